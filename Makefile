@@ -1,0 +1,54 @@
+# `make run` and `make test` are all a fresh Debian 12 needs besides Go, gcc,
+# git and root; `make help` lists the rest.
+
+SHELL := /bin/bash
+GO    ?= go
+ARGS  ?=
+
+# Pinned: a newer linter finds newer faults. Used by `make lint` only.
+GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.9.0
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+# The version comes from above, so the build asks git nothing (and works in a
+# checkout that belongs to another user).
+BUILD   := $(GO) build -buildvcs=false -ldflags "-X main.version=$(VERSION)"
+
+# Packages whose tests also run under the race detector. What links OpenCV is
+# left out: the detector does not see into C++, and building it twice is slow.
+RACE = ./bus/... ./config/... ./features ./mask/... ./metrics/... ./pipeline/... ./solver/... ./tracker/... ./web/...
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build run test generate lint screenshot bench clean
+
+help: ## list what can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## install what is missing (Debian packages)
+	@scripts/setup
+
+build: setup ## build bin/segd
+	@mkdir -p bin
+	$(BUILD) -o bin/segd ./cmd/segd
+
+run: build ## build and run the demo; make run ARGS="--for 30s"
+	@bin/segd demo $(ARGS)
+
+test: setup ## set up, then every check and every test
+	@scripts/test $(RACE)
+
+generate: ## write generated code again (needs protoc)
+	$(GO) generate ./...
+
+lint: ## golangci-lint, the pinned version
+	$(GO) run $(GOLANGCI) run ./...
+
+screenshot: ## take docs/images/page.png of the running demo, headless
+	@scripts/setup screenshot
+	@$(MAKE) --no-print-directory build
+	@scripts/screenshot
+
+bench: setup ## every benchmark
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+clean: ## remove what was built
+	rm -rf bin
