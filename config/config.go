@@ -1,0 +1,165 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Config is the whole file. The zero value of a field means its default; the
+// comment names it.
+type Config struct {
+	// Site is the second token of every NATS subject: [A-Za-z0-9_-]+. Default "home".
+	Site string `yaml:"site"`
+	HTTP HTTP   `yaml:"http"`
+	NATS NATS   `yaml:"nats"`
+	// Model is the network whose features describe a superpixel.
+	Model Model `yaml:"model"`
+	Log   Log   `yaml:"log"`
+	// Superpixels a frame is cut into, 50 to 20000. Default 2000. More follow
+	// fine outlines better and cost proportionally more time.
+	Superpixels int `yaml:"superpixels"`
+	// Cameras, at least one.
+	Cameras []Camera `yaml:"cameras"`
+}
+
+// HTTP is the page, the API and the metrics.
+type HTTP struct {
+	// Addr is host:port to listen on; port 0 lets the system choose.
+	// Default "127.0.0.1:8080". Off loopback a token is required.
+	Addr string `yaml:"addr"`
+	// Token is the bearer token that callers must present. Default none.
+	Token string `yaml:"token"`
+}
+
+// NATS says where masks, events and status go.
+type NATS struct {
+	// URL of an external server, such as nats://nats.example:4222.
+	// Default none: a server is started inside this process.
+	URL string `yaml:"url"`
+	// Addr is host:port of the embedded server. Default "127.0.0.1:4222".
+	Addr string `yaml:"addr"`
+	// StoreDir is where the embedded server keeps JetStream's files, relative to
+	// the config file. Default a temporary folder, removed at the end.
+	StoreDir string `yaml:"store_dir"`
+}
+
+// Model is the feature network.
+type Model struct {
+	// Path of an ONNX or Caffe model, relative to the config file. Default none:
+	// the model inside the binary.
+	Path string `yaml:"path"`
+	// Taps are the names of the layers to read. Default the model's outputs.
+	Taps []string `yaml:"taps"`
+	// ShortSide scales the picture before the network so that its shorter side
+	// is about this many pixels, 32 to 4096. Default 480.
+	ShortSide int `yaml:"short_side"`
+}
+
+// Log is what goes to stderr.
+type Log struct {
+	// Level is debug, info, warn or error. Default "info".
+	Level string `yaml:"level"`
+	// Format is text or json. Default "text".
+	Format string `yaml:"format"`
+}
+
+// Camera is one feed.
+type Camera struct {
+	// Name is the third token of the camera's NATS subjects: [A-Za-z0-9_-]+, unique.
+	Name string `yaml:"name"`
+	// URL is rtsp://…, rtsps://…, file:PATH or dir:PATH (a folder of images).
+	// Relative paths start at the config file's folder.
+	URL string `yaml:"url"`
+	// Transport of an RTSP camera: auto, tcp or udp. Default "auto".
+	Transport string `yaml:"transport"`
+	// FPS paces a dir: camera, above 0 to 1000. Default 25.
+	FPS float64 `yaml:"fps"`
+	// Loop starts a file: or dir: camera over at its end. Default false.
+	Loop bool `yaml:"loop"`
+	// Annotation is a JSON file with the objects to follow, relative to the
+	// config file. Default none: annotate with `segd annotate`.
+	Annotation string `yaml:"annotation"`
+}
+
+// Defaults of the fields whose zero value means "the default".
+const (
+	DefaultSite        = "home"
+	DefaultHTTPAddr    = "127.0.0.1:8080"
+	DefaultNATSAddr    = "127.0.0.1:4222"
+	DefaultShortSide   = 480
+	DefaultSuperpixels = 2000
+	DefaultFPS         = 25
+)
+
+// Load reads, overrides, completes and checks the file at path. environ is a
+// list of NAME=value such as os.Environ returns. Relative paths in the result
+// are joined to the file's folder. The error is the file's own, or Faults.
+func Load(path string, environ []string) (*Config, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("config: %w", err)
+	}
+	c, err := Parse(path, text, environ)
+	if err != nil {
+		return nil, err
+	}
+	c.resolve(filepath.Dir(path))
+	return c, nil
+}
+
+// Parse is Load without the file system: name is used in faults only, and
+// relative paths stay as they are.
+func Parse(name string, text []byte, environ []string) (*Config, error) {
+	d := decoder{file: name, source: map[string]place{}}
+	c := new(Config)
+	d.document(text, c)
+	if len(d.faults) == 0 || d.readable {
+		d.environment(c, environ)
+		c.setDefaults()
+		d.validate(c)
+	}
+	if len(d.faults) > 0 {
+		return nil, d.faults.sorted()
+	}
+	return c, nil
+}
+
+func (c *Config) setDefaults() {
+	or(&c.Site, DefaultSite)
+	or(&c.HTTP.Addr, DefaultHTTPAddr)
+	or(&c.NATS.Addr, DefaultNATSAddr)
+	or(&c.Model.ShortSide, DefaultShortSide)
+	or(&c.Log.Level, "info")
+	or(&c.Log.Format, "text")
+	or(&c.Superpixels, DefaultSuperpixels)
+	for i := range c.Cameras {
+		or(&c.Cameras[i].Transport, "auto")
+		or(&c.Cameras[i].FPS, DefaultFPS)
+	}
+}
+
+func or[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+func (c *Config) resolve(dir string) {
+	join := func(p *string) {
+		if *p != "" && !filepath.IsAbs(*p) {
+			*p = filepath.Join(dir, *p)
+		}
+	}
+	join(&c.NATS.StoreDir)
+	join(&c.Model.Path)
+	for i := range c.Cameras {
+		cam := &c.Cameras[i]
+		join(&cam.Annotation)
+		if scheme, rest, ok := localPath(cam.URL); ok {
+			join(&rest)
+			cam.URL = scheme + rest
+		}
+	}
+}

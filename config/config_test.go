@@ -1,0 +1,258 @@
+package config_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/segd/segd/config"
+)
+
+const minimal = "cameras:\n  - name: gate\n    url: rtsp://cam/1\n"
+
+func TestDefaults(t *testing.T) {
+	got, err := config.Parse("segd.yaml", []byte(minimal), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &config.Config{
+		Site:        "home",
+		HTTP:        config.HTTP{Addr: "127.0.0.1:8080"},
+		NATS:        config.NATS{Addr: "127.0.0.1:4222"},
+		Model:       config.Model{ShortSide: 480},
+		Log:         config.Log{Level: "info", Format: "text"},
+		Superpixels: 2000,
+		Cameras:     []config.Camera{{Name: "gate", URL: "rtsp://cam/1", Transport: "auto", FPS: 25}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEveryKey(t *testing.T) {
+	const text = `
+site: yard
+http: {addr: "0.0.0.0:80", token: s3cret}
+nats:
+  url: nats://a:4222,tls://b:4222
+  addr: "[::1]:0"
+  store_dir: /var/lib/segd
+model: {path: m.onnx, taps: [a, "b"], short_side: 320}
+log: {level: debug, format: json}
+superpixels: 6000
+cameras:
+  - {name: a, url: "rtsps://u:p@cam/1", transport: udp, annotation: a.json}
+  - {name: b, url: "dir:frames", fps: 12.5, loop: true}
+`
+	got, err := config.Parse("segd.yaml", []byte(text), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &config.Config{
+		Site:        "yard",
+		HTTP:        config.HTTP{Addr: "0.0.0.0:80", Token: "s3cret"},
+		NATS:        config.NATS{URL: "nats://a:4222,tls://b:4222", Addr: "[::1]:0", StoreDir: "/var/lib/segd"},
+		Model:       config.Model{Path: "m.onnx", Taps: []string{"a", "b"}, ShortSide: 320},
+		Log:         config.Log{Level: "debug", Format: "json"},
+		Superpixels: 6000,
+		Cameras: []config.Camera{
+			{Name: "a", URL: "rtsps://u:p@cam/1", Transport: "udp", FPS: 25, Annotation: "a.json"},
+			{Name: "b", URL: "dir:frames", Transport: "auto", FPS: 12.5, Loop: true},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// faultTable seeds the fuzz target too.
+var faultTable = []struct {
+	name, text string
+	environ    []string
+	want       []string // whole lines
+}{
+	{name: "unknown key", text: "htp: 1\n" + minimal,
+		want: []string{`f:1:1: unknown key "htp"; accepted: site, http, nats, model, log, superpixels, cameras`}},
+	{name: "unknown key inside", text: "http:\n  adr: x\n" + minimal,
+		want: []string{`f:2:3: http: unknown key "adr"; accepted: addr, token`}},
+	{name: "unknown key of a camera", text: "cameras:\n  - name: a\n    url: rtsp://a/\n    colour: red\n",
+		want: []string{`f:4:5: cameras[0]: unknown key "colour"; accepted: name, url, transport, fps, loop, annotation`}},
+	{name: "number for text", text: "site: 7\n" + minimal,
+		want: []string{`f:1:7: site: found the number 7; accepted: text (put it in quotes if it looks like a number)`}},
+	{name: "text for number", text: "superpixels: many\n" + minimal,
+		want: []string{`f:1:14: superpixels: found the text "many"; accepted: a whole number`}},
+	{name: "fraction for whole number", text: "superpixels: 2.5\n" + minimal,
+		want: []string{`f:1:14: superpixels: found the number 2.5; accepted: a whole number`}},
+	{name: "huge number", text: "superpixels: 99999999999999999999\n" + minimal,
+		want: []string{`f:1:14: superpixels: found the text "99999999999999999999"; accepted: a whole number`}},
+	{name: "list for mapping", text: "http: [1]\n" + minimal,
+		want: []string{`f:1:7: http: found a list; accepted: a mapping with the keys addr, token`}},
+	{name: "mapping for list", text: "cameras:\n  gate:\n    url: x\n",
+		want: []string{`f:2:3: cameras: found a mapping; accepted: a list`}},
+	{name: "text for bool", text: minimal + "    loop: often\n",
+		want: []string{`f:4:11: cameras[0].loop: found the text "often"; accepted: true or false`}},
+	{name: "value out of range", text: "superpixels: 7\n" + minimal,
+		want: []string{`f:1:14: superpixels: found 7; accepted: 50 to 20000`}},
+	{name: "bad address", text: "http: {addr: nowhere}\n" + minimal,
+		want: []string{`f:1:14: http.addr: "nowhere" is not host:port; accepted: such as 127.0.0.1:8080`}},
+	{name: "bad port", text: "nats: {addr: \"h:99999\"}\n" + minimal,
+		want: []string{`f:1:14: nats.addr: port "99999"; accepted: 0 to 65535`}},
+	{name: "open to all without a token", text: "http: {addr: \":8080\"}\n" + minimal,
+		want: []string{`f:1:14: http.addr: ":8080" is reachable from other machines, so http.token is required; accepted: a token, or a loopback address such as 127.0.0.1:8080`}},
+	{name: "no cameras", text: "site: a\n",
+		want: []string{`f: cameras: missing; accepted: a list of at least one camera with name and url`}},
+	{name: "empty file", text: "",
+		want: []string{`f: cameras: missing; accepted: a list of at least one camera with name and url`}},
+	{name: "camera without url", text: "cameras: [{name: a}]\n",
+		want: []string{`f:1:12: cameras[0].url: missing; accepted: rtsp://host/path, rtsps://host/path, file:PATH or dir:PATH`}},
+	{name: "two of one name", text: minimal + "  - {name: gate, url: 'file:x'}\n",
+		want: []string{`f:4:12: cameras[1].name: "gate" is cameras[0]'s name already; accepted: a name of its own`}},
+	{name: "name that is no subject token", text: "cameras: [{name: a.b, url: 'file:x'}]\n",
+		want: []string{`f:1:18: cameras[0].name: "a.b" contains '.'; accepted: letters, digits, _ and -`}},
+	{name: "unknown scheme", text: "cameras: [{name: a, url: 'http://x/'}]\n",
+		want: []string{`f:1:26: cameras[0].url: scheme "http"; accepted: rtsp://host/path, rtsps://host/path, file:PATH or dir:PATH`}},
+	{name: "password stays out of the message", text: "cameras: [{name: a, url: 'rtsp://u:secret@%zz/'}]\n",
+		want: []string{`f:1:26: cameras[0].url: not a URL; accepted: rtsp://host/path, rtsps://host/path, file:PATH or dir:PATH`}},
+	{name: "all at once", text: "site: a b\nsuperpixels: x\nlog:\n  level: loud\ncameras:\n  - name: a\n    url: file:x\n    transport: pigeon\n    fps: -1\n",
+		want: []string{
+			`f:1:7: site: "a b" contains ' '; accepted: letters, digits, _ and -`,
+			`f:2:14: superpixels: found the text "x"; accepted: a whole number`,
+			`f:4:10: log.level: found "loud"; accepted: debug, info, warn, error`,
+			`f:8:16: cameras[0].transport: found "pigeon"; accepted: auto, tcp, udp`,
+			`f:9:10: cameras[0].fps: found -1; accepted: above 0, at most 1000`,
+		}},
+	{name: "two documents", text: minimal + "---\nsite: b\n",
+		want: []string{`f:5:1: a second YAML document; one is accepted`}},
+	{name: "alias", text: "site: &s x\n" + minimal,
+		want: []string{`f:1:7: site: Anchor; plain values only are accepted`}},
+	{name: "bad environment", text: minimal, environ: []string{"SEGD_SUPERPIXELS=lots", "SEGD_LOG_LEVEL=loud"},
+		want: []string{
+			`SEGD_SUPERPIXELS: superpixels: found "lots"; accepted: a whole number`,
+			`SEGD_LOG_LEVEL: log.level: found "loud"; accepted: debug, info, warn, error`,
+		}},
+}
+
+func TestFaults(t *testing.T) {
+	for _, tt := range faultTable {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := config.Parse("f", []byte(tt.text), tt.environ)
+			var faults config.Faults
+			if !errors.As(err, &faults) {
+				t.Fatalf("Parse returned %v, want Faults", err)
+			}
+			if diff := cmp.Diff(tt.want, strings.Split(err.Error(), "\n")); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// The library words a syntax error; the place and that it is one line are ours.
+func TestNotYAML(t *testing.T) {
+	for _, text := range []string{"a: [1, 2\n", "a: b\n  c: d\n", "\tx: 1\n", "a: 1\na: 2\n", "\"open\n"} {
+		_, err := config.Parse("f", []byte(text), nil)
+		if err == nil {
+			t.Errorf("%q was accepted", text)
+			continue
+		}
+		first, rest, more := strings.Cut(err.Error(), "\n")
+		if !strings.Contains(first, "not YAML: ") || !strings.HasPrefix(first, "f:") || more {
+			t.Errorf("%q: %q, then %q", text, first, rest)
+		}
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	c, err := config.Parse("f", []byte("site: file\n"+minimal), []string{
+		"SEGD_SITE=env", "SEGD_HTTP_ADDR=127.0.0.1:1", "SEGD_MODEL_SHORT_SIDE=256",
+		"SEGD_CAMERAS=x", "SEGD_PORT=tcp://10.0.0.1", "HOME=/root", "odd",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Site != "env" || c.HTTP.Addr != "127.0.0.1:1" || c.Model.ShortSide != 256 || len(c.Cameras) != 1 {
+		t.Errorf("got %+v", c)
+	}
+}
+
+func TestLoadResolvesPaths(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "segd.yaml")
+	text := `
+nats: {store_dir: js}
+model: {path: /abs/m.onnx}
+cameras:
+  - {name: a, url: "file:clips/a.avi", annotation: a.json}
+  - {name: b, url: dir:///abs/frames}
+  - {name: c, url: "rtsp://cam/1"}
+  - {name: d, url: plain.mkv}
+`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := config.Load(file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []string{c.NATS.StoreDir, c.Model.Path, c.Cameras[0].URL, c.Cameras[0].Annotation,
+		c.Cameras[1].URL, c.Cameras[2].URL, c.Cameras[3].URL}
+	want := []string{dir + "/js", "/abs/m.onnx", "file:" + dir + "/clips/a.avi", dir + "/a.json",
+		"dir:/abs/frames", "rtsp://cam/1", dir + "/plain.mkv"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestLoadMissingFile(t *testing.T) {
+	_, err := config.Load("/does/not/exist.yaml", nil)
+	if !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// The example that ships must be accepted as it stands.
+func TestExampleFile(t *testing.T) {
+	c, err := config.Load("../deploy/segd.example.yaml", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Cameras) < 2 {
+		t.Errorf("the example shows %d cameras, want several", len(c.Cameras))
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(minimal)
+	for _, tt := range faultTable {
+		f.Add(tt.text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := config.Parse("f", []byte(text), nil)
+		if err == nil && (len(c.Cameras) == 0 || c.Site == "" || c.HTTP.Addr == "") {
+			t.Errorf("accepted an incomplete config: %+v", c)
+		}
+		var faults config.Faults
+		if err != nil && !errors.As(err, &faults) {
+			t.Errorf("an error that is not Faults: %v", err)
+		}
+	})
+}
+
+func ExampleParse() {
+	text := `
+http:
+  addr: 127.0.0.1:9090
+cameras:
+  - name: gate
+    url: rtsp://camera.example/stream
+    transprt: tcp
+`
+	_, err := config.Parse("segd.yaml", []byte(text), nil)
+	fmt.Println(err)
+	// Output: segd.yaml:7:5: cameras[0]: unknown key "transprt"; accepted: name, url, transport, fps, loop, annotation
+}

@@ -1,0 +1,196 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Bounds that validate holds values to.
+const (
+	minSuperpixels, maxSuperpixels = 50, 20000
+	minShortSide, maxShortSide     = 32, 4096
+	maxFPS                         = 1000
+)
+
+// validate judges the values of a complete c.
+func (d *decoder) validate(c *Config) {
+	d.token("site", c.Site)
+	if host := d.addr("http.addr", c.HTTP.Addr); host != "" && !loopback(host) && c.HTTP.Token == "" {
+		d.bad("http.addr", "%q is reachable from other machines, so http.token is required; accepted: a token, or a loopback address such as %s",
+			c.HTTP.Addr, DefaultHTTPAddr)
+	}
+	d.addr("nats.addr", c.NATS.Addr)
+	if c.NATS.URL != "" {
+		d.natsURL(c.NATS.URL)
+	}
+	d.within("model.short_side", c.Model.ShortSide, minShortSide, maxShortSide)
+	for i, tap := range c.Model.Taps {
+		if tap == "" {
+			d.bad(fmt.Sprintf("model.taps[%d]", i), "empty; accepted: the name of a layer of the model")
+		}
+	}
+	d.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
+	d.oneOf("log.format", c.Log.Format, "text", "json")
+	d.within("superpixels", c.Superpixels, minSuperpixels, maxSuperpixels)
+	d.cameras(c.Cameras)
+}
+
+func (d *decoder) cameras(cameras []Camera) {
+	if _, written := d.source["cameras"]; len(cameras) == 0 && !d.faulty("cameras") {
+		if written {
+			d.bad("cameras", "the list is empty; accepted: at least one camera")
+		} else {
+			d.bad("cameras", "missing; accepted: a list of at least one camera with name and url")
+		}
+	}
+	first := make(map[string]int)
+	for i, cam := range cameras {
+		path := fmt.Sprintf("cameras[%d]", i)
+		d.token(path+".name", cam.Name)
+		if j, ok := first[cam.Name]; ok && cam.Name != "" {
+			d.bad(path+".name", "%q is cameras[%d]'s name already; accepted: a name of its own", clip(cam.Name), j)
+		} else {
+			first[cam.Name] = i
+		}
+		d.cameraURL(path+".url", cam.URL)
+		d.oneOf(path+".transport", cam.Transport, "auto", "tcp", "udp")
+		if !(cam.FPS > 0 && cam.FPS <= maxFPS) {
+			d.bad(path+".fps", "found %v; accepted: above 0, at most %d", cam.FPS, maxFPS)
+		}
+	}
+}
+
+// bad adds a fault about the setting at path, unless it has one already.
+func (d *decoder) bad(path, format string, args ...any) {
+	if d.faulty(path) {
+		return
+	}
+	at := place{file: d.file}
+	// A setting that is not there is blamed on what should hold it.
+	for p := path; p != ""; p = parent(p) {
+		if s, ok := d.source[p]; ok {
+			at = s
+			break
+		}
+	}
+	d.fault(at, path, format, args...)
+}
+
+func (d *decoder) faulty(path string) bool {
+	return slices.ContainsFunc(d.faults, func(f Fault) bool { return f.Path == path })
+}
+
+func parent(path string) string {
+	if i := strings.LastIndexAny(path, ".["); i >= 0 {
+		return path[:i]
+	}
+	return ""
+}
+
+// token checks one token of a NATS subject.
+func (d *decoder) token(path, value string) {
+	if value == "" {
+		d.bad(path, "missing; accepted: letters, digits, _ and -")
+		return
+	}
+	for _, r := range value {
+		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-' {
+			d.bad(path, "%q contains %q; accepted: letters, digits, _ and -", clip(value), r)
+			return
+		}
+	}
+}
+
+// addr checks host:port and returns the host, "" after a fault.
+func (d *decoder) addr(path, value string) string {
+	host, port, err := net.SplitHostPort(value)
+	if err != nil {
+		d.bad(path, "%q is not host:port; accepted: such as 127.0.0.1:8080", clip(value))
+		return ""
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+		d.bad(path, "port %q; accepted: 0 to 65535", clip(port))
+		return ""
+	}
+	if host == "" {
+		return "0.0.0.0" // an empty host listens on every interface
+	}
+	return host
+}
+
+func loopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback()
+}
+
+func (d *decoder) natsURL(value string) {
+	for one := range strings.SplitSeq(value, ",") {
+		u, err := url.Parse(strings.TrimSpace(one))
+		if err != nil {
+			d.bad("nats.url", "not a URL; accepted: such as nats://host:4222")
+			return
+		}
+		if !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) || u.Host == "" {
+			d.bad("nats.url", "%q; accepted: such as nats://host:4222 (nats, tls, ws or wss)", clip(u.Redacted()))
+			return
+		}
+	}
+}
+
+func (d *decoder) cameraURL(path, value string) {
+	const accepted = "accepted: rtsp://host/path, rtsps://host/path, file:PATH or dir:PATH"
+	if value == "" {
+		d.bad(path, "missing; "+accepted)
+		return
+	}
+	if _, rest, ok := localPath(value); ok {
+		if rest == "" {
+			d.bad(path, "%q names no path; %s", value, accepted)
+		}
+		return
+	}
+	u, err := url.Parse(value)
+	switch {
+	case err != nil:
+		// The parser's words repeat the URL, which may hold a password.
+		d.bad(path, "not a URL; "+accepted)
+	case u.Scheme != "rtsp" && u.Scheme != "rtsps":
+		d.bad(path, "scheme %q; %s", clip(u.Scheme), accepted)
+	case u.Hostname() == "":
+		d.bad(path, "%q names no host; %s", clip(u.Redacted()), accepted)
+	}
+}
+
+// localPath splits a camera's URL that is a file or a folder on this machine.
+// One without a scheme is a file's plain path.
+func localPath(value string) (scheme, path string, ok bool) {
+	for _, scheme := range []string{"file:", "dir:"} {
+		if rest, found := strings.CutPrefix(value, scheme); found {
+			if trimmed, slashes := strings.CutPrefix(rest, "//"); slashes {
+				rest = trimmed
+			}
+			return scheme, rest, true
+		}
+	}
+	return "", value, value != "" && !strings.Contains(value, ":")
+}
+
+func (d *decoder) within(path string, value, least, most int) {
+	if value < least || value > most {
+		d.bad(path, "found %d; accepted: %d to %d", value, least, most)
+	}
+}
+
+func (d *decoder) oneOf(path, value string, accepted ...string) {
+	if !slices.Contains(accepted, value) {
+		d.bad(path, "found %q; accepted: %s", clip(value), strings.Join(accepted, ", "))
+	}
+}
