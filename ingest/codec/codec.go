@@ -1,0 +1,104 @@
+package codec
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/asticode/go-astiav"
+)
+
+// MaxSide is the largest width or height, in pixels, that is decoded. A camera's
+// parameter sets can announce any size; a frame of this one already takes
+// 192 MiB as BGR24.
+const MaxSide = 8192
+
+// ID names a video codec.
+type ID uint8
+
+// The codecs that can be named to [NewDecoder] and [NewEncoder]. Files may hold
+// any other that FFmpeg decodes.
+const (
+	H264 ID = iota + 1
+	H265
+	MJPEG
+	VP8
+	VP9
+	AV1
+)
+
+// String returns the codec's usual name.
+func (id ID) String() string {
+	switch id {
+	case H264:
+		return "H.264"
+	case H265:
+		return "H.265"
+	case MJPEG:
+		return "MJPEG"
+	case VP8:
+		return "VP8"
+	case VP9:
+		return "VP9"
+	case AV1:
+		return "AV1"
+	}
+	return fmt.Sprintf("codec %d", uint8(id))
+}
+
+var (
+	// ErrTooLarge is wrapped by errors about pictures beyond [MaxSide].
+	ErrTooLarge = errors.New("picture is too large")
+	// ErrUndecodable is wrapped by errors about bytes that are not a picture. The
+	// decoder stays usable: the next key frame decodes.
+	ErrUndecodable = errors.New("cannot be decoded")
+	// ErrNoVideo is wrapped when a file has no video track.
+	ErrNoVideo = errors.New("no video track")
+	// ErrClosed is returned by calls after Close.
+	ErrClosed = errors.New("codec: already closed")
+)
+
+// decoder returns the name of FFmpeg's software decoder of id.
+func (id ID) decoder() string {
+	switch id {
+	case H264:
+		return "h264"
+	case H265:
+		return "hevc"
+	case MJPEG:
+		return "mjpeg"
+	case VP8:
+		return "vp8"
+	case VP9:
+		return "vp9"
+	case AV1:
+		return "libdav1d" // the one called av1 needs a GPU
+	}
+	return ""
+}
+
+// FFmpeg logs to stderr unless told otherwise. go-astiav's log callback formats
+// into a fixed buffer without a bound, so text from a hostile stream must not
+// reach it: the log is off, not redirected.
+func init() {
+	astiav.SetLogLevel(astiav.LogLevelQuiet)
+}
+
+func checkSize(width, height int) error {
+	if width <= 0 || height <= 0 {
+		return fmt.Errorf("%w: picture of %dx%d", ErrUndecodable, width, height)
+	}
+	if width > MaxSide || height > MaxSide {
+		return fmt.Errorf("%w: %dx%d, at most %dx%d is accepted", ErrTooLarge, width, height, MaxSide, MaxSide)
+	}
+	return nil
+}
+
+// setOptions fills an FFmpeg option dictionary from key, value pairs.
+func setOptions(d *astiav.Dictionary, pairs ...string) error {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if err := d.Set(pairs[i], pairs[i+1], 0); err != nil {
+			return fmt.Errorf("codec: option %s=%s: %w", pairs[i], pairs[i+1], err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package codec
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/asticode/go-astiav"
+)
+
+// paddingSize is AV_INPUT_BUFFER_PADDING_SIZE: FFmpeg's bit readers may look
+// that far past the end of a packet, and want zeros there.
+const paddingSize = 64
+
+// Decoder decodes access units one by one, with no more delay than the stream's
+// own picture reordering asks for (none for cameras).
+type Decoder struct {
+	id     ID
+	ctx    *astiav.CodecContext
+	packet *astiav.Packet
+	pic    Picture
+	padded []byte // the access unit being sent, with its padding
+}
+
+// NewDecoder returns a decoder of the codec id.
+func NewDecoder(id ID) (*Decoder, error) {
+	if id.decoder() == "" {
+		return nil, fmt.Errorf("codec: no decoder of %s, only of H.264, H.265, MJPEG, VP8, VP9 and AV1", id)
+	}
+	c := astiav.FindDecoderByName(id.decoder())
+	if c == nil {
+		return nil, fmt.Errorf("codec: this FFmpeg has no %s decoder", id)
+	}
+	ctx, err := openDecoder(c, nil)
+	if err != nil {
+		return nil, fmt.Errorf("codec: opening the %s decoder: %w", id, err)
+	}
+	return &Decoder{
+		id:     id,
+		ctx:    ctx,
+		packet: astiav.AllocPacket(),
+		pic:    Picture{frame: astiav.AllocFrame(), scale: newScaler()},
+	}, nil
+}
+
+// openDecoder opens c for low delay, with a file's stream parameters if given.
+func openDecoder(c *astiav.Codec, par *astiav.CodecParameters) (*astiav.CodecContext, error) {
+	ctx := astiav.AllocCodecContext(c)
+	if ctx == nil {
+		return nil, errors.New("out of memory")
+	}
+	if par != nil {
+		if err := par.ToCodecContext(ctx); err != nil {
+			ctx.Free()
+			return nil, err
+		}
+	} else {
+		// A file may hold reordered pictures and loses nothing by waiting for them.
+		ctx.SetFlags(astiav.NewCodecContextFlags(astiav.CodecContextFlagLowDelay))
+	}
+	ctx.SetThreadCount(1)
+	options := astiav.NewDictionary()
+	defer options.Free()
+	// The guard that holds for every codec; the parameter sets of H.264 and H.265
+	// are looked at before, for the sake of a clear error.
+	if err := setOptions(options, "max_pixels", strconv.Itoa(MaxSide*MaxSide)); err != nil {
+		ctx.Free()
+		return nil, err
+	}
+	if err := ctx.Open(c, options); err != nil {
+		ctx.Free()
+		return nil, err
+	}
+	return ctx, nil
+}
+
+// Decode decodes one access unit (H.264 and H.265: Annex-B, start codes
+// included) and calls emit for each picture that became ready, usually one. The
+// picture is valid until emit returns. pts comes back in Picture.PTS.
+//
+// An error that wraps [ErrUndecodable] or [ErrTooLarge] is about these bytes;
+// the decoder goes on with the next ones. au is only read, and not kept.
+func (d *Decoder) Decode(au []byte, pts int64, emit func(*Picture)) error {
+	if d.ctx == nil {
+		return ErrClosed
+	}
+	if len(au) == 0 {
+		return fmt.Errorf("codec: %s: %w: empty access unit", d.id, ErrUndecodable)
+	}
+	if err := checkParameterSets(d.id, au); err != nil {
+		return fmt.Errorf("codec: %s: %w", d.id, err)
+	}
+	d.padded = append(append(d.padded[:0], au...), make([]byte, paddingSize)...)
+	if err := d.packet.FromData(d.padded); err != nil {
+		return fmt.Errorf("codec: %s: %w", d.id, err)
+	}
+	defer d.packet.Unref()
+	d.packet.SetSize(len(au))
+	d.packet.SetPts(pts)
+	d.packet.SetDts(NoPTS)
+
+	sendErr := d.ctx.SendPacket(d.packet)
+	// Pictures can be ready even when these bytes were bad.
+	if err := d.receive(emit); err != nil {
+		return fmt.Errorf("codec: %s: %w", d.id, err)
+	}
+	if sendErr != nil {
+		return fmt.Errorf("codec: %s: %w: %w", d.id, ErrUndecodable, sendErr)
+	}
+	return nil
+}
+
+// Flush emits the pictures the decoder still holds and makes it ready for
+// nothing but Close.
+func (d *Decoder) Flush(emit func(*Picture)) error {
+	if d.ctx == nil {
+		return ErrClosed
+	}
+	if err := d.ctx.SendPacket(nil); err != nil && !errors.Is(err, astiav.ErrEof) {
+		return fmt.Errorf("codec: %s: %w", d.id, err)
+	}
+	return d.receive(emit)
+}
+
+func (d *Decoder) receive(emit func(*Picture)) error {
+	for {
+		err := d.ctx.ReceiveFrame(d.pic.frame)
+		if errors.Is(err, astiav.ErrEagain) || errors.Is(err, astiav.ErrEof) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrUndecodable, err)
+		}
+		if err = d.pic.fill(); err == nil {
+			emit(&d.pic)
+		}
+		d.pic.frame.Unref()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// Close frees the decoder's memory. Pictures it made are gone after it.
+func (d *Decoder) Close() {
+	if d.ctx == nil {
+		return
+	}
+	d.pic.scale.close()
+	d.pic.frame.Free()
+	d.packet.Free()
+	d.ctx.Free()
+	d.ctx = nil
+}

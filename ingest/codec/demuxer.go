@@ -1,0 +1,217 @@
+package codec
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/asticode/go-astiav"
+)
+
+// Demuxer reads the first video track of a file as decoded pictures.
+type Demuxer struct {
+	path   string
+	format *astiav.FormatContext
+	ctx    *astiav.CodecContext
+	packet *astiav.Packet
+	pic    Picture
+	stream int
+	tick   float64 // nanoseconds a unit of the track's time base
+	start  int64   // time stamp that counts as 0, in units of the time base
+	step   int64   // nanoseconds a frame, for tracks whose frames carry no time
+	last   int64   // PTS of the newest picture, nanoseconds
+	frames int
+	eof    bool
+
+	width, height int
+	count         int
+}
+
+// OpenFile opens the file at path, in any container and codec this FFmpeg
+// knows. Only that one file is read: a playlist that points elsewhere fails.
+func OpenFile(path string) (*Demuxer, error) {
+	// FFmpeg would take a URL, a device or a pipe for a file.
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("codec: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("codec: %s is not a regular file", path)
+	}
+	m := &Demuxer{path: path, last: -1}
+	if err := m.open(); err != nil {
+		m.Close()
+		return nil, fmt.Errorf("codec: %s: %w", path, err)
+	}
+	return m, nil
+}
+
+func (m *Demuxer) open() error {
+	options := astiav.NewDictionary()
+	defer options.Free()
+	if err := setOptions(options, "protocol_whitelist", "file"); err != nil {
+		return err
+	}
+	m.format = astiav.AllocFormatContext()
+	if err := m.format.OpenInput("file:"+m.path, nil, options); err != nil {
+		m.format = nil // freed by FFmpeg when it fails
+		return fmt.Errorf("not a video file FFmpeg can read: %w", err)
+	}
+	if err := m.format.FindStreamInfo(nil); err != nil {
+		return fmt.Errorf("not a video file FFmpeg can read: %w", err)
+	}
+	track, err := m.pickTrack()
+	if err != nil {
+		return err
+	}
+	return m.openTrack(track)
+}
+
+func (m *Demuxer) pickTrack() (*astiav.Stream, error) {
+	found := make([]string, 0, 2)
+	for _, s := range m.format.Streams() {
+		kind := s.CodecParameters().MediaType()
+		if kind == astiav.MediaTypeVideo {
+			return s, nil
+		}
+		found = append(found, kind.String())
+	}
+	return nil, fmt.Errorf("%w, found %v", ErrNoVideo, found)
+}
+
+func (m *Demuxer) openTrack(s *astiav.Stream) error {
+	par := s.CodecParameters()
+	c := astiav.FindDecoder(par.CodecID())
+	if c == nil {
+		return fmt.Errorf("this FFmpeg cannot decode %s", par.CodecID().Name())
+	}
+	m.width, m.height = par.Width(), par.Height()
+	if err := checkSize(m.width, m.height); err != nil {
+		return err
+	}
+	ctx, err := openDecoder(c, par)
+	if err != nil {
+		return fmt.Errorf("opening the %s decoder: %w", c.Name(), err)
+	}
+	m.ctx = ctx
+	m.packet = astiav.AllocPacket()
+	m.pic = Picture{frame: astiav.AllocFrame(), scale: newScaler()}
+	m.stream = s.Index()
+	m.tick = s.TimeBase().Float64() * float64(time.Second)
+	m.start = NoPTS
+	m.step = int64(time.Second) / defaultFileRate
+	rate := m.format.GuessFrameRate(s, nil)
+	if f := rate.Float64(); rate.Den() != 0 && f > 0 {
+		m.step = int64(float64(time.Second) / f)
+	}
+	m.count = int(s.NbFrames())
+	if d := m.format.Duration(); m.count <= 0 && d > 0 {
+		// AV_TIME_BASE is a microsecond.
+		m.count = int(d * int64(time.Microsecond) / m.step)
+	}
+	return nil
+}
+
+// defaultFileRate is the frames a second taken for a file that names none.
+const defaultFileRate = 25
+
+// Size returns the track's width and height in pixels, as its header says;
+// pictures may differ.
+func (m *Demuxer) Size() (width, height int) { return m.width, m.height }
+
+// FrameInterval returns the track's nominal time from one frame to the next.
+func (m *Demuxer) FrameInterval() time.Duration { return time.Duration(m.step) }
+
+// FrameCount returns how many frames the track has by its header, or by its
+// length; 0 when neither is known. It can be off.
+func (m *Demuxer) FrameCount() int { return m.count }
+
+// Next returns the next picture, valid until Next or Close is called, or io.EOF
+// after the last. PTS is in nanoseconds since the first picture and rises.
+//
+// An error that wraps [ErrUndecodable] is about one packet: call Next again.
+func (m *Demuxer) Next() (*Picture, error) {
+	if m.ctx == nil {
+		return nil, ErrClosed
+	}
+	for {
+		err := m.ctx.ReceiveFrame(m.pic.frame)
+		switch {
+		case err == nil:
+			if err := m.pic.fill(); err != nil {
+				return nil, fmt.Errorf("codec: %s: %w", m.path, err)
+			}
+			m.setPTS()
+			return &m.pic, nil
+		case errors.Is(err, astiav.ErrEof):
+			return nil, io.EOF
+		case !errors.Is(err, astiav.ErrEagain):
+			return nil, fmt.Errorf("codec: %s: %w: %w", m.path, ErrUndecodable, err)
+		}
+		if err := m.feed(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// feed sends the decoder one packet of the track, or the end.
+func (m *Demuxer) feed() error {
+	for !m.eof {
+		if err := m.format.ReadFrame(m.packet); err != nil {
+			// A file cut short ends where it was cut.
+			m.eof = true
+			break
+		}
+		if m.packet.StreamIndex() != m.stream {
+			m.packet.Unref()
+			continue
+		}
+		err := m.ctx.SendPacket(m.packet)
+		m.packet.Unref()
+		if err != nil {
+			return fmt.Errorf("codec: %s: %w: %w", m.path, ErrUndecodable, err)
+		}
+		return nil
+	}
+	if err := m.ctx.SendPacket(nil); err != nil && !errors.Is(err, astiav.ErrEof) {
+		return fmt.Errorf("codec: %s: %w", m.path, err)
+	}
+	return nil
+}
+
+// setPTS turns the picture's time stamp into rising nanoseconds.
+func (m *Demuxer) setPTS() {
+	if m.pic.PTS == NoPTS {
+		m.pic.PTS = m.last + m.step
+		if m.frames == 0 {
+			m.pic.PTS = 0
+		}
+	} else {
+		if m.start == NoPTS {
+			m.start = m.pic.PTS
+		}
+		m.pic.PTS = int64(float64(m.pic.PTS-m.start) * m.tick)
+	}
+	if m.frames > 0 && m.pic.PTS <= m.last {
+		m.pic.PTS = m.last + 1
+	}
+	m.last = m.pic.PTS
+	m.frames++
+}
+
+// Close frees the demuxer's memory and closes the file.
+func (m *Demuxer) Close() {
+	if m.ctx != nil {
+		m.pic.scale.close()
+		m.pic.frame.Free()
+		m.packet.Free()
+		m.ctx.Free()
+		m.ctx = nil
+	}
+	if m.format != nil {
+		m.format.CloseInput() // frees it too
+		m.format = nil
+	}
+}

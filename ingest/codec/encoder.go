@@ -1,0 +1,250 @@
+package codec
+
+//#include "scale.h"
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"unsafe"
+
+	"github.com/asticode/go-astiav"
+)
+
+// EncoderConfig says what an [Encoder] makes. Zero fields mean the default.
+type EncoderConfig struct {
+	// Codec is H264 (the default, by libx264) or H265 (by libx265).
+	Codec ID
+	// Width and Height of the pictures, in pixels; even.
+	Width, Height int
+	// FPS is the frames a second the stream announces; 0 = 25.
+	FPS int
+	// GOP is the most frames from one key frame to the next; 0 = FPS, one second.
+	GOP int
+	// CRF is the quality, 1 (best) to 51; 0 = 20.
+	CRF int
+	// BFrames is how many reordered pictures may stand between two others. Above
+	// 0 the stream is neither baseline nor without delay.
+	BFrames int
+	// BT709 writes with the BT.709 matrix instead of BT.601.
+	BT709 bool
+}
+
+// Packet is one compressed picture.
+type Packet struct {
+	// Data is an Annex-B access unit. Key frames carry their parameter sets.
+	Data []byte
+	// PTS counts pictures from 0 in the order they were given to the encoder.
+	PTS int64
+	// Key is true where decoding can start.
+	Key bool
+}
+
+// Encoder compresses pictures to H.264 or H.265, by default in baseline profile
+// with no delay.
+type Encoder struct {
+	cfg    EncoderConfig
+	ctx    *astiav.CodecContext
+	packet *astiav.Packet
+	bgr    *astiav.Frame // input of BGR, aligned
+	scale  *scaler
+	count  int64
+}
+
+// NewEncoder returns an encoder of pictures of one size.
+func NewEncoder(cfg EncoderConfig) (*Encoder, error) {
+	if cfg.Codec == 0 {
+		cfg.Codec = H264
+	}
+	if cfg.FPS == 0 {
+		cfg.FPS = 25
+	}
+	if cfg.GOP == 0 {
+		cfg.GOP = cfg.FPS
+	}
+	if cfg.CRF == 0 {
+		cfg.CRF = 20
+	}
+	if err := checkSize(cfg.Width, cfg.Height); err != nil {
+		return nil, fmt.Errorf("codec: encoder: %w", err)
+	}
+	if cfg.Width%2 != 0 || cfg.Height%2 != 0 {
+		return nil, fmt.Errorf("codec: encoder: %dx%d: width and height must be even", cfg.Width, cfg.Height)
+	}
+	e := &Encoder{cfg: cfg}
+	if err := e.open(); err != nil {
+		e.Close()
+		return nil, fmt.Errorf("codec: encoder: %w", err)
+	}
+	return e, nil
+}
+
+func (e *Encoder) open() error {
+	name, options := encoderOptions(e.cfg)
+	if name == "" {
+		return fmt.Errorf("cannot make %s, only H.264 and H.265", e.cfg.Codec)
+	}
+	c := astiav.FindEncoderByName(name)
+	if c == nil {
+		return fmt.Errorf("this FFmpeg has no %s", name)
+	}
+	if e.ctx = astiav.AllocCodecContext(c); e.ctx == nil {
+		return errors.New("out of memory")
+	}
+	e.ctx.SetWidth(e.cfg.Width)
+	e.ctx.SetHeight(e.cfg.Height)
+	e.ctx.SetPixelFormat(astiav.PixelFormatYuv420P)
+	e.ctx.SetTimeBase(astiav.NewRational(1, e.cfg.FPS))
+	e.ctx.SetFramerate(astiav.NewRational(e.cfg.FPS, 1))
+	e.ctx.SetGopSize(e.cfg.GOP)
+	e.ctx.SetThreadCount(1)
+	d := astiav.NewDictionary()
+	defer d.Free()
+	if err := setOptions(d, options...); err != nil {
+		return err
+	}
+	if err := e.ctx.Open(c, d); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	var err error
+	if e.bgr, err = allocFrame(e.cfg.Width, e.cfg.Height, astiav.PixelFormatBgr24); err != nil {
+		return err
+	}
+	e.packet = astiav.AllocPacket()
+	e.scale = newScaler()
+	return nil
+}
+
+func encoderOptions(cfg EncoderConfig) (name string, options []string) {
+	options = []string{
+		"preset", "ultrafast", "crf", strconv.Itoa(cfg.CRF), "forced-idr", "1",
+		"bf", strconv.Itoa(cfg.BFrames),
+		"color_range", "tv",
+		"colorspace", pick(cfg.BT709, "bt709", "smpte170m"),
+	}
+	if cfg.BFrames == 0 {
+		options = append(options, "tune", "zerolatency")
+	}
+	switch cfg.Codec {
+	case H264:
+		if cfg.BFrames == 0 {
+			options = append(options, "profile", "baseline")
+		}
+		return "libx264", append(options, "x264-params", "scenecut=0")
+	case H265:
+		// libx265 writes to stderr by itself.
+		return "libx265", append(options, "x265-params", "log-level=none:scenecut=0:repeat-headers=1:pools=none")
+	}
+	return "", nil
+}
+
+func pick(b bool, yes, no string) string {
+	if b {
+		return yes
+	}
+	return no
+}
+
+// BGR encodes a picture given as tight BGR24 rows, 3*Width*Height bytes, as a
+// key frame if key is true, and returns the packets that became ready: one,
+// unless BFrames is set. pix is only read, and not kept.
+func (e *Encoder) BGR(pix []byte, key bool) ([]Packet, error) {
+	if e.ctx == nil {
+		return nil, ErrClosed
+	}
+	if n := 3 * e.cfg.Width * e.cfg.Height; len(pix) != n {
+		return nil, fmt.Errorf("codec: encoder: BGR24 of %dx%d is %d bytes, got %d", e.cfg.Width, e.cfg.Height, n, len(pix))
+	}
+	C.segd_fill(cFrame(e.bgr), (*C.uint8_t)(unsafe.Pointer(unsafe.SliceData(pix))))
+	return e.encode(e.bgr, key)
+}
+
+// Picture encodes a decoded picture of the encoder's size; otherwise it is as
+// BGR.
+func (e *Encoder) Picture(p *Picture, key bool) ([]Packet, error) {
+	if e.ctx == nil {
+		return nil, ErrClosed
+	}
+	if p.Width != e.cfg.Width || p.Height != e.cfg.Height {
+		return nil, fmt.Errorf("codec: encoder: picture is %dx%d, encoder makes %dx%d", p.Width, p.Height, e.cfg.Width, e.cfg.Height)
+	}
+	return e.encode(p.frame, key)
+}
+
+func (e *Encoder) encode(src *astiav.Frame, key bool) ([]Packet, error) {
+	// The encoder keeps references to what it was given, so each picture has a
+	// buffer of its own.
+	yuv, err := allocFrame(e.cfg.Width, e.cfg.Height, astiav.PixelFormatYuv420P)
+	if err != nil {
+		return nil, err
+	}
+	defer yuv.Free()
+	C.segd_frame_set_matrix(cFrame(yuv), flag(e.cfg.BT709))
+	if err := scaleError(C.segd_to_yuv(e.scale.c, cFrame(src), cFrame(yuv)), src, "YUV 4:2:0"); err != nil {
+		return nil, err
+	}
+	yuv.SetPts(e.count)
+	e.count++
+	if key {
+		yuv.SetPictureType(astiav.PictureTypeI)
+	}
+	if err := e.ctx.SendFrame(yuv); err != nil {
+		return nil, fmt.Errorf("codec: encoder: %w", err)
+	}
+	return e.receive()
+}
+
+// Flush returns the packets the encoder still holds; it takes no more pictures.
+func (e *Encoder) Flush() ([]Packet, error) {
+	if e.ctx == nil {
+		return nil, ErrClosed
+	}
+	if err := e.ctx.SendFrame(nil); err != nil && !errors.Is(err, astiav.ErrEof) {
+		return nil, fmt.Errorf("codec: encoder: %w", err)
+	}
+	return e.receive()
+}
+
+func (e *Encoder) receive() ([]Packet, error) {
+	var out []Packet
+	for {
+		err := e.ctx.ReceivePacket(e.packet)
+		if errors.Is(err, astiav.ErrEagain) || errors.Is(err, astiav.ErrEof) {
+			return out, nil
+		}
+		if err != nil {
+			return out, fmt.Errorf("codec: encoder: %w", err)
+		}
+		out = append(out, Packet{
+			Data: e.packet.Data(),
+			PTS:  e.packet.Pts(),
+			Key:  e.packet.Flags().Has(astiav.PacketFlagKey),
+		})
+		e.packet.Unref()
+	}
+}
+
+func flag(b bool) C.int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Close frees the encoder's memory.
+func (e *Encoder) Close() {
+	if e.scale != nil {
+		e.scale.close()
+		e.packet.Free()
+		e.scale = nil
+	}
+	if e.bgr != nil {
+		e.bgr.Free()
+		e.bgr = nil
+	}
+	if e.ctx != nil {
+		e.ctx.Free()
+		e.ctx = nil
+	}
+}

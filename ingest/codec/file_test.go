@@ -1,0 +1,193 @@
+package codec
+
+import (
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func readAll(t *testing.T, path string) (pts []time.Duration, last []byte) {
+	t.Helper()
+	m, err := OpenFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	for {
+		p, err := m.Next()
+		if err == io.EOF {
+			return pts, last
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		pts = append(pts, time.Duration(p.PTS))
+		last = make([]byte, 3*p.Width*p.Height)
+		if err := p.BGR(last); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestFile(t *testing.T) {
+	const n, fps = 20, 10
+	packets := encode(t, EncoderConfig{Width: 96, Height: 64, FPS: fps}, n)
+	var raw []byte
+	for _, p := range packets {
+		raw = append(raw, p.Data...)
+	}
+	for _, tc := range []struct {
+		name, path string
+		interval   time.Duration
+	}{
+		{"container with time stamps", writeMPEGTS(t, packets, 96, 64, fps), time.Second / fps},
+		{"bare H.264", writeFile(t, "clip.h264", raw), time.Second / fps},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			pts, last := readAll(t, tc.path)
+			if len(pts) != n {
+				t.Fatalf("%d pictures, want %d", len(pts), n)
+			}
+			for i, got := range pts {
+				if want := time.Duration(i) * tc.interval; (got - want).Abs() > time.Millisecond {
+					t.Errorf("picture %d at %v, want %v", i, got, want)
+				}
+			}
+			// The bar of the last picture is where it was drawn.
+			if x := 8*(n-1)%96 + 4; last[3*(32*96+x)] < 200 {
+				t.Errorf("no bar at column %d of the last picture", x)
+			}
+		})
+	}
+}
+
+func TestReorderedFile(t *testing.T) {
+	packets := encode(t, EncoderConfig{Width: 96, Height: 64, FPS: 10, BFrames: 2}, 20)
+	var raw []byte
+	for _, p := range packets {
+		raw = append(raw, p.Data...)
+	}
+	pts, _ := readAll(t, writeFile(t, "clip.h264", raw))
+	if len(pts) != 20 {
+		t.Fatalf("%d pictures, want 20", len(pts))
+	}
+	for i := 1; i < len(pts); i++ {
+		if pts[i] <= pts[i-1] {
+			t.Fatalf("time stamps do not rise: %v", pts)
+		}
+	}
+}
+
+func TestFileErrors(t *testing.T) {
+	dir := t.TempDir()
+	for _, tc := range []struct {
+		name, path, want string
+	}{
+		{"missing", filepath.Join(dir, "none.mp4"), "no such file"},
+		{"directory", dir, "not a regular file"},
+		{"URL", "http://127.0.0.1:1/x", "no such file"},
+		{"text", writeFile(t, "a.txt", []byte("hello, this is no video at all\n")), "not a video file"},
+		{"empty", writeFile(t, "a.mp4", nil), "not a video file"},
+		{"sound only", writeFile(t, "a.wav", wav()), "no video track"},
+		{"playlist", writeFile(t, "a.m3u8", []byte("#EXTM3U\n#EXTINF:1,\nhttp://127.0.0.1:1/a.ts\n#EXT-X-ENDLIST\n")), "not a video file"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			m, err := OpenFile(tc.path)
+			if err == nil {
+				m.Close()
+				t.Fatal("it opened")
+			}
+			if !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %q does not say %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// wav is a tenth of a second of silence.
+func wav() []byte {
+	const n = 800
+	h := []byte("RIFF\x00\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\x40\x1f\x00\x00\x40\x1f\x00\x00\x01\x00\x08\x00data\x20\x03\x00\x00")
+	h[4], h[5] = byte((36+n)&0xff), byte((36+n)>>8)
+	for range n {
+		h = append(h, 0x80)
+	}
+	return h
+}
+
+func TestDemuxerClose(t *testing.T) {
+	packets := encode(t, EncoderConfig{Width: 96, Height: 64}, 3)
+	m, err := OpenFile(writeMPEGTS(t, packets, 96, 64, 25))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w, h := m.Size(); w != 96 || h != 64 {
+		t.Errorf("size %dx%d", w, h)
+	}
+	m.Close()
+	m.Close()
+	if _, err := m.Next(); !errors.Is(err, ErrClosed) {
+		t.Errorf("Next after Close: %v", err)
+	}
+}
+
+// The encoder takes decoded pictures too.
+func TestEncodePicture(t *testing.T) {
+	packets := encode(t, EncoderConfig{Width: 96, Height: 64}, 4)
+	d := newDecoder(t, H264)
+	e, err := NewEncoder(EncoderConfig{Width: 96, Height: 64, CRF: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	n := 0
+	for i, p := range packets {
+		err := d.Decode(p.Data, 0, func(pic *Picture) {
+			out, err := e.Picture(pic, i == 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, o := range out {
+				if o.PTS != int64(n) || o.Key != (i == 0 || i == 2) {
+					t.Errorf("packet %d: PTS %d key %v", n, o.PTS, o.Key)
+				}
+				n++
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n != len(packets) {
+		t.Errorf("%d packets, want %d", n, len(packets))
+	}
+}
+
+func TestEncoderErrors(t *testing.T) {
+	for name, cfg := range map[string]EncoderConfig{
+		"no size":     {},
+		"odd width":   {Width: 63, Height: 64},
+		"too large":   {Width: 10000, Height: 64},
+		"not encoded": {Width: 64, Height: 64, Codec: VP8},
+	} {
+		if e, err := NewEncoder(cfg); err == nil {
+			e.Close()
+			t.Errorf("%s: no error", name)
+		}
+	}
+	e, err := NewEncoder(EncoderConfig{Width: 64, Height: 64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.BGR(make([]byte, 5), false); err == nil {
+		t.Error("BGR took 5 bytes for a picture")
+	}
+	e.Close()
+	e.Close()
+	if _, err := e.BGR(nil, false); !errors.Is(err, ErrClosed) {
+		t.Errorf("BGR after Close: %v", err)
+	}
+}

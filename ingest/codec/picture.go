@@ -1,0 +1,133 @@
+package codec
+
+//#cgo pkg-config: libavutil libswscale
+//#include <stdlib.h>
+//#include "scale.h"
+import "C"
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/asticode/go-astiav"
+)
+
+// NoPTS is the PTS of a picture whose stream does not say when it is shown.
+const NoPTS = -1 << 63
+
+// Picture is a decoded picture still in FFmpeg's memory. It is valid only as
+// long as the function that handed it out says.
+type Picture struct {
+	// Width and Height are in pixels, cropping applied.
+	Width, Height int
+	// PTS is in the units it was given to the decoder in; from a Demuxer it is in
+	// nanoseconds from the start of the track. NoPTS when unknown.
+	PTS int64
+	// Key is true for a picture that needs no other to be decoded.
+	Key bool
+	// Damaged is true when the decoder had to invent part of the picture because
+	// bytes or references were missing.
+	Damaged bool
+
+	frame *astiav.Frame
+	scale *scaler
+}
+
+// BGR writes the picture as BGR24, row after row without padding, into the
+// first 3*Width*Height bytes of dst, which must be that long at least. The
+// colour matrix and range are the stream's; where it names none, BT.601 below
+// 720 lines and BT.709 from there on, limited range.
+func (p *Picture) BGR(dst []byte) error {
+	if n := 3 * p.Width * p.Height; len(dst) < n {
+		return fmt.Errorf("codec: BGR24 of %dx%d needs %d bytes, the buffer has %d", p.Width, p.Height, n, len(dst))
+	}
+	return p.scale.toBGR(p.frame, dst)
+}
+
+// fill makes p describe what the decoder left in its frame.
+func (p *Picture) fill() error {
+	p.Width, p.Height = p.frame.Width(), p.frame.Height()
+	if err := checkSize(p.Width, p.Height); err != nil {
+		return err
+	}
+	f := cFrame(p.frame)
+	p.PTS = int64(C.segd_frame_pts(f))
+	p.Key = p.frame.KeyFrame()
+	p.Damaged = C.segd_frame_damaged(f) != 0
+	return nil
+}
+
+func cFrame(f *astiav.Frame) *C.AVFrame { return (*C.AVFrame)(f.UnsafePointer()) }
+
+// scaler converts whole pictures between pixel formats. It goes through a frame
+// of its own with aligned rows, because swscale's vector code writes past the
+// end of tight rows whose length is not a multiple of its step.
+type scaler struct {
+	c     *C.SegdScaler
+	frame *astiav.Frame // BGR24, aligned; nil until first used
+}
+
+func newScaler() *scaler {
+	return &scaler{c: (*C.SegdScaler)(C.calloc(1, C.sizeof_SegdScaler))}
+}
+
+func (s *scaler) toBGR(src *astiav.Frame, dst []byte) error {
+	if err := s.fit(src.Width(), src.Height()); err != nil {
+		return err
+	}
+	ret := C.segd_to_bgr(s.c, cFrame(src), cFrame(s.frame), (*C.uint8_t)(unsafe.Pointer(unsafe.SliceData(dst))))
+	return scaleError(ret, src, "BGR24")
+}
+
+// fit gives s.frame the size asked for.
+func (s *scaler) fit(width, height int) error {
+	if s.frame != nil && s.frame.Width() == width && s.frame.Height() == height {
+		return nil
+	}
+	s.freeFrame()
+	f, err := allocFrame(width, height, astiav.PixelFormatBgr24)
+	if err != nil {
+		return err
+	}
+	s.frame = f
+	return nil
+}
+
+func (s *scaler) freeFrame() {
+	if s.frame != nil {
+		s.frame.Free()
+		s.frame = nil
+	}
+}
+
+func (s *scaler) close() {
+	s.freeFrame()
+	if s.c != nil {
+		C.segd_scaler_free(s.c)
+		C.free(unsafe.Pointer(s.c))
+		s.c = nil
+	}
+}
+
+// rowAlign is what swscale's widest vector code asks of a row, in bytes.
+const rowAlign = 64
+
+func allocFrame(width, height int, format astiav.PixelFormat) (*astiav.Frame, error) {
+	f := astiav.AllocFrame()
+	f.SetWidth(width)
+	f.SetHeight(height)
+	f.SetPixelFormat(format)
+	if err := f.AllocBuffer(rowAlign); err != nil {
+		f.Free()
+		return nil, fmt.Errorf("codec: frame of %dx%d: %w", width, height, err)
+	}
+	return f, nil
+}
+
+func scaleError(ret C.int, src *astiav.Frame, to string) error {
+	if ret >= 0 {
+		return nil
+	}
+	return fmt.Errorf("codec: converting %s of %dx%d to %s: %w",
+		src.PixelFormat().Name(), src.Width(), src.Height(), to, astiav.Error(ret))
+}

@@ -1,0 +1,137 @@
+#include "scale.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <libavutil/avutil.h>
+#include <libavutil/pixdesc.h>
+
+// The yuvj formats are the full-range twins of the yuv ones; swscale wants the
+// range said apart.
+static int plain_format(int format, int *full)
+{
+	switch (format) {
+	case AV_PIX_FMT_YUVJ420P: *full = 1; return AV_PIX_FMT_YUV420P;
+	case AV_PIX_FMT_YUVJ422P: *full = 1; return AV_PIX_FMT_YUV422P;
+	case AV_PIX_FMT_YUVJ444P: *full = 1; return AV_PIX_FMT_YUV444P;
+	case AV_PIX_FMT_YUVJ440P: *full = 1; return AV_PIX_FMT_YUV440P;
+	case AV_PIX_FMT_YUVJ411P: *full = 1; return AV_PIX_FMT_YUV411P;
+	}
+	return format;
+}
+
+// What a stream does not say is taken as players take it: BT.601 up to
+// standard definition, BT.709 above.
+static int matrix_of(const AVFrame *f)
+{
+	switch (f->colorspace) {
+	case AVCOL_SPC_BT709: return SWS_CS_ITU709;
+	case AVCOL_SPC_FCC: return SWS_CS_FCC;
+	case AVCOL_SPC_BT470BG:
+	case AVCOL_SPC_SMPTE170M: return SWS_CS_ITU601;
+	case AVCOL_SPC_SMPTE240M: return SWS_CS_SMPTE240M;
+	case AVCOL_SPC_BT2020_NCL:
+	case AVCOL_SPC_BT2020_CL: return SWS_CS_BT2020;
+	default: return f->height >= 720 ? SWS_CS_ITU709 : SWS_CS_ITU601;
+	}
+}
+
+static int is_rgb(int format)
+{
+	const AVPixFmtDescriptor *d = av_pix_fmt_desc_get(format);
+	return d && (d->flags & (AV_PIX_FMT_FLAG_RGB | AV_PIX_FMT_FLAG_PAL));
+}
+
+static int prepare(SegdScaler *s, const AVFrame *src, const AVFrame *dst)
+{
+	int src_full = src->color_range == AVCOL_RANGE_JPEG;
+	int dst_full = dst->color_range == AVCOL_RANGE_JPEG;
+	int src_format = plain_format(src->format, &src_full);
+	int dst_format = plain_format(dst->format, &dst_full);
+	// One side is RGB or both are YUV of the same description, so one matrix and
+	// one range say everything; the YUV side decides.
+	const AVFrame *yuv = is_rgb(src_format) ? dst : src;
+	int matrix = matrix_of(yuv);
+	int full = yuv == src ? src_full : dst_full;
+
+	if (s->sws && s->width == src->width && s->height == src->height &&
+	    s->src_format == src_format && s->dst_format == dst_format &&
+	    s->matrix == matrix && s->full == full)
+		return 0;
+
+	sws_freeContext(s->sws);
+	s->sws = sws_getContext(src->width, src->height, src_format,
+	                        dst->width, dst->height, dst_format,
+	                        SWS_BILINEAR, NULL, NULL, NULL);
+	if (!s->sws)
+		return AVERROR(EINVAL);
+	const int *coefficients = sws_getCoefficients(matrix);
+	sws_setColorspaceDetails(s->sws, coefficients, src_full, coefficients, dst_full,
+	                         0, 1 << 16, 1 << 16);
+	s->width = src->width;
+	s->height = src->height;
+	s->src_format = src_format;
+	s->dst_format = dst_format;
+	s->matrix = matrix;
+	s->full = full;
+	return 0;
+}
+
+static int convert(SegdScaler *s, const AVFrame *src, AVFrame *dst)
+{
+	int err = prepare(s, src, dst);
+	if (err < 0)
+		return err;
+	int rows = sws_scale(s->sws, (const uint8_t *const *)src->data, src->linesize,
+	                     0, src->height, dst->data, dst->linesize);
+	return rows == dst->height ? 0 : AVERROR_EXTERNAL;
+}
+
+int segd_to_bgr(SegdScaler *s, const AVFrame *src, AVFrame *dst, uint8_t *out)
+{
+	int err = convert(s, src, dst);
+	if (err < 0)
+		return err;
+	size_t row = 3 * (size_t)dst->width;
+	if ((size_t)dst->linesize[0] == row) {
+		memcpy(out, dst->data[0], row * dst->height);
+		return 0;
+	}
+	for (int y = 0; y < dst->height; y++)
+		memcpy(out + y * row, dst->data[0] + (size_t)y * dst->linesize[0], row);
+	return 0;
+}
+
+int segd_to_yuv(SegdScaler *s, const AVFrame *src, AVFrame *dst)
+{
+	return convert(s, src, dst);
+}
+
+void segd_fill(AVFrame *dst, const uint8_t *bgr)
+{
+	size_t row = 3 * (size_t)dst->width;
+	for (int y = 0; y < dst->height; y++)
+		memcpy(dst->data[0] + (size_t)y * dst->linesize[0], bgr + y * row, row);
+}
+
+void segd_scaler_free(SegdScaler *s)
+{
+	sws_freeContext(s->sws);
+	s->sws = NULL;
+}
+
+int64_t segd_frame_pts(const AVFrame *f)
+{
+	return f->best_effort_timestamp;
+}
+
+int segd_frame_damaged(const AVFrame *f)
+{
+	return (f->flags & AV_FRAME_FLAG_CORRUPT) || f->decode_error_flags;
+}
+
+void segd_frame_set_matrix(AVFrame *f, int bt709)
+{
+	f->color_range = AVCOL_RANGE_MPEG;
+	f->colorspace = bt709 ? AVCOL_SPC_BT709 : AVCOL_SPC_SMPTE170M;
+}

@@ -1,0 +1,34 @@
+#ifndef SEGD_SCALE_H
+#define SEGD_SCALE_H
+
+#include <stdint.h>
+#include <libavutil/frame.h>
+#include <libswscale/swscale.h>
+
+// A conversion between two pixel formats of the same size, kept while the
+// formats, the colour matrix and the range stay what they were.
+typedef struct SegdScaler {
+	struct SwsContext *sws;
+	int width, height;
+	int src_format, dst_format;
+	int matrix, full;
+} SegdScaler;
+
+// segd_to_bgr converts src to BGR24 in dst (allocated, aligned) and then copies
+// its rows tight into out, 3*width*height bytes.
+int segd_to_bgr(SegdScaler *s, const AVFrame *src, AVFrame *dst, uint8_t *out);
+
+// segd_to_yuv converts src, of any format, to dst's planar YUV by dst's own
+// matrix and range.
+int segd_to_yuv(SegdScaler *s, const AVFrame *src, AVFrame *dst);
+
+// segd_fill copies tight BGR24 rows into an aligned frame.
+void segd_fill(AVFrame *dst, const uint8_t *bgr);
+
+void segd_scaler_free(SegdScaler *s);
+
+int64_t segd_frame_pts(const AVFrame *f);
+int segd_frame_damaged(const AVFrame *f);
+void segd_frame_set_matrix(AVFrame *f, int bt709);
+
+#endif
