@@ -1,0 +1,90 @@
+package loss
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// oracle minimises ω·max(0, 1−b) + ρ/2·(b−t)² over a fine grid around t.
+func oracle(t, omega, rho float64) float64 {
+	best := math.Inf(1)
+	for k := -40000; k <= 40000; k++ {
+		b := t + float64(k)*(omega/rho+1)/20000
+		best = math.Min(best, omega*math.Max(0, 1-b)+rho/2*(b-t)*(b-t))
+	}
+	return best
+}
+
+func TestProxIsTheMinimiser(t *testing.T) {
+	for _, rho := range []float64{0.05, 1, 30} {
+		for _, omega := range []float64{0, 0.1, 1, 7} {
+			for _, target := range []float64{-1e4, -3, -0.2, 0, 0.5, 0.99, 1, 1.5, 1e4} {
+				b, v := prox(target, omega, rho)
+				if got := omega*math.Max(0, 1-b) + rho/2*(b-target)*(b-target); math.Abs(got-v) > 1e-9*(1+math.Abs(v)) {
+					t.Errorf("t=%g ω=%g ρ=%g: value %g, but the objective at b=%g is %g", target, omega, rho, v, b, got)
+				}
+				if want := oracle(target, omega, rho); v > want+1e-9*(1+math.Abs(want)) {
+					t.Errorf("t=%g ω=%g ρ=%g: value %g; a grid finds %g", target, omega, rho, v, want)
+				}
+			}
+		}
+	}
+}
+
+// The table's entry for label y is the objective at Prox for that label.
+func TestTableAgreesWithProxAndValue(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	const n = 17
+	for labels := 2; labels <= 5; labels++ {
+		target, omega := make([]float64, n*labels), make([]float64, n)
+		for i := range target {
+			target[i] = 3 * rng.NormFloat64()
+		}
+		for i := range omega {
+			omega[i] = rng.Float64()
+		}
+		const rho = 0.7
+		u := make([]float64, n*labels)
+		Hinge{}.Table(u, target, omega, labels, rho)
+		for label := range labels {
+			y := make([]int32, n)
+			for i := range y {
+				y[i] = int32(label)
+			}
+			beta := make([]float64, n*labels)
+			Hinge{}.Prox(beta, target, omega, y, labels, rho)
+			for i := range n {
+				row := beta[i*labels : (i+1)*labels]
+				want := Hinge{}.Value(row, omega[i:i+1], y[i:i+1], labels)
+				for l, b := range row {
+					d := b - target[i*labels+l]
+					want += rho / 2 * d * d
+				}
+				if got := u[i*labels+label]; math.Abs(got-want) > 1e-12*(1+want) {
+					t.Fatalf("L=%d sample %d label %d: table %g, prox gives %g", labels, i, label, got, want)
+				}
+			}
+		}
+	}
+}
+
+func BenchmarkTable(b *testing.B) {
+	for _, n := range []int{2000, 12000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			target, u := make([]float64, 2*n), make([]float64, 2*n)
+			b.ReportAllocs()
+			for b.Loop() {
+				Hinge{}.Table(u, target, nil, 2, 1)
+			}
+		})
+	}
+}
+
+func ExampleHinge() {
+	// One sample scored against two labels; the scores favour label 1.
+	scores := []float64{-0.5, 2}
+	fmt.Println(Hinge{}.Value(scores, nil, []int32{0}, 2), Hinge{}.Value(scores, nil, []int32{1}, 2))
+	// Output: 4.5 0.5
+}

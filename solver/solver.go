@@ -1,0 +1,300 @@
+package solver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/segd/segd/solver/mrf"
+)
+
+// ErrNotFinite says that a NaN or an infinity arose from the problem's numbers.
+var ErrNotFinite = errors.New("solver: NaN or infinity in the problem")
+
+// Loss is a per-sample loss with its lookup table and proximal map; see
+// loss.Hinge for the shapes.
+type Loss interface {
+	Table(u, t, omega []float64, labels int, rho float64)
+	Prox(dst, t, omega []float64, y []int32, labels int, rho float64)
+	Value(beta, omega []float64, y []int32, labels int) float64
+}
+
+// Kernel is a positive definite Gram matrix over n samples; see kernel.Linear.
+type Kernel interface {
+	Len() int
+	SigmaMin() float64
+	Factor(nu, rho float64) error
+	Solve(alpha, r []float64, labels int)
+	Mul(dst, alpha []float64, labels int)
+}
+
+// Labeler is the discrete energy E and a solver for it. Label improves y under
+// Σ_i u[i·L+y_i] + E(y), exactly or not: the solver checks what it returns.
+type Labeler interface {
+	Label(ctx context.Context, y []int32, u []float64) (mrf.Report, error)
+	Energy(y []int32) float64
+}
+
+// Problem is one instance. Nothing of it is kept or written.
+type Problem struct {
+	Labels int       // L ≥ 2
+	Loss   Loss      //
+	Kernel Kernel    // over n samples
+	MRF    Labeler   // over the same n samples
+	Omega  []float64 // n weights ω ≥ 0; nil means all 1
+	Unary  []float64 // n×L extra energies U, +Inf forbids a label; nil means none
+	Nu     float64   // ν > 0
+}
+
+// State is the iterate: the warm start going in, the result coming out.
+type State struct {
+	Alpha []float64 // n×L row-major
+	Y     []int32   // n labels in [0, L)
+}
+
+// Options tune a Solve. The zero value takes every default.
+type Options struct {
+	MaxIter int     // iterations at most; 0 = 200
+	Rho     float64 // ρ₀; 0 = 2ν, see Problem.Nu
+	RhoMax  float64 // ρ stops growing here; 0 = 2ν/σ_min(K), where descent is guaranteed
+	Tau     float64 // ρ grows by this factor an iteration, ≥ 1; 0 = 1.05
+	Delta   float64 // δ ≥ 0 of the descent condition; 0 = any decrease does
+	Tol     float64 // relative residual at which it has converged; 0 = 1e-3
+	Observe func(Iteration)
+}
+
+// Iteration is what an observer is told after each iteration.
+type Iteration struct {
+	Index      int     // from 0
+	Lagrangian float64 // L_ρ(α⁺, β⁺, λ⁺, y⁺), eq. dc_augm_lagr
+	Primal     float64 // ‖Kα − β‖_F / √(nL)
+	Dual       float64 // ρ‖K(α⁺ − α)‖_F / √(nL)
+	Rho        float64
+	Flips      int  // labels that changed
+	Rejected   bool // the MRF's labeling failed the descent condition
+	Guaranteed bool // ρ·σ_min(K) ≥ 2ν: the Lagrangian cannot rise at this ρ
+}
+
+// Status is why a Solve ended.
+type Status uint8
+
+const (
+	Converged     Status = iota // residuals below Tol and no label flipped
+	IterationsMet               // MaxIter iterations were run
+	Interrupted                 // the context ended
+)
+
+func (s Status) String() string {
+	return [...]string{"converged", "iterations met", "interrupted"}[s]
+}
+
+// Result sums a Solve up.
+type Result struct {
+	Status     Status
+	Iterations int
+	First      float64 // Lagrangian after the first iteration
+	Last       Iteration
+	Flips      int // over all iterations
+	Rejected   int // labelings refused by the descent condition
+	Violations int // times the Lagrangian rose although descent was guaranteed
+}
+
+// Workspace is a Solve's scratch memory. The zero value is ready; it grows to
+// the largest problem and is then reused.
+type Workspace struct {
+	ka, t, beta, r, next, u []float64
+	y                       []int32
+}
+
+func grow(s []float64, n int) []float64 {
+	if cap(s) < n {
+		return make([]float64, n)
+	}
+	return s[:n]
+}
+
+func (ws *Workspace) reset(n, labels int) {
+	size := n * labels
+	ws.ka, ws.t, ws.beta = grow(ws.ka, size), grow(ws.t, size), grow(ws.beta, size)
+	ws.r, ws.next, ws.u = grow(ws.r, size), grow(ws.next, size), grow(ws.u, size)
+	if cap(ws.y) < n {
+		ws.y = make([]int32, n)
+	}
+	ws.y = ws.y[:n]
+}
+
+func (o Options) withDefaults(nu, sigma float64) Options {
+	if o.MaxIter == 0 {
+		o.MaxIter = 200
+	}
+	if o.Rho == 0 {
+		o.Rho = 2 * nu
+	}
+	if o.RhoMax == 0 {
+		o.RhoMax = math.Max(o.Rho, 2*nu/sigma)
+	}
+	if o.Tau == 0 {
+		o.Tau = 1.05
+	}
+	if o.Tol == 0 {
+		o.Tol = 1e-3
+	}
+	return o
+}
+
+func check(p *Problem, s *State) (n int) {
+	n = p.Kernel.Len()
+	switch {
+	case p.Labels < 2:
+		panic(fmt.Sprintf("solver: %d labels; want at least 2", p.Labels))
+	case p.Nu <= 0:
+		panic(fmt.Sprintf("solver: ν = %g; want > 0", p.Nu))
+	case len(s.Alpha) != n*p.Labels || len(s.Y) != n:
+		panic(fmt.Sprintf("solver: state of %d α and %d labels for %d samples × %d labels", len(s.Alpha), len(s.Y), n, p.Labels))
+	case p.Omega != nil && len(p.Omega) != n:
+		panic(fmt.Sprintf("solver: %d weights for %d samples", len(p.Omega), n))
+	case p.Unary != nil && len(p.Unary) != n*p.Labels:
+		panic(fmt.Sprintf("solver: %d unaries for %d samples × %d labels", len(p.Unary), n, p.Labels))
+	}
+	return n
+}
+
+// Solve runs DC-ADMM (Alg. 1) on p from s until it converges, ctx ends or
+// opt.MaxIter iterations have passed, and leaves the iterate in s.
+//
+// Multipliers start at λ = −2να, as an earlier Solve left them. When ctx ends, s
+// holds the last whole iteration; that is a Status, not an error. Once ws has
+// grown to the largest n, it allocates nothing but what p.MRF allocates.
+func Solve(ctx context.Context, ws *Workspace, p *Problem, s *State, opt Options) (Result, error) {
+	n := check(p, s)
+	sigma := p.Kernel.SigmaMin()
+	opt = opt.withDefaults(p.Nu, sigma)
+	ws.reset(n, p.Labels)
+	p.Kernel.Mul(ws.ka, s.Alpha, p.Labels)
+
+	res := Result{Status: IterationsMet}
+	rho, factored := opt.Rho, 0.0
+	for it := 0; it < opt.MaxIter; it++ {
+		if ctx.Err() != nil {
+			res.Status = Interrupted
+			break
+		}
+		if rho != factored {
+			if err := p.Kernel.Factor(p.Nu, rho); err != nil {
+				return res, fmt.Errorf("%w: %w", ErrNotFinite, err)
+			}
+			factored = rho
+		}
+		step, err := iterate(ctx, ws, p, s, rho, opt.Delta)
+		if err != nil {
+			return res, err
+		}
+		step.Index, step.Guaranteed = it, rho*sigma >= 2*p.Nu
+		if it == 0 {
+			res.First = step.Lagrangian
+		} else if step.Guaranteed && step.Rho == res.Last.Rho && step.Lagrangian > res.Last.Lagrangian+1e-9*math.Abs(res.Last.Lagrangian) {
+			res.Violations++
+		}
+		res.Iterations, res.Last = it+1, step
+		res.Flips += step.Flips
+		if step.Rejected {
+			res.Rejected++
+		}
+		if opt.Observe != nil {
+			opt.Observe(step)
+		}
+		if step.Flips == 0 && step.Primal < opt.Tol && step.Dual < opt.Tol*rho {
+			res.Status = Converged
+			break
+		}
+		if rho < opt.RhoMax {
+			rho = math.Min(opt.RhoMax, opt.Tau*rho)
+		}
+	}
+	return res, nil
+}
+
+// iterate is one pass of Alg. 1's loop at a fixed ρ. ws.ka holds Kα on entry and
+// on return.
+func iterate(ctx context.Context, ws *Workspace, p *Problem, s *State, rho, delta float64) (Iteration, error) {
+	step := Iteration{Rho: rho}
+	// Target of the prox: Kα + λ/ρ with λ = −2να.
+	shrink := 2 * p.Nu / rho
+	for i, a := range s.Alpha {
+		ws.t[i] = ws.ka[i] - shrink*a
+	}
+	p.Loss.Table(ws.u, ws.t, p.Omega, p.Labels, rho)
+	if p.Unary != nil {
+		for i, v := range p.Unary {
+			ws.u[i] += v
+		}
+	}
+	if err := label(ctx, ws, p, s, delta, &step); err != nil {
+		return step, err
+	}
+	p.Loss.Prox(ws.beta, ws.t, p.Omega, s.Y, p.Labels, rho)
+	for i, b := range ws.beta {
+		ws.r[i] = rho*b + 2*p.Nu*s.Alpha[i]
+	}
+	p.Kernel.Solve(ws.next, ws.r, p.Labels)
+
+	// (2νI + ρK)α⁺ = R gives Kα⁺ without another product; and Kα⁺ − β = −2ν/ρ·Δα.
+	var quad, dual, primal, cross float64
+	for i, a := range ws.next {
+		k := (ws.r[i] - 2*p.Nu*a) / rho
+		quad += a * k
+		dual += (k - ws.ka[i]) * (k - ws.ka[i])
+		gap := k - ws.beta[i]
+		primal += gap * gap
+		cross -= 2 * p.Nu * a * gap
+		ws.ka[i] = k
+	}
+	copy(s.Alpha, ws.next)
+	scale := math.Sqrt(float64(len(ws.ka)))
+	step.Primal, step.Dual = math.Sqrt(primal)/scale, rho*math.Sqrt(dual)/scale
+	step.Lagrangian = p.Loss.Value(ws.beta, p.Omega, s.Y, p.Labels) + p.Nu*quad +
+		unary(p.Unary, s.Y, p.Labels) + p.MRF.Energy(s.Y) + cross + rho/2*primal
+	if math.IsNaN(step.Lagrangian) || math.IsInf(step.Lagrangian, 0) {
+		return step, fmt.Errorf("%w: Lagrangian is %g at ρ = %g", ErrNotFinite, step.Lagrangian, rho)
+	}
+	return step, nil
+}
+
+// label updates s.Y by the MRF solver if that meets the descent condition
+// (eq. suff_descent_discrete): with the table's minimising β the Lagrangian
+// difference is the difference of the tabulated energies.
+func label(ctx context.Context, ws *Workspace, p *Problem, s *State, delta float64, step *Iteration) error {
+	copy(ws.y, s.Y)
+	if _, err := p.MRF.Label(ctx, ws.y, ws.u); err != nil {
+		return fmt.Errorf("solver: label update: %w", err)
+	}
+	for i, y := range ws.y {
+		if y != s.Y[i] {
+			step.Flips++
+		}
+	}
+	if step.Flips == 0 {
+		return nil
+	}
+	was := unary(ws.u, s.Y, p.Labels) + p.MRF.Energy(s.Y)
+	now := unary(ws.u, ws.y, p.Labels) + p.MRF.Energy(ws.y)
+	if now > was-delta || math.IsNaN(now) {
+		step.Flips, step.Rejected = 0, true
+		return nil
+	}
+	copy(s.Y, ws.y)
+	return nil
+}
+
+// unary returns Σ_i u[i·L + y_i], or 0 for a nil u.
+func unary(u []float64, y []int32, labels int) float64 {
+	if u == nil {
+		return 0
+	}
+	sum := 0.0
+	for i, yi := range y {
+		sum += u[i*labels+int(yi)]
+	}
+	return sum
+}

@@ -1,0 +1,267 @@
+package solver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/segd/segd/solver/kernel"
+	"github.com/segd/segd/solver/loss"
+	"github.com/segd/segd/solver/mrf"
+)
+
+// instance is two or more Gaussian clusters on a ring graph, some samples known.
+func instance(seed uint64, n, d, labels int) (*Problem, *State, []int32) {
+	rng := rand.New(rand.NewPCG(seed, 7))
+	x, truth := make([]float64, n*d), make([]int32, n)
+	unary := make([]float64, n*labels)
+	var edges []mrf.Edge
+	for i := range n {
+		truth[i] = int32(i * labels / n)
+		for k := range d {
+			x[i*d+k] = rng.NormFloat64()
+		}
+		x[i*d+int(truth[i])] += 3
+		if i%10 == 0 {
+			for l := range labels {
+				if l != int(truth[i]) {
+					unary[i*labels+l] = math.Inf(1)
+				}
+			}
+		}
+		edges = append(edges, mrf.Edge{I: int32(i), J: int32((i + 1) % n), W: 0.2})
+	}
+	var k kernel.Linear
+	k.Reset([]*kernel.Block{kernel.NewBlock(x[:n/2*d], n/2, d), kernel.NewBlock(x[n/2*d:], n-n/2, d)}, 0.5)
+	var p mrf.Potts
+	p.Reset(n, labels, edges)
+	s := &State{Alpha: make([]float64, n*labels), Y: make([]int32, n)}
+	for i := range n {
+		if i%10 == 0 {
+			s.Y[i] = truth[i]
+		}
+	}
+	return &Problem{Labels: labels, Loss: loss.Hinge{}, Kernel: &k, MRF: &p, Unary: unary, Nu: 0.5}, s, truth
+}
+
+func TestSolveFindsClusters(t *testing.T) {
+	for labels := 2; labels <= 4; labels++ {
+		p, s, truth := instance(1, 240, 6, labels)
+		res, err := Solve(t.Context(), &Workspace{}, p, s, Options{MaxIter: 500})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wrong := 0
+		for i := range truth {
+			if s.Y[i] != truth[i] {
+				wrong++
+			}
+			if i%10 == 0 && s.Y[i] != truth[i] {
+				t.Errorf("L=%d: known label of sample %d was changed", labels, i)
+			}
+		}
+		if wrong > len(truth)/20 {
+			t.Errorf("L=%d: %d of %d labels wrong after %d iterations (%s)", labels, wrong, len(truth), res.Iterations, res.Status)
+		}
+	}
+}
+
+// randomMRF proposes arbitrary labelings; the descent check must hold anyway.
+type randomMRF struct {
+	*mrf.Potts
+	rng    *rand.Rand
+	labels int
+}
+
+func (r randomMRF) Label(_ context.Context, y []int32, _ []float64) (mrf.Report, error) {
+	for i := range y {
+		if i%10 != 0 && r.rng.IntN(20) == 0 {
+			y[i] = int32(r.rng.IntN(r.labels))
+		}
+	}
+	return mrf.Report{}, nil
+}
+
+// Lemma sufficient_descent with the sharp condition ρσ_min(K) ≥ 2ν.
+func TestLagrangianDescends(t *testing.T) {
+	for labels := 2; labels <= 3; labels++ {
+		for _, random := range []bool{false, true} {
+			p, s, _ := instance(2, 150, 5, labels)
+			if random {
+				p.MRF = randomMRF{p.MRF.(*mrf.Potts), rand.New(rand.NewPCG(5, 5)), labels}
+			}
+			last, rejected := math.Inf(1), 0
+			res, err := Solve(t.Context(), &Workspace{}, p, s, Options{
+				MaxIter: 3000, Rho: 2 * p.Nu / p.Kernel.SigmaMin(), Tau: 1,
+				Observe: func(it Iteration) {
+					if !it.Guaranteed {
+						t.Errorf("ρ=%g is said not to guarantee descent", it.Rho)
+					}
+					if it.Lagrangian > last+1e-9*math.Abs(last) {
+						t.Errorf("L=%d random=%v iteration %d: Lagrangian rose from %g to %g", labels, random, it.Index, last, it.Lagrangian)
+					}
+					last = it.Lagrangian
+					if it.Rejected {
+						rejected++
+					}
+				}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res.Violations != 0 || res.Rejected != rejected {
+				t.Errorf("violations %d, rejected %d; observer saw %d", res.Violations, res.Rejected, rejected)
+			}
+			if random && rejected == 0 {
+				t.Error("no random labeling was rejected")
+			}
+			if !random && res.Status != Converged {
+				t.Errorf("L=%d: %s after %d iterations, primal %g dual %g", labels, res.Status, res.Iterations, res.Last.Primal, res.Last.Dual)
+			}
+		}
+	}
+}
+
+// One iteration against the paper's updates written out with λ explicit and K
+// applied as a product.
+func TestIterationAgainstTheUpdatesAsWritten(t *testing.T) {
+	p, s, _ := instance(3, 60, 4, 2)
+	rng := rand.New(rand.NewPCG(8, 8))
+	for i := range s.Alpha {
+		s.Alpha[i] = 0.1 * rng.NormFloat64()
+	}
+	const rho = 0.6
+	n := len(s.Alpha)
+	lambda, ka := make([]float64, n), make([]float64, n)
+	p.Kernel.Mul(ka, s.Alpha, p.Labels)
+	target := make([]float64, n)
+	for i, a := range s.Alpha {
+		lambda[i] = -2 * p.Nu * a
+		target[i] = ka[i] + lambda[i]/rho
+	}
+	if _, err := Solve(t.Context(), &Workspace{}, p, s, Options{MaxIter: 1, Rho: rho}); err != nil {
+		t.Fatal(err)
+	}
+	beta := make([]float64, n)
+	p.Loss.Prox(beta, target, nil, s.Y, p.Labels, rho)
+	p.Kernel.Mul(ka, s.Alpha, p.Labels)
+	for i, a := range s.Alpha {
+		// eq. update_alpha's normal equation, then eq. update_dual.
+		if got, want := 2*p.Nu*a+rho*ka[i], rho*beta[i]-lambda[i]; math.Abs(got-want) > 1e-9 {
+			t.Fatalf("α-update: entry %d of (2νI+ρK)α is %g; want ρβ−λ = %g", i, got, want)
+		}
+		if got, want := lambda[i]+rho*(ka[i]-beta[i]), -2*p.Nu*a; math.Abs(got-want) > 1e-9 {
+			t.Fatalf("dual update gives λ = %g; want −2να = %g", got, want)
+		}
+	}
+}
+
+// With every label known DC-ADMM is ADMM for the supervised problem: no α near
+// the result has a lower primal objective.
+func TestKnownLabelsGiveTheSupervisedOptimum(t *testing.T) {
+	p, s, truth := instance(4, 80, 4, 2)
+	for i := range truth {
+		s.Y[i] = truth[i]
+		p.Unary[i*2+int(truth[i])], p.Unary[i*2+1-int(truth[i])] = 0, math.Inf(1)
+	}
+	if _, err := Solve(t.Context(), &Workspace{}, p, s, Options{MaxIter: 5000, Tol: 1e-10}); err != nil {
+		t.Fatal(err)
+	}
+	objective := func(alpha []float64) float64 {
+		ka := make([]float64, len(alpha))
+		p.Kernel.Mul(ka, alpha, 2)
+		v := p.Loss.Value(ka, nil, truth, 2)
+		for i, a := range alpha {
+			v += p.Nu * a * ka[i]
+		}
+		return v
+	}
+	best := objective(s.Alpha)
+	rng := rand.New(rand.NewPCG(6, 6))
+	for range 200 {
+		alpha := append([]float64(nil), s.Alpha...)
+		scale := math.Pow(10, -1-3*rng.Float64())
+		for i := range alpha {
+			alpha[i] += scale * rng.NormFloat64()
+		}
+		if v := objective(alpha); v < best*(1-1e-6) {
+			t.Fatalf("objective %g at a neighbour; the solver's is %g", v, best)
+		}
+	}
+}
+
+func TestInterruptedKeepsTheBest(t *testing.T) {
+	p, s, _ := instance(5, 100, 4, 2)
+	ctx, cancel := context.WithCancel(t.Context())
+	res, err := Solve(ctx, &Workspace{}, p, s, Options{MaxIter: 100, Tol: 1e-300, Observe: func(it Iteration) {
+		if it.Index == 2 {
+			cancel()
+		}
+	}})
+	if err != nil || res.Status != Interrupted || res.Iterations != 3 {
+		t.Fatalf("status %s after %d iterations, error %v; want interrupted after 3", res.Status, res.Iterations, err)
+	}
+}
+
+func TestNaNIsAnError(t *testing.T) {
+	p, s, _ := instance(6, 40, 4, 2)
+	s.Alpha[3] = math.NaN()
+	if _, err := Solve(t.Context(), &Workspace{}, p, s, Options{}); err == nil {
+		t.Fatal("a NaN in α was accepted")
+	}
+	p, s, _ = instance(6, 40, 4, 2)
+	p.Omega = make([]float64, 40)
+	p.Omega[0] = math.Inf(1)
+	if _, err := Solve(t.Context(), &Workspace{}, p, s, Options{}); !errors.Is(err, ErrNotFinite) {
+		t.Fatalf("infinite weight: error %v; want ErrNotFinite", err)
+	}
+}
+
+func TestSteadyStateAllocatesNothing(t *testing.T) {
+	p, s, _ := instance(7, 200, 6, 2)
+	var ws Workspace
+	ctx := t.Context()
+	run := func() {
+		if _, err := Solve(ctx, &ws, p, s, Options{MaxIter: 5, Tol: 1e-300}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run()
+	if allocs := testing.AllocsPerRun(20, run); allocs > 0 {
+		t.Errorf("%g allocations a solve; want none", allocs)
+	}
+}
+
+func BenchmarkSolve(b *testing.B) {
+	for _, n := range []int{2000, 12000} {
+		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
+			p, s, _ := instance(8, n, 67, 2)
+			var ws Workspace
+			b.ReportAllocs()
+			for b.Loop() {
+				clear(s.Alpha)
+				if _, err := Solve(b.Context(), &ws, p, s, Options{MaxIter: 20, Tol: 1e-300}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func ExampleSolve() {
+	// Four points on a line; the outer two are known.
+	var k kernel.Linear
+	k.Reset([]*kernel.Block{kernel.NewBlock([]float64{-2, -1, 1, 2}, 4, 1)}, 0.1)
+	var graph mrf.Potts
+	graph.Reset(4, 2, nil)
+	inf := math.Inf(1)
+	s := &State{Alpha: make([]float64, 8), Y: []int32{0, 0, 0, 1}}
+	_, err := Solve(context.Background(), &Workspace{}, &Problem{
+		Labels: 2, Loss: loss.Hinge{}, Kernel: &k, MRF: &graph, Nu: 0.1,
+		Unary: []float64{0, inf, 0, 0, 0, 0, inf, 0},
+	}, s, Options{})
+	fmt.Println(s.Y, err)
+	// Output: [0 0 1 1] <nil>
+}
