@@ -1,0 +1,325 @@
+package mrf
+
+import (
+	"context"
+	"fmt"
+	"math"
+)
+
+// Edge joins nodes I and J with weight W: in a Potts model the cost of giving
+// them different labels, in a Cut the capacity in both directions.
+type Edge struct {
+	I, J int32
+	W    float64
+}
+
+// tooLarge bounds energies so that no sum of 2³¹ of them overflows.
+const tooLarge = 0x1p960
+
+// Which search tree a node is in. Terminal residuals have the same signs.
+const (
+	free   int8 = 0
+	source int8 = 1
+	sink   int8 = -1
+)
+
+// Values of node.parent that are not nodes.
+const (
+	noNode   int32 = -1 // free, or end of a list
+	terminal int32 = -2 // hangs on its tree's terminal
+	orphan   int32 = -3 // lost its parent, waits for adoption
+)
+
+// maxTime is when the time stamps are worn out and the trees rebuilt.
+const maxTime = math.MaxInt32 - 2
+
+// node is 32 bytes, so that two share a cache line. Walking up a tree touches
+// nodes only: the parent's index is kept beside the arc.
+type node struct {
+	excess    float64 // residual terminal capacity: > 0 from the source, < 0 to the sink
+	parent    int32   // node, terminal, orphan or noNode
+	parentArc int32   // arc from here to the parent
+	next      int32   // queue of active nodes: noNode outside, itself at the tail
+	time      int32   // when dist was last known to be right
+	dist      int32   // arcs up to the terminal, then
+	tree      int8
+	dirty     bool // in Cut.dirty
+}
+
+// arc is one direction of an edge; a node's arcs are contiguous (CSR).
+type arc struct {
+	head   int32
+	sister int32 // the opposite direction
+	res    float64
+}
+
+// Cut finds minimum s-t cuts of a sparse graph with n nodes besides the two
+// terminals, and finds them again quickly when some capacities have changed.
+// The zero value is an empty graph; see the package comment for the method and
+// for how float64 capacities are kept exact.
+type Cut struct {
+	nodes   []node
+	first   []int32 // arcs of node i: arcs[first[i]:first[i+1]]
+	arcs    []arc
+	edgeArc []int32   // arc I→J of an edge, -1 for a self edge
+	edgeMax []float64 // the most its two arcs may have: the W of Reset, rounded
+	edgeCap []float64 // capacity I→J, a multiple of quantum; J→I's is res+res-edgeCap
+	limit   []float64 // largest sum of arc capacities at a node
+	term    []float64 // terminal capacity set last, clamped and rounded
+
+	quantum, perQuantum float64
+
+	activeHead, activeTail int32
+	orphans                []int32
+	dirty                  []int32
+	time                   int32
+
+	// Augmentations counts augmenting paths since Reset.
+	Augmentations int
+}
+
+// Reset makes c the graph of n nodes and the given edges, without flow and
+// with all terminal capacities zero. Each edge has capacity W in both
+// directions, which is also the most that SetEdge may set later. Parallel
+// edges add up; self edges are kept in the count but carry nothing. It panics
+// if n is negative, an index is outside [0,n), a weight is NaN, negative or
+// infinite, or the weights at a node add up to 2⁹⁶⁰ or more. Cost O(n+m);
+// memory is reused, and edges is not kept.
+func (c *Cut) Reset(n int, edges []Edge) {
+	if n < 0 || n > math.MaxInt32-8 || len(edges) > (math.MaxInt32-8)/2 {
+		panic(fmt.Sprintf("mrf: graph of %d nodes and %d edges is outside [0,2³¹)", n, len(edges)))
+	}
+	c.nodes = grown(c.nodes, n)
+	c.first = grown(c.first, n+1)
+	c.limit = grown(c.limit, n)
+	c.term = grown(c.term, n)
+	c.edgeArc = grown(c.edgeArc, len(edges))
+	c.edgeMax = grown(c.edgeMax, len(edges))
+	c.edgeCap = grown(c.edgeCap, len(edges))
+	c.orphans = grown(c.orphans, n)[:0]
+	c.dirty = grown(c.dirty, n)[:0]
+	clear(c.limit)
+	clear(c.first)
+	clear(c.term)
+	for i := range c.nodes {
+		c.nodes[i] = node{parent: noNode, parentArc: -1, next: noNode}
+	}
+	c.activeHead, c.activeTail = noNode, noNode
+	c.time = 0
+	c.Augmentations = 0
+
+	for k, e := range edges {
+		checkEdge(n, k, e)
+		if e.I == e.J {
+			continue
+		}
+		c.limit[e.I] += e.W
+		c.limit[e.J] += e.W
+		c.first[e.I+1]++
+		c.first[e.J+1]++
+	}
+	c.setQuantum()
+	for i := range n {
+		c.first[i+1] += c.first[i]
+	}
+	c.arcs = grown(c.arcs, int(c.first[n]))
+	c.fillArcs(edges)
+}
+
+// checkEdge panics unless edge k joins two of n nodes with a finite weight.
+func checkEdge(n, k int, e Edge) {
+	if e.I < 0 || e.J < 0 || int(e.I) >= n || int(e.J) >= n {
+		panic(fmt.Sprintf("mrf: edge %d joins %d and %d, want nodes in [0,%d)", k, e.I, e.J, n))
+	}
+	if !(e.W >= 0) || e.W > math.MaxFloat64 {
+		panic(fmt.Sprintf("mrf: edge %d has weight %v, want a finite one, at least 0", k, e.W))
+	}
+}
+
+// setQuantum derives the quantum from the sums in limit. With m the largest,
+// m < 2^e, every residual stays below 2m plus roundings, hence below
+// 2^(e+2) = 2⁵³q.
+func (c *Cut) setQuantum() {
+	m := 0.0
+	for i, w := range c.limit {
+		if w >= tooLarge {
+			panic(fmt.Sprintf("mrf: weights at node %d add up to %v, want less than 2^960", i, w))
+		}
+		m = max(m, w)
+	}
+	exp := 0
+	if m > 0 {
+		_, exp = math.Frexp(m)
+	}
+	exp = max(exp-51, -1000) // keep 1/q finite; weights below 2⁻¹⁰⁰⁰ count as 0
+	c.quantum, c.perQuantum = math.Ldexp(1, exp), math.Ldexp(1, -exp)
+}
+
+// fillArcs lays out the arcs by counting sort; each node's stay in the order
+// of edges.
+func (c *Cut) fillArcs(edges []Edge) {
+	clear(c.limit) // again, now of the rounded capacities
+	// first doubles as the fill cursor; shifting it back costs one pass and
+	// saves an array.
+	for k, e := range edges {
+		if e.I == e.J {
+			c.edgeArc[k], c.edgeMax[k], c.edgeCap[k] = -1, 0, 0
+			continue
+		}
+		a, b := c.first[e.I], c.first[e.J]
+		c.first[e.I]++
+		c.first[e.J]++
+		w := c.round(e.W)
+		c.arcs[a] = arc{head: e.J, sister: b, res: w}
+		c.arcs[b] = arc{head: e.I, sister: a, res: w}
+		c.edgeArc[k], c.edgeMax[k], c.edgeCap[k] = a, w, w
+		c.limit[e.I] += w
+		c.limit[e.J] += w
+	}
+	n := len(c.nodes)
+	copy(c.first[1:], c.first[:n])
+	c.first[0] = 0
+}
+
+// round gives the multiple of the quantum nearest to x.
+func (c *Cut) round(x float64) float64 {
+	return math.RoundToEven(x*c.perQuantum) * c.quantum
+}
+
+// Len returns the number of nodes.
+func (c *Cut) Len() int { return len(c.nodes) }
+
+// Quantum returns the unit that capacities are rounded to.
+func (c *Cut) Quantum() float64 { return c.quantum }
+
+// SetTerminal sets node i's terminal capacity: d > 0 from the source, d < 0 of
+// -d to the sink. For a node with both, d is their difference and the smaller
+// one adds to the flow outside. ±Inf is allowed and ties the node to that
+// terminal; NaN panics. What flows already is kept.
+func (c *Cut) SetTerminal(i int, d float64) {
+	// Beyond limit the node's side is decided; one quantum more says so
+	// strictly, and keeps the sign of d at a node without edges.
+	bound := c.limit[i]
+	switch {
+	case d > bound:
+		d = bound + c.quantum
+	case d < -bound:
+		d = -bound - c.quantum
+	case d != d:
+		panic(fmt.Sprintf("mrf: terminal capacity of node %d is NaN", i))
+	default:
+		d = c.round(d)
+	}
+	if delta := d - c.term[i]; delta != 0 {
+		c.term[i] = d
+		c.addExcess(int32(i), delta)
+	}
+}
+
+// addExcess changes a terminal residual. Only a change of sign concerns the
+// trees.
+func (c *Cut) addExcess(i int32, delta float64) {
+	p := &c.nodes[i]
+	before := sign(p.excess)
+	p.excess += delta
+	if !p.dirty && sign(p.excess) != before {
+		p.dirty = true
+		c.dirty = append(c.dirty, i)
+	}
+}
+
+func sign(x float64) int8 {
+	switch {
+	case x > 0:
+		return source
+	case x < 0:
+		return sink
+	}
+	return free
+}
+
+// SetEdge sets the capacities of edge e, from I to J and from J to I. Each
+// must be in [0, W] with the W given to Reset, or it panics; on a self edge it
+// does nothing. Flow that no longer fits is returned to the edge's ends.
+func (c *Cut) SetEdge(e int, forth, back float64) {
+	a := c.edgeArc[e]
+	if a < 0 {
+		return
+	}
+	forth, back = c.round(forth), c.round(back)
+	b := c.arcs[a].sister
+	i, j := c.arcs[b].head, c.arcs[a].head
+	if w := c.edgeMax[e]; !(forth >= 0 && back >= 0 && forth <= w && back <= w) {
+		panic(fmt.Sprintf("mrf: edge %d gets capacities %v and %v, want them in [0,%v]", e, forth, back, w))
+	}
+	resA, resB := c.arcs[a].res, c.arcs[b].res
+	flow := c.edgeCap[e] - resA // net, from I to J
+	kept := min(max(flow, -back), forth)
+	c.edgeCap[e] = forth
+	c.arcs[a].res, c.arcs[b].res = forth-kept, back+kept
+	if flow != kept {
+		c.addExcess(i, flow-kept)
+		c.addExcess(j, kept-flow)
+	}
+	c.repairArc(a, i, j, resA)
+	c.repairArc(b, j, i, resB)
+}
+
+// repairArc restores what the trees promise after arc a from i to j had its
+// residual changed from before: tree arcs have some, and an arc with some out
+// of a tree has an active end.
+func (c *Cut) repairArc(a, i, j int32, before float64) {
+	p, q := &c.nodes[i], &c.nodes[j]
+	switch {
+	case c.arcs[a].res == 0 && before > 0:
+		if p.tree == sink && p.parent >= 0 && p.parentArc == a {
+			c.orphaned(i)
+		}
+		if q.tree == source && q.parent >= 0 && q.parentArc == c.arcs[a].sister {
+			c.orphaned(j)
+		}
+	case c.arcs[a].res > 0 && before == 0:
+		if p.tree == source && q.tree != source {
+			c.activate(i)
+		}
+		if q.tree == sink && p.tree != sink {
+			c.activate(j)
+		}
+	}
+}
+
+// Solve brings the flow to its maximum, starting from what flows already. If
+// ctx ends first it returns false with a valid, smaller flow, from which the
+// next call goes on.
+func (c *Cut) Solve(ctx context.Context) bool {
+	c.repair()
+	return c.maximise(ctx)
+}
+
+// Source reports whether node i is on the source's side: after a Solve that
+// returned true, the smallest source side among all minimum cuts.
+func (c *Cut) Source(i int) bool { return c.nodes[i].tree == source }
+
+// Sink reports whether node i is on the sink's side of every minimum cut. A
+// node for which neither Source nor Sink holds can be on either, though not
+// independently of the others.
+func (c *Cut) Sink(i int) bool { return c.nodes[i].tree == sink }
+
+// Flow returns the flow's value, which after a Solve that returned true is the
+// capacity of the cut. The sum is a float64 one, with its rounding.
+func (c *Cut) Flow() float64 {
+	flow := 0.0
+	for i := range c.nodes {
+		flow += max(c.term[i], 0) - max(c.nodes[i].excess, 0)
+	}
+	return flow
+}
+
+// grown returns s with length n, its memory reused where it is large enough;
+// the contents are unspecified.
+func grown[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n, n+n/4)
+	}
+	return s[:n]
+}

@@ -1,0 +1,295 @@
+package mrf
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// capacityOf is the capacity of the cut that Source marks.
+func capacityOf(c *Cut, forth, back []Edge, term []float64) float64 {
+	sum := 0.0
+	for k, e := range forth {
+		switch {
+		case c.Source(int(e.I)) && !c.Source(int(e.J)):
+			sum += e.W
+		case c.Source(int(e.J)) && !c.Source(int(e.I)):
+			sum += back[k].W
+		}
+	}
+	for i, d := range term {
+		if c.Source(i) {
+			sum += max(-d, 0)
+		} else {
+			sum += max(d, 0)
+		}
+	}
+	return sum
+}
+
+func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*(1+math.Abs(a)+math.Abs(b)) }
+
+func TestCutAgainstDinic(t *testing.T) {
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		n := 2 + r.IntN(60)
+		forth := randomEdges(r, n, r.IntN(4*n))
+		back := append([]Edge(nil), forth...)
+		term := make([]float64, n)
+		for i := range term {
+			term[i] = 2 * r.NormFloat64()
+		}
+		var c Cut
+		c.Reset(n, forth)
+		for k := range forth {
+			w := forth[k].W
+			forth[k].W, back[k].W = w*r.Float64(), w*float64(r.IntN(2))
+			c.SetEdge(k, forth[k].W, back[k].W)
+		}
+		for i, d := range term {
+			c.SetTerminal(i, d)
+		}
+		if !c.Solve(context.Background()) {
+			t.Fatal("stopped without being told to")
+		}
+		want := dinic(n, forth, back, term)
+		if got := c.Flow(); !near(got, want) {
+			t.Errorf("seed %d: flow %v, Dinic's %v", seed, got, want)
+		}
+		if got := capacityOf(&c, forth, back, term); !near(got, want) {
+			t.Errorf("seed %d: cut %v, Dinic's flow %v", seed, got, want)
+		}
+		if fault := checkTrees(&c); fault != "" {
+			t.Errorf("seed %d: %s", seed, fault)
+		}
+	}
+}
+
+// TestCutEqualsFlow uses integers, where the two values are equal to the bit.
+func TestCutEqualsFlow(t *testing.T) {
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		edges := grid(40, 30, func() float64 { return float64(r.IntN(9)) })
+		term := make([]float64, 1200)
+		var c Cut
+		c.Reset(1200, edges)
+		for i := range term {
+			term[i] = float64(r.IntN(41) - 20)
+			c.SetTerminal(i, term[i])
+		}
+		c.Solve(context.Background())
+		if got, want := c.Flow(), capacityOf(&c, edges, edges, term); got != want {
+			t.Errorf("seed %d: flow %v, cut %v", seed, got, want)
+		}
+	}
+}
+
+// TestWarmEqualsCold changes terminals and edges of one Cut over and over and
+// compares each solve with a Cut that never saw the earlier ones: the very same
+// source and sink sets, and trees in order.
+func TestWarmEqualsCold(t *testing.T) {
+	for _, test := range []struct {
+		name       string
+		share      float64 // of the nodes and edges that change
+		size       float64 // of the change
+		edges      bool
+		steps      int
+		integers   bool // many ties
+		stopEarly  bool
+		forceStamp bool
+	}{
+		{name: "few small", share: 0.05, size: 0.1, steps: 150},
+		{name: "all small", share: 1, size: 0.05, steps: 150},
+		{name: "tenth big", share: 0.1, size: 10, steps: 150},
+		{name: "all big", share: 1, size: 10, steps: 100},
+		{name: "huge", share: 0.3, size: 1e12, steps: 60},
+		{name: "edges", share: 0.1, size: 1, edges: true, steps: 200},
+		{name: "all edges", share: 1, size: 3, edges: true, steps: 60},
+		{name: "ties", share: 0.2, size: 3, edges: true, integers: true, steps: 200},
+		{name: "stopped between", share: 0.2, size: 2, edges: true, stopEarly: true, steps: 100},
+		{name: "stamps worn out", share: 0.2, size: 2, edges: true, forceStamp: true, steps: 60},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(7, uint64(len(test.name))))
+			const width, height = 17, 13
+			n := width * height
+			value := func() float64 {
+				if test.integers {
+					return float64(r.IntN(4))
+				}
+				return r.ExpFloat64()
+			}
+			edges := append(grid(width, height, value), randomEdges(r, n, 50)...)
+			forth := make([]float64, len(edges))
+			back := make([]float64, len(edges))
+			for k := range edges {
+				forth[k], back[k] = edges[k].W, edges[k].W
+			}
+			term := make([]float64, n)
+			var warm, cold Cut
+			warm.Reset(n, edges)
+			stopped, cancel := context.WithCancel(context.Background())
+			cancel()
+			for step := range test.steps {
+				for i := range term {
+					if r.Float64() < test.share {
+						term[i] = math.Round(term[i]*0.5) + test.size*(value()-value())
+						if !test.integers {
+							term[i] += r.NormFloat64()
+						}
+						warm.SetTerminal(i, term[i])
+					}
+				}
+				for k := range edges {
+					if test.edges && r.Float64() < test.share {
+						forth[k] = edges[k].W * float64(r.IntN(3)) / 2
+						back[k] = edges[k].W * float64(r.IntN(3)) / 2
+						warm.SetEdge(k, forth[k], back[k])
+					}
+				}
+				if test.forceStamp && step%2 == 1 {
+					warm.time = maxTime - int32(r.IntN(6))
+				}
+				if test.stopEarly && step%3 != 0 {
+					warm.Solve(stopped)
+					continue
+				}
+				warm.Solve(context.Background())
+				if fault := checkTrees(&warm); fault != "" {
+					t.Fatalf("step %d: %s", step, fault)
+				}
+				cold.Reset(n, edges)
+				for i, d := range term {
+					cold.SetTerminal(i, d)
+				}
+				for k := range edges {
+					cold.SetEdge(k, forth[k], back[k])
+				}
+				cold.Solve(context.Background())
+				for i := range n {
+					if warm.Source(i) != cold.Source(i) || warm.Sink(i) != cold.Sink(i) {
+						t.Fatalf("step %d: node %d is on another side than in a cold solve", step, i)
+					}
+				}
+				if warm.Flow() != cold.Flow() && !near(warm.Flow(), cold.Flow()) {
+					t.Fatalf("step %d: flow %v, cold %v", step, warm.Flow(), cold.Flow())
+				}
+			}
+		})
+	}
+}
+
+// TestCutStops shows that a solve interrupted at any point goes on to the same
+// result.
+func TestCutStops(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	edges := grid(60, 60, r.ExpFloat64)
+	var c, whole Cut
+	c.Reset(3600, edges)
+	whole.Reset(3600, edges)
+	for i := range 3600 {
+		d := 3 * r.NormFloat64()
+		c.SetTerminal(i, d)
+		whole.SetTerminal(i, d)
+	}
+	whole.Solve(context.Background())
+	ctx := &countdown{Context: context.Background()}
+	stops := 0
+	for left := 1; ; left++ {
+		ctx.left = left
+		if c.Solve(ctx) {
+			break
+		}
+		stops++
+	}
+	if stops < 2 {
+		t.Fatalf("stopped %d times, want several", stops)
+	}
+	for i := range 3600 {
+		if c.Source(i) != whole.Source(i) {
+			t.Fatalf("node %d is on another side than without stops", i)
+		}
+	}
+}
+
+// countdown is a context that ends after Err was asked left times.
+type countdown struct {
+	context.Context
+	left int
+}
+
+func (c *countdown) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+func TestCutPanics(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		do   func(c *Cut)
+	}{
+		{"negative n", func(c *Cut) { c.Reset(-1, nil) }},
+		{"index too large", func(c *Cut) { c.Reset(2, []Edge{{0, 2, 1}}) }},
+		{"index negative", func(c *Cut) { c.Reset(2, []Edge{{-1, 1, 1}}) }},
+		{"weight NaN", func(c *Cut) { c.Reset(2, []Edge{{0, 1, math.NaN()}}) }},
+		{"weight negative", func(c *Cut) { c.Reset(2, []Edge{{0, 1, -1}}) }},
+		{"weight infinite", func(c *Cut) { c.Reset(2, []Edge{{0, 1, math.Inf(1)}}) }},
+		{"weights overflow", func(c *Cut) { c.Reset(2, []Edge{{0, 1, 1e308}, {0, 1, 1e308}}) }},
+		{"terminal NaN", func(c *Cut) { c.SetTerminal(0, math.NaN()) }},
+		{"edge grown", func(c *Cut) { c.SetEdge(0, 2, 1) }},
+		{"edge NaN", func(c *Cut) { c.SetEdge(0, 1, math.NaN()) }},
+		{"edge negative", func(c *Cut) { c.SetEdge(0, -1, 1) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var c Cut
+			c.Reset(2, []Edge{{0, 1, 1}})
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			test.do(&c)
+		})
+	}
+}
+
+// TestScales solves the same graph scaled by powers of two up to the limits:
+// the same cut, and no precision lost to one huge terminal.
+func TestScales(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	edges := grid(12, 12, r.ExpFloat64)
+	term := make([]float64, 144)
+	for i := range term {
+		term[i] = 2 * r.NormFloat64()
+	}
+	var c Cut
+	sides := func(scale float64) (s [144]bool) {
+		scaled := append([]Edge(nil), edges...)
+		for k := range scaled {
+			scaled[k].W *= scale
+		}
+		c.Reset(144, scaled)
+		for i, d := range term {
+			c.SetTerminal(i, d*scale)
+		}
+		c.SetTerminal(7, math.Inf(1))
+		c.SetTerminal(100, -1e300)
+		c.Solve(context.Background())
+		for i := range s {
+			s[i] = c.Source(i)
+		}
+		return s
+	}
+	want := sides(1)
+	if !want[7] || want[100] {
+		t.Error("a tied node is on the other side")
+	}
+	for _, exp := range []int{-900, -300, -40, 40, 300, 900} {
+		if sides(math.Ldexp(1, exp)) != want {
+			t.Errorf("scaled by 2^%d the cut is another", exp)
+		}
+	}
+}

@@ -1,0 +1,49 @@
+// Package mrf labels sparse graphs by minimising Potts energies
+//
+//	E(y) = Σ_i u[i*L+y_i] + Σ_e w_e [y_i ≠ y_j],   w_e ≥ 0
+//
+// over y in {0..L-1}ⁿ: the discrete update of DC-ADMM (the paper's
+// eq:subproblem_mrf) on superpixel graphs with spatial and temporal edges.
+//
+// In go unaries u (n×L row-major float64, +Inf forbids a label) and a warm
+// start y; out comes y, never with a higher energy than the one that came in.
+// Two labels are solved exactly by a minimum cut ([Cut]), more by α-expansion
+// (Boykov, Veksler, Zabih 2001; within twice the minimum for Potts), and
+// [Potts.LabelBounded] keeps the area of label 1 within bounds by a search on
+// a Lagrange multiplier.
+//
+// # The cut
+//
+// Cut grows two search trees from the terminals, augments where they meet and
+// lets orphaned subtrees be adopted (Boykov & Kolmogorov 2004). Flow and trees
+// stay when terminal or edge capacities change between calls: the difference
+// goes into the terminal residuals, and only the nodes whose residual changed
+// sign are repaired (Kohli & Torr 2007). It is written from those papers.
+// α-expansion keeps one such cut a label, so that a later cycle and the next
+// ADMM iteration start from the flow of the same move (Alahari, Kohli & Torr
+// 2008).
+//
+// # Numbers
+//
+// Capacities are float64, but every one is rounded once to a multiple of a
+// quantum q, a power of two chosen at Reset so that nothing that can occur
+// exceeds 2⁵³q. All sums and differences inside the flow are then exact: there
+// is no epsilon, residuals cannot drift, each augmentation carries at least q,
+// so the search ends. A terminal capacity beyond what the node's edges could
+// carry away decides the node whatever its size, so it is clamped to one
+// quantum above that sum; forbidden labels are that clamp, and neither they nor
+// huge unaries cost the other nodes precision. q is below 2⁻⁴⁹ of the largest
+// sum of weights at one node, and a labeling called exact is within
+// (nodes+edges)·q of the minimum.
+//
+// Because the arithmetic is exact, the set of nodes reachable from the source
+// is the same for every maximum flow. Hence a warm solve gives the very labels
+// of a cold one, and ties always go to label 0; after that the labeling handed
+// in is kept if the new one's energy is not strictly lower.
+//
+// # Goroutines
+//
+// Cut and Potts are workspaces with one owner: no method may run beside another
+// on the same value. Distinct values are independent. Once grown to the
+// largest graph they allocate nothing.
+package mrf

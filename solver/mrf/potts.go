@@ -1,0 +1,282 @@
+package mrf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// ErrUnary is wrapped by the errors that Label and LabelBounded return for
+// unaries they cannot work with; the message names the index.
+var ErrUnary = errors.New("mrf: bad unary energy")
+
+// maxCuts bounds the memory for several labels: so many of them keep a flow
+// each, further ones share, which costs time but not correctness.
+const maxCuts = 8
+
+// Potts is a Potts model: a graph with edge weights, on which labelings are
+// sought for one set of unaries after another. The zero value is ready for
+// Reset. See the package comment for the energy and the methods.
+type Potts struct {
+	n, labels int
+	edges     []Edge // without self edges and zero weights
+	cuts      []Cut  // two labels: one; more: the move to label a uses cuts[a%len]
+	moves     []move // beside cuts
+	next      []int32
+	diff      []float64
+}
+
+// Report says what a call of Label or LabelBounded did.
+type Report struct {
+	Energy float64 // of the labels returned, unary and pairwise
+	Bound  float64 // no admissible labeling has less, up to rounding; -Inf if unknown
+
+	// Exact says that the labels are of minimal energy, up to the rounding of
+	// the capacities described in the package comment.
+	Exact bool
+	// Stopped says that the context ended the search.
+	Stopped bool
+
+	Expansions    int     // cuts that were solved
+	Augmentations int     // augmenting paths in them
+	Multiplier    float64 // LabelBounded: what a unit of area costs; 0 if no bound is in the way
+}
+
+// Reset makes p the model of n nodes with the given number of labels and the
+// given edges. Parallel edges add up; self edges and zero weights are ignored,
+// as they cannot cost anything. It panics if n is negative, labels is less
+// than 1, an index is outside [0,n), or a weight is NaN, negative or infinite
+// or too large (see Cut.Reset). Cost O(n+m). Memory is reused, edges is not
+// kept, and so is nothing of the flow of an earlier graph.
+func (p *Potts) Reset(n, labels int, edges []Edge) {
+	if labels < 1 || labels > math.MaxInt32 {
+		panic(fmt.Sprintf("mrf: %d labels, want at least 1", labels))
+	}
+	p.n, p.labels = n, labels
+	p.edges = p.edges[:0]
+	for k, e := range edges {
+		checkEdge(n, k, e)
+		if e.I != e.J && e.W > 0 {
+			p.edges = append(p.edges, e)
+		}
+	}
+	cuts := 0
+	switch {
+	case labels == 2:
+		cuts = 1
+	case labels > 2:
+		cuts = min(labels, maxCuts)
+	}
+	p.cuts = kept(p.cuts, cuts)
+	p.moves = kept(p.moves, cuts)
+	for k := range p.cuts {
+		p.cuts[k].Reset(n, p.edges)
+		p.moves[k].reset(len(p.edges))
+	}
+	p.next = grown(p.next, n)
+	p.diff = grown(p.diff, n)
+}
+
+// kept is grown for elements that own memory.
+func kept[T any](s []T, n int) []T {
+	for cap(s) < n {
+		s = append(s[:cap(s)], *new(T))
+	}
+	return s[:n]
+}
+
+// Energy returns the pairwise part of y's energy, Σ_e w_e [y_i ≠ y_j], summed
+// in the order of the edges. y has n labels.
+func (p *Potts) Energy(y []int32) float64 {
+	if len(y) != p.n {
+		panic(fmt.Sprintf("mrf: %d labels for %d nodes", len(y), p.n))
+	}
+	sum := 0.0
+	for k := range p.edges {
+		e := &p.edges[k]
+		if y[e.I] != y[e.J] {
+			sum += e.W
+		}
+	}
+	return sum
+}
+
+// energy adds the unary part.
+func (p *Potts) energy(y []int32, u []float64) float64 {
+	sum := 0.0
+	for i, l := range y {
+		sum += u[i*p.labels+int(l)]
+	}
+	return sum + p.Energy(y)
+}
+
+// Label minimises the energy with unaries u, n×L row-major, from the labels in
+// y, which have to be in [0,L), and leaves the result in y. For one or two
+// labels the result is a minimum; for more it is one that no expansion move
+// improves, at most twice the minimum where all unaries are at least 0. The
+// result never has more energy than the y handed in, and is that y unless it
+// has less.
+//
+// u[i*L+l] = +Inf forbids label l at node i. NaN, a finite magnitude of 2⁹⁶⁰ or
+// more, -Inf, or a node with every label forbidden is an error that wraps
+// ErrUnary, and y is as it was. When
+// ctx ends, the best labels so far are returned, without error, and
+// Report.Stopped is set. A wrong length, or a label in y outside [0,L), panics.
+// y and u must not overlap anything of p; u is only read.
+//
+// The cost is that of one cut, or about two to four a label if L > 2; much less
+// when u is near to that of the previous call.
+func (p *Potts) Label(ctx context.Context, y []int32, u []float64) (Report, error) {
+	bound, err := p.start(y, u)
+	if err != nil {
+		return Report{}, err
+	}
+	r := Report{Bound: bound}
+	switch p.labels {
+	case 1:
+		r.Exact = true
+	case 2:
+		p.cut(ctx, &r, y, u)
+	default:
+		p.expand(ctx, &r, y, u)
+	}
+	r.Energy = p.energy(y, u)
+	if r.Exact {
+		r.Bound = r.Energy
+	}
+	return r, nil
+}
+
+// start validates, replaces forbidden labels in y, and returns the sum of the
+// least unaries.
+func (p *Potts) start(y []int32, u []float64) (float64, error) {
+	if len(y) != p.n || len(u) != p.n*p.labels {
+		panic(fmt.Sprintf("mrf: %d labels and %d unaries for %d nodes of %d labels", len(y), len(u), p.n, p.labels))
+	}
+	bound := 0.0
+	for i := range p.n {
+		if l := y[i]; l < 0 || int(l) >= p.labels {
+			panic(fmt.Sprintf("mrf: node %d starts with label %d, want one in [0,%d)", i, l, p.labels))
+		}
+		best, err := p.cheapest(i, u)
+		if err != nil {
+			return 0, err
+		}
+		bound += u[i*p.labels+int(best)]
+	}
+	for i := range p.n {
+		if math.IsInf(u[i*p.labels+int(y[i])], 1) {
+			y[i], _ = p.cheapest(i, u)
+		}
+	}
+	return bound, nil
+}
+
+// cheapest returns node i's label of least unary energy, the lowest of several.
+func (p *Potts) cheapest(i int, u []float64) (int32, error) {
+	row := u[i*p.labels : (i+1)*p.labels]
+	best := 0
+	for l, v := range row {
+		if !(v > -tooLarge && (v < tooLarge || v > math.MaxFloat64)) {
+			return 0, fmt.Errorf("%w: u[%d] of node %d, label %d, is %v, want a magnitude below 2^960 or +Inf",
+				ErrUnary, i*p.labels+l, i, l, v)
+		}
+		if v < row[best] {
+			best = l
+		}
+	}
+	if row[best] > math.MaxFloat64 {
+		return 0, fmt.Errorf("%w: node %d has every label forbidden, want at least one below +Inf", ErrUnary, i)
+	}
+	return int32(best), nil
+}
+
+// difference is a-b of two energies that are not both infinite.
+func difference(a, b float64) float64 {
+	switch {
+	case a > math.MaxFloat64:
+		return math.Inf(1)
+	case b > math.MaxFloat64:
+		return math.Inf(-1)
+	}
+	return a - b
+}
+
+// cut solves two labels: label 1 is the source's side.
+func (p *Potts) cut(ctx context.Context, r *Report, y []int32, u []float64) {
+	c := &p.cuts[0]
+	for i := range p.n {
+		c.SetTerminal(i, difference(u[2*i], u[2*i+1]))
+	}
+	r.Stopped = !p.solve(ctx, r, c)
+	for i := range p.next {
+		p.next[i] = 0
+		if c.Source(i) {
+			p.next[i] = 1
+		}
+	}
+	p.take(y, u)
+	r.Exact = !r.Stopped
+}
+
+// solve counts.
+func (p *Potts) solve(ctx context.Context, r *Report, c *Cut) bool {
+	before := c.Augmentations
+	done := c.Solve(ctx)
+	r.Expansions++
+	r.Augmentations += c.Augmentations - before
+	return done
+}
+
+// take copies next to y if that lowers the energy.
+func (p *Potts) take(y []int32, u []float64) bool {
+	if !p.lowers(y, u) {
+		return false
+	}
+	copy(y, p.next)
+	return true
+}
+
+// lowers reports whether next has less energy than y beyond any rounding: true
+// means that the real numbers fall, so that a sequence of such steps ends. Only
+// what differs is summed; a huge energy common to both hides nothing.
+func (p *Potts) lowers(y []int32, u []float64) bool {
+	var s sum
+	for i, l := range p.next {
+		if l != y[i] {
+			s.add(u[i*p.labels+int(l)])
+			s.add(-u[i*p.labels+int(y[i])])
+		}
+	}
+	for k := range p.edges {
+		e := &p.edges[k]
+		before, after := y[e.I] != y[e.J], p.next[e.I] != p.next[e.J]
+		if before != after {
+			if after {
+				s.add(e.W)
+			} else {
+				s.add(-e.W)
+			}
+		}
+	}
+	return s.negative()
+}
+
+// sum adds with compensation (Neumaier 1974), which leaves an error below
+// 2⁻⁵¹ of the sum of magnitudes for fewer than 2⁵⁰ terms.
+type sum struct{ s, c, magnitude float64 }
+
+func (s *sum) add(x float64) {
+	t := s.s + x
+	if math.Abs(s.s) >= math.Abs(x) {
+		s.c += (s.s - t) + x
+	} else {
+		s.c += (x - t) + s.s
+	}
+	s.s = t
+	s.magnitude += math.Abs(x)
+}
+
+// negative reports whether the sum is below 0 whatever the rounding.
+func (s *sum) negative() bool { return s.s+s.c < -0x1p-50*s.magnitude }
