@@ -1,0 +1,19 @@
+// Package dnn computes feature maps with OpenCV's DNN module. It is the only
+// package of segd that links OpenCV.
+//
+// [Embedded] opens the model in the binary (segd-s64, described in
+// models/segd-s64.md), [Open] an ONNX or Caffe file. In goes a BGR24 image, out
+// come one [features.Map] a tap in memory of Go's own, placed on the image's own
+// pixels whatever size the model saw. A [Model] may be used from any goroutine; one
+// at a time gets through.
+//
+// OpenCV ends the process on a model it dislikes, so Open first has a child process
+// try it ([Probe]); what can be seen from the bytes of an ONNX file is checked even
+// before that. Frames are run through a few lines of C++ of our own that turn
+// OpenCV's exceptions into errors and free what gocv 0.31 leaks.
+//
+// Taps are named as "segd model check" lists a model's layers; for ONNX these are
+// "onnx_node!NAME" for named nodes, "onnx_node_output_0!TENSOR" for unnamed ones,
+// and the output's own name for the model's outputs. A graph viewer shows the same
+// names without the prefix, which may be left out.
+package dnn

@@ -1,0 +1,100 @@
+#include "net.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <opencv2/dnn.hpp>
+
+struct segd_outputs {
+    std::vector<cv::Mat> maps;
+};
+
+namespace {
+
+// guard runs f and turns an exception into a malloc'ed message.
+template <typename F> char *guard(F f) {
+    try {
+        f();
+        return nullptr;
+    } catch (const std::exception &e) {
+        return strdup(e.what());
+    } catch (...) {
+        return strdup("an exception of unknown type");
+    }
+}
+
+} // namespace
+
+void segd_set_threads(int n) { cv::setNumThreads(n); }
+
+segd_outputs *segd_outputs_new(void) { return new segd_outputs; }
+
+void segd_outputs_free(segd_outputs *outputs) { delete outputs; }
+
+char *segd_net_describe(void *p, int channels, int height, int width, char **text) {
+    return guard([&] {
+        auto &net = *static_cast<cv::dnn::Net *>(p);
+        std::vector<int> ids;
+        std::vector<std::vector<cv::dnn::MatShape>> in, out;
+        net.getLayersShapes(cv::dnn::MatShape{1, channels, height, width}, ids, in, out);
+        const std::vector<int> ends = net.getUnconnectedOutLayers();
+        std::ostringstream s;
+        for (size_t i = 0; i < ids.size(); i++) {
+            if (ids[i] == 0) { // the input itself
+                continue;
+            }
+            auto layer = net.getLayer(ids[i]);
+            s << layer->name << '\x1f' << layer->type << '\x1f';
+            if (!out[i].empty()) {
+                for (size_t d = 0; d < out[i][0].size(); d++) {
+                    s << (d ? "," : "") << out[i][0][d];
+                }
+            }
+            s << '\x1f' << (std::find(ends.begin(), ends.end(), ids[i]) != ends.end()) << '\n';
+        }
+        *text = strdup(s.str().c_str());
+    });
+}
+
+char *segd_net_forward(void *p, void *blob, const char **names, int n, segd_outputs *outputs) {
+    return guard([&] {
+        auto &net = *static_cast<cv::dnn::Net *>(p);
+        net.setInput(*static_cast<cv::Mat *>(blob));
+        outputs->maps.clear();
+        if (n == 0) {
+            net.forward(outputs->maps, net.getUnconnectedOutLayersNames());
+            outputs->maps.clear();
+            return;
+        }
+        net.forward(outputs->maps, std::vector<cv::String>(names, names + n));
+    });
+}
+
+char *segd_outputs_shape(const segd_outputs *outputs, int i, int dims[3]) {
+    return guard([&] {
+        const cv::Mat &m = outputs->maps.at(i);
+        const bool map = m.dims == 4 && m.size[0] == 1 && m.type() == CV_32F && m.isContinuous();
+        for (int d = 0; d < 3; d++) {
+            dims[d] = map ? m.size[d + 1] : 0;
+        }
+    });
+}
+
+char *segd_outputs_copy(const segd_outputs *outputs, int i, float *dst, long n) {
+    return guard([&] {
+        const cv::Mat &m = outputs->maps.at(i);
+        if (m.type() != CV_32F || !m.isContinuous() || m.total() != static_cast<size_t>(n)) {
+            std::ostringstream s;
+            s << "output " << i << " holds " << m.total() << " values of type " << m.type()
+              << "; want " << n << " of float32";
+            throw std::runtime_error(s.str());
+        }
+        std::memcpy(dst, m.ptr<float>(), n * sizeof(float));
+    });
+}

@@ -1,0 +1,114 @@
+package dnn
+
+// #cgo pkg-config: opencv4
+// #cgo CXXFLAGS: -std=c++11
+// #include <stdlib.h>
+// #include "net.h"
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"gocv.io/x/gocv"
+)
+
+// setThreads sets how many threads OpenCV uses in this process.
+func setThreads(n int) { C.segd_set_threads(C.int(n)) }
+
+// netPointer is the cv::dnn::Net inside a gocv.Net, whose only field it is; a test
+// watches that this stays so.
+func netPointer(net *gocv.Net) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(net)) }
+
+// failure takes ownership of a message of the C++ side.
+func failure(message *C.char) error {
+	if message == nil {
+		return nil
+	}
+	defer C.free(unsafe.Pointer(message))
+	return errors.New(openCVWords(C.GoString(message)))
+}
+
+// openCVWords shortens OpenCV's "OpenCV(4.6.0) ./modules/dnn/src/x.cpp:1: error:
+// (-215:Assertion failed) a == b in function 'f'\n" to what follows "error: ".
+func openCVWords(s string) string {
+	if _, after, ok := strings.Cut(s, "error: "); ok && strings.HasPrefix(s, "OpenCV(") {
+		s = after
+	}
+	return strings.Join(strings.Fields(s), " ")
+}
+
+// describe lists net's layers and their shapes for an input of 3×height×width.
+func describe(net *gocv.Net, height, width int) ([]Layer, error) {
+	var text *C.char
+	if err := failure(C.segd_net_describe(netPointer(net), inputChannels, C.int(height), C.int(width), &text)); err != nil {
+		return nil, err
+	}
+	defer C.free(unsafe.Pointer(text))
+	var layers []Layer
+	for line := range strings.Lines(C.GoString(text)) {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\x1f")
+		if len(f) != 4 {
+			return nil, fmt.Errorf("a layer has a name with a control character: %q", line)
+		}
+		l := Layer{Name: f[0], Type: f[1], Output: f[3] == "1"}
+		for d := range strings.SplitSeq(f[2], ",") {
+			n, err := strconv.Atoi(d)
+			if err != nil {
+				return nil, fmt.Errorf("layer %q has no output shape", l.Name)
+			}
+			l.Shape = append(l.Shape, n)
+		}
+		layers = append(layers, l)
+	}
+	return layers, nil
+}
+
+// forwarder runs a net and copies the outputs of some layers into Go memory.
+type forwarder struct {
+	net     unsafe.Pointer
+	names   []*C.char
+	outputs *C.segd_outputs
+}
+
+func newForwarder(net *gocv.Net, taps []string) *forwarder {
+	f := &forwarder{net: netPointer(net), outputs: C.segd_outputs_new()}
+	for _, t := range taps {
+		f.names = append(f.names, C.CString(t))
+	}
+	return f
+}
+
+func (f *forwarder) close() {
+	C.segd_outputs_free(f.outputs)
+	for _, n := range f.names {
+		C.free(unsafe.Pointer(n))
+	}
+	f.outputs, f.names = nil, nil
+}
+
+// run computes the taps of blob, which shape and copy then tell about. Without
+// taps it computes all of the net.
+func (f *forwarder) run(blob *gocv.Mat) error {
+	return failure(C.segd_net_forward(f.net, unsafe.Pointer(blob.Ptr()), unsafe.SliceData(f.names), C.int(len(f.names)), f.outputs))
+}
+
+// shape returns the shape of output i.
+func (f *forwarder) shape(i int) (channels, height, width int, err error) {
+	var dims [3]C.int
+	if err := failure(C.segd_outputs_shape(f.outputs, C.int(i), &dims[0])); err != nil {
+		return 0, 0, 0, err
+	}
+	if dims[0] < 1 || dims[1] < 1 || dims[2] < 1 {
+		return 0, 0, 0, errors.New("it is not a stack of float32 planes")
+	}
+	return int(dims[0]), int(dims[1]), int(dims[2]), nil
+}
+
+// copy fills dst with output i, which must have exactly its length.
+func (f *forwarder) copy(i int, dst []float32) error {
+	return failure(C.segd_outputs_copy(f.outputs, C.int(i), (*C.float)(&dst[0]), C.long(len(dst))))
+}

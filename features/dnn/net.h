@@ -1,0 +1,41 @@
+// What gocv 0.31 lacks or gets wrong on cv::dnn::Net: thread count, layer shapes,
+// layer names (its strings are freed before they are read), several outputs at once
+// (it leaks their names and its array of results), and C++ exceptions, which it
+// lets through to abort the process. Every call here catches them.
+#ifndef SEGD_NET_H
+#define SEGD_NET_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Results of one forward pass, reused by the next.
+typedef struct segd_outputs segd_outputs;
+
+void segd_set_threads(int n);
+segd_outputs *segd_outputs_new(void);
+void segd_outputs_free(segd_outputs *outputs);
+
+// The functions below return NULL, or a message that the caller frees.
+
+// segd_net_describe lists the layers for a 1×channels×height×width input, in
+// execution order, one a line: name, type, dimensions (comma separated), 1 if nothing
+// reads its output; separated by 0x1f. The caller frees *text. Pooling layers of
+// models with a dynamic size know their shape only after a forward pass of that size.
+char *segd_net_describe(void *net, int channels, int height, int width, char **text);
+
+// segd_net_forward runs net on blob (a cv::Mat*) and keeps the outputs of the named
+// layers; with n = 0 it runs all of net and keeps nothing.
+char *segd_net_forward(void *net, void *blob, const char **names, int n, segd_outputs *outputs);
+
+// segd_outputs_shape writes output i's channels, height and width, all 0 if it is not
+// a 1×channels×height×width stack of float32 planes.
+char *segd_outputs_shape(const segd_outputs *outputs, int i, int dims[3]);
+
+// segd_outputs_copy copies output i, which must hold exactly n float32.
+char *segd_outputs_copy(const segd_outputs *outputs, int i, float *dst, long n);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,22 @@
+// Package features turns an image into a [Scene]: superpixels, what a feature
+// model and the colours say about each, and which of them touch.
+//
+// In goes a BGR24 image, out comes a Scene. An [Extractor] does it and owns the
+// scratch memory, so one Extractor serves one goroutine; the feature maps come
+// from a [Model], which features/dnn provides (nil: colour alone). A [Projection]
+// fitted on one scene standardises the features of any later one and reduces
+// them to their principal components.
+//
+// Superpixels are SNIC (Achanta and Süsstrunk, "Superpixels and Polygons using
+// Simple Non-Iterative Clustering", CVPR 2017): regions grow from a grid of seeds,
+// always by the pixel that is nearest to its region's running mean in CIELAB and
+// position, so each is connected by construction and one pass is enough. The
+// queue is ours: distances are quantised to a floating-point key with six bits of
+// mantissa and kept in first-in-first-out buckets, so a pixel costs constant time.
+//
+// Features are pooled exactly as if each map were bilinearly interpolated at
+// every pixel and averaged over the superpixel; since interpolation is linear the
+// weights of the cells are summed first and every cell is read once.
+//
+// Everything is deterministic: same image, same bits.
+package features

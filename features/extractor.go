@@ -1,0 +1,144 @@
+package features
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+const (
+	// DefaultSuperpixels is Config.Superpixels' default.
+	DefaultSuperpixels = 2000
+	// DefaultCompactness is Config.Compactness' default.
+	DefaultCompactness = 10
+	// maxCompactness is far beyond where superpixels are plain squares.
+	maxCompactness = 1000
+	// maxSide is the largest coordinate a queue node holds.
+	maxSide = 1 << 15
+)
+
+// Config says how an Extractor sees images. Its zero value is usable.
+type Config struct {
+	// Superpixels is how many an image is cut into: exactly as many come out, or one
+	// a pixel if the image has fewer. 0 means DefaultSuperpixels.
+	Superpixels int
+	// Compactness is how many units of Lab distance one superpixel's side weighs: low
+	// values follow colours more closely, high ones give rounder superpixels. 0 means
+	// DefaultCompactness.
+	Compactness float64
+}
+
+// withDefaults returns c with zeros replaced, or every fault in it.
+func (c Config) withDefaults() (Config, error) {
+	var faults []error
+	if c.Superpixels < 0 {
+		faults = append(faults, fmt.Errorf("features: %d superpixels; want 1 or more, or 0 for %d", c.Superpixels, DefaultSuperpixels))
+	}
+	if !(c.Compactness >= 0 && c.Compactness <= maxCompactness) {
+		faults = append(faults, fmt.Errorf("features: compactness %v; want more than 0 and at most %d, or 0 for %d", c.Compactness, maxCompactness, DefaultCompactness))
+	}
+	if c.Superpixels == 0 {
+		c.Superpixels = DefaultSuperpixels
+	}
+	if c.Compactness == 0 {
+		c.Compactness = DefaultCompactness
+	}
+	return c, errors.Join(faults...)
+}
+
+// An Extractor turns images into scenes. One goroutine at a time may use it.
+type Extractor struct {
+	cfg   Config
+	model Model
+	snic  snic
+	stats regionStats
+	pool  pooler
+	maps  []Map
+
+	// The image the model is looking at while superpixels grow, and what became of
+	// it; modelDone orders access to them.
+	bgr           []byte
+	width, height int
+	modelErr      error
+	modelDone     chan struct{}
+	runModel      func()
+}
+
+// New returns an Extractor that pools m's feature maps, or only colours if m is
+// nil. It reports every fault of cfg at once.
+func New(cfg Config, m Model) (*Extractor, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	e := &Extractor{cfg: cfg, model: m, modelDone: make(chan struct{})}
+	e.runModel = func() {
+		e.maps, e.modelErr = e.model.Features(e.maps[:0], e.bgr, e.width, e.height)
+		e.modelDone <- struct{}{}
+	}
+	return e, nil
+}
+
+// Extract fills dst from a BGR24 image: width×height pixels, row-major, tight. It
+// overwrites all of dst but Seq, reuses its memory and its own, and keeps nothing
+// of bgr. The model runs while the superpixels grow, on another goroutine that has
+// ended when Extract returns. On error dst's contents are unspecified.
+func (e *Extractor) Extract(dst *Scene, bgr []byte, width, height int) error {
+	if width < 1 || height < 1 || width > maxSide || height > maxSide {
+		return fmt.Errorf("features: image of %d×%d pixels; want 1 to %d a side", width, height, maxSide)
+	}
+	if len(bgr) != 3*width*height {
+		return fmt.Errorf("features: %d bytes for a BGR24 image of %d×%d pixels; want %d", len(bgr), width, height, 3*width*height)
+	}
+	if e.model != nil {
+		e.bgr, e.width, e.height = bgr, width, height
+		go e.runModel()
+	}
+	dst.Width, dst.Height = width, height
+	dst.N = min(e.cfg.Superpixels, width*height)
+	dst.Labels = grown(dst.Labels, width*height)
+	e.snic.segment(dst.Labels, bgr, width, height, dst.N, e.cfg.Compactness)
+	e.stats.measure(dst, e.snic.pixels)
+	if e.model != nil {
+		<-e.modelDone
+		e.bgr = nil
+		if e.modelErr != nil {
+			return fmt.Errorf("features: model: %w", e.modelErr)
+		}
+	}
+	return e.gather(dst)
+}
+
+// gather fills dst.X from the maps and the mean colours.
+func (e *Extractor) gather(dst *Scene) error {
+	dst.D = 3
+	for i := range e.maps {
+		if err := checkMap(&e.maps[i]); err != nil {
+			return fmt.Errorf("features: map %d of the model: %w", i, err)
+		}
+		dst.D += e.maps[i].Channels
+	}
+	dst.X = grown(dst.X, dst.N*dst.D)
+	column := 0
+	for i := range e.maps {
+		e.pool.pool(dst, &e.stats, &e.maps[i], column)
+		column += e.maps[i].Channels
+	}
+	for k := range dst.N {
+		copy(dst.X[k*dst.D+column:][:3], dst.Lab[3*k:])
+	}
+	return nil
+}
+
+// checkMap guards pooling against a model that contradicts itself.
+func checkMap(m *Map) error {
+	switch {
+	case m.Channels < 1 || m.Height < 1 || m.Width < 1 || len(m.Data) != m.Channels*m.Height*m.Width:
+		return fmt.Errorf("%d values for %d channels of %d×%d cells", len(m.Data), m.Channels, m.Height, m.Width)
+	case !(m.StrideX > 0 && m.StrideY > 0) || math.IsInf(m.StrideX, 0) || math.IsInf(m.StrideY, 0):
+		return fmt.Errorf("strides of %v and %v pixels; want positive ones", m.StrideX, m.StrideY)
+	case math.IsNaN(m.OffsetX) || math.IsNaN(m.OffsetY) || math.IsInf(m.OffsetX, 0) || math.IsInf(m.OffsetY, 0):
+		return fmt.Errorf("offsets of %v and %v pixels; want finite ones", m.OffsetX, m.OffsetY)
+	}
+	return nil
+}

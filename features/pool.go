@@ -1,0 +1,118 @@
+package features
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/blas/blas32"
+)
+
+// axis holds, for each pixel of one image axis, the first of the two cells that
+// bilinear interpolation reads there and the second one's weight.
+type axis struct {
+	cell   []int32
+	weight []float32
+}
+
+// pooler averages feature maps over superpixels. The zero value is ready.
+type pooler struct {
+	x, y   axis
+	window []float32 // weights of the cells under one superpixel's bounding box
+	line   []float32 // weights along one run
+	planes []float32 // a map with its channels last
+}
+
+// pool writes each superpixel's mean of the bilinearly interpolated map m to
+// columns column…column+m.Channels−1 of dst.X. Beyond the outermost cell centres
+// the map continues as its nearest cell.
+func (p *pooler) pool(dst *Scene, stats *regionStats, m *Map, column int) {
+	p.x.fill(dst.Width, m.Width, m.StrideX, m.OffsetX)
+	p.y.fill(dst.Height, m.Height, m.StrideY, m.OffsetY)
+	p.planes = grown(p.planes, len(m.Data))
+	channelsLast(p.planes, m.Data, m.Channels, m.Height*m.Width)
+
+	c := m.Channels
+	blas := blas32.Implementation()
+	for k := range dst.N {
+		out := dst.X[k*dst.D+column:][:c]
+		clear(out)
+		i0, j0, rows, cols := p.weigh(stats.runs[stats.start[k]:stats.start[k+1]])
+		share := 1 / float32(dst.Area[k])
+		for i := range rows {
+			cells := p.planes[min(((i0+i)*m.Width+j0)*c, len(p.planes)):]
+			for j, w := range p.window[i*cols:][:cols] {
+				if w != 0 { // also spares the cells beyond a map that is one cell wide
+					blas.Saxpy(c, w*share, cells[j*c:], 1, out, 1)
+				}
+			}
+		}
+	}
+}
+
+// weigh sums the bilinear weights of a superpixel's pixels for every cell in the
+// rows×cols window that starts at cell (i0, j0), and leaves them in p.window.
+func (p *pooler) weigh(runs []run) (i0, j0, rows, cols int) {
+	first, last := runs[0], runs[len(runs)-1] // runs are in scan order
+	left, right := first.x0, first.x1
+	for _, r := range runs[1:] {
+		left, right = min(left, r.x0), max(right, r.x1)
+	}
+	i0, j0 = int(p.y.cell[first.y]), int(p.x.cell[left])
+	rows = int(p.y.cell[last.y]) + 2 - i0
+	cols = int(p.x.cell[right-1]) + 2 - j0
+	p.window = grown(p.window, rows*cols)
+	clear(p.window)
+	p.line = grown(p.line, cols)
+	for _, r := range runs {
+		from, to := int(p.x.cell[r.x0])-j0, int(p.x.cell[r.x1-1])+2-j0
+		line := p.line[from:to]
+		clear(line)
+		base := p.x.cell[r.x0]
+		weights := p.x.weight[r.x0:r.x1]
+		for i, cell := range p.x.cell[r.x0:r.x1] {
+			w := weights[i]
+			at := line[cell-base:][:2]
+			at[0] += 1 - w
+			at[1] += w
+		}
+		wy := p.y.weight[r.y]
+		i := (int(p.y.cell[r.y]) - i0) * cols
+		upper := p.window[i+from : i+to]
+		lower := p.window[i+cols+from : i+cols+to]
+		for j, w := range line {
+			upper[j] += (1 - wy) * w
+			lower[j] += wy * w
+		}
+	}
+	return i0, j0, rows, cols
+}
+
+// fill computes the interpolation of n pixels on cells cells, cell j being centred
+// on pixel stride·j + offset. A single cell is read twice with all weight on one.
+func (a *axis) fill(n, cells int, stride, offset float64) {
+	a.cell = grown(a.cell, n)
+	a.weight = grown(a.weight, n)
+	last := float64(cells - 1)
+	for i := range n {
+		at := min(max((float64(i)-offset)/stride, 0), last)
+		cell := min(math.Floor(at), max(last-1, 0))
+		a.cell[i] = int32(cell)
+		a.weight[i] = float32(at - cell)
+	}
+}
+
+// channelsLast transposes channels×cells to cells×channels, in strips of cells
+// that stay in the first-level cache.
+func channelsLast(dst, src []float32, channels, cells int) {
+	const strip = 16
+	for from := 0; from < cells; from += strip {
+		to := min(from+strip, cells)
+		for c := range channels {
+			plane := src[c*cells+from : c*cells+to]
+			at := from*channels + c
+			for _, v := range plane {
+				dst[at] = v
+				at += channels
+			}
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package features
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+)
+
+// constantColumn is the standard deviation, relative to the column's magnitude,
+// below which a column counts as constant: float32 rounding of its values.
+const constantColumn = 1e-6
+
+// A Projection standardises scene features and, if asked to, reduces them to their
+// leading principal components. It is immutable and may be used from any goroutine.
+type Projection struct {
+	dim    int
+	mean   []float64
+	scale  []float64 // 1/deviation, 0 for a constant column
+	basis  []float64 // D×dim, orthonormal columns by falling variance; nil: no PCA
+	spread []float64 // variance of each output column on the fitted scene
+}
+
+// FitProjection measures mean and standard deviation of every column of s.X and,
+// if there are more than maxDim, their leading maxDim principal components (each
+// signed so that its largest coordinate is positive). maxDim 0 means no limit.
+// Constant columns become zero. The cost is O(N·D² + D³) with PCA, O(N·D) without.
+//
+// It is an error if s is empty or holds NaN or infinities.
+func FitProjection(s *Scene, maxDim int) (*Projection, error) {
+	if s.N < 1 || s.D < 1 || len(s.X) != s.N*s.D {
+		return nil, fmt.Errorf("features: cannot fit a projection to %d values of %d superpixels × %d features", len(s.X), s.N, s.D)
+	}
+	if maxDim < 0 {
+		return nil, fmt.Errorf("features: cannot project to %d dimensions; want 1 or more, or 0 for no limit", maxDim)
+	}
+	p := &Projection{dim: s.D}
+	if err := p.standardise(s); err != nil {
+		return nil, err
+	}
+	if maxDim == 0 || maxDim >= s.D {
+		p.spread = make([]float64, s.D)
+		for c, v := range p.scale {
+			if v > 0 {
+				p.spread[c] = 1
+			}
+		}
+		return p, nil
+	}
+	if err := p.components(s, maxDim); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// standardise fits mean and scale.
+func (p *Projection) standardise(s *Scene) error {
+	p.mean = make([]float64, s.D)
+	p.scale = make([]float64, s.D)
+	for i, v := range s.X {
+		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+			return fmt.Errorf("features: feature %d of superpixel %d is %v", i%s.D, i/s.D, v)
+		}
+		p.mean[i%s.D] += float64(v)
+	}
+	for c := range p.mean {
+		p.mean[c] /= float64(s.N)
+	}
+	for i, v := range s.X {
+		d := float64(v) - p.mean[i%s.D]
+		p.scale[i%s.D] += d * d
+	}
+	for c, sum := range p.scale {
+		deviation := math.Sqrt(sum / float64(s.N))
+		if deviation <= constantColumn*math.Abs(p.mean[c]) || deviation == 0 {
+			p.scale[c] = 0
+		} else {
+			p.scale[c] = 1 / deviation
+		}
+	}
+	return nil
+}
+
+// components fits the basis: eigenvectors of the correlation matrix, which for N
+// in the thousands is far cheaper than the singular vectors of the features.
+func (p *Projection) components(s *Scene, dim int) error {
+	d := s.D
+	z := mat.NewDense(s.N, d, nil)
+	for i := range s.N {
+		p.standardised(z.RawRowView(i), s.X[i*d:][:d])
+	}
+	var cov mat.SymDense
+	cov.SymOuterK(1/float64(s.N), z.T())
+	var eigen mat.EigenSym
+	if !eigen.Factorize(&cov, true) {
+		return errors.New("features: the principal components did not converge")
+	}
+	var vectors mat.Dense
+	eigen.VectorsTo(&vectors)
+	values := eigen.Values(nil) // rising
+
+	p.dim = dim
+	p.basis = make([]float64, d*dim)
+	p.spread = make([]float64, dim)
+	for c := range dim {
+		from := d - 1 - c
+		p.spread[c] = max(values[from], 0)
+		sign := 1.0
+		largest := 0.0
+		for r := range d {
+			if v := vectors.At(r, from); math.Abs(v) > largest {
+				largest = math.Abs(v)
+				sign = math.Copysign(1, v)
+			}
+		}
+		for r := range d {
+			p.basis[r*dim+c] = sign * vectors.At(r, from)
+		}
+	}
+	return nil
+}
+
+// standardised writes (x−mean)·scale to dst.
+func (p *Projection) standardised(dst []float64, x []float32) {
+	for c, v := range x {
+		dst[c] = (float64(v) - p.mean[c]) * p.scale[c]
+	}
+}
+
+// Dim is the number of columns Apply returns.
+func (p *Projection) Dim() int { return p.dim }
+
+// Variance returns the variance of each output column on the fitted scene, falling
+// if there was a PCA.
+func (p *Projection) Variance() []float64 { return append([]float64(nil), p.spread...) }
+
+// Apply writes the projected features of s to dst, N×Dim row-major, and returns
+// it; dst's memory is reused if it is large enough, and then nothing is allocated.
+// It panics if s has another number of features than the scene p was fitted to.
+// The cost is O(N·D·Dim) with PCA, O(N·D) without.
+func (p *Projection) Apply(dst []float64, s *Scene) []float64 {
+	d := len(p.mean)
+	if s.D != d || len(s.X) != s.N*d {
+		panic(fmt.Sprintf("features: projection of %d features applied to %d×%d", d, s.N, s.D))
+	}
+	dst = grown(dst, s.N*p.dim)
+	if p.basis == nil {
+		for i := range s.N {
+			p.standardised(dst[i*d:][:d], s.X[i*d:][:d])
+		}
+		return dst
+	}
+	blas := blas64.Implementation()
+	for i := range s.N {
+		out := dst[i*p.dim:][:p.dim]
+		clear(out)
+		for c, v := range s.X[i*d:][:d] {
+			if z := (float64(v) - p.mean[c]) * p.scale[c]; z != 0 {
+				blas.Daxpy(p.dim, z, p.basis[c*p.dim:], 1, out, 1)
+			}
+		}
+	}
+	return dst
+}

@@ -1,0 +1,165 @@
+package features
+
+import "math"
+
+// run is a horizontal run of pixels with one label: row y, columns x0…x1−1.
+type run struct{ y, x0, x1, label int32 }
+
+// link is an edge being counted, in the list of its smaller end.
+type link struct {
+	j, next int32
+	length  int32
+}
+
+// sums accumulates one superpixel.
+type sums struct {
+	l, a, b float64
+	x, y    int64 // sums of coordinates
+	n       int32
+}
+
+// regionStats is the workspace of measure. The zero value is ready.
+type regionStats struct {
+	sums  []sums
+	runs  []run // by label, then in scan order
+	scan  []run // in scan order
+	start []int32
+	first []int32 // head of each superpixel's list of links
+	links []link
+}
+
+// measure fills area, mean colour, centroid and edges of dst from its labels, and
+// leaves the runs of each superpixel in s.runs[s.start[k]:s.start[k+1]].
+func (s *regionStats) measure(dst *Scene, pixels []pixel) {
+	s.sums = grown(s.sums, dst.N)
+	clear(s.sums)
+	s.first = grown(s.first, dst.N)
+	for i := range s.first {
+		s.first[i] = none
+	}
+	s.links, s.scan = s.links[:0], s.scan[:0]
+
+	w := dst.Width
+	for y := range dst.Height {
+		row := dst.Labels[y*w:][:w]
+		s.scanRow(row, pixels[(y+1)*(w+2)+1:][:w], int32(y))
+		if y > 0 {
+			s.border(dst.Labels[(y-1)*w:][:w], row)
+		}
+	}
+	s.sortRuns(dst.N)
+	s.write(dst)
+}
+
+// scanRow adds a row's runs to the sums, to s.scan and to the links.
+func (s *regionStats) scanRow(row []int32, pixels []pixel, y int32) {
+	pixels = pixels[:len(row)]
+	for x := 0; x < len(row); {
+		label, x0 := row[x], x
+		var l, a, b float32
+		for ; x < len(row) && row[x] == label; x++ {
+			p := &pixels[x]
+			l += p.l
+			a += p.a
+			b += p.b
+		}
+		n := x - x0
+		t := &s.sums[label]
+		t.l += float64(l)
+		t.a += float64(a)
+		t.b += float64(b)
+		t.x += int64(x0+x-1) * int64(n) // twice the sum of x0…x−1
+		t.y += int64(y) * int64(n)
+		t.n += int32(n)
+		s.scan = append(s.scan, run{y, int32(x0), int32(x), label})
+		if x0 > 0 {
+			s.touch(row[x0-1], label, 1)
+		}
+	}
+}
+
+// border counts the pixel pairs between two rows.
+func (s *regionStats) border(above, below []int32) {
+	below = below[:len(above)]
+	for x := 0; x < len(above); {
+		i, j := above[x], below[x]
+		if i == j {
+			x++
+			continue
+		}
+		x0 := x
+		for x++; x < len(above) && above[x] == i && below[x] == j; x++ {
+		}
+		s.touch(i, j, int32(x-x0))
+	}
+}
+
+// touch adds n pixel pairs to the edge between i and j. Lists are short (a
+// superpixel has about six neighbours, three of them larger) and kept sorted.
+func (s *regionStats) touch(i, j, n int32) {
+	if i > j {
+		i, j = j, i
+	}
+	at := &s.first[i]
+	for *at != none && s.links[*at].j < j {
+		at = &s.links[*at].next
+	}
+	if *at != none && s.links[*at].j == j {
+		s.links[*at].length += n
+		return
+	}
+	l := link{j, *at, n}
+	*at = int32(len(s.links)) // before append, which may move what at points into
+	s.links = append(s.links, l)
+}
+
+// sortRuns orders the runs by label, a counting sort that keeps the scan order.
+func (s *regionStats) sortRuns(n int) {
+	s.start = grown(s.start, n+2)
+	clear(s.start)
+	// Counts go two places up, so that after the scatter start[k] is where k begins.
+	for i := range s.scan {
+		s.start[s.scan[i].label+2]++
+	}
+	for k := 2; k < n+2; k++ {
+		s.start[k] += s.start[k-1]
+	}
+	s.runs = grown(s.runs, len(s.scan))
+	for i := range s.scan {
+		r := s.scan[i]
+		at := &s.start[r.label+1]
+		s.runs[*at] = r
+		*at++
+	}
+}
+
+// write turns sums into means and links into edges.
+func (s *regionStats) write(dst *Scene) {
+	dst.Area = grown(dst.Area, dst.N)
+	dst.Lab = grown(dst.Lab, 3*dst.N)
+	dst.Centroid = grown(dst.Centroid, 2*dst.N)
+	for k := range s.sums {
+		t := &s.sums[k]
+		share := 1 / float64(t.n)
+		dst.Area[k] = t.n
+		dst.Lab[3*k] = float32(t.l * share)
+		dst.Lab[3*k+1] = float32(t.a * share)
+		dst.Lab[3*k+2] = float32(t.b * share)
+		dst.Centroid[2*k] = float32(float64(t.x) / 2 * share)
+		dst.Centroid[2*k+1] = float32(float64(t.y) * share)
+	}
+	dst.Edges = grown(dst.Edges, len(s.links))[:0]
+	for i, at := range s.first {
+		for ; at != none; at = s.links[at].next {
+			l := &s.links[at]
+			dst.Edges = append(dst.Edges, Edge{int32(i), l.j, float32(l.length), labDistance(dst.Lab, i, int(l.j))})
+		}
+	}
+}
+
+// labDistance is the distance between rows i and j of an N×3 table of colours.
+func labDistance(lab []float32, i, j int) float32 {
+	p, q := lab[3*i:][:3], lab[3*j:][:3]
+	dl, da, db := p[0]-q[0], p[1]-q[1], p[2]-q[2]
+	return float32(math.Sqrt(float64(dl*dl + da*da + db*db)))
+}
