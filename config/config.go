@@ -28,7 +28,8 @@ type HTTP struct {
 	// Addr is host:port to listen on; port 0 lets the system choose.
 	// Default "127.0.0.1:8080". Off loopback a token is required.
 	Addr string `yaml:"addr"`
-	// Token is the bearer token that callers must present. Default none.
+	// Token is the bearer token that callers must present, 16 characters or more.
+	// Default none.
 	Token string `yaml:"token"`
 }
 
@@ -37,11 +38,16 @@ type NATS struct {
 	// URL of an external server, such as nats://nats.example:4222.
 	// Default none: a server is started inside this process.
 	URL string `yaml:"url"`
-	// Addr is host:port of the embedded server. Default "127.0.0.1:4222".
+	// Addr is host:port of the embedded server. Default "127.0.0.1:4222". Off
+	// loopback a token is required.
 	Addr string `yaml:"addr"`
+	// Token is what clients of the embedded server must present. Default none.
+	Token string `yaml:"token"`
 	// StoreDir is where the embedded server keeps JetStream's files, relative to
 	// the config file. Default a temporary folder, removed at the end.
 	StoreDir string `yaml:"store_dir"`
+	// Format of the messages, protobuf or json. Default "protobuf".
+	Format string `yaml:"format"`
 }
 
 // Model is the feature network.
@@ -54,6 +60,17 @@ type Model struct {
 	// ShortSide scales the picture before the network so that its shorter side
 	// is about this many pixels, 32 to 4096. Default 480.
 	ShortSide int `yaml:"short_side"`
+	// Mean and Std, three numbers each in the model's channel order, normalise the
+	// input to (v−mean)/std, v in 0…255. Default those of the model in the binary.
+	Mean []float64 `yaml:"mean"`
+	Std  []float64 `yaml:"std"`
+	// RGB says that the model wants its channels in that order. Default false: BGR.
+	RGB bool `yaml:"rgb"`
+	// Prototxt is the description of a Caffe model, relative to the config file.
+	// Default the model's path with that ending.
+	Prototxt string `yaml:"prototxt"`
+	// Threads OpenCV may use, 1 to 1024. Default one a core.
+	Threads int `yaml:"threads"`
 }
 
 // Log is what goes to stderr.
@@ -129,6 +146,7 @@ func (c *Config) setDefaults() {
 	or(&c.Site, DefaultSite)
 	or(&c.HTTP.Addr, DefaultHTTPAddr)
 	or(&c.NATS.Addr, DefaultNATSAddr)
+	or(&c.NATS.Format, "protobuf")
 	or(&c.Model.ShortSide, DefaultShortSide)
 	or(&c.Log.Level, "info")
 	or(&c.Log.Format, "text")
@@ -154,6 +172,7 @@ func (c *Config) resolve(dir string) {
 	}
 	join(&c.NATS.StoreDir)
 	join(&c.Model.Path)
+	join(&c.Model.Prototxt)
 	for i := range c.Cameras {
 		cam := &c.Cameras[i]
 		join(&cam.Annotation)

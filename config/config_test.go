@@ -23,7 +23,7 @@ func TestDefaults(t *testing.T) {
 	want := &config.Config{
 		Site:        "home",
 		HTTP:        config.HTTP{Addr: "127.0.0.1:8080"},
-		NATS:        config.NATS{Addr: "127.0.0.1:4222"},
+		NATS:        config.NATS{Addr: "127.0.0.1:4222", Format: "protobuf"},
 		Model:       config.Model{ShortSide: 480},
 		Log:         config.Log{Level: "info", Format: "text"},
 		Superpixels: 2000,
@@ -37,12 +37,14 @@ func TestDefaults(t *testing.T) {
 func TestEveryKey(t *testing.T) {
 	const text = `
 site: yard
-http: {addr: "0.0.0.0:80", token: s3cret}
+http: {addr: "0.0.0.0:80", token: s3cret-s3cret-s3cret}
 nats:
   url: nats://a:4222,tls://b:4222
   addr: "[::1]:0"
+  token: 0123456789abcdef
   store_dir: /var/lib/segd
-model: {path: m.onnx, taps: [a, "b"], short_side: 320}
+  format: json
+model: {path: m.caffemodel, taps: [a, "b"], short_side: 320, mean: [1, 2.5, -3], std: [1, 1, 2], rgb: true, prototxt: m.txt, threads: 2}
 log: {level: debug, format: json}
 superpixels: 6000
 cameras:
@@ -54,10 +56,12 @@ cameras:
 		t.Fatal(err)
 	}
 	want := &config.Config{
-		Site:        "yard",
-		HTTP:        config.HTTP{Addr: "0.0.0.0:80", Token: "s3cret"},
-		NATS:        config.NATS{URL: "nats://a:4222,tls://b:4222", Addr: "[::1]:0", StoreDir: "/var/lib/segd"},
-		Model:       config.Model{Path: "m.onnx", Taps: []string{"a", "b"}, ShortSide: 320},
+		Site: "yard",
+		HTTP: config.HTTP{Addr: "0.0.0.0:80", Token: "s3cret-s3cret-s3cret"},
+		NATS: config.NATS{URL: "nats://a:4222,tls://b:4222", Addr: "[::1]:0", Token: "0123456789abcdef",
+			StoreDir: "/var/lib/segd", Format: "json"},
+		Model: config.Model{Path: "m.caffemodel", Taps: []string{"a", "b"}, ShortSide: 320,
+			Mean: []float64{1, 2.5, -3}, Std: []float64{1, 1, 2}, RGB: true, Prototxt: "m.txt", Threads: 2},
 		Log:         config.Log{Level: "debug", Format: "json"},
 		Superpixels: 6000,
 		Cameras: []config.Camera{
@@ -104,6 +108,13 @@ var faultTable = []struct {
 		want: []string{`f:1:14: nats.addr: port "99999"; accepted: 0 to 65535`}},
 	{name: "open to all without a token", text: "http: {addr: \":8080\"}\n" + minimal,
 		want: []string{`f:1:14: http.addr: ":8080" is reachable from other machines, so http.token is required; accepted: a token, or a loopback address such as 127.0.0.1:8080`}},
+	{name: "short token", text: "http: {token: tooshort}\n" + minimal,
+		want: []string{`f:1:15: http.token: 8 characters; accepted: 16 or more`}},
+	{name: "two means", text: "model: {mean: [1, 2], std: [1, 1, 0]}\n" + minimal,
+		want: []string{`f:1:15: model.mean: 2 numbers; accepted: 3, one a channel`,
+			`f:1:35: model.std[2]: found 0; accepted: a finite number above 0`}},
+	{name: "mean alone", text: "model: {mean: [1, 2, 3]}\n" + minimal,
+		want: []string{`f:1:9: model: mean and std belong together; accepted: both or neither`}},
 	{name: "no cameras", text: "site: a\n",
 		want: []string{`f: cameras: missing; accepted: a list of at least one camera with name and url`}},
 	{name: "empty file", text: "",
@@ -169,13 +180,13 @@ func TestNotYAML(t *testing.T) {
 
 func TestEnvironment(t *testing.T) {
 	c, err := config.Parse("f", []byte("site: file\n"+minimal), []string{
-		"SEGD_SITE=env", "SEGD_HTTP_ADDR=127.0.0.1:1", "SEGD_MODEL_SHORT_SIDE=256",
+		"SEGD_SITE=env", "SEGD_HTTP_ADDR=127.0.0.1:1", "SEGD_MODEL_SHORT_SIDE=256", "SEGD_MODEL_RGB=true",
 		"SEGD_CAMERAS=x", "SEGD_PORT=tcp://10.0.0.1", "HOME=/root", "odd",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Site != "env" || c.HTTP.Addr != "127.0.0.1:1" || c.Model.ShortSide != 256 || len(c.Cameras) != 1 {
+	if c.Site != "env" || c.HTTP.Addr != "127.0.0.1:1" || c.Model.ShortSide != 256 || !c.Model.RGB || len(c.Cameras) != 1 {
 		t.Errorf("got %+v", c)
 	}
 }

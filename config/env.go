@@ -52,6 +52,12 @@ func set(field reflect.Value, text string) bool {
 			return false
 		}
 		field.SetInt(int64(v))
+	case reflect.Bool:
+		v, err := strconv.ParseBool(text)
+		if err != nil {
+			return false
+		}
+		field.SetBool(v)
 	default:
 		return false
 	}

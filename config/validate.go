@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"net"
 	"net/netip"
 	"net/url"
@@ -15,29 +16,67 @@ const (
 	minSuperpixels, maxSuperpixels = 50, 20000
 	minShortSide, maxShortSide     = 32, 4096
 	maxFPS                         = 1000
+	maxThreads                     = 1024
+	minToken                       = 16 // 96 bits of base64: beyond guessing over a network
 )
 
 // validate judges the values of a complete c.
 func (d *decoder) validate(c *Config) {
 	d.token("site", c.Site)
-	if host := d.addr("http.addr", c.HTTP.Addr); host != "" && !loopback(host) && c.HTTP.Token == "" {
-		d.bad("http.addr", "%q is reachable from other machines, so http.token is required; accepted: a token, or a loopback address such as %s",
-			c.HTTP.Addr, DefaultHTTPAddr)
-	}
-	d.addr("nats.addr", c.NATS.Addr)
+	d.listen("http", c.HTTP.Addr, c.HTTP.Token)
+	d.listen("nats", c.NATS.Addr, c.NATS.Token)
 	if c.NATS.URL != "" {
 		d.natsURL(c.NATS.URL)
 	}
-	d.within("model.short_side", c.Model.ShortSide, minShortSide, maxShortSide)
-	for i, tap := range c.Model.Taps {
-		if tap == "" {
-			d.bad(fmt.Sprintf("model.taps[%d]", i), "empty; accepted: the name of a layer of the model")
-		}
-	}
+	d.oneOf("nats.format", c.NATS.Format, "protobuf", "json")
+	d.model(&c.Model)
 	d.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	d.oneOf("log.format", c.Log.Format, "text", "json")
 	d.within("superpixels", c.Superpixels, minSuperpixels, maxSuperpixels)
 	d.cameras(c.Cameras)
+}
+
+// listen checks an address to listen on, and that one that others can reach asks
+// them for a token.
+func (d *decoder) listen(section, addr, token string) {
+	host := d.addr(section+".addr", addr)
+	if host != "" && !loopback(host) && token == "" {
+		d.bad(section+".addr", "%q is reachable from other machines, so %s.token is required; accepted: a token, or a loopback address such as 127.0.0.1:%s",
+			addr, section, addr[strings.LastIndexByte(addr, ':')+1:])
+	}
+	if token != "" && len(token) < minToken {
+		d.bad(section+".token", "%d characters; accepted: %d or more", len(token), minToken)
+	}
+}
+
+func (d *decoder) model(m *Model) {
+	d.within("model.short_side", m.ShortSide, minShortSide, maxShortSide)
+	if m.Threads != 0 {
+		d.within("model.threads", m.Threads, 1, maxThreads)
+	}
+	for i, tap := range m.Taps {
+		if tap == "" || slices.Contains(m.Taps[:i], tap) {
+			d.bad(fmt.Sprintf("model.taps[%d]", i), "%q is empty or named before; accepted: the name of another layer of the model", tap)
+		}
+	}
+	if (len(m.Mean) == 0) != (len(m.Std) == 0) {
+		d.bad("model", "mean and std belong together; accepted: both or neither")
+		return
+	}
+	d.three("model.mean", m.Mean, math.Inf(-1))
+	d.three("model.std", m.Std, 0)
+}
+
+// three checks one number a channel, each above least; none is the default.
+func (d *decoder) three(path string, values []float64, least float64) {
+	if len(values) != 0 && len(values) != 3 {
+		d.bad(path, "%d numbers; accepted: 3, one a channel", len(values))
+	}
+	for i, v := range values {
+		if !(v > least) || math.IsInf(v, 0) {
+			d.bad(fmt.Sprintf("%s[%d]", path, i), "found %v; accepted: a finite number above %v", v, least)
+		}
+	}
 }
 
 func (d *decoder) cameras(cameras []Camera) {
