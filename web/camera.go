@@ -1,0 +1,135 @@
+package web
+
+import (
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/segd/segd/bus/segdv1"
+)
+
+// wire writes every field, so that the page need not know defaults.
+var wire = protojson.MarshalOptions{EmitUnpopulated: true}
+
+// faultEvery is how often a camera's repeating fault is logged.
+const faultEvery = time.Second
+
+// packet is one encoded frame, shared by all viewers and never changed.
+type packet struct {
+	header []byte // MaskFrame as JSON
+	jpeg   []byte
+}
+
+// camera is what the server knows of one camera, and who watches it.
+type camera struct {
+	name     string
+	log      *slog.Logger
+	gone     chan struct{} // closed when the camera is removed
+	watching atomic.Int32  // len(viewers), readable without mu
+
+	encodeMu sync.Mutex // guards encoder
+	encoder  encoder
+
+	mu            sync.Mutex // guards what follows
+	viewers       map[*viewer]struct{}
+	status        []byte // newest Status as JSON; nil before the first
+	width, height int
+	faults        int // since the last one logged
+	faultLogged   time.Time
+}
+
+func newCamera(name string, cfg Config) *camera {
+	return &camera{
+		name: name, log: cfg.Logger.With("camera", name), gone: make(chan struct{}),
+		encoder: encoder{quality: cfg.JPEGQuality}, viewers: make(map[*viewer]struct{}),
+	}
+}
+
+func (c *camera) publish(mf *segdv1.MaskFrame, bgr []byte) {
+	c.mu.Lock()
+	c.width, c.height = int(mf.GetWidth()), int(mf.GetHeight())
+	c.mu.Unlock()
+	if c.watching.Load() == 0 {
+		return
+	}
+	p, err := c.pack(mf, bgr)
+	if err != nil {
+		c.fault(err)
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for v := range c.viewers {
+		v.offer(p)
+	}
+}
+
+func (c *camera) pack(mf *segdv1.MaskFrame, bgr []byte) (*packet, error) {
+	header, err := wire.Marshal(mf)
+	if err != nil {
+		return nil, fmt.Errorf("web: encoding frame %d: %w", mf.GetSequence(), err)
+	}
+	c.encodeMu.Lock()
+	defer c.encodeMu.Unlock()
+	picture, err := c.encoder.encode(bgr, int(mf.GetWidth()), int(mf.GetHeight()))
+	if err != nil {
+		return nil, err
+	}
+	return &packet{header: header, jpeg: picture}, nil
+}
+
+func (c *camera) setStatus(st *segdv1.Status) {
+	status, err := wire.Marshal(st)
+	if err != nil {
+		c.fault(fmt.Errorf("web: encoding status: %w", err))
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.status = status
+	for v := range c.viewers {
+		v.tell(status)
+	}
+}
+
+// fault logs err, or counts it when one was logged less than faultEvery ago.
+func (c *camera) fault(err error) {
+	c.mu.Lock()
+	c.faults++
+	n := c.faults
+	due := time.Since(c.faultLogged) >= faultEvery
+	if due {
+		c.faults, c.faultLogged = 0, time.Now()
+	}
+	c.mu.Unlock()
+	if due {
+		c.log.Error("frame or status not shown", "error", err, "count", n)
+	}
+}
+
+func (c *camera) add(v *viewer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.viewers[v] = struct{}{}
+	c.watching.Store(int32(len(c.viewers)))
+	if c.status != nil {
+		v.tell(c.status)
+	}
+}
+
+func (c *camera) remove(v *viewer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.viewers, v)
+	c.watching.Store(int32(len(c.viewers)))
+}
+
+func (c *camera) info() cameraInfo {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return cameraInfo{Name: c.name, Width: c.width, Height: c.height, Viewers: len(c.viewers), Status: c.status}
+}

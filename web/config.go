@@ -1,0 +1,152 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Defaults of Config.
+const (
+	DefaultAddr         = "127.0.0.1:8080"
+	DefaultMaxViewers   = 32
+	DefaultJPEGQuality  = 80
+	DefaultWriteTimeout = 10 * time.Second
+
+	// MinTokenLength is the shortest token accepted: 16 characters of base64
+	// hold 96 bits, beyond guessing over a network.
+	MinTokenLength = 16
+)
+
+// Config says how a Server is reached and what it serves. The zero value serves
+// the page on loopback.
+type Config struct {
+	// Addr is the TCP host:port to listen on. Empty: DefaultAddr. A host that is
+	// not loopback needs Token.
+	Addr string
+	// Token, when set, must come with every request but the health checks: as
+	// "Authorization: Bearer TOKEN", or once as ?token= or through the sign-in
+	// page, which leave a cookie. At least MinTokenLength characters.
+	Token string
+	// Hosts lists further names by which clients may address a server without a
+	// token; loopback names and addresses always may. It keeps other sites'
+	// pages out, whose names can be made to resolve to loopback.
+	Hosts []string
+	// Metrics is served on /metrics. Nil: 404.
+	Metrics http.Handler
+	// Ready tells why segd is not ready, or nil. It is called for each request
+	// to /readyz and must not block. Nil: always ready.
+	Ready func() error
+	// Version is shown on the page.
+	Version string
+	// MaxViewers bounds the live connections, all cameras together; one page
+	// takes one for each camera. 0: DefaultMaxViewers.
+	MaxViewers int
+	// JPEGQuality is 1 to 100. 0: DefaultJPEGQuality.
+	JPEGQuality int
+	// WriteTimeout bounds the sending of one message to a viewer, who is
+	// disconnected when it passes. 0: DefaultWriteTimeout.
+	WriteTimeout time.Duration
+	// Logger takes what happens. Nil discards.
+	Logger *slog.Logger
+}
+
+func (c Config) withDefaults() Config {
+	if c.Addr == "" {
+		c.Addr = DefaultAddr
+	}
+	if c.MaxViewers == 0 {
+		c.MaxViewers = DefaultMaxViewers
+	}
+	if c.JPEGQuality == 0 {
+		c.JPEGQuality = DefaultJPEGQuality
+	}
+	if c.WriteTimeout == 0 {
+		c.WriteTimeout = DefaultWriteTimeout
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// validate reports every fault of c at once. c has its defaults.
+func (c Config) validate() error {
+	return errors.Join(
+		c.validateAddr(),
+		c.validateToken(),
+		c.validateHosts(),
+		inRange("max viewers", c.MaxViewers, 1, 10000),
+		inRange("JPEG quality", c.JPEGQuality, 1, 100),
+		c.validateTimeout(),
+	)
+}
+
+func (c Config) validateAddr() error {
+	const accepts = "accepts host:port, as 127.0.0.1:8080 or :8080"
+	host, port, err := net.SplitHostPort(c.Addr)
+	if err != nil {
+		return fmt.Errorf("web: address %q: %w; %s", c.Addr, err, accepts)
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return fmt.Errorf("web: address %q: port %q; %s, with a port from 0 to 65535", c.Addr, port, accepts)
+	}
+	if c.Token == "" && !isLoopback(host) {
+		return fmt.Errorf("web: address %q is reachable from other machines and there is no token; "+
+			"accepts a loopback address such as %s, or a token of at least %d characters", c.Addr, DefaultAddr, MinTokenLength)
+	}
+	return nil
+}
+
+func (c Config) validateToken() error {
+	if c.Token == "" {
+		return nil
+	}
+	if len(c.Token) < MinTokenLength {
+		return fmt.Errorf("web: the token has %d characters; accepts at least %d", len(c.Token), MinTokenLength)
+	}
+	if i := strings.IndexFunc(c.Token, func(r rune) bool { return r <= ' ' || r > '~' }); i >= 0 {
+		return fmt.Errorf("web: character %d of the token is not printable ASCII; accepts letters, digits and signs without spaces", i+1)
+	}
+	return nil
+}
+
+func (c Config) validateHosts() error {
+	for _, h := range c.Hosts {
+		if h == "" || strings.ContainsAny(h, "/* ") {
+			return fmt.Errorf("web: host %q; accepts a name or address as in a URL, without port or wildcard", h)
+		}
+	}
+	return nil
+}
+
+func (c Config) validateTimeout() error {
+	if c.WriteTimeout < 0 {
+		return fmt.Errorf("web: write timeout %v; accepts a positive duration", c.WriteTimeout)
+	}
+	return nil
+}
+
+func inRange(what string, v, low, high int) error {
+	if v < low || v > high {
+		return fmt.Errorf("web: %s %d; accepts %d to %d", what, v, low, high)
+	}
+	return nil
+}
+
+// isLoopback tells whether a host, without port, is this machine and no other.
+// No name is resolved: only "localhost" is known to be.
+func isLoopback(host string) bool {
+	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.IsLoopback()
+}

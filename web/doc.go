@@ -1,0 +1,24 @@
+// Package web serves the page, the HTTP API, health and metrics over HTTP.
+//
+// In go the masks and pictures of every camera (Publish, from that camera's
+// last stage) and its status (Status, once a second); out come, to each viewer
+// of a camera, WebSocket messages that hold a picture together with the masks
+// of exactly that picture. A viewer has a mailbox of one frame: the newest
+// replaces an unread one, and the replaced one is counted and shown. So a slow
+// viewer, or one that reads nothing, costs the pipeline nothing but the memory
+// of one frame.
+//
+// A live message in binary is
+//
+//	uint32, big endian   n, the header's length
+//	n bytes              JSON {"frame": MaskFrame, "dropped": count, "sent": ms since 1970}
+//	the rest             JPEG of that frame
+//
+// with MaskFrame as protobuf's JSON mapping writes it. A live message in text is
+// {"status": Status}. A client that asks for ?window=n gets no more than n
+// frames that it has not acknowledged by a message of its own (any content), so
+// that no buffer between the two can fill with old pictures.
+//
+// Every method of Server may be called from any goroutine. Publish encodes the
+// JPEG on the caller's goroutine, and only while somebody watches the camera.
+package web

@@ -1,0 +1,92 @@
+// Drawing one frame: the picture, then the masks that came with it.
+import { colour } from "./palette.js";
+
+const tint = 0.34;
+const chipFont = 12; // CSS px
+const chipPad = 5;
+
+// fit sizes the canvas' pixels to its place on the screen.
+export function fit(canvas) {
+  const ratio = Math.min(2, window.devicePixelRatio || 1);
+  const width = Math.max(1, Math.round(canvas.clientWidth * ratio));
+  const height = Math.max(1, Math.round(canvas.clientHeight * ratio));
+  if (canvas.width !== width || canvas.height !== height) {
+    canvas.width = width;
+    canvas.height = height;
+  }
+  return ratio;
+}
+
+// draw paints frame letterboxed into canvas. options: masks (draw them at all),
+// labels (name each object), ratio (canvas pixels per CSS pixel).
+export function draw(canvas, frame, { masks, labels, ratio }) {
+  const ctx = canvas.getContext("2d", { alpha: false });
+  const { image } = frame;
+  const scale = Math.min(canvas.width / image.width, canvas.height / image.height);
+  const left = (canvas.width - image.width * scale) / 2;
+  const top = (canvas.height - image.height * scale) / 2;
+  ctx.setTransform(1, 0, 0, 1, 0, 0);
+  ctx.fillStyle = "#0b0e11";
+  ctx.fillRect(0, 0, canvas.width, canvas.height);
+  ctx.imageSmoothingQuality = "high";
+  ctx.drawImage(image, left, top, image.width * scale, image.height * scale);
+  if (!masks) return;
+  for (const object of frame.objects) drawMask(ctx, object, left, top, scale, ratio);
+  if (!labels) return;
+  for (const object of frame.objects) drawChip(ctx, object, left, top, scale, ratio);
+}
+
+function drawMask(ctx, object, left, top, scale, ratio) {
+  ctx.save();
+  ctx.setTransform(scale, 0, 0, scale, left, top);
+  ctx.lineJoin = "round";
+  ctx.fillStyle = colour(object.id);
+  ctx.globalAlpha = tint;
+  ctx.fill(object.path, "evenodd");
+  ctx.globalAlpha = 0.55;
+  ctx.strokeStyle = "#000";
+  ctx.lineWidth = (3.5 * ratio) / scale;
+  ctx.stroke(object.path);
+  ctx.globalAlpha = 1;
+  ctx.strokeStyle = colour(object.id);
+  ctx.lineWidth = (1.75 * ratio) / scale;
+  ctx.stroke(object.path);
+  ctx.restore();
+}
+
+// drawChip names an object just above its mask.
+function drawChip(ctx, object, left, top, scale, ratio) {
+  const anchor = topOf(object.loops);
+  if (!anchor) return;
+  ctx.setTransform(1, 0, 0, 1, 0, 0);
+  ctx.font = `600 ${chipFont * ratio}px system-ui, sans-serif`;
+  const width = ctx.measureText(object.label).width + 2 * chipPad * ratio;
+  const height = (chipFont + 8) * ratio;
+  const x = clamp(left + anchor.x * scale - width / 2, 0, ctx.canvas.width - width);
+  const y = clamp(top + anchor.y * scale - height - 5 * ratio, 0, ctx.canvas.height - height);
+  ctx.beginPath();
+  ctx.roundRect(x, y, width, height, 4 * ratio);
+  ctx.fillStyle = "rgba(8, 11, 14, 0.78)";
+  ctx.fill();
+  ctx.fillStyle = colour(object.id);
+  ctx.textBaseline = "middle";
+  ctx.fillText(object.label, x + chipPad * ratio, y + height / 2 + ratio / 2);
+}
+
+function topOf(loops) {
+  let least = null;
+  let right = -Infinity;
+  let leftmost = Infinity;
+  for (const loop of loops) {
+    for (let i = 0; i < loop.length; i += 2) {
+      leftmost = Math.min(leftmost, loop[i]);
+      right = Math.max(right, loop[i]);
+      if (least === null || loop[i + 1] < least) least = loop[i + 1];
+    }
+  }
+  return least === null ? null : { x: (leftmost + right) / 2, y: least };
+}
+
+function clamp(v, low, high) {
+  return Math.max(low, Math.min(v, Math.max(low, high)));
+}

@@ -1,0 +1,48 @@
+// What can honestly be said about a feed right now.
+import { clock, span } from "./format.js";
+
+const leastPatience = 2000; // ms without a frame before the picture counts as stale
+const patienceFrames = 4; // or this many frame periods, for slow cameras
+
+// health returns kind (live, waiting, stale, down or lost), a word for the
+// pill, and a title and text for the veil over the picture.
+export function health(feed, now = performance.now()) {
+  if (feed.link !== "open") return unlinked(feed, now);
+  if (feed.status && !feed.status.up) return down(feed.status);
+  if (!feed.frame) {
+    return { kind: "waiting", pill: "Waiting", title: "Waiting for the first frame", text: feed.status?.error ?? "" };
+  }
+  const quiet = feed.quiet(now);
+  if (quiet > patience(feed)) {
+    return {
+      kind: "stale", pill: "Stale", title: `No new frame for ${span(quiet)}`,
+      text: `The picture is of ${clock(new Date(feed.frame.mask.captureTime))}.`,
+    };
+  }
+  return { kind: "live", pill: "Live", title: "", text: "" };
+}
+
+function patience(feed) {
+  const fps = Number(feed.status?.fpsOut);
+  return Math.max(leastPatience, fps > 0 ? (patienceFrames * 1000) / fps : 0);
+}
+
+function unlinked(feed, now) {
+  if (feed.link === "waiting") {
+    const seconds = Math.max(0, Math.ceil((feed.retryAt - now) / 1000));
+    return {
+      kind: "lost", pill: "Reconnecting", title: "No connection to segd",
+      text: `${feed.reason ? `${feed.reason}. ` : ""}Trying again in ${seconds} s.`,
+    };
+  }
+  return { kind: feed.frame ? "lost" : "waiting", pill: "Connecting", title: "Connecting to segd", text: feed.reason };
+}
+
+function down(status) {
+  const since = status.downSince ? new Date(status.downSince) : null;
+  return {
+    kind: "down", pill: "Camera down",
+    title: since ? `Camera down since ${clock(since)} (${span(Date.now() - since)})` : "Camera down",
+    text: `${status.error ? `${status.error}. ` : ""}Being redialled.`,
+  };
+}

@@ -1,0 +1,147 @@
+// The live connection to one camera: reconnects for ever, decodes pictures, and
+// knows how old what it shows is.
+import { parseFrame, toObjects } from "./message.js";
+import { toPath } from "./outline.js";
+
+const inFlight = 2; // frames the server may send before the first is drawn
+const firstRetry = 500; // ms
+const lastRetry = 8000; // ms
+const silence = 10000; // ms without any message: the connection is dead, statuses come once a second
+const rateWindow = 3000; // ms over which shown frames are counted
+const closeTryLater = 1013;
+
+// ClockOffset estimates this clock minus the server's: the smallest difference
+// seen lately holds the least network delay.
+class ClockOffset {
+  #samples = [];
+
+  add(ms, now) {
+    this.#samples.push({ ms, now });
+    while (now - this.#samples[0].now > 30000) this.#samples.shift();
+  }
+
+  get() {
+    return this.#samples.reduce((least, s) => Math.min(least, s.ms), Infinity);
+  }
+}
+
+export class Feed {
+  frame = null; // newest decoded frame: { mask, objects, image, shownAt, age }
+  status = null; // newest Status of the camera
+  link = "connecting"; // connecting | open | waiting
+  retryAt = 0;
+  reason = "";
+  dropped = 0; // frames this page was too slow for
+  shown = 0;
+
+  #socket = null;
+  #retry = firstRetry;
+  #timer = 0;
+  #watchdog = 0;
+  #stopped = true;
+  #heard = 0;
+  #work = Promise.resolve();
+  #times = [];
+  #offset = new ClockOffset();
+  #notify;
+
+  // notify(feed, what) is called with "frame", "status" or "link".
+  constructor(camera, notify) {
+    this.camera = camera;
+    this.#notify = notify;
+  }
+
+  start() {
+    if (!this.#stopped) return;
+    this.#stopped = false;
+    this.#watchdog = setInterval(() => this.#check(), 1000);
+    this.#connect();
+  }
+
+  stop() {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+    clearInterval(this.#watchdog);
+    this.#socket?.close();
+    this.#socket = null;
+  }
+
+  // rate is the number of frames a second that were shown lately.
+  rate(now = performance.now()) {
+    this.#times = this.#times.filter((t) => now - t < rateWindow);
+    return (this.#times.length * 1000) / rateWindow;
+  }
+
+  // quiet is how long (ms) no frame has been shown, or Infinity before the first.
+  quiet(now = performance.now()) {
+    return this.frame ? now - this.frame.shownAt : Infinity;
+  }
+
+  #connect() {
+    const url = new URL(`/api/v1/cameras/${encodeURIComponent(this.camera)}/live?window=${inFlight}`, location.href);
+    url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+    const socket = new WebSocket(url);
+    socket.binaryType = "arraybuffer";
+    this.#socket = socket;
+    this.#heard = performance.now();
+    const current = (handle) => (event) => this.#socket === socket && handle(event);
+    socket.onopen = current(() => this.#setLink("open", ""));
+    socket.onmessage = current((event) => this.#receive(event.data, socket));
+    socket.onclose = current((event) => this.#closed(event));
+    this.#setLink("connecting", this.reason);
+  }
+
+  #closed(event) {
+    this.#socket = null;
+    if (this.#stopped) return;
+    const wait = this.#retry * (0.75 + Math.random() / 2);
+    this.#retry = Math.min(lastRetry, event.code === closeTryLater ? lastRetry : this.#retry * 2);
+    this.retryAt = performance.now() + wait;
+    this.#timer = setTimeout(() => this.#connect(), wait);
+    this.#setLink("waiting", event.reason);
+  }
+
+  #check() {
+    if (this.#socket && performance.now() - this.#heard > silence) {
+      const socket = this.#socket;
+      this.#closed({ code: 0, reason: "nothing was heard for 10 s" });
+      socket.close();
+    }
+  }
+
+  #receive(data, socket) {
+    this.#heard = performance.now();
+    this.#retry = firstRetry;
+    if (typeof data === "string") {
+      this.status = JSON.parse(data).status;
+      this.#notify(this, "status");
+      return;
+    }
+    // One after the other, in order; the server sends no third before the first is acknowledged.
+    this.#work = this.#work.then(() => this.#show(data)).catch((error) => console.error(error)).then(() => {
+      if (socket.readyState === WebSocket.OPEN) socket.send("ack");
+    });
+  }
+
+  async #show(data) {
+    const { header, jpeg } = parseFrame(data);
+    const mask = header.frame;
+    const image = await createImageBitmap(jpeg);
+    const now = performance.now();
+    const wall = Date.now();
+    this.#offset.add(wall - header.sent, now);
+    const objects = toObjects(mask).map((o) => ({ ...o, path: toPath(o.loops) }));
+    this.frame?.image.close();
+    this.frame = { mask, objects, image, shownAt: now, age: wall - this.#offset.get() - Date.parse(mask.captureTime) };
+    this.dropped = header.dropped;
+    this.shown++;
+    this.#times.push(now);
+    this.#notify(this, "frame");
+  }
+
+  #setLink(link, reason) {
+    this.link = link;
+    this.reason = reason;
+    this.#notify(this, "link");
+  }
+}

@@ -1,0 +1,34 @@
+// One binary WebSocket message is one frame: the length of the header (uint32,
+// big endian), the header (JSON), the JPEG of exactly the frame the header's
+// masks belong to. A text message is JSON about the camera.
+import { decode, parseCounts } from "./rle.js";
+import { polygons } from "./outline.js";
+
+const lengthBytes = 4;
+const text = new TextDecoder();
+
+export function parseFrame(buffer) {
+  if (buffer.byteLength < lengthBytes) throw new Error("live: the message is shorter than its length field");
+  const length = new DataView(buffer).getUint32(0);
+  if (lengthBytes + length > buffer.byteLength) throw new Error("live: the header is longer than the message");
+  const header = JSON.parse(text.decode(new Uint8Array(buffer, lengthBytes, length)));
+  const jpeg = new Blob([new Uint8Array(buffer, lengthBytes + length)], { type: "image/jpeg" });
+  return { header, jpeg };
+}
+
+// toObjects makes what the views draw and list from a MaskFrame.
+export function toObjects(mask) {
+  return (mask.objects ?? []).map((o) => ({
+    id: o.id,
+    label: o.label || `Object ${o.id}`,
+    state: stateOf(o.state),
+    area: Number(o.area ?? 0),
+    score: Number(o.score ?? NaN),
+    loops: o.counts ? polygons(decode(parseCounts(o.counts), mask.width, mask.height)) : [],
+  }));
+}
+
+// stateOf turns STATE_VISIBLE into visible.
+function stateOf(name) {
+  return (name ?? "").replace(/^STATE_/, "").toLowerCase() || "unknown";
+}

@@ -1,0 +1,66 @@
+// The wall: a small live picture of every camera; choosing one makes it large.
+import { element, setText } from "./dom.js";
+import { draw, fit } from "./draw.js";
+import { health } from "./health.js";
+
+export class Wall {
+  #tiles = new Map(); // camera → { item, link, canvas, state }
+
+  constructor({ section, list }) {
+    this.section = section;
+    this.list = list;
+  }
+
+  // arrange makes one tile for each camera, in order.
+  arrange(cameras) {
+    for (const [camera, tile] of this.#tiles) {
+      if (!cameras.includes(camera)) {
+        tile.item.remove();
+        this.#tiles.delete(camera);
+      }
+    }
+    for (const camera of cameras) {
+      if (!this.#tiles.has(camera)) this.#tiles.set(camera, makeTile(camera));
+      this.list.append(this.#tiles.get(camera).item);
+    }
+    this.section.hidden = cameras.length < 2;
+  }
+
+  select(camera) {
+    for (const [name, tile] of this.#tiles) {
+      if (name === camera) tile.link.setAttribute("aria-current", "true");
+      else tile.link.removeAttribute("aria-current");
+    }
+  }
+
+  paint(feed, masks) {
+    const tile = this.#tiles.get(feed.camera);
+    if (!tile || this.section.hidden) return;
+    const ratio = fit(tile.canvas);
+    draw(tile.canvas, feed.frame, { masks, labels: false, ratio });
+  }
+
+  refresh(feed) {
+    const tile = this.#tiles.get(feed.camera);
+    if (!tile) return;
+    const h = health(feed);
+    tile.item.dataset.kind = h.kind;
+    tile.state.dataset.state = h.kind;
+    setText(tile.state, h.pill);
+    tile.link.title = h.title;
+  }
+}
+
+function makeTile(camera) {
+  const item = element("li", "tile");
+  const link = element("a", "tile-link");
+  link.href = `#${encodeURIComponent(camera)}`;
+  const canvas = element("canvas", "tile-picture");
+  canvas.setAttribute("aria-hidden", "true");
+  const caption = element("span", "tile-caption");
+  const state = element("span", "pill");
+  caption.append(element("span", "tile-name", camera), state);
+  link.append(canvas, caption);
+  item.append(link);
+  return { item, link, canvas, state };
+}

@@ -1,0 +1,163 @@
+package web
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"net"
+	"net/http"
+	"strings"
+)
+
+const (
+	cookieName   = "segd_session"
+	cookieMaxAge = 30 * 24 * 3600 // seconds
+	maxLoginBody = 4 << 10
+)
+
+// securityHeaders are on every answer. Nothing is loaded from elsewhere, nothing
+// inline is run, and no other site may frame, embed or read the page.
+var securityHeaders = map[string]string{
+	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
+		"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+	"X-Content-Type-Options":       "nosniff",
+	"X-Frame-Options":              "DENY",
+	"Referrer-Policy":              "no-referrer",
+	"Cross-Origin-Opener-Policy":   "same-origin",
+	"Cross-Origin-Resource-Policy": "same-origin",
+	"Permissions-Policy":           "camera=(), microphone=(), geolocation=()",
+	"Cache-Control":                "no-store",
+}
+
+func withSecurityHeaders(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for name, value := range securityHeaders {
+			w.Header().Set(name, value)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// gate decides who may ask. With a token, whoever has it; without one, only
+// requests addressed to loopback: a site whose name is made to resolve to
+// 127.0.0.1 would otherwise count as same-origin.
+type gate struct {
+	token, session [sha256.Size]byte // digests: of equal length, so comparing tells nothing of it
+	open           bool              // no token is set
+	hosts          []string
+}
+
+func newGate(cfg Config) *gate {
+	return &gate{
+		token:   sha256.Sum256([]byte(cfg.Token)),
+		session: sha256.Sum256([]byte(sessionOf(cfg.Token))),
+		open:    cfg.Token == "",
+		hosts:   cfg.Hosts,
+	}
+}
+
+// sessionOf is the cookie's value for a token: it lets the page in without
+// holding the token itself.
+func sessionOf(token string) string {
+	mac := hmac.New(sha256.New, []byte(token))
+	mac.Write([]byte("segd page session v1"))
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+func same(given string, want [sha256.Size]byte) bool {
+	digest := sha256.Sum256([]byte(given))
+	return hmac.Equal(digest[:], want[:])
+}
+
+// allows tells whether r carries the token or the cookie, or needs none.
+func (g *gate) allows(r *http.Request) bool {
+	if g.open {
+		return true
+	}
+	if scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
+		return same(strings.TrimSpace(token), g.token)
+	}
+	cookie, err := r.Cookie(cookieName)
+	return err == nil && same(cookie.Value, g.session)
+}
+
+// checkHost refuses requests addressed to names that are not this server's.
+func (g *gate) checkHost(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if g.open && !g.knowsHost(r.Host) {
+			problem(w, http.StatusMisdirectedRequest, "this segd has no token and answers only to "+
+				"localhost, loopback addresses and the names in its http.hosts")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (g *gate) knowsHost(hostport string) bool {
+	host := hostport
+	if h, _, err := net.SplitHostPort(hostport); err == nil {
+		host = h
+	}
+	if isLoopback(host) {
+		return true
+	}
+	for _, known := range g.hosts {
+		if strings.EqualFold(host, known) {
+			return true
+		}
+	}
+	return false
+}
+
+// require answers 401 to whoever may not ask.
+func (g *gate) require(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !g.allows(r) {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="segd"`)
+			problem(w, http.StatusUnauthorized, `accepts "Authorization: Bearer TOKEN", or the cookie of the sign-in page`)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// page serves the page itself: a right ?token= becomes the cookie and leaves
+// the address bar; without either the sign-in page comes.
+func (g *gate) page(index asset) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if token := r.URL.Query().Get("token"); token != "" && !g.open && same(token, g.token) {
+			setSession(w, r, token)
+			http.Redirect(w, r, "/", http.StatusSeeOther)
+			return
+		}
+		if !g.allows(r) {
+			http.Redirect(w, r, "/login", http.StatusSeeOther)
+			return
+		}
+		index.serve(w, r)
+	}
+}
+
+// signIn takes the sign-in page's form.
+func (g *gate) signIn(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxLoginBody)
+	token := r.PostFormValue("token")
+	switch {
+	case g.open:
+		http.Redirect(w, r, "/", http.StatusSeeOther)
+	case same(token, g.token):
+		setSession(w, r, token)
+		http.Redirect(w, r, "/", http.StatusSeeOther)
+	default:
+		http.Redirect(w, r, "/login#failed", http.StatusSeeOther)
+	}
+}
+
+// setSession uses Lax and not Strict: Strict would be held back on the redirect
+// that follows a link with ?token= from a terminal or a chat.
+func setSession(w http.ResponseWriter, r *http.Request, token string) {
+	http.SetCookie(w, &http.Cookie{
+		Name: cookieName, Value: sessionOf(token), Path: "/", MaxAge: cookieMaxAge,
+		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: r.TLS != nil,
+	})
+}

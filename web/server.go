@@ -1,0 +1,296 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/segd/segd/bus/segdv1"
+)
+
+const (
+	headerTimeout   = 10 * time.Second
+	requestTimeout  = 30 * time.Second
+	idleTimeout     = 2 * time.Minute
+	shutdownTimeout = 3 * time.Second
+	maxHeaderBytes  = 16 << 10
+)
+
+// ErrClosed is why no viewer is accepted any more.
+var ErrClosed = errors.New("web: server closed")
+
+// Server serves the page, the API, health and metrics. Make it with New.
+type Server struct {
+	cfg     Config
+	gate    *gate
+	handler http.Handler
+	quit    chan struct{}  // closed by Close
+	joined  sync.WaitGroup // one for each viewer
+
+	mu       sync.Mutex // guards what follows
+	cameras  map[string]*camera
+	order    []string
+	strange  map[string]bool // unknown cameras that were logged
+	viewers  int
+	closed   bool
+	listener net.Listener // nil unless listening
+}
+
+// New returns a server for cfg that does not listen yet. Its error names every
+// fault of cfg; an address off loopback without a token is one.
+func New(cfg Config) (*Server, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	assets, err := loadAssets()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		cfg: cfg, gate: newGate(cfg), quit: make(chan struct{}),
+		cameras: make(map[string]*camera), strange: make(map[string]bool),
+	}
+	s.handler = s.routes(assets)
+	return s, nil
+}
+
+func (s *Server) routes(assets map[string]asset) http.Handler {
+	mux := http.NewServeMux()
+	private := func(pattern string, h http.Handler) { mux.Handle(pattern, s.gate.require(h)) }
+
+	mux.HandleFunc("GET /{$}", s.gate.page(assets[indexName]))
+	mux.HandleFunc("GET /assets/{name}", func(w http.ResponseWriter, r *http.Request) {
+		file, ok := assets[r.PathValue("name")]
+		if !ok {
+			problem(w, http.StatusNotFound, "no such file")
+			return
+		}
+		file.serve(w, r)
+	})
+	mux.HandleFunc("GET /login", assets["login.html"].serve)
+	mux.Handle("POST /login", http.NewCrossOriginProtection().Handler(http.HandlerFunc(s.gate.signIn)))
+	mux.HandleFunc("GET /livez", s.livez)
+	mux.HandleFunc("GET /readyz", s.readyz)
+	if s.cfg.Metrics != nil {
+		private("GET /metrics", s.cfg.Metrics)
+	}
+	private("GET /api/v1/cameras", http.HandlerFunc(s.listCameras))
+	private("GET /api/v1/cameras/{camera}/live", http.HandlerFunc(s.live))
+	return withSecurityHeaders(s.gate.checkHost(mux))
+}
+
+// Handler returns the server as a handler, for tests and for serving it within
+// another server; Close then ends its viewers.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// Listen takes the address, so that one already in use is found before anything
+// else is started. Run must follow; it listens itself if Listen was not called.
+func (s *Server) Listen() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	if s.listener != nil {
+		return nil
+	}
+	listener, err := net.Listen("tcp", s.cfg.Addr)
+	if err != nil {
+		return explainListen(s.cfg.Addr, err)
+	}
+	s.listener = listener
+	return nil
+}
+
+func explainListen(addr string, err error) error {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("web: %s is already in use: another segd or another program listens there; accepts: another http.addr (%w)", addr, err)
+	case errors.Is(err, syscall.EACCES):
+		return fmt.Errorf("web: %s needs a right segd does not have; accepts: an http.addr with a port above 1023 (%w)", addr, err)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return fmt.Errorf("web: %s is not an address of this machine; accepts: another http.addr (%w)", addr, err)
+	}
+	return fmt.Errorf("web: listening on %s: %w; accepts: another http.addr", addr, err)
+}
+
+// URL returns where the page is: with the port in use once listening, before
+// that with the one configured.
+func (s *Server) URL() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	addr := s.cfg.Addr
+	if s.listener != nil {
+		addr = s.listener.Addr().String()
+	}
+	return "http://" + addr + "/"
+}
+
+// Run serves until ctx ends, and then returns nil once every connection is
+// closed and every goroutine joined. Any other end is an error.
+func (s *Server) Run(ctx context.Context) error {
+	if err := s.Listen(); err != nil {
+		return err
+	}
+	s.cfg.Logger.Info("page and API are served", "url", s.URL())
+	server := &http.Server{
+		Handler:           s.handler,
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       requestTimeout,
+		WriteTimeout:      requestTimeout, // not of live connections: they have their own
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(s.listener) }()
+
+	var failure error
+	select {
+	case <-ctx.Done():
+	case err := <-served:
+		served <- err
+		failure = fmt.Errorf("web: serving %s: %w", s.URL(), err)
+		if errors.Is(err, net.ErrClosed) { // Close took the address away
+			failure = ErrClosed
+		}
+	}
+	s.Close()
+	s.shutdown(ctx, server)
+	<-served
+	return failure
+}
+
+func (s *Server) shutdown(ctx context.Context, server *http.Server) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+	defer cancel()
+	if err := server.Shutdown(ctx); err != nil {
+		_ = server.Close() // a request that would not end is cut
+	}
+}
+
+// Close ends every viewer, waits for their goroutines, and gives the address
+// back. It may be called more than once.
+func (s *Server) Close() {
+	s.mu.Lock()
+	if !s.closed {
+		s.closed = true
+		close(s.quit)
+	}
+	if s.listener != nil {
+		_ = s.listener.Close() // Run's server may have closed it
+	}
+	s.mu.Unlock()
+	s.joined.Wait()
+}
+
+// Cameras sets which cameras there are, in the order of the page. Viewers of
+// one that is gone are disconnected; one that stays keeps its viewers.
+func (s *Server) Cameras(names []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kept := make(map[string]*camera, len(names))
+	s.order = s.order[:0]
+	for _, name := range names {
+		if kept[name] != nil {
+			continue
+		}
+		c := s.cameras[name]
+		if c == nil {
+			c = newCamera(name, s.cfg)
+		}
+		kept[name] = c
+		s.order = append(s.order, name)
+	}
+	for name, c := range s.cameras {
+		if kept[name] == nil {
+			close(c.gone)
+		}
+	}
+	s.cameras = kept
+}
+
+// Watched tells whether anybody watches camera, so that its pictures are wanted.
+// It is cheap enough to be asked for every frame.
+func (s *Server) Watched(camera string) bool {
+	c := s.camera(camera)
+	return c != nil && c.watching.Load() > 0
+}
+
+// Publish shows a frame: bgr is its picture, tight rows of mf.Width×3 bytes. It
+// encodes the JPEG on the caller's goroutine if anybody watches (about 10 ms for
+// 768×576), hands the frame to each viewer without waiting for any, and keeps
+// neither argument. What cannot be encoded is logged, at most once a second.
+func (s *Server) Publish(mf *segdv1.MaskFrame, bgr []byte) {
+	if c := s.known(mf.GetCamera()); c != nil {
+		c.publish(mf, bgr)
+	}
+}
+
+// Status shows how a camera does. It keeps nothing of st.
+func (s *Server) Status(st *segdv1.Status) {
+	if c := s.known(st.GetCamera()); c != nil {
+		c.setStatus(st)
+	}
+}
+
+func (s *Server) camera(name string) *camera {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cameras[name]
+}
+
+// known is camera for those who publish: a name that Cameras does not list is
+// a fault, logged once.
+func (s *Server) known(name string) *camera {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.cameras[name]
+	if c == nil && !s.strange[name] {
+		s.strange[name] = true
+		s.cfg.Logger.Warn("a camera that is not on the page publishes", "camera", name, "accepts", s.order)
+	}
+	return c
+}
+
+func (s *Server) list() []*camera {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	cameras := make([]*camera, len(s.order))
+	for i, name := range s.order {
+		cameras[i] = s.cameras[name]
+	}
+	return cameras
+}
+
+// enter counts a connection in; it is not admitted as a viewer when there are
+// too many. A closed server takes none.
+func (s *Server) enter() (admitted bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false, ErrClosed
+	}
+	s.joined.Add(1)
+	if s.viewers >= s.cfg.MaxViewers {
+		return false, nil
+	}
+	s.viewers++
+	return true, nil
+}
+
+func (s *Server) leave(admitted bool) {
+	s.mu.Lock()
+	if admitted {
+		s.viewers--
+	}
+	s.mu.Unlock()
+	s.joined.Done()
+}

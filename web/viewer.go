@@ -1,0 +1,256 @@
+package web
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+const (
+	maxWindow      = 16
+	maxMessageSize = 128              // bytes a viewer may send at once; acknowledgements are a few
+	pingEvery      = 15 * time.Second // finds viewers that went away without a word
+	pingTimeout    = 10 * time.Second
+	closeGrace     = time.Second // how long a viewer may take to say goodbye
+)
+
+// viewer is one live connection to one camera.
+type viewer struct {
+	conn    *websocket.Conn
+	timeout time.Duration // of one write
+	window  int           // frames that may be unacknowledged; 0: any number
+	wake    chan struct{} // holds one token when there may be something to send
+
+	mu       sync.Mutex // guards what follows
+	status   []byte     // newest unsent status
+	frame    *packet    // newest unsent frame
+	inFlight int        // frames sent and not acknowledged
+	dropped  uint64     // frames replaced before they were sent
+}
+
+func newViewer(conn *websocket.Conn, window int, timeout time.Duration) *viewer {
+	conn.SetReadLimit(maxMessageSize)
+	return &viewer{conn: conn, timeout: timeout, window: window, wake: make(chan struct{}, 1)}
+}
+
+// offer puts p in the mailbox, in place of an unsent frame if there is one.
+func (v *viewer) offer(p *packet) {
+	v.mu.Lock()
+	if v.frame != nil {
+		v.dropped++
+	}
+	v.frame = p
+	v.mu.Unlock()
+	v.signal()
+}
+
+func (v *viewer) tell(status []byte) {
+	v.mu.Lock()
+	v.status = status
+	v.mu.Unlock()
+	v.signal()
+}
+
+func (v *viewer) acknowledge() {
+	v.mu.Lock()
+	v.inFlight = max(0, v.inFlight-1)
+	v.mu.Unlock()
+	v.signal()
+}
+
+func (v *viewer) signal() {
+	select {
+	case v.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take empties the mailbox of what may be sent now.
+func (v *viewer) take() (status []byte, frame *packet, dropped uint64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	status, v.status = v.status, nil
+	if v.frame != nil && (v.window == 0 || v.inFlight < v.window) {
+		frame, v.frame = v.frame, nil
+		v.inFlight++
+	}
+	return status, frame, v.dropped
+}
+
+// run serves the viewer until it leaves or fails, or quit or gone is closed. It
+// returns when all its goroutines have ended.
+func (v *viewer) run(quit, gone <-chan struct{}) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	for _, part := range []func(context.Context){v.read, v.write, v.ping} {
+		wg.Go(func() {
+			defer cancel()
+			part(ctx)
+		})
+	}
+	select {
+	case <-ctx.Done():
+	case <-quit:
+		v.goodbye(cancel, websocket.StatusGoingAway, "segd is stopping")
+	case <-gone:
+		v.goodbye(cancel, websocket.StatusGoingAway, "the camera was removed")
+	}
+	cancel()
+	_ = v.conn.CloseNow() // may be closed already
+	wg.Wait()
+}
+
+// goodbye closes with the handshake, but waits no longer than closeGrace for a
+// peer that does not answer: ending the context closes the connection under it.
+func (v *viewer) goodbye(cancel context.CancelFunc, code websocket.StatusCode, reason string) {
+	timer := time.AfterFunc(closeGrace, cancel)
+	defer timer.Stop()
+	_ = v.conn.Close(code, reason)
+}
+
+// read takes acknowledgements; it also answers pings and notices the end.
+func (v *viewer) read(ctx context.Context) {
+	for {
+		if _, _, err := v.conn.Read(ctx); err != nil {
+			return
+		}
+		v.acknowledge()
+	}
+}
+
+func (v *viewer) write(ctx context.Context) {
+	var buf []byte
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-v.wake:
+		}
+		status, frame, dropped := v.take()
+		if status != nil {
+			buf = appendStatus(buf[:0], status)
+			if v.send(ctx, websocket.MessageText, buf) != nil {
+				return
+			}
+		}
+		if frame != nil {
+			buf = appendFrame(buf[:0], frame, dropped, time.Now())
+			if v.send(ctx, websocket.MessageBinary, buf) != nil {
+				return
+			}
+		}
+	}
+}
+
+func (v *viewer) send(ctx context.Context, kind websocket.MessageType, message []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, v.timeout)
+	defer cancel()
+	return v.conn.Write(ctx, kind, message)
+}
+
+func (v *viewer) ping(ctx context.Context) {
+	ticker := time.NewTicker(pingEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		pingCtx, cancel := context.WithTimeout(ctx, pingTimeout)
+		err := v.conn.Ping(pingCtx)
+		cancel()
+		if err != nil {
+			return
+		}
+	}
+}
+
+func appendStatus(dst, status []byte) []byte {
+	dst = append(dst, `{"status":`...)
+	dst = append(dst, status...)
+	return append(dst, '}')
+}
+
+// appendFrame appends the binary message described in the package comment.
+func appendFrame(dst []byte, p *packet, dropped uint64, sent time.Time) []byte {
+	start := len(dst)
+	dst = append(dst, 0, 0, 0, 0)
+	dst = append(dst, `{"dropped":`...)
+	dst = strconv.AppendUint(dst, dropped, 10)
+	dst = append(dst, `,"sent":`...)
+	dst = strconv.AppendFloat(dst, float64(sent.UnixMicro())/1000, 'f', 3, 64)
+	dst = append(dst, `,"frame":`...)
+	dst = append(dst, p.header...)
+	dst = append(dst, '}')
+	binary.BigEndian.PutUint32(dst[start:], uint32(len(dst)-start-4))
+	return append(dst, p.jpeg...)
+}
+
+// live makes a viewer of the request.
+func (s *Server) live(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("camera")
+	c := s.camera(name)
+	if c == nil {
+		problem(w, http.StatusNotFound, fmt.Sprintf("no camera %q; accepts those in /api/v1/cameras", name))
+		return
+	}
+	window, err := parseWindow(r.URL.Query().Get("window"))
+	if err != nil {
+		problem(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	admitted, err := s.enter()
+	if err != nil {
+		problem(w, http.StatusServiceUnavailable, err.Error())
+		return
+	}
+	defer s.leave(admitted)
+	// Accept refuses other origins and writes its own answer.
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{CompressionMode: websocket.CompressionDisabled})
+	if err != nil {
+		s.cfg.Logger.Debug("live connection refused", "camera", name, "remote", r.RemoteAddr, "error", err)
+		return
+	}
+	v := newViewer(conn, window, s.cfg.WriteTimeout)
+	if !admitted {
+		v.refuse(fmt.Sprintf("segd has its limit of %d viewers", s.cfg.MaxViewers))
+		return
+	}
+	c.add(v)
+	defer c.remove(v)
+	v.run(s.quit, c.gone)
+}
+
+// refuse ends a connection that was accepted only to say why it cannot stay: a
+// page cannot see the answer to a failed upgrade.
+func (v *viewer) refuse(reason string) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var wg sync.WaitGroup
+	wg.Go(func() { v.read(ctx) })
+	v.goodbye(cancel, websocket.StatusTryAgainLater, reason)
+	cancel()
+	_ = v.conn.CloseNow()
+	wg.Wait()
+}
+
+var errWindow = errors.New("window: accepts a number of frames from 1 to " + strconv.Itoa(maxWindow))
+
+func parseWindow(text string) (int, error) {
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > maxWindow {
+		return 0, errWindow
+	}
+	return n, nil
+}
