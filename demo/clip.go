@@ -1,0 +1,130 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"time"
+
+	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h264"
+
+	"github.com/segd/segd/ingest/codec"
+)
+
+// ClipPath is where Debian's opencv-doc puts the sample clip: 768×576, 10
+// frames a second, 795 frames of people walking past a surveillance camera.
+const ClipPath = "/usr/share/doc/opencv-doc/examples/data/vtest.avi"
+
+// ErrNoClip is wrapped when the clip's file does not exist.
+var ErrNoClip = errors.New("sample clip is missing")
+
+// Clip is a compressed clip in memory. It does not change once made.
+type Clip struct {
+	// Codec is codec.H264 or codec.H265.
+	Codec codec.ID
+	// Width and Height are in pixels.
+	Width, Height int
+	// FPS is the frames a second it is played at.
+	FPS int
+	// Start is the frame at which playing begins. It is a key frame.
+	Start int
+
+	units [][][]byte // each frame's NAL units
+}
+
+// Len returns the number of frames.
+func (c *Clip) Len() int { return len(c.units) }
+
+// Prepare reads the clip at path and compresses it to H.264 with a key frame a
+// second and one at frame start, where playing will begin. It calls progress,
+// if not nil, after each frame; total can be off when the file does not know
+// its own length, but the last call has done == total. It takes about two
+// seconds a minute of the sample clip.
+func Prepare(ctx context.Context, path string, start int, progress func(done, total int)) (*Clip, error) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("demo: %w: there is no %s; Debian's package opencv-doc has it (apt-get install opencv-doc)", ErrNoClip, path)
+	}
+	in, err := codec.OpenFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("demo: %w", err)
+	}
+	defer in.Close()
+	width, height := in.Size()
+	cfg := codec.EncoderConfig{
+		Width: width, Height: height,
+		FPS: max(1, int(math.Round(float64(time.Second)/float64(in.FrameInterval())))),
+	}
+	enc, err := codec.NewEncoder(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("demo: %s: %w", path, err)
+	}
+	defer enc.Close()
+	if progress == nil {
+		progress = func(int, int) {}
+	}
+	packets, err := transcode(ctx, in, enc, start, progress)
+	if err != nil {
+		return nil, fmt.Errorf("demo: %s: %w", path, err)
+	}
+	clip, err := NewClip(cfg, packets)
+	if err != nil {
+		return nil, fmt.Errorf("demo: %s: %w", path, err)
+	}
+	if start < 0 || start >= clip.Len() {
+		return nil, fmt.Errorf("demo: %s: start frame %d is not one of its %d frames", path, start, clip.Len())
+	}
+	clip.Start = start
+	progress(clip.Len(), clip.Len())
+	return clip, nil
+}
+
+func transcode(ctx context.Context, in *codec.Demuxer, enc *codec.Encoder, start int, progress func(done, total int)) ([]codec.Packet, error) {
+	var packets []codec.Packet
+	for n := 0; ; n++ {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		pic, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		p, err := enc.Picture(pic, n == start)
+		if err != nil {
+			return nil, err
+		}
+		packets = append(packets, p...)
+		progress(n+1, max(n+1, in.FrameCount()))
+	}
+	p, err := enc.Flush()
+	return append(packets, p...), err
+}
+
+// NewClip makes a clip of packets an encoder made from cfg. It begins with the
+// first packet, which must be a key frame.
+func NewClip(cfg codec.EncoderConfig, packets []codec.Packet) (*Clip, error) {
+	if len(packets) == 0 || !packets[0].Key {
+		return nil, errors.New("demo: a clip must begin with a key frame")
+	}
+	c := &Clip{Codec: cfg.Codec, Width: cfg.Width, Height: cfg.Height, FPS: cfg.FPS}
+	if c.Codec == 0 {
+		c.Codec = codec.H264
+	}
+	if c.FPS == 0 {
+		c.FPS = 25
+	}
+	for i, p := range packets {
+		var nalus h264.AnnexB // H.265 uses the same framing
+		if err := nalus.Unmarshal(p.Data); err != nil {
+			return nil, fmt.Errorf("demo: frame %d: %w", i, err)
+		}
+		c.units = append(c.units, nalus)
+	}
+	return c, nil
+}

@@ -1,0 +1,324 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bluenviron/gortsplib/v5"
+	"github.com/bluenviron/gortsplib/v5/pkg/base"
+	"github.com/bluenviron/gortsplib/v5/pkg/description"
+	"github.com/bluenviron/gortsplib/v5/pkg/format"
+	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h264"
+	"github.com/pion/rtp"
+
+	"github.com/segd/segd/demo"
+	"github.com/segd/segd/ingest/codec"
+)
+
+// numbered returns a picture whose upper half shows n in binary, one block a
+// bit, so that a decoded frame can be told from its neighbours.
+func numbered(width, height, n int) []byte {
+	pix := make([]byte, 3*width*height)
+	for y := range height / 2 {
+		for x := range width {
+			v := uint8(30)
+			if n>>(x*numberBits/width)&1 == 1 {
+				v = 220
+			}
+			o := 3 * (y*width + x)
+			pix[o], pix[o+1], pix[o+2] = v, v, v
+		}
+	}
+	return pix
+}
+
+const numberBits = 8
+
+// number reads what numbered wrote.
+func number(f *Frame) int {
+	n := 0
+	for b := range numberBits {
+		x := (2*b + 1) * f.Width / (2 * numberBits)
+		if f.Pix[3*(f.Height/4*f.Width+x)+1] > 128 {
+			n |= 1 << b
+		}
+	}
+	return n
+}
+
+// packets returns n numbered pictures, compressed.
+func packets(t testing.TB, cfg codec.EncoderConfig, n int) []codec.Packet {
+	t.Helper()
+	enc, err := codec.NewEncoder(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer enc.Close()
+	var out []codec.Packet
+	for i := range n {
+		p, err := enc.BGR(numbered(cfg.Width, cfg.Height, i), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, p...)
+	}
+	p, err := enc.Flush()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(out, p...)
+}
+
+// clipConfig is a small fast clip: 50 frames a second, a key frame every 5.
+var clipConfig = codec.EncoderConfig{Width: 128, Height: 96, FPS: 50, GOP: 5}
+
+const clipFrames = 20
+
+func clip(t testing.TB, cfg codec.EncoderConfig) *demo.Clip {
+	t.Helper()
+	c, err := demo.NewClip(cfg, packets(t, cfg, clipFrames))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// serve starts a sample camera.
+func serve(t testing.TB, c *demo.Clip, cfg demo.Config) *demo.Server {
+	t.Helper()
+	s, err := demo.NewServer(c, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// testConfig has waits fit for tests.
+func testConfig(url, transport string) Config {
+	return Config{
+		Camera: "test", URL: url, Transport: transport,
+		StallTimeout: 2 * time.Second, MinBackoff: 5 * time.Millisecond, MaxBackoff: 40 * time.Millisecond,
+	}
+}
+
+// events counts what an observer is told.
+type events struct {
+	mu                                sync.Mutex
+	ups, downs, reconnects, undecoded int
+	lastDown                          error
+	offsets                           []time.Duration
+}
+
+func (e *events) observer() Observer {
+	return Observer{
+		Up:          func() { e.mu.Lock(); e.ups++; e.mu.Unlock() },
+		Down:        func(err error) { e.mu.Lock(); e.downs++; e.lastDown = err; e.mu.Unlock() },
+		Reconnect:   func() { e.mu.Lock(); e.reconnects++; e.mu.Unlock() },
+		Undecodable: func(n int) { e.mu.Lock(); e.undecoded += n; e.mu.Unlock() },
+		ClockOffset: func(d time.Duration) { e.mu.Lock(); e.offsets = append(e.offsets, d); e.mu.Unlock() },
+	}
+}
+
+// seen is a frame as a test remembers it.
+type seen struct {
+	*Frame // released: without pixels
+	number int
+}
+
+// watch is a source running in the background.
+type watch struct {
+	t      testing.TB
+	events events
+	frames chan seen
+	stop   func() error // ends Run and returns its error
+}
+
+func start(t testing.TB, cfg Config) *watch {
+	t.Helper()
+	w := &watch{t: t, frames: make(chan seen, 1000)}
+	cfg.Observer = w.events.observer()
+	s, err := Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() {
+		done <- s.Run(ctx, func(f *Frame) {
+			if len(f.Pix) != 3*f.Width*f.Height {
+				t.Errorf("frame %d: %d bytes for %dx%d", f.Seq, len(f.Pix), f.Width, f.Height)
+			}
+			n := number(f)
+			f.Release()
+			w.frames <- seen{f, n}
+		})
+	}()
+	w.stop = sync.OnceValue(func() error {
+		cancel()
+		return <-done
+	})
+	t.Cleanup(func() { _ = w.stop() })
+	return w
+}
+
+// patience is how long a test waits for what must come.
+const patience = 20 * time.Second
+
+func (w *watch) next() seen {
+	w.t.Helper()
+	select {
+	case f := <-w.frames:
+		return f
+	case <-time.After(patience):
+		w.t.Fatal("no frame came")
+		return seen{}
+	}
+}
+
+// take returns the next n frames, having checked what is true of any.
+func (w *watch) take(n int) []seen {
+	w.t.Helper()
+	out := make([]seen, n)
+	for i := range out {
+		out[i] = w.next()
+		if i > 0 && (out[i].Seq != out[i-1].Seq+1 || out[i].PTS <= out[i-1].PTS) {
+			w.t.Fatalf("frame %d at %v follows frame %d at %v", out[i].Seq, out[i].PTS, out[i-1].Seq, out[i-1].PTS)
+		}
+	}
+	return out
+}
+
+// eventually waits for what another goroutine brings about.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not in %v: %s", patience, what)
+		}
+	}
+}
+
+// rawCamera is an RTSP server whose stream a test writes by hand.
+type rawCamera struct {
+	t      testing.TB
+	server *gortsplib.Server
+	stream *gortsplib.ServerStream
+	media  *description.Media
+	pack   interface {
+		Encode([][]byte) ([]*rtp.Packet, error)
+	}
+	mu      sync.Mutex
+	conn    *gortsplib.ServerConn
+	players chan struct{} // one value a PLAY answered
+	ticks   uint32
+}
+
+// serveRaw serves the medias; those that are written to hold one H.264 format.
+func serveRaw(t testing.TB, medias ...*description.Media) *rawCamera {
+	t.Helper()
+	c := &rawCamera{t: t, players: make(chan struct{}, 100)}
+	c.server = &gortsplib.Server{Handler: c, RTSPAddress: "127.0.0.1:0"}
+	if err := c.server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	c.stream = &gortsplib.ServerStream{Server: c.server, Desc: &description.Session{Medias: medias}}
+	if err := c.stream.Initialize(); err != nil {
+		t.Fatal(err)
+	}
+	c.media = medias[len(medias)-1]
+	if f, ok := c.media.Formats[0].(*format.H264); ok {
+		enc, err := f.CreateEncoder()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.pack = enc
+	}
+	t.Cleanup(func() {
+		c.stream.Close()
+		c.server.Close()
+	})
+	return c
+}
+
+func (c *rawCamera) url() string { return "rtsp://" + c.server.NetListener().Addr().String() + "/cam" }
+
+// send writes one Annex-B access unit, 20 ms after the last.
+func (c *rawCamera) send(au []byte) {
+	var nalus h264.AnnexB
+	if err := nalus.Unmarshal(au); err != nil {
+		c.t.Error(err)
+		return
+	}
+	c.sendNALUs(nalus)
+}
+
+func (c *rawCamera) sendNALUs(nalus [][]byte) {
+	pkts, err := c.pack.Encode(nalus)
+	if err != nil {
+		c.t.Error(err)
+		return
+	}
+	c.ticks += ticksPerSecond / 50
+	for _, p := range pkts {
+		p.Timestamp = c.ticks
+		if err := c.stream.WritePacketRTP(c.media, p); err != nil {
+			c.t.Error(err)
+		}
+	}
+}
+
+// player waits until a client plays.
+func (c *rawCamera) player() {
+	c.t.Helper()
+	select {
+	case <-c.players:
+	case <-time.After(patience):
+		c.t.Fatal("nobody plays")
+	}
+}
+
+func (c *rawCamera) OnDescribe(*gortsplib.ServerHandlerOnDescribeCtx) (*base.Response, *gortsplib.ServerStream, error) {
+	return &base.Response{StatusCode: base.StatusOK}, c.stream, nil
+}
+
+func (c *rawCamera) OnSetup(*gortsplib.ServerHandlerOnSetupCtx) (*base.Response, *gortsplib.ServerStream, error) {
+	return &base.Response{StatusCode: base.StatusOK}, c.stream, nil
+}
+
+func (c *rawCamera) OnPlay(ctx *gortsplib.ServerHandlerOnPlayCtx) (*base.Response, error) {
+	c.mu.Lock()
+	c.conn = ctx.Conn
+	c.mu.Unlock()
+	return &base.Response{StatusCode: base.StatusOK}, nil
+}
+
+func (c *rawCamera) OnResponse(conn *gortsplib.ServerConn, _ *base.Response) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.conn == conn {
+		c.conn = nil
+		c.players <- struct{}{}
+	}
+}
+
+func (c *rawCamera) OnStreamWriteError(*gortsplib.ServerHandlerOnStreamWriteErrorCtx) {}
+
+func h264Media() *description.Media {
+	return &description.Media{Type: description.MediaTypeVideo, Formats: []format.Format{
+		&format.H264{PayloadTyp: 96, PacketizationMode: 1},
+	}}
+}
+
+func mustWrap(t testing.TB, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("got error %v, want one that wraps %q", err, want)
+	}
+}

@@ -1,0 +1,21 @@
+// Package ingest brings camera pictures in: from RTSP cameras, video files and
+// directories of images, as decoded BGR24 frames with their times.
+//
+// In: a [Config] that names one source. Out: [Frame] values, handed one by one
+// to the sink given to [Source.Run], from the goroutine that called Run. The
+// sink owns one reference of each frame and must not block for long: frames
+// are not queued behind it, an RTSP source that cannot keep up skips to the next
+// key frame.
+//
+// Times. Frame.PTS is stream time since the source's first frame; it rises from
+// frame to frame for as long as Run runs, across reconnects and loops.
+// Frame.Captured is wall clock, and Frame.Clock says whose: the camera's, once it
+// has sent an RTCP sender report, or this machine's at arrival.
+//
+// A camera that cannot be reached, goes away or stops sending is redialled with
+// jittered exponential backoff until Run's context ends. [Probe] tries once and
+// says what is wrong in words meant for whoever typed the URL.
+//
+// RTSP is gortsplib's; decoding is package codec's, which is the only one that
+// touches FFmpeg.
+package ingest

@@ -1,0 +1,121 @@
+package ingest
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"syscall"
+
+	"github.com/bluenviron/gortsplib/v5/pkg/base"
+	"github.com/bluenviron/gortsplib/v5/pkg/liberrors"
+)
+
+// What can be wrong with a camera. The errors of Run's Observer and of Probe
+// wrap one of these where the cause is known.
+var (
+	// ErrRefused: the host is there, nothing listens on the port.
+	ErrRefused = errors.New("connection refused")
+	// ErrUnreachable: no way to the host, or no such host.
+	ErrUnreachable = errors.New("host cannot be reached")
+	// ErrUnauthorized: credentials are missing or wrong.
+	ErrUnauthorized = errors.New("not authorised")
+	// ErrNotFound: the camera has no stream at that path.
+	ErrNotFound = errors.New("no such stream")
+	// ErrNoVideo: the stream has no video track.
+	ErrNoVideo = errors.New("no video track")
+	// ErrCodec: the video is in a codec that is not accepted.
+	ErrCodec = errors.New("codec not supported")
+	// ErrStalled: connected, but no picture came in time.
+	ErrStalled = errors.New("stalled")
+	// ErrTransport: the camera does not offer the transport that was asked for.
+	ErrTransport = errors.New("transport not offered")
+	// ErrClosed: the camera ended the connection.
+	ErrClosed = errors.New("connection closed by the camera")
+)
+
+// explain puts err into words for whoever typed the URL, which is in them with
+// its password hidden.
+func (s *Source) explain(err error) error {
+	return fmt.Errorf("ingest: %s: %w", s.Name(), s.cause(err))
+}
+
+func (s *Source) cause(err error) error {
+	var status liberrors.ErrClientBadStatusCode
+	var dns *net.DNSError
+	var unknownCA x509.UnknownAuthorityError
+	var wrongHost x509.HostnameError
+	var verify *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	switch {
+	case errors.Is(err, ErrStalled), errors.Is(err, ErrCodec), errors.Is(err, ErrNoVideo):
+		return err
+	case errors.As(err, &status):
+		return s.statusCause(status)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("%w: nothing listens at %s; is the camera on, and is %s its RTSP port?", ErrRefused, s.hostPort(), s.port())
+	case errors.As(err, &dns):
+		return fmt.Errorf("%w: no address is known for %q (%s)", ErrUnreachable, s.url.Hostname(), dns.Err)
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return fmt.Errorf("%w: there is no route to %s", ErrUnreachable, s.url.Hostname())
+	case errors.As(err, &unknownCA), errors.As(err, &wrongHost), errors.As(err, &verify):
+		return fmt.Errorf("the camera's TLS certificate is not trusted: %w", err)
+	case errors.As(err, &record):
+		return fmt.Errorf("%s does not speak TLS; is it rtsp:// instead of rtsps://? (%w)", s.hostPort(), err)
+	case isUnsupportedTransport(err):
+		return fmt.Errorf("%w: the camera does not stream over %s; try another transport: auto, tcp or udp (%w)", ErrTransport, s.cfg.Transport, err)
+	case isSilence(err):
+		return fmt.Errorf("%w: %s gives no answer (%w)", ErrStalled, s.hostPort(), err)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return fmt.Errorf("%w (%w)", ErrClosed, err)
+	}
+	return fmt.Errorf("%s: %w", s.hostPort(), err)
+}
+
+func (s *Source) statusCause(status liberrors.ErrClientBadStatusCode) error {
+	switch status.Code {
+	case base.StatusUnauthorized, base.StatusForbidden:
+		if s.url.User == nil {
+			return fmt.Errorf("%w: the camera wants a user name and a password (%d): write rtsp://USER:PASSWORD@%s", ErrUnauthorized, status.Code, s.url.Host)
+		}
+		return fmt.Errorf("%w: wrong credentials, the camera does not accept this user name and password (%d)", ErrUnauthorized, status.Code)
+	case base.StatusNotFound:
+		return fmt.Errorf("%w: the camera knows no path %q (404); its manual says which it has", ErrNotFound, s.url.RequestURI())
+	case base.StatusUnsupportedTransport:
+		return fmt.Errorf("%w: the camera does not stream over %q (461); auto, tcp and udp can be tried", ErrTransport, s.cfg.Transport)
+	}
+	return fmt.Errorf("the camera answers %d (%s): %w", status.Code, status.Message, status)
+}
+
+func isUnsupportedTransport(err error) bool {
+	var tcp liberrors.ErrClientServerRequestedTCP
+	var udp liberrors.ErrClientServerRequestedUDP
+	var ports liberrors.ErrClientServerPortsNotProvided
+	var mode0 liberrors.ErrClientH264PacketizationMode0
+	return errors.As(err, &tcp) || errors.As(err, &udp) || errors.As(err, &ports) || errors.As(err, &mode0)
+}
+
+func isSilence(err error) bool {
+	var request liberrors.ErrClientRequestTimedOut
+	var tcp liberrors.ErrClientTCPTimeout
+	var udp liberrors.ErrClientUDPTimeout
+	var timeout net.Error
+	return errors.As(err, &request) || errors.As(err, &tcp) || errors.As(err, &udp) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
+}
+
+func (s *Source) port() string {
+	if p := (*url.URL)(s.url).Port(); p != "" {
+		return p
+	}
+	if s.url.Scheme == "rtsps" {
+		return "322"
+	}
+	return "554"
+}
+
+func (s *Source) hostPort() string { return net.JoinHostPort(s.url.Hostname(), s.port()) }

@@ -1,0 +1,131 @@
+package ingest
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Clock says where a frame's capture time comes from.
+type Clock uint8
+
+const (
+	// ClockArrival: this machine's wall clock when the last byte of the frame
+	// came in.
+	ClockArrival Clock = iota
+	// ClockSenderReport: the camera's wall clock when it took the frame, by its
+	// RTCP sender reports. It is as right as the camera's clock is.
+	ClockSenderReport
+	// ClockMedia: the source has no wall clock; Captured is when the frame was
+	// released to the pipeline.
+	ClockMedia
+)
+
+// String returns "arrival", "sender-report" or "media".
+func (c Clock) String() string {
+	switch c {
+	case ClockArrival:
+		return "arrival"
+	case ClockSenderReport:
+		return "sender-report"
+	case ClockMedia:
+		return "media"
+	}
+	return fmt.Sprintf("clock %d", uint8(c))
+}
+
+// Frame is one decoded picture. Its fields are read only once it is handed out.
+//
+// It is reference counted: whoever keeps it beyond the call that showed it calls
+// Retain, and each owner calls Release once. After the last Release Pix belongs
+// to another frame.
+type Frame struct {
+	// Camera is Config.Camera.
+	Camera string
+	// Seq counts the frames of this source since Run began, from 0. Reconnecting
+	// does not restart it.
+	Seq uint64
+	// PTS is stream time since the source's first frame. It always rises.
+	PTS time.Duration
+	// Captured is when the frame was taken, by Clock.
+	Captured time.Time
+	// Clock says what Captured is worth.
+	Clock Clock
+	// Received is when the frame's last byte came in (file and directory: when it
+	// was read), by this machine's clock, with a monotonic reading.
+	Received time.Time
+	// Damaged is true when the decoder had to invent part of the picture because
+	// data was lost on the way.
+	Damaged bool
+	// Width and Height are in pixels.
+	Width, Height int
+	// Pix is BGR24, row after row without padding: 3*Width*Height bytes.
+	Pix []byte
+
+	refs atomic.Int32
+	pool *pool
+}
+
+// Retain adds a reference. It panics on a frame that has none left.
+func (f *Frame) Retain() {
+	if f.refs.Add(1) <= 1 {
+		panic("ingest: Retain of a frame that was released")
+	}
+}
+
+// Release gives one reference back, and the pixels to their pool with the last.
+// It panics when there is none to give back.
+func (f *Frame) Release() {
+	switch n := f.refs.Add(-1); {
+	case n == 0:
+		pix := f.Pix
+		f.Pix = nil
+		f.pool.put(pix)
+	case n < 0:
+		panic("ingest: Release of a frame that was released")
+	}
+}
+
+// poolSize is how many unused buffers a source keeps: enough for the frames in
+// flight of a pipeline of four stages, each with one at work and one waiting.
+const poolSize = 8
+
+// pool keeps pixel buffers for reuse. A frame that is never released costs
+// memory until the garbage collector finds it, and nothing else.
+type pool struct {
+	mu   sync.Mutex
+	free [][]byte
+}
+
+// get returns a buffer of n bytes, contents undefined.
+func (p *pool) get(n int) []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.free) > 0 {
+		last := len(p.free) - 1
+		b := p.free[last]
+		p.free = p.free[:last]
+		// A buffer more than twice too large is left over from a larger picture;
+		// it is let go, as one too small is.
+		if n <= cap(b) && cap(b) <= 2*n {
+			return b[:n]
+		}
+	}
+	return make([]byte, n)
+}
+
+func (p *pool) put(b []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.free) < poolSize {
+		p.free = append(p.free, b)
+	}
+}
+
+// frame returns a frame with one reference and a buffer for its pixels.
+func (p *pool) frame(width, height int) *Frame {
+	f := &Frame{Width: width, Height: height, Pix: p.get(3 * width * height), pool: p}
+	f.refs.Store(1)
+	return f
+}

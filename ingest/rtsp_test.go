@@ -1,0 +1,331 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bluenviron/gortsplib/v5/pkg/description"
+	"github.com/bluenviron/gortsplib/v5/pkg/format"
+	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h264"
+
+	"github.com/segd/segd/demo"
+	"github.com/segd/segd/ingest/codec"
+)
+
+// A camera on loopback, by each transport and codec: every frame from the
+// first, in order, at its time.
+func TestRTSP(t *testing.T) {
+	h265 := clipConfig
+	h265.Codec = codec.H265
+	for _, tc := range []struct {
+		name, transport string
+		cfg             codec.EncoderConfig
+	}{
+		{"H.264 over TCP", "tcp", clipConfig},
+		{"H.264 over UDP", "udp", clipConfig},
+		{"H.264 over auto", "", clipConfig},
+		{"H.265 over TCP", "tcp", h265},
+		{"H.265 over UDP", "udp", h265},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			c := clip(t, tc.cfg)
+			c.Start = 10
+			s := serve(t, c, demo.Config{})
+			w := start(t, testConfig(s.URL(), tc.transport))
+			const n = 2*clipFrames + 5 // over the loop, twice
+			frames := w.take(n)
+			for i, f := range frames {
+				if f.Seq != uint64(i) || f.Camera != "test" || f.Width != 128 || f.Height != 96 || f.Damaged {
+					t.Fatalf("frame %d: %+v", i, f.Frame)
+				}
+				if want := (10 + i) % clipFrames; f.number != want {
+					t.Errorf("frame %d shows picture %d, want %d", i, f.number, want)
+				}
+				if want := time.Duration(i) * 20 * time.Millisecond; (f.PTS - want).Abs() > time.Millisecond {
+					t.Errorf("frame %d has PTS %v, want %v", i, f.PTS, want)
+				}
+			}
+			last := frames[n-1]
+			if last.Clock != ClockSenderReport {
+				t.Errorf("clock of frame %d is %v, want the sender's", n-1, last.Clock)
+			}
+			if d := last.Received.Sub(last.Captured); d.Abs() > 5*time.Second {
+				t.Errorf("captured %v before it was received, on one machine", d)
+			}
+			if err := w.stop(); !errors.Is(err, context.Canceled) {
+				t.Errorf("Run returned %v", err)
+			}
+			e := &w.events
+			if e.ups != 1 || e.downs != 0 || e.reconnects != 0 || e.undecoded != 0 || len(e.offsets) == 0 {
+				t.Errorf("events: %+v", e)
+			}
+		})
+	}
+}
+
+// A client that comes in mid-stream begins with a key frame, whole.
+func TestJoin(t *testing.T) {
+	s := serve(t, clip(t, clipConfig), demo.Config{})
+	first := start(t, testConfig(s.URL(), "tcp"))
+	first.take(7)
+	f := start(t, testConfig(s.URL(), "tcp")).next()
+	if f.Seq != 0 || f.PTS != 0 || f.number%clipConfig.GOP != 0 || f.Damaged {
+		t.Errorf("first frame shows picture %d: %+v", f.number, f.Frame)
+	}
+}
+
+// The camera goes away and comes back on the same port.
+func TestReturn(t *testing.T) {
+	for _, transport := range []string{"tcp", "udp"} {
+		t.Run(transport, func(t *testing.T) {
+			t.Parallel()
+			c := clip(t, clipConfig)
+			s := serve(t, c, demo.Config{})
+			cfg := testConfig(s.URL(), transport)
+			cfg.StallTimeout = time.Second
+			w := start(t, cfg)
+			before := w.take(10)
+			s.Close()
+			e := &w.events
+			eventually(t, "Down", func() bool { e.mu.Lock(); defer e.mu.Unlock(); return e.downs == 1 })
+			for len(w.frames) > 0 {
+				before = append(before, w.take(1)...)
+			}
+			serve(t, c, demo.Config{Addr: s.Addr()})
+			after := w.take(10)
+			last := before[len(before)-1]
+			if after[0].Seq != last.Seq+1 {
+				t.Errorf("frame %d follows frame %d", after[0].Seq, last.Seq)
+			}
+			// Stream time went on while the camera was away.
+			away := after[0].Received.Sub(last.Received)
+			if step := after[0].PTS - last.PTS; (step - away).Abs() > 100*time.Millisecond {
+				t.Errorf("PTS rose by %v, away were %v", step, away)
+			}
+			_ = w.stop()
+			if e.ups != 2 || e.downs != 1 || e.reconnects != 1 {
+				t.Errorf("events: %+v", e)
+			}
+		})
+	}
+}
+
+// A camera that is not there yet at the start is waited for.
+func TestLateCamera(t *testing.T) {
+	c := clip(t, clipConfig)
+	gone := serve(t, c, demo.Config{})
+	gone.Close()
+	w := start(t, testConfig(gone.URL(), "tcp"))
+	e := &w.events
+	eventually(t, "Down", func() bool { e.mu.Lock(); defer e.mu.Unlock(); return e.downs == 1 })
+	serve(t, c, demo.Config{Addr: gone.Addr()})
+	w.take(3)
+	_ = w.stop()
+	mustWrap(t, e.lastDown, ErrRefused)
+	if e.ups != 1 || e.downs != 1 || e.reconnects != 0 {
+		t.Errorf("events: %+v", e)
+	}
+}
+
+// A camera that keeps the connection and sends no more pictures is redialled.
+func TestStall(t *testing.T) {
+	cam := serveRaw(t, h264Media())
+	cfg := testConfig(cam.url(), "tcp")
+	cfg.StallTimeout = 300 * time.Millisecond
+	w := start(t, cfg)
+	for _, p := range packets(t, clipConfig, 4) {
+		if p.Key {
+			cam.player()
+		}
+		cam.send(p.Data)
+	}
+	w.take(4)
+	cam.player() // it dials again
+	cam.send(packets(t, clipConfig, 1)[0].Data)
+	if f := w.next(); f.Seq != 4 {
+		t.Errorf("frame %d after the stall, want 4", f.Seq)
+	}
+	_ = w.stop()
+	mustWrap(t, w.events.lastDown, ErrStalled)
+	if w.events.reconnects != 1 {
+		t.Errorf("events: %+v", &w.events)
+	}
+}
+
+// Parameter sets that come only with the session description reach the decoder.
+func TestOutOfBandParameters(t *testing.T) {
+	ps := packets(t, clipConfig, 12)
+	m := h264Media()
+	f := m.Formats[0].(*format.H264)
+	strip := func(au []byte) [][]byte {
+		var nalus h264.AnnexB
+		if err := nalus.Unmarshal(au); err != nil {
+			t.Fatal(err)
+		}
+		return slices.DeleteFunc(nalus, func(n []byte) bool {
+			switch h264.NALUType(n[0] & 0x1f) {
+			case h264.NALUTypeSPS:
+				f.SPS = n
+			case h264.NALUTypePPS:
+				f.PPS = n
+			default:
+				return false
+			}
+			return true
+		})
+	}
+	strip(ps[0].Data)
+	cam := serveRaw(t, m)
+	w := start(t, testConfig(cam.url(), "tcp"))
+	cam.player()
+	for _, p := range ps {
+		cam.sendNALUs(strip(p.Data))
+	}
+	for i, f := range w.take(len(ps)) {
+		if f.number != i {
+			t.Errorf("frame %d shows picture %d", i, f.number)
+		}
+	}
+}
+
+// The picture's size changes in mid-stream, and damaged access units come in
+// between: frames go on.
+func TestSizeChangeAndGarbage(t *testing.T) {
+	cam := serveRaw(t, h264Media())
+	w := start(t, testConfig(cam.url(), "tcp"))
+	cam.player()
+	sizes := [][2]int{{128, 96}, {320, 240}, {64, 64}}
+	for _, size := range sizes {
+		for _, p := range packets(t, codec.EncoderConfig{Width: size[0], Height: size[1], FPS: 50, GOP: 5}, 6) {
+			cam.send(p.Data)
+		}
+		cam.sendNALUs([][]byte{{0x65, 0xde, 0xad, 0xbe, 0xef}, {0x41, 0xff, 0xff, 0x00, 0x13}})
+		cam.sendNALUs([][]byte{{0x67, 0xff}, {0x68}, {0x1f, 1, 2, 3}})
+	}
+	got := map[[2]int]int{}
+	for range 3 * 6 {
+		f := w.next()
+		got[[2]int{f.Width, f.Height}]++
+	}
+	_ = w.stop()
+	for _, size := range sizes {
+		if got[size] < 6 {
+			t.Errorf("%d frames of %v, want 6", got[size], size)
+		}
+	}
+	if w.events.undecoded == 0 || w.events.downs != 0 {
+		t.Errorf("events: %+v", &w.events)
+	}
+}
+
+// What a user can get wrong, each said in words.
+func TestProbe(t *testing.T) {
+	locked := serve(t, clip(t, clipConfig), demo.Config{User: "admin", Password: "s3cret"})
+	host := locked.Addr()
+	audio := &description.Media{Type: description.MediaTypeAudio, Formats: []format.Format{&format.Opus{PayloadTyp: 97, ChannelCount: 2}}}
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts, never answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = silent.Close() }) // after the parallel cases
+	closed := serve(t, clip(t, clipConfig), demo.Config{})
+	closed.Close()
+
+	for _, tc := range []struct {
+		name, url string
+		want      error
+		words     string
+	}{
+		{"right credentials", "rtsp://admin:s3cret@" + host + "/demo", nil, ""},
+		{"wrong password", "rtsp://admin:guess1@" + host + "/demo", ErrUnauthorized, "wrong credentials"},
+		{"wrong user", "rtsp://root:guess1@" + host + "/demo", ErrUnauthorized, "wrong credentials"},
+		{"no credentials", "rtsp://" + host + "/demo", ErrUnauthorized, "rtsp://USER:PASSWORD@"},
+		{"no such path", "rtsp://admin:s3cret@" + host + "/other", ErrNotFound, "/other"},
+		{"refused", closed.URL(), ErrRefused, "nothing listens at 127.0.0.1:"},
+		{"no such host", "rtsp://no-such-host.invalid/x", ErrUnreachable, "no-such-host.invalid"},
+		{"silent", "rtsp://" + silent.Addr().String() + "/x", ErrStalled, "no answer within"},
+		{"silent TLS", "rtsps://" + silent.Addr().String() + "/x", ErrStalled, "no answer within"},
+		{"no video", serveRaw(t, audio).url(), ErrNoVideo, "only audio"},
+		{"codec", serveRaw(t, &description.Media{Type: description.MediaTypeVideo, Formats: []format.Format{&format.MJPEG{}}}).url(),
+			ErrCodec, "H.264 and H.265 are accepted"},
+		{"no pictures", serveRaw(t, h264Media()).url(), ErrStalled, "no picture for"},
+		{"not RTSP at all", "http://127.0.0.1/x", ErrConfig, "rtsp://HOST/PATH"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			cfg := testConfig(tc.url, "tcp")
+			if tc.want != nil {
+				cfg.StallTimeout = 700 * time.Millisecond
+			}
+			err := Probe(context.Background(), cfg)
+			if tc.want == nil {
+				if err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			mustWrap(t, err, tc.want)
+			text := err.Error()
+			if !strings.Contains(text, tc.words) {
+				t.Errorf("error %q does not say %q", text, tc.words)
+			}
+			if !strings.HasPrefix(text, "ingest: ") || strings.Contains(text, "\n") {
+				t.Errorf("error %q is not one line of this package", text)
+			}
+			if strings.Contains(text, "s3cret") || strings.Contains(text, "guess1") {
+				t.Errorf("error %q shows the password", text)
+			}
+			if u, perr := url.Parse(tc.url); perr == nil && !strings.Contains(text, u.Host) {
+				t.Errorf("error %q does not name the host %s", text, u.Host)
+			}
+		})
+	}
+}
+
+func TestProbeEndsWithContext(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	err = Probe(ctx, Config{URL: "rtsp://" + silent.Addr().String() + "/x"})
+	mustWrap(t, err, context.DeadlineExceeded)
+}
+
+func TestOpenFaults(t *testing.T) {
+	_, err := Open(Config{Camera: "door", URL: "rtsp://admin:p@ss:w/ord@host:99999999/x", Transport: "smoke", FPS: -3, StallTimeout: -1})
+	mustWrap(t, err, ErrConfig)
+	for _, want := range []string{`camera "door"`, "cannot be parsed", `transport "smoke"`, "auto, tcp and udp", "fps -3", "stall timeout"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("error does not say %q:\n%v", want, err)
+		}
+	}
+	if strings.Contains(err.Error(), "ss:w") || strings.Contains(err.Error(), "ord@") {
+		t.Errorf("error shows the password:\n%v", err)
+	}
+	for _, url := range []string{"", "file:", "dir:", "rtsp:///x", "ftp://h/x", "rtsp://h/x#y"} {
+		if _, err := Open(Config{URL: url}); err == nil {
+			t.Errorf("url %q was accepted", url)
+		}
+	}
+	for url, name := range map[string]string{
+		"rtsp://a:b@h:1/x": "rtsp://a:xxxxx@h:1/x", "file:a/b.mp4": "a/b.mp4", "file:///a.mp4": "/a.mp4",
+		"dir:/d": "/d", "clip.avi": "clip.avi", "rtsps://h/x": "rtsps://h/x",
+	} {
+		s, err := Open(Config{URL: url})
+		if err != nil {
+			t.Errorf("url %q: %v", url, err)
+		} else if s.Name() != name {
+			t.Errorf("url %q is named %q, want %q", url, s.Name(), name)
+		}
+	}
+}

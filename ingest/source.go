@@ -1,0 +1,304 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/bluenviron/gortsplib/v5/pkg/base"
+)
+
+// Config names a source and how it is read. Zero fields mean the default.
+type Config struct {
+	// Camera is the name that frames and log lines carry.
+	Camera string
+	// URL is where the pictures come from: rtsp://USER:PASSWORD@HOST:PORT/PATH (or
+	// rtsps://), file:PATH or just PATH for a video file of any container FFmpeg
+	// opens, dir:PATH for a directory of JPEG and PNG images taken in the order of
+	// their names.
+	URL string
+	// Transport of RTSP: "tcp", "udp", or "auto" (the default) for UDP first and TCP
+	// when none of it arrives.
+	Transport string
+	// FPS is the images a second of a directory; 0 = 25.
+	FPS float64
+	// AsFast reads a file or directory as fast as the sink takes it instead of in
+	// real time.
+	AsFast bool
+	// Loop starts a file or directory over at its end.
+	Loop bool
+	// StallTimeout is how long a camera may show no new picture before it is
+	// redialled; 0 = 5 s. The first picture of a connection may take three times
+	// that, for cameras with rare key frames.
+	StallTimeout time.Duration
+	// MinBackoff and MaxBackoff bound the wait before a redial; 0 = 0.5 s and 10 s.
+	MinBackoff, MaxBackoff time.Duration
+	// Logger takes what the source has to say; nil discards it.
+	Logger *slog.Logger
+	// Observer is told what happens to the source.
+	Observer Observer
+}
+
+// Observer is told what happens to a source, by the goroutine that runs it. Its
+// functions must not block; each may be nil.
+type Observer struct {
+	// Up: frames flow, for the first time or again.
+	Up func()
+	// Down: the source went away, or could not be reached the first time. It is
+	// called once until the next Up.
+	Down func(err error)
+	// Reconnect: frames flow again after Down (a first connection that took several
+	// attempts is not a reconnect).
+	Reconnect func()
+	// Undecodable: n access units or images were thrown away, because their bytes
+	// were damaged or incomplete or because decoding could not keep up.
+	Undecodable func(n int)
+	// ClockOffset: the camera's clock minus this machine's, transit time included,
+	// about once a second while the camera sends sender reports.
+	ClockOffset func(d time.Duration)
+}
+
+func (o *Observer) up() {
+	if o.Up != nil {
+		o.Up()
+	}
+}
+
+func (o *Observer) down(err error) {
+	if o.Down != nil {
+		o.Down(err)
+	}
+}
+
+func (o *Observer) reconnect() {
+	if o.Reconnect != nil {
+		o.Reconnect()
+	}
+}
+
+func (o *Observer) undecodable(n int) {
+	if o.Undecodable != nil && n > 0 {
+		o.Undecodable(n)
+	}
+}
+
+func (o *Observer) clockOffset(d time.Duration) {
+	if o.ClockOffset != nil {
+		o.ClockOffset(d)
+	}
+}
+
+// Defaults of Config.
+const (
+	defaultStallTimeout = 5 * time.Second
+	defaultMinBackoff   = 500 * time.Millisecond
+	defaultMaxBackoff   = 10 * time.Second
+	defaultDirFPS       = 25
+	maxDirFPS           = 1000
+)
+
+// Source is one source of frames. Run it once at a time.
+type Source struct {
+	cfg  Config
+	log  *slog.Logger
+	kind kind
+	path string    // of a file or directory
+	url  *base.URL // of a camera
+	pool pool
+	seq  uint64
+	time timeline
+}
+
+type kind uint8
+
+const (
+	kindRTSP kind = iota + 1
+	kindFile
+	kindDir
+)
+
+// ErrConfig is wrapped by what Open returns.
+var ErrConfig = errors.New("configuration")
+
+// Open checks cfg and returns its source. It connects to nothing and opens
+// nothing. The error names every fault.
+func Open(cfg Config) (*Source, error) {
+	s := &Source{cfg: cfg}
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+
+	if err := s.parseURL(); err != nil {
+		faults = append(faults, err)
+	}
+	switch cfg.Transport {
+	case "", "auto", "tcp", "udp":
+	default:
+		fault("transport %q is unknown; auto, tcp and udp are accepted", cfg.Transport)
+	}
+	if !(cfg.FPS >= 0 && cfg.FPS <= maxDirFPS) || math.IsNaN(cfg.FPS) {
+		fault("fps %v is not between 0 and %d", cfg.FPS, maxDirFPS)
+	}
+	setDefault(&s.cfg.StallTimeout, defaultStallTimeout)
+	setDefault(&s.cfg.MinBackoff, defaultMinBackoff)
+	setDefault(&s.cfg.MaxBackoff, max(defaultMaxBackoff, s.cfg.MinBackoff))
+	if s.cfg.StallTimeout < 0 || s.cfg.MinBackoff < 0 || s.cfg.MaxBackoff < s.cfg.MinBackoff {
+		fault("stall timeout %v, backoff %v to %v: none may be negative, and the largest backoff not below the smallest",
+			s.cfg.StallTimeout, s.cfg.MinBackoff, s.cfg.MaxBackoff)
+	}
+	if len(faults) > 0 {
+		return nil, fmt.Errorf("ingest: camera %q: %w: %w", cfg.Camera, ErrConfig, errors.Join(faults...))
+	}
+	if s.cfg.FPS == 0 {
+		s.cfg.FPS = defaultDirFPS
+	}
+	if cfg.Logger == nil {
+		s.cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	s.log = s.cfg.Logger.With("camera", cfg.Camera)
+	return s, nil
+}
+
+func setDefault(d *time.Duration, v time.Duration) {
+	if *d == 0 {
+		*d = v
+	}
+}
+
+const acceptedURLs = "rtsp://HOST/PATH, rtsps://HOST/PATH, file:PATH, dir:PATH and the plain PATH of a video file are accepted"
+
+// parseURL sorts cfg.URL into what it names. Nothing it returns shows a password.
+func (s *Source) parseURL() error {
+	raw := s.cfg.URL
+	scheme, rest, found := strings.Cut(raw, ":")
+	switch {
+	case raw == "":
+		return fmt.Errorf("no url; %s", acceptedURLs)
+	case found && (scheme == "rtsp" || scheme == "rtsps"):
+		s.kind = kindRTSP
+		return s.parseRTSP()
+	case found && scheme == "file":
+		s.kind, s.path = kindFile, localPath(rest)
+	case found && scheme == "dir":
+		s.kind, s.path = kindDir, localPath(rest)
+	case strings.Contains(raw, "://"):
+		return fmt.Errorf("url %q: scheme %q is not supported; %s", redact(raw), scheme, acceptedURLs)
+	default:
+		s.kind, s.path = kindFile, raw
+	}
+	if s.path == "" {
+		return fmt.Errorf("url %q names no path", raw)
+	}
+	s.path = filepath.Clean(s.path)
+	return nil
+}
+
+func (s *Source) parseRTSP() error {
+	u, err := base.ParseURL(s.cfg.URL)
+	if err != nil {
+		// The parser's own words quote the URL, password and all.
+		return fmt.Errorf("url %q cannot be parsed; rtsp://USER:PASSWORD@HOST:PORT/PATH is accepted, "+
+			"with @ : / # ? %% in the password written as %%40 %%3A %%2F %%23 %%3F %%25", redact(s.cfg.URL))
+	}
+	if u.Hostname() == "" {
+		return fmt.Errorf("url %q names no host", redact(s.cfg.URL))
+	}
+	s.url = u
+	return nil
+}
+
+// localPath takes the two slashes of file://PATH off.
+func localPath(rest string) string {
+	return strings.TrimPrefix(rest, "//")
+}
+
+// redact hides the password of a URL, even of one that cannot be parsed.
+func redact(raw string) string {
+	if u, err := url.Parse(raw); err == nil {
+		return u.Redacted()
+	}
+	scheme, rest, ok := strings.Cut(raw, "://")
+	if !ok {
+		return raw
+	}
+	at := strings.LastIndexByte(rest, '@')
+	if at < 0 {
+		return raw
+	}
+	user, _, _ := strings.Cut(rest[:at], ":")
+	return scheme + "://" + user + ":xxxxx" + rest[at:]
+}
+
+// Name returns the source's URL with the password hidden.
+func (s *Source) Name() string {
+	if s.url != nil {
+		return (*url.URL)(s.url).Redacted()
+	}
+	return s.path
+}
+
+// Run reads the source and calls sink with each frame, until ctx ends, and for
+// a file or directory that does not loop until its end. The sink owns one
+// reference of the frame.
+//
+// A camera is redialled for ever, so Run returns only ctx's error. A file or
+// directory returns nil at its end, or an error when it cannot be read.
+func (s *Source) Run(ctx context.Context, sink func(*Frame)) error {
+	s.seq, s.time = 0, timeline{}
+	if s.kind == kindRTSP {
+		return s.runCamera(ctx, sink)
+	}
+	err := s.runStored(ctx, sink)
+	if err != nil && ctx.Err() == nil {
+		s.cfg.Observer.down(err)
+	}
+	return err
+}
+
+// Probe connects to cfg's source, waits for one decoded frame and disconnects.
+// The error says what is wrong; nil means frames come. It tries once, and gives
+// up by itself after about four times the stall timeout.
+func Probe(ctx context.Context, cfg Config) error {
+	cfg.Observer = Observer{}
+	cfg.Loop = false
+	cfg.AsFast = true
+	s, err := Open(cfg)
+	if err != nil {
+		return err
+	}
+	probe, stop := context.WithCancel(ctx)
+	defer stop()
+	got := false
+	sink := func(f *Frame) {
+		got = true
+		f.Release()
+		stop()
+	}
+	if s.kind == kindRTSP {
+		err = s.session(probe, sink, func() {})
+	} else {
+		err = s.runStored(probe, sink)
+	}
+	switch {
+	case got:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("ingest: %s: no frame yet: %w", s.Name(), ctx.Err())
+	case err == nil:
+		return fmt.Errorf("ingest: %s: %w", s.Name(), ErrNoFrames)
+	}
+	return err
+}
+
+// emit completes f and hands it to the sink.
+func (s *Source) emit(f *Frame, sink func(*Frame)) {
+	f.Camera = s.cfg.Camera
+	f.Seq = s.seq
+	s.seq++
+	sink(f)
+}

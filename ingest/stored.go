@@ -1,0 +1,145 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/segd/segd/ingest/codec"
+)
+
+// ErrNoFrames is wrapped when a file or directory holds nothing that decodes.
+var ErrNoFrames = errors.New("no frame could be decoded")
+
+// reader reads a file or directory from its start to its end.
+type reader interface {
+	// next returns the next frame, its media time filled in as PTS, or io.EOF. An
+	// error that wraps codec.ErrUndecodable is about one frame.
+	next(p *pool) (*Frame, error)
+	// interval is the nominal time from one frame to the next.
+	interval() time.Duration
+	close()
+}
+
+// runStored reads the file or directory until its end, or for ever if it loops.
+func (s *Source) runStored(ctx context.Context, sink func(*Frame)) error {
+	pace := pacer{asFast: s.cfg.AsFast}
+	up := false
+	for {
+		before := s.seq
+		err := s.readOnce(ctx, &pace, func(f *Frame) {
+			if !up {
+				up = true
+				s.cfg.Observer.up()
+			}
+			s.emit(f, sink)
+		})
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			return err
+		case s.seq == before:
+			return fmt.Errorf("ingest: %s: %w", s.Name(), ErrNoFrames)
+		case !s.cfg.Loop:
+			return nil
+		}
+		s.time.restart()
+	}
+}
+
+func (s *Source) openReader() (reader, error) {
+	if s.kind == kindDir {
+		return openDir(s.path, s.cfg.FPS)
+	}
+	m, err := codec.OpenFile(s.path)
+	if err != nil {
+		return nil, fmt.Errorf("ingest: %w", err)
+	}
+	return &fileReader{m: m}, nil
+}
+
+func (s *Source) readOnce(ctx context.Context, pace *pacer, emit func(*Frame)) error {
+	r, err := s.openReader()
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	bad := coalescer{log: s.log, msg: "frame skipped"}
+	defer bad.flush()
+	for ctx.Err() == nil {
+		f, err := r.next(&s.pool)
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case errors.Is(err, codec.ErrUndecodable):
+			s.cfg.Observer.undecodable(1)
+			bad.add(1, err)
+			continue
+		case err != nil:
+			return fmt.Errorf("ingest: %w", err)
+		}
+		f.PTS = s.time.nextStored(f.PTS, r.interval())
+		if err := pace.wait(ctx, f.PTS); err != nil {
+			f.Release()
+			return err
+		}
+		f.Received = time.Now()
+		f.Captured, f.Clock = f.Received, ClockMedia
+		emit(f)
+	}
+	return ctx.Err()
+}
+
+type fileReader struct{ m *codec.Demuxer }
+
+func (r *fileReader) interval() time.Duration { return r.m.FrameInterval() }
+func (r *fileReader) close()                  { r.m.Close() }
+
+func (r *fileReader) next(p *pool) (*Frame, error) {
+	pic, err := r.m.Next()
+	if err != nil {
+		return nil, err
+	}
+	f := p.frame(pic.Width, pic.Height)
+	if err := pic.BGR(f.Pix); err != nil {
+		f.Release()
+		return nil, err
+	}
+	f.PTS = time.Duration(pic.PTS)
+	f.Damaged = pic.Damaged
+	return f, nil
+}
+
+// pacer holds frames back until their stream time has come on the wall clock.
+type pacer struct {
+	asFast  bool
+	started bool
+	zero    time.Time // wall clock of stream time 0
+}
+
+// maxLag is how far a paced source may fall behind before it goes on from now
+// instead of rushing to catch up.
+const maxLag = time.Second
+
+// wait returns when pts is due, or ctx's error.
+func (p *pacer) wait(ctx context.Context, pts time.Duration) error {
+	if p.asFast {
+		return ctx.Err()
+	}
+	if lag := time.Since(p.zero.Add(pts)); !p.started || lag > maxLag {
+		p.started = true
+		p.zero = time.Now().Add(-pts)
+		return ctx.Err()
+	}
+	t := time.NewTimer(time.Until(p.zero.Add(pts)))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
