@@ -1,0 +1,351 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// DefaultSite is the site of a Config that names none.
+const DefaultSite = "local"
+
+// DefaultURL is where NATS servers listen unless told otherwise.
+const DefaultURL = nats.DefaultURL
+
+// Config says which NATS server to use and how to speak. The zero value is a
+// server of our own on a free port of the loopback interface, speaking protobuf.
+type Config struct {
+	// Site is the second name in every subject; "" is DefaultSite.
+	Site string
+
+	// URL is an external server, or several with commas between: nats://, tls://
+	// or ws:// with the user and password or token in it. "" runs a server
+	// inside this process instead, which is what the next four are about.
+	URL string
+	// Host is the address to listen on; "" is 127.0.0.1.
+	Host string
+	// Port is the port to listen on; 0 picks a free one.
+	Port int
+	// Token is what clients must present (nats://TOKEN@host:port); "" is none,
+	// which only a loopback Host may have.
+	Token string
+	// StoreDir is where JetStream keeps the events; "" keeps them in memory
+	// until Close.
+	StoreDir string
+
+	// JSON publishes JSON instead of protobuf.
+	JSON bool
+	// Version is told to those who ask the micro service; "" is 0.0.0, and so
+	// is what is not a semantic version.
+	Version string
+	// DrainTimeout bounds how long Close waits for the server; 0 is 5 s.
+	DrainTimeout time.Duration
+	// Logger hears of the connection and of the server's warnings; nil discards.
+	Logger *slog.Logger
+}
+
+const (
+	defaultDrainTimeout = 5 * time.Second
+
+	dialTimeout     = 2 * time.Second
+	reconnectWait   = 500 * time.Millisecond
+	reconnectJitter = 500 * time.Millisecond
+	// reconnectBuffer is about half a minute of one camera's masks.
+	reconnectBuffer = 8 << 20
+	// A server that is there but takes nothing is treated as gone after these.
+	writeTimeout = 5 * time.Second
+	pingInterval = 10 * time.Second
+	maxPings     = 2
+)
+
+// ErrNotConnected is in the chain of a publish's error when the external server
+// has not been reached yet.
+var ErrNotConnected = errors.New("bus: not connected yet")
+
+// ErrClosed is in the chain of what a Bus returns after Close.
+var ErrClosed = errors.New("bus: closed")
+
+// Bus publishes messages and answers commands.
+type Bus struct {
+	cfg    Config
+	conn   *nats.Conn
+	closed chan struct{} // closed once conn is and its callbacks have run
+	server *embedded     // nil with an external server
+
+	stream     *eventStream // nil with an embedded server: its stream is there from the start
+	closeOnce  sync.Once
+	closeError error
+
+	mu      sync.Mutex
+	closing bool
+	service *service // nil until Serve
+}
+
+// Open starts the embedded server and connects to it or, with a URL, connects to
+// the server there. It returns without a connection when that server cannot be
+// reached now; a URL or credentials that can never do are an error. ctx bounds
+// Open only; Close ends the Bus.
+func Open(ctx context.Context, cfg Config) (*Bus, error) {
+	if err := cfg.setDefaults(); err != nil {
+		return nil, err
+	}
+	b := &Bus{cfg: cfg, closed: make(chan struct{})}
+	var err error
+	if cfg.URL == "" {
+		err = b.openEmbedded(ctx)
+	} else {
+		err = b.openExternal(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// setDefaults fills in what is zero and returns all faults of the rest.
+func (cfg *Config) setDefaults() error {
+	if cfg.Site == "" {
+		cfg.Site = DefaultSite
+	}
+	if cfg.Host == "" {
+		cfg.Host = "127.0.0.1"
+	}
+	if cfg.DrainTimeout == 0 {
+		cfg.DrainTimeout = defaultDrainTimeout
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	var faults []error
+	if err := CheckName(cfg.Site); err != nil {
+		faults = append(faults, fmt.Errorf("bus: site: %w", err))
+	}
+	if cfg.DrainTimeout < 0 {
+		faults = append(faults, fmt.Errorf("bus: drain timeout %v, want more than 0", cfg.DrainTimeout))
+	}
+	if cfg.URL != "" {
+		if err := checkURL(cfg.URL); err != nil {
+			faults = append(faults, err)
+		}
+		return errors.Join(faults...)
+	}
+	if cfg.Port < 0 || cfg.Port > 65535 {
+		faults = append(faults, fmt.Errorf("bus: port %d, want 0 (any) to 65535", cfg.Port))
+	}
+	if cfg.Token == "" && !isLoopback(cfg.Host) {
+		faults = append(faults, fmt.Errorf("bus: host %q is not a loopback address and there is no token; want a token, or host 127.0.0.1", cfg.Host))
+	}
+	return errors.Join(faults...)
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || (ip != nil && ip.IsLoopback())
+}
+
+// checkURL returns an error unless nats.go takes each of the comma-separated
+// URLs.
+func checkURL(urls string) error {
+	for s := range strings.SplitSeq(urls, ",") {
+		s = strings.TrimSpace(s)
+		if !strings.Contains(s, "://") {
+			s = "nats://" + s
+		}
+		u, err := url.Parse(s)
+		if err != nil {
+			// The URL itself is left out of the message: it may hold a password.
+			var ue *url.Error
+			if errors.As(err, &ue) {
+				err = ue.Err
+			}
+			return fmt.Errorf("bus: NATS URL: %w", err)
+		}
+		switch u.Scheme {
+		case "nats", "tls", "ws", "wss":
+		default:
+			return fmt.Errorf("bus: NATS URL %s: scheme %q, want nats, tls, ws or wss", redact(s), u.Scheme)
+		}
+		if u.Hostname() == "" {
+			return fmt.Errorf("bus: NATS URL %s has no host, want nats://host:port", redact(s))
+		}
+	}
+	return nil
+}
+
+// redact returns the URLs without users, passwords and tokens.
+func redact(urls string) string {
+	parts := strings.Split(urls, ",")
+	for i, s := range parts {
+		scheme, rest, found := strings.Cut(strings.TrimSpace(s), "://")
+		if !found {
+			scheme, rest = "nats", scheme
+		}
+		if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+			rest = "xxxxx" + rest[at:]
+		}
+		parts[i] = scheme + "://" + rest
+	}
+	return strings.Join(parts, ",")
+}
+
+func (b *Bus) openEmbedded(ctx context.Context) error {
+	e, err := startServer(ctx, b.cfg)
+	if err != nil {
+		return err
+	}
+	b.server = e
+	b.conn, err = nats.Connect("", append(b.options(),
+		nats.InProcessServer(e.server), nats.Token(b.cfg.Token))...)
+	if err != nil {
+		return errors.Join(fmt.Errorf("bus: connect to the embedded NATS server: %w", err), e.stop())
+	}
+	if err := createEventStream(ctx, b.conn, b.cfg); err != nil {
+		return errors.Join(err, b.Close())
+	}
+	b.cfg.Logger.Info("nats server listens", "url", b.URL())
+	return nil
+}
+
+func (b *Bus) openExternal(ctx context.Context) error {
+	b.stream = newEventStream()
+	conn, err := nats.Connect(b.cfg.URL, append(b.options(), nats.ConnectHandler(b.connected))...)
+	switch {
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
+		return fmt.Errorf("bus: NATS server %s refuses the credentials in its URL, want nats://USER:PASSWORD@host or nats://TOKEN@host: %w",
+			redact(b.cfg.URL), err)
+	case err != nil:
+		b.cfg.Logger.Warn("nats server not reached, trying on", "url", redact(b.cfg.URL), "err", err)
+		conn, err = nats.Connect(b.cfg.URL, append(b.options(),
+			nats.ConnectHandler(b.connected), nats.RetryOnFailedConnect(true))...)
+	}
+	if err != nil {
+		return fmt.Errorf("bus: connect to NATS server %s: %w", redact(b.cfg.URL), err)
+	}
+	if err := ctx.Err(); err != nil {
+		conn.Close()
+		return fmt.Errorf("bus: connect to NATS server %s: %w", redact(b.cfg.URL), err)
+	}
+	b.conn = conn
+	b.stream.start(conn, b.cfg)
+	return nil
+}
+
+// options are those of any connection of a Bus.
+func (b *Bus) options() []nats.Option {
+	log := b.cfg.Logger
+	return []nats.Option{
+		nats.Name("segd " + b.cfg.Site),
+		nats.Timeout(dialTimeout),
+		nats.MaxReconnects(-1),
+		nats.IgnoreAuthErrorAbort(), // a server that refuses us today may be in repair
+		nats.ReconnectWait(reconnectWait),
+		nats.ReconnectJitter(reconnectJitter, reconnectJitter),
+		nats.ReconnectBufSize(reconnectBuffer),
+		nats.FlusherTimeout(writeTimeout),
+		nats.PingInterval(pingInterval),
+		nats.MaxPingsOutstanding(maxPings),
+		nats.DrainTimeout(b.cfg.DrainTimeout),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil { // nil when we close
+				log.Warn("nats connection lost, trying again", "err", err)
+			}
+		}),
+		nats.ReconnectHandler(b.connected),
+		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
+			subject := ""
+			if sub != nil {
+				subject = sub.Subject
+			}
+			log.Warn("nats", "subject", subject, "err", err)
+		}),
+		nats.ClosedHandler(func(*nats.Conn) { close(b.closed) }),
+	}
+}
+
+// handOver sends what is buffered and closes the connection. unsent is how many
+// bytes wait for one if there is none.
+func (b *Bus) handOver(unsent int) error {
+	if !b.conn.IsConnected() {
+		b.conn.Close()
+		if unsent > 0 {
+			return fmt.Errorf("bus: close: no connection to NATS server %s, %d bytes are lost", redact(b.cfg.URL), unsent)
+		}
+		return nil
+	}
+	if err := b.conn.FlushTimeout(b.cfg.DrainTimeout); err != nil {
+		b.conn.Close()
+		return fmt.Errorf("bus: close: messages may be lost: %w", err)
+	}
+	// Drain closes too: after it has waited for the subscriptions' last messages.
+	if err := b.conn.Drain(); err != nil {
+		b.conn.Close()
+		return fmt.Errorf("bus: close: %w", err)
+	}
+	return nil
+}
+
+// connected is called by nats.go when there is a connection (again).
+func (b *Bus) connected(nc *nats.Conn) {
+	b.cfg.Logger.Info("nats connected", "url", nc.ConnectedUrlRedacted())
+	if b.stream != nil {
+		b.stream.wake()
+	}
+}
+
+// Site returns the site in this Bus's subjects.
+func (b *Bus) Site() string { return b.cfg.Site }
+
+// URL returns where clients find the server, without credentials.
+func (b *Bus) URL() string {
+	if b.server != nil {
+		return b.server.server.ClientURL()
+	}
+	return redact(b.cfg.URL)
+}
+
+// Connected reports whether there is a connection to the server now.
+func (b *Bus) Connected() bool { return b.conn.IsConnected() }
+
+// Close refuses new commands, cancels and awaits those in hand, hands what was
+// published to the server, closes the connection and stops the embedded server.
+// The server gets Config.DrainTimeout to take it all. The error tells what could not be handed over. Further calls return
+// the same.
+func (b *Bus) Close() error {
+	b.closeOnce.Do(func() { b.closeError = b.close() })
+	return b.closeError
+}
+
+func (b *Bus) close() error {
+	b.mu.Lock()
+	b.closing = true
+	s := b.service
+	b.service = nil
+	b.mu.Unlock()
+
+	if s != nil {
+		s.finish()
+	}
+	unsent, _ := b.conn.Buffered() // of a closed connection: nothing
+	var faults []error
+	if s != nil {
+		faults = append(faults, s.stop())
+	}
+	if b.stream != nil {
+		b.stream.stop()
+	}
+	faults = append(faults, b.handOver(unsent))
+	<-b.closed
+	if b.server != nil {
+		faults = append(faults, b.server.stop())
+	}
+	return errors.Join(faults...)
+}

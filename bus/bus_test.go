@@ -1,0 +1,486 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/segd/segd/bus/segdv1"
+)
+
+func TestPublishAndWatch(t *testing.T) {
+	for _, json := range []bool{false, true} {
+		t.Run(fmt.Sprintf("JSON %v", json), func(t *testing.T) {
+			b := open(t, Config{Site: "here", JSON: json})
+			masks := make(chan *segdv1.MaskFrame, 1)
+			events := make(chan *segdv1.Event, 1)
+			status := make(chan *segdv1.Status, 1)
+			for target, h := range map[string]Handlers{
+				"demo":                    {Mask: func(m *segdv1.MaskFrame) { masks <- m }},
+				"segd.v1.here.demo.event": {Event: func(m *segdv1.Event) { events <- m }},
+				"segd.v1.*.*.status":      {Status: func(m *segdv1.Status) { status <- m }},
+			} {
+				h.Bad = func(subject string, err error) { t.Errorf("%s: %v", subject, err) }
+				watch(t, b.URL(), target, h)
+			}
+
+			before := time.Now()
+			mf := maskFrame("demo", 1<<60)
+			e := &segdv1.Event{Camera: "demo", Kind: segdv1.EventKind_EVENT_KIND_OBJECT_LOST, ObjectId: 1}
+			st := &segdv1.Status{Camera: "demo", Up: true, FpsIn: 10}
+			if err := errors.Join(b.PublishMask(mf), b.PublishEvent(e), b.PublishStatus(st)); err != nil {
+				t.Fatal(err)
+			}
+			if got := receive(t, masks); !proto.Equal(got, mf) {
+				t.Errorf("got %v, published %v", got, mf)
+			}
+			if got := receive(t, events); !proto.Equal(got, e) {
+				t.Errorf("got %v, published %v", got, e)
+			}
+			if got := receive(t, status); !proto.Equal(got, st) {
+				t.Errorf("got %v, published %v", got, st)
+			}
+			if mf.Site != "here" || mf.PublishTime.AsTime().Before(before.Truncate(0)) {
+				t.Errorf("site %q, publish time %v; want them set", mf.Site, mf.PublishTime.AsTime())
+			}
+		})
+	}
+}
+
+func TestContentTypeHeader(t *testing.T) {
+	for json, want := range map[bool]string{
+		false: "application/x-protobuf; message=segd.v1.MaskFrame",
+		true:  "application/json",
+	} {
+		b := open(t, Config{JSON: json})
+		sub, err := connect(t, b.URL()).SubscribeSync("segd.v1.local.demo.mask")
+		if err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "subscribed", func() bool { return b.server.server.NumSubscriptions() > 0 })
+		var msg *nats.Msg
+		eventually(t, "a message", func() bool {
+			if err := b.PublishMask(maskFrame("demo", 1)); err != nil {
+				t.Fatal(err)
+			}
+			msg, err = sub.NextMsg(20 * time.Millisecond)
+			return err == nil
+		})
+		if got := msg.Header.Get("Content-Type"); got != want {
+			t.Errorf("Content-Type %q, want %q", got, want)
+		}
+	}
+}
+
+func TestPublishErrors(t *testing.T) {
+	b := open(t, Config{})
+	if err := b.PublishMask(maskFrame("a.b", 1)); !errors.Is(err, ErrName) {
+		t.Errorf("camera a.b: %v, want ErrName", err)
+	}
+	foreign := maskFrame("demo", 1)
+	foreign.Site = "elsewhere"
+	if err := b.PublishMask(foreign); err == nil || !strings.Contains(err.Error(), `site "elsewhere", want "local"`) {
+		t.Errorf("foreign site: %v", err)
+	}
+	large := maskFrame("demo", 1)
+	large.Objects[0].Counts = strings.Repeat("0", maxPayload)
+	if err := b.PublishMask(large); !errors.Is(err, nats.ErrMaxPayload) || !strings.Contains(err.Error(), "the server takes 4194304") {
+		t.Errorf("large: %v, want ErrMaxPayload", err)
+	}
+	invalid := maskFrame("demo", 1)
+	invalid.Objects[0].Label = "\xff"
+	if err := b.PublishMask(invalid); err == nil {
+		t.Error("a label that is not UTF-8 was published")
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.PublishMask(maskFrame("demo", 1)); !errors.Is(err, ErrClosed) {
+		t.Errorf("after Close: %v, want ErrClosed", err)
+	}
+	if err := b.Serve(Commands{Annotate: func(context.Context, string, []byte) error { return nil }}); !errors.Is(err, ErrClosed) {
+		t.Errorf("Serve after Close: %v, want ErrClosed", err)
+	}
+}
+
+func TestConfigErrors(t *testing.T) {
+	tests := []struct {
+		name string
+		cfg  Config
+		want []string
+	}{
+		{"site", Config{Site: "a b"}, []string{`site: bus: bad name "a b"`}},
+		{"port", Config{Port: 70000}, []string{"port 70000, want 0 (any) to 65535"}},
+		{"open to all", Config{Host: "0.0.0.0"}, []string{"want a token"}},
+		{"all at once", Config{Site: "é", Port: -1, Host: "::", DrainTimeout: -1},
+			[]string{"site", "port -1", "want a token", "drain timeout"}},
+		{"scheme", Config{URL: "http://u:secret@h:4222"}, []string{`http://xxxxx@h:4222: scheme "http", want nats`}},
+		{"no host", Config{URL: "nats://"}, []string{"has no host"}},
+		{"second", Config{URL: "nats://a, nats://u:secret@b:port"}, []string{"NATS URL"}},
+		{"address", Config{Host: "203.0.113.1", Token: "secret"}, []string{"NATS address 203.0.113.1:0"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b, err := Open(t.Context(), tt.cfg)
+			if err == nil {
+				t.Fatalf("no error; Close: %v", b.Close())
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q misses %q", err, want)
+				}
+			}
+			if strings.Contains(err.Error(), "secret") {
+				t.Errorf("%q gives the password away", err)
+			}
+		})
+	}
+}
+
+func TestPortInUse(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	port := l.Addr().(*net.TCPAddr).Port
+	_, err = Open(t.Context(), Config{Port: port})
+	if !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(), fmt.Sprintf("127.0.0.1:%d is in use", port)) {
+		t.Errorf("Open = %v, want one that names the address and EADDRINUSE", err)
+	}
+	if strings.Contains(err.Error(), "\n") {
+		t.Errorf("%q is more than a line", err)
+	}
+}
+
+func TestStoreDirUnusable(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(t.Context(), Config{StoreDir: file})
+	if err == nil || !strings.Contains(err.Error(), "embedded NATS server") {
+		t.Errorf("Open = %v, want an error of the server", err)
+	}
+}
+
+func TestToken(t *testing.T) {
+	b := open(t, Config{Token: "secret"})
+	err := Watch(t.Context(), b.URL(), "demo", Handlers{})
+	if !errors.Is(err, nats.ErrAuthorization) {
+		t.Errorf("without the token: %v, want %v", err, nats.ErrAuthorization)
+	}
+	withToken := strings.Replace(b.URL(), "://", "://secret@", 1)
+	masks := make(chan *segdv1.MaskFrame, 1)
+	watch(t, withToken, "demo", Handlers{Mask: func(m *segdv1.MaskFrame) { masks <- m }})
+	if err := b.PublishMask(maskFrame("demo", 3)); err != nil {
+		t.Fatal(err)
+	}
+	if got := receive(t, masks).Sequence; got != 3 {
+		t.Errorf("sequence %d, want 3", got)
+	}
+
+	wrong := strings.Replace(b.URL(), "://", "://wrong@", 1)
+	_, err = Open(t.Context(), Config{URL: wrong})
+	if !errors.Is(err, nats.ErrAuthorization) || strings.Contains(err.Error(), "wrong") {
+		t.Errorf("Open with a wrong token: %v, want %v and no token", err, nats.ErrAuthorization)
+	}
+}
+
+func TestCloseHandsOver(t *testing.T) {
+	b := open(t, Config{})
+	const n = 500
+	masks := make(chan *segdv1.MaskFrame, n)
+	watch(t, b.URL(), "demo", Handlers{Mask: func(m *segdv1.MaskFrame) { masks <- m }})
+	for i := range n {
+		if err := b.PublishMask(maskFrame("demo", uint64(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		if got := receive(t, masks).Sequence; got != uint64(i) {
+			t.Fatalf("sequence %d, want %d", got, i)
+		}
+	}
+	if _, err := os.Stat(b.server.tempDir); !os.IsNotExist(err) {
+		t.Errorf("JetStream's directory %s: %v, want it gone", b.server.tempDir, err)
+	}
+}
+
+// storedEvents returns the events a stream has kept.
+func storedEvents(t *testing.T, url, site string) []*segdv1.Event {
+	t.Helper()
+	js, err := jetstream.New(connect(t, url))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(t.Context(), StreamName(site))
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := stream.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events []*segdv1.Event
+	for seq := info.State.FirstSeq; seq <= info.State.LastSeq && info.State.Msgs > 0; seq++ {
+		msg, err := stream.GetMsg(t.Context(), seq)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var e segdv1.Event
+		if err := Unmarshal(msg.Header.Get("Content-Type"), msg.Data, &e); err != nil {
+			t.Fatal(err)
+		}
+		events = append(events, &e)
+	}
+	return events
+}
+
+func TestEventsAreKept(t *testing.T) {
+	cfg := Config{Site: "here", StoreDir: t.TempDir()}
+	for run := range 2 { // the second finds what the first left
+		b, err := Open(t.Context(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := &segdv1.Event{Camera: "demo", Kind: segdv1.EventKind_EVENT_KIND_CAMERA_DOWN, Message: fmt.Sprint(run)}
+		if err := errors.Join(b.PublishEvent(e), b.PublishMask(maskFrame("demo", 1))); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the event is stored", func() bool { return len(storedEvents(t, b.URL(), "here")) == run+1 })
+		for i, e := range storedEvents(t, b.URL(), "here") {
+			if e.Message != fmt.Sprint(i) || e.Camera != "demo" {
+				t.Errorf("run %d: event %d is %v", run, i, e)
+			}
+		}
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestExternalServerComesLater(t *testing.T) {
+	port := freePort(t)
+	b := open(t, Config{URL: urlOf(port)})
+	if b.Connected() {
+		t.Fatal("connected to nothing")
+	}
+	if err := b.PublishMask(maskFrame("demo", 1)); !errors.Is(err, ErrNotConnected) {
+		t.Errorf("before the server: %v, want ErrNotConnected", err)
+	}
+	if err := b.Serve(Commands{Cameras: []string{"demo"}, Annotate: func(context.Context, string, []byte) error { return nil }}); err != nil {
+		t.Fatal(err)
+	}
+	natsServer(t, server.Options{Port: port, JetStream: true})
+	eventually(t, "connected", b.Connected)
+	eventually(t, "annotate answers", func() bool {
+		return Annotate(t.Context(), b.URL(), "local", "demo", []byte("{}")) == nil
+	})
+	js, err := jetstream.New(connect(t, b.URL()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the stream exists", func() bool {
+		_, err := js.Stream(t.Context(), StreamName("local"))
+		return err == nil
+	})
+	if err := b.PublishEvent(&segdv1.Event{Camera: "demo"}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the event is stored", func() bool { return len(storedEvents(t, b.URL(), "local")) == 1 })
+	closeNow(t, b)
+}
+
+func TestExternalServerWithoutJetStream(t *testing.T) {
+	port := freePort(t)
+	natsServer(t, server.Options{Port: port})
+	log := make(chan string, 100)
+	b := open(t, Config{URL: urlOf(port), Logger: logTo(log)})
+	events := make(chan *segdv1.Event, 1)
+	watch(t, b.URL(), "segd.v1.local.demo.event", Handlers{Event: func(e *segdv1.Event) { events <- e }})
+	if err := b.PublishEvent(&segdv1.Event{Camera: "demo", ObjectId: 5}); err != nil {
+		t.Fatal(err)
+	}
+	if got := receive(t, events).ObjectId; got != 5 {
+		t.Errorf("object %d, want 5", got)
+	}
+	for line := ""; !strings.Contains(line, "events are not kept"); {
+		line = receive(t, log)
+	}
+	closeNow(t, b)
+}
+
+func TestExternalServerRestarts(t *testing.T) {
+	port := freePort(t)
+	stop := natsServer(t, server.Options{Port: port, MaxPayload: maxPayload})
+	b := open(t, Config{URL: urlOf(port)})
+	first := make(chan *segdv1.MaskFrame, 100)
+	watch(t, b.URL(), "demo", Handlers{Mask: func(m *segdv1.MaskFrame) { first <- m }})
+	if err := b.PublishMask(maskFrame("demo", 0)); err != nil {
+		t.Fatal(err)
+	}
+	receive(t, first)
+
+	stop()
+	eventually(t, "the loss is noticed", func() bool { return !b.Connected() })
+	large := maskFrame("demo", 1)
+	large.Objects[0].Counts = strings.Repeat("0", 1<<20)
+	published := 0
+	for ; ; published++ {
+		err := b.PublishMask(large)
+		if errors.Is(err, nats.ErrReconnectBufExceeded) {
+			break
+		}
+		if err != nil || published > 2*reconnectBuffer>>20 {
+			t.Fatalf("message %d: %v, want %v at some time", published, err, nats.ErrReconnectBufExceeded)
+		}
+	}
+	if published < reconnectBuffer>>20-1 {
+		t.Errorf("only %d MiB were buffered", published)
+	}
+
+	natsServer(t, server.Options{Port: port, MaxPayload: maxPayload})
+	eventually(t, "connected again", b.Connected)
+	// The watcher came back by itself too, before or after the buffered ones.
+	eventually(t, "a new message", func() bool {
+		if err := b.PublishMask(maskFrame("demo", 2)); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case m := <-first:
+			return m.Sequence == 2
+		case <-time.After(20 * time.Millisecond):
+			return false
+		}
+	})
+	closeNow(t, b)
+}
+
+// With nothing published since the server went away, nothing is lost.
+func TestCloseWithoutServerOrLoss(t *testing.T) {
+	port := freePort(t)
+	stop := natsServer(t, server.Options{Port: port})
+	b, err := Open(t.Context(), Config{URL: urlOf(port)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = b.Serve(Commands{Cameras: []string{"demo"}, Annotate: func(context.Context, string, []byte) error { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	eventually(t, "the loss is noticed", func() bool { return !b.Connected() })
+	closeNow(t, b)
+
+	b, err = Open(t.Context(), Config{URL: urlOf(port)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeNow(t, b)
+}
+
+func TestCloseWithoutServer(t *testing.T) {
+	port := freePort(t)
+	stop := natsServer(t, server.Options{Port: port})
+	b, err := Open(t.Context(), Config{URL: urlOf(port)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	eventually(t, "the loss is noticed", func() bool { return !b.Connected() })
+	if err := b.PublishMask(maskFrame("demo", 1)); err != nil {
+		t.Fatal(err)
+	}
+	err = b.Close()
+	if err == nil || !strings.Contains(err.Error(), "bytes are lost") {
+		t.Errorf("Close = %v, want it to tell of the message that was not sent", err)
+	}
+	if again := b.Close(); again != err { //nolint:errorlint // the same one is promised
+		t.Errorf("Close again = %v, want %v", again, err)
+	}
+}
+
+// A server that takes connections and then nothing more must not hold Close up.
+func TestCloseWithHungServer(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		fmt.Fprint(c, "INFO {\"server_id\":\"x\",\"max_payload\":1048576,\"headers\":true,\"proto\":1}\r\n")
+		buf := make([]byte, 1<<10)
+		for pongs := 0; ; {
+			n, err := c.Read(buf)
+			if err != nil {
+				return
+			}
+			if strings.Contains(string(buf[:n]), "PING") && pongs == 0 {
+				pongs++
+				fmt.Fprint(c, "PONG\r\n")
+			}
+		}
+	}()
+	b, err := Open(t.Context(), Config{URL: "nats://" + l.Addr().String(), DrainTimeout: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.PublishMask(maskFrame("demo", 1)); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	if err := b.Close(); err == nil || !strings.Contains(err.Error(), "may be lost") {
+		t.Errorf("Close = %v, want it to tell that messages may be lost", err)
+	}
+	if d := time.Since(start); d > 10*time.Second {
+		t.Errorf("Close took %v", d)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-done
+}
+
+func BenchmarkPublishMask(b *testing.B) {
+	for _, json := range []bool{false, true} {
+		b.Run(fmt.Sprintf("JSON %v", json), func(b *testing.B) {
+			bus, err := Open(b.Context(), Config{JSON: json})
+			if err != nil {
+				b.Fatal(err)
+			}
+			mf := maskFrame("demo", 1)
+			mf.Objects[0].Counts = strings.Repeat("N2", 200)
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := bus.PublishMask(mf); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if err := bus.Close(); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,237 @@
+package bus
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/segd/segd/bus/segdv1"
+)
+
+// ErrRejected is in the chain of Annotate's error when segd answered and did not
+// take the annotation.
+var ErrRejected = errors.New("bus: rejected")
+
+const (
+	requestTimeout  = 15 * time.Second       // above the service's own commandTimeout
+	discoverTimeout = 300 * time.Millisecond // for every segd to tell its cameras
+)
+
+// Handlers are what Watch calls, all from the goroutine that called Watch, one
+// at a time. Each may be nil: messages of its kind are then skipped.
+type Handlers struct {
+	Mask   func(*segdv1.MaskFrame)
+	Event  func(*segdv1.Event)
+	Status func(*segdv1.Status)
+
+	// Ready is called once, when the subscription is in place.
+	Ready func()
+	// Bad is called with the subject and the error of a message that cannot be
+	// decoded (ErrMessage) and was skipped, and with nats.ErrSlowConsumer when
+	// messages were lost because the handlers do not keep up.
+	Bad func(subject string, err error)
+
+	// Logger hears when the connection is lost and comes back; nil discards.
+	Logger *slog.Logger
+}
+
+// Watch subscribes at the NATS server url to target, a camera's name or a
+// subject as Pattern has it, and calls h with each message until ctx ends, whose
+// error it returns. The server must be there at the start; later Watch connects
+// again for ever.
+func Watch(ctx context.Context, url, target string, h Handlers) error {
+	subject, err := Pattern(target)
+	if err != nil {
+		return err
+	}
+	log := h.Logger
+	if log == nil {
+		log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	nc, err := dial(url, "segd watch",
+		nats.MaxReconnects(-1),
+		nats.IgnoreAuthErrorAbort(),
+		nats.ReconnectWait(reconnectWait),
+		nats.ReconnectJitter(reconnectJitter, reconnectJitter),
+		nats.PingInterval(pingInterval),
+		nats.PermissionErrOnSubscribe(true),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil {
+				log.Warn("nats connection lost, trying again", "err", err)
+			}
+		}),
+		nats.ReconnectHandler(func(nc *nats.Conn) {
+			log.Info("nats connected", "url", nc.ConnectedUrlRedacted())
+		}),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {
+			// NextMsg returns the same; this keeps nats.go from printing it.
+		}),
+	)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	sub, err := nc.SubscribeSync(subject)
+	if err != nil {
+		return fmt.Errorf("bus: watch %s: %w", subject, err)
+	}
+	if err := nc.FlushTimeout(dialTimeout); err != nil {
+		return fmt.Errorf("bus: watch %s: %w", subject, err)
+	}
+	if h.Ready != nil {
+		h.Ready()
+	}
+	for {
+		msg, err := sub.NextMsgWithContext(ctx)
+		switch {
+		case err == nil:
+			if err := h.dispatch(msg); err != nil && h.Bad != nil {
+				h.Bad(msg.Subject, err)
+			}
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, nats.ErrSlowConsumer):
+			if h.Bad != nil {
+				h.Bad(subject, err)
+			}
+		default:
+			return fmt.Errorf("bus: watch %s: %w", subject, err)
+		}
+	}
+}
+
+// dispatch decodes msg and calls the handler of its kind.
+func (h *Handlers) dispatch(msg *nats.Msg) error {
+	switch kind := kindOf(msg.Subject); kind {
+	case KindMask:
+		return handle(msg, h.Mask, new(segdv1.MaskFrame))
+	case KindEvent:
+		return handle(msg, h.Event, new(segdv1.Event))
+	case KindStatus:
+		return handle(msg, h.Status, new(segdv1.Status))
+	case KindAnnotate: // a request to segd that a wildcard let through
+		return nil
+	default:
+		return fmt.Errorf("%w: subject %s, want one that ends in %s, %s or %s",
+			ErrMessage, msg.Subject, KindMask, KindEvent, KindStatus)
+	}
+}
+
+func handle[M proto.Message](msg *nats.Msg, f func(M), m M) error {
+	if f == nil {
+		return nil
+	}
+	if err := Unmarshal(msg.Header.Get(headerContentType), msg.Data, m); err != nil {
+		return err
+	}
+	f(m)
+	return nil
+}
+
+// Annotate sends an annotation, JSON or a mask as PNG, to the segd that serves
+// camera at site, through the NATS server url, and returns once it is taken. The
+// error wraps ErrUnknownCamera when no segd serves the camera, and ErrRejected
+// with segd's reason when it refuses. ctx without a deadline gets one of 15 s.
+func Annotate(ctx context.Context, url, site, camera string, payload []byte) error {
+	subject, err := Subject(site, camera, KindAnnotate)
+	if err != nil {
+		return fmt.Errorf("bus: annotate: %w", err)
+	}
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, requestTimeout)
+		defer cancel()
+	}
+	nc, err := dial(url, "segd annotate")
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	reply, err := nc.RequestMsgWithContext(ctx, &nats.Msg{
+		Subject: subject,
+		Header:  nats.Header{headerContentType: {annotationType(payload)}},
+		Data:    payload,
+	})
+	switch {
+	case errors.Is(err, nats.ErrNoResponders):
+		return fmt.Errorf("%w %q at site %q: %s", ErrUnknownCamera, camera, site, served(ctx, nc))
+	case errors.Is(err, nats.ErrMaxPayload):
+		return fmt.Errorf("bus: annotate %s: %d bytes, the server takes %d: %w", camera, len(payload), nc.MaxPayload(), err)
+	case err != nil:
+		return fmt.Errorf("bus: annotate %s: %w", camera, err)
+	}
+	code := reply.Header.Get(micro.ErrorCodeHeader)
+	if code == "" {
+		return nil
+	}
+	reason := string(reply.Data)
+	if reason == "" {
+		reason = reply.Header.Get(micro.ErrorHeader)
+	}
+	kind := ErrRejected
+	if code == codeUnknownCamera {
+		kind = ErrUnknownCamera
+	}
+	return fmt.Errorf("%w: annotate %s: %s", kind, camera, reason)
+}
+
+// dial connects to url once.
+func dial(url, name string, opts ...nats.Option) (*nats.Conn, error) {
+	if err := checkURL(url); err != nil {
+		return nil, err
+	}
+	nc, err := nats.Connect(url, append(opts, nats.Name(name), nats.Timeout(dialTimeout))...)
+	if err != nil {
+		return nil, fmt.Errorf("bus: connect to NATS server %s: %w", redact(url), err)
+	}
+	return nc, nil
+}
+
+// served says, for people, which cameras take annotations.
+func served(ctx context.Context, nc *nats.Conn) string {
+	ctx, cancel := context.WithTimeout(ctx, discoverTimeout)
+	defer cancel()
+	subject, err := micro.ControlSubject(micro.InfoVerb, ServiceName, "")
+	if err != nil {
+		return err.Error()
+	}
+	inbox := nc.NewInbox()
+	sub, err := nc.SubscribeSync(inbox)
+	if err != nil {
+		return err.Error()
+	}
+	if err := nc.PublishRequest(subject, inbox, nil); err != nil {
+		return err.Error()
+	}
+	var cameras []string
+	for {
+		msg, err := sub.NextMsgWithContext(ctx)
+		if err != nil { // the time is up, or nobody is there
+			break
+		}
+		var info micro.Info
+		if json.Unmarshal(msg.Data, &info) != nil {
+			continue // another program's service of our name
+		}
+		for _, e := range info.Endpoints {
+			if c := e.Metadata[metadataCamera]; c != "" {
+				cameras = append(cameras, e.Metadata[metadataSite]+"/"+c)
+			}
+		}
+	}
+	if len(cameras) == 0 {
+		return "no segd serves any camera through this NATS server"
+	}
+	slices.Sort(cameras)
+	return "want one of " + strings.Join(slices.Compact(cameras), ", ") + " (site/camera)"
+}

@@ -1,0 +1,100 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"github.com/segd/segd/bus/segdv1"
+)
+
+func TestWatchSkipsBadMessages(t *testing.T) {
+	b := open(t, Config{})
+	type bad struct {
+		subject string
+		err     error
+	}
+	masks, bads := make(chan *segdv1.MaskFrame, 1), make(chan bad, 10)
+	watch(t, b.URL(), "segd.v1.>", Handlers{
+		Mask: func(m *segdv1.MaskFrame) { masks <- m },
+		Bad:  func(subject string, err error) { bads <- bad{subject, err} },
+	})
+	nc := connect(t, b.URL())
+	for _, msg := range []*nats.Msg{
+		{Subject: "segd.v1.local.demo.mask", Data: []byte("\xff\xff")},
+		{Subject: "segd.v1.local.demo.mask", Data: []byte("{}"), Header: nats.Header{"Content-Type": {"text/html"}}},
+		{Subject: "segd.v1.local.demo.other", Data: []byte("{}")},
+		{Subject: "segd.v1.local.demo.event", Data: []byte("no handler, not looked at")},
+		{Subject: "segd.v1.local.demo.annotate", Data: []byte("{}")},
+	} {
+		if err := nc.PublishMsg(msg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.PublishMask(maskFrame("demo", 9)); err != nil {
+		t.Fatal(err)
+	}
+	if got := receive(t, masks).Sequence; got != 9 {
+		t.Errorf("sequence %d, want 9", got)
+	}
+	if len(bads) != 3 {
+		t.Errorf("%d bad messages reported, want 3", len(bads))
+	}
+	for len(bads) > 0 {
+		if b := <-bads; !errors.Is(b.err, ErrMessage) || !strings.HasPrefix(b.subject, "segd.v1.local.demo.") {
+			t.Errorf("reported %s: %v", b.subject, b.err)
+		}
+	}
+}
+
+func TestWatchErrors(t *testing.T) {
+	port := freePort(t)
+	err := Watch(t.Context(), "nats://user:secret@127.0.0.1:1,"+urlOf(port), "demo", Handlers{})
+	if !errors.Is(err, nats.ErrNoServers) || strings.Contains(err.Error(), "secret") {
+		t.Errorf("no server: %v, want %v and no password", err, nats.ErrNoServers)
+	}
+	if err := Watch(t.Context(), "ftp://x", "demo", Handlers{}); err == nil || !strings.Contains(err.Error(), `scheme "ftp"`) {
+		t.Errorf("ftp: %v", err)
+	}
+	if err := Watch(t.Context(), urlOf(port), "de mo", Handlers{}); !errors.Is(err, ErrName) {
+		t.Errorf("bad camera: %v, want ErrName", err)
+	}
+
+	natsServer(t, server.Options{Port: port, Users: []*server.User{{
+		Username: "u", Password: "p",
+		Permissions: &server.Permissions{Subscribe: &server.SubjectPermission{Deny: []string{"segd.>"}}},
+	}}})
+	url := strings.Replace(urlOf(port), "://", "://u:p@", 1)
+	if err := Watch(t.Context(), url, "demo", Handlers{}); !errors.Is(err, nats.ErrPermissionViolation) {
+		t.Errorf("forbidden: %v, want %v", err, nats.ErrPermissionViolation)
+	}
+}
+
+func TestWatchEndsWithContext(t *testing.T) {
+	b := open(t, Config{})
+	ctx, cancel := context.WithCancel(t.Context())
+	err := Watch(ctx, b.URL(), "demo", Handlers{Ready: cancel})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("Watch = %v, want %v", err, context.Canceled)
+	}
+}
+
+func TestRedact(t *testing.T) {
+	for in, want := range map[string]string{
+		"nats://h:4222":              "nats://h:4222",
+		"nats://token@h":             "nats://xxxxx@h",
+		"tls://u:p@ss@h:1, ws://x@y": "tls://xxxxx@h:1,ws://xxxxx@y",
+		"u:p@h":                      "nats://xxxxx@h",
+	} {
+		if got := redact(in); got != want {
+			t.Errorf("redact(%q) = %q, want %q", in, got, want)
+		}
+	}
+}

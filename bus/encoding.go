@@ -1,0 +1,78 @@
+package bus
+
+import (
+	"errors"
+	"fmt"
+	"mime"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+)
+
+// The media types in the Content-Type header of every message. Protobuf's has
+// the message's full name as a parameter: application/x-protobuf;
+// message=segd.v1.MaskFrame.
+const (
+	TypeProtobuf = "application/x-protobuf"
+	TypeJSON     = "application/json"
+	TypePNG      = "image/png" // of an annotation only
+)
+
+const headerContentType = "Content-Type"
+
+// ErrMessage is in the chain of the error about a message that cannot be
+// decoded.
+var ErrMessage = errors.New("bus: bad message")
+
+// contentType returns the Content-Type header of m in protobuf or JSON.
+func contentType(m proto.Message, json bool) string {
+	if json {
+		return TypeJSON
+	}
+	return mime.FormatMediaType(TypeProtobuf, map[string]string{"message": messageName(m)})
+}
+
+func messageName(m proto.Message) string {
+	return string(m.ProtoReflect().Descriptor().FullName())
+}
+
+// marshal appends m to dst in protobuf or JSON.
+func marshal(dst []byte, m proto.Message, json bool) ([]byte, error) {
+	if json {
+		return protojson.MarshalOptions{EmitDefaultValues: true}.MarshalAppend(dst, m)
+	}
+	return proto.MarshalOptions{}.MarshalAppend(dst, m)
+}
+
+// Unmarshal decodes a message of the given Content-Type into m. An empty
+// contentType means protobuf. Fields m does not know, of a newer segd, are kept
+// (protobuf) or ignored (JSON). Errors wrap ErrMessage.
+//
+// data may be anything; what m then holds is well-formed but unchecked. A mask's
+// counts, for one, are for mask.Parse to judge.
+func Unmarshal(contentType string, data []byte, m proto.Message) error {
+	media, name := TypeProtobuf, ""
+	if contentType != "" {
+		parsed, params, err := mime.ParseMediaType(contentType)
+		if err != nil {
+			return fmt.Errorf("%w: %s %q: %v", ErrMessage, headerContentType, contentType, err)
+		}
+		media, name = parsed, params["message"]
+	}
+	if name != "" && name != messageName(m) {
+		return fmt.Errorf("%w: it is a %s, want a %s", ErrMessage, name, messageName(m))
+	}
+	var err error
+	switch media {
+	case TypeProtobuf:
+		err = proto.Unmarshal(data, m)
+	case TypeJSON:
+		err = protojson.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(data, m)
+	default:
+		return fmt.Errorf("%w: %s %q, want %s or %s", ErrMessage, headerContentType, contentType, TypeProtobuf, TypeJSON)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %d bytes of %s: %w", ErrMessage, len(data), messageName(m), err)
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+package bus
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"go.uber.org/goleak"
+
+	"github.com/segd/segd/bus/segdv1"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience is how long a test waits for what takes milliseconds.
+const patience = 20 * time.Second
+
+// open opens a Bus that the test's end closes.
+func open(t *testing.T, cfg Config) *Bus {
+	t.Helper()
+	b, err := Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return b
+}
+
+// closeNow closes b while its server is still there.
+func closeNow(t *testing.T, b *Bus) {
+	t.Helper()
+	if err := b.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+}
+
+// natsServer starts a server as somebody else would run it. port may be
+// server.RANDOM_PORT.
+func natsServer(t *testing.T, opts server.Options) (stop func()) {
+	t.Helper()
+	opts.Host, opts.NoSigs, opts.NoLog = "127.0.0.1", true, true
+	if opts.JetStream {
+		opts.StoreDir = t.TempDir()
+	}
+	s, err := server.NewServer(&opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	if !s.ReadyForConnections(patience) {
+		t.Fatal("nats-server does not start")
+	}
+	stop = sync.OnceFunc(func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+// freePort returns a port of the loopback interface that nobody uses now.
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func urlOf(port int) string { return "nats://127.0.0.1:" + strconv.Itoa(port) }
+
+// watch runs Watch in the background until the test ends, and returns when it
+// is subscribed.
+func watch(t *testing.T, url, target string, h Handlers) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ready, done := make(chan struct{}), make(chan error, 1)
+	h.Ready = func() { close(ready) }
+	go func() { done <- Watch(ctx, url, target, h) }()
+	select {
+	case <-ready:
+	case err := <-done:
+		cancel()
+		t.Fatalf("Watch: %v", err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != context.Canceled { //nolint:errorlint // exactly that one is promised
+			t.Errorf("Watch returns %v, want %v", err, context.Canceled)
+		}
+	})
+}
+
+// receive returns the next value of c.
+func receive[T any](t *testing.T, c <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(patience):
+		t.Fatal("nothing arrives")
+		panic("unreachable")
+	}
+}
+
+// eventually waits for a condition that another process's doing brings about.
+func eventually(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if f() {
+			return
+		}
+	}
+	t.Fatalf("never: %s", what)
+}
+
+// connect is a plain NATS client.
+func connect(t *testing.T, url string) *nats.Conn {
+	t.Helper()
+	nc, err := nats.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+// logTo returns a logger that sends each line's message to c.
+func logTo(c chan<- string) *slog.Logger { return slog.New(chanHandler{c}) }
+
+type chanHandler struct{ c chan<- string }
+
+func (h chanHandler) Enabled(context.Context, slog.Level) bool { return true }
+func (h chanHandler) WithAttrs([]slog.Attr) slog.Handler       { return h }
+func (h chanHandler) WithGroup(string) slog.Handler            { return h }
+func (h chanHandler) Handle(_ context.Context, r slog.Record) error {
+	line := r.Message
+	r.Attrs(func(a slog.Attr) bool { line += " " + a.String(); return true })
+	select {
+	case h.c <- line:
+	default:
+	}
+	return nil
+}
+
+func maskFrame(camera string, sequence uint64) *segdv1.MaskFrame {
+	return &segdv1.MaskFrame{
+		Camera: camera, Sequence: sequence, PtsNs: 40_000_000, Width: 4, Height: 3,
+		CaptureClock: segdv1.CaptureClock_CAPTURE_CLOCK_ARRIVAL,
+		Objects: []*segdv1.Object{{
+			Id: 1, Label: "person", State: segdv1.State_STATE_VISIBLE,
+			Box: &segdv1.Box{X: 2, Y: 1, Width: 1, Height: 1}, Area: 1, Score: 0.5, Counts: "714",
+		}},
+	}
+}

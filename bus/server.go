@@ -1,0 +1,153 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+const (
+	// maxPayload bounds a message through the embedded server: an annotation's
+	// PNG fits, and it stays below the 8 MB that nats-server warns about.
+	maxPayload = 4 << 20
+
+	// What JetStream of the embedded server may take. Only events are kept, and
+	// their stream has its own, lower limits.
+	maxStreamMemory = 128 << 20
+	maxStreamDisk   = 1 << 30
+
+	// startTimeout is far above the tens of milliseconds the server takes.
+	startTimeout = 10 * time.Second
+)
+
+// embedded is a NATS server inside this process.
+type embedded struct {
+	server  *server.Server
+	tempDir string // what JetStream writes to when nothing is to be kept
+}
+
+// startServer starts a server for cfg, whose defaults are set.
+func startServer(ctx context.Context, cfg Config) (_ *embedded, err error) {
+	address := net.JoinHostPort(cfg.Host, strconv.Itoa(cfg.Port))
+	if err := probeAddress(ctx, address); err != nil {
+		return nil, err
+	}
+	e := &embedded{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, e.stop())
+		}
+	}()
+	dir := cfg.StoreDir
+	if dir == "" {
+		if e.tempDir, err = os.MkdirTemp("", "segd-nats-"); err != nil {
+			return nil, fmt.Errorf("bus: directory for JetStream: %w", err)
+		}
+		dir = e.tempDir
+	}
+	port := cfg.Port
+	if port == 0 {
+		port = server.RANDOM_PORT
+	}
+	e.server, err = server.NewServer(&server.Options{
+		ServerName:             "segd-" + cfg.Site,
+		Host:                   cfg.Host,
+		Port:                   port,
+		Authorization:          cfg.Token,
+		NoSigs:                 true, // signals are the program's
+		MaxPayload:             maxPayload,
+		JetStream:              true,
+		StoreDir:               dir,
+		JetStreamMaxMemory:     maxStreamMemory,
+		JetStreamMaxStore:      maxStreamDisk,
+		DisableJetStreamBanner: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("bus: embedded NATS server: %w", err)
+	}
+	logger := &serverLogger{log: cfg.Logger}
+	e.server.SetLoggerV2(logger, false, false, false)
+	e.server.Start()
+	if err := logger.fatalError(); err != nil {
+		return nil, err
+	}
+	if !e.server.ReadyForConnections(startTimeout) {
+		return nil, fmt.Errorf("bus: embedded NATS server on %s: not ready after %v", address, startTimeout)
+	}
+	return e, nil
+}
+
+// probeAddress finds out whether the address can be listened on, because the
+// server tells it in its log only.
+func probeAddress(ctx context.Context, address string) error {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("bus: NATS address %s is in use, perhaps by another segd; "+
+			"want a free port, 0 for any, or the URL of that server: %w", address, err)
+	case err != nil:
+		return fmt.Errorf("bus: NATS address %s: %w", address, err)
+	}
+	if err := l.Close(); err != nil {
+		return fmt.Errorf("bus: NATS address %s: %w", address, err)
+	}
+	return nil
+}
+
+// stop ends the server, waits for it and removes what it should not leave.
+func (e *embedded) stop() error {
+	if e.server != nil {
+		e.server.Shutdown()
+		e.server.WaitForShutdown()
+	}
+	if e.tempDir == "" {
+		return nil
+	}
+	if err := os.RemoveAll(e.tempDir); err != nil {
+		return fmt.Errorf("bus: remove JetStream's directory: %w", err)
+	}
+	return nil
+}
+
+// serverLogger passes the server's log on. What the server calls a notice is
+// detail to segd.
+type serverLogger struct {
+	log *slog.Logger
+
+	mu    sync.Mutex
+	fatal error // the first
+}
+
+func (l *serverLogger) Noticef(format string, v ...any) { l.print(slog.LevelDebug, format, v) }
+func (l *serverLogger) Warnf(format string, v ...any)   { l.print(slog.LevelWarn, format, v) }
+func (l *serverLogger) Errorf(format string, v ...any)  { l.print(slog.LevelError, format, v) }
+func (l *serverLogger) Debugf(format string, v ...any)  { l.print(slog.LevelDebug, format, v) }
+func (l *serverLogger) Tracef(format string, v ...any)  { l.print(slog.LevelDebug, format, v) }
+
+// Fatalf keeps what nats-server would end the process with.
+func (l *serverLogger) Fatalf(format string, v ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.fatal == nil {
+		l.fatal = fmt.Errorf("bus: embedded NATS server: "+format, v...)
+	}
+}
+
+func (l *serverLogger) fatalError() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.fatal
+}
+
+func (l *serverLogger) print(level slog.Level, format string, v []any) {
+	l.log.Log(context.Background(), level, "nats server: "+fmt.Sprintf(format, v...))
+}
