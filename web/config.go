@@ -34,10 +34,6 @@ type Config struct {
 	// "Authorization: Bearer TOKEN", or once as ?token= or through the sign-in
 	// page, which leave a cookie. At least MinTokenLength characters.
 	Token string
-	// Hosts lists further names by which clients may address a server without a
-	// token; loopback names and addresses always may. It keeps other sites'
-	// pages out, whose names can be made to resolve to loopback.
-	Hosts []string
 	// Metrics is served on /metrics. Nil: 404.
 	Metrics http.Handler
 	// Ready tells why segd is not ready, or nil. It is called for each request
@@ -81,7 +77,6 @@ func (c Config) validate() error {
 	return errors.Join(
 		c.validateAddr(),
 		c.validateToken(),
-		c.validateHosts(),
 		inRange("max viewers", c.MaxViewers, 1, 10000),
 		inRange("JPEG quality", c.JPEGQuality, 1, 100),
 		c.validateTimeout(),
@@ -113,15 +108,6 @@ func (c Config) validateToken() error {
 	}
 	if i := strings.IndexFunc(c.Token, func(r rune) bool { return r <= ' ' || r > '~' }); i >= 0 {
 		return fmt.Errorf("web: character %d of the token is not printable ASCII; accepts letters, digits and signs without spaces", i+1)
-	}
-	return nil
-}
-
-func (c Config) validateHosts() error {
-	for _, h := range c.Hosts {
-		if h == "" || strings.ContainsAny(h, "/* ") {
-			return fmt.Errorf("web: host %q; accepts a name or address as in a URL, without port or wildcard", h)
-		}
 	}
 	return nil
 }

@@ -44,7 +44,6 @@ func withSecurityHeaders(next http.Handler) http.Handler {
 type gate struct {
 	token, session [sha256.Size]byte // digests: of equal length, so comparing tells nothing of it
 	open           bool              // no token is set
-	hosts          []string
 }
 
 func newGate(cfg Config) *gate {
@@ -52,7 +51,6 @@ func newGate(cfg Config) *gate {
 		token:   sha256.Sum256([]byte(cfg.Token)),
 		session: sha256.Sum256([]byte(sessionOf(cfg.Token))),
 		open:    cfg.Token == "",
-		hosts:   cfg.Hosts,
 	}
 }
 
@@ -84,29 +82,21 @@ func (g *gate) allows(r *http.Request) bool {
 // checkHost refuses requests addressed to names that are not this server's.
 func (g *gate) checkHost(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if g.open && !g.knowsHost(r.Host) {
-			problem(w, http.StatusMisdirectedRequest, "this segd has no token and answers only to "+
-				"localhost, loopback addresses and the names in its http.hosts")
+		if g.open && !isLoopback(withoutPort(r.Host)) {
+			problem(w, http.StatusMisdirectedRequest, "without a token segd answers only when addressed as "+
+				"localhost or a loopback address")
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-func (g *gate) knowsHost(hostport string) bool {
-	host := hostport
-	if h, _, err := net.SplitHostPort(hostport); err == nil {
-		host = h
+// withoutPort is the host of a Host header.
+func withoutPort(hostport string) string {
+	if host, _, err := net.SplitHostPort(hostport); err == nil {
+		return host
 	}
-	if isLoopback(host) {
-		return true
-	}
-	for _, known := range g.hosts {
-		if strings.EqualFold(host, known) {
-			return true
-		}
-	}
-	return false
+	return hostport
 }
 
 // require answers 401 to whoever may not ask.

@@ -166,7 +166,6 @@ func TestNew(t *testing.T) {
 		{"token with a space", Config{Token: "0123456789 abcdef"}, "character 11"},
 		{"no port", Config{Addr: "127.0.0.1"}, "accepts host:port"},
 		{"bad port", Config{Addr: "127.0.0.1:http"}, "port from 0 to 65535"},
-		{"host with a port", Config{Hosts: []string{"a/b"}}, "without port or wildcard"},
 		{"viewers", Config{MaxViewers: -1}, "accepts 1 to 10000"},
 		{"quality", Config{JPEGQuality: 101}, "accepts 1 to 100"},
 		{"write timeout", Config{WriteTimeout: -1}, "positive duration"},
@@ -253,13 +252,6 @@ func TestHandlers(t *testing.T) {
 				t.Errorf("content security policy %q", csp)
 			}
 		})
-	}
-}
-
-func TestExtraHosts(t *testing.T) {
-	_, h := serve(t, Config{Hosts: []string{"cameras.local"}})
-	if resp, _ := get(t, h.URL+"/livez", http.Header{"Host": {"Cameras.local:80"}}); resp.StatusCode != 200 {
-		t.Errorf("a host of Config.Hosts got %d, want 200", resp.StatusCode)
 	}
 }
 

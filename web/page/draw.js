@@ -1,6 +1,7 @@
 // Drawing one frame: the picture, then the masks that came with it.
 import { colour } from "./palette.js";
 
+export const unlit = "#0b0e11"; // as --unlit in style.css
 const tint = 0.34;
 const chipFont = 12; // CSS px
 const chipPad = 5;
@@ -26,9 +27,9 @@ export function draw(canvas, frame, { masks, labels, ratio }) {
   const left = (canvas.width - image.width * scale) / 2;
   const top = (canvas.height - image.height * scale) / 2;
   ctx.setTransform(1, 0, 0, 1, 0, 0);
-  ctx.fillStyle = "#0b0e11";
+  ctx.fillStyle = unlit;
   ctx.fillRect(0, 0, canvas.width, canvas.height);
-  ctx.imageSmoothingQuality = "high";
+  ctx.imageSmoothingQuality = "medium";
   ctx.drawImage(image, left, top, image.width * scale, image.height * scale);
   if (!masks) return;
   for (const object of frame.objects) drawMask(ctx, object, left, top, scale, ratio);

@@ -26,6 +26,7 @@ class ClockOffset {
 }
 
 export class Feed {
+  size = null; // { width, height } of its pictures, when known before the first
   frame = null; // newest decoded frame: { mask, objects, image, shownAt, age }
   status = null; // newest Status of the camera
   link = "connecting"; // connecting | open | waiting

@@ -64,7 +64,8 @@ function step(by) {
   location.hash = encodeURIComponent(names[(at + by + names.length) % names.length]);
 }
 
-function arrange(names) {
+function arrange(cameras) {
+  const names = cameras.map((c) => c.name);
   for (const [name, feed] of feeds) {
     if (!names.includes(name)) {
       feed.stop();
@@ -72,9 +73,11 @@ function arrange(names) {
       if (stage.feed === feed) stage.feed = null;
     }
   }
-  for (const name of names) {
+  for (const { name, width, height } of cameras) {
     if (!feeds.has(name)) feeds.set(name, new Feed(name, onFeed));
-    if (!document.hidden) feeds.get(name).start();
+    const feed = feeds.get(name);
+    if (width && height) feed.size = { width, height };
+    if (!document.hidden) feed.start();
   }
   wall.arrange(names);
   byId("camera-keys").hidden = names.length < 2;
@@ -94,7 +97,7 @@ async function look() {
     if (!response.ok) throw new Error(`the list of cameras could not be read (${response.status})`);
     const list = await response.json();
     setText(byId("version"), list.version ? `segd ${list.version}` : "");
-    arrange(list.cameras.map((c) => c.name));
+    arrange(list.cameras);
   } catch (error) {
     if (feeds.size === 0) showEmpty("No connection to segd", `${error.message}. Trying again.`);
   } finally {

@@ -1,6 +1,6 @@
 // The large picture of one camera with its state.
 import { setText } from "./dom.js";
-import { draw, fit } from "./draw.js";
+import { draw, fit, unlit } from "./draw.js";
 import { health } from "./health.js";
 
 export class Stage {
@@ -16,6 +16,7 @@ export class Stage {
   select(feed) {
     this.feed = feed;
     setText(this.name, feed.camera);
+    if (feed.size) this.#setRatio(feed.size.width, feed.size.height);
     document.title = `${feed.camera} · segd`;
     if (feed.frame) this.paint();
     else this.#clear();
@@ -27,7 +28,7 @@ export class Stage {
     const frame = this.feed?.frame;
     const ratio = fit(this.canvas);
     if (!frame) return;
-    this.box.style.setProperty("--ratio", `${frame.image.width} / ${frame.image.height}`);
+    this.#setRatio(frame.image.width, frame.image.height);
     draw(this.canvas, frame, { masks: this.masks, labels: true, ratio });
   }
 
@@ -46,10 +47,16 @@ export class Stage {
     if (this.canvas.getAttribute("aria-label") !== label) this.canvas.setAttribute("aria-label", label);
   }
 
+  // #setRatio shapes the box on narrow screens, where its height follows.
+  #setRatio(width, height) {
+    this.box.style.setProperty("--ratio", `${width} / ${height}`);
+  }
+
   #clear() {
     fit(this.canvas);
     const ctx = this.canvas.getContext("2d", { alpha: false });
     ctx.setTransform(1, 0, 0, 1, 0, 0);
+    ctx.fillStyle = unlit;
     ctx.fillRect(0, 0, this.canvas.width, this.canvas.height);
   }
 }

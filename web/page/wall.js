@@ -3,8 +3,10 @@ import { element, setText } from "./dom.js";
 import { draw, fit } from "./draw.js";
 import { health } from "./health.js";
 
+const paintEvery = 150; // ms: small pictures need no more, and many of them cost
+
 export class Wall {
-  #tiles = new Map(); // camera → { item, link, canvas, state }
+  #tiles = new Map(); // camera → { item, link, canvas, state, painted }
 
   constructor({ section, list }) {
     this.section = section;
@@ -24,6 +26,7 @@ export class Wall {
       this.list.append(this.#tiles.get(camera).item);
     }
     this.section.hidden = cameras.length < 2;
+    document.body.toggleAttribute("data-wall", cameras.length > 1);
   }
 
   select(camera) {
@@ -33,9 +36,12 @@ export class Wall {
     }
   }
 
+  // paint draws a feed's newest frame into its tile.
   paint(feed, masks) {
     const tile = this.#tiles.get(feed.camera);
-    if (!tile || this.section.hidden) return;
+    const now = performance.now();
+    if (!tile || this.section.hidden || now - tile.painted < paintEvery) return;
+    tile.painted = now;
     const ratio = fit(tile.canvas);
     draw(tile.canvas, feed.frame, { masks, labels: false, ratio });
   }
@@ -62,5 +68,5 @@ function makeTile(camera) {
   caption.append(element("span", "tile-name", camera), state);
   link.append(canvas, caption);
   item.append(link);
-  return { item, link, canvas, state };
+  return { item, link, canvas, state, painted: -Infinity };
 }

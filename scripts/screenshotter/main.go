@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+type options struct {
+	segd, browser, url, out, theme, hash, wait string
+	width, height, frames, objects, scale      int
+	timeout, settle                            time.Duration
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "screenshot:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, stderr io.Writer) error {
+	opt, err := parse(args, stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, opt.timeout, fmt.Errorf("nothing to take after %v", opt.timeout))
+	defer cancel()
+
+	if opt.url == "" {
+		demo, url, err := startDemo(ctx, opt.segd, stderr)
+		if err != nil {
+			return err
+		}
+		defer demo.end()
+		opt.url = url
+	}
+	browser, err := startBrowser(ctx, opt.browser)
+	if err != nil {
+		return err
+	}
+	defer browser.end()
+	return take(ctx, browser, opt, stderr)
+}
+
+func parse(args []string, stderr io.Writer) (options, error) {
+	var opt options
+	flags := flag.NewFlagSet("screenshot", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.StringVar(&opt.segd, "segd", "bin/segd", "program whose demo is shown")
+	flags.StringVar(&opt.url, "url", "", "take a segd that already runs here, instead of a demo of our own")
+	flags.StringVar(&opt.browser, "browser", "chromium", "Chromium to drive")
+	flags.StringVar(&opt.out, "out", "docs/images/page.png", "file to write")
+	flags.StringVar(&opt.theme, "theme", "light", "light or dark")
+	flags.StringVar(&opt.hash, "camera", "", "camera to show large; empty: the first")
+	flags.StringVar(&opt.wait, "wait", "", "state of the picture to wait for instead of live frames: stale, down or lost")
+	flags.IntVar(&opt.width, "width", 1280, "width of the window in CSS pixels")
+	flags.IntVar(&opt.height, "height", 800, "height of the window in CSS pixels")
+	flags.IntVar(&opt.scale, "scale", 1, "device pixels per CSS pixel")
+	flags.IntVar(&opt.frames, "frames", 20, "frames that must have been shown")
+	flags.IntVar(&opt.objects, "objects", 1, "objects that must be visible")
+	flags.DurationVar(&opt.settle, "settle", 1500*time.Millisecond, "how long to let figures settle once that is so")
+	flags.DurationVar(&opt.timeout, "timeout", 3*time.Minute, "give up after this")
+	if err := flags.Parse(args); err != nil {
+		return opt, err
+	}
+	if opt.theme != "light" && opt.theme != "dark" {
+		return opt, fmt.Errorf("theme %q; accepts light or dark", opt.theme)
+	}
+	if flags.NArg() > 0 {
+		return opt, fmt.Errorf("argument %q; accepts only options", flags.Arg(0))
+	}
+	return opt, nil
+}
+
+// startDemo runs the demo on free ports and returns it with its page's address.
+func startDemo(ctx context.Context, segd string, stderr io.Writer) (*process, string, error) {
+	addr, err := freeAddr()
+	if err != nil {
+		return nil, "", err
+	}
+	demo, err := start(ctx, stderr, segd, "demo", "--addr", addr, "--nats", "127.0.0.1:-1")
+	if err != nil {
+		return nil, "", err
+	}
+	return demo, "http://" + addr + "/", nil
+}
+
+// freeAddr asks the system for a free port on loopback. Somebody else could
+// take it before the demo does; then the demo says so and this fails.
+func freeAddr() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("looking for a free port: %w", err)
+	}
+	return l.Addr().String(), l.Close()
+}
+
+// take opens the page, waits, checks and writes the picture.
+func take(ctx context.Context, b *browser, opt options, stderr io.Writer) error {
+	if err := waitForServer(ctx, opt.url); err != nil {
+		return err
+	}
+	page, err := b.open(ctx, opt)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(stderr, "screenshot: waiting for the page to show what is wanted")
+	if err := waitForPage(ctx, page, opt); err != nil {
+		return err
+	}
+	if err := checkDecoder(ctx, page); err != nil {
+		return err
+	}
+	if err := pause(ctx, opt.settle); err != nil {
+		return err
+	}
+	if faults := b.faults(); len(faults) > 0 && opt.wait == "" {
+		return fmt.Errorf("the page's console has %d complaints:\n%s", len(faults), strings.Join(faults, "\n"))
+	}
+	picture, err := page.capture(ctx)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(opt.out), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(opt.out, picture, 0o644); err != nil {
+		return err
+	}
+	fmt.Fprintf(stderr, "screenshot: wrote %s (%d kB)\n", opt.out, len(picture)/1000)
+	return nil
+}
+
+// waitForPage polls what the page says of itself on its body.
+func waitForPage(ctx context.Context, page *page, opt options) error {
+	for {
+		var shown struct{ Frames, Objects, Kind string }
+		err := page.evaluate(ctx, `({...document.body?.dataset, kind: document.getElementById("picture")?.dataset.kind})`, &shown)
+		if err != nil {
+			return err
+		}
+		frames, _ := strconv.Atoi(shown.Frames) // a page without frames says 0
+		objects, _ := strconv.Atoi(shown.Objects)
+		if opt.wait != "" && shown.Kind == opt.wait || opt.wait == "" && frames >= opt.frames && objects >= opt.objects {
+			return nil
+		}
+		if err := pause(ctx, 100*time.Millisecond); err != nil {
+			return fmt.Errorf("%w: the page is %q, with %d frames and %d visible objects in the last; wanted %d and %d",
+				err, shown.Kind, frames, objects, opt.frames, opt.objects)
+		}
+	}
+}
+
+// waitForServer returns when something listens where the page should be.
+func waitForServer(ctx context.Context, url string) error {
+	host := strings.TrimPrefix(url, "http://")
+	host, _, _ = strings.Cut(host, "/")
+	var dialer net.Dialer
+	for {
+		conn, err := dialer.DialContext(ctx, "tcp", host)
+		if err == nil {
+			return conn.Close()
+		}
+		if stopped := pause(ctx, 100*time.Millisecond); stopped != nil {
+			return fmt.Errorf("%w: %w", stopped, err)
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// endGrace is how long a program may take to end by itself before it is killed.
+const endGrace = 10 * time.Second
+
+// process is a program this one started, with its children.
+type process struct {
+	name   string
+	cmd    *exec.Cmd
+	exited chan struct{} // closed when it has ended
+}
+
+// start runs a program in a process group of its own, so that its children end
+// with it; ctx's end cancels ctx for its users, not the program: end does that.
+func start(_ context.Context, stderr io.Writer, name string, args ...string) (*process, error) {
+	p := &process{name: name, cmd: exec.Command(name, args...), exited: make(chan struct{})}
+	p.cmd.Stderr = stderr
+	p.cmd.Stdout = stderr
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	p.cmd.WaitDelay = time.Second
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", name, err)
+	}
+	go func() {
+		defer close(p.exited)
+		_ = p.cmd.Wait() // how it ended shows in what it was wanted for
+	}()
+	return p, nil
+}
+
+// end asks the program to end, kills it and its children if it does not, and
+// returns when it is gone.
+func (p *process) end() {
+	group := -p.cmd.Process.Pid
+	_ = syscall.Kill(p.cmd.Process.Pid, syscall.SIGTERM)
+	select {
+	case <-p.exited:
+	case <-time.After(endGrace):
+	}
+	_ = syscall.Kill(group, syscall.SIGKILL) // whatever is left of the group
+	<-p.exited
+}
