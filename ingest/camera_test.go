@@ -322,3 +322,11 @@ func mustWrap(t testing.TB, err, want error) {
 		t.Errorf("got error %v, want one that wraps %q", err, want)
 	}
 }
+
+func splitNALUs(au []byte) [][]byte {
+	var nalus h264.AnnexB
+	if err := nalus.Unmarshal(au); err != nil {
+		panic(err)
+	}
+	return nalus
+}

@@ -88,6 +88,9 @@ func (m *Demuxer) openTrack(s *astiav.Stream) error {
 		return fmt.Errorf("this FFmpeg cannot decode %s", par.CodecID().Name())
 	}
 	m.width, m.height = par.Width(), par.Height()
+	if m.width <= 0 || m.height <= 0 {
+		return errors.New("not a video file FFmpeg can read: nothing in it tells the picture's size")
+	}
 	if err := checkSize(m.width, m.height); err != nil {
 		return err
 	}

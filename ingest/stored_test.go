@@ -1,0 +1,297 @@
+package ingest
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/segd/segd/ingest/codec"
+)
+
+// clipFile writes the numbered clip as a file FFmpeg opens.
+func clipFile(t testing.TB) string {
+	t.Helper()
+	var raw []byte
+	for _, p := range packets(t, clipConfig, clipFrames) {
+		raw = append(raw, p.Data...)
+	}
+	path := filepath.Join(t.TempDir(), "clip.h264")
+	if err := os.WriteFile(path, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// imageDir writes n numbered images, alternately JPEG and PNG, and things that
+// are not images.
+func imageDir(t testing.TB, n int) string {
+	t.Helper()
+	dir := t.TempDir()
+	for i := range n {
+		pix := numbered(128, 96, i)
+		img := image.NewRGBA(image.Rect(0, 0, 128, 96))
+		for j := range 128 * 96 {
+			img.SetRGBA(j%128, j/128, color.RGBA{pix[3*j+2], pix[3*j+1], pix[3*j], 255})
+		}
+		var b bytes.Buffer
+		name := fmt.Sprintf("%05d.jpg", i)
+		if i%2 == 0 {
+			if err := jpeg.Encode(&b, img, nil); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			name = fmt.Sprintf("%05d.PNG", i)
+			if err := png.Encode(&b, img); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write(t, dir, name, b.Bytes())
+	}
+	write(t, dir, "readme.txt", []byte("not an image"))
+	if err := os.Mkdir(filepath.Join(dir, "00000a.jpg"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func write(t testing.TB, dir, name string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// runAll runs a source until it ends, or for at most limit frames.
+func runAll(t testing.TB, cfg Config, limit int) ([]seen, error) {
+	t.Helper()
+	s, err := Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var got []seen
+	err = s.Run(ctx, func(f *Frame) {
+		n := number(f)
+		f.Release()
+		if got = append(got, seen{f, n}); len(got) == limit {
+			cancel()
+		}
+	})
+	return got, err
+}
+
+func TestStored(t *testing.T) {
+	file, dir := clipFile(t), imageDir(t, clipFrames)
+	for _, tc := range []struct {
+		name, url string
+		loop      bool
+		step      time.Duration
+	}{
+		{"file", "file:" + file, false, 20 * time.Millisecond},
+		{"plain path", file, false, 20 * time.Millisecond},
+		{"file in a loop", "file:" + file, true, 20 * time.Millisecond},
+		{"directory", "dir:" + dir, false, 50 * time.Millisecond},
+		{"directory in a loop", "dir:" + dir, true, 50 * time.Millisecond},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			want := clipFrames
+			if tc.loop {
+				want = 3*clipFrames + 2
+			}
+			var e events
+			got, err := runAll(t, Config{Camera: "c", URL: tc.url, Loop: tc.loop, AsFast: true, FPS: 20, Observer: e.observer()}, want+1-btoi(tc.loop))
+			if tc.loop {
+				mustWrap(t, err, context.Canceled)
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if len(got) != want {
+				t.Fatalf("%d frames, want %d", len(got), want)
+			}
+			for i, f := range got {
+				if f.number != i%clipFrames || f.Seq != uint64(i) || f.Clock != ClockMedia || f.Camera != "c" {
+					t.Errorf("frame %d shows picture %d: seq %d, clock %v", i, f.number, f.Seq, f.Clock)
+				}
+				if want := time.Duration(i) * tc.step; (f.PTS - want).Abs() > time.Millisecond {
+					t.Errorf("frame %d has PTS %v, want %v", i, f.PTS, want)
+				}
+			}
+			if e.ups != 1 || e.downs != 0 || e.undecoded != 0 {
+				t.Errorf("events: %+v", &e)
+			}
+		})
+	}
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// A file is played at the speed of its time stamps. No real time passes: what
+// is measured is the bubble's clock.
+func TestPaced(t *testing.T) {
+	dir := imageDir(t, 8)
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		got, err := runAll(t, Config{URL: "dir:" + dir, FPS: 2}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, f := range got {
+			if want := time.Duration(i) * 500 * time.Millisecond; f.Captured.Sub(begin) != want {
+				t.Errorf("frame %d was released after %v, want %v", i, f.Captured.Sub(begin), want)
+			}
+		}
+	})
+}
+
+// A paced source that was held up goes on from now, at the same speed.
+func TestPacedAfterDelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var p pacer
+		begin := time.Now()
+		var at []time.Duration
+		for i := range 6 {
+			if err := p.wait(context.Background(), time.Duration(i)*100*time.Millisecond); err != nil {
+				t.Fatal(err)
+			}
+			at = append(at, time.Since(begin).Round(time.Millisecond))
+			if i == 2 {
+				time.Sleep(5 * time.Second)
+			}
+		}
+		if want := "[0s 100ms 200ms 5.2s 5.3s 5.4s]"; fmt.Sprint(at) != want {
+			t.Errorf("released at %v, want %s", at, want)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		if err := p.wait(ctx, time.Hour); !errors.Is(err, context.Canceled) {
+			t.Errorf("wait after cancel: %v", err)
+		}
+	})
+}
+
+func TestDamagedImages(t *testing.T) {
+	dir := imageDir(t, 4)
+	write(t, dir, "00001a.jpg", []byte("\xff\xd8\xff this is no JPEG"))
+	write(t, dir, "00001b.png", hugePNG())
+	var e events
+	got, err := runAll(t, Config{URL: "dir:" + dir, AsFast: true, Observer: e.observer()}, 0)
+	if err != nil || len(got) != 4 || e.undecoded != 2 {
+		t.Errorf("%d frames, %d undecodable, error %v; want 4, 2 and none", len(got), e.undecoded, err)
+	}
+}
+
+// hugePNG is the head of a PNG of 100000×100000 pixels.
+func hugePNG() []byte {
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {
+		panic(err)
+	}
+	data := b.Bytes()
+	copy(data[16:], "\x00\x01\x86\xa0\x00\x01\x86\xa0")
+	binary.BigEndian.PutUint32(data[29:], crc32.ChecksumIEEE(data[12:29]))
+	return data
+}
+
+// The size in an image's head is believed before memory is set aside for it.
+func TestHugeImage(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "a.png", hugePNG())
+	_, err := readImage(&pool{}, filepath.Join(dir, "a.png"))
+	mustWrap(t, err, codec.ErrTooLarge)
+	mustWrap(t, err, codec.ErrUndecodable)
+}
+
+func TestStoredErrors(t *testing.T) {
+	empty, bad := t.TempDir(), t.TempDir()
+	write(t, bad, "a.jpg", []byte("no"))
+	text := filepath.Join(bad, "a.jpg")
+	for _, tc := range []struct {
+		name, url, words string
+		wrap             error
+	}{
+		{"no file", "file:/none/such.mp4", "no such file", os.ErrNotExist},
+		{"no directory", "dir:/none", "no such file", os.ErrNotExist},
+		{"no images", "dir:" + empty, ".jpg, .jpeg and .png are accepted", nil},
+		{"only bad images", "dir:" + bad, "no frame could be decoded", ErrNoFrames},
+		{"not a video", "file:" + text, "not a video file", nil},
+		{"directory as file", "file:" + empty, "not a regular file", nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var e events
+			_, err := runAll(t, Config{URL: tc.url, AsFast: true, Loop: true, Observer: e.observer()}, 0)
+			if err == nil || !strings.Contains(err.Error(), tc.words) || !strings.HasPrefix(err.Error(), "ingest: ") {
+				t.Errorf("error %v does not say %q", err, tc.words)
+			}
+			if tc.wrap != nil {
+				mustWrap(t, err, tc.wrap)
+			}
+			if e.downs != 1 {
+				t.Errorf("events: %+v", &e)
+			}
+			if perr := Probe(context.Background(), Config{URL: tc.url}); perr == nil || perr.Error() != err.Error() {
+				t.Errorf("Probe says %v, Run says %v", perr, err)
+			}
+		})
+	}
+}
+
+func TestProbeStored(t *testing.T) {
+	for _, url := range []string{"file:" + clipFile(t), "dir:" + imageDir(t, 2)} {
+		if err := Probe(context.Background(), Config{URL: url}); err != nil {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+}
+
+// Every kind of image the decoders make comes out in the right order of
+// channels.
+func TestToBGR(t *testing.T) {
+	b := image.Rect(3, 5, 7, 8) // not at the origin
+	c := color.NRGBA{200, 100, 50, 255}
+	nrgba, rgba, pal, rgba64 := image.NewNRGBA(b), image.NewRGBA(b), image.NewPaletted(b, color.Palette{color.Black, c}), image.NewRGBA64(b)
+	ycc := image.NewYCbCr(b, image.YCbCrSubsampleRatio420)
+	yy, cb, cr := color.RGBToYCbCr(c.R, c.G, c.B)
+	for i := range ycc.Y {
+		ycc.Y[i] = yy
+	}
+	for i := range ycc.Cb {
+		ycc.Cb[i], ycc.Cr[i] = cb, cr
+	}
+	for y := b.Min.Y; y < b.Max.Y; y++ {
+		for x := b.Min.X; x < b.Max.X; x++ {
+			nrgba.Set(x, y, c)
+			rgba.Set(x, y, c)
+			pal.Set(x, y, c)
+			rgba64.Set(x, y, c)
+		}
+	}
+	for _, img := range []image.Image{nrgba, rgba, pal, rgba64, ycc} {
+		dst := make([]byte, 3*b.Dx()*b.Dy())
+		toBGR(dst, img)
+		for i, got := range dst {
+			want := [3]uint8{50, 100, 200}[i%3]
+			if d := int(got) - int(want); d < -2 || d > 2 {
+				t.Fatalf("%T: byte %d is %d, want %d", img, i, got, want)
+			}
+		}
+	}
+}
