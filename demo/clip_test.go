@@ -1,0 +1,179 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/segd/segd/ingest/codec"
+)
+
+// The real sample clip. It fails where Debian's opencv-doc is not installed,
+// and says so.
+func TestPrepareSample(t *testing.T) {
+	const start = 123 // not a multiple of the key frame interval
+	calls, last := 0, 0
+	c, err := Prepare(context.Background(), ClipPath, start, func(done, total int) {
+		calls++
+		if done < last || total < done {
+			t.Errorf("progress %d of %d after %d", done, total, last)
+		}
+		last = done
+		if calls == 1 && total != 795 {
+			t.Errorf("progress promises %d frames", total)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Len() != 795 || c.Width != 768 || c.Height != 576 || c.FPS != 10 || c.Start != start || c.Codec != codec.H264 {
+		t.Fatalf("clip of %d frames %dx%d at %d, start %d, %v", c.Len(), c.Width, c.Height, c.FPS, c.Start, c.Codec)
+	}
+	if calls < 795 || last != 795 {
+		t.Errorf("%d calls of progress, the last at %d", calls, last)
+	}
+
+	// Decoding may begin at the start frame, and shows that frame of the clip.
+	got := decodeFirst(t, c, start)
+	want := sourceFrame(t, start)
+	if d := meanDifference(got, want); d > 3 {
+		t.Errorf("start frame differs from the clip's by %.1f grey levels on average", d)
+	}
+	if d := meanDifference(got, sourceFrame(t, start-20)); d < 0.5 {
+		t.Errorf("the comparison cannot tell frames apart: %.2f", d)
+	}
+}
+
+// decodeFirst decodes frame n alone.
+func decodeFirst(t *testing.T, c *Clip, n int) []byte {
+	t.Helper()
+	d, err := codec.NewDecoder(c.Codec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	var au []byte
+	for _, nalu := range c.units[n] {
+		au = append(append(au, 0, 0, 0, 1), nalu...)
+	}
+	var out []byte
+	if err := d.Decode(au, 0, func(p *codec.Picture) {
+		out = make([]byte, 3*p.Width*p.Height)
+		if err := p.BGR(out); err != nil {
+			t.Fatal(err)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if out == nil {
+		t.Fatalf("frame %d does not decode alone", n)
+	}
+	return out
+}
+
+func sourceFrame(t *testing.T, n int) []byte {
+	t.Helper()
+	m, err := codec.OpenFile(ClipPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	for i := 0; ; i++ {
+		p, err := m.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == n {
+			out := make([]byte, 3*p.Width*p.Height)
+			if err := p.BGR(out); err != nil {
+				t.Fatal(err)
+			}
+			return out
+		}
+	}
+}
+
+func meanDifference(a, b []byte) float64 {
+	sum := 0.0
+	for i := range a {
+		sum += math.Abs(float64(a[i]) - float64(b[i]))
+	}
+	return sum / float64(len(a))
+}
+
+// smallClip writes n frames as a bare H.264 file.
+func smallClip(t *testing.T, n int) string {
+	t.Helper()
+	var raw []byte
+	for _, p := range smallPackets(t, codec.EncoderConfig{Width: 64, Height: 48, FPS: 10}, n) {
+		raw = append(raw, p.Data...)
+	}
+	path := filepath.Join(t.TempDir(), "clip.h264")
+	if err := os.WriteFile(path, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func smallPackets(t *testing.T, cfg codec.EncoderConfig, n int) []codec.Packet {
+	t.Helper()
+	enc, err := codec.NewEncoder(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer enc.Close()
+	var out []codec.Packet
+	for i := range n {
+		pix := make([]byte, 3*cfg.Width*cfg.Height)
+		for j := range pix {
+			pix[j] = byte(10*i + j/96)
+		}
+		p, err := enc.BGR(pix, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, p...)
+	}
+	p, err := enc.Flush()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(out, p...)
+}
+
+func TestPrepareErrors(t *testing.T) {
+	path := smallClip(t, 5)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, tc := range []struct {
+		name  string
+		ctx   context.Context
+		path  string
+		start int
+		wrap  error
+		words string
+	}{
+		{"missing", context.Background(), "/none/vtest.avi", 0, ErrNoClip, "opencv-doc"},
+		{"start beyond the end", context.Background(), path, 5, nil, "start frame 5 is not one of its 5 frames"},
+		{"negative start", context.Background(), path, -1, nil, "start frame -1"},
+		{"cancelled", ctx, path, 0, context.Canceled, ""},
+		{"not a video", context.Background(), "/etc/passwd", 0, nil, "not a video file"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := Prepare(tc.ctx, tc.path, tc.start, nil)
+			if err == nil || !strings.HasPrefix(err.Error(), "demo: ") || !strings.Contains(err.Error(), tc.words) {
+				t.Errorf("error %v does not say %q", err, tc.words)
+			}
+			if tc.wrap != nil && !errors.Is(err, tc.wrap) {
+				t.Errorf("error %v does not wrap %v", err, tc.wrap)
+			}
+		})
+	}
+	if _, err := Prepare(context.Background(), path, 3, nil); err != nil {
+		t.Error(err)
+	}
+}

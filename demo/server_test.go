@@ -1,0 +1,219 @@
+package demo
+
+import (
+	"bytes"
+	"errors"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/bluenviron/gortsplib/v5"
+	"github.com/bluenviron/gortsplib/v5/pkg/base"
+	"github.com/bluenviron/gortsplib/v5/pkg/format"
+	"github.com/bluenviron/gortsplib/v5/pkg/liberrors"
+	"github.com/pion/rtcp"
+	"github.com/pion/rtp"
+
+	"github.com/segd/segd/ingest/codec"
+)
+
+const patience = 20 * time.Second
+
+var testClip = codec.EncoderConfig{Width: 64, Height: 48, FPS: 50, GOP: 4}
+
+func newServer(t *testing.T, cfg Config, start, frames int) *Server {
+	t.Helper()
+	c, err := NewClip(testClip, smallPackets(t, testClip, frames))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Start = start
+	s, err := NewServer(c, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+type sample struct {
+	au    [][]byte
+	ticks uint32
+}
+
+// client plays the server's stream into channels until the test ends.
+func client(t *testing.T, address string, proto gortsplib.Protocol) (<-chan sample, <-chan *rtcp.SenderReport, error) {
+	t.Helper()
+	u, err := base.ParseURL(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &gortsplib.Client{Scheme: u.Scheme, Host: u.Host, Protocol: &proto}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	desc, _, err := c.Describe(u)
+	if err != nil {
+		return nil, nil, err
+	}
+	var f *format.H264
+	media := desc.FindFormat(&f)
+	if media == nil || len(f.SPS) == 0 || len(f.PPS) == 0 {
+		t.Fatalf("description has no H.264 with parameter sets: %+v", desc)
+	}
+	dec, err := f.CreateDecoder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Setup(desc.BaseURL, media, 0, 0); err != nil {
+		return nil, nil, err
+	}
+	samples := make(chan sample, 1000)
+	reports := make(chan *rtcp.SenderReport, 10)
+	c.OnPacketRTP(media, f, func(p *rtp.Packet) {
+		if au, err := dec.Decode(p); err == nil {
+			samples <- sample{au, p.Timestamp}
+		}
+	})
+	c.OnPacketRTCP(media, func(p rtcp.Packet) {
+		if sr, ok := p.(*rtcp.SenderReport); ok {
+			reports <- sr
+		}
+	})
+	_, err = c.Play(nil)
+	return samples, reports, err
+}
+
+func receive[T any](t *testing.T, c <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(patience):
+		t.Fatal("nothing came")
+		panic("unreachable")
+	}
+}
+
+// The first client gets every frame from the start frame on, over the loop,
+// with RTP time rising by a frame each time; a sender report comes.
+func TestServe(t *testing.T) {
+	const frames, start = 10, 4
+	for name, proto := range map[string]gortsplib.Protocol{"tcp": gortsplib.ProtocolTCP, "udp": gortsplib.ProtocolUDP} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newServer(t, Config{}, start, frames)
+			samples, reports, err := client(t, s.URL(), proto)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var first uint32
+			for i := range 2*frames + 3 {
+				got := receive(t, samples)
+				want := s.clip.units[(start+i)%frames]
+				if !equal(got.au, want) {
+					t.Fatalf("frame %d is not frame %d of the clip", i, (start+i)%frames)
+				}
+				if i == 0 {
+					first = got.ticks
+				}
+				if d := got.ticks - first; d != uint32(i)*clockRate/50 {
+					t.Errorf("frame %d is %d ticks after the first", i, d)
+				}
+			}
+			if sr := receive(t, reports); sr.NTPTime == 0 {
+				t.Errorf("sender report %v", sr)
+			}
+			// A second client joins the running stream.
+			second, _, err := client(t, s.URL(), proto)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := receive(t, second); got.ticks-first < 2*frames*clockRate/50 {
+				t.Errorf("second client's first frame is %d ticks after the first client's", got.ticks-first)
+			}
+		})
+	}
+}
+
+func equal(a, b [][]byte) bool {
+	return bytes.Equal(bytes.Join(a, []byte{0, 0, 1}), bytes.Join(b, []byte{0, 0, 1}))
+}
+
+func TestCredentials(t *testing.T) {
+	s := newServer(t, Config{User: "u", Password: "p"}, 0, 4)
+	for address, want := range map[string]base.StatusCode{
+		"rtsp://u:p@" + s.Addr() + Path:    0,
+		"rtsp://" + s.Addr() + Path:        base.StatusUnauthorized,
+		"rtsp://u:q@" + s.Addr() + Path:    base.StatusUnauthorized,
+		"rtsp://u:p@" + s.Addr() + "/else": base.StatusNotFound,
+	} {
+		_, _, err := client(t, address, gortsplib.ProtocolTCP)
+		var status liberrors.ErrClientBadStatusCode
+		if errors.As(err, &status); status.Code != want || want == 0 && err != nil {
+			t.Errorf("%s: %v, want status %d", address, err, want)
+		}
+	}
+}
+
+// A server that was closed can be followed by another on its port, at once.
+func TestReturnOnSamePort(t *testing.T) {
+	first := newServer(t, Config{}, 0, 4)
+	samples, _, err := client(t, first.URL(), gortsplib.ProtocolTCP)
+	if err != nil {
+		t.Fatal(err)
+	}
+	receive(t, samples)
+	first.Close()
+	first.Close()
+	second := newServer(t, Config{Addr: first.Addr()}, 0, 4)
+	if second.URL() != first.URL() {
+		t.Errorf("URL %s, then %s", first.URL(), second.URL())
+	}
+	samples, _, err = client(t, second.URL(), gortsplib.ProtocolTCP)
+	if err != nil {
+		t.Fatal(err)
+	}
+	receive(t, samples)
+}
+
+func TestServerErrors(t *testing.T) {
+	clip, err := NewClip(testClip, smallPackets(t, testClip, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := NewServer(nil, Config{}); err == nil {
+		t.Error("a server of no clip")
+	}
+	if _, err := NewServer(clip, Config{Addr: "nonsense"}); err == nil {
+		t.Error("address nonsense was accepted")
+	}
+	if _, err := NewClip(testClip, smallPackets(t, testClip, 2)[1:]); err == nil {
+		t.Error("a clip without a key frame at its start was accepted")
+	}
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	s, err := NewServer(clip, Config{Addr: busy.Addr().String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Start(); err == nil {
+		t.Error("two servers on one port")
+	}
+	unstarted, err := NewServer(clip, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	unstarted.Close()
+	if err := unstarted.Start(); err == nil {
+		t.Error("started after Close")
+	}
+}
