@@ -1,0 +1,130 @@
+package tracker
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/blas/blas32"
+)
+
+// link says that superpixel To of an earlier frame resembles a superpixel of the
+// newest frame.
+type link struct {
+	to     int32
+	cosine float32
+}
+
+// neighbours writes, for every superpixel of f, its k most similar superpixels
+// of ref whose centroids lie within radius pixels: dst is n×k, best first, and
+// unused places have to = −1. Similarity is the cosine of the projected
+// features. Cost O(n·candidates·d).
+func neighbours(dst []link, f, ref *frame, d, k int, radius float64) []link {
+	dst = grow(dst, f.n*k)
+	for i := range dst {
+		dst[i] = link{to: -1, cosine: -2}
+	}
+	r2 := float32(radius * radius)
+	for slot, i := range f.grid.order {
+		x, y := f.centroid[2*i], f.centroid[2*i+1]
+		best := dst[int(i)*k : int(i+1)*k]
+		query := blas32.Vector{N: d, Inc: 1, Data: f.unit[slot*d : (slot+1)*d]}
+		first, last := ref.grid.cellRows(float64(y), radius)
+		for cy := first; cy <= last; cy++ {
+			from, to := ref.grid.span(cy, float64(x), radius)
+			for s := from; s < to; s++ {
+				j := ref.grid.order[s]
+				dx, dy := ref.centroid[2*j]-x, ref.centroid[2*j+1]-y
+				if dx*dx+dy*dy > r2 {
+					continue
+				}
+				c := blas32.Dot(query, blas32.Vector{N: d, Inc: 1, Data: ref.unit[s*d : (s+1)*d]})
+				if c > best[k-1].cosine {
+					insert(best, link{to: j, cosine: c})
+				}
+			}
+		}
+	}
+	return dst
+}
+
+// insert puts l into best, sorted by falling cosine, and drops the last.
+func insert(best []link, l link) {
+	at := len(best) - 1
+	for at > 0 && best[at-1].cosine < l.cosine {
+		best[at] = best[at-1]
+		at--
+	}
+	best[at] = l
+}
+
+// vote adds the soft labels of the linked superpixels to q, n×L: each link
+// counts exp((cosine − 1)/temperature) times weight. What ref calls background
+// may be an object that was first annotated after ref; that share of its votes is
+// divided as q stands among the background and the objects ref does not know.
+func vote(q []float64, links []link, k int, ref *frame, labels int, temperature, weight float64) {
+	for i := range len(links) / k {
+		row, rest := q[i*labels:(i+1)*labels], 0.0
+		for _, l := range links[i*k : (i+1)*k] {
+			if l.to < 0 {
+				break
+			}
+			w := weight * math.Exp((float64(l.cosine)-1)/temperature)
+			soft := ref.soft[int(l.to)*labels : int(l.to+1)*labels]
+			rest += w * soft[0]
+			for c := 1; c < ref.known; c++ {
+				row[c] += w * soft[c]
+			}
+		}
+		divide(row, rest, ref.known)
+	}
+}
+
+// divide adds rest to label 0 and the labels from known on, in proportion to
+// what they have.
+func divide(row []float64, rest float64, known int) {
+	has := row[0]
+	for _, v := range row[known:] {
+		has += v
+	}
+	if has == 0 {
+		row[0] += rest
+		return
+	}
+	row[0] += rest * row[0] / has
+	for c := known; c < len(row); c++ {
+		row[c] += rest * row[c] / has
+	}
+}
+
+// normaliseRows makes every row of q sum to 1; a row without votes
+// becomes uniform.
+func normaliseRows(q []float64, labels int) {
+	for i := 0; i < len(q); i += labels {
+		row, sum := q[i:i+labels], 0.0
+		for _, v := range row {
+			sum += v
+		}
+		if sum <= 0 {
+			for c := range row {
+				row[c] = 1 / float64(labels)
+			}
+			continue
+		}
+		for c := range row {
+			row[c] /= sum
+		}
+	}
+}
+
+// uncertainty is 1 − (largest − second largest) of a probability row: 0 when it is
+// sure, 1 when two labels tie.
+func uncertainty(q []float64) float64 {
+	first, second := 0.0, 0.0
+	for _, v := range q {
+		if v > first {
+			first, second = v, first
+		} else if v > second {
+			second = v
+		}
+	}
+	return 1 - (first - second)
+}

@@ -1,0 +1,306 @@
+package tracker
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"io"
+	"math"
+)
+
+// ErrAnnotation is wrapped by every fault found in an annotation.
+var ErrAnnotation = errors.New("annotation")
+
+// Limits on what an annotation may hold; beyond them it is refused.
+const (
+	maxAnnotationBytes = 16 << 20
+	maxAnnotationSide  = 16384
+	maxObjects         = 255 // ids fit a mask PNG's pixel
+	maxStrokePoints    = 10000
+	maxPaint           = 64 // frame areas that all strokes together may sweep
+)
+
+// A Point is a position in pixels, x to the right and y down, the centre of the
+// top-left pixel at (0.5, 0.5).
+type Point [2]float64
+
+// Stroke is a line drawn with a round brush.
+type Stroke struct {
+	Width  float64 `json:"width"`  // brush diameter in pixels, > 0
+	Points []Point `json:"points"` // at least one
+}
+
+// ObjectSpec names an object and says where it is.
+type ObjectSpec struct {
+	ID        uint32   `json:"id"` // 1…255, unique; annotating a known id again adds to it
+	Label     string   `json:"label"`
+	Scribbles []Stroke `json:"scribbles,omitempty"`
+}
+
+// Annotation is what a person marked on one frame: scribbles on objects and on
+// the background, or a mask. Coordinates are pixels of a Width×Height picture,
+// which must be the camera's frame size.
+type Annotation struct {
+	Frame      *uint64      `json:"frame,omitempty"` // sequence number; nil means the newest frame
+	Width      int          `json:"width"`
+	Height     int          `json:"height"`
+	Objects    []ObjectSpec `json:"objects"`
+	Background []Stroke     `json:"background,omitempty"`
+
+	// Mask holds an object id for every pixel, row-major, 0 where none of
+	// Objects is; nil for an annotation by scribbles.
+	Mask []uint8 `json:"-"`
+}
+
+// ParseAnnotation reads an annotation from JSON (the fields above), or from a
+// grey or palette PNG whose pixel values are object ids.
+func ParseAnnotation(r io.Reader) (*Annotation, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxAnnotationBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrAnnotation, err)
+	}
+	if len(data) > maxAnnotationBytes {
+		return nil, fmt.Errorf("%w: larger than the %d MiB accepted", ErrAnnotation, maxAnnotationBytes>>20)
+	}
+	if bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")) {
+		return parseMask(data)
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	a := &Annotation{}
+	if err := dec.Decode(a); err != nil {
+		return nil, fmt.Errorf("%w: line %d: %w", ErrAnnotation, line(data, err, dec), err)
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, fmt.Errorf("%w: something follows the JSON object; want one object", ErrAnnotation)
+	}
+	if err := a.validate(); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// line is the 1-based line of a JSON fault.
+func line(data []byte, err error, dec *json.Decoder) int {
+	at := dec.InputOffset()
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		at = syntax.Offset
+	case errors.As(err, &kind):
+		at = kind.Offset
+	}
+	return 1 + bytes.Count(data[:min(int(at), len(data))], []byte("\n"))
+}
+
+func parseMask(data []byte) (*Annotation, error) {
+	head, err := png.DecodeConfig(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("%w: mask PNG: %w", ErrAnnotation, err)
+	}
+	if head.Width > maxAnnotationSide || head.Height > maxAnnotationSide {
+		return nil, fmt.Errorf("%w: mask PNG is %d×%d; at most %d a side is accepted", ErrAnnotation, head.Width, head.Height, maxAnnotationSide)
+	}
+	img, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("%w: mask PNG: %w", ErrAnnotation, err)
+	}
+	a := &Annotation{Width: head.Width, Height: head.Height, Mask: make([]uint8, head.Width*head.Height)}
+	switch m := img.(type) {
+	case *image.Gray:
+		for y := range a.Height {
+			copy(a.Mask[y*a.Width:(y+1)*a.Width], m.Pix[y*m.Stride:])
+		}
+	case *image.Paletted:
+		for y := range a.Height {
+			copy(a.Mask[y*a.Width:(y+1)*a.Width], m.Pix[y*m.Stride:])
+		}
+	default:
+		return nil, fmt.Errorf("%w: mask PNG has colour model %s; want 8-bit grey or palette, pixel value = object id", ErrAnnotation, modelName(img.ColorModel()))
+	}
+	var seen [256]bool
+	for _, id := range a.Mask {
+		seen[id] = true
+	}
+	for id := 1; id < len(seen); id++ {
+		if seen[id] {
+			a.Objects = append(a.Objects, ObjectSpec{ID: uint32(id), Label: fmt.Sprintf("object %d", id)})
+		}
+	}
+	return a, a.validate()
+}
+
+func modelName(m color.Model) string {
+	switch m {
+	case color.RGBAModel, color.NRGBAModel:
+		return "RGB 8-bit"
+	case color.RGBA64Model, color.NRGBA64Model:
+		return "RGB 16-bit"
+	case color.Gray16Model:
+		return "grey 16-bit"
+	}
+	return "unknown"
+}
+
+// FromMask makes an annotation of one object by its mask, row-major, non-zero
+// where the object is.
+func FromMask(bits []uint8, width, height int, id uint32, label string) (*Annotation, error) {
+	if len(bits) != width*height {
+		return nil, fmt.Errorf("%w: mask of %d pixels for %d×%d", ErrAnnotation, len(bits), width, height)
+	}
+	a := &Annotation{Width: width, Height: height, Mask: make([]uint8, len(bits)), Objects: []ObjectSpec{{ID: id, Label: label}}}
+	for i, b := range bits {
+		if b != 0 {
+			a.Mask[i] = uint8(id)
+		}
+	}
+	return a, a.validate()
+}
+
+// validate names every fault it finds.
+func (a *Annotation) validate() error {
+	var faults []error
+	fault := func(format string, args ...any) {
+		faults = append(faults, fmt.Errorf("%w: "+format, append([]any{ErrAnnotation}, args...)...))
+	}
+	if a.Width < 1 || a.Height < 1 || a.Width > maxAnnotationSide || a.Height > maxAnnotationSide {
+		fault("width, height: %d×%d; want the frame's size, 1…%d a side", a.Width, a.Height, maxAnnotationSide)
+		return errors.Join(faults...)
+	}
+	if len(a.Objects) == 0 {
+		fault("objects: none; want at least one object")
+	}
+	if len(a.Objects) > maxObjects {
+		fault("objects: %d; want at most %d", len(a.Objects), maxObjects)
+	}
+	seen := map[uint32]bool{}
+	for i, o := range a.Objects {
+		at := fmt.Sprintf("objects[%d]", i)
+		if o.ID < 1 || o.ID > maxObjects {
+			fault("%s.id: %d; want 1…%d", at, o.ID, maxObjects)
+		}
+		if seen[o.ID] {
+			fault("%s.id: %d is used twice", at, o.ID)
+		}
+		seen[o.ID] = true
+		if a.Mask == nil && len(o.Scribbles) == 0 {
+			fault("%s.scribbles: none; want at least one stroke", at)
+		}
+		faults = append(faults, a.checkStrokes(at+".scribbles", o.Scribbles)...)
+	}
+	faults = append(faults, a.checkStrokes("background", a.Background)...)
+	if paint := a.paint(); len(faults) == 0 && paint > maxPaint {
+		fault("the strokes would paint %.0f times the frame; want at most %d", paint, maxPaint)
+	}
+	return errors.Join(faults...)
+}
+
+// paint is the area of all strokes' segments' boxes over the frame's: the work of
+// drawing them.
+func (a *Annotation) paint() float64 {
+	area := 0.0
+	add := func(strokes []Stroke) {
+		for _, s := range strokes {
+			for i, p := range s.Points {
+				q := s.Points[max(0, i-1)]
+				area += (s.Width + math.Abs(p[0]-q[0])) * (s.Width + math.Abs(p[1]-q[1]))
+			}
+		}
+	}
+	add(a.Background)
+	for _, o := range a.Objects {
+		add(o.Scribbles)
+	}
+	return area / float64(a.Width*a.Height)
+}
+
+func (a *Annotation) checkStrokes(at string, strokes []Stroke) []error {
+	var faults []error
+	for i, s := range strokes {
+		where := fmt.Sprintf("%s[%d]", at, i)
+		// Negated so that NaN is refused too.
+		if !(s.Width > 0 && s.Width <= float64(max(a.Width, a.Height))) {
+			faults = append(faults, fmt.Errorf("%w: %s.width: %g; want a brush of more than 0 and at most %d pixels", ErrAnnotation, where, s.Width, max(a.Width, a.Height)))
+		}
+		if len(s.Points) == 0 || len(s.Points) > maxStrokePoints {
+			faults = append(faults, fmt.Errorf("%w: %s.points: %d; want 1…%d", ErrAnnotation, where, len(s.Points), maxStrokePoints))
+		}
+		for k, p := range s.Points {
+			if !(p[0] >= 0 && p[1] >= 0 && p[0] <= float64(a.Width) && p[1] <= float64(a.Height)) {
+				faults = append(faults, fmt.Errorf("%w: %s.points[%d]: (%g, %g) is outside the %d×%d frame", ErrAnnotation, where, k, p[0], p[1], a.Width, a.Height))
+				break
+			}
+		}
+	}
+	return faults
+}
+
+// What a pixel was marked as. Marks ≥ 0 are indices: 0 the background, 1+k the
+// annotation's object k.
+const (
+	unmarked = -1
+	notAny   = -2 // none of the annotation's objects
+)
+
+// raster draws the annotation: one mark a pixel, row-major.
+func (a *Annotation) raster() []int16 {
+	marks := make([]int16, a.Width*a.Height)
+	if a.Mask != nil {
+		var index [256]int16
+		for i := range index {
+			index[i] = notAny
+		}
+		for k, o := range a.Objects {
+			index[o.ID] = int16(k + 1)
+		}
+		for i, id := range a.Mask {
+			marks[i] = index[id]
+		}
+		return marks
+	}
+	for i := range marks {
+		marks[i] = unmarked
+	}
+	for _, s := range a.Background {
+		a.stroke(marks, s, 0)
+	}
+	for k, o := range a.Objects {
+		for _, s := range o.Scribbles {
+			a.stroke(marks, s, int16(k+1))
+		}
+	}
+	return marks
+}
+
+// stroke paints every pixel whose centre is within half the width of the line.
+func (a *Annotation) stroke(marks []int16, s Stroke, mark int16) {
+	radius := math.Max(s.Width/2, 0.75) // a hairline still hits a pixel
+	last := s.Points[0]
+	for _, p := range s.Points {
+		x0, x1 := math.Min(last[0], p[0])-radius, math.Max(last[0], p[0])+radius
+		y0, y1 := math.Min(last[1], p[1])-radius, math.Max(last[1], p[1])+radius
+		for y := max(0, int(y0)); y < a.Height && float64(y) <= y1; y++ {
+			for x := max(0, int(x0)); x < a.Width && float64(x) <= x1; x++ {
+				if distance(Point{float64(x) + 0.5, float64(y) + 0.5}, last, p) <= radius {
+					marks[y*a.Width+x] = mark
+				}
+			}
+		}
+		last = p
+	}
+}
+
+// distance is that of p from the segment a–b.
+func distance(p, a, b Point) float64 {
+	dx, dy := b[0]-a[0], b[1]-a[1]
+	t := 0.0
+	if l := dx*dx + dy*dy; l > 0 {
+		t = math.Min(1, math.Max(0, ((p[0]-a[0])*dx+(p[1]-a[1])*dy)/l))
+	}
+	return math.Hypot(p[0]-a[0]-t*dx, p[1]-a[1]-t*dy)
+}

@@ -1,0 +1,105 @@
+package tracker
+
+import (
+	"bytes"
+	"errors"
+	"image"
+	"image/color"
+	"image/png"
+	"strings"
+	"testing"
+)
+
+const goodJSON = `{"frame": 7, "width": 64, "height": 48,
+ "objects": [{"id": 3, "label": "person", "scribbles": [{"width": 4, "points": [[10, 10], [20, 30]]}]}],
+ "background": [{"width": 2, "points": [[60, 40]]}]}`
+
+func encodePNG(t testing.TB, img image.Image) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	if err := png.Encode(&buf, img); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+func TestParseAnnotation(t *testing.T) {
+	a, err := ParseAnnotation(strings.NewReader(goodJSON))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *a.Frame != 7 || a.Objects[0].Label != "person" || len(a.Background) != 1 {
+		t.Fatalf("parsed as %+v", a)
+	}
+	marks := a.raster()
+	at := func(x, y int) int16 { return marks[y*64+x] }
+	if at(10, 10) != 1 || at(15, 20) != 1 || at(59, 39) != 0 || at(40, 5) != unmarked {
+		t.Errorf("marks are %d %d %d %d; want 1 1 0 unmarked", at(10, 10), at(15, 20), at(59, 39), at(40, 5))
+	}
+}
+
+func TestParseMask(t *testing.T) {
+	img := image.NewGray(image.Rect(0, 0, 6, 4))
+	img.SetGray(2, 1, color.Gray{Y: 5})
+	a, err := ParseAnnotation(bytes.NewReader(encodePNG(t, img)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(a.Objects) != 1 || a.Objects[0].ID != 5 {
+		t.Fatalf("objects are %+v; want one with id 5", a.Objects)
+	}
+	marks := a.raster()
+	if marks[1*6+2] != 1 || marks[0] != notAny {
+		t.Errorf("marks are %d and %d; want 1 and notAny", marks[1*6+2], marks[0])
+	}
+}
+
+func TestParseAnnotationFaults(t *testing.T) {
+	stroke := `[{"width": 4, "points": [[1, 1]]}]`
+	for _, tt := range []struct{ name, in, want string }{
+		{"empty", "", "EOF"},
+		{"not JSON", "masks please", "line 1"},
+		{"unknown field", `{"wdth": 3}`, `unknown field "wdth"`},
+		{"wrong type names the line", "{\n\"width\": \"wide\"}", "line 2"},
+		{"no size", `{"objects": []}`, "width, height: 0×0"},
+		{"no objects", `{"width": 8, "height": 8}`, "objects: none"},
+		{"id 0", `{"width": 8, "height": 8, "objects": [{"id": 0, "scribbles": ` + stroke + `}]}`, "objects[0].id: 0; want 1…255"},
+		{"id twice", `{"width": 8, "height": 8, "objects": [{"id": 1, "scribbles": ` + stroke + `}, {"id": 1, "scribbles": ` + stroke + `}]}`, "objects[1].id: 1 is used twice"},
+		{"no strokes", `{"width": 8, "height": 8, "objects": [{"id": 1}]}`, "objects[0].scribbles: none"},
+		{"outside", `{"width": 8, "height": 8, "objects": [{"id": 1, "scribbles": [{"width": 1, "points": [[1, 1], [9, 2]]}]}]}`, "objects[0].scribbles[0].points[1]: (9, 2) is outside the 8×8 frame"},
+		{"brush", `{"width": 8, "height": 8, "objects": [{"id": 1, "scribbles": [{"width": 0, "points": [[1, 1]]}]}]}`, "objects[0].scribbles[0].width: 0"},
+		{"background outside", `{"width": 8, "height": 8, "objects": [{"id": 1, "scribbles": ` + stroke + `}], "background": [{"width": 1, "points": [[-1, 2]]}]}`, "background[0].points[0]"},
+		{"too much paint", `{"width": 8000, "height": 8000, "objects": [{"id": 1, "scribbles": [{"width": 8000, "points": [` + strings.Repeat("[1,1],", 999) + `[1,1]]}]}]}`, "would paint"},
+		{"two values", goodJSON + "1", "something follows"},
+		{"truncated PNG", "\x89PNG\r\n\x1a\n\x00", "mask PNG"},
+		{"colour PNG", string(encodePNG(t, image.NewRGBA(image.Rect(0, 0, 2, 2)))), "colour model"},
+		{"empty mask", string(encodePNG(t, image.NewGray(image.Rect(0, 0, 2, 2)))), "objects: none"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := ParseAnnotation(strings.NewReader(tt.in))
+			if !errors.Is(err, ErrAnnotation) || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error is %v; want ErrAnnotation with %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func FuzzParseAnnotation(f *testing.F) {
+	f.Add([]byte(goodJSON))
+	f.Add([]byte(`{"width": 8, "height": 8, "objects": [{"id": 1, "scribbles": [{"width": 1, "points": [[1, 1], [9, 2]]}]}]}`))
+	f.Add(encodePNG(f, image.NewPaletted(image.Rect(0, 0, 3, 3), color.Palette{color.Black, color.White})))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		a, err := ParseAnnotation(bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		if a.Width*a.Height > 1<<20 {
+			t.Skip("valid, but drawing it would take long")
+		}
+		for _, m := range a.raster() {
+			if m < notAny || int(m) > len(a.Objects) {
+				t.Fatalf("mark %d with %d objects", m, len(a.Objects))
+			}
+		}
+	})
+}

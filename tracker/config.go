@@ -1,0 +1,105 @@
+package tracker
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Mode selects which parts of the model label a frame. The parts alone exist to
+// be compared with the whole.
+type Mode uint8
+
+const (
+	Joint    Mode = iota // affinity and the re-estimated classifier; what the daemon runs
+	Affinity             // labels propagated by similarity alone
+	Frozen               // the classifier of the annotated frames, never re-estimated
+)
+
+var modeNames = [...]string{"joint", "affinity", "frozen"}
+
+func (m Mode) String() string { return modeNames[m] }
+
+// ParseMode is the inverse of String.
+func ParseMode(s string) (Mode, error) {
+	for m, name := range modeNames {
+		if s == name {
+			return Mode(m), nil
+		}
+	}
+	return 0, fmt.Errorf("tracker: mode %q; want joint, affinity or frozen", s)
+}
+
+// Config tunes a Tracker. The zero value takes every default. Lengths in
+// pictures are fractions of the longer side.
+type Config struct {
+	Mode    Mode
+	Window  int // frames re-estimated together, beside the annotated ones; 0 = 5
+	Refs    int // latest frames the affinity looks up; 0 = 3
+	Anchors int // annotated frames kept at most; 0 = 8
+
+	Links        int     // most similar superpixels looked up in each frame; 0 = 5
+	Radius       float64 // search radius in the latest frames; 0 = 0.07
+	AnchorRadius float64 // search radius in annotated frames; 0 = 0.15
+	Temperature  float64 // of the links' weights in cosine; 0 = 0.05
+	AnchorWeight float64 // votes of an annotated frame against a latest one; 0 = 1
+
+	MaxDim     int     // features are reduced to at most this many; 0 = 96
+	Smooth     float64 // weight of a spatial edge against an affinity unary; 0 = 0.5
+	Classifier float64 // weight of the classifier where the affinity knows nothing; 0 = 0.5
+	Balance    float64 // exponent of the class weights; 0 = 0.6
+	Ambiguous  float64 // training weight of a superpixel the affinity cannot place; 0 = 0.1
+	Nu         float64 // ν; 0 = 0.5
+	Gamma      float64 // γ; 0 = 1
+	Rho        float64 // ρ₀; 0 = 0.1
+	MaxIter    int     // DC-ADMM iterations a frame; 0 = 20
+
+	Budget time.Duration // solving time a frame; 0 = no limit but MaxIter
+
+	OccludedFrames int // frames without the object before it is lost; 0 = 50
+}
+
+func setDefault[T comparable](v *T, d T) {
+	var zero T
+	if *v == zero {
+		*v = d
+	}
+}
+
+func (c Config) withDefaults() (Config, error) {
+	setDefault(&c.Window, 5)
+	setDefault(&c.Refs, 3)
+	setDefault(&c.Anchors, 8)
+	setDefault(&c.Links, 5)
+	setDefault(&c.Radius, 0.07)
+	setDefault(&c.AnchorRadius, 0.15)
+	setDefault(&c.Temperature, 0.05)
+	setDefault(&c.AnchorWeight, 1)
+	setDefault(&c.MaxDim, 96)
+	setDefault(&c.Smooth, 0.5)
+	setDefault(&c.Classifier, 0.5)
+	setDefault(&c.Balance, 0.6)
+	setDefault(&c.Ambiguous, 0.1)
+	setDefault(&c.Nu, 0.5)
+	setDefault(&c.Gamma, 1)
+	setDefault(&c.Rho, 0.1)
+	setDefault(&c.MaxIter, 20)
+	setDefault(&c.OccludedFrames, 50)
+
+	var faults []error
+	for name, v := range map[string]float64{
+		"window": float64(c.Window), "refs": float64(c.Refs), "anchors": float64(c.Anchors), "links": float64(c.Links),
+		"radius": c.Radius, "anchor radius": c.AnchorRadius, "temperature": c.Temperature, "anchor weight": c.AnchorWeight,
+		"max dim": float64(c.MaxDim), "smooth": c.Smooth, "classifier": c.Classifier, "balance": c.Balance,
+		"ambiguous": c.Ambiguous, "nu": c.Nu, "gamma": c.Gamma, "rho": c.Rho, "max iter": float64(c.MaxIter),
+		"budget": float64(c.Budget), "occluded frames": float64(c.OccludedFrames),
+	} {
+		if !(v >= 0) {
+			faults = append(faults, fmt.Errorf("tracker: %s is %g; want ≥ 0", name, v))
+		}
+	}
+	if c.Refs > c.Window {
+		faults = append(faults, fmt.Errorf("tracker: refs is %d; want at most the window's %d frames", c.Refs, c.Window))
+	}
+	return c, errors.Join(faults...)
+}

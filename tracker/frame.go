@@ -1,0 +1,140 @@
+package tracker
+
+import (
+	"math"
+
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/solver/kernel"
+)
+
+// frame is one frame of the window: its superpixels as the solver and the
+// affinity see them, and the labels they were given. Frames are recycled, so a
+// sliding window allocates nothing.
+type frame struct {
+	seq           uint64
+	n             int
+	width, height int
+	labels        []int32   // height×width superpixel of each pixel
+	centroid      []float32 // n×2
+	area          []int32   // n
+	edges         []features.Edge
+
+	rows  []float64 // n×d projected features, the kernel's rows
+	block kernel.Block
+	unit  []float32 // n×d rows of length 1 in cell order, for cosines
+	grid  grid
+
+	alpha  []float64 // n×L
+	y      []int32   // n labels
+	q      []float64 // n×L propagated label probabilities; each row sums to 1
+	fixed  []int32   // n: label ≥ 0 that was annotated, or unmarked / notAny
+	known  int       // labels below this existed when the frame was labelled
+	marked []int32   // labels an annotation marked on this frame
+	soft   []float64 // n×L label probabilities a later frame's affinity reads
+}
+
+func grow[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
+}
+
+// load fills f from a scene and its projected features. What the solver found
+// for the frame that f was before is forgotten.
+func (f *frame) load(s *features.Scene, p *features.Projection, labels int) {
+	f.known = labels
+	f.seq, f.n, f.width, f.height = s.Seq, s.N, s.Width, s.Height
+	f.labels = append(f.labels[:0], s.Labels...)
+	f.centroid = append(f.centroid[:0], s.Centroid...)
+	f.area = append(f.area[:0], s.Area...)
+	f.edges = append(f.edges[:0], s.Edges...)
+	f.rows = p.Apply(f.rows, s)
+	f.block.Reset(f.rows, f.n, p.Dim())
+	f.grid.build(f.centroid, f.width, f.height)
+	f.normalise(p.Dim())
+	f.y, f.fixed = grow(f.y, f.n), grow(f.fixed, f.n)
+	clear(f.y)
+	for i := range f.fixed {
+		f.fixed[i] = unmarked
+	}
+	f.resize(labels)
+}
+
+// resize gives α, q and the soft labels room for a number of labels and clears
+// them.
+func (f *frame) resize(labels int) {
+	f.alpha, f.q, f.soft = grow(f.alpha, f.n*labels), grow(f.q, f.n*labels), grow(f.soft, f.n*labels)
+	clear(f.alpha)
+	clear(f.q)
+	clear(f.soft)
+}
+
+// normalise fills unit with the rows scaled to length 1, in the grid's order.
+func (f *frame) normalise(d int) {
+	f.unit = grow(f.unit, f.n*d)
+	for slot, i := range f.grid.order {
+		row, dst := f.rows[int(i)*d:int(i+1)*d], f.unit[slot*d:(slot+1)*d]
+		sum := 0.0
+		for _, v := range row {
+			sum += v * v
+		}
+		scale := 1 / math.Max(math.Sqrt(sum), 1e-12)
+		for k, v := range row {
+			dst[k] = float32(v * scale)
+		}
+	}
+}
+
+// cellsAcross is the number of grid cells along the longer side: fine enough that a
+// search radius of a few per cent of the picture wastes little.
+const cellsAcross = 32
+
+// grid sorts superpixels into square cells by centroid, so that those near a
+// point are a few runs of consecutive slots.
+type grid struct {
+	side       float64 // of a cell, pixels
+	cols, rows int
+	order      []int32 // slot → superpixel, cell by cell, row-major cells
+	start      []int32 // cell → first slot; one more at the end
+}
+
+func (g *grid) build(centroid []float32, width, height int) {
+	g.side = math.Max(1, float64(max(width, height))/cellsAcross)
+	g.cols, g.rows = int(float64(width)/g.side)+1, int(float64(height)/g.side)+1
+	n := len(centroid) / 2
+	g.order = grow(g.order, n)
+	g.start = grow(g.start, g.cols*g.rows+2)
+	clear(g.start)
+	for i := range n {
+		g.start[g.cell(centroid[2*i], centroid[2*i+1])+2]++
+	}
+	for c := 2; c < len(g.start); c++ {
+		g.start[c] += g.start[c-1]
+	}
+	for i := range n {
+		c := g.cell(centroid[2*i], centroid[2*i+1]) + 1
+		g.order[g.start[c]] = int32(i)
+		g.start[c]++
+	}
+	g.start = g.start[:g.cols*g.rows+1]
+}
+
+func (g *grid) cell(x, y float32) int {
+	cx := min(max(int(float64(x)/g.side), 0), g.cols-1)
+	cy := min(max(int(float64(y)/g.side), 0), g.rows-1)
+	return cy*g.cols + cx
+}
+
+// span returns the slots of cell row cy that may hold centroids with x in
+// [x−r, x+r].
+func (g *grid) span(cy int, x, r float64) (from, to int) {
+	c0 := min(max(int((x-r)/g.side), 0), g.cols-1)
+	c1 := min(max(int((x+r)/g.side), 0), g.cols-1)
+	return int(g.start[cy*g.cols+c0]), int(g.start[cy*g.cols+c1+1])
+}
+
+// cellRows returns the first and last cell row with centroids within r of y.
+func (g *grid) cellRows(y, r float64) (first, last int) {
+	return min(max(int((y-r)/g.side), 0), g.rows-1), min(max(int((y+r)/g.side), 0), g.rows-1)
+}

@@ -1,0 +1,91 @@
+package tracker
+
+import (
+	"fmt"
+
+	"github.com/segd/segd/mask"
+)
+
+// State is where an object is in its life.
+type State uint8
+
+const (
+	Visible  State = iota // it has a mask
+	Occluded              // it had one a moment ago
+	Lost                  // not seen for Config.OccludedFrames
+)
+
+func (s State) String() string { return [...]string{"visible", "occluded", "lost"}[s] }
+
+// object is what the tracker remembers of an annotated object between frames.
+type object struct {
+	id     uint32
+	label  string
+	state  State
+	area   float64 // running mean of its visible area, pixels
+	unseen int     // frames since it was last visible
+}
+
+// An object is visible while its mask keeps at least this share of its running
+// mean area; a hidden one needs more to come back. The gap keeps the state from
+// flickering.
+const (
+	stayShare   = 0.10
+	returnShare = 0.25
+	areaRate    = 0.1 // weight of the newest area in the running mean
+)
+
+// observe moves the object's state on by one frame in which its mask has the
+// given area.
+func (o *object) observe(area, lostAfter int) {
+	need := stayShare
+	if o.state != Visible {
+		need = returnShare
+	}
+	if area > 0 && float64(area) >= need*o.area {
+		if o.area == 0 {
+			o.area = float64(area)
+		}
+		o.area += areaRate * (float64(area) - o.area)
+		o.state, o.unseen = Visible, 0
+		return
+	}
+	o.unseen++
+	o.state = Occluded
+	if o.unseen > lostAfter {
+		o.state = Lost
+	}
+}
+
+// describe fills in the objects of res from f's labels.
+func (t *Tracker) describe(res *Result, f *frame) {
+	labels := t.labels()
+	t.bits = grow(t.bits, len(f.labels))
+	for k := range t.objects {
+		o, l := &t.objects[k], int32(k+1)
+		area, score := 0, 0.0
+		for i, y := range f.y {
+			if y == l {
+				area += int(f.area[i])
+				score += float64(f.area[i]) * f.q[i*labels+int(l)]
+			}
+		}
+		o.observe(area, t.cfg.OccludedFrames)
+		out := Object{ID: o.id, Label: o.label, State: o.state}
+		if out.Label == "" {
+			out.Label = fmt.Sprintf("object %d", o.id)
+		}
+		clear(t.bits)
+		if o.state == Visible {
+			for p, i := range f.labels {
+				if f.y[i] == l {
+					t.bits[p] = 1
+				}
+			}
+			out.Area, out.Score = area, score/float64(area)
+		}
+		out.Mask = mask.Encode(t.bits, f.width, f.height)
+		out.Box = out.Mask.Box()
+		res.Objects = append(res.Objects, out)
+	}
+}

@@ -1,0 +1,245 @@
+package tracker
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/segd/segd/solver"
+	"github.com/segd/segd/solver/loss"
+	"github.com/segd/segd/solver/mrf"
+)
+
+// annotatedIter is how many iterations an annotated frame gets: it is rare, and
+// the classifier starts from nothing.
+const annotatedIter = 200
+
+// solve labels f, the newest frame, by the tracker's mode and leaves the labels
+// in f.y and f.soft.
+func (t *Tracker) solve(ctx context.Context, f *frame, annotated bool, out *Solve) error {
+	if annotated || t.cfg.Mode == Joint {
+		if err := t.joint(ctx, f, annotated, out); err != nil {
+			return err
+		}
+	}
+	if !annotated {
+		if err := t.decide(ctx, f); err != nil {
+			return err
+		}
+	}
+	f.harden(t.labels())
+	return nil
+}
+
+// harden makes the soft label of every superpixel that no annotation marked its
+// label.
+func (f *frame) harden(labels int) {
+	for i, y := range f.y {
+		if f.fixed[i] == unmarked {
+			row := f.soft[i*labels : (i+1)*labels]
+			clear(row)
+			row[y] = 1
+		}
+	}
+}
+
+// joint runs DC-ADMM over the window with f as its newest frame. The labels of
+// all its frames are free but for annotations; the classifier is left in
+// t.weight.
+func (t *Tracker) joint(ctx context.Context, f *frame, annotated bool, out *Solve) error {
+	frames := append(t.kept(), f)
+	labels := t.labels()
+	t.gather(frames)
+	t.balance(frames)
+
+	opt := solver.Options{MaxIter: t.cfg.MaxIter, Rho: t.cfg.Rho}
+	if annotated {
+		opt.MaxIter = annotatedIter
+	} else if t.cfg.Budget > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, t.cfg.Budget)
+		defer cancel()
+	}
+	res, err := solver.Solve(ctx, &t.ws, &solver.Problem{
+		Labels: labels, Loss: loss.Hinge{}, Kernel: &t.kernel, MRF: &t.window,
+		Omega: t.omega, Unary: t.unary, Nu: t.cfg.Nu,
+	}, &t.state, opt)
+	if err != nil {
+		return fmt.Errorf("tracker: %w", err)
+	}
+	t.scatter(frames)
+	t.weight = grow(t.weight, labels*t.projection.Dim())
+	t.kernel.Weights(t.weight, t.state.Alpha, labels)
+	out.fill(res, len(t.state.Y))
+	return nil
+}
+
+func (s *Solve) fill(res solver.Result, samples int) {
+	s.Iterations, s.Lagrangian = res.Iterations, res.Last.Lagrangian
+	s.Primal, s.Dual, s.Rho = res.Last.Primal, res.Last.Dual, res.Last.Rho
+	s.Violations, s.Flips, s.Converged = res.Violations, res.Flips, res.Status == solver.Converged
+	if res.First != 0 {
+		s.Descent = (res.First - res.Last.Lagrangian) / math.Abs(res.First)
+	}
+	if res.Iterations > 0 {
+		s.FlipRatio = float64(res.Flips) / float64(samples*res.Iterations)
+	}
+}
+
+// gather writes the window's problem: kernel blocks, warm start, unaries and the
+// graph.
+func (t *Tracker) gather(frames []*frame) {
+	labels := t.labels()
+	t.blocks, t.edges, t.unary = t.blocks[:0], t.edges[:0], t.unary[:0]
+	t.state.Alpha, t.state.Y = t.state.Alpha[:0], t.state.Y[:0]
+	for _, f := range frames {
+		first := int32(len(t.state.Y))
+		t.blocks = append(t.blocks, &f.block)
+		t.state.Alpha = append(t.state.Alpha, f.alpha...)
+		t.state.Y = append(t.state.Y, f.y...)
+		t.edges = f.appendEdges(t.edges, first, t.cfg.Smooth)
+		t.unary = f.appendUnary(t.unary, labels)
+	}
+	t.kernel.Reset(t.blocks, t.cfg.Gamma)
+	t.window.Reset(len(t.state.Y), labels, t.edges)
+}
+
+func (t *Tracker) scatter(frames []*frame) {
+	row, labels := 0, t.labels()
+	for _, f := range frames {
+		copy(f.alpha, t.state.Alpha[row*labels:])
+		copy(f.y, t.state.Y[row:row+f.n])
+		row += f.n
+	}
+}
+
+// appendUnary appends f's n×labels discrete energies: 1 − q, and +Inf for what an
+// annotation rules out.
+func (f *frame) appendUnary(dst []float64, labels int) []float64 {
+	for i := range f.n {
+		for l := range labels {
+			u := 1 - f.q[i*labels+l]
+			if f.forbids(i, l) {
+				u = math.Inf(1)
+			}
+			dst = append(dst, u)
+		}
+	}
+	return dst
+}
+
+// forbids tells whether an annotation of f rules label l out for superpixel i.
+func (f *frame) forbids(i, l int) bool {
+	switch fixed := f.fixed[i]; fixed {
+	case unmarked:
+		return false
+	case notAny:
+		return slices.Contains(f.marked, int32(l))
+	default:
+		return int(fixed) != l
+	}
+}
+
+// appendEdges appends f's adjacency with nodes numbered from first. An edge
+// weighs smooth when it is as long as the mean edge and its sides have one
+// colour, less as they differ (the contrast-sensitive Potts term of Boykov and
+// Jolly, with σ the mean contrast).
+func (f *frame) appendEdges(dst []mrf.Edge, first int32, smooth float64) []mrf.Edge {
+	var length, contrast float64
+	for _, e := range f.edges {
+		length += float64(e.Length)
+		contrast += float64(e.Contrast) * float64(e.Contrast)
+	}
+	length /= math.Max(1, float64(len(f.edges)))
+	contrast /= math.Max(1, float64(len(f.edges)))
+	for _, e := range f.edges {
+		c := float64(e.Contrast)
+		w := smooth * float64(e.Length) / length * math.Exp(-c*c/(2*math.Max(contrast, 1e-9)))
+		dst = append(dst, mrf.Edge{I: first + e.I, J: first + e.J, W: w})
+	}
+	return dst
+}
+
+// balance sets the training weights ω, mean 1: a rare label's samples count more
+// (by the power Balance of how rare it is), samples the affinity cannot place
+// count less, and unmarked samples of a frame with no other evidence count as
+// those do.
+func (t *Tracker) balance(frames []*frame) {
+	labels := t.labels()
+	count := make([]float64, labels)
+	for _, y := range t.state.Y {
+		count[y]++
+	}
+	n := float64(len(t.state.Y))
+	t.omega = t.omega[:0]
+	sum := 0.0
+	for _, f := range frames {
+		for i := range f.n {
+			w := 1.0
+			if f.fixed[i] == unmarked {
+				w = 1 - (1-t.cfg.Ambiguous)*uncertainty(f.q[i*labels:(i+1)*labels])
+			}
+			w *= math.Pow(n/(float64(labels)*math.Max(1, count[f.y[i]])), t.cfg.Balance)
+			t.omega = append(t.omega, w)
+			sum += w
+		}
+	}
+	for i := range t.omega {
+		t.omega[i] *= n / sum
+	}
+}
+
+// decide labels the newest frame by a cut: affinity where it is sure, the
+// classifier where it is not, and smoothness.
+func (t *Tracker) decide(ctx context.Context, f *frame) error {
+	labels := t.labels()
+	t.unary = t.unary[:0]
+	if t.cfg.Mode == Frozen {
+		t.unary = grow(t.unary, f.n*labels)
+		clear(t.unary)
+	} else {
+		t.unary = f.appendUnary(t.unary, labels)
+	}
+	if t.cfg.Mode != Affinity {
+		for i := range f.n {
+			w := 1.0
+			if t.cfg.Mode == Joint {
+				w = t.cfg.Classifier * uncertainty(f.q[i*labels:(i+1)*labels])
+			}
+			t.addClassifier(t.unary[i*labels:(i+1)*labels], f, i, w)
+		}
+	}
+	t.edges = f.appendEdges(t.edges[:0], 0, t.cfg.Smooth)
+	t.newest.Reset(f.n, labels, t.edges)
+	if _, err := t.newest.Label(ctx, f.y, t.unary); err != nil {
+		return fmt.Errorf("tracker: %w", err)
+	}
+	return nil
+}
+
+// scoreLimit bounds the classifier's scores: beyond it a superpixel is as sure as
+// one can be.
+const scoreLimit = 2.0
+
+// addClassifier adds weight × the one-vs-all hinge of superpixel i's scores,
+// halved so that a score of ±1 weighs what the affinity weighs when it is sure.
+func (t *Tracker) addClassifier(u []float64, f *frame, i int, weight float64) {
+	d := t.projection.Dim()
+	row := f.rows[i*d : (i+1)*d]
+	for l := range u {
+		score := 0.0
+		for k, w := range t.weight[l*d : (l+1)*d] {
+			score += w * row[k]
+		}
+		score = math.Max(-scoreLimit, math.Min(scoreLimit, score))
+		pos, neg := math.Max(0, 1-score), math.Max(0, 1+score)
+		for c := range u {
+			if c == l {
+				u[c] += weight / 4 * pos
+			} else {
+				u[c] += weight / 4 * neg
+			}
+		}
+	}
+}

@@ -1,0 +1,369 @@
+package tracker
+
+import (
+	"context"
+	"fmt"
+	"image"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/mask"
+	"github.com/segd/segd/solver"
+	"github.com/segd/segd/solver/kernel"
+	"github.com/segd/segd/solver/mrf"
+)
+
+// Result is what the tracker knows after a frame.
+type Result struct {
+	Seq           uint64
+	Width, Height int
+	Objects       []Object
+	Solve         Solve
+}
+
+// Object is one annotated object in one frame.
+type Object struct {
+	ID    uint32
+	Label string
+	State State
+	Mask  mask.RLE // empty unless visible
+	Area  int      // pixels
+	Box   image.Rectangle
+	Score float64 // mean probability of the label over the mask, 0…1
+}
+
+// Solve tells how the frame's DC-ADMM went; zero when nothing was solved.
+type Solve struct {
+	Iterations int
+	Lagrangian float64
+	Descent    float64 // relative fall of the Lagrangian over the solve
+	Primal     float64
+	Dual       float64
+	Rho        float64
+	Violations int
+	Flips      int
+	FlipRatio  float64 // flips / (samples × iterations)
+	Converged  bool
+
+	AffinityTime, SolveTime, MaskTime time.Duration
+}
+
+// Tracker follows the annotated objects of one camera. It is not safe for
+// concurrent use.
+type Tracker struct {
+	cfg        Config
+	projection *features.Projection
+	objects    []object // label l is objects[l−1]; label 0 is the background
+	anchors    []*frame // annotated frames
+	recent     []*frame // latest frames, newest last; may share frames with anchors
+	free       []*frame
+
+	ws      solver.Workspace
+	kernel  kernel.Linear
+	window  mrf.Potts // over all frames of the window
+	newest  mrf.Potts // over the newest frame
+	state   solver.State
+	unary   []float64
+	omega   []float64
+	blocks  []*kernel.Block
+	frames  []*frame
+	edges   []mrf.Edge
+	links   []link
+	weights []float64
+	bits    []uint8
+	weight  []float64 // classifier, L×d
+}
+
+// New returns a tracker without objects.
+func New(cfg Config) (*Tracker, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return &Tracker{cfg: cfg}, nil
+}
+
+func (t *Tracker) labels() int { return 1 + len(t.objects) }
+
+// Step labels the scene, which must be newer than the last one, and returns the
+// objects' masks in it. ann, if not nil, is what somebody marked on this very
+// scene; a faulty annotation is reported as an error wrapping ErrAnnotation and
+// changes nothing: call Step again without it. Nothing of s is kept.
+//
+// The labels use this and earlier scenes only.
+func (t *Tracker) Step(ctx context.Context, s *features.Scene, ann *Annotation) (*Result, error) {
+	res := &Result{Seq: s.Seq, Width: s.Width, Height: s.Height}
+	if len(t.recent) > 0 && (t.recent[0].width != s.Width || t.recent[0].height != s.Height) {
+		t.forget()
+	}
+	var marks []int16
+	if ann != nil {
+		if err := t.accept(ann, s); err != nil {
+			return nil, err
+		}
+		marks = ann.raster()
+	}
+	if len(t.objects) == 0 {
+		return res, nil
+	}
+	f := t.acquire()
+	f.load(s, t.projection, t.labels())
+	start := time.Now()
+	t.propagate(f)
+	if ann != nil {
+		t.fix(f, ann, marks)
+	}
+	res.Solve.AffinityTime = time.Since(start)
+
+	start = time.Now()
+	if err := t.solve(ctx, f, ann != nil, &res.Solve); err != nil {
+		t.release(f)
+		return nil, err
+	}
+	res.Solve.SolveTime = time.Since(start)
+
+	start = time.Now()
+	t.slide(f, ann != nil)
+	t.describe(res, f)
+	res.Solve.MaskTime = time.Since(start)
+	return res, nil
+}
+
+// forget drops all that was learnt: the camera changed its picture size, so no
+// position or annotation holds any more. The objects stay, lost.
+func (t *Tracker) forget() {
+	for _, f := range t.recent {
+		if !slices.Contains(t.anchors, f) {
+			t.release(f)
+		}
+	}
+	for _, f := range t.anchors {
+		t.release(f)
+	}
+	t.recent, t.anchors, t.projection = nil, nil, nil
+	t.objects = nil
+}
+
+func (t *Tracker) acquire() *frame {
+	if n := len(t.free); n > 0 {
+		f := t.free[n-1]
+		t.free = t.free[:n-1]
+		return f
+	}
+	return &frame{}
+}
+
+func (t *Tracker) release(f *frame) { t.free = append(t.free, f) }
+
+// accept checks the annotation against the scene and makes room for its
+// objects.
+func (t *Tracker) accept(a *Annotation, s *features.Scene) error {
+	if err := a.validate(); err != nil {
+		return err
+	}
+	if a.Width != s.Width || a.Height != s.Height {
+		return fmt.Errorf("%w: made for %d×%d; the camera's frames are %d×%d", ErrAnnotation, a.Width, a.Height, s.Width, s.Height)
+	}
+	if t.projection == nil {
+		p, err := features.FitProjection(s, t.cfg.MaxDim)
+		if err != nil {
+			return fmt.Errorf("tracker: %w", err)
+		}
+		t.projection = p
+	}
+	before := t.labels()
+	for _, o := range a.Objects {
+		if i := t.find(o.ID); i < 0 {
+			t.objects = append(t.objects, object{id: o.ID, label: o.Label})
+		} else if o.Label != "" {
+			t.objects[i].label = o.Label
+		}
+	}
+	if t.labels() != before {
+		for _, f := range t.kept() {
+			f.widen(before, t.labels())
+		}
+	}
+	return nil
+}
+
+func (t *Tracker) find(id uint32) int {
+	return slices.IndexFunc(t.objects, func(o object) bool { return o.id == id })
+}
+
+// kept lists every frame of the window once: annotated ones, then the latest.
+func (t *Tracker) kept() []*frame {
+	t.frames = append(t.frames[:0], t.anchors...)
+	for _, f := range t.recent {
+		if !slices.Contains(t.anchors, f) {
+			t.frames = append(t.frames, f)
+		}
+	}
+	return t.frames
+}
+
+// widen makes room for more labels and keeps what is known of the old ones.
+func (f *frame) widen(from, to int) {
+	for _, m := range []*[]float64{&f.alpha, &f.q, &f.soft} {
+		wide := make([]float64, f.n*to)
+		for i := range f.n {
+			copy(wide[i*to:], (*m)[i*from:(i+1)*from])
+		}
+		*m = wide
+	}
+}
+
+// propagate sets f's label probabilities q from the frames it can look up.
+func (t *Tracker) propagate(f *frame) {
+	labels, d, k := t.labels(), t.projection.Dim(), t.cfg.Links
+	side := float64(max(f.width, f.height))
+	refs := t.recent[max(0, len(t.recent)-t.cfg.Refs):]
+	for _, ref := range slices.Backward(refs) {
+		t.links = neighbours(t.links, f, ref, d, k, t.cfg.Radius*side)
+		vote(f.q, t.links, k, ref, labels, t.cfg.Temperature, 1)
+	}
+	for _, ref := range t.anchors {
+		if !slices.Contains(refs, ref) {
+			t.links = neighbours(t.links, f, ref, d, k, t.cfg.AnchorRadius*side)
+			vote(f.q, t.links, k, ref, labels, t.cfg.Temperature, t.cfg.AnchorWeight)
+		}
+	}
+	normaliseRows(f.q, labels)
+	for i := range f.n {
+		f.y[i] = argmax(f.q[i*labels : (i+1)*labels])
+	}
+	if len(t.recent) == t.cfg.Window {
+		t.transport(f, t.recent[0])
+	}
+}
+
+// transport starts f's α from the frame that leaves the window: with A the
+// row-stochastic affinity from the leaving superpixels to f's, α = Aᵀα_leaving
+// keeps the classifier Xᵀα nearly as it was.
+func (t *Tracker) transport(f, leaving *frame) {
+	labels, d := t.labels(), t.projection.Dim()
+	const k = 3
+	t.links = neighbours(t.links, leaving, f, d, k, t.cfg.AnchorRadius*float64(max(f.width, f.height)))
+	for i := range leaving.n {
+		best := t.links[i*k : (i+1)*k]
+		sum := 0.0
+		for _, l := range best {
+			if l.to >= 0 {
+				sum += math.Exp((float64(l.cosine) - 1) / t.cfg.Temperature)
+			}
+		}
+		for _, l := range best {
+			if l.to < 0 {
+				break
+			}
+			w := math.Exp((float64(l.cosine)-1)/t.cfg.Temperature) / sum
+			for c := range labels {
+				f.alpha[int(l.to)*labels+c] += w * leaving.alpha[i*labels+c]
+			}
+		}
+	}
+}
+
+func argmax(row []float64) int32 {
+	best := 0
+	for c, v := range row {
+		if v > row[best] {
+			best = c
+		}
+	}
+	return int32(best)
+}
+
+// fix turns the annotation's marks into the frame's fixed labels: a superpixel
+// takes the mark most of its marked pixels have. A superpixel that a mask cuts
+// keeps the cut's fraction as its soft label.
+func (t *Tracker) fix(f *frame, a *Annotation, marks []int16) {
+	labels := t.labels()
+	kinds := labels + 2 // label, plus unmarked and notAny shifted behind
+	counts := make([]int32, f.n*kinds)
+	index := make([]int, len(a.Objects)+1)
+	f.marked = f.marked[:0]
+	for k, o := range a.Objects {
+		index[k+1] = 1 + t.find(o.ID)
+		f.marked = append(f.marked, int32(index[k+1]))
+	}
+	for p, m := range marks {
+		kind := labels - 1 - int(m) // unmarked → labels, notAny → labels+1
+		if m >= 0 {
+			kind = index[m]
+		}
+		counts[int(f.labels[p])*kinds+kind]++
+	}
+	for i := range f.n {
+		row := counts[i*kinds : (i+1)*kinds]
+		f.fixed[i] = unmarked
+		best := int32(0)
+		for kind, c := range row {
+			if kind != labels && c > best {
+				best = c
+				f.fixed[i] = int32(kind)
+			}
+		}
+		if f.fixed[i] == int32(labels+1) {
+			f.fixed[i] = notAny
+		}
+		if f.fixed[i] >= 0 {
+			f.y[i] = f.fixed[i]
+		} else if f.fixed[i] == notAny && slices.Contains(f.marked, f.y[i]) {
+			f.y[i] = 0
+		}
+		f.soften(i, row, labels)
+		if f.fixed[i] != unmarked {
+			copy(f.q[i*labels:(i+1)*labels], f.soft[i*labels:(i+1)*labels])
+		}
+	}
+}
+
+// soften sets superpixel i's soft label of an annotated frame to the fractions of
+// its marked pixels.
+func (f *frame) soften(i int, counts []int32, labels int) {
+	soft := f.soft[i*labels : (i+1)*labels]
+	sum := 0.0
+	for c := range labels {
+		soft[c] = float64(counts[c])
+		sum += soft[c]
+	}
+	soft[0] += float64(counts[labels+1])
+	if sum += float64(counts[labels+1]); sum > 0 {
+		for c := range soft {
+			soft[c] /= sum
+		}
+	}
+}
+
+// slide moves the window on: f is the newest frame. An annotated frame stays as an
+// anchor and starts the window anew, because the frames before it were labelled
+// without what it says.
+func (t *Tracker) slide(f *frame, annotated bool) {
+	if annotated {
+		for len(t.recent) > 0 {
+			t.evict()
+		}
+		if len(t.anchors) == t.cfg.Anchors {
+			// The first anchor defines the features; the second oldest goes.
+			at := min(1, len(t.anchors)-1)
+			t.release(t.anchors[at])
+			t.anchors = slices.Delete(t.anchors, at, at+1)
+		}
+		t.anchors = append(t.anchors, f)
+	} else if len(t.recent) == t.cfg.Window {
+		t.evict()
+	}
+	t.recent = append(t.recent, f)
+}
+
+// evict drops the oldest of the latest frames from the window.
+func (t *Tracker) evict() {
+	old := t.recent[0]
+	t.recent = slices.Delete(t.recent, 0, 1)
+	if !slices.Contains(t.anchors, old) {
+		t.release(old)
+	}
+}

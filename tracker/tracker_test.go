@@ -1,0 +1,303 @@
+package tracker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/mask"
+)
+
+const testWidth, testHeight = 160, 120
+
+// disc is a coloured ball on a textured floor.
+type disc struct {
+	x, y, r float64
+	bgr     [3]uint8
+}
+
+var (
+	red  = [3]uint8{40, 40, 200}
+	blue = [3]uint8{200, 80, 40}
+)
+
+// film draws the discs, and extracts the scene by colour alone.
+func film(t testing.TB, seq uint64, discs ...disc) (*features.Scene, [][]uint8) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seq, 1)) // sensor noise
+	pix := make([]byte, 3*testWidth*testHeight)
+	truth := make([][]uint8, len(discs))
+	for k := range truth {
+		truth[k] = make([]uint8, testWidth*testHeight)
+	}
+	for p := range testWidth * testHeight {
+		x, y := float64(p%testWidth), float64(p/testWidth)
+		shade := 90 + 40*math.Sin(x/9)*math.Cos(y/13)
+		c := [3]float64{shade, shade + 20, shade}
+		for k, d := range discs {
+			if math.Hypot(x-d.x, y-d.y) <= d.r {
+				c = [3]float64{float64(d.bgr[0]), float64(d.bgr[1]), float64(d.bgr[2])}
+				truth[k][p] = 1
+			}
+		}
+		for b, v := range c {
+			pix[3*p+b] = uint8(v + 6*rng.Float64())
+		}
+	}
+	ex, err := features.New(features.Config{Superpixels: 300}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &features.Scene{Seq: seq}
+	if err := ex.Extract(s, pix, testWidth, testHeight); err != nil {
+		t.Fatal(err)
+	}
+	return s, truth
+}
+
+func iou(r mask.RLE, truth []uint8) float64 {
+	return mask.IoU(r, mask.Encode(truth, testWidth, testHeight))
+}
+
+func newTracker(t testing.TB, cfg Config) *Tracker {
+	t.Helper()
+	tr, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
+func step(t testing.TB, tr *Tracker, s *features.Scene, a *Annotation) *Result {
+	t.Helper()
+	res, err := tr.Step(context.Background(), s, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+func TestFollowsAMovingDisc(t *testing.T) {
+	for _, mode := range []Mode{Joint, Affinity, Frozen} {
+		t.Run(mode.String(), func(t *testing.T) {
+			tr := newTracker(t, Config{Mode: mode})
+			for i := range uint64(15) {
+				s, truth := film(t, i, disc{40 + 4*float64(i), 50, 22, red})
+				var a *Annotation
+				if i == 0 {
+					var err error
+					if a, err = FromMask(truth[0], testWidth, testHeight, 9, "ball"); err != nil {
+						t.Fatal(err)
+					}
+				}
+				res := step(t, tr, s, a)
+				o := res.Objects[0]
+				if j := iou(o.Mask, truth[0]); j < 0.85 || o.State != Visible || o.ID != 9 || o.Label != "ball" {
+					t.Fatalf("frame %d: %s %d %q with IoU %.2f; want visible 9 \"ball\" above 0.85", i, o.State, o.ID, o.Label, j)
+				}
+				if o.Area != o.Mask.Area() || o.Box != o.Mask.Box() || o.Score <= 0.5 || o.Score > 1 {
+					t.Fatalf("frame %d: area %d box %v score %.2f do not describe the mask", i, o.Area, o.Box, o.Score)
+				}
+				if i > 0 && mode == Joint && res.Solve.Iterations == 0 {
+					t.Fatal("the joint mode solved nothing")
+				}
+			}
+		})
+	}
+}
+
+func scribbles() *Annotation {
+	return &Annotation{Width: testWidth, Height: testHeight,
+		Objects: []ObjectSpec{{ID: 1, Label: "ball", Scribbles: []Stroke{{Width: 5, Points: []Point{{70, 60}, {85, 65}}}}}},
+		Background: []Stroke{
+			{Width: 5, Points: []Point{{10, 10}, {150, 10}, {150, 110}, {10, 110}, {10, 10}}},
+		}}
+}
+
+func TestScribblesGrowToTheObject(t *testing.T) {
+	tr := newTracker(t, Config{})
+	s, truth := film(t, 0, disc{80, 60, 24, red})
+	if j := iou(step(t, tr, s, scribbles()).Objects[0].Mask, truth[0]); j < 0.85 {
+		t.Errorf("IoU %.2f on the scribbled frame; want above 0.85", j)
+	}
+}
+
+func TestTwoObjectsAddedOneByOne(t *testing.T) {
+	tr := newTracker(t, Config{})
+	for i := range uint64(10) {
+		s, truth := film(t, i, disc{45, 40 + 3*float64(i), 18, red}, disc{115, 80 - 3*float64(i), 18, blue})
+		var a *Annotation
+		if k := map[uint64]int{0: 0, 4: 1}; i == 0 || i == 4 {
+			var err error
+			if a, err = FromMask(truth[k[i]], testWidth, testHeight, uint32(1+k[i]), ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		res := step(t, tr, s, a)
+		want := 1
+		if i >= 4 {
+			want = 2
+		}
+		if len(res.Objects) != want {
+			t.Fatalf("frame %d: %d objects; want %d", i, len(res.Objects), want)
+		}
+		for k, o := range res.Objects {
+			if j := iou(o.Mask, truth[k]); j < 0.8 || o.Label != fmt.Sprintf("object %d", k+1) {
+				t.Errorf("frame %d: %q has IoU %.2f; want above 0.8", i, o.Label, j)
+			}
+		}
+	}
+}
+
+func TestObjectGoesAndIsLost(t *testing.T) {
+	tr := newTracker(t, Config{OccludedFrames: 5})
+	for i := range uint64(16) {
+		d := disc{80, 60, 20, red}
+		if i >= 4 {
+			d.r = -1
+		}
+		s, truth := film(t, i, d)
+		var a *Annotation
+		if i == 0 {
+			var err error
+			if a, err = FromMask(truth[0], testWidth, testHeight, 1, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o := step(t, tr, s, a).Objects[0]
+		want := Visible
+		if i >= 4 {
+			want = Occluded
+		}
+		if i >= 9 {
+			want = Lost
+		}
+		if o.State != want || (o.State != Visible && o.Mask.Area() != 0) {
+			t.Fatalf("frame %d: %s with %d pixels; want %s", i, o.State, o.Mask.Area(), want)
+		}
+	}
+}
+
+func TestFaultyAnnotationChangesNothing(t *testing.T) {
+	tr := newTracker(t, Config{})
+	s, _ := film(t, 0, disc{80, 60, 20, red})
+	a := scribbles()
+	a.Width = 320
+	if _, err := tr.Step(t.Context(), s, a); !errors.Is(err, ErrAnnotation) {
+		t.Fatalf("error is %v; want ErrAnnotation for another size", err)
+	}
+	if res := step(t, tr, s, nil); len(res.Objects) != 0 {
+		t.Fatalf("%d objects after a refused annotation; want none", len(res.Objects))
+	}
+	if res := step(t, tr, s, scribbles()); len(res.Objects) != 1 {
+		t.Fatal("the next annotation was not taken")
+	}
+}
+
+func TestNewPictureSizeForgets(t *testing.T) {
+	tr := newTracker(t, Config{})
+	s, _ := film(t, 0, disc{80, 60, 20, red})
+	step(t, tr, s, scribbles())
+	ex, err := features.New(features.Config{Superpixels: 50}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	small := &features.Scene{Seq: 1}
+	if err := ex.Extract(small, make([]byte, 3*64*48), 64, 48); err != nil {
+		t.Fatal(err)
+	}
+	if res := step(t, tr, small, nil); len(res.Objects) != 0 || res.Width != 64 {
+		t.Fatalf("after a new size: %d objects, width %d; want 0 and 64", len(res.Objects), res.Width)
+	}
+}
+
+func TestSameInputSameMasks(t *testing.T) {
+	run := func() (out []string) {
+		tr := newTracker(t, Config{})
+		for i := range uint64(6) {
+			s, _ := film(t, i, disc{60 + 3*float64(i), 60, 20, red})
+			var a *Annotation
+			if i == 0 {
+				a = scribbles()
+			}
+			out = append(out, step(t, tr, s, a).Objects[0].Mask.String())
+		}
+		return out
+	}
+	a, b := run(), run()
+	for i := range a {
+		if a[i] != b[i] {
+			t.Fatalf("frame %d differs between two runs", i)
+		}
+	}
+}
+
+func TestConfigFaults(t *testing.T) {
+	for _, c := range []Config{{Radius: -1}, {Refs: 9, Window: 3}, {Nu: math.NaN()}} {
+		if _, err := New(c); err == nil {
+			t.Errorf("%+v was accepted", c)
+		}
+	}
+}
+
+func TestParseMode(t *testing.T) {
+	for _, m := range []Mode{Joint, Affinity, Frozen} {
+		if got, err := ParseMode(m.String()); got != m || err != nil {
+			t.Errorf("ParseMode(%q) = %v, %v", m, got, err)
+		}
+	}
+	if _, err := ParseMode("both"); err == nil {
+		t.Error(`"both" was accepted`)
+	}
+}
+
+func BenchmarkStep(b *testing.B) {
+	tr := newTracker(b, Config{})
+	s, _ := film(b, 0, disc{80, 60, 24, red})
+	step(b, tr, s, scribbles())
+	b.ReportAllocs()
+	for b.Loop() {
+		s.Seq++
+		step(b, tr, s, nil)
+	}
+}
+
+func ExampleTracker() {
+	tr, err := New(Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	// A 16×16 picture whose left half is red, seen by colour alone.
+	pix, bits := make([]byte, 3*16*16), make([]uint8, 16*16)
+	for p := range bits {
+		if p%16 < 8 {
+			pix[3*p+2], bits[p] = 200, 1
+		}
+	}
+	ex, _ := features.New(features.Config{Superpixels: 16}, nil)
+	var s features.Scene
+	if err := ex.Extract(&s, pix, 16, 16); err != nil {
+		fmt.Println(err)
+		return
+	}
+	ann, _ := FromMask(bits, 16, 16, 1, "left half")
+	for s.Seq = range 3 {
+		res, err := tr.Step(context.Background(), &s, ann)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		ann = nil
+		o := res.Objects[0]
+		fmt.Println(o.Label, o.State, o.Area)
+	}
+	// Output:
+	// left half visible 128
+	// left half visible 128
+	// left half visible 128
+}
