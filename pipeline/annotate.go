@@ -1,0 +1,144 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/segd/segd/tracker"
+)
+
+// ErrAnnotate is wrapped by the errors of Camera.Annotate that are the
+// annotation's own fault; trying again will not help.
+var ErrAnnotate = errors.New("annotation refused")
+
+// maxPending bounds the annotations that wait for their frame, and so the pinned
+// frames in a mailbox.
+const maxPending = 8
+
+// request is an annotation on its way to its frame.
+type request struct {
+	annotation *tracker.Annotation
+	done       chan outcome // capacity 1; answered exactly once
+}
+
+type outcome struct {
+	seq uint64
+	err error
+}
+
+func (r *request) answer(seq uint64, err error) { r.done <- outcome{seq, err} }
+
+// requests holds the annotations whose frame has not come yet.
+type requests struct {
+	mu      sync.Mutex
+	pending []*request
+	next    uint64 // sequence number of the next frame from the source
+	ended   bool   // no frame will come any more
+}
+
+func (q *requests) add(r *request) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	want := r.annotation.Frame
+	switch {
+	case q.ended:
+		return fmt.Errorf("%w: the camera has ended", ErrAnnotate)
+	case want != nil && *want < q.next:
+		return fmt.Errorf("%w: frame %d has passed; accepted: %d or later, or no frame for the next one", ErrAnnotate, *want, q.next)
+	case len(q.pending) >= maxPending:
+		return fmt.Errorf("%w: %d annotations wait for their frame already", ErrAnnotate, maxPending)
+	case want != nil && slices.ContainsFunc(q.pending, func(p *request) bool {
+		return p.annotation.Frame != nil && *p.annotation.Frame == *want
+	}):
+		return fmt.Errorf("%w: another annotation waits for frame %d", ErrAnnotate, *want)
+	}
+	q.pending = append(q.pending, r)
+	return nil
+}
+
+// claim returns the request for frame seq, which has just come, or nil. One that
+// names the frame goes before one that takes the next.
+func (q *requests) claim(seq uint64) *request {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.next = seq + 1
+	found := -1
+	for i, r := range q.pending {
+		if f := r.annotation.Frame; f != nil && *f == seq {
+			found = i
+			break
+		} else if f == nil && found < 0 {
+			found = i
+		}
+	}
+	if found < 0 {
+		return nil
+	}
+	r := q.pending[found]
+	q.pending = slices.Delete(q.pending, found, found+1)
+	return r
+}
+
+// withdraw takes r back; false means that its frame has come.
+func (q *requests) withdraw(r *request) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i := slices.Index(q.pending, r)
+	if i < 0 {
+		return false
+	}
+	q.pending = slices.Delete(q.pending, i, i+1)
+	return true
+}
+
+// end refuses all that comes and returns what waits.
+func (q *requests) end() []*request {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	pending := q.pending
+	q.pending, q.ended = nil, true
+	return pending
+}
+
+// Annotate applies a to the frame it names, or to the next frame that comes when
+// it names none, and returns that frame's sequence number. It blocks until the
+// tracker has accepted or refused it, or ctx ends. Refusals wrap ErrAnnotate.
+// Either way an event says what became of it. a must not be changed afterwards.
+func (c *Camera) Annotate(ctx context.Context, a *tracker.Annotation) (uint64, error) {
+	r, err := c.queue(a)
+	if err != nil {
+		return 0, err
+	}
+	select {
+	case out := <-r.done:
+		return out.seq, out.err
+	case <-ctx.Done():
+	}
+	if c.notes.withdraw(r) {
+		return 0, fmt.Errorf("pipeline: no frame came for the annotation: %w", ctx.Err())
+	}
+	// Its frame is in the stages: the answer is near and certain.
+	out := <-r.done
+	return out.seq, out.err
+}
+
+func (c *Camera) queue(a *tracker.Annotation) (*request, error) {
+	r := &request{annotation: a, done: make(chan outcome, 1)}
+	if err := c.notes.add(r); err != nil {
+		c.rejected(err)
+		return nil, fmt.Errorf("pipeline: camera %s: %w", c.cfg.Name, err)
+	}
+	return r, nil
+}
+
+// refuse ends the waiting of annotations whose frame will not come.
+func (c *Camera) refuse() {
+	for _, r := range c.notes.end() {
+		err := fmt.Errorf("%w: the camera ended before its frame came", ErrAnnotate)
+		c.rejected(err)
+		r.answer(0, err)
+	}
+}

@@ -1,0 +1,319 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/tracker"
+)
+
+// Source delivers frames; *ingest.Source is one. Run blocks until ctx ends or the
+// source does (nil); sink owns one reference to each frame.
+type Source interface {
+	Run(ctx context.Context, sink func(*ingest.Frame)) error
+}
+
+// Extractor turns a picture into a scene; *features.Extractor is one. It is used
+// by one goroutine.
+type Extractor interface {
+	Extract(dst *features.Scene, bgr []byte, width, height int) error
+}
+
+// Stepper labels scene after scene; *tracker.Tracker is one. It is used by one
+// goroutine. An error that wraps tracker.ErrAnnotation refuses the annotation and
+// leaves the stepper as it was.
+type Stepper interface {
+	Step(ctx context.Context, s *features.Scene, ann *tracker.Annotation) (*tracker.Result, error)
+}
+
+// Publisher sends results out; *bus.Bus is one. It is called from several
+// goroutines. What it is given is not touched afterwards.
+type Publisher interface {
+	PublishMask(*segdv1.MaskFrame) error
+	PublishEvent(*segdv1.Event) error
+	PublishStatus(*segdv1.Status) error
+}
+
+// Viewer shows frames to people; *web.Server is one. bgr is valid during the call
+// only.
+type Viewer interface {
+	Publish(masks *segdv1.MaskFrame, bgr []byte)
+	Status(*segdv1.Status)
+}
+
+// Meter is told what happens, for metrics. It is called from several goroutines
+// and must not block.
+type Meter interface {
+	Published(latency time.Duration)
+	Dropped(before Stage)
+	Failed(in Stage)
+	Took(in Stage, d time.Duration)
+	Solved(tracker.Solve)
+	Object(tracker.Object)
+	PublishFailed()
+	Reconnected()
+	Undecodable(n int)
+	ClockOffset(d time.Duration)
+}
+
+// Config is what one camera is made of. Site, Name, Open, NewExtractor,
+// NewStepper and Publisher are required.
+type Config struct {
+	Site, Name string // tokens of the NATS subjects
+
+	// Open, NewExtractor and NewStepper build the camera's parts: once at the
+	// start and again whenever the stages have to be built anew.
+	Open         func(ingest.Observer) (Source, error)
+	NewExtractor func() (Extractor, error)
+	NewStepper   func() (Stepper, error)
+
+	Publisher Publisher
+	Viewer    Viewer // nil: nobody looks
+	Meter     Meter  // nil: nobody counts
+
+	// Annotation is queued before the first frame. nil: none.
+	Annotation *tracker.Annotation
+
+	// MinBackoff and MaxBackoff bound the pause before failed stages are built
+	// anew; it doubles from the one to the other. 0: 1 s and 30 s.
+	MinBackoff, MaxBackoff time.Duration
+
+	Logger *slog.Logger // nil discards
+}
+
+// Camera runs one feed through its stages.
+type Camera struct {
+	cfg    Config
+	log    *slog.Logger
+	stats  stats
+	notes  requests
+	events eventQueue
+	ran    atomic.Bool
+
+	// seqBase and ptsBase carry the numbering across restarts of the stages; only
+	// the goroutine of Run touches them and next….
+	seqBase, seqNext uint64
+	ptsBase, ptsNext time.Duration
+}
+
+// New returns a camera that Run will start. It names every missing part of cfg.
+func New(cfg Config) (*Camera, error) {
+	var faults []error
+	for _, part := range []struct {
+		name    string
+		missing bool
+	}{
+		{"Site", cfg.Site == ""}, {"Name", cfg.Name == ""}, {"Open", cfg.Open == nil},
+		{"NewExtractor", cfg.NewExtractor == nil}, {"NewStepper", cfg.NewStepper == nil},
+		{"Publisher", cfg.Publisher == nil},
+	} {
+		if part.missing {
+			faults = append(faults, fmt.Errorf("pipeline: camera %q: Config.%s is missing", cfg.Name, part.name))
+		}
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, err
+	}
+	if cfg.Viewer == nil {
+		cfg.Viewer = blind{}
+	}
+	if cfg.Meter == nil {
+		cfg.Meter = uncounted{}
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.MinBackoff == 0 {
+		cfg.MinBackoff = time.Second
+	}
+	if cfg.MaxBackoff == 0 {
+		cfg.MaxBackoff = 30 * time.Second
+	}
+	c := &Camera{cfg: cfg, log: cfg.Logger.With(keyCamera, cfg.Name)}
+	c.stats.snap.Camera = cfg.Name
+	if cfg.Annotation != nil {
+		if _, err := c.queue(cfg.Annotation); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// Name is the camera's name.
+func (c *Camera) Name() string { return c.cfg.Name }
+
+// Snapshot tells how the camera does.
+func (c *Camera) Snapshot() Snapshot { return c.stats.snapshot(time.Now()) }
+
+// Keys of the log.
+const (
+	keyCamera  = "camera"
+	keyError   = "error"
+	keyStage   = "stage"
+	keySeq     = "seq"
+	keyCount   = "count"
+	keyPause   = "pause"
+	keyStack   = "stack"
+	keyEvent   = "event"
+	keyMessage = "message"
+)
+
+// Run follows the camera until ctx ends or a source that can end does, and
+// returns nil for both. It builds failed stages anew for ever. It may be called
+// once.
+func (c *Camera) Run(ctx context.Context) error {
+	if c.ran.Swap(true) {
+		return fmt.Errorf("pipeline: camera %s: Run was called twice", c.cfg.Name)
+	}
+	var helpers sync.WaitGroup
+	helpers.Go(func() { c.events.deliver(c.publishEvent) })
+	stop := make(chan struct{})
+	helpers.Go(func() { c.tellStatus(stop) })
+
+	c.repeat(ctx)
+
+	c.refuse()
+	close(stop)
+	c.events.close()
+	helpers.Wait()
+	return nil
+}
+
+// repeat runs the stages until they end well.
+func (c *Camera) repeat(ctx context.Context) {
+	pause := c.cfg.MinBackoff
+	for {
+		began := time.Now()
+		err := c.once(ctx)
+		if ctx.Err() != nil {
+			c.down(errors.New("segd stops"))
+			return
+		}
+		if err == nil {
+			c.down(errors.New("the source has ended"))
+			return
+		}
+		if time.Since(began) > c.cfg.MaxBackoff {
+			pause = c.cfg.MinBackoff
+		}
+		wait := pause/2 + rand.N(pause/2+1) // jitter: cameras that fail together come back apart
+		c.report(err, wait)
+		c.down(err)
+		c.stats.with(func(s *Snapshot) { s.Restarts++ })
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+		pause = min(2*pause, c.cfg.MaxBackoff)
+	}
+}
+
+func (c *Camera) report(err error, wait time.Duration) {
+	c.log.Error("camera failed, starting it anew", keyError, err, keyPause, wait.Round(time.Millisecond))
+	var p *panicError
+	if errors.As(err, &p) {
+		c.log.Debug("where it failed", keyStack, string(p.stack))
+	}
+}
+
+// tellStatus publishes a status every second, and a last one at the end.
+func (c *Camera) tellStatus(stop <-chan struct{}) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	faults := coalesced{log: c.log, message: "status not published"}
+	defer faults.flush()
+	for ended := false; !ended; {
+		select {
+		case <-stop:
+			ended = true
+		case <-tick.C:
+		}
+		now := time.Now()
+		st := status(c.cfg.Site, c.stats.snapshot(now), now)
+		if err := c.cfg.Publisher.PublishStatus(st); err != nil {
+			c.publishFailed()
+			faults.add(now, err)
+		}
+		c.cfg.Viewer.Status(st)
+	}
+}
+
+func (c *Camera) publishFailed() {
+	c.stats.with(func(s *Snapshot) { s.PublishFailures++ })
+	c.cfg.Meter.PublishFailed()
+}
+
+// observer listens to the source.
+func (c *Camera) observer() ingest.Observer {
+	return ingest.Observer{
+		Up:   c.up,
+		Down: c.down,
+		Reconnect: func() {
+			c.stats.with(func(s *Snapshot) { s.Reconnects++ })
+			c.cfg.Meter.Reconnected()
+		},
+		Undecodable: func(n int) {
+			c.stats.with(func(s *Snapshot) { s.Undecodable += uint64(n) })
+			c.cfg.Meter.Undecodable(n)
+		},
+		ClockOffset: c.cfg.Meter.ClockOffset,
+	}
+}
+
+func (c *Camera) up() {
+	changed := false
+	c.stats.with(func(s *Snapshot) {
+		changed = !s.Up
+		s.Up, s.Reason, s.Since = true, "", time.Time{}
+	})
+	if changed {
+		c.log.Info("camera up")
+		c.emit(&segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_CAMERA_UP})
+	}
+}
+
+func (c *Camera) down(reason error) {
+	changed := false
+	c.stats.with(func(s *Snapshot) {
+		// The first word counts too: a camera may be down from the start.
+		changed = s.Up || s.Reason == ""
+		if changed {
+			s.Since = time.Now()
+		}
+		s.Up, s.Reason = false, reason.Error()
+	})
+	if changed {
+		c.log.Warn("camera down", keyError, reason)
+		c.emit(&segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_CAMERA_DOWN, Message: reason.Error()})
+	}
+}
+
+// blind and uncounted stand in for the parts a camera can do without.
+type (
+	blind     struct{}
+	uncounted struct{}
+)
+
+func (blind) Publish(*segdv1.MaskFrame, []byte) {}
+func (blind) Status(*segdv1.Status)             {}
+
+func (uncounted) Published(time.Duration)   {}
+func (uncounted) Dropped(Stage)             {}
+func (uncounted) Failed(Stage)              {}
+func (uncounted) Took(Stage, time.Duration) {}
+func (uncounted) Solved(tracker.Solve)      {}
+func (uncounted) Object(tracker.Object)     {}
+func (uncounted) PublishFailed()            {}
+func (uncounted) Reconnected()              {}
+func (uncounted) Undecodable(int)           {}
+func (uncounted) ClockOffset(time.Duration) {}

@@ -1,0 +1,701 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/mask"
+	"github.com/segd/segd/tracker"
+)
+
+const (
+	testWidth, testHeight = 64, 48
+	testFPS               = 10
+	side                  = 16 // of the red square in the pictures
+)
+
+// square is where the red square is in frame n.
+func square(n int) image.Rectangle {
+	return image.Rect(0, 0, side, side).Add(image.Pt(4+n%24, 16))
+}
+
+// pictures writes n frames of a red square that moves over green into a folder.
+func pictures(t *testing.T, n int) string {
+	t.Helper()
+	dir := t.TempDir()
+	for i := range n {
+		img := image.NewRGBA(image.Rect(0, 0, testWidth, testHeight))
+		draw.Draw(img, img.Bounds(), image.NewUniform(color.RGBA{30, 140, 40, 255}), image.Point{}, draw.Src)
+		draw.Draw(img, square(i), image.NewUniform(color.RGBA{200, 20, 30, 255}), image.Point{}, draw.Src)
+		f, err := os.Create(filepath.Join(dir, fmt.Sprintf("%04d.png", i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(png.Encode(f, img), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// annotation marks the square of frame n.
+func annotation(frame *uint64, n int) *tracker.Annotation {
+	r := square(n)
+	middle := tracker.Point{float64(r.Min.X + side/2), float64(r.Min.Y + side/2)}
+	return &tracker.Annotation{
+		Frame: frame, Width: testWidth, Height: testHeight,
+		Objects: []tracker.ObjectSpec{{ID: 1, Label: "square", Scribbles: []tracker.Stroke{
+			{Width: side - 6, Points: []tracker.Point{middle}},
+		}}},
+		Background: []tracker.Stroke{{Width: 6, Points: []tracker.Point{{4, 5}, {60, 5}, {60, 44}, {4, 44}}}},
+	}
+}
+
+// recorder keeps what is published.
+type recorder struct {
+	mu       sync.Mutex
+	masks    []*segdv1.MaskFrame
+	events   []*segdv1.Event
+	statuses []*segdv1.Status
+	viewed   []uint64
+	refuse   func(seq uint64) error // of PublishMask; may be nil
+}
+
+func (r *recorder) PublishMask(m *segdv1.MaskFrame) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.refuse != nil {
+		if err := r.refuse(m.Sequence); err != nil {
+			return err
+		}
+	}
+	r.masks = append(r.masks, m)
+	return nil
+}
+
+func (r *recorder) PublishEvent(e *segdv1.Event) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, e)
+	return nil
+}
+
+func (r *recorder) PublishStatus(s *segdv1.Status) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.statuses = append(r.statuses, s)
+	return nil
+}
+
+func (r *recorder) Publish(m *segdv1.MaskFrame, bgr []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(bgr) == 3*int(m.Width)*int(m.Height) {
+		r.viewed = append(r.viewed, m.Sequence)
+	}
+}
+
+func (r *recorder) Status(*segdv1.Status) {}
+
+func (r *recorder) sequences() []uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var seqs []uint64
+	for _, m := range r.masks {
+		seqs = append(seqs, m.Sequence)
+	}
+	return seqs
+}
+
+// kinds lists the events in order, those of one kind in a row once.
+func (r *recorder) kinds() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var kinds []string
+	for _, e := range r.events {
+		kinds = append(kinds, strings.TrimPrefix(e.Kind.String(), "EVENT_KIND_"))
+	}
+	return kinds
+}
+
+func (r *recorder) message(kind segdv1.EventKind) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.events {
+		if e.Kind == kind {
+			return e.Message
+		}
+	}
+	return ""
+}
+
+// counted is a source that remembers its frames, to see that each was released.
+type counted struct {
+	Source
+	mu     sync.Mutex
+	frames []*ingest.Frame
+}
+
+func (c *counted) Run(ctx context.Context, sink func(*ingest.Frame)) error {
+	return c.Source.Run(ctx, func(f *ingest.Frame) {
+		f.Retain()
+		c.mu.Lock()
+		c.frames = append(c.frames, f)
+		c.mu.Unlock()
+		sink(f)
+	})
+}
+
+// check releases the last reference of every frame; a frame that somebody still
+// holds keeps its pixels.
+func (c *counted) check(t *testing.T) {
+	t.Helper()
+	for _, f := range c.frames {
+		if f.Release(); f.Pix != nil {
+			t.Errorf("frame %d was not released", f.Seq)
+		}
+	}
+}
+
+// extractor and stepper let a test step in before the real one.
+type (
+	extractor struct {
+		Extractor
+		before func(s *features.Scene) error
+	}
+	stepper struct {
+		Stepper
+		before func(s *features.Scene, a *tracker.Annotation) error
+	}
+)
+
+func (e *extractor) Extract(dst *features.Scene, bgr []byte, width, height int) error {
+	if err := e.before(dst); err != nil {
+		return err
+	}
+	return e.Extractor.Extract(dst, bgr, width, height)
+}
+
+func (s *stepper) Step(ctx context.Context, sc *features.Scene, a *tracker.Annotation) (*tracker.Result, error) {
+	if err := s.before(sc, a); err != nil {
+		return nil, err
+	}
+	return s.Stepper.Step(ctx, sc, a)
+}
+
+// bench is a camera over a folder of pictures, with its recorder.
+type bench struct {
+	cfg       Config
+	rec       *recorder
+	sources   []*counted
+	loop      bool
+	dir       string
+	onExtract func(*features.Scene) error
+	onStep    func(*features.Scene, *tracker.Annotation) error
+}
+
+func newBench(t *testing.T, name string, frames int) *bench {
+	b := &bench{rec: &recorder{}, dir: pictures(t, frames)}
+	b.cfg = Config{
+		Site: "test", Name: name, Publisher: b.rec, Viewer: b.rec,
+		Open: func(o ingest.Observer) (Source, error) {
+			s, err := ingest.Open(ingest.Config{Camera: name, URL: "dir:" + b.dir, FPS: testFPS, Loop: b.loop, Observer: o})
+			if err != nil {
+				return nil, err
+			}
+			c := &counted{Source: s}
+			b.sources = append(b.sources, c)
+			return c, nil
+		},
+		NewExtractor: func() (Extractor, error) {
+			e, err := features.New(features.Config{Superpixels: 48}, nil)
+			if err != nil || b.onExtract == nil {
+				return e, err
+			}
+			return &extractor{e, b.onExtract}, nil
+		},
+		NewStepper: func() (Stepper, error) {
+			s, err := tracker.New(tracker.Config{})
+			if err != nil || b.onStep == nil {
+				return s, err
+			}
+			return &stepper{s, b.onStep}, nil
+		},
+	}
+	return b
+}
+
+// run runs the camera to its end and checks what must always hold.
+func (b *bench) run(t *testing.T, ctx context.Context) (*Camera, Snapshot) {
+	t.Helper()
+	c, err := New(b.cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return c, b.check(t, c)
+}
+
+func (b *bench) check(t *testing.T, c *Camera) Snapshot {
+	t.Helper()
+	for _, s := range b.sources {
+		s.check(t)
+	}
+	snap := c.Snapshot()
+	if snap.In != snap.Published+snap.Dropped+snap.Failed {
+		t.Errorf("%d frames in, but %d published, %d dropped and %d failed", snap.In, snap.Published, snap.Dropped, snap.Failed)
+	}
+	seqs := b.rec.sequences()
+	if uint64(len(seqs)) != snap.Published {
+		t.Errorf("%d masks on the bus, %d counted", len(seqs), snap.Published)
+	}
+	if !slices.IsSorted(seqs) || len(slices.Compact(slices.Clone(seqs))) != len(seqs) {
+		t.Errorf("sequence numbers do not rise: %v", seqs)
+	}
+	return snap
+}
+
+func ptr(v uint64) *uint64 { return &v }
+
+// From the first frame to the last the square has a mask, on every frame.
+func TestCameraFollowsAnObject(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, "gate", 30)
+		b.cfg.Annotation = annotation(ptr(3), 3)
+		_, snap := b.run(t, t.Context())
+		if snap.In != 30 || snap.Published != 30 {
+			t.Fatalf("%d in, %d published; want 30 of 30", snap.In, snap.Published)
+		}
+		for n, m := range b.rec.masks {
+			if n < 3 {
+				if len(m.Objects) != 0 {
+					t.Errorf("frame %d has objects before the annotation", n)
+				}
+				continue
+			}
+			if len(m.Objects) != 1 || m.Objects[0].State != segdv1.State_STATE_VISIBLE {
+				t.Errorf("frame %d: %v", n, m.Objects)
+				continue
+			}
+			got, err := mask.Parse(m.Objects[0].Counts, testWidth, testHeight)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if iou := mask.IoU(got, squareMask(n)); iou < 0.8 {
+				t.Errorf("frame %d: IoU %.2f with the square", n, iou)
+			}
+			if m.Objects[0].Area != int32(got.Area()) {
+				t.Errorf("frame %d: area %d, the mask has %d pixels", n, m.Objects[0].Area, got.Area())
+			}
+		}
+		if o := snap.Objects; len(o) != 1 || o[0].VisibleFrames != 27 || o[0].Label != "square" {
+			t.Errorf("objects %+v, want the square visible in 27 frames", o)
+		}
+		want := []string{"CAMERA_UP", "ANNOTATION_ACCEPTED", "OBJECT_APPEARED", "CAMERA_DOWN"}
+		if got := b.rec.kinds(); !slices.Equal(got, want) {
+			t.Errorf("events %v, want %v", got, want)
+		}
+		if len(b.rec.viewed) != 30 {
+			t.Errorf("%d frames were shown, want 30", len(b.rec.viewed))
+		}
+		if n := len(b.rec.statuses); n != 3 { // at 1 s and 2 s, and the last word
+			t.Errorf("%d statuses in 2.9 s, want 3", n)
+		}
+		if fps := b.rec.statuses[1].FpsIn; fps < 9 || fps > 11 {
+			t.Errorf("status says %.1f fps in, want about %d", fps, testFPS)
+		}
+	})
+}
+
+func squareMask(n int) mask.RLE {
+	bits := make([]uint8, testWidth*testHeight)
+	r := square(n)
+	for y := r.Min.Y; y < r.Max.Y; y++ {
+		for x := r.Min.X; x < r.Max.X; x++ {
+			bits[y*testWidth+x] = 1
+		}
+	}
+	return mask.Encode(bits, testWidth, testHeight)
+}
+
+// A stage that takes three and a half frames' time makes others be dropped; the
+// annotated frame never is, and the annotation is applied to it and no other.
+func TestAnnotatedFrameIsNeverDropped(t *testing.T) {
+	slow := func() { time.Sleep(350 * time.Millisecond) }
+	for _, tt := range []struct {
+		name  string
+		stage Stage
+	}{{"slow features", StageFeatures}, {"slow tracker", StageTrack}} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, "gate", 40)
+				if tt.stage == StageFeatures {
+					b.onExtract = func(*features.Scene) error { slow(); return nil }
+				}
+				var annotated []uint64
+				b.onStep = func(s *features.Scene, a *tracker.Annotation) error {
+					if tt.stage == StageTrack {
+						slow()
+					}
+					if a != nil {
+						annotated = append(annotated, s.Seq)
+					}
+					return nil
+				}
+				b.cfg.Annotation = annotation(ptr(17), 17)
+				_, snap := b.run(t, t.Context())
+				if snap.DroppedBefore[tt.stage] < 20 || snap.Dropped != snap.DroppedBefore[tt.stage] {
+					t.Errorf("dropped %v; want many before %s, none elsewhere", snap.DroppedBefore, tt.stage)
+				}
+				if !slices.Equal(annotated, []uint64{17}) {
+					t.Errorf("the annotation was applied to frames %v, want 17", annotated)
+				}
+				if !slices.Contains(b.rec.sequences(), 17) {
+					t.Error("the annotated frame was not published")
+				}
+				// A mailbox of one bounds the wait: the stage's own time twice over.
+				if snap.Latency.P99 > 2*350*time.Millisecond+20*time.Millisecond {
+					t.Errorf("p99 latency %v", snap.Latency.P99)
+				}
+			})
+		})
+	}
+}
+
+// A panic in one camera's stage restarts that camera, with its numbering going
+// on, and the other camera does not lose a frame.
+func TestPanicStaysInItsCamera(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bad, good := newBench(t, "bad", 20), newBench(t, "good", 60)
+		bad.cfg.Annotation = annotation(ptr(0), 0)
+		panicked := false
+		bad.onStep = func(s *features.Scene, _ *tracker.Annotation) error {
+			if s.Seq == 5 && !panicked {
+				panicked = true
+				panic("a wild index")
+			}
+			return nil
+		}
+		set, err := NewSet(bad.cfg, good.cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := set.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		camera := func(name string) *Camera {
+			c, err := set.Camera(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c
+		}
+		snap := bad.check(t, camera("bad"))
+		if snap.Restarts != 1 || snap.Failed != 1 {
+			t.Errorf("%d restarts, %d failed; want 1 and 1", snap.Restarts, snap.Failed)
+		}
+		if snap.Published < 20 {
+			t.Errorf("%d frames published; want the 20 of the second life and some", snap.Published)
+		}
+		want := []string{"CAMERA_UP", "ANNOTATION_ACCEPTED", "OBJECT_APPEARED",
+			"OBJECT_LOST", "CAMERA_DOWN", "CAMERA_UP", "CAMERA_DOWN"}
+		if got := bad.rec.kinds(); !slices.Equal(got, want) {
+			t.Errorf("events %v, want %v", got, want)
+		}
+		if msg := bad.rec.message(segdv1.EventKind_EVENT_KIND_CAMERA_DOWN); msg != "pipeline: track: frame 5: panic: a wild index" {
+			t.Errorf("the event says %q", msg)
+		}
+		other := good.check(t, camera("good"))
+		if other.Published != 60 || other.Restarts != 0 {
+			t.Errorf("the other camera: %d of 60 published, %d restarts", other.Published, other.Restarts)
+		}
+	})
+}
+
+// One bad frame costs that frame, not the objects; frame after frame restarts.
+func TestErrors(t *testing.T) {
+	errBad := errors.New("bad picture")
+	for _, tt := range []struct {
+		name             string
+		fails            func(seq uint64) bool
+		failed, restarts uint64
+	}{
+		{"one frame", func(seq uint64) bool { return seq == 5 }, 1, 0},
+		{"nine in a row", func(seq uint64) bool { return seq >= 5 && seq < 14 }, 9, 0},
+		{"ten in a row", func(seq uint64) bool { return seq >= 5 && seq < 15 }, 10, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, "gate", 25)
+				b.onExtract = func(s *features.Scene) error {
+					if tt.fails(s.Seq) {
+						return errBad
+					}
+					return nil
+				}
+				_, snap := b.run(t, t.Context())
+				if snap.Failed != tt.failed || snap.Restarts != tt.restarts {
+					t.Errorf("%d failed, %d restarts; want %d and %d", snap.Failed, snap.Restarts, tt.failed, tt.restarts)
+				}
+			})
+		})
+	}
+}
+
+// A part that cannot be built, and a source that cannot be read, are tried again
+// with pauses that grow.
+func TestRestartBacksOff(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		broken func(b *bench, opened func())
+	}{
+		{"no extractor", func(b *bench, opened func()) {
+			b.cfg.NewExtractor = func() (Extractor, error) { opened(); return nil, errors.New("no model") }
+		}},
+		{"panic while building", func(b *bench, opened func()) {
+			b.cfg.NewStepper = func() (Stepper, error) { opened(); panic("no") }
+		}},
+		{"no such folder", func(b *bench, opened func()) {
+			b.dir = "/does/not/exist"
+			open := b.cfg.Open
+			b.cfg.Open = func(o ingest.Observer) (Source, error) { opened(); return open(o) }
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, "gate", 1)
+				var at []time.Time
+				tt.broken(b, func() { at = append(at, time.Now()) })
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+				defer cancel()
+				_, snap := b.run(t, ctx)
+				if snap.Up || snap.Reason == "" {
+					t.Errorf("up %v, reason %q", snap.Up, snap.Reason)
+				}
+				if len(at) < 20 || len(at) > 60 {
+					t.Fatalf("%d attempts in ten minutes; want about one every 15 to 30 s", len(at))
+				}
+				if first := at[1].Sub(at[0]); first > time.Second {
+					t.Errorf("first pause %v, want at most 1 s", first)
+				}
+				if last := at[len(at)-1].Sub(at[len(at)-2]); last < 15*time.Second || last > 31*time.Second {
+					t.Errorf("last pause %v, want 15 to 30 s", last)
+				}
+				if got := b.rec.kinds(); len(got) == 0 || got[0] != "CAMERA_DOWN" || len(got) > 1 {
+					t.Errorf("events %v, want one CAMERA_DOWN", got)
+				}
+			})
+		})
+	}
+}
+
+// When the context ends, the frame in hand is finished and published.
+func TestShutdownFinishesTheFrameInHand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, "gate", 100)
+		ctx, cancel := context.WithCancel(t.Context())
+		b.onStep = func(s *features.Scene, _ *tracker.Annotation) error {
+			if s.Seq == 10 {
+				cancel()
+				time.Sleep(time.Second)
+			}
+			return nil
+		}
+		_, snap := b.run(t, ctx)
+		if seqs := b.rec.sequences(); seqs[len(seqs)-1] != 10 || snap.Published != 11 {
+			t.Errorf("published %v; want up to the 10 that was in hand", seqs)
+		}
+	})
+}
+
+func TestPublishFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, "gate", 10)
+		b.rec.refuse = func(seq uint64) error {
+			if seq == 4 {
+				return errors.New("buffer is full")
+			}
+			return nil
+		}
+		_, snap := b.run(t, t.Context())
+		if snap.Failed != 1 || snap.PublishFailures != 1 || snap.Restarts != 0 || snap.Published != 9 {
+			t.Errorf("got %+v", snap)
+		}
+		if len(b.rec.viewed) != 10 {
+			t.Errorf("%d frames shown; the page does not depend on the bus", len(b.rec.viewed))
+		}
+	})
+}
+
+func TestAnnotate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, "gate", 10)
+		b.loop = true
+		c, err := New(b.cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { _ = c.Run(ctx) })
+		time.Sleep(2050 * time.Millisecond) // frames 0 to 20 have come
+
+		other := annotation(nil, 1)
+		other.Width, other.Height = 128, 96
+		for _, tt := range []struct {
+			name string
+			a    *tracker.Annotation
+			want string
+		}{
+			{"another size", other, "128×96"},
+			{"a frame that has passed", annotation(ptr(3), 3), "frame 3 has passed"},
+		} {
+			_, err := c.Annotate(ctx, tt.a)
+			if !errors.Is(err, ErrAnnotate) || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%s: %v", tt.name, err)
+			}
+		}
+
+		seq, err := c.Annotate(ctx, annotation(nil, 3))
+		if err != nil || seq < 20 || seq > 23 {
+			t.Errorf("annotating the newest frame: %d, %v", seq, err)
+		}
+		if seq, err = c.Annotate(ctx, annotation(ptr(40), 0)); err != nil || seq != 40 {
+			t.Errorf("annotating frame 40: %d, %v", seq, err)
+		}
+
+		// One that nobody waits for any longer is not applied.
+		short, stop := context.WithTimeout(ctx, time.Second)
+		if _, err := c.Annotate(short, annotation(ptr(1000), 0)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("waiting for a frame far away: %v", err)
+		}
+		stop()
+
+		// Those that wait when the camera ends are refused.
+		var pending error
+		running.Go(func() { _, pending = c.Annotate(context.WithoutCancel(ctx), annotation(ptr(1000), 0)) })
+		synctest.Wait()
+		cancel()
+		running.Wait()
+		if !errors.Is(pending, ErrAnnotate) {
+			t.Errorf("pending at the end: %v", pending)
+		}
+		if _, err := c.Annotate(t.Context(), annotation(nil, 0)); !errors.Is(err, ErrAnnotate) {
+			t.Errorf("after the end: %v", err)
+		}
+		b.check(t, c)
+		rejected := 0
+		for _, kind := range b.rec.kinds() {
+			if kind == "ANNOTATION_REJECTED" {
+				rejected++
+			}
+		}
+		if rejected != 3 { // the one after the end finds no bus
+			t.Errorf("%d rejections told, want 3: %v", rejected, b.rec.kinds())
+		}
+	})
+}
+
+// More annotations than may wait are refused, and the same frame twice.
+func TestAnnotateLimits(t *testing.T) {
+	b := newBench(t, "gate", 1)
+	c, err := New(b.cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range uint64(maxPending) {
+		if _, err := c.queue(annotation(ptr(i), 0)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.queue(annotation(ptr(0), 0)); !errors.Is(err, ErrAnnotate) {
+			t.Errorf("frame 0 twice: %v", err)
+		}
+	}
+	if _, err := c.queue(annotation(ptr(100), 0)); !errors.Is(err, ErrAnnotate) {
+		t.Errorf("one too many: %v", err)
+	}
+}
+
+func TestStateEvents(t *testing.T) {
+	c := &Camera{cfg: Config{Meter: uncounted{}}}
+	var st states
+	for _, s := range []tracker.State{tracker.Occluded, tracker.Visible, tracker.Visible, tracker.Occluded,
+		tracker.Lost, tracker.Lost, tracker.Visible} {
+		st.observe(c, &tracker.Result{Objects: []tracker.Object{{ID: 7, State: s}}})
+	}
+	c.events.close()
+	var got []string
+	c.events.deliver(func(e *segdv1.Event) { got = append(got, strings.TrimPrefix(e.Kind.String(), "EVENT_KIND_")) })
+	want := []string{"OBJECT_APPEARED", "OBJECT_OCCLUDED", "OBJECT_LOST", "OBJECT_BACK"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestLatencyBelievesOnlyPlausibleClocks(t *testing.T) {
+	received := time.Now()
+	now := received.Add(50 * time.Millisecond)
+	for _, tt := range []struct {
+		name     string
+		clock    ingest.Clock
+		captured time.Duration // after received
+		want     time.Duration
+	}{
+		{"arrival", ingest.ClockArrival, 0, 50 * time.Millisecond},
+		{"sender report", ingest.ClockSenderReport, -30 * time.Millisecond, 80 * time.Millisecond},
+		{"a clock that runs ahead", ingest.ClockSenderReport, time.Hour, 50 * time.Millisecond},
+		{"a clock far behind", ingest.ClockSenderReport, -time.Hour, 50 * time.Millisecond},
+	} {
+		f := &ingest.Frame{Clock: tt.clock, Received: received, Captured: received.Add(tt.captured)}
+		if got := since(f, now); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestNewNamesEveryFault(t *testing.T) {
+	_, err := New(Config{Name: "gate"})
+	if err == nil {
+		t.Fatal("an empty config was accepted")
+	}
+	for _, want := range []string{"Site", "Open", "NewExtractor", "NewStepper", "Publisher"} {
+		if !strings.Contains(err.Error(), "Config."+want) {
+			t.Errorf("%v does not name %s", err, want)
+		}
+	}
+}
+
+func TestSet(t *testing.T) {
+	a, b := newBench(t, "a", 1), newBench(t, "b", 1)
+	set, err := NewSet(a.cfg, b.cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := set.Camera("c"); !errors.Is(err, ErrUnknownCamera) || !strings.Contains(err.Error(), `["a" "b"]`) {
+		t.Errorf("an unknown camera: %v", err)
+	}
+	if snaps := set.Snapshots(); len(snaps) != 2 || snaps[0].Camera != "a" || snaps[1].Camera != "b" {
+		t.Errorf("snapshots %+v", snaps)
+	}
+	if _, err := NewSet(a.cfg, a.cfg); err == nil {
+		t.Error("two cameras of one name were accepted")
+	}
+}

@@ -1,0 +1,84 @@
+package pipeline
+
+import (
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/tracker"
+)
+
+// maskFrame is the message about it, complete but for the time of publishing.
+func maskFrame(site, camera string, it *item, res *tracker.Result) *segdv1.MaskFrame {
+	m := &segdv1.MaskFrame{
+		Site: site, Camera: camera,
+		Sequence:     it.seq,
+		PtsNs:        it.pts.Nanoseconds(),
+		CaptureTime:  timestamppb.New(it.frame.Captured),
+		CaptureClock: captureClock(it.frame.Clock),
+		Width:        int32(res.Width), Height: int32(res.Height),
+		Objects: make([]*segdv1.Object, len(res.Objects)),
+	}
+	for i, o := range res.Objects {
+		m.Objects[i] = &segdv1.Object{
+			Id: o.ID, Label: o.Label, State: state(o.State),
+			Box: &segdv1.Box{
+				X: int32(o.Box.Min.X), Y: int32(o.Box.Min.Y),
+				Width: int32(o.Box.Dx()), Height: int32(o.Box.Dy()),
+			},
+			Area: int32(o.Area), Score: o.Score, Counts: o.Mask.String(),
+		}
+	}
+	slices.SortFunc(m.Objects, func(a, b *segdv1.Object) int { return int(a.Id) - int(b.Id) })
+	return m
+}
+
+func stamp(m *segdv1.MaskFrame, now time.Time) { m.PublishTime = timestamppb.New(now) }
+
+func captureClock(c ingest.Clock) segdv1.CaptureClock {
+	switch c {
+	case ingest.ClockArrival:
+		return segdv1.CaptureClock_CAPTURE_CLOCK_ARRIVAL
+	case ingest.ClockSenderReport:
+		return segdv1.CaptureClock_CAPTURE_CLOCK_SENDER_REPORT
+	case ingest.ClockMedia:
+		return segdv1.CaptureClock_CAPTURE_CLOCK_MEDIA
+	}
+	return segdv1.CaptureClock_CAPTURE_CLOCK_UNSPECIFIED
+}
+
+func state(s tracker.State) segdv1.State {
+	switch s {
+	case tracker.Visible:
+		return segdv1.State_STATE_VISIBLE
+	case tracker.Occluded:
+		return segdv1.State_STATE_OCCLUDED
+	case tracker.Lost:
+		return segdv1.State_STATE_LOST
+	}
+	return segdv1.State_STATE_UNSPECIFIED
+}
+
+// status is the once-a-second message of a camera that does as snap says.
+func status(site string, snap Snapshot, now time.Time) *segdv1.Status {
+	st := &segdv1.Status{
+		Site: site, Camera: snap.Camera,
+		Time: timestamppb.New(now),
+		Up:   snap.Up, Error: snap.Reason,
+		FpsIn: snap.FPSIn, FpsOut: snap.FPSOut,
+		FramesIn: snap.In, FramesDropped: snap.Dropped + snap.Failed, FramesPublished: snap.Published,
+		LatencyP50Seconds: snap.Recent.P50.Seconds(), LatencyP95Seconds: snap.Recent.P95.Seconds(),
+	}
+	if !snap.Since.IsZero() {
+		st.DownSince = timestamppb.New(snap.Since)
+	}
+	for _, o := range snap.Objects {
+		st.Objects = append(st.Objects, &segdv1.ObjectStatus{
+			Id: o.ID, Label: o.Label, State: state(o.State), Area: int32(o.Area),
+		})
+	}
+	return st
+}

@@ -1,0 +1,23 @@
+// Package pipeline is one camera's life, and the set of cameras.
+//
+// In go what a camera is made of (a source of frames, an extractor of scenes, a
+// stepper that tracks) and where results go (a publisher, a viewer, a meter);
+// out come masks, events and a status once a second. A camera's stages
+//
+//	ingest → features → track and publish → view
+//
+// are one goroutine each with a mailbox of one frame in front of it: the newest
+// frame replaces an unread one, and the replaced one is released and counted. So
+// a frame waits for the slowest stage once, never in a queue. A frame that
+// somebody annotated is pinned: it is never replaced, the newer one is dropped
+// instead.
+//
+// An error in a stage costs that frame. A panic, or error after error, costs the
+// stages: they are torn down and built anew after a pause that grows, with the
+// source redialled and the objects forgotten. Either way no other camera sees
+// anything of it.
+//
+// Camera.Run and Set.Run block; when their context ends they stop the source,
+// finish the frames in hand and return. Every other method may be called from
+// any goroutine.
+package pipeline

@@ -1,0 +1,187 @@
+package pipeline
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/tracker"
+)
+
+// maxEvents bounds the events that wait for the bus. Only a bus that has stood
+// still for minutes lets so many gather.
+const maxEvents = 1024
+
+// eventQueue lets callbacks that must not block tell of events.
+type eventQueue struct {
+	mu     sync.Mutex
+	filled chan struct{} // capacity 1, made by the first user
+	events []*segdv1.Event
+	closed bool
+}
+
+func (q *eventQueue) signal() chan struct{} {
+	if q.filled == nil {
+		q.filled = make(chan struct{}, 1)
+	}
+	return q.filled
+}
+
+// put returns false when the queue is closed or full.
+func (q *eventQueue) put(ev *segdv1.Event) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed || len(q.events) == maxEvents {
+		return false
+	}
+	q.events = append(q.events, ev)
+	q.wake()
+	return true
+}
+
+func (q *eventQueue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	q.wake()
+}
+
+func (q *eventQueue) wake() {
+	select {
+	case q.signal() <- struct{}{}:
+	default:
+	}
+}
+
+// deliver hands events over, in order, until the queue is closed and empty.
+func (q *eventQueue) deliver(to func(*segdv1.Event)) {
+	for {
+		q.mu.Lock()
+		events, closed, filled := q.events, q.closed, q.signal()
+		q.events = nil
+		q.mu.Unlock()
+		for _, ev := range events {
+			to(ev)
+		}
+		if closed {
+			return // nothing can have come since: closed was read with the events
+		}
+		<-filled
+	}
+}
+
+// emit completes ev and queues it for the bus.
+func (c *Camera) emit(ev *segdv1.Event) {
+	ev.Site, ev.Camera, ev.Time = c.cfg.Site, c.cfg.Name, timestamppb.Now()
+	if !c.events.put(ev) {
+		c.log.Warn("event lost, the bus does not take it", keyEvent, ev.Kind.String(), keyMessage, ev.Message)
+	}
+}
+
+func (c *Camera) publishEvent(ev *segdv1.Event) {
+	if err := c.cfg.Publisher.PublishEvent(ev); err != nil {
+		c.publishFailed()
+		c.log.Warn("event not published", keyEvent, ev.Kind.String(), keyError, err)
+	}
+}
+
+// resolve answers the annotation of it, if it has one that is unanswered.
+func (c *Camera) resolve(it *item, err error) {
+	r := it.note
+	if r == nil {
+		return
+	}
+	it.note = nil
+	if err != nil {
+		c.rejected(err)
+	} else {
+		c.log.Info("annotation accepted", keySeq, it.seq)
+		c.emit(&segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_ANNOTATION_ACCEPTED, Sequence: it.seq})
+	}
+	r.answer(it.seq, err)
+}
+
+func (c *Camera) rejected(err error) {
+	c.log.Warn("annotation rejected", keyError, err)
+	c.emit(&segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_ANNOTATION_REJECTED, Message: err.Error()})
+}
+
+// forget tells that the objects are lost, because the stages end that knew them.
+func (st *states) forget(c *Camera) {
+	for id, state := range *st {
+		if state != tracker.Lost {
+			c.emit(&segdv1.Event{
+				Kind: segdv1.EventKind_EVENT_KIND_OBJECT_LOST, ObjectId: id, Message: "the camera's stages ended",
+			})
+		}
+	}
+	*st = nil
+	c.stats.with(func(s *Snapshot) {
+		for i := range s.Objects {
+			s.Objects[i].State, s.Objects[i].Area = tracker.Lost, 0
+		}
+	})
+}
+
+// states remembers the objects' states from frame to frame.
+type states map[uint32]tracker.State
+
+// observe tells of every change.
+func (st *states) observe(c *Camera, res *tracker.Result) {
+	if *st == nil {
+		*st = states{}
+	}
+	for _, o := range res.Objects {
+		c.cfg.Meter.Object(o)
+		before, known := (*st)[o.ID]
+		if known && before == o.State || !known && o.State != tracker.Visible {
+			continue
+		}
+		(*st)[o.ID] = o.State
+		c.emit(&segdv1.Event{
+			Kind: change(known, o.State), ObjectId: o.ID, ObjectLabel: o.Label, Sequence: res.Seq,
+		})
+	}
+}
+
+func change(known bool, now tracker.State) segdv1.EventKind {
+	switch {
+	case !known:
+		return segdv1.EventKind_EVENT_KIND_OBJECT_APPEARED
+	case now == tracker.Visible:
+		return segdv1.EventKind_EVENT_KIND_OBJECT_BACK
+	case now == tracker.Occluded:
+		return segdv1.EventKind_EVENT_KIND_OBJECT_OCCLUDED
+	default:
+		return segdv1.EventKind_EVENT_KIND_OBJECT_LOST
+	}
+}
+
+// coalesced logs a fault that may repeat with every frame at most once a second,
+// with the count. It is for one goroutine.
+type coalesced struct {
+	log     *slog.Logger
+	message string
+	last    time.Time
+	count   int
+	err     error
+}
+
+func (f *coalesced) add(now time.Time, err error) {
+	f.count++
+	f.err = err
+	if now.Sub(f.last) >= time.Second {
+		f.last = now
+		f.flush()
+	}
+}
+
+func (f *coalesced) flush() {
+	if f.count > 0 {
+		f.log.Warn(f.message, keyError, f.err, keyCount, f.count)
+		f.count = 0
+	}
+}

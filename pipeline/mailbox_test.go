@@ -1,0 +1,156 @@
+package pipeline
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+)
+
+// collect returns a drop function and where it puts the sequence numbers.
+func collect() (func(*item), func() []uint64) {
+	var mu sync.Mutex
+	var seqs []uint64
+	return func(it *item) {
+			mu.Lock()
+			defer mu.Unlock()
+			seqs = append(seqs, it.seq)
+		}, func() []uint64 {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(seqs)
+		}
+}
+
+func plain(seq uint64) *item  { return &item{seq: seq} }
+func pinned(seq uint64) *item { return &item{seq: seq, note: &request{}} }
+
+func TestMailbox(t *testing.T) {
+	tests := []struct {
+		name           string
+		put            []*item
+		taken, dropped []uint64
+	}{
+		{"one", []*item{plain(1)}, []uint64{1}, nil},
+		{"the newest replaces the unread", []*item{plain(1), plain(2), plain(3)}, []uint64{3}, []uint64{1, 2}},
+		{"a pinned one replaces the unread", []*item{plain(1), pinned(2)}, []uint64{2}, []uint64{1}},
+		{"a pinned one is not replaced", []*item{pinned(1), plain(2), plain(3)}, []uint64{1}, []uint64{2, 3}},
+		{"pinned ones queue in order", []*item{plain(1), pinned(2), pinned(3), plain(4)}, []uint64{2, 3}, []uint64{1, 4}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			drop, dropped := collect()
+			m := newMailbox(drop)
+			for _, it := range tt.put {
+				m.put(it)
+			}
+			m.close()
+			var taken []uint64
+			for it, ok := m.take(); ok; it, ok = m.take() {
+				taken = append(taken, it.seq)
+			}
+			if !slices.Equal(taken, tt.taken) || !slices.Equal(dropped(), tt.dropped) {
+				t.Errorf("taken %v, dropped %v; want %v and %v", taken, dropped(), tt.taken, tt.dropped)
+			}
+		})
+	}
+}
+
+func TestMailboxAfterClose(t *testing.T) {
+	drop, dropped := collect()
+	m := newMailbox(drop)
+	m.close()
+	m.put(plain(1))
+	m.put(pinned(2))
+	if _, ok := m.take(); ok {
+		t.Error("took something out of a closed box")
+	}
+	if got := dropped(); !slices.Equal(got, []uint64{1, 2}) {
+		t.Errorf("dropped %v", got)
+	}
+}
+
+func TestMailboxAbort(t *testing.T) {
+	drop, dropped := collect()
+	m := newMailbox(drop)
+	m.put(pinned(1))
+	m.put(pinned(2))
+	m.abort()
+	if _, ok := m.take(); ok {
+		t.Error("took something out of an aborted box")
+	}
+	if got := dropped(); !slices.Equal(got, []uint64{1, 2}) {
+		t.Errorf("dropped %v", got)
+	}
+}
+
+// take sleeps until put or close wakes it.
+func TestMailboxTakeWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		drop, _ := collect()
+		m := newMailbox(drop)
+		var got []uint64
+		ended := false
+		go func() {
+			for it, ok := m.take(); ok; it, ok = m.take() {
+				got = append(got, it.seq)
+			}
+			ended = true
+		}()
+		synctest.Wait()
+		for seq := range uint64(3) {
+			m.put(plain(seq))
+			synctest.Wait()
+		}
+		if !slices.Equal(got, []uint64{0, 1, 2}) || ended {
+			t.Errorf("got %v, ended %v", got, ended)
+		}
+		m.close()
+		synctest.Wait()
+		if !ended {
+			t.Error("take did not return after close")
+		}
+	})
+}
+
+// Whatever two sides do at once, each item is either taken or dropped, once, and
+// pinned ones are always taken.
+func TestMailboxLosesNothing(t *testing.T) {
+	const n = 5000
+	drop, dropped := collect()
+	m := newMailbox(drop)
+	var taken []uint64
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		for it, ok := m.take(); ok; it, ok = m.take() {
+			taken = append(taken, it.seq)
+		}
+	})
+	for seq := range uint64(n) {
+		if seq%97 == 0 {
+			m.put(pinned(seq))
+		} else {
+			m.put(plain(seq))
+		}
+	}
+	m.close()
+	reader.Wait()
+	if !slices.IsSorted(taken) {
+		t.Error("items were taken out of order")
+	}
+	for seq := uint64(0); seq < n; seq += 97 {
+		if _, ok := slices.BinarySearch(taken, seq); !ok {
+			t.Errorf("pinned item %d was not taken", seq)
+		}
+	}
+	all := append(taken, dropped()...)
+	slices.Sort(all)
+	for i, seq := range all {
+		if uint64(i) != seq {
+			t.Fatalf("item %d is missing or there twice", i)
+		}
+	}
+	if len(all) != n {
+		t.Errorf("%d items came out, %d went in", len(all), n)
+	}
+}

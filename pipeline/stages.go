@@ -1,0 +1,292 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/tracker"
+)
+
+// maxFailures is how many frames in a row a stage may fail before the stages are
+// built anew: one bad frame must not cost the objects, a broken stage must not
+// fail for ever.
+const maxFailures = 10
+
+// scenesKept is how many scenes are in use at once: one being filled, one
+// unread, one being tracked.
+const scenesKept = 3
+
+// errStages is the cause by which failed stages stop their source.
+var errStages = errors.New("pipeline: a stage failed")
+
+// panicError is a panic turned into an error.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func (p *panicError) Error() string { return fmt.Sprintf("panic: %v", p.value) }
+
+// guard calls f and returns its error, or its panic as one.
+func guard(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &panicError{value: v, stack: debug.Stack()}
+		}
+	}()
+	return f()
+}
+
+// stages is one life of a camera's stages, from their making to their end.
+type stages struct {
+	c       *Camera
+	source  Source
+	extract Extractor
+	step    Stepper
+	boxes   [Stages]*mailbox
+	scenes  chan *features.Scene // unused ones
+	finish  context.Context      // outlives the source's, so that frames in hand are finished
+	objects states
+
+	cancel context.CancelCauseFunc // stops the source
+	mu     sync.Mutex
+	err    error // the first failure
+}
+
+// once builds the stages, runs them and returns why they ended: nil when the
+// source did, or ctx.
+func (c *Camera) once(ctx context.Context) error {
+	s := &stages{c: c, scenes: make(chan *features.Scene, scenesKept), finish: context.WithoutCancel(ctx)}
+	if err := guard(s.build); err != nil {
+		return err
+	}
+	sourceCtx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	s.cancel = cancel
+
+	var running sync.WaitGroup
+	for stage, do := range map[Stage]func(*item) error{
+		StageFeatures: s.features, StageTrack: s.track, StageView: s.view,
+	} {
+		running.Go(func() { s.run(stage, do) })
+	}
+	c.seqBase, c.ptsBase = c.seqNext, c.ptsNext
+	err := guard(func() error { return s.source.Run(sourceCtx, s.accept) })
+	s.boxes[StageFeatures].close()
+	running.Wait()
+
+	switch {
+	case s.err != nil:
+		err = s.err
+	case ctx.Err() != nil || err == nil:
+		return nil
+	default:
+		err = fmt.Errorf("pipeline: source: %w", err)
+	}
+	s.objects.forget(c)
+	return err
+}
+
+func (s *stages) build() (err error) {
+	for stage := range s.boxes {
+		s.boxes[stage] = newMailbox(func(it *item) { s.dropped(Stage(stage), it) })
+	}
+	if s.extract, err = s.c.cfg.NewExtractor(); err != nil {
+		return fmt.Errorf("pipeline: features: %w", err)
+	}
+	if s.step, err = s.c.cfg.NewStepper(); err != nil {
+		return fmt.Errorf("pipeline: tracker: %w", err)
+	}
+	if s.source, err = s.c.cfg.Open(s.c.observer()); err != nil {
+		return fmt.Errorf("pipeline: source: %w", err)
+	}
+	return nil
+}
+
+// accept takes a frame from the source. It never waits.
+func (s *stages) accept(f *ingest.Frame) {
+	c := s.c
+	it := &item{frame: f, seq: c.seqBase + f.Seq, pts: c.ptsBase + f.PTS}
+	c.seqNext, c.ptsNext = it.seq+1, it.pts
+	c.stats.frameIn(time.Now())
+	it.note = c.notes.claim(it.seq)
+	s.boxes[StageFeatures].put(it)
+}
+
+// run is a stage's goroutine.
+func (s *stages) run(stage Stage, do func(*item) error) {
+	if stage+1 < Stages {
+		defer func() { s.boxes[stage+1].close() }()
+	}
+	faults := coalesced{log: s.c.log.With(keyStage, stage.String()), message: "frame failed"}
+	defer faults.flush()
+	failures := 0
+	for {
+		it, ok := s.boxes[stage].take()
+		if !ok {
+			return
+		}
+		start := time.Now()
+		err := guard(func() error { return do(it) })
+		s.c.cfg.Meter.Took(stage, time.Since(start))
+		if err == nil {
+			failures = 0
+			s.pass(stage, it)
+			continue
+		}
+		err = fmt.Errorf("pipeline: %s: frame %d: %w", stage, it.seq, err)
+		s.failed(stage, it, err)
+		failures++
+		var p *panicError
+		if failures == maxFailures || errors.As(err, &p) {
+			s.fail(err)
+			return
+		}
+		faults.add(time.Now(), err)
+	}
+}
+
+// pass hands it to the next stage.
+func (s *stages) pass(stage Stage, it *item) {
+	if stage+1 == Stages {
+		s.release(it)
+		return
+	}
+	s.boxes[stage+1].put(it)
+}
+
+// fail ends all stages; the first failure is the one that is reported.
+func (s *stages) fail(err error) {
+	s.mu.Lock()
+	if s.err == nil {
+		s.err = err
+	}
+	s.mu.Unlock()
+	s.cancel(errStages)
+	for _, box := range s.boxes {
+		box.abort()
+	}
+}
+
+// failed and dropped are the two ways a frame ends early.
+func (s *stages) failed(stage Stage, it *item, err error) {
+	if stage != StageView { // where it is on the bus already
+		s.c.stats.with(func(n *Snapshot) { n.Failed++ })
+		s.c.cfg.Meter.Failed(stage)
+	}
+	s.c.resolve(it, err)
+	s.release(it)
+}
+
+func (s *stages) dropped(before Stage, it *item) {
+	s.c.stats.with(func(n *Snapshot) {
+		n.DroppedBefore[before]++
+		if before == StageView {
+			n.Unseen++
+		} else {
+			n.Dropped++
+		}
+	})
+	s.c.cfg.Meter.Dropped(before)
+	// Only a failure elsewhere makes a mailbox drop a frame with an annotation.
+	s.c.resolve(it, errStages)
+	s.release(it)
+}
+
+// release gives back what it holds.
+func (s *stages) release(it *item) {
+	s.recycle(it)
+	it.frame.Release()
+}
+
+func (s *stages) recycle(it *item) {
+	if it.scene == nil {
+		return
+	}
+	select {
+	case s.scenes <- it.scene:
+	default: // more pinned frames than usual; the garbage collector takes it
+	}
+	it.scene = nil
+}
+
+func (s *stages) features(it *item) error {
+	select {
+	case it.scene = <-s.scenes:
+	default:
+		it.scene = new(features.Scene)
+	}
+	it.scene.Seq = it.seq
+	return s.extract.Extract(it.scene, it.frame.Pix, it.frame.Width, it.frame.Height)
+}
+
+// track labels the scene and publishes the masks: what subscribers get must not
+// wait for another stage.
+func (s *stages) track(it *item) error {
+	res, err := s.label(it)
+	if err != nil {
+		return err
+	}
+	s.recycle(it)
+	c := s.c
+	c.cfg.Meter.Solved(res.Solve)
+	it.masks = maskFrame(c.cfg.Site, c.cfg.Name, it, res)
+	s.objects.observe(c, res)
+
+	now := time.Now()
+	stamp(it.masks, now)
+	if err := c.cfg.Publisher.PublishMask(it.masks); err != nil {
+		// The bus is away, the stage is sound: people at the page still see it.
+		c.publishFailed()
+		c.stats.with(func(n *Snapshot) { n.Failed++ })
+		c.cfg.Meter.Failed(StageTrack)
+		c.log.Debug("masks not published", keySeq, it.seq, keyError, err)
+		return nil
+	}
+	latency := since(it.frame, now)
+	c.stats.published(now, latency, res.Objects)
+	c.cfg.Meter.Published(latency)
+	return nil
+}
+
+// maxTransit is the longest a frame is believed to travel from a camera here.
+const maxTransit = 2 * time.Second
+
+// since is how long ago f was captured. A camera's own clock counts only as far
+// as it can be true: one that runs ahead or minutes behind says nothing about
+// latency, and then the time of arrival has to do.
+func since(f *ingest.Frame, now time.Time) time.Duration {
+	here := now.Sub(f.Received)
+	if transit := f.Received.Sub(f.Captured); f.Clock == ingest.ClockSenderReport && transit >= 0 && transit <= maxTransit {
+		return here + transit
+	}
+	return here
+}
+
+// label steps the tracker, with the frame's annotation first if it has one and
+// without it when that is refused.
+func (s *stages) label(it *item) (*tracker.Result, error) {
+	if it.note == nil {
+		return s.step.Step(s.finish, it.scene, nil)
+	}
+	res, err := s.step.Step(s.finish, it.scene, it.note.annotation)
+	if errors.Is(err, tracker.ErrAnnotation) {
+		s.c.resolve(it, fmt.Errorf("%w: %w", ErrAnnotate, err))
+		return s.step.Step(s.finish, it.scene, nil)
+	}
+	if err == nil {
+		s.c.resolve(it, nil)
+	}
+	return res, err
+}
+
+func (s *stages) view(it *item) error {
+	s.c.cfg.Viewer.Publish(it.masks, it.frame.Pix)
+	return nil
+}
