@@ -1,0 +1,218 @@
+package metrics
+
+import (
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Outcome is what became of a frame.
+type Outcome int
+
+// The outcomes. Each frame has exactly one; an access unit that gave no picture
+// counts as an undecodable frame.
+const (
+	Published       Outcome = iota // its masks went out
+	DroppedFeatures                // a newer one took its place before features were computed
+	DroppedTracker                 // a newer one took its place before the tracker
+	Failed                         // a stage returned an error
+	Undecodable                    // the decoder made no picture of it
+)
+
+var outcomes = [...]string{"published", "dropped_features", "dropped_tracker", "failed", "undecodable"}
+
+// String is the outcome's label value.
+func (o Outcome) String() string { return outcomes[o] }
+
+// Stage is a part of the way a frame takes.
+type Stage int
+
+// The stages. Affinity, solve and mask are parts of track.
+const (
+	StageFeatures Stage = iota // superpixels, network, pooling
+	StageTrack                 // scene to masks
+	StageView                  // drawing for the page
+	StageAffinity              // finding each superpixel in the frames before
+	StageSolve                 // DC-ADMM
+	StageMask                  // labels to run lengths
+)
+
+var stages = [...]string{"features", "track", "view", "affinity", "solve", "mask"}
+
+// String is the stage's label value.
+func (s Stage) String() string { return stages[s] }
+
+// State is what became of an object; its text is the label value.
+type State string
+
+// The states.
+const (
+	Visible  State = "visible"
+	Occluded State = "occluded"
+	Lost     State = "lost"
+)
+
+var states = [...]State{Visible, Occluded, Lost}
+
+// Solve is what solving one window came to. See the package comment for each.
+type Solve struct {
+	Iterations, Violations                      int
+	Lagrangian, Descent, Primal, Rho, FlipRatio float64
+}
+
+// Camera are the metrics of one camera.
+type Camera struct {
+	m    *Metrics
+	name string
+
+	// Of these the series are there from the start.
+	frames     [len(outcomes)]prometheus.Counter
+	stages     [len(stages)]prometheus.Observer
+	latency    prometheus.Observer
+	reconnect  prometheus.Counter
+	failures   prometheus.Counter
+	iterations prometheus.Observer
+	violations prometheus.Counter
+
+	// The rest come and go: a series is made under mu and only while the camera
+	// is not removed.
+	mu      sync.Mutex
+	removed bool
+	objects map[uint32]*object
+}
+
+// object holds one object's series.
+type object struct {
+	label string
+	area  prometheus.Gauge
+	state [len(states)]prometheus.Gauge
+}
+
+func newCamera(m *Metrics, name string) *Camera {
+	c := &Camera{
+		m: m, name: name,
+		latency:    m.latency.WithLabelValues(name),
+		reconnect:  m.reconnect.WithLabelValues(name),
+		failures:   m.failures.WithLabelValues(name),
+		iterations: m.solver.iterations.WithLabelValues(name),
+		violations: m.solver.violations.WithLabelValues(name),
+		objects:    map[uint32]*object{},
+	}
+	for i, o := range outcomes {
+		c.frames[i] = m.frames.WithLabelValues(name, o)
+	}
+	for i, s := range stages {
+		c.stages[i] = m.stages.WithLabelValues(name, s)
+	}
+	return c
+}
+
+// Frame counts one frame.
+func (c *Camera) Frame(o Outcome) { c.frames[o].Inc() }
+
+// Undecodable counts n frames the decoder made nothing of.
+func (c *Camera) Undecodable(n int) { c.frames[Undecodable].Add(float64(max(n, 0))) }
+
+// Latency observes a published frame's time from capture to publish. Less than
+// 0, as from a camera whose clock is ahead, counts as 0.
+func (c *Camera) Latency(d time.Duration) { c.latency.Observe(max(d, 0).Seconds()) }
+
+// Stage observes one frame's time in a stage.
+func (c *Camera) Stage(s Stage, d time.Duration) { c.stages[s].Observe(d.Seconds()) }
+
+// Reconnect counts one.
+func (c *Camera) Reconnect() { c.reconnect.Inc() }
+
+// PublishFailure counts one message that went nowhere.
+func (c *Camera) PublishFailure() { c.failures.Inc() }
+
+// Solve observes one window's solve.
+func (c *Camera) Solve(s Solve) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.removed {
+		return
+	}
+	c.iterations.Observe(float64(s.Iterations))
+	c.violations.Add(float64(max(s.Violations, 0)))
+	v := &c.m.solver
+	v.lagrangian.WithLabelValues(c.name).Set(s.Lagrangian)
+	v.descent.WithLabelValues(c.name).Set(s.Descent)
+	v.primal.WithLabelValues(c.name).Set(s.Primal)
+	v.rho.WithLabelValues(c.name).Set(s.Rho)
+	v.flips.WithLabelValues(c.name).Set(s.FlipRatio)
+}
+
+// ClockOffset sets the sender's clock minus ours.
+func (c *Camera) ClockOffset(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.removed {
+		c.m.offset.WithLabelValues(c.name).Set(d.Seconds())
+	}
+}
+
+// Object sets an object's state and area in pixels. An object that gets another
+// label leaves no series under its old one.
+func (c *Camera) Object(id uint32, label string, state State, area int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.removed {
+		return
+	}
+	o := c.objects[id]
+	if o != nil && o.label != label {
+		c.removeObject(id)
+		o = nil
+	}
+	if o == nil {
+		name := strconv.FormatUint(uint64(id), 10)
+		o = &object{label: label, area: c.m.area.WithLabelValues(c.name, name, label)}
+		for i, s := range states {
+			o.state[i] = c.m.state.WithLabelValues(c.name, name, label, string(s))
+		}
+		c.objects[id] = o
+	}
+	o.area.Set(float64(area))
+	for i, s := range states {
+		value := 0.
+		if s == state {
+			value = 1
+		}
+		o.state[i].Set(value)
+	}
+}
+
+// RemoveObject removes an object's series.
+func (c *Camera) RemoveObject(id uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.removeObject(id)
+}
+
+// removeObject needs mu.
+func (c *Camera) removeObject(id uint32) {
+	labels := prometheus.Labels{labelCamera: c.name, labelObject: strconv.FormatUint(uint64(id), 10)}
+	c.m.area.DeletePartialMatch(labels)
+	c.m.state.DeletePartialMatch(labels)
+	delete(c.objects, id)
+}
+
+// remove removes every series of the camera for good.
+func (c *Camera) remove() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.removed = true
+	clear(c.objects)
+	m, v := c.m, &c.m.solver
+	for _, vec := range []interface {
+		DeletePartialMatch(prometheus.Labels) int
+	}{
+		m.frames, m.latency, m.stages, m.area, m.state, m.reconnect, m.offset, m.failures,
+		v.iterations, v.violations, v.lagrangian, v.descent, v.primal, v.rho, v.flips,
+	} {
+		vec.DeletePartialMatch(prometheus.Labels{labelCamera: c.name})
+	}
+}

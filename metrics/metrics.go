@@ -1,0 +1,192 @@
+package metrics
+
+import (
+	"errors"
+	"runtime"
+	"runtime/debug"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+)
+
+const (
+	namespace = "segd"
+
+	labelCamera  = "camera"
+	labelOutcome = "outcome"
+	labelStage   = "stage"
+	labelObject  = "object"
+	labelLabel   = "label"
+	labelState   = "state"
+
+	unknown = "unknown" // instead of an empty build label
+)
+
+// latencyBuckets, in seconds, are close together where live video is judged:
+// one frame at 25 fps takes 40 ms, and beyond 2.5 s nobody calls it live.
+var latencyBuckets = []float64{.005, .01, .02, .03, .04, .06, .08, .1, .15, .2, .3, .4, .6, .8, 1, 1.5, 2.5}
+
+// stageBuckets, in seconds, begin lower, since a stage is a part of a frame's
+// latency.
+var stageBuckets = []float64{.0005, .001, .0025, .005, .01, .02, .04, .06, .08, .1, .15, .2, .3, .5, 1, 2.5}
+
+// iterationBuckets: a warm start wants some 10 to 20, a cold one up to hundreds.
+var iterationBuckets = []float64{1, 2, 4, 6, 8, 10, 15, 20, 30, 60, 100, 200, 500}
+
+// Metrics are the metrics of one segd.
+type Metrics struct {
+	frames    *prometheus.CounterVec
+	latency   *prometheus.HistogramVec
+	stages    *prometheus.HistogramVec
+	area      *prometheus.GaugeVec
+	state     *prometheus.GaugeVec
+	reconnect *prometheus.CounterVec
+	offset    *prometheus.GaugeVec
+	failures  *prometheus.CounterVec
+	build     *prometheus.GaugeVec
+	backend   *prometheus.GaugeVec
+	solver    solverVecs
+
+	mu      sync.Mutex
+	cameras map[string]*Camera
+}
+
+type solverVecs struct {
+	iterations *prometheus.HistogramVec
+	violations *prometheus.CounterVec
+	lagrangian *prometheus.GaugeVec
+	descent    *prometheus.GaugeVec
+	primal     *prometheus.GaugeVec
+	rho        *prometheus.GaugeVec
+	flips      *prometheus.GaugeVec
+}
+
+// New registers segd's metrics, the Go runtime's and the process's with reg. It
+// panics when reg has another segd's already; the runtime's may be there.
+func New(reg prometheus.Registerer) *Metrics {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		v := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
+		reg.MustRegister(v)
+		return v
+	}
+	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
+		v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, labels)
+		reg.MustRegister(v)
+		return v
+	}
+	histogram := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+		v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets}, labels)
+		reg.MustRegister(v)
+		return v
+	}
+	m := &Metrics{
+		cameras: map[string]*Camera{},
+		frames: counter("frames_total",
+			"Frames by outcome: published, dropped_features and dropped_tracker (replaced by a newer one before that stage), failed, undecodable.", labelCamera, labelOutcome),
+		latency: histogram("frame_latency_seconds",
+			"Time from a frame's capture to the publishing of its masks.", latencyBuckets, labelCamera),
+		stages: histogram("stage_duration_seconds",
+			"Time one frame takes in a stage.", stageBuckets, labelCamera, labelStage),
+		area: gauge("object_area_pixels",
+			"Area of the object's newest mask.", labelCamera, labelObject, labelLabel),
+		state: gauge("object_state",
+			"1 for the state the object is in (visible, occluded or lost) and 0 for the others.", labelCamera, labelObject, labelLabel, labelState),
+		reconnect: counter("ingest_reconnects_total",
+			"Times the camera was lost and dialled anew.", labelCamera),
+		offset: gauge("ingest_clock_offset_seconds",
+			"The camera's clock by its RTCP sender reports minus the local clock.", labelCamera),
+		failures: counter("bus_publish_failures_total",
+			"Messages that could not be handed to NATS.", labelCamera),
+		build: gauge("build_info",
+			"Always 1; the labels say what runs.", "version", "revision", "goversion"),
+		backend: gauge("dnn_backend_info",
+			"Always 1; the labels say what computes the features with which model.", "backend", "model"),
+		solver: solverVecs{
+			iterations: histogram("solver_iterations",
+				"ADMM iterations a window.", iterationBuckets, labelCamera),
+			violations: counter("solver_descent_violations_total",
+				"Iterations in which the augmented Lagrangian rose although descent was guaranteed.", labelCamera),
+			lagrangian: gauge("solver_lagrangian",
+				"Augmented Lagrangian at the end of the last window.", labelCamera),
+			descent: gauge("solver_lagrangian_descent",
+				"How far the augmented Lagrangian fell in the last window, relative to its size.", labelCamera),
+			primal: gauge("solver_primal_residual",
+				"Primal residual at the end of the last window.", labelCamera),
+			rho: gauge("solver_rho",
+				"Penalty rho at the end of the last window.", labelCamera),
+			flips: gauge("label_flips_ratio",
+				"Share of the last window's superpixels whose label changed while it was solved, 0 to 1.", labelCamera),
+		},
+	}
+	m.Build("", "")
+	registerRuntime(reg)
+	return m
+}
+
+// registerRuntime adds the usual collectors unless reg has them.
+func registerRuntime(reg prometheus.Registerer) {
+	for _, c := range []prometheus.Collector{
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	} {
+		var already prometheus.AlreadyRegisteredError
+		if err := reg.Register(c); err != nil && !errors.As(err, &already) {
+			panic(err)
+		}
+	}
+}
+
+// Build sets segd_build_info. What is "" is taken from what the Go tool wrote
+// into the program, and is "unknown" if that says nothing.
+func (m *Metrics) Build(version, revision string) {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if version == "" {
+			version = info.Main.Version
+		}
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" && revision == "" {
+				revision = s.Value
+			}
+		}
+	}
+	if version == "" {
+		version = unknown
+	}
+	if revision == "" {
+		revision = unknown
+	}
+	m.build.Reset()
+	m.build.WithLabelValues(version, revision, runtime.Version()).Set(1)
+}
+
+// Backend adds a segd_dnn_backend_info: what computes the features ("opencv
+// cpu") with which model ("segd-s64"). Neither may hold anything unbounded, a
+// path with a time in it for one.
+func (m *Metrics) Backend(backend, model string) {
+	m.backend.WithLabelValues(backend, model).Set(1)
+}
+
+// Camera returns the metrics of the camera of that name. A new one's counters
+// and histograms are there, at 0, when Camera returns.
+func (m *Metrics) Camera(name string) *Camera {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := m.cameras[name]
+	if c == nil {
+		c = newCamera(m, name)
+		m.cameras[name] = c
+	}
+	return c
+}
+
+// Remove removes every series of a camera. Its Camera may be called on; nothing
+// comes of it.
+func (m *Metrics) Remove(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c := m.cameras[name]; c != nil {
+		c.remove()
+		delete(m.cameras, name)
+	}
+}

@@ -1,0 +1,407 @@
+package metrics
+
+import (
+	"os"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+)
+
+// full returns metrics with every series there can be.
+func full() (*prometheus.Registry, *Metrics, *Camera) {
+	reg := prometheus.NewRegistry()
+	m := New(reg)
+	m.Build("v1.2.3", "abc")
+	m.Backend("opencv cpu", "segd-s64")
+	c := m.Camera("demo")
+	c.Object(1, "person", Visible, 4141)
+	c.ClockOffset(-1500 * time.Millisecond)
+	c.Solve(Solve{Iterations: 12, Violations: 1, Lagrangian: 3.5, Descent: 0.25, Primal: 0.125, Rho: 0.5, FlipRatio: 0.01})
+	return reg, m, c
+}
+
+// The linter is the one "promtool check metrics" runs.
+func TestLint(t *testing.T) {
+	reg, _, _ := full()
+	problems, err := testutil.GatherAndLint(reg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+}
+
+// Every metric the package comment lists is exposed with those labels and that
+// type, and no other of ours is.
+func TestPackageComment(t *testing.T) {
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?m)^//\t(segd_\w+)\{([\w,]+)\}\s+(\w+)`).FindAllStringSubmatch(string(doc), -1) {
+		labels := strings.Split(m[2], ",")
+		slices.Sort(labels)
+		want[m[1]] = m[3] + " " + strings.Join(labels, ",")
+	}
+
+	reg, _, _ := full()
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, f := range families {
+		if !strings.HasPrefix(f.GetName(), "segd_") {
+			continue
+		}
+		var labels []string
+		for _, l := range f.GetMetric()[0].GetLabel() {
+			labels = append(labels, l.GetName())
+		}
+		got[f.GetName()] = strings.ToLower(f.GetType().String()) + " " + strings.Join(labels, ",")
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-package comment +exposed:\n%s", diff)
+	}
+}
+
+func compare(t *testing.T, reg *prometheus.Registry, want string, names ...string) {
+	t.Helper()
+	if err := testutil.GatherAndCompare(reg, strings.NewReader(want), names...); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNewCameraIsAtZero(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	New(reg).Camera("demo")
+	compare(t, reg, `
+# HELP segd_frames_total Frames by outcome: published, dropped_features and dropped_tracker (replaced by a newer one before that stage), failed, undecodable.
+# TYPE segd_frames_total counter
+segd_frames_total{camera="demo",outcome="dropped_features"} 0
+segd_frames_total{camera="demo",outcome="dropped_tracker"} 0
+segd_frames_total{camera="demo",outcome="failed"} 0
+segd_frames_total{camera="demo",outcome="published"} 0
+segd_frames_total{camera="demo",outcome="undecodable"} 0
+# HELP segd_ingest_reconnects_total Times the camera was lost and dialled anew.
+# TYPE segd_ingest_reconnects_total counter
+segd_ingest_reconnects_total{camera="demo"} 0
+# HELP segd_bus_publish_failures_total Messages that could not be handed to NATS.
+# TYPE segd_bus_publish_failures_total counter
+segd_bus_publish_failures_total{camera="demo"} 0
+# HELP segd_solver_descent_violations_total Iterations in which the augmented Lagrangian rose although descent was guaranteed.
+# TYPE segd_solver_descent_violations_total counter
+segd_solver_descent_violations_total{camera="demo"} 0
+`, "segd_frames_total", "segd_ingest_reconnects_total", "segd_bus_publish_failures_total",
+		"segd_solver_descent_violations_total", "segd_ingest_clock_offset_seconds", "segd_solver_rho")
+	for name, want := range map[string]int{
+		"segd_frame_latency_seconds": 1, "segd_solver_iterations": 1, "segd_stage_duration_seconds": len(stages),
+	} {
+		if n, err := testutil.GatherAndCount(reg, name); err != nil || n != want {
+			t.Errorf("%d series of %s (%v), want %d", n, name, err, want)
+		}
+	}
+}
+
+func TestObservations(t *testing.T) {
+	reg, m, c := full()
+	for o := range Outcome(len(outcomes)) {
+		for range o + 1 {
+			c.Frame(o)
+		}
+	}
+	c.Undecodable(10)
+	c.Undecodable(-1)
+	c.Reconnect()
+	c.PublishFailure()
+	c.PublishFailure()
+	m.Camera("demo").Solve(Solve{Iterations: 20, Violations: 2, Lagrangian: 3, Rho: 1})
+	compare(t, reg, `
+# HELP segd_frames_total Frames by outcome: published, dropped_features and dropped_tracker (replaced by a newer one before that stage), failed, undecodable.
+# TYPE segd_frames_total counter
+segd_frames_total{camera="demo",outcome="published"} 1
+segd_frames_total{camera="demo",outcome="dropped_features"} 2
+segd_frames_total{camera="demo",outcome="dropped_tracker"} 3
+segd_frames_total{camera="demo",outcome="failed"} 4
+segd_frames_total{camera="demo",outcome="undecodable"} 15
+# HELP segd_ingest_reconnects_total Times the camera was lost and dialled anew.
+# TYPE segd_ingest_reconnects_total counter
+segd_ingest_reconnects_total{camera="demo"} 1
+# HELP segd_bus_publish_failures_total Messages that could not be handed to NATS.
+# TYPE segd_bus_publish_failures_total counter
+segd_bus_publish_failures_total{camera="demo"} 2
+# HELP segd_ingest_clock_offset_seconds The camera's clock by its RTCP sender reports minus the local clock.
+# TYPE segd_ingest_clock_offset_seconds gauge
+segd_ingest_clock_offset_seconds{camera="demo"} -1.5
+# HELP segd_solver_descent_violations_total Iterations in which the augmented Lagrangian rose although descent was guaranteed.
+# TYPE segd_solver_descent_violations_total counter
+segd_solver_descent_violations_total{camera="demo"} 3
+# HELP segd_solver_lagrangian Augmented Lagrangian at the end of the last window.
+# TYPE segd_solver_lagrangian gauge
+segd_solver_lagrangian{camera="demo"} 3
+# HELP segd_solver_rho Penalty rho at the end of the last window.
+# TYPE segd_solver_rho gauge
+segd_solver_rho{camera="demo"} 1
+# HELP segd_solver_iterations ADMM iterations a window.
+# TYPE segd_solver_iterations histogram
+segd_solver_iterations_bucket{camera="demo",le="1"} 0
+segd_solver_iterations_bucket{camera="demo",le="2"} 0
+segd_solver_iterations_bucket{camera="demo",le="4"} 0
+segd_solver_iterations_bucket{camera="demo",le="6"} 0
+segd_solver_iterations_bucket{camera="demo",le="8"} 0
+segd_solver_iterations_bucket{camera="demo",le="10"} 0
+segd_solver_iterations_bucket{camera="demo",le="15"} 1
+segd_solver_iterations_bucket{camera="demo",le="20"} 2
+segd_solver_iterations_bucket{camera="demo",le="30"} 2
+segd_solver_iterations_bucket{camera="demo",le="60"} 2
+segd_solver_iterations_bucket{camera="demo",le="100"} 2
+segd_solver_iterations_bucket{camera="demo",le="200"} 2
+segd_solver_iterations_bucket{camera="demo",le="500"} 2
+segd_solver_iterations_bucket{camera="demo",le="+Inf"} 2
+segd_solver_iterations_sum{camera="demo"} 32
+segd_solver_iterations_count{camera="demo"} 2
+# HELP segd_build_info Always 1; the labels say what runs.
+# TYPE segd_build_info gauge
+segd_build_info{goversion="`+runtime.Version()+`",revision="abc",version="v1.2.3"} 1
+# HELP segd_dnn_backend_info Always 1; the labels say what computes the features with which model.
+# TYPE segd_dnn_backend_info gauge
+segd_dnn_backend_info{backend="opencv cpu",model="segd-s64"} 1
+`, "segd_frames_total", "segd_ingest_reconnects_total", "segd_bus_publish_failures_total",
+		"segd_ingest_clock_offset_seconds", "segd_solver_descent_violations_total", "segd_solver_lagrangian",
+		"segd_solver_rho", "segd_solver_iterations", "segd_build_info", "segd_dnn_backend_info")
+}
+
+// histogramOf returns the count and sum of a camera's histogram and the bounds
+// of its buckets.
+func histogramOf(t *testing.T, reg *prometheus.Registry, name, stage string) (count uint64, sum float64, bounds []float64) {
+	t.Helper()
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			labels := map[string]string{}
+			for _, l := range m.GetLabel() {
+				labels[l.GetName()] = l.GetValue()
+			}
+			if f.GetName() == name && labels["stage"] == stage {
+				for _, b := range m.GetHistogram().GetBucket() {
+					bounds = append(bounds, b.GetUpperBound())
+				}
+				return m.GetHistogram().GetSampleCount(), m.GetHistogram().GetSampleSum(), bounds
+			}
+		}
+	}
+	t.Fatalf("no %s of stage %q", name, stage)
+	return
+}
+
+func TestDurations(t *testing.T) {
+	reg, _, c := full()
+	c.Latency(250 * time.Millisecond)
+	c.Latency(-time.Hour) // the camera's clock is ahead
+	for s := range Stage(len(stages)) {
+		c.Stage(s, time.Duration(s+1)*time.Second)
+	}
+	count, sum, bounds := histogramOf(t, reg, "segd_frame_latency_seconds", "")
+	if count != 2 || sum != 0.25 {
+		t.Errorf("latency: %d observations, sum %v; want 2, 0.25", count, sum)
+	}
+	if first, last := bounds[0], bounds[len(bounds)-1]; first != 0.005 || last != 2.5 {
+		t.Errorf("latency buckets from %v to %v, want 5 ms to 2.5 s", first, last)
+	}
+	for s := range Stage(len(stages)) {
+		if count, sum, _ := histogramOf(t, reg, "segd_stage_duration_seconds", s.String()); count != 1 || sum != float64(s+1) {
+			t.Errorf("%v: %d observations, sum %v; want 1, %d", s, count, sum, s+1)
+		}
+	}
+}
+
+const objectHelp = `
+# HELP segd_object_area_pixels Area of the object's newest mask.
+# TYPE segd_object_area_pixels gauge
+# HELP segd_object_state 1 for the state the object is in (visible, occluded or lost) and 0 for the others.
+# TYPE segd_object_state gauge
+`
+
+func TestObjects(t *testing.T) {
+	reg, _, c := full()
+	both := func(want string) {
+		t.Helper()
+		compare(t, reg, objectHelp+want, "segd_object_area_pixels", "segd_object_state")
+	}
+	both(`
+segd_object_area_pixels{camera="demo",label="person",object="1"} 4141
+segd_object_state{camera="demo",label="person",object="1",state="lost"} 0
+segd_object_state{camera="demo",label="person",object="1",state="occluded"} 0
+segd_object_state{camera="demo",label="person",object="1",state="visible"} 1
+`)
+	c.Object(1, "person", Occluded, 0)
+	c.Object(12, "dog", Visible, 7)
+	both(`
+segd_object_area_pixels{camera="demo",label="person",object="1"} 0
+segd_object_area_pixels{camera="demo",label="dog",object="12"} 7
+segd_object_state{camera="demo",label="person",object="1",state="lost"} 0
+segd_object_state{camera="demo",label="person",object="1",state="occluded"} 1
+segd_object_state{camera="demo",label="person",object="1",state="visible"} 0
+segd_object_state{camera="demo",label="dog",object="12",state="lost"} 0
+segd_object_state{camera="demo",label="dog",object="12",state="occluded"} 0
+segd_object_state{camera="demo",label="dog",object="12",state="visible"} 1
+`)
+	c.RemoveObject(12)
+	c.RemoveObject(99)
+	c.Object(1, "cyclist", Lost, 0) // renamed
+	both(`
+segd_object_area_pixels{camera="demo",label="cyclist",object="1"} 0
+segd_object_state{camera="demo",label="cyclist",object="1",state="lost"} 1
+segd_object_state{camera="demo",label="cyclist",object="1",state="occluded"} 0
+segd_object_state{camera="demo",label="cyclist",object="1",state="visible"} 0
+`)
+}
+
+// seriesOf counts the series with camera="name".
+func seriesOf(t *testing.T, reg *prometheus.Registry, name string) int {
+	t.Helper()
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if l.GetName() == "camera" && l.GetValue() == name {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}
+
+func TestRemoveCamera(t *testing.T) {
+	reg, m, c := full()
+	other := m.Camera("yard")
+	other.Object(1, "car", Visible, 1)
+	before := seriesOf(t, reg, "yard")
+	m.Remove("demo")
+	m.Remove("nobody")
+	use := func(c *Camera) { // the pipeline may not have stopped yet
+		c.Frame(Published)
+		c.Latency(time.Second)
+		c.Stage(StageSolve, time.Second)
+		c.Solve(Solve{Iterations: 1})
+		c.Object(1, "person", Visible, 1)
+		c.ClockOffset(time.Second)
+		c.Reconnect()
+		c.PublishFailure()
+		c.Undecodable(1)
+		c.RemoveObject(1)
+	}
+	use(c)
+	if n := seriesOf(t, reg, "demo"); n != 0 {
+		t.Errorf("%d series are left", n)
+	}
+	if n := seriesOf(t, reg, "yard"); n != before || n == 0 {
+		t.Errorf("the other camera has %d series, had %d", n, before)
+	}
+	if again := m.Camera("demo"); again == c {
+		t.Error("Camera returns the removed one")
+	}
+	if n := testutil.ToFloat64(m.frames.WithLabelValues("demo", "published")); n != 0 {
+		t.Errorf("a camera of the same name begins at %v frames", n)
+	}
+}
+
+func TestRegisterers(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(collectors.NewGoCollector())
+	New(reg) // takes the runtime's metrics as they are
+	defer func() {
+		if recover() == nil {
+			t.Error("a second New with the same registry does not panic")
+		}
+	}()
+	New(reg)
+}
+
+func TestBuildDefaults(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	m := New(reg)
+	m.Build("v2", "")
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() != "segd_build_info" {
+			continue
+		}
+		if n := len(f.GetMetric()); n != 1 {
+			t.Fatalf("%d series, want 1", n)
+		}
+		for _, l := range f.GetMetric()[0].GetLabel() {
+			if l.GetValue() == "" || (l.GetName() == "version" && l.GetValue() != "v2") {
+				t.Errorf("%s=%q", l.GetName(), l.GetValue())
+			}
+		}
+		return
+	}
+	t.Fatal("no segd_build_info")
+}
+
+// For the race detector: everything at once.
+func TestConcurrentUse(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	m := New(reg)
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			for j := range 100 {
+				c := m.Camera("demo")
+				c.Object(uint32(j%3), "x", Visible, j)
+				c.Solve(Solve{Iterations: j})
+				c.ClockOffset(time.Second)
+				c.RemoveObject(uint32(j % 2))
+				if i == 0 && j%10 == 0 {
+					m.Remove("demo")
+				}
+				if i == 1 && j%10 == 0 {
+					if _, err := reg.Gather(); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	m.Remove("demo")
+	if n := seriesOf(t, reg, "demo"); n != 0 {
+		t.Errorf("%d series are left", n)
+	}
+}
+
+func TestObservingAllocatesNothing(t *testing.T) {
+	_, _, c := full()
+	n := testing.AllocsPerRun(100, func() {
+		c.Frame(Published)
+		c.Latency(time.Second)
+		c.Stage(StageFeatures, time.Second)
+		c.Object(1, "person", Occluded, 1)
+	})
+	if n != 0 {
+		t.Errorf("a frame's observations allocate %v times, want 0", n)
+	}
+}
