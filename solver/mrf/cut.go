@@ -86,9 +86,7 @@ type Cut struct {
 // infinite, or the weights at a node add up to 2⁹⁶⁰ or more. Cost O(n+m);
 // memory is reused, and edges is not kept.
 func (c *Cut) Reset(n int, edges []Edge) {
-	if n < 0 || n > math.MaxInt32-8 || len(edges) > (math.MaxInt32-8)/2 {
-		panic(fmt.Sprintf("mrf: graph of %d nodes and %d edges is outside [0,2³¹)", n, len(edges)))
-	}
+	checkSize(n, len(edges))
 	c.nodes = grown(c.nodes, n)
 	c.first = grown(c.first, n+1)
 	c.limit = grown(c.limit, n)
@@ -108,8 +106,11 @@ func (c *Cut) Reset(n int, edges []Edge) {
 	c.time = 0
 	c.Augmentations = 0
 
-	for k, e := range edges {
-		checkEdge(n, k, e)
+	for k := range edges {
+		e := &edges[k]
+		if uint32(e.I) >= uint32(n) || uint32(e.J) >= uint32(n) || !(e.W >= 0 && e.W < tooLarge) {
+			badEdge(n, k, *e)
+		}
 		if e.I == e.J {
 			continue
 		}
@@ -126,14 +127,19 @@ func (c *Cut) Reset(n int, edges []Edge) {
 	c.fillArcs(edges)
 }
 
-// checkEdge panics unless edge k joins two of n nodes with a finite weight.
-func checkEdge(n, k int, e Edge) {
-	if e.I < 0 || e.J < 0 || int(e.I) >= n || int(e.J) >= n {
+// checkSize panics unless int32 can index the graph's nodes and arcs.
+func checkSize(n, edges int) {
+	if n < 0 || n >= math.MaxInt32 || edges >= math.MaxInt32/2 {
+		panic(fmt.Sprintf("mrf: graph of %d nodes and %d edges, want at least 0 and less than 2³¹ and 2³⁰", n, edges))
+	}
+}
+
+// badEdge panics with what is wrong with edge k.
+func badEdge(n, k int, e Edge) {
+	if e.W >= 0 && e.W < tooLarge {
 		panic(fmt.Sprintf("mrf: edge %d joins %d and %d, want nodes in [0,%d)", k, e.I, e.J, n))
 	}
-	if !(e.W >= 0) || e.W > math.MaxFloat64 {
-		panic(fmt.Sprintf("mrf: edge %d has weight %v, want a finite one, at least 0", k, e.W))
-	}
+	panic(fmt.Sprintf("mrf: edge %d has weight %v, want one in [0,2^960)", k, e.W))
 }
 
 // setQuantum derives the quantum from the sums in limit. With m the largest,
@@ -161,7 +167,8 @@ func (c *Cut) fillArcs(edges []Edge) {
 	clear(c.limit) // again, now of the rounded capacities
 	// first doubles as the fill cursor; shifting it back costs one pass and
 	// saves an array.
-	for k, e := range edges {
+	for k := range edges {
+		e := &edges[k]
 		if e.I == e.J {
 			c.edgeArc[k], c.edgeMax[k], c.edgeCap[k] = -1, 0, 0
 			continue
@@ -198,20 +205,17 @@ func (c *Cut) Quantum() float64 { return c.quantum }
 // terminal; NaN panics. What flows already is kept.
 func (c *Cut) SetTerminal(i int, d float64) {
 	// Beyond limit the node's side is decided; one quantum more says so
-	// strictly, and keeps the sign of d at a node without edges.
-	bound := c.limit[i]
-	switch {
-	case d > bound:
-		d = bound + c.quantum
-	case d < -bound:
-		d = -bound - c.quantum
-	case d != d:
-		panic(fmt.Sprintf("mrf: terminal capacity of node %d is NaN", i))
-	default:
-		d = c.round(d)
+	// strictly. Without branches, as their outcomes would be guesswork.
+	bound := c.limit[i] + c.quantum
+	t := c.round(min(max(d, -bound), bound))
+	if bound == c.quantum && d != 0 {
+		t = math.Copysign(bound, d) // no edges: the sign decides
 	}
-	if delta := d - c.term[i]; delta != 0 {
-		c.term[i] = d
+	if t != t {
+		panic(fmt.Sprintf("mrf: terminal capacity of node %d is NaN", i))
+	}
+	if delta := t - c.term[i]; delta != 0 {
+		c.term[i] = t
 		c.addExcess(int32(i), delta)
 	}
 }
@@ -220,9 +224,9 @@ func (c *Cut) SetTerminal(i int, d float64) {
 // trees.
 func (c *Cut) addExcess(i int32, delta float64) {
 	p := &c.nodes[i]
-	before := sign(p.excess)
-	p.excess += delta
-	if !p.dirty && sign(p.excess) != before {
+	before, after := p.excess, p.excess+delta
+	p.excess = after
+	if ((before > 0) != (after > 0) || (before < 0) != (after < 0)) && !p.dirty {
 		p.dirty = true
 		c.dirty = append(c.dirty, i)
 	}

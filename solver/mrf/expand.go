@@ -76,5 +76,5 @@ func (p *Potts) expandTo(ctx context.Context, r *Report, y []int32, u []float64,
 			p.next[i] = alpha
 		}
 	}
-	return done, p.take(y, u)
+	return done, p.take(r, y, u)
 }

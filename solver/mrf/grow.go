@@ -53,6 +53,10 @@ func (c *Cut) orphaned(i int32) {
 // node that is not active lead, as far as they have residual, to source nodes;
 // likewise those into a sink node that is not active come from sink nodes.
 func (c *Cut) repair() {
+	if c.time == 0 {
+		c.pushDirectly()
+		c.rebuild()
+	}
 	if c.time >= maxTime {
 		c.rebuild()
 	}
@@ -75,6 +79,35 @@ func (c *Cut) repair() {
 	}
 	c.dirty = c.dirty[:0]
 	c.adopt()
+}
+
+// pushDirectly sends what fits from each node with something from the source to
+// its neighbours with capacity to the sink: half of a cold solve's paths are
+// such, and need no trees.
+func (c *Cut) pushDirectly() {
+	for i := range c.nodes {
+		have := c.nodes[i].excess
+		if have <= 0 {
+			continue
+		}
+		arcs := c.arcs[c.first[i]:c.first[i+1]]
+		for k := range arcs {
+			a := &arcs[k]
+			q := &c.nodes[a.head]
+			if q.excess >= 0 || a.res == 0 {
+				continue
+			}
+			f := min(have, a.res, -q.excess)
+			a.res -= f
+			c.arcs[a.sister].res += f
+			q.excess += f
+			c.Augmentations++
+			if have -= f; have == 0 {
+				break
+			}
+		}
+		c.nodes[i].excess = have
+	}
 }
 
 // changeSide moves node i to the given tree. Its children lose their parent,

@@ -20,11 +20,12 @@ const maxCuts = 8
 // Reset. See the package comment for the energy and the methods.
 type Potts struct {
 	n, labels int
-	edges     []Edge // without self edges and zero weights
+	edges     []Edge
 	cuts      []Cut  // two labels: one; more: the move to label a uses cuts[a%len]
 	moves     []move // beside cuts
 	next      []int32
 	diff      []float64
+	search    search // LabelBounded's
 }
 
 // Report says what a call of Label or LabelBounded did.
@@ -32,7 +33,8 @@ type Report struct {
 	Energy float64 // of the labels returned, unary and pairwise
 	Bound  float64 // no admissible labeling has less, up to rounding; -Inf if unknown
 
-	// Exact says that the labels are of minimal energy, up to the rounding of
+	// Exact says that the labels are of minimal energy (within the bounds, if
+	// there are any), up to the rounding of
 	// the capacities described in the package comment.
 	Exact bool
 	// Stopped says that the context ended the search.
@@ -53,21 +55,12 @@ func (p *Potts) Reset(n, labels int, edges []Edge) {
 	if labels < 1 || labels > math.MaxInt32 {
 		panic(fmt.Sprintf("mrf: %d labels, want at least 1", labels))
 	}
-	p.n, p.labels = n, labels
-	p.edges = p.edges[:0]
-	for k, e := range edges {
-		checkEdge(n, k, e)
-		if e.I != e.J && e.W > 0 {
-			p.edges = append(p.edges, e)
-		}
-	}
-	cuts := 0
-	switch {
-	case labels == 2:
-		cuts = 1
-	case labels > 2:
+	cuts := 1 // for one label it does not work, but checks the edges
+	if labels > 2 {
 		cuts = min(labels, maxCuts)
 	}
+	p.n, p.labels = n, labels
+	p.edges = append(p.edges[:0], edges...)
 	p.cuts = kept(p.cuts, cuts)
 	p.moves = kept(p.moves, cuts)
 	for k := range p.cuts {
@@ -102,15 +95,6 @@ func (p *Potts) Energy(y []int32) float64 {
 	return sum
 }
 
-// energy adds the unary part.
-func (p *Potts) energy(y []int32, u []float64) float64 {
-	sum := 0.0
-	for i, l := range y {
-		sum += u[i*p.labels+int(l)]
-	}
-	return sum + p.Energy(y)
-}
-
 // Label minimises the energy with unaries u, n×L row-major, from the labels in
 // y, which have to be in [0,L), and leaves the result in y. For one or two
 // labels the result is a minimum; for more it is one that no expansion move
@@ -128,49 +112,64 @@ func (p *Potts) energy(y []int32, u []float64) float64 {
 // The cost is that of one cut, or about two to four a label if L > 2; much less
 // when u is near to that of the previous call.
 func (p *Potts) Label(ctx context.Context, y []int32, u []float64) (Report, error) {
-	bound, err := p.start(y, u)
+	bound, forbidden, err := p.check(y, u)
 	if err != nil {
 		return Report{}, err
+	}
+	if forbidden {
+		p.allow(y, u)
 	}
 	r := Report{Bound: bound}
 	switch p.labels {
 	case 1:
 		r.Exact = true
+		copy(p.next, y)
+		p.take(&r, y, u)
 	case 2:
 		p.cut(ctx, &r, y, u)
 	default:
 		p.expand(ctx, &r, y, u)
 	}
-	r.Energy = p.energy(y, u)
 	if r.Exact {
 		r.Bound = r.Energy
 	}
 	return r, nil
 }
 
-// start validates, replaces forbidden labels in y, and returns the sum of the
-// least unaries.
-func (p *Potts) start(y []int32, u []float64) (float64, error) {
+// check validates, and returns the sum of the least unaries and whether y has a
+// forbidden label.
+func (p *Potts) check(y []int32, u []float64) (bound float64, forbidden bool, err error) {
 	if len(y) != p.n || len(u) != p.n*p.labels {
 		panic(fmt.Sprintf("mrf: %d labels and %d unaries for %d nodes of %d labels", len(y), len(u), p.n, p.labels))
 	}
-	bound := 0.0
-	for i := range p.n {
-		if l := y[i]; l < 0 || int(l) >= p.labels {
+	for i, l := range y {
+		if l < 0 || int(l) >= p.labels {
 			panic(fmt.Sprintf("mrf: node %d starts with label %d, want one in [0,%d)", i, l, p.labels))
+		}
+		if p.labels == 2 {
+			// The common case at once: neither too large, hence neither NaN.
+			if a, b := u[2*i], u[2*i+1]; math.Abs(a)+math.Abs(b) < tooLarge {
+				bound += min(a, b)
+				continue
+			}
 		}
 		best, err := p.cheapest(i, u)
 		if err != nil {
-			return 0, err
+			return 0, false, err
 		}
 		bound += u[i*p.labels+int(best)]
+		forbidden = forbidden || math.IsInf(u[i*p.labels+int(l)], 1)
 	}
-	for i := range p.n {
-		if math.IsInf(u[i*p.labels+int(y[i])], 1) {
-			y[i], _ = p.cheapest(i, u)
+	return bound, forbidden, nil
+}
+
+// allow replaces forbidden labels in y by the cheapest ones.
+func (p *Potts) allow(y []int32, u []float64) {
+	for i, l := range y {
+		if math.IsInf(u[i*p.labels+int(l)], 1) {
+			y[i], _ = p.cheapest(i, u) // cannot fail after check
 		}
 	}
-	return bound, nil
 }
 
 // cheapest returns node i's label of least unary energy, the lowest of several.
@@ -203,21 +202,35 @@ func difference(a, b float64) float64 {
 	return a - b
 }
 
-// cut solves two labels: label 1 is the source's side.
+// cut solves two labels.
 func (p *Potts) cut(ctx context.Context, r *Report, y []int32, u []float64) {
+	r.Exact = p.minimise(ctx, r, u, nil, 0)
+	r.Stopped = !r.Exact
+	p.take(r, y, u)
+}
+
+// minimise puts into next the two labels that minimise the energy plus mu times
+// the area of label 1, which is the source's side. It returns false if ctx
+// stopped it.
+func (p *Potts) minimise(ctx context.Context, r *Report, u, area []float64, mu float64) bool {
 	c := &p.cuts[0]
-	for i := range p.n {
-		c.SetTerminal(i, difference(u[2*i], u[2*i+1]))
+	if mu == 0 {
+		for i := range p.n {
+			c.SetTerminal(i, difference(u[2*i], u[2*i+1]))
+		}
+	} else {
+		for i := range p.n {
+			c.SetTerminal(i, difference(u[2*i], u[2*i+1])-mu*area[i])
+		}
 	}
-	r.Stopped = !p.solve(ctx, r, c)
+	done := p.solve(ctx, r, c)
 	for i := range p.next {
 		p.next[i] = 0
 		if c.Source(i) {
 			p.next[i] = 1
 		}
 	}
-	p.take(y, u)
-	r.Exact = !r.Stopped
+	return done
 }
 
 // solve counts.
@@ -229,54 +242,60 @@ func (p *Potts) solve(ctx context.Context, r *Report, c *Cut) bool {
 	return done
 }
 
-// take copies next to y if that lowers the energy.
-func (p *Potts) take(y []int32, u []float64) bool {
-	if !p.lowers(y, u) {
+// take copies next to y if that lowers the energy beyond any rounding, and
+// notes the energy of y. When it returns true the real numbers have fallen, so
+// a sequence of such steps ends. The decision sums only what differs: a huge
+// energy common to both hides nothing.
+func (p *Potts) take(r *Report, y []int32, u []float64) bool {
+	var change sum
+	unary, unaryNext := 0.0, 0.0
+	for i, l := range p.next {
+		k := i * p.labels
+		old, new := u[k+int(y[i])], u[k+int(l)]
+		unary += old
+		unaryNext += new
+		if l != y[i] {
+			change.add(new)
+			change.add(-old)
+		}
+	}
+	pair, pairNext := 0.0, 0.0
+	for k := range p.edges {
+		e := &p.edges[k]
+		cut, cutNext := y[e.I] != y[e.J], p.next[e.I] != p.next[e.J]
+		switch {
+		case cut && cutNext:
+			pair += e.W
+			pairNext += e.W
+		case cut:
+			pair += e.W
+			change.add(-e.W)
+		case cutNext:
+			pairNext += e.W
+			change.add(e.W)
+		}
+	}
+	if !change.negative() {
+		r.Energy = unary + pair
 		return false
 	}
 	copy(y, p.next)
+	r.Energy = unaryNext + pairNext
 	return true
 }
 
-// lowers reports whether next has less energy than y beyond any rounding: true
-// means that the real numbers fall, so that a sequence of such steps ends. Only
-// what differs is summed; a huge energy common to both hides nothing.
-func (p *Potts) lowers(y []int32, u []float64) bool {
-	var s sum
-	for i, l := range p.next {
-		if l != y[i] {
-			s.add(u[i*p.labels+int(l)])
-			s.add(-u[i*p.labels+int(y[i])])
-		}
-	}
-	for k := range p.edges {
-		e := &p.edges[k]
-		before, after := y[e.I] != y[e.J], p.next[e.I] != p.next[e.J]
-		if before != after {
-			if after {
-				s.add(e.W)
-			} else {
-				s.add(-e.W)
-			}
-		}
-	}
-	return s.negative()
-}
-
-// sum adds with compensation (Neumaier 1974), which leaves an error below
-// 2⁻⁵¹ of the sum of magnitudes for fewer than 2⁵⁰ terms.
-type sum struct{ s, c, magnitude float64 }
+// sum adds with compensation: what each addition rounds off (Knuth's TwoSum) is
+// summed as well, which leaves an error below 2⁻⁵¹ of the sum of magnitudes for
+// any number of terms that occurs here.
+type sum struct{ s, rest, magnitude float64 }
 
 func (s *sum) add(x float64) {
 	t := s.s + x
-	if math.Abs(s.s) >= math.Abs(x) {
-		s.c += (s.s - t) + x
-	} else {
-		s.c += (x - t) + s.s
-	}
+	z := t - s.s
+	s.rest += (s.s - (t - z)) + (x - z)
 	s.s = t
 	s.magnitude += math.Abs(x)
 }
 
 // negative reports whether the sum is below 0 whatever the rounding.
-func (s *sum) negative() bool { return s.s+s.c < -0x1p-50*s.magnitude }
+func (s *sum) negative() bool { return s.s+s.rest < -0x1p-50*s.magnitude }

@@ -334,8 +334,8 @@ func TestSumDecides(t *testing.T) {
 	for _, x := range []float64{1e16, 1, -1e16, -1} {
 		s.add(x)
 	}
-	if s.negative() || s.s+s.c != 0 {
-		t.Errorf("1e16+1-1e16-1 = %v", s.s+s.c)
+	if s.negative() || s.s+s.rest != 0 {
+		t.Errorf("1e16+1-1e16-1 = %v", s.s+s.rest)
 	}
 	s = sum{}
 	s.add(1)
