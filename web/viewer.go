@@ -86,8 +86,8 @@ func (v *viewer) take() (status []byte, frame *packet, dropped uint64) {
 
 // run serves the viewer until it leaves or fails, or quit or gone is closed. It
 // returns when all its goroutines have ended.
-func (v *viewer) run(quit, gone <-chan struct{}) {
-	ctx, cancel := context.WithCancel(context.Background())
+func (v *viewer) run(ctx context.Context, quit, gone <-chan struct{}) {
+	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	for _, part := range []func(context.Context){v.read, v.write, v.ping} {
 		wg.Go(func() {
@@ -219,20 +219,21 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request) {
 		s.cfg.Logger.Debug("live connection refused", "camera", name, "remote", r.RemoteAddr, "error", err)
 		return
 	}
+	ctx := context.WithoutCancel(r.Context()) // the request ended with the upgrade
 	v := newViewer(conn, window, s.cfg.WriteTimeout)
 	if !admitted {
-		v.refuse(fmt.Sprintf("segd has its limit of %d viewers", s.cfg.MaxViewers))
+		v.refuse(ctx, fmt.Sprintf("segd has its limit of %d viewers", s.cfg.MaxViewers))
 		return
 	}
 	c.add(v)
 	defer c.remove(v)
-	v.run(s.quit, c.gone)
+	v.run(ctx, s.quit, c.gone)
 }
 
 // refuse ends a connection that was accepted only to say why it cannot stay: a
 // page cannot see the answer to a failed upgrade.
-func (v *viewer) refuse(reason string) {
-	ctx, cancel := context.WithCancel(context.Background())
+func (v *viewer) refuse(ctx context.Context, reason string) {
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var wg sync.WaitGroup
 	wg.Go(func() { v.read(ctx) })

@@ -138,7 +138,7 @@ func get(t *testing.T, rawURL string, header http.Header) (*http.Response, strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
 		t.Fatal(err)
@@ -184,7 +184,7 @@ func TestNew(t *testing.T) {
 }
 
 func TestHandlers(t *testing.T) {
-	metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "segd_up 1") })
+	metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "segd_up 1") })
 	_, open := serve(t, Config{Metrics: metrics, Version: "v9"}, "north", "yard")
 	_, bare := serve(t, Config{Ready: func() error { return errors.New("camera north is not up yet") }})
 	_, locked := serve(t, Config{
@@ -282,7 +282,7 @@ func TestSignIn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		resp.Body.Close()
+		_ = resp.Body.Close()
 		return resp
 	}
 	if resp := post(testToken, h.URL); resp.Header.Get("Location") != "/" || len(resp.Cookies()) != 1 {

@@ -24,10 +24,10 @@ type options struct {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stderr); err != nil {
+	err := run(ctx, os.Args[1:], os.Stderr)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "screenshot:", err)
-		stop()
 		os.Exit(1)
 	}
 }
@@ -44,12 +44,19 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 	defer cancel()
 
 	if opt.url == "" {
-		demo, url, err := startDemo(ctx, opt.segd, stderr)
+		demo, url, err := startDemo(ctx, stderr, opt.segd)
 		if err != nil {
 			return err
 		}
 		defer demo.end()
 		opt.url = url
+		demoCtx, ended := context.WithCancelCause(ctx)
+		defer ended(nil)
+		ctx = demoCtx
+		go func() {
+			<-demo.exited
+			ended(fmt.Errorf("%s demo ended by itself, see above", opt.segd))
+		}()
 	}
 	browser, err := startBrowser(ctx, opt.browser)
 	if err != nil {
@@ -90,26 +97,31 @@ func parse(args []string, stderr io.Writer) (options, error) {
 }
 
 // startDemo runs the demo on free ports and returns it with its page's address.
-func startDemo(ctx context.Context, segd string, stderr io.Writer) (*process, string, error) {
-	addr, err := freeAddr()
+func startDemo(ctx context.Context, stderr io.Writer, segd string) (*process, string, error) {
+	free, err := freeAddrs(ctx, 2)
 	if err != nil {
 		return nil, "", err
 	}
-	demo, err := start(ctx, stderr, segd, "demo", "--addr", addr, "--nats", "127.0.0.1:-1")
+	demo, err := start(ctx, stderr, segd, "demo", "--addr", free[0], "--nats", free[1])
 	if err != nil {
 		return nil, "", err
 	}
-	return demo, "http://" + addr + "/", nil
+	return demo, "http://" + free[0] + "/", nil
 }
 
-// freeAddr asks the system for a free port on loopback. Somebody else could
-// take it before the demo does; then the demo says so and this fails.
-func freeAddr() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("looking for a free port: %w", err)
+// freeAddrs asks the system for n free ports on loopback. Somebody else could
+// take one before the demo does; then the demo says so and this fails.
+func freeAddrs(ctx context.Context, n int) ([]string, error) {
+	var addrs []string
+	for range n {
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, fmt.Errorf("looking for a free port: %w", err)
+		}
+		defer func() { _ = l.Close() }()
+		addrs = append(addrs, l.Addr().String())
 	}
-	return l.Addr().String(), l.Close()
+	return addrs, nil
 }
 
 // take opens the page, waits, checks and writes the picture.

@@ -19,10 +19,11 @@ type process struct {
 	exited chan struct{} // closed when it has ended
 }
 
-// start runs a program in a process group of its own, so that its children end
-// with it; ctx's end cancels ctx for its users, not the program: end does that.
-func start(_ context.Context, stderr io.Writer, name string, args ...string) (*process, error) {
-	p := &process{name: name, cmd: exec.Command(name, args...), exited: make(chan struct{})}
+// start runs a program in a process group of its own, so that a Ctrl-C reaches
+// it only through end, and its children end with it. The end of ctx does not
+// end it: it is asked first.
+func start(ctx context.Context, stderr io.Writer, name string, args ...string) (*process, error) {
+	p := &process{name: name, cmd: exec.CommandContext(context.WithoutCancel(ctx), name, args...), exited: make(chan struct{})}
 	p.cmd.Stderr = stderr
 	p.cmd.Stdout = stderr
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

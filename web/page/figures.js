@@ -28,18 +28,20 @@ export class Figures {
     }
   }
 
-  show(feed) {
-    const status = feed?.status;
-    const mask = feed?.frame?.mask;
+  // show brings the row up to date. When the feed is not live, what was said of
+  // the present is no longer known, and the frame on screen ages.
+  show(feed, live) {
+    const status = feed.link === "open" ? feed.status : null;
+    const mask = feed.frame?.mask;
     const values = {
       fps: rate(number(status?.fpsOut)),
-      shown: feed ? rate(feed.rate()) : unknown,
+      shown: rate(feed.rate()),
       p50: seconds(status?.latencyP50Seconds),
       p95: seconds(status?.latencyP95Seconds),
-      age: feed?.frame ? milliseconds(feed.frame.age) : unknown,
+      age: feed.frame ? milliseconds(feed.frame.age + (live ? 0 : feed.quiet())) : unknown,
       frame: mask ? count(Number(mask.sequence)) : unknown,
       dropped: count(number(status?.framesDropped)),
-      skipped: count(feed?.dropped),
+      skipped: count(feed.dropped),
     };
     for (const [key, node] of this.#values) setText(node, values[key]);
   }

@@ -19,7 +19,8 @@ export function percent(part, all) {
 
 export function milliseconds(ms) {
   if (!Number.isFinite(ms)) return unknown;
-  return ms < 9995 ? `${whole.format(Math.max(0, ms))} ms` : `${tenth.format(ms / 1000)} s`;
+  if (ms < 9995) return `${whole.format(Math.max(0, ms))} ms`;
+  return ms < 60000 ? `${tenth.format(ms / 1000)} s` : span(ms);
 }
 
 export function span(ms) {

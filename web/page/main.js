@@ -42,14 +42,23 @@ function showFrame(feed) {
 function refresh() {
   for (const feed of feeds.values()) wall.refresh(feed);
   if (!stage.feed) return;
-  stage.refresh();
-  objects.show(stage.feed.frame);
-  figures.show(stage.feed);
+  const live = stage.refresh();
+  objects.show(stage.feed.frame, live);
+  figures.show(stage.feed, live);
+}
+
+// wanted is the camera the address names; camera names need no escape, so one
+// that cannot be read names none.
+function wanted() {
+  try {
+    return decodeURIComponent(location.hash.slice(1));
+  } catch {
+    return "";
+  }
 }
 
 function choose() {
-  const wanted = decodeURIComponent(location.hash.slice(1));
-  const feed = feeds.get(wanted) ?? feeds.values().next().value;
+  const feed = feeds.get(wanted()) ?? feeds.values().next().value;
   if (!feed || feed === stage.feed) return;
   stage.select(feed);
   wall.select(feed.camera);
@@ -101,6 +110,7 @@ async function look() {
   } catch (error) {
     if (feeds.size === 0) showEmpty("No connection to segd", `${error.message}. Trying again.`);
   } finally {
+    document.body.toggleAttribute("data-ready", true); // until here the layout was not known
     setTimeout(look, listEvery);
   }
 }
@@ -134,5 +144,6 @@ byId("full").addEventListener("click", toggleFull);
 document.addEventListener("keydown", onKey);
 document.addEventListener("visibilitychange", onVisibility);
 window.addEventListener("hashchange", choose);
+byId("full").hidden = !document.fullscreenEnabled;
 setInterval(refresh, refreshEvery);
 look();

@@ -1,7 +1,7 @@
 // The list of objects beside the picture.
 import { element, setText } from "./dom.js";
 import { colour } from "./palette.js";
-import { count, percent, rate, unknown } from "./format.js";
+import { clock, count, percent, unknown } from "./format.js";
 
 const words = { visible: "Visible", occluded: "Occluded", lost: "Lost", unknown: "Unknown" };
 
@@ -15,8 +15,9 @@ export class ObjectList {
     this.announce = announce;
   }
 
-  // show brings the list up to date with a frame (null: none yet).
-  show(frame) {
+  // show brings the list up to date with a frame (null: none yet), which is the
+  // present only when live.
+  show(frame, live) {
     const objects = frame?.objects ?? [];
     const pixels = frame ? frame.mask.width * frame.mask.height : 0;
     const ids = new Set(objects.map((o) => o.id));
@@ -29,7 +30,8 @@ export class ObjectList {
     for (const object of objects) this.#update(object, pixels);
     this.empty.hidden = objects.length > 0;
     this.empty.textContent = frame ? "No object is marked on this camera yet." : "Nothing to show yet.";
-    setText(this.total, frame ? `${objects.filter((o) => o.state === "visible").length} of ${objects.length} visible` : "");
+    this.list.dataset.live = String(live);
+    setText(this.total, summary(frame, live));
   }
 
   #update(object, pixels) {
@@ -50,6 +52,12 @@ export class ObjectList {
     setText(row.score, Number.isFinite(object.score) ? object.score.toFixed(2) : unknown);
     row.meter.style.inlineSize = `${100 * Math.max(0, Math.min(1, object.score || 0))}%`;
   }
+}
+
+function summary(frame, live) {
+  if (!frame) return "";
+  if (!live) return `as of ${clock(new Date(frame.mask.captureTime))}`;
+  return `${frame.objects.filter((o) => o.state === "visible").length} of ${frame.objects.length} visible`;
 }
 
 function makeRow(object) {

@@ -32,9 +32,10 @@ export class Stage {
     draw(this.canvas, frame, { masks: this.masks, labels: true, ratio });
   }
 
-  // refresh brings pill, veil and description up to date.
+  // refresh brings pill, veil and description up to date and tells whether the
+  // picture is live.
   refresh() {
-    if (!this.feed) return;
+    if (!this.feed) return false;
     const h = health(this.feed);
     this.box.dataset.kind = h.kind;
     this.state.dataset.state = h.kind;
@@ -45,6 +46,7 @@ export class Stage {
     setText(this.text, h.text);
     const label = `Live picture of ${this.feed.camera}: ${h.title || h.pill}`;
     if (this.canvas.getAttribute("aria-label") !== label) this.canvas.setAttribute("aria-label", label);
+    return h.kind === "live";
   }
 
   // #setRatio shapes the box on narrow screens, where its height follows.
