@@ -218,13 +218,15 @@ type rawCamera struct {
 	conn    *gortsplib.ServerConn
 	players chan struct{} // one value a PLAY answered
 	ticks   uint32
+	// dropNext, if n > 0, makes the n-th packet from now never leave.
+	dropNext int
 }
 
 // serveRaw serves the medias; those that are written to hold one H.264 format.
 func serveRaw(t testing.TB, medias ...*description.Media) *rawCamera {
 	t.Helper()
 	c := &rawCamera{t: t, players: make(chan struct{}, 100)}
-	c.server = &gortsplib.Server{Handler: c, RTSPAddress: "127.0.0.1:0"}
+	c.server = &gortsplib.Server{Handler: c, RTSPAddress: "127.0.0.1:0", WriteQueueSize: 4096}
 	if err := c.server.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -268,6 +270,11 @@ func (c *rawCamera) sendNALUs(nalus [][]byte) {
 	c.ticks += ticksPerSecond / 50
 	for _, p := range pkts {
 		p.Timestamp = c.ticks
+		if c.dropNext > 0 {
+			if c.dropNext--; c.dropNext == 0 {
+				continue
+			}
+		}
 		if err := c.stream.WritePacketRTP(c.media, p); err != nil {
 			c.t.Error(err)
 		}

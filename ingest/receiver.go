@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -43,7 +44,7 @@ func newReceiver(t *track) *receiver {
 func (r *receiver) handle(p *rtp.Packet) {
 	au, err := r.track.depacketise(p)
 	if err != nil {
-		if err != errIncomplete && r.running {
+		if !errors.Is(err, errIncomplete) && r.running {
 			r.lost.Add(1)
 		}
 		return

@@ -48,6 +48,7 @@ type session struct {
 	sent     map[int64]unit
 	frames   int
 	bad      coalescer
+	trouble  error     // why the newest access unit gave no picture; nil if it did
 	offsetAt time.Time // when the clock offset was last reported
 	onFirst  func()
 }
@@ -222,11 +223,19 @@ func (ss *session) receive(ctx context.Context, ended <-chan error) error {
 			}
 			return s.explain(err)
 		case <-watch.C:
-			return s.explain(fmt.Errorf("%w: no picture for %v", ErrStalled, limit))
+			return s.explain(ss.stalled(limit))
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
+}
+
+// stalled says that no picture came for d, and what came instead.
+func (ss *session) stalled(d time.Duration) error {
+	if ss.trouble != nil {
+		return fmt.Errorf("%w: no picture for %v, what came was not decoded: %w", ErrStalled, d, ss.trouble)
+	}
+	return fmt.Errorf("%w: no picture for %v", ErrStalled, d)
 }
 
 // maxPending bounds the access units whose picture has not come out yet: H.264
@@ -242,6 +251,7 @@ func (ss *session) decode(u unit) {
 	ss.sent[u.ticks] = u
 	ss.current = u
 	err := ss.dec.Decode(u.data, u.ticks, ss.emit)
+	ss.trouble = err
 	n := int(ss.recv.lost.Swap(0))
 	if err != nil {
 		n++

@@ -72,6 +72,7 @@ func TestRTSP(t *testing.T) {
 
 // A client that comes in mid-stream begins with a key frame, whole.
 func TestJoin(t *testing.T) {
+	t.Parallel()
 	s := serve(t, clip(t, clipConfig), demo.Config{})
 	first := start(t, testConfig(s.URL(), "tcp"))
 	first.take(7)
@@ -119,6 +120,7 @@ func TestReturn(t *testing.T) {
 
 // A camera that is not there yet at the start is waited for.
 func TestLateCamera(t *testing.T) {
+	t.Parallel()
 	c := clip(t, clipConfig)
 	gone := serve(t, c, demo.Config{})
 	gone.Close()
@@ -136,9 +138,10 @@ func TestLateCamera(t *testing.T) {
 
 // A camera that keeps the connection and sends no more pictures is redialled.
 func TestStall(t *testing.T) {
+	t.Parallel()
 	cam := serveRaw(t, h264Media())
 	cfg := testConfig(cam.url(), "tcp")
-	cfg.StallTimeout = 300 * time.Millisecond
+	cfg.StallTimeout = 500 * time.Millisecond
 	w := start(t, cfg)
 	for _, p := range packets(t, clipConfig, 4) {
 		if p.Key {
@@ -161,6 +164,7 @@ func TestStall(t *testing.T) {
 
 // Parameter sets that come only with the session description reach the decoder.
 func TestOutOfBandParameters(t *testing.T) {
+	t.Parallel()
 	ps := packets(t, clipConfig, 12)
 	m := h264Media()
 	f := m.Formats[0].(*format.H264)
@@ -198,6 +202,7 @@ func TestOutOfBandParameters(t *testing.T) {
 // The picture's size changes in mid-stream, and damaged access units come in
 // between: frames go on.
 func TestSizeChangeAndGarbage(t *testing.T) {
+	t.Parallel()
 	cam := serveRaw(t, h264Media())
 	w := start(t, testConfig(cam.url(), "tcp"))
 	cam.player()
@@ -229,7 +234,6 @@ func TestSizeChangeAndGarbage(t *testing.T) {
 func TestProbe(t *testing.T) {
 	locked := serve(t, clip(t, clipConfig), demo.Config{User: "admin", Password: "s3cret"})
 	host := locked.Addr()
-	audio := &description.Media{Type: description.MediaTypeAudio, Formats: []format.Format{&format.Opus{PayloadTyp: 97, ChannelCount: 2}}}
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts, never answers
 	if err != nil {
 		t.Fatal(err)
@@ -252,7 +256,7 @@ func TestProbe(t *testing.T) {
 		{"no such host", "rtsp://no-such-host.invalid/x", ErrUnreachable, "no-such-host.invalid"},
 		{"silent", "rtsp://" + silent.Addr().String() + "/x", ErrStalled, "no answer within"},
 		{"silent TLS", "rtsps://" + silent.Addr().String() + "/x", ErrStalled, "no answer within"},
-		{"no video", serveRaw(t, audio).url(), ErrNoVideo, "only audio"},
+		{"no video", serveRaw(t, audioMedia()).url(), ErrNoVideo, "only audio"},
 		{"codec", serveRaw(t, &description.Media{Type: description.MediaTypeVideo, Formats: []format.Format{&format.MJPEG{}}}).url(),
 			ErrCodec, "H.264 and H.265 are accepted"},
 		{"no pictures", serveRaw(t, h264Media()).url(), ErrStalled, "no picture for"},
@@ -262,7 +266,7 @@ func TestProbe(t *testing.T) {
 			t.Parallel()
 			cfg := testConfig(tc.url, "tcp")
 			if tc.want != nil {
-				cfg.StallTimeout = 700 * time.Millisecond
+				cfg.StallTimeout = time.Second
 			}
 			err := Probe(context.Background(), cfg)
 			if tc.want == nil {
@@ -290,6 +294,7 @@ func TestProbe(t *testing.T) {
 }
 
 func TestProbeEndsWithContext(t *testing.T) {
+	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,181 @@
+package ingest
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bluenviron/gortsplib/v5/pkg/description"
+	"github.com/bluenviron/gortsplib/v5/pkg/format"
+
+	"github.com/segd/segd/demo"
+	"github.com/segd/segd/ingest/codec"
+)
+
+// hugeSPS is an H.264 sequence parameter set of 20000×12000 pixels, baseline
+// profile, level 5.1.
+var hugeSPS = []byte{0x67, 0x42, 0x00, 0x33, 0xda, 0x00, 0x13, 0x88, 0x01, 0x77, 0x64}
+
+func audioMedia() *description.Media {
+	return &description.Media{Type: description.MediaTypeAudio, Formats: []format.Format{&format.Opus{PayloadTyp: 97, ChannelCount: 2}}}
+}
+
+// A camera that has no UDP is read over TCP when the transport is left open,
+// and its sound is left alone.
+func TestAutoWithoutUDP(t *testing.T) {
+	t.Parallel()
+	cam := serveRaw(t, audioMedia(), h264Media())
+	w := start(t, testConfig(cam.url(), "auto"))
+	cam.player()
+	for _, p := range packets(t, clipConfig, 3) {
+		cam.send(p.Data)
+	}
+	w.take(3)
+	_ = w.stop()
+	if w.events.downs != 0 {
+		t.Errorf("events: %+v", &w.events)
+	}
+	err := Probe(context.Background(), testConfig(cam.url(), "udp"))
+	mustWrap(t, err, ErrTransport)
+	if !strings.Contains(err.Error(), "auto, tcp and udp") {
+		t.Errorf("error %q does not say what can be tried", err)
+	}
+}
+
+// A lost packet costs its access unit, is counted, and the next key frame is
+// whole.
+func TestPacketLoss(t *testing.T) {
+	t.Parallel()
+	// Noise does not compress, so an access unit is several packets.
+	cfg := codec.EncoderConfig{Width: 320, Height: 240, FPS: 50, GOP: 5, CRF: 5}
+	enc, err := codec.NewEncoder(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer enc.Close()
+	cam := serveRaw(t, h264Media())
+	w := start(t, testConfig(cam.url(), "tcp"))
+	cam.player()
+	const frames, hurt = 15, 6
+	for i := range frames {
+		pix := numbered(cfg.Width, cfg.Height, i)
+		noise := uint32(i + 1)
+		for j := len(pix) / 2; j < len(pix); j++ {
+			noise = noise*1664525 + 1013904223
+			pix[j] = byte(noise >> 24)
+		}
+		ps, err := enc.BGR(pix, false)
+		if err != nil || len(ps) != 1 {
+			t.Fatalf("%d packets, %v", len(ps), err)
+		}
+		if i == hurt {
+			cam.dropNext = 2 // not the first and not the last packet of the unit
+		}
+		cam.send(ps[0].Data)
+	}
+	if cam.dropNext != 0 {
+		t.Fatal("no packet was dropped")
+	}
+	whole := map[int]bool{}
+	for !whole[frames-1] {
+		if f := w.next(); !f.Damaged {
+			whole[f.number] = true
+		}
+	}
+	_ = w.stop()
+	if w.events.undecoded == 0 {
+		t.Error("the lost access unit was not counted")
+	}
+	for _, n := range []int{0, 5, 10, 11, 12, 13, 14} {
+		if !whole[n] {
+			t.Errorf("picture %d did not come out whole", n)
+		}
+	}
+	if w.events.downs != 0 {
+		t.Errorf("events: %+v", &w.events)
+	}
+}
+
+// A camera that announces pictures too large to decode is refused with the
+// reason, not just as silent.
+func TestTooLargeCamera(t *testing.T) {
+	t.Parallel()
+	cam := serveRaw(t, h264Media())
+	done := make(chan error, 1)
+	cfg := testConfig(cam.url(), "tcp")
+	cfg.StallTimeout = 500 * time.Millisecond
+	go func() { done <- Probe(context.Background(), cfg) }()
+	cam.player()
+	cam.sendNALUs([][]byte{hugeSPS, {0x68, 0xce, 0x38, 0x80}, {0x65, 0x88, 0x84, 0x21}})
+	err := <-done
+	mustWrap(t, err, codec.ErrTooLarge)
+	mustWrap(t, err, ErrStalled)
+	if !strings.Contains(err.Error(), "20000x12000") {
+		t.Errorf("error %q does not name the size", err)
+	}
+}
+
+// What is logged about a camera that is down: one line for the many attempts,
+// without the password.
+func TestLogs(t *testing.T) {
+	t.Parallel()
+	gone := serve(t, clip(t, clipConfig), demo.Config{})
+	gone.Close()
+	var buf lockedBuffer
+	cfg := testConfig("rtsp://admin:s3cret@"+gone.Addr()+"/demo", "tcp")
+	cfg.Logger = slog.New(slog.NewTextHandler(&buf, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	s, err := Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 400*time.Millisecond) // about 15 attempts
+	defer cancel()
+	mustWrap(t, s.Run(ctx, func(f *Frame) { f.Release() }), context.DeadlineExceeded)
+	text := buf.String()
+	if n := strings.Count(text, "\n"); n != 1 {
+		t.Errorf("%d lines:\n%s", n, text)
+	}
+	for _, want := range []string{"camera=test", "camera is down", "connection refused", "admin:xxxxx@"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("log does not say %q:\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "s3cret") {
+		t.Errorf("log shows the password:\n%s", text)
+	}
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func TestCoalescer(t *testing.T) {
+	var buf lockedBuffer
+	c := coalescer{log: slog.New(slog.NewTextHandler(&buf, nil)), msg: "bad"}
+	for range 100 {
+		c.add(2, errLost)
+	}
+	c.flush()
+	c.flush()
+	text := buf.String()
+	if strings.Count(text, "\n") != 2 || !strings.Contains(text, "count=2 ") || !strings.Contains(text, "count=198 ") {
+		t.Errorf("log:\n%s", text)
+	}
+}
