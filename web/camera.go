@@ -61,6 +61,11 @@ func (c *camera) publish(mf *segdv1.MaskFrame, bgr []byte) {
 		c.fault(err)
 		return
 	}
+	c.hand(p)
+}
+
+// hand gives p to every viewer and waits for none.
+func (c *camera) hand(p *packet) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for v := range c.viewers {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
@@ -27,6 +28,7 @@ type viewer struct {
 	timeout time.Duration // of one write
 	window  int           // frames that may be unacknowledged; 0: any number
 	wake    chan struct{} // holds one token when there may be something to send
+	leaving atomic.Bool   // the closing handshake is going on
 
 	mu       sync.Mutex // guards what follows
 	status   []byte     // newest unsent status
@@ -91,8 +93,10 @@ func (v *viewer) run(ctx context.Context, quit, gone <-chan struct{}) {
 	var wg sync.WaitGroup
 	for _, part := range []func(context.Context){v.read, v.write, v.ping} {
 		wg.Go(func() {
-			defer cancel()
 			part(ctx)
+			if !v.leaving.Load() { // else writing fails, and must not cut the handshake short
+				cancel()
+			}
 		})
 	}
 	select {
@@ -110,6 +114,7 @@ func (v *viewer) run(ctx context.Context, quit, gone <-chan struct{}) {
 // goodbye closes with the handshake, but waits no longer than closeGrace for a
 // peer that does not answer: ending the context closes the connection under it.
 func (v *viewer) goodbye(cancel context.CancelFunc, code websocket.StatusCode, reason string) {
+	v.leaving.Store(true)
 	timer := time.AfterFunc(closeGrace, cancel)
 	defer timer.Stop()
 	_ = v.conn.Close(code, reason)
