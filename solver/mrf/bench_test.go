@@ -147,3 +147,35 @@ func BenchmarkLabel(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkLabelBounded(b *testing.B) {
+	ctx := context.Background()
+	r := rand.New(rand.NewPCG(1, 12000))
+	n, edges := superpixels(12000, 6, r)
+	us := perturbed(blobs(n, 6, 2, r), 2, r)
+	var p Potts
+	p.Reset(n, 2, edges)
+	y := make([]int32, n)
+	free, err := p.Label(ctx, y, us[0])
+	if err != nil || !free.Exact {
+		b.Fatal(free, err)
+	}
+	area := areaOf(y, p.search.units(n))
+	for _, test := range []struct {
+		name   string
+		lo, hi float64
+	}{{"slack", 0, 2 * area}, {"tight", 0, 0.7 * area}} {
+		b.Run(fmt.Sprintf("n=%d/%s", n, test.name), func(b *testing.B) {
+			b.ReportAllocs()
+			cuts := 0
+			for k := 0; b.Loop(); k++ {
+				got, err := p.LabelBounded(ctx, y, us[k%len(us)], nil, test.lo, test.hi)
+				if err != nil {
+					b.Fatal(err)
+				}
+				cuts += got.Expansions
+			}
+			b.ReportMetric(float64(cuts)/float64(b.N), "cuts/op")
+		})
+	}
+}

@@ -64,7 +64,7 @@ type Cut struct {
 	edgeArc []int32   // arc I→J of an edge, -1 for a self edge
 	edgeMax []float64 // the most its two arcs may have: the W of Reset, rounded
 	edgeCap []float64 // capacity I→J, a multiple of quantum; J→I's is res+res-edgeCap
-	limit   []float64 // largest sum of arc capacities at a node
+	limit   []float64 // largest sum of capacities at a node that SetEdge allows
 	term    []float64 // terminal capacity set last, clamped and rounded
 
 	quantum, perQuantum float64
@@ -82,11 +82,12 @@ type Cut struct {
 // with all terminal capacities zero. Each edge has capacity W in both
 // directions, which is also the most that SetEdge may set later. Parallel
 // edges add up; self edges are kept in the count but carry nothing. It panics
-// if n is negative, an index is outside [0,n), a weight is NaN, negative or
-// infinite, or the weights at a node add up to 2⁹⁶⁰ or more. Cost O(n+m);
-// memory is reused, and edges is not kept.
+// if n is negative, an index is outside [0,n), or a weight is NaN, negative, or
+// 2⁹⁶⁰ or more. Cost O(n+m); memory is reused, and edges is not kept.
 func (c *Cut) Reset(n int, edges []Edge) {
-	checkSize(n, len(edges))
+	if n < 0 || n >= math.MaxInt32 || len(edges) >= math.MaxInt32/2 {
+		panic(fmt.Sprintf("mrf: graph of %d nodes and %d edges, want at least 0 and less than 2³¹ and 2³⁰", n, len(edges)))
+	}
 	c.nodes = grown(c.nodes, n)
 	c.first = grown(c.first, n+1)
 	c.limit = grown(c.limit, n)
@@ -96,7 +97,6 @@ func (c *Cut) Reset(n int, edges []Edge) {
 	c.edgeCap = grown(c.edgeCap, len(edges))
 	c.orphans = grown(c.orphans, n)[:0]
 	c.dirty = grown(c.dirty, n)[:0]
-	clear(c.limit)
 	clear(c.first)
 	clear(c.term)
 	for i := range c.nodes {
@@ -106,32 +106,28 @@ func (c *Cut) Reset(n int, edges []Edge) {
 	c.time = 0
 	c.Augmentations = 0
 
+	heaviest := 0.0
 	for k := range edges {
 		e := &edges[k]
 		if uint32(e.I) >= uint32(n) || uint32(e.J) >= uint32(n) || !(e.W >= 0 && e.W < tooLarge) {
 			badEdge(n, k, *e)
 		}
-		if e.I == e.J {
-			continue
+		if e.I != e.J {
+			c.first[e.I+1]++
+			c.first[e.J+1]++
+			if e.W > heaviest {
+				heaviest = e.W
+			}
 		}
-		c.limit[e.I] += e.W
-		c.limit[e.J] += e.W
-		c.first[e.I+1]++
-		c.first[e.J+1]++
 	}
-	c.setQuantum()
+	degree := int32(0)
 	for i := range n {
+		degree = max(degree, c.first[i+1])
 		c.first[i+1] += c.first[i]
 	}
+	c.setQuantum(heaviest * float64(degree))
 	c.arcs = grown(c.arcs, int(c.first[n]))
 	c.fillArcs(edges)
-}
-
-// checkSize panics unless int32 can index the graph's nodes and arcs.
-func checkSize(n, edges int) {
-	if n < 0 || n >= math.MaxInt32 || edges >= math.MaxInt32/2 {
-		panic(fmt.Sprintf("mrf: graph of %d nodes and %d edges, want at least 0 and less than 2³¹ and 2³⁰", n, edges))
-	}
 }
 
 // badEdge panics with what is wrong with edge k.
@@ -142,17 +138,10 @@ func badEdge(n, k int, e Edge) {
 	panic(fmt.Sprintf("mrf: edge %d has weight %v, want one in [0,2^960)", k, e.W))
 }
 
-// setQuantum derives the quantum from the sums in limit. With m the largest,
-// m < 2^e, every residual stays below 2m plus roundings, hence below
+// setQuantum derives the quantum from a bound m of the sum of weights at a
+// node. With m < 2^e, every residual stays below 2m plus roundings, hence below
 // 2^(e+2) = 2⁵³q.
-func (c *Cut) setQuantum() {
-	m := 0.0
-	for i, w := range c.limit {
-		if w >= tooLarge {
-			panic(fmt.Sprintf("mrf: weights at node %d add up to %v, want less than 2^960", i, w))
-		}
-		m = max(m, w)
-	}
+func (c *Cut) setQuantum(m float64) {
 	exp := 0
 	if m > 0 {
 		_, exp = math.Frexp(m)
@@ -164,7 +153,6 @@ func (c *Cut) setQuantum() {
 // fillArcs lays out the arcs by counting sort; each node's stay in the order
 // of edges.
 func (c *Cut) fillArcs(edges []Edge) {
-	clear(c.limit) // again, now of the rounded capacities
 	// first doubles as the fill cursor; shifting it back costs one pass and
 	// saves an array.
 	for k := range edges {
@@ -180,12 +168,17 @@ func (c *Cut) fillArcs(edges []Edge) {
 		c.arcs[a] = arc{head: e.J, sister: b, res: w}
 		c.arcs[b] = arc{head: e.I, sister: a, res: w}
 		c.edgeArc[k], c.edgeMax[k], c.edgeCap[k] = a, w, w
-		c.limit[e.I] += w
-		c.limit[e.J] += w
 	}
 	n := len(c.nodes)
 	copy(c.first[1:], c.first[:n])
 	c.first[0] = 0
+	for i := range c.limit {
+		sum := 0.0
+		for _, a := range c.arcs[c.first[i]:c.first[i+1]] {
+			sum += a.res
+		}
+		c.limit[i] = sum
+	}
 }
 
 // round gives the multiple of the quantum nearest to x.

@@ -32,9 +32,9 @@
 // so the search ends. A terminal capacity beyond what the node's edges could
 // carry away decides the node whatever its size, so it is clamped to one
 // quantum above that sum; forbidden labels are that clamp, and neither they nor
-// huge unaries cost the other nodes precision. q is below 2⁻⁴⁹ of the largest
-// sum of weights at one node, and a labeling called exact is within
-// (nodes+edges)·q of the minimum.
+// huge unaries cost the other nodes precision. q is at most 2⁻⁴⁹ of the largest
+// weight times the largest number of edges at a node, and a labeling called
+// exact is within (nodes+edges)·q of the minimum.
 //
 // Because the arithmetic is exact, the set of nodes reachable from the source
 // is the same for every maximum flow. Hence a warm solve gives the very labels

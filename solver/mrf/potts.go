@@ -48,8 +48,8 @@ type Report struct {
 // Reset makes p the model of n nodes with the given number of labels and the
 // given edges. Parallel edges add up; self edges and zero weights are ignored,
 // as they cannot cost anything. It panics if n is negative, labels is less
-// than 1, an index is outside [0,n), or a weight is NaN, negative or infinite
-// or too large (see Cut.Reset). Cost O(n+m). Memory is reused, edges is not
+// than 1, an index is outside [0,n), or a weight is NaN, negative, or 2⁹⁶⁰ or
+// more. Cost O(n+m). Memory is reused, edges is not
 // kept, and so is nothing of the flow of an earlier graph.
 func (p *Potts) Reset(n, labels int, edges []Edge) {
 	if labels < 1 || labels > math.MaxInt32 {

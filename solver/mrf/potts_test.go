@@ -306,6 +306,35 @@ func TestLabelStops(t *testing.T) {
 	}
 }
 
+// TestSameBits repeats a sequence of calls on a used and a new model.
+func TestSameBits(t *testing.T) {
+	for _, labels := range []int{2, 4} {
+		var used Potts
+		var first []Report
+		var firstY []int32
+		for run := range 3 {
+			p := &used
+			if run == 2 {
+				p = new(Potts)
+			}
+			r := rand.New(rand.NewPCG(17, 17))
+			n, edges := superpixels(600, 3, r)
+			p.Reset(n, labels, edges)
+			y := make([]int32, n)
+			var reports []Report
+			for range 5 {
+				reports = append(reports, label(t, p, edges, labels, y, randomUnaries(r, n, labels)))
+			}
+			if run == 0 {
+				first, firstY = reports, y
+			}
+			if !slices.Equal(reports, first) || !slices.Equal(y, firstY) {
+				t.Errorf("L=%d: run %d differs from the first", labels, run)
+			}
+		}
+	}
+}
+
 func TestNoAllocations(t *testing.T) {
 	ctx := context.Background()
 	for _, labels := range []int{2, 4} {
