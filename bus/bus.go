@@ -235,7 +235,7 @@ func (b *Bus) openExternal(ctx context.Context) error {
 		return fmt.Errorf("bus: connect to NATS server %s: %w", redact(b.cfg.URL), err)
 	}
 	b.conn = conn
-	b.stream.start(conn, b.cfg)
+	b.stream.start(conn, b.cfg) //nolint:contextcheck // Close ends it, not what bounds Open
 	return nil
 }
 

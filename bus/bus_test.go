@@ -154,7 +154,7 @@ func TestPortInUse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	port := l.Addr().(*net.TCPAddr).Port
 	_, err = Open(t.Context(), Config{Port: port})
 	if !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(), fmt.Sprintf("127.0.0.1:%d is in use", port)) {
@@ -429,7 +429,7 @@ func TestCloseWithHungServer(t *testing.T) {
 		if err != nil {
 			return
 		}
-		defer c.Close()
+		defer func() { _ = c.Close() }()
 		fmt.Fprint(c, "INFO {\"server_id\":\"x\",\"max_payload\":1048576,\"headers\":true,\"proto\":1}\r\n")
 		buf := make([]byte, 1<<10)
 		for pongs := 0; ; {

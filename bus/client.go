@@ -23,7 +23,10 @@ import (
 var ErrRejected = errors.New("bus: rejected")
 
 const (
-	requestTimeout  = 15 * time.Second       // above the service's own commandTimeout
+	requestTimeout = 15 * time.Second // above the service's own commandTimeout
+	// watchQueue is how many messages wait for Watch's handlers before further
+	// ones are lost: some minutes of one camera.
+	watchQueue      = 4096
 	discoverTimeout = 300 * time.Millisecond // for every segd to tell its cameras
 )
 
@@ -65,6 +68,7 @@ func Watch(ctx context.Context, url, target string, h Handlers) error {
 		nats.ReconnectJitter(reconnectJitter, reconnectJitter),
 		nats.PingInterval(pingInterval),
 		nats.PermissionErrOnSubscribe(true),
+		nats.SyncQueueLen(watchQueue),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
 				log.Warn("nats connection lost, trying again", "err", err)

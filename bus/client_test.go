@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -75,6 +77,44 @@ func TestWatchErrors(t *testing.T) {
 	if err := Watch(t.Context(), url, "demo", Handlers{}); !errors.Is(err, nats.ErrPermissionViolation) {
 		t.Errorf("forbidden: %v, want %v", err, nats.ErrPermissionViolation)
 	}
+}
+
+// What a handler is too slow for is lost and said to be.
+func TestWatchTooSlow(t *testing.T) {
+	b := open(t, Config{})
+	fast, bads := make(chan struct{}), make(chan error, 1)
+	report := sync.OnceFunc(func() { close(fast) })
+	watch(t, b.URL(), "demo", Handlers{
+		Mask: func(*segdv1.MaskFrame) {
+			select {
+			case <-fast:
+			case <-time.After(5 * time.Millisecond): // a thousand times a publish
+			}
+		},
+		Bad: func(_ string, err error) {
+			select {
+			case bads <- err:
+			default:
+			}
+			report()
+		},
+	})
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		for range 100 {
+			if err := b.PublishMask(maskFrame("demo", 1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		select {
+		case err := <-bads:
+			if !errors.Is(err, nats.ErrSlowConsumer) {
+				t.Errorf("reported %v, want %v", err, nats.ErrSlowConsumer)
+			}
+			return
+		default:
+		}
+	}
+	t.Fatal("nothing was lost")
 }
 
 func TestWatchEndsWithContext(t *testing.T) {

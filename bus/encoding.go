@@ -55,7 +55,7 @@ func Unmarshal(contentType string, data []byte, m proto.Message) error {
 	if contentType != "" {
 		parsed, params, err := mime.ParseMediaType(contentType)
 		if err != nil {
-			return fmt.Errorf("%w: %s %q: %v", ErrMessage, headerContentType, contentType, err)
+			return fmt.Errorf("%w: %s %q: %w", ErrMessage, headerContentType, contentType, err)
 		}
 		media, name = parsed, params["message"]
 	}

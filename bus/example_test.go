@@ -18,7 +18,11 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	defer b.Close()
+	defer func() {
+		if err := b.Close(); err != nil {
+			fmt.Println(err)
+		}
+	}()
 	publish := func() {
 		err := b.PublishMask(&segdv1.MaskFrame{
 			Camera: "quay", Sequence: 41, Width: 4, Height: 3,

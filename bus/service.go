@@ -37,6 +37,8 @@ const (
 // handler may return it too.
 var ErrUnknownCamera = errors.New("bus: unknown camera")
 
+var errStopping = errors.New("segd is shutting down or reloading")
+
 // Commands are what Serve answers.
 type Commands struct {
 	// Cameras are the names of the cameras that take commands.
@@ -171,7 +173,7 @@ func (s *service) take() bool {
 }
 
 func (s *service) annotate(ctx context.Context, camera string, req micro.Request, cfg Config) {
-	code, err := codeShutDown, error(errors.New("segd is shutting down or reloading"))
+	code, err := codeShutDown, errStopping
 	if s.take() {
 		defer s.inHand.Done()
 		code, err = s.handle(ctx, camera, req)

@@ -74,7 +74,7 @@ func Parse(s string, width, height int) (RLE, error) {
 	for i, p := 0, 0; p < len(s); i++ {
 		x, n, err := number(s[p:])
 		if err != nil {
-			return RLE{}, fmt.Errorf("%w: at byte %d: %v", ErrSyntax, p, err)
+			return RLE{}, fmt.Errorf("%w: at byte %d: %w", ErrSyntax, p, err)
 		}
 		if i >= deltaFrom {
 			x += before
