@@ -121,7 +121,9 @@ func (st *states) forget(c *Camera) {
 	*st = nil
 	c.stats.with(func(s *Snapshot) {
 		for i := range s.Objects {
-			s.Objects[i].State, s.Objects[i].Area = tracker.Lost, 0
+			o := &s.Objects[i]
+			o.State, o.Area = tracker.Lost, 0
+			c.cfg.Meter.Object(tracker.Object{ID: o.ID, Label: o.Label, State: tracker.Lost})
 		}
 	})
 }

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/segd/segd/bus"
+	"github.com/segd/segd/config"
+	"github.com/segd/segd/tracker"
+)
+
+func parseAnnotation(payload []byte) (*tracker.Annotation, error) {
+	return tracker.ParseAnnotation(bytes.NewReader(payload))
+}
+
+// natsFlag is where the commands that talk to a running segd find it.
+func natsFlag(cmd *cobra.Command, url *string) {
+	cmd.Flags().StringVar(url, "nats", "nats://"+config.DefaultNATSAddr, "URL of the NATS server, with user and password or token if it wants them")
+}
+
+func annotateCommand(std streams) *cobra.Command {
+	var url, site string
+	var wait time.Duration
+	cmd := &cobra.Command{
+		Use:   "annotate CAMERA FILE",
+		Short: "Tell a running segd where an object is",
+		Long: "FILE is JSON with scribbles, or a PNG as large as the camera's frames whose pixel\n" +
+			"values are object ids, 0 for the background; - reads standard input. The\n" +
+			"annotation is applied to the frame that the JSON names, or else to the next one.",
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			payload, err := readPayload(std.in, args[1])
+			if err != nil {
+				return usageError{err}
+			}
+			// What is wrong in itself is said without asking segd.
+			if _, err := parseAnnotation(payload); err != nil {
+				return fmt.Errorf("%s: %w", args[1], err)
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), wait)
+			defer cancel()
+			if err := bus.Annotate(ctx, url, site, args[0], payload); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(std.out, "%s: annotation accepted\n", args[0])
+			return err
+		},
+	}
+	natsFlag(cmd, &url)
+	cmd.Flags().StringVar(&site, "site", config.DefaultSite, "site the camera is at")
+	cmd.Flags().DurationVar(&wait, "wait", 15*time.Second, "how long to wait for the answer")
+	return cmd
+}
+
+func readPayload(stdin io.Reader, path string) ([]byte, error) {
+	if path == "-" {
+		return io.ReadAll(stdin)
+	}
+	return os.ReadFile(path)
+}

@@ -1,0 +1,285 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/segd/segd/bus"
+	"github.com/segd/segd/config"
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/features/dnn"
+	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/metrics"
+	"github.com/segd/segd/pipeline"
+	"github.com/segd/segd/tracker"
+	"github.com/segd/segd/web"
+)
+
+// daemon is what run and demo have in common: everything between a configuration
+// and the masks.
+type daemon struct {
+	cfg         *config.Config
+	log         *slog.Logger
+	annotations map[string]*tracker.Annotation // by camera
+
+	meters   *metrics.Metrics
+	registry *prometheus.Registry
+	web      *web.Server
+	bus      *bus.Bus
+	models   []*dnn.Model
+	set      *pipeline.Set
+}
+
+// newLogger writes to w as the configuration says.
+func newLogger(w io.Writer, cfg config.Log) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(cfg.Level)); err != nil {
+		level = slog.LevelInfo // config accepts the four names only
+	}
+	opt := &slog.HandlerOptions{Level: level}
+	if cfg.Format == "json" {
+		return slog.New(slog.NewJSONHandler(w, opt))
+	}
+	return slog.New(slog.NewTextHandler(w, opt))
+}
+
+// openDaemon takes the addresses, so that a second segd ends here, before
+// anything slow. close must follow.
+func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *daemon, err error) {
+	d := &daemon{cfg: cfg, log: log, annotations: map[string]*tracker.Annotation{}}
+	if err := d.readAnnotations(); err != nil {
+		return nil, err
+	}
+	d.registry = prometheus.NewRegistry()
+	d.meters = metrics.New(d.registry)
+	d.meters.Build(version, "")
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.close())
+		}
+	}()
+	d.web, err = web.New(web.Config{
+		Addr: cfg.HTTP.Addr, Token: cfg.HTTP.Token, Version: version, Logger: log,
+		Metrics: promhttp.HandlerFor(d.registry, promhttp.HandlerOpts{Registry: d.registry}),
+		Ready:   d.ready,
+	})
+	if err != nil {
+		return nil, usageError{err}
+	}
+	if err := d.web.Listen(); err != nil {
+		return nil, err
+	}
+	if d.bus, err = openBus(ctx, cfg, log); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+func openBus(ctx context.Context, cfg *config.Config, log *slog.Logger) (*bus.Bus, error) {
+	host, text, err := net.SplitHostPort(cfg.NATS.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("nats.addr: %w", err)
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		return nil, fmt.Errorf("nats.addr: %w", err)
+	}
+	return bus.Open(ctx, bus.Config{
+		Site: cfg.Site, URL: cfg.NATS.URL, Host: host, Port: port, Token: cfg.NATS.Token,
+		StoreDir: cfg.NATS.StoreDir, JSON: cfg.NATS.Format == "json", Version: version, Logger: log,
+	})
+}
+
+func (d *daemon) readAnnotations() error {
+	var faults []error
+	for _, cam := range d.cfg.Cameras {
+		if cam.Annotation == "" {
+			continue
+		}
+		a, err := readAnnotation(cam.Annotation)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("camera %s: %w", cam.Name, err))
+			continue
+		}
+		d.annotations[cam.Name] = a
+	}
+	return errors.Join(faults...)
+}
+
+func readAnnotation(path string) (*tracker.Annotation, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("annotation: %w", err)}
+	}
+	defer f.Close()
+	a, err := tracker.ParseAnnotation(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return a, nil
+}
+
+// modelOptions says how the configured model is used.
+func modelOptions(cfg config.Model) dnn.Options {
+	opt := dnn.Options{
+		Taps: cfg.Taps, ShortSide: cfg.ShortSide, RGB: cfg.RGB, Prototxt: cfg.Prototxt, Threads: cfg.Threads,
+	}
+	copy(opt.Mean[:], cfg.Mean)
+	copy(opt.Std[:], cfg.Std)
+	return opt
+}
+
+func openModel(cfg config.Model) (*dnn.Model, error) {
+	if cfg.Path == "" {
+		return dnn.Embedded(modelOptions(cfg))
+	}
+	m, err := dnn.Open(cfg.Path, modelOptions(cfg))
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return m, nil
+}
+
+// build makes the cameras; their sources are opened and nothing is dialled yet.
+func (d *daemon) build() error {
+	model, err := openModel(d.cfg.Model)
+	if err != nil {
+		return err
+	}
+	d.models = append(d.models, model)
+	d.meters.Backend("opencv cpu", filepath.Base(model.Info().Path))
+	var configs []pipeline.Config
+	var names []string
+	for _, cam := range d.cfg.Cameras {
+		names = append(names, cam.Name)
+		configs = append(configs, d.camera(cam, model))
+	}
+	d.web.Cameras(names)
+	if d.set, err = pipeline.NewSet(configs...); err != nil {
+		return err
+	}
+	return d.bus.Serve(bus.Commands{Cameras: names, Annotate: d.annotate})
+}
+
+func sourceConfig(cam config.Camera, log *slog.Logger) ingest.Config {
+	return ingest.Config{
+		Camera: cam.Name, URL: cam.URL, Transport: cam.Transport, FPS: cam.FPS, Loop: cam.Loop, Logger: log,
+	}
+}
+
+func (d *daemon) camera(cam config.Camera, model features.Model) pipeline.Config {
+	return pipeline.Config{
+		Site: d.cfg.Site, Name: cam.Name,
+		Open: func(o ingest.Observer) (pipeline.Source, error) {
+			cfg := sourceConfig(cam, d.log)
+			cfg.Observer = o
+			return ingest.Open(cfg)
+		},
+		NewExtractor: func() (pipeline.Extractor, error) {
+			return features.New(features.Config{Superpixels: d.cfg.Superpixels}, model)
+		},
+		NewStepper: func() (pipeline.Stepper, error) { return tracker.New(tracker.Config{}) },
+		Publisher:  d.bus,
+		Viewer:     d.web,
+		Meter:      meter{d.meters.Camera(cam.Name)},
+		Annotation: d.annotations[cam.Name],
+		Logger:     d.log,
+	}
+}
+
+// annotate answers the bus.
+func (d *daemon) annotate(ctx context.Context, camera string, payload []byte) error {
+	c, err := d.set.Camera(camera)
+	if err != nil {
+		return err
+	}
+	a, err := parseAnnotation(payload)
+	if err != nil {
+		return err
+	}
+	_, err = c.Annotate(ctx, a)
+	return err
+}
+
+// ready says why segd is not ready: it is once every camera has delivered, or
+// has been found to be down, and the bus is there.
+func (d *daemon) ready() error {
+	if !d.bus.Connected() {
+		return errors.New("no connection to the NATS server")
+	}
+	return nil
+}
+
+// serve runs the cameras until ctx ends or all sources have, and the page beside
+// them. tick, if not nil, is called once a second.
+//
+// The order of ending is written here and nowhere else: the sources stop, the
+// frames in hand are finished, the bus is drained, and HTTP goes last, so that
+// the page and the metrics tell of all of it.
+func (d *daemon) serve(ctx context.Context, tick func(elapsed time.Duration)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var helpers sync.WaitGroup
+
+	webCtx, stopWeb := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWeb()
+	var webErr error
+	helpers.Go(func() {
+		defer cancel() // without the page nobody would see what goes on
+		webErr = d.web.Run(webCtx)
+	})
+	ticked := make(chan struct{})
+	if tick != nil {
+		helpers.Go(func() { everySecond(ticked, tick) })
+	}
+
+	err := d.set.Run(ctx)
+	close(ticked)
+	err = errors.Join(err, d.bus.Close())
+	stopWeb()
+	helpers.Wait()
+	return errors.Join(err, webErr)
+}
+
+// everySecond calls tick until done is closed.
+func everySecond(done <-chan struct{}, tick func(elapsed time.Duration)) {
+	start := time.Now()
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case now := <-ticker.C:
+			tick(now.Sub(start))
+		}
+	}
+}
+
+// close gives back what is left. It may follow serve or come instead of it.
+func (d *daemon) close() error {
+	var faults []error
+	if d.bus != nil {
+		faults = append(faults, d.bus.Close())
+	}
+	if d.web != nil {
+		d.web.Close()
+	}
+	for _, m := range d.models {
+		faults = append(faults, m.Close())
+	}
+	d.models = nil
+	return errors.Join(faults...)
+}

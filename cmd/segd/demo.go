@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	_ "embed" // the annotation
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+
+	"github.com/segd/segd/config"
+	"github.com/segd/segd/demo"
+)
+
+// demoStart is the clip's frame at which the demo begins: the person that
+// demo.json marks has just come out from behind another.
+const demoStart = 545
+
+// demo.json marks that person on the first frame that is played.
+//
+//go:embed demo.json
+var demoAnnotation []byte
+
+type demoFlags struct {
+	duration    time.Duration
+	json        bool
+	clip        string
+	addr, nats  string
+	model       string
+	level       string
+	superpixels int
+}
+
+func demoCommand(std streams) *cobra.Command {
+	var f demoFlags
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Run a sample camera, its masks, the page and a NATS server in one process",
+		Long: "Plays a clip of a real surveillance camera (Debian's opencv-doc) over RTSP on\n" +
+			"loopback, and follows one walking person in it as `segd run` would.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.duration < 0 {
+				return usageError{fmt.Errorf("--for %v: accepted: a duration above 0 such as 30s", f.duration)}
+			}
+			return runDemo(cmd.Context(), std, f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.DurationVar(&f.duration, "for", 0, "end by itself after this long, such as 30s")
+	flags.BoolVar(&f.json, "json", false, "end with one JSON object on standard output")
+	flags.StringVar(&f.clip, "clip", demo.ClipPath, "video to play")
+	flags.StringVar(&f.addr, "addr", "", "host:port of the page (default \""+config.DefaultHTTPAddr+"\")")
+	flags.StringVar(&f.nats, "nats", "", "host:port of the NATS server (default \""+config.DefaultNATSAddr+"\")")
+	flags.StringVar(&f.model, "model", "", "ONNX or Caffe model (default the one in the binary)")
+	flags.IntVar(&f.superpixels, "superpixels", 0, fmt.Sprintf("pieces a frame is cut into (default %d)", config.DefaultSuperpixels))
+	flags.StringVar(&f.level, "log", "", "debug, info, warn or error (default \"warn\")")
+	return cmd
+}
+
+// demoConfig is the configuration of a camera at url. It is a file like any
+// other, so that the environment overrides it as it does any other.
+func demoConfig(f demoFlags, url string) (*config.Config, error) {
+	text := "log: {level: warn}\ncameras: [{name: demo, transport: tcp, url: '" + url + "'}]\n"
+	environ := os.Environ()
+	for name, value := range map[string]string{
+		"SEGD_HTTP_ADDR": f.addr, "SEGD_NATS_ADDR": f.nats, "SEGD_MODEL_PATH": f.model, "SEGD_LOG_LEVEL": f.level,
+	} {
+		if value != "" {
+			environ = append(environ, name+"="+value) // the last one counts
+		}
+	}
+	if f.superpixels != 0 {
+		environ = append(environ, fmt.Sprintf("SEGD_SUPERPIXELS=%d", f.superpixels))
+	}
+	cfg, err := config.Parse("demo", []byte(text), environ)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return cfg, nil
+}
+
+func runDemo(ctx context.Context, std streams, f demoFlags) (err error) {
+	// For now the camera has no address: the clip is not served before the ports
+	// are known to be free.
+	cfg, err := demoConfig(f, "rtsp://127.0.0.1/")
+	if err != nil {
+		return err
+	}
+	log := newLogger(std.err, cfg.Log)
+	d, err := openDaemon(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.close()) }()
+	if d.annotations["demo"], err = parseAnnotation(demoAnnotation); err != nil {
+		return err
+	}
+
+	clip, err := prepareClip(ctx, std.err, f.clip)
+	if err != nil {
+		return err
+	}
+	server, err := demo.NewServer(clip, demo.Config{Logger: log})
+	if err != nil {
+		return err
+	}
+	if err := server.Start(); err != nil {
+		return err
+	}
+	defer server.Close()
+	cfg.Cameras[0].URL = server.URL()
+	if err := d.build(); err != nil {
+		return err
+	}
+
+	human := std.out
+	if f.json {
+		human = std.err
+	}
+	fmt.Fprintf(human, "camera %s  page %s  masks %s on segd.v1.%s.demo.mask\n", server.URL(), d.web.URL(), d.bus.URL(), cfg.Site)
+	if f.duration > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, f.duration)
+		defer cancel()
+	}
+	start := time.Now()
+	if err := d.serve(ctx, lines(human, d.set.Snapshots)); err != nil {
+		return err
+	}
+	end := d.set.Snapshots()[0]
+	summary(human, time.Since(start), end)
+	if f.json {
+		return writeJSON(std.out, newReport(end))
+	}
+	return nil
+}
+
+// prepareClip compresses the clip and shows how far it is.
+func prepareClip(ctx context.Context, w io.Writer, path string) (*demo.Clip, error) {
+	if !isTerminal(w) {
+		fmt.Fprintf(w, "preparing %s\n", path)
+		return demo.Prepare(ctx, path, demoStart, nil)
+	}
+	bar := progressbar.NewOptions(-1, progressbar.OptionSetWriter(w), progressbar.OptionSetDescription("preparing the clip"),
+		progressbar.OptionSetWidth(30), progressbar.OptionShowCount(), progressbar.OptionClearOnFinish(),
+		progressbar.OptionThrottle(50*time.Millisecond))
+	clip, err := demo.Prepare(ctx, path, demoStart, func(done, total int) {
+		bar.ChangeMax(total)
+		_ = bar.Set(done) // a bar that cannot be drawn is no reason to stop
+	})
+	_ = bar.Finish()
+	return clip, err
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/segd/segd/bus"
+	"github.com/segd/segd/config"
+	"github.com/segd/segd/features/dnn"
+	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/pipeline"
+	"github.com/segd/segd/tracker"
+)
+
+// Exit statuses.
+const (
+	exitFailure = 1
+	exitUsage   = 2   // the command line or the configuration has to be changed
+	exitAborted = 130 // a second signal
+)
+
+func main() {
+	dnn.ChildMain() // does not return in the child that tries a model
+	ctx, stop := interruptible()
+	err := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(report(os.Stderr, err))
+}
+
+// interruptible returns a context that the first SIGINT or SIGTERM ends. The
+// second ends the process.
+func interruptible() (context.Context, func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		if _, ok := <-signals; !ok {
+			return
+		}
+		cancel()
+		if _, ok := <-signals; ok {
+			os.Exit(exitAborted)
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(signals)
+		cancel()
+	}
+}
+
+// usageError is a fault of what was asked for: of the command line, or of a file
+// it names.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// status is the exit status that err deserves.
+func status(err error) int {
+	var usage usageError
+	var faults config.Faults
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &usage), errors.As(err, &faults),
+		errors.Is(err, ingest.ErrConfig),
+		errors.Is(err, tracker.ErrAnnotation), errors.Is(err, pipeline.ErrAnnotate),
+		errors.Is(err, dnn.ErrRefused),
+		errors.Is(err, bus.ErrName), errors.Is(err, bus.ErrUnknownCamera), errors.Is(err, bus.ErrRejected):
+		return exitUsage
+	}
+	return exitFailure
+}
+
+// report prints err, a line each fault, and returns the exit status.
+func report(w io.Writer, err error) int {
+	if err != nil {
+		for line := range strings.Lines(err.Error()) {
+			if line = strings.TrimSpace(line); line != "" {
+				fmt.Fprintf(w, "segd: %s\n", line)
+			}
+		}
+	}
+	return status(err)
+}
+
+// streams are where a command reads and writes.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// run executes one command line. It returns when the command has ended, which
+// is soon after ctx has.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
+	std := streams{stdin, stdout, stderr}
+	started := false
+	root := &cobra.Command{
+		Use:   "segd",
+		Short: "Pixel masks of annotated objects in live video, on NATS",
+		Long: "segd watches cameras and keeps a pixel mask of each object it was told about.\n" +
+			"Try `segd demo`, then http://127.0.0.1:8080.",
+		Version:           version,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		Args:              cobra.NoArgs,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRun:  func(*cobra.Command, []string) { started = true },
+	}
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	root.AddCommand(
+		runCommand(std), demoCommand(std), checkCommand(std), watchCommand(std),
+		annotateCommand(std), modelCommand(std), versionCommand(std),
+	)
+	err := root.ExecuteContext(ctx)
+	if err != nil && !started {
+		// Cobra did not get as far as the command: the command line is at fault.
+		return usageError{fmt.Errorf("%w; see segd --help", err)}
+	}
+	return err
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/segd/segd/config"
+	"github.com/segd/segd/features/dnn"
+)
+
+func modelCommand(std streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "model",
+		Short: "Feature models",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(modelCheckCommand(std), modelListCommand(std))
+	return cmd
+}
+
+func modelCheckCommand(std streams) *cobra.Command {
+	var cfg config.Model
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "check FILE",
+		Short: "Try whether a model loads, in a process of its own",
+		Long: "OpenCV ends the process that gives it a model it dislikes, so a child process\n" +
+			"tries it. FILE is ONNX, or Caffe with its .prototxt beside it.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			info, err := dnn.Probe(cmd.Context(), args[0], modelOptions(cfg))
+			if err != nil {
+				return usageError{err}
+			}
+			if asJSON {
+				return writeJSON(std.out, info)
+			}
+			return describeModel(std.out, info)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print what is known of it, all layers included, as JSON")
+	cmd.Flags().StringSliceVar(&cfg.Taps, "taps", nil, "layers to read (default the model's outputs)")
+	cmd.Flags().IntVar(&cfg.ShortSide, "short-side", config.DefaultShortSide, "shorter side of the picture the model sees, in pixels")
+	return cmd
+}
+
+func modelListCommand(std streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the models in this binary",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) (err error) {
+			m, err := dnn.Embedded(dnn.Options{})
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, m.Close()) }()
+			fmt.Fprintln(std.out, "in the binary, Apache-2.0, used where model.path is empty:")
+			return describeModel(std.out, m.Info())
+		},
+	}
+}
+
+func describeModel(w io.Writer, info dnn.Info) error {
+	size := "any multiples of 32"
+	if info.InputWidth > 0 {
+		size = fmt.Sprintf("%d×%d", info.InputWidth, info.InputHeight)
+	}
+	fmt.Fprintf(w, "%s  %s  sha256 %s\n", info.Path, info.Format, info.SHA256)
+	fmt.Fprintf(w, "  input %s, %d channels", size, info.Channels())
+	if info.Milliseconds > 0 {
+		fmt.Fprintf(w, ", %.1f ms at %d×%d", info.Milliseconds, info.NominalWidth, info.NominalHeight)
+	}
+	fmt.Fprintln(w)
+	for _, tap := range info.Taps {
+		shape := strings.Trim(strings.ReplaceAll(fmt.Sprint(tap.Shape), " ", "×"), "[]")
+		if _, err := fmt.Fprintf(w, "  tap %s  %s\n", tap.Name, shape); err != nil {
+			return err
+		}
+	}
+	return nil
+}

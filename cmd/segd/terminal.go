@@ -1,0 +1,150 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/segd/segd/pipeline"
+)
+
+// isTerminal tells whether a person sees what is written to w.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// ms is a duration in milliseconds as people read it.
+func ms(d time.Duration) string {
+	v := float64(d) / float64(time.Millisecond)
+	switch {
+	case d == 0:
+		return "–"
+	case math.Abs(v) < 10:
+		return fmt.Sprintf("%.1f ms", v)
+	}
+	return fmt.Sprintf("%.0f ms", v)
+}
+
+// line is what a camera has to say each second.
+func line(elapsed time.Duration, s pipeline.Snapshot) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%4.0f s  %s  ", elapsed.Seconds(), s.Camera)
+	if !s.Up {
+		if s.Reason == "" {
+			return b.String() + "waiting for the first frame"
+		}
+		fmt.Fprintf(&b, "down: %s  ", s.Reason)
+	}
+	fmt.Fprintf(&b, "in %d  dropped %d  out %d  %.1f fps  latency p50 %s  p95 %s",
+		s.In, s.Dropped+s.Failed, s.Published, s.FPSOut, ms(s.Recent.P50), ms(s.Recent.P95))
+	for _, o := range s.Objects {
+		fmt.Fprintf(&b, "  %s %s", objectName(o.ID, o.Label), o.State)
+		if o.Area > 0 {
+			fmt.Fprintf(&b, " %d px", o.Area)
+		}
+	}
+	if s.Reconnects > 0 {
+		fmt.Fprintf(&b, "  reconnects %d", s.Reconnects)
+	}
+	return b.String()
+}
+
+func objectName(id uint32, label string) string {
+	if label == "" {
+		return fmt.Sprintf("object %d", id)
+	}
+	return label
+}
+
+// lines returns what openDaemon's tick prints.
+func lines(w io.Writer, set func() []pipeline.Snapshot) func(time.Duration) {
+	return func(elapsed time.Duration) {
+		for _, s := range set() {
+			fmt.Fprintln(w, line(elapsed, s))
+		}
+	}
+}
+
+// fps is the rate at which frames went out, from the first in to the last out.
+func fps(s pipeline.Snapshot) float64 {
+	if s.Span <= 0 {
+		return 0
+	}
+	return float64(s.Published) / s.Span.Seconds()
+}
+
+// summary is the last word for people.
+func summary(w io.Writer, elapsed time.Duration, s pipeline.Snapshot) {
+	share := 0.0
+	if s.In > 0 {
+		share = 100 * float64(s.Published) / float64(s.In)
+	}
+	fmt.Fprintf(w, "%s after %.1f s: %d frames in, %d published (%.1f %%), %d dropped, %d failed\n",
+		s.Camera, elapsed.Seconds(), s.In, s.Published, share, s.Dropped, s.Failed)
+	fmt.Fprintf(w, "  %.1f fps, capture to publish: p50 %s, p95 %s, p99 %s\n",
+		fps(s), ms(s.Latency.P50), ms(s.Latency.P95), ms(s.Latency.P99))
+	if s.Reconnects+s.Restarts+s.PublishFailures+s.Undecodable > 0 {
+		fmt.Fprintf(w, "  %d reconnects, %d restarts, %d publish failures, %d undecodable\n",
+			s.Reconnects, s.Restarts, s.PublishFailures, s.Undecodable)
+	}
+	if len(s.Objects) == 0 {
+		fmt.Fprintln(w, "  no objects")
+	}
+	for _, o := range s.Objects {
+		fmt.Fprintf(w, "  %s: visible in %d of %d frames, now %s\n",
+			objectName(o.ID, o.Label), o.VisibleFrames, s.Published, o.State)
+	}
+}
+
+// demoReport is what `segd demo --json` prints. Its fields are stable.
+type demoReport struct {
+	FramesIn        uint64         `json:"frames_in"`
+	FramesDropped   uint64         `json:"frames_dropped"` // in and not published, for whatever reason
+	FramesPublished uint64         `json:"frames_published"`
+	FPS             float64        `json:"fps"`
+	LatencyMS       latencyReport  `json:"latency_ms"` // capture to publish
+	Objects         []objectReport `json:"objects"`
+}
+
+type latencyReport struct {
+	P50 float64 `json:"p50"`
+	P95 float64 `json:"p95"`
+	P99 float64 `json:"p99"`
+}
+
+type objectReport struct {
+	ID            uint32 `json:"id"`
+	Label         string `json:"label"`
+	VisibleFrames uint64 `json:"visible_frames"`
+}
+
+func newReport(s pipeline.Snapshot) demoReport {
+	r := demoReport{
+		FramesIn: s.In, FramesDropped: s.Dropped + s.Failed, FramesPublished: s.Published,
+		FPS:       round(fps(s)),
+		LatencyMS: latencyReport{toMS(s.Latency.P50), toMS(s.Latency.P95), toMS(s.Latency.P99)},
+		Objects:   []objectReport{},
+	}
+	for _, o := range s.Objects {
+		r.Objects = append(r.Objects, objectReport{o.ID, o.Label, o.VisibleFrames})
+	}
+	return r
+}
+
+func toMS(d time.Duration) float64 { return round(float64(d) / float64(time.Millisecond)) }
+
+// round keeps two decimals: more would only look exact.
+func round(v float64) float64 { return math.Round(v*100) / 100 }
+
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}

@@ -1,0 +1,258 @@
+package arch
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/segd/segd"
+
+// room says what one package may import besides the standard library: packages
+// of this module by folder, other modules by path prefix.
+type room struct {
+	internal []string
+	modules  []string
+	// tests are granted to _test.go files only, on top of the above.
+	tests []string
+	// cgo grants C code of the package's own.
+	cgo bool
+	// without are packages of the standard library that have no business here.
+	without []string
+}
+
+// Modules, each of which belongs to few packages.
+const (
+	astiav   = "github.com/asticode/go-astiav"
+	cobra    = "github.com/spf13/cobra"
+	gocv     = "gocv.io/x/gocv"
+	gonum    = "gonum.org/v1/gonum"
+	nats     = "github.com/nats-io"
+	progress = "github.com/schollz/progressbar/v3"
+	prom     = "github.com/prometheus/client_golang"
+	protobuf = "google.golang.org/protobuf"
+	term     = "golang.org/x/term"
+	websock  = "github.com/coder/websocket"
+	xsync    = "golang.org/x/sync"
+	yaml     = "github.com/goccy/go-yaml"
+)
+
+var rtsp = []string{"github.com/bluenviron/gortsplib/v5", "github.com/bluenviron/mediacommon/v2", "github.com/pion/rtp", "github.com/pion/rtcp"}
+
+// numbersOnly keeps the outside world out of the mathematics: a solver that can
+// log or dial is one that cannot be tested by its numbers alone.
+var numbersOnly = []string{"log", "log/slog", "net", "net/http", "os", "os/exec", "time/tzdata"}
+
+// plan is the table. A package may import the standard library, what its room
+// grants, and nothing else.
+var plan = map[string]room{
+	"mask":                  {},
+	"bus/segdv1":            {modules: []string{protobuf}},
+	"ingest/codec":          {modules: []string{astiav, "github.com/bluenviron/mediacommon/v2/pkg/codecs"}, cgo: true},
+	"ingest":                {internal: []string{"ingest/codec"}, modules: rtsp, tests: []string{"demo"}},
+	"features":              {modules: []string{gonum}},
+	"features/dnn":          {internal: []string{"features"}, modules: []string{gocv, protobuf + "/encoding/protowire"}, cgo: true},
+	"solver":                {internal: []string{"solver/kernel", "solver/loss", "solver/mrf"}, modules: []string{gonum}, without: numbersOnly},
+	"solver/kernel":         {modules: []string{gonum}, without: numbersOnly},
+	"solver/loss":           {modules: []string{gonum}, without: numbersOnly},
+	"solver/mrf":            {modules: []string{gonum}, without: numbersOnly},
+	"tracker":               {internal: []string{"features", "solver", "solver/kernel", "solver/loss", "solver/mrf", "mask"}, modules: []string{gonum}},
+	"bus":                   {internal: []string{"bus/segdv1"}, modules: []string{nats, protobuf}},
+	"metrics":               {modules: []string{prom}},
+	"web":                   {internal: []string{"bus/segdv1"}, modules: []string{websock, protobuf}},
+	"config":                {modules: []string{yaml}},
+	"pipeline":              {internal: []string{"bus/segdv1", "features", "ingest", "mask", "tracker"}, modules: []string{protobuf}},
+	"eval":                  {internal: []string{"features", "features/dnn", "mask", "tracker"}},
+	"demo":                  {internal: []string{"ingest/codec"}, modules: rtsp},
+	"examples/subscribe-go": {internal: []string{"bus/segdv1", "mask"}, modules: []string{nats, protobuf}, tests: []string{"bus"}},
+	"internal/arch":         {},
+	"scripts/screenshotter": {internal: []string{"mask"}, modules: []string{websock}},
+	"cmd/segd":              {internal: []string{"bus", "bus/segdv1", "config", "demo", "eval", "features", "features/dnn", "ingest", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, progress, prom, term}, tests: []string{"bus/segdv1"}},
+}
+
+// anyTest is granted to every _test.go file.
+var anyTest = []string{"go.uber.org/goleak", "github.com/google/go-cmp"}
+
+// read returns the imports of each folder's Go files, those of tests apart. It
+// reads every file, whatever its build tags: a tag is no way round the plan.
+func read(t *testing.T, root string) (code, tests map[string]map[string]bool) {
+	t.Helper()
+	code, tests = map[string]map[string]bool{}, map[string]map[string]bool{}
+	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := entry.Name()
+		if entry.IsDir() {
+			if file != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "bin") {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(name, ".go") {
+			return nil
+		}
+		rel, err := filepath.Rel(root, filepath.Dir(file))
+		if err != nil {
+			return err
+		}
+		into := code
+		if strings.HasSuffix(name, "_test.go") {
+			into = tests
+		}
+		folder := filepath.ToSlash(rel)
+		if into[folder] == nil {
+			into[folder] = map[string]bool{}
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, spec := range parsed.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			into[folder][imported] = true
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return code, tests
+}
+
+// faults holds the imports of one package against its room.
+func faults(folder string, imports map[string]bool, r room, test bool) []string {
+	var out []string
+	for _, imported := range slices.Sorted(maps.Keys(imports)) {
+		if allowed(folder, imported, r, test) {
+			continue
+		}
+		out = append(out, imported)
+	}
+	return out
+}
+
+func allowed(folder, imported string, r room, test bool) bool {
+	if inside, ok := strings.CutPrefix(imported, module); ok {
+		inside = strings.TrimPrefix(inside, "/")
+		if test && (inside == folder || slices.Contains(r.tests, inside)) {
+			return true
+		}
+		return slices.Contains(r.internal, inside)
+	}
+	first, _, _ := strings.Cut(imported, "/")
+	if !strings.Contains(first, ".") { // the standard library, or "C"
+		return (imported != "C" || r.cgo) && (test || !slices.Contains(r.without, imported))
+	}
+	granted := r.modules
+	if test {
+		granted = slices.Concat(granted, r.tests, anyTest)
+	}
+	return slices.ContainsFunc(granted, func(m string) bool {
+		return imported == m || strings.HasPrefix(imported, m+"/")
+	})
+}
+
+func TestPlan(t *testing.T) {
+	code, tests := read(t, "../..")
+	folders := map[string]bool{}
+	for folder := range code {
+		folders[folder] = true
+	}
+	for folder := range tests {
+		folders[folder] = true
+	}
+	for _, folder := range slices.Sorted(maps.Keys(folders)) {
+		r, ok := plan[folder]
+		if !ok {
+			t.Errorf("%s is not in the plan: say in internal/arch who it is and what it may import", folder)
+			continue
+		}
+		for _, imported := range faults(folder, code[folder], r, false) {
+			t.Errorf("%s may not import %s", folder, imported)
+		}
+		for _, imported := range faults(folder, tests[folder], r, true) {
+			t.Errorf("the tests of %s may not import %s", folder, imported)
+		}
+	}
+	for _, folder := range slices.Sorted(maps.Keys(plan)) {
+		if !folders[folder] {
+			t.Errorf("the plan has a room for %s, which does not exist", folder)
+		}
+	}
+}
+
+// The plan itself: rooms it names exist, and nobody can reach itself by any way.
+func TestPlanHasNoCycle(t *testing.T) {
+	const (
+		unseen = iota
+		open
+		done
+	)
+	state := map[string]int{}
+	var visit func(folder string, way []string)
+	visit = func(folder string, way []string) {
+		way = append(way, folder)
+		if _, ok := plan[folder]; !ok {
+			t.Errorf("%s grants a package that has no room: %s", path.Join(way[:len(way)-1]...), folder)
+			return
+		}
+		switch state[folder] {
+		case open:
+			t.Errorf("cycle: %s", strings.Join(way, " → "))
+			return
+		case done:
+			return
+		}
+		state[folder] = open
+		for _, next := range plan[folder].internal {
+			visit(next, way)
+		}
+		state[folder] = done
+	}
+	for _, folder := range slices.Sorted(maps.Keys(plan)) {
+		visit(folder, nil)
+	}
+}
+
+// The judge is judged: each of these must come out as written.
+func TestAllowed(t *testing.T) {
+	r := room{internal: []string{"mask"}, modules: []string{gonum}, tests: []string{"demo"}, without: []string{"os"}}
+	for _, tt := range []struct {
+		imported string
+		test     bool
+		want     bool
+	}{
+		{"fmt", false, true},
+		{"os", false, false},
+		{"os", true, true},
+		{"C", false, false},
+		{"unsafe", false, true},
+		{module + "/mask", false, true},
+		{module + "/web", false, false},
+		{module + "/web", true, false},
+		{module + "/demo", false, false},
+		{module + "/demo", true, true},
+		{module + "/here", true, true}, // an external test imports what it tests
+		{module, false, false},
+		{gonum + "/mat", false, true},
+		{gonum + "x/mat", false, false},
+		{gocv, false, false},
+		{"go.uber.org/goleak", false, false},
+		{"go.uber.org/goleak", true, true},
+	} {
+		if got := allowed("here", tt.imported, r, tt.test); got != tt.want {
+			t.Errorf("allowed(%q, test=%v) = %v", tt.imported, tt.test, got)
+		}
+	}
+}
