@@ -188,6 +188,12 @@ func (c *Camera) Run(ctx context.Context) error {
 	return nil
 }
 
+// Reasons to be down that are no fault.
+var (
+	errStopped = errors.New("segd stops")
+	errEnded   = errors.New("the source has ended")
+)
+
 // repeat runs the stages until they end well.
 func (c *Camera) repeat(ctx context.Context) {
 	pause := c.cfg.MinBackoff
@@ -195,11 +201,11 @@ func (c *Camera) repeat(ctx context.Context) {
 		began := time.Now()
 		err := c.once(ctx)
 		if ctx.Err() != nil {
-			c.down(errors.New("segd stops"))
+			c.down(errStopped)
 			return
 		}
 		if err == nil {
-			c.down(errors.New("the source has ended"))
+			c.down(errEnded)
 			return
 		}
 		if time.Since(began) > c.cfg.MaxBackoff {
@@ -293,7 +299,11 @@ func (c *Camera) down(reason error) {
 		s.Up, s.Reason = false, reason.Error()
 	})
 	if changed {
-		c.log.Warn("camera down", keyError, reason)
+		level := slog.LevelWarn
+		if reason == errStopped || reason == errEnded {
+			level = slog.LevelInfo
+		}
+		c.log.Log(context.Background(), level, "camera down", keyError, reason)
 		c.emit(&segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_CAMERA_DOWN, Message: reason.Error()})
 	}
 }

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"image"
+	"image/png"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/segd/segd/demo"
+)
+
+// Each mistake is one line that says what and where, and what would do, and ends
+// with the exit status it deserves; nothing of it looks like a stack trace.
+func TestBadInput(t *testing.T) {
+	const camera1 = "cameras:\n  - {name: gate, url: 'rtsp://127.0.0.1:1/x'}\n"
+	locked := camera(t, demo.Config{User: "anna", Password: "right"})
+	lockedURL := strings.Replace(locked.URL(), "rtsp://", "rtsp://anna:wrong@", 1)
+	model := file(t, "broken.onnx", "this is no model")
+	refused := truncatedModel(t)
+
+	tests := []struct {
+		name   string
+		config string // written to a file that -c names, if not empty
+		args   []string
+		status int
+		want   []string // parts of the one line
+	}{
+		{name: "unknown command", args: []string{"dmeo"}, status: 2, want: []string{`"dmeo"`}},
+		{name: "unknown flag", args: []string{"demo", "--fro", "3s"}, status: 2, want: []string{"--fro"}},
+		{name: "not a duration", args: []string{"demo", "--for", "soon"}, status: 2, want: []string{`"soon"`, "--for"}},
+		{name: "negative duration", args: []string{"demo", "--for", "-3s"}, status: 2, want: []string{"--for -3s", "accepted"}},
+		{name: "too many arguments", args: []string{"version", "x"}, status: 2, want: []string{`"x"`}},
+		{name: "too few arguments", args: []string{"annotate", "gate"}, status: 2, want: []string{"2 arg"}},
+		{name: "no config file", args: []string{"run", "-c", "/no/such.yaml"}, status: 2, want: []string{"/no/such.yaml"}},
+		{name: "unknown key", config: "htp: {}\n" + camera1, args: []string{"run"}, status: 2,
+			want: []string{"segd.yaml:1:1: ", `"htp"`, "accepted: site, http"}},
+		{name: "wrong type", config: "superpixels: many\n" + camera1, args: []string{"check"}, status: 2,
+			want: []string{"segd.yaml:1:14: superpixels: ", `"many"`, "a whole number"}},
+		{name: "demo: bad address", args: []string{"demo", "--addr", "here"}, status: 2,
+			want: []string{"SEGD_HTTP_ADDR: http.addr: ", `"here"`, "127.0.0.1:8080"}},
+		{name: "demo: no clip", args: []string{"demo", "--clip", "/no/clip.avi", "--addr", "127.0.0.1:0", "--nats", "127.0.0.1:0"}, status: 1,
+			want: []string{"/no/clip.avi", "opencv-doc"}},
+		{name: "no model file", config: "model: {path: gone.onnx}\n" + camera1, args: []string{"run"}, status: 2,
+			want: []string{"gone.onnx", "no such file"}},
+		{name: "not a model", args: []string{"model", "check", model}, status: 2, want: []string{"broken.onnx", ".onnx"}},
+		{name: "a model that OpenCV refuses", args: []string{"model", "check", refused}, status: 2, want: []string{"refused.onnx"}},
+		{name: "annotation is missing", config: "cameras: [{name: gate, url: 'file:x', annotation: gone.json}]\n", args: []string{"run"}, status: 2,
+			want: []string{"camera gate", "gone.json"}},
+		{name: "annotation outside the frame", args: []string{"annotate", "gate", file(t, "a.json",
+			`{"width": 10, "height": 10, "objects": [{"id": 1, "label": "x", "scribbles": [{"width": 2, "points": [[5, 50]]}]}]}`)}, status: 2,
+			want: []string{"a.json", "(5, 50) is outside the 10×10 frame"}},
+		{name: "annotation is no JSON", args: []string{"annotate", "gate", file(t, "b.json", "{\n \"width\": ten}")}, status: 2,
+			want: []string{"b.json", "line 2"}},
+		{name: "no NATS server to watch", args: []string{"watch", "gate", "--nats", "nats://127.0.0.1:1"}, status: 1,
+			want: []string{"nats://127.0.0.1:1"}},
+		{name: "a subject that is none", args: []string{"watch", "ga te"}, status: 2, want: []string{`"ga te"`}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			args := tt.args
+			if tt.config != "" {
+				config := tt.config
+				if !strings.Contains(config, "http:") {
+					config += "http: {addr: '127.0.0.1:0'}\nnats: {addr: '127.0.0.1:0'}\n"
+				}
+				args = append(args, "-c", file(t, "segd.yaml", config))
+			}
+			c := start(t, args...)
+			err := c.wait(t, time.Minute)
+			var printed strings.Builder
+			if got := report(&printed, err); got != tt.status {
+				t.Errorf("exit status %d, want %d", got, tt.status)
+			}
+			checkLine(t, printed.String(), tt.want)
+			if c.out.String() != "" && strings.Contains(c.out.String(), "goroutine ") {
+				t.Errorf("standard output: %s", c.out.String())
+			}
+		})
+	}
+
+	// What check finds out there is a line each on standard output.
+	t.Run("check", func(t *testing.T) {
+		config := "model: {path: " + refused + "}\ncameras:\n" +
+			"  - {name: dead, url: 'rtsp://127.0.0.1:1/x'}\n" +
+			"  - {name: locked, url: '" + lockedURL + "', transport: tcp}\n" +
+			"  - {name: nofile, url: 'file:gone.avi'}\n"
+		c := start(t, "check", "-c", file(t, "segd.yaml", config))
+		err := c.wait(t, time.Minute)
+		if status(err) != 2 {
+			t.Errorf("exit status %d of %v, want 2", status(err), err)
+		}
+		out := c.out.String()
+		for _, want := range [][]string{
+			{"model: FAILED", "refused.onnx"},
+			{"camera dead: FAILED", "127.0.0.1:1", "refused"},
+			{"camera locked: FAILED", "401"},
+			{"camera nofile: FAILED", "gone.avi"},
+		} {
+			if !lineWith(out, want) {
+				t.Errorf("no line has all of %q:\n%s", want, out)
+			}
+		}
+		if strings.Count(out, "\n") != 4 || strings.Contains(out, "wrong@") {
+			t.Errorf("want four lines without the password:\n%s", out)
+		}
+	})
+}
+
+func TestCheckAllWell(t *testing.T) {
+	s := camera(t, demo.Config{})
+	config := "superpixels: 96\ncameras: [{name: gate, transport: tcp, url: '" + s.URL() + "', annotation: '" + file(t, "a.json", squareAnnotation) + "'}]\n"
+	c := start(t, "check", "-c", file(t, "segd.yaml", config))
+	if err := c.wait(t, time.Minute); err != nil {
+		t.Error(err)
+	}
+	for _, want := range [][]string{{"model: ok", "segd-s64", "64 channels"}, {"camera gate: ok", "96×64"}} {
+		if !lineWith(c.out.String(), want) {
+			t.Errorf("no line has all of %q:\n%s", want, c.out.String())
+		}
+	}
+}
+
+// A second segd on the same port, be it the page's or NATS', says so.
+func TestSecondOnTheSamePort(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	addr := taken.Addr().String()
+	for _, tt := range []struct{ name, http, nats string }{
+		{"page", addr, "127.0.0.1:0"},
+		{"nats", "127.0.0.1:0", addr},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := start(t, "demo", "--addr", tt.http, "--nats", tt.nats)
+			var printed strings.Builder
+			if got := report(&printed, c.wait(t, time.Minute)); got != 1 {
+				t.Errorf("exit status %d, want 1", got)
+			}
+			checkLine(t, printed.String(), []string{addr, "in use"})
+		})
+	}
+}
+
+// checkLine wants one line that begins with segd: and has every part.
+func checkLine(t *testing.T, printed string, parts []string) {
+	t.Helper()
+	if strings.Count(printed, "\n") != 1 || !strings.HasPrefix(printed, "segd: ") || !lineWith(printed, parts) {
+		t.Errorf("want one line with all of %q, got\n%s", parts, printed)
+	}
+}
+
+func lineWith(text string, parts []string) bool {
+	for line := range strings.Lines(text) {
+		all := true
+		for _, part := range parts {
+			all = all && strings.Contains(line, part)
+		}
+		if all {
+			return true
+		}
+	}
+	return false
+}
+
+// truncatedModel is the shipped model cut in the middle of its weights: it still
+// begins like a model, and OpenCV ends the process that loads it.
+func truncatedModel(t *testing.T) string {
+	t.Helper()
+	whole, err := os.ReadFile("../../features/dnn/models/segd-s64.onnx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "refused.onnx")
+	if err := os.WriteFile(path, whole[:len(whole)/2], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// maskFile is a mask PNG with object 1 in its upper left quarter.
+func maskFile(t *testing.T, width, height int) string {
+	t.Helper()
+	img := image.NewGray(image.Rect(0, 0, width, height))
+	for y := range height / 2 {
+		for x := range width / 2 {
+			img.Pix[y*img.Stride+x] = 1
+		}
+	}
+	path := filepath.Join(t.TempDir(), "mask.png")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := png.Encode(f, img); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

@@ -1,0 +1,345 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"image/png"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/segd/segd/bus"
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/demo"
+)
+
+// heard is what a subscriber got.
+type heard struct {
+	mu     sync.Mutex
+	masks  []*segdv1.MaskFrame
+	events []*segdv1.Event
+}
+
+// listen subscribes to what every camera says, once the NATS server at addr is
+// there. It stays away from commands: who listens to those counts as answering.
+func listen(t *testing.T, addr string) *heard {
+	t.Helper()
+	h := &heard{}
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	t.Cleanup(func() { cancel(); running.Wait() })
+	for _, kind := range []string{"event", "mask"} {
+		ready := make(chan struct{})
+		running.Go(func() {
+			for ctx.Err() == nil {
+				_ = bus.Watch(ctx, "nats://"+addr, "segd.v1.*.*."+kind, bus.Handlers{
+					Ready: func() { close(ready) },
+					Mask:  func(m *segdv1.MaskFrame) { h.with(func() { h.masks = append(h.masks, m) }) },
+					Event: func(e *segdv1.Event) { h.with(func() { h.events = append(h.events, e) }) },
+				})
+				time.Sleep(20 * time.Millisecond) // the server is not there yet
+			}
+		})
+		select {
+		case <-ready:
+		case <-time.After(time.Minute):
+			t.Fatalf("no NATS server at %s", addr)
+		}
+	}
+	return h
+}
+
+func (h *heard) with(f func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f()
+}
+
+// of returns the masks of one camera.
+func (h *heard) of(camera string) (masks []*segdv1.MaskFrame) {
+	h.with(func() {
+		for _, m := range h.masks {
+			if m.Camera == camera {
+				masks = append(masks, m)
+			}
+		}
+	})
+	return masks
+}
+
+func (h *heard) event(camera string, kind segdv1.EventKind) (found *segdv1.Event) {
+	h.with(func() {
+		for _, e := range h.events {
+			if e.Camera == camera && e.Kind == kind {
+				found = e
+			}
+		}
+	})
+	return found
+}
+
+// metric returns the line of /metrics that begins with name.
+func metric(t *testing.T, addr, name string) string {
+	t.Helper()
+	for line := range strings.Lines(get(t, "http://"+addr+"/metrics")) {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+func get(t *testing.T, url string) string {
+	t.Helper()
+	resp, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s: %s", url, resp.Status, body)
+	}
+	return string(body)
+}
+
+// The RTSP server is killed for ten seconds: the frames resume by themselves, in
+// order, and the reconnect is counted. A camera beside it that never answers,
+// and one whose file is missing, change nothing.
+func TestCameraGoesAwayAndComesBack(t *testing.T) {
+	t.Parallel()
+	const outage = 10 * time.Second
+	addr := freeAddr(t)
+	server := camera(t, demo.Config{Addr: addr})
+	httpAddr, natsAddr := freeAddr(t), freeAddr(t)
+	config := quick(httpAddr, natsAddr) + "cameras:\n" +
+		"  - {name: gate, transport: tcp, url: '" + server.URL() + "', annotation: '" + file(t, "a.json", squareAnnotation) + "'}\n" +
+		"  - {name: dead, url: 'rtsp://127.0.0.1:1/x'}\n" +
+		"  - {name: gone, url: 'file:gone.avi'}\n"
+	segd := start(t, "run", "-c", file(t, "segd.yaml", config))
+	h := listen(t, natsAddr)
+
+	until(t, time.Minute, "twenty frames", func() bool { return len(h.of("gate")) >= 20 })
+	for name, want := range map[string]string{
+		`segd_ingest_reconnects_total{camera="gate"}`: "0",
+		`segd_ingest_reconnects_total{camera="dead"}`: "0",
+	} {
+		if got := metric(t, httpAddr, name); got != want {
+			t.Errorf("before the outage %s is %q, want %s", name, got, want)
+		}
+	}
+	if last := h.of("gate"); last[len(last)-1].Objects[0].State != segdv1.State_STATE_VISIBLE {
+		t.Errorf("the square is not visible: %v", last[len(last)-1])
+	}
+
+	server.Close()
+	killed := time.Now()
+	until(t, 15*time.Second, "the event that the camera is down", func() bool {
+		return h.event("gate", segdv1.EventKind_EVENT_KIND_CAMERA_DOWN) != nil
+	})
+	time.Sleep(outage - time.Since(killed))
+	before := h.of("gate")
+	for _, m := range before {
+		if late := m.GetPublishTime().AsTime().Sub(killed); late > 3*time.Second {
+			t.Errorf("frame %d was published %v after the server was killed", m.Sequence, late)
+		}
+	}
+
+	camera(t, demo.Config{Addr: addr})
+	until(t, 30*time.Second, "frames after the outage", func() bool { return len(h.of("gate")) >= len(before)+10 })
+	masks := h.of("gate")
+	for i, m := range masks[1:] {
+		if before := masks[i]; m.Sequence <= before.Sequence || m.PtsNs <= before.PtsNs {
+			t.Errorf("frame %d at %d ns came after frame %d at %d ns", m.Sequence, m.PtsNs, before.Sequence, before.PtsNs)
+		}
+	}
+	if got := metric(t, httpAddr, `segd_ingest_reconnects_total{camera="gate"}`); got != "1" {
+		t.Errorf("reconnects counted: %q, want 1", got)
+	}
+	if up := h.event("gate", segdv1.EventKind_EVENT_KIND_CAMERA_UP); up == nil || up.GetTime().AsTime().Before(killed) {
+		t.Errorf("no event that the camera is up again: %v", up)
+	}
+	for _, name := range []string{"dead", "gone"} {
+		if h.event(name, segdv1.EventKind_EVENT_KIND_CAMERA_DOWN) == nil || len(h.of(name)) != 0 {
+			t.Errorf("camera %s is not told to be down", name)
+		}
+	}
+
+	segd.cancel()
+	if err := segd.wait(t, 30*time.Second); err != nil {
+		t.Errorf("run ended with %v", err)
+	}
+	if !lineWith(segd.out.String(), []string{"gate after", "frames in"}) || !lineWith(segd.out.String(), []string{"1 reconnects"}) {
+		t.Errorf("the summary says\n%s", segd.out.String())
+	}
+}
+
+// The demo as a user meets it: JSON alone on standard output, a line a second
+// beside it, masks for `segd watch`, and an annotation while it runs.
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	httpAddr, natsAddr := freeAddr(t), freeAddr(t)
+	url := "nats://" + natsAddr
+	segd := start(t, "demo", "--for", "12s", "--json", "--addr", httpAddr, "--nats", natsAddr, "--superpixels", "300")
+	h := listen(t, natsAddr)
+
+	dir := t.TempDir()
+	watch := start(t, "watch", "demo", "--nats", url, "--save", dir)
+	until(t, 2*time.Minute, "watch to print three frames", func() bool { return strings.Count(watch.out.String(), "\n") >= 3 })
+
+	if page := get(t, "http://"+httpAddr+"/"); !strings.Contains(page, "<html") {
+		t.Error("the page is no HTML")
+	}
+	get(t, "http://"+httpAddr+"/livez")
+	get(t, "http://"+httpAddr+"/readyz")
+
+	wrong := start(t, "annotate", "demo", maskFile(t, 64, 64), "--nats", url)
+	var printed strings.Builder
+	if got := report(&printed, wrong.wait(t, time.Minute)); got != 2 {
+		t.Errorf("a mask of another size: exit status %d, want 2", got)
+	}
+	checkLine(t, printed.String(), []string{"64×64", "768×576"})
+
+	printed.Reset()
+	nobody := start(t, "annotate", "backyard", maskFile(t, 768, 576), "--nats", url)
+	if got := report(&printed, nobody.wait(t, time.Minute)); got != 2 {
+		t.Errorf("an unknown camera: exit status %d, want 2", got)
+	}
+	checkLine(t, printed.String(), []string{`"backyard"`, "home/demo"})
+
+	right := start(t, "annotate", "demo", maskFile(t, 768, 576), "--nats", url)
+	if err := right.wait(t, time.Minute); err != nil {
+		t.Errorf("annotating: %v", err)
+	}
+
+	if err := segd.wait(t, 2*time.Minute); err != nil {
+		t.Fatalf("demo ended with %v\n%s", err, segd.err.String())
+	}
+	watch.cancel()
+	if err := watch.wait(t, time.Minute); err != nil {
+		t.Errorf("watch ended with %v", err)
+	}
+
+	var r struct {
+		FramesIn        *uint64  `json:"frames_in"`
+		FramesDropped   *uint64  `json:"frames_dropped"`
+		FramesPublished *uint64  `json:"frames_published"`
+		FPS             *float64 `json:"fps"`
+		LatencyMS       *struct{ P50, P95, P99 *float64 }
+		Objects         []struct {
+			ID            *uint32 `json:"id"`
+			Label         *string `json:"label"`
+			VisibleFrames *uint64 `json:"visible_frames"`
+		}
+	}
+	out := segd.out.String()
+	out = strings.Replace(out, `"latency_ms"`, `"LatencyMS"`, 1)
+	dec := json.NewDecoder(strings.NewReader(out))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&r); err != nil || dec.More() {
+		t.Fatalf("standard output is not one JSON object of the promised form: %v\n%s", err, segd.out.String())
+	}
+	if r.FramesIn == nil || r.FramesDropped == nil || r.FramesPublished == nil || r.FPS == nil ||
+		r.LatencyMS == nil || r.LatencyMS.P50 == nil || r.LatencyMS.P95 == nil || r.LatencyMS.P99 == nil {
+		t.Fatalf("a field is missing:\n%s", segd.out.String())
+	}
+	if *r.FramesIn != *r.FramesDropped+*r.FramesPublished {
+		t.Errorf("%d frames in are not %d dropped and %d published", *r.FramesIn, *r.FramesDropped, *r.FramesPublished)
+	}
+	if *r.FramesIn < 90 || *r.FramesIn > 130 {
+		t.Errorf("%d frames in 12 s of 10 a second", *r.FramesIn)
+	}
+	if got := uint64(len(h.of("demo"))); got != *r.FramesPublished {
+		t.Errorf("a subscriber from the start got %d masks, %d were published", got, *r.FramesPublished)
+	}
+	if len(r.Objects) == 0 || *r.Objects[0].ID != 1 || *r.Objects[0].VisibleFrames == 0 {
+		t.Errorf("objects: %s", segd.out.String())
+	}
+	if first := h.of("demo")[0]; len(first.Objects) == 0 {
+		t.Errorf("the annotation was not applied to the first frame: %v", first)
+	}
+	if lines := strings.Count(segd.err.String(), "  demo  in "); lines < 8 {
+		t.Errorf("%d lines in 12 s:\n%s", lines, segd.err.String())
+	}
+	checkSaved(t, dir, h)
+}
+
+// checkSaved holds the PNGs that watch wrote against the masks on the bus.
+func checkSaved(t *testing.T, dir string, h *heard) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) == 0 {
+		t.Fatalf("watch saved nothing: %v", err)
+	}
+	masks := map[string]*segdv1.MaskFrame{}
+	for _, m := range h.of("demo") {
+		masks[fmt.Sprintf("demo-%06d.png", m.Sequence)] = m
+	}
+	name := entries[len(entries)/2].Name()
+	f, err := os.Open(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	img, err := png.Decode(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := masks[name]
+	if m == nil {
+		t.Fatalf("%s is no frame that was published", name)
+	}
+	if img.Bounds().Dx() != int(m.Width) || img.Bounds().Dy() != int(m.Height) {
+		t.Errorf("%s is %v, the frame %d×%d", name, img.Bounds(), m.Width, m.Height)
+	}
+	want, err := paint(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object := 0
+	for y := range int(m.Height) {
+		for x := range int(m.Width) {
+			if img.At(x, y) != want.At(x, y) {
+				t.Fatalf("%s differs from the mask at (%d,%d)", name, x, y)
+			}
+			if want.ColorIndexAt(x, y) == 1 {
+				object++
+			}
+		}
+	}
+	if len(m.Objects) == 1 && object != int(m.Objects[0].Area) {
+		t.Errorf("%s has %d pixels of the object, its area is %d", name, object, m.Objects[0].Area)
+	}
+}
+
+// A file that ends ends the daemon, with every frame of it accounted for.
+func TestRunEndsWithItsSources(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for n := range 5 {
+		data, err := os.ReadFile(maskFile(t, 64, 48))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.png", n)), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config := quick("127.0.0.1:0", "127.0.0.1:0") + "cameras: [{name: pictures, url: 'dir:" + dir + "', fps: 5}]\n"
+	segd := start(t, "run", "-c", file(t, "segd.yaml", config))
+	if err := segd.wait(t, time.Minute); err != nil {
+		t.Error(err)
+	}
+	if !lineWith(segd.out.String(), []string{"pictures after", "5 frames in, 5 published (100.0 %)"}) {
+		t.Errorf("the summary says\n%s", segd.out.String())
+	}
+}
