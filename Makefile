@@ -8,6 +8,9 @@ ARGS  ?=
 # Pinned: a newer linter finds newer faults. Used by `make lint` only.
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.9.0
 
+# The version bus/segdv1/segd.pb.go was made with. Used by `make generate` only.
+PROTOC_GEN_GO := google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
+
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 # The version comes from above, so the build asks git nothing (and works in a
 # checkout that belongs to another user).
@@ -36,8 +39,10 @@ run: build ## build and run the demo; make run ARGS="--for 30s"
 test: setup ## set up, then every check and every test
 	@scripts/test $(RACE)
 
-generate: ## write generated code again (needs protoc)
-	$(GO) generate ./...
+generate: ## write generated code again
+	@scripts/setup generate
+	GOBIN=$(CURDIR)/bin $(GO) install $(PROTOC_GEN_GO)
+	PATH=$(CURDIR)/bin:$$PATH $(GO) generate ./...
 
 lint: ## golangci-lint, the pinned version
 	$(GO) run $(GOLANGCI) run ./...
