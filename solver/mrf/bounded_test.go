@@ -135,6 +135,21 @@ func TestBoundedEveryArea(t *testing.T) {
 	t.Logf("%d of %d areas inside steps, worst gap %.3g (energy without bounds %.4g)", gaps, n+1, worst, free.Energy)
 }
 
+// TestBoundedTies has many minima without bounds, and bounds that only the
+// largest of them obeys: that takes one cut, and is exact.
+func TestBoundedTies(t *testing.T) {
+	var p Potts
+	p.Reset(3, 2, []Edge{{0, 1, 1}, {1, 2, 1}})
+	y := []int32{0, 0, 0}
+	got, err := p.LabelBounded(context.Background(), y, make([]float64, 6), nil, 3, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !got.Exact || got.Energy != 0 || got.Expansions != 1 || !slices.Equal(y, []int32{1, 1, 1}) {
+		t.Errorf("labels %v, %+v", y, got)
+	}
+}
+
 func TestBoundedErrors(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	for _, test := range []struct {
