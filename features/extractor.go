@@ -10,7 +10,7 @@ const (
 	// DefaultSuperpixels is Config.Superpixels' default.
 	DefaultSuperpixels = 2000
 	// DefaultCompactness is Config.Compactness' default.
-	DefaultCompactness = 10
+	DefaultCompactness = 5
 	// maxCompactness is far beyond where superpixels are plain squares.
 	maxCompactness = 1000
 	// maxSide is the largest coordinate a queue node holds.

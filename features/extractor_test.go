@@ -1,27 +1,261 @@
 package features
 
-import "testing"
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
 
-func TestExtractCounts(t *testing.T) {
-	e, err := New(Config{Superpixels: 50}, nil)
+// fixedModel returns the same maps for every image.
+type fixedModel struct {
+	maps []Map
+	err  error
+}
+
+func (m *fixedModel) Features(dst []Map, _ []byte, _, _ int) ([]Map, error) {
+	return append(dst[:0], m.maps...), m.err
+}
+
+// randomMap covers a w×h image with cells of about the given stride, evenly.
+func randomMap(channels int, stride float64, w, h int, r *rand.Rand) Map {
+	m := Map{Channels: channels, Height: max(1, int(float64(h)/stride)), Width: max(1, int(float64(w)/stride))}
+	m.StrideX, m.StrideY = float64(w)/float64(m.Width), float64(h)/float64(m.Height)
+	m.OffsetX, m.OffsetY = m.StrideX/2-0.5, m.StrideY/2-0.5
+	m.Data = make([]float32, channels*m.Height*m.Width)
+	for i := range m.Data {
+		m.Data[i] = float32(r.NormFloat64())
+	}
+	return m
+}
+
+// sampleOracle interpolates channel c of m at pixel (x, y).
+func sampleOracle(m *Map, c, x, y int) float64 {
+	fx := min(max((float64(x)-m.OffsetX)/m.StrideX, 0), float64(m.Width-1))
+	fy := min(max((float64(y)-m.OffsetY)/m.StrideY, 0), float64(m.Height-1))
+	x0, y0 := int(fx), int(fy)
+	x1, y1 := min(x0+1, m.Width-1), min(y0+1, m.Height-1)
+	at := func(i, j int) float64 { return float64(m.Data[(c*m.Height+i)*m.Width+j]) }
+	wx, wy := fx-float64(x0), fy-float64(y0)
+	return (1-wy)*((1-wx)*at(y0, x0)+wx*at(y0, x1)) + wy*((1-wx)*at(y1, x0)+wx*at(y1, x1))
+}
+
+func TestPoolingAgainstOracle(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	tests := []struct {
+		name        string
+		w, h, count int
+		strides     []float64
+	}{
+		{"stride 4", 64, 48, 20, []float64{4}},
+		{"several", 90, 70, 33, []float64{2, 4, 8, 16, 32}},
+		{"uneven", 61, 47, 25, []float64{3.7, 9.1}},
+		{"one cell", 40, 30, 12, []float64{100}},
+		{"finer than pixels", 20, 15, 9, []float64{0.5}},
+		{"one pixel", 1, 1, 1, []float64{1}},
+		{"a row of cells", 80, 3, 10, []float64{4}},
+		{"a column of cells", 3, 80, 10, []float64{4}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var model fixedModel
+			for i, stride := range tt.strides {
+				model.maps = append(model.maps, randomMap(3+2*i, stride, tt.w, tt.h, r))
+			}
+			e, err := New(Config{Superpixels: tt.count}, &model)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var s Scene
+			if err := e.Extract(&s, noiseImage(tt.w, tt.h, 8), tt.w, tt.h); err != nil {
+				t.Fatal(err)
+			}
+			column := 0
+			for i := range model.maps {
+				m := &model.maps[i]
+				for c := range m.Channels {
+					want := make([]float64, s.N)
+					for at, k := range s.Labels {
+						want[k] += sampleOracle(m, c, at%tt.w, at/tt.w) / float64(s.Area[k])
+					}
+					for k := range want {
+						if got := s.X[k*s.D+column]; math.Abs(float64(got)-want[k]) > 1e-4 {
+							t.Fatalf("map %d channel %d superpixel %d: %v, want %v", i, c, k, got, want[k])
+						}
+					}
+					column++
+				}
+			}
+			if s.D != column+3 {
+				t.Errorf("D = %d, want %d", s.D, column+3)
+			}
+			for k := range s.N {
+				if !slices.Equal(s.X[k*s.D+column:][:3], s.Lab[3*k:][:3]) {
+					t.Fatalf("superpixel %d does not end in its colour", k)
+				}
+			}
+		})
+	}
+}
+
+func TestConfig(t *testing.T) {
+	tests := []struct {
+		name string
+		cfg  Config
+		want []string // of the error; none for no error
+	}{
+		{"zero", Config{}, nil},
+		{"all set", Config{Superpixels: 1, Compactness: 1000}, nil},
+		{"negative", Config{Superpixels: -1}, []string{"-1 superpixels"}},
+		{"both", Config{Superpixels: -1, Compactness: -2}, []string{"-1 superpixels", "compactness -2"}},
+		{"not a number", Config{Compactness: math.NaN()}, []string{"compactness NaN"}},
+		{"infinite", Config{Compactness: math.Inf(1)}, []string{"compactness +Inf"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := New(tt.cfg, nil)
+			if (err == nil) != (tt.want == nil) {
+				t.Fatalf("error %v, want %q", err, tt.want)
+			}
+			for _, w := range tt.want {
+				if !strings.Contains(err.Error(), w) {
+					t.Errorf("error %q lacks %q", err, w)
+				}
+			}
+		})
+	}
+}
+
+func TestExtractRefuses(t *testing.T) {
+	ok := Map{Channels: 1, Height: 1, Width: 1, StrideX: 1, StrideY: 1, Data: []float32{1}}
+	with := func(change func(*Map)) *fixedModel {
+		m := ok
+		change(&m)
+		return &fixedModel{maps: []Map{ok, m}}
+	}
+	boom := errors.New("boom")
+	tests := []struct {
+		name  string
+		model Model
+		w, h  int
+		bytes int
+		want  string
+	}{
+		{"no pixels", nil, 0, 5, 0, "image of 0×5 pixels"},
+		{"negative", nil, -1, 5, 0, "image of -1×5"},
+		{"huge", nil, 1 << 20, 1, 3 << 20, "want 1 to 32768"},
+		{"short", nil, 2, 2, 11, "11 bytes for a BGR24 image of 2×2 pixels; want 12"},
+		{"model fails", &fixedModel{err: boom}, 2, 2, 12, "model: boom"},
+		{"wrong data", with(func(m *Map) { m.Width = 2 }), 2, 2, 12, "map 1 of the model: 1 values for 1 channels of 1×2 cells"},
+		{"no stride", with(func(m *Map) { m.StrideX = 0 }), 2, 2, 12, "strides of 0 and 1"},
+		{"no offset", with(func(m *Map) { m.OffsetY = math.NaN() }), 2, 2, 12, "offsets of 0 and NaN"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			e, err := New(Config{}, tt.model)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = e.Extract(new(Scene), make([]byte, tt.bytes), tt.w, tt.h)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want %q", err, tt.want)
+			}
+			if tt.name == "model fails" && !errors.Is(err, boom) {
+				t.Error("the model's error is not wrapped")
+			}
+		})
+	}
+}
+
+// TestExtractRepeats checks that what an extractor and a scene have seen before
+// leaves no trace.
+func TestExtractRepeats(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 9))
+	model := &fixedModel{maps: []Map{randomMap(5, 4, 90, 60, r)}}
+	used, err := New(Config{Superpixels: 80}, model)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, size := range [][2]int{{1, 1}, {1, 60}, {60, 1}, {31, 37}, {320, 200}} {
+	var old Scene
+	for _, size := range [][2]int{{120, 90}, {31, 77}, {90, 60}} {
 		w, h := size[0], size[1]
-		var s Scene
-		if err := e.Extract(&s, make([]byte, 3*w*h), w, h); err != nil {
+		bgr, _ := discsImage(w, h, 9, uint64(w))
+		if err := used.Extract(&old, bgr, w, h); err != nil {
 			t.Fatal(err)
 		}
-		total := 0
-		for _, a := range s.Area {
-			if a < 1 {
-				t.Errorf("%d×%d: an empty superpixel", w, h)
-			}
-			total += int(a)
+		fresh, err := New(Config{Superpixels: 80}, model)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if s.N != min(50, w*h) || total != w*h {
-			t.Errorf("%d×%d: %d superpixels of %d pixels", w, h, s.N, total)
+		var s Scene
+		if err := fresh.Extract(&s, bgr, w, h); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(s.Labels, old.Labels) || !slices.Equal(s.X, old.X) || !slices.Equal(s.Edges, old.Edges) ||
+			!slices.Equal(s.Area, old.Area) || !slices.Equal(s.Centroid, old.Centroid) || !slices.Equal(s.Lab, old.Lab) {
+			t.Errorf("%d×%d: a used extractor sees another scene than a fresh one", w, h)
+		}
+	}
+}
+
+func TestExtractAllocs(t *testing.T) {
+	const w, h = 160, 120
+	r := rand.New(rand.NewPCG(4, 4))
+	e, err := New(Config{Superpixels: 200}, &fixedModel{maps: []Map{randomMap(16, 4, w, h, r), randomMap(8, 8, w, h, r)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bgr, _ := discsImage(w, h, 9, 1)
+	var s Scene
+	extract := func() {
+		if err := e.Extract(&s, bgr, w, h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	extract()
+	if n := testing.AllocsPerRun(20, extract); n != 0 {
+		t.Errorf("%v allocations an image, want 0", n)
+	}
+}
+
+func BenchmarkPool(b *testing.B) {
+	const w, h = 854, 480
+	r := rand.New(rand.NewPCG(4, 4))
+	bgr, _ := discsImage(w, h, 200, 1)
+	s := Scene{Width: w, Height: h, N: 2000, Labels: make([]int32, w*h)}
+	var seg snic
+	seg.segment(s.Labels, bgr, w, h, s.N, DefaultCompactness)
+	var stats regionStats
+	stats.measure(&s, seg.pixels)
+	for _, size := range []struct{ channels, stride int }{{64, 4}, {116, 8}, {232, 16}} {
+		b.Run(fmt.Sprintf("%dx%d", size.channels, size.stride), func(b *testing.B) {
+			m := randomMap(size.channels, float64(size.stride), w, h, r)
+			s.D = m.Channels
+			s.X = make([]float32, s.N*s.D)
+			var p pooler
+			b.ReportAllocs()
+			for b.Loop() {
+				p.pool(&s, &stats, &m, 0)
+			}
+		})
+	}
+}
+
+func BenchmarkExtractColour(b *testing.B) {
+	const w, h = 854, 480
+	bgr, _ := discsImage(w, h, 200, 1)
+	e, err := New(Config{}, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var s Scene
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := e.Extract(&s, bgr, w, h); err != nil {
+			b.Fatal(err)
 		}
 	}
 }

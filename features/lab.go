@@ -12,6 +12,10 @@ const (
 	labKappa   = 24389.0 / 27
 )
 
+// labUnit is how many steps of the integers that hold colours make one unit of
+// CIELAB; ±128 units fit an int16 and the square of any distance an int32.
+const labUnit = 64
+
 // xyz is a colour's share of X/Xn, Y/Yn, Z/Zn, scaled by cubeSteps.
 type xyz struct{ x, y, z float32 }
 
@@ -64,16 +68,22 @@ func newLabTables() *labTables {
 	return t
 }
 
-// at converts one sRGB pixel to CIELAB.
-func (t *labTables) at(b, g, r byte) (l, a, bb float32) {
+// at converts one sRGB pixel to CIELAB, in labUnits.
+func (t *labTables) at(b, g, r byte) (l, a, bb int16) {
 	pb, pg, pr := &t.b[b], &t.g[g], &t.r[r]
 	x := pb.x + pg.x + pr.x
 	y := pb.y + pg.y + pr.y
 	z := pb.z + pg.z + pr.z
 	ix, iy, iz := int32(x), int32(y), int32(z)
 	kx, ky, kz := &t.cube[ix], &t.cube[iy], &t.cube[iz]
-	fx := kx.value + kx.slope*(x-float32(ix))
-	fy := ky.value + ky.slope*(y-float32(iy))
-	fz := kz.value + kz.slope*(z-float32(iz))
-	return 116*fy - 16, 500 * (fx - fy), 200 * (fy - fz)
+	fx := kx.value + float32(kx.slope*(x-float32(ix)))
+	fy := ky.value + float32(ky.slope*(y-float32(iy)))
+	fz := kz.value + float32(kz.slope*(z-float32(iz)))
+	return rounded(float32(116*labUnit*fy) - 16*labUnit), rounded(500 * labUnit * (fx - fy)), rounded(200 * labUnit * (fy - fz))
+}
+
+// rounded rounds to nearest; conversion alone would round towards zero.
+func rounded(v float32) int16 {
+	const positive = 1 << 14
+	return int16(int32(v+positive+0.5) - positive)
 }

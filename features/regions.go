@@ -5,6 +5,9 @@ import "math"
 // run is a horizontal run of pixels with one label: row y, columns x0…x1−1.
 type run struct{ y, x0, x1, label int32 }
 
+// none ends a list of links.
+const none = -1
+
 // link is an edge being counted, in the list of its smaller end.
 type link struct {
 	j, next int32
@@ -13,8 +16,8 @@ type link struct {
 
 // sums accumulates one superpixel.
 type sums struct {
-	l, a, b float64
-	x, y    int64 // sums of coordinates
+	l, a, b int64 // in labUnits
+	x, y    int64 // x doubled
 	n       int32
 }
 
@@ -56,18 +59,18 @@ func (s *regionStats) scanRow(row []int32, pixels []pixel, y int32) {
 	pixels = pixels[:len(row)]
 	for x := 0; x < len(row); {
 		label, x0 := row[x], x
-		var l, a, b float32
+		var l, a, b int64
 		for ; x < len(row) && row[x] == label; x++ {
 			p := &pixels[x]
-			l += p.l
-			a += p.a
-			b += p.b
+			l += int64(p.l)
+			a += int64(p.a)
+			b += int64(p.b)
 		}
 		n := x - x0
 		t := &s.sums[label]
-		t.l += float64(l)
-		t.a += float64(a)
-		t.b += float64(b)
+		t.l += l
+		t.a += a
+		t.b += b
 		t.x += int64(x0+x-1) * int64(n) // twice the sum of x0…x−1
 		t.y += int64(y) * int64(n)
 		t.n += int32(n)
@@ -142,9 +145,9 @@ func (s *regionStats) write(dst *Scene) {
 		t := &s.sums[k]
 		share := 1 / float64(t.n)
 		dst.Area[k] = t.n
-		dst.Lab[3*k] = float32(t.l * share)
-		dst.Lab[3*k+1] = float32(t.a * share)
-		dst.Lab[3*k+2] = float32(t.b * share)
+		dst.Lab[3*k] = float32(float64(t.l) / labUnit * share)
+		dst.Lab[3*k+1] = float32(float64(t.a) / labUnit * share)
+		dst.Lab[3*k+2] = float32(float64(t.b) / labUnit * share)
 		dst.Centroid[2*k] = float32(float64(t.x) / 2 * share)
 		dst.Centroid[2*k+1] = float32(float64(t.y) * share)
 	}

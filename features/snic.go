@@ -1,66 +1,49 @@
 package features
 
-import (
-	"math"
-	"math/bits"
-)
+import "math"
 
-const (
-	// keyShift leaves six bits of mantissa in a queue key: neighbouring keys differ
-	// by 0.8 to 1.6 % of the squared distance. Finer keys change J on DAVIS by less
-	// than 0.001 and cost cache.
-	keyShift = 17
-	// keyBias is added to a squared distance before it is quantised, so that the
-	// keys are linear below it and logarithmic above: differences much below one
-	// unit of Lab squared are noise.
-	keyBias = 1.0 / 16
-	// labelled is the key of a pixel that has its label; queue keys start at 1.
-	labelled = 0
-	unseen   = math.MaxUint32
-	// none ends a list of nodes.
-	none = -1
-)
-
-var (
-	keyBase = math.Float32bits(keyBias)>>keyShift - 1
-	// bucketCount covers every key up to that of +Inf.
-	bucketCount = math.Float32bits(float32(math.Inf(1)))>>keyShift - keyBase + 1
-)
-
-// distanceKey quantises a squared distance, monotonously.
-func distanceKey(d float32) uint32 { return math.Float32bits(d+keyBias)>>keyShift - keyBase }
-
-// pixel is what growing needs to know of one pixel, in one place for the cache.
+// pixel is what growing needs to know of one pixel, in eight bytes for the cache.
 type pixel struct {
-	l, a, b float32
-	// best is the lowest key this pixel waits under, labelled once it is settled.
-	best uint32
+	l, a, b int16 // CIELAB, labUnit to one
+	// best is the lowest key this pixel waits under, or settled, or unseen.
+	best uint16
+}
+
+// colour is a region's mean colour, in labUnits.
+type colour struct{ l, a, b int32 }
+
+// key is the queue's key for a pixel at a squared distance of far (in position,
+// scaled to match colours, keyBias included) from a region of colour c. Explicit
+// conversions keep the compiler from fusing operations, which would make results
+// depend on the machine.
+func (p *pixel) key(c colour, far float32) uint32 {
+	l, a, b := int32(p.l)-c.l, int32(p.a)-c.a, int32(p.b)-c.b
+	return distanceKey(float32(l*l+a*a+b*b) + far)
 }
 
 // region is a growing superpixel: the running mean of its pixels.
 type region struct {
 	l, a, b, x, y float32
+	share         float32 // of the next pixel in the mean
 	n             float32
 }
 
-// node is a pixel waiting to join a region.
-type node struct {
-	at    int32 // index into snic.pixels
-	label int32
-	x, y  uint16
-	next  int32
+// add takes a pixel at (x, y) into the mean.
+func (r *region) add(p *pixel, x, y float32) {
+	r.l += float32((float32(p.l) - r.l) * r.share)
+	r.a += float32((float32(p.a) - r.a) * r.share)
+	r.b += float32((float32(p.b) - r.b) * r.share)
+	r.x += float32((x - r.x) * r.share)
+	r.y += float32((y - r.y) * r.share)
+	r.n++
+	r.share = 1 / (r.n + 1)
 }
-
-// bucket is a first-in-first-out list of nodes with the same key.
-type bucket struct{ head, tail int32 }
 
 // snic is the workspace of the segmentation. The zero value is ready.
 type snic struct {
-	pixels  []pixel // (height+2)×(width+2), framed by labelled pixels
+	pixels  []pixel // (height+2)×(width+2), framed by settled pixels
 	regions []region
-	nodes   []node
-	buckets []bucket
-	filled  []uint64 // one bit a bucket: not empty
+	queue   queue
 }
 
 // segment grows count superpixels over a BGR24 image and writes their indices to
@@ -68,10 +51,13 @@ type snic struct {
 func (s *snic) segment(labels []int32, bgr []byte, width, height, count int, compactness float64) {
 	s.load(bgr, width, height)
 	s.seed(width, height, count)
-	// Distances are |Δlab|² + m²/S²·|Δxy|², S² being the mean area: the paper's with
-	// both sides multiplied by m², which leaves the colour in Lab units.
-	spatial := compactness * compactness * float64(count) / (float64(width) * float64(height))
-	s.grow(labels, width, height, float32(spatial))
+	s.grow(labels, width, height, spatialWeight(width, height, count, compactness))
+}
+
+// spatialWeight makes squared distances |Δlab|² + m²/S²·|Δxy|² in labUnits, with S²
+// the mean area: the paper's, both sides multiplied by m².
+func spatialWeight(width, height, count int, compactness float64) float32 {
+	return float32(labUnit * labUnit * compactness * compactness * float64(count) / (float64(width) * float64(height)))
 }
 
 // load converts the image to CIELAB inside a frame of settled pixels, so that
@@ -79,14 +65,11 @@ func (s *snic) segment(labels []int32, bgr []byte, width, height, count int, com
 func (s *snic) load(bgr []byte, width, height int) {
 	stride := width + 2
 	s.pixels = grown(s.pixels, stride*(height+2))
-	frame := pixel{best: labelled}
-	for i := range stride {
-		s.pixels[i] = frame
-		s.pixels[(height+1)*stride+i] = frame
-	}
+	clear(s.pixels[:stride])
+	clear(s.pixels[(height+1)*stride:])
 	for y := range height {
 		row := s.pixels[(y+1)*stride:][:stride]
-		row[0], row[width+1] = frame, frame
+		row[0], row[width+1] = pixel{}, pixel{}
 		src := bgr[3*y*width:][:3*width]
 		dst := row[1 : width+1]
 		for x := range dst {
@@ -97,22 +80,12 @@ func (s *snic) load(bgr []byte, width, height int) {
 	}
 }
 
-// seed queues exactly count seeds on distinct pixels: rows about as far apart as
-// the seeds in a row, which take turns in having one seed more so that the total
-// comes out exact for any count.
+// seed queues exactly count seeds on distinct pixels: in rows about as far apart as
+// the seeds in a row are, some rows having one seed more than others so that the
+// total comes out exact whatever the size.
 func (s *snic) seed(width, height, count int) {
-	if s.buckets == nil {
-		s.buckets = make([]bucket, bucketCount+1)
-		s.filled = make([]uint64, (bucketCount+64)/64)
-	}
-	for i := range s.buckets {
-		s.buckets[i] = bucket{none, none}
-	}
-	clear(s.filled)
-	s.nodes = s.nodes[:0]
+	s.queue.reset()
 	s.regions = grown(s.regions, count)
-	clear(s.regions)
-
 	rows := seedRows(width, height, count)
 	k := int32(0)
 	for r := range rows {
@@ -120,13 +93,11 @@ func (s *snic) seed(width, height, count int) {
 		y := (2*r + 1) * height / (2 * rows)
 		for c := range n {
 			x := (2*c + 1) * width / (2 * n)
-			s.nodes = append(s.nodes, node{int32((y+1)*(width+2) + x + 1), k, uint16(x), uint16(y), k + 1})
+			s.regions[k] = region{share: 1}
+			s.queue.push(distanceKey(keyBias), waiting{uint16(x + 1), uint16(y + 1), k})
 			k++
 		}
 	}
-	s.nodes[k-1].next = none
-	s.buckets[1] = bucket{0, k - 1}
-	s.filled[0] = 1 << 1
 }
 
 // seedRows chooses how many rows the seeds stand in.
@@ -136,94 +107,54 @@ func seedRows(width, height, count int) int {
 	return min(max(rows, least, 1), height, count)
 }
 
-// grow settles the nearest waiting pixel until none is left. It is one function
-// because everything in it runs once a pixel or more.
+// grow settles the nearest waiting pixel until all have a label. The neighbours are
+// written out because this is where the time goes.
+//
+// A neighbour is queued only if its key is lower than the lowest it waits under:
+// any other entry's turn would come when the pixel is settled.
 func (s *snic) grow(labels []int32, width, height int, spatial float32) {
-	stride := int32(width + 2)
-	steps := [4]struct {
-		at     int32
-		dx, dy int32
-	}{{-1, -1, 0}, {1, 1, 0}, {-stride, 0, -1}, {stride, 0, 1}}
-	pixels, regions, buckets, filled := s.pixels, s.regions, s.buckets, s.filled
-	nodes := s.nodes
-	free := int32(none)
-	key := uint32(1) // no bucket below it holds anything
+	stride := uint32(width + 2)
+	pixels, regions, q := s.pixels, s.regions, &s.queue
 	for left := width * height; left > 0; {
-		// The lowest filled bucket.
-		word := key / 64
-		set := filled[word] >> (key % 64)
-		if set != 0 {
-			key += uint32(bits.TrailingZeros64(set))
-		} else {
-			for word++; filled[word] == 0; word++ {
-			}
-			key = word*64 + uint32(bits.TrailingZeros64(filled[word]))
-		}
-		q := &buckets[key]
-		id := q.head
-		n := &nodes[id]
-		at, label, x, y := n.at, n.label, n.x, n.y
-		q.head = n.next
-		if q.head == none {
-			filled[key/64] &^= 1 << (key % 64)
-		}
-		n.next = free
-		free = id
-
+		w := q.pop()
+		at := uint32(w.y)*stride + uint32(w.x)
 		p := &pixels[at]
-		if p.best == labelled {
+		if p.best == settled {
 			continue
 		}
-		p.best = labelled
-		labels[int(y)*width+int(x)] = label
+		p.best = settled
+		labels[int(w.y-1)*width+int(w.x-1)] = w.label
 		left--
 
-		r := &regions[label]
-		r.n++
-		share := 1 / r.n
-		fx, fy := float32(x), float32(y)
-		r.l += (p.l - r.l) * share
-		r.a += (p.a - r.a) * share
-		r.b += (p.b - r.b) * share
-		r.x += (fx - r.x) * share
-		r.y += (fy - r.y) * share
-		ml, ma, mb, mx, my := r.l, r.a, r.b, r.x, r.y
+		r := &regions[w.label]
+		x, y := float32(int32(w.x)), float32(int32(w.y))
+		r.add(p, x, y)
+		mean := colour{int32(r.l), int32(r.a), int32(r.b)}
+		dx, dy := x-r.x, y-r.y
+		// (dx±1)² + dy² and dx² + (dy±1)²
+		far := float32(spatial*(float32(dx*dx)+float32(dy*dy)+1)) + keyBias
+		dx, dy = float32(2*spatial*dx), float32(2*spatial*dy)
 
-		for i := range steps {
-			st := &steps[i]
-			t := &pixels[at+st.at]
-			if t.best == labelled {
-				continue
-			}
-			dl, da, db := t.l-ml, t.a-ma, t.b-mb
-			dx, dy := fx+float32(st.dx)-mx, fy+float32(st.dy)-my
-			k := distanceKey(dl*dl + da*da + db*db + spatial*(dx*dx+dy*dy))
-			// A pixel that waits under this key or a lower one will be settled before
-			// this entry's turn comes, so the entry would change nothing.
-			if k >= t.best {
-				continue
-			}
-			t.best = k
-			id := free
-			if id != none {
-				free = nodes[id].next
-			} else {
-				id = int32(len(nodes))
-				nodes = append(nodes, node{})
-			}
-			nodes[id] = node{at + st.at, label, uint16(int32(x) + st.dx), uint16(int32(y) + st.dy), none}
-			b := &buckets[k]
-			if filled[k/64]&(1<<(k%64)) == 0 {
-				filled[k/64] |= 1 << (k % 64)
-				b.head = id
-				key = min(key, k)
-			} else {
-				nodes[b.tail].next = id
-			}
-			b.tail = id
+		west, east, north, south := &pixels[at-1], &pixels[at+1], &pixels[at-stride], &pixels[at+stride]
+		kw, ke := west.key(mean, far-dx), east.key(mean, far+dx)
+		kn, ks := north.key(mean, far-dy), south.key(mean, far+dy)
+		if kw < uint32(west.best) {
+			west.best = uint16(kw)
+			q.push(kw, waiting{w.x - 1, w.y, w.label})
+		}
+		if ke < uint32(east.best) {
+			east.best = uint16(ke)
+			q.push(ke, waiting{w.x + 1, w.y, w.label})
+		}
+		if kn < uint32(north.best) {
+			north.best = uint16(kn)
+			q.push(kn, waiting{w.x, w.y - 1, w.label})
+		}
+		if ks < uint32(south.best) {
+			south.best = uint16(ks)
+			q.push(ks, waiting{w.x, w.y + 1, w.label})
 		}
 	}
-	s.nodes = nodes
 }
 
 // grown returns s with length n, reallocated only if it is too short. Its

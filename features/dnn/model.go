@@ -39,9 +39,9 @@ type Model struct {
 	mu     sync.Mutex // guards what follows
 	net    *gocv.Net  // nil once closed
 	run    *forwarder
-	image  gocv.Mat // the image, BGR24
-	scaled gocv.Mat // the image at the input's size
-	blob   gocv.Mat // the normalised input, 1×3×h×w
+	image  gocv.Mat    // the image, BGR24
+	scaled gocv.Mat    // the image at the input's size
+	blob   gocv.Mat    // the normalised input, 1×3×h×w
 	size   image.Point // of the input
 }
 

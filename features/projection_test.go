@@ -1,0 +1,268 @@
+package features
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// correlatedScene has d features that are mixtures of rank hidden ones.
+func correlatedScene(n, d, rank int, seed uint64) *Scene {
+	r := rand.New(rand.NewPCG(seed, 5))
+	mix := make([]float64, rank*d)
+	for i := range mix {
+		mix[i] = r.NormFloat64()
+	}
+	s := &Scene{N: n, D: d, X: make([]float32, n*d)}
+	for i := range n {
+		for k := range rank {
+			h := r.NormFloat64()
+			for c := range d {
+				s.X[i*d+c] += float32(h * mix[k*d+c])
+			}
+		}
+		for c := range d {
+			s.X[i*d+c] = s.X[i*d+c]*float32(c+1) + float32(10*c)
+		}
+	}
+	return s
+}
+
+// moments returns the mean and covariance of n×d rows.
+func moments(z []float64, n, d int) (mean, cov []float64) {
+	mean, cov = make([]float64, d), make([]float64, d*d)
+	for i, v := range z {
+		mean[i%d] += v / float64(n)
+	}
+	for i := range n {
+		for a := range d {
+			for b := range d {
+				cov[a*d+b] += (z[i*d+a] - mean[a]) * (z[i*d+b] - mean[b]) / float64(n)
+			}
+		}
+	}
+	return mean, cov
+}
+
+func TestProjectionStandardises(t *testing.T) {
+	s := correlatedScene(300, 6, 6, 1)
+	for i := range s.N {
+		s.X[i*6+4] = 7 // constant
+	}
+	p, err := FitProjection(s, 6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Dim() != 6 {
+		t.Fatalf("Dim %d, want 6", p.Dim())
+	}
+	z := p.Apply(nil, s)
+	mean, cov := moments(z, s.N, 6)
+	for c := range 6 {
+		want := 1.0
+		if c == 4 {
+			want = 0
+		}
+		if math.Abs(mean[c]) > 1e-9 || math.Abs(cov[c*6+c]-want) > 1e-9 || p.Variance()[c] != want {
+			t.Errorf("column %d has mean %v, variance %v, says %v; want 0, %v", c, mean[c], cov[c*6+c], p.Variance()[c], want)
+		}
+	}
+	// What is constant at fitting stays quiet afterwards.
+	s.X[4] = 1000
+	if z := p.Apply(nil, s); z[4] != 0 {
+		t.Errorf("a column that was constant gives %v, want 0", z[4])
+	}
+}
+
+func TestProjectionComponents(t *testing.T) {
+	const n, d, rank = 500, 12, 5
+	s := correlatedScene(n, d, rank, 2)
+	p, err := FitProjection(s, rank)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := p.Apply(nil, s)
+	if p.Dim() != rank || len(z) != n*rank {
+		t.Fatalf("Dim %d and %d values, want %d and %d", p.Dim(), len(z), rank, n*rank)
+	}
+	mean, cov := moments(z, n, rank)
+	variance := p.Variance()
+	total := 0.0
+	for a := range rank {
+		if math.Abs(mean[a]) > 1e-9 {
+			t.Errorf("component %d has mean %v", a, mean[a])
+		}
+		total += variance[a]
+		if a > 0 && variance[a] > variance[a-1] {
+			t.Errorf("variances rise: %v", variance)
+		}
+		for b := range rank {
+			want := 0.0
+			if a == b {
+				want = variance[a]
+			}
+			if math.Abs(cov[a*rank+b]-want) > 1e-8 {
+				t.Errorf("covariance of %d and %d is %v, want %v", a, b, cov[a*rank+b], want)
+			}
+		}
+	}
+	// As many components as hidden features explain everything, d units of variance.
+	if math.Abs(total-d) > 1e-4 {
+		t.Errorf("variance %v in all, want %d", total, d)
+	}
+	// And the standardised features can be rebuilt from them.
+	worst := 0.0
+	row := make([]float64, d)
+	for i := range n {
+		p.standardised(row, s.X[i*d:][:d])
+		for c := range d {
+			rebuilt := 0.0
+			for k := range rank {
+				rebuilt += z[i*rank+k] * p.basis[c*rank+k]
+			}
+			worst = max(worst, math.Abs(rebuilt-row[c]))
+		}
+	}
+	if worst > 1e-3 {
+		t.Errorf("reconstruction is off by %v", worst)
+	}
+}
+
+func TestProjectionSignsAndOrder(t *testing.T) {
+	s := correlatedScene(200, 9, 9, 3)
+	p, err := FitProjection(s, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := range 4 {
+		largest := 0.0
+		for c := range 9 {
+			if v := p.basis[c*4+k]; math.Abs(v) > math.Abs(largest) {
+				largest = v
+			}
+		}
+		if largest <= 0 {
+			t.Errorf("component %d has the largest coordinate %v", k, largest)
+		}
+	}
+	// Reversing the superpixels reverses the rows and changes nothing else.
+	reversed := &Scene{N: s.N, D: s.D}
+	for i := s.N - 1; i >= 0; i-- {
+		reversed.X = append(reversed.X, s.X[i*s.D:][:s.D]...)
+	}
+	q, err := FitProjection(reversed, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := p.Apply(nil, s), q.Apply(nil, reversed)
+	for i := range s.N {
+		for k := range 4 {
+			if math.Abs(a[i*4+k]-b[(s.N-1-i)*4+k]) > 1e-6 {
+				t.Fatalf("row %d component %d: %v, reversed %v", i, k, a[i*4+k], b[(s.N-1-i)*4+k])
+			}
+		}
+	}
+	again, err := FitProjection(s, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(a, again.Apply(nil, s)) {
+		t.Error("fitting twice gives two projections")
+	}
+}
+
+func TestProjectionRefuses(t *testing.T) {
+	nan := correlatedScene(4, 3, 2, 4)
+	nan.X[7] = float32(math.NaN())
+	inf := correlatedScene(4, 3, 2, 4)
+	inf.X[2] = float32(math.Inf(-1))
+	tests := []struct {
+		name string
+		s    *Scene
+		dim  int
+		want string
+	}{
+		{"empty", &Scene{}, 3, "0 superpixels × 0 features"},
+		{"short", &Scene{N: 2, D: 3, X: make([]float32, 5)}, 3, "5 values of 2 superpixels × 3"},
+		{"negative", correlatedScene(4, 3, 2, 4), -1, "-1 dimensions"},
+		{"NaN", nan, 2, "feature 1 of superpixel 2 is NaN"},
+		{"infinity", inf, 2, "feature 2 of superpixel 0 is -Inf"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := FitProjection(tt.s, tt.dim)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want %q", err, tt.want)
+			}
+		})
+	}
+	t.Run("another scene", func(t *testing.T) {
+		p, err := FitProjection(correlatedScene(4, 3, 2, 4), 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if recover() == nil {
+				t.Error("no panic for a scene with other features")
+			}
+		}()
+		p.Apply(nil, correlatedScene(4, 5, 2, 4))
+	})
+}
+
+// TestProjectionOfLittle fits scenes with fewer superpixels than features.
+func TestProjectionOfLittle(t *testing.T) {
+	for _, n := range []int{1, 2, 5} {
+		s := correlatedScene(n, 10, 3, 6)
+		p, err := FitProjection(s, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range p.Apply(nil, s) {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				t.Fatalf("%d superpixels: value %d is %v", n, i, v)
+			}
+		}
+	}
+}
+
+func TestProjectionAllocs(t *testing.T) {
+	s := correlatedScene(200, 20, 20, 7)
+	for _, dim := range []int{0, 8} {
+		p, err := FitProjection(s, dim)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dst := p.Apply(nil, s)
+		if n := testing.AllocsPerRun(10, func() { dst = p.Apply(dst, s) }); n != 0 {
+			t.Errorf("dim %d: %v allocations, want 0", dim, n)
+		}
+	}
+}
+
+func BenchmarkProjection(b *testing.B) {
+	s := correlatedScene(2000, 67, 67, 8)
+	for _, dim := range []int{0, 48} {
+		name := map[int]string{0: "standardise", 48: "components"}[dim]
+		p, err := FitProjection(s, dim)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run("fit/"+name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := FitProjection(s, dim); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run("apply/"+name, func(b *testing.B) {
+			b.ReportAllocs()
+			var dst []float64
+			for b.Loop() {
+				dst = p.Apply(dst, s)
+			}
+		})
+	}
+}
