@@ -10,8 +10,8 @@
 // would cost every sample, lets the MRF solver choose labels, keeps them only if
 // the augmented Lagrangian falls, and updates β, α and λ in closed form.
 //
-// The α-update is exact, and after it the multipliers are λ = −2να. A State
-// therefore holds α and y; λ is never stored.
+// The α-update is exact, and after it the multipliers are λ = −2να, so a State
+// holds the scores Kα, λ and y, and α is read off.
 //
 // It knows numbers and nothing else. One Solve at a time per Workspace; different
 // workspaces may be used from different goroutines.

@@ -26,7 +26,6 @@ type Kernel interface {
 	SigmaMin() float64
 	Factor(nu, rho float64) error
 	Solve(alpha, r []float64, labels int)
-	Mul(dst, alpha []float64, labels int)
 }
 
 // Labeler is the discrete energy E and a solver for it. Label improves y under
@@ -47,10 +46,25 @@ type Problem struct {
 	Nu     float64   // ν > 0
 }
 
-// State is the iterate: the warm start going in, the result coming out.
+// State is the iterate: the warm start going in, the result coming out. Zeros are
+// the cold start.
+//
+// A Solve leaves Lambda = −2να, so α needs no room of its own: see Alpha. Going
+// in, Scores and Lambda need not belong to one α. That is what lets a window
+// slide: a sample that enters gets its score under the last classifier and a
+// subgradient of its loss there (loss.Hinge.Gradient), one that leaves takes its
+// rows along, and the first α-update is a damped step from that classifier.
 type State struct {
-	Alpha []float64 // n×L row-major
-	Y     []int32   // n labels in [0, L)
+	Scores []float64 // Kα, n×L row-major
+	Lambda []float64 // multipliers λ, n×L row-major
+	Y      []int32   // n labels in [0, L)
+}
+
+// Alpha writes α = −λ/2ν of a state that a Solve with this ν left to dst, n×L.
+func (s *State) Alpha(dst []float64, nu float64) {
+	for i, l := range s.Lambda {
+		dst[i] = -l / (2 * nu)
+	}
 }
 
 // Options tune a Solve. The zero value takes every default.
@@ -103,8 +117,8 @@ type Result struct {
 // Workspace is a Solve's scratch memory. The zero value is ready; it grows to
 // the largest problem and is then reused.
 type Workspace struct {
-	ka, t, beta, r, next, u []float64
-	y                       []int32
+	t, beta, r, alpha, u []float64
+	y                    []int32
 }
 
 func grow(s []float64, n int) []float64 {
@@ -116,8 +130,8 @@ func grow(s []float64, n int) []float64 {
 
 func (ws *Workspace) reset(n, labels int) {
 	size := n * labels
-	ws.ka, ws.t, ws.beta = grow(ws.ka, size), grow(ws.t, size), grow(ws.beta, size)
-	ws.r, ws.next, ws.u = grow(ws.r, size), grow(ws.next, size), grow(ws.u, size)
+	ws.t, ws.beta, ws.r = grow(ws.t, size), grow(ws.beta, size), grow(ws.r, size)
+	ws.alpha, ws.u = grow(ws.alpha, size), grow(ws.u, size)
 	if cap(ws.y) < n {
 		ws.y = make([]int32, n)
 	}
@@ -150,8 +164,8 @@ func check(p *Problem, s *State) (n int) {
 		panic(fmt.Sprintf("solver: %d labels; want at least 2", p.Labels))
 	case p.Nu <= 0:
 		panic(fmt.Sprintf("solver: ν = %g; want > 0", p.Nu))
-	case len(s.Alpha) != n*p.Labels || len(s.Y) != n:
-		panic(fmt.Sprintf("solver: state of %d α and %d labels for %d samples × %d labels", len(s.Alpha), len(s.Y), n, p.Labels))
+	case len(s.Scores) != n*p.Labels || len(s.Lambda) != n*p.Labels || len(s.Y) != n:
+		panic(fmt.Sprintf("solver: state of %d scores, %d λ and %d labels for %d samples × %d labels", len(s.Scores), len(s.Lambda), len(s.Y), n, p.Labels))
 	case p.Omega != nil && len(p.Omega) != n:
 		panic(fmt.Sprintf("solver: %d weights for %d samples", len(p.Omega), n))
 	case p.Unary != nil && len(p.Unary) != n*p.Labels:
@@ -163,15 +177,13 @@ func check(p *Problem, s *State) (n int) {
 // Solve runs DC-ADMM (Alg. 1) on p from s until it converges, ctx ends or
 // opt.MaxIter iterations have passed, and leaves the iterate in s.
 //
-// Multipliers start at λ = −2να, as an earlier Solve left them. When ctx ends, s
-// holds the last whole iteration; that is a Status, not an error. Once ws has
+// When ctx ends, s holds the last whole iteration; that is a Status, not an error. Once ws has
 // grown to the largest n, it allocates nothing but what p.MRF allocates.
 func Solve(ctx context.Context, ws *Workspace, p *Problem, s *State, opt Options) (Result, error) {
 	n := check(p, s)
 	sigma := p.Kernel.SigmaMin()
 	opt = opt.withDefaults(p.Nu, sigma)
 	ws.reset(n, p.Labels)
-	p.Kernel.Mul(ws.ka, s.Alpha, p.Labels)
 
 	res := Result{Status: IterationsMet}
 	rho, factored := opt.Rho, 0.0
@@ -215,14 +227,11 @@ func Solve(ctx context.Context, ws *Workspace, p *Problem, s *State, opt Options
 	return res, nil
 }
 
-// iterate is one pass of Alg. 1's loop at a fixed ρ. ws.ka holds Kα on entry and
-// on return.
+// iterate is one pass of Alg. 1's loop at a fixed ρ.
 func iterate(ctx context.Context, ws *Workspace, p *Problem, s *State, rho, delta float64) (Iteration, error) {
 	step := Iteration{Rho: rho}
-	// Target of the prox: Kα + λ/ρ with λ = −2να.
-	shrink := 2 * p.Nu / rho
-	for i, a := range s.Alpha {
-		ws.t[i] = ws.ka[i] - shrink*a
+	for i, l := range s.Lambda {
+		ws.t[i] = s.Scores[i] + l/rho
 	}
 	p.Loss.Table(ws.u, ws.t, p.Omega, p.Labels, rho)
 	if p.Unary != nil {
@@ -235,23 +244,23 @@ func iterate(ctx context.Context, ws *Workspace, p *Problem, s *State, rho, delt
 	}
 	p.Loss.Prox(ws.beta, ws.t, p.Omega, s.Y, p.Labels, rho)
 	for i, b := range ws.beta {
-		ws.r[i] = rho*b + 2*p.Nu*s.Alpha[i]
+		ws.r[i] = rho*b - s.Lambda[i]
 	}
-	p.Kernel.Solve(ws.next, ws.r, p.Labels)
+	p.Kernel.Solve(ws.alpha, ws.r, p.Labels)
 
-	// (2νI + ρK)α⁺ = R gives Kα⁺ without another product; and Kα⁺ − β = −2ν/ρ·Δα.
+	// (2νI + ρK)α = R gives Kα without another product, and the dual update
+	// λ + ρ(Kα − β) is −2να.
 	var quad, dual, primal, cross float64
-	for i, a := range ws.next {
+	for i, a := range ws.alpha {
 		k := (ws.r[i] - 2*p.Nu*a) / rho
 		quad += a * k
-		dual += (k - ws.ka[i]) * (k - ws.ka[i])
+		dual += (k - s.Scores[i]) * (k - s.Scores[i])
 		gap := k - ws.beta[i]
 		primal += gap * gap
-		cross -= 2 * p.Nu * a * gap
-		ws.ka[i] = k
+		s.Scores[i], s.Lambda[i] = k, -2*p.Nu*a
+		cross += s.Lambda[i] * gap
 	}
-	copy(s.Alpha, ws.next)
-	scale := math.Sqrt(float64(len(ws.ka)))
+	scale := math.Sqrt(float64(len(ws.alpha)))
 	step.Primal, step.Dual = math.Sqrt(primal)/scale, rho*math.Sqrt(dual)/scale
 	step.Lagrangian = p.Loss.Value(ws.beta, p.Omega, s.Y, p.Labels) + p.Nu*quad +
 		unary(p.Unary, s.Y, p.Labels) + p.MRF.Energy(s.Y) + cross + rho/2*primal

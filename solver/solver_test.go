@@ -13,6 +13,10 @@ import (
 	"github.com/segd/segd/solver/mrf"
 )
 
+func cold(n, labels int) *State {
+	return &State{Scores: make([]float64, n*labels), Lambda: make([]float64, n*labels), Y: make([]int32, n)}
+}
+
 // instance is two or more Gaussian clusters on a ring graph, some samples known.
 func instance(seed uint64, n, d, labels int) (*Problem, *State, []int32) {
 	rng := rand.New(rand.NewPCG(seed, 7))
@@ -38,7 +42,7 @@ func instance(seed uint64, n, d, labels int) (*Problem, *State, []int32) {
 	k.Reset([]*kernel.Block{kernel.NewBlock(x[:n/2*d], n/2, d), kernel.NewBlock(x[n/2*d:], n-n/2, d)}, 0.5)
 	var p mrf.Potts
 	p.Reset(n, labels, edges)
-	s := &State{Alpha: make([]float64, n*labels), Y: make([]int32, n)}
+	s := cold(n, labels)
 	for i := range n {
 		if i%10 == 0 {
 			s.Y[i] = truth[i]
@@ -129,32 +133,98 @@ func TestLagrangianDescends(t *testing.T) {
 func TestIterationAgainstTheUpdatesAsWritten(t *testing.T) {
 	p, s, _ := instance(3, 60, 4, 2)
 	rng := rand.New(rand.NewPCG(8, 8))
-	for i := range s.Alpha {
-		s.Alpha[i] = 0.1 * rng.NormFloat64()
-	}
+	n := len(s.Scores)
+	lambda, scores, target := make([]float64, n), make([]float64, n), make([]float64, n)
 	const rho = 0.6
-	n := len(s.Alpha)
-	lambda, ka := make([]float64, n), make([]float64, n)
-	p.Kernel.Mul(ka, s.Alpha, p.Labels)
-	target := make([]float64, n)
-	for i, a := range s.Alpha {
-		lambda[i] = -2 * p.Nu * a
-		target[i] = ka[i] + lambda[i]/rho
+	for i := range n {
+		scores[i], lambda[i] = rng.NormFloat64(), 0.1*rng.NormFloat64()
+		target[i] = scores[i] + lambda[i]/rho
 	}
+	copy(s.Scores, scores)
+	copy(s.Lambda, lambda)
 	if _, err := Solve(t.Context(), &Workspace{}, p, s, Options{MaxIter: 1, Rho: rho}); err != nil {
 		t.Fatal(err)
 	}
-	beta := make([]float64, n)
+	alpha, ka, beta := make([]float64, n), make([]float64, n), make([]float64, n)
+	s.Alpha(alpha, p.Nu)
 	p.Loss.Prox(beta, target, nil, s.Y, p.Labels, rho)
-	p.Kernel.Mul(ka, s.Alpha, p.Labels)
-	for i, a := range s.Alpha {
+	p.Kernel.(*kernel.Linear).Mul(ka, alpha, p.Labels)
+	for i, a := range alpha {
+		if math.Abs(ka[i]-s.Scores[i]) > 1e-9 {
+			t.Fatalf("score %d is %g; Kα is %g", i, s.Scores[i], ka[i])
+		}
 		// eq. update_alpha's normal equation, then eq. update_dual.
 		if got, want := 2*p.Nu*a+rho*ka[i], rho*beta[i]-lambda[i]; math.Abs(got-want) > 1e-9 {
 			t.Fatalf("α-update: entry %d of (2νI+ρK)α is %g; want ρβ−λ = %g", i, got, want)
 		}
-		if got, want := lambda[i]+rho*(ka[i]-beta[i]), -2*p.Nu*a; math.Abs(got-want) > 1e-9 {
-			t.Fatalf("dual update gives λ = %g; want −2να = %g", got, want)
+		if got, want := lambda[i]+rho*(ka[i]-beta[i]), s.Lambda[i]; math.Abs(got-want) > 1e-9 {
+			t.Fatalf("dual update gives λ = %g; the state has %g", got, want)
 		}
+	}
+}
+
+// A sample that enters with its score under the last classifier and a subgradient
+// there, and one that leaves, do not jolt the classifier.
+func TestSlidingKeepsTheClassifier(t *testing.T) {
+	const n, d, leave = 200, 5, 40
+	rng := rand.New(rand.NewPCG(9, 9))
+	var blocks []*kernel.Block
+	var y []int32
+	for range n/leave + 1 {
+		x := make([]float64, leave*d)
+		for i := range leave {
+			label := int32(rng.IntN(2))
+			for k := range d {
+				x[i*d+k] = rng.NormFloat64()
+			}
+			x[i*d] += 4*float64(label) - 2
+			y = append(y, label)
+		}
+		blocks = append(blocks, kernel.NewBlock(x, leave, d))
+	}
+	solve := func(blocks []*kernel.Block, s *State, iterations int) []float64 {
+		var k kernel.Linear
+		k.Reset(blocks, 1)
+		var graph mrf.Potts
+		graph.Reset(n, 2, nil)
+		unary := make([]float64, 2*n)
+		for i, label := range s.Y {
+			unary[2*i+1-int(label)] = math.Inf(1)
+		}
+		p := &Problem{Labels: 2, Loss: loss.Hinge{}, Kernel: &k, MRF: &graph, Unary: unary, Nu: 2}
+		if _, err := Solve(t.Context(), &Workspace{}, p, s, Options{MaxIter: iterations, Rho: 1, Tol: 1e-12}); err != nil {
+			t.Fatal(err)
+		}
+		alpha, w := make([]float64, 2*n), make([]float64, 2*d)
+		s.Alpha(alpha, p.Nu)
+		k.Weights(w, alpha, 2)
+		return w
+	}
+	s := cold(n, 2)
+	copy(s.Y, y)
+	w := solve(blocks[:n/leave], s, 3000)
+
+	next := &State{Scores: s.Scores[2*leave:], Lambda: s.Lambda[2*leave:], Y: append([]int32(nil), y[leave:]...)}
+	fresh := make([]float64, 2*leave)
+	entering := blocks[n/leave]
+	for i := range leave {
+		for l := range 2 {
+			for k := range d {
+				fresh[2*i+l] += w[l*d+k] * entering.X[i*d+k]
+			}
+		}
+	}
+	next.Scores = append(append([]float64(nil), next.Scores...), fresh...)
+	loss.Hinge{}.Gradient(fresh, fresh, nil, y[n:], 2)
+	next.Lambda = append(append([]float64(nil), next.Lambda...), fresh...)
+	after := solve(blocks[1:], next, 1)
+	moved, size := 0.0, 0.0
+	for i := range w {
+		moved += (after[i] - w[i]) * (after[i] - w[i])
+		size += w[i] * w[i]
+	}
+	if math.Sqrt(moved/size) > 0.1 {
+		t.Errorf("the classifier moved by %.0f %% in the first iteration of the next window", 100*math.Sqrt(moved/size))
 	}
 }
 
@@ -171,17 +241,19 @@ func TestKnownLabelsGiveTheSupervisedOptimum(t *testing.T) {
 	}
 	objective := func(alpha []float64) float64 {
 		ka := make([]float64, len(alpha))
-		p.Kernel.Mul(ka, alpha, 2)
+		p.Kernel.(*kernel.Linear).Mul(ka, alpha, 2)
 		v := p.Loss.Value(ka, nil, truth, 2)
 		for i, a := range alpha {
 			v += p.Nu * a * ka[i]
 		}
 		return v
 	}
-	best := objective(s.Alpha)
+	found := make([]float64, len(s.Lambda))
+	s.Alpha(found, p.Nu)
+	best := objective(found)
 	rng := rand.New(rand.NewPCG(6, 6))
 	for range 200 {
-		alpha := append([]float64(nil), s.Alpha...)
+		alpha := append([]float64(nil), found...)
 		scale := math.Pow(10, -1-3*rng.Float64())
 		for i := range alpha {
 			alpha[i] += scale * rng.NormFloat64()
@@ -207,9 +279,9 @@ func TestInterruptedKeepsTheBest(t *testing.T) {
 
 func TestNaNIsAnError(t *testing.T) {
 	p, s, _ := instance(6, 40, 4, 2)
-	s.Alpha[3] = math.NaN()
+	s.Scores[3] = math.NaN()
 	if _, err := Solve(t.Context(), &Workspace{}, p, s, Options{}); err == nil {
-		t.Fatal("a NaN in α was accepted")
+		t.Fatal("a NaN among the scores was accepted")
 	}
 	p, s, _ = instance(6, 40, 4, 2)
 	p.Omega = make([]float64, 40)
@@ -241,7 +313,8 @@ func BenchmarkSolve(b *testing.B) {
 			var ws Workspace
 			b.ReportAllocs()
 			for b.Loop() {
-				clear(s.Alpha)
+				clear(s.Scores)
+				clear(s.Lambda)
 				if _, err := Solve(b.Context(), &ws, p, s, Options{MaxIter: 20, Tol: 1e-300}); err != nil {
 					b.Fatal(err)
 				}
@@ -257,7 +330,7 @@ func ExampleSolve() {
 	var graph mrf.Potts
 	graph.Reset(4, 2, nil)
 	inf := math.Inf(1)
-	s := &State{Alpha: make([]float64, 8), Y: []int32{0, 0, 0, 1}}
+	s := &State{Scores: make([]float64, 8), Lambda: make([]float64, 8), Y: []int32{0, 0, 0, 1}}
 	_, err := Solve(context.Background(), &Workspace{}, &Problem{
 		Labels: 2, Loss: loss.Hinge{}, Kernel: &k, MRF: &graph, Nu: 0.1,
 		Unary: []float64{0, inf, 0, 0, 0, 0, inf, 0},

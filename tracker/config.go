@@ -47,11 +47,13 @@ type Config struct {
 	MaxDim     int     // features are reduced to at most this many; 0 = 96
 	Smooth     float64 // weight of a spatial edge against an affinity unary; 0 = 0.5
 	Classifier float64 // weight of the classifier where the affinity knows nothing; 0 = 0.5
+	Evidence   float64 // weight of the affinity against the loss in training; 0 = 4
 	Balance    float64 // exponent of the class weights; 0 = 0.6
 	Ambiguous  float64 // training weight of a superpixel the affinity cannot place; 0 = 0.1
 	Nu         float64 // ν; 0 = 0.5
 	Gamma      float64 // γ; 0 = 1
 	Rho        float64 // ρ₀; 0 = 0.1
+	Tau        float64 // ρ's growth an iteration; 0 = 1.05
 	MaxIter    int     // DC-ADMM iterations a frame; 0 = 20
 
 	Budget time.Duration // solving time a frame; 0 = no limit but MaxIter
@@ -78,11 +80,13 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.MaxDim, 96)
 	setDefault(&c.Smooth, 0.5)
 	setDefault(&c.Classifier, 0.5)
+	setDefault(&c.Evidence, 4)
 	setDefault(&c.Balance, 0.6)
 	setDefault(&c.Ambiguous, 0.1)
 	setDefault(&c.Nu, 0.5)
 	setDefault(&c.Gamma, 1)
 	setDefault(&c.Rho, 0.1)
+	setDefault(&c.Tau, 1.05)
 	setDefault(&c.MaxIter, 20)
 	setDefault(&c.OccludedFrames, 50)
 
@@ -91,7 +95,7 @@ func (c Config) withDefaults() (Config, error) {
 		"window": float64(c.Window), "refs": float64(c.Refs), "anchors": float64(c.Anchors), "links": float64(c.Links),
 		"radius": c.Radius, "anchor radius": c.AnchorRadius, "temperature": c.Temperature, "anchor weight": c.AnchorWeight,
 		"max dim": float64(c.MaxDim), "smooth": c.Smooth, "classifier": c.Classifier, "balance": c.Balance,
-		"ambiguous": c.Ambiguous, "nu": c.Nu, "gamma": c.Gamma, "rho": c.Rho, "max iter": float64(c.MaxIter),
+		"ambiguous": c.Ambiguous, "nu": c.Nu, "gamma": c.Gamma, "rho": c.Rho, "tau": c.Tau, "evidence": c.Evidence, "max iter": float64(c.MaxIter),
 		"budget": float64(c.Budget), "occluded frames": float64(c.OccludedFrames),
 	} {
 		if !(v >= 0) {

@@ -19,12 +19,14 @@ type frame struct {
 	area          []int32   // n
 	edges         []features.Edge
 
-	rows  []float64 // n×d projected features, the kernel's rows
-	block kernel.Block
-	unit  []float32 // n×d rows of length 1 in cell order, for cosines
-	grid  grid
+	features []float64 // n×d, projected
+	rows     []float64 // n×(d+1): features and a constant, the kernel's rows
+	block    kernel.Block
+	unit     []float32 // n×d features scaled to length 1, in cell order, for cosines
+	grid     grid
 
-	alpha  []float64 // n×L
+	scores []float64 // n×L, Kα of the last solve
+	lambda []float64 // n×L multipliers of the last solve
 	y      []int32   // n labels
 	q      []float64 // n×L propagated label probabilities; each row sums to 1
 	fixed  []int32   // n: label ≥ 0 that was annotated, or unmarked / notAny
@@ -32,6 +34,11 @@ type frame struct {
 	marked []int32   // labels an annotation marked on this frame
 	soft   []float64 // n×L label probabilities a later frame's affinity reads
 }
+
+// bias is the constant column of the classifier: the object is rare, so most
+// scores must be negative where features average zero. At 3 the regulariser
+// hardly feels it.
+const bias = 3
 
 func grow[T any](s []T, n int) []T {
 	if cap(s) < n {
@@ -49,10 +56,16 @@ func (f *frame) load(s *features.Scene, p *features.Projection, labels int) {
 	f.centroid = append(f.centroid[:0], s.Centroid...)
 	f.area = append(f.area[:0], s.Area...)
 	f.edges = append(f.edges[:0], s.Edges...)
-	f.rows = p.Apply(f.rows, s)
-	f.block.Reset(f.rows, f.n, p.Dim())
+	d := p.Dim()
+	f.features = p.Apply(f.features, s)
+	f.rows = grow(f.rows, f.n*(d+1))
+	for i := range f.n {
+		copy(f.rows[i*(d+1):], f.features[i*d:(i+1)*d])
+		f.rows[(i+1)*(d+1)-1] = bias
+	}
+	f.block.Reset(f.rows, f.n, d+1)
 	f.grid.build(f.centroid, f.width, f.height)
-	f.normalise(p.Dim())
+	f.normalise(d)
 	f.y, f.fixed = grow(f.y, f.n), grow(f.fixed, f.n)
 	clear(f.y)
 	for i := range f.fixed {
@@ -61,20 +74,24 @@ func (f *frame) load(s *features.Scene, p *features.Projection, labels int) {
 	f.resize(labels)
 }
 
-// resize gives α, q and the soft labels room for a number of labels and clears
-// them.
-func (f *frame) resize(labels int) {
-	f.alpha, f.q, f.soft = grow(f.alpha, f.n*labels), grow(f.q, f.n*labels), grow(f.soft, f.n*labels)
-	clear(f.alpha)
-	clear(f.q)
-	clear(f.soft)
+// perLabel lists the n×L matrices.
+func (f *frame) perLabel() [4]*[]float64 {
+	return [...]*[]float64{&f.scores, &f.lambda, &f.q, &f.soft}
 }
 
-// normalise fills unit with the rows scaled to length 1, in the grid's order.
+// resize gives the n×L matrices room for a number of labels and clears them.
+func (f *frame) resize(labels int) {
+	for _, m := range f.perLabel() {
+		*m = grow(*m, f.n*labels)
+		clear(*m)
+	}
+}
+
+// normalise fills unit with the features scaled to length 1, in the grid's order.
 func (f *frame) normalise(d int) {
 	f.unit = grow(f.unit, f.n*d)
 	for slot, i := range f.grid.order {
-		row, dst := f.rows[int(i)*d:int(i+1)*d], f.unit[slot*d:(slot+1)*d]
+		row, dst := f.features[int(i)*d:int(i+1)*d], f.unit[slot*d:(slot+1)*d]
 		sum := 0.0
 		for _, v := range row {
 			sum += v * v

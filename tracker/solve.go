@@ -50,10 +50,11 @@ func (f *frame) harden(labels int) {
 func (t *Tracker) joint(ctx context.Context, f *frame, annotated bool, out *Solve) error {
 	frames := append(t.kept(), f)
 	labels := t.labels()
-	t.gather(frames)
 	t.balance(frames)
+	t.enter(f)
+	t.gather(frames)
 
-	opt := solver.Options{MaxIter: t.cfg.MaxIter, Rho: t.cfg.Rho}
+	opt := solver.Options{MaxIter: t.cfg.MaxIter, Rho: t.cfg.Rho, Tau: t.cfg.Tau}
 	if annotated {
 		opt.MaxIter = annotatedIter
 	} else if t.cfg.Budget > 0 {
@@ -69,10 +70,37 @@ func (t *Tracker) joint(ctx context.Context, f *frame, annotated bool, out *Solv
 		return fmt.Errorf("tracker: %w", err)
 	}
 	t.scatter(frames)
-	t.weight = grow(t.weight, labels*t.projection.Dim())
-	t.kernel.Weights(t.weight, t.state.Alpha, labels)
+	t.alpha = grow(t.alpha, len(t.state.Lambda))
+	t.state.Alpha(t.alpha, t.cfg.Nu)
+	t.kernel.Weights(t.weight, t.alpha, labels)
 	out.fill(res, len(t.state.Y))
 	return nil
+}
+
+// enter warm starts the newest frame: its scores under the last classifier and a
+// subgradient of their loss, so that the frame joins the window without moving
+// the classifier. The newest frame's weights are the last of ω.
+func (t *Tracker) enter(f *frame) {
+	labels, d := t.labels(), t.projection.Dim()+1
+	for len(t.weight) < labels*d { // objects it does not know yet
+		t.weight = append(t.weight, 0)
+	}
+	for i := range f.n {
+		t.score(f.scores[i*labels:(i+1)*labels], f, i)
+	}
+	loss.Hinge{}.Gradient(f.lambda, f.scores, t.omega[len(t.omega)-f.n:], f.y, labels)
+}
+
+// score writes superpixel i's score for every label under the classifier.
+func (t *Tracker) score(dst []float64, f *frame, i int) {
+	d := t.projection.Dim() + 1
+	for l := range dst {
+		sum := 0.0
+		for k, v := range f.rows[i*d : (i+1)*d] {
+			sum += v * t.weight[l*d+k]
+		}
+		dst[l] = sum
+	}
 }
 
 func (s *Solve) fill(res solver.Result, samples int) {
@@ -92,14 +120,18 @@ func (s *Solve) fill(res solver.Result, samples int) {
 func (t *Tracker) gather(frames []*frame) {
 	labels := t.labels()
 	t.blocks, t.edges, t.unary = t.blocks[:0], t.edges[:0], t.unary[:0]
-	t.state.Alpha, t.state.Y = t.state.Alpha[:0], t.state.Y[:0]
+	t.state.Scores, t.state.Lambda, t.state.Y = t.state.Scores[:0], t.state.Lambda[:0], t.state.Y[:0]
 	for _, f := range frames {
 		first := int32(len(t.state.Y))
 		t.blocks = append(t.blocks, &f.block)
-		t.state.Alpha = append(t.state.Alpha, f.alpha...)
+		t.state.Scores = append(t.state.Scores, f.scores...)
+		t.state.Lambda = append(t.state.Lambda, f.lambda...)
 		t.state.Y = append(t.state.Y, f.y...)
 		t.edges = f.appendEdges(t.edges, first, t.cfg.Smooth)
 		t.unary = f.appendUnary(t.unary, labels)
+	}
+	for i := range t.unary {
+		t.unary[i] *= t.cfg.Evidence * t.omega[i/labels]
 	}
 	t.kernel.Reset(t.blocks, t.cfg.Gamma)
 	t.window.Reset(len(t.state.Y), labels, t.edges)
@@ -108,7 +140,8 @@ func (t *Tracker) gather(frames []*frame) {
 func (t *Tracker) scatter(frames []*frame) {
 	row, labels := 0, t.labels()
 	for _, f := range frames {
-		copy(f.alpha, t.state.Alpha[row*labels:])
+		copy(f.scores, t.state.Scores[row*labels:])
+		copy(f.lambda, t.state.Lambda[row*labels:])
 		copy(f.y, t.state.Y[row:row+f.n])
 		row += f.n
 	}
@@ -168,10 +201,13 @@ func (f *frame) appendEdges(dst []mrf.Edge, first int32, smooth float64) []mrf.E
 func (t *Tracker) balance(frames []*frame) {
 	labels := t.labels()
 	count := make([]float64, labels)
-	for _, y := range t.state.Y {
-		count[y]++
+	n := 0.0
+	for _, f := range frames {
+		for _, y := range f.y {
+			count[y]++
+		}
+		n += float64(f.n)
 	}
-	n := float64(len(t.state.Y))
 	t.omega = t.omega[:0]
 	sum := 0.0
 	for _, f := range frames {
@@ -195,7 +231,7 @@ func (t *Tracker) balance(frames []*frame) {
 func (t *Tracker) decide(ctx context.Context, f *frame) error {
 	labels := t.labels()
 	t.unary = t.unary[:0]
-	if t.cfg.Mode == Frozen {
+	if t.cfg.Mode == Frozen { // q is the classifier's word
 		t.unary = grow(t.unary, f.n*labels)
 		clear(t.unary)
 	} else {
@@ -208,6 +244,11 @@ func (t *Tracker) decide(ctx context.Context, f *frame) error {
 				w = t.cfg.Classifier * uncertainty(f.q[i*labels:(i+1)*labels])
 			}
 			t.addClassifier(t.unary[i*labels:(i+1)*labels], f, i, w)
+			if t.cfg.Mode == Frozen {
+				for l, score := range t.scores {
+					f.q[i*labels+l] = math.Max(0, math.Min(1, (1+score)/2))
+				}
+			}
 		}
 	}
 	t.edges = f.appendEdges(t.edges[:0], 0, t.cfg.Smooth)
@@ -222,23 +263,19 @@ func (t *Tracker) decide(ctx context.Context, f *frame) error {
 // one can be.
 const scoreLimit = 2.0
 
-// addClassifier adds weight × the one-vs-all hinge of superpixel i's scores,
-// halved so that a score of ±1 weighs what the affinity weighs when it is sure.
+// addClassifier adds weight × the one-vs-all hinge of superpixel i's scores to u,
+// scaled so that two labels with scores ±1 differ by 2·weight.
 func (t *Tracker) addClassifier(u []float64, f *frame, i int, weight float64) {
-	d := t.projection.Dim()
-	row := f.rows[i*d : (i+1)*d]
-	for l := range u {
-		score := 0.0
-		for k, w := range t.weight[l*d : (l+1)*d] {
-			score += w * row[k]
-		}
+	t.scores = grow(t.scores, len(u))
+	t.score(t.scores, f, i)
+	for l, score := range t.scores {
 		score = math.Max(-scoreLimit, math.Min(scoreLimit, score))
 		pos, neg := math.Max(0, 1-score), math.Max(0, 1+score)
 		for c := range u {
 			if c == l {
-				u[c] += weight / 4 * pos
+				u[c] += weight / 2 * pos
 			} else {
-				u[c] += weight / 4 * neg
+				u[c] += weight / 2 * neg
 			}
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"image"
-	"math"
 	"slices"
 	"time"
 
@@ -73,7 +72,9 @@ type Tracker struct {
 	links   []link
 	weights []float64
 	bits    []uint8
-	weight  []float64 // classifier, L×d
+	weight  []float64 // classifier, L×(d+1)
+	alpha   []float64
+	scores  []float64 // of one superpixel
 }
 
 // New returns a tracker without objects.
@@ -111,12 +112,17 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, ann *Annotation) 
 	f := t.acquire()
 	f.load(s, t.projection, t.labels())
 	start := time.Now()
-	t.propagate(f)
+	if t.cfg.Mode != Frozen {
+		t.propagate(f)
+	}
 	if ann != nil {
 		t.fix(f, ann, marks)
 	}
 	res.Solve.AffinityTime = time.Since(start)
 
+	if ann == nil && len(t.recent) == t.cfg.Window {
+		t.evict()
+	}
 	start = time.Now()
 	if err := t.solve(ctx, f, ann != nil, &res.Solve); err != nil {
 		t.release(f)
@@ -132,7 +138,7 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, ann *Annotation) 
 }
 
 // forget drops all that was learnt: the camera changed its picture size, so no
-// position or annotation holds any more. The objects stay, lost.
+// position or annotation holds any more.
 func (t *Tracker) forget() {
 	for _, f := range t.recent {
 		if !slices.Contains(t.anchors, f) {
@@ -143,7 +149,7 @@ func (t *Tracker) forget() {
 		t.release(f)
 	}
 	t.recent, t.anchors, t.projection = nil, nil, nil
-	t.objects = nil
+	t.objects, t.weight = nil, nil
 }
 
 func (t *Tracker) acquire() *frame {
@@ -206,7 +212,7 @@ func (t *Tracker) kept() []*frame {
 
 // widen makes room for more labels and keeps what is known of the old ones.
 func (f *frame) widen(from, to int) {
-	for _, m := range []*[]float64{&f.alpha, &f.q, &f.soft} {
+	for _, m := range f.perLabel() {
 		wide := make([]float64, f.n*to)
 		for i := range f.n {
 			copy(wide[i*to:], (*m)[i*from:(i+1)*from])
@@ -233,36 +239,6 @@ func (t *Tracker) propagate(f *frame) {
 	normaliseRows(f.q, labels)
 	for i := range f.n {
 		f.y[i] = argmax(f.q[i*labels : (i+1)*labels])
-	}
-	if len(t.recent) == t.cfg.Window {
-		t.transport(f, t.recent[0])
-	}
-}
-
-// transport starts f's α from the frame that leaves the window: with A the
-// row-stochastic affinity from the leaving superpixels to f's, α = Aᵀα_leaving
-// keeps the classifier Xᵀα nearly as it was.
-func (t *Tracker) transport(f, leaving *frame) {
-	labels, d := t.labels(), t.projection.Dim()
-	const k = 3
-	t.links = neighbours(t.links, leaving, f, d, k, t.cfg.AnchorRadius*float64(max(f.width, f.height)))
-	for i := range leaving.n {
-		best := t.links[i*k : (i+1)*k]
-		sum := 0.0
-		for _, l := range best {
-			if l.to >= 0 {
-				sum += math.Exp((float64(l.cosine) - 1) / t.cfg.Temperature)
-			}
-		}
-		for _, l := range best {
-			if l.to < 0 {
-				break
-			}
-			w := math.Exp((float64(l.cosine)-1)/t.cfg.Temperature) / sum
-			for c := range labels {
-				f.alpha[int(l.to)*labels+c] += w * leaving.alpha[i*labels+c]
-			}
-		}
 	}
 }
 
@@ -315,27 +291,34 @@ func (t *Tracker) fix(f *frame, a *Annotation, marks []int16) {
 			f.y[i] = 0
 		}
 		f.soften(i, row, labels)
-		if f.fixed[i] != unmarked {
-			copy(f.q[i*labels:(i+1)*labels], f.soft[i*labels:(i+1)*labels])
-		}
 	}
 }
 
-// soften sets superpixel i's soft label of an annotated frame to the fractions of
-// its marked pixels.
+// soften sets superpixel i's label probabilities in an annotated frame to the
+// fractions of its marked pixels. Pixels that are only known to be none of the
+// annotated objects are divided among the other labels as q stood.
 func (f *frame) soften(i int, counts []int32, labels int) {
-	soft := f.soft[i*labels : (i+1)*labels]
-	sum := 0.0
+	q, soft := f.q[i*labels:(i+1)*labels], f.soft[i*labels:(i+1)*labels]
+	sum, others := float64(counts[labels+1]), 0.0
 	for c := range labels {
-		soft[c] = float64(counts[c])
-		sum += soft[c]
-	}
-	soft[0] += float64(counts[labels+1])
-	if sum += float64(counts[labels+1]); sum > 0 {
-		for c := range soft {
-			soft[c] /= sum
+		sum += float64(counts[c])
+		if !slices.Contains(f.marked, int32(c)) {
+			others += q[c]
 		}
 	}
+	if sum == 0 {
+		return
+	}
+	rest := float64(counts[labels+1]) / sum
+	for c := range labels {
+		soft[c] = float64(counts[c]) / sum
+		if !slices.Contains(f.marked, int32(c)) && others > 0 {
+			soft[c] += rest * q[c] / others
+		} else if c == 0 {
+			soft[c] += rest
+		}
+	}
+	copy(q, soft)
 }
 
 // slide moves the window on: f is the newest frame. An annotated frame stays as an
@@ -353,8 +336,6 @@ func (t *Tracker) slide(f *frame, annotated bool) {
 			t.anchors = slices.Delete(t.anchors, at, at+1)
 		}
 		t.anchors = append(t.anchors, f)
-	} else if len(t.recent) == t.cfg.Window {
-		t.evict()
 	}
 	t.recent = append(t.recent, f)
 }
