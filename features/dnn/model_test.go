@@ -1,25 +1,407 @@
 package dnn
 
 import (
+	"bytes"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
+	"unsafe"
+
+	"gocv.io/x/gocv"
 
 	"github.com/segd/segd/features"
 )
 
-func TestEmbedded(t *testing.T) {
-	m, err := Embedded(Options{})
+// raw is Options that leave bytes as they are.
+var raw = Options{Std: [3]float64{1, 1, 1}}
+
+// mustOpen opens a model without a child, for tests of what comes after.
+func mustOpen(t testing.TB, path string, opt Options) *Model {
+	t.Helper()
+	m, err := openUnchecked(path, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return m
+}
+
+func noise(w, h int) []byte {
+	r := rand.New(rand.NewPCG(1, 2))
+	bgr := make([]byte, 3*w*h)
+	for i := range bgr {
+		bgr[i] = byte(r.IntN(256))
+	}
+	return bgr
+}
+
+// ramp is an image whose blue is x, green y and red 7, in thirds of a pixel so
+// that they fit a byte.
+func ramp(w, h int) []byte {
+	bgr := make([]byte, 3*w*h)
+	for i := range w * h {
+		bgr[3*i], bgr[3*i+1], bgr[3*i+2] = byte(i%w/3), byte(i/w/3), 7
+	}
+	return bgr
+}
+
+// TestNetLayout watches that a gocv.Net is a pointer, as netPointer takes it to be.
+func TestNetLayout(t *testing.T) {
+	if unsafe.Sizeof(gocv.Net{}) != unsafe.Sizeof(uintptr(0)) {
+		t.Errorf("a gocv.Net has %d bytes", unsafe.Sizeof(gocv.Net{}))
+	}
+}
+
+func TestInputSize(t *testing.T) {
+	tests := []struct{ width, height, short, wantW, wantH int }{
+		{854, 480, 480, 864, 480},
+		{640, 480, 480, 640, 480},
+		{768, 576, 480, 640, 480},
+		{1920, 1080, 480, 864, 480},
+		{480, 854, 480, 480, 864},
+		{1920, 1080, 256, 448, 256},
+		{320, 240, 480, 640, 480},
+		{100, 100, 20, 32, 32},
+		{1, 1, 480, 480, 480},
+		{1, 100, 32, 32, 3200},
+	}
+	for _, tt := range tests {
+		if w, h := inputSize(tt.width, tt.height, tt.short); w != tt.wantW || h != tt.wantH {
+			t.Errorf("%d×%d at %d: %d×%d, want %d×%d", tt.width, tt.height, tt.short, w, h, tt.wantW, tt.wantH)
+		}
+	}
+}
+
+// TestGeometry runs an image whose values are its coordinates through a model that
+// averages blocks: each cell must say where the map places it.
+func TestGeometry(t *testing.T) {
+	tests := []struct {
+		name               string
+		imageW, imageH     int
+		modelW, modelH     int
+		tolerance, margins float64 // margins: image borders are stretched by resizing
+	}{
+		{"as it is", 96, 64, 96, 64, 1.01, 0},
+		{"enlarged", 150, 90, 192, 128, 1.6, 2},
+		{"shrunk", 600, 300, 192, 96, 1.6, 2},
+		{"shrunk one way", 300, 90, 192, 128, 2, 4},
+		{"distorted", 120, 240, 192, 96, 2, 4},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m := mustOpen(t, averager(tt.modelW, tt.modelH).write(t), raw)
+			maps, err := m.Features(nil, ramp(tt.imageW, tt.imageH), tt.imageW, tt.imageH)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mp := maps[0]
+			if len(maps) != 1 || mp.Channels != 3 || mp.Height != tt.modelH/4 || mp.Width != tt.modelW/4 {
+				t.Fatalf("%d maps, the first %d×%d×%d", len(maps), mp.Channels, mp.Height, mp.Width)
+			}
+			for i := range mp.Height {
+				for j := range mp.Width {
+					x, y := mp.StrideX*float64(j)+mp.OffsetX, mp.StrideY*float64(i)+mp.OffsetY
+					if x < tt.margins || y < tt.margins || x > float64(tt.imageW)-1-tt.margins || y > float64(tt.imageH)-1-tt.margins {
+						continue
+					}
+					at := i*mp.Width + j
+					n := mp.Height * mp.Width
+					// A byte is three pixels, rounded down: on average one pixel less.
+					gotX, gotY := 3*float64(mp.Data[at])+1, 3*float64(mp.Data[n+at])+1
+					if math.Abs(gotX-x) > tt.tolerance || math.Abs(gotY-y) > tt.tolerance {
+						t.Fatalf("cell %d, %d is placed at %.2f, %.2f and shows %.2f, %.2f", i, j, x, y, gotX, gotY)
+					}
+					if mp.Data[2*n+at] != 7 {
+						t.Fatalf("red is %v, want 7", mp.Data[2*n+at])
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestNormalisation(t *testing.T) {
+	bgr := bytes.Repeat([]byte{10, 20, 30}, 64*64)
+	tests := []struct {
+		name string
+		opt  Options
+		want [3]float64
+	}{
+		{"none", raw, [3]float64{10, 20, 30}},
+		{"default", Options{}, [3]float64{(10 - 103.53) / 57.375, (20 - 116.28) / 57.375, (30 - 123.675) / 57.375}},
+		{"by channel", Options{Mean: [3]float64{1, 2, 3}, Std: [3]float64{2, 4, 8}}, [3]float64{4.5, 4.5, 27. / 8}},
+		{"RGB", Options{RGB: true, Mean: [3]float64{1, 2, 3}, Std: [3]float64{2, 4, 8}}, [3]float64{14.5, 4.5, 7. / 8}},
+	}
+	path := averager(64, 64).write(t)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			maps, err := mustOpen(t, path, tt.opt).Features(nil, bgr, 64, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for c, want := range tt.want {
+				if got := maps[0].Data[c*16*16+40]; math.Abs(float64(got)-want) > 1e-5 {
+					t.Errorf("channel %d is %v, want %v", c, got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestOptions(t *testing.T) {
+	tests := []struct {
+		name string
+		opt  Options
+		want []string
+	}{
+		{"short side", Options{ShortSide: -1}, []string{"short side of -1"}},
+		{"two faults", Options{ShortSide: 1 << 20, Threads: -2}, []string{"short side of 1048576", "-2 threads"}},
+		{"tap twice", Options{Taps: []string{"a", "a"}}, []string{`tap "a" is empty or named twice`}},
+		{"mean alone", Options{Mean: [3]float64{1, 1, 1}}, []string{"without std"}},
+		{"zero std", Options{Std: [3]float64{1, 0, 1}}, []string{"std above 0"}},
+		{"NaN", Options{Mean: [3]float64{math.NaN()}, Std: [3]float64{1, 1, 1}}, []string{"finite"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m, err := Embedded(tt.opt)
+			if err == nil {
+				m.Close()
+				t.Fatal("no error")
+			}
+			for _, w := range tt.want {
+				if !strings.Contains(err.Error(), w) {
+					t.Errorf("error %q lacks %q", err, w)
+				}
+			}
+		})
+	}
+}
+
+func TestTaps(t *testing.T) {
+	outputs := backbone() // with a map among its outputs
+	outputs.outputs = append(outputs.outputs, value("s8", elemFloat, 1, 3, 0, 0))
+	tests := []struct {
+		name string
+		file onnxFile
+		taps []string
+		want []string // of the tap's names, their ends
+		err  string
+	}{
+		{"a backbone's stages", backbone(), nil, []string{"s4.conv", "s8.conv", "s16.conv"}, ""},
+		{"outputs that are maps", outputs, nil, []string{"s8"}, ""},
+		{"named in full", backbone(), []string{"onnx_node!s2.conv"}, []string{"s2.conv"}, ""},
+		{"named in short, in the order asked for", backbone(), []string{"s8.conv", "s4.conv"}, []string{"s8.conv", "s4.conv"}, ""},
+		{"unknown", backbone(), []string{"s9"}, nil, `no layer "s9"; it has "onnx_node!s4.conv"`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m, err := openUnchecked(tt.file.write(t), Options{Taps: tt.taps, ShortSide: 64})
+			if tt.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.err) {
+					t.Fatalf("error %v, want %q", err, tt.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close()
+			info := m.Info()
+			var got []string
+			for _, tap := range info.Taps {
+				got = append(got, strings.TrimPrefix(tap.Name, "onnx_node!"))
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Fatalf("taps %q, want %q", got, tt.want)
+			}
+			// The shapes must be what comes out, at this size and at another.
+			for _, size := range [][2]int{{info.NominalWidth, info.NominalHeight}, {64, 96}} {
+				maps, err := m.Features(nil, noise(size[0], size[1]), size[0], size[1])
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, mp := range maps {
+					stride := info.NominalHeight / info.Taps[i].Shape[2]
+					if mp.Channels != 3 || mp.Height != size[1]/stride || mp.Width != size[0]/stride || mp.StrideX != float64(stride) {
+						t.Errorf("%v: map %d is %d×%d×%d with stride %v", size, i, mp.Channels, mp.Height, mp.Width, mp.StrideX)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestEmbeddedMoves checks the embedded model's geometry by moving an image by
+// eight cells: away from the borders its features move along.
+func TestEmbeddedMoves(t *testing.T) {
+	m, err := Embedded(Options{ShortSide: 512})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	const w, h = 96, 64
-	maps, err := m.Features(nil, make([]byte, 3*w*h), w, h)
+	if i := m.Info(); i.Channels() != 64 || i.InputWidth != 0 || len(i.Taps) != 1 || i.Taps[0].Name != "features" {
+		t.Fatalf("%d channels, taps %v", i.Channels(), i.Taps)
+	}
+	const size, shift = 512, 32
+	big := smooth(size+shift, size)
+	crop := func(from int) []byte {
+		var bgr []byte
+		for y := range size {
+			bgr = append(bgr, big[3*(y*(size+shift)+from):][:3*size]...)
+		}
+		return bgr
+	}
+	a, err := m.Features(nil, crop(0), size, size)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := features.Map{Channels: 64, Height: 120, Width: 184, StrideX: 96. / 184, StrideY: 64. / 120}
-	got := maps[0]
-	if len(maps) != 1 || got.Channels != want.Channels || got.Height != want.Height || got.Width != want.Width || got.StrideX != want.StrideX || got.StrideY != want.StrideY {
-		t.Errorf("%d maps, the first %d×%d×%d, stride %v, %v", len(maps), got.Channels, got.Height, got.Width, got.StrideX, got.StrideY)
+	b, err := m.Features(nil, crop(shift), size, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mp := a[0]
+	if mp.Height != size/4 || mp.Width != size/4 || mp.StrideX != 4 || mp.OffsetX != 1.5 || mp.StrideY != 4 || mp.OffsetY != 1.5 {
+		t.Fatalf("%d×%d cells, stride %v, offset %v", mp.Height, mp.Width, mp.StrideX, mp.OffsetX)
+	}
+	const far = 44 // cells from the border: beyond the reach of its padding
+	var moved, stayed, power float64
+	for c := range mp.Channels {
+		for i := far; i < mp.Height-far; i++ {
+			for j := far; j < mp.Width-far-shift/4; j++ {
+				at := (c*mp.Height+i)*mp.Width + j
+				v := float64(b[0].Data[at])
+				moved += math.Pow(float64(mp.Data[at+shift/4])-v, 2)
+				stayed += math.Pow(float64(mp.Data[at])-v, 2)
+				power += v * v
+			}
+		}
+	}
+	t.Logf("moved along %.3g, left in place %.3g, power %.3g", moved, stayed, power)
+	if moved > 0.01*stayed || moved > 0.01*power {
+		t.Errorf("features moved along differ by %.3g, left in place by %.3g, their power is %.3g", moved, stayed, power)
+	}
+}
+
+// smooth is an image of coloured waves.
+func smooth(w, h int) []byte {
+	bgr := make([]byte, 3*w*h)
+	for i := range w * h {
+		x, y := float64(i%w), float64(i/w)
+		for c := range 3 {
+			f := float64(c + 2)
+			bgr[3*i+c] = byte(127 + 60*math.Sin(x/(4*f)+y/29) + 60*math.Cos(y/(5*f)-x*y/3000))
+		}
+	}
+	return bgr
+}
+
+func TestFeaturesRefuses(t *testing.T) {
+	m, err := Embedded(Options{ShortSide: 64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name        string
+		w, h, bytes int
+	}{{"no pixels", 0, 0, 0}, {"short", 4, 4, 47}, {"negative", -1, -1, 3}, {"huge", 1 << 16, 1, 3 << 16}, {"a thread", 1 << 15, 1, 3 << 15}} {
+		if _, err := m.Features(nil, make([]byte, tt.bytes), tt.w, tt.h); err == nil {
+			t.Errorf("%s: no error", tt.name)
+		}
+	}
+	for range 2 {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := m.Features(nil, make([]byte, 48), 4, 4); err == nil || !strings.Contains(err.Error(), "closed") {
+		t.Errorf("a closed model says %v", err)
+	}
+}
+
+// TestFeaturesShared runs one model from several goroutines with images of two
+// sizes: all must get what they would get alone.
+func TestFeaturesShared(t *testing.T) {
+	m, err := Embedded(Options{ShortSide: 64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	sizes := [][2]int{{64, 64}, {128, 64}}
+	var want [2][]features.Map
+	for i, s := range sizes {
+		if want[i], err = m.Features(nil, noise(s[0], s[1]), s[0], s[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			s := sizes[g%2]
+			bgr := noise(s[0], s[1])
+			var maps []features.Map
+			for range 5 {
+				var err error
+				if maps, err = m.Features(maps, bgr, s[0], s[1]); err != nil {
+					t.Error(err)
+					return
+				}
+				if !slices.Equal(maps[0].Data, want[g%2][0].Data) {
+					t.Error("features differ from those computed alone")
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestFeaturesAllocs(t *testing.T) {
+	m, err := Embedded(Options{ShortSide: 64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	bgr := noise(100, 70) // resized
+	var maps []features.Map
+	run := func() {
+		if maps, err = m.Features(maps, bgr, 100, 70); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run()
+	if n := testing.AllocsPerRun(10, run); n != 0 {
+		t.Errorf("%v allocations a frame, want 0", n)
+	}
+}
+
+func BenchmarkEmbedded(b *testing.B) {
+	for _, bench := range []struct {
+		name string
+		w, h int
+	}{{"864x480", 864, 480}, {"640x480", 640, 480}, {"from 854x480", 854, 480}, {"from 1920x1080", 1920, 1080}} {
+		b.Run(bench.name, func(b *testing.B) {
+			m, err := Embedded(Options{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer m.Close()
+			bgr := noise(bench.w, bench.h)
+			maps, err := m.Features(nil, bgr, bench.w, bench.h)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if maps, err = m.Features(maps, bgr, bench.w, bench.h); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

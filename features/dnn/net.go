@@ -9,6 +9,7 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -29,16 +30,18 @@ func failure(message *C.char) error {
 		return nil
 	}
 	defer C.free(unsafe.Pointer(message))
-	return errors.New(openCVWords(C.GoString(message)))
+	return fmt.Errorf("%w: %s", ErrRefused, openCVWords(C.GoString(message)))
 }
 
 // openCVWords shortens OpenCV's "OpenCV(4.6.0) ./modules/dnn/src/x.cpp:1: error:
-// (-215:Assertion failed) a == b in function 'f'\n" to what follows "error: ".
+// (-215:Assertion failed) a == b in function 'f'\n" to what follows the last
+// "error: ", as one exception may quote another, and puts it on one line.
 func openCVWords(s string) string {
-	if _, after, ok := strings.Cut(s, "error: "); ok && strings.HasPrefix(s, "OpenCV(") {
-		s = after
+	if i := strings.LastIndex(s, " error: "); i >= 0 {
+		s = s[i+len(" error: "):]
 	}
-	return strings.Join(strings.Fields(s), " ")
+	words := slices.DeleteFunc(strings.Fields(s), func(w string) bool { return w == ">" }) // how it marks further lines
+	return strings.Join(words, " ")
 }
 
 // describe lists net's layers and their shapes for an input of 3×height×width.
@@ -72,6 +75,7 @@ type forwarder struct {
 	net     unsafe.Pointer
 	names   []*C.char
 	outputs *C.segd_outputs
+	dims    [3]C.int // here because what C sees must be on the heap
 }
 
 func newForwarder(net *gocv.Net, taps []string) *forwarder {
@@ -98,10 +102,10 @@ func (f *forwarder) run(blob *gocv.Mat) error {
 
 // shape returns the shape of output i.
 func (f *forwarder) shape(i int) (channels, height, width int, err error) {
-	var dims [3]C.int
-	if err := failure(C.segd_outputs_shape(f.outputs, C.int(i), &dims[0])); err != nil {
+	if err := failure(C.segd_outputs_shape(f.outputs, C.int(i), &f.dims[0])); err != nil {
 		return 0, 0, 0, err
 	}
+	dims := f.dims
 	if dims[0] < 1 || dims[1] < 1 || dims[2] < 1 {
 		return 0, 0, 0, errors.New("it is not a stack of float32 planes")
 	}

@@ -22,14 +22,22 @@ const (
 	maxReport = 4 << 20
 )
 
-// ErrRefused says that OpenCV did not take a model.
+// ErrRefused says that OpenCV did not take a model, or not this input.
 var ErrRefused = errors.New("OpenCV refuses it")
 
 // report is what the child writes to its standard output.
 type report struct {
-	Info  *Info  `json:"info,omitempty"`
-	Error string `json:"error,omitempty"`
+	Info    *Info  `json:"info,omitempty"`
+	Error   string `json:"error,omitempty"`
+	Refused bool   `json:"refused,omitempty"` // the error is ErrRefused
 }
+
+// refusal is ErrRefused as the child words it.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
+func (r refusal) Is(target error) bool { return target == ErrRefused }
 
 // Probe opens a model in a child process, runs frames through it and reports what
 // it is. OpenCV ends the process that gives it a bad model; here that is the
@@ -76,6 +84,8 @@ func readReport(path string, stdout []byte, stderr string, exit error) (Info, er
 	var r report
 	decoded := json.Unmarshal(stdout, &r)
 	switch {
+	case decoded == nil && r.Refused:
+		return Info{}, refusal(r.Error)
 	case decoded == nil && r.Error != "":
 		return Info{}, errors.New(r.Error)
 	case exit != nil:
@@ -152,7 +162,7 @@ func Check(w io.Writer, path string, opt Options) error {
 	info, err := ChildProbe(path, opt)
 	r := report{Info: &info}
 	if err != nil {
-		r = report{Error: err.Error()}
+		r = report{Error: err.Error(), Refused: errors.Is(err, ErrRefused)}
 	}
 	return errors.Join(err, json.NewEncoder(w).Encode(r))
 }
