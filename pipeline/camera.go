@@ -300,7 +300,7 @@ func (c *Camera) down(reason error) {
 	})
 	if changed {
 		level := slog.LevelWarn
-		if reason == errStopped || reason == errEnded {
+		if errors.Is(reason, errStopped) || errors.Is(reason, errEnded) {
 			level = slog.LevelInfo
 		}
 		c.log.Log(context.Background(), level, "camera down", keyError, reason)

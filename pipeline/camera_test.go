@@ -242,7 +242,7 @@ func newBench(t *testing.T, name string, frames int) *bench {
 }
 
 // run runs the camera to its end and checks what must always hold.
-func (b *bench) run(t *testing.T, ctx context.Context) (*Camera, Snapshot) {
+func (b *bench) run(ctx context.Context, t *testing.T) (*Camera, Snapshot) {
 	t.Helper()
 	c, err := New(b.cfg)
 	if err != nil {
@@ -280,7 +280,7 @@ func TestCameraFollowsAnObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, "gate", 30)
 		b.cfg.Annotation = annotation(ptr(3), 3)
-		_, snap := b.run(t, t.Context())
+		_, snap := b.run(t.Context(), t)
 		if snap.In != 30 || snap.Published != 30 {
 			t.Fatalf("%d in, %d published; want 30 of 30", snap.In, snap.Published)
 		}
@@ -361,7 +361,7 @@ func TestAnnotatedFrameIsNeverDropped(t *testing.T) {
 					return nil
 				}
 				b.cfg.Annotation = annotation(ptr(17), 17)
-				_, snap := b.run(t, t.Context())
+				_, snap := b.run(t.Context(), t)
 				if snap.DroppedBefore[tt.stage] < 20 || snap.Dropped != snap.DroppedBefore[tt.stage] {
 					t.Errorf("dropped %v; want many before %s, none elsewhere", snap.DroppedBefore, tt.stage)
 				}
@@ -451,7 +451,7 @@ func TestErrors(t *testing.T) {
 					}
 					return nil
 				}
-				_, snap := b.run(t, t.Context())
+				_, snap := b.run(t.Context(), t)
 				if snap.Failed != tt.failed || snap.Restarts != tt.restarts {
 					t.Errorf("%d failed, %d restarts; want %d and %d", snap.Failed, snap.Restarts, tt.failed, tt.restarts)
 				}
@@ -486,7 +486,7 @@ func TestRestartBacksOff(t *testing.T) {
 				tt.broken(b, func() { at = append(at, time.Now()) })
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 				defer cancel()
-				_, snap := b.run(t, ctx)
+				_, snap := b.run(ctx, t)
 				if snap.Up || snap.Reason == "" {
 					t.Errorf("up %v, reason %q", snap.Up, snap.Reason)
 				}
@@ -519,7 +519,7 @@ func TestShutdownFinishesTheFrameInHand(t *testing.T) {
 			}
 			return nil
 		}
-		_, snap := b.run(t, ctx)
+		_, snap := b.run(ctx, t)
 		if seqs := b.rec.sequences(); seqs[len(seqs)-1] != 10 || snap.Published != 11 {
 			t.Errorf("published %v; want up to the 10 that was in hand", seqs)
 		}
@@ -535,7 +535,7 @@ func TestPublishFailure(t *testing.T) {
 			}
 			return nil
 		}
-		_, snap := b.run(t, t.Context())
+		_, snap := b.run(t.Context(), t)
 		if snap.Failed != 1 || snap.PublishFailures != 1 || snap.Restarts != 0 || snap.Published != 9 {
 			t.Errorf("got %+v", snap)
 		}

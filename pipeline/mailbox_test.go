@@ -143,7 +143,7 @@ func TestMailboxLosesNothing(t *testing.T) {
 			t.Errorf("pinned item %d was not taken", seq)
 		}
 	}
-	all := append(taken, dropped()...)
+	all := slices.Concat(taken, dropped())
 	slices.Sort(all)
 	for i, seq := range all {
 		if uint64(i) != seq {

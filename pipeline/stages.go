@@ -51,7 +51,6 @@ type stages struct {
 	step    Stepper
 	boxes   [Stages]*mailbox
 	scenes  chan *features.Scene // unused ones
-	finish  context.Context      // outlives the source's, so that frames in hand are finished
 	objects states
 
 	cancel context.CancelCauseFunc // stops the source
@@ -62,7 +61,7 @@ type stages struct {
 // once builds the stages, runs them and returns why they ended: nil when the
 // source did, or ctx.
 func (c *Camera) once(ctx context.Context) error {
-	s := &stages{c: c, scenes: make(chan *features.Scene, scenesKept), finish: context.WithoutCancel(ctx)}
+	s := &stages{c: c, scenes: make(chan *features.Scene, scenesKept)}
 	if err := guard(s.build); err != nil {
 		return err
 	}
@@ -72,7 +71,10 @@ func (c *Camera) once(ctx context.Context) error {
 
 	var running sync.WaitGroup
 	for stage, do := range map[Stage]func(*item) error{
-		StageFeatures: s.features, StageTrack: s.track, StageView: s.view,
+		StageFeatures: s.features,
+		// Outlives the source's context, so that frames in hand are finished.
+		StageTrack: func(it *item) error { return s.track(context.WithoutCancel(ctx), it) },
+		StageView:  s.view,
 	} {
 		running.Go(func() { s.run(stage, do) })
 	}
@@ -228,8 +230,8 @@ func (s *stages) features(it *item) error {
 
 // track labels the scene and publishes the masks: what subscribers get must not
 // wait for another stage.
-func (s *stages) track(it *item) error {
-	res, err := s.label(it)
+func (s *stages) track(ctx context.Context, it *item) error {
+	res, err := s.label(ctx, it)
 	if err != nil {
 		return err
 	}
@@ -271,14 +273,14 @@ func since(f *ingest.Frame, now time.Time) time.Duration {
 
 // label steps the tracker, with the frame's annotation first if it has one and
 // without it when that is refused.
-func (s *stages) label(it *item) (*tracker.Result, error) {
+func (s *stages) label(ctx context.Context, it *item) (*tracker.Result, error) {
 	if it.note == nil {
-		return s.step.Step(s.finish, it.scene, nil)
+		return s.step.Step(ctx, it.scene, nil)
 	}
-	res, err := s.step.Step(s.finish, it.scene, it.note.annotation)
+	res, err := s.step.Step(ctx, it.scene, it.note.annotation)
 	if errors.Is(err, tracker.ErrAnnotation) {
 		s.c.resolve(it, fmt.Errorf("%w: %w", ErrAnnotate, err))
-		return s.step.Step(s.finish, it.scene, nil)
+		return s.step.Step(ctx, it.scene, nil)
 	}
 	if err == nil {
 		s.c.resolve(it, nil)

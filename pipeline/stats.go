@@ -75,14 +75,13 @@ func (s Stage) String() string {
 
 // stats counts; it is shared by the stages of one camera.
 type stats struct {
-	mu       sync.Mutex
-	snap     Snapshot // the counts; the derived fields stay zero
-	in, out  rate
-	samples  window
-	whole    histogram
-	first    time.Time // first frame in
-	last     time.Time // last frame published
-	lastSeen map[uint32]int
+	mu      sync.Mutex
+	snap    Snapshot // the counts; the derived fields stay zero
+	in, out rate
+	samples window
+	whole   histogram
+	first   time.Time // first frame in
+	last    time.Time // last frame published
 }
 
 func (s *stats) with(f func(*Snapshot)) {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
 	"github.com/segd/segd/config"
@@ -142,17 +141,7 @@ func runDemo(ctx context.Context, std streams, f demoFlags) (err error) {
 
 // prepareClip compresses the clip and shows how far it is.
 func prepareClip(ctx context.Context, w io.Writer, path string) (*demo.Clip, error) {
-	if !isTerminal(w) {
-		fmt.Fprintf(w, "preparing %s\n", path)
-		return demo.Prepare(ctx, path, demoStart, nil)
-	}
-	bar := progressbar.NewOptions(-1, progressbar.OptionSetWriter(w), progressbar.OptionSetDescription("preparing the clip"),
-		progressbar.OptionSetWidth(30), progressbar.OptionShowCount(), progressbar.OptionClearOnFinish(),
-		progressbar.OptionThrottle(50*time.Millisecond))
-	clip, err := demo.Prepare(ctx, path, demoStart, func(done, total int) {
-		bar.ChangeMax(total)
-		_ = bar.Set(done) // a bar that cannot be drawn is no reason to stop
-	})
-	_ = bar.Finish()
-	return clip, err
+	bar := newProgress(w, "preparing the clip")
+	defer bar.end()
+	return demo.Prepare(ctx, path, demoStart, bar.step)
 }

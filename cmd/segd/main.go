@@ -114,7 +114,6 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 		Args:              cobra.NoArgs,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		PersistentPreRun:  func(*cobra.Command, []string) { started = true },
 	}
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -122,12 +121,28 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetErr(stderr)
 	root.AddCommand(
 		runCommand(std), demoCommand(std), checkCommand(std), watchCommand(std),
-		annotateCommand(std), modelCommand(std), versionCommand(std),
+		annotateCommand(std), evalCommand(std), modelCommand(std), versionCommand(std),
 	)
+	each(root, func(cmd *cobra.Command) {
+		if do := cmd.RunE; do != nil {
+			cmd.RunE = func(cmd *cobra.Command, args []string) error {
+				started = true
+				return do(cmd, args)
+			}
+		}
+	})
 	err := root.ExecuteContext(ctx)
 	if err != nil && !started {
 		// Cobra did not get as far as the command: the command line is at fault.
 		return usageError{fmt.Errorf("%w; see segd --help", err)}
 	}
 	return err
+}
+
+// each calls f with cmd and all commands below it.
+func each(cmd *cobra.Command, f func(*cobra.Command)) {
+	f(cmd)
+	for _, sub := range cmd.Commands() {
+		each(sub, f)
+	}
 }
