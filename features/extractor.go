@@ -46,6 +46,9 @@ func (c Config) withDefaults() (Config, error) {
 	return c, errors.Join(faults...)
 }
 
+// colours is how many columns of X are the mean Lab colour: the last ones.
+const colours = 3
+
 // An Extractor turns images into scenes. One goroutine at a time may use it.
 type Extractor struct {
 	cfg   Config
@@ -111,12 +114,14 @@ func (e *Extractor) Extract(dst *Scene, bgr []byte, width, height int) error {
 
 // gather fills dst.X from the maps and the mean colours.
 func (e *Extractor) gather(dst *Scene) error {
-	dst.D = 3
+	dst.D = colours
+	dst.Maps = dst.Maps[:0]
 	for i := range e.maps {
 		if err := checkMap(&e.maps[i]); err != nil {
 			return fmt.Errorf("features: map %d of the model: %w", i, err)
 		}
 		dst.D += e.maps[i].Channels
+		dst.Maps = append(dst.Maps, e.maps[i].Channels)
 	}
 	dst.X = grown(dst.X, dst.N*dst.D)
 	column := 0
@@ -125,7 +130,7 @@ func (e *Extractor) gather(dst *Scene) error {
 		column += e.maps[i].Channels
 	}
 	for k := range dst.N {
-		copy(dst.X[k*dst.D+column:][:3], dst.Lab[3*k:])
+		copy(dst.X[k*dst.D+column:][:colours], dst.Lab[colours*k:])
 	}
 	return nil
 }

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// correlatedScene has d features that are mixtures of rank hidden ones.
+// correlatedScene has d features, the last three of them colours, that are mixtures
+// of rank hidden ones.
 func correlatedScene(n, d, rank int, seed uint64) *Scene {
 	r := rand.New(rand.NewPCG(seed, 5))
 	mix := make([]float64, rank*d)
@@ -16,6 +17,9 @@ func correlatedScene(n, d, rank int, seed uint64) *Scene {
 		mix[i] = r.NormFloat64()
 	}
 	s := &Scene{N: n, D: d, X: make([]float32, n*d)}
+	if d > colours {
+		s.Maps = []int{d - colours}
+	}
 	for i := range n {
 		for k := range rank {
 			h := r.NormFloat64()
@@ -47,27 +51,50 @@ func moments(z []float64, n, d int) (mean, cov []float64) {
 }
 
 func TestProjectionStandardises(t *testing.T) {
-	s := correlatedScene(300, 6, 6, 1)
+	const d = 9
+	s := correlatedScene(300, d, d, 1)
+	s.Maps = []int{4, 2}
 	for i := range s.N {
-		s.X[i*6+4] = 7 // constant
+		s.X[i*d+4] = 7 // constant
 	}
-	p, err := FitProjection(s, 6)
+	p, err := FitProjection(s, d)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Dim() != 6 {
-		t.Fatalf("Dim %d, want 6", p.Dim())
+	if p.Dim() != d {
+		t.Fatalf("Dim %d, want %d", p.Dim(), d)
 	}
 	z := p.Apply(nil, s)
-	mean, cov := moments(z, s.N, 6)
-	for c := range 6 {
-		want := 1.0
-		if c == 4 {
-			want = 0
+	mean, cov := moments(z, s.N, d)
+	for c := range d {
+		if math.Abs(mean[c]) > 1e-9 || math.Abs(cov[c*d+c]-p.Variance()[c]) > 1e-9 {
+			t.Errorf("column %d has mean %v, variance %v, says %v; want mean 0", c, mean[c], cov[c*d+c], p.Variance()[c])
 		}
-		if math.Abs(mean[c]) > 1e-9 || math.Abs(cov[c*6+c]-want) > 1e-9 || p.Variance()[c] != want {
-			t.Errorf("column %d has mean %v, variance %v, says %v; want 0, %v", c, mean[c], cov[c*6+c], p.Variance()[c], want)
+	}
+	sum := func(from, to int) (v float64) {
+		for c := from; c < to; c++ {
+			v += cov[c*d+c]
 		}
+		return v
+	}
+	for _, tt := range []struct {
+		name     string
+		from, to int
+		want     float64
+	}{
+		{"first map", 0, 4, mapsVariance / 2},
+		{"second map, its constant column apart", 5, 6, mapsVariance / 2},
+		{"constant column", 4, 5, 0},
+		{"L", 6, 7, colourVariance}, {"a", 7, 8, colourVariance}, {"b", 8, 9, colourVariance},
+	} {
+		if got := sum(tt.from, tt.to); math.Abs(got-tt.want) > 1e-9 {
+			t.Errorf("%s: variance %v, want %v", tt.name, got, tt.want)
+		}
+	}
+	// Channels of one map keep their proportion: raw column c is about c+1 times
+	// column 0's size, and one factor scales them all.
+	if p.scale[0] != p.scale[3] || p.scale[0] == p.scale[5] {
+		t.Errorf("scales %v; want one a map", p.scale)
 	}
 	// What is constant at fitting stays quiet afterwards.
 	s.X[4] = 1000
@@ -108,9 +135,9 @@ func TestProjectionComponents(t *testing.T) {
 			}
 		}
 	}
-	// As many components as hidden features explain everything, d units of variance.
-	if math.Abs(total-d) > 1e-4 {
-		t.Errorf("variance %v in all, want %d", total, d)
+	// As many components as hidden features explain everything.
+	if want := float64(mapsVariance + colours*colourVariance); math.Abs(total-want) > 1e-4*want {
+		t.Errorf("variance %v in all, want %v", total, want)
 	}
 	// And the standardised features can be rebuilt from them.
 	worst := 0.0
@@ -148,7 +175,7 @@ func TestProjectionSignsAndOrder(t *testing.T) {
 		}
 	}
 	// Reversing the superpixels reverses the rows and changes nothing else.
-	reversed := &Scene{N: s.N, D: s.D}
+	reversed := &Scene{N: s.N, D: s.D, Maps: s.Maps}
 	for i := s.N - 1; i >= 0; i-- {
 		reversed.X = append(reversed.X, s.X[i*s.D:][:s.D]...)
 	}
@@ -187,6 +214,7 @@ func TestProjectionRefuses(t *testing.T) {
 		{"empty", &Scene{}, 3, "0 superpixels × 0 features"},
 		{"short", &Scene{N: 2, D: 3, X: make([]float32, 5)}, 3, "5 values of 2 superpixels × 3"},
 		{"negative", correlatedScene(4, 3, 2, 4), -1, "-1 dimensions"},
+		{"maps that are not columns", &Scene{N: 1, D: 3, X: make([]float32, 3), Maps: []int{2}}, 3, "maps of [2] channels and 3 colours in 3 columns"},
 		{"NaN", nan, 2, "feature 1 of superpixel 2 is NaN"},
 		{"infinity", inf, 2, "feature 2 of superpixel 0 is -Inf"},
 	}

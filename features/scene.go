@@ -30,6 +30,9 @@ type Scene struct {
 	// X is N×D: the model's channels averaged over the superpixel, map by map in
 	// the model's order, then mean L, a and b. Raw: a Projection standardises.
 	X []float32
+	// Maps holds the channels of each of the model's maps, in X's order; they sum to
+	// D−3. Columns of one map are of one scale.
+	Maps []int
 	// Lab is N×3, the mean colour.
 	Lab []float32
 	// Centroid is N×2: mean x, mean y of the superpixel's pixel centres, in pixels.

@@ -13,17 +13,20 @@ type link struct {
 	cosine float32
 }
 
-// neighbours writes, for every superpixel of f, its k most similar superpixels
-// of ref whose centroids lie within radius pixels: dst is n×k, best first, and
-// unused places have to = −1. Similarity is the cosine of the projected
-// features. Cost O(n·candidates·d).
-func neighbours(dst []link, f, ref *frame, d, k int, radius float64) []link {
+// neighbours writes, for every superpixel of f that near marks, its k most similar
+// superpixels of ref whose centroids lie within radius pixels: dst is n×k, best
+// first, and unused places have to = −1. Similarity is the cosine of the
+// projected features. Cost O(marked·candidates·d).
+func neighbours(dst []link, f, ref *frame, near []bool, d, k int, radius float64) []link {
 	dst = grow(dst, f.n*k)
 	for i := range dst {
 		dst[i] = link{to: -1, cosine: -2}
 	}
 	r2 := float32(radius * radius)
 	for slot, i := range f.grid.order {
+		if !near[i] {
+			continue
+		}
 		x, y := f.centroid[2*i], f.centroid[2*i+1]
 		best := dst[int(i)*k : int(i+1)*k]
 		query := blas32.Vector{N: d, Inc: 1, Data: f.unit[slot*d : (slot+1)*d]}
@@ -44,6 +47,28 @@ func neighbours(dst []link, f, ref *frame, d, k int, radius float64) []link {
 		}
 	}
 	return dst
+}
+
+// reach marks the superpixels of f that a superpixel of ref which may not be
+// background lies near to. All others can only inherit background.
+func reach(near []bool, f, ref *frame, labels int, radius float64) {
+	r2 := float32(radius * radius)
+	for j := range ref.n {
+		if ref.soft[j*labels] == 1 && ref.known == labels {
+			continue
+		}
+		x, y := ref.centroid[2*j], ref.centroid[2*j+1]
+		first, last := f.grid.cellRows(float64(y), radius)
+		for cy := first; cy <= last; cy++ {
+			from, to := f.grid.span(cy, float64(x), radius)
+			for _, i := range f.grid.order[from:to] {
+				dx, dy := f.centroid[2*i]-x, f.centroid[2*i+1]-y
+				if dx*dx+dy*dy <= r2 {
+					near[i] = true
+				}
+			}
+		}
+	}
 }
 
 // insert puts l into best, sorted by falling cosine, and drops the last.
@@ -95,11 +120,16 @@ func divide(row []float64, rest float64, known int) {
 	}
 }
 
-// normaliseRows makes every row of q sum to 1; a row without votes
-// becomes uniform.
-func normaliseRows(q []float64, labels int) {
+// normaliseRows makes every row of q sum to 1. A row without votes becomes
+// uniform, but certain background where near is false.
+func normaliseRows(q []float64, near []bool, labels int) {
 	for i := 0; i < len(q); i += labels {
 		row, sum := q[i:i+labels], 0.0
+		if !near[i/labels] {
+			clear(row)
+			row[0] = 1
+			continue
+		}
 		for _, v := range row {
 			sum += v
 		}

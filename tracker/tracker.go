@@ -59,22 +59,22 @@ type Tracker struct {
 	recent     []*frame // latest frames, newest last; may share frames with anchors
 	free       []*frame
 
-	ws      solver.Workspace
-	kernel  kernel.Linear
-	window  mrf.Potts // over all frames of the window
-	newest  mrf.Potts // over the newest frame
-	state   solver.State
-	unary   []float64
-	omega   []float64
-	blocks  []*kernel.Block
-	frames  []*frame
-	edges   []mrf.Edge
-	links   []link
-	weights []float64
-	bits    []uint8
-	weight  []float64 // classifier, L×(d+1)
-	alpha   []float64
-	scores  []float64 // of one superpixel
+	ws     solver.Workspace
+	kernel kernel.Linear
+	window mrf.Potts // over all frames of the window
+	newest mrf.Potts // over the newest frame
+	state  solver.State
+	unary  []float64
+	omega  []float64
+	blocks []*kernel.Block
+	frames []*frame
+	edges  []mrf.Edge
+	links  []link
+	near   []bool
+	bits   []uint8
+	weight []float64 // classifier, L×(d+1)
+	alpha  []float64
+	scores []float64 // of one superpixel
 }
 
 // New returns a tracker without objects.
@@ -221,22 +221,35 @@ func (f *frame) widen(from, to int) {
 	}
 }
 
-// propagate sets f's label probabilities q from the frames it can look up.
+// propagate sets f's label probabilities q from the frames it can look up: the
+// latest, and the annotated ones.
 func (t *Tracker) propagate(f *frame) {
-	labels, d, k := t.labels(), t.projection.Dim(), t.cfg.Links
-	side := float64(max(f.width, f.height))
+	labels, side := t.labels(), float64(max(f.width, f.height))
 	refs := t.recent[max(0, len(t.recent)-t.cfg.Refs):]
-	for _, ref := range slices.Backward(refs) {
-		t.links = neighbours(t.links, f, ref, d, k, t.cfg.Radius*side)
-		vote(f.q, t.links, k, ref, labels, t.cfg.Temperature, 1)
-	}
-	for _, ref := range t.anchors {
-		if !slices.Contains(refs, ref) {
-			t.links = neighbours(t.links, f, ref, d, k, t.cfg.AnchorRadius*side)
-			vote(f.q, t.links, k, ref, labels, t.cfg.Temperature, t.cfg.AnchorWeight)
+	t.near = grow(t.near, f.n)
+	clear(t.near)
+	each := func(do func(ref *frame, radius, weight float64)) {
+		for _, ref := range slices.Backward(refs) {
+			do(ref, t.cfg.Radius*side, 1)
+		}
+		for _, ref := range t.anchors {
+			if !slices.Contains(refs, ref) {
+				do(ref, t.cfg.AnchorRadius*side, t.cfg.AnchorWeight)
+			}
 		}
 	}
-	normaliseRows(f.q, labels)
+	each(func(ref *frame, radius, _ float64) { reach(t.near, f, ref, labels, radius) })
+	if len(t.anchors) == 0 { // the first annotated frame knows nothing yet
+		for i := range t.near {
+			t.near[i] = true
+		}
+	}
+	d, k := t.projection.Dim(), t.cfg.Links
+	each(func(ref *frame, radius, weight float64) {
+		t.links = neighbours(t.links, f, ref, t.near, d, k, radius)
+		vote(f.q, t.links, k, ref, labels, t.cfg.Temperature, weight)
+	})
+	normaliseRows(f.q, t.near, labels)
 	for i := range f.n {
 		f.y[i] = argmax(f.q[i*labels : (i+1)*labels])
 	}

@@ -118,12 +118,36 @@ func (k *Linear) Solve(alpha, r []float64, labels int) {
 	for i, v := range r {
 		alpha[i] = v / k.c
 	}
-	for l := 0; l < labels; l++ {
+	factor := blas64.Triangular{N: k.d, Stride: k.d, Data: k.chol, Uplo: blas.Upper, Diag: blas.NonUnit}
+	columns := labels
+	if mirrored(r, labels) {
+		columns = 1
+	}
+	for l := range columns {
 		k.project(r, l, labels)
-		factor := blas64.Triangular{N: k.d, Stride: k.d, Data: k.chol, Uplo: blas.Upper, Diag: blas.NonUnit}
 		lapack64.Potrs(factor, blas64.General{Rows: k.d, Cols: 1, Stride: 1, Data: k.v})
 		k.expand(alpha, l, labels, -1/k.c, k.v)
 	}
+	if columns < labels {
+		for i := 0; i < len(alpha); i += 2 {
+			alpha[i+1] = -alpha[i]
+		}
+	}
+}
+
+// mirrored tells whether r has two columns of which one is the other's negative, as
+// a symmetric loss makes them for two labels. The products with one column then
+// serve both.
+func mirrored(r []float64, labels int) bool {
+	if labels != 2 {
+		return false
+	}
+	for i := 0; i+1 < len(r); i += 2 {
+		if r[i] != -r[i+1] {
+			return false
+		}
+	}
+	return true
 }
 
 // Mul writes Kα to dst. Both are n×labels row-major and may not alias.

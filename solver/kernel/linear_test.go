@@ -102,6 +102,29 @@ func near(t *testing.T, what string, got, want []float64) {
 	}
 }
 
+// Two mirrored columns take the short cut and must give what one column does.
+func TestSolveMirrored(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	blocks, _ := randomBlocks(rng, 4, 30)
+	var k Linear
+	k.Reset(blocks, 1)
+	if err := k.Factor(0.5, 2); err != nil {
+		t.Fatal(err)
+	}
+	r := randomMatrix(rng, 30)
+	both, one, want := make([]float64, 60), make([]float64, 30), make([]float64, 60)
+	for i, v := range r {
+		both[2*i], both[2*i+1] = v, -v
+	}
+	k.Solve(one, r, 1)
+	for i, v := range one {
+		want[2*i], want[2*i+1] = v, -v
+	}
+	got := make([]float64, 60)
+	k.Solve(got, both, 2)
+	near(t, "mirrored α", got, want)
+}
+
 func TestFactorRefusesNaN(t *testing.T) {
 	var k Linear
 	k.Reset([]*Block{NewBlock([]float64{1, math.NaN()}, 1, 2)}, 1)
