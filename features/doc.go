@@ -11,8 +11,9 @@
 // Simple Non-Iterative Clustering", CVPR 2017): regions grow from a grid of seeds,
 // always by the pixel that is nearest to its region's running mean in CIELAB and
 // position, so each is connected by construction and one pass is enough. The
-// queue is ours: distances are quantised to a floating-point key with six bits of
+// queue is ours: distances are quantised to a floating-point key with three bits of
 // mantissa and kept in first-in-first-out buckets, so a pixel costs constant time.
+// The labels are those of a binary heap with the same keys.
 //
 // Features are pooled exactly as if each map were bilinearly interpolated at
 // every pixel and averaged over the superpixel; since interpolation is linear the
