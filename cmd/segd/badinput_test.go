@@ -58,6 +58,11 @@ func TestBadInput(t *testing.T) {
 			want: []string{"b.json", "line 2"}},
 		{name: "no NATS server to watch", args: []string{"watch", "gate", "--nats", "nats://127.0.0.1:1"}, status: 1,
 			want: []string{"nats://127.0.0.1:1"}},
+		{name: "no page to watch", args: []string{"watch", "gate", "--overlay", t.TempDir(), "--page", "http://127.0.0.1:1"}, status: 1,
+			want: []string{"http://127.0.0.1:1", "refused"}},
+		{name: "overlays of a subject", args: []string{"watch", "segd.v1.>", "--overlay", t.TempDir()}, status: 2, want: []string{"segd.v1.>"}},
+		{name: "a page's URL that is none", args: []string{"watch", "gate", "--overlay", t.TempDir(), "--page", "here"}, status: 2,
+			want: []string{`"here"`, "http://127.0.0.1:8080"}},
 		{name: "a subject that is none", args: []string{"watch", "ga te"}, status: 2, want: []string{`"ga te"`}},
 	}
 	for _, tt := range tests {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"image/jpeg"
 	"image/png"
 	"io"
 	"net/http"
@@ -198,9 +199,16 @@ func TestDemo(t *testing.T) {
 
 	dir := t.TempDir()
 	watch := start(t, "watch", "demo", "--nats", url, "--save", dir)
+	overlays := t.TempDir()
+	page := start(t, "watch", "demo", "--overlay", overlays, "--page", "http://"+httpAddr)
+	until(t, time.Minute, "three overlays", func() bool { return strings.Count(page.out.String(), "\n") >= 3 })
+	page.cancel()
+	if err := page.wait(t, time.Minute); err != nil {
+		t.Errorf("watching the page ended with %v", err)
+	}
 	until(t, 2*time.Minute, "watch to print three frames", func() bool { return strings.Count(watch.out.String(), "\n") >= 3 })
 
-	if page := get(t, "http://"+httpAddr+"/"); !strings.Contains(page, "<html") {
+	if html := get(t, "http://"+httpAddr+"/"); !strings.Contains(html, "<html") {
 		t.Error("the page is no HTML")
 	}
 	get(t, "http://"+httpAddr+"/livez")
@@ -275,6 +283,42 @@ func TestDemo(t *testing.T) {
 		t.Errorf("%d lines in 12 s:\n%s", lines, segd.err.String())
 	}
 	checkSaved(t, dir, h)
+	checkOverlay(t, overlays, h)
+}
+
+// checkOverlay holds a picture that watch wrote against its masks: redder inside
+// than the picture is around, because object 1 is red in the palette.
+func checkOverlay(t *testing.T, dir string, h *heard) {
+	t.Helper()
+	for _, m := range h.of("demo") {
+		f, err := os.Open(filepath.Join(dir, fmt.Sprintf("demo-%06d.jpg", m.Sequence)))
+		if err != nil {
+			continue // another frame
+		}
+		defer f.Close()
+		img, err := jpeg.Decode(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		labels, err := paint(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var red, pixels [2]int
+		for y := range int(m.Height) {
+			for x := range int(m.Width) {
+				r, g, _, _ := img.At(x, y).RGBA()
+				in := min(1, int(labels.ColorIndexAt(x, y)))
+				red[in] += int(r>>8) - int(g>>8)
+				pixels[in]++
+			}
+		}
+		if pixels[1] == 0 || red[1]/pixels[1] < red[0]/pixels[0]+30 {
+			t.Errorf("frame %d: red beyond green is %v over %v pixels; want much more inside the mask", m.Sequence, red, pixels)
+		}
+		return
+	}
+	t.Errorf("no overlay in %s is of a frame that was published", dir)
 }
 
 // checkSaved holds the PNGs that watch wrote against the masks on the bus.

@@ -18,60 +18,87 @@ import (
 
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/config"
 	"github.com/segd/segd/mask"
 )
 
+type watchFlags struct{ nats, save, overlay, page, token string }
+
 func watchCommand(std streams) *cobra.Command {
-	var url, save string
+	var f watchFlags
 	cmd := &cobra.Command{
 		Use:   "watch CAMERA|SUBJECT",
 		Short: "Print masks, events and status as they arrive",
 		Long: "Prints a line for each frame of a camera at whatever site, or for each message on\n" +
-			"a NATS subject such as 'segd.v1.home.*.event' or 'segd.v1.>'.\n\n" +
+			"a NATS subject such as 'segd.v1.home.*.event' or 'segd.v1.*.*.status'.\n\n" +
 			"--save writes each frame's masks as DIR/CAMERA-SEQUENCE.png. A pixel's value is\n" +
 			"the object's id and the palette gives it a colour, so the file can be looked at\n" +
-			"and can be given to `segd annotate`. The picture itself is not on NATS; the page\n" +
-			"shows it with the masks drawn on.",
+			"and can be given to `segd annotate`.\n\n" +
+			"--overlay writes the pictures with the masks drawn on. Pictures are not on NATS:\n" +
+			"it gets them, and the lines it prints, from segd's page.",
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if save != "" {
-				if err := os.MkdirAll(save, 0o755); err != nil {
-					return usageError{fmt.Errorf("--save: %w", err)}
-				}
-			}
-			return watch(cmd.Context(), std, url, args[0], save)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return watch(cmd.Context(), std, args[0], f) },
 	}
-	natsFlag(cmd, &url)
-	cmd.Flags().StringVar(&save, "save", "", "folder to write each frame's masks to, as PNG")
+	natsFlag(cmd, &f.nats)
+	flags := cmd.Flags()
+	flags.StringVar(&f.save, "save", "", "folder to write each frame's masks to, as PNG")
+	flags.StringVar(&f.overlay, "overlay", "", "folder to write each frame's picture with its masks to, as JPEG")
+	flags.StringVar(&f.page, "page", "http://"+config.DefaultHTTPAddr, "URL of the page, for --overlay")
+	flags.StringVar(&f.token, "token", os.Getenv("SEGD_HTTP_TOKEN"), "the page's token (default $SEGD_HTTP_TOKEN)")
+	flags.Lookup("token").DefValue = "" // keeps it out of --help
 	return cmd
 }
 
-func watch(ctx context.Context, std streams, url, target, save string) error {
+func watch(ctx context.Context, std streams, target string, f watchFlags) error {
+	for _, dir := range []string{f.save, f.overlay} {
+		if dir == "" {
+			continue
+		}
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return usageError{fmt.Errorf("watch: %w", err)}
+		}
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	err := bus.Watch(ctx, url, target, bus.Handlers{
-		Mask: func(m *segdv1.MaskFrame) {
-			fmt.Fprintln(std.out, maskLine(m))
-			if save == "" {
-				return
-			}
-			if err := saveMasks(save, m); err != nil {
+	show := func(m *segdv1.MaskFrame) error {
+		fmt.Fprintln(std.out, maskLine(m))
+		if f.save == "" {
+			return nil
+		}
+		return saveMasks(f.save, m)
+	}
+	var err error
+	switch {
+	case f.overlay != "" && !isCamera(target):
+		return usageError{fmt.Errorf("watch: --overlay with the subject %q; accepted: a camera's name", target)}
+	case f.overlay != "":
+		err = watchPage(ctx, f.page, f.token, target, func(m *segdv1.MaskFrame, picture []byte) error {
+			return errors.Join(show(m), saveOverlay(f.overlay, m, picture))
+		})
+	default:
+		err = watchBus(ctx, std, target, f.nats, func(m *segdv1.MaskFrame) {
+			if err := show(m); err != nil {
 				cancel(err)
 			}
-		},
+		})
+	}
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	if ctx.Err() != nil {
+		return nil // ended by whoever started it
+	}
+	return err
+}
+
+func watchBus(ctx context.Context, std streams, target, url string, show func(*segdv1.MaskFrame)) error {
+	return bus.Watch(ctx, url, target, bus.Handlers{
+		Mask:   show,
 		Event:  func(e *segdv1.Event) { fmt.Fprintln(std.out, eventLine(e)) },
 		Status: func(s *segdv1.Status) { fmt.Fprintln(std.out, statusLine(s)) },
 		Bad:    func(subject string, err error) { fmt.Fprintf(std.err, "%s: %v\n", subject, err) },
 		Logger: slog.New(slog.NewTextHandler(std.err, nil)),
 	})
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
-		return cause
-	}
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
 }
 
 // clock is a time of day as the lines have it.

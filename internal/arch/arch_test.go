@@ -74,7 +74,7 @@ var plan = map[string]room{
 	"examples/subscribe-go": {internal: []string{"bus/segdv1", "mask"}, modules: []string{nats, protobuf}, tests: []string{"bus"}},
 	"internal/arch":         {},
 	"scripts/screenshotter": {internal: []string{"mask"}, modules: []string{websock}},
-	"cmd/segd":              {internal: []string{"bus", "bus/segdv1", "config", "demo", "eval", "features", "features/dnn", "ingest", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, progress, prom, term}, tests: []string{"ingest/codec"}},
+	"cmd/segd":              {internal: []string{"bus", "bus/segdv1", "config", "demo", "eval", "features", "features/dnn", "ingest", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, progress, prom, protobuf, term, websock}, tests: []string{"ingest/codec"}},
 }
 
 // anyTest is granted to every _test.go file.

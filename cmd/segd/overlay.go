@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/jpeg"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/coder/websocket"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/segd/segd/bus/segdv1"
+)
+
+// Pictures are not on NATS; the page's live connection has them, each with the
+// masks of exactly that picture. Package web documents its messages.
+const (
+	liveWindow   = 2        // frames on their way at once
+	maxLiveFrame = 64 << 20 // bytes
+)
+
+// watchPage calls frame with each frame that the page at base shows of a camera,
+// until ctx ends or frame fails.
+func watchPage(ctx context.Context, base, token, camera string, frame func(*segdv1.MaskFrame, []byte) error) error {
+	u, err := url.Parse(base)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return usageError{fmt.Errorf("--page %q; accepted: such as http://127.0.0.1:8080", base)}
+	}
+	u = u.JoinPath("api/v1/cameras", camera, "live")
+	u.RawQuery = fmt.Sprintf("window=%d", liveWindow)
+	header := http.Header{}
+	if token != "" {
+		header.Set("Authorization", "Bearer "+token)
+	}
+	conn, resp, err := websocket.Dial(ctx, u.String(), &websocket.DialOptions{HTTPHeader: header})
+	if err != nil {
+		return explainDial(base, camera, resp, err)
+	}
+	defer conn.CloseNow()
+	conn.SetReadLimit(maxLiveFrame)
+	for {
+		kind, message, err := conn.Read(ctx)
+		if err != nil {
+			return fmt.Errorf("watch: the page at %s: %w", base, err)
+		}
+		if kind != websocket.MessageBinary {
+			continue // a status
+		}
+		masks, picture, err := parseLive(message)
+		if err != nil {
+			return err
+		}
+		if err := frame(masks, picture); err != nil {
+			return err
+		}
+		if err := conn.Write(ctx, websocket.MessageText, []byte("ok")); err != nil {
+			return fmt.Errorf("watch: the page at %s: %w", base, err)
+		}
+	}
+}
+
+func explainDial(base, camera string, resp *http.Response, err error) error {
+	if resp == nil {
+		return fmt.Errorf("watch: the page at %s: %w", base, err)
+	}
+	switch resp.StatusCode {
+	case http.StatusNotFound:
+		return usageError{fmt.Errorf("watch: segd at %s has no camera %q", base, camera)}
+	case http.StatusUnauthorized:
+		return usageError{fmt.Errorf("watch: segd at %s wants its token; accepted: --token TOKEN", base)}
+	}
+	return fmt.Errorf("watch: segd at %s answers %s", base, resp.Status)
+}
+
+// parseLive takes a binary live message apart: the length of a JSON header,
+// the header, a JPEG.
+func parseLive(message []byte) (*segdv1.MaskFrame, []byte, error) {
+	const prefix = 4
+	if len(message) < prefix {
+		return nil, nil, errors.New("watch: the page sent less than a header's length")
+	}
+	n := uint64(binary.BigEndian.Uint32(message))
+	if n > uint64(len(message)-prefix) {
+		return nil, nil, fmt.Errorf("watch: the page sent a header of %d bytes in a message of %d", n, len(message))
+	}
+	var header struct{ Frame json.RawMessage }
+	if err := json.Unmarshal(message[prefix:prefix+n], &header); err != nil {
+		return nil, nil, fmt.Errorf("watch: the page's header: %w", err)
+	}
+	masks := new(segdv1.MaskFrame)
+	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(header.Frame, masks); err != nil {
+		return nil, nil, fmt.Errorf("watch: the page's masks: %w", err)
+	}
+	return masks, message[prefix+n:], nil
+}
+
+// saveOverlay writes the picture with m's masks drawn on.
+func saveOverlay(dir string, m *segdv1.MaskFrame, picture []byte) error {
+	img, err := jpeg.Decode(bytes.NewReader(picture))
+	if err != nil {
+		return fmt.Errorf("watch: the picture of frame %d: %w", m.Sequence, err)
+	}
+	labels, err := paint(m)
+	if err != nil {
+		return err
+	}
+	if img.Bounds().Size() != labels.Bounds().Size() {
+		return fmt.Errorf("watch: frame %d: masks of %v on a picture of %v", m.Sequence, labels.Bounds().Size(), img.Bounds().Size())
+	}
+	var out bytes.Buffer
+	if err := jpeg.Encode(&out, overlay(img, labels), &jpeg.Options{Quality: 90}); err != nil {
+		return fmt.Errorf("watch: %w", err)
+	}
+	return os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%06d.jpg", m.Camera, m.Sequence)), out.Bytes(), 0o644)
+}
+
+// overlay returns img with each object tinted in its palette colour, and its rim
+// in the full colour.
+func overlay(img image.Image, labels *image.Paletted) *image.RGBA {
+	dst := image.NewRGBA(labels.Bounds())
+	draw.Draw(dst, dst.Bounds(), img, img.Bounds().Min, draw.Src)
+	at := func(x, y int) uint8 {
+		if !image.Pt(x, y).In(labels.Rect) {
+			return 0
+		}
+		return labels.Pix[labels.PixOffset(x, y)]
+	}
+	for y := labels.Rect.Min.Y; y < labels.Rect.Max.Y; y++ {
+		for x := labels.Rect.Min.X; x < labels.Rect.Max.X; x++ {
+			id := at(x, y)
+			if id == 0 {
+				continue
+			}
+			c := palette[id].(color.RGBA)
+			if at(x-1, y) == id && at(x+1, y) == id && at(x, y-1) == id && at(x, y+1) == id {
+				p := dst.RGBAAt(x, y)
+				c = color.RGBA{p.R/2 + c.R/2, p.G/2 + c.G/2, p.B/2 + c.B/2, 255}
+			}
+			dst.SetRGBA(x, y, c)
+		}
+	}
+	return dst
+}
+
+// isCamera tells a camera's name from a subject.
+func isCamera(target string) bool { return !strings.ContainsAny(target, ".*>") }
