@@ -125,7 +125,7 @@ func saveOverlay(dir string, m *segdv1.MaskFrame, picture []byte) error {
 	return os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%06d.jpg", m.Camera, m.Sequence)), out.Bytes(), 0o644)
 }
 
-// overlay returns img with each object tinted in its palette colour, and its rim
+// overlay returns img with each object tinted in its palette's hue, and its rim
 // in the full colour.
 func overlay(img image.Image, labels *image.Paletted) *image.RGBA {
 	dst := image.NewRGBA(labels.Bounds())
@@ -142,7 +142,7 @@ func overlay(img image.Image, labels *image.Paletted) *image.RGBA {
 			if id == 0 {
 				continue
 			}
-			c := palette[id].(color.RGBA)
+			c := bright(palette[id].(color.RGBA))
 			if at(x-1, y) == id && at(x+1, y) == id && at(x, y-1) == id && at(x, y+1) == id {
 				p := dst.RGBAAt(x, y)
 				c = color.RGBA{p.R/2 + c.R/2, p.G/2 + c.G/2, p.B/2 + c.B/2, 255}
@@ -151,6 +151,13 @@ func overlay(img image.Image, labels *image.Paletted) *image.RGBA {
 		}
 	}
 	return dst
+}
+
+// bright scales c until a channel is full: the palette's first colours are dark.
+func bright(c color.RGBA) color.RGBA {
+	most := max(c.R, c.G, c.B, 1)
+	scale := func(v uint8) uint8 { return uint8(int(v) * 255 / int(most)) }
+	return color.RGBA{scale(c.R), scale(c.G), scale(c.B), 255}
 }
 
 // isCamera tells a camera's name from a subject.
