@@ -41,20 +41,20 @@ type Config struct {
 	Links        int     // most similar superpixels looked up in each frame; 0 = 5
 	Radius       float64 // search radius in the latest frames; 0 = 0.08
 	AnchorRadius float64 // search radius in annotated frames; 0 = 0.15
-	Temperature  float64 // of the links' weights in cosine; 0 = 0.05
+	Temperature  float64 // of the links' weights in cosine; 0 = 0.07
 	AnchorWeight float64 // votes of an annotated frame against a latest one; 0 = 1
 
 	MaxDim     int     // features are reduced to at most this many; 0 = 96
 	Smooth     float64 // weight of a spatial edge against an affinity unary; 0 = 0.25
 	Classifier float64 // weight of the classifier where the affinity knows nothing; 0 = 0.5
-	Evidence   float64 // weight of the affinity against the loss in training; 0 = 4
+	Evidence   float64 // weight of the affinity against the loss in training; 0 = 1
 	Balance    float64 // exponent of the class weights; 0 = 0.6
 	Ambiguous  float64 // training weight of a superpixel the affinity cannot place; 0 = 0.1
-	Nu         float64 // ν; 0 = 20
+	Nu         float64 // ν; 0 = 5
 	Gamma      float64 // γ; 0 = 1
 	Rho        float64 // ρ₀; 0 = 1
 	Tau        float64 // ρ's growth an iteration; 0 = 1.05
-	MaxIter    int     // DC-ADMM iterations a frame; 0 = 8
+	MaxIter    int     // DC-ADMM iterations a frame; 0 = 5
 
 	Budget time.Duration // solving time a frame; 0 = no limit but MaxIter
 
@@ -75,19 +75,19 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.Links, 5)
 	setDefault(&c.Radius, 0.08)
 	setDefault(&c.AnchorRadius, 0.15)
-	setDefault(&c.Temperature, 0.05)
+	setDefault(&c.Temperature, 0.07)
 	setDefault(&c.AnchorWeight, 1)
 	setDefault(&c.MaxDim, 96)
 	setDefault(&c.Smooth, 0.25)
 	setDefault(&c.Classifier, 0.5)
-	setDefault(&c.Evidence, 4)
+	setDefault(&c.Evidence, 1)
 	setDefault(&c.Balance, 0.6)
 	setDefault(&c.Ambiguous, 0.1)
-	setDefault(&c.Nu, 20)
+	setDefault(&c.Nu, 5)
 	setDefault(&c.Gamma, 1)
 	setDefault(&c.Rho, 1)
 	setDefault(&c.Tau, 1.05)
-	setDefault(&c.MaxIter, 8)
+	setDefault(&c.MaxIter, 5)
 	setDefault(&c.OccludedFrames, 50)
 
 	var faults []error

@@ -23,13 +23,48 @@ func (t *Tracker) solve(ctx context.Context, f *frame, annotated bool, out *Solv
 			return err
 		}
 	}
-	if !annotated {
-		if err := t.decide(ctx, f); err != nil {
-			return err
-		}
+	if annotated {
+		f.keepMarked()
+	} else if err := t.decide(ctx, f); err != nil {
+		return err
 	}
 	f.harden(t.labels())
 	return nil
+}
+
+// keepMarked gives the background what was labelled as an annotated object but
+// hangs together with none of its marks: who marks an object marks all its
+// pieces.
+func (f *frame) keepMarked() {
+	next := make([][]int32, f.n)
+	for _, e := range f.edges {
+		if f.y[e.I] == f.y[e.J] {
+			next[e.I], next[e.J] = append(next[e.I], e.J), append(next[e.J], e.I)
+		}
+	}
+	kept := make([]bool, f.n)
+	var open []int32
+	for i, fixed := range f.fixed {
+		if fixed > 0 {
+			kept[i] = true
+			open = append(open, int32(i))
+		}
+	}
+	for len(open) > 0 {
+		i := open[len(open)-1]
+		open = open[:len(open)-1]
+		for _, j := range next[i] {
+			if !kept[j] {
+				kept[j] = true
+				open = append(open, j)
+			}
+		}
+	}
+	for i, y := range f.y {
+		if !kept[i] && slices.Contains(f.marked, y) {
+			f.y[i] = 0
+		}
+	}
 }
 
 // harden makes the soft label of every superpixel that no annotation marked its

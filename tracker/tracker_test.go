@@ -126,6 +126,20 @@ func TestScribblesGrowToTheObject(t *testing.T) {
 	}
 }
 
+func TestScribblesStayWithTheirObject(t *testing.T) {
+	tr := newTracker(t, Config{})
+	s, truth := film(t, 0, disc{80, 60, 24, red}, disc{135, 40, 12, red})
+	m := step(t, tr, s, scribbles()).Objects[0].Mask
+	for p, b := range m.Decode(nil) {
+		if b != 0 && truth[1][p] != 0 {
+			t.Fatal("a disc that nobody marked is in the mask")
+		}
+	}
+	if j := iou(m, truth[0]); j < 0.85 {
+		t.Errorf("IoU %.2f; want above 0.85", j)
+	}
+}
+
 func TestTwoObjectsAddedOneByOne(t *testing.T) {
 	tr := newTracker(t, Config{})
 	for i := range uint64(10) {
