@@ -50,7 +50,7 @@ lint: ## golangci-lint, the pinned version
 screenshot: ## take docs/images/page.png of the running demo, headless
 	@scripts/setup screenshot
 	@$(MAKE) --no-print-directory build
-	@scripts/screenshot
+	@scripts/screenshot --frames 85 # by then the person walks alone
 
 bench: setup ## every benchmark
 	$(GO) test -run '^$$' -bench . -benchmem ./...
