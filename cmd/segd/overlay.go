@@ -43,11 +43,11 @@ func watchPage(ctx context.Context, base, token, camera string, frame func(*segd
 	if token != "" {
 		header.Set("Authorization", "Bearer "+token)
 	}
-	conn, resp, err := websocket.Dial(ctx, u.String(), &websocket.DialOptions{HTTPHeader: header})
+	conn, resp, err := websocket.Dial(ctx, u.String(), &websocket.DialOptions{HTTPHeader: header}) //nolint:bodyclose // Dial says that nobody needs to
 	if err != nil {
 		return explainDial(base, camera, resp, err)
 	}
-	defer conn.CloseNow()
+	defer func() { _ = conn.CloseNow() }() // the way it ended is known already
 	conn.SetReadLimit(maxLiveFrame)
 	for {
 		kind, message, err := conn.Read(ctx)
