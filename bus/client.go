@@ -171,6 +171,9 @@ func Annotate(ctx context.Context, url, site, camera string, payload []byte) err
 		return fmt.Errorf("%w %q at site %q: %s", ErrUnknownCamera, camera, site, served(ctx, nc))
 	case errors.Is(err, nats.ErrMaxPayload):
 		return fmt.Errorf("bus: annotate %s: %d bytes, the server takes %d: %w", camera, len(payload), nc.MaxPayload(), err)
+	case errors.Is(err, context.DeadlineExceeded):
+		// Somebody hears the subject, a wildcard subscriber perhaps, but no segd.
+		return fmt.Errorf("%w %q at site %q, or it did not answer: %w; %s", ErrUnknownCamera, camera, site, err, served(context.WithoutCancel(ctx), nc))
 	case err != nil:
 		return fmt.Errorf("bus: annotate %s: %w", camera, err)
 	}

@@ -74,6 +74,22 @@ func TestAnnotate(t *testing.T) {
 	}
 
 	nc := connect(t, b.URL())
+	t.Run("somebody else hears the subject", func(t *testing.T) {
+		all, err := nc.SubscribeSync("segd.v1.>")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer all.Unsubscribe()
+		if err := nc.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		err = Annotate(ctx, b.URL(), "here", "attic", []byte("{}"))
+		if !errors.Is(err, ErrUnknownCamera) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "want one of here/demo") {
+			t.Errorf("Annotate = %v, want ErrUnknownCamera with the cameras there are", err)
+		}
+	})
 	for name, tt := range map[string]struct{ contentType, payload, want string }{
 		"PNG that is none": {"image/png", "{}", "Content-Type is image/png and the annotation looks like application/json"},
 		"foreign type":     {"text/plain", "{}", `"text/plain", want application/json or image/png`},

@@ -18,7 +18,8 @@ type Config struct {
 	Log   Log   `yaml:"log"`
 	// Superpixels a frame is cut into, 50 to 20000. Default 2000. More follow
 	// fine outlines better and cost proportionally more time.
-	Superpixels int `yaml:"superpixels"`
+	Superpixels int     `yaml:"superpixels"`
+	Tracker     Tracker `yaml:"tracker"`
 	// Cameras, at least one.
 	Cameras []Camera `yaml:"cameras"`
 }
@@ -73,6 +74,13 @@ type Model struct {
 	Threads int `yaml:"threads"`
 }
 
+// Tracker is what finds the objects in a frame.
+type Tracker struct {
+	// BudgetMS is how many milliseconds the solver may take for a frame, 1 to 10000;
+	// it then keeps its best labels so far. Default 50.
+	BudgetMS int `yaml:"budget_ms"`
+}
+
 // Log is what goes to stderr.
 type Log struct {
 	// Level is debug, info, warn or error. Default "info".
@@ -106,6 +114,7 @@ const (
 	DefaultNATSAddr    = "127.0.0.1:4222"
 	DefaultShortSide   = 480
 	DefaultSuperpixels = 2000
+	DefaultBudgetMS    = 50
 	DefaultFPS         = 25
 )
 
@@ -151,6 +160,7 @@ func (c *Config) setDefaults() {
 	or(&c.Log.Level, "info")
 	or(&c.Log.Format, "text")
 	or(&c.Superpixels, DefaultSuperpixels)
+	or(&c.Tracker.BudgetMS, DefaultBudgetMS)
 	for i := range c.Cameras {
 		or(&c.Cameras[i].Transport, "auto")
 		or(&c.Cameras[i].FPS, DefaultFPS)

@@ -27,6 +27,7 @@ func TestDefaults(t *testing.T) {
 		Model:       config.Model{ShortSide: 480},
 		Log:         config.Log{Level: "info", Format: "text"},
 		Superpixels: 2000,
+		Tracker:     config.Tracker{BudgetMS: 50},
 		Cameras:     []config.Camera{{Name: "gate", URL: "rtsp://cam/1", Transport: "auto", FPS: 25}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -47,6 +48,7 @@ nats:
 model: {path: m.caffemodel, taps: [a, "b"], short_side: 320, mean: [1, 2.5, -3], std: [1, 1, 2], rgb: true, prototxt: m.txt, threads: 2}
 log: {level: debug, format: json}
 superpixels: 6000
+tracker: {budget_ms: 20}
 cameras:
   - {name: a, url: "rtsps://u:p@cam/1", transport: udp, annotation: a.json}
   - {name: b, url: "dir:frames", fps: 12.5, loop: true}
@@ -64,6 +66,7 @@ cameras:
 			Mean: []float64{1, 2.5, -3}, Std: []float64{1, 1, 2}, RGB: true, Prototxt: "m.txt", Threads: 2},
 		Log:         config.Log{Level: "debug", Format: "json"},
 		Superpixels: 6000,
+		Tracker:     config.Tracker{BudgetMS: 20},
 		Cameras: []config.Camera{
 			{Name: "a", URL: "rtsps://u:p@cam/1", Transport: "udp", FPS: 25, Annotation: "a.json"},
 			{Name: "b", URL: "dir:frames", Transport: "auto", FPS: 12.5, Loop: true},
@@ -81,7 +84,7 @@ var faultTable = []struct {
 	want       []string // whole lines
 }{
 	{name: "unknown key", text: "htp: 1\n" + minimal,
-		want: []string{`f:1:1: unknown key "htp"; accepted: site, http, nats, model, log, superpixels, cameras`}},
+		want: []string{`f:1:1: unknown key "htp"; accepted: site, http, nats, model, log, superpixels, tracker, cameras`}},
 	{name: "unknown key inside", text: "http:\n  adr: x\n" + minimal,
 		want: []string{`f:2:3: http: unknown key "adr"; accepted: addr, token`}},
 	{name: "unknown key of a camera", text: "cameras:\n  - name: a\n    url: rtsp://a/\n    colour: red\n",

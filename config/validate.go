@@ -17,6 +17,7 @@ const (
 	minShortSide, maxShortSide     = 32, 4096
 	maxFPS                         = 1000
 	maxThreads                     = 1024
+	maxBudgetMS                    = 10000
 	minToken                       = 16 // 96 bits of base64: beyond guessing over a network
 )
 
@@ -33,6 +34,7 @@ func (d *decoder) validate(c *Config) {
 	d.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	d.oneOf("log.format", c.Log.Format, "text", "json")
 	d.within("superpixels", c.Superpixels, minSuperpixels, maxSuperpixels)
+	d.within("tracker.budget_ms", c.Tracker.BudgetMS, 1, maxBudgetMS)
 	d.cameras(c.Cameras)
 }
 

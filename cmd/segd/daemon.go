@@ -193,7 +193,9 @@ func (d *daemon) camera(cam config.Camera, model features.Model) pipeline.Config
 		NewExtractor: func() (pipeline.Extractor, error) {
 			return features.New(features.Config{Superpixels: d.cfg.Superpixels}, model)
 		},
-		NewStepper: func() (pipeline.Stepper, error) { return tracker.New(tracker.Config{}) },
+		NewStepper: func() (pipeline.Stepper, error) {
+			return tracker.New(tracker.Config{Budget: time.Duration(d.cfg.Tracker.BudgetMS) * time.Millisecond})
+		},
 		Publisher:  d.bus,
 		Viewer:     d.web,
 		Meter:      meter{d.meters.Camera(cam.Name)},

@@ -82,7 +82,7 @@ func runDavis(cmd *cobra.Command, std streams, f davisFlags) error {
 	defer model.Close()
 	opt.Model = model
 
-	bar := newProgress(std.err, "frames")
+	bar := newProgress(std.err, "following the objects")
 	opt.Progress = bar.step
 	report, err := eval.Davis(cmd.Context(), opt)
 	bar.end()

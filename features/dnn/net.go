@@ -47,7 +47,7 @@ func openCVWords(s string) string {
 // describe lists net's layers and their shapes for an input of 3×height×width.
 func describe(net *gocv.Net, height, width int) ([]Layer, error) {
 	var text *C.char
-	if err := failure(C.segd_net_describe(netPointer(net), inputChannels, C.int(height), C.int(width), &text)); err != nil {
+	if err := failure(C.segd_net_describe(netPointer(net), inputChannels, C.int(height), C.int(width), &text)); err != nil { //nolint:gocritic // what cgo makes of it
 		return nil, err
 	}
 	defer C.free(unsafe.Pointer(text))

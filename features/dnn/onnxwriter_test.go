@@ -39,10 +39,6 @@ func ints(name string, values ...int) message {
 	return m.int(20, attributeInts)
 }
 
-func text(name, value string) message {
-	return message(nil).string(1, name).string(4, value).int(20, attributeString)
-}
-
 func node(op, name string, inputs, outputs []string, attributes ...message) message {
 	var m message
 	for _, s := range inputs {

@@ -18,7 +18,7 @@ func readAll(t *testing.T, path string) (pts []time.Duration, last []byte) {
 	defer m.Close()
 	for {
 		p, err := m.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return pts, last
 		}
 		if err != nil {
