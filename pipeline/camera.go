@@ -299,7 +299,7 @@ func (c *Camera) down(reason error) {
 		s.Up, s.Reason = false, reason.Error()
 	})
 	if changed {
-		level := slog.LevelWarn
+		level := slog.LevelDebug // who found the fault has logged it
 		if errors.Is(reason, errStopped) || errors.Is(reason, errEnded) {
 			level = slog.LevelInfo
 		}
