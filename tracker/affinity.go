@@ -54,7 +54,7 @@ func neighbours(dst []link, f, ref *frame, near []bool, d, k int, radius float64
 func reach(near []bool, f, ref *frame, labels int, radius float64) {
 	r2 := float32(radius * radius)
 	for j := range ref.n {
-		if ref.soft[j*labels] == 1 && ref.known == labels {
+		if ref.soft[j*labels] == 1 {
 			continue
 		}
 		x, y := ref.centroid[2*j], ref.centroid[2*j+1]
@@ -66,6 +66,35 @@ func reach(near []bool, f, ref *frame, labels int, radius float64) {
 				if dx*dx+dy*dy <= r2 {
 					near[i] = true
 				}
+			}
+		}
+	}
+}
+
+// recall adds to q, for every superpixel of f, votes of the k superpixels of the
+// annotated frame ref that resemble it most among those of one label, wherever
+// they lie: where an object that went out of sight comes back, nobody knows.
+func recall(q []float64, f, ref *frame, label, labels, d, k int, temperature, weight float64) {
+	var seen []int
+	for slot, j := range ref.grid.order {
+		if ref.soft[int(j)*labels+label] > 0.5 {
+			seen = append(seen, slot)
+		}
+	}
+	best := make([]link, k)
+	for slot, i := range f.grid.order {
+		for c := range best {
+			best[c] = link{to: -1, cosine: -2}
+		}
+		query := blas32.Vector{N: d, Inc: 1, Data: f.unit[slot*d : (slot+1)*d]}
+		for _, s := range seen {
+			if c := blas32.Dot(query, blas32.Vector{N: d, Inc: 1, Data: ref.unit[s*d : (s+1)*d]}); c > best[k-1].cosine {
+				insert(best, link{to: int32(s), cosine: c})
+			}
+		}
+		for _, l := range best {
+			if l.to >= 0 {
+				q[int(i)*labels+label] += weight * math.Exp((float64(l.cosine)-1)/temperature)
 			}
 		}
 	}
@@ -83,8 +112,9 @@ func insert(best []link, l link) {
 
 // vote adds the soft labels of the linked superpixels to q, n×L: each link
 // counts exp((cosine − 1)/temperature) times weight. What ref calls background
-// may be an object that was first annotated after ref; that share of its votes is
-// divided as q stands among the background and the objects ref does not know.
+// may be an object that was out of sight there or first annotated later; that
+// share of its votes is divided as q stands among the background and the objects
+// ref does not know.
 func vote(q []float64, links []link, k int, ref *frame, labels int, temperature, weight float64) {
 	for i := range len(links) / k {
 		row, rest := q[i*labels:(i+1)*labels], 0.0
@@ -95,28 +125,36 @@ func vote(q []float64, links []link, k int, ref *frame, labels int, temperature,
 			w := weight * math.Exp((float64(l.cosine)-1)/temperature)
 			soft := ref.soft[int(l.to)*labels : int(l.to+1)*labels]
 			rest += w * soft[0]
-			for c := 1; c < ref.known; c++ {
-				row[c] += w * soft[c]
+			for c := 1; c < labels; c++ {
+				if ref.saw(c) {
+					row[c] += w * soft[c]
+				}
 			}
 		}
-		divide(row, rest, ref.known)
+		ref.divide(row, rest)
 	}
 }
 
-// divide adds rest to label 0 and the labels from known on, in proportion to
+// saw tells whether f says anything of a label.
+func (f *frame) saw(label int) bool { return label == 0 || label < len(f.knows) && f.knows[label] }
+
+// divide adds rest to label 0 and the labels f says nothing of, in proportion to
 // what they have.
-func divide(row []float64, rest float64, known int) {
+func (f *frame) divide(row []float64, rest float64) {
 	has := row[0]
-	for _, v := range row[known:] {
-		has += v
+	for c := range row {
+		if !f.saw(c) {
+			has += row[c]
+		}
 	}
 	if has == 0 {
 		row[0] += rest
 		return
 	}
-	row[0] += rest * row[0] / has
-	for c := known; c < len(row); c++ {
-		row[c] += rest * row[c] / has
+	for c := range row {
+		if c == 0 || !f.saw(c) {
+			row[c] += rest * row[c] / has
+		}
 	}
 }
 

@@ -44,6 +44,8 @@ type Config struct {
 	Temperature  float64 // of the links' weights in cosine; 0 = 0.07
 	AnchorWeight float64 // votes of an annotated frame against a latest one; 0 = 1
 
+	Recall float64 // cosine to an annotated superpixel at which an object may come back; 0 = 0.75
+
 	MaxDim     int     // features are reduced to at most this many; 0 = 96
 	Smooth     float64 // weight of a spatial edge against an affinity unary; 0 = 0.25
 	Classifier float64 // weight of the classifier where the affinity knows nothing; 0 = 0.5
@@ -77,6 +79,7 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.AnchorRadius, 0.15)
 	setDefault(&c.Temperature, 0.07)
 	setDefault(&c.AnchorWeight, 1)
+	setDefault(&c.Recall, 0.75)
 	setDefault(&c.MaxDim, 96)
 	setDefault(&c.Smooth, 0.25)
 	setDefault(&c.Classifier, 0.5)
@@ -94,7 +97,7 @@ func (c Config) withDefaults() (Config, error) {
 	for name, v := range map[string]float64{
 		"window": float64(c.Window), "refs": float64(c.Refs), "anchors": float64(c.Anchors), "links": float64(c.Links),
 		"radius": c.Radius, "anchor radius": c.AnchorRadius, "temperature": c.Temperature, "anchor weight": c.AnchorWeight,
-		"max dim": float64(c.MaxDim), "smooth": c.Smooth, "classifier": c.Classifier, "balance": c.Balance,
+		"recall": c.Recall, "max dim": float64(c.MaxDim), "smooth": c.Smooth, "classifier": c.Classifier, "balance": c.Balance,
 		"ambiguous": c.Ambiguous, "nu": c.Nu, "gamma": c.Gamma, "rho": c.Rho, "tau": c.Tau, "evidence": c.Evidence, "max iter": float64(c.MaxIter),
 		"budget": float64(c.Budget), "occluded frames": float64(c.OccludedFrames),
 	} {

@@ -30,7 +30,7 @@ type frame struct {
 	y      []int32   // n labels
 	q      []float64 // n×L propagated label probabilities; each row sums to 1
 	fixed  []int32   // n: label ≥ 0 that was annotated, or unmarked / notAny
-	known  int       // labels below this existed when the frame was labelled
+	knows  []bool    // L: whether the label's object was there to be seen; 0 always is
 	marked []int32   // labels an annotation marked on this frame
 	soft   []float64 // n×L label probabilities a later frame's affinity reads
 }
@@ -50,7 +50,7 @@ func grow[T any](s []T, n int) []T {
 // load fills f from a scene and its projected features. What the solver found
 // for the frame that f was before is forgotten.
 func (f *frame) load(s *features.Scene, p *features.Projection, labels int) {
-	f.known = labels
+	f.knows = f.knows[:0]
 	f.seq, f.n, f.width, f.height = s.Seq, s.N, s.Width, s.Height
 	f.labels = append(f.labels[:0], s.Labels...)
 	f.centroid = append(f.centroid[:0], s.Centroid...)

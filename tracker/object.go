@@ -61,6 +61,7 @@ func (o *object) observe(area, lostAfter int) {
 func (t *Tracker) describe(res *Result, f *frame) {
 	labels := t.labels()
 	t.bits = grow(t.bits, len(f.labels))
+	f.knows = append(f.knows[:0], true)
 	for k := range t.objects {
 		o, l := &t.objects[k], int32(k+1)
 		area, score := 0, 0.0
@@ -76,7 +77,10 @@ func (t *Tracker) describe(res *Result, f *frame) {
 			out.Label = fmt.Sprintf("object %d", o.id)
 		}
 		clear(t.bits)
-		if o.state == Visible {
+		f.knows = append(f.knows, o.state == Visible)
+		if o.state != Visible {
+			f.erase(l, labels)
+		} else {
 			for p, i := range f.labels {
 				if f.y[i] == l {
 					t.bits[p] = 1
@@ -87,5 +91,18 @@ func (t *Tracker) describe(res *Result, f *frame) {
 		out.Mask = mask.Encode(t.bits, f.width, f.height)
 		out.Box = out.Mask.Box()
 		res.Objects = append(res.Objects, out)
+	}
+}
+
+// erase makes what is left of a label background: too little of an object to
+// publish is too little to learn from.
+func (f *frame) erase(label int32, labels int) {
+	for i, y := range f.y {
+		if y == label {
+			f.y[i] = 0
+		}
+		row := f.soft[i*labels : (i+1)*labels]
+		row[0] += row[label]
+		row[label] = 0
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"image"
+	"math"
 	"slices"
 	"time"
 
@@ -71,6 +72,7 @@ type Tracker struct {
 	edges  []mrf.Edge
 	links  []link
 	near   []bool
+	refs   []reference
 	bits   []uint8
 	weight []float64 // classifier, L×(d+1)
 	alpha  []float64
@@ -222,36 +224,92 @@ func (f *frame) widen(from, to int) {
 }
 
 // propagate sets f's label probabilities q from the frames it can look up: the
-// latest, and the annotated ones.
+// latest, and the annotated ones. Frames that saw all objects speak first, because
+// the others leave open what they did not see.
 func (t *Tracker) propagate(f *frame) {
 	labels, side := t.labels(), float64(max(f.width, f.height))
-	refs := t.recent[max(0, len(t.recent)-t.cfg.Refs):]
 	t.near = grow(t.near, f.n)
-	clear(t.near)
-	each := func(do func(ref *frame, radius, weight float64)) {
-		for _, ref := range slices.Backward(refs) {
-			do(ref, t.cfg.Radius*side, 1)
-		}
-		for _, ref := range t.anchors {
-			if !slices.Contains(refs, ref) {
-				do(ref, t.cfg.AnchorRadius*side, t.cfg.AnchorWeight)
+	for i := range t.near {
+		// Out of sight means it may come back anywhere; on the first annotated
+		// frame nothing is known at all.
+		t.near[i] = len(t.anchors) == 0 || t.hidden()
+	}
+	refs := t.references()
+	for _, r := range refs {
+		reach(t.near, f, r.frame, labels, r.radius*side)
+	}
+	d, k := t.projection.Dim(), t.cfg.Links
+	ask := func(all bool) {
+		for _, r := range refs {
+			if r.frame.sawAll(labels) == all {
+				t.links = neighbours(t.links, f, r.frame, t.near, d, k, r.radius*side)
+				vote(f.q, t.links, k, r.frame, labels, t.cfg.Temperature, r.weight)
 			}
 		}
 	}
-	each(func(ref *frame, radius, _ float64) { reach(t.near, f, ref, labels, radius) })
-	if len(t.anchors) == 0 { // the first annotated frame knows nothing yet
-		for i := range t.near {
-			t.near[i] = true
-		}
-	}
-	d, k := t.projection.Dim(), t.cfg.Links
-	each(func(ref *frame, radius, weight float64) {
-		t.links = neighbours(t.links, f, ref, t.near, d, k, radius)
-		vote(f.q, t.links, k, ref, labels, t.cfg.Temperature, weight)
-	})
+	ask(true)
+	t.recallHidden(f)
+	ask(false)
 	normaliseRows(f.q, t.near, labels)
 	for i := range f.n {
 		f.y[i] = argmax(f.q[i*labels : (i+1)*labels])
+	}
+}
+
+// reference is a frame to look up.
+type reference struct {
+	frame          *frame
+	radius, weight float64
+}
+
+func (t *Tracker) references() []reference {
+	refs := t.refs[:0]
+	for _, f := range slices.Backward(t.recent[max(0, len(t.recent)-t.cfg.Refs):]) {
+		refs = append(refs, reference{f, t.cfg.Radius, 1})
+	}
+	for _, f := range t.anchors {
+		if !slices.ContainsFunc(refs, func(r reference) bool { return r.frame == f }) {
+			refs = append(refs, reference{f, t.cfg.AnchorRadius, t.cfg.AnchorWeight})
+		}
+	}
+	t.refs = refs
+	return refs
+}
+
+func (f *frame) sawAll(labels int) bool {
+	for c := range labels {
+		if !f.saw(c) {
+			return false
+		}
+	}
+	return true
+}
+
+// hidden tells whether some object is out of sight.
+func (t *Tracker) hidden() bool {
+	return slices.ContainsFunc(t.objects, func(o object) bool { return o.state != Visible })
+}
+
+// recallHidden looks for the objects that are out of sight all over f. What
+// resembles nothing annotated by at least Config.Recall stays background.
+func (t *Tracker) recallHidden(f *frame) {
+	labels := t.labels()
+	if !t.hidden() {
+		return
+	}
+	for k, o := range t.objects {
+		if o.state == Visible {
+			continue
+		}
+		for _, a := range t.anchors {
+			if a.saw(k + 1) {
+				recall(f.q, f, a, k+1, labels, t.projection.Dim(), t.cfg.Links, t.cfg.Temperature, t.cfg.AnchorWeight)
+			}
+		}
+	}
+	prior := float64(t.cfg.Links) * math.Exp((t.cfg.Recall-1)/t.cfg.Temperature)
+	for i := range f.n {
+		f.q[i*labels] += prior
 	}
 }
 

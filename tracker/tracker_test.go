@@ -196,6 +196,34 @@ func TestObjectGoesAndIsLost(t *testing.T) {
 	}
 }
 
+func TestObjectComesBackElsewhere(t *testing.T) {
+	tr := newTracker(t, Config{OccludedFrames: 5})
+	for i := range uint64(24) {
+		d := disc{50, 60, 20, red}
+		switch {
+		case i >= 16: // far from where it was seen last
+			d.x = 120
+		case i >= 4:
+			d.r = -1
+		}
+		s, truth := film(t, i, d)
+		var a *Annotation
+		if i == 0 {
+			var err error
+			if a, err = FromMask(truth[0], testWidth, testHeight, 1, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o := step(t, tr, s, a).Objects[0]
+		if want := i < 4 || i >= 17; want != (o.State == Visible) && i != 16 {
+			t.Fatalf("frame %d: %s", i, o.State)
+		}
+		if j := iou(o.Mask, truth[0]); i >= 17 && j < 0.8 {
+			t.Fatalf("frame %d: IoU %.2f after it came back; want above 0.8", i, j)
+		}
+	}
+}
+
 func TestFaultyAnnotationChangesNothing(t *testing.T) {
 	tr := newTracker(t, Config{})
 	s, _ := film(t, 0, disc{80, 60, 20, red})
