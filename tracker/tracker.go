@@ -183,10 +183,16 @@ func (t *Tracker) accept(a *Annotation, s *features.Scene) error {
 	}
 	before := t.labels()
 	for _, o := range a.Objects {
+		// What is said of a known object replaces what was seen of it: its size
+		// and whether it is there.
+		fresh := object{id: o.ID, label: o.Label}
 		if i := t.find(o.ID); i < 0 {
-			t.objects = append(t.objects, object{id: o.ID, label: o.Label})
-		} else if o.Label != "" {
-			t.objects[i].label = o.Label
+			t.objects = append(t.objects, fresh)
+		} else {
+			if o.Label == "" {
+				fresh.label = t.objects[i].label
+			}
+			t.objects[i] = fresh
 		}
 	}
 	if t.labels() != before {

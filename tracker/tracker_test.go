@@ -224,6 +224,24 @@ func TestObjectComesBackElsewhere(t *testing.T) {
 	}
 }
 
+func TestAnnotatingAgainResizes(t *testing.T) {
+	tr := newTracker(t, Config{})
+	for i, r := range []float64{40, 40, 12, 12} {
+		s, truth := film(t, uint64(i), disc{80, 60, r, red})
+		var a *Annotation
+		if i%2 == 0 {
+			var err error
+			if a, err = FromMask(truth[0], testWidth, testHeight, 1, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o := step(t, tr, s, a).Objects[0]
+		if j := iou(o.Mask, truth[0]); o.State != Visible || j < 0.75 {
+			t.Fatalf("frame %d: %s with IoU %.2f; want visible above 0.75", i, o.State, j)
+		}
+	}
+}
+
 func TestFaultyAnnotationChangesNothing(t *testing.T) {
 	tr := newTracker(t, Config{})
 	s, _ := film(t, 0, disc{80, 60, 20, red})
