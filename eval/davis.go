@@ -46,17 +46,18 @@ type DavisReport struct {
 	Model     string          `json:"model"`
 	Sequences []DavisSequence `json:"sequences"`
 	MeanJ     float64         `json:"mean_j"`
-	MeanF     *float64        `json:"mean_f"` // null: the boundary measure is not computed
+	MeanF     float64         `json:"mean_f"`
 }
 
-// DavisSequence is one sequence's row. J is the mean intersection over union of
-// all frames but the first, which is given, and the last, as DAVIS-2016 does.
+// DavisSequence is one sequence's row. J, the intersection over union, and F, the
+// boundary measure, are means over all frames but the first, which is given, and
+// the last, as DAVIS-2016 does.
 type DavisSequence struct {
-	Name       string   `json:"name"`
-	Frames     int      `json:"frames"` // frames J is the mean of
-	J          float64  `json:"j"`
-	F          *float64 `json:"f"`
-	MSPerFrame float64  `json:"ms_per_frame"` // features and tracking, mean
+	Name       string  `json:"name"`
+	Frames     int     `json:"frames"` // frames J is the mean of
+	J          float64 `json:"j"`
+	F          float64 `json:"f"`
+	MSPerFrame float64 `json:"ms_per_frame"` // features and tracking, mean
 }
 
 // Davis runs the tracker over DAVIS-2016 sequences as over a camera: the first
@@ -88,6 +89,7 @@ func Davis(ctx context.Context, opt DavisOptions) (*DavisReport, error) {
 		}
 		report.Sequences = append(report.Sequences, row)
 		report.MeanJ += row.J / float64(len(names))
+		report.MeanF += row.F / float64(len(names))
 	}
 	return report, nil
 }
@@ -144,6 +146,7 @@ func davisSequence(ctx context.Context, opt DavisOptions, name string, files []s
 	}
 	var scene features.Scene
 	var spent time.Duration
+	var bits []uint8
 	for i, file := range files {
 		if err := ctx.Err(); err != nil {
 			return row, err
@@ -181,6 +184,8 @@ func davisSequence(ctx context.Context, opt DavisOptions, name string, files []s
 		j := mask.IoU(res.Objects[0].Mask, gt)
 		if i > 0 && i < len(files)-1 {
 			row.J += j / float64(row.Frames)
+			bits = res.Objects[0].Mask.Decode(bits)
+			row.F += BoundaryF(bits, truth, b.Dx(), b.Dy()) / float64(row.Frames)
 		}
 		if opt.Frame != nil {
 			opt.Frame(name, i, DavisFrame{Image: img, Truth: gt, Result: res, J: j})

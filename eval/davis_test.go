@@ -77,14 +77,14 @@ func TestDavis(t *testing.T) {
 		t.Fatalf("%d ticks, %d sequences; want 6 and 1", ticks, len(report.Sequences))
 	}
 	row := report.Sequences[0]
-	if row.Frames != 4 || row.J < 0.9 || row.J > 1 || row.J != report.MeanJ || row.MSPerFrame <= 0 {
-		t.Errorf("row is %+v with mean %.3f; want 4 frames and J above 0.9", row, report.MeanJ)
+	if row.Frames != 4 || row.J < 0.9 || row.J > 1 || row.J != report.MeanJ || row.F < 0.9 || row.F != report.MeanF || row.MSPerFrame <= 0 {
+		t.Errorf("row is %+v with mean %.3f; want 4 frames, J and F above 0.9", row, report.MeanJ)
 	}
 	text, err := json.Marshal(report)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{`"mode":"joint"`, `"model":"colour"`, `"sequences":[{"name":"square","frames":4,"j":`, `"f":null`, `"ms_per_frame":`, `"mean_j":`, `"mean_f":null`} {
+	for _, key := range []string{`"mode":"joint"`, `"model":"colour"`, `"sequences":[{"name":"square","frames":4,"j":`, `"f":`, `"ms_per_frame":`, `"mean_j":`, `"mean_f":`} {
 		if !strings.Contains(string(text), key) {
 			t.Errorf("report %s lacks %s", text, key)
 		}

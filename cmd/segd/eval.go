@@ -35,10 +35,11 @@ func evalDavisCommand(std streams) *cobra.Command {
 	var f davisFlags
 	cmd := &cobra.Command{
 		Use:   "davis --root DIR",
-		Short: "Mean J on DAVIS-2016 sequences",
+		Short: "J and F on DAVIS-2016 sequences",
 		Long: "Follows the object of each sequence from the first frame's true mask, as a camera\n" +
-			"would be followed, and prints the mean intersection over union (J) of all frames\n" +
-			"but the first and the last. Frame t's mask uses no later frame.",
+			"would be followed, and prints the mean intersection over union (J) and boundary\n" +
+			"measure (F) of all frames but the first and the last. Frame t's mask uses no later\n" +
+			"frame.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDavis(cmd, std, f) },
 	}
@@ -94,10 +95,10 @@ func runDavis(cmd *cobra.Command, std streams, f davisFlags) error {
 		return enc.Encode(report)
 	}
 	w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "sequence\tframes\tJ\tms/frame\n")
+	fmt.Fprintf(w, "sequence\tframes\tJ\tF\tms/frame\n")
 	for _, s := range report.Sequences {
-		fmt.Fprintf(w, "%s\t%d\t%.3f\t%.0f\n", s.Name, s.Frames, s.J, s.MSPerFrame)
+		fmt.Fprintf(w, "%s\t%d\t%.3f\t%.3f\t%.0f\n", s.Name, s.Frames, s.J, s.F, s.MSPerFrame)
 	}
-	fmt.Fprintf(w, "mean\t\t%.3f\t\n", report.MeanJ)
+	fmt.Fprintf(w, "mean\t\t%.3f\t%.3f\t\n", report.MeanJ, report.MeanF)
 	return w.Flush()
 }
