@@ -133,6 +133,215 @@ func TestFactorRefusesNaN(t *testing.T) {
 	}
 }
 
+// Problems beyond one chunk and one goroutine, against the obvious way.
+func TestLinearAgainstReference(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	for _, labels := range []int{1, 2, 3, 6} {
+		blocks, _ := randomBlocks(rng, 33, 9000, 0, 7001, 3)
+		var k Linear
+		k.Reset(blocks, 0.7)
+		if err := k.Factor(0.5, 3); err != nil {
+			t.Fatal(err)
+		}
+		ref := newReference(blocks, 0.7)
+		ref.Factor(0.5, 3)
+		r := randomMatrix(rng, k.Len()*labels)
+		got, want := make([]float64, len(r)), make([]float64, len(r))
+		k.Solve(got, r, labels)
+		ref.Solve(want, r, labels)
+		near(t, "Solve", got, want)
+		k.Mul(got, r, labels)
+		ref.Mul(want, r, labels)
+		near(t, "Mul", got, want)
+	}
+}
+
+// Any number of workers gives the same bits.
+func TestWorkersGiveTheSameBits(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 8))
+	for _, labels := range []int{1, 2, 5} {
+		blocks, _ := randomBlocks(rng, 64, 8000, 3000, 5001)
+		r := randomMatrix(rng, 16001*labels)
+		var alpha, product []float64
+		for _, workers := range []int{1, 2, 3, 7, 0} {
+			var k Linear
+			k.SetWorkers(workers)
+			k.Reset(blocks, 1)
+			if err := k.Factor(0.5, 1); err != nil {
+				t.Fatal(err)
+			}
+			a, p := make([]float64, len(r)), make([]float64, len(r))
+			k.Solve(a, r, labels)
+			k.Mul(p, r, labels)
+			if alpha == nil {
+				alpha, product = a, p
+				continue
+			}
+			sameBits(t, fmt.Sprintf("α of %d workers", workers), a, alpha)
+			sameBits(t, fmt.Sprintf("Kr of %d workers", workers), p, product)
+		}
+	}
+}
+
+// A window that slid a thousand times is, to the bit, one made from scratch: the
+// Gram matrix cannot drift.
+func TestSlidingDoesNotDrift(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 9))
+	const d, frames = 7, 4
+	var window []*Block
+	var k Linear
+	slide := func() {
+		x := randomMatrix(rng, (20+rng.IntN(20))*d)
+		scale := math.Pow(10, 6*rng.Float64()-3) // so that subtracting would leave a mark
+		for i := range x {
+			x[i] *= scale
+		}
+		window = append(window, NewBlock(x, len(x)/d, d))
+		window = window[max(0, len(window)-frames):]
+		k.Reset(window, 0.5)
+	}
+	for range 1000 {
+		slide()
+	}
+	var fresh []*Block
+	for _, b := range window {
+		fresh = append(fresh, NewBlock(append([]float64(nil), b.X...), b.N, d))
+	}
+	var scratch Linear
+	scratch.Reset(fresh, 0.5)
+	sameBits(t, "Gram", k.gram, scratch.gram)
+	r := randomMatrix(rng, k.Len())
+	got, want := make([]float64, len(r)), make([]float64, len(r))
+	for _, k := range []*Linear{&k, &scratch} {
+		if err := k.Factor(0.5, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k.Solve(got, r, 1)
+	scratch.Solve(want, r, 1)
+	sameBits(t, "α", got, want)
+}
+
+// After many changes of penalty eigenvectors take over from Cholesky, with the same
+// result; a new Reset goes back.
+func TestFactorGoesOverToEigenvectors(t *testing.T) {
+	rng := rand.New(rand.NewPCG(10, 10))
+	blocks, _ := randomBlocks(rng, 13, 40)
+	ref := newReference(blocks, 0.3)
+	var k Linear
+	k.Reset(blocks, 0.3)
+	r := randomMatrix(rng, 80)
+	got, want := make([]float64, 80), make([]float64, 80)
+	for i := range 2 * diagonaliseAfter {
+		rho := 0.1 * math.Pow(1.1, float64(i))
+		for range 2 { // the second finds the penalties ready
+			if err := k.Factor(0.5, rho); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if known := i+1 >= diagonaliseAfter; k.spectrum.known != known {
+			t.Fatalf("eigenvectors known: %t after %d penalties", !known, i+1)
+		}
+		ref.Factor(0.5, rho)
+		k.Solve(got, r, 2)
+		ref.Solve(want, r, 2)
+		near(t, "α", got, want)
+	}
+	if k.Reset(blocks, 0.3); k.spectrum.known {
+		t.Error("the eigenvectors outlived a Reset")
+	}
+}
+
+func TestSteadyStateAllocatesNothing(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		n, workers int
+	}{{"serial", 500, 1}, {"two workers", 12000, 2}, {"seven workers", 12000, 7}} {
+		t.Run(tt.name, func(t *testing.T) {
+			const d, labels = 64, 3
+			rng := rand.New(rand.NewPCG(11, 11))
+			x := randomMatrix(rng, tt.n*d)
+			blocks := []*Block{NewBlock(x[:tt.n/2*d], tt.n/2, d), NewBlock(x[tt.n/2*d:], tt.n-tt.n/2, d)}
+			r, alpha := randomMatrix(rng, tt.n*labels), make([]float64, tt.n*labels)
+			w := make([]float64, labels*d)
+			var k Linear
+			k.SetWorkers(tt.workers)
+			rho := 1.0
+			run := func() {
+				blocks[0].Reset(x[:tt.n/2*d], tt.n/2, d)
+				k.Reset(blocks, 1)
+				if err := k.Factor(0.5, rho); err != nil {
+					t.Fatal(err)
+				}
+				rho *= 1.01
+				k.Solve(alpha, r, labels)
+				k.Mul(alpha, r, labels)
+				k.Weights(w, r, labels)
+			}
+			for range 5 { // the runtime, too, keeps its goroutines for reuse
+				run()
+			}
+			if allocs := testing.AllocsPerRun(20, run); allocs > 0 {
+				t.Errorf("%g allocations a window; want none", allocs)
+			}
+		})
+	}
+}
+
+func TestFactorRefusesPenalties(t *testing.T) {
+	var k Linear
+	k.Reset([]*Block{NewBlock([]float64{1, 2}, 2, 1)}, 1)
+	for _, p := range [][2]float64{{0.5, 0}, {0.5, -1}, {math.NaN(), 1}, {0.5, math.NaN()}, {math.Inf(1), 1}, {0.5, math.Inf(1)}} {
+		if err := k.Factor(p[0], p[1]); !errors.Is(err, ErrNotFinite) {
+			t.Errorf("ν=%g, ρ=%g: error %v; want ErrNotFinite", p[0], p[1], err)
+		}
+	}
+}
+
+func TestMisusePanics(t *testing.T) {
+	var k Linear
+	k.Reset([]*Block{NewBlock([]float64{1, 2}, 2, 1)}, 1)
+	two := make([]float64, 2)
+	panics(t, map[string]func(){
+		"rows":              func() { NewBlock(two, 3, 1) },
+		"no blocks":         func() { new(Linear).Reset(nil, 1) },
+		"ridge":             func() { new(Linear).Reset([]*Block{NewBlock(two, 2, 1)}, 0) },
+		"NaN ridge":         func() { new(Linear).Reset([]*Block{NewBlock(two, 2, 1)}, math.NaN()) },
+		"mixed widths":      func() { new(Linear).Reset([]*Block{NewBlock(two, 2, 1), NewBlock(two, 1, 2)}, 1) },
+		"rows without Gram": func() { new(Linear).Reset([]*Block{Rows(two, 2, 1)}, 1) },
+		"solve unfactored":  func() { k.Solve(two, two, 1) },
+		"wrong length":      func() { k.Mul(two, make([]float64, 3), 1) },
+		"no label":          func() { k.Mul(nil, nil, 0) },
+		"workers":           func() { k.SetWorkers(-1) },
+	})
+}
+
+func panics(t *testing.T, misuses map[string]func()) {
+	t.Helper()
+	for name, misuse := range misuses {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			misuse()
+		})
+	}
+}
+
+// Samples without features leave K = γI.
+func TestNoColumns(t *testing.T) {
+	var k Linear
+	k.Reset([]*Block{NewBlock(nil, 3, 0)}, 2)
+	if err := k.Factor(0.5, 1.5); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]float64, 3)
+	k.Solve(got, []float64{4, 8, 12}, 1)
+	near(t, "α", got, []float64{1, 2, 3})
+}
+
 func ExampleLinear() {
 	var k Linear
 	k.Reset([]*Block{NewBlock([]float64{1, 0, 0, 2}, 2, 2)}, 1) // K = diag(1, 4) + I

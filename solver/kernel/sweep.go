@@ -1,0 +1,215 @@
+package kernel
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// sweep goes over the rows of its blocks to take the two products everything here
+// is made of: project, Xᵀr, and expand, Xv.
+//
+// Rows are cut into chunks whose size depends on the width alone. A chunk's share
+// of Xᵀr is summed on its own and the shares are added in the order of the rows, so
+// whoever takes which chunk, the bits are the same.
+type sweep struct {
+	n, d    int
+	blocks  []*Block
+	chunks  []chunk
+	workers int
+
+	v      []float64 // columns×d: what project leaves and expand takes
+	shares []float64 // chunks×columns×d
+	crew   crew
+	job    job
+	owner  *sweep // whom the two below are bound to
+	projectChunk,
+	expandChunk func(int)
+}
+
+// chunk is rows consecutive rows of one block; row counts from the first block's.
+type chunk struct {
+	x         []float64
+	row, rows int
+}
+
+// job is what a pass works on.
+type job struct {
+	dst, src []float64
+	labels   int
+	columns  int // fewer than labels: the second column is the first one's negative
+	a, b     float64
+}
+
+// A chunk has about chunkNumbers numbers, half a mebibyte, which is little beside
+// a window and much beside the handing out of a chunk; and at least chunkMin rows,
+// so that adding the shares costs little beside making them.
+const (
+	chunkNumbers = 1 << 16
+	chunkMin     = 256
+	chunkMax     = 1 << 13
+	// From parallelFrom multiplications on, some 50 µs, a second
+	// goroutine is worth waking.
+	parallelFrom = 1 << 19
+)
+
+// SetWorkers bounds the goroutines a product uses; 0, as at first, is GOMAXPROCS and
+// 1 is the caller's own. Small products use the caller's own in any case. The
+// results are the same, to the bit.
+func (s *sweep) SetWorkers(n int) {
+	if n < 0 {
+		panic(fmt.Sprintf("kernel: %d workers; want at least 0", n))
+	}
+	s.workers = n
+}
+
+// Len returns n, the number of samples.
+func (s *sweep) Len() int { return s.n }
+
+func (s *sweep) reset(blocks []*Block) {
+	s.n, s.d = 0, blocks[0].D
+	size := max(chunkMin, min(chunkMax, chunkNumbers/max(s.d, 1)&^3))
+	s.blocks, s.chunks = append(s.blocks[:0], blocks...), s.chunks[:0]
+	for _, b := range blocks {
+		if b.D != s.d {
+			panic(fmt.Sprintf("kernel: a block of %d columns among blocks of %d", b.D, s.d))
+		}
+		for i := 0; i < b.N; i += size {
+			rows := min(size, b.N-i)
+			s.chunks = append(s.chunks, chunk{b.X[i*s.d : (i+rows)*s.d], s.n + i, rows})
+		}
+		s.n += b.N
+	}
+	if s.owner != s {
+		s.owner, s.projectChunk, s.expandChunk = s, s.projectOne, s.expandOne
+		s.crew = crew{}
+		s.crew.run = s.crew.drain
+	}
+}
+
+func (s *sweep) check(dst, src []float64, labels int) {
+	if labels < 1 || len(dst) != s.n*labels || len(src) != s.n*labels {
+		panic(fmt.Sprintf("kernel: %d and %d numbers for %d samples × %d labels", len(dst), len(src), s.n, labels))
+	}
+}
+
+// project leaves Xᵀ of the first columns columns of src, n×labels, in s.v, a row a
+// column.
+func (s *sweep) project(src []float64, labels, columns int) {
+	size := columns * s.d
+	s.v, s.shares = grow(s.v, size), grow(s.shares, len(s.chunks)*size)
+	s.job = job{src: src, labels: labels, columns: columns}
+	s.pass(s.projectChunk)
+	clear(s.v)
+	for c := range s.chunks {
+		for i, share := range s.shares[c*size : (c+1)*size] {
+			s.v[i] += share
+		}
+	}
+}
+
+func (s *sweep) projectOne(index int) {
+	c, j := &s.chunks[index], &s.job
+	size := j.columns * s.d
+	share := s.shares[index*size : (index+1)*size]
+	clear(share)
+	tile := tileRows(s.d)
+	for i := 0; i < c.rows; i += tile {
+		rows := min(tile, c.rows-i)
+		r := j.src[(c.row+i)*j.labels:]
+		for l := 0; l < j.columns; l += 4 {
+			outer(share[l*s.d:], s.d, c.x[i*s.d:], s.d, r[l:], j.labels, min(4, j.columns-l), s.d, rows)
+		}
+	}
+}
+
+// expand writes a·src + b·Xv to dst, both n×labels, with v the rows of s.v. With one
+// column for two labels the second column of dst is the negative of the first.
+func (s *sweep) expand(dst, src []float64, labels, columns int, a, b float64) {
+	s.job = job{dst, src, labels, columns, a, b}
+	s.pass(s.expandChunk)
+}
+
+func (s *sweep) expandOne(index int) {
+	c, j := &s.chunks[index], &s.job
+	var products [2 * tileMax]float64
+	tile := tileRows(s.d)
+	for i := 0; i < c.rows; i += tile {
+		rows := min(tile, c.rows-i)
+		from, to := (c.row+i)*j.labels, (c.row+i+rows)*j.labels
+		dst, src := j.dst[from:to], j.src[from:to]
+		for l := 0; l < j.columns; l += 2 {
+			nv := min(2, j.columns-l)
+			dots(products[:], tileMax, c.x[i*s.d:(i+rows)*s.d], s.d, s.v[l*s.d:], nv, rows)
+			for k := range nv {
+				for q, p := range products[k*tileMax : k*tileMax+rows] {
+					at := q*j.labels + l + k
+					dst[at] = float64(j.a*src[at]) + float64(j.b*p)
+				}
+			}
+		}
+		if j.columns < j.labels {
+			for q := 0; q+1 < len(dst); q += 2 {
+				dst[q+1] = -dst[q]
+			}
+		}
+	}
+}
+
+// pass calls do for every chunk, on several goroutines if that pays.
+func (s *sweep) pass(do func(int)) {
+	workers := s.workers
+	if workers == 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	if s.n*s.d*s.job.columns < parallelFrom {
+		workers = 1
+	}
+	s.crew.each(do, len(s.chunks), workers)
+	s.job = job{}
+}
+
+// crew shares numbered chunks of work among goroutines that live for one call. What
+// a call needs is made beforehand, so that it allocates nothing.
+type crew struct {
+	run   func() // the crew's drain
+	do    func(int)
+	count int64
+	next  atomic.Int64
+	wg    sync.WaitGroup
+}
+
+// each calls do for 0 … count−1 in no order and returns when all have returned.
+func (c *crew) each(do func(int), count, workers int) {
+	workers = min(workers, count)
+	if workers <= 1 {
+		for i := range count {
+			do(i)
+		}
+		return
+	}
+	c.do, c.count = do, int64(count)
+	c.next.Store(0)
+	c.wg.Add(workers)
+	for range workers - 1 {
+		go c.run()
+	}
+	c.drain()
+	c.wg.Wait()
+	c.do = nil
+}
+
+func (c *crew) drain() {
+	defer c.wg.Done()
+	for i := c.next.Add(1) - 1; i < c.count; i = c.next.Add(1) - 1 {
+		c.do(int(i))
+	}
+}
+
+func grow(s []float64, n int) []float64 {
+	if cap(s) < n {
+		return make([]float64, n)
+	}
+	return s[:n]
+}

@@ -1,0 +1,30 @@
+//go:build !noasm
+
+package kernel
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// A whole solve without AVX has the bits of one with it.
+func TestSolveWithoutAVX(t *testing.T) {
+	if !vector {
+		t.Log("this processor has no AVX: both solves use the Go twin")
+	}
+	defer func(v bool) { vector = v }(vector)
+	solve := func() []float64 {
+		blocks, _ := randomBlocks(rand.New(rand.NewPCG(3, 3)), 67, 400, 129)
+		var k Linear
+		k.Reset(blocks, 0.5)
+		if err := k.Factor(0.5, 2); err != nil {
+			t.Fatal(err)
+		}
+		out := make([]float64, 529*7)
+		k.Solve(out, randomMatrix(rand.New(rand.NewPCG(4, 4)), 529*7), 7)
+		return out
+	}
+	with := solve()
+	vector = false
+	sameBits(t, "α", solve(), with)
+}
