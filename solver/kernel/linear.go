@@ -30,8 +30,8 @@ type Linear struct {
 
 // diagonaliseAfter so many factorisations of one Gram matrix Factor goes over to
 // its eigenvectors, with which the next ones are free. Finding them takes as long as
-// 25 (d = 241) to 60 (d = 64) factorisations, so the rule never costs much more than
-// the better of the two ways.
+// 25 to 60 factorisations, so the rule never costs much more than twice the better
+// of the two ways.
 const diagonaliseAfter = 32
 
 // Reset sets the samples to the rows of blocks and the ridge to gamma > 0, which

@@ -123,6 +123,21 @@ func TestSolveMirrored(t *testing.T) {
 	got := make([]float64, 60)
 	k.Solve(got, both, 2)
 	near(t, "mirrored α", got, want)
+
+	k.Mul(one, r, 1)
+	k.Mul(got, both, 2)
+	for i, v := range one {
+		want[2*i], want[2*i+1] = v, -v
+	}
+	near(t, "mirrored Kα", got, want)
+	w, wantW := make([]float64, 8), make([]float64, 4)
+	k.Weights(w, both, 2)
+	k.Weights(wantW, r, 1)
+	for i, v := range wantW {
+		if w[i] != v || w[4+i] != -v {
+			t.Fatalf("mirrored W is %v; want ±%v", w, wantW)
+		}
+	}
 }
 
 func TestFactorRefusesNaN(t *testing.T) {
@@ -313,6 +328,8 @@ func TestMisusePanics(t *testing.T) {
 		"wrong length":      func() { k.Mul(two, make([]float64, 3), 1) },
 		"no label":          func() { k.Mul(nil, nil, 0) },
 		"workers":           func() { k.SetWorkers(-1) },
+		"no Reset":          func() { new(Linear).Mul(nil, nil, 1) },
+		"classifier":        func() { k.Weights(two, two, 1) },
 	})
 }
 

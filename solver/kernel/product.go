@@ -41,8 +41,17 @@ func (k *Product) Mul(dst, alpha []float64, labels int) {
 // Cost O(nd·labels).
 func (k *Product) Weights(dst, alpha []float64, labels int) {
 	k.check(alpha, alpha, labels)
-	k.project(alpha, labels, labels)
-	copy(dst, k.v[:labels*k.d])
+	if len(dst) != labels*k.d {
+		panic(fmt.Sprintf("kernel: %d numbers for a classifier of %d labels × %d columns", len(dst), labels, k.d))
+	}
+	columns := columnsOf(alpha, labels)
+	k.project(alpha, labels, columns)
+	copy(dst, k.v)
+	if columns < labels {
+		for i, v := range k.v {
+			dst[k.d+i] = -v
+		}
+	}
 }
 
 // columnsOf returns how many of r's columns a product needs: one of two if one is

@@ -125,14 +125,16 @@ func (s *sweep) projectOne(index int) {
 }
 
 // expand writes a·src + b·Xv to dst, both n×labels, with v the rows of s.v. With one
-// column for two labels the second column of dst is the negative of the first.
+// column for two labels the second column of dst is the negative of the first. It
+// goes from the last chunk to the first: of a window larger than the cache, the end
+// is what project left there.
 func (s *sweep) expand(dst, src []float64, labels, columns int, a, b float64) {
 	s.job = job{dst, src, labels, columns, a, b}
 	s.pass(s.expandChunk)
 }
 
 func (s *sweep) expandOne(index int) {
-	c, j := &s.chunks[index], &s.job
+	c, j := &s.chunks[len(s.chunks)-1-index], &s.job
 	var products [2 * tileMax]float64
 	tile := tileRows(s.d)
 	for i := 0; i < c.rows; i += tile {
@@ -159,6 +161,9 @@ func (s *sweep) expandOne(index int) {
 
 // pass calls do for every chunk, on several goroutines if that pays.
 func (s *sweep) pass(do func(int)) {
+	if s.owner != s {
+		panic("kernel: used before Reset, or a copy")
+	}
 	workers := s.workers
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
