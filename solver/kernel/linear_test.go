@@ -329,7 +329,7 @@ func TestMisusePanics(t *testing.T) {
 		"no label":          func() { k.Mul(nil, nil, 0) },
 		"workers":           func() { k.SetWorkers(-1) },
 		"no Reset":          func() { new(Linear).Mul(nil, nil, 1) },
-		"classifier":        func() { k.Weights(two, two, 1) },
+		"classifier":        func() { k.Weights(nil, two, 1) },
 	})
 }
 

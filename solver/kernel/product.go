@@ -37,11 +37,12 @@ func (k *Product) Mul(dst, alpha []float64, labels int) {
 	k.expand(dst, alpha, labels, columns, k.gamma, 1)
 }
 
-// Weights writes the primal classifier W = Xᵀα to dst, labels×d row-major.
+// Weights writes the primal classifier W = Xᵀα to the start of dst, labels×d
+// row-major.
 // Cost O(nd·labels).
 func (k *Product) Weights(dst, alpha []float64, labels int) {
 	k.check(alpha, alpha, labels)
-	if len(dst) != labels*k.d {
+	if len(dst) < labels*k.d {
 		panic(fmt.Sprintf("kernel: %d numbers for a classifier of %d labels × %d columns", len(dst), labels, k.d))
 	}
 	columns := columnsOf(alpha, labels)
