@@ -42,7 +42,7 @@ type Config struct {
 	Radius       float64 // search radius in the latest frames; 0 = 0.08
 	AnchorRadius float64 // search radius in annotated frames; 0 = 0.15
 	Temperature  float64 // of the links' weights in cosine; 0 = 0.07
-	AnchorWeight float64 // votes of an annotated frame against a latest one; 0 = 1
+	AnchorWeight float64 // votes of an annotated frame against a latest one; 0 = 4
 
 	Recall float64 // cosine to an annotated superpixel at which an object may come back; 0 = 0.75
 
@@ -78,7 +78,7 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.Radius, 0.08)
 	setDefault(&c.AnchorRadius, 0.15)
 	setDefault(&c.Temperature, 0.07)
-	setDefault(&c.AnchorWeight, 1)
+	setDefault(&c.AnchorWeight, 4)
 	setDefault(&c.Recall, 0.75)
 	setDefault(&c.MaxDim, 96)
 	setDefault(&c.Smooth, 0.25)
