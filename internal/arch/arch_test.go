@@ -35,6 +35,7 @@ const (
 	gocv     = "gocv.io/x/gocv"
 	gonum    = "gonum.org/v1/gonum"
 	nats     = "github.com/nats-io"
+	plot     = "gonum.org/v1/plot"
 	progress = "github.com/schollz/progressbar/v3"
 	prom     = "github.com/prometheus/client_golang"
 	protobuf = "google.golang.org/protobuf"
@@ -60,6 +61,7 @@ var plan = map[string]room{
 	"features":              {modules: []string{gonum}},
 	"features/dnn":          {internal: []string{"features"}, modules: []string{gocv, protobuf + "/encoding/protowire"}, cgo: true},
 	"solver":                {internal: []string{"solver/kernel", "solver/loss", "solver/mrf"}, modules: []string{gonum}, without: numbersOnly},
+	"solver/baseline":       {internal: []string{"solver", "solver/mrf"}, tests: []string{"solver/clique", "solver/kernel", "solver/loss"}, without: numbersOnly},
 	"solver/clique":         {internal: []string{"solver/mrf"}, modules: []string{gonum}, tests: []string{"solver"}, without: numbersOnly},
 	"solver/kernel":         {modules: []string{gonum}, without: numbersOnly},
 	"solver/loss":           {modules: []string{gonum}, without: numbersOnly},
@@ -71,7 +73,7 @@ var plan = map[string]room{
 	"web":                   {internal: []string{"bus/segdv1"}, modules: []string{websock, protobuf}},
 	"config":                {modules: []string{yaml}},
 	"pipeline":              {internal: []string{"bus/segdv1", "features", "ingest", "mask", "tracker"}, modules: []string{protobuf}},
-	"eval":                  {internal: []string{"features", "features/dnn", "mask", "tracker"}},
+	"eval":                  {internal: []string{"features", "features/dnn", "lp", "mask", "solver", "solver/baseline", "solver/clique", "solver/kernel", "solver/loss", "tracker"}, modules: []string{plot, xsync}},
 	"demo":                  {internal: []string{"ingest/codec"}, modules: rtsp},
 	"examples/subscribe-go": {internal: []string{"bus/segdv1", "mask"}, modules: []string{nats, protobuf}, tests: []string{"bus"}},
 	"internal/arch":         {},
