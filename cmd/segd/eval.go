@@ -21,7 +21,7 @@ func evalCommand(std streams) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(evalDavisCommand(std))
+	cmd.AddCommand(evalDavisCommand(std), evalMoonsCommand(std), evalSSLCommand(std))
 	return cmd
 }
 

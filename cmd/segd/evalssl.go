@@ -1,0 +1,78 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/segd/segd/eval"
+)
+
+type sslFlags struct {
+	root, datasets string
+	json           bool
+}
+
+func evalSSLCommand(std streams) *cobra.Command {
+	var f sslFlags
+	cmd := &cobra.Command{
+		Use:   "ssl --root DIR",
+		Short: "Accuracy on the semi-supervised learning benchmark",
+		Long: "Finds the labels of the unlabeled samples of each split of the benchmark of\n" +
+			"Chapelle, Schölkopf and Zien and prints how many are right, mean and standard\n" +
+			"deviation over the splits, for 10 and 100 labeled samples and two kernels.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runSSL(cmd, std, f) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.root, "root", "", "folder with a folder for each data set")
+	flags.StringVar(&f.datasets, "datasets", "all", "names, separated by commas, or all: "+strings.Join(eval.SSLDatasets, ","))
+	flags.BoolVar(&f.json, "json", false, "print one JSON object on standard output")
+	if err := cmd.MarkFlagRequired("root"); err != nil {
+		panic(err) // the flag is defined above
+	}
+	return cmd
+}
+
+func runSSL(cmd *cobra.Command, std streams, f sslFlags) error {
+	opt := eval.SSLOptions{Root: f.root}
+	if f.datasets != "all" {
+		opt.Datasets = strings.Split(f.datasets, ",")
+	}
+	bar := newProgress(std.err, "runs")
+	opt.Progress = bar.step
+	report, err := eval.SSL(cmd.Context(), opt)
+	bar.end()
+	if err != nil {
+		return err
+	}
+	if f.json {
+		return json.NewEncoder(std.out).Encode(report)
+	}
+	for _, s := range report.Settings {
+		fmt.Fprintln(std.out, s)
+	}
+	fmt.Fprintln(std.out)
+	w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "data set\tlabeled\tkernel\tsegd\tpaper, ours\tpaper, SDP\t\n")
+	paper := func(v *float64) string {
+		if v == nil {
+			return "–"
+		}
+		return fmt.Sprintf("%.2f", *v)
+	}
+	for _, c := range report.Cells {
+		mark := ""
+		if c.PaperOurs != nil && c.Accuracy < *c.PaperOurs-1 {
+			mark = "more than a point below"
+		}
+		fmt.Fprintf(w, "%s\t%d\t%s\t%.2f ± %.2f\t%s\t%s\t%s\n", c.Dataset, c.Labeled, c.Kernel, c.Accuracy, c.Std, paper(c.PaperOurs), paper(c.PaperSDP), mark)
+	}
+	if sum := report.Summary(); sum.Cells > 0 {
+		fmt.Fprintf(w, "mean of %d\t\t\t%.2f\t%.2f\t%.2f\t%d below\n", sum.Cells, sum.Accuracy, sum.PaperOurs, sum.PaperSDP, sum.Below)
+	}
+	return w.Flush()
+}
