@@ -24,7 +24,7 @@ const stackLabels = 32
 // bound of x, labels below the bound are dropped, until none is. Two or three
 // passes over t are usual.
 func height(t []float64, y int, s float64) float64 {
-	x, count := 0.0, -1
+	x, count := 0.0, len(t)
 	for {
 		sum, k := 0.0, 0
 		for l, tl := range t {
@@ -33,7 +33,7 @@ func height(t []float64, y int, s float64) float64 {
 				k++
 			}
 		}
-		if k == count || k == 0 {
+		if k >= count || k == 0 { // never more, but for rounding
 			return x
 		}
 		count = k

@@ -71,7 +71,7 @@ func samples() []sample {
 	for _, labels := range []int{2, 3, 4, 5, 6, 7, 8, 33} {
 		for range 150 {
 			c := sample{t: make([]float64, labels), y: rng.IntN(labels)}
-			scale := math.Pow(10, 5*rng.Float64()-3)
+			scale := math.Pow(10, 7*rng.Float64()-3)
 			for l := range c.t {
 				c.t[l] = scale * rng.NormFloat64()
 			}
@@ -536,6 +536,8 @@ func fuzz(f *testing.F, l proximal) {
 	f.Add(0.0, 0.0, 0.0, 0.0, uint8(4), uint8(0), 1.0, 1.0)
 	f.Add(1e4, -1e4, 0.0, 1.0, uint8(3), uint8(1), 1e6, 1e-6)
 	f.Add(1.0, 0.0, -1.0, 1e-9, uint8(2), uint8(1), 0.0, 3.0)
+	f.Add(-23.7, -7495.0, -87.7, 37.0, uint8(2), uint8(1), 15060.0, 3.0)
+	f.Add(87.2, -4536.0, -87.7, -14.0, uint8(2), uint8(1), 7533.0, 3.0)
 	f.Add(2.0, 2.0, 3.0, 3.0, uint8(4), uint8(3), 1e-6, 1e6)
 	f.Fuzz(func(t *testing.T, t0, t1, t2, t3 float64, labels, y uint8, w, rho float64) {
 		n := 2 + int(labels)%3

@@ -23,10 +23,18 @@ func TestOmegaSolvesItsEquation(t *testing.T) {
 	for e := -10.0; e < 300; e += 0.37 {
 		check(math.Pow(10, e))
 	}
-	for _, seam := range []float64{-36, -2, 1 + math.Pi, 1e20} {
+	for _, seam := range []float64{-6.5, -2, 5, 1e20} {
 		check(math.Nextafter(seam, math.Inf(-1)))
 		check(seam)
 		check(math.Nextafter(seam, math.Inf(1)))
+	}
+}
+
+func TestRoughOmega(t *testing.T) {
+	for x := -100.0; x < 100; x += 0.00731 {
+		if w, rough := omega(x), roughOmega(x); math.Abs(w-rough) > 2e-4*w {
+			t.Fatalf("roughOmega(%g) = %g; omega is %g", x, rough, w)
+		}
 	}
 }
 
