@@ -21,7 +21,7 @@ BUILD   := $(GO) build -buildvcs=false -ldflags "-X main.version=$(VERSION)"
 RACE = ./bus/... ./config/... ./features ./mask/... ./metrics/... ./pipeline/... ./solver/... ./tracker/... ./web/...
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test generate lint screenshot bench clean
+.PHONY: help setup build run test generate lint screenshot bench peers clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,17 @@ screenshot: ## take docs/images/page.png of the running demo, headless
 
 bench: setup ## every benchmark
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+# Each peer is a program of its own, talked to through pipes: the max-flow library
+# is under the GPL, and nothing of it is linked into segd. PEERS is passed on, for
+# instance PEERS="-only cut".
+peers: ## compare speed with BK's max-flow and LIBLINEAR; docs/benchmarks.md
+	@scripts/setup peers
+	@mkdir -p bin
+	@$(CXX) -std=c++17 -O3 -DNDEBUG -w $$(pkg-config --cflags maxflow) -o bin/peer-bk scripts/peers/theirs/bk.cpp
+	@$(CXX) -std=c++17 -O3 -Wall -o bin/peer-liblinear scripts/peers/theirs/liblinear.cpp -llinear
+	@$(GO) build -buildvcs=false -o bin/peers ./scripts/peers
+	@bin/peers $(PEERS)
 
 clean: ## remove what was built
 	rm -rf bin

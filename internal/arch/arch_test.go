@@ -77,6 +77,7 @@ var plan = map[string]room{
 	"demo":                  {internal: []string{"ingest/codec"}, modules: rtsp},
 	"examples/subscribe-go": {internal: []string{"bus/segdv1", "mask"}, modules: []string{nats, protobuf}, tests: []string{"bus"}},
 	"internal/arch":         {},
+	"scripts/peers":         {internal: []string{"features", "solver", "solver/kernel", "solver/loss", "solver/mrf"}},
 	"scripts/screenshotter": {internal: []string{"mask"}, modules: []string{websock}},
 	"cmd/segd":              {internal: []string{"bus", "bus/segdv1", "config", "demo", "eval", "features", "features/dnn", "ingest", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, progress, prom, protobuf, term, websock}, tests: []string{"ingest/codec"}},
 }

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"slices"
+	"time"
+)
+
+type options struct {
+	bk, liblinear, train string // programs
+	davis, ssl           string // folders; what is not there is left out
+	cut, fit             bool
+	sequences            int
+	budget               time.Duration
+	seed                 uint64
+}
+
+// report is what goes to stdout: medians of ratios ours/theirs.
+type report struct {
+	Cut       *cutReport `json:"cut,omitempty"`
+	LIBLINEAR *fitReport `json:"liblinear,omitempty"`
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func parse(args []string, stderr io.Writer) (options, error) {
+	var opt options
+	only := ""
+	fs := flag.NewFlagSet("peers", flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	fs.StringVar(&opt.bk, "bk", "bin/peer-bk", "the program of theirs/bk.cpp")
+	fs.StringVar(&opt.liblinear, "liblinear", "bin/peer-liblinear", "the program of theirs/liblinear.cpp")
+	fs.StringVar(&opt.train, "train", "liblinear-train", "LIBLINEAR's own program, which theirs/liblinear.cpp has to agree with")
+	fs.StringVar(&opt.davis, "davis", "../shared/data/davis", "`folder` with JPEGImages/480p and Annotations/480p; if it is not there, frames are drawn")
+	fs.StringVar(&opt.ssl, "ssl", "../shared/data/ssl", "`folder` of the SSL benchmark; if it is not there, only synthetic data is used")
+	fs.StringVar(&only, "only", "", "cut or liblinear; both if empty")
+	fs.IntVar(&opt.sequences, "sequences", 8, "DAVIS sequences at most")
+	fs.DurationVar(&opt.budget, "budget", 2*time.Second, "least time to spend on each comparison")
+	fs.Uint64Var(&opt.seed, "seed", 1, "of whatever is drawn")
+	if err := fs.Parse(args); err != nil {
+		return opt, err
+	}
+	if fs.NArg() > 0 || !slices.Contains([]string{"", "cut", "liblinear"}, only) || opt.sequences < 1 {
+		return opt, fmt.Errorf("peers: arguments %q, -only %q, -sequences %d; want none, one of \"\", cut, liblinear, and at least 1", fs.Args(), only, opt.sequences)
+	}
+	opt.cut, opt.fit = only != "liblinear", only != "cut"
+	return opt, nil
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	opt, err := parse(args, stderr)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "segd-peers-")
+	if err != nil {
+		return fmt.Errorf("peers: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	// Inputs are large and live, so that a collection would be long; and the other
+	// side has none.
+	debug.SetGCPercent(400)
+	var r report
+	if opt.cut {
+		if r.Cut, err = compareCuts(ctx, opt, dir, stderr); err != nil {
+			return fmt.Errorf("peers: %w", err)
+		}
+	}
+	if opt.fit {
+		if r.LIBLINEAR, err = compareFits(ctx, opt, dir, stderr); err != nil {
+			return fmt.Errorf("peers: %w", err)
+		}
+	}
+	return json.NewEncoder(stdout).Encode(r)
+}
+
+// median of the values, which it sorts; the mean of the middle two of an even
+// number. There is at least one.
+func median(values []float64) float64 {
+	slices.Sort(values)
+	n := len(values)
+	return (values[(n-1)/2] + values[n/2]) / 2
+}
+
+// timing is what one side's repetitions took, in seconds. The least is what is left
+// of it when other programs keep the machine busy; only medians are reported as
+// ratios.
+type timing struct{ median, least float64 }
+
+func summary(seconds []float64) timing {
+	return timing{median: median(seconds), least: slices.Min(seconds)}
+}
+
+// beside prints ours and theirs, in milliseconds, and their ratios.
+func (t timing) beside(theirs timing) string {
+	return fmt.Sprintf("%8.3f / %8.3f ms = %.2f (fastest %.3f / %.3f)",
+		1e3*t.median, 1e3*theirs.median, t.median/theirs.median, 1e3*t.least, 1e3*theirs.least)
+}
+
+// inTurn runs both sides once unmeasured, then in turn, each as often first, until
+// the budget is spent and at least seven times.
+func inTurn(ctx context.Context, budget time.Duration, ours, theirs func() (float64, error)) (mine, other timing, err error) {
+	var a, b []float64
+	begin := time.Now()
+	for k := 0; k < 8 || time.Since(begin) < budget; k++ {
+		if err := ctx.Err(); err != nil {
+			return mine, other, err
+		}
+		sides := [2]func() (float64, error){ours, theirs}
+		var spent [2]float64
+		for turn := range sides {
+			side := (turn + k) % 2
+			if spent[side], err = sides[side](); err != nil {
+				return mine, other, err
+			}
+		}
+		if k > 0 {
+			a, b = append(a, spent[0]), append(b, spent[1])
+		}
+	}
+	return summary(a), summary(b), nil
+}
