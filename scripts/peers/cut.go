@@ -104,13 +104,6 @@ func (g *graph) write(path string) (err error) {
 	return w.Flush()
 }
 
-// walk goes up and down 0, 1, … n−1, … 1, 0, …: neighbours in it are neighbours in
-// the list.
-func walk(k, n int) int {
-	k %= 2*n - 2
-	return min(k, 2*n-2-k)
-}
-
 // cutTimes are one graph's.
 type cutTimes struct{ cold, warm, theirCold, theirWarm timing }
 
@@ -171,25 +164,26 @@ func (g *graph) compare(ctx context.Context, opt options, dir string, stderr io.
 		return t, err
 	}
 	share := our.share()
-	// Each way up and down the sets begins with a new graph, as their flow's value
-	// picks up rounding from every change.
-	around := 2*len(g.terminals) - 2
+	// Every step is to terminals that the flow has not met before: going back and
+	// forth between a few is up to twice as fast, on our side more than on theirs.
+	// Past the last set both begin with a new graph.
+	last := len(g.terminals) - 1
 	ours, others := 0, 0
 	t.warm, t.theirWarm, err = pair(func() float64 {
-		if ours%around == 0 {
+		if ours%last == 0 {
 			our.cold(ctx, g, 0)
 		}
 		ours++
-		seconds, flows[0] = our.step(ctx, g, walk(ours, len(g.terminals)))
+		seconds, flows[0] = our.step(ctx, g, (ours-1)%last+1)
 		return seconds
 	}, func() (float64, error) {
-		if others%around == 0 {
+		if others%last == 0 {
 			if _, err := theirs("cold", 0); err != nil {
 				return 0, err
 			}
 		}
 		others++
-		return theirs("step", walk(others, len(g.terminals)))
+		return theirs("step", (others-1)%last+1)
 	})
 	if err != nil {
 		return t, err

@@ -25,7 +25,8 @@ const (
 	temporalEdges    = 4    // a superpixel
 	smooth           = 0.25 // an edge's weight against unaries in [0, 1]: the tracker's
 	grabCut          = 50   // an edge's weight against −log p: Rother et al. 2004
-	changedSets      = 9
+	windowSets       = 33   // of terminals
+	gridSets         = 9
 	temporalDistance = 2.5 // in sides of a superpixel
 )
 
@@ -54,7 +55,7 @@ func windowGraph(c *clip, seed uint64) (*graph, error) {
 		g.n += s.N
 		before = s
 	}
-	g.terminals = change(base, seed)
+	g.terminals = change(base, windowSets, seed)
 	return g, nil
 }
 
@@ -156,13 +157,13 @@ func gridGraph(c *clip, seed uint64) *graph {
 	for p := range base {
 		base[p] = ratio.of(pix[3*p:])
 	}
-	g.terminals = change(base, seed)
+	g.terminals = change(base, gridSets, seed)
 	return g
 }
 
-// change returns base and further sets, each with another tenth of its numbers
+// change returns count sets: base and further ones, each with another tenth of its numbers
 // replaced by base plus noise as large as base itself (root mean square).
-func change(base []float64, seed uint64) [][]float64 {
+func change(base []float64, count int, seed uint64) [][]float64 {
 	r := rand.New(rand.NewPCG(seed, uint64(len(base))))
 	sum := 0.0
 	for _, v := range base {
@@ -170,7 +171,7 @@ func change(base []float64, seed uint64) [][]float64 {
 	}
 	size := math.Sqrt(sum / float64(len(base)))
 	sets := [][]float64{base}
-	for len(sets) < changedSets {
+	for len(sets) < count {
 		next := slices.Clone(sets[len(sets)-1])
 		for _, i := range r.Perm(len(base))[:len(base)/10] {
 			next[i] = base[i] + size*r.NormFloat64()

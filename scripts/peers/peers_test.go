@@ -83,29 +83,27 @@ func TestPrepared(t *testing.T) {
 	}
 }
 
-func TestWalkChangesATenth(t *testing.T) {
+func TestChangeATenth(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	base := make([]float64, 1000)
 	for i := range base {
 		base[i] = r.NormFloat64()
 	}
-	sets := change(base, 1)
-	seen := map[int]bool{}
-	for k := range 40 {
-		a, b := sets[walk(k, len(sets))], sets[walk(k+1, len(sets))]
-		seen[walk(k, len(sets))] = true
-		changed := 0
-		for i := range a {
-			if a[i] != b[i] {
+	sets := change(base, 7, 1)
+	if len(sets) != 7 {
+		t.Fatalf("%d sets; want 7", len(sets))
+	}
+	for k, set := range sets[1:] {
+		changed, sum := 0, 0.0
+		for i := range set {
+			if set[i] != sets[k][i] {
 				changed++
+				sum += (set[i] - base[i]) * (set[i] - base[i])
 			}
 		}
-		if changed != 100 {
-			t.Errorf("step %d changes %d of 1000; want 100", k, changed)
+		if size := math.Sqrt(sum / float64(changed)); changed != 100 || size < 0.7 || size > 1.3 {
+			t.Errorf("set %d changes %d of 1000 by %.2f; want 100 by about 1", k+1, changed, size)
 		}
-	}
-	if len(seen) != len(sets) {
-		t.Errorf("the walk sees %d of %d sets", len(seen), len(sets))
 	}
 }
 
@@ -260,6 +258,22 @@ func TestParse(t *testing.T) {
 	}
 	if opt, err := parse([]string{"-only", "cut"}, io.Discard); err != nil || !opt.cut || opt.fit {
 		t.Errorf("-only cut: %+v, %v", opt, err)
+	}
+}
+
+func BenchmarkStep(b *testing.B) {
+	g, err := windowGraph(drawn(854, 480, 1), 1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var c cutter
+	c.cold(b.Context(), g, 0)
+	b.ReportAllocs()
+	for k := 0; b.Loop(); k++ {
+		if k%(windowSets-1) == 0 {
+			c.cold(b.Context(), g, 0)
+		}
+		c.step(b.Context(), g, k%(windowSets-1)+1)
 	}
 }
 
