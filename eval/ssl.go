@@ -212,8 +212,8 @@ func (c SSLSetting) run(ctx context.Context, s *sslSet, block *kernel.Block, lab
 // SSLSettings are the settings of the two kernels, the same for all data sets.
 func SSLSettings() []SSLSetting {
 	return []SSLSetting{
-		{Kernel: "linear", Gamma: 0.01, Nu: 0.15, Unlabeled: 0.1, Rho: 0.03, Tau: 1.02, Iterations: 250, Loss: loss.Softmax{}, LossName: "softmax"},
-		{Kernel: "rbf", Sigma: 1, Rank: 400, Gamma: 0.01, Nu: 0.05, Unlabeled: 0.1, Rho: 0.01, Tau: 1.02, Iterations: 250, Loss: loss.Softmax{}, LossName: "softmax"},
+		{Kernel: "linear", Gamma: 0.01, Nu: 0.02, Unlabeled: 0.01, Rho: 0.005, Tau: 1.02, Iterations: 250, Loss: loss.Softmax{}, LossName: "softmax"},
+		{Kernel: "rbf", Sigma: 1, Rank: 250, Gamma: 0.01, Nu: 0.02, Unlabeled: 0.01, Rho: 0.005, Tau: 1.02, Iterations: 250, Loss: loss.Softmax{}, LossName: "softmax"},
 	}
 }
 

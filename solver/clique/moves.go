@@ -43,7 +43,7 @@ func (h *moves) top(y []int32, label int32) (sample int32, delta float64, ok boo
 		last := len(s) - 1
 		s[0] = s[last]
 		*h = s[:last]
-		(*h).down(0)
+		h.down(0)
 	}
 	return 0, 0, false
 }
