@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -41,6 +42,11 @@ func runSSL(cmd *cobra.Command, std streams, f sslFlags) error {
 	opt := eval.SSLOptions{Root: f.root}
 	if f.datasets != "all" {
 		opt.Datasets = strings.Split(f.datasets, ",")
+		for _, name := range opt.Datasets {
+			if !slices.Contains(eval.SSLDatasets, name) {
+				return usageError{fmt.Errorf("--datasets: no %q; there are %s", name, strings.Join(eval.SSLDatasets, ", "))}
+			}
+		}
 	}
 	bar := newProgress(std.err, "runs")
 	opt.Progress = bar.step

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestEvalRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		args   []string
+		status int
+		want   []string
+	}{
+		{"no seeds", []string{"eval", "moons", "--seeds", "0"}, 2, []string{"--seeds", "at least 1"}},
+		{"no root", []string{"eval", "ssl"}, 2, []string{`"root"`}},
+		{"no such data set", []string{"eval", "ssl", "--root", t.TempDir(), "--datasets", "usps,mnist"}, 2, []string{"--datasets", `"mnist"`, "digit1"}},
+		{"nothing there", []string{"eval", "ssl", "--root", "/no/ssl"}, 1, []string{"/no/ssl/digit1/features.npy", "want a folder with digit1"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			err := start(t, tt.args...).wait(t, time.Minute)
+			if status(err) != tt.status {
+				t.Fatalf("exit status %d of %v; want %d", status(err), err, tt.status)
+			}
+			for _, part := range tt.want {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("error %q does not say %q", err, part)
+				}
+			}
+		})
+	}
+}
+
+func TestEvalMoons(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "moons.png")
+	c := start(t, "eval", "moons", "--seeds", "1", "--plot", path)
+	if err := c.wait(t, 3*time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	for _, parts := range [][]string{{"method", "median", "paper"}, {"kernel k-means", "66.6 %"}, {"coordinate descent", "68.5 %"}, {"DC-ADMM", "2.5 %"}} {
+		if !lineWith(c.out.String(), parts) {
+			t.Errorf("no line has all of %q:\n%s", parts, c.out.String())
+		}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := png.Decode(f); err != nil {
+		t.Errorf("the plot: %v", err)
+	}
+}
