@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -92,9 +91,10 @@ type hinge struct{ loss.Hinge }
 func (hinge) Table(_, _, _ []float64, _ int, _ float64) {}
 
 // fit trains from nothing: all memory and the Gram matrix are part of it.
-func (s *samples) fit(ctx context.Context) ([]float64, solver.Result, error) {
+func (s *samples) fit(ctx context.Context, workers int) ([]float64, solver.Result, error) {
 	var k kernel.Linear
-	k.Reset(s.blocks(), fitGamma)
+	k.SetWorkers(workers)
+	k.Reset(s.blocks(workers), fitGamma)
 	state := solver.State{Scores: make([]float64, 2*s.n), Lambda: make([]float64, 2*s.n), Y: make([]int32, s.n)}
 	for i, y := range s.y {
 		if y > 0 {
@@ -116,9 +116,9 @@ func (s *samples) fit(ctx context.Context) ([]float64, solver.Result, error) {
 	return w[s.d+1:], res, nil
 }
 
-// blocks computes the Gram matrix in as many parts as there are cores to use.
-func (s *samples) blocks() []*kernel.Block {
-	blocks := make([]*kernel.Block, min(s.n, runtime.GOMAXPROCS(0)))
+// blocks computes the Gram matrix, a part by each worker.
+func (s *samples) blocks(workers int) []*kernel.Block {
+	blocks := make([]*kernel.Block, min(s.n, workers))
 	var wait sync.WaitGroup
 	for p := range blocks {
 		wait.Go(func() {
@@ -201,7 +201,7 @@ func (s *samples) compare(ctx context.Context, opt options, dir string, stderr i
 	var res solver.Result
 	ours, theirs, err := inTurn(ctx, opt.budget, func() (float64, error) {
 		begin := time.Now()
-		w, r, err := s.fit(ctx)
+		w, r, err := s.fit(ctx, opt.workers)
 		mine, res = w, r
 		return time.Since(begin).Seconds(), err
 	}, func() (float64, error) {

@@ -18,7 +18,7 @@ type options struct {
 	bk, liblinear, train string // programs
 	davis, ssl           string // folders; what is not there is left out
 	cut, fit             bool
-	sequences            int
+	sequences, workers   int
 	budget               time.Duration
 	seed                 uint64
 }
@@ -51,13 +51,14 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	fs.StringVar(&opt.ssl, "ssl", "../shared/data/ssl", "`folder` of the SSL benchmark; if it is not there, only synthetic data is used")
 	fs.StringVar(&only, "only", "", "cut or liblinear; both if empty")
 	fs.IntVar(&opt.sequences, "sequences", 8, "DAVIS sequences at most")
+	fs.IntVar(&opt.workers, "workers", 1, "threads of our training; LIBLINEAR has one")
 	fs.DurationVar(&opt.budget, "budget", 2*time.Second, "least time to spend on each comparison")
 	fs.Uint64Var(&opt.seed, "seed", 1, "of whatever is drawn")
 	if err := fs.Parse(args); err != nil {
 		return opt, err
 	}
-	if fs.NArg() > 0 || !slices.Contains([]string{"", "cut", "liblinear"}, only) || opt.sequences < 1 {
-		return opt, fmt.Errorf("peers: arguments %q, -only %q, -sequences %d; want none, one of \"\", cut, liblinear, and at least 1", fs.Args(), only, opt.sequences)
+	if fs.NArg() > 0 || !slices.Contains([]string{"", "cut", "liblinear"}, only) || min(opt.sequences, opt.workers) < 1 {
+		return opt, fmt.Errorf("peers: arguments %q, -only %q, -sequences %d, -workers %d; want none, one of \"\", cut, liblinear, and at least 1", fs.Args(), only, opt.sequences, opt.workers)
 	}
 	opt.cut, opt.fit = only != "liblinear", only != "cut"
 	return opt, nil

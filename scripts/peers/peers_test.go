@@ -23,7 +23,7 @@ import (
 // the best point kept.
 func TestFitIsOptimal(t *testing.T) {
 	s := synthetic(300, 5, 3)
-	w, res, err := s.fit(t.Context())
+	w, res, err := s.fit(t.Context(), 2)
 	if err != nil || res.Status != solver.Converged {
 		t.Fatalf("%v, %v", res.Status, err)
 	}
@@ -251,7 +251,7 @@ func FuzzParseNPY(f *testing.F) {
 }
 
 func TestParse(t *testing.T) {
-	for _, args := range [][]string{{"-only", "both"}, {"-sequences", "0"}, {"more"}} {
+	for _, args := range [][]string{{"-only", "both"}, {"-sequences", "0"}, {"-workers", "0"}, {"more"}} {
 		if _, err := parse(args, io.Discard); err == nil {
 			t.Errorf("%q: no error", args)
 		}
@@ -283,7 +283,7 @@ func BenchmarkFit(b *testing.B) {
 		b.Run(fmt.Sprintf("n=%d/d=%d", s.n, s.d), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, _, err := s.fit(b.Context()); err != nil {
+				if _, _, err := s.fit(b.Context(), 1); err != nil {
 					b.Fatal(err)
 				}
 			}
