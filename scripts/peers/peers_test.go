@@ -187,6 +187,26 @@ func TestWriteGraph(t *testing.T) {
 	}
 }
 
+// A peer with another flow is a failure, not a ratio.
+func TestOtherFlowFails(t *testing.T) {
+	dir := t.TempDir()
+	peer := filepath.Join(dir, "peer")
+	if err := os.WriteFile(peer, []byte("#!/bin/sh\nwhile read -r line; do echo 0.001 1.5; done\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		terminal float64
+		fails    bool
+	}{{1.5, false}, {1.5 + 1e-6, true}} {
+		// Both nodes' capacities fit through the edge.
+		g := &graph{n: 2, edges: []mrf.Edge{{I: 0, J: 1, W: 2}}, terminals: [][]float64{{tt.terminal, -1.75}, {tt.terminal, -2}}}
+		_, err := g.compare(t.Context(), options{bk: peer}, dir, io.Discard)
+		if failed := err != nil && strings.Contains(err.Error(), "flow values differ"); failed != tt.fails || !tt.fails && err != nil {
+			t.Errorf("flow %.7g against 1.5: %v", tt.terminal, err)
+		}
+	}
+}
+
 func TestInTurn(t *testing.T) {
 	order, broken := "", errors.New("broken")
 	a, b, err := inTurn(t.Context(), 0,
