@@ -236,14 +236,13 @@ func (t *Tracker) propagate(f *frame) {
 	labels, side := t.labels(), float64(max(f.width, f.height))
 	t.near = grow(t.near, f.n)
 	for i := range t.near {
-		// Out of sight means it may come back anywhere; on the first annotated
-		// frame nothing is known at all.
-		t.near[i] = len(t.anchors) == 0 || t.hidden()
+		t.near[i] = len(t.anchors) == 0 // on the first annotated frame nothing is known at all
 	}
 	refs := t.references()
 	for _, r := range refs {
 		reach(t.near, f, r.frame, labels, r.radius*side)
 	}
+	t.recallHidden(f)
 	d, k := t.projection.Dim(), t.cfg.Links
 	ask := func(all bool) {
 		for _, r := range refs {
@@ -254,7 +253,6 @@ func (t *Tracker) propagate(f *frame) {
 		}
 	}
 	ask(true)
-	t.recallHidden(f)
 	ask(false)
 	normaliseRows(f.q, t.near, labels)
 	for i := range f.n {
@@ -291,31 +289,26 @@ func (f *frame) sawAll(labels int) bool {
 	return true
 }
 
-// hidden tells whether some object is out of sight.
-func (t *Tracker) hidden() bool {
-	return slices.ContainsFunc(t.objects, func(o object) bool { return o.state != Visible })
-}
-
-// recallHidden looks for the objects that are out of sight all over f. What
-// resembles nothing annotated by at least Config.Recall stays background.
+// recallHidden looks for the objects that are out of sight all over f, and has
+// the superpixels that resemble one looked up like those near a visible object.
+// What resembles nothing annotated by at least Config.Recall stays background.
 func (t *Tracker) recallHidden(f *frame) {
 	labels := t.labels()
-	if !t.hidden() {
-		return
-	}
+	prior := t.cfg.AnchorWeight * float64(t.cfg.Links) * math.Exp((t.cfg.Recall-1)/t.cfg.Temperature)
 	for k, o := range t.objects {
 		if o.state == Visible {
 			continue
 		}
+		label := k + 1
 		for _, a := range t.anchors {
-			if a.saw(k + 1) {
-				recall(f.q, f, a, k+1, labels, t.projection.Dim(), t.cfg.Links, t.cfg.Temperature, t.cfg.AnchorWeight)
+			if a.saw(label) {
+				recall(f.q, f, a, label, labels, t.projection.Dim(), t.cfg.Links, t.cfg.Temperature, t.cfg.AnchorWeight)
 			}
 		}
-	}
-	prior := float64(t.cfg.Links) * math.Exp((t.cfg.Recall-1)/t.cfg.Temperature)
-	for i := range f.n {
-		f.q[i*labels] += prior
+		for i := range f.n {
+			t.near[i] = t.near[i] || f.q[i*labels+label] >= prior
+			f.q[i*labels] += prior
+		}
 	}
 }
 
