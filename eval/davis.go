@@ -7,7 +7,7 @@ import (
 	"image"
 	"image/color"
 	_ "image/jpeg" // DAVIS frames
-	"image/png"
+	_ "image/png"  // and annotations
 	"os"
 	"path/filepath"
 	"slices"
@@ -211,14 +211,9 @@ func readImage(path string) (image.Image, error) {
 
 // readTruth reads a DAVIS annotation as one byte a pixel, 1 on the object.
 func readTruth(path string, width, height int) ([]uint8, error) {
-	f, err := os.Open(path)
+	img, err := readImage(path)
 	if err != nil {
 		return nil, err
-	}
-	defer f.Close()
-	img, err := png.Decode(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if got := img.Bounds().Size(); got != image.Pt(width, height) {
 		return nil, fmt.Errorf("%s is %d×%d; its frame is %d×%d", path, got.X, got.Y, width, height)

@@ -6,11 +6,16 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// link says that superpixel To of an earlier frame resembles a superpixel of the
+// link says that superpixel to of an earlier frame resembles a superpixel of the
 // newest frame.
 type link struct {
 	to     int32
 	cosine float32
+}
+
+// weight is how much the link's vote counts.
+func (l link) weight(temperature float64) float64 {
+	return math.Exp((float64(l.cosine) - 1) / temperature)
 }
 
 // neighbours writes, for every superpixel of f that near marks, its k most similar
@@ -94,7 +99,7 @@ func recall(q []float64, f, ref *frame, label, labels, d, k int, temperature, we
 		}
 		for _, l := range best {
 			if l.to >= 0 {
-				q[int(i)*labels+label] += weight * math.Exp((float64(l.cosine)-1)/temperature)
+				q[int(i)*labels+label] += weight * l.weight(temperature)
 			}
 		}
 	}
@@ -111,7 +116,7 @@ func insert(best []link, l link) {
 }
 
 // vote adds the soft labels of the linked superpixels to q, n×L: each link
-// counts exp((cosine − 1)/temperature) times weight. What ref calls background
+// counts its own weight times ref's. What ref calls background
 // may be an object that was out of sight there or first annotated later; that
 // share of its votes is divided as q stands among the background and the objects
 // ref does not know.
@@ -122,7 +127,7 @@ func vote(q []float64, links []link, k int, ref *frame, labels int, temperature,
 			if l.to < 0 {
 				break
 			}
-			w := weight * math.Exp((float64(l.cosine)-1)/temperature)
+			w := weight * l.weight(temperature)
 			soft := ref.soft[int(l.to)*labels : int(l.to+1)*labels]
 			rest += w * soft[0]
 			for c := 1; c < labels; c++ {

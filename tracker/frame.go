@@ -5,19 +5,19 @@ import (
 
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/solver/kernel"
+	"github.com/segd/segd/solver/mrf"
 )
 
 // frame is one frame of the window: its superpixels as the solver and the
 // affinity see them, and the labels they were given. Frames are recycled, so a
 // sliding window allocates nothing.
 type frame struct {
-	seq           uint64
 	n             int
 	width, height int
-	labels        []int32   // height×width superpixel of each pixel
-	centroid      []float32 // n×2
-	area          []int32   // n
-	edges         []features.Edge
+	labels        []int32    // height×width superpixel of each pixel
+	centroid      []float32  // n×2
+	area          []int32    // n
+	edges         []mrf.Edge // smoothness between its superpixels
 
 	features []float64 // n×d, projected
 	rows     []float64 // n×(d+1): features and a constant, the kernel's rows
@@ -49,13 +49,13 @@ func grow[T any](s []T, n int) []T {
 
 // load fills f from a scene and its projected features. What the solver found
 // for the frame that f was before is forgotten.
-func (f *frame) load(s *features.Scene, p *features.Projection, labels int) {
+func (f *frame) load(s *features.Scene, p *features.Projection, labels int, smooth float64) {
 	f.knows = f.knows[:0]
-	f.seq, f.n, f.width, f.height = s.Seq, s.N, s.Width, s.Height
+	f.n, f.width, f.height = s.N, s.Width, s.Height
 	f.labels = append(f.labels[:0], s.Labels...)
 	f.centroid = append(f.centroid[:0], s.Centroid...)
 	f.area = append(f.area[:0], s.Area...)
-	f.edges = append(f.edges[:0], s.Edges...)
+	f.edges = smoothness(f.edges, s.Edges, smooth)
 	d := p.Dim()
 	f.features = p.Apply(f.features, s)
 	f.rows = grow(f.rows, f.n*(d+1))
@@ -72,6 +72,27 @@ func (f *frame) load(s *features.Scene, p *features.Projection, labels int) {
 		f.fixed[i] = unmarked
 	}
 	f.resize(labels)
+}
+
+// smoothness writes the Potts weights of a scene's adjacency to dst. An edge
+// weighs smooth when it is as long as the mean edge and its sides have one
+// colour, less as they differ (the contrast-sensitive Potts term of Boykov and
+// Jolly, with σ the mean contrast).
+func smoothness(dst []mrf.Edge, edges []features.Edge, smooth float64) []mrf.Edge {
+	var length, contrast float64
+	for _, e := range edges {
+		length += float64(e.Length)
+		contrast += float64(e.Contrast) * float64(e.Contrast)
+	}
+	length /= math.Max(1, float64(len(edges)))
+	contrast /= math.Max(1, float64(len(edges)))
+	dst = dst[:0]
+	for _, e := range edges {
+		c := float64(e.Contrast)
+		w := smooth * float64(e.Length) / length * math.Exp(-c*c/(2*math.Max(contrast, 1e-9)))
+		dst = append(dst, mrf.Edge{I: e.I, J: e.J, W: w})
+	}
+	return dst
 }
 
 // perLabel lists the n×L matrices.

@@ -162,7 +162,9 @@ func (t *Tracker) gather(frames []*frame) {
 		t.state.Scores = append(t.state.Scores, f.scores...)
 		t.state.Lambda = append(t.state.Lambda, f.lambda...)
 		t.state.Y = append(t.state.Y, f.y...)
-		t.edges = f.appendEdges(t.edges, first, t.cfg.Smooth)
+		for _, e := range f.edges {
+			t.edges = append(t.edges, mrf.Edge{I: first + e.I, J: first + e.J, W: e.W})
+		}
 		t.unary = f.appendUnary(t.unary, labels)
 	}
 	for i := range t.unary {
@@ -207,26 +209,6 @@ func (f *frame) forbids(i, l int) bool {
 	default:
 		return int(fixed) != l
 	}
-}
-
-// appendEdges appends f's adjacency with nodes numbered from first. An edge
-// weighs smooth when it is as long as the mean edge and its sides have one
-// colour, less as they differ (the contrast-sensitive Potts term of Boykov and
-// Jolly, with σ the mean contrast).
-func (f *frame) appendEdges(dst []mrf.Edge, first int32, smooth float64) []mrf.Edge {
-	var length, contrast float64
-	for _, e := range f.edges {
-		length += float64(e.Length)
-		contrast += float64(e.Contrast) * float64(e.Contrast)
-	}
-	length /= math.Max(1, float64(len(f.edges)))
-	contrast /= math.Max(1, float64(len(f.edges)))
-	for _, e := range f.edges {
-		c := float64(e.Contrast)
-		w := smooth * float64(e.Length) / length * math.Exp(-c*c/(2*math.Max(contrast, 1e-9)))
-		dst = append(dst, mrf.Edge{I: first + e.I, J: first + e.J, W: w})
-	}
-	return dst
 }
 
 // balance sets the training weights ω, mean 1: a rare label's samples count more
@@ -286,8 +268,7 @@ func (t *Tracker) decide(ctx context.Context, f *frame) error {
 			}
 		}
 	}
-	t.edges = f.appendEdges(t.edges[:0], 0, t.cfg.Smooth)
-	t.newest.Reset(f.n, labels, t.edges)
+	t.newest.Reset(f.n, labels, f.edges)
 	if _, err := t.newest.Label(ctx, f.y, t.unary); err != nil {
 		return fmt.Errorf("tracker: %w", err)
 	}

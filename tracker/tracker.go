@@ -112,7 +112,7 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, ann *Annotation) 
 		return res, nil
 	}
 	f := t.acquire()
-	f.load(s, t.projection, t.labels())
+	f.load(s, t.projection, t.labels(), t.cfg.Smooth)
 	start := time.Now()
 	if t.cfg.Mode != Frozen {
 		t.propagate(f)

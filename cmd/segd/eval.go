@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/segd/segd/config"
 	"github.com/segd/segd/eval"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/features/dnn"
@@ -70,13 +71,10 @@ func runDavis(cmd *cobra.Command, std streams, f davisFlags) error {
 	if f.sequences != "all" {
 		opt.Sequences = strings.Split(f.sequences, ",")
 	}
-	var model *dnn.Model
-	if f.model == "" {
-		model, err = dnn.Embedded(dnn.Options{})
-	} else {
+	if f.model != "" {
 		opt.ModelName = f.model
-		model, err = dnn.Open(f.model, dnn.Options{})
 	}
+	model, err := openModel(config.Model{Path: f.model})
 	if err != nil {
 		return err
 	}
