@@ -2,9 +2,8 @@ package kernel
 
 import (
 	"fmt"
-	"runtime"
-	"sync"
-	"sync/atomic"
+
+	"github.com/segd/segd/solver/internal/crew"
 )
 
 // sweep goes over the rows of its blocks to take the two products everything here
@@ -21,7 +20,7 @@ type sweep struct {
 
 	v      []float64 // columns×d: what project leaves and expand takes
 	shares []float64 // chunks×columns×d
-	crew   crew
+	crew   crew.Crew
 	job    job
 	owner  *sweep // whom the two below are bound to
 	projectChunk,
@@ -83,8 +82,7 @@ func (s *sweep) reset(blocks []*Block) {
 	}
 	if s.owner != s {
 		s.owner, s.projectChunk, s.expandChunk = s, s.projectOne, s.expandOne
-		s.crew = crew{}
-		s.crew.run = s.crew.drain
+		s.crew = crew.Crew{}
 	}
 }
 
@@ -165,51 +163,11 @@ func (s *sweep) pass(do func(int)) {
 		panic("kernel: used before Reset, or a copy")
 	}
 	workers := s.workers
-	if workers == 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
 	if s.n*s.d*s.job.columns < parallelFrom {
 		workers = 1
 	}
-	s.crew.each(do, len(s.chunks), workers)
+	s.crew.Each(do, len(s.chunks), workers)
 	s.job = job{}
-}
-
-// crew shares numbered chunks of work among goroutines that live for one call. What
-// a call needs is made beforehand, so that it allocates nothing.
-type crew struct {
-	run   func() // the crew's drain
-	do    func(int)
-	count int64
-	next  atomic.Int64
-	wg    sync.WaitGroup
-}
-
-// each calls do for 0 … count−1 in no order and returns when all have returned.
-func (c *crew) each(do func(int), count, workers int) {
-	workers = min(workers, count)
-	if workers <= 1 {
-		for i := range count {
-			do(i)
-		}
-		return
-	}
-	c.do, c.count = do, int64(count)
-	c.next.Store(0)
-	c.wg.Add(workers)
-	for range workers - 1 {
-		go c.run()
-	}
-	c.drain()
-	c.wg.Wait()
-	c.do = nil
-}
-
-func (c *crew) drain() {
-	defer c.wg.Done()
-	for i := c.next.Add(1) - 1; i < c.count; i = c.next.Add(1) - 1 {
-		c.do(int(i))
-	}
 }
 
 func grow(s []float64, n int) []float64 {
