@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/segd/segd/solver/internal/crew"
 	"github.com/segd/segd/solver/mrf"
 )
 
@@ -13,7 +14,8 @@ import (
 var ErrNotFinite = errors.New("solver: NaN or infinity in the problem")
 
 // Loss is a per-sample loss with its lookup table and proximal map; see
-// loss.Hinge for the shapes.
+// loss.Hinge for the shapes. Rows are independent, and several goroutines may be
+// given different ones at a time.
 type Loss interface {
 	Table(u, t, omega []float64, labels int, rho float64)
 	Prox(dst, t, omega []float64, y []int32, labels int, rho float64)
@@ -75,6 +77,7 @@ type Options struct {
 	Tau     float64 // ρ grows by this factor an iteration, ≥ 1; 0 = 1.05
 	Delta   float64 // δ ≥ 0 of the descent condition; 0 = any decrease does
 	Tol     float64 // relative residual at which it has converged; 0 = 1e-3
+	Workers int     // goroutines for the lookup tables; 0 = GOMAXPROCS. The results are the same, to the bit
 	Observe func(Iteration)
 }
 
@@ -115,27 +118,70 @@ type Result struct {
 }
 
 // Workspace is a Solve's scratch memory. The zero value is ready; it grows to
-// the largest problem and is then reused.
+// the largest problem and is then reused. It must not be copied.
 type Workspace struct {
 	t, beta, r, alpha, u []float64
 	y                    []int32
+	parts                []part
+	energy               float64 // E of the state's labels
+
+	// What the passes over the samples work on.
+	p                      *Problem
+	s                      *State
+	rho                    float64
+	crew                   crew.Crew
+	owner                  *Workspace // whom the three below are bound to
+	tables, steps, updates func(int)
 }
 
-func grow(s []float64, n int) []float64 {
+// A part is chunkRows samples' share of the sums that an iteration needs. Their
+// number depends on the samples alone, and they are added in order, so the bits do
+// not depend on the workers.
+type part struct{ loss, quad, unary, primal, dual, cross float64 }
+
+const (
+	chunkRows = 1 << 11
+	// From parallelFrom scores on a second goroutine is worth waking.
+	parallelFrom = 1 << 14
+)
+
+func grow[T any](s []T, n int) []T {
 	if cap(s) < n {
-		return make([]float64, n)
+		return make([]T, n)
 	}
 	return s[:n]
 }
 
-func (ws *Workspace) reset(n, labels int) {
-	size := n * labels
+func (ws *Workspace) reset(p *Problem, s *State) {
+	n := len(s.Y)
+	size := n * p.Labels
 	ws.t, ws.beta, ws.r = grow(ws.t, size), grow(ws.beta, size), grow(ws.r, size)
 	ws.alpha, ws.u = grow(ws.alpha, size), grow(ws.u, size)
-	if cap(ws.y) < n {
-		ws.y = make([]int32, n)
+	ws.y = grow(ws.y, n)
+	ws.parts = grow(ws.parts, (n+chunkRows-1)/chunkRows)
+	ws.p, ws.s = p, s
+	ws.energy = p.MRF.Energy(s.Y)
+	if ws.owner != ws {
+		ws.owner, ws.crew = ws, crew.Crew{}
+		ws.tables, ws.steps, ws.updates = ws.table, ws.step, ws.update
 	}
-	ws.y = ws.y[:n]
+}
+
+// each calls pass for every part.
+func (ws *Workspace) each(pass func(int), workers int) {
+	if len(ws.t) < parallelFrom {
+		workers = 1
+	}
+	ws.crew.Each(pass, len(ws.parts), workers)
+}
+
+// rows returns part c's samples, from lo to hi, and their weights.
+func (ws *Workspace) rows(c int) (lo, hi int, omega []float64) {
+	lo, hi = c*chunkRows, min((c+1)*chunkRows, len(ws.y))
+	if ws.p.Omega != nil {
+		omega = ws.p.Omega[lo:hi]
+	}
+	return lo, hi, omega
 }
 
 func (o Options) withDefaults(nu, sigma float64) Options {
@@ -157,8 +203,8 @@ func (o Options) withDefaults(nu, sigma float64) Options {
 	return o
 }
 
-func check(p *Problem, s *State) (n int) {
-	n = p.Kernel.Len()
+func check(p *Problem, s *State) {
+	n := p.Kernel.Len()
 	switch {
 	case p.Labels < 2:
 		panic(fmt.Sprintf("solver: %d labels; want at least 2", p.Labels))
@@ -171,7 +217,6 @@ func check(p *Problem, s *State) (n int) {
 	case p.Unary != nil && len(p.Unary) != n*p.Labels:
 		panic(fmt.Sprintf("solver: %d unaries for %d samples × %d labels", len(p.Unary), n, p.Labels))
 	}
-	return n
 }
 
 // Solve runs DC-ADMM (Alg. 1) on p from s until it converges, ctx ends or
@@ -180,10 +225,11 @@ func check(p *Problem, s *State) (n int) {
 // When ctx ends, s holds the last whole iteration; that is a Status, not an error. Once ws has
 // grown to the largest n, it allocates nothing but what p.MRF allocates.
 func Solve(ctx context.Context, ws *Workspace, p *Problem, s *State, opt Options) (Result, error) {
-	n := check(p, s)
+	check(p, s)
 	sigma := p.Kernel.SigmaMin()
 	opt = opt.withDefaults(p.Nu, sigma)
-	ws.reset(n, p.Labels)
+	ws.reset(p, s)
+	defer func() { ws.p, ws.s = nil, nil }()
 
 	res := Result{Status: IterationsMet}
 	rho, factored := opt.Rho, 0.0
@@ -198,7 +244,7 @@ func Solve(ctx context.Context, ws *Workspace, p *Problem, s *State, opt Options
 			}
 			factored = rho
 		}
-		step, err := iterate(ctx, ws, p, s, rho, opt.Delta)
+		step, err := iterate(ctx, ws, rho, opt)
 		if err != nil {
 			return res, err
 		}
@@ -228,52 +274,89 @@ func Solve(ctx context.Context, ws *Workspace, p *Problem, s *State, opt Options
 }
 
 // iterate is one pass of Alg. 1's loop at a fixed ρ.
-func iterate(ctx context.Context, ws *Workspace, p *Problem, s *State, rho, delta float64) (Iteration, error) {
-	step := Iteration{Rho: rho}
-	for i, l := range s.Lambda {
-		ws.t[i] = s.Scores[i] + l/rho
-	}
-	p.Loss.Table(ws.u, ws.t, p.Omega, p.Labels, rho)
-	if p.Unary != nil {
-		for i, v := range p.Unary {
-			ws.u[i] += v
-		}
-	}
-	if err := label(ctx, ws, p, s, delta, &step); err != nil {
+func iterate(ctx context.Context, ws *Workspace, rho float64, opt Options) (Iteration, error) {
+	p, step := ws.p, Iteration{Rho: rho}
+	ws.rho = rho
+	ws.each(ws.tables, opt.Workers)
+	if err := label(ctx, ws, opt.Delta, &step); err != nil {
 		return step, err
 	}
-	p.Loss.Prox(ws.beta, ws.t, p.Omega, s.Y, p.Labels, rho)
-	for i, b := range ws.beta {
-		ws.r[i] = rho*b - s.Lambda[i]
-	}
+	ws.each(ws.steps, opt.Workers)
 	p.Kernel.Solve(ws.alpha, ws.r, p.Labels)
+	ws.each(ws.updates, opt.Workers)
 
-	// (2νI + ρK)α = R gives Kα without another product, and the dual update
-	// λ + ρ(Kα − β) is −2να.
-	var quad, dual, primal, cross float64
-	for i, a := range ws.alpha {
-		k := (ws.r[i] - 2*p.Nu*a) / rho
-		quad += a * k
-		dual += (k - s.Scores[i]) * (k - s.Scores[i])
-		gap := k - ws.beta[i]
-		primal += gap * gap
-		s.Scores[i], s.Lambda[i] = k, -2*p.Nu*a
-		cross += s.Lambda[i] * gap
+	var sum part
+	for _, v := range ws.parts {
+		sum.loss, sum.quad, sum.unary = sum.loss+v.loss, sum.quad+v.quad, sum.unary+v.unary
+		sum.primal, sum.dual, sum.cross = sum.primal+v.primal, sum.dual+v.dual, sum.cross+v.cross
 	}
 	scale := math.Sqrt(float64(len(ws.alpha)))
-	step.Primal, step.Dual = math.Sqrt(primal)/scale, rho*math.Sqrt(dual)/scale
-	step.Lagrangian = p.Loss.Value(ws.beta, p.Omega, s.Y, p.Labels) + p.Nu*quad +
-		unary(p.Unary, s.Y, p.Labels) + p.MRF.Energy(s.Y) + cross + rho/2*primal
+	step.Primal, step.Dual = math.Sqrt(sum.primal)/scale, rho*math.Sqrt(sum.dual)/scale
+	step.Lagrangian = sum.loss + p.Nu*sum.quad + sum.unary + ws.energy + sum.cross + rho/2*sum.primal
 	if math.IsNaN(step.Lagrangian) || math.IsInf(step.Lagrangian, 0) {
 		return step, fmt.Errorf("%w: Lagrangian is %g at ρ = %g", ErrNotFinite, step.Lagrangian, rho)
 	}
 	return step, nil
 }
 
-// label updates s.Y by the MRF solver if that meets the descent condition
+// table writes part c's lookup table and the extra energies to ws.u.
+func (ws *Workspace) table(c int) {
+	lo, hi, omega := ws.rows(c)
+	from, to := lo*ws.p.Labels, hi*ws.p.Labels
+	t, u := ws.t[from:to], ws.u[from:to]
+	scores, lambda := ws.s.Scores[from:to], ws.s.Lambda[from:to]
+	for i, l := range lambda {
+		t[i] = scores[i] + l/ws.rho
+	}
+	ws.p.Loss.Table(u, t, omega, ws.p.Labels, ws.rho)
+	if ws.p.Unary != nil {
+		for i, v := range ws.p.Unary[from:to] {
+			u[i] += v
+		}
+	}
+}
+
+// step makes part c's β and the right side of the α-update, R = ρβ − λ.
+func (ws *Workspace) step(c int) {
+	lo, hi, omega := ws.rows(c)
+	from, to := lo*ws.p.Labels, hi*ws.p.Labels
+	beta, r, lambda := ws.beta[from:to], ws.r[from:to], ws.s.Lambda[from:to]
+	ws.p.Loss.Prox(beta, ws.t[from:to], omega, ws.s.Y[lo:hi], ws.p.Labels, ws.rho)
+	for i, b := range beta {
+		r[i] = ws.rho*b - lambda[i]
+	}
+}
+
+// update takes part c's α over into the state. (2νI + ρK)α = R gives Kα without
+// another product, and the dual update λ + ρ(Kα − β) is −2να.
+func (ws *Workspace) update(c int) {
+	lo, hi, omega := ws.rows(c)
+	from, to := lo*ws.p.Labels, hi*ws.p.Labels
+	r, beta, scores, lambda := ws.r[from:to], ws.beta[from:to], ws.s.Scores[from:to], ws.s.Lambda[from:to]
+	sum, nu, perRho := part{}, 2*ws.p.Nu, 1/ws.rho
+	for i, a := range ws.alpha[from:to] {
+		l := -nu * a
+		k := (r[i] + l) * perRho
+		move, gap := k-scores[i], k-beta[i]
+		sum.quad += a * k
+		sum.dual += move * move
+		sum.primal += gap * gap
+		sum.cross += l * gap
+		scores[i], lambda[i] = k, l
+	}
+	y := ws.s.Y[lo:hi]
+	sum.loss = ws.p.Loss.Value(beta, omega, y, ws.p.Labels)
+	if ws.p.Unary != nil {
+		sum.unary = unary(ws.p.Unary[from:to], y, ws.p.Labels)
+	}
+	ws.parts[c] = sum
+}
+
+// label updates the labels by the MRF solver if that meets the descent condition
 // (eq. suff_descent_discrete): with the table's minimising β the Lagrangian
 // difference is the difference of the tabulated energies.
-func label(ctx context.Context, ws *Workspace, p *Problem, s *State, delta float64, step *Iteration) error {
+func label(ctx context.Context, ws *Workspace, delta float64, step *Iteration) error {
+	p, s := ws.p, ws.s
 	copy(ws.y, s.Y)
 	if _, err := p.MRF.Label(ctx, ws.y, ws.u); err != nil {
 		return fmt.Errorf("solver: label update: %w", err)
@@ -286,21 +369,20 @@ func label(ctx context.Context, ws *Workspace, p *Problem, s *State, delta float
 	if step.Flips == 0 {
 		return nil
 	}
-	was := unary(ws.u, s.Y, p.Labels) + p.MRF.Energy(s.Y)
-	now := unary(ws.u, ws.y, p.Labels) + p.MRF.Energy(ws.y)
+	energy := p.MRF.Energy(ws.y)
+	was := unary(ws.u, s.Y, p.Labels) + ws.energy
+	now := unary(ws.u, ws.y, p.Labels) + energy
 	if now > was-delta || math.IsNaN(now) {
 		step.Flips, step.Rejected = 0, true
 		return nil
 	}
 	copy(s.Y, ws.y)
+	ws.energy = energy
 	return nil
 }
 
-// unary returns Σ_i u[i·L + y_i], or 0 for a nil u.
+// unary returns Σ_i u[i·L + y_i].
 func unary(u []float64, y []int32, labels int) float64 {
-	if u == nil {
-		return 0
-	}
 	sum := 0.0
 	for i, yi := range y {
 		sum += u[i*labels+int(yi)]

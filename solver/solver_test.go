@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/segd/segd/solver/kernel"
@@ -292,17 +293,41 @@ func TestNaNIsAnError(t *testing.T) {
 }
 
 func TestSteadyStateAllocatesNothing(t *testing.T) {
-	p, s, _ := instance(7, 200, 6, 2)
-	var ws Workspace
-	ctx := t.Context()
-	run := func() {
-		if _, err := Solve(ctx, &ws, p, s, Options{MaxIter: 5, Tol: 1e-300}); err != nil {
-			t.Fatal(err)
+	for _, n := range []int{200, 3 * parallelFrom / 4} { // by one goroutine, by several
+		p, s, _ := instance(7, n, 6, 2)
+		var ws Workspace
+		ctx := t.Context()
+		run := func() {
+			if _, err := Solve(ctx, &ws, p, s, Options{MaxIter: 5, Tol: 1e-300, Workers: 2}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		run()
+		if allocs := testing.AllocsPerRun(20, run); allocs > 0 {
+			t.Errorf("n = %d: %g allocations a solve; want none", n, allocs)
 		}
 	}
-	run()
-	if allocs := testing.AllocsPerRun(20, run); allocs > 0 {
-		t.Errorf("%g allocations a solve; want none", allocs)
+}
+
+func TestWorkersGiveTheSameBits(t *testing.T) {
+	for labels := 2; labels <= 3; labels++ {
+		var want *State
+		var last Iteration
+		for _, workers := range []int{1, 2, 5} {
+			p, s, _ := instance(9, parallelFrom, 6, labels)
+			p.Kernel.(*kernel.Linear).SetWorkers(workers)
+			res, err := Solve(t.Context(), &Workspace{}, p, s, Options{MaxIter: 10, Tol: 1e-300, Workers: workers})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want == nil {
+				want, last = s, res.Last
+				continue
+			}
+			if res.Last != last || !slices.Equal(s.Scores, want.Scores) || !slices.Equal(s.Lambda, want.Lambda) || !slices.Equal(s.Y, want.Y) {
+				t.Errorf("L=%d: %d workers end at %+v; one at %+v", labels, workers, res.Last, last)
+			}
+		}
 	}
 }
 

@@ -1,0 +1,131 @@
+package solver
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/segd/segd/solver/kernel"
+	"github.com/segd/segd/solver/loss"
+	"github.com/segd/segd/solver/mrf"
+)
+
+// slidingWindow is five frames of 100×60 samples with an object that drifts
+// through them. The classes overlap; the first frame's labels are known, the
+// others have a weak and often wrong hint. Each sample has 3 spatial edges, and 4
+// to the frame before. The state returned is the warm start of a window that has
+// just slid: the first four frames solved, the newest under their classifier.
+func slidingWindow(tb testing.TB) (p *Problem, warm *State, reset func()) {
+	const frames, cols, rows, d, labels = 5, 100, 60, 64, 2
+	const n = cols * rows
+	rng := rand.New(rand.NewPCG(1, 2))
+	truth := make([]int32, frames*n)
+	unary := make([]float64, frames*n*labels)
+	var blocks []*kernel.Block
+	var edges []mrf.Edge
+	join := func(f, x, y, g, u, v int, w float64) {
+		if u >= 0 && u < cols && v >= 0 && v < rows {
+			edges = append(edges, mrf.Edge{I: int32(f*n + y*cols + x), J: int32(g*n + v*cols + u), W: w * rng.Float64()})
+		}
+	}
+	for f := range frames {
+		x := make([]float64, n*d)
+		for i := range n {
+			at := f*n + i
+			if math.Hypot(float64(i%cols-40-2*f), float64(i/cols-30)) < 14 {
+				truth[at] = 1
+			}
+			for k := range d {
+				x[i*d+k] = rng.NormFloat64()
+			}
+			for k := range 8 {
+				x[i*d+k] += 0.6 * float64(2*truth[at]-1)
+			}
+			hint := 0.5 + 0.3*float64(2*truth[at]-1) + 0.3*rng.NormFloat64()
+			hint = math.Max(0, math.Min(1, hint))
+			unary[at*labels], unary[at*labels+1] = hint, 1-hint
+			if f == 0 {
+				unary[at*labels+1-int(truth[at])] = math.Inf(1)
+			}
+			col, row := i%cols, i/cols
+			join(f, col, row, f, col+1, row, 0.5)
+			join(f, col, row, f, col, row+1, 0.5)
+			join(f, col, row, f, col+1, row+1, 0.5)
+			if f > 0 {
+				join(f, col, row, f-1, col-2, row, 0.5)
+				join(f, col, row, f-1, col-1, row, 0.5)
+				join(f, col, row, f-1, col-2, row+1, 0.5)
+				join(f, col, row, f-1, col-3, row, 0.5)
+			}
+		}
+		blocks = append(blocks, kernel.NewBlock(x, n, d))
+	}
+
+	// The first four frames from cold, then the newest joins them.
+	const before = (frames - 1) * n
+	var early []mrf.Edge
+	for _, e := range edges {
+		if e.I < before && e.J < before {
+			early = append(early, e)
+		}
+	}
+	var k kernel.Linear
+	var potts mrf.Potts
+	k.Reset(blocks[:frames-1], 1)
+	potts.Reset(before, labels, early)
+	first := cold(before, labels)
+	copy(first.Y, truth[:n])
+	p = &Problem{Labels: labels, Loss: loss.Hinge{}, Kernel: &k, MRF: &potts, Unary: unary[:before*labels], Nu: 5}
+	var ws Workspace
+	if _, err := Solve(tb.Context(), &ws, p, first, Options{MaxIter: 200, Rho: 1, RhoMax: 10}); err != nil {
+		tb.Fatal(err)
+	}
+	alpha, w := make([]float64, before*labels), make([]float64, labels*d)
+	first.Alpha(alpha, p.Nu)
+	k.Weights(w, alpha, labels)
+
+	warm = cold(frames*n, labels)
+	copy(warm.Scores, first.Scores)
+	copy(warm.Lambda, first.Lambda)
+	copy(warm.Y, first.Y)
+	for i := before; i < frames*n; i++ {
+		for l := range labels {
+			for k, v := range blocks[frames-1].X[(i-before)*d : (i-before+1)*d] {
+				warm.Scores[i*labels+l] += v * w[l*d+k]
+			}
+		}
+		if warm.Scores[i*labels+1] > warm.Scores[i*labels] {
+			warm.Y[i] = 1
+		}
+	}
+	loss.Hinge{}.Gradient(warm.Lambda[before*labels:], warm.Scores[before*labels:], nil, warm.Y[before:], labels)
+	p.Unary = unary
+	reset = func() {
+		k.Reset(blocks, 1)
+		potts.Reset(frames*n, labels, edges)
+	}
+	return p, warm, reset
+}
+
+// BenchmarkWindow is the solve of one frame step: 30,000 samples of 64 features,
+// two labels, 7 edges a sample, 10 iterations from the warm start.
+func BenchmarkWindow(b *testing.B) {
+	p, warm, reset := slidingWindow(b)
+	s := cold(len(warm.Y), p.Labels)
+	var ws Workspace
+	var res Result
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		reset()
+		copy(s.Scores, warm.Scores)
+		copy(s.Lambda, warm.Lambda)
+		copy(s.Y, warm.Y)
+		b.StartTimer()
+		var err error
+		if res, err = Solve(b.Context(), &ws, p, s, Options{MaxIter: 10, Rho: 1, RhoMax: 10, Tol: 1e-12}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(res.Flips)/float64(res.Iterations), "flips/iteration")
+}
