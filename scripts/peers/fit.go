@@ -10,9 +10,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/segd/segd/solver"
@@ -40,14 +40,14 @@ const (
 	fitNu = 1 / (2 * penalty)
 	// γ moves scores by γα, |α| ≤ C: far below what 0.1 % of the objective is.
 	fitGamma = 1e-5
-	// With y given the problem is convex and every ρ leads to the optimum. For rows
-	// of about unit length ν to 2ν is near the fastest; a fifth of it takes twice as
-	// many iterations or more, and so does three times as much. It stays as it is,
-	// as each new ρ costs a factorisation.
-	fitRho = 1.4 * fitNu
-	// Half a per cent of the margin in scores, root mean square: as near to the
-	// optimum as LIBLINEAR's default stops, or nearer.
-	fitTol = 5e-3
+	// With y given the problem is convex and every ρ leads to the optimum; rows are
+	// of about unit length, so ν is near the fastest. It stays as it is, as each new
+	// ρ costs a factorisation.
+	fitRho   = fitNu
+	fitRelax = 1.7
+	// About a per cent of the margin in scores, root mean square: as near to the
+	// optimum as LIBLINEAR's default stops.
+	fitTol = 9e-3
 	fitMax = 1000
 )
 
@@ -90,11 +90,12 @@ type hinge struct{ loss.Hinge }
 
 func (hinge) Table(_, _, _ []float64, _ int, _ float64) {}
 
-// fit trains from nothing: all memory and the Gram matrix are part of it.
+// fit trains from nothing, on as many threads: all memory and the Gram matrix are
+// part of it.
 func (s *samples) fit(ctx context.Context, workers int) ([]float64, solver.Result, error) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(workers))
 	var k kernel.Linear
-	k.SetWorkers(workers)
-	k.Reset(s.blocks(workers), fitGamma)
+	k.Reset([]*kernel.Block{kernel.NewBlock(s.x, s.n, s.d+1)}, fitGamma)
 	state := solver.State{Scores: make([]float64, 2*s.n), Lambda: make([]float64, 2*s.n), Y: make([]int32, s.n)}
 	for i, y := range s.y {
 		if y > 0 {
@@ -106,7 +107,7 @@ func (s *samples) fit(ctx context.Context, workers int) ([]float64, solver.Resul
 	var ws solver.Workspace
 	res, err := solver.Solve(ctx, &ws, &solver.Problem{
 		Labels: 2, Loss: hinge{}, Kernel: &k, MRF: given{}, Nu: fitNu,
-	}, &state, solver.Options{MaxIter: fitMax, Rho: fitRho, RhoMax: fitRho, Tau: 1, Tol: fitTol})
+	}, &state, solver.Options{MaxIter: fitMax, Rho: fitRho, RhoMax: fitRho, Relax: fitRelax, Tau: 1, Tol: fitTol})
 	if err != nil {
 		return nil, res, err
 	}
@@ -114,20 +115,6 @@ func (s *samples) fit(ctx context.Context, workers int) ([]float64, solver.Resul
 	state.Alpha(alpha, fitNu)
 	k.Weights(w, alpha, 2)
 	return w[s.d+1:], res, nil
-}
-
-// blocks computes the Gram matrix, a part by each worker.
-func (s *samples) blocks(workers int) []*kernel.Block {
-	blocks := make([]*kernel.Block, min(s.n, workers))
-	var wait sync.WaitGroup
-	for p := range blocks {
-		wait.Go(func() {
-			from, to := s.n*p/len(blocks), s.n*(p+1)/len(blocks)
-			blocks[p] = kernel.NewBlock(s.x[from*(s.d+1):to*(s.d+1)], to-from, s.d+1)
-		})
-	}
-	wait.Wait()
-	return blocks
 }
 
 // write stores the samples, but for the last column, in libsvm's format.

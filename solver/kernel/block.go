@@ -1,6 +1,10 @@
 package kernel
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/segd/segd/solver/internal/crew"
+)
 
 // Block is a run of consecutive samples: N rows of D numbers, row-major, and
 // their Gram matrix XᵀX. A block is immutable once made, so one frame's block
@@ -9,6 +13,8 @@ type Block struct {
 	N, D int
 	X    []float64 // N×D
 	Gram []float64 // D×D, upper triangle; what lies below is not to be read. Nil in a block of Rows
+
+	gramian gramian
 }
 
 // NewBlock computes the Gram matrix of x, which holds n rows of d numbers and is
@@ -34,7 +40,7 @@ func (b *Block) Reset(x []float64, n, d int) {
 	}
 	b.N, b.D, b.X, b.Gram = n, d, x, b.Gram[:d*d]
 	clear(b.Gram)
-	gram(b.Gram, x, n, d)
+	b.gramian.add(b.Gram, x, n, d)
 }
 
 func checkRows(x []float64, n, d int) {
@@ -43,14 +49,56 @@ func checkRows(x []float64, n, d int) {
 	}
 }
 
-// gram adds xᵀx to the upper triangle of g, d×d. Rows are taken a tile at a time,
-// so that a tile's columns are read from the cache all but once.
-func gram(g, x []float64, n, d int) {
-	tile := tileRows(d)
-	for i := 0; i < n; i += tile {
-		rows := x[i*d : min(i+tile, n)*d]
-		for a := 0; a < d; a += 4 {
-			outer(g[a*d+a:], d, rows[a:], d, rows[a:], d, min(4, d-a), d-a, len(rows)/d)
+// A tile is gramRows rows, laid out in panels of panelWidth columns and as long as
+// the tile is high: the inner loop of a Gram matrix then reads two short runs of
+// memory, which stay in the first-level cache.
+const (
+	gramRows   = 128
+	panelWidth = 8
+)
+
+// gramian makes Gram matrices. Each element is summed in the order of the rows,
+// whatever the tile and whoever sums it.
+type gramian struct {
+	g, panels []float64
+	d, rows   int
+	crew      crew.Crew
+	column    func(int)
+	owner     *gramian // whom column is bound to
+}
+
+// add adds xᵀx to the upper triangle of g, d×d.
+func (m *gramian) add(g, x []float64, n, d int) {
+	if m.owner != m {
+		m.owner, m.crew = m, crew.Crew{}
+		m.column = m.panel
+	}
+	count := (d + panelWidth - 1) / panelWidth
+	m.g, m.d, m.panels = g, d, grow(m.panels, count*panelWidth*gramRows)
+	for i := 0; i < n && d > 0; i += gramRows {
+		m.rows = min(gramRows, n-i)
+		for k := range m.rows {
+			row, at := x[(i+k)*d:(i+k+1)*d], k*panelWidth
+			for ; len(row) > panelWidth; row, at = row[panelWidth:], at+gramRows*panelWidth {
+				copy(m.panels[at:at+panelWidth], row)
+			}
+			copy(m.panels[at:], row)
 		}
+		workers := 0
+		if m.rows*d*d/2 < parallelFrom {
+			workers = 1
+		}
+		m.crew.Each(m.column, count, workers)
+	}
+	m.g = nil
+}
+
+// panel adds the tile's share of one panel of columns, the longest first.
+func (m *gramian) panel(index int) {
+	b := (m.d-1)/panelWidth*panelWidth - index*panelWidth
+	right, width := m.panels[b*gramRows:], min(panelWidth, m.d-b)
+	for a := 0; a < b+width; a += 4 {
+		left := m.panels[a/panelWidth*panelWidth*gramRows+a%panelWidth:]
+		outer(m.g[a*m.d+b:], m.d, right, panelWidth, left, panelWidth, min(4, m.d-a), width, m.rows)
 	}
 }

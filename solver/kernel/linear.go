@@ -19,9 +19,10 @@ var ErrNotFinite = errors.New("kernel: rows or penalty not finite")
 // for Reset. It must not be copied.
 type Linear struct {
 	Product
-	gram []float64 // Σ of the blocks' Gram matrices G, d×d, upper
-	chol []float64 // d×d, (c/ρ)I + G and then its upper Cholesky factor
-	t    []float64 // d
+	gram  []float64 // Σ of the blocks' Gram matrices G, d×d, upper
+	chol  []float64 // d×d, the upper Cholesky factor of (c/ρ)I + G, and below the diagonal its transpose
+	t     []float64 // d
+	panel []float64 // cholesky's
 
 	nu, rho, c float64 // of the last Factor; c = 0 if it failed or there was none
 	factored   int     // since Reset
@@ -78,8 +79,7 @@ func (k *Linear) Factor(nu, rho float64) error {
 		for i := range k.d {
 			k.chol[i*k.d+i] += c / rho
 		}
-		a := blas64.Symmetric{N: k.d, Stride: k.d, Data: k.chol, Uplo: blas.Upper}
-		if _, ok := lapack64.Potrf(a); !ok {
+		if k.panel = grow(k.panel, panelRows*k.d); !cholesky(k.chol, k.d, k.panel) {
 			return fmt.Errorf("%w (ν=%g, ρ=%g)", ErrNotFinite, nu, rho)
 		}
 	}
@@ -119,15 +119,12 @@ func (k *Linear) solveGram(v []float64) {
 	if k.d == 0 {
 		return
 	}
-	x := blas64.Vector{N: k.d, Inc: 1, Data: v}
 	if !k.spectrum.known {
-		upper := blas64.Triangular{N: k.d, Stride: k.d, Data: k.chol, Uplo: blas.Upper, Diag: blas.NonUnit}
-		blas64.Trsv(blas.Trans, upper, x)
-		blas64.Trsv(blas.NoTrans, upper, x)
+		substitute(v, k.chol, k.d)
 		return
 	}
 	q := blas64.General{Rows: k.d, Cols: k.d, Stride: k.d, Data: k.spectrum.vectors}
-	t := blas64.Vector{N: k.d, Inc: 1, Data: k.t}
+	x, t := blas64.Vector{N: k.d, Inc: 1, Data: v}, blas64.Vector{N: k.d, Inc: 1, Data: k.t}
 	blas64.Gemv(blas.Trans, 1, q, x, 0, t)
 	for i, value := range k.spectrum.values {
 		k.t[i] /= value + k.c/k.rho
