@@ -23,7 +23,8 @@ func (c *Cut) activate(i int32) {
 	c.activeTail = i
 }
 
-// nextActive takes the first active node that is still in a tree, or noNode.
+// nextActive takes the first active node that is in a tree, or that a neighbour's
+// tree can take in; noNode if there is none.
 func (c *Cut) nextActive() int32 {
 	for c.activeHead != noNode {
 		i := c.activeHead
@@ -33,11 +34,31 @@ func (c *Cut) nextActive() int32 {
 			c.activeHead, c.activeTail = noNode, noNode
 		}
 		p.next = noNode
-		if p.tree != free {
+		if p.tree != free || c.join(i) {
 			return i
 		}
 	}
 	return noNode
+}
+
+// join hangs free node i on the neighbour nearest to a terminal, in whatever tree,
+// that has residual for it.
+func (c *Cut) join(i int32) bool {
+	nodes, arcs := c.nodes, c.arcs
+	p := &nodes[i]
+	for a, end := c.first[i], c.first[i+1]; a < end; a++ {
+		q := &nodes[arcs[a].head]
+		if q.tree == free || p.tree != free && q.dist+1 >= p.dist {
+			continue
+		}
+		if c.residual(arcs[a].sister, q.tree) == 0 {
+			continue
+		}
+		p.tree = q.tree
+		p.parent, p.parentArc = arcs[a].head, a
+		p.time, p.dist = q.time, q.dist+1
+	}
+	return p.tree != free
 }
 
 // orphaned cuts node i off its parent. Each node is an orphan at most once
@@ -110,22 +131,14 @@ func (c *Cut) pushDirectly() {
 	}
 }
 
-// changeSide moves node i to the given tree. Its children lose their parent,
-// and neighbours in the tree opposite become active: i may be freed before it
-// is scanned, and they must notice.
+// changeSide moves node i to the given tree. Its children lose their parent.
 func (c *Cut) changeSide(i int32, tree int8) {
-	p := &c.nodes[i]
 	for a := c.first[i]; a < c.first[i+1]; a++ {
-		j := c.arcs[a].head
-		q := &c.nodes[j]
-		if q.parent == i {
+		if j := c.arcs[a].head; c.nodes[j].parent == i {
 			c.orphaned(j)
 		}
-		if q.tree == -tree && c.residual(a, tree) > 0 {
-			c.activate(j)
-		}
 	}
-	p.tree = tree
+	c.nodes[i].tree = tree
 	c.activate(i)
 }
 
@@ -399,30 +412,15 @@ func (c *Cut) rootDistance(j int32) int32 {
 	return d
 }
 
-// release frees node i: its children are orphans now, and the neighbours that
-// could take it back are active.
+// release frees node i: its children are orphans now. It is active, to see whether
+// a neighbour takes it back.
 func (c *Cut) release(i int32) {
 	nodes, arcs := c.nodes, c.arcs
-	tree := nodes[i].tree
 	for a, end := c.first[i], c.first[i+1]; a < end; a++ {
-		j := arcs[a].head
-		q := &nodes[j]
-		if q.tree != tree {
-			continue
-		}
-		if q.parent == i {
+		if j := arcs[a].head; nodes[j].parent == i {
 			c.orphaned(j)
 		}
-		if q.next != noNode {
-			continue
-		}
-		if tree == source {
-			if arcs[arcs[a].sister].res > 0 {
-				c.activate(j)
-			}
-		} else if arcs[a].res > 0 {
-			c.activate(j)
-		}
 	}
+	c.activate(i)
 	nodes[i].tree, nodes[i].parent, nodes[i].parentArc = free, noNode, -1
 }
