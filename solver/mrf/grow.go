@@ -70,9 +70,10 @@ func (c *Cut) orphaned(i int32) {
 
 // repair makes the trees fit the terminal residuals again.
 //
-// Invariant of the trees, which the search needs: the arcs out of a source
-// node that is not active lead, as far as they have residual, to source nodes;
-// likewise those into a sink node that is not active come from sink nodes.
+// Invariant of the trees, which the search needs: the arcs out of a source node
+// that is not active lead, as far as they have residual, to source nodes and to
+// active free ones; likewise those into a sink node that is not active come from
+// sink nodes and active free ones.
 func (c *Cut) repair() {
 	if c.time == 0 {
 		c.pushDirectly()
@@ -199,8 +200,8 @@ func (c *Cut) maximise(ctx context.Context) bool {
 				c.augment(c.arcs[a].sister)
 			}
 			c.adopt()
-			// Neighbours freed meanwhile have put i back in the queue, so
-			// going on at the same arc leaves none out.
+			// Neighbours freed meanwhile are active themselves, so going on
+			// at the same arc leaves none out.
 			if c.nodes[i].tree == free {
 				break
 			}
