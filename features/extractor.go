@@ -102,6 +102,14 @@ func (e *Extractor) Extract(dst *Scene, bgr []byte, width, height int) error {
 	dst.Labels = grown(dst.Labels, width*height)
 	e.snic.segment(dst.Labels, bgr, width, height, dst.N, e.cfg.Compactness)
 	e.stats.measure(dst, e.snic.pixels)
+	dst.Pixels = grown(dst.Pixels, colours*width*height)
+	for y := range height {
+		row := dst.Pixels[colours*y*width:]
+		for x, p := range e.snic.pixels[(y+1)*(width+2)+1:][:width] {
+			q := row[colours*x:][:colours]
+			q[0], q[1], q[2] = p.l, p.a, p.b
+		}
+	}
 	if e.model != nil {
 		<-e.modelDone
 		e.bgr = nil

@@ -12,9 +12,9 @@ const (
 	labKappa   = 24389.0 / 27
 )
 
-// labUnit is how many steps of the integers that hold colours make one unit of
+// LabUnit is how many steps of the integers that hold colours make one unit of
 // CIELAB; ±128 units fit an int16 and the square of any distance an int32.
-const labUnit = 64
+const LabUnit = 64
 
 // xyz is a colour's share of X/Xn, Y/Yn, Z/Zn, scaled by cubeSteps.
 type xyz struct{ x, y, z float32 }
@@ -68,7 +68,7 @@ func newLabTables() *labTables {
 	return t
 }
 
-// at converts one sRGB pixel to CIELAB, in labUnits.
+// at converts one sRGB pixel to CIELAB, in LabUnits.
 func (t *labTables) at(b, g, r byte) (l, a, bb int16) {
 	pb, pg, pr := &t.b[b], &t.g[g], &t.r[r]
 	x := pb.x + pg.x + pr.x
@@ -79,7 +79,7 @@ func (t *labTables) at(b, g, r byte) (l, a, bb int16) {
 	fx := kx.value + float32(kx.slope*(x-float32(ix)))
 	fy := ky.value + float32(ky.slope*(y-float32(iy)))
 	fz := kz.value + float32(kz.slope*(z-float32(iz)))
-	return rounded(float32(116*labUnit*fy) - 16*labUnit), rounded(500 * labUnit * (fx - fy)), rounded(200 * labUnit * (fy - fz))
+	return rounded(float32(116*LabUnit*fy) - 16*LabUnit), rounded(500 * LabUnit * (fx - fy)), rounded(200 * LabUnit * (fy - fz))
 }
 
 // rounded rounds to nearest; conversion alone would round towards zero.

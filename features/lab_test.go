@@ -30,13 +30,13 @@ func labOracle(b, g, r byte) [3]float64 {
 
 func TestLabAgainstOracle(t *testing.T) {
 	// Half a unit of the integers plus the table's 0.01.
-	const tolerance = 0.5/labUnit + 0.011
+	const tolerance = 0.5/LabUnit + 0.011
 	check := func(b, g, r byte) {
 		t.Helper()
 		want := labOracle(b, g, r)
 		l, a, bb := lab.at(b, g, r)
 		for i, got := range []int16{l, a, bb} {
-			if v := float64(got) / labUnit; math.Abs(v-want[i]) > tolerance {
+			if v := float64(got) / LabUnit; math.Abs(v-want[i]) > tolerance {
 				t.Errorf("BGR %d %d %d: Lab[%d] = %.4f, want %.4f", b, g, r, i, v, want[i])
 			}
 		}
@@ -69,7 +69,7 @@ func TestLabKnownColours(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			l, a, b := lab.at(tt.b, tt.g, tt.r)
 			for i, got := range []int16{l, a, b} {
-				if v := float64(got) / labUnit; math.Abs(v-tt.want[i]) > 0.03 {
+				if v := float64(got) / LabUnit; math.Abs(v-tt.want[i]) > 0.03 {
 					t.Errorf("Lab[%d] = %.3f, want %.2f", i, v, tt.want[i])
 				}
 			}

@@ -14,7 +14,7 @@ const (
 	// keyBias is added to a squared distance before it is quantised, so that keys are
 	// linear well below it and logarithmic well above. It is (1/6 of a Lab unit)²,
 	// which is noise.
-	keyBias = labUnit * labUnit / 32
+	keyBias = LabUnit * LabUnit / 32
 	// keyOffset makes the key of distance 0 one.
 	keyOffset = 0x43000000>>keyShift - 1 // math.Float32bits(keyBias)
 	// keyCount covers every key, up to that of the largest float32.

@@ -16,7 +16,7 @@ type link struct {
 
 // sums accumulates one superpixel.
 type sums struct {
-	l, a, b int64 // in labUnits
+	l, a, b int64 // in LabUnits
 	x, y    int64 // x doubled
 	n       int32
 }
@@ -145,9 +145,9 @@ func (s *regionStats) write(dst *Scene) {
 		t := &s.sums[k]
 		share := 1 / float64(t.n)
 		dst.Area[k] = t.n
-		dst.Lab[3*k] = float32(float64(t.l) / labUnit * share)
-		dst.Lab[3*k+1] = float32(float64(t.a) / labUnit * share)
-		dst.Lab[3*k+2] = float32(float64(t.b) / labUnit * share)
+		dst.Lab[3*k] = float32(float64(t.l) / LabUnit * share)
+		dst.Lab[3*k+1] = float32(float64(t.a) / LabUnit * share)
+		dst.Lab[3*k+2] = float32(float64(t.b) / LabUnit * share)
 		dst.Centroid[2*k] = float32(float64(t.x) / 2 * share)
 		dst.Centroid[2*k+1] = float32(float64(t.y) * share)
 	}

@@ -25,6 +25,8 @@ type Scene struct {
 	// Labels holds Height×Width superpixel indices in 0…N−1. Every superpixel is
 	// one 4-connected region and none is empty.
 	Labels []int32
+	// Pixels is Height×Width×3: every pixel's L, a and b, in units of 1/LabUnit.
+	Pixels []int16
 	// N counts superpixels, D the columns of X.
 	N, D int
 	// X is N×D: the model's channels averaged over the superpixel, map by map in

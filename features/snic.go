@@ -4,12 +4,12 @@ import "math"
 
 // pixel is what growing needs to know of one pixel, in eight bytes for the cache.
 type pixel struct {
-	l, a, b int16 // CIELAB, labUnit to one
+	l, a, b int16 // CIELAB, LabUnit to one
 	// best is the lowest key this pixel waits under, or settled, or unseen.
 	best uint16
 }
 
-// colour is a region's mean colour, in labUnits.
+// colour is a region's mean colour, in LabUnits.
 type colour struct{ l, a, b int32 }
 
 // key is the queue's key for a pixel at a squared distance of far (in position,
@@ -54,10 +54,10 @@ func (s *snic) segment(labels []int32, bgr []byte, width, height, count int, com
 	s.grow(labels, width, height, spatialWeight(width, height, count, compactness))
 }
 
-// spatialWeight makes squared distances |Δlab|² + m²/S²·|Δxy|² in labUnits, with S²
+// spatialWeight makes squared distances |Δlab|² + m²/S²·|Δxy|² in LabUnits, with S²
 // the mean area: the paper's, both sides multiplied by m².
 func spatialWeight(width, height, count int, compactness float64) float32 {
-	return float32(labUnit * labUnit * compactness * compactness * float64(count) / (float64(width) * float64(height)))
+	return float32(LabUnit * LabUnit * compactness * compactness * float64(count) / (float64(width) * float64(height)))
 }
 
 // load converts the image to CIELAB inside a frame of settled pixels, so that

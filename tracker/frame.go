@@ -17,6 +17,8 @@ type frame struct {
 	labels        []int32    // height×width superpixel of each pixel
 	centroid      []float32  // n×2
 	area          []int32    // n
+	pixels        []int16    // height×width×3 colours; empty if the scene has none
+	colour        []float32  // n×3 mean colours
 	edges         []mrf.Edge // smoothness between its superpixels
 
 	features []float64 // n×d, projected
@@ -55,6 +57,8 @@ func (f *frame) load(s *features.Scene, p *features.Projection, labels int, smoo
 	f.labels = append(f.labels[:0], s.Labels...)
 	f.centroid = append(f.centroid[:0], s.Centroid...)
 	f.area = append(f.area[:0], s.Area...)
+	f.pixels = append(f.pixels[:0], s.Pixels...)
+	f.colour = append(f.colour[:0], s.Lab...)
 	f.edges = smoothness(f.edges, s.Edges, smooth)
 	d := p.Dim()
 	f.features = p.Apply(f.features, s)

@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/segd/segd/mask"
@@ -57,10 +58,10 @@ func (o *object) observe(area, lostAfter int) {
 	}
 }
 
-// describe fills in the objects of res from f's labels.
-func (t *Tracker) describe(res *Result, f *frame) {
+// describe moves every object's state on by f's labels and fills in the objects of
+// res.
+func (t *Tracker) describe(ctx context.Context, res *Result, f *frame) error {
 	labels := t.labels()
-	t.bits = grow(t.bits, len(f.labels))
 	f.knows = append(f.knows[:0], true)
 	for k := range t.objects {
 		o, l := &t.objects[k], int32(k+1)
@@ -76,22 +77,39 @@ func (t *Tracker) describe(res *Result, f *frame) {
 		if out.Label == "" {
 			out.Label = fmt.Sprintf("object %d", o.id)
 		}
-		clear(t.bits)
-		f.knows = append(f.knows, o.state == Visible)
-		if o.state != Visible {
-			f.erase(l, labels)
+		if o.state == Visible {
+			out.Score = score / float64(area)
 		} else {
+			f.erase(l, labels)
+		}
+		f.knows = append(f.knows, o.state == Visible)
+		res.Objects = append(res.Objects, out)
+	}
+	t.pixels, t.bits = grow(t.pixels, len(f.labels)), grow(t.bits, len(f.labels))
+	if err := t.outlines.draw(ctx, t.pixels, f, labels); err != nil {
+		return err
+	}
+	for k := range res.Objects {
+		out := &res.Objects[k]
+		clear(t.bits)
+		for p, l := range t.pixels {
+			if int(l) == k+1 {
+				t.bits[p] = 1
+				out.Area++
+			}
+		}
+		if out.State == Visible && out.Area == 0 { // too thin for a band of pixels
 			for p, i := range f.labels {
-				if f.y[i] == l {
+				if int(f.y[i]) == k+1 {
 					t.bits[p] = 1
+					out.Area++
 				}
 			}
-			out.Area, out.Score = area, score/float64(area)
 		}
 		out.Mask = mask.Encode(t.bits, f.width, f.height)
 		out.Box = out.Mask.Box()
-		res.Objects = append(res.Objects, out)
 	}
+	return nil
 }
 
 // erase makes what is left of a label background: too little of an object to

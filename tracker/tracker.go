@@ -60,23 +60,25 @@ type Tracker struct {
 	recent     []*frame // latest frames, newest last; may share frames with anchors
 	free       []*frame
 
-	ws     solver.Workspace
-	kernel kernel.Linear
-	window mrf.Potts // over all frames of the window
-	newest mrf.Potts // over the newest frame
-	state  solver.State
-	unary  []float64
-	omega  []float64
-	blocks []*kernel.Block
-	frames []*frame
-	edges  []mrf.Edge
-	links  []link
-	near   []bool
-	refs   []reference
-	bits   []uint8
-	weight []float64 // classifier, L×(d+1)
-	alpha  []float64
-	scores []float64 // of one superpixel
+	ws       solver.Workspace
+	kernel   kernel.Linear
+	window   mrf.Potts // over all frames of the window
+	newest   mrf.Potts // over the newest frame
+	state    solver.State
+	unary    []float64
+	omega    []float64
+	blocks   []*kernel.Block
+	frames   []*frame
+	edges    []mrf.Edge
+	links    []link
+	near     []bool
+	refs     []reference
+	pixels   []uint8 // label of every pixel
+	bits     []uint8
+	outlines outliner
+	weight   []float64 // classifier, L×(d+1)
+	alpha    []float64
+	scores   []float64 // of one superpixel
 }
 
 // New returns a tracker without objects.
@@ -134,7 +136,9 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, ann *Annotation) 
 
 	start = time.Now()
 	t.slide(f, ann != nil)
-	t.describe(res, f)
+	if err := t.describe(ctx, res, f); err != nil {
+		return nil, err
+	}
 	res.Solve.MaskTime = time.Since(start)
 	return res, nil
 }

@@ -28,6 +28,11 @@ var (
 // film draws the discs, and extracts the scene by colour alone.
 func film(t testing.TB, seq uint64, discs ...disc) (*features.Scene, [][]uint8) {
 	t.Helper()
+	return filmAs(t, features.Config{Superpixels: 300}, seq, discs...)
+}
+
+func filmAs(t testing.TB, cfg features.Config, seq uint64, discs ...disc) (*features.Scene, [][]uint8) {
+	t.Helper()
 	rng := rand.New(rand.NewPCG(seq, 1)) // sensor noise
 	pix := make([]byte, 3*testWidth*testHeight)
 	truth := make([][]uint8, len(discs))
@@ -48,7 +53,7 @@ func film(t testing.TB, seq uint64, discs ...disc) (*features.Scene, [][]uint8) 
 			pix[3*p+b] = uint8(v + 6*rng.Float64())
 		}
 	}
-	ex, err := features.New(features.Config{Superpixels: 300}, nil)
+	ex, err := features.New(cfg, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,213 @@
+package tracker
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/solver/mrf"
+)
+
+// How the outlines are drawn. A pixel's energy for a label is its squared colour
+// distance to the likest superpixel around that has the label, over 2·outlineSigma²
+// and at most outlineFar; a label other than its superpixel's costs up to
+// outlineDepth more, the farther the outline is; and an outline costs outlineSmooth
+// a pixel where the colours are alike, less where they differ.
+const (
+	outlineBand   = 0.5 // half the band's width over the mean superpixel's side
+	outlineSigma  = 6.0 // units of CIELAB
+	outlineFar    = 4.0
+	outlineDepth  = 0.5
+	outlineSmooth = 4.0
+)
+
+// outliner moves the objects' outlines from the superpixels' borders to where the
+// colours change, by a cut of the pixels in a band along them.
+type outliner struct {
+	depth []uint8 // per pixel: rings from the outline, 1 beside it; 0 outside the band
+	node  []int32 // per pixel of the band: its number
+	band  []int32 // pixels, ring by ring
+	first []int32 // neighbours of superpixel i: near[first[i]:first[i+1]]
+	near  []int32
+	unary []float64
+	y     []int32
+	edges []mrf.Edge
+	graph mrf.Potts
+}
+
+// draw writes every pixel's label to dst, H×W: that of its superpixel, but for the
+// pixels near an outline. f has colours for its pixels, or the superpixels stay.
+func (r *outliner) draw(ctx context.Context, dst []uint8, f *frame, labels int) error {
+	for p, i := range f.labels {
+		dst[p] = uint8(f.y[i])
+	}
+	if len(f.pixels) == 0 {
+		return nil
+	}
+	rings := max(1, math.Round(outlineBand*math.Sqrt(float64(len(dst))/float64(f.n))))
+	if r.outline(dst, f.width, f.height, uint8(min(rings, 64))); len(r.band) == 0 {
+		return nil
+	}
+	r.adjacency(f)
+	r.unary, r.y = grow(r.unary, len(r.band)*labels), grow(r.y, len(r.band))
+	for k, p := range r.band {
+		r.y[k] = int32(dst[p])
+		r.colours(r.unary[k*labels:(k+1)*labels], f, p)
+		shape := outlineDepth * (float64(r.depth[p]) - 0.5) / rings
+		r.charge(int32(k), dst[p], shape, labels)
+	}
+	r.join(dst, f, labels)
+	r.graph.Reset(len(r.band), labels, r.edges)
+	if _, err := r.graph.Label(ctx, r.y, r.unary); err != nil {
+		return fmt.Errorf("tracker: outline: %w", err)
+	}
+	for k, p := range r.band {
+		dst[p] = uint8(r.y[k])
+	}
+	return nil
+}
+
+// colours writes pixel p's colour energy for every label to u.
+func (r *outliner) colours(u []float64, f *frame, p int32) {
+	const unit = 1.0 / features.LabUnit
+	for l := range u {
+		u[l] = outlineFar
+	}
+	pix := f.pixels[3*p : 3*p+3]
+	x, y, z := unit*float64(pix[0]), unit*float64(pix[1]), unit*float64(pix[2])
+	look := func(i int32) {
+		c := f.colour[3*i : 3*i+3]
+		dx, dy, dz := x-float64(c[0]), y-float64(c[1]), z-float64(c[2])
+		d := (dx*dx + dy*dy + dz*dz) / (2 * outlineSigma * outlineSigma)
+		if l := f.y[i]; d < u[l] {
+			u[l] = d
+		}
+	}
+	i := f.labels[p]
+	look(i)
+	for _, j := range r.near[r.first[i]:r.first[i+1]] {
+		look(j)
+	}
+}
+
+// charge makes every label but one dearer for a node.
+func (r *outliner) charge(node int32, label uint8, cost float64, labels int) {
+	u := r.unary[int(node)*labels : (int(node)+1)*labels]
+	for l := range u {
+		if l != int(label) {
+			u[l] += cost
+		}
+	}
+}
+
+// join sets the edges between the band's pixels, contrast-sensitive as in GrabCut,
+// and charges those at the band's rim for differing from the pixel outside.
+func (r *outliner) join(y []uint8, f *frame, labels int) {
+	w, h := int32(f.width), int32(f.height)
+	squared := func(p, q int32) float64 {
+		a, b := f.pixels[3*p:3*p+3], f.pixels[3*q:3*q+3]
+		l, m, n := int32(a[0])-int32(b[0]), int32(a[1])-int32(b[1]), int32(a[2])-int32(b[2])
+		return float64(l*l + m*m + n*n)
+	}
+	sum, count := 1e-9, 1e-9
+	for _, p := range r.band {
+		if p%w+1 < w {
+			sum, count = sum+squared(p, p+1), count+1
+		}
+		if p+w < w*h {
+			sum, count = sum+squared(p, p+w), count+1
+		}
+	}
+	scale := -count / (2 * sum)
+	r.edges = r.edges[:0]
+	pair := func(p, q int32) { // p is in the band
+		weight := outlineSmooth * math.Exp(scale*squared(p, q))
+		switch {
+		case r.depth[q] == 0:
+			r.charge(r.node[p], y[q], weight, labels)
+		case q > p:
+			r.edges = append(r.edges, mrf.Edge{I: r.node[p], J: r.node[q], W: weight})
+		}
+	}
+	for _, p := range r.band {
+		if p%w > 0 && r.depth[p-1] == 0 {
+			pair(p, p-1)
+		}
+		if p%w+1 < w {
+			pair(p, p+1)
+		}
+		if p >= w && r.depth[p-w] == 0 {
+			pair(p, p-w)
+		}
+		if p+w < w*h {
+			pair(p, p+w)
+		}
+	}
+}
+
+// outline finds the band: rings pixels on either side of every border between
+// labels.
+func (r *outliner) outline(y []uint8, w, h int, rings uint8) {
+	r.depth, r.node, r.band = grow(r.depth, w*h), grow(r.node, w*h), r.band[:0]
+	clear(r.depth)
+	add := func(p int, depth uint8) {
+		if r.depth[p] == 0 {
+			r.depth[p] = depth
+			r.node[p] = int32(len(r.band))
+			r.band = append(r.band, int32(p))
+		}
+	}
+	for row := range h {
+		for x := range w {
+			p := row*w + x
+			if x+1 < w && y[p] != y[p+1] {
+				add(p, 1)
+				add(p+1, 1)
+			}
+			if row+1 < h && y[p] != y[p+w] {
+				add(p, 1)
+				add(p+w, 1)
+			}
+		}
+	}
+	for k := 0; k < len(r.band); k++ {
+		p := int(r.band[k])
+		d := r.depth[p] + 1
+		if d > rings {
+			break
+		}
+		if p%w > 0 {
+			add(p-1, d)
+		}
+		if p%w+1 < w {
+			add(p+1, d)
+		}
+		if p >= w {
+			add(p-w, d)
+		}
+		if p+w < w*h {
+			add(p+w, d)
+		}
+	}
+}
+
+// adjacency lays f's edges out by superpixel.
+func (r *outliner) adjacency(f *frame) {
+	r.first = grow(r.first, f.n+2)
+	clear(r.first)
+	for _, e := range f.edges {
+		r.first[e.I+2]++
+		r.first[e.J+2]++
+	}
+	for i := 2; i < len(r.first); i++ {
+		r.first[i] += r.first[i-1]
+	}
+	r.near = grow(r.near, 2*len(f.edges))
+	for _, e := range f.edges {
+		r.near[r.first[e.I+1]] = e.J
+		r.first[e.I+1]++
+		r.near[r.first[e.J+1]] = e.I
+		r.first[e.J+1]++
+	}
+}

@@ -1,0 +1,62 @@
+package tracker
+
+import (
+	"testing"
+
+	"github.com/segd/segd/features"
+)
+
+// Superpixels that are nearly squares cannot follow a disc; pixels can.
+func TestOutlinesFollowThePixels(t *testing.T) {
+	follow := func(pixels bool) float64 {
+		tr := newTracker(t, Config{})
+		sum := 0.0
+		for i := range uint64(6) {
+			s, truth := filmAs(t, features.Config{Superpixels: 300, Compactness: 300}, i, disc{40 + 4*float64(i), 50, 22, red})
+			if !pixels {
+				s.Pixels = nil
+			}
+			var a *Annotation
+			if i == 0 {
+				var err error
+				if a, err = FromMask(truth[0], testWidth, testHeight, 1, ""); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if o := step(t, tr, s, a).Objects[0]; i > 0 {
+				sum += iou(o.Mask, truth[0]) / 5
+			}
+		}
+		return sum
+	}
+	coarse, fine := follow(false), follow(true)
+	if fine < 0.97 || fine <= coarse {
+		t.Errorf("mean IoU %.3f with the pixels' colours, %.3f without; want more, and at least 0.97", fine, coarse)
+	}
+}
+
+func TestBandIsAlongTheOutline(t *testing.T) {
+	const w, h = 9, 7
+	y := make([]uint8, w*h)
+	for row := range h {
+		for x := 4; x < w; x++ {
+			y[row*w+x] = 1
+		}
+	}
+	var o outliner
+	o.outline(y, w, h, 2)
+	for row := range h {
+		for x, want := range []uint8{0, 0, 2, 1, 1, 2, 0, 0, 0} {
+			p := row*w + x
+			if o.depth[p] != want {
+				t.Errorf("depth %d at (%d, %d); want %d", o.depth[p], x, row, want)
+			}
+			if want > 0 && o.band[o.node[p]] != int32(p) {
+				t.Errorf("pixel %d is node %d, which is pixel %d", p, o.node[p], o.band[o.node[p]])
+			}
+		}
+	}
+	if len(o.band) != 4*h {
+		t.Errorf("band of %d pixels; want %d", len(o.band), 4*h)
+	}
+}
