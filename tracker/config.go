@@ -11,12 +11,13 @@ import (
 type Mode uint8
 
 const (
-	Joint    Mode = iota // affinity and the re-estimated classifier; what the daemon runs
-	Affinity             // labels propagated by similarity alone
-	Frozen               // the classifier of the annotated frames, never re-estimated
+	Joint      Mode = iota // affinity and the re-estimated classifier; what the daemon runs
+	Affinity               // labels propagated by similarity alone
+	Frozen                 // the classifier of the annotated frames, never re-estimated
+	NoTemporal             // the re-estimated classifier, no affinity to other frames
 )
 
-var modeNames = [...]string{"joint", "affinity", "frozen"}
+var modeNames = [...]string{"joint", "affinity", "frozen", "no-temporal"}
 
 func (m Mode) String() string { return modeNames[m] }
 
@@ -27,7 +28,7 @@ func ParseMode(s string) (Mode, error) {
 			return Mode(m), nil
 		}
 	}
-	return 0, fmt.Errorf("tracker: mode %q; want joint, affinity or frozen", s)
+	return 0, fmt.Errorf("tracker: mode %q; want joint, affinity, frozen or no-temporal", s)
 }
 
 // Config tunes a Tracker. The zero value takes every default. Lengths in

@@ -18,7 +18,7 @@ const annotatedIter = 200
 // solve labels f, the newest frame, by the tracker's mode and leaves the labels
 // in f.y and f.soft.
 func (t *Tracker) solve(ctx context.Context, f *frame, annotated bool, out *Solve) error {
-	if annotated || t.cfg.Mode == Joint {
+	if annotated || t.cfg.Mode == Joint || t.cfg.Mode == NoTemporal {
 		if err := t.joint(ctx, f, annotated, out); err != nil {
 			return err
 		}
@@ -257,7 +257,7 @@ func (t *Tracker) decide(ctx context.Context, f *frame) error {
 	if t.cfg.Mode != Affinity {
 		for i := range f.n {
 			w := 1.0
-			if t.cfg.Mode == Joint {
+			if t.cfg.Mode != Frozen {
 				w = t.cfg.Classifier * uncertainty(f.q[i*labels:(i+1)*labels])
 			}
 			t.addClassifier(t.unary[i*labels:(i+1)*labels], f, i, w)

@@ -116,7 +116,11 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, ann *Annotation) 
 	f := t.acquire()
 	f.load(s, t.projection, t.labels(), t.cfg.Smooth)
 	start := time.Now()
-	if t.cfg.Mode != Frozen {
+	switch t.cfg.Mode {
+	case Frozen:
+	case NoTemporal:
+		t.guess(f)
+	default:
 		t.propagate(f)
 	}
 	if ann != nil {
@@ -261,6 +265,23 @@ func (t *Tracker) propagate(f *frame) {
 	normaliseRows(f.q, t.near, labels)
 	for i := range f.n {
 		f.y[i] = argmax(f.q[i*labels : (i+1)*labels])
+	}
+}
+
+// guess is what propagate would leave if f had no frame to look up: every label as
+// likely as any other, and y what the last classifier says.
+func (t *Tracker) guess(f *frame) {
+	labels := t.labels()
+	known := min(labels, len(t.weight)/(t.projection.Dim()+1))
+	t.scores = grow(t.scores, labels)
+	for i := range f.n {
+		for l := range labels {
+			f.q[i*labels+l] = 1 / float64(labels)
+		}
+		if known > 0 {
+			t.score(t.scores[:known], f, i)
+			f.y[i] = argmax(t.scores[:known])
+		}
 	}
 }
 
