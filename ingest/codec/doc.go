@@ -4,13 +4,14 @@
 // In: H.264 or H.265 access units in Annex-B form (and single pictures of a few
 // other codecs), or a file in any container FFmpeg opens. Out: a [Picture],
 // which writes itself as tight BGR24 rows into memory the caller owns. The
-// [Encoder] goes the other way, for the sample camera and for tests.
+// [Encoder] goes the other way, for the sample camera and for tests, and a [Muxer]
+// writes what it makes to a file.
 //
 // Nothing that FFmpeg owns leaves the package: a Picture is valid only until
 // the call that made it returns or is repeated, and its pixels are copied out.
-// Decoder, Demuxer and Encoder each belong to one goroutine at a time. Each holds C memory that
-// the garbage collector does not see, so each must be closed; Close may be
-// called more than once.
+// Decoder, Demuxer, Encoder and Muxer each belong to one goroutine at a time. Each
+// holds C memory that the garbage collector does not see, so each must be closed;
+// Close may be called more than once.
 //
 // Decoding runs on the calling goroutine's thread alone: frame threading would
 // hold back one frame a thread, and slice threading gains nothing on the

@@ -1,0 +1,86 @@
+package codec
+
+import (
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestMuxer(t *testing.T) {
+	const n, fps = 30, 10
+	path := filepath.Join(t.TempDir(), "out.mp4")
+	m, err := CreateFile(path, EncoderConfig{Width: 96, Height: 64, FPS: fps, GOP: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		if err := m.BGR(ramp(96, 64, 8*i%96)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Close(); err != nil {
+		t.Errorf("second Close: %v", err)
+	}
+	if err := m.BGR(ramp(96, 64, 0)); !errors.Is(err, ErrClosed) {
+		t.Errorf("BGR after Close: %v; want ErrClosed", err)
+	}
+
+	in, err := OpenFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	if w, h := in.Size(); w != 96 || h != 64 || in.FrameCount() != n || in.FrameInterval() != time.Second/fps {
+		t.Errorf("%d×%d, %d frames, one each %v; want 96×64, %d, %v", w, h, in.FrameCount(), in.FrameInterval(), n, time.Second/fps)
+	}
+	pix := make([]byte, 3*96*64)
+	for i := 0; ; i++ {
+		p, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			if i != n {
+				t.Errorf("%d pictures; want %d", i, n)
+			}
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.BGR(pix); err != nil {
+			t.Fatal(err)
+		}
+		// The bar is where it was drawn, so the pictures are in order.
+		if x := 8*i%96 + 4; pix[3*(32*96+x)] < 200 {
+			t.Errorf("picture %d has no bar at column %d", i, x)
+		}
+		if want := time.Duration(i) * time.Second / fps; time.Duration(p.PTS) != want {
+			t.Errorf("picture %d at %v; want %v", i, time.Duration(p.PTS), want)
+		}
+	}
+}
+
+func TestMuxerRefuses(t *testing.T) {
+	dir := t.TempDir()
+	for _, tt := range []struct {
+		name, path string
+		cfg        EncoderConfig
+		want       string
+	}{
+		{"no such folder", filepath.Join(dir, "none", "a.mp4"), EncoderConfig{Width: 16, Height: 16}, "a.mp4"},
+		{"odd size", filepath.Join(dir, "a.mp4"), EncoderConfig{Width: 15, Height: 16}, "must be even"},
+		{"reordering", filepath.Join(dir, "a.mp4"), EncoderConfig{Width: 16, Height: 16, BFrames: 2}, "want 0"},
+	} {
+		m, err := CreateFile(tt.path, tt.cfg)
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: error is %v; want one with %q", tt.name, err, tt.want)
+		}
+		if m != nil {
+			m.Close()
+		}
+	}
+}
