@@ -2,18 +2,8 @@ package eval
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"image"
-	"image/color"
-	_ "image/jpeg" // DAVIS frames
-	_ "image/png"  // and annotations
-	"os"
-	"path/filepath"
-	"slices"
-	"sort"
-	"strings"
-	"time"
 
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/mask"
@@ -28,11 +18,15 @@ type DavisOptions struct {
 	ModelName string
 	Features  features.Config
 	Tracker   tracker.Config
-	Progress  func(done, total int)                          // frames; nil means nobody looks
-	Frame     func(sequence string, index int, f DavisFrame) // after each frame; nil means nobody looks
+	Perturb   Perturbation
+	Seed      uint64                // of the perturbation
+	Progress  func(done, total int) // frames; nil means nobody looks
+	// Frame is called after each frame; its error ends the run. nil means nobody looks.
+	Frame func(sequence string, index int, f DavisFrame) error
 }
 
-// DavisFrame is one labelled frame, valid during the Frame callback.
+// DavisFrame is one labelled frame, valid during the Frame callback. Image and
+// Truth have the disturbance in them: where it hides the object, Truth is empty.
 type DavisFrame struct {
 	Image  image.Image
 	Truth  mask.RLE
@@ -41,210 +35,151 @@ type DavisFrame struct {
 }
 
 // DavisReport is the outcome, in the stable form `segd eval davis --json` prints.
+// Means and medians are over Sequences; those in need of a perturbation are null
+// without it.
 type DavisReport struct {
 	Mode      string          `json:"mode"`
 	Model     string          `json:"model"`
+	Perturb   string          `json:"perturb,omitempty"`
+	Seed      *uint64         `json:"seed,omitempty"`
 	Sequences []DavisSequence `json:"sequences"`
-	MeanJ     float64         `json:"mean_j"`
-	MeanF     float64         `json:"mean_f"`
+	Skipped   []DavisSkipped  `json:"skipped,omitempty"`
+
+	MeanJ           float64 `json:"mean_j"`
+	MeanF           float64 `json:"mean_f"`
+	MeanJDecay      float64 `json:"mean_j_decay"`
+	MeanFDecay      float64 `json:"mean_f_decay"`
+	MeanInstability float64 `json:"mean_instability"`
+	MeanMSPerFrame  float64 `json:"mean_ms_per_frame"`
+	MeanStageMS     StageMS `json:"mean_stage_ms"`
+
+	MeanJUndisturbed        *float64 `json:"mean_j_undisturbed,omitempty"`
+	MeanJDrop               *float64 `json:"mean_j_drop,omitempty"`
+	MedianFalseWhileCovered *float64 `json:"median_false_while_covered,omitempty"`
+	MeanJAfterRatio         *float64 `json:"mean_j_after_ratio,omitempty"`
+	MedianJAfterRatio       *float64 `json:"median_j_after_ratio,omitempty"`
 }
 
 // DavisSequence is one sequence's row. J, the intersection over union, and F, the
 // boundary measure, are means over all frames but the first, which is given, and
-// the last, as DAVIS-2016 does.
+// the last, as DAVIS-2016 does; so are their decays, the mean of the first quarter
+// of those frames minus that of the last.
+//
+// Instability is the mean over the same frames of 1 − IoU of the mask with the one
+// before it, minus the same of the ground truth: how much more the mask changes
+// than the object does. 0 is as steady as the truth; a mask that stands still
+// while the object moves has less. It is not DAVIS' T, which matches the outlines'
+// shape contexts.
 type DavisSequence struct {
-	Name       string  `json:"name"`
-	Frames     int     `json:"frames"` // frames J is the mean of
-	J          float64 `json:"j"`
-	F          float64 `json:"f"`
-	MSPerFrame float64 `json:"ms_per_frame"` // features and tracking, mean
+	Name        string  `json:"name"`
+	Frames      int     `json:"frames"` // frames J is the mean of
+	J           float64 `json:"j"`
+	F           float64 `json:"f"`
+	MSPerFrame  float64 `json:"ms_per_frame"` // features and tracking, mean
+	JDecay      float64 `json:"j_decay"`
+	FDecay      float64 `json:"f_decay"`
+	Instability float64 `json:"instability"`
+	StageMS     StageMS `json:"stage_ms"` // mean
+
+	// With a perturbation: J of the same sequence without it, and what it costs.
+	JUndisturbed *float64 `json:"j_undisturbed,omitempty"`
+	JDrop        *float64 `json:"j_drop,omitempty"`
+
+	// With Occlusion. FalseWhileCovered is the median over the covered frames of
+	// the mask's pixels over those of the object behind the patch; null if the
+	// truth is empty there anyway. JAfter is J over the ten frames after the patch
+	// has gone, JAfterRatio is JAfter / JAfterUndisturbed, null if that is 0.
+	FalseWhileCovered *float64 `json:"false_while_covered,omitempty"`
+	JAfter            *float64 `json:"j_after,omitempty"`
+	JAfterUndisturbed *float64 `json:"j_after_undisturbed,omitempty"`
+	JAfterRatio       *float64 `json:"j_after_ratio,omitempty"`
+}
+
+// DavisSkipped is a sequence that the perturbation cannot be applied to.
+type DavisSkipped struct {
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
 }
 
 // Davis runs the tracker over DAVIS-2016 sequences as over a camera: the first
 // frame's ground truth is the annotation, every later mask uses no later frame.
+// With a perturbation it runs each sequence twice, first undisturbed; Frame sees
+// the disturbed run only. Sequences too short for it are reported as skipped; it
+// is an error if all are.
 func Davis(ctx context.Context, opt DavisOptions) (*DavisReport, error) {
-	names, err := davisSequences(opt.Root, opt.Sequences)
+	clips, err := openDavis(opt.Root, opt.Sequences)
 	if err != nil {
 		return nil, err
 	}
-	files := make([][]string, len(names))
-	total := 0
-	for i, name := range names {
-		if files[i], err = davisFrames(opt.Root, name); err != nil {
+	report := &DavisReport{Mode: opt.Tracker.Mode.String(), Model: opt.ModelName}
+	runs := 1
+	if opt.Perturb != Undisturbed {
+		runs = 2
+		report.Perturb, report.Seed = opt.Perturb.String(), new(opt.Seed)
+		if clips, err = report.skip(clips, opt.Perturb); err != nil {
 			return nil, err
 		}
-		total += len(files[i])
 	}
-	report := &DavisReport{Mode: opt.Tracker.Mode.String(), Model: opt.ModelName}
-	done := 0
-	for i, name := range names {
-		row, err := davisSequence(ctx, opt, name, files[i], func() {
-			done++
-			if opt.Progress != nil {
-				opt.Progress(done, total)
-			}
-		})
+	total, done := 0, 0
+	for _, c := range clips {
+		total += runs * len(c.images)
+	}
+	tick := func() {
+		done++
+		if opt.Progress != nil {
+			opt.Progress(done, total)
+		}
+	}
+	for _, c := range clips {
+		row, err := davisSequence(ctx, &opt, c, tick)
 		if err != nil {
-			return nil, fmt.Errorf("eval: %s: %w", name, err)
+			return nil, fmt.Errorf("eval: %s: %w", c.name, err)
 		}
 		report.Sequences = append(report.Sequences, row)
-		report.MeanJ += row.J / float64(len(names))
-		report.MeanF += row.F / float64(len(names))
 	}
+	report.sum()
 	return report, nil
 }
 
-const davisImages, davisTruth = "JPEGImages/480p", "Annotations/480p"
-
-// davisSequences checks the wanted names, or lists all.
-func davisSequences(root string, want []string) ([]string, error) {
-	entries, err := os.ReadDir(filepath.Join(root, davisImages))
-	if err != nil {
-		return nil, fmt.Errorf("eval: %w; want a folder with %s and %s as DAVIS-2016 has them", err, davisImages, davisTruth)
-	}
-	var all []string
-	for _, e := range entries {
-		if e.IsDir() {
-			all = append(all, e.Name())
+// skip notes which clips are too short and returns the others.
+func (r *DavisReport) skip(clips []*davisClip, p Perturbation) ([]*davisClip, error) {
+	var left []*davisClip
+	for _, c := range clips {
+		if reason := p.tooShort(len(c.images)); reason != "" {
+			r.Skipped = append(r.Skipped, DavisSkipped{c.name, reason})
+		} else {
+			left = append(left, c)
 		}
 	}
-	if len(want) == 0 {
-		if len(all) == 0 {
-			return nil, fmt.Errorf("eval: no sequence in %s", filepath.Join(root, davisImages))
-		}
-		return all, nil
+	if len(left) == 0 {
+		return nil, fmt.Errorf("eval: no sequence is long enough for the perturbation: %s has %s", clips[0].name, r.Skipped[0].Reason)
 	}
-	for _, name := range want {
-		if !slices.Contains(all, name) {
-			return nil, fmt.Errorf("eval: no sequence %q in %s; there are %s", name, root, strings.Join(all, ", "))
-		}
-	}
-	return want, nil
+	return left, nil
 }
 
-func davisFrames(root, name string) ([]string, error) {
-	files, err := filepath.Glob(filepath.Join(root, davisImages, name, "*.jpg"))
-	if err != nil {
-		return nil, fmt.Errorf("eval: %w", err)
-	}
-	if len(files) < 3 {
-		return nil, fmt.Errorf("eval: %s has %d frames; want at least 3", name, len(files))
-	}
-	sort.Strings(files)
-	return files, nil
-}
-
-func davisSequence(ctx context.Context, opt DavisOptions, name string, files []string, tick func()) (DavisSequence, error) {
-	row := DavisSequence{Name: name, Frames: len(files) - 2}
-	extractor, err := features.New(opt.Features, opt.Model)
+func davisSequence(ctx context.Context, opt *DavisOptions, c *davisClip, tick func()) (DavisSequence, error) {
+	row := DavisSequence{Name: c.name}
+	d, err := newDisturbance(opt.Perturb, opt.Seed, c)
 	if err != nil {
 		return row, err
 	}
-	follow, err := tracker.New(opt.Tracker)
+	var plain *following
+	if d != nil {
+		if plain, err = follow(ctx, opt, c, nil, nil, tick); err != nil {
+			return row, err
+		}
+	}
+	var frame func(int, DavisFrame) error
+	if opt.Frame != nil {
+		frame = func(i int, f DavisFrame) error { return opt.Frame(c.name, i, f) }
+	}
+	run, err := follow(ctx, opt, c, d, frame, tick)
 	if err != nil {
 		return row, err
 	}
-	var scene features.Scene
-	var spent time.Duration
-	var bits []uint8
-	for i, file := range files {
-		if err := ctx.Err(); err != nil {
-			return row, err
-		}
-		img, err := readImage(file)
-		if err != nil {
-			return row, err
-		}
-		b := img.Bounds()
-		bgr := toBGR(img)
-		truth, err := readTruth(filepath.Join(opt.Root, davisTruth, name, strings.TrimSuffix(filepath.Base(file), ".jpg")+".png"), b.Dx(), b.Dy())
-		if err != nil {
-			return row, err
-		}
-		var ann *tracker.Annotation
-		if i == 0 {
-			if !slices.Contains(truth, 1) {
-				return row, errors.New("the first frame's annotation marks no object")
-			}
-			if ann, err = tracker.FromMask(truth, b.Dx(), b.Dy(), 1, name); err != nil {
-				return row, err
-			}
-		}
-		start := time.Now()
-		if err := extractor.Extract(&scene, bgr, b.Dx(), b.Dy()); err != nil {
-			return row, err
-		}
-		scene.Seq = uint64(i)
-		res, err := follow.Step(ctx, &scene, ann)
-		if err != nil {
-			return row, err
-		}
-		spent += time.Since(start)
-		gt := mask.Encode(truth, b.Dx(), b.Dy())
-		j := mask.IoU(res.Objects[0].Mask, gt)
-		if i > 0 && i < len(files)-1 {
-			row.J += j / float64(row.Frames)
-			bits = res.Objects[0].Mask.Decode(bits)
-			row.F += BoundaryF(bits, truth, b.Dx(), b.Dy()) / float64(row.Frames)
-		}
-		if opt.Frame != nil {
-			opt.Frame(name, i, DavisFrame{Image: img, Truth: gt, Result: res, J: j})
-		}
-		tick()
+	row.fill(run)
+	if plain != nil {
+		row.compare(run, plain, d)
 	}
-	row.MSPerFrame = float64(spent.Microseconds()) / 1e3 / float64(len(files))
 	return row, nil
-}
-
-func readImage(path string) (image.Image, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	img, _, err := image.Decode(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return img, nil
-}
-
-// readTruth reads a DAVIS annotation as one byte a pixel, 1 on the object.
-func readTruth(path string, width, height int) ([]uint8, error) {
-	img, err := readImage(path)
-	if err != nil {
-		return nil, err
-	}
-	if got := img.Bounds().Size(); got != image.Pt(width, height) {
-		return nil, fmt.Errorf("%s is %d×%d; its frame is %d×%d", path, got.X, got.Y, width, height)
-	}
-	bits := make([]uint8, width*height)
-	for y := range height {
-		for x := range width {
-			if g := color.GrayModel.Convert(img.At(x, y)).(color.Gray); g.Y > 0 {
-				bits[y*width+x] = 1
-			}
-		}
-	}
-	return bits, nil
-}
-
-// toBGR copies an image to tight BGR24.
-func toBGR(img image.Image) []byte {
-	b := img.Bounds()
-	out := make([]byte, 0, 3*b.Dx()*b.Dy())
-	ycc, fast := img.(*image.YCbCr)
-	for y := b.Min.Y; y < b.Max.Y; y++ {
-		for x := b.Min.X; x < b.Max.X; x++ {
-			if fast {
-				yi, ci := ycc.YOffset(x, y), ycc.COffset(x, y)
-				r, g, bl := color.YCbCrToRGB(ycc.Y[yi], ycc.Cb[ci], ycc.Cr[ci])
-				out = append(out, bl, g, r)
-				continue
-			}
-			r, g, bl, _ := img.At(x, y).RGBA()
-			out = append(out, byte(bl>>8), byte(g>>8), byte(r>>8))
-		}
-	}
-	return out
 }

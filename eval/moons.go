@@ -81,12 +81,7 @@ func (e *MoonsErrors) add(y, truth []int32) {
 	e.Errors = append(e.Errors, float64(wrong)/float64(len(truth)))
 }
 
-func (e *MoonsErrors) finish() {
-	sorted := slices.Sorted(slices.Values(e.Errors))
-	if n := len(sorted); n > 0 {
-		e.Median = (sorted[(n-1)/2] + sorted[n/2]) / 2
-	}
-}
+func (e *MoonsErrors) finish() { e.Median = median(e.Errors) }
 
 // Moons runs the paper's 4-moons experiment: the labels of four interlocked moons
 // are to be found from where the samples lie and from loose bounds on how often

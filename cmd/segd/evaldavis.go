@@ -1,0 +1,195 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/segd/segd/config"
+	"github.com/segd/segd/eval"
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/features/dnn"
+	"github.com/segd/segd/tracker"
+)
+
+// pictureFlags are what all runs on DAVIS' pictures have in common.
+type pictureFlags struct {
+	root, sequences, model, mode, overlay string
+	superpixels                           int
+	seed                                  uint64
+	json                                  bool
+}
+
+func (f *pictureFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.root, "root", "", "folder with JPEGImages/480p and Annotations/480p")
+	flags.StringVar(&f.sequences, "sequences", "all", "names, separated by commas, or all")
+	flags.StringVar(&f.model, "model", "", "ONNX or Caffe model (default the one in the binary)")
+	flags.StringVar(&f.mode, "mode", tracker.Joint.String(), "joint, affinity, frozen or no-temporal")
+	flags.IntVar(&f.superpixels, "superpixels", 0, fmt.Sprintf("pieces a frame is cut into (default %d)", features.DefaultSuperpixels))
+	flags.Uint64Var(&f.seed, "seed", 1, "of the random numbers")
+	flags.BoolVar(&f.json, "json", false, "print one JSON object on standard output")
+	if err := cmd.MarkFlagRequired("root"); err != nil {
+		panic(err) // the flag is defined above
+	}
+}
+
+func (f *pictureFlags) parseMode() (tracker.Mode, error) {
+	mode, err := tracker.ParseMode(f.mode)
+	if err != nil {
+		return 0, usageError{fmt.Errorf("--mode: %w", err)}
+	}
+	return mode, nil
+}
+
+// names is nil for all sequences.
+func (f *pictureFlags) names() []string {
+	if f.sequences == "all" {
+		return nil
+	}
+	return strings.Split(f.sequences, ",")
+}
+
+func (f *pictureFlags) modelName() string {
+	if f.model == "" {
+		return dnn.EmbeddedName
+	}
+	return f.model
+}
+
+type davisFlags struct {
+	pictureFlags
+	perturb string
+}
+
+func evalDavisCommand(std streams) *cobra.Command {
+	var f davisFlags
+	cmd := &cobra.Command{
+		Use:   "davis --root DIR",
+		Short: "J, F, decay, stability and time on DAVIS-2016 sequences",
+		Long: "Follows the object of each sequence from the first frame's true mask, as a camera\n" +
+			"would be followed; frame t's mask uses no later frame. Printed are means over all\n" +
+			"frames but the first and the last:\n\n" +
+			"  J, F         intersection over union, and the boundary measure\n" +
+			"  decay        of J and F: mean of the first quarter minus that of the last\n" +
+			"  instability  1 − IoU of a mask with the one before it, minus the same of the\n" +
+			"               truth: how much more the mask changes than the object does\n" +
+			"  ms           a frame's time without decoding, and by stage; the network runs\n" +
+			"               beside the superpixels and is a part of features\n\n" +
+			"--perturb runs each sequence without and with a disturbance that --seed fixes:\n\n" +
+			"  occlusion    a textured patch slides before the object in 4 frames, covers it for\n" +
+			"               15 and slides out in 4. \"false\" is the median over the covered\n" +
+			"               frames of mask pixels / pixels of the object behind the patch, and\n" +
+			"               \"J after\" is of the 10 frames after it\n" +
+			"  lighting     gain and gamma ramp by ±40 %, and the gain flickers by ±10 %\n" +
+			"  noise        a sensor's in poor light, σ² = 6² + 12²·value/255\n\n" +
+			"--overlay writes each frame with the mask tinted and the truth's outline in green,\n" +
+			"to DIR/SEQUENCE-FRAME.png, or as a video if its name ends in .mp4.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runDavis(cmd, std, f) },
+	}
+	f.add(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&f.perturb, "perturb", eval.Undisturbed.String(), "none, occlusion, lighting or noise")
+	flags.StringVar(&f.overlay, "overlay", "", "folder or FILE.mp4 to write the frames with their masks to")
+	return cmd
+}
+
+func runDavis(cmd *cobra.Command, std streams, f davisFlags) error {
+	mode, err := f.parseMode()
+	if err != nil {
+		return err
+	}
+	perturb, err := eval.ParsePerturbation(f.perturb)
+	if err != nil {
+		return usageError{fmt.Errorf("--perturb: %w", err)}
+	}
+	opt := eval.DavisOptions{
+		Root:      f.root,
+		Sequences: f.names(),
+		ModelName: f.modelName(),
+		Features:  features.Config{Superpixels: f.superpixels},
+		Tracker:   tracker.Config{Mode: mode},
+		Perturb:   perturb,
+		Seed:      f.seed,
+	}
+	drawn, err := openOverlays(f.overlay)
+	if err != nil {
+		return usageError{fmt.Errorf("--overlay: %w", err)}
+	}
+	if f.overlay != "" {
+		opt.Frame = drawn.davis
+	}
+	model, err := openModel(config.Model{Path: f.model})
+	if err != nil {
+		return err
+	}
+	defer model.Close()
+	opt.Model = model
+
+	bar := newProgress(std.err, "following the objects")
+	opt.Progress = bar.step
+	report, err := eval.Davis(cmd.Context(), opt)
+	bar.end()
+	if closed := drawn.close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return err
+	}
+	if f.json {
+		return json.NewEncoder(std.out).Encode(report)
+	}
+	return printDavis(std.out, report, perturb)
+}
+
+func printDavis(out io.Writer, r *eval.DavisReport, perturb eval.Perturbation) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "sequence\tframes\tJ\tF\tJ decay\tF decay\tinstability\tms/frame\n")
+	for _, s := range r.Sequences {
+		fmt.Fprintf(w, "%s\t%d\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.0f\n", s.Name, s.Frames, s.J, s.F, s.JDecay, s.FDecay, s.Instability, s.MSPerFrame)
+	}
+	fmt.Fprintf(w, "mean\t\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.0f\n", r.MeanJ, r.MeanF, r.MeanJDecay, r.MeanFDecay, r.MeanInstability, r.MeanMSPerFrame)
+
+	fmt.Fprintf(w, "\nms/frame\tfeatures\t(network)\tprojection\taffinity\tsolve\tmask\n")
+	stages := func(name string, s eval.StageMS) {
+		fmt.Fprintf(w, "%s\t%.1f\t(%.1f)\t%.1f\t%.1f\t%.1f\t%.1f\n", name, s.Features, s.Network, s.Projection, s.Affinity, s.Solve, s.Mask)
+	}
+	for _, s := range r.Sequences {
+		stages(s.Name, s.StageMS)
+	}
+	stages("mean", r.MeanStageMS)
+
+	switch perturb {
+	case eval.Undisturbed:
+	case eval.Occlusion:
+		fmt.Fprintf(w, "\nocclusion, seed %d\tJ undisturbed\tJ drop\tfalse\tJ after\tundisturbed\tratio\n", *r.Seed)
+		for _, s := range r.Sequences {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Name, figure(s.JUndisturbed), figure(s.JDrop),
+				figure(s.FalseWhileCovered), figure(s.JAfter), figure(s.JAfterUndisturbed), figure(s.JAfterRatio))
+		}
+		fmt.Fprintf(w, "mean\t%s\t%s\t\t\t\t%s\n", figure(r.MeanJUndisturbed), figure(r.MeanJDrop), figure(r.MeanJAfterRatio))
+		fmt.Fprintf(w, "median\t\t\t%s\t\t\t%s\n", figure(r.MedianFalseWhileCovered), figure(r.MedianJAfterRatio))
+	default:
+		fmt.Fprintf(w, "\n%s, seed %d\tJ undisturbed\tJ drop\n", perturb, *r.Seed)
+		for _, s := range r.Sequences {
+			fmt.Fprintf(w, "%s\t%s\t%s\n", s.Name, figure(s.JUndisturbed), figure(s.JDrop))
+		}
+		fmt.Fprintf(w, "mean\t%s\t%s\n", figure(r.MeanJUndisturbed), figure(r.MeanJDrop))
+	}
+	for _, s := range r.Skipped {
+		fmt.Fprintf(w, "\n%s was skipped: %s\n", s.Name, s.Reason)
+	}
+	return w.Flush()
+}
+
+func figure(v *float64) string {
+	if v == nil {
+		return "–"
+	}
+	return fmt.Sprintf("%.3f", *v)
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/segd/segd/ingest/codec"
+)
+
+// davisFolder is DAVIS' layout with two sequences of three frames each, in which
+// nothing moves: a red square on green.
+func davisFolder(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	img, truth := image.NewRGBA(image.Rect(0, 0, 97, 65)), image.NewGray(image.Rect(0, 0, 97, 65))
+	for y := range 65 {
+		for x := range 97 {
+			img.SetRGBA(x, y, color.RGBA{40, uint8(120 + x%8), 60, 255})
+			if x >= 30 && x < 60 && y >= 16 && y < 46 {
+				img.SetRGBA(x, y, color.RGBA{200, 30, 30, 255})
+				truth.SetGray(x, y, color.Gray{Y: 255})
+			}
+		}
+	}
+	for _, name := range []string{"one", "two"} {
+		for i := range 3 {
+			write := func(folder, ext string, encode func(io.Writer) error) {
+				dir := filepath.Join(root, folder, "480p", name)
+				if err := os.MkdirAll(dir, 0o755); err != nil {
+					t.Fatal(err)
+				}
+				f, err := os.Create(filepath.Join(dir, fmt.Sprintf("%05d%s", i, ext)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := errors.Join(encode(f), f.Close()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write("JPEGImages", ".jpg", func(w io.Writer) error { return jpeg.Encode(w, img, nil) })
+			write("Annotations", ".png", func(w io.Writer) error { return png.Encode(w, truth) })
+		}
+	}
+	return root
+}
+
+func TestEvalPicturesRefuse(t *testing.T) {
+	root := davisFolder(t)
+	taken := file(t, "taken", "a file")
+	for _, tt := range []struct {
+		name   string
+		args   []string
+		status int
+		want   []string
+	}{
+		{"mode", []string{"davis", "--root", root, "--mode", "both"}, 2, []string{"--mode", `"both"`, "joint, affinity, frozen or no-temporal"}},
+		{"mode of scribbles", []string{"scribbles", "--root", root, "--mode", "both"}, 2, []string{"--mode", `"both"`}},
+		{"perturbation", []string{"davis", "--root", root, "--perturb", "fog"}, 2, []string{"--perturb", `"fog"`, "occlusion, lighting or noise"}},
+		{"seed", []string{"davis", "--root", root, "--seed", "-1"}, 2, []string{"--seed", `"-1"`}},
+		{"seeds", []string{"scribbles", "--root", root, "--seeds", "0"}, 2, []string{"--seeds 0", "at least 1"}},
+		{"no root", []string{"scribbles"}, 2, []string{`"root"`}},
+		{"no data", []string{"scribbles", "--root", "/no/davis"}, 1, []string{"/no/davis/JPEGImages/480p", "Annotations/480p"}},
+		{"overlay is a file", []string{"davis", "--root", root, "--overlay", taken}, 2, []string{"--overlay", taken}},
+		{"video in no folder", []string{"davis", "--root", root, "--overlay", "/no/such/a.mp4"}, 2, []string{"--overlay", "/no/such/a.mp4"}},
+		{"too short to cover", []string{"davis", "--root", root, "--perturb", "occlusion"}, 1, []string{"one has 3 frames", "takes 35"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			err := start(t, append([]string{"eval"}, tt.args...)...).wait(t, time.Minute)
+			if status(err) != tt.status {
+				t.Fatalf("exit status %d of %v; want %d", status(err), err, tt.status)
+			}
+			for _, part := range tt.want {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("error %q does not say %q", err, part)
+				}
+			}
+		})
+	}
+}
+
+func TestEvalDavis(t *testing.T) {
+	root, out := davisFolder(t), t.TempDir()
+	c := start(t, "eval", "davis", "--root", root, "--sequences", "two", "--superpixels", "200", "--perturb", "noise", "--overlay", out)
+	if err := c.wait(t, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	for _, parts := range [][]string{{"sequence", "J", "F", "J decay", "F decay", "instability", "ms/frame"}, {"ms/frame", "features", "(network)", "projection", "affinity", "solve", "mask"}, {"noise, seed 1", "J undisturbed", "J drop"}, {"two"}, {"mean"}} {
+		if !lineWith(c.out.String(), parts) {
+			t.Errorf("no line has all of %q:\n%s", parts, c.out.String())
+		}
+	}
+	// The first frame's mask is the truth: both outlines run along the square, and
+	// within it the red is mixed with the object's colour, which is red too.
+	img := readPNG(t, filepath.Join(out, "two-00000.png"))
+	if got := img.At(30, 30); got != (color.RGBA{0, 255, 0, 255}) {
+		t.Errorf("the truth's outline is %v; want green", got)
+	}
+	if r, g, _, _ := img.At(45, 30).RGBA(); r>>8 < 200 || g>>8 > 50 {
+		t.Errorf("the object is %v; want it tinted red", img.At(45, 30))
+	}
+	if files, err := os.ReadDir(out); err != nil || len(files) != 3 {
+		t.Errorf("%d files, %v; want one a frame, of the disturbed run", len(files), err)
+	}
+}
+
+func TestEvalDavisJSONAndVideo(t *testing.T) {
+	video := filepath.Join(t.TempDir(), "all.MP4")
+	c := start(t, "eval", "davis", "--root", davisFolder(t), "--superpixels", "200", "--mode", "no-temporal", "--json", "--overlay", video)
+	if err := c.wait(t, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	var report struct {
+		Mode      string
+		Sequences []struct {
+			Name    string
+			J       *float64
+			StageMS *struct{ Network float64 } `json:"stage_ms"`
+		}
+	}
+	if err := json.Unmarshal([]byte(c.out.String()), &report); err != nil {
+		t.Fatalf("%v:\n%s", err, c.out.String())
+	}
+	if report.Mode != "no-temporal" || len(report.Sequences) != 2 || report.Sequences[1].J == nil || report.Sequences[1].StageMS.Network <= 0 {
+		t.Errorf("report %s", c.out.String())
+	}
+	in, err := codec.OpenFile(video)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	if w, h := in.Size(); w != 96 || h != 64 || in.FrameCount() != 6 {
+		t.Errorf("a video of %d frames of %d×%d; want 6 of 96×64", in.FrameCount(), w, h)
+	}
+}
+
+func TestEvalScribbles(t *testing.T) {
+	root, out := davisFolder(t), t.TempDir()
+	c := start(t, "eval", "scribbles", "--root", root, "--superpixels", "200", "--sequences", "one", "--seeds", "2", "--overlay", out)
+	if err := c.wait(t, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	for _, parts := range [][]string{{"J, 2 seeds", "segd", "k-means"}, {"one"}, {"median of all"}, {"mean of all"}} {
+		if !lineWith(c.out.String(), parts) {
+			t.Errorf("no line has all of %q:\n%s", parts, c.out.String())
+		}
+	}
+	for _, name := range []string{"one-1-segd", "one-1-kmeans", "one-2-segd", "one-2-kmeans"} {
+		img := readPNG(t, filepath.Join(out, name+".png"))
+		seen := map[color.Color]bool{}
+		for i := range 97 * 65 {
+			seen[img.At(i%97, i/97)] = true
+		}
+		for what, colour := range map[string]color.RGBA{"stroke on the object": {255, 255, 0, 255}, "stroke on the background": {0, 0, 255, 255}, "outline": {0, 255, 0, 255}} {
+			if !seen[colour] {
+				t.Errorf("%s shows no %s", name, what)
+			}
+		}
+	}
+}
+
+func readPNG(t *testing.T, path string) image.Image {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	img, err := png.Decode(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return img
+}

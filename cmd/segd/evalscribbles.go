@@ -1,0 +1,134 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"math"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/segd/segd/config"
+	"github.com/segd/segd/eval"
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/mask"
+	"github.com/segd/segd/tracker"
+)
+
+type scribblesFlags struct {
+	pictureFlags
+	seeds int
+}
+
+func evalScribblesCommand(std streams) *cobra.Command {
+	var f scribblesFlags
+	cmd := &cobra.Command{
+		Use:   "scribbles --root DIR",
+		Short: "Masks from strokes on single pictures, against k-means",
+		Long: "Draws strokes on the object and on the background of each sequence's first frame,\n" +
+			"by a rule and a seed, from its true mask, and has them made a mask: by segd, as\n" +
+			"an annotation by scribbles, and by k-means constrained to the strokes, on the same\n" +
+			"superpixels and features. Prints the intersection over union (J) of both, the\n" +
+			"median over the seeds.\n\n" +
+			"--overlay writes DIR/SEQUENCE-SEED-segd.png and -kmeans.png: the mask tinted, the\n" +
+			"truth's outline in green, strokes in yellow (object) and blue (background).",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runScribbles(cmd, std, f) },
+	}
+	f.add(cmd)
+	flags := cmd.Flags()
+	flags.IntVar(&f.seeds, "seeds", 5, "sets of strokes a picture gets, from --seed on")
+	flags.StringVar(&f.overlay, "overlay", "", "folder or FILE.mp4 to write the pictures with their masks to")
+	return cmd
+}
+
+func runScribbles(cmd *cobra.Command, std streams, f scribblesFlags) error {
+	mode, err := f.parseMode()
+	if err != nil {
+		return err
+	}
+	if f.seeds < 1 {
+		return usageError{fmt.Errorf("--seeds %d; accepted: at least 1", f.seeds)}
+	}
+	opt := eval.ScribblesOptions{
+		Root:      f.root,
+		Sequences: f.names(),
+		ModelName: f.modelName(),
+		Features:  features.Config{Superpixels: f.superpixels},
+		Tracker:   tracker.Config{Mode: mode},
+		Seed:      f.seed,
+		Seeds:     f.seeds,
+	}
+	drawn, err := openOverlays(f.overlay)
+	if err != nil {
+		return usageError{fmt.Errorf("--overlay: %w", err)}
+	}
+	if f.overlay != "" {
+		opt.Picture = drawn.scribbles
+	}
+	model, err := openModel(config.Model{Path: f.model})
+	if err != nil {
+		return err
+	}
+	defer model.Close()
+	opt.Model = model
+
+	bar := newProgress(std.err, "segmenting by strokes")
+	opt.Progress = bar.step
+	r, err := eval.Scribbles(cmd.Context(), opt)
+	bar.end()
+	if closed := drawn.close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return err
+	}
+	if f.json {
+		return json.NewEncoder(std.out).Encode(r)
+	}
+	w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "J, %d seeds\tsegd\tk-means\n", r.Seeds)
+	for _, s := range r.Sequences {
+		fmt.Fprintf(w, "%s\t%.3f\t%.3f\n", s.Name, s.MedianJ, s.MedianJKMeans)
+	}
+	fmt.Fprintf(w, "median of all\t%.3f\t%.3f\n", r.MedianJ, r.MedianJKMeans)
+	fmt.Fprintf(w, "mean of all\t%.3f\t%.3f\n", r.MeanJ, r.MeanJKMeans)
+	return w.Flush()
+}
+
+// scribbles writes both masks of a picture.
+func (o *overlays) scribbles(sequence string, seed uint64, p eval.ScribblesPicture) error {
+	for _, m := range []struct {
+		name string
+		mask mask.RLE
+	}{{"segd", p.Got}, {"kmeans", p.KMeans}} {
+		img := maskOverlay(p.Image, m.mask)
+		outline(img, p.Truth, truthColour)
+		strokes(img, p.Strokes.Objects[0].Scribbles, color.RGBA{R: 255, G: 255, A: 255})
+		strokes(img, p.Strokes.Background, color.RGBA{B: 255, A: 255})
+		if err := o.write(fmt.Sprintf("%s-%d-%s", sequence, seed, m.name), img); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// strokes draws lines as wide as the brush was.
+func strokes(img *image.RGBA, lines []tracker.Stroke, c color.RGBA) {
+	for _, s := range lines {
+		r := s.Width / 2
+		for i, p := range s.Points {
+			from := s.Points[max(0, i-1)]
+			steps := 1 + int(math.Hypot(p[0]-from[0], p[1]-from[1]))
+			for k := range steps + 1 {
+				t := float64(k) / float64(steps)
+				x, y := from[0]+t*(p[0]-from[0]), from[1]+t*(p[1]-from[1])
+				dot := image.Rect(int(x-r), int(y-r), int(x+r)+1, int(y+r)+1).Intersect(img.Rect)
+				draw.Draw(img, dot, image.NewUniform(c), image.Point{}, draw.Src)
+			}
+		}
+	}
+}
