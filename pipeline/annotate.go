@@ -31,7 +31,8 @@ type outcome struct {
 
 func (r *request) answer(seq uint64, err error) { r.done <- outcome{seq, err} }
 
-// requests holds the annotations whose frame has not come yet.
+// requests holds the annotations that wait for a frame: the one they name, or the
+// next one when they name none or one that has passed.
 type requests struct {
 	mu      sync.Mutex
 	pending []*request
@@ -46,11 +47,9 @@ func (q *requests) add(r *request) error {
 	switch {
 	case q.ended:
 		return fmt.Errorf("%w: the camera has ended", ErrAnnotate)
-	case want != nil && *want < q.next:
-		return fmt.Errorf("%w: frame %d has passed; accepted: %d or later, or no frame for the next one", ErrAnnotate, *want, q.next)
 	case len(q.pending) >= maxPending:
 		return fmt.Errorf("%w: %d annotations wait for their frame already", ErrAnnotate, maxPending)
-	case want != nil && slices.ContainsFunc(q.pending, func(p *request) bool {
+	case want != nil && *want >= q.next && slices.ContainsFunc(q.pending, func(p *request) bool {
 		return p.annotation.Frame != nil && *p.annotation.Frame == *want
 	}):
 		return fmt.Errorf("%w: another annotation waits for frame %d", ErrAnnotate, *want)
@@ -60,7 +59,8 @@ func (q *requests) add(r *request) error {
 }
 
 // claim returns the request for frame seq, which has just come, or nil. One that
-// names the frame goes before one that takes the next.
+// names the frame goes before one that takes the next. The stepper looks up a
+// frame that has passed when it steps to the next.
 func (q *requests) claim(seq uint64) *request {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -70,7 +70,7 @@ func (q *requests) claim(seq uint64) *request {
 		if f := r.annotation.Frame; f != nil && *f == seq {
 			found = i
 			break
-		} else if f == nil && found < 0 {
+		} else if (f == nil || *f < seq) && found < 0 {
 			found = i
 		}
 	}
@@ -103,9 +103,11 @@ func (q *requests) end() []*request {
 	return pending
 }
 
-// Annotate applies a to the frame it names, or to the next frame that comes when
-// it names none, and returns that frame's sequence number. It blocks until the
-// tracker has accepted or refused it, or ctx ends. Refusals wrap ErrAnnotate.
+// Annotate applies a to the frame it names, which may be still to come or one that
+// the stepper keeps, or to the next frame that comes when it names none, and
+// returns that frame's sequence number. What was seen since an earlier frame is
+// labelled again, so the next masks heed it. It blocks until the stepper has
+// accepted or refused it, or ctx ends. Refusals wrap ErrAnnotate.
 // Either way an event says what became of it. a must not be changed afterwards.
 func (c *Camera) Annotate(ctx context.Context, a *tracker.Annotation) (uint64, error) {
 	r, err := c.queue(a)

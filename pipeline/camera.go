@@ -29,8 +29,8 @@ type Extractor interface {
 }
 
 // Stepper labels scene after scene; *tracker.Tracker is one. It is used by one
-// goroutine. An error that wraps tracker.ErrAnnotation refuses the annotation and
-// leaves the stepper as it was.
+// goroutine. An annotation may name an earlier scene. An error that wraps
+// tracker.ErrAnnotation refuses the annotation and leaves the stepper as it was.
 type Stepper interface {
 	Step(ctx context.Context, s *features.Scene, ann *tracker.Annotation) (*tracker.Result, error)
 }

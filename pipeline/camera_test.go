@@ -206,6 +206,7 @@ type bench struct {
 	sources   []*counted
 	loop      bool
 	dir       string
+	tracker   tracker.Config
 	onExtract func(*features.Scene) error
 	onStep    func(*features.Scene, *tracker.Annotation) error
 }
@@ -231,7 +232,7 @@ func newBench(t *testing.T, name string, frames int) *bench {
 			return &extractor{e, b.onExtract}, nil
 		},
 		NewStepper: func() (Stepper, error) {
-			s, err := tracker.New(tracker.Config{})
+			s, err := tracker.New(b.tracker)
 			if err != nil || b.onStep == nil {
 				return s, err
 			}
@@ -549,6 +550,7 @@ func TestAnnotate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, "gate", 10)
 		b.loop = true
+		b.tracker.History = 60_000 // about ten frames
 		c, err := New(b.cfg)
 		if err != nil {
 			t.Fatal(err)
@@ -566,7 +568,7 @@ func TestAnnotate(t *testing.T) {
 			want string
 		}{
 			{"another size", other, "128×96"},
-			{"a frame that has passed", annotation(ptr(3), 3), "frame 3 has passed"},
+			{"a frame that is not kept", annotation(ptr(3), 3), "frame: 3 is no longer kept; accepted: "},
 		} {
 			_, err := c.Annotate(ctx, tt.a)
 			if !errors.Is(err, ErrAnnotate) || !strings.Contains(err.Error(), tt.want) {
@@ -574,8 +576,11 @@ func TestAnnotate(t *testing.T) {
 			}
 		}
 
+		if seq, err := c.Annotate(ctx, annotation(ptr(17), 7)); err != nil || seq != 17 {
+			t.Errorf("annotating frame 17, which has passed: %d, %v", seq, err)
+		}
 		seq, err := c.Annotate(ctx, annotation(nil, 3))
-		if err != nil || seq < 20 || seq > 23 {
+		if err != nil || seq < 20 || seq > 24 {
 			t.Errorf("annotating the newest frame: %d, %v", seq, err)
 		}
 		if seq, err = c.Annotate(ctx, annotation(ptr(40), 0)); err != nil || seq != 40 {
@@ -631,6 +636,28 @@ func TestAnnotateLimits(t *testing.T) {
 	}
 	if _, err := c.queue(annotation(ptr(100), 0)); !errors.Is(err, ErrAnnotate) {
 		t.Errorf("one too many: %v", err)
+	}
+}
+
+// Annotations of frames that have passed go with the frames that come, one each
+// and in order, and those of the coming frames go first.
+func TestPassedFramesAreClaimed(t *testing.T) {
+	var q requests
+	if q.claim(50) != nil {
+		t.Fatal("a request without one waiting")
+	}
+	var all []*request
+	for _, frame := range []*uint64{ptr(10), ptr(10), nil, ptr(52)} {
+		r := &request{annotation: annotation(frame, 0)}
+		all = append(all, r)
+		if err := q.add(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, want := range []*request{all[0], all[3], all[1], all[2], nil} {
+		if got := q.claim(51 + uint64(i)); got != want {
+			t.Errorf("frame %d claims %v; want %v", 51+i, got, want)
+		}
 	}
 }
 

@@ -95,13 +95,17 @@ func (c *Camera) resolve(it *item, err error) {
 		return
 	}
 	it.note = nil
+	seq := it.seq
+	if named := r.annotation.Frame; named != nil && err == nil {
+		seq = *named // it may have passed
+	}
 	if err != nil {
 		c.rejected(err)
 	} else {
-		c.log.Info("annotation accepted", keySeq, it.seq)
-		c.emit(&segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_ANNOTATION_ACCEPTED, Sequence: it.seq})
+		c.log.Info("annotation accepted", keySeq, seq)
+		c.emit(&segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_ANNOTATION_ACCEPTED, Sequence: seq})
 	}
-	r.answer(it.seq, err)
+	r.answer(seq, err)
 }
 
 func (c *Camera) rejected(err error) {

@@ -116,7 +116,8 @@ func insert(best []link, l link) {
 }
 
 // vote adds the soft labels of the linked superpixels to q, n×L: each link
-// counts its own weight times ref's. What ref calls background
+// counts its own weight times ref's, or times correctedWeight if it leads to a
+// corrected superpixel. What ref calls background
 // may be an object that was out of sight there or first annotated later; that
 // share of its votes is divided as q stands among the background and the objects
 // ref does not know.
@@ -127,7 +128,11 @@ func vote(q []float64, links []link, k int, ref *frame, labels int, temperature,
 			if l.to < 0 {
 				break
 			}
-			w := weight * l.weight(temperature)
+			w := weight
+			if len(ref.corrected) > 0 && ref.corrected[l.to] {
+				w = correctedWeight
+			}
+			w *= l.weight(temperature)
 			soft := ref.soft[int(l.to)*labels : int(l.to+1)*labels]
 			rest += w * soft[0]
 			for c := 1; c < labels; c++ {

@@ -10,6 +10,7 @@ import (
 	"image/png"
 	"io"
 	"math"
+	"slices"
 )
 
 // ErrAnnotation is wrapped by every fault found in an annotation.
@@ -21,12 +22,24 @@ const (
 	maxAnnotationSide  = 16384
 	maxObjects         = 255 // ids fit a mask PNG's pixel
 	maxStrokePoints    = 10000
-	maxPaint           = 64 // frame areas that all strokes together may sweep
+	minPolygonPoints   = 3
+	maxPaint           = 64 // frame areas that all strokes and outlines together may sweep
 )
 
 // A Point is a position in pixels, x to the right and y down, the centre of the
 // top-left pixel at (0.5, 0.5).
 type Point [2]float64
+
+// UnmarshalJSON reads [x, y] and nothing else; encoding/json by itself would fill
+// up a point that lacks a number and shorten one that has too many.
+func (p *Point) UnmarshalJSON(data []byte) error {
+	var v []float64
+	if err := json.Unmarshal(data, &v); err != nil || len(v) != len(p) {
+		return fmt.Errorf("%w: point %.40s; want [x, y], two numbers", ErrAnnotation, data)
+	}
+	copy(p[:], v)
+	return nil
+}
 
 // Stroke is a line drawn with a round brush.
 type Stroke struct {
@@ -34,16 +47,34 @@ type Stroke struct {
 	Points []Point `json:"points"` // at least one
 }
 
-// ObjectSpec names an object and says where it is.
+// ObjectSpec names an object and says where it is: by strokes, by its outline, by
+// a box around it, or by an outline or a box with strokes that correct it.
 type ObjectSpec struct {
-	ID        uint32   `json:"id"` // 1…255, unique; annotating a known id again adds to it
+	ID        uint32   `json:"id"` // 1…255, unique
 	Label     string   `json:"label"`
 	Scribbles []Stroke `json:"scribbles,omitempty"`
+
+	// Polygon is the object's outline, closed by itself, 3 points at least. Pixels
+	// inside by the even-odd rule are the object, all others are not. Where two
+	// outlines overlap, the later object is.
+	Polygon []Point `json:"polygon,omitempty"`
+
+	// Box is left, top, right and bottom of a box that holds all of the object:
+	// what is outside is not the object, what is inside may be. Not together with
+	// Polygon.
+	Box []float64 `json:"box,omitempty"`
 }
 
-// Annotation is what a person marked on one frame: scribbles on objects and on
-// the background, or a mask. Coordinates are pixels of a Width×Height picture,
-// which must be the camera's frame size.
+// Annotation is what a person marked on one frame: strokes, outlines and boxes of
+// objects and strokes on the background, or a mask. Strokes overrule outlines,
+// boxes and the mask where they meet. Coordinates are pixels of a Width×Height
+// picture, which must be the camera's frame size.
+//
+// An object that is not known yet, or out of sight, begins with what is said of
+// it. An outline, a box or a mask of a known object replaces what it was taken
+// for on that frame. Strokes alone correct it: the rest of it stays as it was
+// labelled. Strokes on the background correct all objects, so then Objects may be
+// empty or name known objects without saying more.
 type Annotation struct {
 	Frame      *uint64      `json:"frame,omitempty"` // sequence number; nil means the newest frame
 	Width      int          `json:"width"`
@@ -52,7 +83,7 @@ type Annotation struct {
 	Background []Stroke     `json:"background,omitempty"`
 
 	// Mask holds an object id for every pixel, row-major, 0 where none of
-	// Objects is; nil for an annotation by scribbles.
+	// Objects is; nil for an annotation without a mask.
 	Mask []uint8 `json:"-"`
 }
 
@@ -72,7 +103,9 @@ func ParseAnnotation(r io.Reader) (*Annotation, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	a := &Annotation{}
-	if err := dec.Decode(a); err != nil {
+	if err := dec.Decode(a); errors.Is(err, ErrAnnotation) { // a point's
+		return nil, err
+	} else if err != nil {
 		return nil, fmt.Errorf("%w: line %d: %w", ErrAnnotation, line(data, err, dec), err)
 	}
 	if _, err := dec.Token(); err != io.EOF {
@@ -172,8 +205,8 @@ func (a *Annotation) validate() error {
 		fault("width, height: %d×%d; want the frame's size, 1…%d a side", a.Width, a.Height, maxAnnotationSide)
 		return errors.Join(faults...)
 	}
-	if len(a.Objects) == 0 {
-		fault("objects: none; want at least one object")
+	if len(a.Objects) == 0 && (len(a.Background) == 0 || a.Mask != nil) {
+		fault("objects: none; want at least one object, or strokes on the background")
 	}
 	if len(a.Objects) > maxObjects {
 		fault("objects: %d; want at most %d", len(a.Objects), maxObjects)
@@ -188,20 +221,68 @@ func (a *Annotation) validate() error {
 			fault("%s.id: %d is used twice", at, o.ID)
 		}
 		seen[o.ID] = true
-		if a.Mask == nil && len(o.Scribbles) == 0 {
-			fault("%s.scribbles: none; want at least one stroke", at)
+		if !a.says(i) && len(a.Background) == 0 {
+			fault("%s.scribbles: none; want at least one stroke, a polygon or a box, or strokes on the background", at)
 		}
+		faults = append(faults, a.checkExtent(at, o)...)
 		faults = append(faults, a.checkStrokes(at+".scribbles", o.Scribbles)...)
 	}
 	faults = append(faults, a.checkStrokes("background", a.Background)...)
 	if paint := a.paint(); len(faults) == 0 && paint > maxPaint {
-		fault("the strokes would paint %.0f times the frame; want at most %d", paint, maxPaint)
+		fault("strokes and polygons would paint %.0f times the frame; want at most %d", paint, maxPaint)
 	}
 	return errors.Join(faults...)
 }
 
-// paint is the area of all strokes' segments' boxes over the frame's: the work of
-// drawing them.
+// says tells whether the annotation marks anything of object k.
+func (a *Annotation) says(k int) bool { return a.hasExtent(k) || len(a.Objects[k].Scribbles) > 0 }
+
+// hasExtent tells whether the annotation bounds object k: what is outside its
+// mask, polygon or box is not the object.
+func (a *Annotation) hasExtent(k int) bool {
+	return a.Mask != nil || a.Objects[k].Polygon != nil || a.Objects[k].Box != nil
+}
+
+// checkExtent names the faults of the object's polygon and box.
+func (a *Annotation) checkExtent(at string, o ObjectSpec) []error {
+	var faults []error
+	fault := func(format string, args ...any) {
+		faults = append(faults, fmt.Errorf("%w: %s"+format, append([]any{ErrAnnotation, at}, args...)...))
+	}
+	if a.Mask != nil && (o.Polygon != nil || o.Box != nil) {
+		fault(": a polygon or box beside a mask; want one of them")
+	}
+	if o.Polygon != nil && o.Box != nil {
+		fault(": polygon and box; want one of them")
+	}
+	if n := len(o.Polygon); o.Polygon != nil && (n < minPolygonPoints || n > maxStrokePoints) {
+		fault(".polygon: %d points; want %d…%d", n, minPolygonPoints, maxStrokePoints)
+	}
+	for k, p := range o.Polygon {
+		if !a.within(p) {
+			fault(".polygon[%d]: (%g, %g) is outside the %d×%d frame", k, p[0], p[1], a.Width, a.Height)
+			break
+		}
+	}
+	switch b := o.Box; {
+	case b == nil:
+	case len(b) != 4:
+		fault(".box: %d numbers; want 4: [x0, y0, x1, y1]", len(b))
+	case !a.within(Point{b[0], b[1]}) || !a.within(Point{b[2], b[3]}):
+		fault(".box: %g is not inside the %d×%d frame", b, a.Width, a.Height)
+	case b[2]-b[0] < 1 || b[3]-b[1] < 1:
+		fault(".box: %g is %g×%g; want [x0, y0, x1, y1] with x1 and y1 at least 1 more than x0 and y0", b, b[2]-b[0], b[3]-b[1])
+	}
+	return faults
+}
+
+// within tells whether p is in the picture; NaN is not.
+func (a *Annotation) within(p Point) bool {
+	return p[0] >= 0 && p[1] >= 0 && p[0] <= float64(a.Width) && p[1] <= float64(a.Height)
+}
+
+// paint is the area of all boxes around segments of strokes and outlines over the
+// frame's: the work of drawing them.
 func (a *Annotation) paint() float64 {
 	area := 0.0
 	add := func(strokes []Stroke) {
@@ -215,6 +296,9 @@ func (a *Annotation) paint() float64 {
 	add(a.Background)
 	for _, o := range a.Objects {
 		add(o.Scribbles)
+		if o.Polygon != nil {
+			add([]Stroke{{Width: 1, Points: o.Polygon}})
+		}
 	}
 	return area / float64(a.Width*a.Height)
 }
@@ -231,7 +315,7 @@ func (a *Annotation) checkStrokes(at string, strokes []Stroke) []error {
 			faults = append(faults, fmt.Errorf("%w: %s.points: %d; want 1…%d", ErrAnnotation, where, len(s.Points), maxStrokePoints))
 		}
 		for k, p := range s.Points {
-			if !(p[0] >= 0 && p[1] >= 0 && p[0] <= float64(a.Width) && p[1] <= float64(a.Height)) {
+			if !a.within(p) {
 				faults = append(faults, fmt.Errorf("%w: %s.points[%d]: (%g, %g) is outside the %d×%d frame", ErrAnnotation, where, k, p[0], p[1], a.Width, a.Height))
 				break
 			}
@@ -244,12 +328,22 @@ func (a *Annotation) checkStrokes(at string, strokes []Stroke) []error {
 // annotation's object k.
 const (
 	unmarked = -1
-	notAny   = -2 // none of the annotation's objects
+	notAny   = -2 // outside the masks, polygons and boxes of the annotation
 )
 
-// raster draws the annotation: one mark a pixel, row-major.
+// raster draws the annotation: one mark a pixel, row-major. What a box holds is
+// unmarked.
 func (a *Annotation) raster() []int16 {
 	marks := make([]int16, a.Width*a.Height)
+	base := int16(unmarked)
+	for k := range a.Objects {
+		if a.hasExtent(k) {
+			base = notAny
+		}
+	}
+	for i := range marks {
+		marks[i] = base
+	}
 	if a.Mask != nil {
 		var index [256]int16
 		for i := range index {
@@ -261,10 +355,14 @@ func (a *Annotation) raster() []int16 {
 		for i, id := range a.Mask {
 			marks[i] = index[id]
 		}
-		return marks
 	}
-	for i := range marks {
-		marks[i] = unmarked
+	for k := range a.Objects {
+		a.inside(k, func(p int) { marks[p] = unmarked })
+	}
+	for k, o := range a.Objects {
+		if o.Polygon != nil {
+			a.inside(k, func(p int) { marks[p] = int16(k + 1) })
+		}
 	}
 	for _, s := range a.Background {
 		a.stroke(marks, s, 0)
@@ -275,6 +373,46 @@ func (a *Annotation) raster() []int16 {
 		}
 	}
 	return marks
+}
+
+// inside calls visit with every pixel whose centre is in object k's box or, by the
+// even-odd rule, in its polygon.
+func (a *Annotation) inside(k int, visit func(p int)) {
+	o := a.Objects[k]
+	outline := o.Polygon
+	if b := o.Box; b != nil {
+		outline = []Point{{b[0], b[1]}, {b[2], b[1]}, {b[2], b[3]}, {b[0], b[3]}}
+	}
+	if len(outline) == 0 {
+		return
+	}
+	top, bottom := outline[0][1], outline[0][1]
+	for _, p := range outline {
+		top, bottom = math.Min(top, p[1]), math.Max(bottom, p[1])
+	}
+	first := max(0, int(top))
+	crossings := make([][]float64, max(0, min(a.Height, int(bottom)+1)-first))
+	last := outline[len(outline)-1]
+	for _, p := range outline {
+		up, down := last, p
+		if up[1] > down[1] {
+			up, down = down, up
+		}
+		// Rows whose centre is in [up, down).
+		for y := max(first, int(math.Ceil(up[1]-0.5))); y < a.Height && float64(y)+0.5 < down[1]; y++ {
+			x := up[0] + (float64(y)+0.5-up[1])*(down[0]-up[0])/(down[1]-up[1])
+			crossings[y-first] = append(crossings[y-first], x)
+		}
+		last = p
+	}
+	for r, xs := range crossings {
+		slices.Sort(xs)
+		for i := 0; i+1 < len(xs); i += 2 {
+			for x := max(0, int(math.Ceil(xs[i]-0.5))); x < a.Width && float64(x)+0.5 < xs[i+1]; x++ {
+				visit((first+r)*a.Width + x)
+			}
+		}
+	}
 }
 
 // stroke paints every pixel whose centre is within half the width of the line.

@@ -6,6 +6,7 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"math/rand/v2"
 	"strings"
 	"testing"
 )
@@ -70,6 +71,15 @@ func TestParseAnnotationFaults(t *testing.T) {
 		{"brush", `{"width": 8, "height": 8, "objects": [{"id": 1, "scribbles": [{"width": 0, "points": [[1, 1]]}]}]}`, "objects[0].scribbles[0].width: 0"},
 		{"background outside", `{"width": 8, "height": 8, "objects": [{"id": 1, "scribbles": ` + stroke + `}], "background": [{"width": 1, "points": [[-1, 2]]}]}`, "background[0].points[0]"},
 		{"too much paint", `{"width": 8000, "height": 8000, "objects": [{"id": 1, "scribbles": [{"width": 8000, "points": [` + strings.Repeat("[1,1],", 999) + `[1,1]]}]}]}`, "would paint"},
+		{"short point", `{"width": 8, "height": 8, "objects": [{"id": 1, "polygon": [[1, 1], [4], [4, 4]]}]}`, "point [4]; want [x, y]"},
+		{"long point", `{"width": 8, "height": 8, "objects": [{"id": 1, "polygon": [[1, 1, 5], [4, 1], [4, 4]]}]}`, "point [1, 1, 5]; want [x, y]"},
+		{"two corners", `{"width": 8, "height": 8, "objects": [{"id": 1, "polygon": [[1, 1], [4, 4]]}]}`, "objects[0].polygon: 2 points; want 3…10000"},
+		{"empty polygon", `{"width": 8, "height": 8, "objects": [{"id": 1, "polygon": []}]}`, "objects[0].polygon: 0 points; want 3…10000"},
+		{"polygon outside", `{"width": 8, "height": 8, "objects": [{"id": 1, "polygon": [[1, 1], [4, 4], [1, 8.5]]}]}`, "objects[0].polygon[2]: (1, 8.5) is outside the 8×8 frame"},
+		{"box of 3", `{"width": 8, "height": 8, "objects": [{"id": 1, "box": [1, 1, 4]}]}`, "objects[0].box: 3 numbers; want 4: [x0, y0, x1, y1]"},
+		{"box outside", `{"width": 8, "height": 8, "objects": [{"id": 1, "box": [1, 1, 4, 9]}]}`, "objects[0].box: [1 1 4 9] is not inside the 8×8 frame"},
+		{"box turned", `{"width": 8, "height": 8, "objects": [{"id": 1, "box": [4, 1, 1, 4]}]}`, "objects[0].box: [4 1 1 4] is -3×3"},
+		{"box and polygon", `{"width": 8, "height": 8, "objects": [{"id": 1, "box": [1, 1, 4, 4], "polygon": [[1, 1], [4, 4], [1, 4]]}]}`, "objects[0]: polygon and box; want one"},
 		{"two values", goodJSON + "1", "something follows"},
 		{"truncated PNG", "\x89PNG\r\n\x1a\n\x00", "mask PNG"},
 		{"colour PNG", string(encodePNG(t, image.NewRGBA(image.Rect(0, 0, 2, 2)))), "colour model"},
@@ -84,9 +94,83 @@ func TestParseAnnotationFaults(t *testing.T) {
 	}
 }
 
+func TestParseForms(t *testing.T) {
+	a, err := ParseAnnotation(strings.NewReader(`{"width": 20, "height": 10, "objects": [
+ {"id": 1, "polygon": [[1, 1], [7, 1], [7, 7], [1, 7]], "scribbles": [{"width": 1, "points": [[9.5, 4.5]]}]},
+ {"id": 2, "box": [10, 2, 18, 8]}],
+ "background": [{"width": 1, "points": [[4.5, 4.5]]}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	marks := a.raster()
+	for _, tt := range []struct {
+		what string
+		x, y int
+		want int16
+	}{
+		{"inside the polygon", 1, 1, 1},
+		{"its far corner", 6, 6, 1},
+		{"just right of it", 7, 3, notAny},
+		{"just above it", 3, 0, notAny},
+		{"a background stroke in it", 4, 4, 0},
+		{"the object's stroke outside it", 9, 4, 1},
+		{"inside the box", 10, 2, unmarked},
+		{"its far corner", 17, 7, unmarked},
+		{"just right of it", 18, 5, notAny},
+		{"just below it", 12, 8, notAny},
+	} {
+		if got := marks[tt.y*20+tt.x]; got != tt.want {
+			t.Errorf("%s: mark %d; want %d", tt.what, got, tt.want)
+		}
+	}
+	for _, good := range []string{
+		`{"width": 8, "height": 8, "background": [{"width": 2, "points": [[1, 1]]}]}`,
+		`{"width": 8, "height": 8, "objects": [{"id": 4}], "background": [{"width": 2, "points": [[1, 1]]}]}`,
+	} {
+		if _, err := ParseAnnotation(strings.NewReader(good)); err != nil {
+			t.Errorf("%s: %v; want a correction by background strokes", good, err)
+		}
+	}
+}
+
+// Inside a polygon is where a ray to the left crosses the outline an odd number of
+// times.
+func TestPolygonIsEvenOdd(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		a := &Annotation{Width: 24, Height: 18, Objects: []ObjectSpec{{ID: 1}}}
+		for range 3 + rng.IntN(8) {
+			// Quarters of pixels meet centres and each other often.
+			a.Objects[0].Polygon = append(a.Objects[0].Polygon, Point{float64(rng.IntN(4*24+1)) / 4, float64(rng.IntN(4*18+1)) / 4})
+		}
+		got := make([]bool, 24*18)
+		a.inside(0, func(p int) {
+			if got[p] {
+				t.Fatal("a pixel was visited twice")
+			}
+			got[p] = true
+		})
+		outline := a.Objects[0].Polygon
+		for p := range got {
+			x, y := float64(p%24)+0.5, float64(p/24)+0.5
+			want := false
+			for i, q := range outline {
+				r := outline[(i+1)%len(outline)]
+				if (q[1] <= y) != (r[1] <= y) && q[0]+(y-q[1])*(r[0]-q[0])/(r[1]-q[1]) <= x {
+					want = !want
+				}
+			}
+			if got[p] != want {
+				t.Fatalf("pixel %d, %d is inside: %t; want %t for %v", p%24, p/24, got[p], want, outline)
+			}
+		}
+	}
+}
+
 func FuzzParseAnnotation(f *testing.F) {
 	f.Add([]byte(goodJSON))
 	f.Add([]byte(`{"width": 8, "height": 8, "objects": [{"id": 1, "scribbles": [{"width": 1, "points": [[1, 1], [9, 2]]}]}]}`))
+	f.Add([]byte(`{"width": 8, "height": 8, "objects": [{"id": 1, "box": [1, 1, 4, 4]}, {"id": 2, "polygon": [[1, 1], [4, 4], [1, 4]]}]}`))
 	f.Add(encodePNG(f, image.NewPaletted(image.Rect(0, 0, 3, 3), color.Palette{color.Black, color.White})))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		a, err := ParseAnnotation(bytes.NewReader(data))

@@ -39,6 +39,11 @@ type Config struct {
 	Refs    int // latest frames the affinity looks up; 0 = 3
 	Anchors int // annotated frames kept at most; 0 = 8
 
+	// History bounds the bytes of earlier scenes kept, the latest ones, which
+	// annotations may name; 0 = 64 MiB. A scene of 768×576 pixels in 2,000 pieces
+	// with 67 features takes 0.9 MB.
+	History int
+
 	Links        int     // most similar superpixels looked up in each frame; 0 = 5
 	Radius       float64 // search radius in the latest frames; 0 = 0.08
 	AnchorRadius float64 // search radius in annotated frames; 0 = 0.15
@@ -75,6 +80,7 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.Window, 5)
 	setDefault(&c.Refs, 3)
 	setDefault(&c.Anchors, 8)
+	setDefault(&c.History, 64<<20)
 	setDefault(&c.Links, 5)
 	setDefault(&c.Radius, 0.08)
 	setDefault(&c.AnchorRadius, 0.15)
@@ -96,7 +102,7 @@ func (c Config) withDefaults() (Config, error) {
 
 	var faults []error
 	for name, v := range map[string]float64{
-		"window": float64(c.Window), "refs": float64(c.Refs), "anchors": float64(c.Anchors), "links": float64(c.Links),
+		"window": float64(c.Window), "refs": float64(c.Refs), "anchors": float64(c.Anchors), "links": float64(c.Links), "history": float64(c.History),
 		"radius": c.Radius, "anchor radius": c.AnchorRadius, "temperature": c.Temperature, "anchor weight": c.AnchorWeight,
 		"recall": c.Recall, "max dim": float64(c.MaxDim), "smooth": c.Smooth, "classifier": c.Classifier, "balance": c.Balance,
 		"ambiguous": c.Ambiguous, "nu": c.Nu, "gamma": c.Gamma, "rho": c.Rho, "tau": c.Tau, "evidence": c.Evidence, "max iter": float64(c.MaxIter),

@@ -12,6 +12,7 @@ import (
 // affinity see them, and the labels they were given. Frames are recycled, so a
 // sliding window allocates nothing.
 type frame struct {
+	seq           uint64
 	n             int
 	width, height int
 	labels        []int32    // height×width superpixel of each pixel
@@ -33,8 +34,13 @@ type frame struct {
 	q      []float64 // n×L propagated label probabilities; each row sums to 1
 	fixed  []int32   // n: label ≥ 0 that was annotated, or unmarked / notAny
 	knows  []bool    // L: whether the label's object was there to be seen; 0 always is
-	marked []int32   // labels an annotation marked on this frame
+	marked []int32   // labels that an annotation of this frame defined: all their pieces hang together with a mark
 	soft   []float64 // n×L label probabilities a later frame's affinity reads
+
+	bounded   []int32 // labels that an annotation of this frame bounded by a mask, polygon or box
+	corrected []bool  // n, or empty: whether an annotation gave the superpixel another label than it had
+
+	outside []bool // n×len(bounded): whether the superpixel lies outside the bounds
 }
 
 // bias is the constant column of the classifier: the object is rare, so most
@@ -53,7 +59,9 @@ func grow[T any](s []T, n int) []T {
 // for the frame that f was before is forgotten.
 func (f *frame) load(s *features.Scene, p *features.Projection, labels int, smooth float64) {
 	f.knows = f.knows[:0]
-	f.n, f.width, f.height = s.N, s.Width, s.Height
+	f.corrected = f.corrected[:0]
+	f.marked, f.bounded, f.outside = f.marked[:0], f.bounded[:0], f.outside[:0]
+	f.seq, f.n, f.width, f.height = s.Seq, s.N, s.Width, s.Height
 	f.labels = append(f.labels[:0], s.Labels...)
 	f.centroid = append(f.centroid[:0], s.Centroid...)
 	f.area = append(f.area[:0], s.Area...)

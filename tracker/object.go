@@ -59,8 +59,8 @@ func (o *object) observe(area, lostAfter int) {
 }
 
 // describe moves every object's state on by f's labels and fills in the objects of
-// res.
-func (t *Tracker) describe(ctx context.Context, res *Result, f *frame) error {
+// res. The sizes that an annotated frame shows are taken as they are.
+func (t *Tracker) describe(ctx context.Context, res *Result, f *frame, annotated bool) error {
 	labels := t.labels()
 	f.knows = append(f.knows[:0], true)
 	for k := range t.objects {
@@ -71,6 +71,9 @@ func (t *Tracker) describe(ctx context.Context, res *Result, f *frame) error {
 				area += int(f.area[i])
 				score += float64(f.area[i]) * f.q[i*labels+int(l)]
 			}
+		}
+		if annotated && o.state == Visible && area > 0 {
+			o.area = 0
 		}
 		o.observe(area, t.cfg.OccludedFrames)
 		out := Object{ID: o.id, Label: o.label, State: o.state}

@@ -202,10 +202,8 @@ func (f *frame) appendUnary(dst []float64, labels int) []float64 {
 // forbids tells whether an annotation of f rules label l out for superpixel i.
 func (f *frame) forbids(i, l int) bool {
 	switch fixed := f.fixed[i]; fixed {
-	case unmarked:
-		return false
-	case notAny:
-		return slices.Contains(f.marked, int32(l))
+	case unmarked, notAny:
+		return f.isOutside(i, l)
 	default:
 		return int(fixed) != l
 	}

@@ -59,6 +59,7 @@ type Tracker struct {
 	anchors    []*frame // annotated frames
 	recent     []*frame // latest frames, newest last; may share frames with anchors
 	free       []*frame
+	past       history
 
 	ws       solver.Workspace
 	kernel   kernel.Linear
@@ -79,6 +80,7 @@ type Tracker struct {
 	weight   []float64 // classifier, L×(d+1)
 	alpha    []float64
 	scores   []float64 // of one superpixel
+	before   []int32   // labels of the newest frame without what an annotation says
 }
 
 // New returns a tracker without objects.
@@ -93,29 +95,50 @@ func New(cfg Config) (*Tracker, error) {
 func (t *Tracker) labels() int { return 1 + len(t.objects) }
 
 // Step labels the scene, which must be newer than the last one, and returns the
-// objects' masks in it. ann, if not nil, is what somebody marked on this very
-// scene; a faulty annotation is reported as an error wrapping ErrAnnotation and
-// changes nothing: call Step again without it. Nothing of s is kept.
+// objects' masks in it. ann, if not nil, is what somebody marked on this scene or,
+// when it names another sequence number, on one of the earlier scenes that are
+// kept (see Config.History); then that scene and what came after it are labelled
+// again first. A faulty annotation is reported as an error wrapping ErrAnnotation
+// and changes nothing: call Step again without it. Nothing of s is kept.
 //
 // The labels use this and earlier scenes only.
 func (t *Tracker) Step(ctx context.Context, s *features.Scene, ann *Annotation) (*Result, error) {
-	res := &Result{Seq: s.Seq, Width: s.Width, Height: s.Height}
-	if len(t.recent) > 0 && (t.recent[0].width != s.Width || t.recent[0].height != s.Height) {
+	if t.past.differs(s) || len(t.recent) > 0 && (t.recent[0].width != s.Width || t.recent[0].height != s.Height) {
 		t.forget()
 	}
-	var marks []int16
-	if ann != nil {
-		if err := t.accept(ann, s); err != nil {
+	if ann != nil && ann.Frame != nil && *ann.Frame != s.Seq {
+		if err := t.amend(ctx, s, ann); err != nil {
 			return nil, err
 		}
-		marks = ann.raster()
+		ann = nil
+	}
+	res := &Result{Seq: s.Seq, Width: s.Width, Height: s.Height}
+	var defined []bool
+	if ann != nil {
+		var err error
+		if defined, err = t.accept(ann, s, t.inSight); err != nil {
+			return nil, err
+		}
 	}
 	if len(t.objects) == 0 {
+		t.past.keep(s, nil, t.cfg.History)
 		return res, nil
 	}
 	f := t.acquire()
 	f.load(s, t.projection, t.labels(), t.cfg.Smooth)
 	start := time.Now()
+	t.expect(f)
+	res.Solve.AffinityTime = time.Since(start)
+	if err := t.label(ctx, f, ann, defined, res); err != nil {
+		return nil, err
+	}
+	t.past.keep(s, f, t.cfg.History)
+	return res, nil
+}
+
+// expect sets f's label probabilities from what was seen before it, if the mode has
+// any use for them.
+func (t *Tracker) expect(f *frame) {
 	switch t.cfg.Mode {
 	case Frozen:
 	case NoTemporal:
@@ -123,28 +146,51 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, ann *Annotation) 
 	default:
 		t.propagate(f)
 	}
-	if ann != nil {
-		t.fix(f, ann, marks)
-	}
-	res.Solve.AffinityTime = time.Since(start)
+}
 
-	if ann == nil && len(t.recent) == t.cfg.Window {
-		t.evict()
-	}
-	start = time.Now()
-	if err := t.solve(ctx, f, ann != nil, &res.Solve); err != nil {
+// label decides f, whose probabilities q are known, makes it the newest frame of
+// the window and describes it in res. A frame that cannot be decided is released.
+func (t *Tracker) label(ctx context.Context, f *frame, ann *Annotation, defined []bool, res *Result) error {
+	start := time.Now()
+	if err := t.choose(ctx, f, ann, defined, &res.Solve); err != nil {
 		t.release(f)
-		return nil, err
+		return err
 	}
 	res.Solve.SolveTime = time.Since(start)
 
 	start = time.Now()
 	t.slide(f, ann != nil)
-	if err := t.describe(ctx, res, f); err != nil {
-		return nil, err
+	if err := t.describe(ctx, res, f, ann != nil); err != nil {
+		return err
 	}
 	res.Solve.MaskTime = time.Since(start)
-	return res, nil
+	return nil
+}
+
+// choose sets f's labels by ann, if that is not nil, and the tracker's mode.
+func (t *Tracker) choose(ctx context.Context, f *frame, ann *Annotation, defined []bool, out *Solve) error {
+	if ann != nil {
+		if err := t.mark(ctx, f, ann, defined); err != nil {
+			return err
+		}
+		if !slices.Contains(defined, true) {
+			for len(t.recent) > 0 { // what they say of the object is wrong
+				t.evict()
+			}
+		}
+	} else if len(t.recent) == t.cfg.Window {
+		t.evict()
+	}
+	// A correction leaves the classifier what it has learnt. One that is only ever
+	// estimated on annotated frames has no other time to heed it.
+	anew := slices.Contains(defined, true) || ann != nil && t.cfg.Mode == Frozen
+	if err := t.solve(ctx, f, anew, out); err != nil {
+		return err
+	}
+	if ann != nil {
+		t.noteCorrected(f)
+	}
+	return nil
 }
 
 // forget drops all that was learnt: the camera changed its picture size, so no
@@ -160,6 +206,7 @@ func (t *Tracker) forget() {
 	}
 	t.recent, t.anchors, t.projection = nil, nil, nil
 	t.objects, t.weight = nil, nil
+	t.past.clear()
 }
 
 func (t *Tracker) acquire() *frame {
@@ -173,34 +220,51 @@ func (t *Tracker) acquire() *frame {
 
 func (t *Tracker) release(f *frame) { t.free = append(t.free, f) }
 
-// accept checks the annotation against the scene and makes room for its
-// objects.
-func (t *Tracker) accept(a *Annotation, s *features.Scene) error {
+// accept checks the annotation against the scene and makes room for its objects.
+// It returns which of them begin with it or are replaced; the others are
+// corrected. inSight tells which labels the scene shows.
+func (t *Tracker) accept(a *Annotation, s *features.Scene, inSight func(label int32) bool) (defined []bool, err error) {
 	if err := a.validate(); err != nil {
-		return err
+		return nil, err
 	}
 	if a.Width != s.Width || a.Height != s.Height {
-		return fmt.Errorf("%w: made for %d×%d; the camera's frames are %d×%d", ErrAnnotation, a.Width, a.Height, s.Width, s.Height)
+		return nil, fmt.Errorf("%w: made for %d×%d; the camera's frames are %d×%d", ErrAnnotation, a.Width, a.Height, s.Width, s.Height)
+	}
+	if len(a.Objects) == 0 && len(t.objects) == 0 {
+		return nil, fmt.Errorf("%w: objects: none, and no object is known that strokes on the background could correct; want at least one", ErrAnnotation)
+	}
+	for k, o := range a.Objects {
+		if t.find(o.ID) < 0 && !a.says(k) {
+			return nil, fmt.Errorf("%w: objects[%d].scribbles: none, and object %d is not known yet; want at least one stroke, a polygon or a box", ErrAnnotation, k, o.ID)
+		}
 	}
 	if t.projection == nil {
 		p, err := features.FitProjection(s, t.cfg.MaxDim)
 		if err != nil {
-			return fmt.Errorf("tracker: %w", err)
+			return nil, fmt.Errorf("tracker: %w", err)
 		}
 		t.projection = p
 	}
 	before := t.labels()
-	for _, o := range a.Objects {
-		// What is said of a known object replaces what was seen of it: its size
-		// and whether it is there.
+	defined = make([]bool, len(a.Objects))
+	for k, o := range a.Objects {
 		fresh := object{id: o.ID, label: o.Label}
-		if i := t.find(o.ID); i < 0 {
+		i := t.find(o.ID)
+		if i < 0 {
 			t.objects = append(t.objects, fresh)
-		} else {
-			if o.Label == "" {
-				fresh.label = t.objects[i].label
-			}
+			defined[k] = true
+			continue
+		}
+		if fresh.label == "" {
+			fresh.label = t.objects[i].label
+		}
+		// Strokes on an object in sight correct it. What else is said of a known
+		// object replaces what was seen of it: its size and whether it is there.
+		defined[k] = a.hasExtent(k) || len(o.Scribbles) > 0 && !inSight(int32(i+1))
+		if defined[k] {
 			t.objects[i] = fresh
+		} else {
+			t.objects[i].label = fresh.label
 		}
 	}
 	if t.labels() != before {
@@ -208,8 +272,10 @@ func (t *Tracker) accept(a *Annotation, s *features.Scene) error {
 			f.widen(before, t.labels())
 		}
 	}
-	return nil
+	return defined, nil
 }
+
+func (t *Tracker) inSight(label int32) bool { return t.objects[label-1].state == Visible }
 
 func (t *Tracker) find(id uint32) int {
 	return slices.IndexFunc(t.objects, func(o object) bool { return o.id == id })
@@ -345,75 +411,6 @@ func argmax(row []float64) int32 {
 		}
 	}
 	return int32(best)
-}
-
-// fix turns the annotation's marks into the frame's fixed labels: a superpixel
-// takes the mark most of its marked pixels have. A superpixel that a mask cuts
-// keeps the cut's fraction as its soft label.
-func (t *Tracker) fix(f *frame, a *Annotation, marks []int16) {
-	labels := t.labels()
-	kinds := labels + 2 // label, plus unmarked and notAny shifted behind
-	counts := make([]int32, f.n*kinds)
-	index := make([]int, len(a.Objects)+1)
-	f.marked = f.marked[:0]
-	for k, o := range a.Objects {
-		index[k+1] = 1 + t.find(o.ID)
-		f.marked = append(f.marked, int32(index[k+1]))
-	}
-	for p, m := range marks {
-		kind := labels - 1 - int(m) // unmarked → labels, notAny → labels+1
-		if m >= 0 {
-			kind = index[m]
-		}
-		counts[int(f.labels[p])*kinds+kind]++
-	}
-	for i := range f.n {
-		row := counts[i*kinds : (i+1)*kinds]
-		f.fixed[i] = unmarked
-		best := int32(0)
-		for kind, c := range row {
-			if kind != labels && c > best {
-				best = c
-				f.fixed[i] = int32(kind)
-			}
-		}
-		if f.fixed[i] == int32(labels+1) {
-			f.fixed[i] = notAny
-		}
-		if f.fixed[i] >= 0 {
-			f.y[i] = f.fixed[i]
-		} else if f.fixed[i] == notAny && slices.Contains(f.marked, f.y[i]) {
-			f.y[i] = 0
-		}
-		f.soften(i, row, labels)
-	}
-}
-
-// soften sets superpixel i's label probabilities in an annotated frame to the
-// fractions of its marked pixels. Pixels that are only known to be none of the
-// annotated objects are divided among the other labels as q stood.
-func (f *frame) soften(i int, counts []int32, labels int) {
-	q, soft := f.q[i*labels:(i+1)*labels], f.soft[i*labels:(i+1)*labels]
-	sum, others := float64(counts[labels+1]), 0.0
-	for c := range labels {
-		sum += float64(counts[c])
-		if !slices.Contains(f.marked, int32(c)) {
-			others += q[c]
-		}
-	}
-	if sum == 0 {
-		return
-	}
-	rest := float64(counts[labels+1]) / sum
-	for c := range labels {
-		soft[c] = float64(counts[c]) / sum
-		if !slices.Contains(f.marked, int32(c)) && others > 0 {
-			soft[c] += rest * q[c] / others
-		} else if c == 0 {
-			soft[c] += rest
-		}
-	}
-	copy(q, soft)
 }
 
 // slide moves the window on: f is the newest frame. An annotated frame stays as an

@@ -30,9 +30,17 @@ func annotateCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "annotate CAMERA FILE",
 		Short: "Tell a running segd where an object is",
-		Long: "FILE is JSON with scribbles, or a PNG as large as the camera's frames whose pixel\n" +
-			"values are object ids, 0 for the background; - reads standard input. The\n" +
-			"annotation is applied to the frame that the JSON names, or else to the next one.",
+		Long: "FILE is a PNG as large as the camera's frames whose pixel values are object ids, 0\n" +
+			"for the background, or JSON; - reads standard input. The JSON, in pixels:\n\n" +
+			"  {\"width\": 768, \"height\": 576, \"frame\": 1234,\n" +
+			"   \"objects\": [{\"id\": 1, \"label\": \"person\",\n" +
+			"     \"scribbles\": [{\"width\": 14, \"points\": [[274, 383], [282, 384]]}],\n" +
+			"     \"polygon\": [[x, y], …]  or  \"box\": [left, top, right, bottom]}],\n" +
+			"   \"background\": [strokes like scribbles]}\n\n" +
+			"An object needs one of scribbles, polygon and box; strokes overrule the others. Of an\n" +
+			"object that is followed already, strokes on it or on the background correct what they\n" +
+			"mark and leave the rest. The frame is one to come or one of the last seconds; without\n" +
+			"it the next one is meant. docs/annotations.md says more.",
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			payload, err := readPayload(std.in, args[1])

@@ -1,0 +1,421 @@
+package tracker
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/mask"
+)
+
+// union is the truth of discs taken together.
+func union(truth ...[]uint8) []uint8 {
+	all := slices.Clone(truth[0])
+	for _, t := range truth[1:] {
+		for p, b := range t {
+			all[p] |= b
+		}
+	}
+	return all
+}
+
+// share is how much of the truth the mask covers.
+func share(m mask.RLE, truth []uint8) float64 {
+	covered, all := 0, 0
+	for p, b := range m.Decode(nil) {
+		all += int(truth[p])
+		covered += int(truth[p] & b)
+	}
+	return float64(covered) / float64(all)
+}
+
+func byMask(t testing.TB, truth []uint8, id uint32) *Annotation {
+	t.Helper()
+	a, err := FromMask(truth, testWidth, testHeight, id, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func stroke(width float64, points ...Point) []Stroke {
+	return []Stroke{{Width: width, Points: points}}
+}
+
+func empty() *Annotation { return &Annotation{Width: testWidth, Height: testHeight} }
+
+func TestBoxFindsTheObjectInIt(t *testing.T) {
+	s, truth := film(t, 0, disc{80, 60, 24, red}, disc{130, 30, 12, red})
+	a := empty()
+	a.Objects = []ObjectSpec{{ID: 1, Box: []float64{54, 34, 106, 86}}}
+	tr := newTracker(t, Config{})
+	o := step(t, tr, s, a).Objects[0]
+	if j := iou(o.Mask, truth[0]); j < 0.85 {
+		t.Errorf("IoU %.2f with the disc in the box; want above 0.85 (the box has 0.67)", j)
+	}
+	// A stroke says what the box does not: a dark bar over the disc is not it.
+	if got := share(o.Mask, truth[1]); got != 0 {
+		t.Errorf("%.2f of the disc outside the box is in the mask", got)
+	}
+	for i := range uint64(5) {
+		s, truth := film(t, 1+i, disc{82 + 2*float64(i), 60, 24, red}, disc{130, 30, 12, red})
+		if j := iou(step(t, tr, s, nil).Objects[0].Mask, truth[0]); j < 0.85 {
+			t.Errorf("frame %d: IoU %.2f; want above 0.85", 1+i, j)
+		}
+	}
+}
+
+// Two boxes that overlap, of two objects.
+func TestTwoBoxes(t *testing.T) {
+	s, truth := film(t, 0, disc{55, 60, 22, red}, disc{101, 60, 22, blue})
+	a := empty()
+	a.Objects = []ObjectSpec{{ID: 1, Box: []float64{31, 36, 81, 84}}, {ID: 2, Box: []float64{75, 36, 125, 84}}}
+	res := step(t, newTracker(t, Config{}), s, a)
+	for k, o := range res.Objects {
+		if j := iou(o.Mask, truth[k]); j < 0.8 {
+			t.Errorf("object %d: IoU %.2f; want above 0.8", o.ID, j)
+		}
+	}
+}
+
+func TestStrokesOverruleABox(t *testing.T) {
+	// Two discs in one box; only the red one is meant.
+	s, truth := film(t, 0, disc{60, 60, 20, red}, disc{100, 60, 20, blue})
+	a := empty()
+	a.Objects = []ObjectSpec{{ID: 1, Box: []float64{38, 38, 122, 82}}}
+	if m := step(t, newTracker(t, Config{}), s, a).Objects[0].Mask; share(m, truth[0]) < 0.8 || share(m, truth[1]) < 0.8 {
+		t.Fatalf("the box alone covers %.2f and %.2f of what is in it; want most of both", share(m, truth[0]), share(m, truth[1]))
+	}
+	a.Background = stroke(8, Point{96, 52}, Point{104, 66})
+	m := step(t, newTracker(t, Config{}), s, a).Objects[0].Mask
+	if j := iou(m, truth[0]); j < 0.8 {
+		t.Errorf("with a stroke on the blue disc the IoU with the red one is %.2f; want above 0.8", j)
+	}
+}
+
+func TestPolygonIsTheObject(t *testing.T) {
+	s, truth := film(t, 0, disc{80, 60, 24, red}, disc{130, 30, 12, red})
+	a := empty()
+	a.Objects = []ObjectSpec{{ID: 1, Polygon: []Point{
+		{104, 60}, {97, 77}, {80, 84}, {63, 77}, {56, 60}, {63, 43}, {80, 36}, {97, 43}}}}
+	m := step(t, newTracker(t, Config{}), s, a).Objects[0].Mask
+	if j := iou(m, truth[0]); j < 0.85 || share(m, truth[1]) != 0 {
+		t.Errorf("IoU %.2f, %.2f of the disc outside; want above 0.85 and none", j, share(m, truth[1]))
+	}
+	// Strokes overrule it on both sides.
+	a.Background = stroke(12, Point{80, 40}, Point{80, 48})
+	a.Objects[0].Scribbles = stroke(24, Point{130, 30})
+	m = step(t, newTracker(t, Config{}), s, a).Objects[0].Mask
+	bits := m.Decode(nil)
+	if bits[44*testWidth+80] != 0 || bits[30*testWidth+130] != 1 || bits[65*testWidth+80] != 1 {
+		t.Errorf("strokes on the outline's inside, outside and nowhere give %d, %d, %d; want 0, 1, 1",
+			bits[44*testWidth+80], bits[30*testWidth+130], bits[65*testWidth+80])
+	}
+}
+
+// What is far smaller than a superpixel is still annotated.
+func TestTinyExtents(t *testing.T) {
+	s, _ := film(t, 0, disc{80, 60, 24, red})
+	for name, o := range map[string]ObjectSpec{
+		"polygon": {ID: 1, Polygon: []Point{{79, 59}, {82, 59}, {82, 62}}},
+		"box":     {ID: 1, Box: []float64{79, 59, 81, 61}},
+	} {
+		a := empty()
+		a.Objects = []ObjectSpec{o}
+		got := step(t, newTracker(t, Config{}), s, a).Objects[0]
+		if name == "polygon" && got.Area == 0 {
+			t.Errorf("%s: no pixel of it", name)
+		}
+		if got.Area > testWidth*testHeight/50 {
+			t.Errorf("%s: %d pixels", name, got.Area)
+		}
+	}
+}
+
+// A correction takes out or adds what was marked and all that is like it, leaves
+// the rest, and lasts.
+func TestCorrections(t *testing.T) {
+	for _, tt := range []struct {
+		name        string
+		part        disc // beside the main disc at (60, 60)
+		wrong       bool // the annotation of frame 0 has part, which is not the object; else it lacks it
+		correction  func(x float64) *Annotation
+		far, listed bool
+	}{
+		{name: "a separate wrong piece", part: disc{125, 60, 14, red}, wrong: true, correction: func(x float64) *Annotation {
+			a := empty()
+			a.Background = stroke(6, Point{x + 118, 60}, Point{x + 132, 60})
+			return a
+		}},
+		{name: "a wrong part that hangs on", part: disc{92, 60, 14, blue}, wrong: true, correction: func(x float64) *Annotation {
+			a := empty()
+			a.Objects = []ObjectSpec{{ID: 1}} // named without a stroke
+			a.Background = stroke(6, Point{x + 86, 60}, Point{x + 98, 60})
+			return a
+		}},
+		{name: "a missing part", part: disc{92, 60, 14, blue}, correction: func(x float64) *Annotation {
+			a := empty()
+			a.Objects = []ObjectSpec{{ID: 1, Scribbles: stroke(6, Point{x + 86, 60}, Point{x + 98, 60})}}
+			return a
+		}},
+	} {
+		for _, mode := range []Mode{Joint, Affinity} {
+			for _, ago := range []uint64{0, 3} { // frames between what was marked and the newest
+				t.Run(fmt.Sprintf("%s, %s, %d ago", tt.name, mode, ago), func(t *testing.T) {
+					tr := newTracker(t, Config{Mode: mode})
+					const at = 8
+					for i := range uint64(20) {
+						x := 1.5 * float64(i)
+						main, part := disc{60 + x, 60, 20, red}, tt.part
+						part.x += x
+						s, truth := film(t, i, main, part)
+						var a *Annotation
+						switch {
+						case i == 0 && tt.wrong:
+							a = byMask(t, union(truth...), 1)
+						case i == 0:
+							a = byMask(t, truth[0], 1)
+						case i == at:
+							a = tt.correction(1.5 * float64(i-ago))
+							frame := i - ago
+							a.Frame = &frame
+						}
+						m := step(t, tr, s, a).Objects[0].Mask
+						has := share(m, truth[1])
+						if want := tt.wrong == (i < at); (want && has < 0.6) || (!want && has > 0.15) {
+							t.Errorf("frame %d: %.2f of the part is in the mask; want it there: %t", i, has, want)
+						}
+						if rest := share(m, truth[0]); rest < 0.85 {
+							t.Errorf("frame %d: %.2f of the rest is in the mask; want above 0.85", i, rest)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// The picture somebody marks was on the page a while ago, and nothing was tracked
+// at that time.
+func TestFirstAnnotationOfAnEarlierFrame(t *testing.T) {
+	for _, ago := range []uint64{1, 4, 25} {
+		tr := newTracker(t, Config{})
+		const now = 30
+		for i := range uint64(now + 6) {
+			s, truth := film(t, i, disc{35 + 2*float64(i), 60, 20, red})
+			var a *Annotation
+			if i == now {
+				_, then := film(t, i-ago, disc{35 + 2*float64(i-ago), 60, 20, red})
+				a = byMask(t, then[0], 1)
+				frame := i - ago
+				a.Frame = &frame
+			}
+			res := step(t, tr, s, a)
+			if i < now {
+				continue
+			}
+			if j := iou(res.Objects[0].Mask, truth[0]); j < 0.8 {
+				t.Errorf("marked %d frames ago, frame %d: IoU %.2f; want above 0.8", ago, i, j)
+			}
+		}
+	}
+}
+
+// Stroke after stroke on one still picture: each adds to those before.
+func TestSameEarlierFrameTwice(t *testing.T) {
+	tr := newTracker(t, Config{})
+	parts := []disc{{60, 60, 18, red}, {90, 60, 14, blue}, {60, 28, 14, [3]uint8{40, 200, 220}}}
+	var m mask.RLE
+	var truth [][]uint8
+	for i := range uint64(12) {
+		var s *features.Scene
+		s, truth = film(t, i, parts...)
+		var a *Annotation
+		frame := uint64(4)
+		switch i {
+		case 0:
+			a = byMask(t, truth[0], 1)
+		case 6:
+			a = empty()
+			a.Frame, a.Objects = &frame, []ObjectSpec{{ID: 1, Scribbles: stroke(8, Point{84, 60}, Point{96, 60})}}
+		case 8:
+			a = empty()
+			a.Frame, a.Objects = &frame, []ObjectSpec{{ID: 1, Scribbles: stroke(8, Point{54, 28}, Point{66, 28})}}
+		}
+		m = step(t, tr, s, a).Objects[0].Mask
+	}
+	if j := iou(m, union(truth...)); j < 0.8 {
+		t.Errorf("IoU %.2f with all three parts; want above 0.8", j)
+	}
+	if len(tr.anchors) != 2 {
+		t.Errorf("%d annotated frames kept; want 2, since one was annotated twice", len(tr.anchors))
+	}
+}
+
+func TestFramesThatCannotBeAnnotated(t *testing.T) {
+	tr, twin := newTracker(t, Config{History: 400_000}), newTracker(t, Config{History: 400_000})
+	for i := uint64(0); i < 60; i += 2 { // every other frame is dropped before
+		s, truth := film(t, i, disc{60 + float64(i)/2, 60, 20, red})
+		var a *Annotation
+		if i == 0 {
+			a = byMask(t, truth[0], 1)
+		}
+		want := step(t, twin, s, a)
+		if i == 50 {
+			first := tr.past.entries[0].scene.Seq
+			for seq, message := range map[uint64]string{
+				0:  fmt.Sprintf("frame: 0 is no longer kept; accepted: %d to 50", first),
+				47: fmt.Sprintf("frame: 47 was dropped unseen; accepted: 46 or 48 beside it, and others from %d to 50", first),
+				51: "frame: 51 has not come yet; the newest is 50",
+			} {
+				bad := byMask(t, truth[0], 1)
+				bad.Frame = &seq
+				if _, err := tr.Step(t.Context(), s, bad); !errors.Is(err, ErrAnnotation) || !strings.Contains(err.Error(), message) {
+					t.Errorf("frame %d: %v; want %q", seq, err, message)
+				}
+			}
+			unknown := empty()
+			unknown.Objects = []ObjectSpec{{ID: 7}}
+			unknown.Background = stroke(4, Point{5, 5})
+			if _, err := tr.Step(t.Context(), s, unknown); !errors.Is(err, ErrAnnotation) || !strings.Contains(err.Error(), "object 7 is not known yet") {
+				t.Errorf("an unknown object without a mark: %v", err)
+			}
+		}
+		got := step(t, tr, s, a)
+		if got.Objects[0].Mask.String() != want.Objects[0].Mask.String() {
+			t.Fatalf("frame %d: the mask differs after a refused annotation", i)
+		}
+	}
+	blank := empty()
+	blank.Background = stroke(4, Point{5, 5})
+	s, _ := film(t, 0)
+	if _, err := newTracker(t, Config{}).Step(t.Context(), s, blank); !errors.Is(err, ErrAnnotation) || !strings.Contains(err.Error(), "no object is known") {
+		t.Errorf("background strokes without an object: %v", err)
+	}
+}
+
+func TestHistoryIsBoundedAndExact(t *testing.T) {
+	const limit = 500_000
+	var h history
+	var scenes []*features.Scene
+	for i := range uint64(30) {
+		s, _ := film(t, i, disc{40 + 3*float64(i), 60, 20, red})
+		scenes = append(scenes, s)
+		h.keep(s, nil, limit)
+		sum := 0
+		for _, e := range h.entries {
+			sum += e.size()
+		}
+		if sum != h.bytes || sum > limit {
+			t.Fatalf("after %d scenes: %d bytes, counted %d; want at most %d", i+1, sum, h.bytes, limit)
+		}
+	}
+	if n := len(h.entries); n < 5 || n == len(scenes) {
+		t.Fatalf("%d scenes kept; want some and not all", n)
+	}
+	for k, e := range h.entries {
+		want, got := scenes[len(scenes)-len(h.entries)+k], e.unpack()
+		if got.Seq != want.Seq || got.N != want.N || got.D != want.D || got.Width != want.Width || got.Height != want.Height ||
+			!slices.Equal(got.Labels, want.Labels) || !slices.Equal(got.X, want.X) || !slices.Equal(got.Maps, want.Maps) ||
+			!slices.Equal(got.Centroid, want.Centroid) || !slices.Equal(got.Area, want.Area) || !slices.Equal(got.Edges, want.Edges) {
+			t.Fatalf("scene %d is not what was kept", want.Seq)
+		}
+	}
+}
+
+// A new object by strokes does not need the first one to be marked again.
+func TestSecondObjectByStrokes(t *testing.T) {
+	tr := newTracker(t, Config{})
+	for i := range uint64(10) {
+		s, truth := film(t, i, disc{45, 60, 18, red}, disc{115, 60, 18, blue})
+		var a *Annotation
+		switch i {
+		case 0:
+			a = byMask(t, truth[0], 1)
+		case 4:
+			a = empty()
+			a.Objects = []ObjectSpec{{ID: 2, Label: "blue", Scribbles: stroke(8, Point{108, 60}, Point{122, 62})}}
+			a.Background = stroke(5, Point{90, 30}, Point{140, 30}, Point{140, 90}, Point{90, 90}, Point{90, 30})
+		}
+		for k, o := range step(t, tr, s, a).Objects {
+			if j := iou(o.Mask, truth[k]); j < 0.8 {
+				t.Errorf("frame %d: object %d has IoU %.2f; want above 0.8", i, o.ID, j)
+			}
+		}
+	}
+}
+
+func TestRemove(t *testing.T) {
+	colours := [][3]uint8{red, blue, {40, 200, 220}}
+	for gone := range 3 {
+		tr := newTracker(t, Config{})
+		for i := range uint64(14) {
+			var discs []disc
+			for k, c := range colours {
+				discs = append(discs, disc{30 + 50*float64(k), 50 + float64(i), 16, c})
+			}
+			s, truth := film(t, i, discs...)
+			var a *Annotation
+			if i == 0 {
+				a = &Annotation{Width: testWidth, Height: testHeight, Mask: make([]uint8, testWidth*testHeight)}
+				for k := range truth {
+					a.Objects = append(a.Objects, ObjectSpec{ID: uint32(k + 1)})
+					for p, b := range truth[k] {
+						a.Mask[p] += b * uint8(k+1)
+					}
+				}
+			}
+			if i == 6 {
+				if !tr.Remove(uint32(gone+1)) || tr.Remove(uint32(gone+1)) || tr.Remove(99) {
+					t.Fatal("Remove does not tell whether there was the object")
+				}
+			}
+			res := step(t, tr, s, a)
+			if want := 3; i >= 6 && len(res.Objects) != 2 || i < 6 && len(res.Objects) != want {
+				t.Fatalf("frame %d: %d objects", i, len(res.Objects))
+			}
+			for _, o := range res.Objects {
+				if j := iou(o.Mask, truth[o.ID-1]); j < 0.8 || i >= 6 && o.ID == uint32(gone+1) {
+					t.Errorf("object %d removed, frame %d: object %d has IoU %.2f; want above 0.8", gone+1, i, o.ID, j)
+				}
+			}
+		}
+	}
+}
+
+// After the last object nothing is left, and the next annotation begins anew, on
+// an earlier frame too.
+func TestRemoveTheLast(t *testing.T) {
+	tr := newTracker(t, Config{})
+	for i := range uint64(12) {
+		s, truth := film(t, i, disc{60 + 2*float64(i), 60, 20, red})
+		var a *Annotation
+		switch i {
+		case 0:
+			a = byMask(t, truth[0], 1)
+		case 4:
+			tr.Remove(1)
+		case 8:
+			_, then := film(t, 3, disc{66, 60, 20, red})
+			frame := uint64(3)
+			a = byMask(t, then[0], 2)
+			a.Frame = &frame
+		}
+		res := step(t, tr, s, a)
+		want := 1
+		if i >= 4 && i < 8 {
+			want = 0
+		}
+		if len(res.Objects) != want {
+			t.Fatalf("frame %d: %d objects; want %d", i, len(res.Objects), want)
+		}
+		for _, o := range res.Objects {
+			if j := iou(o.Mask, truth[0]); j < 0.8 {
+				t.Errorf("frame %d: IoU %.2f; want above 0.8", i, j)
+			}
+		}
+	}
+}

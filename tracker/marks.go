@@ -1,0 +1,400 @@
+package tracker
+
+import (
+	"context"
+	"math"
+	"slices"
+)
+
+// mark puts what ann says of f into its fixed labels, its bounds and its
+// probabilities q, which stand as they would without it.
+func (t *Tracker) mark(ctx context.Context, f *frame, ann *Annotation, defined []bool) error {
+	labels := t.labels()
+	t.before = t.before[:0]
+	for i := range f.n {
+		t.before = append(t.before, argmax(f.q[i*labels:(i+1)*labels]))
+	}
+	for k, o := range ann.Objects {
+		if defined[k] {
+			t.redefine(f, int32(1+t.find(o.ID)))
+		}
+	}
+	t.fix(f, ann, defined)
+	for k, o := range ann.Objects {
+		switch label := 1 + t.find(o.ID); {
+		case o.Box != nil:
+			if err := t.fillBox(ctx, f, label, o.Box); err != nil {
+				return err
+			}
+		case defined[k] && !ann.hasExtent(k):
+			f.open(label, labels)
+		}
+	}
+	t.heed(f)
+	return nil
+}
+
+// redefine forgets what an earlier annotation of f said of a label.
+func (t *Tracker) redefine(f *frame, label int32) {
+	for i, fixed := range f.fixed {
+		if fixed == label || fixed == notAny {
+			f.fixed[i] = unmarked
+		}
+	}
+	f.bounded, f.outside = f.bounded[:0], f.outside[:0]
+}
+
+// open lets an object that begins with strokes be anywhere in the background.
+func (f *frame) open(label, labels int) {
+	for i, fixed := range f.fixed {
+		if row := f.q[i*labels : (i+1)*labels]; fixed == unmarked && row[label] < row[0] {
+			half := (row[0] + row[label]) / 2
+			row[0], row[label] = half, half
+		}
+	}
+}
+
+// correctedWeight is what a vote of a corrected superpixel weighs: enough to leave
+// no doubt, in which the classifier would speak, against the annotated frame that
+// led to what was wrong (Config.AnchorWeight) and the latest frames.
+const correctedWeight = 40
+
+// A correction spreads to superpixels that resemble a corrected one: it has this
+// many votes of full similarity against the one vote of what they were taken for.
+const correctionWeight = 4
+
+// wholePiece is the share of a piece of an object that has to be marked as
+// something else for all of it to be that.
+const wholePiece = 1.0 / 8
+
+// noteCorrected remembers where what was said of f changed what f was taken for.
+// On the first annotated frame nothing was known.
+func (t *Tracker) noteCorrected(f *frame) {
+	if len(t.anchors) == 0 {
+		return
+	}
+	if len(f.corrected) == 0 {
+		f.corrected = grow(f.corrected, f.n)
+		clear(f.corrected)
+	}
+	for i, y := range f.y {
+		if y != t.before[i] {
+			f.corrected[i] = true
+		}
+	}
+}
+
+// heed spreads the corrections among f's fixed labels, those that differ from
+// t.before, in q: to a piece of an object as a whole when it carries corrections
+// only and the object has other pieces, and else to what hangs together with a
+// corrected superpixel, resembles it more than any confirmed one near by, and was
+// taken for the same.
+func (t *Tracker) heed(f *frame) {
+	var corrected, confirmed []int32
+	for i, fixed := range f.fixed {
+		switch {
+		case fixed < 0 || slices.Contains(f.marked, t.before[i]) || slices.Contains(f.marked, fixed):
+		case fixed != t.before[i]:
+			corrected = append(corrected, int32(i))
+		default:
+			confirmed = append(confirmed, int32(i))
+		}
+	}
+	if len(corrected) == 0 {
+		return
+	}
+	next := f.adjacency()
+	t.dropPieces(f, next, corrected, confirmed)
+
+	gain, label := make([]float64, f.n), make([]int32, f.n)
+	t.spread(f, next, corrected, gain, label)
+	labels := t.labels()
+	for i, g := range gain {
+		for _, k := range confirmed {
+			if g > 0 && t.before[k] == t.before[i] && t.likeness(f, i, int(k)) >= g {
+				g = 0
+			}
+		}
+		if g > 0 {
+			row := f.q[i*labels : (i+1)*labels]
+			row[label[i]] += correctionWeight * g
+			for c := range row {
+				row[c] /= 1 + correctionWeight*g
+			}
+		}
+	}
+}
+
+// spread finds, from each corrected superpixel, those that hang together with it,
+// are like it and were taken for the same: the greatest likeness of each and the
+// label that comes with it.
+func (t *Tracker) spread(f *frame, next [][]int32, corrected []int32, gain []float64, label []int32) {
+	seen := make([]bool, f.n)
+	var open []int32
+	for _, c := range corrected {
+		clear(seen)
+		open = append(open[:0], c)
+		for len(open) > 0 {
+			i := open[len(open)-1]
+			open = open[:len(open)-1]
+			for _, j := range next[i] {
+				if seen[j] || f.fixed[j] != unmarked || t.before[j] != t.before[c] {
+					continue
+				}
+				seen[j] = true
+				g := t.likeness(f, int(j), int(c))
+				if correctionWeight*g < 1 {
+					continue
+				}
+				if g > gain[j] {
+					gain[j], label[j] = g, f.fixed[c]
+				}
+				open = append(open, j)
+			}
+		}
+	}
+}
+
+// likeness is the weight of a link between two superpixels of f, 0 when they are
+// farther apart than Config.AnchorRadius.
+func (t *Tracker) likeness(f *frame, i, j int) float64 {
+	dx, dy := float64(f.centroid[2*i]-f.centroid[2*j]), float64(f.centroid[2*i+1]-f.centroid[2*j+1])
+	if math.Hypot(dx, dy) > t.cfg.AnchorRadius*float64(max(f.width, f.height)) {
+		return 0
+	}
+	return link{cosine: float32(f.cosine(i, j, t.projection.Dim()))}.weight(t.cfg.Temperature)
+}
+
+// cosine is that of the features of two superpixels of f.
+func (f *frame) cosine(i, j, d int) float64 {
+	var dot, a, b float64
+	x, y := f.features[i*d:(i+1)*d], f.features[j*d:(j+1)*d]
+	for k, v := range x {
+		dot += v * y[k]
+		a += v * v
+		b += y[k] * y[k]
+	}
+	return dot / math.Max(math.Sqrt(a*b), 1e-12)
+}
+
+// dropPieces gives the pieces of objects that carry corrections but nothing
+// confirmed to what they were corrected to, if there are other pieces.
+func (t *Tracker) dropPieces(f *frame, next [][]int32, corrected, confirmed []int32) {
+	labels := t.labels()
+	piece := make([]int32, f.n) // by superpixel, from 1
+	var sizes []int             // by piece
+	var of []int32              // label by piece
+	for start := range f.n {
+		if piece[start] != 0 || t.before[start] == 0 {
+			continue
+		}
+		id := int32(len(sizes) + 1)
+		sizes, of = append(sizes, 0), append(of, t.before[start])
+		piece[start] = id
+		for open := []int32{int32(start)}; len(open) > 0; {
+			i := open[len(open)-1]
+			open = open[:len(open)-1]
+			sizes[id-1]++
+			for _, j := range next[i] {
+				if piece[j] == 0 && t.before[j] == t.before[i] {
+					piece[j] = id
+					open = append(open, j)
+				}
+			}
+		}
+	}
+	marks := make([][]int32, len(sizes)) // corrected superpixels by piece
+	for _, i := range corrected {
+		if p := piece[i]; p > 0 {
+			marks[p-1] = append(marks[p-1], i)
+		}
+	}
+	for _, i := range confirmed {
+		if p := piece[i]; p > 0 {
+			sizes[p-1] = math.MaxInt // not to be dropped
+		}
+	}
+	for p, m := range marks {
+		others := false
+		for o := range marks {
+			others = others || o != p && of[o] == of[p] && len(marks[o]) == 0
+		}
+		if !others || float64(len(m)) < wholePiece*float64(sizes[p]) {
+			continue
+		}
+		for i := range f.n {
+			if piece[i] == int32(p+1) && f.fixed[i] == unmarked {
+				row := f.q[i*labels : (i+1)*labels]
+				clear(row)
+				row[f.fixed[m[0]]] = 1
+			}
+		}
+	}
+}
+
+// adjacency lists the neighbours of every superpixel.
+func (f *frame) adjacency() [][]int32 {
+	next := make([][]int32, f.n)
+	for _, e := range f.edges {
+		next[e.I], next[e.J] = append(next[e.I], e.J), append(next[e.J], e.I)
+	}
+	return next
+}
+
+// fix turns the annotation's marks into the frame's fixed labels and bounds. A
+// superpixel takes the mark most of its marked pixels have; it lies outside an
+// object's bounds when most of its pixels do. A superpixel that a mask or polygon
+// cuts keeps the cut's fraction as its soft label. defined tells which of the
+// annotation's objects begin with it or are replaced.
+func (t *Tracker) fix(f *frame, a *Annotation, defined []bool) {
+	labels := t.labels()
+	index := make([]int, len(a.Objects)+1)
+	for k, o := range a.Objects {
+		label := 1 + t.find(o.ID)
+		index[k+1] = label
+		if defined[k] && o.Box == nil { // nothing of a box is certainly the object
+			f.marked = append(f.marked, int32(label))
+		}
+		if a.hasExtent(k) {
+			f.bounded = append(f.bounded, int32(label))
+		}
+	}
+	kinds := labels + 2 // label, plus unmarked and notAny shifted behind
+	counts := make([]int32, f.n*kinds)
+	for p, m := range a.raster() {
+		kind := labels - 1 - int(m) // unmarked → labels, notAny → labels+1
+		if m >= 0 {
+			kind = index[m]
+		}
+		counts[int(f.labels[p])*kinds+kind]++
+	}
+	t.bound(f, a, counts, kinds)
+	for i := range f.n {
+		row := counts[i*kinds : (i+1)*kinds]
+		switch mark := dominant(row, labels); {
+		case mark == unmarked && f.fixed[i] != unmarked:
+			// What was marked on this frame before still holds.
+		case mark == unmarked:
+			f.settle(i, labels)
+		default:
+			f.fixed[i] = mark
+			f.soften(i, row, labels)
+			if mark >= 0 {
+				f.y[i] = mark
+			} else {
+				f.settle(i, labels)
+			}
+		}
+	}
+}
+
+// settle moves superpixel i to the background when its label may not be there.
+func (f *frame) settle(i, labels int) {
+	if !f.isOutside(i, int(f.y[i])) {
+		return
+	}
+	f.y[i] = 0
+	if f.fixed[i] == unmarked {
+		q := f.q[i*labels : (i+1)*labels]
+		for c := 1; c < labels; c++ {
+			if f.isOutside(i, c) {
+				q[0] += q[c]
+				q[c] = 0
+			}
+		}
+	}
+}
+
+// dominant is the mark of a superpixel with the given counts of pixels by kind.
+// Unmarked pixels have no say against a label, because a stroke need not fill a
+// superpixel, but they have one against being outside.
+func dominant(counts []int32, labels int) int32 {
+	best, mark := int32(0), int32(unmarked)
+	for c, n := range counts[:labels] {
+		if n > best {
+			best, mark = n, int32(c)
+		}
+	}
+	if outside := counts[labels+1]; outside > best && (mark >= 0 || outside > counts[labels]) {
+		mark = notAny
+	}
+	return mark
+}
+
+// bound sets f.outside. An object too small to fill most of a superpixel is given
+// the one it fills best: counts of that superpixel are moved from outside it to
+// the object, or to unmarked.
+func (t *Tracker) bound(f *frame, a *Annotation, counts []int32, kinds int) {
+	labels := t.labels()
+	width := len(f.bounded)
+	f.outside = grow(f.outside, f.n*width)
+	held := make([]int32, f.n)
+	at := 0
+	for k, o := range a.Objects {
+		if !a.hasExtent(k) {
+			continue
+		}
+		label := int(f.bounded[at])
+		clear(held)
+		if a.Mask != nil {
+			for i := range f.n {
+				held[i] = counts[i*kinds+label]
+			}
+		} else {
+			a.inside(k, func(p int) { held[f.labels[p]]++ })
+		}
+		fullest, found := 0, false
+		for i := range f.n {
+			f.outside[i*width+at] = 2*held[i] < f.area[i]
+			found = found || !f.outside[i*width+at]
+			if float64(held[i])*float64(f.area[fullest]) > float64(held[fullest])*float64(f.area[i]) {
+				fullest = i
+			}
+		}
+		if !found && held[fullest] > 0 {
+			f.outside[fullest*width+at] = false
+			row := counts[fullest*kinds : (fullest+1)*kinds]
+			to := label
+			if o.Box != nil {
+				to = labels
+			}
+			row[to] += row[labels+1]
+			row[labels+1] = 0
+		}
+		at++
+	}
+}
+
+// isOutside tells whether superpixel i lies outside the bounds that an annotation
+// gave label l.
+func (f *frame) isOutside(i, l int) bool {
+	k := slices.Index(f.bounded, int32(l))
+	return k >= 0 && f.outside[i*len(f.bounded)+k]
+}
+
+// soften sets superpixel i's label probabilities in an annotated frame to the
+// fractions of its marked pixels. Pixels that are only known to be outside the
+// bounded objects are divided among the other labels as q stood.
+func (f *frame) soften(i int, counts []int32, labels int) {
+	q, soft := f.q[i*labels:(i+1)*labels], f.soft[i*labels:(i+1)*labels]
+	sum, others := float64(counts[labels+1]), 0.0
+	for c := range labels {
+		sum += float64(counts[c])
+		if !slices.Contains(f.bounded, int32(c)) {
+			others += q[c]
+		}
+	}
+	if sum == 0 {
+		return
+	}
+	rest := float64(counts[labels+1]) / sum
+	for c := range labels {
+		soft[c] = float64(counts[c]) / sum
+		if !slices.Contains(f.bounded, int32(c)) && others > 0 {
+			soft[c] += rest * q[c] / others
+		} else if c == 0 {
+			soft[c] += rest
+		}
+	}
+	copy(q, soft)
+}
