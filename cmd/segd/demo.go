@@ -15,11 +15,12 @@ import (
 	"github.com/segd/segd/demo"
 )
 
-// demoStart is the clip's frame at which the demo begins: the person that
-// demo.json marks has just come out from behind another.
+// demoStart is the clip's frame at which the demo begins: the first of the two
+// persons that demo.json marks has just come out from behind another.
 const demoStart = 545
 
-// demo.json marks that person on the first frame that is played.
+// demo.json marks two persons on the first frame that is played: one walks, one
+// stands and walks off later.
 //
 //go:embed demo.json
 var demoAnnotation []byte
@@ -40,7 +41,7 @@ func demoCommand(std streams) *cobra.Command {
 		Use:   "demo",
 		Short: "Run a sample camera, its masks, the page and a NATS server in one process",
 		Long: "Plays a clip of a real surveillance camera (Debian's opencv-doc) over RTSP on\n" +
-			"loopback, and follows one walking person in it as `segd run` would.",
+			"loopback, and follows two persons in it as `segd run` would.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.duration < 0 {
