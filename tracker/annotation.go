@@ -23,7 +23,7 @@ const (
 	maxObjects         = 255 // ids fit a mask PNG's pixel
 	maxStrokePoints    = 10000
 	minPolygonPoints   = 3
-	maxPaint           = 64 // frame areas that all strokes and outlines together may sweep
+	maxPaint           = 64 // frame areas that all of it together may sweep
 )
 
 // A Point is a position in pixels, x to the right and y down, the centre of the
@@ -229,7 +229,7 @@ func (a *Annotation) validate() error {
 	}
 	faults = append(faults, a.checkStrokes("background", a.Background)...)
 	if paint := a.paint(); len(faults) == 0 && paint > maxPaint {
-		fault("strokes and polygons would paint %.0f times the frame; want at most %d", paint, maxPaint)
+		fault("strokes, polygons and boxes (%d-fold) would paint %.0f times the frame; want at most %d", boxWork, paint, maxPaint)
 	}
 	return errors.Join(faults...)
 }
@@ -281,8 +281,11 @@ func (a *Annotation) within(p Point) bool {
 	return p[0] >= 0 && p[1] >= 0 && p[0] <= float64(a.Width) && p[1] <= float64(a.Height)
 }
 
-// paint is the area of all boxes around segments of strokes and outlines over the
-// frame's: the work of drawing them.
+// boxWork is what searching a box costs against painting it.
+const boxWork = 8
+
+// paint is the area of all boxes around segments of strokes and outlines, of
+// outlines and of boxes to be searched over the frame's: the work they make.
 func (a *Annotation) paint() float64 {
 	area := 0.0
 	add := func(strokes []Stroke) {
@@ -296,8 +299,17 @@ func (a *Annotation) paint() float64 {
 	add(a.Background)
 	for _, o := range a.Objects {
 		add(o.Scribbles)
-		if o.Polygon != nil {
+		if n := len(o.Polygon); n > 0 {
+			low, high := o.Polygon[0], o.Polygon[0]
+			for _, p := range o.Polygon {
+				low = Point{math.Min(low[0], p[0]), math.Min(low[1], p[1])}
+				high = Point{math.Max(high[0], p[0]), math.Max(high[1], p[1])}
+			}
+			area += (high[0] - low[0]) * (high[1] - low[1])
 			add([]Stroke{{Width: 1, Points: o.Polygon}})
+		}
+		if b := o.Box; len(b) == 4 {
+			area += boxWork * (b[2] - b[0]) * (b[3] - b[1])
 		}
 	}
 	return area / float64(a.Width*a.Height)

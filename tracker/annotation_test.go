@@ -80,6 +80,7 @@ func TestParseAnnotationFaults(t *testing.T) {
 		{"box outside", `{"width": 8, "height": 8, "objects": [{"id": 1, "box": [1, 1, 4, 9]}]}`, "objects[0].box: [1 1 4 9] is not inside the 8×8 frame"},
 		{"box turned", `{"width": 8, "height": 8, "objects": [{"id": 1, "box": [4, 1, 1, 4]}]}`, "objects[0].box: [4 1 1 4] is -3×3"},
 		{"box and polygon", `{"width": 8, "height": 8, "objects": [{"id": 1, "box": [1, 1, 4, 4], "polygon": [[1, 1], [4, 4], [1, 4]]}]}`, "objects[0]: polygon and box; want one"},
+		{"too many boxes", `{"width": 8, "height": 8, "objects": [{"id": 1, "box": [0, 0, 8, 8]}, {"id": 2, "box": [0, 0, 8, 8]}, {"id": 3, "box": [0, 0, 8, 8]}, {"id": 4, "box": [0, 0, 8, 8]}, {"id": 5, "box": [0, 0, 8, 8]}, {"id": 6, "box": [0, 0, 8, 8]}, {"id": 7, "box": [0, 0, 8, 8]}, {"id": 8, "box": [0, 0, 8, 8]}, {"id": 9, "box": [0, 0, 8, 8]}]}`, "would paint 72 times"},
 		{"two values", goodJSON + "1", "something follows"},
 		{"truncated PNG", "\x89PNG\r\n\x1a\n\x00", "mask PNG"},
 		{"colour PNG", string(encodePNG(t, image.NewRGBA(image.Rect(0, 0, 2, 2)))), "colour model"},

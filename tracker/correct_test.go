@@ -3,9 +3,12 @@ package tracker
 import (
 	"errors"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/mask"
@@ -166,8 +169,8 @@ func TestCorrections(t *testing.T) {
 			for _, ago := range []uint64{0, 3} { // frames between what was marked and the newest
 				t.Run(fmt.Sprintf("%s, %s, %d ago", tt.name, mode, ago), func(t *testing.T) {
 					tr := newTracker(t, Config{Mode: mode})
-					const at = 8
-					for i := range uint64(20) {
+					const at = 5
+					for i := range uint64(13) {
 						x := 1.5 * float64(i)
 						main, part := disc{60 + x, 60, 20, red}, tt.part
 						part.x += x
@@ -417,5 +420,87 @@ func TestRemoveTheLast(t *testing.T) {
 				t.Errorf("frame %d: IoU %.2f; want above 0.8", i, j)
 			}
 		}
+	}
+}
+
+// crowd is a scene of a camera's size: 640×480 pixels in 2,000 pieces with 67
+// features, as the model in the binary has, and discs on it. The 64 features that
+// the model would compute are random waves of colour and place.
+func crowd(t testing.TB, count int) (s *features.Scene, ann *Annotation) {
+	t.Helper()
+	const width, height, channels, colours = 640, 480, 64, 3
+	rng := rand.New(rand.NewPCG(7, 7))
+	ann = &Annotation{Width: width, Height: height, Mask: make([]uint8, width*height)}
+	pix := make([]byte, 3*width*height)
+	for p := range width * height {
+		x, y := p%width, p/width
+		shade := 90 + 40*math.Sin(float64(x)/9)*math.Cos(float64(y)/13)
+		bgr := [3]float64{shade, shade + 20, shade}
+		for k := range count {
+			if math.Hypot(float64(x-80-160*(k%4)), float64(y-120-240*(k/4))) <= 40 {
+				bgr = [3]float64{float64(30 * k), float64(250 - 30*k), float64(90 * (k % 3))}
+				ann.Mask[p] = uint8(k + 1)
+			}
+		}
+		for b, v := range bgr {
+			pix[3*p+b] = uint8(v + 5*rng.Float64())
+		}
+	}
+	for k := range count {
+		ann.Objects = append(ann.Objects, ObjectSpec{ID: uint32(k + 1)})
+	}
+	ex, err := features.New(features.Config{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = &features.Scene{}
+	if err := ex.Extract(s, pix, width, height); err != nil {
+		t.Fatal(err)
+	}
+	x := make([]float32, 0, s.N*(channels+colours))
+	waves := make([]float64, channels*(colours+3))
+	for i := range waves {
+		waves[i] = rng.NormFloat64()
+	}
+	for i := range s.N {
+		lab := s.Lab[i*colours : (i+1)*colours]
+		for c := range channels {
+			w := waves[c*(colours+3) : (c+1)*(colours+3)]
+			v := w[5] + (w[3]*float64(s.Centroid[2*i])+w[4]*float64(s.Centroid[2*i+1]))/200
+			for k, colour := range lab {
+				v += w[k] * float64(colour) / 20
+			}
+			x = append(x, float32(math.Sin(v)))
+		}
+		x = append(x, lab...)
+	}
+	s.X, s.D, s.Maps = x, channels+colours, []int{channels}
+	return s, ann
+}
+
+// BenchmarkObjects is what a frame costs with 1, 2, 4 and 8 objects in it, after
+// the window has filled.
+func BenchmarkObjects(b *testing.B) {
+	for _, count := range []int{1, 2, 4, 8} {
+		b.Run(fmt.Sprintf("objects=%d", count), func(b *testing.B) {
+			s, a := crowd(b, count)
+			tr := newTracker(b, Config{})
+			for s.Seq = range 8 {
+				step(b, tr, s, a)
+				a = nil
+			}
+			b.ReportAllocs()
+			var affinity, solve, masks time.Duration
+			for b.Loop() {
+				s.Seq++
+				res := step(b, tr, s, nil)
+				affinity += res.Solve.AffinityTime
+				solve += res.Solve.SolveTime
+				masks += res.Solve.MaskTime
+			}
+			for name, d := range map[string]time.Duration{"affinity": affinity, "solve": solve, "masks": masks} {
+				b.ReportMetric(float64(d.Microseconds())/1e3/float64(b.N), name+"-ms/op")
+			}
+		})
 	}
 }
