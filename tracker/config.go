@@ -37,6 +37,7 @@ type Config struct {
 	Mode    Mode
 	Window  int // frames re-estimated together, beside the annotated ones; 0 = 5
 	Refs    int // latest frames the affinity looks up; 0 = 3
+	Memory  int // earlier frames remembered for their differences; 0 = 6
 	Anchors int // annotated frames kept at most; 0 = 8
 
 	// History bounds the bytes of earlier scenes kept, the latest ones, which
@@ -50,6 +51,7 @@ type Config struct {
 	Temperature  float64 // of the links' weights in cosine; 0 = 0.07
 	AnchorWeight float64 // votes of an annotated frame against a latest one; 0 = 4
 
+	Novel  float64 // cosine below which what resembles nothing seen before is background; 0 = 0.5
 	Recall float64 // cosine to an annotated superpixel at which an object may come back; 0 = 0.75
 
 	MaxDim     int     // features are reduced to at most this many; 0 = 96
@@ -80,12 +82,14 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.Window, 5)
 	setDefault(&c.Refs, 3)
 	setDefault(&c.Anchors, 8)
+	setDefault(&c.Memory, 6)
 	setDefault(&c.History, 64<<20)
 	setDefault(&c.Links, 5)
 	setDefault(&c.Radius, 0.08)
 	setDefault(&c.AnchorRadius, 0.15)
 	setDefault(&c.Temperature, 0.07)
 	setDefault(&c.AnchorWeight, 4)
+	setDefault(&c.Novel, 0.5)
 	setDefault(&c.Recall, 0.75)
 	setDefault(&c.MaxDim, 96)
 	setDefault(&c.Smooth, 0.25)
@@ -102,9 +106,9 @@ func (c Config) withDefaults() (Config, error) {
 
 	var faults []error
 	for name, v := range map[string]float64{
-		"window": float64(c.Window), "refs": float64(c.Refs), "anchors": float64(c.Anchors), "links": float64(c.Links), "history": float64(c.History),
+		"window": float64(c.Window), "refs": float64(c.Refs), "anchors": float64(c.Anchors), "memory": float64(c.Memory), "links": float64(c.Links), "history": float64(c.History),
 		"radius": c.Radius, "anchor radius": c.AnchorRadius, "temperature": c.Temperature, "anchor weight": c.AnchorWeight,
-		"recall": c.Recall, "max dim": float64(c.MaxDim), "smooth": c.Smooth, "classifier": c.Classifier, "balance": c.Balance,
+		"novel": c.Novel, "recall": c.Recall, "max dim": float64(c.MaxDim), "smooth": c.Smooth, "classifier": c.Classifier, "balance": c.Balance,
 		"ambiguous": c.Ambiguous, "nu": c.Nu, "gamma": c.Gamma, "rho": c.Rho, "tau": c.Tau, "evidence": c.Evidence, "max iter": float64(c.MaxIter),
 		"budget": float64(c.Budget), "occluded frames": float64(c.OccludedFrames),
 	} {

@@ -34,6 +34,8 @@ type frame struct {
 	q      []float64 // n×L propagated label probabilities; each row sums to 1
 	fixed  []int32   // n: label ≥ 0 that was annotated, or unmarked / notAny
 	knows  []bool    // L: whether the label's object was there to be seen; 0 always is
+	sure   []bool    // L: whether its object was seen without doubt
+	looks  []float32 // L×d mean directions of the objects' features
 	marked []int32   // labels that an annotation of this frame defined: all their pieces hang together with a mark
 	soft   []float64 // n×L label probabilities a later frame's affinity reads
 
@@ -58,7 +60,7 @@ func grow[T any](s []T, n int) []T {
 // load fills f from a scene and its projected features. What the solver found
 // for the frame that f was before is forgotten.
 func (f *frame) load(s *features.Scene, p *features.Projection, labels int, smooth float64) {
-	f.knows = f.knows[:0]
+	f.knows, f.sure = f.knows[:0], f.sure[:0]
 	f.corrected = f.corrected[:0]
 	f.marked, f.bounded, f.outside = f.marked[:0], f.bounded[:0], f.outside[:0]
 	f.seq, f.n, f.width, f.height = s.Seq, s.N, s.Width, s.Height

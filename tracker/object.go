@@ -62,7 +62,7 @@ func (o *object) observe(area, lostAfter int) {
 // res. The sizes that an annotated frame shows are taken as they are.
 func (t *Tracker) describe(ctx context.Context, res *Result, f *frame, annotated bool) error {
 	labels := t.labels()
-	f.knows = append(f.knows[:0], true)
+	f.knows, f.sure = append(f.knows[:0], true), append(f.sure[:0], false)
 	for k := range t.objects {
 		o, l := &t.objects[k], int32(k+1)
 		area, score := 0, 0.0
@@ -86,8 +86,10 @@ func (t *Tracker) describe(ctx context.Context, res *Result, f *frame, annotated
 			f.erase(l, labels)
 		}
 		f.knows = append(f.knows, o.state == Visible)
+		f.sure = append(f.sure, o.state == Visible && out.Score >= sureScore && float64(area) >= sureShare*o.area)
 		res.Objects = append(res.Objects, out)
 	}
+	f.setLooks(labels, t.projection.Dim())
 	t.pixels, t.bits = grow(t.pixels, len(f.labels)), grow(t.bits, len(f.labels))
 	if err := t.outlines.draw(ctx, t.pixels, f, labels); err != nil {
 		return err

@@ -10,7 +10,7 @@ func (t *Tracker) Remove(id uint32) bool {
 		return false
 	}
 	label, labels := at+1, t.labels()
-	for _, f := range t.kept() {
+	for _, f := range t.all() {
 		f.drop(label, labels)
 	}
 	for _, e := range t.past.entries {
@@ -60,6 +60,11 @@ func (f *frame) drop(label, labels int) {
 	dropLabel(f.fixed, int32(label))
 	if label < len(f.knows) {
 		f.knows = slices.Delete(f.knows, label, label+1)
+	}
+	if label < len(f.sure) {
+		f.sure = slices.Delete(f.sure, label, label+1)
+		d := len(f.looks) / labels
+		f.looks = slices.Delete(f.looks, label*d, (label+1)*d)
 	}
 	if k := slices.Index(f.bounded, int32(label)); k >= 0 {
 		width, to := len(f.bounded), f.outside[:0]

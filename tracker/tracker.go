@@ -58,6 +58,7 @@ type Tracker struct {
 	objects    []object // label l is objects[l−1]; label 0 is the background
 	anchors    []*frame // annotated frames
 	recent     []*frame // latest frames, newest last; may share frames with anchors
+	memory     []*frame // earlier frames in which objects were seen without doubt
 	free       []*frame
 	past       history
 
@@ -174,9 +175,7 @@ func (t *Tracker) choose(ctx context.Context, f *frame, ann *Annotation, defined
 			return err
 		}
 		if !slices.Contains(defined, true) {
-			for len(t.recent) > 0 { // what they say of the object is wrong
-				t.evict()
-			}
+			t.distrust() // what they say of the object is wrong
 		}
 	} else if len(t.recent) == t.cfg.Window {
 		t.evict()
@@ -201,10 +200,10 @@ func (t *Tracker) forget() {
 			t.release(f)
 		}
 	}
-	for _, f := range t.anchors {
+	for _, f := range append(t.anchors, t.memory...) {
 		t.release(f)
 	}
-	t.recent, t.anchors, t.projection = nil, nil, nil
+	t.recent, t.anchors, t.memory, t.projection = nil, nil, nil, nil
 	t.objects, t.weight = nil, nil
 	t.past.clear()
 }
@@ -268,7 +267,7 @@ func (t *Tracker) accept(a *Annotation, s *features.Scene, inSight func(label in
 		}
 	}
 	if t.labels() != before {
-		for _, f := range t.kept() {
+		for _, f := range t.all() {
 			f.widen(before, t.labels())
 		}
 	}
@@ -328,6 +327,13 @@ func (t *Tracker) propagate(f *frame) {
 	}
 	ask(true)
 	ask(false)
+	novel := 0.0
+	for _, r := range refs {
+		novel += r.weight * float64(k) * math.Exp((t.cfg.Novel-1)/t.cfg.Temperature)
+	}
+	for i := range f.n {
+		f.q[i*labels] += novel
+	}
 	normaliseRows(f.q, t.near, labels)
 	for i := range f.n {
 		f.y[i] = argmax(f.q[i*labels : (i+1)*labels])
@@ -391,7 +397,7 @@ func (t *Tracker) recallHidden(f *frame) {
 			continue
 		}
 		label := k + 1
-		for _, a := range t.anchors {
+		for _, a := range append(t.anchors, t.memory...) {
 			if a.saw(label) {
 				recall(f.q, f, a, label, labels, t.projection.Dim(), t.cfg.Links, t.cfg.Temperature, t.cfg.AnchorWeight)
 			}
@@ -437,6 +443,6 @@ func (t *Tracker) evict() {
 	old := t.recent[0]
 	t.recent = slices.Delete(t.recent, 0, 1)
 	if !slices.Contains(t.anchors, old) {
-		t.release(old)
+		t.remember(old)
 	}
 }
