@@ -49,16 +49,18 @@ type ScribblesReport struct {
 	MeanJKMeans   float64             `json:"mean_j_kmeans"`
 	MedianJ       float64             `json:"median_j"`
 	MedianJKMeans float64             `json:"median_j_kmeans"`
+	MeanJBox      float64             `json:"mean_j_box"`
 }
 
 // ScribblesSequence is the first frame of one sequence: J, the intersection over
-// union, by seed.
+// union, by seed, and with the truth's bounding box for an annotation.
 type ScribblesSequence struct {
 	Name          string    `json:"name"`
 	J             []float64 `json:"j"`
 	JKMeans       []float64 `json:"j_kmeans"`
 	MedianJ       float64   `json:"median_j"`
 	MedianJKMeans float64   `json:"median_j_kmeans"`
+	JBox          float64   `json:"j_box"`
 }
 
 // defaultStrokeSets is ScribblesOptions.Seeds' default.
@@ -70,7 +72,8 @@ const defaultStrokeSets = 5
 // strokes as somebody's annotation, stands against constrained k-means on the same
 // superpixels and features with a linear kernel, the strokes its seeds and a
 // Potts model over the superpixels its label solver (Tang et al., "Secrets of
-// GrabCut and Kernel K-means", ICCV 2015).
+// GrabCut and Kernel K-means", ICCV 2015). Beside them stands the tracker's mask when
+// all it is given is the object's bounding box.
 func Scribbles(ctx context.Context, opt ScribblesOptions) (*ScribblesReport, error) {
 	if opt.Seeds < 0 {
 		return nil, fmt.Errorf("eval: %d seeds; want 1 or more, or 0 for %d", opt.Seeds, defaultStrokeSets)
@@ -95,6 +98,7 @@ func Scribbles(ctx context.Context, opt ScribblesOptions) (*ScribblesReport, err
 		}
 		r.Sequences = append(r.Sequences, row)
 		j, kmeans = append(j, row.J...), append(kmeans, row.JKMeans...)
+		r.MeanJBox += row.JBox / float64(len(clips))
 	}
 	r.MeanJ, r.MeanJKMeans = mean(j), mean(kmeans)
 	r.MedianJ, r.MedianJKMeans = median(j), median(kmeans)
@@ -120,18 +124,21 @@ func scribblesSequence(ctx context.Context, opt *ScribblesOptions, c *davisClip,
 		return row, err
 	}
 	truth := mask.Encode(p.truth, p.width, p.height)
+	box := truth.Box()
+	inBox, err := segment(ctx, opt.Tracker, &scene, &tracker.Annotation{Width: p.width, Height: p.height, Objects: []tracker.ObjectSpec{
+		{ID: 1, Label: c.name, Box: []float64{float64(box.Min.X), float64(box.Min.Y), float64(box.Max.X), float64(box.Max.Y)}},
+	}})
+	if err != nil {
+		return row, err
+	}
+	row.JBox = mask.IoU(inBox, truth)
 	for k := range opt.Seeds {
 		seed := opt.Seed + uint64(k)
 		strokes := drawStrokes(rand.New(rand.NewPCG(seed, hash(c.name))), p.truth, p.width, p.height, c.name)
-		t, err := tracker.New(opt.Tracker)
+		got, err := segment(ctx, opt.Tracker, &scene, strokes)
 		if err != nil {
 			return row, err
 		}
-		res, err := t.Step(ctx, &scene, strokes)
-		if err != nil {
-			return row, err
-		}
-		got := res.Objects[0].Mask
 		other, err := km.segment(ctx, strokes)
 		if err != nil {
 			return row, err
@@ -147,6 +154,19 @@ func scribblesSequence(ctx context.Context, opt *ScribblesOptions, c *davisClip,
 	}
 	row.MedianJ, row.MedianJKMeans = median(row.J), median(row.JKMeans)
 	return row, nil
+}
+
+// segment is a new tracker's mask of the annotation's first object.
+func segment(ctx context.Context, cfg tracker.Config, s *features.Scene, ann *tracker.Annotation) (mask.RLE, error) {
+	t, err := tracker.New(cfg)
+	if err != nil {
+		return mask.RLE{}, err
+	}
+	res, err := t.Step(ctx, s, ann)
+	if err != nil {
+		return mask.RLE{}, err
+	}
+	return res.Objects[0].Mask, nil
 }
 
 // The baseline's settings: as many features as the tracker has, and the weight of

@@ -151,6 +151,9 @@ func TestScribbles(t *testing.T) {
 	if calls != 6 || ticks != 6 || len(r.Sequences) != 2 || r.Sequences[0].Name != "again" || r.MedianJ < 0.8 || r.MedianJKMeans < 0.8 {
 		t.Fatalf("%d calls, %d ticks, %+v; want 6, 6, and both methods to find a red square on green", calls, ticks, r)
 	}
+	if want := (r.Sequences[0].JBox + r.Sequences[1].JBox) / 2; r.MeanJBox < 0.8 || math.Abs(r.MeanJBox-want) > 1e-12 {
+		t.Errorf("mean J %.3f by the box; want above 0.8 and the mean of both, %.3f", r.MeanJBox, want)
+	}
 	for _, s := range r.Sequences {
 		j := slices.Sorted(slices.Values(s.J))
 		if len(j) != 3 || len(s.JKMeans) != 3 || s.MedianJ != j[1] {
@@ -161,7 +164,7 @@ func TestScribbles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{`"mode":"joint"`, `"model":"colour"`, `"seed":3,"seeds":3`, `"sequences":[{"name":"again","j":[`, `"j_kmeans":[`, `"median_j":`, `"median_j_kmeans":`, `"mean_j":`, `"mean_j_kmeans":`} {
+	for _, key := range []string{`"mode":"joint"`, `"model":"colour"`, `"seed":3,"seeds":3`, `"sequences":[{"name":"again","j":[`, `"j_kmeans":[`, `"median_j":`, `"median_j_kmeans":`, `"mean_j":`, `"mean_j_kmeans":`, `"j_box":`, `"mean_j_box":`} {
 		if !strings.Contains(string(text), key) {
 			t.Errorf("report %s lacks %s", text, key)
 		}

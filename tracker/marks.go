@@ -27,7 +27,9 @@ func (t *Tracker) mark(ctx context.Context, f *frame, ann *Annotation, defined [
 				return err
 			}
 		case defined[k] && !ann.hasExtent(k):
-			f.open(label, labels)
+			if err := t.growStrokes(ctx, f, label); err != nil {
+				return err
+			}
 		}
 	}
 	t.heed(f)
@@ -42,16 +44,6 @@ func (t *Tracker) redefine(f *frame, label int32) {
 		}
 	}
 	f.bounded, f.outside = f.bounded[:0], f.outside[:0]
-}
-
-// open lets an object that begins with strokes be anywhere in the background.
-func (f *frame) open(label, labels int) {
-	for i, fixed := range f.fixed {
-		if row := f.q[i*labels : (i+1)*labels]; fixed == unmarked && row[label] < row[0] {
-			half := (row[0] + row[label]) / 2
-			row[0], row[label] = half, half
-		}
-	}
 }
 
 // correctedWeight is what a vote of a corrected superpixel weighs: enough to leave
