@@ -76,35 +76,6 @@ func reach(near []bool, f, ref *frame, labels int, radius float64) {
 	}
 }
 
-// recall adds to q, for every superpixel of f, votes of the k superpixels of the
-// annotated frame ref that resemble it most among those of one label, wherever
-// they lie: where an object that went out of sight comes back, nobody knows.
-func recall(q []float64, f, ref *frame, label, labels, d, k int, temperature, weight float64) {
-	var seen []int
-	for slot, j := range ref.grid.order {
-		if ref.soft[int(j)*labels+label] > 0.5 {
-			seen = append(seen, slot)
-		}
-	}
-	best := make([]link, k)
-	for slot, i := range f.grid.order {
-		for c := range best {
-			best[c] = link{to: -1, cosine: -2}
-		}
-		query := blas32.Vector{N: d, Inc: 1, Data: f.unit[slot*d : (slot+1)*d]}
-		for _, s := range seen {
-			if c := blas32.Dot(query, blas32.Vector{N: d, Inc: 1, Data: ref.unit[s*d : (s+1)*d]}); c > best[k-1].cosine {
-				insert(best, link{to: int32(s), cosine: c})
-			}
-		}
-		for _, l := range best {
-			if l.to >= 0 {
-				q[int(i)*labels+label] += weight * l.weight(temperature)
-			}
-		}
-	}
-}
-
 // insert puts l into best, sorted by falling cosine, and drops the last.
 func insert(best []link, l link) {
 	at := len(best) - 1
@@ -117,11 +88,12 @@ func insert(best []link, l link) {
 
 // vote adds the soft labels of the linked superpixels to q, n×L: each link
 // counts its own weight times ref's, or times correctedWeight if it leads to a
-// corrected superpixel. What ref calls background
-// may be an object that was out of sight there or first annotated later; that
-// share of its votes is divided as q stands among the background and the objects
-// ref does not know.
-func vote(q []float64, links []link, k int, ref *frame, labels int, temperature, weight float64) {
+// corrected superpixel, and as much of it as ref can be trusted there. What ref
+// calls background may be an object that was out of sight there or first annotated
+// later; that share of its votes is divided as q stands among the background and
+// the objects ref does not know. mass and held, n each, sum the weights and their
+// trusted part.
+func vote(q, mass, held []float64, links []link, k int, ref *frame, labels int, temperature, weight float64) {
 	for i := range len(links) / k {
 		row, rest := q[i*labels:(i+1)*labels], 0.0
 		for _, l := range links[i*k : (i+1)*k] {
@@ -133,6 +105,9 @@ func vote(q []float64, links []link, k int, ref *frame, labels int, temperature,
 				w = correctedWeight
 			}
 			w *= l.weight(temperature)
+			mass[i] += w
+			w *= ref.trust[l.to]
+			held[i] += w
 			soft := ref.soft[int(l.to)*labels : int(l.to+1)*labels]
 			rest += w * soft[0]
 			for c := 1; c < labels; c++ {

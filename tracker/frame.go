@@ -33,6 +33,7 @@ type frame struct {
 	y      []int32   // n labels
 	q      []float64 // n×L propagated label probabilities; each row sums to 1
 	fixed  []int32   // n: label ≥ 0 that was annotated, or unmarked / notAny
+	trust  []float64 // n: how far the labels bear out others, 0…1
 	knows  []bool    // L: whether the label's object was there to be seen; 0 always is
 	sure   []bool    // L: whether its object was seen without doubt
 	looks  []float32 // L×d mean directions of the objects' features
@@ -82,8 +83,10 @@ func (f *frame) load(s *features.Scene, p *features.Projection, labels int, smoo
 	f.normalise(d)
 	f.y, f.fixed = grow(f.y, f.n), grow(f.fixed, f.n)
 	clear(f.y)
+	f.trust = grow(f.trust, f.n)
 	for i := range f.fixed {
 		f.fixed[i] = unmarked
+		f.trust[i] = 1
 	}
 	f.resize(labels)
 }

@@ -20,11 +20,13 @@ func (s State) String() string { return [...]string{"visible", "occluded", "lost
 
 // object is what the tracker remembers of an annotated object between frames.
 type object struct {
-	id     uint32
-	label  string
-	state  State
-	area   float64 // running mean of its visible area, pixels
-	unseen int     // frames since it was last visible
+	id       uint32
+	label    string
+	state    State
+	area     float64   // running mean of its visible area, pixels
+	unseen   int       // frames since it was last visible
+	settling int       // frames until it has been back for long enough
+	looks    []float64 // half the classifier's row less the background's, when it was last seen without doubt
 }
 
 // An object is visible while its mask keeps at least this share of its running
@@ -48,6 +50,10 @@ func (o *object) observe(area, lostAfter int) {
 			o.area = float64(area)
 		}
 		o.area += areaRate * (float64(area) - o.area)
+		if o.state != Visible {
+			o.settling = settleFrames
+		}
+		o.settling--
 		o.state, o.unseen = Visible, 0
 		return
 	}
@@ -86,10 +92,11 @@ func (t *Tracker) describe(ctx context.Context, res *Result, f *frame, annotated
 			f.erase(l, labels)
 		}
 		f.knows = append(f.knows, o.state == Visible)
-		f.sure = append(f.sure, o.state == Visible && out.Score >= sureScore && float64(area) >= sureShare*o.area)
+		f.sure = append(f.sure, o.state == Visible && o.settling <= 0 && out.Score >= sureScore && float64(area) >= sureShare*o.area)
 		res.Objects = append(res.Objects, out)
 	}
 	f.setLooks(labels, t.projection.Dim())
+	t.keepLooks(f)
 	t.pixels, t.bits = grow(t.pixels, len(f.labels)), grow(t.bits, len(f.labels))
 	if err := t.outlines.draw(ctx, t.pixels, f, labels); err != nil {
 		return err

@@ -87,6 +87,9 @@ func (t *Tracker) joint(ctx context.Context, f *frame, annotated bool, out *Solv
 	labels := t.labels()
 	t.balance(frames)
 	t.enter(f)
+	if !annotated && t.cfg.Mode == Joint && !slices.ContainsFunc(t.objects, func(o object) bool { return o.state == Visible }) {
+		return nil // nothing in sight to learn from: the classifier stays what it was
+	}
 	t.gather(frames)
 
 	opt := solver.Options{MaxIter: t.cfg.MaxIter, Rho: t.cfg.Rho, Tau: t.cfg.Tau}

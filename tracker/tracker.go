@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"image"
-	"math"
 	"slices"
 	"time"
 
@@ -73,6 +72,8 @@ type Tracker struct {
 	frames   []*frame
 	edges    []mrf.Edge
 	links    []link
+	mass     []float64 // of one frame's votes, n
+	held     []float64 // what of it is trusted, n
 	near     []bool
 	refs     []reference
 	pixels   []uint8 // label of every pixel
@@ -317,23 +318,20 @@ func (t *Tracker) propagate(f *frame) {
 	}
 	t.recallHidden(f)
 	d, k := t.projection.Dim(), t.cfg.Links
+	t.mass, t.held = grow(t.mass, f.n), grow(t.held, f.n)
+	clear(t.mass)
+	clear(t.held)
 	ask := func(all bool) {
 		for _, r := range refs {
 			if r.frame.sawAll(labels) == all {
 				t.links = neighbours(t.links, f, r.frame, t.near, d, k, r.radius*side)
-				vote(f.q, t.links, k, r.frame, labels, t.cfg.Temperature, r.weight)
+				vote(f.q, t.mass, t.held, t.links, k, r.frame, labels, t.cfg.Temperature, r.weight)
 			}
 		}
 	}
 	ask(true)
 	ask(false)
-	novel := 0.0
-	for _, r := range refs {
-		novel += r.weight * float64(k) * math.Exp((t.cfg.Novel-1)/t.cfg.Temperature)
-	}
-	for i := range f.n {
-		f.q[i*labels] += novel
-	}
+	t.fillOpen(f, refs)
 	normaliseRows(f.q, t.near, labels)
 	for i := range f.n {
 		f.y[i] = argmax(f.q[i*labels : (i+1)*labels])
@@ -384,29 +382,6 @@ func (f *frame) sawAll(labels int) bool {
 		}
 	}
 	return true
-}
-
-// recallHidden looks for the objects that are out of sight all over f, and has
-// the superpixels that resemble one looked up like those near a visible object.
-// What resembles nothing annotated by at least Config.Recall stays background.
-func (t *Tracker) recallHidden(f *frame) {
-	labels := t.labels()
-	prior := t.cfg.AnchorWeight * float64(t.cfg.Links) * math.Exp((t.cfg.Recall-1)/t.cfg.Temperature)
-	for k, o := range t.objects {
-		if o.state == Visible {
-			continue
-		}
-		label := k + 1
-		for _, a := range append(t.anchors, t.memory...) {
-			if a.saw(label) {
-				recall(f.q, f, a, label, labels, t.projection.Dim(), t.cfg.Links, t.cfg.Temperature, t.cfg.AnchorWeight)
-			}
-		}
-		for i := range f.n {
-			t.near[i] = t.near[i] || f.q[i*labels+label] >= prior
-			f.q[i*labels] += prior
-		}
-	}
 }
 
 func argmax(row []float64) int32 {
