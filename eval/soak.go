@@ -1,0 +1,127 @@
+package eval
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/mask"
+	"github.com/segd/segd/tracker"
+)
+
+// SoakOptions say what to follow for how long.
+type SoakOptions struct {
+	Root, Sequence string // as DavisOptions
+	ModelName      string
+	Model          features.Model
+	Features       features.Config
+	Tracker        tracker.Config
+	Frames         int // more than SoakWarm
+	Progress       func(done, total int)
+}
+
+// SoakReport is what a long run took.
+type SoakReport struct {
+	Sequence     string  `json:"sequence"`
+	Model        string  `json:"model"`
+	Frames       int     `json:"frames"`
+	MSPerFrame   float64 `json:"ms_per_frame"` // wall time, reading excluded
+	J            float64 `json:"j"`            // mean over all frames but the first
+	WarmRSSMB    float64 `json:"rss_mb_at_2000"`
+	RSSMB        float64 `json:"rss_mb_at_end"`
+	RSSMBHighest float64 `json:"rss_mb_highest"` // from SoakWarm on
+	Ratio        float64 `json:"ratio"`          // RSSMB / WarmRSSMB
+}
+
+// SoakWarm is the frame from which on resident memory should not grow.
+const SoakWarm = 2000
+
+// rssSamples frames' resident memory has its median reported.
+const rssSamples = 100
+
+// Soak follows a sequence that is played forwards and backwards over and over, from
+// the first frame's truth on, and watches the process' resident memory.
+func Soak(ctx context.Context, opt SoakOptions) (*SoakReport, error) {
+	if opt.Frames <= SoakWarm {
+		return nil, fmt.Errorf("eval: %d frames; want more than %d", opt.Frames, SoakWarm)
+	}
+	clips, err := openDavis(opt.Root, []string{opt.Sequence})
+	if err != nil {
+		return nil, err
+	}
+	c := clips[0]
+	w, err := newFollower(opt.Model, opt.Features, opt.Tracker)
+	if err != nil {
+		return nil, err
+	}
+	report := &SoakReport{Sequence: c.name, Model: opt.ModelName, Frames: opt.Frames}
+	var rss []float64
+	for i := range opt.Frames {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		p, err := c.read(toAndFro(i, len(c.images)))
+		if err != nil {
+			return nil, fmt.Errorf("eval: %w", err)
+		}
+		var ann *tracker.Annotation
+		if i == 0 {
+			if ann, err = tracker.FromMask(p.truth, p.width, p.height, 1, c.name); err != nil {
+				return nil, fmt.Errorf("eval: %w", err)
+			}
+		}
+		res, took, err := w.step(ctx, i, p, ann)
+		if err != nil {
+			return nil, fmt.Errorf("eval: frame %d: %w", i, err)
+		}
+		report.MSPerFrame += took.total() / float64(opt.Frames)
+		if i > 0 {
+			report.J += mask.IoU(res.Objects[0].Mask, mask.Encode(p.truth, p.width, p.height)) / float64(opt.Frames-1)
+		}
+		now, err := residentMB()
+		if err != nil {
+			return nil, fmt.Errorf("eval: %w", err)
+		}
+		if rss = append(rss, now); len(rss) > rssSamples {
+			rss = slices.Delete(rss, 0, 1)
+		}
+		switch {
+		case i+1 == SoakWarm:
+			report.WarmRSSMB = median(rss)
+		case i+1 > SoakWarm:
+			report.RSSMBHighest = max(report.RSSMBHighest, now)
+		}
+		if opt.Progress != nil {
+			opt.Progress(i+1, opt.Frames)
+		}
+	}
+	report.RSSMB = median(rss)
+	report.Ratio = report.RSSMB / report.WarmRSSMB
+	return report, nil
+}
+
+// toAndFro is the frame shown as the i-th when n are played forwards and backwards.
+func toAndFro(i, n int) int {
+	if n == 1 {
+		return 0
+	}
+	i %= 2*n - 2
+	return min(i, 2*n-2-i)
+}
+
+// residentMB is the process' resident memory in MiB (proc(5), statm).
+func residentMB() (float64, error) {
+	data, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0, err
+	}
+	var size, resident int64
+	if _, err := fmt.Fscan(bytes.NewReader(data), &size, &resident); err != nil {
+		return 0, errors.Join(errors.New("/proc/self/statm"), err)
+	}
+	return float64(resident) * float64(os.Getpagesize()) / (1 << 20), nil
+}
