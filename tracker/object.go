@@ -3,6 +3,7 @@ package tracker
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/segd/segd/mask"
 )
@@ -66,7 +67,7 @@ func (o *object) observe(area, lostAfter int) {
 
 // describe moves every object's state on by f's labels and fills in the objects of
 // res. The sizes that an annotated frame shows are taken as they are.
-func (t *Tracker) describe(ctx context.Context, res *Result, f *frame, annotated bool) error {
+func (t *Tracker) describe(ctx context.Context, res *Result, f *frame, ann *Annotation) error {
 	labels := t.labels()
 	f.knows, f.sure = append(f.knows[:0], true), append(f.sure[:0], false)
 	for k := range t.objects {
@@ -78,7 +79,7 @@ func (t *Tracker) describe(ctx context.Context, res *Result, f *frame, annotated
 				score += float64(f.area[i]) * f.q[i*labels+int(l)]
 			}
 		}
-		if annotated && o.state == Visible && area > 0 {
+		if ann != nil && o.state == Visible && area > 0 {
 			o.area = 0
 		}
 		o.observe(area, t.cfg.OccludedFrames)
@@ -101,6 +102,9 @@ func (t *Tracker) describe(ctx context.Context, res *Result, f *frame, annotated
 	if err := t.outlines.draw(ctx, t.pixels, f, labels); err != nil {
 		return err
 	}
+	if ann != nil {
+		t.keepMarks(ann)
+	}
 	for k := range res.Objects {
 		out := &res.Objects[k]
 		clear(t.bits)
@@ -122,6 +126,27 @@ func (t *Tracker) describe(ctx context.Context, res *Result, f *frame, annotated
 		out.Box = out.Mask.Box()
 	}
 	return nil
+}
+
+// keepMarks gives the pixels that were marked on this very frame what they were
+// marked as.
+func (t *Tracker) keepMarks(ann *Annotation) {
+	index := make([]uint8, 1, len(ann.Objects)+1)
+	for _, o := range ann.Objects {
+		label := 1 + t.find(o.ID)
+		if t.objects[label-1].state != Visible {
+			label = 0
+		}
+		index = append(index, uint8(label))
+	}
+	for p, m := range ann.raster() {
+		switch {
+		case m >= 0:
+			t.pixels[p] = index[m]
+		case m == notAny && slices.Contains(index, t.pixels[p]):
+			t.pixels[p] = 0
+		}
+	}
 }
 
 // erase makes what is left of a label background: too little of an object to

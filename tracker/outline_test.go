@@ -60,3 +60,18 @@ func TestBandIsAlongTheOutline(t *testing.T) {
 		t.Errorf("band of %d pixels; want %d", len(o.band), 4*h)
 	}
 }
+
+// A stroke is what somebody said; the outline does not take it back.
+func TestMarkedPixelsStay(t *testing.T) {
+	s, _ := film(t, 0, disc{80, 60, 24, red})
+	a := scribbles()
+	// Across the disc's border on to the floor.
+	a.Objects[0].Scribbles[0].Points = []Point{{80, 60}, {112, 60}}
+	a.Objects[0].Scribbles[0].Width = 3
+	bits := step(t, newTracker(t, Config{}), s, a).Objects[0].Mask.Decode(nil)
+	for x := 80; x < 112; x++ {
+		if bits[60*testWidth+x] == 0 {
+			t.Fatalf("pixel (%d, 60) under the stroke is not in the mask", x)
+		}
+	}
+}

@@ -162,7 +162,7 @@ func (t *Tracker) label(ctx context.Context, f *frame, ann *Annotation, defined 
 
 	start = time.Now()
 	t.slide(f, ann != nil)
-	if err := t.describe(ctx, res, f, ann != nil); err != nil {
+	if err := t.describe(ctx, res, f, ann); err != nil {
 		return err
 	}
 	res.Solve.MaskTime = time.Since(start)
