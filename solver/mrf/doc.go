@@ -22,11 +22,11 @@
 //
 // Cut grows two search trees from the terminals, augments where they meet and
 // lets orphaned subtrees be adopted (Boykov & Kolmogorov 2004). Flow and trees
-// stay when terminal or edge capacities change between calls: the difference
-// goes into the terminal residuals, and only the nodes whose residual changed
-// sign are repaired (Kohli & Torr 2007). It is written from those papers.
-// The cut of the whole graph stays between the calls of Potts, for two labels and
-// for more (as in Alahari, Kohli & Torr 2008).
+// stay when terminal capacities change between calls: the difference goes into
+// the terminal residuals, and only the nodes whose residual changed sign are
+// repaired (Kohli & Torr 2007). It is written from those papers. Potts keeps the
+// cut of the whole graph from call to call (as Alahari, Kohli & Torr 2008 do with
+// those of α-expansion).
 //
 // # Numbers
 //

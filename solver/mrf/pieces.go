@@ -110,7 +110,7 @@ func (p *Potts) findPieces(u, area []float64) {
 	}
 }
 
-// weight is that of arc a's edge, while both directions have the same.
+// weight is that of arc a's edge.
 func (c *Cut) weight(a int32) float64 {
 	return (c.arcs[a].res + c.arcs[c.arcs[a].sister].res) / 2
 }
