@@ -226,6 +226,10 @@ func (t *Tracker) balance(frames []*frame) {
 		}
 		n += float64(f.n)
 	}
+	rarity := count
+	for l, c := range count {
+		rarity[l] = math.Pow(n/(float64(labels)*math.Max(1, c)), t.cfg.Balance)
+	}
 	t.omega = t.omega[:0]
 	sum := 0.0
 	for _, f := range frames {
@@ -234,7 +238,7 @@ func (t *Tracker) balance(frames []*frame) {
 			if f.fixed[i] == unmarked {
 				w = 1 - (1-t.cfg.Ambiguous)*uncertainty(f.q[i*labels:(i+1)*labels])
 			}
-			w *= math.Pow(n/(float64(labels)*math.Max(1, count[f.y[i]])), t.cfg.Balance)
+			w *= rarity[f.y[i]]
 			t.omega = append(t.omega, w)
 			sum += w
 		}

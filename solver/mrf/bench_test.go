@@ -47,8 +47,8 @@ func superpixels(n, frames int, r *rand.Rand) (int, []Edge) {
 }
 
 // blobs are unaries for labels-1 objects on a background, in every frame at
-// about the same place, with noise as strong as the signal.
-func blobs(n, frames, labels int, r *rand.Rand) []float64 {
+// about the same place, with noise of the given strength against the signal.
+func blobs(n, frames, labels int, noise float64, r *rand.Rand) []float64 {
 	per := n / frames
 	width := int(math.Sqrt(float64(per) * 16 / 9))
 	u := make([]float64, n*labels)
@@ -62,7 +62,7 @@ func blobs(n, frames, labels int, r *rand.Rand) []float64 {
 			}
 		}
 		for l := range labels {
-			u[i*labels+l] = r.NormFloat64()
+			u[i*labels+l] = noise * r.NormFloat64()
 			if l != truth {
 				u[i*labels+l]++
 			}
@@ -116,7 +116,7 @@ func BenchmarkLabel(b *testing.B) {
 			w := int(math.Sqrt(float64(size.n) * 16 / 9))
 			n, edges = w*(size.n/w), grid(w, size.n/w, func() float64 { return math.Exp(-r.ExpFloat64()) })
 		}
-		u := blobs(n, size.frames, size.labels, r)
+		u := blobs(n, size.frames, size.labels, 1, r)
 		name := fmt.Sprintf("%s/n=%d/L=%d", size.graph, n, size.labels)
 		y := make([]int32, n)
 		b.Run(name+"/cold", func(b *testing.B) {
@@ -148,11 +148,34 @@ func BenchmarkLabel(b *testing.B) {
 	}
 }
 
+// BenchmarkLabels is what more objects cost on one graph where the unaries are as
+// sure as a tracker's are, while they drift.
+func BenchmarkLabels(b *testing.B) {
+	for _, labels := range []int{2, 3, 5, 9} {
+		b.Run(fmt.Sprint("L=", labels), func(b *testing.B) {
+			r := rand.New(rand.NewPCG(1, 12000))
+			n, edges := superpixels(12000, 6, r)
+			us := drifted(blobs(n, 6, labels, 0.4, r), r)
+			y := make([]int32, n)
+			var p Potts
+			b.ReportAllocs()
+			for k := 0; b.Loop(); k++ {
+				if k%5 == 0 { // as often as a window is solved anew
+					p.Reset(n, labels, edges)
+				}
+				if _, err := p.Label(b.Context(), y, us[k%len(us)]); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 func BenchmarkLabelBounded(b *testing.B) {
 	ctx := context.Background()
 	r := rand.New(rand.NewPCG(1, 12000))
 	n, edges := superpixels(12000, 6, r)
-	us := perturbed(blobs(n, 6, 2, r), 2, r)
+	us := perturbed(blobs(n, 6, 2, 1, r), 2, r)
 	var p Potts
 	p.Reset(n, 2, edges)
 	y := make([]int32, n)

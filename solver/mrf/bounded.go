@@ -242,7 +242,7 @@ func (s *search) narrow(y []int32, area, energy, mu, limit float64) {
 
 // raiseTies gives label 1 to the nodes of next that can have either.
 func (p *Potts) raiseTies() {
-	c := &p.cuts[0]
+	c := &p.cut
 	for i := range p.next {
 		if !c.Sink(i) {
 			p.next[i] = 1

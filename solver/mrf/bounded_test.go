@@ -103,7 +103,7 @@ func TestBoundedAgainstBruteForce(t *testing.T) {
 func TestBoundedEveryArea(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 13))
 	n, edges := superpixels(300, 1, r)
-	u := blobs(n, 1, 2, r)
+	u := blobs(n, 1, 2, 1, r)
 	var p Potts
 	p.Reset(n, 2, edges)
 	y := make([]int32, n)
@@ -193,7 +193,7 @@ func TestBoundedErrors(t *testing.T) {
 func TestBoundedStops(t *testing.T) {
 	r := rand.New(rand.NewPCG(14, 14))
 	n, edges := superpixels(3000, 2, r)
-	u := blobs(n, 2, 2, r)
+	u := blobs(n, 2, 2, 1, r)
 	stops := 0
 	for left := 0; ; left++ {
 		var p Potts

@@ -54,18 +54,15 @@ type arc struct {
 }
 
 // Cut finds minimum s-t cuts of a sparse graph with n nodes besides the two
-// terminals, and finds them again quickly when some capacities have changed.
+// terminals, and finds them again quickly when terminal capacities have changed.
 // The zero value is an empty graph; see the package comment for the method and
 // for how float64 capacities are kept exact.
 type Cut struct {
-	nodes   []node
-	first   []int32 // arcs of node i: arcs[first[i]:first[i+1]]
-	arcs    []arc
-	edgeArc []int32   // arc I→J of an edge, -1 for a self edge
-	edgeMax []float64 // the most its two arcs may have: the W of Reset, rounded
-	edgeCap []float64 // capacity I→J, a multiple of quantum; J→I's is res+res-edgeCap
-	limit   []float64 // largest sum of capacities at a node that SetEdge allows
-	term    []float64 // terminal capacity set last, clamped and rounded
+	nodes []node
+	first []int32 // arcs of node i: arcs[first[i]:first[i+1]]
+	arcs  []arc
+	limit []float64 // sum of the capacities at a node
+	term  []float64 // terminal capacity set last, clamped and rounded
 
 	quantum, perQuantum float64
 
@@ -80,10 +77,9 @@ type Cut struct {
 
 // Reset makes c the graph of n nodes and the given edges, without flow and
 // with all terminal capacities zero. Each edge has capacity W in both
-// directions, which is also the most that SetEdge may set later. Parallel
-// edges add up; self edges are kept in the count but carry nothing. It panics
-// if n is negative, an index is outside [0,n), or a weight is NaN, negative, or
-// 2⁹⁶⁰ or more. Cost O(n+m); memory is reused, and edges is not kept.
+// directions. Parallel edges add up; self edges carry nothing. It panics if n is
+// negative, an index is outside [0,n), or a weight is NaN, negative, or 2⁹⁶⁰ or
+// more. Cost O(n+m); memory is reused, and edges is not kept.
 func (c *Cut) Reset(n int, edges []Edge) {
 	if n < 0 || n >= math.MaxInt32 || len(edges) >= math.MaxInt32/2 {
 		panic(fmt.Sprintf("mrf: graph of %d nodes and %d edges, want at least 0 and less than 2³¹ and 2³⁰", n, len(edges)))
@@ -92,9 +88,6 @@ func (c *Cut) Reset(n int, edges []Edge) {
 	c.first = grown(c.first, n+1)
 	c.limit = grown(c.limit, n)
 	c.term = grown(c.term, n)
-	c.edgeArc = grown(c.edgeArc, len(edges))
-	c.edgeMax = grown(c.edgeMax, len(edges))
-	c.edgeCap = grown(c.edgeCap, len(edges))
 	c.orphans = grown(c.orphans, n)[:0]
 	c.dirty = grown(c.dirty, n)[:0]
 	clear(c.first)
@@ -158,7 +151,6 @@ func (c *Cut) fillArcs(edges []Edge) {
 	for k := range edges {
 		e := &edges[k]
 		if e.I == e.J {
-			c.edgeArc[k], c.edgeMax[k], c.edgeCap[k] = -1, 0, 0
 			continue
 		}
 		a, b := c.first[e.I], c.first[e.J]
@@ -167,7 +159,6 @@ func (c *Cut) fillArcs(edges []Edge) {
 		w := c.round(e.W)
 		c.arcs[a] = arc{head: e.J, sister: b, res: w}
 		c.arcs[b] = arc{head: e.I, sister: a, res: w}
-		c.edgeArc[k], c.edgeMax[k], c.edgeCap[k] = a, w, w
 	}
 	n := len(c.nodes)
 	copy(c.first[1:], c.first[:n])
@@ -233,56 +224,6 @@ func sign(x float64) int8 {
 		return sink
 	}
 	return free
-}
-
-// SetEdge sets the capacities of edge e, from I to J and from J to I. Each
-// must be in [0, W] with the W given to Reset, or it panics; on a self edge it
-// does nothing. Flow that no longer fits is returned to the edge's ends.
-func (c *Cut) SetEdge(e int, forth, back float64) {
-	a := c.edgeArc[e]
-	if a < 0 {
-		return
-	}
-	forth, back = c.round(forth), c.round(back)
-	b := c.arcs[a].sister
-	i, j := c.arcs[b].head, c.arcs[a].head
-	if w := c.edgeMax[e]; !(forth >= 0 && back >= 0 && forth <= w && back <= w) {
-		panic(fmt.Sprintf("mrf: edge %d gets capacities %v and %v, want them in [0,%v]", e, forth, back, w))
-	}
-	resA, resB := c.arcs[a].res, c.arcs[b].res
-	flow := c.edgeCap[e] - resA // net, from I to J
-	kept := min(max(flow, -back), forth)
-	c.edgeCap[e] = forth
-	c.arcs[a].res, c.arcs[b].res = forth-kept, back+kept
-	if flow != kept {
-		c.addExcess(i, flow-kept)
-		c.addExcess(j, kept-flow)
-	}
-	c.repairArc(a, i, j, resA)
-	c.repairArc(b, j, i, resB)
-}
-
-// repairArc restores what the trees promise after arc a from i to j had its
-// residual changed from before: tree arcs have some, and an arc with some out
-// of a tree has an active end.
-func (c *Cut) repairArc(a, i, j int32, before float64) {
-	p, q := &c.nodes[i], &c.nodes[j]
-	switch {
-	case c.arcs[a].res == 0 && before > 0:
-		if p.tree == sink && p.parent >= 0 && p.parentArc == a {
-			c.orphaned(i)
-		}
-		if q.tree == source && q.parent >= 0 && q.parentArc == c.arcs[a].sister {
-			c.orphaned(j)
-		}
-	case c.arcs[a].res > 0 && before == 0:
-		if p.tree == source && q.tree != source {
-			c.activate(i)
-		}
-		if q.tree == sink && p.tree != sink {
-			c.activate(j)
-		}
-	}
 }
 
 // Solve brings the flow to its maximum, starting from what flows already. If

@@ -7,21 +7,26 @@
 //
 // In go unaries u (n×L row-major float64, +Inf forbids a label) and a warm
 // start y; out comes y, never with a higher energy than the one that came in.
-// Two labels are solved exactly by a minimum cut ([Cut]), more by α-expansion
-// (Boykov, Veksler, Zabih 2001; within twice the minimum for Potts), and
+// Two labels are solved exactly by a minimum cut ([Cut]), and
 // [Potts.LabelBounded] keeps the area of label 1 within bounds by a search on
 // a Lagrange multiplier.
+//
+// With more labels, nodes are first decided that have the same label in every
+// best labeling, by cuts of one label against all others (Kovtun 2003): one of
+// the whole graph for the commonest label, then small ones where another label
+// may be. What stays open, which is little unless the unaries are very noisy, is
+// labelled by α-expansion (Boykov, Veksler, Zabih 2001; within twice the minimum
+// for Potts). So a label costs about what the nodes cost that have it.
 //
 // # The cut
 //
 // Cut grows two search trees from the terminals, augments where they meet and
 // lets orphaned subtrees be adopted (Boykov & Kolmogorov 2004). Flow and trees
-// stay when terminal or edge capacities change between calls: the difference
-// goes into the terminal residuals, and only the nodes whose residual changed
-// sign are repaired (Kohli & Torr 2007). It is written from those papers.
-// α-expansion keeps one such cut a label, so that a later cycle and the next
-// ADMM iteration start from the flow of the same move (Alahari, Kohli & Torr
-// 2008).
+// stay when terminal capacities change between calls: the difference goes into
+// the terminal residuals, and only the nodes whose residual changed sign are
+// repaired (Kohli & Torr 2007). It is written from those papers. Potts keeps the
+// cut of the whole graph from call to call (as Alahari, Kohli & Torr 2008 do with
+// those of α-expansion).
 //
 // # Numbers
 //

@@ -2,79 +2,87 @@ package mrf
 
 import (
 	"context"
-	"math"
 )
 
-// move is what a cut of α-expansion was last set to.
-type move struct {
-	halved []bool // edges at half their weight
+// expansion improves labels y of a small graph by expansion moves.
+type expansion struct {
+	model
+	y    []int32
+	u    []float64 // len(y)×labels
+	diff []float64
+	move []Edge
+	cut  Cut
 }
 
-func (m *move) reset(edges int) {
-	m.halved = grown(m.halved, edges)
-	clear(m.halved)
-}
-
-// expand runs expansion moves, one label after another from 0, until a whole
-// round brings nothing.
-func (p *Potts) expand(ctx context.Context, r *Report, y []int32, u []float64) {
-	for alpha, idle := 0, 0; idle < p.labels; alpha = (alpha + 1) % p.labels {
+// run makes expansion moves, to one label after another from 0, until a whole round
+// brings nothing. It returns false if ctx ended it.
+func (e *expansion) run(ctx context.Context, r *Report, labels int) bool {
+	e.n, e.labels = len(e.y), labels
+	e.next, e.diff = grown(e.next, e.n), grown(e.diff, e.n)
+	for alpha, idle := 0, 0; idle < labels; alpha = (alpha + 1) % labels {
 		idle++
-		done, better := p.expandTo(ctx, r, y, u, int32(alpha))
-		if better {
-			idle = 1 // this one, too, would find nothing if run again
-		}
-		if !done {
-			r.Stopped = true
-			return
-		}
-	}
-}
-
-// expandTo finds the best labeling in which every node either keeps its label
-// or changes to alpha, the source's side, and takes it if it is better.
-//
-// An edge between nodes of the same label, or one of which is alpha's already,
-// costs w if just one of them ends on either side. With two different labels,
-// neither alpha, it costs w unless both change: w/2 for each that keeps its
-// label and w/2 if they part (Kolmogorov & Zabih 2004, without extra nodes).
-func (p *Potts) expandTo(ctx context.Context, r *Report, y []int32, u []float64, alpha int32) (done, better bool) {
-	slot := int(alpha) % len(p.cuts)
-	c, halved := &p.cuts[slot], p.moves[slot].halved
-	for i, l := range y {
-		if l == alpha {
-			p.diff[i] = math.Inf(1)
+		if !e.prepare(int32(alpha)) {
 			continue
 		}
-		row := u[i*p.labels : (i+1)*p.labels]
-		p.diff[i] = difference(row[l], row[alpha])
-	}
-	for k := range p.edges {
-		e := &p.edges[k]
-		a, b := y[e.I], y[e.J]
-		half := a != b && a != alpha && b != alpha
-		if half {
-			p.diff[e.I] += e.W / 2
-			p.diff[e.J] += e.W / 2
+		e.cut.Reset(e.n, e.move)
+		for i, d := range e.diff {
+			e.cut.SetTerminal(i, d)
 		}
-		if half != halved[k] {
-			halved[k] = half
-			w := e.W
-			if half {
-				w /= 2
+		if !r.solve(ctx, &e.cut) {
+			return false
+		}
+		for i, l := range e.y {
+			e.next[i] = l
+			if e.cut.Source(i) {
+				e.next[i] = int32(alpha)
 			}
-			c.SetEdge(k, w, w)
+		}
+		if e.take(r, e.y, e.u) {
+			idle = 1 // this one, too, would find nothing if run again
 		}
 	}
-	for i, d := range p.diff {
-		c.SetTerminal(i, d)
-	}
-	done = p.solve(ctx, r, c)
-	for i, l := range y {
-		p.next[i] = l
-		if c.Source(i) {
-			p.next[i] = alpha
+	return true
+}
+
+// prepare makes the cut that finds the best labeling in which every node either
+// keeps its label or changes to alpha, the source's side: move and diff. It returns
+// false if no node can gain.
+//
+// An edge between nodes of the same label costs w if just one of them changes, one
+// to a node that is alpha's already if the other one does not. With two different
+// labels, neither alpha, it costs w unless both change: w/2 for each that keeps its
+// label and w/2 if they part (Kolmogorov & Zabih 2004, without extra nodes).
+func (e *expansion) prepare(alpha int32) bool {
+	for i, l := range e.y {
+		row := e.u[i*e.labels : (i+1)*e.labels]
+		e.diff[i] = difference(row[l], row[alpha])
+		if l == alpha {
+			e.diff[i] = 0
 		}
 	}
-	return done, p.take(r, y, u)
+	e.move = e.move[:0]
+	for _, d := range e.edges {
+		a, b := e.y[d.I], e.y[d.J]
+		switch {
+		case a == alpha && b == alpha:
+			continue
+		case a == alpha:
+			e.diff[d.J] += d.W
+			continue
+		case b == alpha:
+			e.diff[d.I] += d.W
+			continue
+		case a != b:
+			d.W /= 2
+			e.diff[d.I] += d.W
+			e.diff[d.J] += d.W
+		}
+		e.move = append(e.move, d)
+	}
+	for _, d := range e.diff {
+		if d > 0 {
+			return true
+		}
+	}
+	return false
 }

@@ -86,17 +86,17 @@ func randomLabels(r *rand.Rand, n, labels int) []int32 {
 }
 
 // dinic is the flow value by gonum.
-func dinic(n int, forth, back []Edge, term []float64) float64 {
+func dinic(n int, edges []Edge, term []float64) float64 {
 	capacity := map[[2]int64]float64{}
 	add := func(i, j int64, w float64) {
 		if i != j && w > 0 {
 			capacity[[2]int64{i, j}] += w
 		}
 	}
-	for k := range forth {
-		i, j := int64(forth[k].I), int64(forth[k].J)
-		add(i, j, forth[k].W)
-		add(j, i, back[k].W)
+	for _, e := range edges {
+		i, j := int64(e.I), int64(e.J)
+		add(i, j, e.W)
+		add(j, i, e.W)
 	}
 	s, t := int64(n), int64(n+1)
 	for i, d := range term {
@@ -134,20 +134,15 @@ func grid(width, height int, weight func() float64) []Edge {
 // walks end at the right terminal.
 func checkTrees(c *Cut) string {
 	out := make([]float64, len(c.nodes))
-	for e, a := range c.edgeArc {
-		if a < 0 {
-			continue
-		}
-		b := c.arcs[a].sister
-		if c.arcs[b].sister != a || c.arcs[a].res < 0 || c.arcs[b].res < 0 {
+	for a, arc := range c.arcs {
+		back := c.arcs[arc.sister]
+		if back.sister != int32(a) || arc.res < 0 {
 			return "arc pair broken"
 		}
-		if q := c.arcs[a].res * c.perQuantum; q != math.Trunc(q) || q > 0x1p53 {
+		if q := arc.res * c.perQuantum; q != math.Trunc(q) || q > 0x1p53 {
 			return "residual is no multiple of the quantum"
 		}
-		flow := c.edgeCap[e] - c.arcs[a].res
-		out[c.arcs[b].head] += flow
-		out[c.arcs[a].head] -= flow
+		out[back.head] += (back.res - arc.res) / 2 // the net flow, as both began alike
 	}
 	for i := range c.nodes {
 		p := &c.nodes[i]

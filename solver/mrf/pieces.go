@@ -74,7 +74,7 @@ func (ps *pieces) put(q *piece, y []int32, label int32) {
 
 // findPieces lists the components.
 func (p *Potts) findPieces(u, area []float64) {
-	s, c := &p.search, &p.cuts[0]
+	s, c := &p.search, &p.cut
 	ps := &s.pieces
 	ps.list, ps.nodes = ps.list[:0], ps.nodes[:0]
 	ps.in = grown(ps.in, p.n)
@@ -110,7 +110,7 @@ func (p *Potts) findPieces(u, area []float64) {
 	}
 }
 
-// weight is that of arc a's edge, while both directions have the same.
+// weight is that of arc a's edge.
 func (c *Cut) weight(a int32) float64 {
 	return (c.arcs[a].res + c.arcs[c.arcs[a].sister].res) / 2
 }
@@ -118,7 +118,7 @@ func (c *Cut) weight(a int32) float64 {
 // creep gives single nodes of those listed the label, where it is allowed, the
 // one that costs least for its area first, until the area is within the bounds.
 func (p *Potts) creep(s *side, label int32, from []int32, u, area []float64, lo, hi float64) {
-	c, h := &p.cuts[0], &p.search.queue
+	c, h := &p.cut, &p.search.queue
 	h.reset(p.n)
 	for _, i := range from {
 		if s.labels[i] != label && area[i] > 0 && !math.IsInf(u[2*i+label], 1) {
@@ -146,7 +146,7 @@ func (p *Potts) creep(s *side, label int32, from []int32, u, area []float64, lo,
 
 // flipCost is the energy that node i costs in its other label over its present.
 func (p *Potts) flipCost(y []int32, u []float64, i int32) float64 {
-	c := &p.cuts[0]
+	c := &p.cut
 	d := u[2*i+1-y[i]] - u[2*i+y[i]]
 	for a := c.first[i]; a < c.first[i+1]; a++ {
 		if y[c.arcs[a].head] == y[i] {

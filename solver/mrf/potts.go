@@ -11,21 +11,21 @@ import (
 // unaries they cannot work with; the message names the index.
 var ErrUnary = errors.New("mrf: bad unary energy")
 
-// maxCuts bounds the memory for several labels: so many of them keep a flow
-// each, further ones share, which costs time but not correctness.
-const maxCuts = 8
-
 // Potts is a Potts model: a graph with edge weights, on which labelings are
 // sought for one set of unaries after another. The zero value is ready for
 // Reset. See the package comment for the energy and the methods.
 type Potts struct {
+	model
+	cut    Cut     // of two labels, or of one and all others
+	part   partial // of three labels and more
+	search search  // LabelBounded's
+}
+
+// model is an energy but for the unaries, and the labels tried.
+type model struct {
 	n, labels int
 	edges     []Edge
-	cuts      []Cut  // two labels: one; more: the move to label a uses cuts[a%len]
-	moves     []move // beside cuts
 	next      []int32
-	diff      []float64
-	search    search // LabelBounded's
 }
 
 // Report says what a call of Label or LabelBounded did.
@@ -55,28 +55,15 @@ func (p *Potts) Reset(n, labels int, edges []Edge) {
 	if labels < 1 || labels > math.MaxInt32 {
 		panic(fmt.Sprintf("mrf: %d labels, want at least 1", labels))
 	}
-	cuts := 1 // for one label it does not work, but checks the edges
-	if labels > 2 {
-		cuts = min(labels, maxCuts)
-	}
 	p.n, p.labels = n, labels
 	p.edges = append(p.edges[:0], edges...)
-	p.cuts = kept(p.cuts, cuts)
-	p.moves = kept(p.moves, cuts)
-	for k := range p.cuts {
-		p.cuts[k].Reset(n, p.edges)
-		p.moves[k].reset(len(p.edges))
-	}
+	p.cut.Reset(n, p.edges) // for one label it does not work, but checks the edges
 	p.next = grown(p.next, n)
-	p.diff = grown(p.diff, n)
-}
-
-// kept is grown for elements that own memory.
-func kept[T any](s []T, n int) []T {
-	for cap(s) < n {
-		s = append(s[:cap(s)], *new(T))
+	if labels > 2 {
+		s := &p.part
+		s.open, s.choice = grown(s.open, n), grown(s.choice, n)
+		s.seen, s.local = grown(s.seen, n), grown(s.local, n)
 	}
-	return s[:n]
 }
 
 // Energy returns the pairwise part of y's energy, Σ_e w_e [y_i ≠ y_j], summed
@@ -98,9 +85,9 @@ func (p *Potts) Energy(y []int32) float64 {
 // Label minimises the energy with unaries u, n×L row-major, from the labels in
 // y, which have to be in [0,L), and leaves the result in y. For one or two
 // labels the result is a minimum; for more it is one that no expansion move
-// improves, at most twice the minimum where all unaries are at least 0. The
-// result never has more energy than the y handed in, and is that y unless it
-// has less.
+// improves, at most twice the minimum where all unaries are at least 0, and
+// Report.Exact tells whether it is sure to be a minimum. The result never has more
+// energy than the y handed in, and is that y unless it has less.
 //
 // u[i*L+l] = +Inf forbids label l at node i. NaN, a finite magnitude of 2⁹⁶⁰ or
 // more, -Inf, or a node with every label forbidden is an error that wraps
@@ -109,8 +96,9 @@ func (p *Potts) Energy(y []int32) float64 {
 // Report.Stopped is set. A wrong length, or a label in y outside [0,L), panics.
 // y and u must not overlap anything of p; u is only read.
 //
-// The cost is that of one cut, or about two to four a label if L > 2; much less
-// when u is near to that of the previous call.
+// The cost is that of one cut, much less when u is near to that of the previous
+// call; if L > 2, also that of small cuts about the nodes that do not have the
+// commonest label, some two to four a label about those that stay undecided.
 func (p *Potts) Label(ctx context.Context, y []int32, u []float64) (Report, error) {
 	bound, forbidden, err := p.check(y, u)
 	if err != nil {
@@ -126,9 +114,11 @@ func (p *Potts) Label(ctx context.Context, y []int32, u []float64) (Report, erro
 		copy(p.next, y)
 		p.take(&r, y, u)
 	case 2:
-		p.cut(ctx, &r, y, u)
+		r.Exact = p.minimise(ctx, &r, u, nil, 0)
+		r.Stopped = !r.Exact
+		p.take(&r, y, u)
 	default:
-		p.expand(ctx, &r, y, u)
+		p.several(ctx, &r, y, u)
 	}
 	if r.Exact {
 		r.Bound = r.Energy
@@ -137,7 +127,7 @@ func (p *Potts) Label(ctx context.Context, y []int32, u []float64) (Report, erro
 }
 
 // check validates, and returns the sum of the least unaries and whether y has a
-// forbidden label.
+// forbidden label. For more than two labels it sums up their rows.
 func (p *Potts) check(y []int32, u []float64) (bound float64, forbidden bool, err error) {
 	if len(y) != p.n || len(u) != p.n*p.labels {
 		panic(fmt.Sprintf("mrf: %d labels and %d unaries for %d nodes of %d labels", len(y), len(u), p.n, p.labels))
@@ -146,10 +136,18 @@ func (p *Potts) check(y []int32, u []float64) (bound float64, forbidden bool, er
 		if l < 0 || int(l) >= p.labels {
 			panic(fmt.Sprintf("mrf: node %d starts with label %d, want one in [0,%d)", i, l, p.labels))
 		}
+		// The common case at once: none too large, hence none NaN.
 		if p.labels == 2 {
-			// The common case at once: neither too large, hence neither NaN.
 			if a, b := u[2*i], u[2*i+1]; math.Abs(a)+math.Abs(b) < tooLarge {
 				bound += min(a, b)
+				continue
+			}
+		}
+		if p.labels > 2 {
+			c, size := choose(u[i*p.labels : (i+1)*p.labels])
+			p.part.choice[i] = c
+			if size < tooLarge {
+				bound += c.low
 				continue
 			}
 		}
@@ -202,18 +200,11 @@ func difference(a, b float64) float64 {
 	return a - b
 }
 
-// cut solves two labels.
-func (p *Potts) cut(ctx context.Context, r *Report, y []int32, u []float64) {
-	r.Exact = p.minimise(ctx, r, u, nil, 0)
-	r.Stopped = !r.Exact
-	p.take(r, y, u)
-}
-
 // minimise puts into next the two labels that minimise the energy plus mu times
 // the area of label 1, which is the source's side. It returns false if ctx
 // stopped it.
 func (p *Potts) minimise(ctx context.Context, r *Report, u, area []float64, mu float64) bool {
-	c := &p.cuts[0]
+	c := &p.cut
 	if mu == 0 {
 		for i := range p.n {
 			c.SetTerminal(i, difference(u[2*i], u[2*i+1]))
@@ -223,7 +214,7 @@ func (p *Potts) minimise(ctx context.Context, r *Report, u, area []float64, mu f
 			c.SetTerminal(i, difference(u[2*i], u[2*i+1])-mu*area[i])
 		}
 	}
-	done := p.solve(ctx, r, c)
+	done := r.solve(ctx, c)
 	for i := range p.next {
 		p.next[i] = 0
 		if c.Source(i) {
@@ -234,7 +225,7 @@ func (p *Potts) minimise(ctx context.Context, r *Report, u, area []float64, mu f
 }
 
 // solve counts.
-func (p *Potts) solve(ctx context.Context, r *Report, c *Cut) bool {
+func (r *Report) solve(ctx context.Context, c *Cut) bool {
 	before := c.Augmentations
 	done := c.Solve(ctx)
 	r.Expansions++
@@ -246,7 +237,7 @@ func (p *Potts) solve(ctx context.Context, r *Report, c *Cut) bool {
 // notes the energy of y. When it returns true the real numbers have fallen, so
 // a sequence of such steps ends. The decision sums only what differs: a huge
 // energy common to both hides nothing.
-func (p *Potts) take(r *Report, y []int32, u []float64) bool {
+func (p *model) take(r *Report, y []int32, u []float64) bool {
 	var change sum
 	unary, unaryNext := 0.0, 0.0
 	for i, l := range p.next {
