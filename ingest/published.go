@@ -41,8 +41,8 @@ var ErrNoPublisher = errors.New("nobody publishes yet")
 // runPublished follows one publisher after another until ctx ends.
 func (s *Source) runPublished(ctx context.Context, sink func(*Frame)) error {
 	link := link{src: s}
-	link.down(fmt.Errorf("ingest: %s: %w: open /publish/%s in a browser, or send WHIP to /whip/%s",
-		s.Name(), ErrNoPublisher, s.cfg.Camera, s.cfg.Camera))
+	link.down(fmt.Errorf("ingest: whip: %w: open /publish/%s in a browser, or send WHIP to /whip/%s",
+		ErrNoPublisher, s.cfg.Camera, s.cfg.Camera))
 	for {
 		p, err := s.cfg.Door.Next(ctx)
 		if err != nil {
@@ -61,7 +61,7 @@ func (s *Source) runPublished(ctx context.Context, sink func(*Frame)) error {
 // and returns why; never nil. It calls onFirst before it delivers the first frame.
 func (s *Source) follow(ctx context.Context, p Publisher, sink func(*Frame), onFirst func()) (err error) {
 	defer func() {
-		err = fmt.Errorf("ingest: %s: %w", s.Name(), err)
+		err = fmt.Errorf("ingest: whip: %w", err)
 		p.Close(err)
 	}()
 	t, err := newTrack(nil, formatOf(p.Codec()))

@@ -94,7 +94,7 @@ func (r *receiver) assemble(p *rtp.Packet) {
 	if !r.running && !params {
 		first = r.track.params
 	}
-	if start && !(r.faulty && r.faultAt == p.Timestamp) {
+	if start && (!r.faulty || r.faultAt != p.Timestamp) {
 		r.damaged = false
 	}
 	u := unit{data: r.track.join(first, au), ticks: r.unwrap(p.Timestamp), received: time.Now(), damaged: r.damaged}

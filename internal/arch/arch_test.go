@@ -35,6 +35,8 @@ const (
 	gocv     = "gocv.io/x/gocv"
 	gonum    = "gonum.org/v1/gonum"
 	nats     = "github.com/nats-io"
+	netutil  = "golang.org/x/net/netutil"
+	pion     = "github.com/pion"
 	plot     = "gonum.org/v1/plot"
 	progress = "github.com/schollz/progressbar/v3"
 	prom     = "github.com/prometheus/client_golang"
@@ -58,6 +60,7 @@ var plan = map[string]room{
 	"bus/segdv1":            {modules: []string{protobuf}},
 	"ingest/codec":          {modules: []string{astiav, "github.com/bluenviron/mediacommon/v2/pkg/codecs"}, cgo: true},
 	"ingest":                {internal: []string{"ingest/codec"}, modules: rtsp, tests: []string{"demo"}},
+	"ingest/whip":           {internal: []string{"ingest", "ingest/codec"}, modules: []string{pion, netutil}},
 	"features":              {modules: []string{gonum}},
 	"features/dnn":          {internal: []string{"features"}, modules: []string{gocv, protobuf + "/encoding/protowire"}, cgo: true},
 	"solver":                {internal: []string{"solver/internal/crew", "solver/kernel", "solver/loss", "solver/mrf"}, modules: []string{gonum}, without: numbersOnly},
@@ -80,7 +83,7 @@ var plan = map[string]room{
 	"internal/arch":         {},
 	"scripts/peers":         {internal: []string{"features", "solver", "solver/kernel", "solver/loss", "solver/mrf"}},
 	"scripts/screenshotter": {internal: []string{"mask"}, modules: []string{websock}},
-	"cmd/segd":              {internal: []string{"bus", "bus/segdv1", "config", "demo", "eval", "features", "features/dnn", "ingest", "ingest/codec", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, progress, prom, protobuf, term, websock}},
+	"cmd/segd":              {internal: []string{"bus", "bus/segdv1", "config", "demo", "eval", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, progress, prom, protobuf, term, websock}},
 }
 
 // anyTest is granted to every _test.go file.
