@@ -95,13 +95,16 @@ func serve(t testing.TB, cfg Config) (*Server, string) {
 	}
 	h := httptest.NewServer(s.Handler())
 	t.Cleanup(func() {
+		plainHTTP.CloseIdleConnections()
 		h.Close()
 		s.Close()
 	})
 	return s, h.URL
 }
 
-var plainHTTP = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+// plainHTTP keeps connections: a server lingers for half a second over one that it
+// closes.
+var plainHTTP = &http.Client{Transport: new(http.Transport)}
 
 // ask sends a request and returns the answer with its body.
 func ask(t testing.TB, method, url, contentType, body string, header ...string) (*http.Response, string) {

@@ -212,6 +212,7 @@ func TestEveryInterface(t *testing.T) {
 	}
 	h := httptest.NewServer(s.Handler())
 	t.Cleanup(func() {
+		plainHTTP.CloseIdleConnections()
 		h.Close()
 		s.Close()
 	})
