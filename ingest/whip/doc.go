@@ -11,6 +11,8 @@
 //	PATCH   /whip/CAMERA/ID   trickled candidates, answered 204; ICE restarts are not offered (422)
 //	OPTIONS both              what is accepted, and the ICE servers
 //
+// A session that another has replaced answers 409, one that has ended 404.
+//
 // Who may ask is decided before the handler: it knows no tokens. A camera has one
 // publisher; the next one is refused or takes its place, as configured.
 //

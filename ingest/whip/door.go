@@ -3,6 +3,7 @@ package whip
 import (
 	"context"
 	"crypto/subtle"
+	"errors"
 	"sync"
 
 	"github.com/segd/segd/ingest"
@@ -16,6 +17,7 @@ type Door struct {
 	mu      sync.Mutex // guards what follows
 	current *session   // from its offer to its end; nil: nobody publishes
 	ready   *session   // current, when its video has begun and nobody took it yet
+	ousted  string     // the session that was last replaced, so that it can be told
 	closed  bool
 }
 
@@ -81,6 +83,9 @@ func (d *Door) began(s *session) {
 func (d *Door) release(s *session) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if errors.Is(s.why(), ErrReplaced) {
+		d.ousted = s.id
+	}
 	if d.current == s {
 		d.current = nil
 	}
@@ -89,14 +94,15 @@ func (d *Door) release(s *session) {
 	}
 }
 
-// find returns the session of that id, if it is the current one.
-func (d *Door) find(id string) *session {
+// find returns the session of that id, if it is the current one, and else whether
+// it was replaced by it.
+func (d *Door) find(id string) (s *session, replaced bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.current == nil || subtle.ConstantTimeCompare([]byte(d.current.id), []byte(id)) != 1 {
-		return nil
+	if d.current != nil && subtle.ConstantTimeCompare([]byte(d.current.id), []byte(id)) == 1 {
+		return d.current, false
 	}
-	return d.current
+	return nil, subtle.ConstantTimeCompare([]byte(d.ousted), []byte(id)) == 1
 }
 
 // close ends the publisher and lets no other in.

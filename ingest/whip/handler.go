@@ -171,8 +171,12 @@ func (s *Server) resource(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
-	session := d.find(r.PathValue("id"))
-	if session == nil {
+	session, replaced := d.find(r.PathValue("id"))
+	switch {
+	case replaced:
+		refuse(w, ErrReplaced)
+		return
+	case session == nil:
 		problem(w, http.StatusNotFound, "no such session; it may have ended")
 		return
 	}

@@ -67,7 +67,13 @@ func newSession(d *Door, log *slog.Logger) *session {
 
 // answer begins the connection for an offer and returns the answer. The error wraps
 // errUnfit where the offer is at fault. keep must follow in either case.
-func (s *session) answer(ctx context.Context, api *webrtc.API, o *offer) (string, error) {
+func (s *session) answer(ctx context.Context, api *webrtc.API, o *offer) (_ string, err error) {
+	defer func() {
+		// The session holds its camera: it must end in good order even then.
+		if p := recover(); p != nil {
+			err = unfit("the WebRTC library failed at it: %v", p)
+		}
+	}()
 	s.ufrag = o.ufrag
 	pc, err := api.NewPeerConnection(webrtc.Configuration{})
 	if err != nil {

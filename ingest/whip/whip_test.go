@@ -70,7 +70,7 @@ func TestLoss(t *testing.T) {
 	const frames = 250
 	s, base := serve(t, Config{})
 	w := follow(t, s, "a", 0)
-	c := publish(t, base, "a", clientConfig{codec: codec.VP8, loss: 0.02, limit: frames + 50, every: 15 * time.Millisecond})
+	c := publish(t, base, "a", clientConfig{codec: codec.VP8, loss: 0.02, limit: frames + 50, every: 12 * time.Millisecond})
 	first := w.next()
 	whole := map[int]bool{first.number: true}
 	for n := first.number; n < frames; {
@@ -106,7 +106,7 @@ func TestTwoPublishers(t *testing.T) {
 			t.Parallel()
 			s, base := serve(t, Config{Replace: replace})
 			w := follow(t, s, "a", 0)
-			publish(t, base, "a", clientConfig{})
+			first := publish(t, base, "a", clientConfig{})
 			w.next()
 			if !replace {
 				_, _, offer := newClient(t, base, clientConfig{codec: codec.H264})
@@ -120,6 +120,9 @@ func TestTwoPublishers(t *testing.T) {
 			publish(t, base, "a", clientConfig{codec: codec.VP8})
 			if err := w.down(2); !errors.Is(err, ErrReplaced) {
 				t.Errorf("down: %v", err)
+			}
+			if resp, body := ask(t, http.MethodDelete, base+first.location, "", ""); resp.StatusCode != http.StatusConflict || !strings.Contains(body, "took over") {
+				t.Errorf("the first one's session: %d %s", resp.StatusCode, body)
 			}
 			eventually(t, "the second publisher's pictures", func() bool {
 				w.mu.Lock()

@@ -44,6 +44,8 @@ const (
 
 // world is what the steps act on.
 type world struct {
+	start       func(context.Context) error // segd
+	daemon      *browser.Process
 	picture     string // file to write; empty: none
 	url         string
 	masks       *nats.Subscription
@@ -87,12 +89,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if *verbose {
 		said = stderr
 	}
-	daemon, err := browser.Run(ctx, said, *segd, "run", "-c", config)
-	if err != nil {
+	w := &world{picture: *picture, url: "http://" + addrs[0] + "/publish/" + camera}
+	w.start = func(ctx context.Context) (err error) {
+		w.daemon, err = browser.Run(ctx, said, *segd, "run", "-c", config)
 		return err
 	}
-	defer daemon.End()
-	w := &world{picture: *picture, url: "http://" + addrs[0] + "/publish/" + camera}
+	if err := w.start(ctx); err != nil {
+		return err
+	}
+	defer func() { w.daemon.End() }()
 	conn, err := connect(ctx, "nats://"+addrs[1])
 	if err != nil {
 		return err
@@ -123,6 +128,7 @@ func (w *world) steps(ctx context.Context, stdout io.Writer) error {
 		{"Chromium publishes with the right token", w.rightToken},
 		{"its pictures' masks arrive on NATS", w.masksArrive},
 		{"a second Chromium is told that the camera is busy", w.busy},
+		{"segd is stopped and started, and Chromium publishes again by itself", w.restart},
 		{"stopping ends it, and the camera is down", w.stop},
 		{"the second Chromium then publishes", w.second},
 		{"closing its page ends it", w.leave},
@@ -159,7 +165,7 @@ func freeAddrs(ctx context.Context, n int) ([]string, error) {
 // connect waits for segd's NATS server.
 func connect(ctx context.Context, url string) (*nats.Conn, error) {
 	for {
-		conn, err := nats.Connect(url)
+		conn, err := nats.Connect(url, nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond))
 		if err == nil {
 			return conn, nil
 		}
@@ -290,6 +296,20 @@ func (w *world) busy(ctx context.Context) (err error) {
 	return live(ctx, w.page)
 }
 
+func (w *world) restart(ctx context.Context) error {
+	w.daemon.End()
+	if err := w.start(ctx); err != nil {
+		return err
+	}
+	if err := w.drain(ctx); err != nil { // masks of before
+		return err
+	}
+	if err := w.masksArrive(ctx); err != nil {
+		return err
+	}
+	return live(ctx, w.page)
+}
+
 // down waits for the event of the camera's going down for a reason.
 func (w *world) down(ctx context.Context, reason string) error {
 	for {
@@ -356,15 +376,8 @@ func (w *world) codec(name string) func(context.Context) error {
 		if err := live(ctx, p); err != nil {
 			return err
 		}
-		for n := 1; n > 0; { // masks of earlier publishers
-			if n, _, err = w.masks.Pending(); err != nil {
-				return err
-			}
-			for range n {
-				if _, err := w.masks.NextMsgWithContext(ctx); err != nil {
-					return err
-				}
-			}
+		if err := w.drain(ctx); err != nil { // masks of earlier publishers
+			return err
 		}
 		if err := w.masksArrive(ctx); err != nil {
 			return err
@@ -373,6 +386,21 @@ func (w *world) codec(name string) func(context.Context) error {
 			return err
 		}
 		return w.down(ctx, hasEnded)
+	}
+}
+
+// drain forgets the masks that have come.
+func (w *world) drain(ctx context.Context) error {
+	for {
+		n, _, err := w.masks.Pending()
+		if err != nil || n == 0 {
+			return err
+		}
+		for range n {
+			if _, err := w.masks.NextMsgWithContext(ctx); err != nil {
+				return err
+			}
+		}
 	}
 }
 

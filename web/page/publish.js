@@ -3,6 +3,9 @@ import { element, setText } from "./dom.js";
 import { Publisher, Refused } from "./whip.js";
 
 const refreshEvery = 1000; // ms between looks at what is sent
+const firstRetry = 1000; // ms
+const lastRetry = 10000; // ms
+const patience = 4000; // ms an interrupted connection may take to come back
 const wanted = { width: { ideal: 1280 }, height: { ideal: 720 }, frameRate: { ideal: 25 } };
 
 const byId = (id) => document.getElementById(id);
@@ -23,6 +26,8 @@ let publisher = null;
 let media = null;
 let before = null; // stats at the last look
 let token = "";
+let retry = firstRetry; // ms until the next attempt
+let timer = 0; // of the next attempt, or of giving up on one that was interrupted
 
 function cameraName() {
   try {
@@ -55,8 +60,7 @@ async function start() {
   release();
   byId("token-form").hidden = true;
   show("asking", "Waiting for the camera", "Your browser may ask whether this page may use it.");
-  const mine = new Publisher(camera, token, (s) => publisher === mine && onConnection(s));
-  publisher = mine;
+  const mine = newPublisher();
   try {
     const device = deviceList.value ? { deviceId: { exact: deviceList.value } } : {};
     const got = await navigator.mediaDevices.getUserMedia({ video: { ...wanted, ...device }, audio: false });
@@ -73,6 +77,41 @@ async function start() {
   }
 }
 
+function newPublisher() {
+  const mine = new Publisher(camera, token, (s) => publisher === mine && onConnection(s));
+  publisher = mine;
+  return mine;
+}
+
+// again connects anew, with the camera that is open, until it works or cannot.
+async function again() {
+  clearTimeout(timer);
+  const replaced = publisher?.stop();
+  const mine = newPublisher();
+  before = null;
+  if (await replaced) {
+    if (publisher === mine) fail("Another publisher took over", "Start again takes the camera back.");
+    return;
+  }
+  if (publisher !== mine) return;
+  try {
+    await mine.start(media.getVideoTracks()[0]);
+  } catch (error) {
+    if (publisher !== mine) return;
+    const passes = error instanceof TypeError || (error instanceof Refused && [409, 502, 503, 504].includes(error.status));
+    if (!passes) return explain(error);
+    later();
+  }
+}
+
+// later tries again after a while.
+function later() {
+  show("lost", "The connection was lost", `Trying again in ${Math.round(retry / 1000)} s.`);
+  clearTimeout(timer);
+  timer = setTimeout(again, retry);
+  retry = Math.min(2 * retry, lastRetry);
+}
+
 function stop() {
   release();
   show("idle", "Not sending", "Start sends what your camera shows to segd.");
@@ -85,6 +124,8 @@ function fail(title, text) {
 
 // release gives the camera and the connection back.
 function release() {
+  clearTimeout(timer);
+  retry = firstRetry;
   const last = publisher;
   publisher = null;
   last?.stop();
@@ -99,11 +140,19 @@ function release() {
 }
 
 function onConnection(s) {
-  if (s === "connected") show("live");
-  else if (s === "disconnected") show("lost", "Interrupted", "segd does not answer; waiting for it.");
-  else if (s === "failed" || s === "closed") {
-    fail("The connection was lost", "segd ended it, another publisher took over, or the network is blocked. " +
-      "Media goes to segd's whip.addr, over UDP or TCP.");
+  if (s === "connected") {
+    clearTimeout(timer);
+    retry = firstRetry;
+    show("live");
+  } else if (s === "disconnected") {
+    show("lost", "Interrupted", "segd does not answer; waiting for it.");
+    timer = setTimeout(again, patience);
+  } else if (s === "failed" || s === "closed") {
+    if (state === "connecting") {
+      fail("No way for the pictures", "segd answered, but cannot be reached at its whip.addr, over UDP or TCP.");
+    } else {
+      later();
+    }
   }
 }
 

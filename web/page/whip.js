@@ -40,15 +40,19 @@ export class Publisher {
     if (response.status !== 201) throw new Refused(response.status, await reason(response));
     this.#session = new URL(response.headers.get("Location"), response.url).href;
     const sdp = await response.text();
-    if (this.#pc !== pc) return this.#end(); // stopped meanwhile
+    if (this.#pc !== pc) { // stopped meanwhile
+      await this.#end();
+      return;
+    }
     await pc.setRemoteDescription({ type: "answer", sdp });
   }
 
-  // stop ends the session; it also works while the page is being left.
+  // stop ends the session; it also works while the page is being left. It resolves
+  // to true if another publisher had taken over.
   stop() {
     this.#pc?.close();
     this.#pc = null;
-    this.#end();
+    return this.#end();
   }
 
   // stats returns what is being sent, or null while nothing is.
@@ -63,10 +67,15 @@ export class Publisher {
     return out && { ...pick(out), roundTrip };
   }
 
-  #end() {
-    if (!this.#session) return;
-    this.#fetch(this.#session, { method: "DELETE", keepalive: true }).catch(() => {}); // segd notices by itself too
+  async #end() {
+    if (!this.#session) return false;
+    const session = this.#session;
     this.#session = "";
+    try {
+      return (await this.#fetch(session, { method: "DELETE", keepalive: true })).status === 409;
+    } catch {
+      return false; // segd notices by itself too
+    }
   }
 
   #fetch(url, options) {
