@@ -317,7 +317,7 @@ func TestOpenFaults(t *testing.T) {
 	if strings.Contains(err.Error(), "ss:w") || strings.Contains(err.Error(), "ord@") {
 		t.Errorf("error shows the password:\n%v", err)
 	}
-	for _, url := range []string{"", "file:", "dir:", "rtsp:///x", "ftp://h/x", "rtsp://h/x#y"} {
+	for _, url := range []string{"", "file:", "dir:", "rtsp:///x", "ftp://h/x", "rtsp://h/x#y", "whip:", "whip:door"} {
 		if _, err := Open(Config{URL: url}); err == nil {
 			t.Errorf("url %q was accepted", url)
 		}

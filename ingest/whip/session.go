@@ -121,7 +121,7 @@ func (s *session) keep(limit time.Duration) {
 	case <-s.began:
 	case <-s.end:
 	case <-timer.C:
-		s.fail(fmt.Errorf("%w within %v of its offer", ErrNoVideo, limit))
+		s.fail(fmt.Errorf("%w within %v of its offer; can it reach whip.addr, over UDP or TCP?", ErrNoVideo, limit))
 	}
 	<-s.end
 	if s.pc != nil {

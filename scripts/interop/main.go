@@ -126,7 +126,7 @@ func (w *world) steps(ctx context.Context, stdout io.Writer) error {
 		{"Chromium without a token is asked for one", w.noToken},
 		{"Chromium with a wrong token is told so", w.wrongToken},
 		{"Chromium publishes with the right token", w.rightToken},
-		{"its pictures' masks arrive on NATS", w.masksArrive},
+		{"its pictures' masks arrive on NATS, by the browser's clock", w.masksArrive},
 		{"a second Chromium is told that the camera is busy", w.busy},
 		{"segd is stopped and started, and Chromium publishes again by itself", w.restart},
 		{"stopping ends it, and the camera is down", w.stop},
@@ -251,19 +251,24 @@ func (w *world) rightToken(ctx context.Context) error {
 	return live(ctx, w.page)
 }
 
+// masksArrive waits for a second of masks, the last of which knows the browser's
+// clock, which is this machine's.
 func (w *world) masksArrive(ctx context.Context) error {
-	for range 25 {
+	var m segdv1.MaskFrame
+	for n := 1; n <= 25 || m.GetCaptureClock() != segdv1.CaptureClock_CAPTURE_CLOCK_SENDER_REPORT; n++ {
 		msg, err := w.masks.NextMsgWithContext(ctx)
 		if err != nil {
-			return err
+			return fmt.Errorf("%w after %d masks, the last by %v", err, n-1, m.GetCaptureClock())
 		}
-		var m segdv1.MaskFrame
 		if err := proto.Unmarshal(msg.Data, &m); err != nil {
 			return err
 		}
 		if m.GetCamera() != camera || m.GetWidth() < 160 || m.GetHeight() < 120 {
 			return fmt.Errorf("mask of %s, %d×%d", m.GetCamera(), m.GetWidth(), m.GetHeight())
 		}
+	}
+	if d := m.GetPublishTime().AsTime().Sub(m.GetCaptureTime().AsTime()); d < 0 || d > 5*time.Second {
+		return fmt.Errorf("published %v after its capture", d)
 	}
 	return nil
 }
