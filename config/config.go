@@ -12,6 +12,7 @@ type Config struct {
 	// Site is the second token of every NATS subject: [A-Za-z0-9_-]+. Default "home".
 	Site string `yaml:"site"`
 	HTTP HTTP   `yaml:"http"`
+	WHIP WHIP   `yaml:"whip"`
 	NATS NATS   `yaml:"nats"`
 	// Model is the network whose features describe a superpixel.
 	Model Model `yaml:"model"`
@@ -32,6 +33,34 @@ type HTTP struct {
 	// Token is the bearer token that callers must present, 16 characters or more.
 	// Default none.
 	Token string `yaml:"token"`
+}
+
+// WHIP is how browsers and others publish to the cameras whose url is whip:. The
+// requests come to HTTP.Addr, the media to Addr.
+type WHIP struct {
+	// Addr is host:port for media, over UDP and TCP; the host is an IP address or
+	// localhost, an empty one means every interface. Default "127.0.0.1:8189".
+	Addr string `yaml:"addr"`
+	// PublicIPs are addresses by which publishers elsewhere reach Addr's port, such
+	// as that of a router that forwards it. Default none.
+	PublicIPs []string `yaml:"public_ips"`
+	// Token lets its bearer publish and do nothing else, 16 characters or more; HTTP's
+	// token lets publish too. Default none.
+	Token string `yaml:"token"`
+	// SecondPublisher of a camera that has one: refuse it, or let it replace the
+	// first. Default "refuse".
+	SecondPublisher string `yaml:"second_publisher"`
+	// ICEServers are STUN and TURN servers that publishers are told of. Default none.
+	ICEServers []ICEServer `yaml:"ice_servers"`
+}
+
+// ICEServer is a STUN or TURN server.
+type ICEServer struct {
+	// URL is such as stun:HOST:PORT or turn:HOST:PORT?transport=udp.
+	URL string `yaml:"url"`
+	// Username and Credential for TURN. Default none.
+	Username   string `yaml:"username"`
+	Credential string `yaml:"credential"`
 }
 
 // NATS says where masks, events and status go.
@@ -93,8 +122,8 @@ type Log struct {
 type Camera struct {
 	// Name is the third token of the camera's NATS subjects: [A-Za-z0-9_-]+, unique.
 	Name string `yaml:"name"`
-	// URL is rtsp://…, rtsps://…, file:PATH or dir:PATH (a folder of images).
-	// Relative paths start at the config file's folder.
+	// URL is rtsp://…, rtsps://…, whip: (waits for publishers, see WHIP), file:PATH or
+	// dir:PATH (a folder of images). Relative paths start at the config file's folder.
 	URL string `yaml:"url"`
 	// Transport of an RTSP camera: auto, tcp or udp. Default "auto".
 	Transport string `yaml:"transport"`
@@ -107,10 +136,17 @@ type Camera struct {
 	Annotation string `yaml:"annotation"`
 }
 
+// PublishedURL is the URL of a camera that waits for publishers.
+const PublishedURL = "whip:"
+
+// Published tells whether the camera waits for publishers.
+func (c Camera) Published() bool { return c.URL == PublishedURL }
+
 // Defaults of the fields whose zero value means "the default".
 const (
 	DefaultSite        = "home"
 	DefaultHTTPAddr    = "127.0.0.1:8080"
+	DefaultWHIPAddr    = "127.0.0.1:8189"
 	DefaultNATSAddr    = "127.0.0.1:4222"
 	DefaultShortSide   = 480
 	DefaultSuperpixels = 2000
@@ -154,6 +190,8 @@ func Parse(name string, text []byte, environ []string) (*Config, error) {
 func (c *Config) setDefaults() {
 	or(&c.Site, DefaultSite)
 	or(&c.HTTP.Addr, DefaultHTTPAddr)
+	or(&c.WHIP.Addr, DefaultWHIPAddr)
+	or(&c.WHIP.SecondPublisher, "refuse")
 	or(&c.NATS.Addr, DefaultNATSAddr)
 	or(&c.NATS.Format, "protobuf")
 	or(&c.Model.ShortSide, DefaultShortSide)

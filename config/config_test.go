@@ -23,6 +23,7 @@ func TestDefaults(t *testing.T) {
 	want := &config.Config{
 		Site:        "home",
 		HTTP:        config.HTTP{Addr: "127.0.0.1:8080"},
+		WHIP:        config.WHIP{Addr: "127.0.0.1:8189", SecondPublisher: "refuse"},
 		NATS:        config.NATS{Addr: "127.0.0.1:4222", Format: "protobuf"},
 		Model:       config.Model{ShortSide: 480},
 		Log:         config.Log{Level: "info", Format: "text"},
@@ -39,6 +40,12 @@ func TestEveryKey(t *testing.T) {
 	const text = `
 site: yard
 http: {addr: "0.0.0.0:80", token: s3cret-s3cret-s3cret}
+whip:
+  addr: ":9000"
+  public_ips: [192.0.2.10]
+  token: publish-publish-publish
+  second_publisher: replace
+  ice_servers: [{url: "stun:a:1"}, {url: "turns:b", username: u, credential: c}]
 nats:
   url: nats://a:4222,tls://b:4222
   addr: "[::1]:0"
@@ -52,6 +59,7 @@ tracker: {budget_ms: 20}
 cameras:
   - {name: a, url: "rtsps://u:p@cam/1", transport: udp, annotation: a.json}
   - {name: b, url: "dir:frames", fps: 12.5, loop: true}
+  - {name: c, url: "whip:"}
 `
 	got, err := config.Parse("segd.yaml", []byte(text), nil)
 	if err != nil {
@@ -60,6 +68,8 @@ cameras:
 	want := &config.Config{
 		Site: "yard",
 		HTTP: config.HTTP{Addr: "0.0.0.0:80", Token: "s3cret-s3cret-s3cret"},
+		WHIP: config.WHIP{Addr: ":9000", PublicIPs: []string{"192.0.2.10"}, Token: "publish-publish-publish", SecondPublisher: "replace",
+			ICEServers: []config.ICEServer{{URL: "stun:a:1"}, {URL: "turns:b", Username: "u", Credential: "c"}}},
 		NATS: config.NATS{URL: "nats://a:4222,tls://b:4222", Addr: "[::1]:0", Token: "0123456789abcdef",
 			StoreDir: "/var/lib/segd", Format: "json"},
 		Model: config.Model{Path: "m.caffemodel", Taps: []string{"a", "b"}, ShortSide: 320,
@@ -70,6 +80,7 @@ cameras:
 		Cameras: []config.Camera{
 			{Name: "a", URL: "rtsps://u:p@cam/1", Transport: "udp", FPS: 25, Annotation: "a.json"},
 			{Name: "b", URL: "dir:frames", Transport: "auto", FPS: 12.5, Loop: true},
+			{Name: "c", URL: "whip:", Transport: "auto", FPS: 25},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -84,7 +95,7 @@ var faultTable = []struct {
 	want       []string // whole lines
 }{
 	{name: "unknown key", text: "htp: 1\n" + minimal,
-		want: []string{`f:1:1: unknown key "htp"; accepted: site, http, nats, model, log, superpixels, tracker, cameras`}},
+		want: []string{`f:1:1: unknown key "htp"; accepted: site, http, whip, nats, model, log, superpixels, tracker, cameras`}},
 	{name: "unknown key inside", text: "http:\n  adr: x\n" + minimal,
 		want: []string{`f:2:3: http: unknown key "adr"; accepted: addr, token`}},
 	{name: "unknown key of a camera", text: "cameras:\n  - name: a\n    url: rtsp://a/\n    colour: red\n",
@@ -123,15 +134,24 @@ var faultTable = []struct {
 	{name: "empty file", text: "",
 		want: []string{`f: cameras: missing; accepted: a list of at least one camera with name and url`}},
 	{name: "camera without url", text: "cameras: [{name: a}]\n",
-		want: []string{`f:1:12: cameras[0].url: missing; accepted: rtsp://host/path, rtsps://host/path, file:PATH or dir:PATH`}},
+		want: []string{`f:1:12: cameras[0].url: missing; accepted: rtsp://host/path, rtsps://host/path, whip:, file:PATH or dir:PATH`}},
 	{name: "two of one name", text: minimal + "  - {name: gate, url: 'file:x'}\n",
 		want: []string{`f:4:12: cameras[1].name: "gate" is cameras[0]'s name already; accepted: a name of its own`}},
 	{name: "name that is no subject token", text: "cameras: [{name: a.b, url: 'file:x'}]\n",
 		want: []string{`f:1:18: cameras[0].name: "a.b" contains '.'; accepted: letters, digits, _ and -`}},
 	{name: "unknown scheme", text: "cameras: [{name: a, url: 'http://x/'}]\n",
-		want: []string{`f:1:26: cameras[0].url: scheme "http"; accepted: rtsp://host/path, rtsps://host/path, file:PATH or dir:PATH`}},
+		want: []string{`f:1:26: cameras[0].url: scheme "http"; accepted: rtsp://host/path, rtsps://host/path, whip:, file:PATH or dir:PATH`}},
+	{name: "publishers", text: "whip:\n  addr: gate:1\n  token: short\n  second_publisher: fight\n  public_ips: [gate]\n  ice_servers: [{url: 'http://x'}]\ncameras: [{name: a, url: 'whip:b'}]\n",
+		want: []string{
+			`f:2:9: whip.addr: host "gate"; accepted: an IP address, localhost, or none for every interface`,
+			`f:3:10: whip.token: 5 characters; accepted: 16 or more`,
+			`f:4:21: whip.second_publisher: found "fight"; accepted: refuse, replace`,
+			`f:5:16: whip.public_ips[0]: "gate"; accepted: an IP address such as 192.0.2.10`,
+			`f:6:23: whip.ice_servers[0].url: "http://x"; accepted: such as stun:host:3478 or turn:host:3478?transport=udp`,
+			`f:7:26: cameras[0].url: "whip:b"; accepted: whip: alone, publishers use the camera's name`,
+		}},
 	{name: "password stays out of the message", text: "cameras: [{name: a, url: 'rtsp://u:secret@%zz/'}]\n",
-		want: []string{`f:1:26: cameras[0].url: not a URL; accepted: rtsp://host/path, rtsps://host/path, file:PATH or dir:PATH`}},
+		want: []string{`f:1:26: cameras[0].url: not a URL; accepted: rtsp://host/path, rtsps://host/path, whip:, file:PATH or dir:PATH`}},
 	{name: "all at once", text: "site: a b\nsuperpixels: x\nlog:\n  level: loud\ncameras:\n  - name: a\n    url: file:x\n    transport: pigeon\n    fps: -1\n",
 		want: []string{
 			`f:1:7: site: "a b" contains ' '; accepted: letters, digits, _ and -`,

@@ -25,6 +25,7 @@ const (
 func (d *decoder) validate(c *Config) {
 	d.token("site", c.Site)
 	d.listen("http", c.HTTP.Addr, c.HTTP.Token)
+	d.whip(&c.WHIP)
 	d.listen("nats", c.NATS.Addr, c.NATS.Token)
 	if c.NATS.URL != "" {
 		d.natsURL(c.NATS.URL)
@@ -46,8 +47,33 @@ func (d *decoder) listen(section, addr, token string) {
 		d.bad(section+".addr", "%q is reachable from other machines, so %s.token is required; accepted: a token, or a loopback address such as 127.0.0.1:%s",
 			addr, section, addr[strings.LastIndexByte(addr, ':')+1:])
 	}
+	d.secret(section+".token", token)
+}
+
+func (d *decoder) secret(path, token string) {
 	if token != "" && len(token) < minToken {
-		d.bad(section+".token", "%d characters; accepted: %d or more", len(token), minToken)
+		d.bad(path, "%d characters; accepted: %d or more", len(token), minToken)
+	}
+}
+
+func (d *decoder) whip(w *WHIP) {
+	host := d.addr("whip.addr", w.Addr)
+	if _, err := netip.ParseAddr(host); host != "" && host != "localhost" && err != nil {
+		d.bad("whip.addr", "host %q; accepted: an IP address, localhost, or none for every interface", clip(host))
+	}
+	d.secret("whip.token", w.Token)
+	d.oneOf("whip.second_publisher", w.SecondPublisher, "refuse", "replace")
+	for i, ip := range w.PublicIPs {
+		if _, err := netip.ParseAddr(ip); err != nil {
+			d.bad(fmt.Sprintf("whip.public_ips[%d]", i), "%q; accepted: an IP address such as 192.0.2.10", clip(ip))
+		}
+	}
+	for i, s := range w.ICEServers {
+		path := fmt.Sprintf("whip.ice_servers[%d].url", i)
+		scheme, rest, _ := strings.Cut(s.URL, ":")
+		if !slices.Contains([]string{"stun", "stuns", "turn", "turns"}, scheme) || rest == "" {
+			d.bad(path, "%q; accepted: such as stun:host:3478 or turn:host:3478?transport=udp", clip(s.URL))
+		}
 	}
 }
 
@@ -187,9 +213,15 @@ func (d *decoder) natsURL(value string) {
 }
 
 func (d *decoder) cameraURL(path, value string) {
-	const accepted = "accepted: rtsp://host/path, rtsps://host/path, file:PATH or dir:PATH"
+	const accepted = "accepted: rtsp://host/path, rtsps://host/path, whip:, file:PATH or dir:PATH"
 	if value == "" {
 		d.bad(path, "missing; "+accepted)
+		return
+	}
+	if rest, ok := strings.CutPrefix(value, PublishedURL); ok {
+		if rest != "" {
+			d.bad(path, "%q; accepted: whip: alone, publishers use the camera's name", clip(value))
+		}
 		return
 	}
 	if _, rest, ok := localPath(value); ok {

@@ -10,27 +10,36 @@ import (
 
 // unit is an access unit on its way from the network to the decoder.
 type unit struct {
-	data     []byte    // Annex-B
+	data     []byte    // as codec.Decoder wants it
 	ticks    int64     // RTP time, unwrapped, 90 kHz, counted from the first unit
 	sent     time.Time // camera's clock by its sender reports; zero if unknown
 	received time.Time
+	damaged  bool // it, or what it refers to, was not received whole
 }
 
 // queueUnits bounds the access units waiting for the decoder: about a second of
 // video, so that the burst after a pause of this machine is not lost.
 const queueUnits = 32
 
-// receiver makes access units of the packets of one connection. handle is
-// called by gortsplib's goroutine and never blocks; units and lost are read by
-// the source's.
+// receiver makes access units of the packets of one connection. handle and gap
+// are called by the goroutine that reads the network and never block; units and
+// lost are read by the source's.
 type receiver struct {
 	track *track
 	clock senderClock
 	units chan unit
 	lost  atomic.Int64 // access units thrown away since it was last read
+	hurt  atomic.Bool  // the decoder could not use a unit
+	// refresh asks the sender for a key frame; nil where that cannot be done. It is
+	// called with every packet until the key frame is there.
+	refresh func()
 
-	// The rest belongs to gortsplib's goroutine.
-	running  bool // a unit to start from was queued and nothing was lost since
+	// The rest belongs to the goroutine that reads the network.
+	running  bool   // a unit to start from was queued and none was thrown away since
+	damaged  bool   // something was lost since the last unit to start from
+	gapped   bool   // packets before the next one never came
+	faulty   bool   // the unit at faultAt was counted as lost
+	faultAt  uint32 // RTP time
 	started  bool
 	lastTime uint32
 	ticks    int64
@@ -40,12 +49,40 @@ func newReceiver(t *track) *receiver {
 	return &receiver{track: t, units: make(chan unit, queueUnits)}
 }
 
+// gap says that packets before the next one never came and will not come.
+func (r *receiver) gap() { r.gapped = true }
+
 // handle takes one RTP packet.
 func (r *receiver) handle(p *rtp.Packet) {
+	if r.gapped {
+		r.gapped = false
+		r.track.reset() // what it holds will never be whole
+		r.fault(p.Timestamp)
+	}
+	if r.hurt.Swap(false) {
+		r.damaged = true
+	}
+	r.assemble(p)
+	if r.refresh != nil && (!r.running || r.damaged) {
+		r.refresh()
+	}
+}
+
+// fault counts the access unit at RTP time t as lost, once.
+func (r *receiver) fault(t uint32) {
+	if !r.running || r.faulty && r.faultAt == t {
+		return
+	}
+	r.faulty, r.faultAt = true, t
+	r.damaged = true
+	r.lost.Add(1)
+}
+
+func (r *receiver) assemble(p *rtp.Packet) {
 	au, err := r.track.depacketise(p)
 	if err != nil {
-		if !errors.Is(err, errIncomplete) && r.running {
-			r.lost.Add(1)
+		if !errors.Is(err, errIncomplete) {
+			r.fault(p.Timestamp)
 		}
 		return
 	}
@@ -57,7 +94,10 @@ func (r *receiver) handle(p *rtp.Packet) {
 	if !r.running && !params {
 		first = r.track.params
 	}
-	u := unit{data: annexB(first, au), ticks: r.unwrap(p.Timestamp), received: time.Now()}
+	if start && (!r.faulty || r.faultAt != p.Timestamp) {
+		r.damaged = false
+	}
+	u := unit{data: r.track.join(first, au), ticks: r.unwrap(p.Timestamp), received: time.Now(), damaged: r.damaged}
 	if t, ok := r.clock.at(p); ok {
 		u.sent = t
 	}

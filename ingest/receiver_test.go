@@ -6,6 +6,7 @@ import (
 
 	"github.com/bluenviron/gortsplib/v5/pkg/format"
 	"github.com/bluenviron/gortsplib/v5/pkg/ntp"
+	"github.com/bluenviron/mediacommon/v2/pkg/codecs/av1"
 	"github.com/pion/rtcp"
 	"github.com/pion/rtp"
 
@@ -99,7 +100,7 @@ func TestSenderClock(t *testing.T) {
 // A camera whose clock was never set does not name the capture time.
 func TestAbsurdSenderClock(t *testing.T) {
 	now := time.Now()
-	ss := &session{src: &Source{}}
+	f := &feed{src: &Source{}}
 	for _, tc := range []struct {
 		sent time.Time
 		want Clock
@@ -109,7 +110,7 @@ func TestAbsurdSenderClock(t *testing.T) {
 		{time.Unix(3600, 0), ClockArrival},
 		{now.Add(48 * time.Hour), ClockArrival},
 	} {
-		at, clock := ss.captured(unit{sent: tc.sent, received: now})
+		at, clock := f.captured(unit{sent: tc.sent, received: now})
 		if clock != tc.want || clock == ClockArrival && at != now {
 			t.Errorf("sent %v: captured %v by %v, want by %v", tc.sent, at, clock, tc.want)
 		}
@@ -131,18 +132,21 @@ func FuzzReceive(f *testing.F) {
 			f.Fatal(err)
 		}
 		for _, pkt := range pkts {
-			f.Add(false, pkt.Payload, pkt.Payload)
+			f.Add(uint8(codec.H264), pkt.Payload, pkt.Payload)
 		}
 	}
-	f.Add(false, []byte{0x18, 0, 1, 0x65, 0, 2, 0x41, 0}, []byte{0x7c, 0x85, 1, 2})
-	f.Add(false, []byte{0x7c, 0x85}, []byte{0x7c, 0x45})
-	f.Add(false, []byte{}, []byte{0x1c})
-	f.Add(true, []byte{0x60, 1, 0, 2, 0x26, 1}, []byte{0x62, 1, 0x93, 1})
-	f.Add(true, []byte{0x26}, []byte{0x26, 1, 0xaf})
-	f.Fuzz(func(t *testing.T, h265 bool, a, b []byte) {
-		var fm format.Format = &format.H264{PayloadTyp: 96, PacketizationMode: 1}
-		if h265 {
-			fm = &format.H265{PayloadTyp: 96}
+	f.Add(uint8(codec.H264), []byte{0x18, 0, 1, 0x65, 0, 2, 0x41, 0}, []byte{0x7c, 0x85, 1, 2})
+	f.Add(uint8(codec.H264), []byte{0x7c, 0x85}, []byte{0x7c, 0x45})
+	f.Add(uint8(codec.H264), []byte{}, []byte{0x1c})
+	f.Add(uint8(codec.H265), []byte{0x60, 1, 0, 2, 0x26, 1}, []byte{0x62, 1, 0x93, 1})
+	f.Add(uint8(codec.H265), []byte{0x26}, []byte{0x26, 1, 0xaf})
+	f.Add(uint8(codec.VP8), []byte{0x10, 0x10, 2, 0, 0x9d, 1, 0x2a, 0x40, 0, 0x30, 0}, []byte{0, 1})
+	f.Add(uint8(codec.VP9), []byte{0x0c, 0x82, 0x49, 0x83, 0x42}, []byte{0x08, 0})
+	f.Add(uint8(codec.AV1), []byte{0x18, 0x0a, 0x0b, 0, 0, 0, 4}, []byte{0xc0, 0x36, 0xff})
+	f.Fuzz(func(t *testing.T, id uint8, a, b []byte) {
+		fm := formatOf(codec.ID(id))
+		if fm == nil {
+			return
 		}
 		r := newTestReceiver(t, fm)
 		dec, err := codec.NewDecoder(r.track.id)
@@ -162,4 +166,99 @@ func FuzzReceive(f *testing.F) {
 			})
 		}
 	})
+}
+
+// Each codec from RTP to pictures. A gap costs one access unit, is counted once,
+// asks for a key frame, and what follows is called damaged until there is one.
+func TestGap(t *testing.T) {
+	av1Parts := func(tu []byte) [][]byte {
+		var b av1.Bitstream
+		if err := b.Unmarshal(tu); err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	const frames, gop, hurt = 14, 5, 7
+	for _, id := range []codec.ID{codec.H264, codec.H265, codec.VP8, codec.VP9, codec.AV1} {
+		t.Run(id.String(), func(t *testing.T) {
+			cfg := codec.EncoderConfig{Codec: id, Width: 320, Height: 240, FPS: 25, GOP: gop, CRF: 5}
+			var pack func(p codec.Packet) ([]*rtp.Packet, error)
+			f := formatOf(id)
+			switch f := f.(type) {
+			case *format.H264:
+				enc, _ := f.CreateEncoder()
+				pack = func(p codec.Packet) ([]*rtp.Packet, error) { return enc.Encode(splitNALUs(p.Data)) }
+			case *format.H265:
+				enc, _ := f.CreateEncoder()
+				pack = func(p codec.Packet) ([]*rtp.Packet, error) { return enc.Encode(splitNALUs(p.Data)) }
+			case *format.VP8:
+				enc, _ := f.CreateEncoder()
+				pack = func(p codec.Packet) ([]*rtp.Packet, error) { return enc.Encode(p.Data) }
+			case *format.VP9:
+				enc, _ := f.CreateEncoder()
+				pack = func(p codec.Packet) ([]*rtp.Packet, error) { return enc.Encode(p.Data) }
+			case *format.AV1:
+				enc, _ := f.CreateEncoder()
+				pack = func(p codec.Packet) ([]*rtp.Packet, error) { return enc.Encode(av1Parts(p.Data)) }
+			}
+			r := newTestReceiver(t, f)
+			asked := 0
+			r.refresh = func() { asked++ }
+			for i, p := range packets(t, cfg, frames) {
+				if p.Key != (i%gop == 0) {
+					t.Fatalf("packet %d: key frame %v", i, p.Key)
+				}
+				pkts, err := pack(p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				before := asked
+				for j, pkt := range pkts {
+					pkt.Timestamp = uint32(i) * 3600
+					if i == hurt && j == len(pkts)-1 {
+						r.gap() // the last one never came
+						continue
+					}
+					r.handle(pkt)
+				}
+				if damaged := i > hurt && i < 10; (asked > before) != damaged && i != hurt && i%gop != 0 {
+					t.Errorf("unit %d: asked %d times for a key frame", i, asked-before)
+				}
+			}
+			if n := r.lost.Load(); n != 1 {
+				t.Errorf("%d units lost, want 1", n)
+			}
+			dec, err := codec.NewDecoder(id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer dec.Close()
+			got := map[int]bool{}
+			for len(r.units) > 0 {
+				u := <-r.units
+				i := int(u.ticks / 3600)
+				if damaged := i > hurt && i < 10; u.damaged != damaged {
+					t.Errorf("unit %d: damaged %v", i, u.damaged)
+				}
+				err := dec.Decode(u.data, u.ticks, func(p *codec.Picture) {
+					f := &Frame{Width: p.Width, Height: p.Height, Pix: make([]byte, 3*p.Width*p.Height)}
+					if err := p.BGR(f.Pix); err != nil {
+						t.Fatal(err)
+					}
+					if !u.damaged && number(f) != i {
+						t.Errorf("unit %d shows picture %d", i, number(f))
+					}
+					got[i] = true
+				})
+				if err != nil && !u.damaged {
+					t.Errorf("unit %d: %v", i, err)
+				}
+			}
+			for i := range frames {
+				if i < hurt && !got[i] || i == hurt && got[i] || i >= 10 && !got[i] {
+					t.Errorf("picture %d: %v", i, got[i])
+				}
+			}
+		})
+	}
 }

@@ -9,31 +9,19 @@ import (
 // runCamera connects again and again until ctx ends.
 func (s *Source) runCamera(ctx context.Context, sink func(*Frame)) error {
 	wait := backoff{min: s.cfg.MinBackoff, max: s.cfg.MaxBackoff}
-	var state linkState
+	link := link{src: s}
 	quiet := repeats{every: repeatEvery}
 	for {
 		var upAt time.Time
 		err := s.session(ctx, sink, func() {
 			upAt = time.Now()
-			again := state == linkLost
-			state = linkUp
-			s.log.Info("camera is up", "url", s.Name(), "again", again)
-			if again {
-				s.cfg.Observer.reconnect()
-			}
-			s.cfg.Observer.up()
+			link.up()
 		})
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		switch state {
-		case linkNew:
-			state = linkNever
-			s.cfg.Observer.down(err)
-		case linkUp:
-			state = linkLost
+		if link.down(err) {
 			quiet.reset()
-			s.cfg.Observer.down(err)
 		}
 		// A connection that lasted longer than the longest wait was a healthy one; one
 		// that breaks at once must not be redialled at full speed for ever.
@@ -50,6 +38,12 @@ func (s *Source) runCamera(ctx context.Context, sink func(*Frame)) error {
 	}
 }
 
+// link tells a camera's observer whether it is there.
+type link struct {
+	src   *Source
+	state linkState
+}
+
 // linkState is what a camera's observer was last told.
 type linkState uint8
 
@@ -59,6 +53,31 @@ const (
 	linkUp
 	linkLost // down, and was up before
 )
+
+// up says that frames flow.
+func (l *link) up() {
+	again := l.state == linkLost
+	l.state = linkUp
+	l.src.log.Info("camera is up", "url", l.src.Name(), "again", again)
+	if again {
+		l.src.cfg.Observer.reconnect()
+	}
+	l.src.cfg.Observer.up()
+}
+
+// down says why none flow, and tells whether they did before.
+func (l *link) down(err error) (was bool) {
+	switch l.state {
+	case linkNew:
+		l.state = linkNever
+	case linkUp:
+		l.state = linkLost
+	default:
+		return false
+	}
+	l.src.cfg.Observer.down(err)
+	return l.state == linkLost
+}
 
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)

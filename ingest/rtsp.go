@@ -3,25 +3,14 @@ package ingest
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 	"time"
 
 	"github.com/bluenviron/gortsplib/v5"
-
-	"github.com/segd/segd/ingest/codec"
 )
 
 const (
-	// ticksPerSecond is the clock of RTP video.
-	ticksPerSecond = 90000
-
-	// firstFrameFactor: a connection may wait for its first picture this many stall
-	// timeouts, because cameras that save bandwidth send a key frame every ten
-	// seconds or less.
-	firstFrameFactor = 3
-
 	// fallbackUDP is how long "auto" waits for the first UDP packet before it turns
 	// to TCP, if the stall timeout does not make it shorter.
 	fallbackUDP = 3 * time.Second
@@ -29,40 +18,20 @@ const (
 	// udpReadBuffer holds a large key frame, which arrives in one burst. The kernel
 	// caps it at net.core.rmem_max.
 	udpReadBuffer = 2 << 20
-
-	// maxSenderOffset: a camera's clock further off is not set at all (many count
-	// from their boot), and arrival time says more.
-	maxSenderOffset = 24 * time.Hour
 )
 
 // session is one connection to a camera, from dialling to its end.
 type session struct {
-	src     *Source
-	sink    func(*Frame)
-	client  *gortsplib.Client
-	recv    *receiver
-	dec     *codec.Decoder
-	failure error // of emit, inside the decoder
-
-	current  unit // the access unit being decoded
-	sent     map[int64]unit
-	frames   int
-	bad      coalescer
-	trouble  error     // why the newest access unit gave no picture; nil if it did
-	offsetAt time.Time // when the clock offset was last reported
-	onFirst  func()
+	src    *Source
+	client *gortsplib.Client
+	feed   *feed // once the camera has said what it sends
 }
 
 // session connects once and delivers frames until the connection ends, the
 // camera stalls or ctx ends, and returns why it ended; never nil. It calls
 // onFirst before it delivers the first frame.
 func (s *Source) session(ctx context.Context, sink func(*Frame), onFirst func()) error {
-	ss := &session{
-		src: s, sink: sink, onFirst: onFirst,
-		sent: make(map[int64]unit),
-		bad:  coalescer{log: s.log, msg: "access units lost or undecodable"},
-	}
-	defer ss.bad.flush()
+	ss := &session{src: s}
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	joined := make(chan struct{})
@@ -73,14 +42,18 @@ func (s *Source) session(ctx context.Context, sink func(*Frame), onFirst func())
 	defer func() {
 		cancel()
 		<-joined
-		if ss.dec != nil {
-			ss.dec.Close()
+		if ss.feed != nil {
+			ss.feed.close()
 		}
 	}()
-	if err := ss.setup(ctx); err != nil {
+	if err := ss.setup(ctx, sink, onFirst); err != nil {
 		return err
 	}
-	return ss.receive(ctx, ended)
+	err := ss.feed.receive(ctx, ended)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return s.explain(err)
 }
 
 // start begins the client and what ends it with ctx.
@@ -159,11 +132,11 @@ func protocol(transport string) *gortsplib.Protocol {
 }
 
 // setup connects, finds the video track and plays it, within the stall timeout.
-func (ss *session) setup(ctx context.Context) error {
+func (ss *session) setup(ctx context.Context, sink func(*Frame), onFirst func()) error {
 	s := ss.src
 	// gortsplib's calls take no context: closing the client is what ends them.
 	timer := time.AfterFunc(s.cfg.StallTimeout, ss.client.Close)
-	err := ss.negotiate()
+	err := ss.negotiate(sink, onFirst)
 	if !timer.Stop() {
 		err = fmt.Errorf("%w: no answer within %v", ErrStalled, s.cfg.StallTimeout)
 	}
@@ -176,7 +149,7 @@ func (ss *session) setup(ctx context.Context) error {
 	return nil
 }
 
-func (ss *session) negotiate() error {
+func (ss *session) negotiate(sink func(*Frame), onFirst func()) error {
 	desc, _, err := ss.client.Describe(ss.src.url)
 	if err != nil {
 		return err
@@ -185,130 +158,14 @@ func (ss *session) negotiate() error {
 	if err != nil {
 		return err
 	}
-	if ss.dec, err = codec.NewDecoder(t.id); err != nil {
+	if ss.feed, err = newFeed(ss.src, t, sink, onFirst); err != nil {
 		return err
 	}
 	if _, err := ss.client.Setup(desc.BaseURL, t.media, 0, 0); err != nil {
 		return err
 	}
-	ss.recv = newReceiver(t)
-	ss.client.OnPacketRTP(t.media, t.format, ss.recv.handle)
-	ss.client.OnPacketRTCP(t.media, ss.recv.clock.handle)
+	ss.client.OnPacketRTP(t.media, t.format, ss.feed.recv.handle)
+	ss.client.OnPacketRTCP(t.media, ss.feed.recv.clock.handle)
 	_, err = ss.client.Play(nil)
 	return err
-}
-
-// receive decodes what comes until it stops coming.
-func (ss *session) receive(ctx context.Context, ended <-chan error) error {
-	s := ss.src
-	s.time.restart()
-	limit := firstFrameFactor * s.cfg.StallTimeout
-	watch := time.NewTimer(limit)
-	defer watch.Stop()
-	for {
-		select {
-		case u := <-ss.recv.units:
-			before := ss.frames
-			ss.decode(u)
-			if ss.failure != nil {
-				return ss.failure
-			}
-			if ss.frames > before {
-				limit = s.cfg.StallTimeout
-				watch.Reset(limit)
-			}
-		case err := <-ended:
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			return s.explain(err)
-		case <-watch.C:
-			return s.explain(ss.stalled(limit))
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-// stalled says that no picture came for d, and what came instead.
-func (ss *session) stalled(d time.Duration) error {
-	if ss.trouble != nil {
-		return fmt.Errorf("%w: no picture for %v, what came was not decoded: %w", ErrStalled, d, ss.trouble)
-	}
-	return fmt.Errorf("%w: no picture for %v", ErrStalled, d)
-}
-
-// maxPending bounds the access units whose picture has not come out yet: H.264
-// and H.265 reorder over 16 pictures at most.
-const maxPending = 16
-
-// decode decodes one access unit and emits its pictures.
-func (ss *session) decode(u unit) {
-	s := ss.src
-	if len(ss.sent) > maxPending {
-		clear(ss.sent) // their pictures never came
-	}
-	ss.sent[u.ticks] = u
-	ss.current = u
-	err := ss.dec.Decode(u.data, u.ticks, ss.emit)
-	ss.trouble = err
-	n := int(ss.recv.lost.Swap(0))
-	if err != nil {
-		n++
-	} else {
-		err = errLost
-	}
-	if n > 0 {
-		s.cfg.Observer.undecodable(n)
-		ss.bad.add(n, err)
-	}
-}
-
-var errLost = errors.New("packets were lost, or decoding fell behind")
-
-// emit turns a picture into a frame and hands it out.
-func (ss *session) emit(pic *codec.Picture) {
-	s := ss.src
-	u, ok := ss.sent[pic.PTS]
-	if !ok {
-		u = ss.current
-	}
-	delete(ss.sent, pic.PTS)
-	f := s.pool.frame(pic.Width, pic.Height)
-	if err := pic.BGR(f.Pix); err != nil {
-		f.Release()
-		ss.failure = fmt.Errorf("ingest: %s: %w", s.Name(), err)
-		return
-	}
-	f.Damaged = pic.Damaged
-	f.Received = u.received
-	f.PTS = s.time.next(ticksToDuration(u.ticks), u.received)
-	f.Captured, f.Clock = ss.captured(u)
-	if ss.frames == 0 {
-		ss.onFirst()
-	}
-	ss.frames++
-	s.emit(f, ss.sink)
-}
-
-// captured returns when a unit's picture was taken, and by whose clock.
-func (ss *session) captured(u unit) (time.Time, Clock) {
-	if u.sent.IsZero() {
-		return u.received, ClockArrival
-	}
-	offset := u.sent.Sub(u.received)
-	if offset.Abs() > maxSenderOffset {
-		return u.received, ClockArrival
-	}
-	if time.Since(ss.offsetAt) >= time.Second {
-		ss.offsetAt = time.Now()
-		ss.src.cfg.Observer.clockOffset(offset)
-	}
-	return u.sent, ClockSenderReport
-}
-
-// ticksToDuration splits seconds off so that years of ticks do not overflow.
-func ticksToDuration(ticks int64) time.Duration {
-	return time.Duration(ticks/ticksPerSecond)*time.Second +
-		time.Duration(ticks%ticksPerSecond)*time.Second/ticksPerSecond
 }

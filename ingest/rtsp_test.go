@@ -258,7 +258,7 @@ func TestProbe(t *testing.T) {
 		{"silent TLS", "rtsps://" + silent.Addr().String() + "/x", ErrStalled, "no answer within"},
 		{"no video", serveRaw(t, audioMedia()).url(), ErrNoVideo, "only audio"},
 		{"codec", serveRaw(t, &description.Media{Type: description.MediaTypeVideo, Formats: []format.Format{&format.MJPEG{}}}).url(),
-			ErrCodec, "H.264 and H.265 are accepted"},
+			ErrCodec, "H.264, H.265, VP8, VP9 and AV1 are accepted"},
 		{"no pictures", serveRaw(t, h264Media()).url(), ErrStalled, "no picture for"},
 		{"not RTSP at all", "http://127.0.0.1/x", ErrConfig, "rtsp://HOST/PATH"},
 	} {
@@ -317,7 +317,7 @@ func TestOpenFaults(t *testing.T) {
 	if strings.Contains(err.Error(), "ss:w") || strings.Contains(err.Error(), "ord@") {
 		t.Errorf("error shows the password:\n%v", err)
 	}
-	for _, url := range []string{"", "file:", "dir:", "rtsp:///x", "ftp://h/x", "rtsp://h/x#y"} {
+	for _, url := range []string{"", "file:", "dir:", "rtsp:///x", "ftp://h/x", "rtsp://h/x#y", "whip:", "whip:door"} {
 		if _, err := Open(Config{URL: url}); err == nil {
 			t.Errorf("url %q was accepted", url)
 		}

@@ -21,8 +21,10 @@ type Config struct {
 	// URL is where the pictures come from: rtsp://USER:PASSWORD@HOST:PORT/PATH (or
 	// rtsps://), file:PATH or just PATH for a video file of any container FFmpeg
 	// opens, dir:PATH for a directory of JPEG and PNG images taken in the order of
-	// their names.
+	// their names, whip: to wait for publishers at Door.
 	URL string
+	// Door is where the publishers of a whip: source come in.
+	Door Door
 	// Transport of RTSP: "tcp", "udp", or "auto" (the default) for UDP first and TCP
 	// when none of it arrives.
 	Transport string
@@ -121,6 +123,7 @@ const (
 	kindRTSP kind = iota + 1
 	kindFile
 	kindDir
+	kindWHIP
 )
 
 // ErrConfig is wrapped by what Open returns.
@@ -170,7 +173,7 @@ func setDefault(d *time.Duration, v time.Duration) {
 	}
 }
 
-const acceptedURLs = "rtsp://HOST/PATH, rtsps://HOST/PATH, file:PATH, dir:PATH and the plain PATH of a video file are accepted"
+const acceptedURLs = "rtsp://HOST/PATH, rtsps://HOST/PATH, whip:, file:PATH, dir:PATH and the plain PATH of a video file are accepted"
 
 // parseURL sorts cfg.URL into what it names. Nothing it returns shows a password.
 func (s *Source) parseURL() error {
@@ -182,6 +185,15 @@ func (s *Source) parseURL() error {
 	case found && (scheme == "rtsp" || scheme == "rtsps"):
 		s.kind = kindRTSP
 		return s.parseRTSP()
+	case found && scheme == "whip":
+		s.kind = kindWHIP
+		if rest != "" {
+			return fmt.Errorf("url %q: nothing may follow whip:, publishers use the camera's name", raw)
+		}
+		if s.cfg.Door == nil {
+			return fmt.Errorf("url %q: no Door, by which publishers would come in", raw)
+		}
+		return nil
 	case found && scheme == "file":
 		s.kind, s.path = kindFile, localPath(rest)
 	case found && scheme == "dir":
@@ -239,6 +251,9 @@ func (s *Source) Name() string {
 	if s.url != nil {
 		return (*url.URL)(s.url).Redacted()
 	}
+	if s.kind == kindWHIP {
+		return "whip:"
+	}
 	return s.path
 }
 
@@ -246,12 +261,16 @@ func (s *Source) Name() string {
 // a file or directory that does not loop until its end. The sink owns one
 // reference of the frame.
 //
-// A camera is redialled for ever, so Run returns only ctx's error. A file or
-// directory returns nil at its end, or an error when it cannot be read.
+// A camera is redialled for ever, and after a publisher the next one is waited
+// for, so Run returns only ctx's error. A file or directory returns nil at its
+// end, or an error when it cannot be read.
 func (s *Source) Run(ctx context.Context, sink func(*Frame)) error {
 	s.seq, s.time = 0, timeline{}
-	if s.kind == kindRTSP {
+	switch s.kind {
+	case kindRTSP:
 		return s.runCamera(ctx, sink)
+	case kindWHIP:
+		return s.runPublished(ctx, sink)
 	}
 	err := s.runStored(ctx, sink)
 	if err != nil && ctx.Err() == nil {
@@ -279,9 +298,15 @@ func Probe(ctx context.Context, cfg Config) error {
 		f.Release()
 		stop()
 	}
-	if s.kind == kindRTSP {
+	switch s.kind {
+	case kindRTSP:
 		err = s.session(probe, sink, func() {})
-	} else {
+	case kindWHIP:
+		var p Publisher
+		if p, err = s.cfg.Door.Next(probe); err == nil {
+			err = s.follow(probe, p, sink, func() {})
+		}
+	default:
 		err = s.runStored(probe, sink)
 	}
 	switch {

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,10 +9,16 @@ import (
 
 	"github.com/bluenviron/gortsplib/v5/pkg/description"
 	"github.com/bluenviron/gortsplib/v5/pkg/format"
+	"github.com/bluenviron/gortsplib/v5/pkg/format/rtpav1"
 	"github.com/bluenviron/gortsplib/v5/pkg/format/rtph264"
 	"github.com/bluenviron/gortsplib/v5/pkg/format/rtph265"
+	"github.com/bluenviron/gortsplib/v5/pkg/format/rtpvp8"
+	"github.com/bluenviron/gortsplib/v5/pkg/format/rtpvp9"
+	"github.com/bluenviron/mediacommon/v2/pkg/codecs/av1"
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h264"
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h265"
+	"github.com/bluenviron/mediacommon/v2/pkg/codecs/vp8"
+	"github.com/bluenviron/mediacommon/v2/pkg/codecs/vp9"
 	"github.com/pion/rtp"
 
 	"github.com/segd/segd/ingest/codec"
@@ -22,9 +29,12 @@ type track struct {
 	media  *description.Media
 	format format.Format
 	id     codec.ID
-	// depacketise returns the NAL units of an access unit with the packet that
-	// completes it, errIncomplete before.
+	// depacketise returns the parts of an access unit with the packet that completes
+	// it, errIncomplete before: its NAL units, of AV1 its OBUs, of VP8 and VP9 the
+	// frame in one part.
 	depacketise func(*rtp.Packet) ([][]byte, error)
+	// reset forgets the packets of an access unit that is not complete.
+	reset func()
 	// params are the parameter sets that came with the session description.
 	params [][]byte
 }
@@ -53,7 +63,7 @@ func pickTrack(desc *description.Session) (*track, error) {
 		}
 	}
 	if len(other) > 0 {
-		return nil, fmt.Errorf("%w: the camera sends %s; H.264 and H.265 are accepted, "+
+		return nil, fmt.Errorf("%w: the camera sends %s; "+acceptedCodecs+" are accepted, "+
 			"choose one of them in the camera's settings", ErrCodec, strings.Join(other, ", "))
 	}
 	if len(kinds) == 0 {
@@ -71,62 +81,114 @@ func formatName(f format.Format) string {
 	return strings.TrimPrefix(fmt.Sprintf("%T", f), "*format.")
 }
 
+const acceptedCodecs = "H.264, H.265, VP8, VP9 and AV1"
+
 // newTrack returns nil for a format that cannot be decoded.
 func newTrack(m *description.Media, f format.Format) (*track, error) {
 	t := &track{media: m, format: f}
+	var err error
 	switch f := f.(type) {
 	case *format.H264:
-		dec, err := f.CreateDecoder()
-		if err != nil {
-			return nil, fmt.Errorf("%w: H.264: %w", ErrCodec, err)
-		}
 		t.id = codec.H264
 		t.params = [][]byte{f.SPS, f.PPS}
-		t.depacketise = func(p *rtp.Packet) ([][]byte, error) {
-			au, err := dec.Decode(p)
-			if errors.Is(err, rtph264.ErrMorePacketsNeeded) || errors.Is(err, rtph264.ErrNonStartingPacketAndNoPrevious) {
-				err = errIncomplete
-			}
-			return au, err
-		}
+		err = unpack(t, f.CreateDecoder, (*rtph264.Decoder).Decode, rtph264.ErrMorePacketsNeeded, rtph264.ErrNonStartingPacketAndNoPrevious)
 	case *format.H265:
-		dec, err := f.CreateDecoder()
-		if err != nil {
-			return nil, fmt.Errorf("%w: H.265: %w", ErrCodec, err)
-		}
 		t.id = codec.H265
 		t.params = [][]byte{f.VPS, f.SPS, f.PPS}
-		t.depacketise = func(p *rtp.Packet) ([][]byte, error) {
-			au, err := dec.Decode(p)
-			if errors.Is(err, rtph265.ErrMorePacketsNeeded) || errors.Is(err, rtph265.ErrNonStartingPacketAndNoPrevious) {
-				err = errIncomplete
-			}
-			return au, err
-		}
+		err = unpack(t, f.CreateDecoder, (*rtph265.Decoder).Decode, rtph265.ErrMorePacketsNeeded, rtph265.ErrNonStartingPacketAndNoPrevious)
+	case *format.VP8:
+		t.id = codec.VP8
+		err = unpack(t, f.CreateDecoder, whole((*rtpvp8.Decoder).Decode), rtpvp8.ErrMorePacketsNeeded, rtpvp8.ErrNonStartingPacketAndNoPrevious)
+	case *format.VP9:
+		t.id = codec.VP9
+		err = unpack(t, f.CreateDecoder, whole((*rtpvp9.Decoder).Decode), rtpvp9.ErrMorePacketsNeeded, rtpvp9.ErrNonStartingPacketAndNoPrevious)
+	case *format.AV1:
+		t.id = codec.AV1
+		err = unpack(t, f.CreateDecoder, (*rtpav1.Decoder).Decode, rtpav1.ErrMorePacketsNeeded, rtpav1.ErrNonStartingPacketAndNoPrevious)
 	default:
 		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrCodec, t.id, err)
 	}
 	t.params = slices.DeleteFunc(t.params, func(p []byte) bool { return len(p) == 0 })
 	return t, nil
 }
 
+// unpack gives t the depacketiser of its format. The errors in more mean that
+// nothing is wrong.
+func unpack[D any](t *track, create func() (D, error), decode func(D, *rtp.Packet) ([][]byte, error), more ...error) error {
+	dec, err := create()
+	if err != nil {
+		return err
+	}
+	t.depacketise = func(p *rtp.Packet) ([][]byte, error) {
+		au, err := decode(dec, p)
+		for _, e := range more {
+			if errors.Is(err, e) {
+				return nil, errIncomplete
+			}
+		}
+		return au, err
+	}
+	t.reset = func() {
+		if d, err := create(); err == nil { // it succeeded before
+			dec = d
+		}
+	}
+	return nil
+}
+
+// whole makes the one part of a frame a list.
+func whole[D any](decode func(D, *rtp.Packet) ([]byte, error)) func(D, *rtp.Packet) ([][]byte, error) {
+	return func(d D, p *rtp.Packet) ([][]byte, error) {
+		frame, err := decode(d, p)
+		return [][]byte{frame}, err
+	}
+}
+
 // randomAccess tells whether decoding can start with the access unit au, and
-// whether au brings its own sequence parameter set.
+// whether au brings all the parameter sets it needs.
 func (t *track) randomAccess(au [][]byte) (start, params bool) {
+	switch t.id {
+	case codec.H264:
+		return h264Start(au)
+	case codec.H265:
+		return h265Start(au)
+	case codec.VP8:
+		return vp8.IsRandomAccess(au[0]), true
+	case codec.VP9:
+		return vp9.IsRandomAccess(au[0]), true
+	case codec.AV1:
+		return av1.IsRandomAccess2(au), true
+	}
+	return false, false
+}
+
+func h264Start(au [][]byte) (start, params bool) {
 	for _, n := range au {
 		if len(n) < 2 {
 			continue
 		}
-		if t.id == codec.H264 {
-			switch h264.NALUType(n[0] & 0x1f) {
-			case h264.NALUTypeIDR:
-				start = true
-			case h264.NALUTypeSPS:
-				params = true
-			case h264.NALUTypeSEI:
-				// Cameras with intra refresh send no IDR, but say where to begin.
-				start = start || n[1] == seiRecoveryPoint
-			}
+		switch h264.NALUType(n[0] & 0x1f) {
+		case h264.NALUTypeIDR:
+			start = true
+		case h264.NALUTypeSPS:
+			params = true
+		case h264.NALUTypeSEI:
+			// Cameras with intra refresh send no IDR, but say where to begin.
+			start = start || n[1] == seiRecoveryPoint
+		}
+	}
+	return start, params
+}
+
+// seiRecoveryPoint is the payload type of H.264's recovery point message.
+const seiRecoveryPoint = 6
+
+func h265Start(au [][]byte) (start, params bool) {
+	for _, n := range au {
+		if len(n) < 2 {
 			continue
 		}
 		switch typ := h265.NALUType(n[0] >> 1 & 0x3f); {
@@ -139,8 +201,41 @@ func (t *track) randomAccess(au [][]byte) (start, params bool) {
 	return start, params
 }
 
-// seiRecoveryPoint is the payload type of H.264's recovery point message.
-const seiRecoveryPoint = 6
+// join makes of an access unit what the decoder takes; the parameter sets params
+// come first.
+func (t *track) join(params, au [][]byte) []byte {
+	switch t.id {
+	case codec.VP8, codec.VP9:
+		return au[0]
+	case codec.AV1:
+		return obuStream(au)
+	}
+	return annexB(params, au)
+}
+
+// obuStream joins OBUs into AV1's low-overhead format, in which each says how
+// long it is; RTP leaves that out.
+func obuStream(obus [][]byte) []byte {
+	const hasExtension, hasSize = 0x04, 0x02
+	var out []byte
+	for _, o := range obus {
+		header := 1
+		if len(o) > 0 && o[0]&hasExtension != 0 {
+			header = 2
+		}
+		if len(o) < header {
+			continue
+		}
+		if o[0]&hasSize != 0 {
+			out = append(out, o...)
+			continue
+		}
+		out = append(append(out, o[0]|hasSize), o[1:header]...)
+		out = binary.AppendUvarint(out, uint64(len(o)-header)) // the same as AV1's leb128
+		out = append(out, o[header:]...)
+	}
+	return out
+}
 
 // annexB joins NAL units, those of first and then those of rest, into an Annex-B
 // access unit.

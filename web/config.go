@@ -34,6 +34,12 @@ type Config struct {
 	// "Authorization: Bearer TOKEN", or once as ?token= or through the sign-in
 	// page, which leave a cookie. At least MinTokenLength characters.
 	Token string
+	// WHIP takes publishers in on /whip/CAMERA, and the page for publishing is served
+	// on /publish/CAMERA. Nil: both are 404.
+	WHIP http.Handler
+	// PublishToken, when set, lets its bearer publish and do nothing else; without
+	// Token it is then required for that. At least MinTokenLength characters.
+	PublishToken string
 	// Metrics is served on /metrics. Nil: 404.
 	Metrics http.Handler
 	// Ready tells why segd is not ready, or nil. It is called for each request
@@ -76,7 +82,8 @@ func (c Config) withDefaults() Config {
 func (c Config) validate() error {
 	return errors.Join(
 		c.validateAddr(),
-		c.validateToken(),
+		validateToken("token", c.Token),
+		validateToken("publish token", c.PublishToken),
 		inRange("max viewers", c.MaxViewers, 1, 10000),
 		inRange("JPEG quality", c.JPEGQuality, 1, 100),
 		c.validateTimeout(),
@@ -99,15 +106,15 @@ func (c Config) validateAddr() error {
 	return nil
 }
 
-func (c Config) validateToken() error {
-	if c.Token == "" {
+func validateToken(what, token string) error {
+	if token == "" {
 		return nil
 	}
-	if len(c.Token) < MinTokenLength {
-		return fmt.Errorf("web: the token has %d characters; accepts at least %d", len(c.Token), MinTokenLength)
+	if len(token) < MinTokenLength {
+		return fmt.Errorf("web: the %s has %d characters; accepts at least %d", what, len(token), MinTokenLength)
 	}
-	if i := strings.IndexFunc(c.Token, func(r rune) bool { return r <= ' ' || r > '~' }); i >= 0 {
-		return fmt.Errorf("web: character %d of the token is not printable ASCII; accepts letters, digits and signs without spaces", i+1)
+	if i := strings.IndexFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }); i >= 0 {
+		return fmt.Errorf("web: character %d of the %s is not printable ASCII; accepts letters, digits and signs without spaces", i+1, what)
 	}
 	return nil
 }

@@ -19,6 +19,9 @@
 // frames that it has not acknowledged by a message of its own (any content), so
 // that no buffer between the two can fill with old pictures.
 //
+// Publishers come in by the handler given as Config.WHIP, whose callers are
+// checked here, and /publish/CAMERA is a page that sends a browser's camera to it.
+//
 // Every method of Server may be called from any goroutine. Publish encodes the
 // JPEG on the caller's goroutine, and only while somebody watches the camera.
 package web

@@ -42,16 +42,22 @@ func withSecurityHeaders(next http.Handler) http.Handler {
 // requests addressed to loopback: a site whose name is made to resolve to
 // 127.0.0.1 would otherwise count as same-origin.
 type gate struct {
-	token, session [sha256.Size]byte // digests: of equal length, so comparing tells nothing of it
-	open           bool              // no token is set
+	token, session [sha256.Size]byte  // digests: of equal length, so comparing tells nothing of it
+	open           bool               // no token is set
+	publish        *[sha256.Size]byte // digest of the token that lets publish, and no more; nil: none is set
 }
 
 func newGate(cfg Config) *gate {
-	return &gate{
+	g := &gate{
 		token:   sha256.Sum256([]byte(cfg.Token)),
 		session: sha256.Sum256([]byte(sessionOf(cfg.Token))),
 		open:    cfg.Token == "",
 	}
+	if cfg.PublishToken != "" {
+		digest := sha256.Sum256([]byte(cfg.PublishToken))
+		g.publish = &digest
+	}
+	return g
 }
 
 // sessionOf is the cookie's value for a token: it lets the page in without

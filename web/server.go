@@ -81,6 +81,10 @@ func (s *Server) routes(assets map[string]asset) http.Handler {
 	if s.cfg.Metrics != nil {
 		private("GET /metrics", s.cfg.Metrics)
 	}
+	if s.cfg.WHIP != nil {
+		mux.Handle(whipPath, s.gate.publisher(s.cfg.WHIP))
+		mux.HandleFunc("GET "+publishPath, publishPage(assets[publishName]))
+	}
 	private("GET /api/v1/cameras", http.HandlerFunc(s.listCameras))
 	private("GET /api/v1/cameras/{camera}/live", http.HandlerFunc(s.live))
 	return withSecurityHeaders(s.gate.checkHost(mux))

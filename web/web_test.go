@@ -180,6 +180,7 @@ func TestNew(t *testing.T) {
 		{"a name is not known to be loopback", Config{Addr: "myhost:8080"}, "no token"},
 		{"off loopback with token", Config{Addr: ":8080", Token: testToken}, ""},
 		{"short token", Config{Token: "short"}, "at least 16"},
+		{"short publish token", Config{PublishToken: "short"}, "the publish token has 5 characters"},
 		{"token with a space", Config{Token: "0123456789 abcdef"}, "character 11"},
 		{"no port", Config{Addr: "127.0.0.1"}, "accepts host:port"},
 		{"bad port", Config{Addr: "127.0.0.1:http"}, "port from 0 to 65535"},

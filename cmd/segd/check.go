@@ -122,6 +122,9 @@ func checkCamera(ctx context.Context, cam config.Camera) (string, error) {
 		}
 		detail = fmt.Sprintf(": annotation of %d objects on %d×%d", len(a.Objects), a.Width, a.Height)
 	}
+	if cam.Published() { // nothing to be asked: it comes by itself
+		return detail + ": waits for publishers at /whip/" + cam.Name + " and /publish/" + cam.Name, nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	return detail, ingest.Probe(ctx, sourceConfig(cam, nil))

@@ -21,6 +21,7 @@ import (
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/ingest/whip"
 	"github.com/segd/segd/metrics"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/tracker"
@@ -36,6 +37,7 @@ type daemon struct {
 
 	meters   *metrics.Metrics
 	registry *prometheus.Registry
+	whip     *whip.Server // nil: no camera takes publishers
 	web      *web.Server
 	bus      *bus.Bus
 	models   []*dnn.Model
@@ -70,12 +72,18 @@ func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *d
 			err = errors.Join(err, d.close())
 		}
 	}()
-	d.web, err = web.New(web.Config{
-		Addr: cfg.HTTP.Addr, Token: cfg.HTTP.Token, Version: version, Logger: log,
+	if err := d.openWHIP(); err != nil {
+		return nil, err
+	}
+	page := web.Config{
+		Addr: cfg.HTTP.Addr, Token: cfg.HTTP.Token, PublishToken: cfg.WHIP.Token, Version: version, Logger: log,
 		Metrics: promhttp.HandlerFor(d.registry, promhttp.HandlerOpts{Registry: d.registry}),
 		Ready:   d.ready,
-	})
-	if err != nil {
+	}
+	if d.whip != nil {
+		page.WHIP = d.whip.Handler()
+	}
+	if d.web, err = web.New(page); err != nil {
 		return nil, usageError{err}
 	}
 	if err := d.web.Listen(); err != nil {
@@ -85,6 +93,26 @@ func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *d
 		return nil, err
 	}
 	return d, nil
+}
+
+// openWHIP takes the address for publishers' media, if there are cameras for them.
+func (d *daemon) openWHIP() (err error) {
+	cfg := whip.Config{
+		Addr: d.cfg.WHIP.Addr, PublicIPs: d.cfg.WHIP.PublicIPs, Replace: d.cfg.WHIP.SecondPublisher == "replace", Logger: d.log,
+	}
+	for _, s := range d.cfg.WHIP.ICEServers {
+		cfg.ICEServers = append(cfg.ICEServers, whip.ICEServer(s))
+	}
+	for _, cam := range d.cfg.Cameras {
+		if cam.Published() {
+			cfg.Cameras = append(cfg.Cameras, cam.Name)
+		}
+	}
+	if len(cfg.Cameras) == 0 {
+		return nil
+	}
+	d.whip, err = whip.New(cfg)
+	return err
 }
 
 func openBus(ctx context.Context, cfg *config.Config, log *slog.Logger) (*bus.Bus, error) {
@@ -188,6 +216,9 @@ func (d *daemon) camera(cam config.Camera, model features.Model) pipeline.Config
 		Open: func(o ingest.Observer) (pipeline.Source, error) {
 			cfg := sourceConfig(cam, d.log)
 			cfg.Observer = o
+			if cam.Published() {
+				cfg.Door = d.whip.Door(cam.Name)
+			}
 			return ingest.Open(cfg)
 		},
 		NewExtractor: func() (pipeline.Extractor, error) {
@@ -231,8 +262,8 @@ func (d *daemon) ready() error {
 // them. tick, if not nil, is called once a second.
 //
 // The order of ending is written here and nowhere else: the sources stop, the
-// frames in hand are finished, the bus is drained, and HTTP goes last, so that
-// the page and the metrics tell of all of it.
+// frames in hand are finished, publishers are sent away, the bus is drained, and
+// HTTP goes last, so that the page and the metrics tell of all of it.
 func (d *daemon) serve(ctx context.Context, tick func(elapsed time.Duration)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -252,6 +283,9 @@ func (d *daemon) serve(ctx context.Context, tick func(elapsed time.Duration)) er
 
 	err := d.set.Run(ctx)
 	close(ticked)
+	if d.whip != nil {
+		d.whip.Close()
+	}
 	err = errors.Join(err, d.bus.Close())
 	stopWeb()
 	helpers.Wait()
@@ -276,6 +310,9 @@ func everySecond(done <-chan struct{}, tick func(elapsed time.Duration)) {
 // close gives back what is left. It may follow serve or come instead of it.
 func (d *daemon) close() error {
 	var faults []error
+	if d.whip != nil {
+		d.whip.Close()
+	}
 	if d.bus != nil {
 		faults = append(faults, d.bus.Close())
 	}

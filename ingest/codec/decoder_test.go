@@ -26,6 +26,9 @@ func TestColours(t *testing.T) {
 		{"601 in high definition", EncoderConfig{Width: 1280, Height: 720}},
 		{"width 854", EncoderConfig{Width: 854, Height: 480}},
 		{"H.265", EncoderConfig{Width: 64, Height: 64, Codec: H265}},
+		{"VP8", EncoderConfig{Width: 64, Height: 64, Codec: VP8}},
+		{"VP9", EncoderConfig{Width: 64, Height: 64, Codec: VP9}},
+		{"AV1", EncoderConfig{Width: 64, Height: 64, Codec: AV1}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.cfg.CRF = 1

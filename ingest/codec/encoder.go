@@ -14,7 +14,8 @@ import (
 
 // EncoderConfig says what an [Encoder] makes. Zero fields mean the default.
 type EncoderConfig struct {
-	// Codec is H264 (the default, by libx264) or H265 (by libx265).
+	// Codec is H264 (the default, by libx264), H265 (libx265), VP8, VP9 (libvpx) or
+	// AV1 (libaom).
 	Codec ID
 	// Width and Height of the pictures, in pixels; even.
 	Width, Height int
@@ -22,10 +23,10 @@ type EncoderConfig struct {
 	FPS int
 	// GOP is the most frames from one key frame to the next; 0 = FPS, one second.
 	GOP int
-	// CRF is the quality, 1 (best) to 51; 0 = 20.
+	// CRF is the quality, 1 (best) to 51 (VP8, VP9 and AV1: 63); 0 = 20.
 	CRF int
-	// BFrames is how many reordered pictures may stand between two others. Above
-	// 0 the stream is neither baseline nor without delay.
+	// BFrames is how many reordered pictures may stand between two others, of H.264
+	// and H.265. Above 0 the stream is neither baseline nor without delay.
 	BFrames int
 	// BT709 writes with the BT.709 matrix instead of BT.601.
 	BT709 bool
@@ -33,7 +34,8 @@ type EncoderConfig struct {
 
 // Packet is one compressed picture.
 type Packet struct {
-	// Data is an Annex-B access unit. Key frames carry their parameter sets.
+	// Data is an Annex-B access unit, of AV1 a temporal unit whose OBUs have their
+	// sizes, of VP8 and VP9 a frame. Key frames carry their parameter sets.
 	Data []byte
 	// PTS counts pictures from 0 in the order they were given to the encoder.
 	PTS int64
@@ -41,8 +43,8 @@ type Packet struct {
 	Key bool
 }
 
-// Encoder compresses pictures to H.264 or H.265, by default in baseline profile
-// with no delay.
+// Encoder compresses pictures, H.264 by default in baseline profile, all by
+// default with no delay.
 type Encoder struct {
 	cfg    EncoderConfig
 	ctx    *astiav.CodecContext
@@ -83,7 +85,7 @@ func NewEncoder(cfg EncoderConfig) (*Encoder, error) {
 func (e *Encoder) open() error {
 	name, options := encoderOptions(e.cfg)
 	if name == "" {
-		return fmt.Errorf("cannot make %s, only H.264 and H.265", e.cfg.Codec)
+		return fmt.Errorf("cannot make %s, only H.264, H.265, VP8, VP9 and AV1", e.cfg.Codec)
 	}
 	c := astiav.FindEncoderByName(name)
 	if c == nil {
@@ -118,13 +120,19 @@ func (e *Encoder) open() error {
 
 func encoderOptions(cfg EncoderConfig) (name string, options []string) {
 	options = []string{
-		"preset", "ultrafast", "crf", strconv.Itoa(cfg.CRF), "forced-idr", "1",
-		"bf", strconv.Itoa(cfg.BFrames),
-		"color_range", "tv",
+		"crf", strconv.Itoa(cfg.CRF), "color_range", "tv",
 		"colorspace", pick(cfg.BT709, "bt709", "smpte170m"),
 	}
-	if cfg.BFrames == 0 {
-		options = append(options, "tune", "zerolatency")
+	switch cfg.Codec {
+	case H264, H265:
+		options = append(options, "preset", "ultrafast", "forced-idr", "1", "bf", strconv.Itoa(cfg.BFrames))
+		if cfg.BFrames == 0 {
+			options = append(options, "tune", "zerolatency")
+		}
+	case VP8, VP9, AV1:
+		// Their quality is a bound on what the bit rate asks for; this rate is no bound.
+		rate := 4 * cfg.Width * cfg.Height * cfg.FPS
+		options = append(options, "b", strconv.Itoa(rate), "cpu-used", "8", "lag-in-frames", "0")
 	}
 	switch cfg.Codec {
 	case H264:
@@ -135,6 +143,12 @@ func encoderOptions(cfg EncoderConfig) (name string, options []string) {
 	case H265:
 		// libx265 writes to stderr by itself.
 		return "libx265", append(options, "x265-params", "log-level=none:scenecut=0:repeat-headers=1:pools=none")
+	case VP8:
+		return "libvpx", append(options, "deadline", "realtime", "qmin", "0") // its own least is above CRF 1
+	case VP9:
+		return "libvpx-vp9", append(options, "deadline", "realtime")
+	case AV1:
+		return "libaom-av1", append(options, "usage", "realtime")
 	}
 	return "", nil
 }

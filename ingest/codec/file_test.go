@@ -171,7 +171,7 @@ func TestEncoderErrors(t *testing.T) {
 		"no size":     {},
 		"odd width":   {Width: 63, Height: 64},
 		"too large":   {Width: 10000, Height: 64},
-		"not encoded": {Width: 64, Height: 64, Codec: VP8},
+		"not encoded": {Width: 64, Height: 64, Codec: MJPEG},
 	} {
 		if e, err := NewEncoder(cfg); err == nil {
 			e.Close()

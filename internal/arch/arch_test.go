@@ -35,6 +35,8 @@ const (
 	gocv     = "gocv.io/x/gocv"
 	gonum    = "gonum.org/v1/gonum"
 	nats     = "github.com/nats-io"
+	netutil  = "golang.org/x/net/netutil"
+	pion     = "github.com/pion"
 	plot     = "gonum.org/v1/plot"
 	progress = "github.com/schollz/progressbar/v3"
 	prom     = "github.com/prometheus/client_golang"
@@ -58,6 +60,7 @@ var plan = map[string]room{
 	"bus/segdv1":            {modules: []string{protobuf}},
 	"ingest/codec":          {modules: []string{astiav, "github.com/bluenviron/mediacommon/v2/pkg/codecs"}, cgo: true},
 	"ingest":                {internal: []string{"ingest/codec"}, modules: rtsp, tests: []string{"demo"}},
+	"ingest/whip":           {internal: []string{"ingest", "ingest/codec"}, modules: []string{pion, netutil}},
 	"features":              {modules: []string{gonum}},
 	"features/dnn":          {internal: []string{"features"}, modules: []string{gocv, protobuf + "/encoding/protowire"}, cgo: true},
 	"solver":                {internal: []string{"solver/internal/crew", "solver/kernel", "solver/loss", "solver/mrf"}, modules: []string{gonum}, without: numbersOnly},
@@ -78,9 +81,11 @@ var plan = map[string]room{
 	"demo":                  {internal: []string{"ingest/codec"}, modules: rtsp},
 	"examples/subscribe-go": {internal: []string{"bus/segdv1", "mask"}, modules: []string{nats, protobuf}, tests: []string{"bus"}},
 	"internal/arch":         {},
+	"scripts/browser":       {modules: []string{websock}},
+	"scripts/interop":       {internal: []string{"bus/segdv1", "scripts/browser"}, modules: []string{nats, protobuf}},
 	"scripts/peers":         {internal: []string{"features", "solver", "solver/kernel", "solver/loss", "solver/mrf"}},
-	"scripts/screenshotter": {internal: []string{"mask"}, modules: []string{websock}},
-	"cmd/segd":              {internal: []string{"bus", "bus/segdv1", "config", "demo", "eval", "features", "features/dnn", "ingest", "ingest/codec", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, progress, prom, protobuf, term, websock}},
+	"scripts/screenshotter": {internal: []string{"mask", "scripts/browser"}},
+	"cmd/segd":              {internal: []string{"bus", "bus/segdv1", "config", "demo", "eval", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, progress, prom, protobuf, term, websock}, tests: []string{pion}},
 }
 
 // anyTest is granted to every _test.go file.

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/segd/segd/mask"
+	"github.com/segd/segd/scripts/browser"
 )
 
 // vector is a mask the page must decode.
@@ -35,13 +36,13 @@ var golden = []vector{
 // checkDecoder decodes masks in the page, with the page's own modules, and
 // compares them with the pictures they were made of. The area enclosed by the
 // outline must also be the mask's area.
-func checkDecoder(ctx context.Context, p *page) error {
+func checkDecoder(ctx context.Context, p *browser.Page) error {
 	vectors, err := json.Marshal(slices.Concat(golden, madeVectors()))
 	if err != nil {
 		return err
 	}
 	var wrong []string
-	if err := p.evaluate(ctx, fmt.Sprintf(decodeInPage, vectors), &wrong); err != nil {
+	if err := p.Evaluate(ctx, fmt.Sprintf(decodeInPage, vectors), &wrong); err != nil {
 		return fmt.Errorf("checking the page's decoder: %w", err)
 	}
 	if len(wrong) > 0 {

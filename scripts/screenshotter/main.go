@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/segd/segd/scripts/browser"
 )
 
 type options struct {
@@ -48,22 +50,22 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 		if err != nil {
 			return err
 		}
-		defer demo.end()
+		defer demo.End()
 		opt.url = url
 		demoCtx, ended := context.WithCancelCause(ctx)
 		defer ended(nil)
 		ctx = demoCtx
 		go func() {
-			<-demo.exited
+			<-demo.Exited
 			ended(fmt.Errorf("%s demo ended by itself, see above", opt.segd))
 		}()
 	}
-	browser, err := startBrowser(ctx, opt.browser)
+	chromium, err := browser.Start(ctx, opt.browser)
 	if err != nil {
 		return err
 	}
-	defer browser.end()
-	return take(ctx, browser, opt, stderr)
+	defer chromium.End()
+	return take(ctx, chromium, opt, stderr)
 }
 
 func parse(args []string, stderr io.Writer) (options, error) {
@@ -97,12 +99,12 @@ func parse(args []string, stderr io.Writer) (options, error) {
 }
 
 // startDemo runs the demo on free ports and returns it with its page's address.
-func startDemo(ctx context.Context, stderr io.Writer, segd string) (*process, string, error) {
+func startDemo(ctx context.Context, stderr io.Writer, segd string) (*browser.Process, string, error) {
 	free, err := freeAddrs(ctx, 2)
 	if err != nil {
 		return nil, "", err
 	}
-	demo, err := start(ctx, stderr, segd, "demo", "--addr", free[0], "--nats", free[1])
+	demo, err := browser.Run(ctx, stderr, segd, "demo", "--addr", free[0], "--nats", free[1])
 	if err != nil {
 		return nil, "", err
 	}
@@ -125,11 +127,15 @@ func freeAddrs(ctx context.Context, n int) ([]string, error) {
 }
 
 // take opens the page, waits, checks and writes the picture.
-func take(ctx context.Context, b *browser, opt options, stderr io.Writer) error {
+func take(ctx context.Context, b *browser.Browser, opt options, stderr io.Writer) error {
 	if err := waitForServer(ctx, opt.url); err != nil {
 		return err
 	}
-	page, err := b.open(ctx, opt)
+	url := opt.url
+	if opt.hash != "" {
+		url += "#" + opt.hash
+	}
+	page, err := b.Open(ctx, browser.Tab{URL: url, Theme: opt.theme, Width: opt.width, Height: opt.height, Scale: opt.scale})
 	if err != nil {
 		return err
 	}
@@ -143,10 +149,10 @@ func take(ctx context.Context, b *browser, opt options, stderr io.Writer) error 
 	if err := pause(ctx, opt.settle); err != nil {
 		return err
 	}
-	if faults := b.faults(); len(faults) > 0 && opt.wait == "" {
+	if faults := b.Faults(); len(faults) > 0 && opt.wait == "" {
 		return fmt.Errorf("the page's console has %d complaints:\n%s", len(faults), strings.Join(faults, "\n"))
 	}
-	picture, err := page.capture(ctx)
+	picture, err := page.Capture(ctx)
 	if err != nil {
 		return err
 	}
@@ -161,10 +167,10 @@ func take(ctx context.Context, b *browser, opt options, stderr io.Writer) error 
 }
 
 // waitForPage polls what the page says of itself on its body.
-func waitForPage(ctx context.Context, page *page, opt options) error {
+func waitForPage(ctx context.Context, page *browser.Page, opt options) error {
 	for {
 		var shown struct{ Frames, Objects, Kind string }
-		err := page.evaluate(ctx, `({...document.body?.dataset, kind: document.getElementById("picture")?.dataset.kind})`, &shown)
+		err := page.Evaluate(ctx, `({...document.body?.dataset, kind: document.getElementById("picture")?.dataset.kind})`, &shown)
 		if err != nil {
 			return err
 		}

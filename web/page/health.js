@@ -2,6 +2,7 @@
 import { clock, span } from "./format.js";
 
 const leastPatience = 2000; // ms without a frame before the picture counts as stale
+const published = /^ingest: whip:/; // the reason why a camera is down that nobody can dial
 const patienceFrames = 4; // or this many frame periods, for slow cameras
 
 // health returns kind (live, waiting, stale, down or lost), a word for the
@@ -43,6 +44,6 @@ function down(status) {
   return {
     kind: "down", pill: "Camera down",
     title: since ? `Camera down since ${clock(since)} (${span(Date.now() - since)})` : "Camera down",
-    text: `${status.error ? `${status.error}. ` : ""}Being redialled.`,
+    text: `${status.error ? `${status.error}. ` : ""}${published.test(status.error) ? "Waiting for a publisher." : "Being redialled."}`,
   };
 }

@@ -1,4 +1,6 @@
-package main
+// Package browser drives a headless Chromium by its DevTools, for the programs
+// that look at the page as its users do.
+package browser
 
 import (
 	"bytes"
@@ -14,14 +16,14 @@ import (
 )
 
 const (
-	profileDirPattern = "segd-screenshot-*"
+	profileDirPattern = "segd-browser-*"
 	devToolsLine      = "DevTools listening on "
 	maxMessage        = 64 << 20 // bytes: a picture comes as base64 in JSON
 )
 
-// browser is a headless Chromium and the connection to its DevTools.
-type browser struct {
-	process *process
+// Browser is a headless Chromium and the connection to its DevTools.
+type Browser struct {
+	process *Process
 	profile string
 	conn    *websocket.Conn
 	reading sync.WaitGroup
@@ -44,38 +46,40 @@ type reply struct {
 	} `json:"error"`
 }
 
-// startBrowser runs Chromium with a profile of its own and connects to it.
-func startBrowser(ctx context.Context, name string) (*browser, error) {
+// Start runs the Chromium called name, with a profile of its own and the further
+// arguments, and connects to it. End must follow.
+func Start(ctx context.Context, name string, further ...string) (*Browser, error) {
 	profile, err := os.MkdirTemp("", profileDirPattern)
 	if err != nil {
 		return nil, fmt.Errorf("profile for %s: %w", name, err)
 	}
-	b := &browser{profile: profile, waiting: make(map[int]chan reply)}
+	b := &Browser{profile: profile, waiting: make(map[int]chan reply)}
 	said := &lineWatch{prefix: devToolsLine, found: make(chan string, 1)}
 	args := []string{
 		"--headless=new", "--remote-debugging-port=0", "--user-data-dir=" + profile, "--hide-scrollbars",
 		"--disable-gpu", "--no-first-run", "--disable-extensions", "--disable-background-networking",
-		"--disable-component-update", "--disable-dev-shm-usage", "about:blank",
+		"--disable-component-update", "--disable-dev-shm-usage",
 	}
+	args = append(append(args, further...), "about:blank")
 	if os.Geteuid() == 0 { // Chromium's sandbox refuses root; the page shown is ours
 		args = append([]string{"--no-sandbox"}, args...)
 	}
-	if b.process, err = start(ctx, said, name, args...); err != nil {
+	if b.process, err = Run(ctx, said, name, args...); err != nil {
 		_ = os.RemoveAll(profile)
 		return nil, err
 	}
 	if err := b.connect(ctx, said); err != nil {
-		b.end()
+		b.End()
 		return nil, fmt.Errorf("%s: %w; it said:\n%s", name, err, said)
 	}
 	return b, nil
 }
 
-func (b *browser) connect(ctx context.Context, said *lineWatch) error {
+func (b *Browser) connect(ctx context.Context, said *lineWatch) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-b.process.exited:
+	case <-b.process.Exited:
 		return errors.New("ended at once")
 	case address := <-said.found:
 		conn, _, err := websocket.Dial(ctx, address, nil)
@@ -89,17 +93,18 @@ func (b *browser) connect(ctx context.Context, said *lineWatch) error {
 	}
 }
 
-func (b *browser) end() {
+// End ends the browser and removes its profile.
+func (b *Browser) End() {
 	if b.conn != nil {
 		_ = b.conn.CloseNow()
 		b.reading.Wait()
 	}
-	b.process.end()
+	b.process.End()
 	_ = os.RemoveAll(b.profile)
 }
 
 // read hands answers to their callers and collects what the console says.
-func (b *browser) read() {
+func (b *Browser) read() {
 	for {
 		_, data, err := b.conn.Read(context.Background())
 		var r reply
@@ -145,14 +150,15 @@ func complaint(r reply) string {
 	return ""
 }
 
-func (b *browser) faults() []string {
+// Faults is what the pages' consoles complained of.
+func (b *Browser) Faults() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.complaints
 }
 
 // call asks DevTools and reads the answer into result, unless that is nil.
-func (b *browser) call(ctx context.Context, session, method string, params map[string]any, result any) error {
+func (b *Browser) call(ctx context.Context, session, method string, params map[string]any, result any) error {
 	answer := make(chan reply, 1)
 	b.mu.Lock()
 	if b.waiting == nil {
@@ -191,14 +197,21 @@ func (b *browser) call(ctx context.Context, session, method string, params map[s
 	}
 }
 
-// page is one tab.
-type page struct {
-	browser *browser
+// Tab says how a page is shown.
+type Tab struct {
+	URL                  string
+	Theme                string // light or dark
+	Width, Height, Scale int    // CSS pixels, and device pixels per one of them
+}
+
+// Page is one tab.
+type Page struct {
+	browser *Browser
 	session string
 }
 
-// open opens the page in a tab of the wanted size and theme.
-func (b *browser) open(ctx context.Context, opt options) (*page, error) {
+// Open opens a page.
+func (b *Browser) Open(ctx context.Context, tab Tab) (*Page, error) {
 	var target struct{ TargetID string }
 	if err := b.call(ctx, "", "Target.createTarget", map[string]any{"url": "about:blank"}, &target); err != nil {
 		return nil, err
@@ -208,26 +221,22 @@ func (b *browser) open(ctx context.Context, opt options) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &page{browser: b, session: attached.SessionID}
-	url := opt.url
-	if opt.hash != "" {
-		url += "#" + opt.hash
-	}
+	p := &Page{browser: b, session: attached.SessionID}
 	for _, step := range []struct {
 		method string
 		params map[string]any
 	}{
 		{"Emulation.setDeviceMetricsOverride", map[string]any{
-			"width": opt.width, "height": opt.height, "deviceScaleFactor": opt.scale, "mobile": opt.width < 600,
+			"width": tab.Width, "height": tab.Height, "deviceScaleFactor": tab.Scale, "mobile": tab.Width < 600,
 		}},
 		{"Emulation.setEmulatedMedia", map[string]any{
-			"features": []map[string]string{{"name": "prefers-color-scheme", "value": opt.theme}},
+			"features": []map[string]string{{"name": "prefers-color-scheme", "value": tab.Theme}},
 		}},
 		{"Runtime.enable", nil},
 		{"Log.enable", nil},
 		{"Network.enable", nil},
 		{"Page.enable", nil},
-		{"Page.navigate", map[string]any{"url": url}},
+		{"Page.navigate", map[string]any{"url": tab.URL}},
 	} {
 		if err := b.call(ctx, p.session, step.method, step.params, nil); err != nil {
 			return nil, err
@@ -236,9 +245,9 @@ func (b *browser) open(ctx context.Context, opt options) (*page, error) {
 	return p, nil
 }
 
-// evaluate runs an expression in the page, waits for it if it is a promise, and
+// Evaluate runs an expression in the page, waits for it if it is a promise, and
 // reads its value into result.
-func (p *page) evaluate(ctx context.Context, expression string, result any) error {
+func (p *Page) Evaluate(ctx context.Context, expression string, result any) error {
 	var answer struct {
 		Result           struct{ Value json.RawMessage }
 		ExceptionDetails *struct {
@@ -257,8 +266,8 @@ func (p *page) evaluate(ctx context.Context, expression string, result any) erro
 	return json.Unmarshal(answer.Result.Value, result)
 }
 
-// capture takes the picture, as PNG.
-func (p *page) capture(ctx context.Context) ([]byte, error) {
+// Capture takes the picture, as PNG.
+func (p *Page) Capture(ctx context.Context) ([]byte, error) {
 	var picture struct{ Data []byte } // base64, as encoding/json reads bytes
 	err := p.browser.call(ctx, p.session, "Page.captureScreenshot", map[string]any{"format": "png"}, &picture)
 	return picture.Data, err

@@ -1,4 +1,4 @@
-package main
+package browser
 
 import (
 	"context"
@@ -12,18 +12,19 @@ import (
 // endGrace is how long a program may take to end by itself before it is killed.
 const endGrace = 10 * time.Second
 
-// process is a program this one started, with its children.
-type process struct {
-	name   string
-	cmd    *exec.Cmd
-	exited chan struct{} // closed when it has ended
+// Process is a program this one started, with its children.
+type Process struct {
+	// Exited is closed when it has ended.
+	Exited chan struct{}
+
+	cmd *exec.Cmd
 }
 
-// start runs a program in a process group of its own, so that a Ctrl-C reaches
-// it only through end, and its children end with it. The end of ctx does not
+// Run runs a program in a process group of its own, so that a Ctrl-C reaches
+// it only through End, and its children end with it. The end of ctx does not
 // end it: it is asked first.
-func start(ctx context.Context, stderr io.Writer, name string, args ...string) (*process, error) {
-	p := &process{name: name, cmd: exec.CommandContext(context.WithoutCancel(ctx), name, args...), exited: make(chan struct{})}
+func Run(ctx context.Context, stderr io.Writer, name string, args ...string) (*Process, error) {
+	p := &Process{cmd: exec.CommandContext(context.WithoutCancel(ctx), name, args...), Exited: make(chan struct{})}
 	p.cmd.Stderr = stderr
 	p.cmd.Stdout = stderr
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -32,21 +33,21 @@ func start(ctx context.Context, stderr io.Writer, name string, args ...string) (
 		return nil, fmt.Errorf("starting %s: %w", name, err)
 	}
 	go func() {
-		defer close(p.exited)
+		defer close(p.Exited)
 		_ = p.cmd.Wait() // how it ended shows in what it was wanted for
 	}()
 	return p, nil
 }
 
-// end asks the program to end, kills it and its children if it does not, and
+// End asks the program to end, kills it and its children if it does not, and
 // returns when it is gone.
-func (p *process) end() {
+func (p *Process) End() {
 	group := -p.cmd.Process.Pid
 	_ = syscall.Kill(p.cmd.Process.Pid, syscall.SIGTERM)
 	select {
-	case <-p.exited:
+	case <-p.Exited:
 	case <-time.After(endGrace):
 	}
 	_ = syscall.Kill(group, syscall.SIGKILL) // whatever is left of the group
-	<-p.exited
+	<-p.Exited
 }

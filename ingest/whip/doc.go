@@ -1,0 +1,29 @@
+// Package whip takes in video that browsers, OBS, FFmpeg or GStreamer publish by
+// WebRTC, over the WebRTC-HTTP ingestion protocol (WHIP, RFC 9725). WebRTC is
+// pion's.
+//
+// In: HTTP requests to [Server.Handler], an SDP offer to start with, and then RTP
+// on one port, over UDP or, where that is blocked, TCP. Out: for each camera a
+// [Door], by which a source of package ingest gets one publisher after the other.
+//
+//	POST    /whip/CAMERA      offer, answered 201 with the answer; Location names the session
+//	DELETE  /whip/CAMERA/ID   ends the session
+//	PATCH   /whip/CAMERA/ID   trickled candidates, answered 204; ICE restarts are not offered (422)
+//	OPTIONS both              what is accepted, and the ICE servers
+//
+// A session that another has replaced answers 409, one that has ended 404.
+//
+// Who may ask is decided before the handler: it knows no tokens. A camera has one
+// publisher; the next one is refused or takes its place, as configured.
+//
+// The server is an ICE-lite agent: it sends nothing to an address before a
+// request with the session's password came from there, so an offer cannot make it
+// knock on other machines' doors. Hence it has no use for candidates and drops
+// those it is sent.
+//
+// Lost packets are asked for again (NACK) and waited for, within bounds, by a
+// buffer that puts packets in order; what never comes is counted, and a key frame
+// is asked for (PLI).
+//
+// All methods may be called from any goroutine.
+package whip

@@ -1,0 +1,189 @@
+package whip
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/pion/ice/v2"
+	"github.com/pion/webrtc/v3"
+	"golang.org/x/net/netutil"
+)
+
+const (
+	// readBuffer holds a large key frame, which arrives in one burst. The kernel caps
+	// it at net.core.rmem_max.
+	readBuffer = 2 << 20
+	// tcpQueue is how many packets wait to be read of one TCP connection.
+	tcpQueue = 64
+	// tcpWriteBuffer keeps a publisher that reads nothing from holding us up.
+	tcpWriteBuffer = 256 << 10
+	// maxTCP bounds the TCP connections, of which a publisher needs one; those that
+	// say nothing are closed after firstWord.
+	maxTCP    = 256
+	firstWord = 5 * time.Second
+	// keepAlive is how often the connection is probed when nothing else is sent.
+	keepAlive = 2 * time.Second
+)
+
+// Server takes publishers in. Make it with New.
+type Server struct {
+	cfg   Config
+	doors map[string]*Door
+	api   *webrtc.API
+	udp   ice.UDPMux
+	tcp   *ice.TCPMuxDefault
+	port  int
+
+	mu     sync.Mutex // guards closed
+	closed bool
+	joined sync.WaitGroup // the sessions' keepers
+}
+
+// New takes the address and returns a server whose Handler is to be served. The
+// error names every fault of cfg. Close must follow.
+func New(cfg Config) (*Server, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	s := &Server{cfg: cfg, doors: make(map[string]*Door)}
+	for _, name := range cfg.Cameras {
+		s.doors[name] = newDoor(name)
+	}
+	ip, port, err := splitAddr(cfg.Addr)
+	if err != nil {
+		return nil, err
+	}
+	log := pionLog{cfg.Logger}
+	if err := s.listen(ip, port, log); err != nil {
+		s.Close()
+		return nil, err
+	}
+	if err := s.build(ip, log); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("whip: %w", err)
+	}
+	return s, nil
+}
+
+// listen takes the port, of TCP first: for port 0 that says which it is.
+func (s *Server) listen(ip netip.Addr, port uint16, log pionLog) error {
+	listener, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(ip, port)))
+	if err != nil {
+		return explainListen(s.cfg.Addr, err)
+	}
+	s.port = listener.Addr().(*net.TCPAddr).Port
+	s.tcp = ice.NewTCPMuxDefault(ice.TCPMuxParams{
+		Listener: netutil.LimitListener(listener, maxTCP), Logger: log.NewLogger("tcp"), ReadBufferSize: tcpQueue,
+		WriteBufferSize: tcpWriteBuffer, FirstStunBindTimeout: firstWord, AliveDurationForConnFromStun: firstWord,
+	})
+	if ip.IsUnspecified() {
+		networks := []ice.NetworkType{ice.NetworkTypeUDP4}
+		if ip.Is6() {
+			networks = append(networks, ice.NetworkTypeUDP6)
+		}
+		s.udp, err = ice.NewMultiUDPMuxFromPort(s.port, ice.UDPMuxFromPortWithLoopback(), ice.UDPMuxFromPortWithNetworks(networks...),
+			ice.UDPMuxFromPortWithReadBufferSize(readBuffer), ice.UDPMuxFromPortWithLogger(log.NewLogger("udp")))
+		if err != nil {
+			return explainListen(s.cfg.Addr, err)
+		}
+		return nil
+	}
+	conn, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(ip, uint16(s.port))))
+	if err != nil {
+		return explainListen(s.cfg.Addr, err)
+	}
+	_ = conn.SetReadBuffer(readBuffer) // a smaller one works too
+	s.udp = ice.NewUDPMuxDefault(ice.UDPMuxParams{UDPConn: conn, Logger: log.NewLogger("udp")})
+	return nil
+}
+
+func explainListen(addr string, err error) error {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("whip: %s is already in use, over TCP or UDP: another segd or another program listens there; accepts: another whip.addr (%w)", addr, err)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return fmt.Errorf("whip: %s is not an address of this machine; accepts: another whip.addr (%w)", addr, err)
+	}
+	return fmt.Errorf("whip: listening on %s: %w; accepts: another whip.addr", addr, err)
+}
+
+// build makes what connections are made of.
+func (s *Server) build(ip netip.Addr, log pionLog) error {
+	media, err := mediaEngine()
+	if err != nil {
+		return err
+	}
+	registry, err := interceptors(media)
+	if err != nil {
+		return err
+	}
+	var set webrtc.SettingEngine
+	set.LoggerFactory = log
+	set.SetLite(true)
+	set.SetICEUDPMux(s.udp)
+	set.SetICETCPMux(s.tcp)
+	set.SetNetworkTypes([]webrtc.NetworkType{
+		webrtc.NetworkTypeUDP4, webrtc.NetworkTypeUDP6, webrtc.NetworkTypeTCP4, webrtc.NetworkTypeTCP6,
+	})
+	set.SetIncludeLoopbackCandidate(true)
+	set.SetICEMulticastDNSMode(ice.MulticastDNSModeDisabled)
+	if !ip.IsUnspecified() {
+		only := net.IP(ip.AsSlice())
+		set.SetIPFilter(only.Equal)
+	}
+	// Half the silence until "disconnected", which may pass, half until "failed".
+	set.SetICETimeouts(s.cfg.SilenceTimeout/2, s.cfg.SilenceTimeout/2, min(keepAlive, s.cfg.SilenceTimeout/4))
+	set.SetSRTPReplayProtectionWindow(replayWindow)
+	s.api = webrtc.NewAPI(webrtc.WithMediaEngine(media), webrtc.WithInterceptorRegistry(registry), webrtc.WithSettingEngine(set))
+	return nil
+}
+
+// Door returns where publishers of camera come in; nil: it was not named to New.
+func (s *Server) Door(camera string) *Door { return s.doors[camera] }
+
+// Port returns the UDP and TCP port that media comes in at.
+func (s *Server) Port() int { return s.port }
+
+// Handler serves /whip/CAMERA and /whip/CAMERA/ID to those who may publish.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/whip/{camera}", s.endpoint)
+	mux.HandleFunc("/whip/{camera}/{id}", s.resource)
+	return mux
+}
+
+// keep runs the session's keeper, unless the server is closed.
+func (s *Server) keep(session *session) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	s.joined.Go(func() { session.keep(s.cfg.ConnectTimeout) })
+	return nil
+}
+
+// Close ends every publisher, gives the address back and waits until nothing is
+// left of either. It may be called more than once.
+func (s *Server) Close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	for _, d := range s.doors {
+		d.close()
+	}
+	s.joined.Wait()
+	if s.udp != nil {
+		_ = s.udp.Close() // nothing can be done about it
+	}
+	if s.tcp != nil {
+		_ = s.tcp.Close()
+	}
+}

@@ -1,0 +1,228 @@
+package whip
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/ingest/codec"
+)
+
+// Every codec, over UDP and TCP: the pictures come out, each once and in order,
+// with the sender's clock.
+func TestPublish(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		cfg  clientConfig
+	}{
+		{"H.264", clientConfig{codec: codec.H264}},
+		{"VP8", clientConfig{codec: codec.VP8}},
+		{"VP9", clientConfig{codec: codec.VP9}},
+		{"AV1", clientConfig{codec: codec.AV1, every: 40 * time.Millisecond}},
+		{"H.265", clientConfig{codec: codec.H265, every: 40 * time.Millisecond}},
+		{"H.264 over TCP", clientConfig{codec: codec.H264, overTCP: true}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			s, base := serve(t, Config{})
+			w := follow(t, s, "a", 0)
+			c := publish(t, base, "a", tc.cfg)
+			last := seen{Frame: &ingest.Frame{}, number: -1}
+			for i := range 40 {
+				f := w.next()
+				if f.Width != width || f.Height != height || f.Camera != "a" || f.Seq != uint64(i) {
+					t.Fatalf("frame %d: %+v", i, f.Frame)
+				}
+				if f.number <= last.number || i > 0 && f.PTS <= last.PTS {
+					t.Fatalf("frame %d shows picture %d at %v after %d at %v", i, f.number, f.PTS, last.number, last.PTS)
+				}
+				last = f
+			}
+			eventually(t, "the sender's clock", func() bool { last = w.next(); return last.Clock == ingest.ClockSenderReport })
+			if d := last.Received.Sub(last.Captured); d.Abs() > 5*time.Second {
+				t.Errorf("captured %v before it was received, on one machine", d)
+			}
+			if c.keys.Load() == 0 {
+				t.Error("no key frame was asked for, though the first was not whole")
+			}
+			c.stop()
+			if resp, body := ask(t, http.MethodDelete, base+c.location, "", ""); resp.StatusCode != 200 {
+				t.Errorf("DELETE: %d %s", resp.StatusCode, body)
+			}
+			if err := w.down(2); !errors.Is(err, ErrEnded) {
+				t.Errorf("down: %v", err)
+			}
+			if resp, _ := ask(t, http.MethodDelete, base+c.location, "", ""); resp.StatusCode != 404 {
+				t.Errorf("DELETE of what has ended: %d", resp.StatusCode)
+			}
+		})
+	}
+}
+
+// Of 250 frames sent over a way that loses every fiftieth packet, also of those
+// that are sent again, hardly one is missing.
+func TestLoss(t *testing.T) {
+	t.Parallel()
+	const frames = 250
+	s, base := serve(t, Config{})
+	w := follow(t, s, "a", 0)
+	c := publish(t, base, "a", clientConfig{codec: codec.VP8, loss: 0.02, limit: frames + 50, every: 12 * time.Millisecond})
+	first := w.next()
+	whole := map[int]bool{first.number: true}
+	for n := first.number; n < frames; {
+		f := w.next()
+		if n = f.number; !f.Damaged {
+			whole[n] = true
+		}
+	}
+	got, want := 0, 0
+	for n := first.number; n < frames; n++ {
+		want++
+		if whole[n] {
+			got++
+		}
+	}
+	c.loss.mu.Lock()
+	sent, lost := c.loss.sent, c.loss.lost
+	c.loss.mu.Unlock()
+	t.Logf("%d of %d frames whole; %d of %d packets lost", got, want, lost, sent)
+	if lost < sent/100 || lost < 15 || want < frames-100 {
+		t.Fatalf("%d of %d packets lost, %d frames counted: no test", lost, sent, want)
+	}
+	if got*100 < want*99 {
+		t.Errorf("%d of %d frames came whole, want 99 %%", got, want)
+	}
+}
+
+// One publisher a camera: the next is refused, or takes over.
+func TestTwoPublishers(t *testing.T) {
+	t.Parallel()
+	for _, replace := range []bool{false, true} {
+		t.Run(fmt.Sprintf("replace %v", replace), func(t *testing.T) {
+			t.Parallel()
+			s, base := serve(t, Config{Replace: replace})
+			w := follow(t, s, "a", 0)
+			first := publish(t, base, "a", clientConfig{})
+			w.next()
+			if !replace {
+				_, _, offer := newClient(t, base, clientConfig{codec: codec.H264})
+				resp, body := ask(t, http.MethodPost, base+"/whip/a", typeSDP, offer)
+				if resp.StatusCode != http.StatusConflict || !strings.Contains(body, "already") {
+					t.Errorf("second publisher: %d %s", resp.StatusCode, body)
+				}
+				w.next()
+				return
+			}
+			publish(t, base, "a", clientConfig{codec: codec.VP8})
+			if err := w.down(2); !errors.Is(err, ErrReplaced) {
+				t.Errorf("down: %v", err)
+			}
+			if resp, body := ask(t, http.MethodDelete, base+first.location, "", ""); resp.StatusCode != http.StatusConflict || !strings.Contains(body, "took over") {
+				t.Errorf("the first one's session: %d %s", resp.StatusCode, body)
+			}
+			eventually(t, "the second publisher's pictures", func() bool {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				return w.ups == 2 && w.reconnects == 1
+			})
+		})
+	}
+}
+
+// A publisher that goes away without a word is noticed, and the next one comes in.
+func TestVanish(t *testing.T) {
+	t.Parallel()
+	s, base := serve(t, Config{SilenceTimeout: time.Second})
+	w := follow(t, s, "a", 10*time.Minute) // no stall: the connection itself must tell
+	c := publish(t, base, "a", clientConfig{})
+	w.next()
+	c.socket.cut.Store(true)
+	if err := w.down(2); !errors.Is(err, ErrGone) {
+		t.Errorf("down: %v", err)
+	}
+	before := len(w.frames)
+	publish(t, base, "a", clientConfig{})
+	for range before + 3 {
+		w.next()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ups != 2 || w.downs != 2 || w.reconnects != 1 {
+		t.Errorf("%d ups, %d downs, %d reconnects", w.ups, w.downs, w.reconnects)
+	}
+}
+
+// Somebody who gets an answer and never connects does not keep the camera.
+func TestNeverConnects(t *testing.T) {
+	t.Parallel()
+	_, base := serve(t, Config{ConnectTimeout: 50 * time.Millisecond})
+	_, _, offer := newClient(t, base, clientConfig{codec: codec.H264})
+	for range 3 {
+		eventually(t, "the offer is accepted", func() bool {
+			resp, _ := ask(t, http.MethodPost, base+"/whip/a", typeSDP, offer)
+			return resp.StatusCode == http.StatusCreated
+		})
+	}
+}
+
+// Pictures that stop while the connection stays end the session; garbage does not
+// hurt anybody else.
+func TestBadPublisher(t *testing.T) {
+	t.Parallel()
+	s, base := serve(t, Config{Cameras: []string{"a", "b"}})
+	good, bad := follow(t, s, "a", 0), follow(t, s, "b", 400*time.Millisecond)
+	publish(t, base, "a", clientConfig{})
+	publish(t, base, "b", clientConfig{codec: codec.VP8, spoil: func(data []byte) []byte {
+		for i := range data {
+			data[i] = byte(i*7 + len(data))
+		}
+		data[0] = 0 // says that it is a key frame
+		return data
+	}})
+	good.next()
+	if err := bad.down(1); !errors.Is(err, ingest.ErrNoPublisher) {
+		t.Errorf("down at first: %v", err)
+	}
+	eventually(t, "undecodable units are counted", func() bool { bad.mu.Lock(); defer bad.mu.Unlock(); return bad.lost > 0 })
+	eventually(t, "the camera is free again", func() bool {
+		d := s.Door("b")
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return d.current == nil
+	})
+	for range 20 {
+		good.next()
+	}
+	good.mu.Lock()
+	defer good.mu.Unlock()
+	if good.downs != 1 { // at first
+		t.Errorf("%d downs of the other camera", good.downs)
+	}
+}
+
+// The server ends with a publisher connected, and a source waiting at its door.
+func TestClose(t *testing.T) {
+	t.Parallel()
+	s, base := serve(t, Config{})
+	w := follow(t, s, "a", 0)
+	publish(t, base, "a", clientConfig{})
+	w.next()
+	s.Close()
+	s.Close()
+	if err := w.down(2); !errors.Is(err, ErrClosed) {
+		t.Errorf("down: %v", err)
+	}
+	_, _, offer := newClient(t, base, clientConfig{codec: codec.H264})
+	if resp, _ := ask(t, http.MethodPost, base+"/whip/a", typeSDP, offer); resp.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("offer to a closed server: %d", resp.StatusCode)
+	}
+	if s, err := New(Config{Addr: fmt.Sprintf("127.0.0.1:%d", s.Port())}); err != nil {
+		t.Errorf("the port is still taken: %v", err)
+	} else {
+		s.Close()
+	}
+}
