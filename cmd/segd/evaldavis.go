@@ -19,7 +19,7 @@ import (
 // pictureFlags are what all runs on DAVIS' pictures have in common.
 type pictureFlags struct {
 	root, sequences, model, mode, overlay string
-	superpixels                           int
+	superpixels, shortSide                int
 	seed                                  uint64
 	json                                  bool
 }
@@ -31,6 +31,7 @@ func (f *pictureFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.model, "model", "", "ONNX or Caffe model (default the one in the binary)")
 	flags.StringVar(&f.mode, "mode", tracker.Joint.String(), "joint, affinity, frozen or no-temporal")
 	flags.IntVar(&f.superpixels, "superpixels", 0, fmt.Sprintf("pieces a frame is cut into (default %d)", features.DefaultSuperpixels))
+	flags.IntVar(&f.shortSide, "short-side", config.DefaultShortSide, "shorter side of the picture the model sees, in pixels")
 	flags.Uint64Var(&f.seed, "seed", 1, "of the random numbers")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object on standard output")
 	if err := cmd.MarkFlagRequired("root"); err != nil {
@@ -59,6 +60,11 @@ func (f *pictureFlags) modelName() string {
 		return dnn.EmbeddedName
 	}
 	return f.model
+}
+
+// open returns the model, which the caller closes.
+func (f *pictureFlags) open() (*dnn.Model, error) {
+	return openModel(config.Model{Path: f.model, ShortSide: f.shortSide})
 }
 
 type davisFlags struct {
@@ -124,7 +130,7 @@ func runDavis(cmd *cobra.Command, std streams, f davisFlags) error {
 	if f.overlay != "" {
 		opt.Frame = drawn.davis
 	}
-	model, err := openModel(config.Model{Path: f.model})
+	model, err := f.open()
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/segd/segd/config"
 	"github.com/segd/segd/eval"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/mask"
@@ -69,7 +68,7 @@ func runScribbles(cmd *cobra.Command, std streams, f scribblesFlags) error {
 	if f.overlay != "" {
 		opt.Picture = drawn.scribbles
 	}
-	model, err := openModel(config.Model{Path: f.model})
+	model, err := f.open()
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/segd/segd/config"
 	"github.com/segd/segd/eval"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/tracker"
@@ -45,7 +44,7 @@ func runSoak(cmd *cobra.Command, std streams, f soakFlags) error {
 	if f.frames <= eval.SoakWarm {
 		return usageError{fmt.Errorf("--frames %d; want more than %d", f.frames, eval.SoakWarm)}
 	}
-	model, err := openModel(config.Model{Path: f.model})
+	model, err := f.open()
 	if err != nil {
 		return err
 	}
