@@ -6,13 +6,22 @@
 //
 //   - Affinity. Each superpixel looks up its most similar ones near by in the
 //     latest frames and in the annotated ones, and inherits their labels as
-//     probabilities q. This is the unary energy 1 − q.
+//     probabilities q. This is the unary energy 1 − q. What resembles none of
+//     them is background.
 //   - Classifier. A linear classifier and the window's labels are estimated
 //     together by DC-ADMM (package solver), warm started from the last window.
 //   - Smoothness. Neighbouring superpixels of like colour prefer one label.
 //
 // The newest frame is then cut with the classifier speaking as loudly as the
-// affinity is unsure.
+// affinity is unsure, and the pixels along its outlines are cut once more by their
+// own colours.
+//
+// An object out of sight is looked for in the whole picture: by what it looked like
+// in the annotated frames and a few remembered ones, chosen for their differences,
+// and by the classifier of when it was last seen, which rests until then.
+//
+// A scene of the last seconds can still be annotated; what followed it is then
+// labelled again.
 //
 // A Tracker belongs to one goroutine.
 package tracker
