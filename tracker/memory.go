@@ -30,7 +30,7 @@ func (t *Tracker) remember(f *frame) {
 	}
 	drop, most := 0, math.Inf(-1)
 	for k, m := range t.memory[:len(t.memory)-1] {
-		for _, old := range append(t.memory[:k:k], t.anchors...) {
+		for _, old := range slices.Concat(t.memory[:k], t.anchors) {
 			if s := m.alike(old, t.projection.Dim()); s > most {
 				drop, most = k, s
 			}

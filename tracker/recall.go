@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/blas/blas32"
 )
@@ -29,7 +30,7 @@ const (
 func (t *Tracker) recallHidden(f *frame) {
 	labels := t.labels()
 	prior := t.cfg.AnchorWeight * float64(t.cfg.Links) * math.Exp((t.cfg.Recall-1)/t.cfg.Temperature)
-	frames := append(t.anchors[:len(t.anchors):len(t.anchors)], t.memory...)
+	frames := slices.Concat(t.anchors, t.memory)
 	for k := range t.objects {
 		o, label := &t.objects[k], k+1
 		if o.state == Visible {
