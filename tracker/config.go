@@ -56,7 +56,7 @@ type Config struct {
 
 	MaxDim     int     // features are reduced to at most this many; 0 = 96
 	Smooth     float64 // weight of a spatial edge against an affinity unary; 0 = 0.25
-	Classifier float64 // weight of the classifier where the affinity knows nothing; 0 = 0.5
+	Classifier float64 // weight of the classifier where the affinity knows nothing; 0 = 1
 	Evidence   float64 // weight of the affinity against the loss in training; 0 = 1
 	Balance    float64 // exponent of the class weights; 0 = 0.6
 	Ambiguous  float64 // training weight of a superpixel the affinity cannot place; 0 = 0.1
@@ -93,7 +93,7 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.Recall, 0.75)
 	setDefault(&c.MaxDim, 96)
 	setDefault(&c.Smooth, 0.25)
-	setDefault(&c.Classifier, 0.5)
+	setDefault(&c.Classifier, 1)
 	setDefault(&c.Evidence, 1)
 	setDefault(&c.Balance, 0.6)
 	setDefault(&c.Ambiguous, 0.1)
