@@ -11,6 +11,9 @@ func (s *Source) runCamera(ctx context.Context, sink func(*Frame)) error {
 	wait := backoff{min: s.cfg.MinBackoff, max: s.cfg.MaxBackoff}
 	link := link{src: s}
 	quiet := repeats{every: repeatEvery}
+	if !sleep(ctx, s.cfg.FirstDial) {
+		return ctx.Err()
+	}
 	for {
 		var upAt time.Time
 		err := s.session(ctx, sink, func() {

@@ -41,6 +41,10 @@ type Config struct {
 	StallTimeout time.Duration
 	// MinBackoff and MaxBackoff bound the wait before a redial; 0 = 0.5 s and 10 s.
 	MinBackoff, MaxBackoff time.Duration
+	// FirstDial is how long to wait before the first dial of a camera. Cameras that
+	// start together and wait a little longer each do not all shake hands, and ask
+	// for their key frames, in the same moment.
+	FirstDial time.Duration
 	// Logger takes what the source has to say; nil discards it.
 	Logger *slog.Logger
 	// Observer is told what happens to the source.
@@ -150,9 +154,9 @@ func Open(cfg Config) (*Source, error) {
 	setDefault(&s.cfg.StallTimeout, defaultStallTimeout)
 	setDefault(&s.cfg.MinBackoff, defaultMinBackoff)
 	setDefault(&s.cfg.MaxBackoff, max(defaultMaxBackoff, s.cfg.MinBackoff))
-	if s.cfg.StallTimeout < 0 || s.cfg.MinBackoff < 0 || s.cfg.MaxBackoff < s.cfg.MinBackoff {
-		fault("stall timeout %v, backoff %v to %v: none may be negative, and the largest backoff not below the smallest",
-			s.cfg.StallTimeout, s.cfg.MinBackoff, s.cfg.MaxBackoff)
+	if s.cfg.StallTimeout < 0 || s.cfg.FirstDial < 0 || s.cfg.MinBackoff < 0 || s.cfg.MaxBackoff < s.cfg.MinBackoff {
+		fault("stall timeout %v, first dial after %v, backoff %v to %v: none may be negative, and the largest backoff not below the smallest",
+			s.cfg.StallTimeout, s.cfg.FirstDial, s.cfg.MinBackoff, s.cfg.MaxBackoff)
 	}
 	if len(faults) > 0 {
 		return nil, fmt.Errorf("ingest: camera %q: %w: %w", cfg.Camera, ErrConfig, errors.Join(faults...))
