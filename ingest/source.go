@@ -39,7 +39,7 @@ type Config struct {
 	// redialled; 0 = 5 s. The first picture of a connection may take three times
 	// that, for cameras with rare key frames.
 	StallTimeout time.Duration
-	// MinBackoff and MaxBackoff bound the wait before a redial; 0 = 0.5 s and 10 s.
+	// MinBackoff and MaxBackoff bound the wait before a redial; 0 = 0.5 s and 1.5 s.
 	MinBackoff, MaxBackoff time.Duration
 	// FirstDial is how long to wait before the first dial of a camera. Cameras that
 	// start together and wait a little longer each do not all shake hands, and ask
@@ -104,9 +104,11 @@ func (o *Observer) clockOffset(d time.Duration) {
 const (
 	defaultStallTimeout = 5 * time.Second
 	defaultMinBackoff   = 500 * time.Millisecond
-	defaultMaxBackoff   = 10 * time.Second
-	defaultDirFPS       = 25
-	maxDirFPS           = 1000
+	// defaultMaxBackoff: a camera that is back is found again within two seconds,
+	// the last failed attempt included. An attempt costs a handful of packets.
+	defaultMaxBackoff = 1500 * time.Millisecond
+	defaultDirFPS     = 25
+	maxDirFPS         = 1000
 )
 
 // Source is one source of frames. Run it once at a time.
