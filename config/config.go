@@ -127,6 +127,10 @@ type Camera struct {
 	URL string `yaml:"url"`
 	// Transport of an RTSP camera: auto, tcp or udp. Default "auto".
 	Transport string `yaml:"transport"`
+	// Fingerprint is the SHA-256 of the certificate of an rtsps:// camera, 64
+	// hexadecimal digits, with or without colons. Default none: the certificate must
+	// be trusted by this machine.
+	Fingerprint string `yaml:"fingerprint"`
 	// FPS paces a dir: camera, above 0 to 1000. Default 25.
 	FPS float64 `yaml:"fps"`
 	// Loop starts a file: or dir: camera over at its end. Default false.

@@ -99,7 +99,11 @@ var faultTable = []struct {
 	{name: "unknown key inside", text: "http:\n  adr: x\n" + minimal,
 		want: []string{`f:2:3: http: unknown key "adr"; accepted: addr, token`}},
 	{name: "unknown key of a camera", text: "cameras:\n  - name: a\n    url: rtsp://a/\n    colour: red\n",
-		want: []string{`f:4:5: cameras[0]: unknown key "colour"; accepted: name, url, transport, fps, loop, annotation`}},
+		want: []string{`f:4:5: cameras[0]: unknown key "colour"; accepted: name, url, transport, fingerprint, fps, loop, annotation`}},
+	{name: "fingerprint too short", text: "cameras: [{name: a, url: 'rtsps://a/', fingerprint: 'ab:cd'}]\n",
+		want: []string{`f:1:53: cameras[0].fingerprint: "ab:cd"; accepted: the SHA-256 of the certificate of an rtsps:// camera, 64 hexadecimal digits`}},
+	{name: "fingerprint without TLS", text: "cameras: [{name: a, url: 'rtsp://a/', fingerprint: '" + strings.Repeat("ab:", 31) + "cd'}]\n",
+		want: []string{`f:1:52: cameras[0].fingerprint: the camera's url is not rtsps://; accepted: the SHA-256 of the certificate of an rtsps:// camera, 64 hexadecimal digits`}},
 	{name: "number for text", text: "site: 7\n" + minimal,
 		want: []string{`f:1:7: site: found the number 7; accepted: text (put it in quotes if it looks like a number)`}},
 	{name: "text for number", text: "superpixels: many\n" + minimal,
@@ -288,5 +292,5 @@ cameras:
 `
 	_, err := config.Parse("segd.yaml", []byte(text), nil)
 	fmt.Println(err)
-	// Output: segd.yaml:7:5: cameras[0]: unknown key "transprt"; accepted: name, url, transport, fps, loop, annotation
+	// Output: segd.yaml:7:5: cameras[0]: unknown key "transprt"; accepted: name, url, transport, fingerprint, fps, loop, annotation
 }

@@ -2,8 +2,8 @@ package ingest
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -34,6 +34,8 @@ var (
 	ErrStalled = errors.New("stalled")
 	// ErrTransport: the camera does not offer the transport that was asked for.
 	ErrTransport = errors.New("transport not offered")
+	// ErrCertificate: an rtsps:// camera's certificate is not one to trust.
+	ErrCertificate = errors.New("the camera's TLS certificate is not trusted")
 	// ErrClosed: the camera ended the connection.
 	ErrClosed = errors.New("connection closed by the camera")
 )
@@ -47,8 +49,7 @@ func (s *Source) explain(err error) error {
 func (s *Source) cause(err error) error {
 	var status liberrors.ErrClientBadStatusCode
 	var dns *net.DNSError
-	var unknownCA x509.UnknownAuthorityError
-	var wrongHost x509.HostnameError
+	var pinned *fingerprintError
 	var verify *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
 	switch {
@@ -62,8 +63,10 @@ func (s *Source) cause(err error) error {
 		return fmt.Errorf("%w: no address is known for %q (%s)", ErrUnreachable, s.url.Hostname(), dns.Err)
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		return fmt.Errorf("%w: there is no route to %s", ErrUnreachable, s.url.Hostname())
-	case errors.As(err, &unknownCA), errors.As(err, &wrongHost), errors.As(err, &verify):
-		return fmt.Errorf("the camera's TLS certificate is not trusted: %w", err)
+	case errors.As(err, &pinned):
+		return fmt.Errorf("%w: the camera shows another TLS certificate than the one expected: is it the same camera? (%w)", ErrCertificate, pinned)
+	case errors.As(err, &verify) && len(verify.UnverifiedCertificates) > 0:
+		return fmt.Errorf("%w: %w; if this is the camera, set its fingerprint: %x", ErrCertificate, err, sha256.Sum256(verify.UnverifiedCertificates[0].Raw))
 	case errors.As(err, &record):
 		return fmt.Errorf("%s does not speak TLS; is it rtsp:// instead of rtsps://? (%w)", s.hostPort(), err)
 	case isUnsupportedTransport(err):

@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"net"
 	"time"
@@ -69,7 +68,7 @@ func (ss *session) start(ctx context.Context, ended chan<- error, joined chan<- 
 		InitialUDPReadTimeout: min(fallbackUDP, s.cfg.StallTimeout),
 		ListenPacket:          listenPacket,
 		DialContext:           dialTCP,
-		DialTLSContext:        dialTLS,
+		DialTLSContext:        s.dialTLS,
 		OnTransportSwitch:     func(err error) { s.log.Info("transport changed", "reason", err) },
 		// Lost packets show as access units that do not decode, which are counted.
 		OnPacketsLost: func(uint64) {},
@@ -106,35 +105,6 @@ func listenPacket(network, address string) (net.PacketConn, error) {
 		_ = u.SetReadBuffer(udpReadBuffer) // a smaller one works too
 	}
 	return pc, nil
-}
-
-// connectTimeout is how long a host may take to accept a connection. It lets the
-// kernel ask twice, at once and after a second; its third try comes two seconds
-// later, and a new dial is there sooner.
-const connectTimeout = 1500 * time.Millisecond
-
-func dialTCP(ctx context.Context, network, addr string) (net.Conn, error) {
-	return (&net.Dialer{Timeout: connectTimeout}).DialContext(ctx, network, addr)
-}
-
-// dialTLS connects and shakes hands within ctx. Left to gortsplib the handshake
-// happens in the first write, where a silent peer would hold it for ever.
-func dialTLS(ctx context.Context, network, addr string) (net.Conn, error) {
-	conn, err := dialTCP(ctx, network, addr)
-	if err != nil {
-		return nil, err
-	}
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		_ = conn.Close()
-		return nil, err
-	}
-	secured := tls.Client(conn, &tls.Config{ServerName: host})
-	if err := secured.HandshakeContext(ctx); err != nil {
-		_ = conn.Close()
-		return nil, err
-	}
-	return secured, nil
 }
 
 // minReadTimeout: gortsplib keeps the time of the last packet in whole seconds

@@ -257,8 +257,8 @@ func TestProbe(t *testing.T) {
 		{"silent", "rtsp://" + silent.Addr().String() + "/x", ErrStalled, "no answer within"},
 		{"silent TLS", "rtsps://" + silent.Addr().String() + "/x", ErrStalled, "no answer within"},
 		{"no video", serveRaw(t, audioMedia()).url(), ErrNoVideo, "only audio"},
-		{"codec", serveRaw(t, &description.Media{Type: description.MediaTypeVideo, Formats: []format.Format{&format.MJPEG{}}}).url(),
-			ErrCodec, "H.264, H.265, VP8, VP9 and AV1 are accepted"},
+		{"codec", serveRaw(t, &description.Media{Type: description.MediaTypeVideo, Formats: []format.Format{&format.MPEG4Video{PayloadTyp: 96}}}).url(),
+			ErrCodec, "sends MP4V-ES; H.264, H.265, MJPEG, VP8, VP9 and AV1 are accepted"},
 		{"no pictures", serveRaw(t, h264Media()).url(), ErrStalled, "no picture for"},
 		{"not RTSP at all", "http://127.0.0.1/x", ErrConfig, "rtsp://HOST/PATH"},
 	} {

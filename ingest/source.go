@@ -28,6 +28,11 @@ type Config struct {
 	// Transport of RTSP: "tcp", "udp", or "auto" (the default) for UDP first and TCP
 	// when none of it arrives.
 	Transport string
+	// Fingerprint of the certificate an rtsps:// camera must show: the SHA-256 of
+	// its DER form, 64 hexadecimal digits, colons between them allowed. With it
+	// nothing else of the certificate is looked at, so that one the camera made
+	// itself will do; without it the certificate must be trusted by this machine.
+	Fingerprint string
 	// FPS is the images a second of a directory; 0 = 25.
 	FPS float64
 	// AsFast reads a file or directory as fast as the sink takes it instead of in
@@ -118,6 +123,7 @@ type Source struct {
 	kind kind
 	path string    // of a file or directory
 	url  *base.URL // of a camera
+	pin  []byte    // SHA-256 of its certificate; nil: any that is trusted
 	pool pool
 	seq  uint64
 	time timeline
@@ -142,13 +148,17 @@ func Open(cfg Config) (*Source, error) {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
 
-	if err := s.parseURL(); err != nil {
+	err := s.parseURL()
+	if err != nil {
 		faults = append(faults, err)
 	}
 	switch cfg.Transport {
 	case "", "auto", "tcp", "udp":
 	default:
 		fault("transport %q is unknown; auto, tcp and udp are accepted", cfg.Transport)
+	}
+	if s.pin, err = parseFingerprint(cfg.Fingerprint); err != nil {
+		faults = append(faults, err)
 	}
 	if !(cfg.FPS >= 0 && cfg.FPS <= maxDirFPS) || math.IsNaN(cfg.FPS) {
 		fault("fps %v is not between 0 and %d", cfg.FPS, maxDirFPS)

@@ -206,7 +206,7 @@ func (d *daemon) build() error {
 
 func sourceConfig(cam config.Camera, log *slog.Logger) ingest.Config {
 	return ingest.Config{
-		Camera: cam.Name, URL: cam.URL, Transport: cam.Transport, FPS: cam.FPS, Loop: cam.Loop, Logger: log,
+		Camera: cam.Name, URL: cam.URL, Transport: cam.Transport, Fingerprint: cam.Fingerprint, FPS: cam.FPS, Loop: cam.Loop, Logger: log,
 	}
 }
 
