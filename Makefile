@@ -50,7 +50,7 @@ lint: ## golangci-lint, the pinned version
 fuzz: setup ## fuzz what reads bytes of others, a minute each; FUZZTIME=10s is shorter
 	@scripts/fuzz
 
-interop: ## programs that are not ours publish to segd: a headless Chromium
+interop: ## segd with programs that are not ours: GStreamer, FFmpeg, Chromium
 	@scripts/setup interop
 	@$(MAKE) --no-print-directory build
 	@$(GO) run -buildvcs=false ./scripts/interop $(INTEROP)
