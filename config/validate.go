@@ -216,7 +216,7 @@ func (d *decoder) natsURL(value string) {
 }
 
 func (d *decoder) cameraURL(path, value string) {
-	const accepted = "accepted: rtsp://host/path, rtsps://host/path, whip:, file:PATH or dir:PATH"
+	const accepted = "accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, whip:, file:PATH or dir:PATH"
 	if value == "" {
 		d.bad(path, "missing; "+accepted)
 		return
@@ -238,7 +238,7 @@ func (d *decoder) cameraURL(path, value string) {
 	case err != nil:
 		// The parser's words repeat the URL, which may hold a password.
 		d.bad(path, "not a URL; "+accepted)
-	case u.Scheme != "rtsp" && u.Scheme != "rtsps":
+	case !slices.Contains([]string{"rtsp", "rtsps", "mjpeg+http", "mjpeg+https"}, u.Scheme):
 		d.bad(path, "scheme %q; %s", clip(u.Scheme), accepted)
 	case u.Hostname() == "":
 		d.bad(path, "%q names no host; %s", clip(u.Redacted()), accepted)
@@ -250,13 +250,13 @@ func (d *decoder) fingerprint(path string, cam Camera) {
 	if cam.Fingerprint == "" {
 		return
 	}
-	const accepted = "accepted: the SHA-256 of the certificate of an rtsps:// camera, 64 hexadecimal digits"
+	const accepted = "accepted: the SHA-256 of the certificate of an rtsps:// or mjpeg+https:// camera, 64 hexadecimal digits"
 	sum, err := hex.DecodeString(strings.ReplaceAll(cam.Fingerprint, ":", ""))
 	switch {
 	case err != nil || len(sum) != sha256.Size:
 		d.bad(path, "%q; "+accepted, clip(cam.Fingerprint))
-	case !strings.HasPrefix(cam.URL, "rtsps://"):
-		d.bad(path, "the camera's url is not rtsps://; "+accepted)
+	case !strings.HasPrefix(cam.URL, "rtsps://") && !strings.HasPrefix(cam.URL, "mjpeg+https://"):
+		d.bad(path, "the camera's url has no TLS; "+accepted)
 	}
 }
 

@@ -1,6 +1,6 @@
-// Package ingest brings camera pictures in: from RTSP cameras, publishers that
-// come by themselves (package whip), video files and directories of images, as
-// decoded BGR24 frames with their times.
+// Package ingest brings camera pictures in: from RTSP cameras, web cameras that
+// send JPEGs over HTTP, publishers that come by themselves (package whip), video
+// files and directories of images, as decoded BGR24 frames with their times.
 //
 // In: a [Config] that names one source. Out: [Frame] values, handed one by one
 // to the sink given to [Source.Run], from the goroutine that called Run. The

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/url"
 	"syscall"
 
@@ -48,6 +49,7 @@ func (s *Source) explain(err error) error {
 
 func (s *Source) cause(err error) error {
 	var status liberrors.ErrClientBadStatusCode
+	var web *httpError
 	var dns *net.DNSError
 	var pinned *fingerprintError
 	var verify *tls.CertificateVerificationError
@@ -56,9 +58,11 @@ func (s *Source) cause(err error) error {
 	case errors.Is(err, ErrStalled), errors.Is(err, ErrCodec), errors.Is(err, ErrNoVideo):
 		return err
 	case errors.As(err, &status):
-		return s.statusCause(status)
+		return s.statusCause(int(status.Code), status.Message, err)
+	case errors.As(err, &web):
+		return s.statusCause(web.code, http.StatusText(web.code), err)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Errorf("%w: nothing listens at %s; is the camera on, and is %s its RTSP port?", ErrRefused, s.hostPort(), s.port())
+		return fmt.Errorf("%w: nothing listens at %s; is the camera on, and is %s its port?", ErrRefused, s.hostPort(), s.port())
 	case errors.As(err, &dns):
 		return fmt.Errorf("%w: no address is known for %q (%s)", ErrUnreachable, s.url.Hostname(), dns.Err)
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
@@ -68,7 +72,7 @@ func (s *Source) cause(err error) error {
 	case errors.As(err, &verify) && len(verify.UnverifiedCertificates) > 0:
 		return fmt.Errorf("%w: %w; if this is the camera, set its fingerprint: %x", ErrCertificate, err, sha256.Sum256(verify.UnverifiedCertificates[0].Raw))
 	case errors.As(err, &record):
-		return fmt.Errorf("%s does not speak TLS; is it rtsp:// instead of rtsps://? (%w)", s.hostPort(), err)
+		return fmt.Errorf("%s does not speak TLS; is it rtsp:// instead of rtsps://, or http:// instead of https://? (%w)", s.hostPort(), err)
 	case isUnsupportedTransport(err):
 		return fmt.Errorf("%w: the camera does not stream over %s; try another transport: auto, tcp or udp (%w)", ErrTransport, s.cfg.Transport, err)
 	case isSilence(err):
@@ -79,19 +83,20 @@ func (s *Source) cause(err error) error {
 	return fmt.Errorf("%s: %w", s.hostPort(), err)
 }
 
-func (s *Source) statusCause(status liberrors.ErrClientBadStatusCode) error {
-	switch status.Code {
+// statusCause explains the status of a camera's answer. RTSP has HTTP's, and more.
+func (s *Source) statusCause(code int, message string, err error) error {
+	switch base.StatusCode(code) {
 	case base.StatusUnauthorized, base.StatusForbidden:
 		if s.url.User == nil {
-			return fmt.Errorf("%w: the camera wants a user name and a password (%d): write rtsp://USER:PASSWORD@%s", ErrUnauthorized, status.Code, s.url.Host)
+			return fmt.Errorf("%w: the camera wants a user name and a password (%d): write %s://USER:PASSWORD@%s", ErrUnauthorized, code, s.url.Scheme, s.url.Host)
 		}
-		return fmt.Errorf("%w: wrong credentials, the camera does not accept this user name and password (%d)", ErrUnauthorized, status.Code)
+		return fmt.Errorf("%w: wrong credentials, the camera does not accept this user name and password (%d)", ErrUnauthorized, code)
 	case base.StatusNotFound:
-		return fmt.Errorf("%w: the camera knows no path %q (404); its manual says which it has", ErrNotFound, s.url.RequestURI())
+		return fmt.Errorf("%w: the camera knows no path %q (404); its manual says which it has", ErrNotFound, (*url.URL)(s.url).RequestURI())
 	case base.StatusUnsupportedTransport:
 		return fmt.Errorf("%w: the camera does not stream over %q (461); auto, tcp and udp can be tried", ErrTransport, s.cfg.Transport)
 	}
-	return fmt.Errorf("the camera answers %d (%s): %w", status.Code, status.Message, status)
+	return fmt.Errorf("the camera answers %d (%s): %w", code, message, err)
 }
 
 func isUnsupportedTransport(err error) bool {
@@ -111,14 +116,13 @@ func isSilence(err error) bool {
 		errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
 }
 
+var defaultPorts = map[string]string{"rtsp": "554", "rtsps": "322", "mjpeg+http": "80", "mjpeg+https": "443"}
+
 func (s *Source) port() string {
 	if p := (*url.URL)(s.url).Port(); p != "" {
 		return p
 	}
-	if s.url.Scheme == "rtsps" {
-		return "322"
-	}
-	return "554"
+	return defaultPorts[s.url.Scheme]
 }
 
 func (s *Source) hostPort() string { return net.JoinHostPort(s.url.Hostname(), s.port()) }

@@ -317,14 +317,14 @@ func TestOpenFaults(t *testing.T) {
 	if strings.Contains(err.Error(), "ss:w") || strings.Contains(err.Error(), "ord@") {
 		t.Errorf("error shows the password:\n%v", err)
 	}
-	for _, url := range []string{"", "file:", "dir:", "rtsp:///x", "ftp://h/x", "rtsp://h/x#y", "whip:", "whip:door"} {
+	for _, url := range []string{"", "file:", "dir:", "rtsp:///x", "ftp://h/x", "mjpeg+http:///x", "rtsp://h/x#y", "whip:", "whip:door"} {
 		if _, err := Open(Config{URL: url}); err == nil {
 			t.Errorf("url %q was accepted", url)
 		}
 	}
 	for url, name := range map[string]string{
 		"rtsp://a:b@h:1/x": "rtsp://a:xxxxx@h:1/x", "file:a/b.mp4": "a/b.mp4", "file:///a.mp4": "/a.mp4",
-		"dir:/d": "/d", "clip.avi": "clip.avi", "rtsps://h/x": "rtsps://h/x",
+		"mjpeg+http://a:b@h/x?q=1": "mjpeg+http://a:xxxxx@h/x?q=1", "dir:/d": "/d", "clip.avi": "clip.avi", "rtsps://h/x": "rtsps://h/x",
 	} {
 		s, err := Open(Config{URL: url})
 		if err != nil {

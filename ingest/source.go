@@ -19,7 +19,8 @@ type Config struct {
 	// Camera is the name that frames and log lines carry.
 	Camera string
 	// URL is where the pictures come from: rtsp://USER:PASSWORD@HOST:PORT/PATH (or
-	// rtsps://), file:PATH or just PATH for a video file of any container FFmpeg
+	// rtsps://), mjpeg+http://USER:PASSWORD@HOST:PORT/PATH (or mjpeg+https://) for JPEGs
+	// one after the other over HTTP, file:PATH or just PATH for a video file of any container FFmpeg
 	// opens, dir:PATH for a directory of JPEG and PNG images taken in the order of
 	// their names, whip: to wait for publishers at Door.
 	URL string
@@ -28,7 +29,8 @@ type Config struct {
 	// Transport of RTSP: "tcp", "udp", or "auto" (the default) for UDP first and TCP
 	// when none of it arrives.
 	Transport string
-	// Fingerprint of the certificate an rtsps:// camera must show: the SHA-256 of
+	// Fingerprint of the certificate an rtsps:// or mjpeg+https:// camera must
+	// show: the SHA-256 of
 	// its DER form, 64 hexadecimal digits, colons between them allowed. With it
 	// nothing else of the certificate is looked at, so that one the camera made
 	// itself will do; without it the certificate must be trusted by this machine.
@@ -133,6 +135,7 @@ type kind uint8
 
 const (
 	kindRTSP kind = iota + 1
+	kindHTTP
 	kindFile
 	kindDir
 	kindWHIP
@@ -189,7 +192,7 @@ func setDefault(d *time.Duration, v time.Duration) {
 	}
 }
 
-const acceptedURLs = "rtsp://HOST/PATH, rtsps://HOST/PATH, whip:, file:PATH, dir:PATH and the plain PATH of a video file are accepted"
+const acceptedURLs = "rtsp://HOST/PATH, rtsps://HOST/PATH, mjpeg+http://HOST/PATH, mjpeg+https://HOST/PATH, whip:, file:PATH, dir:PATH and the plain PATH of a video file are accepted"
 
 // parseURL sorts cfg.URL into what it names. Nothing it returns shows a password.
 func (s *Source) parseURL() error {
@@ -201,6 +204,9 @@ func (s *Source) parseURL() error {
 	case found && (scheme == "rtsp" || scheme == "rtsps"):
 		s.kind = kindRTSP
 		return s.parseRTSP()
+	case found && (scheme == "mjpeg+http" || scheme == "mjpeg+https"):
+		s.kind = kindHTTP
+		return s.parseHTTP()
 	case found && scheme == "whip":
 		s.kind = kindWHIP
 		if rest != "" {
@@ -237,6 +243,18 @@ func (s *Source) parseRTSP() error {
 		return fmt.Errorf("url %q names no host", redact(s.cfg.URL))
 	}
 	s.url = u
+	return nil
+}
+
+func (s *Source) parseHTTP() error {
+	u, err := url.Parse(s.cfg.URL)
+	if err != nil {
+		return fmt.Errorf("url %q cannot be parsed; mjpeg+http://USER:PASSWORD@HOST:PORT/PATH is accepted", redact(s.cfg.URL))
+	}
+	if u.Hostname() == "" {
+		return fmt.Errorf("url %q names no host", redact(s.cfg.URL))
+	}
+	s.url = (*base.URL)(u)
 	return nil
 }
 
@@ -283,7 +301,7 @@ func (s *Source) Name() string {
 func (s *Source) Run(ctx context.Context, sink func(*Frame)) error {
 	s.seq, s.time = 0, timeline{}
 	switch s.kind {
-	case kindRTSP:
+	case kindRTSP, kindHTTP:
 		return s.runCamera(ctx, sink)
 	case kindWHIP:
 		return s.runPublished(ctx, sink)
@@ -315,8 +333,8 @@ func Probe(ctx context.Context, cfg Config) error {
 		stop()
 	}
 	switch s.kind {
-	case kindRTSP:
-		err = s.session(probe, sink, func() {})
+	case kindRTSP, kindHTTP:
+		err = s.connect(probe, sink, func() {})
 	case kindWHIP:
 		var p Publisher
 		if p, err = s.cfg.Door.Next(probe); err == nil {

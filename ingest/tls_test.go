@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -10,9 +9,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"image"
-	"image/color"
-	"image/jpeg"
 	"math/big"
 	"strings"
 	"testing"
@@ -84,16 +80,7 @@ func TestMJPEG(t *testing.T) {
 	cam.player()
 	const frames, width, height = 5, 128, 96
 	for i := range frames {
-		pix := numbered(width, height, i)
-		img := image.NewRGBA(image.Rect(0, 0, width, height))
-		for p := range width * height {
-			img.Set(p%width, p/width, color.Gray{pix[3*p]})
-		}
-		var b bytes.Buffer
-		if err := jpeg.Encode(&b, img, nil); err != nil {
-			t.Fatal(err)
-		}
-		pkts, err := enc.Encode(b.Bytes())
+		pkts, err := enc.Encode(numberedJPEG(t, width, height, i))
 		if err != nil {
 			t.Fatal(err)
 		}
