@@ -188,7 +188,7 @@ func TestPicturesVanish(t *testing.T) {
 	audio := audioMedia()
 	cam := serveRaw(t, audio, h264Media())
 	cfg := testConfig(cam.url(), "tcp")
-	cfg.StallTimeout = 500 * time.Millisecond
+	cfg.StallTimeout = time.Second
 	w := start(t, cfg)
 	ps := packets(t, clipConfig, 4)
 	cam.player()

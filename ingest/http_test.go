@@ -147,7 +147,9 @@ func TestHTTPFaults(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			err := Probe(context.Background(), testConfig(serveHTTP(t, tc.handle), ""))
+			cfg := testConfig(serveHTTP(t, tc.handle), "")
+			cfg.StallTimeout = patience // however slow this machine is
+			err := Probe(context.Background(), cfg)
 			if err == nil || !strings.Contains(err.Error(), tc.words) {
 				t.Fatalf("error %q does not say %q", err, tc.words)
 			}

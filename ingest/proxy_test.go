@@ -200,7 +200,7 @@ func TestNetworkFaults(t *testing.T) {
 			eventually(t, "the camera is up again", func() bool {
 				e.mu.Lock()
 				defer e.mu.Unlock()
-				return e.reconnects == tc.reconnects
+				return e.reconnects >= tc.reconnects
 			})
 			for len(w.frames) > 0 { // of before
 				w.take(1)
@@ -209,7 +209,8 @@ func TestNetworkFaults(t *testing.T) {
 			if err := w.stop(); !errors.Is(err, context.Canceled) {
 				t.Errorf("Run returned %v", err)
 			}
-			if e.ups != 1+tc.reconnects || e.downs != tc.reconnects || e.reconnects != tc.reconnects {
+			// A machine that is slow for a second stalls once more.
+			if e.ups != e.reconnects+1 || e.downs != e.reconnects || e.reconnects < tc.reconnects || tc.reconnects == 0 && e.reconnects != 0 {
 				t.Errorf("events: %+v", e)
 			}
 			if tc.why != nil {

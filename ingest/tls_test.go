@@ -41,6 +41,7 @@ func TestFingerprint(t *testing.T) {
 	cert := selfSigned(t)
 	cam := serveRawBy(t, &gortsplib.Server{TLSConfig: &tls.Config{Certificates: []tls.Certificate{cert}}}, h264Media())
 	cfg := testConfig(strings.Replace(cam.url(), "rtsp:", "rtsps:", 1), "tcp")
+	cfg.StallTimeout = patience // however slow this machine is
 	right := fmt.Sprintf("%x", sha256.Sum256(cert.Certificate[0]))
 
 	err := Probe(context.Background(), cfg)
