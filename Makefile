@@ -21,7 +21,7 @@ BUILD   := $(GO) build -buildvcs=false -ldflags "-X main.version=$(VERSION)"
 RACE = ./bus/... ./config/... ./features ./mask/... ./metrics/... ./pipeline/... ./solver/... ./tracker/... ./web/...
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test generate lint interop screenshot bench peers clean
+.PHONY: help setup build run test generate lint fuzz interop screenshot bench peers clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,7 +47,10 @@ generate: ## write generated code again
 lint: ## golangci-lint, the pinned version
 	$(GO) run $(GOLANGCI) run ./...
 
-interop: ## programs that are not ours publish to segd: a headless Chromium
+fuzz: setup ## fuzz what reads bytes of others, a minute each; FUZZTIME=10s is shorter
+	@scripts/fuzz
+
+interop: ## segd with programs that are not ours: GStreamer, FFmpeg, Chromium
 	@scripts/setup interop
 	@$(MAKE) --no-print-directory build
 	@$(GO) run -buildvcs=false ./scripts/interop $(INTEROP)

@@ -122,11 +122,16 @@ type Log struct {
 type Camera struct {
 	// Name is the third token of the camera's NATS subjects: [A-Za-z0-9_-]+, unique.
 	Name string `yaml:"name"`
-	// URL is rtsp://…, rtsps://…, whip: (waits for publishers, see WHIP), file:PATH or
-	// dir:PATH (a folder of images). Relative paths start at the config file's folder.
+	// URL is rtsp://…, rtsps://…, mjpeg+http://…, mjpeg+https://… (JPEGs one after the
+	// other), whip: (waits for publishers, see WHIP), file:PATH or dir:PATH (a folder
+	// of images). Relative paths start at the config file's folder.
 	URL string `yaml:"url"`
 	// Transport of an RTSP camera: auto, tcp or udp. Default "auto".
 	Transport string `yaml:"transport"`
+	// Fingerprint is the SHA-256 of the certificate of an rtsps:// or mjpeg+https://
+	// camera, 64 hexadecimal digits, with or without colons. Default none: the
+	// certificate must be trusted by this machine.
+	Fingerprint string `yaml:"fingerprint"`
 	// FPS paces a dir: camera, above 0 to 1000. Default 25.
 	FPS float64 `yaml:"fps"`
 	// Loop starts a file: or dir: camera over at its end. Default false.

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"math"
 	"net"
@@ -126,6 +128,7 @@ func (d *decoder) cameras(cameras []Camera) {
 		}
 		d.cameraURL(path+".url", cam.URL)
 		d.oneOf(path+".transport", cam.Transport, "auto", "tcp", "udp")
+		d.fingerprint(path+".fingerprint", cam)
 		if !(cam.FPS > 0 && cam.FPS <= maxFPS) {
 			d.bad(path+".fps", "found %v; accepted: above 0, at most %d", cam.FPS, maxFPS)
 		}
@@ -213,7 +216,7 @@ func (d *decoder) natsURL(value string) {
 }
 
 func (d *decoder) cameraURL(path, value string) {
-	const accepted = "accepted: rtsp://host/path, rtsps://host/path, whip:, file:PATH or dir:PATH"
+	const accepted = "accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, whip:, file:PATH or dir:PATH"
 	if value == "" {
 		d.bad(path, "missing; "+accepted)
 		return
@@ -235,10 +238,25 @@ func (d *decoder) cameraURL(path, value string) {
 	case err != nil:
 		// The parser's words repeat the URL, which may hold a password.
 		d.bad(path, "not a URL; "+accepted)
-	case u.Scheme != "rtsp" && u.Scheme != "rtsps":
+	case !slices.Contains([]string{"rtsp", "rtsps", "mjpeg+http", "mjpeg+https"}, u.Scheme):
 		d.bad(path, "scheme %q; %s", clip(u.Scheme), accepted)
 	case u.Hostname() == "":
 		d.bad(path, "%q names no host; %s", clip(u.Redacted()), accepted)
+	}
+}
+
+// fingerprint checks the fingerprint of a camera's certificate.
+func (d *decoder) fingerprint(path string, cam Camera) {
+	if cam.Fingerprint == "" {
+		return
+	}
+	const accepted = "accepted: the SHA-256 of the certificate of an rtsps:// or mjpeg+https:// camera, 64 hexadecimal digits"
+	sum, err := hex.DecodeString(strings.ReplaceAll(cam.Fingerprint, ":", ""))
+	switch {
+	case err != nil || len(sum) != sha256.Size:
+		d.bad(path, "%q; "+accepted, clip(cam.Fingerprint))
+	case !strings.HasPrefix(cam.URL, "rtsps://") && !strings.HasPrefix(cam.URL, "mjpeg+https://"):
+		d.bad(path, "the camera's url has no TLS; "+accepted)
 	}
 }
 

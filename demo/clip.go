@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,6 +46,25 @@ func (c *Clip) Len() int { return len(c.units) }
 // its own length, but the last call has done == total. It takes about two
 // seconds a minute of the sample clip.
 func Prepare(ctx context.Context, path string, start int, progress func(done, total int)) (*Clip, error) {
+	return prepare(ctx, path, Shape{}, start, progress)
+}
+
+// Shape is what a clip is made into. Zero fields leave it as the file has it.
+type Shape struct {
+	// Width and Height in pixels, even; the picture is stretched to them.
+	Width, Height int
+	// FPS is the frames a second it is played at, each of the file's frames once.
+	FPS int
+	// Frames is how many frames of the file are taken, from its first on.
+	Frames int
+}
+
+// PrepareAs is Prepare of a clip made into shape, played from its first frame.
+func PrepareAs(ctx context.Context, path string, shape Shape, progress func(done, total int)) (*Clip, error) {
+	return prepare(ctx, path, shape, 0, progress)
+}
+
+func prepare(ctx context.Context, path string, shape Shape, start int, progress func(done, total int)) (*Clip, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("demo: %w: there is no %s; Debian's package opencv-doc has it (apt-get install opencv-doc)", ErrNoClip, path)
 	}
@@ -55,8 +75,8 @@ func Prepare(ctx context.Context, path string, start int, progress func(done, to
 	defer in.Close()
 	width, height := in.Size()
 	cfg := codec.EncoderConfig{
-		Width: width, Height: height,
-		FPS: max(1, int(math.Round(float64(time.Second)/float64(in.FrameInterval())))),
+		Width: cmp.Or(shape.Width, width), Height: cmp.Or(shape.Height, height),
+		FPS: cmp.Or(shape.FPS, max(1, int(math.Round(float64(time.Second)/float64(in.FrameInterval()))))),
 	}
 	enc, err := codec.NewEncoder(cfg)
 	if err != nil {
@@ -66,7 +86,8 @@ func Prepare(ctx context.Context, path string, start int, progress func(done, to
 	if progress == nil {
 		progress = func(int, int) {}
 	}
-	packets, err := transcode(ctx, in, enc, start, progress)
+	most := cmp.Or(shape.Frames, math.MaxInt)
+	packets, err := transcode(ctx, in, enc, start, most, progress)
 	if err != nil {
 		return nil, fmt.Errorf("demo: %s: %w", path, err)
 	}
@@ -82,9 +103,9 @@ func Prepare(ctx context.Context, path string, start int, progress func(done, to
 	return clip, nil
 }
 
-func transcode(ctx context.Context, in *codec.Demuxer, enc *codec.Encoder, start int, progress func(done, total int)) ([]codec.Packet, error) {
+func transcode(ctx context.Context, in *codec.Demuxer, enc *codec.Encoder, start, most int, progress func(done, total int)) ([]codec.Packet, error) {
 	var packets []codec.Packet
-	for n := 0; ; n++ {
+	for n := 0; n < most; n++ {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -100,7 +121,7 @@ func transcode(ctx context.Context, in *codec.Demuxer, enc *codec.Encoder, start
 			return nil, err
 		}
 		packets = append(packets, p...)
-		progress(n+1, max(n+1, in.FrameCount()))
+		progress(n+1, max(n+1, min(most, in.FrameCount())))
 	}
 	p, err := enc.Flush()
 	return append(packets, p...), err

@@ -177,3 +177,31 @@ func TestPrepareErrors(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A clip made into another shape: its size, rate and length, and still the same
+// picture.
+func TestPrepareAs(t *testing.T) {
+	shape := Shape{Width: 384, Height: 144, FPS: 25, Frames: 30}
+	last, total := 0, 0
+	c, err := PrepareAs(t.Context(), ClipPath, shape, func(done, of int) { last, total = done, of })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Len() != 30 || c.Width != 384 || c.Height != 144 || c.FPS != 25 || c.Start != 0 || last != 30 || total != 30 {
+		t.Fatalf("clip of %d frames %dx%d at %d, start %d; progress %d of %d", c.Len(), c.Width, c.Height, c.FPS, c.Start, last, total)
+	}
+	got, large := decodeFirst(t, c, 0), sourceFrame(t, 0)
+	small := make([]byte, 0, len(got))
+	for y := range 144 { // every second column and fourth row of 768×576
+		for x := range 384 {
+			o := 3 * (4*y*768 + 2*x)
+			small = append(small, large[o:o+3]...)
+		}
+	}
+	if d := meanDifference(got, small); d > 12 {
+		t.Errorf("the small picture differs from the large one by %.1f grey levels on average", d)
+	}
+	if _, err := PrepareAs(t.Context(), ClipPath, Shape{Width: 33}, nil); err == nil || !strings.Contains(err.Error(), "even") {
+		t.Errorf("an odd width: %v", err)
+	}
+}

@@ -44,6 +44,7 @@ type Server struct {
 	playing chan struct{} // closed when the first client plays
 	cancel  context.CancelFunc
 	done    sync.WaitGroup
+	sent    int64 // frames; the player's until done
 
 	mu      sync.Mutex
 	url     string                // "" before Start
@@ -141,6 +142,20 @@ func (s *Server) Addr() string {
 	return u.Host
 }
 
+// Stop ends the sending of frames, leaves the clients connected, and returns how
+// many frames were sent, the first of them to the first client that played. It
+// may be called more than once; Close is still needed.
+func (s *Server) Stop() int64 {
+	s.mu.Lock()
+	cancel := s.cancel
+	s.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+	s.done.Wait()
+	return s.sent
+}
+
 // Close disconnects every client, stops listening and waits for everything the
 // server started. It may be called more than once.
 func (s *Server) Close() {
@@ -199,6 +214,7 @@ func (s *Server) send(n int64, due time.Time) {
 			return // closing
 		}
 	}
+	s.sent++
 }
 
 // listenUDPPair binds an even UDP port of host and the one after it, as RTP and

@@ -217,3 +217,21 @@ func TestServerErrors(t *testing.T) {
 		t.Error("started after Close")
 	}
 }
+
+// After Stop nothing more comes, all that was sent has come, and the client is
+// still there.
+func TestStop(t *testing.T) {
+	s := newServer(t, Config{}, 0, 10)
+	samples, _, err := client(t, s.URL(), gortsplib.ProtocolTCP)
+	if err != nil {
+		t.Fatal(err)
+	}
+	receive(t, samples)
+	sent := s.Stop()
+	for range sent - 1 {
+		receive(t, samples)
+	}
+	if again := s.Stop(); again != sent || len(samples) > 0 {
+		t.Errorf("%d sent, later %d; %d too many came", sent, again, len(samples))
+	}
+}

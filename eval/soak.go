@@ -82,7 +82,7 @@ func Soak(ctx context.Context, opt SoakOptions) (*SoakReport, error) {
 		if i > 0 {
 			report.J += mask.IoU(res.Objects[0].Mask, mask.Encode(p.truth, p.width, p.height)) / float64(opt.Frames-1)
 		}
-		now, err := residentMB()
+		now, err := ResidentMB()
 		if err != nil {
 			return nil, fmt.Errorf("eval: %w", err)
 		}
@@ -113,8 +113,9 @@ func toAndFro(i, n int) int {
 	return min(i, 2*n-2-i)
 }
 
-// residentMB is the process' resident memory in MiB (proc(5), statm).
-func residentMB() (float64, error) {
+// ResidentMB returns the process' resident memory in MiB from
+// /proc/self/statm (proc(5)).
+func ResidentMB() (float64, error) {
 	data, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
 		return 0, err

@@ -225,8 +225,14 @@ type rawCamera struct {
 // serveRaw serves the medias; those that are written to hold one H.264 format.
 func serveRaw(t testing.TB, medias ...*description.Media) *rawCamera {
 	t.Helper()
-	c := &rawCamera{t: t, players: make(chan struct{}, 100)}
-	c.server = &gortsplib.Server{Handler: c, RTSPAddress: "127.0.0.1:0", WriteQueueSize: 4096}
+	return serveRawBy(t, &gortsplib.Server{}, medias...)
+}
+
+// serveRawBy is serveRaw by a server that is set up but for where it listens.
+func serveRawBy(t testing.TB, server *gortsplib.Server, medias ...*description.Media) *rawCamera {
+	t.Helper()
+	c := &rawCamera{t: t, server: server, players: make(chan struct{}, 100)}
+	server.Handler, server.RTSPAddress, server.WriteQueueSize = c, "127.0.0.1:0", 4096
 	if err := c.server.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -74,9 +74,8 @@ func readImage(p *pool, path string) (*Frame, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", codec.ErrUndecodable, err)
 	}
-	if cfg.Width > codec.MaxSide || cfg.Height > codec.MaxSide || cfg.Width <= 0 || cfg.Height <= 0 {
-		return nil, fmt.Errorf("%w: %w: %dx%d, at most %dx%d is accepted",
-			codec.ErrUndecodable, codec.ErrTooLarge, cfg.Width, cfg.Height, codec.MaxSide, codec.MaxSide)
+	if err := codec.CheckSize(cfg.Width, cfg.Height); err != nil {
+		return nil, fmt.Errorf("%w: %w", codec.ErrUndecodable, err)
 	}
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return nil, err

@@ -1,6 +1,6 @@
-// Package ingest brings camera pictures in: from RTSP cameras, publishers that
-// come by themselves (package whip), video files and directories of images, as
-// decoded BGR24 frames with their times.
+// Package ingest brings camera pictures in: from RTSP cameras, web cameras that
+// send JPEGs over HTTP, publishers that come by themselves (package whip), video
+// files and directories of images, as decoded BGR24 frames with their times.
 //
 // In: a [Config] that names one source. Out: [Frame] values, handed one by one
 // to the sink given to [Source.Run], from the goroutine that called Run. The
@@ -13,9 +13,11 @@
 // Frame.Captured is wall clock, and Frame.Clock says whose: the camera's, once it
 // has sent an RTCP sender report, or this machine's at arrival.
 //
-// A camera that cannot be reached, goes away or stops sending is redialled with
-// jittered exponential backoff until Run's context ends. [Probe] tries once and
-// says what is wrong in words meant for whoever typed the URL.
+// A camera that cannot be reached, goes away or shows no new picture for
+// Config.StallTimeout, whatever else it sends, is redialled until Run's context
+// ends, at waits that double, with jitter, up to 1.5 s: one that is back is found
+// within two seconds. [Probe] tries once and says what is wrong in words meant
+// for whoever typed the URL.
 //
 // RTSP is gortsplib's; decoding is package codec's, which is the only one that
 // touches FFmpeg.

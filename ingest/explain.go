@@ -2,12 +2,13 @@ package ingest
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/url"
 	"syscall"
 
@@ -34,6 +35,8 @@ var (
 	ErrStalled = errors.New("stalled")
 	// ErrTransport: the camera does not offer the transport that was asked for.
 	ErrTransport = errors.New("transport not offered")
+	// ErrCertificate: an rtsps:// camera's certificate is not one to trust.
+	ErrCertificate = errors.New("the camera's TLS certificate is not trusted")
 	// ErrClosed: the camera ended the connection.
 	ErrClosed = errors.New("connection closed by the camera")
 )
@@ -46,26 +49,30 @@ func (s *Source) explain(err error) error {
 
 func (s *Source) cause(err error) error {
 	var status liberrors.ErrClientBadStatusCode
+	var web *httpError
 	var dns *net.DNSError
-	var unknownCA x509.UnknownAuthorityError
-	var wrongHost x509.HostnameError
+	var pinned *fingerprintError
 	var verify *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
 	switch {
 	case errors.Is(err, ErrStalled), errors.Is(err, ErrCodec), errors.Is(err, ErrNoVideo):
 		return err
 	case errors.As(err, &status):
-		return s.statusCause(status)
+		return s.statusCause(int(status.Code), status.Message, err)
+	case errors.As(err, &web):
+		return s.statusCause(web.code, http.StatusText(web.code), err)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Errorf("%w: nothing listens at %s; is the camera on, and is %s its RTSP port?", ErrRefused, s.hostPort(), s.port())
+		return fmt.Errorf("%w: nothing listens at %s; is the camera on, and is %s its port?", ErrRefused, s.hostPort(), s.port())
 	case errors.As(err, &dns):
 		return fmt.Errorf("%w: no address is known for %q (%s)", ErrUnreachable, s.url.Hostname(), dns.Err)
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		return fmt.Errorf("%w: there is no route to %s", ErrUnreachable, s.url.Hostname())
-	case errors.As(err, &unknownCA), errors.As(err, &wrongHost), errors.As(err, &verify):
-		return fmt.Errorf("the camera's TLS certificate is not trusted: %w", err)
+	case errors.As(err, &pinned):
+		return fmt.Errorf("%w: the camera shows another TLS certificate than the one expected: is it the same camera? (%w)", ErrCertificate, pinned)
+	case errors.As(err, &verify) && len(verify.UnverifiedCertificates) > 0:
+		return fmt.Errorf("%w: %w; if this is the camera, set its fingerprint: %x", ErrCertificate, err, sha256.Sum256(verify.UnverifiedCertificates[0].Raw))
 	case errors.As(err, &record):
-		return fmt.Errorf("%s does not speak TLS; is it rtsp:// instead of rtsps://? (%w)", s.hostPort(), err)
+		return fmt.Errorf("%s does not speak TLS; is it rtsp:// instead of rtsps://, or http:// instead of https://? (%w)", s.hostPort(), err)
 	case isUnsupportedTransport(err):
 		return fmt.Errorf("%w: the camera does not stream over %s; try another transport: auto, tcp or udp (%w)", ErrTransport, s.cfg.Transport, err)
 	case isSilence(err):
@@ -76,19 +83,20 @@ func (s *Source) cause(err error) error {
 	return fmt.Errorf("%s: %w", s.hostPort(), err)
 }
 
-func (s *Source) statusCause(status liberrors.ErrClientBadStatusCode) error {
-	switch status.Code {
+// statusCause explains the status of a camera's answer. RTSP has HTTP's, and more.
+func (s *Source) statusCause(code int, message string, err error) error {
+	switch base.StatusCode(code) {
 	case base.StatusUnauthorized, base.StatusForbidden:
 		if s.url.User == nil {
-			return fmt.Errorf("%w: the camera wants a user name and a password (%d): write rtsp://USER:PASSWORD@%s", ErrUnauthorized, status.Code, s.url.Host)
+			return fmt.Errorf("%w: the camera wants a user name and a password (%d): write %s://USER:PASSWORD@%s", ErrUnauthorized, code, s.url.Scheme, s.url.Host)
 		}
-		return fmt.Errorf("%w: wrong credentials, the camera does not accept this user name and password (%d)", ErrUnauthorized, status.Code)
+		return fmt.Errorf("%w: wrong credentials, the camera does not accept this user name and password (%d)", ErrUnauthorized, code)
 	case base.StatusNotFound:
-		return fmt.Errorf("%w: the camera knows no path %q (404); its manual says which it has", ErrNotFound, s.url.RequestURI())
+		return fmt.Errorf("%w: the camera knows no path %q (404); its manual says which it has", ErrNotFound, (*url.URL)(s.url).RequestURI())
 	case base.StatusUnsupportedTransport:
 		return fmt.Errorf("%w: the camera does not stream over %q (461); auto, tcp and udp can be tried", ErrTransport, s.cfg.Transport)
 	}
-	return fmt.Errorf("the camera answers %d (%s): %w", status.Code, status.Message, status)
+	return fmt.Errorf("the camera answers %d (%s): %w", code, message, err)
 }
 
 func isUnsupportedTransport(err error) bool {
@@ -108,14 +116,13 @@ func isSilence(err error) bool {
 		errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
 }
 
+var defaultPorts = map[string]string{"rtsp": "554", "rtsps": "322", "mjpeg+http": "80", "mjpeg+https": "443"}
+
 func (s *Source) port() string {
 	if p := (*url.URL)(s.url).Port(); p != "" {
 		return p
 	}
-	if s.url.Scheme == "rtsps" {
-		return "322"
-	}
-	return "554"
+	return defaultPorts[s.url.Scheme]
 }
 
 func (s *Source) hostPort() string { return net.JoinHostPort(s.url.Hostname(), s.port()) }

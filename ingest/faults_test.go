@@ -11,6 +11,7 @@ import (
 
 	"github.com/bluenviron/gortsplib/v5/pkg/description"
 	"github.com/bluenviron/gortsplib/v5/pkg/format"
+	"github.com/pion/rtp"
 
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/ingest/codec"
@@ -177,5 +178,104 @@ func TestCoalescer(t *testing.T) {
 	text := buf.String()
 	if strings.Count(text, "\n") != 2 || !strings.Contains(text, "count=2 ") || !strings.Contains(text, "count=198 ") {
 		t.Errorf("log:\n%s", text)
+	}
+}
+
+// Sound and packets of video that cannot be decoded go on while pictures stop
+// coming: the watch is on pictures, so the camera is redialled.
+func TestPicturesVanish(t *testing.T) {
+	t.Parallel()
+	audio := audioMedia()
+	cam := serveRaw(t, audio, h264Media())
+	cfg := testConfig(cam.url(), "tcp")
+	cfg.StallTimeout = time.Second
+	w := start(t, cfg)
+	ps := packets(t, clipConfig, 4)
+	cam.player()
+	for _, p := range ps {
+		cam.send(p.Data)
+	}
+	w.take(len(ps))
+
+	stop := make(chan struct{})
+	var noise sync.WaitGroup
+	noise.Go(func() {
+		for n := uint16(0); ; n++ {
+			select {
+			case <-stop:
+				return
+			case <-time.After(10 * time.Millisecond):
+			}
+			sound := &rtp.Packet{Header: rtp.Header{Version: 2, PayloadType: 97, SequenceNumber: n, SSRC: 5}, Payload: []byte{0xf8, 0xff, 0xfe}}
+			if err := cam.stream.WritePacketRTP(audio, sound); err != nil {
+				t.Error(err)
+			}
+			cam.sendNALUs([][]byte{{0x41, 0xff, 0xff, 0x00, 0x13}})
+		}
+	})
+	cam.player() // it dials again, although much is sent
+	close(stop)
+	noise.Wait()
+	for _, p := range ps {
+		cam.send(p.Data)
+	}
+	w.take(len(ps))
+	_ = w.stop()
+	mustWrap(t, w.events.lastDown, ErrStalled)
+	if w.events.ups != 2 || w.events.downs != 1 || w.events.reconnects != 1 || w.events.undecoded == 0 {
+		t.Errorf("events: %+v", &w.events)
+	}
+}
+
+// A camera whose password is another one for a while is up again once it is the
+// right one.
+func TestWrongPasswordThenRight(t *testing.T) {
+	t.Parallel()
+	c := clip(t, clipConfig)
+	wrong, right := demo.Config{User: "admin", Password: "guess1"}, demo.Config{User: "admin", Password: "s3cret"}
+	s := serve(t, c, wrong)
+	wrong.Addr, right.Addr = s.Addr(), s.Addr()
+	w := start(t, testConfig(strings.Replace(s.URL(), "//", "//admin:s3cret@", 1), "tcp"))
+	e := &w.events
+	eventually(t, "Down", func() bool { e.mu.Lock(); defer e.mu.Unlock(); return e.downs == 1 })
+	mustWrap(t, e.lastDown, ErrUnauthorized)
+	s.Close()
+
+	s = serve(t, c, right)
+	w.take(5)
+	s.Close()
+	s = serve(t, c, wrong)
+	eventually(t, "Down again", func() bool { e.mu.Lock(); defer e.mu.Unlock(); return e.downs == 2 })
+	s.Close()
+	serve(t, c, right)
+	eventually(t, "Reconnect", func() bool { e.mu.Lock(); defer e.mu.Unlock(); return e.reconnects == 1 })
+	w.take(5)
+	_ = w.stop()
+	if e.ups != 2 || e.downs != 2 || e.reconnects != 1 {
+		t.Errorf("events: %+v", e)
+	}
+}
+
+// By default a camera that is back is found within two seconds: no wait between
+// two attempts is longer, nor is a wait and the attempt to connect that failed
+// last, counted from the last time that attempt asked.
+func TestRedialIsPrompt(t *testing.T) {
+	s, err := Open(Config{URL: "rtsp://192.0.2.1/x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const prompt, asks = 2 * time.Second, time.Second // when the kernel asks for the second time
+	b := backoff{min: s.cfg.MinBackoff, max: s.cfg.MaxBackoff}
+	var longest, sum time.Duration
+	const n = 1000
+	for range n {
+		d := b.next()
+		longest, sum = max(longest, d), sum+d
+	}
+	if longest+connectTimeout-asks > prompt {
+		t.Errorf("waits of up to %v after an attempt of %v", longest, connectTimeout)
+	}
+	if sum/n < time.Second {
+		t.Errorf("a dead camera is dialled every %v", sum/n)
 	}
 }

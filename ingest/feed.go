@@ -71,6 +71,7 @@ func (f *feed) receive(ctx context.Context, ended <-chan error) error {
 	for {
 		select {
 		case u := <-f.recv.units:
+			f.recv.took(u)
 			before := f.frames
 			f.decode(u)
 			if f.failure != nil {
@@ -94,6 +95,9 @@ func (f *feed) receive(ctx context.Context, ended <-chan error) error {
 func (f *feed) stalled(d time.Duration) error {
 	if f.trouble != nil {
 		return fmt.Errorf("%w: no picture for %v, what came was not decoded: %w", ErrStalled, d, f.trouble)
+	}
+	if err := f.recv.trouble(); err != nil {
+		return fmt.Errorf("%w: no picture for %v, the packets that came make none: %w", ErrStalled, d, err)
 	}
 	return fmt.Errorf("%w: no picture for %v", ErrStalled, d)
 }

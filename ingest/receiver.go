@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +22,20 @@ type unit struct {
 // video, so that the burst after a pause of this machine is not lost.
 const queueUnits = 32
 
+const (
+	// queueBytes bounds the same in bytes: a hostile camera's access units are of up
+	// to 8 MiB, which is the depacketisers' limit.
+	queueBytes = 32 << 20
+
+	// maxPackets bounds the packets of one access unit that is not complete. The
+	// depacketisers count bytes, and keep the whole buffer of a packet of which they
+	// use none. 8 MiB are 6,000 packets of the usual size.
+	maxPackets = 16384
+)
+
+// errEndless: maxPackets came and the access unit they are of did not end.
+var errEndless = fmt.Errorf("an access unit of more than %d packets", maxPackets)
+
 // receiver makes access units of the packets of one connection. handle and gap
 // are called by the goroutine that reads the network and never block; units and
 // lost are read by the source's.
@@ -28,8 +43,10 @@ type receiver struct {
 	track *track
 	clock senderClock
 	units chan unit
-	lost  atomic.Int64 // access units thrown away since it was last read
-	hurt  atomic.Bool  // the decoder could not use a unit
+	bytes atomic.Int64          // of units
+	lost  atomic.Int64          // access units thrown away since it was last read
+	why   atomic.Pointer[error] // what was wrong with packets since the last good unit
+	hurt  atomic.Bool           // the decoder could not use a unit
 	// refresh asks the sender for a key frame; nil where that cannot be done. It is
 	// called with every packet until the key frame is there.
 	refresh func()
@@ -40,6 +57,7 @@ type receiver struct {
 	gapped   bool   // packets before the next one never came
 	faulty   bool   // the unit at faultAt was counted as lost
 	faultAt  uint32 // RTP time
+	packets  int    // of the access unit that is not complete
 	started  bool
 	lastTime uint32
 	ticks    int64
@@ -57,6 +75,7 @@ func (r *receiver) handle(p *rtp.Packet) {
 	if r.gapped {
 		r.gapped = false
 		r.track.reset() // what it holds will never be whole
+		r.packets = 0
 		r.fault(p.Timestamp)
 	}
 	if r.hurt.Swap(false) {
@@ -80,10 +99,18 @@ func (r *receiver) fault(t uint32) {
 
 func (r *receiver) assemble(p *rtp.Packet) {
 	au, err := r.track.depacketise(p)
-	if err != nil {
-		if !errors.Is(err, errIncomplete) {
-			r.fault(p.Timestamp)
+	r.packets++
+	if errors.Is(err, errIncomplete) {
+		if r.packets < maxPackets {
+			return
 		}
+		r.track.reset()
+		err = errEndless
+	}
+	r.packets = 0
+	if err != nil {
+		r.why.Store(&err)
+		r.fault(p.Timestamp)
 		return
 	}
 	start, params := r.track.randomAccess(au)
@@ -101,15 +128,42 @@ func (r *receiver) assemble(p *rtp.Packet) {
 	if t, ok := r.clock.at(p); ok {
 		u.sent = t
 	}
-	select {
-	case r.units <- u:
-		r.running = true
-	default:
+	if !r.queue(u) {
 		// The decoder does not keep up. What follows refers to what is lost here, so
 		// go on at the next key frame.
 		r.running = false
 		r.lost.Add(1)
+		return
 	}
+	r.running = true
+	r.why.Store(nil)
+}
+
+// queue hands u to the decoder unless too much is waiting.
+func (r *receiver) queue(u unit) bool {
+	n := int64(len(u.data))
+	if r.bytes.Add(n) > queueBytes {
+		r.bytes.Add(-n)
+		return false
+	}
+	select {
+	case r.units <- u:
+		return true
+	default:
+		r.bytes.Add(-n)
+		return false
+	}
+}
+
+// took says that u has left the queue.
+func (r *receiver) took(u unit) { r.bytes.Add(-int64(len(u.data))) }
+
+// trouble is what was wrong with the newest packets; nil if nothing was.
+func (r *receiver) trouble() error {
+	if err := r.why.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // unwrap turns RTP's 32-bit time into one that does not wrap.

@@ -4,8 +4,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bluenviron/gortsplib/v5/pkg/description"
 	"github.com/bluenviron/gortsplib/v5/pkg/format"
 	"github.com/bluenviron/gortsplib/v5/pkg/ntp"
+	"github.com/bluenviron/gortsplib/v5/pkg/sdpunmarshaler"
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/av1"
 	"github.com/pion/rtcp"
 	"github.com/pion/rtp"
@@ -261,4 +263,45 @@ func TestGap(t *testing.T) {
 			}
 		})
 	}
+}
+
+// FuzzDescription reads hostile session descriptions as a camera would answer
+// them: a track that can be decoded, or an error, and packets do it no harm.
+func FuzzDescription(f *testing.F) {
+	head := "v=0\r\no=- 0 0 IN IP4 127.0.0.1\r\ns=x\r\nc=IN IP4 0.0.0.0\r\nt=0 0\r\n"
+	for _, media := range []string{
+		"m=video 0 RTP/AVP 96\r\na=control:trackID=0\r\na=rtpmap:96 H264/90000\r\na=fmtp:96 packetization-mode=1;sprop-parameter-sets=Z0IAHtoCgPaAbUKBwA==,aM4yyA==\r\n",
+		"m=video 0 RTP/AVP 97\r\na=rtpmap:97 H265/90000\r\na=fmtp:97 sprop-vps=QAEMAf//;sprop-sps=QgEBAWA=;sprop-pps=RAHA\r\n",
+		"m=audio 0 RTP/AVP 0\r\nm=video 0 RTP/AVP 26\r\n",
+		"m=video 0 RTP/AVP 98\r\na=rtpmap:98 VP9/90000\r\nm=video 0 RTP/AVP 99\r\na=rtpmap:99 AV1/90000\r\n",
+	} {
+		f.Add([]byte(head+media), []byte{0x65, 0x88, 0x84})
+	}
+	f.Fuzz(func(t *testing.T, text, payload []byte) {
+		raw, err := sdpunmarshaler.Unmarshal(text)
+		if err != nil {
+			return
+		}
+		var desc description.Session
+		if desc.Unmarshal2(raw) != nil {
+			return
+		}
+		tr, err := pickTrack(&desc)
+		if err != nil {
+			return
+		}
+		r := newReceiver(tr)
+		for i := range uint16(3) {
+			r.handle(h264Packet(i, uint32(i)*3000, payload...))
+		}
+		dec, err := codec.NewDecoder(tr.id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer dec.Close()
+		for len(r.units) > 0 {
+			u := <-r.units
+			_ = dec.Decode(u.data, u.ticks, func(*codec.Picture) {})
+		}
+	})
 }

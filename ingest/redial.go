@@ -11,9 +11,12 @@ func (s *Source) runCamera(ctx context.Context, sink func(*Frame)) error {
 	wait := backoff{min: s.cfg.MinBackoff, max: s.cfg.MaxBackoff}
 	link := link{src: s}
 	quiet := repeats{every: repeatEvery}
+	if !sleep(ctx, s.cfg.FirstDial) {
+		return ctx.Err()
+	}
 	for {
 		var upAt time.Time
-		err := s.session(ctx, sink, func() {
+		err := s.connect(ctx, sink, func() {
 			upAt = time.Now()
 			link.up()
 		})
@@ -36,6 +39,14 @@ func (s *Source) runCamera(ctx context.Context, sink func(*Frame)) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// connect is one connection to a camera, of the kind that it is, as session.
+func (s *Source) connect(ctx context.Context, sink func(*Frame), onFirst func()) error {
+	if s.kind == kindHTTP {
+		return s.watchHTTP(ctx, sink, onFirst)
+	}
+	return s.session(ctx, sink, onFirst)
 }
 
 // link tells a camera's observer whether it is there.

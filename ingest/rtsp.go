@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"net"
 	"time"
@@ -68,7 +67,8 @@ func (ss *session) start(ctx context.Context, ended chan<- error, joined chan<- 
 		WriteTimeout:          max(s.cfg.StallTimeout, minReadTimeout),
 		InitialUDPReadTimeout: min(fallbackUDP, s.cfg.StallTimeout),
 		ListenPacket:          listenPacket,
-		DialTLSContext:        dialTLS,
+		DialContext:           dialTCP,
+		DialTLSContext:        s.dialTLS,
 		OnTransportSwitch:     func(err error) { s.log.Info("transport changed", "reason", err) },
 		// Lost packets show as access units that do not decode, which are counted.
 		OnPacketsLost: func(uint64) {},
@@ -105,12 +105,6 @@ func listenPacket(network, address string) (net.PacketConn, error) {
 		_ = u.SetReadBuffer(udpReadBuffer) // a smaller one works too
 	}
 	return pc, nil
-}
-
-// dialTLS connects and shakes hands within ctx. Left to gortsplib the handshake
-// happens in the first write, where a silent peer would hold it for ever.
-func dialTLS(ctx context.Context, network, addr string) (net.Conn, error) {
-	return (&tls.Dialer{}).DialContext(ctx, network, addr)
 }
 
 // minReadTimeout: gortsplib keeps the time of the last packet in whole seconds

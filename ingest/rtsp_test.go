@@ -257,8 +257,8 @@ func TestProbe(t *testing.T) {
 		{"silent", "rtsp://" + silent.Addr().String() + "/x", ErrStalled, "no answer within"},
 		{"silent TLS", "rtsps://" + silent.Addr().String() + "/x", ErrStalled, "no answer within"},
 		{"no video", serveRaw(t, audioMedia()).url(), ErrNoVideo, "only audio"},
-		{"codec", serveRaw(t, &description.Media{Type: description.MediaTypeVideo, Formats: []format.Format{&format.MJPEG{}}}).url(),
-			ErrCodec, "H.264, H.265, VP8, VP9 and AV1 are accepted"},
+		{"codec", serveRaw(t, &description.Media{Type: description.MediaTypeVideo, Formats: []format.Format{&format.MPEG4Video{PayloadTyp: 96}}}).url(),
+			ErrCodec, "sends MP4V-ES; H.264, H.265, MJPEG, VP8, VP9 and AV1 are accepted"},
 		{"no pictures", serveRaw(t, h264Media()).url(), ErrStalled, "no picture for"},
 		{"not RTSP at all", "http://127.0.0.1/x", ErrConfig, "rtsp://HOST/PATH"},
 	} {
@@ -317,14 +317,14 @@ func TestOpenFaults(t *testing.T) {
 	if strings.Contains(err.Error(), "ss:w") || strings.Contains(err.Error(), "ord@") {
 		t.Errorf("error shows the password:\n%v", err)
 	}
-	for _, url := range []string{"", "file:", "dir:", "rtsp:///x", "ftp://h/x", "rtsp://h/x#y", "whip:", "whip:door"} {
+	for _, url := range []string{"", "file:", "dir:", "rtsp:///x", "ftp://h/x", "mjpeg+http:///x", "rtsp://h/x#y", "whip:", "whip:door"} {
 		if _, err := Open(Config{URL: url}); err == nil {
 			t.Errorf("url %q was accepted", url)
 		}
 	}
 	for url, name := range map[string]string{
 		"rtsp://a:b@h:1/x": "rtsp://a:xxxxx@h:1/x", "file:a/b.mp4": "a/b.mp4", "file:///a.mp4": "/a.mp4",
-		"dir:/d": "/d", "clip.avi": "clip.avi", "rtsps://h/x": "rtsps://h/x",
+		"mjpeg+http://a:b@h/x?q=1": "mjpeg+http://a:xxxxx@h/x?q=1", "dir:/d": "/d", "clip.avi": "clip.avi", "rtsps://h/x": "rtsps://h/x",
 	} {
 		s, err := Open(Config{URL: url})
 		if err != nil {

@@ -19,7 +19,8 @@ type Config struct {
 	// Camera is the name that frames and log lines carry.
 	Camera string
 	// URL is where the pictures come from: rtsp://USER:PASSWORD@HOST:PORT/PATH (or
-	// rtsps://), file:PATH or just PATH for a video file of any container FFmpeg
+	// rtsps://), mjpeg+http://USER:PASSWORD@HOST:PORT/PATH (or mjpeg+https://) for JPEGs
+	// one after the other over HTTP, file:PATH or just PATH for a video file of any container FFmpeg
 	// opens, dir:PATH for a directory of JPEG and PNG images taken in the order of
 	// their names, whip: to wait for publishers at Door.
 	URL string
@@ -28,6 +29,12 @@ type Config struct {
 	// Transport of RTSP: "tcp", "udp", or "auto" (the default) for UDP first and TCP
 	// when none of it arrives.
 	Transport string
+	// Fingerprint of the certificate an rtsps:// or mjpeg+https:// camera must
+	// show: the SHA-256 of
+	// its DER form, 64 hexadecimal digits, colons between them allowed. With it
+	// nothing else of the certificate is looked at, so that one the camera made
+	// itself will do; without it the certificate must be trusted by this machine.
+	Fingerprint string
 	// FPS is the images a second of a directory; 0 = 25.
 	FPS float64
 	// AsFast reads a file or directory as fast as the sink takes it instead of in
@@ -39,8 +46,12 @@ type Config struct {
 	// redialled; 0 = 5 s. The first picture of a connection may take three times
 	// that, for cameras with rare key frames.
 	StallTimeout time.Duration
-	// MinBackoff and MaxBackoff bound the wait before a redial; 0 = 0.5 s and 10 s.
+	// MinBackoff and MaxBackoff bound the wait before a redial; 0 = 0.5 s and 1.5 s.
 	MinBackoff, MaxBackoff time.Duration
+	// FirstDial is how long to wait before the first dial of a camera. Cameras that
+	// start together and wait a little longer each do not all shake hands, and ask
+	// for their key frames, in the same moment.
+	FirstDial time.Duration
 	// Logger takes what the source has to say; nil discards it.
 	Logger *slog.Logger
 	// Observer is told what happens to the source.
@@ -100,9 +111,11 @@ func (o *Observer) clockOffset(d time.Duration) {
 const (
 	defaultStallTimeout = 5 * time.Second
 	defaultMinBackoff   = 500 * time.Millisecond
-	defaultMaxBackoff   = 10 * time.Second
-	defaultDirFPS       = 25
-	maxDirFPS           = 1000
+	// defaultMaxBackoff: a camera that is back is found again within two seconds,
+	// the last failed attempt included. An attempt costs a handful of packets.
+	defaultMaxBackoff = 1500 * time.Millisecond
+	defaultDirFPS     = 25
+	maxDirFPS         = 1000
 )
 
 // Source is one source of frames. Run it once at a time.
@@ -112,6 +125,7 @@ type Source struct {
 	kind kind
 	path string    // of a file or directory
 	url  *base.URL // of a camera
+	pin  []byte    // SHA-256 of its certificate; nil: any that is trusted
 	pool pool
 	seq  uint64
 	time timeline
@@ -121,6 +135,7 @@ type kind uint8
 
 const (
 	kindRTSP kind = iota + 1
+	kindHTTP
 	kindFile
 	kindDir
 	kindWHIP
@@ -136,7 +151,8 @@ func Open(cfg Config) (*Source, error) {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
 
-	if err := s.parseURL(); err != nil {
+	err := s.parseURL()
+	if err != nil {
 		faults = append(faults, err)
 	}
 	switch cfg.Transport {
@@ -144,15 +160,18 @@ func Open(cfg Config) (*Source, error) {
 	default:
 		fault("transport %q is unknown; auto, tcp and udp are accepted", cfg.Transport)
 	}
+	if s.pin, err = parseFingerprint(cfg.Fingerprint); err != nil {
+		faults = append(faults, err)
+	}
 	if !(cfg.FPS >= 0 && cfg.FPS <= maxDirFPS) || math.IsNaN(cfg.FPS) {
 		fault("fps %v is not between 0 and %d", cfg.FPS, maxDirFPS)
 	}
 	setDefault(&s.cfg.StallTimeout, defaultStallTimeout)
 	setDefault(&s.cfg.MinBackoff, defaultMinBackoff)
 	setDefault(&s.cfg.MaxBackoff, max(defaultMaxBackoff, s.cfg.MinBackoff))
-	if s.cfg.StallTimeout < 0 || s.cfg.MinBackoff < 0 || s.cfg.MaxBackoff < s.cfg.MinBackoff {
-		fault("stall timeout %v, backoff %v to %v: none may be negative, and the largest backoff not below the smallest",
-			s.cfg.StallTimeout, s.cfg.MinBackoff, s.cfg.MaxBackoff)
+	if s.cfg.StallTimeout < 0 || s.cfg.FirstDial < 0 || s.cfg.MinBackoff < 0 || s.cfg.MaxBackoff < s.cfg.MinBackoff {
+		fault("stall timeout %v, first dial after %v, backoff %v to %v: none may be negative, and the largest backoff not below the smallest",
+			s.cfg.StallTimeout, s.cfg.FirstDial, s.cfg.MinBackoff, s.cfg.MaxBackoff)
 	}
 	if len(faults) > 0 {
 		return nil, fmt.Errorf("ingest: camera %q: %w: %w", cfg.Camera, ErrConfig, errors.Join(faults...))
@@ -173,7 +192,7 @@ func setDefault(d *time.Duration, v time.Duration) {
 	}
 }
 
-const acceptedURLs = "rtsp://HOST/PATH, rtsps://HOST/PATH, whip:, file:PATH, dir:PATH and the plain PATH of a video file are accepted"
+const acceptedURLs = "rtsp://HOST/PATH, rtsps://HOST/PATH, mjpeg+http://HOST/PATH, mjpeg+https://HOST/PATH, whip:, file:PATH, dir:PATH and the plain PATH of a video file are accepted"
 
 // parseURL sorts cfg.URL into what it names. Nothing it returns shows a password.
 func (s *Source) parseURL() error {
@@ -185,6 +204,9 @@ func (s *Source) parseURL() error {
 	case found && (scheme == "rtsp" || scheme == "rtsps"):
 		s.kind = kindRTSP
 		return s.parseRTSP()
+	case found && (scheme == "mjpeg+http" || scheme == "mjpeg+https"):
+		s.kind = kindHTTP
+		return s.parseHTTP()
 	case found && scheme == "whip":
 		s.kind = kindWHIP
 		if rest != "" {
@@ -221,6 +243,18 @@ func (s *Source) parseRTSP() error {
 		return fmt.Errorf("url %q names no host", redact(s.cfg.URL))
 	}
 	s.url = u
+	return nil
+}
+
+func (s *Source) parseHTTP() error {
+	u, err := url.Parse(s.cfg.URL)
+	if err != nil {
+		return fmt.Errorf("url %q cannot be parsed; mjpeg+http://USER:PASSWORD@HOST:PORT/PATH is accepted", redact(s.cfg.URL))
+	}
+	if u.Hostname() == "" {
+		return fmt.Errorf("url %q names no host", redact(s.cfg.URL))
+	}
+	s.url = (*base.URL)(u)
 	return nil
 }
 
@@ -267,7 +301,7 @@ func (s *Source) Name() string {
 func (s *Source) Run(ctx context.Context, sink func(*Frame)) error {
 	s.seq, s.time = 0, timeline{}
 	switch s.kind {
-	case kindRTSP:
+	case kindRTSP, kindHTTP:
 		return s.runCamera(ctx, sink)
 	case kindWHIP:
 		return s.runPublished(ctx, sink)
@@ -299,8 +333,8 @@ func Probe(ctx context.Context, cfg Config) error {
 		stop()
 	}
 	switch s.kind {
-	case kindRTSP:
-		err = s.session(probe, sink, func() {})
+	case kindRTSP, kindHTTP:
+		err = s.connect(probe, sink, func() {})
 	case kindWHIP:
 		var p Publisher
 		if p, err = s.cfg.Door.Next(probe); err == nil {

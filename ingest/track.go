@@ -12,6 +12,7 @@ import (
 	"github.com/bluenviron/gortsplib/v5/pkg/format/rtpav1"
 	"github.com/bluenviron/gortsplib/v5/pkg/format/rtph264"
 	"github.com/bluenviron/gortsplib/v5/pkg/format/rtph265"
+	"github.com/bluenviron/gortsplib/v5/pkg/format/rtpmjpeg"
 	"github.com/bluenviron/gortsplib/v5/pkg/format/rtpvp8"
 	"github.com/bluenviron/gortsplib/v5/pkg/format/rtpvp9"
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/av1"
@@ -30,8 +31,8 @@ type track struct {
 	format format.Format
 	id     codec.ID
 	// depacketise returns the parts of an access unit with the packet that completes
-	// it, errIncomplete before: its NAL units, of AV1 its OBUs, of VP8 and VP9 the
-	// frame in one part.
+	// it, errIncomplete before: its NAL units, of AV1 its OBUs, of MJPEG, VP8 and
+	// VP9 the frame in one part.
 	depacketise func(*rtp.Packet) ([][]byte, error)
 	// reset forgets the packets of an access unit that is not complete.
 	reset func()
@@ -81,7 +82,7 @@ func formatName(f format.Format) string {
 	return strings.TrimPrefix(fmt.Sprintf("%T", f), "*format.")
 }
 
-const acceptedCodecs = "H.264, H.265, VP8, VP9 and AV1"
+const acceptedCodecs = "H.264, H.265, MJPEG, VP8, VP9 and AV1"
 
 // newTrack returns nil for a format that cannot be decoded.
 func newTrack(m *description.Media, f format.Format) (*track, error) {
@@ -105,6 +106,9 @@ func newTrack(m *description.Media, f format.Format) (*track, error) {
 	case *format.AV1:
 		t.id = codec.AV1
 		err = unpack(t, f.CreateDecoder, (*rtpav1.Decoder).Decode, rtpav1.ErrMorePacketsNeeded, rtpav1.ErrNonStartingPacketAndNoPrevious)
+	case *format.MJPEG:
+		t.id = codec.MJPEG
+		err = unpack(t, f.CreateDecoder, whole((*rtpmjpeg.Decoder).Decode), rtpmjpeg.ErrMorePacketsNeeded, rtpmjpeg.ErrNonStartingPacketAndNoPrevious)
 	default:
 		return nil, nil
 	}
@@ -161,6 +165,8 @@ func (t *track) randomAccess(au [][]byte) (start, params bool) {
 		return vp9.IsRandomAccess(au[0]), true
 	case codec.AV1:
 		return av1.IsRandomAccess2(au), true
+	case codec.MJPEG:
+		return true, true
 	}
 	return false, false
 }
@@ -205,7 +211,7 @@ func h265Start(au [][]byte) (start, params bool) {
 // come first.
 func (t *track) join(params, au [][]byte) []byte {
 	switch t.id {
-	case codec.VP8, codec.VP9:
+	case codec.MJPEG, codec.VP8, codec.VP9:
 		return au[0]
 	case codec.AV1:
 		return obuStream(au)

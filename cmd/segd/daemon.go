@@ -193,9 +193,9 @@ func (d *daemon) build() error {
 	d.meters.Backend("opencv cpu", filepath.Base(model.Info().Path))
 	var configs []pipeline.Config
 	var names []string
-	for _, cam := range d.cfg.Cameras {
+	for i, cam := range d.cfg.Cameras {
 		names = append(names, cam.Name)
-		configs = append(configs, d.camera(cam, model))
+		configs = append(configs, d.camera(i, cam, model))
 	}
 	d.web.Cameras(names)
 	if d.set, err = pipeline.NewSet(configs...); err != nil {
@@ -206,16 +206,25 @@ func (d *daemon) build() error {
 
 func sourceConfig(cam config.Camera, log *slog.Logger) ingest.Config {
 	return ingest.Config{
-		Camera: cam.Name, URL: cam.URL, Transport: cam.Transport, FPS: cam.FPS, Loop: cam.Loop, Logger: log,
+		Camera: cam.Name, URL: cam.URL, Transport: cam.Transport, Fingerprint: cam.Fingerprint, FPS: cam.FPS, Loop: cam.Loop, Logger: log,
 	}
 }
 
-func (d *daemon) camera(cam config.Camera, model features.Model) pipeline.Config {
+// stagger is how long the i-th of many cameras waits before it is first dialled:
+// about as long as a camera on the same network takes to answer, so that they come
+// up one after the other. With more than fifty some share a moment.
+func stagger(i int) time.Duration {
+	const step, moments = 20 * time.Millisecond, 50
+	return time.Duration(i%moments) * step
+}
+
+// camera is the configuration of the i-th camera.
+func (d *daemon) camera(i int, cam config.Camera, model features.Model) pipeline.Config {
 	return pipeline.Config{
 		Site: d.cfg.Site, Name: cam.Name,
 		Open: func(o ingest.Observer) (pipeline.Source, error) {
 			cfg := sourceConfig(cam, d.log)
-			cfg.Observer = o
+			cfg.Observer, cfg.FirstDial = o, stagger(i)
 			if cam.Published() {
 				cfg.Door = d.whip.Door(cam.Name)
 			}

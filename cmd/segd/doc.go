@@ -7,6 +7,7 @@
 //	segd watch CAMERA      masks as they arrive
 //	segd annotate CAMERA FILE
 //	segd eval              figures on data sets
+//	segd bench             what receiving and decoding cameras costs here
 //	segd model             models: which there are, whether one loads
 //	segd version
 //

@@ -22,6 +22,9 @@ import (
 
 func TestMain(m *testing.M) {
 	dnn.ChildMain() // this binary is also the child that tries models
+	if len(os.Args) > 1 && os.Args[1] == "bench" {
+		main() // and the cameras of segd bench
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -7,10 +7,15 @@ import (
 	"github.com/asticode/go-astiav"
 )
 
-// MaxSide is the largest width or height, in pixels, that is decoded. A camera's
-// parameter sets can announce any size; a frame of this one already takes
-// 192 MiB as BGR24.
-const MaxSide = 8192
+// Limits of the pictures that are decoded. A camera's parameter sets can announce
+// any size, and a decoder keeps up to 16 pictures of it.
+const (
+	// MaxSide is the largest width or height, in pixels.
+	MaxSide = 8192
+	// MaxPixels is the largest area, 8192×4608: what is called 8K, and a little more.
+	// A frame of it takes 108 MiB as BGR24.
+	MaxPixels = 8192 * 4608
+)
 
 // ID names a video codec.
 type ID uint8
@@ -46,7 +51,8 @@ func (id ID) String() string {
 }
 
 var (
-	// ErrTooLarge is wrapped by errors about pictures beyond [MaxSide].
+	// ErrTooLarge is wrapped by errors about pictures beyond [MaxSide] or
+	// [MaxPixels].
 	ErrTooLarge = errors.New("picture is too large")
 	// ErrUndecodable is wrapped by errors about bytes that are not a picture. The
 	// decoder stays usable: the next key frame decodes.
@@ -83,12 +89,14 @@ func init() {
 	astiav.SetLogLevel(astiav.LogLevelQuiet)
 }
 
-func checkSize(width, height int) error {
+// CheckSize returns an error that wraps [ErrTooLarge] or [ErrUndecodable] if no
+// picture of that size is decoded.
+func CheckSize(width, height int) error {
 	if width <= 0 || height <= 0 {
 		return fmt.Errorf("%w: picture of %dx%d", ErrUndecodable, width, height)
 	}
-	if width > MaxSide || height > MaxSide {
-		return fmt.Errorf("%w: %dx%d, at most %dx%d is accepted", ErrTooLarge, width, height, MaxSide, MaxSide)
+	if width > MaxSide || height > MaxSide || width*height > MaxPixels {
+		return fmt.Errorf("%w: %dx%d, at most %d pixels a side and %d in all are accepted", ErrTooLarge, width, height, MaxSide, MaxPixels)
 	}
 	return nil
 }

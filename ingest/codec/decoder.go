@@ -61,9 +61,9 @@ func openDecoder(c *astiav.Codec, par *astiav.CodecParameters) (*astiav.CodecCon
 	ctx.SetThreadCount(1)
 	options := astiav.NewDictionary()
 	defer options.Free()
-	// The guard that holds for every codec; the parameter sets of H.264 and H.265
-	// are looked at before, for the sake of a clear error.
-	if err := setOptions(options, "max_pixels", strconv.Itoa(MaxSide*MaxSide)); err != nil {
+	// The guard that holds for every codec; what announces a size is looked at
+	// before, for the sake of a clear error.
+	if err := setOptions(options, "max_pixels", strconv.Itoa(MaxPixels)); err != nil {
 		ctx.Free()
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (d *Decoder) Decode(au []byte, pts int64, emit func(*Picture)) error {
 	if len(au) == 0 {
 		return fmt.Errorf("codec: %s: %w: empty access unit", d.id, ErrUndecodable)
 	}
-	if err := checkParameterSets(d.id, au); err != nil {
+	if err := checkAnnounced(d.id, au); err != nil {
 		return fmt.Errorf("codec: %s: %w", d.id, err)
 	}
 	d.padded = append(append(d.padded[:0], au...), make([]byte, paddingSize)...)

@@ -91,7 +91,7 @@ func (m *Demuxer) openTrack(s *astiav.Stream) error {
 	if m.width <= 0 || m.height <= 0 {
 		return errors.New("not a video file FFmpeg can read: nothing in it tells the picture's size")
 	}
-	if err := checkSize(m.width, m.height); err != nil {
+	if err := CheckSize(m.width, m.height); err != nil {
 		return err
 	}
 	ctx, err := openDecoder(c, par)

@@ -68,7 +68,7 @@ func NewEncoder(cfg EncoderConfig) (*Encoder, error) {
 	if cfg.CRF == 0 {
 		cfg.CRF = 20
 	}
-	if err := checkSize(cfg.Width, cfg.Height); err != nil {
+	if err := CheckSize(cfg.Width, cfg.Height); err != nil {
 		return nil, fmt.Errorf("codec: encoder: %w", err)
 	}
 	if cfg.Width%2 != 0 || cfg.Height%2 != 0 {
@@ -174,14 +174,11 @@ func (e *Encoder) BGR(pix []byte, key bool) ([]Packet, error) {
 	return e.encode(e.bgr, key)
 }
 
-// Picture encodes a decoded picture of the encoder's size; otherwise it is as
-// BGR.
+// Picture encodes a decoded picture, scaled to the encoder's size if its own is
+// another; otherwise it is as BGR.
 func (e *Encoder) Picture(p *Picture, key bool) ([]Packet, error) {
 	if e.ctx == nil {
 		return nil, ErrClosed
-	}
-	if p.Width != e.cfg.Width || p.Height != e.cfg.Height {
-		return nil, fmt.Errorf("codec: encoder: picture is %dx%d, encoder makes %dx%d", p.Width, p.Height, e.cfg.Width, e.cfg.Height)
 	}
 	return e.encode(p.frame, key)
 }

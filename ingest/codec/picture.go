@@ -47,7 +47,7 @@ func (p *Picture) BGR(dst []byte) error {
 // fill makes p describe what the decoder left in its frame.
 func (p *Picture) fill() error {
 	p.Width, p.Height = p.frame.Width(), p.frame.Height()
-	if err := checkSize(p.Width, p.Height); err != nil {
+	if err := CheckSize(p.Width, p.Height); err != nil {
 		return err
 	}
 	f := cFrame(p.frame)

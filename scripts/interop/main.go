@@ -1,9 +1,10 @@
 // Command interop lets programs that are not ours talk to segd.
 //
-// It starts a segd whose camera takes publishers, and a headless Chromium that
-// publishes its fake camera through the page as a person would: without a token,
-// with a wrong one, with the right one, beside another publisher, and until it
-// stops. Masks must come out on NATS meanwhile.
+// It starts a segd that watches cameras of GStreamer's RTSP server and of FFmpeg,
+// which publishes to a relay; and a segd whose camera takes publishers, to which a
+// headless Chromium publishes its fake camera through the page as a person would:
+// without a token, with a wrong one, with the right one, beside another publisher,
+// and until it stops. Masks must come out on NATS meanwhile.
 package main
 
 import (
@@ -59,7 +60,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.SetOutput(stderr)
 	segd := flags.String("segd", "bin/segd", "program to test")
 	chromium := flags.String("browser", "chromium", "Chromium to drive")
-	timeout := flags.Duration("timeout", 3*time.Minute, "give up after this")
+	timeout := flags.Duration("timeout", 15*time.Minute, "give up after this")
+	cycles := flags.Int("cycles", 1000, "connections of the leak test")
+	only := flags.String("only", "", "rtsp or chromium: only the steps of that")
 	picture := flags.String("picture", "", "PNG of the page to write while it publishes")
 	verbose := flags.Bool("v", false, "show what segd says")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
@@ -94,6 +97,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		w.daemon, err = browser.Run(ctx, said, *segd, "run", "-c", config)
 		return err
 	}
+	cameras := &rtspWorld{segd: *segd, script: "scripts/interop/rtspserver.py", dir: dir, cycles: *cycles, said: said}
+	defer cameras.end()
+	if *only == "rtsp" {
+		return follow(ctx, stdout, cameras.steps())
+	}
 	if err := w.start(ctx); err != nil {
 		return err
 	}
@@ -114,15 +122,21 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer w.chromium.End()
-	return w.steps(ctx, stdout)
+	steps := w.steps()
+	if *only == "" {
+		steps = append(steps, cameras.steps()...)
+	}
+	return follow(ctx, stdout, steps)
 }
 
-// steps runs one after the other; one that fails ends it.
-func (w *world) steps(ctx context.Context, stdout io.Writer) error {
-	steps := []struct {
-		name string
-		do   func(context.Context) error
-	}{
+// step is one thing that must work.
+type step struct {
+	name string
+	do   func(context.Context) error
+}
+
+func (w *world) steps() []step {
+	return []step{
 		{"Chromium without a token is asked for one", w.noToken},
 		{"Chromium with a wrong token is told so", w.wrongToken},
 		{"Chromium publishes with the right token", w.rightToken},
@@ -138,6 +152,10 @@ func (w *world) steps(ctx context.Context, stdout io.Writer) error {
 		{"Chromium publishes H.264", w.codec("H264")},
 		{"the page obeys its content security policy", w.policy},
 	}
+}
+
+// follow takes one step after the other; one that fails ends it.
+func follow(ctx context.Context, stdout io.Writer, steps []step) error {
 	for i, step := range steps {
 		if err := step.do(ctx); err != nil {
 			fmt.Fprintf(stdout, "FAIL %s: %v\n%d passed, %d failed\n", step.name, err, i, len(steps)-i)

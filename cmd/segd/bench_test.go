@@ -1,0 +1,68 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// Cameras of another process are received and measured; the JSON has the
+// documented keys and no others.
+func TestBenchIngest(t *testing.T) {
+	c := start(t, "bench", "ingest", "--cameras", "2", "--for", "1s", "--json")
+	if err := c.wait(t, time.Minute); err != nil {
+		t.Fatalf("%v\n%s", err, c.err.String())
+	}
+	var r struct {
+		Cameras    int     `json:"cameras"`
+		FramesLost *int    `json:"frames_lost"`
+		CPU        float64 `json:"cpu_percent_per_camera"`
+		RSSMB      float64 `json:"rss_mb_per_camera"`
+		FPS        float64 `json:"fps"`
+	}
+	dec := json.NewDecoder(bytes.NewReader([]byte(c.out.String())))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&r); err != nil {
+		t.Fatalf("%v in %s", err, c.out.String())
+	}
+	// That none is lost is a matter of the machine; that it is told is not.
+	if r.FramesLost == nil || *r.FramesLost < 0 || r.Cameras != 2 || r.CPU <= 0 || r.RSSMB <= 0 || r.FPS <= 0 {
+		t.Errorf("%s", c.out.String())
+	}
+	if c = start(t, "bench", "ingest", "--cameras", "1", "--for", "1s", "--transport", "udp"); c.wait(t, time.Minute) != nil ||
+		!strings.HasPrefix(c.out.String(), "1 cameras of 854×480: ") || !strings.Contains(c.out.String(), " frames lost, ") {
+		t.Errorf("for people:\n%s%s", c.out.String(), c.err.String())
+	}
+}
+
+// What was sent and did not come is counted, of each camera for itself.
+func TestDrainCountsLoss(t *testing.T) {
+	r := &receivers{whole: make([]atomic.Int64, 3)}
+	for i, n := range []int64{10, 12, 9} {
+		r.whole[i].Store(n)
+	}
+	lost, err := r.drain(t.Context(), []int64{10, 10, 12})
+	if err != nil || lost != 3 {
+		t.Errorf("%d lost, %v; want 3", lost, err)
+	}
+}
+
+// A thousand cameras are dialled over a second, no more than 1 in 50 at once.
+func TestStagger(t *testing.T) {
+	at := map[time.Duration]int{}
+	for i := range 1000 {
+		d := stagger(i)
+		if d < 0 || d > time.Second {
+			t.Fatalf("camera %d waits %v", i, d)
+		}
+		at[d]++
+	}
+	for d, n := range at {
+		if n > 20 {
+			t.Errorf("%d cameras after %v", n, d)
+		}
+	}
+}

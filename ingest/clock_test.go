@@ -1,0 +1,74 @@
+package ingest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/bluenviron/gortsplib/v5"
+)
+
+// A camera whose clock is known and not this machine's: capture times are by it,
+// to less than a frame, however unevenly the frames arrive and although RTP time
+// wraps in between; without sender reports they are the times of arrival. Each
+// frame says which.
+func TestCaptureTime(t *testing.T) {
+	const frames, step, wrapAt = 40, 20 * time.Millisecond, 15
+	for _, tc := range []struct {
+		name    string
+		offset  time.Duration // of the camera's clock
+		reports bool
+		want    Clock
+	}{
+		{"ahead", 83 * time.Minute, true, ClockSenderReport},
+		{"behind", -7 * time.Hour, true, ClockSenderReport},
+		{"no reports", 83 * time.Minute, false, ClockArrival},
+		{"never set", -20 * 365 * 24 * time.Hour, true, ClockArrival},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			cam := serveRawBy(t, &gortsplib.Server{DisableRTCPSenderReports: !tc.reports}, h264Media())
+			w := start(t, testConfig(cam.url(), "tcp"))
+			cam.player()
+			began := time.Now().Add(tc.offset)
+			for i, p := range packets(t, clipConfig, frames) {
+				pkts, err := cam.pack.Encode(splitNALUs(p.Data))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, pkt := range pkts {
+					pkt.Timestamp = uint32(i-wrapAt) * uint32(step*ticksPerSecond/time.Second)
+					if err := cam.stream.WritePacketRTPWithNTP(cam.media, pkt, began.Add(time.Duration(i)*step)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				time.Sleep(time.Duration(i*7%40) * time.Millisecond)
+			}
+			for i, f := range w.take(frames) {
+				if f.number != i {
+					t.Fatalf("frame %d shows picture %d", i, f.number)
+				}
+				switch f.Clock {
+				case ClockArrival:
+					if f.Captured != f.Received || tc.want != ClockArrival && i > frames/2 {
+						t.Errorf("frame %d: captured %v by %v, received %v", i, f.Captured, f.Clock, f.Received)
+					}
+				case tc.want:
+					if taken := began.Add(time.Duration(i) * step); f.Captured.Sub(taken).Abs() >= step {
+						t.Errorf("frame %d: captured %v after it was taken", i, f.Captured.Sub(taken))
+					}
+				default:
+					t.Errorf("frame %d: captured by %v, want %v", i, f.Clock, tc.want)
+				}
+			}
+			_ = w.stop()
+			if n := len(w.events.offsets); (n > 0) != (tc.want == ClockSenderReport) {
+				t.Errorf("the camera's offset was told %d times", n)
+			}
+			for _, d := range w.events.offsets { // how late it came is in it
+				if late := tc.offset - d; late < -time.Second || late > patience {
+					t.Errorf("offset %v, the clock is %v off", d, tc.offset)
+				}
+			}
+		})
+	}
+}

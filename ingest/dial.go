@@ -1,0 +1,80 @@
+package ingest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+)
+
+// connectTimeout is how long a host may take to accept a connection. It lets the
+// kernel ask twice, at once and after a second; its third try comes two seconds
+// later, and a new dial is there sooner.
+const connectTimeout = 1500 * time.Millisecond
+
+func dialTCP(ctx context.Context, network, addr string) (net.Conn, error) {
+	return (&net.Dialer{Timeout: connectTimeout}).DialContext(ctx, network, addr)
+}
+
+// dialTLS connects and shakes hands within ctx. Left to gortsplib the handshake
+// happens in the first write, where a silent peer would hold it for ever.
+func (s *Source) dialTLS(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := dialTCP(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	secured := tls.Client(conn, s.tlsConfig(host))
+	if err := secured.HandshakeContext(ctx); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return secured, nil
+}
+
+// tlsConfig says whom to trust: the certificate with the fingerprint, or any that
+// this machine's authorities vouch for.
+func (s *Source) tlsConfig(host string) *tls.Config {
+	if s.pin == nil {
+		return &tls.Config{ServerName: host}
+	}
+	return &tls.Config{
+		ServerName:         host,
+		InsecureSkipVerify: true, // in favour of what follows
+		VerifyConnection: func(state tls.ConnectionState) error {
+			got := sha256.Sum256(state.PeerCertificates[0].Raw)
+			if !bytes.Equal(got[:], s.pin) {
+				return &fingerprintError{got: got[:]}
+			}
+			return nil
+		},
+	}
+}
+
+// fingerprintError: the camera showed a certificate that is not the one expected.
+type fingerprintError struct{ got []byte }
+
+func (e *fingerprintError) Error() string {
+	return fmt.Sprintf("the certificate's SHA-256 is %x", e.got)
+}
+
+// parseFingerprint returns the bytes of a SHA-256 in hexadecimal, nil of none.
+func parseFingerprint(text string) ([]byte, error) {
+	if text == "" {
+		return nil, nil
+	}
+	pin, err := hex.DecodeString(strings.ReplaceAll(text, ":", ""))
+	if err != nil || len(pin) != sha256.Size {
+		return nil, fmt.Errorf("fingerprint %q is not a SHA-256; 64 hexadecimal digits are accepted, with or without colons", text)
+	}
+	return pin, nil
+}

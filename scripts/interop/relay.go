@@ -1,0 +1,97 @@
+package main
+
+import (
+	"sync"
+
+	"github.com/bluenviron/gortsplib/v5"
+	"github.com/bluenviron/gortsplib/v5/pkg/base"
+	"github.com/bluenviron/gortsplib/v5/pkg/description"
+	"github.com/bluenviron/gortsplib/v5/pkg/format"
+	"github.com/pion/rtp"
+)
+
+// relay is an RTSP server to which programs publish and from which others read,
+// packet by packet as they came.
+type relay struct {
+	server *gortsplib.Server
+
+	mu      sync.Mutex
+	streams map[string]*gortsplib.ServerStream // by path
+	owners  map[*gortsplib.ServerSession]string
+}
+
+func startRelay(addr string) (*relay, error) {
+	r := &relay{streams: map[string]*gortsplib.ServerStream{}, owners: map[*gortsplib.ServerSession]string{}}
+	r.server = &gortsplib.Server{Handler: r, RTSPAddress: addr}
+	return r, r.server.Start()
+}
+
+func (r *relay) end() {
+	r.server.Close()
+	_ = r.server.Wait()
+}
+
+// OnAnnounce implements gortsplib.ServerHandlerOnAnnounce.
+func (r *relay) OnAnnounce(ctx *gortsplib.ServerHandlerOnAnnounceCtx) (*base.Response, error) {
+	stream := &gortsplib.ServerStream{Server: r.server, Desc: ctx.Description}
+	if err := stream.Initialize(); err != nil {
+		return &base.Response{StatusCode: base.StatusBadRequest}, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.streams[ctx.Path], r.owners[ctx.Session] = stream, ctx.Path
+	return &base.Response{StatusCode: base.StatusOK}, nil
+}
+
+func (r *relay) find(path string) (*base.Response, *gortsplib.ServerStream, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s := r.streams[path]; s != nil {
+		return &base.Response{StatusCode: base.StatusOK}, s, nil
+	}
+	return &base.Response{StatusCode: base.StatusNotFound}, nil, nil
+}
+
+// OnDescribe implements gortsplib.ServerHandlerOnDescribe.
+func (r *relay) OnDescribe(ctx *gortsplib.ServerHandlerOnDescribeCtx) (*base.Response, *gortsplib.ServerStream, error) {
+	return r.find(ctx.Path)
+}
+
+// OnSetup implements gortsplib.ServerHandlerOnSetup.
+func (r *relay) OnSetup(ctx *gortsplib.ServerHandlerOnSetupCtx) (*base.Response, *gortsplib.ServerStream, error) {
+	if ctx.Session.State() == gortsplib.ServerSessionStatePreRecord {
+		return &base.Response{StatusCode: base.StatusOK}, nil, nil
+	}
+	return r.find(ctx.Path)
+}
+
+// OnPlay implements gortsplib.ServerHandlerOnPlay.
+func (r *relay) OnPlay(*gortsplib.ServerHandlerOnPlayCtx) (*base.Response, error) {
+	return &base.Response{StatusCode: base.StatusOK}, nil
+}
+
+// OnRecord implements gortsplib.ServerHandlerOnRecord.
+func (r *relay) OnRecord(ctx *gortsplib.ServerHandlerOnRecordCtx) (*base.Response, error) {
+	resp, stream, err := r.find(ctx.Path)
+	if stream != nil {
+		ctx.Session.OnPacketRTPAny(func(m *description.Media, _ format.Format, p *rtp.Packet) {
+			_ = stream.WritePacketRTP(m, p) // it is closing
+		})
+	}
+	return resp, err
+}
+
+// OnSessionClose implements gortsplib.ServerHandlerOnSessionClose.
+func (r *relay) OnSessionClose(ctx *gortsplib.ServerHandlerOnSessionCloseCtx) {
+	r.mu.Lock()
+	path, published := r.owners[ctx.Session]
+	stream := r.streams[path]
+	delete(r.owners, ctx.Session)
+	if published {
+		delete(r.streams, path)
+	}
+	r.mu.Unlock()
+	if published {
+		stream.Close()
+	}
+}
