@@ -137,7 +137,7 @@ func TestHTTPFaults(t *testing.T) {
 	}{
 		{"no credentials", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }, ErrUnauthorized, "mjpeg+http://USER:PASSWORD@"},
 		{"no such path", http.NotFound, ErrNotFound, `"/video"`},
-		{"sent elsewhere", http.RedirectHandler("http://127.0.0.1:1/", 302).ServeHTTP, nil, "302"},
+		{"sent elsewhere", http.RedirectHandler("http://127.0.0.1:1/", http.StatusFound).ServeHTTP, nil, "302"},
 		{"a page", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, ErrNoVideo, `"text/html`},
 		{"no boundary", multipart("hello, this is no boundary\r\n"), ErrNoVideo, "hello"},
 		{"a line without end", multipart(strings.Repeat("-", 100000)), nil, ""},
