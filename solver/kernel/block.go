@@ -97,6 +97,12 @@ func (m *gramian) add(g, x []float64, n, d int) {
 func (m *gramian) panel(index int) {
 	b := (m.d-1)/panelWidth*panelWidth - index*panelWidth
 	right, width := m.panels[b*gramRows:], min(panelWidth, m.d-b)
+	if width == panelWidth {
+		for a := 0; a <= b; a += panelWidth {
+			outerSquare(m.g[a*m.d+b:], m.d, right, panelWidth, m.panels[a*gramRows:], panelWidth, m.rows)
+		}
+		return
+	}
 	for a := 0; a < b+width; a += 4 {
 		left := m.panels[a/panelWidth*panelWidth*gramRows+a%panelWidth:]
 		outer(m.g[a*m.d+b:], m.d, right, panelWidth, left, panelWidth, min(4, m.d-a), width, m.rows)

@@ -16,6 +16,19 @@ func avx() bool {
 	return xgetbv0()&states == states
 }
 
+// wide tells whether the processor has AVX-512F too.
+var wide = vector && avx512()
+
+// avx512 asks CPUID leaf 7 for AVX512F and XCR0 for the states of the opmask and
+// ZMM registers (Intel SDM vol. 1, 15.2).
+func avx512() bool {
+	const foundation, states = 1 << 16, 1<<1 | 1<<2 | 7<<5
+	return cpuid7()&foundation != 0 && xgetbv0()&states == states
+}
+
+// cpuid7 returns EBX of CPUID leaf 7, subleaf 0.
+func cpuid7() (ebx uint32)
+
 // cpuid1 returns ECX of CPUID leaf 1.
 func cpuid1() (ecx uint32)
 
@@ -37,6 +50,11 @@ func outer2x16(acc *float64, as int, x *float64, xs int, r *float64, rs, rows in
 
 //go:noescape
 func outer4x8(acc *float64, as int, x *float64, xs int, r *float64, rs, rows int)
+
+// outer8x8 does eight rows of acc. Only where wide.
+//
+//go:noescape
+func outer8x8(acc *float64, as int, x *float64, xs int, r *float64, rs, rows int)
 
 //go:noescape
 func outer1x4(acc *float64, as int, x *float64, xs int, r *float64, rs, rows int, mask *[4]int64)
@@ -97,6 +115,18 @@ func outerVector(acc []float64, as int, x []float64, xs int, r []float64, rs, na
 			outer1x4(&acc[a*as+j], as, &x[j], xs, &r[a], rs, rows, &masks[min(4, cols-j)])
 		}
 	}
+}
+
+// outerSquare adds r's 8 columns times 8 columns of x to 8 rows of acc, as outer
+// does.
+func outerSquare(acc []float64, as int, x []float64, xs int, r []float64, rs, rows int) {
+	if wide && rows > 0 {
+		_, _, _ = acc[7*as+7], x[(rows-1)*xs+7], r[(rows-1)*rs+7]
+		outer8x8(&acc[0], as, &x[0], xs, &r[0], rs, rows)
+		return
+	}
+	outer(acc, as, x, xs, r, rs, 4, 8, rows)
+	outer(acc[4*as:], as, x, xs, r[4:], rs, 4, 8, rows)
 }
 
 // dotsVector does the first rows of dots, four at a time, and returns how many.
