@@ -95,11 +95,12 @@ func (t *Tracker) heed(f *frame) {
 	if len(corrected) == 0 {
 		return
 	}
-	next := f.adjacency()
-	t.dropPieces(f, next, corrected, confirmed)
+	var next adjacency
+	next.build(f.n, f.edges)
+	t.dropPieces(f, &next, corrected, confirmed)
 
 	gain, label := make([]float64, f.n), make([]int32, f.n)
-	t.spread(f, next, corrected, gain, label)
+	t.spread(f, &next, corrected, gain, label)
 	labels := t.labels()
 	for i, g := range gain {
 		for _, k := range confirmed {
@@ -120,7 +121,7 @@ func (t *Tracker) heed(f *frame) {
 // spread finds, from each corrected superpixel, those that hang together with it,
 // are like it and were taken for the same: the greatest likeness of each and the
 // label that comes with it.
-func (t *Tracker) spread(f *frame, next [][]int32, corrected []int32, gain []float64, label []int32) {
+func (t *Tracker) spread(f *frame, next *adjacency, corrected []int32, gain []float64, label []int32) {
 	seen := make([]bool, f.n)
 	var open []int32
 	for _, c := range corrected {
@@ -129,7 +130,7 @@ func (t *Tracker) spread(f *frame, next [][]int32, corrected []int32, gain []flo
 		for len(open) > 0 {
 			i := open[len(open)-1]
 			open = open[:len(open)-1]
-			for _, j := range next[i] {
+			for _, j := range next.of(i) {
 				if seen[j] || f.fixed[j] != unmarked || t.before[j] != t.before[c] {
 					continue
 				}
@@ -171,7 +172,7 @@ func (f *frame) cosine(i, j, d int) float64 {
 
 // dropPieces gives the pieces of objects that carry corrections but nothing
 // confirmed to what they were corrected to, if there are other pieces.
-func (t *Tracker) dropPieces(f *frame, next [][]int32, corrected, confirmed []int32) {
+func (t *Tracker) dropPieces(f *frame, next *adjacency, corrected, confirmed []int32) {
 	labels := t.labels()
 	piece := make([]int32, f.n) // by superpixel, from 1
 	var sizes []int             // by piece
@@ -187,7 +188,7 @@ func (t *Tracker) dropPieces(f *frame, next [][]int32, corrected, confirmed []in
 			i := open[len(open)-1]
 			open = open[:len(open)-1]
 			sizes[id-1]++
-			for _, j := range next[i] {
+			for _, j := range next.of(i) {
 				if piece[j] == 0 && t.before[j] == t.before[i] {
 					piece[j] = id
 					open = append(open, j)
@@ -222,15 +223,6 @@ func (t *Tracker) dropPieces(f *frame, next [][]int32, corrected, confirmed []in
 			}
 		}
 	}
-}
-
-// adjacency lists the neighbours of every superpixel.
-func (f *frame) adjacency() [][]int32 {
-	next := make([][]int32, f.n)
-	for _, e := range f.edges {
-		next[e.I], next[e.J] = append(next[e.I], e.J), append(next[e.J], e.I)
-	}
-	return next
 }
 
 // fix turns the annotation's marks into the frame's fixed labels and bounds. A

@@ -25,11 +25,10 @@ const (
 // outliner moves the objects' outlines from the superpixels' borders to where the
 // colours change, by a cut of the pixels in a band along them.
 type outliner struct {
-	depth []uint8 // per pixel: rings from the outline, 1 beside it; 0 outside the band
-	node  []int32 // per pixel of the band: its number
-	band  []int32 // pixels, ring by ring
-	first []int32 // neighbours of superpixel i: near[first[i]:first[i+1]]
-	near  []int32
+	depth []uint8   // per pixel: rings from the outline, 1 beside it; 0 outside the band
+	node  []int32   // per pixel of the band: its number
+	band  []int32   // pixels, ring by ring
+	next  adjacency // of the superpixels
 	unary []float64
 	y     []int32
 	edges []mrf.Edge
@@ -49,7 +48,7 @@ func (r *outliner) draw(ctx context.Context, dst []uint8, f *frame, labels int) 
 	if r.outline(dst, f.width, f.height, uint8(min(rings, 64))); len(r.band) == 0 {
 		return nil
 	}
-	r.adjacency(f)
+	r.next.build(f.n, f.edges)
 	r.unary, r.y = grow(r.unary, len(r.band)*labels), grow(r.y, len(r.band))
 	for k, p := range r.band {
 		r.y[k] = int32(dst[p])
@@ -86,7 +85,7 @@ func (r *outliner) colours(u []float64, f *frame, p int32) {
 	}
 	i := f.labels[p]
 	look(i)
-	for _, j := range r.near[r.first[i]:r.first[i+1]] {
+	for _, j := range r.next.of(i) {
 		look(j)
 	}
 }
@@ -189,25 +188,5 @@ func (r *outliner) outline(y []uint8, w, h int, rings uint8) {
 		if p+w < w*h {
 			add(p+w, d)
 		}
-	}
-}
-
-// adjacency lays f's edges out by superpixel.
-func (r *outliner) adjacency(f *frame) {
-	r.first = grow(r.first, f.n+2)
-	clear(r.first)
-	for _, e := range f.edges {
-		r.first[e.I+2]++
-		r.first[e.J+2]++
-	}
-	for i := 2; i < len(r.first); i++ {
-		r.first[i] += r.first[i-1]
-	}
-	r.near = grow(r.near, 2*len(f.edges))
-	for _, e := range f.edges {
-		r.near[r.first[e.I+1]] = e.J
-		r.first[e.I+1]++
-		r.near[r.first[e.J+1]] = e.I
-		r.first[e.J+1]++
 	}
 }

@@ -36,12 +36,8 @@ func (t *Tracker) solve(ctx context.Context, f *frame, annotated bool, out *Solv
 // hangs together with none of its marks: who marks an object marks all its
 // pieces.
 func (f *frame) keepMarked() {
-	next := make([][]int32, f.n)
-	for _, e := range f.edges {
-		if f.y[e.I] == f.y[e.J] {
-			next[e.I], next[e.J] = append(next[e.I], e.J), append(next[e.J], e.I)
-		}
-	}
+	var next adjacency
+	next.build(f.n, f.edges)
 	kept := make([]bool, f.n)
 	var open []int32
 	for i, fixed := range f.fixed {
@@ -53,8 +49,8 @@ func (f *frame) keepMarked() {
 	for len(open) > 0 {
 		i := open[len(open)-1]
 		open = open[:len(open)-1]
-		for _, j := range next[i] {
-			if !kept[j] {
+		for _, j := range next.of(i) {
+			if !kept[j] && f.y[j] == f.y[i] {
 				kept[j] = true
 				open = append(open, j)
 			}
