@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"slices"
 	"testing"
 )
 
@@ -106,5 +107,18 @@ func TestMemoryKeepsWhatDiffers(t *testing.T) {
 	// 10 and 12, 50 and 52 show nearly the same; 95 is the latest.
 	if len(got) != 3 || got[2] != 95 || got[0] > 12 || got[1] < 50 || got[1] > 90 {
 		t.Errorf("remembered %v; want one near 10, one near 50 or 90, and 95", got)
+	}
+}
+
+// A frame remembered from before an object was marked has no looks of it, and keeps
+// those of the others when one of them goes.
+func TestRemoveKeepsTheOthersLooks(t *testing.T) {
+	f := &frame{
+		sure:  []bool{false, true, true},
+		looks: []float32{0, 0, 1, 2, 3, 4}, // of the background and two objects
+	}
+	f.drop(1, 4)
+	if !slices.Equal(f.sure, []bool{false, true}) || !slices.Equal(f.looks, []float32{0, 0, 3, 4}) {
+		t.Errorf("sure %v, looks %v; want those of the second object", f.sure, f.looks)
 	}
 }

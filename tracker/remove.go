@@ -62,8 +62,8 @@ func (f *frame) drop(label, labels int) {
 		f.knows = slices.Delete(f.knows, label, label+1)
 	}
 	if label < len(f.sure) {
+		d := len(f.looks) / len(f.sure) // an object marked later has neither
 		f.sure = slices.Delete(f.sure, label, label+1)
-		d := len(f.looks) / labels
 		f.looks = slices.Delete(f.looks, label*d, (label+1)*d)
 	}
 	if k := slices.Index(f.bounded, int32(label)); k >= 0 {
