@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"os/exec"
 	"syscall"
 	"time"
@@ -50,4 +51,19 @@ func (p *Process) End() {
 	}
 	_ = syscall.Kill(group, syscall.SIGKILL) // whatever is left of the group
 	<-p.Exited
+}
+
+// FreeAddrs asks the system for n free ports on loopback. Somebody else could take
+// one before it is used; then whoever wanted it says so.
+func FreeAddrs(ctx context.Context, n int) ([]string, error) {
+	var addrs []string
+	for range n {
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, fmt.Errorf("looking for a free port: %w", err)
+		}
+		defer func() { _ = l.Close() }()
+		addrs = append(addrs, l.Addr().String())
+	}
+	return addrs, nil
 }

@@ -13,7 +13,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -78,7 +77,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	addrs, err := freeAddrs(ctx, 3)
+	addrs, err := browser.FreeAddrs(ctx, 3)
 	if err != nil {
 		return err
 	}
@@ -165,19 +164,6 @@ func follow(ctx context.Context, stdout io.Writer, steps []step) error {
 	}
 	fmt.Fprintf(stdout, "%d passed, 0 failed\n", len(steps))
 	return nil
-}
-
-func freeAddrs(ctx context.Context, n int) ([]string, error) {
-	var addrs []string
-	for range n {
-		l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, fmt.Errorf("looking for a free port: %w", err)
-		}
-		defer func() { _ = l.Close() }()
-		addrs = append(addrs, l.Addr().String())
-	}
-	return addrs, nil
 }
 
 // connect waits for segd's NATS server.

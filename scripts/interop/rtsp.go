@@ -105,7 +105,7 @@ func (w *rtspWorld) startFFmpeg(ctx context.Context, url string, encoder ...stri
 }
 
 func (w *rtspWorld) begin(ctx context.Context) error {
-	addrs, err := freeAddrs(ctx, 4)
+	addrs, err := browser.FreeAddrs(ctx, 4)
 	if err != nil {
 		return err
 	}

@@ -100,7 +100,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 
 // startDemo runs the demo on free ports and returns it with its page's address.
 func startDemo(ctx context.Context, stderr io.Writer, segd string) (*browser.Process, string, error) {
-	free, err := freeAddrs(ctx, 2)
+	free, err := browser.FreeAddrs(ctx, 2)
 	if err != nil {
 		return nil, "", err
 	}
@@ -109,21 +109,6 @@ func startDemo(ctx context.Context, stderr io.Writer, segd string) (*browser.Pro
 		return nil, "", err
 	}
 	return demo, "http://" + free[0] + "/", nil
-}
-
-// freeAddrs asks the system for n free ports on loopback. Somebody else could
-// take one before the demo does; then the demo says so and this fails.
-func freeAddrs(ctx context.Context, n int) ([]string, error) {
-	var addrs []string
-	for range n {
-		l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, fmt.Errorf("looking for a free port: %w", err)
-		}
-		defer func() { _ = l.Close() }()
-		addrs = append(addrs, l.Addr().String())
-	}
-	return addrs, nil
 }
 
 // take opens the page, waits, checks and writes the picture.
