@@ -2,7 +2,6 @@ package tracker
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/segd/segd/features"
@@ -120,14 +119,14 @@ func (h *history) find(seq, newest uint64) (int, error) {
 	case found:
 		return i, nil
 	case seq > newest:
-		return 0, fmt.Errorf("%w: frame: %d has not come yet; the newest is %d", ErrAnnotation, seq, newest)
+		return 0, frameFault("%d has not come yet; the newest is %d", seq, newest)
 	case n == 0:
-		return 0, fmt.Errorf("%w: frame: %d is not kept; accepted: %d, or no frame for the newest", ErrAnnotation, seq, newest)
+		return 0, frameFault("%d is not kept; accepted: %d, or no frame for the newest", seq, newest)
 	case i > 0 && i < n:
-		return 0, fmt.Errorf("%w: frame: %d was dropped unseen; accepted: %d or %d beside it, and others from %d to %d", ErrAnnotation, seq,
+		return 0, frameFault("%d was dropped unseen; accepted: %d or %d beside it, and others from %d to %d", seq,
 			h.entries[i-1].scene.Seq, h.entries[i].scene.Seq, h.entries[0].scene.Seq, newest)
 	}
-	return 0, fmt.Errorf("%w: frame: %d is no longer kept; accepted: %d to %d, or no frame for the newest", ErrAnnotation, seq, h.entries[0].scene.Seq, newest)
+	return 0, frameFault("%d is no longer kept; accepted: %d to %d, or no frame for the newest", seq, h.entries[0].scene.Seq, newest)
 }
 
 // maxReplay is how many of the scenes after an amended one are labelled again, at
