@@ -169,6 +169,12 @@ func (c *Camera) Name() string { return c.cfg.Name }
 // Snapshot tells how the camera does.
 func (c *Camera) Snapshot() Snapshot { return c.stats.snapshot(time.Now()) }
 
+// State is the status as of now.
+func (c *Camera) State() *segdv1.Status {
+	now := time.Now()
+	return status(c.cfg.Site, c.stats.snapshot(now), now)
+}
+
 // Keys of the log.
 const (
 	keyCamera  = "camera"
@@ -261,11 +267,10 @@ func (c *Camera) tellStatus(stop <-chan struct{}) {
 			ended = true
 		case <-tick.C:
 		}
-		now := time.Now()
-		st := status(c.cfg.Site, c.stats.snapshot(now), now)
+		st := c.State()
 		if err := c.cfg.Publisher.PublishStatus(st); err != nil {
 			c.publishFailed()
-			faults.add(now, err)
+			faults.add(st.Time.AsTime(), err)
 		}
 		c.cfg.Viewer.Status(st)
 	}

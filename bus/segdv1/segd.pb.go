@@ -4,6 +4,9 @@
 //   segd.v1.<site>.<camera>.event   Event      when something happens
 //   segd.v1.<site>.<camera>.status  Status     once a second
 //
+// and those it replies with to requests, on subjects that end in annotate, clear,
+// rename, objects, snapshot and state.
+//
 // Within v1 a field keeps its number and meaning; fields are only added.
 // Pixels are those of the camera's picture as decoded, x to the right and y
 // down from the top left corner. Where segd is configured to send JSON it is
@@ -320,7 +323,7 @@ type Object struct {
 	Score float64 `protobuf:"fixed64,6,opt,name=score,proto3" json:"score,omitempty"`
 	// The mask as COCO's compressed run lengths: column-major, the first run
 	// background. {"size": [MaskFrame.height, MaskFrame.width], "counts": counts}
-	// is what pycocotools.mask.decode reads. Present in every state.
+	// is what pycocotools.mask.decode reads. Present in every state of a MaskFrame.
 	Counts        string `protobuf:"bytes,7,opt,name=counts,proto3" json:"counts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -534,6 +537,80 @@ func (x *MaskFrame) GetObjects() []*Object {
 	return nil
 }
 
+// ObjectList is the reply to a request for a camera's objects.
+type ObjectList struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The site's name, as in the subject.
+	Site string `protobuf:"bytes,1,opt,name=site,proto3" json:"site,omitempty"`
+	// The camera's name, as in the subject.
+	Camera string `protobuf:"bytes,2,opt,name=camera,proto3" json:"camera,omitempty"`
+	// MaskFrame.sequence of the newest frame published.
+	Sequence uint64 `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	// The objects as that frame shows them, by rising id, without those removed since
+	// and with the labels given since. Their counts are left out.
+	Objects       []*Object `protobuf:"bytes,4,rep,name=objects,proto3" json:"objects,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ObjectList) Reset() {
+	*x = ObjectList{}
+	mi := &file_bus_segdv1_segd_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ObjectList) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ObjectList) ProtoMessage() {}
+
+func (x *ObjectList) ProtoReflect() protoreflect.Message {
+	mi := &file_bus_segdv1_segd_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ObjectList.ProtoReflect.Descriptor instead.
+func (*ObjectList) Descriptor() ([]byte, []int) {
+	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ObjectList) GetSite() string {
+	if x != nil {
+		return x.Site
+	}
+	return ""
+}
+
+func (x *ObjectList) GetCamera() string {
+	if x != nil {
+		return x.Camera
+	}
+	return ""
+}
+
+func (x *ObjectList) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *ObjectList) GetObjects() []*Object {
+	if x != nil {
+		return x.Objects
+	}
+	return nil
+}
+
 // Event is something that happened at a camera.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -560,7 +637,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_bus_segdv1_segd_proto_msgTypes[3]
+	mi := &file_bus_segdv1_segd_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -572,7 +649,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_bus_segdv1_segd_proto_msgTypes[3]
+	mi := &file_bus_segdv1_segd_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -585,7 +662,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{3}
+	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Event) GetSite() string {
@@ -661,7 +738,7 @@ type ObjectStatus struct {
 
 func (x *ObjectStatus) Reset() {
 	*x = ObjectStatus{}
-	mi := &file_bus_segdv1_segd_proto_msgTypes[4]
+	mi := &file_bus_segdv1_segd_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -673,7 +750,7 @@ func (x *ObjectStatus) String() string {
 func (*ObjectStatus) ProtoMessage() {}
 
 func (x *ObjectStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_bus_segdv1_segd_proto_msgTypes[4]
+	mi := &file_bus_segdv1_segd_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -686,7 +763,7 @@ func (x *ObjectStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectStatus.ProtoReflect.Descriptor instead.
 func (*ObjectStatus) Descriptor() ([]byte, []int) {
-	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{4}
+	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ObjectStatus) GetId() uint32 {
@@ -757,7 +834,7 @@ type Status struct {
 
 func (x *Status) Reset() {
 	*x = Status{}
-	mi := &file_bus_segdv1_segd_proto_msgTypes[5]
+	mi := &file_bus_segdv1_segd_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -769,7 +846,7 @@ func (x *Status) String() string {
 func (*Status) ProtoMessage() {}
 
 func (x *Status) ProtoReflect() protoreflect.Message {
-	mi := &file_bus_segdv1_segd_proto_msgTypes[5]
+	mi := &file_bus_segdv1_segd_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -782,7 +859,7 @@ func (x *Status) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Status.ProtoReflect.Descriptor instead.
 func (*Status) Descriptor() ([]byte, []int) {
-	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{5}
+	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Status) GetSite() string {
@@ -912,7 +989,13 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\x05width\x18\b \x01(\x05R\x05width\x12\x16\n" +
 	"\x06height\x18\t \x01(\x05R\x06height\x12)\n" +
 	"\aobjects\x18\n" +
-	" \x03(\v2\x0f.segd.v1.ObjectR\aobjects\"\x81\x02\n" +
+	" \x03(\v2\x0f.segd.v1.ObjectR\aobjects\"\x7f\n" +
+	"\n" +
+	"ObjectList\x12\x12\n" +
+	"\x04site\x18\x01 \x01(\tR\x04site\x12\x16\n" +
+	"\x06camera\x18\x02 \x01(\tR\x06camera\x12\x1a\n" +
+	"\bsequence\x18\x03 \x01(\x04R\bsequence\x12)\n" +
+	"\aobjects\x18\x04 \x03(\v2\x0f.segd.v1.ObjectR\aobjects\"\x81\x02\n" +
 	"\x05Event\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x16\n" +
 	"\x06camera\x18\x02 \x01(\tR\x06camera\x12.\n" +
@@ -982,7 +1065,7 @@ func file_bus_segdv1_segd_proto_rawDescGZIP() []byte {
 }
 
 var file_bus_segdv1_segd_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_bus_segdv1_segd_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_bus_segdv1_segd_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_bus_segdv1_segd_proto_goTypes = []any{
 	(CaptureClock)(0),             // 0: segd.v1.CaptureClock
 	(State)(0),                    // 1: segd.v1.State
@@ -990,29 +1073,31 @@ var file_bus_segdv1_segd_proto_goTypes = []any{
 	(*Box)(nil),                   // 3: segd.v1.Box
 	(*Object)(nil),                // 4: segd.v1.Object
 	(*MaskFrame)(nil),             // 5: segd.v1.MaskFrame
-	(*Event)(nil),                 // 6: segd.v1.Event
-	(*ObjectStatus)(nil),          // 7: segd.v1.ObjectStatus
-	(*Status)(nil),                // 8: segd.v1.Status
-	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
+	(*ObjectList)(nil),            // 6: segd.v1.ObjectList
+	(*Event)(nil),                 // 7: segd.v1.Event
+	(*ObjectStatus)(nil),          // 8: segd.v1.ObjectStatus
+	(*Status)(nil),                // 9: segd.v1.Status
+	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
 }
 var file_bus_segdv1_segd_proto_depIdxs = []int32{
 	1,  // 0: segd.v1.Object.state:type_name -> segd.v1.State
 	3,  // 1: segd.v1.Object.box:type_name -> segd.v1.Box
-	9,  // 2: segd.v1.MaskFrame.capture_time:type_name -> google.protobuf.Timestamp
+	10, // 2: segd.v1.MaskFrame.capture_time:type_name -> google.protobuf.Timestamp
 	0,  // 3: segd.v1.MaskFrame.capture_clock:type_name -> segd.v1.CaptureClock
-	9,  // 4: segd.v1.MaskFrame.publish_time:type_name -> google.protobuf.Timestamp
+	10, // 4: segd.v1.MaskFrame.publish_time:type_name -> google.protobuf.Timestamp
 	4,  // 5: segd.v1.MaskFrame.objects:type_name -> segd.v1.Object
-	9,  // 6: segd.v1.Event.time:type_name -> google.protobuf.Timestamp
-	2,  // 7: segd.v1.Event.kind:type_name -> segd.v1.EventKind
-	1,  // 8: segd.v1.ObjectStatus.state:type_name -> segd.v1.State
-	9,  // 9: segd.v1.Status.time:type_name -> google.protobuf.Timestamp
-	9,  // 10: segd.v1.Status.down_since:type_name -> google.protobuf.Timestamp
-	7,  // 11: segd.v1.Status.objects:type_name -> segd.v1.ObjectStatus
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	4,  // 6: segd.v1.ObjectList.objects:type_name -> segd.v1.Object
+	10, // 7: segd.v1.Event.time:type_name -> google.protobuf.Timestamp
+	2,  // 8: segd.v1.Event.kind:type_name -> segd.v1.EventKind
+	1,  // 9: segd.v1.ObjectStatus.state:type_name -> segd.v1.State
+	10, // 10: segd.v1.Status.time:type_name -> google.protobuf.Timestamp
+	10, // 11: segd.v1.Status.down_since:type_name -> google.protobuf.Timestamp
+	8,  // 12: segd.v1.Status.objects:type_name -> segd.v1.ObjectStatus
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_bus_segdv1_segd_proto_init() }
@@ -1026,7 +1111,7 @@ func file_bus_segdv1_segd_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_bus_segdv1_segd_proto_rawDesc), len(file_bus_segdv1_segd_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

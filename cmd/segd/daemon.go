@@ -202,10 +202,7 @@ func (d *daemon) build() error {
 		return err
 	}
 	d.web.Cameras(names)
-	return d.bus.Serve(bus.Commands{Cameras: names, Annotate: func(ctx context.Context, camera string, payload []byte) error {
-		_, err := commands{d}.Annotate(ctx, camera, payload)
-		return err
-	}})
+	return commands{d}.serve(names)
 }
 
 func sourceConfig(cam config.Camera, log *slog.Logger) ingest.Config {
