@@ -41,6 +41,7 @@ const (
 	progress = "github.com/schollz/progressbar/v3"
 	prom     = "github.com/prometheus/client_golang"
 	protobuf = "google.golang.org/protobuf"
+	schema   = "github.com/santhosh-tekuri/jsonschema/v6"
 	term     = "golang.org/x/term"
 	websock  = "github.com/coder/websocket"
 	xrate    = "golang.org/x/time/rate"
@@ -75,7 +76,7 @@ var plan = map[string]room{
 	"tracker":               {internal: []string{"features", "solver", "solver/kernel", "solver/loss", "solver/mrf", "mask"}, modules: []string{gonum}},
 	"bus":                   {internal: []string{"bus/segdv1"}, modules: []string{nats, protobuf}},
 	"metrics":               {modules: []string{prom}},
-	"web":                   {internal: []string{"bus/segdv1", "mask"}, modules: []string{websock, protobuf, xrate}},
+	"web":                   {internal: []string{"bus/segdv1", "mask"}, modules: []string{websock, protobuf, xrate}, tests: []string{schema}},
 	"config":                {modules: []string{yaml}},
 	"pipeline":              {internal: []string{"bus/segdv1", "features", "ingest", "mask", "tracker"}, modules: []string{protobuf}},
 	"eval":                  {internal: []string{"features", "features/dnn", "lp", "mask", "solver", "solver/baseline", "solver/clique", "solver/kernel", "solver/loss", "solver/mrf", "tracker"}, modules: []string{plot, xsync}},
