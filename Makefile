@@ -21,10 +21,10 @@ BUILD   := $(GO) build -buildvcs=false -ldflags "-X main.version=$(VERSION)"
 RACE = ./bus/... ./config/... ./features ./mask/... ./metrics/... ./pipeline/... ./solver/... ./tracker/... ./web/...
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test generate lint fuzz interop screenshot bench peers clean
+.PHONY: help setup build run test generate lint fuzz interop api-test screenshot bench peers clean
 
 help: ## list what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install what is missing (Debian packages)
 	@scripts/setup
@@ -54,6 +54,10 @@ interop: ## segd with programs that are not ours: GStreamer, FFmpeg, Chromium
 	@scripts/setup interop
 	@$(MAKE) --no-print-directory build
 	@$(GO) run -buildvcs=false ./scripts/interop $(INTEROP)
+
+api-test: build ## requests made from openapi.json against a running demo (schemathesis)
+	@scripts/setup apitest
+	@scripts/apitest/run $(APITEST)
 
 screenshot: ## take docs/images/page.png of the running demo, headless
 	@scripts/setup screenshot
