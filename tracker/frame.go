@@ -80,7 +80,7 @@ func (f *frame) load(s *features.Scene, p *features.Projection, labels int, smoo
 	}
 	f.block.Reset(f.rows, f.n, d+1)
 	f.grid.build(f.centroid, f.width, f.height)
-	f.normalise(d)
+	f.unit = f.normalise(f.unit, f.features, d)
 	f.y, f.fixed = grow(f.y, f.n), grow(f.fixed, f.n)
 	clear(f.y)
 	f.trust = grow(f.trust, f.n)
@@ -125,20 +125,21 @@ func (f *frame) resize(labels int) {
 	}
 }
 
-// normalise fills unit with the features scaled to length 1, in the grid's order.
-func (f *frame) normalise(d int) {
-	f.unit = grow(f.unit, f.n*d)
+// normalise writes n×d features to dst, scaled to length 1, in the grid's order.
+func (f *frame) normalise(dst []float32, features []float64, d int) []float32 {
+	dst = grow(dst, f.n*d)
 	for slot, i := range f.grid.order {
-		row, dst := f.features[int(i)*d:int(i+1)*d], f.unit[slot*d:(slot+1)*d]
+		row, to := features[int(i)*d:int(i+1)*d], dst[slot*d:(slot+1)*d]
 		sum := 0.0
 		for _, v := range row {
 			sum += v * v
 		}
 		scale := 1 / math.Max(math.Sqrt(sum), 1e-12)
 		for k, v := range row {
-			dst[k] = float32(v * scale)
+			to[k] = float32(v * scale)
 		}
 	}
+	return dst
 }
 
 // cellsAcross is the number of grid cells along the longer side: fine enough that a
