@@ -16,8 +16,8 @@ const (
 	settleFrames = 10
 
 	// Rows kept of an object's looks and, of each size, of the background.
-	maxLooks  = 512
-	maxAround = 4000
+	maxLooks  = 256
+	maxAround = 2000
 
 	// Cosine below Config.Recall that still counts where the picture was shrunk:
 	// shrinking takes away detail that tells things apart, and other detail is new.
