@@ -26,6 +26,9 @@ type Source interface {
 // by one goroutine.
 type Extractor interface {
 	Extract(dst *features.Scene, bgr []byte, width, height int) error
+	// Coarsen adds to dst, which the last Extract made of bgr, what is seen at
+	// smaller sizes.
+	Coarsen(dst *features.Scene, bgr []byte) error
 }
 
 // Stepper labels scene after scene; *tracker.Tracker is one. It is used by one
@@ -36,6 +39,8 @@ type Stepper interface {
 	Preview(ann *tracker.Annotation) (*tracker.Preview, error)
 	Remove(id uint32) bool
 	Rename(id uint32, label string) (bool, error)
+	// Searching tells whether coarse scenes would help to find an object.
+	Searching() bool
 }
 
 // Publisher sends results out; *bus.Bus is one. It is called from several

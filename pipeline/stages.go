@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/segd/segd/features"
@@ -54,8 +55,11 @@ type stages struct {
 	objects states
 
 	cancel context.CancelCauseFunc // stops the source
-	mu     sync.Mutex
-	err    error // the first failure
+
+	searching atomic.Bool // whether the stepper looks for an object
+
+	mu  sync.Mutex
+	err error // the first failure
 }
 
 // once builds the stages, runs them and returns why they ended: nil when the
@@ -229,7 +233,15 @@ func (s *stages) features(it *item) error {
 		it.scene = new(features.Scene)
 	}
 	it.scene.Seq = it.seq
-	return s.extract.Extract(it.scene, it.frame.Pix, it.frame.Width, it.frame.Height)
+	if err := s.extract.Extract(it.scene, it.frame.Pix, it.frame.Width, it.frame.Height); err != nil {
+		return err
+	}
+	// As of the last frame that was labelled, one or two before this one: what comes
+	// back is found that much later.
+	if !s.searching.Load() {
+		return nil
+	}
+	return s.extract.Coarsen(it.scene, it.frame.Pix)
 }
 
 // track labels the scene and publishes the masks: what subscribers get must not
@@ -242,6 +254,7 @@ func (s *stages) track(ctx context.Context, it *item) error {
 	if err != nil {
 		return err
 	}
+	s.searching.Store(s.step.Searching())
 	s.recycle(it)
 	c := s.c
 	c.cfg.Meter.Solved(res.Solve)

@@ -151,8 +151,7 @@ func (t *Tracker) amend(ctx context.Context, s *features.Scene, ann *Annotation)
 	for len(t.recent) > 0 {
 		t.evict()
 	}
-	f := t.acquire()
-	f.load(scene, t.projection, t.labels(), t.cfg.Smooth)
+	f := t.load(scene)
 	t.recollect(f, e)
 	if err := t.relabel(ctx, e, f, ann, defined); err != nil {
 		return err
@@ -161,8 +160,7 @@ func (t *Tracker) amend(ctx context.Context, s *features.Scene, ann *Annotation)
 	count := min(len(after), maxReplay)
 	for k := range count {
 		e := after[(k+1)*len(after)/count-1]
-		f := t.acquire()
-		f.load(e.unpack(), t.projection, t.labels(), t.cfg.Smooth)
+		f := t.load(e.unpack())
 		t.expect(f)
 		if err := t.relabel(ctx, e, f, nil, nil); err != nil {
 			return err

@@ -260,6 +260,9 @@ func (t *Tracker) decide(ctx context.Context, f *frame) error {
 			w := 1.0
 			if t.cfg.Mode != Frozen {
 				w = t.cfg.Classifier * uncertainty(f.q[i*labels:(i+1)*labels])
+				if f.unlearnt[i] {
+					w = 0
+				}
 			}
 			t.addClassifier(t.unary[i*labels:(i+1)*labels], f, i, w)
 			if t.cfg.Mode == Frozen {
