@@ -21,10 +21,10 @@ BUILD   := $(GO) build -buildvcs=false -ldflags "-X main.version=$(VERSION)"
 RACE = ./bus/... ./config/... ./features ./mask/... ./metrics/... ./pipeline/... ./solver/... ./tracker/... ./web/...
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test generate lint fuzz interop screenshot bench peers clean
+.PHONY: help setup build run test generate lint fuzz interop examples-test screenshot bench peers clean
 
 help: ## list what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install what is missing (Debian packages)
 	@scripts/setup
@@ -54,6 +54,15 @@ interop: ## segd with programs that are not ours: GStreamer, FFmpeg, Chromium
 	@scripts/setup interop
 	@$(MAKE) --no-print-directory build
 	@$(GO) run -buildvcs=false ./scripts/interop $(INTEROP)
+
+# Python's modules go to bin/examples, Node's to examples/subscribe-js/node_modules.
+examples-test: ## the subscribers in Go, Python and JavaScript at the demo; our masks in pycocotools
+	@scripts/setup examples
+	@$(MAKE) --no-print-directory build
+	@python3 -m venv bin/examples
+	@bin/examples/bin/pip install --quiet --disable-pip-version-check -r examples/subscribe-python/requirements.txt
+	@cd examples/subscribe-js && npm ci --silent --ignore-scripts --no-audit --no-fund
+	$(GO) test -count 1 -tags examples -v ./examples
 
 screenshot: ## take docs/images/page.png of the running demo, headless
 	@scripts/setup screenshot
