@@ -82,6 +82,7 @@ var plan = map[string]room{
 	"examples":              {tests: []string{"bus", "bus/segdv1", "mask", "scripts/browser", protobuf}},
 	"examples/subscribe-go": {internal: []string{"bus/segdv1", "mask"}, modules: []string{nats, protobuf}},
 	"internal/arch":         {},
+	"internal/docs":         {},
 	"scripts/browser":       {modules: []string{websock}},
 	"scripts/interop":       {internal: []string{"bus/segdv1", "scripts/browser"}, modules: append([]string{nats, protobuf}, rtsp...)},
 	"scripts/peers":         {internal: []string{"features", "solver", "solver/kernel", "solver/loss", "solver/mrf"}},
