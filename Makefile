@@ -21,7 +21,7 @@ BUILD   := $(GO) build -buildvcs=false -ldflags "-X main.version=$(VERSION)"
 RACE = ./bus/... ./config/... ./features ./mask/... ./metrics/... ./pipeline/... ./solver/... ./tracker/... ./web/...
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test generate lint fuzz interop examples-test screenshot bench peers clean
+.PHONY: help setup build run test generate lint fuzz interop examples-test screenshot recording bench peers clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +68,11 @@ screenshot: ## take docs/images/page.png of the running demo, headless
 	@scripts/setup screenshot
 	@$(MAKE) --no-print-directory build
 	@scripts/screenshot --frames 85 # by then the person walks alone
+
+recording: ## record docs/images/demo.webp of the running demo, headless
+	@scripts/setup screenshot recording
+	@$(MAKE) --no-print-directory build
+	@scripts/screenshot --record 12s --rate 6 --out docs/images/demo.webp --frames 3 --settle 0s --width 1040 --height 620
 
 bench: setup ## every benchmark
 	$(GO) test -run '^$$' -bench . -benchmem ./...
