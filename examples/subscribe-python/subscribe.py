@@ -40,8 +40,13 @@ def line(frame, obj):
     return text
 
 
+async def complain(err):
+    print(err, file=sys.stderr)
+
+
 async def main(url):
-    nc = await nats.connect(url, max_reconnect_attempts=-1)
+    # Of a server that is away it tries again for ever, and says so by error_cb.
+    nc = await nats.connect(url, max_reconnect_attempts=-1, error_cb=complain)
     sub = await nc.subscribe("segd.v1.*.*.mask")
     async for msg in sub.messages:
         frame = decode(msg)

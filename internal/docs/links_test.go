@@ -96,7 +96,7 @@ func TestLinks(t *testing.T) {
 			return err
 		}
 		name := entry.Name()
-		if entry.IsDir() && file != root && (strings.HasPrefix(name, ".") || slices.Contains([]string{"node_modules", "bin", "testdata"}, name)) {
+		if entry.IsDir() && file != root && (strings.HasPrefix(name, ".") || slices.Contains([]string{"node_modules", "venv", "bin", "testdata"}, name)) {
 			return filepath.SkipDir
 		}
 		if entry.IsDir() || filepath.Ext(name) != ".md" {
