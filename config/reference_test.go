@@ -213,7 +213,7 @@ var goNames = regexp.MustCompile(`\b(HTTP|WHIP|NATS|Model|Tracker|Log)(?:\.([A-Z
 func (r *referrer) prose(comment string, of reflect.Type) string {
 	for i, key := range keys(of) {
 		name := of.Field(i).Name
-		for _, verb := range []string{" is ", " are "} {
+		for _, verb := range []string{" is ", " are ", ": "} {
 			if rest, ok := strings.CutPrefix(comment, name+verb); ok {
 				comment = strings.ToUpper(rest[:1]) + rest[1:] // the key stands beside it
 			}
