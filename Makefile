@@ -21,10 +21,10 @@ BUILD   := $(GO) build -buildvcs=false -ldflags "-X main.version=$(VERSION)"
 RACE = ./bus/... ./config/... ./features ./mask/... ./metrics/... ./pipeline/... ./solver/... ./tracker/... ./web/...
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test generate lint fuzz interop api-test screenshot bench peers clean
+.PHONY: help setup build run test generate lint fuzz interop api-test examples-test screenshot recording bench peers clean
 
 help: ## list what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install what is missing (Debian packages)
 	@scripts/setup
@@ -59,10 +59,24 @@ api-test: build ## requests made from openapi.json against a running demo (schem
 	@scripts/setup apitest
 	@scripts/apitest/run $(APITEST)
 
+# Python's modules go to bin/examples, Node's to examples/subscribe-js/node_modules.
+examples-test: ## the subscribers in Go, Python and JavaScript at the demo; our masks in pycocotools
+	@scripts/setup examples
+	@$(MAKE) --no-print-directory build
+	@python3 -m venv bin/examples
+	@bin/examples/bin/pip install --quiet --disable-pip-version-check -r examples/subscribe-python/requirements.txt
+	@cd examples/subscribe-js && npm ci --silent --ignore-scripts --no-audit --no-fund
+	$(GO) test -count 1 -tags examples -v ./examples
+
 screenshot: ## take docs/images/page.png of the running demo, headless
 	@scripts/setup screenshot
 	@$(MAKE) --no-print-directory build
 	@scripts/screenshot --frames 85 # by then the person walks alone
+
+recording: ## record docs/images/demo.webp of the running demo, headless
+	@scripts/setup screenshot recording
+	@$(MAKE) --no-print-directory build
+	@scripts/screenshot --record 12s --rate 6 --out docs/images/demo.webp --frames 3 --settle 0s --width 1040 --height 620
 
 bench: setup ## every benchmark
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -17,11 +17,11 @@ type Config struct {
 	// Model is the network whose features describe a superpixel.
 	Model Model `yaml:"model"`
 	Log   Log   `yaml:"log"`
-	// Superpixels a frame is cut into, 50 to 20000. Default 2000. More follow
-	// fine outlines better and cost proportionally more time.
+	// Superpixels is how many pieces a frame is cut into, 50 to 20000. Default 2000.
+	// More follow fine outlines better and cost proportionally more time.
 	Superpixels int     `yaml:"superpixels"`
 	Tracker     Tracker `yaml:"tracker"`
-	// Cameras, at least one.
+	// Cameras are the feeds, at least one.
 	Cameras []Camera `yaml:"cameras"`
 }
 
@@ -134,8 +134,8 @@ type Camera struct {
 	// Name is the third token of the camera's NATS subjects: [A-Za-z0-9_-]+, unique.
 	Name string `yaml:"name"`
 	// URL is rtsp://…, rtsps://…, mjpeg+http://…, mjpeg+https://… (JPEGs one after the
-	// other), whip: (waits for publishers, see WHIP), file:PATH or dir:PATH (a folder
-	// of images). Relative paths start at the config file's folder.
+	// other), whip: (waits for publishers), file:PATH or dir:PATH (a folder of images).
+	// Relative paths start at the config file's folder.
 	URL string `yaml:"url"`
 	// Transport of an RTSP camera: auto, tcp or udp. Default "auto".
 	Transport string `yaml:"transport"`
