@@ -21,7 +21,7 @@ BUILD   := $(GO) build -buildvcs=false -ldflags "-X main.version=$(VERSION)"
 RACE = ./bus/... ./config/... ./features ./mask/... ./metrics/... ./pipeline/... ./solver/... ./tracker/... ./web/...
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test generate lint fuzz interop screenshot bench peers clean
+.PHONY: help setup build run test generate lint fuzz interop outage screenshot bench peers clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ interop: ## segd with programs that are not ours: GStreamer, FFmpeg, Chromium
 	@scripts/setup interop
 	@$(MAKE) --no-print-directory build
 	@$(GO) run -buildvcs=false ./scripts/interop $(INTEROP)
+
+outage: setup ## kill the NATS server for 20 s under load, and count
+	$(GO) test ./bus -run TestOutage -count 1 -v -outage 20s
 
 screenshot: ## take docs/images/page.png of the running demo, headless
 	@scripts/setup screenshot

@@ -51,8 +51,8 @@ type Handlers struct {
 // Watch subscribes at the NATS server url to target, a camera's name or a
 // subject as Pattern has it, and calls h with each message until ctx ends, whose
 // error it returns. The server must be there at the start; later Watch connects
-// again for ever.
-func Watch(ctx context.Context, url, target string, h Handlers) error {
+// again for ever. access is what the server wants to see, at most one.
+func Watch(ctx context.Context, url, target string, h Handlers, access ...Access) error {
 	subject, err := Pattern(target)
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func Watch(ctx context.Context, url, target string, h Handlers) error {
 	if log == nil {
 		log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
-	nc, err := dial(url, "segd watch",
+	nc, err := dial(url, "segd watch", access,
 		nats.MaxReconnects(-1),
 		nats.IgnoreAuthErrorAbort(),
 		nats.ReconnectWait(reconnectWait),
@@ -146,7 +146,8 @@ func handle[M proto.Message](msg *nats.Msg, f func(M), m M) error {
 // camera at site, through the NATS server url, and returns once it is taken. The
 // error wraps ErrUnknownCamera when no segd serves the camera, and ErrRejected
 // with segd's reason when it refuses. ctx without a deadline gets one of 15 s.
-func Annotate(ctx context.Context, url, site, camera string, payload []byte) error {
+// access is as Watch has it.
+func Annotate(ctx context.Context, url, site, camera string, payload []byte, access ...Access) error {
 	subject, err := Subject(site, camera, KindAnnotate)
 	if err != nil {
 		return fmt.Errorf("bus: annotate: %w", err)
@@ -156,7 +157,7 @@ func Annotate(ctx context.Context, url, site, camera string, payload []byte) err
 		ctx, cancel = context.WithTimeout(ctx, requestTimeout)
 		defer cancel()
 	}
-	nc, err := dial(url, "segd annotate")
+	nc, err := dial(url, "segd annotate", access)
 	if err != nil {
 		return err
 	}
@@ -192,14 +193,37 @@ func Annotate(ctx context.Context, url, site, camera string, payload []byte) err
 	return fmt.Errorf("%w: annotate %s: %s", kind, camera, reason)
 }
 
+// Dial tries whether the NATS server url is there and lets us in; access is as
+// Watch has it.
+func Dial(ctx context.Context, url string, access ...Access) error {
+	nc, err := dial(url, "segd check", access)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	if err := nc.FlushWithContext(ctx); err != nil {
+		return fmt.Errorf("bus: NATS server %s: %w", Redact(url), err)
+	}
+	return nil
+}
+
 // dial connects to url once.
-func dial(url, name string, opts ...nats.Option) (*nats.Conn, error) {
+func dial(url, name string, access []Access, opts ...nats.Option) (*nats.Conn, error) {
 	if err := checkURL(url); err != nil {
 		return nil, err
 	}
+	for _, a := range access {
+		shown, err := a.options()
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, shown...)
+	}
 	nc, err := nats.Connect(url, append(opts, nats.Name(name), nats.Timeout(dialTimeout))...)
 	if err != nil {
-		return nil, fmt.Errorf("bus: connect to NATS server %s: %w", redact(url), err)
+		return nil, fmt.Errorf("bus: connect to NATS server %s: %w", Redact(url), err)
 	}
 	return nc, nil
 }

@@ -19,13 +19,25 @@ func parseAnnotation(payload []byte) (*tracker.Annotation, error) {
 	return tracker.ParseAnnotation(bytes.NewReader(payload))
 }
 
-// natsFlag is where the commands that talk to a running segd find it.
-func natsFlag(cmd *cobra.Command, url *string) {
-	cmd.Flags().StringVar(url, "nats", "nats://"+config.DefaultNATSAddr, "URL of the NATS server, with user and password or token if it wants them")
+// natsFlags is where the commands that talk to a running segd find it.
+type natsFlags struct {
+	url    string
+	access bus.Access
+}
+
+func (f *natsFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.url, "nats", "nats://"+config.DefaultNATSAddr, "URL of the NATS server, with user and password or token if it wants them")
+	flags.StringVar(&f.access.Credentials, "nats-creds", "", "file with a NATS user's JWT and seed")
+	flags.StringVar(&f.access.NKey, "nats-nkey", "", "file with a NATS user's seed")
+	flags.StringVar(&f.access.CA, "nats-ca", "", "file with the certificates to trust with the NATS server's")
+	flags.StringVar(&f.access.Cert, "nats-cert", "", "file with the certificate to show it")
+	flags.StringVar(&f.access.Key, "nats-key", "", "file with that one's key")
 }
 
 func annotateCommand(std streams) *cobra.Command {
-	var url, site string
+	var server natsFlags
+	var site string
 	var wait time.Duration
 	cmd := &cobra.Command{
 		Use:   "annotate CAMERA FILE",
@@ -53,14 +65,14 @@ func annotateCommand(std streams) *cobra.Command {
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), wait)
 			defer cancel()
-			if err := bus.Annotate(ctx, url, site, args[0], payload); err != nil {
+			if err := bus.Annotate(ctx, server.url, site, args[0], payload, server.access); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintf(std.out, "%s: annotation accepted\n", args[0])
 			return err
 		},
 	}
-	natsFlag(cmd, &url)
+	server.register(cmd)
 	cmd.Flags().StringVar(&site, "site", config.DefaultSite, "site the camera is at")
 	cmd.Flags().DurationVar(&wait, "wait", 15*time.Second, "how long to wait for the answer")
 	return cmd

@@ -127,7 +127,18 @@ func openBus(ctx context.Context, cfg *config.Config, log *slog.Logger) (*bus.Bu
 	return bus.Open(ctx, bus.Config{
 		Site: cfg.Site, URL: cfg.NATS.URL, Host: host, Port: port, Token: cfg.NATS.Token,
 		StoreDir: cfg.NATS.StoreDir, JSON: cfg.NATS.Format == "json", Version: version, Logger: log,
+		Access: natsAccess(cfg.NATS), Events: retention(cfg.NATS.Events), Masks: retention(cfg.NATS.Masks),
 	})
+}
+
+func natsAccess(cfg config.NATS) bus.Access {
+	return bus.Access{
+		CA: cfg.TLS.CA, Cert: cfg.TLS.Cert, Key: cfg.TLS.Key, Credentials: cfg.Credentials, NKey: cfg.NKey,
+	}
+}
+
+func retention(r config.Retention) bus.Retention {
+	return bus.Retention{MaxAge: r.Age(), MaxBytes: r.Bytes()}
 }
 
 func (d *daemon) readAnnotations() error {
@@ -261,10 +272,7 @@ func (d *daemon) annotate(ctx context.Context, camera string, payload []byte) er
 // ready says why segd is not ready. A camera that is down is no reason: others
 // may be up, and it comes back by itself.
 func (d *daemon) ready() error {
-	if !d.bus.Connected() {
-		return errors.New("no connection to the NATS server")
-	}
-	return nil
+	return d.bus.Err()
 }
 
 // serve runs the cameras until ctx ends or all sources have, and the page beside
