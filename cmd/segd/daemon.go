@@ -67,6 +67,7 @@ func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *d
 	d.registry = prometheus.NewRegistry()
 	d.meters = metrics.New(d.registry)
 	d.meters.Build(version, "")
+	d.meters.Budget(time.Duration(cfg.Tracker.BudgetMS) * time.Millisecond)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.close())
@@ -92,6 +93,7 @@ func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *d
 	if d.bus, err = openBus(ctx, cfg, log); err != nil {
 		return nil, err
 	}
+	d.meters.Bus(func() metrics.Bus { return busMetrics(d.bus.Stats()) })
 	return d, nil
 }
 
@@ -251,6 +253,7 @@ func (d *daemon) camera(i int, cam config.Camera, model features.Model) pipeline
 		Viewer:     d.web,
 		Meter:      meter{d.meters.Camera(cam.Name)},
 		Annotation: d.annotations[cam.Name],
+		Slow:       time.Duration(d.cfg.Log.SlowMS) * time.Millisecond,
 		Logger:     d.log,
 	}
 }
