@@ -21,10 +21,10 @@ BUILD   := $(GO) build -buildvcs=false -ldflags "-X main.version=$(VERSION)"
 RACE = ./bus/... ./config/... ./features ./mask/... ./metrics/... ./pipeline/... ./solver/... ./tracker/... ./web/...
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test generate lint fuzz interop outage screenshot bench peers clean
+.PHONY: help setup build run test generate lint fuzz interop outage observability screenshot bench peers clean
 
 help: ## list what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install what is missing (Debian packages)
 	@scripts/setup
@@ -57,6 +57,11 @@ interop: ## segd with programs that are not ours: GStreamer, FFmpeg, Chromium
 
 outage: setup ## kill the NATS server for 20 s under load, and count
 	$(GO) test ./bus -run TestOutage -count 1 -v -outage 20s
+
+observability: ## rules by promtool; every query of dashboards and alerts with data
+	@scripts/setup observability
+	@$(MAKE) --no-print-directory build
+	@$(GO) run -buildvcs=false ./scripts/observability $(OBSERVABILITY)
 
 screenshot: ## take docs/images/page.png of the running demo, headless
 	@scripts/setup screenshot

@@ -182,7 +182,7 @@ func (c *Camera) Restarted() { c.restarts.Inc() }
 // Unseen counts one published frame that the page had no time for.
 func (c *Camera) Unseen() { c.unseen.Inc() }
 
-// Solve observes one window's solve.
+// Solve observes one window's solve. Without iterations only its end counts.
 func (c *Camera) Solve(s Solve) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -193,6 +193,9 @@ func (c *Camera) Solve(s Solve) {
 	c.violations.Add(float64(max(s.Violations, 0)))
 	c.rejected.Add(float64(max(s.Rejected, 0)))
 	c.windows[s.End].Inc()
+	if s.Iterations == 0 {
+		return // the time was up before there was anything to tell
+	}
 	v := &c.m.solver
 	v.lagrangian.WithLabelValues(c.name).Set(s.Lagrangian)
 	v.descent.WithLabelValues(c.name).Set(s.Descent)

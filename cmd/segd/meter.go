@@ -39,8 +39,13 @@ func (m meter) Failed(pipeline.Stage) { m.Frame(metrics.Failed) }
 func (m meter) Took(in pipeline.Stage, d time.Duration) { m.Stage(meterStages[in], d) }
 
 func (m meter) Solved(s tracker.Solve) {
-	if s.Iterations == 0 {
-		return // there is no object yet
+	if s.SolveTime > 0 { // there are objects
+		m.Stage(metrics.StageAffinity, s.AffinityTime)
+		m.Stage(metrics.StageSolve, s.SolveTime)
+		m.Stage(metrics.StageMask, s.MaskTime)
+	}
+	if s.Iterations == 0 && !s.OutOfTime {
+		return // none is in sight to learn from
 	}
 	end := metrics.IterationsMet
 	switch {
@@ -54,9 +59,6 @@ func (m meter) Solved(s tracker.Solve) {
 		Lagrangian: s.Lagrangian, Descent: s.Descent, Primal: s.Primal, Dual: s.Dual, Rho: s.Rho,
 		FlipRatio: s.FlipRatio, Trace: s.Trace,
 	})
-	m.Stage(metrics.StageAffinity, s.AffinityTime)
-	m.Stage(metrics.StageSolve, s.SolveTime)
-	m.Stage(metrics.StageMask, s.MaskTime)
 }
 
 func (m meter) Object(o tracker.Object) {
