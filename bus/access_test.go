@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -349,6 +350,73 @@ func TestAccessErrors(t *testing.T) {
 				t.Errorf("Watch = %v, want %q in it", err, tt.want[0])
 			}
 		})
+	}
+}
+
+// The permissions that docs/nats.md names are enough: streams, events, masks, the
+// service.
+func TestPermissions(t *testing.T) {
+	doc, err := os.ReadFile("../docs/nats.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	allowed := map[string][]string{}
+	for line := range strings.Lines(string(doc)) {
+		if verb, subjects, ok := strings.Cut(strings.TrimSpace(line), ":"); ok && (verb == "publish" || verb == "subscribe") {
+			allowed[verb] = append(allowed[verb], strings.Fields(subjects)...)
+		}
+	}
+	port := freePort(t)
+	natsServer(t, server.Options{Port: port, JetStream: true, Users: []*server.User{
+		{Username: "admin", Password: "admin"},
+		{Username: "segd", Password: "segd", Permissions: &server.Permissions{
+			Publish:   &server.SubjectPermission{Allow: allowed["publish"]},
+			Subscribe: &server.SubjectPermission{Allow: allowed["subscribe"]},
+		}},
+	}})
+	host := strings.TrimPrefix(urlOf(port), "nats://")
+	lines := make(chan string, 1000)
+	for run, age := range []time.Duration{time.Hour, 2 * time.Hour} { // the second changes the streams
+		b := open(t, Config{
+			URL: "nats://segd:segd@" + host, Site: "home", Logger: logTo(lines),
+			Events: Retention{MaxAge: age}, Masks: Retention{MaxAge: age},
+		})
+		err := b.Serve(Commands{Cameras: []string{"demo"}, Annotate: func(context.Context, string, []byte) error { return nil }})
+		if err := errors.Join(err, b.PublishEvent(&segdv1.Event{Camera: "demo"})); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the event is stored", func() bool { return b.Stats().EventsStored == 1 })
+		if err := b.PublishMask(maskFrame("demo", uint64(run))); err != nil {
+			t.Fatal(err)
+		}
+		admin := "nats://admin:admin@" + host
+		if err := Annotate(t.Context(), admin, "home", "demo", []byte("{}")); err != nil {
+			t.Error(err)
+		}
+		js, err := jetstream.New(connect(t, admin))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, kind := range []Kind{KindEvent, KindMask} {
+			stream, err := js.Stream(t.Context(), StreamName("home", kind))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := stream.CachedInfo().Config.MaxAge; got != age {
+				t.Errorf("%s are kept for %v, want %v", kind, got, age)
+			}
+			eventually(t, "stored", func() bool {
+				info, err := stream.Info(t.Context())
+				return err == nil && info.State.Msgs == uint64(run+1)
+			})
+		}
+		closeNow(t, b)
+	}
+	close(lines)
+	for line := range lines {
+		if strings.Contains(strings.ToLower(line), "permission") {
+			t.Error(line)
+		}
 	}
 }
 

@@ -86,6 +86,7 @@ var plan = map[string]room{
 	"deploy/prometheus":     {tests: []string{yaml}},
 	"scripts/browser":       {modules: []string{websock}},
 	"scripts/interop":       {internal: []string{"bus/segdv1", "scripts/browser"}, modules: append([]string{nats, protobuf}, rtsp...)},
+	"scripts/natsdocs":      {internal: []string{"scripts/browser"}, modules: []string{nats}},
 	"scripts/observability": {internal: []string{"scripts/browser"}},
 	"scripts/peers":         {internal: []string{"features", "solver", "solver/kernel", "solver/loss", "solver/mrf"}},
 	"scripts/screenshotter": {internal: []string{"mask", "scripts/browser"}},
