@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -299,11 +300,22 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// Events of the time in which the server refused us are stored once it does not.
+// refuser lets nobody in for a number of times.
+type refuser struct{ left, tried atomic.Int32 }
+
+func (r *refuser) Check(server.ClientAuthentication) bool {
+	r.tried.Add(1)
+	return r.left.Add(-1) < 0
+}
+
+// A server that refuses us again and again, more often than nats.go puts up with by
+// itself, is tried again; events of the time are stored in the end.
 func TestRefusalEnds(t *testing.T) {
 	port := freePort(t)
-	stop := natsServer(t, server.Options{Port: port, Username: "segd", Password: "not yet"})
-	b := open(t, Config{URL: "nats://segd:secret@" + strings.TrimPrefix(urlOf(port), "nats://")})
+	auth := new(refuser)
+	auth.left.Store(1000)
+	natsServer(t, server.Options{Port: port, CustomClientAuthentication: auth, JetStream: true})
+	b := open(t, Config{URL: urlOf(port)})
 	eventually(t, "refused", func() bool { return errors.Is(b.Err(), nats.ErrAuthorization) })
 	for range 3 {
 		if err := b.PublishEvent(&segdv1.Event{Camera: "demo"}); err != nil {
@@ -313,8 +325,8 @@ func TestRefusalEnds(t *testing.T) {
 	if s := b.Stats(); s.EventsWaiting != 3 || s.EventsStored != 0 || s.Connected {
 		t.Errorf("%+v, want 3 events to wait", s)
 	}
-	stop()
-	natsServer(t, server.Options{Port: port, Username: "segd", Password: "secret", JetStream: true})
+	eventually(t, "refused again", func() bool { return auth.tried.Load() >= 4 })
+	auth.left.Store(0)
 	eventually(t, "stored", func() bool { return b.Stats().EventsStored == 3 })
 	closeNow(t, b)
 }

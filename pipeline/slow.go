@@ -21,7 +21,7 @@ func (f *slowFrames) add(log *slog.Logger, it *item, solve tracker.Solve, latenc
 		f.passed++
 		return
 	}
-	log.Warn("slow frame", slowAttrs(it, solve, latency, now, f.passed)...)
+	log.Info("slow frame", slowAttrs(it, solve, latency, now, f.passed)...)
 	f.last, f.passed = now, 0
 }
 

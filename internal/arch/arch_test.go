@@ -90,7 +90,7 @@ var plan = map[string]room{
 	"scripts/observability": {internal: []string{"scripts/browser"}},
 	"scripts/peers":         {internal: []string{"features", "solver", "solver/kernel", "solver/loss", "solver/mrf"}},
 	"scripts/screenshotter": {internal: []string{"mask", "scripts/browser"}},
-	"cmd/segd":              {internal: []string{"bus", "bus/segdv1", "config", "demo", "eval", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, progress, prom, protobuf, term, websock}, tests: []string{pion}},
+	"cmd/segd":              {internal: []string{"bus", "bus/segdv1", "config", "demo", "eval", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, progress, prom, protobuf, term, websock}, tests: []string{nats, pion}},
 }
 
 // anyTest is granted to every _test.go file.
