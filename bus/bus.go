@@ -101,7 +101,8 @@ type Bus struct {
 	events *events
 	count  atomic.Uint64 // events so far
 	losses losses
-	flight inFlight
+	flight inFlight             // what is not kept
+	acks   atomic.Pointer[acks] // of masks that are kept; nil when they are not
 
 	confirming  sync.WaitGroup
 	stopConfirm context.CancelFunc
@@ -255,6 +256,13 @@ func (b *Bus) start(ctx context.Context) error {
 		return err
 	}
 	b.events.start()
+	if b.cfg.Masks.MaxAge > 0 {
+		a, err := newAcks(b.conn, &b.losses)
+		if err != nil {
+			return fmt.Errorf("bus: acknowledgements of masks: %w", err)
+		}
+		b.acks.Store(a)
+	}
 	return nil
 }
 
@@ -271,6 +279,9 @@ func (b *Bus) confirm(ctx context.Context) {
 		case <-tick.C:
 		}
 		if b.conn.IsConnected() {
+			if a := b.acks.Load(); a != nil {
+				a.expire()
+			}
 			b.flight.confirm(func() error {
 				ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 				defer cancel()
@@ -363,6 +374,9 @@ func (b *Bus) connected(nc *nats.Conn) {
 	b.trouble, b.told = nil, time.Time{}
 	b.mu.Unlock()
 	b.cfg.Logger.Info("nats connected", "url", nc.ConnectedUrlRedacted())
+	if a := b.acks.Load(); a != nil {
+		a.connected()
+	}
 	b.events.look()
 }
 
@@ -374,7 +388,11 @@ func (b *Bus) disconnected(_ *nats.Conn, err error) {
 	b.mu.Lock()
 	b.trouble = err
 	b.mu.Unlock()
-	b.cfg.Logger.Warn("nats connection lost, trying again", "err", err, "unconfirmed", b.flight.lost(&b.losses))
+	lost := b.flight.lost(&b.losses)
+	if a := b.acks.Load(); a != nil {
+		lost += a.disconnected()
+	}
+	b.cfg.Logger.Warn("nats connection lost, trying again", "err", err, "unconfirmed", lost)
 }
 
 // refused is called by nats.go for each attempt that failed.

@@ -92,8 +92,18 @@ func (b *Bus) publishLive(kind Kind, msg *nats.Msg, m proto.Message) (err error)
 		return err
 	}
 	msg.Data = *buf
-	switch err = b.conn.PublishMsg(msg); {
-	case err == nil:
+	acks := b.acks.Load()
+	tracked := acks != nil && kind == KindMask
+	var n uint64
+	if tracked {
+		n, msg.Reply = acks.expect()
+	}
+	err = b.conn.PublishMsg(msg)
+	if tracked && err != nil {
+		acks.forget(n)
+	}
+	switch {
+	case err == nil && !tracked:
 		b.flight.add(kind)
 	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrConnectionDraining):
 		err = ErrClosed

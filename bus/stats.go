@@ -2,6 +2,7 @@ package bus
 
 import (
 	"errors"
+	"net"
 	"sync/atomic"
 
 	"github.com/nats-io/nats.go"
@@ -18,9 +19,9 @@ const (
 	NotConnected Reason = "not_connected"
 	// Refused: it can never be sent, for its size or its names.
 	Refused Reason = "refused"
-	// Unconfirmed: the connection broke before the server was known to have it;
-	// it may have arrived all the same. Only masks and status: events are sent
-	// again until they are stored.
+	// Unconfirmed: the connection broke before the server was known to have it or,
+	// of a mask that is to be kept, to have stored it; it may have arrived all the
+	// same. Only masks and status: events are sent again until they are stored.
 	Unconfirmed Reason = "unconfirmed"
 )
 
@@ -78,6 +79,9 @@ func reasonOf(err error) Reason {
 		return BufferFull
 	case errors.Is(err, ErrNotConnected), errors.Is(err, ErrClosed):
 		return NotConnected
+	}
+	if network := net.Error(nil); errors.As(err, &network) {
+		return Unconfirmed // it broke in the middle of the message
 	}
 	return Refused
 }

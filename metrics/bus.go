@@ -32,7 +32,7 @@ func (m *Metrics) Bus(read func() Bus) {
 			"Events that JetStream has acknowledged.", nil, nil),
 		lost: prometheus.NewDesc(name("lost_total"),
 			"Messages that did not reach NATS, by kind (mask, event, status) and reason: buffer_full, not_connected, refused (too large or ill-named) "+
-				"and unconfirmed (the connection broke; they may have arrived).", []string{labelKind, labelReason}, nil),
+				"and unconfirmed (the connection broke, or a mask that was to be kept was not acknowledged; they may have arrived).", []string{labelKind, labelReason}, nil),
 	})
 }
 

@@ -216,7 +216,7 @@ segd_bus_events_waiting 4
 # HELP segd_bus_events_stored_total Events that JetStream has acknowledged.
 # TYPE segd_bus_events_stored_total counter
 segd_bus_events_stored_total 5
-# HELP segd_bus_lost_total Messages that did not reach NATS, by kind (mask, event, status) and reason: buffer_full, not_connected, refused (too large or ill-named) and unconfirmed (the connection broke; they may have arrived).
+# HELP segd_bus_lost_total Messages that did not reach NATS, by kind (mask, event, status) and reason: buffer_full, not_connected, refused (too large or ill-named) and unconfirmed (the connection broke, or a mask that was to be kept was not acknowledged; they may have arrived).
 # TYPE segd_bus_lost_total counter
 segd_bus_lost_total{kind="event",reason="refused"} 8
 segd_bus_lost_total{kind="mask",reason="buffer_full"} 6
