@@ -11,6 +11,9 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
+// ErrAccess is in the chain of the error about an Access that can never do.
+var ErrAccess = errors.New("bus: NATS access")
+
 // Access is what an external server wants to see before it lets one in, besides
 // the user and password or the token in its URL. All are paths of files; the zero
 // value shows nothing. They are read again at every connection, so that renewed
@@ -32,7 +35,7 @@ func (a Access) options() ([]nats.Option, error) {
 	var opts []nats.Option
 	var faults []error
 	fault := func(what, path, want string, err error) {
-		faults = append(faults, fmt.Errorf("bus: NATS %s %s: %w; want %s", what, path, err, want))
+		faults = append(faults, fmt.Errorf("%w: %s %s: %w; want %s", ErrAccess, what, path, err, want))
 	}
 	if a.CA != "" {
 		if err := readCertificates(a.CA); err != nil {
@@ -47,10 +50,10 @@ func (a Access) options() ([]nats.Option, error) {
 		}
 		opts = append(opts, nats.ClientCert(a.Cert, a.Key))
 	case a.Cert != "" || a.Key != "":
-		faults = append(faults, errors.New("bus: NATS client certificate and key belong together; want both or neither"))
+		faults = append(faults, fmt.Errorf("%w: client certificate and key belong together; want both or neither", ErrAccess))
 	}
 	if a.Credentials != "" && a.NKey != "" {
-		faults = append(faults, errors.New("bus: both NATS credentials and an NKey; want one of them"))
+		faults = append(faults, fmt.Errorf("%w: both credentials and an NKey; want one of them", ErrAccess))
 	}
 	if a.Credentials != "" {
 		if err := readCredentials(a.Credentials); err != nil {

@@ -343,16 +343,19 @@ func TestAccessErrors(t *testing.T) {
 		access Access
 		want   []string
 	}{
-		{"no CA", Access{CA: none}, []string{"NATS CA " + none, "no such file", "certificates in PEM"}},
-		{"CA", Access{CA: garbage}, []string{"NATS CA " + garbage, "no certificate in it"}},
+		{"no CA", Access{CA: none}, []string{"NATS access: CA " + none, "no such file", "certificates in PEM"}},
+		{"CA", Access{CA: garbage}, []string{"NATS access: CA " + garbage, "no certificate in it"}},
 		{"half a pair", Access{Cert: cert}, []string{"certificate and key belong together"}},
-		{"pair", Access{Cert: cert, Key: otherKey}, []string{"NATS client certificate " + cert, "private key does not match"}},
-		{"credentials", Access{Credentials: garbage}, []string{"NATS credentials " + garbage, "as nsc writes it"}},
-		{"NKey", Access{NKey: garbage}, []string{"NATS NKey " + garbage, "a user's seed"}},
-		{"two at once", Access{NKey: seed, Credentials: none}, []string{"both NATS credentials and an NKey", "no such file"}},
+		{"pair", Access{Cert: cert, Key: otherKey}, []string{"NATS access: client certificate " + cert, "private key does not match"}},
+		{"credentials", Access{Credentials: garbage}, []string{"NATS access: credentials " + garbage, "as nsc writes it"}},
+		{"NKey", Access{NKey: garbage}, []string{"NATS access: NKey " + garbage, "a user's seed"}},
+		{"two at once", Access{NKey: seed, Credentials: none}, []string{"both credentials and an NKey", "no such file"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := Open(t.Context(), Config{URL: "nats://127.0.0.1:1", Access: tt.access})
+			if !errors.Is(err, ErrAccess) {
+				t.Errorf("Open = %v, want an ErrAccess", err)
+			}
 			for _, want := range tt.want {
 				if err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("Open = %v, want %q in it", err, want)

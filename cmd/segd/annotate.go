@@ -66,7 +66,7 @@ func annotateCommand(std streams) *cobra.Command {
 			ctx, cancel := context.WithTimeout(cmd.Context(), wait)
 			defer cancel()
 			if err := bus.Annotate(ctx, server.url, site, args[0], payload, server.access); err != nil {
-				return err
+				return accessError(err)
 			}
 			_, err = fmt.Fprintf(std.out, "%s: annotation accepted\n", args[0])
 			return err

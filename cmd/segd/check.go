@@ -104,7 +104,7 @@ func checkModel(ctx context.Context, cfg config.Model) (string, error) {
 func checkNATS(ctx context.Context, cfg *config.Config) (string, error) {
 	// Its streams are left as they are: only a segd that runs may change them.
 	if err := bus.Dial(ctx, cfg.NATS.URL, natsAccess(cfg.NATS)); err != nil {
-		return "", err
+		return "", accessError(err)
 	}
 	return ": " + bus.Redact(cfg.NATS.URL), nil
 }

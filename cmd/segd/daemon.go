@@ -91,7 +91,7 @@ func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *d
 		return nil, err
 	}
 	if d.bus, err = openBus(ctx, cfg, log); err != nil {
-		return nil, err
+		return nil, accessError(err)
 	}
 	d.meters.Bus(func() metrics.Bus { return busMetrics(d.bus.Stats()) })
 	return d, nil
@@ -131,6 +131,14 @@ func openBus(ctx context.Context, cfg *config.Config, log *slog.Logger) (*bus.Bu
 		StoreDir: cfg.NATS.StoreDir, JSON: cfg.NATS.Format == "json", Version: version, Logger: log,
 		Access: natsAccess(cfg.NATS), Events: retention(cfg.NATS.Events), Masks: retention(cfg.NATS.Masks),
 	})
+}
+
+// accessError tells files that the user has to change from what may pass.
+func accessError(err error) error {
+	if errors.Is(err, bus.ErrAccess) {
+		return usageError{err}
+	}
+	return err
 }
 
 func natsAccess(cfg config.NATS) bus.Access {

@@ -95,13 +95,13 @@ func watch(ctx context.Context, std streams, target string, f watchFlags) error 
 }
 
 func watchBus(ctx context.Context, std streams, target string, server natsFlags, show func(*segdv1.MaskFrame)) error {
-	return bus.Watch(ctx, server.url, target, bus.Handlers{
+	return accessError(bus.Watch(ctx, server.url, target, bus.Handlers{
 		Mask:   show,
 		Event:  func(e *segdv1.Event) { fmt.Fprintln(std.out, eventLine(e)) },
 		Status: func(s *segdv1.Status) { fmt.Fprintln(std.out, statusLine(s)) },
 		Bad:    func(subject string, err error) { fmt.Fprintf(std.err, "%s: %v\n", subject, err) },
 		Logger: slog.New(slog.NewTextHandler(std.err, nil)),
-	}, server.access)
+	}, server.access))
 }
 
 // clock is a time of day as the lines have it.

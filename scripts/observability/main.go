@@ -172,7 +172,7 @@ func startPrometheus(ctx context.Context, stderr io.Writer, dir, target, listen 
 		return nil, err
 	}
 	return browser.Run(ctx, stderr, "prometheus", "--config.file="+file,
-		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+listen, "--log.level=warn")
+		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+listen, "--log.level=error")
 }
 
 func get(ctx context.Context, url string) ([]byte, error) {
