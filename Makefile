@@ -11,6 +11,9 @@ GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.9.0
 # The version bus/segdv1/segd.pb.go was made with. Used by `make generate` only.
 PROTOC_GEN_GO := google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
 
+# NATS' own program. Used by `make natsdocs` only.
+NATSCLI := github.com/nats-io/natscli@v0.3.0
+
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 # The version comes from above, so the build asks git nothing (and works in a
 # checkout that belongs to another user).
@@ -21,7 +24,7 @@ BUILD   := $(GO) build -buildvcs=false -ldflags "-X main.version=$(VERSION)"
 RACE = ./bus/... ./config/... ./features ./mask/... ./metrics/... ./pipeline/... ./solver/... ./tracker/... ./web/...
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test generate lint fuzz interop api-test examples-test screenshot recording bench peers clean
+.PHONY: help setup build run test generate lint fuzz interop api-test examples-test outage natsdocs observability screenshot recording bench peers clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,6 +70,21 @@ examples-test: ## the subscribers in Go, Python and JavaScript at the demo; our 
 	@bin/examples/bin/pip install --quiet --disable-pip-version-check -r examples/subscribe-python/requirements.txt
 	@cd examples/subscribe-js && npm ci --silent --ignore-scripts --no-audit --no-fund
 	$(GO) test -count 1 -tags examples -v ./examples
+
+outage: setup ## kill the NATS server for 20 s under load, and count
+	$(GO) test ./bus -run TestOutage -count 1 -v -outage 20s
+
+# Not by go install: that asks for a list of versions, which not every proxy has.
+natsdocs: setup ## run the examples of docs/nats.md by NATS' own program
+	@$(MAKE) --no-print-directory build
+	$(GO) mod download $(NATSCLI)
+	$(GO) -C "$$($(GO) env GOMODCACHE)/$(NATSCLI)" build -o $(CURDIR)/bin/nats ./nats
+	@$(GO) run -buildvcs=false ./scripts/natsdocs $(NATSDOCS)
+
+observability: ## rules by promtool; every query of dashboards and alerts with data
+	@scripts/setup observability
+	@$(MAKE) --no-print-directory build
+	@$(GO) run -buildvcs=false ./scripts/observability $(OBSERVABILITY)
 
 screenshot: ## take docs/images/page.png of the running demo, headless
 	@scripts/setup screenshot

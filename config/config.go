@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // Config is the whole file. The zero value of a field means its default; the
@@ -89,7 +90,47 @@ type NATS struct {
 	StoreDir string `yaml:"store_dir"`
 	// Format of the messages, protobuf or json. Default "protobuf".
 	Format string `yaml:"format"`
+	// Credentials is a file with a user's JWT and seed, as nsc writes it, for the
+	// server at URL; relative to the config file. Default none.
+	Credentials string `yaml:"credentials"`
+	// NKey is a file with a user's seed, for the server at URL; relative to the
+	// config file. Default none.
+	NKey string  `yaml:"nkey"`
+	TLS  NATSTLS `yaml:"tls"`
+	// Events are kept by JetStream. Default 168h and 64 MiB.
+	Events Retention `yaml:"events"`
+	// Masks are kept by JetStream only with a max_age. Default no; then 256 MiB.
+	Masks Retention `yaml:"masks"`
 }
+
+// NATSTLS is how the server at NATS.URL and segd know each other. All are files in
+// PEM, relative to the config file.
+type NATSTLS struct {
+	// CA holds the certificates of whom to trust with the server's. Default the
+	// machine's own.
+	CA string `yaml:"ca"`
+	// Cert and Key are segd's certificate and its key, both or neither. Default none.
+	Cert string `yaml:"cert"`
+	Key  string `yaml:"key"`
+}
+
+// Retention bounds a JetStream stream; the oldest messages go first.
+type Retention struct {
+	// MaxAge is how long a message is kept, such as 90m or 168h. The default is with
+	// each stream.
+	MaxAge string `yaml:"max_age"`
+	// MaxMiB is how much is kept, 1 to 1048576 MiB. The default is with each stream.
+	MaxMiB int `yaml:"max_mib"`
+}
+
+// Age is MaxAge; 0 when it is left at its default.
+func (r Retention) Age() time.Duration {
+	d, _ := time.ParseDuration(r.MaxAge) // Parse has refused what is none
+	return d
+}
+
+// Bytes is MaxMiB in bytes; 0 when it is left at its default.
+func (r Retention) Bytes() int64 { return int64(r.MaxMiB) << 20 }
 
 // Model is the feature network.
 type Model struct {
@@ -127,6 +168,9 @@ type Log struct {
 	Level string `yaml:"level"`
 	// Format is text or json. Default "text".
 	Format string `yaml:"format"`
+	// SlowMS: a frame that takes longer from capture to its masks, in milliseconds, is
+	// logged with the time of each stage, one a second at most; 1 to 3600000. Default 500.
+	SlowMS int `yaml:"slow_ms"`
 }
 
 // Camera is one feed.
@@ -167,6 +211,7 @@ const (
 	DefaultShortSide   = 480
 	DefaultSuperpixels = 2000
 	DefaultBudgetMS    = 50
+	DefaultSlowMS      = 500
 	DefaultFPS         = 25
 )
 
@@ -213,6 +258,7 @@ func (c *Config) setDefaults() {
 	or(&c.Model.ShortSide, DefaultShortSide)
 	or(&c.Log.Level, "info")
 	or(&c.Log.Format, "text")
+	or(&c.Log.SlowMS, DefaultSlowMS)
 	or(&c.Superpixels, DefaultSuperpixels)
 	or(&c.Tracker.BudgetMS, DefaultBudgetMS)
 	for i := range c.Cameras {
@@ -234,9 +280,12 @@ func (c *Config) resolve(dir string) {
 			*p = filepath.Join(dir, *p)
 		}
 	}
-	join(&c.HTTP.TLS.Cert)
-	join(&c.HTTP.TLS.Key)
-	join(&c.NATS.StoreDir)
+	for _, p := range []*string{
+		&c.HTTP.TLS.Cert, &c.HTTP.TLS.Key,
+		&c.NATS.StoreDir, &c.NATS.Credentials, &c.NATS.NKey, &c.NATS.TLS.CA, &c.NATS.TLS.Cert, &c.NATS.TLS.Key,
+	} {
+		join(p)
+	}
 	join(&c.Model.Path)
 	join(&c.Model.Prototxt)
 	for i := range c.Cameras {

@@ -26,7 +26,7 @@ func TestDefaults(t *testing.T) {
 		WHIP:        config.WHIP{Addr: "127.0.0.1:8189", SecondPublisher: "refuse"},
 		NATS:        config.NATS{Addr: "127.0.0.1:4222", Format: "protobuf"},
 		Model:       config.Model{ShortSide: 480},
-		Log:         config.Log{Level: "info", Format: "text"},
+		Log:         config.Log{Level: "info", Format: "text", SlowMS: 500},
 		Superpixels: 2000,
 		Tracker:     config.Tracker{BudgetMS: 50},
 		Cameras:     []config.Camera{{Name: "gate", URL: "rtsp://cam/1", Transport: "auto", FPS: 25}},
@@ -52,8 +52,12 @@ nats:
   token: 0123456789abcdef
   store_dir: /var/lib/segd
   format: json
+  credentials: segd.creds
+  tls: {ca: ca.pem, cert: c.pem, key: c.key}
+  events: {max_age: 24h, max_mib: 8}
+  masks: {max_age: 90s, max_mib: 512}
 model: {path: m.caffemodel, taps: [a, "b"], short_side: 320, mean: [1, 2.5, -3], std: [1, 1, 2], rgb: true, prototxt: m.txt, threads: 2}
-log: {level: debug, format: json}
+log: {level: debug, format: json, slow_ms: 80}
 superpixels: 6000
 tracker: {budget_ms: 20}
 cameras:
@@ -71,10 +75,12 @@ cameras:
 		WHIP: config.WHIP{Addr: ":9000", PublicIPs: []string{"192.0.2.10"}, Token: "publish-publish-publish", SecondPublisher: "replace",
 			ICEServers: []config.ICEServer{{URL: "stun:a:1"}, {URL: "turns:b", Username: "u", Credential: "c"}}},
 		NATS: config.NATS{URL: "nats://a:4222,tls://b:4222", Addr: "[::1]:0", Token: "0123456789abcdef",
-			StoreDir: "/var/lib/segd", Format: "json"},
+			StoreDir: "/var/lib/segd", Format: "json", Credentials: "segd.creds",
+			TLS:    config.NATSTLS{CA: "ca.pem", Cert: "c.pem", Key: "c.key"},
+			Events: config.Retention{MaxAge: "24h", MaxMiB: 8}, Masks: config.Retention{MaxAge: "90s", MaxMiB: 512}},
 		Model: config.Model{Path: "m.caffemodel", Taps: []string{"a", "b"}, ShortSide: 320,
 			Mean: []float64{1, 2.5, -3}, Std: []float64{1, 1, 2}, RGB: true, Prototxt: "m.txt", Threads: 2},
-		Log:         config.Log{Level: "debug", Format: "json"},
+		Log:         config.Log{Level: "debug", Format: "json", SlowMS: 80},
 		Superpixels: 6000,
 		Tracker:     config.Tracker{BudgetMS: 20},
 		Cameras: []config.Camera{
@@ -124,6 +130,22 @@ var faultTable = []struct {
 		want: []string{`f:1:14: http.addr: "nowhere" is not host:port; accepted: such as 127.0.0.1:8080`}},
 	{name: "bad port", text: "nats: {addr: \"h:99999\"}\n" + minimal,
 		want: []string{`f:1:14: nats.addr: port "99999"; accepted: 0 to 65535`}},
+	{name: "access without a server", text: "nats: {credentials: a.creds, nkey: a.nk, tls: {ca: ca.pem}}\n" + minimal,
+		want: []string{
+			`f:1:21: nats.credentials: "a.creds" is for an external server; accepted: with nats.url`,
+			`f:1:36: nats.nkey: "a.nk" is for an external server; accepted: with nats.url`,
+			`f:1:52: nats.tls.ca: "ca.pem" is for an external server; accepted: with nats.url`,
+		}},
+	{name: "credentials and NKey", text: "nats: {url: nats://a, credentials: a.creds, nkey: a.nk}\n" + minimal,
+		want: []string{`f:1:51: nats.nkey: nats.credentials is there too; accepted: one of them`}},
+	{name: "half a certificate", text: "nats: {url: nats://a, tls: {cert: c.pem}}\n" + minimal,
+		want: []string{`f:1:29: nats.tls: cert and key belong together; accepted: both or neither`}},
+	{name: "retention", text: "nats: {events: {max_age: 7d, max_mib: -1}, masks: {max_mib: 5}}\n" + minimal,
+		want: []string{
+			`f:1:26: nats.events.max_age: "7d"; accepted: a duration of 1s or more, such as 90m or 168h`,
+			`f:1:39: nats.events.max_mib: found -1; accepted: 1 to 1048576`,
+			`f:1:52: nats.masks: max_mib without max_age; accepted: both, or max_age alone`,
+		}},
 	{name: "open to all without a token", text: "http: {addr: \":8080\"}\n" + minimal,
 		want: []string{`f:1:14: http.addr: ":8080" is reachable from other machines, so http.token is required; accepted: a token, or a loopback address such as 127.0.0.1:8080`}},
 	{name: "short token", text: "http: {token: tooshort}\n" + minimal,
@@ -224,7 +246,7 @@ func TestLoadResolvesPaths(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "segd.yaml")
 	text := `
-nats: {store_dir: js}
+nats: {url: nats://a, store_dir: js, nkey: a.nk, tls: {ca: pki/ca.pem, cert: /abs/c.pem, key: c.key}}
 model: {path: /abs/m.onnx}
 cameras:
   - {name: a, url: "file:clips/a.avi", annotation: a.json}
@@ -240,9 +262,9 @@ cameras:
 		t.Fatal(err)
 	}
 	got := []string{c.NATS.StoreDir, c.Model.Path, c.Cameras[0].URL, c.Cameras[0].Annotation,
-		c.Cameras[1].URL, c.Cameras[2].URL, c.Cameras[3].URL}
+		c.Cameras[1].URL, c.Cameras[2].URL, c.Cameras[3].URL, c.NATS.NKey, c.NATS.TLS.CA, c.NATS.TLS.Cert, c.NATS.TLS.Key}
 	want := []string{dir + "/js", "/abs/m.onnx", "file:" + dir + "/clips/a.avi", dir + "/a.json",
-		"dir:/abs/frames", "rtsp://cam/1", dir + "/plain.mkv"}
+		"dir:/abs/frames", "rtsp://cam/1", dir + "/plain.mkv", dir + "/a.nk", dir + "/pki/ca.pem", "/abs/c.pem", dir + "/c.key"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

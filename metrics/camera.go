@@ -56,10 +56,37 @@ const (
 
 var states = [...]State{Visible, Occluded, Lost}
 
-// Solve is what solving one window came to. See the package comment for each.
+// traceLabels are the iterations' label values, from 1.
+var traceLabels = func() (labels [Traced]string) {
+	for i := range labels {
+		labels[i] = strconv.Itoa(i + 1)
+	}
+	return labels
+}()
+
+// End is why solving a window ended.
+type End int
+
+// The ends.
+const (
+	Converged     End = iota
+	IterationsMet     // all that are granted were run
+	OutOfTime         // the time budget ended it
+)
+
+var ends = [...]string{"converged", "iterations", "time"}
+
+// Traced is how many iterations of a window have a series of their own.
+const Traced = 8
+
+// Solve is what solving one window came to. docs/metrics.md says what each is.
 type Solve struct {
-	Iterations, Violations                      int
-	Lagrangian, Descent, Primal, Rho, FlipRatio float64
+	End                                               End
+	Iterations, Violations, Rejected                  int
+	Lagrangian, Descent, Primal, Dual, Rho, FlipRatio float64
+	// Trace is the Lagrangian after each of the first iterations; where there were
+	// fewer, the last one's.
+	Trace [Traced]float64
 }
 
 // Camera are the metrics of one camera.
@@ -75,6 +102,11 @@ type Camera struct {
 	failures   prometheus.Counter
 	iterations prometheus.Observer
 	violations prometheus.Counter
+	rejected   prometheus.Counter
+	windows    [len(ends)]prometheus.Counter
+	up         prometheus.Gauge
+	restarts   prometheus.Counter
+	unseen     prometheus.Counter
 
 	// The rest come and go: a series is made under mu and only while the camera
 	// is not removed.
@@ -98,10 +130,17 @@ func newCamera(m *Metrics, name string) *Camera {
 		failures:   m.failures.WithLabelValues(name),
 		iterations: m.solver.iterations.WithLabelValues(name),
 		violations: m.solver.violations.WithLabelValues(name),
+		rejected:   m.solver.rejected.WithLabelValues(name),
+		up:         m.up.WithLabelValues(name),
+		restarts:   m.restarts.WithLabelValues(name),
+		unseen:     m.unseen.WithLabelValues(name),
 		objects:    map[uint32]*object{},
 	}
 	for i, o := range outcomes {
 		c.frames[i] = m.frames.WithLabelValues(name, o)
+	}
+	for i, e := range ends {
+		c.windows[i] = m.solver.windows.WithLabelValues(name, e)
 	}
 	for i, s := range stages {
 		c.stages[i] = m.stages.WithLabelValues(name, s)
@@ -128,7 +167,22 @@ func (c *Camera) Reconnect() { c.reconnect.Inc() }
 // PublishFailure counts one message that went nowhere.
 func (c *Camera) PublishFailure() { c.failures.Inc() }
 
-// Solve observes one window's solve.
+// Up sets whether the camera delivers frames.
+func (c *Camera) Up(up bool) {
+	value := 0.
+	if up {
+		value = 1
+	}
+	c.up.Set(value)
+}
+
+// Restarted counts one time that the camera's stages failed and were built anew.
+func (c *Camera) Restarted() { c.restarts.Inc() }
+
+// Unseen counts one published frame that the page had no time for.
+func (c *Camera) Unseen() { c.unseen.Inc() }
+
+// Solve observes one window's solve. Without iterations only its end counts.
 func (c *Camera) Solve(s Solve) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,10 +191,19 @@ func (c *Camera) Solve(s Solve) {
 	}
 	c.iterations.Observe(float64(s.Iterations))
 	c.violations.Add(float64(max(s.Violations, 0)))
+	c.rejected.Add(float64(max(s.Rejected, 0)))
+	c.windows[s.End].Inc()
+	if s.Iterations == 0 {
+		return // the time was up before there was anything to tell
+	}
 	v := &c.m.solver
 	v.lagrangian.WithLabelValues(c.name).Set(s.Lagrangian)
 	v.descent.WithLabelValues(c.name).Set(s.Descent)
 	v.primal.WithLabelValues(c.name).Set(s.Primal)
+	v.dual.WithLabelValues(c.name).Set(s.Dual)
+	for i, l := range s.Trace {
+		v.trace.WithLabelValues(c.name, traceLabels[i]).Set(l)
+	}
 	v.rho.WithLabelValues(c.name).Set(s.Rho)
 	v.flips.WithLabelValues(c.name).Set(s.FlipRatio)
 }
@@ -211,7 +274,8 @@ func (c *Camera) remove() {
 		DeletePartialMatch(prometheus.Labels) int
 	}{
 		m.frames, m.latency, m.stages, m.area, m.state, m.reconnect, m.offset, m.failures,
-		v.iterations, v.violations, v.lagrangian, v.descent, v.primal, v.rho, v.flips,
+		m.up, m.restarts, m.unseen, v.iterations, v.violations, v.rejected, v.windows, v.lagrangian, v.trace,
+		v.descent, v.primal, v.dual, v.rho, v.flips,
 	} {
 		vec.DeletePartialMatch(prometheus.Labels{labelCamera: c.name})
 	}

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -19,6 +20,10 @@ const (
 	labelObject  = "object"
 	labelLabel   = "label"
 	labelState   = "state"
+	labelKind    = "kind"
+	labelReason  = "reason"
+	labelEnd     = "end"
+	labelIter    = "iteration"
 
 	unknown = "unknown" // instead of an empty build label
 )
@@ -44,10 +49,15 @@ type Metrics struct {
 	reconnect *prometheus.CounterVec
 	offset    *prometheus.GaugeVec
 	failures  *prometheus.CounterVec
+	up        *prometheus.GaugeVec
+	restarts  *prometheus.CounterVec
+	unseen    *prometheus.CounterVec
+	budget    *prometheus.GaugeVec
 	build     *prometheus.GaugeVec
 	backend   *prometheus.GaugeVec
 	solver    solverVecs
 
+	reg     prometheus.Registerer
 	mu      sync.Mutex
 	cameras map[string]*Camera
 }
@@ -55,6 +65,10 @@ type Metrics struct {
 type solverVecs struct {
 	iterations *prometheus.HistogramVec
 	violations *prometheus.CounterVec
+	rejected   *prometheus.CounterVec
+	windows    *prometheus.CounterVec
+	trace      *prometheus.GaugeVec
+	dual       *prometheus.GaugeVec
 	lagrangian *prometheus.GaugeVec
 	descent    *prometheus.GaugeVec
 	primal     *prometheus.GaugeVec
@@ -81,6 +95,7 @@ func New(reg prometheus.Registerer) *Metrics {
 		return v
 	}
 	m := &Metrics{
+		reg:     reg,
 		cameras: map[string]*Camera{},
 		frames: counter("frames_total",
 			"Frames by outcome: published, dropped_features and dropped_tracker (replaced by a newer one before that stage), failed, undecodable.", labelCamera, labelOutcome),
@@ -98,6 +113,14 @@ func New(reg prometheus.Registerer) *Metrics {
 			"The camera's clock by its RTCP sender reports minus the local clock.", labelCamera),
 		failures: counter("bus_publish_failures_total",
 			"Messages that could not be handed to NATS.", labelCamera),
+		up: gauge("camera_up",
+			"1 while the camera delivers frames, else 0.", labelCamera),
+		restarts: counter("camera_restarts_total",
+			"Times the camera's stages failed and were built anew.", labelCamera),
+		unseen: counter("view_frames_dropped_total",
+			"Published frames that the page had no time to draw.", labelCamera),
+		budget: gauge("solver_budget_seconds",
+			"Time the solver may take for a frame."),
 		build: gauge("build_info",
 			"Always 1; the labels say what runs.", "version", "revision", "goversion"),
 		backend: gauge("dnn_backend_info",
@@ -107,6 +130,14 @@ func New(reg prometheus.Registerer) *Metrics {
 				"ADMM iterations a window.", iterationBuckets, labelCamera),
 			violations: counter("solver_descent_violations_total",
 				"Iterations in which the augmented Lagrangian rose although descent was guaranteed.", labelCamera),
+			rejected: counter("solver_rejected_total",
+				"Iterations whose labeling was refused because it would have raised the augmented Lagrangian.", labelCamera),
+			windows: counter("solver_windows_total",
+				"Windows solved, by what ended it: converged, iterations (all that are granted), time (the budget).", labelCamera, labelEnd),
+			trace: gauge("solver_iteration_lagrangian",
+				"Augmented Lagrangian of the last window after iterations 1 to 8; after its end, that at the end.", labelCamera, labelIter),
+			dual: gauge("solver_dual_residual",
+				"Dual residual at the end of the last window.", labelCamera),
 			lagrangian: gauge("solver_lagrangian",
 				"Augmented Lagrangian at the end of the last window.", labelCamera),
 			descent: gauge("solver_lagrangian_descent",
@@ -166,6 +197,9 @@ func (m *Metrics) Build(version, revision string) {
 func (m *Metrics) Backend(backend, model string) {
 	m.backend.WithLabelValues(backend, model).Set(1)
 }
+
+// Budget sets the time the solver may take for a frame.
+func (m *Metrics) Budget(d time.Duration) { m.budget.WithLabelValues().Set(d.Seconds()) }
 
 // Camera returns the metrics of the camera of that name. A new one's counters
 // and histograms are there, at 0, when Camera returns.

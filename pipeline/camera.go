@@ -73,6 +73,8 @@ type Meter interface {
 	Reconnected()
 	Undecodable(n int)
 	ClockOffset(d time.Duration)
+	Up(up bool)
+	Restarted()
 }
 
 // Config is what one camera is made of. Site, Name, Open, NewExtractor,
@@ -96,6 +98,10 @@ type Config struct {
 	// MinBackoff and MaxBackoff bound the pause before failed stages are built
 	// anew; it doubles from the one to the other. 0: 1 s and 30 s.
 	MinBackoff, MaxBackoff time.Duration
+
+	// Slow is the time from capture to publish from which on a frame is logged with
+	// the time of each stage, one a second at most. 0: never.
+	Slow time.Duration
 
 	Logger *slog.Logger // nil discards
 }
@@ -243,6 +249,7 @@ func (c *Camera) repeat(ctx context.Context) {
 		c.report(err, wait)
 		c.down(err)
 		c.stats.with(func(s *Snapshot) { s.Restarts++ })
+		c.cfg.Meter.Restarted()
 		select {
 		case <-ctx.Done():
 			return
@@ -310,6 +317,7 @@ func (c *Camera) up() {
 		s.Up, s.Reason, s.Since = true, "", time.Time{}
 	})
 	if changed {
+		c.cfg.Meter.Up(true)
 		c.log.Info("camera up")
 		c.emit(&segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_CAMERA_UP})
 	}
@@ -326,6 +334,7 @@ func (c *Camera) down(reason error) {
 		s.Up, s.Reason = false, reason.Error()
 	})
 	if changed {
+		c.cfg.Meter.Up(false)
 		level := slog.LevelDebug // who found the fault has logged it
 		if errors.Is(reason, errStopped) || errors.Is(reason, errEnded) {
 			level = slog.LevelInfo
@@ -356,3 +365,5 @@ func (uncounted) PublishFailed()            {}
 func (uncounted) Reconnected()              {}
 func (uncounted) Undecodable(int)           {}
 func (uncounted) ClockOffset(time.Duration) {}
+func (uncounted) Up(bool)                   {}
+func (uncounted) Restarted()                {}

@@ -18,6 +18,8 @@ type item struct {
 	note  *request      // annotation of exactly this frame, or nil
 	scene *features.Scene
 	masks *segdv1.MaskFrame
+
+	began, ended [Stages]time.Time // its time in each stage
 }
 
 // mailbox stands in front of a stage. It holds one unread item, and more only

@@ -53,6 +53,7 @@ type stages struct {
 	boxes   [Stages]*mailbox
 	scenes  chan *features.Scene // unused ones
 	objects states
+	slow    slowFrames // of the tracker's goroutine
 
 	cancel context.CancelCauseFunc // stops the source
 
@@ -142,9 +143,10 @@ func (s *stages) run(stage Stage, do func(*item) error) {
 		if !ok {
 			return
 		}
-		start := time.Now()
+		it.began[stage] = time.Now()
 		err := guard(func() error { return do(it) })
-		s.c.cfg.Meter.Took(stage, time.Since(start))
+		it.ended[stage] = time.Now()
+		s.c.cfg.Meter.Took(stage, it.ended[stage].Sub(it.began[stage]))
 		if err == nil {
 			failures = 0
 			s.pass(stage, it)
@@ -275,6 +277,9 @@ func (s *stages) track(ctx context.Context, it *item) error {
 	latency := since(it.frame, now)
 	c.stats.published(now, latency, res.Objects)
 	c.cfg.Meter.Published(latency)
+	if c.cfg.Slow > 0 && latency >= c.cfg.Slow {
+		s.slow.add(c.log, it, res.Solve, latency, now)
+	}
 	return nil
 }
 

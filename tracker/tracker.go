@@ -33,6 +33,9 @@ type Object struct {
 	Score float64 // mean probability of the label over the mask, 0…1
 }
 
+// Traced is how many iterations' Lagrangians a Solve tells.
+const Traced = 8
+
 // Solve tells how the frame's DC-ADMM went; zero when nothing was solved.
 type Solve struct {
 	Iterations int
@@ -42,9 +45,15 @@ type Solve struct {
 	Dual       float64
 	Rho        float64
 	Violations int
+	Rejected   int // labelings that would have raised the Lagrangian
 	Flips      int
 	FlipRatio  float64 // flips / (samples × iterations)
 	Converged  bool
+	OutOfTime  bool // Config.Budget ended it
+
+	// Trace is the Lagrangian after each of the first iterations; where there were
+	// fewer, the last one's.
+	Trace [Traced]float64
 
 	AffinityTime, SolveTime, MaskTime time.Duration
 }

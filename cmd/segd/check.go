@@ -101,16 +101,12 @@ func checkModel(ctx context.Context, cfg config.Model) (string, error) {
 	return fmt.Sprintf(": %s, %d channels, %.0f ms a frame", info.Path, info.Channels(), info.Milliseconds), nil
 }
 
-func checkNATS(ctx context.Context, cfg *config.Config) (_ string, err error) {
-	b, err := bus.Open(ctx, bus.Config{Site: cfg.Site, URL: cfg.NATS.URL})
-	if err != nil {
-		return "", err
+func checkNATS(ctx context.Context, cfg *config.Config) (string, error) {
+	// Its streams are left as they are: only a segd that runs may change them.
+	if err := bus.Dial(ctx, cfg.NATS.URL, natsAccess(cfg.NATS)); err != nil {
+		return "", accessError(err)
 	}
-	defer func() { err = errors.Join(err, b.Close()) }()
-	if !b.Connected() {
-		return "", fmt.Errorf("nothing answers at %s", b.URL())
-	}
-	return ": " + b.URL(), nil
+	return ": " + bus.Redact(cfg.NATS.URL), nil
 }
 
 func checkCamera(ctx context.Context, cam config.Camera) (string, error) {

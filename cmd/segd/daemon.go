@@ -67,6 +67,7 @@ func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *d
 	d.registry = prometheus.NewRegistry()
 	d.meters = metrics.New(d.registry)
 	d.meters.Build(version, "")
+	d.meters.Budget(time.Duration(cfg.Tracker.BudgetMS) * time.Millisecond)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.close())
@@ -91,8 +92,9 @@ func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *d
 		return nil, err
 	}
 	if d.bus, err = openBus(ctx, cfg, log); err != nil {
-		return nil, err
+		return nil, accessError(err)
 	}
+	d.meters.Bus(func() metrics.Bus { return busMetrics(d.bus.Stats()) })
 	return d, nil
 }
 
@@ -128,7 +130,26 @@ func openBus(ctx context.Context, cfg *config.Config, log *slog.Logger) (*bus.Bu
 	return bus.Open(ctx, bus.Config{
 		Site: cfg.Site, URL: cfg.NATS.URL, Host: host, Port: port, Token: cfg.NATS.Token,
 		StoreDir: cfg.NATS.StoreDir, JSON: cfg.NATS.Format == "json", Version: version, Logger: log,
+		Access: natsAccess(cfg.NATS), Events: retention(cfg.NATS.Events), Masks: retention(cfg.NATS.Masks),
 	})
+}
+
+// accessError tells files that the user has to change from what may pass.
+func accessError(err error) error {
+	if errors.Is(err, bus.ErrAccess) {
+		return usageError{err}
+	}
+	return err
+}
+
+func natsAccess(cfg config.NATS) bus.Access {
+	return bus.Access{
+		CA: cfg.TLS.CA, Cert: cfg.TLS.Cert, Key: cfg.TLS.Key, Credentials: cfg.Credentials, NKey: cfg.NKey,
+	}
+}
+
+func retention(r config.Retention) bus.Retention {
+	return bus.Retention{MaxAge: r.Age(), MaxBytes: r.Bytes()}
 }
 
 func (d *daemon) readAnnotations() error {
@@ -241,6 +262,7 @@ func (d *daemon) camera(i int, cam config.Camera, model features.Model) pipeline
 		Viewer:     d.web,
 		Meter:      meter{d.meters.Camera(cam.Name)},
 		Annotation: d.annotations[cam.Name],
+		Slow:       time.Duration(d.cfg.Log.SlowMS) * time.Millisecond,
 		Logger:     d.log,
 	}
 }
@@ -248,10 +270,7 @@ func (d *daemon) camera(i int, cam config.Camera, model features.Model) pipeline
 // ready says why segd is not ready. A camera that is down is no reason: others
 // may be up, and it comes back by itself.
 func (d *daemon) ready() error {
-	if !d.bus.Connected() {
-		return errors.New("no connection to the NATS server")
-	}
-	return nil
+	return d.bus.Err()
 }
 
 // serve runs the cameras until ctx ends or all sources have, and the page beside

@@ -20,7 +20,10 @@ import (
 	"github.com/segd/segd/mask"
 )
 
-type watchFlags struct{ nats, save, masks, page, token string }
+type watchFlags struct {
+	nats                     natsFlags
+	save, masks, page, token string
+}
 
 func watchCommand(std streams) *cobra.Command {
 	var f watchFlags
@@ -40,7 +43,7 @@ func watchCommand(std streams) *cobra.Command {
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return watch(cmd.Context(), std, args[0], f) },
 	}
-	natsFlag(cmd, &f.nats)
+	f.nats.register(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.save, "save", "", "folder, or FILE.mp4, to write the pictures with their masks to")
 	flags.StringVar(&f.masks, "masks", "", "folder to write each frame's masks to, as PNG")
@@ -99,14 +102,14 @@ func openSavers(std streams, f watchFlags) (savers []*saver, err error) {
 	return savers, nil
 }
 
-func watchBus(ctx context.Context, std streams, target, url string, show func(*segdv1.MaskFrame)) error {
-	return bus.Watch(ctx, url, target, bus.Handlers{
+func watchBus(ctx context.Context, std streams, target string, server natsFlags, show func(*segdv1.MaskFrame)) error {
+	return accessError(bus.Watch(ctx, server.url, target, bus.Handlers{
 		Mask:   show,
 		Event:  func(e *segdv1.Event) { fmt.Fprintln(std.out, eventLine(e)) },
 		Status: func(s *segdv1.Status) { fmt.Fprintln(std.out, statusLine(s)) },
 		Bad:    func(subject string, err error) { fmt.Fprintf(std.err, "%s: %v\n", subject, err) },
 		Logger: slog.New(slog.NewTextHandler(std.err, nil)),
-	})
+	}, server.access))
 }
 
 // clock is a time of day as the lines have it.

@@ -34,6 +34,7 @@ const (
 	cobra    = "github.com/spf13/cobra"
 	gocv     = "gocv.io/x/gocv"
 	gonum    = "gonum.org/v1/gonum"
+	grafana  = "github.com/grafana/grafana-foundation-sdk/go"
 	nats     = "github.com/nats-io"
 	netutil  = "golang.org/x/net/netutil"
 	pion     = "github.com/pion"
@@ -85,11 +86,15 @@ var plan = map[string]room{
 	"examples/subscribe-go": {internal: []string{"bus/segdv1", "mask"}, modules: []string{nats, protobuf}},
 	"internal/arch":         {},
 	"internal/docs":         {},
+	"deploy/grafana":        {modules: []string{grafana}},
+	"deploy/prometheus":     {tests: []string{yaml}},
 	"scripts/browser":       {modules: []string{websock}},
 	"scripts/interop":       {internal: []string{"bus/segdv1", "scripts/browser"}, modules: append([]string{nats, protobuf}, rtsp...)},
+	"scripts/natsdocs":      {internal: []string{"scripts/browser"}, modules: []string{nats}},
+	"scripts/observability": {internal: []string{"scripts/browser"}},
 	"scripts/peers":         {internal: []string{"features", "solver", "solver/kernel", "solver/loss", "solver/mrf"}},
 	"scripts/screenshotter": {internal: []string{"mask", "scripts/browser"}},
-	"cmd/segd":              {internal: []string{"bus", "bus/segdv1", "config", "demo", "eval", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, progress, prom, protobuf, term, websock}, tests: []string{pion}},
+	"cmd/segd":              {internal: []string{"bus", "bus/segdv1", "config", "demo", "eval", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, progress, prom, protobuf, term, websock}, tests: []string{nats, pion}},
 }
 
 // anyTest is granted to every _test.go file.
