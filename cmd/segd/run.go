@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -58,9 +59,20 @@ func runDaemon(ctx context.Context, std streams, cfg *config.Config) (err error)
 		tick = lines(std.out, d.set.Snapshots)
 	}
 	start := time.Now()
-	err = d.serve(ctx, tick)
+	err = d.serveManaged(ctx, tick)
 	for _, s := range d.set.Snapshots() {
 		summary(std.out, time.Since(start), s)
 	}
+	return err
+}
+
+// serveManaged is serve under systemd's eyes, if systemd started segd.
+func (d *daemon) serveManaged(ctx context.Context, tick func(time.Duration)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var managing sync.WaitGroup
+	managing.Go(func() { newManager(d.cfg, d.log).run(ctx, d.set.Snapshots) })
+	err := d.serve(ctx, tick)
+	cancel()
+	managing.Wait()
 	return err
 }

@@ -34,6 +34,7 @@ const (
 	cobra    = "github.com/spf13/cobra"
 	gocv     = "gocv.io/x/gocv"
 	gonum    = "gonum.org/v1/gonum"
+	sdaemon  = "github.com/coreos/go-systemd/v22/daemon"
 	nats     = "github.com/nats-io"
 	netutil  = "golang.org/x/net/netutil"
 	pion     = "github.com/pion"
@@ -85,7 +86,7 @@ var plan = map[string]room{
 	"scripts/interop":       {internal: []string{"bus/segdv1", "scripts/browser"}, modules: append([]string{nats, protobuf}, rtsp...)},
 	"scripts/peers":         {internal: []string{"features", "solver", "solver/kernel", "solver/loss", "solver/mrf"}},
 	"scripts/screenshotter": {internal: []string{"mask", "scripts/browser"}},
-	"cmd/segd":              {internal: []string{"bus", "bus/segdv1", "config", "demo", "eval", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, progress, prom, protobuf, term, websock}, tests: []string{pion}},
+	"cmd/segd":              {internal: []string{"bus", "bus/segdv1", "config", "demo", "eval", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, progress, prom, protobuf, sdaemon, term, websock}, tests: []string{pion}},
 }
 
 // anyTest is granted to every _test.go file.
