@@ -163,6 +163,12 @@ const (
 // list of NAME=value such as os.Environ returns. Relative paths in the result
 // are joined to the file's folder. The error is the file's own, or Faults.
 func Load(path string, environ []string) (*Config, error) {
+	return LoadIn(filepath.Dir(path), path, environ)
+}
+
+// LoadIn is Load with relative paths joined to dir, for a file that was handed over
+// at another place than where it is kept.
+func LoadIn(dir, path string, environ []string) (*Config, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("config: %w", err)
@@ -171,7 +177,7 @@ func Load(path string, environ []string) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.resolve(filepath.Dir(path))
+	c.resolve(dir)
 	return c, nil
 }
 

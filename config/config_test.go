@@ -244,6 +244,10 @@ cameras:
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
+	// Kept at one place, handed over at another.
+	if c, err = config.LoadIn("/etc/segd", file, nil); err != nil || c.Cameras[0].Annotation != "/etc/segd/a.json" || c.Model.Path != "/abs/m.onnx" {
+		t.Errorf("%+v %v", c, err)
+	}
 }
 
 func TestLoadMissingFile(t *testing.T) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"net"
 	"path/filepath"
 	"strings"
@@ -109,14 +110,22 @@ func TestNotify(t *testing.T) {
 	}
 
 	server := camera(t, demo.Config{})
-	segd := start(t, "run", "-c", file(t, "segd.yaml", quick(freeAddr(t), freeAddr(t))+
-		"cameras: [{name: gate, transport: tcp, url: '"+server.URL()+"'}]\n"))
+	config := file(t, "segd.yaml", quick(freeAddr(t), freeAddr(t))+"cameras: [{name: gate, transport: tcp, url: '"+server.URL()+"'}]\n")
+	segd := start(t, "run", "-c", config)
 	if said := hear(); said != "READY=1" {
 		t.Errorf("its first word is %q", said)
 	}
 	for !strings.HasPrefix(hear(), "STATUS=1 of 1 cameras up") {
 	}
 	hearUntil("WATCHDOG=1")
+
+	// To check the configuration of a segd that runs, its ports are as they should be.
+	var out strings.Builder
+	if err := run(t.Context(), []string{"check", "-c", config}, strings.NewReader(""), &out, io.Discard); err != nil ||
+		strings.Count(out.String(), "taken by the segd that runs") != 2 || !strings.Contains(out.String(), "camera gate: ok") {
+		t.Errorf("check: %v\n%s", err, out.String())
+	}
+
 	server.Close()
 	for !strings.HasPrefix(hear(), "STATUS=0 of 1 cameras up") {
 	}

@@ -36,6 +36,10 @@ func watchCommand(std streams) *cobra.Command {
 			"and can be given to `segd annotate`.\n\n" +
 			"--overlay writes the pictures with the masks drawn on. Pictures are not on NATS:\n" +
 			"it gets them, and the lines it prints, from segd's page.",
+		Example: "  segd watch gate                              # a line for each frame\n" +
+			"  segd watch 'segd.v1.*.*.event'               # what happens, at every camera\n" +
+			"  segd watch gate --save masks                 # each frame's masks as PNG\n" +
+			"  segd watch gate --overlay pictures           # the pictures with the masks drawn on",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return watch(cmd.Context(), std, args[0], f) },
 	}

@@ -43,6 +43,7 @@ const (
 	prom     = "github.com/prometheus/client_golang"
 	protobuf = "google.golang.org/protobuf"
 	term     = "golang.org/x/term"
+	xcpu     = "golang.org/x/sys/cpu"
 	websock  = "github.com/coder/websocket"
 	xsync    = "golang.org/x/sync"
 	yaml     = "github.com/goccy/go-yaml"
@@ -79,6 +80,7 @@ var plan = map[string]room{
 	"config":                {modules: []string{yaml}},
 	"pipeline":              {internal: []string{"bus/segdv1", "features", "ingest", "mask", "tracker"}, modules: []string{protobuf}},
 	"eval":                  {internal: []string{"features", "features/dnn", "lp", "mask", "solver", "solver/baseline", "solver/clique", "solver/kernel", "solver/loss", "solver/mrf", "tracker"}, modules: []string{plot, xsync}},
+	"deploy":                {},
 	"demo":                  {internal: []string{"ingest/codec"}, modules: rtsp},
 	"examples/subscribe-go": {internal: []string{"bus/segdv1", "mask"}, modules: []string{nats, protobuf}, tests: []string{"bus"}},
 	"internal/arch":         {},
@@ -86,7 +88,7 @@ var plan = map[string]room{
 	"scripts/interop":       {internal: []string{"bus/segdv1", "scripts/browser"}, modules: append([]string{nats, protobuf}, rtsp...)},
 	"scripts/peers":         {internal: []string{"features", "solver", "solver/kernel", "solver/loss", "solver/mrf"}},
 	"scripts/screenshotter": {internal: []string{"mask", "scripts/browser"}},
-	"cmd/segd":              {internal: []string{"bus", "bus/segdv1", "config", "demo", "eval", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, progress, prom, protobuf, sdaemon, term, websock}, tests: []string{pion}},
+	"cmd/segd":              {internal: []string{"bus", "bus/segdv1", "config", "demo", "deploy", "eval", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, progress, prom, protobuf, sdaemon, term, websock, xcpu}, tests: []string{pion}},
 }
 
 // anyTest is granted to every _test.go file.
