@@ -11,6 +11,9 @@ GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.9.0
 # The version bus/segdv1/segd.pb.go was made with. Used by `make generate` only.
 PROTOC_GEN_GO := google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
 
+# What packages and checks them. Used by `make package` and `make deploy-test` only.
+NFPM := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.41.0
+
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 # The version comes from above, so the build asks git nothing (and works in a
 # checkout that belongs to another user).
@@ -21,7 +24,7 @@ BUILD   := $(GO) build -buildvcs=false -ldflags "-X main.version=$(VERSION)"
 RACE = ./bus/... ./config/... ./features ./mask/... ./metrics/... ./pipeline/... ./solver/... ./tracker/... ./web/...
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test generate lint fuzz interop screenshot bench peers clean
+.PHONY: help setup build run test generate lint fuzz interop screenshot bench peers package package-test clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -74,5 +77,13 @@ peers: ## compare speed with BK's max-flow and LIBLINEAR; docs/benchmarks.md
 	@$(GO) build -buildvcs=false -o bin/peers ./scripts/peers
 	@bin/peers $(PEERS)
 
+package: setup ## a .deb and a tarball in dist/, for this machine's architecture
+	@scripts/setup package
+	@GO="$(GO)" NFPM="$(GO) run $(NFPM)" scripts/package "$(VERSION)"
+
+package-test: package ## install the .deb in a fresh Debian 12, run the demo and the service, remove it
+	@scripts/setup package-test
+	@scripts/packagetest
+
 clean: ## remove what was built
-	rm -rf bin
+	rm -rf bin dist
