@@ -99,6 +99,9 @@ type Model struct {
 	// Prototxt is the description of a Caffe model, relative to the config file.
 	// Default the model's path with that ending.
 	Prototxt string `yaml:"prototxt"`
+	// Device computes the network: cpu, cuda, or auto for CUDA where OpenCV has it and
+	// there is a device. Default "auto".
+	Device string `yaml:"device"`
 	// Threads OpenCV may use, 1 to 1024. Default one a core.
 	Threads int `yaml:"threads"`
 }
@@ -206,6 +209,7 @@ func (c *Config) setDefaults() {
 	or(&c.NATS.Addr, DefaultNATSAddr)
 	or(&c.NATS.Format, "protobuf")
 	or(&c.Model.ShortSide, DefaultShortSide)
+	or(&c.Model.Device, "auto")
 	or(&c.Log.Level, "info")
 	or(&c.Log.Format, "text")
 	or(&c.Superpixels, DefaultSuperpixels)

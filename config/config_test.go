@@ -25,7 +25,7 @@ func TestDefaults(t *testing.T) {
 		HTTP:        config.HTTP{Addr: "127.0.0.1:8080"},
 		WHIP:        config.WHIP{Addr: "127.0.0.1:8189", SecondPublisher: "refuse"},
 		NATS:        config.NATS{Addr: "127.0.0.1:4222", Format: "protobuf"},
-		Model:       config.Model{ShortSide: 480},
+		Model:       config.Model{ShortSide: 480, Device: "auto"},
 		Log:         config.Log{Level: "info", Format: "text"},
 		Superpixels: 2000,
 		Tracker:     config.Tracker{BudgetMS: 50},
@@ -52,7 +52,7 @@ nats:
   token: 0123456789abcdef
   store_dir: /var/lib/segd
   format: json
-model: {path: m.caffemodel, taps: [a, "b"], short_side: 320, mean: [1, 2.5, -3], std: [1, 1, 2], rgb: true, prototxt: m.txt, threads: 2}
+model: {path: m.caffemodel, taps: [a, "b"], short_side: 320, mean: [1, 2.5, -3], std: [1, 1, 2], rgb: true, prototxt: m.txt, device: cpu, threads: 2}
 log: {level: debug, format: json}
 superpixels: 6000
 tracker: {budget_ms: 20}
@@ -73,7 +73,7 @@ cameras:
 		NATS: config.NATS{URL: "nats://a:4222,tls://b:4222", Addr: "[::1]:0", Token: "0123456789abcdef",
 			StoreDir: "/var/lib/segd", Format: "json"},
 		Model: config.Model{Path: "m.caffemodel", Taps: []string{"a", "b"}, ShortSide: 320,
-			Mean: []float64{1, 2.5, -3}, Std: []float64{1, 1, 2}, RGB: true, Prototxt: "m.txt", Threads: 2},
+			Mean: []float64{1, 2.5, -3}, Std: []float64{1, 1, 2}, RGB: true, Prototxt: "m.txt", Device: "cpu", Threads: 2},
 		Log:         config.Log{Level: "debug", Format: "json"},
 		Superpixels: 6000,
 		Tracker:     config.Tracker{BudgetMS: 20},

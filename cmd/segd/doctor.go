@@ -233,7 +233,7 @@ func lookAtModel(ctx context.Context) finding {
 	if err != nil {
 		return finding{"model", missing, err.Error(), "apt-get install --reinstall libopencv-dnn406"}
 	}
-	return finding{"model", fine, fmt.Sprintf("%s, %.0f ms at %d×%d", info.Path, info.Milliseconds, info.NominalWidth, info.NominalHeight), ""}
+	return finding{"model", fine, fmt.Sprintf("%s, %.0f ms at %d×%d by %s", info.Path, info.Milliseconds, info.NominalWidth, info.NominalHeight, info.Device), ""}
 }
 
 func lookAtCodecs() []finding {

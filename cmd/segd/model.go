@@ -49,6 +49,7 @@ func modelCheckCommand(std streams) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what is known of it, all layers included, as JSON")
 	cmd.Flags().StringSliceVar(&cfg.Taps, "taps", nil, "layers to read (default the model's outputs)")
+	cmd.Flags().StringVar(&cfg.Device, "device", "auto", "what computes it: auto, cpu or cuda")
 	cmd.Flags().IntVar(&cfg.ShortSide, "short-side", config.DefaultShortSide, "shorter side of the picture the model sees, in pixels")
 	return cmd
 }

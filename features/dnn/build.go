@@ -5,6 +5,7 @@ package dnn
 import "C"
 
 import (
+	"errors"
 	"strings"
 	"unsafe"
 
@@ -37,6 +38,31 @@ func OpenCV() Build {
 	b.Version = gocv.OpenCVVersion()
 	b.CUDADevices = int(C.segd_cuda_devices())
 	return b
+}
+
+// chooseDevice settles what computes a model, given how many CUDA devices there are.
+func chooseDevice(want string, devices int) (string, error) {
+	switch {
+	case want == "cpu":
+		return "cpu", nil
+	case devices > 0:
+		return "cuda", nil
+	case want == "cuda":
+		return "", errors.New("device cuda: this OpenCV sees no CUDA device; segd doctor says why")
+	}
+	return "cpu", nil
+}
+
+// useDevice has net computed as wanted, and returns by what.
+func useDevice(net *gocv.Net, want string) (string, error) {
+	device, err := chooseDevice(want, int(C.segd_cuda_devices()))
+	if err != nil || device == "cpu" {
+		return device, err
+	}
+	if err := net.SetPreferableBackend(gocv.NetBackendCUDA); err != nil {
+		return "", err
+	}
+	return device, net.SetPreferableTarget(gocv.NetTargetCUDA)
 }
 
 // parseBuild reads cv::getBuildInformation's "  Key:   value" lines.
