@@ -27,10 +27,10 @@ BUILD   := $(GO) build -buildvcs=false -ldflags "-X main.version=$(VERSION)"
 RACE = ./bus/... ./config/... ./features ./mask/... ./metrics/... ./pipeline/... ./solver/... ./tracker/... ./web/...
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test generate lint fuzz interop screenshot bench peers package package-test deploy-test clean
+.PHONY: help setup build run test generate lint fuzz interop screenshot bench peers package package-arm64 package-test deploy-test clean
 
 help: ## list what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install what is missing (Debian packages)
 	@scripts/setup
@@ -83,6 +83,10 @@ peers: ## compare speed with BK's max-flow and LIBLINEAR; docs/benchmarks.md
 package: setup ## a .deb and a tarball in dist/, for this machine's architecture
 	@scripts/setup package
 	@GO="$(GO)" NFPM="$(GO) run $(NFPM)" scripts/package "$(VERSION)"
+
+package-arm64: build ## the same for arm64, cross-compiled in a Debian root of its own
+	@scripts/setup package package-test
+	@ARCH=arm64 GO="$(GO)" NFPM="$(GO) run $(NFPM)" scripts/package "$(VERSION)"
 
 package-test: package ## install the .deb in a fresh Debian 12, run the demo and the service, remove it
 	@scripts/setup package-test

@@ -180,7 +180,7 @@ func lookAtMemory() finding {
 	if err := syscall.Sysinfo(&info); err != nil {
 		return finding{"memory", lacking, err.Error(), ""}
 	}
-	total := uint64(info.Totalram) * uint64(info.Unit)
+	total := info.Totalram * uint64(info.Unit)
 	f := finding{What: "memory", Verdict: fine, Detail: fmt.Sprintf("%d MiB", total/mib)}
 	if total < doctorMemory {
 		f.Verdict, f.Fix = lacking, fmt.Sprintf("%d MiB or more are better; smaller pictures and fewer cameras need less", doctorMemory/mib)
