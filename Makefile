@@ -14,6 +14,12 @@ PROTOC_GEN_GO := google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
 # NATS' own program. Used by `make natsdocs` only.
 NATSCLI := github.com/nats-io/natscli@v0.3.0
 
+# What packages and checks them. Used by `make package` and `make deploy-test` only.
+NFPM        := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.41.0
+HELM        := helm.sh/helm/v3/cmd/helm@v3.17.0
+KUBECONFORM := github.com/yannh/kubeconform/cmd/kubeconform@v0.6.7
+COMPOSE     := github.com/compose-spec/compose-go/v2/cmd@v2.4.7
+
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 # The version comes from above, so the build asks git nothing (and works in a
 # checkout that belongs to another user).
@@ -24,7 +30,7 @@ BUILD   := $(GO) build -buildvcs=false -ldflags "-X main.version=$(VERSION)"
 RACE = ./bus/... ./config/... ./features ./mask/... ./metrics/... ./pipeline/... ./solver/... ./tracker/... ./web/...
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test generate lint fuzz interop api-test examples-test outage natsdocs observability screenshot recording bench peers clean
+.PHONY: help setup build run test generate lint fuzz interop api-test examples-test outage natsdocs observability screenshot recording bench peers package package-test deploy-test clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -110,5 +116,24 @@ peers: ## compare speed with BK's max-flow and LIBLINEAR; docs/benchmarks.md
 	@$(GO) build -buildvcs=false -o bin/peers ./scripts/peers
 	@bin/peers $(PEERS)
 
+package: setup ## a .deb and a tarball in dist/, for this machine's architecture
+	@scripts/setup package
+	@GO="$(GO)" NFPM="$(GO) run $(NFPM)" scripts/package "$(VERSION)"
+
+package-arm64: build ## the same for arm64, cross-compiled in a Debian root of its own
+	@scripts/setup package package-test
+	@ARCH=arm64 GO="$(GO)" NFPM="$(GO) run $(NFPM)" scripts/package "$(VERSION)"
+
+package-test: package ## install the .deb in a fresh Debian 12, run the demo and the service, remove it
+	@scripts/setup package-test
+	@scripts/packagetest
+
+deploy-test: build ## check the Helm chart, the compose file and the Dockerfiles
+	@scripts/setup deploy-test
+	GOBIN=$(CURDIR)/bin $(GO) install $(HELM)
+	GOBIN=$(CURDIR)/bin $(GO) install $(KUBECONFORM)
+	GOBIN=$(CURDIR)/bin/compose $(GO) install $(COMPOSE)
+	@GO="$(GO)" HELM=$(CURDIR)/bin/helm KUBECONFORM=$(CURDIR)/bin/kubeconform COMPOSE=$(CURDIR)/bin/compose/cmd scripts/deploytest
+
 clean: ## remove what was built
-	rm -rf bin
+	rm -rf bin dist

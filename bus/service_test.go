@@ -184,7 +184,9 @@ func TestCloseDuringAnnotate(t *testing.T) {
 		t.Fatal(err)
 	}
 	reply := make(chan error, 1)
-	go func() { reply <- Target{URL: b.URL(), Site: "local", Camera: "slow"}.Annotate(context.Background(), []byte("{}")) }()
+	go func() {
+		reply <- Target{URL: b.URL(), Site: "local", Camera: "slow"}.Annotate(context.Background(), []byte("{}"))
+	}()
 	receive(t, entered)
 	if err := (Target{URL: b.URL(), Site: "local", Camera: "fast"}).Annotate(t.Context(), []byte("{}")); err != nil {
 		t.Error(err)

@@ -151,6 +151,9 @@ type Model struct {
 	// Prototxt is the description of a Caffe model, relative to the config file.
 	// Default the model's path with that ending.
 	Prototxt string `yaml:"prototxt"`
+	// Device computes the network: cpu, cuda, or auto for CUDA where OpenCV has it and
+	// there is a device. Default "auto".
+	Device string `yaml:"device"`
 	// Threads OpenCV may use, 1 to 1024. Default one a core.
 	Threads int `yaml:"threads"`
 }
@@ -219,6 +222,12 @@ const (
 // list of NAME=value such as os.Environ returns. Relative paths in the result
 // are joined to the file's folder. The error is the file's own, or Faults.
 func Load(path string, environ []string) (*Config, error) {
+	return LoadIn(filepath.Dir(path), path, environ)
+}
+
+// LoadIn is Load with relative paths joined to dir, for a file that was handed over
+// at another place than where it is kept.
+func LoadIn(dir, path string, environ []string) (*Config, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("config: %w", err)
@@ -227,7 +236,7 @@ func Load(path string, environ []string) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.resolve(filepath.Dir(path))
+	c.resolve(dir)
 	return c, nil
 }
 
@@ -256,6 +265,7 @@ func (c *Config) setDefaults() {
 	or(&c.NATS.Addr, DefaultNATSAddr)
 	or(&c.NATS.Format, "protobuf")
 	or(&c.Model.ShortSide, DefaultShortSide)
+	or(&c.Model.Device, "auto")
 	or(&c.Log.Level, "info")
 	or(&c.Log.Format, "text")
 	or(&c.Log.SlowMS, DefaultSlowMS)

@@ -85,6 +85,7 @@ func (d *decoder) whip(w *WHIP) {
 
 func (d *decoder) model(m *Model) {
 	d.within("model.short_side", m.ShortSide, minShortSide, maxShortSide)
+	d.oneOf("model.device", m.Device, "auto", "cpu", "cuda")
 	if m.Threads != 0 {
 		d.within("model.threads", m.Threads, 1, maxThreads)
 	}

@@ -72,6 +72,9 @@ func annotateCommand(std streams) *cobra.Command {
 			"object that is followed already, strokes on it or on the background correct what they\n" +
 			"mark and leave the rest. The frame is one to come or one of the last seconds; without\n" +
 			"it the next one is meant. docs/annotations.md says more.",
+		Example: "  segd annotate gate mask.png\n" +
+			"  segd annotate gate strokes.json --nats nats://192.0.2.20:4222 --site yard\n" +
+			"  segd annotate gate - <strokes.json",
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			payload, err := readPayload(std.in, args[1])

@@ -100,7 +100,7 @@ func TestBadInput(t *testing.T) {
 
 	// What check finds out there is a line each on standard output.
 	t.Run("check", func(t *testing.T) {
-		config := "model: {path: " + refused + "}\ncameras:\n" +
+		config := "http: {addr: '127.0.0.1:0'}\nnats: {addr: '127.0.0.1:0'}\nmodel: {path: " + refused + "}\ncameras:\n" +
 			"  - {name: dead, url: 'rtsp://127.0.0.1:1/x'}\n" +
 			"  - {name: locked, url: '" + lockedURL + "', transport: tcp}\n" +
 			"  - {name: nofile, url: 'file:gone.avi'}\n"
@@ -112,6 +112,8 @@ func TestBadInput(t *testing.T) {
 		out := c.out.String()
 		for _, want := range [][]string{
 			{"model: FAILED", "refused.onnx"},
+			{"tcp 127.0.0.1:0: ok", "http.addr"},
+			{"tcp 127.0.0.1:0: ok", "nats.addr"},
 			{"camera dead: FAILED", "127.0.0.1:1", "refused"},
 			{"camera locked: FAILED", "401"},
 			{"camera nofile: FAILED", "gone.avi"},
@@ -120,15 +122,15 @@ func TestBadInput(t *testing.T) {
 				t.Errorf("no line has all of %q:\n%s", want, out)
 			}
 		}
-		if strings.Count(out, "\n") != 4 || strings.Contains(out, "wrong@") {
-			t.Errorf("want four lines without the password:\n%s", out)
+		if strings.Count(out, "\n") != 6 || strings.Contains(out, "wrong@") {
+			t.Errorf("want six lines without the password:\n%s", out)
 		}
 	})
 }
 
 func TestCheckAllWell(t *testing.T) {
 	s := camera(t, demo.Config{})
-	config := "superpixels: 96\ncameras: [{name: gate, transport: tcp, url: '" + s.URL() + "', annotation: '" + file(t, "a.json", squareAnnotation) + "'}]\n"
+	config := "http: {addr: '127.0.0.1:0'}\nnats: {addr: '127.0.0.1:0'}\nsuperpixels: 96\ncameras: [{name: gate, transport: tcp, url: '" + s.URL() + "', annotation: '" + file(t, "a.json", squareAnnotation) + "'}]\n"
 	c := start(t, "check", "-c", file(t, "segd.yaml", config))
 	if err := c.wait(t, time.Minute); err != nil {
 		t.Error(err)

@@ -184,7 +184,7 @@ func readAnnotation(path string) (*tracker.Annotation, error) {
 // modelOptions says how the configured model is used.
 func modelOptions(cfg config.Model) dnn.Options {
 	opt := dnn.Options{
-		Taps: cfg.Taps, ShortSide: cfg.ShortSide, RGB: cfg.RGB, Prototxt: cfg.Prototxt, Threads: cfg.Threads,
+		Taps: cfg.Taps, ShortSide: cfg.ShortSide, RGB: cfg.RGB, Prototxt: cfg.Prototxt, Threads: cfg.Threads, Device: cfg.Device,
 	}
 	copy(opt.Mean[:], cfg.Mean)
 	copy(opt.Std[:], cfg.Std)
@@ -212,7 +212,7 @@ func (d *daemon) build() error {
 		return err
 	}
 	d.models = append(d.models, model)
-	d.meters.Backend("opencv cpu", filepath.Base(model.Info().Path))
+	d.meters.Backend("opencv "+model.Info().Device, filepath.Base(model.Info().Path))
 	var configs []pipeline.Config
 	var names []string
 	for i, cam := range d.cfg.Cameras {

@@ -40,6 +40,10 @@ func watchCommand(std streams) *cobra.Command {
 			"can be given to `segd annotate`.\n\n" +
 			"A full disk, or one too slow, costs the files of the frames it has no room for. The\n" +
 			"lines go on, and the exit status is 1 in the end.",
+		Example: "  segd watch gate                      # a line for each frame\n" +
+			"  segd watch 'segd.v1.*.*.event'       # what happens, at every camera\n" +
+			"  segd watch gate --masks masks        # each frame's masks as PNG\n" +
+			"  segd watch gate --save gate.mp4      # the pictures with the masks drawn on",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return watch(cmd.Context(), std, args[0], f) },
 	}

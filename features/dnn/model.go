@@ -154,10 +154,14 @@ func open(src *source, opt Options) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("features/dnn: model %s: %w", src.path, err)
 	}
+	device, err := useDevice(net, opt.Device)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("features/dnn: model %s: %w", src.path, err), net.Close())
+	}
 	sum := sha256.Sum256(src.data)
 	m := &Model{
 		opt: opt, net: net,
-		info: Info{Path: src.path, Format: src.format, SHA256: hex.EncodeToString(sum[:]), InputWidth: src.fixed.X, InputHeight: src.fixed.Y},
+		info: Info{Path: src.path, Device: device, Format: src.format, SHA256: hex.EncodeToString(sum[:]), InputWidth: src.fixed.X, InputHeight: src.fixed.Y},
 	}
 	for c := range m.lut {
 		for v := range m.lut[c] {

@@ -53,6 +53,9 @@ type Options struct {
 	// Threads is how many threads OpenCV uses, for this process as a whole; 0 leaves
 	// it as it is (one a core to begin with).
 	Threads int `json:"threads,omitempty"`
+	// Device is what computes: "cpu"; "cuda", which is an error without a CUDA device
+	// and an OpenCV built for it; "" or "auto" for CUDA where there is one.
+	Device string `json:"device,omitempty"`
 }
 
 // withDefaults returns o with zeros replaced, or every fault in it.
@@ -66,6 +69,11 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Threads < 0 {
 		fault("%d threads; want 1 or more, or 0 to leave it to OpenCV", o.Threads)
+	}
+	switch o.Device {
+	case "", "auto", "cpu", "cuda":
+	default:
+		fault("device %q; want auto, cpu or cuda", o.Device)
 	}
 	seen := map[string]bool{}
 	for _, t := range o.Taps {

@@ -35,6 +35,7 @@ const (
 	gocv     = "gocv.io/x/gocv"
 	gonum    = "gonum.org/v1/gonum"
 	grafana  = "github.com/grafana/grafana-foundation-sdk/go"
+	sdaemon  = "github.com/coreos/go-systemd/v22/daemon"
 	nats     = "github.com/nats-io"
 	netutil  = "golang.org/x/net/netutil"
 	pion     = "github.com/pion"
@@ -44,6 +45,7 @@ const (
 	protobuf = "google.golang.org/protobuf"
 	schema   = "github.com/santhosh-tekuri/jsonschema/v6"
 	term     = "golang.org/x/term"
+	xcpu     = "golang.org/x/sys/cpu"
 	websock  = "github.com/coder/websocket"
 	xrate    = "golang.org/x/time/rate"
 	xsync    = "golang.org/x/sync"
@@ -81,6 +83,7 @@ var plan = map[string]room{
 	"config":                {modules: []string{yaml}},
 	"pipeline":              {internal: []string{"bus/segdv1", "features", "ingest", "mask", "tracker"}, modules: []string{protobuf}},
 	"eval":                  {internal: []string{"features", "features/dnn", "lp", "mask", "solver", "solver/baseline", "solver/clique", "solver/kernel", "solver/loss", "solver/mrf", "tracker"}, modules: []string{plot, xsync}},
+	"deploy":                {},
 	"demo":                  {internal: []string{"ingest/codec"}, modules: rtsp},
 	"examples":              {tests: []string{"bus", "bus/segdv1", "mask", "scripts/browser", protobuf}},
 	"examples/subscribe-go": {internal: []string{"bus/segdv1", "mask"}, modules: []string{nats, protobuf}},
@@ -94,7 +97,7 @@ var plan = map[string]room{
 	"scripts/observability": {internal: []string{"scripts/browser"}},
 	"scripts/peers":         {internal: []string{"features", "solver", "solver/kernel", "solver/loss", "solver/mrf"}},
 	"scripts/screenshotter": {internal: []string{"mask", "scripts/browser"}},
-	"cmd/segd":              {internal: []string{"bus", "bus/segdv1", "config", "demo", "eval", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, progress, prom, protobuf, term, websock}, tests: []string{nats, pion}},
+	"cmd/segd":              {internal: []string{"bus", "bus/segdv1", "config", "demo", "deploy", "eval", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, progress, prom, protobuf, sdaemon, term, websock, xcpu}, tests: []string{nats, pion}},
 }
 
 // anyTest is granted to every _test.go file.
