@@ -111,17 +111,25 @@ func testConfig(url, transport string) Config {
 // events counts what an observer is told.
 type events struct {
 	mu                                sync.Mutex
-	ups, downs, reconnects, undecoded int
+	ups, downs, reconnects, undecoded int // undecoded: units lost or undecodable
+	missed                            [Misses]int
 	lastDown                          error
 	offsets                           []time.Duration
 }
 
 func (e *events) observer() Observer {
 	return Observer{
-		Up:          func() { e.mu.Lock(); e.ups++; e.mu.Unlock() },
-		Down:        func(err error) { e.mu.Lock(); e.downs++; e.lastDown = err; e.mu.Unlock() },
-		Reconnect:   func() { e.mu.Lock(); e.reconnects++; e.mu.Unlock() },
-		Undecodable: func(n int) { e.mu.Lock(); e.undecoded += n; e.mu.Unlock() },
+		Up:        func() { e.mu.Lock(); e.ups++; e.mu.Unlock() },
+		Down:      func(err error) { e.mu.Lock(); e.downs++; e.lastDown = err; e.mu.Unlock() },
+		Reconnect: func() { e.mu.Lock(); e.reconnects++; e.mu.Unlock() },
+		Missed: func(why Miss, n int) {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			e.missed[why] += n
+			if why == MissLost || why == MissUndecodable {
+				e.undecoded += n
+			}
+		},
 		ClockOffset: func(d time.Duration) { e.mu.Lock(); e.offsets = append(e.offsets, d); e.mu.Unlock() },
 	}
 }

@@ -189,10 +189,7 @@ func TestNetworkFaults(t *testing.T) {
 			s := serve(t, clip(t, clipConfig), demo.Config{})
 			p, address := throughProxy(t, s.URL())
 			cfg := testConfig(address, "tcp")
-			cfg.StallTimeout = time.Second
-			if tc.reconnects == 0 {
-				cfg.StallTimeout = patience // however slow this machine is
-			}
+			cfg.StallTimeout = 10 * patience // nothing here may need it
 			w := start(t, cfg)
 			w.take(10)
 			tc.fault(p)
@@ -209,7 +206,7 @@ func TestNetworkFaults(t *testing.T) {
 			if err := w.stop(); !errors.Is(err, context.Canceled) {
 				t.Errorf("Run returned %v", err)
 			}
-			// A machine that is slow for a second stalls once more.
+			// A machine that is slow for a while may make a second connection be quicker.
 			if e.ups != e.reconnects+1 || e.downs != e.reconnects || e.reconnects < tc.reconnects || tc.reconnects == 0 && e.reconnects != 0 {
 				t.Errorf("events: %+v", e)
 			}

@@ -46,7 +46,7 @@ type Config struct {
 	// redialled; 0 = 5 s. The first picture of a connection may take three times
 	// that, for cameras with rare key frames.
 	StallTimeout time.Duration
-	// MinBackoff and MaxBackoff bound the wait before a redial; 0 = 0.5 s and 1.5 s.
+	// MinBackoff and MaxBackoff bound the wait before a redial; 0 = 0.5 s and 1 s.
 	MinBackoff, MaxBackoff time.Duration
 	// FirstDial is how long to wait before the first dial of a camera. Cameras that
 	// start together and wait a little longer each do not all shake hands, and ask
@@ -69,12 +69,23 @@ type Observer struct {
 	// Reconnect: frames flow again after Down (a first connection that took several
 	// attempts is not a reconnect).
 	Reconnect func()
-	// Undecodable: n access units or images were thrown away, because their bytes
-	// were damaged or incomplete or because decoding could not keep up.
-	Undecodable func(n int)
+	// Missed: n access units or images gave no frame.
+	Missed func(why Miss, n int)
+	// Behind, the only one that is asked, tells whether frames that were handed out
+	// still wait; nil: never. Then units to which no other refers are not decoded,
+	// where decoding costs much.
+	Behind func() bool
 	// ClockOffset: the camera's clock minus this machine's, transit time included,
 	// about once a second while the camera sends sender reports.
 	ClockOffset func(d time.Duration)
+	// Packets: so many RTP packets came, late of them after ones behind them, and lost
+	// never came.
+	Packets func(came, late, lost int)
+	// Held: a publisher's packet waited for d for ones before it. It is called for
+	// every packet, by the goroutine that reads the network.
+	Held func(d time.Duration)
+	// Jitter: how unevenly packets come, by RFC 3550, about once a second.
+	Jitter func(d time.Duration)
 }
 
 func (o *Observer) up() {
@@ -95,9 +106,29 @@ func (o *Observer) reconnect() {
 	}
 }
 
-func (o *Observer) undecodable(n int) {
-	if o.Undecodable != nil && n > 0 {
-		o.Undecodable(n)
+func (o *Observer) missed(why Miss, n int) {
+	if o.Missed != nil {
+		o.Missed(why, n)
+	}
+}
+
+func (o *Observer) behind() bool { return o.Behind != nil && o.Behind() }
+
+func (o *Observer) packets(came, late, lost int) {
+	if o.Packets != nil && came+lost > 0 {
+		o.Packets(came, late, lost)
+	}
+}
+
+func (o *Observer) held(d time.Duration) {
+	if o.Held != nil {
+		o.Held(d)
+	}
+}
+
+func (o *Observer) jitter(d time.Duration) {
+	if o.Jitter != nil {
+		o.Jitter(d)
 	}
 }
 
@@ -111,9 +142,9 @@ func (o *Observer) clockOffset(d time.Duration) {
 const (
 	defaultStallTimeout = 5 * time.Second
 	defaultMinBackoff   = 500 * time.Millisecond
-	// defaultMaxBackoff: a camera that is back is found again within two seconds,
-	// the last failed attempt included. An attempt costs a handful of packets.
-	defaultMaxBackoff = 1500 * time.Millisecond
+	// defaultMaxBackoff: a camera that is back shows pictures within two seconds, the
+	// wait for its key frame included. An attempt costs a handful of packets.
+	defaultMaxBackoff = time.Second
 	defaultDirFPS     = 25
 	maxDirFPS         = 1000
 )
@@ -302,7 +333,7 @@ func (s *Source) Run(ctx context.Context, sink func(*Frame)) error {
 	s.seq, s.time = 0, timeline{}
 	switch s.kind {
 	case kindRTSP, kindHTTP:
-		return s.runCamera(ctx, sink)
+		return newCamera(s, sink).run(ctx)
 	case kindWHIP:
 		return s.runPublished(ctx, sink)
 	}
@@ -334,7 +365,7 @@ func Probe(ctx context.Context, cfg Config) error {
 	}
 	switch s.kind {
 	case kindRTSP, kindHTTP:
-		err = s.connect(probe, sink, func() {})
+		err = s.watchOnce(probe, sink)
 	case kindWHIP:
 		var p Publisher
 		if p, err = s.cfg.Door.Next(probe); err == nil {

@@ -38,6 +38,8 @@ type track struct {
 	reset func()
 	// params are the parameter sets that came with the session description.
 	params [][]byte
+	// top is the highest temporal sub-layer of H.265 that was seen.
+	top byte
 }
 
 // errIncomplete: nothing is wrong, more packets are needed.
@@ -205,6 +207,98 @@ func h265Start(au [][]byte) (start, params bool) {
 		}
 	}
 	return start, params
+}
+
+// disposable tells whether no other access unit refers to au, which ended with the
+// packet p, as far as that is cheaply known: of AV1 it is not.
+func (t *track) disposable(au [][]byte, p *rtp.Packet) bool {
+	switch t.id {
+	case codec.H264:
+		return h264Disposable(au)
+	case codec.H265:
+		return t.h265Disposable(au)
+	case codec.VP8:
+		const nonReference = 0x20 // RFC 7741, section 4.2
+		return len(p.Payload) > 0 && p.Payload[0]&nonReference != 0
+	case codec.VP9:
+		return vp9Disposable(au[0])
+	case codec.MJPEG:
+		return true
+	}
+	return false
+}
+
+// h264Disposable: nal_ref_idc of all slices is 0.
+func h264Disposable(au [][]byte) bool {
+	found := false
+	for _, n := range au {
+		if len(n) == 0 {
+			continue
+		}
+		switch h264.NALUType(n[0] & 0x1f) {
+		case h264.NALUTypeNonIDR, h264.NALUTypeDataPartitionA, h264.NALUTypeDataPartitionB, h264.NALUTypeDataPartitionC, h264.NALUTypeIDR:
+			if n[0]&0x60 != 0 {
+				return false
+			}
+			found = true
+		}
+	}
+	return found
+}
+
+// h265Disposable: all slices are of sub-layer non-reference pictures, and there is
+// no sub-layer above theirs, whose pictures might refer to them.
+func (t *track) h265Disposable(au [][]byte) bool {
+	const lastNonReference = 14 // RSV_VCL_N14; even numbers up to it (H.265, table 7-1)
+	found := false
+	for _, n := range au {
+		if len(n) < 2 || n[0]>>1&0x3f > 31 { // not a slice
+			continue
+		}
+		layer := n[1] & 7
+		t.top = max(t.top, layer)
+		if typ := n[0] >> 1 & 0x3f; typ%2 != 0 || typ > lastNonReference || layer < t.top {
+			return false
+		}
+		found = true
+	}
+	return found
+}
+
+// vp9Disposable: the frame is not kept in any of the eight slots (VP9 bitstream
+// specification, section 6.2).
+func vp9Disposable(frame []byte) bool {
+	var pos int
+	bits := func(n int) (v uint32) {
+		for range n {
+			v <<= 1
+			if pos/8 < len(frame) {
+				v |= uint32(frame[pos/8] >> (7 - pos%8) & 1)
+			}
+			pos++
+		}
+		return v
+	}
+	if bits(2) != 2 { // frame_marker
+		return false
+	}
+	if low, high := bits(1), bits(1); low == 1 && high == 1 {
+		bits(1) // reserved, of profile 3
+	}
+	if bits(1) == 1 { // show_existing_frame
+		return false
+	}
+	inter, shown, resilient := bits(1), bits(1), bits(1)
+	if inter == 0 {
+		return false
+	}
+	if shown == 0 && bits(1) == 1 { // intra_only
+		return false
+	}
+	if resilient == 0 {
+		bits(2) // reset_frame_context
+	}
+	return bits(8) == 0 && pos <= 8*len(frame) // refresh_frame_flags
 }
 
 // join makes of an access unit what the decoder takes; the parameter sets params

@@ -645,7 +645,7 @@ func TestAnnotateLimits(t *testing.T) {
 // and in order, and those of the coming frames go first.
 func TestPassedFramesAreClaimed(t *testing.T) {
 	var q requests
-	if q.claim(50) != nil {
+	if q.claim(50, true) != nil {
 		t.Fatal("a request without one waiting")
 	}
 	var all []*request
@@ -657,9 +657,40 @@ func TestPassedFramesAreClaimed(t *testing.T) {
 		}
 	}
 	for i, want := range []*request{all[0], all[3], all[1], all[2], nil} {
-		if got := q.claim(51 + uint64(i)); got != want {
+		if got := q.claim(51+uint64(i), true); got != want {
 			t.Errorf("frame %d claims %v; want %v", 51+i, got, want)
 		}
+	}
+}
+
+// An annotation of the next frame waits for one that is whole, but not for ever;
+// one that names a frame gets it as it is.
+func TestDamagedFramesAreNotAnnotated(t *testing.T) {
+	var q requests
+	for want := range 3 {
+		r := &request{annotation: annotation(nil, 0)}
+		if err := q.add(r); err != nil {
+			t.Fatal(err)
+		}
+		seq := uint64(1000 * want)
+		if want == 2 { // for ever
+			want = maxPassed
+		}
+		for i := range want {
+			if q.claim(seq+uint64(i), false) != nil {
+				t.Fatalf("damaged frame %d of %d was taken", i, want)
+			}
+		}
+		if q.claim(seq+uint64(want), want < maxPassed) != r {
+			t.Errorf("after %d damaged frames the annotation has none", want)
+		}
+	}
+	named := &request{annotation: annotation(ptr(5000), 0)}
+	if err := q.add(named); err != nil {
+		t.Fatal(err)
+	}
+	if q.claim(5000, false) != named {
+		t.Error("the frame that was named was not taken")
 	}
 }
 

@@ -242,9 +242,11 @@ func stagger(i int) time.Duration {
 
 // camera is the configuration of the i-th camera.
 func (d *daemon) camera(i int, cam config.Camera, model features.Model) pipeline.Config {
+	m := meter{d.meters.Camera(cam.Name)}
 	return pipeline.Config{
 		Site: d.cfg.Site, Name: cam.Name,
 		Open: func(o ingest.Observer) (pipeline.Source, error) {
+			o.Packets, o.Held, o.Jitter = m.Packets, m.Held, m.Jitter
 			cfg := sourceConfig(cam, d.log)
 			cfg.Observer, cfg.FirstDial = o, stagger(i)
 			if cam.Published() {
@@ -260,7 +262,7 @@ func (d *daemon) camera(i int, cam config.Camera, model features.Model) pipeline
 		},
 		Publisher:  d.bus,
 		Viewer:     d.web,
-		Meter:      meter{d.meters.Camera(cam.Name)},
+		Meter:      m,
 		Annotation: d.annotations[cam.Name],
 		Slow:       time.Duration(d.cfg.Log.SlowMS) * time.Millisecond,
 		Logger:     d.log,

@@ -156,10 +156,10 @@ func follow(t testing.TB, s *Server, camera string, stall time.Duration) *watch 
 	src, err := ingest.Open(ingest.Config{
 		Camera: camera, URL: "whip:", Door: s.Door(camera), StallTimeout: stall,
 		Observer: ingest.Observer{
-			Up:          func() { count(func() { w.ups++ }) },
-			Down:        func(err error) { count(func() { w.downs++; w.lastDown = err }) },
-			Reconnect:   func() { count(func() { w.reconnects++ }) },
-			Undecodable: func(n int) { count(func() { w.lost += n }) },
+			Up:        func() { count(func() { w.ups++ }) },
+			Down:      func(err error) { count(func() { w.downs++; w.lastDown = err }) },
+			Reconnect: func() { count(func() { w.reconnects++ }) },
+			Missed:    func(_ ingest.Miss, n int) { count(func() { w.lost += n }) },
 		},
 	})
 	if err != nil {

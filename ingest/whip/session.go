@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/pion/rtcp"
-	"github.com/pion/rtp"
 	"github.com/pion/webrtc/v3"
 
+	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/ingest/codec"
 )
 
@@ -193,7 +193,7 @@ const maxBad = 100
 
 // Run hands over the video's packets, in order, and its RTCP packets, as
 // ingest.Publisher says.
-func (s *session) Run(ctx context.Context, video func(p *rtp.Packet, lost int), control func(rtcp.Packet)) error {
+func (s *session) Run(ctx context.Context, video func(ingest.Packet), control func(rtcp.Packet)) error {
 	past := time.Unix(1, 0)
 	stop := context.AfterFunc(ctx, func() {
 		_ = s.track.SetReadDeadline(past) // fails only when it ends anyway
@@ -222,7 +222,7 @@ func (s *session) Run(ctx context.Context, video func(p *rtp.Packet, lost int), 
 }
 
 // readVideo returns nil when the track has ended.
-func (s *session) readVideo(order *reorder, video func(*rtp.Packet, int)) error {
+func (s *session) readVideo(order *reorder, video func(ingest.Packet)) error {
 	bad := 0
 	for {
 		p, _, err := s.track.ReadRTP()
