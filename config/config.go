@@ -181,7 +181,7 @@ type Camera struct {
 	// other), whip: (waits for publishers), file:PATH or dir:PATH (a folder of images).
 	// Relative paths start at the config file's folder.
 	URL string `yaml:"url"`
-	// Transport of an RTSP camera: auto, tcp or udp. Default "auto".
+	// Transport of an RTSP camera: auto, tcp, udp or multicast. Default "auto".
 	Transport string `yaml:"transport"`
 	// Fingerprint is the SHA-256 of the certificate of an rtsps:// or mjpeg+https://
 	// camera, 64 hexadecimal digits, with or without colons. Default none: the

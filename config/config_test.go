@@ -185,7 +185,7 @@ var faultTable = []struct {
 			`f:1:7: site: "a b" contains ' '; accepted: letters, digits, _ and -`,
 			`f:2:14: superpixels: found the text "x"; accepted: a whole number`,
 			`f:4:10: log.level: found "loud"; accepted: debug, info, warn, error`,
-			`f:8:16: cameras[0].transport: found "pigeon"; accepted: auto, tcp, udp`,
+			`f:8:16: cameras[0].transport: found "pigeon"; accepted: auto, tcp, udp, multicast`,
 			`f:9:10: cameras[0].fps: found -1; accepted: above 0, at most 1000`,
 		}},
 	{name: "two documents", text: minimal + "---\nsite: b\n",

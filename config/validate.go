@@ -131,7 +131,7 @@ func (d *decoder) cameras(cameras []Camera) {
 			first[cam.Name] = i
 		}
 		d.cameraURL(path+".url", cam.URL)
-		d.oneOf(path+".transport", cam.Transport, "auto", "tcp", "udp")
+		d.oneOf(path+".transport", cam.Transport, "auto", "tcp", "udp", "multicast")
 		d.fingerprint(path+".fingerprint", cam)
 		if !(cam.FPS > 0 && cam.FPS <= maxFPS) {
 			d.bad(path+".fps", "found %v; accepted: above 0, at most %d", cam.FPS, maxFPS)

@@ -240,7 +240,10 @@ func serveRaw(t testing.TB, medias ...*description.Media) *rawCamera {
 func serveRawBy(t testing.TB, server *gortsplib.Server, medias ...*description.Media) *rawCamera {
 	t.Helper()
 	c := &rawCamera{t: t, server: server, players: make(chan struct{}, 100)}
-	server.Handler, server.RTSPAddress, server.WriteQueueSize = c, "127.0.0.1:0", 4096
+	server.Handler, server.WriteQueueSize = c, 4096
+	if server.RTSPAddress == "" {
+		server.RTSPAddress = "127.0.0.1:0"
+	}
 	if err := c.server.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func TestAutoWithoutUDP(t *testing.T) {
 	}
 	err := Probe(context.Background(), testConfig(cam.url(), "udp"))
 	mustWrap(t, err, ErrTransport)
-	if !strings.Contains(err.Error(), "auto, tcp and udp") {
+	if !strings.Contains(err.Error(), "auto, tcp, udp") {
 		t.Errorf("error %q does not say what can be tried", err)
 	}
 }

@@ -3,6 +3,8 @@ package ingest
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/url"
 	"slices"
@@ -10,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bluenviron/gortsplib/v5"
 	"github.com/bluenviron/gortsplib/v5/pkg/description"
 	"github.com/bluenviron/gortsplib/v5/pkg/format"
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h264"
@@ -68,6 +71,61 @@ func TestRTSP(t *testing.T) {
 			}
 		})
 	}
+}
+
+// multicastAddress returns an address of an interface that multicast can go by.
+func multicastAddress(t *testing.T) string {
+	t.Helper()
+	interfaces, err := net.Interfaces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range interfaces {
+		if i.Flags&net.FlagMulticast == 0 || i.Flags&net.FlagUp == 0 {
+			continue
+		}
+		addrs, err := i.Addrs()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range addrs {
+			if n, ok := a.(*net.IPNet); ok && n.IP.To4() != nil {
+				return n.IP.String()
+			}
+		}
+	}
+	t.Fatal("this machine has no interface for multicast; any with an IPv4 address and the flag MULTICAST will do, such as a container's eth0")
+	return ""
+}
+
+// By multicast two watchers get the same packets; a camera without it says so.
+func TestMulticast(t *testing.T) {
+	t.Parallel()
+	port := 20000 + 2*rand.N(5000) // so that two of these tests at a time do not meet
+	cam := serveRawBy(t, &gortsplib.Server{
+		RTSPAddress:      net.JoinHostPort(multicastAddress(t), "0"),
+		MulticastIPRange: fmt.Sprintf("239.255.%d.0/24", rand.N(256)), MulticastRTPPort: port, MulticastRTCPPort: port + 1,
+	}, audioMedia(), h264Media())
+	a, b := start(t, testConfig(cam.url(), "multicast")), start(t, testConfig(cam.url(), "multicast"))
+	cam.player()
+	cam.player()
+	const n = 10
+	for _, p := range packets(t, clipConfig, n) {
+		cam.send(p.Data)
+	}
+	for _, w := range []*watch{a, b} {
+		for i, f := range w.take(n) {
+			if f.number != i || f.Damaged {
+				t.Errorf("frame %d shows picture %d: %+v", i, f.number, f.Frame)
+			}
+		}
+		_ = w.stop()
+		if e := &w.events; e.ups != 1 || e.downs != 0 || e.undecoded != 0 {
+			t.Errorf("events: %+v", e)
+		}
+	}
+	cfg := testConfig(serve(t, clip(t, clipConfig), demo.Config{}).URL(), "multicast")
+	mustWrap(t, Probe(t.Context(), cfg), ErrTransport)
 }
 
 // A client that comes in mid-stream begins with a key frame, whole.
@@ -309,7 +367,7 @@ func TestProbeEndsWithContext(t *testing.T) {
 func TestOpenFaults(t *testing.T) {
 	_, err := Open(Config{Camera: "door", URL: "rtsp://admin:p@ss:w/ord@host:99999999/x", Transport: "smoke", FPS: -3, StallTimeout: -1})
 	mustWrap(t, err, ErrConfig)
-	for _, want := range []string{`camera "door"`, "cannot be parsed", `transport "smoke"`, "auto, tcp and udp", "fps -3", "stall timeout"} {
+	for _, want := range []string{`camera "door"`, "cannot be parsed", `transport "smoke"`, "auto, tcp, udp and multicast", "fps -3", "stall timeout"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error does not say %q:\n%v", want, err)
 		}

@@ -26,8 +26,8 @@ type Config struct {
 	URL string
 	// Door is where the publishers of a whip: source come in.
 	Door Door
-	// Transport of RTSP: "tcp", "udp", or "auto" (the default) for UDP first and TCP
-	// when none of it arrives.
+	// Transport of RTSP: "tcp", "udp", "multicast", or "auto" (the default) for UDP
+	// first and TCP when none of it arrives.
 	Transport string
 	// Fingerprint of the certificate an rtsps:// or mjpeg+https:// camera must
 	// show: the SHA-256 of
@@ -187,9 +187,9 @@ func Open(cfg Config) (*Source, error) {
 		faults = append(faults, err)
 	}
 	switch cfg.Transport {
-	case "", "auto", "tcp", "udp":
+	case "", "auto", "tcp", "udp", "multicast":
 	default:
-		fault("transport %q is unknown; auto, tcp and udp are accepted", cfg.Transport)
+		fault("transport %q is unknown; auto, tcp, udp and multicast are accepted", cfg.Transport)
 	}
 	if s.pin, err = parseFingerprint(cfg.Fingerprint); err != nil {
 		faults = append(faults, err)
