@@ -183,6 +183,10 @@ type Camera struct {
 	URL string `yaml:"url"`
 	// Transport of an RTSP camera: auto, tcp, udp or multicast. Default "auto".
 	Transport string `yaml:"transport"`
+	// Decode says what decodes the video of a camera or publisher: software, cuda
+	// (NVIDIA), vaapi (Intel, AMD), or auto for whichever of these is there. Where the
+	// device fails software takes over. Default "software".
+	Decode string `yaml:"decode"`
 	// Fingerprint is the SHA-256 of the certificate of an rtsps:// or mjpeg+https://
 	// camera, 64 hexadecimal digits, with or without colons. Default none: the
 	// certificate must be trusted by this machine.
@@ -263,6 +267,7 @@ func (c *Config) setDefaults() {
 	or(&c.Tracker.BudgetMS, DefaultBudgetMS)
 	for i := range c.Cameras {
 		or(&c.Cameras[i].Transport, "auto")
+		or(&c.Cameras[i].Decode, "software")
 		or(&c.Cameras[i].FPS, DefaultFPS)
 	}
 }

@@ -132,6 +132,7 @@ func (d *decoder) cameras(cameras []Camera) {
 		}
 		d.cameraURL(path+".url", cam.URL)
 		d.oneOf(path+".transport", cam.Transport, "auto", "tcp", "udp", "multicast")
+		d.oneOf(path+".decode", cam.Decode, "software", "cuda", "vaapi", "auto")
 		d.fingerprint(path+".fingerprint", cam)
 		if !(cam.FPS > 0 && cam.FPS <= maxFPS) {
 			d.bad(path+".fps", "found %v; accepted: above 0, at most %d", cam.FPS, maxFPS)

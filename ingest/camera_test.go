@@ -114,6 +114,8 @@ type events struct {
 	ups, downs, reconnects, undecoded int // undecoded: units lost or undecodable
 	missed                            [Misses]int
 	lastDown                          error
+	decoders                          []codec.Device
+	fallbacks                         int
 	offsets                           []time.Duration
 }
 
@@ -130,7 +132,9 @@ func (e *events) observer() Observer {
 				e.undecoded += n
 			}
 		},
-		ClockOffset: func(d time.Duration) { e.mu.Lock(); e.offsets = append(e.offsets, d); e.mu.Unlock() },
+		Decoder:        func(_ codec.ID, on codec.Device) { e.mu.Lock(); e.decoders = append(e.decoders, on); e.mu.Unlock() },
+		DecodeFallback: func(error) { e.mu.Lock(); e.fallbacks++; e.mu.Unlock() },
+		ClockOffset:    func(d time.Duration) { e.mu.Lock(); e.offsets = append(e.offsets, d); e.mu.Unlock() },
 	}
 }
 

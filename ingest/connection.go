@@ -23,9 +23,9 @@ type connection struct {
 }
 
 // newConnection returns a connection that ends with ctx. begin must follow.
-func newConnection(ctx context.Context, r *receiver) *connection {
+func (s *Source) newConnection(ctx context.Context, r *receiver) *connection {
 	c := &connection{recv: r, ended: make(chan error, 1), joined: make(chan struct{})}
-	c.decoder = func() (*codec.Decoder, error) { return codec.NewDecoder(r.track.id) }
+	c.decoder = func() (*codec.Decoder, error) { return codec.NewDecoderOn(r.track.id, s.cfg.Decode) }
 	c.ctx, c.cancel = context.WithCancel(ctx)
 	return c
 }

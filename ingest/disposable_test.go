@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"bytes"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -162,7 +163,7 @@ func TestLeavingOut(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			r := newReceiver(&track{id: codec.MJPEG})
 			left := 0
-			s := &Source{cfg: Config{Observer: Observer{
+			s := &Source{log: slog.New(slog.DiscardHandler), cfg: Config{Observer: Observer{
 				Behind: func() bool { return tc.behind },
 				Missed: func(why Miss, n int) {
 					if why != MissDisposable {

@@ -37,6 +37,7 @@ type feed struct {
 	bad       coalescer
 	frames    int
 	pace      pace
+	decoding  decoding  // as it was last told
 	trouble   error     // why the newest access unit gave no picture; nil if it did
 	offsetAt  time.Time // when the clock offset was last reported
 	networkAt time.Time // and how packets come
@@ -48,11 +49,48 @@ func newFeed(s *Source, r *receiver, decoder func() (*codec.Decoder, error), sin
 	if err != nil {
 		return nil, err
 	}
-	return &feed{
+	f := &feed{
 		src: s, sink: sink, onFirst: onFirst, recv: r, dec: dec,
 		sent: make(map[int64]unit),
 		bad:  coalescer{log: s.log, msg: "access units gave no frame"},
-	}, nil
+	}
+	f.tellDecoder()
+	return f, nil
+}
+
+// decoding is what decodes what.
+type decoding struct {
+	id       codec.ID
+	on       codec.Device
+	fallback string // why not on the device that was asked for
+}
+
+// tellDecoder says what decodes, if that has changed, and counts a fallback of this
+// connection once.
+func (f *feed) tellDecoder() {
+	now := decoding{id: f.recv.track.id, on: f.dec.Device()}
+	err := f.dec.Fallback()
+	if err != nil {
+		now.fallback = err.Error()
+	}
+	if now == f.decoding {
+		return
+	}
+	f.decoding = now
+	s := f.src
+	s.cfg.Observer.decoder(now.id, now.on)
+	if err != nil {
+		s.cfg.Observer.decodeFallback(err)
+	}
+	if now == s.said { // with another connection
+		return
+	}
+	s.said = now
+	if err != nil {
+		s.log.Warn("software decodes instead of the device that is configured", "decode", s.cfg.Decode, "error", err)
+	} else {
+		s.log.Info("video is decoded", "codec", now.id.String(), "on", now.on)
+	}
 }
 
 func (f *feed) close() {
@@ -129,6 +167,10 @@ func (f *feed) decode(u unit) {
 	began := time.Now()
 	err := f.dec.Decode(u.data, u.ticks, f.emit)
 	f.pace.add(began, time.Since(began))
+	if on := f.decoding.on; on != f.dec.Device() {
+		f.tellDecoder()
+		f.recv.hurt.Store(true) // software has not seen what this unit refers to
+	}
 	f.trouble = err
 	if err != nil {
 		f.recv.gone.add(MissUndecodable)

@@ -85,7 +85,7 @@ func (s *Source) follow(ctx context.Context, p Publisher, sink func(*Frame), onF
 	}
 	r := newReceiver(t)
 	r.refresh = p.RequestKeyFrame
-	c := newConnection(ctx, r)
+	c := s.newConnection(ctx, r)
 	f, err := newFeed(s, r, c.decoder, sink, onFirst)
 	if err != nil {
 		return err

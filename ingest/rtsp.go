@@ -44,7 +44,7 @@ func (s *Source) dialRTSP(ctx context.Context, heard *atomic.Bool) (*connection,
 		}
 		return nil, s.explain(err)
 	}
-	c := newConnection(ctx, r)
+	c := s.newConnection(ctx, r)
 	c.begin(func(ctx context.Context) error {
 		defer context.AfterFunc(ctx, client.Close)()
 		return client.Wait()

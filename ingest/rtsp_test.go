@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/url"
@@ -68,6 +69,38 @@ func TestRTSP(t *testing.T) {
 			e := &w.events
 			if e.ups != 1 || e.downs != 0 || e.reconnects != 0 || e.undecoded != 0 || len(e.offsets) == 0 {
 				t.Errorf("events: %+v", e)
+			}
+		})
+	}
+}
+
+// Whatever device is configured, frames come; without it software decodes them,
+// which is counted, and logged once for all connections.
+func TestDecodeFallback(t *testing.T) {
+	for _, device := range []codec.Device{codec.CUDA, codec.VAAPI, codec.AnyDevice} {
+		t.Run(string(device), func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, clip(t, clipConfig), demo.Config{})
+			p, address := throughProxy(t, s.URL())
+			cfg := testConfig(address, "tcp")
+			var buf lockedBuffer
+			cfg.Decode, cfg.Logger = device, slog.New(slog.NewTextHandler(&buf, nil))
+			w := start(t, cfg)
+			w.take(5)
+			p.cut()
+			e := &w.events
+			eventually(t, "Reconnect", func() bool { e.mu.Lock(); defer e.mu.Unlock(); return e.reconnects == 1 })
+			w.take(5)
+			_ = w.stop()
+			if len(e.decoders) != 2 {
+				t.Fatalf("decoders %v, want one a connection", e.decoders)
+			}
+			fell := 0
+			if e.decoders[0] == codec.Software && device != codec.AnyDevice {
+				fell = 2
+			}
+			if n := strings.Count(buf.String(), "software decodes instead of the device"); e.fallbacks != fell || n != fell/2 {
+				t.Errorf("decoded by %v: %d fallbacks, %d lines of them", e.decoders, e.fallbacks, n)
 			}
 		})
 	}
@@ -365,9 +398,9 @@ func TestProbeEndsWithContext(t *testing.T) {
 }
 
 func TestOpenFaults(t *testing.T) {
-	_, err := Open(Config{Camera: "door", URL: "rtsp://admin:p@ss:w/ord@host:99999999/x", Transport: "smoke", FPS: -3, StallTimeout: -1})
+	_, err := Open(Config{Camera: "door", URL: "rtsp://admin:p@ss:w/ord@host:99999999/x", Transport: "smoke", Decode: "abacus", FPS: -3, StallTimeout: -1})
 	mustWrap(t, err, ErrConfig)
-	for _, want := range []string{`camera "door"`, "cannot be parsed", `transport "smoke"`, "auto, tcp, udp and multicast", "fps -3", "stall timeout"} {
+	for _, want := range []string{`camera "door"`, "cannot be parsed", `transport "smoke"`, "auto, tcp, udp and multicast", `decode "abacus"`, "fps -3", "stall timeout"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error does not say %q:\n%v", want, err)
 		}

@@ -8,10 +8,13 @@ import (
 	"math"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/bluenviron/gortsplib/v5/pkg/base"
+
+	"github.com/segd/segd/ingest/codec"
 )
 
 // Config names a source and how it is read. Zero fields mean the default.
@@ -35,6 +38,9 @@ type Config struct {
 	// nothing else of the certificate is looked at, so that one the camera made
 	// itself will do; without it the certificate must be trusted by this machine.
 	Fingerprint string
+	// Decode is what decodes the video of a camera or publisher; "" = codec.Software.
+	// Where that fails, software takes over.
+	Decode codec.Device
 	// FPS is the images a second of a directory; 0 = 25.
 	FPS float64
 	// AsFast reads a file or directory as fast as the sink takes it instead of in
@@ -86,6 +92,10 @@ type Observer struct {
 	Held func(d time.Duration)
 	// Jitter: how unevenly packets come, by RFC 3550, about once a second.
 	Jitter func(d time.Duration)
+	// Decoder: what decodes the video, and what that is in; whenever it changes.
+	Decoder func(id codec.ID, on codec.Device)
+	// DecodeFallback: software decodes because Config.Decode's device failed.
+	DecodeFallback func(err error)
 }
 
 func (o *Observer) up() {
@@ -132,6 +142,18 @@ func (o *Observer) jitter(d time.Duration) {
 	}
 }
 
+func (o *Observer) decoder(id codec.ID, on codec.Device) {
+	if o.Decoder != nil {
+		o.Decoder(id, on)
+	}
+}
+
+func (o *Observer) decodeFallback(err error) {
+	if o.DecodeFallback != nil {
+		o.DecodeFallback(err)
+	}
+}
+
 func (o *Observer) clockOffset(d time.Duration) {
 	if o.ClockOffset != nil {
 		o.ClockOffset(d)
@@ -160,6 +182,7 @@ type Source struct {
 	pool pool
 	seq  uint64
 	time timeline
+	said decoding // what was last logged of the decoder
 }
 
 type kind uint8
@@ -190,6 +213,9 @@ func Open(cfg Config) (*Source, error) {
 	case "", "auto", "tcp", "udp", "multicast":
 	default:
 		fault("transport %q is unknown; auto, tcp, udp and multicast are accepted", cfg.Transport)
+	}
+	if cfg.Decode != "" && !slices.Contains(codec.Devices, cfg.Decode) {
+		fault("decode %q is unknown; software, cuda, vaapi and auto are accepted", cfg.Decode)
 	}
 	if s.pin, err = parseFingerprint(cfg.Fingerprint); err != nil {
 		faults = append(faults, err)

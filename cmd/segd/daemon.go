@@ -21,6 +21,7 @@ import (
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/ingest/whip"
 	"github.com/segd/segd/metrics"
 	"github.com/segd/segd/pipeline"
@@ -228,7 +229,8 @@ func (d *daemon) build() error {
 
 func sourceConfig(cam config.Camera, log *slog.Logger) ingest.Config {
 	return ingest.Config{
-		Camera: cam.Name, URL: cam.URL, Transport: cam.Transport, Fingerprint: cam.Fingerprint, FPS: cam.FPS, Loop: cam.Loop, Logger: log,
+		Camera: cam.Name, URL: cam.URL, Transport: cam.Transport, Decode: codec.Device(cam.Decode),
+		Fingerprint: cam.Fingerprint, FPS: cam.FPS, Loop: cam.Loop, Logger: log,
 	}
 }
 
@@ -247,6 +249,8 @@ func (d *daemon) camera(i int, cam config.Camera, model features.Model) pipeline
 		Site: d.cfg.Site, Name: cam.Name,
 		Open: func(o ingest.Observer) (pipeline.Source, error) {
 			o.Packets, o.Held, o.Jitter = m.Packets, m.Held, m.Jitter
+			o.Decoder = func(id codec.ID, on codec.Device) { m.Decoder(id.String(), string(on)) }
+			o.DecodeFallback = func(error) { m.DecodeFallback() } // the source logs it
 			cfg := sourceConfig(cam, d.log)
 			cfg.Observer, cfg.FirstDial = o, stagger(i)
 			if cam.Published() {
