@@ -178,8 +178,10 @@ type Camera struct {
 	// Name is the third token of the camera's NATS subjects: [A-Za-z0-9_-]+, unique.
 	Name string `yaml:"name"`
 	// URL is rtsp://…, rtsps://…, mjpeg+http://…, mjpeg+https://… (JPEGs one after the
-	// other), whip: (waits for publishers), file:PATH or dir:PATH (a folder of images).
-	// Relative paths start at the config file's folder.
+	// other), v4l2:/dev/video0?size=1280x720&fps=30&format=mjpeg (a device of this
+	// machine; what follows the ? may be left out), whip: (waits for
+	// publishers), file:PATH or dir:PATH (a folder of images). Relative paths start at the
+	// config file's folder.
 	URL string `yaml:"url"`
 	// Transport of an RTSP camera: auto, tcp, udp or multicast. Default "auto".
 	Transport string `yaml:"transport"`

@@ -257,7 +257,7 @@ func (d *decoder) natsURL(value string) {
 }
 
 func (d *decoder) cameraURL(path, value string) {
-	const accepted = "accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, whip:, file:PATH or dir:PATH"
+	const accepted = "accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, v4l2:/dev/video0, whip:, file:PATH or dir:PATH"
 	if value == "" {
 		d.bad(path, "missing; "+accepted)
 		return
@@ -265,6 +265,12 @@ func (d *decoder) cameraURL(path, value string) {
 	if rest, ok := strings.CutPrefix(value, PublishedURL); ok {
 		if rest != "" {
 			d.bad(path, "%q; accepted: whip: alone, publishers use the camera's name", clip(value))
+		}
+		return
+	}
+	if rest, ok := strings.CutPrefix(value, "v4l2:"); ok {
+		if !strings.HasPrefix(rest, "/") {
+			d.bad(path, "%q; accepted: v4l2: and the path of a device, such as v4l2:/dev/video0 or v4l2:/dev/video0?size=1280x720&fps=30&format=mjpeg", clip(value))
 		}
 		return
 	}

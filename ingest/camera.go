@@ -103,6 +103,9 @@ func (c *camera) run(ctx context.Context) error {
 // dial begins one more attempt, in place of the oldest if there are too many.
 // While the newest is being answered there is no use in another.
 func (c *camera) dial(ctx context.Context) {
+	if c.src.kind == kindV4L2 && (c.shown != nil || len(c.attempts) > 0) {
+		return // a device is opened once
+	}
 	if n := len(c.attempts); n > 0 && c.attempts[n-1].heard.Load() {
 		c.dialAt.Reset(dialAgain)
 		return

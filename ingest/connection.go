@@ -52,6 +52,8 @@ func (s *Source) dial(ctx context.Context, heard *atomic.Bool) (*connection, err
 	switch s.kind {
 	case kindHTTP:
 		return s.dialHTTP(ctx, heard), nil
+	case kindV4L2:
+		return s.dialV4L2(ctx)
 	default:
 		return s.dialRTSP(ctx, heard)
 	}

@@ -44,6 +44,9 @@ var (
 // explain puts err into words for whoever typed the URL, which is in them with
 // its password hidden.
 func (s *Source) explain(err error) error {
+	if s.kind == kindV4L2 {
+		return fmt.Errorf("ingest: %s: %w", s.Name(), err)
+	}
 	return fmt.Errorf("ingest: %s: %w", s.Name(), s.cause(err))
 }
 

@@ -23,7 +23,8 @@ type Config struct {
 	Camera string
 	// URL is where the pictures come from: rtsp://USER:PASSWORD@HOST:PORT/PATH (or
 	// rtsps://), mjpeg+http://USER:PASSWORD@HOST:PORT/PATH (or mjpeg+https://) for JPEGs
-	// one after the other over HTTP, file:PATH or just PATH for a video file of any container FFmpeg
+	// one after the other over HTTP, v4l2:/dev/video0?size=WxH&fps=N&format=NAME for a
+	// capture device of the kernel, file:PATH or just PATH for a video file of any container FFmpeg
 	// opens, dir:PATH for a directory of JPEG and PNG images taken in the order of
 	// their names, whip: to wait for publishers at Door.
 	URL string
@@ -173,16 +174,17 @@ const (
 
 // Source is one source of frames. Run it once at a time.
 type Source struct {
-	cfg  Config
-	log  *slog.Logger
-	kind kind
-	path string    // of a file or directory
-	url  *base.URL // of a camera
-	pin  []byte    // SHA-256 of its certificate; nil: any that is trusted
-	pool pool
-	seq  uint64
-	time timeline
-	said decoding // what was last logged of the decoder
+	cfg     Config
+	log     *slog.Logger
+	kind    kind
+	path    string              // of a file, directory or device
+	capture codec.CaptureConfig // of a device
+	url     *base.URL           // of a camera
+	pin     []byte              // SHA-256 of its certificate; nil: any that is trusted
+	pool    pool
+	seq     uint64
+	time    timeline
+	said    decoding // what was last logged of the decoder
 }
 
 type kind uint8
@@ -193,6 +195,7 @@ const (
 	kindFile
 	kindDir
 	kindWHIP
+	kindV4L2
 )
 
 // ErrConfig is wrapped by what Open returns.
@@ -249,7 +252,7 @@ func setDefault(d *time.Duration, v time.Duration) {
 	}
 }
 
-const acceptedURLs = "rtsp://HOST/PATH, rtsps://HOST/PATH, mjpeg+http://HOST/PATH, mjpeg+https://HOST/PATH, whip:, file:PATH, dir:PATH and the plain PATH of a video file are accepted"
+const acceptedURLs = "rtsp://HOST/PATH, rtsps://HOST/PATH, mjpeg+http://HOST/PATH, mjpeg+https://HOST/PATH, v4l2:/dev/video0, whip:, file:PATH, dir:PATH and the plain PATH of a video file are accepted"
 
 // parseURL sorts cfg.URL into what it names. Nothing it returns shows a password.
 func (s *Source) parseURL() error {
@@ -273,6 +276,9 @@ func (s *Source) parseURL() error {
 			return fmt.Errorf("url %q: no Door, by which publishers would come in", raw)
 		}
 		return nil
+	case found && scheme == "v4l2":
+		s.kind = kindV4L2
+		return s.parseV4L2(rest)
 	case found && scheme == "file":
 		s.kind, s.path = kindFile, localPath(rest)
 	case found && scheme == "dir":
@@ -342,8 +348,11 @@ func (s *Source) Name() string {
 	if s.url != nil {
 		return (*url.URL)(s.url).Redacted()
 	}
-	if s.kind == kindWHIP {
+	switch s.kind {
+	case kindWHIP:
 		return "whip:"
+	case kindV4L2:
+		return "v4l2:" + s.path
 	}
 	return s.path
 }
@@ -358,7 +367,7 @@ func (s *Source) Name() string {
 func (s *Source) Run(ctx context.Context, sink func(*Frame)) error {
 	s.seq, s.time = 0, timeline{}
 	switch s.kind {
-	case kindRTSP, kindHTTP:
+	case kindRTSP, kindHTTP, kindV4L2:
 		return newCamera(s, sink).run(ctx)
 	case kindWHIP:
 		return s.runPublished(ctx, sink)
@@ -390,7 +399,7 @@ func Probe(ctx context.Context, cfg Config) error {
 		stop()
 	}
 	switch s.kind {
-	case kindRTSP, kindHTTP:
+	case kindRTSP, kindHTTP, kindV4L2:
 		err = s.watchOnce(probe, sink)
 	case kindWHIP:
 		var p Publisher

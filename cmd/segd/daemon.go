@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -62,7 +63,7 @@ func newLogger(w io.Writer, cfg config.Log) *slog.Logger {
 // anything slow. close must follow.
 func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *daemon, err error) {
 	d := &daemon{cfg: cfg, log: log, annotations: map[string]*tracker.Annotation{}}
-	if err := d.readAnnotations(); err != nil {
+	if err := errors.Join(d.readAnnotations(), checkSources(cfg)); err != nil {
 		return nil, err
 	}
 	d.registry = prometheus.NewRegistry()
@@ -115,8 +116,39 @@ func (d *daemon) openWHIP() (err error) {
 	if len(cfg.Cameras) == 0 {
 		return nil
 	}
+	if isLoopback(cfg.Addr) && !isLoopback(d.cfg.HTTP.Addr) && len(cfg.PublicIPs) == 0 {
+		d.log.Warn("publishers of other machines reach http.addr, but not whip.addr, where their pictures would come in; "+
+			"set whip.addr to an address that they reach, such as \":8189\"", "http.addr", d.cfg.HTTP.Addr, "whip.addr", cfg.Addr)
+	}
 	d.whip, err = whip.New(cfg)
 	return err
+}
+
+// isLoopback tells whether what listens at addr is reached from this machine only.
+func isLoopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	if host == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback()
+}
+
+// checkSources finds what the configuration cannot know to be wrong with a URL.
+func checkSources(cfg *config.Config) error {
+	var faults []error
+	for _, cam := range cfg.Cameras {
+		if cam.Published() {
+			continue
+		}
+		if _, err := ingest.Open(sourceConfig(cam, nil)); err != nil {
+			faults = append(faults, usageError{err})
+		}
+	}
+	return errors.Join(faults...)
 }
 
 func openBus(ctx context.Context, cfg *config.Config, log *slog.Logger) (*bus.Bus, error) {

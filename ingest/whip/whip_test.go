@@ -156,6 +156,28 @@ func TestVanish(t *testing.T) {
 	}
 }
 
+// A publisher that lost its connection, is back and finds itself in the way, gets in
+// without waiting until the server is sure that it was gone.
+func TestBackAtOnce(t *testing.T) {
+	t.Parallel()
+	s, base := serve(t, Config{SilenceTimeout: 10 * time.Minute})
+	w := follow(t, s, "a", 10*time.Minute)
+	c := publish(t, base, "a", clientConfig{})
+	w.next()
+	_, _, offer := newClient(t, base, clientConfig{codec: codec.H264})
+	if resp, _ := ask(t, http.MethodPost, base+"/whip/a", typeSDP, offer); resp.StatusCode != http.StatusConflict {
+		t.Errorf("beside a publisher that sends: %d", resp.StatusCode)
+	}
+	c.socket.cut.Store(true)
+	eventually(t, "the camera is free", func() bool {
+		resp, _ := ask(t, http.MethodPost, base+"/whip/a", typeSDP, offer)
+		return resp.StatusCode == http.StatusCreated
+	})
+	if err := w.down(2); !errors.Is(err, ErrGone) {
+		t.Errorf("down: %v", err)
+	}
+}
+
 // Somebody who gets an answer and never connects does not keep the camera.
 func TestNeverConnects(t *testing.T) {
 	t.Parallel()
