@@ -17,25 +17,24 @@ type connection struct {
 	// decoder makes the decoder of its access units.
 	decoder func() (*codec.Decoder, error)
 
-	ctx    context.Context
 	cancel context.CancelFunc
 	joined chan struct{}
 }
 
-// newConnection returns a connection that ends with ctx. begin must follow.
-func (s *Source) newConnection(ctx context.Context, r *receiver) *connection {
+// newConnection returns a connection; begin must follow.
+func (s *Source) newConnection(r *receiver) *connection {
 	c := &connection{recv: r, ended: make(chan error, 1), joined: make(chan struct{})}
 	c.decoder = func() (*codec.Decoder, error) { return codec.NewDecoderOn(r.track.id, s.cfg.Decode) }
-	c.ctx, c.cancel = context.WithCancel(ctx)
 	return c
 }
 
-// begin starts the goroutine that reads the network. It returns when the connection
-// has ended, or the context that it is given.
-func (c *connection) begin(read func(context.Context) error) {
+// begin starts the goroutine that reads the network. read returns when the
+// connection has ended, or the context that it is given, which is ctx or less.
+func (c *connection) begin(ctx context.Context, read func(context.Context) error) {
+	ctx, c.cancel = context.WithCancel(ctx)
 	go func() {
 		defer close(c.joined)
-		c.ended <- read(c.ctx)
+		c.ended <- read(ctx)
 	}()
 }
 

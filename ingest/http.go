@@ -33,8 +33,8 @@ func (e *httpError) Error() string { return "HTTP status " + strconv.Itoa(e.code
 // dialHTTP begins to read a camera that sends JPEGs over HTTP, one after the
 // other, as multipart/x-mixed-replace.
 func (s *Source) dialHTTP(ctx context.Context, heard *atomic.Bool) *connection {
-	c := s.newConnection(ctx, newReceiver(&track{id: codec.MJPEG}))
-	c.begin(func(ctx context.Context) error { return s.readImages(ctx, c.recv, heard) })
+	c := s.newConnection(newReceiver(&track{id: codec.MJPEG}))
+	c.begin(ctx, func(ctx context.Context) error { return s.readImages(ctx, c.recv, heard) })
 	return c
 }
 

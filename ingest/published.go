@@ -85,13 +85,13 @@ func (s *Source) follow(ctx context.Context, p Publisher, sink func(*Frame), onF
 	}
 	r := newReceiver(t)
 	r.refresh = p.RequestKeyFrame
-	c := s.newConnection(ctx, r)
+	c := s.newConnection(r)
 	f, err := newFeed(s, r, c.decoder, sink, onFirst)
 	if err != nil {
 		return err
 	}
 	defer f.close()
-	c.begin(func(ctx context.Context) error {
+	c.begin(ctx, func(ctx context.Context) error {
 		return p.Run(ctx, func(p Packet) {
 			if p.Lost > 0 {
 				r.never.Add(int64(p.Lost))

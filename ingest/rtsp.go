@@ -44,8 +44,8 @@ func (s *Source) dialRTSP(ctx context.Context, heard *atomic.Bool) (*connection,
 		}
 		return nil, s.explain(err)
 	}
-	c := s.newConnection(ctx, r)
-	c.begin(func(ctx context.Context) error {
+	c := s.newConnection(r)
+	c.begin(ctx, func(ctx context.Context) error {
 		defer context.AfterFunc(ctx, client.Close)()
 		return client.Wait()
 	})

@@ -69,9 +69,9 @@ func (s *Source) dialV4L2(ctx context.Context) (*connection, error) {
 		dev.Close()
 		return nil, fmt.Errorf("ingest: %s: raw pictures of up to %d bytes, at most %d are taken; ask for a smaller size, or for format=mjpeg", s.Name(), n, queueBytes)
 	}
-	c := s.newConnection(ctx, newReceiver(&track{id: dev.ID()}))
+	c := s.newConnection(newReceiver(&track{id: dev.ID()}))
 	c.decoder = dev.DecoderMaker(s.cfg.Decode)
-	c.begin(func(ctx context.Context) error {
+	c.begin(ctx, func(ctx context.Context) error {
 		defer dev.Close()
 		return readCapture(ctx, dev, c.recv)
 	})
