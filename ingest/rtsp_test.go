@@ -87,7 +87,7 @@ func TestDecodeFallback(t *testing.T) {
 			cfg.Decode, cfg.Logger = device, slog.New(slog.NewTextHandler(&buf, nil))
 			w := start(t, cfg)
 			w.take(5)
-			p.cut()
+			p.Cut()
 			e := &w.events
 			eventually(t, "Reconnect", func() bool { e.mu.Lock(); defer e.mu.Unlock(); return e.reconnects == 1 })
 			w.take(5)
