@@ -11,6 +11,7 @@ import (
 	"github.com/bluenviron/gortsplib/v5/pkg/base"
 	"github.com/bluenviron/gortsplib/v5/pkg/description"
 	"github.com/bluenviron/gortsplib/v5/pkg/format"
+	"github.com/bluenviron/gortsplib/v5/pkg/liberrors"
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h264"
 	"github.com/pion/rtp"
 
@@ -226,10 +227,11 @@ type rawCamera struct {
 	pack   interface {
 		Encode([][]byte) ([]*rtp.Packet, error)
 	}
-	mu      sync.Mutex
-	conn    *gortsplib.ServerConn
-	players chan struct{} // one value a PLAY answered
-	ticks   uint32
+	user, password string // asked of clients, if user is not empty
+	mu             sync.Mutex
+	conn           *gortsplib.ServerConn
+	players        chan struct{} // one value a PLAY answered
+	ticks          uint32
 	// dropNext, if n > 0, makes the n-th packet from now never leave.
 	dropNext int
 }
@@ -312,7 +314,10 @@ func (c *rawCamera) player() {
 	}
 }
 
-func (c *rawCamera) OnDescribe(*gortsplib.ServerHandlerOnDescribeCtx) (*base.Response, *gortsplib.ServerStream, error) {
+func (c *rawCamera) OnDescribe(ctx *gortsplib.ServerHandlerOnDescribeCtx) (*base.Response, *gortsplib.ServerStream, error) {
+	if c.user != "" && !ctx.Conn.VerifyCredentials(ctx.Request, c.user, c.password) {
+		return &base.Response{StatusCode: base.StatusUnauthorized}, nil, liberrors.ErrServerAuth{}
+	}
 	return &base.Response{StatusCode: base.StatusOK}, c.stream, nil
 }
 

@@ -124,7 +124,7 @@ func (r *receiver) assemble(p *rtp.Packet) {
 		r.fault(p.Timestamp)
 		return
 	}
-	start, params := r.track.randomAccess(au)
+	start := r.track.randomAccess(au)
 	if !r.running && !start { // what it refers to never came
 		if r.full {
 			r.gone.add(MissOverflow)
@@ -134,7 +134,7 @@ func (r *receiver) assemble(p *rtp.Packet) {
 		return
 	}
 	var first [][]byte
-	if !r.running && !params {
+	if !r.running {
 		first = r.track.params
 	}
 	if start && (!r.faulty || r.faultAt != p.Timestamp) {

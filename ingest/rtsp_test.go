@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,9 +15,12 @@ import (
 	"time"
 
 	"github.com/bluenviron/gortsplib/v5"
+	"github.com/bluenviron/gortsplib/v5/pkg/auth"
 	"github.com/bluenviron/gortsplib/v5/pkg/description"
 	"github.com/bluenviron/gortsplib/v5/pkg/format"
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h264"
+	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h265"
+	"github.com/pion/rtp"
 
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/ingest/codec"
@@ -287,6 +291,137 @@ func TestOutOfBandParameters(t *testing.T) {
 		if f.number != i {
 			t.Errorf("frame %d shows picture %d", i, f.number)
 		}
+	}
+}
+
+// Parameter sets that change once, with a unit for which there is no room, are known
+// when the next key frame comes without any; those of the session description are
+// out of date then. A changed picture parameter set alone is one more such.
+func TestParametersChangeUnseen(t *testing.T) {
+	for _, id := range []codec.ID{codec.H264, codec.H265} {
+		t.Run(id.String(), func(t *testing.T) {
+			var enc interface {
+				Encode([][]byte) ([]*rtp.Packet, error)
+			}
+			f := formatOf(id)
+			kind := func(n []byte) int { return int(n[0] & 0x1f) }
+			sets := map[int]bool{int(h264.NALUTypeSPS): true, int(h264.NALUTypePPS): true}
+			switch f := f.(type) {
+			case *format.H264:
+				enc, _ = f.CreateEncoder()
+			case *format.H265:
+				enc, _ = f.CreateEncoder()
+				kind = func(n []byte) int { return int(n[0] >> 1 & 0x3f) }
+				sets = map[int]bool{int(h265.NALUType_VPS_NUT): true, int(h265.NALUType_SPS_NUT): true, int(h265.NALUType_PPS_NUT): true}
+			}
+			old := packets(t, codec.EncoderConfig{Codec: id, Width: 128, Height: 96, FPS: 25, GOP: 1}, 2)
+			now := packets(t, codec.EncoderConfig{Codec: id, Width: 320, Height: 240, FPS: 25, GOP: 1, CRF: 35}, 2)
+			tr, err := newTrack(nil, f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			without := func(au []byte, use func([]byte)) [][]byte {
+				return slices.DeleteFunc(splitNALUs(au), func(n []byte) bool {
+					if sets[kind(n)] {
+						use(n)
+					}
+					return sets[kind(n)]
+				})
+			}
+			without(old[0].Data, func(n []byte) { tr.params = append(tr.params, n) }) // as described
+			r := newReceiver(tr)
+			ticks := uint32(0)
+			send := func(nalus [][]byte) {
+				pkts, err := enc.Encode(nalus)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ticks += 3600
+				for _, p := range pkts {
+					p.Timestamp = ticks
+					r.handle(p)
+				}
+			}
+			nothing := func([]byte) {}
+			for range queueUnits {
+				send(without(old[1].Data, nothing))
+			}
+			send(splitNALUs(now[0].Data)) // no room
+			dec, err := codec.NewDecoder(id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer dec.Close()
+			var sizes [][2]int
+			decode := func() {
+				for len(r.units) > 0 {
+					u := <-r.units
+					r.took(u)
+					if err := dec.Decode(u.data, u.ticks, func(p *codec.Picture) {
+						if !p.Damaged {
+							sizes = append(sizes, [2]int{p.Width, p.Height})
+						}
+					}); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			decode()
+			if len(sizes) != queueUnits || sizes[0] != [2]int{128, 96} {
+				t.Fatalf("%d pictures before, of %v", len(sizes), sizes)
+			}
+			send(without(now[1].Data, nothing))
+			decode()
+			if len(sizes) != queueUnits+1 || sizes[queueUnits] != [2]int{320, 240} {
+				t.Errorf("after the change came pictures of %v", sizes[queueUnits:])
+			}
+		})
+	}
+}
+
+// What is remembered of parameter sets is the newest of each kind and number, and
+// bounded.
+func TestRememberedParameters(t *testing.T) {
+	tr, err := newTrack(nil, &format.H264{SPS: []byte{0x67, 1}, PPS: []byte{0x68, 0xff}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Numbers are 0 (bit 1), 1 (bits 010) and 2 (011).
+	for _, n := range [][]byte{{0x67, 2}, {0x68, 0x80}, {0x68, 0x40}, {0x68, 0x60}, {0x68, 0x5f}, {0x67, 3}} {
+		if tr.randomAccess([][]byte{n}) {
+			t.Errorf("decoding starts with %x", n)
+		}
+	}
+	want := [][]byte{{0x67, 3}, {0x68, 0x80}, {0x68, 0x5f}, {0x68, 0x60}}
+	if !slices.EqualFunc(tr.params, want, bytes.Equal) {
+		t.Errorf("remembered %x, want %x", tr.params, want)
+	}
+	for i := range 5000 {
+		tr.randomAccess([][]byte{{0x68, byte(i >> 8), byte(i)}})
+	}
+	tr.randomAccess([][]byte{append([]byte{0x67}, make([]byte, maxParamBytes)...)})
+	if len(tr.params) != maxParams || !bytes.Equal(tr.params[0], want[0]) {
+		t.Errorf("%d sets are remembered, the first is %x", len(tr.params), tr.params[0])
+	}
+}
+
+// Each way of asking for a password that cameras have.
+func TestAuthentication(t *testing.T) {
+	for name, method := range map[string]auth.VerifyMethod{
+		"Basic": auth.VerifyMethodBasic, "Digest, MD5": auth.VerifyMethodDigestMD5, "Digest, SHA-256": auth.VerifyMethodDigestSHA256,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cam := serveRawBy(t, &gortsplib.Server{AuthMethods: []auth.VerifyMethod{method}}, h264Media())
+			cam.user, cam.password = "anna", "r%ght/p@ss"
+			w := start(t, testConfig(strings.Replace(cam.url(), "//", "//anna:r%25ght%2Fp%40ss@", 1), "tcp"))
+			cam.player()
+			for _, p := range packets(t, clipConfig, 3) {
+				cam.send(p.Data)
+			}
+			w.take(3)
+			mustWrap(t, Probe(t.Context(), testConfig(strings.Replace(cam.url(), "//", "//anna:wrong1@", 1), "tcp")), ErrUnauthorized)
+		})
 	}
 }
 

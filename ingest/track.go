@@ -1,9 +1,11 @@
 package ingest
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -36,7 +38,8 @@ type track struct {
 	depacketise func(*rtp.Packet) ([][]byte, error)
 	// reset forgets the packets of an access unit that is not complete.
 	reset func()
-	// params are the parameter sets that came with the session description.
+	// params are the newest parameter sets, from the session description and then from
+	// the stream: they may come once only, and with a unit that the decoder never sees.
 	params [][]byte
 	// top is the highest temporal sub-layer of H.265 that was seen.
 	top byte
@@ -154,26 +157,26 @@ func whole[D any](decode func(D, *rtp.Packet) ([]byte, error)) func(D, *rtp.Pack
 }
 
 // randomAccess tells whether decoding can start with the access unit au, and
-// whether au brings all the parameter sets it needs.
-func (t *track) randomAccess(au [][]byte) (start, params bool) {
+// remembers the parameter sets in it.
+func (t *track) randomAccess(au [][]byte) bool {
 	switch t.id {
 	case codec.H264:
-		return h264Start(au)
+		return t.h264Start(au)
 	case codec.H265:
-		return h265Start(au)
+		return t.h265Start(au)
 	case codec.VP8:
-		return vp8.IsRandomAccess(au[0]), true
+		return vp8.IsRandomAccess(au[0])
 	case codec.VP9:
-		return vp9.IsRandomAccess(au[0]), true
+		return vp9.IsRandomAccess(au[0])
 	case codec.AV1:
-		return av1.IsRandomAccess2(au), true
+		return av1.IsRandomAccess2(au)
 	case codec.MJPEG:
-		return true, true
+		return true
 	}
-	return false, false
+	return false
 }
 
-func h264Start(au [][]byte) (start, params bool) {
+func (t *track) h264Start(au [][]byte) (start bool) {
 	for _, n := range au {
 		if len(n) < 2 {
 			continue
@@ -181,32 +184,81 @@ func h264Start(au [][]byte) (start, params bool) {
 		switch h264.NALUType(n[0] & 0x1f) {
 		case h264.NALUTypeIDR:
 			start = true
-		case h264.NALUTypeSPS:
-			params = true
+		case h264.NALUTypeSPS, h264.NALUTypePPS:
+			t.remember(n)
 		case h264.NALUTypeSEI:
 			// Cameras with intra refresh send no IDR, but say where to begin.
 			start = start || n[1] == seiRecoveryPoint
 		}
 	}
-	return start, params
+	return start
 }
 
 // seiRecoveryPoint is the payload type of H.264's recovery point message.
 const seiRecoveryPoint = 6
 
-func h265Start(au [][]byte) (start, params bool) {
+func (t *track) h265Start(au [][]byte) (start bool) {
 	for _, n := range au {
-		if len(n) < 2 {
+		if len(n) < 3 {
 			continue
 		}
 		switch typ := h265.NALUType(n[0] >> 1 & 0x3f); {
 		case typ >= h265.NALUType_BLA_W_LP && typ <= h265.NALUType_CRA_NUT:
 			start = true
-		case typ == h265.NALUType_SPS_NUT:
-			params = true
+		case typ == h265.NALUType_VPS_NUT, typ == h265.NALUType_SPS_NUT, typ == h265.NALUType_PPS_NUT:
+			t.remember(n)
 		}
 	}
-	return start, params
+	return start
+}
+
+const (
+	// maxParams and maxParamBytes bound the parameter sets that are remembered, and each
+	// of them: cameras have one of each kind, of some tens of bytes.
+	maxParams     = 32
+	maxParamBytes = 4096
+)
+
+// remember keeps the parameter set n, in the place of the one of its kind and number
+// if there is one.
+func (t *track) remember(n []byte) {
+	if len(n) > maxParamBytes {
+		return
+	}
+	key := t.paramKey(n)
+	for i, p := range t.params {
+		if t.paramKey(p) == key {
+			if !bytes.Equal(p, n) {
+				t.params[i] = bytes.Clone(n)
+			}
+			return
+		}
+	}
+	if len(t.params) < maxParams {
+		t.params = append(t.params, bytes.Clone(n)) // sets come after those they need
+	}
+}
+
+// paramKey tells parameter sets apart: by their kind, and picture parameter sets,
+// of which there may be several, by their number. That is an Exp-Golomb code at the
+// start; its bits alone tell two numbers apart.
+func (t *track) paramKey(n []byte) uint32 {
+	kind, body := uint32(n[0]&0x1f), n[1:]
+	numbered := h264.NALUType(kind) == h264.NALUTypePPS
+	if t.id == codec.H265 {
+		kind = uint32(n[0] >> 1 & 0x3f)
+		numbered = h265.NALUType(kind) == h265.NALUType_PPS_NUT
+		body = body[min(1, len(body)):]
+	}
+	if !numbered || len(body) == 0 {
+		return kind << 16
+	}
+	first := uint32(body[0]) << 8
+	if len(body) > 1 {
+		first |= uint32(body[1])
+	}
+	zeros := bits.LeadingZeros16(uint16(first))
+	return kind<<16 | first>>max(0, 16-(2*zeros+1))
 }
 
 // disposable tells whether no other access unit refers to au, which ended with the
