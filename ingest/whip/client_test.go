@@ -257,6 +257,7 @@ type clientConfig struct {
 	limit    int                                      // frames to send; 0: until stopped
 	spoil    func(data []byte) []byte                 // what is sent instead of a picture
 	offer    func(sdp string) string                  // changes the offer
+	answer   func(sdp string) string                  // changes the answer
 	answered func(resp *http.Response, answer string) // sees the answer
 }
 
@@ -405,6 +406,9 @@ func publish(t testing.TB, base, camera string, cfg clientConfig) *client {
 	}
 	if cfg.answered != nil {
 		cfg.answered(resp, answer)
+	}
+	if cfg.answer != nil {
+		answer = cfg.answer(answer)
 	}
 	connected := make(chan struct{})
 	once := sync.OnceFunc(func() { close(connected) })

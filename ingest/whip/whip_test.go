@@ -63,6 +63,52 @@ func TestPublish(t *testing.T) {
 	}
 }
 
+// An offer in the form of libdatachannel's, by which OBS publishes: Opus first, then
+// H.264; ICE and DTLS said once for both, and no candidates. It is answered so that
+// pictures come.
+func TestOfferOfOBS(t *testing.T) {
+	t.Parallel()
+	find := func(sdp, prefix string) string {
+		for line := range strings.Lines(sdp) {
+			if v, ok := strings.CutPrefix(line, prefix); ok {
+				return strings.TrimSpace(v)
+			}
+		}
+		t.Fatalf("no %s in\n%s", prefix, sdp)
+		return ""
+	}
+	offer := func(pion string) string {
+		ssrc, _, _ := strings.Cut(find(pion, "a=ssrc:"), " ")
+		return strings.ReplaceAll("v=0\no=rtc 1467250027 0 IN IP4 127.0.0.1\ns=-\nt=0 0\na=group:BUNDLE 0 1\na=group:LS 0 1\na=msid-semantic:WMS *\na=setup:actpass\n"+
+			"a=ice-ufrag:"+find(pion, "a=ice-ufrag:")+"\na=ice-pwd:"+find(pion, "a=ice-pwd:")+"\na=ice-options:ice2,trickle\na=fingerprint:"+find(pion, "a=fingerprint:")+"\n"+
+			"m=audio 9 UDP/TLS/RTP/SAVPF 111\nc=IN IP4 0.0.0.0\na=mid:0\na=sendonly\na=ssrc:1191391529 cname:obs\na=ssrc:1191391529 msid:obs obs-audio\na=msid:obs obs-audio\na=rtcp-mux\n"+
+			"a=rtpmap:111 opus/48000/2\na=fmtp:111 minptime=10;maxaveragebitrate=96000;stereo=1;sprop-stereo=1;useinbandfec=1\n"+
+			"m=video 9 UDP/TLS/RTP/SAVPF 102\nc=IN IP4 0.0.0.0\na=mid:1\na=sendonly\na=ssrc:"+ssrc+" cname:obs\na=ssrc:"+ssrc+" msid:obs obs-video\na=msid:obs obs-video\na=rtcp-mux\n"+
+			"a=rtpmap:102 H264/90000\na=rtcp-fb:102 nack\na=rtcp-fb:102 nack pli\na=rtcp-fb:102 goog-remb\na=fmtp:102 profile-level-id=42e01f;packetization-mode=1;level-asymmetry-allowed=1\n",
+			"\n", "\r\n")
+	}
+	// The test's own client has a video section only.
+	answer := func(sdp string) string {
+		head, rest, _ := strings.Cut(sdp, "m=audio")
+		audio, video, ok := strings.Cut(rest, "m=video")
+		if !ok || find(head, "a=group:") != "BUNDLE 0 1" || !strings.Contains(audio, "opus/48000/2") || find(video, "a=mid:") != "1" || find(video, "a=rtpmap:102 ") != "H264/90000" {
+			t.Errorf("answer\n%s", sdp)
+		}
+		if !strings.Contains(video, "a=candidate:") { // said with the first section
+			video += "a=candidate:" + find(audio, "a=candidate:") + "\r\n"
+		}
+		return strings.Replace(head, "BUNDLE 0 1", "BUNDLE 0", 1) + "m=video" + strings.Replace(video, "a=mid:1", "a=mid:0", 1)
+	}
+	s, base := serve(t, Config{})
+	w := follow(t, s, "a", 0)
+	publish(t, base, "a", clientConfig{offer: offer, answer: answer})
+	for range 10 {
+		if f := w.next(); f.Width != width || f.Height != height {
+			t.Errorf("a frame of %dx%d", f.Width, f.Height)
+		}
+	}
+}
+
 // Of 250 frames sent over a way that loses every fiftieth packet, also of those
 // that are sent again, hardly one is missing.
 func TestLoss(t *testing.T) {
