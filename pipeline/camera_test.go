@@ -694,6 +694,67 @@ func TestDamagedFramesAreNotAnnotated(t *testing.T) {
 	}
 }
 
+// spoiling calls every second frame damaged, tells of units that gave none, and asks
+// once whether the pipeline is behind.
+type spoiling struct {
+	Source
+	o      ingest.Observer
+	behind *bool
+	asked  chan struct{} // closed when it has asked with frame 1
+}
+
+func (s spoiling) Run(ctx context.Context, sink func(*ingest.Frame)) error {
+	return s.Source.Run(ctx, func(f *ingest.Frame) {
+		f.Damaged = f.Seq%2 == 0
+		s.o.Missed(ingest.MissLost, 2)
+		s.o.Missed(ingest.MissOverflow, 3)
+		f.Retain()
+		sink(f)
+		if f.Seq == 1 {
+			*s.behind = s.o.Behind()
+			close(s.asked)
+		}
+		f.Release()
+	})
+}
+
+// What the source says of damage and of frames that never came is counted, the
+// annotation goes to a frame that is whole, and the source can ask whether frames
+// wait.
+func TestDamageIsCounted(t *testing.T) {
+	const frames = 6
+	b := newBench(t, "gate", frames)
+	open, behind, asked := b.cfg.Open, false, make(chan struct{})
+	b.onExtract = func(s *features.Scene) error {
+		if s.Seq == 0 {
+			<-asked
+		}
+		return nil
+	}
+	b.cfg.Open = func(o ingest.Observer) (Source, error) {
+		s, err := open(o)
+		return spoiling{s, o, &behind, asked}, err
+	}
+	b.cfg.Annotation = annotation(nil, 1)
+	annotated := uint64(99)
+	b.onStep = func(s *features.Scene, a *tracker.Annotation) error {
+		if a != nil {
+			annotated = s.Seq
+		}
+		return nil
+	}
+	_, snap := b.run(t.Context(), t)
+	if snap.Damaged != frames/2 || snap.Missed[ingest.MissLost] != 2*frames || snap.Missed[ingest.MissOverflow] != 3*frames {
+		t.Errorf("%d damaged, %v missed", snap.Damaged, snap.Missed)
+	}
+	if annotated != 1 {
+		t.Errorf("frame %d was annotated, want the first that is whole", annotated)
+	}
+	if !behind {
+		t.Error("the source was never told that a frame waits")
+	}
+}
+
 func TestStateEvents(t *testing.T) {
 	c := &Camera{cfg: Config{Meter: uncounted{}}}
 	var st states
