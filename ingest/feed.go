@@ -95,6 +95,8 @@ func (f *feed) tellDecoder() {
 
 func (f *feed) close() {
 	f.tell(nil)
+	f.networkAt = time.Time{}
+	f.tellNetwork()
 	f.bad.flush()
 	f.dec.Close()
 }

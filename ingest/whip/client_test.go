@@ -146,6 +146,8 @@ type watch struct {
 	mu                     sync.Mutex // guards what follows
 	ups, downs, reconnects int
 	lost                   int
+	came, late, never      int // packets
+	held                   []time.Duration
 	lastDown               error
 }
 
@@ -159,7 +161,11 @@ func follow(t testing.TB, s *Server, camera string, stall time.Duration) *watch 
 			Up:        func() { count(func() { w.ups++ }) },
 			Down:      func(err error) { count(func() { w.downs++; w.lastDown = err }) },
 			Reconnect: func() { count(func() { w.reconnects++ }) },
-			Missed:    func(_ ingest.Miss, n int) { count(func() { w.lost += n }) },
+			Packets: func(came, late, never int) {
+				count(func() { w.came += came; w.late += late; w.never += never })
+			},
+			Held:   func(d time.Duration) { count(func() { w.held = append(w.held, d) }) },
+			Missed: func(_ ingest.Miss, n int) { count(func() { w.lost += n }) },
 		},
 	})
 	if err != nil {
