@@ -64,7 +64,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.SetOutput(stderr)
 	segd := flags.String("segd", "bin/segd", "program to test")
 	chromium := flags.String("browser", "chromium", "Chromium to drive")
-	timeout := flags.Duration("timeout", 15*time.Minute, "give up after this")
+	timeout := flags.Duration("timeout", 40*time.Minute, "give up after this")
 	cycles := flags.Int("cycles", 1000, "connections of the leak test")
 	only := flags.String("only", "", "rtsp, faults, tests or publishers: only the steps of that")
 	picture := flags.String("picture", "", "PNG of the page to write while it publishes")
