@@ -19,11 +19,11 @@ const (
 	firstGap = 500 * time.Millisecond
 	gapFades = 0.99
 
-	// dialAgain is after how long a dial that nothing answers is joined by another,
-	// and maxAttempts how many there are at a time: together they bear cameras that
-	// take 2.4 s to say their first word, however long those take from then on.
+	// dialAgain is after how long a dial that nothing answers is joined by another, and
+	// that one replaced by the next, while the first goes on for as long as the stall
+	// timeout allows: a slow camera answers it, and one that is back answers the newest.
 	dialAgain   = 800 * time.Millisecond
-	maxAttempts = 3
+	maxAttempts = 2
 )
 
 // camera keeps the frames of one camera coming: by one connection, and by others
@@ -100,24 +100,23 @@ func (c *camera) run(ctx context.Context) error {
 	}
 }
 
-// dial begins one more attempt, in place of the oldest if there are too many.
-// While the newest is being answered there is no use in another.
+// dial begins one more attempt, in place of the newest if there are too many. While
+// one is being answered there is no use in another.
 func (c *camera) dial(ctx context.Context) {
 	if c.src.kind == kindV4L2 && (c.shown != nil || len(c.attempts) > 0) {
 		return // a device is opened once
 	}
-	if n := len(c.attempts); n > 0 && c.attempts[n-1].heard.Load() {
-		c.dialAt.Reset(dialAgain)
+	c.dialAt.Reset(dialAgain)
+	if slices.ContainsFunc(c.attempts, func(a *attempt) bool { return a.heard.Load() }) {
 		return
 	}
 	if len(c.attempts) == maxAttempts {
-		c.drop(c.attempts[0])
+		c.drop(c.attempts[maxAttempts-1])
 	}
 	a := new(attempt)
 	ctx, a.cancel = context.WithCancel(ctx)
 	c.attempts = append(c.attempts, a)
 	c.running.Go(func() { c.src.try(ctx, a, c.reports) })
-	c.dialAt.Reset(dialAgain)
 }
 
 // drop ends an attempt.

@@ -19,7 +19,7 @@
 // ends, at waits that double, with jitter, up to 1 s. One that is late with a
 // picture is dialled a second time beside the connection there is, and whichever
 // shows a picture first is followed; one that says nothing at all is dialled again
-// every 0.8 s, without giving up on the dials before. So one that is well again
+// every 0.8 s, without giving up on the first dial. So one that is well again
 // is found within two seconds, whatever was wrong. [Probe] tries once and says what
 // is wrong in words meant for whoever typed the URL.
 //
