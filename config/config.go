@@ -181,11 +181,17 @@ type Camera struct {
 	// Name is the third token of the camera's NATS subjects: [A-Za-z0-9_-]+, unique.
 	Name string `yaml:"name"`
 	// URL is rtsp://…, rtsps://…, mjpeg+http://…, mjpeg+https://… (JPEGs one after the
-	// other), whip: (waits for publishers), file:PATH or dir:PATH (a folder of images).
-	// Relative paths start at the config file's folder.
+	// other), v4l2:/dev/video0?size=1280x720&fps=30&format=mjpeg (a device of this
+	// machine; what follows the ? may be left out), whip: (waits for
+	// publishers), file:PATH or dir:PATH (a folder of images). Relative paths start at the
+	// config file's folder.
 	URL string `yaml:"url"`
-	// Transport of an RTSP camera: auto, tcp or udp. Default "auto".
+	// Transport of an RTSP camera: auto, tcp, udp or multicast. Default "auto".
 	Transport string `yaml:"transport"`
+	// Decode says what decodes the video of a camera or publisher: software, cuda
+	// (NVIDIA), vaapi (Intel, AMD), or auto for whichever of these is there. Where the
+	// device fails software takes over. Default "software".
+	Decode string `yaml:"decode"`
 	// Fingerprint is the SHA-256 of the certificate of an rtsps:// or mjpeg+https://
 	// camera, 64 hexadecimal digits, with or without colons. Default none: the
 	// certificate must be trusted by this machine.
@@ -273,6 +279,7 @@ func (c *Config) setDefaults() {
 	or(&c.Tracker.BudgetMS, DefaultBudgetMS)
 	for i := range c.Cameras {
 		or(&c.Cameras[i].Transport, "auto")
+		or(&c.Cameras[i].Decode, "software")
 		or(&c.Cameras[i].FPS, DefaultFPS)
 	}
 }

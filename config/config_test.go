@@ -29,7 +29,7 @@ func TestDefaults(t *testing.T) {
 		Log:         config.Log{Level: "info", Format: "text", SlowMS: 500},
 		Superpixels: 2000,
 		Tracker:     config.Tracker{BudgetMS: 50},
-		Cameras:     []config.Camera{{Name: "gate", URL: "rtsp://cam/1", Transport: "auto", FPS: 25}},
+		Cameras:     []config.Camera{{Name: "gate", URL: "rtsp://cam/1", Transport: "auto", Decode: "software", FPS: 25}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -61,7 +61,7 @@ log: {level: debug, format: json, slow_ms: 80}
 superpixels: 6000
 tracker: {budget_ms: 20}
 cameras:
-  - {name: a, url: "rtsps://u:p@cam/1", transport: udp, annotation: a.json}
+  - {name: a, url: "rtsps://u:p@cam/1", transport: udp, decode: cuda, annotation: a.json}
   - {name: b, url: "dir:frames", fps: 12.5, loop: true}
   - {name: c, url: "whip:"}
 `
@@ -84,9 +84,9 @@ cameras:
 		Superpixels: 6000,
 		Tracker:     config.Tracker{BudgetMS: 20},
 		Cameras: []config.Camera{
-			{Name: "a", URL: "rtsps://u:p@cam/1", Transport: "udp", FPS: 25, Annotation: "a.json"},
-			{Name: "b", URL: "dir:frames", Transport: "auto", FPS: 12.5, Loop: true},
-			{Name: "c", URL: "whip:", Transport: "auto", FPS: 25},
+			{Name: "a", URL: "rtsps://u:p@cam/1", Transport: "udp", Decode: "cuda", FPS: 25, Annotation: "a.json"},
+			{Name: "b", URL: "dir:frames", Transport: "auto", Decode: "software", FPS: 12.5, Loop: true},
+			{Name: "c", URL: "whip:", Transport: "auto", Decode: "software", FPS: 25},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -105,7 +105,7 @@ var faultTable = []struct {
 	{name: "unknown key inside", text: "http:\n  adr: x\n" + minimal,
 		want: []string{`f:2:3: http: unknown key "adr"; accepted: addr, token, tls`}},
 	{name: "unknown key of a camera", text: "cameras:\n  - name: a\n    url: rtsp://a/\n    colour: red\n",
-		want: []string{`f:4:5: cameras[0]: unknown key "colour"; accepted: name, url, transport, fingerprint, fps, loop, annotation`}},
+		want: []string{`f:4:5: cameras[0]: unknown key "colour"; accepted: name, url, transport, decode, fingerprint, fps, loop, annotation`}},
 	{name: "fingerprint too short", text: "cameras: [{name: a, url: 'rtsps://a/', fingerprint: 'ab:cd'}]\n",
 		want: []string{`f:1:53: cameras[0].fingerprint: "ab:cd"; accepted: the SHA-256 of the certificate of an rtsps:// or mjpeg+https:// camera, 64 hexadecimal digits`}},
 	{name: "fingerprint without TLS", text: "cameras: [{name: a, url: 'rtsp://a/', fingerprint: '" + strings.Repeat("ab:", 31) + "cd'}]\n",
@@ -162,13 +162,13 @@ var faultTable = []struct {
 	{name: "certificate without a key", text: "http: {tls: {cert: a.crt}}\n" + minimal,
 		want: []string{`f:1:14: http.tls: cert and key belong together; accepted: both or neither`}},
 	{name: "camera without url", text: "cameras: [{name: a}]\n",
-		want: []string{`f:1:12: cameras[0].url: missing; accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, whip:, file:PATH or dir:PATH`}},
+		want: []string{`f:1:12: cameras[0].url: missing; accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, v4l2:/dev/video0, whip:, file:PATH or dir:PATH`}},
 	{name: "two of one name", text: minimal + "  - {name: gate, url: 'file:x'}\n",
 		want: []string{`f:4:12: cameras[1].name: "gate" is cameras[0]'s name already; accepted: a name of its own`}},
 	{name: "name that is no subject token", text: "cameras: [{name: a.b, url: 'file:x'}]\n",
 		want: []string{`f:1:18: cameras[0].name: "a.b" contains '.'; accepted: letters, digits, _ and -`}},
 	{name: "unknown scheme", text: "cameras: [{name: a, url: 'http://x/'}]\n",
-		want: []string{`f:1:26: cameras[0].url: scheme "http"; accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, whip:, file:PATH or dir:PATH`}},
+		want: []string{`f:1:26: cameras[0].url: scheme "http"; accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, v4l2:/dev/video0, whip:, file:PATH or dir:PATH`}},
 	{name: "publishers", text: "whip:\n  addr: gate:1\n  token: short\n  second_publisher: fight\n  public_ips: [gate]\n  ice_servers: [{url: 'http://x'}]\ncameras: [{name: a, url: 'whip:b'}]\n",
 		want: []string{
 			`f:2:9: whip.addr: host "gate"; accepted: an IP address, localhost, or none for every interface`,
@@ -179,14 +179,15 @@ var faultTable = []struct {
 			`f:7:26: cameras[0].url: "whip:b"; accepted: whip: alone, publishers use the camera's name`,
 		}},
 	{name: "password stays out of the message", text: "cameras: [{name: a, url: 'rtsp://u:secret@%zz/'}]\n",
-		want: []string{`f:1:26: cameras[0].url: not a URL; accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, whip:, file:PATH or dir:PATH`}},
-	{name: "all at once", text: "site: a b\nsuperpixels: x\nlog:\n  level: loud\ncameras:\n  - name: a\n    url: file:x\n    transport: pigeon\n    fps: -1\n",
+		want: []string{`f:1:26: cameras[0].url: not a URL; accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, v4l2:/dev/video0, whip:, file:PATH or dir:PATH`}},
+	{name: "all at once", text: "site: a b\nsuperpixels: x\nlog:\n  level: loud\ncameras:\n  - name: a\n    url: file:x\n    transport: pigeon\n    fps: -1\n    decode: gpu\n",
 		want: []string{
 			`f:1:7: site: "a b" contains ' '; accepted: letters, digits, _ and -`,
 			`f:2:14: superpixels: found the text "x"; accepted: a whole number`,
 			`f:4:10: log.level: found "loud"; accepted: debug, info, warn, error`,
-			`f:8:16: cameras[0].transport: found "pigeon"; accepted: auto, tcp, udp`,
+			`f:8:16: cameras[0].transport: found "pigeon"; accepted: auto, tcp, udp, multicast`,
 			`f:9:10: cameras[0].fps: found -1; accepted: above 0, at most 1000`,
+			`f:10:13: cameras[0].decode: found "gpu"; accepted: software, cuda, vaapi, auto`,
 		}},
 	{name: "two documents", text: minimal + "---\nsite: b\n",
 		want: []string{`f:5:1: a second YAML document; one is accepted`}},
@@ -320,5 +321,5 @@ cameras:
 `
 	_, err := config.Parse("segd.yaml", []byte(text), nil)
 	fmt.Println(err)
-	// Output: segd.yaml:7:5: cameras[0]: unknown key "transprt"; accepted: name, url, transport, fingerprint, fps, loop, annotation
+	// Output: segd.yaml:7:5: cameras[0]: unknown key "transprt"; accepted: name, url, transport, decode, fingerprint, fps, loop, annotation
 }

@@ -132,7 +132,8 @@ func (d *decoder) cameras(cameras []Camera) {
 			first[cam.Name] = i
 		}
 		d.cameraURL(path+".url", cam.URL)
-		d.oneOf(path+".transport", cam.Transport, "auto", "tcp", "udp")
+		d.oneOf(path+".transport", cam.Transport, "auto", "tcp", "udp", "multicast")
+		d.oneOf(path+".decode", cam.Decode, "software", "cuda", "vaapi", "auto")
 		d.fingerprint(path+".fingerprint", cam)
 		if !(cam.FPS > 0 && cam.FPS <= maxFPS) {
 			d.bad(path+".fps", "found %v; accepted: above 0, at most %d", cam.FPS, maxFPS)
@@ -257,7 +258,7 @@ func (d *decoder) natsURL(value string) {
 }
 
 func (d *decoder) cameraURL(path, value string) {
-	const accepted = "accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, whip:, file:PATH or dir:PATH"
+	const accepted = "accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, v4l2:/dev/video0, whip:, file:PATH or dir:PATH"
 	if value == "" {
 		d.bad(path, "missing; "+accepted)
 		return
@@ -265,6 +266,12 @@ func (d *decoder) cameraURL(path, value string) {
 	if rest, ok := strings.CutPrefix(value, PublishedURL); ok {
 		if rest != "" {
 			d.bad(path, "%q; accepted: whip: alone, publishers use the camera's name", clip(value))
+		}
+		return
+	}
+	if rest, ok := strings.CutPrefix(value, "v4l2:"); ok {
+		if !strings.HasPrefix(rest, "/") {
+			d.bad(path, "%q; accepted: v4l2: and the path of a device, such as v4l2:/dev/video0 or v4l2:/dev/video0?size=1280x720&fps=30&format=mjpeg", clip(value))
 		}
 		return
 	}

@@ -11,17 +11,26 @@ import (
 // Outcome is what became of a frame.
 type Outcome int
 
-// The outcomes. Each frame has exactly one; an access unit that gave no picture
-// counts as an undecodable frame.
+// The outcomes. Each frame has exactly one, an access unit that gave no picture too.
 const (
-	Published       Outcome = iota // its masks went out
-	DroppedFeatures                // a newer one took its place before features were computed
-	DroppedTracker                 // a newer one took its place before the tracker
-	Failed                         // a stage returned an error
-	Undecodable                    // the decoder made no picture of it
+	Published         Outcome = iota // its masks went out
+	DroppedFeatures                  // a newer one took its place before features were computed
+	DroppedTracker                   // a newer one took its place before the tracker
+	Failed                           // a stage returned an error
+	NotReceived                      // packets of it never came
+	Undecodable                      // the decoder made no picture of it
+	SkippedDisposable                // not decoded: no other refers to it, and frames waited already
+	SkippedOverflow                  // not decoded: too much waited for the decoder, until the next key frame
+	SkippedNoKey                     // not decoded: it came before its connection's first key frame
 )
 
-var outcomes = [...]string{"published", "dropped_features", "dropped_tracker", "failed", "undecodable"}
+var outcomes = [...]string{
+	"published", "dropped_features", "dropped_tracker", "failed",
+	"lost", "undecodable", "skipped_disposable", "skipped_overflow", "skipped_no_key",
+}
+
+// packetOutcomes are what becomes of RTP packets.
+var packetOutcomes = [...]string{"on_time", "late", "lost"}
 
 // String is the outcome's label value.
 func (o Outcome) String() string { return outcomes[o] }
@@ -107,6 +116,10 @@ type Camera struct {
 	up         prometheus.Gauge
 	restarts   prometheus.Counter
 	unseen     prometheus.Counter
+	damaged    prometheus.Counter
+	packets    [len(packetOutcomes)]prometheus.Counter
+	held       prometheus.Observer
+	fallbacks  prometheus.Counter
 
 	// The rest come and go: a series is made under mu and only while the camera
 	// is not removed.
@@ -134,6 +147,9 @@ func newCamera(m *Metrics, name string) *Camera {
 		up:         m.up.WithLabelValues(name),
 		restarts:   m.restarts.WithLabelValues(name),
 		unseen:     m.unseen.WithLabelValues(name),
+		damaged:    m.damaged.WithLabelValues(name),
+		held:       m.held.WithLabelValues(name),
+		fallbacks:  m.fallbacks.WithLabelValues(name),
 		objects:    map[uint32]*object{},
 	}
 	for i, o := range outcomes {
@@ -141,6 +157,9 @@ func newCamera(m *Metrics, name string) *Camera {
 	}
 	for i, e := range ends {
 		c.windows[i] = m.solver.windows.WithLabelValues(name, e)
+	}
+	for i, o := range packetOutcomes {
+		c.packets[i] = m.packets.WithLabelValues(name, o)
 	}
 	for i, s := range stages {
 		c.stages[i] = m.stages.WithLabelValues(name, s)
@@ -151,8 +170,38 @@ func newCamera(m *Metrics, name string) *Camera {
 // Frame counts one frame.
 func (c *Camera) Frame(o Outcome) { c.frames[o].Inc() }
 
-// Undecodable counts n frames the decoder made nothing of.
-func (c *Camera) Undecodable(n int) { c.frames[Undecodable].Add(float64(max(n, 0))) }
+// Frames counts n frames.
+func (c *Camera) Frames(o Outcome, n int) { c.frames[o].Add(float64(max(n, 0))) }
+
+// Damaged counts a frame of which the decoder had to invent a part.
+func (c *Camera) Damaged() { c.damaged.Inc() }
+
+// Packets counts RTP packets that came, of which some came late, after ones
+// behind them, and those that were lost.
+func (c *Camera) Packets(came, late, lost int) {
+	for i, n := range [...]int{came - late, late, lost} {
+		c.packets[i].Add(float64(max(n, 0)))
+	}
+}
+
+// Held observes how long a packet waited for ones before it.
+func (c *Camera) Held(d time.Duration) { c.held.Observe(d.Seconds()) }
+
+// Jitter sets how unevenly packets come.
+func (c *Camera) Jitter(d time.Duration) { c.set(c.m.jitter, d.Seconds()) }
+
+// Decoder says what the video is in and what decodes it: "software", or a device.
+func (c *Camera) Decoder(codec, device string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.removed {
+		c.m.decoder.DeletePartialMatch(prometheus.Labels{labelCamera: c.name})
+		c.m.decoder.WithLabelValues(c.name, codec, device).Set(1)
+	}
+}
+
+// DecodeFallback counts a time that software took over from a device.
+func (c *Camera) DecodeFallback() { c.fallbacks.Inc() }
 
 // Latency observes a published frame's time from capture to publish. Less than
 // 0, as from a camera whose clock is ahead, counts as 0.
@@ -209,11 +258,14 @@ func (c *Camera) Solve(s Solve) {
 }
 
 // ClockOffset sets the sender's clock minus ours.
-func (c *Camera) ClockOffset(d time.Duration) {
+func (c *Camera) ClockOffset(d time.Duration) { c.set(c.m.offset, d.Seconds()) }
+
+// set sets a gauge that comes with its first value.
+func (c *Camera) set(vec *prometheus.GaugeVec, value float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.removed {
-		c.m.offset.WithLabelValues(c.name).Set(d.Seconds())
+		vec.WithLabelValues(c.name).Set(value)
 	}
 }
 
@@ -276,6 +328,7 @@ func (c *Camera) remove() {
 		m.frames, m.latency, m.stages, m.area, m.state, m.reconnect, m.offset, m.failures,
 		m.up, m.restarts, m.unseen, v.iterations, v.violations, v.rejected, v.windows, v.lagrangian, v.trace,
 		v.descent, v.primal, v.dual, v.rho, v.flips,
+		m.damaged, m.packets, m.held, m.jitter, m.fallbacks, m.decoder,
 	} {
 		vec.DeletePartialMatch(prometheus.Labels{labelCamera: c.name})
 	}

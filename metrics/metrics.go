@@ -24,6 +24,8 @@ const (
 	labelReason  = "reason"
 	labelEnd     = "end"
 	labelIter    = "iteration"
+	labelCodec   = "codec"
+	labelDevice  = "device"
 
 	unknown = "unknown" // instead of an empty build label
 )
@@ -39,6 +41,10 @@ var stageBuckets = []float64{.0005, .001, .0025, .005, .01, .02, .04, .06, .08, 
 // iterationBuckets: a warm start wants some 10 to 20, a cold one up to hundreds.
 var iterationBuckets = []float64{1, 2, 4, 6, 8, 10, 15, 20, 30, 60, 100, 200, 500}
 
+// heldBuckets, in seconds: packets in order do not wait, one that is missing is
+// asked for every 50 ms and given up after half a second.
+var heldBuckets = []float64{.0001, .005, .01, .025, .05, .075, .1, .15, .2, .3, .4, .5}
+
 // Metrics are the metrics of one segd.
 type Metrics struct {
 	frames    *prometheus.CounterVec
@@ -53,6 +59,12 @@ type Metrics struct {
 	restarts  *prometheus.CounterVec
 	unseen    *prometheus.CounterVec
 	budget    *prometheus.GaugeVec
+	damaged   *prometheus.CounterVec
+	packets   *prometheus.CounterVec
+	held      *prometheus.HistogramVec
+	jitter    *prometheus.GaugeVec
+	fallbacks *prometheus.CounterVec
+	decoder   *prometheus.GaugeVec
 	build     *prometheus.GaugeVec
 	backend   *prometheus.GaugeVec
 	solver    solverVecs
@@ -98,7 +110,9 @@ func New(reg prometheus.Registerer) *Metrics {
 		reg:     reg,
 		cameras: map[string]*Camera{},
 		frames: counter("frames_total",
-			"Frames by outcome: published, dropped_features and dropped_tracker (replaced by a newer one before that stage), failed, undecodable.", labelCamera, labelOutcome),
+			"Frames by outcome: published, dropped_features and dropped_tracker (replaced by a newer one before that stage), failed, lost (packets never came), undecodable, skipped_disposable, skipped_overflow and skipped_no_key (not decoded).", labelCamera, labelOutcome),
+		damaged: counter("frames_damaged_total",
+			"Decoded frames of which a part was invented, because data was lost.", labelCamera),
 		latency: histogram("frame_latency_seconds",
 			"Time from a frame's capture to the publishing of its masks.", latencyBuckets, labelCamera),
 		stages: histogram("stage_duration_seconds",
@@ -111,6 +125,16 @@ func New(reg prometheus.Registerer) *Metrics {
 			"Times the camera was lost and dialled anew.", labelCamera),
 		offset: gauge("ingest_clock_offset_seconds",
 			"The camera's clock by its RTCP sender reports minus the local clock.", labelCamera),
+		packets: counter("ingest_packets_total",
+			"RTP packets: on_time, late (after ones behind them) and lost.", labelCamera, labelOutcome),
+		held: histogram("ingest_reorder_wait_seconds",
+			"Time a publisher's packet waited for ones before it.", heldBuckets, labelCamera),
+		jitter: gauge("ingest_jitter_seconds",
+			"How unevenly RTP packets come, by RFC 3550.", labelCamera),
+		fallbacks: counter("ingest_decode_fallbacks_total",
+			"Times that software took over decoding from a device that was configured.", labelCamera),
+		decoder: gauge("ingest_decoder_info",
+			"Always 1; the labels say what the video is in and what decodes it.", labelCamera, labelCodec, labelDevice),
 		failures: counter("bus_publish_failures_total",
 			"Messages that could not be handed to NATS.", labelCamera),
 		up: gauge("camera_up",

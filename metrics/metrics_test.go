@@ -25,6 +25,9 @@ func full() (*prometheus.Registry, *Metrics, *Camera) {
 	c := m.Camera("demo")
 	c.Object(1, "person", Visible, 4141)
 	c.ClockOffset(-1500 * time.Millisecond)
+	c.Jitter(2 * time.Millisecond)
+	c.Decoder("H.265", "cuda")
+	c.Held(60 * time.Millisecond)
 	c.Solve(Solve{Iterations: 12, Violations: 1, Lagrangian: 3.5, Descent: 0.25, Primal: 0.125, Rho: 0.5, FlipRatio: 0.01})
 	m.Budget(50 * time.Millisecond)
 	m.Bus(func() Bus {
@@ -94,13 +97,28 @@ func TestNewCameraIsAtZero(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	New(reg).Camera("demo")
 	compare(t, reg, `
-# HELP segd_frames_total Frames by outcome: published, dropped_features and dropped_tracker (replaced by a newer one before that stage), failed, undecodable.
+# HELP segd_frames_total Frames by outcome: published, dropped_features and dropped_tracker (replaced by a newer one before that stage), failed, lost (packets never came), undecodable, skipped_disposable, skipped_overflow and skipped_no_key (not decoded).
 # TYPE segd_frames_total counter
 segd_frames_total{camera="demo",outcome="dropped_features"} 0
 segd_frames_total{camera="demo",outcome="dropped_tracker"} 0
 segd_frames_total{camera="demo",outcome="failed"} 0
 segd_frames_total{camera="demo",outcome="published"} 0
 segd_frames_total{camera="demo",outcome="undecodable"} 0
+segd_frames_total{camera="demo",outcome="lost"} 0
+segd_frames_total{camera="demo",outcome="skipped_disposable"} 0
+segd_frames_total{camera="demo",outcome="skipped_overflow"} 0
+segd_frames_total{camera="demo",outcome="skipped_no_key"} 0
+# HELP segd_frames_damaged_total Decoded frames of which a part was invented, because data was lost.
+# TYPE segd_frames_damaged_total counter
+segd_frames_damaged_total{camera="demo"} 0
+# HELP segd_ingest_packets_total RTP packets: on_time, late (after ones behind them) and lost.
+# TYPE segd_ingest_packets_total counter
+segd_ingest_packets_total{camera="demo",outcome="late"} 0
+segd_ingest_packets_total{camera="demo",outcome="lost"} 0
+segd_ingest_packets_total{camera="demo",outcome="on_time"} 0
+# HELP segd_ingest_decode_fallbacks_total Times that software took over decoding from a device that was configured.
+# TYPE segd_ingest_decode_fallbacks_total counter
+segd_ingest_decode_fallbacks_total{camera="demo"} 0
 # HELP segd_ingest_reconnects_total Times the camera was lost and dialled anew.
 # TYPE segd_ingest_reconnects_total counter
 segd_ingest_reconnects_total{camera="demo"} 0
@@ -119,9 +137,11 @@ segd_solver_windows_total{camera="demo",end="converged"} 0
 segd_solver_windows_total{camera="demo",end="iterations"} 0
 segd_solver_windows_total{camera="demo",end="time"} 0
 `, "segd_camera_up", "segd_solver_windows_total", "segd_frames_total", "segd_ingest_reconnects_total", "segd_bus_publish_failures_total",
+		"segd_frames_damaged_total", "segd_ingest_packets_total", "segd_ingest_decode_fallbacks_total",
+		"segd_ingest_jitter_seconds", "segd_ingest_decoder_info",
 		"segd_solver_descent_violations_total", "segd_ingest_clock_offset_seconds", "segd_solver_rho")
 	for name, want := range map[string]int{
-		"segd_frame_latency_seconds": 1, "segd_solver_iterations": 1, "segd_stage_duration_seconds": len(stages),
+		"segd_frame_latency_seconds": 1, "segd_solver_iterations": 1, "segd_ingest_reorder_wait_seconds": 1, "segd_stage_duration_seconds": len(stages),
 	} {
 		if n, err := testutil.GatherAndCount(reg, name); err != nil || n != want {
 			t.Errorf("%d series of %s (%v), want %d", n, name, err, want)
@@ -136,8 +156,13 @@ func TestObservations(t *testing.T) {
 			c.Frame(o)
 		}
 	}
-	c.Undecodable(10)
-	c.Undecodable(-1)
+	c.Frames(Undecodable, 10)
+	c.Frames(Undecodable, -1)
+	c.Damaged()
+	c.Packets(100, 3, 2)
+	c.Packets(10, 0, 0)
+	c.DecodeFallback()
+	c.Decoder("H.264", "software") // instead of what full says
 	c.Reconnect()
 	c.PublishFailure()
 	c.PublishFailure()
@@ -146,13 +171,34 @@ func TestObservations(t *testing.T) {
 	c.Unseen()
 	m.Camera("demo").Solve(Solve{End: OutOfTime, Iterations: 20, Violations: 2, Rejected: 3, Lagrangian: 3, Dual: 0.25, Rho: 1, Trace: [Traced]float64{9, 8, 7, 6, 5, 4, 3.5, 3}})
 	compare(t, reg, `
-# HELP segd_frames_total Frames by outcome: published, dropped_features and dropped_tracker (replaced by a newer one before that stage), failed, undecodable.
+# HELP segd_frames_total Frames by outcome: published, dropped_features and dropped_tracker (replaced by a newer one before that stage), failed, lost (packets never came), undecodable, skipped_disposable, skipped_overflow and skipped_no_key (not decoded).
 # TYPE segd_frames_total counter
 segd_frames_total{camera="demo",outcome="published"} 1
 segd_frames_total{camera="demo",outcome="dropped_features"} 2
 segd_frames_total{camera="demo",outcome="dropped_tracker"} 3
 segd_frames_total{camera="demo",outcome="failed"} 4
-segd_frames_total{camera="demo",outcome="undecodable"} 15
+segd_frames_total{camera="demo",outcome="lost"} 5
+segd_frames_total{camera="demo",outcome="undecodable"} 16
+segd_frames_total{camera="demo",outcome="skipped_disposable"} 7
+segd_frames_total{camera="demo",outcome="skipped_overflow"} 8
+segd_frames_total{camera="demo",outcome="skipped_no_key"} 9
+# HELP segd_frames_damaged_total Decoded frames of which a part was invented, because data was lost.
+# TYPE segd_frames_damaged_total counter
+segd_frames_damaged_total{camera="demo"} 1
+# HELP segd_ingest_packets_total RTP packets: on_time, late (after ones behind them) and lost.
+# TYPE segd_ingest_packets_total counter
+segd_ingest_packets_total{camera="demo",outcome="late"} 3
+segd_ingest_packets_total{camera="demo",outcome="lost"} 2
+segd_ingest_packets_total{camera="demo",outcome="on_time"} 107
+# HELP segd_ingest_jitter_seconds How unevenly RTP packets come, by RFC 3550.
+# TYPE segd_ingest_jitter_seconds gauge
+segd_ingest_jitter_seconds{camera="demo"} 0.002
+# HELP segd_ingest_decode_fallbacks_total Times that software took over decoding from a device that was configured.
+# TYPE segd_ingest_decode_fallbacks_total counter
+segd_ingest_decode_fallbacks_total{camera="demo"} 1
+# HELP segd_ingest_decoder_info Always 1; the labels say what the video is in and what decodes it.
+# TYPE segd_ingest_decoder_info gauge
+segd_ingest_decoder_info{camera="demo",codec="H.264",device="software"} 1
 # HELP segd_ingest_reconnects_total Times the camera was lost and dialled anew.
 # TYPE segd_ingest_reconnects_total counter
 segd_ingest_reconnects_total{camera="demo"} 1
@@ -382,10 +428,16 @@ func TestRemoveCamera(t *testing.T) {
 		c.ClockOffset(time.Second)
 		c.Reconnect()
 		c.PublishFailure()
-		c.Undecodable(1)
 		c.Up(true)
 		c.Restarted()
 		c.Unseen()
+		c.Frames(Undecodable, 1)
+		c.Damaged()
+		c.Packets(1, 1, 1)
+		c.Held(time.Millisecond)
+		c.Jitter(time.Millisecond)
+		c.Decoder("H.264", "cuda")
+		c.DecodeFallback()
 		c.RemoveObject(1)
 	}
 	use(c)

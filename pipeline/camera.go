@@ -71,7 +71,8 @@ type Meter interface {
 	RemoveObject(id uint32)
 	PublishFailed()
 	Reconnected()
-	Undecodable(n int)
+	Missed(why ingest.Miss, n int)
+	Damaged()
 	ClockOffset(d time.Duration)
 	Up(up bool)
 	Restarted()
@@ -302,9 +303,9 @@ func (c *Camera) observer() ingest.Observer {
 			c.stats.with(func(s *Snapshot) { s.Reconnects++ })
 			c.cfg.Meter.Reconnected()
 		},
-		Undecodable: func(n int) {
-			c.stats.with(func(s *Snapshot) { s.Undecodable += uint64(n) })
-			c.cfg.Meter.Undecodable(n)
+		Missed: func(why ingest.Miss, n int) {
+			c.stats.with(func(s *Snapshot) { s.Missed[why] += uint64(n) })
+			c.cfg.Meter.Missed(why, n)
 		},
 		ClockOffset: c.cfg.Meter.ClockOffset,
 	}
@@ -363,7 +364,8 @@ func (uncounted) Object(tracker.Object)     {}
 func (uncounted) RemoveObject(uint32)       {}
 func (uncounted) PublishFailed()            {}
 func (uncounted) Reconnected()              {}
-func (uncounted) Undecodable(int)           {}
+func (uncounted) Missed(ingest.Miss, int)   {}
+func (uncounted) Damaged()                  {}
 func (uncounted) ClockOffset(time.Duration) {}
 func (uncounted) Up(bool)                   {}
 func (uncounted) Restarted()                {}

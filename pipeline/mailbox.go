@@ -86,6 +86,13 @@ func (m *mailbox) take() (it *item, ok bool) {
 	return it, true
 }
 
+// waiting tells whether there is an unread item.
+func (m *mailbox) waiting() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.items) > 0
+}
+
 // close says that nothing more comes; what is unread may still be taken.
 func (m *mailbox) close() {
 	m.mu.Lock()

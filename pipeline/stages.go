@@ -114,7 +114,9 @@ func (s *stages) build() (err error) {
 	if s.step, err = s.c.cfg.NewStepper(); err != nil {
 		return fmt.Errorf("pipeline: tracker: %w", err)
 	}
-	if s.source, err = s.c.cfg.Open(s.c.observer()); err != nil {
+	o := s.c.observer()
+	o.Behind = s.boxes[StageFeatures].waiting
+	if s.source, err = s.c.cfg.Open(o); err != nil {
 		return fmt.Errorf("pipeline: source: %w", err)
 	}
 	return nil
@@ -126,7 +128,11 @@ func (s *stages) accept(f *ingest.Frame) {
 	it := &item{frame: f, seq: c.seqBase + f.Seq, pts: c.ptsBase + f.PTS}
 	c.seqNext, c.ptsNext = it.seq+1, it.pts
 	c.stats.frameIn(time.Now())
-	it.note = c.notes.claim(it.seq)
+	if f.Damaged {
+		c.stats.with(func(s *Snapshot) { s.Damaged++ })
+		c.cfg.Meter.Damaged()
+	}
+	it.note = c.notes.claim(it.seq, !f.Damaged)
 	s.boxes[StageFeatures].put(it)
 }
 

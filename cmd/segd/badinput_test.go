@@ -39,6 +39,8 @@ func TestBadInput(t *testing.T) {
 		{name: "no config file", args: []string{"run", "-c", "/no/such.yaml"}, status: 2, want: []string{"/no/such.yaml"}},
 		{name: "unknown key", config: "htp: {}\n" + camera1, args: []string{"run"}, status: 2,
 			want: []string{"segd.yaml:1:1: ", `"htp"`, "accepted: site, http"}},
+		{name: "a camera's URL that only its source understands", config: "cameras: [{name: desk, url: 'v4l2:/dev/video0?colour=red'}]\n", args: []string{"run"}, status: 2,
+			want: []string{`camera "desk"`, `unknown "colour"`, "format=mjpeg"}},
 		{name: "wrong type", config: "superpixels: many\n" + camera1, args: []string{"check"}, status: 2,
 			want: []string{"segd.yaml:1:14: superpixels: ", `"many"`, "a whole number"}},
 		{name: "demo: bad address", args: []string{"demo", "--addr", "here"}, status: 2,

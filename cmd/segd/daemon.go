@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -21,6 +22,7 @@ import (
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/ingest/whip"
 	"github.com/segd/segd/metrics"
 	"github.com/segd/segd/pipeline"
@@ -61,7 +63,7 @@ func newLogger(w io.Writer, cfg config.Log) *slog.Logger {
 // anything slow. close must follow.
 func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *daemon, err error) {
 	d := &daemon{cfg: cfg, log: log, annotations: map[string]*tracker.Annotation{}}
-	if err := d.readAnnotations(); err != nil {
+	if err := errors.Join(d.readAnnotations(), checkSources(cfg)); err != nil {
 		return nil, err
 	}
 	d.registry = prometheus.NewRegistry()
@@ -114,8 +116,39 @@ func (d *daemon) openWHIP() (err error) {
 	if len(cfg.Cameras) == 0 {
 		return nil
 	}
+	if isLoopback(cfg.Addr) && !isLoopback(d.cfg.HTTP.Addr) && len(cfg.PublicIPs) == 0 {
+		d.log.Warn("publishers of other machines reach http.addr, but not whip.addr, where their pictures would come in; "+
+			"set whip.addr to an address that they reach, such as \":8189\"", "http.addr", d.cfg.HTTP.Addr, "whip.addr", cfg.Addr)
+	}
 	d.whip, err = whip.New(cfg)
 	return err
+}
+
+// isLoopback tells whether what listens at addr is reached from this machine only.
+func isLoopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	if host == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback()
+}
+
+// checkSources finds what the configuration cannot know to be wrong with a URL.
+func checkSources(cfg *config.Config) error {
+	var faults []error
+	for _, cam := range cfg.Cameras {
+		if cam.Published() {
+			continue
+		}
+		if _, err := ingest.Open(sourceConfig(cam, nil)); err != nil {
+			faults = append(faults, usageError{err})
+		}
+	}
+	return errors.Join(faults...)
 }
 
 func openBus(ctx context.Context, cfg *config.Config, log *slog.Logger) (*bus.Bus, error) {
@@ -228,7 +261,8 @@ func (d *daemon) build() error {
 
 func sourceConfig(cam config.Camera, log *slog.Logger) ingest.Config {
 	return ingest.Config{
-		Camera: cam.Name, URL: cam.URL, Transport: cam.Transport, Fingerprint: cam.Fingerprint, FPS: cam.FPS, Loop: cam.Loop, Logger: log,
+		Camera: cam.Name, URL: cam.URL, Transport: cam.Transport, Decode: codec.Device(cam.Decode),
+		Fingerprint: cam.Fingerprint, FPS: cam.FPS, Loop: cam.Loop, Logger: log,
 	}
 }
 
@@ -242,9 +276,13 @@ func stagger(i int) time.Duration {
 
 // camera is the configuration of the i-th camera.
 func (d *daemon) camera(i int, cam config.Camera, model features.Model) pipeline.Config {
+	m := meter{d.meters.Camera(cam.Name)}
 	return pipeline.Config{
 		Site: d.cfg.Site, Name: cam.Name,
 		Open: func(o ingest.Observer) (pipeline.Source, error) {
+			o.Packets, o.Held, o.Jitter = m.Packets, m.Held, m.Jitter
+			o.Decoder = func(id codec.ID, on codec.Device) { m.Decoder(id.String(), string(on)) }
+			o.DecodeFallback = func(error) { m.DecodeFallback() } // the source logs it
 			cfg := sourceConfig(cam, d.log)
 			cfg.Observer, cfg.FirstDial = o, stagger(i)
 			if cam.Published() {
@@ -260,7 +298,7 @@ func (d *daemon) camera(i int, cam config.Camera, model features.Model) pipeline
 		},
 		Publisher:  d.bus,
 		Viewer:     d.web,
-		Meter:      meter{d.meters.Camera(cam.Name)},
+		Meter:      m,
 		Annotation: d.annotations[cam.Name],
 		Slow:       time.Duration(d.cfg.Log.SlowMS) * time.Millisecond,
 		Logger:     d.log,

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/segd/segd/bus"
+	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/metrics"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/tracker"
@@ -33,6 +34,16 @@ func (m meter) Dropped(before pipeline.Stage) {
 		m.Unseen()
 	}
 }
+
+var missOutcomes = [ingest.Misses]metrics.Outcome{
+	ingest.MissLost:        metrics.NotReceived,
+	ingest.MissUndecodable: metrics.Undecodable,
+	ingest.MissDisposable:  metrics.SkippedDisposable,
+	ingest.MissOverflow:    metrics.SkippedOverflow,
+	ingest.MissNoKey:       metrics.SkippedNoKey,
+}
+
+func (m meter) Missed(why ingest.Miss, n int) { m.Frames(missOutcomes[why], n) }
 
 func (m meter) Failed(pipeline.Stage) { m.Frame(metrics.Failed) }
 

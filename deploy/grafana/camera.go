@@ -10,7 +10,7 @@ func camera() *dashboard.DashboardBuilder {
 		WithVariable(cameraVariable(false)).
 		WithPanel(number("Up", "1 while the camera delivers frames.", unitNone,
 			query{`segd_camera_up{camera="$camera"}`, "up"}, goodIf1...)).
-		WithPanel(number("Frames in", "Frames decoded, or lost undecodable.", unitFPS,
+		WithPanel(number("Frames in", "Frames the camera sent, decoded or not.", unitFPS,
 			query{`sum(rate(segd_frames_total{camera="$camera"}[$__rate_interval]))`, "in"}, neutral...)).
 		WithPanel(number("Published", "Frames whose masks went out.", unitFPS,
 			query{`rate(segd_frames_total{camera="$camera",outcome="published"}[$__rate_interval])`, "published"}, neutral...)).
@@ -34,8 +34,9 @@ func camera() *dashboard.DashboardBuilder {
 		WithRow(row("Frames")).
 		WithPanel(stacked(lines(half, "Frames by outcome", "What became of the camera's frames.", unitFPS,
 			query{`sum by (outcome) (rate(segd_frames_total{camera="$camera"}[$__rate_interval]))`, "{{outcome}}"}))).
-		WithPanel(lines(half, "Not drawn for the page", "Published frames that the page had no time for.", unitPerSecond,
-			query{`rate(segd_view_frames_dropped_total{camera="$camera"}[$__rate_interval])`, "dropped"})).
+		WithPanel(lines(half, "Damaged, or not drawn", "Decoded frames of which a part was invented, because data was lost; and published frames that the page had no time for.", unitPerSecond,
+			query{`rate(segd_frames_damaged_total{camera="$camera"}[$__rate_interval])`, "damaged"},
+			query{`rate(segd_view_frames_dropped_total{camera="$camera"}[$__rate_interval])`, "not drawn"})).
 		WithRow(row("Stream")).
 		WithPanel(lines(third, "Reconnects and restarts", "Times the camera was dialled anew, and times its stages failed and were built anew.", unitCount,
 			query{`increase(segd_ingest_reconnects_total{camera="$camera"}[$__rate_interval])`, "reconnects"},
@@ -44,6 +45,14 @@ func camera() *dashboard.DashboardBuilder {
 			query{`segd_ingest_clock_offset_seconds{camera="$camera"}`, "offset"})).
 		WithPanel(lines(third, "Lost with the bus", "Messages of this camera that could not be handed to NATS.", unitPerSecond,
 			query{`rate(segd_bus_publish_failures_total{camera="$camera"}[$__rate_interval])`, "messages"})).
+		WithPanel(lines(third, "Packets lost and late", "RTP packets that never came, and those that came after ones behind them, as a share of all.", unitShare,
+			query{`sum by (outcome) (rate(segd_ingest_packets_total{camera="$camera",outcome!="on_time"}[$__rate_interval])) / on() group_left() (sum(rate(segd_ingest_packets_total{camera="$camera"}[$__rate_interval])) > 0)`, "{{outcome}}"})).
+		WithPanel(lines(third, "Jitter and reordering", "How unevenly packets come (RFC 3550), and how long a publisher's packets wait for ones before them.", unitSeconds,
+			query{`segd_ingest_jitter_seconds{camera="$camera"}`, "jitter"},
+			query{`histogram_quantile(0.99, sum by (le) (rate(segd_ingest_reorder_wait_seconds_bucket{camera="$camera"}[$__rate_interval])))`, "wait, p99"})).
+		WithPanel(lines(third, "Decoder", "What decodes, and times that software took over from a device.", unitCount,
+			query{`segd_ingest_decoder_info{camera="$camera"}`, "{{codec}} on {{device}}"},
+			query{`increase(segd_ingest_decode_fallbacks_total{camera="$camera"}[$__rate_interval])`, "fallbacks"})).
 		WithRow(row("Objects")).
 		WithPanel(timeline(half, "State", "What became of each annotated object.",
 			query{`max by (object, label) ((segd_object_state{camera="$camera",state="visible"} == 1) * 2 or (segd_object_state{camera="$camera",state="occluded"} == 1) or (segd_object_state{camera="$camera",state="lost"} == 1) * 0)`, "{{object}} {{label}}"},

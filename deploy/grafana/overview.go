@@ -25,7 +25,7 @@ func overview() *dashboard.DashboardBuilder {
 			state{"1", "up", "green"}, state{"0", "down", "red"})).
 		WithPanel(lines(half, "Reconnects", "Times a camera was lost and dialled anew.", unitCount,
 			query{`increase(segd_ingest_reconnects_total{camera=~"$camera"}[$__rate_interval])`, "{{camera}}"})).
-		WithPanel(lines(half, "Frames in", "Frames decoded, or lost undecodable, of each camera.", unitFPS,
+		WithPanel(lines(half, "Frames in", "Frames each camera sent, decoded or not.", unitFPS,
 			query{`sum by (camera) (rate(segd_frames_total{camera=~"$camera"}[$__rate_interval]))`, "{{camera}}"})).
 		WithPanel(lines(half, "Frames published", "Frames of each camera whose masks went out.", unitFPS,
 			query{`sum by (camera) (rate(segd_frames_total{camera=~"$camera",outcome="published"}[$__rate_interval]))`, "{{camera}}"})).
@@ -37,7 +37,7 @@ func overview() *dashboard.DashboardBuilder {
 		WithPanel(lines(half, "Latency p95 by camera", "Capture to publish, 95th percentile of each camera.", unitSeconds,
 			query{`histogram_quantile(0.95, sum by (camera, le) (rate(segd_frame_latency_seconds_bucket{camera=~"$camera"}[$__rate_interval])))`, "{{camera}}"})).
 		WithPanel(stacked(lines(half, "Not published, by reason",
-			"dropped_*: a newer frame took its place before that stage, because segd did not keep up. failed: a stage or the bus returned an error. undecodable: the camera's stream was broken.", unitPerSecond,
+			"dropped_*: a newer frame took its place before that stage, because segd did not keep up. failed: a stage or the bus returned an error. lost, undecodable: the camera's stream was broken. skipped_*: left out before decoding.", unitPerSecond,
 			query{`sum by (outcome) (rate(segd_frames_total{camera=~"$camera",outcome!="published"}[$__rate_interval]))`, "{{outcome}}"}))).
 		WithPanel(lines(half, "Share published", "Of each camera's frames, those whose masks went out.", unitShare,
 			query{`sum by (camera) (rate(segd_frames_total{camera=~"$camera",outcome="published"}[$__rate_interval])) / (sum by (camera) (rate(segd_frames_total{camera=~"$camera"}[$__rate_interval])) > 0)`, "{{camera}}"}).
