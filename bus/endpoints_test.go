@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -29,15 +30,36 @@ var dog = &segdv1.Object{
 	Area: 12, Score: 0.5, Counts: "52203",
 }
 
+// notes is what a service was asked, by the goroutines that serve it.
+type notes struct {
+	mu    sync.Mutex
+	asked []string
+}
+
+func (n *notes) add(call string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.asked = append(n.asked, call)
+}
+
+// take returns what came since the last take.
+func (n *notes) take() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	asked := n.asked
+	n.asked = nil
+	return asked
+}
+
 // serveAll serves a camera called demo that notes what it is asked.
-func serveAll(t *testing.T, b *Bus) *[]string {
+func serveAll(t *testing.T, b *Bus) *notes {
 	t.Helper()
-	calls := new([]string)
+	calls := new(notes)
 	note := func(ctx context.Context, format string, args ...any) {
 		if _, ok := ctx.Deadline(); !ok {
 			t.Error("no deadline")
 		}
-		*calls = append(*calls, fmt.Sprintf(format, args...))
+		calls.add(fmt.Sprintf(format, args...))
 	}
 	err := b.Serve(Commands{
 		Cameras:  []string{"demo"},
@@ -110,8 +132,8 @@ func TestRequests(t *testing.T) {
 			t.Errorf("an unknown camera: %v", err)
 		}
 		wantCalls := []string{"clear demo 3", "clear demo 0", "clear demo 7", `rename demo 9 "a \"cat\""`, "objects demo", "snapshot demo true", "state demo"}
-		if !slices.Equal(*calls, wantCalls) {
-			t.Errorf("asked %q, want %q", *calls, wantCalls)
+		if got := calls.take(); !slices.Equal(got, wantCalls) {
+			t.Errorf("asked %q, want %q", got, wantCalls)
 		}
 	}
 }
@@ -140,7 +162,7 @@ func TestPlainRequests(t *testing.T) {
 		{"snapshot", `{"overlay": true}`, "", "\xff\xd8", "snapshot demo true"},
 		{"snapshot", `{"overlay": 1}`, "400", "overlay", ""},
 	} {
-		*calls = nil
+		calls.take()
 		reply, err := nc.Request("segd.v1.here.demo."+tt.kind, []byte(tt.payload), patience)
 		if err != nil {
 			t.Fatal(err)
@@ -148,7 +170,7 @@ func TestPlainRequests(t *testing.T) {
 		if code := reply.Header.Get(micro.ErrorCodeHeader); code != tt.code || !strings.Contains(string(reply.Data), tt.want) {
 			t.Errorf("%s %q: code %q, %q; want %q with %q", tt.kind, tt.payload, code, reply.Data, tt.code, tt.want)
 		}
-		if got := strings.Join(*calls, " "); got != tt.call {
+		if got := strings.Join(calls.take(), " "); got != tt.call {
 			t.Errorf("%s %q asked for %q, want %q", tt.kind, tt.payload, got, tt.call)
 		}
 	}

@@ -51,6 +51,13 @@ func live(t *testing.T, prepare func(*bench), test func(*testing.T, *bench, *Cam
 	})
 }
 
+// all returns the masks published so far.
+func (r *recorder) all() []*segdv1.MaskFrame {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.masks)
+}
+
 // newest returns the last masks published.
 func (r *recorder) newest() *segdv1.MaskFrame {
 	r.mu.Lock()
@@ -89,7 +96,7 @@ func TestClear(t *testing.T) {
 				t.Errorf("status still has %v", o)
 			}
 			time.Sleep(300 * time.Millisecond)
-			for _, m := range b.rec.masks {
+			for _, m := range b.rec.all() {
 				if m.Sequence > last.Sequence && len(m.Objects) != 0 {
 					t.Errorf("frame %d has %v", m.Sequence, m.Objects)
 				}
@@ -230,7 +237,7 @@ func TestCommandsWait(t *testing.T) {
 
 func TestMasksAndPicture(t *testing.T) {
 	live(t, nil, func(t *testing.T, b *bench, c *Camera) {
-		want := b.rec.masks[7]
+		want := b.rec.all()[7]
 		if got, err := c.Masks(7); err != nil || got != want {
 			t.Errorf("frame 7: %v, %v", got, err)
 		}
