@@ -16,9 +16,11 @@
 // affinity is unsure, and the pixels along its outlines are cut once more by their
 // own colours.
 //
-// An object out of sight is looked for in the whole picture: by what it looked like
-// in the annotated frames and a few remembered ones, chosen for their differences,
-// and by the classifier of when it was last seen, which rests until then.
+// An object out of sight is looked for by its looks in the annotated frames and a few
+// remembered ones, chosen for their differences, against those of the background seen
+// meanwhile; first near where it was last seen, then ever farther away; as large as it
+// was or up to four times as large across, where scenes have Coarse (see
+// [Tracker.Searching]). The classifier rests until then.
 //
 // A scene of the last seconds can still be annotated; what followed it is then
 // labelled again.
