@@ -1,10 +1,6 @@
 package tracker
 
-import (
-	"math"
-
-	"gonum.org/v1/gonum/blas/blas32"
-)
+import "math"
 
 // link says that superpixel to of an earlier frame resembles a superpixel of the
 // newest frame.
@@ -23,6 +19,7 @@ func (l link) weight(temperature float64) float64 {
 // first, and unused places have to = −1. Similarity is the cosine of the
 // projected features. Cost O(marked·candidates·d).
 func neighbours(dst []link, f, ref *frame, near []bool, d, k int, radius float64) []link {
+	var cosines []float32
 	dst = grow(dst, f.n*k)
 	for i := range dst {
 		dst[i] = link{to: -1, cosine: -2}
@@ -34,18 +31,22 @@ func neighbours(dst []link, f, ref *frame, near []bool, d, k int, radius float64
 		}
 		x, y := f.centroid[2*i], f.centroid[2*i+1]
 		best := dst[int(i)*k : int(i+1)*k]
-		query := blas32.Vector{N: d, Inc: 1, Data: f.unit[slot*d : (slot+1)*d]}
+		query := f.unit[slot*d : (slot+1)*d]
 		first, last := ref.grid.cellRows(float64(y), radius)
 		for cy := first; cy <= last; cy++ {
 			from, to := ref.grid.span(cy, float64(x), radius)
-			for s := from; s < to; s++ {
-				j := ref.grid.order[s]
-				dx, dy := ref.centroid[2*j]-x, ref.centroid[2*j+1]-y
-				if dx*dx+dy*dy > r2 {
+			if from >= to {
+				continue
+			}
+			cosines = grow(cosines, to-from)
+			dots(cosines, query, ref.unit[from*d:to*d])
+			for s, c := range cosines {
+				if c <= best[k-1].cosine {
 					continue
 				}
-				c := blas32.Dot(query, blas32.Vector{N: d, Inc: 1, Data: ref.unit[s*d : (s+1)*d]})
-				if c > best[k-1].cosine {
+				j := ref.grid.order[from+s]
+				dx, dy := ref.centroid[2*j]-x, ref.centroid[2*j+1]-y
+				if dx*dx+dy*dy <= r2 {
 					insert(best, link{to: j, cosine: c})
 				}
 			}

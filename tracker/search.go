@@ -4,8 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/blas/blas32"
-
 	"github.com/segd/segd/features"
 )
 
@@ -16,8 +14,8 @@ const (
 	settleFrames = 10
 
 	// Rows kept of an object's looks and, of each size, of the background.
-	maxLooks  = 256
-	maxAround = 2000
+	maxLooks  = 512
+	maxAround = 4000
 
 	// Cosine below Config.Recall that still counts where the picture was shrunk:
 	// shrinking takes away detail that tells things apart, and other detail is new.
@@ -50,16 +48,17 @@ const (
 // and whether they come back as large as they went or larger: at 1/2 and 1/4 of its
 // size a picture shows a near object as it was seen far away.
 type search struct {
-	units  [][]float32 // of the newest frame, by size from 1/2 on: n×d features of length 1, in cell order
-	scaled []float64
-	around [][]float32 // by size from 1 on: rows of d, background in annotated frames and while something was out of sight
-	looks  []float32   // rows of d: the object that is looked for
-	best   []float32
-	next   adjacency
-	open   []int32
-	chance []float64
-	seen   []bool
-	hidden int // frames for which something has been out of sight
+	units   [][]float32 // of the newest frame, by size from 1/2 on: n×d features of length 1, in cell order
+	scaled  []float64
+	around  [][]float32 // by size from 1 on: rows of d, background in annotated frames and while something was out of sight
+	looks   []float32   // rows of d: the object that is looked for
+	cosines []float32
+	best    []float32
+	next    adjacency
+	open    []int32
+	chance  []float64
+	seen    []bool
+	hidden  int // frames for which something has been out of sight
 }
 
 // Searching tells whether an object is out of sight, or back for a moment only: a
@@ -240,9 +239,9 @@ func (s *search) votes(query, rows []float32, d, k int, temperature float64) flo
 	for c := range s.best {
 		s.best[c] = -2
 	}
-	q := blas32.Vector{N: d, Inc: 1, Data: query}
-	for from := 0; from < len(rows); from += d {
-		c := blas32.Dot(q, blas32.Vector{N: d, Inc: 1, Data: rows[from : from+d]})
+	s.cosines = grow(s.cosines, len(rows)/d)
+	dots(s.cosines, query, rows)
+	for _, c := range s.cosines {
 		if c <= s.best[k-1] {
 			continue
 		}

@@ -76,7 +76,7 @@ var plan = map[string]room{
 	"solver/loss":           {modules: []string{gonum}, without: numbersOnly},
 	"solver/mrf":            {modules: []string{gonum}, without: numbersOnly},
 	"lp":                    {cgo: true, without: numbersOnly},
-	"tracker":               {internal: []string{"features", "solver", "solver/kernel", "solver/loss", "solver/mrf", "mask"}, modules: []string{gonum}},
+	"tracker":               {internal: []string{"features", "solver", "solver/kernel", "solver/loss", "solver/mrf", "mask"}, modules: []string{gonum, xcpu}},
 	"bus":                   {internal: []string{"bus/segdv1"}, modules: []string{nats, protobuf}},
 	"metrics":               {modules: []string{prom}},
 	"web":                   {internal: []string{"bus/segdv1", "mask"}, modules: []string{websock, protobuf, xrate}, tests: []string{schema}},
