@@ -3,6 +3,7 @@ import { colour } from "./palette.js";
 
 export const unlit = "#0b0e11"; // as --unlit in style.css
 const tint = 0.34;
+const previewTint = 0.52;
 const chipFont = 12; // CSS px
 const chipPad = 5;
 
@@ -18,23 +19,23 @@ export function fit(canvas) {
   return ratio;
 }
 
-// draw paints frame letterboxed into canvas. options: masks (draw them at all),
-// labels (name each object), ratio (canvas pixels per CSS pixel).
-export function draw(canvas, frame, { masks, labels, ratio }) {
+// draw paints { image, objects } into canvas and returns where (see view.js).
+// options: masks (draw them at all), labels (name each object), ratio (canvas
+// pixels per CSS pixel), view.
+export function draw(canvas, { image, objects }, { masks, labels, ratio, view }) {
   const ctx = canvas.getContext("2d", { alpha: false });
-  const { image } = frame;
-  const scale = Math.min(canvas.width / image.width, canvas.height / image.height);
-  const left = (canvas.width - image.width * scale) / 2;
-  const top = (canvas.height - image.height * scale) / 2;
+  const place = view.place(canvas, image);
+  const { scale, left, top } = place;
   ctx.setTransform(1, 0, 0, 1, 0, 0);
   ctx.fillStyle = unlit;
   ctx.fillRect(0, 0, canvas.width, canvas.height);
   ctx.imageSmoothingQuality = "medium";
   ctx.drawImage(image, left, top, image.width * scale, image.height * scale);
-  if (!masks) return;
-  for (const object of frame.objects) drawMask(ctx, object, left, top, scale, ratio);
-  if (!labels) return;
-  for (const object of frame.objects) drawChip(ctx, object, left, top, scale, ratio);
+  if (!masks) return place;
+  for (const object of objects) drawMask(ctx, object, left, top, scale, ratio);
+  if (!labels) return place;
+  for (const object of objects) drawChip(ctx, object, left, top, scale, ratio);
+  return place;
 }
 
 function drawMask(ctx, object, left, top, scale, ratio) {
@@ -42,7 +43,7 @@ function drawMask(ctx, object, left, top, scale, ratio) {
   ctx.setTransform(scale, 0, 0, scale, left, top);
   ctx.lineJoin = "round";
   ctx.fillStyle = colour(object.id);
-  ctx.globalAlpha = tint;
+  ctx.globalAlpha = object.preview ? previewTint : tint;
   ctx.fill(object.path, "evenodd");
   ctx.globalAlpha = 0.55;
   ctx.strokeStyle = "#000";
