@@ -10,9 +10,19 @@ import (
 	"github.com/segd/segd/tracker"
 )
 
-// ErrAnnotate is wrapped by the errors of Camera.Annotate that are the
-// annotation's own fault; trying again will not help.
-var ErrAnnotate = errors.New("annotation refused")
+// What the errors of a camera's commands wrap.
+var (
+	// ErrAnnotate: it is the annotation's own fault; trying again will not help.
+	ErrAnnotate = errors.New("annotation refused")
+	// ErrUnknownObject: the camera has no object with that id.
+	ErrUnknownObject = errors.New("unknown object")
+	// ErrFrame: no masks are kept of that frame.
+	ErrFrame = errors.New("frame not kept")
+	// ErrBusy: others ask for the same; trying again may help.
+	ErrBusy = errors.New("busy")
+	// ErrDown: the camera does not deliver frames, or has ended.
+	ErrDown = errors.New("camera down")
+)
 
 // maxPending bounds the annotations that wait for their frame, and so the pinned
 // frames in a mailbox.
@@ -46,13 +56,13 @@ func (q *requests) add(r *request) error {
 	want := r.annotation.Frame
 	switch {
 	case q.ended:
-		return fmt.Errorf("%w: the camera has ended", ErrAnnotate)
+		return fmt.Errorf("%w: it has ended", ErrDown)
 	case len(q.pending) >= maxPending:
-		return fmt.Errorf("%w: %d annotations wait for their frame already", ErrAnnotate, maxPending)
+		return fmt.Errorf("%w: %d annotations wait for their frame already", ErrBusy, maxPending)
 	case want != nil && *want >= q.next && slices.ContainsFunc(q.pending, func(p *request) bool {
 		return p.annotation.Frame != nil && *p.annotation.Frame == *want
 	}):
-		return fmt.Errorf("%w: another annotation waits for frame %d", ErrAnnotate, *want)
+		return fmt.Errorf("%w: another annotation waits for frame %d", ErrBusy, *want)
 	}
 	q.pending = append(q.pending, r)
 	return nil
@@ -107,7 +117,8 @@ func (q *requests) end() []*request {
 // the stepper keeps, or to the next frame that comes when it names none, and
 // returns that frame's sequence number. What was seen since an earlier frame is
 // labelled again, so the next masks heed it. It blocks until the stepper has
-// accepted or refused it, or ctx ends. Refusals wrap ErrAnnotate.
+// accepted or refused it, or ctx ends. Errors wrap ErrAnnotate, ErrBusy, ErrDown or
+// what ended ctx.
 // Either way an event says what became of it. a must not be changed afterwards.
 func (c *Camera) Annotate(ctx context.Context, a *tracker.Annotation) (uint64, error) {
 	r, err := c.queue(a)
@@ -120,7 +131,12 @@ func (c *Camera) Annotate(ctx context.Context, a *tracker.Annotation) (uint64, e
 	case <-ctx.Done():
 	}
 	if c.notes.withdraw(r) {
-		return 0, fmt.Errorf("pipeline: no frame came for the annotation: %w", ctx.Err())
+		err := fmt.Errorf("pipeline: no frame came for the annotation: %w", ctx.Err())
+		if down := c.stats.down(); down != "" {
+			err = fmt.Errorf("%w: %s; %w", ErrDown, down, err)
+		}
+		c.rejected(err)
+		return 0, err
 	}
 	// Its frame is in the stages: the answer is near and certain.
 	out := <-r.done
@@ -139,7 +155,7 @@ func (c *Camera) queue(a *tracker.Annotation) (*request, error) {
 // refuse ends the waiting of annotations whose frame will not come.
 func (c *Camera) refuse() {
 	for _, r := range c.notes.end() {
-		err := fmt.Errorf("%w: the camera ended before its frame came", ErrAnnotate)
+		err := fmt.Errorf("%w: it ended before the annotation's frame came", ErrDown)
 		c.rejected(err)
 		r.answer(0, err)
 	}

@@ -29,10 +29,13 @@ type Extractor interface {
 }
 
 // Stepper labels scene after scene; *tracker.Tracker is one. It is used by one
-// goroutine. An annotation may name an earlier scene. An error that wraps
+// goroutine at a time. An annotation may name an earlier scene. An error that wraps
 // tracker.ErrAnnotation refuses the annotation and leaves the stepper as it was.
 type Stepper interface {
 	Step(ctx context.Context, s *features.Scene, ann *tracker.Annotation) (*tracker.Result, error)
+	Preview(ann *tracker.Annotation) (*tracker.Preview, error)
+	Remove(id uint32) bool
+	Rename(id uint32, label string) (bool, error)
 }
 
 // Publisher sends results out; *bus.Bus is one. It is called from several
@@ -43,10 +46,11 @@ type Publisher interface {
 	PublishStatus(*segdv1.Status) error
 }
 
-// Viewer shows frames to people; *web.Server is one. bgr is valid during the call
-// only.
+// Viewer shows frames and events to people; *web.Server is one. bgr is valid during
+// the call only. It is called from several goroutines and must not block.
 type Viewer interface {
 	Publish(masks *segdv1.MaskFrame, bgr []byte)
+	Event(*segdv1.Event)
 	Status(*segdv1.Status)
 }
 
@@ -59,6 +63,7 @@ type Meter interface {
 	Took(in Stage, d time.Duration)
 	Solved(tracker.Solve)
 	Object(tracker.Object)
+	RemoveObject(id uint32)
 	PublishFailed()
 	Reconnected()
 	Undecodable(n int)
@@ -98,6 +103,13 @@ type Camera struct {
 	notes  requests
 	events eventQueue
 	ran    atomic.Bool
+	newest newest
+
+	// turn is held by whoever uses stages: its stepper and the objects it knows. A
+	// channel, so that waiting for it can end.
+	turn     chan struct{}
+	stages   *stages // nil while there are none
+	previews chan struct{}
 
 	// seqBase and ptsBase carry the numbering across restarts of the stages; only
 	// the goroutine of Run touches them and next….
@@ -138,7 +150,10 @@ func New(cfg Config) (*Camera, error) {
 	if cfg.MaxBackoff == 0 {
 		cfg.MaxBackoff = 30 * time.Second
 	}
-	c := &Camera{cfg: cfg, log: cfg.Logger.With(keyCamera, cfg.Name)}
+	c := &Camera{
+		cfg: cfg, log: cfg.Logger.With(keyCamera, cfg.Name),
+		turn: make(chan struct{}, 1), previews: make(chan struct{}, maxPreviews),
+	}
 	c.stats.snap.Camera = cfg.Name
 	if cfg.Annotation != nil {
 		if _, err := c.queue(cfg.Annotation); err != nil {
@@ -165,6 +180,7 @@ const (
 	keyStack   = "stack"
 	keyEvent   = "event"
 	keyMessage = "message"
+	keyObject  = "object"
 )
 
 // Run follows the camera until ctx ends or a source that can end does, and
@@ -182,6 +198,7 @@ func (c *Camera) Run(ctx context.Context) error {
 	c.repeat(ctx)
 
 	c.refuse()
+	c.newest.drop()
 	close(stop)
 	c.events.close()
 	helpers.Wait()
@@ -315,6 +332,7 @@ type (
 )
 
 func (blind) Publish(*segdv1.MaskFrame, []byte) {}
+func (blind) Event(*segdv1.Event)               {}
 func (blind) Status(*segdv1.Status)             {}
 
 func (uncounted) Published(time.Duration)   {}
@@ -323,6 +341,7 @@ func (uncounted) Failed(Stage)              {}
 func (uncounted) Took(Stage, time.Duration) {}
 func (uncounted) Solved(tracker.Solve)      {}
 func (uncounted) Object(tracker.Object)     {}
+func (uncounted) RemoveObject(uint32)       {}
 func (uncounted) PublishFailed()            {}
 func (uncounted) Reconnected()              {}
 func (uncounted) Undecodable(int)           {}

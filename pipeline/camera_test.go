@@ -112,6 +112,7 @@ func (r *recorder) Publish(m *segdv1.MaskFrame, bgr []byte) {
 }
 
 func (r *recorder) Status(*segdv1.Status) {}
+func (r *recorder) Event(*segdv1.Event)   {}
 
 func (r *recorder) sequences() []uint64 {
 	r.mu.Lock()
@@ -600,10 +601,10 @@ func TestAnnotate(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		running.Wait()
-		if !errors.Is(pending, ErrAnnotate) {
+		if !errors.Is(pending, ErrDown) {
 			t.Errorf("pending at the end: %v", pending)
 		}
-		if _, err := c.Annotate(t.Context(), annotation(nil, 0)); !errors.Is(err, ErrAnnotate) {
+		if _, err := c.Annotate(t.Context(), annotation(nil, 0)); !errors.Is(err, ErrDown) {
 			t.Errorf("after the end: %v", err)
 		}
 		b.check(t, c)
@@ -613,8 +614,8 @@ func TestAnnotate(t *testing.T) {
 				rejected++
 			}
 		}
-		if rejected != 3 { // the one after the end finds no bus
-			t.Errorf("%d rejections told, want 3: %v", rejected, b.rec.kinds())
+		if rejected != 4 { // the one after the end finds no bus
+			t.Errorf("%d rejections told, want 4: %v", rejected, b.rec.kinds())
 		}
 	})
 }
@@ -630,11 +631,11 @@ func TestAnnotateLimits(t *testing.T) {
 		if _, err := c.queue(annotation(ptr(i), 0)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.queue(annotation(ptr(0), 0)); !errors.Is(err, ErrAnnotate) {
+		if _, err := c.queue(annotation(ptr(0), 0)); !errors.Is(err, ErrBusy) {
 			t.Errorf("frame 0 twice: %v", err)
 		}
 	}
-	if _, err := c.queue(annotation(ptr(100), 0)); !errors.Is(err, ErrAnnotate) {
+	if _, err := c.queue(annotation(ptr(100), 0)); !errors.Is(err, ErrBusy) {
 		t.Errorf("one too many: %v", err)
 	}
 }

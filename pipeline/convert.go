@@ -20,10 +20,16 @@ func maskFrame(site, camera string, it *item, res *tracker.Result) *segdv1.MaskF
 		CaptureTime:  timestamppb.New(it.frame.Captured),
 		CaptureClock: captureClock(it.frame.Clock),
 		Width:        int32(res.Width), Height: int32(res.Height),
-		Objects: make([]*segdv1.Object, len(res.Objects)),
+		Objects: objects(res),
 	}
+	return m
+}
+
+// objects are res's, by rising id.
+func objects(res *tracker.Result) []*segdv1.Object {
+	all := make([]*segdv1.Object, len(res.Objects))
 	for i, o := range res.Objects {
-		m.Objects[i] = &segdv1.Object{
+		all[i] = &segdv1.Object{
 			Id: o.ID, Label: o.Label, State: state(o.State),
 			Box: &segdv1.Box{
 				X: int32(o.Box.Min.X), Y: int32(o.Box.Min.Y),
@@ -32,8 +38,8 @@ func maskFrame(site, camera string, it *item, res *tracker.Result) *segdv1.MaskF
 			Area: int32(o.Area), Score: o.Score, Counts: o.Mask.String(),
 		}
 	}
-	slices.SortFunc(m.Objects, func(a, b *segdv1.Object) int { return int(a.Id) - int(b.Id) })
-	return m
+	slices.SortFunc(all, func(a, b *segdv1.Object) int { return int(a.Id) - int(b.Id) })
+	return all
 }
 
 func stamp(m *segdv1.MaskFrame, now time.Time) { m.PublishTime = timestamppb.New(now) }

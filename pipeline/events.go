@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -82,6 +83,7 @@ func (c *Camera) emit(ev *segdv1.Event) {
 }
 
 func (c *Camera) publishEvent(ev *segdv1.Event) {
+	c.cfg.Viewer.Event(ev)
 	if err := c.cfg.Publisher.PublishEvent(ev); err != nil {
 		c.publishFailed()
 		c.log.Warn("event not published", keyEvent, ev.Kind.String(), keyError, err)
@@ -115,14 +117,15 @@ func (c *Camera) rejected(err error) {
 
 // forget tells that the objects are lost, because the stages end that knew them.
 func (st *states) forget(c *Camera) {
-	for id, state := range *st {
-		if state != tracker.Lost {
+	for id, o := range *st {
+		if o.state != tracker.Lost {
 			c.emit(&segdv1.Event{
-				Kind: segdv1.EventKind_EVENT_KIND_OBJECT_LOST, ObjectId: id, Message: "the camera's stages ended",
+				Kind: segdv1.EventKind_EVENT_KIND_OBJECT_LOST, ObjectId: id, ObjectLabel: o.label, Message: "the camera's stages ended",
 			})
 		}
 	}
 	*st = nil
+	c.newest.setObjects(nil)
 	c.stats.with(func(s *Snapshot) {
 		for i := range s.Objects {
 			o := &s.Objects[i]
@@ -132,8 +135,13 @@ func (st *states) forget(c *Camera) {
 	})
 }
 
-// states remembers the objects' states from frame to frame.
-type states map[uint32]tracker.State
+// states remembers the objects' states and labels from frame to frame.
+type states map[uint32]seen
+
+type seen struct {
+	state tracker.State
+	label string
+}
 
 // observe tells of every change.
 func (st *states) observe(c *Camera, res *tracker.Result) {
@@ -143,14 +151,26 @@ func (st *states) observe(c *Camera, res *tracker.Result) {
 	for _, o := range res.Objects {
 		c.cfg.Meter.Object(o)
 		before, known := (*st)[o.ID]
-		if known && before == o.State || !known && o.State != tracker.Visible {
+		if known && before.label != o.Label {
+			c.renamed(o.ID, before.label, o.Label, res.Seq)
+			before.label = o.Label
+			(*st)[o.ID] = before
+		}
+		if known && before.state == o.State || !known && o.State != tracker.Visible {
 			continue
 		}
-		(*st)[o.ID] = o.State
+		(*st)[o.ID] = seen{o.State, o.Label}
 		c.emit(&segdv1.Event{
 			Kind: change(known, o.State), ObjectId: o.ID, ObjectLabel: o.Label, Sequence: res.Seq,
 		})
 	}
+}
+
+func (c *Camera) renamed(id uint32, from, to string, seq uint64) {
+	c.emit(&segdv1.Event{
+		Kind: segdv1.EventKind_EVENT_KIND_OBJECT_RENAMED, ObjectId: id, ObjectLabel: to, Sequence: seq,
+		Message: fmt.Sprintf("it was %q", from),
+	})
 }
 
 func change(known bool, now tracker.State) segdv1.EventKind {

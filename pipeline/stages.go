@@ -68,6 +68,8 @@ func (c *Camera) once(ctx context.Context) error {
 	sourceCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	s.cancel = cancel
+	c.setStages(s)
+	defer c.setStages(nil)
 
 	var running sync.WaitGroup
 	for stage, do := range map[Stage]func(*item) error{
@@ -91,6 +93,8 @@ func (c *Camera) once(ctx context.Context) error {
 	default:
 		err = fmt.Errorf("pipeline: source: %w", err)
 	}
+	c.turn <- struct{}{}
+	defer func() { <-c.turn }()
 	s.objects.forget(c)
 	return err
 }
@@ -231,6 +235,9 @@ func (s *stages) features(it *item) error {
 // track labels the scene and publishes the masks: what subscribers get must not
 // wait for another stage.
 func (s *stages) track(ctx context.Context, it *item) error {
+	// Held until the masks are out: after a command no older masks may follow.
+	s.c.turn <- struct{}{}
+	defer func() { <-s.c.turn }()
 	res, err := s.label(ctx, it)
 	if err != nil {
 		return err
@@ -243,6 +250,7 @@ func (s *stages) track(ctx context.Context, it *item) error {
 
 	now := time.Now()
 	stamp(it.masks, now)
+	c.newest.keep(it)
 	if err := c.cfg.Publisher.PublishMask(it.masks); err != nil {
 		// The bus is away, the stage is sound: people at the page still see it.
 		c.publishFailed()

@@ -90,6 +90,16 @@ func (s *stats) with(f func(*Snapshot)) {
 	f(&s.snap)
 }
 
+// down says why the camera is down; empty while it is up.
+func (s *stats) down() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.snap.Up && s.snap.Reason == "" {
+		return "no frame has come yet"
+	}
+	return s.snap.Reason
+}
+
 func (s *stats) frameIn(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,9 +13,6 @@ import (
 	"slices"
 )
 
-// ErrAnnotation is wrapped by every fault found in an annotation.
-var ErrAnnotation = errors.New("annotation")
-
 // Limits on what an annotation may hold; beyond them it is refused.
 const (
 	maxAnnotationBytes = 16 << 20
@@ -35,7 +32,7 @@ type Point [2]float64
 func (p *Point) UnmarshalJSON(data []byte) error {
 	var v []float64
 	if err := json.Unmarshal(data, &v); err != nil || len(v) != len(p) {
-		return fmt.Errorf("%w: point %.40s; want [x, y], two numbers", ErrAnnotation, data)
+		return fault("", "point %.40s; want [x, y], two numbers", data)
 	}
 	copy(p[:], v)
 	return nil
@@ -95,7 +92,7 @@ func ParseAnnotation(r io.Reader) (*Annotation, error) {
 		return nil, fmt.Errorf("%w: %w", ErrAnnotation, err)
 	}
 	if len(data) > maxAnnotationBytes {
-		return nil, fmt.Errorf("%w: larger than the %d MiB accepted", ErrAnnotation, maxAnnotationBytes>>20)
+		return nil, fault("", "larger than the %d MiB accepted", maxAnnotationBytes>>20)
 	}
 	if bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")) {
 		return parseMask(data)
@@ -106,10 +103,10 @@ func ParseAnnotation(r io.Reader) (*Annotation, error) {
 	if err := dec.Decode(a); errors.Is(err, ErrAnnotation) { // a point's
 		return nil, err
 	} else if err != nil {
-		return nil, fmt.Errorf("%w: line %d: %w", ErrAnnotation, line(data, err, dec), err)
+		return nil, fault("", "line %d: %v", line(data, err, dec), err)
 	}
 	if _, err := dec.Token(); err != io.EOF {
-		return nil, fmt.Errorf("%w: something follows the JSON object; want one object", ErrAnnotation)
+		return nil, fault("", "something follows the JSON object; want one object")
 	}
 	if err := a.validate(); err != nil {
 		return nil, err
@@ -134,14 +131,14 @@ func line(data []byte, err error, dec *json.Decoder) int {
 func parseMask(data []byte) (*Annotation, error) {
 	head, err := png.DecodeConfig(bytes.NewReader(data))
 	if err != nil {
-		return nil, fmt.Errorf("%w: mask PNG: %w", ErrAnnotation, err)
+		return nil, fault("", "mask PNG: %v", err)
 	}
 	if head.Width > maxAnnotationSide || head.Height > maxAnnotationSide {
-		return nil, fmt.Errorf("%w: mask PNG is %d×%d; at most %d a side is accepted", ErrAnnotation, head.Width, head.Height, maxAnnotationSide)
+		return nil, fault("", "mask PNG is %d×%d; at most %d a side is accepted", head.Width, head.Height, maxAnnotationSide)
 	}
 	img, err := png.Decode(bytes.NewReader(data))
 	if err != nil {
-		return nil, fmt.Errorf("%w: mask PNG: %w", ErrAnnotation, err)
+		return nil, fault("", "mask PNG: %v", err)
 	}
 	a := &Annotation{Width: head.Width, Height: head.Height, Mask: make([]uint8, head.Width*head.Height)}
 	switch m := img.(type) {
@@ -154,7 +151,7 @@ func parseMask(data []byte) (*Annotation, error) {
 			copy(a.Mask[y*a.Width:(y+1)*a.Width], m.Pix[y*m.Stride:])
 		}
 	default:
-		return nil, fmt.Errorf("%w: mask PNG has colour model %s; want 8-bit grey or palette, pixel value = object id", ErrAnnotation, modelName(img.ColorModel()))
+		return nil, fault("", "mask PNG has colour model %s; want 8-bit grey or palette, pixel value = object id", modelName(img.ColorModel()))
 	}
 	var seen [256]bool
 	for _, id := range a.Mask {
@@ -184,7 +181,7 @@ func modelName(m color.Model) string {
 // where the object is.
 func FromMask(bits []uint8, width, height int, id uint32, label string) (*Annotation, error) {
 	if len(bits) != width*height {
-		return nil, fmt.Errorf("%w: mask of %d pixels for %d×%d", ErrAnnotation, len(bits), width, height)
+		return nil, fault("", "mask of %d pixels for %d×%d", len(bits), width, height)
 	}
 	a := &Annotation{Width: width, Height: height, Mask: make([]uint8, len(bits)), Objects: []ObjectSpec{{ID: id, Label: label}}}
 	for i, b := range bits {
@@ -198,38 +195,39 @@ func FromMask(bits []uint8, width, height int, id uint32, label string) (*Annota
 // validate names every fault it finds.
 func (a *Annotation) validate() error {
 	var faults []error
-	fault := func(format string, args ...any) {
-		faults = append(faults, fmt.Errorf("%w: "+format, append([]any{ErrAnnotation}, args...)...))
-	}
+	add := func(field, format string, args ...any) { faults = append(faults, fault(field, format, args...)) }
 	if a.Width < 1 || a.Height < 1 || a.Width > maxAnnotationSide || a.Height > maxAnnotationSide {
-		fault("width, height: %d×%d; want the frame's size, 1…%d a side", a.Width, a.Height, maxAnnotationSide)
+		add("width", "%d×%d with the height; want the frame's size, 1…%d a side", a.Width, a.Height, maxAnnotationSide)
 		return errors.Join(faults...)
 	}
 	if len(a.Objects) == 0 && (len(a.Background) == 0 || a.Mask != nil) {
-		fault("objects: none; want at least one object, or strokes on the background")
+		add("objects", "none; want at least one object, or strokes on the background")
 	}
 	if len(a.Objects) > maxObjects {
-		fault("objects: %d; want at most %d", len(a.Objects), maxObjects)
+		add("objects", "%d; want at most %d", len(a.Objects), maxObjects)
 	}
 	seen := map[uint32]bool{}
 	for i, o := range a.Objects {
 		at := fmt.Sprintf("objects[%d]", i)
 		if o.ID < 1 || o.ID > maxObjects {
-			fault("%s.id: %d; want 1…%d", at, o.ID, maxObjects)
+			add(at+".id", "%d; want 1…%d", o.ID, maxObjects)
 		}
 		if seen[o.ID] {
-			fault("%s.id: %d is used twice", at, o.ID)
+			add(at+".id", "%d is used twice", o.ID)
 		}
 		seen[o.ID] = true
 		if !a.says(i) && len(a.Background) == 0 {
-			fault("%s.scribbles: none; want at least one stroke, a polygon or a box, or strokes on the background", at)
+			add(at+".scribbles", "none; want at least one stroke, a polygon or a box, or strokes on the background")
+		}
+		if err := checkLabel(at+".label", o.Label); err != nil {
+			faults = append(faults, err)
 		}
 		faults = append(faults, a.checkExtent(at, o)...)
 		faults = append(faults, a.checkStrokes(at+".scribbles", o.Scribbles)...)
 	}
 	faults = append(faults, a.checkStrokes("background", a.Background)...)
 	if paint := a.paint(); len(faults) == 0 && paint > maxPaint {
-		fault("strokes, polygons and boxes (%d-fold) would paint %.0f times the frame; want at most %d", boxWork, paint, maxPaint)
+		add("", "strokes, polygons and boxes (%d-fold) would paint %.0f times the frame; want at most %d", boxWork, paint, maxPaint)
 	}
 	return errors.Join(faults...)
 }
@@ -246,32 +244,30 @@ func (a *Annotation) hasExtent(k int) bool {
 // checkExtent names the faults of the object's polygon and box.
 func (a *Annotation) checkExtent(at string, o ObjectSpec) []error {
 	var faults []error
-	fault := func(format string, args ...any) {
-		faults = append(faults, fmt.Errorf("%w: %s"+format, append([]any{ErrAnnotation, at}, args...)...))
-	}
+	add := func(field, format string, args ...any) { faults = append(faults, fault(at+field, format, args...)) }
 	if a.Mask != nil && (o.Polygon != nil || o.Box != nil) {
-		fault(": a polygon or box beside a mask; want one of them")
+		add("", "a polygon or box beside a mask; want one of them")
 	}
 	if o.Polygon != nil && o.Box != nil {
-		fault(": polygon and box; want one of them")
+		add("", "polygon and box; want one of them")
 	}
 	if n := len(o.Polygon); o.Polygon != nil && (n < minPolygonPoints || n > maxStrokePoints) {
-		fault(".polygon: %d points; want %d…%d", n, minPolygonPoints, maxStrokePoints)
+		add(".polygon", "%d points; want %d…%d", n, minPolygonPoints, maxStrokePoints)
 	}
 	for k, p := range o.Polygon {
 		if !a.within(p) {
-			fault(".polygon[%d]: (%g, %g) is outside the %d×%d frame", k, p[0], p[1], a.Width, a.Height)
+			add(fmt.Sprintf(".polygon[%d]", k), "(%g, %g) is outside the %d×%d frame", p[0], p[1], a.Width, a.Height)
 			break
 		}
 	}
 	switch b := o.Box; {
 	case b == nil:
 	case len(b) != 4:
-		fault(".box: %d numbers; want 4: [x0, y0, x1, y1]", len(b))
+		add(".box", "%d numbers; want 4: [x0, y0, x1, y1]", len(b))
 	case !a.within(Point{b[0], b[1]}) || !a.within(Point{b[2], b[3]}):
-		fault(".box: %g is not inside the %d×%d frame", b, a.Width, a.Height)
+		add(".box", "%g is not inside the %d×%d frame", b, a.Width, a.Height)
 	case b[2]-b[0] < 1 || b[3]-b[1] < 1:
-		fault(".box: %g is %g×%g; want [x0, y0, x1, y1] with x1 and y1 at least 1 more than x0 and y0", b, b[2]-b[0], b[3]-b[1])
+		add(".box", "%g is %g×%g; want [x0, y0, x1, y1] with x1 and y1 at least 1 more than x0 and y0", b, b[2]-b[0], b[3]-b[1])
 	}
 	return faults
 }
@@ -321,14 +317,14 @@ func (a *Annotation) checkStrokes(at string, strokes []Stroke) []error {
 		where := fmt.Sprintf("%s[%d]", at, i)
 		// Negated so that NaN is refused too.
 		if !(s.Width > 0 && s.Width <= float64(max(a.Width, a.Height))) {
-			faults = append(faults, fmt.Errorf("%w: %s.width: %g; want a brush of more than 0 and at most %d pixels", ErrAnnotation, where, s.Width, max(a.Width, a.Height)))
+			faults = append(faults, fault(where+".width", "%g; want a brush of more than 0 and at most %d pixels", s.Width, max(a.Width, a.Height)))
 		}
 		if len(s.Points) == 0 || len(s.Points) > maxStrokePoints {
-			faults = append(faults, fmt.Errorf("%w: %s.points: %d; want 1…%d", ErrAnnotation, where, len(s.Points), maxStrokePoints))
+			faults = append(faults, fault(where+".points", "%d; want 1…%d", len(s.Points), maxStrokePoints))
 		}
 		for k, p := range s.Points {
 			if !a.within(p) {
-				faults = append(faults, fmt.Errorf("%w: %s.points[%d]: (%g, %g) is outside the %d×%d frame", ErrAnnotation, where, k, p[0], p[1], a.Width, a.Height))
+				faults = append(faults, fault(fmt.Sprintf("%s.points[%d]", where, k), "(%g, %g) is outside the %d×%d frame", p[0], p[1], a.Width, a.Height))
 				break
 			}
 		}

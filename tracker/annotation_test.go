@@ -62,7 +62,7 @@ func TestParseAnnotationFaults(t *testing.T) {
 		{"not JSON", "masks please", "line 1"},
 		{"unknown field", `{"wdth": 3}`, `unknown field "wdth"`},
 		{"wrong type names the line", "{\n\"width\": \"wide\"}", "line 2"},
-		{"no size", `{"objects": []}`, "width, height: 0×0"},
+		{"no size", `{"objects": []}`, "width: 0×0 with the height"},
 		{"no objects", `{"width": 8, "height": 8}`, "objects: none"},
 		{"id 0", `{"width": 8, "height": 8, "objects": [{"id": 0, "scribbles": ` + stroke + `}]}`, "objects[0].id: 0; want 1…255"},
 		{"id twice", `{"width": 8, "height": 8, "objects": [{"id": 1, "scribbles": ` + stroke + `}, {"id": 1, "scribbles": ` + stroke + `}]}`, "objects[1].id: 1 is used twice"},

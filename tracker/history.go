@@ -209,14 +209,14 @@ func (h *history) find(seq, newest uint64) (int, error) {
 	case found:
 		return i, nil
 	case seq > newest:
-		return 0, fmt.Errorf("%w: frame: %d has not come yet; the newest is %d", ErrAnnotation, seq, newest)
+		return 0, frameFault("%d has not come yet; the newest is %d", seq, newest)
 	case n == 0:
-		return 0, fmt.Errorf("%w: frame: %d is not kept; accepted: %d, or no frame for the newest", ErrAnnotation, seq, newest)
+		return 0, frameFault("%d is not kept; accepted: %d, or no frame for the newest", seq, newest)
 	case i > h.old && i < n:
-		return 0, fmt.Errorf("%w: frame: %d was dropped unseen; accepted: %d or %d beside it, and others from %d to %d", ErrAnnotation, seq,
+		return 0, frameFault("%d was dropped unseen; accepted: %d or %d beside it, and others from %d to %d", seq,
 			h.entries[i-1].scene.Seq, h.entries[i].scene.Seq, h.entries[h.old].scene.Seq, newest)
 	}
-	return 0, fmt.Errorf("%w: frame: %d is no longer kept; accepted: %d to %d, or no frame for the newest", ErrAnnotation, seq, h.entries[min(h.old, n-1)].scene.Seq, newest)
+	return 0, frameFault("%d is no longer kept; accepted: %d to %d, or no frame for the newest", seq, h.entries[min(h.old, n-1)].scene.Seq, newest)
 }
 
 // Of the scenes after an amended one at most maxReplay are labelled again, at even
@@ -305,11 +305,11 @@ var ErrHeld = errors.New("too many frames are held")
 // going to annotate it, until it is let go as many times, and along with it enough
 // of those after it to follow its objects to the present. Together they take at
 // most Config.History again, or MaxHeld scenes if that is more. The error says
-// which scenes there are; it wraps ErrAnnotation or ErrHeld.
+// which scenes there are; it wraps ErrFrame or ErrHeld.
 func (t *Tracker) Hold(seq uint64) error {
 	h := &t.past
 	if len(h.entries) == 0 {
-		return fmt.Errorf("%w: frame: %d is not kept; none has come yet", ErrAnnotation, seq)
+		return frameFault("%d is not kept; none has come yet", seq)
 	}
 	at, err := h.find(seq, h.entries[len(h.entries)-1].scene.Seq)
 	if err != nil {

@@ -40,7 +40,7 @@ func TestHeldFrameIsAnnotatedLate(t *testing.T) {
 			}
 		}
 	}
-	if err := tr.Hold(held); !errors.Is(err, ErrAnnotation) {
+	if err := tr.Hold(held); !errors.Is(err, ErrFrame) {
 		t.Errorf("the frame that was let go: %v", err)
 	}
 }
@@ -101,7 +101,7 @@ func TestHoldsAreBounded(t *testing.T) {
 		t.Errorf("everything let go: %d scenes, %d bytes, stride %d stay", h.old, h.trail, h.stride)
 	}
 	tr.LetGo(12345)
-	if err := tr.Hold(5); !errors.Is(err, ErrAnnotation) {
+	if err := tr.Hold(5); !errors.Is(err, ErrFrame) {
 		t.Errorf("a frame that is gone: %v", err)
 	}
 }

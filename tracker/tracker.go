@@ -228,14 +228,14 @@ func (t *Tracker) accept(a *Annotation, s *features.Scene, inSight func(label in
 		return nil, err
 	}
 	if a.Width != s.Width || a.Height != s.Height {
-		return nil, fmt.Errorf("%w: made for %d×%d; the camera's frames are %d×%d", ErrAnnotation, a.Width, a.Height, s.Width, s.Height)
+		return nil, fault("width", "made for %d×%d; the camera's frames are %d×%d", a.Width, a.Height, s.Width, s.Height)
 	}
 	if len(a.Objects) == 0 && len(t.objects) == 0 {
-		return nil, fmt.Errorf("%w: objects: none, and no object is known that strokes on the background could correct; want at least one", ErrAnnotation)
+		return nil, fault("objects", "none, and no object is known that strokes on the background could correct; want at least one")
 	}
 	for k, o := range a.Objects {
 		if t.find(o.ID) < 0 && !a.says(k) {
-			return nil, fmt.Errorf("%w: objects[%d].scribbles: none, and object %d is not known yet; want at least one stroke, a polygon or a box", ErrAnnotation, k, o.ID)
+			return nil, fault(fmt.Sprintf("objects[%d].scribbles", k), "none, and object %d is not known yet; want at least one stroke, a polygon or a box", o.ID)
 		}
 	}
 	if t.projection == nil {

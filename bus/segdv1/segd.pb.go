@@ -167,20 +167,26 @@ const (
 	EventKind_EVENT_KIND_ANNOTATION_ACCEPTED EventKind = 7
 	// An annotation was refused; message says why.
 	EventKind_EVENT_KIND_ANNOTATION_REJECTED EventKind = 8
+	// An object was removed: no frame after sequence has it.
+	EventKind_EVENT_KIND_OBJECT_REMOVED EventKind = 9
+	// An object has another label, object_label; message tells the old one.
+	EventKind_EVENT_KIND_OBJECT_RENAMED EventKind = 10
 )
 
 // Enum value maps for EventKind.
 var (
 	EventKind_name = map[int32]string{
-		0: "EVENT_KIND_UNSPECIFIED",
-		1: "EVENT_KIND_CAMERA_UP",
-		2: "EVENT_KIND_CAMERA_DOWN",
-		3: "EVENT_KIND_OBJECT_APPEARED",
-		4: "EVENT_KIND_OBJECT_OCCLUDED",
-		5: "EVENT_KIND_OBJECT_LOST",
-		6: "EVENT_KIND_OBJECT_BACK",
-		7: "EVENT_KIND_ANNOTATION_ACCEPTED",
-		8: "EVENT_KIND_ANNOTATION_REJECTED",
+		0:  "EVENT_KIND_UNSPECIFIED",
+		1:  "EVENT_KIND_CAMERA_UP",
+		2:  "EVENT_KIND_CAMERA_DOWN",
+		3:  "EVENT_KIND_OBJECT_APPEARED",
+		4:  "EVENT_KIND_OBJECT_OCCLUDED",
+		5:  "EVENT_KIND_OBJECT_LOST",
+		6:  "EVENT_KIND_OBJECT_BACK",
+		7:  "EVENT_KIND_ANNOTATION_ACCEPTED",
+		8:  "EVENT_KIND_ANNOTATION_REJECTED",
+		9:  "EVENT_KIND_OBJECT_REMOVED",
+		10: "EVENT_KIND_OBJECT_RENAMED",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_KIND_UNSPECIFIED":         0,
@@ -192,6 +198,8 @@ var (
 		"EVENT_KIND_OBJECT_BACK":         6,
 		"EVENT_KIND_ANNOTATION_ACCEPTED": 7,
 		"EVENT_KIND_ANNOTATION_REJECTED": 8,
+		"EVENT_KIND_OBJECT_REMOVED":      9,
+		"EVENT_KIND_OBJECT_RENAMED":      10,
 	}
 )
 
@@ -946,7 +954,7 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\rSTATE_VISIBLE\x10\x01\x12\x12\n" +
 	"\x0eSTATE_OCCLUDED\x10\x02\x12\x0e\n" +
 	"\n" +
-	"STATE_LOST\x10\x03*\x9d\x02\n" +
+	"STATE_LOST\x10\x03*\xdb\x02\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14EVENT_KIND_CAMERA_UP\x10\x01\x12\x1a\n" +
@@ -956,7 +964,10 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\x16EVENT_KIND_OBJECT_LOST\x10\x05\x12\x1a\n" +
 	"\x16EVENT_KIND_OBJECT_BACK\x10\x06\x12\"\n" +
 	"\x1eEVENT_KIND_ANNOTATION_ACCEPTED\x10\a\x12\"\n" +
-	"\x1eEVENT_KIND_ANNOTATION_REJECTED\x10\bB(Z&github.com/segd/segd/bus/segdv1;segdv1b\x06proto3"
+	"\x1eEVENT_KIND_ANNOTATION_REJECTED\x10\b\x12\x1d\n" +
+	"\x19EVENT_KIND_OBJECT_REMOVED\x10\t\x12\x1d\n" +
+	"\x19EVENT_KIND_OBJECT_RENAMED\x10\n" +
+	"B(Z&github.com/segd/segd/bus/segdv1;segdv1b\x06proto3"
 
 var (
 	file_bus_segdv1_segd_proto_rawDescOnce sync.Once

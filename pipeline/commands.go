@@ -1,0 +1,153 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/tracker"
+)
+
+// maxPreviews bounds the previews of a camera that are made at once: two people
+// draw, and the live picture needs the processor too.
+const maxPreviews = 2
+
+func (c *Camera) setStages(s *stages) {
+	c.turn <- struct{}{}
+	defer func() { <-c.turn }()
+	c.stages = s
+}
+
+// atTurn calls do with the camera's stages between two frames.
+func (c *Camera) atTurn(ctx context.Context, do func(*stages) error) error {
+	select {
+	case c.turn <- struct{}{}:
+	case <-ctx.Done():
+		return fmt.Errorf("pipeline: camera %s: it is busy with a frame: %w", c.cfg.Name, ctx.Err())
+	}
+	defer func() { <-c.turn }()
+	if c.stages == nil {
+		return fmt.Errorf("pipeline: camera %s: %w: %s", c.cfg.Name, ErrDown, c.stats.down())
+	}
+	return do(c.stages)
+}
+
+// known returns the place of an object among those there are, or an error that
+// wraps ErrUnknownObject and names them.
+func (c *Camera) known(objects []*segdv1.Object, id uint32) (int, error) {
+	i := slices.IndexFunc(objects, func(o *segdv1.Object) bool { return o.Id == id })
+	if i >= 0 {
+		return i, nil
+	}
+	ids := make([]uint32, len(objects))
+	for k, o := range objects {
+		ids[k] = o.Id
+	}
+	return 0, fmt.Errorf("pipeline: camera %s: %w %d; there is %d", c.cfg.Name, ErrUnknownObject, id, ids)
+}
+
+// Clear removes an object, or all of them when id is 0: no frame published after it
+// returns has them. It waits for the frame in hand, and no longer than ctx. Errors
+// wrap ErrUnknownObject, ErrDown or what ended ctx.
+func (c *Camera) Clear(ctx context.Context, id uint32) error {
+	return c.atTurn(ctx, func(s *stages) error {
+		seq, objects := c.newest.list()
+		gone := objects
+		if id != 0 {
+			i, err := c.known(objects, id)
+			if err != nil {
+				return err
+			}
+			gone = objects[i : i+1]
+		}
+		for _, o := range gone {
+			s.step.Remove(o.Id)
+			delete(s.objects, o.Id)
+			c.cfg.Meter.RemoveObject(o.Id)
+			c.log.Info("object removed", keyObject, o.Id)
+			c.emit(&segdv1.Event{
+				Kind: segdv1.EventKind_EVENT_KIND_OBJECT_REMOVED, ObjectId: o.Id, ObjectLabel: o.Label, Sequence: seq,
+			})
+		}
+		c.newest.setObjects(slices.DeleteFunc(slices.Clone(objects), func(o *segdv1.Object) bool { return slices.Contains(gone, o) }))
+		c.stats.with(func(n *Snapshot) {
+			n.Objects = slices.DeleteFunc(n.Objects, func(o ObjectSnapshot) bool { return id == 0 || o.ID == id })
+		})
+		return nil
+	})
+}
+
+// Rename gives an object another label and returns it with that. It waits as Clear
+// does. Errors wrap ErrUnknownObject, ErrDown, what ended ctx, or a *tracker.Fault
+// of the label.
+func (c *Camera) Rename(ctx context.Context, id uint32, label string) (renamed *segdv1.Object, err error) {
+	err = c.atTurn(ctx, func(s *stages) error {
+		seq, objects := c.newest.list()
+		i, err := c.known(objects, id)
+		if err != nil {
+			return err
+		}
+		if _, err := s.step.Rename(id, label); err != nil {
+			return fmt.Errorf("pipeline: camera %s: %w", c.cfg.Name, err)
+		}
+		before := objects[i].Label
+		renamed = proto.CloneOf(objects[i])
+		renamed.Label = label
+		objects = slices.Clone(objects)
+		objects[i] = renamed
+		c.newest.setObjects(objects)
+		if before == label {
+			return nil
+		}
+		if o, ok := s.objects[id]; ok {
+			o.label = label
+			s.objects[id] = o
+		}
+		c.stats.with(func(n *Snapshot) {
+			for k := range n.Objects {
+				if n.Objects[k].ID == id {
+					n.Objects[k].Label = label
+				}
+			}
+		})
+		c.log.Info("object renamed", keyObject, id)
+		c.renamed(id, before, label, seq)
+		return nil
+	})
+	return renamed, err
+}
+
+// Preview returns the masks that a would give on the kept frame it names, or on the
+// newest when it names none, and changes nothing. Only copying what it needs holds
+// up the frames; the work is done here. Errors wrap tracker.ErrAnnotation (and
+// tracker.ErrFrame), ErrBusy, ErrDown or what ended ctx.
+func (c *Camera) Preview(ctx context.Context, a *tracker.Annotation) (*segdv1.MaskFrame, error) {
+	select {
+	case c.previews <- struct{}{}:
+		defer func() { <-c.previews }()
+	default:
+		return nil, fmt.Errorf("pipeline: camera %s: %w: %d previews are being made", c.cfg.Name, ErrBusy, maxPreviews)
+	}
+	var p *tracker.Preview
+	err := c.atTurn(ctx, func(s *stages) (err error) {
+		p, err = s.step.Preview(a)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var res *tracker.Result
+	if err := guard(func() (err error) {
+		res, err = p.Run(ctx)
+		return err
+	}); err != nil {
+		return nil, fmt.Errorf("pipeline: camera %s: preview: %w", c.cfg.Name, err)
+	}
+	return &segdv1.MaskFrame{
+		Site: c.cfg.Site, Camera: c.cfg.Name, Sequence: res.Seq,
+		Width: int32(res.Width), Height: int32(res.Height), Objects: objects(res),
+	}, nil
+}

@@ -1,0 +1,281 @@
+package pipeline
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/mask"
+	"github.com/segd/segd/tracker"
+)
+
+// live runs a looping camera whose square is marked on frame 0, lets frames 0 to 20
+// come, and calls test.
+func live(t *testing.T, prepare func(*bench), test func(*testing.T, *bench, *Camera)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, "gate", 24)
+		b.loop = true
+		b.cfg.Annotation = annotation(ptr(0), 0)
+		if prepare != nil {
+			prepare(b)
+		}
+		c, err := New(b.cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { _ = c.Run(ctx) })
+		defer func() {
+			cancel()
+			running.Wait()
+			b.check(t, c)
+			if err := c.Picture(nil); !errors.Is(err, ErrDown) {
+				t.Errorf("a picture after the end: %v", err)
+			}
+			if err := c.Clear(t.Context(), 0); !errors.Is(err, ErrDown) {
+				t.Errorf("Clear after the end: %v", err)
+			}
+		}()
+		time.Sleep(2050 * time.Millisecond)
+		test(t, b, c)
+	})
+}
+
+// newest returns the last masks published.
+func (r *recorder) newest() *segdv1.MaskFrame {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.masks[len(r.masks)-1]
+}
+
+func (r *recorder) event(kind segdv1.EventKind) *segdv1.Event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.events {
+		if e.Kind == kind {
+			return e
+		}
+	}
+	return nil
+}
+
+func TestClear(t *testing.T) {
+	for _, id := range []uint32{0, 1} {
+		live(t, nil, func(t *testing.T, b *bench, c *Camera) {
+			if err := c.Clear(t.Context(), 7); !errors.Is(err, ErrUnknownObject) || !strings.Contains(err.Error(), "7; there is [1]") {
+				t.Errorf("an unknown object: %v", err)
+			}
+			last := b.rec.newest()
+			if len(last.Objects) != 1 {
+				t.Fatalf("%d objects before", len(last.Objects))
+			}
+			if err := c.Clear(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+			if seq, objects := c.Objects(); seq != last.Sequence || len(objects) != 0 {
+				t.Errorf("frame %d with %v after Clear(%d)", seq, objects, id)
+			}
+			if o := c.Snapshot().Objects; len(o) != 0 {
+				t.Errorf("status still has %v", o)
+			}
+			time.Sleep(300 * time.Millisecond)
+			for _, m := range b.rec.masks {
+				if m.Sequence > last.Sequence && len(m.Objects) != 0 {
+					t.Errorf("frame %d has %v", m.Sequence, m.Objects)
+				}
+			}
+			if b.rec.newest().Sequence <= last.Sequence {
+				t.Error("no frame came")
+			}
+			e := b.rec.event(segdv1.EventKind_EVENT_KIND_OBJECT_REMOVED)
+			if e == nil || e.ObjectId != 1 || e.ObjectLabel != "square" || e.Sequence != last.Sequence {
+				t.Errorf("event %v", e)
+			}
+			// It may begin again under the same number.
+			if _, err := c.Annotate(t.Context(), annotation(ptr(20), 20)); err != nil {
+				t.Fatal(err)
+			}
+			if _, objects := c.Objects(); len(objects) != 1 || objects[0].Id != 1 {
+				t.Errorf("annotated again: %v", objects)
+			}
+			if err := c.Clear(t.Context(), 0); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Clear(t.Context(), 0); err != nil {
+				t.Errorf("clearing nothing: %v", err)
+			}
+		})
+	}
+}
+
+func TestRename(t *testing.T) {
+	live(t, nil, func(t *testing.T, b *bench, c *Camera) {
+		var f *tracker.Fault
+		if _, err := c.Rename(t.Context(), 1, ""); !errors.As(err, &f) || f.Field != "label" {
+			t.Errorf("an empty label: %v", err)
+		}
+		if _, err := c.Rename(t.Context(), 9, "nobody"); !errors.Is(err, ErrUnknownObject) {
+			t.Errorf("an unknown object: %v", err)
+		}
+		before := b.rec.newest()
+		o, err := c.Rename(t.Context(), 1, "door")
+		if err != nil || o.Label != "door" || o.Id != 1 || o.Area != before.Objects[0].Area {
+			t.Fatalf("got %v, %v", o, err)
+		}
+		if before.Objects[0].Label != "square" {
+			t.Error("what was published was changed")
+		}
+		if _, objects := c.Objects(); objects[0].Label != "door" {
+			t.Errorf("listed as %v", objects)
+		}
+		if s := c.Snapshot(); s.Objects[0].Label != "door" {
+			t.Errorf("status has %v", s.Objects)
+		}
+		if _, err := c.Rename(t.Context(), 1, "door"); err != nil {
+			t.Errorf("the same label: %v", err)
+		}
+		// An annotation renames too.
+		a := annotation(nil, 0)
+		a.Objects[0].Label, a.Objects[0].Scribbles = "gate", nil
+		if _, err := c.Annotate(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(300 * time.Millisecond)
+		if m := b.rec.newest(); m.Objects[0].Label != "gate" {
+			t.Errorf("published as %v", m.Objects)
+		}
+		var told []string
+		for _, e := range b.rec.events {
+			if e.Kind == segdv1.EventKind_EVENT_KIND_OBJECT_RENAMED {
+				told = append(told, e.ObjectLabel+" "+e.Message)
+			}
+		}
+		if want := []string{`door it was "square"`, `gate it was "door"`}; !slices.Equal(told, want) {
+			t.Errorf("told %q, want %q", told, want)
+		}
+	})
+}
+
+// Two people look at what their strokes would give; the stream neither changes nor
+// stops, and a third is told to come again.
+func TestPreview(t *testing.T) {
+	live(t, nil, func(t *testing.T, b *bench, c *Camera) {
+		a := annotation(ptr(12), 12)
+		a.Objects[0].ID = 2
+		m, err := c.Preview(t.Context(), a)
+		if err != nil || m.Sequence != 12 || m.Width != testWidth || m.Height != testHeight || len(m.Objects) != 2 {
+			t.Fatalf("got %v, %v", m, err)
+		}
+		got, err := mask.Parse(m.Objects[1].Counts, testWidth, testHeight)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if iou := mask.IoU(got, squareMask(12)); iou < 0.8 || m.Objects[1].Id != 2 {
+			t.Errorf("object %d has IoU %.2f with the square", m.Objects[1].Id, iou)
+		}
+		if _, objects := c.Objects(); len(objects) != 1 {
+			t.Errorf("a preview left %v", objects)
+		}
+		if _, err := c.Preview(t.Context(), annotation(ptr(1000), 0)); !errors.Is(err, tracker.ErrFrame) {
+			t.Errorf("a frame to come: %v", err)
+		}
+		for range maxPreviews {
+			c.previews <- struct{}{}
+		}
+		if _, err := c.Preview(t.Context(), a); !errors.Is(err, ErrBusy) {
+			t.Errorf("one too many: %v", err)
+		}
+		for range maxPreviews {
+			<-c.previews
+		}
+	})
+}
+
+// A command waits for the frame in hand, and no longer than it may.
+func TestCommandsWait(t *testing.T) {
+	slow := make(chan struct{})
+	live(t, func(b *bench) {
+		slow = make(chan struct{})
+		b.onStep = func(s *features.Scene, _ *tracker.Annotation) error {
+			if s.Seq == 20 {
+				<-slow
+			}
+			return nil
+		}
+	}, func(t *testing.T, _ *bench, c *Camera) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := c.Clear(ctx, 1); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("while a frame hangs: %v", err)
+		}
+		done := make(chan error)
+		go func() { done <- c.Clear(t.Context(), 1) }()
+		synctest.Wait()
+		close(slow)
+		if err := <-done; err != nil {
+			t.Errorf("after it: %v", err)
+		}
+	})
+}
+
+func TestMasksAndPicture(t *testing.T) {
+	live(t, nil, func(t *testing.T, b *bench, c *Camera) {
+		want := b.rec.masks[7]
+		if got, err := c.Masks(7); err != nil || got != want {
+			t.Errorf("frame 7: %v, %v", got, err)
+		}
+		if _, err := c.Masks(999); !errors.Is(err, ErrFrame) || !strings.Contains(err.Error(), "999 has not come yet; accepted: 0 to 20") {
+			t.Errorf("a frame to come: %v", err)
+		}
+		var seen []byte
+		err := c.Picture(func(m *segdv1.MaskFrame, bgr []byte) error {
+			if m.Sequence != 20 || len(bgr) != 3*testWidth*testHeight {
+				t.Errorf("frame %d with %d bytes", m.Sequence, len(bgr))
+			}
+			seen = bytes.Clone(bgr)
+			// The frames that come meanwhile do not take the picture away.
+			time.Sleep(time.Second)
+			if !bytes.Equal(seen, bgr) {
+				t.Error("the picture changed while it was used")
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		middle := square(20).Min.Add(square(20).Size().Div(2))
+		if p := 3 * (middle.Y*testWidth + middle.X); seen[p+2] < 150 {
+			t.Errorf("the square's middle is %v", seen[p:p+3])
+		}
+		time.Sleep(30 * time.Second)
+		if _, err := c.Masks(7); !errors.Is(err, ErrFrame) || !strings.Contains(err.Error(), "7 is no longer kept") {
+			t.Errorf("long ago: %v", err)
+		}
+		if n := len(c.newest.frames); n != maxFrames {
+			t.Errorf("%d frames kept, want %d", n, maxFrames)
+		}
+	})
+}
+
+// An annotation that no frame comes for is refused with the reason.
+func TestAnnotateWhileDown(t *testing.T) {
+	live(t, nil, func(t *testing.T, _ *bench, c *Camera) {
+		c.down(errors.New("the cable is out"))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := c.Annotate(ctx, annotation(ptr(1000), 0))
+		if !errors.Is(err, ErrDown) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "the cable is out") {
+			t.Errorf("got %v", err)
+		}
+	})
+}

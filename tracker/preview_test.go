@@ -1,0 +1,242 @@
+package tracker
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// tale steps a tracker over two discs that move, of which the first is marked on
+// frame 0, and calls then before each step.
+func tale(t *testing.T, tr *Tracker, frames uint64, then func(seq uint64) *Annotation) (results []*Result) {
+	t.Helper()
+	for i := range frames {
+		s, truth := film(t, i, disc{40 + 2*float64(i), 50, 18, red}, disc{125, 80, 18, blue})
+		a := then(i)
+		if i == 0 {
+			a = byMask(t, truth[0], 1)
+		}
+		results = append(results, step(t, tr, s, a))
+	}
+	return results
+}
+
+// previewed are annotations of frame 3, whose pixels are gone by frame 10.
+func previewed(t *testing.T) map[string]*Annotation {
+	seq := uint64(3)
+	_, truth := film(t, seq, disc{46, 50, 18, red}, disc{125, 80, 18, blue})
+	second := byMask(t, truth[1], 2)
+	box := empty()
+	box.Objects = []ObjectSpec{{ID: 2, Label: "boxed", Box: []float64{105, 60, 145, 100}}}
+	strokes := empty()
+	strokes.Objects = []ObjectSpec{{ID: 2, Scribbles: stroke(8, Point{120, 80}, Point{130, 80})}}
+	strokes.Background = stroke(4, Point{100, 50}, Point{155, 50}, Point{155, 110}, Point{100, 110})
+	correction := empty()
+	correction.Background = stroke(8, Point{34, 50}, Point{39, 50})
+	all := map[string]*Annotation{"mask": second, "box": box, "strokes": strokes, "correction": correction}
+	for _, a := range all {
+		a.Frame = &seq
+	}
+	return all
+}
+
+// What a preview shows is what the annotation then makes of that frame, and the
+// masks that follow are to the bit those of a tracker nobody asked for a preview.
+func TestPreviewIsWhatComes(t *testing.T) {
+	for name, ann := range previewed(t) {
+		t.Run(name, func(t *testing.T) {
+			var shown *Result
+			asked, plain := newTracker(t, Config{}), newTracker(t, Config{})
+			got := tale(t, asked, 14, func(seq uint64) *Annotation {
+				if seq != 10 {
+					return nil
+				}
+				p, err := asked.Preview(ann)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if shown, err = p.Run(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				return ann
+			})
+			var became []int32
+			want := tale(t, plain, 14, func(seq uint64) *Annotation {
+				if seq == 10 {
+					return ann
+				}
+				return nil
+			})
+			for i := range got {
+				got[i].Solve, want[i].Solve = Solve{}, Solve{} // holds times
+				if !reflect.DeepEqual(got[i], want[i]) {
+					t.Fatalf("frame %d differs after a preview: %v", i, cmp.Diff(want[i], got[i]))
+				}
+			}
+			at, err := plain.past.find(3, 13)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := plain.past.entries[at]
+			scene := e.unpack()
+			became = e.y
+			marks := ann.raster()
+			if shown.Seq != 3 || len(shown.Objects) != len(plain.objects) {
+				t.Fatalf("preview of frame %d with %d objects; want 3 with %d", shown.Seq, len(shown.Objects), len(plain.objects))
+			}
+			for k, o := range shown.Objects {
+				if o.Area == 0 || o.Area != o.Mask.Area() || o.Box != o.Mask.Box() {
+					t.Errorf("object %d: area %d, box %v; the mask has %d in %v", o.ID, o.Area, o.Box, o.Mask.Area(), o.Mask.Box())
+				}
+				bits := o.Mask.Decode(nil)
+				for p, i := range scene.Labels {
+					if marks[p] == unmarked && (bits[p] == 1) != (int(became[i]) == k+1) {
+						t.Fatalf("object %d: pixel %d is %d in the preview and label %d came of it", o.ID, p, bits[p], became[i])
+					}
+				}
+			}
+		})
+	}
+}
+
+// The newest frame's masks have outlines drawn by pixels, as Step draws them.
+func TestPreviewOfTheNewest(t *testing.T) {
+	tr := newTracker(t, Config{})
+	tale(t, tr, 8, func(uint64) *Annotation { return nil })
+	_, truth := film(t, 7, disc{54, 50, 18, red}, disc{125, 80, 18, blue})
+	box := empty()
+	box.Objects = []ObjectSpec{{ID: 2, Box: []float64{105, 60, 145, 100}}}
+	p, err := tr.Preview(box)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := p.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, o := range res.Objects {
+		if j := iou(o.Mask, truth[k]); res.Seq != 7 || j < 0.9 {
+			t.Errorf("frame %d, object %d: IoU %.2f; want above 0.9 on frame 7", res.Seq, o.ID, j)
+		}
+	}
+}
+
+// A preview runs while its tracker goes on; the race detector watches.
+func TestPreviewBesideItsTracker(t *testing.T) {
+	ann := previewed(t)["strokes"]
+	tr := newTracker(t, Config{})
+	var first, second *Result
+	done := make(chan error, 1)
+	tale(t, tr, 14, func(seq uint64) *Annotation {
+		if seq == 8 {
+			p, err := tr.Preview(ann)
+			if err != nil {
+				t.Fatal(err)
+			}
+			twin, err := tr.Preview(ann)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first, err = twin.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			go func() {
+				var err error
+				second, err = p.Run(t.Context())
+				done <- err
+			}()
+		}
+		return nil
+	})
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(first.Objects, second.Objects) {
+		t.Error("a preview beside a tracker at work differs from one of a tracker at rest")
+	}
+}
+
+func TestPreviewFaults(t *testing.T) {
+	tr := newTracker(t, Config{})
+	ann := previewed(t)["mask"]
+	if _, err := tr.Preview(ann); !errors.Is(err, ErrFrame) || !errors.Is(err, ErrAnnotation) {
+		t.Errorf("before the first frame: %v; want ErrFrame", err)
+	}
+	tale(t, tr, 3, func(uint64) *Annotation { return nil })
+	if _, err := tr.Preview(ann); !errors.Is(err, ErrFrame) || !strings.Contains(err.Error(), "frame: 3 has not come yet; the newest is 2") {
+		t.Errorf("a frame to come: %v", err)
+	}
+	small := *ann
+	small.Frame, small.Width, small.Mask = nil, 8, make([]uint8, 8*testHeight)
+	p, err := tr.Preview(&small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var f *Fault
+	if _, err := p.Run(t.Context()); !errors.As(err, &f) || f.Field != "width" {
+		t.Errorf("another size: %v; want a fault of width", err)
+	}
+}
+
+// A clone shares no memory with its frame and lacks nothing but the picture.
+func TestCloneIsWhole(t *testing.T) {
+	tr := newTracker(t, Config{})
+	tale(t, tr, 3, func(uint64) *Annotation { return nil })
+	f := tr.anchors[0]
+	f.corrected, f.outside, f.bounded = []bool{true}, []bool{true}, []int32{1}
+	c := f.clone()
+	picture := []string{"labels", "pixels", "colour"}
+	var compare func(at string, a, b reflect.Value)
+	compare = func(at string, a, b reflect.Value) {
+		for i := range a.NumField() {
+			name, x, y := at+a.Type().Field(i).Name, a.Field(i), b.Field(i)
+			switch {
+			case slices.Contains(picture, name), name == "block.gramian": // scratch of Reset
+			case x.Kind() == reflect.Struct:
+				compare(name+".", x, y)
+			case x.Kind() == reflect.Slice:
+				if x.Len() == 0 {
+					t.Errorf("%s is empty: the test shows nothing", name)
+				} else if x.Pointer() == y.Pointer() {
+					t.Errorf("%s is shared", name)
+				} else if fmt.Sprint(x) != fmt.Sprint(y) {
+					t.Errorf("%s differs", name)
+				}
+			case fmt.Sprint(x) != fmt.Sprint(y):
+				t.Errorf("%s is %v, want %v", name, y, x)
+			}
+		}
+	}
+	compare("", reflect.ValueOf(f).Elem(), reflect.ValueOf(c).Elem())
+}
+
+func TestRename(t *testing.T) {
+	tr := newTracker(t, Config{})
+	results := tale(t, tr, 6, func(seq uint64) *Annotation {
+		if seq == 3 {
+			for _, label := range []string{"", "two\nlines", "\xff", strings.Repeat("x", maxLabel+1)} {
+				if _, err := tr.Rename(1, label); !errors.Is(err, ErrAnnotation) {
+					t.Errorf("Rename to %q: %v", label, err)
+				}
+			}
+			if known, err := tr.Rename(7, "nobody"); known || err != nil {
+				t.Errorf("Rename of an unknown object: %v, %v", known, err)
+			}
+			if known, err := tr.Rename(1, "the red one ✓"); !known || err != nil {
+				t.Errorf("Rename: %v, %v", known, err)
+			}
+		}
+		return nil
+	})
+	for i, r := range results {
+		want := map[bool]string{true: "the red one ✓", false: "object 1"}[i >= 3]
+		if r.Objects[0].Label != want {
+			t.Errorf("frame %d: label %q, want %q", i, r.Objects[0].Label, want)
+		}
+	}
+}
