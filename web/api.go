@@ -2,28 +2,94 @@ package web
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 )
 
-// writeJSON answers with v, whose encoding cannot fail.
-func writeJSON(w http.ResponseWriter, status int, contentType string, v any) {
-	body, err := json.Marshal(v)
-	if err != nil { // only a programming error can bring this about
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", contentType)
-	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n')) // the client may be gone
+const (
+	typeJSON = "application/json"
+	typePNG  = "image/png"
+	typeJPEG = "image/jpeg"
+
+	apiRoot    = "/api/v1"
+	cameraPath = apiRoot + "/cameras/{camera}"
+)
+
+// route is one operation of the API.
+type route struct {
+	method, path string
+	cost         int // of the client's allowance, see limiter
+	handler      http.HandlerFunc
 }
 
-// problem answers with an RFC 9457 problem document.
-func problem(w http.ResponseWriter, status int, detail string) {
-	writeJSON(w, status, "application/problem+json", struct {
-		Title  string `json:"title"`
-		Status int    `json:"status"`
-		Detail string `json:"detail"`
-	}{http.StatusText(status), status, detail})
+// What operations cost: those that make the cameras or the processor work are dearer.
+const (
+	costRead  = 1
+	costWork  = 5
+	costLarge = 10
+)
+
+// api lists what is served under apiRoot.
+func (s *Server) api() []route {
+	routes := []route{
+		{http.MethodGet, apiRoot + "/cameras", costRead, s.listCameras},
+		{http.MethodGet, cameraPath, costRead, s.withCamera(s.showCamera)},
+		{http.MethodGet, cameraPath + "/live", costRead, s.live},
+	}
+	if s.cfg.Commands != nil {
+		routes = append(routes,
+			route{http.MethodGet, cameraPath + "/objects", costRead, s.withCamera(s.listObjects)},
+			route{http.MethodDelete, cameraPath + "/objects", costWork, s.withCamera(s.clearObjects)},
+			route{http.MethodPatch, cameraPath + "/objects/{id}", costWork, s.withCamera(s.renameObject)},
+			route{http.MethodDelete, cameraPath + "/objects/{id}", costWork, s.withCamera(s.clearObject)},
+			route{http.MethodPost, cameraPath + "/annotations", costLarge, s.withCamera(s.annotate)},
+		)
+	}
+	return routes
+}
+
+// mountAPI serves the routes to those who may ask, and answers everything else under
+// apiRoot with a problem document.
+func (s *Server) mountAPI(mux *http.ServeMux, routes []route) {
+	methods := map[string][]string{}
+	for _, r := range routes {
+		mux.Handle(r.method+" "+r.path, s.limits.spend(r.cost, s.gate.require(s.gate.sameSite(r.handler))))
+		methods[r.path] = append(methods[r.path], r.method)
+		if r.method == http.MethodGet {
+			methods[r.path] = append(methods[r.path], http.MethodHead)
+		}
+	}
+	fallback := func(pattern string, h http.HandlerFunc) {
+		mux.Handle(pattern, s.limits.spend(costRead, s.gate.require(h)))
+	}
+	for path, allowed := range methods {
+		slices.Sort(allowed)
+		allow := strings.Join(allowed, ", ")
+		fallback(path, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Allow", allow)
+			problem(w, http.StatusMethodNotAllowed, fmt.Sprintf("method %s; accepts %s", r.Method, allow))
+		})
+	}
+	fallback(apiRoot+"/", func(w http.ResponseWriter, r *http.Request) {
+		problem(w, http.StatusNotFound, fmt.Sprintf("nothing is at %s", r.URL.Path))
+	})
+}
+
+// withCamera finds the camera that the path names.
+func (s *Server) withCamera(h func(http.ResponseWriter, *http.Request, *camera)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if c := s.camera(r.PathValue("camera")); c != nil {
+			h(w, r, c)
+			return
+		}
+		s.noCamera(w, r)
+	}
+}
+
+func (s *Server) noCamera(w http.ResponseWriter, r *http.Request) {
+	problem(w, http.StatusNotFound, fmt.Sprintf("no camera %q; accepts those in %s/cameras", r.PathValue("camera"), apiRoot))
 }
 
 // cameraInfo is one camera in the answer of /api/v1/cameras.
@@ -35,44 +101,19 @@ type cameraInfo struct {
 	Status  json.RawMessage `json:"status"` // segd.v1.Status in protobuf's JSON mapping, null before the first
 }
 
+type cameraList struct {
+	Version string       `json:"version"`
+	Cameras []cameraInfo `json:"cameras"`
+}
+
 func (s *Server) listCameras(w http.ResponseWriter, _ *http.Request) {
-	cameras := []cameraInfo{} // never null
+	list := cameraList{s.cfg.Version, []cameraInfo{}} // never null
 	for _, c := range s.list() {
-		cameras = append(cameras, c.info())
+		list.Cameras = append(list.Cameras, c.info())
 	}
-	writeJSON(w, http.StatusOK, "application/json", struct {
-		Version string       `json:"version"`
-		Cameras []cameraInfo `json:"cameras"`
-	}{s.cfg.Version, cameras})
+	writeJSON(w, http.StatusOK, typeJSON, list)
 }
 
-func (s *Server) livez(w http.ResponseWriter, _ *http.Request) {
-	plain(w, http.StatusOK, "ok")
-}
-
-// readyz tells the reason only to those who may see the rest, since it can name
-// cameras.
-func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
-	err := s.ready()
-	switch {
-	case err == nil:
-		plain(w, http.StatusOK, "ok")
-	case s.gate.allows(r):
-		plain(w, http.StatusServiceUnavailable, "not ready: "+err.Error())
-	default:
-		plain(w, http.StatusServiceUnavailable, "not ready")
-	}
-}
-
-func (s *Server) ready() error {
-	if s.cfg.Ready == nil {
-		return nil
-	}
-	return s.cfg.Ready()
-}
-
-func plain(w http.ResponseWriter, status int, text string) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.WriteHeader(status)
-	_, _ = w.Write([]byte(text + "\n")) // the client may be gone
+func (s *Server) showCamera(w http.ResponseWriter, _ *http.Request, c *camera) {
+	writeJSON(w, http.StatusOK, typeJSON, c.info())
 }

@@ -45,6 +45,9 @@ type Config struct {
 	// Ready tells why segd is not ready, or nil. It is called for each request
 	// to /readyz and must not block. Nil: always ready.
 	Ready func() error
+	// Commands answers the API's requests about objects, annotations and pictures.
+	// Nil: those are 404.
+	Commands Commands
 	// Version is shown on the page.
 	Version string
 	// MaxViewers bounds the live connections, all cameras together; one page

@@ -1,9 +1,6 @@
 package web
 
-import (
-	"net/http"
-	"strings"
-)
+import "net/http"
 
 const (
 	publishName = "publish.html"
@@ -67,8 +64,7 @@ func (g *gate) publisher(next http.Handler) http.Handler {
 
 // mayPublish tells whether r comes from a publisher, and whether by a token.
 func (g *gate) mayPublish(r *http.Request) (token, allowed bool) {
-	if scheme, given, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
-		given = strings.TrimSpace(given)
+	if given, ok := presented(r); ok {
 		all, one := same(given, g.token), g.publish != nil && same(given, *g.publish)
 		if !g.open && all || one {
 			return true, true

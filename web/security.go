@@ -78,11 +78,17 @@ func (g *gate) allows(r *http.Request) bool {
 	if g.open {
 		return true
 	}
-	if scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
-		return same(strings.TrimSpace(token), g.token)
+	if token, ok := presented(r); ok {
+		return same(token, g.token)
 	}
 	cookie, err := r.Cookie(cookieName)
 	return err == nil && same(cookie.Value, g.session)
+}
+
+// presented returns the token that r presents, if it does.
+func presented(r *http.Request) (token string, ok bool) {
+	scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
+	return strings.TrimSpace(token), ok && strings.EqualFold(scheme, "Bearer")
 }
 
 // checkHost refuses requests addressed to names that are not this server's.
@@ -111,6 +117,24 @@ func (g *gate) require(next http.Handler) http.Handler {
 		if !g.allows(r) {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="segd"`)
 			problem(w, http.StatusUnauthorized, `accepts "Authorization: Bearer TOKEN", or the cookie of the sign-in page`)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// sameSite refuses what pages of other sites would change through the browser of
+// somebody signed in, or on the machine of a segd without a token. Who presents the
+// token was given it. Programs other than browsers send neither of the headers that
+// tell.
+func (g *gate) sameSite(next http.Handler) http.Handler {
+	otherSites := http.NewCrossOriginProtection()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, byToken := presented(r)
+		byToken = byToken && !g.open // then it was checked
+		if !byToken && otherSites.Check(r) != nil {
+			problem(w, http.StatusForbidden, "pages of other sites may change nothing here; accepts requests of segd's own page, "+
+				"of programs that are no browser, and those with the bearer token")
 			return
 		}
 		next.ServeHTTP(w, r)

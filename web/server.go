@@ -29,6 +29,7 @@ var ErrClosed = errors.New("web: server closed")
 type Server struct {
 	cfg     Config
 	gate    *gate
+	limits  *limiter
 	handler http.Handler
 	quit    chan struct{}  // closed by Close
 	joined  sync.WaitGroup // one for each viewer
@@ -54,7 +55,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		cfg: cfg, gate: newGate(cfg), quit: make(chan struct{}),
+		cfg: cfg, gate: newGate(cfg), limits: newLimiter(), quit: make(chan struct{}),
 		cameras: make(map[string]*camera), strange: make(map[string]bool),
 	}
 	s.handler = s.routes(assets)
@@ -85,8 +86,7 @@ func (s *Server) routes(assets map[string]asset) http.Handler {
 		mux.Handle(whipPath, s.gate.publisher(s.cfg.WHIP))
 		mux.HandleFunc("GET "+publishPath, publishPage(assets[publishName]))
 	}
-	private("GET /api/v1/cameras", http.HandlerFunc(s.listCameras))
-	private("GET /api/v1/cameras/{camera}/live", http.HandlerFunc(s.live))
+	s.mountAPI(mux, s.api())
 	return withSecurityHeaders(s.gate.checkHost(mux))
 }
 
@@ -239,6 +239,9 @@ func (s *Server) Publish(mf *segdv1.MaskFrame, bgr []byte) {
 		c.publish(mf, bgr)
 	}
 }
+
+// Event tells of something that happened at a camera.
+func (s *Server) Event(*segdv1.Event) {}
 
 // Status shows how a camera does. It keeps nothing of st.
 func (s *Server) Status(st *segdv1.Status) {

@@ -204,7 +204,7 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("camera")
 	c := s.camera(name)
 	if c == nil {
-		problem(w, http.StatusNotFound, fmt.Sprintf("no camera %q; accepts those in /api/v1/cameras", name))
+		s.noCamera(w, r)
 		return
 	}
 	window, err := parseWindow(r.URL.Query().Get("window"))

@@ -78,7 +78,7 @@ func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *d
 	page := web.Config{
 		Addr: cfg.HTTP.Addr, Token: cfg.HTTP.Token, PublishToken: cfg.WHIP.Token, Version: version, Logger: log,
 		Metrics: promhttp.HandlerFor(d.registry, promhttp.HandlerOpts{Registry: d.registry}),
-		Ready:   d.ready,
+		Ready:   d.ready, Commands: commands{d},
 	}
 	if d.whip != nil {
 		page.WHIP = d.whip.Handler()
@@ -197,11 +197,14 @@ func (d *daemon) build() error {
 		names = append(names, cam.Name)
 		configs = append(configs, d.camera(i, cam, model))
 	}
-	d.web.Cameras(names)
 	if d.set, err = pipeline.NewSet(configs...); err != nil {
 		return err
 	}
-	return d.bus.Serve(bus.Commands{Cameras: names, Annotate: d.annotate})
+	d.web.Cameras(names)
+	return d.bus.Serve(bus.Commands{Cameras: names, Annotate: func(ctx context.Context, camera string, payload []byte) error {
+		_, err := commands{d}.Annotate(ctx, camera, payload)
+		return err
+	}})
 }
 
 func sourceConfig(cam config.Camera, log *slog.Logger) ingest.Config {
@@ -242,20 +245,6 @@ func (d *daemon) camera(i int, cam config.Camera, model features.Model) pipeline
 		Annotation: d.annotations[cam.Name],
 		Logger:     d.log,
 	}
-}
-
-// annotate answers the bus.
-func (d *daemon) annotate(ctx context.Context, camera string, payload []byte) error {
-	c, err := d.set.Camera(camera)
-	if err != nil {
-		return err
-	}
-	a, err := parseAnnotation(payload)
-	if err != nil {
-		return err
-	}
-	_, err = c.Annotate(ctx, a)
-	return err
 }
 
 // ready says why segd is not ready. A camera that is down is no reason: others

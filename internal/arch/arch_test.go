@@ -43,6 +43,7 @@ const (
 	protobuf = "google.golang.org/protobuf"
 	term     = "golang.org/x/term"
 	websock  = "github.com/coder/websocket"
+	xrate    = "golang.org/x/time/rate"
 	xsync    = "golang.org/x/sync"
 	yaml     = "github.com/goccy/go-yaml"
 )
@@ -74,7 +75,7 @@ var plan = map[string]room{
 	"tracker":               {internal: []string{"features", "solver", "solver/kernel", "solver/loss", "solver/mrf", "mask"}, modules: []string{gonum}},
 	"bus":                   {internal: []string{"bus/segdv1"}, modules: []string{nats, protobuf}},
 	"metrics":               {modules: []string{prom}},
-	"web":                   {internal: []string{"bus/segdv1"}, modules: []string{websock, protobuf}},
+	"web":                   {internal: []string{"bus/segdv1", "mask"}, modules: []string{websock, protobuf, xrate}},
 	"config":                {modules: []string{yaml}},
 	"pipeline":              {internal: []string{"bus/segdv1", "features", "ingest", "mask", "tracker"}, modules: []string{protobuf}},
 	"eval":                  {internal: []string{"features", "features/dnn", "lp", "mask", "solver", "solver/baseline", "solver/clique", "solver/kernel", "solver/loss", "solver/mrf", "tracker"}, modules: []string{plot, xsync}},

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/pipeline"
+	"github.com/segd/segd/tracker"
+	"github.com/segd/segd/web"
+)
+
+// commands answers the API and the bus: it takes requests to their camera, and the
+// errors back as both understand them.
+type commands struct{ d *daemon }
+
+func (c commands) Objects(camera string) (seq uint64, objects []*segdv1.Object, err error) {
+	cam, err := c.d.set.Camera(camera)
+	if err != nil {
+		return 0, nil, refusal(err)
+	}
+	seq, objects = cam.Objects()
+	return seq, objects, nil
+}
+
+func (c commands) Rename(ctx context.Context, camera string, id uint32, label string) (*segdv1.Object, error) {
+	cam, err := c.d.set.Camera(camera)
+	if err != nil {
+		return nil, refusal(err)
+	}
+	o, err := cam.Rename(ctx, id, label)
+	return o, refusal(err)
+}
+
+func (c commands) Clear(ctx context.Context, camera string, id uint32) error {
+	cam, err := c.d.set.Camera(camera)
+	if err != nil {
+		return refusal(err)
+	}
+	return refusal(cam.Clear(ctx, id))
+}
+
+func (c commands) Annotate(ctx context.Context, camera string, body []byte) (seq uint64, err error) {
+	cam, err := c.d.set.Camera(camera)
+	if err != nil {
+		return 0, refusal(err)
+	}
+	a, err := parseAnnotation(body)
+	if err != nil {
+		return 0, refusal(err)
+	}
+	seq, err = cam.Annotate(ctx, a)
+	return seq, refusal(err)
+}
+
+func (c commands) Preview(ctx context.Context, camera string, body []byte) (*segdv1.MaskFrame, error) {
+	cam, err := c.d.set.Camera(camera)
+	if err != nil {
+		return nil, refusal(err)
+	}
+	a, err := parseAnnotation(body)
+	if err != nil {
+		return nil, refusal(err)
+	}
+	masks, err := cam.Preview(ctx, a)
+	return masks, refusal(err)
+}
+
+func (c commands) Masks(camera string, seq uint64) (*segdv1.MaskFrame, error) {
+	cam, err := c.d.set.Camera(camera)
+	if err != nil {
+		return nil, refusal(err)
+	}
+	masks, err := cam.Masks(seq)
+	return masks, refusal(err)
+}
+
+func (c commands) Picture(camera string, use func(*segdv1.MaskFrame, []byte) error) error {
+	cam, err := c.d.set.Camera(camera)
+	if err != nil {
+		return refusal(err)
+	}
+	return refusal(cam.Picture(use))
+}
+
+// refusal gives an error of a camera the status it answers with. One that has none
+// is a fault of segd's own and stays as it is.
+func refusal(err error) error {
+	if err == nil {
+		return nil
+	}
+	status := 0
+	for _, kind := range []struct {
+		is     error
+		status int
+	}{
+		{pipeline.ErrUnknownCamera, http.StatusNotFound},
+		{pipeline.ErrUnknownObject, http.StatusNotFound},
+		{pipeline.ErrFrame, http.StatusNotFound},
+		{tracker.ErrFrame, http.StatusConflict},
+		{pipeline.ErrBusy, http.StatusConflict},
+		{tracker.ErrAnnotation, http.StatusBadRequest},
+		{pipeline.ErrDown, http.StatusServiceUnavailable},
+		{context.DeadlineExceeded, http.StatusGatewayTimeout},
+		{context.Canceled, http.StatusServiceUnavailable},
+	} {
+		if errors.Is(err, kind.is) {
+			status = kind.status
+			break
+		}
+	}
+	if status == 0 {
+		return err
+	}
+	r := &web.Refusal{Status: status, Detail: strings.Join(strings.Split(err.Error(), "\n"), "; ")}
+	for _, f := range faults(err) {
+		if f.Field != "" {
+			r.Fields = append(r.Fields, web.Field{Pointer: pointer(f.Field), Detail: f.Detail})
+		}
+	}
+	return r
+}
+
+// faults are those of an annotation in err's tree.
+func faults(err error) []*tracker.Fault {
+	if f, ok := err.(*tracker.Fault); ok { //nolint:errorlint // this walks the tree itself
+		return []*tracker.Fault{f}
+	}
+	var found []*tracker.Fault
+	switch e := err.(type) { //nolint:errorlint // likewise
+	case interface{ Unwrap() error }:
+		found = faults(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, part := range e.Unwrap() {
+			found = append(found, faults(part)...)
+		}
+	}
+	return found
+}
+
+// pointer is a field such as objects[0].box as a JSON pointer.
+func pointer(field string) string {
+	return "/" + strings.NewReplacer("[", "/", "].", "/", "]", "", ".", "/").Replace(field)
+}

@@ -1,0 +1,338 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/mask"
+)
+
+// cameras is a Commands with one camera of two objects; call notes what it was asked.
+type cameras struct {
+	mu      sync.Mutex
+	objects []*segdv1.Object
+	calls   []string
+	fail    error
+	width   int
+	height  int
+}
+
+func newCameras() *cameras {
+	box := &segdv1.Box{X: 1, Y: 2, Width: 3, Height: 4}
+	return &cameras{width: 6, height: 8, objects: []*segdv1.Object{
+		{Id: 1, Label: "walker", State: segdv1.State_STATE_VISIBLE, Box: box, Area: 12, Score: 0.75, Counts: counts(image.Rect(1, 2, 4, 6))},
+		{Id: 2, Label: "dog", State: segdv1.State_STATE_LOST, Box: &segdv1.Box{}, Counts: counts(image.Rectangle{})},
+	}}
+}
+
+// counts are the run lengths of a mask of 6×8 pixels that box fills.
+func counts(box image.Rectangle) string {
+	bits := make([]uint8, 6*8)
+	for y := box.Min.Y; y < box.Max.Y; y++ {
+		for x := box.Min.X; x < box.Max.X; x++ {
+			bits[y*6+x] = 1
+		}
+	}
+	return mask.Encode(bits, 6, 8).String()
+}
+
+func (c *cameras) note(format string, args ...any) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calls = append(c.calls, fmt.Sprintf(format, args...))
+	return c.fail
+}
+
+func (c *cameras) Objects(camera string) (uint64, []*segdv1.Object, error) {
+	return 41, c.objects, c.note("objects %s", camera)
+}
+
+func (c *cameras) Rename(ctx context.Context, camera string, id uint32, label string) (*segdv1.Object, error) {
+	if _, ok := ctx.Deadline(); !ok {
+		return nil, errors.New("no deadline")
+	}
+	o := &segdv1.Object{Id: id, Label: label, State: segdv1.State_STATE_VISIBLE}
+	return o, c.note("rename %s %d %q", camera, id, label)
+}
+
+func (c *cameras) Clear(ctx context.Context, camera string, id uint32) error {
+	if _, ok := ctx.Deadline(); !ok {
+		return errors.New("no deadline")
+	}
+	return c.note("clear %s %d", camera, id)
+}
+
+func (c *cameras) Annotate(ctx context.Context, camera string, body []byte) (uint64, error) {
+	if _, ok := ctx.Deadline(); !ok {
+		return 0, errors.New("no deadline")
+	}
+	return 42, c.note("annotate %s %d", camera, len(body))
+}
+
+func (c *cameras) Preview(_ context.Context, camera string, body []byte) (*segdv1.MaskFrame, error) {
+	return c.frame(40), c.note("preview %s %d", camera, len(body))
+}
+
+func (c *cameras) frame(seq uint64) *segdv1.MaskFrame {
+	return &segdv1.MaskFrame{Camera: "gate", Sequence: seq, Width: int32(c.width), Height: int32(c.height), Objects: c.objects}
+}
+
+func (c *cameras) Masks(camera string, seq uint64) (*segdv1.MaskFrame, error) {
+	return c.frame(seq), c.note("masks %s %d", camera, seq)
+}
+
+func (c *cameras) Picture(camera string, use func(*segdv1.MaskFrame, []byte) error) error {
+	if err := c.note("picture %s", camera); err != nil {
+		return err
+	}
+	return use(c.frame(41), bytes.Repeat([]byte{90}, 3*c.width*c.height))
+}
+
+// answer is one of the API.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// ask sends a request and reads the answer, which openapi.json must describe.
+func ask(t *testing.T, method, url, contentType, body string, header ...string) answer {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if contentType != "" {
+		req.Header.Set("Content-Type", contentType)
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := answer{resp.StatusCode, resp.Header, string(text)}
+	if a.status >= 400 {
+		var d document
+		if err := json.Unmarshal(text, &d); method != http.MethodHead && (err != nil || d.Status != a.status || d.Title == "" || d.Detail == "" ||
+			resp.Header.Get("Content-Type") != "application/problem+json") {
+			t.Errorf("%s %s: no problem document but %s %q", method, url, resp.Header.Get("Content-Type"), text)
+		}
+	}
+	return a
+}
+
+func TestCommands(t *testing.T) {
+	c := newCameras()
+	_, h := serve(t, Config{Commands: c}, "gate")
+	base := h.URL + "/api/v1/cameras/gate"
+	const note = `{"width":6,"height":8,"objects":[]}`
+	for _, tt := range []struct {
+		name, method, path, contentType, body string
+		status                                int
+		want                                  string // within the answer
+		call                                  string
+	}{
+		{"objects", "GET", "/objects", "", "", 200, `{"sequence":41,"objects":[{"id":1,"label":"walker","state":"STATE_VISIBLE","box":{"x":1,"y":2,"width":3,"height":4},"area":12,"score":0.75},{"id":2,`, "objects gate"},
+		{"rename", "PATCH", "/objects/2", typeJSON, `{"label":"cat"}`, 200, `{"id":2,"label":"cat",`, `rename gate 2 "cat"`},
+		{"rename to nothing", "PATCH", "/objects/2", typeJSON, `{}`, 400, `"errors":[{"pointer":"/label","detail":"it is missing`, ""},
+		{"rename to null", "PATCH", "/objects/2", typeJSON, `{"label":null}`, 400, `"/label"`, ""},
+		{"rename to a number", "PATCH", "/objects/2", typeJSON, `{"label":3}`, 400, `"pointer":"/label","detail":"a JSON number; accepts a string"`, ""},
+		{"rename with more", "PATCH", "/objects/2", typeJSON, `{"label":"cat","color":"red"}`, 400, `unknown field \"color\"`, ""},
+		{"rename with null", "PATCH", "/objects/2", typeJSON, `null`, 400, "it is null", ""},
+		{"rename with half", "PATCH", "/objects/2", typeJSON, `{"label":`, 400, "unexpected end", ""},
+		{"rename as a form", "PATCH", "/objects/2", "application/x-www-form-urlencoded", `label=cat`, 415, `accepts [\"application/json\"]`, ""},
+		{"rename at length", "PATCH", "/objects/2", typeJSON, `{"label":"` + strings.Repeat("x", maxBody) + `"}`, 413, "larger than the 16 KiB accepted", ""},
+		{"rename object 0", "PATCH", "/objects/0", typeJSON, `{"label":"cat"}`, 400, `"field":"id","detail":"\"0\"; accepts an object's number, 1 to 255"`, ""},
+		{"clear one", "DELETE", "/objects/2", "", "", 204, "", "clear gate 2"},
+		{"clear a word", "DELETE", "/objects/all", "", "", 400, `accepts an object's number`, ""},
+		{"clear all", "DELETE", "/objects", "", "", 204, "", "clear gate 0"},
+		{"annotate", "POST", "/annotations", typeJSON, note, 200, `{"sequence":42}`, "annotate gate 35"},
+		{"annotate by PNG", "POST", "/annotations?preview=false", typePNG, "\x89PNG", 200, `{"sequence":42}`, "annotate gate 4"},
+		{"preview", "POST", "/annotations?preview=true", typeJSON + "; charset=utf-8", note, 200, `{"sequence":40,"width":6,"height":8,"objects":[{"id":1,"label":"walker",`, "preview gate 35"},
+		{"preview perhaps", "POST", "/annotations?preview=1", typeJSON, note, 400, `"field":"preview"`, ""},
+		{"annotate with text", "POST", "/annotations", "text/plain", note, 415, "text/plain", ""},
+		{"annotate with who knows", "POST", "/annotations", "", note, 415, "accepts", ""},
+		{"annotate with nothing", "POST", "/annotations", typeJSON, "", 400, "the body is empty", ""},
+		{"annotate with much", "POST", "/annotations", typeJSON, strings.Repeat(" ", maxAnnotationBody+1), 413, "larger than the 16 MiB accepted", ""},
+		{"another method", "PUT", "/objects", "", "", 405, "method PUT; accepts DELETE, GET, HEAD", ""},
+		{"another path", "GET", "/nothing", "", "", 404, "nothing is at", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c.calls = nil
+			a := ask(t, tt.method, base+tt.path, tt.contentType, tt.body)
+			if a.status != tt.status || !strings.Contains(a.body, tt.want) {
+				t.Errorf("%d %q; want %d with %q", a.status, a.body, tt.status, tt.want)
+			}
+			want := []string{tt.call}
+			if tt.call == "" {
+				want = nil
+			}
+			if !slices.Equal(c.calls, want) {
+				t.Errorf("the camera was asked %q; want %q", c.calls, want)
+			}
+			if tt.status == 405 && a.header.Get("Allow") != "DELETE, GET, HEAD" {
+				t.Errorf("Allow: %q", a.header.Get("Allow"))
+			}
+		})
+	}
+	if a := ask(t, "GET", h.URL+"/api/v1/cameras/attic/objects", "", ""); a.status != 404 || !strings.Contains(a.body, "attic") {
+		t.Errorf("an unknown camera: %d %s", a.status, a.body)
+	}
+	if a := ask(t, "GET", base, "", ""); a.status != 200 || !strings.HasPrefix(a.body, `{"name":"gate",`) {
+		t.Errorf("one camera: %d %s", a.status, a.body)
+	}
+}
+
+func TestCommandErrors(t *testing.T) {
+	c := newCameras()
+	_, h := serve(t, Config{Commands: c}, "gate")
+	for _, tt := range []struct {
+		err    error
+		status int
+		want   string
+	}{
+		{&Refusal{Status: 409, Detail: "another waits", Fields: []Field{{Pointer: "/frame", Detail: "7"}}}, 409, `"detail":"another waits","errors":[{"pointer":"/frame","detail":"7"}]`},
+		{fmt.Errorf("wrapped: %w", &Refusal{Status: 503, Detail: "it is down"}), 503, `"detail":"it is down"`},
+		{context.DeadlineExceeded, 504, "deadline"},
+		{errors.New("a bug"), 500, "a bug"},
+	} {
+		c.fail = tt.err
+		for _, path := range []string{"DELETE /objects/1", "GET /objects", "POST /annotations", "POST /annotations?preview=true"} {
+			method, path, _ := strings.Cut(path, " ")
+			a := ask(t, method, h.URL+"/api/v1/cameras/gate"+path, typeJSON, "{}")
+			if a.status != tt.status || !strings.Contains(a.body, tt.want) {
+				t.Errorf("%s %s when the camera says %v: %d %s", method, path, tt.err, a.status, a.body)
+			}
+		}
+	}
+}
+
+// Pages of other sites change nothing, whatever the browser sends along.
+func TestOtherSitesChangeNothing(t *testing.T) {
+	for _, token := range []string{"", testToken} {
+		c := newCameras()
+		_, h := serve(t, Config{Commands: c, Token: token}, "gate")
+		url := h.URL + "/api/v1/cameras/gate/objects/1"
+		cookie := cookieName + "=" + sessionOf(testToken)
+		for _, tt := range []struct {
+			name   string
+			header []string
+			status int
+		}{
+			{"another site", []string{"Sec-Fetch-Site", "cross-site", "Cookie", cookie}, 403},
+			{"a neighbour", []string{"Sec-Fetch-Site", "same-site", "Cookie", cookie}, 403},
+			{"an old browser on another site", []string{"Origin", "https://evil.example", "Cookie", cookie}, 403},
+			{"another site with a name and password", []string{"Origin", "https://evil.example", "Cookie", cookie, "Authorization", "Basic eDp5"}, 403},
+			{"our page", []string{"Sec-Fetch-Site", "same-origin", "Origin", h.URL, "Cookie", cookie}, 204},
+			{"a program", []string{"Cookie", cookie}, 204},
+		} {
+			if a := ask(t, "DELETE", url, "", "", tt.header...); a.status != tt.status {
+				t.Errorf("%s, token %q: %d; want %d", tt.name, token, a.status, tt.status)
+			}
+		}
+		want := map[string]int{"": 403, testToken: 204}[token] // without a token set, presenting one means nothing
+		if a := ask(t, "DELETE", url, "", "", "Origin", "https://ours.example", "Authorization", "Bearer "+testToken); a.status != want {
+			t.Errorf("another site with the bearer token, token %q: %d; want %d", token, a.status, want)
+		}
+	}
+}
+
+func TestAPIWantsTheToken(t *testing.T) {
+	s, h := serve(t, Config{Commands: newCameras(), Token: testToken}, "gate")
+	for _, r := range s.api() {
+		url := h.URL + strings.NewReplacer("{camera}", "gate", "{id}", "1").Replace(r.path)
+		for _, token := range []string{"", "Bearer wrong", "Bearer " + testToken + "x", "Basic " + testToken} {
+			a := ask(t, r.method, url, "", "", "Authorization", token)
+			if a.status != http.StatusUnauthorized || a.header.Get("WWW-Authenticate") == "" {
+				t.Errorf("%s %s with %q: %d", r.method, r.path, token, a.status)
+			}
+		}
+	}
+}
+
+// A client that asks without end is told to wait, and others are not.
+func TestRateLimit(t *testing.T) {
+	s, err := New(Config{Commands: newCameras()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	s.Cameras([]string{"gate"})
+	from := func(addr, method, path string) int {
+		req, err := http.NewRequestWithContext(t.Context(), method, "http://localhost"+path, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.RemoteAddr = addr
+		req.Header.Set("Content-Type", typeJSON)
+		w := &recordedAnswer{header: http.Header{}}
+		s.Handler().ServeHTTP(w, req)
+		if w.status == http.StatusTooManyRequests && (w.header.Get("Retry-After") == "" || !strings.Contains(w.body.String(), "try again in")) {
+			t.Errorf("429 without a time: %v %s", w.header, &w.body)
+		}
+		return w.status
+	}
+	const greedy = "192.0.2.1:1000"
+	granted := 0
+	for range 10 * allowanceBurst {
+		if from(greedy, "POST", "/api/v1/cameras/gate/annotations") == 200 {
+			granted++
+		}
+	}
+	// What comes while the test runs is on top of the burst.
+	if granted < allowanceBurst/costLarge || granted > 9*allowanceBurst {
+		t.Errorf("%d annotations granted at once", granted)
+	}
+	if got := from("192.0.2.1:2000", "POST", "/api/v1/cameras/gate/annotations"); got != 429 {
+		t.Errorf("from another port: %d", got)
+	}
+	if got := from("192.0.2.2:1000", "POST", "/api/v1/cameras/gate/annotations"); got != 200 {
+		t.Errorf("from another address: %d", got)
+	}
+	for i := range 3 * maxClients {
+		from(fmt.Sprintf("[2001:db8:%x::1]:1", i), "GET", "/api/v1/cameras")
+	}
+	if n := len(s.limits.clients); n > maxClients {
+		t.Errorf("%d clients are remembered", n)
+	}
+	a, b := clientOf(&http.Request{RemoteAddr: "[2001:db8::1]:1"}), clientOf(&http.Request{RemoteAddr: "[2001:db8::2:0:0:2]:1"})
+	if a != b {
+		t.Errorf("%v and %v are one network", a, b)
+	}
+}
+
+// recordedAnswer is an http.ResponseWriter.
+type recordedAnswer struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (w *recordedAnswer) Header() http.Header { return w.header }
+func (w *recordedAnswer) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+}
+func (w *recordedAnswer) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return w.body.Write(p)
+}

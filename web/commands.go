@@ -1,0 +1,304 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/segd/segd/bus/segdv1"
+)
+
+// Commands is what the API asks of the cameras. It is called from several
+// goroutines, with names that Server.Cameras listed. Contexts end after 10 s or with
+// the request. An error that is a *Refusal becomes the answer; any other is logged
+// and answered with 500, or 504 if it is the end of a context.
+type Commands interface {
+	// Objects returns the objects of the newest frame and its number; they are not
+	// changed.
+	Objects(camera string) (seq uint64, objects []*segdv1.Object, err error)
+	// Rename gives an object another label and returns it.
+	Rename(ctx context.Context, camera string, id uint32, label string) (*segdv1.Object, error)
+	// Clear removes an object; all when id is 0.
+	Clear(ctx context.Context, camera string, id uint32) error
+	// Annotate uses an annotation, JSON or PNG, and returns the frame it counts for.
+	Annotate(ctx context.Context, camera string, body []byte) (seq uint64, err error)
+	// Preview returns the masks that an annotation would give.
+	Preview(ctx context.Context, camera string, body []byte) (*segdv1.MaskFrame, error)
+	// Masks returns those of a recent frame; they are not changed.
+	Masks(camera string, seq uint64) (*segdv1.MaskFrame, error)
+	// Picture calls use with the newest picture, tight BGR valid during the call, and
+	// its masks, which are not changed.
+	Picture(camera string, use func(masks *segdv1.MaskFrame, bgr []byte) error) error
+}
+
+const (
+	commandTimeout    = 10 * time.Second
+	maxAnnotationBody = 16 << 20 // bytes
+	maxBody           = 16 << 10 // of any other request
+	maxObjectID       = 255
+)
+
+type objectBox struct {
+	X      int32 `json:"x"`
+	Y      int32 `json:"y"`
+	Width  int32 `json:"width"`
+	Height int32 `json:"height"`
+}
+
+type objectInfo struct {
+	ID    uint32    `json:"id"`
+	Label string    `json:"label"`
+	State string    `json:"state"` // segd.v1.State
+	Box   objectBox `json:"box"`
+	Area  int32     `json:"area"`
+	Score float64   `json:"score"`
+}
+
+// maskInfo is an object with its mask as COCO has it.
+type maskInfo struct {
+	objectInfo
+	Size   [2]int32 `json:"size"` // height, width
+	Counts string   `json:"counts"`
+}
+
+type frameInfo struct {
+	Sequence uint64     `json:"sequence"`
+	Width    int32      `json:"width"`
+	Height   int32      `json:"height"`
+	Objects  []maskInfo `json:"objects"`
+}
+
+type objectList struct {
+	Sequence uint64       `json:"sequence"`
+	Objects  []objectInfo `json:"objects"`
+}
+
+type accepted struct {
+	Sequence uint64 `json:"sequence"`
+}
+
+func newObjectInfo(o *segdv1.Object) objectInfo {
+	b := o.GetBox()
+	return objectInfo{
+		ID: o.GetId(), Label: o.GetLabel(), State: o.GetState().String(), Area: o.GetArea(), Score: o.GetScore(),
+		Box: objectBox{b.GetX(), b.GetY(), b.GetWidth(), b.GetHeight()},
+	}
+}
+
+func newFrameInfo(m *segdv1.MaskFrame) frameInfo {
+	f := frameInfo{m.GetSequence(), m.GetWidth(), m.GetHeight(), []maskInfo{}}
+	for _, o := range m.GetObjects() {
+		f.Objects = append(f.Objects, maskInfo{newObjectInfo(o), [2]int32{m.GetHeight(), m.GetWidth()}, o.GetCounts()})
+	}
+	return f
+}
+
+func (s *Server) listObjects(w http.ResponseWriter, r *http.Request, c *camera) {
+	seq, objects, err := s.cfg.Commands.Objects(c.name)
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	list := objectList{Sequence: seq, Objects: []objectInfo{}} // never null
+	for _, o := range objects {
+		list.Objects = append(list.Objects, newObjectInfo(o))
+	}
+	writeJSON(w, http.StatusOK, typeJSON, list)
+}
+
+func (s *Server) renameObject(w http.ResponseWriter, r *http.Request, c *camera) {
+	id, err := objectID(r)
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	var change struct {
+		Label *string `json:"label"`
+	}
+	if err := readJSON(w, r, &change); err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	if change.Label == nil {
+		s.refuse(w, r, badField(Field{Pointer: "/label", Detail: "it is missing; accepts the object's new name"}))
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), commandTimeout)
+	defer cancel()
+	o, err := s.cfg.Commands.Rename(ctx, c.name, id, *change.Label)
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, typeJSON, newObjectInfo(o))
+}
+
+func (s *Server) clearObject(w http.ResponseWriter, r *http.Request, c *camera) {
+	id, err := objectID(r)
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	s.clear(w, r, c, id)
+}
+
+func (s *Server) clearObjects(w http.ResponseWriter, r *http.Request, c *camera) { s.clear(w, r, c, 0) }
+
+func (s *Server) clear(w http.ResponseWriter, r *http.Request, c *camera, id uint32) {
+	ctx, cancel := context.WithTimeout(r.Context(), commandTimeout)
+	defer cancel()
+	if err := s.cfg.Commands.Clear(ctx, c.name, id); err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func (s *Server) annotate(w http.ResponseWriter, r *http.Request, c *camera) {
+	preview, err := queryBool(r, "preview")
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	if err := checkType(r, typeJSON, typePNG); err != nil {
+		w.Header().Set("Accept-Post", typeJSON+", "+typePNG)
+		s.refuse(w, r, err)
+		return
+	}
+	body, err := readBody(w, r, maxAnnotationBody)
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), commandTimeout)
+	defer cancel()
+	if preview {
+		masks, err := s.cfg.Commands.Preview(ctx, c.name, body)
+		if err != nil {
+			s.refuse(w, r, err)
+			return
+		}
+		writeJSON(w, http.StatusOK, typeJSON, newFrameInfo(masks))
+		return
+	}
+	seq, err := s.cfg.Commands.Annotate(ctx, c.name, body)
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, typeJSON, accepted{seq})
+}
+
+// badField is the refusal of a request for one field.
+func badField(f Field) *Refusal {
+	where := f.Field
+	if where == "" {
+		where = f.Pointer
+	}
+	return &Refusal{Status: http.StatusBadRequest, Detail: where + ": " + f.Detail, Fields: []Field{f}}
+}
+
+func objectID(r *http.Request) (uint32, error) {
+	text := r.PathValue("id")
+	id, err := strconv.ParseUint(text, 10, 32)
+	if err != nil || id < 1 || id > maxObjectID {
+		return 0, badField(Field{Field: "id", Detail: fmt.Sprintf("%q; accepts an object's number, 1 to %d", text, maxObjectID)})
+	}
+	return uint32(id), nil
+}
+
+// queryBool reads a parameter of the query that is true or false; absent, it is
+// false.
+func queryBool(r *http.Request, name string) (bool, error) {
+	values := r.URL.Query()[name]
+	switch {
+	case len(values) == 0:
+		return false, nil
+	case len(values) == 1 && values[0] == "true":
+		return true, nil
+	case len(values) == 1 && values[0] == "false":
+		return false, nil
+	}
+	return false, badField(Field{Field: name, Detail: fmt.Sprintf("%q; accepts true or false", values)})
+}
+
+// checkType refuses a body of another media type.
+func checkType(r *http.Request, accepted ...string) error {
+	given := r.Header.Get("Content-Type")
+	media, _, err := mime.ParseMediaType(given)
+	if err == nil && slices.Contains(accepted, media) {
+		return nil
+	}
+	return &Refusal{
+		Status: http.StatusUnsupportedMediaType,
+		Detail: fmt.Sprintf("Content-Type %q; accepts %q", given, accepted),
+	}
+}
+
+// readBody returns a body of 1 to limit bytes.
+func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return nil, err
+	case err != nil:
+		return nil, &Refusal{Status: http.StatusBadRequest, Detail: "the body was cut short: " + err.Error()}
+	case len(body) == 0:
+		return nil, &Refusal{Status: http.StatusBadRequest, Detail: "the body is empty"}
+	}
+	return body, nil
+}
+
+// readJSON reads one JSON object without unknown fields into v.
+func readJSON(w http.ResponseWriter, r *http.Request, v any) error {
+	if err := checkType(r, typeJSON); err != nil {
+		return err
+	}
+	body, err := readBody(w, r, maxBody)
+	if err != nil {
+		return err
+	}
+	return decode(body, v)
+}
+
+func bytesText(n int64) string {
+	if n%(1<<20) == 0 {
+		return fmt.Sprintf("%d MiB", n>>20)
+	}
+	return fmt.Sprintf("%d KiB", n>>10)
+}
+
+// decode reads body, which must be one JSON object with the fields of v.
+func decode(body []byte, v any) error {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(body, &members); err != nil || members == nil {
+		return &Refusal{Status: http.StatusBadRequest, Detail: fmt.Sprintf("the body is not a JSON object: %s", reason(err))}
+	}
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.DisallowUnknownFields()
+	err := dec.Decode(v)
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &kind):
+		return badField(Field{Pointer: "/" + kind.Field, Detail: fmt.Sprintf("a JSON %s; accepts a %s", kind.Value, kind.Type)})
+	case err != nil:
+		return &Refusal{Status: http.StatusBadRequest, Detail: err.Error()}
+	}
+	return nil
+}
+
+func reason(err error) string {
+	if err == nil {
+		return "it is null"
+	}
+	return err.Error()
+}
