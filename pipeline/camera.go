@@ -36,6 +36,8 @@ type Stepper interface {
 	Preview(ann *tracker.Annotation) (*tracker.Preview, error)
 	Remove(id uint32) bool
 	Rename(id uint32, label string) (bool, error)
+	Hold(seq uint64) error
+	LetGo(seq uint64)
 }
 
 // Publisher sends results out; *bus.Bus is one. It is called from several

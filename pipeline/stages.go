@@ -52,6 +52,7 @@ type stages struct {
 	boxes   [Stages]*mailbox
 	scenes  chan *features.Scene // unused ones
 	objects states
+	holds   map[hold]time.Time // until when
 
 	cancel context.CancelCauseFunc // stops the source
 	mu     sync.Mutex
@@ -61,7 +62,7 @@ type stages struct {
 // once builds the stages, runs them and returns why they ended: nil when the
 // source did, or ctx.
 func (c *Camera) once(ctx context.Context) error {
-	s := &stages{c: c, scenes: make(chan *features.Scene, scenesKept)}
+	s := &stages{c: c, scenes: make(chan *features.Scene, scenesKept), holds: make(map[hold]time.Time)}
 	if err := guard(s.build); err != nil {
 		return err
 	}
@@ -238,6 +239,7 @@ func (s *stages) track(ctx context.Context, it *item) error {
 	// Held until the masks are out: after a command no older masks may follow.
 	s.c.turn <- struct{}{}
 	defer func() { <-s.c.turn }()
+	s.letGoExpired(time.Now())
 	res, err := s.label(ctx, it)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ export class Problem extends Error {
   constructor(status, body) {
     super(body.detail || body.title || `segd answered ${status}`);
     this.status = status;
+    this.busy = status === 429 || (status === 409 && !body.errors); // trying again helps
     this.faults = (body.errors ?? []).map((e) => ({ at: e.field ?? e.pointer ?? "", detail: e.detail ?? "" }));
   }
 }
@@ -33,10 +34,15 @@ export const annotate = (camera, annotation) => ask("POST", of(camera, "/annotat
 export const preview = (camera, annotation, signal) =>
   ask("POST", of(camera, "/annotations?preview=true"), annotation, { signal });
 
+// A page holds frames under a name of its own, so that none lets go what another
+// still marks.
+const holder = `page-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`;
+const held = (camera, sequence) => of(camera, `/frames/${sequence}/holds/${holder}`);
+
 // hold keeps a frame for marking until it is let go or its time is up; holding
 // again gives it more time.
-export const hold = (camera, sequence) => ask("PUT", of(camera, `/frames/${sequence}/hold`));
+export const hold = (camera, sequence) => ask("PUT", held(camera, sequence));
 
 // letGo may be the last thing a page does, and nobody waits for it.
 export const letGo = (camera, sequence) =>
-  ask("DELETE", of(camera, `/frames/${sequence}/hold`), undefined, { keepalive: true }).catch(() => {});
+  ask("DELETE", held(camera, sequence), undefined, { keepalive: true }).catch(() => {});

@@ -11,6 +11,7 @@ import { Sketch } from "./sketch.js";
 
 const renewEvery = 60000; // ms between words to segd that the frame is still wanted
 const previewAfter = 150; // ms: strokes that follow each other closely are asked about once
+const busyAfter = 300; // ms until segd is asked again when others keep it busy
 const mostId = 255;
 
 export class Marking {
@@ -258,6 +259,10 @@ export class Marking {
       this.#setPreview("ready", { objects: found });
     } catch (problem) {
       if (!current()) return;
+      if (problem.busy) {
+        this.#soon = setTimeout(() => this.#ask(), busyAfter);
+        return;
+      }
       this.fault = problem;
       this.#setPreview("failed");
     }
