@@ -290,7 +290,7 @@ func TestExternalServerComesLater(t *testing.T) {
 	natsServer(t, server.Options{Port: port, JetStream: true})
 	eventually(t, "connected", b.Connected)
 	eventually(t, "annotate answers", func() bool {
-		return Annotate(t.Context(), b.URL(), "local", "demo", []byte("{}")) == nil
+		return Target{b.URL(), "local", "demo"}.Annotate(t.Context(), []byte("{}")) == nil
 	})
 	js, err := jetstream.New(connect(t, b.URL()))
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 )
 
-// ErrRejected is in the chain of Annotate's error when segd answered and did not
-// take the annotation.
+// ErrRejected is in the chain of the error when segd answered a request and did not
+// do what it asked for.
 var ErrRejected = errors.New("bus: rejected")
 
 const (
@@ -116,14 +116,14 @@ func Watch(ctx context.Context, url, target string, h Handlers) error {
 
 // dispatch decodes msg and calls the handler of its kind.
 func (h *Handlers) dispatch(msg *nats.Msg) error {
-	switch kind := kindOf(msg.Subject); kind {
-	case KindMask:
+	switch kind := kindOf(msg.Subject); {
+	case kind == KindMask:
 		return handle(msg, h.Mask, new(segdv1.MaskFrame))
-	case KindEvent:
+	case kind == KindEvent:
 		return handle(msg, h.Event, new(segdv1.Event))
-	case KindStatus:
+	case kind == KindStatus:
 		return handle(msg, h.Status, new(segdv1.Status))
-	case KindAnnotate: // a request to segd that a wildcard let through
+	case kind.isRequest(): // a request to segd that a wildcard let through
 		return nil
 	default:
 		return fmt.Errorf("%w: subject %s, want one that ends in %s, %s or %s",
@@ -140,56 +140,6 @@ func handle[M proto.Message](msg *nats.Msg, f func(M), m M) error {
 	}
 	f(m)
 	return nil
-}
-
-// Annotate sends an annotation, JSON or a mask as PNG, to the segd that serves
-// camera at site, through the NATS server url, and returns once it is taken. The
-// error wraps ErrUnknownCamera when no segd serves the camera, and ErrRejected
-// with segd's reason when it refuses. ctx without a deadline gets one of 15 s.
-func Annotate(ctx context.Context, url, site, camera string, payload []byte) error {
-	subject, err := Subject(site, camera, KindAnnotate)
-	if err != nil {
-		return fmt.Errorf("bus: annotate: %w", err)
-	}
-	if _, ok := ctx.Deadline(); !ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, requestTimeout)
-		defer cancel()
-	}
-	nc, err := dial(url, "segd annotate")
-	if err != nil {
-		return err
-	}
-	defer nc.Close()
-	reply, err := nc.RequestMsgWithContext(ctx, &nats.Msg{
-		Subject: subject,
-		Header:  nats.Header{headerContentType: {annotationType(payload)}},
-		Data:    payload,
-	})
-	switch {
-	case errors.Is(err, nats.ErrNoResponders):
-		return fmt.Errorf("%w %q at site %q: %s", ErrUnknownCamera, camera, site, served(ctx, nc))
-	case errors.Is(err, nats.ErrMaxPayload):
-		return fmt.Errorf("bus: annotate %s: %d bytes, the server takes %d: %w", camera, len(payload), nc.MaxPayload(), err)
-	case errors.Is(err, context.DeadlineExceeded):
-		// Somebody hears the subject, a wildcard subscriber perhaps, but no segd.
-		return fmt.Errorf("%w %q at site %q, or it did not answer: %w; %s", ErrUnknownCamera, camera, site, err, served(context.WithoutCancel(ctx), nc))
-	case err != nil:
-		return fmt.Errorf("bus: annotate %s: %w", camera, err)
-	}
-	code := reply.Header.Get(micro.ErrorCodeHeader)
-	if code == "" {
-		return nil
-	}
-	reason := string(reply.Data)
-	if reason == "" {
-		reason = reply.Header.Get(micro.ErrorHeader)
-	}
-	kind := ErrRejected
-	if code == codeUnknownCamera {
-		kind = ErrUnknownCamera
-	}
-	return fmt.Errorf("%w: annotate %s: %s", kind, camera, reason)
 }
 
 // dial connects to url once.

@@ -15,7 +15,8 @@ import (
 const (
 	TypeProtobuf = "application/x-protobuf"
 	TypeJSON     = "application/json"
-	TypePNG      = "image/png" // of an annotation only
+	TypePNG      = "image/png"  // of an annotation only
+	TypeJPEG     = "image/jpeg" // of a snapshot only
 )
 
 const headerContentType = "Content-Type"

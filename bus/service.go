@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"mime"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
+
+	"github.com/segd/segd/bus/segdv1"
 )
 
 // ServiceName is the micro service's name, as "nats micro ls" shows it.
@@ -20,11 +23,13 @@ const ServiceName = "segd"
 
 // Codes of the error replies, as HTTP has them.
 const (
-	codeBadRequest     = "400"
-	codeUnknownCamera  = "404"
-	codeUnsupported    = "415"
-	codeShutDown       = "503"
-	codeTimeout        = "504"
+	codeBadRequest     = 400
+	codeUnknown        = 404
+	codeTooLarge       = 413
+	codeUnsupported    = 415
+	codeShutDown       = 503
+	codeTimeout        = 504
+	maxHeader          = 256  // bytes of a reply's header
 	maxDescription     = 1000 // bytes of an error in a header; the body has all of it
 	commandTimeout     = 10 * time.Second
 	pngSignature       = "\x89PNG\r\n\x1a\n"
@@ -39,20 +44,34 @@ var ErrUnknownCamera = errors.New("bus: unknown camera")
 
 var errStopping = errors.New("segd is shutting down or reloading")
 
-// Commands are what Serve answers.
+// Commands are what Serve answers. A command's error is the reply; one with a method
+// Code() int replies that code, which has HTTP's meaning, and any other 400. Contexts
+// end after 10 s or with the Bus. Requests of one kind for one camera come one after
+// another, others at the same time.
 type Commands struct {
 	// Cameras are the names of the cameras that take commands.
 	Cameras []string
 
 	// Annotate uses an annotation for a camera: JSON or, when it begins with
-	// PNG's signature, a mask as PNG. Its error is the reply. ctx ends after
-	// 10 s or with the Bus. Requests for one camera come one after another,
-	// those for several at the same time. payload is Annotate's to keep.
+	// PNG's signature, a mask as PNG. payload is Annotate's to keep.
 	Annotate func(ctx context.Context, camera string, payload []byte) error
+
+	// The others may be nil: they have no endpoints then.
+
+	// Clear removes an object; all of them when id is 0.
+	Clear func(ctx context.Context, camera string, id uint32) error
+	// Rename gives an object another label and returns it.
+	Rename func(ctx context.Context, camera string, id uint32, label string) (*segdv1.Object, error)
+	// Objects lists the objects of the newest frame; their counts are not sent.
+	Objects func(ctx context.Context, camera string) (*segdv1.ObjectList, error)
+	// Snapshot returns the newest picture as JPEG, with the masks drawn on or not.
+	Snapshot func(ctx context.Context, camera string, overlay bool) ([]byte, error)
+	// State tells how the camera does.
+	State func(ctx context.Context, camera string) (*segdv1.Status, error)
 }
 
-// Serve answers commands as the micro service "segd", with one endpoint a
-// camera, until Close or the next Serve, which takes its place.
+// Serve answers commands as the micro service "segd", with an endpoint for each
+// command of each camera, until Close or the next Serve, which takes its place.
 func (b *Bus) Serve(c Commands) error {
 	if c.Annotate == nil {
 		return errors.New("bus: serve: no Annotate")
@@ -86,6 +105,8 @@ func (b *Bus) Serve(c Commands) error {
 type service struct {
 	micro    micro.Service
 	commands Commands
+	conn     *nats.Conn
+	json     bool
 	cancel   context.CancelFunc
 
 	mu       sync.Mutex
@@ -95,7 +116,7 @@ type service struct {
 
 func startService(nc *nats.Conn, cfg Config, c Commands) (*service, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &service{commands: c, cancel: cancel}
+	s := &service{commands: c, conn: nc, json: cfg.JSON, cancel: cancel}
 	var err error
 	s.micro, err = micro.AddService(nc, micro.Config{
 		Name:        ServiceName,
@@ -111,15 +132,10 @@ func startService(nc *nats.Conn, cfg Config, c Commands) (*service, error) {
 		return nil, fmt.Errorf("bus: serve: %w", err)
 	}
 	for _, camera := range c.Cameras {
-		subject, err := Subject(cfg.Site, camera, KindAnnotate)
-		if err == nil {
-			err = s.micro.AddEndpoint(string(KindAnnotate)+"-"+camera,
-				micro.HandlerFunc(func(req micro.Request) { s.annotate(ctx, camera, req, cfg) }),
-				micro.WithEndpointSubject(subject),
-				micro.WithEndpointMetadata(map[string]string{metadataCamera: camera, metadataSite: cfg.Site}))
-		}
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("bus: serve camera %s: %w", camera, err), s.stop())
+		for _, e := range s.endpoints() {
+			if err := s.add(ctx, cfg, camera, e); err != nil {
+				return nil, errors.Join(fmt.Errorf("bus: serve camera %s: %w", camera, err), s.stop())
+			}
 		}
 	}
 	// The server knows of the endpoints when Serve returns, if it is there.
@@ -172,39 +188,85 @@ func (s *service) take() bool {
 	return !s.stopping
 }
 
-func (s *service) annotate(ctx context.Context, camera string, req micro.Request, cfg Config) {
-	code, err := codeShutDown, errStopping
-	if s.take() {
-		defer s.inHand.Done()
-		code, err = s.handle(ctx, camera, req)
-	}
-	if err == nil {
-		err = req.Respond([]byte("ok"))
-	} else {
-		err = req.Error(code, headerText(err.Error()), []byte(err.Error()))
-	}
-	if err != nil {
-		cfg.Logger.Warn("nats reply", "subject", req.Subject(), "err", err)
-	}
+// answer is the reply to a command that was done.
+type answer struct {
+	contentType string // empty: none
+	data        []byte
 }
 
-// handle returns the handler's error and the reply's code for it.
-func (s *service) handle(ctx context.Context, camera string, req micro.Request) (code string, err error) {
-	if err := checkAnnotation(req.Headers().Get(headerContentType), req.Data()); err != nil {
-		return codeUnsupported, err
+var done = answer{data: []byte("ok")}
+
+// endpoint answers the requests of one kind.
+type endpoint struct {
+	kind Kind
+	do   func(ctx context.Context, camera string, req micro.Request) (answer, error)
+}
+
+// add serves e for camera.
+func (s *service) add(ctx context.Context, cfg Config, camera string, e endpoint) error {
+	subject, err := Subject(cfg.Site, camera, e.kind)
+	if err != nil {
+		return err
 	}
+	return s.micro.AddEndpoint(string(e.kind)+"-"+camera,
+		micro.HandlerFunc(func(req micro.Request) {
+			if err := s.serve(ctx, camera, req, e); err != nil {
+				cfg.Logger.Warn("nats reply", "subject", req.Subject(), "err", err)
+			}
+		}),
+		micro.WithEndpointSubject(subject),
+		micro.WithEndpointMetadata(map[string]string{metadataCamera: camera, metadataSite: cfg.Site}))
+}
+
+// serve replies to req; the error is that of sending the reply.
+func (s *service) serve(ctx context.Context, camera string, req micro.Request, e endpoint) error {
+	if !s.take() {
+		return fail(req, &codedError{codeShutDown, errStopping})
+	}
+	defer s.inHand.Done()
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
-	err = s.commands.Annotate(ctx, camera, req.Data())
-	switch {
-	case errors.Is(err, ErrUnknownCamera):
-		return codeUnknownCamera, err
-	case errors.Is(err, context.DeadlineExceeded):
-		return codeTimeout, err
-	case errors.Is(err, context.Canceled):
-		return codeShutDown, err
+	a, err := e.do(ctx, camera, req)
+	if limit := s.conn.MaxPayload(); err == nil && int64(len(a.data)+maxHeader) > limit {
+		err = &codedError{codeTooLarge, fmt.Errorf("the reply has %d bytes, the NATS server takes %d", len(a.data), limit)}
 	}
-	return codeBadRequest, err
+	if err != nil {
+		return fail(req, err)
+	}
+	var opts []micro.RespondOpt
+	if a.contentType != "" {
+		opts = append(opts, micro.WithHeaders(micro.Headers{headerContentType: {a.contentType}}))
+	}
+	return req.Respond(a.data, opts...)
+}
+
+func fail(req micro.Request, err error) error {
+	return req.Error(strconv.Itoa(codeOf(err)), headerText(err.Error()), []byte(err.Error()))
+}
+
+// codedError is an error with its reply's code.
+type codedError struct {
+	code int
+	error
+}
+
+func (e *codedError) Code() int     { return e.code }
+func (e *codedError) Unwrap() error { return e.error }
+
+// codeOf is the reply's code for a command's error.
+func codeOf(err error) int {
+	var coded interface{ Code() int }
+	switch {
+	case errors.As(err, &coded):
+		return coded.Code()
+	case errors.Is(err, ErrUnknownCamera):
+		return codeUnknown
+	case errors.Is(err, context.DeadlineExceeded):
+		return codeTimeout
+	case errors.Is(err, context.Canceled):
+		return codeShutDown
+	}
+	return codeBadRequest
 }
 
 // checkAnnotation returns an error when the payload is not what its type says,

@@ -11,11 +11,27 @@ type Kind string
 
 // The kinds of subject.
 const (
-	KindMask     Kind = "mask"     // segdv1.MaskFrame
-	KindEvent    Kind = "event"    // segdv1.Event
-	KindStatus   Kind = "status"   // segdv1.Status
-	KindAnnotate Kind = "annotate" // requests to the micro service
+	KindMask   Kind = "mask"   // segdv1.MaskFrame
+	KindEvent  Kind = "event"  // segdv1.Event
+	KindStatus Kind = "status" // segdv1.Status
+
+	// Requests to the micro service.
+	KindAnnotate Kind = "annotate"
+	KindClear    Kind = "clear"
+	KindRename   Kind = "rename"
+	KindObjects  Kind = "objects"
+	KindSnapshot Kind = "snapshot"
+	KindState    Kind = "state"
 )
+
+// isRequest tells whether messages of that kind are requests to segd.
+func (k Kind) isRequest() bool {
+	switch k {
+	case KindAnnotate, KindClear, KindRename, KindObjects, KindSnapshot, KindState:
+		return true
+	}
+	return false
+}
 
 // prefix is what every subject of this version of the messages begins with.
 const prefix = "segd.v1"

@@ -32,7 +32,18 @@ type HTTP struct {
 	Addr string `yaml:"addr"`
 	// Token is the bearer token that callers must present, 16 characters or more.
 	// Default none.
-	Token string `yaml:"token"`
+	Token string `yaml:"token" secret:""`
+	// TLS, if set, has everything served by HTTPS, and by that only.
+	TLS TLS `yaml:"tls"`
+}
+
+// TLS names files of PEM, relative to the config file. They are read again when they
+// change.
+type TLS struct {
+	// Cert is the certificate, with those between it and the root. Default none.
+	Cert string `yaml:"cert"`
+	// Key is its private key. Default none.
+	Key string `yaml:"key"`
 }
 
 // WHIP is how browsers and others publish to the cameras whose url is whip:. The
@@ -46,7 +57,7 @@ type WHIP struct {
 	PublicIPs []string `yaml:"public_ips"`
 	// Token lets its bearer publish and do nothing else, 16 characters or more; HTTP's
 	// token lets publish too. Default none.
-	Token string `yaml:"token"`
+	Token string `yaml:"token" secret:""`
 	// SecondPublisher of a camera that has one: refuse it, or let it replace the
 	// first. Default "refuse".
 	SecondPublisher string `yaml:"second_publisher"`
@@ -60,7 +71,7 @@ type ICEServer struct {
 	URL string `yaml:"url"`
 	// Username and Credential for TURN. Default none.
 	Username   string `yaml:"username"`
-	Credential string `yaml:"credential"`
+	Credential string `yaml:"credential" secret:""`
 }
 
 // NATS says where masks, events and status go.
@@ -72,7 +83,7 @@ type NATS struct {
 	// loopback a token is required.
 	Addr string `yaml:"addr"`
 	// Token is what clients of the embedded server must present. Default none.
-	Token string `yaml:"token"`
+	Token string `yaml:"token" secret:""`
 	// StoreDir is where the embedded server keeps JetStream's files, relative to
 	// the config file. Default a temporary folder, removed at the end.
 	StoreDir string `yaml:"store_dir"`
@@ -223,6 +234,8 @@ func (c *Config) resolve(dir string) {
 			*p = filepath.Join(dir, *p)
 		}
 	}
+	join(&c.HTTP.TLS.Cert)
+	join(&c.HTTP.TLS.Key)
 	join(&c.NATS.StoreDir)
 	join(&c.Model.Path)
 	join(&c.Model.Prototxt)

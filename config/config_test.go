@@ -39,7 +39,7 @@ func TestDefaults(t *testing.T) {
 func TestEveryKey(t *testing.T) {
 	const text = `
 site: yard
-http: {addr: "0.0.0.0:80", token: s3cret-s3cret-s3cret}
+http: {addr: "0.0.0.0:80", token: s3cret-s3cret-s3cret, tls: {cert: a.crt, key: a.key}}
 whip:
   addr: ":9000"
   public_ips: [192.0.2.10]
@@ -67,7 +67,7 @@ cameras:
 	}
 	want := &config.Config{
 		Site: "yard",
-		HTTP: config.HTTP{Addr: "0.0.0.0:80", Token: "s3cret-s3cret-s3cret"},
+		HTTP: config.HTTP{Addr: "0.0.0.0:80", Token: "s3cret-s3cret-s3cret", TLS: config.TLS{Cert: "a.crt", Key: "a.key"}},
 		WHIP: config.WHIP{Addr: ":9000", PublicIPs: []string{"192.0.2.10"}, Token: "publish-publish-publish", SecondPublisher: "replace",
 			ICEServers: []config.ICEServer{{URL: "stun:a:1"}, {URL: "turns:b", Username: "u", Credential: "c"}}},
 		NATS: config.NATS{URL: "nats://a:4222,tls://b:4222", Addr: "[::1]:0", Token: "0123456789abcdef",
@@ -97,7 +97,7 @@ var faultTable = []struct {
 	{name: "unknown key", text: "htp: 1\n" + minimal,
 		want: []string{`f:1:1: unknown key "htp"; accepted: site, http, whip, nats, model, log, superpixels, tracker, cameras`}},
 	{name: "unknown key inside", text: "http:\n  adr: x\n" + minimal,
-		want: []string{`f:2:3: http: unknown key "adr"; accepted: addr, token`}},
+		want: []string{`f:2:3: http: unknown key "adr"; accepted: addr, token, tls`}},
 	{name: "unknown key of a camera", text: "cameras:\n  - name: a\n    url: rtsp://a/\n    colour: red\n",
 		want: []string{`f:4:5: cameras[0]: unknown key "colour"; accepted: name, url, transport, fingerprint, fps, loop, annotation`}},
 	{name: "fingerprint too short", text: "cameras: [{name: a, url: 'rtsps://a/', fingerprint: 'ab:cd'}]\n",
@@ -113,7 +113,7 @@ var faultTable = []struct {
 	{name: "huge number", text: "superpixels: 99999999999999999999\n" + minimal,
 		want: []string{`f:1:14: superpixels: found the text "99999999999999999999"; accepted: a whole number`}},
 	{name: "list for mapping", text: "http: [1]\n" + minimal,
-		want: []string{`f:1:7: http: found a list; accepted: a mapping with the keys addr, token`}},
+		want: []string{`f:1:7: http: found a list; accepted: a mapping with the keys addr, token, tls`}},
 	{name: "mapping for list", text: "cameras:\n  gate:\n    url: x\n",
 		want: []string{`f:2:3: cameras: found a mapping; accepted: a list`}},
 	{name: "text for bool", text: minimal + "    loop: often\n",
@@ -137,6 +137,8 @@ var faultTable = []struct {
 		want: []string{`f: cameras: missing; accepted: a list of at least one camera with name and url`}},
 	{name: "empty file", text: "",
 		want: []string{`f: cameras: missing; accepted: a list of at least one camera with name and url`}},
+	{name: "certificate without a key", text: "http: {tls: {cert: a.crt}}\n" + minimal,
+		want: []string{`f:1:14: http.tls: cert and key belong together; accepted: both or neither`}},
 	{name: "camera without url", text: "cameras: [{name: a}]\n",
 		want: []string{`f:1:12: cameras[0].url: missing; accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, whip:, file:PATH or dir:PATH`}},
 	{name: "two of one name", text: minimal + "  - {name: gate, url: 'file:x'}\n",

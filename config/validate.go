@@ -27,6 +27,9 @@ const (
 func (d *decoder) validate(c *Config) {
 	d.token("site", c.Site)
 	d.listen("http", c.HTTP.Addr, c.HTTP.Token)
+	if tls := c.HTTP.TLS; (tls.Cert == "") != (tls.Key == "") {
+		d.bad("http.tls", "cert and key belong together; accepted: both or neither")
+	}
 	d.whip(&c.WHIP)
 	d.listen("nats", c.NATS.Addr, c.NATS.Token)
 	if c.NATS.URL != "" {

@@ -112,6 +112,7 @@ func testConfig(url, transport string) Config {
 type events struct {
 	mu                                sync.Mutex
 	ups, downs, reconnects, undecoded int
+	retries                           []time.Duration // the pauses
 	lastDown                          error
 	offsets                           []time.Duration
 }
@@ -120,6 +121,7 @@ func (e *events) observer() Observer {
 	return Observer{
 		Up:          func() { e.mu.Lock(); e.ups++; e.mu.Unlock() },
 		Down:        func(err error) { e.mu.Lock(); e.downs++; e.lastDown = err; e.mu.Unlock() },
+		Retry:       func(_ error, d time.Duration) { e.mu.Lock(); e.retries = append(e.retries, d); e.mu.Unlock() },
 		Reconnect:   func() { e.mu.Lock(); e.reconnects++; e.mu.Unlock() },
 		Undecodable: func(n int) { e.mu.Lock(); e.undecoded += n; e.mu.Unlock() },
 		ClockOffset: func(d time.Duration) { e.mu.Lock(); e.offsets = append(e.offsets, d); e.mu.Unlock() },

@@ -32,6 +32,7 @@ func (s *Source) runCamera(ctx context.Context, sink func(*Frame)) error {
 			wait.reset()
 		}
 		d := wait.next()
+		s.cfg.Observer.retry(err, d)
 		if n, say := quiet.say(err.Error()); say {
 			s.log.Warn("camera is down", "error", err, "attempts", n, "retry", d.Round(time.Millisecond))
 		}

@@ -171,6 +171,12 @@ func (c *Camera) Name() string { return c.cfg.Name }
 // Snapshot tells how the camera does.
 func (c *Camera) Snapshot() Snapshot { return c.stats.snapshot(time.Now()) }
 
+// State is the status as of now.
+func (c *Camera) State() *segdv1.Status {
+	now := time.Now()
+	return status(c.cfg.Site, c.stats.snapshot(now), now)
+}
+
 // Keys of the log.
 const (
 	keyCamera  = "camera"
@@ -233,6 +239,7 @@ func (c *Camera) repeat(ctx context.Context) {
 		wait := pause/2 + rand.N(pause/2+1) // jitter: cameras that fail together come back apart
 		c.report(err, wait)
 		c.down(err)
+		c.retry(err, wait)
 		c.stats.with(func(s *Snapshot) { s.Restarts++ })
 		select {
 		case <-ctx.Done():
@@ -263,11 +270,10 @@ func (c *Camera) tellStatus(stop <-chan struct{}) {
 			ended = true
 		case <-tick.C:
 		}
-		now := time.Now()
-		st := status(c.cfg.Site, c.stats.snapshot(now), now)
+		st := c.State()
 		if err := c.cfg.Publisher.PublishStatus(st); err != nil {
 			c.publishFailed()
-			faults.add(now, err)
+			faults.add(st.Time.AsTime(), err)
 		}
 		c.cfg.Viewer.Status(st)
 	}
@@ -281,8 +287,9 @@ func (c *Camera) publishFailed() {
 // observer listens to the source.
 func (c *Camera) observer() ingest.Observer {
 	return ingest.Observer{
-		Up:   c.up,
-		Down: c.down,
+		Up:    c.up,
+		Down:  c.down,
+		Retry: c.retry,
 		Reconnect: func() {
 			c.stats.with(func(s *Snapshot) { s.Reconnects++ })
 			c.cfg.Meter.Reconnected()
@@ -300,6 +307,7 @@ func (c *Camera) up() {
 	c.stats.with(func(s *Snapshot) {
 		changed = !s.Up
 		s.Up, s.Reason, s.Since = true, "", time.Time{}
+		s.Attempts, s.NextAttempt = 0, time.Time{}
 	})
 	if changed {
 		c.log.Info("camera up")
@@ -325,6 +333,16 @@ func (c *Camera) down(reason error) {
 		c.log.Log(context.Background(), level, "camera down", keyError, reason)
 		c.emit(&segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_CAMERA_DOWN, Message: reason.Error()})
 	}
+}
+
+// retry notes that an attempt failed with err and when the next one is. The reason may
+// be another than at first: a camera that boots refuses before it answers.
+func (c *Camera) retry(err error, pause time.Duration) {
+	c.stats.with(func(s *Snapshot) {
+		s.Reason = err.Error()
+		s.Attempts++
+		s.NextAttempt = time.Now().Add(pause)
+	})
 }
 
 // blind and uncounted stand in for the parts a camera can do without.

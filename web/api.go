@@ -37,6 +37,10 @@ func (s *Server) api() []route {
 		{http.MethodGet, apiRoot + "/cameras", costRead, s.listCameras},
 		{http.MethodGet, cameraPath, costRead, s.withCamera(s.showCamera)},
 		{http.MethodGet, cameraPath + "/live", costRead, s.live},
+		{http.MethodGet, apiRoot + "/events", costRead, s.events},
+	}
+	if s.cfg.Settings != nil {
+		routes = append(routes, route{http.MethodGet, apiRoot + "/config", costRead, s.showSettings})
 	}
 	if s.cfg.Commands != nil {
 		routes = append(routes,
@@ -47,6 +51,8 @@ func (s *Server) api() []route {
 			route{http.MethodPost, cameraPath + "/annotations", costLarge, s.withCamera(s.annotate)},
 			route{http.MethodPut, holdPath, costWork, s.withCamera(s.holdFrame)},
 			route{http.MethodDelete, holdPath, costWork, s.withCamera(s.letGoFrame)},
+			route{http.MethodGet, cameraPath + "/snapshot", costWork, s.withCamera(s.snapshot)},
+			route{http.MethodGet, cameraPath + "/frames/{sequence}/mask", costWork, s.withCamera(s.showMask)},
 		)
 	}
 	return routes
@@ -118,4 +124,8 @@ func (s *Server) listCameras(w http.ResponseWriter, _ *http.Request) {
 
 func (s *Server) showCamera(w http.ResponseWriter, _ *http.Request, c *camera) {
 	writeJSON(w, http.StatusOK, typeJSON, c.info())
+}
+
+func (s *Server) showSettings(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, typeJSON, s.cfg.Settings)
 }

@@ -87,11 +87,12 @@ func (c *camera) pack(mf *segdv1.MaskFrame, bgr []byte) (*packet, error) {
 	return &packet{header: header, jpeg: picture}, nil
 }
 
-func (c *camera) setStatus(st *segdv1.Status) {
+// setStatus shows st to the viewers and returns it as JSON, nil if that failed.
+func (c *camera) setStatus(st *segdv1.Status) []byte {
 	status, err := wire.Marshal(st)
 	if err != nil {
 		c.fault(fmt.Errorf("web: encoding status: %w", err))
-		return
+		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -99,6 +100,7 @@ func (c *camera) setStatus(st *segdv1.Status) {
 	for v := range c.viewers {
 		v.tell(status)
 	}
+	return status
 }
 
 // fault logs err, or counts it when one was logged less than faultEvery ago.

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -48,6 +49,13 @@ type Config struct {
 	// Commands answers the API's requests about objects, annotations and pictures.
 	// Nil: those are 404.
 	Commands Commands
+	// Settings is the configuration segd runs with, as JSON and without secrets.
+	// Nil: /api/v1/config is 404.
+	Settings json.RawMessage
+	// TLSCert and TLSKey are files with the certificate (and those between it and the
+	// root) and its key, as PEM; with them everything is served by HTTPS only. Both or
+	// none. They are read again when they change.
+	TLSCert, TLSKey string
 	// Version is shown on the page.
 	Version string
 	// MaxViewers bounds the live connections, all cameras together; one page
@@ -90,6 +98,7 @@ func (c Config) validate() error {
 		inRange("max viewers", c.MaxViewers, 1, 10000),
 		inRange("JPEG quality", c.JPEGQuality, 1, 100),
 		c.validateTimeout(),
+		c.validateTLS(),
 	)
 }
 
@@ -125,6 +134,13 @@ func validateToken(what, token string) error {
 func (c Config) validateTimeout() error {
 	if c.WriteTimeout < 0 {
 		return fmt.Errorf("web: write timeout %v; accepts a positive duration", c.WriteTimeout)
+	}
+	return nil
+}
+
+func (c Config) validateTLS() error {
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		return fmt.Errorf("web: TLS certificate %q and key %q; accepts both or neither", c.TLSCert, c.TLSKey)
 	}
 	return nil
 }

@@ -29,8 +29,14 @@ var securityHeaders = map[string]string{
 	"Cache-Control":                "no-store",
 }
 
-func withSecurityHeaders(next http.Handler) http.Handler {
+// hstsHeader has browsers come by HTTPS for a year, once they have.
+const hstsHeader = "max-age=31536000"
+
+func withSecurityHeaders(https bool, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if https {
+			w.Header().Set("Strict-Transport-Security", hstsHeader)
+		}
 		for name, value := range securityHeaders {
 			w.Header().Set(name, value)
 		}

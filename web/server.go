@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -30,6 +31,8 @@ type Server struct {
 	cfg     Config
 	gate    *gate
 	limits  *limiter
+	feed    *feed
+	tls     *certificate // nil: no TLS
 	handler http.Handler
 	quit    chan struct{}  // closed by Close
 	joined  sync.WaitGroup // one for each viewer
@@ -55,8 +58,13 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		cfg: cfg, gate: newGate(cfg), limits: newLimiter(), quit: make(chan struct{}),
+		cfg: cfg, gate: newGate(cfg), limits: newLimiter(), feed: newFeed(), quit: make(chan struct{}),
 		cameras: make(map[string]*camera), strange: make(map[string]bool),
+	}
+	if cfg.TLSCert != "" {
+		if s.tls, err = newCertificate(cfg.TLSCert, cfg.TLSKey, cfg.Logger); err != nil {
+			return nil, err
+		}
 	}
 	s.handler = s.routes(assets)
 	return s, nil
@@ -87,7 +95,7 @@ func (s *Server) routes(assets map[string]asset) http.Handler {
 		mux.HandleFunc("GET "+publishPath, publishPage(assets[publishName]))
 	}
 	s.mountAPI(mux, s.api())
-	return withSecurityHeaders(s.gate.checkHost(mux))
+	return withSecurityHeaders(s.tls != nil, s.gate.checkHost(mux))
 }
 
 // Handler returns the server as a handler, for tests and for serving it within
@@ -136,6 +144,9 @@ func (s *Server) URL() string {
 	if s.listener != nil {
 		addr = s.listener.Addr().String()
 	}
+	if s.tls != nil {
+		return "https://" + addr + "/"
+	}
 	return "http://" + addr + "/"
 }
 
@@ -156,7 +167,14 @@ func (s *Server) Run(ctx context.Context) error {
 		ErrorLog:          slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
 	}
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(s.listener) }()
+	go func() {
+		if s.tls == nil {
+			served <- server.Serve(s.listener)
+			return
+		}
+		server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.tls.get}
+		served <- server.ServeTLS(s.listener, "", "")
+	}()
 
 	var failure error
 	select {
@@ -240,13 +258,12 @@ func (s *Server) Publish(mf *segdv1.MaskFrame, bgr []byte) {
 	}
 }
 
-// Event tells of something that happened at a camera.
-func (s *Server) Event(*segdv1.Event) {}
-
 // Status shows how a camera does. It keeps nothing of st.
 func (s *Server) Status(st *segdv1.Status) {
 	if c := s.known(st.GetCamera()); c != nil {
-		c.setStatus(st)
+		if text := c.setStatus(st); text != nil {
+			s.feed.tell(noticeStatus, c.name, text)
+		}
 	}
 }
 

@@ -4,6 +4,9 @@
 //   segd.v1.<site>.<camera>.event   Event      when something happens
 //   segd.v1.<site>.<camera>.status  Status     once a second
 //
+// and those it replies with to requests, on subjects that end in annotate, clear,
+// rename, objects, snapshot and state.
+//
 // Within v1 a field keeps its number and meaning; fields are only added.
 // Pixels are those of the camera's picture as decoded, x to the right and y
 // down from the top left corner. Where segd is configured to send JSON it is
@@ -320,7 +323,7 @@ type Object struct {
 	Score float64 `protobuf:"fixed64,6,opt,name=score,proto3" json:"score,omitempty"`
 	// The mask as COCO's compressed run lengths: column-major, the first run
 	// background. {"size": [MaskFrame.height, MaskFrame.width], "counts": counts}
-	// is what pycocotools.mask.decode reads. Present in every state.
+	// is what pycocotools.mask.decode reads. Present in every state of a MaskFrame.
 	Counts        string `protobuf:"bytes,7,opt,name=counts,proto3" json:"counts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -534,6 +537,80 @@ func (x *MaskFrame) GetObjects() []*Object {
 	return nil
 }
 
+// ObjectList is the reply to a request for a camera's objects.
+type ObjectList struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The site's name, as in the subject.
+	Site string `protobuf:"bytes,1,opt,name=site,proto3" json:"site,omitempty"`
+	// The camera's name, as in the subject.
+	Camera string `protobuf:"bytes,2,opt,name=camera,proto3" json:"camera,omitempty"`
+	// MaskFrame.sequence of the newest frame published.
+	Sequence uint64 `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	// The objects as that frame shows them, by rising id, without those removed since
+	// and with the labels given since. Their counts are left out.
+	Objects       []*Object `protobuf:"bytes,4,rep,name=objects,proto3" json:"objects,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ObjectList) Reset() {
+	*x = ObjectList{}
+	mi := &file_bus_segdv1_segd_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ObjectList) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ObjectList) ProtoMessage() {}
+
+func (x *ObjectList) ProtoReflect() protoreflect.Message {
+	mi := &file_bus_segdv1_segd_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ObjectList.ProtoReflect.Descriptor instead.
+func (*ObjectList) Descriptor() ([]byte, []int) {
+	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ObjectList) GetSite() string {
+	if x != nil {
+		return x.Site
+	}
+	return ""
+}
+
+func (x *ObjectList) GetCamera() string {
+	if x != nil {
+		return x.Camera
+	}
+	return ""
+}
+
+func (x *ObjectList) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *ObjectList) GetObjects() []*Object {
+	if x != nil {
+		return x.Objects
+	}
+	return nil
+}
+
 // Event is something that happened at a camera.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -560,7 +637,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_bus_segdv1_segd_proto_msgTypes[3]
+	mi := &file_bus_segdv1_segd_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -572,7 +649,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_bus_segdv1_segd_proto_msgTypes[3]
+	mi := &file_bus_segdv1_segd_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -585,7 +662,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{3}
+	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Event) GetSite() string {
@@ -661,7 +738,7 @@ type ObjectStatus struct {
 
 func (x *ObjectStatus) Reset() {
 	*x = ObjectStatus{}
-	mi := &file_bus_segdv1_segd_proto_msgTypes[4]
+	mi := &file_bus_segdv1_segd_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -673,7 +750,7 @@ func (x *ObjectStatus) String() string {
 func (*ObjectStatus) ProtoMessage() {}
 
 func (x *ObjectStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_bus_segdv1_segd_proto_msgTypes[4]
+	mi := &file_bus_segdv1_segd_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -686,7 +763,7 @@ func (x *ObjectStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectStatus.ProtoReflect.Descriptor instead.
 func (*ObjectStatus) Descriptor() ([]byte, []int) {
-	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{4}
+	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ObjectStatus) GetId() uint32 {
@@ -750,14 +827,32 @@ type Status struct {
 	// 95th percentile of the same.
 	LatencyP95Seconds float64 `protobuf:"fixed64,13,opt,name=latency_p95_seconds,json=latencyP95Seconds,proto3" json:"latency_p95_seconds,omitempty"`
 	// The camera's objects, by rising id.
-	Objects       []*ObjectStatus `protobuf:"bytes,14,rep,name=objects,proto3" json:"objects,omitempty"`
+	Objects []*ObjectStatus `protobuf:"bytes,14,rep,name=objects,proto3" json:"objects,omitempty"`
+	// Of frames_dropped, those that a newer frame overtook before their features were
+	// computed: segd is slower than the camera.
+	DroppedBeforeFeatures uint64 `protobuf:"varint,15,opt,name=dropped_before_features,json=droppedBeforeFeatures,proto3" json:"dropped_before_features,omitempty"`
+	// Of frames_dropped, those that a newer frame overtook before they were labelled.
+	DroppedBeforeTracking uint64 `protobuf:"varint,16,opt,name=dropped_before_tracking,json=droppedBeforeTracking,proto3" json:"dropped_before_tracking,omitempty"`
+	// Of frames_dropped, those that could not be computed or published.
+	FramesFailed uint64 `protobuf:"varint,17,opt,name=frames_failed,json=framesFailed,proto3" json:"frames_failed,omitempty"`
+	// Pieces of video, usually frames, that could not be decoded; none of frames_in.
+	Undecodable uint64 `protobuf:"varint,18,opt,name=undecodable,proto3" json:"undecodable,omitempty"`
+	// Published frames whose picture there was no time to make for the page.
+	FramesUnseen uint64 `protobuf:"varint,19,opt,name=frames_unseen,json=framesUnseen,proto3" json:"frames_unseen,omitempty"`
+	// How often the camera came back after it was down.
+	Reconnects uint64 `protobuf:"varint,20,opt,name=reconnects,proto3" json:"reconnects,omitempty"`
+	// While down: how often it was dialled since. 0 for a camera that nobody dials.
+	Attempts uint32 `protobuf:"varint,21,opt,name=attempts,proto3" json:"attempts,omitempty"`
+	// While down: when it is dialled next, by segd's wall clock; absent for a camera
+	// that nobody dials.
+	NextAttempt   *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=next_attempt,json=nextAttempt,proto3" json:"next_attempt,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Status) Reset() {
 	*x = Status{}
-	mi := &file_bus_segdv1_segd_proto_msgTypes[5]
+	mi := &file_bus_segdv1_segd_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -769,7 +864,7 @@ func (x *Status) String() string {
 func (*Status) ProtoMessage() {}
 
 func (x *Status) ProtoReflect() protoreflect.Message {
-	mi := &file_bus_segdv1_segd_proto_msgTypes[5]
+	mi := &file_bus_segdv1_segd_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -782,7 +877,7 @@ func (x *Status) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Status.ProtoReflect.Descriptor instead.
 func (*Status) Descriptor() ([]byte, []int) {
-	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{5}
+	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Status) GetSite() string {
@@ -883,6 +978,62 @@ func (x *Status) GetObjects() []*ObjectStatus {
 	return nil
 }
 
+func (x *Status) GetDroppedBeforeFeatures() uint64 {
+	if x != nil {
+		return x.DroppedBeforeFeatures
+	}
+	return 0
+}
+
+func (x *Status) GetDroppedBeforeTracking() uint64 {
+	if x != nil {
+		return x.DroppedBeforeTracking
+	}
+	return 0
+}
+
+func (x *Status) GetFramesFailed() uint64 {
+	if x != nil {
+		return x.FramesFailed
+	}
+	return 0
+}
+
+func (x *Status) GetUndecodable() uint64 {
+	if x != nil {
+		return x.Undecodable
+	}
+	return 0
+}
+
+func (x *Status) GetFramesUnseen() uint64 {
+	if x != nil {
+		return x.FramesUnseen
+	}
+	return 0
+}
+
+func (x *Status) GetReconnects() uint64 {
+	if x != nil {
+		return x.Reconnects
+	}
+	return 0
+}
+
+func (x *Status) GetAttempts() uint32 {
+	if x != nil {
+		return x.Attempts
+	}
+	return 0
+}
+
+func (x *Status) GetNextAttempt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.NextAttempt
+	}
+	return nil
+}
+
 var File_bus_segdv1_segd_proto protoreflect.FileDescriptor
 
 const file_bus_segdv1_segd_proto_rawDesc = "" +
@@ -912,7 +1063,13 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\x05width\x18\b \x01(\x05R\x05width\x12\x16\n" +
 	"\x06height\x18\t \x01(\x05R\x06height\x12)\n" +
 	"\aobjects\x18\n" +
-	" \x03(\v2\x0f.segd.v1.ObjectR\aobjects\"\x81\x02\n" +
+	" \x03(\v2\x0f.segd.v1.ObjectR\aobjects\"\x7f\n" +
+	"\n" +
+	"ObjectList\x12\x12\n" +
+	"\x04site\x18\x01 \x01(\tR\x04site\x12\x16\n" +
+	"\x06camera\x18\x02 \x01(\tR\x06camera\x12\x1a\n" +
+	"\bsequence\x18\x03 \x01(\x04R\bsequence\x12)\n" +
+	"\aobjects\x18\x04 \x03(\v2\x0f.segd.v1.ObjectR\aobjects\"\x81\x02\n" +
 	"\x05Event\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x16\n" +
 	"\x06camera\x18\x02 \x01(\tR\x06camera\x12.\n" +
@@ -926,7 +1083,7 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\x12$\n" +
 	"\x05state\x18\x03 \x01(\x0e2\x0e.segd.v1.StateR\x05state\x12\x12\n" +
-	"\x04area\x18\x04 \x01(\x05R\x04area\"\xf5\x03\n" +
+	"\x04area\x18\x04 \x01(\x05R\x04area\"\xcc\x06\n" +
 	"\x06Status\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x16\n" +
 	"\x06camera\x18\x02 \x01(\tR\x06camera\x12.\n" +
@@ -943,7 +1100,17 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\x10frames_published\x18\v \x01(\x04R\x0fframesPublished\x12.\n" +
 	"\x13latency_p50_seconds\x18\f \x01(\x01R\x11latencyP50Seconds\x12.\n" +
 	"\x13latency_p95_seconds\x18\r \x01(\x01R\x11latencyP95Seconds\x12/\n" +
-	"\aobjects\x18\x0e \x03(\v2\x15.segd.v1.ObjectStatusR\aobjects*\x82\x01\n" +
+	"\aobjects\x18\x0e \x03(\v2\x15.segd.v1.ObjectStatusR\aobjects\x126\n" +
+	"\x17dropped_before_features\x18\x0f \x01(\x04R\x15droppedBeforeFeatures\x126\n" +
+	"\x17dropped_before_tracking\x18\x10 \x01(\x04R\x15droppedBeforeTracking\x12#\n" +
+	"\rframes_failed\x18\x11 \x01(\x04R\fframesFailed\x12 \n" +
+	"\vundecodable\x18\x12 \x01(\x04R\vundecodable\x12#\n" +
+	"\rframes_unseen\x18\x13 \x01(\x04R\fframesUnseen\x12\x1e\n" +
+	"\n" +
+	"reconnects\x18\x14 \x01(\x04R\n" +
+	"reconnects\x12\x1a\n" +
+	"\battempts\x18\x15 \x01(\rR\battempts\x12=\n" +
+	"\fnext_attempt\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\vnextAttempt*\x82\x01\n" +
 	"\fCaptureClock\x12\x1d\n" +
 	"\x19CAPTURE_CLOCK_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15CAPTURE_CLOCK_ARRIVAL\x10\x01\x12\x1f\n" +
@@ -982,7 +1149,7 @@ func file_bus_segdv1_segd_proto_rawDescGZIP() []byte {
 }
 
 var file_bus_segdv1_segd_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_bus_segdv1_segd_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_bus_segdv1_segd_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_bus_segdv1_segd_proto_goTypes = []any{
 	(CaptureClock)(0),             // 0: segd.v1.CaptureClock
 	(State)(0),                    // 1: segd.v1.State
@@ -990,29 +1157,32 @@ var file_bus_segdv1_segd_proto_goTypes = []any{
 	(*Box)(nil),                   // 3: segd.v1.Box
 	(*Object)(nil),                // 4: segd.v1.Object
 	(*MaskFrame)(nil),             // 5: segd.v1.MaskFrame
-	(*Event)(nil),                 // 6: segd.v1.Event
-	(*ObjectStatus)(nil),          // 7: segd.v1.ObjectStatus
-	(*Status)(nil),                // 8: segd.v1.Status
-	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
+	(*ObjectList)(nil),            // 6: segd.v1.ObjectList
+	(*Event)(nil),                 // 7: segd.v1.Event
+	(*ObjectStatus)(nil),          // 8: segd.v1.ObjectStatus
+	(*Status)(nil),                // 9: segd.v1.Status
+	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
 }
 var file_bus_segdv1_segd_proto_depIdxs = []int32{
 	1,  // 0: segd.v1.Object.state:type_name -> segd.v1.State
 	3,  // 1: segd.v1.Object.box:type_name -> segd.v1.Box
-	9,  // 2: segd.v1.MaskFrame.capture_time:type_name -> google.protobuf.Timestamp
+	10, // 2: segd.v1.MaskFrame.capture_time:type_name -> google.protobuf.Timestamp
 	0,  // 3: segd.v1.MaskFrame.capture_clock:type_name -> segd.v1.CaptureClock
-	9,  // 4: segd.v1.MaskFrame.publish_time:type_name -> google.protobuf.Timestamp
+	10, // 4: segd.v1.MaskFrame.publish_time:type_name -> google.protobuf.Timestamp
 	4,  // 5: segd.v1.MaskFrame.objects:type_name -> segd.v1.Object
-	9,  // 6: segd.v1.Event.time:type_name -> google.protobuf.Timestamp
-	2,  // 7: segd.v1.Event.kind:type_name -> segd.v1.EventKind
-	1,  // 8: segd.v1.ObjectStatus.state:type_name -> segd.v1.State
-	9,  // 9: segd.v1.Status.time:type_name -> google.protobuf.Timestamp
-	9,  // 10: segd.v1.Status.down_since:type_name -> google.protobuf.Timestamp
-	7,  // 11: segd.v1.Status.objects:type_name -> segd.v1.ObjectStatus
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	4,  // 6: segd.v1.ObjectList.objects:type_name -> segd.v1.Object
+	10, // 7: segd.v1.Event.time:type_name -> google.protobuf.Timestamp
+	2,  // 8: segd.v1.Event.kind:type_name -> segd.v1.EventKind
+	1,  // 9: segd.v1.ObjectStatus.state:type_name -> segd.v1.State
+	10, // 10: segd.v1.Status.time:type_name -> google.protobuf.Timestamp
+	10, // 11: segd.v1.Status.down_since:type_name -> google.protobuf.Timestamp
+	8,  // 12: segd.v1.Status.objects:type_name -> segd.v1.ObjectStatus
+	10, // 13: segd.v1.Status.next_attempt:type_name -> google.protobuf.Timestamp
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_bus_segdv1_segd_proto_init() }
@@ -1026,7 +1196,7 @@ func file_bus_segdv1_segd_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_bus_segdv1_segd_proto_rawDesc), len(file_bus_segdv1_segd_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -24,9 +24,28 @@ func natsFlag(cmd *cobra.Command, url *string) {
 	cmd.Flags().StringVar(url, "nats", "nats://"+config.DefaultNATSAddr, "URL of the NATS server, with user and password or token if it wants them")
 }
 
+// target says which running segd a command is for.
+type target struct {
+	url, site string
+	wait      time.Duration
+}
+
+func (t *target) flags(cmd *cobra.Command) {
+	natsFlag(cmd, &t.url)
+	cmd.Flags().StringVar(&t.site, "site", config.DefaultSite, "site the camera is at")
+	cmd.Flags().DurationVar(&t.wait, "wait", 15*time.Second, "how long to wait for the answer")
+}
+
+func (t *target) context(cmd *cobra.Command) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(cmd.Context(), t.wait)
+}
+
+func (t *target) camera(name string) bus.Target {
+	return bus.Target{URL: t.url, Site: t.site, Camera: name}
+}
+
 func annotateCommand(std streams) *cobra.Command {
-	var url, site string
-	var wait time.Duration
+	var to target
 	cmd := &cobra.Command{
 		Use:   "annotate CAMERA FILE",
 		Short: "Tell a running segd where an object is",
@@ -51,18 +70,16 @@ func annotateCommand(std streams) *cobra.Command {
 			if _, err := parseAnnotation(payload); err != nil {
 				return fmt.Errorf("%s: %w", args[1], err)
 			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), wait)
+			ctx, cancel := to.context(cmd)
 			defer cancel()
-			if err := bus.Annotate(ctx, url, site, args[0], payload); err != nil {
+			if err := to.camera(args[0]).Annotate(ctx, payload); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintf(std.out, "%s: annotation accepted\n", args[0])
 			return err
 		},
 	}
-	natsFlag(cmd, &url)
-	cmd.Flags().StringVar(&site, "site", config.DefaultSite, "site the camera is at")
-	cmd.Flags().DurationVar(&wait, "wait", 15*time.Second, "how long to wait for the answer")
+	to.flags(cmd)
 	return cmd
 }
 

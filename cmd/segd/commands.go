@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/tracker"
@@ -104,6 +105,34 @@ func (c commands) Picture(camera string, use func(*segdv1.MaskFrame, []byte) err
 		return refusal(err)
 	}
 	return refusal(cam.Picture(use))
+}
+
+// serve has the bus answer the same commands.
+func (c commands) serve(cameras []string) error {
+	return c.d.bus.Serve(bus.Commands{
+		Cameras: cameras,
+		Annotate: func(ctx context.Context, camera string, payload []byte) error {
+			_, err := c.Annotate(ctx, camera, payload)
+			return err
+		},
+		Clear:  c.Clear,
+		Rename: c.Rename,
+		Objects: func(_ context.Context, camera string) (*segdv1.ObjectList, error) {
+			seq, objects, err := c.Objects(camera)
+			return &segdv1.ObjectList{Site: c.d.cfg.Site, Camera: camera, Sequence: seq, Objects: objects}, err
+		},
+		Snapshot: func(_ context.Context, camera string, overlay bool) ([]byte, error) {
+			_, picture, err := c.d.web.Snapshot(camera, overlay)
+			return picture, err
+		},
+		State: func(_ context.Context, camera string) (*segdv1.Status, error) {
+			cam, err := c.d.set.Camera(camera)
+			if err != nil {
+				return nil, refusal(err)
+			}
+			return cam.State(), nil
+		},
+	})
 }
 
 // refusal gives an error of a camera the status it answers with. One that has none

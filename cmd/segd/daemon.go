@@ -78,7 +78,8 @@ func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *d
 	page := web.Config{
 		Addr: cfg.HTTP.Addr, Token: cfg.HTTP.Token, PublishToken: cfg.WHIP.Token, Version: version, Logger: log,
 		Metrics: promhttp.HandlerFor(d.registry, promhttp.HandlerOpts{Registry: d.registry}),
-		Ready:   d.ready, Commands: commands{d},
+		Ready:   d.ready, Commands: commands{d}, Settings: cfg.Public(),
+		TLSCert: cfg.HTTP.TLS.Cert, TLSKey: cfg.HTTP.TLS.Key,
 	}
 	if d.whip != nil {
 		page.WHIP = d.whip.Handler()
@@ -201,10 +202,7 @@ func (d *daemon) build() error {
 		return err
 	}
 	d.web.Cameras(names)
-	return d.bus.Serve(bus.Commands{Cameras: names, Annotate: func(ctx context.Context, camera string, payload []byte) error {
-		_, err := commands{d}.Annotate(ctx, camera, payload)
-		return err
-	}})
+	return commands{d}.serve(names)
 }
 
 func sourceConfig(cam config.Camera, log *slog.Logger) ingest.Config {

@@ -121,7 +121,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetErr(stderr)
 	root.AddCommand(
 		runCommand(std), demoCommand(std), checkCommand(std), watchCommand(std),
-		annotateCommand(std), evalCommand(std), benchCommand(std), modelCommand(std), versionCommand(std),
+		annotateCommand(std), objectsCommand(std), renameCommand(std), clearCommand(std), snapshotCommand(std), evalCommand(std), benchCommand(std), modelCommand(std), versionCommand(std),
 	)
 	each(root, func(cmd *cobra.Command) {
 		if do := cmd.RunE; do != nil {

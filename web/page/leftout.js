@@ -7,7 +7,7 @@ const reasons = [
   { key: "droppedBeforeTracking", name: "Overtaken", why: "A newer frame came before the masks of this one were begun, as after an annotation." },
   { key: "framesFailed", name: "Failed", why: "The frame could not be computed or published; the log says more." },
   { key: "undecodable", name: "Undecodable", why: "Lost or damaged on the way from the camera." },
-  { key: "unseen", name: "Not drawn", why: "The masks went out, but there was no time to make the picture for the page." },
+  { key: "framesUnseen", name: "Not drawn", why: "The masks went out, but there was no time to make the picture for the page." },
   { key: "here", name: "Skipped here", why: "This page or its connection was too slow; the masks are not affected." },
 ];
 

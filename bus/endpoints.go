@@ -1,0 +1,150 @@
+package bus
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/nats-io/nats.go/micro"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/segd/segd/bus/segdv1"
+)
+
+// headerAccept of a request chooses the encoding of its reply.
+const headerAccept = "Accept"
+
+// Payloads of requests, as JSON.
+type (
+	clearRequest struct {
+		ID *uint32 `json:"id"`
+	}
+	renameRequest struct {
+		ID    uint32 `json:"id"`
+		Label string `json:"label"`
+	}
+	snapshotRequest struct {
+		Overlay bool `json:"overlay"`
+	}
+)
+
+// endpoints are those of the commands there are.
+func (s *service) endpoints() []endpoint {
+	all := []endpoint{{KindAnnotate, s.annotate}}
+	for _, e := range []struct {
+		there bool
+		endpoint
+	}{
+		{s.commands.Clear != nil, endpoint{KindClear, s.clear}},
+		{s.commands.Rename != nil, endpoint{KindRename, s.rename}},
+		{s.commands.Objects != nil, endpoint{KindObjects, s.objects}},
+		{s.commands.Snapshot != nil, endpoint{KindSnapshot, s.snapshot}},
+		{s.commands.State != nil, endpoint{KindState, s.state}},
+	} {
+		if e.there {
+			all = append(all, e.endpoint)
+		}
+	}
+	return all
+}
+
+func (s *service) annotate(ctx context.Context, camera string, req micro.Request) (answer, error) {
+	if err := checkAnnotation(req.Headers().Get(headerContentType), req.Data()); err != nil {
+		return answer{}, &codedError{codeUnsupported, err}
+	}
+	return done, s.commands.Annotate(ctx, camera, req.Data())
+}
+
+func (s *service) clear(ctx context.Context, camera string, req micro.Request) (answer, error) {
+	var r clearRequest
+	if err := parseRequest(req.Data(), &r); err != nil {
+		return answer{}, err
+	}
+	id := uint32(0)
+	switch {
+	case r.ID != nil && *r.ID == 0:
+		return answer{}, errors.New(`id: 0; want an object's id, or an empty payload to remove all`)
+	case r.ID != nil:
+		id = *r.ID
+	case len(req.Data()) > 0: // {} is more likely a mistake than a wish
+		return answer{}, errors.New(`id: missing; want {"id": 1}, or an empty payload to remove all`)
+	}
+	return done, s.commands.Clear(ctx, camera, id)
+}
+
+func (s *service) rename(ctx context.Context, camera string, req micro.Request) (answer, error) {
+	var r renameRequest
+	if err := parseRequest(req.Data(), &r); err != nil {
+		return answer{}, err
+	}
+	if r.ID == 0 || r.Label == "" {
+		return answer{}, errors.New(`id or label: missing; want such as {"id": 1, "label": "door"}`)
+	}
+	o, err := s.commands.Rename(ctx, camera, r.ID, r.Label)
+	if err != nil {
+		return answer{}, err
+	}
+	return s.message(req, withoutCounts([]*segdv1.Object{o})[0])
+}
+
+func (s *service) objects(ctx context.Context, camera string, req micro.Request) (answer, error) {
+	list, err := s.commands.Objects(ctx, camera)
+	if err != nil {
+		return answer{}, err
+	}
+	return s.message(req, &segdv1.ObjectList{
+		Site: list.GetSite(), Camera: list.GetCamera(), Sequence: list.GetSequence(), Objects: withoutCounts(list.GetObjects()),
+	})
+}
+
+func (s *service) snapshot(ctx context.Context, camera string, req micro.Request) (answer, error) {
+	var r snapshotRequest
+	if err := parseRequest(req.Data(), &r); err != nil {
+		return answer{}, err
+	}
+	picture, err := s.commands.Snapshot(ctx, camera, r.Overlay)
+	return answer{TypeJPEG, picture}, err
+}
+
+func (s *service) state(ctx context.Context, camera string, req micro.Request) (answer, error) {
+	st, err := s.commands.State(ctx, camera)
+	if err != nil {
+		return answer{}, err
+	}
+	return s.message(req, st)
+}
+
+// message is m as what segd publishes, or as JSON when the request asks for it.
+func (s *service) message(req micro.Request, m proto.Message) (answer, error) {
+	asJSON := s.json || req.Headers().Get(headerAccept) == TypeJSON
+	data, err := marshal(nil, m, asJSON)
+	return answer{contentType(m, asJSON), data}, err
+}
+
+// parseRequest reads one JSON object, or nothing, into v.
+func parseRequest(data []byte, v any) error {
+	if len(data) == 0 {
+		return nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(v); err != nil {
+		return fmt.Errorf("the payload %.100q: %w", data, err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("the payload %.100q: something follows the JSON object", data)
+	}
+	return nil
+}
+
+// withoutCounts returns objects without their masks, which are most of a message.
+func withoutCounts(objects []*segdv1.Object) []*segdv1.Object {
+	bare := make([]*segdv1.Object, len(objects))
+	for i, o := range objects {
+		bare[i] = &segdv1.Object{Id: o.GetId(), Label: o.GetLabel(), State: o.GetState(), Box: o.GetBox(), Area: o.GetArea(), Score: o.GetScore()}
+	}
+	return bare
+}

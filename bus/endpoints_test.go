@@ -1,0 +1,196 @@
+package bus
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/segd/segd/bus/segdv1"
+)
+
+// coded is an error with a code of its own.
+type coded struct{ code int }
+
+func (c coded) Error() string { return fmt.Sprintf("it is %d", c.code) }
+func (c coded) Code() int     { return c.code }
+
+var dog = &segdv1.Object{
+	Id: 2, Label: "dog", State: segdv1.State_STATE_VISIBLE, Box: &segdv1.Box{X: 1, Y: 2, Width: 3, Height: 4},
+	Area: 12, Score: 0.5, Counts: "52203",
+}
+
+// serveAll serves a camera called demo that notes what it is asked.
+func serveAll(t *testing.T, b *Bus) *[]string {
+	t.Helper()
+	calls := new([]string)
+	note := func(ctx context.Context, format string, args ...any) {
+		if _, ok := ctx.Deadline(); !ok {
+			t.Error("no deadline")
+		}
+		*calls = append(*calls, fmt.Sprintf(format, args...))
+	}
+	err := b.Serve(Commands{
+		Cameras:  []string{"demo"},
+		Annotate: func(ctx context.Context, _ string, _ []byte) error { note(ctx, "annotate"); return coded{409} },
+		Clear: func(ctx context.Context, camera string, id uint32) error {
+			note(ctx, "clear %s %d", camera, id)
+			if id == 7 {
+				return fmt.Errorf("wrapped: %w", coded{404})
+			}
+			return nil
+		},
+		Rename: func(ctx context.Context, camera string, id uint32, label string) (*segdv1.Object, error) {
+			note(ctx, "rename %s %d %q", camera, id, label)
+			o := proto.CloneOf(dog)
+			o.Id, o.Label = id, label
+			return o, nil
+		},
+		Objects: func(ctx context.Context, camera string) (*segdv1.ObjectList, error) {
+			note(ctx, "objects %s", camera)
+			return &segdv1.ObjectList{Site: "here", Camera: camera, Sequence: 41, Objects: []*segdv1.Object{dog}}, nil
+		},
+		Snapshot: func(ctx context.Context, camera string, overlay bool) ([]byte, error) {
+			note(ctx, "snapshot %s %v", camera, overlay)
+			return []byte("\xff\xd8" + strings.Repeat("x", 2000)), nil
+		},
+		State: func(ctx context.Context, camera string) (*segdv1.Status, error) {
+			note(ctx, "state %s", camera)
+			return &segdv1.Status{Camera: camera, Up: true, FpsIn: 25}, nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return calls
+}
+
+func TestRequests(t *testing.T) {
+	for _, json := range []bool{false, true} {
+		b := open(t, Config{Site: "here", JSON: json})
+		calls := serveAll(t, b)
+		demo := Target{b.URL(), "here", "demo"}
+		ctx := t.Context()
+
+		if err := demo.Clear(ctx, 3); err != nil {
+			t.Error(err)
+		}
+		if err := demo.Clear(ctx, 0); err != nil {
+			t.Error(err)
+		}
+		if err := demo.Clear(ctx, 7); !errors.Is(err, ErrRejected) || !strings.Contains(err.Error(), "clear demo: wrapped: it is 404") {
+			t.Errorf("an unknown object: %v", err)
+		}
+		want := &segdv1.Object{Id: 9, Label: `a "cat"`, State: dog.State, Box: dog.Box, Area: 12, Score: 0.5}
+		if o, err := demo.Rename(ctx, 9, `a "cat"`); err != nil || !proto.Equal(o, want) {
+			t.Errorf("renamed %v, %v", o, err)
+		}
+		if list, err := demo.Objects(ctx); err != nil || list.Sequence != 41 || len(list.Objects) != 1 || list.Objects[0].Label != "dog" || list.Objects[0].Counts != "" {
+			t.Errorf("objects %v, %v", list, err)
+		}
+		if dog.Counts == "" {
+			t.Fatal("the caller's object was changed")
+		}
+		if picture, err := demo.Snapshot(ctx, true); err != nil || len(picture) != 2002 {
+			t.Errorf("snapshot of %d bytes, %v", len(picture), err)
+		}
+		if st, err := demo.State(ctx); err != nil || !st.Up || st.FpsIn != 25 {
+			t.Errorf("state %v, %v", st, err)
+		}
+		if _, err := (Target{b.URL(), "here", "attic"}).State(ctx); !errors.Is(err, ErrUnknownCamera) || !strings.Contains(err.Error(), "want one of here/demo") {
+			t.Errorf("an unknown camera: %v", err)
+		}
+		wantCalls := []string{"clear demo 3", "clear demo 0", "clear demo 7", `rename demo 9 "a \"cat\""`, "objects demo", "snapshot demo true", "state demo"}
+		if !slices.Equal(*calls, wantCalls) {
+			t.Errorf("asked %q, want %q", *calls, wantCalls)
+		}
+	}
+}
+
+// Requests as the nats command line sends them.
+func TestPlainRequests(t *testing.T) {
+	b := open(t, Config{Site: "here"})
+	calls := serveAll(t, b)
+	nc := connect(t, b.URL())
+	for _, tt := range []struct {
+		kind, payload, code, want, call string
+	}{
+		{"clear", "", "", "ok", "clear demo 0"},
+		{"clear", `{"id": 3}`, "", "ok", "clear demo 3"},
+		{"clear", `{"id": 7}`, "404", "it is 404", "clear demo 7"},
+		{"clear", `{}`, "400", "id: missing", ""},
+		{"clear", `{"id": 0}`, "400", "id: 0; want an object's id", ""},
+		{"clear", `{"id": -1}`, "400", "-1", ""},
+		{"clear", `{"object": 1}`, "400", `unknown field "object"`, ""},
+		{"clear", `{"id": 1} {"id": 2}`, "400", "something follows", ""},
+		{"clear", `all`, "400", `the payload "all"`, ""},
+		{"rename", `{"id": 1}`, "400", "label: missing", ""},
+		{"rename", ``, "400", "id or label: missing", ""},
+		{"annotate", `{}`, "409", "it is 409", "annotate"},
+		{"snapshot", ``, "", "\xff\xd8", "snapshot demo false"},
+		{"snapshot", `{"overlay": true}`, "", "\xff\xd8", "snapshot demo true"},
+		{"snapshot", `{"overlay": 1}`, "400", "overlay", ""},
+	} {
+		*calls = nil
+		reply, err := nc.Request("segd.v1.here.demo."+tt.kind, []byte(tt.payload), patience)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if code := reply.Header.Get(micro.ErrorCodeHeader); code != tt.code || !strings.Contains(string(reply.Data), tt.want) {
+			t.Errorf("%s %q: code %q, %q; want %q with %q", tt.kind, tt.payload, code, reply.Data, tt.code, tt.want)
+		}
+		if got := strings.Join(*calls, " "); got != tt.call {
+			t.Errorf("%s %q asked for %q, want %q", tt.kind, tt.payload, got, tt.call)
+		}
+	}
+	reply, err := nc.RequestMsg(&nats.Msg{Subject: "segd.v1.here.demo.objects", Header: nats.Header{"Accept": {"application/json"}}}, patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := new(segdv1.ObjectList)
+	if err := protojson.Unmarshal(reply.Data, list); err != nil || list.Sequence != 41 || reply.Header.Get("Content-Type") != TypeJSON {
+		t.Errorf("as JSON: %q, %v", reply.Data, err)
+	}
+	info, err := nc.Request("$SRV.INFO.segd", nil, patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var service micro.Info
+	if err := json.Unmarshal(info.Data, &service); err != nil {
+		t.Fatal(err)
+	}
+	var subjects []string
+	for _, e := range service.Endpoints {
+		subjects = append(subjects, strings.TrimPrefix(e.Subject, "segd.v1.here.demo."))
+	}
+	slices.Sort(subjects)
+	if want := []string{"annotate", "clear", "objects", "rename", "snapshot", "state"}; !slices.Equal(subjects, want) {
+		t.Errorf("endpoints %v, want %v", subjects, want)
+	}
+}
+
+// A picture that the server does not take is refused with the reason, and the next
+// request is answered.
+func TestReplyTooLarge(t *testing.T) {
+	port := freePort(t)
+	natsServer(t, server.Options{Port: port, MaxPayload: 1500})
+	b := open(t, Config{URL: urlOf(port), Site: "here"})
+	eventually(t, "a connection", b.Connected)
+	serveAll(t, b)
+	demo := Target{urlOf(port), "here", "demo"}
+	if _, err := demo.Snapshot(t.Context(), false); !errors.Is(err, ErrRejected) || !strings.Contains(err.Error(), "the reply has 2002 bytes") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := demo.State(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,128 @@
+package bus
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/segd/segd/bus/segdv1"
+)
+
+// Target is a camera of a segd, and the NATS server that leads to it.
+//
+// Its methods send one request each and return once segd has answered. Their errors
+// wrap ErrUnknownCamera when no segd serves the camera, and ErrRejected with segd's
+// reason when it refuses. A context without a deadline gets one of 15 s.
+type Target struct {
+	URL, Site, Camera string
+}
+
+// Annotate sends an annotation, JSON or a mask as PNG, and returns once it is taken.
+func (t Target) Annotate(ctx context.Context, payload []byte) error {
+	_, err := t.request(ctx, KindAnnotate, annotationType(payload), payload)
+	return err
+}
+
+// Clear removes an object; all of them when id is 0.
+func (t Target) Clear(ctx context.Context, id uint32) error {
+	var payload []byte
+	if id != 0 {
+		payload = fmt.Appendf(nil, `{"id":%d}`, id)
+	}
+	_, err := t.request(ctx, KindClear, TypeJSON, payload)
+	return err
+}
+
+// Rename gives an object another label and returns the object.
+func (t Target) Rename(ctx context.Context, id uint32, label string) (*segdv1.Object, error) {
+	payload, err := json.Marshal(renameRequest{id, label})
+	if err != nil {
+		return nil, fmt.Errorf("bus: rename: %w", err)
+	}
+	o := new(segdv1.Object)
+	return o, t.ask(ctx, KindRename, payload, o)
+}
+
+// Objects lists the camera's objects.
+func (t Target) Objects(ctx context.Context) (*segdv1.ObjectList, error) {
+	list := new(segdv1.ObjectList)
+	return list, t.ask(ctx, KindObjects, nil, list)
+}
+
+// Snapshot returns the newest picture as JPEG, with the masks drawn on or not.
+func (t Target) Snapshot(ctx context.Context, overlay bool) ([]byte, error) {
+	payload, err := json.Marshal(snapshotRequest{overlay})
+	if err != nil {
+		return nil, fmt.Errorf("bus: snapshot: %w", err)
+	}
+	reply, err := t.request(ctx, KindSnapshot, TypeJSON, payload)
+	if err != nil {
+		return nil, err
+	}
+	return reply.Data, nil
+}
+
+// State tells how the camera does.
+func (t Target) State(ctx context.Context) (*segdv1.Status, error) {
+	st := new(segdv1.Status)
+	return st, t.ask(ctx, KindState, nil, st)
+}
+
+// ask decodes the reply into m.
+func (t Target) ask(ctx context.Context, kind Kind, payload []byte, m proto.Message) error {
+	reply, err := t.request(ctx, kind, TypeJSON, payload)
+	if err != nil {
+		return err
+	}
+	return Unmarshal(reply.Header.Get(headerContentType), reply.Data, m)
+}
+
+func (t Target) request(ctx context.Context, kind Kind, contentType string, payload []byte) (*nats.Msg, error) {
+	subject, err := Subject(t.Site, t.Camera, kind)
+	if err != nil {
+		return nil, fmt.Errorf("bus: %s: %w", kind, err)
+	}
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, requestTimeout)
+		defer cancel()
+	}
+	nc, err := dial(t.URL, "segd "+string(kind))
+	if err != nil {
+		return nil, err
+	}
+	defer nc.Close()
+	reply, err := nc.RequestMsgWithContext(ctx, &nats.Msg{
+		Subject: subject, Header: nats.Header{headerContentType: {contentType}}, Data: payload,
+	})
+	switch {
+	case errors.Is(err, nats.ErrNoResponders):
+		return nil, fmt.Errorf("%w %q at site %q: %s", ErrUnknownCamera, t.Camera, t.Site, served(ctx, nc))
+	case errors.Is(err, nats.ErrMaxPayload):
+		return nil, fmt.Errorf("bus: %s %s: %d bytes, the server takes %d: %w", kind, t.Camera, len(payload), nc.MaxPayload(), err)
+	case errors.Is(err, context.DeadlineExceeded):
+		// Somebody hears the subject, a wildcard subscriber perhaps, but no segd.
+		return nil, fmt.Errorf("%w %q at site %q, or it did not answer: %w; %s", ErrUnknownCamera, t.Camera, t.Site, err, served(context.WithoutCancel(ctx), nc))
+	case err != nil:
+		return nil, fmt.Errorf("bus: %s %s: %w", kind, t.Camera, err)
+	}
+	code := reply.Header.Get(micro.ErrorCodeHeader)
+	if code == "" {
+		return reply, nil
+	}
+	reason := string(reply.Data)
+	if reason == "" {
+		reason = reply.Header.Get(micro.ErrorHeader)
+	}
+	is := ErrRejected
+	if code == strconv.Itoa(codeUnknown) && kind != KindClear && kind != KindRename { // those can miss an object too
+		is = ErrUnknownCamera
+	}
+	return nil, fmt.Errorf("%w: %s %s: %s", is, kind, t.Camera, reason)
+}

@@ -1,0 +1,78 @@
+package config
+
+import (
+	"encoding/json"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestPublicHidesSecrets(t *testing.T) {
+	const text = `
+http: {addr: "0.0.0.0:8080", token: sesame-0123456789}
+whip: {token: publish-0123456789, ice_servers: [{url: "turn:host:3478", username: bob, credential: sesame}]}
+nats: {url: "nats://sesame@one:4222,tls://bob:sesame@two", token: sesame-nats-0123456789}
+model: {path: "file,with,commas.onnx"}
+cameras:
+  - {name: gate, url: "rtsp://admin:sesame@192.0.2.1:554/stream?user=a&password=sesame#x"}
+  - {name: yard, url: "file:a.avi"}
+`
+	c, err := Parse("segd.yaml", []byte(text), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public := string(c.Public())
+	if strings.Contains(public, "sesame") || strings.Contains(public, "publish-") || strings.Contains(public, "admin") {
+		t.Errorf("a secret shows: %s", public)
+	}
+	var got struct {
+		HTTP    struct{ Addr, Token string }
+		NATS    struct{ URL string }
+		Model   struct{ Path string }
+		Cameras []struct{ Name, URL string }
+	}
+	if err := json.Unmarshal(c.Public(), &got); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range []struct{ got, want string }{
+		{got.HTTP.Addr, "0.0.0.0:8080"},
+		{got.HTTP.Token, hidden},
+		{got.NATS.URL, "nats://xxxxx@one:4222,tls://xxxxx@two"},
+		{got.Model.Path, "file,with,commas.onnx"},
+		{got.Cameras[0].URL, "rtsp://xxxxx@192.0.2.1:554/stream?password=xxxxx&user=xxxxx#x"},
+		{got.Cameras[1].URL, "file:a.avi"},
+	} {
+		if v.got != v.want {
+			t.Errorf("got %q, want %q", v.got, v.want)
+		}
+	}
+}
+
+// Every field shows under its YAML name, and whoever adds one that sounds like a
+// secret has to say whether it is.
+func TestEveryFieldIsPublicOrSecret(t *testing.T) {
+	sounds := regexp.MustCompile(`(?i)token|secret|password|credential|key|seed|jwt`)
+	files := []string{"http.tls.key"} // names of files, whose contents are not in the configuration
+	var walk func(at string, typ reflect.Type)
+	walk = func(at string, typ reflect.Type) {
+		for i := range typ.NumField() {
+			f := typ.Field(i)
+			path := strings.TrimPrefix(at+"."+f.Tag.Get("yaml"), ".")
+			kind := f.Type
+			for kind.Kind() == reflect.Slice {
+				kind = kind.Elem()
+			}
+			if kind.Kind() == reflect.Struct {
+				walk(path, kind)
+				continue
+			}
+			_, secret := f.Tag.Lookup("secret")
+			if sounds.MatchString(f.Name) && !secret && !slices.Contains(files, path) {
+				t.Errorf("%s sounds like a secret: tag it secret, or name it among the files here", path)
+			}
+		}
+	}
+	walk("", reflect.TypeFor[Config]())
+}

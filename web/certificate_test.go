@@ -1,0 +1,147 @@
+package web
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// certify writes a certificate for 127.0.0.1 with that serial number into dir.
+func certify(t *testing.T, dir string, serial int64) (certFile, keyFile string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(serial), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certFile, keyFile = filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
+	for name, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: der}, keyFile: {Type: "PRIVATE KEY", Bytes: keyDER}} {
+		if err := os.WriteFile(name, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return certFile, keyFile
+}
+
+func TestTLS(t *testing.T) {
+	certFile, keyFile := certify(t, t.TempDir(), 1)
+	s, err := New(Config{Addr: "127.0.0.1:0", TLSCert: certFile, TLSKey: keyFile})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Listen(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	defer func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
+	text, err := os.ReadFile(certFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(text)
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DisableKeepAlives: true}}
+	if !strings.HasPrefix(s.URL(), "https://127.0.0.1:") {
+		t.Fatalf("URL %s", s.URL())
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL()+"livez", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != 200 || resp.Header.Get("Strict-Transport-Security") == "" {
+		t.Errorf("%s, %v", resp.Status, resp.Header)
+	}
+	if resp, err := http.Get(strings.Replace(s.URL(), "https", "http", 1)); err == nil { //nolint:noctx // it must fail at once
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusBadRequest {
+			t.Errorf("without TLS: %s", resp.Status)
+		}
+	}
+}
+
+// A renewed certificate is used without a restart; a broken one leaves the old.
+func TestCertificateIsReadAgain(t *testing.T) {
+	dir := t.TempDir()
+	certFile, keyFile := certify(t, dir, 1)
+	c, err := newCertificate(certFile, keyFile, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	serial := func() int64 {
+		c.checked = time.Time{}
+		pair, err := c.get(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pair.Leaf.SerialNumber.Int64()
+	}
+	certify(t, dir, 2)
+	later := time.Now().Add(time.Minute)
+	if err := os.Chtimes(certFile, later, later); err != nil {
+		t.Fatal(err)
+	}
+	if got := serial(); got != 2 {
+		t.Errorf("serial number %d after renewal, want 2", got)
+	}
+	if err := os.WriteFile(certFile, []byte("half of it"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := serial(); got != 2 {
+		t.Errorf("serial number %d while the file is broken, want 2", got)
+	}
+	certify(t, dir, 3)
+	if got := serial(); got != 3 {
+		t.Errorf("serial number %d once mended, want 3", got)
+	}
+}
+
+func TestTLSFaults(t *testing.T) {
+	dir := t.TempDir()
+	certFile, keyFile := certify(t, dir, 1)
+	for name, cfg := range map[string]Config{
+		"key alone":      {TLSKey: keyFile},
+		"no such file":   {TLSCert: filepath.Join(dir, "gone.crt"), TLSKey: keyFile},
+		"the other way":  {TLSCert: keyFile, TLSKey: certFile},
+		"the same twice": {TLSCert: certFile, TLSKey: certFile},
+	} {
+		if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), "TLS") || !strings.Contains(err.Error(), "accepts") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,202 @@
+package web
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/png"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/mask"
+)
+
+// sequenceHeader tells which frame a picture or mask is of.
+const sequenceHeader = "Segd-Sequence"
+
+func (s *Server) snapshot(w http.ResponseWriter, r *http.Request, c *camera) {
+	overlay, err := queryBool(r, "overlay")
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	seq, picture, err := s.Snapshot(c.name, overlay)
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", typeJPEG)
+	w.Header().Set(sequenceHeader, strconv.FormatUint(seq, 10))
+	_, _ = w.Write(picture) // the client may be gone
+}
+
+// Snapshot returns a camera's newest picture as JPEG, with its masks drawn on if
+// overlay is set, and its sequence number. The error is Commands.Picture's. It needs
+// Config.Commands.
+func (s *Server) Snapshot(name string, overlay bool) (seq uint64, picture []byte, err error) {
+	c := s.camera(name)
+	if c == nil {
+		return 0, nil, &Refusal{Status: http.StatusNotFound, Detail: fmt.Sprintf("no camera %q", name)}
+	}
+	err = s.cfg.Commands.Picture(name, func(m *segdv1.MaskFrame, bgr []byte) (err error) {
+		seq = m.GetSequence()
+		if overlay {
+			bgr = bytes.Clone(bgr)
+			if err := draw(bgr, m); err != nil {
+				return err
+			}
+		}
+		c.encodeMu.Lock()
+		defer c.encodeMu.Unlock()
+		picture, err = c.encoder.encode(bgr, int(m.GetWidth()), int(m.GetHeight()))
+		return err
+	})
+	return seq, picture, err
+}
+
+// palette has the page's colours, as blue, green and red.
+var palette = [...][3]uint8{
+	{0xff, 0xc3, 0x19}, {0x1c, 0x9f, 0xff}, {0x4f, 0xe0, 0x7e}, {0x9a, 0x4f, 0xff},
+	{0xff, 0x8c, 0xb4}, {0x4d, 0xe1, 0xff}, {0x57, 0x6b, 0xff}, {0xc5, 0xe6, 0x2e},
+}
+
+// draw tints the objects of m in tight BGR, and draws their rims in full colour.
+func draw(bgr []byte, m *segdv1.MaskFrame) error {
+	width, height := int(m.GetWidth()), int(m.GetHeight())
+	if len(bgr) != 3*width*height {
+		return fmt.Errorf("web: picture of %d bytes for masks of %d×%d", len(bgr), width, height)
+	}
+	var bits []uint8
+	for _, o := range m.GetObjects() {
+		runs, err := mask.Parse(o.GetCounts(), width, height)
+		if err != nil {
+			return fmt.Errorf("web: object %d: %w", o.GetId(), err)
+		}
+		bits = runs.Decode(bits)
+		colour := palette[(max(1, o.GetId())-1)%uint32(len(palette))]
+		at := func(x, y int) bool {
+			return x >= 0 && y >= 0 && x < width && y < height && bits[y*width+x] != 0
+		}
+		for p, b := range bits {
+			if b == 0 {
+				continue
+			}
+			x, y := p%width, p/width
+			rim := !at(x-1, y) || !at(x+1, y) || !at(x, y-1) || !at(x, y+1)
+			for k, v := range colour {
+				if !rim {
+					v = bgr[3*p+k]/2 + v/2
+				}
+				bgr[3*p+k] = v
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Server) showMask(w http.ResponseWriter, r *http.Request, c *camera) {
+	seq, err := frameNumber(r)
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	format, err := maskFormat(r)
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	m, err := s.cfg.Commands.Masks(c.name, seq)
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	w.Header().Set("Vary", "Accept")
+	w.Header().Set(sequenceHeader, strconv.FormatUint(m.GetSequence(), 10))
+	if format == typeJSON {
+		writeJSON(w, http.StatusOK, typeJSON, newFrameInfo(m))
+		return
+	}
+	picture, err := maskPNG(m)
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", typePNG)
+	_, _ = w.Write(picture) // the client may be gone
+}
+
+// maskPNG is m as the PNG that annotations accept: grey, the object's id where it is.
+func maskPNG(m *segdv1.MaskFrame) ([]byte, error) {
+	img := image.NewGray(image.Rect(0, 0, int(m.GetWidth()), int(m.GetHeight())))
+	var bits []uint8
+	for _, o := range m.GetObjects() {
+		runs, err := mask.Parse(o.GetCounts(), img.Rect.Dx(), img.Rect.Dy())
+		if err != nil {
+			return nil, fmt.Errorf("web: object %d: %w", o.GetId(), err)
+		}
+		bits = runs.Decode(bits)
+		for p, b := range bits {
+			if b != 0 {
+				img.Pix[p] = uint8(o.GetId()) // at most 255, as annotations have them
+			}
+		}
+	}
+	var out bytes.Buffer
+	enc := png.Encoder{CompressionLevel: png.BestSpeed}
+	if err := enc.Encode(&out, img); err != nil {
+		return nil, fmt.Errorf("web: encoding PNG: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// maskFormat chooses the media type of a mask by ?format=, or by Accept; PNG when
+// both are as welcome.
+func maskFormat(r *http.Request) (string, error) {
+	if values, ok := r.URL.Query()["format"]; ok {
+		switch {
+		case len(values) == 1 && values[0] == "png":
+			return typePNG, nil
+		case len(values) == 1 && values[0] == "json":
+			return typeJSON, nil
+		}
+		return "", badField(Field{Field: "format", Detail: fmt.Sprintf("%q; accepts png or json", values)})
+	}
+	accept := strings.Join(r.Header.Values("Accept"), ",")
+	asPNG, asJSON := quality(accept, typePNG), quality(accept, typeJSON)
+	switch {
+	case asPNG == 0 && asJSON == 0:
+		return "", &Refusal{Status: http.StatusNotAcceptable, Detail: fmt.Sprintf("Accept %q; there is %s and %s", accept, typePNG, typeJSON)}
+	case asJSON > asPNG:
+		return typeJSON, nil
+	}
+	return typePNG, nil
+}
+
+// quality is how welcome a media type is by an Accept header (RFC 9110, 12.5.1): the
+// most precise of its ranges that holds the type decides. Without a header all are.
+func quality(accept, media string) float64 {
+	if accept == "" {
+		return 1
+	}
+	major, _, _ := strings.Cut(media, "/")
+	best, precision := 0., -1
+	for part := range strings.SplitSeq(accept, ",") {
+		given, params, err := mime.ParseMediaType(part)
+		if err != nil {
+			continue
+		}
+		p := map[string]int{"*/*": 0, major + "/*": 1, media: 2}
+		at, ok := p[given]
+		if !ok || at <= precision {
+			continue
+		}
+		precision, best = at, 1
+		if q, err := strconv.ParseFloat(params["q"], 64); err == nil {
+			best = q
+		}
+	}
+	return best
+}

@@ -1,0 +1,153 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"image"
+	"image/jpeg"
+	"image/png"
+	"strings"
+	"testing"
+
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/mask"
+)
+
+func TestSnapshot(t *testing.T) {
+	c := newCameras()
+	c.width, c.height = 64, 48
+	bits := make([]uint8, 64*48)
+	for y := 16; y < 32; y++ {
+		for x := 16; x < 48; x++ {
+			bits[64*y+x] = 1
+		}
+	}
+	c.objects = []*segdv1.Object{{Id: 1, Counts: mask.Encode(bits, 64, 48).String()}}
+	_, h := serve(t, Config{Commands: c}, "gate")
+	shot := func(query string) image.Image {
+		a := ask(t, "GET", h.URL+"/api/v1/cameras/gate/snapshot"+query, "", "")
+		if a.status != 200 || a.header.Get("Content-Type") != "image/jpeg" || a.header.Get(sequenceHeader) != "41" {
+			t.Fatalf("%s: %d, %v", query, a.status, a.header)
+		}
+		img, err := jpeg.Decode(strings.NewReader(a.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if img.Bounds() != image.Rect(0, 0, 64, 48) {
+			t.Fatalf("%s: %v", query, img.Bounds())
+		}
+		return img
+	}
+	grey := func(img image.Image, x, y int) bool {
+		r, g, b, _ := img.At(x, y).RGBA()
+		d := func(a, b uint32) uint32 { return max(a, b) - min(a, b) }
+		return d(r, g) < 10<<8 && d(g, b) < 10<<8
+	}
+	plain, drawn := shot(""), shot("?overlay=true")
+	if !grey(plain, 32, 24) || !grey(drawn, 4, 4) || grey(drawn, 32, 24) {
+		t.Errorf("middle %v plain, %v with the overlay; corner %v", plain.At(32, 24), drawn.At(32, 24), drawn.At(4, 4))
+	}
+	if a := ask(t, "GET", h.URL+"/api/v1/cameras/gate/snapshot?overlay=yes", "", ""); a.status != 400 {
+		t.Errorf("overlay=yes: %d", a.status)
+	}
+	c.objects[0].Counts = "nonsense"
+	if a := ask(t, "GET", h.URL+"/api/v1/cameras/gate/snapshot?overlay=true", "", ""); a.status != 500 {
+		t.Errorf("a mask that is none: %d", a.status)
+	}
+}
+
+// Inside, an object's colour and the picture's are mixed; its rim has the colour alone.
+func TestDraw(t *testing.T) {
+	bgr := bytes.Repeat([]byte{100}, 3*6*8)
+	m := newCameras().frame(1)
+	if err := draw(bgr, m); err != nil {
+		t.Fatal(err)
+	}
+	for p := range 6 * 8 {
+		x, y := p%6, p/6
+		want := [3]byte{100, 100, 100}
+		if in := (image.Point{X: x, Y: y}).In(image.Rect(1, 2, 4, 6)); in {
+			want = palette[0]
+			if (image.Point{X: x, Y: y}).In(image.Rect(2, 3, 3, 5)) {
+				for k := range want {
+					want[k] = want[k]/2 + 50
+				}
+			}
+		}
+		if got := [3]byte(bgr[3*p : 3*p+3]); got != want {
+			t.Errorf("pixel (%d, %d) is %v, want %v", x, y, got, want)
+		}
+	}
+	if draw(bgr[:9], m) == nil {
+		t.Error("a picture of another size was drawn on")
+	}
+}
+
+func TestMask(t *testing.T) {
+	c := newCameras()
+	_, h := serve(t, Config{Commands: c}, "gate")
+	for _, tt := range []struct{ query, accept, want string }{
+		{"", "", typePNG},
+		{"", "*/*", typePNG},
+		{"", "application/json", typeJSON},
+		{"", "image/png;q=0.2, application/*;q=0.5", typeJSON},
+		{"", "application/json;q=0, */*", typePNG},
+		{"?format=json", "image/png", typeJSON},
+		{"?format=png", "application/json", typePNG},
+	} {
+		a := ask(t, "GET", h.URL+"/api/v1/cameras/gate/frames/7/mask"+tt.query, "", "", "Accept", tt.accept)
+		if a.status != 200 || a.header.Get("Content-Type") != tt.want || a.header.Get(sequenceHeader) != "7" {
+			t.Errorf("%q with %q: %d, %v; want %s", tt.query, tt.accept, a.status, a.header, tt.want)
+			continue
+		}
+		box := image.Rect(1, 2, 4, 6)
+		if tt.want == typeJSON {
+			var f frameInfo
+			if err := json.Unmarshal([]byte(a.body), &f); err != nil {
+				t.Fatal(err)
+			}
+			if f.Sequence != 7 || len(f.Objects) != 2 || f.Objects[0].Size != [2]int32{8, 6} || f.Objects[0].Counts != counts(box) {
+				t.Errorf("got %+v", f)
+			}
+			continue
+		}
+		img, err := png.Decode(strings.NewReader(a.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		grey, ok := img.(*image.Gray)
+		if !ok || grey.Rect != image.Rect(0, 0, 6, 8) {
+			t.Fatalf("a %T of %v", img, img.Bounds())
+		}
+		for p, id := range grey.Pix {
+			if want := (image.Point{X: p % 6, Y: p / 6}).In(box); (id == 1) != want || id > 1 {
+				t.Errorf("pixel %d has id %d", p, id)
+			}
+		}
+	}
+	for _, tt := range []struct {
+		path, accept string
+		status       int
+	}{
+		{"7/mask?format=gif", "", 400},
+		{"7/mask?format=png&format=json", "", 400},
+		{"7/mask", "text/html", 406},
+		{"last/mask", "", 400},
+		{"-1/mask", "", 400},
+	} {
+		if a := ask(t, "GET", h.URL+"/api/v1/cameras/gate/frames/"+tt.path, "", "", "Accept", tt.accept); a.status != tt.status {
+			t.Errorf("%s with %q: %d, want %d", tt.path, tt.accept, a.status, tt.status)
+		}
+	}
+	c.fail = &Refusal{Status: 404, Detail: "frame not kept: 7 is no longer kept; accepted: 100 to 355"}
+	if a := ask(t, "GET", h.URL+"/api/v1/cameras/gate/frames/7/mask", "", ""); a.status != 404 || !strings.Contains(a.body, "accepted: 100 to 355") {
+		t.Errorf("a frame that is gone: %d %s", a.status, a.body)
+	}
+}
+
+func TestSettings(t *testing.T) {
+	_, h := serve(t, Config{Settings: json.RawMessage(`{"site":"home"}`)}, "gate")
+	if a := ask(t, "GET", h.URL+"/api/v1/config", "", ""); a.status != 200 || a.body != "{\"site\":\"home\"}\n" {
+		t.Errorf("%d %q", a.status, a.body)
+	}
+}
