@@ -21,10 +21,10 @@ BUILD   := $(GO) build -buildvcs=false -ldflags "-X main.version=$(VERSION)"
 RACE = ./bus/... ./config/... ./features ./mask/... ./metrics/... ./pipeline/... ./solver/... ./tracker/... ./web/...
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test generate lint fuzz interop screenshot bench peers clean
+.PHONY: help setup build run test generate lint fuzz interop browser-test screenshot bench peers clean
 
 help: ## list what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install what is missing (Debian packages)
 	@scripts/setup
@@ -55,10 +55,15 @@ interop: ## segd with programs that are not ours: GStreamer, FFmpeg, Chromium
 	@$(MAKE) --no-print-directory build
 	@$(GO) run -buildvcs=false ./scripts/interop $(INTEROP)
 
-screenshot: ## take docs/images/page.png of the running demo, headless
-	@scripts/setup screenshot
+browser-test: ## use the page of the demo as people do, in Chromium; pictures in bin/pagetest
+	@scripts/setup browser
 	@$(MAKE) --no-print-directory build
-	@scripts/screenshot --frames 85 # by then the person walks alone
+	@$(GO) run -buildvcs=false ./scripts/pagetest $(PAGETEST)
+
+screenshot: ## take docs/images/page.png of the running demo, headless
+	@scripts/setup browser
+	@$(MAKE) --no-print-directory build
+	@scripts/screenshot --sequence 92 # then the two persons walk alone
 
 bench: setup ## every benchmark
 	$(GO) test -run '^$$' -bench . -benchmem ./...

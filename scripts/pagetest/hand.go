@@ -183,7 +183,7 @@ func (h *hand) picture(ctx context.Context, name string) error {
 func strokes(person mask.RLE) (body, around []image.Point) {
 	box := person.Box()
 	bits := person.Decode(nil)
-	for _, share := range []float64{0.1, 0.25, 0.4, 0.55} {
+	for _, share := range []float64{0.1, 0.25, 0.4, 0.55, 0.7} {
 		y := box.Min.Y + int(share*float64(box.Dy()))
 		sum, n := 0, 0
 		for x := box.Min.X; x < box.Max.X; x++ {

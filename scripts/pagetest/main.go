@@ -14,6 +14,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -39,6 +41,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	pictures := flags.String("pictures", "bin/pagetest", "folder for pictures of the page")
 	timeout := flags.Duration("timeout", 15*time.Minute, "give up after this")
 	draw := flags.Duration("draw", time.Minute, "how long somebody slow takes to draw")
+	only := flags.String("only", "", "take only the steps whose names hold this, beside the first")
 	verbose := flags.Bool("v", false, "show what segd says")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return nil
@@ -86,5 +89,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer w.conn.Close()
-	return steps.Follow(ctx, stdout, w.steps())
+	all := w.steps()
+	chosen := slices.Clone(all[:1])
+	for _, step := range all[1:] {
+		if strings.Contains(step.Name, *only) {
+			chosen = append(chosen, step)
+		}
+	}
+	return steps.Follow(ctx, stdout, chosen)
 }

@@ -44,6 +44,15 @@ function down(status) {
   return {
     kind: "down", pill: "Camera down",
     title: since ? `Camera down since ${clock(since)} (${span(Date.now() - since)})` : "Camera down",
-    text: `${status.error ? `${status.error}. ` : ""}${published.test(status.error) ? "Waiting for a publisher." : "Being redialled."}`,
+    text: `${status.error ? `${status.error}. ` : ""}${tried(status)}`,
   };
+}
+
+// tried says what is being done about it.
+function tried(status) {
+  if (published.test(status.error)) return "Waiting for a publisher.";
+  if (!status.nextAttempt) return "Being redialled.";
+  const left = Math.ceil((new Date(status.nextAttempt) - new Date(status.time)) / 1000);
+  const times = status.attempts === 1 ? "once" : `${status.attempts} times`;
+  return `Dialled ${times}; ${left > 0 ? `again in ${span(1000 * left)}` : "being dialled now"}.`;
 }

@@ -48,7 +48,7 @@ function drawMark(ctx, mark, px) {
     case "object":
       return stroke(ctx, mark, colour(mark.id), 0.85);
     case "background":
-      stroke(ctx, mark, dark, 0.85);
+      stroke(ctx, mark, dark, 0.5);
       return dashes(ctx, line(mark.points), light, px);
     case "box":
       return casing(ctx, box(mark.points), colour(mark.id), px);

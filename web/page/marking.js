@@ -114,7 +114,7 @@ export class Marking {
     const name = text.trim();
     if (name && name !== this.known(this.target)?.label) this.sketch.names.set(this.target, name);
     else this.sketch.names.delete(this.target);
-    this.#changed();
+    this.#redraw();
   }
 
   undo() {
@@ -151,7 +151,7 @@ export class Marking {
   // objects are what the stage draws: those of the frame, and in place of them what
   // the preview says.
   objects() {
-    const previewed = this.preview?.objects ?? [];
+    const previewed = (this.preview?.objects ?? []).map((o) => ({ ...o, label: this.nameOf(o.id) || o.label }));
     const ids = new Set(previewed.map((o) => o.id));
     return [...this.#frame.objects.filter((o) => !ids.has(o.id)), ...previewed];
   }

@@ -74,7 +74,7 @@ export class MarkPanel {
       if (!this.#chips.has(id)) this.#chips.set(id, this.#makeChip(id));
       const chip = this.#chips.get(id);
       chip.input.checked = id === m.target;
-      setText(chip.text, m.nameOf(id) || (m.known(id) ? `Object ${id}` : "New object"));
+      setText(chip.text, m.nameOf(id) || (m.known(id) ? `Object ${id}` : `Object ${id} (new)`));
     }
     p.fresh.hidden = !m.known(m.target) && !m.sketch.marked().includes(m.target);
     setText(p.title, m.known(m.target) ? "Correct an object" : "Mark an object");
@@ -134,9 +134,9 @@ function found(m) {
   const { width, height } = m.frame.mask;
   const marked = m.sketch.marked();
   const objects = m.preview.objects.filter((o) => marked.includes(o.id) || marked.length === 0);
-  const parts = objects.map((o) => {
-    const name = m.nameOf(o.id) || `Object ${o.id}`;
-    return o.area > 0 ? `${name}: ${count(o.area)} px, ${percent(o.area, width * height)}` : `${name}: nothing found yet, draw more of it`;
-  });
+  const nameOf = (o) => m.nameOf(o.id) || `object ${o.id}`;
+  const missing = objects.filter((o) => o.area === 0 && marked.includes(o.id));
+  if (missing.length > 0) return `Nothing found of ${missing.map(nameOf).join(", ")} yet. Draw more of it, or its outline.`;
+  const parts = objects.map((o) => `${nameOf(o)}: ${count(o.area)} px, ${percent(o.area, width * height)}`);
   return `Preview. ${parts.join("; ")}. Accept it, or draw on what is wrong.`;
 }

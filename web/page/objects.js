@@ -42,7 +42,8 @@ export class ObjectList {
     if (!row) {
       row = this.#makeRow(object.id);
       this.#rows.set(object.id, row);
-      this.list.append(row.item);
+      const after = [...this.#rows.keys()].filter((id) => id > object.id).sort((a, b) => a - b)[0];
+      this.list.insertBefore(row.item, this.#rows.get(after)?.item ?? null);
     }
     if (row.item.dataset.state !== object.state) {
       if (row.item.dataset.state) this.announce(`${object.label}: ${words[object.state] ?? object.state}`);
@@ -89,7 +90,7 @@ export class ObjectList {
 
   // #rename puts a field in place of the name.
   #rename(row, id, head, actions) {
-    const form = element("form", "rename");
+    const form = element("form", "rename-form");
     const input = element("input", "");
     Object.assign(input, { type: "text", value: row.name, maxLength: longestName, required: true });
     input.setAttribute("aria-label", `New name of ${row.name}`);

@@ -1,6 +1,6 @@
 // The large picture of one camera with its state: live, or frozen to be marked.
 import { setText } from "./dom.js";
-import { draw, fit, unlit } from "./draw.js";
+import { draw, drawLabels, fit, unlit } from "./draw.js";
 import { count } from "./format.js";
 import { health } from "./health.js";
 import { View } from "./view.js";
@@ -55,10 +55,11 @@ export class Stage {
     if (!frame) return;
     this.#setRatio(frame.image.width, frame.image.height);
     const objects = frozen?.objects() ?? frame.objects;
-    const place = draw(this.canvas, { image: frame.image, objects }, {
-      masks: this.masks || frozen !== null, labels: true, ratio, view: this.view,
-    });
-    frozen?.ink(this.canvas.getContext("2d"), place, ratio);
+    const masks = this.masks || frozen !== null;
+    const place = draw(this.canvas, { image: frame.image, objects }, { masks, ratio, view: this.view });
+    const ctx = this.canvas.getContext("2d");
+    frozen?.ink(ctx, place, ratio);
+    if (masks) drawLabels(ctx, objects, place, ratio);
   }
 
   // refresh brings pill, veil and description up to date and tells whether the

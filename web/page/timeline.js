@@ -20,7 +20,8 @@ export class Timelines {
     }
     for (const [id, pieces] of this.#pieces) {
       while (pieces.length > 0 && now - pieces[0].to > reach) pieces.shift();
-      if (pieces.length === 0) this.#pieces.delete(id);
+      // A number that is used anew is another object.
+      if (!objects.some((o) => o.id === id)) this.#pieces.delete(id);
     }
   }
 
