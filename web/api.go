@@ -17,7 +17,7 @@ const (
 	cameraPath = apiRoot + "/cameras/{camera}"
 )
 
-// route is one operation of the API.
+// route is one operation of the API; openapi.json describes it.
 type route struct {
 	method, path string
 	cost         int // of the client's allowance, see limiter
@@ -34,6 +34,7 @@ const (
 // api lists what is served under apiRoot.
 func (s *Server) api() []route {
 	routes := []route{
+		{http.MethodGet, apiRoot + "/openapi.json", costRead, serveOpenAPI},
 		{http.MethodGet, apiRoot + "/cameras", costRead, s.listCameras},
 		{http.MethodGet, cameraPath, costRead, s.withCamera(s.showCamera)},
 		{http.MethodGet, cameraPath + "/live", costRead, s.live},
@@ -81,7 +82,7 @@ func (s *Server) mountAPI(mux *http.ServeMux, routes []route) {
 		})
 	}
 	fallback(apiRoot+"/", func(w http.ResponseWriter, r *http.Request) {
-		problem(w, http.StatusNotFound, fmt.Sprintf("nothing is at %s", r.URL.Path))
+		problem(w, http.StatusNotFound, fmt.Sprintf("nothing is at %s; %s/openapi.json lists what there is", r.URL.Path, apiRoot))
 	})
 }
 

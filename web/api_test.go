@@ -129,6 +129,11 @@ func ask(t *testing.T, method, url, contentType, body string, header ...string) 
 		t.Fatal(err)
 	}
 	a := answer{resp.StatusCode, resp.Header, string(text)}
+	if path, ok := strings.CutPrefix(req.URL.Path, apiRoot); ok {
+		if err := describedAPI(t).check(method, path, a); err != nil {
+			t.Errorf("%s %s: %v", method, url, err)
+		}
+	}
 	if a.status >= 400 {
 		var d document
 		if err := json.Unmarshal(text, &d); method != http.MethodHead && (err != nil || d.Status != a.status || d.Title == "" || d.Detail == "" ||
@@ -215,7 +220,11 @@ func TestCommandErrors(t *testing.T) {
 		{errors.New("a bug"), 500, "a bug"},
 	} {
 		c.fail = tt.err
-		for _, path := range []string{"DELETE /objects/1", "GET /objects", "POST /annotations", "POST /annotations?preview=true"} {
+		paths := []string{"POST /annotations", "POST /annotations?preview=true"}
+		if tt.status != 409 {
+			paths = append(paths, "DELETE /objects/1", "DELETE /objects")
+		}
+		for _, path := range paths {
 			method, path, _ := strings.Cut(path, " ")
 			a := ask(t, method, h.URL+"/api/v1/cameras/gate"+path, typeJSON, "{}")
 			if a.status != tt.status || !strings.Contains(a.body, tt.want) {

@@ -62,7 +62,7 @@ func (s *Server) withHold(w http.ResponseWriter, r *http.Request, do func(ctx co
 // frameNumber is the frame that the path names.
 func frameNumber(r *http.Request) (uint64, error) {
 	text := r.PathValue("sequence")
-	seq, err := strconv.ParseUint(text, 10, 63)
+	seq, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
 		return 0, badField(Field{Field: "sequence", Detail: fmt.Sprintf("%q; accepts a frame's sequence number", text)})
 	}

@@ -146,8 +146,9 @@ func TestMask(t *testing.T) {
 }
 
 func TestSettings(t *testing.T) {
-	_, h := serve(t, Config{Settings: json.RawMessage(`{"site":"home"}`)}, "gate")
-	if a := ask(t, "GET", h.URL+"/api/v1/config", "", ""); a.status != 200 || a.body != "{\"site\":\"home\"}\n" {
+	const settings = `{"cameras":[],"http":{},"nats":{},"site":"home"}`
+	_, h := serve(t, Config{Settings: json.RawMessage(settings)}, "gate")
+	if a := ask(t, "GET", h.URL+"/api/v1/config", "", ""); a.status != 200 || a.body != settings+"\n" {
 		t.Errorf("%d %q", a.status, a.body)
 	}
 }

@@ -3,7 +3,6 @@ package web
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -207,9 +206,9 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request) {
 		s.noCamera(w, r)
 		return
 	}
-	window, err := parseWindow(r.URL.Query().Get("window"))
+	window, err := parseWindow(r.URL.Query()["window"])
 	if err != nil {
-		problem(w, http.StatusBadRequest, err.Error())
+		s.refuse(w, r, err)
 		return
 	}
 	admitted, err := s.enter()
@@ -248,15 +247,13 @@ func (v *viewer) refuse(ctx context.Context, reason string) {
 	wg.Wait()
 }
 
-var errWindow = errors.New("window: accepts a number of frames from 1 to " + strconv.Itoa(maxWindow))
-
-func parseWindow(text string) (int, error) {
-	if text == "" {
+func parseWindow(values []string) (int, error) {
+	if len(values) == 0 {
 		return 0, nil
 	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > maxWindow {
-		return 0, errWindow
+	n, err := strconv.Atoi(values[0])
+	if err != nil || len(values) > 1 || n < 1 || n > maxWindow {
+		return 0, badField(Field{Field: "window", Detail: fmt.Sprintf("%q; accepts a number of frames from 1 to %d", values, maxWindow)})
 	}
 	return n, nil
 }

@@ -41,6 +41,7 @@ const (
 	progress = "github.com/schollz/progressbar/v3"
 	prom     = "github.com/prometheus/client_golang"
 	protobuf = "google.golang.org/protobuf"
+	schema   = "github.com/santhosh-tekuri/jsonschema/v6"
 	term     = "golang.org/x/term"
 	websock  = "github.com/coder/websocket"
 	xrate    = "golang.org/x/time/rate"
@@ -57,39 +58,40 @@ var numbersOnly = []string{"log", "log/slog", "net", "net/http", "os", "os/exec"
 // plan is the table. A package may import the standard library, what its room
 // grants, and nothing else.
 var plan = map[string]room{
-	"mask":                       {},
-	"bus/segdv1":                 {modules: []string{protobuf}},
-	"ingest/codec":               {modules: []string{astiav, "github.com/bluenviron/mediacommon/v2/pkg/codecs"}, cgo: true},
-	"ingest":                     {internal: []string{"ingest/codec"}, modules: rtsp, tests: []string{"demo"}},
-	"ingest/whip":                {internal: []string{"ingest", "ingest/codec"}, modules: []string{pion, netutil}},
-	"features":                   {modules: []string{gonum}},
-	"features/dnn":               {internal: []string{"features"}, modules: []string{gocv, protobuf + "/encoding/protowire"}, cgo: true},
-	"solver":                     {internal: []string{"solver/internal/crew", "solver/kernel", "solver/loss", "solver/mrf"}, modules: []string{gonum}, without: numbersOnly},
-	"solver/baseline":            {internal: []string{"solver", "solver/mrf"}, tests: []string{"solver/clique", "solver/kernel", "solver/loss"}, without: numbersOnly},
-	"solver/clique":              {internal: []string{"solver/mrf"}, modules: []string{gonum}, tests: []string{"solver"}, without: numbersOnly},
-	"solver/internal/crew":       {without: numbersOnly},
-	"solver/kernel":              {internal: []string{"solver/internal/crew"}, modules: []string{gonum}, without: numbersOnly},
-	"solver/loss":                {modules: []string{gonum}, without: numbersOnly},
-	"solver/mrf":                 {modules: []string{gonum}, without: numbersOnly},
-	"lp":                         {cgo: true, without: numbersOnly},
-	"tracker":                    {internal: []string{"features", "solver", "solver/kernel", "solver/loss", "solver/mrf", "mask"}, modules: []string{gonum}},
-	"bus":                        {internal: []string{"bus/segdv1"}, modules: []string{nats, protobuf}},
-	"metrics":                    {modules: []string{prom}},
-	"web":                        {internal: []string{"bus/segdv1", "mask"}, modules: []string{websock, protobuf, xrate}},
-	"config":                     {modules: []string{yaml}},
-	"pipeline":                   {internal: []string{"bus/segdv1", "features", "ingest", "mask", "tracker"}, modules: []string{protobuf}},
-	"eval":                       {internal: []string{"features", "features/dnn", "lp", "mask", "solver", "solver/baseline", "solver/clique", "solver/kernel", "solver/loss", "solver/mrf", "tracker"}, modules: []string{plot, xsync}},
-	"demo":                       {internal: []string{"ingest/codec"}, modules: rtsp},
-	"examples/subscribe-go":      {internal: []string{"bus/segdv1", "mask"}, modules: []string{nats, protobuf}, tests: []string{"bus"}},
-	"internal/arch":              {},
-	"scripts/browser":            {modules: []string{websock}},
-	"scripts/interop":            {internal: []string{"bus/segdv1", "scripts/browser", "scripts/steps"}, modules: append([]string{nats, protobuf}, rtsp...)},
-	"scripts/pagetest":           {internal: []string{"bus/segdv1", "mask", "scripts/browser", "scripts/steps"}, modules: []string{nats, protobuf}},
+	"mask":                  {},
+	"bus/segdv1":            {modules: []string{protobuf}},
+	"ingest/codec":          {modules: []string{astiav, "github.com/bluenviron/mediacommon/v2/pkg/codecs"}, cgo: true},
+	"ingest":                {internal: []string{"ingest/codec"}, modules: rtsp, tests: []string{"demo"}},
+	"ingest/whip":           {internal: []string{"ingest", "ingest/codec"}, modules: []string{pion, netutil}},
+	"features":              {modules: []string{gonum}},
+	"features/dnn":          {internal: []string{"features"}, modules: []string{gocv, protobuf + "/encoding/protowire"}, cgo: true},
+	"solver":                {internal: []string{"solver/internal/crew", "solver/kernel", "solver/loss", "solver/mrf"}, modules: []string{gonum}, without: numbersOnly},
+	"solver/baseline":       {internal: []string{"solver", "solver/mrf"}, tests: []string{"solver/clique", "solver/kernel", "solver/loss"}, without: numbersOnly},
+	"solver/clique":         {internal: []string{"solver/mrf"}, modules: []string{gonum}, tests: []string{"solver"}, without: numbersOnly},
+	"solver/internal/crew":  {without: numbersOnly},
+	"solver/kernel":         {internal: []string{"solver/internal/crew"}, modules: []string{gonum}, without: numbersOnly},
+	"solver/loss":           {modules: []string{gonum}, without: numbersOnly},
+	"solver/mrf":            {modules: []string{gonum}, without: numbersOnly},
+	"lp":                    {cgo: true, without: numbersOnly},
+	"tracker":               {internal: []string{"features", "solver", "solver/kernel", "solver/loss", "solver/mrf", "mask"}, modules: []string{gonum}},
+	"bus":                   {internal: []string{"bus/segdv1"}, modules: []string{nats, protobuf}},
+	"metrics":               {modules: []string{prom}},
+	"web":                   {internal: []string{"bus/segdv1", "mask"}, modules: []string{websock, protobuf, xrate}, tests: []string{schema}},
+	"config":                {modules: []string{yaml}},
+	"pipeline":              {internal: []string{"bus/segdv1", "features", "ingest", "mask", "tracker"}, modules: []string{protobuf}},
+	"eval":                  {internal: []string{"features", "features/dnn", "lp", "mask", "solver", "solver/baseline", "solver/clique", "solver/kernel", "solver/loss", "solver/mrf", "tracker"}, modules: []string{plot, xsync}},
+	"demo":                  {internal: []string{"ingest/codec"}, modules: rtsp},
+	"examples/subscribe-go": {internal: []string{"bus/segdv1", "mask"}, modules: []string{nats, protobuf}, tests: []string{"bus"}},
+	"internal/arch":         {},
+	"scripts/browser":       {modules: []string{websock}},
+	"scripts/interop":       {internal: []string{"bus/segdv1", "scripts/browser", "scripts/steps"}, modules: append([]string{nats, protobuf}, rtsp...)},
+	"scripts/pagetest":      {internal: []string{"bus/segdv1", "mask", "scripts/browser", "scripts/steps"}, modules: []string{nats, protobuf}},
+	"scripts/peers":         {internal: []string{"features", "solver", "solver/kernel", "solver/loss", "solver/mrf"}},
+	"scripts/screenshotter": {internal: []string{"mask", "scripts/browser"}},
+	"cmd/segd":              {internal: []string{"bus", "bus/segdv1", "config", "demo", "eval", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, progress, prom, protobuf, term, websock}, tests: []string{pion}},
+
 	"scripts/pagetest/reference": {internal: []string{"demo", "ingest/codec", "mask"}},
-	"scripts/peers":              {internal: []string{"features", "solver", "solver/kernel", "solver/loss", "solver/mrf"}},
 	"scripts/steps":              {},
-	"scripts/screenshotter":      {internal: []string{"mask", "scripts/browser"}},
-	"cmd/segd":                   {internal: []string{"bus", "bus/segdv1", "config", "demo", "eval", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, progress, prom, protobuf, term, websock}, tests: []string{pion}},
 }
 
 // anyTest is granted to every _test.go file.

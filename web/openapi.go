@@ -1,0 +1,15 @@
+package web
+
+import (
+	_ "embed" // the description
+	"net/http"
+)
+
+//go:embed openapi.json
+var openAPI []byte
+
+// serveOpenAPI serves the description of the API.
+func serveOpenAPI(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", typeJSON)
+	_, _ = w.Write(openAPI) // the client may be gone
+}

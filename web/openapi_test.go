@@ -1,0 +1,233 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/segd/segd/bus/segdv1"
+)
+
+// description is what the tests read of openapi.json.
+type description struct {
+	doc     map[string]any
+	compile *jsonschema.Compiler
+}
+
+var described = sync.OnceValues(func() (*description, error) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(openAPI))
+	if err != nil {
+		return nil, err
+	}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	if err := c.AddResource("openapi.json", doc); err != nil {
+		return nil, err
+	}
+	return &description{doc.(map[string]any), c}, nil
+})
+
+func describedAPI(t *testing.T) *description {
+	t.Helper()
+	d, err := described()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// at follows a way through the document, references too. It returns where it ends as
+// a JSON pointer, and what is there: nil if nothing is.
+func (d *description) at(way ...string) (pointer string, found any) {
+	found = d.doc
+	for _, name := range way {
+		object, ok := found.(map[string]any)
+		if !ok {
+			return "", nil
+		}
+		found = object[name]
+		pointer += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+		if target, ok := found.(map[string]any); ok {
+			if ref, ok := target["$ref"].(string); ok {
+				pointer, found = d.at(strings.Split(strings.TrimPrefix(ref, "#/"), "/")...)
+			}
+		}
+	}
+	return pointer, found
+}
+
+// operation finds the path that describes a request, and its operation. HEAD is
+// described by GET.
+func (d *description) operation(method, path string) (template, name string) {
+	name = strings.ToLower(method)
+	if method == http.MethodHead {
+		name = "get"
+	}
+	given := strings.Split(path, "/")
+	for template := range d.doc["paths"].(map[string]any) {
+		parts := strings.Split(template, "/")
+		fits := len(parts) == len(given)
+		for i := range parts {
+			fits = fits && (strings.HasPrefix(parts[i], "{") || parts[i] == given[i])
+		}
+		if _, found := d.at("paths", template, name); fits && found != nil {
+			return template, name
+		}
+	}
+	return "", ""
+}
+
+// check tells whether openapi.json describes an answer: its status, its media type and
+// its JSON.
+func (d *description) check(method, path string, a answer) error {
+	template, name := d.operation(method, path)
+	if template == "" {
+		if a.status == http.StatusNotFound || a.status == http.StatusMethodNotAllowed {
+			return nil // it says so itself
+		}
+		return fmt.Errorf("not in openapi.json and answered with %d", a.status)
+	}
+	way := []string{"paths", template, name, "responses", fmt.Sprint(a.status)}
+	_, found := d.at(way...)
+	if found == nil {
+		return fmt.Errorf("%s: status %d is not in openapi.json", template, a.status)
+	}
+	content := found.(map[string]any)["content"]
+	given, _, _ := strings.Cut(a.header.Get("Content-Type"), ";")
+	if content == nil {
+		if a.body != "" {
+			return fmt.Errorf("%s: status %d has no content in openapi.json, and answers %q", template, a.status, a.body)
+		}
+		return nil
+	}
+	pointer, schema := d.at(append(way, "content", given, "schema")...)
+	if schema == nil {
+		return fmt.Errorf("%s: status %d is not of type %s in openapi.json", template, a.status, given)
+	}
+	if !strings.HasSuffix(given, "json") || method == http.MethodHead {
+		return nil
+	}
+	compiled, err := d.compile.Compile("openapi.json#" + pointer)
+	if err != nil {
+		return err
+	}
+	value, err := jsonschema.UnmarshalJSON(strings.NewReader(a.body))
+	if err != nil {
+		return err
+	}
+	return compiled.Validate(value)
+}
+
+// Every route is described, and everything described is a route.
+func TestOpenAPIHasTheRoutes(t *testing.T) {
+	s, err := New(Config{Commands: newCameras(), Settings: json.RawMessage("{}")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var served, inFile []string
+	for _, r := range s.api() {
+		served = append(served, r.method+" "+r.path)
+	}
+	d := describedAPI(t)
+	for path, item := range d.doc["paths"].(map[string]any) {
+		for method := range item.(map[string]any) {
+			inFile = append(inFile, strings.ToUpper(method)+" "+apiRoot+path)
+		}
+	}
+	slices.Sort(served)
+	slices.Sort(inFile)
+	if !slices.Equal(served, inFile) {
+		t.Errorf("served:\n%s\ndescribed:\n%s", strings.Join(served, "\n"), strings.Join(inFile, "\n"))
+	}
+}
+
+// Every reference leads somewhere, every schema is one, and the enums and limits are
+// the code's.
+func TestOpenAPIIsSound(t *testing.T) {
+	d := describedAPI(t)
+	if d.doc["openapi"] != "3.1.0" {
+		t.Errorf("version %v", d.doc["openapi"])
+	}
+	var walk func(at string, v any)
+	walk = func(at string, v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			if ref, ok := v["$ref"].(string); ok {
+				if _, found := d.at(strings.Split(strings.TrimPrefix(ref, "#/"), "/")...); found == nil {
+					t.Errorf("%s: %s leads nowhere", at, ref)
+				}
+			}
+			for name, member := range v {
+				if name == "schema" || at == "/components/schemas" {
+					pointer := at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+					if _, err := d.compile.Compile("openapi.json#" + pointer); err != nil {
+						t.Errorf("%s: %v", pointer, err)
+					}
+				}
+				walk(at+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(name), member)
+			}
+		case []any:
+			for i, item := range v {
+				walk(fmt.Sprintf("%s/%d", at, i), item)
+			}
+		}
+	}
+	walk("", d.doc)
+
+	_, states := d.at("components", "schemas", "Object", "properties", "state", "enum")
+	var want []any
+	for n := int32(1); n < int32(len(segdv1.State_name)); n++ {
+		want = append(want, segdv1.State_name[n])
+	}
+	if fmt.Sprint(states) != fmt.Sprint(want) {
+		t.Errorf("states %v, want %v", states, want)
+	}
+	if _, most := d.at("components", "parameters", "id", "schema", "maximum"); fmt.Sprint(most) != fmt.Sprint(maxObjectID) {
+		t.Errorf("ids up to %v, want %d", most, maxObjectID)
+	}
+	_, text := d.at("info", "description")
+	for _, n := range []int{allowancePerSecond, allowanceBurst, costWork, costLarge} {
+		if !strings.Contains(text.(string), fmt.Sprint(n)) {
+			t.Errorf("the description does not name %d", n)
+		}
+	}
+}
+
+// The judge is judged: answers that are not as described are found.
+func TestOpenAPICheckFinds(t *testing.T) {
+	d := describedAPI(t)
+	header := http.Header{"Content-Type": {typeJSON}}
+	for name, tt := range map[string]struct {
+		path string
+		a    answer
+		want string
+	}{
+		"right":          {"/cameras", answer{200, header, `{"version":"","cameras":[]}`}, ""},
+		"field missing":  {"/cameras", answer{200, header, `{"cameras":[]}`}, "version"},
+		"field too many": {"/cameras", answer{200, header, `{"version":"","cameras":[],"x":1}`}, "x"},
+		"wrong type":     {"/cameras/a/objects", answer{200, header, `{"sequence":"1","objects":[]}`}, "sequence"},
+		"wrong media":    {"/cameras", answer{200, http.Header{"Content-Type": {"text/html"}}, ``}, "text/html"},
+		"wrong status":   {"/cameras", answer{418, header, `{}`}, "418"},
+		"unknown path":   {"/nothing", answer{200, header, `{}`}, "not in openapi.json"},
+	} {
+		err := d.check("GET", tt.path, tt.a)
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v; want %q", name, err, tt.want)
+		}
+	}
+}
+
+func TestOpenAPIIsServed(t *testing.T) {
+	_, h := serve(t, Config{}, "gate")
+	if a := ask(t, "GET", h.URL+"/api/v1/openapi.json", "", ""); a.status != 200 || a.body != string(openAPI) {
+		t.Errorf("%d, %d bytes", a.status, len(a.body))
+	}
+}
