@@ -174,7 +174,7 @@ function fit() {
 }
 
 const liveKeys = { n: () => mark(), m: toggleMasks, f: toggleFull, u: () => toast.undo(), "[": () => step(-1), "]": () => step(1) };
-const thicker = (by) => marking.setWidth(Math.min(60, Math.max(2, marking.pen.width + by)));
+const thicker = (by) => marking.setWidth(marking.pen.width + by);
 const markingKeys = {
   o: () => marking.setTool("object"), b: () => marking.setTool("background"), x: () => marking.setTool("box"),
   p: () => marking.setTool("polygon"), r: () => marking.setTool("paint"), e: () => marking.setTool("erase"),

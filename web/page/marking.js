@@ -13,6 +13,8 @@ const renewEvery = 60000; // ms between words to segd that the frame is still wa
 const previewAfter = 150; // ms: strokes that follow each other closely are asked about once
 const busyAfter = 300; // ms until segd is asked again when others keep it busy
 const mostId = 255;
+const thin = 1 / 77; // of the picture's longer side: the brush to begin with
+const thick = 1 / 12;
 
 export class Marking {
   active = false;
@@ -52,6 +54,7 @@ export class Marking {
 
   get camera() { return this.#feed?.camera; }
   get frame() { return this.#frame; }
+  get thickest() { return Math.round(Math.max(this.sketch.width, this.sketch.height) * thick); }
 
   // start freezes the frame that is seen; id is the object to correct, 0 a new one.
   start(id = 0) {
@@ -62,6 +65,7 @@ export class Marking {
     this.#frame = feed.keep();
     const { sequence, width, height } = this.#frame.mask;
     this.sketch = new Sketch({ sequence: Number(sequence), width, height });
+    this.pen.width = Math.min(this.thickest, this.pen.width || Math.round(Math.max(width, height) * thin));
     this.active = true;
     this.sending = this.asked = false;
     this.fault = null;
@@ -106,7 +110,7 @@ export class Marking {
   }
 
   setWidth(width) {
-    this.pen.width = width;
+    this.pen.width = Math.min(this.thickest, Math.max(2, width));
     this.#changed();
   }
 

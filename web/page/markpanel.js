@@ -48,6 +48,7 @@ export class MarkPanel {
     for (const b of p.tools) b.setAttribute("aria-pressed", String(b.dataset.tool === m.pen.tool));
     const brushes = m.pen.tool !== "box" && m.pen.tool !== "polygon";
     p.brushLabel.hidden = !brushes;
+    p.brush.max = String(m.thickest);
     p.brush.value = String(m.pen.width);
     setText(p.brushSize, `${m.pen.width} px`);
     p.close.hidden = !m.pen.canClose;

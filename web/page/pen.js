@@ -6,7 +6,7 @@ const leastBox = 2; // pixels a side: a slip of the finger is not a box
 
 export class Pen {
   tool = "object";
-  width = 10; // brush, in pixels of the picture
+  width = 0; // brush, in pixels of the picture
   draft = null;
   #begin;
   #finish;
