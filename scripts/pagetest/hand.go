@@ -123,8 +123,8 @@ func (h *hand) draw(ctx context.Context, points ...image.Point) error {
 	var way []browser.Point
 	for k, p := range points {
 		q := points[max(0, k-1)]
-		for s := 1; s <= 4; s++ { // as a hand goes, not in leaps
-			x, y := float64(q.X)+float64((p.X-q.X)*s)/4, float64(q.Y)+float64((p.Y-q.Y)*s)/4
+		for s := 1; s <= 2; s++ { // as a hand goes, not in leaps
+			x, y := float64(q.X+(p.X-q.X)*s/2), float64(q.Y+(p.Y-q.Y)*s/2)
 			way = append(way, browser.Point{
 				X: box.Left + (box.Width-scale*width)/2 + scale*x,
 				Y: box.Top + (box.Height-scale*height)/2 + scale*y,

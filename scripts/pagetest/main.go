@@ -15,6 +15,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -40,7 +41,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	chromium := flags.String("browser", "chromium", "Chromium to drive")
 	pictures := flags.String("pictures", "bin/pagetest", "folder for pictures of the page")
 	timeout := flags.Duration("timeout", 15*time.Minute, "give up after this")
+	within := flags.Duration("within", 2*time.Second, "from accepting to the first masks with the object")
 	draw := flags.Duration("draw", time.Minute, "how long somebody slow takes to draw")
+	superpixels := flags.Int("superpixels", 0, "pieces a frame is cut into, fewer for a slow machine; 0: the demo's own number")
 	only := flags.String("only", "", "take only the steps whose names hold this, beside the first")
 	verbose := flags.Bool("v", false, "show what segd says")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
@@ -62,7 +65,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return err
 		}
 	}
-	w := &world{pictures: *pictures, draw: *draw, out: stdout}
+	w := &world{pictures: *pictures, draw: *draw, within: *within, out: stdout}
 	if w.walker, err = readWalker("scripts/pagetest/testdata/walker.json"); err != nil {
 		return err
 	}
@@ -79,7 +82,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	demo, err := browser.Run(ctx, said, *segd, "demo", "--addr", addrs[0], "--nats", addrs[1])
+	demo, err := browser.Run(ctx, said, *segd, "demo", "--addr", addrs[0], "--nats", addrs[1], "--superpixels", strconv.Itoa(*superpixels))
 	if err != nil {
 		return err
 	}
