@@ -126,7 +126,7 @@ function button(name, text, press) {
 }
 
 function summary(frame, live) {
-  if (!frame) return "";
+  if (!frame || frame.objects.length === 0) return "";
   if (!live) return `as of ${clock(new Date(frame.mask.captureTime))}`;
   return `${frame.objects.filter((o) => o.state === "visible").length} of ${frame.objects.length} visible`;
 }

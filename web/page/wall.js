@@ -55,8 +55,8 @@ export class Wall {
     tile.item.dataset.kind = h.kind;
     tile.state.dataset.state = h.kind;
     setText(tile.state, h.pill);
-    setText(tile.note, h.title);
-    tile.link.title = h.text;
+    setText(tile.note, h.note ?? "");
+    tile.link.title = `${h.title} ${h.text}`.trim();
   }
 }
 
