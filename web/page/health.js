@@ -53,7 +53,7 @@ function down(status) {
 // tried says what is being done about it.
 function tried(status) {
   if (published.test(status.error)) return "Waiting for a publisher.";
-  if (!status.nextAttempt) return "Being redialled.";
+  if (!status.nextAttempt) return ""; // it has ended, or segd stops
   const left = Math.ceil((new Date(status.nextAttempt) - new Date(status.time)) / 1000);
   const times = status.attempts === 1 ? "once" : `${status.attempts} times`;
   return `Dialled ${times}; ${left > 0 ? `again in ${span(1000 * left)}` : "being dialled now"}.`;
