@@ -21,7 +21,7 @@ BUILD   := $(GO) build -buildvcs=false -ldflags "-X main.version=$(VERSION)"
 RACE = ./bus/... ./config/... ./features ./mask/... ./metrics/... ./pipeline/... ./solver/... ./tracker/... ./web/...
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test generate lint fuzz interop browser-test screenshot bench peers clean
+.PHONY: help setup build run test generate lint fuzz interop browser-test api-test screenshot bench peers clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,10 @@ interop: ## segd with programs that are not ours: GStreamer, FFmpeg, Chromium
 	@scripts/setup interop
 	@$(MAKE) --no-print-directory build
 	@$(GO) run -buildvcs=false ./scripts/interop $(INTEROP)
+
+api-test: build ## requests made from openapi.json against a running demo (schemathesis)
+	@scripts/setup apitest
+	@scripts/apitest/run $(APITEST)
 
 browser-test: ## use the page of the demo as people do, in Chromium; pictures in bin/pagetest
 	@scripts/setup browser

@@ -28,6 +28,10 @@ var (
 // frames in a mailbox.
 const maxPending = 8
 
+// maxAhead is how many frames ahead of the next one an annotation may name: more than
+// come while whoever sent it waits for the answer.
+const maxAhead = 1000
+
 // request is an annotation on its way to its frame.
 type request struct {
 	annotation *tracker.Annotation
@@ -66,6 +70,17 @@ func (q *requests) add(r *request) error {
 	}
 	q.pending = append(q.pending, r)
 	return nil
+}
+
+// near refuses a frame that is farther ahead than anybody would wait for.
+func (q *requests) near(frame *uint64) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if frame == nil || *frame < q.next+maxAhead {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrAnnotate, &tracker.Fault{Field: "frame", Detail: fmt.Sprintf(
+		"%d is far ahead, the next is %d; want one below %d, or none for the next", *frame, q.next, q.next+maxAhead)})
 }
 
 // claim returns the request for frame seq, which has just come, or nil. One that
@@ -121,6 +136,10 @@ func (q *requests) end() []*request {
 // what ended ctx.
 // Either way an event says what became of it. a must not be changed afterwards.
 func (c *Camera) Annotate(ctx context.Context, a *tracker.Annotation) (uint64, error) {
+	if err := c.notes.near(a.Frame); err != nil {
+		c.rejected(err)
+		return 0, fmt.Errorf("pipeline: camera %s: %w", c.cfg.Name, err)
+	}
 	r, err := c.queue(a)
 	if err != nil {
 		return 0, err

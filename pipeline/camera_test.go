@@ -572,6 +572,7 @@ func TestAnnotate(t *testing.T) {
 			want string
 		}{
 			{"another size", other, "128×96"},
+			{"a frame far ahead", annotation(ptr(1<<63), 3), "frame: 9223372036854775808 is far ahead, the next is 2"},
 			{"a frame that is not kept", annotation(ptr(3), 3), "frame: 3 is no longer kept; accepted: "},
 		} {
 			_, err := c.Annotate(ctx, tt.a)
@@ -617,8 +618,8 @@ func TestAnnotate(t *testing.T) {
 				rejected++
 			}
 		}
-		if rejected != 4 { // the one after the end finds no bus
-			t.Errorf("%d rejections told, want 4: %v", rejected, b.rec.kinds())
+		if rejected != 5 { // the one after the end finds no bus
+			t.Errorf("%d rejections told, want 5: %v", rejected, b.rec.kinds())
 		}
 	})
 }

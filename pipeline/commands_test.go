@@ -273,7 +273,7 @@ func TestAnnotateWhileDown(t *testing.T) {
 		c.down(errors.New("the cable is out"))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := c.Annotate(ctx, annotation(ptr(1000), 0))
+		_, err := c.Annotate(ctx, annotation(ptr(500), 0))
 		if !errors.Is(err, ErrDown) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "the cable is out") {
 			t.Errorf("got %v", err)
 		}

@@ -200,11 +200,12 @@ func TestCloneIsWhole(t *testing.T) {
 			case x.Kind() == reflect.Struct:
 				compare(name+".", x, y)
 			case x.Kind() == reflect.Slice:
-				if x.Len() == 0 {
+				switch {
+				case x.Len() == 0:
 					t.Errorf("%s is empty: the test shows nothing", name)
-				} else if x.Pointer() == y.Pointer() {
+				case x.Pointer() == y.Pointer():
 					t.Errorf("%s is shared", name)
-				} else if fmt.Sprint(x) != fmt.Sprint(y) {
+				case fmt.Sprint(x) != fmt.Sprint(y):
 					t.Errorf("%s differs", name)
 				}
 			case fmt.Sprint(x) != fmt.Sprint(y):

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"fmt"
+	"image/jpeg"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/demo"
+)
+
+// A running segd is asked by the command line and by HTTP, and both mean the same
+// objects.
+func TestObjectsOfARunningSegd(t *testing.T) {
+	t.Parallel()
+	server := camera(t, demo.Config{})
+	httpAddr, natsAddr := freeAddr(t), freeAddr(t)
+	api := "http://" + httpAddr + "/api/v1"
+	segd := start(t, "run", "-c", file(t, "segd.yaml", quick(httpAddr, natsAddr)+"cameras:\n"+
+		"  - {name: gate, transport: tcp, url: '"+server.URL()+"', annotation: '"+file(t, "a.json", squareAnnotation)+"'}\n"))
+	h := listen(t, natsAddr)
+	until(t, time.Minute, "an object", func() bool {
+		masks := h.of("gate")
+		return len(masks) > 3 && len(masks[len(masks)-1].Objects) == 1
+	})
+
+	picture := filepath.Join(t.TempDir(), "gate.jpg")
+	commands := func(table [][]string) { // arguments; exit status; parts of one line
+		for _, row := range table {
+			args := strings.Fields(row[0])
+			for i, a := range args {
+				args[i] = strings.NewReplacer("NAME", "the one", "FILE", picture).Replace(a)
+			}
+			c := start(t, append(args, "--nats", "nats://"+natsAddr)...)
+			var printed strings.Builder
+			got := fmt.Sprint(report(&printed, c.wait(t, time.Minute)))
+			out := c.out.String() + printed.String()
+			if got != row[1] || !lineWith(strings.ReplaceAll(out, " ", ""), row[2:]) {
+				t.Errorf("segd %s: exit status %s, want %s with %q in\n%s", row[0], got, row[1], row[2:], out)
+			}
+		}
+	}
+	commands([][]string{
+		{"objects gate", "0", "1square", "visible"},
+		{"rename gate 1 NAME", "0", `gate:object1is"theone"`},
+		{"rename gate 0 NAME", "2", `ID"0"`, "1to255"},
+		{"rename gate 2 NAME", "2", "unknownobject2;thereis[1]"},
+		{"objects gate", "0", "1theone", "visible"},
+		{"objects --json gate", "0", `"label":"theone"`, `"sequence":`},
+		{"snapshot gate FILE", "0", "gate:", "gate.jpg"},
+		{"snapshot --overlay gate FILE", "0", "gate:", "gate.jpg"},
+		{"snapshot gate FILE/x", "2", "gate.jpg/x"},
+		{"clear gate first", "2", `ID"first"`, "1to255"},
+		{"clear gate 7", "2", "unknownobject7;thereis[1]"},
+		{"objects attic", "2", `"attic"`, "home/gate"},
+	})
+	if list := get(t, api+"/cameras/gate/objects"); !strings.Contains(list, `"label":"the one"`) {
+		t.Errorf("the API lists %s", list)
+	}
+	f, err := os.Open(picture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	masks := h.of("gate")
+	if size, err := jpeg.DecodeConfig(f); err != nil || size.Width != int(masks[0].Width) || size.Height != int(masks[0].Height) {
+		t.Errorf("the picture is %d×%d, %v", size.Width, size.Height, err)
+	}
+
+	// By HTTP: seen first, then used, then removed.
+	last := masks[len(masks)-1]
+	note := fmt.Sprintf(`{"frame":%d,"width":%d,"height":%d,"objects":[{"id":2,"label":"corner","box":[0,0,20,20]}]}`, last.Sequence, last.Width, last.Height)
+	post := func(query, body string) (int, string) {
+		return send(t, http.MethodPost, api+"/cameras/gate/annotations"+query, body)
+	}
+	if status, text := post("?preview=true", note); status != 200 || !strings.Contains(text, fmt.Sprintf(`{"sequence":%d,`, last.Sequence)) || !strings.Contains(text, `"label":"corner"`) {
+		t.Errorf("preview: %d %s", status, text)
+	}
+	if list := get(t, api+"/cameras/gate/objects"); strings.Contains(list, "corner") {
+		t.Errorf("a preview left %s", list)
+	}
+	if status, text := post("", note); status != 200 || text != fmt.Sprintf("{\"sequence\":%d}\n", last.Sequence) {
+		t.Errorf("annotating: %d %s", status, text)
+	}
+	if list := get(t, api+"/cameras/gate/objects"); !strings.Contains(list, "corner") {
+		t.Errorf("annotated, and the API lists %s", list)
+	}
+	for body, want := range map[string][2]string{
+		`{"width":1,"height":1,"objects":[{"id":0,"box":[0,0]}]}`: {"400", `"pointer":"/objects/0/id"`},
+		strings.Replace(note, `"frame":`, `"frame":9`, 1):         {"", `"pointer":"/frame"`}, // 400 far ahead, or 409
+		`{"width":`: {"400", "line 1"},
+	} {
+		if status, text := post("", body); want[0] != "" && fmt.Sprint(status) != want[0] || status < 400 || status >= 500 || !strings.Contains(text, want[1]) {
+			t.Errorf("%s: %d %s; want %s", body, status, text, want)
+		}
+	}
+	commands([][]string{{"clear gate", "0", "gate:allobjectsremoved"}, {"objects gate", "0", "gate:noobjects"}})
+	until(t, time.Minute, "the events of it all", func() bool {
+		return h.event("gate", segdv1.EventKind_EVENT_KIND_OBJECT_RENAMED).GetObjectLabel() == "the one" &&
+			h.event("gate", segdv1.EventKind_EVENT_KIND_OBJECT_REMOVED) != nil
+	})
+	if settings := get(t, api+"/config"); !strings.Contains(settings, `"addr":"`+httpAddr+`"`) {
+		t.Errorf("the configuration is %s", settings)
+	}
+	segd.cancel()
+	if err := segd.wait(t, time.Minute); err != nil {
+		t.Error(err)
+	}
+}
+
+// send sends JSON and returns the answer.
+func send(t *testing.T, method, url, body string) (status int, text string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(answer)
+}
