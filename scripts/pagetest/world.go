@@ -128,16 +128,33 @@ func (w *world) open(ctx context.Context) (err error) {
 
 // gone waits for masks without an object, there for those with it.
 func (w *world) gone(ctx context.Context, label string) error {
+	ctx, cancel := soon(ctx)
+	defer cancel()
 	_, err := w.log.until(ctx, w.log.count(), "no "+label, func(m *segdv1.MaskFrame) bool { return object(m, label) == nil })
 	return err
 }
 
 func (w *world) there(ctx context.Context, label string) (*segdv1.MaskFrame, error) {
+	ctx, cancel := soon(ctx)
+	defer cancel()
 	return w.log.until(ctx, w.log.count(), label, func(m *segdv1.MaskFrame) bool { return object(m, label) != nil })
 }
 
-// undo presses the button of what was just done.
-func (h *hand) undo(ctx context.Context) error { return h.press(ctx, "#toast button") }
+// undo presses the button of what was just done, which the page tells in words that
+// hold what.
+func (h *hand) undo(ctx context.Context, what string) error {
+	ctx, cancel := soon(ctx)
+	defer cancel()
+	if _, err := h.until(ctx, "word of "+what, func(said) bool { return strings.Contains(h.text(ctx, "#toast:not([hidden])"), what) }); err != nil {
+		return err
+	}
+	return h.press(ctx, "#toast button")
+}
+
+// soon bounds what happens at once even on a busy machine.
+func soon(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, 30*time.Second, errors.New("not within 30 s"))
+}
 
 func (w *world) remove(ctx context.Context) error {
 	h := w.desk
@@ -147,7 +164,7 @@ func (w *world) remove(ctx context.Context) error {
 	if err := w.gone(ctx, "second person"); err != nil {
 		return err
 	}
-	if err := h.undo(ctx); err != nil {
+	if err := h.undo(ctx, "second person is removed"); err != nil {
 		return err
 	}
 	if _, err := w.there(ctx, "second person"); err != nil {
@@ -296,7 +313,7 @@ func (w *world) rename(ctx context.Context) error {
 	if err := h.listed(ctx, "walker"); err != nil {
 		return err
 	}
-	if err := h.undo(ctx); err != nil {
+	if err := h.undo(ctx, "is called walker"); err != nil {
 		return err
 	}
 	_, err = w.there(ctx, "person")
@@ -335,7 +352,7 @@ func (w *world) correct(ctx context.Context) error {
 		return err
 	}
 	w.note("frame %d was corrected; by frame %d it is half of her", seq, m.GetSequence())
-	if err := h.undo(ctx); err != nil {
+	if err := h.undo(ctx, "is marked"); err != nil {
 		return err
 	}
 	if m, err = w.walkerIs(ctx, "the whole person", func(iou, share float64) bool { return iou > likeIt }); err != nil {

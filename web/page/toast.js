@@ -44,6 +44,9 @@ export class Toast {
     const undo = this.#undo;
     if (!undo) return;
     this.#undo = null;
+    this.#button.hidden = true;
+    setText(this.#text, "Undoing…");
+    clearTimeout(this.#timer);
     try {
       const done = await undo();
       this.show(done);
