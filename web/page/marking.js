@@ -70,6 +70,7 @@ export class Marking {
     this.sending = this.asked = false;
     this.fault = null;
     this.target = id || this.#freeId();
+    if (!id) this.pen.choose("object");
     this.#stage.freeze(this);
     this.#setPreview("none");
     this.#hold();

@@ -102,7 +102,7 @@ export class MarkPanel {
     const m = this.#marking;
     setText(this.#parts.status, words(m));
     this.#parts.status.dataset.state = m.state;
-    const faults = m.fault ? [m.fault.message, ...m.fault.faults.map((f) => (f.at ? `${f.at}: ${f.detail}` : f.detail))] : [];
+    const faults = m.fault?.faults.length > 0 ? m.fault.faults.map((f) => `${f.at}: ${f.detail}`) : [m.fault?.message].filter(Boolean);
     const list = this.#parts.faults;
     list.hidden = faults.length === 0;
     if (list.dataset.text === faults.join("\n")) return;

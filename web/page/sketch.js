@@ -55,9 +55,10 @@ export class Sketch {
     return bitmap;
   }
 
-  // annotation is what segd is told, or null when there is nothing to tell.
+  // annotation is what segd is told, or null when there is nothing to tell: an object
+  // that was wiped away altogether is no mask.
   annotation(frame = this.sequence) {
-    const objects = this.marked().map((id) => this.#object(id));
+    const objects = this.marked().map((id) => this.#object(id)).filter((o) => o.polygon?.length !== 0);
     const background = this.marks.filter((m) => m.kind === "background").map(toStroke);
     if (objects.length === 0 && background.length === 0) return null;
     const a = { frame, width: this.width, height: this.height, objects };
