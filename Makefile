@@ -11,6 +11,15 @@ GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.9.0
 # The version bus/segdv1/segd.pb.go was made with. Used by `make generate` only.
 PROTOC_GEN_GO := google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
 
+# NATS' own program. Used by `make natsdocs` only.
+NATSCLI := github.com/nats-io/natscli@v0.3.0
+
+# What packages and checks them. Used by `make package` and `make deploy-test` only.
+NFPM        := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.41.0
+HELM        := helm.sh/helm/v3/cmd/helm@v3.17.0
+KUBECONFORM := github.com/yannh/kubeconform/cmd/kubeconform@v0.6.7
+COMPOSE     := github.com/compose-spec/compose-go/v2/cmd@v2.4.7
+
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 # The version comes from above, so the build asks git nothing (and works in a
 # checkout that belongs to another user).
@@ -18,13 +27,13 @@ BUILD   := $(GO) build -buildvcs=false -ldflags "-X main.version=$(VERSION)"
 
 # Packages whose tests also run under the race detector. What links OpenCV is
 # left out: the detector does not see into C++, and building it twice is slow.
-RACE = ./bus/... ./config/... ./features ./mask/... ./metrics/... ./pipeline/... ./solver/... ./tracker/... ./web/...
+RACE = ./bus/... ./config/... ./features ./ingest ./ingest/whip ./mask/... ./metrics/... ./pipeline/... ./solver/... ./tracker/... ./web/...
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test generate lint fuzz interop browser-test api-test screenshot bench peers clean
+.PHONY: help setup build run test generate lint fuzz interop browser-test api-test examples-test outage natsdocs observability screenshot recording bench peers package package-test deploy-test clean
 
 help: ## list what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install what is missing (Debian packages)
 	@scripts/setup
@@ -59,6 +68,30 @@ api-test: build ## requests made from openapi.json against a running demo (schem
 	@scripts/setup apitest
 	@scripts/apitest/run $(APITEST)
 
+# Python's modules go to bin/examples, Node's to examples/subscribe-js/node_modules.
+examples-test: ## the subscribers in Go, Python and JavaScript at the demo; our masks in pycocotools
+	@scripts/setup examples
+	@$(MAKE) --no-print-directory build
+	@python3 -m venv bin/examples
+	@bin/examples/bin/pip install --quiet --disable-pip-version-check -r examples/subscribe-python/requirements.txt
+	@cd examples/subscribe-js && npm ci --silent --ignore-scripts --no-audit --no-fund
+	$(GO) test -count 1 -tags examples -v ./examples
+
+outage: setup ## kill the NATS server for 20 s under load, and count
+	$(GO) test ./bus -run TestOutage -count 1 -v -outage 20s
+
+# Not by go install: that asks for a list of versions, which not every proxy has.
+natsdocs: setup ## run the examples of docs/nats.md by NATS' own program
+	@$(MAKE) --no-print-directory build
+	$(GO) mod download $(NATSCLI)
+	$(GO) -C "$$($(GO) env GOMODCACHE)/$(NATSCLI)" build -o $(CURDIR)/bin/nats ./nats
+	@$(GO) run -buildvcs=false ./scripts/natsdocs $(NATSDOCS)
+
+observability: ## rules by promtool; every query of dashboards and alerts with data
+	@scripts/setup observability
+	@$(MAKE) --no-print-directory build
+	@$(GO) run -buildvcs=false ./scripts/observability $(OBSERVABILITY)
+
 browser-test: ## use the page of the demo as people do, in Chromium; pictures in bin/pagetest
 	@scripts/setup browser
 	@$(MAKE) --no-print-directory build
@@ -68,6 +101,11 @@ screenshot: ## take docs/images/page.png of the running demo, headless
 	@scripts/setup browser
 	@$(MAKE) --no-print-directory build
 	@scripts/screenshot --sequence 92 # then the two persons walk alone
+
+recording: ## record docs/images/demo.webp of the running demo, headless
+	@scripts/setup browser recording
+	@$(MAKE) --no-print-directory build
+	@scripts/screenshot --record 12s --rate 6 --out docs/images/demo.webp --frames 3 --settle 0s --width 1040 --height 620
 
 bench: setup ## every benchmark
 	$(GO) test -run '^$$' -bench . -benchmem ./...
@@ -83,5 +121,24 @@ peers: ## compare speed with BK's max-flow and LIBLINEAR; docs/benchmarks.md
 	@$(GO) build -buildvcs=false -o bin/peers ./scripts/peers
 	@bin/peers $(PEERS)
 
+package: setup ## a .deb and a tarball in dist/, for this machine's architecture
+	@scripts/setup package
+	@GO="$(GO)" NFPM="$(GO) run $(NFPM)" scripts/package "$(VERSION)"
+
+package-arm64: build ## the same for arm64, cross-compiled in a Debian root of its own
+	@scripts/setup package package-test
+	@ARCH=arm64 GO="$(GO)" NFPM="$(GO) run $(NFPM)" scripts/package "$(VERSION)"
+
+package-test: package ## install the .deb in a fresh Debian 12, run the demo and the service, remove it
+	@scripts/setup package-test
+	@scripts/packagetest
+
+deploy-test: build ## check the Helm chart, the compose file and the Dockerfiles
+	@scripts/setup deploy-test
+	GOBIN=$(CURDIR)/bin $(GO) install $(HELM)
+	GOBIN=$(CURDIR)/bin $(GO) install $(KUBECONFORM)
+	GOBIN=$(CURDIR)/bin/compose $(GO) install $(COMPOSE)
+	@GO="$(GO)" HELM=$(CURDIR)/bin/helm KUBECONFORM=$(CURDIR)/bin/kubeconform COMPOSE=$(CURDIR)/bin/compose/cmd scripts/deploytest
+
 clean: ## remove what was built
-	rm -rf bin
+	rm -rf bin dist

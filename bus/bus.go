@@ -10,9 +10,11 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nuid"
 )
 
 // DefaultSite is the site of a Config that names none.
@@ -29,8 +31,13 @@ type Config struct {
 
 	// URL is an external server, or several with commas between: nats://, tls://
 	// or ws:// with the user and password or token in it. "" runs a server
-	// inside this process instead, which is what the next four are about.
+	// inside this process instead.
 	URL string
+	// Access is what that server wants to see besides.
+	Access Access
+
+	// The next four are about the server inside this process.
+
 	// Host is the address to listen on; "" is 127.0.0.1.
 	Host string
 	// Port is the port to listen on; 0 picks a free one.
@@ -41,6 +48,10 @@ type Config struct {
 	// StoreDir is where JetStream keeps the events; "" keeps them in memory
 	// until Close.
 	StoreDir string
+
+	// Events and Masks are how much of them JetStream keeps. Zero fields are 7 days
+	// and 64 MiB of events; masks are kept only with a MaxAge, and then 256 MiB.
+	Events, Masks Retention
 
 	// JSON publishes JSON instead of protobuf.
 	JSON bool
@@ -65,11 +76,16 @@ const (
 	writeTimeout = 5 * time.Second
 	pingInterval = 10 * time.Second
 	maxPings     = 2
+
+	// confirmEvery bounds how many masks may be lost with a connection.
+	confirmEvery = time.Second
+	// repeatTrouble is how often an unchanged reason to be disconnected is logged.
+	repeatTrouble = time.Minute
 )
 
 // ErrNotConnected is in the chain of a publish's error when the external server
-// has not been reached yet.
-var ErrNotConnected = errors.New("bus: not connected yet")
+// has not been reached yet, and of Err's.
+var ErrNotConnected = errors.New("bus: not connected")
 
 // ErrClosed is in the chain of what a Bus returns after Close.
 var ErrClosed = errors.New("bus: closed")
@@ -81,24 +97,35 @@ type Bus struct {
 	closed chan struct{} // closed once conn is and its callbacks have run
 	server *embedded     // nil with an external server
 
-	stream     *eventStream // nil with an embedded server: its stream is there from the start
-	closeOnce  sync.Once
-	closeError error
+	run    string // in the ids of this Bus's messages, and of no other's
+	events *events
+	count  atomic.Uint64 // events so far
+	losses losses
+	flight inFlight             // what is not kept
+	acks   atomic.Pointer[acks] // of masks that are kept; nil when they are not
+
+	confirming  sync.WaitGroup
+	stopConfirm context.CancelFunc
+	closeOnce   sync.Once
+	closeError  error
 
 	mu      sync.Mutex
 	closing bool
 	service *service // nil until Serve
+	trouble error    // why there is no connection; nil while there is one
+	told    time.Time
 }
 
 // Open starts the embedded server and connects to it or, with a URL, connects to
-// the server there. It returns without a connection when that server cannot be
-// reached now; a URL or credentials that can never do are an error. ctx bounds
-// Open only; Close ends the Bus.
+// the server there. When that server cannot be reached now or refuses us, Open
+// returns without a connection and the Bus tries on for ever; Err then tells why.
+// A URL or a file of Access that can never do is an error. ctx bounds Open only;
+// Close ends the Bus.
 func Open(ctx context.Context, cfg Config) (*Bus, error) {
 	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
-	b := &Bus{cfg: cfg, closed: make(chan struct{})}
+	b := &Bus{cfg: cfg, closed: make(chan struct{}), run: nuid.Next(), events: newEvents(cfg)}
 	var err error
 	if cfg.URL == "" {
 		err = b.openEmbedded(ctx)
@@ -131,6 +158,11 @@ func (cfg *Config) setDefaults() error {
 	}
 	if cfg.DrainTimeout < 0 {
 		faults = append(faults, fmt.Errorf("bus: drain timeout %v, want more than 0", cfg.DrainTimeout))
+	}
+	for _, r := range []Retention{cfg.Events, cfg.Masks} {
+		if r.MaxAge < 0 || r.MaxBytes < 0 {
+			faults = append(faults, fmt.Errorf("bus: keep %v and %d bytes, want neither below 0", r.MaxAge, r.MaxBytes))
+		}
 	}
 	if cfg.URL != "" {
 		if err := checkURL(cfg.URL); err != nil {
@@ -172,17 +204,17 @@ func checkURL(urls string) error {
 		switch u.Scheme {
 		case "nats", "tls", "ws", "wss":
 		default:
-			return fmt.Errorf("bus: NATS URL %s: scheme %q, want nats, tls, ws or wss", redact(s), u.Scheme)
+			return fmt.Errorf("bus: NATS URL %s: scheme %q, want nats, tls, ws or wss", Redact(s), u.Scheme)
 		}
 		if u.Hostname() == "" {
-			return fmt.Errorf("bus: NATS URL %s has no host, want nats://host:port", redact(s))
+			return fmt.Errorf("bus: NATS URL %s has no host, want nats://host:port", Redact(s))
 		}
 	}
 	return nil
 }
 
-// redact returns the URLs without users, passwords and tokens.
-func redact(urls string) string {
+// Redact returns the URLs without users, passwords and tokens.
+func Redact(urls string) string {
 	parts := strings.Split(urls, ",")
 	for i, s := range parts {
 		scheme, rest, found := strings.Cut(strings.TrimSpace(s), "://")
@@ -208,34 +240,75 @@ func (b *Bus) openEmbedded(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("bus: connect to the embedded NATS server: %w", err), e.stop())
 	}
-	if err := createEventStream(ctx, b.conn, b.cfg); err != nil {
+	if err := b.start(ctx); err != nil {
 		return errors.Join(err, b.Close())
 	}
 	b.cfg.Logger.Info("nats server listens", "url", b.URL())
 	return nil
 }
 
-func (b *Bus) openExternal(ctx context.Context) error {
-	b.stream = newEventStream()
-	conn, err := nats.Connect(b.cfg.URL, append(b.options(), nats.ConnectHandler(b.connected))...)
-	switch {
-	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
-		return fmt.Errorf("bus: NATS server %s refuses the credentials in its URL, want nats://USER:PASSWORD@host or nats://TOKEN@host: %w",
-			redact(b.cfg.URL), err)
-	case err != nil:
-		b.cfg.Logger.Warn("nats server not reached, trying on", "url", redact(b.cfg.URL), "err", err)
-		conn, err = nats.Connect(b.cfg.URL, append(b.options(),
-			nats.ConnectHandler(b.connected), nats.RetryOnFailedConnect(true))...)
+// start starts what runs beside the connection until Close.
+func (b *Bus) start(ctx context.Context) error {
+	confirmCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	b.stopConfirm = cancel
+	b.confirming.Go(func() { b.confirm(confirmCtx) })
+	if err := b.events.use(ctx, b.conn); err != nil {
+		return err
 	}
+	b.events.start()
+	if b.cfg.Masks.MaxAge > 0 {
+		a, err := newAcks(b.conn, &b.losses)
+		if err != nil {
+			return fmt.Errorf("bus: acknowledgements of masks: %w", err)
+		}
+		b.acks.Store(a)
+	}
+	return nil
+}
+
+// confirm asks the server now and then whether all has arrived, or notes why there
+// is none: nats.go calls nobody when it breaks off in the middle of a greeting, as
+// one does that misses our certificate.
+func (b *Bus) confirm(ctx context.Context) {
+	tick := time.NewTicker(confirmEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if b.conn.IsConnected() {
+			if a := b.acks.Load(); a != nil {
+				a.expire()
+			}
+			b.flight.confirm(func() error {
+				ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+				defer cancel()
+				return b.conn.FlushWithContext(ctx)
+			})
+		} else if err := b.conn.LastError(); err != nil {
+			b.refused(err)
+		}
+	}
+}
+
+func (b *Bus) openExternal(ctx context.Context) error {
+	access, err := b.cfg.Access.options()
 	if err != nil {
-		return fmt.Errorf("bus: connect to NATS server %s: %w", redact(b.cfg.URL), err)
+		return err
+	}
+	b.conn, err = nats.Connect(b.cfg.URL, append(append(b.options(), access...),
+		nats.RetryOnFailedConnect(true), nats.ConnectHandler(b.connected))...)
+	if err != nil {
+		return fmt.Errorf("bus: connect to NATS server %s: %w", Redact(b.cfg.URL), err)
+	}
+	if err := b.start(ctx); err != nil {
+		return errors.Join(err, b.Close())
 	}
 	if err := ctx.Err(); err != nil {
-		conn.Close()
-		return fmt.Errorf("bus: connect to NATS server %s: %w", redact(b.cfg.URL), err)
+		return errors.Join(fmt.Errorf("bus: connect to NATS server %s: %w", Redact(b.cfg.URL), err), b.Close())
 	}
-	b.conn = conn
-	b.stream.start(conn, b.cfg) //nolint:contextcheck // Close ends it, not what bounds Open
 	return nil
 }
 
@@ -254,13 +327,15 @@ func (b *Bus) options() []nats.Option {
 		nats.PingInterval(pingInterval),
 		nats.MaxPingsOutstanding(maxPings),
 		nats.DrainTimeout(b.cfg.DrainTimeout),
-		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
-			if err != nil { // nil when we close
-				log.Warn("nats connection lost, trying again", "err", err)
-			}
-		}),
+		nats.DisconnectErrHandler(b.disconnected),
 		nats.ReconnectHandler(b.connected),
-		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { b.refused(err) }),
+		nats.ErrorHandler(func(nc *nats.Conn, sub *nats.Subscription, err error) {
+			if isRefusal(err) {
+				b.refused(err)
+				return
+			}
+			b.events.deny(err)
 			subject := ""
 			if sub != nil {
 				subject = sub.Subject
@@ -277,7 +352,7 @@ func (b *Bus) handOver(unsent int) error {
 	if !b.conn.IsConnected() {
 		b.conn.Close()
 		if unsent > 0 {
-			return fmt.Errorf("bus: close: no connection to NATS server %s, %d bytes are lost", redact(b.cfg.URL), unsent)
+			return fmt.Errorf("bus: close: no connection to NATS server %s, %d bytes are lost", Redact(b.cfg.URL), unsent)
 		}
 		return nil
 	}
@@ -295,10 +370,60 @@ func (b *Bus) handOver(unsent int) error {
 
 // connected is called by nats.go when there is a connection (again).
 func (b *Bus) connected(nc *nats.Conn) {
+	b.mu.Lock()
+	b.trouble, b.told = nil, time.Time{}
+	b.mu.Unlock()
 	b.cfg.Logger.Info("nats connected", "url", nc.ConnectedUrlRedacted())
-	if b.stream != nil {
-		b.stream.wake()
+	if a := b.acks.Load(); a != nil {
+		a.connected()
 	}
+	b.events.look()
+}
+
+// disconnected is called by nats.go when a connection is lost.
+func (b *Bus) disconnected(_ *nats.Conn, err error) {
+	if err == nil { // we close
+		return
+	}
+	b.mu.Lock()
+	b.trouble = err
+	b.mu.Unlock()
+	lost := b.flight.lost(&b.losses)
+	if a := b.acks.Load(); a != nil {
+		lost += a.disconnected()
+	}
+	b.cfg.Logger.Warn("nats connection lost, trying again", "err", err, "unconfirmed", lost)
+}
+
+// refused is called by nats.go for each attempt that failed.
+func (b *Bus) refused(err error) {
+	b.mu.Lock()
+	known := b.trouble != nil && b.trouble.Error() == err.Error() && time.Since(b.told) < repeatTrouble
+	b.trouble = err
+	if !known {
+		b.told = time.Now()
+	}
+	b.mu.Unlock()
+	switch {
+	case known:
+	case isRefusal(err):
+		b.cfg.Logger.Error("nats server refuses us, trying on; want a user, password or token in nats.url, "+
+			"or nats.credentials, nats.nkey or nats.tls as the server has them", "url", Redact(b.cfg.URL), "err", err)
+	default:
+		b.cfg.Logger.Warn("nats server not reached, trying on", "url", Redact(b.cfg.URL), "err", err)
+	}
+}
+
+// isRefusal tells whether err is the server's word on who we are.
+func isRefusal(err error) bool {
+	for _, refusal := range []error{
+		nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired,
+	} {
+		if errors.Is(err, refusal) {
+			return true
+		}
+	}
+	return false
 }
 
 // Site returns the site in this Bus's subjects.
@@ -309,16 +434,29 @@ func (b *Bus) URL() string {
 	if b.server != nil {
 		return b.server.server.ClientURL()
 	}
-	return redact(b.cfg.URL)
+	return Redact(b.cfg.URL)
 }
 
 // Connected reports whether there is a connection to the server now.
 func (b *Bus) Connected() bool { return b.conn.IsConnected() }
 
+// Err tells why there is no connection to the server now; nil when there is one.
+func (b *Bus) Err() error {
+	if b.Connected() {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.trouble == nil {
+		return ErrNotConnected
+	}
+	return fmt.Errorf("%w: %w", ErrNotConnected, b.trouble)
+}
+
 // Close refuses new commands, cancels and awaits those in hand, hands what was
 // published to the server, closes the connection and stops the embedded server.
-// The server gets Config.DrainTimeout to take it all. The error tells what could not be handed over. Further calls return
-// the same.
+// The server gets Config.DrainTimeout to take it all. The error tells what could
+// not be handed over. Further calls return the same.
 func (b *Bus) Close() error {
 	b.closeOnce.Do(func() { b.closeError = b.close() })
 	return b.closeError
@@ -339,8 +477,10 @@ func (b *Bus) close() error {
 	if s != nil {
 		faults = append(faults, s.stop())
 	}
-	if b.stream != nil {
-		b.stream.stop()
+	b.stopConfirm()
+	b.confirming.Wait()
+	if left := b.events.finish(b.cfg.DrainTimeout); left > 0 {
+		faults = append(faults, fmt.Errorf("bus: close: %d events are not stored", left))
 	}
 	faults = append(faults, b.handOver(unsent))
 	<-b.closed

@@ -51,8 +51,8 @@ type Handlers struct {
 // Watch subscribes at the NATS server url to target, a camera's name or a
 // subject as Pattern has it, and calls h with each message until ctx ends, whose
 // error it returns. The server must be there at the start; later Watch connects
-// again for ever.
-func Watch(ctx context.Context, url, target string, h Handlers) error {
+// again for ever. access is what the server wants to see, at most one.
+func Watch(ctx context.Context, url, target string, h Handlers, access ...Access) error {
 	subject, err := Pattern(target)
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func Watch(ctx context.Context, url, target string, h Handlers) error {
 	if log == nil {
 		log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
-	nc, err := dial(url, "segd watch",
+	nc, err := dial(url, "segd watch", access,
 		nats.MaxReconnects(-1),
 		nats.IgnoreAuthErrorAbort(),
 		nats.ReconnectWait(reconnectWait),
@@ -142,14 +142,37 @@ func handle[M proto.Message](msg *nats.Msg, f func(M), m M) error {
 	return nil
 }
 
+// Dial tries whether the NATS server url is there and lets us in; access is as
+// Watch has it.
+func Dial(ctx context.Context, url string, access ...Access) error {
+	nc, err := dial(url, "segd check", access)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	if err := nc.FlushWithContext(ctx); err != nil {
+		return fmt.Errorf("bus: NATS server %s: %w", Redact(url), err)
+	}
+	return nil
+}
+
 // dial connects to url once.
-func dial(url, name string, opts ...nats.Option) (*nats.Conn, error) {
+func dial(url, name string, access []Access, opts ...nats.Option) (*nats.Conn, error) {
 	if err := checkURL(url); err != nil {
 		return nil, err
 	}
+	for _, a := range access {
+		shown, err := a.options()
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, shown...)
+	}
 	nc, err := nats.Connect(url, append(opts, nats.Name(name), nats.Timeout(dialTimeout))...)
 	if err != nil {
-		return nil, fmt.Errorf("bus: connect to NATS server %s: %w", redact(url), err)
+		return nil, fmt.Errorf("bus: connect to NATS server %s: %w", Redact(url), err)
 	}
 	return nc, nil
 }

@@ -133,8 +133,8 @@ func TestRedact(t *testing.T) {
 		"tls://u:p@ss@h:1, ws://x@y": "tls://xxxxx@h:1,ws://xxxxx@y",
 		"u:p@h":                      "nats://xxxxx@h",
 	} {
-		if got := redact(in); got != want {
-			t.Errorf("redact(%q) = %q, want %q", in, got, want)
+		if got := Redact(in); got != want {
+			t.Errorf("Redact(%q) = %q, want %q", in, got, want)
 		}
 	}
 }

@@ -2,8 +2,8 @@
 //
 // In go the messages of package segdv1; out they go on
 //
-//	segd.v1.<site>.<camera>.mask      every frame; core NATS
-//	segd.v1.<site>.<camera>.event     also kept in a JetStream stream
+//	segd.v1.<site>.<camera>.mask      every frame; kept in a JetStream stream on request
+//	segd.v1.<site>.<camera>.event     kept in a JetStream stream, once each
 //	segd.v1.<site>.<camera>.status    once a second; core NATS
 //
 // as protobuf or JSON, told apart by the Content-Type header. A NATS micro
@@ -12,9 +12,11 @@
 //	segd.v1.<site>.<camera>.annotate  an annotation, JSON or PNG
 //
 // Open starts a NATS server inside the process or connects to one elsewhere,
-// which may come and go: the connection is made again for ever, what is
-// published meanwhile waits in a bounded buffer, and what does not fit is an
-// error to whoever published it. Any goroutine may call any method of a Bus;
+// which may come and go or refuse us: the connection is made again for ever. Masks
+// and status meanwhile wait in a bounded buffer, events in a bounded queue until
+// JetStream has acknowledged them. What does not fit is an error to whoever
+// published it and is counted, as is what may have been lost with a connection:
+// see Stats. Any goroutine may call any method of a Bus;
 // publishing waits for no subscriber. Close hands over what was published, waits
 // for the commands in hand and joins every goroutine.
 //

@@ -78,7 +78,7 @@ func TestRequests(t *testing.T) {
 	for _, json := range []bool{false, true} {
 		b := open(t, Config{Site: "here", JSON: json})
 		calls := serveAll(t, b)
-		demo := Target{b.URL(), "here", "demo"}
+		demo := Target{URL: b.URL(), Site: "here", Camera: "demo"}
 		ctx := t.Context()
 
 		if err := demo.Clear(ctx, 3); err != nil {
@@ -106,7 +106,7 @@ func TestRequests(t *testing.T) {
 		if st, err := demo.State(ctx); err != nil || !st.Up || st.FpsIn != 25 {
 			t.Errorf("state %v, %v", st, err)
 		}
-		if _, err := (Target{b.URL(), "here", "attic"}).State(ctx); !errors.Is(err, ErrUnknownCamera) || !strings.Contains(err.Error(), "want one of here/demo") {
+		if _, err := (Target{URL: b.URL(), Site: "here", Camera: "attic"}).State(ctx); !errors.Is(err, ErrUnknownCamera) || !strings.Contains(err.Error(), "want one of here/demo") {
 			t.Errorf("an unknown camera: %v", err)
 		}
 		wantCalls := []string{"clear demo 3", "clear demo 0", "clear demo 7", `rename demo 9 "a \"cat\""`, "objects demo", "snapshot demo true", "state demo"}
@@ -186,7 +186,7 @@ func TestReplyTooLarge(t *testing.T) {
 	b := open(t, Config{URL: urlOf(port), Site: "here"})
 	eventually(t, "a connection", b.Connected)
 	serveAll(t, b)
-	demo := Target{urlOf(port), "here", "demo"}
+	demo := Target{URL: urlOf(port), Site: "here", Camera: "demo"}
 	if _, err := demo.Snapshot(t.Context(), false); !errors.Is(err, ErrRejected) || !strings.Contains(err.Error(), "the reply has 2002 bytes") {
 		t.Errorf("got %v", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"os"
 	"strconv"
 	"sync"
 	"testing"
@@ -16,7 +17,12 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(envServer) != "" { // the child of serverProcess
+		os.Exit(serveNATS())
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // patience is how long a test waits for what takes milliseconds.
 const patience = 20 * time.Second
@@ -49,7 +55,7 @@ func closeNow(t *testing.T, b *Bus) {
 func natsServer(t *testing.T, opts server.Options) (stop func()) {
 	t.Helper()
 	opts.Host, opts.NoSigs, opts.NoLog = "127.0.0.1", true, true
-	if opts.JetStream {
+	if opts.JetStream && opts.StoreDir == "" {
 		opts.StoreDir = t.TempDir()
 	}
 	s, err := server.NewServer(&opts)
@@ -83,12 +89,12 @@ func urlOf(port int) string { return "nats://127.0.0.1:" + strconv.Itoa(port) }
 
 // watch runs Watch in the background until the test ends, and returns when it
 // is subscribed.
-func watch(t *testing.T, url, target string, h Handlers) {
+func watch(t *testing.T, url, target string, h Handlers, access ...Access) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, done := make(chan struct{}), make(chan error, 1)
 	h.Ready = func() { close(ready) }
-	go func() { done <- Watch(ctx, url, target, h) }()
+	go func() { done <- Watch(ctx, url, target, h, access...) }()
 	select {
 	case <-ready:
 	case err := <-done:

@@ -3,6 +3,7 @@ package bus
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 
 	"github.com/nats-io/nats.go"
@@ -21,22 +22,28 @@ var buffers = sync.Pool{New: func() any { return new([]byte) }}
 // It does not wait for the server. An error means that mf went nowhere: a bad
 // name (ErrName), a foreign site, a message beyond the server's limit, a full
 // reconnect buffer (nats.ErrReconnectBufExceeded), no connection so far
-// (ErrNotConnected), or a closed Bus (ErrClosed). So do PublishEvent's and
-// PublishStatus's.
+// (ErrNotConnected), or a closed Bus (ErrClosed). So does PublishStatus's.
+//
+// Its Nats-Msg-Id names the run of segd, the camera and the frame, so that a
+// JetStream stream keeps it once.
 func (b *Bus) PublishMask(mf *segdv1.MaskFrame) error {
 	if mf.PublishTime == nil {
 		mf.PublishTime = timestamppb.Now()
 	}
-	return b.publish(KindMask, mf, &mf.Site, mf.Camera)
+	return b.publish(KindMask, mf, &mf.Site, mf.Camera, b.run+"."+mf.Camera+"."+strconv.FormatUint(mf.Sequence, 10))
 }
 
-// PublishEvent publishes e, which subscribers get at once and the site's
-// JetStream stream keeps. It sets e.Site, and e.Time when that is nil.
+// PublishEvent publishes e, which subscribers get and the site's JetStream stream
+// keeps. It sets e.Site, and e.Time when that is nil.
+//
+// It does not wait for the server: e waits in a queue, with or without a
+// connection, until the stream has acknowledged it. So the error is ErrFull where
+// PublishMask's is about the connection; the others are PublishMask's.
 func (b *Bus) PublishEvent(e *segdv1.Event) error {
 	if e.Time == nil {
 		e.Time = timestamppb.Now()
 	}
-	return b.publish(KindEvent, e, &e.Site, e.Camera)
+	return b.publish(KindEvent, e, &e.Site, e.Camera, b.run+".event."+strconv.FormatUint(b.count.Add(1), 10))
 }
 
 // PublishStatus publishes st. It sets st.Site, and st.Time when that is nil.
@@ -44,10 +51,15 @@ func (b *Bus) PublishStatus(st *segdv1.Status) error {
 	if st.Time == nil {
 		st.Time = timestamppb.Now()
 	}
-	return b.publish(KindStatus, st, &st.Site, st.Camera)
+	return b.publish(KindStatus, st, &st.Site, st.Camera, "")
 }
 
-func (b *Bus) publish(kind Kind, m proto.Message, site *string, camera string) error {
+func (b *Bus) publish(kind Kind, m proto.Message, site *string, camera, id string) (err error) {
+	defer func() {
+		if err != nil {
+			b.losses.add(kind, reasonOf(err), 1)
+		}
+	}()
 	if *site != "" && *site != b.cfg.Site {
 		return fmt.Errorf("bus: publish %s: site %q, want %q or none", kind, *site, b.cfg.Site)
 	}
@@ -56,26 +68,65 @@ func (b *Bus) publish(kind Kind, m proto.Message, site *string, camera string) e
 	if err != nil {
 		return fmt.Errorf("bus: publish %s: %w", kind, err)
 	}
+	header := nats.Header{headerContentType: {contentType(m, b.cfg.JSON)}}
+	if id != "" {
+		header[nats.MsgIdHdr] = []string{id}
+	}
+	if kind == KindEvent {
+		err = b.publishEvent(&nats.Msg{Subject: subject, Header: header}, m)
+	} else {
+		err = b.publishLive(kind, &nats.Msg{Subject: subject, Header: header}, m)
+	}
+	if err != nil {
+		return fmt.Errorf("bus: publish %s: %w", subject, err)
+	}
+	return nil
+}
+
+// publishLive hands msg to nats.go, which sends it once.
+func (b *Bus) publishLive(kind Kind, msg *nats.Msg, m proto.Message) (err error) {
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
 	*buf, err = marshal((*buf)[:0], m, b.cfg.JSON)
 	if err != nil {
-		return fmt.Errorf("bus: publish %s: %w", subject, err)
+		return err
 	}
-	err = b.conn.PublishMsg(&nats.Msg{
-		Subject: subject,
-		Header:  nats.Header{headerContentType: {contentType(m, b.cfg.JSON)}},
-		Data:    *buf,
-	})
+	msg.Data = *buf
+	acks := b.acks.Load()
+	tracked := acks != nil && kind == KindMask
+	var n uint64
+	if tracked {
+		n, msg.Reply = acks.expect()
+	}
+	err = b.conn.PublishMsg(msg)
+	if tracked && err != nil {
+		acks.forget(n)
+	}
 	switch {
-	case err == nil:
-		return nil
+	case err == nil && !tracked:
+		b.flight.add(kind)
 	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrConnectionDraining):
 		err = ErrClosed
 	case errors.Is(err, nats.ErrHeadersNotSupported) && !b.conn.IsConnected():
 		err = ErrNotConnected // nats.go knows nothing of the server yet, headers included
 	case errors.Is(err, nats.ErrMaxPayload):
-		err = fmt.Errorf("%d bytes, the server takes %d: %w", len(*buf), b.conn.MaxPayload(), err)
+		err = tooLarge(len(msg.Data), b.conn.MaxPayload(), err)
 	}
-	return fmt.Errorf("bus: publish %s: %w", subject, err)
+	return err
+}
+
+// publishEvent queues msg until it is stored.
+func (b *Bus) publishEvent(msg *nats.Msg, m proto.Message) (err error) {
+	if msg.Data, err = marshal(nil, m, b.cfg.JSON); err != nil {
+		return err
+	}
+	// One that the server never takes would hold up those behind it.
+	if most := b.conn.MaxPayload(); most > 0 && int64(msg.Size()) > most {
+		return tooLarge(len(msg.Data), most, nats.ErrMaxPayload)
+	}
+	return b.events.put(msg)
+}
+
+func tooLarge(size int, most int64, err error) error {
+	return fmt.Errorf("%d bytes, the server takes %d: %w", size, most, err)
 }

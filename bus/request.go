@@ -21,6 +21,8 @@ import (
 // reason when it refuses. A context without a deadline gets one of 15 s.
 type Target struct {
 	URL, Site, Camera string
+	// Access is what the server wants to be shown.
+	Access Access
 }
 
 // Annotate sends an annotation, JSON or a mask as PNG, and returns once it is taken.
@@ -93,7 +95,7 @@ func (t Target) request(ctx context.Context, kind Kind, contentType string, payl
 		ctx, cancel = context.WithTimeout(ctx, requestTimeout)
 		defer cancel()
 	}
-	nc, err := dial(t.URL, "segd "+string(kind))
+	nc, err := dial(t.URL, "segd "+string(kind), []Access{t.Access})
 	if err != nil {
 		return nil, err
 	}

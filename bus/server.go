@@ -20,10 +20,9 @@ const (
 	// PNG fits, and it stays below the 8 MB that nats-server warns about.
 	maxPayload = 4 << 20
 
-	// What JetStream of the embedded server may take. Only events are kept, and
-	// their stream has its own, lower limits.
-	maxStreamMemory = 128 << 20
-	maxStreamDisk   = 1 << 30
+	// streamReserve is what JetStream of the embedded server may take beyond the
+	// limits of segd's own streams, for those of others.
+	streamReserve = 256 << 20
 
 	// startTimeout is far above the tens of milliseconds the server takes.
 	startTimeout = 10 * time.Second
@@ -58,6 +57,12 @@ func startServer(ctx context.Context, cfg Config) (_ *embedded, err error) {
 	if port == 0 {
 		port = server.RANDOM_PORT
 	}
+	space := int64(streamReserve)
+	for _, kind := range []Kind{KindEvent, KindMask} {
+		if s, ok := cfg.wanted(kind); ok {
+			space += s.MaxBytes
+		}
+	}
 	e.server, err = server.NewServer(&server.Options{
 		ServerName:             "segd-" + cfg.Site,
 		Host:                   cfg.Host,
@@ -67,8 +72,8 @@ func startServer(ctx context.Context, cfg Config) (_ *embedded, err error) {
 		MaxPayload:             maxPayload,
 		JetStream:              true,
 		StoreDir:               dir,
-		JetStreamMaxMemory:     maxStreamMemory,
-		JetStreamMaxStore:      maxStreamDisk,
+		JetStreamMaxMemory:     space,
+		JetStreamMaxStore:      space,
 		DisableJetStreamBanner: true,
 	})
 	if err != nil {

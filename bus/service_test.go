@@ -56,7 +56,7 @@ func TestAnnotate(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			err := Target{b.URL(), tt.site, tt.camera}.Annotate(t.Context(), []byte(tt.payload))
+			err := Target{URL: b.URL(), Site: tt.site, Camera: tt.camera}.Annotate(t.Context(), []byte(tt.payload))
 			if tt.is == nil && err != nil {
 				t.Fatal(err)
 			}
@@ -85,7 +85,7 @@ func TestAnnotate(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		err = Target{b.URL(), "here", "attic"}.Annotate(ctx, []byte("{}"))
+		err = Target{URL: b.URL(), Site: "here", Camera: "attic"}.Annotate(ctx, []byte("{}"))
 		if !errors.Is(err, ErrUnknownCamera) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "want one of here/demo") {
 			t.Errorf("Annotate = %v, want ErrUnknownCamera with the cameras there are", err)
 		}
@@ -121,11 +121,11 @@ func TestAnnotate(t *testing.T) {
 
 func TestAnnotateNobody(t *testing.T) {
 	b := open(t, Config{})
-	err := Target{b.URL(), "local", "demo"}.Annotate(t.Context(), []byte("{}"))
+	err := Target{URL: b.URL(), Site: "local", Camera: "demo"}.Annotate(t.Context(), []byte("{}"))
 	if !errors.Is(err, ErrUnknownCamera) || !strings.Contains(err.Error(), "no segd serves any camera") {
 		t.Errorf("Annotate = %v, want ErrUnknownCamera", err)
 	}
-	err = Target{urlOf(freePort(t)), "local", "demo"}.Annotate(t.Context(), []byte("{}"))
+	err = Target{URL: urlOf(freePort(t)), Site: "local", Camera: "demo"}.Annotate(t.Context(), []byte("{}"))
 	if !errors.Is(err, nats.ErrNoServers) || !strings.Contains(err.Error(), "connect to NATS server nats://127.0.0.1") {
 		t.Errorf("without a server: %v, want %v and the URL", err, nats.ErrNoServers)
 	}
@@ -155,12 +155,12 @@ func TestServeAgain(t *testing.T) {
 	}
 	serve("first", "demo", "yard")
 	serve("second", "demo")
-	err := Target{b.URL(), "local", "demo"}.Annotate(t.Context(), []byte("{}"))
+	err := Target{URL: b.URL(), Site: "local", Camera: "demo"}.Annotate(t.Context(), []byte("{}"))
 	if err == nil || !strings.HasSuffix(err.Error(), ": second") {
 		t.Errorf("demo: %v, want the second's answer", err)
 	}
 	eventually(t, "yard is gone", func() bool {
-		return errors.Is(Target{b.URL(), "local", "yard"}.Annotate(t.Context(), []byte("{}")), ErrUnknownCamera)
+		return errors.Is(Target{URL: b.URL(), Site: "local", Camera: "yard"}.Annotate(t.Context(), []byte("{}")), ErrUnknownCamera)
 	})
 }
 
@@ -184,9 +184,11 @@ func TestCloseDuringAnnotate(t *testing.T) {
 		t.Fatal(err)
 	}
 	reply := make(chan error, 1)
-	go func() { reply <- Target{b.URL(), "local", "slow"}.Annotate(context.Background(), []byte("{}")) }()
+	go func() {
+		reply <- Target{URL: b.URL(), Site: "local", Camera: "slow"}.Annotate(context.Background(), []byte("{}"))
+	}()
 	receive(t, entered)
-	if err := (Target{b.URL(), "local", "fast"}).Annotate(t.Context(), []byte("{}")); err != nil {
+	if err := (Target{URL: b.URL(), Site: "local", Camera: "fast"}).Annotate(t.Context(), []byte("{}")); err != nil {
 		t.Error(err)
 	}
 	start := time.Now()

@@ -4,102 +4,107 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Limits of the events' stream; the oldest go first.
+// Retention bounds what a JetStream stream keeps; the oldest go first.
+type Retention struct {
+	MaxAge   time.Duration
+	MaxBytes int64
+}
+
+// Limits of the events' stream unless the configuration has others. There is no
+// default for masks: they are kept only when MaxAge is set.
 const (
 	eventMaxAge   = 7 * 24 * time.Hour
 	eventMaxCount = 100_000
 	eventMaxBytes = 64 << 20
+	maskMaxBytes  = 256 << 20
+
+	// Within these a message that is sent twice is stored once. A segd sends
+	// events again when a connection broke, so it is above any usual outage.
+	eventDuplicates = time.Hour
+	maskDuplicates  = 2 * time.Minute
 
 	streamTimeout = 5 * time.Second
 )
 
 // StreamName returns the name of the JetStream stream that keeps a site's
-// events.
-func StreamName(site string) string { return "segd_" + site + "_event" }
+// messages of a kind: events, and masks if they are kept.
+func StreamName(site string, kind Kind) string { return "segd_" + site + "_" + string(kind) }
 
-// createEventStream makes the stream of cfg's site unless it is there: its
-// limits may have been changed by whoever runs the server.
-func createEventStream(ctx context.Context, nc *nats.Conn, cfg Config) error {
-	js, err := jetstream.New(nc)
-	if err != nil {
-		return fmt.Errorf("bus: JetStream: %w", err)
+// wanted is the stream of a kind as cfg has it; ok is false when there shall be
+// none.
+func (cfg *Config) wanted(kind Kind) (_ jetstream.StreamConfig, ok bool) {
+	s := jetstream.StreamConfig{
+		Name:     StreamName(cfg.Site, kind),
+		Subjects: []string{prefix + "." + cfg.Site + ".*." + string(kind)},
+		Storage:  jetstream.FileStorage,
+		Discard:  jetstream.DiscardOld,
 	}
-	ctx, cancel := context.WithTimeout(ctx, streamTimeout)
-	defer cancel()
-	name := StreamName(cfg.Site)
-	_, err = js.Stream(ctx, name)
-	if err == nil {
-		return nil
-	}
-	if !errors.Is(err, jetstream.ErrStreamNotFound) {
-		return fmt.Errorf("bus: JetStream stream %s: %w", name, err)
-	}
-	storage := jetstream.FileStorage
 	if cfg.URL == "" && cfg.StoreDir == "" {
-		storage = jetstream.MemoryStorage
+		s.Storage = jetstream.MemoryStorage
 	}
-	_, err = js.CreateStream(ctx, jetstream.StreamConfig{
-		Name:        name,
-		Description: "segd: events of the cameras of site " + cfg.Site,
-		Subjects:    []string{prefix + "." + cfg.Site + ".*." + string(KindEvent)},
-		Storage:     storage,
-		MaxAge:      eventMaxAge,
-		MaxMsgs:     eventMaxCount,
-		MaxBytes:    eventMaxBytes,
-		Discard:     jetstream.DiscardOld,
-	})
-	if err != nil {
-		return fmt.Errorf("bus: create JetStream stream %s: %w", name, err)
+	if kind == KindEvent {
+		s.Description = "segd: events of the cameras of site " + cfg.Site
+		s.MaxAge, s.MaxBytes, s.MaxMsgs = eventMaxAge, eventMaxBytes, eventMaxCount
+		s.Duplicates = eventDuplicates
+		cfg.Events.override(&s)
+	} else {
+		s.Description = "segd: masks of the cameras of site " + cfg.Site
+		s.MaxBytes = maskMaxBytes
+		s.Duplicates = maskDuplicates
+		cfg.Masks.override(&s)
+	}
+	s.Duplicates = min(s.Duplicates, s.MaxAge) // JetStream's rule
+	return s, kind == KindEvent || cfg.Masks.MaxAge > 0
+}
+
+func (r Retention) override(s *jetstream.StreamConfig) {
+	if r.MaxAge > 0 {
+		s.MaxAge = r.MaxAge
+	}
+	if r.MaxBytes > 0 {
+		s.MaxBytes = r.MaxBytes
+	}
+}
+
+// createStreams makes the streams that are missing. One that is there keeps its
+// limits, which whoever runs the server may have changed, but for those the
+// configuration names.
+func createStreams(ctx context.Context, js jetstream.JetStream, cfg Config) error {
+	for kind, r := range map[Kind]Retention{KindEvent: cfg.Events, KindMask: cfg.Masks} {
+		want, ok := cfg.wanted(kind)
+		if !ok {
+			continue
+		}
+		if err := createStream(ctx, js, want, r); err != nil {
+			return fmt.Errorf("bus: JetStream stream %s: %w", want.Name, err)
+		}
 	}
 	return nil
 }
 
-// eventStream sees to it that the stream exists on an external server, whenever
-// that is reached. Without JetStream there the events are live only, and the log
-// says so.
-type eventStream struct {
-	connected chan struct{} // holds one: there is a connection to look at
-	cancel    context.CancelFunc
-	done      sync.WaitGroup
-}
-
-func newEventStream() *eventStream {
-	return &eventStream{connected: make(chan struct{}, 1)}
-}
-
-// wake has the stream looked for; it does not block.
-func (s *eventStream) wake() {
-	select {
-	case s.connected <- struct{}{}:
-	default:
+func createStream(ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig, r Retention) error {
+	ctx, cancel := context.WithTimeout(ctx, streamTimeout)
+	defer cancel()
+	stream, err := js.Stream(ctx, want.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		_, err = js.CreateStream(ctx, want)
+		return err
 	}
-}
-
-func (s *eventStream) start(nc *nats.Conn, cfg Config) {
-	ctx, cancel := context.WithCancel(context.Background())
-	s.cancel = cancel
-	s.done.Go(func() {
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-s.connected:
-			}
-			if err := createEventStream(ctx, nc, cfg); err != nil && ctx.Err() == nil {
-				cfg.Logger.Warn("events are not kept, only sent live", "err", err)
-			}
-		}
-	})
-}
-
-func (s *eventStream) stop() {
-	s.cancel()
-	s.done.Wait()
+	if err != nil {
+		return err
+	}
+	there := stream.CachedInfo().Config
+	changed := there
+	r.override(&changed)
+	changed.Duplicates = min(changed.Duplicates, changed.MaxAge)
+	if changed.MaxAge == there.MaxAge && changed.MaxBytes == there.MaxBytes {
+		return nil
+	}
+	_, err = js.UpdateStream(ctx, changed)
+	return err
 }

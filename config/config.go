@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // Config is the whole file. The zero value of a field means its default; the
@@ -17,11 +18,11 @@ type Config struct {
 	// Model is the network whose features describe a superpixel.
 	Model Model `yaml:"model"`
 	Log   Log   `yaml:"log"`
-	// Superpixels a frame is cut into, 50 to 20000. Default 2000. More follow
-	// fine outlines better and cost proportionally more time.
+	// Superpixels is how many pieces a frame is cut into, 50 to 20000. Default 2000.
+	// More follow fine outlines better and cost proportionally more time.
 	Superpixels int     `yaml:"superpixels"`
 	Tracker     Tracker `yaml:"tracker"`
-	// Cameras, at least one.
+	// Cameras are the feeds, at least one.
 	Cameras []Camera `yaml:"cameras"`
 }
 
@@ -89,7 +90,47 @@ type NATS struct {
 	StoreDir string `yaml:"store_dir"`
 	// Format of the messages, protobuf or json. Default "protobuf".
 	Format string `yaml:"format"`
+	// Credentials is a file with a user's JWT and seed, as nsc writes it, for the
+	// server at URL; relative to the config file. Default none.
+	Credentials string `yaml:"credentials"`
+	// NKey is a file with a user's seed, for the server at URL; relative to the
+	// config file. Default none.
+	NKey string  `yaml:"nkey"`
+	TLS  NATSTLS `yaml:"tls"`
+	// Events are kept by JetStream. Default 168h and 64 MiB.
+	Events Retention `yaml:"events"`
+	// Masks are kept by JetStream only with a max_age. Default no; then 256 MiB.
+	Masks Retention `yaml:"masks"`
 }
+
+// NATSTLS is how the server at NATS.URL and segd know each other. All are files in
+// PEM, relative to the config file.
+type NATSTLS struct {
+	// CA holds the certificates of whom to trust with the server's. Default the
+	// machine's own.
+	CA string `yaml:"ca"`
+	// Cert and Key are segd's certificate and its key, both or neither. Default none.
+	Cert string `yaml:"cert"`
+	Key  string `yaml:"key"`
+}
+
+// Retention bounds a JetStream stream; the oldest messages go first.
+type Retention struct {
+	// MaxAge is how long a message is kept, such as 90m or 168h. The default is with
+	// each stream.
+	MaxAge string `yaml:"max_age"`
+	// MaxMiB is how much is kept, 1 to 1048576 MiB. The default is with each stream.
+	MaxMiB int `yaml:"max_mib"`
+}
+
+// Age is MaxAge; 0 when it is left at its default.
+func (r Retention) Age() time.Duration {
+	d, _ := time.ParseDuration(r.MaxAge) // Parse has refused what is none
+	return d
+}
+
+// Bytes is MaxMiB in bytes; 0 when it is left at its default.
+func (r Retention) Bytes() int64 { return int64(r.MaxMiB) << 20 }
 
 // Model is the feature network.
 type Model struct {
@@ -110,6 +151,9 @@ type Model struct {
 	// Prototxt is the description of a Caffe model, relative to the config file.
 	// Default the model's path with that ending.
 	Prototxt string `yaml:"prototxt"`
+	// Device computes the network: cpu, cuda, or auto for CUDA where OpenCV has it and
+	// there is a device. Default "auto".
+	Device string `yaml:"device"`
 	// Threads OpenCV may use, 1 to 1024. Default one a core.
 	Threads int `yaml:"threads"`
 }
@@ -127,6 +171,9 @@ type Log struct {
 	Level string `yaml:"level"`
 	// Format is text or json. Default "text".
 	Format string `yaml:"format"`
+	// SlowMS: a frame that takes longer from capture to its masks, in milliseconds, is
+	// logged with the time of each stage, one a second at most; 1 to 3600000. Default 500.
+	SlowMS int `yaml:"slow_ms"`
 }
 
 // Camera is one feed.
@@ -134,11 +181,17 @@ type Camera struct {
 	// Name is the third token of the camera's NATS subjects: [A-Za-z0-9_-]+, unique.
 	Name string `yaml:"name"`
 	// URL is rtsp://…, rtsps://…, mjpeg+http://…, mjpeg+https://… (JPEGs one after the
-	// other), whip: (waits for publishers, see WHIP), file:PATH or dir:PATH (a folder
-	// of images). Relative paths start at the config file's folder.
+	// other), v4l2:/dev/video0?size=1280x720&fps=30&format=mjpeg (a device of this
+	// machine; what follows the ? may be left out), whip: (waits for
+	// publishers), file:PATH or dir:PATH (a folder of images). Relative paths start at the
+	// config file's folder.
 	URL string `yaml:"url"`
-	// Transport of an RTSP camera: auto, tcp or udp. Default "auto".
+	// Transport of an RTSP camera: auto, tcp, udp or multicast. Default "auto".
 	Transport string `yaml:"transport"`
+	// Decode says what decodes the video of a camera or publisher: software, cuda
+	// (NVIDIA), vaapi (Intel, AMD), or auto for whichever of these is there. Where the
+	// device fails software takes over. Default "software".
+	Decode string `yaml:"decode"`
 	// Fingerprint is the SHA-256 of the certificate of an rtsps:// or mjpeg+https://
 	// camera, 64 hexadecimal digits, with or without colons. Default none: the
 	// certificate must be trusted by this machine.
@@ -167,6 +220,7 @@ const (
 	DefaultShortSide   = 480
 	DefaultSuperpixels = 2000
 	DefaultBudgetMS    = 50
+	DefaultSlowMS      = 500
 	DefaultFPS         = 25
 )
 
@@ -174,6 +228,12 @@ const (
 // list of NAME=value such as os.Environ returns. Relative paths in the result
 // are joined to the file's folder. The error is the file's own, or Faults.
 func Load(path string, environ []string) (*Config, error) {
+	return LoadIn(filepath.Dir(path), path, environ)
+}
+
+// LoadIn is Load with relative paths joined to dir, for a file that was handed over
+// at another place than where it is kept.
+func LoadIn(dir, path string, environ []string) (*Config, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("config: %w", err)
@@ -182,7 +242,7 @@ func Load(path string, environ []string) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.resolve(filepath.Dir(path))
+	c.resolve(dir)
 	return c, nil
 }
 
@@ -211,12 +271,15 @@ func (c *Config) setDefaults() {
 	or(&c.NATS.Addr, DefaultNATSAddr)
 	or(&c.NATS.Format, "protobuf")
 	or(&c.Model.ShortSide, DefaultShortSide)
+	or(&c.Model.Device, "auto")
 	or(&c.Log.Level, "info")
 	or(&c.Log.Format, "text")
+	or(&c.Log.SlowMS, DefaultSlowMS)
 	or(&c.Superpixels, DefaultSuperpixels)
 	or(&c.Tracker.BudgetMS, DefaultBudgetMS)
 	for i := range c.Cameras {
 		or(&c.Cameras[i].Transport, "auto")
+		or(&c.Cameras[i].Decode, "software")
 		or(&c.Cameras[i].FPS, DefaultFPS)
 	}
 }
@@ -234,9 +297,12 @@ func (c *Config) resolve(dir string) {
 			*p = filepath.Join(dir, *p)
 		}
 	}
-	join(&c.HTTP.TLS.Cert)
-	join(&c.HTTP.TLS.Key)
-	join(&c.NATS.StoreDir)
+	for _, p := range []*string{
+		&c.HTTP.TLS.Cert, &c.HTTP.TLS.Key,
+		&c.NATS.StoreDir, &c.NATS.Credentials, &c.NATS.NKey, &c.NATS.TLS.CA, &c.NATS.TLS.Cert, &c.NATS.TLS.Key,
+	} {
+		join(p)
+	}
 	join(&c.Model.Path)
 	join(&c.Model.Prototxt)
 	for i := range c.Cameras {

@@ -25,11 +25,11 @@ func TestDefaults(t *testing.T) {
 		HTTP:        config.HTTP{Addr: "127.0.0.1:8080"},
 		WHIP:        config.WHIP{Addr: "127.0.0.1:8189", SecondPublisher: "refuse"},
 		NATS:        config.NATS{Addr: "127.0.0.1:4222", Format: "protobuf"},
-		Model:       config.Model{ShortSide: 480},
-		Log:         config.Log{Level: "info", Format: "text"},
+		Model:       config.Model{ShortSide: 480, Device: "auto"},
+		Log:         config.Log{Level: "info", Format: "text", SlowMS: 500},
 		Superpixels: 2000,
 		Tracker:     config.Tracker{BudgetMS: 50},
-		Cameras:     []config.Camera{{Name: "gate", URL: "rtsp://cam/1", Transport: "auto", FPS: 25}},
+		Cameras:     []config.Camera{{Name: "gate", URL: "rtsp://cam/1", Transport: "auto", Decode: "software", FPS: 25}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -52,12 +52,16 @@ nats:
   token: 0123456789abcdef
   store_dir: /var/lib/segd
   format: json
-model: {path: m.caffemodel, taps: [a, "b"], short_side: 320, mean: [1, 2.5, -3], std: [1, 1, 2], rgb: true, prototxt: m.txt, threads: 2}
-log: {level: debug, format: json}
+  credentials: segd.creds
+  tls: {ca: ca.pem, cert: c.pem, key: c.key}
+  events: {max_age: 24h, max_mib: 8}
+  masks: {max_age: 90s, max_mib: 512}
+model: {path: m.caffemodel, taps: [a, "b"], short_side: 320, mean: [1, 2.5, -3], std: [1, 1, 2], rgb: true, prototxt: m.txt, device: cpu, threads: 2}
+log: {level: debug, format: json, slow_ms: 80}
 superpixels: 6000
 tracker: {budget_ms: 20}
 cameras:
-  - {name: a, url: "rtsps://u:p@cam/1", transport: udp, annotation: a.json}
+  - {name: a, url: "rtsps://u:p@cam/1", transport: udp, decode: cuda, annotation: a.json}
   - {name: b, url: "dir:frames", fps: 12.5, loop: true}
   - {name: c, url: "whip:"}
 `
@@ -71,16 +75,18 @@ cameras:
 		WHIP: config.WHIP{Addr: ":9000", PublicIPs: []string{"192.0.2.10"}, Token: "publish-publish-publish", SecondPublisher: "replace",
 			ICEServers: []config.ICEServer{{URL: "stun:a:1"}, {URL: "turns:b", Username: "u", Credential: "c"}}},
 		NATS: config.NATS{URL: "nats://a:4222,tls://b:4222", Addr: "[::1]:0", Token: "0123456789abcdef",
-			StoreDir: "/var/lib/segd", Format: "json"},
+			StoreDir: "/var/lib/segd", Format: "json", Credentials: "segd.creds",
+			TLS:    config.NATSTLS{CA: "ca.pem", Cert: "c.pem", Key: "c.key"},
+			Events: config.Retention{MaxAge: "24h", MaxMiB: 8}, Masks: config.Retention{MaxAge: "90s", MaxMiB: 512}},
 		Model: config.Model{Path: "m.caffemodel", Taps: []string{"a", "b"}, ShortSide: 320,
-			Mean: []float64{1, 2.5, -3}, Std: []float64{1, 1, 2}, RGB: true, Prototxt: "m.txt", Threads: 2},
-		Log:         config.Log{Level: "debug", Format: "json"},
+			Mean: []float64{1, 2.5, -3}, Std: []float64{1, 1, 2}, RGB: true, Prototxt: "m.txt", Device: "cpu", Threads: 2},
+		Log:         config.Log{Level: "debug", Format: "json", SlowMS: 80},
 		Superpixels: 6000,
 		Tracker:     config.Tracker{BudgetMS: 20},
 		Cameras: []config.Camera{
-			{Name: "a", URL: "rtsps://u:p@cam/1", Transport: "udp", FPS: 25, Annotation: "a.json"},
-			{Name: "b", URL: "dir:frames", Transport: "auto", FPS: 12.5, Loop: true},
-			{Name: "c", URL: "whip:", Transport: "auto", FPS: 25},
+			{Name: "a", URL: "rtsps://u:p@cam/1", Transport: "udp", Decode: "cuda", FPS: 25, Annotation: "a.json"},
+			{Name: "b", URL: "dir:frames", Transport: "auto", Decode: "software", FPS: 12.5, Loop: true},
+			{Name: "c", URL: "whip:", Transport: "auto", Decode: "software", FPS: 25},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -99,7 +105,7 @@ var faultTable = []struct {
 	{name: "unknown key inside", text: "http:\n  adr: x\n" + minimal,
 		want: []string{`f:2:3: http: unknown key "adr"; accepted: addr, token, tls`}},
 	{name: "unknown key of a camera", text: "cameras:\n  - name: a\n    url: rtsp://a/\n    colour: red\n",
-		want: []string{`f:4:5: cameras[0]: unknown key "colour"; accepted: name, url, transport, fingerprint, fps, loop, annotation`}},
+		want: []string{`f:4:5: cameras[0]: unknown key "colour"; accepted: name, url, transport, decode, fingerprint, fps, loop, annotation`}},
 	{name: "fingerprint too short", text: "cameras: [{name: a, url: 'rtsps://a/', fingerprint: 'ab:cd'}]\n",
 		want: []string{`f:1:53: cameras[0].fingerprint: "ab:cd"; accepted: the SHA-256 of the certificate of an rtsps:// or mjpeg+https:// camera, 64 hexadecimal digits`}},
 	{name: "fingerprint without TLS", text: "cameras: [{name: a, url: 'rtsp://a/', fingerprint: '" + strings.Repeat("ab:", 31) + "cd'}]\n",
@@ -124,6 +130,22 @@ var faultTable = []struct {
 		want: []string{`f:1:14: http.addr: "nowhere" is not host:port; accepted: such as 127.0.0.1:8080`}},
 	{name: "bad port", text: "nats: {addr: \"h:99999\"}\n" + minimal,
 		want: []string{`f:1:14: nats.addr: port "99999"; accepted: 0 to 65535`}},
+	{name: "access without a server", text: "nats: {credentials: a.creds, nkey: a.nk, tls: {ca: ca.pem}}\n" + minimal,
+		want: []string{
+			`f:1:21: nats.credentials: "a.creds" is for an external server; accepted: with nats.url`,
+			`f:1:36: nats.nkey: "a.nk" is for an external server; accepted: with nats.url`,
+			`f:1:52: nats.tls.ca: "ca.pem" is for an external server; accepted: with nats.url`,
+		}},
+	{name: "credentials and NKey", text: "nats: {url: nats://a, credentials: a.creds, nkey: a.nk}\n" + minimal,
+		want: []string{`f:1:51: nats.nkey: nats.credentials is there too; accepted: one of them`}},
+	{name: "half a certificate", text: "nats: {url: nats://a, tls: {cert: c.pem}}\n" + minimal,
+		want: []string{`f:1:29: nats.tls: cert and key belong together; accepted: both or neither`}},
+	{name: "retention", text: "nats: {events: {max_age: 7d, max_mib: -1}, masks: {max_mib: 5}}\n" + minimal,
+		want: []string{
+			`f:1:26: nats.events.max_age: "7d"; accepted: a duration of 1s or more, such as 90m or 168h`,
+			`f:1:39: nats.events.max_mib: found -1; accepted: 1 to 1048576`,
+			`f:1:52: nats.masks: max_mib without max_age; accepted: both, or max_age alone`,
+		}},
 	{name: "open to all without a token", text: "http: {addr: \":8080\"}\n" + minimal,
 		want: []string{`f:1:14: http.addr: ":8080" is reachable from other machines, so http.token is required; accepted: a token, or a loopback address such as 127.0.0.1:8080`}},
 	{name: "short token", text: "http: {token: tooshort}\n" + minimal,
@@ -140,13 +162,13 @@ var faultTable = []struct {
 	{name: "certificate without a key", text: "http: {tls: {cert: a.crt}}\n" + minimal,
 		want: []string{`f:1:14: http.tls: cert and key belong together; accepted: both or neither`}},
 	{name: "camera without url", text: "cameras: [{name: a}]\n",
-		want: []string{`f:1:12: cameras[0].url: missing; accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, whip:, file:PATH or dir:PATH`}},
+		want: []string{`f:1:12: cameras[0].url: missing; accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, v4l2:/dev/video0, whip:, file:PATH or dir:PATH`}},
 	{name: "two of one name", text: minimal + "  - {name: gate, url: 'file:x'}\n",
 		want: []string{`f:4:12: cameras[1].name: "gate" is cameras[0]'s name already; accepted: a name of its own`}},
 	{name: "name that is no subject token", text: "cameras: [{name: a.b, url: 'file:x'}]\n",
 		want: []string{`f:1:18: cameras[0].name: "a.b" contains '.'; accepted: letters, digits, _ and -`}},
 	{name: "unknown scheme", text: "cameras: [{name: a, url: 'http://x/'}]\n",
-		want: []string{`f:1:26: cameras[0].url: scheme "http"; accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, whip:, file:PATH or dir:PATH`}},
+		want: []string{`f:1:26: cameras[0].url: scheme "http"; accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, v4l2:/dev/video0, whip:, file:PATH or dir:PATH`}},
 	{name: "publishers", text: "whip:\n  addr: gate:1\n  token: short\n  second_publisher: fight\n  public_ips: [gate]\n  ice_servers: [{url: 'http://x'}]\ncameras: [{name: a, url: 'whip:b'}]\n",
 		want: []string{
 			`f:2:9: whip.addr: host "gate"; accepted: an IP address, localhost, or none for every interface`,
@@ -157,14 +179,15 @@ var faultTable = []struct {
 			`f:7:26: cameras[0].url: "whip:b"; accepted: whip: alone, publishers use the camera's name`,
 		}},
 	{name: "password stays out of the message", text: "cameras: [{name: a, url: 'rtsp://u:secret@%zz/'}]\n",
-		want: []string{`f:1:26: cameras[0].url: not a URL; accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, whip:, file:PATH or dir:PATH`}},
-	{name: "all at once", text: "site: a b\nsuperpixels: x\nlog:\n  level: loud\ncameras:\n  - name: a\n    url: file:x\n    transport: pigeon\n    fps: -1\n",
+		want: []string{`f:1:26: cameras[0].url: not a URL; accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, v4l2:/dev/video0, whip:, file:PATH or dir:PATH`}},
+	{name: "all at once", text: "site: a b\nsuperpixels: x\nlog:\n  level: loud\ncameras:\n  - name: a\n    url: file:x\n    transport: pigeon\n    fps: -1\n    decode: gpu\n",
 		want: []string{
 			`f:1:7: site: "a b" contains ' '; accepted: letters, digits, _ and -`,
 			`f:2:14: superpixels: found the text "x"; accepted: a whole number`,
 			`f:4:10: log.level: found "loud"; accepted: debug, info, warn, error`,
-			`f:8:16: cameras[0].transport: found "pigeon"; accepted: auto, tcp, udp`,
+			`f:8:16: cameras[0].transport: found "pigeon"; accepted: auto, tcp, udp, multicast`,
 			`f:9:10: cameras[0].fps: found -1; accepted: above 0, at most 1000`,
+			`f:10:13: cameras[0].decode: found "gpu"; accepted: software, cuda, vaapi, auto`,
 		}},
 	{name: "two documents", text: minimal + "---\nsite: b\n",
 		want: []string{`f:5:1: a second YAML document; one is accepted`}},
@@ -224,7 +247,7 @@ func TestLoadResolvesPaths(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "segd.yaml")
 	text := `
-nats: {store_dir: js}
+nats: {url: nats://a, store_dir: js, nkey: a.nk, tls: {ca: pki/ca.pem, cert: /abs/c.pem, key: c.key}}
 model: {path: /abs/m.onnx}
 cameras:
   - {name: a, url: "file:clips/a.avi", annotation: a.json}
@@ -240,11 +263,15 @@ cameras:
 		t.Fatal(err)
 	}
 	got := []string{c.NATS.StoreDir, c.Model.Path, c.Cameras[0].URL, c.Cameras[0].Annotation,
-		c.Cameras[1].URL, c.Cameras[2].URL, c.Cameras[3].URL}
+		c.Cameras[1].URL, c.Cameras[2].URL, c.Cameras[3].URL, c.NATS.NKey, c.NATS.TLS.CA, c.NATS.TLS.Cert, c.NATS.TLS.Key}
 	want := []string{dir + "/js", "/abs/m.onnx", "file:" + dir + "/clips/a.avi", dir + "/a.json",
-		"dir:/abs/frames", "rtsp://cam/1", dir + "/plain.mkv"}
+		"dir:/abs/frames", "rtsp://cam/1", dir + "/plain.mkv", dir + "/a.nk", dir + "/pki/ca.pem", "/abs/c.pem", dir + "/c.key"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+	// Kept at one place, handed over at another.
+	if c, err = config.LoadIn("/etc/segd", file, nil); err != nil || c.Cameras[0].Annotation != "/etc/segd/a.json" || c.Model.Path != "/abs/m.onnx" {
+		t.Errorf("%+v %v", c, err)
 	}
 }
 
@@ -294,5 +321,5 @@ cameras:
 `
 	_, err := config.Parse("segd.yaml", []byte(text), nil)
 	fmt.Println(err)
-	// Output: segd.yaml:7:5: cameras[0]: unknown key "transprt"; accepted: name, url, transport, fingerprint, fps, loop, annotation
+	// Output: segd.yaml:7:5: cameras[0]: unknown key "transprt"; accepted: name, url, transport, decode, fingerprint, fps, loop, annotation
 }

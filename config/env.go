@@ -29,7 +29,7 @@ func (d *decoder) override(path string, dst reflect.Value, values map[string]str
 			d.override(fieldPath, field, values)
 			continue
 		}
-		name := prefix + strings.ToUpper(strings.ReplaceAll(fieldPath, ".", "_"))
+		name := variableName(fieldPath)
 		text, ok := values[name]
 		if !ok || field.Kind() == reflect.Slice {
 			continue
@@ -40,6 +40,11 @@ func (d *decoder) override(path string, dst reflect.Value, values map[string]str
 			d.fault(at, fieldPath, "found %q; accepted: %s", clip(text), kindName(field.Kind()))
 		}
 	}
+}
+
+// variableName is the environment variable that overrides the setting at path.
+func variableName(path string) string {
+	return prefix + strings.ToUpper(strings.ReplaceAll(path, ".", "_"))
 }
 
 func set(field reflect.Value, text string) bool {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Bounds that validate holds values to.
@@ -20,6 +21,8 @@ const (
 	maxFPS                         = 1000
 	maxThreads                     = 1024
 	maxBudgetMS                    = 10000
+	maxSlowMS                      = 3_600_000
+	maxStreamMiB                   = 1 << 20
 	minToken                       = 16 // 96 bits of base64: beyond guessing over a network
 )
 
@@ -32,13 +35,11 @@ func (d *decoder) validate(c *Config) {
 	}
 	d.whip(&c.WHIP)
 	d.listen("nats", c.NATS.Addr, c.NATS.Token)
-	if c.NATS.URL != "" {
-		d.natsURL(c.NATS.URL)
-	}
-	d.oneOf("nats.format", c.NATS.Format, "protobuf", "json")
+	d.nats(&c.NATS)
 	d.model(&c.Model)
 	d.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	d.oneOf("log.format", c.Log.Format, "text", "json")
+	d.within("log.slow_ms", c.Log.SlowMS, 1, maxSlowMS)
 	d.within("superpixels", c.Superpixels, minSuperpixels, maxSuperpixels)
 	d.within("tracker.budget_ms", c.Tracker.BudgetMS, 1, maxBudgetMS)
 	d.cameras(c.Cameras)
@@ -84,6 +85,7 @@ func (d *decoder) whip(w *WHIP) {
 
 func (d *decoder) model(m *Model) {
 	d.within("model.short_side", m.ShortSide, minShortSide, maxShortSide)
+	d.oneOf("model.device", m.Device, "auto", "cpu", "cuda")
 	if m.Threads != 0 {
 		d.within("model.threads", m.Threads, 1, maxThreads)
 	}
@@ -130,7 +132,8 @@ func (d *decoder) cameras(cameras []Camera) {
 			first[cam.Name] = i
 		}
 		d.cameraURL(path+".url", cam.URL)
-		d.oneOf(path+".transport", cam.Transport, "auto", "tcp", "udp")
+		d.oneOf(path+".transport", cam.Transport, "auto", "tcp", "udp", "multicast")
+		d.oneOf(path+".decode", cam.Decode, "software", "cuda", "vaapi", "auto")
 		d.fingerprint(path+".fingerprint", cam)
 		if !(cam.FPS > 0 && cam.FPS <= maxFPS) {
 			d.bad(path+".fps", "found %v; accepted: above 0, at most %d", cam.FPS, maxFPS)
@@ -204,6 +207,42 @@ func loopback(host string) bool {
 	return err == nil && ip.IsLoopback()
 }
 
+func (d *decoder) nats(n *NATS) {
+	if n.URL != "" {
+		d.natsURL(n.URL)
+	}
+	d.oneOf("nats.format", n.Format, "protobuf", "json")
+	for _, f := range []struct{ path, value string }{
+		{"nats.credentials", n.Credentials}, {"nats.nkey", n.NKey},
+		{"nats.tls.ca", n.TLS.CA}, {"nats.tls.cert", n.TLS.Cert}, {"nats.tls.key", n.TLS.Key},
+	} {
+		if f.value != "" && n.URL == "" {
+			d.bad(f.path, "%q is for an external server; accepted: with nats.url", clip(f.value))
+		}
+	}
+	if n.Credentials != "" && n.NKey != "" {
+		d.bad("nats.nkey", "nats.credentials is there too; accepted: one of them")
+	}
+	if (n.TLS.Cert == "") != (n.TLS.Key == "") {
+		d.bad("nats.tls", "cert and key belong together; accepted: both or neither")
+	}
+	d.retention("nats.events", n.Events)
+	d.retention("nats.masks", n.Masks)
+	if n.Masks.MaxMiB != 0 && n.Masks.MaxAge == "" {
+		d.bad("nats.masks", "max_mib without max_age; accepted: both, or max_age alone")
+	}
+}
+
+// retention checks the limits of a stream. Below a second JetStream refuses.
+func (d *decoder) retention(path string, r Retention) {
+	if age, err := time.ParseDuration(r.MaxAge); r.MaxAge != "" && (err != nil || age < time.Second) {
+		d.bad(path+".max_age", "%q; accepted: a duration of 1s or more, such as 90m or 168h", clip(r.MaxAge))
+	}
+	if r.MaxMiB != 0 {
+		d.within(path+".max_mib", r.MaxMiB, 1, maxStreamMiB)
+	}
+}
+
 func (d *decoder) natsURL(value string) {
 	for one := range strings.SplitSeq(value, ",") {
 		u, err := url.Parse(strings.TrimSpace(one))
@@ -219,7 +258,7 @@ func (d *decoder) natsURL(value string) {
 }
 
 func (d *decoder) cameraURL(path, value string) {
-	const accepted = "accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, whip:, file:PATH or dir:PATH"
+	const accepted = "accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, v4l2:/dev/video0, whip:, file:PATH or dir:PATH"
 	if value == "" {
 		d.bad(path, "missing; "+accepted)
 		return
@@ -227,6 +266,12 @@ func (d *decoder) cameraURL(path, value string) {
 	if rest, ok := strings.CutPrefix(value, PublishedURL); ok {
 		if rest != "" {
 			d.bad(path, "%q; accepted: whip: alone, publishers use the camera's name", clip(value))
+		}
+		return
+	}
+	if rest, ok := strings.CutPrefix(value, "v4l2:"); ok {
+		if !strings.HasPrefix(rest, "/") {
+			d.bad(path, "%q; accepted: v4l2: and the path of a device, such as v4l2:/dev/video0 or v4l2:/dev/video0?size=1280x720&fps=30&format=mjpeg", clip(value))
 		}
 		return
 	}

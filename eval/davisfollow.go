@@ -46,10 +46,10 @@ type timedModel struct {
 	spent time.Duration
 }
 
-func (m *timedModel) Features(dst []features.Map, bgr []byte, width, height int) ([]features.Map, error) {
+func (m *timedModel) Features(dst []features.Map, bgr []byte, width, height, shrink int) ([]features.Map, error) {
 	start := time.Now()
-	defer func() { m.spent = time.Since(start) }()
-	return m.Model.Features(dst, bgr, width, height)
+	defer func() { m.spent += time.Since(start) }()
+	return m.Model.Features(dst, bgr, width, height, shrink)
 }
 
 // follower is what a camera has: features and a tracker.
@@ -78,8 +78,16 @@ func newFollower(model features.Model, f features.Config, t tracker.Config) (*fo
 func (w *follower) step(ctx context.Context, seq int, p *picture, ann *tracker.Annotation) (*tracker.Result, StageMS, error) {
 	var took StageMS
 	start := time.Now()
+	if w.model != nil {
+		w.model.spent = 0
+	}
 	if err := w.extractor.Extract(&w.scene, p.bgr, p.width, p.height); err != nil {
 		return nil, took, err
+	}
+	if w.tracker.Searching() {
+		if err := w.extractor.Coarsen(&w.scene, p.bgr); err != nil {
+			return nil, took, err
+		}
 	}
 	took.Features = inMS(time.Since(start))
 	if w.model != nil {

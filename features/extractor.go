@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 const (
@@ -76,7 +77,7 @@ func New(cfg Config, m Model) (*Extractor, error) {
 	}
 	e := &Extractor{cfg: cfg, model: m, modelDone: make(chan struct{})}
 	e.runModel = func() {
-		e.maps, e.modelErr = e.model.Features(e.maps[:0], e.bgr, e.width, e.height)
+		e.maps, e.modelErr = e.model.Features(e.maps[:0], e.bgr, e.width, e.height, 1)
 		e.modelDone <- struct{}{}
 	}
 	return e, nil
@@ -117,30 +118,60 @@ func (e *Extractor) Extract(dst *Scene, bgr []byte, width, height int) error {
 			return fmt.Errorf("features: model: %w", e.modelErr)
 		}
 	}
-	return e.gather(dst)
+	dst.Coarse = dst.Coarse[:0]
+	var err error
+	dst.X, err = e.gather(dst.X, dst)
+	return err
 }
 
-// gather fills dst.X from the maps and the mean colours.
-func (e *Extractor) gather(dst *Scene) error {
+// Coarsen adds to dst, which the last Extract made of bgr, what the model sees of the
+// image at 1/2 and at 1/4 of its size. That takes about a third of the time the model
+// takes. Without a model there is nothing to add.
+func (e *Extractor) Coarsen(dst *Scene, bgr []byte) error {
+	if e.model == nil {
+		return nil
+	}
+	if len(bgr) != 3*dst.Width*dst.Height {
+		return fmt.Errorf("features: %d bytes for a BGR24 image of %d×%d pixels; want %d", len(bgr), dst.Width, dst.Height, 3*dst.Width*dst.Height)
+	}
+	for k := range coarser {
+		var err error
+		if e.maps, err = e.model.Features(e.maps[:0], bgr, dst.Width, dst.Height, 2<<k); err != nil {
+			return fmt.Errorf("features: model: %w", err)
+		}
+		dst.Coarse = slices.Grow(dst.Coarse, 1)[:k+1]
+		if dst.Coarse[k], err = e.gather(dst.Coarse[k], dst); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// coarser is how many halvings Coarsen sees.
+const coarser = 2
+
+// gather pools the maps into x, N×D of dst, behind them the mean colours, and sets
+// dst's D and Maps.
+func (e *Extractor) gather(x []float32, dst *Scene) ([]float32, error) {
 	dst.D = colours
 	dst.Maps = dst.Maps[:0]
 	for i := range e.maps {
 		if err := checkMap(&e.maps[i]); err != nil {
-			return fmt.Errorf("features: map %d of the model: %w", i, err)
+			return x, fmt.Errorf("features: map %d of the model: %w", i, err)
 		}
 		dst.D += e.maps[i].Channels
 		dst.Maps = append(dst.Maps, e.maps[i].Channels)
 	}
-	dst.X = grown(dst.X, dst.N*dst.D)
+	x = grown(x, dst.N*dst.D)
 	column := 0
 	for i := range e.maps {
-		e.pool.pool(dst, &e.stats, &e.maps[i], column)
+		e.pool.pool(x, dst, &e.stats, &e.maps[i], column)
 		column += e.maps[i].Channels
 	}
 	for k := range dst.N {
-		copy(dst.X[k*dst.D+column:][:colours], dst.Lab[colours*k:])
+		copy(x[k*dst.D+column:][:colours], dst.Lab[colours*k:])
 	}
-	return nil
+	return x, nil
 }
 
 // checkMap guards pooling against a model that contradicts itself.

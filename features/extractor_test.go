@@ -16,7 +16,7 @@ type fixedModel struct {
 	err  error
 }
 
-func (m *fixedModel) Features(dst []Map, _ []byte, _, _ int) ([]Map, error) {
+func (m *fixedModel) Features(dst []Map, _ []byte, _, _, _ int) ([]Map, error) {
 	return append(dst[:0], m.maps...), m.err
 }
 
@@ -238,7 +238,7 @@ func BenchmarkPool(b *testing.B) {
 			var p pooler
 			b.ReportAllocs()
 			for b.Loop() {
-				p.pool(&s, &stats, &m, 0)
+				p.pool(s.X, &s, &stats, &m, 0)
 			}
 		})
 	}
@@ -257,5 +257,70 @@ func BenchmarkExtractColour(b *testing.B) {
 		if err := e.Extract(&s, bgr, w, h); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// shrinkingModel shows which size it was asked for.
+type shrinkingModel struct{ fixedModel }
+
+func (m *shrinkingModel) Features(dst []Map, bgr []byte, w, h, shrink int) ([]Map, error) {
+	maps, err := m.fixedModel.Features(dst, bgr, w, h, shrink)
+	maps = slices.Clone(maps)
+	for i := range maps {
+		maps[i].Data = slices.Clone(maps[i].Data)
+		for k := range maps[i].Data {
+			maps[i].Data[k] *= float32(shrink)
+		}
+	}
+	return maps, err
+}
+
+func TestCoarsen(t *testing.T) {
+	const w, h = 60, 44
+	model := &shrinkingModel{fixedModel{maps: []Map{randomMap(3, 4, w, h, rand.New(rand.NewPCG(9, 9)))}}}
+	e, err := New(Config{Superpixels: 30}, model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bgr := noiseImage(w, h, 8)
+	var s Scene
+	for range 2 { // the second time in the same memory
+		if err := e.Extract(&s, bgr, w, h); err != nil {
+			t.Fatal(err)
+		}
+		if len(s.Coarse) != 0 {
+			t.Fatalf("Extract left %d coarse sizes; want none", len(s.Coarse))
+		}
+		if err := e.Coarsen(&s, bgr); err != nil {
+			t.Fatal(err)
+		}
+		if len(s.Coarse) != 2 {
+			t.Fatalf("%d coarse sizes; want those of 1/2 and 1/4", len(s.Coarse))
+		}
+		for k, x := range s.Coarse {
+			for i, v := range x {
+				want := s.X[i]
+				if i%s.D < s.D-3 { // the rest is the colour, which has no size
+					want *= float32(int(2) << k)
+				}
+				if math.Abs(float64(v-want)) > 1e-4 {
+					t.Fatalf("size 1/%d, value %d: %v, want %v", 2<<k, i, v, want)
+				}
+			}
+		}
+	}
+	if err := e.Coarsen(&s, bgr[1:]); err == nil || !strings.Contains(err.Error(), "want 7920") {
+		t.Errorf("of too few bytes: %v", err)
+	}
+	model.err = errors.New("no")
+	if err := e.Coarsen(&s, bgr); !errors.Is(err, model.err) {
+		t.Errorf("%v; want the model's error", err)
+	}
+	e, err = New(Config{Superpixels: 30}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(e.Extract(&s, bgr, w, h), e.Coarsen(&s, bgr)); err != nil || len(s.Coarse) != 0 {
+		t.Errorf("without a model: %v, %d coarse sizes; want none", err, len(s.Coarse))
 	}
 }

@@ -22,9 +22,9 @@ type pooler struct {
 }
 
 // pool writes each superpixel's mean of the bilinearly interpolated map m to
-// columns column…column+m.Channels−1 of dst.X. Beyond the outermost cell centres
+// columns column…column+m.Channels−1 of x, N×D of dst. Beyond the outermost cell centres
 // the map continues as its nearest cell.
-func (p *pooler) pool(dst *Scene, stats *regionStats, m *Map, column int) {
+func (p *pooler) pool(x []float32, dst *Scene, stats *regionStats, m *Map, column int) {
 	p.x.fill(dst.Width, m.Width, m.StrideX, m.OffsetX)
 	p.y.fill(dst.Height, m.Height, m.StrideY, m.OffsetY)
 	p.planes = grown(p.planes, len(m.Data))
@@ -33,7 +33,7 @@ func (p *pooler) pool(dst *Scene, stats *regionStats, m *Map, column int) {
 	c := m.Channels
 	blas := blas32.Implementation()
 	for k := range dst.N {
-		out := dst.X[k*dst.D+column:][:c]
+		out := x[k*dst.D+column:][:c]
 		clear(out)
 		i0, j0, rows, cols := p.weigh(stats.runs[stats.start[k]:stats.start[k+1]])
 		share := 1 / float32(dst.Area[k])

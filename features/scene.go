@@ -43,6 +43,9 @@ type Scene struct {
 	Area []int32
 	// Edges lists each touching pair once, sorted by I, then J.
 	Edges []Edge
+	// Coarse holds X as the model sees the image at 1/2 and at 1/4 of its size, if
+	// somebody asked for it: see [Extractor.Coarsen].
+	Coarse [][]float32
 }
 
 // A Map is a stack of feature planes over an image.
@@ -59,7 +62,8 @@ type Map struct {
 // A Model computes feature maps of an image; features/dnn has one.
 type Model interface {
 	// Features computes the maps of a BGR24 image of width×height pixels (tight,
-	// 3·width·height bytes, not kept) and returns them in dst, whose memory it
-	// reuses. Number, order and channels of the maps never change.
-	Features(dst []Map, bgr []byte, width, height int) ([]Map, error)
+	// 3·width·height bytes, not kept), shown to the model at 1/shrink of the usual
+	// size, and returns them in dst, whose memory it reuses. Number, order and
+	// channels of the maps never change, and cells are placed in the image as it is.
+	Features(dst []Map, bgr []byte, width, height, shrink int) ([]Map, error)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/bluenviron/gortsplib/v5/pkg/base"
 	"github.com/bluenviron/gortsplib/v5/pkg/description"
 	"github.com/bluenviron/gortsplib/v5/pkg/format"
+	"github.com/bluenviron/gortsplib/v5/pkg/liberrors"
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h264"
 	"github.com/pion/rtp"
 
@@ -111,20 +112,32 @@ func testConfig(url, transport string) Config {
 // events counts what an observer is told.
 type events struct {
 	mu                                sync.Mutex
-	ups, downs, reconnects, undecoded int
+	ups, downs, reconnects, undecoded int             // undecoded: units lost or undecodable
 	retries                           []time.Duration // the pauses
+	missed                            [Misses]int
 	lastDown                          error
+	decoders                          []codec.Device
+	fallbacks                         int
 	offsets                           []time.Duration
 }
 
 func (e *events) observer() Observer {
 	return Observer{
-		Up:          func() { e.mu.Lock(); e.ups++; e.mu.Unlock() },
-		Down:        func(err error) { e.mu.Lock(); e.downs++; e.lastDown = err; e.mu.Unlock() },
-		Retry:       func(_ error, d time.Duration) { e.mu.Lock(); e.retries = append(e.retries, d); e.mu.Unlock() },
-		Reconnect:   func() { e.mu.Lock(); e.reconnects++; e.mu.Unlock() },
-		Undecodable: func(n int) { e.mu.Lock(); e.undecoded += n; e.mu.Unlock() },
-		ClockOffset: func(d time.Duration) { e.mu.Lock(); e.offsets = append(e.offsets, d); e.mu.Unlock() },
+		Up:        func() { e.mu.Lock(); e.ups++; e.mu.Unlock() },
+		Down:      func(err error) { e.mu.Lock(); e.downs++; e.lastDown = err; e.mu.Unlock() },
+		Retry:     func(_ error, d time.Duration) { e.mu.Lock(); e.retries = append(e.retries, d); e.mu.Unlock() },
+		Reconnect: func() { e.mu.Lock(); e.reconnects++; e.mu.Unlock() },
+		Missed: func(why Miss, n int) {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			e.missed[why] += n
+			if why == MissLost || why == MissUndecodable {
+				e.undecoded += n
+			}
+		},
+		Decoder:        func(_ codec.ID, on codec.Device) { e.mu.Lock(); e.decoders = append(e.decoders, on); e.mu.Unlock() },
+		DecodeFallback: func(error) { e.mu.Lock(); e.fallbacks++; e.mu.Unlock() },
+		ClockOffset:    func(d time.Duration) { e.mu.Lock(); e.offsets = append(e.offsets, d); e.mu.Unlock() },
 	}
 }
 
@@ -216,10 +229,11 @@ type rawCamera struct {
 	pack   interface {
 		Encode([][]byte) ([]*rtp.Packet, error)
 	}
-	mu      sync.Mutex
-	conn    *gortsplib.ServerConn
-	players chan struct{} // one value a PLAY answered
-	ticks   uint32
+	user, password string // asked of clients, if user is not empty
+	mu             sync.Mutex
+	conn           *gortsplib.ServerConn
+	players        chan struct{} // one value a PLAY answered
+	ticks          uint32
 	// dropNext, if n > 0, makes the n-th packet from now never leave.
 	dropNext int
 }
@@ -234,7 +248,10 @@ func serveRaw(t testing.TB, medias ...*description.Media) *rawCamera {
 func serveRawBy(t testing.TB, server *gortsplib.Server, medias ...*description.Media) *rawCamera {
 	t.Helper()
 	c := &rawCamera{t: t, server: server, players: make(chan struct{}, 100)}
-	server.Handler, server.RTSPAddress, server.WriteQueueSize = c, "127.0.0.1:0", 4096
+	server.Handler, server.WriteQueueSize = c, 4096
+	if server.RTSPAddress == "" {
+		server.RTSPAddress = "127.0.0.1:0"
+	}
 	if err := c.server.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +316,10 @@ func (c *rawCamera) player() {
 	}
 }
 
-func (c *rawCamera) OnDescribe(*gortsplib.ServerHandlerOnDescribeCtx) (*base.Response, *gortsplib.ServerStream, error) {
+func (c *rawCamera) OnDescribe(ctx *gortsplib.ServerHandlerOnDescribeCtx) (*base.Response, *gortsplib.ServerStream, error) {
+	if c.user != "" && !ctx.Conn.VerifyCredentials(ctx.Request, c.user, c.password) {
+		return &base.Response{StatusCode: base.StatusUnauthorized}, nil, liberrors.ErrServerAuth{}
+	}
 	return &base.Response{StatusCode: base.StatusOK}, c.stream, nil
 }
 

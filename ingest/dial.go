@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -19,6 +20,34 @@ const connectTimeout = 1500 * time.Millisecond
 
 func dialTCP(ctx context.Context, network, addr string) (net.Conn, error) {
 	return (&net.Dialer{Timeout: connectTimeout}).DialContext(ctx, network, addr)
+}
+
+// dialFunc opens a connection, as net.Dialer.DialContext does.
+type dialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// heardBy is dial, and heard is set once the other side has said anything.
+func heardBy(dial dialFunc, heard *atomic.Bool) dialFunc {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return &listeningConn{c, heard}, nil
+	}
+}
+
+// listeningConn is a connection that notes that something was heard.
+type listeningConn struct {
+	net.Conn
+	heard *atomic.Bool
+}
+
+func (c *listeningConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if n > 0 && !c.heard.Load() {
+		c.heard.Store(true)
+	}
+	return n, err
 }
 
 // dialTLS connects and shakes hands within ctx. Left to gortsplib the handshake

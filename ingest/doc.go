@@ -5,8 +5,9 @@
 // In: a [Config] that names one source. Out: [Frame] values, handed one by one
 // to the sink given to [Source.Run], from the goroutine that called Run. The
 // sink owns one reference of each frame and must not block for long: frames
-// are not queued behind it, an RTSP source that cannot keep up skips to the next
-// key frame.
+// are not queued behind it. A source that cannot keep up leaves out the access units
+// to which no other refers, and then all up to the next key frame; Observer.Missed
+// is told of each.
 //
 // Times. Frame.PTS is stream time since the source's first frame; it rises from
 // frame to frame for as long as Run runs, across reconnects and loops.
@@ -15,9 +16,12 @@
 //
 // A camera that cannot be reached, goes away or shows no new picture for
 // Config.StallTimeout, whatever else it sends, is redialled until Run's context
-// ends, at waits that double, with jitter, up to 1.5 s: one that is back is found
-// within two seconds. [Probe] tries once and says what is wrong in words meant
-// for whoever typed the URL.
+// ends, at waits that double, with jitter, up to 1 s. One that is late with a
+// picture is dialled a second time beside the connection there is, and whichever
+// shows a picture first is followed; one that says nothing at all is dialled again
+// every 0.8 s, without giving up on the first dial. So one that is well again
+// is found within two seconds, whatever was wrong. [Probe] tries once and says what
+// is wrong in words meant for whoever typed the URL.
 //
 // RTSP is gortsplib's; decoding is package codec's, which is the only one that
 // touches FFmpeg.

@@ -44,6 +44,9 @@ var (
 // explain puts err into words for whoever typed the URL, which is in them with
 // its password hidden.
 func (s *Source) explain(err error) error {
+	if s.kind == kindV4L2 {
+		return fmt.Errorf("ingest: %s: %w", s.Name(), err)
+	}
 	return fmt.Errorf("ingest: %s: %w", s.Name(), s.cause(err))
 }
 
@@ -74,7 +77,7 @@ func (s *Source) cause(err error) error {
 	case errors.As(err, &record):
 		return fmt.Errorf("%s does not speak TLS; is it rtsp:// instead of rtsps://, or http:// instead of https://? (%w)", s.hostPort(), err)
 	case isUnsupportedTransport(err):
-		return fmt.Errorf("%w: the camera does not stream over %s; try another transport: auto, tcp or udp (%w)", ErrTransport, s.cfg.Transport, err)
+		return fmt.Errorf("%w: the camera does not stream over %s; try another transport: auto, tcp, udp or multicast (%w)", ErrTransport, s.cfg.Transport, err)
 	case isSilence(err):
 		return fmt.Errorf("%w: %s gives no answer (%w)", ErrStalled, s.hostPort(), err)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
@@ -94,7 +97,7 @@ func (s *Source) statusCause(code int, message string, err error) error {
 	case base.StatusNotFound:
 		return fmt.Errorf("%w: the camera knows no path %q (404); its manual says which it has", ErrNotFound, (*url.URL)(s.url).RequestURI())
 	case base.StatusUnsupportedTransport:
-		return fmt.Errorf("%w: the camera does not stream over %q (461); auto, tcp and udp can be tried", ErrTransport, s.cfg.Transport)
+		return fmt.Errorf("%w: the camera does not stream over %q (461); auto, tcp, udp and multicast can be tried", ErrTransport, s.cfg.Transport)
 	}
 	return fmt.Errorf("the camera answers %d (%s): %w", code, message, err)
 }
@@ -104,7 +107,8 @@ func isUnsupportedTransport(err error) bool {
 	var udp liberrors.ErrClientServerRequestedUDP
 	var ports liberrors.ErrClientServerPortsNotProvided
 	var mode0 liberrors.ErrClientH264PacketizationMode0
-	return errors.As(err, &tcp) || errors.As(err, &udp) || errors.As(err, &ports) || errors.As(err, &mode0)
+	var delivery liberrors.ErrClientTransportHeaderInvalidDelivery
+	return errors.As(err, &delivery) || errors.As(err, &tcp) || errors.As(err, &udp) || errors.As(err, &ports) || errors.As(err, &mode0)
 }
 
 func isSilence(err error) bool {

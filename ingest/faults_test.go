@@ -3,7 +3,9 @@ package ingest
 import (
 	"bytes"
 	"context"
+	"io"
 	"log/slog"
+	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -42,7 +44,7 @@ func TestAutoWithoutUDP(t *testing.T) {
 	}
 	err := Probe(context.Background(), testConfig(cam.url(), "udp"))
 	mustWrap(t, err, ErrTransport)
-	if !strings.Contains(err.Error(), "auto, tcp and udp") {
+	if !strings.Contains(err.Error(), "auto, tcp, udp") {
 		t.Errorf("error %q does not say what can be tried", err)
 	}
 }
@@ -261,15 +263,15 @@ func TestWrongPasswordThenRight(t *testing.T) {
 	}
 }
 
-// By default a camera that is back is found within two seconds: no wait between
-// two attempts is longer, nor is a wait and the attempt to connect that failed
-// last, counted from the last time that attempt asked.
+// By default a camera that is back is dialled within a second of that, whether it
+// refused until then or said nothing, which leaves another for its key frame; and a
+// dead one is not dialled all the time.
 func TestRedialIsPrompt(t *testing.T) {
 	s, err := Open(Config{URL: "rtsp://192.0.2.1/x"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	const prompt, asks = 2 * time.Second, time.Second // when the kernel asks for the second time
+	const prompt, busy = time.Second, 500 * time.Millisecond
 	b := backoff{min: s.cfg.MinBackoff, max: s.cfg.MaxBackoff}
 	var longest, sum time.Duration
 	const n = 1000
@@ -277,10 +279,57 @@ func TestRedialIsPrompt(t *testing.T) {
 		d := b.next()
 		longest, sum = max(longest, d), sum+d
 	}
-	if longest+connectTimeout-asks > prompt {
-		t.Errorf("waits of up to %v after an attempt of %v", longest, connectTimeout)
+	if longest > prompt || dialAgain > prompt || leastDoubt > prompt {
+		t.Errorf("waits of up to %v after a refusal, %v after no answer, %v after the last picture", longest, dialAgain, leastDoubt)
 	}
-	if sum/n < time.Second {
-		t.Errorf("a dead camera is dialled every %v", sum/n)
+	if sum/n < busy || dialAgain < busy {
+		t.Errorf("a dead camera is dialled every %v or %v", sum/n, dialAgain)
+	}
+}
+
+// A camera that accepts connections and says nothing is dialled again beside the
+// dials there are, of which there are few at a time.
+func TestSilentDials(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	var mu sync.Mutex
+	open, most, dials := 0, 0, 0
+	go func() {
+		for {
+			c, err := silent.Accept()
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			dials++
+			open++
+			most = max(most, open)
+			mu.Unlock()
+			go func() {
+				defer c.Close()
+				_, _ = io.Copy(io.Discard, c) // until it is given up
+				mu.Lock()
+				open--
+				mu.Unlock()
+			}()
+		}
+	}()
+	cfg := testConfig("rtsp://"+silent.Addr().String()+"/x", "tcp")
+	cfg.StallTimeout = 10 * patience
+	w := start(t, cfg)
+	eventually(t, "more dials than there may be at a time", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return dials > maxAttempts+1
+	})
+	_ = w.stop()
+	eventually(t, "every connection closed", func() bool { mu.Lock(); defer mu.Unlock(); return open == 0 })
+	// The one that is dropped may still be closing when the next one is accepted.
+	if most > maxAttempts+1 {
+		t.Errorf("%d connections at a time, want at most %d", most, maxAttempts)
 	}
 }

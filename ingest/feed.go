@@ -32,28 +32,71 @@ type feed struct {
 	dec     *codec.Decoder
 	failure error // of emit, inside the decoder
 
-	current  unit // the access unit being decoded
-	sent     map[int64]unit
-	frames   int
-	bad      coalescer
-	trouble  error     // why the newest access unit gave no picture; nil if it did
-	offsetAt time.Time // when the clock offset was last reported
+	current   unit // the access unit being decoded
+	sent      map[int64]unit
+	bad       coalescer
+	frames    int
+	pace      pace
+	decoding  decoding  // as it was last told
+	trouble   error     // why the newest access unit gave no picture; nil if it did
+	offsetAt  time.Time // when the clock offset was last reported
+	networkAt time.Time // and how packets come
 }
 
-// newFeed returns a feed of the track t. close must follow.
-func newFeed(s *Source, t *track, sink func(*Frame), onFirst func()) (*feed, error) {
-	dec, err := codec.NewDecoder(t.id)
+// newFeed returns a feed of what r receives. close must follow.
+func newFeed(s *Source, r *receiver, decoder func() (*codec.Decoder, error), sink func(*Frame), onFirst func()) (*feed, error) {
+	dec, err := decoder()
 	if err != nil {
 		return nil, err
 	}
-	return &feed{
-		src: s, sink: sink, onFirst: onFirst, recv: newReceiver(t), dec: dec,
+	f := &feed{
+		src: s, sink: sink, onFirst: onFirst, recv: r, dec: dec,
 		sent: make(map[int64]unit),
-		bad:  coalescer{log: s.log, msg: "access units lost or undecodable"},
-	}, nil
+		bad:  coalescer{log: s.log, msg: "access units gave no frame"},
+	}
+	f.tellDecoder()
+	return f, nil
+}
+
+// decoding is what decodes what.
+type decoding struct {
+	id       codec.ID
+	on       codec.Device
+	fallback string // why not on the device that was asked for
+}
+
+// tellDecoder says what decodes, if that has changed, and counts a fallback of this
+// connection once.
+func (f *feed) tellDecoder() {
+	now := decoding{id: f.recv.track.id, on: f.dec.Device()}
+	err := f.dec.Fallback()
+	if err != nil {
+		now.fallback = err.Error()
+	}
+	if now == f.decoding {
+		return
+	}
+	f.decoding = now
+	s := f.src
+	s.cfg.Observer.decoder(now.id, now.on)
+	if err != nil {
+		s.cfg.Observer.decodeFallback(err)
+	}
+	if now == s.said { // with another connection
+		return
+	}
+	s.said = now
+	if err != nil {
+		s.log.Warn("software decodes instead of the device that is configured", "decode", s.cfg.Decode, "error", err)
+	} else {
+		s.log.Info("video is decoded", "codec", now.id.String(), "on", now.on)
+	}
 }
 
 func (f *feed) close() {
+	f.tell(nil)
+	f.networkAt = time.Time{}
+	f.tellNetwork()
 	f.bad.flush()
 	f.dec.Close()
 }
@@ -71,13 +114,11 @@ func (f *feed) receive(ctx context.Context, ended <-chan error) error {
 	for {
 		select {
 		case u := <-f.recv.units:
-			f.recv.took(u)
-			before := f.frames
-			f.decode(u)
-			if f.failure != nil {
-				return f.failure
+			pictures, err := f.take(u)
+			if err != nil {
+				return err
 			}
-			if f.frames > before {
+			if pictures {
 				limit = s.cfg.StallTimeout
 				watch.Reset(limit)
 			}
@@ -91,15 +132,22 @@ func (f *feed) receive(ctx context.Context, ended <-chan error) error {
 	}
 }
 
+// take decodes a unit and tells whether it gave pictures. The error says that
+// there is no use in going on.
+func (f *feed) take(u unit) (pictures bool, err error) {
+	f.recv.took(u)
+	before := f.frames
+	f.decode(u)
+	f.tellNetwork()
+	return f.frames > before, f.failure
+}
+
 // stalled says that no picture came for d, and what came instead.
 func (f *feed) stalled(d time.Duration) error {
 	if f.trouble != nil {
 		return fmt.Errorf("%w: no picture for %v, what came was not decoded: %w", ErrStalled, d, f.trouble)
 	}
-	if err := f.recv.trouble(); err != nil {
-		return fmt.Errorf("%w: no picture for %v, the packets that came make none: %w", ErrStalled, d, err)
-	}
-	return fmt.Errorf("%w: no picture for %v", ErrStalled, d)
+	return f.recv.silence(d)
 }
 
 // maxPending bounds the access units whose picture has not come out yet: H.264
@@ -108,28 +156,96 @@ const maxPending = 16
 
 // decode decodes one access unit and emits its pictures.
 func (f *feed) decode(u unit) {
-	s := f.src
+	if u.disposable && f.behind() {
+		f.recv.gone.add(MissDisposable)
+		f.tell(nil)
+		return
+	}
 	if len(f.sent) > maxPending {
 		clear(f.sent) // their pictures never came
 	}
 	f.sent[u.ticks] = u
 	f.current = u
+	began := time.Now()
 	err := f.dec.Decode(u.data, u.ticks, f.emit)
-	f.trouble = err
-	n := int(f.recv.lost.Swap(0))
-	if err != nil {
-		n++
-		f.recv.hurt.Store(true)
-	} else {
-		err = errLost
+	f.pace.add(began, time.Since(began))
+	if on := f.decoding.on; on != f.dec.Device() {
+		f.tellDecoder()
+		f.recv.hurt.Store(true) // software has not seen what this unit refers to
 	}
-	if n > 0 {
-		s.cfg.Observer.undecodable(n)
-		f.bad.add(n, err)
+	f.trouble = err
+	if err != nil {
+		f.recv.gone.add(MissUndecodable)
+		f.recv.hurt.Store(true)
+	}
+	f.tell(err)
+}
+
+// queueBehind is how many waiting units mean that decoding is behind: a third of a
+// second of video.
+const queueBehind = queueUnits / 4
+
+// behind tells whether a unit to which no other refers had better be left out:
+// because others wait for the decoder, or because frames that are there already
+// wait for the sink and decoding costs enough to be worth that.
+func (f *feed) behind() bool {
+	return len(f.recv.units) >= queueBehind || f.pace.costly() && f.src.cfg.Observer.behind()
+}
+
+// tell passes on how many units gave no frame; err is the newest of their errors,
+// if it is known.
+func (f *feed) tell(err error) {
+	f.recv.gone.tell(func(why Miss, n int) {
+		f.src.cfg.Observer.missed(why, n)
+		switch why {
+		case MissLost:
+			f.bad.add(n, errLost)
+		case MissUndecodable:
+			f.bad.add(n, err)
+		case MissOverflow:
+			f.bad.add(n, errOverflow)
+		case MissDisposable, MissNoKey: // nothing is wrong
+		}
+	})
+}
+
+// tellNetwork tells about once a second how packets came.
+func (f *feed) tellNetwork() {
+	if time.Since(f.networkAt) < time.Second {
+		return
+	}
+	f.networkAt = time.Now()
+	r, o := f.recv, &f.src.cfg.Observer
+	if came := int(r.came.Swap(0)); came > 0 {
+		o.packets(came, int(r.late.Swap(0)), int(r.never.Swap(0)))
+		o.jitter(time.Duration(r.shake.Load()))
 	}
 }
 
-var errLost = errors.New("packets were lost, or decoding fell behind")
+var (
+	errLost     = errors.New("packets were lost")
+	errOverflow = errors.New("decoding fell behind")
+)
+
+// pace is how much of the time decoding takes. Its zero value is ready.
+type pace struct {
+	last       time.Time
+	spent, all float64 // seconds, fading
+}
+
+// add takes a decoding that began at now and took d.
+func (p *pace) add(now time.Time, d time.Duration) {
+	const fades = 0.9
+	if !p.last.IsZero() {
+		p.spent = fades*p.spent + d.Seconds()
+		p.all = fades*p.all + now.Sub(p.last).Seconds()
+	}
+	p.last = now
+}
+
+// costly: decoding takes more than a tenth of a core. 480p at 25 frames a second
+// takes three hundredths; leaving out any of that would only make frames older.
+func (p *pace) costly() bool { return 10*p.spent > p.all }
 
 // emit turns a picture into a frame and hands it out.
 func (f *feed) emit(pic *codec.Picture) {

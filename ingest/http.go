@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/segd/segd/ingest/codec"
@@ -29,35 +30,17 @@ type httpError struct{ code int }
 
 func (e *httpError) Error() string { return "HTTP status " + strconv.Itoa(e.code) }
 
-// watchHTTP is session for a camera that sends JPEGs over HTTP, one after the
+// dialHTTP begins to read a camera that sends JPEGs over HTTP, one after the
 // other, as multipart/x-mixed-replace.
-func (s *Source) watchHTTP(ctx context.Context, sink func(*Frame), onFirst func()) error {
-	f, err := newFeed(s, &track{id: codec.MJPEG}, sink, onFirst)
-	if err != nil {
-		return err
-	}
-	defer f.close()
-	running, cancel := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	joined := make(chan struct{})
-	go func() {
-		defer close(joined)
-		ended <- s.readImages(running, f.recv)
-	}()
-	defer func() {
-		cancel()
-		<-joined
-	}()
-	err = f.receive(ctx, ended)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return s.explain(err)
+func (s *Source) dialHTTP(ctx context.Context, heard *atomic.Bool) *connection {
+	c := s.newConnection(newReceiver(&track{id: codec.MJPEG}))
+	c.begin(ctx, func(ctx context.Context) error { return s.readImages(ctx, c.recv, heard) })
+	return c
 }
 
 // readImages queues images until the connection or ctx ends, and returns why it
 // ended; never nil.
-func (s *Source) readImages(ctx context.Context, r *receiver) error {
+func (s *Source) readImages(ctx context.Context, r *receiver, heard *atomic.Bool) error {
 	u := *(*url.URL)(s.url)
 	u.Scheme = strings.TrimPrefix(u.Scheme, "mjpeg+")
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
@@ -67,7 +50,7 @@ func (s *Source) readImages(ctx context.Context, r *receiver) error {
 	req.Header.Set("User-Agent", "segd")
 	client := &http.Client{
 		Transport: &http.Transport{
-			DialContext: dialTCP, DialTLSContext: s.dialTLS,
+			DialContext: heardBy(dialTCP, heard), DialTLSContext: heardBy(s.dialTLS, heard),
 			ResponseHeaderTimeout: s.cfg.StallTimeout, DisableKeepAlives: true, DisableCompression: true,
 		},
 		// A camera has no business sending segd to somebody else.
@@ -97,9 +80,7 @@ func (s *Source) readImages(ctx context.Context, r *receiver) error {
 		}
 		now := time.Now()
 		last = max(last+1, int64(now.Sub(began)*ticksPerSecond/time.Second))
-		if !r.queue(unit{data: data, ticks: last, received: now}) {
-			r.lost.Add(1)
-		}
+		r.queue(unit{data: data, ticks: last, received: now, disposable: true})
 	}
 }
 

@@ -86,7 +86,7 @@ func TestNothingStays(t *testing.T) {
 			w.next()
 			again := 0
 			return func() {
-				p.cut()
+				p.Cut()
 				again++
 				eventually(t, "the camera is up again", func() bool {
 					w.events.mu.Lock()

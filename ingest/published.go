@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/bluenviron/gortsplib/v5/pkg/format"
 	"github.com/pion/rtcp"
@@ -23,16 +24,27 @@ type Publisher interface {
 	// Codec is what the video is in.
 	Codec() codec.ID
 	// Run hands over the video's packets, in order and each once, and its RTCP
-	// packets, until the connection or ctx ends, and returns why it ended. lost counts
-	// the packets before this one that never came. The two functions may be called
-	// from two goroutines, none of which is left when Run returns.
-	Run(ctx context.Context, video func(p *rtp.Packet, lost int), control func(rtcp.Packet)) error
+	// packets, until the connection or ctx ends, and returns why it ended. The two
+	// functions may be called from two goroutines, none of which is left when Run
+	// returns.
+	Run(ctx context.Context, video func(Packet), control func(rtcp.Packet)) error
 	// RequestKeyFrame asks for a key frame. It may be called as often as one is
 	// wanted, and does not block.
 	RequestKeyFrame()
 	// Close ends the connection, if it has not ended, and waits for that. reason is
 	// for the log.
 	Close(reason error)
+}
+
+// Packet is an RTP packet of a publisher and how it came.
+type Packet struct {
+	*rtp.Packet
+	// Lost counts the packets before it that never came.
+	Lost int
+	// Late: it came after ones behind it.
+	Late bool
+	// Held is how long it waited for ones before it.
+	Held time.Duration
 }
 
 // ErrNoPublisher is why a whip: camera is down before its first publisher.
@@ -71,30 +83,29 @@ func (s *Source) follow(ctx context.Context, p Publisher, sink func(*Frame), onF
 	if t == nil {
 		return fmt.Errorf("%w: %v; %s are accepted", ErrCodec, p.Codec(), acceptedCodecs)
 	}
-	f, err := newFeed(s, t, sink, onFirst)
+	r := newReceiver(t)
+	r.refresh = p.RequestKeyFrame
+	c := s.newConnection(r)
+	f, err := newFeed(s, r, c.decoder, sink, onFirst)
 	if err != nil {
 		return err
 	}
 	defer f.close()
-	f.recv.refresh = p.RequestKeyFrame
-
-	running, cancel := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	joined := make(chan struct{})
-	go func() {
-		defer close(joined)
-		ended <- p.Run(running, func(p *rtp.Packet, lost int) {
-			if lost > 0 {
-				f.recv.gap()
+	c.begin(ctx, func(ctx context.Context) error {
+		return p.Run(ctx, func(p Packet) {
+			if p.Lost > 0 {
+				r.never.Add(int64(p.Lost))
+				r.gap()
 			}
-			f.recv.handle(p)
-		}, f.recv.clock.handle)
-	}()
-	defer func() {
-		cancel()
-		<-joined
-	}()
-	return f.receive(ctx, ended)
+			if p.Late {
+				r.late.Add(1)
+			}
+			s.cfg.Observer.held(p.Held)
+			r.handle(p.Packet)
+		}, r.clock.handle)
+	})
+	defer c.close()
+	return f.receive(ctx, c.ended)
 }
 
 // formatOf is a codec as gortsplib's depacketisers want it named.

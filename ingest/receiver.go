@@ -16,6 +16,8 @@ type unit struct {
 	sent     time.Time // camera's clock by its sender reports; zero if unknown
 	received time.Time
 	damaged  bool // it, or what it refers to, was not received whole
+	// disposable: no other unit refers to it.
+	disposable bool
 }
 
 // queueUnits bounds the access units waiting for the decoder: about a second of
@@ -38,21 +40,26 @@ var errEndless = fmt.Errorf("an access unit of more than %d packets", maxPackets
 
 // receiver makes access units of the packets of one connection. handle and gap
 // are called by the goroutine that reads the network and never block; units and
-// lost are read by the source's.
+// gone are read by the source's.
 type receiver struct {
 	track *track
 	clock senderClock
 	units chan unit
+	began chan struct{}         // closed when the first unit is there
 	bytes atomic.Int64          // of units
-	lost  atomic.Int64          // access units thrown away since it was last read
+	gone  misses                // access units that will not come
 	why   atomic.Pointer[error] // what was wrong with packets since the last good unit
 	hurt  atomic.Bool           // the decoder could not use a unit
+	shake atomic.Int64          // interarrival jitter, nanoseconds
+	// Packets, until they are told.
+	came, late, never atomic.Int64
 	// refresh asks the sender for a key frame; nil where that cannot be done. It is
 	// called with every packet until the key frame is there.
 	refresh func()
 
 	// The rest belongs to the goroutine that reads the network.
 	running  bool   // a unit to start from was queued and none was thrown away since
+	full     bool   // there was no room for a unit since the last one to start from
 	damaged  bool   // something was lost since the last unit to start from
 	gapped   bool   // packets before the next one never came
 	faulty   bool   // the unit at faultAt was counted as lost
@@ -61,10 +68,12 @@ type receiver struct {
 	started  bool
 	lastTime uint32
 	ticks    int64
+	queued   bool // a unit was
+	jitter   jitter
 }
 
 func newReceiver(t *track) *receiver {
-	return &receiver{track: t, units: make(chan unit, queueUnits)}
+	return &receiver{track: t, units: make(chan unit, queueUnits), began: make(chan struct{})}
 }
 
 // gap says that packets before the next one never came and will not come.
@@ -72,6 +81,8 @@ func (r *receiver) gap() { r.gapped = true }
 
 // handle takes one RTP packet.
 func (r *receiver) handle(p *rtp.Packet) {
+	r.came.Add(1)
+	r.shake.Store(int64(r.jitter.add(p.Timestamp, time.Now())))
 	if r.gapped {
 		r.gapped = false
 		r.track.reset() // what it holds will never be whole
@@ -94,7 +105,7 @@ func (r *receiver) fault(t uint32) {
 	}
 	r.faulty, r.faultAt = true, t
 	r.damaged = true
-	r.lost.Add(1)
+	r.gone.add(MissLost)
 }
 
 func (r *receiver) assemble(p *rtp.Packet) {
@@ -113,46 +124,56 @@ func (r *receiver) assemble(p *rtp.Packet) {
 		r.fault(p.Timestamp)
 		return
 	}
-	start, params := r.track.randomAccess(au)
-	if !r.running && !start {
-		return // cannot be decoded: what it refers to never came
+	start := r.track.randomAccess(au)
+	if !r.running && !start { // what it refers to never came
+		if r.full {
+			r.gone.add(MissOverflow)
+		} else {
+			r.gone.add(MissNoKey)
+		}
+		return
 	}
 	var first [][]byte
-	if !r.running && !params {
+	if !r.running {
 		first = r.track.params
 	}
 	if start && (!r.faulty || r.faultAt != p.Timestamp) {
 		r.damaged = false
 	}
-	u := unit{data: r.track.join(first, au), ticks: r.unwrap(p.Timestamp), received: time.Now(), damaged: r.damaged}
+	u := unit{
+		data: r.track.join(first, au), ticks: r.unwrap(p.Timestamp), received: time.Now(), damaged: r.damaged,
+		disposable: !start && r.track.disposable(au, p),
+	}
 	if t, ok := r.clock.at(p); ok {
 		u.sent = t
 	}
 	if !r.queue(u) {
 		// The decoder does not keep up. What follows refers to what is lost here, so
 		// go on at the next key frame.
-		r.running = false
-		r.lost.Add(1)
+		r.running, r.full = false, true
 		return
 	}
-	r.running = true
+	r.running, r.full = true, false
 	r.why.Store(nil)
 }
 
-// queue hands u to the decoder unless too much is waiting.
+// queue hands u to the decoder unless too much is waiting, which is counted.
 func (r *receiver) queue(u unit) bool {
 	n := int64(len(u.data))
-	if r.bytes.Add(n) > queueBytes {
-		r.bytes.Add(-n)
-		return false
+	if r.bytes.Add(n) <= queueBytes {
+		select {
+		case r.units <- u:
+			if !r.queued {
+				r.queued = true
+				close(r.began)
+			}
+			return true
+		default:
+		}
 	}
-	select {
-	case r.units <- u:
-		return true
-	default:
-		r.bytes.Add(-n)
-		return false
-	}
+	r.bytes.Add(-n)
+	r.gone.add(MissOverflow)
+	return false
 }
 
 // took says that u has left the queue.
@@ -174,4 +195,23 @@ func (r *receiver) unwrap(t uint32) int64 {
 	r.started = true
 	r.lastTime = t
 	return r.ticks
+}
+
+// jitter is how unevenly packets come, by RFC 3550, section 6.4.1. Its zero value
+// is ready.
+type jitter struct {
+	at    time.Time // of the last packet
+	stamp uint32    // its RTP time
+	mean  float64   // nanoseconds
+}
+
+// add takes a packet of the RTP time stamp that came at now, and returns the
+// jitter.
+func (j *jitter) add(stamp uint32, now time.Time) time.Duration {
+	if !j.at.IsZero() {
+		sent := ticksToDuration(int64(int32(stamp - j.stamp)))
+		j.mean += (float64((now.Sub(j.at) - sent).Abs()) - j.mean) / 16
+	}
+	j.at, j.stamp = now, stamp
+	return time.Duration(j.mean)
 }

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -38,16 +39,26 @@ func TestOverflow(t *testing.T) {
 		r.handle(h264Packet(seq, uint32(seq)*3000, first, 1, 2))
 	}
 	send(0x41) // before any key frame
-	if len(r.units) != 0 || r.lost.Load() != 0 {
-		t.Fatalf("%d units queued, %d lost before the first key frame", len(r.units), r.lost.Load())
+	count := func(want map[Miss]int) {
+		t.Helper()
+		got := map[Miss]int{}
+		r.gone.tell(func(why Miss, n int) { got[why] = n })
+		if !maps.Equal(got, want) {
+			t.Errorf("counted %v, want %v", got, want)
+		}
 	}
+	if len(r.units) != 0 {
+		t.Fatalf("%d units queued before the first key frame", len(r.units))
+	}
+	count(map[Miss]int{MissNoKey: 1})
 	send(0x65)
 	for range queueUnits + 5 {
 		send(0x41)
 	}
-	if len(r.units) != queueUnits || r.lost.Load() != 1 {
-		t.Fatalf("%d units queued, %d lost; want %d and 1", len(r.units), r.lost.Load(), queueUnits)
+	if len(r.units) != queueUnits {
+		t.Fatalf("%d units queued, want %d", len(r.units), queueUnits)
 	}
+	count(map[Miss]int{MissOverflow: 6}) // the key frame was one of the queue
 	for len(r.units) > 0 {
 		<-r.units
 	}
@@ -60,6 +71,7 @@ func TestOverflow(t *testing.T) {
 	if len(r.units) != 2 {
 		t.Errorf("%d units queued after the key frame, want 2", len(r.units))
 	}
+	count(map[Miss]int{MissOverflow: 1})
 }
 
 // RTP time wraps after 13 hours.
@@ -227,7 +239,7 @@ func TestGap(t *testing.T) {
 					t.Errorf("unit %d: asked %d times for a key frame", i, asked-before)
 				}
 			}
-			if n := r.lost.Load(); n != 1 {
+			if n := r.gone[MissLost].Load(); n != 1 {
 				t.Errorf("%d units lost, want 1", n)
 			}
 			dec, err := codec.NewDecoder(id)

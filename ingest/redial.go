@@ -1,54 +1,9 @@
 package ingest
 
 import (
-	"context"
 	"math/rand/v2"
 	"time"
 )
-
-// runCamera connects again and again until ctx ends.
-func (s *Source) runCamera(ctx context.Context, sink func(*Frame)) error {
-	wait := backoff{min: s.cfg.MinBackoff, max: s.cfg.MaxBackoff}
-	link := link{src: s}
-	quiet := repeats{every: repeatEvery}
-	if !sleep(ctx, s.cfg.FirstDial) {
-		return ctx.Err()
-	}
-	for {
-		var upAt time.Time
-		err := s.connect(ctx, sink, func() {
-			upAt = time.Now()
-			link.up()
-		})
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if link.down(err) {
-			quiet.reset()
-		}
-		// A connection that lasted longer than the longest wait was a healthy one; one
-		// that breaks at once must not be redialled at full speed for ever.
-		if !upAt.IsZero() && time.Since(upAt) >= s.cfg.MaxBackoff {
-			wait.reset()
-		}
-		d := wait.next()
-		s.cfg.Observer.retry(err, d)
-		if n, say := quiet.say(err.Error()); say {
-			s.log.Warn("camera is down", "error", err, "attempts", n, "retry", d.Round(time.Millisecond))
-		}
-		if !sleep(ctx, d) {
-			return ctx.Err()
-		}
-	}
-}
-
-// connect is one connection to a camera, of the kind that it is, as session.
-func (s *Source) connect(ctx context.Context, sink func(*Frame), onFirst func()) error {
-	if s.kind == kindHTTP {
-		return s.watchHTTP(ctx, sink, onFirst)
-	}
-	return s.session(ctx, sink, onFirst)
-}
 
 // link tells a camera's observer whether it is there.
 type link struct {
@@ -89,17 +44,6 @@ func (l *link) down(err error) (was bool) {
 	}
 	l.src.cfg.Observer.down(err)
 	return l.state == linkLost
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // backoff gives the waits between attempts: doubling from min to max, each

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/bluenviron/gortsplib/v5"
@@ -19,46 +20,40 @@ const (
 	udpReadBuffer = 2 << 20
 )
 
-// session is one connection to a camera, from dialling to its end.
-type session struct {
-	src    *Source
-	client *gortsplib.Client
-	feed   *feed // once the camera has said what it sends
-}
-
-// session connects once and delivers frames until the connection ends, the
-// camera stalls or ctx ends, and returns why it ended; never nil. It calls
-// onFirst before it delivers the first frame.
-func (s *Source) session(ctx context.Context, sink func(*Frame), onFirst func()) error {
-	ss := &session{src: s}
-	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	joined := make(chan struct{})
-	if err := ss.start(ctx, ended, joined); err != nil {
-		cancel()
-		return err
+// dialRTSP connects, finds the video track and plays it, within the stall timeout.
+func (s *Source) dialRTSP(ctx context.Context, heard *atomic.Bool) (*connection, error) {
+	client := s.rtspClient(heard)
+	if err := client.Start(); err != nil {
+		return nil, fmt.Errorf("ingest: %s: %w", s.Name(), err)
 	}
-	defer func() {
-		cancel()
-		<-joined
-		if ss.feed != nil {
-			ss.feed.close()
+	// gortsplib's calls take no context: closing the client is what ends them.
+	stop := context.AfterFunc(ctx, client.Close)
+	timer := time.AfterFunc(s.cfg.StallTimeout, client.Close)
+	r, err := s.negotiate(client)
+	if !timer.Stop() {
+		err = fmt.Errorf("%w: no answer within %v", ErrStalled, s.cfg.StallTimeout)
+	}
+	if !stop() {
+		err = ctx.Err()
+	}
+	if err != nil {
+		client.Close()
+		_ = client.Wait() // err says more
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
 		}
-	}()
-	if err := ss.setup(ctx, sink, onFirst); err != nil {
-		return err
+		return nil, s.explain(err)
 	}
-	err := ss.feed.receive(ctx, ended)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return s.explain(err)
+	c := s.newConnection(r)
+	c.begin(ctx, func(ctx context.Context) error {
+		defer context.AfterFunc(ctx, client.Close)()
+		return client.Wait()
+	})
+	return c, nil
 }
 
-// start begins the client and what ends it with ctx.
-func (ss *session) start(ctx context.Context, ended chan<- error, joined chan<- struct{}) error {
-	s := ss.src
-	ss.client = &gortsplib.Client{
+func (s *Source) rtspClient(heard *atomic.Bool) *gortsplib.Client {
+	return &gortsplib.Client{
 		Scheme:                s.url.Scheme,
 		Host:                  s.url.Host,
 		Protocol:              protocol(s.cfg.Transport),
@@ -67,31 +62,11 @@ func (ss *session) start(ctx context.Context, ended chan<- error, joined chan<- 
 		WriteTimeout:          max(s.cfg.StallTimeout, minReadTimeout),
 		InitialUDPReadTimeout: min(fallbackUDP, s.cfg.StallTimeout),
 		ListenPacket:          listenPacket,
-		DialContext:           dialTCP,
-		DialTLSContext:        s.dialTLS,
+		DialContext:           heardBy(dialTCP, heard),
+		DialTLSContext:        heardBy(s.dialTLS, heard),
 		OnTransportSwitch:     func(err error) { s.log.Info("transport changed", "reason", err) },
-		// Lost packets show as access units that do not decode, which are counted.
-		OnPacketsLost: func(uint64) {},
-		OnDecodeError: func(error) {},
+		OnDecodeError:         func(error) {}, // shows as access units that are lost
 	}
-	if err := ss.client.Start(); err != nil {
-		return fmt.Errorf("ingest: %s: %w", s.Name(), err)
-	}
-	go func() {
-		defer close(joined)
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			ended <- ss.client.Wait()
-		}()
-		select {
-		case <-ctx.Done():
-		case <-done:
-		}
-		ss.client.Close()
-		<-done
-	}()
-	return nil
 }
 
 // listenPacket opens a UDP socket that holds a burst, as far as the kernel lets
@@ -119,47 +94,32 @@ func protocol(transport string) *gortsplib.Protocol {
 		p = gortsplib.ProtocolTCP
 	case "udp":
 		p = gortsplib.ProtocolUDP
+	case "multicast":
+		p = gortsplib.ProtocolUDPMulticast
 	default:
 		return nil // UDP, then TCP
 	}
 	return &p
 }
 
-// setup connects, finds the video track and plays it, within the stall timeout.
-func (ss *session) setup(ctx context.Context, sink func(*Frame), onFirst func()) error {
-	s := ss.src
-	// gortsplib's calls take no context: closing the client is what ends them.
-	timer := time.AfterFunc(s.cfg.StallTimeout, ss.client.Close)
-	err := ss.negotiate(sink, onFirst)
-	if !timer.Stop() {
-		err = fmt.Errorf("%w: no answer within %v", ErrStalled, s.cfg.StallTimeout)
-	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
+// negotiate asks for the video track and plays it. The receiver is handed its
+// packets from then on.
+func (s *Source) negotiate(client *gortsplib.Client) (*receiver, error) {
+	desc, _, err := client.Describe(s.url)
 	if err != nil {
-		return s.explain(err)
-	}
-	return nil
-}
-
-func (ss *session) negotiate(sink func(*Frame), onFirst func()) error {
-	desc, _, err := ss.client.Describe(ss.src.url)
-	if err != nil {
-		return err
+		return nil, err
 	}
 	t, err := pickTrack(desc)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if ss.feed, err = newFeed(ss.src, t, sink, onFirst); err != nil {
-		return err
+	if _, err := client.Setup(desc.BaseURL, t.media, 0, 0); err != nil {
+		return nil, err
 	}
-	if _, err := ss.client.Setup(desc.BaseURL, t.media, 0, 0); err != nil {
-		return err
-	}
-	ss.client.OnPacketRTP(t.media, t.format, ss.feed.recv.handle)
-	ss.client.OnPacketRTCP(t.media, ss.feed.recv.clock.handle)
-	_, err = ss.client.Play(nil)
-	return err
+	r := newReceiver(t)
+	client.OnPacketsLost = func(n uint64) { r.never.Add(int64(n)) }
+	client.OnPacketRTP(t.media, t.format, r.handle)
+	client.OnPacketRTCP(t.media, r.clock.handle)
+	_, err = client.Play(nil)
+	return r, err
 }

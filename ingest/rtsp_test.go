@@ -1,8 +1,12 @@
 package ingest
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/url"
 	"slices"
@@ -10,9 +14,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bluenviron/gortsplib/v5"
+	"github.com/bluenviron/gortsplib/v5/pkg/auth"
 	"github.com/bluenviron/gortsplib/v5/pkg/description"
 	"github.com/bluenviron/gortsplib/v5/pkg/format"
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h264"
+	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h265"
+	"github.com/pion/rtp"
 
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/ingest/codec"
@@ -68,6 +76,93 @@ func TestRTSP(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Whatever device is configured, frames come; without it software decodes them,
+// which is counted, and logged once for all connections.
+func TestDecodeFallback(t *testing.T) {
+	for _, device := range []codec.Device{codec.CUDA, codec.VAAPI, codec.AnyDevice} {
+		t.Run(string(device), func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, clip(t, clipConfig), demo.Config{})
+			p, address := throughProxy(t, s.URL())
+			cfg := testConfig(address, "tcp")
+			var buf lockedBuffer
+			cfg.Decode, cfg.Logger = device, slog.New(slog.NewTextHandler(&buf, nil))
+			w := start(t, cfg)
+			w.take(5)
+			p.Cut()
+			e := &w.events
+			eventually(t, "Reconnect", func() bool { e.mu.Lock(); defer e.mu.Unlock(); return e.reconnects == 1 })
+			w.take(5)
+			_ = w.stop()
+			if len(e.decoders) != 2 {
+				t.Fatalf("decoders %v, want one a connection", e.decoders)
+			}
+			fell := 0
+			if e.decoders[0] == codec.Software && device != codec.AnyDevice {
+				fell = 2
+			}
+			if n := strings.Count(buf.String(), "software decodes instead of the device"); e.fallbacks != fell || n != fell/2 {
+				t.Errorf("decoded by %v: %d fallbacks, %d lines of them", e.decoders, e.fallbacks, n)
+			}
+		})
+	}
+}
+
+// multicastAddress returns an address of an interface that multicast can go by.
+func multicastAddress(t *testing.T) string {
+	t.Helper()
+	interfaces, err := net.Interfaces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range interfaces {
+		if i.Flags&net.FlagMulticast == 0 || i.Flags&net.FlagUp == 0 {
+			continue
+		}
+		addrs, err := i.Addrs()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range addrs {
+			if n, ok := a.(*net.IPNet); ok && n.IP.To4() != nil {
+				return n.IP.String()
+			}
+		}
+	}
+	t.Fatal("this machine has no interface for multicast; any with an IPv4 address and the flag MULTICAST will do, such as a container's eth0")
+	return ""
+}
+
+// By multicast two watchers get the same packets; a camera without it says so.
+func TestMulticast(t *testing.T) {
+	t.Parallel()
+	port := 20000 + 2*rand.N(5000) // so that two of these tests at a time do not meet
+	cam := serveRawBy(t, &gortsplib.Server{
+		RTSPAddress:      net.JoinHostPort(multicastAddress(t), "0"),
+		MulticastIPRange: fmt.Sprintf("239.255.%d.0/24", rand.N(256)), MulticastRTPPort: port, MulticastRTCPPort: port + 1,
+	}, audioMedia(), h264Media())
+	a, b := start(t, testConfig(cam.url(), "multicast")), start(t, testConfig(cam.url(), "multicast"))
+	cam.player()
+	cam.player()
+	const n = 10
+	for _, p := range packets(t, clipConfig, n) {
+		cam.send(p.Data)
+	}
+	for _, w := range []*watch{a, b} {
+		for i, f := range w.take(n) {
+			if f.number != i || f.Damaged {
+				t.Errorf("frame %d shows picture %d: %+v", i, f.number, f.Frame)
+			}
+		}
+		_ = w.stop()
+		if e := &w.events; e.ups != 1 || e.downs != 0 || e.undecoded != 0 {
+			t.Errorf("events: %+v", e)
+		}
+	}
+	cfg := testConfig(serve(t, clip(t, clipConfig), demo.Config{}).URL(), "multicast")
+	mustWrap(t, Probe(t.Context(), cfg), ErrTransport)
 }
 
 // A client that comes in mid-stream begins with a key frame, whole.
@@ -199,6 +294,137 @@ func TestOutOfBandParameters(t *testing.T) {
 	}
 }
 
+// Parameter sets that change once, with a unit for which there is no room, are known
+// when the next key frame comes without any; those of the session description are
+// out of date then. A changed picture parameter set alone is one more such.
+func TestParametersChangeUnseen(t *testing.T) {
+	for _, id := range []codec.ID{codec.H264, codec.H265} {
+		t.Run(id.String(), func(t *testing.T) {
+			var enc interface {
+				Encode([][]byte) ([]*rtp.Packet, error)
+			}
+			f := formatOf(id)
+			kind := func(n []byte) int { return int(n[0] & 0x1f) }
+			sets := map[int]bool{int(h264.NALUTypeSPS): true, int(h264.NALUTypePPS): true}
+			switch f := f.(type) {
+			case *format.H264:
+				enc, _ = f.CreateEncoder()
+			case *format.H265:
+				enc, _ = f.CreateEncoder()
+				kind = func(n []byte) int { return int(n[0] >> 1 & 0x3f) }
+				sets = map[int]bool{int(h265.NALUType_VPS_NUT): true, int(h265.NALUType_SPS_NUT): true, int(h265.NALUType_PPS_NUT): true}
+			}
+			old := packets(t, codec.EncoderConfig{Codec: id, Width: 128, Height: 96, FPS: 25, GOP: 1}, 2)
+			now := packets(t, codec.EncoderConfig{Codec: id, Width: 320, Height: 240, FPS: 25, GOP: 1, CRF: 35}, 2)
+			tr, err := newTrack(nil, f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			without := func(au []byte, use func([]byte)) [][]byte {
+				return slices.DeleteFunc(splitNALUs(au), func(n []byte) bool {
+					if sets[kind(n)] {
+						use(n)
+					}
+					return sets[kind(n)]
+				})
+			}
+			without(old[0].Data, func(n []byte) { tr.params = append(tr.params, n) }) // as described
+			r := newReceiver(tr)
+			ticks := uint32(0)
+			send := func(nalus [][]byte) {
+				pkts, err := enc.Encode(nalus)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ticks += 3600
+				for _, p := range pkts {
+					p.Timestamp = ticks
+					r.handle(p)
+				}
+			}
+			nothing := func([]byte) {}
+			for range queueUnits {
+				send(without(old[1].Data, nothing))
+			}
+			send(splitNALUs(now[0].Data)) // no room
+			dec, err := codec.NewDecoder(id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer dec.Close()
+			var sizes [][2]int
+			decode := func() {
+				for len(r.units) > 0 {
+					u := <-r.units
+					r.took(u)
+					if err := dec.Decode(u.data, u.ticks, func(p *codec.Picture) {
+						if !p.Damaged {
+							sizes = append(sizes, [2]int{p.Width, p.Height})
+						}
+					}); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			decode()
+			if len(sizes) != queueUnits || sizes[0] != [2]int{128, 96} {
+				t.Fatalf("%d pictures before, of %v", len(sizes), sizes)
+			}
+			send(without(now[1].Data, nothing))
+			decode()
+			if len(sizes) != queueUnits+1 || sizes[queueUnits] != [2]int{320, 240} {
+				t.Errorf("after the change came pictures of %v", sizes[queueUnits:])
+			}
+		})
+	}
+}
+
+// What is remembered of parameter sets is the newest of each kind and number, and
+// bounded.
+func TestRememberedParameters(t *testing.T) {
+	tr, err := newTrack(nil, &format.H264{SPS: []byte{0x67, 1}, PPS: []byte{0x68, 0xff}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Numbers are 0 (bit 1), 1 (bits 010) and 2 (011).
+	for _, n := range [][]byte{{0x67, 2}, {0x68, 0x80}, {0x68, 0x40}, {0x68, 0x60}, {0x68, 0x5f}, {0x67, 3}} {
+		if tr.randomAccess([][]byte{n}) {
+			t.Errorf("decoding starts with %x", n)
+		}
+	}
+	want := [][]byte{{0x67, 3}, {0x68, 0x80}, {0x68, 0x5f}, {0x68, 0x60}}
+	if !slices.EqualFunc(tr.params, want, bytes.Equal) {
+		t.Errorf("remembered %x, want %x", tr.params, want)
+	}
+	for i := range 5000 {
+		tr.randomAccess([][]byte{{0x68, byte(i >> 8), byte(i)}})
+	}
+	tr.randomAccess([][]byte{append([]byte{0x67}, make([]byte, maxParamBytes)...)})
+	if len(tr.params) != maxParams || !bytes.Equal(tr.params[0], want[0]) {
+		t.Errorf("%d sets are remembered, the first is %x", len(tr.params), tr.params[0])
+	}
+}
+
+// Each way of asking for a password that cameras have.
+func TestAuthentication(t *testing.T) {
+	for name, method := range map[string]auth.VerifyMethod{
+		"Basic": auth.VerifyMethodBasic, "Digest, MD5": auth.VerifyMethodDigestMD5, "Digest, SHA-256": auth.VerifyMethodDigestSHA256,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cam := serveRawBy(t, &gortsplib.Server{AuthMethods: []auth.VerifyMethod{method}}, h264Media())
+			cam.user, cam.password = "anna", "r%ght/p@ss"
+			w := start(t, testConfig(strings.Replace(cam.url(), "//", "//anna:r%25ght%2Fp%40ss@", 1), "tcp"))
+			cam.player()
+			for _, p := range packets(t, clipConfig, 3) {
+				cam.send(p.Data)
+			}
+			w.take(3)
+			mustWrap(t, Probe(t.Context(), testConfig(strings.Replace(cam.url(), "//", "//anna:wrong1@", 1), "tcp")), ErrUnauthorized)
+		})
+	}
+}
+
 // The picture's size changes in mid-stream, and damaged access units come in
 // between: frames go on.
 func TestSizeChangeAndGarbage(t *testing.T) {
@@ -307,9 +533,9 @@ func TestProbeEndsWithContext(t *testing.T) {
 }
 
 func TestOpenFaults(t *testing.T) {
-	_, err := Open(Config{Camera: "door", URL: "rtsp://admin:p@ss:w/ord@host:99999999/x", Transport: "smoke", FPS: -3, StallTimeout: -1})
+	_, err := Open(Config{Camera: "door", URL: "rtsp://admin:p@ss:w/ord@host:99999999/x", Transport: "smoke", Decode: "abacus", FPS: -3, StallTimeout: -1})
 	mustWrap(t, err, ErrConfig)
-	for _, want := range []string{`camera "door"`, "cannot be parsed", `transport "smoke"`, "auto, tcp and udp", "fps -3", "stall timeout"} {
+	for _, want := range []string{`camera "door"`, "cannot be parsed", `transport "smoke"`, "auto, tcp, udp and multicast", `decode "abacus"`, "fps -3", "stall timeout"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error does not say %q:\n%v", want, err)
 		}

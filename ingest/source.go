@@ -8,10 +8,13 @@ import (
 	"math"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/bluenviron/gortsplib/v5/pkg/base"
+
+	"github.com/segd/segd/ingest/codec"
 )
 
 // Config names a source and how it is read. Zero fields mean the default.
@@ -20,14 +23,15 @@ type Config struct {
 	Camera string
 	// URL is where the pictures come from: rtsp://USER:PASSWORD@HOST:PORT/PATH (or
 	// rtsps://), mjpeg+http://USER:PASSWORD@HOST:PORT/PATH (or mjpeg+https://) for JPEGs
-	// one after the other over HTTP, file:PATH or just PATH for a video file of any container FFmpeg
+	// one after the other over HTTP, v4l2:/dev/video0?size=WxH&fps=N&format=NAME for a
+	// capture device of the kernel, file:PATH or just PATH for a video file of any container FFmpeg
 	// opens, dir:PATH for a directory of JPEG and PNG images taken in the order of
 	// their names, whip: to wait for publishers at Door.
 	URL string
 	// Door is where the publishers of a whip: source come in.
 	Door Door
-	// Transport of RTSP: "tcp", "udp", or "auto" (the default) for UDP first and TCP
-	// when none of it arrives.
+	// Transport of RTSP: "tcp", "udp", "multicast", or "auto" (the default) for UDP
+	// first and TCP when none of it arrives.
 	Transport string
 	// Fingerprint of the certificate an rtsps:// or mjpeg+https:// camera must
 	// show: the SHA-256 of
@@ -35,6 +39,9 @@ type Config struct {
 	// nothing else of the certificate is looked at, so that one the camera made
 	// itself will do; without it the certificate must be trusted by this machine.
 	Fingerprint string
+	// Decode is what decodes the video of a camera or publisher; "" = codec.Software.
+	// Where that fails, software takes over.
+	Decode codec.Device
 	// FPS is the images a second of a directory; 0 = 25.
 	FPS float64
 	// AsFast reads a file or directory as fast as the sink takes it instead of in
@@ -46,7 +53,7 @@ type Config struct {
 	// redialled; 0 = 5 s. The first picture of a connection may take three times
 	// that, for cameras with rare key frames.
 	StallTimeout time.Duration
-	// MinBackoff and MaxBackoff bound the wait before a redial; 0 = 0.5 s and 1.5 s.
+	// MinBackoff and MaxBackoff bound the wait before a redial; 0 = 0.5 s and 1 s.
 	MinBackoff, MaxBackoff time.Duration
 	// FirstDial is how long to wait before the first dial of a camera. Cameras that
 	// start together and wait a little longer each do not all shake hands, and ask
@@ -73,12 +80,27 @@ type Observer struct {
 	// Reconnect: frames flow again after Down (a first connection that took several
 	// attempts is not a reconnect).
 	Reconnect func()
-	// Undecodable: n access units or images were thrown away, because their bytes
-	// were damaged or incomplete or because decoding could not keep up.
-	Undecodable func(n int)
+	// Missed: n access units or images gave no frame.
+	Missed func(why Miss, n int)
+	// Behind, the only one that is asked, tells whether frames that were handed out
+	// still wait; nil: never. Then units to which no other refers are not decoded,
+	// where decoding costs much.
+	Behind func() bool
 	// ClockOffset: the camera's clock minus this machine's, transit time included,
 	// about once a second while the camera sends sender reports.
 	ClockOffset func(d time.Duration)
+	// Packets: so many RTP packets came, late of them after ones behind them, and lost
+	// never came.
+	Packets func(came, late, lost int)
+	// Held: a publisher's packet waited for d for ones before it. It is called for
+	// every packet, by the goroutine that reads the network.
+	Held func(d time.Duration)
+	// Jitter: how unevenly packets come, by RFC 3550, about once a second.
+	Jitter func(d time.Duration)
+	// Decoder: what decodes the video, and what that is in; whenever it changes.
+	Decoder func(id codec.ID, on codec.Device)
+	// DecodeFallback: software decodes because Config.Decode's device failed.
+	DecodeFallback func(err error)
 }
 
 func (o *Observer) up() {
@@ -105,9 +127,41 @@ func (o *Observer) reconnect() {
 	}
 }
 
-func (o *Observer) undecodable(n int) {
-	if o.Undecodable != nil && n > 0 {
-		o.Undecodable(n)
+func (o *Observer) missed(why Miss, n int) {
+	if o.Missed != nil {
+		o.Missed(why, n)
+	}
+}
+
+func (o *Observer) behind() bool { return o.Behind != nil && o.Behind() }
+
+func (o *Observer) packets(came, late, lost int) {
+	if o.Packets != nil && came+lost > 0 {
+		o.Packets(came, late, lost)
+	}
+}
+
+func (o *Observer) held(d time.Duration) {
+	if o.Held != nil {
+		o.Held(d)
+	}
+}
+
+func (o *Observer) jitter(d time.Duration) {
+	if o.Jitter != nil {
+		o.Jitter(d)
+	}
+}
+
+func (o *Observer) decoder(id codec.ID, on codec.Device) {
+	if o.Decoder != nil {
+		o.Decoder(id, on)
+	}
+}
+
+func (o *Observer) decodeFallback(err error) {
+	if o.DecodeFallback != nil {
+		o.DecodeFallback(err)
 	}
 }
 
@@ -121,24 +175,26 @@ func (o *Observer) clockOffset(d time.Duration) {
 const (
 	defaultStallTimeout = 5 * time.Second
 	defaultMinBackoff   = 500 * time.Millisecond
-	// defaultMaxBackoff: a camera that is back is found again within two seconds,
-	// the last failed attempt included. An attempt costs a handful of packets.
-	defaultMaxBackoff = 1500 * time.Millisecond
+	// defaultMaxBackoff: a camera that is back shows pictures within two seconds, the
+	// wait for its key frame included. An attempt costs a handful of packets.
+	defaultMaxBackoff = time.Second
 	defaultDirFPS     = 25
 	maxDirFPS         = 1000
 )
 
 // Source is one source of frames. Run it once at a time.
 type Source struct {
-	cfg  Config
-	log  *slog.Logger
-	kind kind
-	path string    // of a file or directory
-	url  *base.URL // of a camera
-	pin  []byte    // SHA-256 of its certificate; nil: any that is trusted
-	pool pool
-	seq  uint64
-	time timeline
+	cfg     Config
+	log     *slog.Logger
+	kind    kind
+	path    string              // of a file, directory or device
+	capture codec.CaptureConfig // of a device
+	url     *base.URL           // of a camera
+	pin     []byte              // SHA-256 of its certificate; nil: any that is trusted
+	pool    pool
+	seq     uint64
+	time    timeline
+	said    decoding // what was last logged of the decoder
 }
 
 type kind uint8
@@ -149,6 +205,7 @@ const (
 	kindFile
 	kindDir
 	kindWHIP
+	kindV4L2
 )
 
 // ErrConfig is wrapped by what Open returns.
@@ -166,9 +223,12 @@ func Open(cfg Config) (*Source, error) {
 		faults = append(faults, err)
 	}
 	switch cfg.Transport {
-	case "", "auto", "tcp", "udp":
+	case "", "auto", "tcp", "udp", "multicast":
 	default:
-		fault("transport %q is unknown; auto, tcp and udp are accepted", cfg.Transport)
+		fault("transport %q is unknown; auto, tcp, udp and multicast are accepted", cfg.Transport)
+	}
+	if cfg.Decode != "" && !slices.Contains(codec.Devices, cfg.Decode) {
+		fault("decode %q is unknown; software, cuda, vaapi and auto are accepted", cfg.Decode)
 	}
 	if s.pin, err = parseFingerprint(cfg.Fingerprint); err != nil {
 		faults = append(faults, err)
@@ -202,7 +262,7 @@ func setDefault(d *time.Duration, v time.Duration) {
 	}
 }
 
-const acceptedURLs = "rtsp://HOST/PATH, rtsps://HOST/PATH, mjpeg+http://HOST/PATH, mjpeg+https://HOST/PATH, whip:, file:PATH, dir:PATH and the plain PATH of a video file are accepted"
+const acceptedURLs = "rtsp://HOST/PATH, rtsps://HOST/PATH, mjpeg+http://HOST/PATH, mjpeg+https://HOST/PATH, v4l2:/dev/video0, whip:, file:PATH, dir:PATH and the plain PATH of a video file are accepted"
 
 // parseURL sorts cfg.URL into what it names. Nothing it returns shows a password.
 func (s *Source) parseURL() error {
@@ -226,6 +286,9 @@ func (s *Source) parseURL() error {
 			return fmt.Errorf("url %q: no Door, by which publishers would come in", raw)
 		}
 		return nil
+	case found && scheme == "v4l2":
+		s.kind = kindV4L2
+		return s.parseV4L2(rest)
 	case found && scheme == "file":
 		s.kind, s.path = kindFile, localPath(rest)
 	case found && scheme == "dir":
@@ -295,8 +358,11 @@ func (s *Source) Name() string {
 	if s.url != nil {
 		return (*url.URL)(s.url).Redacted()
 	}
-	if s.kind == kindWHIP {
+	switch s.kind {
+	case kindWHIP:
 		return "whip:"
+	case kindV4L2:
+		return "v4l2:" + s.path
 	}
 	return s.path
 }
@@ -311,8 +377,8 @@ func (s *Source) Name() string {
 func (s *Source) Run(ctx context.Context, sink func(*Frame)) error {
 	s.seq, s.time = 0, timeline{}
 	switch s.kind {
-	case kindRTSP, kindHTTP:
-		return s.runCamera(ctx, sink)
+	case kindRTSP, kindHTTP, kindV4L2:
+		return newCamera(s, sink).run(ctx)
 	case kindWHIP:
 		return s.runPublished(ctx, sink)
 	}
@@ -343,8 +409,8 @@ func Probe(ctx context.Context, cfg Config) error {
 		stop()
 	}
 	switch s.kind {
-	case kindRTSP, kindHTTP:
-		err = s.connect(probe, sink, func() {})
+	case kindRTSP, kindHTTP, kindV4L2:
+		err = s.watchOnce(probe, sink)
 	case kindWHIP:
 		var p Publisher
 		if p, err = s.cfg.Door.Next(probe); err == nil {

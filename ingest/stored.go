@@ -75,7 +75,7 @@ func (s *Source) readOnce(ctx context.Context, pace *pacer, emit func(*Frame)) e
 		case errors.Is(err, io.EOF):
 			return nil
 		case errors.Is(err, codec.ErrUndecodable):
-			s.cfg.Observer.undecodable(1)
+			s.cfg.Observer.missed(MissUndecodable, 1)
 			bad.add(1, err)
 			continue
 		case err != nil:

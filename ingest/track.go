@@ -1,9 +1,11 @@
 package ingest
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -36,8 +38,11 @@ type track struct {
 	depacketise func(*rtp.Packet) ([][]byte, error)
 	// reset forgets the packets of an access unit that is not complete.
 	reset func()
-	// params are the parameter sets that came with the session description.
+	// params are the newest parameter sets, from the session description and then from
+	// the stream: they may come once only, and with a unit that the decoder never sees.
 	params [][]byte
+	// top is the highest temporal sub-layer of H.265 that was seen.
+	top byte
 }
 
 // errIncomplete: nothing is wrong, more packets are needed.
@@ -152,26 +157,26 @@ func whole[D any](decode func(D, *rtp.Packet) ([]byte, error)) func(D, *rtp.Pack
 }
 
 // randomAccess tells whether decoding can start with the access unit au, and
-// whether au brings all the parameter sets it needs.
-func (t *track) randomAccess(au [][]byte) (start, params bool) {
+// remembers the parameter sets in it.
+func (t *track) randomAccess(au [][]byte) bool {
 	switch t.id {
 	case codec.H264:
-		return h264Start(au)
+		return t.h264Start(au)
 	case codec.H265:
-		return h265Start(au)
+		return t.h265Start(au)
 	case codec.VP8:
-		return vp8.IsRandomAccess(au[0]), true
+		return vp8.IsRandomAccess(au[0])
 	case codec.VP9:
-		return vp9.IsRandomAccess(au[0]), true
+		return vp9.IsRandomAccess(au[0])
 	case codec.AV1:
-		return av1.IsRandomAccess2(au), true
+		return av1.IsRandomAccess2(au)
 	case codec.MJPEG:
-		return true, true
+		return true
 	}
-	return false, false
+	return false
 }
 
-func h264Start(au [][]byte) (start, params bool) {
+func (t *track) h264Start(au [][]byte) (start bool) {
 	for _, n := range au {
 		if len(n) < 2 {
 			continue
@@ -179,32 +184,173 @@ func h264Start(au [][]byte) (start, params bool) {
 		switch h264.NALUType(n[0] & 0x1f) {
 		case h264.NALUTypeIDR:
 			start = true
-		case h264.NALUTypeSPS:
-			params = true
+		case h264.NALUTypeSPS, h264.NALUTypePPS:
+			t.remember(n)
 		case h264.NALUTypeSEI:
 			// Cameras with intra refresh send no IDR, but say where to begin.
 			start = start || n[1] == seiRecoveryPoint
 		}
 	}
-	return start, params
+	return start
 }
 
 // seiRecoveryPoint is the payload type of H.264's recovery point message.
 const seiRecoveryPoint = 6
 
-func h265Start(au [][]byte) (start, params bool) {
+func (t *track) h265Start(au [][]byte) (start bool) {
 	for _, n := range au {
-		if len(n) < 2 {
+		if len(n) < 3 {
 			continue
 		}
 		switch typ := h265.NALUType(n[0] >> 1 & 0x3f); {
 		case typ >= h265.NALUType_BLA_W_LP && typ <= h265.NALUType_CRA_NUT:
 			start = true
-		case typ == h265.NALUType_SPS_NUT:
-			params = true
+		case typ == h265.NALUType_VPS_NUT, typ == h265.NALUType_SPS_NUT, typ == h265.NALUType_PPS_NUT:
+			t.remember(n)
 		}
 	}
-	return start, params
+	return start
+}
+
+const (
+	// maxParams and maxParamBytes bound the parameter sets that are remembered, and each
+	// of them: cameras have one of each kind, of some tens of bytes.
+	maxParams     = 32
+	maxParamBytes = 4096
+)
+
+// remember keeps the parameter set n, in the place of the one of its kind and number
+// if there is one.
+func (t *track) remember(n []byte) {
+	if len(n) > maxParamBytes {
+		return
+	}
+	key := t.paramKey(n)
+	for i, p := range t.params {
+		if t.paramKey(p) == key {
+			if !bytes.Equal(p, n) {
+				t.params[i] = bytes.Clone(n)
+			}
+			return
+		}
+	}
+	if len(t.params) < maxParams {
+		t.params = append(t.params, bytes.Clone(n)) // sets come after those they need
+	}
+}
+
+// paramKey tells parameter sets apart: by their kind, and picture parameter sets,
+// of which there may be several, by their number. That is an Exp-Golomb code at the
+// start; its bits alone tell two numbers apart.
+func (t *track) paramKey(n []byte) uint32 {
+	kind, body := uint32(n[0]&0x1f), n[1:]
+	numbered := h264.NALUType(kind) == h264.NALUTypePPS
+	if t.id == codec.H265 {
+		kind = uint32(n[0] >> 1 & 0x3f)
+		numbered = h265.NALUType(kind) == h265.NALUType_PPS_NUT
+		body = body[min(1, len(body)):]
+	}
+	if !numbered || len(body) == 0 {
+		return kind << 16
+	}
+	first := uint32(body[0]) << 8
+	if len(body) > 1 {
+		first |= uint32(body[1])
+	}
+	zeros := bits.LeadingZeros16(uint16(first))
+	return kind<<16 | first>>max(0, 16-(2*zeros+1))
+}
+
+// disposable tells whether no other access unit refers to au, which ended with the
+// packet p, as far as that is cheaply known: of AV1 it is not.
+func (t *track) disposable(au [][]byte, p *rtp.Packet) bool {
+	switch t.id {
+	case codec.H264:
+		return h264Disposable(au)
+	case codec.H265:
+		return t.h265Disposable(au)
+	case codec.VP8:
+		const nonReference = 0x20 // RFC 7741, section 4.2
+		return len(p.Payload) > 0 && p.Payload[0]&nonReference != 0
+	case codec.VP9:
+		return vp9Disposable(au[0])
+	case codec.MJPEG:
+		return true
+	}
+	return false
+}
+
+// h264Disposable: nal_ref_idc of all slices is 0.
+func h264Disposable(au [][]byte) bool {
+	found := false
+	for _, n := range au {
+		if len(n) == 0 {
+			continue
+		}
+		switch h264.NALUType(n[0] & 0x1f) {
+		case h264.NALUTypeNonIDR, h264.NALUTypeDataPartitionA, h264.NALUTypeDataPartitionB, h264.NALUTypeDataPartitionC, h264.NALUTypeIDR:
+			if n[0]&0x60 != 0 {
+				return false
+			}
+			found = true
+		}
+	}
+	return found
+}
+
+// h265Disposable: all slices are of sub-layer non-reference pictures, and there is
+// no sub-layer above theirs, whose pictures might refer to them.
+func (t *track) h265Disposable(au [][]byte) bool {
+	const lastNonReference = 14 // RSV_VCL_N14; even numbers up to it (H.265, table 7-1)
+	found := false
+	for _, n := range au {
+		if len(n) < 2 || n[0]>>1&0x3f > 31 { // not a slice
+			continue
+		}
+		layer := n[1] & 7
+		t.top = max(t.top, layer)
+		if typ := n[0] >> 1 & 0x3f; typ%2 != 0 || typ > lastNonReference || layer < t.top {
+			return false
+		}
+		found = true
+	}
+	return found
+}
+
+// vp9Disposable: the frame is not kept in any of the eight slots (VP9 bitstream
+// specification, section 6.2).
+func vp9Disposable(frame []byte) bool {
+	var pos int
+	bits := func(n int) (v uint32) {
+		for range n {
+			v <<= 1
+			if pos/8 < len(frame) {
+				v |= uint32(frame[pos/8] >> (7 - pos%8) & 1)
+			}
+			pos++
+		}
+		return v
+	}
+	if bits(2) != 2 { // frame_marker
+		return false
+	}
+	if low, high := bits(1), bits(1); low == 1 && high == 1 {
+		bits(1) // reserved, of profile 3
+	}
+	if bits(1) == 1 { // show_existing_frame
+		return false
+	}
+	inter, shown, resilient := bits(1), bits(1), bits(1)
+	if inter == 0 {
+		return false
+	}
+	if shown == 0 && bits(1) == 1 { // intra_only
+		return false
+	}
+	if resilient == 0 {
+		bits(2) // reset_frame_context
+	}
+	return bits(8) == 0 && pos <= 8*len(frame) // refresh_frame_flags
 }
 
 // join makes of an access unit what the decoder takes; the parameter sets params

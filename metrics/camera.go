@@ -11,17 +11,26 @@ import (
 // Outcome is what became of a frame.
 type Outcome int
 
-// The outcomes. Each frame has exactly one; an access unit that gave no picture
-// counts as an undecodable frame.
+// The outcomes. Each frame has exactly one, an access unit that gave no picture too.
 const (
-	Published       Outcome = iota // its masks went out
-	DroppedFeatures                // a newer one took its place before features were computed
-	DroppedTracker                 // a newer one took its place before the tracker
-	Failed                         // a stage returned an error
-	Undecodable                    // the decoder made no picture of it
+	Published         Outcome = iota // its masks went out
+	DroppedFeatures                  // a newer one took its place before features were computed
+	DroppedTracker                   // a newer one took its place before the tracker
+	Failed                           // a stage returned an error
+	NotReceived                      // packets of it never came
+	Undecodable                      // the decoder made no picture of it
+	SkippedDisposable                // not decoded: no other refers to it, and frames waited already
+	SkippedOverflow                  // not decoded: too much waited for the decoder, until the next key frame
+	SkippedNoKey                     // not decoded: it came before its connection's first key frame
 )
 
-var outcomes = [...]string{"published", "dropped_features", "dropped_tracker", "failed", "undecodable"}
+var outcomes = [...]string{
+	"published", "dropped_features", "dropped_tracker", "failed",
+	"lost", "undecodable", "skipped_disposable", "skipped_overflow", "skipped_no_key",
+}
+
+// packetOutcomes are what becomes of RTP packets.
+var packetOutcomes = [...]string{"on_time", "late", "lost"}
 
 // String is the outcome's label value.
 func (o Outcome) String() string { return outcomes[o] }
@@ -56,10 +65,37 @@ const (
 
 var states = [...]State{Visible, Occluded, Lost}
 
-// Solve is what solving one window came to. See the package comment for each.
+// traceLabels are the iterations' label values, from 1.
+var traceLabels = func() (labels [Traced]string) {
+	for i := range labels {
+		labels[i] = strconv.Itoa(i + 1)
+	}
+	return labels
+}()
+
+// End is why solving a window ended.
+type End int
+
+// The ends.
+const (
+	Converged     End = iota
+	IterationsMet     // all that are granted were run
+	OutOfTime         // the time budget ended it
+)
+
+var ends = [...]string{"converged", "iterations", "time"}
+
+// Traced is how many iterations of a window have a series of their own.
+const Traced = 8
+
+// Solve is what solving one window came to. docs/metrics.md says what each is.
 type Solve struct {
-	Iterations, Violations                      int
-	Lagrangian, Descent, Primal, Rho, FlipRatio float64
+	End                                               End
+	Iterations, Violations, Rejected                  int
+	Lagrangian, Descent, Primal, Dual, Rho, FlipRatio float64
+	// Trace is the Lagrangian after each of the first iterations; where there were
+	// fewer, the last one's.
+	Trace [Traced]float64
 }
 
 // Camera are the metrics of one camera.
@@ -75,6 +111,15 @@ type Camera struct {
 	failures   prometheus.Counter
 	iterations prometheus.Observer
 	violations prometheus.Counter
+	rejected   prometheus.Counter
+	windows    [len(ends)]prometheus.Counter
+	up         prometheus.Gauge
+	restarts   prometheus.Counter
+	unseen     prometheus.Counter
+	damaged    prometheus.Counter
+	packets    [len(packetOutcomes)]prometheus.Counter
+	held       prometheus.Observer
+	fallbacks  prometheus.Counter
 
 	// The rest come and go: a series is made under mu and only while the camera
 	// is not removed.
@@ -98,10 +143,23 @@ func newCamera(m *Metrics, name string) *Camera {
 		failures:   m.failures.WithLabelValues(name),
 		iterations: m.solver.iterations.WithLabelValues(name),
 		violations: m.solver.violations.WithLabelValues(name),
+		rejected:   m.solver.rejected.WithLabelValues(name),
+		up:         m.up.WithLabelValues(name),
+		restarts:   m.restarts.WithLabelValues(name),
+		unseen:     m.unseen.WithLabelValues(name),
+		damaged:    m.damaged.WithLabelValues(name),
+		held:       m.held.WithLabelValues(name),
+		fallbacks:  m.fallbacks.WithLabelValues(name),
 		objects:    map[uint32]*object{},
 	}
 	for i, o := range outcomes {
 		c.frames[i] = m.frames.WithLabelValues(name, o)
+	}
+	for i, e := range ends {
+		c.windows[i] = m.solver.windows.WithLabelValues(name, e)
+	}
+	for i, o := range packetOutcomes {
+		c.packets[i] = m.packets.WithLabelValues(name, o)
 	}
 	for i, s := range stages {
 		c.stages[i] = m.stages.WithLabelValues(name, s)
@@ -112,8 +170,38 @@ func newCamera(m *Metrics, name string) *Camera {
 // Frame counts one frame.
 func (c *Camera) Frame(o Outcome) { c.frames[o].Inc() }
 
-// Undecodable counts n frames the decoder made nothing of.
-func (c *Camera) Undecodable(n int) { c.frames[Undecodable].Add(float64(max(n, 0))) }
+// Frames counts n frames.
+func (c *Camera) Frames(o Outcome, n int) { c.frames[o].Add(float64(max(n, 0))) }
+
+// Damaged counts a frame of which the decoder had to invent a part.
+func (c *Camera) Damaged() { c.damaged.Inc() }
+
+// Packets counts RTP packets that came, of which some came late, after ones
+// behind them, and those that were lost.
+func (c *Camera) Packets(came, late, lost int) {
+	for i, n := range [...]int{came - late, late, lost} {
+		c.packets[i].Add(float64(max(n, 0)))
+	}
+}
+
+// Held observes how long a packet waited for ones before it.
+func (c *Camera) Held(d time.Duration) { c.held.Observe(d.Seconds()) }
+
+// Jitter sets how unevenly packets come.
+func (c *Camera) Jitter(d time.Duration) { c.set(c.m.jitter, d.Seconds()) }
+
+// Decoder says what the video is in and what decodes it: "software", or a device.
+func (c *Camera) Decoder(codec, device string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.removed {
+		c.m.decoder.DeletePartialMatch(prometheus.Labels{labelCamera: c.name})
+		c.m.decoder.WithLabelValues(c.name, codec, device).Set(1)
+	}
+}
+
+// DecodeFallback counts a time that software took over from a device.
+func (c *Camera) DecodeFallback() { c.fallbacks.Inc() }
 
 // Latency observes a published frame's time from capture to publish. Less than
 // 0, as from a camera whose clock is ahead, counts as 0.
@@ -128,7 +216,22 @@ func (c *Camera) Reconnect() { c.reconnect.Inc() }
 // PublishFailure counts one message that went nowhere.
 func (c *Camera) PublishFailure() { c.failures.Inc() }
 
-// Solve observes one window's solve.
+// Up sets whether the camera delivers frames.
+func (c *Camera) Up(up bool) {
+	value := 0.
+	if up {
+		value = 1
+	}
+	c.up.Set(value)
+}
+
+// Restarted counts one time that the camera's stages failed and were built anew.
+func (c *Camera) Restarted() { c.restarts.Inc() }
+
+// Unseen counts one published frame that the page had no time for.
+func (c *Camera) Unseen() { c.unseen.Inc() }
+
+// Solve observes one window's solve. Without iterations only its end counts.
 func (c *Camera) Solve(s Solve) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,20 +240,32 @@ func (c *Camera) Solve(s Solve) {
 	}
 	c.iterations.Observe(float64(s.Iterations))
 	c.violations.Add(float64(max(s.Violations, 0)))
+	c.rejected.Add(float64(max(s.Rejected, 0)))
+	c.windows[s.End].Inc()
+	if s.Iterations == 0 {
+		return // the time was up before there was anything to tell
+	}
 	v := &c.m.solver
 	v.lagrangian.WithLabelValues(c.name).Set(s.Lagrangian)
 	v.descent.WithLabelValues(c.name).Set(s.Descent)
 	v.primal.WithLabelValues(c.name).Set(s.Primal)
+	v.dual.WithLabelValues(c.name).Set(s.Dual)
+	for i, l := range s.Trace {
+		v.trace.WithLabelValues(c.name, traceLabels[i]).Set(l)
+	}
 	v.rho.WithLabelValues(c.name).Set(s.Rho)
 	v.flips.WithLabelValues(c.name).Set(s.FlipRatio)
 }
 
 // ClockOffset sets the sender's clock minus ours.
-func (c *Camera) ClockOffset(d time.Duration) {
+func (c *Camera) ClockOffset(d time.Duration) { c.set(c.m.offset, d.Seconds()) }
+
+// set sets a gauge that comes with its first value.
+func (c *Camera) set(vec *prometheus.GaugeVec, value float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.removed {
-		c.m.offset.WithLabelValues(c.name).Set(d.Seconds())
+		vec.WithLabelValues(c.name).Set(value)
 	}
 }
 
@@ -211,7 +326,9 @@ func (c *Camera) remove() {
 		DeletePartialMatch(prometheus.Labels) int
 	}{
 		m.frames, m.latency, m.stages, m.area, m.state, m.reconnect, m.offset, m.failures,
-		v.iterations, v.violations, v.lagrangian, v.descent, v.primal, v.rho, v.flips,
+		m.up, m.restarts, m.unseen, v.iterations, v.violations, v.rejected, v.windows, v.lagrangian, v.trace,
+		v.descent, v.primal, v.dual, v.rho, v.flips,
+		m.damaged, m.packets, m.held, m.jitter, m.fallbacks, m.decoder,
 	} {
 		vec.DeletePartialMatch(prometheus.Labels{labelCamera: c.name})
 	}

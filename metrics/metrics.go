@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -19,6 +20,12 @@ const (
 	labelObject  = "object"
 	labelLabel   = "label"
 	labelState   = "state"
+	labelKind    = "kind"
+	labelReason  = "reason"
+	labelEnd     = "end"
+	labelIter    = "iteration"
+	labelCodec   = "codec"
+	labelDevice  = "device"
 
 	unknown = "unknown" // instead of an empty build label
 )
@@ -34,6 +41,10 @@ var stageBuckets = []float64{.0005, .001, .0025, .005, .01, .02, .04, .06, .08, 
 // iterationBuckets: a warm start wants some 10 to 20, a cold one up to hundreds.
 var iterationBuckets = []float64{1, 2, 4, 6, 8, 10, 15, 20, 30, 60, 100, 200, 500}
 
+// heldBuckets, in seconds: packets in order do not wait, one that is missing is
+// asked for every 50 ms and given up after half a second.
+var heldBuckets = []float64{.0001, .005, .01, .025, .05, .075, .1, .15, .2, .3, .4, .5}
+
 // Metrics are the metrics of one segd.
 type Metrics struct {
 	frames    *prometheus.CounterVec
@@ -44,10 +55,21 @@ type Metrics struct {
 	reconnect *prometheus.CounterVec
 	offset    *prometheus.GaugeVec
 	failures  *prometheus.CounterVec
+	up        *prometheus.GaugeVec
+	restarts  *prometheus.CounterVec
+	unseen    *prometheus.CounterVec
+	budget    *prometheus.GaugeVec
+	damaged   *prometheus.CounterVec
+	packets   *prometheus.CounterVec
+	held      *prometheus.HistogramVec
+	jitter    *prometheus.GaugeVec
+	fallbacks *prometheus.CounterVec
+	decoder   *prometheus.GaugeVec
 	build     *prometheus.GaugeVec
 	backend   *prometheus.GaugeVec
 	solver    solverVecs
 
+	reg     prometheus.Registerer
 	mu      sync.Mutex
 	cameras map[string]*Camera
 }
@@ -55,6 +77,10 @@ type Metrics struct {
 type solverVecs struct {
 	iterations *prometheus.HistogramVec
 	violations *prometheus.CounterVec
+	rejected   *prometheus.CounterVec
+	windows    *prometheus.CounterVec
+	trace      *prometheus.GaugeVec
+	dual       *prometheus.GaugeVec
 	lagrangian *prometheus.GaugeVec
 	descent    *prometheus.GaugeVec
 	primal     *prometheus.GaugeVec
@@ -81,9 +107,12 @@ func New(reg prometheus.Registerer) *Metrics {
 		return v
 	}
 	m := &Metrics{
+		reg:     reg,
 		cameras: map[string]*Camera{},
 		frames: counter("frames_total",
-			"Frames by outcome: published, dropped_features and dropped_tracker (replaced by a newer one before that stage), failed, undecodable.", labelCamera, labelOutcome),
+			"Frames by outcome: published, dropped_features and dropped_tracker (replaced by a newer one before that stage), failed, lost (packets never came), undecodable, skipped_disposable, skipped_overflow and skipped_no_key (not decoded).", labelCamera, labelOutcome),
+		damaged: counter("frames_damaged_total",
+			"Decoded frames of which a part was invented, because data was lost.", labelCamera),
 		latency: histogram("frame_latency_seconds",
 			"Time from a frame's capture to the publishing of its masks.", latencyBuckets, labelCamera),
 		stages: histogram("stage_duration_seconds",
@@ -96,8 +125,26 @@ func New(reg prometheus.Registerer) *Metrics {
 			"Times the camera was lost and dialled anew.", labelCamera),
 		offset: gauge("ingest_clock_offset_seconds",
 			"The camera's clock by its RTCP sender reports minus the local clock.", labelCamera),
+		packets: counter("ingest_packets_total",
+			"RTP packets: on_time, late (after ones behind them) and lost.", labelCamera, labelOutcome),
+		held: histogram("ingest_reorder_wait_seconds",
+			"Time a publisher's packet waited for ones before it.", heldBuckets, labelCamera),
+		jitter: gauge("ingest_jitter_seconds",
+			"How unevenly RTP packets come, by RFC 3550.", labelCamera),
+		fallbacks: counter("ingest_decode_fallbacks_total",
+			"Times that software took over decoding from a device that was configured.", labelCamera),
+		decoder: gauge("ingest_decoder_info",
+			"Always 1; the labels say what the video is in and what decodes it.", labelCamera, labelCodec, labelDevice),
 		failures: counter("bus_publish_failures_total",
 			"Messages that could not be handed to NATS.", labelCamera),
+		up: gauge("camera_up",
+			"1 while the camera delivers frames, else 0.", labelCamera),
+		restarts: counter("camera_restarts_total",
+			"Times the camera's stages failed and were built anew.", labelCamera),
+		unseen: counter("view_frames_dropped_total",
+			"Published frames that the page had no time to draw.", labelCamera),
+		budget: gauge("solver_budget_seconds",
+			"Time the solver may take for a frame."),
 		build: gauge("build_info",
 			"Always 1; the labels say what runs.", "version", "revision", "goversion"),
 		backend: gauge("dnn_backend_info",
@@ -107,6 +154,14 @@ func New(reg prometheus.Registerer) *Metrics {
 				"ADMM iterations a window.", iterationBuckets, labelCamera),
 			violations: counter("solver_descent_violations_total",
 				"Iterations in which the augmented Lagrangian rose although descent was guaranteed.", labelCamera),
+			rejected: counter("solver_rejected_total",
+				"Iterations whose labeling was refused because it would have raised the augmented Lagrangian.", labelCamera),
+			windows: counter("solver_windows_total",
+				"Windows solved, by what ended it: converged, iterations (all that are granted), time (the budget).", labelCamera, labelEnd),
+			trace: gauge("solver_iteration_lagrangian",
+				"Augmented Lagrangian of the last window after iterations 1 to 8; after its end, that at the end.", labelCamera, labelIter),
+			dual: gauge("solver_dual_residual",
+				"Dual residual at the end of the last window.", labelCamera),
 			lagrangian: gauge("solver_lagrangian",
 				"Augmented Lagrangian at the end of the last window.", labelCamera),
 			descent: gauge("solver_lagrangian_descent",
@@ -166,6 +221,9 @@ func (m *Metrics) Build(version, revision string) {
 func (m *Metrics) Backend(backend, model string) {
 	m.backend.WithLabelValues(backend, model).Set(1)
 }
+
+// Budget sets the time the solver may take for a frame.
+func (m *Metrics) Budget(d time.Duration) { m.budget.WithLabelValues().Set(d.Seconds()) }
 
 // Camera returns the metrics of the camera of that name. A new one's counters
 // and histograms are there, at 0, when Camera returns.

@@ -25,7 +25,17 @@ func full() (*prometheus.Registry, *Metrics, *Camera) {
 	c := m.Camera("demo")
 	c.Object(1, "person", Visible, 4141)
 	c.ClockOffset(-1500 * time.Millisecond)
+	c.Jitter(2 * time.Millisecond)
+	c.Decoder("H.265", "cuda")
+	c.Held(60 * time.Millisecond)
 	c.Solve(Solve{Iterations: 12, Violations: 1, Lagrangian: 3.5, Descent: 0.25, Primal: 0.125, Rho: 0.5, FlipRatio: 0.01})
+	m.Budget(50 * time.Millisecond)
+	m.Bus(func() Bus {
+		return Bus{
+			Connected: true, Reconnects: 2, BufferedBytes: 300, EventsWaiting: 4, EventsStored: 5,
+			Lost: map[string]map[string]uint64{"mask": {"buffer_full": 6, "unconfirmed": 7}, "event": {"refused": 8}},
+		}
+	})
 	return reg, m, c
 }
 
@@ -41,18 +51,18 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// Every metric the package comment lists is exposed with those labels and that
+// Every metric that docs/metrics.md lists is exposed with those labels and that
 // type, and no other of ours is.
-func TestPackageComment(t *testing.T) {
-	doc, err := os.ReadFile("doc.go")
+func TestDocumented(t *testing.T) {
+	doc, err := os.ReadFile("../docs/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{}
-	for _, m := range regexp.MustCompile(`(?m)^//\t(segd_\w+)\{([\w,]+)\}\s+(\w+)`).FindAllStringSubmatch(string(doc), -1) {
-		labels := strings.Split(m[2], ",")
+	for _, m := range regexp.MustCompile("(?m)^\\| `(segd_\\w+)` \\| (\\w+) \\| ([\\w, ]*) ?\\|").FindAllStringSubmatch(string(doc), -1) {
+		labels := strings.Split(strings.TrimSpace(m[3]), ", ")
 		slices.Sort(labels)
-		want[m[1]] = m[3] + " " + strings.Join(labels, ",")
+		want[m[1]] = m[2] + " " + strings.Join(labels, ",")
 	}
 
 	reg, _, _ := full()
@@ -72,7 +82,7 @@ func TestPackageComment(t *testing.T) {
 		got[f.GetName()] = strings.ToLower(f.GetType().String()) + " " + strings.Join(labels, ",")
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-package comment +exposed:\n%s", diff)
+		t.Errorf("-docs/metrics.md +exposed:\n%s", diff)
 	}
 }
 
@@ -87,13 +97,28 @@ func TestNewCameraIsAtZero(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	New(reg).Camera("demo")
 	compare(t, reg, `
-# HELP segd_frames_total Frames by outcome: published, dropped_features and dropped_tracker (replaced by a newer one before that stage), failed, undecodable.
+# HELP segd_frames_total Frames by outcome: published, dropped_features and dropped_tracker (replaced by a newer one before that stage), failed, lost (packets never came), undecodable, skipped_disposable, skipped_overflow and skipped_no_key (not decoded).
 # TYPE segd_frames_total counter
 segd_frames_total{camera="demo",outcome="dropped_features"} 0
 segd_frames_total{camera="demo",outcome="dropped_tracker"} 0
 segd_frames_total{camera="demo",outcome="failed"} 0
 segd_frames_total{camera="demo",outcome="published"} 0
 segd_frames_total{camera="demo",outcome="undecodable"} 0
+segd_frames_total{camera="demo",outcome="lost"} 0
+segd_frames_total{camera="demo",outcome="skipped_disposable"} 0
+segd_frames_total{camera="demo",outcome="skipped_overflow"} 0
+segd_frames_total{camera="demo",outcome="skipped_no_key"} 0
+# HELP segd_frames_damaged_total Decoded frames of which a part was invented, because data was lost.
+# TYPE segd_frames_damaged_total counter
+segd_frames_damaged_total{camera="demo"} 0
+# HELP segd_ingest_packets_total RTP packets: on_time, late (after ones behind them) and lost.
+# TYPE segd_ingest_packets_total counter
+segd_ingest_packets_total{camera="demo",outcome="late"} 0
+segd_ingest_packets_total{camera="demo",outcome="lost"} 0
+segd_ingest_packets_total{camera="demo",outcome="on_time"} 0
+# HELP segd_ingest_decode_fallbacks_total Times that software took over decoding from a device that was configured.
+# TYPE segd_ingest_decode_fallbacks_total counter
+segd_ingest_decode_fallbacks_total{camera="demo"} 0
 # HELP segd_ingest_reconnects_total Times the camera was lost and dialled anew.
 # TYPE segd_ingest_reconnects_total counter
 segd_ingest_reconnects_total{camera="demo"} 0
@@ -103,10 +128,20 @@ segd_bus_publish_failures_total{camera="demo"} 0
 # HELP segd_solver_descent_violations_total Iterations in which the augmented Lagrangian rose although descent was guaranteed.
 # TYPE segd_solver_descent_violations_total counter
 segd_solver_descent_violations_total{camera="demo"} 0
-`, "segd_frames_total", "segd_ingest_reconnects_total", "segd_bus_publish_failures_total",
+# HELP segd_camera_up 1 while the camera delivers frames, else 0.
+# TYPE segd_camera_up gauge
+segd_camera_up{camera="demo"} 0
+# HELP segd_solver_windows_total Windows solved, by what ended it: converged, iterations (all that are granted), time (the budget).
+# TYPE segd_solver_windows_total counter
+segd_solver_windows_total{camera="demo",end="converged"} 0
+segd_solver_windows_total{camera="demo",end="iterations"} 0
+segd_solver_windows_total{camera="demo",end="time"} 0
+`, "segd_camera_up", "segd_solver_windows_total", "segd_frames_total", "segd_ingest_reconnects_total", "segd_bus_publish_failures_total",
+		"segd_frames_damaged_total", "segd_ingest_packets_total", "segd_ingest_decode_fallbacks_total",
+		"segd_ingest_jitter_seconds", "segd_ingest_decoder_info",
 		"segd_solver_descent_violations_total", "segd_ingest_clock_offset_seconds", "segd_solver_rho")
 	for name, want := range map[string]int{
-		"segd_frame_latency_seconds": 1, "segd_solver_iterations": 1, "segd_stage_duration_seconds": len(stages),
+		"segd_frame_latency_seconds": 1, "segd_solver_iterations": 1, "segd_ingest_reorder_wait_seconds": 1, "segd_stage_duration_seconds": len(stages),
 	} {
 		if n, err := testutil.GatherAndCount(reg, name); err != nil || n != want {
 			t.Errorf("%d series of %s (%v), want %d", n, name, err, want)
@@ -121,20 +156,49 @@ func TestObservations(t *testing.T) {
 			c.Frame(o)
 		}
 	}
-	c.Undecodable(10)
-	c.Undecodable(-1)
+	c.Frames(Undecodable, 10)
+	c.Frames(Undecodable, -1)
+	c.Damaged()
+	c.Packets(100, 3, 2)
+	c.Packets(10, 0, 0)
+	c.DecodeFallback()
+	c.Decoder("H.264", "software") // instead of what full says
 	c.Reconnect()
 	c.PublishFailure()
 	c.PublishFailure()
-	m.Camera("demo").Solve(Solve{Iterations: 20, Violations: 2, Lagrangian: 3, Rho: 1})
+	c.Up(true)
+	c.Restarted()
+	c.Unseen()
+	m.Camera("demo").Solve(Solve{End: OutOfTime, Iterations: 20, Violations: 2, Rejected: 3, Lagrangian: 3, Dual: 0.25, Rho: 1, Trace: [Traced]float64{9, 8, 7, 6, 5, 4, 3.5, 3}})
 	compare(t, reg, `
-# HELP segd_frames_total Frames by outcome: published, dropped_features and dropped_tracker (replaced by a newer one before that stage), failed, undecodable.
+# HELP segd_frames_total Frames by outcome: published, dropped_features and dropped_tracker (replaced by a newer one before that stage), failed, lost (packets never came), undecodable, skipped_disposable, skipped_overflow and skipped_no_key (not decoded).
 # TYPE segd_frames_total counter
 segd_frames_total{camera="demo",outcome="published"} 1
 segd_frames_total{camera="demo",outcome="dropped_features"} 2
 segd_frames_total{camera="demo",outcome="dropped_tracker"} 3
 segd_frames_total{camera="demo",outcome="failed"} 4
-segd_frames_total{camera="demo",outcome="undecodable"} 15
+segd_frames_total{camera="demo",outcome="lost"} 5
+segd_frames_total{camera="demo",outcome="undecodable"} 16
+segd_frames_total{camera="demo",outcome="skipped_disposable"} 7
+segd_frames_total{camera="demo",outcome="skipped_overflow"} 8
+segd_frames_total{camera="demo",outcome="skipped_no_key"} 9
+# HELP segd_frames_damaged_total Decoded frames of which a part was invented, because data was lost.
+# TYPE segd_frames_damaged_total counter
+segd_frames_damaged_total{camera="demo"} 1
+# HELP segd_ingest_packets_total RTP packets: on_time, late (after ones behind them) and lost.
+# TYPE segd_ingest_packets_total counter
+segd_ingest_packets_total{camera="demo",outcome="late"} 3
+segd_ingest_packets_total{camera="demo",outcome="lost"} 2
+segd_ingest_packets_total{camera="demo",outcome="on_time"} 107
+# HELP segd_ingest_jitter_seconds How unevenly RTP packets come, by RFC 3550.
+# TYPE segd_ingest_jitter_seconds gauge
+segd_ingest_jitter_seconds{camera="demo"} 0.002
+# HELP segd_ingest_decode_fallbacks_total Times that software took over decoding from a device that was configured.
+# TYPE segd_ingest_decode_fallbacks_total counter
+segd_ingest_decode_fallbacks_total{camera="demo"} 1
+# HELP segd_ingest_decoder_info Always 1; the labels say what the video is in and what decodes it.
+# TYPE segd_ingest_decoder_info gauge
+segd_ingest_decoder_info{camera="demo",codec="H.264",device="software"} 1
 # HELP segd_ingest_reconnects_total Times the camera was lost and dialled anew.
 # TYPE segd_ingest_reconnects_total counter
 segd_ingest_reconnects_total{camera="demo"} 1
@@ -150,6 +214,59 @@ segd_solver_descent_violations_total{camera="demo"} 3
 # HELP segd_solver_lagrangian Augmented Lagrangian at the end of the last window.
 # TYPE segd_solver_lagrangian gauge
 segd_solver_lagrangian{camera="demo"} 3
+# HELP segd_camera_up 1 while the camera delivers frames, else 0.
+# TYPE segd_camera_up gauge
+segd_camera_up{camera="demo"} 1
+# HELP segd_camera_restarts_total Times the camera's stages failed and were built anew.
+# TYPE segd_camera_restarts_total counter
+segd_camera_restarts_total{camera="demo"} 1
+# HELP segd_view_frames_dropped_total Published frames that the page had no time to draw.
+# TYPE segd_view_frames_dropped_total counter
+segd_view_frames_dropped_total{camera="demo"} 1
+# HELP segd_solver_budget_seconds Time the solver may take for a frame.
+# TYPE segd_solver_budget_seconds gauge
+segd_solver_budget_seconds 0.05
+# HELP segd_solver_dual_residual Dual residual at the end of the last window.
+# TYPE segd_solver_dual_residual gauge
+segd_solver_dual_residual{camera="demo"} 0.25
+# HELP segd_solver_rejected_total Iterations whose labeling was refused because it would have raised the augmented Lagrangian.
+# TYPE segd_solver_rejected_total counter
+segd_solver_rejected_total{camera="demo"} 3
+# HELP segd_solver_windows_total Windows solved, by what ended it: converged, iterations (all that are granted), time (the budget).
+# TYPE segd_solver_windows_total counter
+segd_solver_windows_total{camera="demo",end="converged"} 1
+segd_solver_windows_total{camera="demo",end="iterations"} 0
+segd_solver_windows_total{camera="demo",end="time"} 1
+# HELP segd_solver_iteration_lagrangian Augmented Lagrangian of the last window after iterations 1 to 8; after its end, that at the end.
+# TYPE segd_solver_iteration_lagrangian gauge
+segd_solver_iteration_lagrangian{camera="demo",iteration="1"} 9
+segd_solver_iteration_lagrangian{camera="demo",iteration="2"} 8
+segd_solver_iteration_lagrangian{camera="demo",iteration="3"} 7
+segd_solver_iteration_lagrangian{camera="demo",iteration="4"} 6
+segd_solver_iteration_lagrangian{camera="demo",iteration="5"} 5
+segd_solver_iteration_lagrangian{camera="demo",iteration="6"} 4
+segd_solver_iteration_lagrangian{camera="demo",iteration="7"} 3.5
+segd_solver_iteration_lagrangian{camera="demo",iteration="8"} 3
+# HELP segd_bus_connected 1 while there is a connection to the NATS server, else 0.
+# TYPE segd_bus_connected gauge
+segd_bus_connected 1
+# HELP segd_bus_reconnects_total Connections to a NATS server after the first one.
+# TYPE segd_bus_reconnects_total counter
+segd_bus_reconnects_total 2
+# HELP segd_bus_buffered_bytes Bytes of masks and status that wait for the NATS server.
+# TYPE segd_bus_buffered_bytes gauge
+segd_bus_buffered_bytes 300
+# HELP segd_bus_events_waiting Events that JetStream has not acknowledged yet.
+# TYPE segd_bus_events_waiting gauge
+segd_bus_events_waiting 4
+# HELP segd_bus_events_stored_total Events that JetStream has acknowledged.
+# TYPE segd_bus_events_stored_total counter
+segd_bus_events_stored_total 5
+# HELP segd_bus_lost_total Messages that did not reach NATS, by kind (mask, event, status) and reason: buffer_full, not_connected, refused (too large or ill-named) and unconfirmed (the connection broke, or a mask that was to be kept was not acknowledged; they may have arrived).
+# TYPE segd_bus_lost_total counter
+segd_bus_lost_total{kind="event",reason="refused"} 8
+segd_bus_lost_total{kind="mask",reason="buffer_full"} 6
+segd_bus_lost_total{kind="mask",reason="unconfirmed"} 7
 # HELP segd_solver_rho Penalty rho at the end of the last window.
 # TYPE segd_solver_rho gauge
 segd_solver_rho{camera="demo"} 1
@@ -179,6 +296,10 @@ segd_build_info{goversion="`+runtime.Version()+`",revision="abc",version="v1.2.3
 segd_dnn_backend_info{backend="opencv cpu",model="segd-s64"} 1
 `, "segd_frames_total", "segd_ingest_reconnects_total", "segd_bus_publish_failures_total",
 		"segd_ingest_clock_offset_seconds", "segd_solver_descent_violations_total", "segd_solver_lagrangian",
+		"segd_camera_up", "segd_camera_restarts_total", "segd_view_frames_dropped_total", "segd_solver_budget_seconds",
+		"segd_solver_dual_residual", "segd_solver_rejected_total", "segd_solver_windows_total", "segd_solver_iteration_lagrangian",
+		"segd_bus_connected", "segd_bus_reconnects_total", "segd_bus_buffered_bytes", "segd_bus_events_waiting",
+		"segd_bus_events_stored_total", "segd_bus_lost_total",
 		"segd_solver_rho", "segd_solver_iterations", "segd_build_info", "segd_dnn_backend_info")
 }
 
@@ -307,7 +428,16 @@ func TestRemoveCamera(t *testing.T) {
 		c.ClockOffset(time.Second)
 		c.Reconnect()
 		c.PublishFailure()
-		c.Undecodable(1)
+		c.Up(true)
+		c.Restarted()
+		c.Unseen()
+		c.Frames(Undecodable, 1)
+		c.Damaged()
+		c.Packets(1, 1, 1)
+		c.Held(time.Millisecond)
+		c.Jitter(time.Millisecond)
+		c.Decoder("H.264", "cuda")
+		c.DecodeFallback()
 		c.RemoveObject(1)
 	}
 	use(c)

@@ -36,6 +36,7 @@ const maxAhead = 1000
 type request struct {
 	annotation *tracker.Annotation
 	done       chan outcome // capacity 1; answered exactly once
+	passed     int          // damaged frames that it did not take
 }
 
 type outcome struct {
@@ -83,10 +84,15 @@ func (q *requests) near(frame *uint64) error {
 		"%d is far ahead, the next is %d; want one below %d, or none for the next", *frame, q.next, q.next+maxAhead)})
 }
 
+// maxPassed bounds the damaged frames that an annotation lets pass before it takes
+// one of them: as long as a camera may take to its next key frame.
+const maxPassed = 250
+
 // claim returns the request for frame seq, which has just come, or nil. One that
 // names the frame goes before one that takes the next. The stepper looks up a
-// frame that has passed when it steps to the next.
-func (q *requests) claim(seq uint64) *request {
+// frame that has passed when it steps to the next. An annotated frame is kept as
+// long as its objects, so one that is not whole is passed over unless it is named.
+func (q *requests) claim(seq uint64, whole bool) *request {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.next = seq + 1
@@ -103,6 +109,10 @@ func (q *requests) claim(seq uint64) *request {
 		return nil
 	}
 	r := q.pending[found]
+	if !whole && r.annotation.Frame == nil && r.passed < maxPassed {
+		r.passed++
+		return nil
+	}
 	q.pending = slices.Delete(q.pending, found, found+1)
 	return r
 }

@@ -26,6 +26,9 @@ type Source interface {
 // by one goroutine.
 type Extractor interface {
 	Extract(dst *features.Scene, bgr []byte, width, height int) error
+	// Coarsen adds to dst, which the last Extract made of bgr, what is seen at
+	// smaller sizes.
+	Coarsen(dst *features.Scene, bgr []byte) error
 }
 
 // Stepper labels scene after scene; *tracker.Tracker is one. It is used by one
@@ -38,6 +41,8 @@ type Stepper interface {
 	Rename(id uint32, label string) (bool, error)
 	Hold(seq uint64) error
 	LetGo(seq uint64)
+	// Searching tells whether coarse scenes would help to find an object.
+	Searching() bool
 }
 
 // Publisher sends results out; *bus.Bus is one. It is called from several
@@ -68,8 +73,11 @@ type Meter interface {
 	RemoveObject(id uint32)
 	PublishFailed()
 	Reconnected()
-	Undecodable(n int)
+	Missed(why ingest.Miss, n int)
+	Damaged()
 	ClockOffset(d time.Duration)
+	Up(up bool)
+	Restarted()
 }
 
 // Config is what one camera is made of. Site, Name, Open, NewExtractor,
@@ -93,6 +101,10 @@ type Config struct {
 	// MinBackoff and MaxBackoff bound the pause before failed stages are built
 	// anew; it doubles from the one to the other. 0: 1 s and 30 s.
 	MinBackoff, MaxBackoff time.Duration
+
+	// Slow is the time from capture to publish from which on a frame is logged with
+	// the time of each stage, one a second at most. 0: never.
+	Slow time.Duration
 
 	Logger *slog.Logger // nil discards
 }
@@ -241,6 +253,7 @@ func (c *Camera) repeat(ctx context.Context) {
 		c.down(err)
 		c.retry(err, wait)
 		c.stats.with(func(s *Snapshot) { s.Restarts++ })
+		c.cfg.Meter.Restarted()
 		select {
 		case <-ctx.Done():
 			return
@@ -294,9 +307,9 @@ func (c *Camera) observer() ingest.Observer {
 			c.stats.with(func(s *Snapshot) { s.Reconnects++ })
 			c.cfg.Meter.Reconnected()
 		},
-		Undecodable: func(n int) {
-			c.stats.with(func(s *Snapshot) { s.Undecodable += uint64(n) })
-			c.cfg.Meter.Undecodable(n)
+		Missed: func(why ingest.Miss, n int) {
+			c.stats.with(func(s *Snapshot) { s.Missed[why] += uint64(n) })
+			c.cfg.Meter.Missed(why, n)
 		},
 		ClockOffset: c.cfg.Meter.ClockOffset,
 	}
@@ -310,6 +323,7 @@ func (c *Camera) up() {
 		s.Attempts, s.NextAttempt = 0, time.Time{}
 	})
 	if changed {
+		c.cfg.Meter.Up(true)
 		c.log.Info("camera up")
 		c.emit(&segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_CAMERA_UP})
 	}
@@ -326,6 +340,7 @@ func (c *Camera) down(reason error) {
 		s.Up, s.Reason = false, reason.Error()
 	})
 	if changed {
+		c.cfg.Meter.Up(false)
 		level := slog.LevelDebug // who found the fault has logged it
 		if errors.Is(reason, errStopped) || errors.Is(reason, errEnded) {
 			level = slog.LevelInfo
@@ -364,5 +379,8 @@ func (uncounted) Object(tracker.Object)     {}
 func (uncounted) RemoveObject(uint32)       {}
 func (uncounted) PublishFailed()            {}
 func (uncounted) Reconnected()              {}
-func (uncounted) Undecodable(int)           {}
+func (uncounted) Missed(ingest.Miss, int)   {}
+func (uncounted) Damaged()                  {}
 func (uncounted) ClockOffset(time.Duration) {}
+func (uncounted) Up(bool)                   {}
+func (uncounted) Restarted()                {}

@@ -648,7 +648,7 @@ func TestAnnotateLimits(t *testing.T) {
 // and in order, and those of the coming frames go first.
 func TestPassedFramesAreClaimed(t *testing.T) {
 	var q requests
-	if q.claim(50) != nil {
+	if q.claim(50, true) != nil {
 		t.Fatal("a request without one waiting")
 	}
 	var all []*request
@@ -660,9 +660,101 @@ func TestPassedFramesAreClaimed(t *testing.T) {
 		}
 	}
 	for i, want := range []*request{all[0], all[3], all[1], all[2], nil} {
-		if got := q.claim(51 + uint64(i)); got != want {
+		if got := q.claim(51+uint64(i), true); got != want {
 			t.Errorf("frame %d claims %v; want %v", 51+i, got, want)
 		}
+	}
+}
+
+// An annotation of the next frame waits for one that is whole, but not for ever;
+// one that names a frame gets it as it is.
+func TestDamagedFramesAreNotAnnotated(t *testing.T) {
+	var q requests
+	for want := range 3 {
+		r := &request{annotation: annotation(nil, 0)}
+		if err := q.add(r); err != nil {
+			t.Fatal(err)
+		}
+		seq := uint64(1000 * want)
+		if want == 2 { // for ever
+			want = maxPassed
+		}
+		for i := range want {
+			if q.claim(seq+uint64(i), false) != nil {
+				t.Fatalf("damaged frame %d of %d was taken", i, want)
+			}
+		}
+		if q.claim(seq+uint64(want), want < maxPassed) != r {
+			t.Errorf("after %d damaged frames the annotation has none", want)
+		}
+	}
+	named := &request{annotation: annotation(ptr(5000), 0)}
+	if err := q.add(named); err != nil {
+		t.Fatal(err)
+	}
+	if q.claim(5000, false) != named {
+		t.Error("the frame that was named was not taken")
+	}
+}
+
+// spoiling calls every second frame damaged, tells of units that gave none, and asks
+// once whether the pipeline is behind.
+type spoiling struct {
+	Source
+	o      ingest.Observer
+	behind *bool
+	asked  chan struct{} // closed when it has asked with frame 1
+}
+
+func (s spoiling) Run(ctx context.Context, sink func(*ingest.Frame)) error {
+	return s.Source.Run(ctx, func(f *ingest.Frame) {
+		f.Damaged = f.Seq%2 == 0
+		s.o.Missed(ingest.MissLost, 2)
+		s.o.Missed(ingest.MissOverflow, 3)
+		f.Retain()
+		sink(f)
+		if f.Seq == 1 {
+			*s.behind = s.o.Behind()
+			close(s.asked)
+		}
+		f.Release()
+	})
+}
+
+// What the source says of damage and of frames that never came is counted, the
+// annotation goes to a frame that is whole, and the source can ask whether frames
+// wait.
+func TestDamageIsCounted(t *testing.T) {
+	const frames = 6
+	b := newBench(t, "gate", frames)
+	open, behind, asked := b.cfg.Open, false, make(chan struct{})
+	b.onExtract = func(s *features.Scene) error {
+		if s.Seq == 0 {
+			<-asked
+		}
+		return nil
+	}
+	b.cfg.Open = func(o ingest.Observer) (Source, error) {
+		s, err := open(o)
+		return spoiling{s, o, &behind, asked}, err
+	}
+	b.cfg.Annotation = annotation(nil, 1)
+	annotated := uint64(99)
+	b.onStep = func(s *features.Scene, a *tracker.Annotation) error {
+		if a != nil {
+			annotated = s.Seq
+		}
+		return nil
+	}
+	_, snap := b.run(t.Context(), t)
+	if snap.Damaged != frames/2 || snap.Missed[ingest.MissLost] != 2*frames || snap.Missed[ingest.MissOverflow] != 3*frames {
+		t.Errorf("%d damaged, %v missed", snap.Damaged, snap.Missed)
+	}
+	if annotated != 1 {
+		t.Errorf("frame %d was annotated, want the first that is whole", annotated)
+	}
+	if !behind {
+		t.Error("the source was never told that a frame waits")
 	}
 }
 

@@ -18,6 +18,8 @@ type item struct {
 	note  *request      // annotation of exactly this frame, or nil
 	scene *features.Scene
 	masks *segdv1.MaskFrame
+
+	began, ended [Stages]time.Time // its time in each stage
 }
 
 // mailbox stands in front of a stage. It holds one unread item, and more only
@@ -82,6 +84,13 @@ func (m *mailbox) take() (it *item, ok bool) {
 	m.items[0] = nil
 	m.items = m.items[1:]
 	return it, true
+}
+
+// waiting tells whether there is an unread item.
+func (m *mailbox) waiting() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.items) > 0
 }
 
 // close says that nothing more comes; what is unread may still be taken.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/segd/segd/features"
@@ -53,10 +54,14 @@ type stages struct {
 	scenes  chan *features.Scene // unused ones
 	objects states
 	holds   map[hold]time.Time // until when
+	slow    slowFrames         // of the tracker's goroutine
 
 	cancel context.CancelCauseFunc // stops the source
-	mu     sync.Mutex
-	err    error // the first failure
+
+	searching atomic.Bool // whether the stepper looks for an object
+
+	mu  sync.Mutex
+	err error // the first failure
 }
 
 // once builds the stages, runs them and returns why they ended: nil when the
@@ -110,7 +115,9 @@ func (s *stages) build() (err error) {
 	if s.step, err = s.c.cfg.NewStepper(); err != nil {
 		return fmt.Errorf("pipeline: tracker: %w", err)
 	}
-	if s.source, err = s.c.cfg.Open(s.c.observer()); err != nil {
+	o := s.c.observer()
+	o.Behind = s.boxes[StageFeatures].waiting
+	if s.source, err = s.c.cfg.Open(o); err != nil {
 		return fmt.Errorf("pipeline: source: %w", err)
 	}
 	return nil
@@ -122,7 +129,11 @@ func (s *stages) accept(f *ingest.Frame) {
 	it := &item{frame: f, seq: c.seqBase + f.Seq, pts: c.ptsBase + f.PTS}
 	c.seqNext, c.ptsNext = it.seq+1, it.pts
 	c.stats.frameIn(time.Now())
-	it.note = c.notes.claim(it.seq)
+	if f.Damaged {
+		c.stats.with(func(s *Snapshot) { s.Damaged++ })
+		c.cfg.Meter.Damaged()
+	}
+	it.note = c.notes.claim(it.seq, !f.Damaged)
 	s.boxes[StageFeatures].put(it)
 }
 
@@ -139,9 +150,10 @@ func (s *stages) run(stage Stage, do func(*item) error) {
 		if !ok {
 			return
 		}
-		start := time.Now()
+		it.began[stage] = time.Now()
 		err := guard(func() error { return do(it) })
-		s.c.cfg.Meter.Took(stage, time.Since(start))
+		it.ended[stage] = time.Now()
+		s.c.cfg.Meter.Took(stage, it.ended[stage].Sub(it.began[stage]))
 		if err == nil {
 			failures = 0
 			s.pass(stage, it)
@@ -230,7 +242,15 @@ func (s *stages) features(it *item) error {
 		it.scene = new(features.Scene)
 	}
 	it.scene.Seq = it.seq
-	return s.extract.Extract(it.scene, it.frame.Pix, it.frame.Width, it.frame.Height)
+	if err := s.extract.Extract(it.scene, it.frame.Pix, it.frame.Width, it.frame.Height); err != nil {
+		return err
+	}
+	// As of the last frame that was labelled, one or two before this one: what comes
+	// back is found that much later.
+	if !s.searching.Load() {
+		return nil
+	}
+	return s.extract.Coarsen(it.scene, it.frame.Pix)
 }
 
 // track labels the scene and publishes the masks: what subscribers get must not
@@ -244,6 +264,7 @@ func (s *stages) track(ctx context.Context, it *item) error {
 	if err != nil {
 		return err
 	}
+	s.searching.Store(s.step.Searching())
 	s.recycle(it)
 	c := s.c
 	c.cfg.Meter.Solved(res.Solve)
@@ -264,6 +285,9 @@ func (s *stages) track(ctx context.Context, it *item) error {
 	latency := since(it.frame, now)
 	c.stats.published(now, latency, res.Objects)
 	c.cfg.Meter.Published(latency)
+	if c.cfg.Slow > 0 && latency >= c.cfg.Slow {
+		s.slow.add(c.log, it, res.Solve, latency, now)
+	}
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/tracker"
 )
 
@@ -39,8 +40,10 @@ type Snapshot struct {
 	Unseen uint64
 	// Reconnects of the source, Restarts of the stages, PublishFailures of the bus.
 	Reconnects, Restarts, PublishFailures uint64
-	// Undecodable counts access units that gave no picture.
-	Undecodable uint64
+	// Missed counts access units that gave no frame, by why.
+	Missed [ingest.Misses]uint64
+	// Damaged counts frames of which the decoder had to invent a part.
+	Damaged uint64
 
 	// Per second over the last seconds.
 	FPSIn, FPSOut float64

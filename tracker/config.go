@@ -21,6 +21,9 @@ var modeNames = [...]string{"joint", "affinity", "frozen", "no-temporal"}
 
 func (m Mode) String() string { return modeNames[m] }
 
+// looksUp tells whether superpixels are looked up in other frames.
+func (m Mode) looksUp() bool { return m == Joint || m == Affinity }
+
 // ParseMode is the inverse of String.
 func ParseMode(s string) (Mode, error) {
 	for m, name := range modeNames {
@@ -52,7 +55,7 @@ type Config struct {
 	AnchorWeight float64 // votes of an annotated frame against a latest one; 0 = 4
 
 	Novel  float64 // cosine below which what resembles nothing seen before is background; 0 = 0.5
-	Recall float64 // cosine to an annotated superpixel at which an object may come back; 0 = 0.75
+	Recall float64 // cosine to what was seen of an object at which it may come back; 0 = 0.65
 
 	MaxDim     int     // features are reduced to at most this many; 0 = 96
 	Smooth     float64 // weight of a spatial edge against an affinity unary; 0 = 0.25
@@ -90,7 +93,7 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.Temperature, 0.07)
 	setDefault(&c.AnchorWeight, 4)
 	setDefault(&c.Novel, 0.5)
-	setDefault(&c.Recall, 0.75)
+	setDefault(&c.Recall, 0.65)
 	setDefault(&c.MaxDim, 96)
 	setDefault(&c.Smooth, 0.25)
 	setDefault(&c.Classifier, 1)

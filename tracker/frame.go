@@ -28,17 +28,18 @@ type frame struct {
 	unit     []float32 // n×d features scaled to length 1, in cell order, for cosines
 	grid     grid
 
-	scores []float64 // n×L, Kα of the last solve
-	lambda []float64 // n×L multipliers of the last solve
-	y      []int32   // n labels
-	q      []float64 // n×L propagated label probabilities; each row sums to 1
-	fixed  []int32   // n: label ≥ 0 that was annotated, or unmarked / notAny
-	trust  []float64 // n: how far the labels bear out others, 0…1
-	knows  []bool    // L: whether the label's object was there to be seen; 0 always is
-	sure   []bool    // L: whether its object was seen without doubt
-	looks  []float32 // L×d mean directions of the objects' features
-	marked []int32   // labels that an annotation of this frame defined: all their pieces hang together with a mark
-	soft   []float64 // n×L label probabilities a later frame's affinity reads
+	scores   []float64 // n×L, Kα of the last solve
+	lambda   []float64 // n×L multipliers of the last solve
+	y        []int32   // n labels
+	q        []float64 // n×L propagated label probabilities; each row sums to 1
+	fixed    []int32   // n: label ≥ 0 that was annotated, or unmarked / notAny
+	trust    []float64 // n: how far the labels bear out others, 0…1
+	unlearnt []bool    // n: what came back at a size the classifier has not learnt
+	knows    []bool    // L: whether the label's object was there to be seen; 0 always is
+	sure     []bool    // L: whether its object was seen without doubt
+	looks    []float32 // L×d mean directions of the objects' features
+	marked   []int32   // labels that an annotation of this frame defined: all their pieces hang together with a mark
+	soft     []float64 // n×L label probabilities a later frame's affinity reads
 
 	bounded   []int32 // labels that an annotation of this frame bounded by a mask, polygon or box
 	corrected []bool  // n, or empty: whether an annotation gave the superpixel another label than it had
@@ -80,10 +81,11 @@ func (f *frame) load(s *features.Scene, p *features.Projection, labels int, smoo
 	}
 	f.block.Reset(f.rows, f.n, d+1)
 	f.grid.build(f.centroid, f.width, f.height)
-	f.normalise(d)
+	f.unit = f.normalise(f.unit, f.features, d)
 	f.y, f.fixed = grow(f.y, f.n), grow(f.fixed, f.n)
 	clear(f.y)
-	f.trust = grow(f.trust, f.n)
+	f.trust, f.unlearnt = grow(f.trust, f.n), grow(f.unlearnt, f.n)
+	clear(f.unlearnt)
 	for i := range f.fixed {
 		f.fixed[i] = unmarked
 		f.trust[i] = 1
@@ -125,20 +127,21 @@ func (f *frame) resize(labels int) {
 	}
 }
 
-// normalise fills unit with the features scaled to length 1, in the grid's order.
-func (f *frame) normalise(d int) {
-	f.unit = grow(f.unit, f.n*d)
+// normalise writes n×d features to dst, scaled to length 1, in the grid's order.
+func (f *frame) normalise(dst []float32, features []float64, d int) []float32 {
+	dst = grow(dst, f.n*d)
 	for slot, i := range f.grid.order {
-		row, dst := f.features[int(i)*d:int(i+1)*d], f.unit[slot*d:(slot+1)*d]
+		row, to := features[int(i)*d:int(i+1)*d], dst[slot*d:(slot+1)*d]
 		sum := 0.0
 		for _, v := range row {
 			sum += v * v
 		}
 		scale := 1 / math.Max(math.Sqrt(sum), 1e-12)
 		for k, v := range row {
-			dst[k] = float32(v * scale)
+			to[k] = float32(v * scale)
 		}
 	}
+	return dst
 }
 
 // cellsAcross is the number of grid cells along the longer side: fine enough that a

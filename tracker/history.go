@@ -269,15 +269,13 @@ func (t *Tracker) amend(ctx context.Context, s *features.Scene, ann *Annotation)
 	for len(t.recent) > 0 {
 		t.evict()
 	}
-	f := t.acquire()
-	f.load(scene, t.projection, t.labels(), t.cfg.Smooth)
+	f := t.load(scene)
 	t.recollect(f, e)
 	if err := t.relabel(ctx, at, f, ann, defined); err != nil {
 		return err
 	}
 	for _, at := range t.past.replays(at) {
-		f := t.acquire()
-		f.load(t.past.entries[at].unpack(), t.projection, t.labels(), t.cfg.Smooth)
+		f := t.load(t.past.entries[at].unpack())
 		t.expect(f)
 		if err := t.relabel(ctx, at, f, nil, nil); err != nil {
 			return err

@@ -25,9 +25,12 @@ type object struct {
 	label    string
 	state    State
 	area     float64   // running mean of its visible area, pixels
+	x, y     float64   // centre of its last mask, pixels
 	unseen   int       // frames since it was last visible
 	settling int       // frames until it has been back for long enough
-	looks    []float64 // half the classifier's row less the background's, when it was last seen without doubt
+	chance   []float64 // n of the newest frame: its probability by looks, while it is sought
+	doubt    []bool    // n: where it may have been at one size or another
+	resized  bool      // whether it came back at a size that Scene.Coarse shows
 }
 
 // An object is visible while its mask keeps at least this share of its running
@@ -73,10 +76,14 @@ func (t *Tracker) describe(ctx context.Context, res *Result, f *frame, ann *Anno
 	for k := range t.objects {
 		o, l := &t.objects[k], int32(k+1)
 		area, score := 0, 0.0
+		var at [2]float64
 		for i, y := range f.y {
 			if y == l {
 				area += int(f.area[i])
-				score += float64(f.area[i]) * f.q[i*labels+int(l)]
+				a := float64(f.area[i])
+				score += a * f.q[i*labels+int(l)]
+				at[0] += a * float64(f.centroid[2*i])
+				at[1] += a * float64(f.centroid[2*i+1])
 			}
 		}
 		if ann != nil && o.state == Visible && area > 0 {
@@ -89,6 +96,7 @@ func (t *Tracker) describe(ctx context.Context, res *Result, f *frame, ann *Anno
 		}
 		if o.state == Visible {
 			out.Score = score / float64(area)
+			o.x, o.y = at[0]/float64(area), at[1]/float64(area)
 		} else {
 			f.erase(l, labels)
 		}
@@ -97,7 +105,6 @@ func (t *Tracker) describe(ctx context.Context, res *Result, f *frame, ann *Anno
 		res.Objects = append(res.Objects, out)
 	}
 	f.setLooks(labels, t.projection.Dim())
-	t.keepLooks(f)
 	t.pixels, t.bits = grow(t.pixels, len(f.labels)), grow(t.bits, len(f.labels))
 	if err := t.outlines.draw(ctx, t.pixels, f, labels); err != nil {
 		return err

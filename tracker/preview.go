@@ -72,7 +72,7 @@ func (p *Preview) Run(ctx context.Context) (*Result, error) {
 func (t *Tracker) fork() *Tracker {
 	fork := &Tracker{cfg: t.cfg, projection: t.projection, objects: slices.Clone(t.objects), weight: slices.Clone(t.weight)}
 	for k := range fork.objects {
-		fork.objects[k].looks = slices.Clone(fork.objects[k].looks)
+		fork.objects[k].chance, fork.objects[k].doubt = nil, nil // of the newest frame
 	}
 	for _, f := range t.anchors {
 		fork.anchors = append(fork.anchors, f.clone())
@@ -87,7 +87,7 @@ func (f *frame) clone() *frame {
 		centroid: slices.Clone(f.centroid), area: slices.Clone(f.area), edges: slices.Clone(f.edges),
 		features: slices.Clone(f.features), rows: slices.Clone(f.rows), unit: slices.Clone(f.unit), grid: f.grid,
 		scores: slices.Clone(f.scores), lambda: slices.Clone(f.lambda), y: slices.Clone(f.y), q: slices.Clone(f.q),
-		fixed: slices.Clone(f.fixed), trust: slices.Clone(f.trust),
+		fixed: slices.Clone(f.fixed), trust: slices.Clone(f.trust), unlearnt: slices.Clone(f.unlearnt),
 		knows: slices.Clone(f.knows), sure: slices.Clone(f.sure), looks: slices.Clone(f.looks),
 		marked: slices.Clone(f.marked), soft: slices.Clone(f.soft),
 		bounded: slices.Clone(f.bounded), corrected: slices.Clone(f.corrected), outside: slices.Clone(f.outside),

@@ -88,7 +88,7 @@ func (t *Tracker) joint(ctx context.Context, f *frame, annotated bool, out *Solv
 	}
 	t.gather(frames)
 
-	opt := solver.Options{MaxIter: t.cfg.MaxIter, Rho: t.cfg.Rho, Tau: t.cfg.Tau}
+	opt := solver.Options{MaxIter: t.cfg.MaxIter, Rho: t.cfg.Rho, Tau: t.cfg.Tau, Observe: out.observe}
 	if annotated {
 		opt.MaxIter = annotatedIter
 	} else if t.cfg.Budget > 0 {
@@ -137,10 +137,17 @@ func (t *Tracker) score(dst []float64, f *frame, i int) {
 	}
 }
 
+func (s *Solve) observe(it solver.Iteration) {
+	for i := it.Index; i < Traced; i++ {
+		s.Trace[i] = it.Lagrangian
+	}
+}
+
 func (s *Solve) fill(res solver.Result, samples int) {
 	s.Iterations, s.Lagrangian = res.Iterations, res.Last.Lagrangian
 	s.Primal, s.Dual, s.Rho = res.Last.Primal, res.Last.Dual, res.Last.Rho
-	s.Violations, s.Flips, s.Converged = res.Violations, res.Flips, res.Status == solver.Converged
+	s.Violations, s.Rejected, s.Flips = res.Violations, res.Rejected, res.Flips
+	s.Converged, s.OutOfTime = res.Status == solver.Converged, res.Status == solver.Interrupted
 	if res.First != 0 {
 		s.Descent = (res.First - res.Last.Lagrangian) / math.Abs(res.First)
 	}
@@ -260,6 +267,9 @@ func (t *Tracker) decide(ctx context.Context, f *frame) error {
 			w := 1.0
 			if t.cfg.Mode != Frozen {
 				w = t.cfg.Classifier * uncertainty(f.q[i*labels:(i+1)*labels])
+				if f.unlearnt[i] {
+					w = 0
+				}
 			}
 			t.addClassifier(t.unary[i*labels:(i+1)*labels], f, i, w)
 			if t.cfg.Mode == Frozen {

@@ -33,6 +33,9 @@ type Object struct {
 	Score float64 // mean probability of the label over the mask, 0…1
 }
 
+// Traced is how many iterations' Lagrangians a Solve tells.
+const Traced = 8
+
 // Solve tells how the frame's DC-ADMM went; zero when nothing was solved.
 type Solve struct {
 	Iterations int
@@ -42,9 +45,15 @@ type Solve struct {
 	Dual       float64
 	Rho        float64
 	Violations int
+	Rejected   int // labelings that would have raised the Lagrangian
 	Flips      int
 	FlipRatio  float64 // flips / (samples × iterations)
 	Converged  bool
+	OutOfTime  bool // Config.Budget ended it
+
+	// Trace is the Lagrangian after each of the first iterations; where there were
+	// fewer, the last one's.
+	Trace [Traced]float64
 
 	AffinityTime, SolveTime, MaskTime time.Duration
 }
@@ -60,6 +69,7 @@ type Tracker struct {
 	memory     []*frame // earlier frames in which objects were seen without doubt
 	free       []*frame
 	past       history
+	search     search
 
 	ws       solver.Workspace
 	kernel   kernel.Linear
@@ -126,8 +136,7 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, ann *Annotation) 
 		t.past.keep(s, nil, t.cfg.History)
 		return res, nil
 	}
-	f := t.acquire()
-	f.load(s, t.projection, t.labels(), t.cfg.Smooth)
+	f := t.load(s)
 	start := time.Now()
 	t.expect(f)
 	res.Solve.AffinityTime = time.Since(start)
@@ -166,6 +175,7 @@ func (t *Tracker) label(ctx context.Context, f *frame, ann *Annotation, defined 
 		return err
 	}
 	res.Solve.MaskTime = time.Since(start)
+	t.learn(f, ann != nil)
 	return nil
 }
 
@@ -206,6 +216,7 @@ func (t *Tracker) forget() {
 	}
 	t.recent, t.anchors, t.memory, t.projection = nil, nil, nil, nil
 	t.objects, t.weight = nil, nil
+	t.search.around = nil
 	t.past.clear()
 }
 
@@ -216,6 +227,14 @@ func (t *Tracker) acquire() *frame {
 		return f
 	}
 	return &frame{}
+}
+
+// load returns s as a frame.
+func (t *Tracker) load(s *features.Scene) *frame {
+	f := t.acquire()
+	f.load(s, t.projection, t.labels(), t.cfg.Smooth)
+	t.search.load(f, s, t.projection)
+	return f
 }
 
 func (t *Tracker) release(f *frame) { t.free = append(t.free, f) }
@@ -316,7 +335,7 @@ func (t *Tracker) propagate(f *frame) {
 	for _, r := range refs {
 		reach(t.near, f, r.frame, labels, r.radius*side)
 	}
-	t.recallHidden(f)
+	t.seek(f)
 	d, k := t.projection.Dim(), t.cfg.Links
 	t.mass, t.held = grow(t.mass, f.n), grow(t.held, f.n)
 	clear(t.mass)
@@ -333,6 +352,7 @@ func (t *Tracker) propagate(f *frame) {
 	ask(false)
 	t.fillOpen(f, refs)
 	normaliseRows(f.q, t.near, labels)
+	t.callBack(f)
 	for i := range f.n {
 		f.y[i] = argmax(f.q[i*labels : (i+1)*labels])
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/mask"
@@ -112,6 +113,50 @@ func TestFollowsAMovingDisc(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What Solve tells fits together: the trace leads from the first iteration to the
+// last, and the relative descent is between the two.
+func TestSolveTrace(t *testing.T) {
+	for _, iterations := range []int{1, 5, Traced + 4} {
+		tr := newTracker(t, Config{MaxIter: iterations})
+		for i := range uint64(6) {
+			s, _ := film(t, i, disc{60 + 3*float64(i), 60, 20, red})
+			var a *Annotation
+			if i == 0 {
+				a = scribbles()
+			}
+			got := step(t, tr, s, a).Solve
+			if want := (got.Trace[0] - got.Lagrangian) / math.Abs(got.Trace[0]); got.Descent != want {
+				t.Errorf("frame %d: descent %g, the trace falls by %g", i, got.Descent, want)
+			}
+			for n := got.Iterations; n <= Traced; n++ {
+				if got.Trace[n-1] != got.Lagrangian {
+					t.Errorf("frame %d: %g after iteration %d of %d, want the last, %g", i, got.Trace[n-1], n, got.Iterations, got.Lagrangian)
+				}
+			}
+			if i > 0 && got.Iterations > iterations {
+				t.Errorf("frame %d: %d iterations, want %d at most", i, got.Iterations, iterations)
+			}
+			if got.OutOfTime {
+				t.Errorf("frame %d ran out of the time it was not given", i)
+			}
+		}
+	}
+}
+
+func TestSolveOutOfTime(t *testing.T) {
+	tr := newTracker(t, Config{Budget: time.Nanosecond})
+	for i := range uint64(2) {
+		s, _ := film(t, i, disc{60, 60, 20, red})
+		var a *Annotation
+		if i == 0 {
+			a = scribbles() // not bounded by the budget
+		}
+		if got := step(t, tr, s, a).Solve; got.OutOfTime != (i == 1) {
+			t.Errorf("frame %d: out of time is %v", i, got.OutOfTime)
+		}
 	}
 }
 

@@ -19,19 +19,31 @@ func parseAnnotation(payload []byte) (*tracker.Annotation, error) {
 	return tracker.ParseAnnotation(bytes.NewReader(payload))
 }
 
-// natsFlag is where the commands that talk to a running segd find it.
-func natsFlag(cmd *cobra.Command, url *string) {
-	cmd.Flags().StringVar(url, "nats", "nats://"+config.DefaultNATSAddr, "URL of the NATS server, with user and password or token if it wants them")
+// natsFlags is where the commands that talk to a running segd find it.
+type natsFlags struct {
+	url    string
+	access bus.Access
+}
+
+func (f *natsFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.url, "nats", "nats://"+config.DefaultNATSAddr, "URL of the NATS server, with user and password or token if it wants them")
+	flags.StringVar(&f.access.Credentials, "nats-creds", "", "file with a NATS user's JWT and seed")
+	flags.StringVar(&f.access.NKey, "nats-nkey", "", "file with a NATS user's seed")
+	flags.StringVar(&f.access.CA, "nats-ca", "", "file with the certificates to trust with the NATS server's")
+	flags.StringVar(&f.access.Cert, "nats-cert", "", "file with the certificate to show it")
+	flags.StringVar(&f.access.Key, "nats-key", "", "file with that one's key")
 }
 
 // target says which running segd a command is for.
 type target struct {
-	url, site string
-	wait      time.Duration
+	server natsFlags
+	site   string
+	wait   time.Duration
 }
 
 func (t *target) flags(cmd *cobra.Command) {
-	natsFlag(cmd, &t.url)
+	t.server.register(cmd)
 	cmd.Flags().StringVar(&t.site, "site", config.DefaultSite, "site the camera is at")
 	cmd.Flags().DurationVar(&t.wait, "wait", 15*time.Second, "how long to wait for the answer")
 }
@@ -41,7 +53,7 @@ func (t *target) context(cmd *cobra.Command) (context.Context, context.CancelFun
 }
 
 func (t *target) camera(name string) bus.Target {
-	return bus.Target{URL: t.url, Site: t.site, Camera: name}
+	return bus.Target{URL: t.server.url, Access: t.server.access, Site: t.site, Camera: name}
 }
 
 func annotateCommand(std streams) *cobra.Command {
@@ -60,6 +72,9 @@ func annotateCommand(std streams) *cobra.Command {
 			"object that is followed already, strokes on it or on the background correct what they\n" +
 			"mark and leave the rest. The frame is one to come or one of the last seconds; without\n" +
 			"it the next one is meant. docs/annotations.md says more.",
+		Example: "  segd annotate gate mask.png\n" +
+			"  segd annotate gate strokes.json --nats nats://192.0.2.20:4222 --site yard\n" +
+			"  segd annotate gate - <strokes.json",
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			payload, err := readPayload(std.in, args[1])
@@ -73,7 +88,7 @@ func annotateCommand(std streams) *cobra.Command {
 			ctx, cancel := to.context(cmd)
 			defer cancel()
 			if err := to.camera(args[0]).Annotate(ctx, payload); err != nil {
-				return err
+				return accessError(err)
 			}
 			_, err = fmt.Fprintf(std.out, "%s: annotation accepted\n", args[0])
 			return err

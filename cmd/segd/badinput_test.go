@@ -39,6 +39,8 @@ func TestBadInput(t *testing.T) {
 		{name: "no config file", args: []string{"run", "-c", "/no/such.yaml"}, status: 2, want: []string{"/no/such.yaml"}},
 		{name: "unknown key", config: "htp: {}\n" + camera1, args: []string{"run"}, status: 2,
 			want: []string{"segd.yaml:1:1: ", `"htp"`, "accepted: site, http"}},
+		{name: "a camera's URL that only its source understands", config: "cameras: [{name: desk, url: 'v4l2:/dev/video0?colour=red'}]\n", args: []string{"run"}, status: 2,
+			want: []string{`camera "desk"`, `unknown "colour"`, "format=mjpeg"}},
 		{name: "wrong type", config: "superpixels: many\n" + camera1, args: []string{"check"}, status: 2,
 			want: []string{"segd.yaml:1:14: superpixels: ", `"many"`, "a whole number"}},
 		{name: "demo: bad address", args: []string{"demo", "--addr", "here"}, status: 2,
@@ -58,13 +60,20 @@ func TestBadInput(t *testing.T) {
 			want: []string{"b.json", "line 2"}},
 		{name: "no NATS server to watch", args: []string{"watch", "gate", "--nats", "nats://127.0.0.1:1"}, status: 1,
 			want: []string{"nats://127.0.0.1:1"}},
-		{name: "no page to watch", args: []string{"watch", "gate", "--overlay", t.TempDir(), "--page", "http://127.0.0.1:1"}, status: 1,
+		{name: "no NATS credentials", args: []string{"watch", "gate", "--nats-creds", "/no/such.creds"}, status: 2,
+			want: []string{"credentials /no/such.creds", "no such file"}},
+		{name: "no NATS certificate", args: []string{"annotate", "gate", maskFile(t, 8, 8), "--nats-ca", "/no/ca.pem"}, status: 2,
+			want: []string{"CA /no/ca.pem", "no such file"}},
+		{name: "configured NATS credentials are garbage", status: 2, args: []string{"run"},
+			config: "nats: {url: 'nats://127.0.0.1:1', credentials: '" + file(t, "garbage.creds", "hello") + "'}\nhttp: {addr: '127.0.0.1:0'}\n" + camera1,
+			want:   []string{"garbage.creds", "as nsc writes it"}},
+		{name: "no page to watch", args: []string{"watch", "gate", "--save", t.TempDir(), "--page", "http://127.0.0.1:1"}, status: 1,
 			want: []string{"http://127.0.0.1:1", "refused"}},
 		{name: "bench: no cameras", args: []string{"bench", "ingest", "--cameras", "0"}, status: 2, want: []string{"--cameras 0", "1 to 256"}},
 		{name: "bench: too short", args: []string{"bench", "ingest", "--for", "5ms"}, status: 2, want: []string{"--for 5ms", "1s or more"}},
 		{name: "bench: transport", args: []string{"bench", "ingest", "--transport", "smoke"}, status: 2, want: []string{`"smoke"`, "tcp, udp, auto"}},
-		{name: "overlays of a subject", args: []string{"watch", "segd.v1.>", "--overlay", t.TempDir()}, status: 2, want: []string{"segd.v1.>"}},
-		{name: "a page's URL that is none", args: []string{"watch", "gate", "--overlay", t.TempDir(), "--page", "here"}, status: 2,
+		{name: "overlays of a subject", args: []string{"watch", "segd.v1.>", "--save", t.TempDir()}, status: 2, want: []string{"segd.v1.>"}},
+		{name: "a page's URL that is none", args: []string{"watch", "gate", "--save", t.TempDir(), "--page", "here"}, status: 2,
 			want: []string{`"here"`, "http://127.0.0.1:8080"}},
 		{name: "a subject that is none", args: []string{"watch", "ga te"}, status: 2, want: []string{`"ga te"`}},
 	}
@@ -93,7 +102,7 @@ func TestBadInput(t *testing.T) {
 
 	// What check finds out there is a line each on standard output.
 	t.Run("check", func(t *testing.T) {
-		config := "model: {path: " + refused + "}\ncameras:\n" +
+		config := "http: {addr: '127.0.0.1:0'}\nnats: {addr: '127.0.0.1:0'}\nmodel: {path: " + refused + "}\ncameras:\n" +
 			"  - {name: dead, url: 'rtsp://127.0.0.1:1/x'}\n" +
 			"  - {name: locked, url: '" + lockedURL + "', transport: tcp}\n" +
 			"  - {name: nofile, url: 'file:gone.avi'}\n"
@@ -105,6 +114,8 @@ func TestBadInput(t *testing.T) {
 		out := c.out.String()
 		for _, want := range [][]string{
 			{"model: FAILED", "refused.onnx"},
+			{"tcp 127.0.0.1:0: ok", "http.addr"},
+			{"tcp 127.0.0.1:0: ok", "nats.addr"},
 			{"camera dead: FAILED", "127.0.0.1:1", "refused"},
 			{"camera locked: FAILED", "401"},
 			{"camera nofile: FAILED", "gone.avi"},
@@ -113,15 +124,15 @@ func TestBadInput(t *testing.T) {
 				t.Errorf("no line has all of %q:\n%s", want, out)
 			}
 		}
-		if strings.Count(out, "\n") != 4 || strings.Contains(out, "wrong@") {
-			t.Errorf("want four lines without the password:\n%s", out)
+		if strings.Count(out, "\n") != 6 || strings.Contains(out, "wrong@") {
+			t.Errorf("want six lines without the password:\n%s", out)
 		}
 	})
 }
 
 func TestCheckAllWell(t *testing.T) {
 	s := camera(t, demo.Config{})
-	config := "superpixels: 96\ncameras: [{name: gate, transport: tcp, url: '" + s.URL() + "', annotation: '" + file(t, "a.json", squareAnnotation) + "'}]\n"
+	config := "http: {addr: '127.0.0.1:0'}\nnats: {addr: '127.0.0.1:0'}\nsuperpixels: 96\ncameras: [{name: gate, transport: tcp, url: '" + s.URL() + "', annotation: '" + file(t, "a.json", squareAnnotation) + "'}]\n"
 	c := start(t, "check", "-c", file(t, "segd.yaml", config))
 	if err := c.wait(t, time.Minute); err != nil {
 		t.Error(err)

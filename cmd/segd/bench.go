@@ -4,10 +4,11 @@ import "github.com/spf13/cobra"
 
 func benchCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "bench",
-		Short: "Measure what segd costs on this machine",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use:     "bench",
+		Short:   "Measure what segd costs on this machine",
+		Example: "  segd bench ingest --cameras 16",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(benchIngestCommand(std), benchCamerasCommand(std))
 	return cmd

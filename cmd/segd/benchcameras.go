@@ -35,7 +35,7 @@ func benchCamerasCommand(std streams) *cobra.Command {
 		},
 	}
 	cmd.Flags().IntVar(&n, "cameras", 1, "how many")
-	cmd.Flags().StringVar(&clip, "clip", demo.ClipPath, "video to play")
+	cmd.Flags().StringVar(&clip, "clip", demo.FindClip(), "video to play")
 	return cmd
 }
 

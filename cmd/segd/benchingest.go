@@ -60,6 +60,8 @@ func benchIngestCommand(std streams) *cobra.Command {
 			"and frames/s are this process', a camera: 100 %% is one core, memory is resident MiB\n"+
 			"beyond what the process had before it opened the first.",
 			benchShape.Width, benchShape.Height, benchShape.FPS),
+		Example: "  segd bench ingest --cameras 16 --for 60s\n" +
+			"  segd bench ingest --cameras 4 --transport udp --json",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runBenchIngest(cmd.Context(), std, f) },
 	}
@@ -67,7 +69,7 @@ func benchIngestCommand(std streams) *cobra.Command {
 	flags.IntVar(&f.cameras, "cameras", 16, "how many")
 	flags.DurationVar(&f.duration, "for", 20*time.Second, "measure for this long, once every camera is up")
 	flags.StringVar(&f.transport, "transport", "tcp", "tcp, udp or auto")
-	flags.StringVar(&f.clip, "clip", demo.ClipPath, "video that the cameras play")
+	flags.StringVar(&f.clip, "clip", demo.FindClip(), "video that the cameras play")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object on standard output")
 	return cmd
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,15 +24,20 @@ func checkCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check -c FILE",
 		Short: "Check a configuration and all it names, without starting",
-		Long: "Reads the configuration and its annotations, tries the model, connects to the\n" +
-			"NATS server if it is an external one, and waits for a frame of each camera.",
+		Long: "Reads the configuration and its annotations, tries the model, tries the ports that\n" +
+			"segd would listen on and the folder it would write to, connects to the NATS server if\n" +
+			"it is an external one, and waits for a frame of each camera, all at once.\n\n" +
+			"The exit status is 2 where the configuration has to be changed, 1 where something\n" +
+			"merely did not answer, and 0 when all is well.",
+		Example: "  segd check -c segd.yaml\n" +
+			"  segd check -c /etc/segd/segd.yaml && systemctl restart segd",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := loadConfig(file)
 			if err != nil {
 				return err
 			}
-			return check(cmd.Context(), std.out, cfg)
+			return check(cmd.Context(), std.out, std.err, cfg)
 		},
 	}
 	configFlag(cmd, &file)
@@ -42,43 +47,62 @@ func checkCommand(std streams) *cobra.Command {
 // errCheck is returned when something did not answer; what, has been printed.
 var errCheck = errors.New("not everything is well, see above")
 
-// check prints a line for each thing it tries. What the configuration is at fault
-// for comes back as itself; what merely did not answer as errCheck.
-func check(ctx context.Context, w io.Writer, cfg *config.Config) error {
-	type result struct {
-		what, detail string
-		err          error
+// trial is one thing that check tries.
+type trial struct {
+	what string
+	try  func() (detail string, err error)
+}
+
+// trials lists what there is to try in cfg.
+func trials(ctx context.Context, cfg *config.Config) []trial {
+	list := []trial{{"model", func() (string, error) { return checkModel(ctx, cfg.Model) }}}
+	running := segdAnswers(ctx, cfg.HTTP.Addr)
+	for _, a := range addresses(cfg) {
+		list = append(list, trial{a.network + " " + a.addr, func() (string, error) { return checkAddress(ctx, a, running) }})
 	}
-	var tries []func() result
-	try := func(what string, f func() (string, error)) {
-		tries = append(tries, func() result {
-			detail, err := f()
-			return result{what, detail, err}
-		})
-	}
-	try("model", func() (string, error) { return checkModel(ctx, cfg.Model) })
-	if cfg.NATS.URL != "" {
-		try("nats", func() (string, error) { return checkNATS(ctx, cfg) })
+	switch {
+	case cfg.NATS.URL != "":
+		list = append(list, trial{"nats", func() (string, error) { return checkNATS(ctx, cfg) }})
+	case cfg.NATS.StoreDir != "":
+		list = append(list, trial{"nats.store_dir", func() (string, error) { return checkFolder(cfg.NATS.StoreDir) }})
 	}
 	for _, cam := range cfg.Cameras {
-		try("camera "+cam.Name, func() (string, error) { return checkCamera(ctx, cam) })
+		list = append(list, trial{"camera " + cam.Name, func() (string, error) { return checkCamera(ctx, cam) }})
 	}
+	return list
+}
 
-	results := make([]result, len(tries))
-	var running sync.WaitGroup
-	for i, f := range tries {
-		running.Go(func() { results[i] = f() })
+// check prints a line for each thing it tries on w, and on progress how far it is.
+// What the configuration is at fault for makes a usage error of it.
+func check(ctx context.Context, w, progress io.Writer, cfg *config.Config) error {
+	type result struct {
+		detail string
+		err    error
 	}
-	running.Wait()
+	list := trials(ctx, cfg)
+	results := make([]result, len(list))
+	done := make(chan struct{}, len(list))
+	for i, t := range list {
+		go func() {
+			results[i].detail, results[i].err = t.try()
+			done <- struct{}{}
+		}()
+	}
+	bar := newProgress(progress, "checking")
+	for n := range list {
+		<-done
+		bar.step(n+1, len(list))
+	}
+	bar.end()
 
-	worst := 0
-	for _, r := range results {
+	paint, worst := styleOf(w), 0
+	for i, r := range results {
 		if r.err != nil {
-			fmt.Fprintf(w, "%s: FAILED: %v\n", r.what, r.err)
+			fmt.Fprintf(w, "%s: %s: %v\n", list[i].what, paint.bad("FAILED"), r.err)
 			worst = max(worst, status(r.err))
 			continue
 		}
-		fmt.Fprintf(w, "%s: ok%s\n", r.what, r.detail)
+		fmt.Fprintf(w, "%s: %s%s\n", list[i].what, paint.good("ok"), r.detail)
 	}
 	switch worst {
 	case 0:
@@ -87,6 +111,28 @@ func check(ctx context.Context, w io.Writer, cfg *config.Config) error {
 		return usageError{errCheck}
 	}
 	return errCheck
+}
+
+// checkAddress fails if somebody else listens there. That a segd does is what one
+// expects of a configuration that is in use.
+func checkAddress(ctx context.Context, a address, running bool) (string, error) {
+	err := a.free(ctx)
+	if err != nil && running {
+		return ": " + a.setting + ", taken by the segd that runs", nil
+	}
+	return ": " + a.setting, err
+}
+
+// checkFolder tries whether files can be made in dir, or dir itself.
+func checkFolder(dir string) (string, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", usageError{err}
+	}
+	f, err := os.CreateTemp(dir, ".segd-check-*")
+	if err != nil {
+		return "", usageError{err}
+	}
+	return ": " + dir, errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 func checkModel(ctx context.Context, cfg config.Model) (string, error) {
@@ -101,16 +147,12 @@ func checkModel(ctx context.Context, cfg config.Model) (string, error) {
 	return fmt.Sprintf(": %s, %d channels, %.0f ms a frame", info.Path, info.Channels(), info.Milliseconds), nil
 }
 
-func checkNATS(ctx context.Context, cfg *config.Config) (_ string, err error) {
-	b, err := bus.Open(ctx, bus.Config{Site: cfg.Site, URL: cfg.NATS.URL})
-	if err != nil {
-		return "", err
+func checkNATS(ctx context.Context, cfg *config.Config) (string, error) {
+	// Its streams are left as they are: only a segd that runs may change them.
+	if err := bus.Dial(ctx, cfg.NATS.URL, natsAccess(cfg.NATS)); err != nil {
+		return "", accessError(err)
 	}
-	defer func() { err = errors.Join(err, b.Close()) }()
-	if !b.Connected() {
-		return "", fmt.Errorf("nothing answers at %s", b.URL())
-	}
-	return ": " + b.URL(), nil
+	return ": " + bus.Redact(cfg.NATS.URL), nil
 }
 
 func checkCamera(ctx context.Context, cam config.Camera) (string, error) {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -21,6 +22,7 @@ import (
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/ingest/whip"
 	"github.com/segd/segd/metrics"
 	"github.com/segd/segd/pipeline"
@@ -61,12 +63,13 @@ func newLogger(w io.Writer, cfg config.Log) *slog.Logger {
 // anything slow. close must follow.
 func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *daemon, err error) {
 	d := &daemon{cfg: cfg, log: log, annotations: map[string]*tracker.Annotation{}}
-	if err := d.readAnnotations(); err != nil {
+	if err := errors.Join(d.readAnnotations(), checkSources(cfg)); err != nil {
 		return nil, err
 	}
 	d.registry = prometheus.NewRegistry()
 	d.meters = metrics.New(d.registry)
 	d.meters.Build(version, "")
+	d.meters.Budget(time.Duration(cfg.Tracker.BudgetMS) * time.Millisecond)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.close())
@@ -91,8 +94,9 @@ func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *d
 		return nil, err
 	}
 	if d.bus, err = openBus(ctx, cfg, log); err != nil {
-		return nil, err
+		return nil, accessError(err)
 	}
+	d.meters.Bus(func() metrics.Bus { return busMetrics(d.bus.Stats()) })
 	return d, nil
 }
 
@@ -112,8 +116,39 @@ func (d *daemon) openWHIP() (err error) {
 	if len(cfg.Cameras) == 0 {
 		return nil
 	}
+	if isLoopback(cfg.Addr) && !isLoopback(d.cfg.HTTP.Addr) && len(cfg.PublicIPs) == 0 {
+		d.log.Warn("publishers of other machines reach http.addr, but not whip.addr, where their pictures would come in; "+
+			"set whip.addr to an address that they reach, such as \":8189\"", "http.addr", d.cfg.HTTP.Addr, "whip.addr", cfg.Addr)
+	}
 	d.whip, err = whip.New(cfg)
 	return err
+}
+
+// isLoopback tells whether what listens at addr is reached from this machine only.
+func isLoopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	if host == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback()
+}
+
+// checkSources finds what the configuration cannot know to be wrong with a URL.
+func checkSources(cfg *config.Config) error {
+	var faults []error
+	for _, cam := range cfg.Cameras {
+		if cam.Published() {
+			continue
+		}
+		if _, err := ingest.Open(sourceConfig(cam, nil)); err != nil {
+			faults = append(faults, usageError{err})
+		}
+	}
+	return errors.Join(faults...)
 }
 
 func openBus(ctx context.Context, cfg *config.Config, log *slog.Logger) (*bus.Bus, error) {
@@ -128,7 +163,26 @@ func openBus(ctx context.Context, cfg *config.Config, log *slog.Logger) (*bus.Bu
 	return bus.Open(ctx, bus.Config{
 		Site: cfg.Site, URL: cfg.NATS.URL, Host: host, Port: port, Token: cfg.NATS.Token,
 		StoreDir: cfg.NATS.StoreDir, JSON: cfg.NATS.Format == "json", Version: version, Logger: log,
+		Access: natsAccess(cfg.NATS), Events: retention(cfg.NATS.Events), Masks: retention(cfg.NATS.Masks),
 	})
+}
+
+// accessError tells files that the user has to change from what may pass.
+func accessError(err error) error {
+	if errors.Is(err, bus.ErrAccess) {
+		return usageError{err}
+	}
+	return err
+}
+
+func natsAccess(cfg config.NATS) bus.Access {
+	return bus.Access{
+		CA: cfg.TLS.CA, Cert: cfg.TLS.Cert, Key: cfg.TLS.Key, Credentials: cfg.Credentials, NKey: cfg.NKey,
+	}
+}
+
+func retention(r config.Retention) bus.Retention {
+	return bus.Retention{MaxAge: r.Age(), MaxBytes: r.Bytes()}
 }
 
 func (d *daemon) readAnnotations() error {
@@ -163,7 +217,7 @@ func readAnnotation(path string) (*tracker.Annotation, error) {
 // modelOptions says how the configured model is used.
 func modelOptions(cfg config.Model) dnn.Options {
 	opt := dnn.Options{
-		Taps: cfg.Taps, ShortSide: cfg.ShortSide, RGB: cfg.RGB, Prototxt: cfg.Prototxt, Threads: cfg.Threads,
+		Taps: cfg.Taps, ShortSide: cfg.ShortSide, RGB: cfg.RGB, Prototxt: cfg.Prototxt, Threads: cfg.Threads, Device: cfg.Device,
 	}
 	copy(opt.Mean[:], cfg.Mean)
 	copy(opt.Std[:], cfg.Std)
@@ -191,7 +245,7 @@ func (d *daemon) build() error {
 		return err
 	}
 	d.models = append(d.models, model)
-	d.meters.Backend("opencv cpu", filepath.Base(model.Info().Path))
+	d.meters.Backend("opencv "+model.Info().Device, filepath.Base(model.Info().Path))
 	var configs []pipeline.Config
 	var names []string
 	for i, cam := range d.cfg.Cameras {
@@ -207,7 +261,8 @@ func (d *daemon) build() error {
 
 func sourceConfig(cam config.Camera, log *slog.Logger) ingest.Config {
 	return ingest.Config{
-		Camera: cam.Name, URL: cam.URL, Transport: cam.Transport, Fingerprint: cam.Fingerprint, FPS: cam.FPS, Loop: cam.Loop, Logger: log,
+		Camera: cam.Name, URL: cam.URL, Transport: cam.Transport, Decode: codec.Device(cam.Decode),
+		Fingerprint: cam.Fingerprint, FPS: cam.FPS, Loop: cam.Loop, Logger: log,
 	}
 }
 
@@ -221,9 +276,13 @@ func stagger(i int) time.Duration {
 
 // camera is the configuration of the i-th camera.
 func (d *daemon) camera(i int, cam config.Camera, model features.Model) pipeline.Config {
+	m := meter{d.meters.Camera(cam.Name)}
 	return pipeline.Config{
 		Site: d.cfg.Site, Name: cam.Name,
 		Open: func(o ingest.Observer) (pipeline.Source, error) {
+			o.Packets, o.Held, o.Jitter = m.Packets, m.Held, m.Jitter
+			o.Decoder = func(id codec.ID, on codec.Device) { m.Decoder(id.String(), string(on)) }
+			o.DecodeFallback = func(error) { m.DecodeFallback() } // the source logs it
 			cfg := sourceConfig(cam, d.log)
 			cfg.Observer, cfg.FirstDial = o, stagger(i)
 			if cam.Published() {
@@ -239,8 +298,9 @@ func (d *daemon) camera(i int, cam config.Camera, model features.Model) pipeline
 		},
 		Publisher:  d.bus,
 		Viewer:     d.web,
-		Meter:      meter{d.meters.Camera(cam.Name)},
+		Meter:      m,
 		Annotation: d.annotations[cam.Name],
+		Slow:       time.Duration(d.cfg.Log.SlowMS) * time.Millisecond,
 		Logger:     d.log,
 	}
 }
@@ -248,10 +308,7 @@ func (d *daemon) camera(i int, cam config.Camera, model features.Model) pipeline
 // ready says why segd is not ready. A camera that is down is no reason: others
 // may be up, and it comes back by itself.
 func (d *daemon) ready() error {
-	if !d.bus.Connected() {
-		return errors.New("no connection to the NATS server")
-	}
-	return nil
+	return d.bus.Err()
 }
 
 // serve runs the cameras until ctx ends or all sources have, and the page beside

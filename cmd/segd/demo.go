@@ -42,6 +42,9 @@ func demoCommand(std streams) *cobra.Command {
 		Short: "Run a sample camera, its masks, the page and a NATS server in one process",
 		Long: "Plays a clip of a real surveillance camera (Debian's opencv-doc) over RTSP on\n" +
 			"loopback, and follows two persons in it as `segd run` would.",
+		Example: "  segd demo                                    # then open http://127.0.0.1:8080\n" +
+			"  segd demo --for 30s --json >figures.json     # ends by itself, with figures\n" +
+			"  segd demo --clip street.mp4 --log info       # another video; mark objects in it yourself",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.duration < 0 {
@@ -53,7 +56,7 @@ func demoCommand(std streams) *cobra.Command {
 	flags := cmd.Flags()
 	flags.DurationVar(&f.duration, "for", 0, "end by itself after this long, such as 30s")
 	flags.BoolVar(&f.json, "json", false, "end with one JSON object on standard output")
-	flags.StringVar(&f.clip, "clip", demo.ClipPath, "video to play")
+	flags.StringVar(&f.clip, "clip", demo.FindClip(), "video to play")
 	flags.StringVar(&f.addr, "addr", "", "host:port of the page (default \""+config.DefaultHTTPAddr+"\")")
 	flags.StringVar(&f.nats, "nats", "", "host:port of the NATS server (default \""+config.DefaultNATSAddr+"\")")
 	flags.StringVar(&f.model, "model", "", "ONNX or Caffe model (default the one in the binary)")

@@ -6,8 +6,10 @@ func evalCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "eval",
 		Short: "Measure segd on benchmark data",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Example: "  segd eval davis --root DAVIS\n" +
+			"  segd eval moons --seeds 10",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(evalDavisCommand(std), evalScribblesCommand(std), evalSoakCommand(std), evalMoonsCommand(std), evalSSLCommand(std))
 	return cmd

@@ -95,6 +95,9 @@ func evalDavisCommand(std streams) *cobra.Command {
 			"  noise        a sensor's in poor light, σ² = 6² + 12²·value/255\n\n" +
 			"--overlay writes each frame with the mask tinted and the truth's outline in green,\n" +
 			"to DIR/SEQUENCE-FRAME.png, or as a video if its name ends in .mp4.",
+		Example: "  segd eval davis --root DAVIS --sequences car-shadow\n" +
+			"  segd eval davis --root DAVIS --sequences all --json >figures.json\n" +
+			"  segd eval davis --root DAVIS --sequences libby --overlay out",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDavis(cmd, std, f) },
 	}

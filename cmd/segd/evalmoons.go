@@ -27,8 +27,9 @@ func evalMoonsCommand(std streams) *cobra.Command {
 		Long: "Draws 600 samples of four interlocked moons and 25 random cliques of 25 of them,\n" +
 			"tells each method how often each class occurs in each clique, give or take 3, and\n" +
 			"counts the labels it gets wrong. No label is given and no classes are permuted.",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runMoons(cmd, std, f) },
+		Example: "  segd eval moons --seeds 10",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runMoons(cmd, std, f) },
 	}
 	flags := cmd.Flags()
 	flags.IntVar(&f.seeds, "seeds", 10, "instances to draw")

@@ -1,15 +1,15 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"image"
 	"image/color"
-	"image/png"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
+	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/eval"
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/mask"
@@ -18,11 +18,14 @@ import (
 // overlays writes pictures with masks drawn on, each to a PNG in a folder, or all
 // to one video.
 type overlays struct {
-	dir   string
-	video string
-	muxer *codec.Muxer // of the video, from its first picture on
-	size  image.Point  // of the video's pictures
-	bgr   []byte
+	dir    string
+	video  string
+	muxer  *codec.Muxer // of the video, from its first picture on
+	size   image.Point  // of the video's pictures
+	bgr    []byte
+	count  int           // pictures written
+	origin time.Duration // stream time of the first of a live camera's
+	broken error         // the fault of the video after which nothing can be added
 }
 
 // videoFPS is DAVIS' rate.
@@ -52,18 +55,33 @@ func (o *overlays) close() error {
 	return o.muxer.Close()
 }
 
-// write adds a picture; name is its file's in a folder, without extension.
-func (o *overlays) write(name string, img *image.RGBA) (err error) {
-	if o.video != "" {
-		return o.append(name, img)
-	}
-	f, err := os.Create(filepath.Join(o.dir, name+".png"))
+// write adds a picture of a sequence; name is its file's in a folder, without
+// extension.
+func (o *overlays) write(name string, img *image.RGBA) error {
+	return o.writeAt(name, img, time.Duration(o.count)*time.Second/videoFPS)
+}
+
+// live adds a frame of a camera, in a video at its time since the first.
+func (o *overlays) live(m *segdv1.MaskFrame, picture []byte) error {
+	img, err := drawMasks(m, picture)
 	if err != nil {
-		return fmt.Errorf("overlay: %w", err)
+		return err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	quick := png.Encoder{CompressionLevel: png.BestSpeed}
-	if err := quick.Encode(f, img); err != nil {
+	if o.count == 0 {
+		o.origin = time.Duration(m.PtsNs)
+	}
+	return o.writeAt(frameName(m), img, time.Duration(m.PtsNs)-o.origin)
+}
+
+// writeAt adds a picture that a video shows from the time at on.
+func (o *overlays) writeAt(name string, img *image.RGBA, at time.Duration) (err error) {
+	o.count++
+	if o.video != "" {
+		err = o.append(name, img, at)
+	} else {
+		err = savePNG(filepath.Join(o.dir, name+".png"), img)
+	}
+	if err != nil {
 		return fmt.Errorf("overlay: %w", err)
 	}
 	return nil
@@ -71,18 +89,18 @@ func (o *overlays) write(name string, img *image.RGBA) (err error) {
 
 // append adds a picture to the video, whose sides are cut to even numbers as H.264
 // wants them.
-func (o *overlays) append(name string, img *image.RGBA) error {
+func (o *overlays) append(name string, img *image.RGBA, at time.Duration) error {
 	size := img.Rect.Size()
 	size.X, size.Y = size.X&^1, size.Y&^1
-	if o.muxer == nil {
-		m, err := codec.CreateFile(o.video, codec.EncoderConfig{Width: size.X, Height: size.Y, FPS: videoFPS})
-		if err != nil {
-			return fmt.Errorf("overlay: %w", err)
-		}
-		o.muxer, o.size, o.bgr = m, size, make([]byte, 3*size.X*size.Y)
+	if o.muxer == nil && o.broken == nil {
+		o.size, o.bgr = size, make([]byte, 3*size.X*size.Y)
+		o.muxer, o.broken = codec.CreateFile(o.video, codec.EncoderConfig{Width: size.X, Height: size.Y, FPS: videoFPS})
 	}
 	if size != o.size {
-		return fmt.Errorf("overlay: %s is %d×%d, the video %d×%d; write to a folder, or run one sequence", name, size.X, size.Y, o.size.X, o.size.Y)
+		return fmt.Errorf("%s is %d×%d, the video %d×%d; write to a folder", name, size.X, size.Y, o.size.X, o.size.Y)
+	}
+	if o.broken != nil {
+		return o.broken
 	}
 	for y := range size.Y {
 		for x := range size.X {
@@ -90,7 +108,8 @@ func (o *overlays) append(name string, img *image.RGBA) error {
 			to[0], to[1], to[2] = from[2], from[1], from[0]
 		}
 	}
-	return o.muxer.BGR(o.bgr)
+	o.broken = o.muxer.BGR(o.bgr, at)
+	return o.broken
 }
 
 // davis writes a followed frame.

@@ -34,8 +34,9 @@ func evalScribblesCommand(std streams) *cobra.Command {
 			"median over the seeds, and segd's when it is given the object's bounding box alone.\n\n" +
 			"--overlay writes DIR/SEQUENCE-SEED-segd.png and -kmeans.png: the mask tinted, the\n" +
 			"truth's outline in green, strokes in yellow (object) and blue (background).",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runScribbles(cmd, std, f) },
+		Example: "  segd eval scribbles --root DAVIS",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runScribbles(cmd, std, f) },
 	}
 	f.add(cmd)
 	flags := cmd.Flags()

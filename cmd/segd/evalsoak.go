@@ -24,8 +24,9 @@ func evalSoakCommand(std streams) *cobra.Command {
 		Long: fmt.Sprintf("Follows the object of one sequence, which is played forwards and backwards over\n"+
 			"and over, and prints the process' resident memory at frame %d and at the end, each\n"+
 			"the median of 100 frames.", eval.SoakWarm),
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runSoak(cmd, std, f) },
+		Example: "  segd eval soak --root DAVIS --sequences car-shadow --frames 20000",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runSoak(cmd, std, f) },
 	}
 	f.add(cmd)
 	cmd.Flags().IntVar(&f.frames, "frames", 20000, fmt.Sprintf("frames to follow, more than %d", eval.SoakWarm))

@@ -25,8 +25,9 @@ func evalSSLCommand(std streams) *cobra.Command {
 		Long: "Finds the labels of the unlabeled samples of each split of the benchmark of\n" +
 			"Chapelle, Schölkopf and Zien and prints how many are right, mean and standard\n" +
 			"deviation over the splits, for 10 and 100 labeled samples and two kernels.",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runSSL(cmd, std, f) },
+		Example: "  segd eval ssl --root SSL",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runSSL(cmd, std, f) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.root, "root", "", "folder with a folder for each data set")

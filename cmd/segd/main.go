@@ -83,9 +83,10 @@ func status(err error) int {
 // report prints err, a line each fault, and returns the exit status.
 func report(w io.Writer, err error) int {
 	if err != nil {
+		name := styleOf(w).bad("segd:")
 		for line := range strings.Lines(err.Error()) {
 			if line = strings.TrimSpace(line); line != "" {
-				fmt.Fprintf(w, "segd: %s\n", line)
+				fmt.Fprintf(w, "%s %s\n", name, line)
 			}
 		}
 	}
@@ -98,39 +99,72 @@ type streams struct {
 	out, err io.Writer
 }
 
-// run executes one command line. It returns when the command has ended, which
-// is soon after ctx has.
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
-	std := streams{stdin, stdout, stderr}
-	started := false
+// Groups of commands in segd --help.
+const (
+	groupSetUp   = "setup"
+	groupRun     = "run"
+	groupTalk    = "talk"
+	groupMeasure = "measure"
+)
+
+// newRoot returns the whole command line. started is called as soon as a command
+// does something.
+func newRoot(std streams, started func()) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "segd",
 		Short: "Pixel masks of annotated objects in live video, on NATS",
-		Long: "segd watches cameras and keeps a pixel mask of each object it was told about.\n" +
-			"Try `segd demo`, then http://127.0.0.1:8080.",
-		Version:           version,
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
-		Args:              cobra.NoArgs,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Long: "segd watches cameras and keeps a pixel mask of each object it was told about, live.\n" +
+			"Somebody marks an object once; from then on every frame's mask goes out on NATS, the\n" +
+			"page on http://127.0.0.1:8080 shows it, and Prometheus can scrape how it goes.",
+		Example: "  segd demo --for 30s             # try it, without a camera\n" +
+			"  segd doctor                     # what this machine can do, and what is missing\n" +
+			"  segd init                       # write segd.yaml for a camera of your own\n" +
+			"  segd check                      # does everything in it answer?\n" +
+			"  segd run                        # the daemon",
+		Version:       version,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetArgs(args)
-	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
-	root.AddCommand(
-		runCommand(std), demoCommand(std), checkCommand(std), watchCommand(std),
-		annotateCommand(std), objectsCommand(std), renameCommand(std), clearCommand(std), snapshotCommand(std), evalCommand(std), benchCommand(std), modelCommand(std), versionCommand(std),
-	)
+	root.SetIn(std.in)
+	root.SetOut(std.out)
+	root.SetErr(std.err)
+	for _, g := range []struct {
+		id, title string
+		commands  []*cobra.Command
+	}{
+		{groupSetUp, "Set up:", []*cobra.Command{initCommand(std), checkCommand(std), doctorCommand(std)}},
+		{groupRun, "Run:", []*cobra.Command{runCommand(std), demoCommand(std)}},
+		{groupTalk, "Talk to a running segd:", []*cobra.Command{
+			watchCommand(std), annotateCommand(std), objectsCommand(std), renameCommand(std), clearCommand(std), snapshotCommand(std),
+		}},
+		{groupMeasure, "Measure:", []*cobra.Command{benchCommand(std), evalCommand(std), modelCommand(std)}},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, cmd := range g.commands {
+			cmd.GroupID = g.id
+			root.AddCommand(cmd)
+		}
+	}
+	root.AddCommand(versionCommand(std), manCommand())
 	each(root, func(cmd *cobra.Command) {
 		if do := cmd.RunE; do != nil {
 			cmd.RunE = func(cmd *cobra.Command, args []string) error {
-				started = true
+				started()
 				return do(cmd, args)
 			}
 		}
 	})
+	return root
+}
+
+// run executes one command line. It returns when the command has ended, which
+// is soon after ctx has.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
+	started := false
+	root := newRoot(streams{stdin, stdout, stderr}, func() { started = true })
+	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err != nil && !started {
 		// Cobra did not get as far as the command: the command line is at fault.

@@ -3,6 +3,8 @@ package main
 import (
 	"time"
 
+	"github.com/segd/segd/bus"
+	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/metrics"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/tracker"
@@ -29,24 +31,45 @@ func (m meter) Dropped(before pipeline.Stage) {
 	case pipeline.StageTrack:
 		m.Frame(metrics.DroppedTracker)
 	case pipeline.StageView: // it was published before
+		m.Unseen()
 	}
 }
+
+var missOutcomes = [ingest.Misses]metrics.Outcome{
+	ingest.MissLost:        metrics.NotReceived,
+	ingest.MissUndecodable: metrics.Undecodable,
+	ingest.MissDisposable:  metrics.SkippedDisposable,
+	ingest.MissOverflow:    metrics.SkippedOverflow,
+	ingest.MissNoKey:       metrics.SkippedNoKey,
+}
+
+func (m meter) Missed(why ingest.Miss, n int) { m.Frames(missOutcomes[why], n) }
 
 func (m meter) Failed(pipeline.Stage) { m.Frame(metrics.Failed) }
 
 func (m meter) Took(in pipeline.Stage, d time.Duration) { m.Stage(meterStages[in], d) }
 
 func (m meter) Solved(s tracker.Solve) {
-	if s.Iterations == 0 {
-		return // there is no object yet
+	if s.SolveTime > 0 { // there are objects
+		m.Stage(metrics.StageAffinity, s.AffinityTime)
+		m.Stage(metrics.StageSolve, s.SolveTime)
+		m.Stage(metrics.StageMask, s.MaskTime)
+	}
+	if s.Iterations == 0 && !s.OutOfTime {
+		return // none is in sight to learn from
+	}
+	end := metrics.IterationsMet
+	switch {
+	case s.Converged:
+		end = metrics.Converged
+	case s.OutOfTime:
+		end = metrics.OutOfTime
 	}
 	m.Solve(metrics.Solve{
-		Iterations: s.Iterations, Violations: s.Violations,
-		Lagrangian: s.Lagrangian, Descent: s.Descent, Primal: s.Primal, Rho: s.Rho, FlipRatio: s.FlipRatio,
+		End: end, Iterations: s.Iterations, Violations: s.Violations, Rejected: s.Rejected,
+		Lagrangian: s.Lagrangian, Descent: s.Descent, Primal: s.Primal, Dual: s.Dual, Rho: s.Rho,
+		FlipRatio: s.FlipRatio, Trace: s.Trace,
 	})
-	m.Stage(metrics.StageAffinity, s.AffinityTime)
-	m.Stage(metrics.StageSolve, s.SolveTime)
-	m.Stage(metrics.StageMask, s.MaskTime)
 }
 
 func (m meter) Object(o tracker.Object) {
@@ -56,3 +79,20 @@ func (m meter) Object(o tracker.Object) {
 func (m meter) PublishFailed() { m.PublishFailure() }
 
 func (m meter) Reconnected() { m.Reconnect() }
+
+// busMetrics translates what the bus tells of itself.
+func busMetrics(s bus.Stats) metrics.Bus {
+	out := metrics.Bus{
+		Connected: s.Connected, Reconnects: s.Reconnects, BufferedBytes: s.BufferedBytes,
+		EventsWaiting: s.EventsWaiting, EventsStored: s.EventsStored,
+		Lost: make(map[string]map[string]uint64, len(s.Lost)),
+	}
+	for kind, reasons := range s.Lost {
+		counts := make(map[string]uint64, len(reasons))
+		for reason, n := range reasons {
+			counts[string(reason)] = n
+		}
+		out.Lost[string(kind)] = counts
+	}
+	return out
+}

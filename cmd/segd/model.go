@@ -16,8 +16,10 @@ func modelCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "model",
 		Short: "Feature models",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Example: "  segd model list\n" +
+			"  segd model check nanodet.onnx",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(modelCheckCommand(std), modelListCommand(std))
 	return cmd
@@ -31,6 +33,8 @@ func modelCheckCommand(std streams) *cobra.Command {
 		Short: "Try whether a model loads, in a process of its own",
 		Long: "OpenCV ends the process that gives it a model it dislikes, so a child process\n" +
 			"tries it. FILE is ONNX, or Caffe with its .prototxt beside it.",
+		Example: "  segd model check nanodet.onnx --taps backbone.3\n" +
+			"  segd model check net.caffemodel --json",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			info, err := dnn.Probe(cmd.Context(), args[0], modelOptions(cfg))
@@ -45,15 +49,17 @@ func modelCheckCommand(std streams) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what is known of it, all layers included, as JSON")
 	cmd.Flags().StringSliceVar(&cfg.Taps, "taps", nil, "layers to read (default the model's outputs)")
+	cmd.Flags().StringVar(&cfg.Device, "device", "auto", "what computes it: auto, cpu or cuda")
 	cmd.Flags().IntVar(&cfg.ShortSide, "short-side", config.DefaultShortSide, "shorter side of the picture the model sees, in pixels")
 	return cmd
 }
 
 func modelListCommand(std streams) *cobra.Command {
 	return &cobra.Command{
-		Use:   "list",
-		Short: "List the models in this binary",
-		Args:  cobra.NoArgs,
+		Use:     "list",
+		Short:   "List the models in this binary",
+		Example: "  segd model list",
+		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) (err error) {
 			m, err := dnn.Embedded(dnn.Options{})
 			if err != nil {

@@ -14,9 +14,10 @@ func objectsCommand(std streams) *cobra.Command {
 	var to target
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "objects CAMERA",
-		Short: "List the objects that a running segd follows",
-		Args:  cobra.ExactArgs(1),
+		Use:     "objects CAMERA",
+		Example: "  segd objects gate",
+		Short:   "List the objects that a running segd follows",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := to.context(cmd)
 			defer cancel()
@@ -54,9 +55,10 @@ func objectsCommand(std streams) *cobra.Command {
 func renameCommand(std streams) *cobra.Command {
 	var to target
 	cmd := &cobra.Command{
-		Use:   "rename CAMERA ID NAME",
-		Short: "Give an object that a running segd follows another name",
-		Args:  cobra.ExactArgs(3),
+		Use:     "rename CAMERA ID NAME",
+		Example: "  segd rename gate 1 visitor",
+		Short:   "Give an object that a running segd follows another name",
+		Args:    cobra.ExactArgs(3),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := parseID(args[1])
 			if err != nil {
@@ -79,9 +81,10 @@ func renameCommand(std streams) *cobra.Command {
 func clearCommand(std streams) *cobra.Command {
 	var to target
 	cmd := &cobra.Command{
-		Use:   "clear CAMERA [ID]",
-		Short: "Have a running segd forget an object, or all of a camera's",
-		Args:  cobra.RangeArgs(1, 2),
+		Use:     "clear CAMERA [ID]",
+		Example: "  segd clear gate 1    # one of them\n  segd clear gate      # all",
+		Short:   "Have a running segd forget an object, or all of a camera's",
+		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, what := uint32(0), "all objects"
 			if len(args) == 2 {
@@ -108,10 +111,11 @@ func snapshotCommand(std streams) *cobra.Command {
 	var to target
 	var overlay bool
 	cmd := &cobra.Command{
-		Use:   "snapshot CAMERA FILE.jpg",
-		Short: "Save the newest picture of a camera of a running segd",
-		Long:  "FILE is JPEG; - writes standard output.",
-		Args:  cobra.ExactArgs(2),
+		Use:     "snapshot CAMERA FILE.jpg",
+		Example: "  segd snapshot gate now.jpg --overlay",
+		Short:   "Save the newest picture of a camera of a running segd",
+		Long:    "FILE is JPEG; - writes standard output.",
+		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := to.context(cmd)
 			defer cancel()

@@ -13,8 +13,6 @@ import (
 	"image/jpeg"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/coder/websocket"
@@ -31,8 +29,8 @@ const (
 )
 
 // watchPage calls frame with each frame that the page at base shows of a camera,
-// until ctx ends or frame fails.
-func watchPage(ctx context.Context, base, token, camera string, frame func(*segdv1.MaskFrame, []byte) error) error {
+// until ctx ends.
+func watchPage(ctx context.Context, base, token, camera string, frame func(*segdv1.MaskFrame, []byte)) error {
 	u, err := url.Parse(base)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return usageError{fmt.Errorf("--page %q; accepted: such as http://127.0.0.1:8080", base)}
@@ -61,9 +59,7 @@ func watchPage(ctx context.Context, base, token, camera string, frame func(*segd
 		if err != nil {
 			return err
 		}
-		if err := frame(masks, picture); err != nil {
-			return err
-		}
+		frame(masks, picture)
 		if err := conn.Write(ctx, websocket.MessageText, []byte("ok")); err != nil {
 			return fmt.Errorf("watch: the page at %s: %w", base, err)
 		}
@@ -105,24 +101,20 @@ func parseLive(message []byte) (*segdv1.MaskFrame, []byte, error) {
 	return masks, message[prefix+n:], nil
 }
 
-// saveOverlay writes the picture with m's masks drawn on.
-func saveOverlay(dir string, m *segdv1.MaskFrame, picture []byte) error {
+// drawMasks returns a live frame's picture, a JPEG, with m's masks drawn on.
+func drawMasks(m *segdv1.MaskFrame, picture []byte) (*image.RGBA, error) {
 	img, err := jpeg.Decode(bytes.NewReader(picture))
 	if err != nil {
-		return fmt.Errorf("watch: the picture of frame %d: %w", m.Sequence, err)
+		return nil, fmt.Errorf("the picture: %w", err)
 	}
 	labels, err := paint(m)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if img.Bounds().Size() != labels.Bounds().Size() {
-		return fmt.Errorf("watch: frame %d: masks of %v on a picture of %v", m.Sequence, labels.Bounds().Size(), img.Bounds().Size())
+		return nil, fmt.Errorf("masks of %v on a picture of %v", labels.Bounds().Size(), img.Bounds().Size())
 	}
-	var out bytes.Buffer
-	if err := jpeg.Encode(&out, overlay(img, labels), &jpeg.Options{Quality: 90}); err != nil {
-		return fmt.Errorf("watch: %w", err)
-	}
-	return os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%06d.jpg", m.Camera, m.Sequence)), out.Bytes(), 0o644)
+	return overlay(img, labels), nil
 }
 
 // overlay returns img with each object tinted in its palette's hue, and its rim

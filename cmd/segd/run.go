@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,27 +14,39 @@ import (
 )
 
 func runCommand(std streams) *cobra.Command {
-	var file string
+	var file, base string
 	cmd := &cobra.Command{
 		Use:   "run -c FILE",
 		Short: "Run the daemon",
-		Long: "Run the daemon until a signal, or until every source that can end has ended.\n" +
-			"deploy/segd.example.yaml shows the configuration.",
+		Long: "Runs until a signal, or until every source that can end has ended. `segd init` writes\n" +
+			"a configuration in which every setting is explained; any outside the cameras list can\n" +
+			"come from the environment too, http.addr from SEGD_HTTP_ADDR.\n\n" +
+			"Started by systemd as Type=notify it says when it is ready and, where WatchdogSec= is\n" +
+			"set, lets itself be started anew once cameras are up and none of them advances.",
+		Example: "  segd run                                     # segd.yaml in this folder\n" +
+			"  segd run -c /etc/segd/segd.yaml\n" +
+			"  SEGD_LOG_LEVEL=debug segd run -c segd.yaml   # the environment overrides the file",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := loadConfig(file)
+			if base == "" {
+				base = filepath.Dir(file)
+			}
+			cfg, err := config.LoadIn(base, file, os.Environ())
 			if err != nil {
-				return err
+				return usageError{err}
 			}
 			return runDaemon(cmd.Context(), std, cfg)
 		},
 	}
 	configFlag(cmd, &file)
+	cmd.Flags().StringVar(&base, "base", "", "folder that relative paths in the file start at (default the file's)")
+	_ = cmd.MarkFlagDirname("base") // the flag is there
 	return cmd
 }
 
 func configFlag(cmd *cobra.Command, file *string) {
 	cmd.Flags().StringVarP(file, "config", "c", "segd.yaml", "configuration file")
+	_ = cmd.MarkFlagFilename("config", "yaml", "yml") // the flag is there
 }
 
 func loadConfig(file string) (*config.Config, error) {
@@ -58,9 +72,20 @@ func runDaemon(ctx context.Context, std streams, cfg *config.Config) (err error)
 		tick = lines(std.out, d.set.Snapshots)
 	}
 	start := time.Now()
-	err = d.serve(ctx, tick)
+	err = d.serveManaged(ctx, tick)
 	for _, s := range d.set.Snapshots() {
 		summary(std.out, time.Since(start), s)
 	}
+	return err
+}
+
+// serveManaged is serve under systemd's eyes, if systemd started segd.
+func (d *daemon) serveManaged(ctx context.Context, tick func(time.Duration)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var managing sync.WaitGroup
+	managing.Go(func() { newManager(d.cfg, d.log).run(ctx, d.set.Snapshots) })
+	err := d.serve(ctx, tick)
+	cancel()
+	managing.Wait()
 	return err
 }

@@ -14,9 +14,10 @@ import (
 	"github.com/segd/segd/pipeline"
 )
 
-// isTerminal tells whether a person sees what is written to w.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+// isTerminal tells whether a person sees what is written to stream, or types what is
+// read from it.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
@@ -90,9 +91,13 @@ func summary(w io.Writer, elapsed time.Duration, s pipeline.Snapshot) {
 		s.Camera, elapsed.Seconds(), s.In, s.Published, share, s.Dropped, s.Failed)
 	fmt.Fprintf(w, "  %.1f fps, capture to publish: p50 %s, p95 %s, p99 %s\n",
 		fps(s), ms(s.Latency.P50), ms(s.Latency.P95), ms(s.Latency.P99))
-	if s.Reconnects+s.Restarts+s.PublishFailures+s.Undecodable > 0 {
-		fmt.Fprintf(w, "  %d reconnects, %d restarts, %d publish failures, %d undecodable\n",
-			s.Reconnects, s.Restarts, s.PublishFailures, s.Undecodable)
+	var missed uint64
+	for _, n := range s.Missed {
+		missed += n
+	}
+	if s.Reconnects+s.Restarts+s.PublishFailures+missed+s.Damaged > 0 {
+		fmt.Fprintf(w, "  %d reconnects, %d restarts, %d publish failures, %d frames damaged, %d missed\n",
+			s.Reconnects, s.Restarts, s.PublishFailures, s.Damaged, missed)
 	}
 	if len(s.Objects) == 0 {
 		fmt.Fprintln(w, "  no objects")

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"image"
 	"image/color"
-	"image/png"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -22,7 +20,10 @@ import (
 	"github.com/segd/segd/mask"
 )
 
-type watchFlags struct{ nats, save, overlay, page, token string }
+type watchFlags struct {
+	nats                     natsFlags
+	save, masks, page, token string
+}
 
 func watchCommand(std streams) *cobra.Command {
 	var f watchFlags
@@ -31,59 +32,54 @@ func watchCommand(std streams) *cobra.Command {
 		Short: "Print masks, events and status as they arrive",
 		Long: "Prints a line for each frame of a camera at whatever site, or for each message on\n" +
 			"a NATS subject such as 'segd.v1.home.*.event' or 'segd.v1.*.*.status'.\n\n" +
-			"--save writes each frame's masks as DIR/CAMERA-SEQUENCE.png. A pixel's value is\n" +
-			"the object's id and the palette gives it a colour, so the file can be looked at\n" +
-			"and can be given to `segd annotate`.\n\n" +
-			"--overlay writes the pictures with the masks drawn on. Pictures are not on NATS:\n" +
-			"it gets them, and the lines it prints, from segd's page.",
+			"--save writes the pictures with the masks drawn on, DIR/CAMERA-SEQUENCE.png each, or\n" +
+			"all to one video if its name ends in .mp4. Pictures are not on NATS: it gets them,\n" +
+			"and the lines it prints, from segd's page.\n\n" +
+			"--masks writes the masks alone, DIR/CAMERA-SEQUENCE.png. A pixel's value is the\n" +
+			"object's id and the palette gives it a colour, so the file can be looked at and\n" +
+			"can be given to `segd annotate`.\n\n" +
+			"A full disk, or one too slow, costs the files of the frames it has no room for. The\n" +
+			"lines go on, and the exit status is 1 in the end.",
+		Example: "  segd watch gate                      # a line for each frame\n" +
+			"  segd watch 'segd.v1.*.*.event'       # what happens, at every camera\n" +
+			"  segd watch gate --masks masks        # each frame's masks as PNG\n" +
+			"  segd watch gate --save gate.mp4      # the pictures with the masks drawn on",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return watch(cmd.Context(), std, args[0], f) },
 	}
-	natsFlag(cmd, &f.nats)
+	f.nats.register(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&f.save, "save", "", "folder to write each frame's masks to, as PNG")
-	flags.StringVar(&f.overlay, "overlay", "", "folder to write each frame's picture with its masks to, as JPEG")
-	flags.StringVar(&f.page, "page", "http://"+config.DefaultHTTPAddr, "URL of the page, for --overlay")
+	flags.StringVar(&f.save, "save", "", "folder, or FILE.mp4, to write the pictures with their masks to")
+	flags.StringVar(&f.masks, "masks", "", "folder to write each frame's masks to, as PNG")
+	flags.StringVar(&f.page, "page", "http://"+config.DefaultHTTPAddr, "URL of the page, for --save")
 	flags.StringVar(&f.token, "token", os.Getenv("SEGD_HTTP_TOKEN"), "the page's token (default $SEGD_HTTP_TOKEN)")
 	flags.Lookup("token").DefValue = "" // keeps it out of --help
 	return cmd
 }
 
-func watch(ctx context.Context, std streams, target string, f watchFlags) error {
-	for _, dir := range []string{f.save, f.overlay} {
-		if dir == "" {
-			continue
-		}
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return usageError{fmt.Errorf("watch: %w", err)}
-		}
+func watch(ctx context.Context, std streams, target string, f watchFlags) (err error) {
+	if f.save != "" && !isCamera(target) {
+		return usageError{fmt.Errorf("watch: --save with the subject %q; accepted: a camera's name", target)}
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	show := func(m *segdv1.MaskFrame) error {
+	savers, err := openSavers(std, f)
+	defer func() {
+		for _, s := range savers {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	if err != nil {
+		return usageError{fmt.Errorf("watch: %w", err)}
+	}
+	show := func(m *segdv1.MaskFrame, picture []byte) {
 		fmt.Fprintln(std.out, maskLine(m))
-		if f.save == "" {
-			return nil
+		for _, s := range savers {
+			s.offer(m, picture)
 		}
-		return saveMasks(f.save, m)
 	}
-	var err error
-	switch {
-	case f.overlay != "" && !isCamera(target):
-		return usageError{fmt.Errorf("watch: --overlay with the subject %q; accepted: a camera's name", target)}
-	case f.overlay != "":
-		err = watchPage(ctx, f.page, f.token, target, func(m *segdv1.MaskFrame, picture []byte) error {
-			return errors.Join(show(m), saveOverlay(f.overlay, m, picture))
-		})
-	default:
-		err = watchBus(ctx, std, target, f.nats, func(m *segdv1.MaskFrame) {
-			if err := show(m); err != nil {
-				cancel(err)
-			}
-		})
-	}
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
-		return cause
+	if f.save != "" {
+		err = watchPage(ctx, f.page, f.token, target, show)
+	} else {
+		err = watchBus(ctx, std, target, f.nats, func(m *segdv1.MaskFrame) { show(m, nil) })
 	}
 	if ctx.Err() != nil {
 		return nil // ended by whoever started it
@@ -91,14 +87,33 @@ func watch(ctx context.Context, std streams, target string, f watchFlags) error 
 	return err
 }
 
-func watchBus(ctx context.Context, std streams, target, url string, show func(*segdv1.MaskFrame)) error {
-	return bus.Watch(ctx, url, target, bus.Handlers{
+// openSavers starts what f asks to be saved.
+func openSavers(std streams, f watchFlags) (savers []*saver, err error) {
+	say := func(line string) { fmt.Fprintln(std.err, line) }
+	if f.masks != "" {
+		if err := os.MkdirAll(f.masks, 0o755); err != nil {
+			return nil, err
+		}
+		savers = append(savers, newSaver(f.masks, func(m *segdv1.MaskFrame, _ []byte) error { return saveMasks(f.masks, m) }, say, nil))
+	}
+	if f.save != "" {
+		drawn, err := openOverlays(f.save)
+		if err != nil {
+			return savers, err
+		}
+		savers = append(savers, newSaver(f.save, drawn.live, say, drawn.close))
+	}
+	return savers, nil
+}
+
+func watchBus(ctx context.Context, std streams, target string, server natsFlags, show func(*segdv1.MaskFrame)) error {
+	return accessError(bus.Watch(ctx, server.url, target, bus.Handlers{
 		Mask:   show,
 		Event:  func(e *segdv1.Event) { fmt.Fprintln(std.out, eventLine(e)) },
 		Status: func(s *segdv1.Status) { fmt.Fprintln(std.out, statusLine(s)) },
 		Bad:    func(subject string, err error) { fmt.Fprintf(std.err, "%s: %v\n", subject, err) },
 		Logger: slog.New(slog.NewTextHandler(std.err, nil)),
-	})
+	}, server.access))
 }
 
 // clock is a time of day as the lines have it.
@@ -148,25 +163,16 @@ func statusLine(s *segdv1.Status) string {
 }
 
 // saveMasks writes m's masks as a palette PNG.
-func saveMasks(dir string, m *segdv1.MaskFrame) (err error) {
+func saveMasks(dir string, m *segdv1.MaskFrame) error {
 	img, err := paint(m)
 	if err != nil {
 		return err
 	}
-	f, err := os.Create(filepath.Join(dir, fmt.Sprintf("%s-%06d.png", m.Camera, m.Sequence)))
-	if err != nil {
-		return fmt.Errorf("watch: %w", err)
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	return encode(f, img)
+	return savePNG(filepath.Join(dir, frameName(m)+".png"), img)
 }
 
-func encode(w io.Writer, img image.Image) error {
-	if err := png.Encode(w, img); err != nil {
-		return fmt.Errorf("watch: %w", err)
-	}
-	return nil
-}
+// frameName is a frame's file's name, without its ending.
+func frameName(m *segdv1.MaskFrame) string { return fmt.Sprintf("%s-%06d", m.Camera, m.Sequence) }
 
 // paint draws every mask of m with its object's id; a higher id covers a lower.
 func paint(m *segdv1.MaskFrame) (*image.Paletted, error) {

@@ -1,6 +1,6 @@
 // Subscribe-go prints every mask of every camera: the camera, the frame's
-// number, and each object's label and area, counted from the decoded mask. It
-// reads protobuf, as segd sends it unless configured to send JSON.
+// number, and each object's name, state, area and centre, taken from the decoded
+// mask.
 //
 //	go run ./examples/subscribe-go [nats://127.0.0.1:4222]
 package main
@@ -10,9 +10,10 @@ import (
 	"io"
 	"log"
 	"os"
-	"time"
+	"strings"
 
 	"github.com/nats-io/nats.go"
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/segd/segd/bus/segdv1"
@@ -24,37 +25,51 @@ func main() {
 	if len(os.Args) > 1 {
 		url = os.Args[1]
 	}
-	nc, err := nats.Connect(url)
+	nc, err := nats.Connect(url, nats.MaxReconnects(-1))
 	if err != nil {
 		log.Fatal(err)
 	}
-	sub, err := nc.SubscribeSync("segd.v1.*.*.mask")
-	if err != nil {
+	messages := make(chan *nats.Msg, 256) // what does not fit is lost, and nats.go says so
+	if _, err := nc.ChanSubscribe("segd.v1.*.*.mask", messages); err != nil {
 		log.Fatal(err)
 	}
-	for {
-		msg, err := sub.NextMsg(time.Minute)
-		if err != nil {
-			log.Fatal(err)
-		}
-		if err := show(os.Stdout, msg.Data); err != nil {
+	for msg := range messages {
+		if err := show(os.Stdout, msg); err != nil {
 			log.Print(err)
 		}
 	}
 }
 
-// show decodes one message and prints a line for each object in it.
-func show(w io.Writer, data []byte) error {
-	var mf segdv1.MaskFrame
-	if err := proto.Unmarshal(data, &mf); err != nil {
+// show decodes one message, which is protobuf or JSON, and prints a line for each
+// object in it.
+func show(w io.Writer, msg *nats.Msg) error {
+	var frame segdv1.MaskFrame
+	var err error
+	if msg.Header.Get("Content-Type") == "application/json" {
+		err = protojson.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(msg.Data, &frame)
+	} else {
+		err = proto.Unmarshal(msg.Data, &frame)
+	}
+	if err != nil {
 		return err
 	}
-	for _, o := range mf.GetObjects() {
-		m, err := mask.Parse(o.GetCounts(), int(mf.GetWidth()), int(mf.GetHeight()))
+	for _, o := range frame.GetObjects() {
+		m, err := mask.Parse(o.GetCounts(), int(frame.GetWidth()), int(frame.GetHeight()))
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(w, mf.GetCamera(), mf.GetSequence(), o.GetLabel(), m.Area())
+		var area, x, y int
+		for i, bit := range m.Decode(nil) { // height rows of width pixels, 0 or 1
+			area += int(bit)
+			x += int(bit) * (i % m.Width)
+			y += int(bit) * (i / m.Width)
+		}
+		state := strings.ToLower(strings.TrimPrefix(o.GetState().String(), "STATE_"))
+		fmt.Fprintf(w, "%s %d %s %s %d px", frame.GetCamera(), frame.GetSequence(), o.GetLabel(), state, area)
+		if area > 0 {
+			fmt.Fprintf(w, " around %.1f,%.1f", float64(x)/float64(area), float64(y)/float64(area))
+		}
+		fmt.Fprintln(w)
 	}
 	return nil
 }

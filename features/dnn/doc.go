@@ -7,6 +7,9 @@
 // pixels whatever size the model saw. A [Model] may be used from any goroutine; one
 // at a time gets through.
 //
+// The processor computes, or a CUDA device where OpenCV was built for it and finds one
+// (Options.Device). Debian's OpenCV was not.
+//
 // OpenCV ends the process on a model it dislikes, so Open first has a child process
 // try it ([Probe]); what can be seen from the bytes of an ONNX file is checked even
 // before that. Frames are run through a few lines of C++ of our own that turn

@@ -40,6 +40,8 @@ type Info struct {
 	NominalHeight int     `json:"nominal_height"`
 	Taps          []Layer `json:"taps"`
 	Layers        []Layer `json:"layers,omitempty"`
+	// Device is what computes it, "cpu" or "cuda".
+	Device string `json:"device"`
 	// Milliseconds is how long one frame took when the model was probed, the second
 	// of two.
 	Milliseconds float64 `json:"milliseconds,omitempty"`

@@ -154,10 +154,14 @@ func open(src *source, opt Options) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("features/dnn: model %s: %w", src.path, err)
 	}
+	device, err := useDevice(net, opt.Device)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("features/dnn: model %s: %w", src.path, err), net.Close())
+	}
 	sum := sha256.Sum256(src.data)
 	m := &Model{
 		opt: opt, net: net,
-		info: Info{Path: src.path, Format: src.format, SHA256: hex.EncodeToString(sum[:]), InputWidth: src.fixed.X, InputHeight: src.fixed.Y},
+		info: Info{Path: src.path, Device: device, Format: src.format, SHA256: hex.EncodeToString(sum[:]), InputWidth: src.fixed.X, InputHeight: src.fixed.Y},
 	}
 	for c := range m.lut {
 		for v := range m.lut[c] {
@@ -193,7 +197,7 @@ func (s *source) load() (*gocv.Net, error) {
 
 // chooseTaps settles m.info's layers and taps at the nominal input size, 16:9.
 func (m *Model) chooseTaps() error {
-	m.info.NominalWidth, m.info.NominalHeight = m.inputFor(16*m.opt.ShortSide/9, m.opt.ShortSide)
+	m.info.NominalWidth, m.info.NominalHeight = m.inputFor(16*m.opt.ShortSide/9, m.opt.ShortSide, 1)
 	m.resize(image.Pt(m.info.NominalWidth, m.info.NominalHeight))
 	// Only after a forward pass do all layers know their shapes.
 	if err := m.run.run(&m.blob); err != nil {
@@ -218,12 +222,12 @@ func (m *Model) chooseTaps() error {
 	return nil
 }
 
-// inputFor is the input size for an image.
-func (m *Model) inputFor(width, height int) (w, h int) {
+// inputFor is the input size for an image that is shrunk.
+func (m *Model) inputFor(width, height, shrink int) (w, h int) {
 	if m.info.InputWidth > 0 {
 		return m.info.InputWidth, m.info.InputHeight
 	}
-	return inputSize(width, height, m.opt.ShortSide)
+	return inputSize(width, height, max(1, m.opt.ShortSide/shrink))
 }
 
 // Info describes the model and the taps in use.
@@ -234,23 +238,32 @@ func (m *Model) Info() Info {
 	return info
 }
 
-// Features implements features.Model: one map a tap, in the order of Info().Taps.
-// It allocates nothing once dst and the model have seen the size.
-func (m *Model) Features(dst []features.Map, bgr []byte, width, height int) ([]features.Map, error) {
+// Features implements features.Model: one map a tap, in the order of Info().Taps. A
+// model with an input size of its own sees a shrunk image in the input's upper left
+// corner, and the mean beside it. Features allocates nothing once dst and the model
+// have seen the size, but for OpenCV, when the size is another than the last time.
+func (m *Model) Features(dst []features.Map, bgr []byte, width, height, shrink int) ([]features.Map, error) {
 	if width < 1 || height < 1 || width > maxSide || height > maxSide || len(bgr) != 3*width*height {
 		return nil, fmt.Errorf("features/dnn: %d bytes for a BGR24 image of %d×%d pixels", len(bgr), width, height)
+	}
+	if shrink < 1 || shrink > maxShrink {
+		return nil, fmt.Errorf("features/dnn: an image shrunk to 1/%d; want 1 to %d", shrink, maxShrink)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.net == nil {
 		return nil, errors.New("features/dnn: the model is closed")
 	}
-	w, h := m.inputFor(width, height)
+	w, h := m.inputFor(width, height, shrink)
 	if w*h > maxInput {
 		return nil, fmt.Errorf("features/dnn: an image of %d×%d pixels would be scaled to %d×%d; want at most %d pixels", width, height, w, h, maxInput)
 	}
 	m.resize(image.Pt(w, h))
-	if err := m.normalise(bgr, width, height); err != nil {
+	shown := m.size
+	if m.info.InputWidth > 0 {
+		shown = image.Pt(max(1, w/shrink), max(1, h/shrink))
+	}
+	if err := m.normalise(bgr, width, height, shown); err != nil {
 		return nil, err
 	}
 	if err := m.run.run(&m.blob); err != nil {
@@ -258,15 +271,16 @@ func (m *Model) Features(dst []features.Map, bgr []byte, width, height int) ([]f
 	}
 	dst = slices.Grow(dst[:0], len(m.info.Taps))[:len(m.info.Taps)]
 	for i := range dst {
-		if err := m.fetch(&dst[i], i, width, height); err != nil {
+		if err := m.fetch(&dst[i], i, float64(width*w)/float64(shown.X), float64(height*h)/float64(shown.Y)); err != nil {
 			return nil, fmt.Errorf("features/dnn: model %s on %d×%d pixels: tap %q: %w", m.info.Path, w, h, m.info.Taps[i].Name, err)
 		}
 	}
 	return dst, nil
 }
 
-// fetch copies tap i of the last run into dst, whose Data it reuses.
-func (m *Model) fetch(dst *features.Map, i, width, height int) error {
+// fetch copies tap i of the last run, whose input covered width×height pixels of the
+// image and beyond, into dst, whose Data it reuses.
+func (m *Model) fetch(dst *features.Map, i int, width, height float64) error {
 	channels, rows, cols, err := m.run.shape(i)
 	if err != nil {
 		return err
@@ -286,8 +300,8 @@ func (m *Model) fetch(dst *features.Map, i, width, height int) error {
 // evenly, so the first is centred half a stride from the image's edge, and the
 // edge is half a pixel from the first pixel's centre. How large the model's input
 // was cancels out.
-func place(n, cells int) (stride, offset float64) {
-	stride = float64(n) / float64(cells)
+func place(n float64, cells int) (stride, offset float64) {
+	stride = n / float64(cells)
 	return stride, stride/2 - 0.5
 }
 
@@ -301,11 +315,11 @@ func (m *Model) resize(size image.Point) {
 	m.size = size
 }
 
-// normalise scales the image to the input size and writes it to the blob, plane by
-// plane.
-func (m *Model) normalise(bgr []byte, width, height int) error {
+// normalise scales the image to the size shown and writes it to the upper left of the
+// blob, plane by plane; the rest of it becomes zero.
+func (m *Model) normalise(bgr []byte, width, height int, shown image.Point) error {
 	pix := bgr
-	if image.Pt(width, height) != m.size {
+	if image.Pt(width, height) != shown {
 		if m.image.Cols() != width || m.image.Rows() != height {
 			m.image.Close()
 			m.image = gocv.NewMatWithSize(height, width, gocv.MatTypeCV8UC3)
@@ -317,10 +331,10 @@ func (m *Model) normalise(bgr []byte, width, height int) error {
 		}
 		copy(own, bgr)
 		method := gocv.InterpolationLinear
-		if m.size.X <= width && m.size.Y <= height {
+		if shown.X <= width && shown.Y <= height {
 			method = gocv.InterpolationArea
 		}
-		gocv.Resize(m.image, &m.scaled, m.size, 0, 0, method)
+		gocv.Resize(m.image, &m.scaled, shown, 0, 0, method)
 		if pix, err = m.scaled.DataPtrUint8(); err != nil {
 			return fmt.Errorf("features/dnn: %w", err)
 		}
@@ -331,10 +345,19 @@ func (m *Model) normalise(bgr []byte, width, height int) error {
 	}
 	n := m.size.X * m.size.Y
 	first, second, third := blob[:n], blob[n:][:n], blob[2*n:][:n]
+	b, g, r := first, second, third
+	lb, lg, lr := &m.lut[0], &m.lut[1], &m.lut[2]
 	if m.opt.RGB {
-		fill(third, second, first, pix, &m.lut[2], &m.lut[1], &m.lut[0])
-	} else {
-		fill(first, second, third, pix, &m.lut[0], &m.lut[1], &m.lut[2])
+		b, r, lb, lr = third, first, &m.lut[2], &m.lut[0]
+	}
+	if shown == m.size {
+		fill(b, g, r, pix, lb, lg, lr)
+		return nil
+	}
+	clear(blob)
+	for y := range shown.Y {
+		row := func(plane []float32) []float32 { return plane[y*m.size.X:][:shown.X] }
+		fill(row(b), row(g), row(r), pix[3*y*shown.X:], lb, lg, lr)
 	}
 	return nil
 }

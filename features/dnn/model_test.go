@@ -87,17 +87,21 @@ func TestGeometry(t *testing.T) {
 		imageW, imageH     int
 		modelW, modelH     int
 		tolerance, margins float64 // margins: image borders are stretched by resizing
+		shrink             int
 	}{
-		{"as it is", 96, 64, 96, 64, 1.01, 0},
-		{"enlarged", 150, 90, 192, 128, 1.6, 2},
-		{"shrunk", 600, 300, 192, 96, 1.6, 2},
-		{"shrunk one way", 300, 90, 192, 128, 2, 4},
-		{"distorted", 120, 240, 192, 96, 2, 4},
+		{"as it is", 96, 64, 96, 64, 1.01, 0, 1},
+		{"enlarged", 150, 90, 192, 128, 1.6, 2, 1},
+		{"shrunk", 600, 300, 192, 96, 1.6, 2, 1},
+		{"shrunk one way", 300, 90, 192, 128, 2, 4, 1},
+		{"distorted", 120, 240, 192, 96, 2, 4, 1},
+		{"in a corner of the input", 600, 300, 192, 96, 3, 12, 2},
+		{"in a small corner", 384, 256, 192, 128, 4, 16, 4},
+		{"in an uneven corner", 300, 90, 192, 128, 6, 12, 3},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			m := mustOpen(t, averager(tt.modelW, tt.modelH).write(t), raw)
-			maps, err := m.Features(nil, ramp(tt.imageW, tt.imageH), tt.imageW, tt.imageH)
+			maps, err := m.Features(nil, ramp(tt.imageW, tt.imageH), tt.imageW, tt.imageH, tt.shrink)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -142,7 +146,7 @@ func TestNormalisation(t *testing.T) {
 	path := averager(64, 64).write(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			maps, err := mustOpen(t, path, tt.opt).Features(nil, bgr, 64, 64)
+			maps, err := mustOpen(t, path, tt.opt).Features(nil, bgr, 64, 64, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -223,7 +227,7 @@ func TestTaps(t *testing.T) {
 			}
 			// The shapes must be what comes out, at this size and at another.
 			for _, size := range [][2]int{{info.NominalWidth, info.NominalHeight}, {64, 96}} {
-				maps, err := m.Features(nil, noise(size[0], size[1]), size[0], size[1])
+				maps, err := m.Features(nil, noise(size[0], size[1]), size[0], size[1], 1)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -258,11 +262,11 @@ func TestEmbeddedMoves(t *testing.T) {
 		}
 		return bgr
 	}
-	a, err := m.Features(nil, crop(0), size, size)
+	a, err := m.Features(nil, crop(0), size, size, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := m.Features(nil, crop(shift), size, size)
+	b, err := m.Features(nil, crop(shift), size, size, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,7 +315,7 @@ func TestFeaturesRefuses(t *testing.T) {
 		name        string
 		w, h, bytes int
 	}{{"no pixels", 0, 0, 0}, {"short", 4, 4, 47}, {"negative", -1, -1, 3}, {"huge", 1 << 16, 1, 3 << 16}, {"a thread", 1 << 15, 1, 3 << 15}} {
-		if _, err := m.Features(nil, make([]byte, tt.bytes), tt.w, tt.h); err == nil {
+		if _, err := m.Features(nil, make([]byte, tt.bytes), tt.w, tt.h, 1); err == nil {
 			t.Errorf("%s: no error", tt.name)
 		}
 	}
@@ -320,7 +324,7 @@ func TestFeaturesRefuses(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := m.Features(nil, make([]byte, 48), 4, 4); err == nil || !strings.Contains(err.Error(), "closed") {
+	if _, err := m.Features(nil, make([]byte, 48), 4, 4, 1); err == nil || !strings.Contains(err.Error(), "closed") {
 		t.Errorf("a closed model says %v", err)
 	}
 }
@@ -336,7 +340,7 @@ func TestFeaturesShared(t *testing.T) {
 	sizes := [][2]int{{64, 64}, {128, 64}}
 	var want [2][]features.Map
 	for i, s := range sizes {
-		if want[i], err = m.Features(nil, noise(s[0], s[1]), s[0], s[1]); err != nil {
+		if want[i], err = m.Features(nil, noise(s[0], s[1]), s[0], s[1], 1); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -348,7 +352,7 @@ func TestFeaturesShared(t *testing.T) {
 			var maps []features.Map
 			for range 5 {
 				var err error
-				if maps, err = m.Features(maps, bgr, s[0], s[1]); err != nil {
+				if maps, err = m.Features(maps, bgr, s[0], s[1], 1); err != nil {
 					t.Error(err)
 					return
 				}
@@ -370,7 +374,7 @@ func TestFeaturesAllocs(t *testing.T) {
 	bgr := noise(100, 70) // resized
 	var maps []features.Map
 	run := func() {
-		if maps, err = m.Features(maps, bgr, 100, 70); err != nil {
+		if maps, err = m.Features(maps, bgr, 100, 70, 1); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -392,13 +396,13 @@ func BenchmarkEmbedded(b *testing.B) {
 			}
 			defer m.Close()
 			bgr := noise(bench.w, bench.h)
-			maps, err := m.Features(nil, bgr, bench.w, bench.h)
+			maps, err := m.Features(nil, bgr, bench.w, bench.h, 1)
 			if err != nil {
 				b.Fatal(err)
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				if maps, err = m.Features(maps, bgr, bench.w, bench.h); err != nil {
+				if maps, err = m.Features(maps, bgr, bench.w, bench.h, 1); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include <opencv2/core/cuda.hpp>
+#include <opencv2/core/utility.hpp>
 #include <opencv2/dnn.hpp>
 
 struct segd_outputs {
@@ -32,6 +34,16 @@ template <typename F> char *guard(F f) {
 } // namespace
 
 void segd_set_threads(int n) { cv::setNumThreads(n); }
+
+char *segd_build_information(void) { return strdup(cv::getBuildInformation().c_str()); }
+
+int segd_cuda_devices(void) {
+    try {
+        return cv::cuda::getCudaEnabledDeviceCount();
+    } catch (...) {
+        return -1;
+    }
+}
 
 segd_outputs *segd_outputs_new(void) { return new segd_outputs; }
 

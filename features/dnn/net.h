@@ -13,6 +13,15 @@ extern "C" {
 typedef struct segd_outputs segd_outputs;
 
 void segd_set_threads(int n);
+
+// segd_build_information is OpenCV's own account of how it was built. The caller
+// frees it.
+char *segd_build_information(void);
+
+// segd_cuda_devices counts the CUDA devices OpenCV sees: 0 without CUDA in it, -1 if
+// the driver is missing or too old.
+int segd_cuda_devices(void);
+
 segd_outputs *segd_outputs_new(void);
 void segd_outputs_free(segd_outputs *outputs);
 

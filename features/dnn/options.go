@@ -15,6 +15,8 @@ const (
 	DefaultShortSide = 480
 	// maxSide bounds input sides and, beyond any sense, tensor dimensions.
 	maxSide = 1 << 15
+	// maxShrink bounds how small a model is shown an image.
+	maxShrink = 64
 	// maxInput bounds the pixels of a model's input: 8K video.
 	maxInput = 7680 * 4320
 )
@@ -51,6 +53,9 @@ type Options struct {
 	// Threads is how many threads OpenCV uses, for this process as a whole; 0 leaves
 	// it as it is (one a core to begin with).
 	Threads int `json:"threads,omitempty"`
+	// Device is what computes: "cpu"; "cuda", which is an error without a CUDA device
+	// and an OpenCV built for it; "" or "auto" for CUDA where there is one.
+	Device string `json:"device,omitempty"`
 }
 
 // withDefaults returns o with zeros replaced, or every fault in it.
@@ -64,6 +69,11 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Threads < 0 {
 		fault("%d threads; want 1 or more, or 0 to leave it to OpenCV", o.Threads)
+	}
+	switch o.Device {
+	case "", "auto", "cpu", "cuda":
+	default:
+		fault("device %q; want auto, cpu or cuda", o.Device)
 	}
 	seen := map[string]bool{}
 	for _, t := range o.Taps {

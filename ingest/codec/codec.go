@@ -29,6 +29,8 @@ const (
 	VP8
 	VP9
 	AV1
+	// Raw is uncompressed, from a Capture.
+	Raw
 )
 
 // String returns the codec's usual name.
@@ -46,6 +48,8 @@ func (id ID) String() string {
 		return "VP9"
 	case AV1:
 		return "AV1"
+	case Raw:
+		return "raw"
 	}
 	return fmt.Sprintf("codec %d", uint8(id))
 }

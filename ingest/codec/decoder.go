@@ -20,9 +20,14 @@ type Decoder struct {
 	packet *astiav.Packet
 	pic    Picture
 	padded []byte // the access unit being sent, with its padding
+
+	device   Device
+	format   astiav.PixelFormat // of pictures on the device
+	raw      *astiav.Frame      // a picture as the device has it; nil in software
+	fallback error
 }
 
-// NewDecoder returns a decoder of the codec id.
+// NewDecoder returns a decoder of the codec id in software.
 func NewDecoder(id ID) (*Decoder, error) {
 	if id.decoder() == "" {
 		return nil, fmt.Errorf("codec: no decoder of %s, only of H.264, H.265, MJPEG, VP8, VP9 and AV1", id)
@@ -31,20 +36,27 @@ func NewDecoder(id ID) (*Decoder, error) {
 	if c == nil {
 		return nil, fmt.Errorf("codec: this FFmpeg has no %s decoder", id)
 	}
-	ctx, err := openDecoder(c, nil)
+	ctx, err := openDecoder(c, nil, nil)
 	if err != nil {
 		return nil, fmt.Errorf("codec: opening the %s decoder: %w", id, err)
 	}
+	return makeDecoder(id, ctx), nil
+}
+
+// makeDecoder makes a decoder in software of an open context.
+func makeDecoder(id ID, ctx *astiav.CodecContext) *Decoder {
 	return &Decoder{
 		id:     id,
 		ctx:    ctx,
 		packet: astiav.AllocPacket(),
 		pic:    Picture{frame: astiav.AllocFrame(), scale: newScaler()},
-	}, nil
+		device: Software,
+	}
 }
 
-// openDecoder opens c for low delay, with a file's stream parameters if given.
-func openDecoder(c *astiav.Codec, par *astiav.CodecParameters) (*astiav.CodecContext, error) {
+// openDecoder opens c for low delay, with a file's stream parameters if given, and
+// after prepare if that is given.
+func openDecoder(c *astiav.Codec, par *astiav.CodecParameters, prepare func(*astiav.CodecContext) error) (*astiav.CodecContext, error) {
 	ctx := astiav.AllocCodecContext(c)
 	if ctx == nil {
 		return nil, errors.New("out of memory")
@@ -64,14 +76,26 @@ func openDecoder(c *astiav.Codec, par *astiav.CodecParameters) (*astiav.CodecCon
 	// The guard that holds for every codec; what announces a size is looked at
 	// before, for the sake of a clear error.
 	if err := setOptions(options, "max_pixels", strconv.Itoa(MaxPixels)); err != nil {
-		ctx.Free()
+		freeContext(ctx)
 		return nil, err
 	}
+	if prepare != nil {
+		if err := prepare(ctx); err != nil {
+			freeContext(ctx)
+			return nil, err
+		}
+	}
 	if err := ctx.Open(c, options); err != nil {
-		ctx.Free()
+		freeContext(ctx)
 		return nil, err
 	}
 	return ctx, nil
+}
+
+// freeContext frees ctx and what the binding keeps beside it.
+func freeContext(ctx *astiav.CodecContext) {
+	ctx.SetPixelFormatCallback(nil)
+	ctx.Free()
 }
 
 // Decode decodes one access unit (H.264 and H.265: Annex-B, start codes
@@ -91,11 +115,23 @@ func (d *Decoder) Decode(au []byte, pts int64, emit func(*Picture)) error {
 		return fmt.Errorf("codec: %s: %w", d.id, err)
 	}
 	d.padded = append(append(d.padded[:0], au...), make([]byte, paddingSize)...)
+	err := d.send(len(au), pts, emit)
+	if d.device != Software && deviceFault(err) {
+		if err := d.replace(err); err != nil {
+			return err
+		}
+		err = d.send(len(au), pts, emit)
+	}
+	return err
+}
+
+// send decodes the first n bytes of d.padded.
+func (d *Decoder) send(n int, pts int64, emit func(*Picture)) error {
 	if err := d.packet.FromData(d.padded); err != nil {
 		return fmt.Errorf("codec: %s: %w", d.id, err)
 	}
 	defer d.packet.Unref()
-	d.packet.SetSize(len(au))
+	d.packet.SetSize(n)
 	d.packet.SetPts(pts)
 	d.packet.SetDts(NoPTS)
 
@@ -124,14 +160,24 @@ func (d *Decoder) Flush(emit func(*Picture)) error {
 
 func (d *Decoder) receive(emit func(*Picture)) error {
 	for {
-		err := d.ctx.ReceiveFrame(d.pic.frame)
+		into := d.pic.frame
+		if d.raw != nil {
+			into = d.raw
+		}
+		err := d.ctx.ReceiveFrame(into)
 		if errors.Is(err, astiav.ErrEagain) || errors.Is(err, astiav.ErrEof) {
 			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrUndecodable, err)
 		}
-		if err = d.pic.fill(); err == nil {
+		if d.raw != nil {
+			err = d.fetch()
+		}
+		if err == nil {
+			err = d.pic.fill()
+		}
+		if err == nil {
 			emit(&d.pic)
 		}
 		d.pic.frame.Unref()
@@ -146,9 +192,21 @@ func (d *Decoder) Close() {
 	if d.ctx == nil {
 		return
 	}
+	d.freeContext()
+	d.freeFrames()
+}
+
+func (d *Decoder) freeContext() {
+	freeContext(d.ctx)
+	d.ctx = nil
+}
+
+func (d *Decoder) freeFrames() {
 	d.pic.scale.close()
 	d.pic.frame.Free()
 	d.packet.Free()
-	d.ctx.Free()
-	d.ctx = nil
+	if d.raw != nil {
+		d.raw.Free()
+		d.raw = nil
+	}
 }

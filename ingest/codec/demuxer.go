@@ -94,7 +94,7 @@ func (m *Demuxer) openTrack(s *astiav.Stream) error {
 	if err := CheckSize(m.width, m.height); err != nil {
 		return err
 	}
-	ctx, err := openDecoder(c, par)
+	ctx, err := openDecoder(c, par, nil)
 	if err != nil {
 		return fmt.Errorf("opening the %s decoder: %w", c.Name(), err)
 	}

@@ -3,11 +3,17 @@ package codec
 import (
 	"errors"
 	"fmt"
+	"math"
+	"time"
 
 	"github.com/asticode/go-astiav"
 )
 
-// Muxer writes pictures of one size to a video file.
+// muxerClock is the unit of a file's times, as many a second.
+const muxerClock = 90_000
+
+// Muxer writes pictures of one size to a video file. The file is one of fragments,
+// one a key frame, so what a full disk or a kill cuts short can be played up to there.
 type Muxer struct {
 	path   string
 	enc    *Encoder
@@ -15,7 +21,7 @@ type Muxer struct {
 	file   *astiav.IOContext
 	packet *astiav.Packet
 	stream *astiav.Stream
-	step   astiav.Rational // the unit of the encoder's PTS
+	last   int64 // time of the last picture, by muxerClock; -1 before the first
 }
 
 // CreateFile makes the MP4 file at path, or overwrites it, for pictures as cfg
@@ -28,7 +34,7 @@ func CreateFile(path string, cfg EncoderConfig) (*Muxer, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Muxer{path: path, enc: enc, step: astiav.NewRational(1, enc.cfg.FPS)}
+	m := &Muxer{path: path, enc: enc, last: -1}
 	if err := m.open(); err != nil {
 		return nil, errors.Join(fmt.Errorf("codec: %s: %w", path, err), m.free())
 	}
@@ -44,21 +50,33 @@ func (m *Muxer) open() error {
 	if err := m.stream.CodecParameters().FromCodecContext(m.enc.ctx); err != nil {
 		return err
 	}
-	m.stream.SetTimeBase(m.step)
+	m.stream.SetTimeBase(astiav.NewRational(1, muxerClock))
 	// FFmpeg would take a URL or a pipe for a file.
 	if m.file, err = astiav.OpenIOContext("file:"+m.path, astiav.NewIOContextFlags(astiav.IOContextFlagWrite)); err != nil {
 		return err
 	}
 	m.format.SetPb(m.file)
-	if err := m.format.WriteHeader(nil); err != nil {
+	options := astiav.NewDictionary()
+	defer options.Free()
+	for key, value := range map[string]string{
+		"movflags":      "frag_keyframe+delay_moov", // the first fragment tells the header of the parameter sets
+		"flush_packets": "1",
+	} {
+		if err := options.Set(key, value, 0); err != nil {
+			return err
+		}
+	}
+	if err := m.format.WriteHeader(options); err != nil {
 		return err
 	}
 	m.packet = astiav.AllocPacket()
 	return nil
 }
 
-// BGR appends a picture given as tight BGR24 rows. pix is only read, and not kept.
-func (m *Muxer) BGR(pix []byte) error {
+// BGR appends a picture given as tight BGR24 rows, to be shown from the time at on,
+// counted from the video's start. One that is not later than the picture before comes
+// right after that. pix is only read, and not kept.
+func (m *Muxer) BGR(pix []byte, at time.Duration) error {
 	if m.format == nil {
 		return ErrClosed
 	}
@@ -66,39 +84,41 @@ func (m *Muxer) BGR(pix []byte) error {
 	if err != nil {
 		return err
 	}
-	return m.write(packets)
-}
-
-func (m *Muxer) write(packets []Packet) error {
-	for _, p := range packets {
-		if err := m.packet.FromData(p.Data); err != nil {
-			return fmt.Errorf("codec: %s: %w", m.path, err)
-		}
-		m.packet.SetPts(p.PTS)
-		m.packet.SetDts(p.PTS)
-		m.packet.SetDuration(1)
-		if p.Key {
-			m.packet.SetFlags(astiav.NewPacketFlags(astiav.PacketFlagKey))
-		}
-		m.packet.RescaleTs(m.step, m.stream.TimeBase())
-		err := m.format.WriteFrame(m.packet)
-		m.packet.Unref()
-		if err != nil {
-			return fmt.Errorf("codec: %s: %w", m.path, err)
+	m.last = max(m.last+1, int64(math.Round(at.Seconds()*muxerClock)))
+	for _, p := range packets { // one: the encoder has no delay
+		if err := m.write(p); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// Close writes what is left and closes the file, which cannot be played before.
+func (m *Muxer) write(p Packet) error {
+	if err := m.packet.FromData(p.Data); err != nil {
+		return fmt.Errorf("codec: %s: %w", m.path, err)
+	}
+	defer m.packet.Unref()
+	m.packet.SetPts(m.last)
+	m.packet.SetDts(m.last)
+	m.packet.SetDuration(int64(muxerClock / m.enc.cfg.FPS)) // counts for the last one only
+	if p.Key {
+		m.packet.SetFlags(astiav.NewPacketFlags(astiav.PacketFlagKey))
+	}
+	m.packet.RescaleTs(astiav.NewRational(1, muxerClock), m.stream.TimeBase())
+	if err := m.format.WriteFrame(m.packet); err != nil {
+		return fmt.Errorf("codec: %s: %w", m.path, err)
+	}
+	return nil
+}
+
+// Close writes what is left and closes the file.
 func (m *Muxer) Close() error {
 	if m.format == nil {
 		return nil
 	}
-	packets, err := m.enc.Flush()
-	err = errors.Join(err, m.write(packets))
+	var err error
 	if trailer := m.format.WriteTrailer(); trailer != nil {
-		err = errors.Join(err, fmt.Errorf("codec: %s: %w", m.path, trailer))
+		err = fmt.Errorf("codec: %s: %w", m.path, trailer)
 	}
 	return errors.Join(err, m.free())
 }

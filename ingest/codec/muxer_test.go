@@ -3,6 +3,7 @@ package codec
 import (
 	"errors"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,7 +18,7 @@ func TestMuxer(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range n {
-		if err := m.BGR(ramp(96, 64, 8*i%96)); err != nil {
+		if err := m.BGR(ramp(96, 64, 8*i%96), time.Duration(i)*time.Second/fps); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -27,7 +28,7 @@ func TestMuxer(t *testing.T) {
 	if err := m.Close(); err != nil {
 		t.Errorf("second Close: %v", err)
 	}
-	if err := m.BGR(ramp(96, 64, 0)); !errors.Is(err, ErrClosed) {
+	if err := m.BGR(ramp(96, 64, 0), 0); !errors.Is(err, ErrClosed) {
 		t.Errorf("BGR after Close: %v; want ErrClosed", err)
 	}
 
@@ -82,5 +83,55 @@ func TestMuxerRefuses(t *testing.T) {
 		if m != nil {
 			m.Close()
 		}
+	}
+}
+
+// What is there of a file that nobody closed can be played, each picture at its
+// time, or right after the one before where that was not later.
+func TestMuxerCutShort(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out.mp4")
+	m, err := CreateFile(path, EncoderConfig{Width: 96, Height: 64, GOP: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	given := []int{0, 40, 140, 139, 139, 300, 2000, 2040, 2080, 2120, 2160, 2200}
+	for i, ms := range given {
+		if err := m.BGR(ramp(96, 64, 8*i%96), time.Duration(ms)*time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in, err := OpenFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	want := []int{0, 40, 140, 140, 140, 300, 2000, 2040}
+	for i, ms := range want {
+		p, err := in.Next()
+		if err != nil {
+			t.Fatalf("picture %d: %v; want %d, those of two key frames that a third followed", i, err, len(want))
+		}
+		if late := time.Duration(p.PTS) - time.Duration(ms)*time.Millisecond; late < 0 || late > time.Millisecond {
+			t.Errorf("picture %d at %v; want %d ms", i, time.Duration(p.PTS), ms)
+		}
+	}
+}
+
+// A disk that is full is an error that says so, and the encoder goes on to the next.
+func TestMuxerFullDisk(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out.mp4")
+	if err := os.Symlink("/dev/full", path); err != nil {
+		t.Fatal(err)
+	}
+	m, err := CreateFile(path, EncoderConfig{Width: 96, Height: 64, GOP: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; err == nil && i < 20; i++ {
+		err = m.BGR(ramp(96, 64, 8*i%96), time.Duration(i)*time.Second)
+	}
+	if err := errors.Join(err, m.Close()); err == nil || !strings.Contains(err.Error(), "No space left on device") {
+		t.Errorf("error is %v; want one about the space", err)
 	}
 }

@@ -130,6 +130,12 @@ int segd_frame_damaged(const AVFrame *f)
 	return (f->flags & AV_FRAME_FLAG_CORRUPT) || f->decode_error_flags;
 }
 
+// Bringing a picture from a device copies its pixels only.
+int segd_copy_props(AVFrame *dst, const AVFrame *src)
+{
+	return av_frame_copy_props(dst, src);
+}
+
 void segd_frame_set_matrix(AVFrame *f, int bt709)
 {
 	f->color_range = AVCOL_RANGE_MPEG;

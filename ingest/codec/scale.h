@@ -29,6 +29,7 @@ void segd_scaler_free(SegdScaler *s);
 
 int64_t segd_frame_pts(const AVFrame *f);
 int segd_frame_damaged(const AVFrame *f);
+int segd_copy_props(AVFrame *dst, const AVFrame *src);
 void segd_frame_set_matrix(AVFrame *f, int bt709);
 
 #endif

@@ -146,6 +146,8 @@ type watch struct {
 	mu                     sync.Mutex // guards what follows
 	ups, downs, reconnects int
 	lost                   int
+	came, late, never      int // packets
+	held                   []time.Duration
 	lastDown               error
 }
 
@@ -156,10 +158,14 @@ func follow(t testing.TB, s *Server, camera string, stall time.Duration) *watch 
 	src, err := ingest.Open(ingest.Config{
 		Camera: camera, URL: "whip:", Door: s.Door(camera), StallTimeout: stall,
 		Observer: ingest.Observer{
-			Up:          func() { count(func() { w.ups++ }) },
-			Down:        func(err error) { count(func() { w.downs++; w.lastDown = err }) },
-			Reconnect:   func() { count(func() { w.reconnects++ }) },
-			Undecodable: func(n int) { count(func() { w.lost += n }) },
+			Up:        func() { count(func() { w.ups++ }) },
+			Down:      func(err error) { count(func() { w.downs++; w.lastDown = err }) },
+			Reconnect: func() { count(func() { w.reconnects++ }) },
+			Packets: func(came, late, never int) {
+				count(func() { w.came += came; w.late += late; w.never += never })
+			},
+			Held:   func(d time.Duration) { count(func() { w.held = append(w.held, d) }) },
+			Missed: func(_ ingest.Miss, n int) { count(func() { w.lost += n }) },
 		},
 	})
 	if err != nil {
@@ -257,6 +263,7 @@ type clientConfig struct {
 	limit    int                                      // frames to send; 0: until stopped
 	spoil    func(data []byte) []byte                 // what is sent instead of a picture
 	offer    func(sdp string) string                  // changes the offer
+	answer   func(sdp string) string                  // changes the answer
 	answered func(resp *http.Response, answer string) // sees the answer
 }
 
@@ -405,6 +412,9 @@ func publish(t testing.TB, base, camera string, cfg clientConfig) *client {
 	}
 	if cfg.answered != nil {
 		cfg.answered(resp, answer)
+	}
+	if cfg.answer != nil {
+		answer = cfg.answer(answer)
 	}
 	connected := make(chan struct{})
 	once := sync.OnceFunc(func() { close(connected) })

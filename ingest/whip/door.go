@@ -43,8 +43,8 @@ func (d *Door) Next(ctx context.Context) (ingest.Publisher, error) {
 	}
 }
 
-// claim makes s the camera's publisher. With replace, the one that is there ends
-// for it; otherwise the error is ErrBusy.
+// claim makes s the camera's publisher. With replace, or when it sends nothing any
+// more, the one that is there ends for it; otherwise the error is ErrBusy.
 func (d *Door) claim(s *session, replace bool) error {
 	for {
 		d.mu.Lock()
@@ -59,10 +59,14 @@ func (d *Door) claim(s *session, replace bool) error {
 			return nil
 		}
 		d.mu.Unlock()
-		if !replace {
+		switch {
+		case replace:
+			old.Close(ErrReplaced)
+		case old.silent():
+			old.Close(ErrGone)
+		default:
 			return ErrBusy
 		}
-		old.Close(ErrReplaced)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/pion/rtp"
+
+	"github.com/segd/segd/ingest"
 )
 
 const (
@@ -34,6 +36,7 @@ type reorder struct {
 type heldPacket struct {
 	packet *rtp.Packet
 	at     time.Time
+	late   bool // others behind it came first
 }
 
 // reorderStats says how a stream fared.
@@ -46,10 +49,9 @@ type reorderStats struct {
 }
 
 // push takes a packet that came at now, and calls emit for each packet that is
-// next in order, with the number of packets lost before it. What it hands out is
-// numbered anew, so that packets without payload, which senders use to probe the
+// next in order. What it hands out is numbered anew, so that packets without payload, which senders use to probe the
 // way, leave no hole.
-func (r *reorder) push(p *rtp.Packet, now time.Time, emit func(p *rtp.Packet, lost int)) {
+func (r *reorder) push(p *rtp.Packet, now time.Time, emit func(ingest.Packet)) {
 	if !r.started {
 		r.started = true
 		r.next, r.out, r.newest = p.SequenceNumber, p.SequenceNumber, p.SequenceNumber
@@ -77,12 +79,13 @@ func (r *reorder) push(p *rtp.Packet, now time.Time, emit func(p *rtp.Packet, lo
 		r.stats.Repeated++
 		return
 	}
-	if int16(p.SequenceNumber-r.newest) < 0 {
+	late := int16(p.SequenceNumber-r.newest) < 0
+	if late {
 		r.stats.Late++
 	} else {
 		r.newest = p.SequenceNumber
 	}
-	*slot = heldPacket{p, now}
+	*slot = heldPacket{p, now, late}
 	r.waiting++
 	r.drain(now, emit)
 	for r.waiting > 0 && now.Sub(r.oldest()) >= holdTime {
@@ -106,7 +109,7 @@ func (r *reorder) oldest() time.Time {
 
 // skip gives up the hole before the first packet that waits and hands out what
 // follows, for up to n holes.
-func (r *reorder) skip(n int, now time.Time, emit func(*rtp.Packet, int)) {
+func (r *reorder) skip(n int, now time.Time, emit func(ingest.Packet)) {
 	for ; n > 0 && r.waiting > 0; n-- {
 		for r.held[r.next%holdPackets].packet == nil {
 			r.next++
@@ -124,14 +127,15 @@ func (r *reorder) give(n int) {
 }
 
 // drain hands out packets up to the next hole.
-func (r *reorder) drain(now time.Time, emit func(*rtp.Packet, int)) {
+func (r *reorder) drain(now time.Time, emit func(ingest.Packet)) {
 	for {
 		h := &r.held[r.next%holdPackets]
 		p := h.packet
 		if p == nil {
 			return
 		}
-		r.stats.LongestAt = max(r.stats.LongestAt, now.Sub(h.at))
+		out := ingest.Packet{Packet: p, Late: h.late, Held: now.Sub(h.at)}
+		r.stats.LongestAt = max(r.stats.LongestAt, out.Held)
 		*h = heldPacket{}
 		r.waiting--
 		r.next++
@@ -141,8 +145,7 @@ func (r *reorder) drain(now time.Time, emit func(*rtp.Packet, int)) {
 		p.SequenceNumber = r.out
 		r.out++
 		r.stats.Packets++
-		lost := r.lost
-		r.lost = 0
-		emit(p, lost)
+		out.Lost, r.lost = r.lost, 0
+		emit(out)
 	}
 }

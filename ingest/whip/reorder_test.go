@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/pion/rtp"
+
+	"github.com/segd/segd/ingest"
 )
 
 func packet(seq uint16, payload ...byte) *rtp.Packet {
@@ -15,10 +17,10 @@ func packet(seq uint16, payload ...byte) *rtp.Packet {
 
 // out is what the buffer hands out: the payload's byte, or minus the loss before
 // it.
-func collect(out *[]int) func(*rtp.Packet, int) {
-	return func(p *rtp.Packet, lost int) {
-		if lost > 0 {
-			*out = append(*out, -lost)
+func collect(out *[]int) func(ingest.Packet) {
+	return func(p ingest.Packet) {
+		if p.Lost > 0 {
+			*out = append(*out, -p.Lost)
 		}
 		*out = append(*out, int(p.Payload[0]))
 	}
@@ -66,9 +68,9 @@ func TestReorder(t *testing.T) {
 func TestReorderPadding(t *testing.T) {
 	var r reorder
 	var seqs []uint16
-	emit := func(p *rtp.Packet, lost int) {
-		if lost != 0 {
-			t.Errorf("%d lost", lost)
+	emit := func(p ingest.Packet) {
+		if p.Lost != 0 {
+			t.Errorf("%d lost", p.Lost)
 		}
 		seqs = append(seqs, p.SequenceNumber)
 	}
@@ -107,17 +109,21 @@ func TestReorderProperty(t *testing.T) {
 		first := in[0].i
 		start := uint16(rng.Uint32())
 		var r reorder
-		last, lost, count := first-1, 0, 0
+		last, lost, count, late, longest := first-1, 0, 0, 0, time.Duration(0)
 		for _, a := range in {
 			p := packet(start+uint16(a.i), byte(a.i), byte(a.i>>8))
-			r.push(p, time.Unix(0, 0).Add(a.at), func(p *rtp.Packet, missing int) {
+			r.push(p, time.Unix(0, 0).Add(a.at), func(p ingest.Packet) {
 				i := int(p.Payload[0]) | int(p.Payload[1])<<8
-				if i != last+missing+1 {
-					t.Fatalf("packet %d after %d with %d lost between", i, last, missing)
+				if i != last+p.Lost+1 {
+					t.Fatalf("packet %d after %d with %d lost between", i, last, p.Lost)
 				}
 				last = i
-				lost += missing
+				lost += p.Lost
 				count++
+				if p.Late {
+					late++
+				}
+				longest = max(longest, p.Held)
 			})
 			// One comes about every millisecond, until the end.
 			if a.at < n*time.Millisecond && (r.waiting > holdPackets || r.stats.LongestAt > holdTime+10*time.Millisecond) {
@@ -137,8 +143,8 @@ func TestReorderProperty(t *testing.T) {
 		if lost != missing || count != last-first+1-missing || last < n-int(holdTime/time.Millisecond)-50 {
 			t.Errorf("%d handed out, %d lost; of the first %d, %d never came", count, lost, last-first+1, missing)
 		}
-		if r.stats.Packets != count || r.stats.Lost != lost {
-			t.Errorf("stats %+v, counted %d and %d", r.stats, count, lost)
+		if r.stats.Packets != count || r.stats.Lost != lost || r.stats.LongestAt != longest || r.stats.Late-late > r.waiting {
+			t.Errorf("stats %+v, counted %d, %d lost, %d late, longest %v", r.stats, count, lost, late, longest)
 		}
 	}
 }
@@ -147,7 +153,7 @@ func TestReorderAllocatesNothing(t *testing.T) {
 	var r reorder
 	p := packet(0, 1)
 	seq := uint16(0)
-	emit := func(*rtp.Packet, int) {}
+	emit := func(ingest.Packet) {}
 	if n := testing.AllocsPerRun(1000, func() {
 		p.SequenceNumber = seq
 		seq++

@@ -9,12 +9,13 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pion/rtcp"
-	"github.com/pion/rtp"
 	"github.com/pion/webrtc/v3"
 
+	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/ingest/codec"
 )
 
@@ -45,6 +46,8 @@ type session struct {
 	door     *Door
 	log      *slog.Logger
 	pc       *webrtc.PeerConnection
+
+	heard atomic.Int64 // when video last came, while it is read; Unix nanoseconds, 0: it is not
 
 	end   chan struct{} // closed when it is to end
 	gone  chan struct{} // closed when it has ended and nothing is left of it
@@ -188,12 +191,23 @@ func (s *session) onTrack(t *webrtc.TrackRemote, r *webrtc.RTPReceiver) {
 // Codec returns what the video is in.
 func (s *session) Codec() codec.ID { return codecOf(s.track.Codec().MimeType) }
 
+// silentAfter is how long no video at all may come before the session is in nobody's
+// way any more: whoever lost its connection and is back already need not wait
+// until that is certain.
+const silentAfter = 2 * time.Second
+
+// silent tells whether no video has come for so long.
+func (s *session) silent() bool {
+	at := s.heard.Load()
+	return at != 0 && time.Since(time.Unix(0, at)) > silentAfter
+}
+
 // maxBad bounds the packets in a row that are not RTP.
 const maxBad = 100
 
 // Run hands over the video's packets, in order, and its RTCP packets, as
 // ingest.Publisher says.
-func (s *session) Run(ctx context.Context, video func(p *rtp.Packet, lost int), control func(rtcp.Packet)) error {
+func (s *session) Run(ctx context.Context, video func(ingest.Packet), control func(rtcp.Packet)) error {
 	past := time.Unix(1, 0)
 	stop := context.AfterFunc(ctx, func() {
 		_ = s.track.SetReadDeadline(past) // fails only when it ends anyway
@@ -222,13 +236,16 @@ func (s *session) Run(ctx context.Context, video func(p *rtp.Packet, lost int), 
 }
 
 // readVideo returns nil when the track has ended.
-func (s *session) readVideo(order *reorder, video func(*rtp.Packet, int)) error {
+func (s *session) readVideo(order *reorder, video func(ingest.Packet)) error {
 	bad := 0
+	s.heard.Store(time.Now().UnixNano())
+	defer s.heard.Store(0)
 	for {
 		p, _, err := s.track.ReadRTP()
 		switch {
 		case err == nil:
 			bad = 0
+			s.heard.Store(time.Now().UnixNano())
 			order.push(p, time.Now(), video)
 			continue
 		case over(err):

@@ -34,6 +34,8 @@ const (
 	cobra    = "github.com/spf13/cobra"
 	gocv     = "gocv.io/x/gocv"
 	gonum    = "gonum.org/v1/gonum"
+	grafana  = "github.com/grafana/grafana-foundation-sdk/go"
+	sdaemon  = "github.com/coreos/go-systemd/v22/daemon"
 	nats     = "github.com/nats-io"
 	netutil  = "golang.org/x/net/netutil"
 	pion     = "github.com/pion"
@@ -43,6 +45,7 @@ const (
 	protobuf = "google.golang.org/protobuf"
 	schema   = "github.com/santhosh-tekuri/jsonschema/v6"
 	term     = "golang.org/x/term"
+	xcpu     = "golang.org/x/sys/cpu"
 	websock  = "github.com/coder/websocket"
 	xrate    = "golang.org/x/time/rate"
 	xsync    = "golang.org/x/sync"
@@ -61,7 +64,7 @@ var plan = map[string]room{
 	"mask":                  {},
 	"bus/segdv1":            {modules: []string{protobuf}},
 	"ingest/codec":          {modules: []string{astiav, "github.com/bluenviron/mediacommon/v2/pkg/codecs"}, cgo: true},
-	"ingest":                {internal: []string{"ingest/codec"}, modules: rtsp, tests: []string{"demo"}},
+	"ingest":                {internal: []string{"ingest/codec"}, modules: rtsp, tests: []string{"demo", "internal/netfault"}},
 	"ingest/whip":           {internal: []string{"ingest", "ingest/codec"}, modules: []string{pion, netutil}},
 	"features":              {modules: []string{gonum}},
 	"features/dnn":          {internal: []string{"features"}, modules: []string{gocv, protobuf + "/encoding/protowire"}, cgo: true},
@@ -80,15 +83,23 @@ var plan = map[string]room{
 	"config":                {modules: []string{yaml}},
 	"pipeline":              {internal: []string{"bus/segdv1", "features", "ingest", "mask", "tracker"}, modules: []string{protobuf}},
 	"eval":                  {internal: []string{"features", "features/dnn", "lp", "mask", "solver", "solver/baseline", "solver/clique", "solver/kernel", "solver/loss", "solver/mrf", "tracker"}, modules: []string{plot, xsync}},
+	"deploy":                {},
 	"demo":                  {internal: []string{"ingest/codec"}, modules: rtsp},
-	"examples/subscribe-go": {internal: []string{"bus/segdv1", "mask"}, modules: []string{nats, protobuf}, tests: []string{"bus"}},
+	"examples":              {tests: []string{"bus", "bus/segdv1", "mask", "scripts/browser", protobuf}},
+	"examples/subscribe-go": {internal: []string{"bus/segdv1", "mask"}, modules: []string{nats, protobuf}},
 	"internal/arch":         {},
+	"internal/docs":         {},
+	"internal/netfault":     {},
+	"deploy/grafana":        {modules: []string{grafana}},
+	"deploy/prometheus":     {tests: []string{yaml}},
 	"scripts/browser":       {modules: []string{websock}},
-	"scripts/interop":       {internal: []string{"bus/segdv1", "scripts/browser", "scripts/steps"}, modules: append([]string{nats, protobuf}, rtsp...)},
+	"scripts/interop":       {internal: []string{"bus/segdv1", "internal/netfault", "scripts/browser", "scripts/steps"}, modules: append([]string{nats, protobuf}, rtsp...)},
+	"scripts/natsdocs":      {internal: []string{"scripts/browser"}, modules: []string{nats}},
+	"scripts/observability": {internal: []string{"scripts/browser"}},
 	"scripts/pagetest":      {internal: []string{"bus/segdv1", "mask", "scripts/browser", "scripts/steps"}, modules: []string{nats, protobuf}},
 	"scripts/peers":         {internal: []string{"features", "solver", "solver/kernel", "solver/loss", "solver/mrf"}},
 	"scripts/screenshotter": {internal: []string{"mask", "scripts/browser"}},
-	"cmd/segd":              {internal: []string{"bus", "bus/segdv1", "config", "demo", "eval", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, progress, prom, protobuf, term, websock}, tests: []string{pion}},
+	"cmd/segd":              {internal: []string{"bus", "bus/segdv1", "config", "demo", "deploy", "eval", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, progress, prom, protobuf, sdaemon, term, websock, xcpu}, tests: []string{nats, pion}},
 
 	"scripts/pagetest/reference": {internal: []string{"demo", "ingest/codec", "mask"}},
 	"scripts/steps":              {},

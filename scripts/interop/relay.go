@@ -7,6 +7,7 @@ import (
 	"github.com/bluenviron/gortsplib/v5/pkg/base"
 	"github.com/bluenviron/gortsplib/v5/pkg/description"
 	"github.com/bluenviron/gortsplib/v5/pkg/format"
+	"github.com/bluenviron/gortsplib/v5/pkg/liberrors"
 	"github.com/pion/rtp"
 )
 
@@ -16,6 +17,9 @@ type relay struct {
 	server *gortsplib.Server
 
 	mu      sync.Mutex
+	muted   bool   // no video passes
+	user    string // that readers must be; empty: anybody
+	pass    string
 	streams map[string]*gortsplib.ServerStream // by path
 	owners  map[*gortsplib.ServerSession]string
 }
@@ -43,6 +47,27 @@ func (r *relay) OnAnnounce(ctx *gortsplib.ServerHandlerOnAnnounceCtx) (*base.Res
 	return &base.Response{StatusCode: base.StatusOK}, nil
 }
 
+// lock lets in only readers of that name and password.
+func (r *relay) lock(user, password string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.user, r.pass = user, password
+}
+
+// mute lets no video pass, or lets it again. Sound passes.
+func (r *relay) mute(muted bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.muted = muted
+}
+
+// has tells whether somebody publishes at path.
+func (r *relay) has(path string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.streams[path] != nil
+}
+
 func (r *relay) find(path string) (*base.Response, *gortsplib.ServerStream, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -54,6 +79,12 @@ func (r *relay) find(path string) (*base.Response, *gortsplib.ServerStream, erro
 
 // OnDescribe implements gortsplib.ServerHandlerOnDescribe.
 func (r *relay) OnDescribe(ctx *gortsplib.ServerHandlerOnDescribeCtx) (*base.Response, *gortsplib.ServerStream, error) {
+	r.mu.Lock()
+	user, pass := r.user, r.pass
+	r.mu.Unlock()
+	if user != "" && !ctx.Conn.VerifyCredentials(ctx.Request, user, pass) {
+		return &base.Response{StatusCode: base.StatusUnauthorized}, nil, liberrors.ErrServerAuth{}
+	}
 	return r.find(ctx.Path)
 }
 
@@ -75,11 +106,20 @@ func (r *relay) OnRecord(ctx *gortsplib.ServerHandlerOnRecordCtx) (*base.Respons
 	resp, stream, err := r.find(ctx.Path)
 	if stream != nil {
 		ctx.Session.OnPacketRTPAny(func(m *description.Media, _ format.Format, p *rtp.Packet) {
-			_ = stream.WritePacketRTP(m, p) // it is closing
+			r.mu.Lock()
+			stop := r.muted && m.Type == description.MediaTypeVideo
+			r.mu.Unlock()
+			if !stop {
+				_ = stream.WritePacketRTP(m, p) // it is closing
+			}
 		})
 	}
 	return resp, err
 }
+
+// OnStreamWriteError implements gortsplib.ServerHandlerOnStreamWriteError: a reader
+// that reads nothing is part of some faults.
+func (r *relay) OnStreamWriteError(*gortsplib.ServerHandlerOnStreamWriteErrorCtx) {}
 
 // OnSessionClose implements gortsplib.ServerHandlerOnSessionClose.
 func (r *relay) OnSessionClose(ctx *gortsplib.ServerHandlerOnSessionCloseCtx) {

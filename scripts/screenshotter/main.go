@@ -19,10 +19,10 @@ import (
 )
 
 type options struct {
-	segd, browser, url, out, theme, hash, wait string
-	width, height, frames, objects, scale      int
-	sequence                                   int
-	timeout, settle                            time.Duration
+	segd, browser, ffmpeg, url, out, theme, hash, wait string
+	width, height, frames, objects, scale              int
+	sequence, rate, quality                            int
+	timeout, settle, record                            time.Duration
 }
 
 func main() {
@@ -87,12 +87,19 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.IntVar(&opt.sequence, "sequence", 0, "number of the frame to wait for, or a later one")
 	flags.IntVar(&opt.objects, "objects", 1, "objects that must be visible")
 	flags.DurationVar(&opt.settle, "settle", 1500*time.Millisecond, "how long to let figures settle once that is so")
+	flags.DurationVar(&opt.record, "record", 0, "record for this long, as animated WebP, instead of one picture")
+	flags.StringVar(&opt.ffmpeg, "ffmpeg", "ffmpeg", "FFmpeg that makes the WebP")
+	flags.IntVar(&opt.rate, "rate", 8, "pictures a second of a recording")
+	flags.IntVar(&opt.quality, "quality", 50, "of a recording, 0 to 100")
 	flags.DurationVar(&opt.timeout, "timeout", 3*time.Minute, "give up after this")
 	if err := flags.Parse(args); err != nil {
 		return opt, err
 	}
 	if opt.theme != "light" && opt.theme != "dark" {
 		return opt, fmt.Errorf("theme %q; accepts light or dark", opt.theme)
+	}
+	if opt.rate < 1 || opt.rate > 60 {
+		return opt, fmt.Errorf("rate %d; accepts 1 to 60", opt.rate)
 	}
 	if flags.NArg() > 0 {
 		return opt, fmt.Errorf("argument %q; accepts only options", flags.Arg(0))
@@ -136,8 +143,11 @@ func take(ctx context.Context, b *browser.Browser, opt options, stderr io.Writer
 	if err := pause(ctx, opt.settle); err != nil {
 		return err
 	}
-	if faults := b.Faults(); len(faults) > 0 && opt.wait == "" {
-		return fmt.Errorf("the page's console has %d complaints:\n%s", len(faults), strings.Join(faults, "\n"))
+	if opt.record > 0 {
+		return errors.Join(record(ctx, page, opt, stderr), complaints(b))
+	}
+	if err := complaints(b); err != nil && opt.wait == "" {
+		return err
 	}
 	picture, err := page.Capture(ctx)
 	if err != nil {
@@ -150,6 +160,14 @@ func take(ctx context.Context, b *browser.Browser, opt options, stderr io.Writer
 		return err
 	}
 	fmt.Fprintf(stderr, "screenshot: wrote %s (%d kB)\n", opt.out, len(picture)/1000)
+	return nil
+}
+
+// complaints is an error if the page's console has any.
+func complaints(b *browser.Browser) error {
+	if faults := b.Faults(); len(faults) > 0 {
+		return fmt.Errorf("the page's console has %d complaints:\n%s", len(faults), strings.Join(faults, "\n"))
+	}
 	return nil
 }
 

@@ -1,0 +1,302 @@
+package bus
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/segd/segd/bus/segdv1"
+)
+
+// How long TestOutage keeps the server away at least; `make outage` has 20 s.
+var outage = flag.Duration("outage", 0, "how long TestOutage keeps the server away")
+
+const (
+	envServer = "SEGD_TEST_NATS_PORT"
+	envStore  = "SEGD_TEST_NATS_STORE"
+)
+
+// serveNATS is a NATS server as its own process: what serverProcess starts.
+func serveNATS() int {
+	port, err := strconv.Atoi(os.Getenv(envServer))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	s, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: os.Getenv(envStore), MaxPayload: maxPayload, NoLog: true,
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	s.Start()
+	s.WaitForShutdown()
+	return 0
+}
+
+// serverProcess starts a NATS server that kill ends as a power cut would.
+func serverProcess(t *testing.T, port int, store string) (kill func()) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), envServer+"="+strconv.Itoa(port), envStore+"="+store)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	kill = sync.OnceFunc(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	t.Cleanup(kill)
+	eventually(t, "the server listens", func() bool {
+		nc, err := nats.Connect(urlOf(port))
+		if err != nil {
+			return false
+		}
+		nc.Close()
+		return true
+	})
+	return kill
+}
+
+// The server dies without a word under load and comes back on its files. Every
+// event is stored once and in order; every mask that did not arrive is counted.
+func TestOutage(t *testing.T) {
+	port, store := freePort(t), t.TempDir()
+	kill := serverProcess(t, port, store)
+	b := open(t, Config{URL: urlOf(port), Site: "here", Masks: Retention{MaxAge: time.Hour, MaxBytes: 1 << 30}})
+	eventually(t, "connected", b.Connected)
+
+	// Two cameras' load, 25 masks of 64 KiB a second each, as fast as they come
+	// in the short run, and an event with every fourth.
+	const masksPerSecond = 50
+	pace := func() {}
+	if *outage > 0 {
+		tick := time.NewTicker(time.Second / masksPerSecond)
+		defer tick.Stop()
+		pace = func() { <-tick.C }
+	}
+	counts := strings.Repeat("0", 64<<10)
+	var masks, failed, events int
+	publish := func() {
+		pace()
+		m := maskFrame("demo", uint64(masks))
+		m.Objects[0].Counts = counts
+		masks++
+		if err := b.PublishMask(m); err != nil {
+			var network net.Error // the connection broke in the middle of it
+			switch {
+			case errors.Is(err, nats.ErrReconnectBufExceeded):
+				failed++
+			case !errors.As(err, &network):
+				t.Fatal(err)
+			}
+		}
+		if masks%4 == 0 {
+			if err := b.PublishEvent(&segdv1.Event{Camera: "demo", Sequence: uint64(events)}); err != nil {
+				t.Fatal(err)
+			}
+			events++
+		}
+	}
+	for range 60 {
+		publish()
+	}
+	eventually(t, "the first events are stored", func() bool { return b.Stats().EventsStored > 0 })
+	// In the middle of it:
+	for range 20 {
+		publish()
+	}
+	kill()
+	gone := time.Now()
+	for time.Since(gone) < *outage || failed < 20 {
+		publish()
+	}
+	away := time.Since(gone)
+	waiting := b.Stats().EventsWaiting
+	kill = serverProcess(t, port, store)
+	back := time.Now()
+	eventually(t, "connected again", b.Connected)
+	connected := time.Since(back)
+	for range 40 {
+		publish()
+	}
+	eventually(t, "all events are stored", func() bool { return b.Stats().EventsWaiting == 0 })
+	caughtUp := time.Since(back)
+
+	stored := storedEvents(t, b.URL(), "here")
+	if len(stored) != events {
+		t.Errorf("%d events are stored, %d were published", len(stored), events)
+	}
+	for i, e := range stored {
+		if e.Sequence != uint64(i) {
+			t.Fatalf("event %d is in place %d", e.Sequence, i)
+		}
+	}
+	eventually(t, "every mask is stored or counted", func() bool {
+		a := b.acks.Load()
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return len(a.pending) == 0
+	})
+	s := b.Stats()
+	lost, uncertain := s.Lost[KindMask][BufferFull], s.Lost[KindMask][Unconfirmed]
+	arrived := keptMasks(t, port)
+	if int(lost) != failed {
+		t.Errorf("%d masks are counted as lost for want of room, %d publishes failed", lost, failed)
+	}
+	if missing := masks - arrived; missing < failed || missing > failed+int(uncertain) {
+		t.Errorf("%d of %d masks were not kept; counted are %d lost and %d uncertain", missing, masks, lost, uncertain)
+	}
+	t.Logf("away %v; %d events, %d waited, all stored %v after the start of the server (connected after %v); "+
+		"%d masks, %d kept, %d lost for want of room, at most %d with the connection",
+		away.Round(time.Millisecond), events, waiting, caughtUp.Round(time.Millisecond), connected.Round(time.Millisecond),
+		masks, arrived, lost, uncertain)
+	closeNow(t, b)
+	kill()
+}
+
+// keptMasks counts the masks in the stream, and makes sure that none is there
+// twice.
+func keptMasks(t *testing.T, port int) int {
+	t.Helper()
+	js, err := jetstream.New(connect(t, urlOf(port)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(t.Context(), StreamName("here", KindMask))
+	if err != nil {
+		t.Fatal(err)
+	}
+	info := stream.CachedInfo()
+	seen := map[uint64]bool{}
+	for seq := info.State.FirstSeq; seq <= info.State.LastSeq; seq++ {
+		msg, err := stream.GetMsg(t.Context(), seq)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var m segdv1.MaskFrame
+		if err := Unmarshal(msg.Header.Get("Content-Type"), msg.Data, &m); err != nil {
+			t.Fatal(err)
+		}
+		if seen[m.Sequence] {
+			t.Errorf("mask %d is there twice", m.Sequence)
+		}
+		seen[m.Sequence] = true
+	}
+	return len(seen)
+}
+
+// What is sent twice, as after a lost acknowledgement, is stored once.
+func TestIdempotent(t *testing.T) {
+	b := open(t, Config{Masks: Retention{MaxAge: time.Hour}})
+	js, err := jetstream.New(connect(t, b.URL()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &segdv1.Event{Camera: "demo"}
+	if err := errors.Join(b.PublishEvent(e), b.PublishMask(maskFrame("demo", 5)), b.PublishMask(maskFrame("demo", 5))); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "stored", func() bool { return b.Stats().EventsStored == 1 })
+	for kind, subject := range map[Kind]string{KindEvent: "segd.v1.local.demo.event", KindMask: "segd.v1.local.demo.mask"} {
+		stream, err := js.Stream(t.Context(), StreamName("local", kind))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var first *jetstream.RawStreamMsg
+		eventually(t, "stored", func() bool { first, err = stream.GetMsg(t.Context(), 1); return err == nil })
+		id := first.Header.Get(nats.MsgIdHdr)
+		ack, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: subject, Header: first.Header, Data: first.Data})
+		if err != nil || id == "" || !ack.Duplicate {
+			t.Errorf("%s: %+v, %v of id %q sent again; want it known", kind, ack, err, id)
+		}
+		info, err := stream.Info(t.Context())
+		if err != nil || info.State.Msgs != 1 {
+			t.Errorf("%s: %d stored, %v; want 1", kind, info.State.Msgs, err)
+		}
+	}
+}
+
+// The configured limits reach a stream that is there; those that are not
+// configured are left to whoever runs the server.
+func TestRetention(t *testing.T) {
+	port := freePort(t)
+	natsServer(t, server.Options{Port: port, JetStream: true})
+	js, err := jetstream.New(connect(t, urlOf(port)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits := func(cfg Config, kind Kind) jetstream.StreamConfig {
+		t.Helper()
+		cfg.URL = urlOf(port)
+		b := open(t, cfg)
+		if err := b.PublishEvent(&segdv1.Event{Camera: "demo"}); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "stored", func() bool { return b.Stats().EventsStored == 1 })
+		closeNow(t, b)
+		stream, err := js.Stream(t.Context(), StreamName("local", kind))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return stream.CachedInfo().Config
+	}
+	if got := limits(Config{}, KindEvent); got.MaxAge != eventMaxAge || got.MaxBytes != eventMaxBytes || got.Duplicates != eventDuplicates {
+		t.Errorf("defaults: %+v", got)
+	}
+	if _, err := js.Stream(t.Context(), StreamName("local", KindMask)); !errors.Is(err, jetstream.ErrStreamNotFound) {
+		t.Errorf("masks are kept though nobody asked: %v", err)
+	}
+	if got := limits(Config{Events: Retention{MaxAge: time.Minute}}, KindEvent); got.MaxAge != time.Minute || got.MaxBytes != eventMaxBytes || got.Duplicates != time.Minute {
+		t.Errorf("a minute: %+v", got)
+	}
+	if got := limits(Config{}, KindEvent); got.MaxAge != time.Minute {
+		t.Errorf("left alone: %+v", got)
+	}
+	if got := limits(Config{Masks: Retention{MaxAge: time.Hour, MaxBytes: 1 << 20}}, KindMask); got.MaxAge != time.Hour || got.MaxBytes != 1<<20 {
+		t.Errorf("masks: %+v", got)
+	}
+}
+
+// Events wait in a bounded queue, and what it refuses is counted.
+func TestEventQueueIsBounded(t *testing.T) {
+	b, err := Open(t.Context(), Config{URL: urlOf(freePort(t))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	large := strings.Repeat("x", 1<<20)
+	taken := 0
+	for ; ; taken++ {
+		err = b.PublishEvent(&segdv1.Event{Camera: "demo", Message: large})
+		if err != nil {
+			break
+		}
+		if taken > maxEventBytes>>20 {
+			t.Fatal("unbounded")
+		}
+	}
+	if !errors.Is(err, ErrFull) || taken < maxEventBytes>>20-1 {
+		t.Errorf("%v after %d MiB, want %v after %d", err, taken, ErrFull, maxEventBytes>>20)
+	}
+	if s := b.Stats(); s.Lost[KindEvent][BufferFull] != 1 || s.EventsWaiting != taken {
+		t.Errorf("%+v, want one lost event and %d that wait", s, taken)
+	}
+	err = b.Close()
+	if want := fmt.Sprintf("%d events are not stored", taken); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("Close = %v, want %q", err, want)
+	}
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/segd/segd/config"
+)
+
+// segd says at its start when publishers reach its page and not its port for media.
+func TestWHIPAddressWarning(t *testing.T) {
+	for _, tt := range []struct {
+		http, whip string
+		public     []string
+		camera     string
+		warns      bool
+	}{
+		{"0.0.0.0:8080", "127.0.0.1:0", nil, "whip:", true},
+		{":8080", "localhost:0", nil, "whip:", true},
+		{"127.0.0.1:8080", "127.0.0.1:0", nil, "whip:", false},
+		{"[::1]:8080", "127.0.0.1:0", nil, "whip:", false},
+		{"0.0.0.0:8080", "127.0.0.1:0", []string{"192.0.2.1"}, "whip:", false}, // something forwards to it
+		{"0.0.0.0:8080", "127.0.0.1:0", nil, "file:x", false},
+	} {
+		var log bytes.Buffer
+		d := &daemon{log: slog.New(slog.NewTextHandler(&log, nil)), cfg: &config.Config{
+			HTTP: config.HTTP{Addr: tt.http}, WHIP: config.WHIP{Addr: tt.whip, PublicIPs: tt.public},
+			Cameras: []config.Camera{{Name: "a", URL: tt.camera}},
+		}}
+		if err := d.openWHIP(); err != nil {
+			t.Fatal(err)
+		}
+		if d.whip != nil {
+			d.whip.Close()
+		}
+		if warns := strings.Contains(log.String(), "reach http.addr, but not whip.addr"); warns != tt.warns {
+			t.Errorf("http %s, whip %s: warns %v, want %v", tt.http, tt.whip, warns, tt.warns)
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// words splits a line as a shell would, as far as examples need it.
+func words(line string) []string {
+	var list []string
+	for _, w := range regexp.MustCompile(`'[^']*'|\S+`).FindAllString(line, -1) {
+		if w == "#" || w == "&&" || strings.HasPrefix(w, "<") || strings.HasPrefix(w, ">") {
+			break
+		}
+		list = append(list, strings.Trim(w, "'"))
+	}
+	return list
+}
+
+func silent() streams { return streams{strings.NewReader(""), io.Discard, io.Discard} }
+
+// commandsOf calls f with every command that people see and can run.
+func commandsOf(root *cobra.Command, f func(*cobra.Command)) {
+	each(root, func(cmd *cobra.Command) {
+		if !cmd.Hidden && cmd.Runnable() {
+			f(cmd)
+		}
+	})
+}
+
+// Every command says what it is for and gives examples, and each of them is a
+// command line that segd takes.
+func TestHelp(t *testing.T) {
+	examples := 0
+	commandsOf(newRoot(silent(), func() {}), func(cmd *cobra.Command) {
+		name := cmd.CommandPath()
+		if cmd.Short == "" || strings.HasSuffix(cmd.Short, ".") {
+			t.Errorf("%s: summary %q", name, cmd.Short)
+		}
+		for line := range strings.Lines(cmd.Long) {
+			if n := len([]rune(strings.TrimRight(line, "\n"))); n > 90 {
+				t.Errorf("%s: a line of %d characters: %s", name, n, line)
+			}
+		}
+		own := 0
+		for line := range strings.Lines(cmd.Example) {
+			i := strings.Index(line, "segd ")
+			if i < 0 {
+				t.Errorf("%s: example %q", name, line)
+				continue
+			}
+			args := words(line[i:])[1:]
+			root := newRoot(silent(), func() {})
+			called, rest, err := root.Find(args)
+			if err == nil {
+				err = called.ParseFlags(rest)
+			}
+			if err == nil {
+				err = called.ValidateArgs(called.Flags().Args())
+			}
+			if err != nil {
+				t.Errorf("%s: example %q: %v", name, strings.TrimSpace(line), err)
+				continue
+			}
+			if strings.HasPrefix(called.CommandPath(), name) {
+				own++
+			}
+			examples++
+		}
+		if own == 0 {
+			t.Errorf("%s has no example of itself", name)
+		}
+	})
+	if examples < 20 {
+		t.Errorf("only %d examples were tried", examples)
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		var out bytes.Buffer
+		if err := run(t.Context(), []string{"completion", shell}, strings.NewReader(""), &out, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), "__segd") && !strings.Contains(out.String(), "_segd") {
+			t.Errorf("%s: %.200s", shell, out.String())
+		}
+	}
+	// What the scripts ask segd for.
+	var out bytes.Buffer
+	if err := run(t.Context(), []string{cobra.ShellCompRequestCmd, "do"}, strings.NewReader(""), &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "doctor\t") {
+		t.Errorf("\"segd do\" is completed by %q", out.String())
+	}
+}
+
+func TestMan(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("SOURCE_DATE_EPOCH", "86400")
+	if err := run(t.Context(), []string{"man", dir}, strings.NewReader(""), io.Discard, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	commandsOf(newRoot(silent(), func() {}), func(cmd *cobra.Command) {
+		want = append(want, strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".1")
+	})
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	for _, name := range want {
+		if !slices.Contains(got, name) {
+			t.Errorf("no page %s among %q", name, got)
+		}
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "segd-annotate.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{`"Jan 1970"`, ".SH EXAMPLE", `segd annotate gate mask.png`, `"width": 768`, ".EX"} {
+		if !bytes.Contains(page, []byte(part)) {
+			t.Errorf("segd-annotate.1 has no %s:\n%s", part, page)
+		}
+	}
+}
+
+func TestStyle(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		terminal bool
+		environ  map[string]string
+		want     style
+	}{
+		{"terminal", true, map[string]string{"TERM": "xterm"}, true},
+		{"file", false, map[string]string{"TERM": "xterm"}, false},
+		{"NO_COLOR", true, map[string]string{"TERM": "xterm", "NO_COLOR": "1"}, false},
+		{"empty NO_COLOR", true, map[string]string{"TERM": "xterm", "NO_COLOR": ""}, true},
+		{"dumb", true, map[string]string{"TERM": "dumb"}, false},
+	} {
+		if got := styleFor(tc.terminal, func(key string) string { return tc.environ[key] }); got != tc.want {
+			t.Errorf("%s: %v", tc.name, got)
+		}
+	}
+	if got := style(true).bad("x"); got != "\x1b[1;31mx\x1b[0m" {
+		t.Errorf("%q", got)
+	}
+	if got := style(false).bad("x"); got != "x" {
+		t.Errorf("%q", got)
+	}
+}

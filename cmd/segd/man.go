@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+)
+
+// manCommand is for packagers: make package calls it.
+func manCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "man DIR",
+		Short:  "Write the manual pages of all commands to DIR",
+		Hidden: true,
+		Args:   cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
+				return usageError{fmt.Errorf("man: %w", err)}
+			}
+			return writeMan(cmd.Root(), args[0])
+		},
+	}
+}
+
+func writeMan(root *cobra.Command, dir string) error {
+	header := &doc.GenManHeader{Section: "1", Source: "segd " + version, Manual: "User commands"}
+	// Packages that are built twice shall be the same (https://reproducible-builds.org).
+	if seconds, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
+		date := time.Unix(seconds, 0).UTC()
+		header.Date = &date
+	}
+	root.DisableAutoGenTag = true
+	each(root, func(cmd *cobra.Command) { cmd.Long = asMarkdown(cmd.Long) })
+	if err := doc.GenManTree(root, header, dir); err != nil {
+		return fmt.Errorf("man: %w", err)
+	}
+	return nil
+}
+
+// asMarkdown keeps what a help text indents as it is: in the language that the
+// generator reads, four spaces say so.
+func asMarkdown(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "  ") {
+			b.WriteString("  ")
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}

@@ -1,0 +1,235 @@
+package config
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+//go:generate go test -run TestReference . -update
+
+// reference is made of Config: its fields' comments, defaults and environment
+// variables.
+const reference = "../docs/configuration.md"
+
+var update = flag.Bool("update", false, "write "+reference)
+
+const referenceHead = `# Configuration
+
+<!-- Made of config/config.go by go generate ./config. Do not edit. -->
+
+segd reads one YAML file, ` + "`segd run -c segd.yaml`" + `.
+[deploy/segd.example.yaml](../deploy/segd.example.yaml) is one to begin with, and
+` + "`segd check -c segd.yaml`" + ` says what is wrong with it, each fault with its line, whether
+the model loads and whether the cameras answer.
+
+- Only ` + "`cameras`" + ` is required. What is left out has the default named here.
+- A key that is not listed here is an error, and so is a value of another type.
+- A setting with a variable beside it can come from the environment, which counts more
+  than the file. ` + "`segd demo`" + ` heeds the same variables. Lists, and what is in
+  ` + "`cameras`" + `, come from the file only.
+- Relative paths start at the folder of the file.
+- A change takes a restart of segd, of whichever setting.
+`
+
+// The page is what the code makes of it.
+func TestReference(t *testing.T) {
+	r := newReferrer(t)
+	want := referenceHead + r.section("", reflect.ValueOf(*r.defaults))
+	if *update {
+		if err := os.WriteFile(reference, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	got, err := os.ReadFile(reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(string(got), "\n")); diff != "" {
+		t.Errorf("%s is not of this config.go; run go generate ./config:\n%s", reference, diff)
+	}
+}
+
+// A comment that names a default names the one that is set, and each default has
+// such a comment.
+func TestDefaultsInComments(t *testing.T) {
+	r := newReferrer(t)
+	r.each("", reflect.ValueOf(*r.defaults), func(path string, field reflect.StructField, v reflect.Value, comment string) {
+		if v.IsZero() || v.Kind() == reflect.Struct || v.Kind() == reflect.Slice || field.Name == "Name" || field.Name == "URL" {
+			return
+		}
+		if want := fmt.Sprintf("Default %#v", v.Interface()); !strings.Contains(comment, want) {
+			t.Errorf("%s: the comment says %q, want it to say %s", path, comment, want)
+		}
+	})
+}
+
+// referrer knows the comments of config.go and the defaults.
+type referrer struct {
+	t        *testing.T
+	defaults *Config           // with one of what there are several
+	types    map[string]string // comments by Go type
+	fields   map[string]string // comments by Go type and field, with a dot between
+}
+
+func newReferrer(t *testing.T) *referrer {
+	t.Helper()
+	c, err := Parse("", []byte("cameras: [{name: a, url: 'whip:'}]\nwhip: {ice_servers: [{url: 'stun:a'}]}\n"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &referrer{t: t, defaults: c, types: map[string]string{}, fields: map[string]string{}}
+	file, err := parser.ParseFile(token.NewFileSet(), "config.go", nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, decl := range file.Decls {
+		gen, ok := decl.(*ast.GenDecl)
+		if !ok || gen.Tok != token.TYPE {
+			continue
+		}
+		for _, spec := range gen.Specs {
+			name := spec.(*ast.TypeSpec).Name.Name
+			r.types[name] = flat(gen.Doc)
+			if s, ok := spec.(*ast.TypeSpec).Type.(*ast.StructType); ok {
+				r.structure(name, s)
+			}
+		}
+	}
+	return r
+}
+
+func (r *referrer) structure(name string, s *ast.StructType) {
+	before := ""
+	for _, f := range s.Fields.List {
+		comment := flat(f.Doc)
+		for _, id := range f.Names {
+			if comment == "" && strings.Contains(before, " and "+id.Name) {
+				comment = before // "Mean and Std, …" is said once
+			}
+			r.fields[name+"."+id.Name] = comment
+		}
+		before = comment
+	}
+}
+
+func flat(doc *ast.CommentGroup) string {
+	return strings.Join(strings.Fields(doc.Text()), " ")
+}
+
+// each visits the settings of a struct and of those within it.
+func (r *referrer) each(path string, v reflect.Value, visit func(path string, field reflect.StructField, v reflect.Value, comment string)) {
+	for i, key := range keys(v.Type()) {
+		field, value, at := v.Type().Field(i), v.Field(i), join(path, key)
+		visit(at, field, value, r.fields[v.Type().Name()+"."+field.Name])
+		switch {
+		case value.Kind() == reflect.Struct:
+			r.each(at, value, visit)
+		case value.Kind() == reflect.Slice && value.Type().Elem().Kind() == reflect.Struct:
+			r.each(at+"[]", value.Index(0), visit)
+		}
+	}
+}
+
+// section is the settings of a struct as a table, and those of what is within it
+// as sections after it.
+func (r *referrer) section(path string, v reflect.Value) string {
+	var table, after strings.Builder
+	for i, key := range keys(v.Type()) {
+		field, value, at := v.Type().Field(i), v.Field(i), join(path, key)
+		comment := r.fields[v.Type().Name()+"."+field.Name]
+		switch {
+		case value.Kind() == reflect.Struct:
+			after.WriteString(r.heading(at, comment, value.Type(), v.Type()) + r.section(at, value))
+			continue
+		case value.Kind() == reflect.Slice && value.Type().Elem().Kind() == reflect.Struct:
+			at += "[]"
+			after.WriteString(r.heading(at, comment, value.Type().Elem(), v.Type()) + r.section(at, value.Index(0)))
+			continue
+		}
+		if comment == "" {
+			r.t.Errorf("%s has no comment", at)
+		}
+		fmt.Fprintf(&table, "| `%s` | %s | %s | %s | %s |\n", key, kindOf(value.Type()), r.standard(field, value), variable(at, value), r.prose(comment, v.Type()))
+	}
+	if table.Len() > 0 {
+		return "\n| setting | type | default | environment | |\n|---|---|---|---|---|\n" + table.String() + after.String()
+	}
+	return after.String()
+}
+
+func (r *referrer) heading(path, comment string, of, in reflect.Type) string {
+	text := r.prose(r.types[of.Name()], of)
+	if comment != "" {
+		text = r.prose(comment, in)
+	}
+	return fmt.Sprintf("\n## %s\n\n%s\n", path, text)
+}
+
+func kindOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Slice:
+		return "list of " + map[string]string{"text": "texts", "number": "numbers"}[kindOf(t.Elem())]
+	case reflect.String:
+		return "text"
+	case reflect.Int:
+		return "whole number"
+	case reflect.Float64:
+		return "number"
+	case reflect.Bool:
+		return "true or false"
+	}
+	return t.String()
+}
+
+// standard is a setting's default; none for what is unset, or required.
+func (r *referrer) standard(field reflect.StructField, v reflect.Value) string {
+	if v.IsZero() && v.Kind() != reflect.Bool || field.Name == "Name" || field.Name == "URL" {
+		return ""
+	}
+	return fmt.Sprintf("`%v`", v.Interface())
+}
+
+func variable(path string, v reflect.Value) string {
+	if strings.Contains(path, "[]") || v.Kind() == reflect.Slice {
+		return ""
+	}
+	return "`" + variableName(path) + "`"
+}
+
+var goNames = regexp.MustCompile(`\b(HTTP|WHIP|NATS|Model|Tracker|Log)(?:\.([A-Z]\w*)|'s (token))`)
+
+// prose is a Go comment with the settings' names for Go's.
+func (r *referrer) prose(comment string, of reflect.Type) string {
+	for i, key := range keys(of) {
+		name := of.Field(i).Name
+		for _, verb := range []string{" is ", " are ", ": "} {
+			if rest, ok := strings.CutPrefix(comment, name+verb); ok {
+				comment = strings.ToUpper(rest[:1]) + rest[1:] // the key stands beside it
+			}
+		}
+		if rest, ok := strings.CutPrefix(comment, name+" "); ok {
+			comment = "`" + key + "` " + rest
+		}
+		comment = strings.Replace(comment, "` and "+name, "` and `"+key+"`", 1)
+	}
+	if rest, ok := strings.CutPrefix(comment, of.Name()+" "); ok {
+		comment = "This " + rest
+	}
+	comment = goNames.ReplaceAllStringFunc(comment, func(s string) string {
+		m := goNames.FindStringSubmatch(s)
+		return "`" + strings.ToLower(m[1]) + "." + strings.ToLower(m[2]+m[3]) + "`"
+	})
+	comment = regexp.MustCompile(`\bAddr\b`).ReplaceAllString(comment, "`addr`")
+	return strings.ReplaceAll(comment, "|", `\|`)
+}

@@ -1,0 +1,63 @@
+package main
+
+import "github.com/grafana/grafana-foundation-sdk/go/dashboard"
+
+// overview is the one an operator keeps open: all cameras at a glance.
+func overview() *dashboard.DashboardBuilder {
+	return newDashboard("segd-overview", "segd / overview",
+		"All cameras at a glance. The runbook is docs/runbook.md.").
+		WithVariable(cameraVariable(true)).
+		WithPanel(number("Cameras up", "Cameras that deliver frames now.", unitNone,
+			query{`sum(segd_camera_up{camera=~"$camera"})`, "up"}, neutral...)).
+		WithPanel(number("Cameras down", "Configured cameras that deliver no frames.", unitNone,
+			query{`count(segd_camera_up{camera=~"$camera"}) - sum(segd_camera_up{camera=~"$camera"})`, "down"}, badIf1...)).
+		WithPanel(number("Published", "Frames whose masks went out, all cameras together.", unitFPS,
+			query{`sum(rate(segd_frames_total{camera=~"$camera",outcome="published"}[$__rate_interval]))`, "published"}, neutral...)).
+		WithPanel(number("Latency, p95", "Capture to publish; 95 of 100 frames are faster.", unitSeconds,
+			query{`histogram_quantile(0.95, sum by (le) (rate(segd_frame_latency_seconds_bucket{camera=~"$camera"}[$__rate_interval])))`, "p95"}, latency...)).
+		WithPanel(number("NATS", "1 while there is a connection to the NATS server.", unitNone,
+			query{`min(segd_bus_connected)`, "connected"}, goodIf1...)).
+		WithPanel(number("Alerts", "Alerts of deploy/prometheus that fire now.", unitNone,
+			query{`count(ALERTS{alertname=~"Segd.+",alertstate="firing"}) or vector(0)`, "firing"}, badIf1...)).
+		WithRow(row("Cameras")).
+		WithPanel(timeline(half, "Up and down", "Whether each camera delivers frames.",
+			query{`segd_camera_up{camera=~"$camera"}`, "{{camera}}"},
+			state{"1", "up", "green"}, state{"0", "down", "red"})).
+		WithPanel(lines(half, "Reconnects", "Times a camera was lost and dialled anew.", unitCount,
+			query{`increase(segd_ingest_reconnects_total{camera=~"$camera"}[$__rate_interval])`, "{{camera}}"})).
+		WithPanel(lines(half, "Frames in", "Frames each camera sent, decoded or not.", unitFPS,
+			query{`sum by (camera) (rate(segd_frames_total{camera=~"$camera"}[$__rate_interval]))`, "{{camera}}"})).
+		WithPanel(lines(half, "Frames published", "Frames of each camera whose masks went out.", unitFPS,
+			query{`sum by (camera) (rate(segd_frames_total{camera=~"$camera",outcome="published"}[$__rate_interval]))`, "{{camera}}"})).
+		WithRow(row("Latency and drops")).
+		WithPanel(lines(half, "Latency of all", "Capture to publish: median, 95th and 99th percentile over the chosen cameras.", unitSeconds,
+			query{`histogram_quantile(0.50, sum by (le) (rate(segd_frame_latency_seconds_bucket{camera=~"$camera"}[$__rate_interval])))`, "p50"},
+			query{`histogram_quantile(0.95, sum by (le) (rate(segd_frame_latency_seconds_bucket{camera=~"$camera"}[$__rate_interval])))`, "p95"},
+			query{`histogram_quantile(0.99, sum by (le) (rate(segd_frame_latency_seconds_bucket{camera=~"$camera"}[$__rate_interval])))`, "p99"})).
+		WithPanel(lines(half, "Latency p95 by camera", "Capture to publish, 95th percentile of each camera.", unitSeconds,
+			query{`histogram_quantile(0.95, sum by (camera, le) (rate(segd_frame_latency_seconds_bucket{camera=~"$camera"}[$__rate_interval])))`, "{{camera}}"})).
+		WithPanel(stacked(lines(half, "Not published, by reason",
+			"dropped_*: a newer frame took its place before that stage, because segd did not keep up. failed: a stage or the bus returned an error. lost, undecodable: the camera's stream was broken. skipped_*: left out before decoding.", unitPerSecond,
+			query{`sum by (outcome) (rate(segd_frames_total{camera=~"$camera",outcome!="published"}[$__rate_interval]))`, "{{outcome}}"}))).
+		WithPanel(lines(half, "Share published", "Of each camera's frames, those whose masks went out.", unitShare,
+			query{`sum by (camera) (rate(segd_frames_total{camera=~"$camera",outcome="published"}[$__rate_interval])) / (sum by (camera) (rate(segd_frames_total{camera=~"$camera"}[$__rate_interval])) > 0)`, "{{camera}}"}).
+			Min(0).Max(1)).
+		WithRow(row("NATS")).
+		WithPanel(lines(third, "Messages lost", "Messages that did not reach NATS, by kind and reason. unconfirmed ones may have arrived.", unitPerSecond,
+			query{`sum by (kind, reason) (rate(segd_bus_lost_total[$__rate_interval]))`, "{{kind}} {{reason}}"})).
+		WithPanel(lines(third, "Events and connections", "Events waiting for JetStream's acknowledgement, those that have it, per minute, and connections to NATS made anew.", unitCount,
+			query{`segd_bus_events_waiting`, "waiting"},
+			query{`rate(segd_bus_events_stored_total[$__rate_interval]) * 60`, "stored per minute"},
+			query{`increase(segd_bus_reconnects_total[$__rate_interval])`, "reconnects"})).
+		WithPanel(lines(third, "Buffered", "Masks and status that wait for the NATS server; 8 MiB at most.", unitBytes,
+			query{`segd_bus_buffered_bytes`, "{{instance}}"})).
+		WithRow(row("The program")).
+		WithPanel(lines(third, "CPU", "Cores in use.", unitCount,
+			query{`rate(process_cpu_seconds_total[$__rate_interval]) and on (instance, job) segd_build_info`, "{{instance}}"})).
+		WithPanel(lines(third, "Memory", "Resident, and of it Go's heap.", unitBytes,
+			query{`process_resident_memory_bytes and on (instance, job) segd_build_info`, "{{instance}} resident"},
+			query{`go_memstats_heap_inuse_bytes and on (instance, job) segd_build_info`, "{{instance}} Go heap"})).
+		WithPanel(lines(third, "Versions", "What runs where.", unitNone,
+			query{`count by (version, instance) (segd_build_info)`, "{{version}} {{instance}}"},
+			query{`count by (backend, model) (segd_dnn_backend_info)`, "{{backend}} {{model}}"}))
+}

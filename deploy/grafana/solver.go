@@ -1,0 +1,51 @@
+package main
+
+import "github.com/grafana/grafana-foundation-sdk/go/dashboard"
+
+// solver shows how the optimisation does that labels a camera's frames.
+func solver() *dashboard.DashboardBuilder {
+	return newDashboard("segd-solver", "segd / solver",
+		"How the optimisation of one camera does. A window is the last frames, solved together for every new one. Gauges are of the window that was newest at the scrape.").
+		WithVariable(cameraVariable(false)).
+		WithPanel(number("Windows", "Windows solved.", unitPerSecond,
+			query{`sum(rate(segd_solver_windows_total{camera="$camera"}[$__rate_interval]))`, "windows"}, neutral...)).
+		WithPanel(number("Iterations, mean", "ADMM iterations a window.", unitNone,
+			query{`rate(segd_solver_iterations_sum{camera="$camera"}[$__rate_interval]) / (rate(segd_solver_iterations_count{camera="$camera"}[$__rate_interval]) > 0)`, "iterations"}, neutral...)).
+		WithPanel(number("Out of time", "Share of windows that the time budget ended.", unitShare,
+			query{`sum(rate(segd_solver_windows_total{camera="$camera",end="time"}[$__rate_interval])) / (sum(rate(segd_solver_windows_total{camera="$camera"}[$__rate_interval])) > 0)`, "out of time"},
+			limit{0, "green"}, limit{.1, "yellow"}, limit{.5, "red"})).
+		WithPanel(number("Descent violations", "Iterations in the chosen time in which the Lagrangian rose although descent was guaranteed. Anything but 0 is a bug.", unitNone,
+			query{`sum(increase(segd_solver_descent_violations_total{camera="$camera"}[$__range]))`, "violations"}, limit{0, "green"}, limit{.5, "red"})).
+		WithPanel(number("ρ", "The penalty at the end of the newest window.", unitNone,
+			query{`segd_solver_rho{camera="$camera"}`, "rho"}, neutral...)).
+		WithPanel(number("Label flips", "Superpixels whose label changes in an iteration.", unitShare,
+			query{`segd_label_flips_ratio{camera="$camera"}`, "flips"}, neutral...)).
+		WithRow(row("Lagrangian")).
+		WithPanel(lines(half, "By window", "Augmented Lagrangian after each iteration of the newest window. Lines that lie on each other: it had converged.", unitNone,
+			query{`segd_solver_iteration_lagrangian{camera="$camera"}`, "iteration {{iteration}}"},
+			query{`segd_solver_lagrangian{camera="$camera"}`, "end"})).
+		WithPanel(bars(half, "By iteration", "The newest window's, iteration by iteration. It should only fall.", unitNone,
+			query{`sort_desc(segd_solver_iteration_lagrangian{camera="$camera"})`, "{{iteration}}"})).
+		WithPanel(lines(half, "Relative descent", "By how much of itself the Lagrangian fell in the newest window.", unitShare,
+			query{`segd_solver_lagrangian_descent{camera="$camera"}`, "descent"})).
+		WithPanel(lines(half, "Violations and refusals", "Iterations that raised the Lagrangian against the guarantee, and labelings that were refused because they would have.", unitPerSecond,
+			query{`rate(segd_solver_descent_violations_total{camera="$camera"}[$__rate_interval])`, "violations"},
+			query{`rate(segd_solver_rejected_total{camera="$camera"}[$__rate_interval])`, "refused labelings"})).
+		WithRow(row("Convergence")).
+		WithPanel(logarithmic(lines(third, "Residuals", "‖Kα − β‖ and ρ‖K(α⁺ − α)‖ at the end of the newest window, per score.", unitNone,
+			query{`segd_solver_primal_residual{camera="$camera"}`, "primal"},
+			query{`segd_solver_dual_residual{camera="$camera"}`, "dual"}))).
+		WithPanel(lines(third, "ρ by window", "The penalty at the end of the newest window; it grows to where descent is guaranteed.", unitNone,
+			query{`segd_solver_rho{camera="$camera"}`, "rho"})).
+		WithPanel(lines(third, "Label flips by window", "Superpixels of the newest window whose label changed, per iteration.", unitShare,
+			query{`segd_label_flips_ratio{camera="$camera"}`, "flips"})).
+		WithRow(row("Iterations and time")).
+		WithPanel(buckets(third, "Iterations", "Windows by their ADMM iterations.", unitNone,
+			`sum by (le) (increase(segd_solver_iterations_bucket{camera="$camera"}[$__rate_interval]))`)).
+		WithPanel(stacked(lines(third, "What ended the windows", "converged; iterations: all that are granted were run, the usual; time: the budget.", unitPerSecond,
+			query{`sum by (end) (rate(segd_solver_windows_total{camera="$camera"}[$__rate_interval]))`, "{{end}}"}))).
+		WithPanel(lines(third, "Time and budget", "Time the solve of a frame takes, beside what it may take (tracker.budget_ms).", unitSeconds,
+			query{`histogram_quantile(0.50, sum by (le) (rate(segd_stage_duration_seconds_bucket{camera="$camera",stage="solve"}[$__rate_interval])))`, "p50"},
+			query{`histogram_quantile(0.95, sum by (le) (rate(segd_stage_duration_seconds_bucket{camera="$camera",stage="solve"}[$__rate_interval])))`, "p95"},
+			query{`max(segd_solver_budget_seconds)`, "budget"}))
+}

@@ -1,0 +1,84 @@
+package dnn
+
+// #include <stdlib.h>
+// #include "net.h"
+import "C"
+
+import (
+	"errors"
+	"strings"
+	"unsafe"
+
+	"gocv.io/x/gocv"
+)
+
+// Build is what is known of the OpenCV that this process runs with.
+type Build struct {
+	// Version is such as "4.6.0".
+	Version string `json:"version"`
+	// CPU is the least instruction set it needs, Dispatched those it uses where the
+	// machine has them.
+	CPU        string `json:"cpu"`
+	Dispatched string `json:"dispatched"`
+	// Parallel is what its threads come from.
+	Parallel string `json:"parallel"`
+	// CUDA and CUDNN tell whether it was built with them.
+	CUDA  bool `json:"cuda"`
+	CUDNN bool `json:"cudnn"`
+	// CUDADevices counts those it can use: 0 without CUDA in it, -1 if the driver is
+	// missing or too old for it.
+	CUDADevices int `json:"cuda_devices"`
+}
+
+// OpenCV asks the library how it was built and what it finds.
+func OpenCV() Build {
+	text := C.segd_build_information()
+	defer C.free(unsafe.Pointer(text))
+	b := parseBuild(C.GoString(text))
+	b.Version = gocv.OpenCVVersion()
+	b.CUDADevices = int(C.segd_cuda_devices())
+	return b
+}
+
+// chooseDevice settles what computes a model, given how many CUDA devices there are.
+func chooseDevice(want string, devices int) (string, error) {
+	switch {
+	case want == "cpu":
+		return "cpu", nil
+	case devices > 0:
+		return "cuda", nil
+	case want == "cuda":
+		return "", errors.New("device cuda: this OpenCV sees no CUDA device; segd doctor says why")
+	}
+	return "cpu", nil
+}
+
+// useDevice has net computed as wanted, and returns by what.
+func useDevice(net *gocv.Net, want string) (string, error) {
+	device, err := chooseDevice(want, int(C.segd_cuda_devices()))
+	if err != nil || device == "cpu" {
+		return device, err
+	}
+	if err := net.SetPreferableBackend(gocv.NetBackendCUDA); err != nil {
+		return "", err
+	}
+	return device, net.SetPreferableTarget(gocv.NetTargetCUDA)
+}
+
+// parseBuild reads cv::getBuildInformation's "  Key:   value" lines.
+func parseBuild(text string) Build {
+	value := func(key string) string {
+		for line := range strings.Lines(text) {
+			name, rest, ok := strings.Cut(strings.TrimSpace(line), ":")
+			if ok && name == key {
+				return strings.TrimSpace(rest)
+			}
+		}
+		return ""
+	}
+	yes := func(key string) bool { return strings.HasPrefix(value(key), "YES") }
+	return Build{
+		CPU: value("Baseline"), Dispatched: value("Dispatched code generation"),
+		Parallel: value("Parallel framework"), CUDA: yes("NVIDIA CUDA"), CUDNN: yes("cuDNN"),
+	}
+}

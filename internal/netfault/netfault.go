@@ -1,0 +1,179 @@
+// Package netfault is a TCP proxy that does to connections what networks do: it
+// delays, cuts, corrupts, and goes silent. Tests put it before a camera.
+//
+// All methods may be called from any goroutine.
+package netfault
+
+import (
+	"net"
+	"sync"
+)
+
+// Proxy stands between a client and a server. Make it with New.
+type Proxy struct {
+	listener net.Listener
+	backend  string
+	done     sync.WaitGroup
+
+	mu     sync.Mutex
+	links  map[*proxied]bool
+	frozen bool // new connections are accepted and nothing passes
+	closed bool
+}
+
+// proxied is one connection through a Proxy.
+type proxied struct {
+	near, far net.Conn
+	gate      chan struct{} // closed: bytes pass
+	corrupt   bool          // under Proxy.mu
+}
+
+// New returns a proxy to the server at backend, host and port, that listens on a free
+// port of 127.0.0.1. Close must follow.
+func New(backend string) (*Proxy, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	p := &Proxy{listener: l, backend: backend, links: map[*proxied]bool{}}
+	p.done.Go(p.accept)
+	return p, nil
+}
+
+// Addr returns the host and port to dial instead of the server's.
+func (p *Proxy) Addr() string { return p.listener.Addr().String() }
+
+func (p *Proxy) accept() {
+	for {
+		near, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		far, err := net.Dial("tcp", p.backend)
+		if err != nil {
+			near.Close()
+			continue
+		}
+		l := &proxied{near: near, far: far, gate: make(chan struct{})}
+		p.mu.Lock()
+		p.links[l] = true
+		if !p.frozen || p.closed {
+			close(l.gate)
+		}
+		closed := p.closed
+		p.mu.Unlock()
+		if closed {
+			l.end()
+		}
+		p.done.Go(func() { p.pump(l, near, far, true) })
+		p.done.Go(func() { p.pump(l, far, near, false) })
+	}
+}
+
+// pump passes bytes from src to dst; those of the camera can be corrupted.
+func (p *Proxy) pump(l *proxied, dst, src net.Conn, fromCamera bool) {
+	defer l.end()
+	buf := make([]byte, 4096)
+	for {
+		n, err := src.Read(buf)
+		p.mu.Lock()
+		gate, corrupt := l.gate, l.corrupt && fromCamera
+		p.mu.Unlock()
+		<-gate
+		if err != nil {
+			return
+		}
+		if corrupt {
+			for i := range buf[:n] {
+				buf[i] ^= 0x55
+			}
+		}
+		if _, err := dst.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
+
+func (l *proxied) end() {
+	l.near.Close()
+	l.far.Close()
+}
+
+// open tells whether bytes pass. It needs Proxy.mu, as pass does.
+func (l *proxied) open() bool {
+	select {
+	case <-l.gate:
+		return true
+	default:
+		return false
+	}
+}
+
+func (l *proxied) pass() {
+	if !l.open() {
+		close(l.gate)
+	}
+}
+
+// Freeze lets nothing pass on the connections there are, and keeps them open: as
+// when the other host has lost its power. With all it does the same to new ones,
+// until Mend or Thaw.
+func (p *Proxy) Freeze(all bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.frozen = all
+	for l := range p.links {
+		if l.open() {
+			l.gate = make(chan struct{})
+		}
+	}
+}
+
+// Mend lets new connections pass again, and leaves the frozen ones as they are.
+func (p *Proxy) Mend() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.frozen = false
+}
+
+// Thaw lets pass what Freeze held.
+func (p *Proxy) Thaw() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.frozen = false
+	for l := range p.links {
+		l.pass()
+	}
+}
+
+// Cut ends every connection at once, without a goodbye.
+func (p *Proxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for l := range p.links {
+		_ = l.near.(*net.TCPConn).SetLinger(0) // a reset instead of an orderly end
+		l.end()
+		l.pass() // to their end
+		delete(p.links, l)
+	}
+}
+
+// Corrupt spoils what the camera sends on the connections there are.
+func (p *Proxy) Corrupt() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for l := range p.links {
+		l.corrupt = true
+	}
+}
+
+// Close ends every connection and waits until nothing is left of them.
+func (p *Proxy) Close() {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.listener.Close()
+	p.Thaw()
+	p.Cut()
+	p.done.Wait()
+}

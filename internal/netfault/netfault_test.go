@@ -1,0 +1,134 @@
+package netfault
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// echo is a server that sends back what it gets.
+func echo(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				_, _ = io.Copy(c, c)
+			}()
+		}
+	}()
+	return l.Addr().String()
+}
+
+// Each fault does what it says, and after any of them the proxy closes.
+func TestFaults(t *testing.T) {
+	const word = "hello"
+	const soon, patience = 50 * time.Millisecond, 20 * time.Second
+	ask := func(t *testing.T, c net.Conn, wait time.Duration) (string, error) {
+		t.Helper()
+		if _, err := io.WriteString(c, word); err != nil {
+			return "", err
+		}
+		_ = c.SetReadDeadline(time.Now().Add(wait))
+		b := make([]byte, len(word))
+		n, err := io.ReadFull(c, b)
+		return string(b[:n]), err
+	}
+	good := func(t *testing.T, c net.Conn) {
+		t.Helper()
+		if got, err := ask(t, c, patience); got != word || err != nil {
+			t.Errorf("got %q, %v", got, err)
+		}
+	}
+	silent := func(t *testing.T, c net.Conn) {
+		t.Helper()
+		if got, err := ask(t, c, soon); got != "" || !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("got %q, %v; want silence", got, err)
+		}
+	}
+	for _, tc := range []struct {
+		name string
+		do   func(t *testing.T, p *Proxy, c net.Conn, dial func() net.Conn)
+	}{
+		{"half open", func(t *testing.T, p *Proxy, c net.Conn, dial func() net.Conn) {
+			p.Freeze(false)
+			silent(t, c)
+			good(t, dial())
+			p.Freeze(false)
+			silent(t, c)
+		}},
+		{"all silent, then only the new ones well", func(t *testing.T, p *Proxy, c net.Conn, dial func() net.Conn) {
+			p.Freeze(true)
+			silent(t, dial())
+			p.Mend()
+			good(t, dial())
+			silent(t, c)
+		}},
+		{"thawed", func(t *testing.T, p *Proxy, c net.Conn, _ func() net.Conn) {
+			p.Freeze(true)
+			silent(t, c)
+			p.Thaw()
+			b := make([]byte, len(word)) // what was held
+			_ = c.SetReadDeadline(time.Now().Add(patience))
+			if _, err := io.ReadFull(c, b); err != nil || string(b) != word {
+				t.Errorf("got %q, %v", b, err)
+			}
+			good(t, c)
+		}},
+		{"cut", func(t *testing.T, p *Proxy, c net.Conn, dial func() net.Conn) {
+			p.Freeze(false)
+			silent(t, c)
+			p.Cut()
+			if _, err := ask(t, c, patience); !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) {
+				t.Errorf("cut: %v", err)
+			}
+			good(t, dial())
+		}},
+		{"corrupt", func(t *testing.T, p *Proxy, c net.Conn, _ func() net.Conn) {
+			p.Corrupt()
+			if got, err := ask(t, c, patience); got == word || len(got) != len(word) || err != nil {
+				t.Errorf("got %q, %v", got, err)
+			}
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p, err := New(echo(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var conns []net.Conn
+			dial := func() net.Conn {
+				c, err := net.Dial("tcp", p.Addr())
+				if err != nil {
+					t.Fatal(err)
+				}
+				conns = append(conns, c)
+				return c
+			}
+			c := dial()
+			good(t, c)
+			tc.do(t, p, c, dial)
+			p.Close()
+			for _, c := range conns {
+				c.Close()
+			}
+		})
+	}
+}

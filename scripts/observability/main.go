@@ -1,0 +1,189 @@
+// Command observability tries segd's dashboards and alerts for real.
+//
+// It has promtool check the rules, their cases and the metrics; then it starts a segd
+// demo and a Prometheus that scrapes it with the rules of deploy/prometheus, waits a
+// minute, and runs every expression of every dashboard's panel and variable and of every
+// rule. Each must return data, or stand in empty.txt with the reason why it does not. An
+// alert's condition is asked for its truth, so that one which does not fire returns data
+// as well; one that fires is told.
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/segd/segd/scripts/browser"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "observability:", err)
+		os.Exit(1)
+	}
+}
+
+const (
+	rules      = "deploy/prometheus"
+	boards     = "deploy/grafana/dashboards"
+	emptyFile  = "scripts/observability/empty.txt"
+	startLimit = 3 * time.Minute // the demo compresses its clip first
+)
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	flags := flag.NewFlagSet("observability", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	segd := flags.String("segd", "bin/segd", "program to watch")
+	wait := flags.Duration("for", time.Minute, "how long Prometheus scrapes before it is asked")
+	all := flags.Bool("all", false, "list every expression and what it returned")
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if err := promtool(ctx, stdout); err != nil {
+		return err
+	}
+	excused, err := readExcuses(emptyFile)
+	if err != nil {
+		return err
+	}
+	panels, err := panelQueries(boards)
+	if err != nil {
+		return err
+	}
+
+	dir, err := os.MkdirTemp("", "segd-observability-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	addrs, err := browser.FreeAddrs(ctx, 3)
+	if err != nil {
+		return err
+	}
+	demo, err := browser.Run(ctx, io.Discard, *segd, "demo", "--addr", addrs[0], "--nats", addrs[1])
+	if err != nil {
+		return err
+	}
+	defer demo.End()
+	metrics, err := firstMasks(ctx, demo, "http://"+addrs[0]+"/metrics")
+	if err != nil {
+		return err
+	}
+	if err := tool(ctx, stdout, metrics, "promtool", "check", "metrics"); err != nil {
+		return err
+	}
+	prometheus, err := startPrometheus(ctx, stderr, dir, addrs[0], addrs[2])
+	if err != nil {
+		return err
+	}
+	defer prometheus.End()
+	fmt.Fprintf(stdout, "Prometheus scrapes the demo for %v\n", *wait)
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-prometheus.Exited:
+		return errors.New("prometheus ended")
+	case <-demo.Exited:
+		return errors.New("the demo ended")
+	case <-time.After(*wait):
+	}
+
+	p := api{url: "http://" + addrs[2], at: time.Now()}
+	ruled, err := p.ruleQueries(ctx)
+	if err != nil {
+		return err
+	}
+	return p.check(ctx, stdout, append(panels, ruled...), excused, *all)
+}
+
+// promtool checks what needs no running segd.
+func promtool(ctx context.Context, stdout io.Writer) error {
+	files, err := filepath.Glob(filepath.Join(rules, "*.rules.yml"))
+	if err != nil || len(files) == 0 {
+		return fmt.Errorf("no rules in %s: %w", rules, err)
+	}
+	return errors.Join(
+		tool(ctx, stdout, nil, "promtool", "check", "config", filepath.Join(rules, "prometheus.yml")),
+		tool(ctx, stdout, nil, "promtool", append([]string{"check", "rules", "--lint-fatal"}, files...)...),
+		tool(ctx, stdout, nil, "promtool", "test", "rules", filepath.Join(rules, "rules.test.yml")),
+	)
+}
+
+// tool runs a program and tells in a line how it went, in full if it failed.
+func tool(ctx context.Context, stdout io.Writer, stdin []byte, name string, args ...string) error {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Stdin = bytes.NewReader(stdin)
+	out, err := cmd.CombinedOutput()
+	line := name + " " + strings.Join(args, " ")
+	if err != nil {
+		fmt.Fprintf(stdout, "%s: FAILED\n%s", line, out)
+		return fmt.Errorf("%s: %w", line, err)
+	}
+	fmt.Fprintf(stdout, "%s: ok\n", line)
+	return nil
+}
+
+// firstMasks waits until the demo has published masks and returns its metrics.
+func firstMasks(ctx context.Context, demo *browser.Process, url string) ([]byte, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("the demo published nothing in %v", startLimit))
+	defer cancel()
+	for {
+		text, err := get(ctx, url)
+		if err == nil && bytes.Contains(text, []byte(`segd_solver_lagrangian{`)) {
+			return text, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-demo.Exited:
+			return nil, errors.New("the demo ended before it published anything; run bin/segd demo to see why")
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// startPrometheus runs one that scrapes segd at target every other second.
+func startPrometheus(ctx context.Context, stderr io.Writer, dir, target, listen string) (*browser.Process, error) {
+	folder, err := filepath.Abs(rules)
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, "prometheus.yml")
+	text := fmt.Sprintf("global: {scrape_interval: 2s, evaluation_interval: 2s}\n"+
+		"rule_files: ['%s/*.rules.yml']\n"+
+		"scrape_configs: [{job_name: segd, static_configs: [{targets: ['%s']}]}]\n", folder, target)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return nil, err
+	}
+	return browser.Run(ctx, stderr, "prometheus", "--config.file="+file,
+		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+listen, "--log.level=error")
+}
+
+func get(ctx context.Context, url string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	return io.ReadAll(resp.Body)
+}
