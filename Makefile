@@ -30,7 +30,7 @@ BUILD   := $(GO) build -buildvcs=false -ldflags "-X main.version=$(VERSION)"
 RACE = ./bus/... ./config/... ./features ./ingest ./ingest/whip ./mask/... ./metrics/... ./pipeline/... ./solver/... ./tracker/... ./web/...
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test generate lint fuzz interop api-test examples-test outage natsdocs observability screenshot recording bench peers package package-test deploy-test clean
+.PHONY: help setup build run test generate lint fuzz interop browser-test api-test examples-test outage natsdocs observability screenshot recording bench peers package package-test deploy-test clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -92,13 +92,18 @@ observability: ## rules by promtool; every query of dashboards and alerts with d
 	@$(MAKE) --no-print-directory build
 	@$(GO) run -buildvcs=false ./scripts/observability $(OBSERVABILITY)
 
-screenshot: ## take docs/images/page.png of the running demo, headless
-	@scripts/setup screenshot
+browser-test: ## use the page of the demo as people do, in Chromium; pictures in bin/pagetest
+	@scripts/setup browser
 	@$(MAKE) --no-print-directory build
-	@scripts/screenshot --frames 85 # by then the person walks alone
+	@$(GO) run -buildvcs=false ./scripts/pagetest $(PAGETEST)
+
+screenshot: ## take docs/images/page.png of the running demo, headless
+	@scripts/setup browser
+	@$(MAKE) --no-print-directory build
+	@scripts/screenshot --sequence 92 # then the two persons walk alone
 
 recording: ## record docs/images/demo.webp of the running demo, headless
-	@scripts/setup screenshot recording
+	@scripts/setup browser recording
 	@$(MAKE) --no-print-directory build
 	@scripts/screenshot --record 12s --rate 6 --out docs/images/demo.webp --frames 3 --settle 0s --width 1040 --height 620
 

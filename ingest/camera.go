@@ -220,6 +220,7 @@ func (c *camera) retry(err error) {
 	if len(c.attempts) > 0 {
 		d = dialAgain
 	}
+	c.src.cfg.Observer.retry(err, d)
 	if n, say := c.quiet.say(err.Error()); say {
 		c.src.log.Warn("camera is down", "error", err, "attempts", n, "retry", d.Round(time.Millisecond))
 	}

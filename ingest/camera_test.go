@@ -112,7 +112,8 @@ func testConfig(url, transport string) Config {
 // events counts what an observer is told.
 type events struct {
 	mu                                sync.Mutex
-	ups, downs, reconnects, undecoded int // undecoded: units lost or undecodable
+	ups, downs, reconnects, undecoded int             // undecoded: units lost or undecodable
+	retries                           []time.Duration // the pauses
 	missed                            [Misses]int
 	lastDown                          error
 	decoders                          []codec.Device
@@ -124,6 +125,7 @@ func (e *events) observer() Observer {
 	return Observer{
 		Up:        func() { e.mu.Lock(); e.ups++; e.mu.Unlock() },
 		Down:      func(err error) { e.mu.Lock(); e.downs++; e.lastDown = err; e.mu.Unlock() },
+		Retry:     func(_ error, d time.Duration) { e.mu.Lock(); e.retries = append(e.retries, d); e.mu.Unlock() },
 		Reconnect: func() { e.mu.Lock(); e.reconnects++; e.mu.Unlock() },
 		Missed: func(why Miss, n int) {
 			e.mu.Lock()

@@ -253,8 +253,13 @@ func TestWrongPasswordThenRight(t *testing.T) {
 	eventually(t, "Reconnect", func() bool { e.mu.Lock(); defer e.mu.Unlock(); return e.reconnects == 1 })
 	w.take(5)
 	_ = w.stop()
-	if e.ups != 2 || e.downs != 2 || e.reconnects != 1 {
+	if e.ups != 2 || e.downs != 2 || e.reconnects != 1 || len(e.retries) < 2 {
 		t.Errorf("events: %+v", e)
+	}
+	for _, pause := range e.retries {
+		if pause <= 0 || pause > testConfig("", "").MaxBackoff {
+			t.Errorf("told of a pause of %v", pause)
+		}
 	}
 }
 

@@ -73,6 +73,10 @@ type Observer struct {
 	// Down: the source went away, or could not be reached the first time. It is
 	// called once until the next Up.
 	Down func(err error)
+	// Retry: an attempt to reach the source failed with err, and the next one follows
+	// after a pause. After Down, the first time too. Not called for whip: and stored
+	// sources, which nobody dials.
+	Retry func(err error, pause time.Duration)
 	// Reconnect: frames flow again after Down (a first connection that took several
 	// attempts is not a reconnect).
 	Reconnect func()
@@ -108,6 +112,12 @@ func (o *Observer) up() {
 func (o *Observer) down(err error) {
 	if o.Down != nil {
 		o.Down(err)
+	}
+}
+
+func (o *Observer) retry(err error, pause time.Duration) {
+	if o.Retry != nil {
+		o.Retry(err, pause)
 	}
 }
 

@@ -39,6 +39,8 @@ type Stepper interface {
 	Preview(ann *tracker.Annotation) (*tracker.Preview, error)
 	Remove(id uint32) bool
 	Rename(id uint32, label string) (bool, error)
+	Hold(seq uint64) error
+	LetGo(seq uint64)
 	// Searching tells whether coarse scenes would help to find an object.
 	Searching() bool
 }
@@ -249,6 +251,7 @@ func (c *Camera) repeat(ctx context.Context) {
 		wait := pause/2 + rand.N(pause/2+1) // jitter: cameras that fail together come back apart
 		c.report(err, wait)
 		c.down(err)
+		c.retry(err, wait)
 		c.stats.with(func(s *Snapshot) { s.Restarts++ })
 		c.cfg.Meter.Restarted()
 		select {
@@ -297,8 +300,9 @@ func (c *Camera) publishFailed() {
 // observer listens to the source.
 func (c *Camera) observer() ingest.Observer {
 	return ingest.Observer{
-		Up:   c.up,
-		Down: c.down,
+		Up:    c.up,
+		Down:  c.down,
+		Retry: c.retry,
 		Reconnect: func() {
 			c.stats.with(func(s *Snapshot) { s.Reconnects++ })
 			c.cfg.Meter.Reconnected()
@@ -316,6 +320,7 @@ func (c *Camera) up() {
 	c.stats.with(func(s *Snapshot) {
 		changed = !s.Up
 		s.Up, s.Reason, s.Since = true, "", time.Time{}
+		s.Attempts, s.NextAttempt = 0, time.Time{}
 	})
 	if changed {
 		c.cfg.Meter.Up(true)
@@ -343,6 +348,16 @@ func (c *Camera) down(reason error) {
 		c.log.Log(context.Background(), level, "camera down", keyError, reason)
 		c.emit(&segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_CAMERA_DOWN, Message: reason.Error()})
 	}
+}
+
+// retry notes that an attempt failed with err and when the next one is. The reason may
+// be another than at first: a camera that boots refuses before it answers.
+func (c *Camera) retry(err error, pause time.Duration) {
+	c.stats.with(func(s *Snapshot) {
+		s.Reason = err.Error()
+		s.Attempts++
+		s.NextAttempt = time.Now().Add(pause)
+	})
 }
 
 // blind and uncounted stand in for the parts a camera can do without.

@@ -492,6 +492,9 @@ func TestRestartBacksOff(t *testing.T) {
 				if snap.Up || snap.Reason == "" {
 					t.Errorf("up %v, reason %q", snap.Up, snap.Reason)
 				}
+				if n := int(snap.Attempts); n != len(at) && n != len(at)-1 || snap.NextAttempt.Sub(snap.Since) < 9*time.Minute {
+					t.Errorf("%d attempts counted of %d, the next %v after it went down", n, len(at), snap.NextAttempt.Sub(snap.Since))
+				}
 				if len(at) < 20 || len(at) > 60 {
 					t.Fatalf("%d attempts in ten minutes; want about one every 15 to 30 s", len(at))
 				}

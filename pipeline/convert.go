@@ -76,10 +76,21 @@ func status(site string, snap Snapshot, now time.Time) *segdv1.Status {
 		Up:   snap.Up, Error: snap.Reason,
 		FpsIn: snap.FPSIn, FpsOut: snap.FPSOut,
 		FramesIn: snap.In, FramesDropped: snap.Dropped + snap.Failed, FramesPublished: snap.Published,
+		DroppedBeforeFeatures: snap.DroppedBefore[StageFeatures], DroppedBeforeTracking: snap.DroppedBefore[StageTrack],
+		FramesFailed: snap.Failed, FramesUnseen: snap.Unseen, Missed: make(map[string]uint64),
+		Reconnects: snap.Reconnects, Attempts: snap.Attempts,
 		LatencyP50Seconds: snap.Recent.P50.Seconds(), LatencyP95Seconds: snap.Recent.P95.Seconds(),
 	}
 	if !snap.Since.IsZero() {
 		st.DownSince = timestamppb.New(snap.Since)
+	}
+	for why, n := range snap.Missed {
+		if n > 0 {
+			st.Missed[ingest.Miss(why).String()] = n
+		}
+	}
+	if !snap.NextAttempt.IsZero() {
+		st.NextAttempt = timestamppb.New(snap.NextAttempt)
 	}
 	for _, o := range snap.Objects {
 		st.Objects = append(st.Objects, &segdv1.ObjectStatus{

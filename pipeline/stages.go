@@ -53,7 +53,8 @@ type stages struct {
 	boxes   [Stages]*mailbox
 	scenes  chan *features.Scene // unused ones
 	objects states
-	slow    slowFrames // of the tracker's goroutine
+	holds   map[hold]time.Time // until when
+	slow    slowFrames         // of the tracker's goroutine
 
 	cancel context.CancelCauseFunc // stops the source
 
@@ -66,7 +67,7 @@ type stages struct {
 // once builds the stages, runs them and returns why they ended: nil when the
 // source did, or ctx.
 func (c *Camera) once(ctx context.Context) error {
-	s := &stages{c: c, scenes: make(chan *features.Scene, scenesKept)}
+	s := &stages{c: c, scenes: make(chan *features.Scene, scenesKept), holds: make(map[hold]time.Time)}
 	if err := guard(s.build); err != nil {
 		return err
 	}
@@ -258,6 +259,7 @@ func (s *stages) track(ctx context.Context, it *item) error {
 	// Held until the masks are out: after a command no older masks may follow.
 	s.c.turn <- struct{}{}
 	defer func() { <-s.c.turn }()
+	s.letGoExpired(time.Now())
 	res, err := s.label(ctx, it)
 	if err != nil {
 		return err

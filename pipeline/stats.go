@@ -26,6 +26,10 @@ type Snapshot struct {
 	// first word from the source, and while up.
 	Reason string
 	Since  time.Time
+	// While down: how often the source was dialled since, and when it is again. 0 and
+	// zero for one that nobody dials.
+	Attempts    uint32
+	NextAttempt time.Time
 
 	// Frames since Run began. Those neither published, dropped nor failed are on
 	// their way.

@@ -2,6 +2,8 @@ package tracker
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/segd/segd/features"
@@ -9,10 +11,17 @@ import (
 
 // history keeps the latest scenes and how they were labelled, as small as is
 // cheap, so that an annotation may be for a picture somebody saw a moment ago.
+//
+// A scene that is held stays beyond the limit, and so does a trail of scenes after
+// it, ever thinner, along which its objects are followed to the present.
 type history struct {
 	entries []*entry // by rising sequence number
 	free    []*entry
-	bytes   int
+	bytes   int // of the latest scenes: those from entries[old] on
+
+	old    int    // entries that stay beyond the limit: held ones and their trail
+	trail  int    // bytes of entries[:old]
+	stride uint64 // least distance of the trail's scenes; 0: nothing is held
 }
 
 // entry is one scene. Its superpixel map is kept as run lengths.
@@ -21,6 +30,7 @@ type entry struct {
 	values []int32        // superpixel of each run of pixels, row-major
 	runs   []uint16       // pixels of each run
 	y      []int32        // labels; empty when nothing was tracked
+	held   int            // by how many
 }
 
 const longestRun = 1<<16 - 1
@@ -55,12 +65,92 @@ func (h *history) keep(s *features.Scene, f *frame, limit int) {
 	e.setLabels(f)
 	h.entries = append(h.entries, e)
 	h.bytes += e.size()
-	for h.bytes > limit && len(h.entries) > 0 {
-		old := h.entries[0]
-		h.entries = slices.Delete(h.entries, 0, 1)
-		h.bytes -= old.size()
-		h.free = append(h.free[:0], old) // one is enough for the next scene
+	for h.bytes > limit && len(h.entries) > h.old {
+		oldest := h.entries[h.old]
+		h.bytes -= oldest.size()
+		if h.stays(oldest) {
+			h.old++
+			h.trail += oldest.size()
+			continue
+		}
+		h.drop(h.old)
 	}
+	for h.trail > limit && h.thin() {
+	}
+}
+
+func (h *history) drop(at int) {
+	h.free = append(h.free[:0], h.entries[at]) // one is enough for the next scene
+	h.entries = slices.Delete(h.entries, at, at+1)
+}
+
+// firstStride is the distance of a trail's scenes to begin with, in frames. The
+// latest 70 scenes, labelled again maxReplay times, are as far apart.
+const firstStride = 9
+
+// stays tells whether e, the oldest of the latest scenes, goes to the trail.
+func (h *history) stays(e *entry) bool {
+	if e.held > 0 {
+		return true
+	}
+	return h.old > 0 && e.scene.Seq-h.entries[h.old-1].scene.Seq >= h.stride
+}
+
+// thin doubles the distance of the trail's scenes. It returns false when only held
+// ones are left.
+func (h *history) thin() bool {
+	h.stride *= 2
+	thinner := false
+	last := h.entries[0].scene.Seq
+	for at := 1; at < h.old; {
+		e := h.entries[at]
+		if e.held > 0 || e.scene.Seq-last >= h.stride {
+			last = e.scene.Seq
+			at++
+			continue
+		}
+		h.trail -= e.size()
+		h.drop(at)
+		h.old--
+		thinner = true
+	}
+	return thinner || h.stride < h.entries[h.old-1].scene.Seq-h.entries[0].scene.Seq
+}
+
+// hold keeps the scene at a place until it is let go as many times.
+func (h *history) hold(at int) {
+	h.entries[at].held++
+	h.stride = max(h.stride, firstStride)
+}
+
+// letGo takes one hold of the scene with that number away, and with the last what
+// was kept for it.
+func (h *history) letGo(seq uint64) {
+	at := slices.IndexFunc(h.entries, func(e *entry) bool { return e.scene.Seq == seq })
+	if at < 0 || h.entries[at].held == 0 {
+		return
+	}
+	h.entries[at].held--
+	for h.old > 0 && h.entries[0].held == 0 {
+		h.trail -= h.entries[0].size()
+		h.drop(0)
+		h.old--
+	}
+	if !slices.ContainsFunc(h.entries, func(e *entry) bool { return e.held > 0 }) {
+		h.stride = 0
+	}
+}
+
+// relabel replaces the labels of the scene at a place by those of f.
+func (h *history) relabel(at int, f *frame) {
+	e := h.entries[at]
+	count := &h.bytes
+	if at < h.old {
+		count = &h.trail
+	}
+	*count -= e.size()
+	e.setLabels(f)
+	*count += e.size()
 }
 
 func (e *entry) pack(s *features.Scene) {
@@ -71,7 +161,7 @@ func (e *entry) pack(s *features.Scene) {
 	to.Centroid = append(to.Centroid[:0], s.Centroid...)
 	to.Area = append(to.Area[:0], s.Area...)
 	to.Edges = append(to.Edges[:0], s.Edges...)
-	e.values, e.runs = e.values[:0], e.runs[:0]
+	e.values, e.runs, e.held = e.values[:0], e.runs[:0], 0
 	run := 0
 	for p, l := range s.Labels {
 		run++
@@ -122,17 +212,45 @@ func (h *history) find(seq, newest uint64) (int, error) {
 		return 0, frameFault("%d has not come yet; the newest is %d", seq, newest)
 	case n == 0:
 		return 0, frameFault("%d is not kept; accepted: %d, or no frame for the newest", seq, newest)
-	case i > 0 && i < n:
+	case i > h.old && i < n:
 		return 0, frameFault("%d was dropped unseen; accepted: %d or %d beside it, and others from %d to %d", seq,
-			h.entries[i-1].scene.Seq, h.entries[i].scene.Seq, h.entries[0].scene.Seq, newest)
+			h.entries[i-1].scene.Seq, h.entries[i].scene.Seq, h.entries[h.old].scene.Seq, newest)
 	}
-	return 0, frameFault("%d is no longer kept; accepted: %d to %d, or no frame for the newest", seq, h.entries[0].scene.Seq, newest)
+	return 0, frameFault("%d is no longer kept; accepted: %d to %d, or no frame for the newest", seq, h.entries[min(h.old, n-1)].scene.Seq, newest)
 }
 
-// maxReplay is how many of the scenes after an amended one are labelled again, at
-// even distances and the newest always: more would hold up the live picture, and
-// an object moves no farther between them than the affinity's radius.
-const maxReplay = 8
+// Of the scenes after an amended one at most maxReplay are labelled again, at even
+// distances and the newest always: more would hold up the live picture, and an
+// object moves no farther between them than the affinity's radius. After one that
+// was held for long there are more, one for firstStride frames.
+const (
+	maxReplay     = 8
+	maxLongReplay = 32
+)
+
+// replays returns the places of the scenes to label again after that at a place.
+func (h *history) replays(at int) []int {
+	after := len(h.entries) - at - 1
+	if after == 0 {
+		return nil
+	}
+	seq := func(i int) uint64 { return h.entries[i].scene.Seq }
+	span := seq(len(h.entries)-1) - seq(at)
+	count := uint64(min(after, max(maxReplay, min(maxLongReplay, int(span/firstStride)))))
+	var places []int
+	next := at + 1
+	for k := range count {
+		// The last one up to an even share of the way, with as many left as are wanted.
+		until := seq(at) + (k+1)*span/count
+		last := len(h.entries) - int(count-k)
+		for next < last && seq(next+1) <= until {
+			next++
+		}
+		places = append(places, next)
+		next++
+	}
+	return places
+}
 
 // amend applies an annotation of an earlier scene than s: that scene becomes an
 // annotated frame, with which the window starts anew, and what was seen since is
@@ -153,32 +271,64 @@ func (t *Tracker) amend(ctx context.Context, s *features.Scene, ann *Annotation)
 	}
 	f := t.load(scene)
 	t.recollect(f, e)
-	if err := t.relabel(ctx, e, f, ann, defined); err != nil {
+	if err := t.relabel(ctx, at, f, ann, defined); err != nil {
 		return err
 	}
-	after := t.past.entries[at+1:]
-	count := min(len(after), maxReplay)
-	for k := range count {
-		e := after[(k+1)*len(after)/count-1]
-		f := t.load(e.unpack())
+	for _, at := range t.past.replays(at) {
+		f := t.load(t.past.entries[at].unpack())
 		t.expect(f)
-		if err := t.relabel(ctx, e, f, nil, nil); err != nil {
+		if err := t.relabel(ctx, at, f, nil, nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// relabel labels f, which was loaded from e.
-func (t *Tracker) relabel(ctx context.Context, e *entry, f *frame, ann *Annotation, defined []bool) error {
+// relabel labels f, which was loaded from the scene at a place of the history.
+func (t *Tracker) relabel(ctx context.Context, at int, f *frame, ann *Annotation, defined []bool) error {
 	if err := t.label(ctx, f, ann, defined, &Result{}); err != nil {
 		return err
 	}
-	t.past.bytes -= e.size()
-	e.setLabels(f)
-	t.past.bytes += e.size()
+	t.past.relabel(at, f)
 	return nil
 }
+
+// MaxHeld is how many scenes Hold keeps at once.
+const MaxHeld = 8
+
+// ErrHeld is wrapped by Hold's error when MaxHeld scenes are held already.
+var ErrHeld = errors.New("too many frames are held")
+
+// Hold keeps the earlier scene with that sequence number, for somebody who is
+// going to annotate it, until it is let go as many times, and along with it enough
+// of those after it to follow its objects to the present. Together they take at
+// most Config.History again, or MaxHeld scenes if that is more. The error says
+// which scenes there are; it wraps ErrFrame or ErrHeld.
+func (t *Tracker) Hold(seq uint64) error {
+	h := &t.past
+	if len(h.entries) == 0 {
+		return frameFault("%d is not kept; none has come yet", seq)
+	}
+	at, err := h.find(seq, h.entries[len(h.entries)-1].scene.Seq)
+	if err != nil {
+		return err
+	}
+	held := 0
+	for _, e := range h.entries {
+		if e.held > 0 {
+			held++
+		}
+	}
+	if h.entries[at].held == 0 && held >= MaxHeld {
+		return fmt.Errorf("tracker: %w: %d", ErrHeld, held)
+	}
+	h.hold(at)
+	return nil
+}
+
+// LetGo ends one Hold. A scene that is not held, because the camera changed its
+// picture size since, is no fault.
+func (t *Tracker) LetGo(seq uint64) { t.past.letGo(seq) }
 
 // recollect gives f what is known of it: what it was marked as, if it was
 // annotated before, and how it was labelled.

@@ -50,6 +50,8 @@ func (s *Server) api() []route {
 			route{http.MethodPatch, cameraPath + "/objects/{id}", costWork, s.withCamera(s.renameObject)},
 			route{http.MethodDelete, cameraPath + "/objects/{id}", costWork, s.withCamera(s.clearObject)},
 			route{http.MethodPost, cameraPath + "/annotations", costLarge, s.withCamera(s.annotate)},
+			route{http.MethodPut, holdPath, costWork, s.withCamera(s.holdFrame)},
+			route{http.MethodDelete, holdPath, costWork, s.withCamera(s.letGoFrame)},
 			route{http.MethodGet, cameraPath + "/snapshot", costWork, s.withCamera(s.snapshot)},
 			route{http.MethodGet, cameraPath + "/frames/{sequence}/mask", costWork, s.withCamera(s.showMask)},
 		)

@@ -32,6 +32,11 @@ type Commands interface {
 	Annotate(ctx context.Context, camera string, body []byte) (seq uint64, err error)
 	// Preview returns the masks that an annotation would give.
 	Preview(ctx context.Context, camera string, body []byte) (*segdv1.MaskFrame, error)
+	// Hold keeps a frame, for somebody who is going to annotate it, until the time it
+	// returns; asked again by the same holder, for longer.
+	Hold(ctx context.Context, camera string, seq uint64, holder string) (time.Time, error)
+	// LetGo ends a Hold; one that there is not is no fault.
+	LetGo(ctx context.Context, camera string, seq uint64, holder string) error
 	// Masks returns those of a recent frame; they are not changed.
 	Masks(camera string, seq uint64) (*segdv1.MaskFrame, error)
 	// Picture calls use with the newest picture, tight BGR valid during the call, and

@@ -98,10 +98,9 @@ func draw(bgr []byte, m *segdv1.MaskFrame) error {
 }
 
 func (s *Server) showMask(w http.ResponseWriter, r *http.Request, c *camera) {
-	text := r.PathValue("sequence")
-	seq, err := strconv.ParseUint(text, 10, 64)
+	seq, err := frameNumber(r)
 	if err != nil {
-		s.refuse(w, r, badField(Field{Field: "sequence", Detail: fmt.Sprintf("%q; accepts a frame's number", text)}))
+		s.refuse(w, r, err)
 		return
 	}
 	format, err := maskFormat(r)

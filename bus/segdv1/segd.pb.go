@@ -827,7 +827,27 @@ type Status struct {
 	// 95th percentile of the same.
 	LatencyP95Seconds float64 `protobuf:"fixed64,13,opt,name=latency_p95_seconds,json=latencyP95Seconds,proto3" json:"latency_p95_seconds,omitempty"`
 	// The camera's objects, by rising id.
-	Objects       []*ObjectStatus `protobuf:"bytes,14,rep,name=objects,proto3" json:"objects,omitempty"`
+	Objects []*ObjectStatus `protobuf:"bytes,14,rep,name=objects,proto3" json:"objects,omitempty"`
+	// Of frames_dropped, those that a newer frame overtook before their features were
+	// computed: segd is slower than the camera.
+	DroppedBeforeFeatures uint64 `protobuf:"varint,15,opt,name=dropped_before_features,json=droppedBeforeFeatures,proto3" json:"dropped_before_features,omitempty"`
+	// Of frames_dropped, those that a newer frame overtook before they were labelled.
+	DroppedBeforeTracking uint64 `protobuf:"varint,16,opt,name=dropped_before_tracking,json=droppedBeforeTracking,proto3" json:"dropped_before_tracking,omitempty"`
+	// Of frames_dropped, those that could not be computed or published.
+	FramesFailed uint64 `protobuf:"varint,17,opt,name=frames_failed,json=framesFailed,proto3" json:"frames_failed,omitempty"`
+	// Pieces of video, usually frames, that were never decoded, by why: lost,
+	// undecodable, skipped_disposable, skipped_overflow, skipped_no_key. None of them
+	// is in frames_in.
+	Missed map[string]uint64 `protobuf:"bytes,18,rep,name=missed,proto3" json:"missed,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// Published frames whose picture there was no time to make for the page.
+	FramesUnseen uint64 `protobuf:"varint,19,opt,name=frames_unseen,json=framesUnseen,proto3" json:"frames_unseen,omitempty"`
+	// How often the camera came back after it was down.
+	Reconnects uint64 `protobuf:"varint,20,opt,name=reconnects,proto3" json:"reconnects,omitempty"`
+	// While down: how often it was dialled since. 0 for a camera that nobody dials.
+	Attempts uint32 `protobuf:"varint,21,opt,name=attempts,proto3" json:"attempts,omitempty"`
+	// While down: when it is dialled next, by segd's wall clock; absent for a camera
+	// that nobody dials.
+	NextAttempt   *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=next_attempt,json=nextAttempt,proto3" json:"next_attempt,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -960,6 +980,62 @@ func (x *Status) GetObjects() []*ObjectStatus {
 	return nil
 }
 
+func (x *Status) GetDroppedBeforeFeatures() uint64 {
+	if x != nil {
+		return x.DroppedBeforeFeatures
+	}
+	return 0
+}
+
+func (x *Status) GetDroppedBeforeTracking() uint64 {
+	if x != nil {
+		return x.DroppedBeforeTracking
+	}
+	return 0
+}
+
+func (x *Status) GetFramesFailed() uint64 {
+	if x != nil {
+		return x.FramesFailed
+	}
+	return 0
+}
+
+func (x *Status) GetMissed() map[string]uint64 {
+	if x != nil {
+		return x.Missed
+	}
+	return nil
+}
+
+func (x *Status) GetFramesUnseen() uint64 {
+	if x != nil {
+		return x.FramesUnseen
+	}
+	return 0
+}
+
+func (x *Status) GetReconnects() uint64 {
+	if x != nil {
+		return x.Reconnects
+	}
+	return 0
+}
+
+func (x *Status) GetAttempts() uint32 {
+	if x != nil {
+		return x.Attempts
+	}
+	return 0
+}
+
+func (x *Status) GetNextAttempt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.NextAttempt
+	}
+	return nil
+}
+
 var File_bus_segdv1_segd_proto protoreflect.FileDescriptor
 
 const file_bus_segdv1_segd_proto_rawDesc = "" +
@@ -1009,7 +1085,7 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\x12$\n" +
 	"\x05state\x18\x03 \x01(\x0e2\x0e.segd.v1.StateR\x05state\x12\x12\n" +
-	"\x04area\x18\x04 \x01(\x05R\x04area\"\xf5\x03\n" +
+	"\x04area\x18\x04 \x01(\x05R\x04area\"\x9a\a\n" +
 	"\x06Status\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x16\n" +
 	"\x06camera\x18\x02 \x01(\tR\x06camera\x12.\n" +
@@ -1026,7 +1102,20 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\x10frames_published\x18\v \x01(\x04R\x0fframesPublished\x12.\n" +
 	"\x13latency_p50_seconds\x18\f \x01(\x01R\x11latencyP50Seconds\x12.\n" +
 	"\x13latency_p95_seconds\x18\r \x01(\x01R\x11latencyP95Seconds\x12/\n" +
-	"\aobjects\x18\x0e \x03(\v2\x15.segd.v1.ObjectStatusR\aobjects*\x82\x01\n" +
+	"\aobjects\x18\x0e \x03(\v2\x15.segd.v1.ObjectStatusR\aobjects\x126\n" +
+	"\x17dropped_before_features\x18\x0f \x01(\x04R\x15droppedBeforeFeatures\x126\n" +
+	"\x17dropped_before_tracking\x18\x10 \x01(\x04R\x15droppedBeforeTracking\x12#\n" +
+	"\rframes_failed\x18\x11 \x01(\x04R\fframesFailed\x123\n" +
+	"\x06missed\x18\x12 \x03(\v2\x1b.segd.v1.Status.MissedEntryR\x06missed\x12#\n" +
+	"\rframes_unseen\x18\x13 \x01(\x04R\fframesUnseen\x12\x1e\n" +
+	"\n" +
+	"reconnects\x18\x14 \x01(\x04R\n" +
+	"reconnects\x12\x1a\n" +
+	"\battempts\x18\x15 \x01(\rR\battempts\x12=\n" +
+	"\fnext_attempt\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\vnextAttempt\x1a9\n" +
+	"\vMissedEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01*\x82\x01\n" +
 	"\fCaptureClock\x12\x1d\n" +
 	"\x19CAPTURE_CLOCK_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15CAPTURE_CLOCK_ARRIVAL\x10\x01\x12\x1f\n" +
@@ -1065,7 +1154,7 @@ func file_bus_segdv1_segd_proto_rawDescGZIP() []byte {
 }
 
 var file_bus_segdv1_segd_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_bus_segdv1_segd_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_bus_segdv1_segd_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_bus_segdv1_segd_proto_goTypes = []any{
 	(CaptureClock)(0),             // 0: segd.v1.CaptureClock
 	(State)(0),                    // 1: segd.v1.State
@@ -1077,27 +1166,30 @@ var file_bus_segdv1_segd_proto_goTypes = []any{
 	(*Event)(nil),                 // 7: segd.v1.Event
 	(*ObjectStatus)(nil),          // 8: segd.v1.ObjectStatus
 	(*Status)(nil),                // 9: segd.v1.Status
-	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
+	nil,                           // 10: segd.v1.Status.MissedEntry
+	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
 }
 var file_bus_segdv1_segd_proto_depIdxs = []int32{
 	1,  // 0: segd.v1.Object.state:type_name -> segd.v1.State
 	3,  // 1: segd.v1.Object.box:type_name -> segd.v1.Box
-	10, // 2: segd.v1.MaskFrame.capture_time:type_name -> google.protobuf.Timestamp
+	11, // 2: segd.v1.MaskFrame.capture_time:type_name -> google.protobuf.Timestamp
 	0,  // 3: segd.v1.MaskFrame.capture_clock:type_name -> segd.v1.CaptureClock
-	10, // 4: segd.v1.MaskFrame.publish_time:type_name -> google.protobuf.Timestamp
+	11, // 4: segd.v1.MaskFrame.publish_time:type_name -> google.protobuf.Timestamp
 	4,  // 5: segd.v1.MaskFrame.objects:type_name -> segd.v1.Object
 	4,  // 6: segd.v1.ObjectList.objects:type_name -> segd.v1.Object
-	10, // 7: segd.v1.Event.time:type_name -> google.protobuf.Timestamp
+	11, // 7: segd.v1.Event.time:type_name -> google.protobuf.Timestamp
 	2,  // 8: segd.v1.Event.kind:type_name -> segd.v1.EventKind
 	1,  // 9: segd.v1.ObjectStatus.state:type_name -> segd.v1.State
-	10, // 10: segd.v1.Status.time:type_name -> google.protobuf.Timestamp
-	10, // 11: segd.v1.Status.down_since:type_name -> google.protobuf.Timestamp
+	11, // 10: segd.v1.Status.time:type_name -> google.protobuf.Timestamp
+	11, // 11: segd.v1.Status.down_since:type_name -> google.protobuf.Timestamp
 	8,  // 12: segd.v1.Status.objects:type_name -> segd.v1.ObjectStatus
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	10, // 13: segd.v1.Status.missed:type_name -> segd.v1.Status.MissedEntry
+	11, // 14: segd.v1.Status.next_attempt:type_name -> google.protobuf.Timestamp
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_bus_segdv1_segd_proto_init() }
@@ -1111,7 +1203,7 @@ func file_bus_segdv1_segd_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_bus_segdv1_segd_proto_rawDesc), len(file_bus_segdv1_segd_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
@@ -67,6 +68,26 @@ func (c commands) Preview(ctx context.Context, camera string, body []byte) (*seg
 	}
 	masks, err := cam.Preview(ctx, a)
 	return masks, refusal(err)
+}
+
+func (c commands) Hold(ctx context.Context, camera string, seq uint64, holder string) (time.Time, error) {
+	cam, err := c.d.set.Camera(camera)
+	if err != nil {
+		return time.Time{}, refusal(err)
+	}
+	until, err := cam.Hold(ctx, seq, holder)
+	if errors.Is(err, tracker.ErrFrame) { // the frame is what the request is about
+		return until, &web.Refusal{Status: http.StatusNotFound, Detail: err.Error()}
+	}
+	return until, refusal(err)
+}
+
+func (c commands) LetGo(ctx context.Context, camera string, seq uint64, holder string) error {
+	cam, err := c.d.set.Camera(camera)
+	if err != nil {
+		return refusal(err)
+	}
+	return refusal(cam.LetGo(ctx, seq, holder))
 }
 
 func (c commands) Masks(camera string, seq uint64) (*segdv1.MaskFrame, error) {

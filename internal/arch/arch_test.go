@@ -93,12 +93,16 @@ var plan = map[string]room{
 	"deploy/grafana":        {modules: []string{grafana}},
 	"deploy/prometheus":     {tests: []string{yaml}},
 	"scripts/browser":       {modules: []string{websock}},
-	"scripts/interop":       {internal: []string{"bus/segdv1", "internal/netfault", "scripts/browser"}, modules: append([]string{nats, protobuf}, rtsp...)},
+	"scripts/interop":       {internal: []string{"bus/segdv1", "internal/netfault", "scripts/browser", "scripts/steps"}, modules: append([]string{nats, protobuf}, rtsp...)},
 	"scripts/natsdocs":      {internal: []string{"scripts/browser"}, modules: []string{nats}},
 	"scripts/observability": {internal: []string{"scripts/browser"}},
+	"scripts/pagetest":      {internal: []string{"bus/segdv1", "mask", "scripts/browser", "scripts/steps"}, modules: []string{nats, protobuf}},
 	"scripts/peers":         {internal: []string{"features", "solver", "solver/kernel", "solver/loss", "solver/mrf"}},
 	"scripts/screenshotter": {internal: []string{"mask", "scripts/browser"}},
 	"cmd/segd":              {internal: []string{"bus", "bus/segdv1", "config", "demo", "deploy", "eval", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, progress, prom, protobuf, sdaemon, term, websock, xcpu}, tests: []string{nats, pion}},
+
+	"scripts/pagetest/reference": {internal: []string{"demo", "ingest/codec", "mask"}},
+	"scripts/steps":              {},
 }
 
 // anyTest is granted to every _test.go file.

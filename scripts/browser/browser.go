@@ -202,6 +202,7 @@ type Tab struct {
 	URL                  string
 	Theme                string // light or dark
 	Width, Height, Scale int    // CSS pixels, and device pixels per one of them
+	Touch                bool   // fingers instead of a mouse
 }
 
 // Page is one tab.
@@ -229,6 +230,9 @@ func (b *Browser) Open(ctx context.Context, tab Tab) (*Page, error) {
 		{"Emulation.setDeviceMetricsOverride", map[string]any{
 			"width": tab.Width, "height": tab.Height, "deviceScaleFactor": tab.Scale, "mobile": tab.Width < 600,
 		}},
+		// Every page believes that it is looked at, though only one can be in front.
+		{"Emulation.setFocusEmulationEnabled", map[string]any{"enabled": true}},
+		{"Emulation.setTouchEmulationEnabled", map[string]any{"enabled": tab.Touch, "maxTouchPoints": 5}},
 		{"Emulation.setEmulatedMedia", map[string]any{
 			"features": []map[string]string{{"name": "prefers-color-scheme", "value": tab.Theme}},
 		}},

@@ -18,6 +18,7 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/internal/netfault"
 	"github.com/segd/segd/scripts/browser"
+	"github.com/segd/segd/scripts/steps"
 )
 
 const (
@@ -47,14 +48,14 @@ type faultWorld struct {
 // held is what segd holds, and how often it reconnected, by its metrics.
 type held struct{ goroutines, files, reconnects int }
 
-func (w *faultWorld) steps() []step {
-	recovers := func(name string, fault func(context.Context) (time.Time, error)) step {
-		return step{name + fmt.Sprintf(": masks within %v of its being well", found), func(ctx context.Context) error {
+func (w *faultWorld) steps() []steps.Step {
+	recovers := func(name string, fault func(context.Context) (time.Time, error)) steps.Step {
+		return steps.Step{Name: name + fmt.Sprintf(": masks within %v of its being well", found), Do: func(ctx context.Context) error {
 			return w.recovers(ctx, fault)
 		}}
 	}
-	return []step{
-		{"FFmpeg publishes video and sound, and masks come", w.begin},
+	return []steps.Step{
+		{Name: "FFmpeg publishes video and sound, and masks come", Do: w.begin},
 		recovers("connections are cut", w.cut),
 		recovers("connections are half open", w.halfOpen),
 		recovers("everything is silent for 7 s", w.silent),
@@ -62,7 +63,7 @@ func (w *faultWorld) steps() []step {
 		recovers("the video stops while the sound goes on", w.mute),
 		recovers("the password is another one for a while", w.password),
 		recovers("the publisher ends and comes back with another size", w.resize),
-		{"each fault was counted, and nothing stays of them", w.counted},
+		{Name: "each fault was counted, and nothing stays of them", Do: w.counted},
 	}
 }
 

@@ -28,6 +28,7 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/scripts/browser"
+	"github.com/segd/segd/scripts/steps"
 )
 
 func main() {
@@ -105,9 +106,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	defer cameras.end()
 	faults := &faultWorld{segd: *segd, dir: dir, stdout: stdout, said: said}
 	defer faults.end()
-	parts := map[string][]step{"rtsp": cameras.steps(), "faults": faults.steps(), "tests": testSteps(*cycles)}
-	if steps := parts[*only]; steps != nil {
-		return follow(ctx, stdout, steps)
+	parts := map[string][]steps.Step{"rtsp": cameras.steps(), "faults": faults.steps(), "tests": testSteps(*cycles)}
+	if part := parts[*only]; part != nil {
+		return steps.Follow(ctx, stdout, part)
 	}
 	if *only != "" && *only != "publishers" {
 		return fmt.Errorf("-only %q; accepts rtsp, faults, tests, publishers", *only)
@@ -132,37 +133,31 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer w.chromium.End()
-	steps := w.steps()
+	all := w.steps()
 	if *only == "" {
-		steps = append(append(append(steps, parts["rtsp"]...), parts["faults"]...), parts["tests"]...)
+		all = append(append(append(all, parts["rtsp"]...), parts["faults"]...), parts["tests"]...)
 	}
-	return follow(ctx, stdout, steps)
+	return steps.Follow(ctx, stdout, all)
 }
 
-// step is one thing that must work.
-type step struct {
-	name string
-	do   func(context.Context) error
-}
-
-func (w *world) steps() []step {
-	return []step{
-		{"Chromium without a token is asked for one", w.noToken},
-		{"Chromium with a wrong token is told so", w.wrongToken},
-		{"Chromium publishes with the right token", w.rightToken},
-		{"its pictures' masks arrive on NATS, by the browser's clock", w.masksArrive},
-		{"a second Chromium is told that the camera is busy", w.busy},
-		{"segd is stopped and started, and Chromium publishes again by itself", w.restart},
-		{"stopping ends it, and the camera is down", w.stop},
-		{"the second Chromium then publishes", w.second},
-		{"closing its page ends it", w.leave},
-		{"Chromium publishes VP8", w.codec("VP8")},
-		{"Chromium publishes VP9", w.codec("VP9")},
-		{"Chromium publishes AV1", w.codec("AV1")},
-		{"Chromium publishes H.264", w.codec("H264")},
-		{"the page obeys its content security policy", w.policy},
-		{"aiortc publishes VP8", w.aiortc("VP8")},
-		{"aiortc publishes H.264", w.aiortc("H264")},
+func (w *world) steps() []steps.Step {
+	return []steps.Step{
+		{Name: "Chromium without a token is asked for one", Do: w.noToken},
+		{Name: "Chromium with a wrong token is told so", Do: w.wrongToken},
+		{Name: "Chromium publishes with the right token", Do: w.rightToken},
+		{Name: "its pictures' masks arrive on NATS, by the browser's clock", Do: w.masksArrive},
+		{Name: "a second Chromium is told that the camera is busy", Do: w.busy},
+		{Name: "segd is stopped and started, and Chromium publishes again by itself", Do: w.restart},
+		{Name: "stopping ends it, and the camera is down", Do: w.stop},
+		{Name: "the second Chromium then publishes", Do: w.second},
+		{Name: "closing its page ends it", Do: w.leave},
+		{Name: "Chromium publishes VP8", Do: w.codec("VP8")},
+		{Name: "Chromium publishes VP9", Do: w.codec("VP9")},
+		{Name: "Chromium publishes AV1", Do: w.codec("AV1")},
+		{Name: "Chromium publishes H.264", Do: w.codec("H264")},
+		{Name: "the page obeys its content security policy", Do: w.policy},
+		{Name: "aiortc publishes VP8", Do: w.aiortc("VP8")},
+		{Name: "aiortc publishes H.264", Do: w.aiortc("H264")},
 	}
 }
 
@@ -184,19 +179,6 @@ func (w *world) aiortc(codec string) func(context.Context) error {
 		p.End()
 		return w.down(ctx, hasEnded)
 	}
-}
-
-// follow takes one step after the other; one that fails ends it.
-func follow(ctx context.Context, stdout io.Writer, steps []step) error {
-	for i, step := range steps {
-		if err := step.do(ctx); err != nil {
-			fmt.Fprintf(stdout, "FAIL %s: %v\n%d passed, %d failed\n", step.name, err, i, len(steps)-i)
-			return errors.New("not everything passed")
-		}
-		fmt.Fprintln(stdout, "ok  ", step.name)
-	}
-	fmt.Fprintf(stdout, "%d passed, 0 failed\n", len(steps))
-	return nil
 }
 
 // connect waits for segd's NATS server.

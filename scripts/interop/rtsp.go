@@ -21,6 +21,7 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/scripts/browser"
+	"github.com/segd/segd/scripts/steps"
 )
 
 // found is within how long a camera that is back must show its first mask.
@@ -48,14 +49,14 @@ var rtspCameras = []struct{ name, path, transport string }{
 	{"ffmpeg-h265", "/h265", "tcp"},
 }
 
-func (w *rtspWorld) steps() []step {
-	out := []step{{"GStreamer, FFmpeg and segd start", w.begin}}
+func (w *rtspWorld) steps() []steps.Step {
+	out := []steps.Step{{Name: "GStreamer, FFmpeg and segd start", Do: w.begin}}
 	for _, c := range rtspCameras {
-		out = append(out, step{fmt.Sprintf("masks of %s, over %s", c.name, c.transport), func(ctx context.Context) error {
+		out = append(out, steps.Step{Name: fmt.Sprintf("masks of %s, over %s", c.name, c.transport), Do: func(ctx context.Context) error {
 			return w.masks(ctx, c.name)
 		}})
 	}
-	return append(out, step{fmt.Sprintf("GStreamer is killed, and found within %v of its return", found), w.killed})
+	return append(out, steps.Step{Name: fmt.Sprintf("GStreamer is killed, and found within %v of its return", found), Do: w.killed})
 }
 
 func (w *rtspWorld) end() {

@@ -5,13 +5,15 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+
+	"github.com/segd/segd/scripts/steps"
 )
 
 // testSteps are tests of ours that take longer here, or that belong to what this
 // program shows.
-func testSteps(cycles int) []step {
-	test := func(name, pkg, run string) step {
-		return step{name, func(ctx context.Context) error {
+func testSteps(cycles int) []steps.Step {
+	test := func(name, pkg, run string) steps.Step {
+		return steps.Step{Name: name, Do: func(ctx context.Context) error {
 			cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-timeout=30m", "-run=^"+run+"$", pkg)
 			cmd.Env = append(os.Environ(), fmt.Sprintf("SEGD_TEST_CYCLES=%d", cycles))
 			if out, err := cmd.CombinedOutput(); err != nil {
@@ -20,7 +22,7 @@ func testSteps(cycles int) []step {
 			return nil
 		}}
 	}
-	return []step{
+	return []steps.Step{
 		test("a pion publisher that loses 2 % of its packets: 99 % of its frames are whole", "./ingest/whip", "TestLoss"),
 		test("capture times are within a frame of the sender's clock, and of arrival without its reports", "./ingest", "TestCaptureTime"),
 		test("a change of the picture's size in mid-stream", "./ingest", "TestSizeChangeAndGarbage"),

@@ -21,7 +21,7 @@ import (
 type options struct {
 	segd, browser, ffmpeg, url, out, theme, hash, wait string
 	width, height, frames, objects, scale              int
-	rate, quality                                      int
+	sequence, rate, quality                            int
 	timeout, settle, record                            time.Duration
 }
 
@@ -84,6 +84,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.IntVar(&opt.height, "height", 800, "height of the window in CSS pixels")
 	flags.IntVar(&opt.scale, "scale", 1, "device pixels per CSS pixel")
 	flags.IntVar(&opt.frames, "frames", 20, "frames that must have been shown")
+	flags.IntVar(&opt.sequence, "sequence", 0, "number of the frame to wait for, or a later one")
 	flags.IntVar(&opt.objects, "objects", 1, "objects that must be visible")
 	flags.DurationVar(&opt.settle, "settle", 1500*time.Millisecond, "how long to let figures settle once that is so")
 	flags.DurationVar(&opt.record, "record", 0, "record for this long, as animated WebP, instead of one picture")
@@ -173,14 +174,15 @@ func complaints(b *browser.Browser) error {
 // waitForPage polls what the page says of itself on its body.
 func waitForPage(ctx context.Context, page *browser.Page, opt options) error {
 	for {
-		var shown struct{ Frames, Objects, Kind string }
+		var shown struct{ Frames, Objects, Sequence, Kind string }
 		err := page.Evaluate(ctx, `({...document.body?.dataset, kind: document.getElementById("picture")?.dataset.kind})`, &shown)
 		if err != nil {
 			return err
 		}
 		frames, _ := strconv.Atoi(shown.Frames) // a page without frames says 0
 		objects, _ := strconv.Atoi(shown.Objects)
-		if opt.wait != "" && shown.Kind == opt.wait || opt.wait == "" && frames >= opt.frames && objects >= opt.objects {
+		sequence, _ := strconv.Atoi(shown.Sequence)
+		if opt.wait != "" && shown.Kind == opt.wait || opt.wait == "" && frames >= opt.frames && objects >= opt.objects && sequence >= opt.sequence {
 			return nil
 		}
 		if err := pause(ctx, 100*time.Millisecond); err != nil {

@@ -3,6 +3,7 @@ import { colour } from "./palette.js";
 
 export const unlit = "#0b0e11"; // as --unlit in style.css
 const tint = 0.34;
+const previewTint = 0.52;
 const chipFont = 12; // CSS px
 const chipPad = 5;
 
@@ -18,23 +19,24 @@ export function fit(canvas) {
   return ratio;
 }
 
-// draw paints frame letterboxed into canvas. options: masks (draw them at all),
-// labels (name each object), ratio (canvas pixels per CSS pixel).
-export function draw(canvas, frame, { masks, labels, ratio }) {
+// draw paints { image, objects } into canvas and returns where (see view.js).
+// options: masks (draw them at all), ratio (canvas pixels per CSS pixel), view.
+export function draw(canvas, { image, objects }, { masks, ratio, view }) {
   const ctx = canvas.getContext("2d", { alpha: false });
-  const { image } = frame;
-  const scale = Math.min(canvas.width / image.width, canvas.height / image.height);
-  const left = (canvas.width - image.width * scale) / 2;
-  const top = (canvas.height - image.height * scale) / 2;
+  const place = view.place(canvas, image);
+  const { scale, left, top } = place;
   ctx.setTransform(1, 0, 0, 1, 0, 0);
   ctx.fillStyle = unlit;
   ctx.fillRect(0, 0, canvas.width, canvas.height);
   ctx.imageSmoothingQuality = "medium";
   ctx.drawImage(image, left, top, image.width * scale, image.height * scale);
-  if (!masks) return;
-  for (const object of frame.objects) drawMask(ctx, object, left, top, scale, ratio);
-  if (!labels) return;
-  for (const object of frame.objects) drawChip(ctx, object, left, top, scale, ratio);
+  if (masks) for (const object of objects) drawMask(ctx, object, left, top, scale, ratio);
+  return place;
+}
+
+// drawLabels names each object, on a picture that was drawn at a place.
+export function drawLabels(ctx, objects, { left, top, scale }, ratio) {
+  for (const object of objects) drawChip(ctx, object, left, top, scale, ratio);
 }
 
 function drawMask(ctx, object, left, top, scale, ratio) {
@@ -42,7 +44,7 @@ function drawMask(ctx, object, left, top, scale, ratio) {
   ctx.setTransform(scale, 0, 0, scale, left, top);
   ctx.lineJoin = "round";
   ctx.fillStyle = colour(object.id);
-  ctx.globalAlpha = tint;
+  ctx.globalAlpha = object.preview ? previewTint : tint;
   ctx.fill(object.path, "evenodd");
   ctx.globalAlpha = 0.55;
   ctx.strokeStyle = "#000";
@@ -55,16 +57,18 @@ function drawMask(ctx, object, left, top, scale, ratio) {
   ctx.restore();
 }
 
-// drawChip names an object just above its mask.
+// drawChip names an object just above its mask, if any of that is in sight.
 function drawChip(ctx, object, left, top, scale, ratio) {
-  const anchor = topOf(object.loops);
-  if (!anchor) return;
+  const box = boundsOf(object.loops);
+  const { canvas } = ctx;
+  if (!box || left + box.right * scale < 0 || top + box.bottom * scale < 0 ||
+    left + box.left * scale > canvas.width || top + box.top * scale > canvas.height) return;
   ctx.setTransform(1, 0, 0, 1, 0, 0);
   ctx.font = `600 ${chipFont * ratio}px system-ui, sans-serif`;
   const width = ctx.measureText(object.label).width + 2 * chipPad * ratio;
   const height = (chipFont + 8) * ratio;
-  const x = clamp(left + anchor.x * scale - width / 2, 0, ctx.canvas.width - width);
-  const y = clamp(top + anchor.y * scale - height - 5 * ratio, 0, ctx.canvas.height - height);
+  const x = clamp(left + ((box.left + box.right) / 2) * scale - width / 2, 0, canvas.width - width);
+  const y = clamp(top + box.top * scale - height - 5 * ratio, 0, canvas.height - height);
   ctx.beginPath();
   ctx.roundRect(x, y, width, height, 4 * ratio);
   ctx.fillStyle = "rgba(8, 11, 14, 0.78)";
@@ -74,18 +78,19 @@ function drawChip(ctx, object, left, top, scale, ratio) {
   ctx.fillText(object.label, x + chipPad * ratio, y + height / 2 + ratio / 2);
 }
 
-function topOf(loops) {
-  let least = null;
-  let right = -Infinity;
-  let leftmost = Infinity;
+// boundsOf is the box round an object's loops, or null when it has none.
+function boundsOf(loops) {
+  if (loops.length === 0) return null;
+  const box = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity };
   for (const loop of loops) {
     for (let i = 0; i < loop.length; i += 2) {
-      leftmost = Math.min(leftmost, loop[i]);
-      right = Math.max(right, loop[i]);
-      if (least === null || loop[i + 1] < least) least = loop[i + 1];
+      box.left = Math.min(box.left, loop[i]);
+      box.right = Math.max(box.right, loop[i]);
+      box.top = Math.min(box.top, loop[i + 1]);
+      box.bottom = Math.max(box.bottom, loop[i + 1]);
     }
   }
-  return least === null ? null : { x: (leftmost + right) / 2, y: least };
+  return box;
 }
 
 function clamp(v, low, high) {

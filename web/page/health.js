@@ -5,8 +5,9 @@ const leastPatience = 2000; // ms without a frame before the picture counts as s
 const published = /^ingest: whip:/; // the reason why a camera is down that nobody can dial
 const patienceFrames = 4; // or this many frame periods, for slow cameras
 
-// health returns kind (live, waiting, stale, down or lost), a word for the
-// pill, and a title and text for the veil over the picture.
+// health returns kind (live, waiting, stale, down or lost), a word for the pill, a
+// title and text for the veil over the picture, and what a small picture has room for
+// (note; may be missing).
 export function health(feed, now = performance.now()) {
   if (feed.link !== "open") return unlinked(feed, now);
   if (feed.status && !feed.status.up) return down(feed.status);
@@ -16,7 +17,7 @@ export function health(feed, now = performance.now()) {
   const quiet = feed.quiet(now);
   if (quiet > patience(feed)) {
     return {
-      kind: "stale", pill: "Stale", title: `No new frame for ${span(quiet)}`,
+      kind: "stale", pill: "Stale", note: `for ${span(quiet)}`, title: `No new frame for ${span(quiet)}`,
       text: `The picture is of ${clock(new Date(feed.frame.mask.captureTime))}.`,
     };
   }
@@ -41,9 +42,19 @@ function unlinked(feed, now) {
 
 function down(status) {
   const since = status.downSince ? new Date(status.downSince) : null;
+  const note = since ? `since ${clock(since)} (${span(Date.now() - since)})` : "";
+  const why = (status.error ?? "").replace(/^ingest: /, "");
   return {
-    kind: "down", pill: "Camera down",
-    title: since ? `Camera down since ${clock(since)} (${span(Date.now() - since)})` : "Camera down",
-    text: `${status.error ? `${status.error}. ` : ""}${published.test(status.error) ? "Waiting for a publisher." : "Being redialled."}`,
+    kind: "down", pill: "Camera down", note, title: `Camera down ${note}`,
+    text: `${why}${/[^.?!]$/.test(why) ? "." : ""} ${tried(status)}`,
   };
+}
+
+// tried says what is being done about it.
+function tried(status) {
+  if (published.test(status.error)) return "Waiting for a publisher.";
+  if (!status.nextAttempt) return ""; // it has ended, or segd stops
+  const left = Math.ceil((new Date(status.nextAttempt) - new Date(status.time)) / 1000);
+  const times = status.attempts === 1 ? "once" : `${status.attempts} times`;
+  return `Dialled ${times}; ${left > 0 ? `again in ${span(1000 * left)}` : "being dialled now"}.`;
 }

@@ -2,6 +2,7 @@
 // knows how old what it shows is.
 import { parseFrame, toObjects } from "./message.js";
 import { toPath } from "./outline.js";
+import { Timelines } from "./timeline.js";
 
 const inFlight = 2; // frames the server may send before the first is drawn
 const firstRetry = 500; // ms
@@ -34,6 +35,7 @@ export class Feed {
   reason = "";
   dropped = 0; // frames this page was too slow for
   shown = 0;
+  timelines = new Timelines();
 
   #socket = null;
   #retry = firstRetry;
@@ -44,6 +46,7 @@ export class Feed {
   #work = Promise.resolve();
   #times = [];
   #offset = new ClockOffset();
+  #kept = null; // a frame that somebody marks
   #notify;
 
   // notify(feed, what) is called with "frame", "status" or "link".
@@ -65,6 +68,17 @@ export class Feed {
     clearInterval(this.#watchdog);
     this.#socket?.close();
     this.#socket = null;
+  }
+
+  // keep returns the newest frame, whose picture stays until thrown away.
+  keep() {
+    this.#kept = this.frame;
+    return this.#kept;
+  }
+
+  throwAway(frame) {
+    if (this.frame !== frame) frame.image.close();
+    this.#kept = null;
   }
 
   // rate is the number of frames a second that were shown lately.
@@ -132,7 +146,8 @@ export class Feed {
     const wall = Date.now();
     this.#offset.add(wall - header.sent, now);
     const objects = toObjects(mask).map((o) => ({ ...o, path: toPath(o.loops) }));
-    this.frame?.image.close();
+    if (this.frame !== this.#kept) this.frame?.image.close();
+    this.timelines.record(objects, now);
     this.frame = { mask, objects, image, shownAt: now, age: wall - this.#offset.get() - Date.parse(mask.captureTime) };
     this.dropped = header.dropped;
     this.shown++;

@@ -1,14 +1,21 @@
 // Wires feeds to views. One socket a camera feeds its tile and, when chosen,
 // the large picture.
+import * as api from "./api.js";
+import { Actions } from "./actions.js";
 import { Figures } from "./figures.js";
 import { Feed } from "./live.js";
+import { LeftOut } from "./leftout.js";
+import { Marking } from "./marking.js";
+import { MarkPanel } from "./markpanel.js";
 import { ObjectList } from "./objects.js";
 import { Stage } from "./stage.js";
+import { Toast } from "./toast.js";
 import { Wall } from "./wall.js";
 import { setText } from "./dom.js";
 
 const listEvery = 5000; // ms between looks at the list of cameras
 const refreshEvery = 250; // ms between updates of figures and lists: faster cannot be read
+const zoomStep = 1.5;
 
 const byId = (id) => document.getElementById(id);
 const announce = (text) => setText(byId("announce"), text);
@@ -17,10 +24,26 @@ const stage = new Stage({
   box: byId("picture"), canvas: byId("canvas"), name: byId("camera"), state: byId("state"),
   veil: byId("veil"), title: byId("veil-title"), text: byId("veil-text"),
 });
+const toast = new Toast(byId("toast"));
+const marking = new Marking({ stage, toast, changed: () => showMarking() });
+const panel = new MarkPanel(marking, {
+  form: byId("marking"), toolbar: byId("toolbar"), title: byId("marking-title"), targets: byId("targets"),
+  fresh: byId("fresh"), name: byId("mark-name"), status: byId("mark-status"), faults: byId("mark-faults"),
+  accept: byId("accept"), cancel: byId("cancel"), tools: [...document.querySelectorAll("[data-tool]")],
+  brush: byId("brush"), brushSize: byId("brush-size"), brushLabel: byId("brush-label"),
+  undo: byId("undo"), redo: byId("redo"), close: byId("close-shape"),
+});
+const actions = new Actions({ stage, toast });
 const objects = new ObjectList({
   list: byId("object-list"), empty: byId("object-empty"), total: byId("object-count"), announce,
+  act: {
+    correct: (id) => mark(id),
+    rename: (id, from, to) => actions.rename(id, from, to),
+    remove: (id) => actions.remove(id),
+  },
 });
 const figures = new Figures(byId("figures"));
+const leftOut = new LeftOut({ list: byId("left-out-list"), total: byId("left-out-count"), none: byId("left-out-none") });
 const wall = new Wall({ section: byId("wall"), list: byId("tiles") });
 const feeds = new Map();
 
@@ -34,8 +57,9 @@ function onFeed(feed, what) {
 }
 
 function showFrame(feed) {
-  stage.paint();
+  if (!stage.frozen) stage.paint();
   document.body.dataset.frames = feed.shown;
+  document.body.dataset.sequence = feed.frame.mask.sequence;
   document.body.dataset.objects = feed.frame.objects.filter((o) => o.state === "visible" && o.loops.length > 0).length;
 }
 
@@ -43,8 +67,24 @@ function refresh() {
   for (const feed of feeds.values()) wall.refresh(feed);
   if (!stage.feed) return;
   const live = stage.refresh();
-  objects.show(stage.feed.frame, live);
+  byId("mark").disabled = !stage.feed.frame;
+  objects.show(stage.feed, live);
   figures.show(stage.feed, live);
+  leftOut.show(stage.feed);
+}
+
+// mark freezes the picture; id is the object to correct, 0 a new one.
+function mark(id = 0) {
+  if (document.fullscreenElement) document.exitFullscreen();
+  marking.start(id);
+  byId("picture").scrollIntoView({ block: "nearest" });
+}
+
+function showMarking() {
+  const ended = document.body.dataset.mode === "marking" && !marking.active;
+  panel.show();
+  wall.section.inert = marking.active; // what was drawn must not be lost by a slip
+  if (ended) byId("mark").focus({ preventScroll: true });
 }
 
 // wanted is the camera the address names; camera names need no escape, so one
@@ -60,6 +100,7 @@ function wanted() {
 function choose() {
   const feed = feeds.get(wanted()) ?? feeds.values().next().value;
   if (!feed || feed === stage.feed) return;
+  marking.leave();
   stage.select(feed);
   wall.select(feed.camera);
   refresh();
@@ -77,9 +118,12 @@ function arrange(cameras) {
   const names = cameras.map((c) => c.name);
   for (const [name, feed] of feeds) {
     if (!names.includes(name)) {
+      if (stage.feed === feed) {
+        marking.leave();
+        stage.feed = null;
+      }
       feed.stop();
       feeds.delete(name);
-      if (stage.feed === feed) stage.feed = null;
     }
   }
   for (const { name, width, height } of cameras) {
@@ -101,14 +145,11 @@ function showEmpty(title, text) {
 
 async function look() {
   try {
-    const response = await fetch("/api/v1/cameras", { headers: { Accept: "application/json" } });
-    if (response.status === 401) return location.assign("/login");
-    if (!response.ok) throw new Error(`the list of cameras could not be read (${response.status})`);
-    const list = await response.json();
+    const list = await api.cameras();
     setText(byId("version"), list.version ? `segd ${list.version}` : "");
     arrange(list.cameras);
-  } catch (error) {
-    if (feeds.size === 0) showEmpty("No connection to segd", `${error.message}. Trying again.`);
+  } catch (problem) {
+    if (feeds.size === 0) showEmpty("No connection to segd", `${problem.message} Trying again.`);
   } finally {
     document.body.toggleAttribute("data-ready", true); // until here the layout was not known
     setTimeout(look, listEvery);
@@ -127,11 +168,36 @@ function toggleFull() {
   else byId("picture").requestFullscreen?.();
 }
 
-const keys = { m: toggleMasks, f: toggleFull, "[": () => step(-1), "]": () => step(1) };
+function fit() {
+  stage.view.reset();
+  stage.paint();
+}
+
+const liveKeys = { n: () => mark(), m: toggleMasks, f: toggleFull, u: () => toast.undo(), "[": () => step(-1), "]": () => step(1) };
+const thicker = (by) => marking.setWidth(marking.pen.width + by);
+const markingKeys = {
+  o: () => marking.setTool("object"), b: () => marking.setTool("background"), x: () => marking.setTool("box"),
+  p: () => marking.setTool("polygon"), r: () => marking.setTool("paint"), e: () => marking.setTool("erase"),
+  z: () => marking.undo(), y: () => marking.redo(), "[": () => thicker(-2), "]": () => thicker(2),
+  "+": () => marking.pointer.zoom(zoomStep), "-": () => marking.pointer.zoom(1 / zoomStep), 0: fit,
+  escape: () => marking.cancel(),
+  enter: () => (marking.pen.canClose ? marking.closeShape() : marking.accept()),
+};
 
 function onKey(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
-  keys[event.key.toLowerCase()]?.();
+  const key = event.key.toLowerCase();
+  const inField = event.target.closest("input:not([type=radio], [type=range]), textarea, select");
+  if (marking.active && (event.ctrlKey || event.metaKey) && key === "z" && !inField) {
+    event.preventDefault();
+    return event.shiftKey ? marking.redo() : marking.undo();
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (inField && !(marking.active && key === "escape")) return;
+  if (key === "enter" && event.target.closest("button, a, input")) return; // it has its own meaning there
+  const act = (marking.active ? markingKeys : liveKeys)[key];
+  if (!act) return;
+  event.preventDefault();
+  act();
 }
 
 // A hidden tab shows nothing, so it takes nothing: the server can rest too.
@@ -139,11 +205,16 @@ function onVisibility() {
   for (const feed of feeds.values()) document.hidden ? feed.stop() : feed.start();
 }
 
+byId("mark").addEventListener("click", () => mark());
 byId("masks").addEventListener("click", toggleMasks);
 byId("full").addEventListener("click", toggleFull);
+byId("zoom-in").addEventListener("click", () => marking.pointer.zoom(zoomStep));
+byId("zoom-out").addEventListener("click", () => marking.pointer.zoom(1 / zoomStep));
+byId("zoom-fit").addEventListener("click", fit);
 document.addEventListener("keydown", onKey);
 document.addEventListener("visibilitychange", onVisibility);
 window.addEventListener("hashchange", choose);
+window.addEventListener("pagehide", () => marking.letGo());
 byId("full").hidden = !document.fullscreenEnabled;
 setInterval(refresh, refreshEvery);
 look();

@@ -16,7 +16,8 @@ export function parseFrame(buffer) {
   return { header, jpeg };
 }
 
-// toObjects makes what the views draw and list from a MaskFrame.
+// toObjects makes what the views draw and list from a MaskFrame, or from the answer
+// to a preview.
 export function toObjects(mask) {
   return (mask.objects ?? []).map((o) => ({
     id: o.id,
@@ -24,6 +25,7 @@ export function toObjects(mask) {
     state: stateOf(o.state),
     area: Number(o.area ?? 0),
     score: Number(o.score ?? NaN),
+    counts: o.counts ?? "",
     loops: o.counts ? polygons(decode(parseCounts(o.counts), mask.width, mask.height)) : [],
   }));
 }

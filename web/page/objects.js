@@ -1,23 +1,25 @@
-// The list of objects beside the picture.
+// The list of objects beside the picture: what became of each, and what can be
+// done with it.
 import { element, setText } from "./dom.js";
 import { colour } from "./palette.js";
 import { clock, count, percent, unknown } from "./format.js";
+import { describe, drawTimeline } from "./timeline.js";
 
 const words = { visible: "Visible", occluded: "Occluded", lost: "Lost", unknown: "Unknown" };
+const longestName = 64;
 
 export class ObjectList {
   #rows = new Map(); // object number → its elements
 
-  constructor({ list, empty, total, announce }) {
-    this.list = list;
-    this.empty = empty;
-    this.total = total;
-    this.announce = announce;
+  // act has correct(id), rename(id, from, to) and remove(id).
+  constructor({ list, empty, total, announce, act }) {
+    Object.assign(this, { list, empty, total, announce, act });
   }
 
-  // show brings the list up to date with a frame (null: none yet), which is the
-  // present only when live.
-  show(frame, live) {
+  // show brings the list up to date with a feed's newest frame, which is the present
+  // only when live.
+  show(feed, live) {
+    const frame = feed.frame;
     const objects = frame?.objects ?? [];
     const pixels = frame ? frame.mask.width * frame.mask.height : 0;
     const ids = new Set(objects.map((o) => o.id));
@@ -27,56 +29,104 @@ export class ObjectList {
         this.#rows.delete(id);
       }
     }
-    for (const object of objects) this.#update(object, pixels);
+    const now = performance.now();
+    for (const object of objects) this.#update(object, pixels, feed.timelines.of(object.id), now);
     this.empty.hidden = objects.length > 0;
-    this.empty.textContent = frame ? "No object is marked on this camera yet." : "Nothing to show yet.";
+    this.empty.textContent = frame ? "No object is marked on this camera yet. Freeze the picture and draw a few strokes on one." : "Nothing to show yet.";
     this.list.dataset.live = String(live);
     setText(this.total, summary(frame, live));
   }
 
-  #update(object, pixels) {
+  #update(object, pixels, pieces, now) {
     let row = this.#rows.get(object.id);
     if (!row) {
-      row = makeRow(object);
+      row = this.#makeRow(object.id);
       this.#rows.set(object.id, row);
-      this.list.append(row.item);
+      const after = [...this.#rows.keys()].filter((id) => id > object.id).sort((a, b) => a - b)[0];
+      this.list.insertBefore(row.item, this.#rows.get(after)?.item ?? null);
     }
     if (row.item.dataset.state !== object.state) {
       if (row.item.dataset.state) this.announce(`${object.label}: ${words[object.state] ?? object.state}`);
       row.item.dataset.state = object.state;
     }
+    row.name = object.label;
     setText(row.label, object.label);
     setText(row.state, words[object.state] ?? object.state);
-    setText(row.area, `${count(object.area)} px`);
-    setText(row.share, percent(object.area, pixels));
-    setText(row.score, Number.isFinite(object.score) ? object.score.toFixed(2) : unknown);
-    row.meter.style.inlineSize = `${100 * Math.max(0, Math.min(1, object.score || 0))}%`;
+    setText(row.area, object.area > 0 ? `${count(object.area)} px` : unknown);
+    setText(row.share, object.area > 0 ? percent(object.area, pixels) : "");
+    setText(row.score, object.state === "visible" && Number.isFinite(object.score) ? `score ${object.score.toFixed(2)}` : "");
+    drawTimeline(row.timeline, pieces, now);
+    const said = describe(pieces, now);
+    if (row.timeline.title !== said) {
+      row.timeline.title = said;
+      row.timeline.setAttribute("aria-label", said);
+    }
+  }
+
+  #makeRow(id) {
+    const item = element("li", "object");
+    item.dataset.id = String(id);
+    item.style.setProperty("--colour", colour(id));
+    const row = {
+      item, name: "",
+      label: element("span", "object-label"), state: element("span", "object-state"),
+      area: element("span", "number"), share: element("span", "number muted"),
+      score: element("span", "number muted"), timeline: element("canvas", "timeline"),
+    };
+    row.timeline.setAttribute("role", "img");
+    const head = element("div", "object-head");
+    head.append(element("span", "swatch"), row.label, row.state);
+    const figures = element("div", "object-figures");
+    figures.append(row.area, row.share, row.score);
+    const actions = element("div", "object-actions");
+    actions.append(
+      button("correct", "Correct", () => this.act.correct(id)),
+      button("rename", "Rename", () => this.#rename(row, id, head, actions)),
+      button("remove", "Remove", () => this.act.remove(id)),
+    );
+    item.append(head, figures, row.timeline, actions);
+    return row;
+  }
+
+  // #rename puts a field in place of the name.
+  #rename(row, id, head, actions) {
+    const form = element("form", "rename-form");
+    const input = element("input", "");
+    Object.assign(input, { type: "text", value: row.name, maxLength: longestName, required: true });
+    input.setAttribute("aria-label", `New name of ${row.name}`);
+    const done = () => {
+      form.remove();
+      head.hidden = actions.hidden = false;
+      actions.querySelector(".rename").focus();
+    };
+    form.append(input, button("save", "Save", () => {}), button("quiet", "Cancel", done));
+    form.querySelector(".save").type = "submit";
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      const from = row.name;
+      const to = input.value.trim();
+      done();
+      if (to && to !== from) this.act.rename(id, from, to);
+    });
+    form.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") done();
+      event.stopPropagation();
+    });
+    head.hidden = actions.hidden = true;
+    row.item.prepend(form);
+    input.select();
   }
 }
 
-function summary(frame, live) {
-  if (!frame) return "";
-  if (!live) return `as of ${clock(new Date(frame.mask.captureTime))}`;
-  return `${frame.objects.filter((o) => o.state === "visible").length} of ${frame.objects.length} visible`;
+function button(name, text, press) {
+  const b = element("button", `small ${name}`, text);
+  b.type = "button";
+  b.addEventListener("click", press);
+  return b;
 }
 
-function makeRow(object) {
-  const item = element("li", "object");
-  item.style.setProperty("--colour", colour(object.id));
-  const row = {
-    item,
-    label: element("span", "object-label"), state: element("span", "object-state"),
-    area: element("span", "number"), share: element("span", "number muted"),
-    score: element("span", "number"), meter: element("span", "meter-bar"),
-  };
-  const head = element("div", "object-head");
-  head.append(element("span", "swatch"), row.label, row.state);
-  const area = element("div", "object-figure");
-  area.append(element("span", "muted", "Area"), row.area, row.share);
-  const meter = element("span", "meter");
-  meter.append(row.meter);
-  const score = element("div", "object-figure");
-  score.append(element("span", "muted", "Score"), row.score, meter);
-  item.append(head, area, score);
-  return row;
+function summary(frame, live) {
+  if (!frame || frame.objects.length === 0) return "";
+  if (!live) return `as of ${clock(new Date(frame.mask.captureTime))}`;
+  return `${frame.objects.filter((o) => o.state === "visible").length} of ${frame.objects.length} visible`;
 }

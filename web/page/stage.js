@@ -1,9 +1,13 @@
-// The large picture of one camera with its state.
+// The large picture of one camera with its state: live, or frozen to be marked.
 import { setText } from "./dom.js";
-import { draw, fit, unlit } from "./draw.js";
+import { draw, drawLabels, fit, unlit } from "./draw.js";
+import { count } from "./format.js";
 import { health } from "./health.js";
+import { View } from "./view.js";
 
 export class Stage {
+  view = new View();
+  #frozen = null; // { frame, objects(), ink(ctx, place, ratio) }
 
   constructor({ box, canvas, name, state, veil, title, text }) {
     Object.assign(this, { box, canvas, name, state, veil, title, text });
@@ -11,6 +15,8 @@ export class Stage {
     this.masks = true;
     new ResizeObserver(() => this.paint()).observe(canvas);
   }
+
+  get frozen() { return this.#frozen !== null; }
 
   // select shows another camera; its last frame at once, if there is one.
   select(feed) {
@@ -23,28 +29,54 @@ export class Stage {
     this.refresh();
   }
 
-  // paint draws the newest frame.
+  // freeze shows one frame until thaw.
+  freeze(frozen) {
+    this.#frozen = frozen;
+    this.canvas.tabIndex = 0;
+    this.canvas.setAttribute("role", "application");
+    this.refresh();
+    this.canvas.focus({ preventScroll: true });
+  }
+
+  thaw() {
+    this.#frozen = null;
+    this.view.reset();
+    this.canvas.removeAttribute("tabindex");
+    this.canvas.setAttribute("role", "img");
+    this.refresh();
+    this.paint();
+  }
+
+  // paint draws the newest frame, or the frozen one.
   paint() {
-    const frame = this.feed?.frame;
+    const frozen = this.#frozen;
+    const frame = frozen?.frame ?? this.feed?.frame;
     const ratio = fit(this.canvas);
     if (!frame) return;
     this.#setRatio(frame.image.width, frame.image.height);
-    draw(this.canvas, frame, { masks: this.masks, labels: true, ratio });
+    const objects = frozen?.objects() ?? frame.objects;
+    const masks = this.masks || frozen !== null;
+    const place = draw(this.canvas, { image: frame.image, objects }, { masks, ratio, view: this.view });
+    const ctx = this.canvas.getContext("2d");
+    frozen?.ink(ctx, place, ratio);
+    if (masks) drawLabels(ctx, objects, place, ratio);
   }
 
   // refresh brings pill, veil and description up to date and tells whether the
   // picture is live.
   refresh() {
     if (!this.feed) return false;
-    const h = health(this.feed);
+    const h = this.#frozen ? frozenHealth(this.#frozen.frame) : health(this.feed);
     this.box.dataset.kind = h.kind;
     this.state.dataset.state = h.kind;
     setText(this.state, h.pill);
-    this.veil.hidden = h.kind === "live";
+    this.veil.hidden = h.kind === "live" || h.kind === "frozen";
     this.veil.dataset.kind = h.kind;
     setText(this.title, h.title);
     setText(this.text, h.text);
-    const label = `Live picture of ${this.feed.camera}: ${h.title || h.pill}`;
+    const label = this.#frozen
+      ? `Frozen picture of ${this.feed.camera}. Arrow keys move the cross, the space bar puts the pen down and lifts it.`
+      : `Live picture of ${this.feed.camera}: ${h.title || h.pill}`;
     if (this.canvas.getAttribute("aria-label") !== label) this.canvas.setAttribute("aria-label", label);
     return h.kind === "live";
   }
@@ -61,4 +93,8 @@ export class Stage {
     ctx.fillStyle = unlit;
     ctx.fillRect(0, 0, this.canvas.width, this.canvas.height);
   }
+}
+
+function frozenHealth(frame) {
+  return { kind: "frozen", pill: `Frozen, frame ${count(Number(frame.mask.sequence))}`, title: "", text: "" };
 }

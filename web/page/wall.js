@@ -2,11 +2,13 @@
 import { element, setText } from "./dom.js";
 import { draw, fit } from "./draw.js";
 import { health } from "./health.js";
+import { View } from "./view.js";
 
 const paintEvery = 150; // ms: small pictures need no more, and many of them cost
+const whole = new View();
 
 export class Wall {
-  #tiles = new Map(); // camera → { item, link, canvas, state, painted }
+  #tiles = new Map(); // camera → { item, link, canvas, state, note, painted }
 
   constructor({ section, list }) {
     this.section = section;
@@ -43,7 +45,7 @@ export class Wall {
     if (!tile || this.section.hidden || now - tile.painted < paintEvery) return;
     tile.painted = now;
     const ratio = fit(tile.canvas);
-    draw(tile.canvas, feed.frame, { masks, labels: false, ratio });
+    draw(tile.canvas, feed.frame, { masks, ratio, view: whole });
   }
 
   refresh(feed) {
@@ -53,7 +55,8 @@ export class Wall {
     tile.item.dataset.kind = h.kind;
     tile.state.dataset.state = h.kind;
     setText(tile.state, h.pill);
-    tile.link.title = h.title;
+    setText(tile.note, h.note ?? "");
+    tile.link.title = `${h.title} ${h.text}`.trim();
   }
 }
 
@@ -66,7 +69,8 @@ function makeTile(camera) {
   const caption = element("span", "tile-caption");
   const state = element("span", "pill");
   caption.append(element("span", "tile-name", camera), state);
-  link.append(canvas, caption);
+  const note = element("span", "tile-note muted");
+  link.append(canvas, caption, note);
   item.append(link);
-  return { item, link, canvas, state, painted: -Infinity };
+  return { item, link, canvas, state, note, painted: -Infinity };
 }

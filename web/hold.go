@@ -1,0 +1,70 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"time"
+)
+
+const holdPath = cameraPath + "/frames/{sequence}/holds/{holder}"
+
+// holderName is what a holder may be called: any word of its own choice, so that two
+// pages that hold one frame do not let it go for each other.
+var holderName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+type holdInfo struct {
+	Sequence uint64    `json:"sequence"`
+	Expires  time.Time `json:"expires"`
+}
+
+// holdFrame keeps a frame for somebody who draws on it, or gives them more time.
+func (s *Server) holdFrame(w http.ResponseWriter, r *http.Request, c *camera) {
+	s.withHold(w, r, func(ctx context.Context, seq uint64, holder string) error {
+		until, err := s.cfg.Commands.Hold(ctx, c.name, seq, holder)
+		if err == nil {
+			writeJSON(w, http.StatusOK, typeJSON, holdInfo{seq, until.UTC()})
+		}
+		return err
+	})
+}
+
+func (s *Server) letGoFrame(w http.ResponseWriter, r *http.Request, c *camera) {
+	s.withHold(w, r, func(ctx context.Context, seq uint64, holder string) error {
+		err := s.cfg.Commands.LetGo(ctx, c.name, seq, holder)
+		if err == nil {
+			w.WriteHeader(http.StatusNoContent)
+		}
+		return err
+	})
+}
+
+func (s *Server) withHold(w http.ResponseWriter, r *http.Request, do func(ctx context.Context, seq uint64, holder string) error) {
+	seq, err := frameNumber(r)
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	holder := r.PathValue("holder")
+	if !holderName.MatchString(holder) {
+		s.refuse(w, r, badField(Field{Field: "holder", Detail: fmt.Sprintf("%q; accepts 1 to 64 of A-Z, a-z, 0-9, _ and -", holder)}))
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), commandTimeout)
+	defer cancel()
+	if err := do(ctx, seq, holder); err != nil {
+		s.refuse(w, r, err)
+	}
+}
+
+// frameNumber is the frame that the path names.
+func frameNumber(r *http.Request) (uint64, error) {
+	text := r.PathValue("sequence")
+	seq, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, badField(Field{Field: "sequence", Detail: fmt.Sprintf("%q; accepts a frame's sequence number", text)})
+	}
+	return seq, nil
+}

@@ -1,0 +1,48 @@
+// What the page asks of segd: the same HTTP API that everyone has.
+
+// Problem is an answer that says what was wrong (RFC 9457). faults holds
+// { at, detail } for each field that is known to be wrong.
+export class Problem extends Error {
+  constructor(status, body) {
+    super(body.detail || body.title || `segd answered ${status}`);
+    this.status = status;
+    this.busy = status === 429 || (status === 409 && !body.errors); // trying again helps
+    this.faults = (body.errors ?? []).map((e) => ({ at: e.field ?? e.pointer ?? "", detail: e.detail ?? "" }));
+  }
+}
+
+const of = (camera, rest = "") => `/api/v1/cameras/${encodeURIComponent(camera)}${rest}`;
+
+async function ask(method, path, body, options = {}) {
+  const json = body === undefined ? {} : { body: JSON.stringify(body), headers: { "Content-Type": "application/json" } };
+  let response;
+  try {
+    response = await fetch(path, { method, ...json, ...options });
+  } catch {
+    throw new Problem(0, { detail: "segd does not answer. Is it running, and the network there?" });
+  }
+  if (response.status === 401) location.assign("/login");
+  if (!response.ok) throw new Problem(response.status, await response.json().catch(() => ({})));
+  return response.status === 204 ? null : response.json();
+}
+
+export const cameras = () => ask("GET", "/api/v1/cameras");
+export const objects = async (camera) => (await ask("GET", of(camera, "/objects"))).objects;
+export const rename = (camera, id, label) => ask("PATCH", of(camera, `/objects/${id}`), { label });
+export const remove = (camera, id) => ask("DELETE", of(camera, `/objects/${id}`));
+export const annotate = (camera, annotation) => ask("POST", of(camera, "/annotations"), annotation);
+export const preview = (camera, annotation, signal) =>
+  ask("POST", of(camera, "/annotations?preview=true"), annotation, { signal });
+
+// A page holds frames under a name of its own, so that none lets go what another
+// still marks.
+const holder = `page-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`;
+const held = (camera, sequence) => of(camera, `/frames/${sequence}/holds/${holder}`);
+
+// hold keeps a frame for marking until it is let go or its time is up; holding
+// again gives it more time.
+export const hold = (camera, sequence) => ask("PUT", held(camera, sequence));
+
+// letGo may be the last thing a page does, and nobody waits for it.
+export const letGo = (camera, sequence) =>
+  ask("DELETE", held(camera, sequence), undefined, { keepalive: true }).catch(() => {});

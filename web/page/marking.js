@@ -1,0 +1,336 @@
+// Marking objects on a frozen frame: what is drawn, what segd would make of it, and
+// sending it off.
+import * as api from "./api.js";
+import { toPolygon } from "./bitmap.js";
+import { drawInk } from "./ink.js";
+import { toObjects } from "./message.js";
+import { toPath } from "./outline.js";
+import { Pen } from "./pen.js";
+import { Pointer } from "./pointer.js";
+import { Sketch } from "./sketch.js";
+
+const renewEvery = 60000; // ms between words to segd that the frame is still wanted
+const previewAfter = 150; // ms: strokes that follow each other closely are asked about once
+const busyAfter = 300; // ms until segd is asked again when others keep it busy
+const mostId = 255;
+const thin = 1 / 77; // of the picture's longer side: the brush to begin with
+const thick = 1 / 12;
+
+export class Marking {
+  active = false;
+  sketch = null;
+  target = 0; // object that is drawn
+  preview = null; // what segd would make of it: { objects }, or null
+  state = "none"; // of the preview: none | pending | ready | failed
+  fault = null; // the Problem of the last preview or acceptance
+  sending = false;
+  asked = false; // whether to throw marks away
+  #feed = null;
+  #frame = null;
+  #stage;
+  #changed;
+  #toast;
+  #renew = 0;
+  #soon = 0;
+  #request = null;
+  #drawn = 0;
+
+  // changed() is called whenever the controls have to be brought up to date.
+  constructor({ stage, toast, changed }) {
+    this.#stage = stage;
+    this.#toast = toast;
+    this.#changed = changed;
+    this.pen = new Pen({ begin: (tool) => this.#begin(tool), finish: (mark) => this.#add(mark) });
+    this.pointer = new Pointer(stage.canvas, stage.view, {
+      picture: () => (this.active ? this.#frame.image : null),
+      drawing: () => this.pen.drawing && this.pen.tool !== "polygon",
+      down: (p, near) => !this.sending && this.pen.down(p, near),
+      move: (p, hovering) => this.pen.move(p, hovering),
+      up: () => this.pen.up(),
+      cancel: () => this.pen.cancel(),
+      changed: () => this.#redraw(),
+    });
+  }
+
+  get camera() { return this.#feed?.camera; }
+  get frame() { return this.#frame; }
+  get thickest() { return Math.round(Math.max(this.sketch.width, this.sketch.height) * thick); }
+
+  // start freezes the frame that is seen; id is the object to correct, 0 a new one.
+  start(id = 0) {
+    const feed = this.#stage.feed;
+    if (this.active || !feed?.frame) return;
+    this.#toast.hide();
+    this.#feed = feed;
+    this.#frame = feed.keep();
+    const { sequence, width, height } = this.#frame.mask;
+    this.sketch = new Sketch({ sequence: Number(sequence), width, height });
+    this.pen.width = Math.min(this.thickest, this.pen.width || Math.round(Math.max(width, height) * thin));
+    this.active = true;
+    this.sending = this.asked = false;
+    this.fault = null;
+    this.target = id || this.#freeId();
+    if (!id) this.pen.choose("object");
+    this.#stage.freeze(this);
+    this.#setPreview("none");
+    this.#hold();
+    this.#renew = setInterval(() => this.#hold(), renewEvery);
+  }
+
+  // cancel leaves without sending; with marks it has to be asked twice.
+  cancel() {
+    if (this.pen.back()) return this.#redraw();
+    if (this.sketch.canUndo && !this.asked) {
+      this.asked = true;
+      return this.#changed();
+    }
+    this.#leave(true);
+  }
+
+  // leave ends marking, whatever was drawn.
+  leave() {
+    if (this.active) this.#leave(true);
+  }
+
+  // letGo is called when the page is being left.
+  letGo() {
+    if (this.active) api.letGo(this.camera, this.sketch.sequence);
+  }
+
+  choose(id) {
+    this.pen.cancel();
+    this.target = id || this.#freeId();
+    this.#redraw();
+    this.#changed();
+  }
+
+  setTool(tool) {
+    this.pen.choose(tool);
+    this.#redraw();
+    this.#changed();
+  }
+
+  setWidth(width) {
+    this.pen.width = Math.min(this.thickest, Math.max(2, width));
+    this.#changed();
+  }
+
+  setName(text) {
+    const name = text.trim();
+    if (name && name !== this.known(this.target)?.label) this.sketch.names.set(this.target, name);
+    else this.sketch.names.delete(this.target);
+    this.#redraw();
+  }
+
+  undo() {
+    if (this.pen.back()) return this.#redraw();
+    this.sketch.undo();
+    this.#marksChanged();
+  }
+
+  redo() {
+    this.sketch.redo();
+    this.#marksChanged();
+  }
+
+  closeShape() {
+    this.pen.close();
+    this.#redraw();
+  }
+
+  // known returns an object as it is on the frozen frame.
+  known(id) {
+    return this.#frame?.mask.objects?.find((o) => o.id === id);
+  }
+
+  // ids lists the objects that can be drawn: those of the frame and new ones.
+  ids() {
+    const known = (this.#frame.mask.objects ?? []).map((o) => o.id);
+    return [...new Set([...known, ...this.sketch.marked(), this.target])];
+  }
+
+  nameOf(id) {
+    return this.sketch.names.get(id) ?? (this.known(id)?.label || "");
+  }
+
+  // objects are what the stage draws: those of the frame, and in place of them what
+  // the preview says.
+  objects() {
+    const previewed = (this.preview?.objects ?? []).map((o) => ({ ...o, label: this.nameOf(o.id) || o.label }));
+    const ids = new Set(previewed.map((o) => o.id));
+    return [...this.#frame.objects.filter((o) => !ids.has(o.id)), ...previewed];
+  }
+
+  ink(ctx, place, ratio) {
+    drawInk(ctx, { sketch: this.sketch, draft: this.pen.draft, cross: this.pointer.cross, tool: this.pen.tool }, place, ratio);
+  }
+
+  // accept sends the annotation off and goes back to the live picture.
+  async accept() {
+    if (this.sending || !this.sketch.annotation()) return;
+    this.sending = true;
+    this.fault = null;
+    clearTimeout(this.#soon);
+    this.#changed();
+    try {
+      await this.#renumber();
+      const annotation = this.sketch.annotation();
+      await api.annotate(this.camera, annotation);
+      const { camera, sketch } = this;
+      const back = this.#wayBack(annotation);
+      this.#leave(false);
+      this.#toast.show(`${described(annotation, (id) => sketch.names.get(id) ?? back.nameOf(id))} on frame ${sketch.sequence}.`, {
+        undo: back.undo, gone: () => api.letGo(camera, sketch.sequence),
+      });
+    } catch (problem) {
+      this.sending = false;
+      this.fault = problem;
+      this.#changed();
+    }
+  }
+
+  // #wayBack undoes an annotation: new objects are removed, others get the masks that
+  // they had on the frozen frame.
+  #wayBack(annotation) {
+    const { camera } = this;
+    const before = this.#frame.mask.objects ?? [];
+    const fresh = annotation.objects.filter((o) => !this.known(o.id)).map((o) => o.id);
+    const touched = annotation.background ? before : before.filter((b) => annotation.objects.some((o) => o.id === b.id));
+    const objects = touched.map((o) => restored(o, annotation)).filter(Boolean);
+    return {
+      nameOf: (id) => before.find((o) => o.id === id)?.label || `Object ${id}`,
+      undo: async () => {
+        for (const id of fresh) await api.remove(camera, id);
+        if (objects.length > 0) {
+          const { frame, width, height } = annotation;
+          await api.annotate(camera, { frame, width, height, objects });
+        }
+        return "Undone.";
+      },
+    };
+  }
+
+  // #renumber gives new objects other numbers if somebody else has used theirs since.
+  async #renumber() {
+    const taken = new Set((await api.objects(this.camera)).map((o) => o.id));
+    for (const id of this.sketch.marked()) {
+      if (this.known(id) || !taken.has(id)) continue;
+      const free = this.#freeId(taken);
+      this.sketch.renumber(id, free);
+      if (this.target === id) this.target = free;
+    }
+  }
+
+  #freeId(taken = new Set()) {
+    const used = new Set([...taken, ...this.sketch.marked(), ...(this.#frame.mask.objects ?? []).map((o) => o.id)]);
+    for (let id = 1; id <= mostId; id++) if (!used.has(id)) return id;
+    return mostId;
+  }
+
+  #begin(tool) {
+    if (tool === "background") return { id: 0 };
+    const paints = tool === "paint" || tool === "erase";
+    const seen = this.objects().find((o) => o.id === this.target);
+    return { id: this.target, ...(paints && { base: seen?.counts ?? "" }) };
+  }
+
+  #add(mark) {
+    this.sketch.add(mark);
+    this.#marksChanged();
+  }
+
+  #marksChanged() {
+    this.asked = false;
+    this.fault = null;
+    clearTimeout(this.#soon);
+    this.#request?.abort();
+    this.#request = null;
+    if (!this.sketch.annotation()) {
+      this.#setPreview("none");
+      return;
+    }
+    this.#setPreview("pending", this.preview);
+    this.#soon = setTimeout(() => this.#ask(), previewAfter);
+  }
+
+  async #ask() {
+    const request = new AbortController();
+    this.#request = request;
+    const current = () => this.#request === request;
+    try {
+      const { objects, width, height } = await api.preview(this.camera, this.sketch.annotation(), request.signal);
+      if (!current()) return;
+      const found = toObjects({ objects, width, height }).map((o) => ({ ...o, preview: true, path: toPath(o.loops) }));
+      this.#setPreview("ready", { objects: found });
+    } catch (problem) {
+      if (!current()) return;
+      if (problem.busy) {
+        this.#soon = setTimeout(() => this.#ask(), busyAfter);
+        return;
+      }
+      this.fault = problem;
+      this.#setPreview("failed");
+    }
+  }
+
+  #setPreview(state, preview = null) {
+    this.state = state;
+    this.preview = preview;
+    this.#redraw();
+    this.#changed();
+  }
+
+  // #hold asks segd to keep the frame: drawing takes longer than frames are kept.
+  async #hold() {
+    const { sketch } = this;
+    try {
+      await api.hold(this.camera, sketch.sequence);
+    } catch (problem) {
+      if (this.sketch !== sketch || !this.active) return;
+      if (problem.status === 404 && !sketch.canUndo) {
+        this.#leave(false);
+        this.#toast.show("That picture is no longer kept, so it cannot be marked. Freeze a newer one.", { fault: true });
+        return;
+      }
+      this.fault = problem;
+      this.#changed();
+    }
+  }
+
+  #redraw() {
+    cancelAnimationFrame(this.#drawn);
+    this.#drawn = requestAnimationFrame(() => {
+      this.#stage.paint();
+      if (this.active) this.#changed();
+    });
+  }
+
+  #leave(letGo) {
+    if (letGo) this.letGo();
+    clearInterval(this.#renew);
+    clearTimeout(this.#soon);
+    this.#request?.abort();
+    this.#request = null;
+    this.pen.cancel();
+    this.pointer.forget();
+    this.active = false;
+    this.sending = false;
+    this.#feed.throwAway(this.#frame);
+    this.#frame = null;
+    this.preview = null;
+    this.#stage.thaw();
+    this.#changed();
+  }
+}
+
+// restored is what gives an object back the mask it had.
+function restored(object, annotation) {
+  const [{ loops }] = toObjects({ objects: [object], width: annotation.width, height: annotation.height });
+  return loops.length > 0 ? { id: object.id, label: object.label, polygon: toPolygon(loops) } : null;
+}
+
+function described({ objects }, nameOf) {
+  if (objects.length === 0) return "The background was corrected";
+  const names = objects.map((o) => o.label || nameOf(o.id));
+  return `${names.join(", ")} ${names.length > 1 ? "are" : "is"} marked`;
+}
