@@ -38,7 +38,11 @@ func TestPythonSchema(t *testing.T) {
 	}
 	want := protodesc.ToFileDescriptorProto(segdv1.File_bus_segdv1_segd_proto)
 	want.Name = got.Name // the folder it was compiled from
+	messages := want.MessageType
 	for _, m := range want.MessageType {
+		messages = append(messages, m.NestedType...) // the entries of maps
+	}
+	for _, m := range messages {
 		for _, f := range m.Field {
 			f.JsonName = nil // protoc leaves out what follows from the name
 		}

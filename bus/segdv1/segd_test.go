@@ -61,7 +61,7 @@ func TestMaskFrameBytes(t *testing.T) {
 
 var (
 	blockLine = regexp.MustCompile(`^(?:message|enum) (\w+) \{$`)
-	fieldLine = regexp.MustCompile(`^  (?:[\w.]+ )*(\w+) = (\d+);$`)
+	fieldLine = regexp.MustCompile(`^  (?:map<[\w, ]+> |[\w.]+ )*(\w+) = (\d+);$`)
 )
 
 // The committed Go file says what segd.proto says: every field and enum value
