@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -44,8 +45,9 @@ type camera struct {
 	reports  chan *attempt
 	running  sync.WaitGroup // what the attempts and closed connections are made of
 
-	dialAt *time.Timer // when to dial next
-	watch  *time.Timer // when shown has stalled
+	dialAt  *time.Timer // when to dial next
+	dialDue time.Time   // the same
+	watch   *time.Timer // when shown has stalled
 }
 
 func newCamera(s *Source, sink func(*Frame)) *camera {
@@ -79,6 +81,9 @@ func (c *camera) run(ctx context.Context) error {
 		case u := <-units:
 			c.take(u)
 		case err := <-ended:
+			if ctx.Err() != nil { // which is what ended it
+				return ctx.Err()
+			}
 			for more := true; more && c.shown != nil; { // what came before the end
 				select {
 				case u := <-units:
@@ -91,6 +96,10 @@ func (c *camera) run(ctx context.Context) error {
 		case a := <-c.reports:
 			c.answered(a)
 		case <-c.dialAt.C:
+			if c.stoodStill() {
+				c.dialIn(leastDoubt)
+				continue
+			}
 			c.dial(ctx)
 		case <-c.watch.C:
 			c.lost(c.src.explain(c.feed.stalled(time.Since(c.lastAt).Round(time.Millisecond))))
@@ -100,13 +109,26 @@ func (c *camera) run(ctx context.Context) error {
 	}
 }
 
+// stoodStill tells whether it was this machine, and not the camera, that let the time
+// pass in which a picture should have come: it woke late, or there is one waiting.
+func (c *camera) stoodStill() bool {
+	const late = 100 * time.Millisecond
+	return c.shown != nil && (time.Since(c.dialDue) > late || len(c.shown.recv.units) > 0)
+}
+
+// dialIn says when to dial next.
+func (c *camera) dialIn(d time.Duration) {
+	c.dialDue = time.Now().Add(d)
+	c.dialAt.Reset(d)
+}
+
 // dial begins one more attempt, in place of the newest if there are too many. While
 // one is being answered there is no use in another.
 func (c *camera) dial(ctx context.Context) {
 	if c.src.kind == kindV4L2 && (c.shown != nil || len(c.attempts) > 0) {
 		return // a device is opened once
 	}
-	c.dialAt.Reset(dialAgain)
+	c.dialIn(dialAgain)
 	if slices.ContainsFunc(c.attempts, func(a *attempt) bool { return a.heard.Load() }) {
 		return
 	}
@@ -143,7 +165,9 @@ func (c *camera) answered(a *attempt) {
 	}
 	if a.err != nil {
 		c.drop(a)
-		c.failed(a.err)
+		if !errors.Is(a.err, context.Canceled) { // by the end of run
+			c.failed(a.err)
+		}
 		return
 	}
 	c.attempts = slices.DeleteFunc(c.attempts, func(b *attempt) bool { return a == b })
@@ -186,7 +210,7 @@ func (c *camera) take(u unit) {
 	c.dropAll()
 	stall := c.src.cfg.StallTimeout
 	c.watch.Reset(stall)
-	c.dialAt.Reset(min(max(leastDoubt, gapsDoubt*c.gap), stall))
+	c.dialIn(min(max(leastDoubt, gapsDoubt*c.gap), stall))
 }
 
 // lost ends the connection that was followed, because of err, and sees to another.
@@ -207,7 +231,7 @@ func (c *camera) lost(err error) {
 func (c *camera) failed(err error) {
 	if c.shown != nil {
 		c.src.log.Debug("another connection failed too", "error", err)
-		c.dialAt.Reset(c.wait.next())
+		c.dialIn(c.wait.next())
 		return
 	}
 	c.link.down(err)
@@ -224,7 +248,7 @@ func (c *camera) retry(err error) {
 	if n, say := c.quiet.say(err.Error()); say {
 		c.src.log.Warn("camera is down", "error", err, "attempts", n, "retry", d.Round(time.Millisecond))
 	}
-	c.dialAt.Reset(d)
+	c.dialIn(d)
 }
 
 // leave stops following the connection, if there is one.

@@ -87,7 +87,7 @@ func (w *faultWorld) end() {
 func (w *faultWorld) publish(ctx context.Context, size string) (err error) {
 	w.ffmpeg, err = browser.Run(ctx, w.said, "ffmpeg", "-v", "error", "-nostdin", "-re",
 		"-f", "lavfi", "-i", "testsrc2=size="+size+":rate=25", "-f", "lavfi", "-i", "sine",
-		"-c:v", "libx264", "-preset", "ultrafast", "-tune", "zerolatency", "-g", "25", "-c:a", "aac",
+		"-c:v", "libx264", "-preset", "ultrafast", "-tune", "zerolatency", "-g", "12", "-c:a", "aac",
 		"-f", "rtsp", "-rtsp_transport", "tcp", "rtsp://"+w.relayAddr+"/cam")
 	if err != nil {
 		return err
