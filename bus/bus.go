@@ -102,6 +102,7 @@ type Bus struct {
 	count  atomic.Uint64 // events so far
 	losses losses
 	flight inFlight             // what is not kept
+	unsent unsent               // what waits for a connection
 	acks   atomic.Pointer[acks] // of masks that are kept; nil when they are not
 
 	confirming  sync.WaitGroup
@@ -346,19 +347,21 @@ func (b *Bus) options() []nats.Option {
 	}
 }
 
-// handOver sends what is buffered and closes the connection. unsent is how many
-// bytes wait for one if there is none.
-func (b *Bus) handOver(unsent int) error {
+// handOver sends what is buffered and closes the connection. Without one, what waits
+// for it is lost.
+func (b *Bus) handOver() error {
 	if !b.conn.IsConnected() {
+		waiting := b.unsent.waiting(b.conn.Stats().Reconnects)
 		b.conn.Close()
-		if unsent > 0 {
-			return fmt.Errorf("bus: close: no connection to NATS server %s, %d bytes are lost", Redact(b.cfg.URL), unsent)
+		b.giveUp()
+		if waiting > 0 {
+			return fmt.Errorf("bus: close: no connection to NATS server %s, %d messages are lost", Redact(b.cfg.URL), waiting)
 		}
 		return nil
 	}
 	if err := b.conn.FlushTimeout(b.cfg.DrainTimeout); err != nil {
 		b.conn.Close()
-		return fmt.Errorf("bus: close: messages may be lost: %w", err)
+		return fmt.Errorf("bus: close: %d messages may be lost: %w", b.giveUp(), err)
 	}
 	// Drain closes too: after it has waited for the subscriptions' last messages.
 	if err := b.conn.Drain(); err != nil {
@@ -388,11 +391,16 @@ func (b *Bus) disconnected(_ *nats.Conn, err error) {
 	b.mu.Lock()
 	b.trouble = err
 	b.mu.Unlock()
-	lost := b.flight.lost(&b.losses)
+	b.cfg.Logger.Warn("nats connection lost, trying again", "err", err, "unconfirmed", b.giveUp())
+}
+
+// giveUp counts as lost what was sent and is not known to have arrived.
+func (b *Bus) giveUp() (lost uint64) {
+	lost = b.flight.lost(&b.losses)
 	if a := b.acks.Load(); a != nil {
 		lost += a.disconnected()
 	}
-	b.cfg.Logger.Warn("nats connection lost, trying again", "err", err, "unconfirmed", lost)
+	return lost
 }
 
 // refused is called by nats.go for each attempt that failed.
@@ -472,7 +480,6 @@ func (b *Bus) close() error {
 	if s != nil {
 		s.finish()
 	}
-	unsent, _ := b.conn.Buffered() // of a closed connection: nothing
 	var faults []error
 	if s != nil {
 		faults = append(faults, s.stop())
@@ -482,7 +489,7 @@ func (b *Bus) close() error {
 	if left := b.events.finish(b.cfg.DrainTimeout); left > 0 {
 		faults = append(faults, fmt.Errorf("bus: close: %d events are not stored", left))
 	}
-	faults = append(faults, b.handOver(unsent))
+	faults = append(faults, b.handOver())
 	<-b.closed
 	if b.server != nil {
 		faults = append(faults, b.server.stop())

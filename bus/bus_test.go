@@ -370,7 +370,8 @@ func TestExternalServerRestarts(t *testing.T) {
 	closeNow(t, b)
 }
 
-// With nothing published since the server went away, nothing is lost.
+// With nothing published since the server went away, nothing is lost; what the client
+// of NATS itself wants to send does not count.
 func TestCloseWithoutServerOrLoss(t *testing.T) {
 	port := freePort(t)
 	stop := natsServer(t, server.Options{Port: port})
@@ -384,6 +385,9 @@ func TestCloseWithoutServerOrLoss(t *testing.T) {
 	}
 	stop()
 	eventually(t, "the loss is noticed", func() bool { return !b.Connected() })
+	if err := b.conn.PublishRequest("$JS.API.STREAM.INFO.SEGD", b.conn.NewInbox(), nil); err != nil {
+		t.Fatal(err)
+	}
 	closeNow(t, b)
 
 	b, err = Open(t.Context(), Config{URL: urlOf(port)})
@@ -402,12 +406,17 @@ func TestCloseWithoutServer(t *testing.T) {
 	}
 	stop()
 	eventually(t, "the loss is noticed", func() bool { return !b.Connected() })
-	if err := b.PublishMask(maskFrame("demo", 1)); err != nil {
-		t.Fatal(err)
+	for seq := range uint64(3) {
+		if err := b.PublishMask(maskFrame("demo", seq)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	err = b.Close()
-	if err == nil || !strings.Contains(err.Error(), "bytes are lost") {
-		t.Errorf("Close = %v, want it to tell of the message that was not sent", err)
+	if err == nil || !strings.Contains(err.Error(), " 3 messages are lost") {
+		t.Errorf("Close = %v, want it to tell of the messages that were not sent", err)
+	}
+	if lost := b.Stats().Lost[KindMask][Unconfirmed]; lost != 3 {
+		t.Errorf("%d masks counted as lost, want 3", lost)
 	}
 	if again := b.Close(); again != err { //nolint:errorlint // the same one is promised
 		t.Errorf("Close again = %v, want %v", again, err)
@@ -449,7 +458,7 @@ func TestCloseWithHungServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	start := time.Now()
-	if err := b.Close(); err == nil || !strings.Contains(err.Error(), "may be lost") {
+	if err := b.Close(); err == nil || !strings.Contains(err.Error(), " 1 messages may be lost") {
 		t.Errorf("Close = %v, want it to tell that messages may be lost", err)
 	}
 	if d := time.Since(start); d > 10*time.Second {

@@ -103,8 +103,13 @@ func (b *Bus) publishLive(kind Kind, msg *nats.Msg, m proto.Message) (err error)
 		acks.forget(n)
 	}
 	switch {
-	case err == nil && !tracked:
-		b.flight.add(kind)
+	case err == nil:
+		if !tracked {
+			b.flight.add(kind)
+		}
+		if !b.conn.IsConnected() {
+			b.unsent.add(b.conn.Stats().Reconnects)
+		}
 	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrConnectionDraining):
 		err = ErrClosed
 	case errors.Is(err, nats.ErrHeadersNotSupported) && !b.conn.IsConnected():

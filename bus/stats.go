@@ -3,6 +3,7 @@ package bus
 import (
 	"errors"
 	"net"
+	"sync"
 	"sync/atomic"
 
 	"github.com/nats-io/nats.go"
@@ -21,7 +22,8 @@ const (
 	Refused Reason = "refused"
 	// Unconfirmed: the connection broke before the server was known to have it or,
 	// of a mask that is to be kept, to have stored it; it may have arrived all the
-	// same. Only masks and status: events are sent again until they are stored.
+	// same; or it waited for a connection when the Bus was closed. Only masks and
+	// status: events are sent again until they are stored.
 	Unconfirmed Reason = "unconfirmed"
 )
 
@@ -125,4 +127,33 @@ func (f *inFlight) lost(l *losses) (n uint64) {
 		n += sent - min(before, sent)
 	}
 	return n
+}
+
+// unsent counts the masks and statuses that nats.go buffers while there is no
+// connection. The buffer holds nats.go's own requests as well, so its size does not
+// tell, and the calls by which nats.go tells of a connection come too late to.
+type unsent struct {
+	mu    sync.Mutex
+	after uint64 // reconnections before this outage
+	n     uint64
+}
+
+// add counts one message of the outage after that many reconnections.
+func (u *unsent) add(reconnects uint64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.after != reconnects {
+		u.after, u.n = reconnects, 0
+	}
+	u.n++
+}
+
+// waiting returns how many there are in that outage.
+func (u *unsent) waiting(reconnects uint64) uint64 {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.after != reconnects {
+		return 0
+	}
+	return u.n
 }

@@ -26,6 +26,7 @@ const (
 	labelIter    = "iteration"
 	labelCodec   = "codec"
 	labelDevice  = "device"
+	labelWhat    = "what"
 
 	unknown = "unknown" // instead of an empty build label
 )

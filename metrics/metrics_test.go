@@ -36,6 +36,7 @@ func full() (*prometheus.Registry, *Metrics, *Camera) {
 			Lost: map[string]map[string]uint64{"mask": {"buffer_full": 6, "unconfirmed": 7}, "event": {"refused": 8}},
 		}
 	})
+	m.Page(func() Page { return Page{Viewers: 3, FramesDropped: 40, NoticesDropped: 5} })
 	return reg, m, c
 }
 
@@ -267,6 +268,13 @@ segd_bus_events_stored_total 5
 segd_bus_lost_total{kind="event",reason="refused"} 8
 segd_bus_lost_total{kind="mask",reason="buffer_full"} 6
 segd_bus_lost_total{kind="mask",reason="unconfirmed"} 7
+# HELP segd_page_dropped_total Pictures (frame), and events and statuses (notice), that a client of the page or the API was too slow for.
+# TYPE segd_page_dropped_total counter
+segd_page_dropped_total{what="frame"} 40
+segd_page_dropped_total{what="notice"} 5
+# HELP segd_page_viewers Live connections of the page and clients that follow events.
+# TYPE segd_page_viewers gauge
+segd_page_viewers 3
 # HELP segd_solver_rho Penalty rho at the end of the last window.
 # TYPE segd_solver_rho gauge
 segd_solver_rho{camera="demo"} 1
@@ -300,6 +308,7 @@ segd_dnn_backend_info{backend="opencv cpu",model="segd-s64"} 1
 		"segd_solver_dual_residual", "segd_solver_rejected_total", "segd_solver_windows_total", "segd_solver_iteration_lagrangian",
 		"segd_bus_connected", "segd_bus_reconnects_total", "segd_bus_buffered_bytes", "segd_bus_events_waiting",
 		"segd_bus_events_stored_total", "segd_bus_lost_total",
+		"segd_page_dropped_total", "segd_page_viewers",
 		"segd_solver_rho", "segd_solver_iterations", "segd_build_info", "segd_dnn_backend_info")
 }
 

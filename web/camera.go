@@ -28,8 +28,9 @@ type packet struct {
 type camera struct {
 	name     string
 	log      *slog.Logger
-	gone     chan struct{} // closed when the camera is removed
-	watching atomic.Int32  // len(viewers), readable without mu
+	gone     chan struct{}  // closed when the camera is removed
+	watching atomic.Int32   // len(viewers), readable without mu
+	skipped  *atomic.Uint64 // frames that viewers were too slow for, of all cameras
 
 	encodeMu sync.Mutex // guards encoder
 	encoder  encoder
@@ -42,9 +43,10 @@ type camera struct {
 	faultLogged   time.Time
 }
 
-func newCamera(name string, cfg Config) *camera {
+func newCamera(name string, cfg Config, skipped *atomic.Uint64) *camera {
 	return &camera{
-		name: name, log: cfg.Logger.With("camera", name), gone: make(chan struct{}),
+		skipped: skipped,
+		name:    name, log: cfg.Logger.With("camera", name), gone: make(chan struct{}),
 		encoder: encoder{quality: cfg.JPEGQuality}, viewers: make(map[*viewer]struct{}),
 	}
 }
@@ -69,7 +71,9 @@ func (c *camera) hand(p *packet) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for v := range c.viewers {
-		v.offer(p)
+		if v.offer(p) {
+			c.skipped.Add(1)
+		}
 	}
 }
 

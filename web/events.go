@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/segd/segd/bus/segdv1"
@@ -33,16 +34,19 @@ type listener struct {
 	dropped uint64 // since the last notice that was sent
 }
 
-func (l *listener) offer(n notice) {
+// offer gives n to l and tells whether l is too slow for it.
+func (l *listener) offer(n notice) (dropped bool) {
 	if l.camera != "" && l.camera != n.camera {
-		return
+		return false
 	}
 	select {
 	case l.waiting <- n:
+		return false
 	default:
 		l.mu.Lock()
 		l.dropped++
 		l.mu.Unlock()
+		return true
 	}
 }
 
@@ -57,6 +61,8 @@ func (l *listener) takeDropped() uint64 {
 
 // feed hands events and statuses to all who listen.
 type feed struct {
+	dropped atomic.Uint64 // by all listeners
+
 	mu        sync.Mutex
 	last      uint64 // id of the newest notice
 	kept      []notice
@@ -81,7 +87,9 @@ func (f *feed) tell(kind, camera string, data []byte) {
 		f.kept = append(f.kept, n)
 	}
 	for l := range f.listeners {
-		l.offer(n)
+		if l.offer(n) {
+			f.dropped.Add(1)
+		}
 	}
 }
 
@@ -97,7 +105,7 @@ func (f *feed) join(camera string, after uint64, replay bool) *listener {
 	defer f.mu.Unlock()
 	for _, n := range f.kept {
 		if replay && n.id > after {
-			l.offer(n)
+			l.offer(n) // there is room for all that are kept
 		}
 	}
 	f.listeners[l] = struct{}{}

@@ -144,6 +144,9 @@ func TestEventsOfASlowClient(t *testing.T) {
 	if n := quick.takeDropped(); n != 0 || slow.takeDropped() != 0 {
 		t.Errorf("%d dropped for one that reads", n)
 	}
+	if n := f.dropped.Load(); n != 2*eventsWaiting {
+		t.Errorf("%d dropped in all, want %d", n, 2*eventsWaiting)
+	}
 	if len(f.kept) != eventsKept {
 		t.Errorf("%d kept, want %d", len(f.kept), eventsKept)
 	}

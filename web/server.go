@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -36,6 +37,7 @@ type Server struct {
 	handler http.Handler
 	quit    chan struct{}  // closed by Close
 	joined  sync.WaitGroup // one for each viewer
+	skipped atomic.Uint64  // frames that viewers were too slow for
 
 	mu       sync.Mutex // guards what follows
 	cameras  map[string]*camera
@@ -228,7 +230,7 @@ func (s *Server) Cameras(names []string) {
 		}
 		c := s.cameras[name]
 		if c == nil {
-			c = newCamera(name, s.cfg)
+			c = newCamera(name, s.cfg, &s.skipped)
 		}
 		kept[name] = c
 		s.order = append(s.order, name)
@@ -239,6 +241,20 @@ func (s *Server) Cameras(names []string) {
 		}
 	}
 	s.cameras = kept
+}
+
+// Stats is how the clients of a Server do. The counts are since New.
+type Stats struct {
+	Viewers        int    // live connections and clients of /api/v1/events
+	FramesDropped  uint64 // pictures that a viewer was too slow for: a newer one took their place
+	NoticesDropped uint64 // events and statuses that a client of /api/v1/events was too slow for
+}
+
+// Stats tells how the clients do.
+func (s *Server) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Stats{s.viewers, s.skipped.Load(), s.feed.dropped.Load()}
 }
 
 // Watched tells whether anybody watches camera, so that its pictures are wanted.

@@ -41,15 +41,17 @@ func newViewer(conn *websocket.Conn, window int, timeout time.Duration) *viewer 
 	return &viewer{conn: conn, timeout: timeout, window: window, wake: make(chan struct{}, 1)}
 }
 
-// offer puts p in the mailbox, in place of an unsent frame if there is one.
-func (v *viewer) offer(p *packet) {
+// offer puts p in the mailbox, in place of an unsent frame if there is one, and
+// tells whether there was.
+func (v *viewer) offer(p *packet) (replaced bool) {
 	v.mu.Lock()
-	if v.frame != nil {
+	if replaced = v.frame != nil; replaced {
 		v.dropped++
 	}
 	v.frame = p
 	v.mu.Unlock()
 	v.signal()
+	return replaced
 }
 
 func (v *viewer) tell(status []byte) {

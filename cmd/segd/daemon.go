@@ -93,6 +93,7 @@ func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *d
 	if err := d.web.Listen(); err != nil {
 		return nil, err
 	}
+	d.meters.Page(func() metrics.Page { return metrics.Page(d.web.Stats()) })
 	if d.bus, err = openBus(ctx, cfg, log); err != nil {
 		return nil, accessError(err)
 	}

@@ -51,6 +51,11 @@ func overview() *dashboard.DashboardBuilder {
 			query{`increase(segd_bus_reconnects_total[$__rate_interval])`, "reconnects"})).
 		WithPanel(lines(third, "Buffered", "Masks and status that wait for the NATS server; 8 MiB at most.", unitBytes,
 			query{`segd_bus_buffered_bytes`, "{{instance}}"})).
+		WithRow(row("The page")).
+		WithPanel(lines(half, "Viewers", "Live connections of the page and clients that follow events; 32 at most.", unitCount,
+			query{`segd_page_viewers`, "{{instance}}"})).
+		WithPanel(lines(half, "Clients too slow", "Pictures (frame), and events and statuses (notice), that a client of the page or the API was too slow for.", unitPerSecond,
+			query{`sum by (what) (rate(segd_page_dropped_total[$__rate_interval]))`, "{{what}}"})).
 		WithRow(row("The program")).
 		WithPanel(lines(third, "CPU", "Cores in use.", unitCount,
 			query{`rate(process_cpu_seconds_total[$__rate_interval]) and on (instance, job) segd_build_info`, "{{instance}}"})).
