@@ -131,7 +131,7 @@ func multicastAddress(t *testing.T) string {
 			}
 		}
 	}
-	t.Fatal("this machine has no interface for multicast; any with an IPv4 address and the flag MULTICAST will do, such as a container's eth0")
+	t.Skip("this machine has no interface for multicast; any with an IPv4 address and the flag MULTICAST will do, such as a container's eth0")
 	return ""
 }
 
