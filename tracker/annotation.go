@@ -11,6 +11,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 )
 
 // Limits on what an annotation may hold; beyond them it is refused.
@@ -108,10 +109,39 @@ func ParseAnnotation(r io.Reader) (*Annotation, error) {
 	if _, err := dec.Token(); err != io.EOF {
 		return nil, fault("", "something follows the JSON object; want one object")
 	}
+	// encoding/json takes null for 0 and for a member that is left out. It is looked
+	// for only now that the JSON is known to have no more levels than an annotation.
+	if bytes.Contains(data, []byte("null")) {
+		if at, found := findNull(json.NewDecoder(bytes.NewReader(data)), ""); found {
+			return nil, fault(at, "null; want a value, or the member left out if it is optional")
+		}
+	}
 	if err := a.validate(); err != nil {
 		return nil, err
 	}
 	return a, nil
+}
+
+// findNull returns where in the next value of dec, which is sound, the first null is.
+func findNull(dec *json.Decoder, at string) (where string, found bool) {
+	token, _ := dec.Token()
+	switch token {
+	case nil:
+		return at, true
+	case json.Delim('['):
+		for i := 0; dec.More() && !found; i++ {
+			where, found = findNull(dec, fmt.Sprintf("%s[%d]", at, i))
+		}
+	case json.Delim('{'):
+		for dec.More() && !found {
+			name, _ := dec.Token()
+			where, found = findNull(dec, strings.TrimPrefix(fmt.Sprintf("%s.%s", at, name), "."))
+		}
+	default:
+		return "", false
+	}
+	_, _ = dec.Token() // the closing one
+	return where, found
 }
 
 // line is the 1-based line of a JSON fault.

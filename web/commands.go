@@ -49,6 +49,7 @@ const (
 	maxAnnotationBody = 16 << 20 // bytes
 	maxBody           = 16 << 10 // of any other request
 	maxObjectID       = 255
+	pngSignature      = "\x89PNG\r\n\x1a\n"
 )
 
 type objectBox struct {
@@ -183,6 +184,10 @@ func (s *Server) annotate(w http.ResponseWriter, r *http.Request, c *camera) {
 		s.refuse(w, r, err)
 		return
 	}
+	if err := checkContent(r, body); err != nil {
+		s.refuse(w, r, err)
+		return
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), commandTimeout)
 	defer cancel()
 	if preview {
@@ -245,6 +250,22 @@ func checkType(r *http.Request, accepted ...string) error {
 	return &Refusal{
 		Status: http.StatusUnsupportedMediaType,
 		Detail: fmt.Sprintf("Content-Type %q; accepts %q", given, accepted),
+	}
+}
+
+// checkContent refuses an annotation that is not what its media type says.
+func checkContent(r *http.Request, body []byte) error {
+	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // checkType has parsed it
+	looks := typeJSON
+	if bytes.HasPrefix(body, []byte(pngSignature)) {
+		looks = typePNG
+	}
+	if looks == media {
+		return nil
+	}
+	return &Refusal{
+		Status: http.StatusUnsupportedMediaType,
+		Detail: fmt.Sprintf("Content-Type is %s and the body looks like %s; accepts one that is what it says", media, looks),
 	}
 }
 
