@@ -267,10 +267,10 @@ func TestOtherSitesChangeNothing(t *testing.T) {
 }
 
 func TestAPIWantsTheToken(t *testing.T) {
-	s, h := serve(t, Config{Commands: newCameras(), Token: testToken}, "gate")
-	for _, r := range s.api() {
-		url := h.URL + strings.NewReplacer("{camera}", "gate", "{id}", "1").Replace(r.path)
-		for _, token := range []string{"", "Bearer wrong", "Bearer " + testToken + "x", "Basic " + testToken} {
+	for _, token := range []string{"", "Bearer wrong", "Bearer " + testToken + "x", "Basic " + testToken} {
+		s, h := serve(t, Config{Commands: newCameras(), Token: testToken}, "gate") // each with a rate limit of its own
+		for _, r := range s.api() {
+			url := h.URL + strings.NewReplacer("{camera}", "gate", "{id}", "1").Replace(r.path)
 			a := ask(t, r.method, url, "", "", "Authorization", token)
 			if a.status != http.StatusUnauthorized || a.header.Get("WWW-Authenticate") == "" {
 				t.Errorf("%s %s with %q: %d", r.method, r.path, token, a.status)
