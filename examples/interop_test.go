@@ -19,7 +19,7 @@ import (
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/mask"
-	"github.com/segd/segd/scripts/browser"
+	"github.com/segd/segd/scripts/process"
 )
 
 // python is the interpreter that `make examples-test` gave the modules of
@@ -126,16 +126,12 @@ func TestDemo(t *testing.T) {
 // startDemo runs the demo until the test ends and returns its NATS server's URL.
 func startDemo(t *testing.T) string {
 	t.Helper()
-	addrs, err := browser.FreeAddrs(t.Context(), 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	demo, err := browser.Run(t.Context(), os.Stderr, "../bin/segd", "demo", "--addr", addrs[0], "--nats", addrs[1], "--superpixels", "500")
+	demo, err := process.StartDemo(t.Context(), os.Stderr, "../bin/segd", "--superpixels", "500")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(demo.End)
-	return "nats://" + addrs[1]
+	return demo.NATS
 }
 
 // listen returns the demo's masks as they are published.

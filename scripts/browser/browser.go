@@ -13,6 +13,8 @@ import (
 	"sync"
 
 	"github.com/coder/websocket"
+
+	"github.com/segd/segd/scripts/process"
 )
 
 const (
@@ -23,7 +25,7 @@ const (
 
 // Browser is a headless Chromium and the connection to its DevTools.
 type Browser struct {
-	process *Process
+	process *process.Process
 	profile string
 	conn    *websocket.Conn
 	reading sync.WaitGroup
@@ -64,7 +66,7 @@ func Start(ctx context.Context, name string, further ...string) (*Browser, error
 	if os.Geteuid() == 0 { // Chromium's sandbox refuses root; the page shown is ours
 		args = append([]string{"--no-sandbox"}, args...)
 	}
-	if b.process, err = Run(ctx, said, name, args...); err != nil {
+	if b.process, err = process.Run(ctx, said, name, args...); err != nil {
 		_ = os.RemoveAll(profile)
 		return nil, err
 	}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/internal/netfault"
-	"github.com/segd/segd/scripts/browser"
+	"github.com/segd/segd/scripts/process"
 	"github.com/segd/segd/scripts/steps"
 )
 
@@ -34,7 +34,7 @@ const (
 type faultWorld struct {
 	segd, dir      string
 	stdout, said   io.Writer
-	ffmpeg, daemon *browser.Process
+	ffmpeg, daemon *process.Process
 	relay          *relay
 	relayAddr      string
 	network        *netfault.Proxy
@@ -71,7 +71,7 @@ func (w *faultWorld) end() {
 	if w.conn != nil {
 		w.conn.Close()
 	}
-	for _, p := range []*browser.Process{w.ffmpeg, w.daemon} {
+	for _, p := range []*process.Process{w.ffmpeg, w.daemon} {
 		if p != nil {
 			p.End()
 		}
@@ -85,7 +85,7 @@ func (w *faultWorld) end() {
 }
 
 func (w *faultWorld) publish(ctx context.Context, size string) (err error) {
-	w.ffmpeg, err = browser.Run(ctx, w.said, "ffmpeg", "-v", "error", "-nostdin", "-re",
+	w.ffmpeg, err = process.Run(ctx, w.said, "ffmpeg", "-v", "error", "-nostdin", "-re",
 		"-f", "lavfi", "-i", "testsrc2=size="+size+":rate=25", "-f", "lavfi", "-i", "sine",
 		"-c:v", "libx264", "-preset", "ultrafast", "-tune", "zerolatency", "-g", "12", "-c:a", "aac",
 		"-f", "rtsp", "-rtsp_transport", "tcp", "rtsp://"+w.relayAddr+"/cam")
@@ -105,7 +105,7 @@ func (w *faultWorld) publish(ctx context.Context, size string) (err error) {
 }
 
 func (w *faultWorld) begin(ctx context.Context) error {
-	addrs, err := browser.FreeAddrs(ctx, 3)
+	addrs, err := process.FreeAddrs(ctx, 3)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (w *faultWorld) begin(ctx context.Context) error {
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return err
 	}
-	if w.daemon, err = browser.Run(ctx, w.said, w.segd, "run", "-c", config); err != nil {
+	if w.daemon, err = process.Run(ctx, w.said, w.segd, "run", "-c", config); err != nil {
 		return err
 	}
 	if w.conn, err = connect(ctx, "nats://"+addrs[2]); err != nil {

@@ -17,10 +17,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -28,18 +26,11 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/scripts/browser"
+	"github.com/segd/segd/scripts/process"
 	"github.com/segd/segd/scripts/steps"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "interop:", err)
-		os.Exit(1)
-	}
-}
+func main() { process.Main("interop", run) }
 
 const (
 	camera = "cam"
@@ -49,7 +40,7 @@ const (
 // world is what the steps act on.
 type world struct {
 	start       func(context.Context) error // segd
-	daemon      *browser.Process
+	daemon      *process.Process
 	picture     string // file to write; empty: none
 	url         string // of the page
 	whip        string // of the endpoint
@@ -83,7 +74,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	addrs, err := browser.FreeAddrs(ctx, 3)
+	addrs, err := process.FreeAddrs(ctx, 3)
 	if err != nil {
 		return err
 	}
@@ -99,7 +90,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	w := &world{picture: *picture, url: "http://" + addrs[0] + "/publish/" + camera, whip: "http://" + addrs[0] + "/whip/" + camera, said: said}
 	w.start = func(ctx context.Context) (err error) {
-		w.daemon, err = browser.Run(ctx, said, *segd, "run", "-c", config)
+		w.daemon, err = process.Run(ctx, said, *segd, "run", "-c", config)
 		return err
 	}
 	cameras := &rtspWorld{segd: *segd, script: "scripts/interop/rtspserver.py", dir: dir, said: said}
@@ -168,7 +159,7 @@ func (w *world) aiortc(codec string) func(context.Context) error {
 			return err
 		}
 		// Debian's own, which has its packages.
-		p, err := browser.Run(ctx, w.said, "/usr/bin/python3", "scripts/interop/publish.py", w.whip, token, codec)
+		p, err := process.Run(ctx, w.said, "/usr/bin/python3", "scripts/interop/publish.py", w.whip, token, codec)
 		if err != nil {
 			return err
 		}

@@ -20,7 +20,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/scripts/browser"
+	"github.com/segd/segd/scripts/process"
 	"github.com/segd/segd/scripts/steps"
 )
 
@@ -32,8 +32,8 @@ type rtspWorld struct {
 	segd, script, dir string
 	said              io.Writer
 	gstAddr           string
-	gstreamer, daemon *browser.Process
-	ffmpeg            []*browser.Process
+	gstreamer, daemon *process.Process
+	ffmpeg            []*process.Process
 	relay             *relay
 	conn              *nats.Conn
 }
@@ -79,7 +79,7 @@ func (w *rtspWorld) startGStreamer(ctx context.Context) (err error) {
 		return err
 	}
 	// Debian's own, which has its packages.
-	if w.gstreamer, err = browser.Run(ctx, w.said, "/usr/bin/python3", w.script, port); err != nil {
+	if w.gstreamer, err = process.Run(ctx, w.said, "/usr/bin/python3", w.script, port); err != nil {
 		return err
 	}
 	for { // until it listens
@@ -99,7 +99,7 @@ func (w *rtspWorld) startGStreamer(ctx context.Context) (err error) {
 
 func (w *rtspWorld) startFFmpeg(ctx context.Context, url string, encoder ...string) error {
 	args := append([]string{"-v", "error", "-nostdin", "-re", "-f", "lavfi", "-i", "testsrc2=size=640x480:rate=25"}, encoder...)
-	p, err := browser.Run(ctx, w.said, "ffmpeg", append(args, "-g", "25", "-f", "rtsp", "-rtsp_transport", "tcp", url)...)
+	p, err := process.Run(ctx, w.said, "ffmpeg", append(args, "-g", "25", "-f", "rtsp", "-rtsp_transport", "tcp", url)...)
 	if err == nil {
 		w.ffmpeg = append(w.ffmpeg, p)
 	}
@@ -107,7 +107,7 @@ func (w *rtspWorld) startFFmpeg(ctx context.Context, url string, encoder ...stri
 }
 
 func (w *rtspWorld) begin(ctx context.Context) error {
-	addrs, err := browser.FreeAddrs(ctx, 4)
+	addrs, err := process.FreeAddrs(ctx, 4)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (w *rtspWorld) begin(ctx context.Context) error {
 	if err := os.WriteFile(config, []byte(text.String()), 0o600); err != nil {
 		return err
 	}
-	if w.daemon, err = browser.Run(ctx, w.said, w.segd, "run", "-c", config); err != nil {
+	if w.daemon, err = process.Run(ctx, w.said, w.segd, "run", "-c", config); err != nil {
 		return err
 	}
 	w.conn, err = connect(ctx, "nats://"+addrs[3])

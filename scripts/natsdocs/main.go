@@ -10,31 +10,18 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/segd/segd/scripts/browser"
+	"github.com/segd/segd/scripts/process"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "natsdocs:", err)
-		os.Exit(1)
-	}
-}
+func main() { process.Main("natsdocs", run) }
 
-const (
-	startLimit   = 3 * time.Minute // the demo compresses its clip first
-	commandLimit = 30 * time.Second
-)
+const commandLimit = 30 * time.Second
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("natsdocs", flag.ContinueOnError)
@@ -66,10 +53,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 
-	addrs, err := browser.FreeAddrs(ctx, 2)
-	if err != nil {
-		return err
-	}
 	for name, value := range map[string]string{
 		"SEGD_NATS_FORMAT": "json", "SEGD_NATS_MASKS_MAX_AGE": "10m", "SEGD_NATS_STORE_DIR": filepath.Join(dir, "store"),
 	} {
@@ -77,17 +60,17 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return err
 		}
 	}
-	demo, err := browser.Run(ctx, io.Discard, *segd, "demo", "--addr", addrs[0], "--nats", addrs[1])
+	demo, err := process.StartDemo(ctx, io.Discard, *segd)
 	if err != nil {
 		return err
 	}
 	defer demo.End()
-	if err := firstMask(ctx, demo, "nats://"+addrs[1]); err != nil {
+	if err := firstMask(ctx, demo); err != nil {
 		return err
 	}
 	failed := 0
 	for _, line := range lines {
-		out, err := try(ctx, dir, program, "nats://"+addrs[1], line)
+		out, err := try(ctx, dir, program, demo.NATS, line)
 		if err != nil {
 			failed++
 			fmt.Fprintf(stdout, "FAILED  %s: %v\n%s\n", line, err, out)
@@ -120,30 +103,20 @@ func examples(text string) (lines []string) {
 }
 
 // firstMask waits for the demo's first mask.
-func firstMask(ctx context.Context, demo *browser.Process, url string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("the demo published nothing in %v", startLimit))
-	defer cancel()
-	for {
-		nc, err := nats.Connect(url)
-		if err == nil {
-			defer nc.Close()
-			sub, err := nc.SubscribeSync("segd.v1.home.demo.mask")
-			if err != nil {
-				return err
-			}
-			if _, err := sub.NextMsgWithContext(ctx); err != nil {
-				return context.Cause(ctx)
-			}
-			return nil
+func firstMask(ctx context.Context, demo *process.Demo) error {
+	return demo.Wait(ctx, func(ctx context.Context) bool {
+		nc, err := nats.Connect(demo.NATS)
+		if err != nil {
+			return false
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-demo.Exited:
-			return errors.New("the demo ended before it published anything; run bin/segd demo to see why")
-		case <-time.After(200 * time.Millisecond):
+		defer nc.Close()
+		sub, err := nc.SubscribeSync("segd.v1.home.demo.mask")
+		if err != nil {
+			return false
 		}
-	}
+		_, err = sub.NextMsgWithContext(ctx)
+		return err == nil
+	})
 }
 
 // try runs one line by the shell, with nats being program, in dir.

@@ -18,30 +18,19 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
-	"github.com/segd/segd/scripts/browser"
+	"github.com/segd/segd/scripts/process"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "observability:", err)
-		os.Exit(1)
-	}
-}
+func main() { process.Main("observability", run) }
 
 const (
-	rules      = "deploy/prometheus"
-	boards     = "deploy/grafana/dashboards"
-	emptyFile  = "scripts/observability/empty.txt"
-	startLimit = 3 * time.Minute // the demo compresses its clip first
+	rules     = "deploy/prometheus"
+	boards    = "deploy/grafana/dashboards"
+	emptyFile = "scripts/observability/empty.txt"
 )
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -72,23 +61,23 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	addrs, err := browser.FreeAddrs(ctx, 3)
-	if err != nil {
-		return err
-	}
-	demo, err := browser.Run(ctx, io.Discard, *segd, "demo", "--addr", addrs[0], "--nats", addrs[1])
+	demo, err := process.StartDemo(ctx, io.Discard, *segd)
 	if err != nil {
 		return err
 	}
 	defer demo.End()
-	metrics, err := firstMasks(ctx, demo, "http://"+addrs[0]+"/metrics")
+	metrics, err := firstMasks(ctx, demo)
 	if err != nil {
 		return err
 	}
 	if err := tool(ctx, stdout, metrics, "promtool", "check", "metrics"); err != nil {
 		return err
 	}
-	prometheus, err := startPrometheus(ctx, stderr, dir, addrs[0], addrs[2])
+	addrs, err := process.FreeAddrs(ctx, 1)
+	if err != nil {
+		return err
+	}
+	prometheus, err := startPrometheus(ctx, stderr, dir, demo.Page, addrs[0])
 	if err != nil {
 		return err
 	}
@@ -104,7 +93,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	case <-time.After(*wait):
 	}
 
-	p := api{url: "http://" + addrs[2], at: time.Now()}
+	p := api{url: "http://" + addrs[0], at: time.Now()}
 	ruled, err := p.ruleQueries(ctx)
 	if err != nil {
 		return err
@@ -140,30 +129,22 @@ func tool(ctx context.Context, stdout io.Writer, stdin []byte, name string, args
 }
 
 // firstMasks waits until the demo has published masks and returns its metrics.
-func firstMasks(ctx context.Context, demo *browser.Process, url string) ([]byte, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("the demo published nothing in %v", startLimit))
-	defer cancel()
-	for {
-		text, err := get(ctx, url)
-		if err == nil && bytes.Contains(text, []byte(`segd_solver_lagrangian{`)) {
-			return text, nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-demo.Exited:
-			return nil, errors.New("the demo ended before it published anything; run bin/segd demo to see why")
-		case <-time.After(200 * time.Millisecond):
-		}
-	}
+func firstMasks(ctx context.Context, demo *process.Demo) (metrics []byte, err error) {
+	err = demo.Wait(ctx, func(ctx context.Context) bool {
+		text, err := get(ctx, demo.Page+"metrics")
+		metrics = text
+		return err == nil && bytes.Contains(text, []byte(`segd_solver_lagrangian{`))
+	})
+	return metrics, err
 }
 
-// startPrometheus runs one that scrapes segd at target every other second.
-func startPrometheus(ctx context.Context, stderr io.Writer, dir, target, listen string) (*browser.Process, error) {
+// startPrometheus runs one that scrapes the segd of a page every other second.
+func startPrometheus(ctx context.Context, stderr io.Writer, dir, page, listen string) (*process.Process, error) {
 	folder, err := filepath.Abs(rules)
 	if err != nil {
 		return nil, err
 	}
+	target := strings.Trim(strings.TrimPrefix(page, "http://"), "/")
 	file := filepath.Join(dir, "prometheus.yml")
 	text := fmt.Sprintf("global: {scrape_interval: 2s, evaluation_interval: 2s}\n"+
 		"rule_files: ['%s/*.rules.yml']\n"+
@@ -171,7 +152,7 @@ func startPrometheus(ctx context.Context, stderr io.Writer, dir, target, listen 
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
-	return browser.Run(ctx, stderr, "prometheus", "--config.file="+file,
+	return process.Run(ctx, stderr, "prometheus", "--config.file="+file,
 		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+listen, "--log.level=error")
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/segd/segd/mask"
 	"github.com/segd/segd/scripts/browser"
+	"github.com/segd/segd/scripts/process"
 )
 
 // hand uses one page.
@@ -34,18 +35,9 @@ func (h *hand) until(ctx context.Context, what string, ok func(said) bool) (said
 		if err != nil || ok(s) {
 			return s, err
 		}
-		if err := pause(ctx, 30*time.Millisecond); err != nil {
+		if err := process.Pause(ctx, 30*time.Millisecond); err != nil {
 			return s, fmt.Errorf("%w: waited for %s; the page says %+v and %q", err, what, s, h.text(ctx, "#mark-status, #mark-faults, #toast"))
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(d):
-		return nil
 	}
 }
 
@@ -168,7 +160,7 @@ func (h *hand) accept(ctx context.Context) (at time.Time, err error) {
 
 // picture keeps how the page looks.
 func (h *hand) picture(ctx context.Context, name string) error {
-	if err := pause(ctx, 300*time.Millisecond); err != nil { // what has just changed is drawn
+	if err := process.Pause(ctx, 300*time.Millisecond); err != nil { // what has just changed is drawn
 		return err
 	}
 	png, err := h.Capture(ctx)

@@ -12,27 +12,18 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/segd/segd/scripts/browser"
+	"github.com/segd/segd/scripts/process"
 	"github.com/segd/segd/scripts/steps"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "pagetest:", err)
-		os.Exit(1)
-	}
-}
+func main() { process.Main("pagetest", run) }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("pagetest", flag.ContinueOnError)
@@ -78,17 +69,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if *verbose {
 		said = stderr
 	}
-	addrs, err := browser.FreeAddrs(ctx, 2)
-	if err != nil {
-		return err
-	}
-	demo, err := browser.Run(ctx, said, *segd, "demo", "--addr", addrs[0], "--nats", addrs[1], "--superpixels", strconv.Itoa(*superpixels))
+	demo, err := process.StartDemo(ctx, said, *segd, "--superpixels", strconv.Itoa(*superpixels))
 	if err != nil {
 		return err
 	}
 	defer demo.End()
-	w.url = "http://" + addrs[0] + "/"
-	if err := w.listen(ctx, "nats://"+addrs[1]); err != nil {
+	w.url = demo.Page
+	if err := w.listen(ctx, demo.NATS); err != nil {
 		return err
 	}
 	defer w.conn.Close()

@@ -8,14 +8,13 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/segd/segd/scripts/browser"
+	"github.com/segd/segd/scripts/process"
 )
 
 type options struct {
@@ -25,17 +24,9 @@ type options struct {
 	timeout, settle, record                            time.Duration
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stderr)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "screenshot:", err)
-		os.Exit(1)
-	}
-}
+func main() { process.Main("screenshot", run) }
 
-func run(ctx context.Context, args []string, stderr io.Writer) error {
+func run(ctx context.Context, args []string, _, stderr io.Writer) error {
 	opt, err := parse(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return nil
@@ -47,12 +38,12 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 	defer cancel()
 
 	if opt.url == "" {
-		demo, url, err := startDemo(ctx, stderr, opt.segd)
+		demo, err := process.StartDemo(ctx, stderr, opt.segd)
 		if err != nil {
 			return err
 		}
 		defer demo.End()
-		opt.url = url
+		opt.url = demo.Page
 		demoCtx, ended := context.WithCancelCause(ctx)
 		defer ended(nil)
 		ctx = demoCtx
@@ -107,19 +98,6 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	return opt, nil
 }
 
-// startDemo runs the demo on free ports and returns it with its page's address.
-func startDemo(ctx context.Context, stderr io.Writer, segd string) (*browser.Process, string, error) {
-	free, err := browser.FreeAddrs(ctx, 2)
-	if err != nil {
-		return nil, "", err
-	}
-	demo, err := browser.Run(ctx, stderr, segd, "demo", "--addr", free[0], "--nats", free[1])
-	if err != nil {
-		return nil, "", err
-	}
-	return demo, "http://" + free[0] + "/", nil
-}
-
 // take opens the page, waits, checks and writes the picture.
 func take(ctx context.Context, b *browser.Browser, opt options, stderr io.Writer) error {
 	if err := waitForServer(ctx, opt.url); err != nil {
@@ -140,7 +118,7 @@ func take(ctx context.Context, b *browser.Browser, opt options, stderr io.Writer
 	if err := checkDecoder(ctx, page); err != nil {
 		return err
 	}
-	if err := pause(ctx, opt.settle); err != nil {
+	if err := process.Pause(ctx, opt.settle); err != nil {
 		return err
 	}
 	if opt.record > 0 {
@@ -185,7 +163,7 @@ func waitForPage(ctx context.Context, page *browser.Page, opt options) error {
 		if opt.wait != "" && shown.Kind == opt.wait || opt.wait == "" && frames >= opt.frames && objects >= opt.objects && sequence >= opt.sequence {
 			return nil
 		}
-		if err := pause(ctx, 100*time.Millisecond); err != nil {
+		if err := process.Pause(ctx, 100*time.Millisecond); err != nil {
 			return fmt.Errorf("%w: the page is %q, with %d frames and %d visible objects in the last; wanted %d and %d",
 				err, shown.Kind, frames, objects, opt.frames, opt.objects)
 		}
@@ -202,17 +180,8 @@ func waitForServer(ctx context.Context, url string) error {
 		if err == nil {
 			return conn.Close()
 		}
-		if stopped := pause(ctx, 100*time.Millisecond); stopped != nil {
+		if stopped := process.Pause(ctx, 100*time.Millisecond); stopped != nil {
 			return fmt.Errorf("%w: %w", stopped, err)
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(d):
-		return nil
 	}
 }

@@ -1,14 +1,40 @@
-package browser
+// Package process is what programs that look at segd from outside are made of: a main
+// that Ctrl-C ends in order, children that end with it, and the demo as one of them.
+package process
 
 import (
 	"context"
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"os/exec"
+	"os/signal"
 	"syscall"
 	"time"
 )
+
+// Main is the main function of a program: it calls run, whose context ends with Ctrl-C
+// or SIGTERM, and exits with 1, after a line that begins with name, if it fails.
+func Main(name string, run func(ctx context.Context, args []string, stdout, stderr io.Writer) error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		os.Exit(1)
+	}
+}
+
+// Pause waits for d, or returns why ctx ended before.
+func Pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}
 
 // endGrace is how long a program may take to end by itself before it is killed.
 const endGrace = 10 * time.Second

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"image"
+	"strings"
+	"time"
+
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/mask"
+)
+
+// gone waits for masks without an object, there for those with it.
+func (w *world) gone(ctx context.Context, label string) error {
+	ctx, cancel := soon(ctx)
+	defer cancel()
+	_, err := w.log.until(ctx, w.log.count(), "no "+label, func(m *segdv1.MaskFrame) bool { return object(m, label) == nil })
+	return err
+}
+
+func (w *world) there(ctx context.Context, label string) (*segdv1.MaskFrame, error) {
+	ctx, cancel := soon(ctx)
+	defer cancel()
+	return w.log.until(ctx, w.log.count(), label, func(m *segdv1.MaskFrame) bool { return object(m, label) != nil })
+}
+
+// undo presses the button of what was just done, which the page tells in words that
+// hold what.
+func (h *hand) undo(ctx context.Context, what string) error {
+	ctx, cancel := soon(ctx)
+	defer cancel()
+	if _, err := h.until(ctx, "word of "+what, func(said) bool { return strings.Contains(h.text(ctx, "#toast:not([hidden])"), what) }); err != nil {
+		return err
+	}
+	return h.press(ctx, "#toast button")
+}
+
+// soon bounds what happens at once even on a busy machine.
+func soon(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, 30*time.Second, errors.New("not within 30 s"))
+}
+
+func (w *world) remove(ctx context.Context) error {
+	h := w.desk
+	if err := h.pressRow(ctx, "second person", ".remove"); err != nil {
+		return err
+	}
+	if err := w.gone(ctx, "second person"); err != nil {
+		return err
+	}
+	if err := h.undo(ctx, "second person is removed"); err != nil {
+		return err
+	}
+	if _, err := w.there(ctx, "second person"); err != nil {
+		return err
+	}
+	// The other one is in the way of what follows: it is the person to be marked.
+	if err := h.pressRow(ctx, "person", ".remove"); err != nil {
+		return err
+	}
+	return w.gone(ctx, "person")
+}
+
+func (w *world) rename(ctx context.Context) error {
+	h := w.desk
+	if err := h.pressRow(ctx, "person", ".rename"); err != nil {
+		return err
+	}
+	if err := h.Type(ctx, "walker"); err != nil { // the old name is selected
+		return err
+	}
+	if err := h.Press(ctx, "Enter"); err != nil {
+		return err
+	}
+	m, err := w.there(ctx, "walker")
+	if err != nil {
+		return err
+	}
+	if object(m, "person") != nil {
+		return errors.New("the old name is there still")
+	}
+	if err := h.listed(ctx, "walker"); err != nil {
+		return err
+	}
+	if err := h.undo(ctx, "is called walker"); err != nil {
+		return err
+	}
+	_, err = w.there(ctx, "person")
+	return err
+}
+
+// correct wipes the lower half of the walker's mask away.
+func (w *world) correct(ctx context.Context) error {
+	h := w.desk
+	seq, clip, err := h.freeze(ctx, firstMark, lastMark, func() error { return h.pressRow(ctx, "person", ".correct") })
+	if err != nil {
+		return err
+	}
+	if err := h.press(ctx, "[data-tool=erase]"); err != nil {
+		return err
+	}
+	box := w.walker[clip].Box()
+	var wipe []image.Point
+	for y := box.Min.Y + box.Dy()/2; y < box.Max.Y+4; y += 6 {
+		wipe = append(wipe, image.Pt(box.Min.X-8, y), image.Pt(box.Max.X+8, y), image.Pt(box.Max.X+8, y+3), image.Pt(box.Min.X-8, y+3))
+	}
+	if err := h.draw(ctx, wipe...); err != nil {
+		return err
+	}
+	if err := h.previewed(ctx); err != nil {
+		return err
+	}
+	if err := h.picture(ctx, "3-erasing"); err != nil {
+		return err
+	}
+	if _, err := h.accept(ctx); err != nil {
+		return err
+	}
+	m, err := w.walkerIs(ctx, "half a person", func(iou, share float64) bool { return share < 0.75 })
+	if err != nil {
+		return err
+	}
+	w.note("frame %d was corrected; by frame %d it is half of her", seq, m.GetSequence())
+	if err := h.undo(ctx, "is marked"); err != nil {
+		return err
+	}
+	if m, err = w.walkerIs(ctx, "the whole person", func(iou, share float64) bool { return iou > likeIt }); err != nil {
+		return err
+	}
+	w.note("undone by frame %d", m.GetSequence())
+	return nil
+}
+
+// walkerIs waits for a mask of the person that is like the reference as is wanted: iou is
+// their intersection over union, share her area over the reference's.
+func (w *world) walkerIs(ctx context.Context, what string, want func(iou, share float64) bool) (*segdv1.MaskFrame, error) {
+	return w.log.until(ctx, w.log.count(), what, func(m *segdv1.MaskFrame) bool {
+		o := object(m, "person")
+		ref, ok := w.walker[clipAt(m)]
+		if o == nil || !ok {
+			return false
+		}
+		got, err := decoded(o)
+		return err == nil && want(mask.IoU(got, ref), float64(got.Area())/float64(ref.Area()))
+	})
+}
