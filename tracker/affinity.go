@@ -39,7 +39,7 @@ func neighbours(dst []link, f, ref *frame, near []bool, d, k int, radius float64
 				continue
 			}
 			cosines = grow(cosines, to-from)
-			dots(cosines, query, ref.unit[from*d:to*d])
+			dots(cosines, query, ref.unit[from*d:to*d], d)
 			for s, c := range cosines {
 				if c <= best[k-1].cosine {
 					continue

@@ -2,17 +2,28 @@ package tracker
 
 import "gonum.org/v1/gonum/blas/blas32"
 
-// dots writes the scalar products of query, of length d, with the rows of n×d to
-// dst, n. Where there is vector code for it the sum's order, and with it the last
-// bits, are others.
-func dots(dst, query, rows []float32) {
-	d := len(query)
-	if whole := len(dst) &^ 3; vector && d%8 == 0 && whole > 0 {
-		dots4(&dst[0], &query[0], &rows[0], whole/4, d/8)
-		dst, rows = dst[whole:], rows[whole*d:]
+// dots writes the scalar products of queries, m×d, with rows, n×d, to dst, m×n. Where
+// there is vector code for it the sum's order, and with it the last bits, are others.
+func dots(dst, queries, rows []float32, d int) {
+	m, n := len(queries)/d, len(rows)/d
+	whole := 0 // of the rows, those that vector code does
+	if vector && d%8 == 0 {
+		whole = n &^ 3
 	}
-	q := blas32.Vector{N: d, Inc: 1, Data: query}
-	for i := range dst {
-		dst[i] = blas32.Dot(q, blas32.Vector{N: d, Inc: 1, Data: rows[i*d : (i+1)*d]})
+	for q := 0; whole > 0 && q < m; q += 2 {
+		if q+1 == m {
+			dots1x4(&dst[q*n], &queries[q*d], &rows[0], whole/4, d/8)
+		} else {
+			dots2x4(&dst[q*n], &queries[q*d], &rows[0], n, whole/4, d/8)
+		}
+	}
+	if whole == n {
+		return
+	}
+	for q := range m {
+		query := blas32.Vector{N: d, Inc: 1, Data: queries[q*d : (q+1)*d]}
+		for i := whole; i < n; i++ {
+			dst[q*n+i] = blas32.Dot(query, blas32.Vector{N: d, Inc: 1, Data: rows[i*d : (i+1)*d]})
+		}
 	}
 }

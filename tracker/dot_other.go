@@ -4,4 +4,8 @@ package tracker
 
 var vector = false
 
-func dots4(_, _, _ *float32, _, _ int) { panic("tracker: no vector code for this processor") }
+const noVector = "tracker: no vector code for this processor"
+
+func dots1x4(_, _, _ *float32, _, _ int) { panic(noVector) }
+
+func dots2x4(_, _, _ *float32, _, _, _ int) { panic(noVector) }

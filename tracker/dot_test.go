@@ -13,27 +13,29 @@ func TestDots(t *testing.T) {
 	defer func() { vector = has }()
 	for _, vector = range []bool{has, false} {
 		for _, d := range []int{1, 3, 8, 24, 67, 96} {
-			for n := range 14 {
-				query, rows, got := make([]float32, d), make([]float32, n*d), make([]float32, n+1)
-				for _, v := range [][]float32{query, rows} {
-					for i := range v {
-						v[i] = float32(r.NormFloat64())
+			for m := range 4 {
+				for n := range 14 {
+					queries, rows, got := make([]float32, m*d), make([]float32, n*d), make([]float32, m*n+1)
+					for _, v := range [][]float32{queries, rows} {
+						for i := range v {
+							v[i] = float32(r.NormFloat64())
+						}
 					}
-				}
-				got[n] = 42
-				dots(got[:n], query, rows)
-				for i := range n {
-					want, size := 0.0, 0.0
-					for k, v := range query {
-						p := float64(v) * float64(rows[i*d+k])
-						want, size = want+p, size+math.Abs(p)
+					got[m*n] = 42
+					dots(got, queries, rows, d)
+					for at := range m * n {
+						want, size := 0.0, 0.0
+						for k, v := range queries[at/n*d : (at/n+1)*d] {
+							p := float64(v) * float64(rows[at%n*d+k])
+							want, size = want+p, size+math.Abs(p)
+						}
+						if math.Abs(float64(got[at])-want) > 1e-6*size {
+							t.Fatalf("vector %t, %d and %d rows of %d: product %d is %v, want %v", vector, m, n, d, at, got[at], want)
+						}
 					}
-					if math.Abs(float64(got[i])-want) > 1e-6*size {
-						t.Fatalf("vector %t, %d×%d: product %d is %v, want %v", vector, n, d, i, got[i], want)
+					if got[m*n] != 42 {
+						t.Fatalf("vector %t, %d and %d rows of %d: wrote beyond the end", vector, m, n, d)
 					}
-				}
-				if got[n] != 42 {
-					t.Fatalf("vector %t, %d×%d: wrote beyond the end", vector, n, d)
 				}
 			}
 		}
@@ -41,16 +43,18 @@ func TestDots(t *testing.T) {
 }
 
 func BenchmarkDots(b *testing.B) {
-	const n, d = 256, 96
+	const n, d = 64, 96
 	has := vector
 	defer func() { vector = has }()
-	query, rows, dst := make([]float32, d), make([]float32, n*d), make([]float32, n)
-	for _, vector = range []bool{has, false} {
-		b.Run(fmt.Sprintf("vector=%t", vector), func(b *testing.B) {
-			for b.Loop() {
-				dots(dst, query, rows)
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/row")
-		})
+	for _, m := range []int{1, 16} {
+		queries, rows, dst := make([]float32, m*d), make([]float32, n*d), make([]float32, m*n)
+		for _, vector = range []bool{has, false} {
+			b.Run(fmt.Sprintf("queries=%d/vector=%t", m, vector), func(b *testing.B) {
+				for b.Loop() {
+					dots(dst, queries, rows, d)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*m*n), "ns/product")
+			})
+		}
 	}
 }

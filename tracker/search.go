@@ -52,8 +52,11 @@ type search struct {
 	scaled  []float64
 	around  [][]float32 // by size from 1 on: rows of d, background in annotated frames and while something was out of sight
 	looks   []float32   // rows of d: the object that is looked for
+	asked   []int32     // slots of f.grid.order, of the superpixels that may be it
+	queries []float32   // rows of d: what these look like
+	votes   []float64   // for each of them
+	best    []float32   // k cosines of each, the largest first
 	cosines []float32
-	best    []float32
 	next    adjacency
 	open    []int32
 	chance  []float64
@@ -217,47 +220,88 @@ func (s *search) match(f *frame, o *object, size, d int, cfg Config) {
 	side := float64(max(f.width, f.height))
 	extent := searchExtent * math.Sqrt(o.area/math.Pi) * math.Pow(2, float64(size))
 	spread := (searchNear + searchGrowth*float64(o.unseen)) * side
+	s.asked, s.queries = s.asked[:0], s.queries[:0]
+	ask := func(i int32, slot int, chance float64) {
+		s.chance[i] = chance
+		s.asked = append(s.asked, int32(slot))
+		s.queries = append(s.queries, unit[slot*d:(slot+1)*d]...)
+	}
 	for slot, i := range f.grid.order {
 		far := max(0, math.Hypot(float64(f.centroid[2*i])-o.x, float64(f.centroid[2*i+1])-o.y)-extent) / spread
-		prior := math.Exp(-far * far / 2)
-		if prior < leastChance {
-			continue
+		if prior := math.Exp(-far * far / 2); prior >= leastChance {
+			ask(i, slot, prior)
 		}
-		query := unit[slot*d : (slot+1)*d]
-		votes := prior * s.votes(query, s.looks, d, cfg.Links, cfg.Temperature)
-		if votes < floor/4 {
-			continue
+	}
+	s.vote(s.looks, d, cfg.Links, cfg.Temperature)
+	asked := s.asked
+	s.asked, s.queries = s.asked[:0], s.queries[:0]
+	for c, slot := range asked { // what is asked again never overtakes
+		i := f.grid.order[slot]
+		if votes := s.chance[i] * s.votes[c]; votes >= floor/4 {
+			ask(i, int(slot), votes)
+		} else {
+			s.chance[i] = 0
 		}
-		against := aroundWeight * s.votes(query, s.around[size], d, cfg.Links, cfg.Temperature)
-		s.chance[i] = votes / (votes + against + floor)
+	}
+	s.vote(s.around[size], d, cfg.Links, cfg.Temperature)
+	for c, slot := range s.asked {
+		votes := &s.chance[f.grid.order[slot]]
+		*votes /= *votes + aroundWeight*s.votes[c] + floor
 	}
 }
 
-// votes sums the votes of the k rows that resemble query most.
-func (s *search) votes(query, rows []float32, d, k int, temperature float64) float64 {
-	s.best = grow(s.best, k)
+// Rows and queries whose products are taken at once: as many as the caches next to the
+// processor hold.
+const (
+	rowBlock   = 64
+	queryBlock = 16
+)
+
+// vote sets s.votes: for each of s.queries, the sum of the votes of the k rows that
+// resemble it most.
+func (s *search) vote(rows []float32, d, k int, temperature float64) {
+	s.best = grow(s.best, len(s.queries)/d*k)
 	for c := range s.best {
 		s.best[c] = -2
 	}
-	s.cosines = grow(s.cosines, len(rows)/d)
-	dots(s.cosines, query, rows)
-	for _, c := range s.cosines {
-		if c <= s.best[k-1] {
+	s.cosines = grow(s.cosines, rowBlock*queryBlock)
+	for rest := rows; len(rest) > 0; {
+		block := rest[:min(rowBlock*d, len(rest))]
+		rest = rest[len(block):]
+		n, best := len(block)/d, s.best
+		for queries := range slices.Chunk(s.queries, queryBlock*d) {
+			dots(s.cosines, queries, block, d)
+			for c := range len(queries) / d {
+				keep(best[c*k:(c+1)*k], s.cosines[c*n:(c+1)*n])
+			}
+			best = best[len(queries)/d*k:]
+		}
+	}
+	s.votes = s.votes[:0]
+	for best := range slices.Chunk(s.best, k) {
+		sum := 0.0
+		for _, c := range best {
+			if c > -2 {
+				sum += link{cosine: c}.weight(temperature)
+			}
+		}
+		s.votes = append(s.votes, sum)
+	}
+}
+
+// keep puts those of cosines that are larger into best, which falls.
+func keep(best, cosines []float32) {
+	last := len(best) - 1
+	for _, c := range cosines {
+		if c <= best[last] {
 			continue
 		}
-		at := k - 1
-		for ; at > 0 && s.best[at-1] < c; at-- {
-			s.best[at] = s.best[at-1]
+		at := last
+		for ; at > 0 && best[at-1] < c; at-- {
+			best[at] = best[at-1]
 		}
-		s.best[at] = c
+		best[at] = c
 	}
-	sum := 0.0
-	for _, c := range s.best {
-		if c > -2 {
-			sum += link{cosine: c}.weight(temperature)
-		}
-	}
-	return sum
 }
 
 // piece is how much of f is likely to be the object, in pixels, of the largest piece
