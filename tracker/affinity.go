@@ -17,7 +17,7 @@ func (l link) weight(temperature float64) float64 {
 // neighbours writes, for every superpixel of f that near marks, its k most similar
 // superpixels of ref whose centroids lie within radius pixels: dst is n×k, best
 // first, and unused places have to = −1. Similarity is the cosine of the
-// projected features. Cost O(marked·candidates·d).
+// projected features, in unit's rows of d numbers. Cost O(marked·candidates·d).
 func neighbours(dst []link, f, ref *frame, near []bool, d, k int, radius float64) []link {
 	var cosines []float32
 	dst = grow(dst, f.n*k)

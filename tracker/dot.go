@@ -2,6 +2,10 @@ package tracker
 
 import "gonum.org/v1/gonum/blas/blas32"
 
+// padded is the length of a row of d numbers that is filled with zeros up to a whole
+// number of vectors, without which there is no vector code for it.
+func padded(d int) int { return (d + 7) &^ 7 }
+
 // dots writes the scalar products of queries, m×d, with rows, n×d, to dst, m×n. Where
 // there is vector code for it the sum's order, and with it the last bits, are others.
 func dots(dst, queries, rows []float32, d int) {

@@ -25,7 +25,7 @@ type frame struct {
 	features []float64 // n×d, projected
 	rows     []float64 // n×(d+1): features and a constant, the kernel's rows
 	block    kernel.Block
-	unit     []float32 // n×d features scaled to length 1, in cell order, for cosines
+	unit     []float32 // n×padded(d) features scaled to length 1, in cell order, for cosines
 	grid     grid
 
 	scores   []float64 // n×L, Kα of the last solve
@@ -129,9 +129,11 @@ func (f *frame) resize(labels int) {
 
 // normalise writes n×d features to dst, scaled to length 1, in the grid's order.
 func (f *frame) normalise(dst []float32, features []float64, d int) []float32 {
-	dst = grow(dst, f.n*d)
+	wide := padded(d)
+	dst = grow(dst, f.n*wide)
+	clear(dst)
 	for slot, i := range f.grid.order {
-		row, to := features[int(i)*d:int(i+1)*d], dst[slot*d:(slot+1)*d]
+		row, to := features[int(i)*d:int(i+1)*d], dst[slot*wide:]
 		sum := 0.0
 		for _, v := range row {
 			sum += v * v

@@ -52,12 +52,13 @@ func (t *Tracker) distrust() {
 
 // setLooks sets f.looks, L×d: the mean direction of each object's features.
 func (f *frame) setLooks(labels, d int) {
+	wide := padded(d)
 	f.looks = grow(f.looks, labels*d)
 	clear(f.looks)
 	for slot, i := range f.grid.order {
 		for l := 1; l < labels; l++ {
 			if f.soft[int(i)*labels+l] > 0.5 {
-				for k, v := range f.unit[slot*d : (slot+1)*d] {
+				for k, v := range f.unit[slot*wide : slot*wide+d] {
 					f.looks[l*d+k] += v
 				}
 			}

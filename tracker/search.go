@@ -48,7 +48,7 @@ const (
 // and whether they come back as large as they went or larger: at 1/2 and 1/4 of its
 // size a picture shows a near object as it was seen far away.
 type search struct {
-	units   [][]float32 // of the newest frame, by size from 1/2 on: n×d features of length 1, in cell order
+	units   [][]float32 // of the newest frame, by size from 1/2 on: n×d features of length 1, as frame.unit has them
 	scaled  []float64
 	around  [][]float32 // by size from 1 on: rows of d, background in annotated frames and while something was out of sight
 	looks   []float32   // rows of d: the object that is looked for
@@ -122,7 +122,7 @@ func (t *Tracker) learn(f *frame, annotated bool) {
 	if !t.cfg.Mode.looksUp() {
 		return
 	}
-	s, d, labels := &t.search, t.projection.Dim(), t.labels()
+	s, d, labels := &t.search, padded(t.projection.Dim()), t.labels()
 	if annotated {
 		s.around, s.hidden = s.around[:0], 0
 		s.learn(f, d, func(i int32) bool { return f.soft[int(i)*labels] == 1 })
@@ -145,7 +145,7 @@ func (t *Tracker) learn(f *frame, annotated bool) {
 // ago, in f: at the size where most of what it should be is likely to be it. One
 // that is out of sight has none anywhere unless enough of it is likely.
 func (t *Tracker) seek(f *frame) {
-	s, d := &t.search, t.projection.Dim()
+	s, d := &t.search, padded(t.projection.Dim())
 	s.next.build(f.n, f.edges)
 	for k := range t.objects {
 		o := &t.objects[k]
@@ -185,7 +185,7 @@ func (t *Tracker) seek(f *frame) {
 // gatherLooks sets the rows of an object's looks in annotated and remembered frames,
 // evenly thinned to maxLooks.
 func (t *Tracker) gatherLooks(label int) {
-	s, d, labels := &t.search, t.projection.Dim(), t.labels()
+	s, d, labels := &t.search, padded(t.projection.Dim()), t.labels()
 	s.looks = s.looks[:0]
 	for _, ref := range slices.Concat(t.anchors, t.memory) {
 		if !ref.saw(label) {
