@@ -27,22 +27,20 @@ const EmbeddedName = "segd-s64"
 var embedded []byte
 
 // A Model computes feature maps with OpenCV's DNN module. It implements
-// features.Model. Any goroutine may use it, one at a time gets through; cameras of
-// one size may share it, but each change of size makes OpenCV lay out its memory
-// anew.
+// features.Model. Any goroutine may use it, one at a time gets through; cameras may
+// share it.
 type Model struct {
+	src  *source
 	opt  Options
 	info Info
 	// lut normalises one byte of each channel of the model.
 	lut [inputChannels][256]float32
 
-	mu     sync.Mutex // guards what follows
-	net    *gocv.Net  // nil once closed
-	run    *forwarder
-	image  gocv.Mat    // the image, BGR24
-	scaled gocv.Mat    // the image at the input's size
-	blob   gocv.Mat    // the normalised input, 1×3×h×w
-	size   image.Point // of the input
+	mu       sync.Mutex // guards what follows
+	closed   bool
+	networks []*network // by input size, the last used first
+	image    gocv.Mat   // the image, BGR24
+	scaled   gocv.Mat   // the image at the input's size
 }
 
 // source is a model file that has been read and looked at, but not by OpenCV.
@@ -150,27 +148,17 @@ func open(src *source, opt Options) (*Model, error) {
 	if opt.Threads > 0 {
 		setThreads(opt.Threads)
 	}
-	net, err := src.load()
-	if err != nil {
-		return nil, fmt.Errorf("features/dnn: model %s: %w", src.path, err)
-	}
-	device, err := useDevice(net, opt.Device)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("features/dnn: model %s: %w", src.path, err), net.Close())
-	}
 	sum := sha256.Sum256(src.data)
 	m := &Model{
-		opt: opt, net: net,
-		info: Info{Path: src.path, Device: device, Format: src.format, SHA256: hex.EncodeToString(sum[:]), InputWidth: src.fixed.X, InputHeight: src.fixed.Y},
+		src: src, opt: opt, image: gocv.NewMat(), scaled: gocv.NewMat(),
+		info: Info{Path: src.path, Format: src.format, SHA256: hex.EncodeToString(sum[:]), InputWidth: src.fixed.X, InputHeight: src.fixed.Y},
 	}
 	for c := range m.lut {
 		for v := range m.lut[c] {
 			m.lut[c][v] = float32((float64(v) - opt.Mean[c]) / opt.Std[c])
 		}
 	}
-	m.image, m.scaled, m.blob = gocv.NewMat(), gocv.NewMat(), gocv.NewMat()
-	m.run = newForwarder(net, nil)
-	if err := m.chooseTaps(); err != nil {
+	if err := m.describe(); err != nil {
 		return nil, errors.Join(fmt.Errorf("features/dnn: model %s: %w", src.path, err), m.Close())
 	}
 	return m, nil
@@ -195,31 +183,55 @@ func (s *source) load() (*gocv.Net, error) {
 	return &net, nil
 }
 
-// chooseTaps settles m.info's layers and taps at the nominal input size, 16:9.
-func (m *Model) chooseTaps() error {
+// describe settles m.info's device, layers and taps at the nominal input size, 16:9.
+func (m *Model) describe() (err error) {
 	m.info.NominalWidth, m.info.NominalHeight = m.inputFor(16*m.opt.ShortSide/9, m.opt.ShortSide, 1)
-	m.resize(image.Pt(m.info.NominalWidth, m.info.NominalHeight))
+	size := image.Pt(m.info.NominalWidth, m.info.NominalHeight)
+	n, device, err := m.src.layOut(m.opt.Device, size, nil)
+	if err != nil {
+		return err
+	}
+	// Cameras seldom have this very size.
+	defer func() { err = errors.Join(err, n.close()) }()
+	m.info.Device = device
 	// Only after a forward pass do all layers know their shapes.
-	if err := m.run.run(&m.blob); err != nil {
-		return fmt.Errorf("on %d×%d pixels: %w", m.size.X, m.size.Y, err)
+	if err := n.run.run(&n.blob); err != nil {
+		return fmt.Errorf("on %d×%d pixels: %w", size.X, size.Y, err)
 	}
-	layers, err := describe(m.net, m.info.NominalHeight, m.info.NominalWidth)
-	if err != nil {
+	if m.info.Layers, err = describe(n.net, size.Y, size.X); err != nil {
 		return err
 	}
-	m.info.Layers = layers
-	chosen, err := m.info.choose(m.opt.Taps)
-	if err != nil {
-		return err
+	m.info.Taps, err = m.info.choose(m.opt.Taps)
+	return err
+}
+
+// network returns the model laid out for an input size. Of too many sizes, that goes
+// which was not asked for the longest.
+func (m *Model) network(size image.Point) (*network, error) {
+	at := slices.IndexFunc(m.networks, func(n *network) bool { return n.size == size })
+	if at < 0 {
+		taps := make([]string, len(m.info.Taps))
+		for i, l := range m.info.Taps {
+			taps[i] = l.Name
+		}
+		n, _, err := m.src.layOut(m.opt.Device, size, taps)
+		if err != nil {
+			return nil, err
+		}
+		if at = len(m.networks); at == maxNetworks {
+			at--
+			err = m.networks[at].close()
+			m.networks = m.networks[:at]
+		}
+		m.networks = append(m.networks, n)
+		if err != nil {
+			return nil, err
+		}
 	}
-	names := make([]string, len(chosen))
-	for i, l := range chosen {
-		names[i] = l.Name
-	}
-	m.info.Taps = chosen
-	m.run.close()
-	m.run = newForwarder(m.net, names)
-	return nil
+	n := m.networks[at]
+	copy(m.networks[1:at+1], m.networks[:at])
+	m.networks[0] = n
+	return n, nil
 }
 
 // inputFor is the input size for an image that is shrunk.
@@ -241,7 +253,7 @@ func (m *Model) Info() Info {
 // Features implements features.Model: one map a tap, in the order of Info().Taps. A
 // model with an input size of its own sees a shrunk image in the input's upper left
 // corner, and the mean beside it. Features allocates nothing once dst and the model
-// have seen the size, but for OpenCV, when the size is another than the last time.
+// have seen the size.
 func (m *Model) Features(dst []features.Map, bgr []byte, width, height, shrink int) ([]features.Map, error) {
 	if width < 1 || height < 1 || width > maxSide || height > maxSide || len(bgr) != 3*width*height {
 		return nil, fmt.Errorf("features/dnn: %d bytes for a BGR24 image of %d×%d pixels", len(bgr), width, height)
@@ -251,37 +263,40 @@ func (m *Model) Features(dst []features.Map, bgr []byte, width, height, shrink i
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.net == nil {
+	if m.closed {
 		return nil, errors.New("features/dnn: the model is closed")
 	}
 	w, h := m.inputFor(width, height, shrink)
 	if w*h > maxInput {
 		return nil, fmt.Errorf("features/dnn: an image of %d×%d pixels would be scaled to %d×%d; want at most %d pixels", width, height, w, h, maxInput)
 	}
-	m.resize(image.Pt(w, h))
-	shown := m.size
+	n, err := m.network(image.Pt(w, h))
+	if err != nil {
+		return nil, fmt.Errorf("features/dnn: model %s for %d×%d pixels: %w", m.info.Path, w, h, err)
+	}
+	shown := n.size
 	if m.info.InputWidth > 0 {
 		shown = image.Pt(max(1, w/shrink), max(1, h/shrink))
 	}
-	if err := m.normalise(bgr, width, height, shown); err != nil {
+	if err := m.normalise(n, bgr, width, height, shown); err != nil {
 		return nil, err
 	}
-	if err := m.run.run(&m.blob); err != nil {
+	if err := n.run.run(&n.blob); err != nil {
 		return nil, fmt.Errorf("features/dnn: model %s on %d×%d pixels: %w", m.info.Path, w, h, err)
 	}
 	dst = slices.Grow(dst[:0], len(m.info.Taps))[:len(m.info.Taps)]
 	for i := range dst {
-		if err := m.fetch(&dst[i], i, float64(width*w)/float64(shown.X), float64(height*h)/float64(shown.Y)); err != nil {
+		if err := m.fetch(&dst[i], n.run, i, float64(width*w)/float64(shown.X), float64(height*h)/float64(shown.Y)); err != nil {
 			return nil, fmt.Errorf("features/dnn: model %s on %d×%d pixels: tap %q: %w", m.info.Path, w, h, m.info.Taps[i].Name, err)
 		}
 	}
 	return dst, nil
 }
 
-// fetch copies tap i of the last run, whose input covered width×height pixels of the
+// fetch copies tap i of a run, whose input covered width×height pixels of the
 // image and beyond, into dst, whose Data it reuses.
-func (m *Model) fetch(dst *features.Map, i int, width, height float64) error {
-	channels, rows, cols, err := m.run.shape(i)
+func (m *Model) fetch(dst *features.Map, run *forwarder, i int, width, height float64) error {
+	channels, rows, cols, err := run.shape(i)
 	if err != nil {
 		return err
 	}
@@ -293,7 +308,7 @@ func (m *Model) fetch(dst *features.Map, i int, width, height float64) error {
 	dst.StrideY, dst.OffsetY = place(height, rows)
 	n := channels * rows * cols
 	dst.Data = slices.Grow(dst.Data[:0], n)[:n]
-	return m.run.copy(i, dst.Data)
+	return run.copy(i, dst.Data)
 }
 
 // place is the geometry of cells along an image axis of n pixels: they share it
@@ -305,19 +320,9 @@ func place(n float64, cells int) (stride, offset float64) {
 	return stride, stride/2 - 0.5
 }
 
-// resize makes the blob fit an input size.
-func (m *Model) resize(size image.Point) {
-	if m.size == size {
-		return
-	}
-	m.blob.Close()
-	m.blob = gocv.NewMatWithSizes([]int{1, inputChannels, size.Y, size.X}, gocv.MatTypeCV32F)
-	m.size = size
-}
-
-// normalise scales the image to the size shown and writes it to the upper left of the
+// normalise scales the image to the size shown and writes it to the upper left of to's
 // blob, plane by plane; the rest of it becomes zero.
-func (m *Model) normalise(bgr []byte, width, height int, shown image.Point) error {
+func (m *Model) normalise(to *network, bgr []byte, width, height int, shown image.Point) error {
 	pix := bgr
 	if image.Pt(width, height) != shown {
 		if m.image.Cols() != width || m.image.Rows() != height {
@@ -339,24 +344,24 @@ func (m *Model) normalise(bgr []byte, width, height int, shown image.Point) erro
 			return fmt.Errorf("features/dnn: %w", err)
 		}
 	}
-	blob, err := m.blob.DataPtrFloat32()
+	blob, err := to.blob.DataPtrFloat32()
 	if err != nil {
 		return fmt.Errorf("features/dnn: %w", err)
 	}
-	n := m.size.X * m.size.Y
+	n := to.size.X * to.size.Y
 	first, second, third := blob[:n], blob[n:][:n], blob[2*n:][:n]
 	b, g, r := first, second, third
 	lb, lg, lr := &m.lut[0], &m.lut[1], &m.lut[2]
 	if m.opt.RGB {
 		b, r, lb, lr = third, first, &m.lut[2], &m.lut[0]
 	}
-	if shown == m.size {
+	if shown == to.size {
 		fill(b, g, r, pix, lb, lg, lr)
 		return nil
 	}
 	clear(blob)
 	for y := range shown.Y {
-		row := func(plane []float32) []float32 { return plane[y*m.size.X:][:shown.X] }
+		row := func(plane []float32) []float32 { return plane[y*to.size.X:][:shown.X] }
 		fill(row(b), row(g), row(r), pix[3*y*shown.X:], lb, lg, lr)
 	}
 	return nil
@@ -375,11 +380,14 @@ func fill(b, g, r []float32, pix []byte, lb, lg, lr *[256]float32) {
 func (m *Model) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.net == nil {
+	if m.closed {
 		return nil
 	}
-	m.run.close()
-	err := errors.Join(m.image.Close(), m.scaled.Close(), m.blob.Close(), m.net.Close())
-	m.net = nil
+	m.closed = true
+	err := errors.Join(m.image.Close(), m.scaled.Close())
+	for _, n := range m.networks {
+		err = errors.Join(err, n.close())
+	}
+	m.networks = nil
 	return err
 }

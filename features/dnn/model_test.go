@@ -2,6 +2,7 @@ package dnn
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -384,6 +385,33 @@ func TestFeaturesAllocs(t *testing.T) {
 	}
 }
 
+// Sizes that take turns, more than a model is laid out for, give each what a model for
+// it alone gives.
+func TestFeaturesOfManySizes(t *testing.T) {
+	m := mustOpen(t, EmbeddedName, Options{ShortSide: 64})
+	for turn := range 2 {
+		for i := range maxNetworks + 2 {
+			w, h := 64+32*i, 64
+			bgr := noise(w, h)
+			got, err := m.Features(nil, bgr, w, h, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			alone := mustOpen(t, EmbeddedName, Options{ShortSide: 64})
+			want, err := alone.Features(nil, bgr, w, h, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got[0].Width != want[0].Width || !slices.Equal(got[0].Data, want[0].Data) {
+				t.Errorf("turn %d, %d×%d: %d×%d cells other than %d×%d alone", turn, w, h, got[0].Width, got[0].Height, want[0].Width, want[0].Height)
+			}
+			if n := len(m.networks); n > maxNetworks || n < min(i+1, maxNetworks) {
+				t.Errorf("turn %d, %d×%d: laid out for %d sizes", turn, w, h, n)
+			}
+		}
+	}
+}
+
 func BenchmarkEmbedded(b *testing.B) {
 	for _, bench := range []struct {
 		name string
@@ -404,6 +432,29 @@ func BenchmarkEmbedded(b *testing.B) {
 			for b.Loop() {
 				if maps, err = m.Features(maps, bgr, bench.w, bench.h, 1); err != nil {
 					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// A picture at its size, at half and at a quarter of it, as while an object is sought.
+func BenchmarkEmbeddedSizes(b *testing.B) {
+	const w, h = 864, 480
+	for _, shrinks := range [][]int{{1}, {2}, {4}, {1, 2, 4}} {
+		b.Run(fmt.Sprint(shrinks), func(b *testing.B) {
+			m, err := Embedded(Options{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer m.Close()
+			bgr := noise(w, h)
+			var maps []features.Map
+			for b.Loop() {
+				for _, shrink := range shrinks {
+					if maps, err = m.Features(maps, bgr, w, h, shrink); err != nil {
+						b.Fatal(err)
+					}
 				}
 			}
 		})
