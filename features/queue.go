@@ -25,6 +25,9 @@ const (
 	settled = 0
 	unseen  = math.MaxUint16
 
+	// lookAhead is how many pops pass until a pixel that is fetched is there.
+	lookAhead = 6
+
 	// chunkSize is how many waiting pixels are stored in a row.
 	chunkSize = 64
 )
@@ -125,4 +128,9 @@ func (q *queue) pop() waiting {
 	}
 	b.read = at
 	return w
+}
+
+// later returns an entry whose turn is soon, or else one that was popped long ago.
+func (q *queue) later() waiting {
+	return q.entries[min(int(q.buckets[q.key].read)+lookAhead, len(q.entries)-1)]
 }

@@ -1,6 +1,9 @@
 package features
 
-import "math"
+import (
+	"math"
+	"unsafe"
+)
 
 // pixel is what growing needs to know of one pixel, in eight bytes for the cache.
 type pixel struct {
@@ -117,6 +120,9 @@ func (s *snic) grow(labels []int32, width, height int, spatial float32) {
 	pixels, regions, q := s.pixels, s.regions, &s.queue
 	for left := width * height; left > 0; {
 		w := q.pop()
+		next := q.later()
+		ahead := min(int(uint32(next.y)*stride+uint32(next.x)), len(pixels)-1) // later may be of a larger image
+		prefetch(&pixels[ahead], uintptr(stride)*unsafe.Sizeof(pixel{}))
 		at := uint32(w.y)*stride + uint32(w.x)
 		p := &pixels[at]
 		if p.best == settled {
