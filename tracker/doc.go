@@ -20,7 +20,8 @@
 // remembered ones, chosen for their differences, against those of the background seen
 // meanwhile; first near where it was last seen, then ever farther away; as large as it
 // was or up to four times as large across, where scenes have Coarse (see
-// [Tracker.Searching]). The classifier rests until then.
+// [Tracker.Searching]), and once it is lost in some of them. The classifier rests until
+// then.
 //
 // A scene of the last seconds can still be annotated; what followed it is then
 // labelled again.

@@ -42,6 +42,9 @@ const (
 	trustRate = 0.05
 	// Background is learnt in every learnEvery-th frame without the object.
 	learnEvery = 4
+	// What is lost is sought at other sizes in every coarseEvery-th frame only: it may
+	// be for long, and the other frames take a third less time.
+	coarseEvery = 3
 )
 
 // search finds objects that are out of sight by their looks alone, wherever they are
@@ -64,10 +67,13 @@ type search struct {
 	hidden  int // frames for which something has been out of sight
 }
 
-// Searching tells whether an object is out of sight, or back for a moment only: a
-// Step whose scene has Coarse then finds it at other sizes, too.
+// Searching tells whether the next Step should have a scene with Coarse, because an
+// object that is out of sight, or back for a moment only, is then found at other
+// sizes, too. For one that is lost it does so now and then.
 func (t *Tracker) Searching() bool {
-	return t.cfg.Mode.looksUp() && slices.ContainsFunc(t.objects, func(o object) bool { return o.sought() })
+	return t.cfg.Mode.looksUp() && slices.ContainsFunc(t.objects, func(o object) bool {
+		return o.sought() && (o.state != Lost || o.unseen%coarseEvery == 0)
+	})
 }
 
 func (o *object) sought() bool { return o.state != Visible || o.settling > 0 }
@@ -344,7 +350,7 @@ func (t *Tracker) fillOpen(f *frame, refs []reference) {
 		novel += r.weight * float64(t.cfg.Links) * math.Exp((t.cfg.Novel-1)/t.cfg.Temperature)
 	}
 	hidden := slices.ContainsFunc(t.objects, func(o object) bool { return o.state != Visible })
-	settled := !t.Searching()
+	settled := !slices.ContainsFunc(t.objects, func(o object) bool { return o.sought() })
 	for i := range f.n {
 		if !t.near[i] {
 			if hidden {

@@ -163,3 +163,25 @@ func TestVotesOfTheMostAlike(t *testing.T) {
 		}
 	}
 }
+
+// Other sizes are asked for in every frame while an object may be back at once, and
+// now and then when it is lost.
+func TestSearching(t *testing.T) {
+	tr := newTracker(t, Config{OccludedFrames: 4})
+	tr.objects = []object{{id: 1}}
+	if tr.Searching() {
+		t.Error("searching though all is in sight")
+	}
+	asked := 0
+	for i := range 4 + 3*coarseEvery {
+		tr.objects[0].observe(0, tr.cfg.OccludedFrames)
+		if tr.Searching() {
+			asked++
+		} else if tr.objects[0].state != Lost {
+			t.Errorf("not searching %d frames after it was seen, %v", i+1, tr.objects[0].state)
+		}
+	}
+	if want := 4 + 3; asked != want {
+		t.Errorf("asked for other sizes in %d frames, want %d", asked, want)
+	}
+}
