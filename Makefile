@@ -30,7 +30,7 @@ BUILD   := $(GO) build -buildvcs=false -ldflags "-X main.version=$(VERSION)"
 RACE = ./bus/... ./config/... ./features ./ingest ./ingest/whip ./mask/... ./metrics/... ./pipeline/... ./solver/... ./tracker/... ./web/...
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test generate lint fuzz interop browser-test api-test examples-test outage natsdocs observability screenshot recording bench peers package package-test deploy-test clean
+.PHONY: help setup build run test generate lint fuzz interop browser-test api-test examples-test outage endurance natsdocs observability screenshot recording bench peers package package-test deploy-test clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +79,12 @@ examples-test: ## the subscribers in Go, Python and JavaScript at the demo; our 
 
 outage: setup ## kill the NATS server for 20 s under load, and count
 	$(GO) test ./bus -run TestOutage -count 1 -v -outage 20s
+
+# ENDURANCE="-for 1m -v" is passed on.
+endurance: ## ten minutes with a subscriber that reads nothing and a suspended page
+	@scripts/setup browser
+	@$(MAKE) --no-print-directory build
+	@$(GO) run -buildvcs=false ./scripts/endurance $(ENDURANCE)
 
 # Not by go install: that asks for a list of versions, which not every proxy has.
 natsdocs: setup ## run the examples of docs/nats.md by NATS' own program

@@ -20,6 +20,10 @@ const (
 	// PNG fits, and it stays below the 8 MB that nats-server warns about.
 	maxPayload = 4 << 20
 
+	// maxPending bounds what waits for one client before it is cut off: two of the
+	// largest messages, or minutes of a camera's masks.
+	maxPending = 2 * maxPayload
+
 	// streamReserve is what JetStream of the embedded server may take beyond the
 	// limits of segd's own streams, for those of others.
 	streamReserve = 256 << 20
@@ -70,6 +74,7 @@ func startServer(ctx context.Context, cfg Config) (_ *embedded, err error) {
 		Authorization:          cfg.Token,
 		NoSigs:                 true, // signals are the program's
 		MaxPayload:             maxPayload,
+		MaxPending:             maxPending,
 		JetStream:              true,
 		StoreDir:               dir,
 		JetStreamMaxMemory:     space,

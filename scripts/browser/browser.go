@@ -95,6 +95,9 @@ func (b *Browser) connect(ctx context.Context, said *lineWatch) error {
 	}
 }
 
+// Suspend stops the browser where it is; nothing but End can be done with it then.
+func (b *Browser) Suspend() error { return b.process.Suspend() }
+
 // End ends the browser and removes its profile.
 func (b *Browser) End() {
 	if b.conn != nil {

@@ -66,11 +66,15 @@ func Run(ctx context.Context, stderr io.Writer, name string, args ...string) (*P
 	return p, nil
 }
 
+// Suspend stops the program and its children where they are.
+func (p *Process) Suspend() error { return syscall.Kill(-p.cmd.Process.Pid, syscall.SIGSTOP) }
+
 // End asks the program to end, kills it and its children if it does not, and
 // returns when it is gone.
 func (p *Process) End() {
 	group := -p.cmd.Process.Pid
 	_ = syscall.Kill(p.cmd.Process.Pid, syscall.SIGTERM)
+	_ = syscall.Kill(group, syscall.SIGCONT) // what is suspended could not end
 	select {
 	case <-p.Exited:
 	case <-time.After(endGrace):

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+// sampled is what segd's metrics said at a moment.
+type sampled struct {
+	resident  float64 // bytes
+	published float64 // masks
+	dropped   map[string]float64
+	received  int // masks the subscriber that reads had got
+}
+
+type metrics struct{ url string }
+
+func (m *metrics) read(ctx context.Context) (sampled, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, m.url, nil)
+	if err != nil {
+		return sampled{}, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return sampled{}, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		return sampled{}, fmt.Errorf("%s: %s", m.url, resp.Status)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(resp.Body)
+	if err != nil {
+		return sampled{}, fmt.Errorf("%s: %w", m.url, err)
+	}
+	s := sampled{dropped: map[string]float64{}}
+	for _, one := range families["process_resident_memory_bytes"].GetMetric() {
+		s.resident = one.GetGauge().GetValue()
+	}
+	for _, one := range families["segd_frames_total"].GetMetric() {
+		if label(one, "outcome") == "published" {
+			s.published = one.GetCounter().GetValue()
+		}
+	}
+	for _, one := range families["segd_page_dropped_total"].GetMetric() {
+		s.dropped[label(one, "what")] = one.GetCounter().GetValue()
+	}
+	return s, nil
+}
+
+func label(m *dto.Metric, name string) string {
+	for _, l := range m.GetLabel() {
+		if l.GetName() == name {
+			return l.GetValue()
+		}
+	}
+	return ""
+}
