@@ -56,8 +56,7 @@ func (p *Preview) Run(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := t.acquire()
-	f.load(s, t.projection, t.labels(), t.cfg.Smooth)
+	f := t.load(s)
 	t.recollect(f, &entry{y: p.y})
 	res := &Result{Seq: s.Seq, Width: s.Width, Height: s.Height}
 	if err := t.label(ctx, f, p.ann, defined, res); err != nil {
