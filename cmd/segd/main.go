@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -20,6 +21,11 @@ import (
 	"github.com/segd/segd/tracker"
 )
 
+// garbagePercent is how much garbage may gather beside what is in use: the heap is
+// pictures and matrices, in which there is nothing to trace, so that collecting it
+// every half a minute takes 10 ms, and memory is what cameras need.
+const garbagePercent = 25
+
 // Exit statuses.
 const (
 	exitFailure = 1
@@ -29,6 +35,9 @@ const (
 
 func main() {
 	dnn.ChildMain() // does not return in the child that tries a model
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(garbagePercent)
+	}
 	ctx, stop := interruptible()
 	err := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()

@@ -1,13 +1,15 @@
 package codec
 
-//#include <malloc.h>
-//
-//// Elsewhere than in glibc there is nothing to set.
-//static void few_arenas(void) {
-//#ifdef M_ARENA_MAX
-//	mallopt(M_ARENA_MAX, 2);
-//#endif
-//}
+/*
+#include <malloc.h>
+
+// Elsewhere than in glibc there is nothing to set.
+static void few_arenas(void) {
+#ifdef M_ARENA_MAX
+	mallopt(M_ARENA_MAX, 2);
+#endif
+}
+*/
 import "C"
 
 // By default glibc gives threads heaps of their own, up to eight a core, and what one
