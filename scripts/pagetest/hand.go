@@ -54,6 +54,10 @@ func (h *hand) press(ctx context.Context, selector string) error {
 		return err
 	}
 	if h.touch {
+		// As a hand takes: a tap at once after a stroke is none to Chromium.
+		if err := process.Pause(ctx, 300*time.Millisecond); err != nil {
+			return err
+		}
 		return h.Touch(ctx, []browser.Point{box.Middle()})
 	}
 	return h.Click(ctx, box.Middle())

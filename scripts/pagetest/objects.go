@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"image"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,6 +61,24 @@ func (w *world) remove(ctx context.Context) error {
 		return err
 	}
 	return w.gone(ctx, "person")
+}
+
+// clear removes those of the objects that are there. Somebody who is followed is in the
+// way of marking her anew.
+func (w *world) clear(ctx context.Context, labels ...string) error {
+	there := strings.Split(w.desk.text(ctx, ".object-label"), " | ")
+	for _, label := range labels {
+		if !slices.Contains(there, label) {
+			continue
+		}
+		if err := w.desk.pressRow(ctx, label, ".remove"); err != nil {
+			return err
+		}
+		if err := w.gone(ctx, label); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (w *world) rename(ctx context.Context) error {

@@ -25,6 +25,9 @@ const (
 // way to see whether she is followed.
 const firstMark, lastMark = 620, 655
 
+// stepLimit is twice as long as the clip and some time to draw.
+const stepLimit = 3 * time.Minute
+
 // world is what the steps act on.
 type world struct {
 	pictures string
@@ -59,7 +62,9 @@ func (w *world) steps() []steps.Step {
 	}
 	for i, step := range all {
 		all[i].Do = func(ctx context.Context) error {
-			err := step.Do(ctx)
+			bounded, cancel := context.WithTimeoutCause(ctx, w.draw+stepLimit, fmt.Errorf("not done after %v", w.draw+stepLimit))
+			defer cancel()
+			err := step.Do(bounded)
 			if err != nil {
 				w.pictureAll(context.WithoutCancel(ctx))
 			}
