@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"image"
-	"slices"
 	"strings"
 	"time"
 
@@ -63,12 +62,17 @@ func (w *world) remove(ctx context.Context) error {
 	return w.gone(ctx, "person")
 }
 
-// clear removes those of the objects that are there. Somebody who is followed is in the
-// way of marking her anew.
-func (w *world) clear(ctx context.Context, labels ...string) error {
-	there := strings.Split(w.desk.text(ctx, ".object-label"), " | ")
-	for _, label := range labels {
-		if !slices.Contains(there, label) {
+// alone removes all objects, as somebody who is followed is in the way of marking her
+// anew, and leaves the second page: a phone does not draw on the machine that segd is on.
+func (w *world) alone(ctx context.Context) error {
+	if w.second != nil {
+		if err := w.second.Evaluate(ctx, `location.href = "about:blank"`, new(string)); err != nil {
+			return err
+		}
+		w.second = nil
+	}
+	for label := range strings.SplitSeq(w.desk.text(ctx, ".object-label"), " | ") {
+		if label == "" {
 			continue
 		}
 		if err := w.desk.pressRow(ctx, label, ".remove"); err != nil {

@@ -18,7 +18,7 @@ func (w *world) onPhone(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := w.clear(ctx, "person", "lady"); err != nil {
+	if err := w.alone(ctx); err != nil {
 		return err
 	}
 	seq, clip, err := h.freeze(ctx, firstMark, lastMark, func() error { return h.press(ctx, "#mark") })
