@@ -266,7 +266,11 @@ func (w *world) twoTabs(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		if box := got.Box(); !box.In(at.Inset(-8)) || 3*o.GetArea() < int32(at.Dx()*at.Dy()) {
+		// It need not be the whole of it, or nothing else: but it is this one.
+		box, marked := got.Box(), at.Dx()*at.Dy()
+		both := box.Intersect(at)
+		common := both.Dx() * both.Dy()
+		if 2*common < box.Dx()*box.Dy()+marked-common || 3*int(o.GetArea()) < marked {
 			return fmt.Errorf("%s, %d pixels at %v, was marked at %v", label, o.GetArea(), box, at)
 		}
 		for _, h := range []*hand{w.desk, w.second} {
