@@ -55,11 +55,17 @@ func (w *world) remove(ctx context.Context) error {
 	if _, err := w.there(ctx, "second person"); err != nil {
 		return err
 	}
-	// The other one is in the way of what follows: it is the person to be marked.
-	if err := h.pressRow(ctx, "person", ".remove"); err != nil {
-		return err
+	// Both are in the way of what follows: one is the person to be marked, and the other
+	// walks off, and strangers may be taken for it then.
+	for _, label := range []string{"person", "second person"} {
+		if err := h.pressRow(ctx, label, ".remove"); err != nil {
+			return err
+		}
+		if err := w.gone(ctx, label); err != nil {
+			return err
+		}
 	}
-	return w.gone(ctx, "person")
+	return nil
 }
 
 // alone removes all objects, as somebody who is followed is in the way of marking her
