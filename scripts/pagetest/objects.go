@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/mask"
 )
 
 // gone waits for masks without an object, there for those with it.
@@ -145,8 +146,7 @@ func (w *world) correct(ctx context.Context) error {
 	if _, err := h.accept(ctx); err != nil {
 		return err
 	}
-	whole := float64(object(w.log.of(seq), "person").GetArea())
-	m, err := w.walkerIs(ctx, "half a person", func(area float64) bool { return area > 0 && area < 0.75*whole })
+	m, err := w.walkerIs(ctx, "half a person", func(iou, share float64) bool { return share < 0.75 })
 	if err != nil {
 		return err
 	}
@@ -154,16 +154,23 @@ func (w *world) correct(ctx context.Context) error {
 	if err := h.undo(ctx, "is marked"); err != nil {
 		return err
 	}
-	if m, err = w.walkerIs(ctx, "the whole person", func(area float64) bool { return area > 0.85*whole }); err != nil {
+	if m, err = w.walkerIs(ctx, "the whole person", func(iou, share float64) bool { return iou > likeIt }); err != nil {
 		return err
 	}
 	w.note("undone by frame %d", m.GetSequence())
 	return nil
 }
 
-// walkerIs waits for a mask of the person with an area that is wanted.
-func (w *world) walkerIs(ctx context.Context, what string, want func(area float64) bool) (*segdv1.MaskFrame, error) {
-	ctx, cancel := soon(ctx)
-	defer cancel()
-	return w.log.until(ctx, w.log.count(), what, func(m *segdv1.MaskFrame) bool { return want(float64(object(m, "person").GetArea())) })
+// walkerIs waits for a mask of the person that is like the reference as is wanted: iou is
+// their intersection over union, share her area over the reference's.
+func (w *world) walkerIs(ctx context.Context, what string, want func(iou, share float64) bool) (*segdv1.MaskFrame, error) {
+	return w.log.until(ctx, w.log.count(), what, func(m *segdv1.MaskFrame) bool {
+		o := object(m, "person")
+		ref, ok := w.walker[clipAt(m)]
+		if o == nil || !ok {
+			return false
+		}
+		got, err := decoded(o)
+		return err == nil && want(mask.IoU(got, ref), float64(got.Area())/float64(ref.Area()))
+	})
 }
