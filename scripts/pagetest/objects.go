@@ -130,9 +130,11 @@ func (w *world) correct(ctx context.Context) error {
 		return err
 	}
 	box := w.walker[clip].Box()
-	var wipe []image.Point
-	for y := box.Min.Y + box.Dy()/2; y < box.Max.Y+4; y += 6 {
-		wipe = append(wipe, image.Pt(box.Min.X-8, y), image.Pt(box.Max.X+8, y), image.Pt(box.Max.X+8, y+3), image.Pt(box.Min.X-8, y+3))
+	var wipe []image.Point // to and fro, with few points: she is gone soon
+	from, to := box.Min.X-8, box.Max.X+8
+	for y := box.Min.Y + box.Dy()/2; y < box.Max.Y+4; y += 8 {
+		wipe = append(wipe, image.Pt(from, y), image.Pt(to, y))
+		from, to = to, from
 	}
 	if err := h.draw(ctx, wipe...); err != nil {
 		return err
