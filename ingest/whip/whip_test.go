@@ -95,7 +95,11 @@ func TestOfferOfOBS(t *testing.T) {
 			t.Errorf("answer\n%s", sdp)
 		}
 		if !strings.Contains(video, "a=candidate:") { // said with the first section
-			video += "a=candidate:" + find(audio, "a=candidate:") + "\r\n"
+			for line := range strings.Lines(audio) { // over UDP and over TCP, in any order
+				if strings.HasPrefix(line, "a=candidate:") {
+					video += line
+				}
+			}
 		}
 		return strings.Replace(head, "BUNDLE 0 1", "BUNDLE 0", 1) + "m=video" + strings.Replace(video, "a=mid:1", "a=mid:0", 1)
 	}
