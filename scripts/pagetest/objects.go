@@ -58,6 +58,9 @@ func (w *world) remove(ctx context.Context) error {
 	// Both are in the way of what follows: one is the person to be marked, and the other
 	// walks off, and strangers may be taken for it then.
 	for _, label := range []string{"person", "second person"} {
+		if err := h.listed(ctx, label); err != nil {
+			return err
+		}
 		if err := h.pressRow(ctx, label, ".remove"); err != nil {
 			return err
 		}
