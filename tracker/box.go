@@ -128,7 +128,7 @@ func (b *boxed) ranks(values []float64) []float64 {
 
 // unlike is how little a superpixel resembles those that are not the object.
 func (b *boxed) unlike() []float64 {
-	f, d := b.f, padded(b.t.projection.Dim())
+	f, d := b.f, b.t.unitDim()
 	unit := func(slot int) blas32.Vector {
 		return blas32.Vector{N: d, Inc: 1, Data: f.unit[slot*d : (slot+1)*d]}
 	}

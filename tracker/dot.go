@@ -6,6 +6,9 @@ import "gonum.org/v1/gonum/blas/blas32"
 // number of vectors, without which there is no vector code for it.
 func padded(d int) int { return (d + 7) &^ 7 }
 
+// unitDim is the length of the rows of frames' unit features.
+func (t *Tracker) unitDim() int { return padded(t.projection.Dim()) }
+
 // dots writes the scalar products of queries, m×d, with rows, n×d, to dst, m×n. Where
 // there is vector code for it the sum's order, and with it the last bits, are others.
 func dots(dst, queries, rows []float32, d int) {

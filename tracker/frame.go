@@ -131,9 +131,9 @@ func (f *frame) resize(labels int) {
 func (f *frame) normalise(dst []float32, features []float64, d int) []float32 {
 	wide := padded(d)
 	dst = grow(dst, f.n*wide)
-	clear(dst)
 	for slot, i := range f.grid.order {
-		row, to := features[int(i)*d:int(i+1)*d], dst[slot*wide:]
+		row, to := features[int(i)*d:int(i+1)*d], dst[slot*wide:(slot+1)*wide]
+		clear(to[d:])
 		sum := 0.0
 		for _, v := range row {
 			sum += v * v

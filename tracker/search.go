@@ -58,7 +58,7 @@ type search struct {
 	asked   []int32     // slots of f.grid.order, of the superpixels that may be it
 	queries []float32   // rows of d: what these look like
 	votes   []float64   // for each of them
-	best    []float32   // k cosines of each, the largest first
+	best    []link      // of each, the k rows that resemble it most
 	cosines []float32
 	next    adjacency
 	open    []int32
@@ -128,7 +128,7 @@ func (t *Tracker) learn(f *frame, annotated bool) {
 	if !t.cfg.Mode.looksUp() {
 		return
 	}
-	s, d, labels := &t.search, padded(t.projection.Dim()), t.labels()
+	s, d, labels := &t.search, t.unitDim(), t.labels()
 	if annotated {
 		s.around, s.hidden = s.around[:0], 0
 		s.learn(f, d, func(i int32) bool { return f.soft[int(i)*labels] == 1 })
@@ -151,7 +151,7 @@ func (t *Tracker) learn(f *frame, annotated bool) {
 // ago, in f: at the size where most of what it should be is likely to be it. One
 // that is out of sight has none anywhere unless enough of it is likely.
 func (t *Tracker) seek(f *frame) {
-	s, d := &t.search, padded(t.projection.Dim())
+	s, d := &t.search, t.unitDim()
 	s.next.build(f.n, f.edges)
 	for k := range t.objects {
 		o := &t.objects[k]
@@ -191,7 +191,7 @@ func (t *Tracker) seek(f *frame) {
 // gatherLooks sets the rows of an object's looks in annotated and remembered frames,
 // evenly thinned to maxLooks.
 func (t *Tracker) gatherLooks(label int) {
-	s, d, labels := &t.search, padded(t.projection.Dim()), t.labels()
+	s, d, labels := &t.search, t.unitDim(), t.labels()
 	s.looks = s.looks[:0]
 	for _, ref := range slices.Concat(t.anchors, t.memory) {
 		if !ref.saw(label) {
@@ -268,7 +268,7 @@ const (
 func (s *search) vote(rows []float32, d, k int, temperature float64) {
 	s.best = grow(s.best, len(s.queries)/d*k)
 	for c := range s.best {
-		s.best[c] = -2
+		s.best[c].cosine = -2
 	}
 	s.cosines = grow(s.cosines, rowBlock*queryBlock)
 	for rest := rows; len(rest) > 0; {
@@ -278,7 +278,12 @@ func (s *search) vote(rows []float32, d, k int, temperature float64) {
 		for queries := range slices.Chunk(s.queries, queryBlock*d) {
 			dots(s.cosines, queries, block, d)
 			for c := range len(queries) / d {
-				keep(best[c*k:(c+1)*k], s.cosines[c*n:(c+1)*n])
+				mine := best[c*k : (c+1)*k]
+				for _, cosine := range s.cosines[c*n : (c+1)*n] {
+					if cosine > mine[k-1].cosine {
+						insert(mine, link{cosine: cosine})
+					}
+				}
 			}
 			best = best[len(queries)/d*k:]
 		}
@@ -286,27 +291,12 @@ func (s *search) vote(rows []float32, d, k int, temperature float64) {
 	s.votes = s.votes[:0]
 	for best := range slices.Chunk(s.best, k) {
 		sum := 0.0
-		for _, c := range best {
-			if c > -2 {
-				sum += link{cosine: c}.weight(temperature)
+		for _, l := range best {
+			if l.cosine > -2 {
+				sum += l.weight(temperature)
 			}
 		}
 		s.votes = append(s.votes, sum)
-	}
-}
-
-// keep puts those of cosines that are larger into best, which falls.
-func keep(best, cosines []float32) {
-	last := len(best) - 1
-	for _, c := range cosines {
-		if c <= best[last] {
-			continue
-		}
-		at := last
-		for ; at > 0 && best[at-1] < c; at-- {
-			best[at] = best[at-1]
-		}
-		best[at] = c
 	}
 }
 

@@ -62,7 +62,7 @@ func (t *Tracker) growStrokes(ctx context.Context, f *frame, label int) error {
 // resemblance is how much the superpixel in a slot of f's grid is like the
 // strokeLinks of the others that are the most like it, less for those far away.
 func (t *Tracker) resemblance(f *frame, slot int, others []int) float64 {
-	d := padded(t.projection.Dim())
+	d := t.unitDim()
 	unit := func(slot int) blas32.Vector {
 		return blas32.Vector{N: d, Inc: 1, Data: f.unit[slot*d : (slot+1)*d]}
 	}

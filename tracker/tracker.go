@@ -336,7 +336,7 @@ func (t *Tracker) propagate(f *frame) {
 		reach(t.near, f, r.frame, labels, r.radius*side)
 	}
 	t.seek(f)
-	d, k := padded(t.projection.Dim()), t.cfg.Links
+	d, k := t.unitDim(), t.cfg.Links
 	t.mass, t.held = grow(t.mass, f.n), grow(t.held, f.n)
 	clear(t.mass)
 	clear(t.held)
