@@ -187,13 +187,13 @@ func (s *source) load() (*gocv.Net, error) {
 func (m *Model) describe() (err error) {
 	m.info.NominalWidth, m.info.NominalHeight = m.inputFor(16*m.opt.ShortSide/9, m.opt.ShortSide, 1)
 	size := image.Pt(m.info.NominalWidth, m.info.NominalHeight)
-	n, device, err := m.src.layOut(m.opt.Device, size, nil)
+	n, err := m.src.layOut(m.opt.Device, size, nil)
 	if err != nil {
 		return err
 	}
 	// Cameras seldom have this very size.
 	defer func() { err = errors.Join(err, n.close()) }()
-	m.info.Device = device
+	m.info.Device = n.device
 	// Only after a forward pass do all layers know their shapes.
 	if err := n.run.run(&n.blob); err != nil {
 		return fmt.Errorf("on %d×%d pixels: %w", size.X, size.Y, err)
@@ -210,23 +210,23 @@ func (m *Model) describe() (err error) {
 func (m *Model) network(size image.Point) (*network, error) {
 	at := slices.IndexFunc(m.networks, func(n *network) bool { return n.size == size })
 	if at < 0 {
+		if at = len(m.networks); at == maxNetworks {
+			at--
+			last := m.networks[at]
+			m.networks = m.networks[:at]
+			if err := last.close(); err != nil {
+				return nil, err
+			}
+		}
 		taps := make([]string, len(m.info.Taps))
 		for i, l := range m.info.Taps {
 			taps[i] = l.Name
 		}
-		n, _, err := m.src.layOut(m.opt.Device, size, taps)
+		n, err := m.src.layOut(m.opt.Device, size, taps)
 		if err != nil {
 			return nil, err
-		}
-		if at = len(m.networks); at == maxNetworks {
-			at--
-			err = m.networks[at].close()
-			m.networks = m.networks[:at]
 		}
 		m.networks = append(m.networks, n)
-		if err != nil {
-			return nil, err
-		}
 	}
 	n := m.networks[at]
 	copy(m.networks[1:at+1], m.networks[:at])

@@ -18,22 +18,23 @@ type network struct {
 	run  *forwarder
 	blob gocv.Mat    // the normalised input, 1×3×h×w
 	size image.Point // of the input
+	// device is what it runs on.
+	device string
 }
 
 // layOut loads the model for an input size; without taps its run computes all of it.
-// It returns the device it runs on, too.
-func (s *source) layOut(device string, size image.Point, taps []string) (*network, string, error) {
+func (s *source) layOut(device string, size image.Point, taps []string) (*network, error) {
 	net, err := s.load()
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	if device, err = useDevice(net, device); err != nil {
-		return nil, "", errors.Join(err, net.Close())
+		return nil, errors.Join(err, net.Close())
 	}
 	return &network{
-		net: net, run: newForwarder(net, taps), size: size,
+		net: net, run: newForwarder(net, taps), size: size, device: device,
 		blob: gocv.NewMatWithSizes([]int{1, inputChannels, size.Y, size.X}, gocv.MatTypeCV32F),
-	}, device, nil
+	}, nil
 }
 
 func (n *network) close() error {
