@@ -64,9 +64,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer demo.End()
-	m := &metrics{url: demo.Page + "metrics"}
+	metrics := demo.Page + "metrics"
 	if err := demo.Wait(ctx, func(ctx context.Context) bool {
-		now, err := m.read(ctx)
+		now, err := look(ctx, metrics)
 		return err == nil && now.published > 0
 	}); err != nil {
 		return err
@@ -103,7 +103,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	var samples []sampled
 	for end := time.Now().Add(*length); time.Now().Before(end); {
-		s, err := m.read(ctx)
+		s, err := look(ctx, metrics)
 		if err != nil {
 			return err
 		}

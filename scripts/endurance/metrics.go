@@ -1,13 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
-	"net/http"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"github.com/segd/segd/scripts/process"
 )
 
 // sampled is what segd's metrics said at a moment.
@@ -18,25 +20,16 @@ type sampled struct {
 	received  int // masks the subscriber that reads had got
 }
 
-type metrics struct{ url string }
-
-func (m *metrics) read(ctx context.Context) (sampled, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, m.url, nil)
+// look reads segd's metrics.
+func look(ctx context.Context, url string) (sampled, error) {
+	text, err := process.Get(ctx, url)
 	if err != nil {
 		return sampled{}, err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return sampled{}, err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode != http.StatusOK {
-		return sampled{}, fmt.Errorf("%s: %s", m.url, resp.Status)
 	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(resp.Body)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
 	if err != nil {
-		return sampled{}, fmt.Errorf("%s: %w", m.url, err)
+		return sampled{}, fmt.Errorf("%s: %w", url, err)
 	}
 	s := sampled{dropped: map[string]float64{}}
 	for _, one := range families["process_resident_memory_bytes"].GetMetric() {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -314,16 +313,7 @@ func (w *faultWorld) counted(ctx context.Context) error {
 
 // look reads segd's metrics.
 func (w *faultWorld) look(ctx context.Context) (held, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.page+"/metrics", http.NoBody)
-	if err != nil {
-		return held{}, err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return held{}, err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	text, err := io.ReadAll(resp.Body)
+	text, err := process.Get(ctx, w.page+"/metrics")
 	if err != nil {
 		return held{}, err
 	}

@@ -15,7 +15,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -131,7 +130,7 @@ func tool(ctx context.Context, stdout io.Writer, stdin []byte, name string, args
 // firstMasks waits until the demo has published masks and returns its metrics.
 func firstMasks(ctx context.Context, demo *process.Demo) (metrics []byte, err error) {
 	err = demo.Wait(ctx, func(ctx context.Context) bool {
-		text, err := get(ctx, demo.Page+"metrics")
+		text, err := process.Get(ctx, demo.Page+"metrics")
 		metrics = text
 		return err == nil && bytes.Contains(text, []byte(`segd_solver_lagrangian{`))
 	})
@@ -154,17 +153,4 @@ func startPrometheus(ctx context.Context, stderr io.Writer, dir, page, listen st
 	}
 	return process.Run(ctx, stderr, "prometheus", "--config.file="+file,
 		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+listen, "--log.level=error")
-}
-
-func get(ctx context.Context, url string) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	return io.ReadAll(resp.Body)
 }

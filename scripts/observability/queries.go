@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/segd/segd/scripts/process"
 )
 
 // query is one expression and where it stands.
@@ -199,7 +201,7 @@ func (p api) samples(ctx context.Context, expr string) (int, error) {
 }
 
 func (p api) ask(ctx context.Context, path string, data any) error {
-	text, err := get(ctx, p.url+path)
+	text, err := process.Get(ctx, p.url+path)
 	if err != nil {
 		return err
 	}

@@ -133,6 +133,23 @@ func (h *hand) draw(ctx context.Context, points ...image.Point) error {
 	return h.Drag(ctx, way...)
 }
 
+// begin presses the button that freezes the picture for a new object.
+func (h *hand) begin(ctx context.Context) error {
+	if err := h.press(ctx, "#mark"); err != nil {
+		return err
+	}
+	_, err := h.until(ctx, "the frozen picture", func(s said) bool { return s.Mode == "marking" })
+	return err
+}
+
+// name gives what is being marked a name.
+func (h *hand) name(ctx context.Context, name string) error {
+	if err := h.press(ctx, "#mark-name"); err != nil {
+		return err
+	}
+	return h.Type(ctx, name)
+}
+
 // previewed waits for what the page shows of the marks.
 func (h *hand) previewed(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, 20*time.Second, fmt.Errorf("no preview after 20 s"))

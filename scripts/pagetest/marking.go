@@ -44,10 +44,7 @@ func (w *world) mark(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := h.press(ctx, "#mark-name"); err != nil {
-		return err
-	}
-	if err := h.Type(ctx, "lady"); err != nil {
+	if err := h.name(ctx, "lady"); err != nil {
 		return err
 	}
 	from := w.log.count()
@@ -217,10 +214,7 @@ func (h *hand) outlined(ctx context.Context, name string, r image.Rectangle) err
 			return err
 		}
 	}
-	if err := h.press(ctx, "#mark-name"); err != nil {
-		return err
-	}
-	if err := h.Type(ctx, name); err != nil {
+	if err := h.name(ctx, name); err != nil {
 		return err
 	}
 	return h.previewed(ctx)
@@ -236,10 +230,7 @@ func (w *world) twoTabs(ctx context.Context) (err error) {
 		name string
 		at   image.Rectangle
 	}{{w.desk, "sign", sign}, {w.second, "car", car}} {
-		if err := one.h.press(ctx, "#mark"); err != nil {
-			return err
-		}
-		if _, err := one.h.until(ctx, "the frozen picture", func(s said) bool { return s.Mode == "marking" }); err != nil {
+		if err := one.h.begin(ctx); err != nil {
 			return err
 		}
 		if err := one.h.outlined(ctx, one.name, one.at); err != nil {

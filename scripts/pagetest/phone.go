@@ -39,10 +39,7 @@ func (w *world) onPhone(ctx context.Context) error {
 	if err := h.draw(ctx, body...); err != nil {
 		return err
 	}
-	if err := h.press(ctx, "#mark-name"); err != nil {
-		return err
-	}
-	if err := h.Type(ctx, "by phone"); err != nil {
+	if err := h.name(ctx, "by phone"); err != nil {
 		return err
 	}
 	if err := h.previewed(ctx); err != nil {
@@ -81,10 +78,7 @@ func (w *world) fingers(ctx context.Context) error {
 	if err := h.picture(ctx, "7-phone"); err != nil {
 		return err
 	}
-	if err := h.press(ctx, "#mark"); err != nil {
-		return err
-	}
-	if _, err := h.until(ctx, "the frozen picture", func(s said) bool { return s.Mode == "marking" }); err != nil {
+	if err := h.begin(ctx); err != nil {
 		return err
 	}
 	canvas, err := h.Find(ctx, "#canvas")

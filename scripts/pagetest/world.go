@@ -142,10 +142,7 @@ func (w *world) dark(ctx context.Context) error {
 		if err := h.picture(ctx, name); err != nil {
 			return err
 		}
-		if err := h.press(ctx, "#mark"); err != nil {
-			return err
-		}
-		if _, err := h.until(ctx, "the frozen picture", func(s said) bool { return s.Mode == "marking" }); err != nil {
+		if err := h.begin(ctx); err != nil {
 			return err
 		}
 		if err := h.outlined(ctx, "sign", sign); err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -64,6 +65,20 @@ func Run(ctx context.Context, stderr io.Writer, name string, args ...string) (*P
 		_ = p.cmd.Wait() // how it ended shows in what it was wanted for
 	}()
 	return p, nil
+}
+
+// Get returns what a URL answers, with whatever status.
+func Get(ctx context.Context, url string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	return io.ReadAll(resp.Body)
 }
 
 // Suspend stops the program and its children where they are.
