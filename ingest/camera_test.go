@@ -231,8 +231,8 @@ type rawCamera struct {
 	}
 	user, password string // asked of clients, if user is not empty
 	mu             sync.Mutex
-	conn           *gortsplib.ServerConn
-	players        chan struct{} // one value a PLAY answered
+	playing        map[*gortsplib.ServerConn]bool // asked PLAY, not yet answered
+	players        chan struct{}                  // one value a PLAY answered
 	ticks          uint32
 	// dropNext, if n > 0, makes the n-th packet from now never leave.
 	dropNext int
@@ -247,7 +247,8 @@ func serveRaw(t testing.TB, medias ...*description.Media) *rawCamera {
 // serveRawBy is serveRaw by a server that is set up but for where it listens.
 func serveRawBy(t testing.TB, server *gortsplib.Server, medias ...*description.Media) *rawCamera {
 	t.Helper()
-	c := &rawCamera{t: t, server: server, players: make(chan struct{}, 100)}
+	c := &rawCamera{t: t, server: server, players: make(chan struct{}, 100),
+		playing: make(map[*gortsplib.ServerConn]bool)}
 	server.Handler, server.WriteQueueSize = c, 4096
 	if server.RTSPAddress == "" {
 		server.RTSPAddress = "127.0.0.1:0"
@@ -329,7 +330,7 @@ func (c *rawCamera) OnSetup(*gortsplib.ServerHandlerOnSetupCtx) (*base.Response,
 
 func (c *rawCamera) OnPlay(ctx *gortsplib.ServerHandlerOnPlayCtx) (*base.Response, error) {
 	c.mu.Lock()
-	c.conn = ctx.Conn
+	c.playing[ctx.Conn] = true
 	c.mu.Unlock()
 	return &base.Response{StatusCode: base.StatusOK}, nil
 }
@@ -337,8 +338,8 @@ func (c *rawCamera) OnPlay(ctx *gortsplib.ServerHandlerOnPlayCtx) (*base.Respons
 func (c *rawCamera) OnResponse(conn *gortsplib.ServerConn, _ *base.Response) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.conn == conn {
-		c.conn = nil
+	if c.playing[conn] {
+		delete(c.playing, conn)
 		c.players <- struct{}{}
 	}
 }
