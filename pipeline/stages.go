@@ -269,11 +269,12 @@ func (s *stages) track(ctx context.Context, it *item) error {
 	c := s.c
 	c.cfg.Meter.Solved(res.Solve)
 	it.masks = maskFrame(c.cfg.Site, c.cfg.Name, it, res)
-	s.objects.observe(c, res)
 
 	now := time.Now()
 	stamp(it.masks, now)
 	c.newest.keep(it)
+	c.resolve(it, nil) // whoever is told that it was accepted finds its objects
+	s.objects.observe(c, res)
 	if err := c.cfg.Publisher.PublishMask(it.masks); err != nil {
 		// The bus is away, the stage is sound: people at the page still see it.
 		c.publishFailed()
@@ -315,9 +316,6 @@ func (s *stages) label(ctx context.Context, it *item) (*tracker.Result, error) {
 	if errors.Is(err, tracker.ErrAnnotation) {
 		s.c.resolve(it, fmt.Errorf("%w: %w", ErrAnnotate, err))
 		return s.step.Step(ctx, it.scene, nil)
-	}
-	if err == nil {
-		s.c.resolve(it, nil)
 	}
 	return res, err
 }
