@@ -58,23 +58,79 @@ func neighbours(dst []link, f, ref *frame, near []bool, d, k int, radius float64
 // reach marks the superpixels of f that a superpixel of ref which may not be
 // background lies near to. All others can only inherit background.
 func reach(near []bool, f, ref *frame, labels int, radius float64) {
-	r2 := float32(radius * radius)
 	for j := range ref.n {
-		if ref.soft[j*labels] == 1 {
-			continue
+		if ref.soft[j*labels] != 1 {
+			f.around(ref, j, radius, func(i int32) { near[i] = true })
 		}
-		x, y := ref.centroid[2*j], ref.centroid[2*j+1]
-		first, last := f.grid.cellRows(float64(y), radius)
-		for cy := first; cy <= last; cy++ {
-			from, to := f.grid.span(cy, float64(x), radius)
-			for _, i := range f.grid.order[from:to] {
-				dx, dy := f.centroid[2*i]-x, f.centroid[2*i+1]-y
-				if dx*dx+dy*dy <= r2 {
-					near[i] = true
+	}
+}
+
+// around calls visit for f's superpixels within radius of superpixel j of ref.
+func (f *frame) around(ref *frame, j int, radius float64, visit func(i int32)) {
+	x, y := ref.centroid[2*j], ref.centroid[2*j+1]
+	r2 := float32(radius * radius)
+	first, last := f.grid.cellRows(float64(y), radius)
+	for cy := first; cy <= last; cy++ {
+		from, to := f.grid.span(cy, float64(x), radius)
+		for _, i := range f.grid.order[from:to] {
+			dx, dy := f.centroid[2*i]-x, f.centroid[2*i+1]-y
+			if dx*dx+dy*dy <= r2 {
+				visit(i)
+			}
+		}
+	}
+}
+
+// within sets t.may, n×L: whether a superpixel of f may be a label. An object is no
+// farther from where it was in the latest frames than annotated frames are looked up,
+// or where it is looked for: what is like it where an annotated frame had it long ago
+// is something else, unless it has jumped there (see Tracker.jumped).
+func (t *Tracker) within(f *frame) {
+	labels := t.labels()
+	t.may = grow(t.may, f.n*labels)
+	clear(t.may)
+	radius := t.cfg.AnchorRadius * float64(max(f.width, f.height))
+	for _, ref := range t.recent[max(0, len(t.recent)-t.cfg.Refs):] {
+		for j := range ref.n {
+			for c := 1; c < labels; c++ {
+				if ref.soft[j*labels+c] > 0 {
+					f.around(ref, j, radius, func(i int32) { t.may[int(i)*labels+c] = true })
 				}
 			}
 		}
 	}
+	for k, o := range t.objects {
+		for i, p := range o.chance {
+			if p > 0 {
+				t.may[i*labels+k+1] = true
+			}
+		}
+	}
+	for i := range f.n {
+		t.may[i*labels] = true
+	}
+}
+
+// jumped lets the objects in sight of which next to nothing was found within t.may be
+// anywhere, and tells whether there are any.
+func (t *Tracker) jumped(f *frame) bool {
+	labels, any := t.labels(), false
+	for k, o := range t.objects {
+		found, c := 0.0, k+1
+		for i := range f.n {
+			if row := f.q[i*labels : (i+1)*labels]; row[c] > 0 && int(argmax(row)) == c {
+				found += float64(f.area[i])
+			}
+		}
+		if o.state != Visible || found >= stayShare*o.area {
+			continue
+		}
+		for i := range f.n {
+			any = any || !t.may[i*labels+c]
+			t.may[i*labels+c] = true
+		}
+	}
+	return any
 }
 
 // insert puts l into best, sorted by falling cosine, and drops the last.
@@ -94,9 +150,10 @@ func insert(best []link, l link) {
 // later; that share of its votes is divided as q stands among the background and
 // the objects ref does not know. mass and held, n each, sum the weights and their
 // trusted part.
-func vote(q, mass, held []float64, links []link, k int, ref *frame, labels int, temperature, weight float64) {
+func vote(q, mass, held []float64, may []bool, links []link, k int, ref *frame, labels int, temperature, weight float64) {
 	for i := range len(links) / k {
 		row, rest := q[i*labels:(i+1)*labels], 0.0
+		may := may[i*labels : (i+1)*labels]
 		for _, l := range links[i*k : (i+1)*k] {
 			if l.to < 0 {
 				break
@@ -106,13 +163,19 @@ func vote(q, mass, held []float64, links []link, k int, ref *frame, labels int, 
 				w = correctedWeight
 			}
 			w *= l.weight(temperature)
-			mass[i] += w
-			w *= ref.trust[l.to]
-			held[i] += w
 			soft := ref.soft[int(l.to)*labels : int(l.to+1)*labels]
+			heard := 1.0
+			for c, may := range may {
+				if !may {
+					heard -= soft[c]
+				}
+			}
+			mass[i] += w * heard
+			w *= ref.trust[l.to]
+			held[i] += w * heard
 			rest += w * soft[0]
 			for c := 1; c < labels; c++ {
-				if ref.saw(c) {
+				if may[c] && ref.saw(c) {
 					row[c] += w * soft[c]
 				}
 			}

@@ -23,13 +23,31 @@ func (t *Tracker) solve(ctx context.Context, f *frame, annotated bool, out *Solv
 			return err
 		}
 	}
-	if annotated {
-		f.keepMarked()
-	} else if err := t.decide(ctx, f); err != nil {
+	t.estimated = append(t.estimated[:0], f.y...)
+	if err := t.decide(ctx, f); err != nil {
 		return err
+	}
+	if annotated {
+		f.keepBegun(t.estimated, t.labels())
+		f.keepMarked()
 	}
 	f.harden(t.labels())
 	return nil
+}
+
+// keepBegun gives f the labels that were estimated together with a new classifier, but
+// for the objects that an annotation of f says nothing of: they are where they were
+// going to be, however much else is like them.
+func (f *frame) keepBegun(estimated []int32, labels int) {
+	begun := func(l int32) bool { return l == 0 || slices.Contains(f.marked, l) || slices.Contains(f.bounded, l) }
+	for i, y := range estimated {
+		switch decided := f.y[i]; {
+		case begun(decided) && begun(y):
+			f.y[i] = y
+		case !begun(decided) && f.q[i*labels+int(decided)] == 0:
+			f.y[i] = 0
+		}
+	}
 }
 
 // keepMarked gives the background what was labelled as an annotated object but

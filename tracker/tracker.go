@@ -84,7 +84,8 @@ type Tracker struct {
 	links    []link
 	mass     []float64 // of one frame's votes, n
 	held     []float64 // what of it is trusted, n
-	near     []bool
+	near     []bool    // n: whether a superpixel of the newest frame can be an object at all
+	may      []bool    // n×L: which label it can be
 	refs     []reference
 	pixels   []uint8 // label of every pixel
 	bits     []uint8
@@ -93,6 +94,8 @@ type Tracker struct {
 	alpha    []float64
 	scores   []float64 // of one superpixel
 	before   []int32   // labels of the newest frame without what an annotation says
+
+	estimated []int32 // labels of the newest frame by DC-ADMM
 }
 
 // New returns a tracker without objects.
@@ -336,20 +339,24 @@ func (t *Tracker) propagate(f *frame) {
 		reach(t.near, f, r.frame, labels, r.radius*side)
 	}
 	t.seek(f)
+	t.within(f)
 	d, k := t.unitDim(), t.cfg.Links
 	t.mass, t.held = grow(t.mass, f.n), grow(t.held, f.n)
-	clear(t.mass)
-	clear(t.held)
 	ask := func(all bool) {
 		for _, r := range refs {
 			if r.frame.sawAll(labels) == all {
 				t.links = neighbours(t.links, f, r.frame, t.near, d, k, r.radius*side)
-				vote(f.q, t.mass, t.held, t.links, k, r.frame, labels, t.cfg.Temperature, r.weight)
+				vote(f.q, t.mass, t.held, t.may, t.links, k, r.frame, labels, t.cfg.Temperature, r.weight)
 			}
 		}
 	}
-	ask(true)
-	ask(false)
+	for again := true; again; again = t.jumped(f) {
+		clear(f.q)
+		clear(t.mass)
+		clear(t.held)
+		ask(true)
+		ask(false)
+	}
 	t.fillOpen(f, refs)
 	normaliseRows(f.q, t.near, labels)
 	t.callBack(f)

@@ -217,6 +217,36 @@ func TestTwoObjectsAddedOneByOne(t *testing.T) {
 	}
 }
 
+// Strangers that look like an object are not it: neither where an annotated frame had it
+// long ago, nor when another object is added.
+func TestStrangersAreNotTheObject(t *testing.T) {
+	tr := newTracker(t, Config{})
+	for i := range uint64(24) {
+		ball, stranger, other := disc{30 + 5*float64(i), 30, 14, red}, disc{30, 30, -1, red}, disc{40, 95, 14, blue}
+		if i >= 14 { // it comes from the left
+			stranger = disc{min(30, 5*float64(i-13)), 30, 14, red}
+		}
+		if ball.x > 130 {
+			ball.x = 130
+		}
+		s, truth := film(t, i, ball, stranger, other)
+		var a *Annotation
+		switch i {
+		case 0:
+			a = byMask(t, truth[0], 1)
+		case 20:
+			a = empty()
+			a.Objects = []ObjectSpec{{ID: 2, Scribbles: stroke(6, Point{34, 95}, Point{46, 95})}}
+			a.Background = stroke(4, Point{20, 75}, Point{60, 75}, Point{60, 115}, Point{20, 115}, Point{20, 75})
+		}
+		for k, o := range step(t, tr, s, a).Objects {
+			if j := iou(o.Mask, truth[2*k]); j < 0.8 {
+				t.Errorf("frame %d: object %d has IoU %.2f; want above 0.8", i, o.ID, j)
+			}
+		}
+	}
+}
+
 func TestObjectGoesAndIsLost(t *testing.T) {
 	tr := newTracker(t, Config{OccludedFrames: 5})
 	for i := range uint64(16) {

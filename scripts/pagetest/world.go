@@ -18,6 +18,7 @@ import (
 
 const (
 	likeIt  = 0.7 // intersection over union with the reference
+	onIt    = 0.5 // the same of a single frame, later
 	subject = "segd.v1.home.demo.mask"
 )
 
