@@ -1,6 +1,9 @@
 package tracker
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // link says that superpixel to of an earlier frame resembles a superpixel of the
 // newest frame.
@@ -19,17 +22,24 @@ func (l link) weight(temperature float64) float64 {
 // first, and unused places have to = −1. Similarity is the cosine of the
 // projected features, in unit's rows of d numbers. Cost O(marked·candidates·d).
 func neighbours(dst []link, f, ref *frame, near []bool, d, k int, radius float64) []link {
-	var cosines []float32
 	dst = grow(dst, f.n*k)
 	for i := range dst {
 		dst[i] = link{to: -1, cosine: -2}
 	}
+	addNeighbours(dst, f, ref, near, d, k, radius, 0, 0)
+	return dst
+}
+
+// addNeighbours is neighbours for what was moved by dx, dy pixels since ref, beside the
+// links that dst has.
+func addNeighbours(dst []link, f, ref *frame, near []bool, d, k int, radius float64, dx, dy float32) {
+	var cosines []float32
 	r2 := float32(radius * radius)
 	for slot, i := range f.grid.order {
 		if !near[i] {
 			continue
 		}
-		x, y := f.centroid[2*i], f.centroid[2*i+1]
+		x, y := f.centroid[2*i]-dx, f.centroid[2*i+1]-dy
 		best := dst[int(i)*k : int(i+1)*k]
 		query := f.unit[slot*d : (slot+1)*d]
 		first, last := ref.grid.cellRows(float64(y), radius)
@@ -46,13 +56,46 @@ func neighbours(dst []link, f, ref *frame, near []bool, d, k int, radius float64
 				}
 				j := ref.grid.order[from+s]
 				dx, dy := ref.centroid[2*j]-x, ref.centroid[2*j+1]-y
-				if dx*dx+dy*dy <= r2 {
+				if dx*dx+dy*dy <= r2 && !slices.ContainsFunc(best, func(l link) bool { return l.to == j }) {
 					insert(best, link{to: j, cosine: c})
 				}
 			}
 		}
 	}
-	return dst
+}
+
+// followed adds to t.links, the k most similar superpixels of an annotated frame within
+// radius, those round where it shows the objects that a superpixel may be: as an object
+// moves, its looks go with it, and so do those of what it was told from.
+func (t *Tracker) followed(f, ref *frame, k int, radius float64) {
+	labels, d := t.labels(), t.unitDim()
+	for c := 1; c < labels; c++ {
+		o := t.objects[c-1]
+		if !ref.saw(c) || o.state != Visible {
+			continue
+		}
+		var x, y, area float64
+		for j := range ref.n {
+			if ref.soft[j*labels+c] > 0.5 {
+				a := float64(ref.area[j])
+				area += a
+				x += a * float64(ref.centroid[2*j])
+				y += a * float64(ref.centroid[2*j+1])
+			}
+		}
+		if area == 0 {
+			continue
+		}
+		dx, dy := o.x-x/area, o.y-y/area
+		if math.Hypot(dx, dy) < radius/2 { // most of it was looked up already
+			continue
+		}
+		t.moved = grow(t.moved, f.n)
+		for i, near := range t.near {
+			t.moved[i] = near && t.may[i*labels+c]
+		}
+		addNeighbours(t.links, f, ref, t.moved, d, k, radius, float32(dx), float32(dy))
+	}
 }
 
 // reach marks the superpixels of f that a superpixel of ref which may not be
@@ -89,7 +132,7 @@ func (t *Tracker) within(f *frame) {
 	labels := t.labels()
 	t.may = grow(t.may, f.n*labels)
 	clear(t.may)
-	radius := t.cfg.AnchorRadius * float64(max(f.width, f.height))
+	radius := t.cfg.Radius * float64(max(f.width, f.height))
 	for _, ref := range t.recent[max(0, len(t.recent)-t.cfg.Refs):] {
 		for j := range ref.n {
 			for c := 1; c < labels; c++ {

@@ -28,6 +28,8 @@ type object struct {
 	x, y     float64   // centre of its last mask, pixels
 	unseen   int       // frames since it was last visible
 	settling int       // frames until it has been back for long enough
+	found    int       // frames in a row in which it was found, but not believed
+	wary     int       // such frames that it takes until it is
 	chance   []float64 // n of the newest frame: its probability by looks, while it is sought
 	doubt    []bool    // n: where it may have been at one size or another
 	resized  bool      // whether it came back at a size that Scene.Coarse shows
@@ -42,6 +44,11 @@ const (
 	areaRate    = 0.1 // weight of the newest area in the running mean
 )
 
+// maxWary bounds for how many frames an object that was found may not be believed. The
+// number doubles whenever one that came back has gone again at once: that was something
+// that only looks like it.
+const maxWary = 31
+
 // observe moves the object's state on by one frame in which its mask has the
 // given area.
 func (o *object) observe(area, lostAfter int) {
@@ -49,23 +56,36 @@ func (o *object) observe(area, lostAfter int) {
 	if o.state != Visible {
 		need = returnShare
 	}
-	if area > 0 && float64(area) >= need*o.area {
-		if o.area == 0 {
-			o.area = float64(area)
+	seen := area > 0 && float64(area) >= need*o.area
+	switch {
+	case o.state == Visible:
+	case !seen:
+		o.found = 0
+	case o.found < o.wary:
+		o.found++
+		seen = false
+	default:
+		o.found, o.settling = 0, settleFrames
+	}
+	if !seen {
+		if o.state == Visible && o.settling > 0 {
+			o.wary = min(2*o.wary+1, maxWary)
 		}
-		o.area += areaRate * (float64(area) - o.area)
-		if o.state != Visible {
-			o.settling = settleFrames
+		o.unseen++
+		o.state = Occluded
+		if o.unseen > lostAfter {
+			o.state = Lost
 		}
-		o.settling--
-		o.state, o.unseen = Visible, 0
 		return
 	}
-	o.unseen++
-	o.state = Occluded
-	if o.unseen > lostAfter {
-		o.state = Lost
+	if o.area == 0 {
+		o.area = float64(area)
 	}
+	o.area += areaRate * (float64(area) - o.area)
+	if o.settling--; o.settling == 0 {
+		o.wary = 0
+	}
+	o.state, o.unseen = Visible, 0
 }
 
 // describe moves every object's state on by f's labels and fills in the objects of

@@ -86,6 +86,7 @@ type Tracker struct {
 	held     []float64 // what of it is trusted, n
 	near     []bool    // n: whether a superpixel of the newest frame can be an object at all
 	may      []bool    // n×L: which label it can be
+	moved    []bool    // n: whether it can be one that is elsewhere than in an annotated frame
 	refs     []reference
 	pixels   []uint8 // label of every pixel
 	bits     []uint8
@@ -346,6 +347,9 @@ func (t *Tracker) propagate(f *frame) {
 		for _, r := range refs {
 			if r.frame.sawAll(labels) == all {
 				t.links = neighbours(t.links, f, r.frame, t.near, d, k, r.radius*side)
+				if slices.Contains(t.anchors, r.frame) {
+					t.followed(f, r.frame, k, r.radius*side)
+				}
 				vote(f.q, t.mass, t.held, t.may, t.links, k, r.frame, labels, t.cfg.Temperature, r.weight)
 			}
 		}

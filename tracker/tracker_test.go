@@ -218,16 +218,17 @@ func TestTwoObjectsAddedOneByOne(t *testing.T) {
 }
 
 // Strangers that look like an object are not it: neither where an annotated frame had it
-// long ago, nor when another object is added.
+// long ago, nor when another object is added. And it is not one where such a frame had one.
 func TestStrangersAreNotTheObject(t *testing.T) {
 	tr := newTracker(t, Config{})
 	for i := range uint64(24) {
-		ball, stranger, other := disc{30 + 5*float64(i), 30, 14, red}, disc{30, 30, -1, red}, disc{40, 95, 14, blue}
-		if i >= 14 { // it comes from the left
-			stranger = disc{min(30, 5*float64(i-13)), 30, 14, red}
-		}
-		if ball.x > 130 {
-			ball.x = 130
+		ball, stranger, other := disc{30 + 5*float64(i), 30, 14, red}, disc{130, 45, 14, red}, disc{40, 95, 14, blue}
+		ball.x = min(ball.x, 130)
+		switch {
+		case i >= 14: // it comes from the left
+			stranger.x, stranger.y = min(30, 5*float64(i-13)), 30
+		case i >= 4:
+			stranger.r = -1
 		}
 		s, truth := film(t, i, ball, stranger, other)
 		var a *Annotation
@@ -245,6 +246,35 @@ func TestStrangersAreNotTheObject(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What comes back and has gone again at once is believed ever later; what stays is
+// believed at once the next time.
+func TestWary(t *testing.T) {
+	var o object
+	step := func(area int, want State) {
+		t.Helper()
+		if o.observe(area, 1000); o.state != want {
+			t.Fatalf("%s after an area of %d; want %s", o.state, area, want)
+		}
+	}
+	step(100, Visible)
+	step(0, Occluded)
+	for _, wary := range []int{0, 1, 3, 7, 15, 31, 31} {
+		for range wary {
+			step(50, Occluded)
+		}
+		step(50, Visible)
+		step(0, Occluded)
+	}
+	for range maxWary {
+		step(50, Occluded)
+	}
+	for range settleFrames {
+		step(50, Visible)
+	}
+	step(0, Occluded)
+	step(50, Visible)
 }
 
 func TestObjectGoesAndIsLost(t *testing.T) {
