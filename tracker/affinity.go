@@ -86,15 +86,11 @@ func (t *Tracker) followed(f, ref *frame, k int, radius float64) {
 		if area == 0 {
 			continue
 		}
-		dx, dy := o.x-x/area, o.y-y/area
-		if math.Hypot(dx, dy) < radius/2 { // most of it was looked up already
-			continue
-		}
 		t.moved = grow(t.moved, f.n)
 		for i, near := range t.near {
 			t.moved[i] = near && t.may[i*labels+c]
 		}
-		addNeighbours(t.links, f, ref, t.moved, d, k, radius, float32(dx), float32(dy))
+		addNeighbours(t.links, f, ref, t.moved, d, k, radius, float32(o.x-x/area), float32(o.y-y/area))
 	}
 }
 
