@@ -5,9 +5,9 @@
 // frames and the annotated ones, which stay, is labelled as one problem:
 //
 //   - Affinity. Each superpixel looks up its most similar ones near by in the
-//     latest frames and in the annotated ones, and inherits their labels as
-//     probabilities q. This is the unary energy 1 − q. What resembles none of
-//     them is background.
+//     latest frames and in the annotated ones, in these also round where they show
+//     the object, and inherits their labels as probabilities q. This is the unary
+//     energy 1 − q. What resembles none of them is background.
 //   - Classifier. A linear classifier and the window's labels are estimated
 //     together by DC-ADMM (package solver), warm started from the last window.
 //   - Smoothness. Neighbouring superpixels of like colour prefer one label.
@@ -21,7 +21,8 @@
 // meanwhile; first near where it was last seen, then ever farther away; as large as it
 // was or up to four times as large across, where scenes have Coarse (see
 // [Tracker.Searching]), and once it is lost in some of them. The classifier rests until
-// then.
+// then. Something that came back as an object but was gone again at once makes the next
+// such return wait until it has been found in a few frames in a row.
 //
 // A scene of the last seconds can still be annotated; what followed it is then
 // labelled again.
