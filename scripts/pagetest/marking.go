@@ -282,8 +282,17 @@ func lies(o *segdv1.Object, at image.Rectangle) bool {
 }
 
 func (h *hand) listed(ctx context.Context, label string) error {
-	_, err := h.until(ctx, label+" in the list", func(said) bool { return strings.Contains(h.text(ctx, ".object-label"), label) })
+	_, err := h.until(ctx, label+" in the list", func(said) bool { return slices.Contains(h.labels(ctx), label) })
 	return err
+}
+
+// labels are those in the page's list of objects.
+func (h *hand) labels(ctx context.Context) []string {
+	text := h.text(ctx, ".object-label")
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, " | ")
 }
 
 // slow freezes, takes its time, and accepts when all frames of then are long gone.

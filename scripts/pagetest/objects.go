@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"image"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,14 +12,22 @@ import (
 	"github.com/segd/segd/mask"
 )
 
-// gone waits for masks without an object, there for those with it.
-func (w *world) gone(ctx context.Context, label string) error {
+// discard removes an object in the first page and waits until it is gone from the masks,
+// and from the list, which moves up then.
+func (w *world) discard(ctx context.Context, label string) error {
+	if err := w.desk.pressRow(ctx, label, ".remove"); err != nil {
+		return err
+	}
 	ctx, cancel := soon(ctx)
 	defer cancel()
-	_, err := w.log.until(ctx, w.log.count(), "no "+label, func(m *segdv1.MaskFrame) bool { return object(m, label) == nil })
+	if _, err := w.log.until(ctx, w.log.count(), "no "+label, func(m *segdv1.MaskFrame) bool { return object(m, label) == nil }); err != nil {
+		return err
+	}
+	_, err := w.desk.until(ctx, "a list without "+label, func(said) bool { return !slices.Contains(w.desk.labels(ctx), label) })
 	return err
 }
 
+// there waits for masks with an object.
 func (w *world) there(ctx context.Context, label string) (*segdv1.MaskFrame, error) {
 	ctx, cancel := soon(ctx)
 	defer cancel()
@@ -43,10 +52,7 @@ func soon(ctx context.Context) (context.Context, context.CancelFunc) {
 
 func (w *world) remove(ctx context.Context) error {
 	h := w.desk
-	if err := h.pressRow(ctx, "second person", ".remove"); err != nil {
-		return err
-	}
-	if err := w.gone(ctx, "second person"); err != nil {
+	if err := w.discard(ctx, "second person"); err != nil {
 		return err
 	}
 	if err := h.undo(ctx, "second person is removed"); err != nil {
@@ -61,10 +67,7 @@ func (w *world) remove(ctx context.Context) error {
 		if err := h.listed(ctx, label); err != nil {
 			return err
 		}
-		if err := h.pressRow(ctx, label, ".remove"); err != nil {
-			return err
-		}
-		if err := w.gone(ctx, label); err != nil {
+		if err := w.discard(ctx, label); err != nil {
 			return err
 		}
 	}
@@ -80,14 +83,8 @@ func (w *world) alone(ctx context.Context) error {
 		}
 		w.second = nil
 	}
-	for label := range strings.SplitSeq(w.desk.text(ctx, ".object-label"), " | ") {
-		if label == "" {
-			continue
-		}
-		if err := w.desk.pressRow(ctx, label, ".remove"); err != nil {
-			return err
-		}
-		if err := w.gone(ctx, label); err != nil {
+	for _, label := range w.desk.labels(ctx) {
+		if err := w.discard(ctx, label); err != nil {
 			return err
 		}
 	}
