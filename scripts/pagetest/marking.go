@@ -92,18 +92,16 @@ func (w *world) looks(ctx context.Context) error {
 // leastFrames are few because a busy machine drops frames.
 const leastFrames = 3
 
-// followed sees whether the masks cover the walker: all those of the first seconds after
-// seq, the first frame that shows the object, and from then on for as long as there is a
-// reference by the middle of them, without leaving her.
+// followed sees whether the masks cover the walker: those of seq, the first frame that
+// shows the object, and from then on for as long as there is a reference by the middle of
+// them, without leaving her.
 func (w *world) followed(ctx context.Context, label string, seq uint64) error {
-	var first, all []float64
-	begin := -1
+	var all []float64
 	_, err := w.log.until(ctx, 0, "the walker's way to its end", func(m *segdv1.MaskFrame) bool {
 		if m.GetSequence() < seq {
 			return false
 		}
-		clip := clipAt(m)
-		want, ok := w.walker[clip]
+		want, ok := w.walker[clipAt(m)]
 		if !ok {
 			return true
 		}
@@ -113,12 +111,7 @@ func (w *world) followed(ctx context.Context, label string, seq uint64) error {
 				iou = mask.IoU(got, want)
 			}
 		}
-		if begin < 0 {
-			begin = clip
-		}
-		if all = append(all, iou); time.Duration(clip-begin)*clipFrame <= w.within {
-			first = append(first, iou)
-		}
+		all = append(all, iou)
 		return false
 	})
 	if err != nil {
@@ -129,11 +122,11 @@ func (w *world) followed(ctx context.Context, label string, seq uint64) error {
 	}
 	sorted := slices.Sorted(slices.Values(all))
 	median := sorted[len(sorted)/2]
-	w.note("intersection over union with the reference in %d frames: %.2f to %.2f, median %.2f; %.2f at least in the first %v",
-		len(all), sorted[0], sorted[len(sorted)-1], median, slices.Min(first), w.within)
-	if slices.Min(first) < likeIt || median < likeIt || sorted[0] < onIt {
-		return fmt.Errorf("intersection over union with the reference, frame by frame: %.2f; want %.2f in the first %d, by the median and never less than %.2f",
-			all, likeIt, len(first), onIt)
+	w.note("intersection over union with the reference: %.2f at first; in %d frames %.2f to %.2f, median %.2f",
+		all[0], len(all), sorted[0], sorted[len(sorted)-1], median)
+	if all[0] < likeIt || median < likeIt || sorted[0] < onIt {
+		return fmt.Errorf("intersection over union with the reference, frame by frame: %.2f; want %.2f in the first and by the median, and %.2f in all",
+			all, likeIt, onIt)
 	}
 	return nil
 }

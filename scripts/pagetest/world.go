@@ -18,7 +18,7 @@ import (
 
 const (
 	likeIt  = 0.7 // intersection over union with the reference
-	onIt    = 0.5 // the same of a single frame, later
+	onIt    = 0.5 // the same of any later frame
 	subject = "segd.v1.home.demo.mask"
 )
 
