@@ -54,13 +54,34 @@ func (h *hand) press(ctx context.Context, selector string) error {
 		return err
 	}
 	if h.touch {
-		// As a hand takes: a tap at once after a stroke is none to Chromium.
+		// As a hand takes.
 		if err := process.Pause(ctx, 300*time.Millisecond); err != nil {
 			return err
 		}
 		return h.Touch(ctx, []browser.Point{box.Middle()})
 	}
 	return h.Click(ctx, box.Middle())
+}
+
+// tool chooses one. A tap soon after a stroke is none to a Chromium that is busy: as
+// people do, it is tried again if the tool is not the chosen one then.
+func (h *hand) tool(ctx context.Context, name string) error {
+	selector := "[data-tool=" + name + "]"
+	for range 3 {
+		if err := h.press(ctx, selector); err != nil {
+			return err
+		}
+		for range 10 {
+			var chosen string
+			if err := h.Evaluate(ctx, fmt.Sprintf(`document.querySelector(%q).getAttribute("aria-pressed")`, selector), &chosen); err != nil || chosen == "true" {
+				return err
+			}
+			if err := process.Pause(ctx, 100*time.Millisecond); err != nil {
+				return err
+			}
+		}
+	}
+	return fmt.Errorf("%s is not chosen", selector)
 }
 
 // row is the selector of something in the row of the object with a label.

@@ -132,7 +132,7 @@ func (w *world) followed(ctx context.Context, label string, seq uint64) error {
 }
 
 // painting paints a ring and a dot with the page's own modules and asks what segd
-// makes of it.
+// makes of it. Of two boxes the second counts.
 const painting = `(async () => {
   const { Sketch } = await import("/assets/sketch.js");
   const { cameras, preview } = await import("/assets/api.js");
@@ -156,16 +156,24 @@ const painting = `(async () => {
       if (bit !== want[y * width + x]) wrong++;
     }
   }
-  return { wrong, area };
+  mark("box", [[10, 10], [20, 20]]);
+  mark("box", [[30, 30], [60, 70]]);
+  return { wrong, area, counting: sketch.counting().map((m) => m.points[0][0]) };
 })()`
 
 func (w *world) painted(ctx context.Context) error {
-	var got struct{ Wrong, Area int }
+	var got struct {
+		Wrong, Area int
+		Counting    []float64
+	}
 	if err := w.desk.Evaluate(ctx, painting, &got); err != nil {
 		return err
 	}
 	if got.Wrong != 0 || got.Area < 1000 {
 		return fmt.Errorf("%d pixels differ, of %d", got.Wrong, got.Area)
+	}
+	if !slices.Equal(got.Counting, []float64{30}) {
+		return fmt.Errorf("marks that begin at %v count; want the second box alone", got.Counting)
 	}
 	return nil
 }
@@ -209,7 +217,7 @@ var (
 
 // outlined draws the outline of a rectangle, corner by corner, and gives it a name.
 func (h *hand) outlined(ctx context.Context, name string, r image.Rectangle) error {
-	if err := h.press(ctx, "[data-tool=polygon]"); err != nil {
+	if err := h.tool(ctx, "polygon"); err != nil {
 		return err
 	}
 	corners := []image.Point{r.Min, {X: r.Max.X, Y: r.Min.Y}, r.Max, {X: r.Min.X, Y: r.Max.Y}}

@@ -126,7 +126,7 @@ func (w *world) correct(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := h.press(ctx, "[data-tool=erase]"); err != nil {
+	if err := h.tool(ctx, "erase"); err != nil {
 		return err
 	}
 	box := w.walker[clip].Box()

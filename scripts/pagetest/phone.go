@@ -26,14 +26,14 @@ func (w *world) onPhone(ctx context.Context) error {
 		return err
 	}
 	box := w.walker[clip].Box().Inset(-4)
-	if err := h.press(ctx, "[data-tool=box]"); err != nil {
+	if err := h.tool(ctx, "box"); err != nil {
 		return err
 	}
 	if err := h.draw(ctx, box.Min, box.Max); err != nil {
 		return err
 	}
 	body, _ := strokes(w.walker[clip])
-	if err := h.press(ctx, "[data-tool=object]"); err != nil {
+	if err := h.tool(ctx, "object"); err != nil {
 		return err
 	}
 	if err := h.draw(ctx, body...); err != nil {
@@ -97,7 +97,7 @@ func (w *world) fingers(ctx context.Context) error {
 	if s, err := h.said(ctx); err != nil || s.Preview != "none" {
 		return errors.Join(err, fmt.Errorf("zooming drew something: %+v", s))
 	}
-	if err := h.press(ctx, "[data-tool=polygon]"); err != nil {
+	if err := h.tool(ctx, "polygon"); err != nil {
 		return err
 	}
 	for _, d := range []browser.Point{{X: -60, Y: -60}, {X: 60, Y: -60}, {X: 60, Y: 60}, {X: -60, Y: 60}} {

@@ -37,7 +37,7 @@ export function drawInk(ctx, { sketch, draft, cross, tool }, place, ratio) {
     const path = painted.get(sketch, id);
     if (path) casing(ctx, path, colour(id), px);
   }
-  for (const mark of sketch.marks) drawMark(ctx, mark, px);
+  for (const mark of sketch.counting()) drawMark(ctx, mark, px);
   if (draft) drawDraft(ctx, draft, px);
   if (cross) drawCross(ctx, cross, tool, px);
   ctx.restore();

@@ -38,6 +38,12 @@ export class Sketch {
     return [...new Set(this.marks.filter((m) => m.kind !== "background").map((m) => m.id))];
   }
 
+  // counting lists the marks that say something: a new box or polygon stands for the last.
+  counting() {
+    const own = new Set(this.marked().flatMap((id) => since(this.marks, id)));
+    return this.marks.filter((m) => m.kind === "background" || own.has(m));
+  }
+
   // renumber gives an object another number.
   renumber(from, to) {
     for (const m of [...this.marks, ...this.#undone]) if (m.id === from) m.id = to;
