@@ -143,8 +143,12 @@ func (b *Browser) read() {
 // complaint is what an event says went wrong on the page; empty: nothing.
 func complaint(r reply) string {
 	switch r.Method {
-	case "Runtime.exceptionThrown", "Network.loadingFailed":
+	case "Runtime.exceptionThrown":
 		return string(r.Params)
+	case "Network.loadingFailed":
+		if !bytes.Contains(r.Params, []byte(`"canceled":true`)) { // by the page itself, which wants something newer
+			return string(r.Params)
+		}
 	case "Runtime.consoleAPICalled", "Log.entryAdded":
 		for _, level := range []string{`"type":"error"`, `"type":"warning"`, `"level":"error"`, `"level":"warning"`} {
 			if bytes.Contains(r.Params, []byte(level)) {
