@@ -120,10 +120,10 @@ func (f *frame) around(ref *frame, j int, radius float64, visit func(i int32)) {
 	}
 }
 
-// within sets t.may, n×L: whether a superpixel of f may be a label. An object is no
-// farther from where it was in the latest frames than annotated frames are looked up,
-// or where it is looked for: what is like it where an annotated frame had it long ago
-// is something else, unless it has jumped there (see Tracker.jumped).
+// within sets t.may, n×L: whether a superpixel of f may be a label. An object is near
+// where it was in the latest frames, or where it is looked for: what is like it where an
+// annotated frame had it long ago is something else, unless it has jumped there (see
+// [Tracker.jumped]).
 func (t *Tracker) within(f *frame) {
 	labels := t.labels()
 	t.may = grow(t.may, f.n*labels)
@@ -150,26 +150,23 @@ func (t *Tracker) within(f *frame) {
 	}
 }
 
-// jumped lets the objects in sight of which next to nothing was found within t.may be
-// anywhere, and tells whether there are any.
-func (t *Tracker) jumped(f *frame) bool {
-	labels, any := t.labels(), false
+// jumped lets objects in sight be anywhere of which next to nothing was found where they
+// may be, and tells whether there are any.
+func (t *Tracker) jumped(f *frame) (again bool) {
+	labels := t.labels()
+	found := make([]float64, labels) // pixels
+	for i := range f.n {
+		found[argmax(f.q[i*labels:(i+1)*labels])] += float64(f.area[i])
+	}
 	for k, o := range t.objects {
-		found, c := 0.0, k+1
-		for i := range f.n {
-			if row := f.q[i*labels : (i+1)*labels]; row[c] > 0 && int(argmax(row)) == c {
-				found += float64(f.area[i])
+		if c := k + 1; o.state == Visible && found[c] < stayShare*o.area {
+			for i := range f.n {
+				again = again || !t.may[i*labels+c]
+				t.may[i*labels+c] = true
 			}
 		}
-		if o.state != Visible || found >= stayShare*o.area {
-			continue
-		}
-		for i := range f.n {
-			any = any || !t.may[i*labels+c]
-			t.may[i*labels+c] = true
-		}
 	}
-	return any
+	return again
 }
 
 // insert puts l into best, sorted by falling cosine, and drops the last.
@@ -187,8 +184,9 @@ func insert(best []link, l link) {
 // corrected superpixel, and as much of it as ref can be trusted there. What ref
 // calls background may be an object that was out of sight there or first annotated
 // later; that share of its votes is divided as q stands among the background and
-// the objects ref does not know. mass and held, n each, sum the weights and their
-// trusted part.
+// the objects ref does not know. What ref says of labels that a superpixel may not be
+// is not heard. mass and held, n each, sum the weights of what is and their trusted
+// part.
 func vote(q, mass, held []float64, may []bool, links []link, k int, ref *frame, labels int, temperature, weight float64) {
 	for i := range len(links) / k {
 		row, rest := q[i*labels:(i+1)*labels], 0.0

@@ -71,32 +71,31 @@ type Tracker struct {
 	past       history
 	search     search
 
-	ws       solver.Workspace
-	kernel   kernel.Linear
-	window   mrf.Potts // over all frames of the window
-	newest   mrf.Potts // over the newest frame
-	state    solver.State
-	unary    []float64
-	omega    []float64
-	blocks   []*kernel.Block
-	frames   []*frame
-	edges    []mrf.Edge
-	links    []link
-	mass     []float64 // of one frame's votes, n
-	held     []float64 // what of it is trusted, n
-	near     []bool    // n: whether a superpixel of the newest frame can be an object at all
-	may      []bool    // n×L: which label it can be
-	moved    []bool    // n: whether it can be one that is elsewhere than in an annotated frame
-	refs     []reference
-	pixels   []uint8 // label of every pixel
-	bits     []uint8
-	outlines outliner
-	weight   []float64 // classifier, L×(d+1)
-	alpha    []float64
-	scores   []float64 // of one superpixel
-	before   []int32   // labels of the newest frame without what an annotation says
-
-	estimated []int32 // labels of the newest frame by DC-ADMM
+	ws        solver.Workspace
+	kernel    kernel.Linear
+	window    mrf.Potts // over all frames of the window
+	newest    mrf.Potts // over the newest frame
+	state     solver.State
+	unary     []float64
+	omega     []float64
+	blocks    []*kernel.Block
+	frames    []*frame
+	edges     []mrf.Edge
+	links     []link
+	mass      []float64 // of one frame's votes, n
+	held      []float64 // what of it is trusted, n
+	near      []bool    // n: whether a superpixel of the newest frame can be an object at all
+	may       []bool    // n×L: which label it can be
+	moved     []bool    // n: whether it can be one that is elsewhere than in an annotated frame
+	refs      []reference
+	pixels    []uint8 // label of every pixel
+	bits      []uint8
+	outlines  outliner
+	weight    []float64 // classifier, L×(d+1)
+	alpha     []float64
+	scores    []float64 // of one superpixel
+	before    []int32   // labels of the newest frame without what an annotation says
+	estimated []int32   // labels of the newest frame by DC-ADMM
 }
 
 // New returns a tracker without objects.
