@@ -215,13 +215,17 @@ func TestPicturesVanish(t *testing.T) {
 			cam.sendNALUs([][]byte{{0x41, 0xff, 0xff, 0x00, 0x13}})
 		}
 	})
-	cam.player() // it dials again, although much is sent
+	e := &w.events
+	eventually(t, "Down although much is sent", func() bool { e.mu.Lock(); defer e.mu.Unlock(); return e.downs == 1 })
 	close(stop)
 	noise.Wait()
-	for _, p := range ps {
-		cam.send(p.Data)
-	}
-	w.take(len(ps))
+	eventually(t, "pictures again", func() bool {
+		for _, p := range ps {
+			cam.send(p.Data)
+		}
+		time.Sleep(20 * time.Millisecond)
+		return len(w.frames) > 0
+	})
 	_ = w.stop()
 	mustWrap(t, w.events.lastDown, ErrStalled)
 	if w.events.ups != 2 || w.events.downs != 1 || w.events.reconnects != 1 || w.events.undecoded == 0 {
