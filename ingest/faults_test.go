@@ -217,6 +217,7 @@ func TestPicturesVanish(t *testing.T) {
 	})
 	e := &w.events
 	eventually(t, "Down although much is sent", func() bool { e.mu.Lock(); defer e.mu.Unlock(); return e.downs == 1 })
+	cam.player()
 	close(stop)
 	noise.Wait()
 	eventually(t, "pictures again", func() bool {
@@ -226,6 +227,7 @@ func TestPicturesVanish(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 		return len(w.frames) > 0
 	})
+	w.take(len(ps))
 	_ = w.stop()
 	mustWrap(t, w.events.lastDown, ErrStalled)
 	if w.events.ups != 2 || w.events.downs != 1 || w.events.reconnects != 1 || w.events.undecoded == 0 {

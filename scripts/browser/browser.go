@@ -146,7 +146,8 @@ func complaint(r reply) string {
 	case "Runtime.exceptionThrown":
 		return string(r.Params)
 	case "Network.loadingFailed":
-		if !bytes.Contains(r.Params, []byte(`"canceled":true`)) { // by the page itself, which wants something newer
+		// The page itself calls off a fetch when it wants something newer.
+		if !bytes.Contains(r.Params, []byte(`"type":"Fetch"`)) || !bytes.Contains(r.Params, []byte(`"canceled":true`)) {
 			return string(r.Params)
 		}
 	case "Runtime.consoleAPICalled", "Log.entryAdded":

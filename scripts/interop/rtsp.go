@@ -172,7 +172,8 @@ func (w *rtspWorld) masks(ctx context.Context, camera string) error {
 	// How late is a matter of how busy this machine is with encoding all these cameras.
 	// Early is none; but FFmpeg's reports count from the moment its encoder gave the first
 	// picture, for which x265 takes a second or two, and it catches up: its clock is ahead
-	// by that.
+	// by that. A wrong one is off by more; TestSenderClock in ingest holds one that is
+	// right to a frame.
 	early := 100 * time.Millisecond
 	if !strings.HasPrefix(camera, "gst-") {
 		early = 10 * time.Second

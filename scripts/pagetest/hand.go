@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/segd/segd/mask"
@@ -41,10 +42,15 @@ func (h *hand) until(ctx context.Context, what string, ok func(said) bool) (said
 	}
 }
 
-// text is what the elements that a selector finds say.
-func (h *hand) text(ctx context.Context, selector string) (text string) {
-	_ = h.Evaluate(context.WithoutCancel(ctx), fmt.Sprintf(`[...document.querySelectorAll(%q)].map((e) => e.textContent.trim()).join(" | ")`, selector), &text)
-	return text
+// texts are what the elements that a selector finds say.
+func (h *hand) texts(ctx context.Context, selector string) (texts []string) {
+	_ = h.Evaluate(context.WithoutCancel(ctx), fmt.Sprintf(`[...document.querySelectorAll(%q)].map((e) => e.textContent.trim())`, selector), &texts)
+	return texts
+}
+
+// text is texts in a line.
+func (h *hand) text(ctx context.Context, selector string) string {
+	return strings.Join(h.texts(ctx, selector), " | ")
 }
 
 // press clicks or taps what a selector finds.
@@ -71,14 +77,11 @@ func (h *hand) tool(ctx context.Context, name string) error {
 		if err := h.press(ctx, selector); err != nil {
 			return err
 		}
-		for range 10 {
-			var chosen string
-			if err := h.Evaluate(ctx, fmt.Sprintf(`document.querySelector(%q).getAttribute("aria-pressed")`, selector), &chosen); err != nil || chosen == "true" {
-				return err
-			}
-			if err := process.Pause(ctx, 100*time.Millisecond); err != nil {
-				return err
-			}
+		moment, cancel := context.WithTimeout(ctx, time.Second)
+		_, err := h.until(moment, name+" to be chosen", func(said) bool { return len(h.texts(ctx, selector+"[aria-pressed=true]")) > 0 })
+		cancel()
+		if err == nil {
+			return nil
 		}
 	}
 	return fmt.Errorf("%s is not chosen", selector)

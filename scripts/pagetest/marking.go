@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"image"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/segd/segd/bus/segdv1"
@@ -289,11 +288,7 @@ func (h *hand) listed(ctx context.Context, label string) error {
 
 // labels are those in the page's list of objects.
 func (h *hand) labels(ctx context.Context) []string {
-	text := h.text(ctx, ".object-label")
-	if text == "" {
-		return nil
-	}
-	return strings.Split(text, " | ")
+	return h.texts(ctx, ".object-label")
 }
 
 // slow freezes, takes its time, and accepts when all frames of then are long gone.
