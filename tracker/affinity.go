@@ -94,12 +94,14 @@ func (t *Tracker) followed(f, ref *frame, k int, radius float64) {
 	}
 }
 
-// reach marks the superpixels of f that a superpixel of ref which may not be
-// background lies near to. All others can only inherit background.
-func reach(near []bool, f, ref *frame, labels int, radius float64) {
+// reach calls visit for the superpixels of f that lie near to one of ref which may be
+// label c, for each c but the background. All others can only inherit background.
+func reach(f, ref *frame, labels int, radius float64, visit func(i int32, c int)) {
 	for j := range ref.n {
-		if ref.soft[j*labels] != 1 {
-			f.around(ref, j, radius, func(i int32) { near[i] = true })
+		for c := 1; c < labels; c++ {
+			if ref.soft[j*labels+c] > 0 {
+				f.around(ref, j, radius, func(i int32) { visit(i, c) })
+			}
 		}
 	}
 }
@@ -117,36 +119,6 @@ func (f *frame) around(ref *frame, j int, radius float64, visit func(i int32)) {
 				visit(i)
 			}
 		}
-	}
-}
-
-// within sets t.may, n×L: whether a superpixel of f may be a label. An object is near
-// where it was in the latest frames, or where it is looked for: what is like it where an
-// annotated frame had it long ago is something else, unless it has jumped there (see
-// [Tracker.jumped]).
-func (t *Tracker) within(f *frame) {
-	labels := t.labels()
-	t.may = grow(t.may, f.n*labels)
-	clear(t.may)
-	radius := t.cfg.Radius * float64(max(f.width, f.height))
-	for _, ref := range t.recent[max(0, len(t.recent)-t.cfg.Refs):] {
-		for j := range ref.n {
-			for c := 1; c < labels; c++ {
-				if ref.soft[j*labels+c] > 0 {
-					f.around(ref, j, radius, func(i int32) { t.may[int(i)*labels+c] = true })
-				}
-			}
-		}
-	}
-	for k, o := range t.objects {
-		for i, p := range o.chance {
-			if p > 0 {
-				t.may[i*labels+k+1] = true
-			}
-		}
-	}
-	for i := range f.n {
-		t.may[i*labels] = true
 	}
 }
 

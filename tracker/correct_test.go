@@ -48,6 +48,14 @@ func stroke(width float64, points ...Point) []Stroke {
 	return []Stroke{{Width: width, Points: points}}
 }
 
+// byStrokes is an annotation by an object's strokes, and by one on the background around it.
+func byStrokes(o ObjectSpec, width, left, top, right, bottom float64) *Annotation {
+	a := empty()
+	a.Objects = []ObjectSpec{o}
+	a.Background = stroke(width, Point{left, top}, Point{right, top}, Point{right, bottom}, Point{left, bottom}, Point{left, top})
+	return a
+}
+
 func empty() *Annotation { return &Annotation{Width: testWidth, Height: testHeight} }
 
 func TestBoxFindsTheObjectInIt(t *testing.T) {
@@ -339,9 +347,7 @@ func TestSecondObjectByStrokes(t *testing.T) {
 		case 0:
 			a = byMask(t, truth[0], 1)
 		case 4:
-			a = empty()
-			a.Objects = []ObjectSpec{{ID: 2, Label: "blue", Scribbles: stroke(8, Point{108, 60}, Point{122, 62})}}
-			a.Background = stroke(5, Point{90, 30}, Point{140, 30}, Point{140, 90}, Point{90, 90}, Point{90, 30})
+			a = byStrokes(ObjectSpec{ID: 2, Label: "blue", Scribbles: stroke(8, Point{108, 60}, Point{122, 62})}, 5, 90, 30, 140, 90)
 		}
 		for k, o := range step(t, tr, s, a).Objects {
 			if j := iou(o.Mask, truth[k]); j < 0.8 {

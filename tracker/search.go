@@ -183,7 +183,7 @@ func (t *Tracker) seek(f *frame) {
 				o.chance[i] = 0
 				continue
 			}
-			t.near[i] = true
+			t.near[i], t.may[i*t.labels()+k+1] = true, true
 		}
 	}
 }

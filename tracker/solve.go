@@ -23,12 +23,15 @@ func (t *Tracker) solve(ctx context.Context, f *frame, annotated bool, out *Solv
 			return err
 		}
 	}
-	t.estimated = append(t.estimated[:0], f.y...)
+	var estimated []int32
+	if annotated {
+		estimated = slices.Clone(f.y)
+	}
 	if err := t.decide(ctx, f); err != nil {
 		return err
 	}
 	if annotated {
-		f.keepBegun(t.estimated, t.labels())
+		f.keepBegun(estimated, t.labels())
 		f.keepMarked()
 	}
 	f.harden(t.labels())

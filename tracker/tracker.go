@@ -71,31 +71,30 @@ type Tracker struct {
 	past       history
 	search     search
 
-	ws        solver.Workspace
-	kernel    kernel.Linear
-	window    mrf.Potts // over all frames of the window
-	newest    mrf.Potts // over the newest frame
-	state     solver.State
-	unary     []float64
-	omega     []float64
-	blocks    []*kernel.Block
-	frames    []*frame
-	edges     []mrf.Edge
-	links     []link
-	mass      []float64 // of one frame's votes, n
-	held      []float64 // what of it is trusted, n
-	near      []bool    // n: whether a superpixel of the newest frame can be an object at all
-	may       []bool    // n×L: which label it can be
-	moved     []bool    // n: whether it can be one that is elsewhere than in an annotated frame
-	refs      []reference
-	pixels    []uint8 // label of every pixel
-	bits      []uint8
-	outlines  outliner
-	weight    []float64 // classifier, L×(d+1)
-	alpha     []float64
-	scores    []float64 // of one superpixel
-	before    []int32   // labels of the newest frame without what an annotation says
-	estimated []int32   // labels of the newest frame by DC-ADMM
+	ws       solver.Workspace
+	kernel   kernel.Linear
+	window   mrf.Potts // over all frames of the window
+	newest   mrf.Potts // over the newest frame
+	state    solver.State
+	unary    []float64
+	omega    []float64
+	blocks   []*kernel.Block
+	frames   []*frame
+	edges    []mrf.Edge
+	links    []link
+	mass     []float64 // of one frame's votes, n
+	held     []float64 // what of it is trusted, n
+	near     []bool    // n: whether a superpixel of the newest frame can be an object at all
+	may      []bool    // n×L: which label it can be
+	moved    []bool    // n: whether it can be one that is elsewhere than in an annotated frame
+	refs     []reference
+	pixels   []uint8 // label of every pixel
+	bits     []uint8
+	outlines outliner
+	weight   []float64 // classifier, L×(d+1)
+	alpha    []float64
+	scores   []float64 // of one superpixel
+	before   []int32   // labels of the newest frame without what an annotation says
 }
 
 // New returns a tracker without objects.
@@ -327,19 +326,28 @@ func (f *frame) widen(from, to int) {
 
 // propagate sets f's label probabilities q from the frames it can look up: the
 // latest, and the annotated ones. Frames that saw all objects speak first, because
-// the others leave open what they did not see.
+// the others leave open what they did not see. An object is near where it was in the
+// latest frames, or where it is looked for: what is like it where an annotated frame had
+// it long ago is something else, unless it has jumped there.
 func (t *Tracker) propagate(f *frame) {
 	labels, side := t.labels(), float64(max(f.width, f.height))
-	t.near = grow(t.near, f.n)
+	t.near, t.may = grow(t.near, f.n), grow(t.may, f.n*labels)
+	for i := range t.may {
+		t.may[i] = i%labels == 0
+	}
 	for i := range t.near {
 		t.near[i] = len(t.anchors) == 0 // on the first annotated frame nothing is known at all
 	}
 	refs := t.references()
 	for _, r := range refs {
-		reach(t.near, f, r.frame, labels, r.radius*side)
+		reach(f, r.frame, labels, r.radius*side, func(i int32, c int) {
+			t.near[i] = true
+			if r.latest {
+				t.may[int(i)*labels+c] = true
+			}
+		})
 	}
 	t.seek(f)
-	t.within(f)
 	d, k := t.unitDim(), t.cfg.Links
 	t.mass, t.held = grow(t.mass, f.n), grow(t.held, f.n)
 	ask := func(all bool) {
@@ -389,16 +397,17 @@ func (t *Tracker) guess(f *frame) {
 type reference struct {
 	frame          *frame
 	radius, weight float64
+	latest         bool
 }
 
 func (t *Tracker) references() []reference {
 	refs := t.refs[:0]
 	for _, f := range slices.Backward(t.recent[max(0, len(t.recent)-t.cfg.Refs):]) {
-		refs = append(refs, reference{f, t.cfg.Radius, 1})
+		refs = append(refs, reference{f, t.cfg.Radius, 1, true})
 	}
 	for _, f := range t.anchors {
 		if !slices.ContainsFunc(refs, func(r reference) bool { return r.frame == f }) {
-			refs = append(refs, reference{f, t.cfg.AnchorRadius, t.cfg.AnchorWeight})
+			refs = append(refs, reference{f, t.cfg.AnchorRadius, t.cfg.AnchorWeight, false})
 		}
 	}
 	t.refs = refs

@@ -161,11 +161,7 @@ func TestSolveOutOfTime(t *testing.T) {
 }
 
 func scribbles() *Annotation {
-	return &Annotation{Width: testWidth, Height: testHeight,
-		Objects: []ObjectSpec{{ID: 1, Label: "ball", Scribbles: []Stroke{{Width: 5, Points: []Point{{70, 60}, {85, 65}}}}}},
-		Background: []Stroke{
-			{Width: 5, Points: []Point{{10, 10}, {150, 10}, {150, 110}, {10, 110}, {10, 10}}},
-		}}
+	return byStrokes(ObjectSpec{ID: 1, Label: "ball", Scribbles: stroke(5, Point{70, 60}, Point{85, 65})}, 5, 10, 10, 150, 110)
 }
 
 func TestScribblesGrowToTheObject(t *testing.T) {
@@ -236,9 +232,7 @@ func TestStrangersAreNotTheObject(t *testing.T) {
 		case 0:
 			a = byMask(t, truth[0], 1)
 		case 20:
-			a = empty()
-			a.Objects = []ObjectSpec{{ID: 2, Scribbles: stroke(6, Point{34, 95}, Point{46, 95})}}
-			a.Background = stroke(4, Point{20, 75}, Point{60, 75}, Point{60, 115}, Point{20, 115}, Point{20, 75})
+			a = byStrokes(ObjectSpec{ID: 2, Scribbles: stroke(6, Point{34, 95}, Point{46, 95})}, 4, 20, 75, 60, 115)
 		}
 		for k, o := range step(t, tr, s, a).Objects {
 			if j := iou(o.Mask, truth[2*k]); j < 0.8 {
