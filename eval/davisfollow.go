@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/mask"
 	"github.com/segd/segd/tracker"
@@ -75,7 +76,7 @@ func newFollower(model features.Model, f features.Config, t tracker.Config) (*fo
 }
 
 // step labels a picture and says what it took.
-func (w *follower) step(ctx context.Context, seq int, p *picture, ann *tracker.Annotation) (*tracker.Result, StageMS, error) {
+func (w *follower) step(ctx context.Context, seq int, p *picture, ann *annotation.Annotation) (*tracker.Result, StageMS, error) {
 	var took StageMS
 	start := time.Now()
 	if w.model != nil {
@@ -138,9 +139,9 @@ func follow(ctx context.Context, opt *DavisOptions, c *davisClip, d disturbance,
 			return nil, err
 		}
 		out.truth = append(out.truth, mask.Encode(p.truth, p.width, p.height).Area())
-		var ann *tracker.Annotation
+		var ann *annotation.Annotation
 		if i == 0 {
-			if ann, err = tracker.FromMask(p.truth, p.width, p.height, 1, c.name); err != nil {
+			if ann, err = annotation.FromMask(p.truth, p.width, p.height, 1, c.name); err != nil {
 				return nil, err
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/mask"
 	"github.com/segd/segd/solver/baseline"
@@ -33,7 +34,7 @@ type ScribblesOptions struct {
 // ScribblesPicture is one segmented picture, valid during the Picture callback.
 type ScribblesPicture struct {
 	Image              image.Image
-	Strokes            *tracker.Annotation
+	Strokes            *annotation.Annotation
 	Truth, Got, KMeans mask.RLE
 }
 
@@ -125,7 +126,7 @@ func scribblesSequence(ctx context.Context, opt *ScribblesOptions, c *davisClip,
 	}
 	truth := mask.Encode(p.truth, p.width, p.height)
 	box := truth.Box()
-	inBox, err := segment(ctx, opt.Tracker, &scene, &tracker.Annotation{Width: p.width, Height: p.height, Objects: []tracker.ObjectSpec{
+	inBox, err := segment(ctx, opt.Tracker, &scene, &annotation.Annotation{Width: p.width, Height: p.height, Objects: []annotation.Object{
 		{ID: 1, Label: c.name, Box: []float64{float64(box.Min.X), float64(box.Min.Y), float64(box.Max.X), float64(box.Max.Y)}},
 	}})
 	if err != nil {
@@ -157,7 +158,7 @@ func scribblesSequence(ctx context.Context, opt *ScribblesOptions, c *davisClip,
 }
 
 // segment is a new tracker's mask of the annotation's first object.
-func segment(ctx context.Context, cfg tracker.Config, s *features.Scene, ann *tracker.Annotation) (mask.RLE, error) {
+func segment(ctx context.Context, cfg tracker.Config, s *features.Scene, ann *annotation.Annotation) (mask.RLE, error) {
 	t, err := tracker.New(cfg)
 	if err != nil {
 		return mask.RLE{}, err
@@ -222,7 +223,7 @@ func contrastEdges(s *features.Scene, smooth float64) []mrf.Edge {
 }
 
 // segment returns the mask that the strokes lead to.
-func (m *kmeans) segment(ctx context.Context, a *tracker.Annotation) (mask.RLE, error) {
+func (m *kmeans) segment(ctx context.Context, a *annotation.Annotation) (mask.RLE, error) {
 	y := m.marked(a)
 	label := &seeded{seeds: slices.Clone(y), Potts: &m.potts}
 	if _, err := baseline.KernelKMeans(ctx, m.rows, m.scene.N, m.d, 2, label, y, kmeansRounds); err != nil {
@@ -240,9 +241,9 @@ const unseeded = -1
 
 // marked labels the superpixels that have strokes on them by what most of those
 // are.
-func (m *kmeans) marked(a *tracker.Annotation) []int32 {
+func (m *kmeans) marked(a *annotation.Annotation) []int32 {
 	votes := make([]int, m.scene.N)
-	draw := func(strokes []tracker.Stroke, vote int) {
+	draw := func(strokes []annotation.Stroke, vote int) {
 		for _, s := range strokes {
 			brush := diskOffsets(int(s.Width / 2))
 			for _, p := range s.Points {

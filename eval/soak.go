@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/mask"
 	"github.com/segd/segd/tracker"
@@ -68,9 +69,9 @@ func Soak(ctx context.Context, opt SoakOptions) (*SoakReport, error) {
 		if err != nil {
 			return nil, fmt.Errorf("eval: %w", err)
 		}
-		var ann *tracker.Annotation
+		var ann *annotation.Annotation
 		if i == 0 {
-			if ann, err = tracker.FromMask(p.truth, p.width, p.height, 1, c.name); err != nil {
+			if ann, err = annotation.FromMask(p.truth, p.width, p.height, 1, c.name); err != nil {
 				return nil, fmt.Errorf("eval: %w", err)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/tracker"
@@ -313,7 +314,7 @@ func (s *stages) label(ctx context.Context, it *item) (*tracker.Result, error) {
 		return s.step.Step(ctx, it.scene, nil)
 	}
 	res, err := s.step.Step(ctx, it.scene, it.note.annotation)
-	if errors.Is(err, tracker.ErrAnnotation) {
+	if errors.Is(err, annotation.ErrInvalid) {
 		s.c.resolve(it, fmt.Errorf("%w: %w", ErrAnnotate, err))
 		return s.step.Step(ctx, it.scene, nil)
 	}

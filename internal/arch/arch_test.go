@@ -61,6 +61,7 @@ var numbersOnly = []string{"log", "log/slog", "net", "net/http", "os", "os/exec"
 // plan is the table. A package may import the standard library, what its room
 // grants, and nothing else.
 var plan = map[string]room{
+	"annotation":            {without: numbersOnly},
 	"mask":                  {},
 	"bus/segdv1":            {modules: []string{protobuf}},
 	"ingest/codec":          {modules: []string{astiav, "github.com/bluenviron/mediacommon/v2/pkg/codecs"}, cgo: true},
@@ -76,13 +77,13 @@ var plan = map[string]room{
 	"solver/loss":           {modules: []string{gonum}, without: numbersOnly},
 	"solver/mrf":            {modules: []string{gonum}, without: numbersOnly},
 	"lp":                    {cgo: true, without: numbersOnly},
-	"tracker":               {internal: []string{"features", "solver", "solver/kernel", "solver/loss", "solver/mrf", "mask"}, modules: []string{gonum, xcpu}},
+	"tracker":               {internal: []string{"annotation", "features", "solver", "solver/kernel", "solver/loss", "solver/mrf", "mask"}, modules: []string{gonum, xcpu}},
 	"bus":                   {internal: []string{"bus/segdv1"}, modules: []string{nats, protobuf}},
 	"metrics":               {modules: []string{prom}},
 	"web":                   {internal: []string{"bus/segdv1", "mask"}, modules: []string{websock, protobuf, xrate}, tests: []string{schema}},
 	"config":                {modules: []string{yaml}},
-	"pipeline":              {internal: []string{"bus/segdv1", "features", "ingest", "mask", "tracker"}, modules: []string{protobuf}},
-	"eval":                  {internal: []string{"features", "features/dnn", "lp", "mask", "solver", "solver/baseline", "solver/clique", "solver/kernel", "solver/loss", "solver/mrf", "tracker"}, modules: []string{plot, xsync}},
+	"pipeline":              {internal: []string{"annotation", "bus/segdv1", "features", "ingest", "mask", "tracker"}, modules: []string{protobuf}},
+	"eval":                  {internal: []string{"annotation", "features", "features/dnn", "lp", "mask", "solver", "solver/baseline", "solver/clique", "solver/kernel", "solver/loss", "solver/mrf", "tracker"}, modules: []string{plot, xsync}},
 	"deploy":                {},
 	"demo":                  {internal: []string{"ingest/codec"}, modules: rtsp},
 	"examples":              {tests: []string{"bus", "bus/segdv1", "mask", "scripts/process", protobuf}},
@@ -100,7 +101,7 @@ var plan = map[string]room{
 	"scripts/pagetest":      {internal: []string{"bus/segdv1", "mask", "scripts/browser", "scripts/process", "scripts/steps"}, modules: []string{nats, protobuf}},
 	"scripts/peers":         {internal: []string{"features", "solver", "solver/kernel", "solver/loss", "solver/mrf"}},
 	"scripts/screenshotter": {internal: []string{"mask", "scripts/browser", "scripts/process"}},
-	"cmd/segd":              {internal: []string{"bus", "bus/segdv1", "config", "demo", "deploy", "eval", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, progress, prom, protobuf, sdaemon, term, websock, xcpu}, tests: []string{nats, pion}},
+	"cmd/segd":              {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "deploy", "eval", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, progress, prom, protobuf, sdaemon, term, websock, xcpu}, tests: []string{nats, pion}},
 
 	"scripts/pagetest/reference": {internal: []string{"demo", "ingest/codec", "mask"}},
 	"scripts/process":            {},
