@@ -8,6 +8,7 @@ import (
 	"image/color"
 	"image/draw"
 	"image/png"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -428,6 +429,56 @@ func TestPanicStaysInItsCamera(t *testing.T) {
 		}
 		other := good.check(t, camera("good"))
 		if other.Published != 60 || other.Restarts != 0 {
+			t.Errorf("the other camera: %d of 60 published, %d restarts", other.Published, other.Restarts)
+		}
+	})
+}
+
+// wildModel panics at the sixth image, on the goroutine it is run on.
+type wildModel struct{ images int }
+
+func (m *wildModel) Features(dst []features.Map, _ []byte, _, _, _ int) ([]features.Map, error) {
+	m.images++
+	if m.images == 6 {
+		panic("a wild index")
+	}
+	return dst, nil
+}
+
+// A panic of a model is one of its camera's stage too.
+func TestModelPanicStaysInItsCamera(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bad, good := newBench(t, "bad", 20), newBench(t, "good", 60)
+		model := &wildModel{}
+		bad.cfg.NewExtractor = func() (Extractor, error) { return features.New(features.Config{Superpixels: 48}, model) }
+		var log strings.Builder
+		bad.cfg.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		set, err := NewSet(bad.cfg, good.cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := set.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c, err := set.Camera("bad")
+		if err != nil {
+			t.Fatal(err)
+		}
+		snap := bad.check(t, c)
+		if snap.Restarts != 1 || snap.Failed != 1 || snap.Published < 20 {
+			t.Errorf("%d restarts, %d failed, %d published; want 1, 1 and the 20 of the second life and some",
+				snap.Restarts, snap.Failed, snap.Published)
+		}
+		if msg := bad.rec.message(segdv1.EventKind_EVENT_KIND_CAMERA_DOWN); msg != "pipeline: features: frame 5: panic: a wild index" {
+			t.Errorf("the event says %q", msg)
+		}
+		if !strings.Contains(log.String(), "wildModel") {
+			t.Errorf("the log does not show where the model was:\n%s", &log)
+		}
+		if c, err = set.Camera("good"); err != nil {
+			t.Fatal(err)
+		}
+		if other := good.check(t, c); other.Published != 60 || other.Restarts != 0 {
 			t.Errorf("the other camera: %d of 60 published, %d restarts", other.Published, other.Restarts)
 		}
 	})

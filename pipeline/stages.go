@@ -39,7 +39,11 @@ func (p *panicError) Error() string { return fmt.Sprintf("panic: %v", p.value) }
 func guard(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = &panicError{value: v, stack: debug.Stack()}
+			p := &panicError{value: v, stack: debug.Stack()}
+			if m, ok := v.(*features.ModelPanic); ok { // of another goroutine
+				p.value, p.stack = m.Value, m.Stack
+			}
+			err = p
 		}
 	}()
 	return f()
