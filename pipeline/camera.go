@@ -202,6 +202,7 @@ const (
 	keyEvent   = "event"
 	keyMessage = "message"
 	keyObject  = "object"
+	keyObjects = "objects"
 )
 
 // Run follows the camera until ctx ends or a source that can end does, and

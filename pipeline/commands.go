@@ -66,12 +66,8 @@ func (c *Camera) Clear(ctx context.Context, id uint32) error {
 		}
 		for _, o := range gone {
 			s.step.Remove(o.Id)
-			delete(s.objects, o.Id)
-			c.cfg.Meter.RemoveObject(o.Id)
 			c.log.Info("object removed", keyObject, o.Id)
-			c.emit(&segdv1.Event{
-				Kind: segdv1.EventKind_EVENT_KIND_OBJECT_REMOVED, ObjectId: o.Id, ObjectLabel: o.Label, Sequence: seq,
-			})
+			s.objects.removed(c, o, seq, "")
 		}
 		c.newest.setObjects(slices.DeleteFunc(slices.Clone(objects), func(o *segdv1.Object) bool { return slices.Contains(gone, o) }))
 		c.stats.with(func(n *Snapshot) {

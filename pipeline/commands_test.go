@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -14,7 +16,9 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/mask"
+	"github.com/segd/segd/tracker"
 )
 
 // live runs a looping camera whose square is marked on frame 0, lets frames 0 to 20
@@ -121,6 +125,142 @@ func TestClear(t *testing.T) {
 			if err := c.Clear(t.Context(), 0); err != nil {
 				t.Errorf("clearing nothing: %v", err)
 			}
+		})
+	}
+}
+
+// halved shows the upper half of its pictures from frame from on, up to frame to.
+type halved struct {
+	Source
+	from, to uint64
+}
+
+func (h halved) Run(ctx context.Context, sink func(*ingest.Frame)) error {
+	return h.Source.Run(ctx, func(f *ingest.Frame) {
+		if f.Seq >= h.from && f.Seq < h.to {
+			f.Height /= 2
+			f.Pix = f.Pix[:3*f.Width*f.Height]
+		}
+		sink(f)
+	})
+}
+
+// series notes which objects have series.
+type series struct {
+	uncounted
+	mu  sync.Mutex
+	ids map[uint32]bool
+}
+
+func (s *series) Object(o tracker.Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ids[o.ID] = true
+}
+
+func (s *series) RemoveObject(id uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.ids, id)
+}
+
+func (s *series) has(id uint32) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ids[id]
+}
+
+// logged is what was logged.
+type logged struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// Objects that are gone because the picture has another size are told like removed
+// ones, with the reason, whether or not their frame marks one of them anew.
+func TestNewSizeRemovesObjects(t *testing.T) {
+	const from, to = 25, 45
+	var log *logged
+	var meter *series
+	prepare := func(b *bench) {
+		log, meter = &logged{}, &series{ids: map[uint32]bool{}}
+		open := b.cfg.Open
+		b.cfg.Open = func(o ingest.Observer) (Source, error) {
+			s, err := open(o)
+			return halved{s, from, to}, err
+		}
+		b.cfg.Meter = meter
+		b.cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
+	}
+	for _, again := range []bool{false, true} {
+		t.Run(fmt.Sprintf("marked again %t", again), func(t *testing.T) {
+			live(t, prepare, func(t *testing.T, b *bench, c *Camera) {
+				if !meter.has(1) {
+					t.Fatal("the object has no series")
+				}
+				if again {
+					a := annotate(ptr(from), 1) // the pictures began anew with frame 24
+					a.Height, a.Background = testHeight/2, nil
+					a.Objects[0].Scribbles[0].Points[0][1] = testHeight/2 - 2
+					if _, err := c.queue(a); err != nil {
+						t.Fatal(err)
+					}
+				}
+				time.Sleep(time.Second) // frame 30
+				want := []string{"CAMERA_UP", "ANNOTATION_ACCEPTED", "OBJECT_APPEARED", "OBJECT_REMOVED"}
+				left := 0
+				if again {
+					want = append(want, "ANNOTATION_ACCEPTED", "OBJECT_APPEARED")
+					left = 1
+				}
+				if got := b.rec.kinds(); !slices.Equal(got, want) {
+					t.Errorf("events %v; want %v", got, want)
+				}
+				e := b.rec.event(segdv1.EventKind_EVENT_KIND_OBJECT_REMOVED)
+				if e == nil || e.ObjectId != 1 || e.ObjectLabel != "square" || e.Sequence != from-1 ||
+					e.Message != "the picture size changed from 64×48 to 64×24" {
+					t.Errorf("event %v", e)
+				}
+				if got := strings.Count(log.String(), "objects forgotten"); got != 1 ||
+					!strings.Contains(log.String(), `level=WARN msg="objects forgotten, the picture size changed from 64×48 to 64×24" camera=gate objects=[1] seq=25`) {
+					t.Errorf("%d lines in the log:\n%s", got, log)
+				}
+				if _, objects := c.Objects(); len(objects) != left {
+					t.Errorf("listed: %v", objects)
+				}
+				if o := c.State().Objects; len(o) != left {
+					t.Errorf("status has %v", o)
+				}
+				if o := c.Snapshot().Objects; again && o[0].VisibleFrames > 6 {
+					t.Errorf("seen in %d frames of 6", o[0].VisibleFrames)
+				}
+				if meter.has(1) != again {
+					t.Errorf("series of the object: %t, want %t", !again, again)
+				}
+
+				time.Sleep(2 * time.Second) // frame 50
+				if n := strings.Count(log.String(), "objects forgotten"); n != 1+left {
+					t.Errorf("back at the old size: %d lines, want %d:\n%s", n, 1+left, log)
+				}
+				if meter.has(1) {
+					t.Error("back at the old size: the object still has series")
+				}
+				if _, err := c.Annotate(t.Context(), annotate(ptr(50), 2)); err != nil {
+					t.Errorf("marking it at the old size: %v", err)
+				}
+			})
 		})
 	}
 }

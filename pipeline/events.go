@@ -3,6 +3,7 @@ package pipeline
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -132,6 +133,33 @@ func (st *states) forget(c *Camera) {
 			o.State, o.Area = tracker.Lost, 0
 			c.cfg.Meter.Object(tracker.Object{ID: o.ID, Label: o.Label, State: tracker.Lost})
 		}
+	})
+}
+
+// removed tells that o is in no frame after seq. The reason is for those who did not
+// ask for it.
+func (st *states) removed(c *Camera, o *segdv1.Object, seq uint64, reason string) {
+	delete(*st, o.Id)
+	c.cfg.Meter.RemoveObject(o.Id)
+	c.emit(&segdv1.Event{
+		Kind: segdv1.EventKind_EVENT_KIND_OBJECT_REMOVED, ObjectId: o.Id, ObjectLabel: o.Label, Sequence: seq, Message: reason,
+	})
+}
+
+// resized tells of the objects that the stepper forgot with res, the first result of
+// another picture size than the frames before. The newest frame is still one of those.
+func (st *states) resized(c *Camera, res *tracker.Result) {
+	seq, objects := c.newest.list()
+	width, height := c.newest.size()
+	change := fmt.Sprintf("the picture size changed from %d×%d to %d×%d", width, height, res.Width, res.Height)
+	c.log.Warn("objects forgotten, "+change, keyObjects, res.Forgotten, keySeq, res.Seq)
+	for _, o := range objects {
+		if slices.Contains(res.Forgotten, o.Id) {
+			st.removed(c, o, seq, change)
+		}
+	}
+	c.stats.with(func(n *Snapshot) {
+		n.Objects = slices.DeleteFunc(n.Objects, func(o ObjectSnapshot) bool { return slices.Contains(res.Forgotten, o.ID) })
 	})
 }
 

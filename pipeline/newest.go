@@ -71,6 +71,16 @@ func (n *newest) list() (seq uint64, objects []*segdv1.Object) {
 	return seq, n.objects
 }
 
+// size is the newest frame's, 0×0 before the first.
+func (n *newest) size() (width, height int32) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if k := len(n.frames); k > 0 {
+		width, height = n.frames[k-1].Width, n.frames[k-1].Height
+	}
+	return width, height
+}
+
 // Objects returns the camera's objects by rising id, as the newest published frame
 // shows them, without those removed and with the labels given since, and that
 // frame's sequence number. The objects must not be changed.

@@ -277,6 +277,9 @@ func (s *stages) track(ctx context.Context, it *item) error {
 
 	now := time.Now()
 	stamp(it.masks, now)
+	if len(res.Forgotten) > 0 {
+		s.objects.resized(c, res)
+	}
 	c.newest.keep(it)
 	c.resolve(it, nil) // whoever is told that it was accepted finds its objects
 	s.objects.observe(c, res)

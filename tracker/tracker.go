@@ -21,6 +21,10 @@ type Result struct {
 	Width, Height int
 	Objects       []Object
 	Solve         Solve
+
+	// Forgotten are the ids of the objects that were dropped since the last result
+	// because the picture size changed. One may be among Objects, marked anew.
+	Forgotten []uint32
 }
 
 // Object is one annotated object in one frame.
@@ -71,6 +75,7 @@ type Tracker struct {
 	free       []*frame
 	past       history
 	search     search
+	forgotten  []uint32 // since the last result
 
 	ws       solver.Workspace
 	kernel   kernel.Linear
@@ -116,9 +121,14 @@ func (t *Tracker) labels() int { return 1 + len(t.objects) }
 // again first. A faulty annotation is reported as an error wrapping annotation.ErrInvalid
 // and changes nothing: call Step again without it. Nothing of s is kept.
 //
+// A scene of another size than the last one makes the tracker forget its objects.
+//
 // The labels use this and earlier scenes only.
 func (t *Tracker) Step(ctx context.Context, s *features.Scene, ann *annotation.Annotation) (*Result, error) {
 	if t.past.differs(s) || len(t.recent) > 0 && (t.recent[0].width != s.Width || t.recent[0].height != s.Height) {
+		for _, o := range t.objects {
+			t.forgotten = append(t.forgotten, o.id)
+		}
 		t.forget()
 	}
 	if ann != nil && ann.Frame != nil && *ann.Frame != s.Seq {
@@ -137,6 +147,7 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, ann *annotation.A
 	}
 	if len(t.objects) == 0 {
 		t.past.keep(s, nil, t.cfg.History)
+		res.Forgotten, t.forgotten = t.forgotten, nil
 		return res, nil
 	}
 	f := t.load(s)
@@ -147,6 +158,7 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, ann *annotation.A
 		return nil, err
 	}
 	t.past.keep(s, f, t.cfg.History)
+	res.Forgotten, t.forgotten = t.forgotten, nil
 	return res, nil
 }
 

@@ -170,7 +170,8 @@ const (
 	EventKind_EVENT_KIND_ANNOTATION_ACCEPTED EventKind = 7
 	// An annotation was refused; message says why.
 	EventKind_EVENT_KIND_ANNOTATION_REJECTED EventKind = 8
-	// An object was removed: no frame after sequence has it.
+	// An object was removed: no frame after sequence has it. message says why if nobody
+	// asked for it, as when the size of the picture changed.
 	EventKind_EVENT_KIND_OBJECT_REMOVED EventKind = 9
 	// An object has another label, object_label; message tells the old one.
 	EventKind_EVENT_KIND_OBJECT_RENAMED EventKind = 10
