@@ -96,7 +96,8 @@ type Iteration struct {
 	Rho        float64
 	Flips      int  // labels that changed
 	Rejected   bool // the MRF's labeling failed the descent condition
-	Guaranteed bool // ρ·σ_min(K) ≥ 2ν: the Lagrangian cannot rise at this ρ
+	Rose       bool // L_ρ is higher than at the same ρ before the iteration, by more than rounding
+	Guaranteed bool // L_ρ cannot rise, see the package comment; never said of the first iteration
 }
 
 // Status is why a Solve ended.
@@ -116,11 +117,12 @@ func (s Status) String() string {
 type Result struct {
 	Status     Status
 	Iterations int
-	First      float64 // Lagrangian after the first iteration
+	Start      float64 // objective at the warm start, with ⟨α, Kα⟩ = −⟨λ, Scores⟩/2ν; +Inf if U forbids its labels
 	Last       Iteration
 	Flips      int // over all iterations
 	Rejected   int // labelings refused by the descent condition
-	Violations int // times the Lagrangian rose although descent was guaranteed
+	Violations int // iterations in which the Lagrangian rose
+	Guaranteed int // iterations in which it could not
 }
 
 // Workspace is a Solve's scratch memory. The zero value is ready; it grows to
@@ -130,13 +132,15 @@ type Workspace struct {
 	y                    []int32
 	parts                []part
 	energy               float64 // E of the state's labels
+	gap                  float64 // ‖Kα − β‖² of the last iteration
 
 	// What the passes over the samples work on.
 	p                      *Problem
 	s                      *State
 	rho, relax             float64
 	crew                   crew.Crew
-	owner                  *Workspace // whom the three below are bound to
+	owner                  *Workspace // whom those below are bound to
+	starts                 func(int)
 	tables, steps, updates func(int)
 }
 
@@ -169,7 +173,7 @@ func (ws *Workspace) reset(p *Problem, s *State) {
 	ws.energy = p.MRF.Energy(s.Y)
 	if ws.owner != ws {
 		ws.owner, ws.crew = ws, crew.Crew{}
-		ws.tables, ws.steps, ws.updates = ws.table, ws.step, ws.update
+		ws.starts, ws.tables, ws.steps, ws.updates = ws.start, ws.table, ws.step, ws.update
 	}
 }
 
@@ -241,6 +245,8 @@ func Solve(ctx context.Context, ws *Workspace, p *Problem, s *State, opt Options
 	defer func() { ws.p, ws.s = nil, nil }()
 
 	res := Result{Status: IterationsMet}
+	ws.each(ws.starts, opt.Workers)
+	res.Start, ws.gap = ws.lagrangian(0, ws.sum()), 0
 	rho, factored := opt.Rho, 0.0
 	for it := 0; it < opt.MaxIter; it++ {
 		if ctx.Err() != nil {
@@ -253,21 +259,21 @@ func Solve(ctx context.Context, ws *Workspace, p *Problem, s *State, opt Options
 			}
 			factored = rho
 		}
+		before := res.Start
+		if it > 0 {
+			before = res.Last.Lagrangian + (rho-res.Last.Rho)/2*ws.gap
+		}
 		step, err := iterate(ctx, ws, rho, opt)
 		if err != nil {
 			return res, err
 		}
-		step.Index, step.Guaranteed = it, rho*sigma >= 2*p.Nu && opt.Relax == 1
-		if it == 0 {
-			res.First = step.Lagrangian
-		} else if step.Guaranteed && step.Rho == res.Last.Rho && step.Lagrangian > res.Last.Lagrangian+1e-9*math.Abs(res.Last.Lagrangian) {
-			res.Violations++
-		}
+		step.Index, step.Guaranteed = it, it > 0 && rho >= 2*p.Nu/sigma && opt.Relax == 1
+		step.Rose = step.Lagrangian > before+rounding*math.Abs(before)
 		res.Iterations, res.Last = it+1, step
 		res.Flips += step.Flips
-		if step.Rejected {
-			res.Rejected++
-		}
+		res.Rejected += count(step.Rejected)
+		res.Violations += count(step.Rose)
+		res.Guaranteed += count(step.Guaranteed)
 		if opt.Observe != nil {
 			opt.Observe(step)
 		}
@@ -282,6 +288,17 @@ func Solve(ctx context.Context, ws *Workspace, p *Problem, s *State, opt Options
 	return res, nil
 }
 
+// rounding is the relative change of a Lagrangian, a sum of many terms, that means
+// nothing.
+const rounding = 1e-9
+
+func count(happened bool) int {
+	if happened {
+		return 1
+	}
+	return 0
+}
+
 // iterate is one pass of Alg. 1's loop at a fixed ρ.
 func iterate(ctx context.Context, ws *Workspace, rho float64, opt Options) (Iteration, error) {
 	p, step := ws.p, Iteration{Rho: rho}
@@ -294,18 +311,45 @@ func iterate(ctx context.Context, ws *Workspace, rho float64, opt Options) (Iter
 	p.Kernel.Solve(ws.alpha, ws.r, p.Labels)
 	ws.each(ws.updates, opt.Workers)
 
-	var sum part
-	for _, v := range ws.parts {
-		sum.loss, sum.quad, sum.unary = sum.loss+v.loss, sum.quad+v.quad, sum.unary+v.unary
-		sum.primal, sum.dual, sum.cross = sum.primal+v.primal, sum.dual+v.dual, sum.cross+v.cross
-	}
+	sum := ws.sum()
+	ws.gap = sum.primal
 	scale := math.Sqrt(float64(len(ws.alpha)))
 	step.Primal, step.Dual = math.Sqrt(sum.primal)/scale, rho*math.Sqrt(sum.dual)/scale
-	step.Lagrangian = sum.loss + p.Nu*sum.quad + sum.unary + ws.energy + sum.cross + rho/2*sum.primal
+	step.Lagrangian = ws.lagrangian(rho, sum)
 	if math.IsNaN(step.Lagrangian) || math.IsInf(step.Lagrangian, 0) {
 		return step, fmt.Errorf("%w: Lagrangian is %g at ρ = %g", ErrNotFinite, step.Lagrangian, rho)
 	}
 	return step, nil
+}
+
+// sum adds the parts up, in order.
+func (ws *Workspace) sum() (sum part) {
+	for _, v := range ws.parts {
+		sum.loss, sum.quad, sum.unary = sum.loss+v.loss, sum.quad+v.quad, sum.unary+v.unary
+		sum.primal, sum.dual, sum.cross = sum.primal+v.primal, sum.dual+v.dual, sum.cross+v.cross
+	}
+	return sum
+}
+
+// lagrangian is L_ρ (eq. dc_augm_lagr) of the sums over all samples.
+func (ws *Workspace) lagrangian(rho float64, sum part) float64 {
+	return sum.loss + ws.p.Nu*sum.quad + sum.unary + ws.energy + sum.cross + rho/2*sum.primal
+}
+
+// start sums part c's objective up, with β = Kα.
+func (ws *Workspace) start(c int) {
+	lo, hi, omega := ws.rows(c)
+	from, to := lo*ws.p.Labels, hi*ws.p.Labels
+	scores, y := ws.s.Scores[from:to], ws.s.Y[lo:hi]
+	sum := part{loss: ws.p.Loss.Value(scores, omega, y, ws.p.Labels)}
+	for i, l := range ws.s.Lambda[from:to] {
+		sum.quad -= l * scores[i]
+	}
+	sum.quad /= 2 * ws.p.Nu
+	if ws.p.Unary != nil {
+		sum.unary = unary(ws.p.Unary[from:to], y, ws.p.Labels)
+	}
+	ws.parts[c] = sum
 }
 
 // table writes part c's lookup table and the extra energies to ws.u.

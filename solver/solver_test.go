@@ -102,8 +102,8 @@ func TestLagrangianDescends(t *testing.T) {
 			res, err := Solve(t.Context(), &Workspace{}, p, s, Options{
 				MaxIter: 3000, Rho: 2 * p.Nu / p.Kernel.SigmaMin(), Tau: 1,
 				Observe: func(it Iteration) {
-					if !it.Guaranteed {
-						t.Errorf("ρ=%g is said not to guarantee descent", it.Rho)
+					if it.Guaranteed != (it.Index > 0) {
+						t.Errorf("iteration %d at ρ=%g: guaranteed is %v", it.Index, it.Rho, it.Guaranteed)
 					}
 					if it.Lagrangian > last+1e-9*math.Abs(last) {
 						t.Errorf("L=%d random=%v iteration %d: Lagrangian rose from %g to %g", labels, random, it.Index, last, it.Lagrangian)
