@@ -13,12 +13,13 @@ import (
 // ErrNotFinite says that a NaN or an infinity arose from the problem's numbers.
 var ErrNotFinite = errors.New("solver: NaN or infinity in the problem")
 
-// Loss is a per-sample loss with its lookup table and proximal map; see
+// Loss is a per-sample loss with its lookup table, proximal map and subgradient; see
 // loss.Hinge for the shapes. Rows are independent, and several goroutines may be
 // given different ones at a time.
 type Loss interface {
 	Table(u, t, omega []float64, labels int, rho float64)
 	Prox(dst, t, omega []float64, y []int32, labels int, rho float64)
+	Gradient(dst, beta, omega []float64, y []int32, labels int)
 	Value(beta, omega []float64, y []int32, labels int) float64
 }
 
@@ -28,6 +29,7 @@ type Kernel interface {
 	SigmaMin() float64
 	Factor(nu, rho float64) error
 	Solve(alpha, r []float64, labels int)
+	Mul(dst, alpha []float64, labels int)
 }
 
 // Labeler is the discrete energy E and a solver for it. Label improves y under
@@ -48,27 +50,6 @@ type Problem struct {
 	Nu     float64   // ν > 0
 }
 
-// State is the iterate: the warm start going in, the result coming out. Zeros are
-// the cold start.
-//
-// A Solve leaves Lambda = −2να, so α needs no room of its own: see Alpha. Going
-// in, Scores and Lambda need not belong to one α. That is what lets a window
-// slide: a sample that enters gets its score under the last classifier and a
-// subgradient of its loss there (loss.Hinge.Gradient), one that leaves takes its
-// rows along, and the first α-update is a damped step from that classifier.
-type State struct {
-	Scores []float64 // Kα, n×L row-major
-	Lambda []float64 // multipliers λ, n×L row-major
-	Y      []int32   // n labels in [0, L)
-}
-
-// Alpha writes α = −λ/2ν of a state that a Solve with this ν left to dst, n×L.
-func (s *State) Alpha(dst []float64, nu float64) {
-	for i, l := range s.Lambda {
-		dst[i] = -l / (2 * nu)
-	}
-}
-
 // Options tune a Solve. The zero value takes every default.
 //
 // With Relax > 1 the α- and λ-updates see β moved on, away from the last Kα (Boyd
@@ -85,6 +66,10 @@ type Options struct {
 	Tol     float64 // relative residual at which it has converged; 0 = 1e-3
 	Workers int     // goroutines for the lookup tables; 0 = GOMAXPROCS. The results are the same, to the bit
 	Observe func(Iteration)
+
+	// Consistent says that the start is, see State, so that descent can be guaranteed
+	// in the first iteration too. It changes nothing else.
+	Consistent bool
 }
 
 // Iteration is what an observer is told after each iteration.
@@ -97,7 +82,7 @@ type Iteration struct {
 	Flips      int  // labels that changed
 	Rejected   bool // the MRF's labeling failed the descent condition
 	Rose       bool // L_ρ is higher than at the same ρ before the iteration, by more than rounding
-	Guaranteed bool // L_ρ cannot rise, see the package comment; never said of the first iteration
+	Guaranteed bool // L_ρ cannot rise, see the package comment
 }
 
 // Status is why a Solve ended.
@@ -267,7 +252,8 @@ func Solve(ctx context.Context, ws *Workspace, p *Problem, s *State, opt Options
 		if err != nil {
 			return res, err
 		}
-		step.Index, step.Guaranteed = it, it > 0 && rho >= 2*p.Nu/sigma && opt.Relax == 1
+		step.Index = it
+		step.Guaranteed = (it > 0 || opt.Consistent) && rho >= 2*p.Nu/sigma && opt.Relax == 1
 		step.Rose = step.Lagrangian > before+rounding*math.Abs(before)
 		res.Iterations, res.Last = it+1, step
 		res.Flips += step.Flips

@@ -102,12 +102,11 @@ func (s *samples) fit(ctx context.Context, workers int) ([]float64, solver.Resul
 			state.Y[i] = 1
 		}
 	}
+	problem := &solver.Problem{Labels: 2, Loss: hinge{}, Kernel: &k, MRF: given{}, Nu: fitNu}
 	// The multipliers that belong to scores of 0, rather than none.
-	loss.Hinge{}.Gradient(state.Lambda, state.Scores, nil, state.Y, 2)
+	state.Enter(problem, 0, s.n)
 	var ws solver.Workspace
-	res, err := solver.Solve(ctx, &ws, &solver.Problem{
-		Labels: 2, Loss: hinge{}, Kernel: &k, MRF: given{}, Nu: fitNu,
-	}, &state, solver.Options{MaxIter: fitMax, Rho: fitRho, RhoMax: fitRho, Relax: fitRelax, Tau: 1, Tol: fitTol})
+	res, err := solver.Solve(ctx, &ws, problem, &state, solver.Options{MaxIter: fitMax, Rho: fitRho, RhoMax: fitRho, Relax: fitRelax, Tau: 1, Tol: fitTol})
 	if err != nil {
 		return nil, res, err
 	}
