@@ -27,13 +27,16 @@ func lagrangianOf(p *Problem, it iterate4, rho float64) float64 {
 	}
 	for i, k := range ka {
 		gap := k - it.beta[i]
+		if p.Offset != nil {
+			gap += p.Offset[i]
+		}
 		sum += p.Nu*it.alpha[i]*k + it.lambda[i]*gap + rho/2*gap*gap
 	}
 	return sum
 }
 
-// random is a problem with weights, some of them 0, and forbidden labels, and a
-// consistent start of allowed labels.
+// random is a problem with weights, some of them 0, forbidden labels and, every other
+// time, an offset; and a consistent start of allowed labels.
 func random(rng *rand.Rand, l Loss, labels int) (*Problem, *State) {
 	n, d := 20+rng.IntN(40), 2+rng.IntN(6)
 	x, unary, omega := make([]float64, n*d), make([]float64, n*labels), make([]float64, n)
@@ -61,6 +64,12 @@ func random(rng *rand.Rand, l Loss, labels int) (*Problem, *State) {
 	scale := math.Pow(10, 1-2*rng.Float64())
 	for i := range s.Lambda {
 		s.Lambda[i] = scale * rng.NormFloat64()
+	}
+	if rng.IntN(2) == 0 {
+		p.Offset = make([]float64, n*labels)
+		for i := range p.Offset {
+			p.Offset[i] = rng.NormFloat64()
+		}
 	}
 	s.Settle(p, &Workspace{})
 	return p, s

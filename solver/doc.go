@@ -11,7 +11,8 @@
 // the augmented Lagrangian falls, and updates β, α and λ in closed form.
 //
 // The α-update is exact, and after it the multipliers are λ = −2να, so a State
-// holds the scores Kα, λ and y, and α is read off.
+// holds the scores Kα, λ and y, and α is read off. The loss may be of O + Kα instead,
+// the scores O of a given classifier added (Problem.Offset); read so below.
 //
 // # Descent
 //

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/segd/segd/solver/kernel"
@@ -127,14 +128,25 @@ func TestEveryLossBecomesFeasible(t *testing.T) {
 
 // With every label known the result is the minimiser of a strictly convex
 // function: no α nearby has a lower objective, and where the loss has a gradient
-// g, ω_i g_i + 2να_i = 0.
+// g, ω_i g_i + 2να_i = 0. So it is with an offset.
 func TestEveryLossFindsTheSupervisedOptimum(t *testing.T) {
-	for _, l := range losses {
-		t.Run(fmt.Sprintf("%T", l), func(t *testing.T) {
-			const labels = 3
-			p, s, truth := instance(23, 80, 4, labels)
+	for k, l := range slices.Concat(losses, losses) {
+		offset := k >= len(losses)
+		t.Run(fmt.Sprintf("%T/offset=%v", l, offset), func(t *testing.T) {
+			const labels, d = 3, 4
+			p, s, truth := instance(23, 80, d, labels)
 			p.Loss = l
 			copy(s.Y, truth)
+			if offset {
+				rng := rand.New(rand.NewPCG(7, 7))
+				w, scores := make([]float64, labels*d), make([]float64, len(s.Scores))
+				for i := range w {
+					w[i] = rng.NormFloat64()
+				}
+				p.Kernel.(*kernel.Linear).Scores(scores, w, labels)
+				p.Offset = scores
+				s.Settle(p, &Workspace{})
+			}
 			for i, y := range truth {
 				for k := range labels {
 					p.Unary[i*labels+k] = math.Inf(1)
@@ -147,11 +159,14 @@ func TestEveryLossFindsTheSupervisedOptimum(t *testing.T) {
 			objective := func(alpha []float64) float64 {
 				ka := make([]float64, len(alpha))
 				p.Kernel.(*kernel.Linear).Mul(ka, alpha, labels)
-				v := p.Loss.Value(ka, nil, truth, labels)
+				v := 0.0
 				for i, a := range alpha {
 					v += p.Nu * a * ka[i]
 				}
-				return v
+				for i, o := range p.Offset {
+					ka[i] += o
+				}
+				return v + p.Loss.Value(ka, nil, truth, labels)
 			}
 			found := make([]float64, len(s.Lambda))
 			s.Alpha(found, p.Nu)

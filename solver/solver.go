@@ -48,6 +48,11 @@ type Problem struct {
 	Omega  []float64 // n weights ω ≥ 0; nil means all 1
 	Unary  []float64 // n×L extra energies U, +Inf forbids a label; nil means none
 	Nu     float64   // ν > 0
+
+	// Offset is n×L scores O of a classifier W₀ that is given: the loss is of
+	// β = O + Kα, so that ν⟨α, Kα⟩ draws the classifier to W₀. Nil means none. See
+	// State for how what leaves a window goes on in it.
+	Offset []float64
 }
 
 // Options tune a Solve. The zero value takes every default.
@@ -76,7 +81,7 @@ type Options struct {
 type Iteration struct {
 	Index      int     // from 0
 	Lagrangian float64 // L_ρ(α⁺, β⁺, λ⁺, y⁺), eq. dc_augm_lagr
-	Primal     float64 // ‖Kα − β‖_F / √(nL)
+	Primal     float64 // ‖O + Kα − β‖_F / √(nL)
 	Dual       float64 // ρ‖K(α⁺ − α)‖_F / √(nL)
 	Rho        float64
 	Flips      int  // labels that changed
@@ -102,7 +107,7 @@ func (s Status) String() string {
 type Result struct {
 	Status     Status
 	Iterations int
-	Start      float64 // objective at the warm start, with ⟨α, Kα⟩ = −⟨λ, Scores⟩/2ν; +Inf if U forbids its labels
+	Start      float64 // objective at the warm start, with α = −λ/2ν and its Scores for O + Kα; +Inf if U forbids its labels
 	Last       Iteration
 	Flips      int // over all iterations
 	Rejected   int // labelings refused by the descent condition
@@ -117,7 +122,7 @@ type Workspace struct {
 	y                    []int32
 	parts                []part
 	energy               float64 // E of the state's labels
-	gap                  float64 // ‖Kα − β‖² of the last iteration
+	gap                  float64 // ‖O + Kα − β‖² of the last iteration
 
 	// What the passes over the samples work on.
 	p                      *Problem
@@ -179,6 +184,14 @@ func (ws *Workspace) rows(c int) (lo, hi int, omega []float64) {
 	return lo, hi, omega
 }
 
+// offset returns those of the scores from ≤ i < to, or nil.
+func (ws *Workspace) offset(from, to int) []float64 {
+	if ws.p.Offset == nil {
+		return nil
+	}
+	return ws.p.Offset[from:to]
+}
+
 func (o Options) withDefaults(nu, sigma float64) Options {
 	if o.MaxIter == 0 {
 		o.MaxIter = 200
@@ -212,6 +225,8 @@ func check(p *Problem, s *State) {
 		panic(fmt.Sprintf("solver: state of %d scores, %d λ and %d labels for %d samples × %d labels", len(s.Scores), len(s.Lambda), len(s.Y), n, p.Labels))
 	case p.Omega != nil && len(p.Omega) != n:
 		panic(fmt.Sprintf("solver: %d weights for %d samples", len(p.Omega), n))
+	case p.Offset != nil && len(p.Offset) != n*p.Labels:
+		panic(fmt.Sprintf("solver: %d offsets for %d samples × %d labels", len(p.Offset), n, p.Labels))
 	case p.Unary != nil && len(p.Unary) != n*p.Labels:
 		panic(fmt.Sprintf("solver: %d unaries for %d samples × %d labels", len(p.Unary), n, p.Labels))
 	}
@@ -322,14 +337,19 @@ func (ws *Workspace) lagrangian(rho float64, sum part) float64 {
 	return sum.loss + ws.p.Nu*sum.quad + sum.unary + ws.energy + sum.cross + rho/2*sum.primal
 }
 
-// start sums part c's objective up, with β = Kα.
+// start sums part c's objective up, with β the scores.
 func (ws *Workspace) start(c int) {
 	lo, hi, omega := ws.rows(c)
 	from, to := lo*ws.p.Labels, hi*ws.p.Labels
 	scores, y := ws.s.Scores[from:to], ws.s.Y[lo:hi]
 	sum := part{loss: ws.p.Loss.Value(scores, omega, y, ws.p.Labels)}
+	offset := ws.offset(from, to)
 	for i, l := range ws.s.Lambda[from:to] {
-		sum.quad -= l * scores[i]
+		k := scores[i]
+		if offset != nil {
+			k -= offset[i]
+		}
+		sum.quad -= l * k
 	}
 	sum.quad /= 2 * ws.p.Nu
 	if ws.p.Unary != nil {
@@ -355,8 +375,8 @@ func (ws *Workspace) table(c int) {
 	}
 }
 
-// step makes part c's β and the right side of the α-update, R = ρβ − λ, with β
-// over-relaxed.
+// step makes part c's β and the right side of the α-update, R = ρ(β − O) − λ, with
+// β over-relaxed.
 func (ws *Workspace) step(c int) {
 	lo, hi, omega := ws.rows(c)
 	from, to := lo*ws.p.Labels, hi*ws.p.Labels
@@ -365,20 +385,27 @@ func (ws *Workspace) step(c int) {
 	for i, b := range beta {
 		r[i] = ws.rho*(b+(ws.relax-1)*(b-scores[i])) - lambda[i]
 	}
+	for i, o := range ws.offset(from, to) {
+		r[i] -= ws.rho * o
+	}
 }
 
 // update takes part c's α over into the state. (2νI + ρK)α = R gives Kα without
-// another product, and the dual update λ + ρ(Kα − β) is −2να.
+// another product, and the dual update λ + ρ(O + Kα − β) is −2να.
 func (ws *Workspace) update(c int) {
 	lo, hi, omega := ws.rows(c)
 	from, to := lo*ws.p.Labels, hi*ws.p.Labels
 	r, beta, scores, lambda := ws.r[from:to], ws.beta[from:to], ws.s.Scores[from:to], ws.s.Lambda[from:to]
+	offset := ws.offset(from, to)
 	sum, nu, perRho := part{}, 2*ws.p.Nu, 1/ws.rho
 	for i, a := range ws.alpha[from:to] {
 		l := -nu * a
 		k := (r[i] + l) * perRho
-		move, gap := k-scores[i], k-beta[i]
 		sum.quad += a * k
+		if offset != nil {
+			k += offset[i]
+		}
+		move, gap := k-scores[i], k-beta[i]
 		sum.dual += move * move
 		sum.primal += gap * gap
 		sum.cross += l * gap

@@ -5,8 +5,8 @@ import "fmt"
 // State is the iterate: the warm start going in, the result coming out. Zeros are
 // the cold start.
 //
-// It is consistent if Scores = Kα and Lambda = −2να for one α. A Solve leaves it
-// so, and α needs no room of its own: see Alpha. Going in it need not be: the first
+// It is consistent if Scores = O + Kα, with the problem's Offset O, and Lambda = −2να
+// for one α. A Solve leaves it so, and α needs no room of its own: see Alpha. Going in it need not be: the first
 // α-update is a damped step from the Scores, whatever α they are of, but the
 // Lagrangian may rise by it.
 //
@@ -15,8 +15,13 @@ import "fmt"
 // only the weight of a sample changed, Reweigh keeps its multipliers in step; where
 // its label did, Enter it again. Then Settle makes the whole consistent, if that is
 // wanted: the Scores become those of the multipliers.
+//
+// What leaves need not be forgotten. Its part of the classifier, W = W₀ + Xᵀα, can be
+// added to W₀, which replaces the losses of the samples that leave by their tangents at
+// λ. No score changes by that, and samples that come with multipliers 0 and the Scores
+// XW keep the state consistent; a factor < 1 on W₀ lets the past fade, and Settle follows.
 type State struct {
-	Scores []float64 // Kα, n×L row-major
+	Scores []float64 // O + Kα, n×L row-major
 	Lambda []float64 // multipliers λ, n×L row-major
 	Y      []int32   // n labels in [0, L)
 }
@@ -69,11 +74,14 @@ func (s *State) Reweigh(was, now []float64) {
 	}
 }
 
-// Settle makes the state consistent by its multipliers: Scores = Kα, α = −λ/2ν. The
-// cost is that of one product with K, O(ndL) for kernel.Linear. Once ws has grown it
-// allocates nothing. Of p it needs Labels, Kernel and Nu.
+// Settle makes the state consistent by its multipliers: Scores = O + Kα, α = −λ/2ν.
+// The cost is that of one product with K, O(ndL) for kernel.Linear. Once ws has grown
+// it allocates nothing. Of p it needs Labels, Kernel, Nu and Offset.
 func (s *State) Settle(p *Problem, ws *Workspace) {
 	ws.alpha = grow(ws.alpha, len(s.Lambda))
 	s.Alpha(ws.alpha, p.Nu)
 	p.Kernel.Mul(s.Scores, ws.alpha, p.Labels)
+	for i, o := range p.Offset {
+		s.Scores[i] += o
+	}
 }

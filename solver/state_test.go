@@ -28,6 +28,14 @@ func entering(rng *rand.Rand, n, labels int) (*State, []float64) {
 	return s, omega
 }
 
+func randomScores(rng *rand.Rand, n int) []float64 {
+	s := make([]float64, n)
+	for i := range s {
+		s[i] = rng.NormFloat64()
+	}
+	return s
+}
+
 // A λ in ω∂ℓ(y; β) is one whose prox, from β + λ/ρ, is β, whatever ρ.
 func TestEnterLeavesTheScores(t *testing.T) {
 	const n, from, to = 50, 20, 45
@@ -121,17 +129,17 @@ func TestSettle(t *testing.T) {
 		t.Run(fmt.Sprintf("%T", k), func(t *testing.T) {
 			s, _ := entering(rng, n, labels)
 			var ws Workspace
-			p := &Problem{Labels: labels, Kernel: k, Nu: nu}
+			p := &Problem{Labels: labels, Kernel: k, Nu: nu, Offset: randomScores(rng, n*labels)}
 			if s.Settle(p, &ws); testing.AllocsPerRun(10, func() { s.Settle(p, &ws) }) > 0 {
 				t.Error("settling allocates")
 			}
 			for i := range s.Scores {
-				l, want := i%labels, -gamma*s.Lambda[i]/(2*nu)
+				l, want := i%labels, p.Offset[i]-gamma*s.Lambda[i]/(2*nu)
 				for j := range n {
 					want -= gram[i/labels*n+j] * s.Lambda[j*labels+l] / (2 * nu)
 				}
 				if math.Abs(s.Scores[i]-want) > 1e-9*(1+math.Abs(want)) {
-					t.Fatalf("score %d is %g; Kα is %g", i, s.Scores[i], want)
+					t.Fatalf("score %d is %g; O + Kα is %g", i, s.Scores[i], want)
 				}
 			}
 		})
@@ -213,5 +221,62 @@ func TestSlidingKeepsTheClassifier(t *testing.T) {
 				t.Errorf("the classifier moved by %.1f %% in the first iteration of the next window; with newcomers from 0, by %.1f %%", 100*warm, 100*cold)
 			}
 		})
+	}
+}
+
+// A window slides, and what leaves goes on in the offset: the warm start is
+// consistent without Settle, and its classifier is the last one.
+func TestOffsetHoldsWhatLeaves(t *testing.T) {
+	const rows, d, labels, leave = 30, 4, 3, 2
+	const n = 3 * rows
+	rng := rand.New(rand.NewPCG(91, 92))
+	var blocks []*kernel.Block
+	for range 3 + leave {
+		blocks = append(blocks, kernel.NewBlock(randomScores(rng, rows*d), rows, d))
+	}
+	var k, left kernel.Linear
+	k.Reset(blocks[:3], 0.5)
+	var none mrf.Potts
+	none.Reset(n, labels, nil)
+	prior := randomScores(rng, labels*d)
+	p := &Problem{Labels: labels, Loss: losses[0], Kernel: &k, MRF: &none, Nu: 0.7, Offset: make([]float64, n*labels)}
+	k.Scores(p.Offset, prior, labels)
+	s := cold(n, labels)
+	if _, err := Solve(t.Context(), &Workspace{}, p, s, Options{MaxIter: 4}); err != nil {
+		t.Fatal(err)
+	}
+	weights := func(k *kernel.Linear, alpha []float64) []float64 {
+		w := make([]float64, labels*d)
+		k.Weights(w, alpha, labels)
+		for i, v := range prior {
+			w[i] += v
+		}
+		return w
+	}
+	alpha := make([]float64, n*labels)
+	s.Alpha(alpha, p.Nu)
+	was := weights(&k, alpha)
+
+	left.Reset(blocks[:leave], 0.5)
+	prior = weights(&left, alpha[:leave*rows*labels])
+	k.Reset(blocks[leave:], 0.5)
+	k.Scores(p.Offset, prior, labels)
+	next := cold(n, labels)
+	k.Scores(next.Scores, was, labels) // the newcomers'
+	copy(next.Scores, s.Scores[leave*rows*labels:])
+	copy(next.Lambda, s.Lambda[leave*rows*labels:])
+
+	next.Alpha(alpha, p.Nu)
+	for i, w := range weights(&k, alpha) {
+		if math.Abs(w-was[i]) > 1e-9 {
+			t.Errorf("weight %d was %g and is %g", i, was[i], w)
+		}
+	}
+	scores := slices.Clone(next.Scores)
+	next.Settle(p, &Workspace{})
+	for i, want := range next.Scores {
+		if math.Abs(scores[i]-want) > 1e-9 {
+			t.Fatalf("score %d is %g; O + Kα is %g", i, scores[i], want)
+		}
 	}
 }

@@ -115,6 +115,9 @@ func same(a, b []int32) bool {
 func Objective(p *solver.Problem, s *solver.State) float64 {
 	sum := p.Loss.Value(s.Scores, p.Omega, s.Y, p.Labels) + p.MRF.Energy(s.Y)
 	for i, k := range s.Scores {
+		if p.Offset != nil {
+			k -= p.Offset[i]
+		}
 		sum -= s.Lambda[i] * k / 2
 	}
 	if p.Unary != nil {
