@@ -23,13 +23,13 @@ type timidMRF struct {
 	labels int
 }
 
-func (m timidMRF) Label(_ context.Context, y []int32, _ []float64) (mrf.Report, error) {
+func (m timidMRF) Label(_ context.Context, y []int32, _ []float64) error {
 	for range 1 + m.rng.IntN(2) {
 		if i := m.rng.IntN(len(y)); i%10 != 0 {
 			y[i] = int32(m.rng.IntN(m.labels))
 		}
 	}
-	return mrf.Report{}, nil
+	return nil
 }
 
 // forEachLoss runs a test for every loss, two to four labels, and an MRF solver

@@ -7,7 +7,6 @@ import (
 	"math"
 
 	"github.com/segd/segd/solver/internal/crew"
-	"github.com/segd/segd/solver/mrf"
 )
 
 // ErrNotFinite says that a NaN or an infinity arose from the problem's numbers.
@@ -35,7 +34,7 @@ type Kernel interface {
 // Labeler is the discrete energy E and a solver for it. Label improves y under
 // Σ_i u[i·L+y_i] + E(y), exactly or not: the solver checks what it returns.
 type Labeler interface {
-	Label(ctx context.Context, y []int32, u []float64) (mrf.Report, error)
+	Label(ctx context.Context, y []int32, u []float64) error
 	Energy(y []int32) float64
 }
 
@@ -425,7 +424,7 @@ func (ws *Workspace) update(c int) {
 func label(ctx context.Context, ws *Workspace, delta float64, step *Iteration) error {
 	p, s := ws.p, ws.s
 	copy(ws.y, s.Y)
-	if _, err := p.MRF.Label(ctx, ws.y, ws.u); err != nil {
+	if err := p.MRF.Label(ctx, ws.y, ws.u); err != nil {
 		return fmt.Errorf("solver: label update: %w", err)
 	}
 	for i, y := range ws.y {

@@ -81,13 +81,13 @@ type randomMRF struct {
 	labels int
 }
 
-func (r randomMRF) Label(_ context.Context, y []int32, _ []float64) (mrf.Report, error) {
+func (r randomMRF) Label(_ context.Context, y []int32, _ []float64) error {
 	for i := range y {
 		if i%10 != 0 && r.rng.IntN(20) == 0 {
 			y[i] = int32(r.rng.IntN(r.labels))
 		}
 	}
-	return mrf.Report{}, nil
+	return nil
 }
 
 // Lemma sufficient_descent with the sharp condition ρσ_min(K) ≥ 2ν.

@@ -304,7 +304,7 @@ func (t *Tracker) decide(ctx context.Context, f *frame) error {
 		}
 	}
 	t.newest.Reset(f.n, labels, f.edges)
-	if _, err := t.newest.Label(ctx, f.y, t.unary); err != nil {
+	if err := t.newest.Label(ctx, f.y, t.unary); err != nil {
 		return fmt.Errorf("tracker: %w", err)
 	}
 	return nil

@@ -18,7 +18,6 @@ import (
 	"github.com/segd/segd/solver"
 	"github.com/segd/segd/solver/kernel"
 	"github.com/segd/segd/solver/loss"
-	"github.com/segd/segd/solver/mrf"
 )
 
 // fitReport holds the median ratio of times and the worst ratio of objectives, each
@@ -79,11 +78,8 @@ func (s *samples) objective(w []float64) float64 {
 // problem. Unaries of +Inf would say the same and cost an empty cut.
 type given struct{}
 
-func (given) Label(context.Context, []int32, []float64) (mrf.Report, error) {
-	return mrf.Report{Exact: true}, nil
-}
-
-func (given) Energy([]int32) float64 { return 0 }
+func (given) Label(context.Context, []int32, []float64) error { return nil }
+func (given) Energy([]int32) float64                          { return 0 }
 
 // hinge leaves out the table of what other labels would cost, which given ignores.
 type hinge struct{ loss.Hinge }
