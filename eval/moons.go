@@ -238,6 +238,5 @@ func (r *moonsRun) randomLabels(ctx context.Context, y []int32) error {
 	for i := range u {
 		u[i] = r.rng.Float64()
 	}
-	_, err := r.label.Label(ctx, y, u)
-	return err
+	return r.label.Label(ctx, y, u)
 }

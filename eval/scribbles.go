@@ -279,7 +279,7 @@ type seeded struct {
 	seeds []int32
 }
 
-func (s *seeded) Label(ctx context.Context, y []int32, u []float64) (mrf.Report, error) {
+func (s *seeded) Label(ctx context.Context, y []int32, u []float64) error {
 	for i, l := range s.seeds {
 		if l != unseeded {
 			u[2*i+1-int(l)] = math.Inf(1)

@@ -98,7 +98,7 @@ func slidingWindow(tb testing.TB) (p *Problem, warm *State, reset func()) {
 			warm.Y[i] = 1
 		}
 	}
-	loss.Hinge{}.Gradient(warm.Lambda[before*labels:], warm.Scores[before*labels:], nil, warm.Y[before:], labels)
+	warm.Enter(p, before, frames*n)
 	p.Unary = unary
 	reset = func() {
 		k.Reset(blocks, 1)

@@ -11,7 +11,32 @@
 // the augmented Lagrangian falls, and updates β, α and λ in closed form.
 //
 // The α-update is exact, and after it the multipliers are λ = −2να, so a State
-// holds the scores Kα, λ and y, and α is read off.
+// holds the scores Kα, λ and y, and α is read off. The loss may be of O + Kα instead,
+// the scores O of a given classifier added (Problem.Offset); read so below.
+//
+// # Descent
+//
+// An iteration is judged at its own ρ: the augmented Lagrangian L_ρ after it
+// against L_ρ, with the same ρ, of the iterate before it, so that ρ may change from
+// one to the next. Before the first the iterate is the warm start with β = Kα,
+// where L_ρ is the objective, whatever ρ. Then L_ρ cannot rise if
+//
+//   - the iterate before it is consistent: its scores are Kα of α = −λ/2ν, as every
+//     iteration leaves them, but not every warm start has them (see State);
+//   - ρ·σ_min(K) ≥ 2ν, and there is no over-relaxation;
+//   - the prox of the loss and the α-update are exact, up to rounding.
+//
+// Whatever the MRF solver does: labels that raise L_ρ are refused, and β minimises
+// it, so the first two updates cannot raise it. For the others let Δ be a
+// difference of the iterates after and before. The α-update minimises a quadratic
+// with the Hessian 2νK + ρK², so L_ρ falls by ν⟨Δα, KΔα⟩ + ρ/2‖KΔα‖². The dual
+// update raises it by ⟨Δλ, Kα⁺ − β⁺⟩ = ‖Δλ‖²/ρ, which is 4ν²/ρ‖Δα‖² as λ = −2να
+// before and after. Along an eigenvector of K with eigenvalue σ, and with z = ρσ/ν,
+// the sum is ν²/ρ(4 − z − z²/2)‖Δα‖², which is ≤ 0 from z = 2 on.
+//
+// Below that ρ the Lagrangian may rise, or fall: Iteration.Rose tells. From a start
+// that is not consistent nothing bounds Δλ of the first iteration; those after it
+// are as above.
 //
 // It knows numbers and nothing else. One Solve at a time per Workspace; different
 // workspaces may be used from different goroutines.

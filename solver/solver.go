@@ -7,18 +7,18 @@ import (
 	"math"
 
 	"github.com/segd/segd/solver/internal/crew"
-	"github.com/segd/segd/solver/mrf"
 )
 
 // ErrNotFinite says that a NaN or an infinity arose from the problem's numbers.
 var ErrNotFinite = errors.New("solver: NaN or infinity in the problem")
 
-// Loss is a per-sample loss with its lookup table and proximal map; see
+// Loss is a per-sample loss with its lookup table, proximal map and subgradient; see
 // loss.Hinge for the shapes. Rows are independent, and several goroutines may be
 // given different ones at a time.
 type Loss interface {
 	Table(u, t, omega []float64, labels int, rho float64)
 	Prox(dst, t, omega []float64, y []int32, labels int, rho float64)
+	Gradient(dst, beta, omega []float64, y []int32, labels int)
 	Value(beta, omega []float64, y []int32, labels int) float64
 }
 
@@ -28,12 +28,13 @@ type Kernel interface {
 	SigmaMin() float64
 	Factor(nu, rho float64) error
 	Solve(alpha, r []float64, labels int)
+	Mul(dst, alpha []float64, labels int)
 }
 
 // Labeler is the discrete energy E and a solver for it. Label improves y under
 // Σ_i u[i·L+y_i] + E(y), exactly or not: the solver checks what it returns.
 type Labeler interface {
-	Label(ctx context.Context, y []int32, u []float64) (mrf.Report, error)
+	Label(ctx context.Context, y []int32, u []float64) error
 	Energy(y []int32) float64
 }
 
@@ -46,27 +47,11 @@ type Problem struct {
 	Omega  []float64 // n weights ω ≥ 0; nil means all 1
 	Unary  []float64 // n×L extra energies U, +Inf forbids a label; nil means none
 	Nu     float64   // ν > 0
-}
 
-// State is the iterate: the warm start going in, the result coming out. Zeros are
-// the cold start.
-//
-// A Solve leaves Lambda = −2να, so α needs no room of its own: see Alpha. Going
-// in, Scores and Lambda need not belong to one α. That is what lets a window
-// slide: a sample that enters gets its score under the last classifier and a
-// subgradient of its loss there (loss.Hinge.Gradient), one that leaves takes its
-// rows along, and the first α-update is a damped step from that classifier.
-type State struct {
-	Scores []float64 // Kα, n×L row-major
-	Lambda []float64 // multipliers λ, n×L row-major
-	Y      []int32   // n labels in [0, L)
-}
-
-// Alpha writes α = −λ/2ν of a state that a Solve with this ν left to dst, n×L.
-func (s *State) Alpha(dst []float64, nu float64) {
-	for i, l := range s.Lambda {
-		dst[i] = -l / (2 * nu)
-	}
+	// Offset is n×L scores O of a classifier W₀ that is given: the loss is of
+	// β = O + Kα, so that ν⟨α, Kα⟩ draws the classifier to W₀. Nil means none. See
+	// State for how what leaves a window goes on in it.
+	Offset []float64
 }
 
 // Options tune a Solve. The zero value takes every default.
@@ -85,18 +70,23 @@ type Options struct {
 	Tol     float64 // relative residual at which it has converged; 0 = 1e-3
 	Workers int     // goroutines for the lookup tables; 0 = GOMAXPROCS. The results are the same, to the bit
 	Observe func(Iteration)
+
+	// Consistent says that the start is, see State, so that descent can be guaranteed
+	// in the first iteration too. It changes nothing else.
+	Consistent bool
 }
 
 // Iteration is what an observer is told after each iteration.
 type Iteration struct {
 	Index      int     // from 0
 	Lagrangian float64 // L_ρ(α⁺, β⁺, λ⁺, y⁺), eq. dc_augm_lagr
-	Primal     float64 // ‖Kα − β‖_F / √(nL)
+	Primal     float64 // ‖O + Kα − β‖_F / √(nL)
 	Dual       float64 // ρ‖K(α⁺ − α)‖_F / √(nL)
 	Rho        float64
 	Flips      int  // labels that changed
 	Rejected   bool // the MRF's labeling failed the descent condition
-	Guaranteed bool // ρ·σ_min(K) ≥ 2ν: the Lagrangian cannot rise at this ρ
+	Rose       bool // L_ρ is higher than at the same ρ before the iteration, by more than rounding
+	Guaranteed bool // L_ρ cannot rise, see the package comment
 }
 
 // Status is why a Solve ended.
@@ -116,11 +106,12 @@ func (s Status) String() string {
 type Result struct {
 	Status     Status
 	Iterations int
-	First      float64 // Lagrangian after the first iteration
+	Start      float64 // objective at the warm start, with α = −λ/2ν and its Scores for O + Kα; +Inf if U forbids its labels
 	Last       Iteration
 	Flips      int // over all iterations
 	Rejected   int // labelings refused by the descent condition
-	Violations int // times the Lagrangian rose although descent was guaranteed
+	Violations int // iterations in which the Lagrangian rose
+	Guaranteed int // iterations in which it could not
 }
 
 // Workspace is a Solve's scratch memory. The zero value is ready; it grows to
@@ -130,13 +121,15 @@ type Workspace struct {
 	y                    []int32
 	parts                []part
 	energy               float64 // E of the state's labels
+	gap                  float64 // ‖O + Kα − β‖² of the last iteration
 
 	// What the passes over the samples work on.
 	p                      *Problem
 	s                      *State
 	rho, relax             float64
 	crew                   crew.Crew
-	owner                  *Workspace // whom the three below are bound to
+	owner                  *Workspace // whom those below are bound to
+	starts                 func(int)
 	tables, steps, updates func(int)
 }
 
@@ -169,7 +162,7 @@ func (ws *Workspace) reset(p *Problem, s *State) {
 	ws.energy = p.MRF.Energy(s.Y)
 	if ws.owner != ws {
 		ws.owner, ws.crew = ws, crew.Crew{}
-		ws.tables, ws.steps, ws.updates = ws.table, ws.step, ws.update
+		ws.starts, ws.tables, ws.steps, ws.updates = ws.start, ws.table, ws.step, ws.update
 	}
 }
 
@@ -188,6 +181,14 @@ func (ws *Workspace) rows(c int) (lo, hi int, omega []float64) {
 		omega = ws.p.Omega[lo:hi]
 	}
 	return lo, hi, omega
+}
+
+// offset returns those of the scores from ≤ i < to, or nil.
+func (ws *Workspace) offset(from, to int) []float64 {
+	if ws.p.Offset == nil {
+		return nil
+	}
+	return ws.p.Offset[from:to]
 }
 
 func (o Options) withDefaults(nu, sigma float64) Options {
@@ -223,6 +224,8 @@ func check(p *Problem, s *State) {
 		panic(fmt.Sprintf("solver: state of %d scores, %d λ and %d labels for %d samples × %d labels", len(s.Scores), len(s.Lambda), len(s.Y), n, p.Labels))
 	case p.Omega != nil && len(p.Omega) != n:
 		panic(fmt.Sprintf("solver: %d weights for %d samples", len(p.Omega), n))
+	case p.Offset != nil && len(p.Offset) != n*p.Labels:
+		panic(fmt.Sprintf("solver: %d offsets for %d samples × %d labels", len(p.Offset), n, p.Labels))
 	case p.Unary != nil && len(p.Unary) != n*p.Labels:
 		panic(fmt.Sprintf("solver: %d unaries for %d samples × %d labels", len(p.Unary), n, p.Labels))
 	}
@@ -241,6 +244,8 @@ func Solve(ctx context.Context, ws *Workspace, p *Problem, s *State, opt Options
 	defer func() { ws.p, ws.s = nil, nil }()
 
 	res := Result{Status: IterationsMet}
+	ws.each(ws.starts, opt.Workers)
+	res.Start, ws.gap = ws.lagrangian(0, ws.sum()), 0
 	rho, factored := opt.Rho, 0.0
 	for it := 0; it < opt.MaxIter; it++ {
 		if ctx.Err() != nil {
@@ -253,21 +258,22 @@ func Solve(ctx context.Context, ws *Workspace, p *Problem, s *State, opt Options
 			}
 			factored = rho
 		}
+		before := res.Start
+		if it > 0 {
+			before = res.Last.Lagrangian + (rho-res.Last.Rho)/2*ws.gap
+		}
 		step, err := iterate(ctx, ws, rho, opt)
 		if err != nil {
 			return res, err
 		}
-		step.Index, step.Guaranteed = it, rho*sigma >= 2*p.Nu && opt.Relax == 1
-		if it == 0 {
-			res.First = step.Lagrangian
-		} else if step.Guaranteed && step.Rho == res.Last.Rho && step.Lagrangian > res.Last.Lagrangian+1e-9*math.Abs(res.Last.Lagrangian) {
-			res.Violations++
-		}
+		step.Index = it
+		step.Guaranteed = (it > 0 || opt.Consistent) && rho >= 2*p.Nu/sigma && opt.Relax == 1
+		step.Rose = step.Lagrangian > before+rounding*math.Abs(before)
 		res.Iterations, res.Last = it+1, step
 		res.Flips += step.Flips
-		if step.Rejected {
-			res.Rejected++
-		}
+		res.Rejected += count(step.Rejected)
+		res.Violations += count(step.Rose)
+		res.Guaranteed += count(step.Guaranteed)
 		if opt.Observe != nil {
 			opt.Observe(step)
 		}
@@ -282,6 +288,17 @@ func Solve(ctx context.Context, ws *Workspace, p *Problem, s *State, opt Options
 	return res, nil
 }
 
+// rounding is the relative change of a Lagrangian, a sum of many terms, that means
+// nothing.
+const rounding = 1e-9
+
+func count(happened bool) int {
+	if happened {
+		return 1
+	}
+	return 0
+}
+
 // iterate is one pass of Alg. 1's loop at a fixed ρ.
 func iterate(ctx context.Context, ws *Workspace, rho float64, opt Options) (Iteration, error) {
 	p, step := ws.p, Iteration{Rho: rho}
@@ -294,18 +311,50 @@ func iterate(ctx context.Context, ws *Workspace, rho float64, opt Options) (Iter
 	p.Kernel.Solve(ws.alpha, ws.r, p.Labels)
 	ws.each(ws.updates, opt.Workers)
 
-	var sum part
-	for _, v := range ws.parts {
-		sum.loss, sum.quad, sum.unary = sum.loss+v.loss, sum.quad+v.quad, sum.unary+v.unary
-		sum.primal, sum.dual, sum.cross = sum.primal+v.primal, sum.dual+v.dual, sum.cross+v.cross
-	}
+	sum := ws.sum()
+	ws.gap = sum.primal
 	scale := math.Sqrt(float64(len(ws.alpha)))
 	step.Primal, step.Dual = math.Sqrt(sum.primal)/scale, rho*math.Sqrt(sum.dual)/scale
-	step.Lagrangian = sum.loss + p.Nu*sum.quad + sum.unary + ws.energy + sum.cross + rho/2*sum.primal
+	step.Lagrangian = ws.lagrangian(rho, sum)
 	if math.IsNaN(step.Lagrangian) || math.IsInf(step.Lagrangian, 0) {
 		return step, fmt.Errorf("%w: Lagrangian is %g at ρ = %g", ErrNotFinite, step.Lagrangian, rho)
 	}
 	return step, nil
+}
+
+// sum adds the parts up, in order.
+func (ws *Workspace) sum() (sum part) {
+	for _, v := range ws.parts {
+		sum.loss, sum.quad, sum.unary = sum.loss+v.loss, sum.quad+v.quad, sum.unary+v.unary
+		sum.primal, sum.dual, sum.cross = sum.primal+v.primal, sum.dual+v.dual, sum.cross+v.cross
+	}
+	return sum
+}
+
+// lagrangian is L_ρ (eq. dc_augm_lagr) of the sums over all samples.
+func (ws *Workspace) lagrangian(rho float64, sum part) float64 {
+	return sum.loss + ws.p.Nu*sum.quad + sum.unary + ws.energy + sum.cross + rho/2*sum.primal
+}
+
+// start sums part c's objective up, with β the scores.
+func (ws *Workspace) start(c int) {
+	lo, hi, omega := ws.rows(c)
+	from, to := lo*ws.p.Labels, hi*ws.p.Labels
+	scores, y := ws.s.Scores[from:to], ws.s.Y[lo:hi]
+	sum := part{loss: ws.p.Loss.Value(scores, omega, y, ws.p.Labels)}
+	offset := ws.offset(from, to)
+	for i, l := range ws.s.Lambda[from:to] {
+		k := scores[i]
+		if offset != nil {
+			k -= offset[i]
+		}
+		sum.quad -= l * k
+	}
+	sum.quad /= 2 * ws.p.Nu
+	if ws.p.Unary != nil {
+		sum.unary = unary(ws.p.Unary[from:to], y, ws.p.Labels)
+	}
+	ws.parts[c] = sum
 }
 
 // table writes part c's lookup table and the extra energies to ws.u.
@@ -325,8 +374,8 @@ func (ws *Workspace) table(c int) {
 	}
 }
 
-// step makes part c's β and the right side of the α-update, R = ρβ − λ, with β
-// over-relaxed.
+// step makes part c's β and the right side of the α-update, R = ρ(β − O) − λ, with
+// β over-relaxed.
 func (ws *Workspace) step(c int) {
 	lo, hi, omega := ws.rows(c)
 	from, to := lo*ws.p.Labels, hi*ws.p.Labels
@@ -335,20 +384,27 @@ func (ws *Workspace) step(c int) {
 	for i, b := range beta {
 		r[i] = ws.rho*(b+(ws.relax-1)*(b-scores[i])) - lambda[i]
 	}
+	for i, o := range ws.offset(from, to) {
+		r[i] -= ws.rho * o
+	}
 }
 
 // update takes part c's α over into the state. (2νI + ρK)α = R gives Kα without
-// another product, and the dual update λ + ρ(Kα − β) is −2να.
+// another product, and the dual update λ + ρ(O + Kα − β) is −2να.
 func (ws *Workspace) update(c int) {
 	lo, hi, omega := ws.rows(c)
 	from, to := lo*ws.p.Labels, hi*ws.p.Labels
 	r, beta, scores, lambda := ws.r[from:to], ws.beta[from:to], ws.s.Scores[from:to], ws.s.Lambda[from:to]
+	offset := ws.offset(from, to)
 	sum, nu, perRho := part{}, 2*ws.p.Nu, 1/ws.rho
 	for i, a := range ws.alpha[from:to] {
 		l := -nu * a
 		k := (r[i] + l) * perRho
-		move, gap := k-scores[i], k-beta[i]
 		sum.quad += a * k
+		if offset != nil {
+			k += offset[i]
+		}
+		move, gap := k-scores[i], k-beta[i]
 		sum.dual += move * move
 		sum.primal += gap * gap
 		sum.cross += l * gap
@@ -368,7 +424,7 @@ func (ws *Workspace) update(c int) {
 func label(ctx context.Context, ws *Workspace, delta float64, step *Iteration) error {
 	p, s := ws.p, ws.s
 	copy(ws.y, s.Y)
-	if _, err := p.MRF.Label(ctx, ws.y, ws.u); err != nil {
+	if err := p.MRF.Label(ctx, ws.y, ws.u); err != nil {
 		return fmt.Errorf("solver: label update: %w", err)
 	}
 	for i, y := range ws.y {

@@ -269,7 +269,7 @@ func (b *boxed) cut(ctx context.Context, p []float64) error {
 		}
 	}
 	t.newest.Reset(n, 2, b.f.edges)
-	if _, err := t.newest.Label(ctx, b.y, t.unary); err != nil {
+	if err := t.newest.Label(ctx, b.y, t.unary); err != nil {
 		return fmt.Errorf("tracker: %w", err)
 	}
 	return nil

@@ -58,7 +58,7 @@ func (r *outliner) draw(ctx context.Context, dst []uint8, f *frame, labels int) 
 	}
 	r.join(dst, f, labels)
 	r.graph.Reset(len(r.band), labels, r.edges)
-	if _, err := r.graph.Label(ctx, r.y, r.unary); err != nil {
+	if err := r.graph.Label(ctx, r.y, r.unary); err != nil {
 		return fmt.Errorf("tracker: outline: %w", err)
 	}
 	for k, p := range r.band {

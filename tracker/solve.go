@@ -160,18 +160,21 @@ func (t *Tracker) score(dst []float64, f *frame, i int) {
 }
 
 func (s *Solve) observe(it solver.Iteration) {
+	if it.Rose && it.Guaranteed {
+		s.Violations++
+	}
 	for i := it.Index; i < Traced; i++ {
 		s.Trace[i] = it.Lagrangian
 	}
 }
 
 func (s *Solve) fill(res solver.Result, samples int) {
-	s.Iterations, s.Lagrangian = res.Iterations, res.Last.Lagrangian
+	s.Iterations, s.Start, s.Lagrangian = res.Iterations, res.Start, res.Last.Lagrangian
 	s.Primal, s.Dual, s.Rho = res.Last.Primal, res.Last.Dual, res.Last.Rho
-	s.Violations, s.Rejected, s.Flips = res.Violations, res.Rejected, res.Flips
+	s.Rejected, s.Flips = res.Rejected, res.Flips
 	s.Converged, s.OutOfTime = res.Status == solver.Converged, res.Status == solver.Interrupted
-	if res.First != 0 {
-		s.Descent = (res.First - res.Last.Lagrangian) / math.Abs(res.First)
+	if size := math.Abs(res.Start); size > 0 && !math.IsInf(size, 1) {
+		s.Descent = (res.Start - res.Last.Lagrangian) / size
 	}
 	if res.Iterations > 0 {
 		s.FlipRatio = float64(res.Flips) / float64(samples*res.Iterations)
@@ -302,7 +305,7 @@ func (t *Tracker) decide(ctx context.Context, f *frame) error {
 		}
 	}
 	t.newest.Reset(f.n, labels, f.edges)
-	if _, err := t.newest.Label(ctx, f.y, t.unary); err != nil {
+	if err := t.newest.Label(ctx, f.y, t.unary); err != nil {
 		return fmt.Errorf("tracker: %w", err)
 	}
 	return nil

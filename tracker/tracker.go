@@ -44,12 +44,13 @@ const Traced = 8
 // Solve tells how the frame's DC-ADMM went; zero when nothing was solved.
 type Solve struct {
 	Iterations int
+	Start      float64 // objective at the warm start; +Inf if an annotation rules its labels out
 	Lagrangian float64
-	Descent    float64 // relative fall of the Lagrangian over the solve
+	Descent    float64 // relative fall from Start to Lagrangian; 0 from +Inf
 	Primal     float64
 	Dual       float64
 	Rho        float64
-	Violations int
+	Violations int // iterations that raised the Lagrangian although descent was guaranteed
 	Rejected   int // labelings that would have raised the Lagrangian
 	Flips      int
 	FlipRatio  float64 // flips / (samples × iterations)

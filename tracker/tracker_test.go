@@ -119,7 +119,7 @@ func TestFollowsAMovingDisc(t *testing.T) {
 }
 
 // What Solve tells fits together: the trace leads from the first iteration to the
-// last, and the relative descent is between the two.
+// last, and the relative descent from the warm start to there.
 func TestSolveTrace(t *testing.T) {
 	for _, iterations := range []int{1, 5, Traced + 4} {
 		tr := newTracker(t, Config{MaxIter: iterations})
@@ -130,8 +130,8 @@ func TestSolveTrace(t *testing.T) {
 				a = scribbles()
 			}
 			got := step(t, tr, s, a).Solve
-			if want := (got.Trace[0] - got.Lagrangian) / math.Abs(got.Trace[0]); got.Descent != want {
-				t.Errorf("frame %d: descent %g, the trace falls by %g", i, got.Descent, want)
+			if want := (got.Start - got.Lagrangian) / math.Abs(got.Start); !(got.Start > 0) || got.Descent != want {
+				t.Errorf("frame %d: descent %g from %g; want %g", i, got.Descent, got.Start, want)
 			}
 			for n := got.Iterations; n <= Traced; n++ {
 				if got.Trace[n-1] != got.Lagrangian {

@@ -18,7 +18,6 @@ import (
 	"github.com/segd/segd/solver"
 	"github.com/segd/segd/solver/kernel"
 	"github.com/segd/segd/solver/loss"
-	"github.com/segd/segd/solver/mrf"
 )
 
 // fitReport holds the median ratio of times and the worst ratio of objectives, each
@@ -79,11 +78,8 @@ func (s *samples) objective(w []float64) float64 {
 // problem. Unaries of +Inf would say the same and cost an empty cut.
 type given struct{}
 
-func (given) Label(context.Context, []int32, []float64) (mrf.Report, error) {
-	return mrf.Report{Exact: true}, nil
-}
-
-func (given) Energy([]int32) float64 { return 0 }
+func (given) Label(context.Context, []int32, []float64) error { return nil }
+func (given) Energy([]int32) float64                          { return 0 }
 
 // hinge leaves out the table of what other labels would cost, which given ignores.
 type hinge struct{ loss.Hinge }
@@ -102,12 +98,11 @@ func (s *samples) fit(ctx context.Context, workers int) ([]float64, solver.Resul
 			state.Y[i] = 1
 		}
 	}
+	problem := &solver.Problem{Labels: 2, Loss: hinge{}, Kernel: &k, MRF: given{}, Nu: fitNu}
 	// The multipliers that belong to scores of 0, rather than none.
-	loss.Hinge{}.Gradient(state.Lambda, state.Scores, nil, state.Y, 2)
+	state.Enter(problem, 0, s.n)
 	var ws solver.Workspace
-	res, err := solver.Solve(ctx, &ws, &solver.Problem{
-		Labels: 2, Loss: hinge{}, Kernel: &k, MRF: given{}, Nu: fitNu,
-	}, &state, solver.Options{MaxIter: fitMax, Rho: fitRho, RhoMax: fitRho, Relax: fitRelax, Tau: 1, Tol: fitTol})
+	res, err := solver.Solve(ctx, &ws, problem, &state, solver.Options{MaxIter: fitMax, Rho: fitRho, RhoMax: fitRho, Relax: fitRelax, Tau: 1, Tol: fitTol})
 	if err != nil {
 		return nil, res, err
 	}

@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"github.com/segd/segd/solver"
-	"github.com/segd/segd/solver/mrf"
 )
 
 // fitOptions solve the convex problem of fixed labels.
@@ -15,10 +14,8 @@ var fitOptions = solver.Options{MaxIter: 300, Tau: 1, Tol: 1e-4}
 // fixed keeps the labels as they are: what is left of the problem is convex.
 type fixed struct{}
 
-func (fixed) Label(context.Context, []int32, []float64) (mrf.Report, error) {
-	return mrf.Report{Exact: true}, nil
-}
-func (fixed) Energy([]int32) float64 { return 0 }
+func (fixed) Label(context.Context, []int32, []float64) error { return nil }
+func (fixed) Energy([]int32) float64                          { return 0 }
 
 // fit finds the classifier of labels s.Y, with weights omega, from s.
 func fit(ctx context.Context, ws *solver.Workspace, p *solver.Problem, s *solver.State, omega []float64) error {
@@ -61,8 +58,7 @@ func assign(ctx context.Context, p *solver.Problem, s *solver.State) error {
 	for i, v := range p.Unary {
 		u[i] += v
 	}
-	_, err := p.MRF.Label(ctx, s.Y, u)
-	return err
+	return p.MRF.Label(ctx, s.Y, u)
 }
 
 func weight(omega []float64, i int) []float64 {
@@ -115,6 +111,9 @@ func same(a, b []int32) bool {
 func Objective(p *solver.Problem, s *solver.State) float64 {
 	sum := p.Loss.Value(s.Scores, p.Omega, s.Y, p.Labels) + p.MRF.Energy(s.Y)
 	for i, k := range s.Scores {
+		if p.Offset != nil {
+			k -= p.Offset[i]
+		}
 		sum -= s.Lambda[i] * k / 2
 	}
 	if p.Unary != nil {
@@ -147,7 +146,7 @@ func KernelKMeans(ctx context.Context, g []float64, n, d, labels int, label solv
 			}
 		}
 		copy(was, y)
-		if _, err := label.Label(ctx, y, u); err != nil {
+		if err := label.Label(ctx, y, u); err != nil {
 			return t, fmt.Errorf("baseline: kernel k-means: %w", err)
 		}
 		t.Converged = same(was, y)

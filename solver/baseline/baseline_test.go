@@ -139,6 +139,13 @@ func TestObjective(t *testing.T) {
 	if got := baseline.Objective(p, s); math.Abs(got-want) > 1e-12 {
 		t.Fatalf("objective %g; want %g", got, want)
 	}
+	p.Offset = []float64{0.1, 0, 0, 0.2} // label 0 of the first and label 1 of the second
+	for i, o := range p.Offset {
+		s.Scores[i] += o
+	}
+	if got := baseline.Objective(p, s); math.Abs(got-want-0.3) > 1e-12 {
+		t.Fatalf("objective %g with an offset; want %g", got, want+0.3)
+	}
 }
 
 func TestKernelKMeans(t *testing.T) {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-
-	"github.com/segd/segd/solver/mrf"
 )
 
 // Balance bounds how often each label occurs among all samples. It implements
@@ -59,7 +57,7 @@ func (b *Balance) Energy(y []int32) float64 {
 // the heaps and O(L³ + L log n) for each sample in surplus.
 //
 // It wraps ErrInfeasible if there is none; y is then as it was.
-func (b *Balance) Label(ctx context.Context, y []int32, u []float64) (mrf.Report, error) {
+func (b *Balance) Label(ctx context.Context, y []int32, u []float64) error {
 	labels := len(b.lo)
 	if len(u) != len(y)*labels {
 		panic(fmt.Sprintf("clique: %d unaries for %d samples × %d labels", len(u), len(y), labels))
@@ -69,19 +67,17 @@ func (b *Balance) Label(ctx context.Context, y []int32, u []float64) (mrf.Report
 	}
 	b.next = b.next[:len(y)]
 	if err := cheapest(b.next, u, labels); err != nil {
-		return mrf.Report{}, err
+		return err
 	}
 	if b.Energy(b.next) > 0 {
 		if err := b.repair(ctx, u); err != nil {
-			return mrf.Report{}, err
+			return err
 		}
 	}
-	r := mrf.Report{Energy: cost(b.next, u, labels), Exact: true}
-	r.Bound = r.Energy
-	if was := cost(y, u, labels); was > r.Energy || b.Energy(y) > 0 {
+	if cost(y, u, labels) > cost(b.next, u, labels) || b.Energy(y) > 0 {
 		copy(y, b.next)
 	}
-	return r, nil
+	return nil
 }
 
 // repair routes surplus samples to labels that lack some. Nodes are the labels

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-
-	"github.com/segd/segd/solver/mrf"
 )
 
 // Program is the relaxation's feasible set: rows of a sparse matrix A, by rows,
@@ -35,10 +33,6 @@ type Cliques struct {
 
 	x, c []float64
 	next []int32
-
-	// Unmet counts the samples outside their bounds in the labeling that the
-	// last Label rounded and repaired to; 0 if it is feasible.
-	Unmet int
 }
 
 // New bounds the labels of n samples by cliques, which are kept. lp must solve
@@ -119,21 +113,14 @@ func (q *Cliques) count(y []int32) {
 const forbidden = 1e7
 
 // Label solves the relaxation, gives each sample the label it has most of, and
-// repairs what that breaks. Report.Bound is the relaxation's minimum; the
-// labels are exact if they reach it. The y handed in is kept if it breaks no
-// more bounds and costs no more.
-func (q *Cliques) Label(ctx context.Context, y []int32, u []float64) (mrf.Report, error) {
+// repairs what that breaks, as far as it can: Violations tells. The y handed in is
+// kept if it breaks no more bounds and costs no more.
+func (q *Cliques) Label(ctx context.Context, y []int32, u []float64) error {
 	if len(y) != q.n || len(u) != q.n*q.labels {
 		panic(fmt.Sprintf("clique: %d labels and %d unaries for %d samples × %d labels", len(y), len(u), q.n, q.labels))
 	}
 	if err := cheapest(q.next, u, q.labels); err != nil {
-		return mrf.Report{}, err
-	}
-	r := mrf.Report{}
-	for i, l := range q.next {
-		if len(q.member[i]) == 0 {
-			r.Bound += u[i*q.labels+int(l)]
-		}
+		return err
 	}
 	if len(q.bound) > 0 {
 		for s, i := range q.bound {
@@ -141,21 +128,17 @@ func (q *Cliques) Label(ctx context.Context, y []int32, u []float64) (mrf.Report
 				q.c[s*q.labels+l] = math.Min(u[int(i)*q.labels+l], forbidden)
 			}
 		}
-		low, err := q.lp.Minimise(ctx, q.x, q.c)
-		if err != nil {
-			return mrf.Report{}, fmt.Errorf("clique: relaxation: %w", err)
+		if _, err := q.lp.Minimise(ctx, q.x, q.c); err != nil {
+			return fmt.Errorf("clique: relaxation: %w", err)
 		}
-		r.Bound += low
 		q.round(u)
 	}
-	q.Unmet = q.repair(u)
-	r.Energy = cost(q.next, u, q.labels)
-	r.Exact = q.Unmet == 0 && r.Energy-r.Bound <= 1e-9*(1+math.Abs(r.Energy))
+	unmet := q.repair(u)
 	was := q.Violations(y)
-	if was > q.Unmet || was == q.Unmet && cost(y, u, q.labels) > r.Energy {
+	if was > unmet || was == unmet && cost(y, u, q.labels) > cost(q.next, u, q.labels) {
 		copy(y, q.next)
 	}
-	return r, nil
+	return nil
 }
 
 // round gives each sample its largest share, the cheaper of equal ones.

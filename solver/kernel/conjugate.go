@@ -48,6 +48,9 @@ func (k *Conjugate) Len() int { return k.Op.Len() }
 // SigmaMin returns the operator's lower bound on K's smallest eigenvalue.
 func (k *Conjugate) SigmaMin() float64 { return k.Op.SigmaMin() }
 
+// Mul writes Kα to dst, as the operator does.
+func (k *Conjugate) Mul(dst, alpha []float64, labels int) { k.Op.Mul(dst, alpha, labels) }
+
 // Report tells of the last Solve.
 func (k *Conjugate) Report() Report { return k.report }
 

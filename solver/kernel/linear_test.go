@@ -89,6 +89,14 @@ func TestLinearAgainstDense(t *testing.T) {
 			var xa mat.Dense
 			xa.Mul(mat.NewDense(n, tt.labels, a).T(), x)
 			near(t, "Xᵀα", w, xa.RawMatrix().Data)
+
+			for i := range got {
+				got[i] = math.NaN() // what is there does not count
+			}
+			k.Scores(got, w, tt.labels)
+			var xw mat.Dense
+			xw.Mul(x, xa.T())
+			near(t, "XW", got, xw.RawMatrix().Data)
 		})
 	}
 }
@@ -96,7 +104,7 @@ func TestLinearAgainstDense(t *testing.T) {
 func near(t *testing.T, what string, got, want []float64) {
 	t.Helper()
 	for i := range want {
-		if math.Abs(got[i]-want[i]) > 1e-9*(1+math.Abs(want[i])) {
+		if !(math.Abs(got[i]-want[i]) <= 1e-9*(1+math.Abs(want[i]))) {
 			t.Fatalf("%s[%d] = %g; want %g", what, i, got[i], want[i])
 		}
 	}
@@ -292,6 +300,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 				k.Solve(alpha, r, labels)
 				k.Mul(alpha, r, labels)
 				k.Weights(w, r, labels)
+				k.Scores(alpha, w, labels)
 			}
 			for range 5 { // the runtime, too, keeps its goroutines for reuse
 				run()
@@ -330,6 +339,7 @@ func TestMisusePanics(t *testing.T) {
 		"workers":           func() { k.SetWorkers(-1) },
 		"no Reset":          func() { new(Linear).Mul(nil, nil, 1) },
 		"classifier":        func() { k.Weights(nil, two, 1) },
+		"no classifier":     func() { k.Scores(two, nil, 1) },
 	})
 }
 

@@ -55,6 +55,19 @@ func (k *Product) Weights(dst, alpha []float64, labels int) {
 	}
 }
 
+// Scores writes XW, the samples' scores under the primal classifier W at the start of
+// w, labels×d row-major as Weights leaves it, to dst, n×labels row-major.
+// Cost O(nd·labels).
+func (k *Product) Scores(dst, w []float64, labels int) {
+	k.check(dst, dst, labels)
+	if len(w) < labels*k.d {
+		panic(fmt.Sprintf("kernel: %d numbers for a classifier of %d labels × %d columns", len(w), labels, k.d))
+	}
+	k.v = append(k.v[:0], w[:labels*k.d]...)
+	clear(dst)
+	k.expand(dst, dst, labels, labels, 0, 1)
+}
+
 // columnsOf returns how many of r's columns a product needs: one of two if one is
 // the other's negative, as a symmetric loss makes them for two labels.
 func columnsOf(r []float64, labels int) int {

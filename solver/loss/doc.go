@@ -1,5 +1,5 @@
 // Package loss holds the per-sample losses of the DC-ADMM objective: their
-// values, their proximal maps and the lookup tables u of the discrete update
+// values, subgradients and proximal maps, and the lookup tables u of the discrete update
 // (eq. lookup_table of the paper).
 //
 //	Hinge          Σ_l max(0, 1 − s_l β_l)             closed form

@@ -70,27 +70,6 @@ func TestTableAgreesWithProxAndValue(t *testing.T) {
 	}
 }
 
-// A convex function lies above its tangent.
-func TestGradientSupportsTheLoss(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 4))
-	const labels = 3
-	for range 500 {
-		beta, other, g := make([]float64, labels), make([]float64, labels), make([]float64, labels)
-		for l := range beta {
-			beta[l], other[l] = 2*rng.NormFloat64(), 2*rng.NormFloat64()
-		}
-		y, omega := []int32{int32(rng.IntN(labels))}, []float64{rng.Float64()}
-		Hinge{}.Gradient(g, beta, omega, y, labels)
-		tangent := Hinge{}.Value(beta, omega, y, labels)
-		for l := range g {
-			tangent += g[l] * (other[l] - beta[l])
-		}
-		if v := (Hinge{}).Value(other, omega, y, labels); v < tangent-1e-12 {
-			t.Fatalf("loss %g at %v lies below the tangent %g at %v", v, other, tangent, beta)
-		}
-	}
-}
-
 func BenchmarkTable(b *testing.B) {
 	for _, n := range []int{2000, 12000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

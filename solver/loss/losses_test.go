@@ -412,9 +412,12 @@ func TestConvexWithSupportingGradient(t *testing.T) {
 		for range 3000 {
 			labels := 2 + rng.IntN(7)
 			beta, other, mid, g := make([]float64, labels), make([]float64, labels), make([]float64, labels), make([]float64, labels)
-			part := rng.Float64()
+			part, kinks := rng.Float64(), rng.IntN(2) == 0
 			for k := range beta {
 				beta[k], other[k] = 3*rng.NormFloat64(), 3*rng.NormFloat64()
+				if kinks {
+					beta[k] = math.Round(beta[k])
+				}
 				mid[k] = part*beta[k] + (1-part)*other[k]
 			}
 			y, w := []int32{int32(rng.IntN(labels))}, []float64{3 * rng.Float64()}

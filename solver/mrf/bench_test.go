@@ -125,7 +125,7 @@ func BenchmarkLabel(b *testing.B) {
 			for b.Loop() {
 				p.Reset(n, size.labels, edges)
 				clear(y)
-				if _, err := p.Label(ctx, y, u); err != nil {
+				if err := p.Label(ctx, y, u); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -139,7 +139,7 @@ func BenchmarkLabel(b *testing.B) {
 				var p Potts
 				p.Reset(n, size.labels, edges)
 				for k := 0; b.Loop(); k++ {
-					if _, err := p.Label(ctx, y, change.u[k%len(change.u)]); err != nil {
+					if err := p.Label(ctx, y, change.u[k%len(change.u)]); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -163,42 +163,10 @@ func BenchmarkLabels(b *testing.B) {
 				if k%5 == 0 { // as often as a window is solved anew
 					p.Reset(n, labels, edges)
 				}
-				if _, err := p.Label(b.Context(), y, us[k%len(us)]); err != nil {
+				if err := p.Label(b.Context(), y, us[k%len(us)]); err != nil {
 					b.Fatal(err)
 				}
 			}
-		})
-	}
-}
-
-func BenchmarkLabelBounded(b *testing.B) {
-	ctx := context.Background()
-	r := rand.New(rand.NewPCG(1, 12000))
-	n, edges := superpixels(12000, 6, r)
-	us := perturbed(blobs(n, 6, 2, 1, r), 2, r)
-	var p Potts
-	p.Reset(n, 2, edges)
-	y := make([]int32, n)
-	free, err := p.Label(ctx, y, us[0])
-	if err != nil || !free.Exact {
-		b.Fatal(free, err)
-	}
-	area := areaOf(y, p.search.units(n))
-	for _, test := range []struct {
-		name   string
-		lo, hi float64
-	}{{"slack", 0, 2 * area}, {"tight", 0, 0.7 * area}} {
-		b.Run(fmt.Sprintf("n=%d/%s", n, test.name), func(b *testing.B) {
-			b.ReportAllocs()
-			cuts := 0
-			for k := 0; b.Loop(); k++ {
-				got, err := p.LabelBounded(ctx, y, us[k%len(us)], nil, test.lo, test.hi)
-				if err != nil {
-					b.Fatal(err)
-				}
-				cuts += got.Expansions
-			}
-			b.ReportMetric(float64(cuts)/float64(b.N), "cuts/op")
 		})
 	}
 }

@@ -70,9 +70,6 @@ type Cut struct {
 	orphans                []int32
 	dirty                  []int32
 	time                   int32
-
-	// Augmentations counts augmenting paths since Reset.
-	Augmentations int
 }
 
 // Reset makes c the graph of n nodes and the given edges, without flow and
@@ -97,7 +94,6 @@ func (c *Cut) Reset(n int, edges []Edge) {
 	}
 	c.activeHead, c.activeTail = noNode, noNode
 	c.time = 0
-	c.Augmentations = 0
 
 	heaviest := 0.0
 	for k := range edges {
@@ -177,12 +173,6 @@ func (c *Cut) round(x float64) float64 {
 	return math.RoundToEven(x*c.perQuantum) * c.quantum
 }
 
-// Len returns the number of nodes.
-func (c *Cut) Len() int { return len(c.nodes) }
-
-// Quantum returns the unit that capacities are rounded to.
-func (c *Cut) Quantum() float64 { return c.quantum }
-
 // SetTerminal sets node i's terminal capacity: d > 0 from the source, d < 0 of
 // -d to the sink. For a node with both, d is their difference and the smaller
 // one adds to the flow outside. ±Inf is allowed and ties the node to that
@@ -238,10 +228,10 @@ func (c *Cut) Solve(ctx context.Context) bool {
 // returned true, the smallest source side among all minimum cuts.
 func (c *Cut) Source(i int) bool { return c.nodes[i].tree == source }
 
-// Sink reports whether node i is on the sink's side of every minimum cut. A
-// node for which neither Source nor Sink holds can be on either, though not
-// independently of the others.
-func (c *Cut) Sink(i int) bool { return c.nodes[i].tree == sink }
+// weight is that of arc a's edge.
+func (c *Cut) weight(a int32) float64 {
+	return (c.arcs[a].res + c.arcs[c.arcs[a].sister].res) / 2
+}
 
 // Flow returns the flow's value, which after a Solve that returned true is the
 // capacity of the cut. The sum is a float64 one, with its rounding.

@@ -143,7 +143,7 @@ func TestWarmEqualsCold(t *testing.T) {
 				}
 				cold.Solve(context.Background())
 				for i := range n {
-					if warm.Source(i) != cold.Source(i) || warm.Sink(i) != cold.Sink(i) {
+					if warm.nodes[i].tree != cold.nodes[i].tree {
 						t.Fatalf("step %d: node %d is on another side than in a cold solve", step, i)
 					}
 				}
@@ -181,7 +181,7 @@ func TestCutStops(t *testing.T) {
 			t.Errorf("seed %d: stopped %d times, want several", seed, stops)
 		}
 		for i := range n {
-			if c.Source(i) != whole.Source(i) || c.Sink(i) != whole.Sink(i) {
+			if c.nodes[i].tree != whole.nodes[i].tree {
 				t.Fatalf("seed %d: node %d is on another side than without stops", seed, i)
 			}
 		}

@@ -7,9 +7,7 @@
 //
 // In go unaries u (n×L row-major float64, +Inf forbids a label) and a warm
 // start y; out comes y, never with a higher energy than the one that came in.
-// Two labels are solved exactly by a minimum cut ([Cut]), and
-// [Potts.LabelBounded] keeps the area of label 1 within bounds by a search on
-// a Lagrange multiplier.
+// Two labels are solved exactly by a minimum cut ([Cut]).
 //
 // With more labels, nodes are first decided that have the same label in every
 // best labeling, by cuts of one label against all others (Kovtun 2003): one of
@@ -38,8 +36,8 @@
 // carry away decides the node whatever its size, so it is clamped to one
 // quantum above that sum; forbidden labels are that clamp, and neither they nor
 // huge unaries cost the other nodes precision. q is at most 2⁻⁴⁹ of the largest
-// weight times the largest number of edges at a node, and a labeling called
-// exact is within (nodes+edges)·q of the minimum.
+// weight times the largest number of edges at a node, and a labeling of two
+// labels is within (nodes+edges)·q of the minimum.
 //
 // Because the arithmetic is exact, the set of nodes reachable from the source
 // is the same for every maximum flow. Hence a warm solve gives the very labels

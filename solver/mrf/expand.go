@@ -16,7 +16,7 @@ type expansion struct {
 
 // run makes expansion moves, to one label after another from 0, until a whole round
 // brings nothing. It returns false if ctx ended it.
-func (e *expansion) run(ctx context.Context, r *Report, labels int) bool {
+func (e *expansion) run(ctx context.Context, labels int) bool {
 	e.n, e.labels = len(e.y), labels
 	e.next, e.diff = grown(e.next, e.n), grown(e.diff, e.n)
 	for alpha, idle := 0, 0; idle < labels; alpha = (alpha + 1) % labels {
@@ -28,7 +28,7 @@ func (e *expansion) run(ctx context.Context, r *Report, labels int) bool {
 		for i, d := range e.diff {
 			e.cut.SetTerminal(i, d)
 		}
-		if !r.solve(ctx, &e.cut) {
+		if !e.cut.Solve(ctx) {
 			return false
 		}
 		for i, l := range e.y {
@@ -37,7 +37,7 @@ func (e *expansion) run(ctx context.Context, r *Report, labels int) bool {
 				e.next[i] = int32(alpha)
 			}
 		}
-		if e.take(r, e.y, e.u) {
+		if e.take(e.y, e.u) {
 			idle = 1 // this one, too, would find nothing if run again
 		}
 	}

@@ -123,7 +123,6 @@ func (c *Cut) pushDirectly() {
 			a.res -= f
 			c.arcs[a.sister].res += f
 			q.excess += f
-			c.Augmentations++
 			if have -= f; have == 0 {
 				break
 			}
@@ -193,7 +192,6 @@ func (c *Cut) maximise(ctx context.Context) bool {
 				break
 			}
 			c.time++
-			c.Augmentations++
 			if tree == source {
 				c.augment(a)
 			} else {

@@ -64,26 +64,23 @@ func choose(row []float64) (c choice, size float64) {
 }
 
 // several labels p with L > 2.
-func (p *Potts) several(ctx context.Context, r *Report, y []int32, u []float64) {
+func (p *Potts) several(ctx context.Context, y []int32, u []float64) {
 	copy(p.next, y)
-	done := p.common(ctx, r, u)
+	done := p.common(ctx, u)
 	for alpha := int32(0); done && int(alpha) < p.labels; alpha++ {
-		done = p.decide(ctx, r, alpha)
+		done = p.decide(ctx, alpha)
 	}
-	r.Exact = done
 	for _, i := range p.part.nodes {
 		if done && p.part.open[i] {
-			r.Exact = false
-			done = p.expand(ctx, r, i)
+			done = p.expand(ctx, i)
 		}
 	}
-	r.Stopped = !done
-	p.take(r, y, u)
+	p.take(y, u)
 }
 
 // common decides nodes for the label that is the cheapest of most, by a cut of the
 // whole graph whose flow stays for the next call, and lists the open ones.
-func (p *Potts) common(ctx context.Context, r *Report, u []float64) bool {
+func (p *Potts) common(ctx context.Context, u []float64) bool {
 	s, c, labels := &p.part, &p.cut, p.labels
 	s.nodes = s.nodes[:0]
 	s.count = grown(s.count, labels)
@@ -104,7 +101,7 @@ func (p *Potts) common(ctx context.Context, r *Report, u []float64) bool {
 			c.SetTerminal(i, q.low-u[i*labels+int(base)])
 		}
 	}
-	if !r.solve(ctx, c) {
+	if !c.Solve(ctx) {
 		return false
 	}
 	s.u = grown(s.u, p.n*labels)
@@ -138,7 +135,7 @@ func (p *Potts) common(ctx context.Context, r *Report, u []float64) bool {
 }
 
 // decide decides open nodes for label alpha, region by region.
-func (p *Potts) decide(ctx context.Context, r *Report, alpha int32) bool {
+func (p *Potts) decide(ctx context.Context, alpha int32) bool {
 	s := &p.part
 	if s.count[alpha] == 0 {
 		return true
@@ -153,7 +150,7 @@ func (p *Potts) decide(ctx context.Context, r *Report, alpha int32) bool {
 			for k, d := range s.term {
 				s.cut.SetTerminal(k, d)
 			}
-			if !r.solve(ctx, &s.cut) {
+			if !s.cut.Solve(ctx) {
 				return false
 			}
 		}
@@ -232,7 +229,7 @@ func (p *Potts) tell(i, l int32) {
 
 // expand labels the open nodes that hang together with seed by expansion moves from
 // the labels in p.next, and decides them.
-func (p *Potts) expand(ctx context.Context, r *Report, seed int32) bool {
+func (p *Potts) expand(ctx context.Context, seed int32) bool {
 	s, c, labels := &p.part, &p.cut, p.labels
 	e := &s.rest
 	s.region, e.edges = append(s.region[:0], seed), e.edges[:0]
@@ -256,7 +253,7 @@ func (p *Potts) expand(ctx context.Context, r *Report, seed int32) bool {
 			}
 		}
 	}
-	done := e.run(ctx, r, labels)
+	done := e.run(ctx, labels)
 	for k, i := range s.region {
 		s.open[i], p.next[i] = false, e.y[k]
 	}

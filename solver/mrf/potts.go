@@ -7,8 +7,8 @@ import (
 	"math"
 )
 
-// ErrUnary is wrapped by the errors that Label and LabelBounded return for
-// unaries they cannot work with; the message names the index.
+// ErrUnary is wrapped by the errors that Label returns for unaries it cannot work
+// with; the message names the index.
 var ErrUnary = errors.New("mrf: bad unary energy")
 
 // Potts is a Potts model: a graph with edge weights, on which labelings are
@@ -16,9 +16,8 @@ var ErrUnary = errors.New("mrf: bad unary energy")
 // Reset. See the package comment for the energy and the methods.
 type Potts struct {
 	model
-	cut    Cut     // of two labels, or of one and all others
-	part   partial // of three labels and more
-	search search  // LabelBounded's
+	cut  Cut     // of two labels, or of one and all others
+	part partial // of three labels and more
 }
 
 // model is an energy but for the unaries, and the labels tried.
@@ -26,23 +25,6 @@ type model struct {
 	n, labels int
 	edges     []Edge
 	next      []int32
-}
-
-// Report says what a call of Label or LabelBounded did.
-type Report struct {
-	Energy float64 // of the labels returned, unary and pairwise
-	Bound  float64 // no admissible labeling has less, up to rounding; -Inf if unknown
-
-	// Exact says that the labels are of minimal energy (within the bounds, if
-	// there are any), up to the rounding of
-	// the capacities described in the package comment.
-	Exact bool
-	// Stopped says that the context ended the search.
-	Stopped bool
-
-	Expansions    int     // cuts that were solved
-	Augmentations int     // augmenting paths in them
-	Multiplier    float64 // LabelBounded: what a unit of area costs; 0 if no bound is in the way
 }
 
 // Reset makes p the model of n nodes with the given number of labels and the
@@ -85,50 +67,40 @@ func (p *Potts) Energy(y []int32) float64 {
 // Label minimises the energy with unaries u, n×L row-major, from the labels in
 // y, which have to be in [0,L), and leaves the result in y. For one or two
 // labels the result is a minimum; for more it is one that no expansion move
-// improves, at most twice the minimum where all unaries are at least 0, and
-// Report.Exact tells whether it is sure to be a minimum. The result never has more
-// energy than the y handed in, and is that y unless it has less.
+// improves, at most twice the minimum where all unaries are at least 0. The result
+// never has more energy than the y handed in, and is that y unless it has less.
 //
 // u[i*L+l] = +Inf forbids label l at node i. NaN, a finite magnitude of 2⁹⁶⁰ or
 // more, -Inf, or a node with every label forbidden is an error that wraps
-// ErrUnary, and y is as it was. When
-// ctx ends, the best labels so far are returned, without error, and
-// Report.Stopped is set. A wrong length, or a label in y outside [0,L), panics.
-// y and u must not overlap anything of p; u is only read.
+// ErrUnary, and y is as it was. When ctx ends, the best labels so far are returned,
+// without error. A wrong length, or a label in y outside [0,L), panics. y and u must
+// not overlap anything of p; u is only read.
 //
 // The cost is that of one cut, much less when u is near to that of the previous
 // call; if L > 2, also that of small cuts about the nodes that do not have the
 // commonest label, some two to four a label about those that stay undecided.
-func (p *Potts) Label(ctx context.Context, y []int32, u []float64) (Report, error) {
-	bound, forbidden, err := p.check(y, u)
+func (p *Potts) Label(ctx context.Context, y []int32, u []float64) error {
+	forbidden, err := p.check(y, u)
 	if err != nil {
-		return Report{}, err
+		return err
 	}
 	if forbidden {
 		p.allow(y, u)
 	}
-	r := Report{Bound: bound}
 	switch p.labels {
-	case 1:
-		r.Exact = true
-		copy(p.next, y)
-		p.take(&r, y, u)
+	case 1: // nothing to choose
 	case 2:
-		r.Exact = p.minimise(ctx, &r, u, nil, 0)
-		r.Stopped = !r.Exact
-		p.take(&r, y, u)
+		p.minimise(ctx, u)
+		p.take(y, u)
 	default:
-		p.several(ctx, &r, y, u)
+		p.several(ctx, y, u)
 	}
-	if r.Exact {
-		r.Bound = r.Energy
-	}
-	return r, nil
+	return nil
 }
 
-// check validates, and returns the sum of the least unaries and whether y has a
-// forbidden label. For more than two labels it sums up their rows.
-func (p *Potts) check(y []int32, u []float64) (bound float64, forbidden bool, err error) {
+// check validates, and returns whether y has a forbidden label. For more than two
+// labels it sums up their rows.
+func (p *Potts) check(y []int32, u []float64) (forbidden bool, err error) {
 	if len(y) != p.n || len(u) != p.n*p.labels {
 		panic(fmt.Sprintf("mrf: %d labels and %d unaries for %d nodes of %d labels", len(y), len(u), p.n, p.labels))
 	}
@@ -138,8 +110,7 @@ func (p *Potts) check(y []int32, u []float64) (bound float64, forbidden bool, er
 		}
 		// The common case at once: none too large, hence none NaN.
 		if p.labels == 2 {
-			if a, b := u[2*i], u[2*i+1]; math.Abs(a)+math.Abs(b) < tooLarge {
-				bound += min(a, b)
+			if math.Abs(u[2*i])+math.Abs(u[2*i+1]) < tooLarge {
 				continue
 			}
 		}
@@ -147,18 +118,15 @@ func (p *Potts) check(y []int32, u []float64) (bound float64, forbidden bool, er
 			c, size := choose(u[i*p.labels : (i+1)*p.labels])
 			p.part.choice[i] = c
 			if size < tooLarge {
-				bound += c.low
 				continue
 			}
 		}
-		best, err := p.cheapest(i, u)
-		if err != nil {
-			return 0, false, err
+		if _, err := p.cheapest(i, u); err != nil {
+			return false, err
 		}
-		bound += u[i*p.labels+int(best)]
 		forbidden = forbidden || math.IsInf(u[i*p.labels+int(l)], 1)
 	}
-	return bound, forbidden, nil
+	return forbidden, nil
 }
 
 // allow replaces forbidden labels in y by the cheapest ones.
@@ -200,78 +168,47 @@ func difference(a, b float64) float64 {
 	return a - b
 }
 
-// minimise puts into next the two labels that minimise the energy plus mu times
-// the area of label 1, which is the source's side. It returns false if ctx
-// stopped it.
-func (p *Potts) minimise(ctx context.Context, r *Report, u, area []float64, mu float64) bool {
+// minimise puts into next the two labels that minimise the energy; label 1 is the
+// source's side. Where ctx stops it they may be any.
+func (p *Potts) minimise(ctx context.Context, u []float64) {
 	c := &p.cut
-	if mu == 0 {
-		for i := range p.n {
-			c.SetTerminal(i, difference(u[2*i], u[2*i+1]))
-		}
-	} else {
-		for i := range p.n {
-			c.SetTerminal(i, difference(u[2*i], u[2*i+1])-mu*area[i])
-		}
+	for i := range p.n {
+		c.SetTerminal(i, difference(u[2*i], u[2*i+1]))
 	}
-	done := r.solve(ctx, c)
+	c.Solve(ctx)
 	for i := range p.next {
 		p.next[i] = 0
 		if c.Source(i) {
 			p.next[i] = 1
 		}
 	}
-	return done
 }
 
-// solve counts.
-func (r *Report) solve(ctx context.Context, c *Cut) bool {
-	before := c.Augmentations
-	done := c.Solve(ctx)
-	r.Expansions++
-	r.Augmentations += c.Augmentations - before
-	return done
-}
-
-// take copies next to y if that lowers the energy beyond any rounding, and
-// notes the energy of y. When it returns true the real numbers have fallen, so
-// a sequence of such steps ends. The decision sums only what differs: a huge
-// energy common to both hides nothing.
-func (p *model) take(r *Report, y []int32, u []float64) bool {
+// take copies next to y if that lowers the energy beyond any rounding. When it
+// returns true the real numbers have fallen, so a sequence of such steps ends. The
+// decision sums only what differs: a huge energy common to both hides nothing.
+func (p *model) take(y []int32, u []float64) bool {
 	var change sum
-	unary, unaryNext := 0.0, 0.0
 	for i, l := range p.next {
-		k := i * p.labels
-		old, new := u[k+int(y[i])], u[k+int(l)]
-		unary += old
-		unaryNext += new
 		if l != y[i] {
-			change.add(new)
-			change.add(-old)
+			change.add(u[i*p.labels+int(l)])
+			change.add(-u[i*p.labels+int(y[i])])
 		}
 	}
-	pair, pairNext := 0.0, 0.0
 	for k := range p.edges {
 		e := &p.edges[k]
 		cut, cutNext := y[e.I] != y[e.J], p.next[e.I] != p.next[e.J]
 		switch {
-		case cut && cutNext:
-			pair += e.W
-			pairNext += e.W
-		case cut:
-			pair += e.W
+		case cut && !cutNext:
 			change.add(-e.W)
-		case cutNext:
-			pairNext += e.W
+		case cutNext && !cut:
 			change.add(e.W)
 		}
 	}
 	if !change.negative() {
-		r.Energy = unary + pair
 		return false
 	}
 	copy(y, p.next)
-	r.Energy = unaryNext + pairNext
 	return true
 }
 

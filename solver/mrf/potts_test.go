@@ -11,30 +11,23 @@ import (
 	"testing"
 )
 
-// label runs Label and checks what holds for every call: the energy reported is
-// that of the labels, and it is not above that of the start.
-func label(t *testing.T, p *Potts, edges []Edge, labels int, y []int32, u []float64) Report {
+// label runs Label and checks what holds for every call: the energy, which it
+// returns, is not above that of the start.
+func label(t *testing.T, p *Potts, edges []Edge, labels int, y []int32, u []float64) float64 {
 	t.Helper()
 	before := energy(edges, labels, y, u)
 	start := slices.Clone(y)
-	r, err := p.Label(context.Background(), y, u)
-	if err != nil {
+	if err := p.Label(context.Background(), y, u); err != nil {
 		t.Fatal(err)
 	}
 	after := energy(edges, labels, y, u)
-	if !near(r.Energy, after) {
-		t.Errorf("reported energy %v, the labels have %v", r.Energy, after)
-	}
 	if after > before+1e-12*math.Abs(before) {
 		t.Errorf("energy rose from %v to %v", before, after)
 	}
 	if after == before && !slices.Equal(start, y) {
 		t.Error("labels changed without lowering the energy")
 	}
-	if r.Bound > after+1e-9*(1+math.Abs(after)) {
-		t.Errorf("bound %v above the energy %v", r.Bound, after)
-	}
-	return r
+	return after
 }
 
 func TestLabelAgainstBruteForce(t *testing.T) {
@@ -43,7 +36,7 @@ func TestLabelAgainstBruteForce(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint("L=", test.labels), func(t *testing.T) {
 			var p Potts
-			exact := 0
+			optimal := 0
 			for seed := range uint64(test.runs) {
 				r := rand.New(rand.NewPCG(seed, 5))
 				n := r.IntN(test.nodes + 1)
@@ -55,21 +48,16 @@ func TestLabelAgainstBruteForce(t *testing.T) {
 					y := randomLabels(r, n, test.labels)
 					got := label(t, &p, edges, test.labels, y, u)
 					want := minimum(n, test.labels, edges, u)
-					if got.Energy < want-1e-9*(1+math.Abs(want)) {
-						t.Fatalf("seed %d: energy %v below the minimum %v", seed, got.Energy, want)
-					}
-					if got.Exact && !near(got.Energy, want) {
-						t.Fatalf("seed %d: energy %v called exact, minimum %v", seed, got.Energy, want)
-					}
-					if test.labels <= 2 && !got.Exact {
-						t.Fatalf("seed %d: exact is %v", seed, got.Exact)
-					}
-					if near(got.Energy, want) {
-						exact++
+					if near(got, want) {
+						optimal++
+					} else if got < want || test.labels <= 2 {
+						t.Fatalf("seed %d: energy %v, minimum %v", seed, got, want)
 					}
 				}
 			}
-			t.Logf("%d of %d at the minimum", exact, 3*test.runs)
+			if optimal < 3*test.runs*9/10 {
+				t.Errorf("%d of %d at the minimum", optimal, 3*test.runs)
+			}
 		})
 	}
 }
@@ -89,8 +77,8 @@ func TestExpansion(t *testing.T) {
 		p.Reset(n, labels, edges)
 		y := randomLabels(r, n, labels)
 		got := label(t, &p, edges, labels, y, u)
-		if want := minimum(n, labels, edges, u); got.Energy > 2*want+1e-9 {
-			t.Errorf("seed %d: energy %v, more than twice %v", seed, got.Energy, want)
+		if want := minimum(n, labels, edges, u); got > 2*want+1e-9 {
+			t.Errorf("seed %d: energy %v, more than twice %v", seed, got, want)
 		}
 		for alpha := range int32(labels) {
 			bruteForce(n, 2, func(x []int32) {
@@ -100,8 +88,8 @@ func TestExpansion(t *testing.T) {
 						z[i] = alpha
 					}
 				}
-				if e := energy(edges, labels, z, u); e < got.Energy-1e-9*(1+math.Abs(e)) {
-					t.Fatalf("seed %d: expanding %d gives %v, less than %v", seed, alpha, e, got.Energy)
+				if e := energy(edges, labels, z, u); e < got-1e-9*(1+math.Abs(e)) {
+					t.Fatalf("seed %d: expanding %d gives %v, less than %v", seed, alpha, e, got)
 				}
 			})
 		}
@@ -159,8 +147,8 @@ func TestPermuted(t *testing.T) {
 		y, z := make([]int32, n), make([]int32, n)
 		a := label(t, &p, edges, 2, y, u)
 		b := label(t, &q, moved, 2, z, v)
-		if !near(a.Energy, b.Energy) {
-			t.Errorf("seed %d: energy %v, renamed %v", seed, a.Energy, b.Energy)
+		if !near(a, b) {
+			t.Errorf("seed %d: energy %v, renamed %v", seed, a, b)
 		}
 		for i, j := range to {
 			if y[i] != z[j] {
@@ -199,12 +187,11 @@ func TestSpecialGraphs(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var p Potts
 			p.Reset(test.n, test.l, test.edges)
-			r, err := p.Label(context.Background(), test.y, test.u)
-			if err != nil {
+			if err := p.Label(context.Background(), test.y, test.u); err != nil {
 				t.Fatal(err)
 			}
-			if !slices.Equal(test.y, test.want) || r.Energy != test.energy {
-				t.Errorf("labels %v with energy %v, want %v with %v", test.y, r.Energy, test.want, test.energy)
+			if got := energy(test.edges, test.l, test.y, test.u); !slices.Equal(test.y, test.want) || got != test.energy {
+				t.Errorf("labels %v with energy %v, want %v with %v", test.y, got, test.want, test.energy)
 			}
 		})
 	}
@@ -227,7 +214,7 @@ func TestBadUnaries(t *testing.T) {
 			var p Potts
 			p.Reset(2, 2, []Edge{{0, 1, 1}})
 			y := []int32{1, 0}
-			_, err := p.Label(context.Background(), y, test.u)
+			err := p.Label(context.Background(), y, test.u)
 			if !errors.Is(err, ErrUnary) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want one with %q", err, test.want)
 			}
@@ -283,19 +270,15 @@ func TestLabelStops(t *testing.T) {
 				var p Potts
 				p.Reset(n, labels, edges)
 				y := slices.Clone(start)
-				report, err := p.Label(&countdown{context.Background(), left}, y, u)
-				if err != nil {
+				ctx := &countdown{context.Background(), left}
+				if err := p.Label(ctx, y, u); err != nil {
 					t.Fatal(err)
 				}
-				if e := energy(edges, labels, y, u); e > energy(edges, labels, start, u) || !near(e, report.Energy) {
-					t.Fatalf("stopped after %d looks: energy %v, reported %v, at the start %v",
-						left, e, report.Energy, energy(edges, labels, start, u))
+				if e := energy(edges, labels, y, u); e > energy(edges, labels, start, u) {
+					t.Fatalf("stopped after %d looks: energy %v, at the start %v", left, e, energy(edges, labels, start, u))
 				}
-				if !report.Stopped {
+				if ctx.left >= 0 { // it was not told to stop
 					break
-				}
-				if report.Exact {
-					t.Fatal("stopped, yet called exact")
 				}
 				stops++
 			}
@@ -310,8 +293,7 @@ func TestLabelStops(t *testing.T) {
 func TestSameBits(t *testing.T) {
 	for _, labels := range []int{2, 4} {
 		var used Potts
-		var first []Report
-		var firstY []int32
+		var first [][]int32
 		for run := range 3 {
 			p := &used
 			if run == 2 {
@@ -321,15 +303,14 @@ func TestSameBits(t *testing.T) {
 			n, edges := superpixels(600, 3, r)
 			p.Reset(n, labels, edges)
 			y := make([]int32, n)
-			var reports []Report
-			for range 5 {
-				reports = append(reports, label(t, p, edges, labels, y, randomUnaries(r, n, labels)))
-			}
-			if run == 0 {
-				first, firstY = reports, y
-			}
-			if !slices.Equal(reports, first) || !slices.Equal(y, firstY) {
-				t.Errorf("L=%d: run %d differs from the first", labels, run)
+			for k := range 5 {
+				label(t, p, edges, labels, y, randomUnaries(r, n, labels))
+				if run == 0 {
+					first = append(first, slices.Clone(y))
+				}
+				if !slices.Equal(y, first[k]) {
+					t.Errorf("L=%d: call %d of run %d differs from the first run's", labels, k, run)
+				}
 			}
 		}
 	}
@@ -348,7 +329,7 @@ func TestNoAllocations(t *testing.T) {
 			if k%4 == 0 {
 				p.Reset(n, labels, edges)
 			}
-			if _, err := p.Label(ctx, y, us[k%2]); err != nil {
+			if err := p.Label(ctx, y, us[k%2]); err != nil {
 				t.Fatal(err)
 			}
 			k++
