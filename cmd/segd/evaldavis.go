@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/segd/segd/config"
-	"github.com/segd/segd/eval"
+	"github.com/segd/segd/eval/davis"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/tracker"
@@ -103,7 +103,7 @@ func evalDavisCommand(std streams) *cobra.Command {
 	}
 	f.add(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&f.perturb, "perturb", eval.Undisturbed.String(), "none, occlusion, lighting or noise")
+	flags.StringVar(&f.perturb, "perturb", davis.Undisturbed.String(), "none, occlusion, lighting or noise")
 	flags.StringVar(&f.overlay, "overlay", "", "folder or FILE.mp4 to write the frames with their masks to")
 	return cmd
 }
@@ -113,11 +113,11 @@ func runDavis(cmd *cobra.Command, std streams, f davisFlags) error {
 	if err != nil {
 		return err
 	}
-	perturb, err := eval.ParsePerturbation(f.perturb)
+	perturb, err := davis.ParsePerturbation(f.perturb)
 	if err != nil {
 		return usageError{fmt.Errorf("--perturb: %w", err)}
 	}
-	opt := eval.DavisOptions{
+	opt := davis.Options{
 		Root:      f.root,
 		Sequences: f.names(),
 		ModelName: f.modelName(),
@@ -142,7 +142,7 @@ func runDavis(cmd *cobra.Command, std streams, f davisFlags) error {
 
 	bar := newProgress(std.err, "following the objects")
 	opt.Progress = bar.step
-	report, err := eval.Davis(cmd.Context(), opt)
+	report, err := davis.Run(cmd.Context(), opt)
 	bar.end()
 	if closed := drawn.close(); err == nil {
 		err = closed
@@ -156,7 +156,7 @@ func runDavis(cmd *cobra.Command, std streams, f davisFlags) error {
 	return printDavis(std.out, report, perturb)
 }
 
-func printDavis(out io.Writer, r *eval.DavisReport, perturb eval.Perturbation) error {
+func printDavis(out io.Writer, r *davis.Report, perturb davis.Perturbation) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "sequence\tframes\tJ\tF\tJ decay\tF decay\tinstability\tms/frame\n")
 	for _, s := range r.Sequences {
@@ -165,7 +165,7 @@ func printDavis(out io.Writer, r *eval.DavisReport, perturb eval.Perturbation) e
 	fmt.Fprintf(w, "mean\t\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.0f\n", r.MeanJ, r.MeanF, r.MeanJDecay, r.MeanFDecay, r.MeanInstability, r.MeanMSPerFrame)
 
 	fmt.Fprintf(w, "\nms/frame\tfeatures\t(network)\tprojection\taffinity\tsolve\tmask\n")
-	stages := func(name string, s eval.StageMS) {
+	stages := func(name string, s davis.StageMS) {
 		fmt.Fprintf(w, "%s\t%.1f\t(%.1f)\t%.1f\t%.1f\t%.1f\t%.1f\n", name, s.Features, s.Network, s.Projection, s.Affinity, s.Solve, s.Mask)
 	}
 	for _, s := range r.Sequences {
@@ -174,8 +174,8 @@ func printDavis(out io.Writer, r *eval.DavisReport, perturb eval.Perturbation) e
 	stages("mean", r.MeanStageMS)
 
 	switch perturb {
-	case eval.Undisturbed:
-	case eval.Occlusion:
+	case davis.Undisturbed:
+	case davis.Occlusion:
 		fmt.Fprintf(w, "\nocclusion, seed %d\tJ undisturbed\tJ drop\tfalse\tJ after\tundisturbed\tratio\n", *r.Seed)
 		for _, s := range r.Sequences {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Name, figure(s.JUndisturbed), figure(s.JDrop),
