@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime/debug"
 	"slices"
 )
 
@@ -64,8 +65,21 @@ type Extractor struct {
 	bgr           []byte
 	width, height int
 	modelErr      error
+	modelPanic    *ModelPanic
 	modelDone     chan struct{}
 	runModel      func()
+}
+
+// ModelPanic is what Extract panics with when the model panics, which happens on
+// another goroutine.
+type ModelPanic struct {
+	Value any    // the model's own
+	Stack []byte // of the goroutine it ran on, as debug.Stack formats it
+}
+
+// Error says both: nobody who does not recover sees the model's stack otherwise.
+func (p *ModelPanic) Error() string {
+	return fmt.Sprintf("features: model: panic: %v\n\n%s", p.Value, p.Stack)
 }
 
 // New returns an Extractor that pools m's feature maps, or only colours if m is
@@ -77,8 +91,13 @@ func New(cfg Config, m Model) (*Extractor, error) {
 	}
 	e := &Extractor{cfg: cfg, model: m, modelDone: make(chan struct{})}
 	e.runModel = func() {
+		defer func() {
+			if v := recover(); v != nil {
+				e.modelPanic = &ModelPanic{Value: v, Stack: debug.Stack()}
+			}
+			e.modelDone <- struct{}{}
+		}()
 		e.maps, e.modelErr = e.model.Features(e.maps[:0], e.bgr, e.width, e.height, 1)
-		e.modelDone <- struct{}{}
 	}
 	return e, nil
 }
@@ -86,7 +105,8 @@ func New(cfg Config, m Model) (*Extractor, error) {
 // Extract fills dst from a BGR24 image: width×height pixels, row-major, tight. It
 // overwrites all of dst but Seq, reuses its memory and its own, and keeps nothing
 // of bgr. The model runs while the superpixels grow, on another goroutine that has
-// ended when Extract returns. On error dst's contents are unspecified.
+// ended when Extract returns or panics. On error dst's contents are unspecified. A
+// panic of the model becomes one of Extract, with a *ModelPanic.
 func (e *Extractor) Extract(dst *Scene, bgr []byte, width, height int) error {
 	if width < 1 || height < 1 || width > maxSide || height > maxSide {
 		return fmt.Errorf("features: image of %d×%d pixels; want 1 to %d a side", width, height, maxSide)
@@ -94,9 +114,30 @@ func (e *Extractor) Extract(dst *Scene, bgr []byte, width, height int) error {
 	if len(bgr) != 3*width*height {
 		return fmt.Errorf("features: %d bytes for a BGR24 image of %d×%d pixels; want %d", len(bgr), width, height, 3*width*height)
 	}
+	e.segment(dst, bgr, width, height)
+	if p := e.modelPanic; p != nil {
+		e.modelPanic = nil
+		panic(p)
+	}
+	if e.modelErr != nil {
+		return fmt.Errorf("features: model: %w", e.modelErr)
+	}
+	dst.Coarse = dst.Coarse[:0]
+	var err error
+	dst.X, err = e.gather(dst.X, dst)
+	return err
+}
+
+// segment cuts the image into dst's superpixels while the model looks at it, and
+// returns when both are through.
+func (e *Extractor) segment(dst *Scene, bgr []byte, width, height int) {
 	if e.model != nil {
 		e.bgr, e.width, e.height = bgr, width, height
 		go e.runModel()
+		defer func() { // even if this goroutine panics: the image is not the model's for longer
+			<-e.modelDone
+			e.bgr = nil
+		}()
 	}
 	dst.Width, dst.Height = width, height
 	dst.N = min(e.cfg.Superpixels, width*height)
@@ -111,17 +152,6 @@ func (e *Extractor) Extract(dst *Scene, bgr []byte, width, height int) error {
 			q[0], q[1], q[2] = p.l, p.a, p.b
 		}
 	}
-	if e.model != nil {
-		<-e.modelDone
-		e.bgr = nil
-		if e.modelErr != nil {
-			return fmt.Errorf("features: model: %w", e.modelErr)
-		}
-	}
-	dst.Coarse = dst.Coarse[:0]
-	var err error
-	dst.X, err = e.gather(dst.X, dst)
-	return err
 }
 
 // Coarsen adds to dst, which the last Extract made of bgr, what the model sees of the

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // fixedModel returns the same maps for every image.
@@ -168,6 +171,87 @@ func TestExtractRefuses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// panickyModel panics with the first image, not with later ones.
+type panickyModel struct {
+	fixedModel
+	panicked bool
+}
+
+func (m *panickyModel) Features(dst []Map, bgr []byte, w, h, shrink int) ([]Map, error) {
+	if !m.panicked {
+		m.panicked = true
+		m.indexWildly(len(bgr))
+	}
+	return m.fixedModel.Features(dst, bgr, w, h, shrink)
+}
+
+func (m *panickyModel) indexWildly(i int) { m.maps[i].Channels = 1 }
+
+// extractPanic is what Extract panics with, nil if it does not.
+func extractPanic(e *Extractor, dst *Scene, bgr []byte, w, h int) (v any) {
+	defer func() { v = recover() }()
+	_ = e.Extract(dst, bgr, w, h)
+	return nil
+}
+
+// A panic of the model comes out of Extract on the goroutine of its caller, who can
+// recover, with what it was and where.
+func TestModelPanics(t *testing.T) {
+	e, err := New(Config{}, &panickyModel{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bgr := make([]byte, 3*4*4)
+	p, ok := extractPanic(e, new(Scene), bgr, 4, 4).(*ModelPanic)
+	if !ok {
+		t.Fatalf("Extract panicked with %v; want a *ModelPanic", p)
+	}
+	fault, ok := p.Value.(runtime.Error)
+	if !ok || !strings.Contains(fault.Error(), "index out of range [48]") {
+		t.Errorf("the panic's value is %v; want the model's own", p.Value)
+	}
+	if !strings.Contains(string(p.Stack), "indexWildly") {
+		t.Errorf("the stack does not show where the model was:\n%s", p.Stack)
+	}
+	for _, want := range []string{fault.Error(), "indexWildly"} {
+		if !strings.Contains(p.Error(), want) {
+			t.Errorf("%q lacks %q", p.Error(), want)
+		}
+	}
+	if err := e.Extract(new(Scene), bgr, 4, 4); err != nil {
+		t.Errorf("the next image: %v", err)
+	}
+}
+
+// slowModel takes its time, and notes that it is through.
+type slowModel struct {
+	fixedModel
+	through bool
+}
+
+func (m *slowModel) Features(dst []Map, bgr []byte, w, h, shrink int) ([]Map, error) {
+	time.Sleep(time.Second)
+	m.through = true
+	return m.fixedModel.Features(dst, bgr, w, h, shrink)
+}
+
+// The model has let go of the image whichever way Extract ends.
+func TestExtractOutlivesTheModel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &slowModel{}
+		e, err := New(Config{}, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if extractPanic(e, nil, make([]byte, 3*4*4), 4, 4) == nil {
+			t.Fatal("no panic without a scene")
+		}
+		if !m.through {
+			t.Error("the model still looks at the image")
+		}
+	})
 }
 
 // TestExtractRepeats checks that what an extractor and a scene have seen before

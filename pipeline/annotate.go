@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/segd/segd/tracker"
+	"github.com/segd/segd/annotation"
 )
 
 // What the errors of a camera's commands wrap.
@@ -34,7 +34,7 @@ const maxAhead = 1000
 
 // request is an annotation on its way to its frame.
 type request struct {
-	annotation *tracker.Annotation
+	annotation *annotation.Annotation
 	done       chan outcome // capacity 1; answered exactly once
 	passed     int          // damaged frames that it did not take
 }
@@ -80,8 +80,8 @@ func (q *requests) near(frame *uint64) error {
 	if frame == nil || *frame < q.next+maxAhead {
 		return nil
 	}
-	return fmt.Errorf("%w: %w", ErrAnnotate, &tracker.Fault{Field: "frame", Detail: fmt.Sprintf(
-		"%d is far ahead, the next is %d; want one below %d, or none for the next", *frame, q.next, q.next+maxAhead)})
+	return fmt.Errorf("%w: %w", ErrAnnotate, annotation.Faultf("frame",
+		"%d is far ahead, the next is %d; want one below %d, or none for the next", *frame, q.next, q.next+maxAhead))
 }
 
 // maxPassed bounds the damaged frames that an annotation lets pass before it takes
@@ -145,7 +145,7 @@ func (q *requests) end() []*request {
 // accepted or refused it, or ctx ends. Errors wrap ErrAnnotate, ErrBusy, ErrDown or
 // what ended ctx.
 // Either way an event says what became of it. a must not be changed afterwards.
-func (c *Camera) Annotate(ctx context.Context, a *tracker.Annotation) (uint64, error) {
+func (c *Camera) Annotate(ctx context.Context, a *annotation.Annotation) (uint64, error) {
 	if err := c.notes.near(a.Frame); err != nil {
 		c.rejected(err)
 		return 0, fmt.Errorf("pipeline: camera %s: %w", c.cfg.Name, err)
@@ -172,7 +172,7 @@ func (c *Camera) Annotate(ctx context.Context, a *tracker.Annotation) (uint64, e
 	return out.seq, out.err
 }
 
-func (c *Camera) queue(a *tracker.Annotation) (*request, error) {
+func (c *Camera) queue(a *annotation.Annotation) (*request, error) {
 	r := &request{annotation: a, done: make(chan outcome, 1)}
 	if err := c.notes.add(r); err != nil {
 		c.rejected(err)

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
@@ -33,10 +34,10 @@ type Extractor interface {
 
 // Stepper labels scene after scene; *tracker.Tracker is one. It is used by one
 // goroutine at a time. An annotation may name an earlier scene. An error that wraps
-// tracker.ErrAnnotation refuses the annotation and leaves the stepper as it was.
+// annotation.ErrInvalid refuses the annotation and leaves the stepper as it was.
 type Stepper interface {
-	Step(ctx context.Context, s *features.Scene, ann *tracker.Annotation) (*tracker.Result, error)
-	Preview(ann *tracker.Annotation) (*tracker.Preview, error)
+	Step(ctx context.Context, s *features.Scene, ann *annotation.Annotation) (*tracker.Result, error)
+	Preview(ann *annotation.Annotation) (*tracker.Preview, error)
 	Remove(id uint32) bool
 	Rename(id uint32, label string) (bool, error)
 	Hold(seq uint64) error
@@ -96,7 +97,7 @@ type Config struct {
 	Meter     Meter  // nil: nobody counts
 
 	// Annotation is queued before the first frame. nil: none.
-	Annotation *tracker.Annotation
+	Annotation *annotation.Annotation
 
 	// MinBackoff and MaxBackoff bound the pause before failed stages are built
 	// anew; it doubles from the one to the other. 0: 1 s and 30 s.

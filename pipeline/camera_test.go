@@ -8,6 +8,7 @@ import (
 	"image/color"
 	"image/draw"
 	"image/png"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
@@ -55,15 +57,15 @@ func pictures(t *testing.T, n int) string {
 }
 
 // annotation marks the square of frame n.
-func annotation(frame *uint64, n int) *tracker.Annotation {
+func annotate(frame *uint64, n int) *annotation.Annotation {
 	r := square(n)
-	middle := tracker.Point{float64(r.Min.X + side/2), float64(r.Min.Y + side/2)}
-	return &tracker.Annotation{
+	middle := annotation.Point{float64(r.Min.X + side/2), float64(r.Min.Y + side/2)}
+	return &annotation.Annotation{
 		Frame: frame, Width: testWidth, Height: testHeight,
-		Objects: []tracker.ObjectSpec{{ID: 1, Label: "square", Scribbles: []tracker.Stroke{
-			{Width: side - 6, Points: []tracker.Point{middle}},
+		Objects: []annotation.Object{{ID: 1, Label: "square", Scribbles: []annotation.Stroke{
+			{Width: side - 6, Points: []annotation.Point{middle}},
 		}}},
-		Background: []tracker.Stroke{{Width: 6, Points: []tracker.Point{{4, 5}, {60, 5}, {60, 44}, {4, 44}}}},
+		Background: []annotation.Stroke{{Width: 6, Points: []annotation.Point{{4, 5}, {60, 5}, {60, 44}, {4, 44}}}},
 	}
 }
 
@@ -182,7 +184,7 @@ type (
 	}
 	stepper struct {
 		Stepper
-		before func(s *features.Scene, a *tracker.Annotation) error
+		before func(s *features.Scene, a *annotation.Annotation) error
 	}
 )
 
@@ -193,7 +195,7 @@ func (e *extractor) Extract(dst *features.Scene, bgr []byte, width, height int) 
 	return e.Extractor.Extract(dst, bgr, width, height)
 }
 
-func (s *stepper) Step(ctx context.Context, sc *features.Scene, a *tracker.Annotation) (*tracker.Result, error) {
+func (s *stepper) Step(ctx context.Context, sc *features.Scene, a *annotation.Annotation) (*tracker.Result, error) {
 	if err := s.before(sc, a); err != nil {
 		return nil, err
 	}
@@ -209,7 +211,7 @@ type bench struct {
 	dir       string
 	tracker   tracker.Config
 	onExtract func(*features.Scene) error
-	onStep    func(*features.Scene, *tracker.Annotation) error
+	onStep    func(*features.Scene, *annotation.Annotation) error
 }
 
 func newBench(t *testing.T, name string, frames int) *bench {
@@ -281,7 +283,7 @@ func ptr(v uint64) *uint64 { return &v }
 func TestCameraFollowsAnObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, "gate", 30)
-		b.cfg.Annotation = annotation(ptr(3), 3)
+		b.cfg.Annotation = annotate(ptr(3), 3)
 		_, snap := b.run(t.Context(), t)
 		if snap.In != 30 || snap.Published != 30 {
 			t.Fatalf("%d in, %d published; want 30 of 30", snap.In, snap.Published)
@@ -353,7 +355,7 @@ func TestAnnotatedFrameIsNeverDropped(t *testing.T) {
 					b.onExtract = func(*features.Scene) error { slow(); return nil }
 				}
 				var annotated []uint64
-				b.onStep = func(s *features.Scene, a *tracker.Annotation) error {
+				b.onStep = func(s *features.Scene, a *annotation.Annotation) error {
 					if tt.stage == StageTrack {
 						slow()
 					}
@@ -362,7 +364,7 @@ func TestAnnotatedFrameIsNeverDropped(t *testing.T) {
 					}
 					return nil
 				}
-				b.cfg.Annotation = annotation(ptr(17), 17)
+				b.cfg.Annotation = annotate(ptr(17), 17)
 				_, snap := b.run(t.Context(), t)
 				if snap.DroppedBefore[tt.stage] < 20 || snap.Dropped != snap.DroppedBefore[tt.stage] {
 					t.Errorf("dropped %v; want many before %s, none elsewhere", snap.DroppedBefore, tt.stage)
@@ -387,9 +389,9 @@ func TestAnnotatedFrameIsNeverDropped(t *testing.T) {
 func TestPanicStaysInItsCamera(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bad, good := newBench(t, "bad", 20), newBench(t, "good", 60)
-		bad.cfg.Annotation = annotation(ptr(0), 0)
+		bad.cfg.Annotation = annotate(ptr(0), 0)
 		panicked := false
-		bad.onStep = func(s *features.Scene, _ *tracker.Annotation) error {
+		bad.onStep = func(s *features.Scene, _ *annotation.Annotation) error {
 			if s.Seq == 5 && !panicked {
 				panicked = true
 				panic("a wild index")
@@ -427,6 +429,56 @@ func TestPanicStaysInItsCamera(t *testing.T) {
 		}
 		other := good.check(t, camera("good"))
 		if other.Published != 60 || other.Restarts != 0 {
+			t.Errorf("the other camera: %d of 60 published, %d restarts", other.Published, other.Restarts)
+		}
+	})
+}
+
+// wildModel panics at the sixth image, on the goroutine it is run on.
+type wildModel struct{ images int }
+
+func (m *wildModel) Features(dst []features.Map, _ []byte, _, _, _ int) ([]features.Map, error) {
+	m.images++
+	if m.images == 6 {
+		panic("a wild index")
+	}
+	return dst, nil
+}
+
+// A panic of a model is one of its camera's stage too.
+func TestModelPanicStaysInItsCamera(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bad, good := newBench(t, "bad", 20), newBench(t, "good", 60)
+		model := &wildModel{}
+		bad.cfg.NewExtractor = func() (Extractor, error) { return features.New(features.Config{Superpixels: 48}, model) }
+		var log strings.Builder
+		bad.cfg.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		set, err := NewSet(bad.cfg, good.cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := set.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c, err := set.Camera("bad")
+		if err != nil {
+			t.Fatal(err)
+		}
+		snap := bad.check(t, c)
+		if snap.Restarts != 1 || snap.Failed != 1 || snap.Published < 20 {
+			t.Errorf("%d restarts, %d failed, %d published; want 1, 1 and the 20 of the second life and some",
+				snap.Restarts, snap.Failed, snap.Published)
+		}
+		if msg := bad.rec.message(segdv1.EventKind_EVENT_KIND_CAMERA_DOWN); msg != "pipeline: features: frame 5: panic: a wild index" {
+			t.Errorf("the event says %q", msg)
+		}
+		if !strings.Contains(log.String(), "wildModel") {
+			t.Errorf("the log does not show where the model was:\n%s", &log)
+		}
+		if c, err = set.Camera("good"); err != nil {
+			t.Fatal(err)
+		}
+		if other := good.check(t, c); other.Published != 60 || other.Restarts != 0 {
 			t.Errorf("the other camera: %d of 60 published, %d restarts", other.Published, other.Restarts)
 		}
 	})
@@ -517,7 +569,7 @@ func TestShutdownFinishesTheFrameInHand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, "gate", 100)
 		ctx, cancel := context.WithCancel(t.Context())
-		b.onStep = func(s *features.Scene, _ *tracker.Annotation) error {
+		b.onStep = func(s *features.Scene, _ *annotation.Annotation) error {
 			if s.Seq == 10 {
 				cancel()
 				time.Sleep(time.Second)
@@ -564,16 +616,16 @@ func TestAnnotate(t *testing.T) {
 		running.Go(func() { _ = c.Run(ctx) })
 		time.Sleep(2050 * time.Millisecond) // frames 0 to 20 have come
 
-		other := annotation(nil, 1)
+		other := annotate(nil, 1)
 		other.Width, other.Height = 128, 96
 		for _, tt := range []struct {
 			name string
-			a    *tracker.Annotation
+			a    *annotation.Annotation
 			want string
 		}{
 			{"another size", other, "128×96"},
-			{"a frame far ahead", annotation(ptr(1<<63), 3), "frame: 9223372036854775808 is far ahead, the next is 2"},
-			{"a frame that is not kept", annotation(ptr(3), 3), "frame: 3 is no longer kept; accepted: "},
+			{"a frame far ahead", annotate(ptr(1<<63), 3), "frame: 9223372036854775808 is far ahead, the next is 2"},
+			{"a frame that is not kept", annotate(ptr(3), 3), "frame: 3 is no longer kept; accepted: "},
 		} {
 			_, err := c.Annotate(ctx, tt.a)
 			if !errors.Is(err, ErrAnnotate) || !strings.Contains(err.Error(), tt.want) {
@@ -581,34 +633,34 @@ func TestAnnotate(t *testing.T) {
 			}
 		}
 
-		if seq, err := c.Annotate(ctx, annotation(ptr(17), 7)); err != nil || seq != 17 {
+		if seq, err := c.Annotate(ctx, annotate(ptr(17), 7)); err != nil || seq != 17 {
 			t.Errorf("annotating frame 17, which has passed: %d, %v", seq, err)
 		}
-		seq, err := c.Annotate(ctx, annotation(nil, 3))
+		seq, err := c.Annotate(ctx, annotate(nil, 3))
 		if err != nil || seq < 20 || seq > 24 {
 			t.Errorf("annotating the newest frame: %d, %v", seq, err)
 		}
-		if seq, err = c.Annotate(ctx, annotation(ptr(40), 0)); err != nil || seq != 40 {
+		if seq, err = c.Annotate(ctx, annotate(ptr(40), 0)); err != nil || seq != 40 {
 			t.Errorf("annotating frame 40: %d, %v", seq, err)
 		}
 
 		// One that nobody waits for any longer is not applied.
 		short, stop := context.WithTimeout(ctx, time.Second)
-		if _, err := c.Annotate(short, annotation(ptr(1000), 0)); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := c.Annotate(short, annotate(ptr(1000), 0)); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("waiting for a frame far away: %v", err)
 		}
 		stop()
 
 		// Those that wait when the camera ends are refused.
 		var pending error
-		running.Go(func() { _, pending = c.Annotate(context.WithoutCancel(ctx), annotation(ptr(1000), 0)) })
+		running.Go(func() { _, pending = c.Annotate(context.WithoutCancel(ctx), annotate(ptr(1000), 0)) })
 		synctest.Wait()
 		cancel()
 		running.Wait()
 		if !errors.Is(pending, ErrDown) {
 			t.Errorf("pending at the end: %v", pending)
 		}
-		if _, err := c.Annotate(t.Context(), annotation(nil, 0)); !errors.Is(err, ErrDown) {
+		if _, err := c.Annotate(t.Context(), annotate(nil, 0)); !errors.Is(err, ErrDown) {
 			t.Errorf("after the end: %v", err)
 		}
 		b.check(t, c)
@@ -632,14 +684,14 @@ func TestAnnotateLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range uint64(maxPending) {
-		if _, err := c.queue(annotation(ptr(i), 0)); err != nil {
+		if _, err := c.queue(annotate(ptr(i), 0)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.queue(annotation(ptr(0), 0)); !errors.Is(err, ErrBusy) {
+		if _, err := c.queue(annotate(ptr(0), 0)); !errors.Is(err, ErrBusy) {
 			t.Errorf("frame 0 twice: %v", err)
 		}
 	}
-	if _, err := c.queue(annotation(ptr(100), 0)); !errors.Is(err, ErrBusy) {
+	if _, err := c.queue(annotate(ptr(100), 0)); !errors.Is(err, ErrBusy) {
 		t.Errorf("one too many: %v", err)
 	}
 }
@@ -653,7 +705,7 @@ func TestPassedFramesAreClaimed(t *testing.T) {
 	}
 	var all []*request
 	for _, frame := range []*uint64{ptr(10), ptr(10), nil, ptr(52)} {
-		r := &request{annotation: annotation(frame, 0)}
+		r := &request{annotation: annotate(frame, 0)}
 		all = append(all, r)
 		if err := q.add(r); err != nil {
 			t.Fatal(err)
@@ -671,7 +723,7 @@ func TestPassedFramesAreClaimed(t *testing.T) {
 func TestDamagedFramesAreNotAnnotated(t *testing.T) {
 	var q requests
 	for want := range 3 {
-		r := &request{annotation: annotation(nil, 0)}
+		r := &request{annotation: annotate(nil, 0)}
 		if err := q.add(r); err != nil {
 			t.Fatal(err)
 		}
@@ -688,7 +740,7 @@ func TestDamagedFramesAreNotAnnotated(t *testing.T) {
 			t.Errorf("after %d damaged frames the annotation has none", want)
 		}
 	}
-	named := &request{annotation: annotation(ptr(5000), 0)}
+	named := &request{annotation: annotate(ptr(5000), 0)}
 	if err := q.add(named); err != nil {
 		t.Fatal(err)
 	}
@@ -738,9 +790,9 @@ func TestDamageIsCounted(t *testing.T) {
 		s, err := open(o)
 		return spoiling{s, o, &behind, asked}, err
 	}
-	b.cfg.Annotation = annotation(nil, 1)
+	b.cfg.Annotation = annotate(nil, 1)
 	annotated := uint64(99)
-	b.onStep = func(s *features.Scene, a *tracker.Annotation) error {
+	b.onStep = func(s *features.Scene, a *annotation.Annotation) error {
 		if a != nil {
 			annotated = s.Seq
 		}

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/tracker"
 )
@@ -81,7 +82,7 @@ func (c *Camera) Clear(ctx context.Context, id uint32) error {
 }
 
 // Rename gives an object another label and returns it with that. It waits as Clear
-// does. Errors wrap ErrUnknownObject, ErrDown, what ended ctx, or a *tracker.Fault
+// does. Errors wrap ErrUnknownObject, ErrDown, what ended ctx, or a *annotation.Fault
 // of the label.
 func (c *Camera) Rename(ctx context.Context, id uint32, label string) (renamed *segdv1.Object, err error) {
 	err = c.atTurn(ctx, func(s *stages) error {
@@ -122,9 +123,9 @@ func (c *Camera) Rename(ctx context.Context, id uint32, label string) (renamed *
 
 // Preview returns the masks that a would give on the kept frame it names, or on the
 // newest when it names none, and changes nothing. Only copying what it needs holds
-// up the frames; the work is done here. Errors wrap tracker.ErrAnnotation (and
-// tracker.ErrFrame), ErrBusy, ErrDown or what ended ctx.
-func (c *Camera) Preview(ctx context.Context, a *tracker.Annotation) (*segdv1.MaskFrame, error) {
+// up the frames; the work is done here. Errors wrap annotation.ErrInvalid (and
+// annotation.ErrFrame), ErrBusy, ErrDown or what ended ctx.
+func (c *Camera) Preview(ctx context.Context, a *annotation.Annotation) (*segdv1.MaskFrame, error) {
 	select {
 	case c.previews <- struct{}{}:
 		defer func() { <-c.previews }()

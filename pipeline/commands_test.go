@@ -11,10 +11,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/mask"
-	"github.com/segd/segd/tracker"
 )
 
 // live runs a looping camera whose square is marked on frame 0, lets frames 0 to 20
@@ -24,7 +24,7 @@ func live(t *testing.T, prepare func(*bench), test func(*testing.T, *bench, *Cam
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, "gate", 24)
 		b.loop = true
-		b.cfg.Annotation = annotation(ptr(0), 0)
+		b.cfg.Annotation = annotate(ptr(0), 0)
 		if prepare != nil {
 			prepare(b)
 		}
@@ -109,7 +109,7 @@ func TestClear(t *testing.T) {
 				t.Errorf("event %v", e)
 			}
 			// It may begin again under the same number.
-			if _, err := c.Annotate(t.Context(), annotation(ptr(20), 20)); err != nil {
+			if _, err := c.Annotate(t.Context(), annotate(ptr(20), 20)); err != nil {
 				t.Fatal(err)
 			}
 			if _, objects := c.Objects(); len(objects) != 1 || objects[0].Id != 1 {
@@ -127,7 +127,7 @@ func TestClear(t *testing.T) {
 
 func TestRename(t *testing.T) {
 	live(t, nil, func(t *testing.T, b *bench, c *Camera) {
-		var f *tracker.Fault
+		var f *annotation.Fault
 		if _, err := c.Rename(t.Context(), 1, ""); !errors.As(err, &f) || f.Field != "label" {
 			t.Errorf("an empty label: %v", err)
 		}
@@ -152,7 +152,7 @@ func TestRename(t *testing.T) {
 			t.Errorf("the same label: %v", err)
 		}
 		// An annotation renames too.
-		a := annotation(nil, 0)
+		a := annotate(nil, 0)
 		a.Objects[0].Label, a.Objects[0].Scribbles = "gate", nil
 		if _, err := c.Annotate(t.Context(), a); err != nil {
 			t.Fatal(err)
@@ -177,7 +177,7 @@ func TestRename(t *testing.T) {
 // stops, and a third is told to come again.
 func TestPreview(t *testing.T) {
 	live(t, nil, func(t *testing.T, b *bench, c *Camera) {
-		a := annotation(ptr(12), 12)
+		a := annotate(ptr(12), 12)
 		a.Objects[0].ID = 2
 		m, err := c.Preview(t.Context(), a)
 		if err != nil || m.Sequence != 12 || m.Width != testWidth || m.Height != testHeight || len(m.Objects) != 2 {
@@ -193,7 +193,7 @@ func TestPreview(t *testing.T) {
 		if _, objects := c.Objects(); len(objects) != 1 {
 			t.Errorf("a preview left %v", objects)
 		}
-		if _, err := c.Preview(t.Context(), annotation(ptr(1000), 0)); !errors.Is(err, tracker.ErrFrame) {
+		if _, err := c.Preview(t.Context(), annotate(ptr(1000), 0)); !errors.Is(err, annotation.ErrFrame) {
 			t.Errorf("a frame to come: %v", err)
 		}
 		for range maxPreviews {
@@ -213,7 +213,7 @@ func TestCommandsWait(t *testing.T) {
 	slow := make(chan struct{})
 	live(t, func(b *bench) {
 		slow = make(chan struct{})
-		b.onStep = func(s *features.Scene, _ *tracker.Annotation) error {
+		b.onStep = func(s *features.Scene, _ *annotation.Annotation) error {
 			if s.Seq == 20 {
 				<-slow
 			}
@@ -280,7 +280,7 @@ func TestAnnotateWhileDown(t *testing.T) {
 		c.down(errors.New("the cable is out"))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := c.Annotate(ctx, annotation(ptr(500), 0))
+		_, err := c.Annotate(ctx, annotate(ptr(500), 0))
 		if !errors.Is(err, ErrDown) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "the cable is out") {
 			t.Errorf("got %v", err)
 		}

@@ -25,7 +25,7 @@ type hold struct {
 // Hold keeps the frame with that sequence number for somebody who is going to
 // annotate it, and returns until when. Asking again, by the same holder, gives it
 // more time; failing stages lose it. It waits as Clear does. Errors wrap
-// tracker.ErrFrame when the frame is not kept, ErrBusy when too many are held,
+// annotation.ErrFrame when the frame is not kept, ErrBusy when too many are held,
 // ErrDown or what ended ctx.
 func (c *Camera) Hold(ctx context.Context, seq uint64, holder string) (until time.Time, err error) {
 	err = c.atTurn(ctx, func(s *stages) error {

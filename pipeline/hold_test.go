@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/tracker"
 )
 
@@ -17,10 +18,10 @@ func TestHold(t *testing.T) {
 	live(t, small, func(t *testing.T, _ *bench, c *Camera) {
 		const held = 19
 		try := func(seq uint64) error {
-			_, err := c.Preview(t.Context(), annotation(ptr(seq), int(seq)))
+			_, err := c.Preview(t.Context(), annotate(ptr(seq), int(seq)))
 			return err
 		}
-		if _, err := c.Hold(t.Context(), 9999, "me"); !errors.Is(err, tracker.ErrFrame) {
+		if _, err := c.Hold(t.Context(), 9999, "me"); !errors.Is(err, annotation.ErrFrame) {
 			t.Errorf("a frame to come: %v", err)
 		}
 		for _, holder := range []string{"me", "you"} {
@@ -30,10 +31,10 @@ func TestHold(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Minute)
-		if err := try(held - 1); !errors.Is(err, tracker.ErrFrame) {
+		if err := try(held - 1); !errors.Is(err, annotation.ErrFrame) {
 			t.Fatalf("the frame before it is still there: %v", err)
 		}
-		a := annotation(ptr(held), held)
+		a := annotate(ptr(held), held)
 		a.Objects[0].ID = 2
 		if seq, err := c.Annotate(t.Context(), a); err != nil || seq != held {
 			t.Errorf("after a minute: frame %d, %v", seq, err)
@@ -58,7 +59,7 @@ func TestHold(t *testing.T) {
 			t.Errorf("before the time was up: %v", err)
 		}
 		time.Sleep(2 * time.Second)
-		if err := try(held); !errors.Is(err, tracker.ErrFrame) {
+		if err := try(held); !errors.Is(err, annotation.ErrFrame) {
 			t.Errorf("the time was up: %v", err)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/tracker"
@@ -38,7 +39,11 @@ func (p *panicError) Error() string { return fmt.Sprintf("panic: %v", p.value) }
 func guard(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = &panicError{value: v, stack: debug.Stack()}
+			p := &panicError{value: v, stack: debug.Stack()}
+			if m, ok := v.(*features.ModelPanic); ok { // of another goroutine
+				p.value, p.stack = m.Value, m.Stack
+			}
+			err = p
 		}
 	}()
 	return f()
@@ -313,7 +318,7 @@ func (s *stages) label(ctx context.Context, it *item) (*tracker.Result, error) {
 		return s.step.Step(ctx, it.scene, nil)
 	}
 	res, err := s.step.Step(ctx, it.scene, it.note.annotation)
-	if errors.Is(err, tracker.ErrAnnotation) {
+	if errors.Is(err, annotation.ErrInvalid) {
 		s.c.resolve(it, fmt.Errorf("%w: %w", ErrAnnotate, err))
 		return s.step.Step(ctx, it.scene, nil)
 	}

@@ -9,6 +9,8 @@ import (
 
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/segd/segd/annotation"
 )
 
 // How an object is found in its box. Chosen on the first frames of eight DAVIS
@@ -35,7 +37,7 @@ const (
 func (t *Tracker) fillBox(ctx context.Context, f *frame, label int, box []float64) error {
 	b := &boxed{t: t, f: f, box: box, y: make([]int32, f.n), free: make([]bool, f.n)}
 	for i, fixed := range f.fixed {
-		b.free[i] = fixed == unmarked && !f.isOutside(i, label) && (t.before[i] == 0 || int(t.before[i]) == label)
+		b.free[i] = fixed == annotation.Unmarked && !f.isOutside(i, label) && (t.before[i] == 0 || int(t.before[i]) == label)
 		if b.free[i] {
 			b.in = append(b.in, i)
 		} else if int(fixed) == label {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/mask"
 )
@@ -35,33 +36,35 @@ func share(m mask.RLE, truth []uint8) float64 {
 	return float64(covered) / float64(all)
 }
 
-func byMask(t testing.TB, truth []uint8, id uint32) *Annotation {
+func byMask(t testing.TB, truth []uint8, id uint32) *annotation.Annotation {
 	t.Helper()
-	a, err := FromMask(truth, testWidth, testHeight, id, "")
+	a, err := annotation.FromMask(truth, testWidth, testHeight, id, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return a
 }
 
-func stroke(width float64, points ...Point) []Stroke {
-	return []Stroke{{Width: width, Points: points}}
+func stroke(width float64, points ...annotation.Point) []annotation.Stroke {
+	return []annotation.Stroke{{Width: width, Points: points}}
 }
 
 // byStrokes is an annotation by an object's strokes, and by one on the background around it.
-func byStrokes(o ObjectSpec, width, left, top, right, bottom float64) *Annotation {
+func byStrokes(o annotation.Object, width, left, top, right, bottom float64) *annotation.Annotation {
 	a := empty()
-	a.Objects = []ObjectSpec{o}
-	a.Background = stroke(width, Point{left, top}, Point{right, top}, Point{right, bottom}, Point{left, bottom}, Point{left, top})
+	a.Objects = []annotation.Object{o}
+	a.Background = stroke(width, annotation.Point{left, top}, annotation.Point{right, top}, annotation.Point{right, bottom}, annotation.Point{left, bottom}, annotation.Point{left, top})
 	return a
 }
 
-func empty() *Annotation { return &Annotation{Width: testWidth, Height: testHeight} }
+func empty() *annotation.Annotation {
+	return &annotation.Annotation{Width: testWidth, Height: testHeight}
+}
 
 func TestBoxFindsTheObjectInIt(t *testing.T) {
 	s, truth := film(t, 0, disc{80, 60, 24, red}, disc{130, 30, 12, red})
 	a := empty()
-	a.Objects = []ObjectSpec{{ID: 1, Box: []float64{54, 34, 106, 86}}}
+	a.Objects = []annotation.Object{{ID: 1, Box: []float64{54, 34, 106, 86}}}
 	tr := newTracker(t, Config{})
 	o := step(t, tr, s, a).Objects[0]
 	if j := iou(o.Mask, truth[0]); j < 0.85 {
@@ -83,7 +86,7 @@ func TestBoxFindsTheObjectInIt(t *testing.T) {
 func TestTwoBoxes(t *testing.T) {
 	s, truth := film(t, 0, disc{55, 60, 22, red}, disc{101, 60, 22, blue})
 	a := empty()
-	a.Objects = []ObjectSpec{{ID: 1, Box: []float64{31, 36, 81, 84}}, {ID: 2, Box: []float64{75, 36, 125, 84}}}
+	a.Objects = []annotation.Object{{ID: 1, Box: []float64{31, 36, 81, 84}}, {ID: 2, Box: []float64{75, 36, 125, 84}}}
 	res := step(t, newTracker(t, Config{}), s, a)
 	for k, o := range res.Objects {
 		if j := iou(o.Mask, truth[k]); j < 0.8 {
@@ -96,11 +99,11 @@ func TestStrokesOverruleABox(t *testing.T) {
 	// Two discs in one box; only the red one is meant.
 	s, truth := film(t, 0, disc{60, 60, 20, red}, disc{100, 60, 20, blue})
 	a := empty()
-	a.Objects = []ObjectSpec{{ID: 1, Box: []float64{38, 38, 122, 82}}}
+	a.Objects = []annotation.Object{{ID: 1, Box: []float64{38, 38, 122, 82}}}
 	if m := step(t, newTracker(t, Config{}), s, a).Objects[0].Mask; share(m, truth[0]) < 0.8 || share(m, truth[1]) < 0.8 {
 		t.Fatalf("the box alone covers %.2f and %.2f of what is in it; want most of both", share(m, truth[0]), share(m, truth[1]))
 	}
-	a.Background = stroke(8, Point{96, 52}, Point{104, 66})
+	a.Background = stroke(8, annotation.Point{96, 52}, annotation.Point{104, 66})
 	m := step(t, newTracker(t, Config{}), s, a).Objects[0].Mask
 	if j := iou(m, truth[0]); j < 0.8 {
 		t.Errorf("with a stroke on the blue disc the IoU with the red one is %.2f; want above 0.8", j)
@@ -110,15 +113,15 @@ func TestStrokesOverruleABox(t *testing.T) {
 func TestPolygonIsTheObject(t *testing.T) {
 	s, truth := film(t, 0, disc{80, 60, 24, red}, disc{130, 30, 12, red})
 	a := empty()
-	a.Objects = []ObjectSpec{{ID: 1, Polygon: []Point{
+	a.Objects = []annotation.Object{{ID: 1, Polygon: []annotation.Point{
 		{104, 60}, {97, 77}, {80, 84}, {63, 77}, {56, 60}, {63, 43}, {80, 36}, {97, 43}}}}
 	m := step(t, newTracker(t, Config{}), s, a).Objects[0].Mask
 	if j := iou(m, truth[0]); j < 0.85 || share(m, truth[1]) != 0 {
 		t.Errorf("IoU %.2f, %.2f of the disc outside; want above 0.85 and none", j, share(m, truth[1]))
 	}
 	// Strokes overrule it on both sides.
-	a.Background = stroke(12, Point{80, 40}, Point{80, 48})
-	a.Objects[0].Scribbles = stroke(24, Point{130, 30})
+	a.Background = stroke(12, annotation.Point{80, 40}, annotation.Point{80, 48})
+	a.Objects[0].Scribbles = stroke(24, annotation.Point{130, 30})
 	m = step(t, newTracker(t, Config{}), s, a).Objects[0].Mask
 	bits := m.Decode(nil)
 	if bits[44*testWidth+80] != 0 || bits[30*testWidth+130] != 1 || bits[65*testWidth+80] != 1 {
@@ -130,12 +133,12 @@ func TestPolygonIsTheObject(t *testing.T) {
 // What is far smaller than a superpixel is still annotated.
 func TestTinyExtents(t *testing.T) {
 	s, _ := film(t, 0, disc{80, 60, 24, red})
-	for name, o := range map[string]ObjectSpec{
-		"polygon": {ID: 1, Polygon: []Point{{79, 59}, {82, 59}, {82, 62}}},
+	for name, o := range map[string]annotation.Object{
+		"polygon": {ID: 1, Polygon: []annotation.Point{{79, 59}, {82, 59}, {82, 62}}},
 		"box":     {ID: 1, Box: []float64{79, 59, 81, 61}},
 	} {
 		a := empty()
-		a.Objects = []ObjectSpec{o}
+		a.Objects = []annotation.Object{o}
 		got := step(t, newTracker(t, Config{}), s, a).Objects[0]
 		if name == "polygon" && got.Area == 0 {
 			t.Errorf("%s: no pixel of it", name)
@@ -153,23 +156,23 @@ func TestCorrections(t *testing.T) {
 		name        string
 		part        disc // beside the main disc at (60, 60)
 		wrong       bool // the annotation of frame 0 has part, which is not the object; else it lacks it
-		correction  func(x float64) *Annotation
+		correction  func(x float64) *annotation.Annotation
 		far, listed bool
 	}{
-		{name: "a separate wrong piece", part: disc{125, 60, 14, red}, wrong: true, correction: func(x float64) *Annotation {
+		{name: "a separate wrong piece", part: disc{125, 60, 14, red}, wrong: true, correction: func(x float64) *annotation.Annotation {
 			a := empty()
-			a.Background = stroke(6, Point{x + 118, 60}, Point{x + 132, 60})
+			a.Background = stroke(6, annotation.Point{x + 118, 60}, annotation.Point{x + 132, 60})
 			return a
 		}},
-		{name: "a wrong part that hangs on", part: disc{92, 60, 14, blue}, wrong: true, correction: func(x float64) *Annotation {
+		{name: "a wrong part that hangs on", part: disc{92, 60, 14, blue}, wrong: true, correction: func(x float64) *annotation.Annotation {
 			a := empty()
-			a.Objects = []ObjectSpec{{ID: 1}} // named without a stroke
-			a.Background = stroke(6, Point{x + 86, 60}, Point{x + 98, 60})
+			a.Objects = []annotation.Object{{ID: 1}} // named without a stroke
+			a.Background = stroke(6, annotation.Point{x + 86, 60}, annotation.Point{x + 98, 60})
 			return a
 		}},
-		{name: "a missing part", part: disc{92, 60, 14, blue}, correction: func(x float64) *Annotation {
+		{name: "a missing part", part: disc{92, 60, 14, blue}, correction: func(x float64) *annotation.Annotation {
 			a := empty()
-			a.Objects = []ObjectSpec{{ID: 1, Scribbles: stroke(6, Point{x + 86, 60}, Point{x + 98, 60})}}
+			a.Objects = []annotation.Object{{ID: 1, Scribbles: stroke(6, annotation.Point{x + 86, 60}, annotation.Point{x + 98, 60})}}
 			return a
 		}},
 	} {
@@ -183,7 +186,7 @@ func TestCorrections(t *testing.T) {
 						main, part := disc{60 + x, 60, 20, red}, tt.part
 						part.x += x
 						s, truth := film(t, i, main, part)
-						var a *Annotation
+						var a *annotation.Annotation
 						switch {
 						case i == 0 && tt.wrong:
 							a = byMask(t, union(truth...), 1)
@@ -217,7 +220,7 @@ func TestFirstAnnotationOfAnEarlierFrame(t *testing.T) {
 		const now = 30
 		for i := range uint64(now + 6) {
 			s, truth := film(t, i, disc{35 + 2*float64(i), 60, 20, red})
-			var a *Annotation
+			var a *annotation.Annotation
 			if i == now {
 				_, then := film(t, i-ago, disc{35 + 2*float64(i-ago), 60, 20, red})
 				a = byMask(t, then[0], 1)
@@ -244,17 +247,17 @@ func TestSameEarlierFrameTwice(t *testing.T) {
 	for i := range uint64(12) {
 		var s *features.Scene
 		s, truth = film(t, i, parts...)
-		var a *Annotation
+		var a *annotation.Annotation
 		frame := uint64(4)
 		switch i {
 		case 0:
 			a = byMask(t, truth[0], 1)
 		case 6:
 			a = empty()
-			a.Frame, a.Objects = &frame, []ObjectSpec{{ID: 1, Scribbles: stroke(8, Point{84, 60}, Point{96, 60})}}
+			a.Frame, a.Objects = &frame, []annotation.Object{{ID: 1, Scribbles: stroke(8, annotation.Point{84, 60}, annotation.Point{96, 60})}}
 		case 8:
 			a = empty()
-			a.Frame, a.Objects = &frame, []ObjectSpec{{ID: 1, Scribbles: stroke(8, Point{54, 28}, Point{66, 28})}}
+			a.Frame, a.Objects = &frame, []annotation.Object{{ID: 1, Scribbles: stroke(8, annotation.Point{54, 28}, annotation.Point{66, 28})}}
 		}
 		m = step(t, tr, s, a).Objects[0].Mask
 	}
@@ -270,7 +273,7 @@ func TestFramesThatCannotBeAnnotated(t *testing.T) {
 	tr, twin := newTracker(t, Config{History: 400_000}), newTracker(t, Config{History: 400_000})
 	for i := uint64(0); i < 60; i += 2 { // every other frame is dropped before
 		s, truth := film(t, i, disc{60 + float64(i)/2, 60, 20, red})
-		var a *Annotation
+		var a *annotation.Annotation
 		if i == 0 {
 			a = byMask(t, truth[0], 1)
 		}
@@ -284,14 +287,14 @@ func TestFramesThatCannotBeAnnotated(t *testing.T) {
 			} {
 				bad := byMask(t, truth[0], 1)
 				bad.Frame = &seq
-				if _, err := tr.Step(t.Context(), s, bad); !errors.Is(err, ErrAnnotation) || !strings.Contains(err.Error(), message) {
+				if _, err := tr.Step(t.Context(), s, bad); !errors.Is(err, annotation.ErrInvalid) || !strings.Contains(err.Error(), message) {
 					t.Errorf("frame %d: %v; want %q", seq, err, message)
 				}
 			}
 			unknown := empty()
-			unknown.Objects = []ObjectSpec{{ID: 7}}
-			unknown.Background = stroke(4, Point{5, 5})
-			if _, err := tr.Step(t.Context(), s, unknown); !errors.Is(err, ErrAnnotation) || !strings.Contains(err.Error(), "object 7 is not known yet") {
+			unknown.Objects = []annotation.Object{{ID: 7}}
+			unknown.Background = stroke(4, annotation.Point{5, 5})
+			if _, err := tr.Step(t.Context(), s, unknown); !errors.Is(err, annotation.ErrInvalid) || !strings.Contains(err.Error(), "object 7 is not known yet") {
 				t.Errorf("an unknown object without a mark: %v", err)
 			}
 		}
@@ -301,9 +304,9 @@ func TestFramesThatCannotBeAnnotated(t *testing.T) {
 		}
 	}
 	blank := empty()
-	blank.Background = stroke(4, Point{5, 5})
+	blank.Background = stroke(4, annotation.Point{5, 5})
 	s, _ := film(t, 0)
-	if _, err := newTracker(t, Config{}).Step(t.Context(), s, blank); !errors.Is(err, ErrAnnotation) || !strings.Contains(err.Error(), "no object is known") {
+	if _, err := newTracker(t, Config{}).Step(t.Context(), s, blank); !errors.Is(err, annotation.ErrInvalid) || !strings.Contains(err.Error(), "no object is known") {
 		t.Errorf("background strokes without an object: %v", err)
 	}
 }
@@ -342,12 +345,12 @@ func TestSecondObjectByStrokes(t *testing.T) {
 	tr := newTracker(t, Config{})
 	for i := range uint64(10) {
 		s, truth := film(t, i, disc{45, 60, 18, red}, disc{115, 60, 18, blue})
-		var a *Annotation
+		var a *annotation.Annotation
 		switch i {
 		case 0:
 			a = byMask(t, truth[0], 1)
 		case 4:
-			a = byStrokes(ObjectSpec{ID: 2, Label: "blue", Scribbles: stroke(8, Point{108, 60}, Point{122, 62})}, 5, 90, 30, 140, 90)
+			a = byStrokes(annotation.Object{ID: 2, Label: "blue", Scribbles: stroke(8, annotation.Point{108, 60}, annotation.Point{122, 62})}, 5, 90, 30, 140, 90)
 		}
 		for k, o := range step(t, tr, s, a).Objects {
 			if j := iou(o.Mask, truth[k]); j < 0.8 {
@@ -367,11 +370,11 @@ func TestRemove(t *testing.T) {
 				discs = append(discs, disc{30 + 50*float64(k), 50 + float64(i), 16, c})
 			}
 			s, truth := film(t, i, discs...)
-			var a *Annotation
+			var a *annotation.Annotation
 			if i == 0 {
-				a = &Annotation{Width: testWidth, Height: testHeight, Mask: make([]uint8, testWidth*testHeight)}
+				a = &annotation.Annotation{Width: testWidth, Height: testHeight, Mask: make([]uint8, testWidth*testHeight)}
 				for k := range truth {
-					a.Objects = append(a.Objects, ObjectSpec{ID: uint32(k + 1)})
+					a.Objects = append(a.Objects, annotation.Object{ID: uint32(k + 1)})
 					for p, b := range truth[k] {
 						a.Mask[p] += b * uint8(k+1)
 					}
@@ -401,7 +404,7 @@ func TestRemoveTheLast(t *testing.T) {
 	tr := newTracker(t, Config{})
 	for i := range uint64(12) {
 		s, truth := film(t, i, disc{60 + 2*float64(i), 60, 20, red})
-		var a *Annotation
+		var a *annotation.Annotation
 		switch i {
 		case 0:
 			a = byMask(t, truth[0], 1)
@@ -432,11 +435,11 @@ func TestRemoveTheLast(t *testing.T) {
 // crowd is a scene of a camera's size: 640×480 pixels in 2,000 pieces with 67
 // features, as the model in the binary has, and discs on it. The 64 features that
 // the model would compute are random waves of colour and place.
-func crowd(t testing.TB, count int) (s *features.Scene, ann *Annotation) {
+func crowd(t testing.TB, count int) (s *features.Scene, ann *annotation.Annotation) {
 	t.Helper()
 	const width, height, channels, colours = 640, 480, 64, 3
 	rng := rand.New(rand.NewPCG(7, 7))
-	ann = &Annotation{Width: width, Height: height, Mask: make([]uint8, width*height)}
+	ann = &annotation.Annotation{Width: width, Height: height, Mask: make([]uint8, width*height)}
 	pix := make([]byte, 3*width*height)
 	for p := range width * height {
 		x, y := p%width, p/width
@@ -453,7 +456,7 @@ func crowd(t testing.TB, count int) (s *features.Scene, ann *Annotation) {
 		}
 	}
 	for k := range count {
-		ann.Objects = append(ann.Objects, ObjectSpec{ID: uint32(k + 1)})
+		ann.Objects = append(ann.Objects, annotation.Object{ID: uint32(k + 1)})
 	}
 	ex, err := features.New(features.Config{}, nil)
 	if err != nil {

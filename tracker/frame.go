@@ -3,6 +3,7 @@ package tracker
 import (
 	"math"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/solver/kernel"
 	"github.com/segd/segd/solver/mrf"
@@ -32,7 +33,7 @@ type frame struct {
 	lambda   []float64 // n×L multipliers of the last solve
 	y        []int32   // n labels
 	q        []float64 // n×L propagated label probabilities; each row sums to 1
-	fixed    []int32   // n: label ≥ 0 that was annotated, or unmarked / notAny
+	fixed    []int32   // n: label ≥ 0 that was annotated, or annotation.Unmarked, annotation.Outside
 	trust    []float64 // n: how far the labels bear out others, 0…1
 	unlearnt []bool    // n: what came back at a size the classifier has not learnt
 	knows    []bool    // L: whether the label's object was there to be seen; 0 always is
@@ -87,7 +88,7 @@ func (f *frame) load(s *features.Scene, p *features.Projection, labels int, smoo
 	f.trust, f.unlearnt = grow(f.trust, f.n), grow(f.unlearnt, f.n)
 	clear(f.unlearnt)
 	for i := range f.fixed {
-		f.fixed[i] = unmarked
+		f.fixed[i] = annotation.Unmarked
 		f.trust[i] = 1
 	}
 	f.resize(labels)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 )
 
@@ -209,14 +210,14 @@ func (h *history) find(seq, newest uint64) (int, error) {
 	case found:
 		return i, nil
 	case seq > newest:
-		return 0, frameFault("%d has not come yet; the newest is %d", seq, newest)
+		return 0, annotation.FrameFaultf("%d has not come yet; the newest is %d", seq, newest)
 	case n == 0:
-		return 0, frameFault("%d is not kept; accepted: %d, or no frame for the newest", seq, newest)
+		return 0, annotation.FrameFaultf("%d is not kept; accepted: %d, or no frame for the newest", seq, newest)
 	case i > h.old && i < n:
-		return 0, frameFault("%d was dropped unseen; accepted: %d or %d beside it, and others from %d to %d", seq,
+		return 0, annotation.FrameFaultf("%d was dropped unseen; accepted: %d or %d beside it, and others from %d to %d", seq,
 			h.entries[i-1].scene.Seq, h.entries[i].scene.Seq, h.entries[h.old].scene.Seq, newest)
 	}
-	return 0, frameFault("%d is no longer kept; accepted: %d to %d, or no frame for the newest", seq, h.entries[min(h.old, n-1)].scene.Seq, newest)
+	return 0, annotation.FrameFaultf("%d is no longer kept; accepted: %d to %d, or no frame for the newest", seq, h.entries[min(h.old, n-1)].scene.Seq, newest)
 }
 
 // Of the scenes after an amended one at most maxReplay are labelled again, at even
@@ -255,7 +256,7 @@ func (h *history) replays(at int) []int {
 // amend applies an annotation of an earlier scene than s: that scene becomes an
 // annotated frame, with which the window starts anew, and what was seen since is
 // labelled again.
-func (t *Tracker) amend(ctx context.Context, s *features.Scene, ann *Annotation) error {
+func (t *Tracker) amend(ctx context.Context, s *features.Scene, ann *annotation.Annotation) error {
 	at, err := t.past.find(*ann.Frame, s.Seq)
 	if err != nil {
 		return err
@@ -285,7 +286,7 @@ func (t *Tracker) amend(ctx context.Context, s *features.Scene, ann *Annotation)
 }
 
 // relabel labels f, which was loaded from the scene at a place of the history.
-func (t *Tracker) relabel(ctx context.Context, at int, f *frame, ann *Annotation, defined []bool) error {
+func (t *Tracker) relabel(ctx context.Context, at int, f *frame, ann *annotation.Annotation, defined []bool) error {
 	if err := t.label(ctx, f, ann, defined, &Result{}); err != nil {
 		return err
 	}
@@ -303,11 +304,11 @@ var ErrHeld = errors.New("too many frames are held")
 // going to annotate it, until it is let go as many times, and along with it enough
 // of those after it to follow its objects to the present. Together they take at
 // most Config.History again, or MaxHeld scenes if that is more. The error says
-// which scenes there are; it wraps ErrFrame or ErrHeld.
+// which scenes there are; it wraps annotation.ErrFrame or ErrHeld.
 func (t *Tracker) Hold(seq uint64) error {
 	h := &t.past
 	if len(h.entries) == 0 {
-		return frameFault("%d is not kept; none has come yet", seq)
+		return annotation.FrameFaultf("%d is not kept; none has come yet", seq)
 	}
 	at, err := h.find(seq, h.entries[len(h.entries)-1].scene.Seq)
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/segd/segd/annotation"
 )
 
 // Somebody draws for a minute: the frame that was held can still be marked when all
@@ -40,7 +42,7 @@ func TestHeldFrameIsAnnotatedLate(t *testing.T) {
 			}
 		}
 	}
-	if err := tr.Hold(held); !errors.Is(err, ErrFrame) {
+	if err := tr.Hold(held); !errors.Is(err, annotation.ErrFrame) {
 		t.Errorf("the frame that was let go: %v", err)
 	}
 }
@@ -101,7 +103,7 @@ func TestHoldsAreBounded(t *testing.T) {
 		t.Errorf("everything let go: %d scenes, %d bytes, stride %d stay", h.old, h.trail, h.stride)
 	}
 	tr.LetGo(12345)
-	if err := tr.Hold(5); !errors.Is(err, ErrFrame) {
+	if err := tr.Hold(5); !errors.Is(err, annotation.ErrFrame) {
 		t.Errorf("a frame that is gone: %v", err)
 	}
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"math"
 	"slices"
+
+	"github.com/segd/segd/annotation"
 )
 
 // mark puts what ann says of f into its fixed labels, its bounds and its
 // probabilities q, which stand as they would without it.
-func (t *Tracker) mark(ctx context.Context, f *frame, ann *Annotation, defined []bool) error {
+func (t *Tracker) mark(ctx context.Context, f *frame, ann *annotation.Annotation, defined []bool) error {
 	labels := t.labels()
 	t.before = t.before[:0]
 	for i := range f.n {
@@ -26,7 +28,7 @@ func (t *Tracker) mark(ctx context.Context, f *frame, ann *Annotation, defined [
 			if err := t.fillBox(ctx, f, label, o.Box); err != nil {
 				return err
 			}
-		case defined[k] && !ann.hasExtent(k):
+		case defined[k] && !ann.HasExtent(k):
 			if err := t.growStrokes(ctx, f, label); err != nil {
 				return err
 			}
@@ -39,8 +41,8 @@ func (t *Tracker) mark(ctx context.Context, f *frame, ann *Annotation, defined [
 // redefine forgets what an earlier annotation of f said of a label.
 func (t *Tracker) redefine(f *frame, label int32) {
 	for i, fixed := range f.fixed {
-		if fixed == label || fixed == notAny {
-			f.fixed[i] = unmarked
+		if fixed == label || fixed == annotation.Outside {
+			f.fixed[i] = annotation.Unmarked
 		}
 	}
 	f.bounded, f.outside = f.bounded[:0], f.outside[:0]
@@ -131,7 +133,7 @@ func (t *Tracker) spread(f *frame, next *adjacency, corrected []int32, gain []fl
 			i := open[len(open)-1]
 			open = open[:len(open)-1]
 			for _, j := range next.of(i) {
-				if seen[j] || f.fixed[j] != unmarked || t.before[j] != t.before[c] {
+				if seen[j] || f.fixed[j] != annotation.Unmarked || t.before[j] != t.before[c] {
 					continue
 				}
 				seen[j] = true
@@ -216,7 +218,7 @@ func (t *Tracker) dropPieces(f *frame, next *adjacency, corrected, confirmed []i
 			continue
 		}
 		for i := range f.n {
-			if piece[i] == int32(p+1) && f.fixed[i] == unmarked {
+			if piece[i] == int32(p+1) && f.fixed[i] == annotation.Unmarked {
 				row := f.q[i*labels : (i+1)*labels]
 				clear(row)
 				row[f.fixed[m[0]]] = 1
@@ -230,7 +232,7 @@ func (t *Tracker) dropPieces(f *frame, next *adjacency, corrected, confirmed []i
 // object's bounds when most of its pixels do. A superpixel that a mask or polygon
 // cuts keeps the cut's fraction as its soft label. defined tells which of the
 // annotation's objects begin with it or are replaced.
-func (t *Tracker) fix(f *frame, a *Annotation, defined []bool) {
+func (t *Tracker) fix(f *frame, a *annotation.Annotation, defined []bool) {
 	labels := t.labels()
 	index := make([]int, len(a.Objects)+1)
 	for k, o := range a.Objects {
@@ -239,14 +241,14 @@ func (t *Tracker) fix(f *frame, a *Annotation, defined []bool) {
 		if defined[k] && o.Box == nil { // nothing of a box is certainly the object
 			f.marked = append(f.marked, int32(label))
 		}
-		if a.hasExtent(k) {
+		if a.HasExtent(k) {
 			f.bounded = append(f.bounded, int32(label))
 		}
 	}
-	kinds := labels + 2 // label, plus unmarked and notAny shifted behind
+	kinds := labels + 2 // label, plus Unmarked and Outside shifted behind
 	counts := make([]int32, f.n*kinds)
-	for p, m := range a.raster() {
-		kind := labels - 1 - int(m) // unmarked → labels, notAny → labels+1
+	for p, m := range a.Raster() {
+		kind := labels - 1 - int(m) // Unmarked → labels, Outside → labels+1
 		if m >= 0 {
 			kind = index[m]
 		}
@@ -256,9 +258,9 @@ func (t *Tracker) fix(f *frame, a *Annotation, defined []bool) {
 	for i := range f.n {
 		row := counts[i*kinds : (i+1)*kinds]
 		switch mark := dominant(row, labels); {
-		case mark == unmarked && f.fixed[i] != unmarked:
+		case mark == annotation.Unmarked && f.fixed[i] != annotation.Unmarked:
 			// What was marked on this frame before still holds.
-		case mark == unmarked:
+		case mark == annotation.Unmarked:
 			f.settle(i, labels)
 		default:
 			f.fixed[i] = mark
@@ -278,7 +280,7 @@ func (f *frame) settle(i, labels int) {
 		return
 	}
 	f.y[i] = 0
-	if f.fixed[i] == unmarked {
+	if f.fixed[i] == annotation.Unmarked {
 		q := f.q[i*labels : (i+1)*labels]
 		for c := 1; c < labels; c++ {
 			if f.isOutside(i, c) {
@@ -293,14 +295,14 @@ func (f *frame) settle(i, labels int) {
 // Unmarked pixels have no say against a label, because a stroke need not fill a
 // superpixel, but they have one against being outside.
 func dominant(counts []int32, labels int) int32 {
-	best, mark := int32(0), int32(unmarked)
+	best, mark := int32(0), int32(annotation.Unmarked)
 	for c, n := range counts[:labels] {
 		if n > best {
 			best, mark = n, int32(c)
 		}
 	}
 	if outside := counts[labels+1]; outside > best && (mark >= 0 || outside > counts[labels]) {
-		mark = notAny
+		mark = annotation.Outside
 	}
 	return mark
 }
@@ -308,14 +310,14 @@ func dominant(counts []int32, labels int) int32 {
 // bound sets f.outside. An object too small to fill most of a superpixel is given
 // the one it fills best: counts of that superpixel are moved from outside it to
 // the object, or to unmarked.
-func (t *Tracker) bound(f *frame, a *Annotation, counts []int32, kinds int) {
+func (t *Tracker) bound(f *frame, a *annotation.Annotation, counts []int32, kinds int) {
 	labels := t.labels()
 	width := len(f.bounded)
 	f.outside = grow(f.outside, f.n*width)
 	held := make([]int32, f.n)
 	at := 0
 	for k, o := range a.Objects {
-		if !a.hasExtent(k) {
+		if !a.HasExtent(k) {
 			continue
 		}
 		label := int(f.bounded[at])
@@ -325,7 +327,7 @@ func (t *Tracker) bound(f *frame, a *Annotation, counts []int32, kinds int) {
 				held[i] = counts[i*kinds+label]
 			}
 		} else {
-			a.inside(k, func(p int) { held[f.labels[p]]++ })
+			a.Inside(k, func(p int) { held[f.labels[p]]++ })
 		}
 		fullest, found := 0, false
 		for i := range f.n {

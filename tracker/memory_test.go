@@ -3,6 +3,8 @@ package tracker
 import (
 	"slices"
 	"testing"
+
+	"github.com/segd/segd/annotation"
 )
 
 // mixed is a share of the way from one colour to another.
@@ -28,10 +30,10 @@ func TestComesBackAsItWasLastSeen(t *testing.T) {
 			discs = []disc{{50, 40, 22, blue}}
 		}
 		s, truth := film(t, i, discs...)
-		var a *Annotation
+		var a *annotation.Annotation
 		if i == 0 {
 			var err error
-			if a, err = FromMask(truth[0], testWidth, testHeight, 1, ""); err != nil {
+			if a, err = annotation.FromMask(truth[0], testWidth, testHeight, 1, ""); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -62,10 +64,10 @@ func TestWhatIsNewIsNotTheObject(t *testing.T) {
 			discs = discs[:1]
 		}
 		s, truth := film(t, i, discs...)
-		var a *Annotation
+		var a *annotation.Annotation
 		if i == 0 {
 			var err error
-			if a, err = FromMask(truth[0], testWidth, testHeight, 1, ""); err != nil {
+			if a, err = annotation.FromMask(truth[0], testWidth, testHeight, 1, ""); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -86,7 +88,7 @@ func TestWhatIsNewIsNotTheObject(t *testing.T) {
 func TestMemoryKeepsWhatDiffers(t *testing.T) {
 	tr := newTracker(t, Config{Memory: 3})
 	s, truth := film(t, 0, disc{80, 60, 20, red})
-	a, err := FromMask(truth[0], testWidth, testHeight, 1, "")
+	a, err := annotation.FromMask(truth[0], testWidth, testHeight, 1, "")
 	if err != nil {
 		t.Fatal(err)
 	}

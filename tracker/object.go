@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/mask"
 )
 
@@ -90,7 +91,7 @@ func (o *object) observe(area, lostAfter int) {
 
 // describe moves every object's state on by f's labels and fills in the objects of
 // res. The sizes that an annotated frame shows are taken as they are.
-func (t *Tracker) describe(ctx context.Context, res *Result, f *frame, ann *Annotation) error {
+func (t *Tracker) describe(ctx context.Context, res *Result, f *frame, ann *annotation.Annotation) error {
 	labels := t.labels()
 	f.knows, f.sure = append(f.knows[:0], true), append(f.sure[:0], false)
 	for k := range t.objects {
@@ -157,7 +158,7 @@ func (t *Tracker) describe(ctx context.Context, res *Result, f *frame, ann *Anno
 
 // keepMarks gives the pixels that were marked on this very frame what they were
 // marked as.
-func (t *Tracker) keepMarks(ann *Annotation) {
+func (t *Tracker) keepMarks(ann *annotation.Annotation) {
 	index := make([]uint8, 1, len(ann.Objects)+1)
 	for _, o := range ann.Objects {
 		label := 1 + t.find(o.ID)
@@ -166,11 +167,11 @@ func (t *Tracker) keepMarks(ann *Annotation) {
 		}
 		index = append(index, uint8(label))
 	}
-	for p, m := range ann.raster() {
+	for p, m := range ann.Raster() {
 		switch {
 		case m >= 0:
 			t.pixels[p] = index[m]
-		case m == notAny && slices.Contains(index, t.pixels[p]):
+		case m == annotation.Outside && slices.Contains(index, t.pixels[p]):
 			t.pixels[p] = 0
 		}
 	}

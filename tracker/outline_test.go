@@ -3,6 +3,7 @@ package tracker
 import (
 	"testing"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 )
 
@@ -16,10 +17,10 @@ func TestOutlinesFollowThePixels(t *testing.T) {
 			if !pixels {
 				s.Pixels = nil
 			}
-			var a *Annotation
+			var a *annotation.Annotation
 			if i == 0 {
 				var err error
-				if a, err = FromMask(truth[0], testWidth, testHeight, 1, ""); err != nil {
+				if a, err = annotation.FromMask(truth[0], testWidth, testHeight, 1, ""); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -66,7 +67,7 @@ func TestMarkedPixelsStay(t *testing.T) {
 	s, _ := film(t, 0, disc{80, 60, 24, red})
 	a := scribbles()
 	// Across the disc's border on to the floor.
-	a.Objects[0].Scribbles[0].Points = []Point{{80, 60}, {112, 60}}
+	a.Objects[0].Scribbles[0].Points = []annotation.Point{{80, 60}, {112, 60}}
 	a.Objects[0].Scribbles[0].Width = 3
 	bits := step(t, newTracker(t, Config{}), s, a).Objects[0].Mask.Decode(nil)
 	for x := 80; x < 112; x++ {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/solver/kernel"
 )
@@ -12,7 +13,7 @@ import (
 // it has copies of all that the labels of that scene depend on.
 type Preview struct {
 	t     *Tracker
-	ann   *Annotation
+	ann   *annotation.Annotation
 	scene *features.Scene
 	y     []int32 // the scene's labels so far
 }
@@ -20,12 +21,12 @@ type Preview struct {
 // Preview prepares to tell what Step would make of ann on the kept scene it names,
 // or on the newest when it names none. The tracker stays as it is, and the Preview
 // may be run by another goroutine while the tracker goes on. Errors wrap
-// ErrAnnotation, and ErrFrame if the scene is not kept. It copies some 4 MB for
+// annotation.ErrInvalid, and annotation.ErrFrame if the scene is not kept. It copies some 4 MB for
 // each annotated frame of 2,000 superpixels.
-func (t *Tracker) Preview(ann *Annotation) (*Preview, error) {
+func (t *Tracker) Preview(ann *annotation.Annotation) (*Preview, error) {
 	n := len(t.past.entries)
 	if n == 0 {
-		return nil, frameFault("none is kept; want one that was seen before")
+		return nil, annotation.FrameFaultf("none is kept; want one that was seen before")
 	}
 	at := n - 1
 	if ann.Frame != nil {

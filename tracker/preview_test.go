@@ -9,11 +9,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/segd/segd/annotation"
 )
 
 // tale steps a tracker over two discs that move, of which the first is marked on
 // frame 0, and calls then before each step.
-func tale(t *testing.T, tr *Tracker, frames uint64, then func(seq uint64) *Annotation) (results []*Result) {
+func tale(t *testing.T, tr *Tracker, frames uint64, then func(seq uint64) *annotation.Annotation) (results []*Result) {
 	t.Helper()
 	for i := range frames {
 		s, truth := film(t, i, disc{40 + 2*float64(i), 50, 18, red}, disc{125, 80, 18, blue})
@@ -27,18 +29,18 @@ func tale(t *testing.T, tr *Tracker, frames uint64, then func(seq uint64) *Annot
 }
 
 // previewed are annotations of frame 3, whose pixels are gone by frame 10.
-func previewed(t *testing.T) map[string]*Annotation {
+func previewed(t *testing.T) map[string]*annotation.Annotation {
 	seq := uint64(3)
 	_, truth := film(t, seq, disc{46, 50, 18, red}, disc{125, 80, 18, blue})
 	second := byMask(t, truth[1], 2)
 	box := empty()
-	box.Objects = []ObjectSpec{{ID: 2, Label: "boxed", Box: []float64{105, 60, 145, 100}}}
+	box.Objects = []annotation.Object{{ID: 2, Label: "boxed", Box: []float64{105, 60, 145, 100}}}
 	strokes := empty()
-	strokes.Objects = []ObjectSpec{{ID: 2, Scribbles: stroke(8, Point{120, 80}, Point{130, 80})}}
-	strokes.Background = stroke(4, Point{100, 50}, Point{155, 50}, Point{155, 110}, Point{100, 110})
+	strokes.Objects = []annotation.Object{{ID: 2, Scribbles: stroke(8, annotation.Point{120, 80}, annotation.Point{130, 80})}}
+	strokes.Background = stroke(4, annotation.Point{100, 50}, annotation.Point{155, 50}, annotation.Point{155, 110}, annotation.Point{100, 110})
 	correction := empty()
-	correction.Background = stroke(8, Point{34, 50}, Point{39, 50})
-	all := map[string]*Annotation{"mask": second, "box": box, "strokes": strokes, "correction": correction}
+	correction.Background = stroke(8, annotation.Point{34, 50}, annotation.Point{39, 50})
+	all := map[string]*annotation.Annotation{"mask": second, "box": box, "strokes": strokes, "correction": correction}
 	for _, a := range all {
 		a.Frame = &seq
 	}
@@ -52,7 +54,7 @@ func TestPreviewIsWhatComes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var shown *Result
 			asked, plain := newTracker(t, Config{}), newTracker(t, Config{})
-			got := tale(t, asked, 14, func(seq uint64) *Annotation {
+			got := tale(t, asked, 14, func(seq uint64) *annotation.Annotation {
 				if seq != 10 {
 					return nil
 				}
@@ -66,7 +68,7 @@ func TestPreviewIsWhatComes(t *testing.T) {
 				return ann
 			})
 			var became []int32
-			want := tale(t, plain, 14, func(seq uint64) *Annotation {
+			want := tale(t, plain, 14, func(seq uint64) *annotation.Annotation {
 				if seq == 10 {
 					return ann
 				}
@@ -85,7 +87,7 @@ func TestPreviewIsWhatComes(t *testing.T) {
 			e := plain.past.entries[at]
 			scene := e.unpack()
 			became = e.y
-			marks := ann.raster()
+			marks := ann.Raster()
 			if shown.Seq != 3 || len(shown.Objects) != len(plain.objects) {
 				t.Fatalf("preview of frame %d with %d objects; want 3 with %d", shown.Seq, len(shown.Objects), len(plain.objects))
 			}
@@ -95,7 +97,7 @@ func TestPreviewIsWhatComes(t *testing.T) {
 				}
 				bits := o.Mask.Decode(nil)
 				for p, i := range scene.Labels {
-					if marks[p] == unmarked && (bits[p] == 1) != (int(became[i]) == k+1) {
+					if marks[p] == annotation.Unmarked && (bits[p] == 1) != (int(became[i]) == k+1) {
 						t.Fatalf("object %d: pixel %d is %d in the preview and label %d came of it", o.ID, p, bits[p], became[i])
 					}
 				}
@@ -107,10 +109,10 @@ func TestPreviewIsWhatComes(t *testing.T) {
 // The newest frame's masks have outlines drawn by pixels, as Step draws them.
 func TestPreviewOfTheNewest(t *testing.T) {
 	tr := newTracker(t, Config{})
-	tale(t, tr, 8, func(uint64) *Annotation { return nil })
+	tale(t, tr, 8, func(uint64) *annotation.Annotation { return nil })
 	_, truth := film(t, 7, disc{54, 50, 18, red}, disc{125, 80, 18, blue})
 	box := empty()
-	box.Objects = []ObjectSpec{{ID: 2, Box: []float64{105, 60, 145, 100}}}
+	box.Objects = []annotation.Object{{ID: 2, Box: []float64{105, 60, 145, 100}}}
 	p, err := tr.Preview(box)
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +134,7 @@ func TestPreviewBesideItsTracker(t *testing.T) {
 	tr := newTracker(t, Config{})
 	var first, second *Result
 	done := make(chan error, 1)
-	tale(t, tr, 14, func(seq uint64) *Annotation {
+	tale(t, tr, 14, func(seq uint64) *annotation.Annotation {
 		if seq == 8 {
 			p, err := tr.Preview(ann)
 			if err != nil {
@@ -164,11 +166,11 @@ func TestPreviewBesideItsTracker(t *testing.T) {
 func TestPreviewFaults(t *testing.T) {
 	tr := newTracker(t, Config{})
 	ann := previewed(t)["mask"]
-	if _, err := tr.Preview(ann); !errors.Is(err, ErrFrame) || !errors.Is(err, ErrAnnotation) {
-		t.Errorf("before the first frame: %v; want ErrFrame", err)
+	if _, err := tr.Preview(ann); !errors.Is(err, annotation.ErrFrame) || !errors.Is(err, annotation.ErrInvalid) {
+		t.Errorf("before the first frame: %v; want annotation.ErrFrame", err)
 	}
-	tale(t, tr, 3, func(uint64) *Annotation { return nil })
-	if _, err := tr.Preview(ann); !errors.Is(err, ErrFrame) || !strings.Contains(err.Error(), "frame: 3 has not come yet; the newest is 2") {
+	tale(t, tr, 3, func(uint64) *annotation.Annotation { return nil })
+	if _, err := tr.Preview(ann); !errors.Is(err, annotation.ErrFrame) || !strings.Contains(err.Error(), "frame: 3 has not come yet; the newest is 2") {
 		t.Errorf("a frame to come: %v", err)
 	}
 	small := *ann
@@ -177,7 +179,7 @@ func TestPreviewFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var f *Fault
+	var f *annotation.Fault
 	if _, err := p.Run(t.Context()); !errors.As(err, &f) || f.Field != "width" {
 		t.Errorf("another size: %v; want a fault of width", err)
 	}
@@ -186,7 +188,7 @@ func TestPreviewFaults(t *testing.T) {
 // A clone shares no memory with its frame and lacks nothing but the picture.
 func TestCloneIsWhole(t *testing.T) {
 	tr := newTracker(t, Config{})
-	tale(t, tr, 3, func(uint64) *Annotation { return nil })
+	tale(t, tr, 3, func(uint64) *annotation.Annotation { return nil })
 	f := tr.anchors[0]
 	f.corrected, f.outside, f.bounded = []bool{true}, []bool{true}, []int32{1}
 	c := f.clone()
@@ -218,10 +220,10 @@ func TestCloneIsWhole(t *testing.T) {
 
 func TestRename(t *testing.T) {
 	tr := newTracker(t, Config{})
-	results := tale(t, tr, 6, func(seq uint64) *Annotation {
+	results := tale(t, tr, 6, func(seq uint64) *annotation.Annotation {
 		if seq == 3 {
-			for _, label := range []string{"", "two\nlines", "\xff", strings.Repeat("x", maxLabel+1)} {
-				if _, err := tr.Rename(1, label); !errors.Is(err, ErrAnnotation) {
+			for _, label := range []string{"", "two\nlines", "\xff", strings.Repeat("x", annotation.MaxLabel+1)} {
+				if _, err := tr.Rename(1, label); !errors.Is(err, annotation.ErrInvalid) {
 					t.Errorf("Rename to %q: %v", label, err)
 				}
 			}

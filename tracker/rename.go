@@ -1,12 +1,14 @@
 package tracker
 
+import "github.com/segd/segd/annotation"
+
 // Rename gives the object with that id another label, of 1 to 100 printable
-// characters, and tells whether there is one. Errors are a *Fault of the field label.
+// characters, and tells whether there is one. Errors are a *annotation.Fault of the field label.
 func (t *Tracker) Rename(id uint32, label string) (bool, error) {
 	if label == "" {
-		return false, fault("label", "it is empty; want 1 to %d characters", maxLabel)
+		return false, annotation.Faultf("label", "it is empty; want 1 to %d characters", annotation.MaxLabel)
 	}
-	if err := checkLabel("label", label); err != nil {
+	if err := annotation.CheckLabel("label", label); err != nil {
 		return false, err
 	}
 	at := t.find(id)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 )
 
@@ -80,9 +81,9 @@ func TestComesBackLarger(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			var a *Annotation
+			var a *annotation.Annotation
 			if i == 0 {
-				if a, err = FromMask(truth, w, h, 1, ""); err != nil {
+				if a, err = annotation.FromMask(truth, w, h, 1, ""); err != nil {
 					t.Fatal(err)
 				}
 			}

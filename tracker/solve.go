@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/solver"
 	"github.com/segd/segd/solver/loss"
 	"github.com/segd/segd/solver/mrf"
@@ -88,7 +89,7 @@ func (f *frame) keepMarked() {
 // label.
 func (f *frame) harden(labels int) {
 	for i, y := range f.y {
-		if f.fixed[i] == unmarked {
+		if f.fixed[i] == annotation.Unmarked {
 			row := f.soft[i*labels : (i+1)*labels]
 			clear(row)
 			row[y] = 1
@@ -229,7 +230,7 @@ func (f *frame) appendUnary(dst []float64, labels int) []float64 {
 // forbids tells whether an annotation of f rules label l out for superpixel i.
 func (f *frame) forbids(i, l int) bool {
 	switch fixed := f.fixed[i]; fixed {
-	case unmarked, notAny:
+	case annotation.Unmarked, annotation.Outside:
 		return f.isOutside(i, l)
 	default:
 		return int(fixed) != l
@@ -259,7 +260,7 @@ func (t *Tracker) balance(frames []*frame) {
 	for _, f := range frames {
 		for i := range f.n {
 			w := 1.0
-			if f.fixed[i] == unmarked {
+			if f.fixed[i] == annotation.Unmarked {
 				w = 1 - (1-t.cfg.Ambiguous)*uncertainty(f.q[i*labels:(i+1)*labels])
 			}
 			w *= rarity[f.y[i]]

@@ -5,6 +5,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/segd/segd/annotation"
 )
 
 // How strokes grow. Chosen by mean J on the first frames of eight DAVIS sequences
@@ -28,7 +30,7 @@ func (t *Tracker) growStrokes(ctx context.Context, f *frame, label int) error {
 		case int(fixed) == label:
 			b.y[i] = 1
 			sides[1] = append(sides[1], slot)
-		case fixed != unmarked:
+		case fixed != annotation.Unmarked:
 			sides[0] = append(sides[0], slot)
 		default:
 			b.free[i] = t.before[i] == 0 || int(t.before[i]) == label

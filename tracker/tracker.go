@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/mask"
 	"github.com/segd/segd/solver"
@@ -112,11 +113,11 @@ func (t *Tracker) labels() int { return 1 + len(t.objects) }
 // objects' masks in it. ann, if not nil, is what somebody marked on this scene or,
 // when it names another sequence number, on one of the earlier scenes that are
 // kept (see Config.History); then that scene and what came after it are labelled
-// again first. A faulty annotation is reported as an error wrapping ErrAnnotation
+// again first. A faulty annotation is reported as an error wrapping annotation.ErrInvalid
 // and changes nothing: call Step again without it. Nothing of s is kept.
 //
 // The labels use this and earlier scenes only.
-func (t *Tracker) Step(ctx context.Context, s *features.Scene, ann *Annotation) (*Result, error) {
+func (t *Tracker) Step(ctx context.Context, s *features.Scene, ann *annotation.Annotation) (*Result, error) {
 	if t.past.differs(s) || len(t.recent) > 0 && (t.recent[0].width != s.Width || t.recent[0].height != s.Height) {
 		t.forget()
 	}
@@ -163,7 +164,7 @@ func (t *Tracker) expect(f *frame) {
 
 // label decides f, whose probabilities q are known, makes it the newest frame of
 // the window and describes it in res. A frame that cannot be decided is released.
-func (t *Tracker) label(ctx context.Context, f *frame, ann *Annotation, defined []bool, res *Result) error {
+func (t *Tracker) label(ctx context.Context, f *frame, ann *annotation.Annotation, defined []bool, res *Result) error {
 	start := time.Now()
 	if err := t.choose(ctx, f, ann, defined, &res.Solve); err != nil {
 		t.release(f)
@@ -182,7 +183,7 @@ func (t *Tracker) label(ctx context.Context, f *frame, ann *Annotation, defined 
 }
 
 // choose sets f's labels by ann, if that is not nil, and the tracker's mode.
-func (t *Tracker) choose(ctx context.Context, f *frame, ann *Annotation, defined []bool, out *Solve) error {
+func (t *Tracker) choose(ctx context.Context, f *frame, ann *annotation.Annotation, defined []bool, out *Solve) error {
 	if ann != nil {
 		if err := t.mark(ctx, f, ann, defined); err != nil {
 			return err
@@ -244,19 +245,19 @@ func (t *Tracker) release(f *frame) { t.free = append(t.free, f) }
 // accept checks the annotation against the scene and makes room for its objects.
 // It returns which of them begin with it or are replaced; the others are
 // corrected. inSight tells which labels the scene shows.
-func (t *Tracker) accept(a *Annotation, s *features.Scene, inSight func(label int32) bool) (defined []bool, err error) {
-	if err := a.validate(); err != nil {
+func (t *Tracker) accept(a *annotation.Annotation, s *features.Scene, inSight func(label int32) bool) (defined []bool, err error) {
+	if err := a.Validate(); err != nil {
 		return nil, err
 	}
 	if a.Width != s.Width || a.Height != s.Height {
-		return nil, fault("width", "made for %d×%d; the camera's frames are %d×%d", a.Width, a.Height, s.Width, s.Height)
+		return nil, annotation.Faultf("width", "made for %d×%d; the camera's frames are %d×%d", a.Width, a.Height, s.Width, s.Height)
 	}
 	if len(a.Objects) == 0 && len(t.objects) == 0 {
-		return nil, fault("objects", "none, and no object is known that strokes on the background could correct; want at least one")
+		return nil, annotation.Faultf("objects", "none, and no object is known that strokes on the background could correct; want at least one")
 	}
 	for k, o := range a.Objects {
-		if t.find(o.ID) < 0 && !a.says(k) {
-			return nil, fault(fmt.Sprintf("objects[%d].scribbles", k), "none, and object %d is not known yet; want at least one stroke, a polygon or a box", o.ID)
+		if t.find(o.ID) < 0 && !a.HasMarks(k) {
+			return nil, annotation.Faultf(fmt.Sprintf("objects[%d].scribbles", k), "none, and object %d is not known yet; want at least one stroke, a polygon or a box", o.ID)
 		}
 	}
 	if t.projection == nil {
@@ -281,7 +282,7 @@ func (t *Tracker) accept(a *Annotation, s *features.Scene, inSight func(label in
 		}
 		// Strokes on an object in sight correct it. What else is said of a known
 		// object replaces what was seen of it: its size and whether it is there.
-		defined[k] = a.hasExtent(k) || len(o.Scribbles) > 0 && !inSight(int32(i+1))
+		defined[k] = a.HasExtent(k) || len(o.Scribbles) > 0 && !inSight(int32(i+1))
 		if defined[k] {
 			t.objects[i] = fresh
 		} else {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/mask"
 )
@@ -78,7 +79,7 @@ func newTracker(t testing.TB, cfg Config) *Tracker {
 	return tr
 }
 
-func step(t testing.TB, tr *Tracker, s *features.Scene, a *Annotation) *Result {
+func step(t testing.TB, tr *Tracker, s *features.Scene, a *annotation.Annotation) *Result {
 	t.Helper()
 	res, err := tr.Step(context.Background(), s, a)
 	if err != nil {
@@ -93,10 +94,10 @@ func TestFollowsAMovingDisc(t *testing.T) {
 			tr := newTracker(t, Config{Mode: mode})
 			for i := range uint64(15) {
 				s, truth := film(t, i, disc{40 + 4*float64(i), 50, 22, red})
-				var a *Annotation
+				var a *annotation.Annotation
 				if i == 0 {
 					var err error
-					if a, err = FromMask(truth[0], testWidth, testHeight, 9, "ball"); err != nil {
+					if a, err = annotation.FromMask(truth[0], testWidth, testHeight, 9, "ball"); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -123,7 +124,7 @@ func TestSolveTrace(t *testing.T) {
 		tr := newTracker(t, Config{MaxIter: iterations})
 		for i := range uint64(6) {
 			s, _ := film(t, i, disc{60 + 3*float64(i), 60, 20, red})
-			var a *Annotation
+			var a *annotation.Annotation
 			if i == 0 {
 				a = scribbles()
 			}
@@ -150,7 +151,7 @@ func TestSolveOutOfTime(t *testing.T) {
 	tr := newTracker(t, Config{Budget: time.Nanosecond})
 	for i := range uint64(2) {
 		s, _ := film(t, i, disc{60, 60, 20, red})
-		var a *Annotation
+		var a *annotation.Annotation
 		if i == 0 {
 			a = scribbles() // not bounded by the budget
 		}
@@ -160,8 +161,8 @@ func TestSolveOutOfTime(t *testing.T) {
 	}
 }
 
-func scribbles() *Annotation {
-	return byStrokes(ObjectSpec{ID: 1, Label: "ball", Scribbles: stroke(5, Point{70, 60}, Point{85, 65})}, 5, 10, 10, 150, 110)
+func scribbles() *annotation.Annotation {
+	return byStrokes(annotation.Object{ID: 1, Label: "ball", Scribbles: stroke(5, annotation.Point{70, 60}, annotation.Point{85, 65})}, 5, 10, 10, 150, 110)
 }
 
 func TestScribblesGrowToTheObject(t *testing.T) {
@@ -190,10 +191,10 @@ func TestTwoObjectsAddedOneByOne(t *testing.T) {
 	tr := newTracker(t, Config{})
 	for i := range uint64(10) {
 		s, truth := film(t, i, disc{45, 40 + 3*float64(i), 18, red}, disc{115, 80 - 3*float64(i), 18, blue})
-		var a *Annotation
+		var a *annotation.Annotation
 		if k := map[uint64]int{0: 0, 4: 1}; i == 0 || i == 4 {
 			var err error
-			if a, err = FromMask(truth[k[i]], testWidth, testHeight, uint32(1+k[i]), ""); err != nil {
+			if a, err = annotation.FromMask(truth[k[i]], testWidth, testHeight, uint32(1+k[i]), ""); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -227,12 +228,12 @@ func TestStrangersAreNotTheObject(t *testing.T) {
 			stranger.r = -1
 		}
 		s, truth := film(t, i, ball, stranger, other)
-		var a *Annotation
+		var a *annotation.Annotation
 		switch i {
 		case 0:
 			a = byMask(t, truth[0], 1)
 		case 20:
-			a = byStrokes(ObjectSpec{ID: 2, Scribbles: stroke(6, Point{34, 95}, Point{46, 95})}, 4, 20, 75, 60, 115)
+			a = byStrokes(annotation.Object{ID: 2, Scribbles: stroke(6, annotation.Point{34, 95}, annotation.Point{46, 95})}, 4, 20, 75, 60, 115)
 		}
 		for k, o := range step(t, tr, s, a).Objects {
 			if j := iou(o.Mask, truth[2*k]); j < 0.8 {
@@ -279,10 +280,10 @@ func TestObjectGoesAndIsLost(t *testing.T) {
 			d.r = -1
 		}
 		s, truth := film(t, i, d)
-		var a *Annotation
+		var a *annotation.Annotation
 		if i == 0 {
 			var err error
-			if a, err = FromMask(truth[0], testWidth, testHeight, 1, ""); err != nil {
+			if a, err = annotation.FromMask(truth[0], testWidth, testHeight, 1, ""); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -311,10 +312,10 @@ func TestObjectComesBackElsewhere(t *testing.T) {
 			d.r = -1
 		}
 		s, truth := film(t, i, d)
-		var a *Annotation
+		var a *annotation.Annotation
 		if i == 0 {
 			var err error
-			if a, err = FromMask(truth[0], testWidth, testHeight, 1, ""); err != nil {
+			if a, err = annotation.FromMask(truth[0], testWidth, testHeight, 1, ""); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -332,10 +333,10 @@ func TestAnnotatingAgainResizes(t *testing.T) {
 	tr := newTracker(t, Config{})
 	for i, r := range []float64{40, 40, 12, 12} {
 		s, truth := film(t, uint64(i), disc{80, 60, r, red})
-		var a *Annotation
+		var a *annotation.Annotation
 		if i%2 == 0 {
 			var err error
-			if a, err = FromMask(truth[0], testWidth, testHeight, 1, ""); err != nil {
+			if a, err = annotation.FromMask(truth[0], testWidth, testHeight, 1, ""); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -351,8 +352,8 @@ func TestFaultyAnnotationChangesNothing(t *testing.T) {
 	s, _ := film(t, 0, disc{80, 60, 20, red})
 	a := scribbles()
 	a.Width = 320
-	if _, err := tr.Step(t.Context(), s, a); !errors.Is(err, ErrAnnotation) {
-		t.Fatalf("error is %v; want ErrAnnotation for another size", err)
+	if _, err := tr.Step(t.Context(), s, a); !errors.Is(err, annotation.ErrInvalid) {
+		t.Fatalf("error is %v; want annotation.ErrInvalid for another size", err)
 	}
 	if res := step(t, tr, s, nil); len(res.Objects) != 0 {
 		t.Fatalf("%d objects after a refused annotation; want none", len(res.Objects))
@@ -384,7 +385,7 @@ func TestSameInputSameMasks(t *testing.T) {
 		tr := newTracker(t, Config{})
 		for i := range uint64(6) {
 			s, _ := film(t, i, disc{60 + 3*float64(i), 60, 20, red})
-			var a *Annotation
+			var a *annotation.Annotation
 			if i == 0 {
 				a = scribbles()
 			}
@@ -449,7 +450,7 @@ func ExampleTracker() {
 		fmt.Println(err)
 		return
 	}
-	ann, _ := FromMask(bits, 16, 16, 1, "left half")
+	ann, _ := annotation.FromMask(bits, 16, 16, 1, "left half")
 	for s.Seq = range 3 {
 		res, err := tr.Step(context.Background(), &s, ann)
 		if err != nil {

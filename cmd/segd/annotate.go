@@ -10,13 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/config"
-	"github.com/segd/segd/tracker"
 )
 
-func parseAnnotation(payload []byte) (*tracker.Annotation, error) {
-	return tracker.ParseAnnotation(bytes.NewReader(payload))
+func parseAnnotation(payload []byte) (*annotation.Annotation, error) {
+	return annotation.Parse(bytes.NewReader(payload))
 }
 
 // natsFlags is where the commands that talk to a running segd find it.

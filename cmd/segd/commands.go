@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/pipeline"
-	"github.com/segd/segd/tracker"
 	"github.com/segd/segd/web"
 )
 
@@ -76,7 +76,7 @@ func (c commands) Hold(ctx context.Context, camera string, seq uint64, holder st
 		return time.Time{}, refusal(err)
 	}
 	until, err := cam.Hold(ctx, seq, holder)
-	if errors.Is(err, tracker.ErrFrame) { // the frame is what the request is about
+	if errors.Is(err, annotation.ErrFrame) { // the frame is what the request is about
 		return until, &web.Refusal{Status: http.StatusNotFound, Detail: err.Error()}
 	}
 	return until, refusal(err)
@@ -149,9 +149,9 @@ func refusal(err error) error {
 		{pipeline.ErrUnknownCamera, http.StatusNotFound},
 		{pipeline.ErrUnknownObject, http.StatusNotFound},
 		{pipeline.ErrFrame, http.StatusNotFound},
-		{tracker.ErrFrame, http.StatusConflict},
+		{annotation.ErrFrame, http.StatusConflict},
 		{pipeline.ErrBusy, http.StatusConflict},
-		{tracker.ErrAnnotation, http.StatusBadRequest},
+		{annotation.ErrInvalid, http.StatusBadRequest},
 		{pipeline.ErrDown, http.StatusServiceUnavailable},
 		{context.DeadlineExceeded, http.StatusGatewayTimeout},
 		{context.Canceled, http.StatusServiceUnavailable},
@@ -174,11 +174,11 @@ func refusal(err error) error {
 }
 
 // faults are those of an annotation in err's tree.
-func faults(err error) []*tracker.Fault {
-	if f, ok := err.(*tracker.Fault); ok { //nolint:errorlint // this walks the tree itself
-		return []*tracker.Fault{f}
+func faults(err error) []*annotation.Fault {
+	if f, ok := err.(*annotation.Fault); ok { //nolint:errorlint // this walks the tree itself
+		return []*annotation.Fault{f}
 	}
-	var found []*tracker.Fault
+	var found []*annotation.Fault
 	switch e := err.(type) { //nolint:errorlint // likewise
 	case interface{ Unwrap() error }:
 		found = faults(e.Unwrap())

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/features"
@@ -35,7 +36,7 @@ import (
 type daemon struct {
 	cfg         *config.Config
 	log         *slog.Logger
-	annotations map[string]*tracker.Annotation // by camera
+	annotations map[string]*annotation.Annotation // by camera
 
 	meters   *metrics.Metrics
 	registry *prometheus.Registry
@@ -62,7 +63,7 @@ func newLogger(w io.Writer, cfg config.Log) *slog.Logger {
 // openDaemon takes the addresses, so that a second segd ends here, before
 // anything slow. close must follow.
 func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *daemon, err error) {
-	d := &daemon{cfg: cfg, log: log, annotations: map[string]*tracker.Annotation{}}
+	d := &daemon{cfg: cfg, log: log, annotations: map[string]*annotation.Annotation{}}
 	if err := errors.Join(d.readAnnotations(), checkSources(cfg)); err != nil {
 		return nil, err
 	}
@@ -202,13 +203,13 @@ func (d *daemon) readAnnotations() error {
 	return errors.Join(faults...)
 }
 
-func readAnnotation(path string) (*tracker.Annotation, error) {
+func readAnnotation(path string) (*annotation.Annotation, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, usageError{fmt.Errorf("annotation: %w", err)}
 	}
 	defer f.Close()
-	a, err := tracker.ParseAnnotation(f)
+	a, err := annotation.Parse(f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/eval/scribbles"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/mask"
@@ -117,7 +118,7 @@ func (o *overlays) scribbles(sequence string, seed uint64, p scribbles.Picture) 
 }
 
 // strokes draws lines as wide as the brush was.
-func strokes(img *image.RGBA, lines []tracker.Stroke, c color.RGBA) {
+func strokes(img *image.RGBA, lines []annotation.Stroke, c color.RGBA) {
 	for _, s := range lines {
 		r := s.Width / 2
 		for i, p := range s.Points {

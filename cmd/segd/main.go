@@ -13,12 +13,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/pipeline"
-	"github.com/segd/segd/tracker"
 )
 
 // garbagePercent is how much garbage may gather beside what is in use: the heap is
@@ -81,7 +81,7 @@ func status(err error) int {
 		return 0
 	case errors.As(err, &usage), errors.As(err, &faults),
 		errors.Is(err, ingest.ErrConfig),
-		errors.Is(err, tracker.ErrAnnotation), errors.Is(err, pipeline.ErrAnnotate),
+		errors.Is(err, annotation.ErrInvalid), errors.Is(err, pipeline.ErrAnnotate),
 		errors.Is(err, dnn.ErrRefused),
 		errors.Is(err, bus.ErrName), errors.Is(err, bus.ErrUnknownCamera), errors.Is(err, bus.ErrRejected):
 		return exitUsage

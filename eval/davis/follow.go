@@ -3,9 +3,9 @@ package davis
 import (
 	"context"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/eval/internal/clip"
 	"github.com/segd/segd/mask"
-	"github.com/segd/segd/tracker"
 )
 
 // following is what one run over a clip gives, frame by frame.
@@ -41,9 +41,9 @@ func follow(ctx context.Context, opt *Options, c *clip.Clip, d disturbance, fram
 			return nil, err
 		}
 		out.truth = append(out.truth, mask.Encode(p.Truth, p.Width, p.Height).Area())
-		var ann *tracker.Annotation
+		var ann *annotation.Annotation
 		if i == 0 {
-			if ann, err = tracker.FromMask(p.Truth, p.Width, p.Height, 1, c.Name); err != nil {
+			if ann, err = annotation.FromMask(p.Truth, p.Width, p.Height, 1, c.Name); err != nil {
 				return nil, err
 			}
 		}

@@ -5,12 +5,12 @@ import (
 	"math"
 	"slices"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/eval/internal/clip"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/mask"
 	"github.com/segd/segd/solver/baseline"
 	"github.com/segd/segd/solver/mrf"
-	"github.com/segd/segd/tracker"
 )
 
 // The baseline's settings: as many features as the tracker has, and the weight of
@@ -66,7 +66,7 @@ func contrastEdges(s *features.Scene, smooth float64) []mrf.Edge {
 }
 
 // segment returns the mask that the strokes lead to.
-func (m *kmeans) segment(ctx context.Context, a *tracker.Annotation) (mask.RLE, error) {
+func (m *kmeans) segment(ctx context.Context, a *annotation.Annotation) (mask.RLE, error) {
 	y := m.marked(a)
 	label := &seeded{seeds: slices.Clone(y), Potts: &m.potts}
 	if _, err := baseline.KernelKMeans(ctx, m.rows, m.scene.N, m.d, 2, label, y, kmeansRounds); err != nil {
@@ -84,9 +84,9 @@ const unseeded = -1
 
 // marked labels the superpixels that have strokes on them by what most of those
 // are.
-func (m *kmeans) marked(a *tracker.Annotation) []int32 {
+func (m *kmeans) marked(a *annotation.Annotation) []int32 {
 	votes := make([]int, m.scene.N)
-	draw := func(strokes []tracker.Stroke, vote int) {
+	draw := func(strokes []annotation.Stroke, vote int) {
 		for _, s := range strokes {
 			brush := clip.Disk(int(s.Width / 2))
 			for _, p := range s.Points {

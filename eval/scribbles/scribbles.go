@@ -6,6 +6,7 @@ import (
 	"image"
 	"math/rand/v2"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/eval/internal/clip"
 	"github.com/segd/segd/eval/internal/stats"
 	"github.com/segd/segd/features"
@@ -31,7 +32,7 @@ type Options struct {
 // Picture is one segmented picture, valid during the Picture callback.
 type Picture struct {
 	Image              image.Image
-	Strokes            *tracker.Annotation
+	Strokes            *annotation.Annotation
 	Truth, Got, KMeans mask.RLE
 }
 
@@ -123,7 +124,7 @@ func runSequence(ctx context.Context, opt *Options, c *clip.Clip, tick func(int)
 	}
 	truth := mask.Encode(p.Truth, p.Width, p.Height)
 	box := truth.Box()
-	inBox, err := segment(ctx, opt.Tracker, &scene, &tracker.Annotation{Width: p.Width, Height: p.Height, Objects: []tracker.ObjectSpec{
+	inBox, err := segment(ctx, opt.Tracker, &scene, &annotation.Annotation{Width: p.Width, Height: p.Height, Objects: []annotation.Object{
 		{ID: 1, Label: c.Name, Box: []float64{float64(box.Min.X), float64(box.Min.Y), float64(box.Max.X), float64(box.Max.Y)}},
 	}})
 	if err != nil {
@@ -155,7 +156,7 @@ func runSequence(ctx context.Context, opt *Options, c *clip.Clip, tick func(int)
 }
 
 // segment is a new tracker's mask of the annotation's first object.
-func segment(ctx context.Context, cfg tracker.Config, s *features.Scene, ann *tracker.Annotation) (mask.RLE, error) {
+func segment(ctx context.Context, cfg tracker.Config, s *features.Scene, ann *annotation.Annotation) (mask.RLE, error) {
 	t, err := tracker.New(cfg)
 	if err != nil {
 		return mask.RLE{}, err

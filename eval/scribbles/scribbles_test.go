@@ -10,11 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/eval/internal/clip"
 	"github.com/segd/segd/eval/internal/clip/cliptest"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/mask"
-	"github.com/segd/segd/tracker"
 )
 
 // shapes are objects in 160×120 pictures.
@@ -40,7 +40,7 @@ func shape(in func(x, y int) bool) []uint8 {
 
 // painted lists the pixels a stroke paints: those with their centre within half
 // the brush, and a hairline's 0.75, of the line.
-func painted(s tracker.Stroke) (out []int) {
+func painted(s annotation.Stroke) (out []int) {
 	radius := math.Max(s.Width/2, 0.75)
 	for p := range 160 * 120 {
 		x, y := float64(p%160)+0.5, float64(p/160)+0.5
@@ -68,7 +68,7 @@ func TestStrokes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			truth := shape(in)
 			for seed := range uint64(8) {
-				draw := func(seed uint64) *tracker.Annotation {
+				draw := func(seed uint64) *annotation.Annotation {
 					return drawStrokes(rand.New(rand.NewPCG(seed, 0)), truth, 160, 120, name)
 				}
 				a := draw(seed)
@@ -200,12 +200,12 @@ func TestKMeansIsConstrained(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dot := func(x, y float64) tracker.Stroke {
-		return tracker.Stroke{Width: 3, Points: []tracker.Point{{x, y}}}
+	dot := func(x, y float64) annotation.Stroke {
+		return annotation.Stroke{Width: 3, Points: []annotation.Point{{x, y}}}
 	}
-	segment := func(object, background []tracker.Stroke) mask.RLE {
-		got, err := m.segment(t.Context(), &tracker.Annotation{Width: 96, Height: 64,
-			Objects: []tracker.ObjectSpec{{ID: 1, Scribbles: object}}, Background: background})
+	segment := func(object, background []annotation.Stroke) mask.RLE {
+		got, err := m.segment(t.Context(), &annotation.Annotation{Width: 96, Height: 64,
+			Objects: []annotation.Object{{ID: 1, Scribbles: object}}, Background: background})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,15 +214,15 @@ func TestKMeansIsConstrained(t *testing.T) {
 	at := func(m mask.RLE, x, y int) uint8 { return m.Decode(nil)[y*96+x] }
 	truth := mask.Encode(p.Truth, 96, 64)
 
-	right := segment([]tracker.Stroke{dot(45, 30), dot(55, 40)}, []tracker.Stroke{dot(10, 10), dot(85, 55)})
+	right := segment([]annotation.Stroke{dot(45, 30), dot(55, 40)}, []annotation.Stroke{dot(10, 10), dot(85, 55)})
 	if j := mask.IoU(right, truth); j < 0.9 {
 		t.Errorf("J %.2f from dots on a red square and on its green ground; want above 0.9", j)
 	}
-	swapped := segment([]tracker.Stroke{dot(10, 10), dot(85, 55)}, []tracker.Stroke{dot(45, 30), dot(55, 40)})
+	swapped := segment([]annotation.Stroke{dot(10, 10), dot(85, 55)}, []annotation.Stroke{dot(45, 30), dot(55, 40)})
 	if j := mask.IoU(swapped, truth); j > 0.1 || at(swapped, 3, 3) != 1 {
 		t.Errorf("J %.2f from dots the wrong way round; want the ground", j)
 	}
-	odd := segment([]tracker.Stroke{dot(45, 30), dot(55, 40), dot(10, 10)}, []tracker.Stroke{dot(85, 55), dot(50, 5), dot(20, 55)})
+	odd := segment([]annotation.Stroke{dot(45, 30), dot(55, 40), dot(10, 10)}, []annotation.Stroke{dot(85, 55), dot(50, 5), dot(20, 55)})
 	if at(odd, 10, 10) != 1 || at(odd, 85, 55) != 0 {
 		t.Error("a stroke's superpixel lost its label")
 	}

@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/segd/segd/tracker"
+	"github.com/segd/segd/annotation"
 )
 
 // The rule that strokes are drawn by. Lengths are in pixels where not said
@@ -25,8 +25,8 @@ const (
 // elsewhere. truth is height×width row-major, non-zero on the object. Every stroke
 // lies on its own side of the outline by more than its brush. It draws nothing on
 // an object too thin for that.
-func drawStrokes(rng *rand.Rand, truth []uint8, width, height int, name string) *tracker.Annotation {
-	a := &tracker.Annotation{Width: width, Height: height, Objects: []tracker.ObjectSpec{{ID: 1, Label: name}}}
+func drawStrokes(rng *rand.Rand, truth []uint8, width, height int, name string) *annotation.Annotation {
+	a := &annotation.Annotation{Width: width, Height: height, Objects: []annotation.Object{{ID: 1, Label: name}}}
 	inside := field{distances(truth, width, height), width, height}
 	area := 0
 	for _, b := range truth {
@@ -108,8 +108,8 @@ type field struct {
 // for what is left of it, always where score of the distance is best among the
 // ways it can turn, and ends early where the brush would come too near the
 // region's rim.
-func (f field) stroke(rng *rand.Rand, start int, width, length float64, score func(float64) float64) tracker.Stroke {
-	s := tracker.Stroke{Width: width}
+func (f field) stroke(rng *rand.Rand, start int, width, length float64, score func(float64) float64) annotation.Stroke {
+	s := annotation.Stroke{Width: width}
 	heading, best := 0.0, math.Inf(-1)
 	for range 16 {
 		h := 2 * math.Pi * rng.Float64()
@@ -127,18 +127,18 @@ func (f field) stroke(rng *rand.Rand, start int, width, length float64, score fu
 	return s
 }
 
-func (f field) point(p int) tracker.Point {
-	return tracker.Point{float64(p%f.width) + 0.5, float64(p/f.width) + 0.5}
+func (f field) point(p int) annotation.Point {
+	return annotation.Point{float64(p%f.width) + 0.5, float64(p/f.width) + 0.5}
 }
 
 // ahead is one step on.
-func ahead(p tracker.Point, heading float64) tracker.Point {
-	return tracker.Point{p[0] + strokeStep*math.Cos(heading), p[1] + strokeStep*math.Sin(heading)}
+func ahead(p annotation.Point, heading float64) annotation.Point {
+	return annotation.Point{p[0] + strokeStep*math.Cos(heading), p[1] + strokeStep*math.Sin(heading)}
 }
 
-func (f field) walk(rng *rand.Rand, start int, heading, width, length float64, score func(float64) float64) []tracker.Point {
+func (f field) walk(rng *rand.Rand, start int, heading, width, length float64, score func(float64) float64) []annotation.Point {
 	const turns = 9
-	var out []tracker.Point
+	var out []annotation.Point
 	at := f.point(start)
 	if f.depth(at) < room(width) {
 		return nil // a dot
@@ -172,7 +172,7 @@ func (f field) walk(rng *rand.Rand, start int, heading, width, length float64, s
 func room(width float64) float64 { return 1.08 * ((width+strokeStep)/2 + math.Sqrt2/2) }
 
 // depth is 0 outside of the picture.
-func (f field) depth(p tracker.Point) float64 {
+func (f field) depth(p annotation.Point) float64 {
 	if p[0] < 0 || p[1] < 0 || p[0] >= float64(f.width) || p[1] >= float64(f.height) {
 		return 0
 	}

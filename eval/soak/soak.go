@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/eval/internal/clip"
 	"github.com/segd/segd/eval/internal/stats"
 	"github.com/segd/segd/features"
@@ -70,9 +71,9 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 		if err != nil {
 			return nil, fmt.Errorf("soak: %w", err)
 		}
-		var ann *tracker.Annotation
+		var ann *annotation.Annotation
 		if i == 0 {
-			if ann, err = tracker.FromMask(p.Truth, p.Width, p.Height, 1, c.Name); err != nil {
+			if ann, err = annotation.FromMask(p.Truth, p.Width, p.Height, 1, c.Name); err != nil {
 				return nil, fmt.Errorf("soak: %w", err)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/tracker"
 )
@@ -75,7 +76,7 @@ func NewFollower(model features.Model, f features.Config, t tracker.Config) (*Fo
 }
 
 // Step labels a picture and says what it took.
-func (w *Follower) Step(ctx context.Context, seq int, p *Picture, ann *tracker.Annotation) (*tracker.Result, StageMS, error) {
+func (w *Follower) Step(ctx context.Context, seq int, p *Picture, ann *annotation.Annotation) (*tracker.Result, StageMS, error) {
 	var took StageMS
 	start := time.Now()
 	if w.model != nil {

@@ -1,4 +1,4 @@
-package tracker
+package annotation
 
 import (
 	"bytes"
@@ -24,38 +24,38 @@ func encodePNG(t testing.TB, img image.Image) []byte {
 	return buf.Bytes()
 }
 
-func TestParseAnnotation(t *testing.T) {
-	a, err := ParseAnnotation(strings.NewReader(goodJSON))
+func TestParse(t *testing.T) {
+	a, err := Parse(strings.NewReader(goodJSON))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if *a.Frame != 7 || a.Objects[0].Label != "person" || len(a.Background) != 1 {
 		t.Fatalf("parsed as %+v", a)
 	}
-	marks := a.raster()
+	marks := a.Raster()
 	at := func(x, y int) int16 { return marks[y*64+x] }
-	if at(10, 10) != 1 || at(15, 20) != 1 || at(59, 39) != 0 || at(40, 5) != unmarked {
-		t.Errorf("marks are %d %d %d %d; want 1 1 0 unmarked", at(10, 10), at(15, 20), at(59, 39), at(40, 5))
+	if at(10, 10) != 1 || at(15, 20) != 1 || at(59, 39) != 0 || at(40, 5) != Unmarked {
+		t.Errorf("marks are %d %d %d %d; want 1 1 0 Unmarked", at(10, 10), at(15, 20), at(59, 39), at(40, 5))
 	}
 }
 
 func TestParseMask(t *testing.T) {
 	img := image.NewGray(image.Rect(0, 0, 6, 4))
 	img.SetGray(2, 1, color.Gray{Y: 5})
-	a, err := ParseAnnotation(bytes.NewReader(encodePNG(t, img)))
+	a, err := Parse(bytes.NewReader(encodePNG(t, img)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(a.Objects) != 1 || a.Objects[0].ID != 5 {
 		t.Fatalf("objects are %+v; want one with id 5", a.Objects)
 	}
-	marks := a.raster()
-	if marks[1*6+2] != 1 || marks[0] != notAny {
-		t.Errorf("marks are %d and %d; want 1 and notAny", marks[1*6+2], marks[0])
+	marks := a.Raster()
+	if marks[1*6+2] != 1 || marks[0] != Outside {
+		t.Errorf("marks are %d and %d; want 1 and Outside", marks[1*6+2], marks[0])
 	}
 }
 
-func TestParseAnnotationFaults(t *testing.T) {
+func TestParseFaults(t *testing.T) {
 	stroke := `[{"width": 4, "points": [[1, 1]]}]`
 	for _, tt := range []struct{ name, in, want string }{
 		{"empty", "", "EOF"},
@@ -93,23 +93,23 @@ func TestParseAnnotationFaults(t *testing.T) {
 		{"empty mask", string(encodePNG(t, image.NewGray(image.Rect(0, 0, 2, 2)))), "objects: none"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := ParseAnnotation(strings.NewReader(tt.in))
-			if !errors.Is(err, ErrAnnotation) || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("error is %v; want ErrAnnotation with %q", err, tt.want)
+			_, err := Parse(strings.NewReader(tt.in))
+			if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error is %v; want ErrInvalid with %q", err, tt.want)
 			}
 		})
 	}
 }
 
 func TestParseForms(t *testing.T) {
-	a, err := ParseAnnotation(strings.NewReader(`{"width": 20, "height": 10, "objects": [
+	a, err := Parse(strings.NewReader(`{"width": 20, "height": 10, "objects": [
  {"id": 1, "polygon": [[1, 1], [7, 1], [7, 7], [1, 7]], "scribbles": [{"width": 1, "points": [[9.5, 4.5]]}]},
  {"id": 2, "box": [10, 2, 18, 8]}],
  "background": [{"width": 1, "points": [[4.5, 4.5]]}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	marks := a.raster()
+	marks := a.Raster()
 	for _, tt := range []struct {
 		what string
 		x, y int
@@ -117,14 +117,14 @@ func TestParseForms(t *testing.T) {
 	}{
 		{"inside the polygon", 1, 1, 1},
 		{"its far corner", 6, 6, 1},
-		{"just right of it", 7, 3, notAny},
-		{"just above it", 3, 0, notAny},
+		{"just right of it", 7, 3, Outside},
+		{"just above it", 3, 0, Outside},
 		{"a background stroke in it", 4, 4, 0},
 		{"the object's stroke outside it", 9, 4, 1},
-		{"inside the box", 10, 2, unmarked},
-		{"its far corner", 17, 7, unmarked},
-		{"just right of it", 18, 5, notAny},
-		{"just below it", 12, 8, notAny},
+		{"inside the box", 10, 2, Unmarked},
+		{"its far corner", 17, 7, Unmarked},
+		{"just right of it", 18, 5, Outside},
+		{"just below it", 12, 8, Outside},
 	} {
 		if got := marks[tt.y*20+tt.x]; got != tt.want {
 			t.Errorf("%s: mark %d; want %d", tt.what, got, tt.want)
@@ -134,7 +134,7 @@ func TestParseForms(t *testing.T) {
 		`{"width": 8, "height": 8, "background": [{"width": 2, "points": [[1, 1]]}]}`,
 		`{"width": 8, "height": 8, "objects": [{"id": 4}], "background": [{"width": 2, "points": [[1, 1]]}]}`,
 	} {
-		if _, err := ParseAnnotation(strings.NewReader(good)); err != nil {
+		if _, err := Parse(strings.NewReader(good)); err != nil {
 			t.Errorf("%s: %v; want a correction by background strokes", good, err)
 		}
 	}
@@ -145,13 +145,13 @@ func TestParseForms(t *testing.T) {
 func TestPolygonIsEvenOdd(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
-		a := &Annotation{Width: 24, Height: 18, Objects: []ObjectSpec{{ID: 1}}}
+		a := &Annotation{Width: 24, Height: 18, Objects: []Object{{ID: 1}}}
 		for range 3 + rng.IntN(8) {
 			// Quarters of pixels meet centres and each other often.
 			a.Objects[0].Polygon = append(a.Objects[0].Polygon, Point{float64(rng.IntN(4*24+1)) / 4, float64(rng.IntN(4*18+1)) / 4})
 		}
 		got := make([]bool, 24*18)
-		a.inside(0, func(p int) {
+		a.Inside(0, func(p int) {
 			if got[p] {
 				t.Fatal("a pixel was visited twice")
 			}
@@ -174,21 +174,21 @@ func TestPolygonIsEvenOdd(t *testing.T) {
 	}
 }
 
-func FuzzParseAnnotation(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	f.Add([]byte(goodJSON))
 	f.Add([]byte(`{"width": 8, "height": 8, "objects": [{"id": 1, "scribbles": [{"width": 1, "points": [[1, 1], [9, 2]]}]}]}`))
 	f.Add([]byte(`{"width": 8, "height": 8, "objects": [{"id": 1, "box": [1, 1, 4, 4]}, {"id": 2, "polygon": [[1, 1], [4, 4], [1, 4]]}]}`))
 	f.Add(encodePNG(f, image.NewPaletted(image.Rect(0, 0, 3, 3), color.Palette{color.Black, color.White})))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		a, err := ParseAnnotation(bytes.NewReader(data))
+		a, err := Parse(bytes.NewReader(data))
 		if err != nil {
 			return
 		}
 		if a.Width*a.Height > 1<<20 {
 			t.Skip("valid, but drawing it would take long")
 		}
-		for _, m := range a.raster() {
-			if m < notAny || int(m) > len(a.Objects) {
+		for _, m := range a.Raster() {
+			if m < Outside || int(m) > len(a.Objects) {
 				t.Fatalf("mark %d with %d objects", m, len(a.Objects))
 			}
 		}
