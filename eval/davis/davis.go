@@ -20,7 +20,9 @@ type Options struct {
 	Features  features.Config
 	Tracker   tracker.Config
 	Perturb   Perturbation
-	Seed      uint64                // of the perturbation
+	Repeat    int                   // runs of each sequence under tiny changes; 0 means one as it is
+	Backwards bool                  // from the last frame to the first
+	Seed      uint64                // of the perturbation and of the repeats' changes
 	Progress  func(done, total int) // frames; nil means nobody looks
 	// Frame is called after each frame; its error ends the run. nil means nobody looks.
 	Frame func(sequence string, index int, f Frame) error
@@ -30,7 +32,8 @@ type Options struct {
 type StageMS = clip.StageMS
 
 // Frame is one labelled frame, valid during the Frame callback. Image and
-// Truth have the disturbance in them: where it hides the object, Truth is empty.
+// Truth have changes and disturbance in them: where it hides the object, Truth is
+// empty.
 type Frame struct {
 	Image  image.Image
 	Truth  mask.RLE
@@ -40,11 +43,13 @@ type Frame struct {
 
 // Report is the outcome, in the stable form `segd eval davis --json` prints.
 // Means and medians are over Sequences; those in need of a perturbation are null
-// without it.
+// without it. Seed is there if it was needed.
 type Report struct {
 	Mode      string     `json:"mode"`
 	Model     string     `json:"model"`
 	Perturb   string     `json:"perturb,omitempty"`
+	Backwards bool       `json:"backwards,omitempty"`
+	Repeat    *Repeat    `json:"repeat,omitempty"`
 	Seed      *uint64    `json:"seed,omitempty"`
 	Sequences []Sequence `json:"sequences"`
 	Skipped   []Skipped  `json:"skipped,omitempty"`
@@ -64,7 +69,16 @@ type Report struct {
 	MedianJAfterRatio       *float64 `json:"median_j_after_ratio,omitempty"`
 }
 
-// Sequence is one sequence's row. J, the intersection over union, and F, the
+// Repeat is J when each sequence was run N times: the mean over sequences of the
+// mean over repeats, and the sample standard deviation over repeats of the mean over
+// sequences, 0 of one repeat.
+type Repeat struct {
+	N     int     `json:"n"`
+	MeanJ float64 `json:"mean_j"`
+	SDJ   float64 `json:"sd_j"`
+}
+
+// Sequence is one sequence's row, with repeats the mean over them. J, the intersection over union, and F, the
 // boundary measure, are means over all frames but the first, which is given, and
 // the last, as DAVIS-2016 does; so are their decays, the mean of the first quarter
 // of those frames minus that of the last.
@@ -76,7 +90,7 @@ type Report struct {
 // shape contexts.
 type Sequence struct {
 	Name        string  `json:"name"`
-	Frames      int     `json:"frames"` // frames J is the mean of
+	Frames      float64 `json:"frames"` // frames J is the mean of
 	J           float64 `json:"j"`
 	F           float64 `json:"f"`
 	MSPerFrame  float64 `json:"ms_per_frame"` // features and tracking, mean
@@ -84,6 +98,9 @@ type Sequence struct {
 	FDecay      float64 `json:"f_decay"`
 	Instability float64 `json:"instability"`
 	StageMS     StageMS `json:"stage_ms"` // mean
+
+	// With repeats: the sample standard deviation of J over them, 0 of one.
+	JSD *float64 `json:"j_sd,omitempty"`
 
 	// With a perturbation: J of the same sequence without it, and what it costs.
 	JUndisturbed *float64 `json:"j_undisturbed,omitempty"`
@@ -99,7 +116,7 @@ type Sequence struct {
 	JAfterRatio       *float64 `json:"j_after_ratio,omitempty"`
 }
 
-// Skipped is a sequence that the perturbation cannot be applied to.
+// Skipped is a sequence of too few frames.
 type Skipped struct {
 	Name   string `json:"name"`
 	Reason string `json:"reason"`
@@ -107,26 +124,40 @@ type Skipped struct {
 
 // Run runs the tracker over DAVIS-2016 sequences as over a camera: the first
 // frame's ground truth is the annotation, every later mask uses no later frame.
-// With a perturbation it runs each sequence twice, first undisturbed; Frame sees
-// the disturbed run only. Sequences too short for it are reported as skipped; it
-// is an error if all are.
+// With a perturbation it runs each sequence twice, first undisturbed. Frame sees the
+// disturbed run only, and of repeats the first. Sequences too short are reported as
+// skipped; it is an error if all are.
+//
+// A repeat cuts up to four rows or columns off one side, codes each frame as JPEG once
+// more and begins up to two frames later, all fixed by Seed, the repeat's number and the
+// sequence's name. Repeats and runs backwards begin with the first frame that shows
+// the object.
 func Run(ctx context.Context, opt Options) (*Report, error) {
+	if opt.Repeat < 0 {
+		return nil, fmt.Errorf("davis: %d repeats; want 1 or more, or 0 for a single run of the frames as they are", opt.Repeat)
+	}
 	clips, err := clip.Open(opt.Root, opt.Sequences)
 	if err != nil {
 		return nil, err
 	}
-	report := &Report{Mode: opt.Tracker.Mode.String(), Model: opt.ModelName}
+	report := &Report{Mode: opt.Tracker.Mode.String(), Model: opt.ModelName, Backwards: opt.Backwards}
 	runs := 1
 	if opt.Perturb != Undisturbed {
 		runs = 2
-		report.Perturb, report.Seed = opt.Perturb.String(), new(opt.Seed)
-		if clips, err = report.skip(clips, opt.Perturb); err != nil {
-			return nil, err
-		}
+		report.Perturb = opt.Perturb.String()
+	}
+	if opt.Perturb != Undisturbed || opt.Repeat > 0 {
+		report.Seed = new(opt.Seed)
+	}
+	var all [][]*take
+	if all, report.Skipped, err = opt.takes(clips); err != nil {
+		return nil, err
 	}
 	total, done := 0, 0
-	for _, c := range clips {
-		total += runs * len(c.Images)
+	for _, takes := range all {
+		for _, t := range takes {
+			total += runs * len(t.Images)
+		}
 	}
 	tick := func() {
 		done++
@@ -134,50 +165,38 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 			opt.Progress(done, total)
 		}
 	}
-	for _, c := range clips {
-		row, err := runSequence(ctx, &opt, c, tick)
-		if err != nil {
-			return nil, fmt.Errorf("davis: %s: %w", c.Name, err)
+	var repeats [][]Sequence // of each sequence
+	for _, takes := range all {
+		rows := make([]Sequence, len(takes))
+		for i, t := range takes {
+			if rows[i], err = runTake(ctx, &opt, t, i == 0, tick); err != nil {
+				return nil, fmt.Errorf("davis: %s: %w", t.Name, err)
+			}
 		}
-		report.Sequences = append(report.Sequences, row)
+		repeats = append(repeats, rows)
 	}
-	report.sum()
+	report.sum(repeats, opt.Repeat)
 	return report, nil
 }
 
-// skip notes which clips are too short and returns the others.
-func (r *Report) skip(clips []*clip.Clip, p Perturbation) ([]*clip.Clip, error) {
-	var left []*clip.Clip
-	for _, c := range clips {
-		if reason := p.tooShort(len(c.Images)); reason != "" {
-			r.Skipped = append(r.Skipped, Skipped{c.Name, reason})
-		} else {
-			left = append(left, c)
-		}
-	}
-	if len(left) == 0 {
-		return nil, fmt.Errorf("davis: no sequence is long enough for the perturbation: %s has %s", clips[0].Name, r.Skipped[0].Reason)
-	}
-	return left, nil
-}
-
-func runSequence(ctx context.Context, opt *Options, c *clip.Clip, tick func()) (Sequence, error) {
-	row := Sequence{Name: c.Name}
-	d, err := newDisturbance(opt.Perturb, opt.Seed, c)
+// runTake gives one repeat's row. shown is whether the caller's Frame is to see it.
+func runTake(ctx context.Context, opt *Options, t *take, shown bool, tick func()) (Sequence, error) {
+	row := Sequence{Name: t.Name}
+	d, err := newDisturbance(opt.Perturb, opt.Seed, t)
 	if err != nil {
 		return row, err
 	}
 	var plain *following
 	if d != nil {
-		if plain, err = follow(ctx, opt, c, nil, nil, tick); err != nil {
+		if plain, err = follow(ctx, opt, t, nil, nil, tick); err != nil {
 			return row, err
 		}
 	}
 	var frame func(int, Frame) error
-	if opt.Frame != nil {
-		frame = func(i int, f Frame) error { return opt.Frame(c.Name, i, f) }
+	if opt.Frame != nil && shown {
+		frame = func(i int, f Frame) error { return opt.Frame(t.Name, i, f) }
 	}
-	run, err := follow(ctx, opt, c, d, frame, tick)
+	run, err := follow(ctx, opt, t, d, frame, tick)
 	if err != nil {
 		return row, err
 	}

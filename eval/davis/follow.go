@@ -2,13 +2,15 @@ package davis
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/eval/internal/clip"
 	"github.com/segd/segd/mask"
 )
 
-// following is what one run over a clip gives, frame by frame.
+// following is what one run over a take gives, frame by frame.
 type following struct {
 	j, f    []float64
 	excess  []float64 // change since the frame before, beyond the truth's
@@ -17,10 +19,10 @@ type following struct {
 	stageMS StageMS   // mean
 }
 
-// follow runs the tracker over a clip as over a camera: the first frame's truth is
+// follow runs the tracker over a take as over a camera: the first frame's truth is
 // the annotation. d may disturb every frame; the truth is then what is left to be
 // seen.
-func follow(ctx context.Context, opt *Options, c *clip.Clip, d disturbance, frame func(int, Frame) error, tick func()) (*following, error) {
+func follow(ctx context.Context, opt *Options, t *take, d disturbance, frame func(int, Frame) error, tick func()) (*following, error) {
 	w, err := clip.NewFollower(opt.Model, opt.Features, opt.Tracker)
 	if err != nil {
 		return nil, err
@@ -28,22 +30,21 @@ func follow(ctx context.Context, opt *Options, c *clip.Clip, d disturbance, fram
 	out := &following{}
 	var bits []uint8
 	var lastMask, lastTruth mask.RLE
-	for i := range c.Images {
+	for i := range t.Images {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		read := c.Read
-		if i == 0 {
-			read = func(int) (*clip.Picture, error) { return c.First() }
-		}
-		p, err := read(i)
+		p, err := t.Read(i)
 		if err != nil {
 			return nil, err
 		}
 		out.truth = append(out.truth, mask.Encode(p.Truth, p.Width, p.Height).Area())
 		var ann *annotation.Annotation
 		if i == 0 {
-			if ann, err = annotation.FromMask(p.Truth, p.Width, p.Height, 1, c.Name); err != nil {
+			if !slices.Contains(p.Truth, 1) {
+				return nil, fmt.Errorf("%s marks no object", t.Truths[0])
+			}
+			if ann, err = annotation.FromMask(p.Truth, p.Width, p.Height, 1, t.Name); err != nil {
 				return nil, err
 			}
 		}
@@ -60,7 +61,7 @@ func follow(ctx context.Context, opt *Options, c *clip.Clip, d disturbance, fram
 		out.j = append(out.j, j)
 		out.f = append(out.f, boundaryF(bits, p.Truth, p.Width, p.Height))
 		out.area = append(out.area, got.Area())
-		out.stageMS.Add(took, 1/float64(len(c.Images)))
+		out.stageMS.Add(took, 1/float64(len(t.Images)))
 		if i == 0 {
 			lastMask, lastTruth = got, truth
 		}

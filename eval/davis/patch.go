@@ -40,14 +40,14 @@ func (p *patch) covered() int { return p.start + slideFrames }
 func (p *patch) gone() int    { return p.start + len(p.at) }
 
 // newPatch plans the patch's way from where the object is in the middle of the
-// clip.
-func newPatch(seed uint64, c *clip.Clip) (*patch, error) {
-	p := &patch{start: 1 + (len(c.Images)-occlusionFrames)/2}
+// take.
+func newPatch(seed uint64, t *take) (*patch, error) {
+	p := &patch{start: 1 + (len(t.Images)-occlusionFrames)/2}
 	boxes := make([]image.Rectangle, coverFrames)
 	var frame image.Point
 	size := image.Point{}
 	for i := range boxes {
-		f, err := c.Read(p.covered() + i)
+		f, err := t.Read(p.covered() + i)
 		if err != nil {
 			return nil, err
 		}
@@ -72,7 +72,7 @@ func newPatch(seed uint64, c *clip.Clip) (*patch, error) {
 	size = size.Add(image.Pt(2*margin, 2*margin))
 	p.bounds = image.Rectangle{Max: size}
 
-	rng := rand.New(rand.NewPCG(seed, c.Hash()))
+	rng := rand.New(rand.NewPCG(seed, t.Hash()))
 	p.bgr = texture(rng, size.X, size.Y)
 	from, to := -size.X, frame.X
 	if rng.IntN(2) == 0 {

@@ -40,8 +40,12 @@ func ParsePerturbation(s string) (Perturbation, error) {
 	return 0, fmt.Errorf("davis: perturbation %q; want none, occlusion, lighting or noise", s)
 }
 
-// tooShort says why a sequence of that many frames cannot be perturbed, or nothing.
+// tooShort says why a sequence of that many frames cannot be perturbed, or run at all,
+// or nothing.
 func (p Perturbation) tooShort(frames int) string {
+	if frames < clip.MinFrames {
+		return fmt.Sprintf("%d frames from the first that shows the object; want at least %d", frames, clip.MinFrames)
+	}
 	if p == Occlusion && frames < occlusionFrames {
 		return fmt.Sprintf("%d frames; an occlusion takes %d: the first, %d sliding in, %d covered, %d sliding out, %d after, the last",
 			frames, occlusionFrames, slideFrames, coverFrames, slideFrames, afterFrames)
@@ -49,21 +53,21 @@ func (p Perturbation) tooShort(frames int) string {
 	return ""
 }
 
-// disturbance changes the frames of one clip.
+// disturbance changes the frames of one take.
 type disturbance interface {
 	// apply disturbs frame i: its pixels, and its truth where the object is hidden.
 	apply(i int, p *clip.Picture)
 }
 
 // newDisturbance returns nil for Undisturbed.
-func newDisturbance(p Perturbation, seed uint64, c *clip.Clip) (disturbance, error) {
+func newDisturbance(p Perturbation, seed uint64, t *take) (disturbance, error) {
 	switch p {
 	case Occlusion:
-		return newPatch(seed, c)
+		return newPatch(seed, t)
 	case Lighting:
-		return newLighting(seed, c), nil
+		return newLighting(seed, t), nil
 	case Noise:
-		return noise{seed, c.Hash()}, nil
+		return noise{seed, t.Hash()}, nil
 	}
 	return nil, nil
 }
@@ -79,9 +83,9 @@ type lighting [][256]byte
 
 // newLighting begins undisturbed: the gain rises, falls and comes back once, the
 // gamma twice, so that they meet in all combinations.
-func newLighting(seed uint64, c *clip.Clip) lighting {
-	rng := rand.New(rand.NewPCG(seed, c.Hash()))
-	l := make(lighting, len(c.Images))
+func newLighting(seed uint64, t *take) lighting {
+	rng := rand.New(rand.NewPCG(seed, t.Hash()))
+	l := make(lighting, len(t.Images))
 	for i := range l {
 		u := float64(i) / float64(len(l)-1)
 		gain, gamma := 1+lightRamp*triangle(u), 1+lightRamp*triangle(2*u)

@@ -15,16 +15,16 @@ import (
 	"github.com/segd/segd/tracker"
 )
 
-func openClip(t *testing.T, root, name string) *clip.Clip {
+func openClip(t *testing.T, root, name string) *take {
 	t.Helper()
 	clips, err := clip.Open(root, []string{name})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return clips[0]
+	return &take{Clip: clips[0]}
 }
 
-func readFrame(t *testing.T, c *clip.Clip, i int) *clip.Picture {
+func readFrame(t *testing.T, c *take, i int) *clip.Picture {
 	t.Helper()
 	p, err := c.Read(i)
 	if err != nil {
@@ -104,7 +104,7 @@ func TestDisturbancesAreSeeded(t *testing.T) {
 	cliptest.Add(t, root, "other", 40)
 	square, other := openClip(t, root, "square"), openClip(t, root, "other")
 	for _, kind := range []Perturbation{Occlusion, Lighting, Noise} {
-		run := func(seed uint64, c *clip.Clip) (out []byte) {
+		run := func(seed uint64, c *take) (out []byte) {
 			d, err := newDisturbance(kind, seed, c)
 			if err != nil {
 				t.Fatal(err)
@@ -130,7 +130,7 @@ func TestDisturbancesAreSeeded(t *testing.T) {
 }
 
 func TestLighting(t *testing.T) {
-	c := &clip.Clip{Name: "x", Images: make([]string, 41)}
+	c := &take{Clip: &clip.Clip{Name: "x", Images: make([]string, 41)}}
 	l := newLighting(1, c)
 	for v := range 256 {
 		if l[0][v] != byte(v) {

@@ -1,12 +1,13 @@
 package clip
 
 import (
+	"bytes"
 	"fmt"
 	"hash/fnv"
 	"image"
 	"image/color"
-	_ "image/jpeg" // DAVIS frames
-	_ "image/png"  // and annotations
+	"image/jpeg"
+	_ "image/png" // annotations
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,6 +24,9 @@ type Clip struct {
 	Truths []string // their annotations
 }
 
+// MinFrames is the least a sequence has: first and last do not count.
+const MinFrames = 3
+
 // Open finds the wanted sequences, or all.
 func Open(root string, want []string) ([]*Clip, error) {
 	names, err := sequenceNames(root, want)
@@ -35,8 +39,8 @@ func Open(root string, want []string) ([]*Clip, error) {
 		if c.Images, err = filepath.Glob(filepath.Join(root, imagesFolder, name, "*.jpg")); err != nil {
 			return nil, fmt.Errorf("clip: %w", err)
 		}
-		if len(c.Images) < 3 {
-			return nil, fmt.Errorf("clip: %s has %d frames; want at least 3", name, len(c.Images))
+		if len(c.Images) < MinFrames {
+			return nil, fmt.Errorf("clip: %s has %d frames; want at least %d", name, len(c.Images), MinFrames)
 		}
 		sort.Strings(c.Images)
 		for _, file := range c.Images {
@@ -168,6 +172,30 @@ func (p *Picture) Image() *image.RGBA {
 		img.Pix[4*i], img.Pix[4*i+1], img.Pix[4*i+2], img.Pix[4*i+3] = p.BGR[3*i+2], p.BGR[3*i+1], p.BGR[3*i], 255
 	}
 	return img
+}
+
+// Crop cuts the picture and its truth down to r, which lies within it.
+func (p *Picture) Crop(r image.Rectangle) {
+	bgr, truth := make([]byte, 0, 3*r.Dx()*r.Dy()), make([]uint8, 0, r.Dx()*r.Dy())
+	for y := r.Min.Y; y < r.Max.Y; y++ {
+		from, to := y*p.Width+r.Min.X, y*p.Width+r.Max.X
+		bgr, truth = append(bgr, p.BGR[3*from:3*to]...), append(truth, p.Truth[from:to]...)
+	}
+	p.Width, p.Height, p.BGR, p.Truth = r.Dx(), r.Dy(), bgr, truth
+}
+
+// Recode codes the picture as JPEG of a quality from 1 to 100 and decodes it again.
+func (p *Picture) Recode(quality int) error {
+	var b bytes.Buffer
+	if err := jpeg.Encode(&b, p.Image(), &jpeg.Options{Quality: quality}); err != nil {
+		return fmt.Errorf("clip: %w", err)
+	}
+	img, err := jpeg.Decode(&b)
+	if err != nil {
+		return fmt.Errorf("clip: %w", err)
+	}
+	p.BGR = toBGR(img)
+	return nil
 }
 
 // Disk lists the pixels at most radius from (0, 0).

@@ -1,6 +1,8 @@
 package clip
 
 import (
+	"image"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,6 +38,48 @@ func TestRead(t *testing.T) {
 	}
 	if c := p.Image().RGBAAt(at%96, at/96); c.R != p.BGR[3*at+2] || c.G != p.BGR[3*at+1] || c.B != p.BGR[3*at] || c.A != 255 {
 		t.Errorf("the image has %v there", c)
+	}
+}
+
+func TestCrop(t *testing.T) {
+	p := &Picture{Width: 5, Height: 4}
+	for i := range byte(20) {
+		p.BGR, p.Truth = append(p.BGR, i, i+100, i+200), append(p.Truth, i%2)
+	}
+	p.Crop(image.Rect(1, 2, 4, 4))
+	var bgr, truth []byte
+	for _, i := range []byte{11, 12, 13, 16, 17, 18} {
+		bgr, truth = append(bgr, i, i+100, i+200), append(truth, i%2)
+	}
+	if p.Width != 3 || p.Height != 2 || !slices.Equal(p.BGR, bgr) || !slices.Equal(p.Truth, truth) {
+		t.Errorf("%+v; want 3×2 pixels %v with truth %v", p, bgr, truth)
+	}
+}
+
+// Of a smooth picture JPEG loses little, more at a lower quality, and always the same.
+func TestRecode(t *testing.T) {
+	loss := func(quality int) (l float64, out []byte) {
+		p := &Picture{Width: 33, Height: 17, Truth: make([]uint8, 33*17)}
+		for i := range 33 * 17 {
+			p.BGR = append(p.BGR, byte(40+4*(i%33)), byte(90+6*(i/33)), byte(200-3*(i%33)))
+		}
+		was := slices.Clone(p.BGR)
+		if err := p.Recode(quality); err != nil {
+			t.Fatal(err)
+		}
+		if len(p.BGR) != len(was) {
+			t.Fatalf("%d bytes; want %d", len(p.BGR), len(was))
+		}
+		for i, v := range p.BGR {
+			l += math.Abs(float64(v)-float64(was[i])) / float64(len(was))
+		}
+		return l, p.BGR
+	}
+	fine, a := loss(97)
+	_, b := loss(97)
+	coarse, _ := loss(30)
+	if fine == 0 || fine > 2 || coarse < 1.3*fine || !slices.Equal(a, b) {
+		t.Errorf("%.2f of 255 are lost at quality 97, %.2f at 30; want some, below 2, and more", fine, coarse)
 	}
 }
 

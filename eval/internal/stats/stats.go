@@ -24,3 +24,15 @@ func Median(v []float64) float64 {
 	}
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
+
+// Deviation is the sample standard deviation, with n−1 below; 0 of less than two.
+func Deviation(v []float64) float64 {
+	if len(v) < 2 {
+		return 0
+	}
+	mean, sum := Mean(v), 0.0
+	for _, x := range v {
+		sum += (x - mean) * (x - mean)
+	}
+	return math.Sqrt(sum / float64(len(v)-1))
+}
