@@ -3,7 +3,10 @@ package davis
 import (
 	"encoding/json"
 	"errors"
+	"image"
 	"math"
+	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -107,6 +110,52 @@ func TestFrameEndsTheRun(t *testing.T) {
 	})
 	if !errors.Is(err, full) {
 		t.Errorf("error is %v; want %v", err, full)
+	}
+}
+
+// Masks come of the first frame's truth alone: with others shuffled they are the same.
+func TestHiddenTruths(t *testing.T) {
+	for _, tt := range []struct {
+		name        string
+		opt         Options
+		first, last int // shuffled
+	}{
+		{"forwards", Options{}, 1, 7},
+		{"backwards", Options{Backwards: true}, 0, 6},
+		{"noise", Options{Perturb: Noise}, 1, 7},
+		{"repeats", Options{Repeat: 2}, 3, 7}, // one of them begins with frame 2 at the latest
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			root := cliptest.New(t, "square", 8)
+			tt.opt.Root, tt.opt.Features = root, features.Config{Superpixels: 100}
+			run := func() (masks []mask.RLE, j float64) {
+				tt.opt.Frame = func(_ string, _ int, f Frame) error {
+					masks = append(masks, f.Result.Objects[0].Mask)
+					return nil
+				}
+				r, err := Run(t.Context(), tt.opt)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return masks, r.MeanJ
+			}
+			want, honest := run()
+			rng := rand.New(rand.NewPCG(1, 1))
+			for i := tt.first; i <= tt.last; i++ {
+				truth := image.NewGray(image.Rect(0, 0, 96, 64))
+				for k := range truth.Pix {
+					truth.Pix[k] = 255 * byte(rng.IntN(2))
+				}
+				writeTruth(t, root, "square", i, truth)
+			}
+			got, random := run()
+			if !reflect.DeepEqual(got, want) {
+				t.Error("masks depend on truths after the first frame")
+			}
+			if random > honest/2 {
+				t.Errorf("J %.2f with random truths, %.2f with the real ones", random, honest)
+			}
+		})
 	}
 }
 

@@ -88,11 +88,17 @@ func TestTakeReads(t *testing.T) {
 // hide empties the truth of a frame.
 func hide(t *testing.T, root, name string, frame int) {
 	t.Helper()
+	writeTruth(t, root, name, frame, image.NewGray(image.Rect(0, 0, 96, 64)))
+}
+
+// writeTruth replaces the truth of a frame.
+func writeTruth(t *testing.T, root, name string, frame int, truth image.Image) {
+	t.Helper()
 	f, err := os.Create(filepath.Join(root, "Annotations", "480p", name, fmt.Sprintf("%05d.png", frame)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(png.Encode(f, image.NewGray(image.Rect(0, 0, 96, 64))), f.Close()); err != nil {
+	if err := errors.Join(png.Encode(f, truth), f.Close()); err != nil {
 		t.Fatal(err)
 	}
 }

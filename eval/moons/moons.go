@@ -150,11 +150,18 @@ func best(attempts []attempt) []int32 {
 	}).y
 }
 
-// runInstance runs every start of every method on one instance.
 func runInstance(ctx context.Context, m *moons, seed uint64, opt Options, tick func()) (Instance, error) {
-	n := len(m.truth)
-	block := kernel.GaussianFactor(m.x, n, 2, sigma, rank, 1e-6)
-	program := clique.Relax(n, classes, m.cliques)
+	in, err := solve(ctx, m.x, m.cliques, seed, opt, tick)
+	in.X, in.Truth = m.x, m.truth
+	return in, err
+}
+
+// solve runs every start of every method from samples and cliques alone, and writes
+// the labels that it finds.
+func solve(ctx context.Context, x []float64, cliques []clique.Clique, seed uint64, opt Options, tick func()) (Instance, error) {
+	n := len(x) / 2
+	block := kernel.GaussianFactor(x, n, 2, sigma, rank, 1e-6)
+	program := clique.Relax(n, classes, cliques)
 	var results [3][]attempt
 	for i := range results {
 		results[i] = make([]attempt, opt.Starts)
@@ -166,7 +173,7 @@ func runInstance(ctx context.Context, m *moons, seed uint64, opt Options, tick f
 			defer tick()
 			model := lp.New(program.Columns, program.Start, program.Index, program.Lower, program.Upper)
 			defer model.Close()
-			t := trial{m: m, block: block, label: clique.New(n, classes, m.cliques, model),
+			t := trial{block: block, label: clique.New(n, classes, cliques, model),
 				rng: rand.New(rand.NewPCG(seed, uint64(start))), scale: math.Min(float64(start), 1)}
 			for i, method := range []func(context.Context) (attempt, error){t.dcadmm, t.descent, t.kmeans} {
 				var err error
@@ -180,12 +187,11 @@ func runInstance(ctx context.Context, m *moons, seed uint64, opt Options, tick f
 	if err := group.Wait(); err != nil {
 		return Instance{}, err
 	}
-	return Instance{X: m.x, Truth: m.truth, DCADMM: best(results[0]), CoordinateDescent: best(results[1]), KernelKMeans: best(results[2])}, nil
+	return Instance{DCADMM: best(results[0]), CoordinateDescent: best(results[1]), KernelKMeans: best(results[2])}, nil
 }
 
 // trial is one start on one instance.
 type trial struct {
-	m     *moons
 	block *kernel.Block
 	label *clique.Cliques
 	rng   *rand.Rand

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"image/png"
+	"math/rand/v2"
 	"slices"
 	"testing"
 )
@@ -69,6 +70,30 @@ func TestRun(t *testing.T) {
 	img, err := png.Decode(&picture)
 	if err != nil || img.Bounds().Dx() < 400 {
 		t.Fatalf("the plot: %v, %v", img, err)
+	}
+}
+
+// Nobody is told a label: with others the same are found.
+func TestHiddenLabels(t *testing.T) {
+	find := func(m *moons) Instance {
+		in, err := runInstance(t.Context(), m, 100, Options{Starts: 1, Workers: 1}, func() {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return in
+	}
+	m := newMoons(100)
+	other := *m
+	other.truth = slices.Clone(m.truth)
+	rand.New(rand.NewPCG(1, 1)).Shuffle(len(other.truth), func(i, j int) {
+		other.truth[i], other.truth[j] = other.truth[j], other.truth[i]
+	})
+	a, b := find(m), find(&other)
+	if !slices.Equal(a.DCADMM, b.DCADMM) || !slices.Equal(a.CoordinateDescent, b.CoordinateDescent) || !slices.Equal(a.KernelKMeans, b.KernelKMeans) {
+		t.Error("the labels found depend on the hidden ones")
+	}
+	if slices.Equal(a.Truth, b.Truth) {
+		t.Error("nothing was shuffled")
 	}
 }
 

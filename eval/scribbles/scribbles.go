@@ -110,21 +110,13 @@ func runSequence(ctx context.Context, opt *Options, c *clip.Clip, tick func(int)
 	if err != nil {
 		return row, err
 	}
-	extractor, err := features.New(opt.Features, opt.Model)
-	if err != nil {
-		return row, err
-	}
-	var scene features.Scene
-	if err := extractor.Extract(&scene, p.BGR, p.Width, p.Height); err != nil {
-		return row, err
-	}
-	km, err := newKMeans(&scene)
+	m, err := newMethods(opt, p)
 	if err != nil {
 		return row, err
 	}
 	truth := mask.Encode(p.Truth, p.Width, p.Height)
 	box := truth.Box()
-	inBox, err := segment(ctx, opt.Tracker, &scene, &annotation.Annotation{Width: p.Width, Height: p.Height, Objects: []annotation.Object{
+	inBox, err := m.track(ctx, &annotation.Annotation{Width: p.Width, Height: p.Height, Objects: []annotation.Object{
 		{ID: 1, Label: c.Name, Box: []float64{float64(box.Min.X), float64(box.Min.Y), float64(box.Max.X), float64(box.Max.Y)}},
 	}})
 	if err != nil {
@@ -134,11 +126,11 @@ func runSequence(ctx context.Context, opt *Options, c *clip.Clip, tick func(int)
 	for k := range opt.Seeds {
 		seed := opt.Seed + uint64(k)
 		strokes := drawStrokes(rand.New(rand.NewPCG(seed, c.Hash())), p.Truth, p.Width, p.Height, c.Name)
-		got, err := segment(ctx, opt.Tracker, &scene, strokes)
+		got, err := m.track(ctx, strokes)
 		if err != nil {
 			return row, err
 		}
-		other, err := km.segment(ctx, strokes)
+		other, err := m.kmeans.segment(ctx, strokes)
 		if err != nil {
 			return row, err
 		}
@@ -155,13 +147,33 @@ func runSequence(ctx context.Context, opt *Options, c *clip.Clip, tick func(int)
 	return row, nil
 }
 
-// segment is a new tracker's mask of the annotation's first object.
-func segment(ctx context.Context, cfg tracker.Config, s *features.Scene, ann *annotation.Annotation) (mask.RLE, error) {
-	t, err := tracker.New(cfg)
+// methods make masks of one picture. They are told nothing of it but annotations.
+type methods struct {
+	tracker tracker.Config
+	scene   features.Scene
+	kmeans  *kmeans
+}
+
+func newMethods(opt *Options, p *clip.Picture) (*methods, error) {
+	m := &methods{tracker: opt.Tracker}
+	extractor, err := features.New(opt.Features, opt.Model)
+	if err != nil {
+		return nil, err
+	}
+	if err := extractor.Extract(&m.scene, p.BGR, p.Width, p.Height); err != nil {
+		return nil, err
+	}
+	m.kmeans, err = newKMeans(&m.scene)
+	return m, err
+}
+
+// track is a new tracker's mask of the annotation's first object.
+func (m *methods) track(ctx context.Context, a *annotation.Annotation) (mask.RLE, error) {
+	t, err := tracker.New(m.tracker)
 	if err != nil {
 		return mask.RLE{}, err
 	}
-	res, err := t.Step(ctx, s, ann)
+	res, err := t.Step(ctx, &m.scene, a)
 	if err != nil {
 		return mask.RLE{}, err
 	}

@@ -228,6 +228,46 @@ func TestKMeansIsConstrained(t *testing.T) {
 	}
 }
 
+// Masks come of strokes and box alone: with any other truth around them they are the
+// same.
+func TestHiddenTruth(t *testing.T) {
+	p := firstFrame(t, cliptest.New(t, "square", 3))
+	strokes := drawStrokes(rand.New(rand.NewPCG(1, 1)), p.Truth, p.Width, p.Height, "square")
+	box := &annotation.Annotation{Width: p.Width, Height: p.Height, Objects: []annotation.Object{{ID: 1, Box: []float64{33, 16, 63, 46}}}}
+	other := *p
+	other.Truth = slices.Clone(p.Truth)
+	rand.New(rand.NewPCG(2, 2)).Shuffle(len(other.Truth), func(i, j int) {
+		other.Truth[i], other.Truth[j] = other.Truth[j], other.Truth[i]
+	})
+	for _, s := range slices.Concat(strokes.Objects[0].Scribbles, strokes.Background) {
+		for _, q := range s.Points {
+			at := int(q[1])*p.Width + int(q[0])
+			other.Truth[at] = p.Truth[at]
+		}
+	}
+	var found [2][]mask.RLE
+	for i, p := range []*clip.Picture{p, &other} {
+		m, err := newMethods(&Options{Features: features.Config{Superpixels: 200}}, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, find := range []func() (mask.RLE, error){
+			func() (mask.RLE, error) { return m.track(t.Context(), strokes) },
+			func() (mask.RLE, error) { return m.track(t.Context(), box) },
+			func() (mask.RLE, error) { return m.kmeans.segment(t.Context(), strokes) },
+		} {
+			got, err := find()
+			if err != nil {
+				t.Fatal(err)
+			}
+			found[i] = append(found[i], got)
+		}
+	}
+	if !reflect.DeepEqual(found[0], found[1]) {
+		t.Error("masks depend on the truth outside of the annotation")
+	}
+}
+
 func firstFrame(t *testing.T, root string) *clip.Picture {
 	t.Helper()
 	clips, err := clip.Open(root, nil)

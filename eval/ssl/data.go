@@ -48,6 +48,21 @@ type set struct {
 	splits [2][][]int32 // labeled samples of each split, by index into labeledCounts
 }
 
+// hidden stands for a label that nobody is told.
+const hidden = -1
+
+// known are the labels of a split: those of its labeled samples, hidden elsewhere.
+func (s *set) known(labeled []int32) []int32 {
+	known := make([]int32, s.n)
+	for i := range known {
+		known[i] = hidden
+	}
+	for _, i := range labeled {
+		known[i] = s.y[i]
+	}
+	return known
+}
+
 // labeledCounts are the numbers of labeled samples that the benchmark has splits for.
 var labeledCounts = [2]int{10, 100}
 

@@ -125,7 +125,7 @@ func runSet(ctx context.Context, s *set, setting Setting, k, workers int, tick f
 		accuracy[l] = make([]float64, len(splits))
 		for i, split := range splits {
 			group.Go(func() (err error) {
-				accuracy[l][i], err = setting.run(ctx, s, block, split)
+				accuracy[l][i], err = setting.accuracy(ctx, s, block, split)
 				if tick != nil {
 					tick()
 				}
@@ -164,41 +164,15 @@ func (c Setting) block(s *set) *kernel.Block {
 	return kernel.NewBlock(s.x, s.n, s.d)
 }
 
-// run returns the accuracy of one split in per cent.
-func (c Setting) run(ctx context.Context, s *set, block *kernel.Block, labeled []int32) (float64, error) {
-	var k kernel.Linear
-	k.Reset([]*kernel.Block{block}, c.Gamma)
-	omega, weights := make([]float64, s.n), make([]float64, s.n)
-	for i := range weights {
-		weights[i] = c.Unlabeled
-	}
-	unary := make([]float64, s.n*s.labels)
-	for _, i := range labeled {
-		omega[i], weights[i] = 1, 1
-		for l := range s.labels {
-			if int32(l) != s.y[i] {
-				unary[int(i)*s.labels+l] = math.Inf(1)
-			}
-		}
-	}
-	lo, hi := make([]int, s.labels), make([]int, s.labels)
-	for l := range lo {
-		share := 1 / float64(s.labels)
-		lo[l] = max(0, int(math.Ceil(float64(s.n)*(share-balance))))
-		hi[l] = int(math.Floor(float64(s.n) * (share + balance)))
-	}
-	p := &solver.Problem{Labels: s.labels, Loss: c.Loss, Kernel: &k, MRF: clique.NewBalance(lo, hi), Omega: weights, Unary: unary, Nu: c.Nu}
-	state := &solver.State{Scores: make([]float64, s.n*s.labels), Lambda: make([]float64, s.n*s.labels), Y: slices.Clone(s.y)}
-	var ws solver.Workspace
-	if err := baseline.Inductive(ctx, &ws, p, state, omega); err != nil {
-		return 0, err
-	}
-	if _, err := solver.Solve(ctx, &ws, p, state, solver.Options{MaxIter: c.Iterations, Rho: c.Rho, Tau: c.Tau}); err != nil {
+// accuracy returns that of one split's predictions in per cent.
+func (c Setting) accuracy(ctx context.Context, s *set, block *kernel.Block, labeled []int32) (float64, error) {
+	y, err := c.predict(ctx, s, block, labeled)
+	if err != nil {
 		return 0, err
 	}
 	right, counted := 0, 0
-	for i, l := range state.Y {
-		if omega[i] == 0 {
+	for i, l := range y {
+		if !slices.Contains(labeled, int32(i)) {
 			counted++
 			if l == s.y[i] {
 				right++
@@ -206,6 +180,47 @@ func (c Setting) run(ctx context.Context, s *set, block *kernel.Block, labeled [
 		}
 	}
 	return 100 * float64(right) / float64(max(counted, 1)), ctx.Err()
+}
+
+// predict labels every sample of a split.
+func (c Setting) predict(ctx context.Context, s *set, block *kernel.Block, labeled []int32) ([]int32, error) {
+	return c.solve(ctx, block, s.labels, s.known(labeled))
+}
+
+// solve labels every sample from the known labels alone.
+func (c Setting) solve(ctx context.Context, block *kernel.Block, labels int, known []int32) ([]int32, error) {
+	n := len(known)
+	var k kernel.Linear
+	k.Reset([]*kernel.Block{block}, c.Gamma)
+	omega, weights := make([]float64, n), make([]float64, n)
+	unary := make([]float64, n*labels)
+	y := make([]int32, n) // 0 where hidden; without weight it does not count
+	for i, is := range known {
+		if is == hidden {
+			weights[i] = c.Unlabeled
+			continue
+		}
+		omega[i], weights[i], y[i] = 1, 1, is
+		for l := range labels {
+			if int32(l) != is {
+				unary[i*labels+l] = math.Inf(1)
+			}
+		}
+	}
+	lo, hi := make([]int, labels), make([]int, labels)
+	for l := range lo {
+		share := 1 / float64(labels)
+		lo[l] = max(0, int(math.Ceil(float64(n)*(share-balance))))
+		hi[l] = int(math.Floor(float64(n) * (share + balance)))
+	}
+	p := &solver.Problem{Labels: labels, Loss: c.Loss, Kernel: &k, MRF: clique.NewBalance(lo, hi), Omega: weights, Unary: unary, Nu: c.Nu}
+	state := &solver.State{Scores: make([]float64, n*labels), Lambda: make([]float64, n*labels), Y: y}
+	var ws solver.Workspace
+	if err := baseline.Inductive(ctx, &ws, p, state, omega); err != nil {
+		return nil, err
+	}
+	_, err := solver.Solve(ctx, &ws, p, state, solver.Options{MaxIter: c.Iterations, Rho: c.Rho, Tau: c.Tau})
+	return state.Y, err
 }
 
 // Settings are the settings of the two kernels, the same for all data sets.

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,6 +96,61 @@ func TestRun(t *testing.T) {
 	}
 	if err := json.Unmarshal(b, &form); err != nil || len(form.Cells[0]) != 7 || form.Cells[0]["paper_ours"] != 82.2 {
 		t.Errorf("JSON %s, %v", b, err)
+	}
+}
+
+// Predictions are the same whatever the labels that nobody is told, also where
+// nothing tells the samples apart.
+func TestHiddenLabels(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		constant bool
+	}{{"two blobs", false}, {"constant features", true}} {
+		s, err := load(writeSSL(t, "digit1"), "digit1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tt.constant {
+			clear(s.x)
+		}
+		for _, setting := range Settings() {
+			for k, splits := range s.splits {
+				t.Run(fmt.Sprintf("%s, %s, %d labeled", tt.name, setting.Kernel, labeledCounts[k]), func(t *testing.T) {
+					labeled, block := splits[1], setting.block(s)
+					var rest []int
+					for i := range s.n {
+						if !slices.Contains(labeled, int32(i)) {
+							rest = append(rest, i)
+						}
+					}
+					other := *s
+					other.y = slices.Clone(s.y)
+					rand.New(rand.NewPCG(1, 1)).Shuffle(len(rest), func(i, j int) {
+						a, b := rest[i], rest[j]
+						other.y[a], other.y[b] = other.y[b], other.y[a]
+					})
+					var found [2][]int32
+					for i, s := range []*set{s, &other} {
+						if found[i], err = setting.predict(t.Context(), s, block, labeled); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if !slices.Equal(found[0], found[1]) {
+						t.Error("predictions depend on hidden labels")
+					}
+					if slices.Equal(s.y, other.y) {
+						t.Error("nothing was shuffled")
+					}
+					accuracy, err := setting.accuracy(t.Context(), s, block, labeled)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if tt.constant && (accuracy < 35 || accuracy > 65) {
+						t.Errorf("%.1f %% of two classes without a feature; want about 50", accuracy)
+					}
+				})
+			}
+		}
 	}
 }
 
