@@ -44,25 +44,13 @@ func newKMeans(s *features.Scene) (*kmeans, error) {
 	for i := range m.rows {
 		m.rows[i] /= math.Sqrt(math.Max(total, 1e-12))
 	}
-	m.potts.Reset(s.N, 2, contrastEdges(s, kmeansSmooth))
-	return m, nil
-}
-
-// contrastEdges is the contrast-sensitive Potts model of Boykov and Jolly (2001)
-// over a scene's superpixels, as the tracker has it.
-func contrastEdges(s *features.Scene, smooth float64) []mrf.Edge {
-	length, contrast := 0.0, 0.0
-	for _, e := range s.Edges {
-		length += float64(e.Length) / float64(len(s.Edges))
-		contrast += float64(e.Contrast) * float64(e.Contrast) / float64(len(s.Edges))
-	}
+	potts := features.NewPotts(s.Edges, kmeansSmooth) // as the tracker has it
 	edges := make([]mrf.Edge, 0, len(s.Edges))
 	for _, e := range s.Edges {
-		c := float64(e.Contrast)
-		w := smooth * float64(e.Length) / length * math.Exp(-c*c/(2*math.Max(contrast, 1e-9)))
-		edges = append(edges, mrf.Edge{I: e.I, J: e.J, W: w})
+		edges = append(edges, mrf.Edge{I: e.I, J: e.J, W: potts.Weight(e)})
 	}
-	return edges
+	m.potts.Reset(s.N, 2, edges)
+	return m, nil
 }
 
 // segment returns the mask that the strokes lead to.
