@@ -10,7 +10,7 @@ import "math"
 // Cost O(n·rank·(rank+d)).
 func GaussianFactor(x []float64, n, d int, sigma float64, rank int, tol float64) *Block {
 	checkRows(x, n, d)
-	checkRBF(rank, sigma)
+	checkGaussian(rank, sigma)
 	rank = min(rank, n)
 	byColumn := make([][]float64, 0, rank)
 	left := make([]float64, n) // diagonal of K − GGᵀ

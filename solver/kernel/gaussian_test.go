@@ -6,6 +6,15 @@ import (
 	"testing"
 )
 
+// gaussianByHand is the definition, entry by entry.
+func gaussianByHand(x, y []float64, sigma float64) float64 {
+	square := 0.0
+	for i := range x {
+		square += (x[i] - y[i]) * (x[i] - y[i])
+	}
+	return math.Exp(-square / (2 * sigma * sigma))
+}
+
 // Full rank gives the kernel itself; less gives it within the tolerance.
 func TestGaussianFactor(t *testing.T) {
 	const n, d, sigma = 80, 2, 0.3
@@ -41,4 +50,13 @@ func TestGaussianFactor(t *testing.T) {
 	if b := GaussianFactor(x, n, d, sigma, 7, 0); b.D != 7 {
 		t.Errorf("rank %d; want the 7 asked for", b.D)
 	}
+	// Identical samples have one column.
+	if b := GaussianFactor([]float64{0, 0, 1, 1, 0, 0, 1, 1, 3, 3}, 5, 2, 1, 5, 1e-9); b.D != 3 {
+		t.Errorf("rank %d of five samples, three of them different; want 3", b.D)
+	}
+	panics(t, map[string]func(){
+		"width": func() { GaussianFactor([]float64{1}, 1, 1, 0, 1, 0) },
+		"rank":  func() { GaussianFactor([]float64{1}, 1, 1, 1, 0, 0) },
+		"rows":  func() { GaussianFactor([]float64{1, 2}, 3, 1, 1, 1, 0) },
+	})
 }
