@@ -94,23 +94,12 @@ func (f *frame) load(s *features.Scene, p *features.Projection, labels int, smoo
 	f.resize(labels)
 }
 
-// smoothness writes the Potts weights of a scene's adjacency to dst. An edge
-// weighs smooth when it is as long as the mean edge and its sides have one
-// colour, less as they differ (the contrast-sensitive Potts term of Boykov and
-// Jolly, with σ the mean contrast).
+// smoothness writes the Potts model of a scene's adjacency to dst.
 func smoothness(dst []mrf.Edge, edges []features.Edge, smooth float64) []mrf.Edge {
-	var length, contrast float64
-	for _, e := range edges {
-		length += float64(e.Length)
-		contrast += float64(e.Contrast) * float64(e.Contrast)
-	}
-	length /= math.Max(1, float64(len(edges)))
-	contrast /= math.Max(1, float64(len(edges)))
+	potts := features.NewPotts(edges, smooth)
 	dst = dst[:0]
 	for _, e := range edges {
-		c := float64(e.Contrast)
-		w := smooth * float64(e.Length) / length * math.Exp(-c*c/(2*math.Max(contrast, 1e-9)))
-		dst = append(dst, mrf.Edge{I: e.I, J: e.J, W: w})
+		dst = append(dst, mrf.Edge{I: e.I, J: e.J, W: potts.Weight(e)})
 	}
 	return dst
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/segd/segd/demo"
-	"github.com/segd/segd/eval"
+	"github.com/segd/segd/eval/soak"
 	"github.com/segd/segd/ingest"
 )
 
@@ -189,7 +189,7 @@ func (r *receivers) drain(ctx context.Context, sent []int64) (lost int64, err er
 
 func measureIngest(ctx context.Context, std streams, f benchIngestFlags, cameras *benchCameras) (ingestReport, error) {
 	report := ingestReport{Cameras: f.cameras}
-	rss0, err := eval.ResidentMB()
+	rss0, err := soak.ResidentMB()
 	if err != nil {
 		return report, err
 	}
@@ -210,7 +210,7 @@ func measureIngest(ctx context.Context, std streams, f benchIngestFlags, cameras
 		return report, err
 	}
 	took, cpu, frames := time.Since(began), cpuTime()-cpu0, r.total()-frames0
-	rss, err := eval.ResidentMB()
+	rss, err := soak.ResidentMB()
 	if err != nil {
 		return report, err
 	}

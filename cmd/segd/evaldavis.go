@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/segd/segd/config"
-	"github.com/segd/segd/eval"
+	"github.com/segd/segd/eval/davis"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/tracker"
@@ -69,7 +69,9 @@ func (f *pictureFlags) open() (*dnn.Model, error) {
 
 type davisFlags struct {
 	pictureFlags
-	perturb string
+	perturb   string
+	repeat    int
+	backwards bool
 }
 
 func evalDavisCommand(std streams) *cobra.Command {
@@ -93,9 +95,16 @@ func evalDavisCommand(std streams) *cobra.Command {
 			"               \"J after\" is of the 10 frames after it\n" +
 			"  lighting     gain and gamma ramp by ±40 %, and the gain flickers by ±10 %\n" +
 			"  noise        a sensor's in poor light, σ² = 6² + 12²·value/255\n\n" +
+			"--repeat N runs each sequence N times, each time with 1 to 4 rows or columns cut off\n" +
+			"one side, coded as JPEG once more and begun 0 to 2 frames later, as --seed fixes.\n" +
+			"Figures are then means over the repeats, J with its standard deviation; in the line\n" +
+			"of means it is that of the mean over the sequences.\n" +
+			"--backwards plays each sequence from its last frame to its first.\n\n" +
 			"--overlay writes each frame with the mask tinted and the truth's outline in green,\n" +
-			"to DIR/SEQUENCE-FRAME.png, or as a video if its name ends in .mp4.",
+			"to DIR/SEQUENCE-FRAME.png, or as a video if its name ends in .mp4; of repeats those\n" +
+			"of the first. FRAME counts the frames played.",
 		Example: "  segd eval davis --root DAVIS --sequences car-shadow\n" +
+			"  segd eval davis --root DAVIS --repeat 5 --backwards\n" +
 			"  segd eval davis --root DAVIS --sequences all --json >figures.json\n" +
 			"  segd eval davis --root DAVIS --sequences libby --overlay out",
 		Args: cobra.NoArgs,
@@ -103,7 +112,9 @@ func evalDavisCommand(std streams) *cobra.Command {
 	}
 	f.add(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&f.perturb, "perturb", eval.Undisturbed.String(), "none, occlusion, lighting or noise")
+	flags.StringVar(&f.perturb, "perturb", davis.Undisturbed.String(), "none, occlusion, lighting or noise")
+	flags.IntVar(&f.repeat, "repeat", 0, "runs of each sequence under tiny changes (0: one run, unchanged)")
+	flags.BoolVar(&f.backwards, "backwards", false, "play each sequence from its last frame to its first")
 	flags.StringVar(&f.overlay, "overlay", "", "folder or FILE.mp4 to write the frames with their masks to")
 	return cmd
 }
@@ -113,17 +124,22 @@ func runDavis(cmd *cobra.Command, std streams, f davisFlags) error {
 	if err != nil {
 		return err
 	}
-	perturb, err := eval.ParsePerturbation(f.perturb)
+	perturb, err := davis.ParsePerturbation(f.perturb)
 	if err != nil {
 		return usageError{fmt.Errorf("--perturb: %w", err)}
 	}
-	opt := eval.DavisOptions{
+	if f.repeat < 0 {
+		return usageError{fmt.Errorf("--repeat %d; accepted: 0 or more", f.repeat)}
+	}
+	opt := davis.Options{
 		Root:      f.root,
 		Sequences: f.names(),
 		ModelName: f.modelName(),
 		Features:  features.Config{Superpixels: f.superpixels},
 		Tracker:   tracker.Config{Mode: mode},
 		Perturb:   perturb,
+		Repeat:    f.repeat,
+		Backwards: f.backwards,
 		Seed:      f.seed,
 	}
 	drawn, err := openOverlays(f.overlay)
@@ -142,7 +158,7 @@ func runDavis(cmd *cobra.Command, std streams, f davisFlags) error {
 
 	bar := newProgress(std.err, "following the objects")
 	opt.Progress = bar.step
-	report, err := eval.Davis(cmd.Context(), opt)
+	report, err := davis.Run(cmd.Context(), opt)
 	bar.end()
 	if closed := drawn.close(); err == nil {
 		err = closed
@@ -156,16 +172,24 @@ func runDavis(cmd *cobra.Command, std streams, f davisFlags) error {
 	return printDavis(std.out, report, perturb)
 }
 
-func printDavis(out io.Writer, r *eval.DavisReport, perturb eval.Perturbation) error {
+func printDavis(out io.Writer, r *davis.Report, perturb davis.Perturbation) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	if r.Backwards {
+		fmt.Fprintf(w, "played backwards\n")
+	}
+	var sd *float64
+	if r.Repeat != nil {
+		fmt.Fprintf(w, "%d repeats, seed %d\n", r.Repeat.N, *r.Seed)
+		sd = &r.Repeat.SDJ
+	}
 	fmt.Fprintf(w, "sequence\tframes\tJ\tF\tJ decay\tF decay\tinstability\tms/frame\n")
 	for _, s := range r.Sequences {
-		fmt.Fprintf(w, "%s\t%d\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.0f\n", s.Name, s.Frames, s.J, s.F, s.JDecay, s.FDecay, s.Instability, s.MSPerFrame)
+		fmt.Fprintf(w, "%s\t%.4g\t%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.0f\n", s.Name, s.Frames, withDeviation(s.J, s.JSD), s.F, s.JDecay, s.FDecay, s.Instability, s.MSPerFrame)
 	}
-	fmt.Fprintf(w, "mean\t\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.0f\n", r.MeanJ, r.MeanF, r.MeanJDecay, r.MeanFDecay, r.MeanInstability, r.MeanMSPerFrame)
+	fmt.Fprintf(w, "mean\t\t%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.0f\n", withDeviation(r.MeanJ, sd), r.MeanF, r.MeanJDecay, r.MeanFDecay, r.MeanInstability, r.MeanMSPerFrame)
 
 	fmt.Fprintf(w, "\nms/frame\tfeatures\t(network)\tprojection\taffinity\tsolve\tmask\n")
-	stages := func(name string, s eval.StageMS) {
+	stages := func(name string, s davis.StageMS) {
 		fmt.Fprintf(w, "%s\t%.1f\t(%.1f)\t%.1f\t%.1f\t%.1f\t%.1f\n", name, s.Features, s.Network, s.Projection, s.Affinity, s.Solve, s.Mask)
 	}
 	for _, s := range r.Sequences {
@@ -174,8 +198,8 @@ func printDavis(out io.Writer, r *eval.DavisReport, perturb eval.Perturbation) e
 	stages("mean", r.MeanStageMS)
 
 	switch perturb {
-	case eval.Undisturbed:
-	case eval.Occlusion:
+	case davis.Undisturbed:
+	case davis.Occlusion:
 		fmt.Fprintf(w, "\nocclusion, seed %d\tJ undisturbed\tJ drop\tfalse\tJ after\tundisturbed\tratio\n", *r.Seed)
 		for _, s := range r.Sequences {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Name, figure(s.JUndisturbed), figure(s.JDrop),
@@ -194,6 +218,14 @@ func printDavis(out io.Writer, r *eval.DavisReport, perturb eval.Perturbation) e
 		fmt.Fprintf(w, "\n%s was skipped: %s\n", s.Name, s.Reason)
 	}
 	return w.Flush()
+}
+
+// withDeviation leaves out a deviation that is nil.
+func withDeviation(v float64, sd *float64) string {
+	if sd == nil {
+		return fmt.Sprintf("%.3f", v)
+	}
+	return fmt.Sprintf("%.3f ± %.3f", v, *sd)
 }
 
 func figure(v *float64) string {

@@ -18,9 +18,9 @@ import (
 	"github.com/segd/segd/ingest/codec"
 )
 
-// davisFolder is DAVIS' layout with two sequences of three frames each, in which
+// davisFolder is DAVIS' layout with two sequences of some frames each, in which
 // nothing moves: a red square on green.
-func davisFolder(t *testing.T) string {
+func davisFolder(t *testing.T, frames int) string {
 	t.Helper()
 	root := t.TempDir()
 	img, truth := image.NewRGBA(image.Rect(0, 0, 97, 65)), image.NewGray(image.Rect(0, 0, 97, 65))
@@ -34,7 +34,7 @@ func davisFolder(t *testing.T) string {
 		}
 	}
 	for _, name := range []string{"one", "two"} {
-		for i := range 3 {
+		for i := range frames {
 			write := func(folder, ext string, encode func(io.Writer) error) {
 				dir := filepath.Join(root, folder, "480p", name)
 				if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -56,7 +56,7 @@ func davisFolder(t *testing.T) string {
 }
 
 func TestEvalPicturesRefuse(t *testing.T) {
-	root := davisFolder(t)
+	root := davisFolder(t, 3)
 	taken := file(t, "taken", "a file")
 	for _, tt := range []struct {
 		name   string
@@ -68,6 +68,8 @@ func TestEvalPicturesRefuse(t *testing.T) {
 		{"mode of scribbles", []string{"scribbles", "--root", root, "--mode", "both"}, 2, []string{"--mode", `"both"`}},
 		{"perturbation", []string{"davis", "--root", root, "--perturb", "fog"}, 2, []string{"--perturb", `"fog"`, "occlusion, lighting or noise"}},
 		{"seed", []string{"davis", "--root", root, "--seed", "-1"}, 2, []string{"--seed", `"-1"`}},
+		{"repeat", []string{"davis", "--root", root, "--repeat", "-1"}, 2, []string{"--repeat -1", "0 or more"}},
+		{"too short to begin later", []string{"davis", "--root", root, "--repeat", "8"}, 1, []string{"one has", "want at least 3"}},
 		{"seeds", []string{"scribbles", "--root", root, "--seeds", "0"}, 2, []string{"--seeds 0", "at least 1"}},
 		{"no root", []string{"scribbles"}, 2, []string{`"root"`}},
 		{"no data", []string{"scribbles", "--root", "/no/davis"}, 1, []string{"/no/davis/JPEGImages/480p", "Annotations/480p"}},
@@ -90,7 +92,7 @@ func TestEvalPicturesRefuse(t *testing.T) {
 }
 
 func TestEvalDavis(t *testing.T) {
-	root, out := davisFolder(t), t.TempDir()
+	root, out := davisFolder(t, 3), t.TempDir()
 	c := start(t, "eval", "davis", "--root", root, "--sequences", "two", "--superpixels", "200", "--perturb", "noise", "--overlay", out)
 	if err := c.wait(t, time.Minute); err != nil {
 		t.Fatal(err)
@@ -114,9 +116,22 @@ func TestEvalDavis(t *testing.T) {
 	}
 }
 
+func TestEvalDavisRepeat(t *testing.T) {
+	root := davisFolder(t, 6)
+	c := start(t, "eval", "davis", "--root", root, "--sequences", "two", "--superpixels", "200", "--repeat", "2", "--backwards")
+	if err := c.wait(t, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	for _, parts := range [][]string{{"played backwards"}, {"2 repeats, seed 1"}, {"two", "±"}, {"mean", "±"}} {
+		if !lineWith(c.out.String(), parts) {
+			t.Errorf("no line has all of %q:\n%s", parts, c.out.String())
+		}
+	}
+}
+
 func TestEvalDavisJSONAndVideo(t *testing.T) {
 	video := filepath.Join(t.TempDir(), "all.MP4")
-	c := start(t, "eval", "davis", "--root", davisFolder(t), "--superpixels", "200", "--mode", "no-temporal", "--json", "--overlay", video)
+	c := start(t, "eval", "davis", "--root", davisFolder(t, 3), "--superpixels", "200", "--mode", "no-temporal", "--json", "--overlay", video)
 	if err := c.wait(t, time.Minute); err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +160,7 @@ func TestEvalDavisJSONAndVideo(t *testing.T) {
 }
 
 func TestEvalScribbles(t *testing.T) {
-	root, out := davisFolder(t), t.TempDir()
+	root, out := davisFolder(t, 3), t.TempDir()
 	c := start(t, "eval", "scribbles", "--root", root, "--superpixels", "200", "--sequences", "one", "--seeds", "2", "--overlay", out)
 	if err := c.wait(t, time.Minute); err != nil {
 		t.Fatal(err)

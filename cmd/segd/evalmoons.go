@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/segd/segd/eval"
+	"github.com/segd/segd/eval/moons"
 )
 
 type moonsFlags struct {
@@ -43,16 +43,16 @@ func runMoons(cmd *cobra.Command, std streams, f moonsFlags) error {
 	if f.seeds < 1 {
 		return usageError{fmt.Errorf("--seeds: %d; want at least 1", f.seeds)}
 	}
-	opt := eval.MoonsOptions{Seed: f.seed, Seeds: f.seeds}
+	opt := moons.Options{Seed: f.seed, Seeds: f.seeds}
 	bar := newProgress(std.err, "runs")
 	opt.Progress = bar.step
 	var plotErr error
-	opt.Instance = func(seed uint64, in eval.MoonsInstance) {
+	opt.Instance = func(seed uint64, in moons.Instance) {
 		if f.plot != "" && seed == f.seed {
 			plotErr = plotMoons(f.plot, in)
 		}
 	}
-	report, err := eval.Moons(cmd.Context(), opt)
+	report, err := moons.Run(cmd.Context(), opt)
 	bar.end()
 	if err := errors.Join(err, plotErr); err != nil {
 		return err
@@ -62,24 +62,24 @@ func runMoons(cmd *cobra.Command, std streams, f moonsFlags) error {
 	}
 	w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "method\tmedian\tbest\tworst\tpaper\n")
-	row := func(name string, e eval.MoonsErrors, paper float64) {
+	row := func(name string, e moons.Errors, paper float64) {
 		low, high := e.Errors[0], e.Errors[0]
 		for _, v := range e.Errors {
 			low, high = min(low, v), max(high, v)
 		}
 		fmt.Fprintf(w, "%s\t%.1f %%\t%.1f %%\t%.1f %%\t%.1f %%\n", name, 100*e.Median, 100*low, 100*high, 100*paper)
 	}
-	row("constrained kernel k-means", report.KernelKMeans, eval.MoonsPaperKernelKMeans)
-	row("coordinate descent", report.CoordinateDescent, eval.MoonsPaperCoordinateDescent)
-	row("DC-ADMM", report.DCADMM, eval.MoonsPaperDCADMM)
+	row("constrained kernel k-means", report.KernelKMeans, moons.PaperKernelKMeans)
+	row("coordinate descent", report.CoordinateDescent, moons.PaperCoordinateDescent)
+	row("DC-ADMM", report.DCADMM, moons.PaperDCADMM)
 	return w.Flush()
 }
 
-func plotMoons(path string, in eval.MoonsInstance) (err error) {
+func plotMoons(path string, in moons.Instance) (err error) {
 	file, err := os.Create(path)
 	if err != nil {
 		return fmt.Errorf("--plot: %w", err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	return eval.PlotMoons(file, in)
+	return moons.Plot(file, in)
 }

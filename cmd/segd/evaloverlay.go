@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/eval"
+	"github.com/segd/segd/eval/davis"
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/mask"
 )
@@ -113,7 +113,7 @@ func (o *overlays) append(name string, img *image.RGBA, at time.Duration) error 
 }
 
 // davis writes a followed frame.
-func (o *overlays) davis(sequence string, index int, f eval.DavisFrame) error {
+func (o *overlays) davis(sequence string, index int, f davis.Frame) error {
 	img := maskOverlay(f.Image, f.Result.Objects[0].Mask)
 	outline(img, f.Truth, truthColour)
 	return o.write(fmt.Sprintf("%s-%05d", sequence, index), img)

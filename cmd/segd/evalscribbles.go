@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/segd/segd/annotation"
-	"github.com/segd/segd/eval"
+	"github.com/segd/segd/eval/scribbles"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/mask"
 	"github.com/segd/segd/tracker"
@@ -54,7 +54,7 @@ func runScribbles(cmd *cobra.Command, std streams, f scribblesFlags) error {
 	if f.seeds < 1 {
 		return usageError{fmt.Errorf("--seeds %d; accepted: at least 1", f.seeds)}
 	}
-	opt := eval.ScribblesOptions{
+	opt := scribbles.Options{
 		Root:      f.root,
 		Sequences: f.names(),
 		ModelName: f.modelName(),
@@ -79,7 +79,7 @@ func runScribbles(cmd *cobra.Command, std streams, f scribblesFlags) error {
 
 	bar := newProgress(std.err, "segmenting by strokes")
 	opt.Progress = bar.step
-	r, err := eval.Scribbles(cmd.Context(), opt)
+	r, err := scribbles.Run(cmd.Context(), opt)
 	bar.end()
 	if closed := drawn.close(); err == nil {
 		err = closed
@@ -101,7 +101,7 @@ func runScribbles(cmd *cobra.Command, std streams, f scribblesFlags) error {
 }
 
 // scribbles writes both masks of a picture.
-func (o *overlays) scribbles(sequence string, seed uint64, p eval.ScribblesPicture) error {
+func (o *overlays) scribbles(sequence string, seed uint64, p scribbles.Picture) error {
 	for _, m := range []struct {
 		name string
 		mask mask.RLE

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/segd/segd/eval"
+	"github.com/segd/segd/eval/soak"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/tracker"
 )
@@ -23,13 +23,13 @@ func evalSoakCommand(std streams) *cobra.Command {
 		Short: "Resident memory over a long run",
 		Long: fmt.Sprintf("Follows the object of one sequence, which is played forwards and backwards over\n"+
 			"and over, and prints the process' resident memory at frame %d and at the end, each\n"+
-			"the median of 100 frames.", eval.SoakWarm),
+			"the median of 100 frames.", soak.Warm),
 		Example: "  segd eval soak --root DAVIS --sequences car-shadow --frames 20000",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runSoak(cmd, std, f) },
 	}
 	f.add(cmd)
-	cmd.Flags().IntVar(&f.frames, "frames", 20000, fmt.Sprintf("frames to follow, more than %d", eval.SoakWarm))
+	cmd.Flags().IntVar(&f.frames, "frames", 20000, fmt.Sprintf("frames to follow, more than %d", soak.Warm))
 	return cmd
 }
 
@@ -42,8 +42,8 @@ func runSoak(cmd *cobra.Command, std streams, f soakFlags) error {
 	if len(names) != 1 {
 		return usageError{fmt.Errorf("--sequences %s; want the name of one sequence", f.sequences)}
 	}
-	if f.frames <= eval.SoakWarm {
-		return usageError{fmt.Errorf("--frames %d; want more than %d", f.frames, eval.SoakWarm)}
+	if f.frames <= soak.Warm {
+		return usageError{fmt.Errorf("--frames %d; want more than %d", f.frames, soak.Warm)}
 	}
 	model, err := f.open()
 	if err != nil {
@@ -51,7 +51,7 @@ func runSoak(cmd *cobra.Command, std streams, f soakFlags) error {
 	}
 	defer model.Close()
 	bar := newProgress(std.err, "following the object")
-	r, err := eval.Soak(cmd.Context(), eval.SoakOptions{
+	r, err := soak.Run(cmd.Context(), soak.Options{
 		Root:      f.root,
 		Sequence:  names[0],
 		ModelName: f.modelName(),
@@ -69,6 +69,6 @@ func runSoak(cmd *cobra.Command, std streams, f soakFlags) error {
 		return json.NewEncoder(std.out).Encode(r)
 	}
 	_, err = fmt.Fprintf(std.out, "%s, %d frames of %.0f ms, mean J %.3f\nresident: %.1f MiB at frame %d, %.1f at the end (%.3f of it), %.1f at most between\n",
-		r.Sequence, r.Frames, r.MSPerFrame, r.J, r.WarmRSSMB, eval.SoakWarm, r.RSSMB, r.Ratio, r.RSSMBHighest)
+		r.Sequence, r.Frames, r.MSPerFrame, r.J, r.WarmRSSMB, soak.Warm, r.RSSMB, r.Ratio, r.RSSMBHighest)
 	return err
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/segd/segd/eval"
+	"github.com/segd/segd/eval/ssl"
 )
 
 type sslFlags struct {
@@ -31,7 +31,7 @@ func evalSSLCommand(std streams) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.root, "root", "", "folder with a folder for each data set")
-	flags.StringVar(&f.datasets, "datasets", "all", "names, separated by commas, or all: "+strings.Join(eval.SSLDatasets, ","))
+	flags.StringVar(&f.datasets, "datasets", "all", "names, separated by commas, or all: "+strings.Join(ssl.Datasets, ","))
 	flags.BoolVar(&f.json, "json", false, "print one JSON object on standard output")
 	if err := cmd.MarkFlagRequired("root"); err != nil {
 		panic(err) // the flag is defined above
@@ -40,18 +40,18 @@ func evalSSLCommand(std streams) *cobra.Command {
 }
 
 func runSSL(cmd *cobra.Command, std streams, f sslFlags) error {
-	opt := eval.SSLOptions{Root: f.root}
+	opt := ssl.Options{Root: f.root}
 	if f.datasets != "all" {
 		opt.Datasets = strings.Split(f.datasets, ",")
 		for _, name := range opt.Datasets {
-			if !slices.Contains(eval.SSLDatasets, name) {
-				return usageError{fmt.Errorf("--datasets: no %q; there are %s", name, strings.Join(eval.SSLDatasets, ", "))}
+			if !slices.Contains(ssl.Datasets, name) {
+				return usageError{fmt.Errorf("--datasets: no %q; there are %s", name, strings.Join(ssl.Datasets, ", "))}
 			}
 		}
 	}
 	bar := newProgress(std.err, "runs")
 	opt.Progress = bar.step
-	report, err := eval.SSL(cmd.Context(), opt)
+	report, err := ssl.Run(cmd.Context(), opt)
 	bar.end()
 	if err != nil {
 		return err

@@ -59,17 +59,11 @@ func windowGraph(c *clip, seed uint64) (*graph, error) {
 	return g, nil
 }
 
-// appendSpatial is tracker's appendEdges.
+// appendSpatial joins neighbours as the tracker does.
 func appendSpatial(dst []mrf.Edge, s *features.Scene, first int32) []mrf.Edge {
-	var length, contrast float64
+	potts := features.NewPotts(s.Edges, smooth)
 	for _, e := range s.Edges {
-		length += float64(e.Length) / float64(len(s.Edges))
-		contrast += float64(e.Contrast) * float64(e.Contrast) / float64(len(s.Edges))
-	}
-	for _, e := range s.Edges {
-		c := float64(e.Contrast)
-		w := smooth * float64(e.Length) / length * math.Exp(-c*c/(2*math.Max(contrast, 1e-9)))
-		dst = append(dst, mrf.Edge{I: first + e.I, J: first + e.J, W: w})
+		dst = append(dst, mrf.Edge{I: first + e.I, J: first + e.J, W: potts.Weight(e)})
 	}
 	return dst
 }

@@ -111,65 +111,20 @@ func BenchmarkFactor(b *testing.B) {
 	}
 }
 
-func BenchmarkDense(b *testing.B) {
-	for _, n := range []int{200, 500} {
-		m := psd(rand.New(rand.NewPCG(3, 3)), n, n)
-		r, alpha := randomMatrix(rand.New(rand.NewPCG(4, 4)), 2*n), make([]float64, 2*n)
-		b.Run(fmt.Sprintf("n=%d/new", n), func(b *testing.B) {
-			for b.Loop() {
-				if _, err := NewDense(m, n, 1); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-		b.Run(fmt.Sprintf("n=%d/solve", n), func(b *testing.B) {
-			k, err := NewDense(m, n, 1)
-			if err != nil {
-				b.Fatal(err)
-			}
-			if err := k.Factor(0.5, 1); err != nil {
-				b.Fatal(err)
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				k.Solve(alpha, r, 2)
-			}
-		})
-	}
-}
-
-func BenchmarkConjugate(b *testing.B) {
-	const n, d = 1500, 4000
-	var p Product
-	p.Reset([]*Block{Rows(randomMatrix(rand.New(rand.NewPCG(5, 5)), n*d), n, d)}, float64(d))
-	r, alpha := randomMatrix(rand.New(rand.NewPCG(6, 6)), 2*n), make([]float64, 2*n)
-	k := Conjugate{Op: &p, Tol: 1e-6}
-	if err := k.Factor(0.5, 1); err != nil {
-		b.Fatal(err)
-	}
-	b.ReportAllocs()
+func BenchmarkGaussianFactor(b *testing.B) {
+	const n, d, rank = 1500, 241, 250
+	x := randomMatrix(rand.New(rand.NewPCG(7, 7)), n*d)
 	for b.Loop() {
-		k.Forget()
-		k.Solve(alpha, r, 2)
+		GaussianFactor(x, n, d, 16, rank, 1e-6)
 	}
-	b.ReportMetric(float64(k.Report().Iterations), "iterations")
 }
 
-func BenchmarkRBF(b *testing.B) {
+func BenchmarkFourier(b *testing.B) {
 	const n, d, features = 1500, 241, 400
 	x := randomMatrix(rand.New(rand.NewPCG(7, 7)), n*d)
-	b.Run("nystrom", func(b *testing.B) {
-		for b.Loop() {
-			if _, err := Nystrom(x, n, d, features, 16, 1); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("fourier", func(b *testing.B) {
-		for b.Loop() {
-			if _, err := Fourier(x, n, d, features, 16, 1); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
+	f := NewFourier(d, features, 16, 1)
+	var g []float64
+	for b.Loop() {
+		g = f.Map(g, x, n)
+	}
 }

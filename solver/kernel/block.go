@@ -12,7 +12,7 @@ import (
 type Block struct {
 	N, D int
 	X    []float64 // N×D
-	Gram []float64 // D×D, upper triangle; what lies below is not to be read. Nil in a block of Rows
+	Gram []float64 // D×D, upper triangle; what lies below is not to be read
 
 	gramian gramian
 }
@@ -23,13 +23,6 @@ func NewBlock(x []float64, n, d int) *Block {
 	b := &Block{}
 	b.Reset(x, n, d)
 	return b
-}
-
-// Rows is a block without a Gram matrix, for a Product whose d×d would be too
-// large to form. x holds n rows of d numbers and is kept, not copied.
-func Rows(x []float64, n, d int) *Block {
-	checkRows(x, n, d)
-	return &Block{N: n, D: d, X: x}
 }
 
 // Reset makes b the block of x as NewBlock does, keeping b's Gram storage.

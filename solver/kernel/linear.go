@@ -18,7 +18,8 @@ var ErrNotFinite = errors.New("kernel: rows or penalty not finite")
 // solves with K by way of the d×d Gram matrix, whatever n. The zero value is ready
 // for Reset. It must not be copied.
 type Linear struct {
-	Product
+	sweep
+	gamma float64
 	gram  []float64 // Σ of the blocks' Gram matrices G, d×d, upper
 	chol  []float64 // d×d, the upper Cholesky factor of (c/ρ)I + G, and below the diagonal its transpose
 	t     []float64 // d
@@ -44,18 +45,66 @@ const diagonaliseAfter = 32
 // ever subtracted, so nothing drifts: after any number of slides the sum has the
 // bits of one made from scratch. Cost O(len(blocks)·d²).
 func (k *Linear) Reset(blocks []*Block, gamma float64) {
-	k.Product.Reset(blocks, gamma)
+	if len(blocks) == 0 || !(gamma > 0) || math.IsInf(gamma, 1) {
+		panic(fmt.Sprintf("kernel: %d blocks and ridge %g; want at least one and > 0", len(blocks), gamma))
+	}
+	k.reset(blocks)
+	k.gamma = gamma
 	k.gram, k.chol, k.t = grow(k.gram, k.d*k.d), grow(k.chol, k.d*k.d), grow(k.t, k.d)
 	k.c, k.factored, k.spectrum.known = 0, 0, false
 	clear(k.gram)
 	for _, b := range blocks {
 		if len(b.Gram) != k.d*k.d {
-			panic("kernel: a block of Rows has no Gram matrix; want one of NewBlock")
+			panic(fmt.Sprintf("kernel: a block of %d columns has %d numbers of Gram matrix; want one of NewBlock", k.d, len(b.Gram)))
 		}
 		for i, g := range b.Gram {
 			k.gram[i] += g
 		}
 	}
+}
+
+// SigmaMin returns γ, a lower bound on K's smallest eigenvalue (attained when
+// n > d).
+func (k *Linear) SigmaMin() float64 { return k.gamma }
+
+// Mul writes Kα to dst. Both are n×labels row-major and may not alias.
+// Cost O(nd·labels).
+func (k *Linear) Mul(dst, alpha []float64, labels int) {
+	k.check(dst, alpha, labels)
+	columns := columnsOf(alpha, labels)
+	k.project(alpha, labels, columns)
+	k.expand(dst, alpha, labels, columns, k.gamma, 1)
+}
+
+// Weights writes the primal classifier W = Xᵀα to the start of dst, labels×d
+// row-major.
+// Cost O(nd·labels).
+func (k *Linear) Weights(dst, alpha []float64, labels int) {
+	k.check(alpha, alpha, labels)
+	if len(dst) < labels*k.d {
+		panic(fmt.Sprintf("kernel: %d numbers for a classifier of %d labels × %d columns", len(dst), labels, k.d))
+	}
+	columns := columnsOf(alpha, labels)
+	k.project(alpha, labels, columns)
+	copy(dst, k.v)
+	if columns < labels {
+		for i, v := range k.v {
+			dst[k.d+i] = -v
+		}
+	}
+}
+
+// Scores writes XW, the samples' scores under the primal classifier W at the start of
+// w, labels×d row-major as Weights leaves it, to dst, n×labels row-major.
+// Cost O(nd·labels).
+func (k *Linear) Scores(dst, w []float64, labels int) {
+	k.check(dst, dst, labels)
+	if len(w) < labels*k.d {
+		panic(fmt.Sprintf("kernel: %d numbers for a classifier of %d labels × %d columns", len(w), labels, k.d))
+	}
+	k.v = append(k.v[:0], w[:labels*k.d]...)
+	clear(dst)
+	k.expand(dst, dst, labels, labels, 0, 1)
 }
 
 // Factor prepares Solve for the penalties nu and rho: with c = 2ν + ργ it
@@ -112,6 +161,20 @@ func (k *Linear) Solve(alpha, r []float64, labels int) {
 		k.solveGram(k.v[l*k.d : (l+1)*k.d])
 	}
 	k.expand(alpha, r, labels, columns, 1/k.c, -1/k.c)
+}
+
+// columnsOf returns how many of r's columns a product needs: one of two if one is
+// the other's negative, as a symmetric loss makes them for two labels.
+func columnsOf(r []float64, labels int) int {
+	if labels != 2 {
+		return labels
+	}
+	for i := 0; i+1 < len(r); i += 2 {
+		if r[i] != -r[i+1] {
+			return 2
+		}
+	}
+	return 1
 }
 
 // solveGram replaces v by ((c/ρ)I + G)⁻¹v.

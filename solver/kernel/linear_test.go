@@ -101,6 +101,14 @@ func TestLinearAgainstDense(t *testing.T) {
 	}
 }
 
+// It is what the solver wants of a kernel.
+var _ interface {
+	Len() int
+	SigmaMin() float64
+	Factor(nu, rho float64) error
+	Solve(alpha, r []float64, labels int)
+} = (*Linear)(nil)
+
 func near(t *testing.T, what string, got, want []float64) {
 	t.Helper()
 	for i := range want {
@@ -332,7 +340,7 @@ func TestMisusePanics(t *testing.T) {
 		"ridge":             func() { new(Linear).Reset([]*Block{NewBlock(two, 2, 1)}, 0) },
 		"NaN ridge":         func() { new(Linear).Reset([]*Block{NewBlock(two, 2, 1)}, math.NaN()) },
 		"mixed widths":      func() { new(Linear).Reset([]*Block{NewBlock(two, 2, 1), NewBlock(two, 1, 2)}, 1) },
-		"rows without Gram": func() { new(Linear).Reset([]*Block{Rows(two, 2, 1)}, 1) },
+		"rows without Gram": func() { new(Linear).Reset([]*Block{{N: 2, D: 1, X: two}}, 1) },
 		"solve unfactored":  func() { k.Solve(two, two, 1) },
 		"wrong length":      func() { k.Mul(two, make([]float64, 3), 1) },
 		"no label":          func() { k.Mul(nil, nil, 0) },

@@ -1,0 +1,208 @@
+package davis
+
+import (
+	"context"
+	"fmt"
+	"image"
+
+	"github.com/segd/segd/eval/internal/clip"
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/mask"
+	"github.com/segd/segd/tracker"
+)
+
+// Options say what to run. Root holds JPEGImages/480p and Annotations/480p.
+type Options struct {
+	Root      string
+	Sequences []string // nil means all
+	Model     features.Model
+	ModelName string
+	Features  features.Config
+	Tracker   tracker.Config
+	Perturb   Perturbation
+	Repeat    int                   // runs of each sequence under tiny changes; 0 means one as it is
+	Backwards bool                  // from the last frame to the first
+	Seed      uint64                // of the perturbation and of the repeats' changes
+	Progress  func(done, total int) // frames; nil means nobody looks
+	// Frame is called after each frame; its error ends the run. nil means nobody looks.
+	Frame func(sequence string, index int, f Frame) error
+}
+
+// StageMS is where a frame's time goes, in milliseconds of wall time.
+type StageMS = clip.StageMS
+
+// Frame is one labelled frame, valid during the Frame callback. Image and
+// Truth have changes and disturbance in them: where it hides the object, Truth is
+// empty.
+type Frame struct {
+	Image  image.Image
+	Truth  mask.RLE
+	Result *tracker.Result
+	J      float64
+}
+
+// Report is the outcome, in the stable form `segd eval davis --json` prints.
+// Means and medians are over Sequences; those in need of a perturbation are null
+// without it. Seed is there if it was needed.
+type Report struct {
+	Mode      string     `json:"mode"`
+	Model     string     `json:"model"`
+	Perturb   string     `json:"perturb,omitempty"`
+	Backwards bool       `json:"backwards,omitempty"`
+	Repeat    *Repeat    `json:"repeat,omitempty"`
+	Seed      *uint64    `json:"seed,omitempty"`
+	Sequences []Sequence `json:"sequences"`
+	Skipped   []Skipped  `json:"skipped,omitempty"`
+
+	MeanJ           float64 `json:"mean_j"`
+	MeanF           float64 `json:"mean_f"`
+	MeanJDecay      float64 `json:"mean_j_decay"`
+	MeanFDecay      float64 `json:"mean_f_decay"`
+	MeanInstability float64 `json:"mean_instability"`
+	MeanMSPerFrame  float64 `json:"mean_ms_per_frame"`
+	MeanStageMS     StageMS `json:"mean_stage_ms"`
+
+	MeanJUndisturbed        *float64 `json:"mean_j_undisturbed,omitempty"`
+	MeanJDrop               *float64 `json:"mean_j_drop,omitempty"`
+	MedianFalseWhileCovered *float64 `json:"median_false_while_covered,omitempty"`
+	MeanJAfterRatio         *float64 `json:"mean_j_after_ratio,omitempty"`
+	MedianJAfterRatio       *float64 `json:"median_j_after_ratio,omitempty"`
+}
+
+// Repeat is J when each sequence was run N times: the mean over sequences of the
+// mean over repeats, and the sample standard deviation over repeats of the mean over
+// sequences, 0 of one repeat.
+type Repeat struct {
+	N     int     `json:"n"`
+	MeanJ float64 `json:"mean_j"`
+	SDJ   float64 `json:"sd_j"`
+}
+
+// Sequence is one sequence's row, with repeats the mean over them. J, the intersection over union, and F, the
+// boundary measure, are means over all frames but the first, which is given, and
+// the last, as DAVIS-2016 does; so are their decays, the mean of the first quarter
+// of those frames minus that of the last.
+//
+// Instability is the mean over the same frames of 1 − IoU of the mask with the one
+// before it, minus the same of the ground truth: how much more the mask changes
+// than the object does. 0 is as steady as the truth; a mask that stands still
+// while the object moves has less. It is not DAVIS' T, which matches the outlines'
+// shape contexts.
+type Sequence struct {
+	Name        string  `json:"name"`
+	Frames      float64 `json:"frames"` // frames J is the mean of
+	J           float64 `json:"j"`
+	F           float64 `json:"f"`
+	MSPerFrame  float64 `json:"ms_per_frame"` // features and tracking, mean
+	JDecay      float64 `json:"j_decay"`
+	FDecay      float64 `json:"f_decay"`
+	Instability float64 `json:"instability"`
+	StageMS     StageMS `json:"stage_ms"` // mean
+
+	// With repeats: the sample standard deviation of J over them, 0 of one.
+	JSD *float64 `json:"j_sd,omitempty"`
+
+	// With a perturbation: J of the same sequence without it, and what it costs.
+	JUndisturbed *float64 `json:"j_undisturbed,omitempty"`
+	JDrop        *float64 `json:"j_drop,omitempty"`
+
+	// With Occlusion. FalseWhileCovered is the median over the covered frames of
+	// the mask's pixels over those of the object behind the patch; null if the
+	// truth is empty there anyway. JAfter is J over the ten frames after the patch
+	// has gone, JAfterRatio is JAfter / JAfterUndisturbed, null if that is 0.
+	FalseWhileCovered *float64 `json:"false_while_covered,omitempty"`
+	JAfter            *float64 `json:"j_after,omitempty"`
+	JAfterUndisturbed *float64 `json:"j_after_undisturbed,omitempty"`
+	JAfterRatio       *float64 `json:"j_after_ratio,omitempty"`
+}
+
+// Skipped is a sequence of too few frames.
+type Skipped struct {
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
+}
+
+// Run runs the tracker over DAVIS-2016 sequences as over a camera: the first
+// frame's ground truth is the annotation, every later mask uses no later frame.
+// With a perturbation it runs each sequence twice, first undisturbed. Frame sees the
+// disturbed run only, and of repeats the first. Sequences too short are reported as
+// skipped; it is an error if all are.
+//
+// A repeat cuts up to four rows or columns off one side, codes each frame as JPEG once
+// more and begins up to two frames later, all fixed by Seed, the repeat's number and the
+// sequence's name. Repeats and runs backwards begin with the first frame that shows
+// the object.
+func Run(ctx context.Context, opt Options) (*Report, error) {
+	if opt.Repeat < 0 {
+		return nil, fmt.Errorf("davis: %d repeats; want 1 or more, or 0 for a single run of the frames as they are", opt.Repeat)
+	}
+	clips, err := clip.Open(opt.Root, opt.Sequences)
+	if err != nil {
+		return nil, err
+	}
+	report := &Report{Mode: opt.Tracker.Mode.String(), Model: opt.ModelName, Backwards: opt.Backwards}
+	runs := 1
+	if opt.Perturb != Undisturbed {
+		runs = 2
+		report.Perturb = opt.Perturb.String()
+	}
+	if opt.Perturb != Undisturbed || opt.Repeat > 0 {
+		report.Seed = new(opt.Seed)
+	}
+	var all [][]*take
+	if all, report.Skipped, err = opt.takes(clips); err != nil {
+		return nil, err
+	}
+	total, done := 0, 0
+	for _, takes := range all {
+		for _, t := range takes {
+			total += runs * len(t.Images)
+		}
+	}
+	tick := func() {
+		done++
+		if opt.Progress != nil {
+			opt.Progress(done, total)
+		}
+	}
+	var repeats [][]Sequence // of each sequence
+	for _, takes := range all {
+		rows := make([]Sequence, len(takes))
+		for i, t := range takes {
+			if rows[i], err = runTake(ctx, &opt, t, i == 0, tick); err != nil {
+				return nil, fmt.Errorf("davis: %s: %w", t.Name, err)
+			}
+		}
+		repeats = append(repeats, rows)
+	}
+	report.sum(repeats, opt.Repeat)
+	return report, nil
+}
+
+// runTake gives one repeat's row. shown is whether the caller's Frame is to see it.
+func runTake(ctx context.Context, opt *Options, t *take, shown bool, tick func()) (Sequence, error) {
+	row := Sequence{Name: t.Name}
+	d, err := newDisturbance(opt.Perturb, opt.Seed, t)
+	if err != nil {
+		return row, err
+	}
+	var plain *following
+	if d != nil {
+		if plain, err = follow(ctx, opt, t, nil, nil, tick); err != nil {
+			return row, err
+		}
+	}
+	var frame func(int, Frame) error
+	if opt.Frame != nil && shown {
+		frame = func(i int, f Frame) error { return opt.Frame(t.Name, i, f) }
+	}
+	run, err := follow(ctx, opt, t, d, frame, tick)
+	if err != nil {
+		return row, err
+	}
+	row.fill(run)
+	if plain != nil {
+		row.compare(run, plain, d)
+	}
+	return row, nil
+}

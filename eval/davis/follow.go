@@ -1,0 +1,78 @@
+package davis
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/eval/internal/clip"
+	"github.com/segd/segd/mask"
+)
+
+// following is what one run over a take gives, frame by frame.
+type following struct {
+	j, f    []float64
+	excess  []float64 // change since the frame before, beyond the truth's
+	area    []int     // pixels of the mask
+	truth   []int     // pixels of the undisturbed truth
+	stageMS StageMS   // mean
+}
+
+// follow runs the tracker over a take as over a camera: the first frame's truth is
+// the annotation. d may disturb every frame; the truth is then what is left to be
+// seen.
+func follow(ctx context.Context, opt *Options, t *take, d disturbance, frame func(int, Frame) error, tick func()) (*following, error) {
+	w, err := clip.NewFollower(opt.Model, opt.Features, opt.Tracker)
+	if err != nil {
+		return nil, err
+	}
+	out := &following{}
+	var bits []uint8
+	var lastMask, lastTruth mask.RLE
+	for i := range t.Images {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		p, err := t.Read(i)
+		if err != nil {
+			return nil, err
+		}
+		out.truth = append(out.truth, mask.Encode(p.Truth, p.Width, p.Height).Area())
+		var ann *annotation.Annotation
+		if i == 0 {
+			if !slices.Contains(p.Truth, 1) {
+				return nil, fmt.Errorf("%s marks no object", t.Truths[0])
+			}
+			if ann, err = annotation.FromMask(p.Truth, p.Width, p.Height, 1, t.Name); err != nil {
+				return nil, err
+			}
+		}
+		if d != nil {
+			d.apply(i, p)
+		}
+		res, took, err := w.Step(ctx, i, p, ann)
+		if err != nil {
+			return nil, err
+		}
+		got, truth := res.Objects[0].Mask, mask.Encode(p.Truth, p.Width, p.Height)
+		bits = got.Decode(bits)
+		j := mask.IoU(got, truth)
+		out.j = append(out.j, j)
+		out.f = append(out.f, boundaryF(bits, p.Truth, p.Width, p.Height))
+		out.area = append(out.area, got.Area())
+		out.stageMS.Add(took, 1/float64(len(t.Images)))
+		if i == 0 {
+			lastMask, lastTruth = got, truth
+		}
+		out.excess = append(out.excess, mask.IoU(lastTruth, truth)-mask.IoU(lastMask, got))
+		lastMask, lastTruth = got, truth
+		if frame != nil {
+			if err := frame(i, Frame{Image: p.Image(), Truth: truth, Result: res, J: j}); err != nil {
+				return nil, err
+			}
+		}
+		tick()
+	}
+	return out, nil
+}

@@ -1,0 +1,135 @@
+package davis
+
+import (
+	"fmt"
+	"image"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/segd/segd/eval/internal/clip"
+)
+
+// take is a clip as one run plays it.
+type take struct {
+	*clip.Clip
+	change *change // nil leaves the pictures as they are
+}
+
+// change is one of the tiny changes of a clip that should not matter.
+type change struct {
+	side    int // that pixels are cut off: left, right, top, bottom
+	pixels  int
+	quality int // of the JPEG that the picture is coded as once more
+	start   int // frames left out at the beginning
+}
+
+// drawChange draws a repeat's change. Others can draw the same: the order of the
+// draws is part of what a seed means.
+func drawChange(seed uint64, repeat int, c *clip.Clip) *change {
+	rng := rand.New(rand.NewPCG(seed+uint64(repeat)<<32, c.Hash()))
+	ch := &change{}
+	ch.side = rng.IntN(4)
+	ch.pixels = 1 + rng.IntN(4)
+	ch.quality = 90 + rng.IntN(8)
+	ch.start = rng.IntN(3)
+	return ch
+}
+
+// kept is what is left of a picture.
+func (ch *change) kept(width, height int) image.Rectangle {
+	r := image.Rect(0, 0, width, height)
+	switch ch.side {
+	case 0:
+		r.Min.X += ch.pixels
+	case 1:
+		r.Max.X -= ch.pixels
+	case 2:
+		r.Min.Y += ch.pixels
+	default:
+		r.Max.Y -= ch.pixels
+	}
+	return r
+}
+
+// Read reads frame i and makes the change.
+func (t *take) Read(i int) (*clip.Picture, error) {
+	p, err := t.cropped(i)
+	if err != nil || t.change == nil {
+		return p, err
+	}
+	return p, p.Recode(t.change.quality)
+}
+
+func (t *take) cropped(i int) (*clip.Picture, error) {
+	p, err := t.Clip.Read(i)
+	if err != nil || t.change == nil {
+		return p, err
+	}
+	r := t.change.kept(p.Width, p.Height)
+	if r.Empty() {
+		return nil, fmt.Errorf("%d×%d pixels; want more than the %d that are cut off", p.Width, p.Height, t.change.pixels)
+	}
+	p.Crop(r)
+	return p, nil
+}
+
+// from is the take from frame i on.
+func (t *take) from(i int) *take {
+	return &take{&clip.Clip{Name: t.Name, Images: t.Images[i:], Truths: t.Truths[i:]}, t.change}
+}
+
+// take returns a clip as the given repeat plays it. That a first frame is empty is
+// for follow to say, if the sequence is played as it is.
+func (opt *Options) take(c *clip.Clip, repeat int) (*take, error) {
+	t := &take{Clip: c}
+	if opt.Repeat == 0 && !opt.Backwards {
+		return t, nil
+	}
+	if opt.Backwards {
+		t.Clip = &clip.Clip{Name: c.Name, Images: slices.Clone(c.Images), Truths: slices.Clone(c.Truths)}
+		slices.Reverse(t.Images)
+		slices.Reverse(t.Truths)
+	}
+	if opt.Repeat > 0 {
+		t.change = drawChange(opt.Seed, repeat, c)
+		t = t.from(min(t.change.start, len(t.Images)))
+	}
+	for i := range t.Images {
+		p, err := t.cropped(i)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(p.Truth, 1) {
+			return t.from(i), nil
+		}
+	}
+	return t.from(len(t.Images)), nil
+}
+
+// takes returns the takes of each sequence, one for each repeat, and the sequences of
+// which one is too short.
+func (opt *Options) takes(clips []*clip.Clip) (all [][]*take, skipped []Skipped, err error) {
+	for _, c := range clips {
+		var takes []*take
+		reason := ""
+		for repeat := range max(1, opt.Repeat) {
+			t, err := opt.take(c, repeat)
+			if err != nil {
+				return nil, nil, fmt.Errorf("davis: %s: %w", c.Name, err)
+			}
+			if reason = opt.Perturb.tooShort(len(t.Images)); reason != "" {
+				break
+			}
+			takes = append(takes, t)
+		}
+		if reason != "" {
+			skipped = append(skipped, Skipped{c.Name, reason})
+		} else {
+			all = append(all, takes)
+		}
+	}
+	if len(all) == 0 {
+		return nil, nil, fmt.Errorf("davis: no sequence is long enough: %s has %s", skipped[0].Name, skipped[0].Reason)
+	}
+	return all, skipped, nil
+}

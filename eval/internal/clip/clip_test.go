@@ -1,0 +1,113 @@
+package clip
+
+import (
+	"image"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/segd/segd/eval/internal/clip/cliptest"
+)
+
+func TestRead(t *testing.T) {
+	root := cliptest.New(t, "square", 4)
+	cliptest.Add(t, root, "other", 3)
+	clips, err := Open(root, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(clips) != 2 || clips[0].Name != "other" || clips[1].Name != "square" || len(clips[1].Images) != 4 {
+		t.Fatalf("%d clips; want other and square", len(clips))
+	}
+	if clips[0].Hash() == clips[1].Hash() {
+		t.Error("two names, one hash")
+	}
+	p, err := clips[1].Read(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Width != 96 || p.Height != 64 || len(p.BGR) != 3*96*64 || len(p.Truth) != 96*64 {
+		t.Fatalf("%d×%d of %d bytes and %d of truth; want 96×64", p.Width, p.Height, len(p.BGR), len(p.Truth))
+	}
+	at := 30*96 + slices.Index(p.Truth[30*96:31*96], 1) + 10
+	if b, g, r := p.BGR[3*at], p.BGR[3*at+1], p.BGR[3*at+2]; r < 180 || g > 60 || b > 60 {
+		t.Errorf("the object is %d, %d, %d in red, green and blue; want 200, 30, 30", r, g, b)
+	}
+	if c := p.Image().RGBAAt(at%96, at/96); c.R != p.BGR[3*at+2] || c.G != p.BGR[3*at+1] || c.B != p.BGR[3*at] || c.A != 255 {
+		t.Errorf("the image has %v there", c)
+	}
+}
+
+func TestCrop(t *testing.T) {
+	p := &Picture{Width: 5, Height: 4}
+	for i := range byte(20) {
+		p.BGR, p.Truth = append(p.BGR, i, i+100, i+200), append(p.Truth, i%2)
+	}
+	p.Crop(image.Rect(1, 2, 4, 4))
+	var bgr, truth []byte
+	for _, i := range []byte{11, 12, 13, 16, 17, 18} {
+		bgr, truth = append(bgr, i, i+100, i+200), append(truth, i%2)
+	}
+	if p.Width != 3 || p.Height != 2 || !slices.Equal(p.BGR, bgr) || !slices.Equal(p.Truth, truth) {
+		t.Errorf("%+v; want 3×2 pixels %v with truth %v", p, bgr, truth)
+	}
+}
+
+// Of a smooth picture JPEG loses little, more at a lower quality, and always the same.
+func TestRecode(t *testing.T) {
+	loss := func(quality int) (l float64, out []byte) {
+		p := &Picture{Width: 33, Height: 17, Truth: make([]uint8, 33*17)}
+		for i := range 33 * 17 {
+			p.BGR = append(p.BGR, byte(40+4*(i%33)), byte(90+6*(i/33)), byte(200-3*(i%33)))
+		}
+		was := slices.Clone(p.BGR)
+		if err := p.Recode(quality); err != nil {
+			t.Fatal(err)
+		}
+		if len(p.BGR) != len(was) {
+			t.Fatalf("%d bytes; want %d", len(p.BGR), len(was))
+		}
+		for i, v := range p.BGR {
+			l += math.Abs(float64(v)-float64(was[i])) / float64(len(was))
+		}
+		return l, p.BGR
+	}
+	fine, a := loss(97)
+	_, b := loss(97)
+	coarse, _ := loss(30)
+	if fine == 0 || fine > 2 || coarse < 1.3*fine || !slices.Equal(a, b) {
+		t.Errorf("%.2f of 255 are lost at quality 97, %.2f at 30; want some, below 2, and more", fine, coarse)
+	}
+}
+
+func TestFaults(t *testing.T) {
+	root := cliptest.New(t, "square", 3)
+	short := cliptest.New(t, "brief", 2)
+	lacking := cliptest.New(t, "lacking", 3)
+	if err := os.Remove(filepath.Join(lacking, truthFolder, "lacking", "00001.png")); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, root string
+		sequences  []string
+		want       string
+	}{
+		{"no such root", filepath.Join(root, "nowhere"), nil, "JPEGImages/480p"},
+		{"no such sequence", root, []string{"circle"}, `no sequence "circle"`},
+		{"too short", short, nil, "want at least 3"},
+		{"no truth", lacking, nil, "00001.png"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			clips, err := Open(tt.root, tt.sequences)
+			if err == nil {
+				_, err = clips[0].Read(1)
+			}
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error is %v; want one with %q", err, tt.want)
+			}
+		})
+	}
+}
