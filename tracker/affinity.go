@@ -1,30 +1,20 @@
 package tracker
 
 import (
-	"math"
 	"slices"
+
+	"github.com/segd/segd/tracker/internal/cosine"
+	"github.com/segd/segd/tracker/internal/scratch"
 )
-
-// link says that superpixel to of an earlier frame resembles a superpixel of the
-// newest frame.
-type link struct {
-	to     int32
-	cosine float32
-}
-
-// weight is how much the link's vote counts.
-func (l link) weight(temperature float64) float64 {
-	return math.Exp((float64(l.cosine) - 1) / temperature)
-}
 
 // neighbours writes, for every superpixel of f that near marks, its k most similar
 // superpixels of ref whose centroids lie within radius pixels: dst is n×k, best
 // first, and unused places have to = −1. Similarity is the cosine of the
 // projected features, in unit's rows of d numbers. Cost O(marked·candidates·d).
-func neighbours(dst []link, f, ref *frame, near []bool, d, k int, radius float64) []link {
-	dst = grow(dst, f.n*k)
+func neighbours(dst []cosine.Match, f, ref *frame, near []bool, d, k int, radius float64) []cosine.Match {
+	dst = scratch.Grow(dst, f.N*k)
 	for i := range dst {
-		dst[i] = link{to: -1, cosine: -2}
+		dst[i] = cosine.None
 	}
 	addNeighbours(dst, f, ref, near, d, k, radius, 0, 0)
 	return dst
@@ -32,32 +22,32 @@ func neighbours(dst []link, f, ref *frame, near []bool, d, k int, radius float64
 
 // addNeighbours is neighbours for what was moved by dx, dy pixels since ref, beside the
 // links that dst has.
-func addNeighbours(dst []link, f, ref *frame, near []bool, d, k int, radius float64, dx, dy float32) {
+func addNeighbours(dst []cosine.Match, f, ref *frame, near []bool, d, k int, radius float64, dx, dy float32) {
 	var cosines []float32
 	r2 := float32(radius * radius)
-	for slot, i := range f.grid.order {
+	for slot, i := range f.Grid.Order {
 		if !near[i] {
 			continue
 		}
-		x, y := f.centroid[2*i]-dx, f.centroid[2*i+1]-dy
+		x, y := f.Centroid[2*i]-dx, f.Centroid[2*i+1]-dy
 		best := dst[int(i)*k : int(i+1)*k]
-		query := f.unit[slot*d : (slot+1)*d]
-		first, last := ref.grid.cellRows(float64(y), radius)
+		query := f.Unit[slot*d : (slot+1)*d]
+		first, last := ref.Grid.CellRows(float64(y), radius)
 		for cy := first; cy <= last; cy++ {
-			from, to := ref.grid.span(cy, float64(x), radius)
+			from, to := ref.Grid.Span(cy, float64(x), radius)
 			if from >= to {
 				continue
 			}
-			cosines = grow(cosines, to-from)
-			dots(cosines, query, ref.unit[from*d:to*d], d)
+			cosines = scratch.Grow(cosines, to-from)
+			cosine.Products(cosines, query, ref.Unit[from*d:to*d], d)
 			for s, c := range cosines {
-				if c <= best[k-1].cosine {
+				if c <= best[k-1].Cosine {
 					continue
 				}
-				j := ref.grid.order[from+s]
-				dx, dy := ref.centroid[2*j]-x, ref.centroid[2*j+1]-y
-				if dx*dx+dy*dy <= r2 && !slices.ContainsFunc(best, func(l link) bool { return l.to == j }) {
-					insert(best, link{to: j, cosine: c})
+				j := ref.Grid.Order[from+s]
+				dx, dy := ref.Centroid[2*j]-x, ref.Centroid[2*j+1]-y
+				if dx*dx+dy*dy <= r2 && !slices.ContainsFunc(best, func(l cosine.Match) bool { return l.To == j }) {
+					cosine.Insert(best, cosine.Match{To: j, Cosine: c})
 				}
 			}
 		}
@@ -68,25 +58,25 @@ func addNeighbours(dst []link, f, ref *frame, near []bool, d, k int, radius floa
 // radius, those round where it shows the objects that a superpixel may be: as an object
 // moves, its looks go with it, and so do those of what it was told from.
 func (t *Tracker) followed(f, ref *frame, k int, radius float64) {
-	labels, d := t.labels(), t.unitDim()
+	labels, d := t.labels(), f.UnitDim()
 	for c := 1; c < labels; c++ {
 		o := t.objects[c-1]
 		if !ref.saw(c) || o.state != Visible {
 			continue
 		}
 		var x, y, area float64
-		for j := range ref.n {
+		for j := range ref.N {
 			if ref.soft[j*labels+c] > 0.5 {
-				a := float64(ref.area[j])
+				a := float64(ref.Area[j])
 				area += a
-				x += a * float64(ref.centroid[2*j])
-				y += a * float64(ref.centroid[2*j+1])
+				x += a * float64(ref.Centroid[2*j])
+				y += a * float64(ref.Centroid[2*j+1])
 			}
 		}
 		if area == 0 {
 			continue
 		}
-		t.moved = grow(t.moved, f.n)
+		t.moved = scratch.Grow(t.moved, f.N)
 		for i, near := range t.near {
 			t.moved[i] = near && t.may[i*labels+c]
 		}
@@ -97,26 +87,10 @@ func (t *Tracker) followed(f, ref *frame, k int, radius float64) {
 // reach calls visit for the superpixels of f that lie near to one of ref which may be
 // label c, for each c but the background. All others can only inherit background.
 func reach(f, ref *frame, labels int, radius float64, visit func(i int32, c int)) {
-	for j := range ref.n {
+	for j := range ref.N {
 		for c := 1; c < labels; c++ {
 			if ref.soft[j*labels+c] > 0 {
-				f.around(ref, j, radius, func(i int32) { visit(i, c) })
-			}
-		}
-	}
-}
-
-// around calls visit for f's superpixels within radius of superpixel j of ref.
-func (f *frame) around(ref *frame, j int, radius float64, visit func(i int32)) {
-	x, y := ref.centroid[2*j], ref.centroid[2*j+1]
-	r2 := float32(radius * radius)
-	first, last := f.grid.cellRows(float64(y), radius)
-	for cy := first; cy <= last; cy++ {
-		from, to := f.grid.span(cy, float64(x), radius)
-		for _, i := range f.grid.order[from:to] {
-			dx, dy := f.centroid[2*i]-x, f.centroid[2*i+1]-y
-			if dx*dx+dy*dy <= r2 {
-				visit(i)
+				f.Near(ref.Centroid[2*j], ref.Centroid[2*j+1], radius, func(i int32) { visit(i, c) })
 			}
 		}
 	}
@@ -127,28 +101,18 @@ func (f *frame) around(ref *frame, j int, radius float64, visit func(i int32)) {
 func (t *Tracker) jumped(f *frame) (again bool) {
 	labels := t.labels()
 	found := make([]float64, labels) // pixels
-	for i := range f.n {
-		found[argmax(f.q[i*labels:(i+1)*labels])] += float64(f.area[i])
+	for i := range f.N {
+		found[argmax(f.q[i*labels:(i+1)*labels])] += float64(f.Area[i])
 	}
 	for k, o := range t.objects {
 		if c := k + 1; o.state == Visible && found[c] < stayShare*o.area {
-			for i := range f.n {
+			for i := range f.N {
 				again = again || !t.may[i*labels+c]
 				t.may[i*labels+c] = true
 			}
 		}
 	}
 	return again
-}
-
-// insert puts l into best, sorted by falling cosine, and drops the last.
-func insert(best []link, l link) {
-	at := len(best) - 1
-	for at > 0 && best[at-1].cosine < l.cosine {
-		best[at] = best[at-1]
-		at--
-	}
-	best[at] = l
 }
 
 // vote adds the soft labels of the linked superpixels to q, n×L: each link
@@ -159,20 +123,20 @@ func insert(best []link, l link) {
 // the objects ref does not know. What ref says of labels that a superpixel may not be
 // is not heard. mass and held, n each, sum the weights of what is and their trusted
 // part.
-func vote(q, mass, held []float64, may []bool, links []link, k int, ref *frame, labels int, temperature, weight float64) {
+func vote(q, mass, held []float64, may []bool, links []cosine.Match, k int, ref *frame, labels int, temperature, weight float64) {
 	for i := range len(links) / k {
 		row, rest := q[i*labels:(i+1)*labels], 0.0
 		may := may[i*labels : (i+1)*labels]
 		for _, l := range links[i*k : (i+1)*k] {
-			if l.to < 0 {
+			if l.To < 0 {
 				break
 			}
 			w := weight
-			if len(ref.corrected) > 0 && ref.corrected[l.to] {
+			if len(ref.corrected) > 0 && ref.corrected[l.To] {
 				w = correctedWeight
 			}
-			w *= l.weight(temperature)
-			soft := ref.soft[int(l.to)*labels : int(l.to+1)*labels]
+			w *= l.Weight(temperature)
+			soft := ref.soft[int(l.To)*labels : int(l.To+1)*labels]
 			heard := 1.0
 			for c, may := range may {
 				if !may {
@@ -180,7 +144,7 @@ func vote(q, mass, held []float64, may []bool, links []link, k int, ref *frame, 
 				}
 			}
 			mass[i] += w * heard
-			w *= ref.trust[l.to]
+			w *= ref.trust[l.To]
 			held[i] += w * heard
 			rest += w * soft[0]
 			for c := 1; c < labels; c++ {

@@ -7,10 +7,11 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/tracker/internal/cosine"
+	"github.com/segd/segd/tracker/internal/scratch"
 )
 
 // How an object is found in its box. Chosen on the first frames of eight DAVIS
@@ -35,7 +36,7 @@ const (
 // first guess by heart. The first guess is that the object is in the middle, unlike
 // what is outside, and far from there by the differences on the way.
 func (t *Tracker) fillBox(ctx context.Context, f *frame, label int, box []float64) error {
-	b := &boxed{t: t, f: f, box: box, y: make([]int32, f.n), free: make([]bool, f.n)}
+	b := &boxed{t: t, f: f, box: box, y: make([]int32, f.N), free: make([]bool, f.N)}
 	for i, fixed := range f.fixed {
 		b.free[i] = fixed == annotation.Unmarked && !f.isOutside(i, label) && (t.before[i] == 0 || int(t.before[i]) == label)
 		if b.free[i] {
@@ -48,15 +49,15 @@ func (t *Tracker) fillBox(ctx context.Context, f *frame, label int, box []float6
 		return nil
 	}
 	first := b.firstGuess()
-	odds := make([]float64, f.n)
+	odds := make([]float64, f.N)
 	for _, i := range b.in {
 		odds[i] = (first[i] - (1 - boxShare)) / boxSlope
 		if odds[i] > 0 {
 			b.y[i] = 1
 		}
 	}
-	p := make([]float64, f.n)
-	scores := make([]float64, f.n)
+	p := make([]float64, f.N)
+	scores := make([]float64, f.N)
 	for range boxRounds {
 		if !b.classify(scores) {
 			clear(scores)
@@ -96,15 +97,15 @@ func (b *boxed) ellipse(i int) float64 {
 
 // offset is superpixel i's place relative to the box's middle, ±1 on its sides.
 func (b *boxed) offset(i int) (x, y float64) {
-	x = (2*float64(b.f.centroid[2*i]) - b.box[0] - b.box[2]) / (b.box[2] - b.box[0])
-	y = (2*float64(b.f.centroid[2*i+1]) - b.box[1] - b.box[3]) / (b.box[3] - b.box[1])
+	x = (2*float64(b.f.Centroid[2*i]) - b.box[0] - b.box[2]) / (b.box[2] - b.box[0])
+	y = (2*float64(b.f.Centroid[2*i+1]) - b.box[1] - b.box[3]) / (b.box[3] - b.box[1])
 	return x, y
 }
 
 // firstGuess ranks the superpixels in the box from 0, surely background, to 1.
 func (b *boxed) firstGuess() []float64 {
-	sum := make([]float64, b.f.n)
-	middle := make([]float64, b.f.n)
+	sum := make([]float64, b.f.N)
+	middle := make([]float64, b.f.N)
 	for _, i := range b.in {
 		middle[i] = b.ellipse(i)
 	}
@@ -130,29 +131,26 @@ func (b *boxed) ranks(values []float64) []float64 {
 
 // unlike is how little a superpixel resembles those that are not the object.
 func (b *boxed) unlike() []float64 {
-	f, d := b.f, b.t.unitDim()
-	unit := func(slot int) blas32.Vector {
-		return blas32.Vector{N: d, Inc: 1, Data: f.unit[slot*d : (slot+1)*d]}
-	}
-	values := make([]float64, f.n)
-	best := make([]link, unlikeLinks)
-	for slot, i := range f.grid.order {
+	f := b.f
+	values := make([]float64, f.N)
+	best := make([]cosine.Match, unlikeLinks)
+	for slot, i := range f.Grid.Order {
 		if !b.free[i] {
 			continue
 		}
 		for c := range best {
-			best[c].cosine = -1
+			best[c].Cosine = -1
 		}
-		for s, j := range f.grid.order {
+		for s, j := range f.Grid.Order {
 			if b.free[j] || b.y[j] == 1 {
 				continue
 			}
-			if c := blas32.Dot(unit(slot), unit(s)); c > best[unlikeLinks-1].cosine {
-				insert(best, link{cosine: c})
+			if c := cosine.Dot(f.UnitAt(slot), f.UnitAt(s)); c > best[unlikeLinks-1].Cosine {
+				cosine.Insert(best, cosine.Match{Cosine: c})
 			}
 		}
 		for _, l := range best {
-			values[i] -= float64(l.cosine)
+			values[i] -= float64(l.Cosine)
 		}
 	}
 	return values
@@ -162,16 +160,16 @@ func (b *boxed) unlike() []float64 {
 // object, where a step is as long as its sides' features differ: the geodesic
 // saliency of Wei and others (2012).
 func (b *boxed) far() []float64 {
-	f, d := b.f, b.t.projection.Dim()
-	way := make([]float64, f.n)
+	f, d := b.f, b.f.Dim
+	way := make([]float64, f.N)
 	for i := range way {
 		if b.free[i] || b.y[i] == 1 {
 			way[i] = math.Inf(1)
 		}
 	}
-	steps := make([]float64, len(f.edges))
-	for e, edge := range f.edges {
-		x, y := f.features[int(edge.I)*d:int(edge.I+1)*d], f.features[int(edge.J)*d:int(edge.J+1)*d]
+	steps := make([]float64, len(f.Edges))
+	for e, edge := range f.Edges {
+		x, y := f.Features[int(edge.I)*d:int(edge.I+1)*d], f.Features[int(edge.J)*d:int(edge.J+1)*d]
 		for k, v := range x {
 			steps[e] += (v - y[k]) * (v - y[k])
 		}
@@ -179,7 +177,7 @@ func (b *boxed) far() []float64 {
 	}
 	for shorter := true; shorter; {
 		shorter = false
-		for e, edge := range f.edges {
+		for e, edge := range f.Edges {
 			i, j := edge.I, edge.J
 			if way[j] < way[i] {
 				i, j = j, i
@@ -195,8 +193,8 @@ func (b *boxed) far() []float64 {
 
 // ring lists the superpixels in the box and those nearest to it around.
 func (b *boxed) ring() []int {
-	order := make([]int, b.f.n)
-	distance := make([]float64, b.f.n)
+	order := make([]int, b.f.N)
+	distance := make([]float64, b.f.N)
 	for i := range order {
 		x, y := b.offset(i)
 		order[i] = i
@@ -210,7 +208,7 @@ func (b *boxed) ring() []int {
 // writes the score that each superpixel in the box has under the fit to all the
 // others. It returns false when that cannot be done, which keeps the labels.
 func (b *boxed) classify(scores []float64) bool {
-	f, d := b.f, b.t.projection.Dim()+1
+	f, d := b.f, b.f.Dim+1
 	ring := b.ring()
 	var count [2]float64
 	for _, i := range ring {
@@ -221,10 +219,10 @@ func (b *boxed) classify(scores []float64) bool {
 		weight[c] = math.Pow(float64(len(ring))/(2*math.Max(1, count[c])), boxBalance)
 	}
 	normal, right := mat.NewSymDense(d, nil), mat.NewVecDense(d, nil)
-	inRing := make([]bool, f.n)
+	inRing := make([]bool, f.N)
 	for _, i := range ring {
 		inRing[i] = true
-		x, w := mat.NewVecDense(d, f.rows[i*d:(i+1)*d]), weight[b.y[i]]
+		x, w := mat.NewVecDense(d, f.Rows[i*d:(i+1)*d]), weight[b.y[i]]
 		normal.SymRankOne(normal, w, x)
 		right.AddScaledVec(right, w*sign(b.y[i]), x)
 	}
@@ -241,7 +239,7 @@ func (b *boxed) classify(scores []float64) bool {
 		return false
 	}
 	for _, i := range b.in {
-		x := mat.NewVecDense(d, f.rows[i*d:(i+1)*d])
+		x := mat.NewVecDense(d, f.Rows[i*d:(i+1)*d])
 		scores[i] = mat.Dot(x, &fit)
 		if !inRing[i] {
 			continue
@@ -259,8 +257,8 @@ func sign(y int32) float64 { return float64(2*y - 1) }
 
 // cut labels the box by probabilities p of the object and smoothness.
 func (b *boxed) cut(ctx context.Context, p []float64) error {
-	t, n := b.t, b.f.n
-	t.unary = grow(t.unary, 2*n)
+	t, n := b.t, b.f.N
+	t.unary = scratch.Grow(t.unary, 2*n)
 	for i := range n {
 		u := t.unary[2*i : 2*i+2]
 		u[0], u[1] = p[i], 1-p[i]
@@ -268,7 +266,7 @@ func (b *boxed) cut(ctx context.Context, p []float64) error {
 			u[b.y[i]], u[1-b.y[i]] = 0, math.Inf(1)
 		}
 	}
-	t.newest.Reset(n, 2, b.f.edges)
+	t.newest.Reset(n, 2, b.f.Edges)
 	if _, err := t.newest.Label(ctx, b.y, t.unary); err != nil {
 		return fmt.Errorf("tracker: %w", err)
 	}

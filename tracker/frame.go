@@ -1,33 +1,18 @@
 package tracker
 
 import (
-	"math"
-
 	"github.com/segd/segd/annotation"
-	"github.com/segd/segd/features"
 	"github.com/segd/segd/solver/kernel"
-	"github.com/segd/segd/solver/mrf"
+	"github.com/segd/segd/tracker/internal/picture"
+	"github.com/segd/segd/tracker/internal/scratch"
 )
 
 // frame is one frame of the window: its superpixels as the solver and the
 // affinity see them, and the labels they were given. Frames are recycled, so a
 // sliding window allocates nothing.
 type frame struct {
-	seq           uint64
-	n             int
-	width, height int
-	labels        []int32    // height×width superpixel of each pixel
-	centroid      []float32  // n×2
-	area          []int32    // n
-	pixels        []int16    // height×width×3 colours; empty if the scene has none
-	colour        []float32  // n×3 mean colours
-	edges         []mrf.Edge // smoothness between its superpixels
-
-	features []float64 // n×d, projected
-	rows     []float64 // n×(d+1): features and a constant, the kernel's rows
-	block    kernel.Block
-	unit     []float32 // n×padded(d) features scaled to length 1, in cell order, for cosines
-	grid     grid
+	*picture.Picture
+	block kernel.Block // of Rows
 
 	scores   []float64 // n×L, Kα of the last solve
 	lambda   []float64 // n×L multipliers of the last solve
@@ -48,71 +33,22 @@ type frame struct {
 	outside []bool // n×len(bounded): whether the superpixel lies outside the bounds
 }
 
-// bias is the constant column of the classifier: the object is rare, so most
-// scores must be negative where features average zero. At 3 the regulariser
-// hardly feels it.
-const bias = 3
-
-func grow[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n)
-	}
-	return s[:n]
-}
-
-// load fills f from a scene and its projected features. What the solver found
-// for the frame that f was before is forgotten.
-func (f *frame) load(s *features.Scene, p *features.Projection, labels int, smooth float64) {
+// load makes f the frame of a picture. What the solver found for the frame that f was before is forgotten.
+func (f *frame) load(p *picture.Picture, labels int) {
 	f.knows, f.sure = f.knows[:0], f.sure[:0]
 	f.corrected = f.corrected[:0]
 	f.marked, f.bounded, f.outside = f.marked[:0], f.bounded[:0], f.outside[:0]
-	f.seq, f.n, f.width, f.height = s.Seq, s.N, s.Width, s.Height
-	f.labels = append(f.labels[:0], s.Labels...)
-	f.centroid = append(f.centroid[:0], s.Centroid...)
-	f.area = append(f.area[:0], s.Area...)
-	f.pixels = append(f.pixels[:0], s.Pixels...)
-	f.colour = append(f.colour[:0], s.Lab...)
-	f.edges = smoothness(f.edges, s.Edges, smooth)
-	d := p.Dim()
-	f.features = p.Apply(f.features, s)
-	f.rows = grow(f.rows, f.n*(d+1))
-	for i := range f.n {
-		copy(f.rows[i*(d+1):], f.features[i*d:(i+1)*d])
-		f.rows[(i+1)*(d+1)-1] = bias
-	}
-	f.block.Reset(f.rows, f.n, d+1)
-	f.grid.build(f.centroid, f.width, f.height)
-	f.unit = f.normalise(f.unit, f.features, d)
-	f.y, f.fixed = grow(f.y, f.n), grow(f.fixed, f.n)
+	f.Picture = p
+	f.block.Reset(f.Rows, f.N, f.Dim+1)
+	f.y, f.fixed = scratch.Grow(f.y, f.N), scratch.Grow(f.fixed, f.N)
 	clear(f.y)
-	f.trust, f.unlearnt = grow(f.trust, f.n), grow(f.unlearnt, f.n)
+	f.trust, f.unlearnt = scratch.Grow(f.trust, f.N), scratch.Grow(f.unlearnt, f.N)
 	clear(f.unlearnt)
 	for i := range f.fixed {
 		f.fixed[i] = annotation.Unmarked
 		f.trust[i] = 1
 	}
 	f.resize(labels)
-}
-
-// smoothness writes the Potts weights of a scene's adjacency to dst. An edge
-// weighs smooth when it is as long as the mean edge and its sides have one
-// colour, less as they differ (the contrast-sensitive Potts term of Boykov and
-// Jolly, with σ the mean contrast).
-func smoothness(dst []mrf.Edge, edges []features.Edge, smooth float64) []mrf.Edge {
-	var length, contrast float64
-	for _, e := range edges {
-		length += float64(e.Length)
-		contrast += float64(e.Contrast) * float64(e.Contrast)
-	}
-	length /= math.Max(1, float64(len(edges)))
-	contrast /= math.Max(1, float64(len(edges)))
-	dst = dst[:0]
-	for _, e := range edges {
-		c := float64(e.Contrast)
-		w := smooth * float64(e.Length) / length * math.Exp(-c*c/(2*math.Max(contrast, 1e-9)))
-		dst = append(dst, mrf.Edge{I: e.I, J: e.J, W: w})
-	}
-	return dst
 }
 
 // perLabel lists the n×L matrices.
@@ -123,79 +59,7 @@ func (f *frame) perLabel() [4]*[]float64 {
 // resize gives the n×L matrices room for a number of labels and clears them.
 func (f *frame) resize(labels int) {
 	for _, m := range f.perLabel() {
-		*m = grow(*m, f.n*labels)
+		*m = scratch.Grow(*m, f.N*labels)
 		clear(*m)
 	}
-}
-
-// normalise writes n×d features to dst, scaled to length 1, in the grid's order.
-func (f *frame) normalise(dst []float32, features []float64, d int) []float32 {
-	wide := padded(d)
-	dst = grow(dst, f.n*wide)
-	for slot, i := range f.grid.order {
-		row, to := features[int(i)*d:int(i+1)*d], dst[slot*wide:(slot+1)*wide]
-		clear(to[d:])
-		sum := 0.0
-		for _, v := range row {
-			sum += v * v
-		}
-		scale := 1 / math.Max(math.Sqrt(sum), 1e-12)
-		for k, v := range row {
-			to[k] = float32(v * scale)
-		}
-	}
-	return dst
-}
-
-// cellsAcross is the number of grid cells along the longer side: fine enough that a
-// search radius of a few per cent of the picture wastes little.
-const cellsAcross = 32
-
-// grid sorts superpixels into square cells by centroid, so that those near a
-// point are a few runs of consecutive slots.
-type grid struct {
-	side       float64 // of a cell, pixels
-	cols, rows int
-	order      []int32 // slot → superpixel, cell by cell, row-major cells
-	start      []int32 // cell → first slot; one more at the end
-}
-
-func (g *grid) build(centroid []float32, width, height int) {
-	g.side = math.Max(1, float64(max(width, height))/cellsAcross)
-	g.cols, g.rows = int(float64(width)/g.side)+1, int(float64(height)/g.side)+1
-	n := len(centroid) / 2
-	g.order = grow(g.order, n)
-	g.start = grow(g.start, g.cols*g.rows+2)
-	clear(g.start)
-	for i := range n {
-		g.start[g.cell(centroid[2*i], centroid[2*i+1])+2]++
-	}
-	for c := 2; c < len(g.start); c++ {
-		g.start[c] += g.start[c-1]
-	}
-	for i := range n {
-		c := g.cell(centroid[2*i], centroid[2*i+1]) + 1
-		g.order[g.start[c]] = int32(i)
-		g.start[c]++
-	}
-	g.start = g.start[:g.cols*g.rows+1]
-}
-
-func (g *grid) cell(x, y float32) int {
-	cx := min(max(int(float64(x)/g.side), 0), g.cols-1)
-	cy := min(max(int(float64(y)/g.side), 0), g.rows-1)
-	return cy*g.cols + cx
-}
-
-// span returns the slots of cell row cy that may hold centroids with x in
-// [x−r, x+r].
-func (g *grid) span(cy int, x, r float64) (from, to int) {
-	c0 := min(max(int((x-r)/g.side), 0), g.cols-1)
-	c1 := min(max(int((x+r)/g.side), 0), g.cols-1)
-	return int(g.start[cy*g.cols+c0]), int(g.start[cy*g.cols+c1+1])
-}
-
-// cellRows returns the first and last cell row with centroids within r of y.
-func (g *grid) cellRows(y, r float64) (first, last int) {
-	return min(max(int((y-r)/g.side), 0), g.rows-1), min(max(int((y+r)/g.side), 0), g.rows-1)
 }

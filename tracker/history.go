@@ -336,7 +336,7 @@ func (t *Tracker) LetGo(seq uint64) { t.past.letGo(seq) }
 func (t *Tracker) recollect(f *frame, e *entry) {
 	labels := t.labels()
 	copy(f.y, e.y)
-	for i := range f.n {
+	for i := range f.N {
 		row := f.q[i*labels : (i+1)*labels]
 		if len(e.y) == 0 {
 			for c := range row {
@@ -347,7 +347,7 @@ func (t *Tracker) recollect(f *frame, e *entry) {
 		row[f.y[i]] = 1
 	}
 	copy(f.soft, f.q)
-	at := slices.IndexFunc(t.anchors, func(a *frame) bool { return a.seq == f.seq })
+	at := slices.IndexFunc(t.anchors, func(a *frame) bool { return a.Seq == f.Seq })
 	if at < 0 {
 		return
 	}

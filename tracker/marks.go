@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/tracker/internal/cosine"
+	"github.com/segd/segd/tracker/internal/scratch"
 )
 
 // mark puts what ann says of f into its fixed labels, its bounds and its
@@ -13,7 +15,7 @@ import (
 func (t *Tracker) mark(ctx context.Context, f *frame, ann *annotation.Annotation, defined []bool) error {
 	labels := t.labels()
 	t.before = t.before[:0]
-	for i := range f.n {
+	for i := range f.N {
 		t.before = append(t.before, argmax(f.q[i*labels:(i+1)*labels]))
 	}
 	for k, o := range ann.Objects {
@@ -68,7 +70,7 @@ func (t *Tracker) noteCorrected(f *frame) {
 		return
 	}
 	if len(f.corrected) == 0 {
-		f.corrected = grow(f.corrected, f.n)
+		f.corrected = scratch.Grow(f.corrected, f.N)
 		clear(f.corrected)
 	}
 	for i, y := range f.y {
@@ -97,12 +99,10 @@ func (t *Tracker) heed(f *frame) {
 	if len(corrected) == 0 {
 		return
 	}
-	var next adjacency
-	next.build(f.n, f.edges)
-	t.dropPieces(f, &next, corrected, confirmed)
+	t.dropPieces(f, corrected, confirmed)
 
-	gain, label := make([]float64, f.n), make([]int32, f.n)
-	t.spread(f, &next, corrected, gain, label)
+	gain, label := make([]float64, f.N), make([]int32, f.N)
+	t.spread(f, corrected, gain, label)
 	labels := t.labels()
 	for i, g := range gain {
 		for _, k := range confirmed {
@@ -123,8 +123,8 @@ func (t *Tracker) heed(f *frame) {
 // spread finds, from each corrected superpixel, those that hang together with it,
 // are like it and were taken for the same: the greatest likeness of each and the
 // label that comes with it.
-func (t *Tracker) spread(f *frame, next *adjacency, corrected []int32, gain []float64, label []int32) {
-	seen := make([]bool, f.n)
+func (t *Tracker) spread(f *frame, corrected []int32, gain []float64, label []int32) {
+	seen := make([]bool, f.N)
 	var open []int32
 	for _, c := range corrected {
 		clear(seen)
@@ -132,7 +132,7 @@ func (t *Tracker) spread(f *frame, next *adjacency, corrected []int32, gain []fl
 		for len(open) > 0 {
 			i := open[len(open)-1]
 			open = open[:len(open)-1]
-			for _, j := range next.of(i) {
+			for _, j := range f.Touching.Of(i) {
 				if seen[j] || f.fixed[j] != annotation.Unmarked || t.before[j] != t.before[c] {
 					continue
 				}
@@ -153,33 +153,21 @@ func (t *Tracker) spread(f *frame, next *adjacency, corrected []int32, gain []fl
 // likeness is the weight of a link between two superpixels of f, 0 when they are
 // farther apart than Config.AnchorRadius.
 func (t *Tracker) likeness(f *frame, i, j int) float64 {
-	dx, dy := float64(f.centroid[2*i]-f.centroid[2*j]), float64(f.centroid[2*i+1]-f.centroid[2*j+1])
-	if math.Hypot(dx, dy) > t.cfg.AnchorRadius*float64(max(f.width, f.height)) {
+	dx, dy := float64(f.Centroid[2*i]-f.Centroid[2*j]), float64(f.Centroid[2*i+1]-f.Centroid[2*j+1])
+	if math.Hypot(dx, dy) > t.cfg.AnchorRadius*float64(max(f.Width, f.Height)) {
 		return 0
 	}
-	return link{cosine: float32(f.cosine(i, j, t.projection.Dim()))}.weight(t.cfg.Temperature)
-}
-
-// cosine is that of the features of two superpixels of f.
-func (f *frame) cosine(i, j, d int) float64 {
-	var dot, a, b float64
-	x, y := f.features[i*d:(i+1)*d], f.features[j*d:(j+1)*d]
-	for k, v := range x {
-		dot += v * y[k]
-		a += v * v
-		b += y[k] * y[k]
-	}
-	return dot / math.Max(math.Sqrt(a*b), 1e-12)
+	return cosine.Match{Cosine: float32(f.Cosine(i, j))}.Weight(t.cfg.Temperature)
 }
 
 // dropPieces gives the pieces of objects that carry corrections but nothing
 // confirmed to what they were corrected to, if there are other pieces.
-func (t *Tracker) dropPieces(f *frame, next *adjacency, corrected, confirmed []int32) {
+func (t *Tracker) dropPieces(f *frame, corrected, confirmed []int32) {
 	labels := t.labels()
-	piece := make([]int32, f.n) // by superpixel, from 1
+	piece := make([]int32, f.N) // by superpixel, from 1
 	var sizes []int             // by piece
 	var of []int32              // label by piece
-	for start := range f.n {
+	for start := range f.N {
 		if piece[start] != 0 || t.before[start] == 0 {
 			continue
 		}
@@ -190,7 +178,7 @@ func (t *Tracker) dropPieces(f *frame, next *adjacency, corrected, confirmed []i
 			i := open[len(open)-1]
 			open = open[:len(open)-1]
 			sizes[id-1]++
-			for _, j := range next.of(i) {
+			for _, j := range f.Touching.Of(i) {
 				if piece[j] == 0 && t.before[j] == t.before[i] {
 					piece[j] = id
 					open = append(open, j)
@@ -217,7 +205,7 @@ func (t *Tracker) dropPieces(f *frame, next *adjacency, corrected, confirmed []i
 		if !others || float64(len(m)) < wholePiece*float64(sizes[p]) {
 			continue
 		}
-		for i := range f.n {
+		for i := range f.N {
 			if piece[i] == int32(p+1) && f.fixed[i] == annotation.Unmarked {
 				row := f.q[i*labels : (i+1)*labels]
 				clear(row)
@@ -246,16 +234,16 @@ func (t *Tracker) fix(f *frame, a *annotation.Annotation, defined []bool) {
 		}
 	}
 	kinds := labels + 2 // label, plus Unmarked and Outside shifted behind
-	counts := make([]int32, f.n*kinds)
+	counts := make([]int32, f.N*kinds)
 	for p, m := range a.Raster() {
 		kind := labels - 1 - int(m) // Unmarked → labels, Outside → labels+1
 		if m >= 0 {
 			kind = index[m]
 		}
-		counts[int(f.labels[p])*kinds+kind]++
+		counts[int(f.Superpixel[p])*kinds+kind]++
 	}
 	t.bound(f, a, counts, kinds)
-	for i := range f.n {
+	for i := range f.N {
 		row := counts[i*kinds : (i+1)*kinds]
 		switch mark := dominant(row, labels); {
 		case mark == annotation.Unmarked && f.fixed[i] != annotation.Unmarked:
@@ -313,8 +301,8 @@ func dominant(counts []int32, labels int) int32 {
 func (t *Tracker) bound(f *frame, a *annotation.Annotation, counts []int32, kinds int) {
 	labels := t.labels()
 	width := len(f.bounded)
-	f.outside = grow(f.outside, f.n*width)
-	held := make([]int32, f.n)
+	f.outside = scratch.Grow(f.outside, f.N*width)
+	held := make([]int32, f.N)
 	at := 0
 	for k, o := range a.Objects {
 		if !a.HasExtent(k) {
@@ -323,17 +311,17 @@ func (t *Tracker) bound(f *frame, a *annotation.Annotation, counts []int32, kind
 		label := int(f.bounded[at])
 		clear(held)
 		if a.Mask != nil {
-			for i := range f.n {
+			for i := range f.N {
 				held[i] = counts[i*kinds+label]
 			}
 		} else {
-			a.Inside(k, func(p int) { held[f.labels[p]]++ })
+			a.Inside(k, func(p int) { held[f.Superpixel[p]]++ })
 		}
 		fullest, found := 0, false
-		for i := range f.n {
-			f.outside[i*width+at] = 2*held[i] < f.area[i]
+		for i := range f.N {
+			f.outside[i*width+at] = 2*held[i] < f.Area[i]
 			found = found || !f.outside[i*width+at]
-			if float64(held[i])*float64(f.area[fullest]) > float64(held[fullest])*float64(f.area[i]) {
+			if float64(held[i])*float64(f.Area[fullest]) > float64(held[fullest])*float64(f.Area[i]) {
 				fullest = i
 			}
 		}

@@ -3,6 +3,9 @@ package tracker
 import (
 	"math"
 	"slices"
+
+	"github.com/segd/segd/tracker/internal/cosine"
+	"github.com/segd/segd/tracker/internal/scratch"
 )
 
 // A frame may be remembered for an object whose mask has at least this share of its
@@ -52,13 +55,13 @@ func (t *Tracker) distrust() {
 
 // setLooks sets f.looks, L×d: the mean direction of each object's features.
 func (f *frame) setLooks(labels, d int) {
-	wide := padded(d)
-	f.looks = grow(f.looks, labels*d)
+	wide := cosine.Padded(d)
+	f.looks = scratch.Grow(f.looks, labels*d)
 	clear(f.looks)
-	for slot, i := range f.grid.order {
+	for slot, i := range f.Grid.Order {
 		for l := 1; l < labels; l++ {
 			if f.soft[int(i)*labels+l] > 0.5 {
-				for k, v := range f.unit[slot*wide : slot*wide+d] {
+				for k, v := range f.Unit[slot*wide : slot*wide+d] {
 					f.looks[l*d+k] += v
 				}
 			}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/tracker/internal/picture"
 )
 
 // mixed is a share of the way from one colour to another.
@@ -95,7 +96,7 @@ func TestMemoryKeepsWhatDiffers(t *testing.T) {
 	step(t, tr, s, a)
 	tr.memory = nil
 	at := func(angle float32) *frame {
-		f := &frame{seq: uint64(100 * angle), sure: []bool{false, true}, looks: make([]float32, 2*tr.projection.Dim())}
+		f := &frame{Picture: &picture.Picture{Seq: uint64(100 * angle)}, sure: []bool{false, true}, looks: make([]float32, 2*tr.projection.Dim())}
 		f.looks[tr.projection.Dim()], f.looks[tr.projection.Dim()+1] = 1-angle, angle
 		return f
 	}
@@ -104,7 +105,7 @@ func TestMemoryKeepsWhatDiffers(t *testing.T) {
 	}
 	var got []uint64
 	for _, f := range tr.memory {
-		got = append(got, f.seq)
+		got = append(got, f.Seq)
 	}
 	// 10 and 12, 50 and 52 show nearly the same; 95 is the latest.
 	if len(got) != 3 || got[2] != 95 || got[0] > 12 || got[1] < 50 || got[1] > 90 {
@@ -116,8 +117,9 @@ func TestMemoryKeepsWhatDiffers(t *testing.T) {
 // those of the others when one of them goes.
 func TestRemoveKeepsTheOthersLooks(t *testing.T) {
 	f := &frame{
-		sure:  []bool{false, true, true},
-		looks: []float32{0, 0, 1, 2, 3, 4}, // of the background and two objects
+		Picture: &picture.Picture{},
+		sure:    []bool{false, true, true},
+		looks:   []float32{0, 0, 1, 2, 3, 4}, // of the background and two objects
 	}
 	f.drop(1, 4)
 	if !slices.Equal(f.sure, []bool{false, true}) || !slices.Equal(f.looks, []float32{0, 0, 3, 4}) {

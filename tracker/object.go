@@ -7,6 +7,7 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/mask"
+	"github.com/segd/segd/tracker/internal/scratch"
 )
 
 // State is where an object is in its life.
@@ -100,11 +101,11 @@ func (t *Tracker) describe(ctx context.Context, res *Result, f *frame, ann *anno
 		var at [2]float64
 		for i, y := range f.y {
 			if y == l {
-				area += int(f.area[i])
-				a := float64(f.area[i])
+				area += int(f.Area[i])
+				a := float64(f.Area[i])
 				score += a * f.q[i*labels+int(l)]
-				at[0] += a * float64(f.centroid[2*i])
-				at[1] += a * float64(f.centroid[2*i+1])
+				at[0] += a * float64(f.Centroid[2*i])
+				at[1] += a * float64(f.Centroid[2*i+1])
 			}
 		}
 		if ann != nil && o.state == Visible && area > 0 {
@@ -126,7 +127,7 @@ func (t *Tracker) describe(ctx context.Context, res *Result, f *frame, ann *anno
 		res.Objects = append(res.Objects, out)
 	}
 	f.setLooks(labels, t.projection.Dim())
-	t.pixels, t.bits = grow(t.pixels, len(f.labels)), grow(t.bits, len(f.labels))
+	t.pixels, t.bits = scratch.Grow(t.pixels, len(f.Superpixel)), scratch.Grow(t.bits, len(f.Superpixel))
 	if err := t.outlines.draw(ctx, t.pixels, f, labels); err != nil {
 		return err
 	}
@@ -143,14 +144,14 @@ func (t *Tracker) describe(ctx context.Context, res *Result, f *frame, ann *anno
 			}
 		}
 		if out.State == Visible && out.Area == 0 { // too thin for a band of pixels
-			for p, i := range f.labels {
+			for p, i := range f.Superpixel {
 				if int(f.y[i]) == k+1 {
 					t.bits[p] = 1
 					out.Area++
 				}
 			}
 		}
-		out.Mask = mask.Encode(t.bits, f.width, f.height)
+		out.Mask = mask.Encode(t.bits, f.Width, f.Height)
 		out.Box = out.Mask.Box()
 	}
 	return nil

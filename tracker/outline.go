@@ -7,6 +7,7 @@ import (
 
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/solver/mrf"
+	"github.com/segd/segd/tracker/internal/scratch"
 )
 
 // How the outlines are drawn. A pixel's energy for a label is its squared colour
@@ -25,10 +26,9 @@ const (
 // outliner moves the objects' outlines from the superpixels' borders to where the
 // colours change, by a cut of the pixels in a band along them.
 type outliner struct {
-	depth []uint8   // per pixel: rings from the outline, 1 beside it; 0 outside the band
-	node  []int32   // per pixel of the band: its number
-	band  []int32   // pixels, ring by ring
-	next  adjacency // of the superpixels
+	depth []uint8 // per pixel: rings from the outline, 1 beside it; 0 outside the band
+	node  []int32 // per pixel of the band: its number
+	band  []int32 // pixels, ring by ring
 	unary []float64
 	y     []int32
 	edges []mrf.Edge
@@ -38,18 +38,17 @@ type outliner struct {
 // draw writes every pixel's label to dst, H×W: that of its superpixel, but for the
 // pixels near an outline. f has colours for its pixels, or the superpixels stay.
 func (r *outliner) draw(ctx context.Context, dst []uint8, f *frame, labels int) error {
-	for p, i := range f.labels {
+	for p, i := range f.Superpixel {
 		dst[p] = uint8(f.y[i])
 	}
-	if len(f.pixels) == 0 {
+	if len(f.Pixels) == 0 {
 		return nil
 	}
-	rings := max(1, math.Round(outlineBand*math.Sqrt(float64(len(dst))/float64(f.n))))
-	if r.outline(dst, f.width, f.height, uint8(min(rings, 64))); len(r.band) == 0 {
+	rings := max(1, math.Round(outlineBand*math.Sqrt(float64(len(dst))/float64(f.N))))
+	if r.outline(dst, f.Width, f.Height, uint8(min(rings, 64))); len(r.band) == 0 {
 		return nil
 	}
-	r.next.build(f.n, f.edges)
-	r.unary, r.y = grow(r.unary, len(r.band)*labels), grow(r.y, len(r.band))
+	r.unary, r.y = scratch.Grow(r.unary, len(r.band)*labels), scratch.Grow(r.y, len(r.band))
 	for k, p := range r.band {
 		r.y[k] = int32(dst[p])
 		r.colours(r.unary[k*labels:(k+1)*labels], f, p)
@@ -73,19 +72,19 @@ func (r *outliner) colours(u []float64, f *frame, p int32) {
 	for l := range u {
 		u[l] = outlineFar
 	}
-	pix := f.pixels[3*p : 3*p+3]
+	pix := f.Pixels[3*p : 3*p+3]
 	x, y, z := unit*float64(pix[0]), unit*float64(pix[1]), unit*float64(pix[2])
 	look := func(i int32) {
-		c := f.colour[3*i : 3*i+3]
+		c := f.Colour[3*i : 3*i+3]
 		dx, dy, dz := x-float64(c[0]), y-float64(c[1]), z-float64(c[2])
 		d := (dx*dx + dy*dy + dz*dz) / (2 * outlineSigma * outlineSigma)
 		if l := f.y[i]; d < u[l] {
 			u[l] = d
 		}
 	}
-	i := f.labels[p]
+	i := f.Superpixel[p]
 	look(i)
-	for _, j := range r.next.of(i) {
+	for _, j := range f.Touching.Of(i) {
 		look(j)
 	}
 }
@@ -103,9 +102,9 @@ func (r *outliner) charge(node int32, label uint8, cost float64, labels int) {
 // join sets the edges between the band's pixels, contrast-sensitive as in GrabCut,
 // and charges those at the band's rim for differing from the pixel outside.
 func (r *outliner) join(y []uint8, f *frame, labels int) {
-	w, h := int32(f.width), int32(f.height)
+	w, h := int32(f.Width), int32(f.Height)
 	squared := func(p, q int32) float64 {
-		a, b := f.pixels[3*p:3*p+3], f.pixels[3*q:3*q+3]
+		a, b := f.Pixels[3*p:3*p+3], f.Pixels[3*q:3*q+3]
 		l, m, n := int32(a[0])-int32(b[0]), int32(a[1])-int32(b[1]), int32(a[2])-int32(b[2])
 		return float64(l*l + m*m + n*n)
 	}
@@ -148,7 +147,7 @@ func (r *outliner) join(y []uint8, f *frame, labels int) {
 // outline finds the band: rings pixels on either side of every border between
 // labels.
 func (r *outliner) outline(y []uint8, w, h int, rings uint8) {
-	r.depth, r.node, r.band = grow(r.depth, w*h), grow(r.node, w*h), r.band[:0]
+	r.depth, r.node, r.band = scratch.Grow(r.depth, w*h), scratch.Grow(r.node, w*h), r.band[:0]
 	clear(r.depth)
 	add := func(p int, depth uint8) {
 		if r.depth[p] == 0 {

@@ -47,7 +47,7 @@ func (f *frame) drop(label, labels int) {
 	for _, m := range f.perLabel() {
 		probabilities := m == &f.q || m == &f.soft
 		to := (*m)[:0]
-		for i := range f.n {
+		for i := range f.N {
 			row := (*m)[i*labels : (i+1)*labels]
 			if probabilities {
 				row[0] += row[label]
@@ -68,7 +68,7 @@ func (f *frame) drop(label, labels int) {
 	}
 	if k := slices.Index(f.bounded, int32(label)); k >= 0 {
 		width, to := len(f.bounded), f.outside[:0]
-		for i := range f.n {
+		for i := range f.N {
 			row := f.outside[i*width : (i+1)*width]
 			to = append(append(to, row[:k]...), row[k+1:]...)
 		}

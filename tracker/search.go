@@ -4,7 +4,9 @@ import (
 	"math"
 	"slices"
 
-	"github.com/segd/segd/features"
+	"github.com/segd/segd/tracker/internal/cosine"
+	"github.com/segd/segd/tracker/internal/picture"
+	"github.com/segd/segd/tracker/internal/scratch"
 )
 
 // How objects that are out of sight are found again.
@@ -51,16 +53,14 @@ const (
 // and whether they come back as large as they went or larger: at 1/2 and 1/4 of its
 // size a picture shows a near object as it was seen far away.
 type search struct {
-	units   [][]float32 // of the newest frame, by size from 1/2 on: n×d features of length 1, as frame.unit has them
-	scaled  []float64
-	around  [][]float32 // by size from 1 on: rows of d, background in annotated frames and while something was out of sight
-	looks   []float32   // rows of d: the object that is looked for
-	asked   []int32     // slots of f.grid.order, of the superpixels that may be it
-	queries []float32   // rows of d: what these look like
-	votes   []float64   // for each of them
-	best    []link      // of each, the k rows that resemble it most
+	scales  picture.Scales // of the newest frame
+	around  [][]float32    // by size from 1 on: rows of d, background in annotated frames and while something was out of sight
+	looks   []float32      // rows of d: the object that is looked for
+	asked   []int32        // slots of f.Grid.Order, of the superpixels that may be it
+	queries []float32      // rows of d: what these look like
+	votes   []float64      // for each of them
+	best    []cosine.Match // of each, the k rows that resemble it most
 	cosines []float32
-	next    adjacency
 	open    []int32
 	chance  []float64
 	seen    []bool
@@ -78,38 +78,26 @@ func (t *Tracker) Searching() bool {
 
 func (o *object) sought() bool { return o.state != Visible || o.settling > 0 }
 
-// load takes what the scene of f shows at smaller sizes.
-func (s *search) load(f *frame, scene *features.Scene, p *features.Projection) {
-	s.units = s.units[:0]
-	shrunk := *scene
-	for k, x := range scene.Coarse {
-		shrunk.X = x
-		s.scaled = p.Apply(s.scaled, &shrunk)
-		s.units = slices.Grow(s.units, 1)[:k+1]
-		s.units[k] = f.normalise(s.units[k], s.scaled, p.Dim())
-	}
-}
-
 // sizes counts the sizes at which both the frame and the background are known.
-func (s *search) sizes() int { return min(1+len(s.units), len(s.around)) }
+func (s *search) sizes() int { return min(1+len(s.scales.Units), len(s.around)) }
 
 // at returns the features of f at a size.
 func (s *search) at(f *frame, size int) []float32 {
 	if size == 0 {
-		return f.unit
+		return f.Unit
 	}
-	return s.units[size-1]
+	return s.scales.Units[size-1]
 }
 
 // learn takes superpixels of f into the background of every size, every other one
 // that accept accepts. The oldest rows go.
 func (s *search) learn(f *frame, d int, accept func(i int32) bool) {
-	for size := range 1 + len(s.units) {
+	for size := range 1 + len(s.scales.Units) {
 		if size == len(s.around) {
 			s.around = append(s.around, nil)
 		}
 		unit, rows, take := s.at(f, size), s.around[size], false
-		for slot, i := range f.grid.order {
+		for slot, i := range f.Grid.Order {
 			if accept(i) {
 				if take = !take; take {
 					rows = append(rows, unit[slot*d:(slot+1)*d]...)
@@ -128,7 +116,7 @@ func (t *Tracker) learn(f *frame, annotated bool) {
 	if !t.cfg.Mode.looksUp() {
 		return
 	}
-	s, d, labels := &t.search, t.unitDim(), t.labels()
+	s, d, labels := &t.search, f.UnitDim(), t.labels()
 	if annotated {
 		s.around, s.hidden = s.around[:0], 0
 		s.learn(f, d, func(i int32) bool { return f.soft[int(i)*labels] == 1 })
@@ -139,7 +127,7 @@ func (t *Tracker) learn(f *frame, annotated bool) {
 		return
 	}
 	s.hidden++
-	if s.hidden%learnEvery != 1 && s.sizes() == 1+len(s.units) {
+	if s.hidden%learnEvery != 1 && s.sizes() == 1+len(s.scales.Units) {
 		return
 	}
 	s.learn(f, d, func(i int32) bool {
@@ -151,17 +139,16 @@ func (t *Tracker) learn(f *frame, annotated bool) {
 // ago, in f: at the size where most of what it should be is likely to be it. One
 // that is out of sight has none anywhere unless enough of it is likely.
 func (t *Tracker) seek(f *frame) {
-	s, d := &t.search, t.unitDim()
-	s.next.build(f.n, f.edges)
+	s, d := &t.search, f.UnitDim()
 	for k := range t.objects {
 		o := &t.objects[k]
-		o.chance, o.doubt = grow(o.chance, f.n), grow(o.doubt, f.n)
+		o.chance, o.doubt = scratch.Grow(o.chance, f.N), scratch.Grow(o.doubt, f.N)
 		clear(o.chance)
 		clear(o.doubt)
 		if !o.sought() {
 			continue
 		}
-		t.gatherLooks(k + 1)
+		t.gatherLooks(k+1, d)
 		most := 0.0
 		for size := range s.sizes() {
 			s.match(f, o, size, d, t.cfg)
@@ -190,16 +177,16 @@ func (t *Tracker) seek(f *frame) {
 
 // gatherLooks sets the rows of an object's looks in annotated and remembered frames,
 // evenly thinned to maxLooks.
-func (t *Tracker) gatherLooks(label int) {
-	s, d, labels := &t.search, t.unitDim(), t.labels()
+func (t *Tracker) gatherLooks(label, d int) {
+	s, labels := &t.search, t.labels()
 	s.looks = s.looks[:0]
 	for _, ref := range slices.Concat(t.anchors, t.memory) {
 		if !ref.saw(label) {
 			continue
 		}
-		for slot, i := range ref.grid.order {
+		for slot, i := range ref.Grid.Order {
 			if ref.soft[int(i)*labels+label] > 0.5 {
-				s.looks = append(s.looks, ref.unit[slot*d:(slot+1)*d]...)
+				s.looks = append(s.looks, ref.Unit[slot*d:(slot+1)*d]...)
 			}
 		}
 	}
@@ -215,7 +202,7 @@ func (t *Tracker) gatherLooks(label int) {
 // o. The rows of o's looks that resemble it most vote against those of the background,
 // and against a resemblance of Config.Recall.
 func (s *search) match(f *frame, o *object, size, d int, cfg Config) {
-	s.chance = grow(s.chance, f.n)
+	s.chance = scratch.Grow(s.chance, f.N)
 	clear(s.chance)
 	recall := cfg.Recall
 	if size > 0 {
@@ -223,7 +210,7 @@ func (s *search) match(f *frame, o *object, size, d int, cfg Config) {
 	}
 	floor := float64(cfg.Links) * math.Exp((recall-1)/cfg.Temperature)
 	unit := s.at(f, size)
-	side := float64(max(f.width, f.height))
+	side := float64(max(f.Width, f.Height))
 	extent := searchExtent * math.Sqrt(o.area/math.Pi) * math.Pow(2, float64(size))
 	spread := (searchNear + searchGrowth*float64(o.unseen)) * side
 	s.asked, s.queries = s.asked[:0], s.queries[:0]
@@ -232,8 +219,8 @@ func (s *search) match(f *frame, o *object, size, d int, cfg Config) {
 		s.asked = append(s.asked, int32(slot))
 		s.queries = append(s.queries, unit[slot*d:(slot+1)*d]...)
 	}
-	for slot, i := range f.grid.order {
-		far := max(0, math.Hypot(float64(f.centroid[2*i])-o.x, float64(f.centroid[2*i+1])-o.y)-extent) / spread
+	for slot, i := range f.Grid.Order {
+		far := max(0, math.Hypot(float64(f.Centroid[2*i])-o.x, float64(f.Centroid[2*i+1])-o.y)-extent) / spread
 		if prior := math.Exp(-far * far / 2); prior >= leastChance {
 			ask(i, slot, prior)
 		}
@@ -242,7 +229,7 @@ func (s *search) match(f *frame, o *object, size, d int, cfg Config) {
 	asked := s.asked
 	s.asked, s.queries = s.asked[:0], s.queries[:0]
 	for c, slot := range asked { // what is asked again never overtakes
-		i := f.grid.order[slot]
+		i := f.Grid.Order[slot]
 		if votes := s.chance[i] * s.votes[c]; votes >= floor/4 {
 			ask(i, int(slot), votes)
 		} else {
@@ -251,7 +238,7 @@ func (s *search) match(f *frame, o *object, size, d int, cfg Config) {
 	}
 	s.vote(s.around[size], d, cfg.Links, cfg.Temperature)
 	for c, slot := range s.asked {
-		votes := &s.chance[f.grid.order[slot]]
+		votes := &s.chance[f.Grid.Order[slot]]
 		*votes /= *votes + aroundWeight*s.votes[c] + floor
 	}
 }
@@ -266,22 +253,22 @@ const (
 // vote sets s.votes: for each of s.queries, the sum of the votes of the k rows that
 // resemble it most.
 func (s *search) vote(rows []float32, d, k int, temperature float64) {
-	s.best = grow(s.best, len(s.queries)/d*k)
+	s.best = scratch.Grow(s.best, len(s.queries)/d*k)
 	for c := range s.best {
-		s.best[c].cosine = -2
+		s.best[c].Cosine = -2
 	}
-	s.cosines = grow(s.cosines, rowBlock*queryBlock)
+	s.cosines = scratch.Grow(s.cosines, rowBlock*queryBlock)
 	for rest := rows; len(rest) > 0; {
 		block := rest[:min(rowBlock*d, len(rest))]
 		rest = rest[len(block):]
 		n, best := len(block)/d, s.best
 		for queries := range slices.Chunk(s.queries, queryBlock*d) {
-			dots(s.cosines, queries, block, d)
+			cosine.Products(s.cosines, queries, block, d)
 			for c := range len(queries) / d {
 				mine := best[c*k : (c+1)*k]
-				for _, cosine := range s.cosines[c*n : (c+1)*n] {
-					if cosine > mine[k-1].cosine {
-						insert(mine, link{cosine: cosine})
+				for _, v := range s.cosines[c*n : (c+1)*n] {
+					if v > mine[k-1].Cosine {
+						cosine.Insert(mine, cosine.Match{Cosine: v})
 					}
 				}
 			}
@@ -292,8 +279,8 @@ func (s *search) vote(rows []float32, d, k int, temperature float64) {
 	for best := range slices.Chunk(s.best, k) {
 		sum := 0.0
 		for _, l := range best {
-			if l.cosine > -2 {
-				sum += l.weight(temperature)
+			if l.Cosine > -2 {
+				sum += l.Weight(temperature)
 			}
 		}
 		s.votes = append(s.votes, sum)
@@ -303,7 +290,7 @@ func (s *search) vote(rows []float32, d, k int, temperature float64) {
 // piece is how much of f is likely to be the object, in pixels, of the largest piece
 // that is: the sum of area × (2·chance − 1).
 func (s *search) piece(f *frame) float64 {
-	s.seen = grow(s.seen, f.n)
+	s.seen = scratch.Grow(s.seen, f.N)
 	clear(s.seen)
 	most := 0.0
 	for i := range s.seen {
@@ -316,8 +303,8 @@ func (s *search) piece(f *frame) float64 {
 		for len(s.open) > 0 {
 			i := s.open[len(s.open)-1]
 			s.open = s.open[:len(s.open)-1]
-			sum += float64(f.area[i]) * (2*s.chance[i] - 1)
-			for _, j := range s.next.of(i) {
+			sum += float64(f.Area[i]) * (2*s.chance[i] - 1)
+			for _, j := range f.Touching.Of(i) {
 				if !s.seen[j] && s.chance[j] > 0.5 {
 					s.seen[j] = true
 					s.open = append(s.open, j)
@@ -341,7 +328,7 @@ func (t *Tracker) fillOpen(f *frame, refs []reference) {
 	}
 	hidden := slices.ContainsFunc(t.objects, func(o object) bool { return o.state != Visible })
 	settled := !slices.ContainsFunc(t.objects, func(o object) bool { return o.sought() })
-	for i := range f.n {
+	for i := range f.N {
 		if !t.near[i] {
 			if hidden {
 				f.trust[i] = 0

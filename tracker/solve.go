@@ -10,6 +10,7 @@ import (
 	"github.com/segd/segd/solver"
 	"github.com/segd/segd/solver/loss"
 	"github.com/segd/segd/solver/mrf"
+	"github.com/segd/segd/tracker/internal/scratch"
 )
 
 // annotatedIter is how many iterations an annotated frame gets: it is rare, and
@@ -58,9 +59,7 @@ func (f *frame) keepBegun(estimated []int32, labels int) {
 // hangs together with none of its marks: who marks an object marks all its
 // pieces.
 func (f *frame) keepMarked() {
-	var next adjacency
-	next.build(f.n, f.edges)
-	kept := make([]bool, f.n)
+	kept := make([]bool, f.N)
 	var open []int32
 	for i, fixed := range f.fixed {
 		if fixed > 0 {
@@ -71,7 +70,7 @@ func (f *frame) keepMarked() {
 	for len(open) > 0 {
 		i := open[len(open)-1]
 		open = open[:len(open)-1]
-		for _, j := range next.of(i) {
+		for _, j := range f.Touching.Of(i) {
 			if !kept[j] && f.y[j] == f.y[i] {
 				kept[j] = true
 				open = append(open, j)
@@ -126,7 +125,7 @@ func (t *Tracker) joint(ctx context.Context, f *frame, annotated bool, out *Solv
 		return fmt.Errorf("tracker: %w", err)
 	}
 	t.scatter(frames)
-	t.alpha = grow(t.alpha, len(t.state.Lambda))
+	t.alpha = scratch.Grow(t.alpha, len(t.state.Lambda))
 	t.state.Alpha(t.alpha, t.cfg.Nu)
 	t.kernel.Weights(t.weight, t.alpha, labels)
 	out.fill(res, len(t.state.Y))
@@ -141,10 +140,10 @@ func (t *Tracker) enter(f *frame) {
 	for len(t.weight) < labels*d { // objects it does not know yet
 		t.weight = append(t.weight, 0)
 	}
-	for i := range f.n {
+	for i := range f.N {
 		t.score(f.scores[i*labels:(i+1)*labels], f, i)
 	}
-	loss.Hinge{}.Gradient(f.lambda, f.scores, t.omega[len(t.omega)-f.n:], f.y, labels)
+	loss.Hinge{}.Gradient(f.lambda, f.scores, t.omega[len(t.omega)-f.N:], f.y, labels)
 }
 
 // score writes superpixel i's score for every label under the classifier.
@@ -152,7 +151,7 @@ func (t *Tracker) score(dst []float64, f *frame, i int) {
 	d := t.projection.Dim() + 1
 	for l := range dst {
 		sum := 0.0
-		for k, v := range f.rows[i*d : (i+1)*d] {
+		for k, v := range f.Rows[i*d : (i+1)*d] {
 			sum += v * t.weight[l*d+k]
 		}
 		dst[l] = sum
@@ -190,7 +189,7 @@ func (t *Tracker) gather(frames []*frame) {
 		t.state.Scores = append(t.state.Scores, f.scores...)
 		t.state.Lambda = append(t.state.Lambda, f.lambda...)
 		t.state.Y = append(t.state.Y, f.y...)
-		for _, e := range f.edges {
+		for _, e := range f.Edges {
 			t.edges = append(t.edges, mrf.Edge{I: first + e.I, J: first + e.J, W: e.W})
 		}
 		t.unary = f.appendUnary(t.unary, labels)
@@ -207,15 +206,15 @@ func (t *Tracker) scatter(frames []*frame) {
 	for _, f := range frames {
 		copy(f.scores, t.state.Scores[row*labels:])
 		copy(f.lambda, t.state.Lambda[row*labels:])
-		copy(f.y, t.state.Y[row:row+f.n])
-		row += f.n
+		copy(f.y, t.state.Y[row:row+f.N])
+		row += f.N
 	}
 }
 
 // appendUnary appends f's n×labels discrete energies: 1 − q, and +Inf for what an
 // annotation rules out.
 func (f *frame) appendUnary(dst []float64, labels int) []float64 {
-	for i := range f.n {
+	for i := range f.N {
 		for l := range labels {
 			u := 1 - f.q[i*labels+l]
 			if f.forbids(i, l) {
@@ -249,7 +248,7 @@ func (t *Tracker) balance(frames []*frame) {
 		for _, y := range f.y {
 			count[y]++
 		}
-		n += float64(f.n)
+		n += float64(f.N)
 	}
 	rarity := count
 	for l, c := range count {
@@ -258,7 +257,7 @@ func (t *Tracker) balance(frames []*frame) {
 	t.omega = t.omega[:0]
 	sum := 0.0
 	for _, f := range frames {
-		for i := range f.n {
+		for i := range f.N {
 			w := 1.0
 			if f.fixed[i] == annotation.Unmarked {
 				w = 1 - (1-t.cfg.Ambiguous)*uncertainty(f.q[i*labels:(i+1)*labels])
@@ -279,13 +278,13 @@ func (t *Tracker) decide(ctx context.Context, f *frame) error {
 	labels := t.labels()
 	t.unary = t.unary[:0]
 	if t.cfg.Mode == Frozen { // q is the classifier's word
-		t.unary = grow(t.unary, f.n*labels)
+		t.unary = scratch.Grow(t.unary, f.N*labels)
 		clear(t.unary)
 	} else {
 		t.unary = f.appendUnary(t.unary, labels)
 	}
 	if t.cfg.Mode != Affinity {
-		for i := range f.n {
+		for i := range f.N {
 			w := 1.0
 			if t.cfg.Mode != Frozen {
 				w = t.cfg.Classifier * uncertainty(f.q[i*labels:(i+1)*labels])
@@ -301,7 +300,7 @@ func (t *Tracker) decide(ctx context.Context, f *frame) error {
 			}
 		}
 	}
-	t.newest.Reset(f.n, labels, f.edges)
+	t.newest.Reset(f.N, labels, f.Edges)
 	if _, err := t.newest.Label(ctx, f.y, t.unary); err != nil {
 		return fmt.Errorf("tracker: %w", err)
 	}
@@ -315,7 +314,7 @@ const scoreLimit = 2.0
 // addClassifier adds weight × the one-vs-all hinge of superpixel i's scores to u,
 // scaled so that two labels with scores ±1 differ by 2·weight.
 func (t *Tracker) addClassifier(u []float64, f *frame, i int, weight float64) {
-	t.scores = grow(t.scores, len(u))
+	t.scores = scratch.Grow(t.scores, len(u))
 	t.score(t.scores, f, i)
 	for l, score := range t.scores {
 		score = math.Max(-scoreLimit, math.Min(scoreLimit, score))

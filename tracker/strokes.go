@@ -4,9 +4,8 @@ import (
 	"context"
 	"math"
 
-	"gonum.org/v1/gonum/blas/blas32"
-
 	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/tracker/internal/cosine"
 )
 
 // How strokes grow. Chosen by mean J on the first frames of eight DAVIS sequences
@@ -23,9 +22,9 @@ const (
 // else the object may be anywhere in the background.
 func (t *Tracker) growStrokes(ctx context.Context, f *frame, label int) error {
 	labels := t.labels()
-	b := &boxed{t: t, f: f, y: make([]int32, f.n), free: make([]bool, f.n)}
+	b := &boxed{t: t, f: f, y: make([]int32, f.N), free: make([]bool, f.N)}
 	var sides [2][]int // slots of the marked superpixels: others', the object's
-	for slot, i := range f.grid.order {
+	for slot, i := range f.Grid.Order {
 		switch fixed := f.fixed[i]; {
 		case int(fixed) == label:
 			b.y[i] = 1
@@ -36,8 +35,8 @@ func (t *Tracker) growStrokes(ctx context.Context, f *frame, label int) error {
 			b.free[i] = t.before[i] == 0 || int(t.before[i]) == label
 		}
 	}
-	p := make([]float64, f.n)
-	for slot, i := range f.grid.order {
+	p := make([]float64, f.N)
+	for slot, i := range f.Grid.Order {
 		if !b.free[i] {
 			continue
 		}
@@ -64,27 +63,23 @@ func (t *Tracker) growStrokes(ctx context.Context, f *frame, label int) error {
 // resemblance is how much the superpixel in a slot of f's grid is like the
 // strokeLinks of the others that are the most like it, less for those far away.
 func (t *Tracker) resemblance(f *frame, slot int, others []int) float64 {
-	d := t.unitDim()
-	unit := func(slot int) blas32.Vector {
-		return blas32.Vector{N: d, Inc: 1, Data: f.unit[slot*d : (slot+1)*d]}
-	}
-	best := [strokeLinks]link{}
+	best := [strokeLinks]cosine.Match{}
 	for k := range best {
-		best[k].cosine = -1 - strokeFar
+		best[k].Cosine = -1 - strokeFar
 	}
-	i := f.grid.order[slot]
+	i := f.Grid.Order[slot]
 	for _, s := range others {
-		j := f.grid.order[s]
-		dx, dy := f.centroid[2*i]-f.centroid[2*j], f.centroid[2*i+1]-f.centroid[2*j+1]
-		away := math.Hypot(float64(dx), float64(dy)) / float64(max(f.width, f.height))
-		if c := blas32.Dot(unit(slot), unit(s)) - float32(strokeFar*away); c > best[strokeLinks-1].cosine {
-			insert(best[:], link{cosine: c})
+		j := f.Grid.Order[s]
+		dx, dy := f.Centroid[2*i]-f.Centroid[2*j], f.Centroid[2*i+1]-f.Centroid[2*j+1]
+		away := math.Hypot(float64(dx), float64(dy)) / float64(max(f.Width, f.Height))
+		if c := cosine.Dot(f.UnitAt(slot), f.UnitAt(s)) - float32(strokeFar*away); c > best[strokeLinks-1].Cosine {
+			cosine.Insert(best[:], cosine.Match{Cosine: c})
 		}
 	}
 	sum := 0.0
 	n := min(strokeLinks, len(others))
 	for _, l := range best[:n] {
-		sum += float64(l.cosine)
+		sum += float64(l.Cosine)
 	}
 	return sum / math.Max(1, float64(n))
 }

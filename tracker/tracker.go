@@ -13,6 +13,9 @@ import (
 	"github.com/segd/segd/solver"
 	"github.com/segd/segd/solver/kernel"
 	"github.com/segd/segd/solver/mrf"
+	"github.com/segd/segd/tracker/internal/cosine"
+	"github.com/segd/segd/tracker/internal/picture"
+	"github.com/segd/segd/tracker/internal/scratch"
 )
 
 // Result is what the tracker knows after a frame.
@@ -73,6 +76,7 @@ type Tracker struct {
 	recent     []*frame // latest frames, newest last; may share frames with anchors
 	memory     []*frame // earlier frames in which objects were seen without doubt
 	free       []*frame
+	pictures   picture.Pool
 	past       history
 	search     search
 	forgotten  []uint32 // since the last result
@@ -87,7 +91,7 @@ type Tracker struct {
 	blocks   []*kernel.Block
 	frames   []*frame
 	edges    []mrf.Edge
-	links    []link
+	links    []cosine.Match
 	mass     []float64 // of one frame's votes, n
 	held     []float64 // what of it is trusted, n
 	near     []bool    // n: whether a superpixel of the newest frame can be an object at all
@@ -125,7 +129,7 @@ func (t *Tracker) labels() int { return 1 + len(t.objects) }
 //
 // The labels use this and earlier scenes only.
 func (t *Tracker) Step(ctx context.Context, s *features.Scene, ann *annotation.Annotation) (*Result, error) {
-	if t.past.differs(s) || len(t.recent) > 0 && (t.recent[0].width != s.Width || t.recent[0].height != s.Height) {
+	if t.past.differs(s) || len(t.recent) > 0 && (t.recent[0].Width != s.Width || t.recent[0].Height != s.Height) {
 		for _, o := range t.objects {
 			t.forgotten = append(t.forgotten, o.id)
 		}
@@ -247,12 +251,15 @@ func (t *Tracker) acquire() *frame {
 // load returns s as a frame.
 func (t *Tracker) load(s *features.Scene) *frame {
 	f := t.acquire()
-	f.load(s, t.projection, t.labels(), t.cfg.Smooth)
-	t.search.load(f, s, t.projection)
+	f.load(t.pictures.Make(s, t.projection, t.cfg.Smooth), t.labels())
+	t.search.scales.Make(f.Picture, s, t.projection)
 	return f
 }
 
-func (t *Tracker) release(f *frame) { t.free = append(t.free, f) }
+func (t *Tracker) release(f *frame) {
+	t.pictures.Release(f.Picture)
+	t.free = append(t.free, f)
+}
 
 // accept checks the annotation against the scene and makes room for its objects.
 // It returns which of them begin with it or are replaced; the others are
@@ -329,8 +336,8 @@ func (t *Tracker) kept() []*frame {
 // widen makes room for more labels and keeps what is known of the old ones.
 func (f *frame) widen(from, to int) {
 	for _, m := range f.perLabel() {
-		wide := make([]float64, f.n*to)
-		for i := range f.n {
+		wide := make([]float64, f.N*to)
+		for i := range f.N {
 			copy(wide[i*to:], (*m)[i*from:(i+1)*from])
 		}
 		*m = wide
@@ -343,8 +350,8 @@ func (f *frame) widen(from, to int) {
 // latest frames, or where it is looked for: what is like it where an annotated frame had
 // it long ago is something else, unless it has jumped there.
 func (t *Tracker) propagate(f *frame) {
-	labels, side := t.labels(), float64(max(f.width, f.height))
-	t.near, t.may = grow(t.near, f.n), grow(t.may, f.n*labels)
+	labels, side := t.labels(), float64(max(f.Width, f.Height))
+	t.near, t.may = scratch.Grow(t.near, f.N), scratch.Grow(t.may, f.N*labels)
 	for i := range t.may {
 		t.may[i] = i%labels == 0
 	}
@@ -361,8 +368,8 @@ func (t *Tracker) propagate(f *frame) {
 		})
 	}
 	t.seek(f)
-	d, k := t.unitDim(), t.cfg.Links
-	t.mass, t.held = grow(t.mass, f.n), grow(t.held, f.n)
+	d, k := f.UnitDim(), t.cfg.Links
+	t.mass, t.held = scratch.Grow(t.mass, f.N), scratch.Grow(t.held, f.N)
 	ask := func(all bool) {
 		for _, r := range refs {
 			if r.frame.sawAll(labels) == all {
@@ -384,7 +391,7 @@ func (t *Tracker) propagate(f *frame) {
 	t.fillOpen(f, refs)
 	normaliseRows(f.q, t.near, labels)
 	t.callBack(f)
-	for i := range f.n {
+	for i := range f.N {
 		f.y[i] = argmax(f.q[i*labels : (i+1)*labels])
 	}
 }
@@ -394,8 +401,8 @@ func (t *Tracker) propagate(f *frame) {
 func (t *Tracker) guess(f *frame) {
 	labels := t.labels()
 	known := min(labels, len(t.weight)/(t.projection.Dim()+1))
-	t.scores = grow(t.scores, labels)
-	for i := range f.n {
+	t.scores = scratch.Grow(t.scores, labels)
+	for i := range f.N {
 		for l := range labels {
 			f.q[i*labels+l] = 1 / float64(labels)
 		}

@@ -1,10 +1,10 @@
 //go:build !amd64 || noasm
 
-package tracker
+package cosine
 
 var vector = false
 
-const noVector = "tracker: no vector code for this processor"
+const noVector = "cosine: no vector code for this processor"
 
 func dots1x4(_, _, _ *float32, _, _ int) { panic(noVector) }
 

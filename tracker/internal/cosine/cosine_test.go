@@ -1,13 +1,15 @@
-package tracker
+package cosine
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
-func TestDots(t *testing.T) {
+func TestProducts(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	has := vector
 	defer func() { vector = has }()
@@ -22,7 +24,7 @@ func TestDots(t *testing.T) {
 						}
 					}
 					got[m*n] = 42
-					dots(got, queries, rows, d)
+					Products(got, queries, rows, d)
 					for at := range m * n {
 						want, size := 0.0, 0.0
 						for k, v := range queries[at/n*d : (at/n+1)*d] {
@@ -42,7 +44,7 @@ func TestDots(t *testing.T) {
 	}
 }
 
-func BenchmarkDots(b *testing.B) {
+func BenchmarkProducts(b *testing.B) {
 	const n, d = 64, 96
 	has := vector
 	defer func() { vector = has }()
@@ -51,10 +53,40 @@ func BenchmarkDots(b *testing.B) {
 		for _, vector = range []bool{has, false} {
 			b.Run(fmt.Sprintf("queries=%d/vector=%t", m, vector), func(b *testing.B) {
 				for b.Loop() {
-					dots(dst, queries, rows, d)
+					Products(dst, queries, rows, d)
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*m*n), "ns/product")
 			})
 		}
+	}
+}
+
+func TestInsertKeepsTheBest(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	const k = 5
+	best := slices.Repeat([]Match{None}, k)
+	var all []Match
+	for i := range int32(40) {
+		m := Match{To: i, Cosine: float32(r.IntN(12)) / 12} // with ties
+		all = append(all, m)
+		if m.Cosine > best[k-1].Cosine {
+			Insert(best, m)
+		}
+		want := slices.Clone(all)
+		slices.SortStableFunc(want, func(a, b Match) int { return cmp.Compare(b.Cosine, a.Cosine) })
+		for c, m := range want[:min(k, len(want))] {
+			if best[c] != m {
+				t.Fatalf("after %d: %v; want %v", i+1, best, want[:min(k, len(want))])
+			}
+		}
+	}
+}
+
+func TestWeight(t *testing.T) {
+	if w := (Match{Cosine: 1}).Weight(0.07); w != 1 {
+		t.Errorf("a cosine of 1 weighs %g; want 1", w)
+	}
+	if got, want := (Match{Cosine: 0.5}).Weight(0.25), math.Exp(-2); got != want {
+		t.Errorf("a cosine of 0.5 weighs %g at 0.25; want %g", got, want)
 	}
 }

@@ -1,6 +1,6 @@
 //go:build !noasm
 
-package tracker
+package cosine
 
 import "golang.org/x/sys/cpu"
 
