@@ -3,11 +3,8 @@ package tracker
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/segd/segd/annotation"
-	"github.com/segd/segd/mask"
-	"github.com/segd/segd/tracker/internal/scratch"
 )
 
 // State is where an object is in its life.
@@ -127,39 +124,23 @@ func (t *Tracker) describe(ctx context.Context, res *Result, f *frame, ann *anno
 		res.Objects = append(res.Objects, out)
 	}
 	f.setLooks(labels, t.projection.Dim())
-	t.pixels, t.bits = scratch.Grow(t.pixels, len(f.Superpixel)), scratch.Grow(t.bits, len(f.Superpixel))
-	if err := t.outlines.draw(ctx, t.pixels, f, labels); err != nil {
-		return err
+	if err := t.outlines.Draw(ctx, f.Picture, f.y, labels); err != nil {
+		return fmt.Errorf("tracker: %w", err)
 	}
 	if ann != nil {
-		t.keepMarks(ann)
+		t.outlines.Overrule(ann.Raster(), t.seen(ann))
 	}
 	for k := range res.Objects {
 		out := &res.Objects[k]
-		clear(t.bits)
-		for p, l := range t.pixels {
-			if int(l) == k+1 {
-				t.bits[p] = 1
-				out.Area++
-			}
-		}
-		if out.State == Visible && out.Area == 0 { // too thin for a band of pixels
-			for p, i := range f.Superpixel {
-				if int(f.y[i]) == k+1 {
-					t.bits[p] = 1
-					out.Area++
-				}
-			}
-		}
-		out.Mask = mask.Encode(t.bits, f.Width, f.Height)
+		out.Mask, out.Area = t.outlines.Mask(f.Picture, f.y, k+1)
 		out.Box = out.Mask.Box()
 	}
 	return nil
 }
 
-// keepMarks gives the pixels that were marked on this very frame what they were
-// marked as.
-func (t *Tracker) keepMarks(ann *annotation.Annotation) {
+// seen lists the labels of the annotation's objects, after that of the background, and
+// 0 for those out of sight.
+func (t *Tracker) seen(ann *annotation.Annotation) []uint8 {
 	index := make([]uint8, 1, len(ann.Objects)+1)
 	for _, o := range ann.Objects {
 		label := 1 + t.find(o.ID)
@@ -168,14 +149,7 @@ func (t *Tracker) keepMarks(ann *annotation.Annotation) {
 		}
 		index = append(index, uint8(label))
 	}
-	for p, m := range ann.Raster() {
-		switch {
-		case m >= 0:
-			t.pixels[p] = index[m]
-		case m == annotation.Outside && slices.Contains(index, t.pixels[p]):
-			t.pixels[p] = 0
-		}
-	}
+	return index
 }
 
 // erase makes what is left of a label background: too little of an object to

@@ -14,6 +14,7 @@ import (
 	"github.com/segd/segd/solver/kernel"
 	"github.com/segd/segd/solver/mrf"
 	"github.com/segd/segd/tracker/internal/cosine"
+	"github.com/segd/segd/tracker/internal/outline"
 	"github.com/segd/segd/tracker/internal/picture"
 	"github.com/segd/segd/tracker/internal/scratch"
 )
@@ -98,9 +99,7 @@ type Tracker struct {
 	may      []bool    // n×L: which label it can be
 	moved    []bool    // n: whether it can be one that is elsewhere than in an annotated frame
 	refs     []reference
-	pixels   []uint8 // label of every pixel
-	bits     []uint8
-	outlines outliner
+	outlines outline.Drawer
 	weight   []float64 // classifier, L×(d+1)
 	alpha    []float64
 	scores   []float64 // of one superpixel

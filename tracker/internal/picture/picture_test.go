@@ -8,40 +8,13 @@ import (
 	"testing"
 
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/tracker/internal/scenetest"
 )
 
-// made is a scene of cols×rows square superpixels of 6 pixels a side with random
-// features and colours, and one smaller view of it.
+// made is a random scene and its projection.
 func made(t testing.TB, seed uint64, cols, rows int) (*features.Scene, *features.Projection) {
 	t.Helper()
-	const side, channels = 6, 4
-	r := rand.New(rand.NewPCG(seed, 5))
-	s := &features.Scene{Seq: seed, Width: cols * side, Height: rows * side, N: cols * rows, D: channels + 3, Maps: []int{channels}}
-	for y := range s.Height {
-		for x := range s.Width {
-			s.Labels = append(s.Labels, int32(y/side*cols+x/side))
-			s.Pixels = append(s.Pixels, int16(r.IntN(100)), int16(r.IntN(100)), int16(r.IntN(100)))
-		}
-	}
-	coarse := make([]float32, s.N*s.D)
-	for i := range s.N {
-		s.Centroid = append(s.Centroid, float32(i%cols*side)+side/2+r.Float32(), float32(i/cols*side)+side/2+r.Float32())
-		s.Area = append(s.Area, side*side)
-		for range s.D {
-			s.X = append(s.X, float32(r.NormFloat64()))
-		}
-		s.Lab = append(s.Lab, s.X[len(s.X)-3:]...)
-		if i%cols+1 < cols {
-			s.Edges = append(s.Edges, features.Edge{I: int32(i), J: int32(i + 1), Length: side, Contrast: 10 * r.Float32()})
-		}
-		if i+cols < s.N {
-			s.Edges = append(s.Edges, features.Edge{I: int32(i), J: int32(i + cols), Length: side, Contrast: 10 * r.Float32()})
-		}
-	}
-	for i := range coarse {
-		coarse[i] = float32(r.NormFloat64())
-	}
-	s.Coarse = [][]float32{coarse}
+	s := scenetest.Squares(seed, cols, rows, nil)
 	p, err := features.FitProjection(s, 0)
 	if err != nil {
 		t.Fatal(err)
