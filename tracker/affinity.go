@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/segd/segd/tracker/internal/cosine"
+	"github.com/segd/segd/tracker/internal/labeling"
 	"github.com/segd/segd/tracker/internal/scratch"
 )
 
@@ -102,7 +103,7 @@ func (t *Tracker) jumped(f *frame) (again bool) {
 	labels := t.labels()
 	found := make([]float64, labels) // pixels
 	for i := range f.N {
-		found[argmax(f.q[i*labels:(i+1)*labels])] += float64(f.Area[i])
+		found[labeling.Argmax(f.q[i*labels:(i+1)*labels])] += float64(f.Area[i])
 	}
 	for k, o := range t.objects {
 		if c := k + 1; o.state == Visible && found[c] < stayShare*o.area {

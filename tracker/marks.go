@@ -7,6 +7,7 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/tracker/internal/cosine"
+	"github.com/segd/segd/tracker/internal/labeling"
 	"github.com/segd/segd/tracker/internal/scratch"
 )
 
@@ -16,7 +17,7 @@ func (t *Tracker) mark(ctx context.Context, f *frame, ann *annotation.Annotation
 	labels := t.labels()
 	t.before = t.before[:0]
 	for i := range f.N {
-		t.before = append(t.before, argmax(f.q[i*labels:(i+1)*labels]))
+		t.before = append(t.before, labeling.Argmax(f.q[i*labels:(i+1)*labels]))
 	}
 	for k, o := range ann.Objects {
 		if defined[k] {

@@ -24,19 +24,19 @@ type Preview struct {
 // annotation.ErrInvalid, and annotation.ErrFrame if the scene is not kept. It copies some
 // 0.3 MB for each annotated frame of 2,000 superpixels.
 func (t *Tracker) Preview(ann *annotation.Annotation) (*Preview, error) {
-	n := len(t.past.entries)
-	if n == 0 {
+	newest, any := t.past.Newest()
+	if !any {
 		return nil, annotation.FrameFaultf("none is kept; want one that was seen before")
 	}
-	at := n - 1
+	seq := newest
 	if ann.Frame != nil {
-		var err error
-		if at, err = t.past.find(*ann.Frame, t.past.entries[at].scene.Seq); err != nil {
-			return nil, err
-		}
+		seq = *ann.Frame
 	}
-	e := t.past.entries[at]
-	p := &Preview{t: t.fork(), ann: ann, scene: e.unpack(), y: slices.Clone(e.y)}
+	at, err := t.past.Find(seq, newest)
+	if err != nil {
+		return nil, err
+	}
+	p := &Preview{t: t.fork(), ann: ann, scene: t.past.Scene(at), y: slices.Clone(t.past.Labels(at))}
 	s := p.scene
 	s.X, s.Maps, s.Centroid = slices.Clone(s.X), slices.Clone(s.Maps), slices.Clone(s.Centroid)
 	s.Area, s.Edges = slices.Clone(s.Area), slices.Clone(s.Edges)
@@ -58,7 +58,7 @@ func (p *Preview) Run(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	f := t.load(s)
-	t.recollect(f, &entry{y: p.y})
+	t.recollect(f, p.y)
 	res := &Result{Seq: s.Seq, Width: s.Width, Height: s.Height}
 	if err := t.label(ctx, f, p.ann, defined, res); err != nil {
 		return nil, err

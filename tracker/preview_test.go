@@ -66,7 +66,6 @@ func TestPreviewIsWhatComes(t *testing.T) {
 				}
 				return ann
 			})
-			var became []int32
 			want := tale(t, plain, 14, func(seq uint64) *annotation.Annotation {
 				if seq == 10 {
 					return ann
@@ -79,13 +78,11 @@ func TestPreviewIsWhatComes(t *testing.T) {
 					t.Fatalf("frame %d differs after a preview: %v", i, cmp.Diff(want[i], got[i]))
 				}
 			}
-			at, err := plain.past.find(3, 13)
+			at, err := plain.past.Find(3, 13)
 			if err != nil {
 				t.Fatal(err)
 			}
-			e := plain.past.entries[at]
-			scene := e.unpack()
-			became = e.y
+			scene, became := plain.past.Scene(at), plain.past.Labels(at)
 			marks := ann.Raster()
 			if shown.Seq != 3 || len(shown.Objects) != len(plain.objects) {
 				t.Fatalf("preview of frame %d with %d objects; want 3 with %d", shown.Seq, len(shown.Objects), len(plain.objects))

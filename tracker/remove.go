@@ -1,6 +1,10 @@
 package tracker
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/segd/segd/tracker/internal/labeling"
+)
 
 // Remove forgets the object with that id and tells whether there was one. Where it
 // was marked or seen is background from now on; other objects are not affected.
@@ -9,55 +13,34 @@ func (t *Tracker) Remove(id uint32) bool {
 	if at < 0 {
 		return false
 	}
-	label, labels := at+1, t.labels()
+	label, count := at+1, t.labels()
 	for _, f := range t.all() {
-		f.drop(label, labels)
+		f.drop(label, count)
 	}
-	for _, e := range t.past.entries {
-		dropLabel(e.y, int32(label))
-	}
+	t.past.DropLabel(int32(label))
 	t.objects = slices.Delete(t.objects, at, at+1)
 	if d := t.projection.Dim() + 1; len(t.weight) >= (label+1)*d {
 		t.weight = slices.Delete(t.weight, label*d, (label+1)*d)
 	}
 	if len(t.objects) == 0 {
-		past := t.past
+		kept := t.past
 		t.forget()
-		for _, e := range past.entries {
-			e.y = e.y[:0]
-		}
-		t.past = past
+		kept.DropLabels()
+		t.past = kept
 	}
 	return true
 }
 
-// dropLabel makes a label background and closes the gap it leaves.
-func dropLabel(y []int32, label int32) {
-	for i, l := range y {
-		if l == label {
-			y[i] = 0
-		} else if l > label {
-			y[i] = l - 1
-		}
-	}
-}
-
 // drop takes a label out of f.
-func (f *frame) drop(label, labels int) {
-	for _, m := range f.perLabel() {
-		probabilities := m == &f.q || m == &f.soft
-		to := (*m)[:0]
-		for i := range f.N {
-			row := (*m)[i*labels : (i+1)*labels]
-			if probabilities {
-				row[0] += row[label]
-			}
-			to = append(append(to, row[:label]...), row[label+1:]...)
-		}
-		*m = to
+func (f *frame) drop(label, count int) {
+	for _, m := range []*[]float64{&f.q, &f.soft} {
+		*m = labeling.FoldColumn(*m, label, count)
 	}
-	dropLabel(f.y, int32(label))
-	dropLabel(f.fixed, int32(label))
+	for _, m := range []*[]float64{&f.scores, &f.lambda} {
+		*m = labeling.DropColumn(*m, label, count)
+	}
+	labeling.Drop(f.y, int32(label))
+	labeling.Drop(f.fixed, int32(label))
 	if label < len(f.knows) {
 		f.knows = slices.Delete(f.knows, label, label+1)
 	}
@@ -67,17 +50,12 @@ func (f *frame) drop(label, labels int) {
 		f.looks = slices.Delete(f.looks, label*d, (label+1)*d)
 	}
 	if k := slices.Index(f.bounded, int32(label)); k >= 0 {
-		width, to := len(f.bounded), f.outside[:0]
-		for i := range f.N {
-			row := f.outside[i*width : (i+1)*width]
-			to = append(append(to, row[:k]...), row[k+1:]...)
-		}
-		f.outside = to
+		f.outside = labeling.DropColumn(f.outside, k, len(f.bounded))
 		f.bounded = slices.Delete(f.bounded, k, k+1)
 	}
 	if k := slices.Index(f.marked, int32(label)); k >= 0 {
 		f.marked = slices.Delete(f.marked, k, k+1)
 	}
-	dropLabel(f.bounded, int32(label))
-	dropLabel(f.marked, int32(label))
+	labeling.Drop(f.bounded, int32(label))
+	labeling.Drop(f.marked, int32(label))
 }

@@ -14,7 +14,9 @@ import (
 	"github.com/segd/segd/solver/kernel"
 	"github.com/segd/segd/solver/mrf"
 	"github.com/segd/segd/tracker/internal/cosine"
+	"github.com/segd/segd/tracker/internal/labeling"
 	"github.com/segd/segd/tracker/internal/outline"
+	"github.com/segd/segd/tracker/internal/past"
 	"github.com/segd/segd/tracker/internal/picture"
 	"github.com/segd/segd/tracker/internal/scratch"
 )
@@ -78,7 +80,7 @@ type Tracker struct {
 	memory     []*frame // earlier frames in which objects were seen without doubt
 	free       []*frame
 	pictures   picture.Pool
-	past       history
+	past       past.History
 	search     search
 	forgotten  []uint32 // since the last result
 
@@ -128,7 +130,7 @@ func (t *Tracker) labels() int { return 1 + len(t.objects) }
 //
 // The labels use this and earlier scenes only.
 func (t *Tracker) Step(ctx context.Context, s *features.Scene, ann *annotation.Annotation) (*Result, error) {
-	if t.past.differs(s) || len(t.recent) > 0 && (t.recent[0].Width != s.Width || t.recent[0].Height != s.Height) {
+	if t.past.Differs(s) || len(t.recent) > 0 && (t.recent[0].Width != s.Width || t.recent[0].Height != s.Height) {
 		for _, o := range t.objects {
 			t.forgotten = append(t.forgotten, o.id)
 		}
@@ -149,7 +151,7 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, ann *annotation.A
 		}
 	}
 	if len(t.objects) == 0 {
-		t.past.keep(s, nil, t.cfg.History)
+		t.past.Keep(s, nil, t.cfg.History)
 		res.Forgotten, t.forgotten = t.forgotten, nil
 		return res, nil
 	}
@@ -160,7 +162,7 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, ann *annotation.A
 	if err := t.label(ctx, f, ann, defined, res); err != nil {
 		return nil, err
 	}
-	t.past.keep(s, f, t.cfg.History)
+	t.past.Keep(s, f.y, t.cfg.History)
 	res.Forgotten, t.forgotten = t.forgotten, nil
 	return res, nil
 }
@@ -235,7 +237,7 @@ func (t *Tracker) forget() {
 	t.recent, t.anchors, t.memory, t.projection = nil, nil, nil, nil
 	t.objects, t.weight = nil, nil
 	t.search.around = nil
-	t.past.clear()
+	t.past.Clear()
 }
 
 func (t *Tracker) acquire() *frame {
@@ -335,11 +337,7 @@ func (t *Tracker) kept() []*frame {
 // widen makes room for more labels and keeps what is known of the old ones.
 func (f *frame) widen(from, to int) {
 	for _, m := range f.perLabel() {
-		wide := make([]float64, f.N*to)
-		for i := range f.N {
-			copy(wide[i*to:], (*m)[i*from:(i+1)*from])
-		}
-		*m = wide
+		*m = labeling.Widen(*m, from, to)
 	}
 }
 
@@ -391,7 +389,7 @@ func (t *Tracker) propagate(f *frame) {
 	normaliseRows(f.q, t.near, labels)
 	t.callBack(f)
 	for i := range f.N {
-		f.y[i] = argmax(f.q[i*labels : (i+1)*labels])
+		f.y[i] = labeling.Argmax(f.q[i*labels : (i+1)*labels])
 	}
 }
 
@@ -407,7 +405,7 @@ func (t *Tracker) guess(f *frame) {
 		}
 		if known > 0 {
 			t.score(t.scores[:known], f, i)
-			f.y[i] = argmax(t.scores[:known])
+			f.y[i] = labeling.Argmax(t.scores[:known])
 		}
 	}
 }
@@ -440,16 +438,6 @@ func (f *frame) sawAll(labels int) bool {
 		}
 	}
 	return true
-}
-
-func argmax(row []float64) int32 {
-	best := 0
-	for c, v := range row {
-		if v > row[best] {
-			best = c
-		}
-	}
-	return int32(best)
 }
 
 // slide moves the window on: f is the newest frame. An annotated frame stays as an

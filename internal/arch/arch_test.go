@@ -109,10 +109,12 @@ var plan = map[string]room{
 	// The tracker, from the bottom up.
 	"tracker/internal/scratch":   {without: numbersOnly},
 	"tracker/internal/scenetest": {internal: []string{"features"}},
+	"tracker/internal/labeling":  {without: numbersOnly},
 	"tracker/internal/cosine":    {modules: []string{gonum, xcpu}, without: numbersOnly},
 	"tracker/internal/picture":   {internal: []string{"features", "solver/mrf", "tracker/internal/cosine", "tracker/internal/scratch"}, tests: []string{"tracker/internal/scenetest"}, without: numbersOnly},
 	"tracker/internal/outline":   {internal: []string{"annotation", "features", "mask", "solver/mrf", "tracker/internal/picture", "tracker/internal/scratch"}, tests: []string{"tracker/internal/scenetest"}, without: numbersOnly},
-	"tracker":                    {internal: []string{"annotation", "features", "mask", "solver", "solver/kernel", "solver/loss", "solver/mrf", "tracker/internal/cosine", "tracker/internal/outline", "tracker/internal/picture", "tracker/internal/scratch"}, modules: []string{gonum}},
+	"tracker/internal/past":      {internal: []string{"annotation", "features", "tracker/internal/labeling"}, tests: []string{"tracker/internal/scenetest"}, without: numbersOnly},
+	"tracker":                    {internal: []string{"annotation", "features", "mask", "solver", "solver/kernel", "solver/loss", "solver/mrf", "tracker/internal/cosine", "tracker/internal/labeling", "tracker/internal/outline", "tracker/internal/past", "tracker/internal/picture", "tracker/internal/scratch"}, modules: []string{gonum}},
 }
 
 // anyTest is granted to every _test.go file.

@@ -1,0 +1,98 @@
+package tracker
+
+import (
+	"context"
+	"slices"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/tracker/internal/past"
+)
+
+// amend applies an annotation of an earlier scene than s: that scene becomes an
+// annotated frame, with which the window starts anew, and what was seen since is
+// labelled again.
+func (t *Tracker) amend(ctx context.Context, s *features.Scene, ann *annotation.Annotation) error {
+	at, err := t.past.Find(*ann.Frame, s.Seq)
+	if err != nil {
+		return err
+	}
+	scene, y := t.past.Scene(at), t.past.Labels(at)
+	defined, err := t.accept(ann, scene, func(label int32) bool { return slices.Contains(y, label) })
+	if err != nil {
+		return err
+	}
+	for len(t.recent) > 0 {
+		t.evict()
+	}
+	f := t.load(scene)
+	t.recollect(f, y)
+	if err := t.relabel(ctx, at, f, ann, defined); err != nil {
+		return err
+	}
+	for _, at := range t.past.Replays(at) {
+		f := t.load(t.past.Scene(at))
+		t.expect(f)
+		if err := t.relabel(ctx, at, f, nil, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// relabel labels f, which was loaded from the scene at a place of the history.
+func (t *Tracker) relabel(ctx context.Context, at int, f *frame, ann *annotation.Annotation, defined []bool) error {
+	if err := t.label(ctx, f, ann, defined, &Result{}); err != nil {
+		return err
+	}
+	t.past.Relabel(at, f.y)
+	return nil
+}
+
+// MaxHeld is how many scenes Hold keeps at once.
+const MaxHeld = past.MaxHeld
+
+// ErrHeld is wrapped by Hold's error when MaxHeld scenes are held already.
+var ErrHeld = past.ErrHeld
+
+// Hold keeps the earlier scene with that sequence number, for somebody who is
+// going to annotate it, until it is let go as many times, and along with it enough
+// of those after it to follow its objects to the present. Together they take at
+// most Config.History again, or MaxHeld scenes if that is more. The error says
+// which scenes there are; it wraps annotation.ErrFrame or ErrHeld.
+func (t *Tracker) Hold(seq uint64) error { return t.past.Hold(seq) }
+
+// LetGo ends one Hold. A scene that is not held, because the camera changed its
+// picture size since, is no fault.
+func (t *Tracker) LetGo(seq uint64) { t.past.LetGo(seq) }
+
+// recollect gives f what is known of it: what it was marked as, if it was
+// annotated before, and how it was labelled.
+func (t *Tracker) recollect(f *frame, y []int32) {
+	labels := t.labels()
+	copy(f.y, y)
+	for i := range f.N {
+		row := f.q[i*labels : (i+1)*labels]
+		if len(y) == 0 {
+			for c := range row {
+				row[c] = 1 / float64(labels)
+			}
+			continue
+		}
+		row[f.y[i]] = 1
+	}
+	copy(f.soft, f.q)
+	at := slices.IndexFunc(t.anchors, func(a *frame) bool { return a.Seq == f.Seq })
+	if at < 0 {
+		return
+	}
+	old := t.anchors[at]
+	copy(f.fixed, old.fixed)
+	f.corrected = append(f.corrected, old.corrected...)
+	f.bounded, f.outside = append(f.bounded, old.bounded...), append(f.outside, old.outside...)
+	copy(f.q, old.soft)
+	copy(f.soft, old.soft)
+	// f takes its place.
+	t.anchors = slices.Delete(t.anchors, at, at+1)
+	t.release(old)
+}
