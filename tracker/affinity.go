@@ -5,6 +5,7 @@ import (
 
 	"github.com/segd/segd/tracker/internal/cosine"
 	"github.com/segd/segd/tracker/internal/labeling"
+	"github.com/segd/segd/tracker/internal/life"
 	"github.com/segd/segd/tracker/internal/scratch"
 )
 
@@ -62,7 +63,7 @@ func (t *Tracker) followed(f, ref *frame, k int, radius float64) {
 	labels, d := t.labels(), f.UnitDim()
 	for c := 1; c < labels; c++ {
 		o := t.objects[c-1]
-		if !ref.saw(c) || o.state != Visible {
+		if !ref.saw(c) || o.State != Visible {
 			continue
 		}
 		var x, y, area float64
@@ -81,7 +82,7 @@ func (t *Tracker) followed(f, ref *frame, k int, radius float64) {
 		for i, near := range t.near {
 			t.moved[i] = near && t.may[i*labels+c]
 		}
-		addNeighbours(t.links, f, ref, t.moved, d, k, radius, float32(o.x-x/area), float32(o.y-y/area))
+		addNeighbours(t.links, f, ref, t.moved, d, k, radius, float32(o.X-x/area), float32(o.Y-y/area))
 	}
 }
 
@@ -106,7 +107,7 @@ func (t *Tracker) jumped(f *frame) (again bool) {
 		found[labeling.Argmax(f.q[i*labels:(i+1)*labels])] += float64(f.Area[i])
 	}
 	for k, o := range t.objects {
-		if c := k + 1; o.state == Visible && found[c] < stayShare*o.area {
+		if c := k + 1; o.State == Visible && found[c] < life.StayShare*o.Area {
 			for i := range f.N {
 				again = again || !t.may[i*labels+c]
 				t.may[i*labels+c] = true

@@ -8,13 +8,6 @@ import (
 	"github.com/segd/segd/tracker/internal/scratch"
 )
 
-// A frame may be remembered for an object whose mask has at least this share of its
-// running mean area, and this mean probability.
-const (
-	sureShare = 0.7
-	sureScore = 0.8
-)
-
 // all lists every frame whose labels are used: the window's and the remembered.
 func (t *Tracker) all() []*frame { return append(t.kept(), t.memory...) }
 

@@ -11,10 +11,6 @@ import (
 
 // How objects that are out of sight are found again.
 const (
-	// For so many frames after an object came back, what is new in the picture may be
-	// the rest of it.
-	settleFrames = 10
-
 	// Rows kept of an object's looks and, of each size, of the background.
 	maxLooks  = 512
 	maxAround = 4000
@@ -72,11 +68,9 @@ type search struct {
 // sizes, too. For one that is lost it does so now and then.
 func (t *Tracker) Searching() bool {
 	return t.cfg.Mode.looksUp() && slices.ContainsFunc(t.objects, func(o object) bool {
-		return o.sought() && (o.state != Lost || o.unseen%coarseEvery == 0)
+		return !o.Confirmed() && (o.State != Lost || o.Unseen%coarseEvery == 0)
 	})
 }
-
-func (o *object) sought() bool { return o.state != Visible || o.settling > 0 }
 
 // sizes counts the sizes at which both the frame and the background are known.
 func (s *search) sizes() int { return min(1+len(s.scales.Units), len(s.around)) }
@@ -122,7 +116,7 @@ func (t *Tracker) learn(f *frame, annotated bool) {
 		s.learn(f, d, func(i int32) bool { return f.soft[int(i)*labels] == 1 })
 		return
 	}
-	if !slices.ContainsFunc(t.objects, func(o object) bool { return o.state != Visible }) {
+	if !slices.ContainsFunc(t.objects, func(o object) bool { return o.State != Visible }) {
 		s.hidden = 0
 		return
 	}
@@ -131,7 +125,7 @@ func (t *Tracker) learn(f *frame, annotated bool) {
 		return
 	}
 	s.learn(f, d, func(i int32) bool {
-		return f.y[i] == 0 && !slices.ContainsFunc(t.objects, func(o object) bool { return o.state != Visible && o.doubt[i] })
+		return f.y[i] == 0 && !slices.ContainsFunc(t.objects, func(o object) bool { return o.State != Visible && o.doubt[i] })
 	})
 }
 
@@ -145,7 +139,7 @@ func (t *Tracker) seek(f *frame) {
 		o.chance, o.doubt = scratch.Grow(o.chance, f.N), scratch.Grow(o.doubt, f.N)
 		clear(o.chance)
 		clear(o.doubt)
-		if !o.sought() {
+		if o.Confirmed() {
 			continue
 		}
 		t.gatherLooks(k+1, d)
@@ -156,11 +150,11 @@ func (t *Tracker) seek(f *frame) {
 				o.doubt[i] = o.doubt[i] || p >= doubtful
 			}
 			// What is larger than it should be at this size may be so at the next.
-			share := min(1, s.piece(f)/(o.area*math.Pow(4, float64(size))))
-			if share > 0 && share >= most && (o.state == Visible || share >= backShare) {
+			share := min(1, s.piece(f)/(o.Area*math.Pow(4, float64(size))))
+			if share > 0 && share >= most && (o.State == Visible || share >= backShare) {
 				most = share
 				copy(o.chance, s.chance)
-				if o.state != Visible {
+				if o.State != Visible {
 					o.resized = size > 0
 				}
 			}
@@ -211,8 +205,8 @@ func (s *search) match(f *frame, o *object, size, d int, cfg Config) {
 	floor := float64(cfg.Links) * math.Exp((recall-1)/cfg.Temperature)
 	unit := s.at(f, size)
 	side := float64(max(f.Width, f.Height))
-	extent := searchExtent * math.Sqrt(o.area/math.Pi) * math.Pow(2, float64(size))
-	spread := (searchNear + searchGrowth*float64(o.unseen)) * side
+	extent := searchExtent * math.Sqrt(o.Area/math.Pi) * math.Pow(2, float64(size))
+	spread := (searchNear + searchGrowth*float64(o.Unseen)) * side
 	s.asked, s.queries = s.asked[:0], s.queries[:0]
 	ask := func(i int32, slot int, chance float64) {
 		s.chance[i] = chance
@@ -220,7 +214,7 @@ func (s *search) match(f *frame, o *object, size, d int, cfg Config) {
 		s.queries = append(s.queries, unit[slot*d:(slot+1)*d]...)
 	}
 	for slot, i := range f.Grid.Order {
-		far := max(0, math.Hypot(float64(f.Centroid[2*i])-o.x, float64(f.Centroid[2*i+1])-o.y)-extent) / spread
+		far := max(0, math.Hypot(float64(f.Centroid[2*i])-o.X, float64(f.Centroid[2*i+1])-o.Y)-extent) / spread
 		if prior := math.Exp(-far * far / 2); prior >= leastChance {
 			ask(i, slot, prior)
 		}
@@ -326,8 +320,8 @@ func (t *Tracker) fillOpen(f *frame, refs []reference) {
 	for _, r := range refs {
 		novel += r.weight * float64(t.cfg.Links) * math.Exp((t.cfg.Novel-1)/t.cfg.Temperature)
 	}
-	hidden := slices.ContainsFunc(t.objects, func(o object) bool { return o.state != Visible })
-	settled := !slices.ContainsFunc(t.objects, func(o object) bool { return o.sought() })
+	hidden := slices.ContainsFunc(t.objects, func(o object) bool { return o.State != Visible })
+	settled := !slices.ContainsFunc(t.objects, func(o object) bool { return !o.Confirmed() })
 	for i := range f.N {
 		if !t.near[i] {
 			if hidden {
@@ -371,7 +365,7 @@ func (t *Tracker) callBack(f *frame) {
 		o := &t.objects[k]
 		for i, p := range o.chance {
 			f.unlearnt[i] = f.unlearnt[i] || p > 0 && o.resized
-			if o.state == Visible {
+			if o.State == Visible {
 				continue
 			}
 			row := f.q[i*labels : (i+1)*labels]

@@ -8,6 +8,7 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/tracker/internal/life"
 )
 
 // checksModel sees the contrast of checks of a few sizes, in cells of 4×4 pixels of
@@ -175,11 +176,11 @@ func TestSearching(t *testing.T) {
 	}
 	asked := 0
 	for i := range 4 + 3*coarseEvery {
-		tr.objects[0].observe(0, tr.cfg.OccludedFrames)
+		tr.objects[0].Observe(life.Sight{}, false, tr.cfg.OccludedFrames)
 		if tr.Searching() {
 			asked++
-		} else if tr.objects[0].state != Lost {
-			t.Errorf("not searching %d frames after it was seen, %v", i+1, tr.objects[0].state)
+		} else if tr.objects[0].State != Lost {
+			t.Errorf("not searching %d frames after it was seen, %v", i+1, tr.objects[0].State)
 		}
 	}
 	if want := 4 + 3; asked != want {

@@ -104,7 +104,7 @@ func (t *Tracker) joint(ctx context.Context, f *frame, annotated bool, out *Solv
 	labels := t.labels()
 	t.balance(frames)
 	t.enter(f)
-	if !annotated && t.cfg.Mode == Joint && !slices.ContainsFunc(t.objects, func(o object) bool { return o.state == Visible }) {
+	if !annotated && t.cfg.Mode == Joint && !slices.ContainsFunc(t.objects, func(o object) bool { return o.State == Visible }) {
 		return nil // nothing in sight to learn from: the classifier stays what it was
 	}
 	t.gather(frames)

@@ -317,7 +317,7 @@ func (t *Tracker) accept(a *annotation.Annotation, s *features.Scene, inSight fu
 	return defined, nil
 }
 
-func (t *Tracker) inSight(label int32) bool { return t.objects[label-1].state == Visible }
+func (t *Tracker) inSight(label int32) bool { return t.objects[label-1].State == Visible }
 
 func (t *Tracker) find(id uint32) int {
 	return slices.IndexFunc(t.objects, func(o object) bool { return o.id == id })

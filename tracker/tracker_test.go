@@ -244,35 +244,6 @@ func TestStrangersAreNotTheObject(t *testing.T) {
 	}
 }
 
-// What comes back and has gone again at once is believed ever later; what stays is
-// believed at once the next time.
-func TestWary(t *testing.T) {
-	var o object
-	step := func(area int, want State) {
-		t.Helper()
-		if o.observe(area, 1000); o.state != want {
-			t.Fatalf("%s after an area of %d; want %s", o.state, area, want)
-		}
-	}
-	step(100, Visible)
-	step(0, Occluded)
-	for _, wary := range []int{0, 1, 3, 7, 15, 31, 31} {
-		for range wary {
-			step(50, Occluded)
-		}
-		step(50, Visible)
-		step(0, Occluded)
-	}
-	for range maxWary {
-		step(50, Occluded)
-	}
-	for range settleFrames {
-		step(50, Visible)
-	}
-	step(0, Occluded)
-	step(50, Visible)
-}
-
 func TestObjectGoesAndIsLost(t *testing.T) {
 	tr := newTracker(t, Config{OccludedFrames: 5})
 	for i := range uint64(16) {
