@@ -22,7 +22,7 @@ func (t *Tracker) amend(ctx context.Context, s *features.Scene, ann *annotation.
 	if err != nil {
 		return err
 	}
-	for len(t.recent) > 0 {
+	for len(t.frames.recent) > 0 {
 		t.evict()
 	}
 	f := t.load(scene)
@@ -72,7 +72,7 @@ func (t *Tracker) recollect(f *frame, y []int32) {
 	labels := t.labels()
 	copy(f.y, y)
 	for i := range f.N {
-		row := f.q[i*labels : (i+1)*labels]
+		row := f.belief.Q[i*labels : (i+1)*labels]
 		if len(y) == 0 {
 			for c := range row {
 				row[c] = 1 / float64(labels)
@@ -81,18 +81,16 @@ func (t *Tracker) recollect(f *frame, y []int32) {
 		}
 		row[f.y[i]] = 1
 	}
-	copy(f.soft, f.q)
-	at := slices.IndexFunc(t.anchors, func(a *frame) bool { return a.Seq == f.Seq })
+	at := slices.IndexFunc(t.frames.anchors, func(a *frame) bool { return a.Seq == f.Seq })
 	if at < 0 {
 		return
 	}
-	old := t.anchors[at]
+	old := t.frames.anchors[at]
 	copy(f.fixed, old.fixed)
-	f.corrected = append(f.corrected, old.corrected...)
+	f.Corrected = append(f.Corrected, old.Corrected...)
 	f.bounded, f.outside = append(f.bounded, old.bounded...), append(f.outside, old.outside...)
-	copy(f.q, old.soft)
-	copy(f.soft, old.soft)
+	copy(f.belief.Q, old.Soft)
 	// f takes its place.
-	t.anchors = slices.Delete(t.anchors, at, at+1)
-	t.release(old)
+	t.frames.anchors = slices.Delete(t.frames.anchors, at, at+1)
+	t.frames.release(old)
 }

@@ -29,7 +29,7 @@ const (
 )
 
 // fillBox guesses which of the superpixels in a box are the object and writes it
-// to f.q and f.y. As in GrabCut (Rother, Kolmogorov, Blake 2004) what is outside
+// to f.belief.Q and f.y. As in GrabCut (Rother, Kolmogorov, Blake 2004) what is outside
 // is known, and a model of both sides and the labels inside are estimated in
 // turns. Ours is a linear classifier of the superpixels in and around the box,
 // asked for each of them as it would be without that one: otherwise it learns the
@@ -71,7 +71,7 @@ func (t *Tracker) fillBox(ctx context.Context, f *frame, label int, box []float6
 	}
 	labels := t.labels()
 	for _, i := range b.in {
-		row := f.q[i*labels : (i+1)*labels]
+		row := f.belief.Q[i*labels : (i+1)*labels]
 		rest := row[0] + row[label] // what other objects leave
 		row[label], row[0] = p[i]*rest, (1-p[i])*rest
 		f.y[i] = int32(label) * b.y[i]

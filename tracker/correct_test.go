@@ -264,8 +264,8 @@ func TestSameEarlierFrameTwice(t *testing.T) {
 	if j := iou(m, union(truth...)); j < 0.8 {
 		t.Errorf("IoU %.2f with all three parts; want above 0.8", j)
 	}
-	if len(tr.anchors) != 2 {
-		t.Errorf("%d annotated frames kept; want 2, since one was annotated twice", len(tr.anchors))
+	if len(tr.frames.anchors) != 2 {
+		t.Errorf("%d annotated frames kept; want 2, since one was annotated twice", len(tr.frames.anchors))
 	}
 }
 

@@ -17,7 +17,7 @@ func (t *Tracker) mark(ctx context.Context, f *frame, ann *annotation.Annotation
 	labels := t.labels()
 	t.before = t.before[:0]
 	for i := range f.N {
-		t.before = append(t.before, labeling.Argmax(f.q[i*labels:(i+1)*labels]))
+		t.before = append(t.before, labeling.Argmax(f.belief.Q[i*labels:(i+1)*labels]))
 	}
 	for k, o := range ann.Objects {
 		if defined[k] {
@@ -51,11 +51,6 @@ func (t *Tracker) redefine(f *frame, label int32) {
 	f.bounded, f.outside = f.bounded[:0], f.outside[:0]
 }
 
-// correctedWeight is what a vote of a corrected superpixel weighs: enough to leave
-// no doubt, in which the classifier would speak, against the annotated frame that
-// led to what was wrong (Config.AnchorWeight) and the latest frames.
-const correctedWeight = 40
-
 // A correction spreads to superpixels that resemble a corrected one: it has this
 // many votes of full similarity against the one vote of what they were taken for.
 const correctionWeight = 4
@@ -67,16 +62,16 @@ const wholePiece = 1.0 / 8
 // noteCorrected remembers where what was said of f changed what f was taken for.
 // On the first annotated frame nothing was known.
 func (t *Tracker) noteCorrected(f *frame) {
-	if len(t.anchors) == 0 {
+	if len(t.frames.anchors) == 0 {
 		return
 	}
-	if len(f.corrected) == 0 {
-		f.corrected = scratch.Grow(f.corrected, f.N)
-		clear(f.corrected)
+	if len(f.Corrected) == 0 {
+		f.Corrected = scratch.Grow(f.Corrected, f.N)
+		clear(f.Corrected)
 	}
 	for i, y := range f.y {
 		if y != t.before[i] {
-			f.corrected[i] = true
+			f.Corrected[i] = true
 		}
 	}
 }
@@ -112,7 +107,7 @@ func (t *Tracker) heed(f *frame) {
 			}
 		}
 		if g > 0 {
-			row := f.q[i*labels : (i+1)*labels]
+			row := f.belief.Q[i*labels : (i+1)*labels]
 			row[label[i]] += correctionWeight * g
 			for c := range row {
 				row[c] /= 1 + correctionWeight*g
@@ -208,7 +203,7 @@ func (t *Tracker) dropPieces(f *frame, corrected, confirmed []int32) {
 		}
 		for i := range f.N {
 			if piece[i] == int32(p+1) && f.fixed[i] == annotation.Unmarked {
-				row := f.q[i*labels : (i+1)*labels]
+				row := f.belief.Q[i*labels : (i+1)*labels]
 				clear(row)
 				row[f.fixed[m[0]]] = 1
 			}
@@ -270,7 +265,7 @@ func (f *frame) settle(i, labels int) {
 	}
 	f.y[i] = 0
 	if f.fixed[i] == annotation.Unmarked {
-		q := f.q[i*labels : (i+1)*labels]
+		q := f.belief.Q[i*labels : (i+1)*labels]
 		for c := 1; c < labels; c++ {
 			if f.isOutside(i, c) {
 				q[0] += q[c]
@@ -347,11 +342,11 @@ func (f *frame) isOutside(i, l int) bool {
 	return k >= 0 && f.outside[i*len(f.bounded)+k]
 }
 
-// soften sets superpixel i's label probabilities in an annotated frame to the
-// fractions of its marked pixels. Pixels that are only known to be outside the
+// soften sets marked superpixel i's label probabilities to the fractions of its marked
+// pixels. Pixels that are only known to be outside the
 // bounded objects are divided among the other labels as q stood.
 func (f *frame) soften(i int, counts []int32, labels int) {
-	q, soft := f.q[i*labels:(i+1)*labels], f.soft[i*labels:(i+1)*labels]
+	q := f.belief.Q[i*labels : (i+1)*labels]
 	sum, others := float64(counts[labels+1]), 0.0
 	for c := range labels {
 		sum += float64(counts[c])
@@ -359,17 +354,13 @@ func (f *frame) soften(i int, counts []int32, labels int) {
 			others += q[c]
 		}
 	}
-	if sum == 0 {
-		return
-	}
 	rest := float64(counts[labels+1]) / sum
-	for c := range labels {
-		soft[c] = float64(counts[c]) / sum
+	for c, before := range q {
+		q[c] = float64(counts[c]) / sum
 		if !slices.Contains(f.bounded, int32(c)) && others > 0 {
-			soft[c] += rest * q[c] / others
+			q[c] += rest * before / others
 		} else if c == 0 {
-			soft[c] += rest
+			q[c] += rest
 		}
 	}
-	copy(q, soft)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/tracker/internal/belief"
 	"github.com/segd/segd/tracker/internal/life"
 )
 
@@ -22,19 +23,17 @@ type object struct {
 	id    uint32
 	label string
 	life.Object
-	chance  []float64 // n of the newest frame: its probability by looks, while it is sought
-	doubt   []bool    // n: where it may have been at one size or another
-	resized bool      // whether it came back at a size that Scene.Coarse shows
+	belief.Detection
 }
 
 // describe moves every object's state on by f's labels and fills in the objects of
 // res.
 func (t *Tracker) describe(ctx context.Context, res *Result, f *frame, ann *annotation.Annotation) error {
 	labels := t.labels()
-	f.knows, f.sure = append(f.knows[:0], true), append(f.sure[:0], false)
+	f.Observed, f.Confident = append(f.Observed[:0], true), append(f.Confident[:0], false)
 	for k := range t.objects {
 		o, l := &t.objects[k], k+1
-		sight := life.Measure(f.Picture, f.y, f.q, l, labels)
+		sight := life.Measure(f.Picture, f.y, f.belief.Q, l, labels)
 		confident := o.Observe(sight, ann != nil, t.cfg.OccludedFrames)
 		out := Object{ID: o.id, Label: o.label, State: o.State}
 		if out.Label == "" {
@@ -43,17 +42,18 @@ func (t *Tracker) describe(ctx context.Context, res *Result, f *frame, ann *anno
 		if o.State == Visible {
 			out.Score = sight.Score
 		} else {
-			f.erase(int32(l), labels)
+			f.erase(l, labels)
 		}
-		f.knows, f.sure = append(f.knows, o.State == Visible), append(f.sure, confident)
+		f.Observed, f.Confident = append(f.Observed, o.State == Visible), append(f.Confident, confident)
 		res.Objects = append(res.Objects, out)
 	}
-	f.setLooks(labels, t.projection.Dim())
+	f.Measure(labels)
+	f.Trust = append(f.Trust[:0], f.belief.Trust...)
 	if err := t.outlines.Draw(ctx, f.Picture, f.y, labels); err != nil {
 		return fmt.Errorf("tracker: %w", err)
 	}
 	if ann != nil {
-		t.outlines.Overrule(ann.Raster(), t.seen(ann))
+		t.outlines.Overrule(ann.Raster(), t.shown(ann))
 	}
 	for k := range res.Objects {
 		out := &res.Objects[k]
@@ -63,9 +63,9 @@ func (t *Tracker) describe(ctx context.Context, res *Result, f *frame, ann *anno
 	return nil
 }
 
-// seen lists the labels of the annotation's objects, after that of the background, and
+// shown lists the labels of the annotation's objects, after that of the background, and
 // 0 for those out of sight.
-func (t *Tracker) seen(ann *annotation.Annotation) []uint8 {
+func (t *Tracker) shown(ann *annotation.Annotation) []uint8 {
 	index := make([]uint8, 1, len(ann.Objects)+1)
 	for _, o := range ann.Objects {
 		label := 1 + t.find(o.ID)
@@ -79,13 +79,11 @@ func (t *Tracker) seen(ann *annotation.Annotation) []uint8 {
 
 // erase makes what is left of a label background: too little of an object to
 // publish is too little to learn from.
-func (f *frame) erase(label int32, labels int) {
+func (f *frame) erase(label, labels int) {
 	for i, y := range f.y {
-		if y == label {
+		if int(y) == label {
 			f.y[i] = 0
 		}
-		row := f.soft[i*labels : (i+1)*labels]
-		row[0] += row[label]
-		row[label] = 0
 	}
+	f.Hide(label, labels)
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/solver/kernel"
 )
 
 // Preview is an annotation of a scene that has passed, tried beside the tracker:
@@ -40,7 +39,7 @@ func (t *Tracker) Preview(ann *annotation.Annotation) (*Preview, error) {
 	s := p.scene
 	s.X, s.Maps, s.Centroid = slices.Clone(s.X), slices.Clone(s.Maps), slices.Clone(s.Centroid)
 	s.Area, s.Edges = slices.Clone(s.Area), slices.Clone(s.Edges)
-	for _, f := range t.recent { // the pixels of the latest frames are there still
+	for _, f := range t.frames.recent { // the pixels of the latest frames are there still
 		if f.Seq == s.Seq {
 			s.Pixels, s.Lab = slices.Clone(f.Pixels), slices.Clone(f.Colour)
 		}
@@ -70,26 +69,13 @@ func (p *Preview) Run(ctx context.Context) (*Result, error) {
 // is ever written. The latest frames are left out: an annotation of an earlier one
 // starts the window anew.
 func (t *Tracker) fork() *Tracker {
-	fork := &Tracker{cfg: t.cfg, projection: t.projection, objects: slices.Clone(t.objects), weight: slices.Clone(t.weight)}
+	fork := assemble(t.cfg)
+	fork.projection, fork.objects, fork.weight = t.projection, slices.Clone(t.objects), slices.Clone(t.weight)
 	for k := range fork.objects {
-		fork.objects[k].chance, fork.objects[k].doubt = nil, nil // of the newest frame
+		fork.objects[k].Probability, fork.objects[k].Suspect = nil, nil // of the newest frame
 	}
-	for _, f := range t.anchors {
-		fork.anchors = append(fork.anchors, f.clone())
+	for _, f := range t.frames.anchors {
+		fork.frames.anchors = append(fork.frames.anchors, f.clone())
 	}
 	return fork
-}
-
-// clone copies all of f but its picture, which is immutable.
-func (f *frame) clone() *frame {
-	f.Share()
-	c := &frame{
-		Picture: f.Picture, block: kernel.Block{N: f.block.N, D: f.block.D, X: f.Rows, Gram: slices.Clone(f.block.Gram)},
-		scores: slices.Clone(f.scores), lambda: slices.Clone(f.lambda), y: slices.Clone(f.y), q: slices.Clone(f.q),
-		fixed: slices.Clone(f.fixed), trust: slices.Clone(f.trust), unlearnt: slices.Clone(f.unlearnt),
-		knows: slices.Clone(f.knows), sure: slices.Clone(f.sure), looks: slices.Clone(f.looks),
-		marked: slices.Clone(f.marked), soft: slices.Clone(f.soft),
-		bounded: slices.Clone(f.bounded), corrected: slices.Clone(f.corrected), outside: slices.Clone(f.outside),
-	}
-	return c
 }

@@ -185,18 +185,20 @@ func TestPreviewFaults(t *testing.T) {
 func TestCloneIsWhole(t *testing.T) {
 	tr := newTracker(t, Config{})
 	tale(t, tr, 3, func(uint64) *annotation.Annotation { return nil })
-	f := tr.anchors[0]
-	f.corrected, f.outside, f.bounded = []bool{true}, []bool{true}, []int32{1}
+	f := tr.frames.anchors[0]
+	f.Corrected, f.outside, f.bounded = []bool{true}, []bool{true}, []int32{1}
 	c := f.clone()
 	var compare func(at string, a, b reflect.Value)
 	compare = func(at string, a, b reflect.Value) {
 		for i := range a.NumField() {
 			name, x, y := at+a.Type().Field(i).Name, a.Field(i), b.Field(i)
 			switch {
-			case name == "Picture":
+			case strings.HasSuffix(name, ".Picture"):
 				if x.Pointer() != y.Pointer() {
 					t.Errorf("%s is copied", name)
 				}
+			case x.Kind() == reflect.Pointer:
+				compare(name+".", x.Elem(), y.Elem())
 			case name == "block.gramian", name == "block.X": // scratch of Reset, and the picture's
 			case x.Kind() == reflect.Struct:
 				compare(name+".", x, y)

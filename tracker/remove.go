@@ -1,10 +1,6 @@
 package tracker
 
-import (
-	"slices"
-
-	"github.com/segd/segd/tracker/internal/labeling"
-)
+import "slices"
 
 // Remove forgets the object with that id and tells whether there was one. Where it
 // was marked or seen is background from now on; other objects are not affected.
@@ -14,9 +10,7 @@ func (t *Tracker) Remove(id uint32) bool {
 		return false
 	}
 	label, count := at+1, t.labels()
-	for _, f := range t.all() {
-		f.drop(label, count)
-	}
+	t.drop(label, count)
 	t.past.DropLabel(int32(label))
 	t.objects = slices.Delete(t.objects, at, at+1)
 	if d := t.projection.Dim() + 1; len(t.weight) >= (label+1)*d {
@@ -29,33 +23,4 @@ func (t *Tracker) Remove(id uint32) bool {
 		t.past = kept
 	}
 	return true
-}
-
-// drop takes a label out of f.
-func (f *frame) drop(label, count int) {
-	for _, m := range []*[]float64{&f.q, &f.soft} {
-		*m = labeling.FoldColumn(*m, label, count)
-	}
-	for _, m := range []*[]float64{&f.scores, &f.lambda} {
-		*m = labeling.DropColumn(*m, label, count)
-	}
-	labeling.Drop(f.y, int32(label))
-	labeling.Drop(f.fixed, int32(label))
-	if label < len(f.knows) {
-		f.knows = slices.Delete(f.knows, label, label+1)
-	}
-	if label < len(f.sure) {
-		d := len(f.looks) / len(f.sure) // an object marked later has neither
-		f.sure = slices.Delete(f.sure, label, label+1)
-		f.looks = slices.Delete(f.looks, label*d, (label+1)*d)
-	}
-	if k := slices.Index(f.bounded, int32(label)); k >= 0 {
-		f.outside = labeling.DropColumn(f.outside, k, len(f.bounded))
-		f.bounded = slices.Delete(f.bounded, k, k+1)
-	}
-	if k := slices.Index(f.marked, int32(label)); k >= 0 {
-		f.marked = slices.Delete(f.marked, k, k+1)
-	}
-	labeling.Drop(f.bounded, int32(label))
-	labeling.Drop(f.marked, int32(label))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/segd/segd/solver"
 	"github.com/segd/segd/solver/loss"
 	"github.com/segd/segd/solver/mrf"
+	"github.com/segd/segd/tracker/internal/belief"
 	"github.com/segd/segd/tracker/internal/scratch"
 )
 
@@ -36,7 +37,6 @@ func (t *Tracker) solve(ctx context.Context, f *frame, annotated bool, out *Solv
 		f.keepBegun(estimated, t.labels())
 		f.keepMarked()
 	}
-	f.harden(t.labels())
 	return nil
 }
 
@@ -49,7 +49,7 @@ func (f *frame) keepBegun(estimated []int32, labels int) {
 		switch decided := f.y[i]; {
 		case begun(decided) && begun(y):
 			f.y[i] = y
-		case !begun(decided) && f.q[i*labels+int(decided)] == 0:
+		case !begun(decided) && f.belief.Q[i*labels+int(decided)] == 0:
 			f.y[i] = 0
 		}
 	}
@@ -84,23 +84,11 @@ func (f *frame) keepMarked() {
 	}
 }
 
-// harden makes the soft label of every superpixel that no annotation marked its
-// label.
-func (f *frame) harden(labels int) {
-	for i, y := range f.y {
-		if f.fixed[i] == annotation.Unmarked {
-			row := f.soft[i*labels : (i+1)*labels]
-			clear(row)
-			row[y] = 1
-		}
-	}
-}
-
 // joint runs DC-ADMM over the window with f as its newest frame. The labels of
 // all its frames are free but for annotations; the classifier is left in
 // t.weight.
 func (t *Tracker) joint(ctx context.Context, f *frame, annotated bool, out *Solve) error {
-	frames := append(t.kept(), f)
+	frames := append(t.frames.kept(), f)
 	labels := t.labels()
 	t.balance(frames)
 	t.enter(f)
@@ -216,7 +204,7 @@ func (t *Tracker) scatter(frames []*frame) {
 func (f *frame) appendUnary(dst []float64, labels int) []float64 {
 	for i := range f.N {
 		for l := range labels {
-			u := 1 - f.q[i*labels+l]
+			u := 1 - f.belief.Q[i*labels+l]
 			if f.forbids(i, l) {
 				u = math.Inf(1)
 			}
@@ -260,7 +248,7 @@ func (t *Tracker) balance(frames []*frame) {
 		for i := range f.N {
 			w := 1.0
 			if f.fixed[i] == annotation.Unmarked {
-				w = 1 - (1-t.cfg.Ambiguous)*uncertainty(f.q[i*labels:(i+1)*labels])
+				w = 1 - (1-t.cfg.Ambiguous)*belief.Uncertainty(f.belief.Q[i*labels:(i+1)*labels])
 			}
 			w *= rarity[f.y[i]]
 			t.omega = append(t.omega, w)
@@ -287,15 +275,15 @@ func (t *Tracker) decide(ctx context.Context, f *frame) error {
 		for i := range f.N {
 			w := 1.0
 			if t.cfg.Mode != Frozen {
-				w = t.cfg.Classifier * uncertainty(f.q[i*labels:(i+1)*labels])
-				if f.unlearnt[i] {
+				w = t.cfg.Classifier * belief.Uncertainty(f.belief.Q[i*labels:(i+1)*labels])
+				if f.belief.Unlearnt[i] {
 					w = 0
 				}
 			}
 			t.addClassifier(t.unary[i*labels:(i+1)*labels], f, i, w)
 			if t.cfg.Mode == Frozen {
 				for l, score := range t.scores {
-					f.q[i*labels+l] = math.Max(0, math.Min(1, (1+score)/2))
+					f.belief.Q[i*labels+l] = math.Max(0, math.Min(1, (1+score)/2))
 				}
 			}
 		}

@@ -17,7 +17,7 @@ const (
 )
 
 // growStrokes guesses where an object is that begins with strokes and writes it to
-// f.q and f.y: a superpixel belongs to the side whose strokes it resembles more,
+// f.belief.Q and f.y: a superpixel belongs to the side whose strokes it resembles more,
 // where near ones count more, cut with smoothness. Without a stroke on anything
 // else the object may be anywhere in the background.
 func (t *Tracker) growStrokes(ctx context.Context, f *frame, label int) error {
@@ -45,7 +45,7 @@ func (t *Tracker) growStrokes(ctx context.Context, f *frame, label int) error {
 			odds = (t.resemblance(f, slot, sides[1]) - t.resemblance(f, slot, sides[0])) / strokeSlope
 		}
 		p[i] = 1 / (1 + math.Exp(-odds))
-		row := f.q[int(i)*labels : int(i+1)*labels]
+		row := f.belief.Q[int(i)*labels : int(i+1)*labels]
 		rest := row[0] + row[label] // what other objects leave
 		row[label], row[0] = p[i]*rest, (1-p[i])*rest
 	}

@@ -13,11 +13,11 @@ import (
 	"github.com/segd/segd/solver"
 	"github.com/segd/segd/solver/kernel"
 	"github.com/segd/segd/solver/mrf"
-	"github.com/segd/segd/tracker/internal/cosine"
+	"github.com/segd/segd/tracker/internal/belief"
 	"github.com/segd/segd/tracker/internal/labeling"
 	"github.com/segd/segd/tracker/internal/outline"
 	"github.com/segd/segd/tracker/internal/past"
-	"github.com/segd/segd/tracker/internal/picture"
+	"github.com/segd/segd/tracker/internal/recall"
 	"github.com/segd/segd/tracker/internal/scratch"
 )
 
@@ -75,37 +75,28 @@ type Tracker struct {
 	cfg        Config
 	projection *features.Projection
 	objects    []object // label l is objects[l−1]; label 0 is the background
-	anchors    []*frame // annotated frames
-	recent     []*frame // latest frames, newest last; may share frames with anchors
-	memory     []*frame // earlier frames in which objects were seen without doubt
-	free       []*frame
-	pictures   picture.Pool
+	frames     frames
+	affinity   belief.Affinity
+	recall     recall.Recall
 	past       past.History
-	search     search
+	outlines   outline.Drawer
 	forgotten  []uint32 // since the last result
 
-	ws       solver.Workspace
-	kernel   kernel.Linear
-	window   mrf.Potts // over all frames of the window
-	newest   mrf.Potts // over the newest frame
-	state    solver.State
-	unary    []float64
-	omega    []float64
-	blocks   []*kernel.Block
-	frames   []*frame
-	edges    []mrf.Edge
-	links    []cosine.Match
-	mass     []float64 // of one frame's votes, n
-	held     []float64 // what of it is trusted, n
-	near     []bool    // n: whether a superpixel of the newest frame can be an object at all
-	may      []bool    // n×L: which label it can be
-	moved    []bool    // n: whether it can be one that is elsewhere than in an annotated frame
-	refs     []reference
-	outlines outline.Drawer
-	weight   []float64 // classifier, L×(d+1)
-	alpha    []float64
-	scores   []float64 // of one superpixel
-	before   []int32   // labels of the newest frame without what an annotation says
+	ws      solver.Workspace
+	kernel  kernel.Linear
+	window  mrf.Potts // over all frames of the window
+	newest  mrf.Potts // over the newest frame
+	state   solver.State
+	unary   []float64
+	omega   []float64
+	blocks  []*kernel.Block
+	edges   []mrf.Edge
+	sources []belief.Source
+	views   []belief.Object
+	weight  []float64 // classifier, L×(d+1)
+	alpha   []float64
+	scores  []float64 // of one superpixel
+	before  []int32   // labels of the newest frame without what an annotation says
 }
 
 // New returns a tracker without objects.
@@ -114,7 +105,20 @@ func New(cfg Config) (*Tracker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Tracker{cfg: cfg}, nil
+	return assemble(cfg), nil
+}
+
+func assemble(cfg Config) *Tracker {
+	return &Tracker{
+		cfg: cfg,
+		affinity: belief.Affinity{Config: belief.Config{
+			Links: cfg.Links, Radius: cfg.Radius, AnchorRadius: cfg.AnchorRadius,
+			Temperature: cfg.Temperature, AnchorWeight: cfg.AnchorWeight, Novel: cfg.Novel,
+		}},
+		recall: recall.Recall{Config: recall.Config{
+			Memory: cfg.Memory, Links: cfg.Links, Temperature: cfg.Temperature, Recall: cfg.Recall,
+		}},
+	}
 }
 
 func (t *Tracker) labels() int { return 1 + len(t.objects) }
@@ -130,7 +134,7 @@ func (t *Tracker) labels() int { return 1 + len(t.objects) }
 //
 // The labels use this and earlier scenes only.
 func (t *Tracker) Step(ctx context.Context, s *features.Scene, ann *annotation.Annotation) (*Result, error) {
-	if t.past.Differs(s) || len(t.recent) > 0 && (t.recent[0].Width != s.Width || t.recent[0].Height != s.Height) {
+	if t.past.Differs(s) || t.frames.differ(s) {
 		for _, o := range t.objects {
 			t.forgotten = append(t.forgotten, o.id)
 		}
@@ -175,7 +179,9 @@ func (t *Tracker) expect(f *frame) {
 	case NoTemporal:
 		t.guess(f)
 	default:
-		t.propagate(f)
+		t.recall.Detect(f.Picture, t.seen(), t.frames.sightings())
+		t.affinity.Propagate(&f.belief, f.Picture, t.references(), t.seen())
+		f.belief.Labels(f.y)
 	}
 }
 
@@ -184,7 +190,7 @@ func (t *Tracker) expect(f *frame) {
 func (t *Tracker) label(ctx context.Context, f *frame, ann *annotation.Annotation, defined []bool, res *Result) error {
 	start := time.Now()
 	if err := t.choose(ctx, f, ann, defined, &res.Solve); err != nil {
-		t.release(f)
+		t.frames.release(f)
 		return err
 	}
 	res.Solve.SolveTime = time.Since(start)
@@ -205,10 +211,11 @@ func (t *Tracker) choose(ctx context.Context, f *frame, ann *annotation.Annotati
 		if err := t.mark(ctx, f, ann, defined); err != nil {
 			return err
 		}
+		copy(f.Soft, f.belief.Q) // what is marked stays as it is marked
 		if !slices.Contains(defined, true) {
 			t.distrust() // what they say of the object is wrong
 		}
-	} else if len(t.recent) == t.cfg.Window {
+	} else if len(t.frames.recent) == t.cfg.Window {
 		t.evict()
 	}
 	// A correction leaves the classifier what it has learnt. One that is only ever
@@ -220,46 +227,26 @@ func (t *Tracker) choose(ctx context.Context, f *frame, ann *annotation.Annotati
 	if ann != nil {
 		t.noteCorrected(f)
 	}
+	f.Label(f.y, func(i int) bool { return f.fixed[i] == annotation.Unmarked }, t.labels())
 	return nil
 }
 
 // forget drops all that was learnt: the camera changed its picture size, so no
 // position or annotation holds any more.
 func (t *Tracker) forget() {
-	for _, f := range t.recent {
-		if !slices.Contains(t.anchors, f) {
-			t.release(f)
-		}
-	}
-	for _, f := range append(t.anchors, t.memory...) {
-		t.release(f)
-	}
-	t.recent, t.anchors, t.memory, t.projection = nil, nil, nil, nil
+	t.distrust()
+	t.frames.forget()
+	t.recall.ForgetBackground()
+	t.projection = nil
 	t.objects, t.weight = nil, nil
-	t.search.around = nil
 	t.past.Clear()
-}
-
-func (t *Tracker) acquire() *frame {
-	if n := len(t.free); n > 0 {
-		f := t.free[n-1]
-		t.free = t.free[:n-1]
-		return f
-	}
-	return &frame{}
 }
 
 // load returns s as a frame.
 func (t *Tracker) load(s *features.Scene) *frame {
-	f := t.acquire()
-	f.load(t.pictures.Make(s, t.projection, t.cfg.Smooth), t.labels())
-	t.search.scales.Make(f.Picture, s, t.projection)
+	f := t.frames.load(t.frames.pictures.Make(s, t.projection, t.cfg.Smooth), t.labels())
+	t.recall.Look(f.Picture, s, t.projection)
 	return f
-}
-
-func (t *Tracker) release(f *frame) {
-	t.pictures.Release(f.Picture)
-	t.free = append(t.free, f)
 }
 
 // accept checks the annotation against the scene and makes room for its objects.
@@ -310,9 +297,7 @@ func (t *Tracker) accept(a *annotation.Annotation, s *features.Scene, inSight fu
 		}
 	}
 	if t.labels() != before {
-		for _, f := range t.all() {
-			f.widen(before, t.labels())
-		}
+		t.widen(before, t.labels())
 	}
 	return defined, nil
 }
@@ -323,147 +308,59 @@ func (t *Tracker) find(id uint32) int {
 	return slices.IndexFunc(t.objects, func(o object) bool { return o.id == id })
 }
 
-// kept lists every frame of the window once: annotated ones, then the latest.
-func (t *Tracker) kept() []*frame {
-	t.frames = append(t.frames[:0], t.anchors...)
-	for _, f := range t.recent {
-		if !slices.Contains(t.anchors, f) {
-			t.frames = append(t.frames, f)
-		}
-	}
-	return t.frames
-}
-
-// widen makes room for more labels and keeps what is known of the old ones.
-func (f *frame) widen(from, to int) {
-	for _, m := range f.perLabel() {
-		*m = labeling.Widen(*m, from, to)
-	}
-}
-
-// propagate sets f's label probabilities q from the frames it can look up: the
-// latest, and the annotated ones. Frames that saw all objects speak first, because
-// the others leave open what they did not see. An object is near where it was in the
-// latest frames, or where it is looked for: what is like it where an annotated frame had
-// it long ago is something else, unless it has jumped there.
-func (t *Tracker) propagate(f *frame) {
-	labels, side := t.labels(), float64(max(f.Width, f.Height))
-	t.near, t.may = scratch.Grow(t.near, f.N), scratch.Grow(t.may, f.N*labels)
-	for i := range t.may {
-		t.may[i] = i%labels == 0
-	}
-	for i := range t.near {
-		t.near[i] = len(t.anchors) == 0 // on the first annotated frame nothing is known at all
-	}
-	refs := t.references()
-	for _, r := range refs {
-		reach(f, r.frame, labels, r.radius*side, func(i int32, c int) {
-			t.near[i] = true
-			if r.latest {
-				t.may[int(i)*labels+c] = true
-			}
-		})
-	}
-	t.seek(f)
-	d, k := f.UnitDim(), t.cfg.Links
-	t.mass, t.held = scratch.Grow(t.mass, f.N), scratch.Grow(t.held, f.N)
-	ask := func(all bool) {
-		for _, r := range refs {
-			if r.frame.sawAll(labels) == all {
-				t.links = neighbours(t.links, f, r.frame, t.near, d, k, r.radius*side)
-				if slices.Contains(t.anchors, r.frame) {
-					t.followed(f, r.frame, k, r.radius*side)
-				}
-				vote(f.q, t.mass, t.held, t.may, t.links, k, r.frame, labels, t.cfg.Temperature, r.weight)
-			}
-		}
-	}
-	for again := true; again; again = t.jumped(f) {
-		clear(f.q)
-		clear(t.mass)
-		clear(t.held)
-		ask(true)
-		ask(false)
-	}
-	t.fillOpen(f, refs)
-	normaliseRows(f.q, t.near, labels)
-	t.callBack(f)
-	for i := range f.N {
-		f.y[i] = labeling.Argmax(f.q[i*labels : (i+1)*labels])
-	}
-}
-
 // guess is what propagate would leave if f had no frame to look up: every label as
 // likely as any other, and y what the last classifier says.
 func (t *Tracker) guess(f *frame) {
 	labels := t.labels()
 	known := min(labels, len(t.weight)/(t.projection.Dim()+1))
 	t.scores = scratch.Grow(t.scores, labels)
-	for i := range f.N {
-		for l := range labels {
-			f.q[i*labels+l] = 1 / float64(labels)
-		}
-		if known > 0 {
-			t.score(t.scores[:known], f, i)
-			f.y[i] = labeling.Argmax(t.scores[:known])
-		}
+	f.belief.Uniform(labels)
+	for i := 0; i < f.N && known > 0; i++ {
+		t.score(t.scores[:known], f, i)
+		f.y[i] = labeling.Argmax(t.scores[:known])
 	}
 }
 
-// reference is a frame to look up.
-type reference struct {
-	frame          *frame
-	radius, weight float64
-	latest         bool
-}
-
-func (t *Tracker) references() []reference {
-	refs := t.refs[:0]
-	for _, f := range slices.Backward(t.recent[max(0, len(t.recent)-t.cfg.Refs):]) {
-		refs = append(refs, reference{f, t.cfg.Radius, 1, true})
+// references lists the frames to look up: the latest, and the annotated ones.
+func (t *Tracker) references() []belief.Source {
+	w := &t.frames
+	t.sources = t.sources[:0]
+	latest := w.recent[max(0, len(w.recent)-t.cfg.Refs):]
+	for _, f := range slices.Backward(latest) {
+		t.sources = append(t.sources, belief.Source{Reference: &f.Reference, Latest: true, Annotated: slices.Contains(w.anchors, f)})
 	}
-	for _, f := range t.anchors {
-		if !slices.ContainsFunc(refs, func(r reference) bool { return r.frame == f }) {
-			refs = append(refs, reference{f, t.cfg.AnchorRadius, t.cfg.AnchorWeight, false})
+	for _, f := range w.anchors {
+		if !slices.Contains(latest, f) {
+			t.sources = append(t.sources, belief.Source{Reference: &f.Reference, Annotated: true})
 		}
 	}
-	t.refs = refs
-	return refs
+	return t.sources
 }
 
-func (f *frame) sawAll(labels int) bool {
-	for c := range labels {
-		if !f.saw(c) {
-			return false
-		}
+// seen is what is known of the objects.
+func (t *Tracker) seen() []belief.Object {
+	t.views = t.views[:0]
+	for k := range t.objects {
+		o := &t.objects[k]
+		t.views = append(t.views, belief.Object{Object: &o.Object, Detection: &o.Detection})
 	}
-	return true
+	return t.views
 }
 
-// slide moves the window on: f is the newest frame. An annotated frame stays as an
-// anchor and starts the window anew, because the frames before it were labelled
-// without what it says.
-func (t *Tracker) slide(f *frame, annotated bool) {
-	if annotated {
-		for len(t.recent) > 0 {
-			t.evict()
-		}
-		if len(t.anchors) == t.cfg.Anchors {
-			// The first anchor defines the features; the second oldest goes.
-			at := min(1, len(t.anchors)-1)
-			t.release(t.anchors[at])
-			t.anchors = slices.Delete(t.anchors, at, at+1)
-		}
-		t.anchors = append(t.anchors, f)
-	}
-	t.recent = append(t.recent, f)
+// Searching tells whether the next Step should have a scene with Coarse, because an
+// object that is out of sight, or back for a moment only, is then found at other
+// sizes, too. For one that is lost it does so now and then.
+func (t *Tracker) Searching() bool {
+	return t.cfg.Mode.looksUp() && slices.ContainsFunc(t.objects, func(o object) bool { return recall.Wants(&o.Object) })
 }
 
-// evict drops the oldest of the latest frames from the window.
-func (t *Tracker) evict() {
-	old := t.recent[0]
-	t.recent = slices.Delete(t.recent, 0, 1)
-	if !slices.Contains(t.anchors, old) {
-		t.remember(old)
+// learn keeps what is certainly background in f, which was just labelled.
+func (t *Tracker) learn(f *frame, annotated bool) {
+	switch {
+	case !t.cfg.Mode.looksUp():
+	case annotated:
+		t.recall.LearnAnew(&f.Reference, t.labels())
+	default:
+		t.recall.Learn(f.Picture, f.y, t.seen())
 	}
 }

@@ -115,7 +115,9 @@ var plan = map[string]room{
 	"tracker/internal/outline":   {internal: []string{"annotation", "features", "mask", "solver/mrf", "tracker/internal/picture", "tracker/internal/scratch"}, tests: []string{"tracker/internal/scenetest"}, without: numbersOnly},
 	"tracker/internal/past":      {internal: []string{"annotation", "features", "tracker/internal/labeling"}, tests: []string{"tracker/internal/scenetest"}, without: numbersOnly},
 	"tracker/internal/life":      {internal: []string{"tracker/internal/picture"}, without: numbersOnly},
-	"tracker":                    {internal: []string{"annotation", "features", "mask", "solver", "solver/kernel", "solver/loss", "solver/mrf", "tracker/internal/cosine", "tracker/internal/labeling", "tracker/internal/life", "tracker/internal/outline", "tracker/internal/past", "tracker/internal/picture", "tracker/internal/scratch"}, modules: []string{gonum}},
+	"tracker/internal/belief":    {internal: []string{"tracker/internal/cosine", "tracker/internal/labeling", "tracker/internal/life", "tracker/internal/picture", "tracker/internal/scratch"}, tests: []string{"features", "tracker/internal/scenetest"}, without: numbersOnly},
+	"tracker/internal/recall":    {internal: []string{"features", "tracker/internal/belief", "tracker/internal/cosine", "tracker/internal/life", "tracker/internal/picture", "tracker/internal/scratch"}, tests: []string{"tracker/internal/scenetest"}, without: numbersOnly},
+	"tracker":                    {internal: []string{"annotation", "features", "mask", "solver", "solver/kernel", "solver/loss", "solver/mrf", "tracker/internal/belief", "tracker/internal/cosine", "tracker/internal/labeling", "tracker/internal/life", "tracker/internal/outline", "tracker/internal/past", "tracker/internal/picture", "tracker/internal/recall", "tracker/internal/scratch"}, modules: []string{gonum}},
 }
 
 // anyTest is granted to every _test.go file.

@@ -1,0 +1,230 @@
+package belief
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/tracker/internal/cosine"
+	"github.com/segd/segd/tracker/internal/life"
+	"github.com/segd/segd/tracker/internal/picture"
+	"github.com/segd/segd/tracker/internal/scenetest"
+)
+
+const cols, rows = 12, 10
+
+// made are random pictures of one projection.
+func made(t *testing.T, count int) (pictures []*picture.Picture) {
+	t.Helper()
+	projection, err := features.FitProjection(scenetest.Squares(0, cols, rows, nil), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pool picture.Pool
+	for seed := range uint64(count) {
+		pictures = append(pictures, pool.Make(scenetest.Squares(seed, cols, rows, nil), projection, 0.25))
+	}
+	return pictures
+}
+
+// The matches are those of a look at all pairs, whatever was asked and moved.
+func TestNearest(t *testing.T) {
+	const k, radius = 4, 14
+	ps := made(t, 2)
+	p, ref := ps[0], ps[1]
+	r := rand.New(rand.NewPCG(1, 1))
+	asked := make([]bool, p.N)
+	for i := range asked {
+		asked[i] = r.IntN(3) > 0
+	}
+	rowOf := func(p *picture.Picture, i int32) []float32 { return p.UnitAt(slices.Index(p.Grid.Order, i)) }
+	for _, move := range [][2]float32{{0, 0}, {9, -4}, {200, 0}} {
+		got := slices.Repeat([]cosine.Match{cosine.None}, p.N*k)
+		nearest(got, nil, p, ref, asked, k, radius, move[0], move[1])
+		for i := range int32(p.N) {
+			var want []cosine.Match
+			for j := range int32(ref.N) {
+				dx, dy := p.Centroid[2*i]-move[0]-ref.Centroid[2*j], p.Centroid[2*i+1]-move[1]-ref.Centroid[2*j+1]
+				if asked[i] && dx*dx+dy*dy <= radius*radius {
+					want = append(want, cosine.Match{To: j, Cosine: cosine.Dot(rowOf(p, i), rowOf(ref, j))})
+				}
+			}
+			slices.SortFunc(want, func(a, b cosine.Match) int { return cmp.Compare(b.Cosine, a.Cosine) })
+			for len(want) < k {
+				want = append(want, cosine.None)
+			}
+			for c, m := range want[:k] {
+				if g := got[int(i)*k+c]; g.To != m.To || math.Abs(float64(g.Cosine-m.Cosine)) > 1e-6 {
+					t.Fatalf("moved %v, superpixel %d: %v; want %v", move, i, got[int(i)*k:int(i+1)*k], want[:k])
+				}
+			}
+		}
+	}
+}
+
+func TestVotes(t *testing.T) {
+	all := []bool{true, true, true}
+	matches := []cosine.Match{{To: 0, Cosine: 1}, {To: 1, Cosine: 1}, cosine.None}
+	for _, tt := range []struct {
+		name              string
+		r                 Reference
+		candidate         []bool
+		q, want           []float64
+		support, reliable float64
+	}{
+		{"both are heard", Reference{Soft: []float64{0, 1, 0, 1, 0, 0}, Trust: []float64{1, 1}, Observed: all},
+			all, []float64{0, 0, 0}, []float64{2, 2, 0}, 4, 4},
+		{"one is doubted", Reference{Soft: []float64{0, 1, 0, 1, 0, 0}, Trust: []float64{0.5, 1}, Observed: all},
+			all, []float64{0, 0, 0}, []float64{2, 1, 0}, 4, 3},
+		{"not a candidate", Reference{Soft: []float64{0, 1, 0, 1, 0, 0}, Trust: []float64{1, 1}, Observed: all},
+			[]bool{true, false, true}, []float64{0, 0, 0}, []float64{2, 0, 0}, 2, 2},
+		{"a label it does not know", Reference{Soft: []float64{1, 0, 0, 1, 0, 0}, Trust: []float64{1, 1}, Observed: all[:2]},
+			all, []float64{1, 5, 3}, []float64{2, 5, 6}, 4, 4},
+		{"corrected", Reference{Soft: []float64{0, 1, 0, 1, 0, 0}, Trust: []float64{1, 1}, Observed: all, Corrected: []bool{true, false}},
+			all, []float64{0, 0, 0}, []float64{2, CorrectedWeight, 0}, 2 + CorrectedWeight, 2 + CorrectedWeight},
+	} {
+		v := votes{tt.q, make([]float64, 1), make([]float64, 1), tt.candidate, 3}
+		v.add(matches, 3, &tt.r, 0.07, 2)
+		if !slices.Equal(v.q, tt.want) || v.support[0] != tt.support || v.reliable[0] != tt.reliable {
+			t.Errorf("%s: votes %v, support %g, reliable %g; want %v, %g, %g", tt.name, v.q, v.support[0], v.reliable[0], tt.want, tt.support, tt.reliable)
+		}
+	}
+}
+
+func TestNormalise(t *testing.T) {
+	q := []float64{1, 3, 0, 0, 2, 2}
+	normalise(q, []bool{true, true, false}, 2)
+	if want := []float64{0.25, 0.75, 0.5, 0.5, 1, 0}; !slices.Equal(q, want) {
+		t.Errorf("%v; want %v", q, want)
+	}
+}
+
+func TestUncertainty(t *testing.T) {
+	for _, tt := range []struct {
+		q    []float64
+		want float64
+	}{{[]float64{1, 0}, 0}, {[]float64{0.5, 0.5}, 1}, {[]float64{0.25, 0.5, 0.25}, 0.75}} {
+		if got := Uncertainty(tt.q); got != tt.want {
+			t.Errorf("of %v: %g; want %g", tt.q, got, tt.want)
+		}
+	}
+}
+
+var tuned = Config{Links: 5, Radius: 0.08, AnchorRadius: 0.15, Temperature: 0.07, AnchorWeight: 4, Novel: 0.5}
+
+// source is p with a rectangle that is label 1 of two.
+func source(p *picture.Picture, labels int) Source {
+	s := Source{Reference: &Reference{Picture: p, Observed: []bool{true, true}}, Latest: true, Annotated: true}
+	for i := range p.N {
+		row := make([]float64, labels)
+		if x, y := i%cols, i/cols; x >= 3 && x < 6 && y >= 4 && y < 7 {
+			row[1] = 1
+		} else {
+			row[0] = 1
+		}
+		s.Soft, s.Trust = append(s.Soft, row...), append(s.Trust, 1)
+	}
+	return s
+}
+
+// objects are count of them in sight, with nothing detected.
+func objects(p *picture.Picture, count int) (all []Object) {
+	for range count {
+		all = append(all, Object{
+			Object:    &life.Object{Area: 9 * 36, X: 27, Y: 33},
+			Detection: &Detection{Probability: make([]float64, p.N), Suspect: make([]bool, p.N)},
+		})
+	}
+	return all
+}
+
+// The same picture again has the same labels, and none far from where they were.
+func TestPropagateTheSame(t *testing.T) {
+	ps := made(t, 2)
+	p := ps[0]
+	a := Affinity{Config: tuned}
+	var b Belief
+	b.Reset(p.N, 2)
+	y := make([]int32, p.N)
+	for round := range 2 {
+		s, o := source(p, 2), objects(p, 1)
+		a.Propagate(&b, p, []Source{s}, o)
+		b.Labels(y)
+		for i, l := range y {
+			if want := int32(s.Soft[2*i+1]); l != want || math.Abs(b.Q[2*i]+b.Q[2*i+1]-1) > 1e-12 {
+				t.Errorf("round %d, superpixel %d: %v; want label %d", round, i, b.Q[2*i:2*i+2], want)
+			}
+			if x, y := i%cols, i/cols; x >= 9 && y < 2 && b.Q[2*i+1] != 0 {
+				t.Errorf("superpixel %d, far from the object, has %g", i, b.Q[2*i+1])
+			}
+		}
+		o[0].Area = 1e6 // far more than is found: it may be anywhere
+		a.Propagate(&b, p, []Source{s}, o)
+	}
+	s, o := []Source{source(p, 2)}, objects(p, 1)
+	if n := testing.AllocsPerRun(10, func() { a.Propagate(&b, p, s, o) }); n != 0 {
+		t.Errorf("%g allocations; want none", n)
+	}
+}
+
+// Nothing is known before the first annotation, and of a label that the reference does
+// not know it says nothing.
+func TestPropagateTheUnknown(t *testing.T) {
+	p := made(t, 1)[0]
+	a := Affinity{Config: tuned}
+	var b Belief
+	b.Reset(p.N, 3)
+	a.Propagate(&b, p, nil, objects(p, 2))
+	for i, v := range b.Q {
+		if v != 1.0/3 {
+			t.Fatalf("number %d is %g without references; want 1/3", i, v)
+		}
+	}
+	// The second object is in sight only where it was detected.
+	o := objects(p, 2)
+	o[1].State = life.Lost
+	at := 8 * cols
+	o[1].Probability[at] = 0.75
+	o[1].Rescaled = true
+	a.Propagate(&b, p, []Source{source(p, 3)}, o)
+	for i := range p.N {
+		want := 0.0
+		if i == at {
+			want = 0.75
+		}
+		if got := b.Q[3*i+2]; math.Abs(got-want) > 1e-12 {
+			t.Errorf("superpixel %d has %g of the second object; want %g", i, got, want)
+		}
+		if b.Unlearnt[i] != (i == at) || i == at && b.Trust[i] != returnTrust {
+			t.Errorf("superpixel %d: unlearnt %t, trust %g", i, b.Unlearnt[i], b.Trust[i])
+		}
+	}
+}
+
+func TestReference(t *testing.T) {
+	p := made(t, 1)[0]
+	r := Reference{Picture: p, Soft: []float64{0.5, 0.25, 0.25, 0.5, 0.25, 0.25}, Observed: []bool{true, false, true}, Trust: []float64{1, 1}}
+	if !r.Knows(0) || r.Knows(1) || !r.Knows(2) || r.Knows(3) {
+		t.Error("it knows other labels than it observed")
+	}
+	r.Label([]int32{2, 2}, func(i int) bool { return i == 1 }, 3)
+	if !slices.Equal(r.Soft, []float64{0.5, 0.25, 0.25, 0, 0, 1}) {
+		t.Errorf("the second one labelled: %v", r.Soft)
+	}
+	c := r.Clone()
+	c.Hide(2, 3)
+	c.Widen(3, 4)
+	if !slices.Equal(c.Soft, []float64{0.75, 0.25, 0, 0, 1, 0, 0, 0}) {
+		t.Errorf("label 2 hidden, and one more: %v", c.Soft)
+	}
+	c.Drop(1, 4)
+	if !slices.Equal(c.Soft, []float64{1, 0, 0, 1, 0, 0}) || !slices.Equal(c.Observed, []bool{true, true}) {
+		t.Errorf("label 1 dropped: %v, %v", c.Soft, c.Observed)
+	}
+	if r.Soft[5] != 1 || len(r.Observed) != 3 || c.Picture != r.Picture {
+		t.Error("a clone shares more than the picture")
+	}
+}
