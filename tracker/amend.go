@@ -7,6 +7,7 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/tracker/internal/past"
+	"github.com/segd/segd/tracker/internal/seed"
 )
 
 // amend applies an annotation of an earlier scene than s: that scene becomes an
@@ -18,7 +19,7 @@ func (t *Tracker) amend(ctx context.Context, s *features.Scene, ann *annotation.
 		return err
 	}
 	scene, y := t.past.Scene(at), t.past.Labels(at)
-	defined, err := t.accept(ann, scene, func(label int32) bool { return slices.Contains(y, label) })
+	marked, err := t.accept(ann, scene, func(label int32) bool { return slices.Contains(y, label) })
 	if err != nil {
 		return err
 	}
@@ -27,7 +28,7 @@ func (t *Tracker) amend(ctx context.Context, s *features.Scene, ann *annotation.
 	}
 	f := t.load(scene)
 	t.recollect(f, y)
-	if err := t.relabel(ctx, at, f, ann, defined); err != nil {
+	if err := t.relabel(ctx, at, f, ann, marked); err != nil {
 		return err
 	}
 	for _, at := range t.past.Replays(at) {
@@ -41,8 +42,8 @@ func (t *Tracker) amend(ctx context.Context, s *features.Scene, ann *annotation.
 }
 
 // relabel labels f, which was loaded from the scene at a place of the history.
-func (t *Tracker) relabel(ctx context.Context, at int, f *frame, ann *annotation.Annotation, defined []bool) error {
-	if err := t.label(ctx, f, ann, defined, &Result{}); err != nil {
+func (t *Tracker) relabel(ctx context.Context, at int, f *frame, ann *annotation.Annotation, marked []seed.Object) error {
+	if err := t.label(ctx, f, ann, marked, &Result{}); err != nil {
 		return err
 	}
 	t.past.Relabel(at, f.y)
@@ -86,9 +87,7 @@ func (t *Tracker) recollect(f *frame, y []int32) {
 		return
 	}
 	old := t.frames.anchors[at]
-	copy(f.fixed, old.fixed)
-	f.Corrected = append(f.Corrected, old.Corrected...)
-	f.bounded, f.outside = append(f.bounded, old.bounded...), append(f.outside, old.outside...)
+	f.marks.Resume(&old.marks)
 	copy(f.belief.Q, old.Soft)
 	// f takes its place.
 	t.frames.anchors = slices.Delete(t.frames.anchors, at, at+1)

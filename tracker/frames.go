@@ -3,7 +3,6 @@ package tracker
 import (
 	"slices"
 
-	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/solver/kernel"
 	"github.com/segd/segd/tracker/internal/belief"
@@ -11,6 +10,7 @@ import (
 	"github.com/segd/segd/tracker/internal/picture"
 	"github.com/segd/segd/tracker/internal/recall"
 	"github.com/segd/segd/tracker/internal/scratch"
+	"github.com/segd/segd/tracker/internal/seed"
 )
 
 // frame is one frame of the window: what later ones look up of it, and what it was
@@ -19,15 +19,11 @@ type frame struct {
 	*recall.Sighting
 	block  kernel.Block // of Rows
 	belief belief.Belief
+	marks  seed.Marks
 
 	scores []float64 // n×L, Kα of the last solve
 	lambda []float64 // n×L multipliers of the last solve
 	y      []int32   // n labels
-	fixed  []int32   // n: label ≥ 0 that was annotated, or annotation.Unmarked, annotation.Outside
-	marked []int32   // labels that an annotation of this frame defined: all their pieces hang together with a mark
-
-	bounded []int32 // labels that an annotation of this frame bounded by a mask, polygon or box
-	outside []bool  // n×len(bounded): whether the superpixel lies outside the bounds
 }
 
 // frames are those of the window: the latest and the annotated ones.
@@ -52,12 +48,9 @@ func (w *frames) load(p *picture.Picture, labels int) *frame {
 	}
 	f.Picture = p
 	f.Observed, f.Confident, f.Corrected = f.Observed[:0], f.Confident[:0], f.Corrected[:0]
-	f.marked, f.bounded, f.outside = f.marked[:0], f.bounded[:0], f.outside[:0]
 	f.block.Reset(f.Rows, f.N, f.Dim+1)
-	f.y, f.fixed = scratch.Zero(f.y, f.N), scratch.Grow(f.fixed, f.N)
-	for i := range f.fixed {
-		f.fixed[i] = annotation.Unmarked
-	}
+	f.y = scratch.Zero(f.y, f.N)
+	f.marks.Reset(f.N)
 	f.belief.Reset(f.N, labels)
 	for _, m := range []*[]float64{&f.scores, &f.lambda, &f.Soft} {
 		*m = scratch.Zero(*m, f.N*labels)
@@ -191,25 +184,14 @@ func (f *frame) drop(label, labels int) {
 		*m = labeling.DropColumn(*m, label, labels)
 	}
 	labeling.Drop(f.y, int32(label))
-	labeling.Drop(f.fixed, int32(label))
-	if k := slices.Index(f.bounded, int32(label)); k >= 0 {
-		f.outside = labeling.DropColumn(f.outside, k, len(f.bounded))
-		f.bounded = slices.Delete(f.bounded, k, k+1)
-	}
-	if k := slices.Index(f.marked, int32(label)); k >= 0 {
-		f.marked = slices.Delete(f.marked, k, k+1)
-	}
-	labeling.Drop(f.bounded, int32(label))
-	labeling.Drop(f.marked, int32(label))
+	f.marks.Drop(int32(label))
 }
 
 // clone copies all of f but its picture, which is immutable.
 func (f *frame) clone() *frame {
 	return &frame{
-		Sighting: f.Sighting.Clone(), belief: f.belief.Clone(),
+		Sighting: f.Sighting.Clone(), belief: f.belief.Clone(), marks: f.marks.Clone(),
 		block:  kernel.Block{N: f.block.N, D: f.block.D, X: f.Rows, Gram: slices.Clone(f.block.Gram)},
 		scores: slices.Clone(f.scores), lambda: slices.Clone(f.lambda), y: slices.Clone(f.y),
-		fixed: slices.Clone(f.fixed), marked: slices.Clone(f.marked),
-		bounded: slices.Clone(f.bounded), outside: slices.Clone(f.outside),
 	}
 }

@@ -49,6 +49,7 @@ func (t *Tracker) describe(ctx context.Context, res *Result, f *frame, ann *anno
 	}
 	f.Measure(labels)
 	f.Trust = append(f.Trust[:0], f.belief.Trust...)
+	f.Corrected = append(f.Corrected[:0], f.marks.Corrected...)
 	if err := t.outlines.Draw(ctx, f.Picture, f.y, labels); err != nil {
 		return fmt.Errorf("tracker: %w", err)
 	}

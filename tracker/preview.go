@@ -52,14 +52,14 @@ func (t *Tracker) Preview(ann *annotation.Annotation) (*Preview, error) {
 // called once.
 func (p *Preview) Run(ctx context.Context) (*Result, error) {
 	t, s := p.t, p.scene
-	defined, err := t.accept(p.ann, s, func(label int32) bool { return slices.Contains(p.y, label) })
+	marked, err := t.accept(p.ann, s, func(label int32) bool { return slices.Contains(p.y, label) })
 	if err != nil {
 		return nil, err
 	}
 	f := t.load(s)
 	t.recollect(f, p.y)
 	res := &Result{Seq: s.Seq, Width: s.Width, Height: s.Height}
-	if err := t.label(ctx, f, p.ann, defined, res); err != nil {
+	if err := t.label(ctx, f, p.ann, marked, res); err != nil {
 		return nil, err
 	}
 	return res, nil

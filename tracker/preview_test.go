@@ -186,7 +186,7 @@ func TestCloneIsWhole(t *testing.T) {
 	tr := newTracker(t, Config{})
 	tale(t, tr, 3, func(uint64) *annotation.Annotation { return nil })
 	f := tr.frames.anchors[0]
-	f.Corrected, f.outside, f.bounded = []bool{true}, []bool{true}, []int32{1}
+	f.Corrected, f.marks.Corrected = []bool{true}, []bool{true}
 	c := f.clone()
 	var compare func(at string, a, b reflect.Value)
 	compare = func(at string, a, b reflect.Value) {

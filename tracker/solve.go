@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/solver"
 	"github.com/segd/segd/solver/loss"
 	"github.com/segd/segd/solver/mrf"
@@ -34,54 +33,10 @@ func (t *Tracker) solve(ctx context.Context, f *frame, annotated bool, out *Solv
 		return err
 	}
 	if annotated {
-		f.keepBegun(estimated, t.labels())
-		f.keepMarked()
+		f.marks.KeepEstimate(f.y, estimated, f.belief.Q)
+		f.marks.KeepPieces(f.Picture, f.y)
 	}
 	return nil
-}
-
-// keepBegun gives f the labels that were estimated together with a new classifier, but
-// for the objects that an annotation of f says nothing of: they are where they were
-// going to be, however much else is like them.
-func (f *frame) keepBegun(estimated []int32, labels int) {
-	begun := func(l int32) bool { return l == 0 || slices.Contains(f.marked, l) || slices.Contains(f.bounded, l) }
-	for i, y := range estimated {
-		switch decided := f.y[i]; {
-		case begun(decided) && begun(y):
-			f.y[i] = y
-		case !begun(decided) && f.belief.Q[i*labels+int(decided)] == 0:
-			f.y[i] = 0
-		}
-	}
-}
-
-// keepMarked gives the background what was labelled as an annotated object but
-// hangs together with none of its marks: who marks an object marks all its
-// pieces.
-func (f *frame) keepMarked() {
-	kept := make([]bool, f.N)
-	var open []int32
-	for i, fixed := range f.fixed {
-		if fixed > 0 {
-			kept[i] = true
-			open = append(open, int32(i))
-		}
-	}
-	for len(open) > 0 {
-		i := open[len(open)-1]
-		open = open[:len(open)-1]
-		for _, j := range f.Touching.Of(i) {
-			if !kept[j] && f.y[j] == f.y[i] {
-				kept[j] = true
-				open = append(open, j)
-			}
-		}
-	}
-	for i, y := range f.y {
-		if !kept[i] && slices.Contains(f.marked, y) {
-			f.y[i] = 0
-		}
-	}
 }
 
 // joint runs DC-ADMM over the window with f as its newest frame. The labels of
@@ -205,23 +160,13 @@ func (f *frame) appendUnary(dst []float64, labels int) []float64 {
 	for i := range f.N {
 		for l := range labels {
 			u := 1 - f.belief.Q[i*labels+l]
-			if f.forbids(i, l) {
+			if f.marks.Forbids(i, l) {
 				u = math.Inf(1)
 			}
 			dst = append(dst, u)
 		}
 	}
 	return dst
-}
-
-// forbids tells whether an annotation of f rules label l out for superpixel i.
-func (f *frame) forbids(i, l int) bool {
-	switch fixed := f.fixed[i]; fixed {
-	case annotation.Unmarked, annotation.Outside:
-		return f.isOutside(i, l)
-	default:
-		return int(fixed) != l
-	}
 }
 
 // balance sets the training weights ω, mean 1: a rare label's samples count more
@@ -247,7 +192,7 @@ func (t *Tracker) balance(frames []*frame) {
 	for _, f := range frames {
 		for i := range f.N {
 			w := 1.0
-			if f.fixed[i] == annotation.Unmarked {
+			if f.marks.Free(i) {
 				w = 1 - (1-t.cfg.Ambiguous)*belief.Uncertainty(f.belief.Q[i*labels:(i+1)*labels])
 			}
 			w *= rarity[f.y[i]]

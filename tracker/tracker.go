@@ -19,6 +19,7 @@ import (
 	"github.com/segd/segd/tracker/internal/past"
 	"github.com/segd/segd/tracker/internal/recall"
 	"github.com/segd/segd/tracker/internal/scratch"
+	"github.com/segd/segd/tracker/internal/seed"
 )
 
 // Result is what the tracker knows after a frame.
@@ -78,6 +79,7 @@ type Tracker struct {
 	frames     frames
 	affinity   belief.Affinity
 	recall     recall.Recall
+	seeder     seed.Seeder
 	past       past.History
 	outlines   outline.Drawer
 	forgotten  []uint32 // since the last result
@@ -96,7 +98,6 @@ type Tracker struct {
 	weight  []float64 // classifier, L×(d+1)
 	alpha   []float64
 	scores  []float64 // of one superpixel
-	before  []int32   // labels of the newest frame without what an annotation says
 }
 
 // New returns a tracker without objects.
@@ -118,6 +119,7 @@ func assemble(cfg Config) *Tracker {
 		recall: recall.Recall{Config: recall.Config{
 			Memory: cfg.Memory, Links: cfg.Links, Temperature: cfg.Temperature, Recall: cfg.Recall,
 		}},
+		seeder: seed.Seeder{Config: seed.Config{Radius: cfg.AnchorRadius, Temperature: cfg.Temperature}},
 	}
 }
 
@@ -147,10 +149,10 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, ann *annotation.A
 		ann = nil
 	}
 	res := &Result{Seq: s.Seq, Width: s.Width, Height: s.Height}
-	var defined []bool
+	var marked []seed.Object
 	if ann != nil {
 		var err error
-		if defined, err = t.accept(ann, s, t.inSight); err != nil {
+		if marked, err = t.accept(ann, s, t.inSight); err != nil {
 			return nil, err
 		}
 	}
@@ -163,7 +165,7 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, ann *annotation.A
 	start := time.Now()
 	t.expect(f)
 	res.Solve.AffinityTime = time.Since(start)
-	if err := t.label(ctx, f, ann, defined, res); err != nil {
+	if err := t.label(ctx, f, ann, marked, res); err != nil {
 		return nil, err
 	}
 	t.past.Keep(s, f.y, t.cfg.History)
@@ -187,9 +189,9 @@ func (t *Tracker) expect(f *frame) {
 
 // label decides f, whose probabilities q are known, makes it the newest frame of
 // the window and describes it in res. A frame that cannot be decided is released.
-func (t *Tracker) label(ctx context.Context, f *frame, ann *annotation.Annotation, defined []bool, res *Result) error {
+func (t *Tracker) label(ctx context.Context, f *frame, ann *annotation.Annotation, marked []seed.Object, res *Result) error {
 	start := time.Now()
-	if err := t.choose(ctx, f, ann, defined, &res.Solve); err != nil {
+	if err := t.choose(ctx, f, ann, marked, &res.Solve); err != nil {
 		t.frames.release(f)
 		return err
 	}
@@ -206,13 +208,13 @@ func (t *Tracker) label(ctx context.Context, f *frame, ann *annotation.Annotatio
 }
 
 // choose sets f's labels by ann, if that is not nil, and the tracker's mode.
-func (t *Tracker) choose(ctx context.Context, f *frame, ann *annotation.Annotation, defined []bool, out *Solve) error {
+func (t *Tracker) choose(ctx context.Context, f *frame, ann *annotation.Annotation, marked []seed.Object, out *Solve) error {
 	if ann != nil {
-		if err := t.mark(ctx, f, ann, defined); err != nil {
-			return err
+		if err := t.seeder.Apply(ctx, f.Picture, &f.belief, f.y, &f.marks, ann, marked); err != nil {
+			return fmt.Errorf("tracker: %w", err)
 		}
 		copy(f.Soft, f.belief.Q) // what is marked stays as it is marked
-		if !slices.Contains(defined, true) {
+		if !defines(marked) {
 			t.distrust() // what they say of the object is wrong
 		}
 	} else if len(t.frames.recent) == t.cfg.Window {
@@ -220,14 +222,14 @@ func (t *Tracker) choose(ctx context.Context, f *frame, ann *annotation.Annotati
 	}
 	// A correction leaves the classifier what it has learnt. One that is only ever
 	// estimated on annotated frames has no other time to heed it.
-	anew := slices.Contains(defined, true) || ann != nil && t.cfg.Mode == Frozen
+	anew := defines(marked) || ann != nil && t.cfg.Mode == Frozen
 	if err := t.solve(ctx, f, anew, out); err != nil {
 		return err
 	}
-	if ann != nil {
-		t.noteCorrected(f)
+	if ann != nil && len(t.frames.anchors) > 0 { // on the first annotated frame nothing was known
+		t.seeder.NoteCorrected(&f.marks, f.y)
 	}
-	f.Label(f.y, func(i int) bool { return f.fixed[i] == annotation.Unmarked }, t.labels())
+	f.Label(f.y, f.marks.Free, t.labels())
 	return nil
 }
 
@@ -250,9 +252,8 @@ func (t *Tracker) load(s *features.Scene) *frame {
 }
 
 // accept checks the annotation against the scene and makes room for its objects.
-// It returns which of them begin with it or are replaced; the others are
-// corrected. inSight tells which labels the scene shows.
-func (t *Tracker) accept(a *annotation.Annotation, s *features.Scene, inSight func(label int32) bool) (defined []bool, err error) {
+// inSight tells which labels the scene shows.
+func (t *Tracker) accept(a *annotation.Annotation, s *features.Scene, inSight func(label int32) bool) (marked []seed.Object, err error) {
 	if err := a.Validate(); err != nil {
 		return nil, err
 	}
@@ -275,13 +276,13 @@ func (t *Tracker) accept(a *annotation.Annotation, s *features.Scene, inSight fu
 		t.projection = p
 	}
 	before := t.labels()
-	defined = make([]bool, len(a.Objects))
+	marked = make([]seed.Object, len(a.Objects))
 	for k, o := range a.Objects {
 		fresh := object{id: o.ID, label: o.Label}
 		i := t.find(o.ID)
 		if i < 0 {
 			t.objects = append(t.objects, fresh)
-			defined[k] = true
+			marked[k] = seed.Object{Label: len(t.objects), Defined: true}
 			continue
 		}
 		if fresh.label == "" {
@@ -289,8 +290,8 @@ func (t *Tracker) accept(a *annotation.Annotation, s *features.Scene, inSight fu
 		}
 		// Strokes on an object in sight correct it. What else is said of a known
 		// object replaces what was seen of it: its size and whether it is there.
-		defined[k] = a.HasExtent(k) || len(o.Scribbles) > 0 && !inSight(int32(i+1))
-		if defined[k] {
+		marked[k] = seed.Object{Label: i + 1, Defined: a.HasExtent(k) || len(o.Scribbles) > 0 && !inSight(int32(i+1))}
+		if marked[k].Defined {
 			t.objects[i] = fresh
 		} else {
 			t.objects[i].label = fresh.label
@@ -299,7 +300,12 @@ func (t *Tracker) accept(a *annotation.Annotation, s *features.Scene, inSight fu
 	if t.labels() != before {
 		t.widen(before, t.labels())
 	}
-	return defined, nil
+	return marked, nil
+}
+
+// defines tells whether some object begins with an annotation or is replaced.
+func defines(marked []seed.Object) bool {
+	return slices.ContainsFunc(marked, func(o seed.Object) bool { return o.Defined })
 }
 
 func (t *Tracker) inSight(label int32) bool { return t.objects[label-1].State == Visible }

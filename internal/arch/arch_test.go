@@ -117,7 +117,8 @@ var plan = map[string]room{
 	"tracker/internal/life":      {internal: []string{"tracker/internal/picture"}, without: numbersOnly},
 	"tracker/internal/belief":    {internal: []string{"tracker/internal/cosine", "tracker/internal/labeling", "tracker/internal/life", "tracker/internal/picture", "tracker/internal/scratch"}, tests: []string{"features", "tracker/internal/scenetest"}, without: numbersOnly},
 	"tracker/internal/recall":    {internal: []string{"features", "tracker/internal/belief", "tracker/internal/cosine", "tracker/internal/life", "tracker/internal/picture", "tracker/internal/scratch"}, tests: []string{"tracker/internal/scenetest"}, without: numbersOnly},
-	"tracker":                    {internal: []string{"annotation", "features", "mask", "solver", "solver/kernel", "solver/loss", "solver/mrf", "tracker/internal/belief", "tracker/internal/cosine", "tracker/internal/labeling", "tracker/internal/life", "tracker/internal/outline", "tracker/internal/past", "tracker/internal/picture", "tracker/internal/recall", "tracker/internal/scratch"}, modules: []string{gonum}},
+	"tracker/internal/seed":      {internal: []string{"annotation", "solver/mrf", "tracker/internal/belief", "tracker/internal/cosine", "tracker/internal/labeling", "tracker/internal/picture", "tracker/internal/scratch"}, modules: []string{gonum}, tests: []string{"features", "tracker/internal/scenetest"}, without: numbersOnly},
+	"tracker":                    {internal: []string{"annotation", "features", "mask", "solver", "solver/kernel", "solver/loss", "solver/mrf", "tracker/internal/belief", "tracker/internal/labeling", "tracker/internal/life", "tracker/internal/outline", "tracker/internal/past", "tracker/internal/picture", "tracker/internal/recall", "tracker/internal/scratch", "tracker/internal/seed"}},
 }
 
 // anyTest is granted to every _test.go file.

@@ -1,9 +1,8 @@
-package tracker
+package seed
 
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
@@ -11,7 +10,6 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/tracker/internal/cosine"
-	"github.com/segd/segd/tracker/internal/scratch"
 )
 
 // How an object is found in its box. Chosen on the first frames of eight DAVIS
@@ -29,35 +27,35 @@ const (
 )
 
 // fillBox guesses which of the superpixels in a box are the object and writes it
-// to f.belief.Q and f.y. As in GrabCut (Rother, Kolmogorov, Blake 2004) what is outside
+// to w.q and w.y. As in GrabCut (Rother, Kolmogorov, Blake 2004) what is outside
 // is known, and a model of both sides and the labels inside are estimated in
 // turns. Ours is a linear classifier of the superpixels in and around the box,
 // asked for each of them as it would be without that one: otherwise it learns the
 // first guess by heart. The first guess is that the object is in the middle, unlike
 // what is outside, and far from there by the differences on the way.
-func (t *Tracker) fillBox(ctx context.Context, f *frame, label int, box []float64) error {
-	b := &boxed{t: t, f: f, box: box, y: make([]int32, f.N), free: make([]bool, f.N)}
-	for i, fixed := range f.fixed {
-		b.free[i] = fixed == annotation.Unmarked && !f.isOutside(i, label) && (t.before[i] == 0 || int(t.before[i]) == label)
+func (w *work) fillBox(ctx context.Context, label int, box []float64) error {
+	b := &boxed{region: w.newRegion(), box: box}
+	for i, fixed := range w.Fixed {
+		b.free[i] = fixed == annotation.Unmarked && !w.isOutside(i, label) && (w.before[i] == 0 || int(w.before[i]) == label)
 		if b.free[i] {
 			b.in = append(b.in, i)
 		} else if int(fixed) == label {
-			b.y[i] = 1
+			b.object[i] = 1
 		}
 	}
 	if len(b.in) == 0 {
 		return nil
 	}
 	first := b.firstGuess()
-	odds := make([]float64, f.N)
+	odds := make([]float64, w.N)
 	for _, i := range b.in {
 		odds[i] = (first[i] - (1 - boxShare)) / boxSlope
 		if odds[i] > 0 {
-			b.y[i] = 1
+			b.object[i] = 1
 		}
 	}
-	p := make([]float64, f.N)
-	scores := make([]float64, f.N)
+	p := make([]float64, w.N)
+	scores := make([]float64, w.N)
 	for range boxRounds {
 		if !b.classify(scores) {
 			clear(scores)
@@ -69,24 +67,18 @@ func (t *Tracker) fillBox(ctx context.Context, f *frame, label int, box []float6
 			return err
 		}
 	}
-	labels := t.labels()
 	for _, i := range b.in {
-		row := f.belief.Q[i*labels : (i+1)*labels]
-		rest := row[0] + row[label] // what other objects leave
-		row[label], row[0] = p[i]*rest, (1-p[i])*rest
-		f.y[i] = int32(label) * b.y[i]
+		b.give(i, label, p[i])
+		w.y[i] = int32(label) * b.object[i]
 	}
 	return nil
 }
 
-// boxed is one search of a box.
+// boxed is a search in a box.
 type boxed struct {
-	t    *Tracker
-	f    *frame
-	box  []float64
-	in   []int   // superpixels that may be the object or not
-	free []bool  // whether a superpixel is one of them
-	y    []int32 // 1 where the object is; strokes and what is outside do not change
+	region
+	box []float64
+	in  []int // superpixels that are free
 }
 
 // ellipse is 1 in the middle of the box and 0 on the ellipse that fills it.
@@ -97,15 +89,15 @@ func (b *boxed) ellipse(i int) float64 {
 
 // offset is superpixel i's place relative to the box's middle, ±1 on its sides.
 func (b *boxed) offset(i int) (x, y float64) {
-	x = (2*float64(b.f.Centroid[2*i]) - b.box[0] - b.box[2]) / (b.box[2] - b.box[0])
-	y = (2*float64(b.f.Centroid[2*i+1]) - b.box[1] - b.box[3]) / (b.box[3] - b.box[1])
+	x = (2*float64(b.Centroid[2*i]) - b.box[0] - b.box[2]) / (b.box[2] - b.box[0])
+	y = (2*float64(b.Centroid[2*i+1]) - b.box[1] - b.box[3]) / (b.box[3] - b.box[1])
 	return x, y
 }
 
 // firstGuess ranks the superpixels in the box from 0, surely background, to 1.
 func (b *boxed) firstGuess() []float64 {
-	sum := make([]float64, b.f.N)
-	middle := make([]float64, b.f.N)
+	sum := make([]float64, b.N)
+	middle := make([]float64, b.N)
 	for _, i := range b.in {
 		middle[i] = b.ellipse(i)
 	}
@@ -131,21 +123,20 @@ func (b *boxed) ranks(values []float64) []float64 {
 
 // unlike is how little a superpixel resembles those that are not the object.
 func (b *boxed) unlike() []float64 {
-	f := b.f
-	values := make([]float64, f.N)
+	values := make([]float64, b.N)
 	best := make([]cosine.Match, unlikeLinks)
-	for slot, i := range f.Grid.Order {
+	for slot, i := range b.Grid.Order {
 		if !b.free[i] {
 			continue
 		}
 		for c := range best {
 			best[c].Cosine = -1
 		}
-		for s, j := range f.Grid.Order {
-			if b.free[j] || b.y[j] == 1 {
+		for s, j := range b.Grid.Order {
+			if b.free[j] || b.object[j] == 1 {
 				continue
 			}
-			if c := cosine.Dot(f.UnitAt(slot), f.UnitAt(s)); c > best[unlikeLinks-1].Cosine {
+			if c := cosine.Dot(b.UnitAt(slot), b.UnitAt(s)); c > best[unlikeLinks-1].Cosine {
 				cosine.Insert(best, cosine.Match{Cosine: c})
 			}
 		}
@@ -160,16 +151,16 @@ func (b *boxed) unlike() []float64 {
 // object, where a step is as long as its sides' features differ: the geodesic
 // saliency of Wei and others (2012).
 func (b *boxed) far() []float64 {
-	f, d := b.f, b.f.Dim
-	way := make([]float64, f.N)
+	d := b.Dim
+	way := make([]float64, b.N)
 	for i := range way {
-		if b.free[i] || b.y[i] == 1 {
+		if b.free[i] || b.object[i] == 1 {
 			way[i] = math.Inf(1)
 		}
 	}
-	steps := make([]float64, len(f.Edges))
-	for e, edge := range f.Edges {
-		x, y := f.Features[int(edge.I)*d:int(edge.I+1)*d], f.Features[int(edge.J)*d:int(edge.J+1)*d]
+	steps := make([]float64, len(b.Edges))
+	for e, edge := range b.Edges {
+		x, y := b.Features[int(edge.I)*d:int(edge.I+1)*d], b.Features[int(edge.J)*d:int(edge.J+1)*d]
 		for k, v := range x {
 			steps[e] += (v - y[k]) * (v - y[k])
 		}
@@ -177,7 +168,7 @@ func (b *boxed) far() []float64 {
 	}
 	for shorter := true; shorter; {
 		shorter = false
-		for e, edge := range f.Edges {
+		for e, edge := range b.Edges {
 			i, j := edge.I, edge.J
 			if way[j] < way[i] {
 				i, j = j, i
@@ -193,8 +184,8 @@ func (b *boxed) far() []float64 {
 
 // ring lists the superpixels in the box and those nearest to it around.
 func (b *boxed) ring() []int {
-	order := make([]int, b.f.N)
-	distance := make([]float64, b.f.N)
+	order := make([]int, b.N)
+	distance := make([]float64, b.N)
 	for i := range order {
 		x, y := b.offset(i)
 		order[i] = i
@@ -208,23 +199,23 @@ func (b *boxed) ring() []int {
 // writes the score that each superpixel in the box has under the fit to all the
 // others. It returns false when that cannot be done, which keeps the labels.
 func (b *boxed) classify(scores []float64) bool {
-	f, d := b.f, b.f.Dim+1
+	d := b.Dim + 1
 	ring := b.ring()
 	var count [2]float64
 	for _, i := range ring {
-		count[b.y[i]]++
+		count[b.object[i]]++
 	}
 	var weight [2]float64
 	for c := range weight {
 		weight[c] = math.Pow(float64(len(ring))/(2*math.Max(1, count[c])), boxBalance)
 	}
 	normal, right := mat.NewSymDense(d, nil), mat.NewVecDense(d, nil)
-	inRing := make([]bool, f.N)
+	inRing := make([]bool, b.N)
 	for _, i := range ring {
 		inRing[i] = true
-		x, w := mat.NewVecDense(d, f.Rows[i*d:(i+1)*d]), weight[b.y[i]]
+		x, w := mat.NewVecDense(d, b.Rows[i*d:(i+1)*d]), weight[b.object[i]]
 		normal.SymRankOne(normal, w, x)
-		right.AddScaledVec(right, w*sign(b.y[i]), x)
+		right.AddScaledVec(right, w*sign(b.object[i]), x)
 	}
 	ridge := boxRidge * mat.Trace(normal) / float64(d)
 	for k := range d {
@@ -239,7 +230,7 @@ func (b *boxed) classify(scores []float64) bool {
 		return false
 	}
 	for _, i := range b.in {
-		x := mat.NewVecDense(d, f.Rows[i*d:(i+1)*d])
+		x := mat.NewVecDense(d, b.Rows[i*d:(i+1)*d])
 		scores[i] = mat.Dot(x, &fit)
 		if !inRing[i] {
 			continue
@@ -247,28 +238,10 @@ func (b *boxed) classify(scores []float64) bool {
 		if cholesky.SolveVecTo(&z, x) != nil {
 			return false
 		}
-		own := weight[b.y[i]] * mat.Dot(x, &z) // i's leverage, below 1
-		scores[i] = (scores[i] - own*sign(b.y[i])) / (1 - own)
+		own := weight[b.object[i]] * mat.Dot(x, &z) // i's leverage, below 1
+		scores[i] = (scores[i] - own*sign(b.object[i])) / (1 - own)
 	}
 	return true
 }
 
 func sign(y int32) float64 { return float64(2*y - 1) }
-
-// cut labels the box by probabilities p of the object and smoothness.
-func (b *boxed) cut(ctx context.Context, p []float64) error {
-	t, n := b.t, b.f.N
-	t.unary = scratch.Grow(t.unary, 2*n)
-	for i := range n {
-		u := t.unary[2*i : 2*i+2]
-		u[0], u[1] = p[i], 1-p[i]
-		if !b.free[i] {
-			u[b.y[i]], u[1-b.y[i]] = 0, math.Inf(1)
-		}
-	}
-	t.newest.Reset(n, 2, b.f.Edges)
-	if _, err := t.newest.Label(ctx, b.y, t.unary); err != nil {
-		return fmt.Errorf("tracker: %w", err)
-	}
-	return nil
-}
