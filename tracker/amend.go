@@ -23,9 +23,7 @@ func (t *Tracker) amend(ctx context.Context, s *features.Scene, ann *annotation.
 	if err != nil {
 		return err
 	}
-	for len(t.frames.recent) > 0 {
-		t.evict()
-	}
+	t.evictAll()
 	f := t.load(scene)
 	t.recollect(f, y)
 	if err := t.relabel(ctx, at, f, ann, marked); err != nil {
@@ -67,29 +65,26 @@ func (t *Tracker) Hold(seq uint64) error { return t.past.Hold(seq) }
 // picture size since, is no fault.
 func (t *Tracker) LetGo(seq uint64) { t.past.LetGo(seq) }
 
-// recollect gives f what is known of it: what it was marked as, if it was
-// annotated before, and how it was labelled.
+// recollect gives f what is known of it: labels y, if it was labelled, and what it was
+// marked as, if it was annotated before.
 func (t *Tracker) recollect(f *frame, y []int32) {
-	labels := t.labels()
-	copy(f.y, y)
-	for i := range f.N {
-		row := f.belief.Q[i*labels : (i+1)*labels]
-		if len(y) == 0 {
-			for c := range row {
-				row[c] = 1 / float64(labels)
-			}
-			continue
-		}
-		row[f.y[i]] = 1
+	labels := t.objects.labels()
+	if len(y) == 0 {
+		f.Belief.Uniform(labels)
 	}
-	at := slices.IndexFunc(t.frames.anchors, func(a *frame) bool { return a.Seq == f.Seq })
+	for i, l := range y {
+		f.y[i] = l
+		f.Belief.Q[i*labels+int(l)] = 1
+	}
+	w := &t.frames
+	at := slices.IndexFunc(w.anchors, func(a *frame) bool { return a.Seq == f.Seq })
 	if at < 0 {
 		return
 	}
-	old := t.frames.anchors[at]
-	f.marks.Resume(&old.marks)
-	copy(f.belief.Q, old.Soft)
+	old := w.anchors[at]
+	f.Marks.Resume(&old.Marks)
+	copy(f.Belief.Q, old.Soft)
 	// f takes its place.
-	t.frames.anchors = slices.Delete(t.frames.anchors, at, at+1)
-	t.frames.release(old)
+	w.anchors = slices.Delete(w.anchors, at, at+1)
+	w.release(old)
 }

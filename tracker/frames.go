@@ -4,26 +4,43 @@ import (
 	"slices"
 
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/solver/kernel"
 	"github.com/segd/segd/tracker/internal/belief"
-	"github.com/segd/segd/tracker/internal/labeling"
 	"github.com/segd/segd/tracker/internal/picture"
 	"github.com/segd/segd/tracker/internal/recall"
 	"github.com/segd/segd/tracker/internal/scratch"
-	"github.com/segd/segd/tracker/internal/seed"
+	"github.com/segd/segd/tracker/internal/window"
 )
 
-// frame is one frame of the window: what later ones look up of it, and what it was
-// taken for. Frames are recycled, so a sliding window allocates nothing.
+// frame is one frame of the window. Frames are recycled, so a sliding window allocates
+// nothing.
 type frame struct {
-	*recall.Sighting
-	block  kernel.Block // of Rows
-	belief belief.Belief
-	marks  seed.Marks
+	*recall.Sighting         // its picture, and what later frames look up of it
+	window.Frame             // what it was taken for, and its part in the window's solves
+	y                []int32 // N labels, while it is the newest
+}
 
-	scores []float64 // n×L, Kα of the last solve
-	lambda []float64 // n×L multipliers of the last solve
-	y      []int32   // n labels
+// finish makes f's labels what later frames look up of it.
+func (f *frame) finish(labels int) {
+	f.Keep(f.y)
+	f.Measure(labels)
+	f.Trust = append(f.Trust[:0], f.Belief.Trust...)
+	f.Corrected = append(f.Corrected[:0], f.Marks.Corrected...)
+}
+
+// hide makes what is left of a label background: too little of an object to publish is
+// too little to learn from.
+func (f *frame) hide(label, labels int) {
+	for i, y := range f.y {
+		if int(y) == label {
+			f.y[i] = 0
+		}
+	}
+	f.Hide(label, labels)
+}
+
+// clone copies all of f but its picture, which is immutable.
+func (f *frame) clone() *frame {
+	return &frame{Sighting: f.Sighting.Clone(), Frame: f.Frame.Clone(), y: slices.Clone(f.y)}
 }
 
 // frames are those of the window: the latest and the annotated ones.
@@ -33,8 +50,11 @@ type frames struct {
 	free     []*frame
 	pictures picture.Pool
 
-	all       []*frame // scratch
+	// What the methods of these names return.
+	keptOnes  []*frame
+	rowsOf    []*window.Frame
 	annotated []*recall.Sighting
+	refs      []belief.Source
 }
 
 // load makes a frame of a picture. What was found for the frame that it was before is
@@ -46,21 +66,20 @@ func (w *frames) load(p *picture.Picture, labels int) *frame {
 	} else {
 		f = &frame{Sighting: &recall.Sighting{}}
 	}
-	f.Picture = p
-	f.Observed, f.Confident, f.Corrected = f.Observed[:0], f.Confident[:0], f.Corrected[:0]
-	f.block.Reset(f.Rows, f.N, f.Dim+1)
-	f.y = scratch.Zero(f.y, f.N)
-	f.marks.Reset(f.N)
-	f.belief.Reset(f.N, labels)
-	for _, m := range []*[]float64{&f.scores, &f.lambda, &f.Soft} {
-		*m = scratch.Zero(*m, f.N*labels)
-	}
+	f.Sighting.Reset(p, labels)
+	f.Frame.Reset(p, labels)
+	f.y = scratch.Zero(f.y, p.N)
 	return f
 }
 
 func (w *frames) release(f *frame) {
 	w.pictures.Release(f.Picture)
 	w.free = append(w.free, f)
+}
+
+// differ tells whether s has another picture size than the frames.
+func (w *frames) differ(s *features.Scene) bool {
+	return len(w.recent) > 0 && (w.recent[0].Width != s.Width || w.recent[0].Height != s.Height)
 }
 
 // forget drops every frame.
@@ -82,20 +101,25 @@ func (w *frames) dropRecent() {
 	w.recent = w.recent[:0]
 }
 
-// differ tells whether s has another picture size than the frames.
-func (w *frames) differ(s *features.Scene) bool {
-	return len(w.recent) > 0 && (w.recent[0].Width != s.Width || w.recent[0].Height != s.Height)
-}
-
 // kept lists every frame once: annotated ones, then the latest.
 func (w *frames) kept() []*frame {
-	w.all = append(w.all[:0], w.anchors...)
+	w.keptOnes = append(w.keptOnes[:0], w.anchors...)
 	for _, f := range w.recent {
 		if !slices.Contains(w.anchors, f) {
-			w.all = append(w.all, f)
+			w.keptOnes = append(w.keptOnes, f)
 		}
 	}
-	return w.all
+	return w.keptOnes
+}
+
+// rows are the parts of the kept frames and of the newest in a solve.
+func (w *frames) rows(newest *frame) []*window.Frame {
+	w.rowsOf = w.rowsOf[:0]
+	for _, f := range w.kept() {
+		w.rowsOf = append(w.rowsOf, &f.Frame)
+	}
+	w.rowsOf = append(w.rowsOf, &newest.Frame)
+	return w.rowsOf
 }
 
 // sightings are those of the annotated frames.
@@ -105,6 +129,40 @@ func (w *frames) sightings() []*recall.Sighting {
 		w.annotated = append(w.annotated, f.Sighting)
 	}
 	return w.annotated
+}
+
+// sources are the frames to look up: the latest, the newest first, and the annotated
+// ones.
+func (w *frames) sources(latest int) []belief.Source {
+	w.refs = w.refs[:0]
+	recent := w.recent[max(0, len(w.recent)-latest):]
+	for _, f := range slices.Backward(recent) {
+		w.refs = append(w.refs, belief.Source{Reference: &f.Reference, Latest: true, Annotated: slices.Contains(w.anchors, f)})
+	}
+	for _, f := range w.anchors {
+		if !slices.Contains(recent, f) {
+			w.refs = append(w.refs, belief.Source{Reference: &f.Reference, Annotated: true})
+		}
+	}
+	return w.refs
+}
+
+// slide moves the window on: f is the newest frame. An annotated frame stays as an
+// anchor and starts the window anew, because the frames before it were labelled
+// without what it says.
+func (t *Tracker) slide(f *frame, annotated bool) {
+	w := &t.frames
+	if annotated {
+		t.evictAll()
+		if len(w.anchors) == t.cfg.Anchors {
+			// The first anchor defines the features; the second oldest goes.
+			at := min(1, len(w.anchors)-1)
+			w.release(w.anchors[at])
+			w.anchors = slices.Delete(w.anchors, at, at+1)
+		}
+		w.anchors = append(w.anchors, f)
+	}
+	w.recent = append(w.recent, f)
 }
 
 // evict drops the oldest of the latest frames from the window. An annotated one stays,
@@ -125,24 +183,10 @@ func (t *Tracker) evict() {
 	}
 }
 
-// slide moves the window on: f is the newest frame. An annotated frame stays as an
-// anchor and starts the window anew, because the frames before it were labelled
-// without what it says.
-func (t *Tracker) slide(f *frame, annotated bool) {
-	w := &t.frames
-	if annotated {
-		for len(w.recent) > 0 {
-			t.evict()
-		}
-		if len(w.anchors) == t.cfg.Anchors {
-			// The first anchor defines the features; the second oldest goes.
-			at := min(1, len(w.anchors)-1)
-			w.release(w.anchors[at])
-			w.anchors = slices.Delete(w.anchors, at, at+1)
-		}
-		w.anchors = append(w.anchors, f)
+func (t *Tracker) evictAll() {
+	for len(t.frames.recent) > 0 {
+		t.evict()
 	}
-	w.recent = append(w.recent, f)
 }
 
 // distrust drops the latest frames and the remembered ones, but not those annotated.
@@ -154,13 +198,11 @@ func (t *Tracker) distrust() {
 	t.recall.ForgetSightings()
 }
 
-// widen makes room for more labels and keeps what is known of the old ones.
+// widen makes room for more labels in every frame.
 func (t *Tracker) widen(from, to int) {
 	for _, f := range t.frames.kept() {
-		f.Widen(from, to)
-		for _, m := range []*[]float64{&f.scores, &f.lambda, &f.belief.Q} {
-			*m = labeling.Widen(*m, from, to)
-		}
+		f.Sighting.Widen(from, to)
+		f.Frame.Widen(from, to)
 	}
 	for _, s := range t.recall.Remembered() {
 		s.Widen(from, to)
@@ -170,28 +212,10 @@ func (t *Tracker) widen(from, to int) {
 // drop takes a label out of every frame.
 func (t *Tracker) drop(label, labels int) {
 	for _, f := range t.frames.kept() {
-		f.drop(label, labels)
+		f.Sighting.Drop(label, labels)
+		f.Frame.Drop(label, labels)
 	}
 	for _, s := range t.recall.Remembered() {
 		s.Drop(label, labels)
-	}
-}
-
-func (f *frame) drop(label, labels int) {
-	f.Sighting.Drop(label, labels)
-	f.belief.Q = labeling.FoldColumn(f.belief.Q, label, labels)
-	for _, m := range []*[]float64{&f.scores, &f.lambda} {
-		*m = labeling.DropColumn(*m, label, labels)
-	}
-	labeling.Drop(f.y, int32(label))
-	f.marks.Drop(int32(label))
-}
-
-// clone copies all of f but its picture, which is immutable.
-func (f *frame) clone() *frame {
-	return &frame{
-		Sighting: f.Sighting.Clone(), belief: f.belief.Clone(), marks: f.marks.Clone(),
-		block:  kernel.Block{N: f.block.N, D: f.block.D, X: f.Rows, Gram: slices.Clone(f.block.Gram)},
-		scores: slices.Clone(f.scores), lambda: slices.Clone(f.lambda), y: slices.Clone(f.y),
 	}
 }

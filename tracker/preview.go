@@ -70,10 +70,8 @@ func (p *Preview) Run(ctx context.Context) (*Result, error) {
 // starts the window anew.
 func (t *Tracker) fork() *Tracker {
 	fork := assemble(t.cfg)
-	fork.projection, fork.objects, fork.weight = t.projection, slices.Clone(t.objects), slices.Clone(t.weight)
-	for k := range fork.objects {
-		fork.objects[k].Probability, fork.objects[k].Suspect = nil, nil // of the newest frame
-	}
+	fork.projection, fork.objects = t.projection, t.objects.clone()
+	fork.window.Learn(&t.window)
 	for _, f := range t.frames.anchors {
 		fork.frames.anchors = append(fork.frames.anchors, f.clone())
 	}

@@ -3,101 +3,34 @@ package tracker
 import (
 	"context"
 	"fmt"
-	"image"
 	"slices"
 	"time"
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/mask"
-	"github.com/segd/segd/solver"
-	"github.com/segd/segd/solver/kernel"
-	"github.com/segd/segd/solver/mrf"
 	"github.com/segd/segd/tracker/internal/belief"
-	"github.com/segd/segd/tracker/internal/labeling"
 	"github.com/segd/segd/tracker/internal/outline"
 	"github.com/segd/segd/tracker/internal/past"
 	"github.com/segd/segd/tracker/internal/recall"
-	"github.com/segd/segd/tracker/internal/scratch"
 	"github.com/segd/segd/tracker/internal/seed"
+	"github.com/segd/segd/tracker/internal/window"
 )
-
-// Result is what the tracker knows after a frame.
-type Result struct {
-	Seq           uint64
-	Width, Height int
-	Objects       []Object
-	Solve         Solve
-
-	// Forgotten are the ids of the objects that were dropped since the last result
-	// because the picture size changed. One may be among Objects, marked anew.
-	Forgotten []uint32
-}
-
-// Object is one annotated object in one frame.
-type Object struct {
-	ID    uint32
-	Label string
-	State State
-	Mask  mask.RLE // empty unless visible
-	Area  int      // pixels
-	Box   image.Rectangle
-	Score float64 // mean probability of the label over the mask, 0…1
-}
-
-// Traced is how many iterations' Lagrangians a Solve tells.
-const Traced = 8
-
-// Solve tells how the frame's DC-ADMM went; zero when nothing was solved.
-type Solve struct {
-	Iterations int
-	Lagrangian float64
-	Descent    float64 // relative fall of the Lagrangian over the solve
-	Primal     float64
-	Dual       float64
-	Rho        float64
-	Violations int
-	Rejected   int // labelings that would have raised the Lagrangian
-	Flips      int
-	FlipRatio  float64 // flips / (samples × iterations)
-	Converged  bool
-	OutOfTime  bool // Config.Budget ended it
-
-	// Trace is the Lagrangian after each of the first iterations; where there were
-	// fewer, the last one's.
-	Trace [Traced]float64
-
-	AffinityTime, SolveTime, MaskTime time.Duration
-}
 
 // Tracker follows the annotated objects of one camera. It is not safe for
 // concurrent use.
 type Tracker struct {
 	cfg        Config
-	projection *features.Projection
-	objects    []object // label l is objects[l−1]; label 0 is the background
-	frames     frames
-	affinity   belief.Affinity
-	recall     recall.Recall
-	seeder     seed.Seeder
-	past       past.History
-	outlines   outline.Drawer
+	projection *features.Projection // fitted to the first annotated scene
+	objects    objects
 	forgotten  []uint32 // since the last result
 
-	ws      solver.Workspace
-	kernel  kernel.Linear
-	window  mrf.Potts // over all frames of the window
-	newest  mrf.Potts // over the newest frame
-	state   solver.State
-	unary   []float64
-	omega   []float64
-	blocks  []*kernel.Block
-	edges   []mrf.Edge
-	sources []belief.Source
-	views   []belief.Object
-	weight  []float64 // classifier, L×(d+1)
-	alpha   []float64
-	scores  []float64 // of one superpixel
+	frames   frames // of the window
+	past     past.History
+	affinity belief.Affinity
+	recall   recall.Recall
+	seeder   seed.Seeder
+	window   window.Window
+	outline  outline.Drawer
 }
 
 // New returns a tracker without objects.
@@ -109,6 +42,7 @@ func New(cfg Config) (*Tracker, error) {
 	return assemble(cfg), nil
 }
 
+// assemble is New for a configuration that has its defaults.
 func assemble(cfg Config) *Tracker {
 	return &Tracker{
 		cfg: cfg,
@@ -120,10 +54,12 @@ func assemble(cfg Config) *Tracker {
 			Memory: cfg.Memory, Links: cfg.Links, Temperature: cfg.Temperature, Recall: cfg.Recall,
 		}},
 		seeder: seed.Seeder{Config: seed.Config{Radius: cfg.AnchorRadius, Temperature: cfg.Temperature}},
+		window: window.Window{Config: window.Config{
+			Classifier: cfg.Classifier, Evidence: cfg.Evidence, Balance: cfg.Balance, Ambiguous: cfg.Ambiguous,
+			Nu: cfg.Nu, Gamma: cfg.Gamma, Rho: cfg.Rho, Tau: cfg.Tau, MaxIter: cfg.MaxIter, Budget: cfg.Budget,
+		}},
 	}
 }
-
-func (t *Tracker) labels() int { return 1 + len(t.objects) }
 
 // Step labels the scene, which must be newer than the last one, and returns the
 // objects' masks in it. ann, if not nil, is what somebody marked on this scene or,
@@ -137,9 +73,7 @@ func (t *Tracker) labels() int { return 1 + len(t.objects) }
 // The labels use this and earlier scenes only.
 func (t *Tracker) Step(ctx context.Context, s *features.Scene, ann *annotation.Annotation) (*Result, error) {
 	if t.past.Differs(s) || t.frames.differ(s) {
-		for _, o := range t.objects {
-			t.forgotten = append(t.forgotten, o.id)
-		}
+		t.forgotten = t.objects.appendIDs(t.forgotten)
 		t.forget()
 	}
 	if ann != nil && ann.Frame != nil && *ann.Frame != s.Seq {
@@ -148,89 +82,137 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, ann *annotation.A
 		}
 		ann = nil
 	}
-	res := &Result{Seq: s.Seq, Width: s.Width, Height: s.Height}
-	var marked []seed.Object
-	if ann != nil {
-		var err error
-		if marked, err = t.accept(ann, s, t.inSight); err != nil {
-			return nil, err
-		}
-	}
-	if len(t.objects) == 0 {
-		t.past.Keep(s, nil, t.cfg.History)
-		res.Forgotten, t.forgotten = t.forgotten, nil
-		return res, nil
-	}
-	f := t.load(s)
-	start := time.Now()
-	t.expect(f)
-	res.Solve.AffinityTime = time.Since(start)
-	if err := t.label(ctx, f, ann, marked, res); err != nil {
+	marked, err := t.accept(ann, s, t.objects.inSight)
+	if err != nil {
 		return nil, err
 	}
-	t.past.Keep(s, f.y, t.cfg.History)
+	res := &Result{Seq: s.Seq, Width: s.Width, Height: s.Height}
+	var y []int32
+	if t.objects.labels() > 1 {
+		f := t.load(s)
+		start := time.Now()
+		t.expect(f)
+		res.Solve.AffinityTime = time.Since(start)
+		if err := t.label(ctx, f, ann, marked, res); err != nil {
+			return nil, err
+		}
+		y = f.y
+	}
+	t.past.Keep(s, y, t.cfg.History)
 	res.Forgotten, t.forgotten = t.forgotten, nil
 	return res, nil
 }
 
-// expect sets f's label probabilities from what was seen before it, if the mode has
-// any use for them.
+// load returns s as a frame, of which nothing is known.
+func (t *Tracker) load(s *features.Scene) *frame {
+	p := t.frames.pictures.Make(s, t.projection, t.cfg.Smooth)
+	t.recall.Look(p, s, t.projection)
+	return t.frames.load(p, t.objects.labels())
+}
+
+// expect says what f is from what was seen before it, if the mode has any use for that.
 func (t *Tracker) expect(f *frame) {
 	switch t.cfg.Mode {
 	case Frozen:
 	case NoTemporal:
-		t.guess(f)
+		f.Belief.Uniform(t.objects.labels())
+		t.window.Guess(&f.Frame, f.y, t.objects.labels())
 	default:
-		t.recall.Detect(f.Picture, t.seen(), t.frames.sightings())
-		t.affinity.Propagate(&f.belief, f.Picture, t.references(), t.seen())
-		f.belief.Labels(f.y)
+		t.recall.Detect(f.Picture, t.objects.views(), t.frames.sightings())
+		t.affinity.Propagate(&f.Belief, f.Picture, t.frames.sources(t.cfg.Refs), t.objects.views())
+		f.Belief.Labels(f.y)
 	}
 }
 
-// label decides f, whose probabilities q are known, makes it the newest frame of
-// the window and describes it in res. A frame that cannot be decided is released.
+// label decides f, of which it is known what to expect, makes it the newest frame of the
+// window and describes it in res. A frame that cannot be decided is released.
 func (t *Tracker) label(ctx context.Context, f *frame, ann *annotation.Annotation, marked []seed.Object, res *Result) error {
 	start := time.Now()
-	if err := t.choose(ctx, f, ann, marked, &res.Solve); err != nil {
+	if err := t.decide(ctx, f, ann, marked, &res.Solve); err != nil {
 		t.frames.release(f)
-		return err
+		return fmt.Errorf("tracker: %w", err)
 	}
 	res.Solve.SolveTime = time.Since(start)
 
 	start = time.Now()
 	t.slide(f, ann != nil)
-	if err := t.describe(ctx, res, f, ann); err != nil {
-		return err
+	t.observe(f, ann != nil, res)
+	if err := t.draw(ctx, f, ann, marked, res); err != nil {
+		return fmt.Errorf("tracker: %w", err)
 	}
 	res.Solve.MaskTime = time.Since(start)
 	t.learn(f, ann != nil)
 	return nil
 }
 
-// choose sets f's labels by ann, if that is not nil, and the tracker's mode.
-func (t *Tracker) choose(ctx context.Context, f *frame, ann *annotation.Annotation, marked []seed.Object, out *Solve) error {
-	if ann != nil {
-		if err := t.seeder.Apply(ctx, f.Picture, &f.belief, f.y, &f.marks, ann, marked); err != nil {
-			return fmt.Errorf("tracker: %w", err)
+// decide sets f's labels by ann, if that is not nil, and the tracker's mode.
+func (t *Tracker) decide(ctx context.Context, f *frame, ann *annotation.Annotation, marked []seed.Object, out *Solve) error {
+	if ann == nil {
+		if len(t.frames.recent) == t.cfg.Window {
+			t.evict()
 		}
-		copy(f.Soft, f.belief.Q) // what is marked stays as it is marked
-		if !defines(marked) {
-			t.distrust() // what they say of the object is wrong
-		}
-	} else if len(t.frames.recent) == t.cfg.Window {
-		t.evict()
+		return t.solve(ctx, f, false, out)
 	}
-	// A correction leaves the classifier what it has learnt. One that is only ever
-	// estimated on annotated frames has no other time to heed it.
-	anew := defines(marked) || ann != nil && t.cfg.Mode == Frozen
-	if err := t.solve(ctx, f, anew, out); err != nil {
+	if err := t.seeder.Apply(ctx, f.Picture, &f.Belief, f.y, &f.Marks, ann, marked); err != nil {
 		return err
 	}
-	if ann != nil && len(t.frames.anchors) > 0 { // on the first annotated frame nothing was known
-		t.seeder.NoteCorrected(&f.marks, f.y)
+	copy(f.Soft, f.Belief.Q) // what is marked stays as it is marked
+	defines := slices.ContainsFunc(marked, func(o seed.Object) bool { return o.Defined })
+	if !defines {
+		t.distrust() // what they say of the object is wrong
 	}
-	f.Label(f.y, f.marks.Free, t.labels())
+	// A correction leaves the classifier what it has learnt. One that is only ever
+	// estimated on annotated frames has no other time to learn it.
+	if err := t.solve(ctx, f, defines || t.cfg.Mode == Frozen, out); err != nil {
+		return err
+	}
+	if len(t.frames.anchors) > 0 { // on the first annotated frame nothing was known
+		t.seeder.NoteCorrected(&f.Marks, f.y)
+	}
 	return nil
+}
+
+// solve labels f by the tracker's mode. anew is whether an annotation of f starts a new
+// classifier.
+func (t *Tracker) solve(ctx context.Context, f *frame, anew bool, out *Solve) error {
+	labels := t.objects.labels()
+	if anew || t.cfg.Mode == Joint || t.cfg.Mode == NoTemporal {
+		learn := anew || t.cfg.Mode != Joint || t.objects.anyVisible()
+		report, err := t.window.Estimate(ctx, t.frames.rows(f), f.y, labels, anew, learn)
+		if err != nil {
+			return err
+		}
+		out.fill(report)
+	}
+	var estimated []int32
+	if anew {
+		estimated = slices.Clone(f.y)
+	}
+	var err error
+	if t.cfg.Mode == Frozen {
+		err = t.window.DecideAlone(ctx, &f.Frame, f.y, labels)
+	} else {
+		err = t.window.Decide(ctx, &f.Frame, f.y, labels, t.cfg.Mode != Affinity)
+	}
+	if err != nil {
+		return err
+	}
+	if anew {
+		f.Marks.KeepEstimate(f.y, estimated, f.Belief.Q)
+		f.Marks.KeepPieces(f.Picture, f.y)
+	}
+	return nil
+}
+
+// learn keeps what is certainly background in f, which was just labelled.
+func (t *Tracker) learn(f *frame, annotated bool) {
+	switch {
+	case !t.cfg.Mode.looksUp():
+	case annotated:
+		t.recall.LearnAnew(&f.Reference, t.objects.labels())
+	default:
+		t.recall.Learn(f.Picture, f.y, t.objects.views())
+	}
 }
 
 // forget drops all that was learnt: the camera changed its picture size, so no
@@ -239,134 +221,14 @@ func (t *Tracker) forget() {
 	t.distrust()
 	t.frames.forget()
 	t.recall.ForgetBackground()
-	t.projection = nil
-	t.objects, t.weight = nil, nil
+	t.window.Forget()
 	t.past.Clear()
-}
-
-// load returns s as a frame.
-func (t *Tracker) load(s *features.Scene) *frame {
-	f := t.frames.load(t.frames.pictures.Make(s, t.projection, t.cfg.Smooth), t.labels())
-	t.recall.Look(f.Picture, s, t.projection)
-	return f
-}
-
-// accept checks the annotation against the scene and makes room for its objects.
-// inSight tells which labels the scene shows.
-func (t *Tracker) accept(a *annotation.Annotation, s *features.Scene, inSight func(label int32) bool) (marked []seed.Object, err error) {
-	if err := a.Validate(); err != nil {
-		return nil, err
-	}
-	if a.Width != s.Width || a.Height != s.Height {
-		return nil, annotation.Faultf("width", "made for %d×%d; the camera's frames are %d×%d", a.Width, a.Height, s.Width, s.Height)
-	}
-	if len(a.Objects) == 0 && len(t.objects) == 0 {
-		return nil, annotation.Faultf("objects", "none, and no object is known that strokes on the background could correct; want at least one")
-	}
-	for k, o := range a.Objects {
-		if t.find(o.ID) < 0 && !a.HasMarks(k) {
-			return nil, annotation.Faultf(fmt.Sprintf("objects[%d].scribbles", k), "none, and object %d is not known yet; want at least one stroke, a polygon or a box", o.ID)
-		}
-	}
-	if t.projection == nil {
-		p, err := features.FitProjection(s, t.cfg.MaxDim)
-		if err != nil {
-			return nil, fmt.Errorf("tracker: %w", err)
-		}
-		t.projection = p
-	}
-	before := t.labels()
-	marked = make([]seed.Object, len(a.Objects))
-	for k, o := range a.Objects {
-		fresh := object{id: o.ID, label: o.Label}
-		i := t.find(o.ID)
-		if i < 0 {
-			t.objects = append(t.objects, fresh)
-			marked[k] = seed.Object{Label: len(t.objects), Defined: true}
-			continue
-		}
-		if fresh.label == "" {
-			fresh.label = t.objects[i].label
-		}
-		// Strokes on an object in sight correct it. What else is said of a known
-		// object replaces what was seen of it: its size and whether it is there.
-		marked[k] = seed.Object{Label: i + 1, Defined: a.HasExtent(k) || len(o.Scribbles) > 0 && !inSight(int32(i+1))}
-		if marked[k].Defined {
-			t.objects[i] = fresh
-		} else {
-			t.objects[i].label = fresh.label
-		}
-	}
-	if t.labels() != before {
-		t.widen(before, t.labels())
-	}
-	return marked, nil
-}
-
-// defines tells whether some object begins with an annotation or is replaced.
-func defines(marked []seed.Object) bool {
-	return slices.ContainsFunc(marked, func(o seed.Object) bool { return o.Defined })
-}
-
-func (t *Tracker) inSight(label int32) bool { return t.objects[label-1].State == Visible }
-
-func (t *Tracker) find(id uint32) int {
-	return slices.IndexFunc(t.objects, func(o object) bool { return o.id == id })
-}
-
-// guess is what propagate would leave if f had no frame to look up: every label as
-// likely as any other, and y what the last classifier says.
-func (t *Tracker) guess(f *frame) {
-	labels := t.labels()
-	known := min(labels, len(t.weight)/(t.projection.Dim()+1))
-	t.scores = scratch.Grow(t.scores, labels)
-	f.belief.Uniform(labels)
-	for i := 0; i < f.N && known > 0; i++ {
-		t.score(t.scores[:known], f, i)
-		f.y[i] = labeling.Argmax(t.scores[:known])
-	}
-}
-
-// references lists the frames to look up: the latest, and the annotated ones.
-func (t *Tracker) references() []belief.Source {
-	w := &t.frames
-	t.sources = t.sources[:0]
-	latest := w.recent[max(0, len(w.recent)-t.cfg.Refs):]
-	for _, f := range slices.Backward(latest) {
-		t.sources = append(t.sources, belief.Source{Reference: &f.Reference, Latest: true, Annotated: slices.Contains(w.anchors, f)})
-	}
-	for _, f := range w.anchors {
-		if !slices.Contains(latest, f) {
-			t.sources = append(t.sources, belief.Source{Reference: &f.Reference, Annotated: true})
-		}
-	}
-	return t.sources
-}
-
-// seen is what is known of the objects.
-func (t *Tracker) seen() []belief.Object {
-	t.views = t.views[:0]
-	for k := range t.objects {
-		o := &t.objects[k]
-		t.views = append(t.views, belief.Object{Object: &o.Object, Detection: &o.Detection})
-	}
-	return t.views
+	t.projection, t.objects = nil, objects{}
 }
 
 // Searching tells whether the next Step should have a scene with Coarse, because an
 // object that is out of sight, or back for a moment only, is then found at other
 // sizes, too. For one that is lost it does so now and then.
 func (t *Tracker) Searching() bool {
-	return t.cfg.Mode.looksUp() && slices.ContainsFunc(t.objects, func(o object) bool { return recall.Wants(&o.Object) })
-}
-
-// learn keeps what is certainly background in f, which was just labelled.
-func (t *Tracker) learn(f *frame, annotated bool) {
-	switch {
-	case !t.cfg.Mode.looksUp():
-	case annotated:
-		t.recall.LearnAnew(&f.Reference, t.labels())
-	default:
-		t.recall.Learn(f.Picture, f.y, t.seen())
-	}
+	return t.cfg.Mode.looksUp() && slices.ContainsFunc(t.objects.all, func(o object) bool { return recall.Wants(&o.Object) })
 }

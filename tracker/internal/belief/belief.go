@@ -1,6 +1,7 @@
 package belief
 
 import (
+	"math"
 	"slices"
 
 	"github.com/segd/segd/tracker/internal/labeling"
@@ -30,6 +31,14 @@ func (b *Belief) Reset(n, labels int) {
 func (b *Belief) Uniform(labels int) {
 	for i := range b.Q {
 		b.Q[i] = 1 / float64(labels)
+	}
+}
+
+// Score makes a classifier's scores of superpixel i, −1…1, its probabilities: they need
+// not sum to 1.
+func (b *Belief) Score(i int, scores []float64) {
+	for l, score := range scores {
+		b.Q[i*len(scores)+l] = math.Max(0, math.Min(1, (1+score)/2))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/segd/segd/tracker/internal/belief"
+	"github.com/segd/segd/tracker/internal/picture"
 	"github.com/segd/segd/tracker/internal/scratch"
 )
 
@@ -14,6 +15,15 @@ type Sighting struct {
 	Confident []bool // L, or less: whether the label's object was seen beyond doubt
 
 	looks []float32 // L×Dim mean directions of the objects' features
+}
+
+// Reset makes s the sighting of p, which shows nothing yet.
+func (s *Sighting) Reset(p *picture.Picture, labels int) {
+	s.Picture = p
+	s.Soft = scratch.Zero(s.Soft, p.N*labels)
+	s.Trust = s.Trust[:0]
+	s.Observed, s.Confident, s.Corrected = s.Observed[:0], s.Confident[:0], s.Corrected[:0]
+	s.looks = s.looks[:0]
 }
 
 // Measure sets what the objects look like, by s.Soft.
