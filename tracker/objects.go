@@ -134,6 +134,7 @@ func (t *Tracker) observe(f *frame, annotated bool, res *Result) {
 	labels := t.objects.labels()
 	f.Label(f.y, f.Marks.Free, labels)
 	f.Observed, f.Confident = append(f.Observed[:0], true), append(f.Confident[:0], false)
+	res.Objects = make([]Object, 0, len(t.objects.all))
 	for k := range t.objects.all {
 		o, l := &t.objects.all[k], k+1
 		sight := life.Measure(f.Picture, f.y, f.Belief.Q, l, labels)

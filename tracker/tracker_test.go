@@ -411,6 +411,36 @@ func TestParseMode(t *testing.T) {
 	}
 }
 
+// Once the window, the memory and the history are full, a frame costs the memory of its
+// result: also while an object is out of sight.
+func TestStepAllocatesItsResult(t *testing.T) {
+	for _, hidden := range []bool{false, true} {
+		tr := newTracker(t, Config{History: 200_000})
+		s, truth := film(t, 0, disc{50, 60, 20, red}, disc{115, 60, 20, blue})
+		a := byMask(t, truth[0], 1)
+		a.Objects[0].Label = "red"
+		step(t, tr, s, a)
+		s.Seq++
+		b := byMask(t, truth[1], 2)
+		b.Objects[0].Label = "blue"
+		step(t, tr, s, b)
+		if hidden {
+			s, _ = film(t, 2, disc{50, 60, 20, red})
+		}
+		next := func() {
+			s.Seq++
+			step(t, tr, s, nil)
+		}
+		for range 60 {
+			next()
+		}
+		const want = 2 + 2 // the Result, its Objects, and their masks
+		if n := testing.AllocsPerRun(20, next); n > want {
+			t.Errorf("an object out of sight %t: %g allocations a frame; want %d at most", hidden, n, want)
+		}
+	}
+}
+
 func BenchmarkStep(b *testing.B) {
 	tr := newTracker(b, Config{})
 	s, _ := film(b, 0, disc{80, 60, 24, red})

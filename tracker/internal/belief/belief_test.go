@@ -204,6 +204,117 @@ func TestPropagateTheUnknown(t *testing.T) {
 	}
 }
 
+// In an annotated frame the most similar ones are sought both where a superpixel is and
+// where it was before its object moved.
+func TestAnnotatedFramesAreFollowed(t *testing.T) {
+	ps := made(t, 2)
+	p, s := ps[0], source(ps[1], 2)
+	var x, y, n float32
+	for i := range s.N {
+		if s.Soft[2*i+1] == 1 { // all are equally large
+			x, y, n = x+s.Centroid[2*i], y+s.Centroid[2*i+1], n+1
+		}
+	}
+	const dx, dy = 21, 15
+	o := objects(p, 1)
+	o[0].X, o[0].Y = float64(x/n)+dx, float64(y/n)+dy
+	a := Affinity{Config: tuned}
+	a.support, a.reliable = make([]float64, p.N), make([]float64, p.N)
+	a.reachable, a.candidate = slices.Repeat([]bool{true}, p.N), slices.Repeat([]bool{true}, 2*p.N)
+	a.candidate[2*17+1] = false // superpixel 17 cannot be the object, wherever that was
+	for _, annotated := range []bool{false, true} {
+		s.Annotated = annotated
+		var b Belief
+		b.Reset(p.N, 2)
+		a.ask(&b, p, s, o)
+		for i := range p.N {
+			best := slices.Repeat([]cosine.Match{cosine.None}, a.Links)
+			for j := range int32(s.N) {
+				at := func(dx, dy float32) bool {
+					x, y := s.Centroid[2*j]-p.Centroid[2*i]+dx, s.Centroid[2*j+1]-p.Centroid[2*i+1]+dy
+					return math.Hypot(float64(x), float64(y)) <= a.Radius*p.Side()
+				}
+				if at(0, 0) || annotated && i != 17 && at(dx, dy) {
+					c := cosine.Dot(p.UnitAt(slices.Index(p.Grid.Order, int32(i))), s.UnitAt(slices.Index(s.Grid.Order, j)))
+					if c > best[a.Links-1].Cosine {
+						cosine.Insert(best, cosine.Match{To: j, Cosine: c})
+					}
+				}
+			}
+			for k, m := range a.matches[i*a.Links : (i+1)*a.Links] {
+				if m.To != best[k].To {
+					t.Fatalf("annotated %t, superpixel %d: %v; want %v", annotated, i, a.matches[i*a.Links:(i+1)*a.Links], best)
+				}
+			}
+		}
+	}
+}
+
+// An object in sight of which next to nothing was found may be anywhere.
+func TestRelax(t *testing.T) {
+	p := made(t, 1)[0]
+	for _, tt := range []struct {
+		name  string
+		o     life.Object
+		found int // superpixels
+		want  bool
+	}{
+		{"found", life.Object{Area: 324}, 9, false},
+		{"lost sight of", life.Object{Area: 1e5}, 9, true},
+		{"hidden", life.Object{Area: 1e5, State: life.Occluded}, 9, false},
+	} {
+		var b Belief
+		b.Reset(p.N, 2)
+		for i := range p.N {
+			b.Q[2*i] = 0.5
+			if i < tt.found {
+				b.Q[2*i+1] = 0.6
+			}
+		}
+		a := Affinity{candidate: make([]bool, 2*p.N)}
+		o := []Object{{Object: &tt.o, Detection: &Detection{}}}
+		if got := a.relax(&b, p, o); got != tt.want || a.candidate[2*77+1] != tt.want || a.candidate[2*77] {
+			t.Errorf("%s: relaxed %t; want %t", tt.name, got, tt.want)
+		}
+		if a.relax(&b, p, o) {
+			t.Errorf("%s: relaxed twice", tt.name)
+		}
+	}
+}
+
+// Votes left open go to what the objects look like; for what is new there is one more,
+// which is the background's once all objects are confirmed.
+func TestOpenVotes(t *testing.T) {
+	novel := 5 * math.Exp((0.5-1)/0.07) // one latest reference
+	for _, tt := range []struct {
+		name              string
+		state             life.State
+		reachable         bool
+		support, reliable float64
+		probability       float64
+		want              []float64
+		trust             float64
+	}{
+		{"all trusted", life.Visible, true, 2, 2, 0, []float64{1 + novel, 1}, 1},
+		{"half trusted", life.Visible, true, 2, 1, 0, []float64{1 + novel + 1, 1}, 0.5 + trustRate},
+		{"half trusted, by looks", life.Visible, true, 2, 1, 0.75, []float64{1 + novel + 0.25, 1 + 0.75}, 0.5 + trustRate},
+		{"out of sight", life.Lost, true, 2, 2, 0.75, []float64{1 + novel/4, 1 + novel*3/4}, 2 / (2 + novel)},
+		{"out of reach", life.Visible, false, 2, 2, 0, []float64{1, 1}, 1},
+		{"out of reach and sight", life.Lost, false, 2, 2, 0, []float64{1, 1}, 0},
+	} {
+		a := Affinity{Config: tuned, support: []float64{tt.support}, reliable: []float64{tt.reliable}, reachable: []bool{tt.reachable}}
+		b := Belief{Q: []float64{1, 1}, Trust: []float64{1}}
+		o := []Object{{Object: &life.Object{State: tt.state}, Detection: &Detection{Probability: []float64{tt.probability}}}}
+		a.settleOpen(&b, []Source{{Latest: true}}, o)
+		for l, want := range tt.want {
+			if math.Abs(b.Q[l]-want) > 1e-12 || math.Abs(b.Trust[0]-tt.trust) > 1e-12 {
+				t.Errorf("%s: %v, trust %g; want %v, %g", tt.name, b.Q, b.Trust[0], tt.want, tt.trust)
+				break
+			}
+		}
+	}
+}
+
 func TestReference(t *testing.T) {
 	p := made(t, 1)[0]
 	r := Reference{Picture: p, Soft: []float64{0.5, 0.25, 0.25, 0.5, 0.25, 0.25}, Observed: []bool{true, false, true}, Trust: []float64{1, 1}}

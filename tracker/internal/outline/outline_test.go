@@ -75,6 +75,40 @@ func TestDrawFollowsThePixels(t *testing.T) {
 	}
 }
 
+// A pixel that is a little more like the other side stays with those around it.
+func TestDrawIsSmooth(t *testing.T) {
+	s := scenetest.Squares(1, cols, rows, func(x, y int) [3]float64 {
+		switch {
+		case x >= 36:
+			return [3]float64{60, 0, 0}
+		case x%3 == 1 && y%3 == 1:
+			return [3]float64{52, 0, 0}
+		}
+		return [3]float64{40, 0, 0}
+	})
+	projection, err := features.FitProjection(s, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pool picture.Pool
+	p := pool.Make(s, projection, 0.25)
+	y := make([]int32, p.N)
+	for i := range y {
+		if i%cols >= 6 {
+			y[i] = 1
+		}
+	}
+	var d Drawer
+	if err := d.Draw(t.Context(), p, y, 2); err != nil {
+		t.Fatal(err)
+	}
+	for at, l := range d.pixels {
+		if (l == 1) != (at%p.Width >= 36) {
+			t.Errorf("pixel (%d, %d) is %d", at%p.Width, at/p.Width, l)
+		}
+	}
+}
+
 func TestOverrule(t *testing.T) {
 	p, _, y := disc(t, true)
 	var d Drawer

@@ -134,6 +134,62 @@ func TestDetect(t *testing.T) {
 	}
 }
 
+// What is a small part of what the object should be is not the object, unless that came
+// back a moment ago.
+func TestDetectTooLittle(t *testing.T) {
+	v, s, projection := sight(t, true)
+	r := Recall{Config: tuned}
+	r.Look(v.Picture, s, projection)
+	r.LearnAnew(&v.Reference, 2)
+	r.scales.Units = r.scales.Units[:0]
+	place := life.Sight{Area: 9 * 36, X: 27, Y: 33}
+	var hidden, back life.Object
+	hidden.Observe(place, true, 50)
+	hidden.Observe(life.Sight{}, false, 50)
+	back = hidden
+	back.Observe(place, false, 50)
+	for _, tt := range []struct {
+		name string
+		o    *life.Object
+		area float64
+		want bool
+	}{
+		{"as large as it was", &hidden, 9 * 36, true},
+		{"a tiny part of it", &hidden, 9 * 36 * 30, false},
+		{"a tiny part of what is on probation", &back, 9 * 36 * 30, true},
+	} {
+		tt.o.Area = tt.area
+		var found belief.Detection
+		r.Detect(v.Picture, []belief.Object{{Object: tt.o, Detection: &found}}, []*Sighting{v})
+		if got := slices.Max(found.Probability) > 0; got != tt.want {
+			t.Errorf("%s: detected %t; want %t", tt.name, got, tt.want)
+		}
+	}
+}
+
+// What is not there at the picture's size, but at half of it, is found there.
+func TestDetectRescaled(t *testing.T) {
+	v, s, projection := sight(t, true)
+	other, _, _ := sight(t, false)
+	r := Recall{Config: tuned}
+	r.Look(v.Picture, s, projection)
+	r.LearnAnew(&v.Reference, 2)
+	r.background[1] = r.background[0]
+	for _, rescaled := range []bool{true, false} {
+		p, units := other.Picture, v.Unit
+		if !rescaled {
+			p, units = v.Picture, other.Unit
+		}
+		r.scales.Units = [][]float32{units}
+		found := belief.Detection{Rescaled: !rescaled}
+		o := life.Object{State: life.Occluded, Area: 9 * 36 / 4, X: 27, Y: 33, Unseen: 10}
+		r.Detect(p, []belief.Object{{Object: &o, Detection: &found}}, []*Sighting{v})
+		if slices.Max(found.Probability) < 0.5 || found.Rescaled != rescaled {
+			t.Errorf("probability %.2f, rescaled %t; want a detection, and %t", slices.Max(found.Probability), found.Rescaled, rescaled)
+		}
+	}
+}
+
 // Background is learnt at every size, bounded, without what may have been the object.
 func TestLearn(t *testing.T) {
 	v, s, projection := sight(t, true)

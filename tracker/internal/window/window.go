@@ -43,6 +43,7 @@ type Window struct {
 	weight []float64 // classifier, L×(d+1); objects it does not know yet lack their rows
 
 	ws      solver.Workspace
+	problem solver.Problem
 	kernel  kernel.Linear
 	all     mrf.Potts // over all frames
 	newest  mrf.Potts // over the newest frame
@@ -110,10 +111,11 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 		ctx, cancel = context.WithTimeout(ctx, w.Budget)
 		defer cancel()
 	}
-	res, err := solver.Solve(ctx, &w.ws, &solver.Problem{
+	w.problem = solver.Problem{
 		Labels: labels, Loss: loss.Hinge{}, Kernel: &w.kernel, MRF: &w.all,
 		Omega: w.omega, Unary: w.unary, Nu: w.Nu,
-	}, &w.state, opt)
+	}
+	res, err := solver.Solve(ctx, &w.ws, &w.problem, &w.state, opt)
 	if err != nil {
 		return Report{}, fmt.Errorf("window: %w", err)
 	}
