@@ -68,13 +68,11 @@ func (t *Tracker) LetGo(seq uint64) { t.past.LetGo(seq) }
 // recollect gives f what is known of it: labels y, if it was labelled, and what it was
 // marked as, if it was annotated before.
 func (t *Tracker) recollect(f *frame, y []int32) {
-	labels := t.objects.labels()
-	if len(y) == 0 {
-		f.Belief.Uniform(labels)
-	}
-	for i, l := range y {
-		f.y[i] = l
-		f.Belief.Q[i*labels+int(l)] = 1
+	if len(y) > 0 {
+		copy(f.y, y)
+		f.Belief.Certain(y)
+	} else {
+		f.Belief.Uniform(t.objects.labels())
 	}
 	w := &t.frames
 	at := slices.IndexFunc(w.anchors, func(a *frame) bool { return a.Seq == f.Seq })
@@ -83,7 +81,7 @@ func (t *Tracker) recollect(f *frame, y []int32) {
 	}
 	old := w.anchors[at]
 	f.Marks.Resume(&old.Marks)
-	copy(f.Belief.Q, old.Soft)
+	f.Belief.Take(&old.Reference)
 	// f takes its place.
 	w.anchors = slices.Delete(w.anchors, at, at+1)
 	w.release(old)

@@ -19,14 +19,6 @@ type frame struct {
 	y                []int32 // N labels, while it is the newest
 }
 
-// finish makes f's labels what later frames look up of it.
-func (f *frame) finish(labels int) {
-	f.Keep(f.y)
-	f.Measure(labels)
-	f.Trust = append(f.Trust[:0], f.Belief.Trust...)
-	f.Corrected = append(f.Corrected[:0], f.Marks.Corrected...)
-}
-
 // hide makes what is left of a label background: too little of an object to publish is
 // too little to learn from.
 func (f *frame) hide(label, labels int) {

@@ -133,7 +133,6 @@ func (t *Tracker) check(a *annotation.Annotation, s *features.Scene) error {
 func (t *Tracker) observe(f *frame, annotated bool, res *Result) {
 	labels := t.objects.labels()
 	f.Label(f.y, f.Marks.Free, labels)
-	f.Observed, f.Confident = append(f.Observed[:0], true), append(f.Confident[:0], false)
 	res.Objects = make([]Object, 0, len(t.objects.all))
 	for k := range t.objects.all {
 		o, l := &t.objects.all[k], k+1
@@ -148,10 +147,11 @@ func (t *Tracker) observe(f *frame, annotated bool, res *Result) {
 		} else {
 			f.hide(l, labels)
 		}
-		f.Observed, f.Confident = append(f.Observed, o.State == Visible), append(f.Confident, confident)
+		f.See(o.State == Visible, confident)
 		res.Objects = append(res.Objects, out)
 	}
-	f.finish(labels)
+	f.Keep(f.y)
+	f.Finish(&f.Belief, f.Marks.Corrected, labels)
 }
 
 // draw fills in the masks of res.

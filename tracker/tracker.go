@@ -156,7 +156,7 @@ func (t *Tracker) decide(ctx context.Context, f *frame, ann *annotation.Annotati
 	if err := t.seeder.Apply(ctx, f.Picture, &f.Belief, f.y, &f.Marks, ann, marked); err != nil {
 		return err
 	}
-	copy(f.Soft, f.Belief.Q) // what is marked stays as it is marked
+	f.Believe(&f.Belief) // what is marked stays as it is marked
 	defines := slices.ContainsFunc(marked, func(o seed.Object) bool { return o.Defined })
 	if !defines {
 		t.distrust() // what they say of the object is wrong

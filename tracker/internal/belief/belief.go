@@ -34,6 +34,17 @@ func (b *Belief) Uniform(labels int) {
 	}
 }
 
+// Certain makes b, which was just reset, sure that the labels are y.
+func (b *Belief) Certain(y []int32) {
+	labels := len(b.Q) / max(1, len(y))
+	for i, l := range y {
+		b.Q[i*labels+int(l)] = 1
+	}
+}
+
+// Take makes b's probabilities those that r has.
+func (b *Belief) Take(r *Reference) { copy(b.Q, r.Soft) }
+
 // Score makes a classifier's scores of superpixel i, −1…1, its probabilities: they need
 // not sum to 1.
 func (b *Belief) Score(i int, scores []float64) {
@@ -77,6 +88,9 @@ func (r *Reference) knowsAll(labels int) bool {
 	}
 	return true
 }
+
+// Believe makes r's probabilities those of b.
+func (r *Reference) Believe(b *Belief) { copy(r.Soft, b.Q) }
 
 // Label makes y the labels of the superpixels that free says are; the others keep the
 // probabilities they have.

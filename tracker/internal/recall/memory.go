@@ -22,12 +22,26 @@ func (s *Sighting) Reset(p *picture.Picture, labels int) {
 	s.Picture = p
 	s.Soft = scratch.Zero(s.Soft, p.N*labels)
 	s.Trust = s.Trust[:0]
-	s.Observed, s.Confident, s.Corrected = s.Observed[:0], s.Confident[:0], s.Corrected[:0]
+	s.Observed, s.Confident = append(s.Observed[:0], true), append(s.Confident[:0], false) // the background
+	s.Corrected = s.Corrected[:0]
 	s.looks = s.looks[:0]
 }
 
-// Measure sets what the objects look like, by s.Soft.
-func (s *Sighting) Measure(labels int) {
+// See adds the next label's object: whether it is in sight, and beyond doubt.
+func (s *Sighting) See(visible, confident bool) {
+	s.Observed, s.Confident = append(s.Observed, visible), append(s.Confident, confident)
+}
+
+// Finish makes s, whose labels are known, ready for others to look up: b is what it was
+// taken for, corrected says where an annotation changed that.
+func (s *Sighting) Finish(b *belief.Belief, corrected []bool, labels int) {
+	s.Trust = append(s.Trust[:0], b.Trust...)
+	s.Corrected = append(s.Corrected[:0], corrected...)
+	s.measure(labels)
+}
+
+// measure sets what the objects look like, by s.Soft.
+func (s *Sighting) measure(labels int) {
 	d := s.Dim
 	s.looks = scratch.Zero(s.looks, labels*d)
 	for slot, i := range s.Grid.Order {

@@ -93,7 +93,7 @@ func sight(t *testing.T, there bool) (*Sighting, *features.Scene, *features.Proj
 			v.Soft = append(v.Soft, 1, 0)
 		}
 	}
-	v.Measure(2)
+	v.Finish(&belief.Belief{}, nil, 2)
 	return v, s, projection
 }
 
