@@ -264,8 +264,8 @@ func TestSameEarlierFrameTwice(t *testing.T) {
 	if j := iou(m, union(truth...)); j < 0.8 {
 		t.Errorf("IoU %.2f with all three parts; want above 0.8", j)
 	}
-	if len(tr.anchors) != 2 {
-		t.Errorf("%d annotated frames kept; want 2, since one was annotated twice", len(tr.anchors))
+	if len(tr.frames.anchors) != 2 {
+		t.Errorf("%d annotated frames kept; want 2, since one was annotated twice", len(tr.frames.anchors))
 	}
 }
 
@@ -279,7 +279,7 @@ func TestFramesThatCannotBeAnnotated(t *testing.T) {
 		}
 		want := step(t, twin, s, a)
 		if i == 50 {
-			first := tr.past.entries[0].scene.Seq
+			first := tr.past.Scene(0).Seq
 			for seq, message := range map[uint64]string{
 				0:  fmt.Sprintf("frame: 0 is no longer kept; accepted: %d to 50", first),
 				47: fmt.Sprintf("frame: 47 was dropped unseen; accepted: 46 or 48 beside it, and others from %d to 50", first),
@@ -308,35 +308,6 @@ func TestFramesThatCannotBeAnnotated(t *testing.T) {
 	s, _ := film(t, 0)
 	if _, err := newTracker(t, Config{}).Step(t.Context(), s, blank); !errors.Is(err, annotation.ErrInvalid) || !strings.Contains(err.Error(), "no object is known") {
 		t.Errorf("background strokes without an object: %v", err)
-	}
-}
-
-func TestHistoryIsBoundedAndExact(t *testing.T) {
-	const limit = 500_000
-	var h history
-	var scenes []*features.Scene
-	for i := range uint64(30) {
-		s, _ := film(t, i, disc{40 + 3*float64(i), 60, 20, red})
-		scenes = append(scenes, s)
-		h.keep(s, nil, limit)
-		sum := 0
-		for _, e := range h.entries {
-			sum += e.size()
-		}
-		if sum != h.bytes || sum > limit {
-			t.Fatalf("after %d scenes: %d bytes, counted %d; want at most %d", i+1, sum, h.bytes, limit)
-		}
-	}
-	if n := len(h.entries); n < 5 || n == len(scenes) {
-		t.Fatalf("%d scenes kept; want some and not all", n)
-	}
-	for k, e := range h.entries {
-		want, got := scenes[len(scenes)-len(h.entries)+k], e.unpack()
-		if got.Seq != want.Seq || got.N != want.N || got.D != want.D || got.Width != want.Width || got.Height != want.Height ||
-			!slices.Equal(got.Labels, want.Labels) || !slices.Equal(got.X, want.X) || !slices.Equal(got.Maps, want.Maps) ||
-			!slices.Equal(got.Centroid, want.Centroid) || !slices.Equal(got.Area, want.Area) || !slices.Equal(got.Edges, want.Edges) {
-			t.Fatalf("scene %d is not what was kept", want.Seq)
-		}
 	}
 }
 

@@ -27,5 +27,21 @@
 // A scene of the last seconds can still be annotated; what followed it is then
 // labelled again.
 //
+// # Inside
+//
+// A [Tracker] is the order of the steps; what they do is in packages below internal/,
+// which import downward only. A scene becomes a picture.Picture, immutable; belief says
+// what its superpixels are by the affinity, with what recall found again of objects out of
+// sight; seed changes that by what somebody marked; window estimates the classifier and
+// labels the newest frame, and alone knows package solver; life moves the objects' states
+// on; outline draws the masks; past keeps the scenes that can still be annotated. Below
+// them are cosine (which features are alike), labeling (what happens to labels when
+// objects come and go) and scratch (memory).
+//
+// A frame of the window is the sum of what these keep of it: a recall.Sighting, which
+// later frames look up, and a window.Frame, its part in the solves. Each package writes
+// what is its own, but that seed changes the belief; and the memory that a step needs
+// belongs to the package that does it.
+//
 // A Tracker belongs to one goroutine.
 package tracker

@@ -1,7 +1,6 @@
 package tracker
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/segd/segd/annotation"
@@ -38,7 +37,7 @@ func TestComesBackAsItWasLastSeen(t *testing.T) {
 			}
 		}
 		o := step(t, tr, s, a).Objects[0]
-		if n := len(tr.memory); n > tr.cfg.Memory {
+		if n := len(tr.recall.Remembered()); n > tr.cfg.Memory {
 			t.Fatalf("frame %d: %d frames remembered; want at most %d", i, n, tr.cfg.Memory)
 		}
 		switch {
@@ -82,45 +81,5 @@ func TestWhatIsNewIsNotTheObject(t *testing.T) {
 				t.Fatalf("frame %d: %s, IoU %.2f in the open; want at least 0.85", i, o.State, j)
 			}
 		}
-	}
-}
-
-func TestMemoryKeepsWhatDiffers(t *testing.T) {
-	tr := newTracker(t, Config{Memory: 3})
-	s, truth := film(t, 0, disc{80, 60, 20, red})
-	a, err := annotation.FromMask(truth[0], testWidth, testHeight, 1, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	step(t, tr, s, a)
-	tr.memory = nil
-	at := func(angle float32) *frame {
-		f := &frame{seq: uint64(100 * angle), sure: []bool{false, true}, looks: make([]float32, 2*tr.projection.Dim())}
-		f.looks[tr.projection.Dim()], f.looks[tr.projection.Dim()+1] = 1-angle, angle
-		return f
-	}
-	for _, angle := range []float32{0.1, 0.5, 0.12, 0.9, 0.52, 0.95} {
-		tr.remember(at(angle))
-	}
-	var got []uint64
-	for _, f := range tr.memory {
-		got = append(got, f.seq)
-	}
-	// 10 and 12, 50 and 52 show nearly the same; 95 is the latest.
-	if len(got) != 3 || got[2] != 95 || got[0] > 12 || got[1] < 50 || got[1] > 90 {
-		t.Errorf("remembered %v; want one near 10, one near 50 or 90, and 95", got)
-	}
-}
-
-// A frame remembered from before an object was marked has no looks of it, and keeps
-// those of the others when one of them goes.
-func TestRemoveKeepsTheOthersLooks(t *testing.T) {
-	f := &frame{
-		sure:  []bool{false, true, true},
-		looks: []float32{0, 0, 1, 2, 3, 4}, // of the background and two objects
-	}
-	f.drop(1, 4)
-	if !slices.Equal(f.sure, []bool{false, true}) || !slices.Equal(f.looks, []float32{0, 0, 3, 4}) {
-		t.Errorf("sure %v, looks %v; want those of the second object", f.sure, f.looks)
 	}
 }

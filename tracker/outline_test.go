@@ -36,32 +36,6 @@ func TestOutlinesFollowThePixels(t *testing.T) {
 	}
 }
 
-func TestBandIsAlongTheOutline(t *testing.T) {
-	const w, h = 9, 7
-	y := make([]uint8, w*h)
-	for row := range h {
-		for x := 4; x < w; x++ {
-			y[row*w+x] = 1
-		}
-	}
-	var o outliner
-	o.outline(y, w, h, 2)
-	for row := range h {
-		for x, want := range []uint8{0, 0, 2, 1, 1, 2, 0, 0, 0} {
-			p := row*w + x
-			if o.depth[p] != want {
-				t.Errorf("depth %d at (%d, %d); want %d", o.depth[p], x, row, want)
-			}
-			if want > 0 && o.band[o.node[p]] != int32(p) {
-				t.Errorf("pixel %d is node %d, which is pixel %d", p, o.node[p], o.band[o.node[p]])
-			}
-		}
-	}
-	if len(o.band) != 4*h {
-		t.Errorf("band of %d pixels; want %d", len(o.band), 4*h)
-	}
-}
-
 // A stroke is what somebody said; the outline does not take it back.
 func TestMarkedPixelsStay(t *testing.T) {
 	s, _ := film(t, 0, disc{80, 60, 24, red})

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -67,7 +66,6 @@ func TestPreviewIsWhatComes(t *testing.T) {
 				}
 				return ann
 			})
-			var became []int32
 			want := tale(t, plain, 14, func(seq uint64) *annotation.Annotation {
 				if seq == 10 {
 					return ann
@@ -80,16 +78,14 @@ func TestPreviewIsWhatComes(t *testing.T) {
 					t.Fatalf("frame %d differs after a preview: %v", i, cmp.Diff(want[i], got[i]))
 				}
 			}
-			at, err := plain.past.find(3, 13)
+			at, err := plain.past.Find(3, 13)
 			if err != nil {
 				t.Fatal(err)
 			}
-			e := plain.past.entries[at]
-			scene := e.unpack()
-			became = e.y
+			scene, became := plain.past.Scene(at), plain.past.Labels(at)
 			marks := ann.Raster()
-			if shown.Seq != 3 || len(shown.Objects) != len(plain.objects) {
-				t.Fatalf("preview of frame %d with %d objects; want 3 with %d", shown.Seq, len(shown.Objects), len(plain.objects))
+			if shown.Seq != 3 || len(shown.Objects) != len(plain.objects.all) {
+				t.Fatalf("preview of frame %d with %d objects; want 3 with %d", shown.Seq, len(shown.Objects), len(plain.objects.all))
 			}
 			for k, o := range shown.Objects {
 				if o.Area == 0 || o.Area != o.Mask.Area() || o.Box != o.Mask.Box() {
@@ -185,20 +181,25 @@ func TestPreviewFaults(t *testing.T) {
 	}
 }
 
-// A clone shares no memory with its frame and lacks nothing but the picture.
+// A clone shares no memory with its frame but the picture, and lacks nothing.
 func TestCloneIsWhole(t *testing.T) {
 	tr := newTracker(t, Config{})
 	tale(t, tr, 3, func(uint64) *annotation.Annotation { return nil })
-	f := tr.anchors[0]
-	f.corrected, f.outside, f.bounded = []bool{true}, []bool{true}, []int32{1}
+	f := tr.frames.anchors[0]
+	f.Corrected, f.Marks.Corrected = []bool{true}, []bool{true}
 	c := f.clone()
-	picture := []string{"labels", "pixels", "colour"}
 	var compare func(at string, a, b reflect.Value)
 	compare = func(at string, a, b reflect.Value) {
 		for i := range a.NumField() {
 			name, x, y := at+a.Type().Field(i).Name, a.Field(i), b.Field(i)
 			switch {
-			case slices.Contains(picture, name), name == "block.gramian": // scratch of Reset
+			case strings.HasSuffix(name, ".Picture"), name == "Frame.p":
+				if x.Pointer() != y.Pointer() {
+					t.Errorf("%s is copied", name)
+				}
+			case x.Kind() == reflect.Pointer:
+				compare(name+".", x.Elem(), y.Elem())
+			case strings.HasSuffix(name, "block.gramian"), strings.HasSuffix(name, "block.X"): // scratch of Reset, and the picture's
 			case x.Kind() == reflect.Struct:
 				compare(name+".", x, y)
 			case x.Kind() == reflect.Slice:

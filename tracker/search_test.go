@@ -3,11 +3,11 @@ package tracker
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/tracker/internal/life"
 )
 
 // checksModel sees the contrast of checks of a few sizes, in cells of 4×4 pixels of
@@ -115,74 +115,24 @@ func iouOf(a, b []uint8) float64 {
 	return float64(in) / float64(max(1, un))
 }
 
-// Votes are those of the k rows that resemble a query most, however rows and queries
-// are cut into blocks.
-func TestVotesOfTheMostAlike(t *testing.T) {
-	const d, k, temperature = 9, 5, 0.2
-	r := rand.New(rand.NewPCG(8, 1))
-	unit := func(n int) []float32 {
-		rows := make([]float32, n*d)
-		for row := range slices.Chunk(rows, d) {
-			length := 0.0
-			for i := range row {
-				row[i] = float32(r.NormFloat64())
-				length += float64(row[i]) * float64(row[i])
-			}
-			for i := range row {
-				row[i] /= float32(math.Sqrt(length))
-			}
-		}
-		return rows
-	}
-	var s search
-	for _, n := range []int{0, 1, k, rowBlock, 2*rowBlock + 3} {
-		for _, m := range []int{1, queryBlock, queryBlock + 1} {
-			rows := unit(n)
-			s.queries = unit(m)
-			s.vote(rows, d, k, temperature)
-			for c, got := range s.votes {
-				var all []float64
-				for i := range n {
-					cosine := 0.0
-					for j := range d {
-						cosine += float64(s.queries[c*d+j]) * float64(rows[i*d+j])
-					}
-					all = append(all, math.Exp((cosine-1)/temperature))
-				}
-				slices.Sort(all)
-				want := 0.0
-				for _, v := range all[max(0, n-k):] {
-					want += v
-				}
-				if math.Abs(got-want) > 1e-4*(1+want) {
-					t.Errorf("%d rows, query %d of %d: votes %v, want %v", n, c, m, got, want)
-				}
-			}
-			if len(s.votes) != m {
-				t.Errorf("%d rows: %d votes, want %d", n, len(s.votes), m)
-			}
-		}
-	}
-}
-
 // Other sizes are asked for in every frame while an object may be back at once, and
 // now and then when it is lost.
 func TestSearching(t *testing.T) {
 	tr := newTracker(t, Config{OccludedFrames: 4})
-	tr.objects = []object{{id: 1}}
+	tr.objects.all = []object{{id: 1}}
 	if tr.Searching() {
 		t.Error("searching though all is in sight")
 	}
 	asked := 0
-	for i := range 4 + 3*coarseEvery {
-		tr.objects[0].observe(0, tr.cfg.OccludedFrames)
+	for i := range 4 + 9 {
+		tr.objects.all[0].Observe(life.Sight{}, false, tr.cfg.OccludedFrames)
 		if tr.Searching() {
 			asked++
-		} else if tr.objects[0].state != Lost {
-			t.Errorf("not searching %d frames after it was seen, %v", i+1, tr.objects[0].state)
+		} else if tr.objects.all[0].State != Lost {
+			t.Errorf("not searching %d frames after it was seen, %v", i+1, tr.objects.all[0].State)
 		}
 	}
-	if want := 4 + 3; asked != want {
+	if want := 4 + 9/3; asked != want {
 		t.Errorf("asked for other sizes in %d frames, want %d", asked, want)
 	}
 }

@@ -244,35 +244,6 @@ func TestStrangersAreNotTheObject(t *testing.T) {
 	}
 }
 
-// What comes back and has gone again at once is believed ever later; what stays is
-// believed at once the next time.
-func TestWary(t *testing.T) {
-	var o object
-	step := func(area int, want State) {
-		t.Helper()
-		if o.observe(area, 1000); o.state != want {
-			t.Fatalf("%s after an area of %d; want %s", o.state, area, want)
-		}
-	}
-	step(100, Visible)
-	step(0, Occluded)
-	for _, wary := range []int{0, 1, 3, 7, 15, 31, 31} {
-		for range wary {
-			step(50, Occluded)
-		}
-		step(50, Visible)
-		step(0, Occluded)
-	}
-	for range maxWary {
-		step(50, Occluded)
-	}
-	for range settleFrames {
-		step(50, Visible)
-	}
-	step(0, Occluded)
-	step(50, Visible)
-}
-
 func TestObjectGoesAndIsLost(t *testing.T) {
 	tr := newTracker(t, Config{OccludedFrames: 5})
 	for i := range uint64(16) {
@@ -437,6 +408,36 @@ func TestParseMode(t *testing.T) {
 	}
 	if _, err := ParseMode("both"); err == nil {
 		t.Error(`"both" was accepted`)
+	}
+}
+
+// Once the window, the memory and the history are full, a frame costs the memory of its
+// result: also while an object is out of sight.
+func TestStepAllocatesItsResult(t *testing.T) {
+	for _, hidden := range []bool{false, true} {
+		tr := newTracker(t, Config{History: 200_000})
+		s, truth := film(t, 0, disc{50, 60, 20, red}, disc{115, 60, 20, blue})
+		a := byMask(t, truth[0], 1)
+		a.Objects[0].Label = "red"
+		step(t, tr, s, a)
+		s.Seq++
+		b := byMask(t, truth[1], 2)
+		b.Objects[0].Label = "blue"
+		step(t, tr, s, b)
+		if hidden {
+			s, _ = film(t, 2, disc{50, 60, 20, red})
+		}
+		next := func() {
+			s.Seq++
+			step(t, tr, s, nil)
+		}
+		for range 60 {
+			next()
+		}
+		const want = 2 + 2 // the Result, its Objects, and their masks
+		if n := testing.AllocsPerRun(20, next); n > want {
+			t.Errorf("an object out of sight %t: %g allocations a frame; want %d at most", hidden, n, want)
+		}
 	}
 }
 

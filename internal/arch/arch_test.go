@@ -77,7 +77,6 @@ var plan = map[string]room{
 	"solver/loss":           {modules: []string{gonum}, without: numbersOnly},
 	"solver/mrf":            {modules: []string{gonum}, without: numbersOnly},
 	"lp":                    {cgo: true, without: numbersOnly},
-	"tracker":               {internal: []string{"annotation", "features", "solver", "solver/kernel", "solver/loss", "solver/mrf", "mask"}, modules: []string{gonum, xcpu}},
 	"bus":                   {internal: []string{"bus/segdv1"}, modules: []string{nats, protobuf}},
 	"metrics":               {modules: []string{prom}},
 	"web":                   {internal: []string{"bus/segdv1", "mask"}, modules: []string{websock, protobuf, xrate}, tests: []string{schema}},
@@ -115,6 +114,21 @@ var plan = map[string]room{
 	"scripts/pagetest/reference":  {internal: []string{"demo", "ingest/codec", "mask"}},
 	"scripts/process":             {},
 	"scripts/steps":               {},
+
+	// The tracker, from the bottom up.
+	"tracker/internal/scratch":   {without: numbersOnly},
+	"tracker/internal/scenetest": {internal: []string{"features"}},
+	"tracker/internal/labeling":  {without: numbersOnly},
+	"tracker/internal/cosine":    {modules: []string{gonum, xcpu}, without: numbersOnly},
+	"tracker/internal/picture":   {internal: []string{"features", "solver/mrf", "tracker/internal/cosine", "tracker/internal/scratch"}, tests: []string{"tracker/internal/scenetest"}, without: numbersOnly},
+	"tracker/internal/outline":   {internal: []string{"annotation", "features", "mask", "solver/mrf", "tracker/internal/picture", "tracker/internal/scratch"}, tests: []string{"tracker/internal/scenetest"}, without: numbersOnly},
+	"tracker/internal/past":      {internal: []string{"annotation", "features", "tracker/internal/labeling"}, tests: []string{"tracker/internal/scenetest"}, without: numbersOnly},
+	"tracker/internal/life":      {internal: []string{"tracker/internal/picture"}, without: numbersOnly},
+	"tracker/internal/belief":    {internal: []string{"tracker/internal/cosine", "tracker/internal/labeling", "tracker/internal/life", "tracker/internal/picture", "tracker/internal/scratch"}, tests: []string{"features", "tracker/internal/scenetest"}, without: numbersOnly},
+	"tracker/internal/recall":    {internal: []string{"features", "tracker/internal/belief", "tracker/internal/cosine", "tracker/internal/life", "tracker/internal/picture", "tracker/internal/scratch"}, tests: []string{"tracker/internal/scenetest"}, without: numbersOnly},
+	"tracker/internal/seed":      {internal: []string{"annotation", "solver/mrf", "tracker/internal/belief", "tracker/internal/cosine", "tracker/internal/labeling", "tracker/internal/picture", "tracker/internal/scratch"}, modules: []string{gonum}, tests: []string{"features", "tracker/internal/scenetest"}, without: numbersOnly},
+	"tracker/internal/window":    {internal: []string{"solver", "solver/kernel", "solver/loss", "solver/mrf", "tracker/internal/belief", "tracker/internal/labeling", "tracker/internal/picture", "tracker/internal/scratch", "tracker/internal/seed"}, tests: []string{"features", "tracker/internal/scenetest"}, without: numbersOnly},
+	"tracker":                    {internal: []string{"annotation", "features", "mask", "tracker/internal/belief", "tracker/internal/life", "tracker/internal/outline", "tracker/internal/past", "tracker/internal/picture", "tracker/internal/recall", "tracker/internal/scratch", "tracker/internal/seed", "tracker/internal/window"}},
 }
 
 // anyTest is granted to every _test.go file.

@@ -1,0 +1,213 @@
+package tracker
+
+import (
+	"slices"
+
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/tracker/internal/belief"
+	"github.com/segd/segd/tracker/internal/picture"
+	"github.com/segd/segd/tracker/internal/recall"
+	"github.com/segd/segd/tracker/internal/scratch"
+	"github.com/segd/segd/tracker/internal/window"
+)
+
+// frame is one frame of the window. Frames are recycled, so a sliding window allocates
+// nothing.
+type frame struct {
+	*recall.Sighting         // its picture, and what later frames look up of it
+	window.Frame             // what it was taken for, and its part in the window's solves
+	y                []int32 // N labels, while it is the newest
+}
+
+// hide makes what is left of a label background: too little of an object to publish is
+// too little to learn from.
+func (f *frame) hide(label, labels int) {
+	for i, y := range f.y {
+		if int(y) == label {
+			f.y[i] = 0
+		}
+	}
+	f.Hide(label, labels)
+}
+
+// clone copies all of f but its picture, which is immutable.
+func (f *frame) clone() *frame {
+	return &frame{Sighting: f.Sighting.Clone(), Frame: f.Frame.Clone(), y: slices.Clone(f.y)}
+}
+
+// frames are those of the window: the latest and the annotated ones.
+type frames struct {
+	anchors  []*frame // annotated frames
+	recent   []*frame // latest frames, newest last; may share frames with anchors
+	free     []*frame
+	pictures picture.Pool
+
+	// What the methods of these names return.
+	keptOnes  []*frame
+	rowsOf    []*window.Frame
+	annotated []*recall.Sighting
+	refs      []belief.Source
+}
+
+// load makes a frame of a picture. What was found for the frame that it was before is
+// forgotten.
+func (w *frames) load(p *picture.Picture, labels int) *frame {
+	var f *frame
+	if n := len(w.free); n > 0 {
+		f, w.free = w.free[n-1], w.free[:n-1]
+	} else {
+		f = &frame{Sighting: &recall.Sighting{}}
+	}
+	f.Sighting.Reset(p, labels)
+	f.Frame.Reset(p, labels)
+	f.y = scratch.Zero(f.y, p.N)
+	return f
+}
+
+func (w *frames) release(f *frame) {
+	w.pictures.Release(f.Picture)
+	w.free = append(w.free, f)
+}
+
+// differ tells whether s has another picture size than the frames.
+func (w *frames) differ(s *features.Scene) bool {
+	return len(w.recent) > 0 && (w.recent[0].Width != s.Width || w.recent[0].Height != s.Height)
+}
+
+// forget drops every frame.
+func (w *frames) forget() {
+	w.dropRecent()
+	for _, f := range w.anchors {
+		w.release(f)
+	}
+	w.anchors = w.anchors[:0]
+}
+
+// dropRecent drops the latest frames, but not those annotated.
+func (w *frames) dropRecent() {
+	for _, f := range w.recent {
+		if !slices.Contains(w.anchors, f) {
+			w.release(f)
+		}
+	}
+	w.recent = w.recent[:0]
+}
+
+// kept lists every frame once: annotated ones, then the latest.
+func (w *frames) kept() []*frame {
+	w.keptOnes = append(w.keptOnes[:0], w.anchors...)
+	for _, f := range w.recent {
+		if !slices.Contains(w.anchors, f) {
+			w.keptOnes = append(w.keptOnes, f)
+		}
+	}
+	return w.keptOnes
+}
+
+// rows are the parts of the kept frames and of the newest in a solve.
+func (w *frames) rows(newest *frame) []*window.Frame {
+	w.rowsOf = w.rowsOf[:0]
+	for _, f := range w.kept() {
+		w.rowsOf = append(w.rowsOf, &f.Frame)
+	}
+	w.rowsOf = append(w.rowsOf, &newest.Frame)
+	return w.rowsOf
+}
+
+// sightings are those of the annotated frames.
+func (w *frames) sightings() []*recall.Sighting {
+	w.annotated = w.annotated[:0]
+	for _, f := range w.anchors {
+		w.annotated = append(w.annotated, f.Sighting)
+	}
+	return w.annotated
+}
+
+// sources are the frames to look up: the latest, the newest first, and the annotated
+// ones.
+func (w *frames) sources(latest int) []belief.Source {
+	w.refs = w.refs[:0]
+	recent := w.recent[max(0, len(w.recent)-latest):]
+	for _, f := range slices.Backward(recent) {
+		w.refs = append(w.refs, belief.Source{Reference: &f.Reference, Latest: true, Annotated: slices.Contains(w.anchors, f)})
+	}
+	for _, f := range w.anchors {
+		if !slices.Contains(recent, f) {
+			w.refs = append(w.refs, belief.Source{Reference: &f.Reference, Annotated: true})
+		}
+	}
+	return w.refs
+}
+
+// slide moves the window on: f is the newest frame. An annotated frame stays as an
+// anchor and starts the window anew, because the frames before it were labelled
+// without what it says.
+func (t *Tracker) slide(f *frame, annotated bool) {
+	w := &t.frames
+	if annotated {
+		t.evictAll()
+		if len(w.anchors) == t.cfg.Anchors {
+			// The first anchor defines the features; the second oldest goes.
+			at := min(1, len(w.anchors)-1)
+			w.release(w.anchors[at])
+			w.anchors = slices.Delete(w.anchors, at, at+1)
+		}
+		w.anchors = append(w.anchors, f)
+	}
+	w.recent = append(w.recent, f)
+}
+
+// evict drops the oldest of the latest frames from the window. An annotated one stays,
+// and others may be remembered.
+func (t *Tracker) evict() {
+	w := &t.frames
+	old := w.recent[0]
+	w.recent = slices.Delete(w.recent, 0, 1)
+	if slices.Contains(w.anchors, old) {
+		return
+	}
+	old.Sighting = t.recall.Remember(old.Sighting, w.sightings())
+	if old.Sighting == nil {
+		old.Sighting = &recall.Sighting{}
+		w.free = append(w.free, old)
+	} else {
+		w.release(old)
+	}
+}
+
+func (t *Tracker) evictAll() {
+	for len(t.frames.recent) > 0 {
+		t.evict()
+	}
+}
+
+// distrust drops the latest frames and the remembered ones, but not those annotated.
+func (t *Tracker) distrust() {
+	t.frames.dropRecent()
+	for _, s := range t.recall.Remembered() {
+		t.frames.pictures.Release(s.Picture)
+	}
+	t.recall.ForgetSightings()
+}
+
+// widen makes room for more labels in every frame.
+func (t *Tracker) widen(from, to int) {
+	for _, f := range t.frames.kept() {
+		f.Sighting.Widen(from, to)
+		f.Frame.Widen(from, to)
+	}
+	for _, s := range t.recall.Remembered() {
+		s.Widen(from, to)
+	}
+}
+
+// drop takes a label out of every frame.
+func (t *Tracker) drop(label, labels int) {
+	for _, f := range t.frames.kept() {
+		f.Sighting.Drop(label, labels)
+		f.Frame.Drop(label, labels)
+	}
+	for _, s := range t.recall.Remembered() {
+		s.Drop(label, labels)
+	}
+}

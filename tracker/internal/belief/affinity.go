@@ -1,0 +1,250 @@
+package belief
+
+import (
+	"github.com/segd/segd/tracker/internal/cosine"
+	"github.com/segd/segd/tracker/internal/labeling"
+	"github.com/segd/segd/tracker/internal/life"
+	"github.com/segd/segd/tracker/internal/picture"
+	"github.com/segd/segd/tracker/internal/scratch"
+)
+
+// Config tunes an Affinity. Lengths are fractions of the picture's longer side.
+type Config struct {
+	Links        int     // most similar superpixels looked up in each reference
+	Radius       float64 // search radius in the latest frames
+	AnchorRadius float64 // search radius in others
+	Temperature  float64 // T of the votes' weights
+	AnchorWeight float64 // votes of other frames against those of a latest one
+	Novel        float64 // cosine below which what resembles nothing seen before is background
+}
+
+const (
+	// How far labels of the frame that an object comes back in bear out later ones.
+	returnTrust = 0.5
+	// Labels given while an object was out of sight are doubted, and by this much
+	// less a frame.
+	trustRate = 0.05
+)
+
+// Affinity is the workspace of Propagate.
+type Affinity struct {
+	Config
+
+	matches   []cosine.Match // N×Links, of one reference
+	cosines   []float32
+	support   []float64 // N: the weight of the votes for a superpixel
+	reliable  []float64 // N: as much of it as comes from labels that can be trusted
+	reachable []bool    // N: whether a superpixel can be an object at all
+	candidate []bool    // N×L: which label it can be
+	shifted   []bool    // N: whether it can be one that is elsewhere than in an annotated frame
+	found     []float64 // L: pixels
+}
+
+// Propagate sets b, that of p, from the sources, and the objects' detections.
+//
+// References that know all objects vote first, because the others leave open what they
+// do not know. An object is to be found within reach of where it was in the latest
+// frames, or where it was detected: what is like it where an annotated frame had it long
+// ago is something else, unless it has jumped there.
+func (a *Affinity) Propagate(b *Belief, p *picture.Picture, sources []Source, objects []Object) {
+	labels := 1 + len(objects)
+	a.reach(p, sources, objects)
+	a.support, a.reliable = scratch.Grow(a.support, p.N), scratch.Grow(a.reliable, p.N)
+	for again := true; again; again = a.relax(b, p, objects) {
+		clear(b.Q)
+		clear(a.support)
+		clear(a.reliable)
+		for _, complete := range []bool{true, false} {
+			for _, s := range sources {
+				if s.knowsAll(labels) == complete {
+					a.ask(b, p, s, objects)
+				}
+			}
+		}
+	}
+	a.settleOpen(b, sources, objects)
+	normalise(b.Q, a.reachable, labels)
+	redetect(b, objects)
+}
+
+func (a *Affinity) radius(s Source) float64 {
+	if s.Latest {
+		return a.Radius * s.Side()
+	}
+	return a.AnchorRadius * s.Side()
+}
+
+func (a *Affinity) weight(s Source) float64 {
+	if s.Latest {
+		return 1
+	}
+	return a.AnchorWeight
+}
+
+// reach sets which labels the superpixels of p can be. Near one that a reference says
+// may be an object, a superpixel is reachable, all others can only inherit background.
+// Before the first annotation nothing is known at all.
+func (a *Affinity) reach(p *picture.Picture, sources []Source, objects []Object) {
+	labels, first := 1+len(objects), true
+	for _, s := range sources {
+		first = first && !s.Annotated
+	}
+	a.reachable, a.candidate = scratch.Grow(a.reachable, p.N), scratch.Grow(a.candidate, p.N*labels)
+	for i := range a.candidate {
+		a.candidate[i] = i%labels == 0
+	}
+	for i := range a.reachable {
+		a.reachable[i] = first
+	}
+	for _, s := range sources {
+		for j := range s.N {
+			for l := 1; l < labels; l++ {
+				if s.Soft[j*labels+l] > 0 {
+					p.Near(s.Centroid[2*j], s.Centroid[2*j+1], a.radius(s), func(i int32) {
+						a.reachable[i] = true
+						if s.Latest {
+							a.candidate[int(i)*labels+l] = true
+						}
+					})
+				}
+			}
+		}
+	}
+	for k, o := range objects {
+		for i, probability := range o.Probability {
+			if probability > 0 {
+				a.reachable[i], a.candidate[i*labels+k+1] = true, true
+			}
+		}
+	}
+}
+
+// relax lets objects in sight be anywhere of which next to nothing was found where they
+// can be, and tells whether there are any.
+func (a *Affinity) relax(b *Belief, p *picture.Picture, objects []Object) (again bool) {
+	labels := 1 + len(objects)
+	a.found = scratch.Zero(a.found, labels)
+	for i := range p.N {
+		a.found[labeling.Argmax(b.Q[i*labels:(i+1)*labels])] += float64(p.Area[i])
+	}
+	for k, o := range objects {
+		if l := k + 1; o.State == life.Visible && a.found[l] < life.StayShare*o.Area {
+			for i := range p.N {
+				again = again || !a.candidate[i*labels+l]
+				a.candidate[i*labels+l] = true
+			}
+		}
+	}
+	return again
+}
+
+// ask adds the votes of one reference to b.Q.
+func (a *Affinity) ask(b *Belief, p *picture.Picture, s Source, objects []Object) {
+	radius := a.radius(s)
+	a.matches = scratch.Grow(a.matches, p.N*a.Links)
+	for i := range a.matches {
+		a.matches[i] = cosine.None
+	}
+	a.cosines = nearest(a.matches, a.cosines, p, s.Picture, a.reachable, a.Links, radius, 0, 0)
+	if s.Annotated {
+		a.follow(p, s.Reference, objects, radius)
+	}
+	v := votes{b.Q, a.support, a.reliable, a.candidate, 1 + len(objects)}
+	v.add(a.matches, a.Links, s.Reference, a.Temperature, a.weight(s))
+}
+
+// follow adds to the matches in an annotated frame those round where it shows the
+// objects that a superpixel can be: as an object moves, its looks go with it, and so do
+// those of what it was told from.
+func (a *Affinity) follow(p *picture.Picture, r *Reference, objects []Object, radius float64) {
+	labels := 1 + len(objects)
+	for k, o := range objects {
+		l := k + 1
+		if !r.Knows(l) || o.State != life.Visible {
+			continue
+		}
+		var x, y, area float64
+		for j := range r.N {
+			if r.Soft[j*labels+l] > 0.5 {
+				w := float64(r.Area[j])
+				area += w
+				x += w * float64(r.Centroid[2*j])
+				y += w * float64(r.Centroid[2*j+1])
+			}
+		}
+		if area == 0 {
+			continue
+		}
+		a.shifted = scratch.Grow(a.shifted, p.N)
+		for i, reachable := range a.reachable {
+			a.shifted[i] = reachable && a.candidate[i*labels+l]
+		}
+		a.cosines = nearest(a.matches, a.cosines, p, r.Picture, a.shifted, a.Links, radius, float32(o.X-x/area), float32(o.Y-y/area))
+	}
+}
+
+// settleOpen gives away the votes that are left open: those of labels that cannot be
+// trusted, by the objects' looks. So is, until every object is confirmed, one vote for
+// what resembles nothing seen before; from then on it is for the background, or whatever
+// comes before an object would pass for it.
+func (a *Affinity) settleOpen(b *Belief, sources []Source, objects []Object) {
+	labels := 1 + len(objects)
+	novel := 0.0
+	for _, s := range sources {
+		novel += a.weight(s) * float64(a.Links) * cosine.Weight(a.Novel, a.Temperature)
+	}
+	hidden, confirmed := anyHidden(objects), allConfirmed(objects)
+	for i, support := range a.support {
+		if !a.reachable[i] {
+			if hidden {
+				b.Trust[i] = 0
+			}
+			continue
+		}
+		row, open := b.Q[i*labels:(i+1)*labels], support-a.reliable[i]
+		if support > 0 {
+			b.Trust[i] = min(1, a.reliable[i]/support+trustRate)
+		}
+		if confirmed {
+			row[0] += novel
+		} else {
+			open += novel
+			b.Trust[i] *= support / (support + novel)
+		}
+		if open <= 0 {
+			continue
+		}
+		sum := 1.0
+		for _, o := range objects {
+			sum += odds(o.Probability[i])
+		}
+		row[0] += open / sum
+		for k, o := range objects {
+			row[k+1] += open * odds(o.Probability[i]) / sum
+		}
+	}
+}
+
+// odds of a probability, which must not be quite 1.
+func odds(p float64) float64 { p = min(p, 0.98); return p / (1 - p) }
+
+// redetect gives the background's share of every superpixel to the objects out of sight
+// by their detections, and takes what the votes gave them. Of one that comes back at
+// another size the classifier can say nothing until it has learnt it.
+func redetect(b *Belief, objects []Object) {
+	labels := 1 + len(objects)
+	for k, o := range objects {
+		for i, p := range o.Probability {
+			b.Unlearnt[i] = b.Unlearnt[i] || p > 0 && o.Rescaled
+			if o.State == life.Visible {
+				continue
+			}
+			row := b.Q[i*labels : (i+1)*labels]
+			both := row[0] + row[k+1]
+			row[0], row[k+1] = both*(1-p), both*p
+			if p > 0 {
+				b.Trust[i] = returnTrust
+			}
+		}
+	}
+}

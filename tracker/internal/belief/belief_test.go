@@ -1,0 +1,341 @@
+package belief
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/tracker/internal/cosine"
+	"github.com/segd/segd/tracker/internal/life"
+	"github.com/segd/segd/tracker/internal/picture"
+	"github.com/segd/segd/tracker/internal/scenetest"
+)
+
+const cols, rows = 12, 10
+
+// made are random pictures of one projection.
+func made(t *testing.T, count int) (pictures []*picture.Picture) {
+	t.Helper()
+	projection, err := features.FitProjection(scenetest.Squares(0, cols, rows, nil), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pool picture.Pool
+	for seed := range uint64(count) {
+		pictures = append(pictures, pool.Make(scenetest.Squares(seed, cols, rows, nil), projection, 0.25))
+	}
+	return pictures
+}
+
+// The matches are those of a look at all pairs, whatever was asked and moved.
+func TestNearest(t *testing.T) {
+	const k, radius = 4, 14
+	ps := made(t, 2)
+	p, ref := ps[0], ps[1]
+	r := rand.New(rand.NewPCG(1, 1))
+	asked := make([]bool, p.N)
+	for i := range asked {
+		asked[i] = r.IntN(3) > 0
+	}
+	rowOf := func(p *picture.Picture, i int32) []float32 { return p.UnitAt(slices.Index(p.Grid.Order, i)) }
+	for _, move := range [][2]float32{{0, 0}, {9, -4}, {200, 0}} {
+		got := slices.Repeat([]cosine.Match{cosine.None}, p.N*k)
+		nearest(got, nil, p, ref, asked, k, radius, move[0], move[1])
+		for i := range int32(p.N) {
+			var want []cosine.Match
+			for j := range int32(ref.N) {
+				dx, dy := p.Centroid[2*i]-move[0]-ref.Centroid[2*j], p.Centroid[2*i+1]-move[1]-ref.Centroid[2*j+1]
+				if asked[i] && dx*dx+dy*dy <= radius*radius {
+					want = append(want, cosine.Match{To: j, Cosine: cosine.Dot(rowOf(p, i), rowOf(ref, j))})
+				}
+			}
+			slices.SortFunc(want, func(a, b cosine.Match) int { return cmp.Compare(b.Cosine, a.Cosine) })
+			for len(want) < k {
+				want = append(want, cosine.None)
+			}
+			for c, m := range want[:k] {
+				if g := got[int(i)*k+c]; g.To != m.To || math.Abs(float64(g.Cosine-m.Cosine)) > 1e-6 {
+					t.Fatalf("moved %v, superpixel %d: %v; want %v", move, i, got[int(i)*k:int(i+1)*k], want[:k])
+				}
+			}
+		}
+	}
+}
+
+func TestVotes(t *testing.T) {
+	all := []bool{true, true, true}
+	matches := []cosine.Match{{To: 0, Cosine: 1}, {To: 1, Cosine: 1}, cosine.None}
+	for _, tt := range []struct {
+		name              string
+		r                 Reference
+		candidate         []bool
+		q, want           []float64
+		support, reliable float64
+	}{
+		{"both are heard", Reference{Soft: []float64{0, 1, 0, 1, 0, 0}, Trust: []float64{1, 1}, Observed: all},
+			all, []float64{0, 0, 0}, []float64{2, 2, 0}, 4, 4},
+		{"one is doubted", Reference{Soft: []float64{0, 1, 0, 1, 0, 0}, Trust: []float64{0.5, 1}, Observed: all},
+			all, []float64{0, 0, 0}, []float64{2, 1, 0}, 4, 3},
+		{"not a candidate", Reference{Soft: []float64{0, 1, 0, 1, 0, 0}, Trust: []float64{1, 1}, Observed: all},
+			[]bool{true, false, true}, []float64{0, 0, 0}, []float64{2, 0, 0}, 2, 2},
+		{"a label it does not know", Reference{Soft: []float64{1, 0, 0, 1, 0, 0}, Trust: []float64{1, 1}, Observed: all[:2]},
+			all, []float64{1, 5, 3}, []float64{2, 5, 6}, 4, 4},
+		{"corrected", Reference{Soft: []float64{0, 1, 0, 1, 0, 0}, Trust: []float64{1, 1}, Observed: all, Corrected: []bool{true, false}},
+			all, []float64{0, 0, 0}, []float64{2, CorrectedWeight, 0}, 2 + CorrectedWeight, 2 + CorrectedWeight},
+	} {
+		v := votes{tt.q, make([]float64, 1), make([]float64, 1), tt.candidate, 3}
+		v.add(matches, 3, &tt.r, 0.07, 2)
+		if !slices.Equal(v.q, tt.want) || v.support[0] != tt.support || v.reliable[0] != tt.reliable {
+			t.Errorf("%s: votes %v, support %g, reliable %g; want %v, %g, %g", tt.name, v.q, v.support[0], v.reliable[0], tt.want, tt.support, tt.reliable)
+		}
+	}
+}
+
+func TestNormalise(t *testing.T) {
+	q := []float64{1, 3, 0, 0, 2, 2}
+	normalise(q, []bool{true, true, false}, 2)
+	if want := []float64{0.25, 0.75, 0.5, 0.5, 1, 0}; !slices.Equal(q, want) {
+		t.Errorf("%v; want %v", q, want)
+	}
+}
+
+func TestUncertainty(t *testing.T) {
+	for _, tt := range []struct {
+		q    []float64
+		want float64
+	}{{[]float64{1, 0}, 0}, {[]float64{0.5, 0.5}, 1}, {[]float64{0.25, 0.5, 0.25}, 0.75}} {
+		if got := Uncertainty(tt.q); got != tt.want {
+			t.Errorf("of %v: %g; want %g", tt.q, got, tt.want)
+		}
+	}
+}
+
+var tuned = Config{Links: 5, Radius: 0.08, AnchorRadius: 0.15, Temperature: 0.07, AnchorWeight: 4, Novel: 0.5}
+
+// source is p with a rectangle that is label 1 of two.
+func source(p *picture.Picture, labels int) Source {
+	s := Source{Reference: &Reference{Picture: p, Observed: []bool{true, true}}, Latest: true, Annotated: true}
+	for i := range p.N {
+		row := make([]float64, labels)
+		if x, y := i%cols, i/cols; x >= 3 && x < 6 && y >= 4 && y < 7 {
+			row[1] = 1
+		} else {
+			row[0] = 1
+		}
+		s.Soft, s.Trust = append(s.Soft, row...), append(s.Trust, 1)
+	}
+	return s
+}
+
+// objects are count of them in sight, with nothing detected.
+func objects(p *picture.Picture, count int) (all []Object) {
+	for range count {
+		all = append(all, Object{
+			Object:    &life.Object{Area: 9 * 36, X: 27, Y: 33},
+			Detection: &Detection{Probability: make([]float64, p.N), Suspect: make([]bool, p.N)},
+		})
+	}
+	return all
+}
+
+// The same picture again has the same labels, and none far from where they were.
+func TestPropagateTheSame(t *testing.T) {
+	ps := made(t, 2)
+	p := ps[0]
+	a := Affinity{Config: tuned}
+	var b Belief
+	b.Reset(p.N, 2)
+	y := make([]int32, p.N)
+	for round := range 2 {
+		s, o := source(p, 2), objects(p, 1)
+		a.Propagate(&b, p, []Source{s}, o)
+		b.Labels(y)
+		for i, l := range y {
+			if want := int32(s.Soft[2*i+1]); l != want || math.Abs(b.Q[2*i]+b.Q[2*i+1]-1) > 1e-12 {
+				t.Errorf("round %d, superpixel %d: %v; want label %d", round, i, b.Q[2*i:2*i+2], want)
+			}
+			if x, y := i%cols, i/cols; x >= 9 && y < 2 && b.Q[2*i+1] != 0 {
+				t.Errorf("superpixel %d, far from the object, has %g", i, b.Q[2*i+1])
+			}
+		}
+		o[0].Area = 1e6 // far more than is found: it may be anywhere
+		a.Propagate(&b, p, []Source{s}, o)
+	}
+	s, o := []Source{source(p, 2)}, objects(p, 1)
+	if n := testing.AllocsPerRun(10, func() { a.Propagate(&b, p, s, o) }); n != 0 {
+		t.Errorf("%g allocations; want none", n)
+	}
+}
+
+// Nothing is known before the first annotation, and of a label that the reference does
+// not know it says nothing.
+func TestPropagateTheUnknown(t *testing.T) {
+	p := made(t, 1)[0]
+	a := Affinity{Config: tuned}
+	var b Belief
+	b.Reset(p.N, 3)
+	a.Propagate(&b, p, nil, objects(p, 2))
+	for i, v := range b.Q {
+		if v != 1.0/3 {
+			t.Fatalf("number %d is %g without references; want 1/3", i, v)
+		}
+	}
+	// The second object is in sight only where it was detected.
+	o := objects(p, 2)
+	o[1].State = life.Lost
+	at := 8 * cols
+	o[1].Probability[at] = 0.75
+	o[1].Rescaled = true
+	a.Propagate(&b, p, []Source{source(p, 3)}, o)
+	for i := range p.N {
+		want := 0.0
+		if i == at {
+			want = 0.75
+		}
+		if got := b.Q[3*i+2]; math.Abs(got-want) > 1e-12 {
+			t.Errorf("superpixel %d has %g of the second object; want %g", i, got, want)
+		}
+		if b.Unlearnt[i] != (i == at) || i == at && b.Trust[i] != returnTrust {
+			t.Errorf("superpixel %d: unlearnt %t, trust %g", i, b.Unlearnt[i], b.Trust[i])
+		}
+	}
+}
+
+// In an annotated frame the most similar ones are sought both where a superpixel is and
+// where it was before its object moved.
+func TestAnnotatedFramesAreFollowed(t *testing.T) {
+	ps := made(t, 2)
+	p, s := ps[0], source(ps[1], 2)
+	var x, y, n float32
+	for i := range s.N {
+		if s.Soft[2*i+1] == 1 { // all are equally large
+			x, y, n = x+s.Centroid[2*i], y+s.Centroid[2*i+1], n+1
+		}
+	}
+	const dx, dy = 21, 15
+	o := objects(p, 1)
+	o[0].X, o[0].Y = float64(x/n)+dx, float64(y/n)+dy
+	a := Affinity{Config: tuned}
+	a.support, a.reliable = make([]float64, p.N), make([]float64, p.N)
+	a.reachable, a.candidate = slices.Repeat([]bool{true}, p.N), slices.Repeat([]bool{true}, 2*p.N)
+	a.candidate[2*17+1] = false // superpixel 17 cannot be the object, wherever that was
+	for _, annotated := range []bool{false, true} {
+		s.Annotated = annotated
+		var b Belief
+		b.Reset(p.N, 2)
+		a.ask(&b, p, s, o)
+		for i := range p.N {
+			best := slices.Repeat([]cosine.Match{cosine.None}, a.Links)
+			for j := range int32(s.N) {
+				at := func(dx, dy float32) bool {
+					x, y := s.Centroid[2*j]-p.Centroid[2*i]+dx, s.Centroid[2*j+1]-p.Centroid[2*i+1]+dy
+					return math.Hypot(float64(x), float64(y)) <= a.Radius*p.Side()
+				}
+				if at(0, 0) || annotated && i != 17 && at(dx, dy) {
+					c := cosine.Dot(p.UnitAt(slices.Index(p.Grid.Order, int32(i))), s.UnitAt(slices.Index(s.Grid.Order, j)))
+					if c > best[a.Links-1].Cosine {
+						cosine.Insert(best, cosine.Match{To: j, Cosine: c})
+					}
+				}
+			}
+			for k, m := range a.matches[i*a.Links : (i+1)*a.Links] {
+				if m.To != best[k].To {
+					t.Fatalf("annotated %t, superpixel %d: %v; want %v", annotated, i, a.matches[i*a.Links:(i+1)*a.Links], best)
+				}
+			}
+		}
+	}
+}
+
+// An object in sight of which next to nothing was found may be anywhere.
+func TestRelax(t *testing.T) {
+	p := made(t, 1)[0]
+	for _, tt := range []struct {
+		name  string
+		o     life.Object
+		found int // superpixels
+		want  bool
+	}{
+		{"found", life.Object{Area: 324}, 9, false},
+		{"lost sight of", life.Object{Area: 1e5}, 9, true},
+		{"hidden", life.Object{Area: 1e5, State: life.Occluded}, 9, false},
+	} {
+		var b Belief
+		b.Reset(p.N, 2)
+		for i := range p.N {
+			b.Q[2*i] = 0.5
+			if i < tt.found {
+				b.Q[2*i+1] = 0.6
+			}
+		}
+		a := Affinity{candidate: make([]bool, 2*p.N)}
+		o := []Object{{Object: &tt.o, Detection: &Detection{}}}
+		if got := a.relax(&b, p, o); got != tt.want || a.candidate[2*77+1] != tt.want || a.candidate[2*77] {
+			t.Errorf("%s: relaxed %t; want %t", tt.name, got, tt.want)
+		}
+		if a.relax(&b, p, o) {
+			t.Errorf("%s: relaxed twice", tt.name)
+		}
+	}
+}
+
+// Votes left open go to what the objects look like; for what is new there is one more,
+// which is the background's once all objects are confirmed.
+func TestOpenVotes(t *testing.T) {
+	novel := 5 * math.Exp((0.5-1)/0.07) // one latest reference
+	for _, tt := range []struct {
+		name              string
+		state             life.State
+		reachable         bool
+		support, reliable float64
+		probability       float64
+		want              []float64
+		trust             float64
+	}{
+		{"all trusted", life.Visible, true, 2, 2, 0, []float64{1 + novel, 1}, 1},
+		{"half trusted", life.Visible, true, 2, 1, 0, []float64{1 + novel + 1, 1}, 0.5 + trustRate},
+		{"half trusted, by looks", life.Visible, true, 2, 1, 0.75, []float64{1 + novel + 0.25, 1 + 0.75}, 0.5 + trustRate},
+		{"out of sight", life.Lost, true, 2, 2, 0.75, []float64{1 + novel/4, 1 + novel*3/4}, 2 / (2 + novel)},
+		{"out of reach", life.Visible, false, 2, 2, 0, []float64{1, 1}, 1},
+		{"out of reach and sight", life.Lost, false, 2, 2, 0, []float64{1, 1}, 0},
+	} {
+		a := Affinity{Config: tuned, support: []float64{tt.support}, reliable: []float64{tt.reliable}, reachable: []bool{tt.reachable}}
+		b := Belief{Q: []float64{1, 1}, Trust: []float64{1}}
+		o := []Object{{Object: &life.Object{State: tt.state}, Detection: &Detection{Probability: []float64{tt.probability}}}}
+		a.settleOpen(&b, []Source{{Latest: true}}, o)
+		for l, want := range tt.want {
+			if math.Abs(b.Q[l]-want) > 1e-12 || math.Abs(b.Trust[0]-tt.trust) > 1e-12 {
+				t.Errorf("%s: %v, trust %g; want %v, %g", tt.name, b.Q, b.Trust[0], tt.want, tt.trust)
+				break
+			}
+		}
+	}
+}
+
+func TestReference(t *testing.T) {
+	p := made(t, 1)[0]
+	r := Reference{Picture: p, Soft: []float64{0.5, 0.25, 0.25, 0.5, 0.25, 0.25}, Observed: []bool{true, false, true}, Trust: []float64{1, 1}}
+	if !r.Knows(0) || r.Knows(1) || !r.Knows(2) || r.Knows(3) {
+		t.Error("it knows other labels than it observed")
+	}
+	r.Label([]int32{2, 2}, func(i int) bool { return i == 1 }, 3)
+	if !slices.Equal(r.Soft, []float64{0.5, 0.25, 0.25, 0, 0, 1}) {
+		t.Errorf("the second one labelled: %v", r.Soft)
+	}
+	c := r.Clone()
+	c.Hide(2, 3)
+	c.Widen(3, 4)
+	if !slices.Equal(c.Soft, []float64{0.75, 0.25, 0, 0, 1, 0, 0, 0}) {
+		t.Errorf("label 2 hidden, and one more: %v", c.Soft)
+	}
+	c.Drop(1, 4)
+	if !slices.Equal(c.Soft, []float64{1, 0, 0, 1, 0, 0}) || !slices.Equal(c.Observed, []bool{true, true}) {
+		t.Errorf("label 1 dropped: %v, %v", c.Soft, c.Observed)
+	}
+	if r.Soft[5] != 1 || len(r.Observed) != 3 || c.Picture != r.Picture {
+		t.Error("a clone shares more than the picture")
+	}
+}

@@ -1,0 +1,156 @@
+package belief
+
+import (
+	"slices"
+
+	"github.com/segd/segd/tracker/internal/cosine"
+	"github.com/segd/segd/tracker/internal/picture"
+	"github.com/segd/segd/tracker/internal/scratch"
+)
+
+// nearest adds to dst, N×k and best first in each row, the superpixels of ref that
+// resemble those of p which are asked most, of those within radius pixels of where the
+// asked ones were before they moved by dx, dy. It returns scratch memory. Cost
+// O(asked·candidates·d).
+func nearest(dst []cosine.Match, cosines []float32, p, ref *picture.Picture, asked []bool, k int, radius float64, dx, dy float32) []float32 {
+	r2, d := float32(radius*radius), p.UnitDim()
+	for slot, i := range p.Grid.Order {
+		if !asked[i] {
+			continue
+		}
+		x, y := p.Centroid[2*i]-dx, p.Centroid[2*i+1]-dy
+		best := dst[int(i)*k : int(i+1)*k]
+		query := p.UnitAt(slot)
+		first, last := ref.Grid.CellRows(float64(y), radius)
+		for cy := first; cy <= last; cy++ {
+			from, to := ref.Grid.Span(cy, float64(x), radius)
+			if from >= to {
+				continue
+			}
+			cosines = scratch.Grow(cosines, to-from)
+			cosine.Products(cosines, query, ref.Unit[from*d:to*d], d)
+			for s, c := range cosines {
+				if c <= best[k-1].Cosine {
+					continue
+				}
+				j := ref.Grid.Order[from+s]
+				dx, dy := ref.Centroid[2*j]-x, ref.Centroid[2*j+1]-y
+				if dx*dx+dy*dy <= r2 && !slices.ContainsFunc(best, func(m cosine.Match) bool { return m.To == j }) {
+					cosine.Insert(best, cosine.Match{To: j, Cosine: c})
+				}
+			}
+		}
+	}
+	return cosines
+}
+
+// CorrectedWeight is what a vote of a corrected superpixel weighs: enough to leave no
+// doubt, in which the classifier would speak, against the annotated frame that led to
+// what was wrong (Config.AnchorWeight) and the latest frames.
+const CorrectedWeight = 40
+
+// votes are what is counted for one picture.
+type votes struct {
+	q                 []float64 // N×L: votes for the labels
+	support, reliable []float64 // N: their weights' sum, and its trusted part
+	candidate         []bool    // N×L: which labels are heard at all
+	labels            int
+}
+
+// add adds the soft labels of the matched superpixels of r: each match counts its own
+// weight times the given one, or times CorrectedWeight if it leads to a corrected
+// superpixel, and as much of it as r can be trusted there. What r calls background may
+// be an object that was out of sight there or first annotated later; that share of its
+// votes is divided as q stands among the background and the objects r does not know.
+func (v votes) add(matches []cosine.Match, k int, r *Reference, temperature, weight float64) {
+	for i := range len(matches) / k {
+		row, rest := v.q[i*v.labels:(i+1)*v.labels], 0.0
+		candidate := v.candidate[i*v.labels : (i+1)*v.labels]
+		for _, m := range matches[i*k : (i+1)*k] {
+			if m.To < 0 {
+				break
+			}
+			w := weight
+			if len(r.Corrected) > 0 && r.Corrected[m.To] {
+				w = CorrectedWeight
+			}
+			w *= m.Weight(temperature)
+			soft := r.Soft[int(m.To)*v.labels : int(m.To+1)*v.labels]
+			heard := 1.0
+			for l, can := range candidate {
+				if !can {
+					heard -= soft[l]
+				}
+			}
+			v.support[i] += w * heard
+			w *= r.Trust[m.To]
+			v.reliable[i] += w * heard
+			rest += w * soft[0]
+			for l := 1; l < v.labels; l++ {
+				if candidate[l] && r.Knows(l) {
+					row[l] += w * soft[l]
+				}
+			}
+		}
+		r.divide(row, rest)
+	}
+}
+
+// divide adds rest to label 0 and the labels r says nothing of, in proportion to what
+// they have.
+func (r *Reference) divide(row []float64, rest float64) {
+	has := row[0]
+	for l := range row {
+		if !r.Knows(l) {
+			has += row[l]
+		}
+	}
+	if has == 0 {
+		row[0] += rest
+		return
+	}
+	for l := range row {
+		if l == 0 || !r.Knows(l) {
+			row[l] += rest * row[l] / has
+		}
+	}
+}
+
+// normalise makes every row of q sum to 1. A row without votes becomes uniform, but
+// certain background where nothing is reachable.
+func normalise(q []float64, reachable []bool, labels int) {
+	for i := 0; i < len(q); i += labels {
+		row, sum := q[i:i+labels], 0.0
+		if !reachable[i/labels] {
+			clear(row)
+			row[0] = 1
+			continue
+		}
+		for _, v := range row {
+			sum += v
+		}
+		if sum <= 0 {
+			for l := range row {
+				row[l] = 1 / float64(labels)
+			}
+			continue
+		}
+		for l := range row {
+			row[l] /= sum
+		}
+	}
+}
+
+// Uncertainty is 1 − (largest − second largest) of a probability row: 0 when it is
+// sure, 1 when two labels tie.
+func Uncertainty(q []float64) float64 {
+	first, second := 0.0, 0.0
+	for _, v := range q {
+		if v > first {
+			first, second = v, first
+		} else if v > second {
+			second = v
+		}
+	}
+	return 1 - (first - second)
+}

@@ -1,0 +1,132 @@
+package life
+
+import "github.com/segd/segd/tracker/internal/picture"
+
+// State is where an object is in its life.
+type State uint8
+
+const (
+	Visible  State = iota // it has a mask
+	Occluded              // it had one a moment ago
+	Lost                  // not seen for long
+)
+
+func (s State) String() string { return [...]string{"visible", "occluded", "lost"}[s] }
+
+// An object is visible while its mask keeps at least StayShare of its running mean
+// area; a hidden one needs returnShare to come back. The gap keeps the state from
+// flickering.
+const (
+	StayShare   = 0.10
+	returnShare = 0.25
+	areaRate    = 0.1 // weight of the newest area in the running mean
+)
+
+// probationFrames is for how long what came back may turn out to be something else,
+// and what is new in the picture may be the rest of it.
+const probationFrames = 10
+
+// maxRequired bounds the detections in a row that a return takes. The number doubles
+// whenever an object has gone again on probation.
+const maxRequired = 31
+
+// A sight is beyond doubt when the mask has at least this share of the running mean
+// area, and this mean probability.
+const (
+	confidentShare = 0.7
+	confidentScore = 0.8
+)
+
+// Object is the life of one object. The zero value is one that was just annotated.
+type Object struct {
+	State  State
+	Area   float64 // running mean of its visible area, pixels; 0 before it was seen
+	X, Y   float64 // centre of its last mask, pixels
+	Unseen int     // frames since it was last visible
+
+	probation int // frames until it has been back for long enough
+	hits      int // frames in a row in which it was detected, but not believed
+	required  int // such frames that it takes until it is
+}
+
+// Confirmed tells whether the object is in sight, and not on probation.
+func (o *Object) Confirmed() bool { return o.State == Visible && o.probation <= 0 }
+
+// Sight is what a labelled picture shows of an object.
+type Sight struct {
+	Area  int     // pixels
+	Score float64 // mean probability of the label over them
+	X, Y  float64 // their centre, pixels
+}
+
+// Measure returns what p shows of a label, if its superpixels have labels y, with
+// probabilities q, N×labels.
+func Measure(p *picture.Picture, y []int32, q []float64, label, labels int) Sight {
+	var s Sight
+	for i, l := range y {
+		if int(l) == label {
+			s.Area += int(p.Area[i])
+			a := float64(p.Area[i])
+			s.Score += a * q[i*labels+label]
+			s.X += a * float64(p.Centroid[2*i])
+			s.Y += a * float64(p.Centroid[2*i+1])
+		}
+	}
+	if s.Area > 0 {
+		a := float64(s.Area)
+		s.Score, s.X, s.Y = s.Score/a, s.X/a, s.Y/a
+	}
+	return s
+}
+
+// Observe moves the object on by one frame in which s is seen of it, and tells whether
+// that is the object beyond doubt. Where somebody annotated the frame, the size of what
+// is in sight is taken as it is. An object unseen for more than lostAfter frames is lost.
+func (o *Object) Observe(s Sight, annotated bool, lostAfter int) (confident bool) {
+	if annotated && o.State == Visible && s.Area > 0 {
+		o.Area = 0
+	}
+	if o.count(s.Area, lostAfter); o.State != Visible {
+		return false
+	}
+	o.X, o.Y = s.X, s.Y
+	return o.Confirmed() && s.Score >= confidentScore && float64(s.Area) >= confidentShare*o.Area
+}
+
+// count moves the state on by a mask's area.
+func (o *Object) count(area, lostAfter int) {
+	need := StayShare
+	if o.State != Visible {
+		need = returnShare
+	}
+	seen := area > 0 && float64(area) >= need*o.Area
+	switch {
+	case o.State == Visible:
+	case !seen:
+		o.hits = 0
+	case o.hits < o.required:
+		o.hits++
+		seen = false
+	default:
+		o.hits, o.probation = 0, probationFrames
+	}
+	if !seen {
+		if o.State == Visible && o.probation > 0 {
+			o.required = min(2*o.required+1, maxRequired)
+		}
+		o.Unseen++
+		o.State = Occluded
+		if o.Unseen > lostAfter {
+			o.State = Lost
+		}
+		return
+	}
+	if o.Area == 0 {
+		o.Area = float64(area)
+	}
+	o.Area += areaRate * (float64(area) - o.Area)
+	if o.probation--; o.probation == 0 {
+		o.required = 0
+	}
+	o.State, o.Unseen = Visible, 0
+}

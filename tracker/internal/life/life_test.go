@@ -1,0 +1,108 @@
+package life
+
+import (
+	"math"
+	"testing"
+
+	"github.com/segd/segd/tracker/internal/picture"
+)
+
+// What comes back and has gone again at once is believed ever later; what stays is
+// believed at once the next time.
+func TestReturnsOnProbation(t *testing.T) {
+	var o Object
+	step := func(area int, want State) {
+		t.Helper()
+		if o.Observe(Sight{Area: area}, false, 1000); o.State != want {
+			t.Fatalf("%s after an area of %d; want %s", o.State, area, want)
+		}
+	}
+	step(100, Visible)
+	step(0, Occluded)
+	for _, required := range []int{0, 1, 3, 7, 15, 31, 31} {
+		for range required {
+			step(50, Occluded)
+		}
+		step(50, Visible)
+		if o.Confirmed() {
+			t.Fatal("confirmed though it came back a moment ago")
+		}
+		step(0, Occluded)
+	}
+	for range maxRequired {
+		step(50, Occluded)
+	}
+	for range probationFrames {
+		step(50, Visible)
+	}
+	if !o.Confirmed() {
+		t.Error("not confirmed though it has been back for long")
+	}
+	step(0, Occluded)
+	step(50, Visible)
+}
+
+func TestStates(t *testing.T) {
+	const lostAfter = 3
+	type frame struct {
+		area int
+		want State
+	}
+	for name, frames := range map[string][]frame{
+		"lost and back":              {{100, Visible}, {0, Occluded}, {0, Occluded}, {0, Occluded}, {0, Lost}, {0, Lost}, {30, Visible}},
+		"a little is enough to stay": {{100, Visible}, {11, Visible}, {8, Occluded}},
+		"but not to come back":       {{100, Visible}, {0, Occluded}, {20, Occluded}, {26, Visible}},
+		"never there":                {{0, Occluded}, {1, Visible}},
+	} {
+		var o Object
+		for i, f := range frames {
+			if o.Observe(Sight{Area: f.area}, false, lostAfter); o.State != f.want {
+				t.Errorf("%s: frame %d with %d pixels is %s; want %s", name, i, f.area, o.State, f.want)
+			}
+		}
+	}
+}
+
+func TestConfident(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		s    Sight
+		want bool
+	}{
+		{"as before", Sight{Area: 100, Score: 0.9}, true},
+		{"doubtful", Sight{Area: 100, Score: 0.79}, false},
+		{"much smaller", Sight{Area: 60, Score: 0.9}, false},
+		{"hidden", Sight{}, false},
+	} {
+		var o Object
+		o.Observe(Sight{Area: 100, Score: 1}, true, 5)
+		if got := o.Observe(tt.s, false, 5); got != tt.want {
+			t.Errorf("%s: %t; want %t", tt.name, got, tt.want)
+		}
+	}
+	o := Object{}
+	o.Observe(Sight{Area: 100, Score: 1}, true, 5)
+	o.Observe(Sight{}, false, 5)
+	if o.Observe(Sight{Area: 100, Score: 1}, false, 5) || o.State != Visible {
+		t.Errorf("%s, and confident on probation", o.State)
+	}
+	// An annotation says how large the object is, but not that of one that is hidden.
+	if o.Observe(Sight{Area: 40, Score: 1}, true, 5); o.Area != 40 {
+		t.Errorf("annotated with 40 pixels, taken to have %g", o.Area)
+	}
+	if o.Observe(Sight{Area: 50, Score: 1}, false, 5); o.Area != 41 {
+		t.Errorf("50 pixels after 40: taken to have %g; want 41", o.Area)
+	}
+}
+
+func TestMeasure(t *testing.T) {
+	p := &picture.Picture{N: 3, Area: []int32{10, 30, 60}, Centroid: []float32{0, 0, 4, 8, 9, 9}}
+	q := []float64{0.2, 0.8, 0.6, 0.4, 1, 0}
+	got := Measure(p, []int32{1, 1, 0}, q, 1, 2)
+	if got.Area != 40 || math.Abs(got.Score-0.5) > 1e-15 || got.X != 3 || got.Y != 6 {
+		t.Errorf("%+v; want 40 pixels, score 0.5, at (3, 6)", got)
+	}
+	if got := Measure(p, []int32{0, 0, 0}, q, 1, 2); got != (Sight{}) {
+		t.Errorf("of nothing: %+v", got)
+	}
+}

@@ -1,0 +1,189 @@
+package outline
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/tracker/internal/picture"
+	"github.com/segd/segd/tracker/internal/scenetest"
+)
+
+const cols, rows = 12, 10
+
+// disc is a white disc on black, and the superpixels that are mostly it.
+func disc(t *testing.T, pixels bool) (p *picture.Picture, truth []uint8, y []int32) {
+	t.Helper()
+	inside := func(x, y int) bool { return math.Hypot(float64(x)-35, float64(y)-31) < 19.5 }
+	s := scenetest.Squares(1, cols, rows, func(x, y int) [3]float64 {
+		if inside(x, y) {
+			return [3]float64{90, 0, 0}
+		}
+		return [3]float64{10, 0, 0}
+	})
+	if !pixels {
+		s.Pixels = nil
+	}
+	projection, err := features.FitProjection(s, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pool picture.Pool
+	p = pool.Make(s, projection, 0.25)
+	count := make([]int, p.N)
+	truth, y = make([]uint8, len(p.Superpixel)), make([]int32, p.N)
+	for at, i := range p.Superpixel {
+		if inside(at%p.Width, at/p.Width) {
+			truth[at] = 1
+			count[i]++
+		}
+	}
+	for i, n := range count {
+		if 2*n > int(p.Area[i]) {
+			y[i] = 1
+		}
+	}
+	return p, truth, y
+}
+
+func TestDrawFollowsThePixels(t *testing.T) {
+	var d Drawer
+	for _, pixels := range []bool{true, false, true} {
+		p, truth, y := disc(t, pixels)
+		want := truth
+		if !pixels {
+			want = make([]uint8, len(truth))
+			for at, i := range p.Superpixel {
+				want[at] = uint8(y[i])
+			}
+		}
+		if err := d.Draw(t.Context(), p, y, 2); err != nil {
+			t.Fatal(err)
+		}
+		got, area := d.Mask(p, y, 1)
+		differ := 0
+		for at, b := range got.Decode(nil) {
+			if b != want[at] {
+				differ++
+			}
+		}
+		if differ > 4 || area != got.Area() || !pixels && differ > 0 {
+			t.Errorf("with pixels %t: %d pixels differ, area %d of %d", pixels, differ, area, got.Area())
+		}
+	}
+}
+
+// A pixel that is a little more like the other side stays with those around it.
+func TestDrawIsSmooth(t *testing.T) {
+	s := scenetest.Squares(1, cols, rows, func(x, y int) [3]float64 {
+		switch {
+		case x >= 36:
+			return [3]float64{60, 0, 0}
+		case x%3 == 1 && y%3 == 1:
+			return [3]float64{52, 0, 0}
+		}
+		return [3]float64{40, 0, 0}
+	})
+	projection, err := features.FitProjection(s, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pool picture.Pool
+	p := pool.Make(s, projection, 0.25)
+	y := make([]int32, p.N)
+	for i := range y {
+		if i%cols >= 6 {
+			y[i] = 1
+		}
+	}
+	var d Drawer
+	if err := d.Draw(t.Context(), p, y, 2); err != nil {
+		t.Fatal(err)
+	}
+	for at, l := range d.pixels {
+		if (l == 1) != (at%p.Width >= 36) {
+			t.Errorf("pixel (%d, %d) is %d", at%p.Width, at/p.Width, l)
+		}
+	}
+}
+
+func TestOverrule(t *testing.T) {
+	p, _, y := disc(t, true)
+	var d Drawer
+	if err := d.Draw(t.Context(), p, y, 3); err != nil {
+		t.Fatal(err)
+	}
+	before := slices.Clone(d.pixels)
+	marks := slices.Repeat([]int16{annotation.Unmarked}, len(before))
+	in, out := slices.Index(before, 1), slices.Index(before, 0)
+	marks[in], marks[in+1], marks[in+2] = 0, 2, annotation.Outside
+	marks[out], marks[out+1] = 1, annotation.Outside
+	d.Overrule(marks, []uint8{0, 1, 2})
+	for at, l := range []uint8{0, 2, 0} {
+		if d.pixels[in+at] != l {
+			t.Errorf("pixel %d of the object, marked %d, is %d; want %d", at, marks[in+at], d.pixels[in+at], l)
+		}
+	}
+	if d.pixels[out] != 1 || d.pixels[out+1] != 0 {
+		t.Errorf("marked pixels of the background are %v; want 1 and 0", d.pixels[out:out+2])
+	}
+	for at, m := range marks {
+		if m == annotation.Unmarked && d.pixels[at] != before[at] {
+			t.Fatalf("pixel %d was not marked, and changed", at)
+		}
+	}
+	// What is outside one object may be another, of which nothing is said.
+	d.pixels[in+2] = 2
+	d.Overrule(marks, []uint8{0, 1, 0})
+	if d.pixels[in+2] != 2 {
+		t.Error("outside an object's bounds another one was taken away")
+	}
+}
+
+// An object that lost all its pixels has those of its superpixels.
+func TestMaskOfWhatIsThin(t *testing.T) {
+	p, _, y := disc(t, true)
+	var d Drawer
+	if err := d.Draw(t.Context(), p, y, 2); err != nil {
+		t.Fatal(err)
+	}
+	clear(d.pixels)
+	want := 0
+	for i, l := range y {
+		want += int(l) * int(p.Area[i])
+	}
+	if m, area := d.Mask(p, y, 1); area != want || m.Area() != want {
+		t.Errorf("area %d, of the mask %d; want %d", area, m.Area(), want)
+	}
+	if m, area := d.Mask(p, y, 2); area != 0 || m.Area() != 0 {
+		t.Errorf("an object that is not there: %d pixels, %d in the mask", area, m.Area())
+	}
+}
+
+func TestBandIsAlongTheOutline(t *testing.T) {
+	const w, h = 9, 7
+	y := make([]uint8, w*h)
+	for row := range h {
+		for x := 4; x < w; x++ {
+			y[row*w+x] = 1
+		}
+	}
+	var o Drawer
+	o.findBand(y, w, h, 2)
+	for row := range h {
+		for x, want := range []uint8{0, 0, 2, 1, 1, 2, 0, 0, 0} {
+			p := row*w + x
+			if o.depth[p] != want {
+				t.Errorf("depth %d at (%d, %d); want %d", o.depth[p], x, row, want)
+			}
+			if want > 0 && o.band[o.node[p]] != int32(p) {
+				t.Errorf("pixel %d is node %d, which is pixel %d", p, o.node[p], o.band[o.node[p]])
+			}
+		}
+	}
+	if len(o.band) != 4*h {
+		t.Errorf("band of %d pixels; want %d", len(o.band), 4*h)
+	}
+}

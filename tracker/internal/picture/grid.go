@@ -1,0 +1,88 @@
+package picture
+
+import (
+	"math"
+
+	"github.com/segd/segd/solver/mrf"
+	"github.com/segd/segd/tracker/internal/scratch"
+)
+
+// cellsAcross is the number of grid cells along the longer side: fine enough that a
+// search radius of a few per cent of the picture wastes little.
+const cellsAcross = 32
+
+// Grid sorts superpixels into square cells by centroid, so that those near a
+// point are a few runs of consecutive slots.
+type Grid struct {
+	Order []int32 // slot → superpixel, cell by cell, row-major cells
+
+	side       float64 // of a cell, pixels
+	cols, rows int
+	start      []int32 // cell → first slot; one more at the end
+}
+
+func (g *Grid) build(centroid []float32, width, height int) {
+	g.side = math.Max(1, float64(max(width, height))/cellsAcross)
+	g.cols, g.rows = int(float64(width)/g.side)+1, int(float64(height)/g.side)+1
+	n := len(centroid) / 2
+	g.Order = scratch.Grow(g.Order, n)
+	g.start = scratch.Zero(g.start, g.cols*g.rows+2)
+	for i := range n {
+		g.start[g.cell(centroid[2*i], centroid[2*i+1])+2]++
+	}
+	for c := 2; c < len(g.start); c++ {
+		g.start[c] += g.start[c-1]
+	}
+	for i := range n {
+		c := g.cell(centroid[2*i], centroid[2*i+1]) + 1
+		g.Order[g.start[c]] = int32(i)
+		g.start[c]++
+	}
+	g.start = g.start[:g.cols*g.rows+1]
+}
+
+func (g *Grid) cell(x, y float32) int {
+	cx := min(max(int(float64(x)/g.side), 0), g.cols-1)
+	cy := min(max(int(float64(y)/g.side), 0), g.rows-1)
+	return cy*g.cols + cx
+}
+
+// Span returns the slots of cell row cy that may hold centroids with x in
+// [x−r, x+r].
+func (g *Grid) Span(cy int, x, r float64) (from, to int) {
+	c0 := min(max(int((x-r)/g.side), 0), g.cols-1)
+	c1 := min(max(int((x+r)/g.side), 0), g.cols-1)
+	return int(g.start[cy*g.cols+c0]), int(g.start[cy*g.cols+c1+1])
+}
+
+// CellRows returns the first and last cell row with centroids within r of y.
+func (g *Grid) CellRows(y, r float64) (first, last int) {
+	return min(max(int((y-r)/g.side), 0), g.rows-1), min(max(int((y+r)/g.side), 0), g.rows-1)
+}
+
+// Adjacency lists the neighbours of every superpixel, in the order of the edges.
+type Adjacency struct {
+	first []int32 // neighbours of i: near[first[i]:first[i+1]]
+	near  []int32
+}
+
+func (a *Adjacency) build(n int, edges []mrf.Edge) {
+	a.first = scratch.Zero(a.first, n+2)
+	for _, e := range edges {
+		a.first[e.I+2]++
+		a.first[e.J+2]++
+	}
+	for i := 2; i < len(a.first); i++ {
+		a.first[i] += a.first[i-1]
+	}
+	a.near = scratch.Grow(a.near, 2*len(edges))
+	for _, e := range edges {
+		a.near[a.first[e.I+1]] = e.J
+		a.first[e.I+1]++
+		a.near[a.first[e.J+1]] = e.I
+		a.first[e.J+1]++
+	}
+}
+
+// Of lists the superpixels that touch i.
+func (a *Adjacency) Of(i int32) []int32 { return a.near[a.first[i]:a.first[i+1]] }

@@ -1,0 +1,184 @@
+package picture
+
+import (
+	"math"
+
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/solver/mrf"
+	"github.com/segd/segd/tracker/internal/cosine"
+	"github.com/segd/segd/tracker/internal/scratch"
+)
+
+// Picture is a scene of N superpixels with features projected to Dim numbers. All
+// matrices are row-major.
+type Picture struct {
+	Seq           uint64
+	Width, Height int
+	N, Dim        int
+
+	Superpixel []int32    // Height×Width: that of each pixel
+	Pixels     []int16    // Height×Width×3 colours as in features.Scene; empty if the scene has none
+	Colour     []float32  // N×3 mean colours
+	Centroid   []float32  // N×2, pixels
+	Area       []int32    // N, pixels
+	Edges      []mrf.Edge // smoothness between superpixels that touch
+	Touching   Adjacency
+
+	Features []float64 // N×Dim
+	Rows     []float64 // N×(Dim+1): features and the constant Bias, a classifier's rows
+	Unit     []float32 // N×UnitDim features scaled to length 1, in Grid.Order, for cosines
+	Grid     Grid
+
+	shared bool
+}
+
+// Bias is the constant column of the classifier: the object is rare, so most
+// scores must be negative where features average zero. At 3 the regulariser
+// hardly feels it.
+const Bias = 3
+
+// UnitDim is the length of a row of Unit.
+func (p *Picture) UnitDim() int { return cosine.Padded(p.Dim) }
+
+// UnitAt is the row of Unit in a slot of the grid.
+func (p *Picture) UnitAt(slot int) []float32 {
+	d := p.UnitDim()
+	return p.Unit[slot*d : (slot+1)*d]
+}
+
+// Side is the longer side in pixels, of which lengths in pictures are fractions.
+func (p *Picture) Side() float64 { return float64(max(p.Width, p.Height)) }
+
+// Share says that somebody else holds p, for as long as may be: a Pool leaves it to
+// the garbage collector. Only who made the picture calls it.
+func (p *Picture) Share() {
+	if !p.shared { // readers of a shared picture may be in other goroutines
+		p.shared = true
+	}
+}
+
+// set fills p from a scene, in p's memory. An edge weighs smooth when it is as long
+// as the mean edge and its sides have one colour.
+func (p *Picture) set(s *features.Scene, projection *features.Projection, smooth float64) {
+	p.Seq, p.Width, p.Height, p.N, p.Dim = s.Seq, s.Width, s.Height, s.N, projection.Dim()
+	p.Superpixel = append(p.Superpixel[:0], s.Labels...)
+	p.Pixels = append(p.Pixels[:0], s.Pixels...)
+	p.Colour = append(p.Colour[:0], s.Lab...)
+	p.Centroid = append(p.Centroid[:0], s.Centroid...)
+	p.Area = append(p.Area[:0], s.Area...)
+	p.Edges = smoothness(p.Edges[:0], s.Edges, smooth)
+	p.Touching.build(p.N, p.Edges)
+	p.Features = projection.Apply(p.Features, s)
+	d := p.Dim
+	p.Rows = scratch.Grow(p.Rows, p.N*(d+1))
+	for i := range p.N {
+		copy(p.Rows[i*(d+1):], p.Features[i*d:(i+1)*d])
+		p.Rows[(i+1)*(d+1)-1] = Bias
+	}
+	p.Grid.build(p.Centroid, p.Width, p.Height)
+	p.Unit = p.normalise(p.Unit, p.Features)
+}
+
+// smoothness appends the Potts model of a scene's adjacency to dst.
+func smoothness(dst []mrf.Edge, edges []features.Edge, smooth float64) []mrf.Edge {
+	potts := features.NewPotts(edges, smooth)
+	for _, e := range edges {
+		dst = append(dst, mrf.Edge{I: e.I, J: e.J, W: potts.Weight(e)})
+	}
+	return dst
+}
+
+// normalise writes N×Dim features to dst, scaled to length 1, in the grid's order.
+func (p *Picture) normalise(dst []float32, features []float64) []float32 {
+	d, wide := p.Dim, p.UnitDim()
+	dst = scratch.Grow(dst, p.N*wide)
+	for slot, i := range p.Grid.Order {
+		row, to := features[int(i)*d:int(i+1)*d], dst[slot*wide:(slot+1)*wide]
+		clear(to[d:])
+		sum := 0.0
+		for _, v := range row {
+			sum += v * v
+		}
+		scale := 1 / math.Max(math.Sqrt(sum), 1e-12)
+		for k, v := range row {
+			to[k] = float32(v * scale)
+		}
+	}
+	return dst
+}
+
+// Cosine is that of the features of two superpixels.
+func (p *Picture) Cosine(i, j int) float64 {
+	var dot, a, b float64
+	x, y := p.Features[i*p.Dim:(i+1)*p.Dim], p.Features[j*p.Dim:(j+1)*p.Dim]
+	for k, v := range x {
+		dot += v * y[k]
+		a += v * v
+		b += y[k] * y[k]
+	}
+	return dot / math.Max(math.Sqrt(a*b), 1e-12)
+}
+
+// Near calls visit for p's superpixels with centroids within radius of a point, all in
+// pixels.
+func (p *Picture) Near(x, y float32, radius float64, visit func(i int32)) {
+	r2 := float32(radius * radius)
+	first, last := p.Grid.CellRows(float64(y), radius)
+	for cy := first; cy <= last; cy++ {
+		from, to := p.Grid.Span(cy, float64(x), radius)
+		for _, i := range p.Grid.Order[from:to] {
+			dx, dy := p.Centroid[2*i]-x, p.Centroid[2*i+1]-y
+			if dx*dx+dy*dy <= r2 {
+				visit(i)
+			}
+		}
+	}
+}
+
+// Scales is what a picture shows at 1/2, 1/4 … of its size, where the scene tells: at
+// each, Unit as it looks there. Only the newest picture's are ever wanted, and they
+// take as much memory again.
+type Scales struct {
+	Units     [][]float32
+	projected []float64
+	shrunk    features.Scene // here so that it is not allocated
+}
+
+// Make fills s with what the scene that p was made of has.
+func (s *Scales) Make(p *Picture, scene *features.Scene, projection *features.Projection) {
+	units := s.Units[:cap(s.Units)]
+	s.shrunk = *scene
+	for k, x := range scene.Coarse {
+		if k == len(units) {
+			units = append(units, nil)
+		}
+		s.shrunk.X = x
+		s.projected = projection.Apply(s.projected, &s.shrunk)
+		units[k] = p.normalise(units[k], s.projected)
+	}
+	s.Units = units[:len(scene.Coarse)]
+	s.shrunk = features.Scene{}
+}
+
+// Pool makes pictures in the memory of those that were released. The zero value is
+// empty.
+type Pool struct{ free []*Picture }
+
+// Make returns the scene as a picture; nothing of it is kept.
+func (o *Pool) Make(s *features.Scene, projection *features.Projection, smooth float64) *Picture {
+	var p *Picture
+	if n := len(o.free); n > 0 {
+		p, o.free = o.free[n-1], o.free[:n-1]
+	} else {
+		p = &Picture{}
+	}
+	p.set(s, projection, smooth)
+	return p
+}
+
+// Release takes a picture back that its owner has no more use for.
+func (o *Pool) Release(p *Picture) {
+	if !p.shared {
+		o.free = append(o.free, p)
+	}
+}

@@ -1,0 +1,304 @@
+package recall
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/tracker/internal/belief"
+	"github.com/segd/segd/tracker/internal/life"
+	"github.com/segd/segd/tracker/internal/picture"
+	"github.com/segd/segd/tracker/internal/scenetest"
+)
+
+// Votes are those of the k rows that resemble a query most, however rows and queries
+// are cut into blocks.
+func TestVotesOfTheMostAlike(t *testing.T) {
+	const d, k, temperature = 9, 5, 0.2
+	random := rand.New(rand.NewPCG(8, 1))
+	unit := func(n int) []float32 {
+		rows := make([]float32, n*d)
+		for row := range slices.Chunk(rows, d) {
+			length := 0.0
+			for i := range row {
+				row[i] = float32(random.NormFloat64())
+				length += float64(row[i]) * float64(row[i])
+			}
+			for i := range row {
+				row[i] /= float32(math.Sqrt(length))
+			}
+		}
+		return rows
+	}
+	r := Recall{Config: Config{Links: k, Temperature: temperature}}
+	for _, n := range []int{0, 1, k, rowBlock, 2*rowBlock + 3} {
+		for _, m := range []int{1, queryBlock, queryBlock + 1} {
+			rows := unit(n)
+			r.queries = unit(m)
+			r.vote(rows, d)
+			for c, got := range r.votes {
+				var all []float64
+				for i := range n {
+					cosine := 0.0
+					for j := range d {
+						cosine += float64(r.queries[c*d+j]) * float64(rows[i*d+j])
+					}
+					all = append(all, math.Exp((cosine-1)/temperature))
+				}
+				slices.Sort(all)
+				want := 0.0
+				for _, v := range all[max(0, n-k):] {
+					want += v
+				}
+				if math.Abs(got-want) > 1e-4*(1+want) {
+					t.Errorf("%d rows, query %d of %d: votes %v, want %v", n, c, m, got, want)
+				}
+			}
+			if len(r.votes) != m {
+				t.Errorf("%d rows: %d votes, want %d", n, len(r.votes), m)
+			}
+		}
+	}
+}
+
+var tuned = Config{Memory: 3, Links: 5, Temperature: 0.07, Recall: 0.65}
+
+// sight is a scene with a red rectangle, which is the object, on a blue floor, or
+// without it.
+func sight(t *testing.T, there bool) (*Sighting, *features.Scene, *features.Projection) {
+	t.Helper()
+	inside := func(i int) bool { x, y := i%cols, i/cols; return x >= 3 && x < 6 && y >= 4 && y < 7 }
+	scene := func(there bool) *features.Scene {
+		return scenetest.Squares(1, cols, rows, func(x, y int) [3]float64 {
+			if there && inside(y/scenetest.Side*cols+x/scenetest.Side) {
+				return [3]float64{50, 60, float64(40 + x%5)}
+			}
+			return [3]float64{float64(40 + (7*x+3*y)%20), 10, float64(-40 - y%5)}
+		})
+	}
+	projection, err := features.FitProjection(scene(true), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pool picture.Pool
+	s := scene(there)
+	v := &Sighting{Confident: []bool{false, true}}
+	v.Picture, v.Observed = pool.Make(s, projection, 0.25), []bool{true, true}
+	for i := range v.N {
+		if inside(i) {
+			v.Soft = append(v.Soft, 0, 1)
+		} else {
+			v.Soft = append(v.Soft, 1, 0)
+		}
+	}
+	v.Finish(&belief.Belief{}, nil, 2)
+	return v, s, projection
+}
+
+const cols, rows = 12, 10
+
+// An object that is out of sight is detected where it is, not where there is nothing
+// like it, and not while it is confirmed.
+func TestDetect(t *testing.T) {
+	v, s, projection := sight(t, true)
+	other, _, _ := sight(t, false)
+	r := Recall{Config: tuned}
+	r.Look(v.Picture, s, projection)
+	r.LearnAnew(&v.Reference, 2)
+	hidden := life.Object{State: life.Occluded, Area: 9 * 36, X: 27, Y: 33, Unseen: 30}
+	for _, tt := range []struct {
+		name  string
+		p     *picture.Picture
+		o     life.Object
+		there bool
+	}{
+		{"the same picture", v.Picture, hidden, true},
+		{"another picture", other.Picture, hidden, false},
+		{"a confirmed object", v.Picture, life.Object{Area: 9 * 36, X: 27, Y: 33}, false},
+		{"far from where it was", v.Picture, life.Object{State: life.Occluded, Area: 9 * 36, X: 500, Y: 500}, false},
+	} {
+		// Where nothing is known of smaller views, none are looked at.
+		r.scales.Units = r.scales.Units[:0]
+		found := belief.Detection{Probability: []float64{7}}
+		r.Detect(tt.p, []belief.Object{{Object: &tt.o, Detection: &found}}, []*Sighting{v})
+		if len(found.Probability) != tt.p.N || len(found.Suspect) != tt.p.N {
+			t.Fatalf("%s: %d probabilities; want %d", tt.name, len(found.Probability), tt.p.N)
+		}
+		for i, p := range found.Probability {
+			if want := tt.there && v.Soft[2*i+1] == 1; want != (p > 0.5) || p < 0 || p >= 1 || p > 0 && p < leastProbability {
+				t.Errorf("%s: superpixel %d has %g; want it detected: %t", tt.name, i, p, want)
+			}
+		}
+	}
+}
+
+// What is a small part of what the object should be is not the object, unless that came
+// back a moment ago.
+func TestDetectTooLittle(t *testing.T) {
+	v, s, projection := sight(t, true)
+	r := Recall{Config: tuned}
+	r.Look(v.Picture, s, projection)
+	r.LearnAnew(&v.Reference, 2)
+	r.scales.Units = r.scales.Units[:0]
+	place := life.Sight{Area: 9 * 36, X: 27, Y: 33}
+	var hidden, back life.Object
+	hidden.Observe(place, true, 50)
+	hidden.Observe(life.Sight{}, false, 50)
+	back = hidden
+	back.Observe(place, false, 50)
+	for _, tt := range []struct {
+		name string
+		o    *life.Object
+		area float64
+		want bool
+	}{
+		{"as large as it was", &hidden, 9 * 36, true},
+		{"a tiny part of it", &hidden, 9 * 36 * 30, false},
+		{"a tiny part of what is on probation", &back, 9 * 36 * 30, true},
+	} {
+		tt.o.Area = tt.area
+		var found belief.Detection
+		r.Detect(v.Picture, []belief.Object{{Object: tt.o, Detection: &found}}, []*Sighting{v})
+		if got := slices.Max(found.Probability) > 0; got != tt.want {
+			t.Errorf("%s: detected %t; want %t", tt.name, got, tt.want)
+		}
+	}
+}
+
+// What is not there at the picture's size, but at half of it, is found there.
+func TestDetectRescaled(t *testing.T) {
+	v, s, projection := sight(t, true)
+	other, _, _ := sight(t, false)
+	r := Recall{Config: tuned}
+	r.Look(v.Picture, s, projection)
+	r.LearnAnew(&v.Reference, 2)
+	r.background[1] = r.background[0]
+	for _, rescaled := range []bool{true, false} {
+		p, units := other.Picture, v.Unit
+		if !rescaled {
+			p, units = v.Picture, other.Unit
+		}
+		r.scales.Units = [][]float32{units}
+		found := belief.Detection{Rescaled: !rescaled}
+		o := life.Object{State: life.Occluded, Area: 9 * 36 / 4, X: 27, Y: 33, Unseen: 10}
+		r.Detect(p, []belief.Object{{Object: &o, Detection: &found}}, []*Sighting{v})
+		if slices.Max(found.Probability) < 0.5 || found.Rescaled != rescaled {
+			t.Errorf("probability %.2f, rescaled %t; want a detection, and %t", slices.Max(found.Probability), found.Rescaled, rescaled)
+		}
+	}
+}
+
+// Background is learnt at every size, bounded, without what may have been the object.
+func TestLearn(t *testing.T) {
+	v, s, projection := sight(t, true)
+	r := Recall{Config: tuned}
+	r.Look(v.Picture, s, projection)
+	r.LearnAnew(&v.Reference, 2)
+	d, y := v.UnitDim(), make([]int32, v.N)
+	background := v.N - 9
+	for size, rows := range r.background {
+		if len(rows) != (background+1)/2*d {
+			t.Errorf("size %d: %d rows; want every other one of %d", size, len(rows)/d, background)
+		}
+	}
+	if r.sizes() != 2 {
+		t.Fatalf("%d sizes; want 2", r.sizes())
+	}
+	object := belief.Object{Object: &life.Object{}, Detection: &belief.Detection{Suspect: make([]bool, v.N)}}
+	r.Learn(v.Picture, y, []belief.Object{object})
+	if len(r.background[0]) != (background+1)/2*d {
+		t.Error("learnt while everything was in sight")
+	}
+	object.State = life.Lost
+	for i := range object.Suspect {
+		object.Suspect[i] = i != 17
+	}
+	r.Learn(v.Picture, y, []belief.Object{object})
+	slot := slices.Index(v.Grid.Order, 17)
+	if rows := r.background[0]; len(rows) != ((background+1)/2+1)*d || !slices.Equal(rows[len(rows)-d:], v.UnitAt(slot)) {
+		t.Errorf("%d rows; want one more, that of superpixel 17", len(rows)/d)
+	}
+	clear(object.Suspect)
+	for range 400 {
+		r.Learn(v.Picture, y, []belief.Object{object})
+	}
+	if n := len(r.background[0]) / d; n != maxBackground {
+		t.Errorf("%d rows after a long time; want %d", n, maxBackground)
+	}
+}
+
+func TestSearchAllocatesNothing(t *testing.T) {
+	v, s, projection := sight(t, true)
+	r := Recall{Config: tuned}
+	o := []belief.Object{{Object: &life.Object{State: life.Occluded, Area: 300, X: 30, Y: 30}, Detection: &belief.Detection{}}}
+	y, sightings := make([]int32, v.N), []*Sighting{v}
+	r.Look(v.Picture, s, projection)
+	r.LearnAnew(&v.Reference, 2)
+	step := func() {
+		r.Look(v.Picture, s, projection)
+		r.Detect(v.Picture, o, sightings)
+		r.Learn(v.Picture, y, o)
+	}
+	for range 300 {
+		step()
+	}
+	if n := testing.AllocsPerRun(20, step); n != 0 {
+		t.Errorf("%g allocations a frame; want none", n)
+	}
+}
+
+func TestRememberKeepsWhatDiffers(t *testing.T) {
+	r := Recall{Config: tuned}
+	at := func(angle float32) *Sighting {
+		s := &Sighting{Confident: []bool{false, true}, looks: []float32{0, 0, 1 - angle, angle}}
+		s.Picture = &picture.Picture{Seq: uint64(100 * angle), Dim: 2}
+		return s
+	}
+	for _, tt := range []struct {
+		name      string
+		annotated []*Sighting
+		want      []uint64 // 10 and 12, 50 and 52 show nearly the same; 95 is the latest
+	}{
+		{"nothing annotated", nil, []uint64{10, 50, 95}},
+		{"annotated as the first", []*Sighting{at(0.11)}, []uint64{50, 90, 95}},
+	} {
+		r.ForgetSightings()
+		dropped := 0
+		for _, angle := range []float32{0.1, 0.5, 0.12, 0.9, 0.52, 0.95} {
+			if r.Remember(at(angle), tt.annotated) != nil {
+				dropped++
+			}
+		}
+		var got []uint64
+		for _, s := range r.Remembered() {
+			got = append(got, s.Seq)
+		}
+		if !slices.Equal(got, tt.want) || dropped != 3 {
+			t.Errorf("%s: remembered %v, dropped %d; want %v and 3", tt.name, got, dropped, tt.want)
+		}
+	}
+	doubtful := at(0.3)
+	doubtful.Confident[1] = false
+	if r.Remember(doubtful, nil) != doubtful {
+		t.Error("remembered what shows no object beyond doubt")
+	}
+	if r.ForgetSightings(); len(r.Remembered()) != 0 {
+		t.Error("something is remembered after all was forgotten")
+	}
+}
+
+// A frame remembered from before an object was marked has no looks of it, and keeps
+// those of the others when one of them goes.
+func TestDropKeepsTheOthersLooks(t *testing.T) {
+	s := &Sighting{
+		Confident: []bool{false, true, true},
+		looks:     []float32{0, 0, 1, 2, 3, 4}, // of the background and two objects
+	}
+	s.Picture = &picture.Picture{Dim: 2}
+	s.Drop(1, 4)
+	if !slices.Equal(s.Confident, []bool{false, true}) || !slices.Equal(s.looks, []float32{0, 0, 3, 4}) {
+		t.Errorf("confident %v, looks %v; want those of the second object", s.Confident, s.looks)
+	}
+}

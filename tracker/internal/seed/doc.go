@@ -1,0 +1,9 @@
+// Package seed turns what somebody annotated on a picture into what its superpixels
+// are: objects begin, are replaced, or are corrected.
+//
+// In go an annotation, the picture, and what its superpixels are taken for without it
+// (package belief); out come Marks: labels that are fixed and bounds that objects keep
+// to, and the belief and the first labels, changed. Strokes grow to what resembles them.
+// In a box the object is told from what surrounds it, as in GrabCut (Rother, Kolmogorov
+// and Blake, 2004). A correction spreads to what is like it and was taken for the same.
+package seed

@@ -1,0 +1,266 @@
+package seed
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/tracker/internal/belief"
+	"github.com/segd/segd/tracker/internal/picture"
+	"github.com/segd/segd/tracker/internal/scenetest"
+)
+
+const cols, rows, side = 16, 12, scenetest.Side
+
+// rect is a rectangle of superpixels.
+type rect struct{ x0, y0, x1, y1 int }
+
+func (r rect) has(i int) bool {
+	x, y := i%cols, i/cols
+	return x >= r.x0 && x < r.x1 && y >= r.y0 && y < r.y1
+}
+
+// red rectangles on a blue floor.
+func scene(t *testing.T, red ...rect) *picture.Picture {
+	t.Helper()
+	s := scenetest.Squares(1, cols, rows, func(x, y int) [3]float64 {
+		for _, r := range red {
+			if r.has(y/side*cols + x/side) {
+				return [3]float64{50 + float64((x+y)%7), 60, 40}
+			}
+		}
+		return [3]float64{float64(40 + (7*x+3*y)%20), 10, float64(-40 - y%5)}
+	})
+	projection, err := features.FitProjection(s, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pool picture.Pool
+	return pool.Make(s, projection, 0.25)
+}
+
+// seeded is what an annotation makes of p, of which labels y are believed.
+type seeded struct {
+	Seeder
+	b      belief.Belief
+	m      Marks
+	y      []int32
+	labels int
+}
+
+func apply(t *testing.T, p *picture.Picture, believed func(i int) int, labels int, a *annotation.Annotation, objects ...Object) *seeded {
+	t.Helper()
+	a.Width, a.Height = p.Width, p.Height
+	if err := a.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	s := &seeded{Seeder: Seeder{Config: Config{Radius: 0.5, Temperature: 0.07}}, y: make([]int32, p.N), labels: labels}
+	s.b.Reset(p.N, labels)
+	s.m.Reset(p.N)
+	if believed == nil {
+		s.b.Uniform(labels)
+	} else {
+		for i := range p.N {
+			s.b.Q[i*labels+believed(i)] = 1
+		}
+	}
+	s.b.Labels(s.y)
+	if err := s.Apply(t.Context(), p, &s.b, s.y, &s.m, a, objects); err != nil {
+		t.Fatal(err)
+	}
+	for i := range p.N {
+		sum := 0.0
+		for _, v := range s.b.Q[i*labels : (i+1)*labels] {
+			sum += v
+		}
+		if math.Abs(sum-1) > 1e-12 {
+			t.Fatalf("the probabilities of superpixel %d sum to %g", i, sum)
+		}
+	}
+	return s
+}
+
+func stroke(x0, y0, x1, y1 float64) []annotation.Stroke {
+	return []annotation.Stroke{{Width: 5, Points: []annotation.Point{{side * x0, side * y0}, {side * x1, side * y1}}}}
+}
+
+// A superpixel takes what most of its marked pixels are, and keeps the shares.
+func TestMask(t *testing.T) {
+	p := scene(t, rect{2, 2, 6, 5})
+	a := &annotation.Annotation{Mask: make([]uint8, p.Width*p.Height), Objects: []annotation.Object{{ID: 1}}}
+	for at, i := range p.Superpixel {
+		x := at % p.Width
+		if r := (rect{2, 2, 6, 5}); r.has(int(i)) || (rect{6, 2, 7, 5}).has(int(i)) && x%side < 4 {
+			a.Mask[at] = 1
+		}
+	}
+	s := apply(t, p, nil, 2, a, Object{Label: 1, Defined: true})
+	for i := range p.N {
+		want, share := int32(annotation.Outside), 0.0
+		switch {
+		case (rect{2, 2, 6, 5}).has(i):
+			want, share = 1, 1
+		case (rect{6, 2, 7, 5}).has(i):
+			want, share = 1, 4.0/6
+		}
+		if s.m.Fixed[i] != want || math.Abs(s.b.Q[2*i+1]-share) > 1e-12 || s.m.Forbids(i, 1) != (want != 1) || s.m.Forbids(i, 0) != (want == 1) || s.y[i] != max(0, want) {
+			t.Errorf("superpixel %d: fixed %d, probability %g, forbids %t; want %d, %g, %t", i, s.m.Fixed[i], s.b.Q[2*i+1], s.m.Forbids(i, 1), want, share, want != 1)
+		}
+	}
+	if !slices.Equal(s.m.Begun, []int32{1}) || !slices.Equal(s.m.Bounded, []int32{1}) {
+		t.Errorf("begun %v, bounded %v; want 1", s.m.Begun, s.m.Bounded)
+	}
+}
+
+// What is far smaller than a superpixel is still annotated.
+func TestTinyPolygon(t *testing.T) {
+	p := scene(t)
+	a := &annotation.Annotation{Objects: []annotation.Object{{ID: 1, Polygon: []annotation.Point{{20, 20}, {22, 20}, {22, 22}, {20, 22}}}}}
+	s := apply(t, p, nil, 2, a, Object{Label: 1, Defined: true})
+	for i := range p.N {
+		if want := i == int(p.Superpixel[21*p.Width+21]); (s.m.Fixed[i] == 1) != want {
+			t.Errorf("superpixel %d is fixed as %d", i, s.m.Fixed[i])
+		}
+	}
+}
+
+func TestStrokesGrow(t *testing.T) {
+	object := rect{3, 3, 9, 8}
+	p := scene(t, object)
+	a := &annotation.Annotation{
+		Objects:    []annotation.Object{{ID: 1, Scribbles: stroke(4.5, 4.5, 6.5, 5.5)}},
+		Background: stroke(1, 1, 15, 1),
+	}
+	s := apply(t, p, nil, 2, a, Object{Label: 1, Defined: true})
+	for i, l := range s.y {
+		if (l == 1) != object.has(i) || (s.b.Q[2*i+1] > 0.5) != object.has(i) {
+			t.Errorf("superpixel %d has label %d, probability %g", i, l, s.b.Q[2*i+1])
+		}
+	}
+}
+
+func TestBoxFindsTheObject(t *testing.T) {
+	object := rect{4, 3, 10, 8}
+	p := scene(t, object)
+	a := &annotation.Annotation{Objects: []annotation.Object{{ID: 1, Box: []float64{3 * side, 2 * side, 11 * side, 9 * side}}}}
+	s := apply(t, p, nil, 2, a, Object{Label: 1, Defined: true})
+	for i, l := range s.y {
+		if (l == 1) != object.has(i) {
+			t.Errorf("superpixel %d has label %d, probability %g", i, l, s.b.Q[2*i+1])
+		}
+		if box := (rect{3, 2, 11, 9}); s.m.Forbids(i, 1) == box.has(i) {
+			t.Errorf("superpixel %d: the box forbids it %t", i, s.m.Forbids(i, 1))
+		}
+	}
+	if len(s.m.Begun) != 0 {
+		t.Errorf("what a box holds is the object for certain: %v", s.m.Begun)
+	}
+}
+
+// A stroke on a piece of an object that is something else takes all of it, and nothing
+// of what hangs together with what was confirmed.
+func TestCorrectionTakesAPiece(t *testing.T) {
+	right, wrong := rect{2, 3, 6, 8}, rect{10, 3, 14, 8}
+	p := scene(t, right, rect{10, 3, 13, 8}) // the rest of the piece looks like the floor
+	believed := func(i int) int {
+		if right.has(i) || wrong.has(i) {
+			return 1
+		}
+		return 0
+	}
+	a := &annotation.Annotation{Background: stroke(10.5, 4.5, 12.5, 4.5)}
+	s := apply(t, p, believed, 2, a)
+	s.b.Labels(s.y)
+	for i, l := range s.y {
+		if (l == 1) != right.has(i) {
+			t.Errorf("superpixel %d has label %d, probability %g", i, l, s.b.Q[2*i+1])
+		}
+	}
+	s.NoteCorrected(&s.m, s.y)
+	for i, c := range s.m.Corrected {
+		if c != wrong.has(i) {
+			t.Errorf("superpixel %d: corrected %t", i, c)
+		}
+	}
+}
+
+// A correction of a part spreads to what is like it.
+func TestCorrectionSpreads(t *testing.T) {
+	object := rect{3, 3, 9, 8}
+	p := scene(t, object)
+	a := &annotation.Annotation{Objects: []annotation.Object{{ID: 1, Scribbles: stroke(4.5, 4.5, 6.5, 5.5)}}}
+	s := apply(t, p, func(int) int { return 0 }, 2, a, Object{Label: 1})
+	s.b.Labels(s.y)
+	for i, l := range s.y {
+		if (l == 1) != object.has(i) {
+			t.Errorf("superpixel %d has label %d, probability %g", i, l, s.b.Q[2*i+1])
+		}
+	}
+}
+
+func TestKeepPiecesAndEstimate(t *testing.T) {
+	p := scene(t)
+	var m Marks
+	m.Reset(p.N)
+	m.Begun = []int32{1}
+	m.Fixed[2*cols+2] = 1
+	y := make([]int32, p.N)
+	for i := range y {
+		if (rect{2, 2, 4, 4}).has(i) || (rect{8, 8, 10, 10}).has(i) {
+			y[i] = 1
+		}
+		if (rect{12, 2, 14, 4}).has(i) {
+			y[i] = 2
+		}
+	}
+	m.KeepPieces(p, y)
+	for i, l := range y {
+		want := int32(0)
+		if (rect{2, 2, 4, 4}).has(i) {
+			want = 1
+		}
+		if (rect{12, 2, 14, 4}).has(i) {
+			want = 2 // nothing is said of it
+		}
+		if l != want {
+			t.Errorf("superpixel %d has label %d; want %d", i, l, want)
+		}
+	}
+	// Label 1 begins: its estimate holds. Label 2 is where it was going to be.
+	decided, estimated := []int32{0, 1, 2, 2, 0}, []int32{1, 0, 1, 1, 2}
+	q := []float64{1, 0, 0, 0, 1, 0, 0, 0.5, 0.5, 1, 0, 0, 1, 0, 0}
+	m.KeepEstimate(decided, estimated, q)
+	if want := []int32{1, 0, 2, 0, 0}; !slices.Equal(decided, want) {
+		t.Errorf("%v; want %v", decided, want)
+	}
+}
+
+func TestMarksComeAndGo(t *testing.T) {
+	m := Marks{
+		Fixed: []int32{1, 2, 3, annotation.Unmarked, annotation.Outside}, Begun: []int32{1, 3}, Bounded: []int32{2, 3},
+		Corrected: []bool{true, false, false, false, false},
+		outside:   []bool{false, true, false, true, true, false, true, true, true, true},
+	}
+	c := m.Clone()
+	c.Drop(2)
+	if !slices.Equal(c.Fixed, []int32{1, 0, 2, annotation.Unmarked, annotation.Outside}) || !slices.Equal(c.Begun, []int32{1, 2}) ||
+		!slices.Equal(c.Bounded, []int32{2}) || !slices.Equal(c.outside, []bool{true, true, false, true, true}) {
+		t.Errorf("label 2 dropped: %+v", c)
+	}
+	if m.Fixed[1] != 2 || m.Bounded[0] != 2 || !m.outside[1] || m.outside[0] {
+		t.Errorf("a clone shares memory: %+v", m)
+	}
+	if m.Free(0) || !m.Free(3) || m.Free(4) || !m.Forbids(3, 2) || m.Forbids(3, 1) || !m.Forbids(0, 0) || m.Forbids(0, 1) {
+		t.Error("what is free or forbidden is not")
+	}
+	var resumed Marks
+	resumed.Reset(5)
+	if resumed.Resume(&m); !slices.Equal(resumed.Fixed, m.Fixed) || len(resumed.Begun) != 0 || !resumed.Forbids(3, 2) || !resumed.Corrected[0] {
+		t.Errorf("resumed: %+v", resumed)
+	}
+	if resumed.redefine(3); resumed.Fixed[2] != annotation.Unmarked || resumed.Fixed[4] != annotation.Unmarked || resumed.Fixed[0] != 1 || len(resumed.Bounded) != 0 {
+		t.Errorf("label 3 redefined: %+v", resumed)
+	}
+}

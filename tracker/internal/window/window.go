@@ -1,0 +1,278 @@
+package window
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/segd/segd/solver"
+	"github.com/segd/segd/solver/kernel"
+	"github.com/segd/segd/solver/loss"
+	"github.com/segd/segd/solver/mrf"
+	"github.com/segd/segd/tracker/internal/belief"
+	"github.com/segd/segd/tracker/internal/labeling"
+	"github.com/segd/segd/tracker/internal/scratch"
+)
+
+// Config tunes a Window.
+type Config struct {
+	Classifier float64 // weight of the classifier where the affinity knows nothing
+	Evidence   float64 // weight of the affinity against the loss in training
+	Balance    float64 // exponent of the class weights
+	Ambiguous  float64 // training weight of a superpixel the affinity cannot place
+	Nu         float64 // ν
+	Gamma      float64 // γ
+	Rho        float64 // ρ₀
+	Tau        float64 // ρ's growth an iteration
+	MaxIter    int     // DC-ADMM iterations a frame
+
+	Budget time.Duration // solving time a frame; 0 = no limit but MaxIter
+}
+
+// annotatedIter is how many iterations an annotated frame gets: it is rare, and
+// the classifier starts from nothing.
+const annotatedIter = 200
+
+// Window is the classifier, and the workspace of those who estimate and use it. It must
+// not be copied once it was used.
+type Window struct {
+	Config
+
+	weight []float64 // classifier, L×(d+1); objects it does not know yet lack their rows
+
+	ws      solver.Workspace
+	problem solver.Problem
+	kernel  kernel.Linear
+	all     mrf.Potts // over all frames
+	newest  mrf.Potts // over the newest frame
+	state   solver.State
+	unary   []float64
+	omega   []float64 // weights ω of all samples
+	rarity  []float64 // L
+	blocks  []*kernel.Block
+	edges   []mrf.Edge
+	alpha   []float64
+	scores  []float64 // L, of one superpixel
+	report  Report
+	observe func(solver.Iteration) // writes report's trace
+}
+
+// Forget drops the classifier.
+func (w *Window) Forget() { w.weight = nil }
+
+// Learn takes over another window's classifier.
+func (w *Window) Learn(other *Window) { w.weight = slices.Clone(other.weight) }
+
+// Drop takes a label's row out of the classifier, whose rows have d features.
+func (w *Window) Drop(label, d int) {
+	if row := d + 1; len(w.weight) >= (label+1)*row {
+		w.weight = slices.Delete(w.weight, label*row, (label+1)*row)
+	}
+}
+
+// Guess writes the labels that the last classifier has for f to y, or none if there is
+// no classifier.
+func (w *Window) Guess(f *Frame, y []int32, labels int) {
+	known := min(labels, len(w.weight)/(f.p.Dim+1))
+	if known == 0 {
+		return
+	}
+	w.scores = scratch.Grow(w.scores, known)
+	for i := range y {
+		w.score(w.scores, f, i)
+		y[i] = labeling.Argmax(w.scores)
+	}
+}
+
+// Estimate runs DC-ADMM over the frames, of which the last is the newest. The labels of
+// all are free but for annotations; those of the newest start as y, and are left there.
+// With learn false nothing is solved, and the newest frame only joins: there is nothing
+// to learn from. annotated is whether the newest frame starts a new classifier.
+func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, labels int, annotated, learn bool) (Report, error) {
+	f := frames[len(frames)-1]
+	f.Keep(y)
+	w.balance(frames, labels)
+	w.enter(f, labels)
+	if !learn {
+		return Report{}, nil
+	}
+	w.gather(frames, labels)
+	if w.observe == nil {
+		w.observe = w.trace
+	}
+	w.report = Report{}
+	opt := solver.Options{MaxIter: w.MaxIter, Rho: w.Rho, Tau: w.Tau, Observe: w.observe}
+	if annotated {
+		opt.MaxIter = annotatedIter
+	} else if w.Budget > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, w.Budget)
+		defer cancel()
+	}
+	w.problem = solver.Problem{
+		Labels: labels, Loss: loss.Hinge{}, Kernel: &w.kernel, MRF: &w.all,
+		Omega: w.omega, Unary: w.unary, Nu: w.Nu,
+	}
+	res, err := solver.Solve(ctx, &w.ws, &w.problem, &w.state, opt)
+	if err != nil {
+		return Report{}, fmt.Errorf("window: %w", err)
+	}
+	w.scatter(frames, labels)
+	copy(y, f.y)
+	w.alpha = scratch.Grow(w.alpha, len(w.state.Lambda))
+	w.state.Alpha(w.alpha, w.Nu)
+	w.kernel.Weights(w.weight, w.alpha, labels)
+	w.report.sum(res, len(w.state.Y))
+	return w.report, nil
+}
+
+// enter warm starts the newest frame: its scores under the last classifier and a
+// subgradient of their loss, so that the frame joins the window without moving
+// the classifier. The newest frame's weights are the last of ω.
+func (w *Window) enter(f *Frame, labels int) {
+	for len(w.weight) < labels*(f.p.Dim+1) { // objects it does not know yet
+		w.weight = append(w.weight, 0)
+	}
+	for i := range f.p.N {
+		w.score(f.scores[i*labels:(i+1)*labels], f, i)
+	}
+	loss.Hinge{}.Gradient(f.lambda, f.scores, w.omega[len(w.omega)-f.p.N:], f.y, labels)
+}
+
+// score writes superpixel i's score for every label under the classifier.
+func (w *Window) score(dst []float64, f *Frame, i int) {
+	d := f.p.Dim + 1
+	for l := range dst {
+		sum := 0.0
+		for k, v := range f.p.Rows[i*d : (i+1)*d] {
+			sum += v * w.weight[l*d+k]
+		}
+		dst[l] = sum
+	}
+}
+
+// gather writes the window's problem: kernel blocks, warm start, unaries and the
+// graph.
+func (w *Window) gather(frames []*Frame, labels int) {
+	w.blocks, w.edges, w.unary = w.blocks[:0], w.edges[:0], w.unary[:0]
+	w.state.Scores, w.state.Lambda, w.state.Y = w.state.Scores[:0], w.state.Lambda[:0], w.state.Y[:0]
+	for _, f := range frames {
+		first := int32(len(w.state.Y))
+		w.blocks = append(w.blocks, &f.block)
+		w.state.Scores = append(w.state.Scores, f.scores...)
+		w.state.Lambda = append(w.state.Lambda, f.lambda...)
+		w.state.Y = append(w.state.Y, f.y...)
+		for _, e := range f.p.Edges {
+			w.edges = append(w.edges, mrf.Edge{I: first + e.I, J: first + e.J, W: e.W})
+		}
+		w.unary = f.appendUnary(w.unary, labels)
+	}
+	for i := range w.unary {
+		w.unary[i] *= w.Evidence * w.omega[i/labels]
+	}
+	w.kernel.Reset(w.blocks, w.Gamma)
+	w.all.Reset(len(w.state.Y), labels, w.edges)
+}
+
+// scatter takes each frame's rows of the solution.
+func (w *Window) scatter(frames []*Frame, labels int) {
+	row := 0
+	for _, f := range frames {
+		copy(f.scores, w.state.Scores[row*labels:])
+		copy(f.lambda, w.state.Lambda[row*labels:])
+		copy(f.y, w.state.Y[row:])
+		row += f.p.N
+	}
+}
+
+// balance sets the training weights ω, mean 1: a rare label's samples count more
+// (by the power Balance of how rare it is), samples the affinity cannot place
+// count less, and unmarked samples of a frame with no other evidence count as
+// those do.
+func (w *Window) balance(frames []*Frame, labels int) {
+	w.rarity = scratch.Zero(w.rarity, labels) // counts first
+	n := 0.0
+	for _, f := range frames {
+		for _, y := range f.y {
+			w.rarity[y]++
+		}
+		n += float64(f.p.N)
+	}
+	for l, c := range w.rarity {
+		w.rarity[l] = math.Pow(n/(float64(labels)*math.Max(1, c)), w.Balance)
+	}
+	w.omega = w.omega[:0]
+	sum := 0.0
+	for _, f := range frames {
+		for i := range f.p.N {
+			omega := 1.0
+			if f.Marks.Free(i) {
+				omega = 1 - (1-w.Ambiguous)*belief.Uncertainty(f.Belief.Q[i*labels:(i+1)*labels])
+			}
+			omega *= w.rarity[f.y[i]]
+			w.omega = append(w.omega, omega)
+			sum += omega
+		}
+	}
+	for i := range w.omega {
+		w.omega[i] *= n / sum
+	}
+}
+
+// Decide labels f, the newest frame, by a cut, starting at y: affinity where it is sure,
+// the classifier where it is not, and smoothness. Without the classifier it is left out.
+func (w *Window) Decide(ctx context.Context, f *Frame, y []int32, labels int, classifier bool) error {
+	w.unary = f.appendUnary(w.unary[:0], labels)
+	for i := 0; i < f.p.N && classifier; i++ {
+		weight := w.Classifier * belief.Uncertainty(f.Belief.Q[i*labels:(i+1)*labels])
+		if f.Belief.Unlearnt[i] {
+			weight = 0
+		}
+		w.addClassifier(w.unary[i*labels:(i+1)*labels], f, i, weight)
+	}
+	return w.cut(ctx, f, y, labels)
+}
+
+// DecideAlone is Decide by the classifier and smoothness alone. What the classifier says
+// becomes f's belief.
+func (w *Window) DecideAlone(ctx context.Context, f *Frame, y []int32, labels int) error {
+	w.unary = scratch.Zero(w.unary, f.p.N*labels)
+	for i := range f.p.N {
+		w.addClassifier(w.unary[i*labels:(i+1)*labels], f, i, 1)
+		f.Belief.Score(i, w.scores)
+	}
+	return w.cut(ctx, f, y, labels)
+}
+
+func (w *Window) cut(ctx context.Context, f *Frame, y []int32, labels int) error {
+	w.newest.Reset(f.p.N, labels, f.p.Edges)
+	if err := w.newest.Label(ctx, y, w.unary); err != nil {
+		return fmt.Errorf("window: %w", err)
+	}
+	return nil
+}
+
+// scoreLimit bounds the classifier's scores: beyond it a superpixel is as sure as
+// one can be.
+const scoreLimit = 2.0
+
+// addClassifier adds weight × the one-vs-all hinge of superpixel i's scores to u,
+// scaled so that two labels with scores ±1 differ by 2·weight. It leaves the scores in
+// w.scores.
+func (w *Window) addClassifier(u []float64, f *Frame, i int, weight float64) {
+	w.scores = scratch.Grow(w.scores, len(u))
+	w.score(w.scores, f, i)
+	for l, score := range w.scores {
+		score = math.Max(-scoreLimit, math.Min(scoreLimit, score))
+		pos, neg := math.Max(0, 1-score), math.Max(0, 1+score)
+		for c := range u {
+			if c == l {
+				u[c] += weight / 2 * pos
+			} else {
+				u[c] += weight / 2 * neg
+			}
+		}
+	}
+}

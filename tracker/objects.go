@@ -1,0 +1,214 @@
+package tracker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/tracker/internal/belief"
+	"github.com/segd/segd/tracker/internal/life"
+	"github.com/segd/segd/tracker/internal/seed"
+)
+
+// object is what the tracker remembers of an annotated object between frames.
+type object struct {
+	id    uint32
+	label string
+	life.Object
+	belief.Detection // in the newest frame
+}
+
+// objects are those followed: label l is all[l−1], label 0 is the background.
+type objects struct {
+	all     []object
+	viewsOf []belief.Object // what views returns
+}
+
+func (o *objects) labels() int { return 1 + len(o.all) }
+
+func (o *objects) find(id uint32) int {
+	return slices.IndexFunc(o.all, func(o object) bool { return o.id == id })
+}
+
+func (o *objects) inSight(label int32) bool { return o.all[label-1].State == Visible }
+
+func (o *objects) anyVisible() bool {
+	return slices.ContainsFunc(o.all, func(o object) bool { return o.State == Visible })
+}
+
+func (o *objects) appendIDs(dst []uint32) []uint32 {
+	for _, o := range o.all {
+		dst = append(dst, o.id)
+	}
+	return dst
+}
+
+// views are the objects as packages belief and recall see them, until one is added or
+// removed.
+func (o *objects) views() []belief.Object {
+	o.viewsOf = o.viewsOf[:0]
+	for k := range o.all {
+		o.viewsOf = append(o.viewsOf, belief.Object{Object: &o.all[k].Object, Detection: &o.all[k].Detection})
+	}
+	return o.viewsOf
+}
+
+// clone shares nothing with o. It lacks the detections, which are the newest frame's.
+func (o *objects) clone() objects {
+	c := objects{all: slices.Clone(o.all)}
+	for k := range c.all {
+		c.all[k].Probability, c.all[k].Suspect = nil, nil
+	}
+	return c
+}
+
+// accept checks the annotation, if there is one, against the scene and makes room for
+// its objects. inSight tells which labels the scene shows.
+func (t *Tracker) accept(a *annotation.Annotation, s *features.Scene, inSight func(label int32) bool) (marked []seed.Object, err error) {
+	if a == nil {
+		return nil, nil
+	}
+	if err := t.check(a, s); err != nil {
+		return nil, err
+	}
+	if t.projection == nil {
+		p, err := features.FitProjection(s, t.cfg.MaxDim)
+		if err != nil {
+			return nil, fmt.Errorf("tracker: %w", err)
+		}
+		t.projection = p
+	}
+	before := t.objects.labels()
+	marked = make([]seed.Object, len(a.Objects))
+	for k, o := range a.Objects {
+		fresh := object{id: o.ID, label: o.Label}
+		i := t.objects.find(o.ID)
+		if i < 0 {
+			t.objects.all = append(t.objects.all, fresh)
+			marked[k] = seed.Object{Label: len(t.objects.all), Defined: true}
+			continue
+		}
+		known := &t.objects.all[i]
+		if fresh.label == "" {
+			fresh.label = known.label
+		}
+		// Strokes on an object in sight correct it. What else is said of a known
+		// object replaces what was seen of it: its size and whether it is there.
+		marked[k] = seed.Object{Label: i + 1, Defined: a.HasExtent(k) || len(o.Scribbles) > 0 && !inSight(int32(i+1))}
+		if marked[k].Defined {
+			*known = fresh
+		} else {
+			known.label = fresh.label
+		}
+	}
+	if labels := t.objects.labels(); labels != before {
+		t.widen(before, labels)
+	}
+	return marked, nil
+}
+
+// check names what is wrong with an annotation of s.
+func (t *Tracker) check(a *annotation.Annotation, s *features.Scene) error {
+	if err := a.Validate(); err != nil {
+		return err
+	}
+	if a.Width != s.Width || a.Height != s.Height {
+		return annotation.Faultf("width", "made for %d×%d; the camera's frames are %d×%d", a.Width, a.Height, s.Width, s.Height)
+	}
+	if len(a.Objects) == 0 && len(t.objects.all) == 0 {
+		return annotation.Faultf("objects", "none, and no object is known that strokes on the background could correct; want at least one")
+	}
+	for k, o := range a.Objects {
+		if t.objects.find(o.ID) < 0 && !a.HasMarks(k) {
+			return annotation.Faultf(fmt.Sprintf("objects[%d].scribbles", k), "none, and object %d is not known yet; want at least one stroke, a polygon or a box", o.ID)
+		}
+	}
+	return nil
+}
+
+// observe moves every object's state on by f's labels, and finishes f: what of it later
+// frames look up is what is published.
+func (t *Tracker) observe(f *frame, annotated bool, res *Result) {
+	labels := t.objects.labels()
+	f.Label(f.y, f.Marks.Free, labels)
+	res.Objects = make([]Object, 0, len(t.objects.all))
+	for k := range t.objects.all {
+		o, l := &t.objects.all[k], k+1
+		sight := life.Measure(f.Picture, f.y, f.Belief.Q, l, labels)
+		confident := o.Observe(sight, annotated, t.cfg.OccludedFrames)
+		out := Object{ID: o.id, Label: o.label, State: o.State}
+		if out.Label == "" {
+			out.Label = fmt.Sprintf("object %d", o.id)
+		}
+		if o.State == Visible {
+			out.Score = sight.Score
+		} else {
+			f.hide(l, labels)
+		}
+		f.See(o.State == Visible, confident)
+		res.Objects = append(res.Objects, out)
+	}
+	f.Keep(f.y)
+	f.Finish(&f.Belief, f.Marks.Corrected, labels)
+}
+
+// draw fills in the masks of res.
+func (t *Tracker) draw(ctx context.Context, f *frame, ann *annotation.Annotation, marked []seed.Object, res *Result) error {
+	if err := t.outline.Draw(ctx, f.Picture, f.y, t.objects.labels()); err != nil {
+		return err
+	}
+	if ann != nil {
+		index := make([]uint8, 1+len(marked)) // 0 for what is not in sight
+		for k, o := range marked {
+			if t.objects.inSight(int32(o.Label)) {
+				index[k+1] = uint8(o.Label)
+			}
+		}
+		t.outline.Overrule(ann.Raster(), index)
+	}
+	for k := range res.Objects {
+		o := &res.Objects[k]
+		o.Mask, o.Area = t.outline.Mask(f.Picture, f.y, k+1)
+		o.Box = o.Mask.Box()
+	}
+	return nil
+}
+
+// Remove forgets the object with that id and tells whether there was one. Where it
+// was marked or seen is background from now on; other objects are not affected.
+func (t *Tracker) Remove(id uint32) bool {
+	at := t.objects.find(id)
+	if at < 0 {
+		return false
+	}
+	label := at + 1
+	t.drop(label, t.objects.labels())
+	t.past.DropLabel(int32(label))
+	t.window.Drop(label, t.projection.Dim())
+	t.objects.all = slices.Delete(t.objects.all, at, at+1)
+	if len(t.objects.all) == 0 {
+		kept := t.past // the scenes can still be annotated
+		t.forget()
+		kept.DropLabels()
+		t.past = kept
+	}
+	return true
+}
+
+// Rename gives the object with that id another label, of 1 to 100 printable
+// characters, and tells whether there is one. Errors are a *annotation.Fault of the field label.
+func (t *Tracker) Rename(id uint32, label string) (bool, error) {
+	if label == "" {
+		return false, annotation.Faultf("label", "it is empty; want 1 to %d characters", annotation.MaxLabel)
+	}
+	if err := annotation.CheckLabel("label", label); err != nil {
+		return false, err
+	}
+	at := t.objects.find(id)
+	if at >= 0 {
+		t.objects.all[at].label = label
+	}
+	return at >= 0, nil
+}
