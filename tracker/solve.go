@@ -160,9 +160,6 @@ func (t *Tracker) score(dst []float64, f *frame, i int) {
 }
 
 func (s *Solve) observe(it solver.Iteration) {
-	if it.Rose && it.Guaranteed {
-		s.Violations++
-	}
 	for i := it.Index; i < Traced; i++ {
 		s.Trace[i] = it.Lagrangian
 	}
@@ -170,8 +167,8 @@ func (s *Solve) observe(it solver.Iteration) {
 
 func (s *Solve) fill(res solver.Result, samples int) {
 	s.Iterations, s.Start, s.Lagrangian = res.Iterations, res.Start, res.Last.Lagrangian
-	s.Primal, s.Dual, s.Rho = res.Last.Primal, res.Last.Dual, res.Last.Rho
-	s.Rejected, s.Flips = res.Rejected, res.Flips
+	s.Primal, s.Dual, s.Flips = res.Last.Primal, res.Last.Dual, res.Flips
+	s.Violations, s.Guaranteed = res.Violations, res.Guaranteed
 	s.Converged, s.OutOfTime = res.Status == solver.Converged, res.Status == solver.Interrupted
 	if size := math.Abs(res.Start); size > 0 && !math.IsInf(size, 1) {
 		s.Descent = (res.Start - res.Last.Lagrangian) / size

@@ -38,8 +38,9 @@ type Object struct {
 	Score float64 // mean probability of the label over the mask, 0…1
 }
 
-// Traced is how many iterations' Lagrangians a Solve tells.
-const Traced = 8
+// Traced is how many iterations' Lagrangians a Solve tells: as many as Config.MaxIter
+// grants by default.
+const Traced = 5
 
 // Solve tells how the frame's DC-ADMM went; zero when nothing was solved.
 type Solve struct {
@@ -49,9 +50,8 @@ type Solve struct {
 	Descent    float64 // relative fall from Start to Lagrangian; 0 from +Inf
 	Primal     float64
 	Dual       float64
-	Rho        float64
-	Violations int // iterations that raised the Lagrangian although descent was guaranteed
-	Rejected   int // labelings that would have raised the Lagrangian
+	Violations int // iterations that raised the Lagrangian
+	Guaranteed int // iterations that could not, see package solver
 	Flips      int
 	FlipRatio  float64 // flips / (samples × iterations)
 	Converged  bool
