@@ -86,13 +86,13 @@ const (
 var ends = [...]string{"converged", "iterations", "time"}
 
 // Traced is how many iterations of a window have a series of their own.
-const Traced = 8
+const Traced = 5
 
 // Solve is what solving one window came to. docs/metrics.md says what each is.
 type Solve struct {
-	End                                               End
-	Iterations, Violations, Rejected                  int
-	Lagrangian, Descent, Primal, Dual, Rho, FlipRatio float64
+	End                                          End
+	Iterations, Guaranteed, Violations           int
+	Lagrangian, Descent, Primal, Dual, FlipRatio float64
 	// Trace is the Lagrangian after each of the first iterations; where there were
 	// fewer, the last one's.
 	Trace [Traced]float64
@@ -110,8 +110,8 @@ type Camera struct {
 	reconnect  prometheus.Counter
 	failures   prometheus.Counter
 	iterations prometheus.Observer
+	guaranteed prometheus.Counter
 	violations prometheus.Counter
-	rejected   prometheus.Counter
 	windows    [len(ends)]prometheus.Counter
 	up         prometheus.Gauge
 	restarts   prometheus.Counter
@@ -142,8 +142,8 @@ func newCamera(m *Metrics, name string) *Camera {
 		reconnect:  m.reconnect.WithLabelValues(name),
 		failures:   m.failures.WithLabelValues(name),
 		iterations: m.solver.iterations.WithLabelValues(name),
+		guaranteed: m.solver.guaranteed.WithLabelValues(name),
 		violations: m.solver.violations.WithLabelValues(name),
-		rejected:   m.solver.rejected.WithLabelValues(name),
 		up:         m.up.WithLabelValues(name),
 		restarts:   m.restarts.WithLabelValues(name),
 		unseen:     m.unseen.WithLabelValues(name),
@@ -239,8 +239,8 @@ func (c *Camera) Solve(s Solve) {
 		return
 	}
 	c.iterations.Observe(float64(s.Iterations))
+	c.guaranteed.Add(float64(max(s.Guaranteed, 0)))
 	c.violations.Add(float64(max(s.Violations, 0)))
-	c.rejected.Add(float64(max(s.Rejected, 0)))
 	c.windows[s.End].Inc()
 	if s.Iterations == 0 {
 		return // the time was up before there was anything to tell
@@ -253,7 +253,6 @@ func (c *Camera) Solve(s Solve) {
 	for i, l := range s.Trace {
 		v.trace.WithLabelValues(c.name, traceLabels[i]).Set(l)
 	}
-	v.rho.WithLabelValues(c.name).Set(s.Rho)
 	v.flips.WithLabelValues(c.name).Set(s.FlipRatio)
 }
 
@@ -326,8 +325,8 @@ func (c *Camera) remove() {
 		DeletePartialMatch(prometheus.Labels) int
 	}{
 		m.frames, m.latency, m.stages, m.area, m.state, m.reconnect, m.offset, m.failures,
-		m.up, m.restarts, m.unseen, v.iterations, v.violations, v.rejected, v.windows, v.lagrangian, v.trace,
-		v.descent, v.primal, v.dual, v.rho, v.flips,
+		m.up, m.restarts, m.unseen, v.iterations, v.guaranteed, v.violations, v.windows, v.lagrangian, v.trace,
+		v.descent, v.primal, v.dual, v.flips,
 		m.damaged, m.packets, m.held, m.jitter, m.fallbacks, m.decoder,
 	} {
 		vec.DeletePartialMatch(prometheus.Labels{labelCamera: c.name})

@@ -77,15 +77,14 @@ type Metrics struct {
 
 type solverVecs struct {
 	iterations *prometheus.HistogramVec
+	guaranteed *prometheus.CounterVec
 	violations *prometheus.CounterVec
-	rejected   *prometheus.CounterVec
 	windows    *prometheus.CounterVec
 	trace      *prometheus.GaugeVec
 	dual       *prometheus.GaugeVec
 	lagrangian *prometheus.GaugeVec
 	descent    *prometheus.GaugeVec
 	primal     *prometheus.GaugeVec
-	rho        *prometheus.GaugeVec
 	flips      *prometheus.GaugeVec
 }
 
@@ -153,14 +152,14 @@ func New(reg prometheus.Registerer) *Metrics {
 		solver: solverVecs{
 			iterations: histogram("solver_iterations",
 				"ADMM iterations a window.", iterationBuckets, labelCamera),
+			guaranteed: counter("solver_guaranteed_iterations_total",
+				"ADMM iterations in which the augmented Lagrangian cannot rise, as rho is large enough and the iterate before consistent.", labelCamera),
 			violations: counter("solver_descent_violations_total",
-				"Iterations in which the augmented Lagrangian rose although descent was guaranteed.", labelCamera),
-			rejected: counter("solver_rejected_total",
-				"Iterations whose labeling was refused because it would have raised the augmented Lagrangian.", labelCamera),
+				"ADMM iterations over which the augmented Lagrangian, at the iteration's own rho, rose.", labelCamera),
 			windows: counter("solver_windows_total",
 				"Windows solved, by what ended it: converged, iterations (all that are granted), time (the budget).", labelCamera, labelEnd),
 			trace: gauge("solver_iteration_lagrangian",
-				"Augmented Lagrangian of the last window after iterations 1 to 8; after its end, that at the end.", labelCamera, labelIter),
+				"Augmented Lagrangian of the last window after iterations 1 to 5; after its end, that at the end.", labelCamera, labelIter),
 			dual: gauge("solver_dual_residual",
 				"Dual residual at the end of the last window.", labelCamera),
 			lagrangian: gauge("solver_lagrangian",
@@ -169,8 +168,6 @@ func New(reg prometheus.Registerer) *Metrics {
 				"How far the augmented Lagrangian fell in the last window, relative to its size.", labelCamera),
 			primal: gauge("solver_primal_residual",
 				"Primal residual at the end of the last window.", labelCamera),
-			rho: gauge("solver_rho",
-				"Penalty rho at the end of the last window.", labelCamera),
 			flips: gauge("label_flips_ratio",
 				"Share of the last window's superpixels whose label changed while it was solved, 0 to 1.", labelCamera),
 		},

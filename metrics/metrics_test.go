@@ -28,7 +28,7 @@ func full() (*prometheus.Registry, *Metrics, *Camera) {
 	c.Jitter(2 * time.Millisecond)
 	c.Decoder("H.265", "cuda")
 	c.Held(60 * time.Millisecond)
-	c.Solve(Solve{Iterations: 12, Violations: 1, Lagrangian: 3.5, Descent: 0.25, Primal: 0.125, Rho: 0.5, FlipRatio: 0.01})
+	c.Solve(Solve{Iterations: 12, Guaranteed: 11, Violations: 1, Lagrangian: 3.5, Descent: 0.25, Primal: 0.125, FlipRatio: 0.01})
 	m.Budget(50 * time.Millisecond)
 	m.Bus(func() Bus {
 		return Bus{
@@ -126,7 +126,10 @@ segd_ingest_reconnects_total{camera="demo"} 0
 # HELP segd_bus_publish_failures_total Messages that could not be handed to NATS.
 # TYPE segd_bus_publish_failures_total counter
 segd_bus_publish_failures_total{camera="demo"} 0
-# HELP segd_solver_descent_violations_total Iterations in which the augmented Lagrangian rose although descent was guaranteed.
+# HELP segd_solver_guaranteed_iterations_total ADMM iterations in which the augmented Lagrangian cannot rise, as rho is large enough and the iterate before consistent.
+# TYPE segd_solver_guaranteed_iterations_total counter
+segd_solver_guaranteed_iterations_total{camera="demo"} 0
+# HELP segd_solver_descent_violations_total ADMM iterations over which the augmented Lagrangian, at the iteration's own rho, rose.
 # TYPE segd_solver_descent_violations_total counter
 segd_solver_descent_violations_total{camera="demo"} 0
 # HELP segd_camera_up 1 while the camera delivers frames, else 0.
@@ -140,7 +143,7 @@ segd_solver_windows_total{camera="demo",end="time"} 0
 `, "segd_camera_up", "segd_solver_windows_total", "segd_frames_total", "segd_ingest_reconnects_total", "segd_bus_publish_failures_total",
 		"segd_frames_damaged_total", "segd_ingest_packets_total", "segd_ingest_decode_fallbacks_total",
 		"segd_ingest_jitter_seconds", "segd_ingest_decoder_info",
-		"segd_solver_descent_violations_total", "segd_ingest_clock_offset_seconds", "segd_solver_rho")
+		"segd_solver_guaranteed_iterations_total", "segd_solver_descent_violations_total", "segd_ingest_clock_offset_seconds", "segd_solver_iteration_lagrangian")
 	for name, want := range map[string]int{
 		"segd_frame_latency_seconds": 1, "segd_solver_iterations": 1, "segd_ingest_reorder_wait_seconds": 1, "segd_stage_duration_seconds": len(stages),
 	} {
@@ -170,7 +173,7 @@ func TestObservations(t *testing.T) {
 	c.Up(true)
 	c.Restarted()
 	c.Unseen()
-	m.Camera("demo").Solve(Solve{End: OutOfTime, Iterations: 20, Violations: 2, Rejected: 3, Lagrangian: 3, Dual: 0.25, Rho: 1, Trace: [Traced]float64{9, 8, 7, 6, 5, 4, 3.5, 3}})
+	m.Camera("demo").Solve(Solve{End: OutOfTime, Iterations: 20, Guaranteed: 18, Violations: 2, Lagrangian: 3, Dual: 0.25, Trace: [Traced]float64{9, 8, 7, 6, 5}})
 	compare(t, reg, `
 # HELP segd_frames_total Frames by outcome: published, dropped_features and dropped_tracker (replaced by a newer one before that stage), failed, lost (packets never came), undecodable, skipped_disposable, skipped_overflow and skipped_no_key (not decoded).
 # TYPE segd_frames_total counter
@@ -209,7 +212,10 @@ segd_bus_publish_failures_total{camera="demo"} 2
 # HELP segd_ingest_clock_offset_seconds The camera's clock by its RTCP sender reports minus the local clock.
 # TYPE segd_ingest_clock_offset_seconds gauge
 segd_ingest_clock_offset_seconds{camera="demo"} -1.5
-# HELP segd_solver_descent_violations_total Iterations in which the augmented Lagrangian rose although descent was guaranteed.
+# HELP segd_solver_guaranteed_iterations_total ADMM iterations in which the augmented Lagrangian cannot rise, as rho is large enough and the iterate before consistent.
+# TYPE segd_solver_guaranteed_iterations_total counter
+segd_solver_guaranteed_iterations_total{camera="demo"} 29
+# HELP segd_solver_descent_violations_total ADMM iterations over which the augmented Lagrangian, at the iteration's own rho, rose.
 # TYPE segd_solver_descent_violations_total counter
 segd_solver_descent_violations_total{camera="demo"} 3
 # HELP segd_solver_lagrangian Augmented Lagrangian at the end of the last window.
@@ -230,24 +236,18 @@ segd_solver_budget_seconds 0.05
 # HELP segd_solver_dual_residual Dual residual at the end of the last window.
 # TYPE segd_solver_dual_residual gauge
 segd_solver_dual_residual{camera="demo"} 0.25
-# HELP segd_solver_rejected_total Iterations whose labeling was refused because it would have raised the augmented Lagrangian.
-# TYPE segd_solver_rejected_total counter
-segd_solver_rejected_total{camera="demo"} 3
 # HELP segd_solver_windows_total Windows solved, by what ended it: converged, iterations (all that are granted), time (the budget).
 # TYPE segd_solver_windows_total counter
 segd_solver_windows_total{camera="demo",end="converged"} 1
 segd_solver_windows_total{camera="demo",end="iterations"} 0
 segd_solver_windows_total{camera="demo",end="time"} 1
-# HELP segd_solver_iteration_lagrangian Augmented Lagrangian of the last window after iterations 1 to 8; after its end, that at the end.
+# HELP segd_solver_iteration_lagrangian Augmented Lagrangian of the last window after iterations 1 to 5; after its end, that at the end.
 # TYPE segd_solver_iteration_lagrangian gauge
 segd_solver_iteration_lagrangian{camera="demo",iteration="1"} 9
 segd_solver_iteration_lagrangian{camera="demo",iteration="2"} 8
 segd_solver_iteration_lagrangian{camera="demo",iteration="3"} 7
 segd_solver_iteration_lagrangian{camera="demo",iteration="4"} 6
 segd_solver_iteration_lagrangian{camera="demo",iteration="5"} 5
-segd_solver_iteration_lagrangian{camera="demo",iteration="6"} 4
-segd_solver_iteration_lagrangian{camera="demo",iteration="7"} 3.5
-segd_solver_iteration_lagrangian{camera="demo",iteration="8"} 3
 # HELP segd_bus_connected 1 while there is a connection to the NATS server, else 0.
 # TYPE segd_bus_connected gauge
 segd_bus_connected 1
@@ -275,9 +275,6 @@ segd_page_dropped_total{what="notice"} 5
 # HELP segd_page_viewers Live connections of the page and clients that follow events.
 # TYPE segd_page_viewers gauge
 segd_page_viewers 3
-# HELP segd_solver_rho Penalty rho at the end of the last window.
-# TYPE segd_solver_rho gauge
-segd_solver_rho{camera="demo"} 1
 # HELP segd_solver_iterations ADMM iterations a window.
 # TYPE segd_solver_iterations histogram
 segd_solver_iterations_bucket{camera="demo",le="1"} 0
@@ -303,13 +300,13 @@ segd_build_info{goversion="`+runtime.Version()+`",revision="abc",version="v1.2.3
 # TYPE segd_dnn_backend_info gauge
 segd_dnn_backend_info{backend="opencv cpu",model="segd-s64"} 1
 `, "segd_frames_total", "segd_ingest_reconnects_total", "segd_bus_publish_failures_total",
-		"segd_ingest_clock_offset_seconds", "segd_solver_descent_violations_total", "segd_solver_lagrangian",
+		"segd_ingest_clock_offset_seconds", "segd_solver_guaranteed_iterations_total", "segd_solver_descent_violations_total", "segd_solver_lagrangian",
 		"segd_camera_up", "segd_camera_restarts_total", "segd_view_frames_dropped_total", "segd_solver_budget_seconds",
-		"segd_solver_dual_residual", "segd_solver_rejected_total", "segd_solver_windows_total", "segd_solver_iteration_lagrangian",
+		"segd_solver_dual_residual", "segd_solver_windows_total", "segd_solver_iteration_lagrangian",
 		"segd_bus_connected", "segd_bus_reconnects_total", "segd_bus_buffered_bytes", "segd_bus_events_waiting",
 		"segd_bus_events_stored_total", "segd_bus_lost_total",
 		"segd_page_dropped_total", "segd_page_viewers",
-		"segd_solver_rho", "segd_solver_iterations", "segd_build_info", "segd_dnn_backend_info")
+		"segd_solver_iterations", "segd_build_info", "segd_dnn_backend_info")
 }
 
 // histogramOf returns the count and sum of a camera's histogram and the bounds

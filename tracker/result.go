@@ -41,7 +41,8 @@ const (
 	Lost     = life.Lost     // not seen for Config.OccludedFrames
 )
 
-// Traced is how many iterations' Lagrangians a Solve tells.
+// Traced is how many iterations' Lagrangians a Solve tells: as many as Config.MaxIter
+// grants by default.
 const Traced = window.Traced
 
 // Solve tells how the frame's DC-ADMM went; zero when nothing was solved.
@@ -52,9 +53,8 @@ type Solve struct {
 	Descent    float64 // relative fall from Start to Lagrangian; 0 from +Inf
 	Primal     float64
 	Dual       float64
-	Rho        float64
-	Violations int
-	Rejected   int // labelings that would have raised the Lagrangian
+	Violations int // iterations that raised the Lagrangian
+	Guaranteed int // iterations that could not, see package solver
 	Flips      int
 	FlipRatio  float64 // flips / (samples × iterations)
 	Converged  bool
@@ -69,8 +69,7 @@ type Solve struct {
 
 func (s *Solve) fill(r window.Report) {
 	s.Iterations, s.Start, s.Lagrangian, s.Descent, s.Trace = r.Iterations, r.Start, r.Lagrangian, r.Descent, r.Trace
-	s.Primal, s.Dual, s.Rho = r.Primal, r.Dual, r.Rho
-	s.Violations, s.Rejected = r.Violations, r.Rejected
-	s.Flips, s.FlipRatio = r.Flips, r.FlipRatio
+	s.Primal, s.Dual, s.Flips, s.FlipRatio = r.Primal, r.Dual, r.Flips, r.FlipRatio
+	s.Violations, s.Guaranteed = r.Violations, r.Guaranteed
 	s.Converged, s.OutOfTime = r.Converged, r.OutOfTime
 }

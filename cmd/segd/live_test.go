@@ -90,8 +90,13 @@ func (h *heard) event(camera string, kind segdv1.EventKind) (found *segdv1.Event
 // metric returns the line of /metrics that begins with name.
 func metric(t *testing.T, addr, name string) string {
 	t.Helper()
-	for line := range strings.Lines(get(t, "http://"+addr+"/metrics")) {
-		if value, ok := strings.CutPrefix(line, name+" "); ok {
+	return valueOf(get(t, "http://"+addr+"/metrics"), name)
+}
+
+// valueOf returns the value of a series in what /metrics said.
+func valueOf(text, series string) string {
+	for line := range strings.Lines(text) {
+		if value, ok := strings.CutPrefix(line, series+" "); ok {
 			return strings.TrimSpace(value)
 		}
 	}

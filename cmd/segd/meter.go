@@ -66,8 +66,8 @@ func (m meter) Solved(s tracker.Solve) {
 		end = metrics.OutOfTime
 	}
 	m.Solve(metrics.Solve{
-		End: end, Iterations: s.Iterations, Violations: s.Violations, Rejected: s.Rejected,
-		Lagrangian: s.Lagrangian, Descent: s.Descent, Primal: s.Primal, Dual: s.Dual, Rho: s.Rho,
+		End: end, Iterations: s.Iterations, Guaranteed: s.Guaranteed, Violations: s.Violations,
+		Lagrangian: s.Lagrangian, Descent: s.Descent, Primal: s.Primal, Dual: s.Dual,
 		FlipRatio: s.FlipRatio, Trace: s.Trace,
 	})
 }

@@ -174,13 +174,16 @@ func buckets(width uint32, title, description, unit, expr string) *heatmap.Panel
 		WithTarget(query{expr, "{{le}}"}.builder(0).Format(prometheus.PromQueryFormatHeatmap))
 }
 
-// bars shows the newest values side by side.
-func bars(width uint32, title, description, unit string, q query) *bargauge.PanelBuilder {
-	return bargauge.NewPanelBuilder().
+// bars shows the newest values side by side, in the order of the queries.
+func bars(width uint32, title, description, unit string, queries ...query) *bargauge.PanelBuilder {
+	p := bargauge.NewPanelBuilder().
 		Title(title).Description(description).Datasource(source).
 		Span(width).Height(chartHeight).
 		Unit(unit).Orientation(common.VizOrientationVertical).
 		ColorScheme(dashboard.NewFieldColorBuilder().Mode(dashboard.FieldColorModeIdContinuousBlues)).
-		ReduceOptions(common.NewReduceDataOptionsBuilder().Calcs([]string{"lastNotNull"})).
-		WithTarget(q.builder(0).Instant())
+		ReduceOptions(common.NewReduceDataOptionsBuilder().Calcs([]string{"lastNotNull"}))
+	for i, q := range queries {
+		p.WithTarget(q.builder(i).Instant())
+	}
+	return p
 }

@@ -5,6 +5,7 @@ package prometheus_test
 import (
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -99,6 +100,26 @@ func TestAlertsHaveRunbookAndCase(t *testing.T) {
 	}
 	for name := range fires {
 		t.Errorf("rules.test.yml has a case for %s, which is no alert", name)
+	}
+}
+
+// The alert on violations is tested with what a daemon made of them.
+func TestDescentIsRecorded(t *testing.T) {
+	type series struct{ Series, Values string }
+	type cases struct {
+		Tests []struct {
+			Name  string
+			Input []series `yaml:"input_series"`
+		}
+	}
+	var got []series
+	for _, c := range read[cases](t, "rules.test.yml").Tests {
+		if c.Name == "SegdSolverAscends" {
+			got = append(got, c.Input...)
+		}
+	}
+	if want := read[[]series](t, "testdata/descent.yml"); len(want) == 0 || !slices.Equal(got, want) {
+		t.Errorf("rules.test.yml has\n%q\nfor SegdSolverAscends, testdata/descent.yml\n%q", got, want)
 	}
 }
 

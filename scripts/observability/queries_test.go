@@ -34,9 +34,10 @@ func TestPanelQueries(t *testing.T) {
 		found[q.name] = q.expr
 	}
 	for name, want := range map[string]string{
-		"camera / $camera":  `group by (camera) (segd_camera_up)`,
-		"solver / ρ / A":    `segd_solver_rho{camera="demo"}`,
-		"camera / Area / A": `segd_object_area_pixels{camera="demo"}`,
+		"camera / $camera":          `group by (camera) (segd_camera_up)`,
+		"solver / Label flips / A":  `segd_label_flips_ratio{camera="demo"}`,
+		"solver / By iteration / B": `segd_solver_iteration_lagrangian{camera="demo",iteration="2"}`,
+		"camera / Area / A":         `segd_object_area_pixels{camera="demo"}`,
 	} {
 		if found[name] != want {
 			t.Errorf("%s is %q, want %q", name, found[name], want)

@@ -7,7 +7,7 @@ import (
 )
 
 // Traced is how many iterations' Lagrangians a Report tells.
-const Traced = 8
+const Traced = 5
 
 // Report tells how a DC-ADMM went; zero when nothing was solved.
 type Report struct {
@@ -17,9 +17,8 @@ type Report struct {
 	Descent    float64 // relative fall from Start to Lagrangian; 0 from +Inf
 	Primal     float64
 	Dual       float64
-	Rho        float64
-	Violations int
-	Rejected   int // labelings that would have raised the Lagrangian
+	Violations int // iterations that raised the Lagrangian
+	Guaranteed int // iterations that could not, see package solver
 	Flips      int
 	FlipRatio  float64 // flips / (samples × iterations)
 	Converged  bool
@@ -38,8 +37,8 @@ func (w *Window) trace(it solver.Iteration) {
 
 func (r *Report) sum(res solver.Result, samples int) {
 	r.Iterations, r.Start, r.Lagrangian = res.Iterations, res.Start, res.Last.Lagrangian
-	r.Primal, r.Dual, r.Rho = res.Last.Primal, res.Last.Dual, res.Last.Rho
-	r.Violations, r.Rejected, r.Flips = res.Violations, res.Rejected, res.Flips
+	r.Primal, r.Dual, r.Flips = res.Last.Primal, res.Last.Dual, res.Flips
+	r.Violations, r.Guaranteed = res.Violations, res.Guaranteed
 	r.Converged, r.OutOfTime = res.Status == solver.Converged, res.Status == solver.Interrupted
 	if size := math.Abs(res.Start); size > 0 && !math.IsInf(size, 1) {
 		r.Descent = (res.Start - res.Last.Lagrangian) / size

@@ -1,0 +1,258 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/config"
+	"github.com/segd/segd/metrics"
+	"github.com/segd/segd/pipeline"
+	"github.com/segd/segd/tracker"
+)
+
+// recording is what the alert on these metrics is tested with.
+const recording = "../../deploy/prometheus/testdata/descent.yml"
+
+var update = flag.Bool("update", false, "write "+recording)
+
+const recordingHead = `# What /metrics said of two cameras with ten frames a minute, once a minute from the start
+# on. After four minutes an object is marked. Gate is solved with a ρ far below where
+# descent is guaranteed, yard with one that is large enough.
+# Written by: go test ./cmd/segd -run TestDescentViolations -update
+`
+
+const (
+	descentFPS   = 1. / 6 // of a clock that does not wait for anybody
+	descentMarks = 40     // the frame that is annotated
+	descentTime  = 15     // minutes
+)
+
+// nowhere is a bus that takes everything.
+type nowhere struct{}
+
+func (nowhere) PublishMask(*segdv1.MaskFrame) error { return nil }
+func (nowhere) PublishEvent(*segdv1.Event) error    { return nil }
+func (nowhere) PublishStatus(*segdv1.Status) error  { return nil }
+
+// pictures writes the clip's square, which goes there and back, to a folder, with noise
+// that leaves the solver something to do. It is where squareAnnotation marks it in frame
+// descentMarks.
+func pictures(t *testing.T, frames int) string {
+	t.Helper()
+	dir := t.TempDir()
+	noise := rand.New(rand.NewPCG(1, 2))
+	for i := range frames {
+		n := (i + descentMarks) % (2 * descentMarks)
+		pix := picture(min(n, 2*descentMarks-n))
+		img := image.NewRGBA(image.Rect(0, 0, clipWidth, clipHeight))
+		for p := range clipWidth * clipHeight {
+			grain := uint8(noise.IntN(50))
+			bgr := pix[3*p:]
+			img.SetRGBA(p%clipWidth, p/clipWidth, color.RGBA{bgr[2] + grain, bgr[1] + grain, bgr[0] + grain, 255})
+		}
+		f, err := os.Create(filepath.Join(dir, fmt.Sprintf("%04d.png", i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := png.Encode(f, img); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// scrapes runs a daemon's cameras, each with its own way to solve, without bus and page,
+// and returns what /metrics says at the start and after each minute. Time is a bubble's,
+// so no frame is dropped and the same comes out every time.
+func scrapes(t *testing.T, cameras map[string]tracker.Config) (texts []string) {
+	t.Helper()
+	dir := pictures(t, (descentTime+1)*10)
+	marks, err := annotation.Parse(strings.NewReader(strings.Replace(squareAnnotation, `"frame": 0`, fmt.Sprintf(`"frame": %d`, descentMarks), 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		d := &daemon{
+			cfg: &config.Config{Site: "test", Superpixels: 96}, log: slog.New(slog.DiscardHandler),
+			registry: prometheus.NewRegistry(), annotations: map[string]*annotation.Annotation{},
+		}
+		d.meters = metrics.New(d.registry)
+		var configs []pipeline.Config
+		for name, solved := range cameras {
+			d.annotations[name] = marks
+			c := d.camera(0, config.Camera{Name: name, URL: "dir:" + dir, FPS: descentFPS}, nil)
+			c.Publisher, c.Viewer = nowhere{}, nil
+			c.NewStepper = func() (pipeline.Stepper, error) { return tracker.New(solved) }
+			configs = append(configs, c)
+		}
+		set, err := pipeline.NewSet(configs...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- set.Run(ctx) }()
+		time.Sleep(3 * time.Second) // scrapes are between frames, not at the moment of one
+		page := promhttp.HandlerFor(d.registry, promhttp.HandlerOpts{})
+		for {
+			w := httptest.NewRecorder()
+			page.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+			texts = append(texts, w.Body.String())
+			if len(texts) > descentTime {
+				break
+			}
+			time.Sleep(time.Minute)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return texts
+}
+
+// over returns a series' values in scrapes.
+func over(t *testing.T, scrapes []string, name, camera string) (values []float64) {
+	t.Helper()
+	series := fmt.Sprintf("%s{camera=%q}", name, camera)
+	for minute, text := range scrapes {
+		v, err := strconv.ParseFloat(valueOf(text, series), 64)
+		if err != nil {
+			t.Fatalf("%s after %d minutes: %v", series, minute, err)
+		}
+		values = append(values, v)
+	}
+	return values
+}
+
+const violations = "segd_solver_descent_violations_total"
+
+// Descent is guaranteed from ρ = 2ν/γ on. With a ν as large as here, what a window takes
+// over from the last one is nearly a consistent start, from which the first iteration does
+// not rise either.
+var descentCameras = map[string]tracker.Config{"gate": {Nu: 100, Rho: 0.01}, "yard": {Nu: 100, Rho: 600}}
+
+// The counter of violations rises where a camera's solver works at a ρ that guarantees
+// no descent, and stays where it is at one that does.
+func TestDescentViolations(t *testing.T) {
+	texts := scrapes(t, descentCameras)
+	marked := descentMarks / 10 // the first scrape after a window was solved
+	for camera := range descentCameras {
+		rose := over(t, texts, violations, camera)
+		ran := over(t, texts, "segd_solver_iterations_sum", camera)
+		guaranteed := over(t, texts, "segd_solver_guaranteed_iterations_total", camera)
+		for minute := range texts {
+			if solved := ran[minute] > 0; solved != (minute >= marked) {
+				t.Errorf("%s, minute %d: %g iterations; want the first in minute %d", camera, minute, ran[minute], marked)
+			}
+			if unsure := ran[minute] - guaranteed[minute]; unsure < 0 || rose[minute] > unsure {
+				t.Errorf("%s, minute %d: %g violations in %g iterations of which %g are guaranteed to be none", camera, minute, rose[minute], ran[minute], guaranteed[minute])
+			}
+		}
+		last := len(texts) - 1
+		switch camera {
+		case "gate":
+			for minute := marked; minute <= last; minute++ {
+				if rose[minute] <= rose[minute-1] {
+					t.Errorf("gate: no violation in minute %d: %v", minute, rose)
+				}
+			}
+			if guaranteed[last] != 0 {
+				t.Errorf("gate: %g iterations are counted as guaranteed; want none", guaranteed[last])
+			}
+		case "yard":
+			if guaranteed[last] < ran[last]/2 {
+				t.Errorf("yard: %g of %g iterations are guaranteed; want most", guaranteed[last], ran[last])
+			}
+			// The annotation's window starts from nothing.
+			if rose[marked] > 1 || rose[last] != rose[marked] {
+				t.Errorf("yard: violations %v; want one in minute %d at most", rose, marked)
+			}
+		}
+	}
+	if *update && !t.Failed() {
+		record(t, texts)
+	}
+}
+
+// record writes the violations in the form of promtool's cases.
+func record(t *testing.T, texts []string) {
+	t.Helper()
+	out := recordingHead
+	for _, camera := range []string{"gate", "yard"} {
+		values := strings.Trim(fmt.Sprint(over(t, texts, violations, camera)), "[]")
+		out += fmt.Sprintf("- series: '%s{job=\"segd\",instance=\"box:8080\",camera=%q}'\n  values: '%s'\n", violations, camera, values)
+	}
+	if err := os.WriteFile(recording, []byte(out), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Every series of the solver's tells something: over a quarter of an hour it changes, and
+// no iteration's Lagrangian is always that of the one before.
+func TestSolverMetricsMove(t *testing.T) {
+	texts := scrapes(t, descentCameras)
+	seen := map[string][]string{} // values by series
+	for _, text := range texts {
+		for line := range strings.Lines(text) {
+			series, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+			if strings.HasPrefix(series, "segd_solver_") || strings.HasPrefix(series, "segd_label_flips_") {
+				seen[series] = append(seen[series], value)
+			}
+		}
+	}
+	moves := map[string]bool{} // by series without its camera
+	for series, values := range seen {
+		name := series
+		for camera := range descentCameras {
+			name = strings.ReplaceAll(name, `camera="`+camera+`"`, "")
+		}
+		moves[name] = moves[name] || len(slices.Compact(values)) > 1
+	}
+	// Here no time passes while a window is solved.
+	if name := `segd_solver_windows_total{,end="time"}`; moves[name] {
+		t.Errorf("%s moves; want it tested as the others", name)
+	} else {
+		delete(moves, name)
+	}
+	for name, does := range moves {
+		if !does && !strings.Contains(name, "_bucket{") {
+			t.Errorf("%s never moves", name)
+		}
+	}
+	if len(moves) < 15 {
+		t.Fatalf("only %d series: %v", len(moves), moves)
+	}
+	for n := 2; n <= metrics.Traced; n++ {
+		of := func(n int) []string {
+			return seen[fmt.Sprintf(`segd_solver_iteration_lagrangian{camera="yard",iteration="%d"}`, n)]
+		}
+		if slices.Equal(of(n), of(n-1)) {
+			t.Errorf("iteration %d always has the Lagrangian of the one before", n)
+		}
+	}
+}
