@@ -55,7 +55,7 @@ type Config struct {
 	AnchorWeight float64 // votes of an annotated frame against a latest one; 0 = 4
 
 	Novel  float64 // cosine below which what resembles nothing seen before is background; 0 = 0.5
-	Recall float64 // cosine to what was seen of an object at which it may come back; 0 = 0.65
+	Recall float64 // cosine to what was seen of an object at which it may come back; 0 = 0.75
 
 	MaxDim     int     // features are reduced to at most this many; 0 = 96
 	Smooth     float64 // weight of a spatial edge against an affinity unary; 0 = 0.25
@@ -63,10 +63,10 @@ type Config struct {
 	Evidence   float64 // weight of the affinity against the loss in training; 0 = 1
 	Balance    float64 // exponent of the class weights; 0 = 0.6
 	Ambiguous  float64 // training weight of a superpixel the affinity cannot place; 0 = 0.1
-	Nu         float64 // ν; 0 = 5
-	Gamma      float64 // γ; 0 = 1
-	Rho        float64 // ρ₀; 0 = 1
-	Tau        float64 // ρ's growth an iteration; 0 = 1.05
+	Marked     float64 // training weight of a superpixel that somebody marked; 0 = 3
+	Nu         float64 // ν, how stiffly the classifier stays what it was in the last frame; 0 = 2
+	Gamma      float64 // γ; 0 = 4
+	Rho        float64 // ρ; 0 = 2ν/γ, from where on the Lagrangian cannot rise
 	MaxIter    int     // DC-ADMM iterations a frame; 0 = 5
 
 	Budget time.Duration // solving time a frame; 0 = no limit but MaxIter
@@ -93,17 +93,17 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.Temperature, 0.07)
 	setDefault(&c.AnchorWeight, 4)
 	setDefault(&c.Novel, 0.5)
-	setDefault(&c.Recall, 0.65)
+	setDefault(&c.Recall, 0.75)
 	setDefault(&c.MaxDim, 96)
 	setDefault(&c.Smooth, 0.25)
 	setDefault(&c.Classifier, 1)
 	setDefault(&c.Evidence, 1)
 	setDefault(&c.Balance, 0.6)
 	setDefault(&c.Ambiguous, 0.1)
-	setDefault(&c.Nu, 5)
-	setDefault(&c.Gamma, 1)
-	setDefault(&c.Rho, 1)
-	setDefault(&c.Tau, 1.05)
+	setDefault(&c.Marked, 3)
+	setDefault(&c.Nu, 2)
+	setDefault(&c.Gamma, 4)
+	setDefault(&c.Rho, 2*c.Nu/c.Gamma)
 	setDefault(&c.MaxIter, 5)
 	setDefault(&c.OccludedFrames, 50)
 
@@ -112,7 +112,7 @@ func (c Config) withDefaults() (Config, error) {
 		"window": float64(c.Window), "refs": float64(c.Refs), "anchors": float64(c.Anchors), "memory": float64(c.Memory), "links": float64(c.Links), "history": float64(c.History),
 		"radius": c.Radius, "anchor radius": c.AnchorRadius, "temperature": c.Temperature, "anchor weight": c.AnchorWeight,
 		"novel": c.Novel, "recall": c.Recall, "max dim": float64(c.MaxDim), "smooth": c.Smooth, "classifier": c.Classifier, "balance": c.Balance,
-		"ambiguous": c.Ambiguous, "nu": c.Nu, "gamma": c.Gamma, "rho": c.Rho, "tau": c.Tau, "evidence": c.Evidence, "max iter": float64(c.MaxIter),
+		"ambiguous": c.Ambiguous, "nu": c.Nu, "gamma": c.Gamma, "rho": c.Rho, "marked": c.Marked, "evidence": c.Evidence, "max iter": float64(c.MaxIter),
 		"budget": float64(c.Budget), "occluded frames": float64(c.OccludedFrames),
 	} {
 		if !(v >= 0) {

@@ -56,7 +56,7 @@ func assemble(cfg Config) *Tracker {
 		seeder: seed.Seeder{Config: seed.Config{Radius: cfg.AnchorRadius, Temperature: cfg.Temperature}},
 		window: window.Window{Config: window.Config{
 			Classifier: cfg.Classifier, Evidence: cfg.Evidence, Balance: cfg.Balance, Ambiguous: cfg.Ambiguous,
-			Nu: cfg.Nu, Gamma: cfg.Gamma, Rho: cfg.Rho, Tau: cfg.Tau, MaxIter: cfg.MaxIter, Budget: cfg.Budget,
+			Marked: cfg.Marked, Nu: cfg.Nu, Gamma: cfg.Gamma, Rho: cfg.Rho, MaxIter: cfg.MaxIter, Budget: cfg.Budget,
 		}},
 	}
 }
@@ -151,7 +151,7 @@ func (t *Tracker) decide(ctx context.Context, f *frame, ann *annotation.Annotati
 		if len(t.frames.recent) == t.cfg.Window {
 			t.evict()
 		}
-		return t.solve(ctx, f, false, out)
+		return t.solve(ctx, f, false, t.cfg.Mode != Joint || t.objects.anyVisible(), out)
 	}
 	if err := t.seeder.Apply(ctx, f.Picture, &f.Belief, f.y, &f.Marks, ann, marked); err != nil {
 		return err
@@ -161,9 +161,11 @@ func (t *Tracker) decide(ctx context.Context, f *frame, ann *annotation.Annotati
 	if !defines {
 		t.distrust() // what they say of the object is wrong
 	}
-	// A correction leaves the classifier what it has learnt. One that is only ever
-	// estimated on annotated frames has no other time to learn it.
-	if err := t.solve(ctx, f, defines || t.cfg.Mode == Frozen, out); err != nil {
+	// A correction leaves the classifier what it has learnt, to say how far it spreads;
+	// the next frames learn from it. One that is only ever estimated on annotated frames
+	// has no other time to.
+	anew := defines || t.cfg.Mode == Frozen
+	if err := t.solve(ctx, f, anew, anew, out); err != nil {
 		return err
 	}
 	if len(t.frames.anchors) > 0 { // on the first annotated frame nothing was known
@@ -172,12 +174,11 @@ func (t *Tracker) decide(ctx context.Context, f *frame, ann *annotation.Annotati
 	return nil
 }
 
-// solve labels f by the tracker's mode. anew is whether an annotation of f starts a new
-// classifier.
-func (t *Tracker) solve(ctx context.Context, f *frame, anew bool, out *Solve) error {
+// solve labels f by the tracker's mode. learn is whether the classifier may change, and
+// anew whether an annotation of f starts a new one.
+func (t *Tracker) solve(ctx context.Context, f *frame, anew, learn bool, out *Solve) error {
 	labels := t.objects.labels()
 	if anew || t.cfg.Mode == Joint || t.cfg.Mode == NoTemporal {
-		learn := anew || t.cfg.Mode != Joint || t.objects.anyVisible()
 		report, err := t.window.Estimate(ctx, t.frames.rows(f), f.y, labels, anew, learn)
 		if err != nil {
 			return err

@@ -229,13 +229,14 @@ func (a *Affinity) settleOpen(b *Belief, sources []Source, objects []Object) {
 func odds(p float64) float64 { p = min(p, 0.98); return p / (1 - p) }
 
 // redetect gives the background's share of every superpixel to the objects out of sight
-// by their detections, and takes what the votes gave them. Of one that comes back at
-// another size the classifier can say nothing until it has learnt it.
+// by their detections, and takes what the votes gave them. The classifier, which has not
+// seen what was behind the thing that hid them, may refuse a detection but not add to it;
+// of one that comes back at another size it can say nothing until it has learnt it.
 func redetect(b *Belief, objects []Object) {
 	labels := 1 + len(objects)
 	for k, o := range objects {
 		for i, p := range o.Probability {
-			b.Unlearnt[i] = b.Unlearnt[i] || p > 0 && o.Rescaled
+			b.Unlearnt[i] = b.Unlearnt[i] || p > 0 && (o.Rescaled || p < 0.5 && o.State != life.Visible)
 			if o.State == life.Visible {
 				continue
 			}

@@ -14,7 +14,7 @@ import (
 type Belief struct {
 	Q        []float64 // N×L probabilities of the labels
 	Trust    []float64 // N: how far the labels can bear out later ones, 0…1
-	Unlearnt []bool    // N: what came back at a size that the classifier has not learnt
+	Unlearnt []bool    // N: of what the classifier can say nothing: an object may come back there
 }
 
 // Reset makes b that of n superpixels of which nothing is known: Q is zero.

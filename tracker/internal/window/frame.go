@@ -12,17 +12,15 @@ import (
 	"github.com/segd/segd/tracker/internal/seed"
 )
 
-// Frame is one frame of the window: evidence of what its N superpixels are, and what the
-// last solves made of them.
+// Frame is one frame of the window: evidence of what its N superpixels are, and the
+// labels that the last solve gave them.
 type Frame struct {
 	Belief belief.Belief
 	Marks  seed.Marks
 
-	p      *picture.Picture
-	block  kernel.Block // of p.Rows
-	scores []float64    // N×L, Kα of the last solve
-	lambda []float64    // N×L multipliers of the last solve
-	y      []int32      // N labels
+	p     *picture.Picture
+	block kernel.Block // of p.Rows
+	y     []int32      // N labels
 }
 
 // Reset makes f the frame of p, of which nothing is known.
@@ -32,7 +30,6 @@ func (f *Frame) Reset(p *picture.Picture, labels int) {
 	f.Marks.Reset(p.N)
 	f.block.Reset(p.Rows, p.N, p.Dim+1)
 	f.y = scratch.Zero(f.y, p.N)
-	f.scores, f.lambda = scratch.Zero(f.scores, p.N*labels), scratch.Zero(f.lambda, p.N*labels)
 }
 
 // Keep gives f the labels that it joins the next solve with.
@@ -40,17 +37,12 @@ func (f *Frame) Keep(y []int32) { copy(f.y, y) }
 
 // Widen makes room for more labels and keeps what is known of the old ones.
 func (f *Frame) Widen(from, to int) {
-	for _, m := range []*[]float64{&f.Belief.Q, &f.scores, &f.lambda} {
-		*m = labeling.Widen(*m, from, to)
-	}
+	f.Belief.Q = labeling.Widen(f.Belief.Q, from, to)
 }
 
 // Drop makes a label background and closes the gap it leaves.
 func (f *Frame) Drop(label, labels int) {
 	f.Belief.Q = labeling.FoldColumn(f.Belief.Q, label, labels)
-	for _, m := range []*[]float64{&f.scores, &f.lambda} {
-		*m = labeling.DropColumn(*m, label, labels)
-	}
 	labeling.Drop(f.y, int32(label))
 	f.Marks.Drop(int32(label))
 }
@@ -60,8 +52,8 @@ func (f *Frame) Clone() Frame {
 	f.p.Share()
 	return Frame{
 		Belief: f.Belief.Clone(), Marks: f.Marks.Clone(), p: f.p,
-		block:  kernel.Block{N: f.block.N, D: f.block.D, X: f.p.Rows, Gram: slices.Clone(f.block.Gram)},
-		scores: slices.Clone(f.scores), lambda: slices.Clone(f.lambda), y: slices.Clone(f.y),
+		block: kernel.Block{N: f.block.N, D: f.block.D, X: f.p.Rows, Gram: slices.Clone(f.block.Gram)},
+		y:     slices.Clone(f.y),
 	}
 }
 

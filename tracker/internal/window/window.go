@@ -22,10 +22,10 @@ type Config struct {
 	Evidence   float64 // weight of the affinity against the loss in training
 	Balance    float64 // exponent of the class weights
 	Ambiguous  float64 // training weight of a superpixel the affinity cannot place
+	Marked     float64 // training weight of a superpixel that somebody marked
 	Nu         float64 // ν
 	Gamma      float64 // γ
-	Rho        float64 // ρ₀
-	Tau        float64 // ρ's growth an iteration
+	Rho        float64 // ρ; the Lagrangian cannot rise if it is 2ν/γ at least
 	MaxIter    int     // DC-ADMM iterations a frame
 
 	Budget time.Duration // solving time a frame; 0 = no limit but MaxIter
@@ -40,7 +40,7 @@ const annotatedIter = 200
 type Window struct {
 	Config
 
-	weight []float64 // classifier, L×(d+1); objects it does not know yet lack their rows
+	weight []float64 // classifier W, L×(d+1); objects it does not know yet lack their rows
 
 	ws      solver.Workspace
 	problem solver.Problem
@@ -48,12 +48,14 @@ type Window struct {
 	all     mrf.Potts // over all frames
 	newest  mrf.Potts // over the newest frame
 	state   solver.State
+	offset  []float64 // N×L of all frames, their scores under the last classifier
 	unary   []float64
 	omega   []float64 // weights ω of all samples
 	rarity  []float64 // L
 	blocks  []*kernel.Block
 	edges   []mrf.Edge
 	alpha   []float64
+	step    []float64 // Xᵀα, by which the classifier moves
 	scores  []float64 // L, of one superpixel
 	report  Report
 	observe func(solver.Iteration) // writes report's trace
@@ -88,22 +90,28 @@ func (w *Window) Guess(f *Frame, y []int32, labels int) {
 
 // Estimate runs DC-ADMM over the frames, of which the last is the newest. The labels of
 // all are free but for annotations; those of the newest start as y, and are left there.
-// With learn false nothing is solved, and the newest frame only joins: there is nothing
-// to learn from. annotated is whether the newest frame starts a new classifier.
+// With learn false nothing is solved, because there is nothing to learn from. annotated
+// is whether the newest frame defines an object: then the classifier starts from nothing
+// and takes its time.
 func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, labels int, annotated, learn bool) (Report, error) {
 	f := frames[len(frames)-1]
 	f.Keep(y)
-	w.balance(frames, labels)
-	w.enter(f, labels)
+	for len(w.weight) < labels*(f.p.Dim+1) { // objects it does not know yet
+		w.weight = append(w.weight, 0)
+	}
 	if !learn {
 		return Report{}, nil
+	}
+	w.balance(frames, labels)
+	if annotated {
+		clear(w.weight)
 	}
 	w.gather(frames, labels)
 	if w.observe == nil {
 		w.observe = w.trace
 	}
 	w.report = Report{}
-	opt := solver.Options{MaxIter: w.MaxIter, Rho: w.Rho, Tau: w.Tau, Observe: w.observe}
+	opt := solver.Options{MaxIter: w.MaxIter, Rho: w.Rho, Tau: 1, Consistent: true, Observe: w.observe}
 	if annotated {
 		opt.MaxIter = annotatedIter
 	} else if w.Budget > 0 {
@@ -113,32 +121,28 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 	}
 	w.problem = solver.Problem{
 		Labels: labels, Loss: loss.Hinge{}, Kernel: &w.kernel, MRF: &w.all,
-		Omega: w.omega, Unary: w.unary, Nu: w.Nu,
+		Omega: w.omega, Unary: w.unary, Offset: w.offset, Nu: w.Nu,
 	}
 	res, err := solver.Solve(ctx, &w.ws, &w.problem, &w.state, opt)
 	if err != nil {
 		return Report{}, fmt.Errorf("window: %w", err)
 	}
-	w.scatter(frames, labels)
+	w.scatter(frames)
 	copy(y, f.y)
-	w.alpha = scratch.Grow(w.alpha, len(w.state.Lambda))
-	w.state.Alpha(w.alpha, w.Nu)
-	w.kernel.Weights(w.weight, w.alpha, labels)
+	w.move(labels)
 	w.report.sum(res, len(w.state.Y))
 	return w.report, nil
 }
 
-// enter warm starts the newest frame: its scores under the last classifier and a
-// subgradient of their loss, so that the frame joins the window without moving
-// the classifier. The newest frame's weights are the last of ω.
-func (w *Window) enter(f *Frame, labels int) {
-	for len(w.weight) < labels*(f.p.Dim+1) { // objects it does not know yet
-		w.weight = append(w.weight, 0)
+// move adds Xᵀα of the solved window to the classifier.
+func (w *Window) move(labels int) {
+	w.alpha = scratch.Grow(w.alpha, len(w.state.Lambda))
+	w.state.Alpha(w.alpha, w.Nu)
+	w.step = scratch.Grow(w.step, len(w.weight))
+	w.kernel.Weights(w.step, w.alpha, labels)
+	for i, v := range w.step {
+		w.weight[i] += v
 	}
-	for i := range f.p.N {
-		w.score(f.scores[i*labels:(i+1)*labels], f, i)
-	}
-	loss.Hinge{}.Gradient(f.lambda, f.scores, w.omega[len(w.omega)-f.p.N:], f.y, labels)
 }
 
 // score writes superpixel i's score for every label under the classifier.
@@ -153,16 +157,13 @@ func (w *Window) score(dst []float64, f *Frame, i int) {
 	}
 }
 
-// gather writes the window's problem: kernel blocks, warm start, unaries and the
-// graph.
+// gather writes the window's problem: kernel blocks, unaries and the graph; and its
+// start, the last classifier: α = 0, so λ = 0 and the scores are XW.
 func (w *Window) gather(frames []*Frame, labels int) {
-	w.blocks, w.edges, w.unary = w.blocks[:0], w.edges[:0], w.unary[:0]
-	w.state.Scores, w.state.Lambda, w.state.Y = w.state.Scores[:0], w.state.Lambda[:0], w.state.Y[:0]
+	w.blocks, w.edges, w.unary, w.state.Y = w.blocks[:0], w.edges[:0], w.unary[:0], w.state.Y[:0]
 	for _, f := range frames {
 		first := int32(len(w.state.Y))
 		w.blocks = append(w.blocks, &f.block)
-		w.state.Scores = append(w.state.Scores, f.scores...)
-		w.state.Lambda = append(w.state.Lambda, f.lambda...)
 		w.state.Y = append(w.state.Y, f.y...)
 		for _, e := range f.p.Edges {
 			w.edges = append(w.edges, mrf.Edge{I: first + e.I, J: first + e.J, W: e.W})
@@ -174,23 +175,23 @@ func (w *Window) gather(frames []*Frame, labels int) {
 	}
 	w.kernel.Reset(w.blocks, w.Gamma)
 	w.all.Reset(len(w.state.Y), labels, w.edges)
+	w.offset = scratch.Grow(w.offset, len(w.unary))
+	w.kernel.Scores(w.offset, w.weight, labels)
+	w.state.Scores = append(w.state.Scores[:0], w.offset...)
+	w.state.Lambda = scratch.Zero(w.state.Lambda, len(w.unary))
 }
 
-// scatter takes each frame's rows of the solution.
-func (w *Window) scatter(frames []*Frame, labels int) {
+// scatter takes each frame's labels of the solution.
+func (w *Window) scatter(frames []*Frame) {
 	row := 0
 	for _, f := range frames {
-		copy(f.scores, w.state.Scores[row*labels:])
-		copy(f.lambda, w.state.Lambda[row*labels:])
-		copy(f.y, w.state.Y[row:])
-		row += f.p.N
+		row += copy(f.y, w.state.Y[row:])
 	}
 }
 
 // balance sets the training weights ω, mean 1: a rare label's samples count more
-// (by the power Balance of how rare it is), samples the affinity cannot place
-// count less, and unmarked samples of a frame with no other evidence count as
-// those do.
+// (by the power Balance of how rare it is), those that somebody marked count Marked
+// times, others less as the affinity cannot place them.
 func (w *Window) balance(frames []*Frame, labels int) {
 	w.rarity = scratch.Zero(w.rarity, labels) // counts first
 	n := 0.0
@@ -207,7 +208,7 @@ func (w *Window) balance(frames []*Frame, labels int) {
 	sum := 0.0
 	for _, f := range frames {
 		for i := range f.p.N {
-			omega := 1.0
+			omega := w.Marked
 			if f.Marks.Free(i) {
 				omega = 1 - (1-w.Ambiguous)*belief.Uncertainty(f.Belief.Q[i*labels:(i+1)*labels])
 			}
