@@ -76,21 +76,10 @@ func (w *frames) differ(s *features.Scene) bool {
 
 // forget drops every frame.
 func (w *frames) forget() {
-	w.dropRecent()
-	for _, f := range w.anchors {
+	for _, f := range w.kept() {
 		w.release(f)
 	}
-	w.anchors = w.anchors[:0]
-}
-
-// dropRecent drops the latest frames, but not those annotated.
-func (w *frames) dropRecent() {
-	for _, f := range w.recent {
-		if !slices.Contains(w.anchors, f) {
-			w.release(f)
-		}
-	}
-	w.recent = w.recent[:0]
+	w.anchors, w.recent = w.anchors[:0], w.recent[:0]
 }
 
 // kept lists every frame once: annotated ones, then the latest.
@@ -181,13 +170,16 @@ func (t *Tracker) evictAll() {
 	}
 }
 
-// distrust drops the latest frames and the remembered ones, but not those annotated.
-func (t *Tracker) distrust() {
-	t.frames.dropRecent()
-	for _, s := range t.recall.Remembered() {
-		t.frames.pictures.Release(s.Picture)
+// distrust takes what the latest frames and the remembered ones show of a label for
+// wrong, but not what those annotated do.
+func (t *Tracker) distrust(label int) {
+	w, labels := &t.frames, t.objects.labels()
+	for _, f := range w.recent {
+		if !slices.Contains(w.anchors, f) {
+			f.Sighting.Distrust(label, labels)
+		}
 	}
-	t.recall.ForgetSightings()
+	t.recall.Distrust(label, labels, func(s *recall.Sighting) { w.pictures.Release(s.Picture) })
 }
 
 // widen makes room for more labels in every frame.

@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/segd/segd/annotation"
@@ -81,5 +82,66 @@ func TestWhatIsNewIsNotTheObject(t *testing.T) {
 				t.Fatalf("frame %d: %s, IoU %.2f in the open; want at least 0.85", i, o.State, j)
 			}
 		}
+	}
+}
+
+// Correcting one object leaves the memory of another, which is out of sight meanwhile,
+// as it is; but what the corrected one looked like is not believed any more.
+func TestCorrectionForgetsTheCorrectedAlone(t *testing.T) {
+	const fade, correct, back, end = 30, 36, 44, 50
+	x := func(i uint64) float64 { return 40 + 2*float64(min(i, fade)) }
+	for _, tt := range []struct {
+		name    string
+		objects []annotation.Object
+		ago     uint64
+	}{
+		{name: "a stroke on it", objects: []annotation.Object{{ID: 1, Scribbles: stroke(5, annotation.Point{30, 24})}}},
+		{name: "strokes on the background"},
+		{name: "strokes on the background of an earlier frame", ago: 3},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tr := newTracker(t, Config{})
+			for i := range uint64(end) {
+				discs := []disc{{30, 24, 14, [3]uint8{40, 200, 220}}, {x(i), 85, 20, mixed(red, blue, float64(min(i, fade))/fade)}}
+				if i > fade && i < back {
+					discs = discs[:1]
+				} else if i >= back {
+					discs[1].x = 60
+				}
+				s, truth := film(t, i, discs...)
+				var a *annotation.Annotation
+				switch i {
+				case 0:
+					a = empty()
+					a.Mask = slices.Clone(truth[0])
+					for p, b := range truth[1] {
+						a.Mask[p] += 2 * b
+					}
+					a.Objects = []annotation.Object{{ID: 1}, {ID: 2}}
+				case correct:
+					a = empty()
+					a.Objects = tt.objects
+					frame := i - tt.ago
+					a.Frame = &frame
+					a.Background = stroke(5, annotation.Point{30, 30}, annotation.Point{30, 33})
+				}
+				res := step(t, tr, s, a)
+				if i == correct && tt.ago == 0 {
+					for _, s := range tr.recall.Remembered() {
+						if s.Knows(1) || !s.Knows(2) {
+							t.Fatalf("frame %d is remembered to show the corrected object: %t, the other: %t; want only the other", s.Seq, s.Knows(1), s.Knows(2))
+						}
+					}
+				}
+				o := res.Objects[1]
+				if hidden := i > fade && i < back; hidden && o.Area > 0 {
+					t.Fatalf("frame %d: %d pixels of an object that is not there", i, o.Area)
+				} else if i < fade || i > back+2 {
+					if j := iou(o.Mask, truth[1]); j < 0.8 {
+						t.Fatalf("frame %d: %s, IoU %.2f; want at least 0.8", i, o.State, j)
+					}
+				}
+			}
+		})
 	}
 }

@@ -158,8 +158,11 @@ func (t *Tracker) decide(ctx context.Context, f *frame, ann *annotation.Annotati
 	}
 	f.Believe(&f.Belief) // what is marked stays as it is marked
 	defines := slices.ContainsFunc(marked, func(o seed.Object) bool { return o.Defined })
+	for _, label := range t.seeder.Corrected() {
+		t.distrust(int(label))
+	}
 	if !defines {
-		t.distrust() // what they say of the object is wrong
+		t.evictAll() // their labels are wrong
 	}
 	// A correction leaves the classifier what it has learnt. One that is only ever
 	// estimated on annotated frames has no other time to learn it.
@@ -218,7 +221,10 @@ func (t *Tracker) learn(f *frame, annotated bool) {
 // forget drops all that was learnt: the camera changed its picture size, so no
 // position or annotation holds any more.
 func (t *Tracker) forget() {
-	t.distrust()
+	for _, s := range t.recall.Remembered() {
+		t.frames.pictures.Release(s.Picture)
+	}
+	t.recall.ForgetSightings()
 	t.frames.forget()
 	t.recall.ForgetBackground()
 	t.window.Forget()

@@ -200,6 +200,47 @@ func TestCorrectionSpreads(t *testing.T) {
 	}
 }
 
+// The objects that an annotation corrects are those stroked, and those that strokes take
+// something from; not those that another object begins beside.
+func TestCorrected(t *testing.T) {
+	p := scene(t)
+	believed := func(i int) int {
+		switch {
+		case rect{1, 1, 4, 4}.has(i):
+			return 1
+		case rect{6, 1, 9, 4}.has(i):
+			return 2
+		case rect{11, 1, 14, 4}.has(i):
+			return 3
+		}
+		return 0
+	}
+	on := func(l int) []annotation.Stroke { x := float64(5*l - 3); return stroke(x, 2, x+1, 3) }
+	named := func(scribbles []annotation.Stroke) []annotation.Object {
+		return []annotation.Object{{ID: 1, Scribbles: scribbles}}
+	}
+	for _, tt := range []struct {
+		name       string
+		objects    []annotation.Object
+		of         Object
+		background []annotation.Stroke
+		want       []int32
+	}{
+		{"confirmed", named(on(1)), Object{Label: 1}, nil, []int32{1}},
+		{"taken from another", named(on(2)), Object{Label: 1}, nil, []int32{1, 2}},
+		{"background on one", nil, Object{}, on(3), []int32{3}},
+		{"background beside all", nil, Object{}, stroke(1, 8, 9, 8), nil},
+		{"named without a stroke, background on another", named(nil), Object{Label: 1}, on(2), []int32{2}},
+		{"begun on another", named(on(2)), Object{Label: 1, Defined: true}, nil, nil},
+		{"begun on another, background on the third", named(on(2)), Object{Label: 1, Defined: true}, on(3), []int32{3}},
+	} {
+		s := apply(t, p, believed, 4, &annotation.Annotation{Objects: tt.objects, Background: tt.background}, slices.Repeat([]Object{tt.of}, len(tt.objects))...)
+		if got := slices.Sorted(slices.Values(s.Corrected())); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: corrects %v; want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
 func TestKeepPiecesAndEstimate(t *testing.T) {
 	p := scene(t)
 	var m Marks
