@@ -41,7 +41,7 @@ type Config struct {
 	Window  int // frames re-estimated together, beside the annotated ones; 0 = 5
 	Refs    int // latest frames the affinity looks up; 0 = 3
 	Memory  int // earlier frames remembered for their differences; 0 = 6
-	Anchors int // annotated frames kept at most; 0 = 8
+	Anchors int // annotated frames kept, and more while each is the only one to define some object; 0 = 8
 
 	// History bounds the bytes of earlier scenes kept, the latest ones, which
 	// annotations may name; 0 = 64 MiB. A scene of 768×576 pixels in 2,000 pieces

@@ -128,6 +128,24 @@ func (w *frames) sources(latest int) []belief.Source {
 	return w.refs
 }
 
+// dropAnchors drops annotated frames, the oldest first, until there are limit, but not
+// the newest, and none that alone defines some object: it may be all that shows it.
+func (w *frames) dropAnchors(limit int) {
+	alone := func(f *frame) bool {
+		return slices.ContainsFunc(f.Marks.Defined, func(label int32) bool {
+			return !slices.ContainsFunc(w.anchors, func(a *frame) bool { return a != f && slices.Contains(a.Marks.Defined, label) })
+		})
+	}
+	for k := 0; k < len(w.anchors)-1 && len(w.anchors) > limit; {
+		if f := w.anchors[k]; alone(f) {
+			k++
+		} else {
+			w.anchors = slices.Delete(w.anchors, k, k+1)
+			w.release(f)
+		}
+	}
+}
+
 // slide moves the window on: f is the newest frame. An annotated frame stays as an
 // anchor and starts the window anew, because the frames before it were labelled
 // without what it says.
@@ -135,13 +153,8 @@ func (t *Tracker) slide(f *frame, annotated bool) {
 	w := &t.frames
 	if annotated {
 		t.evictAll()
-		if len(w.anchors) == t.cfg.Anchors {
-			// The first anchor defines the features; the second oldest goes.
-			at := min(1, len(w.anchors)-1)
-			w.release(w.anchors[at])
-			w.anchors = slices.Delete(w.anchors, at, at+1)
-		}
 		w.anchors = append(w.anchors, f)
+		w.dropAnchors(t.cfg.Anchors)
 	}
 	w.recent = append(w.recent, f)
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/tracker/internal/picture"
+	"github.com/segd/segd/tracker/internal/recall"
 )
 
 // mixed is a share of the way from one colour to another.
@@ -143,5 +145,66 @@ func TestCorrectionForgetsTheCorrectedAlone(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// More objects than Config.Anchors, each annotated on a frame of its own, which is all
+// that shows what it looks like: each is found when it comes back.
+func TestEveryObjectKeepsAnAnnotatedFrame(t *testing.T) {
+	const stay = 4
+	colours := [][3]uint8{
+		{0, 0, 255}, {255, 0, 0}, {0, 255, 255}, {255, 0, 255}, {255, 255, 0},
+		{0, 255, 0}, {0, 0, 110}, {110, 0, 0}, {0, 128, 255}, {255, 255, 255},
+	}
+	tr := newTracker(t, Config{})
+	for i := range uint64(2 * stay * len(colours)) {
+		k := int(i/stay) % len(colours)
+		s, truth := film(t, i, disc{30 + 25*float64(k%5), 35 + 50*float64(k/5), 14, colours[k]})
+		again, first, last := i >= uint64(stay*len(colours)), i%stay == 0, i%stay == stay-1
+		var a *annotation.Annotation
+		if !again && first {
+			a = byMask(t, truth[0], uint32(k+1))
+		}
+		o := step(t, tr, s, a).Objects[k]
+		if !again || !last {
+			continue
+		}
+		if j := iou(o.Mask, truth[0]); j < 0.3 { // so soon it may lack its outer superpixels
+			t.Errorf("object %d is back: %s, IoU %.2f; want at least 0.3", k+1, o.State, j)
+		}
+	}
+	if n := len(tr.frames.anchors); n != len(colours) {
+		t.Errorf("%d annotated frames kept; want %d, one an object", n, len(colours))
+	}
+}
+
+func TestDropAnchors(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		defined [][]int32 // by annotated frame, the oldest first
+		want    []uint64
+	}{
+		{"as many as may be", [][]int32{{1}, {}, {}}, []uint64{0, 1, 2}},
+		{"the oldest correction goes", [][]int32{{1}, {}, {}, {}}, []uint64{0, 2, 3}},
+		{"the oldest of those that define the same goes", [][]int32{{1}, {1}, {1}, {1}}, []uint64{1, 2, 3}},
+		{"what another defines, too", [][]int32{{1}, {2}, {3, 1}, {1, 4}}, []uint64{1, 2, 3}},
+		{"more than may be", [][]int32{{1}, {2}, {3}, {4}}, []uint64{0, 1, 2, 3}},
+		{"the newest stays", [][]int32{{1}, {2}, {3}, {}}, []uint64{0, 1, 2, 3}},
+		{"what was too many goes later", [][]int32{{1}, {}, {}, {2}, {}}, []uint64{0, 3, 4}},
+	} {
+		var w frames
+		for k, labels := range tt.defined {
+			f := &frame{Sighting: &recall.Sighting{}}
+			f.Picture, f.Marks.Defined = &picture.Picture{Seq: uint64(k)}, labels
+			w.anchors = append(w.anchors, f)
+		}
+		w.dropAnchors(3)
+		var got []uint64
+		for _, f := range w.anchors {
+			got = append(got, f.Seq)
+		}
+		if !slices.Equal(got, tt.want) || len(w.free) != len(tt.defined)-len(tt.want) {
+			t.Errorf("%s: %d are left, %d recycled; want %d", tt.name, got, len(w.free), tt.want)
+		}
 	}
 }

@@ -280,17 +280,17 @@ func TestKeepPiecesAndEstimate(t *testing.T) {
 
 func TestMarksComeAndGo(t *testing.T) {
 	m := Marks{
-		Fixed: []int32{1, 2, 3, annotation.Unmarked, annotation.Outside}, Begun: []int32{1, 3}, Bounded: []int32{2, 3},
+		Fixed: []int32{1, 2, 3, annotation.Unmarked, annotation.Outside}, Begun: []int32{1, 3}, Defined: []int32{1, 2, 3}, Bounded: []int32{2, 3},
 		Corrected: []bool{true, false, false, false, false},
 		outside:   []bool{false, true, false, true, true, false, true, true, true, true},
 	}
 	c := m.Clone()
 	c.Drop(2)
-	if !slices.Equal(c.Fixed, []int32{1, 0, 2, annotation.Unmarked, annotation.Outside}) || !slices.Equal(c.Begun, []int32{1, 2}) ||
+	if !slices.Equal(c.Fixed, []int32{1, 0, 2, annotation.Unmarked, annotation.Outside}) || !slices.Equal(c.Begun, []int32{1, 2}) || !slices.Equal(c.Defined, []int32{1, 2}) ||
 		!slices.Equal(c.Bounded, []int32{2}) || !slices.Equal(c.outside, []bool{true, true, false, true, true}) {
 		t.Errorf("label 2 dropped: %+v", c)
 	}
-	if m.Fixed[1] != 2 || m.Bounded[0] != 2 || !m.outside[1] || m.outside[0] {
+	if m.Fixed[1] != 2 || m.Defined[1] != 2 || m.Bounded[0] != 2 || !m.outside[1] || m.outside[0] {
 		t.Errorf("a clone shares memory: %+v", m)
 	}
 	if m.Free(0) || !m.Free(3) || m.Free(4) || !m.Forbids(3, 2) || m.Forbids(3, 1) || !m.Forbids(0, 0) || m.Forbids(0, 1) {
@@ -298,10 +298,10 @@ func TestMarksComeAndGo(t *testing.T) {
 	}
 	var resumed Marks
 	resumed.Reset(5)
-	if resumed.Resume(&m); !slices.Equal(resumed.Fixed, m.Fixed) || len(resumed.Begun) != 0 || !resumed.Forbids(3, 2) || !resumed.Corrected[0] {
+	if resumed.Resume(&m); !slices.Equal(resumed.Fixed, m.Fixed) || len(resumed.Begun) != 0 || !slices.Equal(resumed.Defined, m.Defined) || !resumed.Forbids(3, 2) || !resumed.Corrected[0] {
 		t.Errorf("resumed: %+v", resumed)
 	}
-	if resumed.redefine(3); resumed.Fixed[2] != annotation.Unmarked || resumed.Fixed[4] != annotation.Unmarked || resumed.Fixed[0] != 1 || len(resumed.Bounded) != 0 {
+	if resumed.redefine(3); !slices.Equal(resumed.Defined, m.Defined) || resumed.Fixed[2] != annotation.Unmarked || resumed.Fixed[4] != annotation.Unmarked || resumed.Fixed[0] != 1 || len(resumed.Bounded) != 0 {
 		t.Errorf("label 3 redefined: %+v", resumed)
 	}
 }
