@@ -40,8 +40,8 @@ func TestComesBackAsItWasLastSeen(t *testing.T) {
 			}
 		}
 		o := step(t, tr, s, a).Objects[0]
-		if n := len(tr.recall.Remembered()); n > tr.cfg.Memory {
-			t.Fatalf("frame %d: %d frames remembered; want at most %d", i, n, tr.cfg.Memory)
+		if n := len(tr.recall.Remembered()); n > *tr.cfg.Memory {
+			t.Fatalf("frame %d: %d frames remembered; want at most %d", i, n, *tr.cfg.Memory)
 		}
 		switch {
 		case len(discs) == 0 && o.Area > 0:

@@ -51,11 +51,11 @@ func assemble(cfg Config) *Tracker {
 			Temperature: cfg.Temperature, AnchorWeight: cfg.AnchorWeight, Novel: cfg.Novel,
 		}},
 		recall: recall.Recall{Config: recall.Config{
-			Memory: cfg.Memory, Links: cfg.Links, Temperature: cfg.Temperature, Recall: cfg.Recall,
+			Memory: *cfg.Memory, Links: cfg.Links, Temperature: cfg.Temperature, Recall: cfg.Recall,
 		}},
 		seeder: seed.Seeder{Config: seed.Config{Radius: cfg.AnchorRadius, Temperature: cfg.Temperature}},
 		window: window.Window{Config: window.Config{
-			Classifier: cfg.Classifier, Evidence: cfg.Evidence, Balance: cfg.Balance, Ambiguous: cfg.Ambiguous,
+			Classifier: cfg.Classifier, Evidence: cfg.Evidence, Balance: cfg.Balance, Ambiguous: *cfg.Ambiguous,
 			Nu: cfg.Nu, Gamma: cfg.Gamma, Rho: cfg.Rho, Tau: cfg.Tau, MaxIter: cfg.MaxIter, Budget: cfg.Budget,
 		}},
 	}
@@ -105,7 +105,7 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, ann *annotation.A
 
 // load returns s as a frame, of which nothing is known.
 func (t *Tracker) load(s *features.Scene) *frame {
-	p := t.frames.pictures.Make(s, t.projection, t.cfg.Smooth)
+	p := t.frames.pictures.Make(s, t.projection, *t.cfg.Smooth)
 	t.recall.Look(p, s, t.projection)
 	return t.frames.load(p, t.objects.labels())
 }
