@@ -3,6 +3,7 @@ package tracker
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -40,8 +41,13 @@ type Config struct {
 	Mode    Mode
 	Window  int // frames re-estimated together, beside the annotated ones; 0 = 5
 	Refs    int // latest frames the affinity looks up; 0 = 3
-	Memory  int // earlier frames remembered for their differences; 0 = 6
-	Anchors int // annotated frames kept at most; 0 = 8
+	Anchors int // annotated frames kept, and more while each is the only one to define some object; 0 = 8
+
+	// Of these nil is the default, because 0 has a use of its own.
+	Memory    *int     // earlier frames remembered for their differences; nil = 6
+	Smooth    *float64 // weight of a spatial edge against an affinity unary; nil = 0.25
+	Ambiguous *float64 // training weight of a superpixel the affinity cannot place; nil = 0.1
+	Evidence  *float64 // weight of the affinity against the loss in training; nil = 1
 
 	// History bounds the bytes of earlier scenes kept, the latest ones, which
 	// annotations may name; 0 = 64 MiB. A scene of 768×576 pixels in 2,000 pieces
@@ -58,11 +64,8 @@ type Config struct {
 	Recall float64 // cosine to what was seen of an object at which it may come back; 0 = 0.75
 
 	MaxDim     int     // features are reduced to at most this many; 0 = 96
-	Smooth     float64 // weight of a spatial edge against an affinity unary; 0 = 0.25
 	Classifier float64 // weight of the classifier where the affinity knows nothing; 0 = 1
-	Evidence   float64 // weight of the affinity against the loss in training; 0 = 1
 	Balance    float64 // exponent of the class weights; 0 = 0.6
-	Ambiguous  float64 // training weight of a superpixel the affinity cannot place; 0 = 0.1
 	Marked     float64 // training weight of a superpixel that somebody marked; 0 = 3
 	Nu         float64 // ν, how stiffly the classifier stays what it was in the last frame; 0 = 2
 	Gamma      float64 // γ; 0 = 4
@@ -85,7 +88,7 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.Window, 5)
 	setDefault(&c.Refs, 3)
 	setDefault(&c.Anchors, 8)
-	setDefault(&c.Memory, 6)
+	setDefault(&c.Memory, new(6))
 	setDefault(&c.History, 64<<20)
 	setDefault(&c.Links, 5)
 	setDefault(&c.Radius, 0.08)
@@ -95,24 +98,24 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.Novel, 0.5)
 	setDefault(&c.Recall, 0.75)
 	setDefault(&c.MaxDim, 96)
-	setDefault(&c.Smooth, 0.25)
+	setDefault(&c.Smooth, new(0.25))
 	setDefault(&c.Classifier, 1)
-	setDefault(&c.Evidence, 1)
+	setDefault(&c.Evidence, new(1.0))
 	setDefault(&c.Balance, 0.6)
-	setDefault(&c.Ambiguous, 0.1)
+	setDefault(&c.Ambiguous, new(0.1))
 	setDefault(&c.Marked, 3)
 	setDefault(&c.Nu, 2)
 	setDefault(&c.Gamma, 4)
-	setDefault(&c.Rho, 2*c.Nu/c.Gamma)
+	setDefault(&c.Rho, math.Max(0, 2*c.Nu/c.Gamma))
 	setDefault(&c.MaxIter, 5)
 	setDefault(&c.OccludedFrames, 50)
 
 	var faults []error
 	for name, v := range map[string]float64{
-		"window": float64(c.Window), "refs": float64(c.Refs), "anchors": float64(c.Anchors), "memory": float64(c.Memory), "links": float64(c.Links), "history": float64(c.History),
+		"window": float64(c.Window), "refs": float64(c.Refs), "anchors": float64(c.Anchors), "memory": float64(*c.Memory), "links": float64(c.Links), "history": float64(c.History),
 		"radius": c.Radius, "anchor radius": c.AnchorRadius, "temperature": c.Temperature, "anchor weight": c.AnchorWeight,
-		"novel": c.Novel, "recall": c.Recall, "max dim": float64(c.MaxDim), "smooth": c.Smooth, "classifier": c.Classifier, "balance": c.Balance,
-		"ambiguous": c.Ambiguous, "nu": c.Nu, "gamma": c.Gamma, "rho": c.Rho, "marked": c.Marked, "evidence": c.Evidence, "max iter": float64(c.MaxIter),
+		"novel": c.Novel, "recall": c.Recall, "max dim": float64(c.MaxDim), "smooth": *c.Smooth, "classifier": c.Classifier, "balance": c.Balance,
+		"ambiguous": *c.Ambiguous, "nu": c.Nu, "gamma": c.Gamma, "rho": c.Rho, "marked": c.Marked, "evidence": *c.Evidence, "max iter": float64(c.MaxIter),
 		"budget": float64(c.Budget), "occluded frames": float64(c.OccludedFrames),
 	} {
 		if !(v >= 0) {

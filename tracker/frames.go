@@ -76,21 +76,10 @@ func (w *frames) differ(s *features.Scene) bool {
 
 // forget drops every frame.
 func (w *frames) forget() {
-	w.dropRecent()
-	for _, f := range w.anchors {
+	for _, f := range w.kept() {
 		w.release(f)
 	}
-	w.anchors = w.anchors[:0]
-}
-
-// dropRecent drops the latest frames, but not those annotated.
-func (w *frames) dropRecent() {
-	for _, f := range w.recent {
-		if !slices.Contains(w.anchors, f) {
-			w.release(f)
-		}
-	}
-	w.recent = w.recent[:0]
+	w.anchors, w.recent = w.anchors[:0], w.recent[:0]
 }
 
 // kept lists every frame once: annotated ones, then the latest.
@@ -139,6 +128,24 @@ func (w *frames) sources(latest int) []belief.Source {
 	return w.refs
 }
 
+// dropAnchors drops annotated frames, the oldest first, until there are limit, but not
+// the newest, and none that alone defines some object: it may be all that shows it.
+func (w *frames) dropAnchors(limit int) {
+	alone := func(f *frame) bool {
+		return slices.ContainsFunc(f.Marks.Defined, func(label int32) bool {
+			return !slices.ContainsFunc(w.anchors, func(a *frame) bool { return a != f && slices.Contains(a.Marks.Defined, label) })
+		})
+	}
+	for k := 0; k < len(w.anchors)-1 && len(w.anchors) > limit; {
+		if f := w.anchors[k]; alone(f) {
+			k++
+		} else {
+			w.anchors = slices.Delete(w.anchors, k, k+1)
+			w.release(f)
+		}
+	}
+}
+
 // slide moves the window on: f is the newest frame. An annotated frame stays as an
 // anchor and starts the window anew, because the frames before it were labelled
 // without what it says.
@@ -146,13 +153,8 @@ func (t *Tracker) slide(f *frame, annotated bool) {
 	w := &t.frames
 	if annotated {
 		t.evictAll()
-		if len(w.anchors) == t.cfg.Anchors {
-			// The first anchor defines the features; the second oldest goes.
-			at := min(1, len(w.anchors)-1)
-			w.release(w.anchors[at])
-			w.anchors = slices.Delete(w.anchors, at, at+1)
-		}
 		w.anchors = append(w.anchors, f)
+		w.dropAnchors(t.cfg.Anchors)
 	}
 	w.recent = append(w.recent, f)
 }
@@ -181,13 +183,16 @@ func (t *Tracker) evictAll() {
 	}
 }
 
-// distrust drops the latest frames and the remembered ones, but not those annotated.
-func (t *Tracker) distrust() {
-	t.frames.dropRecent()
-	for _, s := range t.recall.Remembered() {
-		t.frames.pictures.Release(s.Picture)
+// distrust takes what the latest frames and the remembered ones show of a label for
+// wrong, but not what those annotated do.
+func (t *Tracker) distrust(label int) {
+	w, labels := &t.frames, t.objects.labels()
+	for _, f := range w.recent {
+		if !slices.Contains(w.anchors, f) {
+			f.Sighting.Distrust(label, labels)
+		}
 	}
-	t.recall.ForgetSightings()
+	t.recall.Distrust(label, labels, func(s *recall.Sighting) { w.pictures.Release(s.Picture) })
 }
 
 // widen makes room for more labels in every frame.

@@ -1,9 +1,12 @@
 package tracker
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/tracker/internal/picture"
+	"github.com/segd/segd/tracker/internal/recall"
 )
 
 // mixed is a share of the way from one colour to another.
@@ -37,8 +40,8 @@ func TestComesBackAsItWasLastSeen(t *testing.T) {
 			}
 		}
 		o := step(t, tr, s, a).Objects[0]
-		if n := len(tr.recall.Remembered()); n > tr.cfg.Memory {
-			t.Fatalf("frame %d: %d frames remembered; want at most %d", i, n, tr.cfg.Memory)
+		if n := len(tr.recall.Remembered()); n > *tr.cfg.Memory {
+			t.Fatalf("frame %d: %d frames remembered; want at most %d", i, n, *tr.cfg.Memory)
 		}
 		switch {
 		case len(discs) == 0 && o.Area > 0:
@@ -80,6 +83,129 @@ func TestWhatIsNewIsNotTheObject(t *testing.T) {
 			if j := iou(o.Mask, truth[0]); j < 0.85 {
 				t.Fatalf("frame %d: %s, IoU %.2f in the open; want at least 0.85", i, o.State, j)
 			}
+		}
+	}
+}
+
+// Correcting one object leaves the memory of another, which is out of sight meanwhile,
+// as it is; but what the corrected one looked like is not believed any more.
+func TestCorrectionForgetsTheCorrectedAlone(t *testing.T) {
+	const fade, correct, back, end = 30, 36, 44, 50
+	x := func(i uint64) float64 { return 40 + 2*float64(min(i, fade)) }
+	for _, tt := range []struct {
+		name    string
+		objects []annotation.Object
+		ago     uint64
+	}{
+		{name: "a stroke on it", objects: []annotation.Object{{ID: 1, Scribbles: stroke(5, annotation.Point{30, 24})}}},
+		{name: "strokes on the background"},
+		{name: "strokes on the background of an earlier frame", ago: 3},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tr := newTracker(t, Config{})
+			for i := range uint64(end) {
+				discs := []disc{{30, 24, 14, [3]uint8{40, 200, 220}}, {x(i), 85, 20, mixed(red, blue, float64(min(i, fade))/fade)}}
+				if i > fade && i < back {
+					discs = discs[:1]
+				} else if i >= back {
+					discs[1].x = 60
+				}
+				s, truth := film(t, i, discs...)
+				var a *annotation.Annotation
+				switch i {
+				case 0:
+					a = empty()
+					a.Mask = slices.Clone(truth[0])
+					for p, b := range truth[1] {
+						a.Mask[p] += 2 * b
+					}
+					a.Objects = []annotation.Object{{ID: 1}, {ID: 2}}
+				case correct:
+					a = empty()
+					a.Objects = tt.objects
+					frame := i - tt.ago
+					a.Frame = &frame
+					a.Background = stroke(5, annotation.Point{30, 30}, annotation.Point{30, 33})
+				}
+				res := step(t, tr, s, a)
+				if i == correct && tt.ago == 0 {
+					for _, s := range tr.recall.Remembered() {
+						if s.Knows(1) || !s.Knows(2) {
+							t.Fatalf("frame %d is remembered to show the corrected object: %t, the other: %t; want only the other", s.Seq, s.Knows(1), s.Knows(2))
+						}
+					}
+				}
+				o := res.Objects[1]
+				if hidden := i > fade && i < back; hidden && o.Area > 0 {
+					t.Fatalf("frame %d: %d pixels of an object that is not there", i, o.Area)
+				} else if i < fade || i > back+2 {
+					if j := iou(o.Mask, truth[1]); j < 0.8 {
+						t.Fatalf("frame %d: %s, IoU %.2f; want at least 0.8", i, o.State, j)
+					}
+				}
+			}
+		})
+	}
+}
+
+// More objects than Config.Anchors, each annotated on a frame of its own, which is all
+// that shows what it looks like: each is found when it comes back, by its looks. The
+// classifier, which may refuse what is found, has hardly a say here.
+func TestEveryObjectKeepsAnAnnotatedFrame(t *testing.T) {
+	const stay = 4
+	colours := [][3]uint8{
+		{0, 0, 255}, {255, 0, 0}, {0, 255, 255}, {255, 0, 255}, {255, 255, 0},
+		{0, 255, 0}, {0, 0, 110}, {110, 0, 0}, {0, 128, 255}, {255, 255, 255},
+	}
+	tr := newTracker(t, Config{Classifier: 0.01})
+	for i := range uint64(2 * stay * len(colours)) {
+		k := int(i/stay) % len(colours)
+		s, truth := film(t, i, disc{30 + 25*float64(k%5), 35 + 50*float64(k/5), 14, colours[k]})
+		again, first, last := i >= uint64(stay*len(colours)), i%stay == 0, i%stay == stay-1
+		var a *annotation.Annotation
+		if !again && first {
+			a = byMask(t, truth[0], uint32(k+1))
+		}
+		o := step(t, tr, s, a).Objects[k]
+		if !again || !last {
+			continue
+		}
+		if j := iou(o.Mask, truth[0]); j < 0.3 { // so soon it may lack its outer superpixels
+			t.Errorf("object %d is back: %s, IoU %.2f; want at least 0.3", k+1, o.State, j)
+		}
+	}
+	if n := len(tr.frames.anchors); n != len(colours) {
+		t.Errorf("%d annotated frames kept; want %d, one an object", n, len(colours))
+	}
+}
+
+func TestDropAnchors(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		defined [][]int32 // by annotated frame, the oldest first
+		want    []uint64
+	}{
+		{"as many as may be", [][]int32{{1}, {}, {}}, []uint64{0, 1, 2}},
+		{"the oldest correction goes", [][]int32{{1}, {}, {}, {}}, []uint64{0, 2, 3}},
+		{"the oldest of those that define the same goes", [][]int32{{1}, {1}, {1}, {1}}, []uint64{1, 2, 3}},
+		{"what another defines, too", [][]int32{{1}, {2}, {3, 1}, {1, 4}}, []uint64{1, 2, 3}},
+		{"more than may be", [][]int32{{1}, {2}, {3}, {4}}, []uint64{0, 1, 2, 3}},
+		{"the newest stays", [][]int32{{1}, {2}, {3}, {}}, []uint64{0, 1, 2, 3}},
+		{"what was too many goes later", [][]int32{{1}, {}, {}, {2}, {}}, []uint64{0, 3, 4}},
+	} {
+		var w frames
+		for k, labels := range tt.defined {
+			f := &frame{Sighting: &recall.Sighting{}}
+			f.Picture, f.Marks.Defined = &picture.Picture{Seq: uint64(k)}, labels
+			w.anchors = append(w.anchors, f)
+		}
+		w.dropAnchors(3)
+		var got []uint64
+		for _, f := range w.anchors {
+			got = append(got, f.Seq)
+		}
+		if !slices.Equal(got, tt.want) || len(w.free) != len(tt.defined)-len(tt.want) {
+			t.Errorf("%s: %d are left, %d recycled; want %d", tt.name, got, len(w.free), tt.want)
 		}
 	}
 }

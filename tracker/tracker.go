@@ -51,11 +51,11 @@ func assemble(cfg Config) *Tracker {
 			Temperature: cfg.Temperature, AnchorWeight: cfg.AnchorWeight, Novel: cfg.Novel,
 		}},
 		recall: recall.Recall{Config: recall.Config{
-			Memory: cfg.Memory, Links: cfg.Links, Temperature: cfg.Temperature, Recall: cfg.Recall,
+			Memory: *cfg.Memory, Links: cfg.Links, Temperature: cfg.Temperature, Recall: cfg.Recall,
 		}},
 		seeder: seed.Seeder{Config: seed.Config{Radius: cfg.AnchorRadius, Temperature: cfg.Temperature}},
 		window: window.Window{Config: window.Config{
-			Classifier: cfg.Classifier, Evidence: cfg.Evidence, Balance: cfg.Balance, Ambiguous: cfg.Ambiguous,
+			Classifier: cfg.Classifier, Evidence: *cfg.Evidence, Balance: cfg.Balance, Ambiguous: *cfg.Ambiguous,
 			Marked: cfg.Marked, Nu: cfg.Nu, Gamma: cfg.Gamma, Rho: cfg.Rho, MaxIter: cfg.MaxIter, Budget: cfg.Budget,
 		}},
 	}
@@ -105,7 +105,7 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, ann *annotation.A
 
 // load returns s as a frame, of which nothing is known.
 func (t *Tracker) load(s *features.Scene) *frame {
-	p := t.frames.pictures.Make(s, t.projection, t.cfg.Smooth)
+	p := t.frames.pictures.Make(s, t.projection, *t.cfg.Smooth)
 	t.recall.Look(p, s, t.projection)
 	return t.frames.load(p, t.objects.labels())
 }
@@ -158,8 +158,11 @@ func (t *Tracker) decide(ctx context.Context, f *frame, ann *annotation.Annotati
 	}
 	f.Believe(&f.Belief) // what is marked stays as it is marked
 	defines := slices.ContainsFunc(marked, func(o seed.Object) bool { return o.Defined })
+	for _, label := range t.seeder.Corrected() {
+		t.distrust(int(label))
+	}
 	if !defines {
-		t.distrust() // what they say of the object is wrong
+		t.evictAll() // their labels are wrong
 	}
 	// A correction leaves the classifier what it has learnt, to say how far it spreads;
 	// the next frames learn from it. One that is only ever estimated on annotated frames
@@ -219,7 +222,10 @@ func (t *Tracker) learn(f *frame, annotated bool) {
 // forget drops all that was learnt: the camera changed its picture size, so no
 // position or annotation holds any more.
 func (t *Tracker) forget() {
-	t.distrust()
+	for _, s := range t.recall.Remembered() {
+		t.frames.pictures.Release(s.Picture)
+	}
+	t.recall.ForgetSightings()
 	t.frames.forget()
 	t.recall.ForgetBackground()
 	t.window.Forget()

@@ -112,6 +112,14 @@ func (r *Reference) Hide(label, labels int) {
 	}
 }
 
+// Distrust makes r say nothing of a label any more.
+func (r *Reference) Distrust(label, labels int) {
+	r.Hide(label, labels)
+	if label < len(r.Observed) { // not so for an object marked later
+		r.Observed[label] = false
+	}
+}
+
 // Widen makes room for more labels, of which r knows nothing.
 func (r *Reference) Widen(from, to int) { r.Soft = labeling.Widen(r.Soft, from, to) }
 

@@ -85,6 +85,14 @@ func (s *Sighting) alike(other *Sighting) float64 {
 	return least
 }
 
+// Distrust makes s say nothing of a label any more.
+func (s *Sighting) Distrust(label, labels int) {
+	s.Reference.Distrust(label, labels)
+	if label < len(s.Confident) {
+		s.Confident[label] = false
+	}
+}
+
 // Drop makes a label background and closes the gap it leaves.
 func (s *Sighting) Drop(label, labels int) {
 	s.Reference.Drop(label, labels)
@@ -130,6 +138,19 @@ func (r *Recall) Remember(s *Sighting, annotated []*Sighting) (dropped *Sighting
 // Remembered lists what is remembered. It is for reading, but for labels that come and
 // go, and until the next call of a method.
 func (r *Recall) Remembered() []*Sighting { return r.remembered }
+
+// Distrust makes what is remembered say nothing of a label any more. What shows no other
+// object beyond doubt is forgotten, and handed to dropped.
+func (r *Recall) Distrust(label, labels int, dropped func(*Sighting)) {
+	r.remembered = slices.DeleteFunc(r.remembered, func(s *Sighting) bool {
+		s.Distrust(label, labels)
+		useless := !slices.Contains(s.Confident, true)
+		if useless {
+			dropped(s)
+		}
+		return useless
+	})
+}
 
 // ForgetSightings drops what is remembered.
 func (r *Recall) ForgetSightings() { r.remembered = r.remembered[:0] }

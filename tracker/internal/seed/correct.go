@@ -28,6 +28,8 @@ func (w *work) correct() {
 		case fixed < 0 || slices.Contains(w.Begun, w.before[i]) || slices.Contains(w.Begun, fixed):
 		case fixed != w.before[i]:
 			corrected = append(corrected, int32(i))
+			w.noteLabel(fixed)
+			w.noteLabel(w.before[i])
 		default:
 			confirmed = append(confirmed, int32(i))
 		}

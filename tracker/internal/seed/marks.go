@@ -14,6 +14,7 @@ import (
 type Marks struct {
 	Fixed     []int32 // N: label that was annotated, or annotation.Unmarked, annotation.Outside
 	Begun     []int32 // labels that begin with the annotation, or are replaced, but by a box: all their pieces hang together with a mark
+	Defined   []int32 // labels that began with an annotation of the picture, or were replaced by one
 	Bounded   []int32 // labels that a mask, polygon or box bounds
 	Corrected []bool  // N, or empty: whether the superpixel got another label than it had
 
@@ -26,12 +27,14 @@ func (m *Marks) Reset(n int) {
 	for i := range m.Fixed {
 		m.Fixed[i] = annotation.Unmarked
 	}
-	m.Begun, m.Bounded, m.Corrected, m.outside = m.Begun[:0], m.Bounded[:0], m.Corrected[:0], m.outside[:0]
+	m.Begun, m.Defined, m.Bounded = m.Begun[:0], m.Defined[:0], m.Bounded[:0]
+	m.Corrected, m.outside = m.Corrected[:0], m.outside[:0]
 }
 
 // Resume makes m what was said of its picture before, in an earlier annotation.
 func (m *Marks) Resume(old *Marks) {
 	m.Fixed = append(m.Fixed[:0], old.Fixed...)
+	m.Defined = append(m.Defined[:0], old.Defined...)
 	m.Corrected = append(m.Corrected[:0], old.Corrected...)
 	m.Bounded, m.outside = append(m.Bounded[:0], old.Bounded...), append(m.outside[:0], old.outside...)
 }
@@ -39,7 +42,7 @@ func (m *Marks) Resume(old *Marks) {
 // Clone shares nothing with m.
 func (m *Marks) Clone() Marks {
 	return Marks{
-		Fixed: slices.Clone(m.Fixed), Begun: slices.Clone(m.Begun), Bounded: slices.Clone(m.Bounded),
+		Fixed: slices.Clone(m.Fixed), Begun: slices.Clone(m.Begun), Defined: slices.Clone(m.Defined), Bounded: slices.Clone(m.Bounded),
 		Corrected: slices.Clone(m.Corrected), outside: slices.Clone(m.outside),
 	}
 }
@@ -51,11 +54,13 @@ func (m *Marks) Drop(label int32) {
 		m.outside = labeling.DropColumn(m.outside, k, len(m.Bounded))
 		m.Bounded = slices.Delete(m.Bounded, k, k+1)
 	}
-	if k := slices.Index(m.Begun, label); k >= 0 {
-		m.Begun = slices.Delete(m.Begun, k, k+1)
+	for _, labels := range []*[]int32{&m.Begun, &m.Defined} {
+		if k := slices.Index(*labels, label); k >= 0 {
+			*labels = slices.Delete(*labels, k, k+1)
+		}
+		labeling.Drop(*labels, label)
 	}
 	labeling.Drop(m.Bounded, label)
-	labeling.Drop(m.Begun, label)
 }
 
 // Free tells whether nothing is said of superpixel i, but for bounds.
@@ -78,8 +83,11 @@ func (m *Marks) isOutside(i, l int) bool {
 	return k >= 0 && m.outside[i*len(m.Bounded)+k]
 }
 
-// redefine forgets what an earlier annotation said of a label.
+// redefine forgets what an earlier annotation said of a label, which is defined now.
 func (m *Marks) redefine(label int32) {
+	if !slices.Contains(m.Defined, label) {
+		m.Defined = append(m.Defined, label)
+	}
 	for i, fixed := range m.Fixed {
 		if fixed == label || fixed == annotation.Outside {
 			m.Fixed[i] = annotation.Unmarked

@@ -21,9 +21,10 @@ type Config struct {
 type Seeder struct {
 	Config
 
-	before []int32 // labels of the picture without what the last annotation says
-	graph  mrf.Potts
-	unary  []float64
+	before    []int32 // labels of the picture without what the last annotation says
+	corrected []int32 // what Corrected returns
+	graph     mrf.Potts
+	unary     []float64
 }
 
 // Object tells what an object of an annotation is to the tracker.
@@ -66,8 +67,25 @@ func (s *Seeder) Apply(ctx context.Context, p *picture.Picture, b *belief.Belief
 			}
 		}
 	}
+	s.corrected = s.corrected[:0]
+	for k, o := range objects {
+		if !o.Defined && len(ann.Objects[k].Scribbles) > 0 {
+			s.noteLabel(int32(o.Label))
+		}
+	}
 	w.correct()
 	return nil
+}
+
+// Corrected lists the labels of the objects that the annotation last applied corrects:
+// they are stroked, or a stroke takes something from them or gives it to them. It is
+// valid until the next Apply.
+func (s *Seeder) Corrected() []int32 { return s.corrected }
+
+func (s *Seeder) noteLabel(label int32) {
+	if label > 0 && !slices.Contains(s.corrected, label) {
+		s.corrected = append(s.corrected, label)
+	}
 }
 
 // NoteCorrected remembers in m where the labels y that came of the annotation last

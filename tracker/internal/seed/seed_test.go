@@ -200,6 +200,47 @@ func TestCorrectionSpreads(t *testing.T) {
 	}
 }
 
+// The objects that an annotation corrects are those stroked, and those that strokes take
+// something from; not those that another object begins beside.
+func TestCorrected(t *testing.T) {
+	p := scene(t)
+	believed := func(i int) int {
+		switch {
+		case rect{1, 1, 4, 4}.has(i):
+			return 1
+		case rect{6, 1, 9, 4}.has(i):
+			return 2
+		case rect{11, 1, 14, 4}.has(i):
+			return 3
+		}
+		return 0
+	}
+	on := func(l int) []annotation.Stroke { x := float64(5*l - 3); return stroke(x, 2, x+1, 3) }
+	named := func(scribbles []annotation.Stroke) []annotation.Object {
+		return []annotation.Object{{ID: 1, Scribbles: scribbles}}
+	}
+	for _, tt := range []struct {
+		name       string
+		objects    []annotation.Object
+		of         Object
+		background []annotation.Stroke
+		want       []int32
+	}{
+		{"confirmed", named(on(1)), Object{Label: 1}, nil, []int32{1}},
+		{"taken from another", named(on(2)), Object{Label: 1}, nil, []int32{1, 2}},
+		{"background on one", nil, Object{}, on(3), []int32{3}},
+		{"background beside all", nil, Object{}, stroke(1, 8, 9, 8), nil},
+		{"named without a stroke, background on another", named(nil), Object{Label: 1}, on(2), []int32{2}},
+		{"begun on another", named(on(2)), Object{Label: 1, Defined: true}, nil, nil},
+		{"begun on another, background on the third", named(on(2)), Object{Label: 1, Defined: true}, on(3), []int32{3}},
+	} {
+		s := apply(t, p, believed, 4, &annotation.Annotation{Objects: tt.objects, Background: tt.background}, slices.Repeat([]Object{tt.of}, len(tt.objects))...)
+		if got := slices.Sorted(slices.Values(s.Corrected())); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: corrects %v; want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
 func TestKeepPiecesAndEstimate(t *testing.T) {
 	p := scene(t)
 	var m Marks
@@ -239,17 +280,17 @@ func TestKeepPiecesAndEstimate(t *testing.T) {
 
 func TestMarksComeAndGo(t *testing.T) {
 	m := Marks{
-		Fixed: []int32{1, 2, 3, annotation.Unmarked, annotation.Outside}, Begun: []int32{1, 3}, Bounded: []int32{2, 3},
+		Fixed: []int32{1, 2, 3, annotation.Unmarked, annotation.Outside}, Begun: []int32{1, 3}, Defined: []int32{1, 2, 3}, Bounded: []int32{2, 3},
 		Corrected: []bool{true, false, false, false, false},
 		outside:   []bool{false, true, false, true, true, false, true, true, true, true},
 	}
 	c := m.Clone()
 	c.Drop(2)
-	if !slices.Equal(c.Fixed, []int32{1, 0, 2, annotation.Unmarked, annotation.Outside}) || !slices.Equal(c.Begun, []int32{1, 2}) ||
+	if !slices.Equal(c.Fixed, []int32{1, 0, 2, annotation.Unmarked, annotation.Outside}) || !slices.Equal(c.Begun, []int32{1, 2}) || !slices.Equal(c.Defined, []int32{1, 2}) ||
 		!slices.Equal(c.Bounded, []int32{2}) || !slices.Equal(c.outside, []bool{true, true, false, true, true}) {
 		t.Errorf("label 2 dropped: %+v", c)
 	}
-	if m.Fixed[1] != 2 || m.Bounded[0] != 2 || !m.outside[1] || m.outside[0] {
+	if m.Fixed[1] != 2 || m.Defined[1] != 2 || m.Bounded[0] != 2 || !m.outside[1] || m.outside[0] {
 		t.Errorf("a clone shares memory: %+v", m)
 	}
 	if m.Free(0) || !m.Free(3) || m.Free(4) || !m.Forbids(3, 2) || m.Forbids(3, 1) || !m.Forbids(0, 0) || m.Forbids(0, 1) {
@@ -257,10 +298,10 @@ func TestMarksComeAndGo(t *testing.T) {
 	}
 	var resumed Marks
 	resumed.Reset(5)
-	if resumed.Resume(&m); !slices.Equal(resumed.Fixed, m.Fixed) || len(resumed.Begun) != 0 || !resumed.Forbids(3, 2) || !resumed.Corrected[0] {
+	if resumed.Resume(&m); !slices.Equal(resumed.Fixed, m.Fixed) || len(resumed.Begun) != 0 || !slices.Equal(resumed.Defined, m.Defined) || !resumed.Forbids(3, 2) || !resumed.Corrected[0] {
 		t.Errorf("resumed: %+v", resumed)
 	}
-	if resumed.redefine(3); resumed.Fixed[2] != annotation.Unmarked || resumed.Fixed[4] != annotation.Unmarked || resumed.Fixed[0] != 1 || len(resumed.Bounded) != 0 {
+	if resumed.redefine(3); !slices.Equal(resumed.Defined, m.Defined) || resumed.Fixed[2] != annotation.Unmarked || resumed.Fixed[4] != annotation.Unmarked || resumed.Fixed[0] != 1 || len(resumed.Bounded) != 0 {
 		t.Errorf("label 3 redefined: %+v", resumed)
 	}
 }

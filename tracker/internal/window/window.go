@@ -170,8 +170,10 @@ func (w *Window) gather(frames []*Frame, labels int) {
 		}
 		w.unary = f.appendUnary(w.unary, labels)
 	}
-	for i := range w.unary {
-		w.unary[i] *= w.Evidence * w.omega[i/labels]
+	for i, u := range w.unary {
+		if !math.IsInf(u, 1) { // what is ruled out stays so, however little the rest weighs
+			w.unary[i] = u * w.Evidence * w.omega[i/labels]
+		}
 	}
 	w.kernel.Reset(w.blocks, w.Gamma)
 	w.all.Reset(len(w.state.Y), labels, w.edges)
