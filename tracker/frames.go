@@ -69,8 +69,7 @@ func (w *frames) release(f *frame) {
 	w.free = append(w.free, f)
 }
 
-// maxElapsed bounds what a jump of the camera's numbers is taken for. More frames than
-// that change nothing any more.
+// maxElapsed bounds what a jump of the camera's numbers is taken for.
 const maxElapsed = 1000
 
 // elapsed counts the camera's frames from the newest to that with number seq, those
