@@ -18,7 +18,8 @@ type Edge struct {
 // An Extractor fills it; whoever holds it may read it from any goroutine as long
 // as nobody hands it to Extract again.
 type Scene struct {
-	// Seq is the caller's frame number. Extract leaves it alone.
+	// Seq is the caller's frame number. Extract leaves it alone. A Tracker counts time
+	// by it: frames that were dropped have had theirs.
 	Seq uint64
 	// Width and Height are the image's, in pixels.
 	Width, Height int

@@ -23,6 +23,10 @@ func (t *Tracker) amend(ctx context.Context, s *features.Scene, ann *annotation.
 	if err != nil {
 		return err
 	}
+	newest, _ := t.past.Newest()
+	for k := range t.objects.all {
+		t.objects.all[k].Rewind(int(newest-scene.Seq) + 1)
+	}
 	t.evictAll()
 	f := t.load(scene)
 	t.recollect(f, y)

@@ -36,7 +36,8 @@ func ParseMode(s string) (Mode, error) {
 }
 
 // Config tunes a Tracker. The zero value takes every default. Lengths in
-// pictures are fractions of the longer side.
+// pictures are fractions of the longer side. Time is counted in the camera's frames
+// ([features.Scene.Seq]): those that are dropped before Step count, too.
 type Config struct {
 	Mode    Mode
 	Window  int // frames re-estimated together, beside the annotated ones; 0 = 5
@@ -55,7 +56,7 @@ type Config struct {
 	History int
 
 	Links        int     // most similar superpixels looked up in each frame; 0 = 5
-	Radius       float64 // search radius in the latest frames; 0 = 0.08
+	Radius       float64 // search radius in the latest frames, larger after dropped ones; 0 = 0.08
 	AnchorRadius float64 // search radius in annotated frames; 0 = 0.15
 	Temperature  float64 // of the links' weights in cosine; 0 = 0.07
 	AnchorWeight float64 // votes of an annotated frame against a latest one; 0 = 4
@@ -74,7 +75,7 @@ type Config struct {
 
 	Budget time.Duration // solving time a frame; 0 = no limit but MaxIter
 
-	OccludedFrames int // frames without the object before it is lost; 0 = 50
+	OccludedFrames int // frames of the camera without the object before it is lost; 0 = 50
 }
 
 func setDefault[T comparable](v *T, d T) {

@@ -7,7 +7,8 @@
 //   - Affinity. Each superpixel looks up its most similar ones near by in the
 //     latest frames and in the annotated ones, in these also round where they show
 //     the object, and inherits their labels as probabilities q. This is the unary
-//     energy 1 − q. What resembles none of them is background.
+//     energy 1 − q. What resembles none of them is background. Near by is farther
+//     where frames were dropped in between.
 //   - Classifier. A linear classifier and the window's labels are estimated
 //     together by DC-ADMM (package solver), warm started from the last window.
 //   - Smoothness. Neighbouring superpixels of like colour prefer one label.

@@ -69,6 +69,19 @@ func (w *frames) release(f *frame) {
 	w.free = append(w.free, f)
 }
 
+// maxElapsed bounds what a jump of the camera's numbers is taken for.
+const maxElapsed = 1000
+
+// elapsed counts the camera's frames from the newest to that with number seq, those
+// dropped included. After none it is the first.
+func (w *frames) elapsed(seq uint64) int {
+	n := len(w.recent)
+	if n == 0 || seq <= w.recent[n-1].Seq {
+		return 1
+	}
+	return int(min(seq-w.recent[n-1].Seq, maxElapsed))
+}
+
 // differ tells whether s has another picture size than the frames.
 func (w *frames) differ(s *features.Scene) bool {
 	return len(w.recent) > 0 && (w.recent[0].Width != s.Width || w.recent[0].Height != s.Height)
@@ -112,13 +125,16 @@ func (w *frames) sightings() []*recall.Sighting {
 	return w.annotated
 }
 
-// sources are the frames to look up: the latest, the newest first, and the annotated
-// ones.
-func (w *frames) sources(latest int) []belief.Source {
+// sources are the frames to look up for the one with number seq: the latest, the newest
+// first, and the annotated ones.
+func (w *frames) sources(seq uint64, latest int) []belief.Source {
 	w.refs = w.refs[:0]
 	recent := w.recent[max(0, len(w.recent)-latest):]
-	for _, f := range slices.Backward(recent) {
-		w.refs = append(w.refs, belief.Source{Reference: &f.Reference, Latest: true, Annotated: slices.Contains(w.anchors, f)})
+	for i, f := range slices.Backward(recent) {
+		w.refs = append(w.refs, belief.Source{
+			Reference: &f.Reference, Latest: true, Annotated: slices.Contains(w.anchors, f),
+			Pace: float64(seq-f.Seq) / float64(len(recent)-i),
+		})
 	}
 	for _, f := range w.anchors {
 		if !slices.Contains(recent, f) {

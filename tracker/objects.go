@@ -137,7 +137,7 @@ func (t *Tracker) observe(f *frame, annotated bool, res *Result) {
 	for k := range t.objects.all {
 		o, l := &t.objects.all[k], k+1
 		sight := life.Measure(f.Picture, f.y, f.Belief.Q, l, labels)
-		confident := o.Observe(sight, annotated, t.cfg.OccludedFrames)
+		confident := o.Observe(sight, annotated, t.elapsed, t.cfg.OccludedFrames)
 		out := Object{ID: o.id, Label: o.label, State: o.State}
 		if out.Label == "" {
 			out.Label = fmt.Sprintf("object %d", o.id)

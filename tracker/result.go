@@ -38,7 +38,7 @@ type State = life.State
 const (
 	Visible  = life.Visible  // it has a mask
 	Occluded = life.Occluded // it had one a moment ago
-	Lost     = life.Lost     // not seen for Config.OccludedFrames
+	Lost     = life.Lost     // not seen for longer than Config.OccludedFrames
 )
 
 // Traced is how many iterations' Lagrangians a Solve tells: as many as Config.MaxIter

@@ -119,13 +119,13 @@ func iouOf(a, b []uint8) float64 {
 // now and then when it is lost.
 func TestSearching(t *testing.T) {
 	tr := newTracker(t, Config{OccludedFrames: 4})
-	tr.objects.all = []object{{id: 1}}
+	tr.objects.all, tr.elapsed = []object{{id: 1}}, 1
 	if tr.Searching() {
 		t.Error("searching though all is in sight")
 	}
 	asked := 0
 	for i := range 4 + 9 {
-		tr.objects.all[0].Observe(life.Sight{}, false, tr.cfg.OccludedFrames)
+		tr.objects.all[0].Observe(life.Sight{}, false, 1, tr.cfg.OccludedFrames)
 		if tr.Searching() {
 			asked++
 		} else if tr.objects.all[0].State != Lost {

@@ -25,6 +25,7 @@ type Tracker struct {
 	forgotten  []uint32 // since the last result
 
 	frames   frames // of the window
+	elapsed  int    // frames of the camera that the newest came after the one before it
 	past     past.History
 	affinity belief.Affinity
 	recall   recall.Recall
@@ -107,6 +108,7 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, ann *annotation.A
 func (t *Tracker) load(s *features.Scene) *frame {
 	p := t.frames.pictures.Make(s, t.projection, *t.cfg.Smooth)
 	t.recall.Look(p, s, t.projection)
+	t.elapsed = t.frames.elapsed(s.Seq)
 	return t.frames.load(p, t.objects.labels())
 }
 
@@ -119,7 +121,7 @@ func (t *Tracker) expect(f *frame) {
 		t.window.Guess(&f.Frame, f.y, t.objects.labels())
 	default:
 		t.recall.Detect(f.Picture, t.objects.views(), t.frames.sightings())
-		t.affinity.Propagate(&f.Belief, f.Picture, t.frames.sources(t.cfg.Refs), t.objects.views())
+		t.affinity.Propagate(&f.Belief, f.Picture, t.elapsed, t.frames.sources(f.Seq, t.cfg.Refs), t.objects.views())
 		f.Belief.Labels(f.y)
 	}
 }
@@ -215,7 +217,7 @@ func (t *Tracker) learn(f *frame, annotated bool) {
 	case annotated:
 		t.recall.LearnAnew(&f.Reference, t.objects.labels())
 	default:
-		t.recall.Learn(f.Picture, f.y, t.objects.views())
+		t.recall.Learn(f.Picture, f.y, t.objects.views(), t.elapsed)
 	}
 }
 
@@ -237,5 +239,5 @@ func (t *Tracker) forget() {
 // object that is out of sight, or back for a moment only, is then found at other
 // sizes, too. For one that is lost it does so now and then.
 func (t *Tracker) Searching() bool {
-	return t.cfg.Mode.looksUp() && slices.ContainsFunc(t.objects.all, func(o object) bool { return recall.Wants(&o.Object) })
+	return t.cfg.Mode.looksUp() && slices.ContainsFunc(t.objects.all, func(o object) bool { return recall.Wants(&o.Object, t.elapsed) })
 }

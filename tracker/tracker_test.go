@@ -245,30 +245,33 @@ func TestStrangersAreNotTheObject(t *testing.T) {
 }
 
 func TestObjectGoesAndIsLost(t *testing.T) {
-	tr := newTracker(t, Config{OccludedFrames: 5})
-	for i := range uint64(16) {
-		d := disc{80, 60, 20, red}
-		if i >= 4 {
-			d.r = -1
-		}
-		s, truth := film(t, i, d)
-		var a *annotation.Annotation
-		if i == 0 {
-			var err error
-			if a, err = annotation.FromMask(truth[0], testWidth, testHeight, 1, ""); err != nil {
-				t.Fatal(err)
+	const lostAfter = 5
+	for _, every := range []uint64{1, 2} { // dropped frames are counted, too
+		tr := newTracker(t, Config{OccludedFrames: lostAfter})
+		seen := uint64(0)
+		for i := uint64(0); i < 16; i += every {
+			d := disc{80, 60, 20, red}
+			if i >= 4 {
+				d.r = -1
+			} else {
+				seen = i
 			}
-		}
-		o := step(t, tr, s, a).Objects[0]
-		want := Visible
-		if i >= 4 {
-			want = Occluded
-		}
-		if i >= 9 {
-			want = Lost
-		}
-		if o.State != want || (o.State != Visible && o.Mask.Area() != 0) {
-			t.Fatalf("frame %d: %s with %d pixels; want %s", i, o.State, o.Mask.Area(), want)
+			s, truth := film(t, i, d)
+			var a *annotation.Annotation
+			if i == 0 {
+				a = byMask(t, truth[0], 1)
+			}
+			o := step(t, tr, s, a).Objects[0]
+			want := Visible
+			if i > seen {
+				want = Occluded
+			}
+			if i > seen+lostAfter {
+				want = Lost
+			}
+			if o.State != want || (o.State != Visible && o.Mask.Area() != 0) {
+				t.Fatalf("every %d, frame %d: %s with %d pixels; want %s", every, i, o.State, o.Mask.Area(), want)
+			}
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 // Config tunes an Affinity. Lengths are fractions of the picture's longer side.
 type Config struct {
 	Links        int     // most similar superpixels looked up in each reference
-	Radius       float64 // search radius in the latest frames
+	Radius       float64 // search radius in the latest frames, unless frames were dropped
 	AnchorRadius float64 // search radius in others
 	Temperature  float64 // T of the votes' weights
 	AnchorWeight float64 // votes of other frames against those of a latest one
@@ -22,8 +22,12 @@ const (
 	// How far labels of the frame that an object comes back in bear out later ones.
 	returnTrust = 0.5
 	// Labels given while an object was out of sight are doubted, and by this much
-	// less a frame.
+	// less a frame of the camera.
 	trustRate = 0.05
+	// How many times as far as Config.Radius a latest frame is looked up when frames were
+	// dropped since. The cost grows with the square, and what is alike farther away is
+	// ever less likely to be the same.
+	maxPace = 2
 )
 
 // Affinity is the workspace of Propagate.
@@ -40,13 +44,14 @@ type Affinity struct {
 	found     []float64 // L: pixels
 }
 
-// Propagate sets b, that of p, from the sources, and the objects' detections.
+// Propagate sets b, that of p, from the sources, and the objects' detections. p came
+// elapsed of the camera's frames after the picture before it.
 //
 // References that know all objects vote first, because the others leave open what they
 // do not know. An object is to be found within reach of where it was in the latest
 // frames, or where it was detected: what is like it where an annotated frame had it long
 // ago is something else, unless it has jumped there.
-func (a *Affinity) Propagate(b *Belief, p *picture.Picture, sources []Source, objects []Object) {
+func (a *Affinity) Propagate(b *Belief, p *picture.Picture, elapsed int, sources []Source, objects []Object) {
 	labels := 1 + len(objects)
 	a.reach(p, sources, objects)
 	a.support, a.reliable = scratch.Grow(a.support, p.N), scratch.Grow(a.reliable, p.N)
@@ -62,14 +67,16 @@ func (a *Affinity) Propagate(b *Belief, p *picture.Picture, sources []Source, ob
 			}
 		}
 	}
-	a.settleOpen(b, sources, objects)
+	a.settleOpen(b, elapsed, sources, objects)
 	normalise(b.Q, a.reachable, labels)
 	redetect(b, objects)
 }
 
+// radius is how far from where something was in s it may be now, in pixels. Config.Radius
+// holds for each of the latest frames as long as none is dropped.
 func (a *Affinity) radius(s Source) float64 {
 	if s.Latest {
-		return a.Radius * s.Side()
+		return a.Radius * min(max(1, s.Pace), maxPace) * s.Side()
 	}
 	return a.AnchorRadius * s.Side()
 }
@@ -187,7 +194,7 @@ func (a *Affinity) follow(p *picture.Picture, r *Reference, objects []Object, ra
 // trusted, by the objects' looks. So is, until every object is confirmed, one vote for
 // what resembles nothing seen before; from then on it is for the background, or whatever
 // comes before an object would pass for it.
-func (a *Affinity) settleOpen(b *Belief, sources []Source, objects []Object) {
+func (a *Affinity) settleOpen(b *Belief, elapsed int, sources []Source, objects []Object) {
 	labels := 1 + len(objects)
 	novel := 0.0
 	for _, s := range sources {
@@ -203,7 +210,7 @@ func (a *Affinity) settleOpen(b *Belief, sources []Source, objects []Object) {
 		}
 		row, open := b.Q[i*labels:(i+1)*labels], support-a.reliable[i]
 		if support > 0 {
-			b.Trust[i] = min(1, a.reliable[i]/support+trustRate)
+			b.Trust[i] = min(1, a.reliable[i]/support+trustRate*float64(elapsed))
 		}
 		if confirmed {
 			row[0] += novel

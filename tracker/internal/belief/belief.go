@@ -145,6 +145,10 @@ type Source struct {
 	*Reference
 	Latest    bool // one of the latest frames, else one from before them
 	Annotated bool
+
+	// Pace is, for one of the latest frames, how many of the camera's frames came since
+	// for each that was labelled: above 1 when some were dropped.
+	Pace float64
 }
 
 // Object is what is known of an object before it is seen in the newest picture.

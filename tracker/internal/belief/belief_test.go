@@ -151,7 +151,7 @@ func TestPropagateTheSame(t *testing.T) {
 	y := make([]int32, p.N)
 	for round := range 2 {
 		s, o := source(p, 2), objects(p, 1)
-		a.Propagate(&b, p, []Source{s}, o)
+		a.Propagate(&b, p, 1, []Source{s}, o)
 		b.Labels(y)
 		for i, l := range y {
 			if want := int32(s.Soft[2*i+1]); l != want || math.Abs(b.Q[2*i]+b.Q[2*i+1]-1) > 1e-12 {
@@ -162,10 +162,10 @@ func TestPropagateTheSame(t *testing.T) {
 			}
 		}
 		o[0].Area = 1e6 // far more than is found: it may be anywhere
-		a.Propagate(&b, p, []Source{s}, o)
+		a.Propagate(&b, p, 1, []Source{s}, o)
 	}
 	s, o := []Source{source(p, 2)}, objects(p, 1)
-	if n := testing.AllocsPerRun(10, func() { a.Propagate(&b, p, s, o) }); n != 0 {
+	if n := testing.AllocsPerRun(10, func() { a.Propagate(&b, p, 1, s, o) }); n != 0 {
 		t.Errorf("%g allocations; want none", n)
 	}
 }
@@ -177,7 +177,7 @@ func TestPropagateTheUnknown(t *testing.T) {
 	a := Affinity{Config: tuned}
 	var b Belief
 	b.Reset(p.N, 3)
-	a.Propagate(&b, p, nil, objects(p, 2))
+	a.Propagate(&b, p, 1, nil, objects(p, 2))
 	for i, v := range b.Q {
 		if v != 1.0/3 {
 			t.Fatalf("number %d is %g without references; want 1/3", i, v)
@@ -189,7 +189,7 @@ func TestPropagateTheUnknown(t *testing.T) {
 	at := 8 * cols
 	o[1].Probability[at] = 0.75
 	o[1].Rescaled = true
-	a.Propagate(&b, p, []Source{source(p, 3)}, o)
+	a.Propagate(&b, p, 1, []Source{source(p, 3)}, o)
 	for i := range p.N {
 		want := 0.0
 		if i == at {
@@ -292,25 +292,49 @@ func TestOpenVotes(t *testing.T) {
 		reachable         bool
 		support, reliable float64
 		probability       float64
+		elapsed           int
 		want              []float64
 		trust             float64
 	}{
-		{"all trusted", life.Visible, true, 2, 2, 0, []float64{1 + novel, 1}, 1},
-		{"half trusted", life.Visible, true, 2, 1, 0, []float64{1 + novel + 1, 1}, 0.5 + trustRate},
-		{"half trusted, by looks", life.Visible, true, 2, 1, 0.75, []float64{1 + novel + 0.25, 1 + 0.75}, 0.5 + trustRate},
-		{"out of sight", life.Lost, true, 2, 2, 0.75, []float64{1 + novel/4, 1 + novel*3/4}, 2 / (2 + novel)},
-		{"out of reach", life.Visible, false, 2, 2, 0, []float64{1, 1}, 1},
-		{"out of reach and sight", life.Lost, false, 2, 2, 0, []float64{1, 1}, 0},
+		{"all trusted", life.Visible, true, 2, 2, 0, 1, []float64{1 + novel, 1}, 1},
+		{"half trusted", life.Visible, true, 2, 1, 0, 1, []float64{1 + novel + 1, 1}, 0.5 + trustRate},
+		{"half trusted, 3 frames dropped", life.Visible, true, 2, 1, 0, 4, []float64{1 + novel + 1, 1}, 0.5 + 4*trustRate},
+		{"half trusted, by looks", life.Visible, true, 2, 1, 0.75, 1, []float64{1 + novel + 0.25, 1 + 0.75}, 0.5 + trustRate},
+		{"out of sight", life.Lost, true, 2, 2, 0.75, 1, []float64{1 + novel/4, 1 + novel*3/4}, 2 / (2 + novel)},
+		{"out of reach", life.Visible, false, 2, 2, 0, 1, []float64{1, 1}, 1},
+		{"out of reach and sight", life.Lost, false, 2, 2, 0, 1, []float64{1, 1}, 0},
 	} {
 		a := Affinity{Config: tuned, support: []float64{tt.support}, reliable: []float64{tt.reliable}, reachable: []bool{tt.reachable}}
 		b := Belief{Q: []float64{1, 1}, Trust: []float64{1}}
 		o := []Object{{Object: &life.Object{State: tt.state}, Detection: &Detection{Probability: []float64{tt.probability}}}}
-		a.settleOpen(&b, []Source{{Latest: true}}, o)
+		a.settleOpen(&b, tt.elapsed, []Source{{Latest: true}}, o)
 		for l, want := range tt.want {
 			if math.Abs(b.Q[l]-want) > 1e-12 || math.Abs(b.Trust[0]-tt.trust) > 1e-12 {
 				t.Errorf("%s: %v, trust %g; want %v, %g", tt.name, b.Q, b.Trust[0], tt.want, tt.trust)
 				break
 			}
+		}
+	}
+}
+
+// A latest frame is looked up the farther the more frames were dropped since, up to a
+// bound.
+func TestRadius(t *testing.T) {
+	p := made(t, 1)[0]
+	a := Affinity{Config: tuned}
+	for _, tt := range []struct {
+		name string
+		s    Source
+		want float64
+	}{
+		{"the frame before", Source{Latest: true, Pace: 1}, 0.08},
+		{"half of them dropped", Source{Latest: true, Pace: 1.5}, 0.12},
+		{"nearly all of them", Source{Latest: true, Pace: 1e18}, 0.08 * maxPace},
+		{"from before the latest", Source{Pace: 2}, 0.15},
+	} {
+		tt.s.Reference = &Reference{Picture: p}
+		if got := a.radius(tt.s); math.Abs(got-tt.want*p.Side()) > 1e-9 {
+			t.Errorf("%s: %g pixels; want %g", tt.name, got, tt.want*p.Side())
 		}
 	}
 }

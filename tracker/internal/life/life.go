@@ -23,11 +23,12 @@ const (
 )
 
 // probationFrames is for how long what came back may turn out to be something else,
-// and what is new in the picture may be the rest of it.
+// and what is new in the picture may be the rest of it; in frames of the camera, as all
+// that is counted here.
 const probationFrames = 10
 
-// maxRequired bounds the detections in a row that a return takes. The number doubles
-// whenever an object has gone again on probation.
+// maxRequired bounds for how many frames an object must be detected before it is taken
+// to be back. The number doubles whenever one has gone again on probation.
 const maxRequired = 31
 
 // A sight is beyond doubt when the mask has at least this share of the running mean
@@ -42,11 +43,11 @@ type Object struct {
 	State  State
 	Area   float64 // running mean of its visible area, pixels; 0 before it was seen
 	X, Y   float64 // centre of its last mask, pixels
-	Unseen int     // frames since it was last visible
+	Unseen int     // frames of the camera since it was last visible
 
 	probation int // frames until it has been back for long enough
-	hits      int // frames in a row in which it was detected, but not believed
-	required  int // such frames that it takes until it is
+	hits      int // frames for which it has been detected, but not believed
+	required  int // of them until it is
 }
 
 // Confirmed tells whether the object is in sight, and not on probation.
@@ -79,22 +80,27 @@ func Measure(p *picture.Picture, y []int32, q []float64, label, labels int) Sigh
 	return s
 }
 
-// Observe moves the object on by one frame in which s is seen of it, and tells whether
-// that is the object beyond doubt. Where somebody annotated the frame, the size of what
-// is in sight is taken as it is. An object unseen for more than lostAfter frames is lost.
-func (o *Object) Observe(s Sight, annotated bool, lostAfter int) (confident bool) {
+// Observe moves the object on to a frame in which s is seen of it, the elapsed-th of the
+// camera's after the last one observed, at least the first, and tells whether that is the
+// object beyond doubt. Where somebody annotated the frame, the size of what is in sight is
+// taken as it is. An object unseen for more than lostAfter frames is lost.
+func (o *Object) Observe(s Sight, annotated bool, elapsed, lostAfter int) (confident bool) {
 	if annotated && o.State == Visible && s.Area > 0 {
 		o.Area = 0
 	}
-	if o.count(s.Area, lostAfter); o.State != Visible {
+	if o.count(s.Area, elapsed, lostAfter); o.State != Visible {
 		return false
 	}
 	o.X, o.Y = s.X, s.Y
 	return o.Confirmed() && s.Score >= confidentScore && float64(s.Area) >= confidentShare*o.Area
 }
 
+// Rewind takes that many frames back of those for which o was not seen: they will be
+// observed again.
+func (o *Object) Rewind(frames int) { o.Unseen = max(0, o.Unseen-frames) }
+
 // count moves the state on by a mask's area.
-func (o *Object) count(area, lostAfter int) {
+func (o *Object) count(area, elapsed, lostAfter int) {
 	need := StayShare
 	if o.State != Visible {
 		need = returnShare
@@ -104,17 +110,21 @@ func (o *Object) count(area, lostAfter int) {
 	case o.State == Visible:
 	case !seen:
 		o.hits = 0
-	case o.hits < o.required:
-		o.hits++
+	case o.hits == 0 && o.required > 0:
+		o.hits = 1 // what was in the frames before this one is not known
+		seen = false
+	case o.hits+elapsed <= o.required:
+		o.hits += elapsed
 		seen = false
 	default:
 		o.hits, o.probation = 0, probationFrames
+		elapsed = 1 // of them, this is the first
 	}
 	if !seen {
 		if o.State == Visible && o.probation > 0 {
 			o.required = min(2*o.required+1, maxRequired)
 		}
-		o.Unseen++
+		o.Unseen += elapsed
 		o.State = Occluded
 		if o.Unseen > lostAfter {
 			o.State = Lost
@@ -125,8 +135,10 @@ func (o *Object) count(area, lostAfter int) {
 		o.Area = float64(area)
 	}
 	o.Area += areaRate * (float64(area) - o.Area)
-	if o.probation--; o.probation == 0 {
-		o.required = 0
+	if o.probation > 0 {
+		if o.probation -= elapsed; o.probation <= 0 {
+			o.required = 0
+		}
 	}
 	o.State, o.Unseen = Visible, 0
 }

@@ -13,7 +13,7 @@ func TestReturnsOnProbation(t *testing.T) {
 	var o Object
 	step := func(area int, want State) {
 		t.Helper()
-		if o.Observe(Sight{Area: area}, false, 1000); o.State != want {
+		if o.Observe(Sight{Area: area}, false, 1, 1000); o.State != want {
 			t.Fatalf("%s after an area of %d; want %s", o.State, area, want)
 		}
 	}
@@ -56,10 +56,57 @@ func TestStates(t *testing.T) {
 	} {
 		var o Object
 		for i, f := range frames {
-			if o.Observe(Sight{Area: f.area}, false, lostAfter); o.State != f.want {
+			if o.Observe(Sight{Area: f.area}, false, 1, lostAfter); o.State != f.want {
 				t.Errorf("%s: frame %d with %d pixels is %s; want %s", name, i, f.area, o.State, f.want)
 			}
 		}
+	}
+}
+
+// Frames that were dropped count.
+func TestDroppedFrames(t *testing.T) {
+	const lostAfter = 8
+	type frame struct {
+		area, elapsed int
+		want          State
+	}
+	// It has come back and gone again twice, so it has to be detected for 3 frames.
+	doubted := []frame{{100, 1, Visible}, {0, 1, Occluded}, {50, 1, Visible}, {0, 1, Occluded}, {50, 1, Occluded}, {50, 1, Visible}, {0, 1, Occluded}}
+	for _, tt := range []struct {
+		name      string
+		frames    []frame
+		confirmed bool
+	}{
+		{"lost", []frame{{100, 1, Visible}, {0, 4, Occluded}, {0, 4, Occluded}, {0, 1, Lost}}, false},
+		{"what was before the first does not count", append(doubted, frame{50, 4, Occluded}, frame{50, 1, Occluded}), false},
+		{"detected for 2 frames", append(doubted, frame{50, 1, Occluded}, frame{50, 2, Occluded}), false},
+		{"detected for 3 frames", append(doubted, frame{50, 1, Occluded}, frame{50, 2, Occluded}, frame{50, 1, Visible}), false},
+		{"detected for 4 frames", append(doubted, frame{50, 1, Occluded}, frame{50, 3, Visible}), false},
+		{"on probation", []frame{{100, 1, Visible}, {0, 1, Occluded}, {50, 9, Visible}, {50, probationFrames - 2, Visible}}, false},
+		{"confirmed", []frame{{100, 1, Visible}, {0, 1, Occluded}, {50, 9, Visible}, {50, probationFrames - 1, Visible}}, true},
+	} {
+		var o Object
+		for i, f := range tt.frames {
+			if o.Observe(Sight{Area: f.area}, false, f.elapsed, lostAfter); o.State != f.want {
+				t.Errorf("%s: frame %d is %s; want %s", tt.name, i, o.State, f.want)
+			}
+		}
+		if o.Confirmed() != tt.confirmed {
+			t.Errorf("%s: confirmed %t; want %t", tt.name, o.Confirmed(), tt.confirmed)
+		}
+	}
+}
+
+// Frames observed once more are not counted twice.
+func TestRewind(t *testing.T) {
+	o := Object{State: Lost, Unseen: 60}
+	o.Rewind(20)
+	o.Observe(Sight{}, false, 1, 50)
+	if o.Unseen != 41 || o.State != Occluded {
+		t.Errorf("%s, unseen for %d frames; want occluded for 41", o.State, o.Unseen)
+	}
+	if o.Rewind(100); o.Unseen != 0 {
+		t.Errorf("unseen for %d frames; want 0", o.Unseen)
 	}
 }
 
@@ -75,22 +122,22 @@ func TestConfident(t *testing.T) {
 		{"hidden", Sight{}, false},
 	} {
 		var o Object
-		o.Observe(Sight{Area: 100, Score: 1}, true, 5)
-		if got := o.Observe(tt.s, false, 5); got != tt.want {
+		o.Observe(Sight{Area: 100, Score: 1}, true, 1, 5)
+		if got := o.Observe(tt.s, false, 1, 5); got != tt.want {
 			t.Errorf("%s: %t; want %t", tt.name, got, tt.want)
 		}
 	}
 	o := Object{}
-	o.Observe(Sight{Area: 100, Score: 1}, true, 5)
-	o.Observe(Sight{}, false, 5)
-	if o.Observe(Sight{Area: 100, Score: 1}, false, 5) || o.State != Visible {
+	o.Observe(Sight{Area: 100, Score: 1}, true, 1, 5)
+	o.Observe(Sight{}, false, 1, 5)
+	if o.Observe(Sight{Area: 100, Score: 1}, false, 1, 5) || o.State != Visible {
 		t.Errorf("%s, and confident on probation", o.State)
 	}
 	// An annotation says how large the object is, but not that of one that is hidden.
-	if o.Observe(Sight{Area: 40, Score: 1}, true, 5); o.Area != 40 {
+	if o.Observe(Sight{Area: 40, Score: 1}, true, 1, 5); o.Area != 40 {
 		t.Errorf("annotated with 40 pixels, taken to have %g", o.Area)
 	}
-	if o.Observe(Sight{Area: 50, Score: 1}, false, 5); o.Area != 41 {
+	if o.Observe(Sight{Area: 50, Score: 1}, false, 1, 5); o.Area != 41 {
 		t.Errorf("50 pixels after 40: taken to have %g; want 41", o.Area)
 	}
 }

@@ -31,14 +31,14 @@ const (
 	detectShare = 0.06
 	// How far from where it was last seen an object is looked for: the distance from
 	// a disc of extent times its radius, in longer sides of the picture, is Gaussian,
-	// and grows by the frame.
+	// and grows by the camera's frame.
 	searchExtent = 1.5
 	searchRadius = 0.07
 	searchGrowth = 0.007
-	// Background is learnt in every learnEvery-th frame without the object.
+	// Background is learnt once in learnEvery frames of the camera without the object.
 	learnEvery = 4
-	// What is lost is sought at other sizes in every coarseEvery-th frame only: it may
-	// be for long, and the other frames take a third less time.
+	// What is lost is sought at other sizes once in coarseEvery frames of the camera
+	// only: it may be for long, and the other frames take a third less time.
 	coarseEvery = 3
 )
 
@@ -56,7 +56,7 @@ type Recall struct {
 
 	remembered []*Sighting
 	background [][]float32 // by size from 1 on: rows seen in annotated frames and while something was out of sight
-	hidden     int         // frames for which something has been out of sight
+	hidden     int         // frames of the camera for which something has been out of sight
 
 	scales picture.Scales // of the newest picture
 
@@ -72,8 +72,9 @@ type Recall struct {
 }
 
 // Wants tells whether an object is looked for at other sizes in the next frame, too.
-func Wants(o *life.Object) bool {
-	return !o.Confirmed() && (o.State != life.Lost || o.Unseen%coarseEvery == 0)
+// elapsed is by how many of the camera's frames the newest came after the one before it.
+func Wants(o *life.Object, elapsed int) bool {
+	return !o.Confirmed() && (o.State != life.Lost || o.Unseen%coarseEvery < elapsed)
 }
 
 // Look takes what the scene that p was made of shows at smaller sizes. p is the newest
@@ -100,14 +101,15 @@ func (r *Recall) LearnAnew(ref *belief.Reference, labels int) {
 }
 
 // Learn takes the background of the newest picture, whose labels are y, while something
-// is out of sight: but for where that may have been.
-func (r *Recall) Learn(p *picture.Picture, y []int32, objects []belief.Object) {
+// is out of sight: but for where that may have been. elapsed is by how many of the
+// camera's frames p came after the picture before it.
+func (r *Recall) Learn(p *picture.Picture, y []int32, objects []belief.Object, elapsed int) {
 	if !slices.ContainsFunc(objects, hidden) {
 		r.hidden = 0
 		return
 	}
-	r.hidden++
-	if r.hidden%learnEvery != 1 && r.sizes() == 1+len(r.scales.Units) {
+	r.hidden += elapsed
+	if (r.hidden-1)%learnEvery >= elapsed && r.sizes() == 1+len(r.scales.Units) {
 		return
 	}
 	r.learn(p, func(i int32) bool {

@@ -144,10 +144,10 @@ func TestDetectTooLittle(t *testing.T) {
 	r.scales.Units = r.scales.Units[:0]
 	place := life.Sight{Area: 9 * 36, X: 27, Y: 33}
 	var hidden, back life.Object
-	hidden.Observe(place, true, 50)
-	hidden.Observe(life.Sight{}, false, 50)
+	hidden.Observe(place, true, 1, 50)
+	hidden.Observe(life.Sight{}, false, 1, 50)
 	back = hidden
-	back.Observe(place, false, 50)
+	back.Observe(place, false, 1, 50)
 	for _, tt := range []struct {
 		name string
 		o    *life.Object
@@ -207,7 +207,7 @@ func TestLearn(t *testing.T) {
 		t.Fatalf("%d sizes; want 2", r.sizes())
 	}
 	object := belief.Object{Object: &life.Object{}, Detection: &belief.Detection{Suspect: make([]bool, v.N)}}
-	r.Learn(v.Picture, y, []belief.Object{object})
+	r.Learn(v.Picture, y, []belief.Object{object}, 1)
 	if len(r.background[0]) != (background+1)/2*d {
 		t.Error("learnt while everything was in sight")
 	}
@@ -215,17 +215,48 @@ func TestLearn(t *testing.T) {
 	for i := range object.Suspect {
 		object.Suspect[i] = i != 17
 	}
-	r.Learn(v.Picture, y, []belief.Object{object})
+	r.Learn(v.Picture, y, []belief.Object{object}, 1)
 	slot := slices.Index(v.Grid.Order, 17)
 	if rows := r.background[0]; len(rows) != ((background+1)/2+1)*d || !slices.Equal(rows[len(rows)-d:], v.UnitAt(slot)) {
 		t.Errorf("%d rows; want one more, that of superpixel 17", len(rows)/d)
 	}
 	clear(object.Suspect)
 	for range 400 {
-		r.Learn(v.Picture, y, []belief.Object{object})
+		r.Learn(v.Picture, y, []belief.Object{object}, 1)
 	}
 	if n := len(r.background[0]) / d; n != maxBackground {
 		t.Errorf("%d rows after a long time; want %d", n, maxBackground)
+	}
+}
+
+// However many frames are dropped, as much of the background is learnt and as often other
+// sizes are looked at, unless there are fewer frames than that.
+func TestDroppedFrames(t *testing.T) {
+	const frames = 24
+	v, s, projection := sight(t, false)
+	for _, elapsed := range []int{1, 2, 3, 4, 8} {
+		r := Recall{Config: tuned}
+		r.Look(v.Picture, s, projection)
+		r.LearnAnew(&v.Reference, 2)
+		o := life.Object{State: life.Lost, Unseen: 100 * coarseEvery}
+		object := belief.Object{Object: &o, Detection: &belief.Detection{Suspect: make([]bool, v.N)}}
+		learnt, wanted := 0, 0
+		for range frames / elapsed {
+			before := len(r.background[0])
+			o.Observe(life.Sight{}, false, elapsed, 0)
+			if r.Learn(v.Picture, make([]int32, v.N), []belief.Object{object}, elapsed); len(r.background[0]) > before {
+				learnt++
+			}
+			if Wants(&o, elapsed) {
+				wanted++
+			}
+		}
+		if want := frames / max(elapsed, learnEvery); learnt != want {
+			t.Errorf("every %d: learnt in %d frames; want %d", elapsed, learnt, want)
+		}
+		if want := frames / max(elapsed, coarseEvery); wanted != want {
+			t.Errorf("every %d: wants other sizes in %d frames; want %d", elapsed, wanted, want)
+		}
 	}
 }
 
@@ -239,7 +270,7 @@ func TestSearchAllocatesNothing(t *testing.T) {
 	step := func() {
 		r.Look(v.Picture, s, projection)
 		r.Detect(v.Picture, o, sightings)
-		r.Learn(v.Picture, y, o)
+		r.Learn(v.Picture, y, o, 1)
 	}
 	for range 300 {
 		step()
