@@ -10,19 +10,21 @@
 //     energy 1 − q. What resembles none of them is background. Near by is farther
 //     where frames were dropped in between.
 //   - Classifier. A linear classifier and the window's labels are estimated
-//     together by DC-ADMM (package solver), warm started from the last window.
+//     together by DC-ADMM (package solver), from the last window's classifier, where
+//     the Lagrangian cannot rise. What left the window stays in it.
 //   - Smoothness. Neighbouring superpixels of like colour prefer one label.
 //
 // The newest frame is then cut with the classifier speaking as loudly as the
 // affinity is unsure, and the pixels along its outlines are cut once more by their
-// own colours.
+// own colours. Package window, below internal/, has the objective, term by term, and
+// what that cut is worth.
 //
 // An object out of sight is looked for by its looks in the annotated frames and a few
 // remembered ones, chosen for their differences, against those of the background seen
 // meanwhile; first near where it was last seen, then ever farther away; as large as it
 // was or up to four times as large across, where scenes have Coarse (see
 // [Tracker.Searching]), and once it is lost in some of them. The classifier rests until
-// then. Something that came back as an object but was gone again at once makes the next
+// then: it may refuse what was found, but not add to it. Something that came back as an object but was gone again at once makes the next
 // such return wait until it has been found in a few frames in a row.
 //
 // A scene of the last seconds can still be annotated; what followed it is then
