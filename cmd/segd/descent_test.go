@@ -151,9 +151,8 @@ func over(t *testing.T, scrapes []string, name, camera string) (values []float64
 
 const violations = "segd_solver_descent_violations_total"
 
-// Descent is guaranteed from ρ = 2ν/γ on. With a ν as large as here, what a window takes
-// over from the last one is nearly a consistent start, from which the first iteration does
-// not rise either.
+// Descent is guaranteed from ρ = 2ν/γ on. Every window starts at the last
+// classifier, which is consistent, so its first iteration is guaranteed too.
 var descentCameras = map[string]tracker.Config{"gate": {Nu: 100, Rho: 0.01}, "yard": {Nu: 100, Rho: 600}}
 
 // The counter of violations rises where a camera's solver works at a ρ that guarantees
@@ -185,12 +184,11 @@ func TestDescentViolations(t *testing.T) {
 				t.Errorf("gate: %g iterations are counted as guaranteed; want none", guaranteed[last])
 			}
 		case "yard":
-			if guaranteed[last] < ran[last]/2 {
-				t.Errorf("yard: %g of %g iterations are guaranteed; want most", guaranteed[last], ran[last])
+			if guaranteed[last] != ran[last] {
+				t.Errorf("yard: %g of %g iterations are guaranteed; want all", guaranteed[last], ran[last])
 			}
-			// The annotation's window starts from nothing.
-			if rose[marked] > 1 || rose[last] != rose[marked] {
-				t.Errorf("yard: violations %v; want one in minute %d at most", rose, marked)
+			if rose[last] != 0 {
+				t.Errorf("yard: violations %v; want none", rose)
 			}
 		}
 	}

@@ -5,7 +5,7 @@
 // and what annotations say of them (package seed), the newest last; out come their labels
 // and the classifier, which stays for the next window. The problem is that of package
 // solver: DC-ADMM with a hinge loss, the kernel XXᵀ + γI, unary energies 1 − q, and a
-// Potts term within each frame. Each frame carries its rows of the solver's state along,
-// so a window that slides is warm started. The newest frame is then cut once more, with
+// Potts term within each frame. Each window starts at the last one's classifier and
+// is drawn to it (see solver.State), and each frame carries its labels along. The newest frame is then cut once more, with
 // the classifier speaking as loudly as the affinity is unsure.
 package window
