@@ -19,8 +19,7 @@ type iterate4 struct {
 
 // lagrangianOf is eq. dc_augm_lagr as written.
 func lagrangianOf(p *Problem, it iterate4, rho float64) float64 {
-	ka := make([]float64, len(it.alpha))
-	p.Kernel.(*kernel.Linear).Mul(ka, it.alpha, p.Labels)
+	ka := product(p, it.alpha)
 	sum := p.Loss.Value(it.beta, p.Omega, it.y, p.Labels) + p.MRF.Energy(it.y)
 	for i, l := range it.y {
 		sum += p.Unary[i*p.Labels+int(l)]
@@ -71,7 +70,7 @@ func random(rng *rand.Rand, l Loss, labels int) (*Problem, *State) {
 			p.Offset[i] = rng.NormFloat64()
 		}
 	}
-	s.Settle(p, &Workspace{})
+	settle(p, s)
 	return p, s
 }
 

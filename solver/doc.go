@@ -22,7 +22,8 @@
 // where L_ρ is the objective, whatever ρ. Then L_ρ cannot rise if
 //
 //   - the iterate before it is consistent: its scores are Kα of α = −λ/2ν, as every
-//     iteration leaves them, but not every warm start has them (see State);
+//     iteration leaves them and a start with λ = 0 and scores O has them, but not
+//     every start (see State);
 //   - ρ·σ_min(K) ≥ 2ν, and there is no over-relaxation;
 //   - the prox of the loss and the α-update are exact, up to rounding.
 //

@@ -145,7 +145,7 @@ func TestEveryLossFindsTheSupervisedOptimum(t *testing.T) {
 				}
 				p.Kernel.(*kernel.Linear).Scores(scores, w, labels)
 				p.Offset = scores
-				s.Settle(p, &Workspace{})
+				settle(p, s)
 			}
 			for i, y := range truth {
 				for k := range labels {
@@ -157,8 +157,7 @@ func TestEveryLossFindsTheSupervisedOptimum(t *testing.T) {
 				t.Fatal(err)
 			}
 			objective := func(alpha []float64) float64 {
-				ka := make([]float64, len(alpha))
-				p.Kernel.(*kernel.Linear).Mul(ka, alpha, labels)
+				ka := product(p, alpha)
 				v := 0.0
 				for i, a := range alpha {
 					v += p.Nu * a * ka[i]
@@ -182,12 +181,20 @@ func TestEveryLossFindsTheSupervisedOptimum(t *testing.T) {
 					t.Fatalf("objective %.12g at a neighbour; the solver's is %.12g", v, best)
 				}
 			}
-			if smooth, ok := l.(loss.Softmax); ok {
-				g := make([]float64, len(s.Scores))
-				smooth.Gradient(g, s.Scores, nil, truth, labels)
-				for i := range g {
-					if r := g[i] + 2*p.Nu*found[i]; math.Abs(r) > 1e-8 {
-						t.Fatalf("gradient of the supervised problem is %g at entry %d", r, i)
+			if _, ok := l.(loss.Softmax); ok { // g = softmax(β) − e_y
+				for i, y := range truth {
+					sum := 0.0
+					for _, b := range s.Scores[i*labels : (i+1)*labels] {
+						sum += math.Exp(b)
+					}
+					for k := range labels {
+						r := math.Exp(s.Scores[i*labels+k])/sum + 2*p.Nu*found[i*labels+k]
+						if k == int(y) {
+							r--
+						}
+						if math.Abs(r) > 1e-8 {
+							t.Fatalf("gradient of the supervised problem is %g at label %d of sample %d", r, k, i)
+						}
 					}
 				}
 			}

@@ -12,13 +12,12 @@ import (
 // ErrNotFinite says that a NaN or an infinity arose from the problem's numbers.
 var ErrNotFinite = errors.New("solver: NaN or infinity in the problem")
 
-// Loss is a per-sample loss with its lookup table, proximal map and subgradient; see
-// loss.Hinge for the shapes. Rows are independent, and several goroutines may be
-// given different ones at a time.
+// Loss is a per-sample loss with its lookup table and proximal map; see loss.Hinge
+// for the shapes. Rows are independent, and several goroutines may be given different
+// ones at a time.
 type Loss interface {
 	Table(u, t, omega []float64, labels int, rho float64)
 	Prox(dst, t, omega []float64, y []int32, labels int, rho float64)
-	Gradient(dst, beta, omega []float64, y []int32, labels int)
 	Value(beta, omega []float64, y []int32, labels int) float64
 }
 
@@ -28,7 +27,6 @@ type Kernel interface {
 	SigmaMin() float64
 	Factor(nu, rho float64) error
 	Solve(alpha, r []float64, labels int)
-	Mul(dst, alpha []float64, labels int)
 }
 
 // Labeler is the discrete energy E and a solver for it. Label improves y under
@@ -50,7 +48,7 @@ type Problem struct {
 
 	// Offset is n×L scores O of a classifier W₀ that is given: the loss is of
 	// β = O + Kα, so that ν⟨α, Kα⟩ draws the classifier to W₀. Nil means none. See
-	// State for how what leaves a window goes on in it.
+	// State for how a window slides by it.
 	Offset []float64
 }
 

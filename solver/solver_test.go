@@ -146,10 +146,10 @@ func TestIterationAgainstTheUpdatesAsWritten(t *testing.T) {
 	if _, err := Solve(t.Context(), &Workspace{}, p, s, Options{MaxIter: 1, Rho: rho}); err != nil {
 		t.Fatal(err)
 	}
-	alpha, ka, beta := make([]float64, n), make([]float64, n), make([]float64, n)
+	alpha, beta := make([]float64, n), make([]float64, n)
 	s.Alpha(alpha, p.Nu)
 	p.Loss.Prox(beta, target, nil, s.Y, p.Labels, rho)
-	p.Kernel.(*kernel.Linear).Mul(ka, alpha, p.Labels)
+	ka := product(p, alpha)
 	for i, a := range alpha {
 		if math.Abs(ka[i]-s.Scores[i]) > 1e-9 {
 			t.Fatalf("score %d is %g; Kα is %g", i, s.Scores[i], ka[i])

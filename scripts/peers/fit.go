@@ -97,10 +97,11 @@ func (s *samples) fit(ctx context.Context, workers int) ([]float64, solver.Resul
 		if y > 0 {
 			state.Y[i] = 1
 		}
+		// The multipliers that belong to scores of 0, the hinge's subgradients, rather
+		// than none.
+		state.Lambda[2*i], state.Lambda[2*i+1] = y, -y
 	}
 	problem := &solver.Problem{Labels: 2, Loss: hinge{}, Kernel: &k, MRF: given{}, Nu: fitNu}
-	// The multipliers that belong to scores of 0, rather than none.
-	state.Enter(problem, 0, s.n)
 	var ws solver.Workspace
 	res, err := solver.Solve(ctx, &ws, problem, &state, solver.Options{MaxIter: fitMax, Rho: fitRho, RhoMax: fitRho, Relax: fitRelax, Tau: 1, Tol: fitTol})
 	if err != nil {

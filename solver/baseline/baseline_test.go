@@ -129,11 +129,11 @@ func TestObjective(t *testing.T) {
 	p.Unary = []float64{1, 2, 3, 4}
 	s.Y = []int32{1, 0}
 	alpha := []float64{0.5, -0.5, 0.25, 0}
-	p.Kernel.(*kernel.Linear).Mul(s.Scores, alpha, 2)
-	for i, a := range alpha {
+	for i, a := range alpha { // K = 1.1·I
+		s.Scores[i] = 1.1 * a
 		s.Lambda[i] = -2 * a * p.Nu
 	}
-	// K = 1.1·I, so ⟨α, Kα⟩ = 1.1·0.5625. The hinge of each sample, by hand:
+	// ⟨α, Kα⟩ = 1.1·0.5625. The hinge of each sample, by hand:
 	// scores (0.55, −0.55) under label 1 and (0.275, 0) under label 0.
 	want := (1.55 + 1.55) + (0.725 + 1) + 1.1*0.5625 + 2 + 3
 	if got := baseline.Objective(p, s); math.Abs(got-want) > 1e-12 {

@@ -118,13 +118,3 @@ func BenchmarkGaussianFactor(b *testing.B) {
 		GaussianFactor(x, n, d, 16, rank, 1e-6)
 	}
 }
-
-func BenchmarkFourier(b *testing.B) {
-	const n, d, features = 1500, 241, 400
-	x := randomMatrix(rand.New(rand.NewPCG(7, 7)), n*d)
-	f := NewFourier(d, features, 16, 1)
-	var g []float64
-	for b.Loop() {
-		g = f.Map(g, x, n)
-	}
-}

@@ -1,14 +1,14 @@
-// Package kernel holds the Gram matrix K of the DC-ADMM objective: it multiplies with
-// K and solves the α-update's normal equation (2νI + ρK)α = R, which is all the
-// solver asks of it.
+// Package kernel holds the Gram matrix K of the DC-ADMM objective: it solves the
+// α-update's normal equation (2νI + ρK)α = R, which is all the solver asks of it.
 //
 // Linear is K = XXᵀ + γI for rows of explicit features, and never forms the n×n
-// matrix: n may be large, d is what a Cholesky factorisation bears. GaussianFactor
-// and Fourier make such features for the Gaussian kernel: of samples that are all
-// there, as exact as wanted, and of any that are still to come.
+// matrix: n may be large, d is what a Cholesky factorisation bears. It also goes
+// from α to the primal classifier Xᵀα and from a classifier to its scores.
+// GaussianFactor makes such features for the Gaussian kernel, as exact as wanted, of
+// samples that are all there.
 //
 // Sample rows are float64, row-major. A kernel is not safe for concurrent use; a
-// Block or a Fourier may be shared. Large products use every core, see SetWorkers.
+// Block may be shared. Large products use every core, see SetWorkers.
 // The same input gives the same bits, whatever the number of workers and whether the
 // assembly, used where there is AVX, or its Go twin (build tag noasm) does the
 // products.

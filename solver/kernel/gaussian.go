@@ -1,6 +1,9 @@
 package kernel
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // GaussianFactor returns rows G, as a block for Linear, with K ≈ GGᵀ for the Gaussian
 // kernel K_ij = exp(−‖x_i − x_j‖²/2σ²) of the n rows of x, by Cholesky factorisation
@@ -10,7 +13,9 @@ import "math"
 // Cost O(n·rank·(rank+d)).
 func GaussianFactor(x []float64, n, d int, sigma float64, rank int, tol float64) *Block {
 	checkRows(x, n, d)
-	checkGaussian(rank, sigma)
+	if rank < 1 || !(sigma > 0) || math.IsInf(sigma, 1) {
+		panic(fmt.Sprintf("kernel: %d columns of width σ = %g; want at least 1 and > 0", rank, sigma))
+	}
 	rank = min(rank, n)
 	byColumn := make([][]float64, 0, rank)
 	left := make([]float64, n) // diagonal of K − GGᵀ

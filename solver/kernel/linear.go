@@ -67,15 +67,6 @@ func (k *Linear) Reset(blocks []*Block, gamma float64) {
 // n > d).
 func (k *Linear) SigmaMin() float64 { return k.gamma }
 
-// Mul writes Kα to dst. Both are n×labels row-major and may not alias.
-// Cost O(nd·labels).
-func (k *Linear) Mul(dst, alpha []float64, labels int) {
-	k.check(dst, alpha, labels)
-	columns := columnsOf(alpha, labels)
-	k.project(alpha, labels, columns)
-	k.expand(dst, alpha, labels, columns, k.gamma, 1)
-}
-
 // Weights writes the primal classifier W = Xᵀα to the start of dst, labels×d
 // row-major.
 // Cost O(nd·labels).

@@ -67,11 +67,6 @@ func TestLinearAgainstDense(t *testing.T) {
 			a := randomMatrix(rng, n*tt.labels)
 
 			got := make([]float64, n*tt.labels)
-			k.Mul(got, a, tt.labels)
-			var ka mat.Dense
-			ka.Mul(want, mat.NewDense(n, tt.labels, a))
-			near(t, "Kα", got, ka.RawMatrix().Data)
-
 			if err := k.Factor(nu, rho); err != nil {
 				t.Fatal(err)
 			}
@@ -140,12 +135,6 @@ func TestSolveMirrored(t *testing.T) {
 	k.Solve(got, both, 2)
 	near(t, "mirrored α", got, want)
 
-	k.Mul(one, r, 1)
-	k.Mul(got, both, 2)
-	for i, v := range one {
-		want[2*i], want[2*i+1] = v, -v
-	}
-	near(t, "mirrored Kα", got, want)
 	w, wantW := make([]float64, 8), make([]float64, 4)
 	k.Weights(w, both, 2)
 	k.Weights(wantW, r, 1)
@@ -181,9 +170,11 @@ func TestLinearAgainstReference(t *testing.T) {
 		k.Solve(got, r, labels)
 		ref.Solve(want, r, labels)
 		near(t, "Solve", got, want)
-		k.Mul(got, r, labels)
-		ref.Mul(want, r, labels)
-		near(t, "Mul", got, want)
+		w := make([]float64, labels*33)
+		k.Weights(w, r, labels)
+		k.Scores(got, w, labels)
+		ref.Scores(want, r, labels)
+		near(t, "Scores", got, want)
 	}
 }
 
@@ -193,7 +184,7 @@ func TestWorkersGiveTheSameBits(t *testing.T) {
 	for _, labels := range []int{1, 2, 5} {
 		blocks, _ := randomBlocks(rng, 64, 8000, 3000, 5001)
 		r := randomMatrix(rng, 16001*labels)
-		var alpha, product []float64
+		var alpha, scores []float64
 		for _, workers := range []int{1, 2, 3, 7, 0} {
 			var k Linear
 			k.SetWorkers(workers)
@@ -201,15 +192,16 @@ func TestWorkersGiveTheSameBits(t *testing.T) {
 			if err := k.Factor(0.5, 1); err != nil {
 				t.Fatal(err)
 			}
-			a, p := make([]float64, len(r)), make([]float64, len(r))
+			a, s, w := make([]float64, len(r)), make([]float64, len(r)), make([]float64, labels*64)
 			k.Solve(a, r, labels)
-			k.Mul(p, r, labels)
+			k.Weights(w, r, labels)
+			k.Scores(s, w, labels)
 			if alpha == nil {
-				alpha, product = a, p
+				alpha, scores = a, s
 				continue
 			}
 			sameBits(t, fmt.Sprintf("α of %d workers", workers), a, alpha)
-			sameBits(t, fmt.Sprintf("Kr of %d workers", workers), p, product)
+			sameBits(t, fmt.Sprintf("XXᵀr of %d workers", workers), s, scores)
 		}
 	}
 }
@@ -306,7 +298,6 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 				}
 				rho *= 1.01
 				k.Solve(alpha, r, labels)
-				k.Mul(alpha, r, labels)
 				k.Weights(w, r, labels)
 				k.Scores(alpha, w, labels)
 			}
@@ -333,6 +324,11 @@ func TestFactorRefusesPenalties(t *testing.T) {
 func TestMisusePanics(t *testing.T) {
 	var k Linear
 	k.Reset([]*Block{NewBlock([]float64{1, 2}, 2, 1)}, 1)
+	var factored Linear
+	factored.Reset(k.blocks, 1)
+	if err := factored.Factor(0.5, 1); err != nil {
+		t.Fatal(err)
+	}
 	two := make([]float64, 2)
 	panics(t, map[string]func(){
 		"rows":              func() { NewBlock(two, 3, 1) },
@@ -342,10 +338,10 @@ func TestMisusePanics(t *testing.T) {
 		"mixed widths":      func() { new(Linear).Reset([]*Block{NewBlock(two, 2, 1), NewBlock(two, 1, 2)}, 1) },
 		"rows without Gram": func() { new(Linear).Reset([]*Block{{N: 2, D: 1, X: two}}, 1) },
 		"solve unfactored":  func() { k.Solve(two, two, 1) },
-		"wrong length":      func() { k.Mul(two, make([]float64, 3), 1) },
-		"no label":          func() { k.Mul(nil, nil, 0) },
+		"wrong length":      func() { factored.Solve(two, make([]float64, 3), 1) },
+		"no label":          func() { k.Weights(nil, nil, 0) },
 		"workers":           func() { k.SetWorkers(-1) },
-		"no Reset":          func() { new(Linear).Mul(nil, nil, 1) },
+		"no Reset":          func() { new(Linear).Weights(nil, nil, 1) },
 		"classifier":        func() { k.Weights(nil, two, 1) },
 		"no classifier":     func() { k.Scores(two, nil, 1) },
 	})
@@ -380,8 +376,11 @@ func TestNoColumns(t *testing.T) {
 func ExampleLinear() {
 	var k Linear
 	k.Reset([]*Block{NewBlock([]float64{1, 0, 0, 2}, 2, 2)}, 1) // K = diag(1, 4) + I
-	out := make([]float64, 2)
-	k.Mul(out, []float64{1, 1}, 1)
-	fmt.Println(out)
-	// Output: [2 5]
+	if err := k.Factor(0.5, 1); err != nil {                    // I + K = diag(3, 6)
+		fmt.Println(err)
+	}
+	alpha := make([]float64, 2)
+	k.Solve(alpha, []float64{6, 6}, 1)
+	fmt.Printf("%.3f\n", alpha)
+	// Output: [2.000 1.000]
 }

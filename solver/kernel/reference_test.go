@@ -61,10 +61,9 @@ func (k *reference) Solve(alpha, r []float64, labels int) {
 	}
 }
 
-func (k *reference) Mul(dst, alpha []float64, labels int) {
-	for i, a := range alpha {
-		dst[i] = k.gamma * a
-	}
+// Scores writes XXᵀα, the scores of the classifier Xᵀα.
+func (k *reference) Scores(dst, alpha []float64, labels int) {
+	clear(dst)
 	for l := range labels {
 		k.project(alpha, l, labels)
 		k.expand(dst, l, labels, 1)

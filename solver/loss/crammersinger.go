@@ -178,25 +178,6 @@ func rival(beta []float64, y int) int {
 	return best
 }
 
-// Gradient writes a subgradient of ω_i ℓ(y_i; ·) at β_i to row i of dst: −ω_i at
-// y_i and ω_i at its strongest rival where their margin is below 1, else 0.
-// dst may alias beta.
-func (CrammerSinger) Gradient(dst, beta, omega []float64, y []int32, labels int) {
-	w := 1.0
-	for i, yi := range y {
-		if omega != nil {
-			w = omega[i]
-		}
-		bi, di := beta[i*labels:(i+1)*labels], dst[i*labels:(i+1)*labels]
-		other := rival(bi, int(yi))
-		violated := 1+(bi[other]-bi[yi]) > 0
-		clear(di)
-		if violated {
-			di[other], di[yi] = w, -w
-		}
-	}
-}
-
 // Value returns Σ_i ω_i ℓ(y_i; β_i).
 func (CrammerSinger) Value(beta, omega []float64, y []int32, labels int) float64 {
 	total, w := 0.0, 1.0

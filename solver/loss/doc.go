@@ -1,6 +1,6 @@
 // Package loss holds the per-sample losses of the DC-ADMM objective: their
-// values, subgradients and proximal maps, and the lookup tables u of the discrete update
-// (eq. lookup_table of the paper).
+// values and proximal maps, and the lookup tables u of the discrete update (eq.
+// lookup_table of the paper).
 //
 //	Hinge          Σ_l max(0, 1 − s_l β_l)             closed form
 //	CrammerSinger  max(0, max_{l≠y} 1 + β_l − β_y)     water level of the dual, sorted once a sample

@@ -69,28 +69,6 @@ func (Hinge) Prox(dst, t, omega []float64, y []int32, labels int, rho float64) {
 	}
 }
 
-// Gradient writes a subgradient of ω_i ℓ(y_i; ·) at β_i to row i of dst: −ω_i s_l
-// where the margin s_l β_l is below 1, else 0. dst may alias beta.
-func (Hinge) Gradient(dst, beta, omega []float64, y []int32, labels int) {
-	w := 1.0
-	for i, yi := range y {
-		if omega != nil {
-			w = omega[i]
-		}
-		for l := 0; l < labels; l++ {
-			k, s := i*labels+l, -1.0
-			if int32(l) == yi {
-				s = 1
-			}
-			g := 0.0
-			if s*beta[k] < 1 {
-				g = -w * s
-			}
-			dst[k] = g
-		}
-	}
-}
-
 // Value returns Σ_i ω_i ℓ(y_i; β_i).
 func (Hinge) Value(beta, omega []float64, y []int32, labels int) float64 {
 	total, w := 0.0, 1.0

@@ -262,36 +262,6 @@ func softmaxProx(dst, t []float64, y int, s, logS float64) {
 	dst[y] = ty + s*p
 }
 
-// Gradient writes the gradient of ω_i ℓ(y_i; ·) at β_i to row i of dst: ω_i times
-// the softmax of β_i less 1 at y_i. dst may alias beta.
-func (Softmax) Gradient(dst, beta, omega []float64, y []int32, labels int) {
-	w := 1.0
-	for i, yi := range y {
-		if omega != nil {
-			w = omega[i]
-		}
-		bi, di := beta[i*labels:(i+1)*labels], dst[i*labels:(i+1)*labels]
-		top := bi[0]
-		for _, b := range bi {
-			top = max(top, b)
-		}
-		others, own := 0.0, 0.0
-		for l, b := range bi {
-			e := math.Exp(b - top)
-			if di[l] = e; l == int(yi) {
-				own = e
-			} else {
-				others += e
-			}
-		}
-		scale := w / (own + others)
-		for l, e := range di {
-			di[l] = scale * e
-		}
-		di[yi] = -scale * others
-	}
-}
-
 // Value returns Σ_i ω_i ℓ(y_i; β_i), each term to full relative precision however
 // small it is.
 func (Softmax) Value(beta, omega []float64, y []int32, labels int) float64 {
