@@ -67,7 +67,7 @@ type Config struct {
 	MaxDim     int     // features are reduced to at most this many; 0 = 96
 	Classifier float64 // weight of the classifier where the affinity knows nothing; 0 = 1
 	Balance    float64 // exponent of the class weights; 0 = 0.6
-	Marked     float64 // training weight of a superpixel that somebody marked; 0 = 3
+	Marked     float64 // training weight of an earlier annotated frame's superpixels; 0 = 3
 	Nu         float64 // ν, how stiffly the classifier stays what it was in the last frame; 0 = 2
 	Gamma      float64 // γ; 0 = 4
 	Rho        float64 // ρ; 0 = 2ν/γ, from where on the Lagrangian cannot rise

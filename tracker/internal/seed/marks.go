@@ -63,6 +63,11 @@ func (m *Marks) Drop(label int32) {
 	labeling.Drop(m.Bounded, label)
 }
 
+// Any tells whether anything is marked.
+func (m *Marks) Any() bool {
+	return slices.ContainsFunc(m.Fixed, func(fixed int32) bool { return fixed != annotation.Unmarked })
+}
+
 // Free tells whether nothing is said of superpixel i, but for bounds.
 func (m *Marks) Free(i int) bool { return m.Fixed[i] == annotation.Unmarked }
 

@@ -17,8 +17,8 @@
 //	  + Σ_e w_e [y_i ≠ y_j]               contrast-sensitive Potts within a frame (the paper's E)
 //	  + ∞ where an annotation rules a label out
 //
-// The weights ω, of mean 1, balance rare labels, count what somebody marked more, and
-// what the affinity cannot place less, or small objects die of their ambiguous rims.
+// The weights ω, of mean 1, balance rare labels, count annotated frames more, and what
+// the affinity cannot place less, or small objects die of their ambiguous rims.
 //
 // DC-ADMM (package solver) lowers it. The start is α = 0: multipliers λ = −2να = 0 and
 // scores XW₀ are of one α, so with ρ ≥ 2ν/γ the Lagrangian cannot rise, from the first

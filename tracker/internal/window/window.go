@@ -22,7 +22,7 @@ type Config struct {
 	Evidence   float64 // weight of the affinity against the loss in training
 	Balance    float64 // exponent of the class weights
 	Ambiguous  float64 // training weight of a superpixel the affinity cannot place
-	Marked     float64 // training weight of a superpixel that somebody marked
+	Marked     float64 // training weight of an earlier annotated frame's superpixels
 	Nu         float64 // ν
 	Gamma      float64 // γ
 	Rho        float64 // ρ; the Lagrangian cannot rise if it is 2ν/γ at least
@@ -192,8 +192,9 @@ func (w *Window) scatter(frames []*Frame) {
 }
 
 // balance sets the training weights ω, mean 1: a rare label's samples count more
-// (by the power Balance of how rare it is), those that somebody marked count Marked
-// times, others less as the affinity cannot place them.
+// (by the power Balance of how rare it is), those that nobody marked less as the affinity
+// cannot place them, and all of an earlier annotated frame Marked times. Not those of the
+// newest: of a box only what is outside is marked, which must not outweigh what is inside.
 func (w *Window) balance(frames []*Frame, labels int) {
 	w.rarity = scratch.Zero(w.rarity, labels) // counts first
 	n := 0.0
@@ -208,11 +209,15 @@ func (w *Window) balance(frames []*Frame, labels int) {
 	}
 	w.omega = w.omega[:0]
 	sum := 0.0
-	for _, f := range frames {
+	for k, f := range frames {
+		frame := 1.0
+		if k < len(frames)-1 && f.Marks.Any() {
+			frame = w.Marked
+		}
 		for i := range f.p.N {
-			omega := w.Marked
+			omega := frame
 			if f.Marks.Free(i) {
-				omega = 1 - (1-w.Ambiguous)*belief.Uncertainty(f.Belief.Q[i*labels:(i+1)*labels])
+				omega *= 1 - (1-w.Ambiguous)*belief.Uncertainty(f.Belief.Q[i*labels:(i+1)*labels])
 			}
 			omega *= w.rarity[f.y[i]]
 			w.omega = append(w.omega, omega)

@@ -128,7 +128,7 @@ func TestBalance(t *testing.T) {
 			f.Belief.Q[labels*i], f.Belief.Q[labels*i+1] = 1-0.1*float64(k+1), 0.1*float64(k+1)
 		}
 	}
-	frames[1].Marks.Fixed[7] = 0
+	frames[0].Marks.Fixed[7], frames[1].Marks.Fixed[8] = 0, 0
 	w.balance(frames, labels)
 	count := [labels]float64{}
 	for _, l := range truth {
@@ -141,7 +141,8 @@ func TestBalance(t *testing.T) {
 			omega := math.Pow(n/(labels*count[l]), tuned.Balance)
 			if f.Marks.Free(i) {
 				omega *= 1 - (1-tuned.Ambiguous)*0.2*float64(k+1)
-			} else {
+			}
+			if k == 0 { // the newest is no earlier frame
 				omega *= tuned.Marked
 			}
 			want, sum = append(want, omega), sum+omega
