@@ -31,9 +31,15 @@ type Config struct {
 	Budget time.Duration // solving time a frame; 0 = no limit but MaxIter
 }
 
-// annotatedIter is how many iterations an annotated frame gets: it is rare, and
-// the classifier starts from nothing.
-const annotatedIter = 200
+// A frame that defines an object is rare, and the classifier starts from nothing: it gets
+// more iterations, and a stiffer classifier with less slack for each superpixel, or a box
+// loses what its search found (mean J .68 for .70, segd eval scribbles). Where descent is
+// guaranteed, ρ = 2ν/γ at least, is as many times as far up.
+const (
+	annotatedIter  = 200
+	annotatedNu    = 2.5  // times ν
+	annotatedGamma = 0.25 // times γ
+)
 
 // Window is the classifier, and the workspace of those who estimate and use it. It must
 // not be copied once it was used.
@@ -106,12 +112,16 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 	if annotated {
 		clear(w.weight)
 	}
-	w.gather(frames, labels)
+	nu, gamma, rho := w.Nu, w.Gamma, w.Rho
+	if annotated {
+		nu, gamma, rho = nu*annotatedNu, gamma*annotatedGamma, rho*annotatedNu/annotatedGamma
+	}
+	w.gather(frames, labels, gamma)
 	if w.observe == nil {
 		w.observe = w.trace
 	}
 	w.report = Report{}
-	opt := solver.Options{MaxIter: w.MaxIter, Rho: w.Rho, Tau: 1, Consistent: true, Observe: w.observe}
+	opt := solver.Options{MaxIter: w.MaxIter, Rho: rho, Tau: 1, Consistent: true, Observe: w.observe}
 	if annotated {
 		opt.MaxIter = annotatedIter
 	} else if w.Budget > 0 {
@@ -121,7 +131,7 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 	}
 	w.problem = solver.Problem{
 		Labels: labels, Loss: loss.Hinge{}, Kernel: &w.kernel, MRF: &w.all,
-		Omega: w.omega, Unary: w.unary, Offset: w.offset, Nu: w.Nu,
+		Omega: w.omega, Unary: w.unary, Offset: w.offset, Nu: nu,
 	}
 	res, err := solver.Solve(ctx, &w.ws, &w.problem, &w.state, opt)
 	if err != nil {
@@ -137,7 +147,7 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 // move adds Xᵀα of the solved window to the classifier.
 func (w *Window) move(labels int) {
 	w.alpha = scratch.Grow(w.alpha, len(w.state.Lambda))
-	w.state.Alpha(w.alpha, w.Nu)
+	w.state.Alpha(w.alpha, w.problem.Nu)
 	w.step = scratch.Grow(w.step, len(w.weight))
 	w.kernel.Weights(w.step, w.alpha, labels)
 	for i, v := range w.step {
@@ -159,7 +169,7 @@ func (w *Window) score(dst []float64, f *Frame, i int) {
 
 // gather writes the window's problem: kernel blocks, unaries and the graph; and its
 // start, the last classifier: α = 0, so λ = 0 and the scores are XW.
-func (w *Window) gather(frames []*Frame, labels int) {
+func (w *Window) gather(frames []*Frame, labels int, gamma float64) {
 	w.blocks, w.edges, w.unary, w.state.Y = w.blocks[:0], w.edges[:0], w.unary[:0], w.state.Y[:0]
 	for _, f := range frames {
 		first := int32(len(w.state.Y))
@@ -175,7 +185,7 @@ func (w *Window) gather(frames []*Frame, labels int) {
 			w.unary[i] = u * w.Evidence * w.omega[i/labels]
 		}
 	}
-	w.kernel.Reset(w.blocks, w.Gamma)
+	w.kernel.Reset(w.blocks, gamma)
 	w.all.Reset(len(w.state.Y), labels, w.edges)
 	w.offset = scratch.Grow(w.offset, len(w.unary))
 	w.kernel.Scores(w.offset, w.weight, labels)
