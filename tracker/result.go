@@ -45,31 +45,13 @@ const (
 // grants by default.
 const Traced = window.Traced
 
-// Solve tells how the frame's DC-ADMM went; zero when nothing was solved.
-type Solve struct {
-	Iterations int
-	Start      float64 // objective at the warm start; +Inf if an annotation rules its labels out
-	Lagrangian float64
-	Descent    float64 // relative fall from Start to Lagrangian; 0 from +Inf
-	Primal     float64
-	Dual       float64
-	Violations int // iterations that raised the Lagrangian
-	Guaranteed int // iterations that could not, see package solver
-	Flips      int
-	FlipRatio  float64 // flips / (samples × iterations)
-	Converged  bool
-	OutOfTime  bool // Config.Budget ended it
+// Report tells how a DC-ADMM went.
+type Report = window.Report
 
-	// Trace is the Lagrangian after each of the first iterations; where there were
-	// fewer, the last one's.
-	Trace [Traced]float64
+// Solve tells how the frame was solved, and how long its steps took. Its Report is zero
+// when nothing was solved.
+type Solve struct {
+	Report
 
 	AffinityTime, SolveTime, MaskTime time.Duration
-}
-
-func (s *Solve) fill(r window.Report) {
-	s.Iterations, s.Start, s.Lagrangian, s.Descent, s.Trace = r.Iterations, r.Start, r.Lagrangian, r.Descent, r.Trace
-	s.Primal, s.Dual, s.Flips, s.FlipRatio = r.Primal, r.Dual, r.Flips, r.FlipRatio
-	s.Violations, s.Guaranteed = r.Violations, r.Guaranteed
-	s.Converged, s.OutOfTime = r.Converged, r.OutOfTime
 }

@@ -188,7 +188,7 @@ func (t *Tracker) solve(ctx context.Context, f *frame, anew, learn bool, out *So
 		if err != nil {
 			return err
 		}
-		out.fill(report)
+		out.Report = report
 	}
 	var estimated []int32
 	if anew {

@@ -109,11 +109,9 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 		return Report{}, nil
 	}
 	w.balance(frames, labels)
-	if annotated {
-		clear(w.weight)
-	}
 	nu, gamma, rho := w.Nu, w.Gamma, w.Rho
 	if annotated {
+		clear(w.weight)
 		nu, gamma, rho = nu*annotatedNu, gamma*annotatedGamma, rho*annotatedNu/annotatedGamma
 	}
 	w.gather(frames, labels, gamma)
