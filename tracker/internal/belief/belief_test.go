@@ -204,6 +204,26 @@ func TestPropagateTheUnknown(t *testing.T) {
 	}
 }
 
+// The classifier may refuse what was detected of an object out of sight, but not add to
+// it: of what is less likely than not it has no say.
+func TestClassifierAddsNothingToADetection(t *testing.T) {
+	p := made(t, 1)[0]
+	a := Affinity{Config: tuned}
+	var b Belief
+	for _, state := range []life.State{life.Visible, life.Occluded, life.Lost} {
+		o := objects(p, 1)
+		o[0].State = state
+		o[0].Probability[0], o[0].Probability[1] = 0.75, 0.25
+		b.Reset(p.N, 2)
+		a.Propagate(&b, p, 1, []Source{source(p, 2)}, o)
+		for i, unlearnt := range b.Unlearnt {
+			if want := i == 1 && state != life.Visible; unlearnt != want {
+				t.Errorf("%s, superpixel %d: unlearnt %t; want %t", state, i, unlearnt, want)
+			}
+		}
+	}
+}
+
 // In an annotated frame the most similar ones are sought both where a superpixel is and
 // where it was before its object moved.
 func TestAnnotatedFramesAreFollowed(t *testing.T) {

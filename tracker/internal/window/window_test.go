@@ -222,6 +222,21 @@ func TestClassifierIsCarriedOn(t *testing.T) {
 	}
 }
 
+// The window of a frame that defines an object has a stiffer classifier and less slack;
+// the next one has those of the Config again.
+func TestAnnotatedWindowIsStiffer(t *testing.T) {
+	frames, truth := made(t, 2)
+	w := Window{Config: tuned}
+	for k, annotated := range []bool{true, false} {
+		if _, err := w.Estimate(t.Context(), frames[:k+1], slices.Clone(truth), labels, annotated, true); err != nil {
+			t.Fatal(err)
+		}
+		if stiffer, tighter := w.problem.Nu > tuned.Nu, w.kernel.SigmaMin() < tuned.Gamma; stiffer != annotated || tighter != annotated {
+			t.Errorf("annotated %t: ν %g, γ %g", annotated, w.problem.Nu, w.kernel.SigmaMin())
+		}
+	}
+}
+
 func guess(w *Window, f *Frame, y []int32) []int32 {
 	w.Guess(f, y, labels)
 	return y
