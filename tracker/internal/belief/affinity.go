@@ -28,6 +28,9 @@ const (
 	// dropped since. The cost grows with the square, and what is alike farther away is
 	// ever less likely to be the same.
 	maxPace = 2
+	// The standard deviation of what belongs to a label from the label's motion, in radii
+	// of the search.
+	motionSpread = 0.45
 )
 
 // Affinity is the workspace of Propagate.
@@ -35,10 +38,13 @@ type Affinity struct {
 	Config
 
 	matches   []cosine.Match // N×Links, of one reference
+	weights   []float64      // N×Links, of the matches' votes
+	motion    motion
 	cosines   []float32
 	support   []float64 // N: the weight of the votes for a superpixel
 	reliable  []float64 // N: as much of it as comes from labels that can be trusted
-	reachable []bool    // N: whether a superpixel can be an object at all
+	reachable []bool    // N: whether a superpixel is near one that some reference says may be an object
+	asked     []bool    // N: whether it can be an object, so that it is looked up
 	candidate []bool    // N×L: which label it can be
 	shifted   []bool    // N: whether it can be one that is elsewhere than in an annotated frame
 	found     []float64 // L: pixels
@@ -50,7 +56,8 @@ type Affinity struct {
 // References that know all objects vote first, because the others leave open what they
 // do not know. An object is to be found within reach of where it was in the latest
 // frames, or where it was detected: what is like it where an annotated frame had it long
-// ago is something else, unless it has jumped there.
+// ago is something else, unless it has jumped there. Votes of the latest frames count as
+// far as what they are for has moved there as the rest of its label has.
 func (a *Affinity) Propagate(b *Belief, p *picture.Picture, elapsed int, sources []Source, objects []Object) {
 	labels := 1 + len(objects)
 	a.reach(p, sources, objects)
@@ -68,7 +75,7 @@ func (a *Affinity) Propagate(b *Belief, p *picture.Picture, elapsed int, sources
 		}
 	}
 	a.settleOpen(b, elapsed, sources, objects)
-	normalise(b.Q, a.reachable, labels)
+	normalise(b.Q, a.asked, labels)
 	redetect(b, objects)
 }
 
@@ -88,20 +95,20 @@ func (a *Affinity) weight(s Source) float64 {
 	return a.AnchorWeight
 }
 
-// reach sets which labels the superpixels of p can be. Near one that a reference says
-// may be an object, a superpixel is reachable, all others can only inherit background.
-// Before the first annotation nothing is known at all.
+// reach sets which labels the superpixels of p can be. What no object can be inherits
+// background without being looked up. Before the first annotation nothing is known at all.
 func (a *Affinity) reach(p *picture.Picture, sources []Source, objects []Object) {
 	labels, first := 1+len(objects), true
 	for _, s := range sources {
 		first = first && !s.Annotated
 	}
-	a.reachable, a.candidate = scratch.Grow(a.reachable, p.N), scratch.Grow(a.candidate, p.N*labels)
+	a.reachable, a.asked = scratch.Grow(a.reachable, p.N), scratch.Grow(a.asked, p.N)
+	a.candidate = scratch.Grow(a.candidate, p.N*labels)
 	for i := range a.candidate {
 		a.candidate[i] = i%labels == 0
 	}
-	for i := range a.reachable {
-		a.reachable[i] = first
+	for i := range a.asked {
+		a.reachable[i], a.asked[i] = first, first
 	}
 	for _, s := range sources {
 		for j := range s.N {
@@ -110,7 +117,7 @@ func (a *Affinity) reach(p *picture.Picture, sources []Source, objects []Object)
 					p.Near(s.Centroid[2*j], s.Centroid[2*j+1], a.radius(s), func(i int32) {
 						a.reachable[i] = true
 						if s.Latest {
-							a.candidate[int(i)*labels+l] = true
+							a.asked[i], a.candidate[int(i)*labels+l] = true, true
 						}
 					})
 				}
@@ -120,14 +127,14 @@ func (a *Affinity) reach(p *picture.Picture, sources []Source, objects []Object)
 	for k, o := range objects {
 		for i, probability := range o.Probability {
 			if probability > 0 {
-				a.reachable[i], a.candidate[i*labels+k+1] = true, true
+				a.asked[i], a.candidate[i*labels+k+1] = true, true
 			}
 		}
 	}
 }
 
-// relax lets objects in sight be anywhere of which next to nothing was found where they
-// can be, and tells whether there are any.
+// relax lets objects in sight be anywhere near where any reference has an object of which
+// next to nothing was found where they can be, and tells whether there are any.
 func (a *Affinity) relax(b *Belief, p *picture.Picture, objects []Object) (again bool) {
 	labels := 1 + len(objects)
 	a.found = scratch.Zero(a.found, labels)
@@ -139,6 +146,7 @@ func (a *Affinity) relax(b *Belief, p *picture.Picture, objects []Object) (again
 			for i := range p.N {
 				again = again || !a.candidate[i*labels+l]
 				a.candidate[i*labels+l] = true
+				a.asked[i] = a.asked[i] || a.reachable[i]
 			}
 		}
 	}
@@ -152,12 +160,21 @@ func (a *Affinity) ask(b *Belief, p *picture.Picture, s Source, objects []Object
 	for i := range a.matches {
 		a.matches[i] = cosine.None
 	}
-	a.cosines = nearest(a.matches, a.cosines, p, s.Picture, a.reachable, a.Links, radius, 0, 0)
+	a.cosines = nearest(a.matches, a.cosines, p, s.Picture, a.asked, a.Links, radius, 0, 0)
 	if s.Annotated {
 		a.follow(p, s.Reference, objects, radius)
 	}
-	v := votes{b.Q, a.support, a.reliable, a.candidate, 1 + len(objects)}
-	v.add(a.matches, a.Links, s.Reference, a.Temperature, a.weight(s))
+	a.weights = a.weights[:0]
+	for _, m := range a.matches {
+		a.weights = append(a.weights, a.weight(s)*m.Weight(a.Temperature))
+	}
+	labels := 1 + len(objects)
+	if s.Latest {
+		a.motion.estimate(a.matches, a.Links, p, s.Reference, labels, a.Novel)
+		a.motion.discount(a.weights, a.matches, a.Links, p, s.Reference, motionSpread*radius)
+	}
+	v := votes{b.Q, a.support, a.reliable, a.candidate, labels}
+	v.add(a.matches, a.weights, a.Links, s.Reference, a.Temperature)
 }
 
 // follow adds to the matches in an annotated frame those round where it shows the
@@ -183,8 +200,8 @@ func (a *Affinity) follow(p *picture.Picture, r *Reference, objects []Object, ra
 			continue
 		}
 		a.shifted = scratch.Grow(a.shifted, p.N)
-		for i, reachable := range a.reachable {
-			a.shifted[i] = reachable && a.candidate[i*labels+l]
+		for i, asked := range a.asked {
+			a.shifted[i] = asked && a.candidate[i*labels+l]
 		}
 		a.cosines = nearest(a.matches, a.cosines, p, r.Picture, a.shifted, a.Links, radius, float32(o.X-x/area), float32(o.Y-y/area))
 	}
@@ -202,7 +219,7 @@ func (a *Affinity) settleOpen(b *Belief, elapsed int, sources []Source, objects 
 	}
 	hidden, confirmed := anyHidden(objects), allConfirmed(objects)
 	for i, support := range a.support {
-		if !a.reachable[i] {
+		if !a.asked[i] {
 			if hidden {
 				b.Trust[i] = 0
 			}

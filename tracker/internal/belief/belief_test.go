@@ -87,7 +87,7 @@ func TestVotes(t *testing.T) {
 			all, []float64{0, 0, 0}, []float64{2, CorrectedWeight, 0}, 2 + CorrectedWeight, 2 + CorrectedWeight},
 	} {
 		v := votes{tt.q, make([]float64, 1), make([]float64, 1), tt.candidate, 3}
-		v.add(matches, 3, &tt.r, 0.07, 2)
+		v.add(matches, []float64{2, 2, 2}, 3, &tt.r, 0.07)
 		if !slices.Equal(v.q, tt.want) || v.support[0] != tt.support || v.reliable[0] != tt.reliable {
 			t.Errorf("%s: votes %v, support %g, reliable %g; want %v, %g, %g", tt.name, v.q, v.support[0], v.reliable[0], tt.want, tt.support, tt.reliable)
 		}
@@ -240,7 +240,7 @@ func TestAnnotatedFramesAreFollowed(t *testing.T) {
 	o[0].X, o[0].Y = float64(x/n)+dx, float64(y/n)+dy
 	a := Affinity{Config: tuned}
 	a.support, a.reliable = make([]float64, p.N), make([]float64, p.N)
-	a.reachable, a.candidate = slices.Repeat([]bool{true}, p.N), slices.Repeat([]bool{true}, 2*p.N)
+	a.asked, a.candidate = slices.Repeat([]bool{true}, p.N), slices.Repeat([]bool{true}, 2*p.N)
 	a.candidate[2*17+1] = false // superpixel 17 cannot be the object, wherever that was
 	for _, annotated := range []bool{false, true} {
 		s.Annotated = annotated
@@ -291,10 +291,11 @@ func TestRelax(t *testing.T) {
 				b.Q[2*i+1] = 0.6
 			}
 		}
-		a := Affinity{candidate: make([]bool, 2*p.N)}
+		a := Affinity{candidate: make([]bool, 2*p.N), reachable: make([]bool, p.N), asked: make([]bool, p.N)}
+		a.reachable[77] = true
 		o := []Object{{Object: &tt.o, Detection: &Detection{}}}
-		if got := a.relax(&b, p, o); got != tt.want || a.candidate[2*77+1] != tt.want || a.candidate[2*77] {
-			t.Errorf("%s: relaxed %t; want %t", tt.name, got, tt.want)
+		if got := a.relax(&b, p, o); got != tt.want || a.candidate[2*77+1] != tt.want || a.candidate[2*77] || a.asked[77] != tt.want || a.asked[78] {
+			t.Errorf("%s: relaxed %t, asked %t and beyond reach %t; want %t, %[4]t, false", tt.name, got, a.asked[77], a.asked[78], tt.want)
 		}
 		if a.relax(&b, p, o) {
 			t.Errorf("%s: relaxed twice", tt.name)
@@ -309,7 +310,7 @@ func TestOpenVotes(t *testing.T) {
 	for _, tt := range []struct {
 		name              string
 		state             life.State
-		reachable         bool
+		asked             bool
 		support, reliable float64
 		probability       float64
 		elapsed           int
@@ -324,7 +325,7 @@ func TestOpenVotes(t *testing.T) {
 		{"out of reach", life.Visible, false, 2, 2, 0, 1, []float64{1, 1}, 1},
 		{"out of reach and sight", life.Lost, false, 2, 2, 0, 1, []float64{1, 1}, 0},
 	} {
-		a := Affinity{Config: tuned, support: []float64{tt.support}, reliable: []float64{tt.reliable}, reachable: []bool{tt.reachable}}
+		a := Affinity{Config: tuned, support: []float64{tt.support}, reliable: []float64{tt.reliable}, asked: []bool{tt.asked}}
 		b := Belief{Q: []float64{1, 1}, Trust: []float64{1}}
 		o := []Object{{Object: &life.Object{State: tt.state}, Detection: &Detection{Probability: []float64{tt.probability}}}}
 		a.settleOpen(&b, tt.elapsed, []Source{{Latest: true}}, o)

@@ -8,5 +8,7 @@
 // each superpixel's label is borne out by labels that can be trusted themselves.
 //
 // The votes are those of k nearest neighbours, weighted by exp((cosine − 1)/T), among
-// superpixels within a radius. What resembles nothing seen before is background.
+// superpixels within a radius. Votes of a latest frame count as far as what they are for
+// has moved as its label has since, exp(−d²/2σ²): a label's motion is the median of the
+// way to the likest superpixels. What resembles nothing seen before is background.
 package belief

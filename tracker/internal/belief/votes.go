@@ -57,24 +57,23 @@ type votes struct {
 	labels            int
 }
 
-// add adds the soft labels of the matched superpixels of r: each match counts its own
-// weight times the given one, or times CorrectedWeight if it leads to a corrected
-// superpixel, and as much of it as r can be trusted there. What r calls background may
+// add adds the soft labels of the matched superpixels of r: each match counts its weight,
+// or by its cosine alone CorrectedWeight times if it leads to a corrected superpixel, and
+// as much of it as r can be trusted there. What r calls background may
 // be an object that was out of sight there or first annotated later; that share of its
 // votes is divided as q stands among the background and the objects r does not know.
-func (v votes) add(matches []cosine.Match, k int, r *Reference, temperature, weight float64) {
+func (v votes) add(matches []cosine.Match, weights []float64, k int, r *Reference, temperature float64) {
 	for i := range len(matches) / k {
 		row, rest := v.q[i*v.labels:(i+1)*v.labels], 0.0
 		candidate := v.candidate[i*v.labels : (i+1)*v.labels]
-		for _, m := range matches[i*k : (i+1)*k] {
+		for c, m := range matches[i*k : (i+1)*k] {
 			if m.To < 0 {
 				break
 			}
-			w := weight
+			w := weights[i*k+c]
 			if len(r.Corrected) > 0 && r.Corrected[m.To] {
-				w = CorrectedWeight
+				w = CorrectedWeight * m.Weight(temperature)
 			}
-			w *= m.Weight(temperature)
 			soft := r.Soft[int(m.To)*v.labels : int(m.To+1)*v.labels]
 			heard := 1.0
 			for l, can := range candidate {
@@ -117,11 +116,11 @@ func (r *Reference) divide(row []float64, rest float64) {
 }
 
 // normalise makes every row of q sum to 1. A row without votes becomes uniform, but
-// certain background where nothing is reachable.
-func normalise(q []float64, reachable []bool, labels int) {
+// certain background if it was not asked.
+func normalise(q []float64, asked []bool, labels int) {
 	for i := 0; i < len(q); i += labels {
 		row, sum := q[i:i+labels], 0.0
-		if !reachable[i/labels] {
+		if !asked[i/labels] {
 			clear(row)
 			row[0] = 1
 			continue
