@@ -11,6 +11,6 @@ func evalCommand(std streams) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(evalDavisCommand(std), evalScribblesCommand(std), evalSoakCommand(std), evalMoonsCommand(std), evalSSLCommand(std))
+	cmd.AddCommand(evalDavisCommand(std), evalScribblesCommand(std), evalMotCommand(std), evalSoakCommand(std), evalMoonsCommand(std), evalSSLCommand(std))
 	return cmd
 }

@@ -16,35 +16,65 @@ import (
 	"github.com/segd/segd/tracker"
 )
 
+// trackingFlags say how objects are followed.
+type trackingFlags struct {
+	model, mode            string
+	superpixels, shortSide int
+	json                   bool
+}
+
+func (f *trackingFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.model, "model", "", "ONNX or Caffe model (default the one in the binary)")
+	flags.StringVar(&f.mode, "mode", tracker.Joint.String(), "joint, affinity, frozen or no-temporal")
+	flags.IntVar(&f.superpixels, "superpixels", 0, fmt.Sprintf("pieces a frame is cut into (default %d)", features.DefaultSuperpixels))
+	flags.IntVar(&f.shortSide, "short-side", config.DefaultShortSide, "shorter side of the picture the model sees, in pixels")
+	flags.BoolVar(&f.json, "json", false, "print one JSON object on standard output")
+}
+
+func (f *trackingFlags) parseMode() (tracker.Mode, error) {
+	mode, err := tracker.ParseMode(f.mode)
+	if err != nil {
+		return 0, usageError{fmt.Errorf("--mode: %w", err)}
+	}
+	return mode, nil
+}
+
+func (f *trackingFlags) modelName() string {
+	if f.model == "" {
+		return dnn.EmbeddedName
+	}
+	return f.model
+}
+
+// open returns the model, which the caller closes.
+func (f *trackingFlags) open() (*dnn.Model, error) {
+	return openModel(config.Model{Path: f.model, ShortSide: f.shortSide})
+}
+
+// require has cobra refuse a command line without the flags, which are defined.
+func require(cmd *cobra.Command, flags ...string) {
+	for _, name := range flags {
+		if err := cmd.MarkFlagRequired(name); err != nil {
+			panic(err)
+		}
+	}
+}
+
 // pictureFlags are what all runs on DAVIS' pictures have in common.
 type pictureFlags struct {
-	root, sequences, model, mode, overlay string
-	superpixels, shortSide                int
-	seed                                  uint64
-	json                                  bool
+	trackingFlags
+	root, sequences, overlay string
+	seed                     uint64
 }
 
 func (f *pictureFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.root, "root", "", "folder with JPEGImages/480p and Annotations/480p")
 	flags.StringVar(&f.sequences, "sequences", "all", "names, separated by commas, or all")
-	flags.StringVar(&f.model, "model", "", "ONNX or Caffe model (default the one in the binary)")
-	flags.StringVar(&f.mode, "mode", tracker.Joint.String(), "joint, affinity, frozen or no-temporal")
-	flags.IntVar(&f.superpixels, "superpixels", 0, fmt.Sprintf("pieces a frame is cut into (default %d)", features.DefaultSuperpixels))
-	flags.IntVar(&f.shortSide, "short-side", config.DefaultShortSide, "shorter side of the picture the model sees, in pixels")
+	f.trackingFlags.add(cmd)
 	flags.Uint64Var(&f.seed, "seed", 1, "of the random numbers")
-	flags.BoolVar(&f.json, "json", false, "print one JSON object on standard output")
-	if err := cmd.MarkFlagRequired("root"); err != nil {
-		panic(err) // the flag is defined above
-	}
-}
-
-func (f *pictureFlags) parseMode() (tracker.Mode, error) {
-	mode, err := tracker.ParseMode(f.mode)
-	if err != nil {
-		return 0, usageError{fmt.Errorf("--mode: %w", err)}
-	}
-	return mode, nil
+	require(cmd, "root")
 }
 
 // names is nil for all sequences.
@@ -53,18 +83,6 @@ func (f *pictureFlags) names() []string {
 		return nil
 	}
 	return strings.Split(f.sequences, ",")
-}
-
-func (f *pictureFlags) modelName() string {
-	if f.model == "" {
-		return dnn.EmbeddedName
-	}
-	return f.model
-}
-
-// open returns the model, which the caller closes.
-func (f *pictureFlags) open() (*dnn.Model, error) {
-	return openModel(config.Model{Path: f.model, ShortSide: f.shortSide})
 }
 
 type davisFlags struct {

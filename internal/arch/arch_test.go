@@ -84,6 +84,7 @@ var plan = map[string]room{
 	"pipeline":              {internal: []string{"annotation", "bus/segdv1", "features", "ingest", "mask", "tracker"}, modules: []string{protobuf}},
 	"eval/davis":            {internal: []string{"annotation", "eval/internal/clip", "eval/internal/stats", "features", "mask", "tracker"}, tests: []string{"eval/internal/clip/cliptest"}},
 	"eval/moons":            {internal: []string{"eval/internal/stats", "lp", "solver", "solver/baseline", "solver/clique", "solver/kernel", "solver/loss"}, modules: []string{plot, xsync}},
+	"eval/mot":              {internal: []string{"annotation", "eval/internal/clip", "features", "tracker"}, tests: []string{"mask"}},
 	"eval/scribbles":        {internal: []string{"annotation", "eval/internal/clip", "eval/internal/stats", "features", "mask", "solver/baseline", "solver/mrf", "tracker"}, tests: []string{"eval/internal/clip/cliptest"}},
 	"eval/soak":             {internal: []string{"annotation", "eval/internal/clip", "eval/internal/stats", "features", "mask", "tracker"}, tests: []string{"eval/internal/clip/cliptest"}},
 	"eval/ssl":              {internal: []string{"eval/internal/npy", "solver", "solver/baseline", "solver/clique", "solver/kernel", "solver/loss"}, modules: []string{xsync}, tests: []string{"eval/internal/npy/npytest"}},
@@ -107,7 +108,7 @@ var plan = map[string]room{
 	"scripts/pagetest":      {internal: []string{"bus/segdv1", "mask", "scripts/browser", "scripts/process", "scripts/steps"}, modules: []string{nats, protobuf}},
 	"scripts/peers":         {internal: []string{"features", "solver", "solver/kernel", "solver/loss", "solver/mrf"}},
 	"scripts/screenshotter": {internal: []string{"mask", "scripts/browser", "scripts/process"}},
-	"cmd/segd":              {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "deploy", "eval/davis", "eval/moons", "eval/scribbles", "eval/soak", "eval/ssl", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, progress, prom, protobuf, sdaemon, term, websock, xcpu}, tests: []string{nats, pion}},
+	"cmd/segd":              {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "deploy", "eval/davis", "eval/moons", "eval/mot", "eval/scribbles", "eval/soak", "eval/ssl", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, progress, prom, protobuf, sdaemon, term, websock, xcpu}, tests: []string{nats, pion}},
 
 	"eval/internal/clip/cliptest": {},
 	"eval/internal/npy/npytest":   {},

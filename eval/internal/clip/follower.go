@@ -52,23 +52,67 @@ func (m *timedModel) Features(dst []features.Map, bgr []byte, width, height, shr
 	return m.Model.Features(dst, bgr, width, height, shrink)
 }
 
-// Follower is what a camera has: features and a tracker.
-type Follower struct {
+// View is a camera's frames as trackers see them: each is looked at once, however
+// many follow something in it. One goroutine calls it.
+type View struct {
 	model     *timedModel
 	extractor *features.Extractor
-	tracker   *tracker.Tracker
 	scene     features.Scene
+	plain     features.Scene // scene without Coarse, in the same memory
+	bgr       []byte         // the frame's
+}
+
+// NewView takes a nil model for colours alone.
+func NewView(model features.Model, f features.Config) (*View, error) {
+	v := &View{}
+	if model != nil {
+		v.model = &timedModel{Model: model}
+		model = v.model
+	}
+	var err error
+	v.extractor, err = features.New(f, model)
+	return v, err
+}
+
+// Look makes a scene of a picture, which must stay as it is while For is called.
+func (v *View) Look(seq int, p *Picture) error {
+	if v.model != nil {
+		v.model.spent = 0
+	}
+	if err := v.extractor.Extract(&v.scene, p.BGR, p.Width, p.Height); err != nil {
+		return err
+	}
+	v.scene.Seq, v.bgr = uint64(seq), p.BGR
+	return nil
+}
+
+// For returns the scene as t is to see it, valid until the next Look: with Coarse,
+// made for the first that wants it, if t searches, and without it otherwise.
+func (v *View) For(t *tracker.Tracker) (*features.Scene, error) {
+	if !t.Searching() {
+		v.plain = v.scene
+		v.plain.Coarse = nil
+		return &v.plain, nil
+	}
+	if len(v.scene.Coarse) == 0 {
+		if err := v.extractor.Coarsen(&v.scene, v.bgr); err != nil {
+			return nil, err
+		}
+	}
+	return &v.scene, nil
+}
+
+// Follower is what a camera has: features and a tracker.
+type Follower struct {
+	view    *View
+	tracker *tracker.Tracker
 }
 
 // NewFollower takes a nil model for colours alone.
 func NewFollower(model features.Model, f features.Config, t tracker.Config) (*Follower, error) {
 	w := &Follower{}
-	if model != nil {
-		w.model = &timedModel{Model: model}
-		model = w.model
-	}
 	var err error
-	if w.extractor, err = features.New(f, model); err != nil {
+	if w.view, err = NewView(model, f); err != nil {
 		return nil, err
 	}
 	w.tracker, err = tracker.New(t)
@@ -79,24 +123,19 @@ func NewFollower(model features.Model, f features.Config, t tracker.Config) (*Fo
 func (w *Follower) Step(ctx context.Context, seq int, p *Picture, ann *annotation.Annotation) (*tracker.Result, StageMS, error) {
 	var took StageMS
 	start := time.Now()
-	if w.model != nil {
-		w.model.spent = 0
-	}
-	if err := w.extractor.Extract(&w.scene, p.BGR, p.Width, p.Height); err != nil {
+	if err := w.view.Look(seq, p); err != nil {
 		return nil, took, err
 	}
-	if w.tracker.Searching() {
-		if err := w.extractor.Coarsen(&w.scene, p.BGR); err != nil {
-			return nil, took, err
-		}
+	scene, err := w.view.For(w.tracker)
+	if err != nil {
+		return nil, took, err
 	}
 	took.Features = inMS(time.Since(start))
-	if w.model != nil {
-		took.Network = inMS(w.model.spent)
+	if w.view.model != nil {
+		took.Network = inMS(w.view.model.spent)
 	}
-	w.scene.Seq = uint64(seq)
 	start = time.Now()
-	res, err := w.tracker.Step(ctx, &w.scene, ann)
+	res, err := w.tracker.Step(ctx, scene, ann)
 	if err != nil {
 		return nil, took, err
 	}

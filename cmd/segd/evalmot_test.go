@@ -1,0 +1,144 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/segd/segd/ingest/codec"
+)
+
+// street is a video of 12 frames in which a red post of 24×64 pixels walks right over
+// grey-green, and its truth, which calls it 5.
+func street(t *testing.T) (video, truth string) {
+	t.Helper()
+	const width, height = 160, 96
+	video = filepath.Join(t.TempDir(), "street.mp4")
+	m, err := codec.CreateFile(video, codec.EncoderConfig{Width: width, Height: height, FPS: 10, CRF: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines strings.Builder
+	for n := range 12 {
+		left := 20 + 3*n
+		pix := make([]byte, 3*width*height)
+		for i := range width * height {
+			b, g, r := byte(70), byte(110+i%8), byte(80)
+			if x, y := i%width, i/width; x >= left && x < left+24 && y >= 16 && y < 80 {
+				b, g, r = 30, 30, 210
+			}
+			pix[3*i], pix[3*i+1], pix[3*i+2] = b, g, r
+		}
+		if err := m.BGR(pix, time.Duration(n)*100*time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&lines, "%d,5,%d,17,24,64,1,-1,-1,-1\n", n+1, left+1)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return video, file(t, "gt.txt", lines.String())
+}
+
+func TestEvalMot(t *testing.T) {
+	video, truth := street(t)
+	out := filepath.Join(t.TempDir(), "result.txt")
+	c := start(t, "eval", "mot", "--video", video, "--truth", truth, "--superpixels", "300", "--frames", "3-10", "--out", out)
+	if err := c.wait(t, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	for _, parts := range [][]string{{"frames 3 to 10, marked by box", "IDF1", "IDP", "IDR", "switches"}, {"alone", "1.000"}, {"together", "1.000"}, {"person", "marked", "present", "right", "false", "missed"}, {"5", "3", "7", "0"}} {
+		if !lineWith(c.out.String(), parts) {
+			t.Errorf("no line has all of %q:\n%s", parts, c.out.String())
+		}
+	}
+	if !strings.Contains(c.err.String(), "following the persons") {
+		t.Errorf("standard error is %q", c.err.String())
+	}
+	text, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Split(string(text), "\n"); len(lines) != 8 || !strings.HasPrefix(lines[0], "4,5,") || !strings.HasSuffix(lines[6], ",-1,-1,-1") {
+		t.Errorf("%q; want a line for each frame from 4 to 10", text)
+	}
+}
+
+func TestEvalMotJSON(t *testing.T) {
+	video, truth := street(t)
+	c := start(t, "eval", "mot", "--video", video, "--truth", truth, "--superpixels", "300", "--follow", "5", "--mark", "ellipse", "--mode", "affinity", "--json")
+	if err := c.wait(t, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	type group struct {
+		IDF1     *float64
+		Switches *int                                               `json:"id_switches"`
+		Objects  []struct{ ID, Present, Right, False, Missed *int } `json:"per_object"`
+	}
+	var report struct {
+		Mode, Mark      string
+		Alone, Together *group
+	}
+	if err := json.Unmarshal([]byte(c.out.String()), &report); err != nil {
+		t.Fatalf("%v:\n%s", err, c.out.String())
+	}
+	if report.Mode != "affinity" || report.Mark != "ellipse" {
+		t.Errorf("report %s", c.out.String())
+	}
+	for _, g := range []*group{report.Alone, report.Together} {
+		if g == nil || g.IDF1 == nil || g.Switches == nil || len(g.Objects) != 1 {
+			t.Fatalf("report %s", c.out.String())
+		}
+		if o := g.Objects[0]; *o.ID != 5 || *o.Present != 11 || *o.Right+*o.Missed != 11 || o.False == nil {
+			t.Errorf("report %s", c.out.String())
+		}
+	}
+}
+
+func TestEvalMotRefuses(t *testing.T) {
+	video, truth := street(t)
+	cut := filepath.Join(t.TempDir(), "cut.mp4")
+	whole, err := os.ReadFile(video)
+	if err := errors.Join(err, os.WriteFile(cut, whole[:len(whole)/2], 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	long := file(t, "long.txt", "1,5,21,17,24,64,1\n40,5,21,17,24,64,1\n")
+	for _, tt := range []struct {
+		name   string
+		args   []string
+		status int
+		want   []string
+	}{
+		{"no video", []string{"--truth", truth}, 2, []string{`"video"`}},
+		{"no truth", []string{"--video", video}, 2, []string{`"truth"`}},
+		{"truth is missing", []string{"--video", video, "--truth", "/no/gt.txt"}, 2, []string{"--truth", "/no/gt.txt"}},
+		{"truth is none", []string{"--video", video, "--truth", file(t, "bad.txt", "1,1,1,1,x,9,1\n")}, 2, []string{"--truth", "bad.txt:1", `width is "x"`, "want a number"}},
+		{"frames", []string{"--video", video, "--truth", truth, "--frames", "9-2"}, 2, []string{"--frames", `"9-2"`, "A-B"}},
+		{"frames without an end", []string{"--video", video, "--truth", truth, "--frames", "9"}, 2, []string{"--frames", `"9"`}},
+		{"follow", []string{"--video", video, "--truth", truth, "--follow", "5,x"}, 2, []string{"--follow", `"x"`, "all, or whole numbers"}},
+		{"mark", []string{"--video", video, "--truth", truth, "--mark", "star"}, 2, []string{"--mark", `"star"`, "box or ellipse"}},
+		{"mode", []string{"--video", video, "--truth", truth, "--mode", "both"}, 2, []string{"--mode", `"both"`}},
+		{"out", []string{"--video", video, "--truth", truth, "--out", "/no/such/result.txt"}, 2, []string{"--out", "/no/such/result.txt"}},
+		{"no such person", []string{"--video", video, "--truth", truth, "--follow", "6"}, 1, []string{"no person 6"}},
+		{"video is missing", []string{"--video", "/no/such.avi", "--truth", truth}, 1, []string{"/no/such.avi"}},
+		{"video is too short", []string{"--video", video, "--truth", long, "--superpixels", "50"}, 1, []string{"ends with frame 12", "want 40"}},
+		{"video is cut off", []string{"--video", cut, "--truth", truth, "--superpixels", "50"}, 1, []string{"mot: "}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			err := start(t, append([]string{"eval", "mot"}, tt.args...)...).wait(t, time.Minute)
+			if status(err) != tt.status {
+				t.Fatalf("exit status %d of %v; want %d", status(err), err, tt.status)
+			}
+			for _, part := range tt.want {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("error %q does not say %q", err, part)
+				}
+			}
+		})
+	}
+}

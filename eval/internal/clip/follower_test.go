@@ -1,0 +1,75 @@
+package clip
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/tracker"
+)
+
+// flatModel sees nothing, and counts how often it looks at each size.
+type flatModel map[int]int
+
+func (m flatModel) Features(dst []features.Map, _ []byte, width, height, shrink int) ([]features.Map, error) {
+	m[shrink]++
+	return append(dst, features.Map{Channels: 1, Height: 1, Width: 1, StrideX: float64(width), StrideY: float64(height), Data: []float32{0.5}}), nil
+}
+
+// However many trackers look on, a picture is looked at once at each size, and at the
+// smaller ones only for those that search.
+func TestView(t *testing.T) {
+	const width, height = 96, 64
+	picture := func(shown bool) *Picture {
+		p := &Picture{Width: width, Height: height, BGR: make([]byte, 3*width*height)}
+		for i := range width * height {
+			b, g, r := byte(60), byte(120+i%8), byte(40)
+			if x, y := i%width, i/width; shown && x >= 30 && x < 60 && y >= 16 && y < 46 {
+				b, g, r = 30, 30, 200
+			}
+			p.BGR[3*i], p.BGR[3*i+1], p.BGR[3*i+2] = b, g, r
+		}
+		return p
+	}
+	ann := &annotation.Annotation{Width: width, Height: height, Objects: []annotation.Object{{ID: 1, Box: []float64{30, 16, 60, 46}}}}
+	model := flatModel{}
+	v, err := NewView(model, features.Config{Superpixels: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var trackers [3]*tracker.Tracker // the last of which follows nothing
+	for k := range trackers {
+		if trackers[k], err = tracker.New(tracker.Config{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 3 { // the object is gone from frame 1 on, and missed in frame 2
+		if err := v.Look(i, picture(i == 0)); err != nil {
+			t.Fatal(err)
+		}
+		for k, tr := range trackers {
+			searching := tr.Searching()
+			if want := i == 2 && k < 2; searching != want {
+				t.Fatalf("frame %d: tracker %d is searching: %v", i, k, searching)
+			}
+			s, err := v.For(tr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := len(s.Coarse) > 0; got != searching || s.Seq != uint64(i) || s.Width != width {
+				t.Errorf("frame %d: tracker %d has coarse features: %v; want %v", i, k, got, searching)
+			}
+			var a *annotation.Annotation
+			if i == 0 && k < 2 {
+				a = ann
+			}
+			if _, err := tr.Step(t.Context(), s, a); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if want := (flatModel{1: 3, 2: 1, 4: 1}); !maps.Equal(model, want) {
+		t.Errorf("looked at 1/n of the size so often: %v; want %v", model, want)
+	}
+}

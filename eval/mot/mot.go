@@ -1,0 +1,289 @@
+package mot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/eval/internal/clip"
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/tracker"
+)
+
+// Picture is a frame of a video. Its Truth is not looked at.
+type Picture = clip.Picture
+
+// Video shows every frame, from the first on, and returns at its end, or at once the
+// error that show returned, wrapped or not. A picture is left alone while it is shown.
+type Video func(ctx context.Context, show func(*Picture) error) error
+
+// Options say what to follow.
+type Options struct {
+	Video       Video
+	Truth       *Truth
+	First, Last int   // frames looked at, from 1; 0 means 1 and the truth's last
+	Follow      []int // persons; nil means all that are to be seen in these frames
+	Mark        Mark
+	Model       features.Model
+	ModelName   string
+	Features    features.Config
+	Tracker     tracker.Config
+	Progress    func(done, total int) // frames; nil means nobody looks
+}
+
+// Report is the outcome, in the stable form `segd eval mot --json` prints.
+type Report struct {
+	Mode       string `json:"mode"`
+	Model      string `json:"model"`
+	Mark       string `json:"mark"`
+	FirstFrame int    `json:"first_frame"`
+	LastFrame  int    `json:"last_frame"`
+
+	// Alone: each person by a tracker that knows nobody else and sees the frames from
+	// its mark on. Together: all by one. What Alone counts is summed over the persons.
+	Alone    Group `json:"alone"`
+	Together Group `json:"together"`
+
+	// Boxes are those of Together that were counted, frame by frame.
+	Boxes []Found `json:"-"`
+}
+
+// Group are the figures of one way to follow. The frame in which a person is marked
+// is not counted. What would be divided by 0 is null.
+type Group struct {
+	IDF1       *float64 `json:"idf1"`
+	IDP        *float64 `json:"idp"`
+	IDR        *float64 `json:"idr"`
+	IDSwitches int      `json:"id_switches"`
+	PerObject  []Object `json:"per_object"`
+}
+
+// Object counts frames after the one in which the person was marked.
+type Object struct {
+	ID      int `json:"id"`
+	Marked  int `json:"marked"`  // the frame
+	Present int `json:"present"` // the true box exists
+	Right   int `json:"right"`   // of these, the person's own box has an IoU of 0.3 or more with it
+	False   int `json:"false"`   // there is a box that is not right
+	Missed  int `json:"missed"`  // of those present, there is no right box
+}
+
+// person is one that is followed.
+type person struct {
+	id     int
+	number uint32 // in annotations
+	mark   int    // frame
+}
+
+// maxPersons are as many as annotations can name.
+const maxPersons = 255
+
+// Run marks each person in the first of the frames in which it is whole and at least
+// 60 pixels tall, or else in that of its tallest box, and follows it from there on,
+// alone and together with the others. A frame's boxes use no later frame.
+func Run(ctx context.Context, opt Options) (*Report, error) {
+	if opt.First == 0 {
+		opt.First = 1
+	}
+	if opt.Last == 0 {
+		opt.Last = opt.Truth.last
+	}
+	if opt.First < 1 || opt.Last < opt.First {
+		return nil, fmt.Errorf("mot: frames %d to %d; want the first from 1 on and the last not before it", opt.First, opt.Last)
+	}
+	// No annotation is of an earlier frame, so no tracker keeps any for that; one a
+	// person, they would take 64 MiB each.
+	opt.Tracker.History = 1
+	r := &run{opt: &opt}
+	var err error
+	if r.ids, err = opt.persons(); err != nil {
+		return nil, err
+	}
+	if r.view, err = clip.NewView(opt.Model, opt.Features); err != nil {
+		return nil, err
+	}
+	if r.together, err = tracker.New(opt.Tracker); err != nil {
+		return nil, err
+	}
+	if err := opt.Video(ctx, func(p *Picture) error { return r.show(ctx, p) }); err != nil && !errors.Is(err, errEnough) {
+		return nil, fmt.Errorf("mot: %w", err)
+	}
+	if r.frame < opt.Last {
+		return nil, fmt.Errorf("mot: the video ends with frame %d; want %d", r.frame, opt.Last)
+	}
+	return r.report(), nil
+}
+
+// persons returns whom to follow.
+func (opt *Options) persons() ([]int, error) {
+	known := opt.Truth.IDs()
+	ids := slices.Compact(slices.Sorted(slices.Values(opt.Follow)))
+	if opt.Follow == nil {
+		ids = slices.DeleteFunc(slices.Clone(known), func(id int) bool { return !opt.Truth.within(id, opt.First, opt.Last) })
+	}
+	for _, id := range ids {
+		if !opt.Truth.within(id, opt.First, opt.Last) {
+			return nil, fmt.Errorf("mot: the truth has no person %d in frames %d to %d; it has %d in all", id, opt.First, opt.Last, known)
+		}
+	}
+	if len(ids) == 0 || len(ids) > maxPersons {
+		return nil, fmt.Errorf("mot: %d persons in frames %d to %d; want 1 to %d", len(ids), opt.First, opt.Last, maxPersons)
+	}
+	return ids, nil
+}
+
+// errEnough ends the video.
+var errEnough = errors.New("no more frames are wanted")
+
+// run is one pass over the video.
+type run struct {
+	opt      *Options
+	ids      []int
+	size     size
+	persons  []person // from the first frame on
+	view     *clip.View
+	alone    []*tracker.Tracker // nil until the person is marked
+	together *tracker.Tracker
+	frame    int // shown last, from 1
+
+	aloneTrails, togetherTrails []trail // by person
+}
+
+// show takes the next frame.
+func (r *run) show(ctx context.Context, p *Picture) error {
+	r.frame++
+	if r.frame < r.opt.First {
+		return ctx.Err()
+	}
+	if r.frame == r.opt.First {
+		r.begin(size{p.Width, p.Height})
+	}
+	if got := (size{p.Width, p.Height}); got != r.size {
+		return fmt.Errorf("frame %d has %d×%d pixels; want %d×%d as before", r.frame, got.width, got.height, r.size.width, r.size.height)
+	}
+	if err := r.follow(ctx, p); err != nil {
+		return fmt.Errorf("frame %d: %w", r.frame, err)
+	}
+	if r.opt.Progress != nil {
+		r.opt.Progress(r.frame-r.opt.First+1, r.opt.Last-r.opt.First+1)
+	}
+	if r.frame == r.opt.Last {
+		return errEnough
+	}
+	return ctx.Err()
+}
+
+// begin decides where persons are marked, now that the pictures' size is known.
+func (r *run) begin(s size) {
+	r.size = s
+	for k, id := range r.ids {
+		p := person{id: id, number: uint32(k + 1), mark: r.opt.Truth.markFrame(id, r.opt.First, r.opt.Last, s)}
+		r.persons = append(r.persons, p)
+		r.aloneTrails = append(r.aloneTrails, trail{person: p, truth: r.opt.Truth.boxes[id]})
+	}
+	r.togetherTrails = slices.Clone(r.aloneTrails)
+	r.alone = make([]*tracker.Tracker, len(r.persons))
+}
+
+// follow has all trackers step on a frame.
+func (r *run) follow(ctx context.Context, p *Picture) error {
+	// A tracker counts frames from 0, as a camera does.
+	if err := r.view.Look(r.frame-1, p); err != nil {
+		return err
+	}
+	var marked []annotation.Object
+	for k, person := range r.persons {
+		if r.frame < person.mark {
+			continue
+		}
+		var own []annotation.Object
+		if r.frame == person.mark {
+			o, err := r.opt.Mark.object(person, r.opt.Truth.boxes[person.id][r.frame].box, r.size)
+			if err != nil {
+				return err
+			}
+			own, marked = []annotation.Object{o}, append(marked, o)
+			if r.alone[k], err = tracker.New(r.opt.Tracker); err != nil {
+				return err
+			}
+		}
+		if err := r.step(ctx, r.alone[k], own, r.aloneTrails[k:k+1]); err != nil {
+			return fmt.Errorf("person %d alone: %w", person.id, err)
+		}
+	}
+	if err := r.step(ctx, r.together, marked, r.togetherTrails); err != nil {
+		return fmt.Errorf("all together: %w", err)
+	}
+	return nil
+}
+
+// step has a tracker look at the frame, in which some may be marked, and notes where
+// it finds those of the trails.
+func (r *run) step(ctx context.Context, t *tracker.Tracker, marked []annotation.Object, trails []trail) error {
+	var ann *annotation.Annotation
+	if len(marked) > 0 {
+		ann = &annotation.Annotation{Width: r.size.width, Height: r.size.height, Objects: marked}
+	}
+	scene, err := r.view.For(t)
+	if err != nil {
+		return err
+	}
+	res, err := t.Step(ctx, scene, ann)
+	if err != nil {
+		return err
+	}
+	for k := range trails {
+		trails[k].note(r.frame, res)
+	}
+	return nil
+}
+
+func (r *run) report() *Report {
+	report := &Report{
+		Mode: r.opt.Tracker.Mode.String(), Model: r.opt.ModelName, Mark: r.opt.Mark.String(),
+		FirstFrame: r.opt.First, LastFrame: r.opt.Last,
+	}
+	var sum counts
+	for k := range r.aloneTrails {
+		sum = sum.plus(score(r.frames(r.aloneTrails[k : k+1])))
+	}
+	report.Alone = r.group(sum, r.aloneTrails)
+	report.Together = r.group(score(r.frames(r.togetherTrails)), r.togetherTrails)
+	for n := r.opt.First; n <= r.opt.Last; n++ {
+		for k := range r.togetherTrails {
+			if f := r.togetherTrails[k].at(n); f != nil {
+				report.Boxes = append(report.Boxes, *f)
+			}
+		}
+	}
+	return report
+}
+
+// frames puts trails side by side.
+func (r *run) frames(trails []trail) []frame {
+	var frames []frame
+	for n := r.opt.First; n <= r.opt.Last; n++ {
+		var f frame
+		for k := range trails {
+			t := &trails[k]
+			if b, ok := t.present(n); ok {
+				f.truth = append(f.truth, named{t.id, b})
+			}
+			if found := t.at(n); found != nil {
+				f.found = append(f.found, named{t.id, found.Box})
+			}
+		}
+		frames = append(frames, f)
+	}
+	return frames
+}
+
+func (r *run) group(c counts, trails []trail) Group {
+	g := Group{IDF1: c.idf1(), IDP: c.idp(), IDR: c.idr(), IDSwitches: c.switches}
+	for k := range trails {
+		g.PerObject = append(g.PerObject, trails[k].object(r.opt.Last))
+	}
+	return g
+}

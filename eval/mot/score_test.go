@@ -1,0 +1,138 @@
+package mot
+
+import (
+	"bufio"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// crafted reads a case of testdata/crafted.csv: case, truth or found, frame, id, box.
+func crafted(t *testing.T, name string) []frame {
+	t.Helper()
+	data, err := os.ReadFile("testdata/crafted.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var frames []frame
+	for line := range strings.Lines(string(data)) {
+		parts := strings.Split(strings.TrimSpace(line), ",")
+		if parts[0] != name {
+			continue
+		}
+		var v [6]int
+		for i := range v {
+			if v[i], err = strconv.Atoi(parts[2+i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for len(frames) < v[0] {
+			frames = append(frames, frame{})
+		}
+		f := &frames[v[0]-1]
+		n := named{v[1], Box{float64(v[2]), float64(v[3]), float64(v[4]), float64(v[5])}}
+		if parts[1] == "truth" {
+			f.truth = append(f.truth, n)
+		} else {
+			f.found = append(f.found, n)
+		}
+	}
+	return frames
+}
+
+// The figures are those that py-motmetrics gave: testdata/crafted.py made them.
+func TestScore(t *testing.T) {
+	f, err := os.Open("testdata/crafted.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	cases := 0
+	for lines := bufio.NewScanner(f); lines.Scan(); cases++ {
+		var name string
+		var idf1, idp, idr float64
+		var want counts
+		if _, err := fmt.Sscan(lines.Text(), &name, &idf1, &idp, &idr, &want.idtp, &want.idfp, &want.idfn, &want.switches); err != nil {
+			t.Fatal(err)
+		}
+		t.Run(name, func(t *testing.T) {
+			got := score(crafted(t, name))
+			if got != want {
+				t.Errorf("%+v; want %+v", got, want)
+			}
+			for _, v := range []struct {
+				name string
+				got  *float64
+				want float64
+			}{{"IDF1", got.idf1(), idf1}, {"IDP", got.idp(), idp}, {"IDR", got.idr(), idr}} {
+				if v.got == nil || math.Abs(*v.got-v.want) > 1e-15 {
+					t.Errorf("%s %v; want %v", v.name, v.got, v.want)
+				}
+			}
+		})
+	}
+	if cases != 3 {
+		t.Errorf("%d cases; want 3", cases)
+	}
+}
+
+// By hand: what is worth a line of its own.
+func TestScoreByHand(t *testing.T) {
+	here, there := Box{0, 0, 10, 20}, Box{100, 0, 10, 20}
+	at := func(ids ...int) (n []named) {
+		for k, id := range ids {
+			if id > 0 {
+				n = append(n, named{id, []Box{here, there}[k]})
+			}
+		}
+		return n
+	}
+	for _, tt := range []struct {
+		name   string
+		frames []frame
+		want   counts
+	}{
+		{"nothing", []frame{{}}, counts{}},
+		{"nobody found", []frame{{at(1, 2), nil}}, counts{idfn: 2}},
+		{"nobody there", []frame{{nil, at(1, 2)}}, counts{idfp: 2}},
+		{"right", []frame{{at(1, 2), at(1, 2)}, {at(1, 2), at(1, 2)}}, counts{idtp: 4}},
+		{"names do not matter", []frame{{at(1, 2), at(2, 1)}, {at(1, 2), at(2, 1)}}, counts{idtp: 4}},
+		{"exchanged for good", []frame{{at(1, 2), at(1, 2)}, {at(1, 2), at(2, 1)}, {at(1, 2), at(2, 1)}}, counts{idtp: 4, idfp: 2, idfn: 2, switches: 2}},
+		{"gone in between", []frame{{at(1), at(7)}, {at(1), nil}, {at(1), at(8)}}, counts{idtp: 1, idfp: 1, idfn: 2, switches: 1}},
+		{"elsewhere", []frame{{at(1), at(0, 1)}}, counts{idfp: 1, idfn: 1}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := score(tt.frames); got != tt.want {
+				t.Errorf("%+v; want %+v", got, tt.want)
+			}
+		})
+	}
+	if none := (counts{}); none.idf1() != nil || none.idp() != nil || none.idr() != nil {
+		t.Error("figures of nothing; want none")
+	}
+}
+
+func TestDistance(t *testing.T) {
+	b := Box{10, 20, 30, 40}
+	for _, tt := range []struct {
+		name string
+		c    Box
+		want float64
+	}{
+		{"itself", b, 0},
+		{"half of it", Box{10, 20, 30, 20}, 0.5},
+		{"beside it", Box{40, 20, 30, 40}, 1},
+		{"below it", Box{10, 61, 30, 40}, 1},
+		{"shifted by a third", Box{20, 20, 30, 40}, 0.5},
+	} {
+		if got := b.distance(tt.c); math.Abs(got-tt.want) > 1e-12 || got != tt.c.distance(b) {
+			t.Errorf("%s: %v; want %v", tt.name, got, tt.want)
+		}
+	}
+	if !b.right(Box{10, 20, 30, 12.01}) || b.right(Box{10, 20, 30, 11.99}) {
+		t.Error("right is not from an IoU of 0.3 on")
+	}
+}
