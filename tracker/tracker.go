@@ -206,6 +206,7 @@ func (t *Tracker) solve(ctx context.Context, f *frame, anew, learn bool, out *So
 	if anew {
 		f.Marks.KeepEstimate(f.y, estimated, f.Belief.Q)
 		f.Marks.KeepPieces(f.Picture, f.y)
+		t.seeder.KeepBoxes(f.Picture, f.y)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package seed
 import (
 	"cmp"
 	"context"
+	"image"
 	"math"
 	"slices"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/tracker/internal/cosine"
+	"github.com/segd/segd/tracker/internal/picture"
 )
 
 // How an object is found in its box. Chosen on the first frames of eight DAVIS
@@ -24,6 +26,11 @@ const (
 	boxRidge    = 6   // regulariser over the mean variance of a feature
 	boxOdds     = 6   // log odds of a score of 1
 	unlikeLinks = 3   // most similar superpixels outside that likeness is the mean of
+
+	// A box is tight: what is found in it must reach over this share of it, or it is not
+	// the object, as its sides are touched (Lempitsky and others, ICCV 2009).
+	boxReach = 0.5
+	boxGuess = 0.75 // probability of what is taken for the object then
 )
 
 // fillBox guesses which of the superpixels in a box are the object and writes it
@@ -67,11 +74,70 @@ func (w *work) fillBox(ctx context.Context, label int, box []float64) error {
 			return err
 		}
 	}
+	isObject := func(i int) bool { return b.object[i] == 1 }
+	for _, guess := range []func(i int) bool{
+		func(i int) bool { return odds[i] > 0 },
+		func(i int) bool { return b.ellipse(i) > 0 },
+		func(i int) bool { return true },
+	} {
+		if w.reach(box, isObject) >= boxReach {
+			break
+		}
+		for _, i := range b.in {
+			b.object[i], p[i] = 0, 1-boxGuess
+			if guess(i) {
+				b.object[i], p[i] = 1, boxGuess
+			}
+		}
+	}
+	found := boxFound{label: int32(label), box: box}
 	for _, i := range b.in {
 		b.give(i, label, p[i])
 		w.y[i] = int32(label) * b.object[i]
+		if isObject(i) {
+			found.superpixels = append(found.superpixels, int32(i))
+		}
 	}
+	w.boxes = append(w.boxes, found)
 	return nil
+}
+
+// boxFound is what the search in a box took for the object.
+type boxFound struct {
+	label       int32
+	box         []float64
+	superpixels []int32
+}
+
+// KeepBoxes gives the objects that the annotation last applied boxed what the search in
+// the box found, where y, labels of p, has lost so much of it that it is not the object.
+func (s *Seeder) KeepBoxes(p *picture.Picture, y []int32) {
+	w := &work{Picture: p}
+	for _, f := range s.boxes {
+		if w.reach(f.box, func(i int) bool { return y[i] == f.label }) >= boxReach {
+			continue
+		}
+		for _, i := range f.superpixels {
+			if y[i] == 0 {
+				y[i] = f.label
+			}
+		}
+	}
+}
+
+// reach is the share of a box that its pixels in the superpixels that object names span.
+func (w *work) reach(box []float64, object func(i int) bool) float64 {
+	at := func(v float64, end int) int { return min(max(int(math.Round(v)), 0), end) }
+	left, top, right, bottom := at(box[0], w.Width), at(box[1], w.Height), at(box[2], w.Width), at(box[3], w.Height)
+	span := image.Rectangle{}
+	for y := top; y < bottom; y++ {
+		for x := left; x < right; x++ {
+			if object(int(w.Superpixel[y*w.Width+x])) {
+				span = span.Union(image.Rect(x, y, x+1, y+1))
+			}
+		}
+	}
+	return float64(span.Dx()*span.Dy()) / math.Max(1, float64((right-left)*(bottom-top)))
 }
 
 // boxed is a search in a box.

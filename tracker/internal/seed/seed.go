@@ -23,6 +23,7 @@ type Seeder struct {
 
 	before    []int32 // labels of the picture without what the last annotation says
 	corrected []int32 // what Corrected returns
+	boxes     []boxFound
 	graph     mrf.Potts
 	unary     []float64
 }
@@ -55,6 +56,7 @@ func (s *Seeder) Apply(ctx context.Context, p *picture.Picture, b *belief.Belief
 		}
 	}
 	w.fix(ann, objects)
+	s.boxes = s.boxes[:0]
 	for k, o := range objects {
 		switch box := ann.Objects[k].Box; {
 		case box != nil:
