@@ -3,6 +3,7 @@ package features
 import (
 	"errors"
 	"fmt"
+	"image"
 	"math"
 	"runtime/debug"
 	"slices"
@@ -22,7 +23,8 @@ const (
 // Config says how an Extractor sees images. Its zero value is usable.
 type Config struct {
 	// Superpixels is how many an image is cut into: exactly as many come out, or one
-	// a pixel if the image has fewer. 0 means DefaultSuperpixels.
+	// a pixel if the image has fewer, unless Extract is to make some of it finer. 0 means
+	// DefaultSuperpixels.
 	Superpixels int
 	// Compactness is how many units of Lab distance one superpixel's side weighs: low
 	// values follow colours more closely, high ones give rounder superpixels. 0 means
@@ -59,6 +61,7 @@ type Extractor struct {
 	stats regionStats
 	pool  pooler
 	maps  []Map
+	fine  []Region // of the image
 
 	// The image the model is looking at while superpixels grow, and what became of
 	// it; modelDone orders access to them.
@@ -102,19 +105,33 @@ func New(cfg Config, m Model) (*Extractor, error) {
 	return e, nil
 }
 
-// Extract fills dst from a BGR24 image: width×height pixels, row-major, tight. It
-// overwrites all of dst but Seq, reuses its memory and its own, and keeps nothing
+// A Region of an image is to have superpixels of its own: as many as there are squares
+// with a side of Spacing pixels in it, at least one. It has none if they would hardly be
+// finer than others are, or with those before it more than Config.Superpixels.
+type Region struct {
+	image.Rectangle
+	Spacing int // pixels, at least 1
+}
+
+// Extract fills dst from a BGR24 image: width×height pixels, row-major, tight. Superpixels
+// are as Config says but for what is to be finer, where the first of several regions
+// that overlap counts. It overwrites all of dst but Seq, reuses its memory and its own, and keeps nothing
 // of bgr. The model runs while the superpixels grow, on another goroutine that has
 // ended when Extract returns or panics. On error dst's contents are unspecified. A
 // panic of the model becomes one of Extract, with a *ModelPanic.
-func (e *Extractor) Extract(dst *Scene, bgr []byte, width, height int) error {
+func (e *Extractor) Extract(dst *Scene, bgr []byte, width, height int, fine ...Region) error {
 	if width < 1 || height < 1 || width > maxSide || height > maxSide {
 		return fmt.Errorf("features: image of %d×%d pixels; want 1 to %d a side", width, height, maxSide)
 	}
 	if len(bgr) != 3*width*height {
 		return fmt.Errorf("features: %d bytes for a BGR24 image of %d×%d pixels; want %d", len(bgr), width, height, 3*width*height)
 	}
-	e.segment(dst, bgr, width, height)
+	for _, f := range fine {
+		if f.Spacing < 1 {
+			return fmt.Errorf("features: superpixels %d pixels apart in %v; want 1 or more", f.Spacing, f.Rectangle)
+		}
+	}
+	e.segment(dst, bgr, width, height, e.affordable(fine, width, height))
 	if p := e.modelPanic; p != nil {
 		e.modelPanic = nil
 		panic(p)
@@ -128,9 +145,34 @@ func (e *Extractor) Extract(dst *Scene, bgr []byte, width, height int) error {
 	return err
 }
 
+// fineGain is how much closer to each other than others superpixels have to be to be worth
+// having.
+const fineGain = 0.7
+
+// affordable lists the regions that get superpixels of their own.
+func (e *Extractor) affordable(fine []Region, width, height int) []Region {
+	e.fine = e.fine[:0]
+	left, whole := e.cfg.Superpixels, image.Rect(0, 0, width, height)
+	apart := math.Sqrt(float64(width*height) / float64(e.cfg.Superpixels))
+	for _, f := range fine {
+		box := f.Intersect(whole)
+		cols, rows := f.grid(box)
+		if n := cols * rows; float64(f.Spacing) <= fineGain*apart && n <= left && !box.Empty() {
+			left -= n
+			e.fine = append(e.fine, f)
+		}
+	}
+	return e.fine
+}
+
+// grid is how many superpixels a box gets.
+func (f Region) grid(box image.Rectangle) (cols, rows int) {
+	return max(1, box.Dx()/f.Spacing), max(1, box.Dy()/f.Spacing)
+}
+
 // segment cuts the image into dst's superpixels while the model looks at it, and
 // returns when both are through.
-func (e *Extractor) segment(dst *Scene, bgr []byte, width, height int) {
+func (e *Extractor) segment(dst *Scene, bgr []byte, width, height int, fine []Region) {
 	if e.model != nil {
 		e.bgr, e.width, e.height = bgr, width, height
 		go e.runModel()
@@ -140,9 +182,8 @@ func (e *Extractor) segment(dst *Scene, bgr []byte, width, height int) {
 		}()
 	}
 	dst.Width, dst.Height = width, height
-	dst.N = min(e.cfg.Superpixels, width*height)
 	dst.Labels = grown(dst.Labels, width*height)
-	e.snic.segment(dst.Labels, bgr, width, height, dst.N, e.cfg.Compactness)
+	dst.N = e.snic.segment(dst.Labels, bgr, width, height, min(e.cfg.Superpixels, width*height), e.cfg.Compactness, fine)
 	e.stats.measure(dst, e.snic.pixels)
 	dst.Pixels = grown(dst.Pixels, colours*width*height)
 	for y := range height {

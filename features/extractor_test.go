@@ -311,7 +311,7 @@ func BenchmarkPool(b *testing.B) {
 	bgr, _ := discsImage(w, h, 200, 1)
 	s := Scene{Width: w, Height: h, N: 2000, Labels: make([]int32, w*h)}
 	var seg snic
-	seg.segment(s.Labels, bgr, w, h, s.N, DefaultCompactness)
+	seg.segment(s.Labels, bgr, w, h, s.N, DefaultCompactness, nil)
 	var stats regionStats
 	stats.measure(&s, seg.pixels)
 	for _, size := range []struct{ channels, stride int }{{64, 4}, {116, 8}, {232, 16}} {

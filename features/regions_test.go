@@ -103,7 +103,7 @@ func BenchmarkMeasure(b *testing.B) {
 	bgr, _ := discsImage(w, h, 200, 1)
 	s := Scene{Width: w, Height: h, N: 2000, Labels: make([]int32, w*h)}
 	var seg snic
-	seg.segment(s.Labels, bgr, w, h, s.N, DefaultCompactness)
+	seg.segment(s.Labels, bgr, w, h, s.N, DefaultCompactness, nil)
 	var stats regionStats
 	b.ReportAllocs()
 	for b.Loop() {

@@ -1,6 +1,7 @@
 package features
 
 import (
+	"image"
 	"math"
 	"unsafe"
 )
@@ -49,12 +50,14 @@ type snic struct {
 	queue   queue
 }
 
-// segment grows count superpixels over a BGR24 image and writes their indices to
-// labels (height×width). count is in 1…width·height and is what comes out.
-func (s *snic) segment(labels []int32, bgr []byte, width, height, count int, compactness float64) {
+// segment grows superpixels over a BGR24 image, writes their indices to labels
+// (height×width) and returns how many there are: count, which is in 1…width·height, if
+// nothing is to be finer.
+func (s *snic) segment(labels []int32, bgr []byte, width, height, count int, compactness float64, fine []Region) int {
 	s.load(bgr, width, height)
-	s.seed(width, height, count)
+	s.seed(width, height, count, fine)
 	s.grow(labels, width, height, spatialWeight(width, height, count, compactness))
+	return len(s.regions)
 }
 
 // spatialWeight makes squared distances |Δlab|² + m²/S²·|Δxy|² in LabUnits, with S²
@@ -83,24 +86,44 @@ func (s *snic) load(bgr []byte, width, height int) {
 	}
 }
 
-// seed queues exactly count seeds on distinct pixels: in rows about as far apart as
-// the seeds in a row are, some rows having one seed more than others so that the
-// total comes out exact whatever the size.
-func (s *snic) seed(width, height, count int) {
+// seed queues seeds on distinct pixels, exactly count if nothing is to be finer: in rows
+// about as far apart as the seeds in a row are, some rows having one seed more than
+// others so that the total comes out exact whatever the size. What is to be finer has
+// seeds of its own instead.
+func (s *snic) seed(width, height, count int, fine []Region) {
 	s.queue.reset()
-	s.regions = grown(s.regions, count)
+	s.regions = s.regions[:0]
 	rows := seedRows(width, height, count)
-	k := int32(0)
 	for r := range rows {
 		n := count*(r+1)/rows - count*r/rows
 		y := (2*r + 1) * height / (2 * rows)
 		for c := range n {
-			x := (2*c + 1) * width / (2 * n)
-			s.regions[k] = region{share: 1}
-			s.queue.push(distanceKey(keyBias), waiting{uint16(x + 1), uint16(y + 1), k})
-			k++
+			s.sow(image.Pt((2*c+1)*width/(2*n), y), fine)
 		}
 	}
+	for k, f := range fine {
+		box := f.Intersect(image.Rect(0, 0, width, height))
+		if box.Empty() {
+			continue
+		}
+		cols, rows := f.grid(box)
+		for r := range rows {
+			for c := range cols {
+				s.sow(box.Min.Add(image.Pt((2*c+1)*box.Dx()/(2*cols), (2*r+1)*box.Dy()/(2*rows))), fine[:k])
+			}
+		}
+	}
+}
+
+// sow queues a seed unless it lies in a region.
+func (s *snic) sow(at image.Point, but []Region) {
+	for _, f := range but {
+		if at.In(f.Rectangle) {
+			return
+		}
+	}
+	s.queue.push(distanceKey(keyBias), waiting{uint16(at.X + 1), uint16(at.Y + 1), int32(len(s.regions))})
+	s.regions = append(s.regions, region{share: 1})
 }
 
 // seedRows chooses how many rows the seeds stand in.

@@ -3,6 +3,8 @@ package features
 import (
 	"container/heap"
 	"fmt"
+	"image"
+	"math"
 	"slices"
 	"testing"
 )
@@ -35,7 +37,7 @@ func (h *oracleHeap) Pop() any {
 func oracle(bgr []byte, width, height, count int, compactness float64, quantised bool) []int32 {
 	var s snic
 	s.load(bgr, width, height)
-	s.seed(width, height, count)
+	s.seed(width, height, count, nil)
 	spatial := spatialWeight(width, height, count, compactness)
 	labels := make([]int32, width*height)
 	for i := range labels {
@@ -105,7 +107,7 @@ func TestSegmentAgainstOracle(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			bgr := tt.image(tt.w, tt.h)
 			got := make([]int32, tt.w*tt.h)
-			s.segment(got, bgr, tt.w, tt.h, tt.count, tt.compactness)
+			s.segment(got, bgr, tt.w, tt.h, tt.count, tt.compactness, nil)
 			want := oracle(bgr, tt.w, tt.h, tt.count, tt.compactness, true)
 			if !slices.Equal(got, want) {
 				t.Error("labels differ from the textbook's")
@@ -158,7 +160,7 @@ func TestSeedsAreExact(t *testing.T) {
 			if count > w*h {
 				continue
 			}
-			s.seed(w, h, count)
+			s.seed(w, h, count, nil)
 			at := map[[2]uint16]bool{}
 			for range count {
 				seed := s.queue.pop()
@@ -220,7 +222,7 @@ func TestQuantisationCostsNothing(t *testing.T) {
 	got := make([]int32, w*h)
 	for seed := range uint64(3) {
 		bgr, shown := discsImage(w, h, 25, seed)
-		s.segment(got, bgr, w, h, count, DefaultCompactness)
+		s.segment(got, bgr, w, h, count, DefaultCompactness, nil)
 		recall, spill := quality(got, shown, w, h, count)
 		exact := oracle(bgr, w, h, count, DefaultCompactness, false)
 		wantRecall, wantSpill := quality(exact, shown, w, h, count)
@@ -250,7 +252,7 @@ func FuzzSegment(f *testing.F) {
 			}
 		}
 		labels := make([]int32, w*h)
-		s.segment(labels, bgr, w, h, n, float64(compactness)/100+0.01)
+		s.segment(labels, bgr, w, h, n, float64(compactness)/100+0.01, nil)
 		checkRegions(t, labels, w, h, n)
 	})
 }
@@ -263,8 +265,52 @@ func BenchmarkSegment(b *testing.B) {
 			labels := make([]int32, size.w*size.h)
 			var s snic
 			for b.Loop() {
-				s.segment(labels, bgr, size.w, size.h, size.count, DefaultCompactness)
+				s.segment(labels, bgr, size.w, size.h, size.count, DefaultCompactness, nil)
 			}
 		})
+	}
+}
+
+// What is to be finer has superpixels as far apart as it says, the rest as many as
+// without; all are regions.
+func TestFiner(t *testing.T) {
+	const w, h, count = 120, 80, 96 // 10 pixels apart
+	bgr := noiseImage(w, h, 3)
+	fine := []Region{
+		{image.Rect(40, 20, 64, 44), 4},
+		{image.Rect(52, 20, 76, 44), 6}, // half of it in the first
+		{image.Rect(110, 70, 130, 90), 5},
+		{image.Rect(200, 0, 220, 10), 3}, // beyond the picture
+	}
+	e, err := New(Config{Superpixels: count}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s Scene
+	if err := e.Extract(&s, bgr, w, h, fine...); err != nil {
+		t.Fatal(err)
+	}
+	checkRegions(t, s.Labels, w, h, s.N)
+	in := func(r image.Rectangle) (n int) {
+		for i := range s.N {
+			if image.Pt(int(s.Centroid[2*i]+0.5), int(s.Centroid[2*i+1]+0.5)).In(r) {
+				n++
+			}
+		}
+		return n
+	}
+	for _, tt := range []struct {
+		r    image.Rectangle
+		want int
+	}{{fine[0].Rectangle, 36}, {image.Rect(64, 20, 76, 44), 8}, {image.Rect(110, 70, 120, 80), 4}, {image.Rect(0, 0, 40, 80), 32}} {
+		if got := in(tt.r); math.Abs(float64(got-tt.want)) > 0.25*float64(tt.want) {
+			t.Errorf("%v: %d superpixels; want about %d", tt.r, got, tt.want)
+		}
+	}
+	if err := e.Extract(&s, bgr, w, h); err != nil || s.N != count {
+		t.Errorf("then nothing finer: %d superpixels, %v; want %d", s.N, err, count)
+	}
+	if err := e.Extract(&s, bgr, w, h, Region{fine[0].Rectangle, 0}); err == nil {
+		t.Error("superpixels 0 pixels apart are taken")
 	}
 }

@@ -26,7 +26,7 @@ type Source interface {
 // Extractor turns a picture into a scene; *features.Extractor is one. It is used
 // by one goroutine.
 type Extractor interface {
-	Extract(dst *features.Scene, bgr []byte, width, height int) error
+	Extract(dst *features.Scene, bgr []byte, width, height int, fine ...features.Region) error
 	// Coarsen adds to dst, which the last Extract made of bgr, what is seen at
 	// smaller sizes.
 	Coarsen(dst *features.Scene, bgr []byte) error
@@ -42,6 +42,8 @@ type Stepper interface {
 	Rename(id uint32, label string) (bool, error)
 	Hold(seq uint64) error
 	LetGo(seq uint64)
+	// Fine appends where the next scene should have superpixels of its own.
+	Fine(dst []features.Region) []features.Region
 	// Searching tells whether coarse scenes would help to find an object.
 	Searching() bool
 }

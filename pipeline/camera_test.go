@@ -188,11 +188,11 @@ type (
 	}
 )
 
-func (e *extractor) Extract(dst *features.Scene, bgr []byte, width, height int) error {
+func (e *extractor) Extract(dst *features.Scene, bgr []byte, width, height int, fine ...features.Region) error {
 	if err := e.before(dst); err != nil {
 		return err
 	}
-	return e.Extractor.Extract(dst, bgr, width, height)
+	return e.Extractor.Extract(dst, bgr, width, height, fine...)
 }
 
 func (s *stepper) Step(ctx context.Context, sc *features.Scene, a *annotation.Annotation) (*tracker.Result, error) {
@@ -382,6 +382,30 @@ func TestAnnotatedFrameIsNeverDropped(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What is marked is seen in finer superpixels in the frame it is marked on, and where it is
+// then in those after.
+func TestObjectsAreSeenFiner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, "fine", 20)
+		count := make([]int, 20)
+		b.onStep = func(s *features.Scene, _ *annotation.Annotation) error {
+			count[s.Seq] = s.N
+			return nil
+		}
+		r := square(5)
+		b.cfg.Annotation = &annotation.Annotation{
+			Frame: ptr(5), Width: testWidth, Height: testHeight,
+			Objects: []annotation.Object{{ID: 1, Label: "top", Box: []float64{float64(r.Min.X), float64(r.Min.Y), float64(r.Max.X), float64(r.Min.Y + 6)}}},
+		}
+		b.run(t.Context(), t)
+		for seq, n := range count {
+			if finer := n > 48; finer != (seq >= 5) {
+				t.Errorf("frame %d: %d superpixels, of 48 without objects", seq, n)
+			}
+		}
+	})
 }
 
 // A panic in one camera's stage restarts that camera, with its numbering going

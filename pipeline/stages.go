@@ -63,7 +63,9 @@ type stages struct {
 
 	cancel context.CancelCauseFunc // stops the source
 
-	searching atomic.Bool // whether the stepper looks for an object
+	fine      atomic.Pointer[[]features.Region] // where the stepper wants finer scenes
+	regions   []features.Region                 // of the scene that is extracted
+	searching atomic.Bool                       // whether the stepper looks for an object
 
 	mu  sync.Mutex
 	err error // the first failure
@@ -247,11 +249,19 @@ func (s *stages) features(it *item) error {
 		it.scene = new(features.Scene)
 	}
 	it.scene.Seq = it.seq
-	if err := s.extract.Extract(it.scene, it.frame.Pix, it.frame.Width, it.frame.Height); err != nil {
+	// As of the last frame that was labelled, one or two before this one: what has moved
+	// out of where it is to be finer is a little coarser, and what comes back is found that
+	// much later.
+	s.regions = s.regions[:0]
+	if it.note != nil && (it.note.annotation.Frame == nil || *it.note.annotation.Frame == it.seq) {
+		s.regions = tracker.FineFor(s.regions, it.note.annotation)
+	}
+	if fine := s.fine.Load(); fine != nil {
+		s.regions = append(s.regions, *fine...)
+	}
+	if err := s.extract.Extract(it.scene, it.frame.Pix, it.frame.Width, it.frame.Height, s.regions...); err != nil {
 		return err
 	}
-	// As of the last frame that was labelled, one or two before this one: what comes
-	// back is found that much later.
 	if !s.searching.Load() {
 		return nil
 	}
@@ -269,6 +279,8 @@ func (s *stages) track(ctx context.Context, it *item) error {
 	if err != nil {
 		return err
 	}
+	fine := s.step.Fine(nil)
+	s.fine.Store(&fine)
 	s.searching.Store(s.step.Searching())
 	s.recycle(it)
 	c := s.c

@@ -8,7 +8,8 @@
 //     latest frames and in the annotated ones, in these also round where they show
 //     the object, and inherits their labels as probabilities q. This is the unary
 //     energy 1 − q. What resembles none of them is background. Near by is farther
-//     where frames were dropped in between.
+//     where frames were dropped in between. Votes of the latest frames count as far as
+//     what they are for has moved as the rest of its label has.
 //   - Classifier. A linear classifier and the window's labels are estimated
 //     together by DC-ADMM (package solver), from the last window's classifier, where
 //     the Lagrangian cannot rise. What left the window stays in it.
@@ -26,6 +27,8 @@
 // [Tracker.Searching]), and once it is lost in some of them. The classifier rests until
 // then: it may refuse what was found, but not add to it. Something that came back as an object but was gone again at once makes the next
 // such return wait until it has been found in a few frames in a row.
+//
+// Small objects want scenes that are finer where they are: see [Tracker.Fine] and [FineFor].
 //
 // A scene of the last seconds can still be annotated; what followed it is then
 // labelled again.

@@ -3,6 +3,7 @@ package tracker
 import (
 	"context"
 	"fmt"
+	"image"
 	"slices"
 
 	"github.com/segd/segd/annotation"
@@ -17,7 +18,8 @@ type object struct {
 	id    uint32
 	label string
 	life.Object
-	belief.Detection // in the newest frame
+	belief.Detection                 // in the newest frame
+	box              image.Rectangle // of the last mask
 }
 
 // objects are those followed: label l is all[l−1], label 0 is the background.
@@ -172,6 +174,9 @@ func (t *Tracker) draw(ctx context.Context, f *frame, ann *annotation.Annotation
 		o := &res.Objects[k]
 		o.Mask, o.Area = t.outline.Mask(f.Picture, f.y, k+1)
 		o.Box = o.Mask.Box()
+		if o.State == Visible {
+			t.objects.all[k].box = o.Box
+		}
 	}
 	return nil
 }

@@ -36,9 +36,23 @@ func film(t testing.TB, seq uint64, discs ...disc) (*features.Scene, [][]uint8) 
 
 func filmAs(t testing.TB, cfg features.Config, seq uint64, discs ...disc) (*features.Scene, [][]uint8) {
 	t.Helper()
+	pix, truth := draw(seq, discs...)
+	ex, err := features.New(cfg, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &features.Scene{Seq: seq}
+	if err := ex.Extract(s, pix, testWidth, testHeight); err != nil {
+		t.Fatal(err)
+	}
+	return s, truth
+}
+
+// draw is a picture with the discs, BGR24, and what of it is each of them.
+func draw(seq uint64, discs ...disc) (pix []byte, truth [][]uint8) {
 	rng := rand.New(rand.NewPCG(seq, 1)) // sensor noise
-	pix := make([]byte, 3*testWidth*testHeight)
-	truth := make([][]uint8, len(discs))
+	pix = make([]byte, 3*testWidth*testHeight)
+	truth = make([][]uint8, len(discs))
 	for k := range truth {
 		truth[k] = make([]uint8, testWidth*testHeight)
 	}
@@ -56,15 +70,7 @@ func filmAs(t testing.TB, cfg features.Config, seq uint64, discs ...disc) (*feat
 			pix[3*p+b] = uint8(v + 6*rng.Float64())
 		}
 	}
-	ex, err := features.New(cfg, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &features.Scene{Seq: seq}
-	if err := ex.Extract(s, pix, testWidth, testHeight); err != nil {
-		t.Fatal(err)
-	}
-	return s, truth
+	return pix, truth
 }
 
 func iou(r mask.RLE, truth []uint8) float64 {

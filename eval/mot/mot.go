@@ -190,9 +190,7 @@ func (r *run) begin(s size) {
 // follow has all trackers step on a frame.
 func (r *run) follow(ctx context.Context, p *Picture) error {
 	// A tracker counts frames from 0, as a camera does.
-	if err := r.view.Look(r.frame-1, p); err != nil {
-		return err
-	}
+	r.view.Look(r.frame-1, p)
 	var marked []annotation.Object
 	for k, person := range r.persons {
 		if r.frame < person.mark {
@@ -226,7 +224,7 @@ func (r *run) step(ctx context.Context, t *tracker.Tracker, marked []annotation.
 	if len(marked) > 0 {
 		ann = &annotation.Annotation{Width: r.size.width, Height: r.size.height, Objects: marked}
 	}
-	scene, err := r.view.For(t)
+	scene, err := r.view.For(t, ann)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package clip
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/segd/segd/annotation"
@@ -40,33 +41,50 @@ func (s StageMS) Total() float64 {
 
 func inMS(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// timedModel measures a model. Whoever reads spent has seen Extract return.
-type timedModel struct {
+// seenModel looks at each picture once at each size, and measures how long that takes.
+// Whoever reads spent has seen Extract return.
+type seenModel struct {
 	features.Model
 	spent time.Duration
+	maps  map[int][]features.Map // of the picture, by how much it was shrunk
 }
 
-func (m *timedModel) Features(dst []features.Map, bgr []byte, width, height, shrink int) ([]features.Map, error) {
-	start := time.Now()
-	defer func() { m.spent += time.Since(start) }()
-	return m.Model.Features(dst, bgr, width, height, shrink)
+func (m *seenModel) reset() {
+	m.spent = 0
+	clear(m.maps)
 }
 
-// View is a camera's frames as trackers see them: each is looked at once, however
+func (m *seenModel) Features(dst []features.Map, bgr []byte, width, height, shrink int) ([]features.Map, error) {
+	if _, seen := m.maps[shrink]; !seen {
+		start := time.Now()
+		maps, err := m.Model.Features(nil, bgr, width, height, shrink)
+		if err != nil {
+			return dst, err
+		}
+		for k := range maps { // the model may write over its own
+			maps[k].Data = slices.Clone(maps[k].Data)
+		}
+		m.maps[shrink] = maps
+		m.spent += time.Since(start)
+	}
+	return append(dst, m.maps[shrink]...), nil
+}
+
+// View is a camera's frames as trackers see them: the model looks at each once, however
 // many follow something in it. One goroutine calls it.
 type View struct {
-	model     *timedModel
+	model     *seenModel
 	extractor *features.Extractor
 	scene     features.Scene
-	plain     features.Scene // scene without Coarse, in the same memory
-	bgr       []byte         // the frame's
+	picture   *Picture
+	regions   []features.Region
 }
 
 // NewView takes a nil model for colours alone.
 func NewView(model features.Model, f features.Config) (*View, error) {
 	v := &View{}
 	if model != nil {
-		v.model = &timedModel{Model: model}
+		v.model = &seenModel{Model: model, maps: map[int][]features.Map{}}
 		model = v.model
 	}
 	var err error
@@ -74,28 +92,28 @@ func NewView(model features.Model, f features.Config) (*View, error) {
 	return v, err
 }
 
-// Look makes a scene of a picture, which must stay as it is while For is called.
-func (v *View) Look(seq int, p *Picture) error {
+// Look takes a picture, which must stay as it is while For is called.
+func (v *View) Look(seq int, p *Picture) {
 	if v.model != nil {
-		v.model.spent = 0
+		v.model.reset()
 	}
-	if err := v.extractor.Extract(&v.scene, p.BGR, p.Width, p.Height); err != nil {
-		return err
-	}
-	v.scene.Seq, v.bgr = uint64(seq), p.BGR
-	return nil
+	v.scene.Seq, v.picture = uint64(seq), p
 }
 
-// For returns the scene as t is to see it, valid until the next Look: with Coarse,
-// made for the first that wants it, if t searches, and without it otherwise.
-func (v *View) For(t *tracker.Tracker) (*features.Scene, error) {
-	if !t.Searching() {
-		v.plain = v.scene
-		v.plain.Coarse = nil
-		return &v.plain, nil
+// For returns the scene as t is to see it, valid until it is called again: as fine as t
+// and ann, if it is not nil, want it, and with Coarse if t searches.
+func (v *View) For(t *tracker.Tracker, ann *annotation.Annotation) (*features.Scene, error) {
+	v.regions = v.regions[:0]
+	if ann != nil {
+		v.regions = tracker.FineFor(v.regions, ann)
 	}
-	if len(v.scene.Coarse) == 0 {
-		if err := v.extractor.Coarsen(&v.scene, v.bgr); err != nil {
+	v.regions = t.Fine(v.regions)
+	p := v.picture
+	if err := v.extractor.Extract(&v.scene, p.BGR, p.Width, p.Height, v.regions...); err != nil {
+		return nil, err
+	}
+	if t.Searching() {
+		if err := v.extractor.Coarsen(&v.scene, p.BGR); err != nil {
 			return nil, err
 		}
 	}
@@ -123,10 +141,8 @@ func NewFollower(model features.Model, f features.Config, t tracker.Config) (*Fo
 func (w *Follower) Step(ctx context.Context, seq int, p *Picture, ann *annotation.Annotation) (*tracker.Result, StageMS, error) {
 	var took StageMS
 	start := time.Now()
-	if err := w.view.Look(seq, p); err != nil {
-		return nil, took, err
-	}
-	scene, err := w.view.For(w.tracker)
+	w.view.Look(seq, p)
+	scene, err := w.view.For(w.tracker, ann)
 	if err != nil {
 		return nil, took, err
 	}

@@ -45,24 +45,25 @@ func TestView(t *testing.T) {
 		}
 	}
 	for i := range 3 { // the object is gone from frame 1 on, and missed in frame 2
-		if err := v.Look(i, picture(i == 0)); err != nil {
-			t.Fatal(err)
-		}
+		v.Look(i, picture(i == 0))
 		for k, tr := range trackers {
 			searching := tr.Searching()
 			if want := i == 2 && k < 2; searching != want {
 				t.Fatalf("frame %d: tracker %d is searching: %v", i, k, searching)
 			}
-			s, err := v.For(tr)
+			var a *annotation.Annotation
+			if i == 0 && k < 2 {
+				a = ann
+			}
+			s, err := v.For(tr, a)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if got := len(s.Coarse) > 0; got != searching || s.Seq != uint64(i) || s.Width != width {
 				t.Errorf("frame %d: tracker %d has coarse features: %v; want %v", i, k, got, searching)
 			}
-			var a *annotation.Annotation
-			if i == 0 && k < 2 {
-				a = ann
+			if finer := s.N > 100; finer != (i == 0 && k < 2 || i > 0 && k < 2 && tr.Fine(nil) != nil) {
+				t.Errorf("frame %d: tracker %d has %d superpixels", i, k, s.N)
 			}
 			if _, err := tr.Step(t.Context(), s, a); err != nil {
 				t.Fatal(err)
