@@ -9,6 +9,7 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/tracker/internal/belief"
+	"github.com/segd/segd/tracker/internal/life"
 	"github.com/segd/segd/tracker/internal/outline"
 	"github.com/segd/segd/tracker/internal/past"
 	"github.com/segd/segd/tracker/internal/recall"
@@ -32,6 +33,7 @@ type Tracker struct {
 	seeder   seed.Seeder
 	window   window.Window
 	outline  outline.Drawer
+	pieces   life.Pieces
 }
 
 // New returns a tracker without objects.
@@ -133,6 +135,11 @@ func (t *Tracker) label(ctx context.Context, f *frame, ann *annotation.Annotatio
 	if err := t.decide(ctx, f, ann, marked, &res.Solve); err != nil {
 		t.frames.release(f)
 		return fmt.Errorf("tracker: %w", err)
+	}
+	if ann == nil {
+		for k := range t.objects.all {
+			t.pieces.KeepTogether(f.Picture, f.y, k+1, &t.objects.all[k].Object)
+		}
 	}
 	res.Solve.SolveTime = time.Since(start)
 

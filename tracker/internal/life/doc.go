@@ -6,4 +6,7 @@
 // come back it is on probation, as new tracks are in multi-object tracking: gone again
 // within that time, it was something that only looks like it, and the next return has to
 // be detected in ever more frames in a row before it is believed.
+//
+// An object is in one place: its pieces hang together or lie about as near to one another
+// as it is wide.
 package life

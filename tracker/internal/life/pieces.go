@@ -1,0 +1,117 @@
+package life
+
+import (
+	"math"
+
+	"github.com/segd/segd/tracker/internal/picture"
+	"github.com/segd/segd/tracker/internal/scratch"
+)
+
+// Pieces is the workspace of KeepTogether.
+type Pieces struct {
+	piece   []int32   // N: which piece a superpixel belongs to, −1 none
+	members []int32   // superpixels, piece after piece
+	ends    []int     // of the pieces in members
+	area    []float64 // of the pieces
+	kept    []bool    // the pieces
+}
+
+// KeepTogether gives the background those superpixels of a label, of which p has labels y,
+// that are farther from the rest of object o than it is wide. The rest is what hangs
+// together with its largest piece, where one counts less the farther it is from where
+// the object was last, and what lies as near to that.
+func (w *Pieces) KeepTogether(p *picture.Picture, y []int32, label int, o *Object) {
+	w.split(p, y, int32(label))
+	if len(w.ends) < 2 {
+		return
+	}
+	main, most, all := 0, -1.0, 0.0
+	for k := range w.ends {
+		all += w.area[k]
+	}
+	reach := 2 * math.Sqrt(max(o.Area, w.area[0])/math.Pi)
+	for k := range w.ends {
+		weight := w.area[k]
+		if o.Area > 0 {
+			d := math.Inf(1)
+			for _, i := range w.of(k) {
+				d = min(d, math.Hypot(float64(p.Centroid[2*i])-o.X, float64(p.Centroid[2*i+1])-o.Y))
+			}
+			weight /= 1 + d*d/(reach*reach)
+		}
+		if weight > most {
+			main, most = k, weight
+		}
+	}
+	if o.Area == 0 {
+		reach = 2 * math.Sqrt(w.area[main]/math.Pi)
+	}
+	w.kept = scratch.Zero(w.kept, len(w.ends))
+	w.kept[main] = true
+	for again := true; again; {
+		again = false
+		for k := range w.ends {
+			if !w.kept[k] && w.near(p, k, reach) {
+				w.kept[k], again = true, true
+			}
+		}
+	}
+	for k := range w.ends {
+		if !w.kept[k] {
+			for _, i := range w.of(k) {
+				y[i] = 0
+			}
+		}
+	}
+}
+
+// near tells whether piece k is within reach of one that is kept.
+func (w *Pieces) near(p *picture.Picture, k int, reach float64) bool {
+	for other := range w.ends {
+		if !w.kept[other] {
+			continue
+		}
+		for _, i := range w.of(k) {
+			for _, j := range w.of(other) {
+				if math.Hypot(float64(p.Centroid[2*i]-p.Centroid[2*j]), float64(p.Centroid[2*i+1]-p.Centroid[2*j+1])) <= reach {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// of lists the superpixels of piece k.
+func (w *Pieces) of(k int) []int32 {
+	from := 0
+	if k > 0 {
+		from = w.ends[k-1]
+	}
+	return w.members[from:w.ends[k]]
+}
+
+// split finds the pieces of a label.
+func (w *Pieces) split(p *picture.Picture, y []int32, label int32) {
+	w.piece = scratch.Zero(w.piece, p.N) // 0: not seen
+	w.members, w.ends, w.area = w.members[:0], w.ends[:0], w.area[:0]
+	for start, l := range y {
+		if l != label || w.piece[start] != 0 {
+			continue
+		}
+		first, mark, area := len(w.members), int32(len(w.ends)+1), 0.0
+		w.members = append(w.members, int32(start))
+		w.piece[start] = mark
+		for next := first; next < len(w.members); next++ {
+			i := w.members[next]
+			area += float64(p.Area[i])
+			for _, j := range p.Touching.Of(i) {
+				if y[j] == label && w.piece[j] == 0 {
+					w.piece[j] = mark
+					w.members = append(w.members, j)
+				}
+			}
+		}
+		w.ends, w.area = append(w.ends, len(w.members)), append(w.area, area)
+	}
+}
