@@ -19,7 +19,8 @@ type Config struct {
 	Model Model `yaml:"model"`
 	Log   Log   `yaml:"log"`
 	// Superpixels is how many pieces a frame is cut into, 50 to 20000. Default 2000.
-	// More follow fine outlines better and cost proportionally more time.
+	// More follow fine outlines better and cost proportionally more time. Where small
+	// objects are there are more by itself, up to as many again.
 	Superpixels int     `yaml:"superpixels"`
 	Tracker     Tracker `yaml:"tracker"`
 	// Cameras are the feeds, at least one.

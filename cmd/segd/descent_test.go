@@ -152,7 +152,7 @@ func over(t *testing.T, scrapes []string, name, camera string) (values []float64
 const violations = "segd_solver_descent_violations_total"
 
 // Descent is guaranteed from ρ = 2ν/γ on, which is the daemon's own setting.
-var descentCameras = map[string]tracker.Config{"gate": {Rho: 0.001}, "yard": {}}
+var descentCameras = map[string]tracker.Config{"gate": {Rho: 0.0002}, "yard": {}}
 
 // The counter of violations rises where a camera's solver works at a ρ that guarantees
 // no descent, and stays where it is at one that does.
