@@ -2,6 +2,7 @@ package life
 
 import (
 	"math"
+	"slices"
 
 	"github.com/segd/segd/tracker/internal/picture"
 	"github.com/segd/segd/tracker/internal/scratch"
@@ -25,11 +26,11 @@ func (w *Pieces) KeepTogether(p *picture.Picture, y []int32, label int, o *Objec
 	if len(w.ends) < 2 {
 		return
 	}
-	main, most, all := 0, -1.0, 0.0
-	for k := range w.ends {
-		all += w.area[k]
+	size := o.Area
+	if size == 0 { // it was just annotated
+		size = slices.Max(w.area)
 	}
-	reach := 2 * math.Sqrt(max(o.Area, w.area[0])/math.Pi)
+	reach, main, most := 2*math.Sqrt(size/math.Pi), 0, -1.0
 	for k := range w.ends {
 		weight := w.area[k]
 		if o.Area > 0 {
@@ -42,9 +43,6 @@ func (w *Pieces) KeepTogether(p *picture.Picture, y []int32, label int, o *Objec
 		if weight > most {
 			main, most = k, weight
 		}
-	}
-	if o.Area == 0 {
-		reach = 2 * math.Sqrt(w.area[main]/math.Pi)
 	}
 	w.kept = scratch.Zero(w.kept, len(w.ends))
 	w.kept[main] = true
