@@ -41,12 +41,12 @@ func (s StageMS) Total() float64 {
 
 func inMS(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// seenModel looks at each picture once at each size, and measures how long that takes.
-// Whoever reads spent has seen Extract return.
+// seenModel measures a model, and looks at each picture once at each size if several are
+// to see it. Whoever reads spent has seen Extract return.
 type seenModel struct {
 	features.Model
 	spent time.Duration
-	maps  map[int][]features.Map // of the picture, by how much it was shrunk
+	maps  map[int][]features.Map // of the picture, by how much it was shrunk; nil: not kept
 }
 
 func (m *seenModel) reset() {
@@ -57,15 +57,16 @@ func (m *seenModel) reset() {
 func (m *seenModel) Features(dst []features.Map, bgr []byte, width, height, shrink int) ([]features.Map, error) {
 	if _, seen := m.maps[shrink]; !seen {
 		start := time.Now()
-		maps, err := m.Model.Features(nil, bgr, width, height, shrink)
-		if err != nil {
-			return dst, err
+		defer func() { m.spent += time.Since(start) }()
+		maps, err := m.Model.Features(dst, bgr, width, height, shrink)
+		if err != nil || m.maps == nil {
+			return maps, err
 		}
+		maps = slices.Clone(maps[len(dst):])
 		for k := range maps { // the model may write over its own
 			maps[k].Data = slices.Clone(maps[k].Data)
 		}
 		m.maps[shrink] = maps
-		m.spent += time.Since(start)
 	}
 	return append(dst, m.maps[shrink]...), nil
 }
@@ -132,6 +133,9 @@ func NewFollower(model features.Model, f features.Config, t tracker.Config) (*Fo
 	var err error
 	if w.view, err = NewView(model, f); err != nil {
 		return nil, err
+	}
+	if w.view.model != nil {
+		w.view.model.maps = nil // there is nobody else to see them
 	}
 	w.tracker, err = tracker.New(t)
 	return w, err
