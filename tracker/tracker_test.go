@@ -496,3 +496,27 @@ func ExampleTracker() {
 	// left half visible 128
 	// left half visible 128
 }
+
+// Something that looks like the object and comes up beside it, farther away than it is wide,
+// is not it.
+func TestOnePlace(t *testing.T) {
+	tr := newTracker(t, Config{})
+	for i := range uint64(8) {
+		discs := []disc{{60, 50, 5, red}}
+		if i >= 3 {
+			discs = append(discs, disc{80, 50, 5, red})
+		}
+		s, truth := filmAs(t, features.Config{Superpixels: 900}, i, discs...)
+		var a *annotation.Annotation
+		if i == 0 {
+			var err error
+			if a, err = annotation.FromMask(truth[0], testWidth, testHeight, 1, "ball"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		res := step(t, tr, s, a)
+		if j := iou(res.Objects[0].Mask, truth[0]); j < 0.8 {
+			t.Errorf("frame %d: IoU %.2f with the object alone", i, j)
+		}
+	}
+}

@@ -159,6 +159,42 @@ func TestBoxFindsTheObject(t *testing.T) {
 	}
 }
 
+// A box becomes a mask that reaches its sides, wherever it is: round nothing at all, too, and
+// round a small part of what it should hold.
+func TestBoxIsNeverEmpty(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		red  []rect
+	}{{"nothing in it", nil}, {"a speck in it", []rect{{5, 4, 6, 5}}}, {"all is alike", []rect{{0, 0, cols, rows}}}} {
+		p := scene(t, tt.red...)
+		box := []float64{3 * side, 2 * side, 6 * side, 9 * side}
+		a := &annotation.Annotation{Objects: []annotation.Object{{ID: 1, Box: box}}}
+		s := apply(t, p, nil, 2, a, Object{Label: 1, Defined: true})
+		w := work{Picture: p}
+		reach := func() float64 { return w.reach(box, func(i int) bool { return s.y[i] == 1 }) }
+		if got := reach(); got < boxReach {
+			t.Errorf("%s: what is found spans %.2f of the box", tt.name, got)
+		}
+		found := slices.Clone(s.y)
+		clear(s.y) // a solve has lost it
+		taken := slices.Index(found, 1)
+		s.y[taken] = 2 // but for one, which is another object's
+		s.KeepBoxes(p, s.y)
+		found[taken] = 2
+		if !slices.Equal(s.y, found) {
+			t.Errorf("%s: lost, and kept %v; want %v", tt.name, s.y, found)
+		}
+	}
+	p := scene(t, rect{4, 3, 10, 8})
+	a := &annotation.Annotation{Objects: []annotation.Object{{ID: 1, Box: []float64{3 * side, 2 * side, 11 * side, 9 * side}}}}
+	s := apply(t, p, nil, 2, a, Object{Label: 1, Defined: true})
+	s.y[slices.Index(s.y, 1)] = 0 // a solve knows better
+	want := slices.Clone(s.y)
+	if s.KeepBoxes(p, s.y); !slices.Equal(s.y, want) {
+		t.Error("a solve that took a piece of what was found is overruled")
+	}
+}
+
 // A stroke on a piece of an object that is something else takes all of it, and nothing
 // of what hangs together with what was confirmed.
 func TestCorrectionTakesAPiece(t *testing.T) {
