@@ -115,10 +115,10 @@ type Region struct {
 
 // Extract fills dst from a BGR24 image: width×height pixels, row-major, tight. Superpixels
 // are as Config says but for what is to be finer, where the first of several regions
-// that overlap counts. It overwrites all of dst but Seq, reuses its memory and its own, and keeps nothing
-// of bgr. The model runs while the superpixels grow, on another goroutine that has
-// ended when Extract returns or panics. On error dst's contents are unspecified. A
-// panic of the model becomes one of Extract, with a *ModelPanic.
+// that overlap counts. It overwrites all of dst but Seq, reuses its memory and its own, and
+// keeps nothing of bgr. The model runs while the superpixels grow, on another goroutine
+// that has ended when Extract returns or panics. On error dst's contents are unspecified.
+// A panic of the model becomes one of Extract, with a *ModelPanic.
 func (e *Extractor) Extract(dst *Scene, bgr []byte, width, height int, fine ...Region) error {
 	if width < 1 || height < 1 || width > maxSide || height > maxSide {
 		return fmt.Errorf("features: image of %d×%d pixels; want 1 to %d a side", width, height, maxSide)
@@ -149,15 +149,16 @@ func (e *Extractor) Extract(dst *Scene, bgr []byte, width, height int, fine ...R
 // having.
 const fineGain = 0.7
 
-// affordable lists the regions that get superpixels of their own.
+// affordable lists the regions that get superpixels of their own, as far as they are in the
+// image.
 func (e *Extractor) affordable(fine []Region, width, height int) []Region {
 	e.fine = e.fine[:0]
 	left, whole := e.cfg.Superpixels, image.Rect(0, 0, width, height)
 	apart := math.Sqrt(float64(width*height) / float64(e.cfg.Superpixels))
 	for _, f := range fine {
-		box := f.Intersect(whole)
-		cols, rows := f.grid(box)
-		if n := cols * rows; float64(f.Spacing) <= fineGain*apart && n <= left && !box.Empty() {
+		f.Rectangle = f.Intersect(whole)
+		cols, rows := f.grid()
+		if n := cols * rows; float64(f.Spacing) <= fineGain*apart && n <= left && !f.Empty() {
 			left -= n
 			e.fine = append(e.fine, f)
 		}
@@ -165,10 +166,8 @@ func (e *Extractor) affordable(fine []Region, width, height int) []Region {
 	return e.fine
 }
 
-// grid is how many superpixels a box gets.
-func (f Region) grid(box image.Rectangle) (cols, rows int) {
-	return max(1, box.Dx()/f.Spacing), max(1, box.Dy()/f.Spacing)
-}
+// grid is how many superpixels f gets across and down.
+func (f Region) grid() (cols, rows int) { return max(1, f.Dx()/f.Spacing), max(1, f.Dy()/f.Spacing) }
 
 // segment cuts the image into dst's superpixels while the model looks at it, and
 // returns when both are through.

@@ -89,7 +89,7 @@ func (s *snic) load(bgr []byte, width, height int) {
 // seed queues seeds on distinct pixels, exactly count if nothing is to be finer: in rows
 // about as far apart as the seeds in a row are, some rows having one seed more than
 // others so that the total comes out exact whatever the size. What is to be finer has
-// seeds of its own instead.
+// seeds of its own instead; it is all in the image.
 func (s *snic) seed(width, height, count int, fine []Region) {
 	s.queue.reset()
 	s.regions = s.regions[:0]
@@ -98,25 +98,21 @@ func (s *snic) seed(width, height, count int, fine []Region) {
 		n := count*(r+1)/rows - count*r/rows
 		y := (2*r + 1) * height / (2 * rows)
 		for c := range n {
-			s.sow(image.Pt((2*c+1)*width/(2*n), y), fine)
+			s.addSeed(image.Pt((2*c+1)*width/(2*n), y), fine)
 		}
 	}
 	for k, f := range fine {
-		box := f.Intersect(image.Rect(0, 0, width, height))
-		if box.Empty() {
-			continue
-		}
-		cols, rows := f.grid(box)
+		cols, rows := f.grid()
 		for r := range rows {
 			for c := range cols {
-				s.sow(box.Min.Add(image.Pt((2*c+1)*box.Dx()/(2*cols), (2*r+1)*box.Dy()/(2*rows))), fine[:k])
+				s.addSeed(f.Min.Add(image.Pt((2*c+1)*f.Dx()/(2*cols), (2*r+1)*f.Dy()/(2*rows))), fine[:k])
 			}
 		}
 	}
 }
 
-// sow queues a seed unless it lies in a region.
-func (s *snic) sow(at image.Point, but []Region) {
+// addSeed queues a seed unless it lies in a region.
+func (s *snic) addSeed(at image.Point, but []Region) {
 	for _, f := range but {
 		if at.In(f.Rectangle) {
 			return

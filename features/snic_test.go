@@ -307,6 +307,15 @@ func TestFiner(t *testing.T) {
 			t.Errorf("%v: %d superpixels; want about %d", tt.r, got, tt.want)
 		}
 	}
+	// Neither what would hardly be finer nor what is too much with what comes before it.
+	for _, left := range []Region{{fine[0].Rectangle, 8}, {image.Rect(0, 0, 60, 60), 4}} {
+		if err := e.Extract(&s, bgr, w, h, Region{image.Rect(90, 0, 98, 8), 4}, left); err != nil || s.N < count || s.N > count+4 {
+			t.Errorf("%v, %d apart: %d superpixels, %v; want %d and up to four more", left.Rectangle, left.Spacing, s.N, err, count)
+		}
+	}
+	if err := e.Extract(&s, bgr, w, h, fine[3]); err != nil || s.N != count {
+		t.Errorf("beyond the picture: %d superpixels, %v; want %d", s.N, err, count)
+	}
 	if err := e.Extract(&s, bgr, w, h); err != nil || s.N != count {
 		t.Errorf("then nothing finer: %d superpixels, %v; want %d", s.N, err, count)
 	}
