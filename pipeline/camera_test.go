@@ -408,6 +408,41 @@ func TestObjectsAreSeenFiner(t *testing.T) {
 	})
 }
 
+// An annotation of an earlier frame says nothing of where the newest should be finer.
+func TestEarlierMarksAreNotSeenFiner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, "fine", 40)
+		applied := false
+		b.onStep = func(s *features.Scene, a *annotation.Annotation) error {
+			if a != nil {
+				applied = true
+				if *a.Frame >= s.Seq || s.N != 48 {
+					t.Errorf("an annotation of frame %d makes frame %d %d superpixels; want 48", *a.Frame, s.Seq, s.N)
+				}
+			}
+			return nil
+		}
+		c, err := New(b.cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { _ = c.Run(ctx) })
+		time.Sleep(2050 * time.Millisecond) // frames 0 to 20 have come
+		r := square(17)
+		_, err = c.Annotate(ctx, &annotation.Annotation{
+			Frame: ptr(17), Width: testWidth, Height: testHeight,
+			Objects: []annotation.Object{{ID: 1, Box: []float64{float64(r.Min.X), float64(r.Min.Y), float64(r.Max.X), float64(r.Max.Y)}}},
+		})
+		if err != nil || !applied {
+			t.Errorf("applied %t, %v", applied, err)
+		}
+		cancel()
+		running.Wait()
+	})
+}
+
 // A panic in one camera's stage restarts that camera, with its numbering going
 // on, and the other camera does not lose a frame.
 func TestPanicStaysInItsCamera(t *testing.T) {

@@ -3,6 +3,7 @@ package tracker
 import (
 	"errors"
 	"fmt"
+	"image"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -79,6 +80,17 @@ func TestBoxFindsTheObjectInIt(t *testing.T) {
 		if j := iou(step(t, tr, s, nil).Objects[0].Mask, truth[0]); j < 0.85 {
 			t.Errorf("frame %d: IoU %.2f; want above 0.85", 1+i, j)
 		}
+	}
+}
+
+// What the search in a box found stays where the solve would take all of it.
+func TestBoxIsNotLost(t *testing.T) {
+	s, _ := film(t, 0)
+	a := empty()
+	a.Objects = []annotation.Object{{ID: 1, Box: []float64{60, 40, 84, 76}}}
+	o := step(t, newTracker(t, Config{}), s, a).Objects[0]
+	if box := image.Rect(60, 40, 84, 76); o.State != Visible || 2*o.Box.Dx()*o.Box.Dy() < box.Dx()*box.Dy() {
+		t.Errorf("%s in %v, where nothing is but floor; want at least half of %v", o.State, o.Box, box)
 	}
 }
 

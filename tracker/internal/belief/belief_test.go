@@ -270,6 +270,51 @@ func TestAnnotatedFramesAreFollowed(t *testing.T) {
 	}
 }
 
+// Looked up is what a label of the latest frames, or a detection, can be; where an annotated
+// frame had the object, only before the first annotation or when next to nothing was found.
+func TestWhatIsAsked(t *testing.T) {
+	ps := made(t, 2)
+	p := ps[0]
+	latest, annotated := source(p, 2), source(ps[1], 2)
+	latest.Annotated, annotated.Latest = false, false
+	clear(latest.Soft)
+	for i := range p.N { // in the last column now, in columns 3 to 5 when it was annotated
+		if i%cols == cols-1 {
+			latest.Soft[2*i+1] = 1
+		} else {
+			latest.Soft[2*i] = 1
+		}
+	}
+	o := objects(p, 1)
+	o[0].Area = 10 * 36
+	o[0].Probability[0] = 0.5
+	a := Affinity{Config: tuned}
+	var b Belief
+	for _, tt := range []struct {
+		name              string
+		sources           []Source
+		area              float64
+		now, then, nobody bool
+	}{
+		{"where it is", []Source{latest, annotated}, 10 * 36, true, false, false},
+		{"it is gone", []Source{latest, annotated}, 1e6, true, true, false},
+		{"nothing is annotated", []Source{latest}, 10 * 36, true, true, true},
+	} {
+		o[0].Area = tt.area
+		b.Reset(p.N, 2)
+		a.Propagate(&b, p, 1, tt.sources, o)
+		for _, at := range []struct {
+			place string
+			i     int
+			want  bool
+		}{{"in the last column", 5*cols + 11, tt.now}, {"where it was annotated", 5*cols + 4, tt.then}, {"where it never was", 5*cols + 8, tt.nobody}, {"where it was detected", 0, true}} {
+			if a.asked[at.i] != at.want {
+				t.Errorf("%s: %s asked %t; want %t", tt.name, at.place, a.asked[at.i], at.want)
+			}
+		}
+	}
+}
+
 // An object in sight of which next to nothing was found may be anywhere.
 func TestRelax(t *testing.T) {
 	p := made(t, 1)[0]
