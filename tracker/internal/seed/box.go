@@ -77,7 +77,6 @@ func (w *work) fillBox(ctx context.Context, label int, box []float64) error {
 	isObject := func(i int) bool { return b.object[i] == 1 }
 	for _, guess := range []func(i int) bool{
 		func(i int) bool { return odds[i] > 0 },
-		func(i int) bool { return b.ellipse(i) > 0 },
 		func(i int) bool { return true },
 	} {
 		if w.reach(box, isObject) >= boxReach {

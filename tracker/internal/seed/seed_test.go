@@ -185,6 +185,27 @@ func TestBoxIsNeverEmpty(t *testing.T) {
 			t.Errorf("%s: lost, and kept %v; want %v", tt.name, s.y, found)
 		}
 	}
+	// What is taken when the search has failed: the likeliest superpixels, or if they do not
+	// reach far enough all.
+	for _, tt := range []struct {
+		name string
+		box  []float64
+		want int
+	}{
+		{"the likeliest three fifths", []float64{3 * side, 2 * side, 6 * side, 9 * side}, 12},
+		{"one superpixel", []float64{3 * side, 2 * side, 4 * side, 3 * side}, 1},
+		{"a corner of one", []float64{3 * side, 2 * side, 3*side + 2, 2*side + 2}, 1},
+	} {
+		a := &annotation.Annotation{Objects: []annotation.Object{{ID: 1, Box: tt.box}}}
+		s := apply(t, scene(t, rect{0, 0, cols, rows}), nil, 2, a, Object{Label: 1, Defined: true})
+		got := 0
+		for _, l := range s.y {
+			got += int(l)
+		}
+		if got != tt.want {
+			t.Errorf("%s: %d superpixels; want %d", tt.name, got, tt.want)
+		}
+	}
 	p := scene(t, rect{4, 3, 10, 8})
 	a := &annotation.Annotation{Objects: []annotation.Object{{ID: 1, Box: []float64{3 * side, 2 * side, 11 * side, 9 * side}}}}
 	s := apply(t, p, nil, 2, a, Object{Label: 1, Defined: true})
