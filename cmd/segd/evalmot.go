@@ -16,7 +16,6 @@ import (
 	"github.com/segd/segd/eval/mot"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
-	"github.com/segd/segd/tracker"
 )
 
 type motFlags struct {
@@ -67,7 +66,7 @@ func runMot(cmd *cobra.Command, std streams, f motFlags) (err error) {
 		ModelName: f.modelName(),
 		Features:  features.Config{Superpixels: f.superpixels},
 	}
-	if opt.Tracker, err = f.tracking(); err != nil {
+	if opt.Tracker.Mode, err = f.parseMode(); err != nil {
 		return err
 	}
 	if opt.First, opt.Last, err = parseFrames(f.frames); err != nil {
@@ -113,11 +112,6 @@ func runMot(cmd *cobra.Command, std streams, f motFlags) (err error) {
 		return json.NewEncoder(std.out).Encode(report)
 	}
 	return printMot(std.out, report)
-}
-
-func (f *trackingFlags) tracking() (tracker.Config, error) {
-	mode, err := f.parseMode()
-	return tracker.Config{Mode: mode}, err
 }
 
 // parseFrames reads A-B; nothing is 0, 0.

@@ -148,7 +148,7 @@ type run struct {
 	together *tracker.Tracker
 	frame    int // shown last, from 1
 
-	aloneTrails, togetherTrails []trail // by person
+	aloneTracks, togetherTracks []track // by person
 }
 
 // show takes the next frame.
@@ -181,9 +181,9 @@ func (r *run) begin(s size) {
 	for k, id := range r.ids {
 		p := person{id: id, number: uint32(k + 1), mark: r.opt.Truth.markFrame(id, r.opt.First, r.opt.Last, s)}
 		r.persons = append(r.persons, p)
-		r.aloneTrails = append(r.aloneTrails, trail{person: p, truth: r.opt.Truth.boxes[id]})
+		r.aloneTracks = append(r.aloneTracks, track{person: p, truth: r.opt.Truth.boxes[id]})
 	}
-	r.togetherTrails = slices.Clone(r.aloneTrails)
+	r.togetherTracks = slices.Clone(r.aloneTracks)
 	r.alone = make([]*tracker.Tracker, len(r.persons))
 }
 
@@ -207,19 +207,19 @@ func (r *run) follow(ctx context.Context, p *Picture) error {
 				return err
 			}
 		}
-		if err := r.step(ctx, r.alone[k], own, r.aloneTrails[k:k+1]); err != nil {
+		if err := r.step(ctx, r.alone[k], own, r.aloneTracks[k:k+1]); err != nil {
 			return fmt.Errorf("person %d alone: %w", person.id, err)
 		}
 	}
-	if err := r.step(ctx, r.together, marked, r.togetherTrails); err != nil {
+	if err := r.step(ctx, r.together, marked, r.togetherTracks); err != nil {
 		return fmt.Errorf("all together: %w", err)
 	}
 	return nil
 }
 
 // step has a tracker look at the frame, in which some may be marked, and notes where
-// it finds those of the trails.
-func (r *run) step(ctx context.Context, t *tracker.Tracker, marked []annotation.Object, trails []trail) error {
+// it finds those of the tracks.
+func (r *run) step(ctx context.Context, t *tracker.Tracker, marked []annotation.Object, tracks []track) error {
 	var ann *annotation.Annotation
 	if len(marked) > 0 {
 		ann = &annotation.Annotation{Width: r.size.width, Height: r.size.height, Objects: marked}
@@ -232,8 +232,8 @@ func (r *run) step(ctx context.Context, t *tracker.Tracker, marked []annotation.
 	if err != nil {
 		return err
 	}
-	for k := range trails {
-		trails[k].note(r.frame, res)
+	for k := range tracks {
+		tracks[k].note(r.frame, res)
 	}
 	return nil
 }
@@ -244,14 +244,14 @@ func (r *run) report() *Report {
 		FirstFrame: r.opt.First, LastFrame: r.opt.Last,
 	}
 	var sum counts
-	for k := range r.aloneTrails {
-		sum = sum.plus(score(r.frames(r.aloneTrails[k : k+1])))
+	for k := range r.aloneTracks {
+		sum = sum.plus(score(r.frames(r.aloneTracks[k : k+1])))
 	}
-	report.Alone = r.group(sum, r.aloneTrails)
-	report.Together = r.group(score(r.frames(r.togetherTrails)), r.togetherTrails)
+	report.Alone = r.group(sum, r.aloneTracks)
+	report.Together = r.group(score(r.frames(r.togetherTracks)), r.togetherTracks)
 	for n := r.opt.First; n <= r.opt.Last; n++ {
-		for k := range r.togetherTrails {
-			if f := r.togetherTrails[k].at(n); f != nil {
+		for k := range r.togetherTracks {
+			if f := r.togetherTracks[k].at(n); f != nil {
 				report.Boxes = append(report.Boxes, *f)
 			}
 		}
@@ -259,13 +259,13 @@ func (r *run) report() *Report {
 	return report
 }
 
-// frames puts trails side by side.
-func (r *run) frames(trails []trail) []frame {
+// frames puts tracks side by side.
+func (r *run) frames(tracks []track) []frame {
 	var frames []frame
 	for n := r.opt.First; n <= r.opt.Last; n++ {
 		var f frame
-		for k := range trails {
-			t := &trails[k]
+		for k := range tracks {
+			t := &tracks[k]
 			if b, ok := t.present(n); ok {
 				f.truth = append(f.truth, named{t.id, b})
 			}
@@ -278,10 +278,10 @@ func (r *run) frames(trails []trail) []frame {
 	return frames
 }
 
-func (r *run) group(c counts, trails []trail) Group {
+func (r *run) group(c counts, tracks []track) Group {
 	g := Group{IDF1: c.idf1(), IDP: c.idp(), IDR: c.idr(), IDSwitches: c.switches}
-	for k := range trails {
-		g.PerObject = append(g.PerObject, trails[k].object(r.opt.Last))
+	for k := range tracks {
+		g.PerObject = append(g.PerObject, tracks[k].object(r.opt.Last))
 	}
 	return g
 }

@@ -173,10 +173,10 @@ func TestRunIgnored(t *testing.T) {
 	}
 }
 
-// What a trail counts, by results made up.
-func TestTrail(t *testing.T) {
+// What a track counts, by results made up.
+func TestTrack(t *testing.T) {
 	truth := parse(t, "1,7,1,1,20,60,1", "2,7,1,1,20,60,1", "3,7,1,1,20,60,1", "4,7,1,1,20,60,1", "5,7,1,1,20,60,0", "6,7,1,1,20,60,0", "9,7,1,1,20,60,1")
-	tr := trail{person: person{id: 7, number: 2, mark: 1}, truth: truth.boxes[7]}
+	tr := track{person: person{id: 7, number: 2, mark: 1}, truth: truth.boxes[7]}
 	result := func(state tracker.State, id uint32, left int) *tracker.Result {
 		bits := make([]uint8, width*height)
 		for y := range 60 {
@@ -185,7 +185,7 @@ func TestTrail(t *testing.T) {
 			}
 		}
 		m := mask.Encode(bits, width, height)
-		return &tracker.Result{Objects: []tracker.Object{{ID: 1}, {ID: id, State: state, Mask: m, Area: m.Area(), Score: 0.75}}}
+		return &tracker.Result{Objects: []tracker.Object{{ID: 1}, {ID: id, State: state, Mask: m, Area: m.Area(), Box: m.Box(), Score: 0.75}}}
 	}
 	for n, res := range []*tracker.Result{
 		1: result(tracker.Visible, 2, 0),  // the mark: not counted

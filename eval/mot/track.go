@@ -16,9 +16,9 @@ type Found struct {
 	Score     float64 // 0…1
 }
 
-// trail is what a person left behind, in truth and by a tracker, after the frame in
-// which it was marked: that one was told.
-type trail struct {
+// track is where a person is, in truth and by a tracker, after the frame in which it was
+// marked: that one was told.
+type track struct {
 	person
 	truth map[int]entry // by frame
 	found map[int]Found // likewise
@@ -26,7 +26,7 @@ type trail struct {
 
 // note keeps where the person is by a tracker's result: the box of its mask. One on a
 // true box that is not to be considered is not, either.
-func (t *trail) note(n int, res *tracker.Result) {
+func (t *track) note(n int, res *tracker.Result) {
 	if n <= t.mark {
 		return
 	}
@@ -34,7 +34,7 @@ func (t *trail) note(n int, res *tracker.Result) {
 	if k < 0 || res.Objects[k].State != tracker.Visible || res.Objects[k].Area == 0 {
 		return
 	}
-	r := res.Objects[k].Mask.Box()
+	r := res.Objects[k].Box
 	b := Box{float64(r.Min.X), float64(r.Min.Y), float64(r.Dx()), float64(r.Dy())}
 	if e, ok := t.truth[n]; ok && e.ignored && e.box.right(b) {
 		return
@@ -46,13 +46,13 @@ func (t *trail) note(n int, res *tracker.Result) {
 }
 
 // present returns the true box of a frame, if there is one that counts.
-func (t *trail) present(n int) (Box, bool) {
+func (t *track) present(n int) (Box, bool) {
 	e, ok := t.truth[n]
 	return e.box, ok && !e.ignored && n > t.mark
 }
 
 // at is what was found in a frame, or nil.
-func (t *trail) at(n int) *Found {
+func (t *track) at(n int) *Found {
 	f, ok := t.found[n]
 	if !ok {
 		return nil
@@ -61,7 +61,7 @@ func (t *trail) at(n int) *Found {
 }
 
 // object counts the person's frames up to the last of the run.
-func (t *trail) object(last int) Object {
+func (t *track) object(last int) Object {
 	o := Object{ID: t.id, Marked: t.mark}
 	for n := t.mark + 1; n <= last; n++ {
 		b, present := t.present(n)

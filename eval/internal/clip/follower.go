@@ -41,21 +41,21 @@ func (s StageMS) Total() float64 {
 
 func inMS(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// seenModel measures a model, and looks at each picture once at each size if several are
-// to see it. Whoever reads spent has seen Extract return.
-type seenModel struct {
+// cachedModel measures a model, and keeps what it says of a picture if several are to see
+// it. Whoever reads spent has seen Extract return.
+type cachedModel struct {
 	features.Model
 	spent time.Duration
-	maps  map[int][]features.Map // of the picture, by how much it was shrunk; nil: not kept
+	maps  map[int][]features.Map // of the picture, by how much it was shrunk; nil: nothing is kept
 }
 
-func (m *seenModel) reset() {
+func (m *cachedModel) reset() {
 	m.spent = 0
 	clear(m.maps)
 }
 
-func (m *seenModel) Features(dst []features.Map, bgr []byte, width, height, shrink int) ([]features.Map, error) {
-	if _, seen := m.maps[shrink]; !seen {
+func (m *cachedModel) Features(dst []features.Map, bgr []byte, width, height, shrink int) ([]features.Map, error) {
+	if _, kept := m.maps[shrink]; !kept {
 		start := time.Now()
 		defer func() { m.spent += time.Since(start) }()
 		maps, err := m.Model.Features(dst, bgr, width, height, shrink)
@@ -74,7 +74,7 @@ func (m *seenModel) Features(dst []features.Map, bgr []byte, width, height, shri
 // View is a camera's frames as trackers see them: the model looks at each once, however
 // many follow something in it. One goroutine calls it.
 type View struct {
-	model     *seenModel
+	model     *cachedModel
 	extractor *features.Extractor
 	scene     features.Scene
 	picture   *Picture
@@ -83,9 +83,18 @@ type View struct {
 
 // NewView takes a nil model for colours alone.
 func NewView(model features.Model, f features.Config) (*View, error) {
+	v, err := newView(model, f)
+	if v.model != nil {
+		v.model.maps = map[int][]features.Map{}
+	}
+	return v, err
+}
+
+// newView is NewView for one tracker.
+func newView(model features.Model, f features.Config) (*View, error) {
 	v := &View{}
 	if model != nil {
-		v.model = &seenModel{Model: model, maps: map[int][]features.Map{}}
+		v.model = &cachedModel{Model: model}
 		model = v.model
 	}
 	var err error
@@ -131,11 +140,8 @@ type Follower struct {
 func NewFollower(model features.Model, f features.Config, t tracker.Config) (*Follower, error) {
 	w := &Follower{}
 	var err error
-	if w.view, err = NewView(model, f); err != nil {
+	if w.view, err = newView(model, f); err != nil {
 		return nil, err
-	}
-	if w.view.model != nil {
-		w.view.model.maps = nil // there is nobody else to see them
 	}
 	w.tracker, err = tracker.New(t)
 	return w, err

@@ -10,7 +10,7 @@ import (
 
 // Pieces is the workspace of KeepTogether.
 type Pieces struct {
-	piece   []int32   // N: which piece a superpixel belongs to, −1 none
+	seen    []bool    // N
 	members []int32   // superpixels, piece after piece
 	ends    []int     // of the pieces in members
 	area    []float64 // of the pieces
@@ -91,24 +91,16 @@ func (w *Pieces) of(k int) []int32 {
 
 // split finds the pieces of a label.
 func (w *Pieces) split(p *picture.Picture, y []int32, label int32) {
-	w.piece = scratch.Zero(w.piece, p.N) // 0: not seen
+	w.seen = scratch.Zero(w.seen, p.N)
 	w.members, w.ends, w.area = w.members[:0], w.ends[:0], w.area[:0]
 	for start, l := range y {
-		if l != label || w.piece[start] != 0 {
+		if l != label || w.seen[start] {
 			continue
 		}
-		first, mark, area := len(w.members), int32(len(w.ends)+1), 0.0
-		w.members = append(w.members, int32(start))
-		w.piece[start] = mark
-		for next := first; next < len(w.members); next++ {
-			i := w.members[next]
+		first, area := len(w.members), 0.0
+		w.members = p.Touching.AppendComponent(w.members, w.seen, int32(start), func(j int32) bool { return y[j] == label })
+		for _, i := range w.members[first:] {
 			area += float64(p.Area[i])
-			for _, j := range p.Touching.Of(i) {
-				if y[j] == label && w.piece[j] == 0 {
-					w.piece[j] = mark
-					w.members = append(w.members, j)
-				}
-			}
 		}
 		w.ends, w.area = append(w.ends, len(w.members)), append(w.area, area)
 	}

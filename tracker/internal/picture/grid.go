@@ -86,3 +86,19 @@ func (a *Adjacency) build(n int, edges []mrf.Edge) {
 
 // Of lists the superpixels that touch i.
 func (a *Adjacency) Of(i int32) []int32 { return a.near[a.first[i]:a.first[i+1]] }
+
+// AppendComponent appends the connected component of start among the superpixels that in
+// holds for, start first, and marks it in seen. What is marked there already is none of it.
+func (a *Adjacency) AppendComponent(dst []int32, seen []bool, start int32, in func(i int32) bool) []int32 {
+	next := len(dst)
+	seen[start] = true
+	for dst = append(dst, start); next < len(dst); next++ {
+		for _, j := range a.Of(dst[next]) {
+			if !seen[j] && in(j) {
+				seen[j] = true
+				dst = append(dst, j)
+			}
+		}
+	}
+	return dst
+}

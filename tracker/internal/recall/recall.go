@@ -67,7 +67,7 @@ type Recall struct {
 	votes       []float64      // for each of them
 	best        []cosine.Match // of each, the k rows that resemble it most
 	cosines     []float32
-	open        []int32
+	piece       []int32
 	seen        []bool
 }
 
@@ -297,19 +297,10 @@ func (r *Recall) largestPiece(p *picture.Picture) float64 {
 		if r.seen[i] || r.probability[i] <= 0.5 {
 			continue
 		}
-		r.seen[i] = true
-		r.open = append(r.open[:0], int32(i))
+		r.piece = p.Touching.AppendComponent(r.piece[:0], r.seen, int32(i), func(j int32) bool { return r.probability[j] > 0.5 })
 		sum := 0.0
-		for len(r.open) > 0 {
-			i := r.open[len(r.open)-1]
-			r.open = r.open[:len(r.open)-1]
-			sum += float64(p.Area[i]) * (2*r.probability[i] - 1)
-			for _, j := range p.Touching.Of(i) {
-				if !r.seen[j] && r.probability[j] > 0.5 {
-					r.seen[j] = true
-					r.open = append(r.open, j)
-				}
-			}
+		for _, j := range r.piece {
+			sum += float64(p.Area[j]) * (2*r.probability[j] - 1)
 		}
 		most = max(most, sum)
 	}

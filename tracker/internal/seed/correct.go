@@ -102,26 +102,18 @@ func (w *work) likeness(i, j int) float64 {
 // confirmed to what they were corrected to, if there are other pieces.
 func (w *work) dropPieces(corrected, confirmed []int32) {
 	labels := w.labels
-	piece := make([]int32, w.N) // by superpixel, from 1
-	var sizes []int             // by piece
-	var of []int32              // label by piece
+	piece, seen := make([]int32, w.N), make([]bool, w.N) // by superpixel, from 1
+	var sizes []int                                      // by piece
+	var of []int32                                       // label by piece
 	for start := range w.N {
-		if piece[start] != 0 || w.before[start] == 0 {
+		label := w.before[start]
+		if seen[start] || label == 0 {
 			continue
 		}
-		id := int32(len(sizes) + 1)
-		sizes, of = append(sizes, 0), append(of, w.before[start])
-		piece[start] = id
-		for open := []int32{int32(start)}; len(open) > 0; {
-			i := open[len(open)-1]
-			open = open[:len(open)-1]
-			sizes[id-1]++
-			for _, j := range w.Touching.Of(i) {
-				if piece[j] == 0 && w.before[j] == w.before[i] {
-					piece[j] = id
-					open = append(open, j)
-				}
-			}
+		members := w.Touching.AppendComponent(nil, seen, int32(start), func(j int32) bool { return w.before[j] == label })
+		sizes, of = append(sizes, len(members)), append(of, label)
+		for _, i := range members {
+			piece[i] = int32(len(sizes))
 		}
 	}
 	marks := make([][]int32, len(sizes)) // corrected superpixels by piece

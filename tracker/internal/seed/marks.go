@@ -122,21 +122,10 @@ func (m *Marks) KeepEstimate(y, estimated []int32, q []float64) {
 // pieces.
 func (m *Marks) KeepPieces(p *picture.Picture, y []int32) {
 	kept := make([]bool, p.N)
-	var open []int32
+	var piece []int32
 	for i, fixed := range m.Fixed {
-		if fixed > 0 {
-			kept[i] = true
-			open = append(open, int32(i))
-		}
-	}
-	for len(open) > 0 {
-		i := open[len(open)-1]
-		open = open[:len(open)-1]
-		for _, j := range p.Touching.Of(i) {
-			if !kept[j] && y[j] == y[i] {
-				kept[j] = true
-				open = append(open, j)
-			}
+		if fixed > 0 && !kept[i] {
+			piece = p.Touching.AppendComponent(piece[:0], kept, int32(i), func(j int32) bool { return y[j] == y[i] })
 		}
 	}
 	for i, l := range y {
