@@ -49,10 +49,12 @@ type Report struct {
 	MedianJ       float64    `json:"median_j"`
 	MedianJKMeans float64    `json:"median_j_kmeans"`
 	MeanJBox      float64    `json:"mean_j_box"`
+	MeanJMovedBox float64    `json:"mean_j_moved_box"`
 }
 
 // Sequence is the first frame of one sequence: J, the intersection over
-// union, by seed, and with the truth's bounding box for an annotation.
+// union, by seed, and with the truth's bounding box for an annotation, as it is and with
+// its sides moved.
 type Sequence struct {
 	Name          string    `json:"name"`
 	J             []float64 `json:"j"`
@@ -60,6 +62,8 @@ type Sequence struct {
 	MedianJ       float64   `json:"median_j"`
 	MedianJKMeans float64   `json:"median_j_kmeans"`
 	JBox          float64   `json:"j_box"`
+	JMovedBox     []float64 `json:"j_moved_box"`
+	MeanJMovedBox float64   `json:"mean_j_moved_box"`
 }
 
 // defaultStrokeSets is Options.Seeds' default.
@@ -72,7 +76,8 @@ const defaultStrokeSets = 5
 // superpixels and features with a linear kernel, the strokes its seeds and a
 // Potts model over the superpixels its label solver (Tang et al., "Secrets of
 // GrabCut and Kernel K-means", ICCV 2015). Beside them stands the tracker's mask when
-// all it is given is the object's bounding box.
+// all it is given is the object's bounding box, as it is and, once for each set of
+// strokes, with each side moved at random by up to 10 % of the box's size.
 func Run(ctx context.Context, opt Options) (*Report, error) {
 	if opt.Seeds < 0 {
 		return nil, fmt.Errorf("scribbles: %d seeds; want 1 or more, or 0 for %d", opt.Seeds, defaultStrokeSets)
@@ -98,6 +103,7 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 		r.Sequences = append(r.Sequences, row)
 		j, kmeans = append(j, row.J...), append(kmeans, row.JKMeans...)
 		r.MeanJBox += row.JBox / float64(len(clips))
+		r.MeanJMovedBox += row.MeanJMovedBox / float64(len(clips))
 	}
 	r.MeanJ, r.MeanJKMeans = stats.Mean(j), stats.Mean(kmeans)
 	r.MedianJ, r.MedianJKMeans = stats.Median(j), stats.Median(kmeans)
@@ -116,13 +122,10 @@ func runSequence(ctx context.Context, opt *Options, c *clip.Clip, tick func(int)
 	}
 	truth := mask.Encode(p.Truth, p.Width, p.Height)
 	box := truth.Box()
-	inBox, err := m.track(ctx, &annotation.Annotation{Width: p.Width, Height: p.Height, Objects: []annotation.Object{
-		{ID: 1, Label: c.Name, Box: []float64{float64(box.Min.X), float64(box.Min.Y), float64(box.Max.X), float64(box.Max.Y)}},
-	}})
-	if err != nil {
+	tight := [4]float64{float64(box.Min.X), float64(box.Min.Y), float64(box.Max.X), float64(box.Max.Y)}
+	if row.JBox, err = m.inBox(ctx, tight, truth); err != nil {
 		return row, err
 	}
-	row.JBox = mask.IoU(inBox, truth)
 	for k := range opt.Seeds {
 		seed := opt.Seed + uint64(k)
 		strokes := drawStrokes(rand.New(rand.NewPCG(seed, c.Hash())), p.Truth, p.Width, p.Height, c.Name)
@@ -134,6 +137,11 @@ func runSequence(ctx context.Context, opt *Options, c *clip.Clip, tick func(int)
 		if err != nil {
 			return row, err
 		}
+		moved, err := m.inBox(ctx, moveSides(rand.New(rand.NewPCG(seed, ^c.Hash())), tight, p.Width, p.Height), truth)
+		if err != nil {
+			return row, err
+		}
+		row.JMovedBox = append(row.JMovedBox, moved)
 		row.J = append(row.J, mask.IoU(got, truth))
 		row.JKMeans = append(row.JKMeans, mask.IoU(other, truth))
 		if opt.Picture != nil {
@@ -143,37 +151,69 @@ func runSequence(ctx context.Context, opt *Options, c *clip.Clip, tick func(int)
 		}
 		tick(k + 1)
 	}
+	row.MeanJMovedBox = stats.Mean(row.JMovedBox)
 	row.MedianJ, row.MedianJKMeans = stats.Median(row.J), stats.Median(row.JKMeans)
 	return row, nil
 }
 
+// sideMoves is how far a side of a box that somebody draws is off, at most, of its size.
+const sideMoves = 0.1
+
+// moveSides moves each side of a box, in or out, within the picture.
+func moveSides(rng *rand.Rand, box [4]float64, width, height int) [4]float64 {
+	size := [2]float64{box[2] - box[0], box[3] - box[1]}
+	ends := [2]float64{float64(width), float64(height)}
+	for k := range box {
+		move := sideMoves * (2*rng.Float64() - 1) * size[k%2]
+		box[k] = max(0, min(ends[k%2], box[k]+move))
+	}
+	return box
+}
+
+// inBox is J of a new tracker's mask of what is in a box.
+func (m *methods) inBox(ctx context.Context, box [4]float64, truth mask.RLE) (float64, error) {
+	got, err := m.track(ctx, &annotation.Annotation{Width: m.scene.Width, Height: m.scene.Height, Objects: []annotation.Object{{ID: 1, Box: box[:]}}})
+	return mask.IoU(got, truth), err
+}
+
 // methods make masks of one picture. They are told nothing of it but annotations.
 type methods struct {
-	tracker tracker.Config
-	scene   features.Scene
-	kmeans  *kmeans
+	tracker   tracker.Config
+	picture   *clip.Picture
+	extractor *features.Extractor
+	scene     features.Scene // as it is without an annotation
+	finer     features.Scene // as one wants it
+	kmeans    *kmeans
 }
 
 func newMethods(opt *Options, p *clip.Picture) (*methods, error) {
-	m := &methods{tracker: opt.Tracker}
-	extractor, err := features.New(opt.Features, opt.Model)
-	if err != nil {
+	m := &methods{tracker: opt.Tracker, picture: p}
+	var err error
+	if m.extractor, err = features.New(opt.Features, opt.Model); err != nil {
 		return nil, err
 	}
-	if err := extractor.Extract(&m.scene, p.BGR, p.Width, p.Height); err != nil {
+	if err := m.extractor.Extract(&m.scene, p.BGR, p.Width, p.Height); err != nil {
 		return nil, err
 	}
 	m.kmeans, err = newKMeans(&m.scene)
 	return m, err
 }
 
-// track is a new tracker's mask of the annotation's first object.
+// track is a new tracker's mask of the annotation's first object, in a scene as fine as
+// the annotation wants it.
 func (m *methods) track(ctx context.Context, a *annotation.Annotation) (mask.RLE, error) {
 	t, err := tracker.New(m.tracker)
 	if err != nil {
 		return mask.RLE{}, err
 	}
-	res, err := t.Step(ctx, &m.scene, a)
+	scene := &m.scene
+	if fine := tracker.FineFor(nil, a); len(fine) > 0 {
+		scene = &m.finer
+		if err := m.extractor.Extract(scene, m.picture.BGR, m.scene.Width, m.scene.Height, fine...); err != nil {
+			return mask.RLE{}, err
+		}
+	}
+	res, err := t.Step(ctx, scene, a)
 	if err != nil {
 		return mask.RLE{}, err
 	}

@@ -156,9 +156,12 @@ func TestRun(t *testing.T) {
 	if want := (r.Sequences[0].JBox + r.Sequences[1].JBox) / 2; r.MeanJBox < 0.8 || math.Abs(r.MeanJBox-want) > 1e-12 {
 		t.Errorf("mean J %.3f by the box; want above 0.8 and the mean of both, %.3f", r.MeanJBox, want)
 	}
+	if r.MeanJMovedBox < 0.7 || r.MeanJMovedBox == r.MeanJBox {
+		t.Errorf("mean J %.3f by moved boxes; want above 0.7 and another than %.3f", r.MeanJMovedBox, r.MeanJBox)
+	}
 	for _, s := range r.Sequences {
 		j := slices.Sorted(slices.Values(s.J))
-		if len(j) != 3 || len(s.JKMeans) != 3 || s.MedianJ != j[1] {
+		if len(j) != 3 || len(s.JKMeans) != 3 || len(s.JMovedBox) != 3 || s.MedianJ != j[1] {
 			t.Errorf("%+v", s)
 		}
 	}
@@ -166,7 +169,7 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{`"mode":"joint"`, `"model":"colour"`, `"seed":3,"seeds":3`, `"sequences":[{"name":"again","j":[`, `"j_kmeans":[`, `"median_j":`, `"median_j_kmeans":`, `"mean_j":`, `"mean_j_kmeans":`, `"j_box":`, `"mean_j_box":`} {
+	for _, key := range []string{`"mode":"joint"`, `"model":"colour"`, `"seed":3,"seeds":3`, `"sequences":[{"name":"again","j":[`, `"j_kmeans":[`, `"median_j":`, `"median_j_kmeans":`, `"mean_j":`, `"mean_j_kmeans":`, `"j_box":`, `"mean_j_box":`, `"j_moved_box":[`, `"mean_j_moved_box":`} {
 		if !strings.Contains(string(text), key) {
 			t.Errorf("report %s lacks %s", text, key)
 		}
@@ -186,6 +189,31 @@ func TestRun(t *testing.T) {
 
 // k-means keeps what a stroke says even where the colours say otherwise, and
 // starts from the strokes' colours alone.
+func TestMoveSides(t *testing.T) {
+	for name, box := range map[string][4]float64{"inside": {40, 30, 80, 90}, "at the rim": {0, 0, 160, 20}} {
+		var in, out [4]bool
+		for seed := range uint64(50) {
+			got := moveSides(rand.New(rand.NewPCG(seed, 0)), box, 160, 120)
+			for k, v := range got {
+				size := box[2+k%2] - box[k%2]
+				off := (v - box[k]) / size
+				if math.Abs(off) > sideMoves || v < 0 || v > [...]float64{160, 120}[k%2] {
+					t.Fatalf("%s: %v of %v", name, got, box)
+				}
+				if k >= 2 {
+					off = -off
+				}
+				in[k], out[k] = in[k] || off > sideMoves/2, out[k] || off < -sideMoves/2
+			}
+		}
+		for k := range box {
+			if rim := name == "at the rim" && k < 3; !in[k] || out[k] == rim {
+				t.Errorf("%s: side %d moves in %t, out %t", name, k, in[k], out[k])
+			}
+		}
+	}
+}
+
 func TestKMeansIsConstrained(t *testing.T) {
 	p := firstFrame(t, cliptest.New(t, "square", 3))
 	extractor, err := features.New(features.Config{Superpixels: 200}, nil)

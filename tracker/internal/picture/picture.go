@@ -63,7 +63,10 @@ func (p *Picture) set(s *features.Scene, projection *features.Projection, smooth
 	p.Seq, p.Width, p.Height, p.N, p.Dim = s.Seq, s.Width, s.Height, s.N, projection.Dim()
 	p.Superpixel = append(p.Superpixel[:0], s.Labels...)
 	p.Pixels = append(p.Pixels[:0], s.Pixels...)
-	p.Colour = append(p.Colour[:0], s.Lab...)
+	p.Colour = p.Colour[:0]
+	for i := range s.N { // not s.Lab, which an earlier scene lacks
+		p.Colour = append(p.Colour, s.X[(i+1)*s.D-3:(i+1)*s.D]...)
+	}
 	p.Centroid = append(p.Centroid[:0], s.Centroid...)
 	p.Area = append(p.Area[:0], s.Area...)
 	p.Edges = smoothness(p.Edges[:0], s.Edges, smooth)

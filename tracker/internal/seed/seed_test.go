@@ -144,13 +144,13 @@ func TestStrokesGrow(t *testing.T) {
 func TestBoxFindsTheObject(t *testing.T) {
 	object := rect{4, 3, 10, 8}
 	p := scene(t, object)
-	a := &annotation.Annotation{Objects: []annotation.Object{{ID: 1, Box: []float64{3 * side, 2 * side, 11 * side, 9 * side}}}}
+	a := &annotation.Annotation{Objects: []annotation.Object{{ID: 1, Box: []float64{4 * side, 2 * side, 11 * side, 9 * side}}}}
 	s := apply(t, p, nil, 2, a, Object{Label: 1, Defined: true})
 	for i, l := range s.y {
 		if (l == 1) != object.has(i) {
 			t.Errorf("superpixel %d has label %d, probability %g", i, l, s.b.Q[2*i+1])
 		}
-		if box := (rect{3, 2, 11, 9}); s.m.Forbids(i, 1) == box.has(i) {
+		if box := (rect{4, 2, 11, 9}); s.m.Forbids(i, 1) == box.has(i) {
 			t.Errorf("superpixel %d: the box forbids it %t", i, s.m.Forbids(i, 1))
 		}
 	}
@@ -207,7 +207,7 @@ func TestBoxIsNeverEmpty(t *testing.T) {
 		}
 	}
 	p := scene(t, rect{4, 3, 10, 8})
-	a := &annotation.Annotation{Objects: []annotation.Object{{ID: 1, Box: []float64{3 * side, 2 * side, 11 * side, 9 * side}}}}
+	a := &annotation.Annotation{Objects: []annotation.Object{{ID: 1, Box: []float64{4 * side, 2 * side, 11 * side, 9 * side}}}}
 	s := apply(t, p, nil, 2, a, Object{Label: 1, Defined: true})
 	s.y[slices.Index(s.y, 1)] = 0 // a solve knows better
 	want := slices.Clone(s.y)
