@@ -1,7 +1,6 @@
 package bus
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -396,7 +395,7 @@ func TestPermissions(t *testing.T) {
 			URL: "nats://segd:segd@" + host, Site: "home", Logger: logTo(lines),
 			Events: Retention{MaxAge: age}, Masks: Retention{MaxAge: age},
 		})
-		err := b.Serve(Commands{Cameras: []string{"demo"}, Annotate: func(context.Context, string, []byte) error { return nil }})
+		err := b.Serve(Commands{Cameras: []string{"demo"}, Annotate: granted})
 		if err := errors.Join(err, b.PublishEvent(&segdv1.Event{Camera: "demo"})); err != nil {
 			t.Fatal(err)
 		}
@@ -405,7 +404,7 @@ func TestPermissions(t *testing.T) {
 			t.Fatal(err)
 		}
 		admin := "nats://admin:admin@" + host
-		if err := (Target{URL: admin, Site: "home", Camera: "demo"}).Annotate(t.Context(), []byte("{}")); err != nil {
+		if _, err := (Target{URL: admin, Site: "home", Camera: "demo"}).Annotate(t.Context(), []byte("{}")); err != nil {
 			t.Error(err)
 		}
 		js, err := jetstream.New(connect(t, admin))

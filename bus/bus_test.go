@@ -1,7 +1,6 @@
 package bus
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -110,7 +109,7 @@ func TestPublishErrors(t *testing.T) {
 	if err := b.PublishMask(maskFrame("demo", 1)); !errors.Is(err, ErrClosed) {
 		t.Errorf("after Close: %v, want ErrClosed", err)
 	}
-	if err := b.Serve(Commands{Annotate: func(context.Context, string, []byte) error { return nil }}); !errors.Is(err, ErrClosed) {
+	if err := b.Serve(Commands{Annotate: granted}); !errors.Is(err, ErrClosed) {
 		t.Errorf("Serve after Close: %v, want ErrClosed", err)
 	}
 }
@@ -282,13 +281,14 @@ func TestExternalServerComesLater(t *testing.T) {
 	if err := b.PublishMask(maskFrame("demo", 1)); !errors.Is(err, ErrNotConnected) {
 		t.Errorf("before the server: %v, want ErrNotConnected", err)
 	}
-	if err := b.Serve(Commands{Cameras: []string{"demo"}, Annotate: func(context.Context, string, []byte) error { return nil }}); err != nil {
+	if err := b.Serve(Commands{Cameras: []string{"demo"}, Annotate: granted}); err != nil {
 		t.Fatal(err)
 	}
 	natsServer(t, server.Options{Port: port, JetStream: true})
 	eventually(t, "connected", b.Connected)
 	eventually(t, "annotate answers", func() bool {
-		return Target{URL: b.URL(), Site: "local", Camera: "demo"}.Annotate(t.Context(), []byte("{}")) == nil
+		_, err := Target{URL: b.URL(), Site: "local", Camera: "demo"}.Annotate(t.Context(), []byte("{}"))
+		return err == nil
 	})
 	js, err := jetstream.New(connect(t, b.URL()))
 	if err != nil {
@@ -379,7 +379,7 @@ func TestCloseWithoutServerOrLoss(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = b.Serve(Commands{Cameras: []string{"demo"}, Annotate: func(context.Context, string, []byte) error { return nil }})
+	err = b.Serve(Commands{Cameras: []string{"demo"}, Annotate: granted})
 	if err != nil {
 		t.Fatal(err)
 	}

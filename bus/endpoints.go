@@ -14,8 +14,12 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 )
 
-// headerAccept of a request chooses the encoding of its reply.
-const headerAccept = "Accept"
+// headerAccept of a request chooses the encoding of its reply. A reply has as many of
+// headerWarning as there are things to know though the request was granted.
+const (
+	headerAccept  = "Accept"
+	headerWarning = "Segd-Warning"
+)
 
 // Payloads of requests, as JSON.
 type (
@@ -55,7 +59,26 @@ func (s *service) annotate(ctx context.Context, camera string, req micro.Request
 	if err := checkAnnotation(req.Headers().Get(headerContentType), req.Data()); err != nil {
 		return answer{}, &codedError{codeUnsupported, err}
 	}
-	return done, s.commands.Annotate(ctx, camera, req.Data())
+	annotated, err := s.commands.Annotate(ctx, camera, req.Data())
+	if err != nil {
+		return answer{}, err
+	}
+	a := done // what every reply was before there was a message
+	if accept := req.Headers().Get(headerAccept); accept == TypeJSON || accept == TypeProtobuf {
+		a, err = s.message(req, &segdv1.Annotated{
+			Site: annotated.GetSite(), Camera: annotated.GetCamera(),
+			Sequence: annotated.GetSequence(), MasksSequence: annotated.GetMasksSequence(),
+			Objects: withoutCounts(annotated.GetObjects()), Warnings: annotated.GetWarnings(),
+		})
+	}
+	warnings := annotated.GetWarnings()
+	for _, w := range warnings[:min(len(warnings), maxWarnings)] {
+		a.warnings = append(a.warnings, headerText(fmt.Sprintf("object %d: %s", w.GetObjectId(), w.GetMessage())))
+	}
+	if more := len(warnings) - maxWarnings; more > 0 {
+		a.warnings = append(a.warnings, fmt.Sprintf("and %d more objects", more))
+	}
+	return a, err
 }
 
 func (s *service) clear(ctx context.Context, camera string, req micro.Request) (answer, error) {
@@ -106,7 +129,7 @@ func (s *service) snapshot(ctx context.Context, camera string, req micro.Request
 		return answer{}, err
 	}
 	picture, err := s.commands.Snapshot(ctx, camera, r.Overlay)
-	return answer{TypeJPEG, picture}, err
+	return answer{contentType: TypeJPEG, data: picture}, err
 }
 
 func (s *service) state(ctx context.Context, camera string, req micro.Request) (answer, error) {
@@ -121,7 +144,7 @@ func (s *service) state(ctx context.Context, camera string, req micro.Request) (
 func (s *service) message(req micro.Request, m proto.Message) (answer, error) {
 	asJSON := s.json || req.Headers().Get(headerAccept) == TypeJSON
 	data, err := marshal(nil, m, asJSON)
-	return answer{contentType(m, asJSON), data}, err
+	return answer{contentType: contentType(m, asJSON), data: data}, err
 }
 
 // parseRequest reads one JSON object, or nothing, into v.

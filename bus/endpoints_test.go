@@ -62,8 +62,11 @@ func serveAll(t *testing.T, b *Bus) *notes {
 		calls.add(fmt.Sprintf(format, args...))
 	}
 	err := b.Serve(Commands{
-		Cameras:  []string{"demo"},
-		Annotate: func(ctx context.Context, _ string, _ []byte) error { note(ctx, "annotate"); return coded{409} },
+		Cameras: []string{"demo"},
+		Annotate: func(ctx context.Context, _ string, _ []byte) (*segdv1.Annotated, error) {
+			note(ctx, "annotate")
+			return nil, coded{409}
+		},
 		Clear: func(ctx context.Context, camera string, id uint32) error {
 			note(ctx, "clear %s %d", camera, id)
 			if id == 7 {

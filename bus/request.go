@@ -25,10 +25,11 @@ type Target struct {
 	Access Access
 }
 
-// Annotate sends an annotation, JSON or a mask as PNG, and returns once it is taken.
-func (t Target) Annotate(ctx context.Context, payload []byte) error {
-	_, err := t.request(ctx, KindAnnotate, annotationType(payload), payload)
-	return err
+// Annotate sends an annotation, JSON or a mask as PNG, and returns what became of it
+// once it is taken.
+func (t Target) Annotate(ctx context.Context, payload []byte) (*segdv1.Annotated, error) {
+	a := new(segdv1.Annotated)
+	return a, t.ask(ctx, KindAnnotate, annotationType(payload), payload, a)
 }
 
 // Clear removes an object; all of them when id is 0.
@@ -48,13 +49,13 @@ func (t Target) Rename(ctx context.Context, id uint32, label string) (*segdv1.Ob
 		return nil, fmt.Errorf("bus: rename: %w", err)
 	}
 	o := new(segdv1.Object)
-	return o, t.ask(ctx, KindRename, payload, o)
+	return o, t.ask(ctx, KindRename, TypeJSON, payload, o)
 }
 
 // Objects lists the camera's objects.
 func (t Target) Objects(ctx context.Context) (*segdv1.ObjectList, error) {
 	list := new(segdv1.ObjectList)
-	return list, t.ask(ctx, KindObjects, nil, list)
+	return list, t.ask(ctx, KindObjects, TypeJSON, nil, list)
 }
 
 // Snapshot returns the newest picture as JPEG, with the masks drawn on or not.
@@ -73,12 +74,12 @@ func (t Target) Snapshot(ctx context.Context, overlay bool) ([]byte, error) {
 // State tells how the camera does.
 func (t Target) State(ctx context.Context) (*segdv1.Status, error) {
 	st := new(segdv1.Status)
-	return st, t.ask(ctx, KindState, nil, st)
+	return st, t.ask(ctx, KindState, TypeJSON, nil, st)
 }
 
 // ask decodes the reply into m.
-func (t Target) ask(ctx context.Context, kind Kind, payload []byte, m proto.Message) error {
-	reply, err := t.request(ctx, kind, TypeJSON, payload)
+func (t Target) ask(ctx context.Context, kind Kind, contentType string, payload []byte, m proto.Message) error {
+	reply, err := t.request(ctx, kind, contentType, payload)
 	if err != nil {
 		return err
 	}
@@ -100,9 +101,11 @@ func (t Target) request(ctx context.Context, kind Kind, contentType string, payl
 		return nil, err
 	}
 	defer nc.Close()
-	reply, err := nc.RequestMsgWithContext(ctx, &nats.Msg{
-		Subject: subject, Header: nats.Header{headerContentType: {contentType}}, Data: payload,
-	})
+	header := nats.Header{headerContentType: {contentType}}
+	if kind == KindAnnotate {
+		header.Set(headerAccept, TypeProtobuf) // else the reply is a word
+	}
+	reply, err := nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: subject, Header: header, Data: payload})
 	switch {
 	case errors.Is(err, nats.ErrNoResponders):
 		return nil, fmt.Errorf("%w %q at site %q: %s", ErrUnknownCamera, t.Camera, t.Site, served(ctx, nc))

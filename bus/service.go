@@ -29,7 +29,8 @@ const (
 	codeUnsupported    = 415
 	codeShutDown       = 503
 	codeTimeout        = 504
-	maxHeader          = 256  // bytes of a reply's header
+	maxHeader          = 256  // bytes of a reply's header, but for its warnings
+	maxWarnings        = 16   // in a reply's header; its message has all of them
 	maxDescription     = 1000 // bytes of an error in a header; the body has all of it
 	commandTimeout     = 10 * time.Second
 	pngSignature       = "\x89PNG\r\n\x1a\n"
@@ -53,8 +54,9 @@ type Commands struct {
 	Cameras []string
 
 	// Annotate uses an annotation for a camera: JSON or, when it begins with
-	// PNG's signature, a mask as PNG. payload is Annotate's to keep.
-	Annotate func(ctx context.Context, camera string, payload []byte) error
+	// PNG's signature, a mask as PNG. payload is Annotate's to keep. What it returns is
+	// not changed; the counts of its objects are not sent.
+	Annotate func(ctx context.Context, camera string, payload []byte) (*segdv1.Annotated, error)
 
 	// The others may be nil: they have no endpoints then.
 
@@ -191,6 +193,7 @@ func (s *service) take() bool {
 // answer is the reply to a command that was done.
 type answer struct {
 	contentType string // empty: none
+	warnings    []string
 	data        []byte
 }
 
@@ -227,17 +230,36 @@ func (s *service) serve(ctx context.Context, camera string, req micro.Request, e
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	a, err := e.do(ctx, camera, req)
-	if limit := s.conn.MaxPayload(); err == nil && int64(len(a.data)+maxHeader) > limit {
-		err = &codedError{codeTooLarge, fmt.Errorf("the reply has %d bytes, the NATS server takes %d", len(a.data), limit)}
+	if err == nil {
+		err = s.fits(a)
 	}
 	if err != nil {
 		return fail(req, err)
 	}
-	var opts []micro.RespondOpt
+	header := micro.Headers{}
 	if a.contentType != "" {
-		opts = append(opts, micro.WithHeaders(micro.Headers{headerContentType: {a.contentType}}))
+		header[headerContentType] = []string{a.contentType}
+	}
+	if len(a.warnings) > 0 {
+		header[headerWarning] = a.warnings
+	}
+	var opts []micro.RespondOpt
+	if len(header) > 0 {
+		opts = append(opts, micro.WithHeaders(header))
 	}
 	return req.Respond(a.data, opts...)
+}
+
+// fits refuses a reply that the server does not take.
+func (s *service) fits(a answer) error {
+	header := maxHeader
+	for _, w := range a.warnings {
+		header += len(headerWarning) + len(w) + 4 // a colon, a blank and the line's end
+	}
+	if limit := s.conn.MaxPayload(); int64(len(a.data)+header) > limit {
+		return &codedError{codeTooLarge, fmt.Errorf("the reply has %d bytes, the NATS server takes %d", len(a.data), limit)}
+	}
+	return nil
 }
 
 func fail(req micro.Request, err error) error {

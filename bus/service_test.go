@@ -10,7 +10,15 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/segd/segd/bus/segdv1"
 )
+
+// granted takes every annotation.
+func granted(context.Context, string, []byte) (*segdv1.Annotated, error) {
+	return new(segdv1.Annotated), nil
+}
 
 func TestAnnotate(t *testing.T) {
 	b := open(t, Config{Site: "here", Version: "v1.2.3-4-gabcdef"})
@@ -21,18 +29,18 @@ func TestAnnotate(t *testing.T) {
 	calls := make(chan call, 1)
 	err := b.Serve(Commands{
 		Cameras: []string{"yard", "demo"},
-		Annotate: func(ctx context.Context, camera string, payload []byte) error {
+		Annotate: func(ctx context.Context, camera string, payload []byte) (*segdv1.Annotated, error) {
 			if _, ok := ctx.Deadline(); !ok {
 				t.Error("no deadline")
 			}
 			calls <- call{camera, string(payload)}
 			switch string(payload) {
 			case "refuse":
-				return errors.New("stroke 1 is outside\nof 768×576")
+				return nil, errors.New("stroke 1 is outside\nof 768×576")
 			case "gone":
-				return fmt.Errorf("%w: just removed", ErrUnknownCamera)
+				return nil, fmt.Errorf("%w: just removed", ErrUnknownCamera)
 			}
-			return nil
+			return new(segdv1.Annotated), nil
 		},
 	})
 	if err != nil {
@@ -56,7 +64,7 @@ func TestAnnotate(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			err := Target{URL: b.URL(), Site: tt.site, Camera: tt.camera}.Annotate(t.Context(), []byte(tt.payload))
+			_, err := Target{URL: b.URL(), Site: tt.site, Camera: tt.camera}.Annotate(t.Context(), []byte(tt.payload))
 			if tt.is == nil && err != nil {
 				t.Fatal(err)
 			}
@@ -85,7 +93,7 @@ func TestAnnotate(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		err = Target{URL: b.URL(), Site: "here", Camera: "attic"}.Annotate(ctx, []byte("{}"))
+		_, err = Target{URL: b.URL(), Site: "here", Camera: "attic"}.Annotate(ctx, []byte("{}"))
 		if !errors.Is(err, ErrUnknownCamera) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "want one of here/demo") {
 			t.Errorf("Annotate = %v, want ErrUnknownCamera with the cameras there are", err)
 		}
@@ -119,13 +127,56 @@ func TestAnnotate(t *testing.T) {
 	}
 }
 
+// The reply says what became of the objects: as a message when one is asked for, else ok,
+// and the warnings in the header either way.
+func TestAnnotated(t *testing.T) {
+	for _, inJSON := range []bool{false, true} {
+		b := open(t, Config{Site: "here", JSON: inJSON})
+		warnings := 2
+		err := b.Serve(Commands{Cameras: []string{"demo"}, Annotate: func(context.Context, string, []byte) (*segdv1.Annotated, error) {
+			a := &segdv1.Annotated{Site: "here", Camera: "demo", Sequence: 7, MasksSequence: 9, Objects: []*segdv1.Object{dog}}
+			for id := range warnings {
+				a.Warnings = append(a.Warnings, &segdv1.Warning{ObjectId: uint32(id + 1), Message: "it has\nno mask"})
+			}
+			return a, nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		bare := proto.CloneOf(dog)
+		bare.Counts = ""
+		want := &segdv1.Annotated{Site: "here", Camera: "demo", Sequence: 7, MasksSequence: 9, Objects: []*segdv1.Object{bare}, Warnings: []*segdv1.Warning{
+			{ObjectId: 1, Message: "it has\nno mask"}, {ObjectId: 2, Message: "it has\nno mask"},
+		}}
+		got, err := Target{URL: b.URL(), Site: "here", Camera: "demo"}.Annotate(t.Context(), []byte("{}"))
+		if err != nil || !proto.Equal(got, want) {
+			t.Errorf("got %v, %v; want %v", got, err, want)
+		}
+		nc := connect(t, b.URL())
+		reply, err := nc.Request("segd.v1.here.demo.annotate", []byte("{}"), patience)
+		if err != nil || string(reply.Data) != "ok" || reply.Header.Get(micro.ErrorCodeHeader) != "" ||
+			strings.Join(reply.Header["Segd-Warning"], "|") != "object 1: it has no mask|object 2: it has no mask" {
+			t.Errorf("a plain request: %v, %v", reply, err)
+		}
+		reply, err = nc.RequestMsg(&nats.Msg{Subject: "segd.v1.here.demo.annotate", Data: []byte("{}"), Header: nats.Header{"Accept": {TypeJSON}}}, patience)
+		if err != nil || reply.Header.Get("Content-Type") != TypeJSON || !strings.Contains(string(reply.Data), `"warnings":`) || len(reply.Header["Segd-Warning"]) != 2 {
+			t.Errorf("as JSON: %v, %v", reply, err)
+		}
+		warnings = maxWarnings + 3
+		reply, err = nc.Request("segd.v1.here.demo.annotate", []byte("{}"), patience)
+		if err != nil || len(reply.Header["Segd-Warning"]) != maxWarnings+1 || reply.Header["Segd-Warning"][maxWarnings] != "and 3 more objects" {
+			t.Errorf("many: %v, %v", reply, err)
+		}
+	}
+}
+
 func TestAnnotateNobody(t *testing.T) {
 	b := open(t, Config{})
-	err := Target{URL: b.URL(), Site: "local", Camera: "demo"}.Annotate(t.Context(), []byte("{}"))
+	_, err := Target{URL: b.URL(), Site: "local", Camera: "demo"}.Annotate(t.Context(), []byte("{}"))
 	if !errors.Is(err, ErrUnknownCamera) || !strings.Contains(err.Error(), "no segd serves any camera") {
 		t.Errorf("Annotate = %v, want ErrUnknownCamera", err)
 	}
-	err = Target{URL: urlOf(freePort(t)), Site: "local", Camera: "demo"}.Annotate(t.Context(), []byte("{}"))
+	_, err = Target{URL: urlOf(freePort(t)), Site: "local", Camera: "demo"}.Annotate(t.Context(), []byte("{}"))
 	if !errors.Is(err, nats.ErrNoServers) || !strings.Contains(err.Error(), "connect to NATS server nats://127.0.0.1") {
 		t.Errorf("without a server: %v, want %v and the URL", err, nats.ErrNoServers)
 	}
@@ -136,7 +187,7 @@ func TestServeErrors(t *testing.T) {
 	if err := b.Serve(Commands{Cameras: []string{"demo"}}); err == nil {
 		t.Error("no handler, and no error")
 	}
-	err := b.Serve(Commands{Cameras: []string{"a b"}, Annotate: func(context.Context, string, []byte) error { return nil }})
+	err := b.Serve(Commands{Cameras: []string{"a b"}, Annotate: granted})
 	if !errors.Is(err, ErrName) {
 		t.Errorf("Serve = %v, want ErrName", err)
 	}
@@ -146,8 +197,8 @@ func TestServeAgain(t *testing.T) {
 	b := open(t, Config{})
 	serve := func(answer string, cameras ...string) {
 		t.Helper()
-		err := b.Serve(Commands{Cameras: cameras, Annotate: func(context.Context, string, []byte) error {
-			return errors.New(answer)
+		err := b.Serve(Commands{Cameras: cameras, Annotate: func(context.Context, string, []byte) (*segdv1.Annotated, error) {
+			return nil, errors.New(answer)
 		}})
 		if err != nil {
 			t.Fatal(err)
@@ -155,12 +206,13 @@ func TestServeAgain(t *testing.T) {
 	}
 	serve("first", "demo", "yard")
 	serve("second", "demo")
-	err := Target{URL: b.URL(), Site: "local", Camera: "demo"}.Annotate(t.Context(), []byte("{}"))
+	_, err := Target{URL: b.URL(), Site: "local", Camera: "demo"}.Annotate(t.Context(), []byte("{}"))
 	if err == nil || !strings.HasSuffix(err.Error(), ": second") {
 		t.Errorf("demo: %v, want the second's answer", err)
 	}
 	eventually(t, "yard is gone", func() bool {
-		return errors.Is(Target{URL: b.URL(), Site: "local", Camera: "yard"}.Annotate(t.Context(), []byte("{}")), ErrUnknownCamera)
+		_, err := Target{URL: b.URL(), Site: "local", Camera: "yard"}.Annotate(t.Context(), []byte("{}"))
+		return errors.Is(err, ErrUnknownCamera)
 	})
 }
 
@@ -171,13 +223,13 @@ func TestCloseDuringAnnotate(t *testing.T) {
 	entered := make(chan struct{})
 	err := b.Serve(Commands{
 		Cameras: []string{"slow", "fast"},
-		Annotate: func(ctx context.Context, camera string, _ []byte) error {
+		Annotate: func(ctx context.Context, camera string, _ []byte) (*segdv1.Annotated, error) {
 			if camera == "fast" {
-				return nil
+				return nil, nil
 			}
 			close(entered)
 			<-ctx.Done()
-			return fmt.Errorf("not done: %w", ctx.Err())
+			return nil, fmt.Errorf("not done: %w", ctx.Err())
 		},
 	})
 	if err != nil {
@@ -185,10 +237,11 @@ func TestCloseDuringAnnotate(t *testing.T) {
 	}
 	reply := make(chan error, 1)
 	go func() {
-		reply <- Target{URL: b.URL(), Site: "local", Camera: "slow"}.Annotate(context.Background(), []byte("{}"))
+		_, err := Target{URL: b.URL(), Site: "local", Camera: "slow"}.Annotate(context.Background(), []byte("{}"))
+		reply <- err
 	}()
 	receive(t, entered)
-	if err := (Target{URL: b.URL(), Site: "local", Camera: "fast"}).Annotate(t.Context(), []byte("{}")); err != nil {
+	if _, err := (Target{URL: b.URL(), Site: "local", Camera: "fast"}).Annotate(t.Context(), []byte("{}")); err != nil {
 		t.Error(err)
 	}
 	start := time.Now()

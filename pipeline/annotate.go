@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/bus/segdv1"
 )
 
 // What the errors of a camera's commands wrap.
@@ -40,11 +41,11 @@ type request struct {
 }
 
 type outcome struct {
-	seq uint64
-	err error
+	annotated *segdv1.Annotated
+	err       error
 }
 
-func (r *request) answer(seq uint64, err error) { r.done <- outcome{seq, err} }
+func (r *request) answer(a *segdv1.Annotated, err error) { r.done <- outcome{a, err} }
 
 // requests holds the annotations that wait for a frame: the one they name, or the
 // next one when they name none or one that has passed.
@@ -140,23 +141,24 @@ func (q *requests) end() []*request {
 
 // Annotate applies a to the frame it names, which may be still to come or one that
 // the stepper keeps, or to the next frame that comes when it names none, and
-// returns that frame's sequence number. What was seen since an earlier frame is
-// labelled again, so the next masks heed it. It blocks until the stepper has
-// accepted or refused it, or ctx ends. Errors wrap ErrAnnotate, ErrBusy, ErrDown or
-// what ended ctx.
-// Either way an event says what became of it. a must not be changed afterwards.
-func (c *Camera) Annotate(ctx context.Context, a *annotation.Annotation) (uint64, error) {
+// returns what became of it in the next masks, which must not be changed. What was seen
+// since an earlier frame is labelled again, so those masks heed it. It blocks until the
+// stepper has accepted or refused it, or ctx ends. Errors wrap ErrAnnotate, ErrBusy,
+// ErrDown or what ended ctx.
+// Either way an event says what became of it, and one for each object that it marks and
+// that has no mask then or within a second. a must not be changed afterwards.
+func (c *Camera) Annotate(ctx context.Context, a *annotation.Annotation) (*segdv1.Annotated, error) {
 	if err := c.notes.near(a.Frame); err != nil {
 		c.rejected(err)
-		return 0, fmt.Errorf("pipeline: camera %s: %w", c.cfg.Name, err)
+		return nil, fmt.Errorf("pipeline: camera %s: %w", c.cfg.Name, err)
 	}
 	r, err := c.queue(a)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	select {
 	case out := <-r.done:
-		return out.seq, out.err
+		return out.annotated, out.err
 	case <-ctx.Done():
 	}
 	if c.notes.withdraw(r) {
@@ -165,11 +167,11 @@ func (c *Camera) Annotate(ctx context.Context, a *annotation.Annotation) (uint64
 			err = fmt.Errorf("%w: %s; %w", ErrDown, down, err)
 		}
 		c.rejected(err)
-		return 0, err
+		return nil, err
 	}
 	// Its frame is in the stages: the answer is near and certain.
 	out := <-r.done
-	return out.seq, out.err
+	return out.annotated, out.err
 }
 
 func (c *Camera) queue(a *annotation.Annotation) (*request, error) {
@@ -186,6 +188,6 @@ func (c *Camera) refuse() {
 	for _, r := range c.notes.end() {
 		err := fmt.Errorf("%w: it ended before the annotation's frame came", ErrDown)
 		c.rejected(err)
-		r.answer(0, err)
+		r.answer(nil, err)
 	}
 }

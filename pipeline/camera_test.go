@@ -184,7 +184,8 @@ type (
 	}
 	stepper struct {
 		Stepper
-		before func(s *features.Scene, a *annotation.Annotation) error
+		before func(s *features.Scene, a *annotation.Annotation) error // may be nil
+		after  func(*tracker.Result)                                   // may be nil
 	}
 )
 
@@ -196,10 +197,16 @@ func (e *extractor) Extract(dst *features.Scene, bgr []byte, width, height int, 
 }
 
 func (s *stepper) Step(ctx context.Context, sc *features.Scene, a *annotation.Annotation) (*tracker.Result, error) {
-	if err := s.before(sc, a); err != nil {
-		return nil, err
+	if s.before != nil {
+		if err := s.before(sc, a); err != nil {
+			return nil, err
+		}
 	}
-	return s.Stepper.Step(ctx, sc, a)
+	res, err := s.Stepper.Step(ctx, sc, a)
+	if err == nil && s.after != nil {
+		s.after(res)
+	}
+	return res, err
 }
 
 // bench is a camera over a folder of pictures, with its recorder.
@@ -212,6 +219,7 @@ type bench struct {
 	tracker   tracker.Config
 	onExtract func(*features.Scene) error
 	onStep    func(*features.Scene, *annotation.Annotation) error
+	onResult  func(*tracker.Result)
 }
 
 func newBench(t *testing.T, name string, frames int) *bench {
@@ -236,10 +244,7 @@ func newBench(t *testing.T, name string, frames int) *bench {
 		},
 		NewStepper: func() (Stepper, error) {
 			s, err := tracker.New(b.tracker)
-			if err != nil || b.onStep == nil {
-				return s, err
-			}
-			return &stepper{s, b.onStep}, nil
+			return &stepper{s, b.onStep, b.onResult}, err
 		},
 	}
 	return b
@@ -692,15 +697,15 @@ func TestAnnotate(t *testing.T) {
 			}
 		}
 
-		if seq, err := c.Annotate(ctx, annotate(ptr(17), 7)); err != nil || seq != 17 {
-			t.Errorf("annotating frame 17, which has passed: %d, %v", seq, err)
+		if out, err := c.Annotate(ctx, annotate(ptr(17), 7)); err != nil || out.Sequence != 17 || out.MasksSequence < 20 {
+			t.Errorf("annotating frame 17, which has passed: %v, %v", out, err)
 		}
-		seq, err := c.Annotate(ctx, annotate(nil, 3))
-		if err != nil || seq < 20 || seq > 24 {
-			t.Errorf("annotating the newest frame: %d, %v", seq, err)
+		out, err := c.Annotate(ctx, annotate(nil, 3))
+		if err != nil || out.Sequence < 20 || out.Sequence > 24 || out.MasksSequence != out.Sequence {
+			t.Errorf("annotating the newest frame: %v, %v", out, err)
 		}
-		if seq, err = c.Annotate(ctx, annotate(ptr(40), 0)); err != nil || seq != 40 {
-			t.Errorf("annotating frame 40: %d, %v", seq, err)
+		if out, err = c.Annotate(ctx, annotate(ptr(40), 0)); err != nil || out.Sequence != 40 {
+			t.Errorf("annotating frame 40: %v, %v", out, err)
 		}
 
 		// One that nobody waits for any longer is not applied.

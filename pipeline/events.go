@@ -91,24 +91,27 @@ func (c *Camera) publishEvent(ev *segdv1.Event) {
 	}
 }
 
-// resolve answers the annotation of it, if it has one that is unanswered.
+// resolve answers the annotation of it, if it has one that is unanswered: with err, or
+// with what it.masks shows.
 func (c *Camera) resolve(it *item, err error) {
 	r := it.note
 	if r == nil {
 		return
 	}
 	it.note = nil
-	seq := it.seq
-	if named := r.annotation.Frame; named != nil && err == nil {
-		seq = *named // it may have passed
-	}
 	if err != nil {
 		c.rejected(err)
-	} else {
-		c.log.Info("annotation accepted", keySeq, seq)
-		c.emit(&segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_ANNOTATION_ACCEPTED, Sequence: seq})
+		r.answer(nil, err)
+		return
 	}
-	r.answer(seq, err)
+	out := c.annotated(r.annotation, it.masks)
+	c.log.Info("annotation accepted", keySeq, out.Sequence)
+	c.emit(&segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_ANNOTATION_ACCEPTED, Sequence: out.Sequence})
+	for _, w := range out.Warnings {
+		i := slices.IndexFunc(out.Objects, func(o *segdv1.Object) bool { return o.Id == w.ObjectId })
+		c.notFollowed(w.ObjectId, out.Objects[i].Label, out.MasksSequence, w.Message)
+	}
+	r.answer(out, nil)
 }
 
 func (c *Camera) rejected(err error) {
@@ -169,6 +172,10 @@ type states map[uint32]seen
 type seen struct {
 	state tracker.State
 	label string
+
+	watched  bool          // it was marked less than watchFor ago and had a mask ever since
+	markedIn uint64        // the first frame that heeded the mark
+	markedAt time.Duration // that frame's stream time
 }
 
 // observe tells of every change.
@@ -187,7 +194,8 @@ func (st *states) observe(c *Camera, res *tracker.Result) {
 		if known && before.state == o.State || !known && o.State != tracker.Visible {
 			continue
 		}
-		(*st)[o.ID] = seen{o.State, o.Label}
+		before.state, before.label = o.State, o.Label
+		(*st)[o.ID] = before
 		c.emit(&segdv1.Event{
 			Kind: change(known, o.State), ObjectId: o.ID, ObjectLabel: o.Label, Sequence: res.Seq,
 		})

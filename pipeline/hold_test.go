@@ -36,8 +36,8 @@ func TestHold(t *testing.T) {
 		}
 		a := annotate(ptr(held), held)
 		a.Objects[0].ID = 2
-		if seq, err := c.Annotate(t.Context(), a); err != nil || seq != held {
-			t.Errorf("after a minute: frame %d, %v", seq, err)
+		if out, err := c.Annotate(t.Context(), a); err != nil || out.Sequence != held {
+			t.Errorf("after a minute: %v, %v", out, err)
 		}
 		for range 2 { // letting go twice is letting go once
 			if err := c.LetGo(t.Context(), held, "me"); err != nil {

@@ -293,8 +293,13 @@ func (s *stages) track(ctx context.Context, it *item) error {
 		s.objects.resized(c, res)
 	}
 	c.newest.keep(it)
+	var marks *annotation.Annotation
+	if it.note != nil {
+		marks = it.note.annotation
+	}
 	c.resolve(it, nil) // whoever is told that it was accepted finds its objects
 	s.objects.observe(c, res)
+	s.objects.watch(c, it.masks, it.pts, marks)
 	if err := c.cfg.Publisher.PublishMask(it.masks); err != nil {
 		// The bus is away, the stage is sound: people at the page still see it.
 		c.publishFailed()

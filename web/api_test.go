@@ -73,11 +73,16 @@ func (c *cameras) Clear(ctx context.Context, camera string, id uint32) error {
 	return c.note("clear %s %d", camera, id)
 }
 
-func (c *cameras) Annotate(ctx context.Context, camera string, body []byte) (uint64, error) {
+func (c *cameras) Annotate(ctx context.Context, camera string, body []byte) (*segdv1.Annotated, error) {
 	if _, ok := ctx.Deadline(); !ok {
-		return 0, errors.New("no deadline")
+		return nil, errors.New("no deadline")
 	}
-	return 42, c.note("annotate %s %d", camera, len(body))
+	out := &segdv1.Annotated{Sequence: 42, MasksSequence: 44}
+	if !bytes.HasPrefix(body, []byte(pngSignature)) {
+		out.Objects = c.objects
+		out.Warnings = []*segdv1.Warning{{ObjectId: 2, Message: "it has no mask in frame 44"}}
+	}
+	return out, c.note("annotate %s %d", camera, len(body))
 }
 
 func (c *cameras) Preview(_ context.Context, camera string, body []byte) (*segdv1.MaskFrame, error) {
@@ -169,8 +174,9 @@ func TestCommands(t *testing.T) {
 		{"clear one", "DELETE", "/objects/2", "", "", 204, "", "clear gate 2"},
 		{"clear a word", "DELETE", "/objects/all", "", "", 400, `accepts an object's number`, ""},
 		{"clear all", "DELETE", "/objects", "", "", 204, "", "clear gate 0"},
-		{"annotate", "POST", "/annotations", typeJSON, note, 200, `{"sequence":42}`, "annotate gate 35"},
-		{"annotate by PNG", "POST", "/annotations?preview=false", typePNG, pngSignature, 200, `{"sequence":42}`, "annotate gate 8"},
+		{"annotate", "POST", "/annotations", typeJSON, note, 200, `{"sequence":42,"masks_sequence":44,"objects":[{"id":1,"label":"walker","state":"STATE_VISIBLE",`, "annotate gate 35"},
+		{"annotate, and an object comes out empty", "POST", "/annotations", typeJSON, note, 200, `"warnings":[{"id":2,"message":"it has no mask in frame 44"}]}`, "annotate gate 35"},
+		{"annotate by PNG", "POST", "/annotations?preview=false", typePNG, pngSignature, 200, `{"sequence":42,"masks_sequence":44,"objects":[],"warnings":[]}`, "annotate gate 8"},
 		{"preview", "POST", "/annotations?preview=true", typeJSON + "; charset=utf-8", note, 200, `{"sequence":40,"width":6,"height":8,"objects":[{"id":1,"label":"walker",`, "preview gate 35"},
 		{"preview perhaps", "POST", "/annotations?preview=1", typeJSON, note, 400, `"field":"preview"`, ""},
 		{"annotate by JSON as PNG", "POST", "/annotations", typePNG, note, 415, "looks like application/json", ""},

@@ -107,6 +107,15 @@ func (c *camera) setStatus(st *segdv1.Status) []byte {
 	return status
 }
 
+// tellEvent shows an event, as JSON, to the viewers there are.
+func (c *camera) tellEvent(ev []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for v := range c.viewers {
+		v.event(ev)
+	}
+}
+
 // fault logs err, or counts it when one was logged less than faultEvery ago.
 func (c *camera) fault(err error) {
 	c.mu.Lock()

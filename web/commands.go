@@ -28,8 +28,9 @@ type Commands interface {
 	Rename(ctx context.Context, camera string, id uint32, label string) (*segdv1.Object, error)
 	// Clear removes an object; all when id is 0.
 	Clear(ctx context.Context, camera string, id uint32) error
-	// Annotate uses an annotation, JSON or PNG, and returns the frame it counts for.
-	Annotate(ctx context.Context, camera string, body []byte) (seq uint64, err error)
+	// Annotate uses an annotation, JSON or PNG, and returns what became of it, which is
+	// not changed.
+	Annotate(ctx context.Context, camera string, body []byte) (*segdv1.Annotated, error)
 	// Preview returns the masks that an annotation would give.
 	Preview(ctx context.Context, camera string, body []byte) (*segdv1.MaskFrame, error)
 	// Hold keeps a frame, for somebody who is going to annotate it, until the time it
@@ -87,8 +88,29 @@ type objectList struct {
 	Objects  []objectInfo `json:"objects"`
 }
 
+// accepted is what became of an annotation.
 type accepted struct {
-	Sequence uint64 `json:"sequence"`
+	Sequence      uint64       `json:"sequence"`
+	MasksSequence uint64       `json:"masks_sequence"`
+	Objects       []objectInfo `json:"objects"`
+	Warnings      []warning    `json:"warnings"`
+}
+
+// warning is about an object that was marked and has no mask.
+type warning struct {
+	ID      uint32 `json:"id"`
+	Message string `json:"message"`
+}
+
+func newAccepted(a *segdv1.Annotated) accepted {
+	out := accepted{a.GetSequence(), a.GetMasksSequence(), []objectInfo{}, []warning{}} // never null
+	for _, o := range a.GetObjects() {
+		out.Objects = append(out.Objects, newObjectInfo(o))
+	}
+	for _, w := range a.GetWarnings() {
+		out.Warnings = append(out.Warnings, warning{w.GetObjectId(), w.GetMessage()})
+	}
+	return out
 }
 
 func newObjectInfo(o *segdv1.Object) objectInfo {
@@ -199,12 +221,12 @@ func (s *Server) annotate(w http.ResponseWriter, r *http.Request, c *camera) {
 		writeJSON(w, http.StatusOK, typeJSON, newFrameInfo(masks))
 		return
 	}
-	seq, err := s.cfg.Commands.Annotate(ctx, c.name, body)
+	annotated, err := s.cfg.Commands.Annotate(ctx, c.name, body)
 	if err != nil {
 		s.refuse(w, r, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, typeJSON, accepted{seq})
+	writeJSON(w, http.StatusOK, typeJSON, newAccepted(annotated))
 }
 
 // badField is the refusal of a request for one field.

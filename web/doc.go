@@ -15,7 +15,8 @@
 //	the rest             JPEG of that frame
 //
 // with MaskFrame as protobuf's JSON mapping writes it. A live message in text is
-// {"status": Status}. A client that asks for ?window=n gets no more than n
+// {"status": Status} or {"event": Event}, of which a viewer that does not read gets the
+// latest 32. A client that asks for ?window=n gets no more than n
 // frames that it has not acknowledged by a message of its own (any content), so
 // that no buffer between the two can fill with old pictures.
 //

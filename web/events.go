@@ -200,4 +200,7 @@ func (s *Server) Event(ev *segdv1.Event) {
 		return
 	}
 	s.feed.tell(noticeEvent, ev.GetCamera(), data)
+	if c := s.camera(ev.GetCamera()); c != nil {
+		c.tellEvent(data)
+	}
 }

@@ -15,6 +15,7 @@ import (
 
 const (
 	maxWindow      = 16
+	maxEvents      = 32               // that wait for a viewer
 	maxMessageSize = 128              // bytes a viewer may send at once; acknowledgements are a few
 	pingEvery      = 15 * time.Second // finds viewers that went away without a word
 	pingTimeout    = 10 * time.Second
@@ -31,6 +32,7 @@ type viewer struct {
 
 	mu       sync.Mutex // guards what follows
 	status   []byte     // newest unsent status
+	events   [][]byte   // unsent ones, oldest first
 	frame    *packet    // newest unsent frame
 	inFlight int        // frames sent and not acknowledged
 	dropped  uint64     // frames replaced before they were sent
@@ -61,6 +63,17 @@ func (v *viewer) tell(status []byte) {
 	v.signal()
 }
 
+// event keeps ev for the viewer, and the oldest no longer when there are too many.
+func (v *viewer) event(ev []byte) {
+	v.mu.Lock()
+	if len(v.events) == maxEvents {
+		v.events = append(v.events[:0], v.events[1:]...)
+	}
+	v.events = append(v.events, ev)
+	v.mu.Unlock()
+	v.signal()
+}
+
 func (v *viewer) acknowledge() {
 	v.mu.Lock()
 	v.inFlight = max(0, v.inFlight-1)
@@ -76,15 +89,16 @@ func (v *viewer) signal() {
 }
 
 // take empties the mailbox of what may be sent now.
-func (v *viewer) take() (status []byte, frame *packet, dropped uint64) {
+func (v *viewer) take() (status []byte, events [][]byte, frame *packet, dropped uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	status, v.status = v.status, nil
+	events, v.events = v.events, nil
 	if v.frame != nil && (v.window == 0 || v.inFlight < v.window) {
 		frame, v.frame = v.frame, nil
 		v.inFlight++
 	}
-	return status, frame, v.dropped
+	return status, events, frame, v.dropped
 }
 
 // run serves the viewer until it leaves or fails, or quit or gone is closed. It
@@ -139,9 +153,15 @@ func (v *viewer) write(ctx context.Context) {
 			return
 		case <-v.wake:
 		}
-		status, frame, dropped := v.take()
+		status, events, frame, dropped := v.take()
 		if status != nil {
-			buf = appendStatus(buf[:0], status)
+			buf = appendNotice(buf[:0], noticeStatus, status)
+			if v.send(ctx, websocket.MessageText, buf) != nil {
+				return
+			}
+		}
+		for _, ev := range events {
+			buf = appendNotice(buf[:0], noticeEvent, ev)
 			if v.send(ctx, websocket.MessageText, buf) != nil {
 				return
 			}
@@ -179,9 +199,12 @@ func (v *viewer) ping(ctx context.Context) {
 	}
 }
 
-func appendStatus(dst, status []byte) []byte {
-	dst = append(dst, `{"status":`...)
-	dst = append(dst, status...)
+// appendNotice appends an event or a status as a text message.
+func appendNotice(dst []byte, kind string, data []byte) []byte {
+	dst = append(dst, `{"`...)
+	dst = append(dst, kind...)
+	dst = append(dst, `":`...)
+	dst = append(dst, data...)
 	return append(dst, '}')
 }
 

@@ -398,6 +398,43 @@ func TestLiveRoundTrip(t *testing.T) {
 	waitFor(t, "the camera to be unwatched", func() bool { return !s.Watched("north") })
 }
 
+// A viewer is told of the events of its camera, in order.
+func TestLiveEvents(t *testing.T) {
+	s, h := serve(t, Config{}, "north", "yard")
+	s.Event(&segdv1.Event{Camera: "north", Message: "before anybody came"})
+	conn := dial(t, h.URL, "/api/v1/cameras/north/live", nil)
+	waitFor(t, "the viewer", func() bool { return s.Watched("north") })
+	s.Event(&segdv1.Event{Camera: "yard", Message: "elsewhere"})
+	s.Event(&segdv1.Event{Camera: "nowhere", Message: "nowhere"})
+	for k := range 3 {
+		s.Event(&segdv1.Event{Camera: "north", Kind: segdv1.EventKind_EVENT_KIND_OBJECT_NOT_FOLLOWED, ObjectId: uint32(k + 1), Message: "no mask"})
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for k := range 3 {
+		kind, data, err := conn.Read(ctx)
+		if want := fmt.Sprintf(`"objectId":%d,`, k+1); err != nil || kind != websocket.MessageText || !strings.HasPrefix(string(data), `{"event":{"`) ||
+			!strings.Contains(strings.ReplaceAll(string(data), " ", ""), want) || !strings.Contains(string(data), "EVENT_KIND_OBJECT_NOT_FOLLOWED") {
+			t.Errorf("event %d: %v %s %v", k, kind, data, err)
+		}
+	}
+}
+
+// One that does not read loses the oldest.
+func TestEventsOfSlowViewer(t *testing.T) {
+	v := &viewer{wake: make(chan struct{}, 1)}
+	for k := range maxEvents + 5 {
+		v.event([]byte{byte(k)})
+	}
+	_, events, _, _ := v.take()
+	if len(events) != maxEvents || events[0][0] != 5 || events[maxEvents-1][0] != maxEvents+4 {
+		t.Errorf("kept %v", events)
+	}
+	if _, events, _, _ = v.take(); len(events) != 0 {
+		t.Errorf("sent again: %v", events)
+	}
+}
+
 // A viewer that acknowledges nothing gets its window and then, when it does,
 // the newest frame with the count of what it missed.
 func TestWindow(t *testing.T) {

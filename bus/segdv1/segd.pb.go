@@ -175,6 +175,9 @@ const (
 	EventKind_EVENT_KIND_OBJECT_REMOVED EventKind = 9
 	// An object has another label, object_label; message tells the old one.
 	EventKind_EVENT_KIND_OBJECT_RENAMED EventKind = 10
+	// An object that was marked has no mask in the first frame that heeds the mark, or
+	// none any more within a second of stream time; message says which, and what helps.
+	EventKind_EVENT_KIND_OBJECT_NOT_FOLLOWED EventKind = 11
 )
 
 // Enum value maps for EventKind.
@@ -191,6 +194,7 @@ var (
 		8:  "EVENT_KIND_ANNOTATION_REJECTED",
 		9:  "EVENT_KIND_OBJECT_REMOVED",
 		10: "EVENT_KIND_OBJECT_RENAMED",
+		11: "EVENT_KIND_OBJECT_NOT_FOLLOWED",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_KIND_UNSPECIFIED":         0,
@@ -204,6 +208,7 @@ var (
 		"EVENT_KIND_ANNOTATION_REJECTED": 8,
 		"EVENT_KIND_OBJECT_REMOVED":      9,
 		"EVENT_KIND_OBJECT_RENAMED":      10,
+		"EVENT_KIND_OBJECT_NOT_FOLLOWED": 11,
 	}
 )
 
@@ -612,6 +617,154 @@ func (x *ObjectList) GetObjects() []*Object {
 	return nil
 }
 
+// Warning is what whoever annotated should know of an object.
+type Warning struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The object.
+	ObjectId uint32 `protobuf:"varint,1,opt,name=object_id,json=objectId,proto3" json:"object_id,omitempty"`
+	// For people: what was found and what would help.
+	Message       string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Warning) Reset() {
+	*x = Warning{}
+	mi := &file_bus_segdv1_segd_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Warning) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Warning) ProtoMessage() {}
+
+func (x *Warning) ProtoReflect() protoreflect.Message {
+	mi := &file_bus_segdv1_segd_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Warning.ProtoReflect.Descriptor instead.
+func (*Warning) Descriptor() ([]byte, []int) {
+	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Warning) GetObjectId() uint32 {
+	if x != nil {
+		return x.ObjectId
+	}
+	return 0
+}
+
+func (x *Warning) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+// Annotated is the reply to a request that annotates, if it asks for one.
+type Annotated struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The site's name, as in the subject.
+	Site string `protobuf:"bytes,1,opt,name=site,proto3" json:"site,omitempty"`
+	// The camera's name, as in the subject.
+	Camera string `protobuf:"bytes,2,opt,name=camera,proto3" json:"camera,omitempty"`
+	// MaskFrame.sequence of the frame the annotation counts for.
+	Sequence uint64 `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	// MaskFrame.sequence of the first frame whose masks heed it: the same, or a later one
+	// when that frame had passed.
+	MasksSequence uint64 `protobuf:"varint,4,opt,name=masks_sequence,json=masksSequence,proto3" json:"masks_sequence,omitempty"`
+	// The objects it names, as the frame masks_sequence shows them, by rising id. Their
+	// counts are left out.
+	Objects []*Object `protobuf:"bytes,5,rep,name=objects,proto3" json:"objects,omitempty"`
+	// One for each of these that has no mask there.
+	Warnings      []*Warning `protobuf:"bytes,6,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Annotated) Reset() {
+	*x = Annotated{}
+	mi := &file_bus_segdv1_segd_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Annotated) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Annotated) ProtoMessage() {}
+
+func (x *Annotated) ProtoReflect() protoreflect.Message {
+	mi := &file_bus_segdv1_segd_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Annotated.ProtoReflect.Descriptor instead.
+func (*Annotated) Descriptor() ([]byte, []int) {
+	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Annotated) GetSite() string {
+	if x != nil {
+		return x.Site
+	}
+	return ""
+}
+
+func (x *Annotated) GetCamera() string {
+	if x != nil {
+		return x.Camera
+	}
+	return ""
+}
+
+func (x *Annotated) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *Annotated) GetMasksSequence() uint64 {
+	if x != nil {
+		return x.MasksSequence
+	}
+	return 0
+}
+
+func (x *Annotated) GetObjects() []*Object {
+	if x != nil {
+		return x.Objects
+	}
+	return nil
+}
+
+func (x *Annotated) GetWarnings() []*Warning {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
 // Event is something that happened at a camera.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -638,7 +791,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_bus_segdv1_segd_proto_msgTypes[4]
+	mi := &file_bus_segdv1_segd_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -650,7 +803,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_bus_segdv1_segd_proto_msgTypes[4]
+	mi := &file_bus_segdv1_segd_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -663,7 +816,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{4}
+	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Event) GetSite() string {
@@ -739,7 +892,7 @@ type ObjectStatus struct {
 
 func (x *ObjectStatus) Reset() {
 	*x = ObjectStatus{}
-	mi := &file_bus_segdv1_segd_proto_msgTypes[5]
+	mi := &file_bus_segdv1_segd_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -751,7 +904,7 @@ func (x *ObjectStatus) String() string {
 func (*ObjectStatus) ProtoMessage() {}
 
 func (x *ObjectStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_bus_segdv1_segd_proto_msgTypes[5]
+	mi := &file_bus_segdv1_segd_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -764,7 +917,7 @@ func (x *ObjectStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectStatus.ProtoReflect.Descriptor instead.
 func (*ObjectStatus) Descriptor() ([]byte, []int) {
-	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{5}
+	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ObjectStatus) GetId() uint32 {
@@ -855,7 +1008,7 @@ type Status struct {
 
 func (x *Status) Reset() {
 	*x = Status{}
-	mi := &file_bus_segdv1_segd_proto_msgTypes[6]
+	mi := &file_bus_segdv1_segd_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -867,7 +1020,7 @@ func (x *Status) String() string {
 func (*Status) ProtoMessage() {}
 
 func (x *Status) ProtoReflect() protoreflect.Message {
-	mi := &file_bus_segdv1_segd_proto_msgTypes[6]
+	mi := &file_bus_segdv1_segd_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -880,7 +1033,7 @@ func (x *Status) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Status.ProtoReflect.Descriptor instead.
 func (*Status) Descriptor() ([]byte, []int) {
-	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{6}
+	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Status) GetSite() string {
@@ -1072,7 +1225,17 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x16\n" +
 	"\x06camera\x18\x02 \x01(\tR\x06camera\x12\x1a\n" +
 	"\bsequence\x18\x03 \x01(\x04R\bsequence\x12)\n" +
-	"\aobjects\x18\x04 \x03(\v2\x0f.segd.v1.ObjectR\aobjects\"\x81\x02\n" +
+	"\aobjects\x18\x04 \x03(\v2\x0f.segd.v1.ObjectR\aobjects\"@\n" +
+	"\aWarning\x12\x1b\n" +
+	"\tobject_id\x18\x01 \x01(\rR\bobjectId\x12\x18\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\"\xd3\x01\n" +
+	"\tAnnotated\x12\x12\n" +
+	"\x04site\x18\x01 \x01(\tR\x04site\x12\x16\n" +
+	"\x06camera\x18\x02 \x01(\tR\x06camera\x12\x1a\n" +
+	"\bsequence\x18\x03 \x01(\x04R\bsequence\x12%\n" +
+	"\x0emasks_sequence\x18\x04 \x01(\x04R\rmasksSequence\x12)\n" +
+	"\aobjects\x18\x05 \x03(\v2\x0f.segd.v1.ObjectR\aobjects\x12,\n" +
+	"\bwarnings\x18\x06 \x03(\v2\x10.segd.v1.WarningR\bwarnings\"\x81\x02\n" +
 	"\x05Event\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x16\n" +
 	"\x06camera\x18\x02 \x01(\tR\x06camera\x12.\n" +
@@ -1127,7 +1290,7 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\rSTATE_VISIBLE\x10\x01\x12\x12\n" +
 	"\x0eSTATE_OCCLUDED\x10\x02\x12\x0e\n" +
 	"\n" +
-	"STATE_LOST\x10\x03*\xdb\x02\n" +
+	"STATE_LOST\x10\x03*\xff\x02\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14EVENT_KIND_CAMERA_UP\x10\x01\x12\x1a\n" +
@@ -1140,7 +1303,8 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\x1eEVENT_KIND_ANNOTATION_REJECTED\x10\b\x12\x1d\n" +
 	"\x19EVENT_KIND_OBJECT_REMOVED\x10\t\x12\x1d\n" +
 	"\x19EVENT_KIND_OBJECT_RENAMED\x10\n" +
-	"B(Z&github.com/segd/segd/bus/segdv1;segdv1b\x06proto3"
+	"\x12\"\n" +
+	"\x1eEVENT_KIND_OBJECT_NOT_FOLLOWED\x10\vB(Z&github.com/segd/segd/bus/segdv1;segdv1b\x06proto3"
 
 var (
 	file_bus_segdv1_segd_proto_rawDescOnce sync.Once
@@ -1155,7 +1319,7 @@ func file_bus_segdv1_segd_proto_rawDescGZIP() []byte {
 }
 
 var file_bus_segdv1_segd_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_bus_segdv1_segd_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_bus_segdv1_segd_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_bus_segdv1_segd_proto_goTypes = []any{
 	(CaptureClock)(0),             // 0: segd.v1.CaptureClock
 	(State)(0),                    // 1: segd.v1.State
@@ -1164,33 +1328,37 @@ var file_bus_segdv1_segd_proto_goTypes = []any{
 	(*Object)(nil),                // 4: segd.v1.Object
 	(*MaskFrame)(nil),             // 5: segd.v1.MaskFrame
 	(*ObjectList)(nil),            // 6: segd.v1.ObjectList
-	(*Event)(nil),                 // 7: segd.v1.Event
-	(*ObjectStatus)(nil),          // 8: segd.v1.ObjectStatus
-	(*Status)(nil),                // 9: segd.v1.Status
-	nil,                           // 10: segd.v1.Status.MissedEntry
-	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
+	(*Warning)(nil),               // 7: segd.v1.Warning
+	(*Annotated)(nil),             // 8: segd.v1.Annotated
+	(*Event)(nil),                 // 9: segd.v1.Event
+	(*ObjectStatus)(nil),          // 10: segd.v1.ObjectStatus
+	(*Status)(nil),                // 11: segd.v1.Status
+	nil,                           // 12: segd.v1.Status.MissedEntry
+	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
 }
 var file_bus_segdv1_segd_proto_depIdxs = []int32{
 	1,  // 0: segd.v1.Object.state:type_name -> segd.v1.State
 	3,  // 1: segd.v1.Object.box:type_name -> segd.v1.Box
-	11, // 2: segd.v1.MaskFrame.capture_time:type_name -> google.protobuf.Timestamp
+	13, // 2: segd.v1.MaskFrame.capture_time:type_name -> google.protobuf.Timestamp
 	0,  // 3: segd.v1.MaskFrame.capture_clock:type_name -> segd.v1.CaptureClock
-	11, // 4: segd.v1.MaskFrame.publish_time:type_name -> google.protobuf.Timestamp
+	13, // 4: segd.v1.MaskFrame.publish_time:type_name -> google.protobuf.Timestamp
 	4,  // 5: segd.v1.MaskFrame.objects:type_name -> segd.v1.Object
 	4,  // 6: segd.v1.ObjectList.objects:type_name -> segd.v1.Object
-	11, // 7: segd.v1.Event.time:type_name -> google.protobuf.Timestamp
-	2,  // 8: segd.v1.Event.kind:type_name -> segd.v1.EventKind
-	1,  // 9: segd.v1.ObjectStatus.state:type_name -> segd.v1.State
-	11, // 10: segd.v1.Status.time:type_name -> google.protobuf.Timestamp
-	11, // 11: segd.v1.Status.down_since:type_name -> google.protobuf.Timestamp
-	8,  // 12: segd.v1.Status.objects:type_name -> segd.v1.ObjectStatus
-	10, // 13: segd.v1.Status.missed:type_name -> segd.v1.Status.MissedEntry
-	11, // 14: segd.v1.Status.next_attempt:type_name -> google.protobuf.Timestamp
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	4,  // 7: segd.v1.Annotated.objects:type_name -> segd.v1.Object
+	7,  // 8: segd.v1.Annotated.warnings:type_name -> segd.v1.Warning
+	13, // 9: segd.v1.Event.time:type_name -> google.protobuf.Timestamp
+	2,  // 10: segd.v1.Event.kind:type_name -> segd.v1.EventKind
+	1,  // 11: segd.v1.ObjectStatus.state:type_name -> segd.v1.State
+	13, // 12: segd.v1.Status.time:type_name -> google.protobuf.Timestamp
+	13, // 13: segd.v1.Status.down_since:type_name -> google.protobuf.Timestamp
+	10, // 14: segd.v1.Status.objects:type_name -> segd.v1.ObjectStatus
+	12, // 15: segd.v1.Status.missed:type_name -> segd.v1.Status.MissedEntry
+	13, // 16: segd.v1.Status.next_attempt:type_name -> google.protobuf.Timestamp
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_bus_segdv1_segd_proto_init() }
@@ -1204,7 +1372,7 @@ func file_bus_segdv1_segd_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_bus_segdv1_segd_proto_rawDesc), len(file_bus_segdv1_segd_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   8,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus"
+	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/config"
 )
 
@@ -87,15 +88,28 @@ func annotateCommand(std streams) *cobra.Command {
 			}
 			ctx, cancel := to.context(cmd)
 			defer cancel()
-			if err := to.camera(args[0]).Annotate(ctx, payload); err != nil {
+			annotated, err := to.camera(args[0]).Annotate(ctx, payload)
+			if err != nil {
 				return accessError(err)
 			}
-			_, err = fmt.Fprintf(std.out, "%s: annotation accepted\n", args[0])
-			return err
+			return printAnnotated(std.out, annotated)
 		},
 	}
 	to.flags(cmd)
 	return cmd
+}
+
+// printAnnotated tells what became of an annotation.
+func printAnnotated(out io.Writer, a *segdv1.Annotated) error {
+	if _, err := fmt.Fprintf(out, "%s: annotation accepted, on frame %d\n", a.GetCamera(), a.GetSequence()); err != nil {
+		return err
+	}
+	for _, w := range a.GetWarnings() {
+		if _, err := fmt.Fprintf(out, "%s: warning: object %d: %s\n", a.GetCamera(), w.GetObjectId(), w.GetMessage()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func readPayload(stdin io.Reader, path string) ([]byte, error) {

@@ -44,17 +44,17 @@ func (c commands) Clear(ctx context.Context, camera string, id uint32) error {
 	return refusal(cam.Clear(ctx, id))
 }
 
-func (c commands) Annotate(ctx context.Context, camera string, body []byte) (seq uint64, err error) {
+func (c commands) Annotate(ctx context.Context, camera string, body []byte) (*segdv1.Annotated, error) {
 	cam, err := c.d.set.Camera(camera)
 	if err != nil {
-		return 0, refusal(err)
+		return nil, refusal(err)
 	}
 	a, err := parseAnnotation(body)
 	if err != nil {
-		return 0, refusal(err)
+		return nil, refusal(err)
 	}
-	seq, err = cam.Annotate(ctx, a)
-	return seq, refusal(err)
+	annotated, err := cam.Annotate(ctx, a)
+	return annotated, refusal(err)
 }
 
 func (c commands) Preview(ctx context.Context, camera string, body []byte) (*segdv1.MaskFrame, error) {
@@ -110,13 +110,10 @@ func (c commands) Picture(camera string, use func(*segdv1.MaskFrame, []byte) err
 // serve has the bus answer the same commands.
 func (c commands) serve(cameras []string) error {
 	return c.d.bus.Serve(bus.Commands{
-		Cameras: cameras,
-		Annotate: func(ctx context.Context, camera string, payload []byte) error {
-			_, err := c.Annotate(ctx, camera, payload)
-			return err
-		},
-		Clear:  c.Clear,
-		Rename: c.Rename,
+		Cameras:  cameras,
+		Annotate: c.Annotate,
+		Clear:    c.Clear,
+		Rename:   c.Rename,
 		Objects: func(_ context.Context, camera string) (*segdv1.ObjectList, error) {
 			seq, objects, err := c.Objects(camera)
 			return &segdv1.ObjectList{Site: c.d.cfg.Site, Camera: camera, Sequence: seq, Objects: objects}, err

@@ -85,9 +85,23 @@ func TestObjectsOfARunningSegd(t *testing.T) {
 	if list := get(t, api+"/cameras/gate/objects"); strings.Contains(list, "corner") {
 		t.Errorf("a preview left %s", list)
 	}
-	if status, text := post("", note); status != 200 || text != fmt.Sprintf("{\"sequence\":%d}\n", last.Sequence) {
+	if status, text := post("", note); status != 200 || !strings.HasPrefix(text, fmt.Sprintf(`{"sequence":%d,"masks_sequence":`, last.Sequence)) ||
+		!strings.Contains(text, `"objects":[{"id":2,"label":"corner","state":"STATE_VISIBLE",`) || !strings.HasSuffix(text, "\"warnings\":[]}\n") {
 		t.Errorf("annotating: %d %s", status, text)
 	}
+	// One that is stroked away again is taken, with a warning, whoever asks.
+	empty := fmt.Sprintf(`{"width":%d,"height":%d,"objects":[{"id":3,"polygon":[[40,4],[46,4],[46,8]]}],"background":[{"width":20,"points":[[38,6],[48,6]]}]}`, last.Width, last.Height)
+	if status, text := post("", empty); status != 200 || !strings.Contains(text, `"area":0,`) || !strings.Contains(text, `"warnings":[{"id":3,"message":"it has no mask in frame `) {
+		t.Errorf("an object without a mask: %d %s", status, text)
+	}
+	c := start(t, "annotate", "gate", file(t, "empty.json", empty), "--nats", "nats://"+natsAddr)
+	if err := c.wait(t, time.Minute); err != nil || !strings.Contains(c.out.String(), "gate: annotation accepted, on frame ") ||
+		!strings.Contains(c.out.String(), "gate: warning: object 3: it has no mask in frame ") {
+		t.Errorf("segd annotate says %q, %v", c.out.String(), err)
+	}
+	until(t, time.Minute, "an event of it", func() bool {
+		return h.event("gate", segdv1.EventKind_EVENT_KIND_OBJECT_NOT_FOLLOWED).GetObjectId() == 3
+	})
 	if list := get(t, api+"/cameras/gate/objects"); !strings.Contains(list, "corner") {
 		t.Errorf("annotated, and the API lists %s", list)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"image"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/segd/segd/bus/segdv1"
@@ -269,6 +270,56 @@ func (w *world) twoTabs(ctx context.Context) (err error) {
 		}
 	}
 	return w.desk.picture(ctx, "6-four-objects")
+}
+
+// empty outlines a piece of the lawn and strokes all of it away again.
+func (w *world) empty(ctx context.Context) (err error) {
+	if w.second == nil { // where this step is taken alone
+		if w.second, err = w.tab(ctx, browser.Tab{Theme: "light", Width: 1100, Height: 720, Scale: 1}); err != nil {
+			return err
+		}
+	}
+	h, lawn := w.desk, image.Rect(110, 500, 126, 516)
+	if err := h.begin(ctx); err != nil {
+		return err
+	}
+	if err := h.outlined(ctx, "nothing", lawn); err != nil {
+		return err
+	}
+	if err := h.tool(ctx, "background"); err != nil {
+		return err
+	}
+	for y := lawn.Min.Y - 2; y <= lawn.Max.Y+2; y += 4 {
+		if err := h.draw(ctx, image.Pt(lawn.Min.X-8, y), image.Pt(lawn.Max.X+8, y)); err != nil {
+			return err
+		}
+	}
+	if err := h.previewed(ctx); err != nil {
+		return err
+	}
+	if _, err := h.accept(ctx); err != nil {
+		return err
+	}
+	const told = "nothing is not followed: it has no mask in frame"
+	for _, h := range []*hand{w.second, h} {
+		moment, cancel := soon(ctx)
+		_, err := h.until(moment, "word that it is not followed", func(said) bool { return strings.Contains(h.text(ctx, "#toast:not([hidden])"), told) })
+		cancel()
+		if err != nil {
+			return err
+		}
+	}
+	if n := strings.Count(h.text(ctx, "#toast"), told); n != 1 {
+		return fmt.Errorf("the page says %d times that it is not followed; want once: %q", n, h.text(ctx, "#toast"))
+	}
+	if err := h.picture(ctx, "7-empty"); err != nil {
+		return err
+	}
+	if err := h.undo(ctx, "nothing is marked"); err != nil {
+		return err
+	}
+	_, err = h.until(ctx, "a list without it", func(said) bool { return !slices.Contains(h.labels(ctx), "nothing") })
+	return err
 }
 
 // lies tells whether an object is what was marked at a place. It need not be the whole

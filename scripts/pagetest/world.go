@@ -54,6 +54,7 @@ func (w *world) steps() []steps.Step {
 		{Name: "what is painted is the mask to the pixel, holes and separate pieces too", Do: w.painted},
 		{Name: "by keyboard alone: a box is drawn, and cancelled", Do: w.keyboard},
 		{Name: "two tabs mark a new object each at once", Do: w.twoTabs},
+		{Name: "marks that give no mask are accepted with a word of it, in both tabs", Do: w.empty},
 		{Name: "somebody slow: the picture is still there to be marked", Do: w.slow},
 		{Name: "a phone in portrait: two fingers zoom, and an outline is where it was drawn", Do: w.fingers},
 		{Name: "a phone in portrait: the walker is marked with a finger, and followed", Do: w.onPhone},

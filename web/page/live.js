@@ -49,7 +49,7 @@ export class Feed {
   #kept = null; // a frame that somebody marks
   #notify;
 
-  // notify(feed, what) is called with "frame", "status" or "link".
+  // notify(feed, what, event) is called with "frame", "status", "link" or "event".
   constructor(camera, notify) {
     this.camera = camera;
     this.#notify = notify;
@@ -128,8 +128,9 @@ export class Feed {
     this.#heard = performance.now();
     this.#retry = firstRetry;
     if (typeof data === "string") {
-      this.status = JSON.parse(data).status;
-      this.#notify(this, "status");
+      const { status, event } = JSON.parse(data);
+      if (status) this.status = status;
+      this.#notify(this, event ? "event" : "status", event);
       return;
     }
     // One after the other, in order; the server sends no third before the first is acknowledged.

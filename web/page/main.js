@@ -6,6 +6,7 @@ import { Figures } from "./figures.js";
 import { Feed } from "./live.js";
 import { LeftOut } from "./leftout.js";
 import { Marking } from "./marking.js";
+import { warning } from "./message.js";
 import { MarkPanel } from "./markpanel.js";
 import { ObjectList } from "./objects.js";
 import { Stage } from "./stage.js";
@@ -47,12 +48,15 @@ const leftOut = new LeftOut({ list: byId("left-out-list"), total: byId("left-out
 const wall = new Wall({ section: byId("wall"), list: byId("tiles") });
 const feeds = new Map();
 
-function onFeed(feed, what) {
+function onFeed(feed, what, event) {
   if (what === "frame") {
     wall.paint(feed, stage.masks);
     if (feed === stage.feed) showFrame(feed);
   } else if (what === "link") {
     refresh();
+  } else if (what === "event" && event.kind === "EVENT_KIND_OBJECT_NOT_FOLLOWED") {
+    const camera = feed === stage.feed ? "" : `${feed.camera}: `;
+    toast.warn(`${camera}${warning(event.objectLabel || `Object ${event.objectId}`, event.message)}`);
   }
 }
 

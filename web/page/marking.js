@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { toPolygon } from "./bitmap.js";
 import { drawInk } from "./ink.js";
-import { toObjects } from "./message.js";
+import { toObjects, warning } from "./message.js";
 import { toPath } from "./outline.js";
 import { Pen } from "./pen.js";
 import { Pointer } from "./pointer.js";
@@ -175,13 +175,15 @@ export class Marking {
     try {
       await this.#renumber();
       const annotation = this.sketch.annotation();
-      await api.annotate(this.camera, annotation);
+      const { objects, warnings } = await api.annotate(this.camera, annotation);
       const { camera, sketch } = this;
       const back = this.#wayBack(annotation);
       this.#leave(false);
       this.#toast.show(`${described(annotation, (id) => sketch.names.get(id) ?? back.nameOf(id))} on frame ${sketch.sequence}.`, {
         undo: back.undo, gone: () => api.letGo(camera, sketch.sequence),
       });
+      // An event says so as well, before or after this.
+      for (const w of warnings) this.#toast.warn(warning(objects.find((o) => o.id === w.id).label || `Object ${w.id}`, w.message));
     } catch (problem) {
       this.sending = false;
       this.fault = problem;

@@ -30,6 +30,11 @@ export function toObjects(mask) {
   }));
 }
 
+// warning is a sentence about an object that was marked and has no mask.
+export function warning(label, message) {
+  return `${label} is not followed: ${message}.`;
+}
+
 // stateOf turns STATE_VISIBLE into visible.
 function stateOf(name) {
   return (name ?? "").replace(/^STATE_/, "").toLowerCase() || "unknown";

@@ -40,6 +40,15 @@ export class Toast {
     this.#wait();
   }
 
+  // warn tells of a fault too, beside a way back that is still offered, and once.
+  warn(text) {
+    if (!this.#undo) return this.show(text, { fault: true });
+    if (this.#text.textContent.includes(text)) return;
+    this.#box.dataset.fault = "true";
+    setText(this.#text, `${this.#text.textContent} ${text}`);
+    this.#wait();
+  }
+
   async undo() {
     const undo = this.#undo;
     if (!undo) return;
