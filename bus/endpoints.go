@@ -64,10 +64,13 @@ func (s *service) annotate(ctx context.Context, camera string, req micro.Request
 		return answer{}, err
 	}
 	a := done // what every reply was before there was a message
+	if annotated.GetPending() {
+		a = pending
+	}
 	if accept := req.Headers().Get(headerAccept); accept == TypeJSON || accept == TypeProtobuf {
 		a, err = s.message(req, &segdv1.Annotated{
 			Site: annotated.GetSite(), Camera: annotated.GetCamera(),
-			Sequence: annotated.GetSequence(), MasksSequence: annotated.GetMasksSequence(),
+			Sequence: annotated.GetSequence(), MasksSequence: annotated.GetMasksSequence(), Pending: annotated.GetPending(),
 			Objects: withoutCounts(annotated.GetObjects()), Warnings: annotated.GetWarnings(),
 		})
 	}

@@ -197,7 +197,10 @@ type answer struct {
 	data        []byte
 }
 
-var done = answer{data: []byte("ok")}
+var (
+	done    = answer{data: []byte("ok")}
+	pending = answer{data: []byte("pending")}
+)
 
 // endpoint answers the requests of one kind.
 type endpoint struct {

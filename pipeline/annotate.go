@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
@@ -38,6 +39,7 @@ type request struct {
 	annotation *annotation.Annotation
 	done       chan outcome // capacity 1; answered exactly once
 	passed     int          // damaged frames that it did not take
+	left       bool         // nobody waits for the answer any more
 }
 
 type outcome struct {
@@ -130,6 +132,30 @@ func (q *requests) withdraw(r *request) bool {
 	return true
 }
 
+// ahead is how many frames will have come when r's has, 0 if it names none or one that
+// has passed.
+func (q *requests) ahead(r *request) uint64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if f := r.annotation.Frame; f != nil && *f >= q.next {
+		return *f - q.next + 1
+	}
+	return 0
+}
+
+// leave lets r wait alone for the frame to come that it names; false means that it names
+// none, or that its frame has come.
+func (q *requests) leave(r *request) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !slices.Contains(q.pending, r) {
+		return false // whoever has it may read left
+	}
+	f := r.annotation.Frame
+	r.left = f != nil && *f >= q.next
+	return r.left
+}
+
 // end refuses all that comes and returns what waits.
 func (q *requests) end() []*request {
 	q.mu.Lock()
@@ -143,8 +169,9 @@ func (q *requests) end() []*request {
 // the stepper keeps, or to the next frame that comes when it names none, and
 // returns what became of it in the next masks, which must not be changed. What was seen
 // since an earlier frame is labelled again, so those masks heed it. It blocks until the
-// stepper has accepted or refused it, or ctx ends. Errors wrap ErrAnnotate, ErrBusy,
-// ErrDown or what ended ctx.
+// stepper has accepted or refused it, or ctx ends. An annotation of a frame that does not
+// come before ctx's deadline stays: it is Pending then, at once where the camera's rate
+// tells so before. Errors wrap ErrAnnotate, ErrBusy, ErrDown or what ended ctx.
 // Either way an event says what became of it, and one for each object that it marks and
 // that has no mask then or within a second. a must not be changed afterwards.
 func (c *Camera) Annotate(ctx context.Context, a *annotation.Annotation) (*segdv1.Annotated, error) {
@@ -156,10 +183,17 @@ func (c *Camera) Annotate(ctx context.Context, a *annotation.Annotation) (*segdv
 	if err != nil {
 		return nil, err
 	}
+	if c.comesLate(ctx, r) && c.notes.leave(r) {
+		return c.pending(*a.Frame), nil
+	}
 	select {
 	case out := <-r.done:
 		return out.annotated, out.err
 	case <-ctx.Done():
+	}
+	// Who gave up takes it along; who waited in vain for a camera that is up does not.
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) && c.stats.down() == "" && c.notes.leave(r) {
+		return c.pending(*a.Frame), nil
 	}
 	if c.notes.withdraw(r) {
 		err := fmt.Errorf("pipeline: no frame came for the annotation: %w", ctx.Err())
@@ -174,6 +208,24 @@ func (c *Camera) Annotate(ctx context.Context, a *annotation.Annotation) (*segdv
 	return out.annotated, out.err
 }
 
+// comesLate tells whether r's frame comes after ctx's deadline, at the rate of the last
+// seconds.
+func (c *Camera) comesLate(ctx context.Context, r *request) bool {
+	deadline, ok := ctx.Deadline()
+	if !ok || c.stats.down() != "" {
+		return false
+	}
+	now := time.Now()
+	fps := c.stats.snapshot(now).FPSIn
+	return fps > 0 && float64(c.notes.ahead(r))/fps > deadline.Sub(now).Seconds()
+}
+
+// pending is the answer to an annotation that waits for frame seq.
+func (c *Camera) pending(seq uint64) *segdv1.Annotated {
+	c.log.Info("annotation waits for its frame", keySeq, seq)
+	return &segdv1.Annotated{Site: c.cfg.Site, Camera: c.cfg.Name, Sequence: seq, MasksSequence: seq, Pending: true}
+}
+
 func (c *Camera) queue(a *annotation.Annotation) (*request, error) {
 	r := &request{annotation: a, done: make(chan outcome, 1)}
 	if err := c.notes.add(r); err != nil {
@@ -186,8 +238,6 @@ func (c *Camera) queue(a *annotation.Annotation) (*request, error) {
 // refuse ends the waiting of annotations whose frame will not come.
 func (c *Camera) refuse() {
 	for _, r := range c.notes.end() {
-		err := fmt.Errorf("%w: it ended before the annotation's frame came", ErrDown)
-		c.rejected(err)
-		r.answer(nil, err)
+		c.reject(r, fmt.Errorf("%w: it ended before the annotation's frame came", ErrDown))
 	}
 }

@@ -100,8 +100,7 @@ func (c *Camera) resolve(it *item, err error) {
 	}
 	it.note = nil
 	if err != nil {
-		c.rejected(err)
-		r.answer(nil, err)
+		c.reject(r, err)
 		return
 	}
 	out := c.annotated(r.annotation, it.masks)
@@ -112,6 +111,16 @@ func (c *Camera) resolve(it *item, err error) {
 		c.notFollowed(w.ObjectId, out.Objects[i].Label, out.MasksSequence, w.Message)
 	}
 	r.answer(out, nil)
+}
+
+// reject answers r with err. Who no longer waits has to know by the event which one it was.
+func (c *Camera) reject(r *request, err error) {
+	told := err
+	if r.left {
+		told = fmt.Errorf("annotation of frame %d: %w", *r.annotation.Frame, err)
+	}
+	c.rejected(told)
+	r.answer(nil, err)
 }
 
 func (c *Camera) rejected(err error) {

@@ -77,6 +77,9 @@ func (c *cameras) Annotate(ctx context.Context, camera string, body []byte) (*se
 	if _, ok := ctx.Deadline(); !ok {
 		return nil, errors.New("no deadline")
 	}
+	if strings.Contains(string(body), `"frame":900`) {
+		return &segdv1.Annotated{Sequence: 900, MasksSequence: 900, Pending: true}, c.note("annotate %s %d", camera, len(body))
+	}
 	out := &segdv1.Annotated{Sequence: 42, MasksSequence: 44}
 	if !bytes.HasPrefix(body, []byte(pngSignature)) {
 		out.Objects = c.objects
@@ -174,9 +177,10 @@ func TestCommands(t *testing.T) {
 		{"clear one", "DELETE", "/objects/2", "", "", 204, "", "clear gate 2"},
 		{"clear a word", "DELETE", "/objects/all", "", "", 400, `accepts an object's number`, ""},
 		{"clear all", "DELETE", "/objects", "", "", 204, "", "clear gate 0"},
-		{"annotate", "POST", "/annotations", typeJSON, note, 200, `{"sequence":42,"masks_sequence":44,"objects":[{"id":1,"label":"walker","state":"STATE_VISIBLE",`, "annotate gate 35"},
+		{"annotate", "POST", "/annotations", typeJSON, note, 200, `{"sequence":42,"masks_sequence":44,"pending":false,"objects":[{"id":1,"label":"walker","state":"STATE_VISIBLE",`, "annotate gate 35"},
 		{"annotate, and an object comes out empty", "POST", "/annotations", typeJSON, note, 200, `"warnings":[{"id":2,"message":"it has no mask in frame 44"}]}`, "annotate gate 35"},
-		{"annotate by PNG", "POST", "/annotations?preview=false", typePNG, pngSignature, 200, `{"sequence":42,"masks_sequence":44,"objects":[],"warnings":[]}`, "annotate gate 8"},
+		{"annotate a frame far ahead", "POST", "/annotations", typeJSON, `{"frame":900}`, 202, `{"sequence":900,"masks_sequence":900,"pending":true,"objects":[],"warnings":[]}`, "annotate gate 13"},
+		{"annotate by PNG", "POST", "/annotations?preview=false", typePNG, pngSignature, 200, `{"sequence":42,"masks_sequence":44,"pending":false,"objects":[],"warnings":[]}`, "annotate gate 8"},
 		{"preview", "POST", "/annotations?preview=true", typeJSON + "; charset=utf-8", note, 200, `{"sequence":40,"width":6,"height":8,"objects":[{"id":1,"label":"walker",`, "preview gate 35"},
 		{"preview perhaps", "POST", "/annotations?preview=1", typeJSON, note, 400, `"field":"preview"`, ""},
 		{"annotate by JSON as PNG", "POST", "/annotations", typePNG, note, 415, "looks like application/json", ""},

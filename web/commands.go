@@ -92,6 +92,7 @@ type objectList struct {
 type accepted struct {
 	Sequence      uint64       `json:"sequence"`
 	MasksSequence uint64       `json:"masks_sequence"`
+	Pending       bool         `json:"pending"`
 	Objects       []objectInfo `json:"objects"`
 	Warnings      []warning    `json:"warnings"`
 }
@@ -103,7 +104,7 @@ type warning struct {
 }
 
 func newAccepted(a *segdv1.Annotated) accepted {
-	out := accepted{a.GetSequence(), a.GetMasksSequence(), []objectInfo{}, []warning{}} // never null
+	out := accepted{a.GetSequence(), a.GetMasksSequence(), a.GetPending(), []objectInfo{}, []warning{}} // never null
 	for _, o := range a.GetObjects() {
 		out.Objects = append(out.Objects, newObjectInfo(o))
 	}
@@ -226,7 +227,11 @@ func (s *Server) annotate(w http.ResponseWriter, r *http.Request, c *camera) {
 		s.refuse(w, r, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, typeJSON, newAccepted(annotated))
+	status := http.StatusOK
+	if annotated.GetPending() {
+		status = http.StatusAccepted
+	}
+	writeJSON(w, status, typeJSON, newAccepted(annotated))
 }
 
 // badField is the refusal of a request for one field.

@@ -688,7 +688,10 @@ type Annotated struct {
 	// counts are left out.
 	Objects []*Object `protobuf:"bytes,5,rep,name=objects,proto3" json:"objects,omitempty"`
 	// One for each of these that has no mask there.
-	Warnings      []*Warning `protobuf:"bytes,6,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	Warnings []*Warning `protobuf:"bytes,6,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// The frame has not come yet: the annotation waits for it, and an event ACCEPTED or
+	// REJECTED will tell what became of it. There are no objects and warnings yet.
+	Pending       bool `protobuf:"varint,7,opt,name=pending,proto3" json:"pending,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -763,6 +766,13 @@ func (x *Annotated) GetWarnings() []*Warning {
 		return x.Warnings
 	}
 	return nil
+}
+
+func (x *Annotated) GetPending() bool {
+	if x != nil {
+		return x.Pending
+	}
+	return false
 }
 
 // Event is something that happened at a camera.
@@ -1228,14 +1238,15 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\aobjects\x18\x04 \x03(\v2\x0f.segd.v1.ObjectR\aobjects\"@\n" +
 	"\aWarning\x12\x1b\n" +
 	"\tobject_id\x18\x01 \x01(\rR\bobjectId\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage\"\xd3\x01\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\"\xed\x01\n" +
 	"\tAnnotated\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x16\n" +
 	"\x06camera\x18\x02 \x01(\tR\x06camera\x12\x1a\n" +
 	"\bsequence\x18\x03 \x01(\x04R\bsequence\x12%\n" +
 	"\x0emasks_sequence\x18\x04 \x01(\x04R\rmasksSequence\x12)\n" +
 	"\aobjects\x18\x05 \x03(\v2\x0f.segd.v1.ObjectR\aobjects\x12,\n" +
-	"\bwarnings\x18\x06 \x03(\v2\x10.segd.v1.WarningR\bwarnings\"\x81\x02\n" +
+	"\bwarnings\x18\x06 \x03(\v2\x10.segd.v1.WarningR\bwarnings\x12\x18\n" +
+	"\apending\x18\a \x01(\bR\apending\"\x81\x02\n" +
 	"\x05Event\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x16\n" +
 	"\x06camera\x18\x02 \x01(\tR\x06camera\x12.\n" +

@@ -101,7 +101,11 @@ func annotateCommand(std streams) *cobra.Command {
 
 // printAnnotated tells what became of an annotation.
 func printAnnotated(out io.Writer, a *segdv1.Annotated) error {
-	if _, err := fmt.Fprintf(out, "%s: annotation accepted, on frame %d\n", a.GetCamera(), a.GetSequence()); err != nil {
+	what := "accepted, on"
+	if a.GetPending() {
+		what = "waits for"
+	}
+	if _, err := fmt.Fprintf(out, "%s: annotation %s frame %d\n", a.GetCamera(), what, a.GetSequence()); err != nil {
 		return err
 	}
 	for _, w := range a.GetWarnings() {
