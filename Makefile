@@ -30,7 +30,7 @@ BUILD   := $(GO) build -buildvcs=false -ldflags "-X main.version=$(VERSION)"
 RACE = ./annotation ./bus/... ./config/... ./features ./ingest ./ingest/whip ./mask/... ./metrics/... ./pipeline/... ./solver/... ./tracker/... ./web/...
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test generate lint fuzz interop browser-test api-test examples-test outage endurance natsdocs observability screenshot recording bench peers package package-test deploy-test clean
+.PHONY: help setup build run test generate lint fuzz interop browser-test api-test examples-test outage endurance follow-test natsdocs observability screenshot recording bench peers package package-test deploy-test clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,6 +85,10 @@ endurance: ## ten minutes with a subscriber that reads nothing and a suspended p
 	@scripts/setup browser
 	@$(MAKE) --no-print-directory build
 	@$(GO) run -buildvcs=false ./scripts/endurance $(ENDURANCE)
+
+# TRUTH=FILE holds the true boxes. FOLLOWTEST="-only boxes -fps 2" is passed on.
+follow-test: build ## follow the clip's persons in a running segd, and count; wants TRUTH=gt.txt
+	@TRUTH="$(TRUTH)" $(GO) run -buildvcs=false ./scripts/followtest $(FOLLOWTEST)
 
 # Not by go install: that asks for a list of versions, which not every proxy has.
 natsdocs: setup ## run the examples of docs/nats.md by NATS' own program

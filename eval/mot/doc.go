@@ -5,4 +5,7 @@
 // Set for Multi-Target, Multi-Camera Tracking", 2016), and identity switches as
 // CLEAR-MOT does (Bernardin and Stiefelhagen, 2008). In go pictures and boxes, out
 // comes a report; reading the video and printing are the caller's.
+//
+// A [Recording] counts the same of boxes that somebody else's tracker found, such as those
+// of a running segd.
 package mot

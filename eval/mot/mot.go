@@ -243,13 +243,17 @@ func (r *run) report() *Report {
 		Mode: r.opt.Tracker.Mode.String(), Model: r.opt.ModelName, Mark: r.opt.Mark.String(),
 		FirstFrame: r.opt.First, LastFrame: r.opt.Last,
 	}
+	looked := make([]int, 0, r.opt.Last-r.opt.First+1)
+	for n := r.opt.First; n <= r.opt.Last; n++ {
+		looked = append(looked, n)
+	}
 	var sum counts
 	for k := range r.aloneTracks {
-		sum = sum.plus(score(r.frames(r.aloneTracks[k : k+1])))
+		sum = sum.plus(score(sideBySide(r.aloneTracks[k:k+1], looked)))
 	}
-	report.Alone = r.group(sum, r.aloneTracks)
-	report.Together = r.group(score(r.frames(r.togetherTracks)), r.togetherTracks)
-	for n := r.opt.First; n <= r.opt.Last; n++ {
+	report.Alone = group(sum, r.aloneTracks, looked)
+	report.Together = group(score(sideBySide(r.togetherTracks, looked)), r.togetherTracks, looked)
+	for _, n := range looked {
 		for k := range r.togetherTracks {
 			if f := r.togetherTracks[k].at(n); f != nil {
 				report.Boxes = append(report.Boxes, *f)
@@ -257,31 +261,4 @@ func (r *run) report() *Report {
 		}
 	}
 	return report
-}
-
-// frames puts tracks side by side.
-func (r *run) frames(tracks []track) []frame {
-	var frames []frame
-	for n := r.opt.First; n <= r.opt.Last; n++ {
-		var f frame
-		for k := range tracks {
-			t := &tracks[k]
-			if b, ok := t.present(n); ok {
-				f.truth = append(f.truth, named{t.id, b})
-			}
-			if found := t.at(n); found != nil {
-				f.found = append(f.found, named{t.id, found.Box})
-			}
-		}
-		frames = append(frames, f)
-	}
-	return frames
-}
-
-func (r *run) group(c counts, tracks []track) Group {
-	g := Group{IDF1: c.idf1(), IDP: c.idp(), IDR: c.idr(), IDSwitches: c.switches}
-	for k := range tracks {
-		g.PerObject = append(g.PerObject, tracks[k].object(r.opt.Last))
-	}
-	return g
 }

@@ -202,10 +202,10 @@ func TestTrack(t *testing.T) {
 			tr.note(n, res)
 		}
 	}
-	if got, want := tr.object(9), (Object{ID: 7, Marked: 1, Present: 4, Right: 1, False: 3, Missed: 3}); got != want {
+	if got, want := tr.object([]int{1, 2, 3, 4, 5, 6, 7, 8, 9}), (Object{ID: 7, Marked: 1, Present: 4, Right: 1, False: 3, Missed: 3}); got != want {
 		t.Errorf("%+v; want %+v", got, want)
 	}
-	if got, want := tr.object(3), (Object{ID: 7, Marked: 1, Present: 2, Right: 1, False: 1, Missed: 1}); got != want {
+	if got, want := tr.object([]int{1, 2, 3}), (Object{ID: 7, Marked: 1, Present: 2, Right: 1, False: 1, Missed: 1}); got != want {
 		t.Errorf("up to frame 3 %+v; want %+v", got, want)
 	}
 	var out bytes.Buffer

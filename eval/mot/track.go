@@ -24,8 +24,7 @@ type track struct {
 	found map[int]Found // likewise
 }
 
-// note keeps where the person is by a tracker's result: the box of its mask. One on a
-// true box that is not to be considered is not, either.
+// note keeps where the person is by a tracker's result: the box of its mask.
 func (t *track) note(n int, res *tracker.Result) {
 	if n <= t.mark {
 		return
@@ -35,14 +34,19 @@ func (t *track) note(n int, res *tracker.Result) {
 		return
 	}
 	r := res.Objects[k].Box
-	b := Box{float64(r.Min.X), float64(r.Min.Y), float64(r.Dx()), float64(r.Dy())}
+	t.see(n, Box{float64(r.Min.X), float64(r.Min.Y), float64(r.Dx()), float64(r.Dy())}, res.Objects[k].Score)
+}
+
+// see keeps that the person is said to be in box b. One on a true box that is not to be
+// considered is not, either.
+func (t *track) see(n int, b Box, score float64) {
 	if e, ok := t.truth[n]; ok && e.ignored && e.box.right(b) {
 		return
 	}
 	if t.found == nil {
 		t.found = map[int]Found{}
 	}
-	t.found[n] = Found{n, t.id, b, res.Objects[k].Score}
+	t.found[n] = Found{n, t.id, b, score}
 }
 
 // present returns the true box of a frame, if there is one that counts.
@@ -60,10 +64,10 @@ func (t *track) at(n int) *Found {
 	return &f
 }
 
-// object counts the person's frames up to the last of the run.
-func (t *track) object(last int) Object {
+// object counts the person's frames among those that were looked at.
+func (t *track) object(looked []int) Object {
 	o := Object{ID: t.id, Marked: t.mark}
-	for n := t.mark + 1; n <= last; n++ {
+	for _, n := range looked {
 		b, present := t.present(n)
 		f := t.at(n)
 		right := present && f != nil && b.right(f.Box)
@@ -81,6 +85,33 @@ func (t *track) object(last int) Object {
 		}
 	}
 	return o
+}
+
+// sideBySide is what there was to be found, and what was, in the frames looked at.
+func sideBySide(tracks []track, looked []int) []frame {
+	var frames []frame
+	for _, n := range looked {
+		var f frame
+		for k := range tracks {
+			t := &tracks[k]
+			if b, ok := t.present(n); ok {
+				f.truth = append(f.truth, named{t.id, b})
+			}
+			if found := t.at(n); found != nil {
+				f.found = append(f.found, named{t.id, found.Box})
+			}
+		}
+		frames = append(frames, f)
+	}
+	return frames
+}
+
+func group(c counts, tracks []track, looked []int) Group {
+	g := Group{IDF1: c.idf1(), IDP: c.idp(), IDR: c.idr(), IDSwitches: c.switches}
+	for k := range tracks {
+		g.PerObject = append(g.PerObject, tracks[k].object(looked))
+	}
+	return g
 }
 
 // WriteBoxes writes boxes in MOTChallenge's format of results.

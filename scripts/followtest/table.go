@@ -1,0 +1,73 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/segd/segd/eval/mot"
+)
+
+// bars are what the figures have to reach.
+type bars struct {
+	ellipseIDF1, ellipseIDP, boxIDF1, aloneRight, aloneFalse float64
+}
+
+// missed names the bars that a run does not reach.
+func (b bars) missed(r result) []string {
+	var faults []string
+	least := func(what string, got *float64, want float64) {
+		if got == nil || *got < want {
+			faults = append(faults, fmt.Sprintf("%s below %.2f", what, want))
+		}
+	}
+	switch r.name {
+	case "ellipses":
+		least("IDF1", r.figures.IDF1, b.ellipseIDF1)
+		least("IDP", r.figures.IDP, b.ellipseIDP)
+	case "boxes":
+		least("IDF1", r.figures.IDF1, b.boxIDF1)
+	default:
+		o := r.figures.PerObject[0]
+		if n := float64(o.Present); o.Present == 0 || float64(o.Right) < b.aloneRight*n {
+			faults = append(faults, fmt.Sprintf("right in less than %.0f %%", 100*b.aloneRight))
+		}
+		if float64(o.False) > b.aloneFalse*float64(o.Present) {
+			faults = append(faults, fmt.Sprintf("false in more than %.0f %%", 100*b.aloneFalse))
+		}
+	}
+	return faults
+}
+
+// print writes the runs as a table and returns what bars they miss.
+func (b bars) print(out io.Writer, runs []result) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "run\tmarked\tmasks\tIDF1\tIDP\tIDR\tpresent\tright\tfalse\tmissed\twarned\tbars")
+	var faults []error
+	for _, r := range runs {
+		var sum mot.Object
+		for _, o := range r.figures.PerObject {
+			sum.Present, sum.Right, sum.False, sum.Missed = sum.Present+o.Present, sum.Right+o.Right, sum.False+o.False, sum.Missed+o.Missed
+		}
+		verdict := "reached"
+		if missed := b.missed(r); len(missed) > 0 {
+			verdict = strings.Join(missed, ", ")
+			faults = append(faults, fmt.Errorf("%s: %s", r.name, verdict))
+		}
+		fmt.Fprintf(w, "%s\t%d in frame %d\t%d of %d\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\n", r.name, len(r.persons), r.marked, r.masks, r.last-r.marked,
+			figure(r.figures.IDF1), figure(r.figures.IDP), figure(r.figures.IDR), sum.Present, sum.Right, sum.False, sum.Missed, len(r.warnings), verdict)
+	}
+	if len(runs) == 0 {
+		faults = append(faults, errors.New("nothing was tried"))
+	}
+	return errors.Join(w.Flush(), errors.Join(faults...))
+}
+
+func figure(v *float64) string {
+	if v == nil {
+		return "–"
+	}
+	return fmt.Sprintf("%.3f", *v)
+}
