@@ -132,8 +132,11 @@ func TestAnnotate(t *testing.T) {
 func TestAnnotated(t *testing.T) {
 	for _, inJSON := range []bool{false, true} {
 		b := open(t, Config{Site: "here", JSON: inJSON})
-		warnings, ahead := 2, false
-		err := b.Serve(Commands{Cameras: []string{"demo"}, Annotate: func(context.Context, string, []byte) (*segdv1.Annotated, error) {
+		err := b.Serve(Commands{Cameras: []string{"demo"}, Annotate: func(_ context.Context, _ string, payload []byte) (*segdv1.Annotated, error) {
+			warnings, ahead := 2, string(payload) == "ahead"
+			if string(payload) == "many" {
+				warnings = maxWarnings + 3
+			}
 			a := &segdv1.Annotated{Site: "here", Camera: "demo", Sequence: 7, MasksSequence: 9, Pending: ahead, Objects: []*segdv1.Object{dog}}
 			for id := range warnings {
 				a.Warnings = append(a.Warnings, &segdv1.Warning{ObjectId: uint32(id + 1), Message: "it has\nno mask"})
@@ -162,16 +165,14 @@ func TestAnnotated(t *testing.T) {
 		if err != nil || reply.Header.Get("Content-Type") != TypeJSON || !strings.Contains(string(reply.Data), `"warnings":`) || len(reply.Header["Segd-Warning"]) != 2 {
 			t.Errorf("as JSON: %v, %v", reply, err)
 		}
-		warnings, ahead = 0, true
-		reply, err = nc.Request("segd.v1.here.demo.annotate", []byte("{}"), patience)
+		reply, err = nc.Request("segd.v1.here.demo.annotate", []byte("ahead"), patience)
 		if err != nil || string(reply.Data) != "pending" || reply.Header.Get(micro.ErrorCodeHeader) != "" {
 			t.Errorf("far ahead: %v, %v", reply, err)
 		}
-		if got, err := (Target{URL: b.URL(), Site: "here", Camera: "demo"}).Annotate(t.Context(), []byte("{}")); err != nil || !got.Pending {
+		if got, err := (Target{URL: b.URL(), Site: "here", Camera: "demo"}).Annotate(t.Context(), []byte("ahead")); err != nil || !got.Pending {
 			t.Errorf("far ahead: %v, %v", got, err)
 		}
-		warnings = maxWarnings + 3
-		reply, err = nc.Request("segd.v1.here.demo.annotate", []byte("{}"), patience)
+		reply, err = nc.Request("segd.v1.here.demo.annotate", []byte("many"), patience)
 		if err != nil || len(reply.Header["Segd-Warning"]) != maxWarnings+1 || reply.Header["Segd-Warning"][maxWarnings] != "and 3 more objects" {
 			t.Errorf("many: %v, %v", reply, err)
 		}

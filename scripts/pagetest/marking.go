@@ -312,7 +312,7 @@ func (w *world) empty(ctx context.Context) (err error) {
 	if n := strings.Count(h.text(ctx, "#toast"), told); n != 1 {
 		return fmt.Errorf("the page says %d times that it is not followed; want once: %q", n, h.text(ctx, "#toast"))
 	}
-	if err := h.picture(ctx, "7-empty"); err != nil {
+	if err := h.picture(ctx, "6-no-mask"); err != nil {
 		return err
 	}
 	if err := h.undo(ctx, "nothing is marked"); err != nil {
