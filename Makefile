@@ -27,7 +27,7 @@ BUILD   := $(GO) build -buildvcs=false -ldflags "-X main.version=$(VERSION)"
 
 # Packages whose tests also run under the race detector. What links OpenCV is
 # left out: the detector does not see into C++, and building it twice is slow.
-RACE = ./annotation ./bus/... ./config/... ./features ./ingest ./ingest/whip ./mask/... ./metrics/... ./pipeline/... ./solver/... ./tracker/... ./web/...
+RACE = ./annotation ./bus/... ./config/... ./features ./ingest ./ingest/whip ./mask/... ./metrics/... ./pipeline/... ./solver/... $(filter-out %/boxtrain,$(shell $(GO) list ./tracker/...)) ./web/...
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build run test generate lint fuzz interop browser-test api-test examples-test outage endurance follow-test natsdocs observability screenshot recording bench peers package package-test deploy-test clean

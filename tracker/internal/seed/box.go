@@ -33,7 +33,7 @@ func (w *work) fillBox(ctx context.Context, label int, box []float64) error {
 	odds, p := make([]float64, w.N), make([]float64, w.N)
 	rows := b.cues()
 	for k, i := range b.in {
-		odds[i] = boxPerceptron().odds(rows[k*cueInputs : (k+1)*cueInputs])
+		odds[i] = boxPerceptron().Odds(rows[k*cueInputs : (k+1)*cueInputs])
 		p[i] = 1 / (1 + math.Exp(-odds[i]))
 	}
 	if err := b.cells().refine(ctx, odds, p); err != nil {

@@ -145,25 +145,15 @@ func TestCuesOfNeighbours(t *testing.T) {
 	}
 }
 
-func TestPerceptron(t *testing.T) {
-	p := &perceptron{mean: []float32{1, 0}, scale: []float32{2, 1}}
-	p.layers = [3]layer{
-		{2, []float32{1, 0, 0, 0, 1, -1}}, // 2·(x−1) and y − 1
-		{2, []float32{1, 1, 0}},
-		{1, []float32{3, 0.5}},
-	}
-	for _, tt := range []struct{ x, y, want float64 }{
-		{2, 3, 3*(2+2) + 0.5},
-		{2, 0, 3*(2-leak) + 0.5},
-		{0, 0, 3*leak*leak*(-2-1) + 0.5},
-		{100, 1, 3*extreme + 0.5},
-	} {
-		if got := p.odds([]float64{tt.x, tt.y}); math.Abs(got-tt.want) > 1e-9 {
-			t.Errorf("odds %g of %g, %g; want %g", got, tt.x, tt.y, tt.want)
+// BoxCues are those that the search has of the same box.
+func TestBoxCues(t *testing.T) {
+	p := scene(t, rect{4, 3, 10, 8})
+	for name, r := range map[string]rect{"around": {3, 2, 11, 9}, "whole picture": {0, 0, cols, rows}, "one": {15, 11, 16, 12}} {
+		b := boxOn(p, r)
+		in, rows := BoxCues(p, b.box)
+		if !slices.Equal(in, b.in) || !slices.Equal(rows, b.cues()) || len(rows) != len(in)*BoxUnits[0] {
+			t.Errorf("%s: %d superpixels and %d cues; want the %d of the search and theirs", name, len(in), len(rows), len(b.in))
 		}
-	}
-	if n := len(boxPerceptron().mean); n != cueInputs {
-		t.Errorf("the one in the binary has %d inputs; want %d", n, cueInputs)
 	}
 }
 

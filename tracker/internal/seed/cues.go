@@ -311,7 +311,7 @@ func (b *boxed) surprise() [2][]float64 {
 		}
 	}
 	c.learn(false)
-	if len(c.free) == 0 || !slices.Contains(c.object, 0) {
+	if !slices.Contains(c.object, 0) {
 		return out
 	}
 	count := make([]float64, b.N)
