@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/segd/segd/annotation"
@@ -66,6 +67,7 @@ func TestEmptyObject(t *testing.T) {
 		if w := out.Warnings; len(w) != 1 || w[0].ObjectId != 3 || !strings.Contains(w[0].Message, "others cover them; mark more of it") {
 			t.Errorf("warned of %v", w)
 		}
+		synctest.Wait() // events go out on a goroutine of their own
 		want := fmt.Sprintf(`3 "object 3" in frame %d: %s`, out.Sequence, out.Warnings[0].Message)
 		if got := b.rec.told(); !slices.Equal(got, []string{want}) {
 			t.Errorf("told %q, want %q", got, want)
