@@ -27,6 +27,7 @@ func (t *Tracker) amend(ctx context.Context, s *features.Scene, ann *annotation.
 	for k := range t.objects.all {
 		t.objects.all[k].Rewind(int(newest-scene.Seq) + 1)
 	}
+	t.whole.Rest()
 	t.evictAll()
 	f := t.load(scene)
 	t.recollect(f, y)

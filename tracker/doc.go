@@ -20,6 +20,11 @@
 // own colours. Package window, below internal/, has the objective, term by term, and
 // what that cut is worth.
 //
+// While the camera stands still an object is also followed as a whole (package layout, below
+// internal/): by what it looks like from top to bottom, how it moves, what the places of the
+// picture look like without it and who else moves there. Where that finds it multiplies the
+// odds of the affinity; where it is not found it is out of sight.
+//
 // An object out of sight is looked for by its looks in the annotated frames and a few
 // remembered ones, chosen for their differences, against those of the background seen
 // meanwhile; first near where it was last seen, then ever farther away; as large as it
@@ -38,7 +43,7 @@
 // A [Tracker] is the order of the steps; what they do is in packages below internal/,
 // which import downward only. A scene becomes a picture.Picture, immutable; belief says
 // what its superpixels are by the affinity, with what recall found again of objects out of
-// sight; seed changes that by what somebody marked; window estimates the classifier and
+// sight, and where layout found them as wholes; seed changes that by what somebody marked; window estimates the classifier and
 // labels the newest frame, and alone knows package solver; life moves the objects' states
 // on; outline draws the masks; past keeps the scenes that can still be annotated. Below
 // them are cosine (which features are alike), perceptron (what seed judges boxes by), labeling

@@ -9,6 +9,7 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/tracker/internal/belief"
+	"github.com/segd/segd/tracker/internal/layout"
 	"github.com/segd/segd/tracker/internal/life"
 	"github.com/segd/segd/tracker/internal/seed"
 )
@@ -20,6 +21,7 @@ type object struct {
 	life.Object
 	belief.Detection                 // in the newest frame
 	box              image.Rectangle // of the last mask
+	layout           *layout.Object
 }
 
 // objects are those followed: label l is all[l−1], label 0 is the background.
@@ -61,7 +63,8 @@ func (o *objects) views() []belief.Object {
 func (o *objects) clone() objects {
 	c := objects{all: slices.Clone(o.all)}
 	for k := range c.all {
-		c.all[k].Probability, c.all[k].Suspect = nil, nil
+		c.all[k].Detection = belief.Detection{}
+		c.all[k].layout = c.all[k].layout.Clone()
 	}
 	return c
 }
@@ -85,7 +88,7 @@ func (t *Tracker) accept(a *annotation.Annotation, s *features.Scene, inSight fu
 	before := t.objects.labels()
 	marked = make([]seed.Object, len(a.Objects))
 	for k, o := range a.Objects {
-		fresh := object{id: o.ID, label: o.Label}
+		fresh := object{id: o.ID, label: o.Label, layout: &layout.Object{}}
 		i := t.objects.find(o.ID)
 		if i < 0 {
 			t.objects.all = append(t.objects.all, fresh)

@@ -9,6 +9,7 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/tracker/internal/belief"
+	"github.com/segd/segd/tracker/internal/layout"
 	"github.com/segd/segd/tracker/internal/life"
 	"github.com/segd/segd/tracker/internal/outline"
 	"github.com/segd/segd/tracker/internal/past"
@@ -34,6 +35,7 @@ type Tracker struct {
 	window   window.Window
 	outline  outline.Drawer
 	pieces   life.Pieces
+	whole    whole
 }
 
 // New returns a tracker without objects.
@@ -85,6 +87,9 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, ann *annotation.A
 		}
 		ann = nil
 	}
+	if t.cfg.Mode.looksUp() {
+		t.whole.Look(s)
+	}
 	marked, err := t.accept(ann, s, t.objects.inSight)
 	if err != nil {
 		return nil, err
@@ -100,6 +105,8 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, ann *annotation.A
 			return nil, err
 		}
 		y = f.y
+	} else {
+		t.whole.Learn(nil)
 	}
 	t.past.Keep(s, y, t.cfg.History)
 	res.Forgotten, t.forgotten = t.forgotten, nil
@@ -123,6 +130,7 @@ func (t *Tracker) expect(f *frame) {
 		t.window.Guess(&f.Frame, f.y, t.objects.labels())
 	default:
 		t.recall.Detect(f.Picture, t.objects.views(), t.frames.sightings())
+		t.followWhole(f)
 		t.affinity.Propagate(&f.Belief, f.Picture, t.elapsed, t.frames.sources(f.Seq, t.cfg.Refs), t.objects.views())
 		f.Belief.Labels(f.y)
 	}
@@ -150,6 +158,7 @@ func (t *Tracker) label(ctx context.Context, f *frame, ann *annotation.Annotatio
 		return fmt.Errorf("tracker: %w", err)
 	}
 	res.Solve.MaskTime = time.Since(start)
+	t.learnWhole(ann, marked)
 	t.learn(f, ann != nil)
 	return nil
 }
@@ -241,6 +250,7 @@ func (t *Tracker) forget() {
 	t.window.Forget()
 	t.past.Clear()
 	t.projection, t.objects = nil, objects{}
+	t.whole.Follower = layout.Follower{}
 }
 
 // Searching tells whether the next Step should have a scene with Coarse, because an

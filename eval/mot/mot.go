@@ -41,8 +41,8 @@ type Report struct {
 	FirstFrame int    `json:"first_frame"`
 	LastFrame  int    `json:"last_frame"`
 
-	// Alone: each person by a tracker that knows nobody else and sees the frames from
-	// its mark on. Together: all by one. What Alone counts is summed over the persons.
+	// Alone: each person by a tracker that knows nobody else. Together: all by one. What
+	// Alone counts is summed over the persons.
 	Alone    Group `json:"alone"`
 	Together Group `json:"together"`
 
@@ -144,7 +144,7 @@ type run struct {
 	size     size
 	persons  []person // from the first frame on
 	view     *clip.View
-	alone    []*tracker.Tracker // nil until the person is marked
+	alone    []*tracker.Tracker // from the first frame on
 	together *tracker.Tracker
 	frame    int // shown last, from 1
 
@@ -158,7 +158,9 @@ func (r *run) show(ctx context.Context, p *Picture) error {
 		return ctx.Err()
 	}
 	if r.frame == r.opt.First {
-		r.begin(size{p.Width, p.Height})
+		if err := r.begin(size{p.Width, p.Height}); err != nil {
+			return err
+		}
 	}
 	if got := (size{p.Width, p.Height}); got != r.size {
 		return fmt.Errorf("frame %d has %d×%d pixels; want %d×%d as before", r.frame, got.width, got.height, r.size.width, r.size.height)
@@ -176,7 +178,7 @@ func (r *run) show(ctx context.Context, p *Picture) error {
 }
 
 // begin decides where persons are marked, now that the pictures' size is known.
-func (r *run) begin(s size) {
+func (r *run) begin(s size) error {
 	r.size = s
 	for k, id := range r.ids {
 		p := person{id: id, number: uint32(k + 1), mark: r.opt.Truth.markFrame(id, r.opt.First, r.opt.Last, s)}
@@ -184,13 +186,23 @@ func (r *run) begin(s size) {
 		r.aloneTracks = append(r.aloneTracks, track{person: p, truth: r.opt.Truth.boxes[id]})
 	}
 	r.togetherTracks = slices.Clone(r.aloneTracks)
-	r.alone = make([]*tracker.Tracker, len(r.persons))
+	for range r.persons {
+		t, err := tracker.New(r.opt.Tracker)
+		if err != nil {
+			return err
+		}
+		r.alone = append(r.alone, t)
+	}
+	return nil
 }
 
 // follow has all trackers step on a frame.
 func (r *run) follow(ctx context.Context, p *Picture) error {
 	// A tracker counts frames from 0, as a camera does.
 	r.view.Look(r.frame-1, p)
+	if err := r.await(ctx); err != nil {
+		return err
+	}
 	var marked []annotation.Object
 	for k, person := range r.persons {
 		if r.frame < person.mark {
@@ -203,9 +215,6 @@ func (r *run) follow(ctx context.Context, p *Picture) error {
 				return err
 			}
 			own, marked = []annotation.Object{o}, append(marked, o)
-			if r.alone[k], err = tracker.New(r.opt.Tracker); err != nil {
-				return err
-			}
 		}
 		if err := r.step(ctx, r.alone[k], own, r.aloneTracks[k:k+1]); err != nil {
 			return fmt.Errorf("person %d alone: %w", person.id, err)
@@ -213,6 +222,27 @@ func (r *run) follow(ctx context.Context, p *Picture) error {
 	}
 	if err := r.step(ctx, r.together, marked, r.togetherTracks); err != nil {
 		return fmt.Errorf("all together: %w", err)
+	}
+	return nil
+}
+
+// await has the trackers look at the frame whose person is yet to be marked: a camera is
+// watched before somebody marks an object. They see one and the same scene.
+func (r *run) await(ctx context.Context) error {
+	var scene *features.Scene
+	for k, person := range r.persons {
+		if r.frame >= person.mark {
+			continue
+		}
+		var err error
+		if scene == nil {
+			if scene, err = r.view.For(r.alone[k], nil); err != nil {
+				return err
+			}
+		}
+		if _, err = r.alone[k].Step(ctx, scene, nil); err != nil {
+			return fmt.Errorf("person %d alone: %w", person.id, err)
+		}
 	}
 	return nil
 }

@@ -126,13 +126,14 @@ var plan = map[string]room{
 	"tracker/internal/outline":       {internal: []string{"annotation", "features", "mask", "solver/mrf", "tracker/internal/picture", "tracker/internal/scratch"}, tests: []string{"tracker/internal/scenetest"}, without: numbersOnly},
 	"tracker/internal/past":          {internal: []string{"annotation", "features", "tracker/internal/labeling"}, tests: []string{"tracker/internal/scenetest"}, without: numbersOnly},
 	"tracker/internal/life":          {internal: []string{"tracker/internal/picture", "tracker/internal/scratch"}, tests: []string{"features", "tracker/internal/scenetest"}, without: numbersOnly},
+	"tracker/internal/layout":        {internal: []string{"features", "tracker/internal/picture", "tracker/internal/scratch"}, tests: []string{"tracker/internal/scenetest"}, without: numbersOnly},
 	"tracker/internal/belief":        {internal: []string{"tracker/internal/cosine", "tracker/internal/labeling", "tracker/internal/life", "tracker/internal/picture", "tracker/internal/scratch"}, tests: []string{"features", "tracker/internal/scenetest"}, without: numbersOnly},
 	"tracker/internal/recall":        {internal: []string{"features", "tracker/internal/belief", "tracker/internal/cosine", "tracker/internal/life", "tracker/internal/picture", "tracker/internal/scratch"}, tests: []string{"tracker/internal/scenetest"}, without: numbersOnly},
 	"tracker/internal/perceptron":    {without: numbersOnly},
 	"tracker/internal/seed":          {internal: []string{"annotation", "features", "solver/mrf", "tracker/internal/belief", "tracker/internal/cosine", "tracker/internal/labeling", "tracker/internal/perceptron", "tracker/internal/picture", "tracker/internal/scratch"}, tests: []string{"tracker/internal/scenetest"}, without: numbersOnly},
 	"tracker/internal/seed/boxtrain": {internal: []string{"annotation", "features", "features/dnn", "tracker", "tracker/internal/perceptron", "tracker/internal/picture", "tracker/internal/seed"}},
 	"tracker/internal/window":        {internal: []string{"solver", "solver/kernel", "solver/loss", "solver/mrf", "tracker/internal/belief", "tracker/internal/labeling", "tracker/internal/picture", "tracker/internal/scratch", "tracker/internal/seed"}, tests: []string{"features", "tracker/internal/scenetest"}, without: numbersOnly},
-	"tracker":                        {internal: []string{"annotation", "features", "mask", "tracker/internal/belief", "tracker/internal/life", "tracker/internal/outline", "tracker/internal/past", "tracker/internal/picture", "tracker/internal/recall", "tracker/internal/scratch", "tracker/internal/seed", "tracker/internal/window"}},
+	"tracker":                        {internal: []string{"annotation", "features", "mask", "tracker/internal/belief", "tracker/internal/layout", "tracker/internal/life", "tracker/internal/outline", "tracker/internal/past", "tracker/internal/picture", "tracker/internal/recall", "tracker/internal/scratch", "tracker/internal/seed", "tracker/internal/window"}},
 }
 
 // anyTest is granted to every _test.go file.

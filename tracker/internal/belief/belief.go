@@ -162,6 +162,19 @@ type Detection struct {
 	Probability []float64 // N; below 1, and 0 where it is not worth a thought
 	Suspect     []bool    // N: where it may have been at one size or another
 	Rescaled    bool      // whether it was found at another size than it had
+	Evidence    []float64 // N: that it is this object as a whole, 0 where that is not; or empty if nobody knows
+}
+
+// Confine takes d for what is likely by the evidence as well, and for nothing that has none.
+func (d *Detection) Confine() {
+	for i, p := range d.Evidence {
+		switch {
+		case p == 0:
+			d.Probability[i] = 0
+		case p > 0.5:
+			d.Probability[i] = max(d.Probability[i], p)
+		}
+	}
 }
 
 func anyHidden(objects []Object) bool {

@@ -429,3 +429,48 @@ func TestReference(t *testing.T) {
 		t.Error("a clone shares more than the picture")
 	}
 }
+
+// The evidence of whole objects multiplies the votes' odds; where it says that none of an
+// object is, nothing votes for it.
+func TestWeigh(t *testing.T) {
+	odds := func(p float64) float64 { return math.Pow(p/(1-p), evidencePower) }
+	for _, tt := range []struct {
+		name     string
+		row      []float64
+		evidence [][]float64 // of each object; nil: nobody knows
+		want     []float64
+	}{
+		{"nobody knows", []float64{0.2, 0.5, 0.3}, [][]float64{nil, nil}, []float64{0.2, 0.5, 0.3}},
+		{"it is not there", []float64{0.2, 0.5, 0.3}, [][]float64{{0}, nil}, []float64{0.7, 0, 0.3}},
+		{"even odds", []float64{0, 1, 0}, [][]float64{{0.5}, nil}, []float64{leastVotes, 1, 0}},
+		{"against all votes", []float64{1, 0, 0}, [][]float64{{0.8}, nil}, []float64{1, leastVotes * odds(0.8), 0}},
+		{"two of them", []float64{0, 0.6, 0.4}, [][]float64{{0.3}, {0.6}}, []float64{leastVotes, 0.6 * odds(0.3), leastVotes * odds(0.6)}},
+		{"never quite sure", []float64{0, 0, 1}, [][]float64{nil, {1}}, []float64{leastVotes, 0, odds(1 - leastEvidence)}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := Belief{Q: slices.Clone(tt.row), Trust: []float64{1}}
+			objects := []Object{}
+			for _, e := range tt.evidence {
+				objects = append(objects, Object{Object: &life.Object{}, Detection: &Detection{Evidence: e}})
+			}
+			b.weigh(objects)
+			sum := 0.0
+			for _, v := range tt.want {
+				sum += v
+			}
+			for l, v := range tt.want {
+				if math.Abs(b.Q[l]-v/sum) > 1e-9 {
+					t.Fatalf("%v; want %v over %.2f", b.Q, tt.want, sum)
+				}
+			}
+		})
+	}
+}
+
+func TestConfine(t *testing.T) {
+	d := Detection{Probability: []float64{0.9, 0.9, 0.2, 0.2}, Evidence: []float64{0, 0.4, 0.4, 0.7}}
+	d.Confine()
+	if want := []float64{0, 0.9, 0.2, 0.7}; !slices.Equal(d.Probability, want) {
+		t.Errorf("%v; want %v", d.Probability, want)
+	}
+}

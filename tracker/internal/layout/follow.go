@@ -1,0 +1,261 @@
+package layout
+
+import (
+	"image"
+	"math"
+
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/tracker/internal/picture"
+	"github.com/segd/segd/tracker/internal/scratch"
+)
+
+const (
+	colourRate  = 0.1  // of a layout's colours
+	occupyRate  = 0.05 // of its occupancy
+	typicalRate = 0.05
+	typicalMin  = 0.3
+	learnShare  = 0.6 // of what is typical must be explained, or o is half hidden
+	rivalled    = 0.3 // likelihood of somebody else's colour from which on that hides a cell
+
+	// Colours that nothing explains: of an object that is there, and of anything else that
+	// comes before a background that is known.
+	unknown = 0.1
+	strange = 0.05
+
+	// What lies round an object's box by margin of its size may be part of it.
+	margin  = 0.15
+	outside = 0.2
+
+	// What a box says of its own cells before anything is known: less at the sides, and
+	// least in the corners.
+	sideFall, topFall = 1.5, 0.5
+	sure              = 0.8 // share of a cell that must be explained to be as likely
+
+	maxAhead = 4 // frames of the camera that an object is taken to go on in its motion
+	coverBox = 1.2
+	covering = 10 // frames for which the place of a hidden object is left alone
+)
+
+// Follower follows the objects of one camera. The zero value is ready.
+type Follower struct {
+	grid       grid
+	background background
+	looked     bool // at a picture of which nothing was learnt yet
+
+	others []*other
+	spare  []*other
+	all    []*Object // the objects of which something is known, and the others
+
+	covered    []bool    // the grid's cells: by objects
+	shown      []float32 // what search returns
+	fits       []float32 // of a layout's cells
+	sum, count []float32 // N
+	moving     []uint8   // cells of a grid half as fine
+	stack      []int32
+}
+
+// Seen is what a labelled picture shows of an object.
+type Seen struct {
+	*Object
+	InSight bool
+	Marked  bool            // somebody said in this picture what it is
+	Box     image.Rectangle // of its mask, or of what was marked; pixels
+}
+
+// Look takes in a scene, the newest.
+func (f *Follower) Look(s *features.Scene) {
+	f.looked = true
+	f.grid.set(s)
+	if f.background.resize(&f.grid) {
+		f.covered = make([]bool, f.grid.width*f.grid.height)
+		f.dropAll()
+		return
+	}
+	if f.background.compare(&f.grid, f.covered); f.background.still == 0 {
+		f.dropAll()
+	}
+}
+
+// Still tells whether the camera stands, and nothing was learnt yet of the picture last
+// looked at: else nobody is found in it.
+func (f *Follower) Still() bool { return f.looked && f.background.stands() }
+
+// Rest says that the next picture that is labelled is not the one last looked at.
+func (f *Follower) Rest() { f.looked = false }
+
+// Find finds the objects in the newest picture, elapsed frames of the camera after the one
+// before.
+func (f *Follower) Find(objects []*Object, elapsed int) {
+	f.gather(objects)
+	frames := float64(min(max(elapsed, 1), maxAhead))
+	for _, o := range f.all {
+		f.find(o, frames)
+	}
+	f.dropGone()
+}
+
+// gather lists those of whom something is known.
+func (f *Follower) gather(objects []*Object) {
+	f.all = f.all[:0]
+	for _, o := range objects {
+		if o.Known() {
+			f.all = append(f.all, o)
+		}
+	}
+	for _, o := range f.others {
+		f.all = append(f.all, &o.Object)
+	}
+}
+
+// Evidence writes how likely each superpixel of p, the newest picture, is to show o: 0 for
+// all if it is not found, and for what is not where it is.
+func (f *Follower) Evidence(dst []float64, p *picture.Picture, o *Object) {
+	clear(dst)
+	if !o.Found {
+		return
+	}
+	f.sum, f.count = scratch.Zero(f.sum, p.N), scratch.Zero(f.count, p.N)
+	cw, ch := o.w/float64(o.columns), o.h/float64(o.rows)
+	f.grid.within(o.x, o.y, (1+2*margin)*o.w, (1+2*margin)*o.h, func(gx, gy int) {
+		x, y := float64(gx)+.5, float64(gy)+.5
+		c, _ := f.grid.round(x, y, cw, ch)
+		k, inside := o.cellAt(x, y)
+		share := float32(1)
+		if !inside {
+			share = outside
+		}
+		is := share * f.part(o, k, c)
+		at := gy*f.grid.width + gx
+		against := f.against(o, c, x, y) + strange
+		if f.background.seen[at] == 0 { // what is behind it may look like it
+			against = max(against, 1)
+		}
+		i := f.grid.superpixel[at]
+		f.sum[i] += is / (is + against)
+		f.count[i]++
+	})
+	for i, n := range f.count {
+		if n > 0 { // what of it lies farther away is not o
+			dst[i] = float64(f.sum[i] / max(n, float32(p.Area[i])/float32(f.grid.cell*f.grid.cell)))
+		}
+	}
+}
+
+// part is how likely colour c is one of o's in cell k, known or not.
+func (f *Follower) part(o *Object, k int, c colour) float32 {
+	return o.fitsAbout(k, c, 1) + unknown*o.room(k)
+}
+
+// Learn takes the newest picture in, which was labelled: what it shows of the objects, of
+// the background and of whoever else moves in it.
+func (f *Follower) Learn(objects []Seen) {
+	if !f.looked {
+		for _, s := range objects {
+			if s.Marked { // what was seen of it is wrong
+				s.Forget()
+			}
+		}
+		return
+	}
+	f.looked = false
+	for _, s := range objects {
+		b := s.Box
+		c := 2 * float64(f.grid.cell)
+		x, y, w, h := float64(b.Min.X+b.Max.X)/c, float64(b.Min.Y+b.Max.Y)/c, 2*float64(b.Dx())/c, 2*float64(b.Dy())/c
+		switch {
+		case !s.InSight || b.Empty():
+			if s.Marked || !f.background.stands() {
+				s.Forget()
+			}
+		case s.Marked || !s.Known() || !f.background.stands():
+			f.dropAt(x, y, w, h)
+			f.begin(s.Object, x, y, w, h)
+			s.marked = true
+		case s.Found:
+			f.learn(s.Object)
+		default: // by its looks alone: it may have another size
+			s.x, s.y, s.w, s.h = x, y, max(w, 1), max(h, 1)
+			s.Found, s.unseen = true, 0
+		}
+	}
+	for _, o := range f.others {
+		f.learn(&o.Object)
+	}
+	clear(f.covered)
+	f.all = f.all[:0]
+	for _, s := range objects {
+		if s.Known() {
+			f.all = append(f.all, s.Object)
+			if s.Found || s.unseen < covering {
+				f.cover(s.Object)
+			}
+		}
+	}
+	f.background.learn(&f.grid, f.covered)
+	for _, o := range f.others {
+		f.all = append(f.all, &o.Object)
+	}
+	if f.background.stands() {
+		f.meetOthers()
+	}
+}
+
+func (f *Follower) cover(o *Object) {
+	const more = 4 // cells
+	f.grid.within(o.x, o.y, coverBox*o.w+more, coverBox*o.h+more, func(gx, gy int) { f.covered[gy*f.grid.width+gx] = true })
+}
+
+// begin starts o in a box of the newest picture.
+func (f *Follower) begin(o *Object, x, y, w, h float64) {
+	o.place(x, y, w, h)
+	cw, ch := o.w/float64(o.columns), o.h/float64(o.rows)
+	for k := range o.occupied {
+		cx, cy := o.middle(k, o.x, o.y, o.w, o.h)
+		c, ok := f.grid.round(cx, cy, cw, ch)
+		if !ok {
+			continue
+		}
+		o.first[k], o.now[k] = c, c
+		u, v := 2*(cx-o.x)/o.w, 2*(cy-o.y)/o.h
+		prior := float32(math.Exp(-(sideFall*u*u + topFall*v*v*v*v)))
+		shown := prior / (prior + f.against(o, c, cx, cy) + outlier)
+		o.occupied[k] = prior * min(1, shown/sure)
+	}
+	o.match = f.matchAt(o, o.x, o.y, o.w, o.h, 1)
+	o.typical = o.match
+}
+
+// learn takes what the newest picture shows of o where it was found into its layout.
+func (f *Follower) learn(o *Object) {
+	if !o.Found {
+		return
+	}
+	o.typical += typicalRate * (max(o.match, typicalMin) - o.typical)
+	if o.match < learnShare*o.typical {
+		return
+	}
+	cw, ch := o.w/float64(o.columns), o.h/float64(o.rows)
+	for k := range o.occupied {
+		cx, cy := o.middle(k, o.x, o.y, o.w, o.h)
+		c, ok := f.grid.round(cx, cy, cw, ch)
+		if !ok {
+			continue
+		}
+		is, doubt := o.fitsAbout(k, c, 1), float32(outlier)
+		if o.marked {
+			is, doubt = f.part(o, k, c), strange
+		}
+		rivals := f.rivals(o, c, cx, cy)
+		shown := is / (is + rivals + f.background.likelihood(f.grid.index(cx, cy), c) + doubt)
+		if o.occupied[k] > present/2 {
+			for i := range c {
+				o.now[k][i] += colourRate * shown * (c[i] - o.now[k][i])
+			}
+		}
+		if rivals < rivalled {
+			// As likely as not is not there: a place that looks like o whether it is there
+			// or not says nothing of where it is.
+			o.occupied[k] += occupyRate * (max(0, min(1, (shown-0.5)/0.4)) - o.occupied[k])
+		}
+	}
+}

@@ -1,0 +1,387 @@
+package layout
+
+import (
+	"image"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/tracker/internal/picture"
+	"github.com/segd/segd/tracker/internal/scenetest"
+)
+
+const cols, rows = 40, 30 // superpixels; one pixel is one cell of the grid
+
+var (
+	person   = [3][3]float64{{70, 10, 20}, {20, 40, 10}, {40, -5, -40}} // head, coat, legs
+	stranger = [3][3]float64{{70, 10, 20}, {60, -40, 30}, {15, 0, 0}}
+	headless = [3][3]float64{{40, -5, -40}, {20, 40, 10}, {70, 10, 20}} // person's colours upside down
+)
+
+const bodyWidth, bodyHeight = 14, 36
+
+// body is somebody whose middle is at x, y; later ones hide earlier ones.
+type body struct {
+	x, y float64
+	look [3][3]float64
+}
+
+func (b body) box() image.Rectangle {
+	x, y := int(b.x)-bodyWidth/2, int(b.y)-bodyHeight/2
+	return image.Rect(x, y, x+bodyWidth, y+bodyHeight)
+}
+
+// scene is what a camera that has moved by shift pixels sees of bodies before a wall of
+// bricks of different greys.
+func scene(seq uint64, shift int, bodies ...body) *features.Scene {
+	return scenetest.Squares(seq, cols, rows, func(x, y int) [3]float64 {
+		for k := len(bodies) - 1; k >= 0; k-- {
+			b := bodies[k]
+			if r := b.box(); image.Pt(x, y).In(r) {
+				return b.look[min(2, (y-r.Min.Y)*3/bodyHeight)]
+			}
+		}
+		brick := uint32((x+shift)/7)*2654435761 ^ uint32(y/7)*40503*97
+		return [3]float64{50 + 40*float64(brick>>7%64)/64, 0, 0}
+	})
+}
+
+// street is a camera and its follower.
+type street struct {
+	t       testing.TB
+	f       Follower
+	seq     uint64
+	shift   int
+	picture picture.Picture
+}
+
+// empty shows n pictures without anybody.
+func (s *street) empty(n int) {
+	for range n {
+		s.f.Look(s.next())
+		s.f.Learn(nil)
+	}
+}
+
+func (s *street) next(bodies ...body) *features.Scene {
+	s.seq++
+	sc := scene(s.seq, s.shift, bodies...)
+	s.picture = picture.Picture{N: sc.N, Width: sc.Width, Height: sc.Height, Superpixel: sc.Labels, Area: sc.Area, Centroid: sc.Centroid}
+	return sc
+}
+
+// mark shows a picture in which the objects are marked by the boxes of the first bodies.
+func (s *street) mark(objects []*Object, bodies ...body) {
+	s.f.Look(s.next(bodies...))
+	var seen []Seen
+	for k, o := range objects {
+		seen = append(seen, Seen{Object: o, InSight: true, Marked: true, Box: bodies[k].box()})
+	}
+	s.f.Learn(seen)
+}
+
+// see shows a picture in which the objects are seen where they are found.
+func (s *street) see(objects []*Object, bodies ...body) {
+	s.f.Look(s.next(bodies...))
+	var seen []Seen
+	if s.f.Still() {
+		s.f.Find(objects, 1)
+	}
+	for _, o := range objects {
+		seen = append(seen, Seen{Object: o, InSight: o.Found, Box: image.Rect(int(o.x-o.w/2), int(o.y-o.h/2), int(o.x+o.w/2), int(o.y+o.h/2))})
+	}
+	s.f.Learn(seen)
+}
+
+// at fails the test unless o is found within a few pixels of b.
+func (s *street) at(o *Object, b body, when string) {
+	s.t.Helper()
+	if !o.Found || math.Hypot(o.x-b.x, o.y-b.y) > 4 {
+		s.t.Fatalf("%s: found %t at %.0f, %.0f, match %.2f of %.2f; want it at %.0f, %.0f", when, o.Found, o.x, o.y, o.match, o.typical, b.x, b.y)
+	}
+}
+
+func (s *street) gone(o *Object, when string) {
+	s.t.Helper()
+	if o.Found {
+		s.t.Fatalf("%s: found at %.0f, %.0f, match %.2f of %.2f; want it hidden", when, o.x, o.y, o.match, o.typical)
+	}
+}
+
+// An object that moves is found, and the evidence is for it and nothing else.
+func TestFind(t *testing.T) {
+	s, o := &street{t: t}, &Object{}
+	s.empty(10)
+	b := body{60, 90, person}
+	s.mark([]*Object{o}, b)
+	for range 30 {
+		b.x += 3
+		s.see([]*Object{o}, b)
+		s.at(o, b, "walking")
+	}
+	s.f.Look(s.next(b))
+	evidence := make([]float64, s.picture.N)
+	s.f.Find([]*Object{o}, 1)
+	s.f.Evidence(evidence, &s.picture, o)
+	box := b.box()
+	for i, p := range evidence {
+		x, y := int(s.picture.Centroid[2*i]), int(s.picture.Centroid[2*i+1])
+		inside := image.Rect(x-4, y-4, x+5, y+5).In(box)
+		outside := image.Rect(x-4, y-4, x+5, y+5).Intersect(box).Empty()
+		if inside && p < 0.6 || outside && p > 0.3 {
+			t.Errorf("superpixel at %d, %d, inside %t: %.2f", x, y, inside, p)
+		}
+	}
+}
+
+// Frames that were dropped make an object jump by as many times its motion.
+func TestFindAfterDroppedFrames(t *testing.T) {
+	s, o := &street{t: t}, &Object{}
+	s.empty(10)
+	b := body{50, 90, person}
+	s.mark([]*Object{o}, b)
+	for range 8 {
+		b.x += 5
+		s.see([]*Object{o}, b)
+	}
+	b.x += 20
+	s.f.Look(s.next(b))
+	s.f.Find([]*Object{o}, 4)
+	s.at(o, b, "four frames later")
+}
+
+// What takes an object's place is not the object: neither somebody else, nor somebody of its
+// colours in another order.
+func TestComesBack(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		look [3][3]float64
+		back bool
+	}{{"itself", person, true}, {"somebody else", stranger, false}, {"its colours upside down", headless, false}} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, o := &street{t: t}, &Object{}
+			s.empty(10)
+			b := body{100, 90, person}
+			s.mark([]*Object{o}, b)
+			for range 10 {
+				s.see([]*Object{o}, b)
+			}
+			s.at(o, b, "standing")
+			for range 5 {
+				s.see([]*Object{o})
+				s.gone(o, "hidden")
+			}
+			evidence := slices.Repeat([]float64{1}, s.picture.N)
+			if s.f.Evidence(evidence, &s.picture, o); slices.Max(evidence) > 0 {
+				t.Error("there is evidence of what is hidden")
+			}
+			for k := range 12 {
+				s.see([]*Object{o}, body{104, 90, tt.look})
+				if tt.back && k+1 >= backPictures {
+					s.at(o, body{104, 90, person}, "back")
+				} else {
+					s.gone(o, "not yet, or not it")
+				}
+			}
+		})
+	}
+}
+
+// Who comes in where an object left the picture is somebody else, unless very like it for
+// longer.
+func TestLeavesThePicture(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		edge bool
+		want int // pictures until it is back
+	}{{"inside", false, backPictures}, {"at the border", true, leftPictures}} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, o := &street{t: t}, &Object{}
+			s.empty(10)
+			b := body{100, 90, person}
+			if tt.edge {
+				b.x = cols*scenetest.Side - bodyWidth/2 - 18
+			}
+			s.mark([]*Object{o}, b)
+			for range 8 {
+				if tt.edge {
+					b.x += 2
+				}
+				s.see([]*Object{o}, b)
+			}
+			s.see([]*Object{o})
+			s.gone(o, "out of sight")
+			if o.left != tt.edge {
+				t.Errorf("left %t; want %t", o.left, tt.edge)
+			}
+			n := 0
+			for ; !o.Found && n < 20; n++ {
+				s.see([]*Object{o}, b)
+			}
+			if n != tt.want {
+				t.Errorf("back after %d pictures; want %d", n, tt.want)
+			}
+		})
+	}
+}
+
+// An object that vanishes beside somebody who looks just like it does not go over to him: not
+// if he is followed, too, and not if nobody marked him, but he was seen while it was.
+func TestLooksAlike(t *testing.T) {
+	for _, marked := range []bool{true, false} {
+		t.Run(map[bool]string{true: "marked", false: "not marked"}[marked], func(t *testing.T) {
+			s, o, twin := &street{t: t}, &Object{}, &Object{}
+			s.empty(10)
+			a, b := body{100, 90, person}, body{130, 90, person}
+			objects := []*Object{o}
+			if marked {
+				objects = append(objects, twin)
+			}
+			s.mark(objects, a, b)
+			for k := range 10 {
+				b.x = 130 + 3*float64(k%2) // he is no statue
+				s.see(objects, a, b)
+			}
+			s.at(o, a, "side by side")
+			for k := range 10 {
+				b.x = 130 + 3*float64(k%2)
+				s.see(objects, b)
+				s.gone(o, "only the other is left")
+			}
+			if marked {
+				s.at(twin, b, "the other")
+			}
+		})
+	}
+}
+
+// While the camera moves nobody is found, and what was known of the places is forgotten.
+func TestCameraMoves(t *testing.T) {
+	s, o := &street{t: t}, &Object{}
+	s.empty(10)
+	b := body{100, 90, person}
+	s.mark([]*Object{o}, b)
+	s.see([]*Object{o}, b)
+	if s.f.Look(s.next(b)); !s.f.Still() {
+		t.Fatal("the camera seems to move")
+	}
+	for range 4 {
+		s.shift += 10
+		if s.f.Look(s.next(b)); s.f.Still() {
+			t.Fatal("the camera seems to stand")
+		}
+		s.f.Learn([]Seen{{Object: o, InSight: true, Box: b.box()}})
+	}
+	for range stillFor - 1 {
+		if s.f.Look(s.next(b)); s.f.Still() {
+			t.Fatal("it is said to stand too soon")
+		}
+		s.f.Learn([]Seen{{Object: o, InSight: true, Box: b.box()}})
+	}
+	s.see([]*Object{o}, b)
+	s.at(o, b, "standing again")
+}
+
+// What an annotation says of an object begins it anew; what is labelled of an earlier picture
+// is not learnt, and an object marked there is forgotten.
+func TestMarkedAnew(t *testing.T) {
+	s, o, other := &street{t: t}, &Object{}, &Object{}
+	s.empty(10)
+	a, b := body{60, 90, person}, body{150, 90, stranger}
+	objects := []*Object{o, other}
+	s.mark(objects, a, b)
+	s.see(objects, a, b)
+	s.f.Look(s.next(a, b))
+	s.f.Learn([]Seen{{Object: o, InSight: true, Marked: true, Box: b.box()}, {Object: other}})
+	s.at(o, b, "marked elsewhere")
+	s.f.Look(s.next(a, b))
+	s.f.Rest()
+	if s.f.Still() {
+		t.Error("it is to rest")
+	}
+	s.f.Learn([]Seen{{Object: o, InSight: true, Marked: true, Box: a.box()}, {Object: other, InSight: true, Box: b.box()}})
+	if o.Known() || !other.Known() {
+		t.Errorf("known: the one marked %t, the other %t; want the other alone", o.Known(), other.Known())
+	}
+	s.see([]*Object{other}, a, b)
+	s.at(other, b, "after the earlier picture")
+}
+
+// Who comes to rest becomes background, and is not counted for ever.
+func TestOthersRest(t *testing.T) {
+	s, o := &street{t: t}, &Object{}
+	s.empty(10)
+	a, b := body{60, 90, person}, body{150, 90, stranger}
+	s.mark([]*Object{o}, a)
+	s.see([]*Object{o}, a, b)
+	if len(s.f.others) != 1 || !s.f.others[0].holds(b.x, b.y) {
+		t.Fatalf("%d others; want the one who came", len(s.f.others))
+	}
+	for range restFor + 2 {
+		s.see([]*Object{o}, a, b)
+	}
+	if len(s.f.others) != 0 {
+		t.Error("he is somebody still")
+	}
+	s.at(o, a, "all the while")
+}
+
+func TestClone(t *testing.T) {
+	s, o := &street{t: t}, &Object{}
+	s.empty(10)
+	b := body{100, 90, person}
+	s.mark([]*Object{o}, b)
+	c := o.Clone()
+	o.now[5], o.first[5], o.occupied[5], o.x = colour{1, 2, 3}, colour{1, 2, 3}, 7, 9
+	if c.now[5] == o.now[5] || c.first[5] == o.first[5] || c.occupied[5] == 7 || c.x != b.x {
+		t.Error("the clone shares memory")
+	}
+}
+
+// Following allocates nothing once everybody is known.
+func TestAllocations(t *testing.T) {
+	s, o := &street{t: t}, &Object{}
+	s.empty(10)
+	b := body{100, 90, person}
+	s.mark([]*Object{o}, b)
+	sc := s.next(b)
+	objects, seen := []*Object{o}, []Seen{{Object: o, InSight: true, Box: b.box()}}
+	evidence := make([]float64, s.picture.N)
+	if n := testing.AllocsPerRun(20, func() {
+		s.f.Look(sc)
+		s.f.Find(objects, 1)
+		s.f.Evidence(evidence, &s.picture, o)
+		s.f.Learn(seen)
+	}); n > 0 {
+		t.Errorf("%g allocations a picture", n)
+	}
+}
+
+// The grid has the mean colours of its cells, also of pictures it does not divide, and those
+// of the superpixels where there are no pixels.
+func TestGrid(t *testing.T) {
+	const w, h = 3*gridSide + 2, 20
+	s := &features.Scene{Width: w, Height: h, N: 1, Labels: make([]int32, w*h), Lab: []float32{11, 12, 13}}
+	for p := range w * h {
+		s.Pixels = append(s.Pixels, int16(p%w%100*features.LabUnit), int16(p/w*features.LabUnit), -features.LabUnit)
+	}
+	var g grid
+	g.set(s)
+	if g.cell != 3 || g.width != gridSide || g.height != 6 {
+		t.Fatalf("%d×%d cells of %d", g.width, g.height, g.cell)
+	}
+	if got, want := g.mean(2, 1, 4, 3), (colour{8.5, 5.5, -1}); distance(got, want) > 1e-4 {
+		t.Errorf("%v; want %v", got, want)
+	}
+	if got, ok := g.round(2.4, 1.5, 0.1, 0.1); !ok || distance(got, colour{7, 4, -1}) > 1e-4 {
+		t.Errorf("%v round a point; want that of its cell", got)
+	}
+	if _, ok := g.round(-0.1, 2, 3, 3); ok {
+		t.Error("a point outside is inside")
+	}
+	s.Pixels = nil
+	if g.set(s); distance(g.at(5, 5), colour{11, 12, 13}) > 1e-4 {
+		t.Errorf("%v without pixels", g.at(5, 5))
+	}
+}

@@ -1,0 +1,68 @@
+package tracker
+
+import (
+	"image"
+	"math"
+	"slices"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/tracker/internal/layout"
+	"github.com/segd/segd/tracker/internal/scratch"
+	"github.com/segd/segd/tracker/internal/seed"
+)
+
+// whole is what the objects are as wholes, and the workspace of the methods below.
+type whole struct {
+	layout.Follower
+
+	objects []*layout.Object
+	seen    []layout.Seen
+}
+
+// followWhole finds the objects in f's picture as wholes, while the camera stands, and sets
+// their evidence. One that is out of sight is detected there and nowhere else.
+func (t *Tracker) followWhole(f *frame) {
+	w := &t.whole
+	still := w.Still()
+	if still {
+		w.objects = w.objects[:0]
+		for k := range t.objects.all {
+			w.objects = append(w.objects, t.objects.all[k].layout)
+		}
+		w.Find(w.objects, t.elapsed)
+	}
+	for k := range t.objects.all {
+		o := &t.objects.all[k]
+		o.Evidence = o.Evidence[:0]
+		if !still || !o.layout.Known() || o.State != Visible && o.Rescaled {
+			continue
+		}
+		o.Evidence = scratch.Grow(o.Evidence, f.N)
+		w.Evidence(o.Evidence, f.Picture, o.layout)
+		if o.State != Visible {
+			o.Confine()
+		}
+	}
+}
+
+// learnWhole takes what the newest frame, which is labelled and drawn, shows of the objects.
+// One that ann defines by a box is as large as that, and one that it corrects as its mask.
+func (t *Tracker) learnWhole(ann *annotation.Annotation, marked []seed.Object) {
+	w := &t.whole
+	w.seen = w.seen[:0]
+	for k := range t.objects.all {
+		o := &t.objects.all[k]
+		s := layout.Seen{Object: o.layout, InSight: o.State == Visible, Box: o.box}
+		if ann != nil && slices.Contains(t.seeder.Corrected(), int32(k+1)) {
+			s.Marked = true
+		}
+		if at := slices.IndexFunc(marked, func(m seed.Object) bool { return m.Label == k+1 && m.Defined }); at >= 0 {
+			s.Marked = true
+			if b := ann.Objects[at].Box; b != nil {
+				s.Box = image.Rect(int(b[0]), int(b[1]), int(math.Ceil(b[2])), int(math.Ceil(b[3])))
+			}
+		}
+		w.seen = append(w.seen, s)
+	}
+	w.Learn(w.seen)
+}

@@ -1,0 +1,68 @@
+package tracker
+
+import (
+	"image"
+	"testing"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/tracker/internal/scenetest"
+)
+
+// bands is a scene of grey bricks and somebody in a box, who is red, green and blue from top to
+// bottom, or upside down; nobody if the box is empty.
+func bands(seq uint64, box image.Rectangle, upsideDown bool) *features.Scene {
+	s := scenetest.Squares(seq, 40, 30, func(x, y int) [3]float64 {
+		if image.Pt(x, y).In(box) {
+			k := (y - box.Min.Y) * 3 / box.Dy()
+			if upsideDown {
+				k = 2 - k
+			}
+			return [3][3]float64{{50, 60, 40}, {60, -50, 40}, {40, 10, -60}}[k]
+		}
+		brick := uint32(x/7)*2654435761 ^ uint32(y/7)*40503*97
+		return [3]float64{50 + 40*float64(brick>>7%64)/64, 0, 0}
+	})
+	return s
+}
+
+// Where an object vanished somebody of its colours in another order is not it, however alike
+// the pieces are, in front of a camera that stands; the object itself is.
+func TestWholeObject(t *testing.T) {
+	tr := newTracker(t, Config{})
+	box := image.Rect(102, 60, 138, 120)
+	seq := uint64(0)
+	show := func(box image.Rectangle, upsideDown bool, ann *annotation.Annotation) *Result {
+		seq++
+		return step(t, tr, bands(seq, box, upsideDown), ann)
+	}
+	for range 10 {
+		show(image.Rectangle{}, false, nil)
+	}
+	ann := &annotation.Annotation{Width: 240, Height: 180, Objects: []annotation.Object{{
+		ID: 1, Box: []float64{float64(box.Min.X), float64(box.Min.Y), float64(box.Max.X), float64(box.Max.Y)},
+	}}}
+	show(box, false, ann)
+	for range 10 {
+		if o := show(box, false, nil).Objects[0]; o.State != Visible || o.Box.Intersect(box).Dx()*o.Box.Intersect(box).Dy() < box.Dx()*box.Dy()/2 {
+			t.Fatalf("frame %d: %v in %v; want it in %v", seq, o.State, o.Box, box)
+		}
+	}
+	for range 5 {
+		if o := show(image.Rectangle{}, false, nil).Objects[0]; o.State == Visible {
+			t.Fatalf("frame %d: visible in %v; want it out of sight", seq, o.Box)
+		}
+	}
+	for range 15 {
+		if o := show(box, true, nil).Objects[0]; o.State == Visible {
+			t.Fatalf("frame %d: visible in %v; want it out of sight: that is somebody else", seq, o.Box)
+		}
+	}
+	var o Object
+	for range 15 {
+		o = show(box, false, nil).Objects[0]
+	}
+	if o.State != Visible || o.Box.Intersect(box).Empty() {
+		t.Errorf("%v in %v; want it back in %v", o.State, o.Box, box)
+	}
+}
