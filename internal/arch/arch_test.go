@@ -133,7 +133,7 @@ var plan = map[string]room{
 	"tracker/internal/seed":          {internal: []string{"annotation", "features", "solver/mrf", "tracker/internal/belief", "tracker/internal/cosine", "tracker/internal/labeling", "tracker/internal/perceptron", "tracker/internal/picture", "tracker/internal/scratch"}, tests: []string{"tracker/internal/scenetest"}, without: numbersOnly},
 	"tracker/internal/seed/boxtrain": {internal: []string{"annotation", "features", "features/dnn", "tracker", "tracker/internal/perceptron", "tracker/internal/picture", "tracker/internal/seed"}},
 	"tracker/internal/window":        {internal: []string{"solver", "solver/kernel", "solver/loss", "solver/mrf", "tracker/internal/belief", "tracker/internal/labeling", "tracker/internal/picture", "tracker/internal/scratch", "tracker/internal/seed"}, tests: []string{"features", "tracker/internal/scenetest"}, without: numbersOnly},
-	"tracker":                        {internal: []string{"annotation", "features", "mask", "tracker/internal/belief", "tracker/internal/layout", "tracker/internal/life", "tracker/internal/outline", "tracker/internal/past", "tracker/internal/picture", "tracker/internal/recall", "tracker/internal/scratch", "tracker/internal/seed", "tracker/internal/window"}},
+	"tracker":                        {internal: []string{"annotation", "features", "mask", "tracker/internal/belief", "tracker/internal/layout", "tracker/internal/life", "tracker/internal/outline", "tracker/internal/past", "tracker/internal/picture", "tracker/internal/recall", "tracker/internal/scratch", "tracker/internal/seed", "tracker/internal/window"}, tests: []string{"tracker/internal/scenetest"}},
 }
 
 // anyTest is granted to every _test.go file.
