@@ -22,7 +22,7 @@
 //
 // While the camera stands still an object is also followed as a whole (package layout, below
 // internal/): by what it looks like from top to bottom, how it moves, what the places of the
-// picture look like without it and who else moves there. Where that finds it multiplies the
+// picture look like without it and which other objects are there. Where that finds it multiplies the
 // odds of the affinity; where it is not found it is out of sight.
 //
 // An object out of sight is looked for by its looks in the annotated frames and a few

@@ -1,13 +1,12 @@
 // Package layout follows objects as wholes, in the pictures of a camera that stands still:
 // what an object looks like from top to bottom, where it is and how it moves, what the
-// places of the picture look like without it, and who else moves there.
+// places of the picture look like without it, and which other objects are there.
 //
 // An [Object] is a template tracker: a box of some 128 cells, each with its colour when the
 // object was annotated, its colour lately, and how likely the object is there at all. It is
 // looked for round where its motion leads, at the place where most of it is explained by its
 // own colours, against the background's at that place (as in background subtraction: Stauffer
-// and Grimson, CVPR 1999) and the layouts of everybody else who is there. The others are what
-// moves and nobody marked: followed likewise, so that an object cannot go over to one of them.
+// and Grimson, CVPR 1999) and the layouts of the other objects.
 //
 // Where no such place explains enough, the object is hidden. It is back where more than that
 // is explained in a few pictures in a row, and more of it for longer if it had left the

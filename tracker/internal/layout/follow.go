@@ -42,16 +42,12 @@ type Follower struct {
 	background background
 	looked     bool // at a picture of which nothing was learnt yet
 
-	others []*other
-	spare  []*other
-	all    []*Object // the objects of which something is known, and the others
+	all []*Object // of which something is known
 
 	covered    []bool    // the grid's cells: by objects
 	shown      []float32 // what search returns
 	fits       []float32 // of a layout's cells
 	sum, count []float32 // N
-	moving     []uint8   // cells of a grid half as fine
-	stack      []int32
 }
 
 // Seen is what a labelled picture shows of an object.
@@ -68,12 +64,9 @@ func (f *Follower) Look(s *features.Scene) {
 	f.grid.set(s)
 	if f.background.resize(&f.grid) {
 		f.covered = make([]bool, f.grid.width*f.grid.height)
-		f.dropAll()
 		return
 	}
-	if f.background.compare(&f.grid, f.covered); f.background.still == 0 {
-		f.dropAll()
-	}
+	f.background.compare(&f.grid, f.covered)
 }
 
 // Still tells whether the camera stands, and nothing was learnt yet of the picture last
@@ -86,24 +79,15 @@ func (f *Follower) Rest() { f.looked = false }
 // Find finds the objects in the newest picture, elapsed frames of the camera after the one
 // before.
 func (f *Follower) Find(objects []*Object, elapsed int) {
-	f.gather(objects)
-	frames := float64(min(max(elapsed, 1), maxAhead))
-	for _, o := range f.all {
-		f.find(o, frames)
-	}
-	f.dropGone()
-}
-
-// gather lists those of whom something is known.
-func (f *Follower) gather(objects []*Object) {
 	f.all = f.all[:0]
 	for _, o := range objects {
 		if o.Known() {
 			f.all = append(f.all, o)
 		}
 	}
-	for _, o := range f.others {
-		f.all = append(f.all, &o.Object)
+	frames := float64(min(max(elapsed, 1), maxAhead))
+	for _, o := range f.all {
+		f.find(o, frames)
 	}
 }
 
@@ -124,7 +108,7 @@ func (f *Follower) Evidence(dst []float64, p *picture.Picture, o *Object) {
 		if !inside {
 			share = outside
 		}
-		is := share * f.part(o, k, c)
+		is := share * o.part(k, c)
 		at := gy*f.grid.width + gx
 		against := f.against(o, c, x, y) + strange
 		if f.background.seen[at] == 0 { // what is behind it may look like it
@@ -141,13 +125,8 @@ func (f *Follower) Evidence(dst []float64, p *picture.Picture, o *Object) {
 	}
 }
 
-// part is how likely colour c is one of o's in cell k, known or not.
-func (f *Follower) part(o *Object, k int, c colour) float32 {
-	return o.fitsAbout(k, c, 1) + unknown*o.room(k)
-}
-
-// Learn takes the newest picture in, which was labelled: what it shows of the objects, of
-// the background and of whoever else moves in it.
+// Learn takes the newest picture in, which was labelled: what it shows of the objects and of
+// the background.
 func (f *Follower) Learn(objects []Seen) {
 	if !f.looked {
 		for _, s := range objects {
@@ -158,6 +137,12 @@ func (f *Follower) Learn(objects []Seen) {
 		return
 	}
 	f.looked = false
+	f.all = f.all[:0]
+	for _, s := range objects {
+		if s.Known() {
+			f.all = append(f.all, s.Object)
+		}
+	}
 	for _, s := range objects {
 		b := s.Box
 		c := 2 * float64(f.grid.cell)
@@ -168,9 +153,7 @@ func (f *Follower) Learn(objects []Seen) {
 				s.Forget()
 			}
 		case s.Marked || !s.Known() || !f.background.stands():
-			f.dropAt(x, y, w, h)
 			f.begin(s.Object, x, y, w, h)
-			s.marked = true
 		case s.Found:
 			f.learn(s.Object)
 		default: // by its looks alone: it may have another size
@@ -178,26 +161,13 @@ func (f *Follower) Learn(objects []Seen) {
 			s.Found, s.unseen = true, 0
 		}
 	}
-	for _, o := range f.others {
-		f.learn(&o.Object)
-	}
 	clear(f.covered)
-	f.all = f.all[:0]
 	for _, s := range objects {
-		if s.Known() {
-			f.all = append(f.all, s.Object)
-			if s.Found || s.unseen < covering {
-				f.cover(s.Object)
-			}
+		if s.Known() && (s.Found || s.unseen < covering) {
+			f.cover(s.Object)
 		}
 	}
 	f.background.learn(&f.grid, f.covered)
-	for _, o := range f.others {
-		f.all = append(f.all, &o.Object)
-	}
-	if f.background.stands() {
-		f.meetOthers()
-	}
 }
 
 func (f *Follower) cover(o *Object) {
@@ -241,12 +211,8 @@ func (f *Follower) learn(o *Object) {
 		if !ok {
 			continue
 		}
-		is, doubt := o.fitsAbout(k, c, 1), float32(outlier)
-		if o.marked {
-			is, doubt = f.part(o, k, c), strange
-		}
-		rivals := f.rivals(o, c, cx, cy)
-		shown := is / (is + rivals + f.background.likelihood(f.grid.index(cx, cy), c) + doubt)
+		is, rivals := o.part(k, c), f.rivals(o, c, cx, cy)
+		shown := is / (is + rivals + f.background.likelihood(f.grid.index(cx, cy), c) + strange)
 		if o.occupied[k] > present/2 {
 			for i := range c {
 				o.now[k][i] += colourRate * shown * (c[i] - o.now[k][i])

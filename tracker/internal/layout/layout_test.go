@@ -226,34 +226,22 @@ func TestLeavesThePicture(t *testing.T) {
 	}
 }
 
-// An object that vanishes beside somebody who looks just like it does not go over to him: not
-// if he is followed, too, and not if nobody marked him, but he was seen while it was.
+// An object that vanishes beside one that looks just like it does not go over to that.
 func TestLooksAlike(t *testing.T) {
-	for _, marked := range []bool{true, false} {
-		t.Run(map[bool]string{true: "marked", false: "not marked"}[marked], func(t *testing.T) {
-			s, o, twin := &street{t: t}, &Object{}, &Object{}
-			s.empty(10)
-			a, b := body{100, 90, person}, body{130, 90, person}
-			objects := []*Object{o}
-			if marked {
-				objects = append(objects, twin)
-			}
-			s.mark(objects, a, b)
-			for k := range 10 {
-				b.x = 130 + 3*float64(k%2) // he is no statue
-				s.see(objects, a, b)
-			}
-			s.at(o, a, "side by side")
-			for k := range 10 {
-				b.x = 130 + 3*float64(k%2)
-				s.see(objects, b)
-				s.gone(o, "only the other is left")
-			}
-			if marked {
-				s.at(twin, b, "the other")
-			}
-		})
+	s, o, twin := &street{t: t}, &Object{}, &Object{}
+	s.empty(10)
+	a, b := body{100, 90, person}, body{130, 90, person}
+	objects := []*Object{o, twin}
+	s.mark(objects, a, b)
+	for range 10 {
+		s.see(objects, a, b)
 	}
+	s.at(o, a, "side by side")
+	for range 10 {
+		s.see(objects, b)
+		s.gone(o, "only the other is left")
+	}
+	s.at(twin, b, "the other")
 }
 
 // While the camera moves nobody is found, and what was known of the places is forgotten.
@@ -306,25 +294,6 @@ func TestMarkedAnew(t *testing.T) {
 	}
 	s.see([]*Object{other}, a, b)
 	s.at(other, b, "after the earlier picture")
-}
-
-// Who comes to rest becomes background, and is not counted for ever.
-func TestOthersRest(t *testing.T) {
-	s, o := &street{t: t}, &Object{}
-	s.empty(10)
-	a, b := body{60, 90, person}, body{150, 90, stranger}
-	s.mark([]*Object{o}, a)
-	s.see([]*Object{o}, a, b)
-	if len(s.f.others) != 1 || !s.f.others[0].holds(b.x, b.y) {
-		t.Fatalf("%d others; want the one who came", len(s.f.others))
-	}
-	for range restFor + 2 {
-		s.see([]*Object{o}, a, b)
-	}
-	if len(s.f.others) != 0 {
-		t.Error("he is somebody still")
-	}
-	s.at(o, a, "all the while")
 }
 
 func TestClone(t *testing.T) {

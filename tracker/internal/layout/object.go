@@ -36,7 +36,6 @@ type Object struct {
 	unseen int  // frames of the camera since it was found
 	left   bool // it was at the picture's border then
 	hits   int  // pictures in a row in which it seemed to be back
-	marked bool // by somebody, and is none of the others
 }
 
 // Known tells whether anything is known of o.
@@ -94,6 +93,9 @@ func (o *Object) fitsAbout(k int, c colour, reach int) float32 {
 func (o *Object) room(k int) float32 {
 	return o.most(k, 1, func(k int) float32 { return o.occupied[k] })
 }
+
+// part is how likely colour c is one of o's in cell k, known or not.
+func (o *Object) part(k int, c colour) float32 { return o.fitsAbout(k, c, 1) + unknown*o.room(k) }
 
 // most is the most that value is in cell k, or in one at most reach away, where it counts
 // less.
