@@ -47,12 +47,17 @@ func FineFor(dst []features.Region, ann *annotation.Annotation) []features.Regio
 	}
 	for k, o := range ann.Objects {
 		if b := o.Box; b != nil {
-			boxes[k+1] = image.Rect(int(b[0]), int(b[1]), int(math.Ceil(b[2])), int(math.Ceil(b[3])))
+			boxes[k+1] = pixelsOf(b)
 			areas[k+1] = fineFilled * (b[2] - b[0]) * (b[3] - b[1])
 		}
 		dst = appendFine(dst, boxes[k+1], areas[k+1])
 	}
 	return finestFirst(dst, from)
+}
+
+// pixelsOf are the pixels that an annotation's box touches.
+func pixelsOf(box []float64) image.Rectangle {
+	return image.Rect(int(box[0]), int(box[1]), int(math.Ceil(box[2])), int(math.Ceil(box[3])))
 }
 
 // appendFine appends the region of an object of that area in a box.

@@ -1,8 +1,6 @@
 package tracker
 
 import (
-	"image"
-	"math"
 	"slices"
 
 	"github.com/segd/segd/annotation"
@@ -59,7 +57,7 @@ func (t *Tracker) learnWhole(ann *annotation.Annotation, marked []seed.Object) {
 		if at := slices.IndexFunc(marked, func(m seed.Object) bool { return m.Label == k+1 && m.Defined }); at >= 0 {
 			s.Marked = true
 			if b := ann.Objects[at].Box; b != nil {
-				s.Box = image.Rect(int(b[0]), int(b[1]), int(math.Ceil(b[2])), int(math.Ceil(b[3])))
+				s.Box = pixelsOf(b)
 			}
 		}
 		w.seen = append(w.seen, s)

@@ -87,12 +87,12 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, ann *annotation.A
 		}
 		ann = nil
 	}
-	if t.cfg.Mode.looksUp() {
-		t.whole.Look(s)
-	}
 	marked, err := t.accept(ann, s, t.objects.inSight)
 	if err != nil {
 		return nil, err
+	}
+	if t.cfg.Mode.looksUp() {
+		t.whole.Look(s)
 	}
 	res := &Result{Seq: s.Seq, Width: s.Width, Height: s.Height}
 	var y []int32

@@ -178,19 +178,13 @@ func (f *Follower) cover(o *Object) {
 // begin starts o in a box of the newest picture.
 func (f *Follower) begin(o *Object, x, y, w, h float64) {
 	o.place(x, y, w, h)
-	cw, ch := o.w/float64(o.columns), o.h/float64(o.rows)
-	for k := range o.occupied {
-		cx, cy := o.middle(k, o.x, o.y, o.w, o.h)
-		c, ok := f.grid.round(cx, cy, cw, ch)
-		if !ok {
-			continue
-		}
+	f.cells(o, func(k int, x, y float64, c colour) {
 		o.first[k], o.now[k] = c, c
-		u, v := 2*(cx-o.x)/o.w, 2*(cy-o.y)/o.h
+		u, v := 2*(x-o.x)/o.w, 2*(y-o.y)/o.h
 		prior := float32(math.Exp(-(sideFall*u*u + topFall*v*v*v*v)))
-		shown := prior / (prior + f.against(o, c, cx, cy) + outlier)
+		shown := prior / (prior + f.against(o, c, x, y) + outlier)
 		o.occupied[k] = prior * min(1, shown/sure)
-	}
+	})
 	o.match = f.matchAt(o, o.x, o.y, o.w, o.h, 1)
 	o.typical = o.match
 }
@@ -204,15 +198,9 @@ func (f *Follower) learn(o *Object) {
 	if o.match < learnShare*o.typical {
 		return
 	}
-	cw, ch := o.w/float64(o.columns), o.h/float64(o.rows)
-	for k := range o.occupied {
-		cx, cy := o.middle(k, o.x, o.y, o.w, o.h)
-		c, ok := f.grid.round(cx, cy, cw, ch)
-		if !ok {
-			continue
-		}
-		is, rivals := o.part(k, c), f.rivals(o, c, cx, cy)
-		shown := is / (is + rivals + f.background.likelihood(f.grid.index(cx, cy), c) + strange)
+	f.cells(o, func(k int, x, y float64, c colour) {
+		is, rivals := o.part(k, c), f.rivals(o, c, x, y)
+		shown := is / (is + rivals + f.background.likelihood(f.grid.index(x, y), c) + strange)
 		if o.occupied[k] > present/2 {
 			for i := range c {
 				o.now[k][i] += colourRate * shown * (c[i] - o.now[k][i])
@@ -222,6 +210,17 @@ func (f *Follower) learn(o *Object) {
 			// As likely as not is not there: a place that looks like o whether it is there
 			// or not says nothing of where it is.
 			o.occupied[k] += occupyRate * (max(0, min(1, (shown-0.5)/0.4)) - o.occupied[k])
+		}
+	})
+}
+
+// cells calls visit for the cells of o's layout that are in the picture: their middle and what
+// colour is there.
+func (f *Follower) cells(o *Object, visit func(k int, x, y float64, c colour)) {
+	for k := range o.occupied {
+		x, y := o.middle(k, o.x, o.y, o.w, o.h)
+		if c, ok := f.grid.round(x, y, o.w/float64(o.columns), o.h/float64(o.rows)); ok {
+			visit(k, x, y, c)
 		}
 	}
 }

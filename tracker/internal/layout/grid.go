@@ -79,7 +79,7 @@ func (g *grid) set(s *features.Scene) {
 func (g *grid) colourOf(s *features.Scene, x, y int, i int32) (c [3]int32) {
 	if len(s.Pixels) == 0 {
 		for k := range c {
-			c[k] = int32(s.Lab[3*int(i)+k] * features.LabUnit)
+			c[k] = int32(s.X[(int(i)+1)*s.D-len(c)+k] * features.LabUnit)
 		}
 		return c
 	}

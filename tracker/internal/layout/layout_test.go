@@ -56,6 +56,14 @@ type street struct {
 	picture picture.Picture
 }
 
+// watch is a street that was empty until b came, who was marked then.
+func watch(t testing.TB, b body) (*street, *Object) {
+	s, o := &street{t: t}, &Object{}
+	s.empty(10)
+	s.mark([]*Object{o}, b)
+	return s, o
+}
+
 // empty shows n pictures without anybody.
 func (s *street) empty(n int) {
 	for range n {
@@ -111,10 +119,8 @@ func (s *street) gone(o *Object, when string) {
 
 // An object that moves is found, and the evidence is for it and nothing else.
 func TestFind(t *testing.T) {
-	s, o := &street{t: t}, &Object{}
-	s.empty(10)
 	b := body{60, 90, person}
-	s.mark([]*Object{o}, b)
+	s, o := watch(t, b)
 	for range 30 {
 		b.x += 3
 		s.see([]*Object{o}, b)
@@ -137,10 +143,8 @@ func TestFind(t *testing.T) {
 
 // Frames that were dropped make an object jump by as many times its motion.
 func TestFindAfterDroppedFrames(t *testing.T) {
-	s, o := &street{t: t}, &Object{}
-	s.empty(10)
 	b := body{50, 90, person}
-	s.mark([]*Object{o}, b)
+	s, o := watch(t, b)
 	for range 8 {
 		b.x += 5
 		s.see([]*Object{o}, b)
@@ -160,10 +164,8 @@ func TestComesBack(t *testing.T) {
 		back bool
 	}{{"itself", person, true}, {"somebody else", stranger, false}, {"its colours upside down", headless, false}} {
 		t.Run(tt.name, func(t *testing.T) {
-			s, o := &street{t: t}, &Object{}
-			s.empty(10)
 			b := body{100, 90, person}
-			s.mark([]*Object{o}, b)
+			s, o := watch(t, b)
 			for range 10 {
 				s.see([]*Object{o}, b)
 			}
@@ -197,13 +199,11 @@ func TestLeavesThePicture(t *testing.T) {
 		want int // pictures until it is back
 	}{{"inside", false, backPictures}, {"at the border", true, leftPictures}} {
 		t.Run(tt.name, func(t *testing.T) {
-			s, o := &street{t: t}, &Object{}
-			s.empty(10)
 			b := body{100, 90, person}
 			if tt.edge {
 				b.x = cols*scenetest.Side - bodyWidth/2 - 18
 			}
-			s.mark([]*Object{o}, b)
+			s, o := watch(t, b)
 			for range 8 {
 				if tt.edge {
 					b.x += 2
@@ -230,26 +230,43 @@ func TestLeavesThePicture(t *testing.T) {
 func TestLooksAlike(t *testing.T) {
 	s, o, twin := &street{t: t}, &Object{}, &Object{}
 	s.empty(10)
-	a, b := body{100, 90, person}, body{130, 90, person}
+	a, b := body{100, 90, person}, body{116, 90, person}
 	objects := []*Object{o, twin}
 	s.mark(objects, a, b)
 	for range 10 {
 		s.see(objects, a, b)
 	}
 	s.at(o, a, "side by side")
-	for range 10 {
+	for range 30 { // it is looked for ever farther away
 		s.see(objects, b)
 		s.gone(o, "only the other is left")
 	}
 	s.at(twin, b, "the other")
 }
 
+// Nor does it go over to a picture of it that has been there all the time.
+func TestPaintedAlike(t *testing.T) {
+	s, o := &street{t: t}, &Object{}
+	painted, b := body{116, 90, person}, body{100, 90, person}
+	for range 10 {
+		s.f.Look(s.next(painted))
+		s.f.Learn(nil)
+	}
+	s.mark([]*Object{o}, b, painted)
+	for range 10 {
+		s.see([]*Object{o}, b, painted)
+	}
+	s.at(o, b, "beside the picture of it")
+	for range 30 {
+		s.see([]*Object{o}, painted)
+		s.gone(o, "only the picture is left")
+	}
+}
+
 // While the camera moves nobody is found, and what was known of the places is forgotten.
 func TestCameraMoves(t *testing.T) {
-	s, o := &street{t: t}, &Object{}
-	s.empty(10)
 	b := body{100, 90, person}
-	s.mark([]*Object{o}, b)
+	s, o := watch(t, b)
 	s.see([]*Object{o}, b)
 	if s.f.Look(s.next(b)); !s.f.Still() {
 		t.Fatal("the camera seems to move")
@@ -297,10 +314,8 @@ func TestMarkedAnew(t *testing.T) {
 }
 
 func TestClone(t *testing.T) {
-	s, o := &street{t: t}, &Object{}
-	s.empty(10)
 	b := body{100, 90, person}
-	s.mark([]*Object{o}, b)
+	_, o := watch(t, b)
 	c := o.Clone()
 	o.now[5], o.first[5], o.occupied[5], o.x = colour{1, 2, 3}, colour{1, 2, 3}, 7, 9
 	if c.now[5] == o.now[5] || c.first[5] == o.first[5] || c.occupied[5] == 7 || c.x != b.x {
@@ -310,10 +325,8 @@ func TestClone(t *testing.T) {
 
 // Following allocates nothing once everybody is known.
 func TestAllocations(t *testing.T) {
-	s, o := &street{t: t}, &Object{}
-	s.empty(10)
 	b := body{100, 90, person}
-	s.mark([]*Object{o}, b)
+	s, o := watch(t, b)
 	sc := s.next(b)
 	objects, seen := []*Object{o}, []Seen{{Object: o, InSight: true, Box: b.box()}}
 	evidence := make([]float64, s.picture.N)
@@ -331,7 +344,7 @@ func TestAllocations(t *testing.T) {
 // of the superpixels where there are no pixels.
 func TestGrid(t *testing.T) {
 	const w, h = 3*gridSide + 2, 20
-	s := &features.Scene{Width: w, Height: h, N: 1, Labels: make([]int32, w*h), Lab: []float32{11, 12, 13}}
+	s := &features.Scene{Width: w, Height: h, N: 1, Labels: make([]int32, w*h), D: 5, X: []float32{1, 2, 11, 12, 13}}
 	for p := range w * h {
 		s.Pixels = append(s.Pixels, int16(p%w%100*features.LabUnit), int16(p/w*features.LabUnit), -features.LabUnit)
 	}
