@@ -25,11 +25,21 @@ const bodyWidth, bodyHeight = 14, 36
 type body struct {
 	x, y float64
 	look [3][3]float64
+	more float64 // by how much of its size it is larger
 }
 
 func (b body) box() image.Rectangle {
-	x, y := int(b.x)-bodyWidth/2, int(b.y)-bodyHeight/2
-	return image.Rect(x, y, x+bodyWidth, y+bodyHeight)
+	w, h := int(bodyWidth*(1+b.more)), int(bodyHeight*(1+b.more))
+	x, y := int(b.x)-w/2, int(b.y)-h/2
+	return image.Rect(x, y, x+w, y+h)
+}
+
+// lit is b in more light, or less.
+func (b body) lit(more float64) body {
+	for k := range b.look {
+		b.look[k][0] += more
+	}
+	return b
 }
 
 // scene is what a camera that has moved by shift pixels sees of bodies before a wall of
@@ -39,7 +49,7 @@ func scene(seq uint64, shift int, bodies ...body) *features.Scene {
 		for k := len(bodies) - 1; k >= 0; k-- {
 			b := bodies[k]
 			if r := b.box(); image.Pt(x, y).In(r) {
-				return b.look[min(2, (y-r.Min.Y)*3/bodyHeight)]
+				return b.look[min(2, (y-r.Min.Y)*3/r.Dy())]
 			}
 		}
 		brick := uint32((x+shift)/7)*2654435761 ^ uint32(y/7)*40503*97
@@ -119,7 +129,7 @@ func (s *street) gone(o *Object, when string) {
 
 // An object that moves is found, and the evidence is for it and nothing else.
 func TestFind(t *testing.T) {
-	b := body{60, 90, person}
+	b := body{x: 60, y: 90, look: person}
 	s, o := watch(t, b)
 	for range 30 {
 		b.x += 3
@@ -141,9 +151,63 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// At first nobody knows how it moves.
+func TestFastFromTheFirst(t *testing.T) {
+	b := body{x: 60, y: 90, look: person}
+	s, o := watch(t, b)
+	for range 6 {
+		b.x += 10
+		s.see([]*Object{o}, b)
+		s.at(o, b, "running")
+	}
+}
+
+// What was hidden for longer may be farther away.
+func TestComesBackElsewhere(t *testing.T) {
+	b := body{x: 100, y: 90, look: person}
+	s, o := watch(t, b)
+	for range 12 {
+		s.see([]*Object{o}, b)
+	}
+	for range 12 {
+		s.see([]*Object{o})
+	}
+	b.x += 20
+	for range backPictures {
+		s.see([]*Object{o}, b)
+	}
+	s.at(o, b, "elsewhere")
+}
+
+// The light may change slowly, and at once back to what it was.
+func TestLight(t *testing.T) {
+	b := body{x: 100, y: 90, look: person}
+	s, o := watch(t, b)
+	for k := range 50 {
+		s.see([]*Object{o}, b.lit(0.5*float64(k)))
+		s.at(o, b, "in ever more light")
+	}
+	s.see([]*Object{o}, b)
+	s.at(o, b, "as it was marked")
+}
+
+// The box of an object that comes nearer grows, though it lags far behind.
+func TestGrows(t *testing.T) {
+	b := body{x: 100, y: 90, look: person}
+	s, o := watch(t, b)
+	for range 60 {
+		b.more += 0.01
+		s.see([]*Object{o}, b)
+	}
+	s.at(o, b, "larger")
+	if w, h := o.w/bodyWidth, o.h/bodyHeight; w < 1.08 || h < 1.08 {
+		t.Errorf("%.2f times as wide and %.2f times as tall, of 1.6", w, h)
+	}
+}
+
 // Frames that were dropped make an object jump by as many times its motion.
 func TestFindAfterDroppedFrames(t *testing.T) {
-	b := body{50, 90, person}
+	b := body{x: 50, y: 90, look: person}
 	s, o := watch(t, b)
 	for range 8 {
 		b.x += 5
@@ -164,7 +228,7 @@ func TestComesBack(t *testing.T) {
 		back bool
 	}{{"itself", person, true}, {"somebody else", stranger, false}, {"its colours upside down", headless, false}} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := body{100, 90, person}
+			b := body{x: 100, y: 90, look: person}
 			s, o := watch(t, b)
 			for range 10 {
 				s.see([]*Object{o}, b)
@@ -179,9 +243,9 @@ func TestComesBack(t *testing.T) {
 				t.Error("there is evidence of what is hidden")
 			}
 			for k := range 12 {
-				s.see([]*Object{o}, body{104, 90, tt.look})
+				s.see([]*Object{o}, body{x: 104, y: 90, look: tt.look})
 				if tt.back && k+1 >= backPictures {
-					s.at(o, body{104, 90, person}, "back")
+					s.at(o, body{x: 104, y: 90, look: person}, "back")
 				} else {
 					s.gone(o, "not yet, or not it")
 				}
@@ -199,7 +263,7 @@ func TestLeavesThePicture(t *testing.T) {
 		want int // pictures until it is back
 	}{{"inside", false, backPictures}, {"at the border", true, leftPictures}} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := body{100, 90, person}
+			b := body{x: 100, y: 90, look: person}
 			if tt.edge {
 				b.x = cols*scenetest.Side - bodyWidth/2 - 18
 			}
@@ -230,7 +294,7 @@ func TestLeavesThePicture(t *testing.T) {
 func TestLooksAlike(t *testing.T) {
 	s, o, twin := &street{t: t}, &Object{}, &Object{}
 	s.empty(10)
-	a, b := body{100, 90, person}, body{116, 90, person}
+	a, b := body{x: 100, y: 90, look: person}, body{x: 116, y: 90, look: person}
 	objects := []*Object{o, twin}
 	s.mark(objects, a, b)
 	for range 10 {
@@ -247,7 +311,7 @@ func TestLooksAlike(t *testing.T) {
 // Nor does it go over to a picture of it that has been there all the time.
 func TestPaintedAlike(t *testing.T) {
 	s, o := &street{t: t}, &Object{}
-	painted, b := body{116, 90, person}, body{100, 90, person}
+	painted, b := body{x: 116, y: 90, look: person}, body{x: 100, y: 90, look: person}
 	for range 10 {
 		s.f.Look(s.next(painted))
 		s.f.Learn(nil)
@@ -265,7 +329,7 @@ func TestPaintedAlike(t *testing.T) {
 
 // While the camera moves nobody is found, and what was known of the places is forgotten.
 func TestCameraMoves(t *testing.T) {
-	b := body{100, 90, person}
+	b := body{x: 100, y: 90, look: person}
 	s, o := watch(t, b)
 	s.see([]*Object{o}, b)
 	if s.f.Look(s.next(b)); !s.f.Still() {
@@ -293,7 +357,7 @@ func TestCameraMoves(t *testing.T) {
 func TestMarkedAnew(t *testing.T) {
 	s, o, other := &street{t: t}, &Object{}, &Object{}
 	s.empty(10)
-	a, b := body{60, 90, person}, body{150, 90, stranger}
+	a, b := body{x: 60, y: 90, look: person}, body{x: 150, y: 90, look: stranger}
 	objects := []*Object{o, other}
 	s.mark(objects, a, b)
 	s.see(objects, a, b)
@@ -314,7 +378,7 @@ func TestMarkedAnew(t *testing.T) {
 }
 
 func TestClone(t *testing.T) {
-	b := body{100, 90, person}
+	b := body{x: 100, y: 90, look: person}
 	_, o := watch(t, b)
 	c := o.Clone()
 	o.now[5], o.first[5], o.occupied[5], o.x = colour{1, 2, 3}, colour{1, 2, 3}, 7, 9
@@ -325,7 +389,7 @@ func TestClone(t *testing.T) {
 
 // Following allocates nothing once everybody is known.
 func TestAllocations(t *testing.T) {
-	b := body{100, 90, person}
+	b := body{x: 100, y: 90, look: person}
 	s, o := watch(t, b)
 	sc := s.next(b)
 	objects, seen := []*Object{o}, []Seen{{Object: o, InSight: true, Box: b.box()}}
