@@ -32,7 +32,7 @@ func (t *Tracker) followWhole(f *frame) {
 	for k := range t.objects.all {
 		o := &t.objects.all[k]
 		o.Evidence = o.Evidence[:0]
-		if !still || !o.layout.Known() || o.State != Visible && o.Rescaled {
+		if !still || !o.layout.Known() {
 			continue
 		}
 		o.Evidence = scratch.Grow(o.Evidence, f.N)

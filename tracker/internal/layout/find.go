@@ -19,7 +19,7 @@ const (
 	youngAge     = 3   // pictures
 
 	// What the farthest place costs, and another size, in shares of the object.
-	farCost   = 0.15
+	farCost   = 0.3
 	sizeCost  = 0.01
 	sizeStep  = 0.05
 	sizeRate  = 0.3
@@ -30,15 +30,22 @@ const (
 )
 
 // An object is in sight where the share of it that is explained is at least that part of
-// what it is as a rule. One that was hidden is back from backShare on, in backPictures in a
-// row; one that left the picture, from leftShare on and in leftPictures.
+// what it is as a rule, and while it looks like itself unless that is certain. One that was
+// hidden is back where it does so in backPictures in a row, and must look the more like
+// itself the more strangers may have come by since; one that left the picture in
+// leftPictures.
 const (
-	stayShare    = 0.5
-	backShare    = 0.85
-	backPictures = 6
-	leftShare    = 1.0
-	leftPictures = 8
-	leaving      = 3 // frames in which it would be across the border
+	stayShare      = 0.5
+	staySimilarity = 0.62
+	heldSimilarity = 0.7 // of one that was hidden, until it is certain
+	backShare      = 0.7
+	backSimilarity = 0.75
+	backDoubt      = 0.003 // a frame of the camera, up to leftSimilarity
+	backPictures   = 6
+	leftShare      = 0.8
+	leftSimilarity = 0.88
+	leftPictures   = 8
+	leaving        = 3 // frames in which it would be across the border
 )
 
 // rivals is how likely a colour at a point is somebody else's.
@@ -136,6 +143,15 @@ func (f *Follower) find(o *Object, frames float64) {
 	if o.age < youngAge {
 		radius *= searchYoung
 	}
+	switch {
+	case o.Found:
+	case o.hits > 0: // where it seemed to be back
+		radius = searchRadius * searchYoung
+	case o.unseen > seekAfter && !o.left:
+		if x, y, ok := f.seek(o, px, py, size*(searchMost+seekReach*float64(o.unseen))); ok {
+			px, py, radius = x, y, searchRadius
+		}
+	}
 	radius = size * min(radius, searchMost)
 	cost := func(x, y float64) float64 { return farCost * ((x-px)*(x-px) + (y-py)*(y-py)) / (radius * radius) }
 
@@ -164,49 +180,63 @@ func (f *Follower) find(o *Object, frames float64) {
 	}
 	o.age++
 	o.match = f.matchAt(o, x, y, w, h, 1)
+	similarity := f.similarityAt(o, x, y, w, h)
+	if !o.Found && o.hits == 0 {
+		o.similarity = similarity
+	} else {
+		o.similarity += similarityRate * (similarity - o.similarity)
+	}
 	f.move(o, px, py, x, y, w, h, frames)
 }
 
 // move takes o, which was expected at px, py, to be at x, y and as large as w×h, if it
-// matches there.
+// matches and looks like itself there.
 func (f *Follower) move(o *Object, px, py, x, y, w, h, frames float64) {
-	need, pictures := stayShare, 0
+	share, similarity, pictures := stayShare, staySimilarity, 0
 	switch {
+	case o.Found && o.certain:
+		similarity = 0
+	case o.Found && o.returned:
+		similarity = heldSimilarity
 	case o.Found:
 	case o.left:
-		need, pictures = leftShare, leftPictures
+		share, similarity, pictures = leftShare, leftSimilarity, leftPictures
 	default:
-		need, pictures = backShare, backPictures
+		share, pictures = backShare, backPictures
+		similarity = min(backSimilarity+backDoubt*float64(o.unseen), leftSimilarity)
 	}
-	if o.match < need*o.typical {
+	if o.match < share*o.typical || o.similarity < similarity {
 		if o.Found {
 			o.left = f.leaves(o, px, py)
 		}
 		o.Found, o.hits = false, 0
-		o.unseen += int(frames)
-		if o.unseen <= drifting {
-			o.x, o.y = px, py
+		o.w, o.h = o.foundW, o.foundH
+		if o.unseen += int(frames); o.unseen <= drifting {
+			o.x, o.y = o.x+frames*o.vx, o.y+frames*o.vy
 		}
 		o.vx, o.vy = damping*o.vx, damping*o.vy
 		return
 	}
-	if o.hits++; !o.Found && o.hits < pictures {
-		o.x, o.y = x, y
+	rate := motionOld
+	switch o.hits++; {
+	case !o.Found && o.hits == 1:
+		o.vx, o.vy, rate = 0, 0, 0 // it moves otherwise by now
+	case !o.Found || o.age <= youngAge:
+		rate = motionNew
+	}
+	o.vx, o.vy = o.vx+rate*(x-px)/frames, o.vy+rate*(y-py)/frames
+	o.x, o.y = x, y
+	if !o.Found && o.hits < pictures {
 		o.unseen += int(frames)
 		return
 	}
-	if o.Found {
-		rate := motionOld
-		if o.age <= youngAge {
-			rate = motionNew
-		}
-		o.vx, o.vy = o.vx+rate*(x-px)/frames, o.vy+rate*(y-py)/frames
-	} else {
-		o.vx, o.vy = o.vx/2, o.vy/2
+	if !o.Found {
+		o.certain, o.returned, o.apart = false, true, 0
 	}
 	o.Found, o.left, o.unseen, o.hits = true, false, 0, 0
-	o.x, o.y = x, y
 	o.w, o.h = o.w+sizeRate*(w-o.w), o.h+sizeRate*(h-o.h)
+	o.foundW, o.foundH = o.w, o.h
+	f.recognise(o)
 }
 
 // leaves tells whether o, if it is at x, y, soon crosses the picture's border.

@@ -12,7 +12,7 @@ import (
 const (
 	colourRate  = 0.1  // of a layout's colours
 	occupyRate  = 0.05 // of its occupancy
-	typicalRate = 0.05
+	typicalRate = 0.02
 	typicalMin  = 0.3
 	learnShare  = 0.6 // of what is typical must be explained, or o is half hidden
 	rivalled    = 0.3 // likelihood of somebody else's colour from which on that hides a cell
@@ -44,10 +44,12 @@ type Follower struct {
 
 	all []*Object // of which something is known
 
-	covered    []bool    // the grid's cells: by objects
-	shown      []float32 // what search returns
-	fits       []float32 // of a layout's cells
-	sum, count []float32 // N
+	covered    []bool     // the grid's cells: by objects
+	foreground []int32    // (height+1)×(width+1): how many of the cells above and to the left
+	appearance appearance // of a place
+	shown      []float32  // what search returns
+	fits       []float32  // of a layout's cells
+	sum, count []float32  // N
 }
 
 // Seen is what a labelled picture shows of an object.
@@ -64,9 +66,10 @@ func (f *Follower) Look(s *features.Scene) {
 	f.grid.set(s)
 	if f.background.resize(&f.grid) {
 		f.covered = make([]bool, f.grid.width*f.grid.height)
-		return
+	} else {
+		f.background.compare(&f.grid, f.covered)
 	}
-	f.background.compare(&f.grid, f.covered)
+	f.findForeground()
 }
 
 // Still tells whether the camera stands, and nothing was learnt yet of the picture last
@@ -158,7 +161,8 @@ func (f *Follower) Learn(objects []Seen) {
 			f.learn(s.Object)
 		default: // by its looks alone: it may have another size
 			s.x, s.y, s.w, s.h = x, y, max(w, 1), max(h, 1)
-			s.Found, s.unseen = true, 0
+			s.foundW, s.foundH = s.w, s.h
+			s.Found, s.unseen, s.certain = true, 0, false
 		}
 	}
 	clear(f.covered)
@@ -181,13 +185,17 @@ func (f *Follower) begin(o *Object, x, y, w, h float64) {
 	f.cells(o, func(k int, x, y float64, c colour) {
 		o.first[k], o.now[k] = c, c
 		u, v := 2*(x-o.x)/o.w, 2*(y-o.y)/o.h
-		prior := float32(math.Exp(-(sideFall*u*u + topFall*v*v*v*v)))
+		prior := inBox(u, v)
 		shown := prior / (prior + f.against(o, c, x, y) + outlier)
 		o.occupied[k] = prior * min(1, shown/sure)
 	})
 	o.match = f.matchAt(o, o.x, o.y, o.w, o.h, 1)
 	o.typical = o.match
+	f.introduce(o)
 }
+
+// inBox is how likely a place in a box, whose sides are at −1 and 1, shows what it is round.
+func inBox(u, v float64) float32 { return float32(math.Exp(-(sideFall*u*u + topFall*v*v*v*v))) }
 
 // learn takes what the newest picture shows of o where it was found into its layout.
 func (f *Follower) learn(o *Object) {
@@ -198,6 +206,7 @@ func (f *Follower) learn(o *Object) {
 	if o.match < learnShare*o.typical {
 		return
 	}
+	f.learnAppearance(o)
 	f.cells(o, func(k int, x, y float64, c colour) {
 		is, rivals := o.part(k, c), f.rivals(o, c, x, y)
 		shown := is / (is + rivals + f.background.likelihood(f.grid.index(x, y), c) + strange)

@@ -27,10 +27,18 @@ type Object struct {
 	occupied      []float32 // rows×columns: how likely it is there
 
 	x, y, w, h float64 // middle and size of its box
+	foundW     float64 // its size when it was found last
+	foundH     float64
 	vx, vy     float64 // motion in a frame of the camera
 
 	match   float64 // share of it that the newest picture shows where it is
 	typical float64 // running mean of that
+
+	marked, lately appearance // when it was marked, and since, while it was certain
+	similarity     float64    // running mean of that of what is seen where it is, to them
+	certain        bool       // it cannot be somebody else
+	returned       bool       // it was hidden since it was certain
+	apart          int        // pictures since it was in contact with anything
 
 	age    int  // pictures
 	unseen int  // frames of the camera since it was found
@@ -43,13 +51,14 @@ func (o *Object) Known() bool { return o.rows > 0 }
 
 // Forget makes o one of which nothing is known.
 func (o *Object) Forget() {
-	*o = Object{first: o.first[:0], now: o.now[:0], occupied: o.occupied[:0]}
+	*o = Object{first: o.first[:0], now: o.now[:0], occupied: o.occupied[:0], marked: o.marked[:0], lately: o.lately[:0]}
 }
 
 // Clone shares nothing with o.
 func (o *Object) Clone() *Object {
 	c := *o
 	c.first, c.now, c.occupied = slices.Clone(o.first), slices.Clone(o.now), slices.Clone(o.occupied)
+	c.marked, c.lately = slices.Clone(o.marked), slices.Clone(o.lately)
 	return &c
 }
 
@@ -58,6 +67,7 @@ func (o *Object) place(x, y, w, h float64) {
 	o.Forget()
 	o.Found = true
 	o.x, o.y, o.w, o.h = x, y, max(w, 1), max(h, 1)
+	o.foundW, o.foundH = o.w, o.h
 	o.columns = min(max(int(math.Round(math.Sqrt(layoutCells*o.w/o.h))), fewestCells), mostCells)
 	o.rows = min(max(layoutCells/o.columns, fewestCells), mostCells)
 	n := o.columns * o.rows

@@ -1,0 +1,164 @@
+package layout
+
+import (
+	"math"
+
+	"github.com/segd/segd/tracker/internal/scratch"
+)
+
+// What an appearance is made of: stripes from top to bottom, and bins of L, a and b. Each
+// colour is shared out among the nearest bins, each place among the nearest stripes.
+const (
+	stripes = 6
+	binL    = 20
+	binAB   = 6
+	binsL   = 100/binL + 1
+	binsAB  = 11 // from −30 to 30
+
+	appearanceBins = stripes * binsL * binsAB * binsAB
+)
+
+const (
+	// foreign is how likely a colour is somebody else's, or the background's, where it
+	// counts half.
+	foreign = 0.2
+
+	appearanceRate = 0.05 // of the latest appearance
+	similarityRate = 0.2  // of the running mean
+)
+
+// An object is in contact with something where more than touching of a margin round it shows
+// something else than background. Only then can it be taken for somebody else. Apart for a
+// while, and similar, it has been recognised.
+const (
+	marginX, marginY = 0.5, 0.2 // in its own sizes
+	ownMargin        = 0.05     // what is that near is its own
+	touching         = 0.2
+	apartPictures    = 5
+	certainFrom      = 0.75 // similarity
+)
+
+// appearance is how much of an object is how high up and of what colour: histograms of
+// colours in horizontal stripes, as persons are identified by (Gray and Tao, ECCV 2008).
+// stripes×binsL×binsAB×binsAB, of sum 1; nil if not known.
+type appearance []float32
+
+// similarity is the Bhattacharyya coefficient: 1 for the same, 0 for nothing in common.
+func (a appearance) similarity(b appearance) float64 {
+	sum := 0.0
+	for i, v := range a {
+		if v > 0 && b[i] > 0 {
+			sum += math.Sqrt(float64(v) * float64(b[i]))
+		}
+	}
+	return sum
+}
+
+// appearanceAt writes what o looks like if it is at x, y and as large as w×h.
+func (f *Follower) appearanceAt(dst appearance, o *Object, x, y, w, h float64) {
+	clear(dst)
+	sum := float32(0)
+	f.grid.within(x, y, w, h, func(gx, gy int) {
+		px, py := float64(gx)+.5, float64(gy)+.5
+		c := f.grid.at(gx, gy)
+		weight := inBox(2*(px-x)/w, 2*(py-y)/h) * foreign / (foreign + f.against(o, c, px, py))
+		sum += weight
+		s, toS := bin((py-y)/h*stripes+(stripes-1)/2., stripes)
+		l, toL := bin(float64(c[0])/binL, binsL)
+		a, toA := bin(float64(c[1])/binAB+(binsAB-1)/2., binsAB)
+		b, toB := bin(float64(c[2])/binAB+(binsAB-1)/2., binsAB)
+		for k := range 16 {
+			at := (((s+k>>3)*binsL+l+k>>2&1)*binsAB+a+k>>1&1)*binsAB + b + k&1
+			dst[at] += weight * toS[k>>3] * toL[k>>2&1] * toA[k>>1&1] * toB[k&1]
+		}
+	})
+	for i := range dst {
+		dst[i] /= max(sum, 1e-9)
+	}
+}
+
+// bin is the first of the two bins nearest to v, whose unit is a bin, and what goes to each.
+func bin(v float64, bins int) (first int, shares [2]float32) {
+	v = min(max(v, 0), float64(bins-1)-1e-3)
+	first = int(v)
+	second := float32(v - float64(first))
+	return first, [2]float32{1 - second, second}
+}
+
+// similarityAt is how much o, if it is at x, y and as large as w×h, looks like when it was
+// marked, or like lately.
+func (f *Follower) similarityAt(o *Object, x, y, w, h float64) float64 {
+	f.appearance = scratch.Grow(f.appearance, appearanceBins)
+	f.appearanceAt(f.appearance, o, x, y, w, h)
+	return max(f.appearance.similarity(o.marked), f.appearance.similarity(o.lately))
+}
+
+// introduce sets o's appearances to what is seen of it where it is.
+func (f *Follower) introduce(o *Object) {
+	o.marked = scratch.Grow(o.marked, appearanceBins)
+	f.appearanceAt(o.marked, o, o.x, o.y, o.w, o.h)
+	o.lately = append(o.lately[:0], o.marked...)
+	o.similarity = 1
+	o.certain, o.apart = !f.inContact(o), 0
+}
+
+// learnAppearance takes what is seen of o in, unless it may be somebody else.
+func (f *Follower) learnAppearance(o *Object) {
+	if !o.certain {
+		return
+	}
+	f.appearance = scratch.Grow(f.appearance, appearanceBins)
+	f.appearanceAt(f.appearance, o, o.x, o.y, o.w, o.h)
+	for i, v := range f.appearance {
+		o.lately[i] += appearanceRate * (v - o.lately[i])
+	}
+}
+
+// recognise sets whether o, which was found, is certainly itself.
+func (f *Follower) recognise(o *Object) {
+	if f.inContact(o) {
+		o.certain, o.apart = false, 0
+		return
+	}
+	if o.apart++; o.apart >= apartPictures && o.similarity >= certainFrom {
+		o.certain, o.returned = true, false
+	}
+}
+
+// inContact tells whether something is next to o.
+func (f *Follower) inContact(o *Object) bool {
+	w, h := (1+2*ownMargin)*o.w, (1+2*ownMargin)*o.h
+	own, ownForeground := w*h, f.foregroundIn(o.x, o.y, w, h)
+	w, h = (1+2*marginX)*o.w, (1+2*marginY)*o.h
+	return f.foregroundIn(o.x, o.y, w, h)-ownForeground > touching*(w*h-own)
+}
+
+// findForeground sums the places of the newest picture up that do not look like their
+// background.
+func (f *Follower) findForeground() {
+	g, stride := &f.grid, f.grid.width+1
+	f.foreground = scratch.Grow(f.foreground, stride*(g.height+1))
+	clear(f.foreground[:stride])
+	for y := range g.height {
+		above, row := f.foreground[y*stride:(y+1)*stride], f.foreground[(y+1)*stride:(y+2)*stride]
+		row[0] = 0
+		left := int32(0)
+		for x := range g.width {
+			if i := y*g.width + x; f.background.seen[i] > 0 && f.background.likelihood(i, g.at(x, y)) < changed {
+				left++
+			}
+			row[x+1] = above[x+1] + left
+		}
+	}
+}
+
+// foregroundIn is how many cells of a box do not look like their background.
+func (f *Follower) foregroundIn(x, y, w, h float64) float64 {
+	x0, y0 := max(int(x-w/2), 0), max(int(y-h/2), 0)
+	x1, y1 := min(int(x+w/2), f.grid.width), min(int(y+h/2), f.grid.height)
+	if x1 <= x0 || y1 <= y0 {
+		return 0
+	}
+	s, stride := f.foreground, f.grid.width+1
+	return float64(s[y1*stride+x1] - s[y1*stride+x0] - s[y0*stride+x1] + s[y0*stride+x0])
+}
