@@ -54,9 +54,10 @@ func (a appearance) similarity(b appearance) float64 {
 	return sum
 }
 
-// appearanceAt writes what o looks like if it is at x, y and as large as w×h.
-func (f *Follower) appearanceAt(dst appearance, o *Object, x, y, w, h float64) {
-	clear(dst)
+// appearanceAt is what o looks like if it is at x, y and as large as w×h, until the next call.
+func (f *Follower) appearanceAt(o *Object, x, y, w, h float64) appearance {
+	f.appearance = scratch.Zero(f.appearance, appearanceBins)
+	dst := f.appearance
 	sum := float32(0)
 	f.grid.within(x, y, w, h, func(gx, gy int) {
 		px, py := float64(gx)+.5, float64(gy)+.5
@@ -75,6 +76,7 @@ func (f *Follower) appearanceAt(dst appearance, o *Object, x, y, w, h float64) {
 	for i := range dst {
 		dst[i] /= max(sum, 1e-9)
 	}
+	return dst
 }
 
 // bin is the first of the two bins nearest to v, whose unit is a bin, and what goes to each.
@@ -88,15 +90,13 @@ func bin(v float64, bins int) (first int, shares [2]float32) {
 // similarityAt is how much o, if it is at x, y and as large as w×h, looks like when it was
 // marked, or like lately.
 func (f *Follower) similarityAt(o *Object, x, y, w, h float64) float64 {
-	f.appearance = scratch.Grow(f.appearance, appearanceBins)
-	f.appearanceAt(f.appearance, o, x, y, w, h)
-	return max(f.appearance.similarity(o.marked), f.appearance.similarity(o.lately))
+	a := f.appearanceAt(o, x, y, w, h)
+	return max(a.similarity(o.marked), a.similarity(o.lately))
 }
 
-// introduce sets o's appearances to what is seen of it where it is.
-func (f *Follower) introduce(o *Object) {
-	o.marked = scratch.Grow(o.marked, appearanceBins)
-	f.appearanceAt(o.marked, o, o.x, o.y, o.w, o.h)
+// beginAppearance sets o's appearances to what is seen of it where it is.
+func (f *Follower) beginAppearance(o *Object) {
+	o.marked = append(o.marked[:0], f.appearanceAt(o, o.x, o.y, o.w, o.h)...)
 	o.lately = append(o.lately[:0], o.marked...)
 	o.similarity = 1
 	o.certain, o.apart = !f.inContact(o), 0
@@ -107,9 +107,7 @@ func (f *Follower) learnAppearance(o *Object) {
 	if !o.certain {
 		return
 	}
-	f.appearance = scratch.Grow(f.appearance, appearanceBins)
-	f.appearanceAt(f.appearance, o, o.x, o.y, o.w, o.h)
-	for i, v := range f.appearance {
+	for i, v := range f.appearanceAt(o, o.x, o.y, o.w, o.h) {
 		o.lately[i] += appearanceRate * (v - o.lately[i])
 	}
 }

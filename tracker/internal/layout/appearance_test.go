@@ -211,7 +211,26 @@ func TestStrangersComeBy(t *testing.T) {
 	}
 }
 
-// Appearances know what is how high up.
+// Nor is it as small from then on as somebody it was not.
+func TestSmallerStranger(t *testing.T) {
+	b := body{x: 60, y: 100, look: person}
+	s, o := watch(t, b)
+	for range 10 {
+		s.see([]*Object{o}, b)
+	}
+	s.hide(o, 30)
+	smaller := b.turned(0.8)
+	smaller.more = 1/(scale*scale) - 1
+	for range 30 {
+		s.see([]*Object{o}, smaller)
+		s.gone(o, "somebody smaller is there")
+		if size := o.h / bodyHeight; math.Abs(size-1) > 0.1 {
+			t.Fatalf("%.2f times as large as it was", size)
+		}
+	}
+}
+
+// Appearances know what is how high up, and nothing of the background.
 func TestSimilarity(t *testing.T) {
 	b := body{x: 100, y: 90, look: person}
 	s, o := watch(t, b)
@@ -225,5 +244,9 @@ func TestSimilarity(t *testing.T) {
 		if got < tt.from || got > tt.to {
 			t.Errorf("%s: %.2f; want %g to %g", tt.name, got, tt.from, tt.to)
 		}
+	}
+	s.f.Look(s.next(b))
+	if got := s.f.similarityAt(o, b.x, b.y, 1.6*bodyWidth, bodyHeight); got < 0.95 {
+		t.Errorf("%.2f in a box that is too wide; want what it is without the background", got)
 	}
 }

@@ -159,10 +159,6 @@ func (f *Follower) Learn(objects []Seen) {
 			f.begin(s.Object, x, y, w, h)
 		case s.Found:
 			f.learn(s.Object)
-		default: // by its looks alone: it may have another size
-			s.x, s.y, s.w, s.h = x, y, max(w, 1), max(h, 1)
-			s.foundW, s.foundH = s.w, s.h
-			s.Found, s.unseen, s.certain = true, 0, false
 		}
 	}
 	clear(f.covered)
@@ -184,14 +180,13 @@ func (f *Follower) begin(o *Object, x, y, w, h float64) {
 	o.place(x, y, w, h)
 	f.cells(o, func(k int, x, y float64, c colour) {
 		o.first[k], o.now[k] = c, c
-		u, v := 2*(x-o.x)/o.w, 2*(y-o.y)/o.h
-		prior := inBox(u, v)
+		prior := inBox(2*(x-o.x)/o.w, 2*(y-o.y)/o.h)
 		shown := prior / (prior + f.against(o, c, x, y) + outlier)
 		o.occupied[k] = prior * min(1, shown/sure)
 	})
 	o.match = f.matchAt(o, o.x, o.y, o.w, o.h, 1)
 	o.typical = o.match
-	f.introduce(o)
+	f.beginAppearance(o)
 }
 
 // inBox is how likely a place in a box, whose sides are at −1 and 1, shows what it is round.
@@ -199,9 +194,6 @@ func inBox(u, v float64) float32 { return float32(math.Exp(-(sideFall*u*u + topF
 
 // learn takes what the newest picture shows of o where it was found into its layout.
 func (f *Follower) learn(o *Object) {
-	if !o.Found {
-		return
-	}
 	o.typical += typicalRate * (max(o.match, typicalMin) - o.typical)
 	if o.match < learnShare*o.typical {
 		return
