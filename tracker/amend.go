@@ -10,9 +10,14 @@ import (
 	"github.com/segd/segd/tracker/internal/seed"
 )
 
+// maxPassed is in how many pictures that are not labelled again the objects of an annotation
+// are looked for on their way to the present.
+const maxPassed = 128
+
 // amend applies an annotation of an earlier scene than s: that scene becomes an
-// annotated frame, with which the window starts anew, and what was seen since is
-// labelled again.
+// annotated frame, with which the window starts anew, and some of what was seen since is
+// labelled again. While the camera stands the objects of the annotation are followed as
+// wholes through the pictures between.
 func (t *Tracker) amend(ctx context.Context, s *features.Scene, ann *annotation.Annotation) error {
 	at, err := t.past.Find(*ann.Frame, s.Seq)
 	if err != nil {
@@ -27,19 +32,27 @@ func (t *Tracker) amend(ctx context.Context, s *features.Scene, ann *annotation.
 	for k := range t.objects.all {
 		t.objects.all[k].Rewind(int(newest-scene.Seq) + 1)
 	}
-	t.whole.Rest()
+	t.whole.LookBack(scene, t.past.Picture(at))
 	t.evictAll()
 	f := t.load(scene)
 	t.recollect(f, y)
 	if err := t.relabel(ctx, at, f, ann, marked); err != nil {
 		return err
 	}
-	for _, at := range t.past.Replays(at) {
-		f := t.load(t.past.Scene(at))
+	step := 1 + (t.past.Len()-at)/maxPassed
+	for _, to := range t.past.Replays(at) {
+		for at += step; at < to; at += step {
+			t.whole.LookBack(t.past.Scene(at), t.past.Picture(at))
+			t.whole.Pass(t.layouts())
+		}
+		scene := t.past.Scene(to)
+		t.whole.LookBack(scene, t.past.Picture(to))
+		f := t.load(scene)
 		t.expect(f)
-		if err := t.relabel(ctx, at, f, nil, nil); err != nil {
+		if err := t.relabel(ctx, to, f, nil, nil); err != nil {
 			return err
 		}
+		at = to
 	}
 	return nil
 }

@@ -17,22 +17,27 @@ type whole struct {
 	seen    []layout.Seen
 }
 
+// layouts are those of the objects.
+func (t *Tracker) layouts() []*layout.Object {
+	w := &t.whole
+	w.objects = w.objects[:0]
+	for k := range t.objects.all {
+		w.objects = append(w.objects, t.objects.all[k].layout)
+	}
+	return w.objects
+}
+
 // followWhole finds the objects in f's picture as wholes, while the camera stands, and sets
 // their evidence. One that is out of sight is detected there and nowhere else.
 func (t *Tracker) followWhole(f *frame) {
 	w := &t.whole
-	still := w.Still()
-	if still {
-		w.objects = w.objects[:0]
-		for k := range t.objects.all {
-			w.objects = append(w.objects, t.objects.all[k].layout)
-		}
-		w.Find(w.objects, t.elapsed)
+	if w.Still() {
+		w.Find(t.layouts())
 	}
 	for k := range t.objects.all {
 		o := &t.objects.all[k]
 		o.Evidence = o.Evidence[:0]
-		if !still || !o.layout.Known() {
+		if !w.Looked(o.layout) {
 			continue
 		}
 		o.Evidence = scratch.Grow(o.Evidence, f.N)

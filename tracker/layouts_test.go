@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"fmt"
 	"image"
 	"testing"
 
@@ -64,5 +65,66 @@ func TestWholeObject(t *testing.T) {
 	}
 	if o.State != Visible || o.Box.Intersect(box).Empty() {
 		t.Errorf("%v in %v; want it back in %v", o.State, o.Box, box)
+	}
+}
+
+// Whoever is marked a while after the picture, in which he walked to and fro, is known as he was
+// marked, there still or gone already: somebody who comes where he was last, of his colours in
+// another order, is not him.
+func TestMarkedLate(t *testing.T) {
+	at := func(k int) image.Rectangle {
+		x := 20 + 6*k%240
+		if x > 140 {
+			x = 280 - x
+		}
+		return image.Rect(x, 60, x+36, 120)
+	}
+	const late, gone = 64, 5
+	for _, there := range []int{0, 3} {
+		t.Run(fmt.Sprintf("%d more frames there", there), func(t *testing.T) {
+			tr, seq := newTracker(t, Config{}), uint64(0)
+			show := func(box image.Rectangle, upsideDown bool, ann *annotation.Annotation) Object {
+				seq++
+				res := step(t, tr, bands(seq, box, upsideDown), ann)
+				if len(res.Objects) == 0 {
+					return Object{}
+				}
+				return res.Objects[0]
+			}
+			for range 10 {
+				show(image.Rectangle{}, false, nil)
+			}
+			first := seq + 1
+			for k := range late {
+				show(at(k), false, nil)
+			}
+			b := at(0)
+			ann := &annotation.Annotation{Width: 240, Height: 180, Frame: &first, Objects: []annotation.Object{{
+				ID: 1, Box: []float64{float64(b.Min.X), float64(b.Min.Y), float64(b.Max.X), float64(b.Max.Y)},
+			}}}
+			for k := range there {
+				if o := show(at(late+k), false, ann); o.State != Visible || o.Box.Intersect(at(late+k)).Empty() {
+					t.Fatalf("frame %d: %v in %v; want it in %v", seq, o.State, o.Box, at(late+k))
+				}
+				ann = nil
+			}
+			for range gone {
+				show(image.Rectangle{}, false, ann)
+				ann = nil
+			}
+			last := at(late + there)
+			for range 20 {
+				if o := show(last, true, nil); o.State == Visible {
+					t.Fatalf("frame %d: visible in %v; want it out of sight: that is somebody else", seq, o.Box)
+				}
+			}
+			var o Object
+			for range 15 {
+				o = show(last, false, nil)
+			}
+			if o.State != Visible || o.Box.Intersect(last).Empty() {
+				t.Errorf("%v in %v; want it back in %v", o.State, o.Box, last)
+			}
+		})
 	}
 }

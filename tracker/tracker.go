@@ -108,7 +108,7 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, ann *annotation.A
 	} else {
 		t.whole.Learn(nil)
 	}
-	t.past.Keep(s, y, t.cfg.History)
+	t.past.Keep(s, y, t.whole.Picture(), t.cfg.History)
 	res.Forgotten, t.forgotten = t.forgotten, nil
 	return res, nil
 }

@@ -123,8 +123,11 @@ func (f *Follower) recognise(o *Object) {
 	}
 }
 
-// inContact tells whether something is next to o.
+// inContact tells whether something is next to o, as far as anybody can tell.
 func (f *Follower) inContact(o *Object) bool {
+	if !f.background.stands() {
+		return true
+	}
 	w, h := (1+2*ownMargin)*o.w, (1+2*ownMargin)*o.h
 	own, ownForeground := w*h, f.foregroundIn(o.x, o.y, w, h)
 	w, h = (1+2*marginX)*o.w, (1+2*marginY)*o.h
@@ -134,6 +137,9 @@ func (f *Follower) inContact(o *Object) bool {
 // findForeground sums the places of the newest picture up that do not look like their
 // background.
 func (f *Follower) findForeground() {
+	if !f.background.stands() {
+		return
+	}
 	g, stride := &f.grid, f.grid.width+1
 	f.foreground = scratch.Grow(f.foreground, stride*(g.height+1))
 	clear(f.foreground[:stride])

@@ -41,6 +41,16 @@ func (b *background) stands() bool { return b.still >= stillFor }
 // compare finds whether the camera has stood still since the last picture, by the places
 // that are not covered by objects. When it moved nothing is known any more.
 func (b *background) compare(g *grid, covered []bool) {
+	if !b.isIn(g, covered) {
+		b.still = 0
+		clear(b.seen)
+		return
+	}
+	b.still++
+}
+
+// isIn tells whether the picture shows b where it is not covered.
+func (b *background) isIn(g *grid, covered []bool) bool {
 	same, all := 0, 0
 	for y := 1; y < g.height; y += 2 {
 		for x := 1; x < g.width; x += 2 {
@@ -57,12 +67,7 @@ func (b *background) compare(g *grid, covered []bool) {
 			}
 		}
 	}
-	if all < fewest || float64(same) < stillShare*float64(all) {
-		b.still = 0
-		clear(b.seen)
-		return
-	}
-	b.still++
+	return all >= fewest && float64(same) >= stillShare*float64(all)
 }
 
 // learn takes the picture in where it is not covered by objects.

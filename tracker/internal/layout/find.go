@@ -70,10 +70,15 @@ func (f *Follower) against(o *Object, c colour, x, y float64) float32 {
 // matchAt is the share of o that the picture shows if it is at x, y and as large as w×h,
 // where cells may have the colours of those reach away.
 func (f *Follower) matchAt(o *Object, x, y, w, h float64, reach int) float64 {
+	return f.matchOf(o, x, y, w, h, reach, 1)
+}
+
+// matchOf is matchAt by one in so many of o's cells.
+func (f *Follower) matchOf(o *Object, x, y, w, h float64, reach, every int) float64 {
 	shown, all := 0.0, 0.0
 	cw, ch := w/float64(o.columns), h/float64(o.rows)
 	for k, occupied := range o.occupied {
-		if occupied < present {
+		if occupied < present || (k%o.columns+2*(k/o.columns))%every != 0 {
 			continue
 		}
 		all += float64(occupied)
@@ -209,12 +214,7 @@ func (f *Follower) move(o *Object, px, py, x, y, w, h, frames float64) {
 		if o.Found {
 			o.left = f.leaves(o, px, py)
 		}
-		o.Found, o.hits = false, 0
-		o.w, o.h = o.foundW, o.foundH
-		if o.unseen += int(frames); o.unseen <= drifting {
-			o.x, o.y = o.x+frames*o.vx, o.y+frames*o.vy
-		}
-		o.vx, o.vy = damping*o.vx, damping*o.vy
+		o.hide(frames)
 		return
 	}
 	rate := motionOld
@@ -237,6 +237,16 @@ func (f *Follower) move(o *Object, px, py, x, y, w, h, frames float64) {
 	o.w, o.h = o.w+sizeRate*(w-o.w), o.h+sizeRate*(h-o.h)
 	o.foundW, o.foundH = o.w, o.h
 	f.recognise(o)
+}
+
+// hide takes o to be out of sight for that many more frames of the camera.
+func (o *Object) hide(frames float64) {
+	o.Found, o.hits = false, 0
+	o.w, o.h = o.foundW, o.foundH
+	if o.unseen += int(frames); o.unseen <= drifting {
+		o.x, o.y = o.x+frames*o.vx, o.y+frames*o.vy
+	}
+	o.vx, o.vy = damping*o.vx, damping*o.vy
 }
 
 // leaves tells whether o, if it is at x, y, soon crosses the picture's border.

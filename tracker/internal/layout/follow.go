@@ -40,7 +40,9 @@ const (
 type Follower struct {
 	grid       grid
 	background background
-	looked     bool // at a picture of which nothing was learnt yet
+	seq        uint64 // of the picture last looked at
+	looked     bool   // nothing was learnt of it yet
+	back       bool   // it is not the newest
 
 	all []*Object // of which something is known
 
@@ -62,7 +64,7 @@ type Seen struct {
 
 // Look takes in a scene, the newest.
 func (f *Follower) Look(s *features.Scene) {
-	f.looked = true
+	f.looked, f.back, f.seq = true, false, s.Seq
 	f.grid.set(s)
 	if f.background.resize(&f.grid) {
 		f.covered = make([]bool, f.grid.width*f.grid.height)
@@ -72,25 +74,57 @@ func (f *Follower) Look(s *features.Scene) {
 	f.findForeground()
 }
 
+// Picture is the one last looked at, as LookBack wants it, until the next is looked at: the
+// cells' colours, 3 bytes each.
+func (f *Follower) Picture() []byte { return f.grid.kept }
+
+// LookBack takes in an earlier scene than the newest, whose picture was kept, to follow those
+// that are marked in it, and then those after it, to the newest. Objects that were looked for
+// in later pictures are left alone; the background is the newest one, if it was there then.
+func (f *Follower) LookBack(s *features.Scene, picture []byte) {
+	f.looked, f.back, f.seq = false, true, s.Seq
+	if !f.background.stands() {
+		return
+	}
+	f.grid.restore(s, picture)
+	if f.looked = f.background.isIn(&f.grid, f.covered); f.looked {
+		f.findForeground()
+	}
+}
+
 // Still tells whether the camera stands, and nothing was learnt yet of the picture last
 // looked at: else nobody is found in it.
 func (f *Follower) Still() bool { return f.looked && f.background.stands() }
 
-// Rest says that the next picture that is labelled is not the one last looked at.
-func (f *Follower) Rest() { f.looked = false }
-
-// Find finds the objects in the newest picture, elapsed frames of the camera after the one
-// before.
-func (f *Follower) Find(objects []*Object, elapsed int) {
+// Find finds the objects in the picture last looked at.
+func (f *Follower) Find(objects []*Object) {
 	f.all = f.all[:0]
 	for _, o := range objects {
-		if o.Known() {
+		if o.Known() && o.seq < f.seq {
 			f.all = append(f.all, o)
 		}
 	}
-	frames := float64(min(max(elapsed, 1), maxAhead))
 	for _, o := range f.all {
-		f.find(o, frames)
+		f.find(o, float64(min(f.seq-o.seq, maxAhead)))
+		o.seq = f.seq
+	}
+}
+
+// Looked tells whether o was looked for in the picture last looked at.
+func (f *Follower) Looked(o *Object) bool { return f.Still() && o.Known() && o.seq == f.seq }
+
+// Pass finds the objects in the picture last looked at, which nobody is going to label, and
+// learns what it shows of them.
+func (f *Follower) Pass(objects []*Object) {
+	if !f.Still() {
+		return
+	}
+	f.looked = false
+	f.Find(objects)
+	for _, o := range f.all {
+		if o.Found {
+			f.learn(o)
+		}
 	}
 }
 
@@ -142,11 +176,14 @@ func (f *Follower) Learn(objects []Seen) {
 	f.looked = false
 	f.all = f.all[:0]
 	for _, s := range objects {
-		if s.Known() {
+		if s.Known() && s.seq <= f.seq {
 			f.all = append(f.all, s.Object)
 		}
 	}
 	for _, s := range objects {
+		if s.seq > f.seq && !s.Marked {
+			continue
+		}
 		b := s.Box
 		c := 2 * float64(f.grid.cell)
 		x, y, w, h := float64(b.Min.X+b.Max.X)/c, float64(b.Min.Y+b.Max.Y)/c, 2*float64(b.Dx())/c, 2*float64(b.Dy())/c
@@ -160,6 +197,9 @@ func (f *Follower) Learn(objects []Seen) {
 		case s.Found:
 			f.learn(s.Object)
 		}
+	}
+	if f.back {
+		return
 	}
 	clear(f.covered)
 	for _, s := range objects {
@@ -178,6 +218,7 @@ func (f *Follower) cover(o *Object) {
 // begin starts o in a box of the newest picture.
 func (f *Follower) begin(o *Object, x, y, w, h float64) {
 	o.place(x, y, w, h)
+	o.seq = f.seq
 	f.cells(o, func(k int, x, y float64, c colour) {
 		o.first[k], o.now[k] = c, c
 		prior := inBox(2*(x-o.x)/o.w, 2*(y-o.y)/o.h)

@@ -49,37 +49,26 @@ type grid struct {
 	cell          int     // pixels
 	width, height int     // cells
 	sum           []int32 // (height+1)×(width+1)×3: the colours of all cells above and to the left, in LabUnits
+	kept          []byte  // height×width×3: the cells' colours, coarser
 	superpixel    []int32 // height×width: the one in the middle of each cell
 }
 
 // set makes g that of s. A scene without pixels has the colours of its superpixels.
 func (g *grid) set(s *features.Scene) {
-	g.cell = max(1, int(math.Round(float64(max(s.Width, s.Height))/gridSide)))
-	g.width, g.height = s.Width/g.cell, s.Height/g.cell
-	stride := 3 * (g.width + 1)
-	g.sum = scratch.Grow(g.sum, stride*(g.height+1))
-	clear(g.sum[:stride])
-	g.superpixel = scratch.Grow(g.superpixel, g.width*g.height)
-	for y := range g.height {
-		above, row := g.sum[y*stride:(y+1)*stride], g.sum[(y+1)*stride:(y+2)*stride]
-		clear(row[:3])
-		var left [3]int32
-		for x := range g.width {
-			i := s.Labels[(y*g.cell+g.cell/2)*s.Width+x*g.cell+g.cell/2]
-			g.superpixel[y*g.width+x] = i
-			for k, c := range g.colourOf(s, x, y, i) {
-				left[k] += c
-				row[3*(x+1)+k] = above[3*(x+1)+k] + left[k]
-			}
-		}
-	}
+	g.kept = g.kept[:0]
+	g.fill(s, func(x, y int) (c [3]int32) {
+		c = g.colourOf(s, x, y)
+		g.kept = append(g.kept, step(c[0], keptL, 0), step(c[1], keptAB, keptZero), step(c[2], keptAB, keptZero))
+		return c
+	})
 }
 
-// colourOf is the mean colour of a cell of s, in LabUnits, in which superpixel i is.
-func (g *grid) colourOf(s *features.Scene, x, y int, i int32) (c [3]int32) {
+// colourOf is the mean colour of a cell of s, in LabUnits.
+func (g *grid) colourOf(s *features.Scene, x, y int) (c [3]int32) {
 	if len(s.Pixels) == 0 {
+		i := int(g.superpixel[y*g.width+x])
 		for k := range c {
-			c[k] = int32(s.X[(int(i)+1)*s.D-len(c)+k] * features.LabUnit)
+			c[k] = int32(s.X[(i+1)*s.D-len(c)+k] * features.LabUnit)
 		}
 		return c
 	}
@@ -91,6 +80,49 @@ func (g *grid) colourOf(s *features.Scene, x, y int, i int32) (c [3]int32) {
 	}
 	n := int32(g.cell * g.cell)
 	return [3]int32{c[0] / n, c[1] / n, c[2] / n}
+}
+
+// What one step of a kept colour is, in LabUnits: of L, and of a and b, whose zero is keptZero.
+const (
+	keptL    = features.LabUnit / 2
+	keptAB   = features.LabUnit
+	keptZero = 128
+)
+
+// step is v, in LabUnits, in such steps.
+func step(v, unit, zero int32) byte { return byte(min(max((v+unit/2)/unit+zero, 0), 255)) }
+
+// restore makes g that of s as it was kept.
+func (g *grid) restore(s *features.Scene, kept []byte) {
+	g.kept = append(g.kept[:0], kept...)
+	g.fill(s, func(x, y int) [3]int32 {
+		c := g.kept[3*(y*g.width+x):]
+		return [3]int32{keptL * int32(c[0]), keptAB * (int32(c[1]) - keptZero), keptAB * (int32(c[2]) - keptZero)}
+	})
+}
+
+// fill makes g that of s, whose cells' mean colours are in LabUnits.
+func (g *grid) fill(s *features.Scene, colour func(x, y int) [3]int32) {
+	g.cell = max(1, int(math.Round(float64(max(s.Width, s.Height))/gridSide)))
+	g.width, g.height = s.Width/g.cell, s.Height/g.cell
+	stride := 3 * (g.width + 1)
+	g.sum = scratch.Grow(g.sum, stride*(g.height+1))
+	clear(g.sum[:stride])
+	g.superpixel = scratch.Grow(g.superpixel, g.width*g.height)
+	for y := range g.height {
+		above, row := g.sum[y*stride:(y+1)*stride], g.sum[(y+1)*stride:(y+2)*stride]
+		clear(row[:3])
+		var left [3]int32
+		for x := range g.width {
+			if len(s.Labels) > 0 {
+				g.superpixel[y*g.width+x] = s.Labels[(y*g.cell+g.cell/2)*s.Width+x*g.cell+g.cell/2]
+			}
+			for k, c := range colour(x, y) {
+				left[k] += c
+				row[3*(x+1)+k] = above[3*(x+1)+k] + left[k]
+			}
+		}
+	}
 }
 
 // at is the colour of a cell.

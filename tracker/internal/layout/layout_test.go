@@ -104,7 +104,7 @@ func (s *street) see(objects []*Object, bodies ...body) {
 	s.f.Look(s.next(bodies...))
 	var seen []Seen
 	if s.f.Still() {
-		s.f.Find(objects, 1)
+		s.f.Find(objects)
 	}
 	for _, o := range objects {
 		seen = append(seen, Seen{Object: o, InSight: o.Found, Box: image.Rect(int(o.x-o.w/2), int(o.y-o.h/2), int(o.x+o.w/2), int(o.y+o.h/2))})
@@ -138,7 +138,7 @@ func TestFind(t *testing.T) {
 	}
 	s.f.Look(s.next(b))
 	evidence := make([]float64, s.picture.N)
-	s.f.Find([]*Object{o}, 1)
+	s.f.Find([]*Object{o})
 	s.f.Evidence(evidence, &s.picture, o)
 	box := b.box()
 	for i, p := range evidence {
@@ -214,8 +214,9 @@ func TestFindAfterDroppedFrames(t *testing.T) {
 		s.see([]*Object{o}, b)
 	}
 	b.x += 20
+	s.seq += 3
 	s.f.Look(s.next(b))
-	s.f.Find([]*Object{o}, 4)
+	s.f.Find([]*Object{o})
 	s.at(o, b, "four frames later")
 }
 
@@ -352,8 +353,7 @@ func TestCameraMoves(t *testing.T) {
 	s.at(o, b, "standing again")
 }
 
-// What an annotation says of an object begins it anew; what is labelled of an earlier picture
-// is not learnt, and an object marked there is forgotten.
+// What an annotation says of an object begins it anew.
 func TestMarkedAnew(t *testing.T) {
 	s, o, other := &street{t: t}, &Object{}, &Object{}
 	s.empty(10)
@@ -364,17 +364,80 @@ func TestMarkedAnew(t *testing.T) {
 	s.f.Look(s.next(a, b))
 	s.f.Learn([]Seen{{Object: o, InSight: true, Marked: true, Box: b.box()}, {Object: other}})
 	s.at(o, b, "marked elsewhere")
-	s.f.Look(s.next(a, b))
-	s.f.Rest()
+}
+
+// An object that is marked in an earlier picture is what it was there, and is followed from
+// there to the newest, while others stay as they are.
+func TestLookBack(t *testing.T) {
+	const pictures = 8
+	s, o, other := &street{t: t}, &Object{}, &Object{}
+	s.empty(10)
+	standing := body{x: 150, y: 90, look: stranger}
+	s.mark([]*Object{other}, standing)
+	walking := func(k int) body { return body{x: 40 + 6*float64(k), y: 90, look: person} }
+	var scenes []*features.Scene
+	var kept [][]byte
+	for k := range pictures {
+		s.see([]*Object{other}, standing, walking(k))
+		scenes = append(scenes, scene(s.seq, 0, standing, walking(k)))
+		kept = append(kept, slices.Clone(s.f.Picture()))
+	}
+	background, before := slices.Clone(s.f.background.seen), *other.Clone()
+	objects := []*Object{other, o}
+	for k, sc := range scenes {
+		s.f.LookBack(sc, kept[k])
+		switch k {
+		case 0:
+			s.f.Learn([]Seen{{Object: other}, {Object: o, InSight: true, Marked: true, Box: walking(0).box()}})
+		case 3: // one that is labelled
+			s.f.Find(objects)
+			if s.f.Looked(other) || !s.f.Looked(o) {
+				t.Fatalf("looked for the other %t, the one that was marked %t; want that alone", s.f.Looked(other), s.f.Looked(o))
+			}
+			s.f.Learn([]Seen{{Object: other}, {Object: o, InSight: true, Box: walking(k).box()}})
+		default:
+			s.f.Pass(objects)
+		}
+		s.at(o, walking(k), "looking back")
+	}
 	if s.f.Still() {
-		t.Error("it is to rest")
+		t.Error("what was passed is to be learnt once")
 	}
-	s.f.Learn([]Seen{{Object: o, InSight: true, Marked: true, Box: a.box()}, {Object: other, InSight: true, Box: b.box()}})
-	if o.Known() || !other.Known() {
-		t.Errorf("known: the one marked %t, the other %t; want the other alone", o.Known(), other.Known())
+	if other.x != before.x || other.age != before.age || !slices.Equal(other.now, before.now) || !other.Found {
+		t.Error("somebody who was not marked is not as before")
 	}
-	s.see([]*Object{other}, a, b)
-	s.at(other, b, "after the earlier picture")
+	if !slices.Equal(s.f.background.seen, background) {
+		t.Error("the background was learnt twice")
+	}
+	s.see(objects, standing, walking(pictures))
+	s.at(o, walking(pictures), "in the newest picture")
+	s.at(other, standing, "who was not marked")
+}
+
+// Of a picture in which the camera stood elsewhere, and while it moves, nothing is learnt; who
+// is marked there is not known any more.
+func TestLookBackElsewhere(t *testing.T) {
+	for _, moves := range []bool{false, true} {
+		b := body{x: 100, y: 90, look: person}
+		s, o := watch(t, b)
+		earlier := scene(s.seq, 0, b)
+		picture := slices.Clone(s.f.Picture())
+		s.shift += 10
+		s.empty(stillFor + 2)
+		if moves {
+			s.shift += 10
+			s.empty(1)
+		}
+		s.f.LookBack(earlier, picture)
+		if s.f.Still() {
+			t.Errorf("moves %t: it is said to stand there", moves)
+		}
+		s.f.Pass([]*Object{o})
+		s.f.Learn([]Seen{{Object: o, InSight: true, Marked: true, Box: b.box()}})
+		if o.Known() {
+			t.Errorf("moves %t: something is known of it", moves)
+		}
+	}
 }
 
 func TestClone(t *testing.T) {
@@ -395,8 +458,9 @@ func TestAllocations(t *testing.T) {
 	objects, seen := []*Object{o}, []Seen{{Object: o, InSight: true, Box: b.box()}}
 	evidence := make([]float64, s.picture.N)
 	if n := testing.AllocsPerRun(20, func() {
+		sc.Seq++
 		s.f.Look(sc)
-		s.f.Find(objects, 1)
+		s.f.Find(objects)
 		s.f.Evidence(evidence, &s.picture, o)
 		s.f.Learn(seen)
 	}); n > 0 {
@@ -405,7 +469,7 @@ func TestAllocations(t *testing.T) {
 }
 
 // The grid has the mean colours of its cells, also of pictures it does not divide, and those
-// of the superpixels where there are no pixels.
+// of the superpixels where there are no pixels, and as it was kept it is nearly the same.
 func TestGrid(t *testing.T) {
 	const w, h = 3*gridSide + 2, 20
 	s := &features.Scene{Width: w, Height: h, N: 1, Labels: make([]int32, w*h), D: 5, X: []float32{1, 2, 11, 12, 13}}
@@ -425,6 +489,15 @@ func TestGrid(t *testing.T) {
 	}
 	if _, ok := g.round(-0.1, 2, 3, 3); ok {
 		t.Error("a point outside is inside")
+	}
+	var again grid
+	if again.restore(s, g.kept); distance(again.at(9, 3), g.at(9, 3)) > 0.1 || distance(again.at(40, 5), g.at(40, 5)) > 0.1 {
+		t.Errorf("%v and %v as they were kept; want %v and %v", again.at(9, 3), again.at(40, 5), g.at(9, 3), g.at(40, 5))
+	}
+	for v, want := range map[int32]byte{-features.LabUnit: 0, 0: 0, 100 * features.LabUnit: 200, 300 * features.LabUnit: 255} {
+		if got := step(v, keptL, 0); got != want {
+			t.Errorf("L of %d is kept as %d; want %d", v, got, want)
+		}
 	}
 	s.Pixels = nil
 	if g.set(s); distance(g.at(5, 5), colour{11, 12, 13}) > 1e-4 {

@@ -22,6 +22,8 @@ type Object struct {
 	// Found is whether it is found in the newest picture.
 	Found bool
 
+	seq uint64 // of the picture in which it was looked for last
+
 	columns, rows int
 	first, now    []colour  // rows×columns: its colours when it was marked, and lately
 	occupied      []float32 // rows×columns: how likely it is there
@@ -111,6 +113,9 @@ func (o *Object) part(k int, c colour) float32 { return o.fitsAbout(k, c, 1) + u
 // less.
 func (o *Object) most(k, reach int, value func(k int) float32) float32 {
 	most := value(k)
+	if reach == 0 {
+		return most
+	}
 	cx, cy := k%o.columns, k/o.columns
 	for y := max(0, cy-reach); y <= min(o.rows-1, cy+reach); y++ {
 		for x := max(0, cx-reach); x <= min(o.columns-1, cx+reach); x++ {

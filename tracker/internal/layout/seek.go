@@ -9,6 +9,11 @@ const (
 	seekReach = 0.05 // of its sizes in a frame
 	seekShare = 0.4  // of its box
 
+	// Where one in glanced of its cells match by glanceLess less than the best match so far
+	// the others are not asked.
+	glanced    = 5
+	glanceLess = 0.1
+
 	// Its size may have changed by a factor of scale in scaleFrames, and by mostScales of
 	// them; each costs scaleCost of its match.
 	scale       = 1.25
@@ -28,6 +33,9 @@ func (f *Follower) seek(o *Object, px, py, radius float64) (bestX, bestY float64
 		for y := math.Max(py-radius, h/2); y <= math.Min(py+radius, float64(f.grid.height)-h/2); y += h / 8 {
 			for x := math.Max(px-radius, w/2); x <= math.Min(px+radius, float64(f.grid.width)-w/2); x += w / 4 {
 				if f.foregroundIn(x, y, w, h) < seekShare*w*h {
+					continue
+				}
+				if f.matchOf(o, x, y, w, h, 0, glanced)-cost < best-glanceLess {
 					continue
 				}
 				if match := f.matchAt(o, x, y, w, h, 0) - cost; match > best {

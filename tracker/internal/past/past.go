@@ -21,13 +21,15 @@ type History struct {
 	stride uint64 // least distance of the trail's scenes; 0: nothing is held
 }
 
-// entry is one scene. Its superpixel map is kept as run lengths.
+// entry is one scene, or nothing but its picture. Its superpixel map is kept as run lengths.
 type entry struct {
-	scene  features.Scene // without Labels, Pixels and Lab
-	values []int32        // superpixel of each run of pixels, row-major
-	runs   []uint16       // pixels of each run
-	y      []int32        // labels; empty when nothing was tracked
-	held   int            // by how many
+	scene   features.Scene // without Labels, Pixels and Lab
+	bare    bool           // it has lost all but its number, size and picture
+	values  []int32        // superpixel of each run of pixels, row-major
+	runs    []uint16       // pixels of each run
+	picture []byte         // as it was given
+	y       []int32        // labels; empty when nothing was tracked
+	held    int            // by how many
 }
 
 const longestRun = 1<<16 - 1
@@ -35,7 +37,7 @@ const longestRun = 1<<16 - 1
 // size is the entry's bytes, those of slices not yet filled included.
 func (e *entry) size() int {
 	s := &e.scene
-	return 4*cap(e.values) + 2*cap(e.runs) + 4*cap(e.y) +
+	return 4*cap(e.values) + 2*cap(e.runs) + cap(e.picture) + 4*cap(e.y) +
 		4*cap(s.X) + 8*cap(s.Maps) + 4*cap(s.Centroid) + 4*cap(s.Area) + 16*cap(s.Edges)
 }
 
@@ -52,9 +54,10 @@ func (h *History) Differs(s *features.Scene) bool {
 func (h *History) Clear() { *h = History{} }
 
 // Keep adds s, newer than the last one, whose superpixels have labels y (none: nothing
-// is tracked yet), and drops the oldest scenes beyond limit bytes. Nothing of s and y is
-// kept. Once the limit is reached it allocates next to nothing.
-func (h *History) Keep(s *features.Scene, y []int32, limit int) {
+// is tracked yet), and what somebody wants to have kept of its picture, and drops the oldest
+// scenes beyond limit bytes. Nothing of s, y and picture is kept itself. Once the limit is
+// reached it allocates next to nothing.
+func (h *History) Keep(s *features.Scene, y []int32, picture []byte, limit int) {
 	var e *entry
 	if n := len(h.free); n > 0 {
 		e, h.free = h.free[n-1], h.free[:n-1]
@@ -62,18 +65,22 @@ func (h *History) Keep(s *features.Scene, y []int32, limit int) {
 		e = &entry{}
 	}
 	e.pack(s)
-	e.y = append(e.y[:0], y...)
+	e.y, e.picture = append(e.y[:0], y...), append(e.picture[:0], picture...)
 	h.entries = append(h.entries, e)
 	h.bytes += e.size()
 	for h.bytes > limit && len(h.entries) > h.beyond {
 		oldest := h.entries[h.beyond]
 		h.bytes -= oldest.size()
-		if h.stays(oldest) {
-			h.beyond++
-			h.trail += oldest.size()
+		switch {
+		case h.stays(oldest):
+		case h.beyond > 0 && len(oldest.picture) > 0:
+			h.strip(h.beyond)
+		default:
+			h.drop(h.beyond)
 			continue
 		}
-		h.drop(h.beyond)
+		h.trail += h.entries[h.beyond].size()
+		h.beyond++
 	}
 	for h.trail > limit && h.thin() {
 	}
@@ -84,35 +91,60 @@ func (h *History) drop(at int) {
 	h.entries = slices.Delete(h.entries, at, at+1)
 }
 
+// strip leaves nothing but its picture of the scene at a place.
+func (h *History) strip(at int) {
+	e := h.entries[at]
+	h.entries[at] = &entry{scene: features.Scene{Seq: e.scene.Seq, Width: e.scene.Width, Height: e.scene.Height}, bare: true, picture: e.picture}
+	e.picture = nil
+	h.free = append(h.free[:0], e)
+}
+
 // firstStride is the distance of a trail's scenes to begin with, in frames. The
-// latest 70 scenes, labelled again maxReplay times, are as far apart.
+// latest 70 scenes, labelled again maxReplay times, are as far apart. Of the pictures
+// between them all stay at first, which are a third of the bytes.
 const firstStride = 9
 
-// stays tells whether e, the oldest of the latest scenes, goes to the trail.
+// stays tells whether e, the oldest of the latest scenes, goes to the trail as it is.
 func (h *History) stays(e *entry) bool {
 	if e.held > 0 {
 		return true
 	}
-	return h.beyond > 0 && e.scene.Seq-h.entries[h.beyond-1].scene.Seq >= h.stride
+	for _, last := range slices.Backward(h.entries[:h.beyond]) {
+		if !last.bare {
+			return e.scene.Seq-last.scene.Seq >= h.stride
+		}
+	}
+	return false
 }
 
-// thin doubles the distance of the trail's scenes. It returns false when only held
-// ones are left.
+// thin doubles the distance of the trail's scenes, and of its pictures. It returns false
+// when only held ones are left.
 func (h *History) thin() bool {
 	h.stride *= 2
 	thinner := false
-	last := h.entries[0].scene.Seq
+	scene, picture := h.entries[0].scene.Seq, h.entries[0].scene.Seq
 	for at := 1; at < h.beyond; {
 		e := h.entries[at]
-		if e.held > 0 || e.scene.Seq-last >= h.stride {
-			last = e.scene.Seq
+		seq := e.scene.Seq
+		if e.held > 0 || !e.bare && seq-scene >= h.stride {
+			scene, picture = seq, seq
 			at++
 			continue
 		}
 		h.trail -= e.size()
-		h.drop(at)
-		h.beyond--
-		thinner = true
+		if seq-picture < h.stride/firstStride || len(e.picture) == 0 {
+			h.drop(at)
+			h.beyond--
+			thinner = true
+			continue
+		}
+		if !e.bare {
+			h.strip(at)
+			thinner = true
+		}
+		h.trail += h.entries[at].size()
+		picture = seq
+		at++
 	}
 	return thinner || h.stride < h.entries[h.beyond-1].scene.Seq-h.entries[0].scene.Seq
 }
@@ -186,7 +218,7 @@ func (e *entry) pack(s *features.Scene) {
 	to.Centroid = append(to.Centroid[:0], s.Centroid...)
 	to.Area = append(to.Area[:0], s.Area...)
 	to.Edges = append(to.Edges[:0], s.Edges...)
-	e.values, e.runs, e.held = e.values[:0], e.runs[:0], 0
+	e.values, e.runs, e.held, e.bare = e.values[:0], e.runs[:0], 0, false
 	run := 0
 	for p, l := range s.Labels {
 		run++
@@ -199,15 +231,22 @@ func (e *entry) pack(s *features.Scene) {
 
 // Scene returns the scene at a place with its superpixel map, in memory of its own, and
 // else what is kept: it is for reading, and until the next Keep. It has no colours:
-// the outlines of masks that nobody gets to see are not drawn.
+// the outlines of masks that nobody gets to see are not drawn. One of which nothing is kept
+// but its picture has a number and a size alone.
 func (h *History) Scene(at int) *features.Scene {
 	e := h.entries[at]
 	s := e.scene
-	s.Labels = make([]int32, 0, s.Width*s.Height)
+	if e.bare {
+		return &s
+	}
+	s.Labels = make([]int32, s.Width*s.Height)
+	left := s.Labels
 	for k, l := range e.values {
-		for range e.runs[k] {
-			s.Labels = append(s.Labels, l)
+		run := left[:e.runs[k]]
+		for p := range run {
+			run[p] = l
 		}
+		left = left[len(run):]
 	}
 	return &s
 }
@@ -215,6 +254,10 @@ func (h *History) Scene(at int) *features.Scene {
 // Labels are those of the scene at a place, none if nothing was tracked. They are for
 // reading, and until the next call of a method.
 func (h *History) Labels(at int) []int32 { return h.entries[at].y }
+
+// Picture is what was kept of the picture of the scene at a place. It is for reading, and
+// until the next Keep.
+func (h *History) Picture(at int) []byte { return h.entries[at].picture }
 
 // DropLabel makes a label background everywhere and closes the gap it leaves.
 func (h *History) DropLabel(label int32) {
@@ -229,6 +272,9 @@ func (h *History) DropLabels() {
 		e.y = e.y[:0]
 	}
 }
+
+// Len is how many places there are.
+func (h *History) Len() int { return len(h.entries) }
 
 // Newest is the number of the latest scene kept, if there is one.
 func (h *History) Newest() (seq uint64, any bool) {
@@ -254,7 +300,7 @@ func (h *History) Find(seq, newest uint64) (int, error) {
 	})
 	n := len(h.entries)
 	switch {
-	case found:
+	case found && !h.entries[i].bare:
 		return i, nil
 	case seq > newest:
 		return 0, annotation.FrameFaultf("%d has not come yet; the newest is %d", seq, newest)
@@ -278,23 +324,28 @@ const (
 
 // Replays returns the places of the scenes to label again after that at a place.
 func (h *History) Replays(at int) []int {
-	after := len(h.entries) - at - 1
-	if after == 0 {
+	var after []int // the scenes' places
+	for k := at + 1; k < len(h.entries); k++ {
+		if !h.entries[k].bare {
+			after = append(after, k)
+		}
+	}
+	if len(after) == 0 {
 		return nil
 	}
 	seq := func(i int) uint64 { return h.entries[i].scene.Seq }
 	span := seq(len(h.entries)-1) - seq(at)
-	count := uint64(min(after, max(maxReplay, min(maxLongReplay, int(span/firstStride)))))
+	count := min(len(after), max(maxReplay, min(maxLongReplay, int(span/firstStride))))
 	var places []int
-	next := at + 1
+	next := 0
 	for k := range count {
 		// The last one up to an even share of the way, with as many left as are wanted.
-		until := seq(at) + (k+1)*span/count
-		last := len(h.entries) - int(count-k)
-		for next < last && seq(next+1) <= until {
+		until := seq(at) + uint64(k+1)*span/uint64(count)
+		last := len(after) - (count - k)
+		for next < last && seq(after[next+1]) <= until {
 			next++
 		}
-		places = append(places, next)
+		places = append(places, after[next])
 		next++
 	}
 	return places

@@ -19,10 +19,10 @@ func TestHistoryIsBoundedAndExact(t *testing.T) {
 	for i := range uint64(30) {
 		s := scenetest.Squares(i, 12, 9, nil)
 		scenes = append(scenes, s)
-		h.Keep(s, s.Area, limit)
+		h.Keep(s, s.Area, []byte{byte(i), 1, 2}, limit)
 		if i == 0 {
 			h.Clear()
-			h.Keep(s, s.Area, 1<<30)
+			h.Keep(s, s.Area, []byte{byte(i), 1, 2}, 1<<30)
 			limit = 8 * h.bytes
 			continue
 		}
@@ -42,7 +42,7 @@ func TestHistoryIsBoundedAndExact(t *testing.T) {
 		if got.Seq != want.Seq || got.N != want.N || got.D != want.D || got.Width != want.Width || got.Height != want.Height ||
 			!slices.Equal(got.Labels, want.Labels) || !slices.Equal(got.X, want.X) || !slices.Equal(got.Maps, want.Maps) ||
 			!slices.Equal(got.Centroid, want.Centroid) || !slices.Equal(got.Area, want.Area) || !slices.Equal(got.Edges, want.Edges) ||
-			!slices.Equal(h.Labels(k), want.Area) {
+			!slices.Equal(h.Labels(k), want.Area) || !slices.Equal(h.Picture(k), []byte{byte(want.Seq), 1, 2}) {
 			t.Fatalf("scene %d is not what was kept", want.Seq)
 		}
 	}
@@ -58,7 +58,7 @@ func TestHistoryIsBoundedAndExact(t *testing.T) {
 func TestLabels(t *testing.T) {
 	var h History
 	s := scenetest.Squares(1, 3, 1, nil)
-	h.Keep(s, []int32{1, 2, 0}, 1<<20)
+	h.Keep(s, []int32{1, 2, 0}, nil, 1<<20)
 	before := h.bytes
 	h.DropLabel(1)
 	if got := h.Labels(0); !slices.Equal(got, []int32{0, 1, 0}) {
@@ -114,7 +114,7 @@ func TestHoldsAreBounded(t *testing.T) {
 	h := &History{}
 	var held []uint64
 	for i := range uint64(400) {
-		h.Keep(scenetest.Squares(i, 8, 6, nil), nil, limit)
+		h.Keep(scenetest.Squares(i, 8, 6, nil), nil, nil, limit)
 		if i%20 == 10 && len(held) < MaxHeld {
 			if err := h.Hold(i - 1); err != nil {
 				t.Fatal(err)
@@ -128,6 +128,9 @@ func TestHoldsAreBounded(t *testing.T) {
 				t.Fatalf("frame %d: scenes out of order", i)
 			}
 			last = e.scene.Seq
+			if e.bare {
+				t.Fatalf("frame %d: %d has stayed without picture or scene", i, last)
+			}
 			if k < h.beyond {
 				trail += e.size()
 			} else {
@@ -165,6 +168,64 @@ func TestHoldsAreBounded(t *testing.T) {
 	h.LetGo(12345)
 	if err := h.Hold(5); !errors.Is(err, annotation.ErrFrame) {
 		t.Errorf("a frame that is gone: %v", err)
+	}
+}
+
+// While a scene is held the pictures of those after it stay, closer together than the scenes,
+// and are no scenes: they can be neither annotated nor labelled again.
+func TestPicturesStay(t *testing.T) {
+	const held, limit = 30, 150_000
+	h := &History{}
+	keep := func(i uint64) { h.Keep(scenetest.Squares(i, 8, 6, nil), nil, make([]byte, 100), limit) }
+	for i := range uint64(held + 1) {
+		keep(i)
+	}
+	if err := h.Hold(held); err != nil {
+		t.Fatal(err)
+	}
+	most := uint64(0) // least distance of the pictures
+	for i := uint64(held + 1); i < 2000; i++ {
+		keep(i)
+		at, err := h.Find(held, i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.beyond > 0 && at != 0 {
+			t.Fatalf("frame %d: %d are kept from before the held one", i, at)
+		}
+		most = max(most, h.stride/firstStride)
+		last, lastScene, scenes := uint64(held), uint64(held), 0
+		for k := at + 1; k < len(h.entries); k++ {
+			s := h.Scene(k)
+			if s.Seq-last > most && k < h.beyond {
+				t.Fatalf("frame %d: a picture %d after the one before; want at most %d", i, s.Seq-last, most)
+			}
+			if last = s.Seq; len(h.Picture(k)) != 100 {
+				t.Fatalf("frame %d: no picture of %d", i, last)
+			}
+			if _, err := h.Find(last, i); (err == nil) != (len(s.Labels) > 0) {
+				t.Fatalf("frame %d: %d with %d labels: %v", i, last, len(s.Labels), err)
+			}
+			if len(s.Labels) > 0 {
+				if s.Seq-lastScene > h.stride {
+					t.Fatalf("frame %d: a scene %d after the one before; want at most %d", i, s.Seq-lastScene, h.stride)
+				}
+				lastScene = s.Seq
+				scenes++
+			}
+		}
+		places := h.Replays(at)
+		if len(places) != min(scenes, max(maxReplay, min(maxLongReplay, int(i-held)/firstStride))) {
+			t.Fatalf("frame %d: %d of %d scenes are labelled again", i, len(places), scenes)
+		}
+		for _, k := range places {
+			if len(h.Scene(k).Labels) == 0 {
+				t.Fatalf("frame %d: a picture is to be labelled again", i)
+			}
+		}
+	}
+	if most < 4 || h.trail > limit {
+		t.Errorf("pictures %d apart, %d bytes; want the test to thin them, to at most %d", most, h.trail, limit)
 	}
 }
 
@@ -211,7 +272,7 @@ func TestKeepAllocatesNothing(t *testing.T) {
 	s := scenetest.Squares(1, 8, 6, nil)
 	keep := func() {
 		s.Seq++
-		h.Keep(s, s.Area, 60_000)
+		h.Keep(s, s.Area, nil, 60_000)
 	}
 	for range 50 {
 		keep()
