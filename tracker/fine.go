@@ -37,27 +37,42 @@ func FineFor(dst []features.Region, ann *annotation.Annotation) []features.Regio
 		return dst
 	}
 	from := len(dst)
-	boxes, areas := make([]image.Rectangle, 1+len(ann.Objects)), make([]float64, 1+len(ann.Objects))
-	for p, mark := range ann.Raster() {
-		if mark > 0 && ann.HasExtent(int(mark)-1) {
-			x, y := p%ann.Width, p/ann.Width
-			boxes[mark] = boxes[mark].Union(image.Rect(x, y, x+1, y+1))
-			areas[mark]++
+	boxes, areas := make([]image.Rectangle, len(ann.Objects)), make([]float64, len(ann.Objects))
+	if ann.Mask != nil {
+		var index [256]int
+		for k, o := range ann.Objects {
+			index[o.ID] = k + 1
+		}
+		for p, id := range ann.Mask {
+			if k := index[id] - 1; k >= 0 {
+				boxes[k] = boxes[k].Union(pixel(p, ann.Width))
+				areas[k]++
+			}
 		}
 	}
 	for k, o := range ann.Objects {
-		if b := o.Box; b != nil {
-			boxes[k+1] = pixelsOf(b)
-			areas[k+1] = fineFilled * (b[2] - b[0]) * (b[3] - b[1])
+		box, area := outlined(ann, k)
+		if o.Box != nil {
+			area *= fineFilled
 		}
-		dst = appendFine(dst, boxes[k+1], areas[k+1])
+		dst = appendFine(dst, boxes[k].Union(box), areas[k]+area)
 	}
 	return finestFirst(dst, from)
 }
 
-// pixelsOf are the pixels that an annotation's box touches.
-func pixelsOf(box []float64) image.Rectangle {
-	return image.Rect(int(box[0]), int(box[1]), int(math.Ceil(box[2])), int(math.Ceil(box[3])))
+// outlined is how far an annotation's object reaches by its outline or box, and the pixels
+// therein; empty for one that has none.
+func outlined(ann *annotation.Annotation, k int) (box image.Rectangle, area float64) {
+	ann.Inside(k, func(p int) {
+		box = box.Union(pixel(p, ann.Width))
+		area++
+	})
+	return box, area
+}
+
+func pixel(p, width int) image.Rectangle {
+	x, y := p%width, p/width
+	return image.Rect(x, y, x+1, y+1)
 }
 
 // appendFine appends the region of an object of that area in a box.

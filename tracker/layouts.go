@@ -49,7 +49,8 @@ func (t *Tracker) followWhole(f *frame) {
 }
 
 // learnWhole takes what the newest frame, which is labelled and drawn, shows of the objects.
-// One that ann defines by a box is as large as that, and one that it corrects as its mask.
+// One that ann defines by an outline or a box is as large as that, also where another covers it;
+// one that it corrects is as large as its mask.
 func (t *Tracker) learnWhole(ann *annotation.Annotation, marked []seed.Object) {
 	w := &t.whole
 	w.seen = w.seen[:0]
@@ -61,8 +62,8 @@ func (t *Tracker) learnWhole(ann *annotation.Annotation, marked []seed.Object) {
 		}
 		if at := slices.IndexFunc(marked, func(m seed.Object) bool { return m.Label == k+1 && m.Defined }); at >= 0 {
 			s.Marked = true
-			if b := ann.Objects[at].Box; b != nil {
-				s.Box = pixelsOf(b)
+			if b, _ := outlined(ann, at); !b.Empty() {
+				s.Box = b
 			}
 		}
 		w.seen = append(w.seen, s)

@@ -128,3 +128,21 @@ func TestMarkedLate(t *testing.T) {
 		})
 	}
 }
+
+// An object that is marked by an outline is as large as that, also where the outline of another
+// covers it.
+func TestOutlinedWhole(t *testing.T) {
+	tr := newTracker(t, Config{})
+	outline := func(x0, y0, x1, y1 float64) []annotation.Point {
+		return []annotation.Point{{x0, y0}, {x1, y0}, {x1, y1}, {x0, y1}}
+	}
+	for seq := range uint64(10) {
+		step(t, tr, bands(seq+1, image.Rectangle{}, false), nil)
+	}
+	step(t, tr, bands(11, image.Rect(102, 60, 138, 120), false), &annotation.Annotation{Width: 240, Height: 180, Objects: []annotation.Object{
+		{ID: 1, Polygon: outline(102, 60, 138, 120)}, {ID: 2, Polygon: outline(96, 40, 144, 84)},
+	}})
+	if got, want := tr.whole.seen[0].Box, image.Rect(102, 60, 138, 120); got != want {
+		t.Errorf("it is in %v; want %v", got, want)
+	}
+}

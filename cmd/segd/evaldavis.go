@@ -104,6 +104,9 @@ func evalDavisCommand(std streams) *cobra.Command {
 			"  decay        of J and F: mean of the first quarter minus that of the last\n" +
 			"  instability  1 − IoU of a mask with the one before it, minus the same of the\n" +
 			"               truth: how much more the mask changes than the object does\n" +
+			"  false        pixels of the masks that are not the object's, as shares of the\n" +
+			"               object's: where an outline may be (as for F), within the object's size\n" +
+			"               of it, and farther away\n" +
 			"  ms           a frame's time without decoding, and by stage; the network runs\n" +
 			"               beside the superpixels and is a part of features\n\n" +
 			"--perturb runs each sequence without and with a disturbance that --seed fixes:\n\n" +
@@ -205,6 +208,15 @@ func printDavis(out io.Writer, r *davis.Report, perturb davis.Perturbation) erro
 		fmt.Fprintf(w, "%s\t%.4g\t%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.0f\n", s.Name, s.Frames, withDeviation(s.J, s.JSD), s.F, s.JDecay, s.FDecay, s.Instability, s.MSPerFrame)
 	}
 	fmt.Fprintf(w, "mean\t\t%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.0f\n", withDeviation(r.MeanJ, sd), r.MeanF, r.MeanJDecay, r.MeanFDecay, r.MeanInstability, r.MeanMSPerFrame)
+
+	fmt.Fprintf(w, "\nfalse\toutline\tnear\tfar\n")
+	shares := func(name string, f davis.False) {
+		fmt.Fprintf(w, "%s\t%.3f\t%.3f\t%.3f\n", name, f.Outline, f.Near, f.Far)
+	}
+	for _, s := range r.Sequences {
+		shares(s.Name, s.False)
+	}
+	shares("mean", r.MeanFalse)
 
 	fmt.Fprintf(w, "\nms/frame\tfeatures\t(network)\tprojection\taffinity\tsolve\tmask\n")
 	stages := func(name string, s davis.StageMS) {

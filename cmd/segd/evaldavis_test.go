@@ -97,7 +97,7 @@ func TestEvalDavis(t *testing.T) {
 	if err := c.wait(t, time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	for _, parts := range [][]string{{"sequence", "J", "F", "J decay", "F decay", "instability", "ms/frame"}, {"ms/frame", "features", "(network)", "projection", "affinity", "solve", "mask"}, {"noise, seed 1", "J undisturbed", "J drop"}, {"two"}, {"mean"}} {
+	for _, parts := range [][]string{{"sequence", "J", "F", "J decay", "F decay", "instability", "ms/frame"}, {"false", "outline", "near", "far"}, {"ms/frame", "features", "(network)", "projection", "affinity", "solve", "mask"}, {"noise, seed 1", "J undisturbed", "J drop"}, {"two"}, {"mean"}} {
 		if !lineWith(c.out.String(), parts) {
 			t.Errorf("no line has all of %q:\n%s", parts, c.out.String())
 		}

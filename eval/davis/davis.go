@@ -59,6 +59,7 @@ type Report struct {
 	MeanJDecay      float64 `json:"mean_j_decay"`
 	MeanFDecay      float64 `json:"mean_f_decay"`
 	MeanInstability float64 `json:"mean_instability"`
+	MeanFalse       False   `json:"mean_false"`
 	MeanMSPerFrame  float64 `json:"mean_ms_per_frame"`
 	MeanStageMS     StageMS `json:"mean_stage_ms"`
 
@@ -97,6 +98,7 @@ type Sequence struct {
 	JDecay      float64 `json:"j_decay"`
 	FDecay      float64 `json:"f_decay"`
 	Instability float64 `json:"instability"`
+	False       False   `json:"false"`
 	StageMS     StageMS `json:"stage_ms"` // mean
 
 	// With repeats: the sample standard deviation of J over them, 0 of one.

@@ -66,7 +66,7 @@ func TestRun(t *testing.T) {
 	}
 	for _, key := range []string{
 		`"mode":"joint"`, `"model":"colour"`, `"sequences":[{"name":"square","frames":4,"j":`, `"f":`, `"ms_per_frame":`, `"mean_j":`, `"mean_f":`,
-		`"j_decay":`, `"f_decay":`, `"instability":`, `"stage_ms":{"network":0,"features":`, `"mean_instability":`,
+		`"j_decay":`, `"f_decay":`, `"instability":`, `"false":{"outline":`, `"mean_false":{"outline":`, `"stage_ms":{"network":0,"features":`, `"mean_instability":`,
 	} {
 		if !strings.Contains(string(text), key) {
 			t.Errorf("report %s lacks %s", text, key)

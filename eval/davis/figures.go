@@ -13,6 +13,7 @@ func (s *Sequence) fill(run *following) {
 	s.J, s.F = stats.Mean(run.j[1:last]), stats.Mean(run.f[1:last])
 	s.JDecay, s.FDecay = decay(run.j[1:last]), decay(run.f[1:last])
 	s.Instability = stats.Mean(run.excess[1:last])
+	s.False = falseOf(run.false[1:last], run.seen[1:last])
 	s.StageMS, s.MSPerFrame = run.stageMS, run.stageMS.Total()
 }
 
@@ -76,6 +77,7 @@ func meanOf(rows []Sequence) Sequence {
 			*v = new(stats.Mean(values))
 		}
 	}
+	out.False = meanFalse(rows)
 	for _, r := range rows {
 		out.StageMS.Add(r.StageMS, 1/float64(len(rows)))
 	}
@@ -127,6 +129,7 @@ func (r *Report) sum(repeats [][]Sequence, n int) {
 	r.MeanJDecay = stats.Mean(all(func(s *Sequence) *float64 { return &s.JDecay }))
 	r.MeanFDecay = stats.Mean(all(func(s *Sequence) *float64 { return &s.FDecay }))
 	r.MeanInstability = stats.Mean(all(func(s *Sequence) *float64 { return &s.Instability }))
+	r.MeanFalse = meanFalse(r.Sequences)
 	r.MeanMSPerFrame = stats.Mean(all(func(s *Sequence) *float64 { return &s.MSPerFrame }))
 	for _, s := range r.Sequences {
 		r.MeanStageMS.Add(s.StageMS, 1/float64(len(r.Sequences)))

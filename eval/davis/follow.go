@@ -14,6 +14,8 @@ import (
 type following struct {
 	j, f    []float64
 	excess  []float64 // change since the frame before, beyond the truth's
+	false   [][3]int  // pixels of the mask that are not the object, by distance
+	seen    []int     // pixels of the truth
 	area    []int     // pixels of the mask
 	truth   []int     // pixels of the undisturbed truth
 	stageMS StageMS   // mean
@@ -60,6 +62,8 @@ func follow(ctx context.Context, opt *Options, t *take, d disturbance, frame fun
 		j := mask.IoU(got, truth)
 		out.j = append(out.j, j)
 		out.f = append(out.f, boundaryF(bits, p.Truth, p.Width, p.Height))
+		out.false = append(out.false, countFalse(bits, p.Truth, p.Width, p.Height))
+		out.seen = append(out.seen, truth.Area())
 		out.area = append(out.area, got.Area())
 		out.stageMS.Add(took, 1/float64(len(t.Images)))
 		if i == 0 {

@@ -238,6 +238,7 @@ func TestRepeats(t *testing.T) {
 					"its sd":      {*row.JSD, stats.Deviation(j)},
 					"F":           {row.F, mean(func(s Sequence) float64 { return s.F })},
 					"frames":      {row.Frames, mean(func(s Sequence) float64 { return s.Frames })},
+					"false":       {row.False.Outline, mean(func(s Sequence) float64 { return s.False.Outline })},
 					"instability": {row.Instability, mean(func(s Sequence) float64 { return s.Instability })},
 				} {
 					if math.Abs(v[0]-v[1]) > 1e-12 {
