@@ -28,7 +28,7 @@ func (t *Tracker) layouts() []*layout.Object {
 }
 
 // followWhole finds the objects in f's picture as wholes, while the camera stands, and sets
-// their evidence. One that is out of sight is detected there and nowhere else.
+// their evidence.
 func (t *Tracker) followWhole(f *frame) {
 	w := &t.whole
 	if w.Still() {
@@ -42,9 +42,6 @@ func (t *Tracker) followWhole(f *frame) {
 		}
 		o.Evidence = scratch.Grow(o.Evidence, f.N)
 		w.Evidence(o.Evidence, f.Picture, o.layout)
-		if o.State != Visible {
-			o.Confine()
-		}
 	}
 }
 

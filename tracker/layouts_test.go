@@ -53,6 +53,9 @@ func TestWholeObject(t *testing.T) {
 		if o := show(image.Rectangle{}, false, nil).Objects[0]; o.State == Visible {
 			t.Fatalf("frame %d: visible in %v; want it out of sight", seq, o.Box)
 		}
+		if tr.Searching() {
+			t.Fatalf("frame %d: other sizes are asked for, which it is not looked for by", seq)
+		}
 	}
 	for range 15 {
 		if o := show(box, true, nil).Objects[0]; o.State == Visible {

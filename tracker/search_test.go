@@ -42,8 +42,8 @@ func (checksModel) Features(dst []features.Map, bgr []byte, width, height, shrin
 	return append(dst[:0], m), nil
 }
 
-// What comes back magnified has other features, and is known by those it has where
-// the picture is shrunk.
+// What comes back magnified, in front of a camera that moves, has other features, and is known
+// by those it has where the picture is shrunk.
 func TestComesBackLarger(t *testing.T) {
 	const w, h, hide, back, end = 320, 240, 8, 16, 24
 	for _, coarse := range []bool{true, false} {
@@ -59,7 +59,7 @@ func TestComesBackLarger(t *testing.T) {
 			rng := rand.New(rand.NewPCG(i, 1)) // sensor noise
 			for p := range truth {
 				x, y := p%w, p/w
-				v := 120 + 20*math.Sin(float64(x)/7+float64(y)/11)
+				v := 120 + 20*math.Sin(float64(x+5*int(i))/7+float64(y)/11) // the camera pans
 				size, r := 2, 24.0
 				if i >= back {
 					size, r = 4, 48

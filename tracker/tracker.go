@@ -129,8 +129,8 @@ func (t *Tracker) expect(f *frame) {
 		f.Belief.Uniform(t.objects.labels())
 		t.window.Guess(&f.Frame, f.y, t.objects.labels())
 	default:
-		t.recall.Detect(f.Picture, t.objects.views(), t.frames.sightings())
 		t.followWhole(f)
+		t.recall.Detect(f.Picture, t.objects.views(), t.frames.sightings())
 		t.affinity.Propagate(&f.Belief, f.Picture, t.elapsed, t.frames.sources(f.Seq, t.cfg.Refs), t.objects.views())
 		f.Belief.Labels(f.y)
 	}
@@ -255,7 +255,10 @@ func (t *Tracker) forget() {
 
 // Searching tells whether the next Step should have a scene with Coarse, because an
 // object that is out of sight, or back for a moment only, is then found at other
-// sizes, too. For one that is lost it does so now and then.
+// sizes, too. For one that is lost it does so now and then, and not for those that are
+// looked for as wholes.
 func (t *Tracker) Searching() bool {
-	return t.cfg.Mode.looksUp() && slices.ContainsFunc(t.objects.all, func(o object) bool { return recall.Wants(&o.Object, t.elapsed) })
+	return t.cfg.Mode.looksUp() && slices.ContainsFunc(t.objects.all, func(o object) bool {
+		return recall.Wants(&o.Object, t.elapsed) && !t.whole.Knows(o.layout)
+	})
 }

@@ -165,18 +165,6 @@ type Detection struct {
 	Evidence    []float64 // N: that it is this object as a whole, 0 where that is not; or empty if nobody knows
 }
 
-// Confine takes d for what is likely by the evidence as well, and for nothing that has none.
-func (d *Detection) Confine() {
-	for i, p := range d.Evidence {
-		switch {
-		case p == 0:
-			d.Probability[i] = 0
-		case p > 0.5:
-			d.Probability[i] = max(d.Probability[i], p)
-		}
-	}
-}
-
 func anyHidden(objects []Object) bool {
 	return slices.ContainsFunc(objects, func(o Object) bool { return o.State != life.Visible })
 }

@@ -466,11 +466,3 @@ func TestWeigh(t *testing.T) {
 		})
 	}
 }
-
-func TestConfine(t *testing.T) {
-	d := Detection{Probability: []float64{0.9, 0.9, 0.2, 0.2}, Evidence: []float64{0, 0.4, 0.4, 0.7}}
-	d.Confine()
-	if want := []float64{0, 0.9, 0.2, 0.7}; !slices.Equal(d.Probability, want) {
-		t.Errorf("%v; want %v", d.Probability, want)
-	}
-}

@@ -110,6 +110,9 @@ func (f *Follower) Find(objects []*Object) {
 	}
 }
 
+// Knows tells whether o will be looked for in the next picture, if the camera does not move.
+func (f *Follower) Knows(o *Object) bool { return f.background.stands() && o.Known() }
+
 // Looked tells whether o was looked for in the picture last looked at.
 func (f *Follower) Looked(o *Object) bool { return f.Still() && o.Known() && o.seq == f.seq }
 
