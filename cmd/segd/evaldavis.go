@@ -107,6 +107,8 @@ func evalDavisCommand(std streams) *cobra.Command {
 			"  false        pixels of the masks that are not the object's, as shares of the\n" +
 			"               object's: where an outline may be (as for F), within the object's size\n" +
 			"               of it, and farther away\n" +
+			"  score from   of the masks with a score in a tenth of 0 to 1, how many have a J of\n" +
+			"               0.5 or more\n" +
 			"  ms           a frame's time without decoding, and by stage; the network runs\n" +
 			"               beside the superpixels and is a part of features\n\n" +
 			"--perturb runs each sequence without and with a disturbance that --seed fixes:\n\n" +
@@ -218,6 +220,8 @@ func printDavis(out io.Writer, r *davis.Report, perturb davis.Perturbation) erro
 	}
 	shares("mean", r.MeanFalse)
 
+	fmt.Fprintln(w)
+	printReliability(w, r.Reliability)
 	fmt.Fprintf(w, "\nms/frame\tfeatures\t(network)\tprojection\taffinity\tsolve\tmask\n")
 	stages := func(name string, s davis.StageMS) {
 		fmt.Fprintf(w, "%s\t%.1f\t(%.1f)\t%.1f\t%.1f\t%.1f\t%.1f\n", name, s.Features, s.Network, s.Projection, s.Affinity, s.Solve, s.Mask)
@@ -248,6 +252,14 @@ func printDavis(out io.Writer, r *davis.Report, perturb davis.Perturbation) erro
 		fmt.Fprintf(w, "\n%s was skipped: %s\n", s.Name, s.Reason)
 	}
 	return w.Flush()
+}
+
+// printReliability writes how far scores can be relied on.
+func printReliability(w io.Writer, bins []davis.Bin) {
+	fmt.Fprintf(w, "score from\tmasks\tmean score\tright\n")
+	for _, b := range bins {
+		fmt.Fprintf(w, "%.1f\t%d\t%.2f\t%.3f\n", b.From, b.Masks, b.Score, b.Right)
+	}
 }
 
 // withDeviation leaves out a deviation that is nil.

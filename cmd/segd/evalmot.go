@@ -39,7 +39,9 @@ func evalMotCommand(std streams) *cobra.Command {
 			"  switches        of identity, as CLEAR-MOT counts them\n" +
 			"  present         frames with a true box\n" +
 			"  right, missed   of these, those where the person's own box is right, and the others\n" +
-			"  false           frames with a box that is not right, the person present or not\n\n" +
+			"  false           frames with a box that is not right, the person present or not\n" +
+			"  score from      of the boxes of masks with a score in a tenth of 0 to 1, alone and\n" +
+			"                  together, how many are right\n\n" +
 			"True boxes of flag 0 are not counted, nor are a person's own boxes on them. The boxes\n" +
 			"that were counted together are written to --out, as results of MOTChallenge.",
 		Example: "  segd eval mot --video vtest.avi --truth gt.txt --frames 1-400\n" +
@@ -200,5 +202,7 @@ func printMot(out io.Writer, r *mot.Report) error {
 		t := r.Together.PerObject[k]
 		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", a.ID, a.Marked, a.Present, a.Right, a.False, a.Missed, t.Right, t.False, t.Missed)
 	}
+	fmt.Fprintln(w)
+	printReliability(w, r.Reliability)
 	return w.Flush()
 }

@@ -6,6 +6,7 @@ import (
 	"image"
 
 	"github.com/segd/segd/eval/internal/clip"
+	"github.com/segd/segd/eval/internal/stats"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/mask"
 	"github.com/segd/segd/tracker"
@@ -54,6 +55,10 @@ type Report struct {
 	Sequences []Sequence `json:"sequences"`
 	Skipped   []Skipped  `json:"skipped,omitempty"`
 
+	// Reliability is how many masks have a J of 0.5 or more, by their scores, in all runs
+	// but those that a perturbation is compared with.
+	Reliability []Bin `json:"reliability"`
+
 	MeanJ           float64 `json:"mean_j"`
 	MeanF           float64 `json:"mean_f"`
 	MeanJDecay      float64 `json:"mean_j_decay"`
@@ -69,6 +74,9 @@ type Report struct {
 	MeanJAfterRatio         *float64 `json:"mean_j_after_ratio,omitempty"`
 	MedianJAfterRatio       *float64 `json:"median_j_after_ratio,omitempty"`
 }
+
+// Bin is how many of the masks with a score in a tenth of 0…1 are right.
+type Bin = stats.Bin
 
 // Repeat is J when each sequence was run N times: the mean over sequences of the
 // mean over repeats, and the sample standard deviation over repeats of the mean over
@@ -168,21 +176,23 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 		}
 	}
 	var repeats [][]Sequence // of each sequence
+	var reliability stats.Reliability
 	for _, takes := range all {
 		rows := make([]Sequence, len(takes))
 		for i, t := range takes {
-			if rows[i], err = runTake(ctx, &opt, t, i == 0, tick); err != nil {
+			if rows[i], err = runTake(ctx, &opt, t, i == 0, tick, &reliability); err != nil {
 				return nil, fmt.Errorf("davis: %s: %w", t.Name, err)
 			}
 		}
 		repeats = append(repeats, rows)
 	}
 	report.sum(repeats, opt.Repeat)
+	report.Reliability = reliability.Bins()
 	return report, nil
 }
 
 // runTake gives one repeat's row. shown is whether the caller's Frame is to see it.
-func runTake(ctx context.Context, opt *Options, t *take, shown bool, tick func()) (Sequence, error) {
+func runTake(ctx context.Context, opt *Options, t *take, shown bool, tick func(), reliability *stats.Reliability) (Sequence, error) {
 	row := Sequence{Name: t.Name}
 	d, err := newDisturbance(opt.Perturb, opt.Seed, t)
 	if err != nil {
@@ -203,6 +213,7 @@ func runTake(ctx context.Context, opt *Options, t *take, shown bool, tick func()
 		return row, err
 	}
 	row.fill(run)
+	run.rate(reliability)
 	if plain != nil {
 		row.compare(run, plain, d)
 	}

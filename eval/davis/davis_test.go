@@ -47,6 +47,9 @@ func TestRun(t *testing.T) {
 	if row.Frames != 4 || row.J < 0.9 || row.J > 1 || row.J != report.MeanJ || row.F < 0.9 || row.F != report.MeanF {
 		t.Errorf("row is %+v with mean %.3f; want 4 frames, J and F above 0.9", row, report.MeanJ)
 	}
+	if b := report.Reliability; len(b) != 1 || b[0].Masks != 4 || b[0].Right != 1 || b[0].Score < b[0].From {
+		t.Errorf("reliability %+v; want four masks that are right", b)
+	}
 	j, change := 0.0, 0.0
 	for i := 1; i < 5; i++ {
 		j += mask.IoU(masks[i], truths[i]) / 4
@@ -66,7 +69,7 @@ func TestRun(t *testing.T) {
 	}
 	for _, key := range []string{
 		`"mode":"joint"`, `"model":"colour"`, `"sequences":[{"name":"square","frames":4,"j":`, `"f":`, `"ms_per_frame":`, `"mean_j":`, `"mean_f":`,
-		`"j_decay":`, `"f_decay":`, `"instability":`, `"false":{"outline":`, `"mean_false":{"outline":`, `"stage_ms":{"network":0,"features":`, `"mean_instability":`,
+		`"j_decay":`, `"f_decay":`, `"instability":`, `"false":{"outline":`, `"mean_false":{"outline":`, `"reliability":[{"from":0.9,"masks":4,"score":`, `"stage_ms":{"network":0,"features":`, `"mean_instability":`,
 	} {
 		if !strings.Contains(string(text), key) {
 			t.Errorf("report %s lacks %s", text, key)

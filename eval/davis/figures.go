@@ -17,6 +17,19 @@ func (s *Sequence) fill(run *following) {
 	s.StageMS, s.MSPerFrame = run.stageMS, run.stageMS.Total()
 }
 
+// rightJ is the J from which on a mask is taken to be of its object.
+const rightJ = 0.5
+
+// rate takes in how reliable the scores of the masks are.
+func (run *following) rate(r *stats.Reliability) {
+	last := len(run.j) - 1
+	for i := 1; i < last; i++ {
+		if run.area[i] > 0 {
+			r.Add(run.score[i], run.j[i] >= rightJ)
+		}
+	}
+}
+
 // compare writes what the disturbance d did.
 func (s *Sequence) compare(run, plain *following, d disturbance) {
 	last := len(plain.j) - 1

@@ -17,8 +17,9 @@ type following struct {
 	false   [][3]int  // pixels of the mask that are not the object, by distance
 	seen    []int     // pixels of the truth
 	area    []int     // pixels of the mask
-	truth   []int     // pixels of the undisturbed truth
-	stageMS StageMS   // mean
+	score   []float64
+	truth   []int   // pixels of the undisturbed truth
+	stageMS StageMS // mean
 }
 
 // follow runs the tracker over a take as over a camera: the first frame's truth is
@@ -65,6 +66,7 @@ func follow(ctx context.Context, opt *Options, t *take, d disturbance, frame fun
 		out.false = append(out.false, countFalse(bits, p.Truth, p.Width, p.Height))
 		out.seen = append(out.seen, truth.Area())
 		out.area = append(out.area, got.Area())
+		out.score = append(out.score, res.Objects[0].Score)
 		out.stageMS.Add(took, 1/float64(len(t.Images)))
 		if i == 0 {
 			lastMask, lastTruth = got, truth

@@ -214,7 +214,7 @@ func TestRepeats(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if rows[i], err = runTake(t.Context(), &opt, tk, false, func() { runs++ }); err != nil {
+					if rows[i], err = runTake(t.Context(), &opt, tk, false, func() { runs++ }, &stats.Reliability{}); err != nil {
 						t.Fatal(err)
 					}
 					if i == 0 {

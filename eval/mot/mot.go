@@ -8,6 +8,7 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/eval/internal/clip"
+	"github.com/segd/segd/eval/internal/stats"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/tracker"
 )
@@ -46,9 +47,16 @@ type Report struct {
 	Alone    Group `json:"alone"`
 	Together Group `json:"together"`
 
+	// Reliability is how many of the boxes counted, alone and together, are right by the
+	// scores of their masks.
+	Reliability []Bin `json:"reliability"`
+
 	// Boxes are those of Together that were counted, frame by frame.
 	Boxes []Found `json:"-"`
 }
+
+// Bin is how many of the masks with a score in a tenth of 0…1 are right.
+type Bin = stats.Bin
 
 // Group are the figures of one way to follow. The frame in which a person is marked
 // is not counted. What would be divided by 0 is null.
@@ -283,6 +291,13 @@ func (r *run) report() *Report {
 	}
 	report.Alone = group(sum, r.aloneTracks, looked)
 	report.Together = group(score(sideBySide(r.togetherTracks, looked)), r.togetherTracks, looked)
+	var reliability stats.Reliability
+	for _, tracks := range [][]track{r.aloneTracks, r.togetherTracks} {
+		for k := range tracks {
+			tracks[k].rate(&reliability)
+		}
+	}
+	report.Reliability = reliability.Bins()
 	for _, n := range looked {
 		for k := range r.togetherTracks {
 			if f := r.togetherTracks[k].at(n); f != nil {

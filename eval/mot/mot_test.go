@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -103,7 +104,7 @@ func TestRun(t *testing.T) {
 			}}
 			want := &Report{Mode: "joint", Model: "none", Mark: mark.String(), FirstFrame: 1, LastFrame: frames, Alone: group, Together: group}
 			boxes := r.Boxes
-			r.Boxes = nil
+			r.Boxes, r.Reliability = nil, nil // another test has these
 			if d := cmp.Diff(want, r); d != "" {
 				t.Error(d)
 			}
@@ -144,6 +145,16 @@ func TestRunOfOne(t *testing.T) {
 	}
 	if got := r.Together.PerObject[0]; got.Marked != 5 || got.Present != 11 || got.Right+got.Missed != 11 {
 		t.Errorf("%+v; want a mark in frame 5 and 11 frames", got)
+	}
+	masks, right := 0, 0.0
+	for _, b := range r.Reliability {
+		masks, right = masks+b.Masks, right+b.Right*float64(b.Masks)
+		if b.Score < b.From || b.Score > b.From+0.1 {
+			t.Errorf("%+v; want a mean score of its tenth", b)
+		}
+	}
+	if masks != 2*len(r.Boxes) || math.Abs(right-float64(r.Alone.PerObject[0].Right+r.Together.PerObject[0].Right)) > 1e-9 {
+		t.Errorf("reliability of %d masks, %g right; want it of the %d boxes, twice", masks, right, len(r.Boxes))
 	}
 	text, err := json.Marshal(r.Together)
 	if err != nil {

@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 
+	"github.com/segd/segd/eval/internal/stats"
 	"github.com/segd/segd/tracker"
 )
 
@@ -62,6 +64,15 @@ func (t *track) at(n int) *Found {
 		return nil
 	}
 	return &f
+}
+
+// rate takes in how reliable the scores of what was found are.
+func (t *track) rate(r *stats.Reliability) {
+	for _, n := range slices.Sorted(maps.Keys(t.found)) {
+		f := t.found[n]
+		b, present := t.present(n)
+		r.Add(f.Score, present && b.right(f.Box))
+	}
 }
 
 // object counts the person's frames among those that were looked at.
