@@ -22,21 +22,22 @@
 //
 // While the camera stands still an object is also followed as a whole (package layout, below
 // internal/): by what it looks like from top to bottom, how it moves, what the places of the
-// picture look like without it and which other objects are there. Where that finds it multiplies the
-// odds of the affinity; where it is not found it is out of sight.
+// picture look like without it and which other objects are there. Where that finds it multiplies
+// the odds of the affinity; where it is not found it is out of sight.
 //
-// An object out of sight is looked for by its looks in the annotated frames and a few
+// Else an object out of sight is looked for by its looks in the annotated frames and a few
 // remembered ones, chosen for their differences, against those of the background seen
 // meanwhile; first near where it was last seen, then ever farther away; as large as it
 // was or up to four times as large across, where scenes have Coarse (see
 // [Tracker.Searching]), and once it is lost in some of them. The classifier rests until
-// then: it may refuse what was found, but not add to it. Something that came back as an object but was gone again at once makes the next
-// such return wait until it has been found in a few frames in a row.
+// then: it may refuse what was found, but not add to it. Something that came back as an
+// object but was gone again at once makes the next such return wait until it has been found
+// in a few frames in a row.
 //
 // Small objects want scenes that are finer where they are: see [Tracker.Fine] and [FineFor].
 //
-// A scene of the last seconds can still be annotated; what followed it is then
-// labelled again.
+// A scene of the last seconds can still be annotated; some of those that followed it are then
+// labelled again, and in the pictures between the annotation's objects are followed as wholes.
 //
 // # Inside
 //
