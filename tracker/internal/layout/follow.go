@@ -31,7 +31,7 @@ const (
 	sideFall, topFall = 1.5, 0.5
 	sure              = 0.8 // share of a cell that must be explained to be as likely
 
-	maxAhead = 4 // frames of the camera that an object is taken to go on in its motion
+	maxAhead = 32 // frames of the camera that an object is taken to go on in its motion
 	coverBox = 1.2
 	covering = 10 // frames for which the place of a hidden object is left alone
 )
