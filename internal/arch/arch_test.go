@@ -84,7 +84,7 @@ var plan = map[string]room{
 	"pipeline":              {internal: []string{"annotation", "bus/segdv1", "features", "ingest", "mask", "tracker"}, modules: []string{protobuf}},
 	"eval/davis":            {internal: []string{"annotation", "eval/internal/clip", "eval/internal/stats", "features", "mask", "tracker"}, tests: []string{"eval/internal/clip/cliptest"}},
 	"eval/moons":            {internal: []string{"eval/internal/stats", "lp", "solver", "solver/baseline", "solver/clique", "solver/kernel", "solver/loss"}, modules: []string{plot, xsync}},
-	"eval/mot":              {internal: []string{"annotation", "eval/internal/clip", "features", "tracker"}, tests: []string{"mask"}},
+	"eval/mot":              {internal: []string{"annotation", "eval/internal/clip", "eval/internal/stats", "features", "tracker"}, tests: []string{"mask"}},
 	"eval/scribbles":        {internal: []string{"annotation", "eval/internal/clip", "eval/internal/stats", "features", "mask", "solver/baseline", "solver/mrf", "tracker"}, tests: []string{"eval/internal/clip/cliptest"}},
 	"eval/soak":             {internal: []string{"annotation", "eval/internal/clip", "eval/internal/stats", "features", "mask", "tracker"}, tests: []string{"eval/internal/clip/cliptest"}},
 	"eval/ssl":              {internal: []string{"eval/internal/npy", "solver", "solver/baseline", "solver/clique", "solver/kernel", "solver/loss"}, modules: []string{xsync}, tests: []string{"eval/internal/npy/npytest"}},
