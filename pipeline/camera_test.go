@@ -670,7 +670,7 @@ func TestAnnotate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, "gate", 10)
 		b.loop = true
-		b.tracker.History = 60_000 // about ten frames
+		b.tracker.History = 150_000 // about ten frames
 		c, err := New(b.cfg)
 		if err != nil {
 			t.Fatal(err)

@@ -73,7 +73,7 @@ func (h *History) Keep(s *features.Scene, y []int32, picture []byte, limit int) 
 		h.bytes -= oldest.size()
 		switch {
 		case h.stays(oldest):
-		case h.beyond > 0 && len(oldest.picture) > 0:
+		case h.beyond > 0 && len(oldest.picture) > 0 && oldest.scene.Seq-h.entries[h.beyond-1].scene.Seq >= h.stride/firstStride:
 			h.strip(h.beyond)
 		default:
 			h.drop(h.beyond)
@@ -120,8 +120,10 @@ func (h *History) stays(e *entry) bool {
 // thin doubles the distance of the trail's scenes, and of its pictures. It returns false
 // when only held ones are left.
 func (h *History) thin() bool {
+	if h.stride/firstStride > h.entries[h.beyond-1].scene.Seq-h.entries[0].scene.Seq {
+		return false
+	}
 	h.stride *= 2
-	thinner := false
 	scene, picture := h.entries[0].scene.Seq, h.entries[0].scene.Seq
 	for at := 1; at < h.beyond; {
 		e := h.entries[at]
@@ -135,18 +137,16 @@ func (h *History) thin() bool {
 		if seq-picture < h.stride/firstStride || len(e.picture) == 0 {
 			h.drop(at)
 			h.beyond--
-			thinner = true
 			continue
 		}
 		if !e.bare {
 			h.strip(at)
-			thinner = true
 		}
 		h.trail += h.entries[at].size()
 		picture = seq
 		at++
 	}
-	return thinner || h.stride < h.entries[h.beyond-1].scene.Seq-h.entries[0].scene.Seq
+	return true
 }
 
 // MaxHeld is how many scenes can be held at once.

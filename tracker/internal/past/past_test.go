@@ -229,6 +229,22 @@ func TestPicturesStay(t *testing.T) {
 	}
 }
 
+// Held scenes that take more than the limit stay, however long.
+func TestHeldBeyondTheLimit(t *testing.T) {
+	h := &History{}
+	for i := range uint64(300) {
+		h.Keep(scenetest.Squares(i, 8, 6, nil), nil, make([]byte, 100), 15_000)
+		if i > 0 && i <= 3 {
+			if err := h.Hold(i); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if h.trail < 15_000 || h.beyond != 3 {
+		t.Errorf("%d entries and %d bytes beyond the limit; want the three that are held, which take more than it", h.beyond, h.trail)
+	}
+}
+
 // What is labelled again comes in order, ends with the newest, and is spread evenly.
 func TestReplaysAreEven(t *testing.T) {
 	for _, c := range []struct {
