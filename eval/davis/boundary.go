@@ -10,6 +10,11 @@ import (
 // pixel may lie from the other boundary and still match it (DAVIS-2016).
 const boundaryTolerance = 0.008
 
+// boundaryReach is that distance in pixels.
+func boundaryReach(width, height int) int {
+	return int(math.Ceil(boundaryTolerance * math.Hypot(float64(width), float64(height))))
+}
+
 // boundaryF is the F-measure of DAVIS-2016 between the outlines of two masks,
 // height×width row-major, non-zero on the object: the harmonic mean of the shares
 // of either outline within reach of the other. 1 when neither has an outline, 0
@@ -22,7 +27,7 @@ func boundaryF(got, want []uint8, width, height int) float64 {
 	if len(g) == 0 || len(w) == 0 {
 		return 0
 	}
-	disk := clip.Disk(int(math.Ceil(boundaryTolerance * math.Hypot(float64(width), float64(height)))))
+	disk := clip.Disk(boundaryReach(width, height))
 	precision := matched(g, w, disk, width, height)
 	recall := matched(w, g, disk, width, height)
 	if precision+recall == 0 {

@@ -1,10 +1,6 @@
 package davis
 
-import (
-	"math"
-
-	"github.com/segd/segd/eval/internal/stats"
-)
+import "math"
 
 // False is how much of the masks is not the object, as shares of the object's pixels, all
 // frames' taken together, by how far it is from the object: within what F allows an outline
@@ -15,9 +11,6 @@ type False struct {
 	Near    float64 `json:"near"`
 	Far     float64 `json:"far"`
 }
-
-// figures lists the shares.
-func (f *False) figures() []*float64 { return []*float64{&f.Outline, &f.Near, &f.Far} }
 
 // countFalse returns how many pixels of got are not in want, masks of height×width as
 // boundaryF takes them: in the order of False.
@@ -45,13 +38,13 @@ func countFalse(got, want []uint8, width, height int) (counts [3]int) {
 		}
 		return math.Sqrt(float64(least))
 	}
-	tolerance := math.Ceil(boundaryTolerance * math.Hypot(float64(width), float64(height)))
+	reach := float64(boundaryReach(width, height))
 	for p, v := range got {
 		if v == 0 || want[p] != 0 {
 			continue
 		}
 		switch d := nearest(p); {
-		case d <= tolerance:
+		case d <= reach:
 			counts[0]++
 		case d <= math.Sqrt(float64(size)):
 			counts[1]++
@@ -63,27 +56,15 @@ func countFalse(got, want []uint8, width, height int) (counts [3]int) {
 }
 
 // falseOf sums the frames' counts up, as shares of the object's pixels in them.
-func falseOf(counts [][3]int, pixels []int) (f False) {
+func falseOf(counts [][3]int, pixels []int) False {
+	var sum [3]float64
 	all := 0
-	for _, n := range pixels {
-		all += n
-	}
-	for k, share := range f.figures() {
-		for _, c := range counts {
-			*share += float64(c[k]) / float64(max(all, 1))
+	for i, c := range counts {
+		all += pixels[i]
+		for k, n := range c {
+			sum[k] += float64(n)
 		}
 	}
-	return f
-}
-
-// meanFalse is the mean over sequences or repeats.
-func meanFalse(rows []Sequence) (f False) {
-	for k, share := range f.figures() {
-		values := make([]float64, len(rows))
-		for i := range rows {
-			values[i] = *rows[i].False.figures()[k]
-		}
-		*share = stats.Mean(values)
-	}
-	return f
+	n := float64(max(all, 1))
+	return False{Outline: sum[0] / n, Near: sum[1] / n, Far: sum[2] / n}
 }

@@ -59,7 +59,7 @@ func (s *Sequence) compare(run, plain *following, d disturbance) {
 
 // figures lists those that are means over repeats.
 func (s *Sequence) figures() []*float64 {
-	return []*float64{&s.Frames, &s.J, &s.F, &s.MSPerFrame, &s.JDecay, &s.FDecay, &s.Instability}
+	return []*float64{&s.Frames, &s.J, &s.F, &s.MSPerFrame, &s.JDecay, &s.FDecay, &s.Instability, &s.False.Outline, &s.False.Near, &s.False.Far}
 }
 
 // optional lists those that can be null.
@@ -90,7 +90,6 @@ func meanOf(rows []Sequence) Sequence {
 			*v = new(stats.Mean(values))
 		}
 	}
-	out.False = meanFalse(rows)
 	for _, r := range rows {
 		out.StageMS.Add(r.StageMS, 1/float64(len(rows)))
 	}
@@ -142,7 +141,11 @@ func (r *Report) sum(repeats [][]Sequence, n int) {
 	r.MeanJDecay = stats.Mean(all(func(s *Sequence) *float64 { return &s.JDecay }))
 	r.MeanFDecay = stats.Mean(all(func(s *Sequence) *float64 { return &s.FDecay }))
 	r.MeanInstability = stats.Mean(all(func(s *Sequence) *float64 { return &s.Instability }))
-	r.MeanFalse = meanFalse(r.Sequences)
+	r.MeanFalse = False{
+		Outline: stats.Mean(all(func(s *Sequence) *float64 { return &s.False.Outline })),
+		Near:    stats.Mean(all(func(s *Sequence) *float64 { return &s.False.Near })),
+		Far:     stats.Mean(all(func(s *Sequence) *float64 { return &s.False.Far })),
+	}
 	r.MeanMSPerFrame = stats.Mean(all(func(s *Sequence) *float64 { return &s.MSPerFrame }))
 	for _, s := range r.Sequences {
 		r.MeanStageMS.Add(s.StageMS, 1/float64(len(r.Sequences)))

@@ -134,12 +134,9 @@ func (f *Follower) inContact(o *Object) bool {
 	return f.foregroundIn(o.x, o.y, w, h)-ownForeground > touching*(w*h-own)
 }
 
-// findForeground sums the places of the newest picture up that do not look like their
+// findForeground sums the places of the picture last looked at up that do not look like their
 // background.
 func (f *Follower) findForeground() {
-	if !f.background.stands() {
-		return
-	}
 	g, stride := &f.grid, f.grid.width+1
 	f.foreground = scratch.Grow(f.foreground, stride*(g.height+1))
 	clear(f.foreground[:stride])
@@ -162,6 +159,10 @@ func (f *Follower) foregroundIn(x, y, w, h float64) float64 {
 	x1, y1 := min(int(x+w/2), f.grid.width), min(int(y+h/2), f.grid.height)
 	if x1 <= x0 || y1 <= y0 {
 		return 0
+	}
+	if !f.summed {
+		f.findForeground()
+		f.summed = true
 	}
 	s, stride := f.foreground, f.grid.width+1
 	return float64(s[y1*stride+x1] - s[y1*stride+x0] - s[y0*stride+x1] + s[y0*stride+x0])

@@ -52,6 +52,17 @@ func (s *street) hide(o *Object, n int) {
 	}
 }
 
+// watchHidden is watch, until b has been seen in ten pictures and hidden in n.
+func watchHidden(t testing.TB, b body, n int) (*street, *Object) {
+	t.Helper()
+	s, o := watch(t, b)
+	for range 10 {
+		s.see([]*Object{o}, b)
+	}
+	s.hide(o, n)
+	return s, o
+}
+
 // What turns into something else beside somebody is somebody else; alone it is still itself,
 // and looks like that from then on.
 func TestTurns(t *testing.T) {
@@ -181,11 +192,7 @@ func TestCertainAgain(t *testing.T) {
 func TestComesBackFarAway(t *testing.T) {
 	for _, more := range []float64{0, 0.5, -0.3} {
 		b := body{x: 40, y: 110, look: person}
-		s, o := watch(t, b)
-		for range 10 {
-			s.see([]*Object{o}, b)
-		}
-		s.hide(o, 60)
+		s, o := watchHidden(t, b, 60)
 		far := body{x: 180, y: 80, look: person, more: more}
 		for range 12 {
 			s.see([]*Object{o}, far, body{x: 120, y: 120, look: headless})
@@ -200,11 +207,7 @@ func TestComesBackFarAway(t *testing.T) {
 // What looks nothing like it, but is there, is not gone to by and by.
 func TestStrangersComeBy(t *testing.T) {
 	b := body{x: 40, y: 110, look: person}
-	s, o := watch(t, b)
-	for range 10 {
-		s.see([]*Object{o}, b)
-	}
-	s.hide(o, 20)
+	s, o := watchHidden(t, b, 20)
 	for k := range 60 {
 		s.see([]*Object{o}, body{x: 60 + 2*float64(k), y: 100, look: headless}, body{x: 250 - 2*float64(k), y: 70, look: stranger})
 		s.gone(o, "others are there")
@@ -214,11 +217,7 @@ func TestStrangersComeBy(t *testing.T) {
 // Nor is it as small from then on as somebody it was not.
 func TestSmallerStranger(t *testing.T) {
 	b := body{x: 60, y: 100, look: person}
-	s, o := watch(t, b)
-	for range 10 {
-		s.see([]*Object{o}, b)
-	}
-	s.hide(o, 30)
+	s, o := watchHidden(t, b, 30)
 	smaller := b.turned(0.8)
 	smaller.more = 1/(scale*scale) - 1
 	for range 30 {

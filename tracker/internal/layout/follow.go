@@ -48,6 +48,7 @@ type Follower struct {
 
 	covered    []bool     // the grid's cells: by objects
 	foreground []int32    // (height+1)×(width+1): how many of the cells above and to the left
+	summed     bool       // foreground is of the picture last looked at
 	appearance appearance // of a place
 	shown      []float32  // what search returns
 	fits       []float32  // of a layout's cells
@@ -64,32 +65,29 @@ type Seen struct {
 
 // Look takes in a scene, the newest.
 func (f *Follower) Look(s *features.Scene) {
-	f.looked, f.back, f.seq = true, false, s.Seq
+	f.looked, f.back, f.seq, f.summed = true, false, s.Seq, false
 	f.grid.set(s)
 	if f.background.resize(&f.grid) {
 		f.covered = make([]bool, f.grid.width*f.grid.height)
 	} else {
 		f.background.compare(&f.grid, f.covered)
 	}
-	f.findForeground()
 }
 
-// Picture is the one last looked at, as LookBack wants it, until the next is looked at: the
-// cells' colours, 3 bytes each.
+// Picture is the newest, as LookBack wants it, until the next is looked at: the cells'
+// colours, 3 bytes each.
 func (f *Follower) Picture() []byte { return f.grid.kept }
 
 // LookBack takes in an earlier scene than the newest, whose picture was kept, to follow those
 // that are marked in it, and then those after it, to the newest. Objects that were looked for
 // in later pictures are left alone; the background is the newest one, if it was there then.
 func (f *Follower) LookBack(s *features.Scene, picture []byte) {
-	f.looked, f.back, f.seq = false, true, s.Seq
+	f.looked, f.back, f.seq, f.summed = false, true, s.Seq, false
 	if !f.background.stands() {
 		return
 	}
 	f.grid.restore(s, picture)
-	if f.looked = f.background.isIn(&f.grid, f.covered); f.looked {
-		f.findForeground()
-	}
+	f.looked = f.background.isIn(&f.grid, f.covered)
 }
 
 // Still tells whether the camera stands, and nothing was learnt yet of the picture last

@@ -49,7 +49,7 @@ type grid struct {
 	cell          int     // pixels
 	width, height int     // cells
 	sum           []int32 // (height+1)×(width+1)×3: the colours of all cells above and to the left, in LabUnits
-	kept          []byte  // height×width×3: the cells' colours, coarser
+	kept          []byte  // height×width×3: the cells' colours, coarser, as last set
 	superpixel    []int32 // height×width: the one in the middle of each cell
 }
 
@@ -94,9 +94,8 @@ func step(v, unit, zero int32) byte { return byte(min(max((v+unit/2)/unit+zero, 
 
 // restore makes g that of s as it was kept.
 func (g *grid) restore(s *features.Scene, kept []byte) {
-	g.kept = append(g.kept[:0], kept...)
 	g.fill(s, func(x, y int) [3]int32 {
-		c := g.kept[3*(y*g.width+x):]
+		c := kept[3*(y*g.width+x):]
 		return [3]int32{keptL * int32(c[0]), keptAB * (int32(c[1]) - keptZero), keptAB * (int32(c[2]) - keptZero)}
 	})
 }

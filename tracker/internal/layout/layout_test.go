@@ -389,6 +389,9 @@ func TestLookBack(t *testing.T) {
 	objects := []*Object{other, o}
 	for k, sc := range scenes {
 		s.f.LookBack(sc, kept[k])
+		if w := walking(k); s.f.foregroundIn(w.x, w.y, bodyWidth, bodyHeight) < 0.8*bodyWidth*bodyHeight {
+			t.Errorf("picture %d: the one who walks is not before the background", k)
+		}
 		switch k {
 		case 0:
 			s.f.Learn([]Seen{{Object: other}, {Object: o, InSight: true, Marked: true, Box: walking(0).box()}})
