@@ -8,6 +8,9 @@ ARGS  ?=
 # Pinned: a newer linter finds newer faults. Used by `make lint` only.
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.9.0
 
+# Used by `make vulncheck` only.
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
+
 # The version bus/segdv1/segd.pb.go was made with. Used by `make generate` only.
 PROTOC_GEN_GO := google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
 
@@ -30,7 +33,7 @@ BUILD   := $(GO) build -buildvcs=false -ldflags "-X main.version=$(VERSION)"
 RACE = ./annotation ./bus/... ./config/... ./features ./ingest ./ingest/whip ./mask/... ./metrics/... ./pipeline/... ./solver/... $(filter-out %/boxtrain,$(shell $(GO) list ./tracker/...)) ./web/...
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test generate lint fuzz interop browser-test api-test examples-test outage endurance follow-test natsdocs observability screenshot recording bench peers package package-test deploy-test clean
+.PHONY: help setup build run test generate lint vulncheck fuzz interop browser-test api-test examples-test outage endurance follow-test natsdocs observability screenshot recording bench peers package package-test deploy-test clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +58,11 @@ generate: ## write generated code again
 
 lint: ## golangci-lint, the pinned version
 	$(GO) run $(GOLANGCI) run ./...
+
+# VULNCHECK="-db file:///FOLDER" asks a copy of the database.
+vulncheck: setup ## known vulnerabilities that segd reaches; each is explained in docs/security.md
+	GOBIN=$(CURDIR)/bin $(GO) install $(GOVULNCHECK)
+	@scripts/vulncheck $(VULNCHECK)
 
 fuzz: setup ## fuzz what reads bytes of others, a minute each; FUZZTIME=10s is shorter
 	@scripts/fuzz
