@@ -127,6 +127,7 @@ func Open(ctx context.Context, cfg Config) (*Bus, error) {
 		return nil, err
 	}
 	b := &Bus{cfg: cfg, closed: make(chan struct{}), run: nuid.Next(), events: newEvents(cfg)}
+	removeLeftovers(cfg.Logger)
 	var err error
 	if cfg.URL == "" {
 		err = b.openEmbedded(ctx)

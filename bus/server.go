@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"strconv"
 	"sync"
 	"syscall"
@@ -34,8 +33,8 @@ const (
 
 // embedded is a NATS server inside this process.
 type embedded struct {
-	server  *server.Server
-	tempDir string // what JetStream writes to when nothing is to be kept
+	server *server.Server
+	temp   *tempDir // what JetStream writes to when nothing is to be kept; else nil
 }
 
 // startServer starts a server for cfg, whose defaults are set.
@@ -52,10 +51,10 @@ func startServer(ctx context.Context, cfg Config) (_ *embedded, err error) {
 	}()
 	dir := cfg.StoreDir
 	if dir == "" {
-		if e.tempDir, err = os.MkdirTemp("", "segd-nats-"); err != nil {
+		if e.temp, err = newTempDir(); err != nil {
 			return nil, fmt.Errorf("bus: directory for JetStream: %w", err)
 		}
-		dir = e.tempDir
+		dir = e.temp.path
 	}
 	port := cfg.Port
 	if port == 0 {
@@ -119,10 +118,10 @@ func (e *embedded) stop() error {
 		e.server.Shutdown()
 		e.server.WaitForShutdown()
 	}
-	if e.tempDir == "" {
+	if e.temp == nil {
 		return nil
 	}
-	if err := os.RemoveAll(e.tempDir); err != nil {
+	if err := e.temp.remove(); err != nil {
 		return fmt.Errorf("bus: remove JetStream's directory: %w", err)
 	}
 	return nil
