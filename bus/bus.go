@@ -258,6 +258,9 @@ func (b *Bus) start(ctx context.Context) error {
 		return err
 	}
 	b.events.start()
+	if b.server != nil {
+		b.server.tend(b.events.again)
+	}
 	if b.cfg.Masks.MaxAge > 0 {
 		a, err := newAcks(b.conn, &b.losses)
 		if err != nil {
@@ -381,7 +384,7 @@ func (b *Bus) connected(nc *nats.Conn) {
 	if a := b.acks.Load(); a != nil {
 		a.connected()
 	}
-	b.events.look()
+	b.events.again()
 }
 
 // disconnected is called by nats.go when a connection is lost.
@@ -449,10 +452,12 @@ func (b *Bus) URL() string {
 // Connected reports whether there is a connection to the server now.
 func (b *Bus) Connected() bool { return b.conn.IsConnected() }
 
-// Err tells why there is no connection to the server now; nil when there is one.
+// Err tells what is wrong now: why there is no connection to the server
+// (ErrNotConnected), or why JetStream does not store (ErrNotStored): that of the
+// embedded server has failed, or an event waits for more than ten seconds.
 func (b *Bus) Err() error {
 	if b.Connected() {
-		return nil
+		return b.notStored()
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -460,6 +465,22 @@ func (b *Bus) Err() error {
 		return ErrNotConnected
 	}
 	return fmt.Errorf("%w: %w", ErrNotConnected, b.trouble)
+}
+
+func (b *Bus) notStored() error {
+	waiting, oldest, _, trouble := b.events.state()
+	if b.server != nil {
+		if fault := b.server.storeFault(); fault != nil { // which needs no waiting for
+			return fmt.Errorf("%w, %d events wait: %w", ErrNotStored, waiting, fault)
+		}
+	}
+	if oldest < storeLate {
+		return nil
+	}
+	if trouble == nil {
+		trouble = errNoAnswer
+	}
+	return fmt.Errorf("%w, %d events wait, the oldest for %v: %w", ErrNotStored, waiting, oldest.Round(time.Second), trouble)
 }
 
 // Close refuses new commands, cancels and awaits those in hand, hands what was
@@ -488,7 +509,12 @@ func (b *Bus) close() error {
 	b.stopConfirm()
 	b.confirming.Wait()
 	if left := b.events.finish(b.cfg.DrainTimeout); left > 0 {
-		faults = append(faults, fmt.Errorf("bus: close: %d events are not stored", left))
+		b.losses.add(KindEvent, Unconfirmed, uint64(left))
+		err := fmt.Errorf("bus: close: %d events are not stored", left)
+		if why := b.Err(); why != nil {
+			err = fmt.Errorf("%w: %w", err, why)
+		}
+		faults = append(faults, err)
 	}
 	faults = append(faults, b.handOver())
 	<-b.closed

@@ -33,8 +33,14 @@ const (
 
 // embedded is a NATS server inside this process.
 type embedded struct {
-	server *server.Server
-	temp   *tempDir // what JetStream writes to when nothing is to be kept; else nil
+	server    *server.Server
+	log       *slog.Logger
+	jetStream server.JetStreamConfig // to open it anew with
+	streams   map[string]bool        // segd's own
+	temp      *tempDir               // what JetStream writes to when nothing is to be kept; else nil
+
+	tending     sync.WaitGroup
+	stopTending context.CancelFunc // nil until tend
 }
 
 // startServer starts a server for cfg, whose defaults are set.
@@ -43,7 +49,7 @@ func startServer(ctx context.Context, cfg Config) (_ *embedded, err error) {
 	if err := probeAddress(ctx, address); err != nil {
 		return nil, err
 	}
-	e := &embedded{}
+	e := &embedded{log: cfg.Logger, streams: map[string]bool{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, e.stop())
@@ -64,6 +70,7 @@ func startServer(ctx context.Context, cfg Config) (_ *embedded, err error) {
 	for _, kind := range []Kind{KindEvent, KindMask} {
 		if s, ok := cfg.wanted(kind); ok {
 			space += s.MaxBytes
+			e.streams[s.Name] = true
 		}
 	}
 	e.server, err = server.NewServer(&server.Options{
@@ -92,6 +99,10 @@ func startServer(ctx context.Context, cfg Config) (_ *embedded, err error) {
 	if !e.server.ReadyForConnections(startTimeout) {
 		return nil, fmt.Errorf("bus: embedded NATS server on %s: not ready after %v", address, startTimeout)
 	}
+	if js := e.server.JetStreamConfig(); js != nil {
+		e.jetStream = *js
+		e.jetStream.StoreDir = dir // the server's own has a folder more
+	}
 	return e, nil
 }
 
@@ -114,6 +125,10 @@ func probeAddress(ctx context.Context, address string) error {
 
 // stop ends the server, waits for it and removes what it should not leave.
 func (e *embedded) stop() error {
+	if e.stopTending != nil {
+		e.stopTending()
+		e.tending.Wait()
+	}
 	if e.server != nil {
 		e.server.Shutdown()
 		e.server.WaitForShutdown()
