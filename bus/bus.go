@@ -36,7 +36,7 @@ type Config struct {
 	// Access is what that server wants to see besides.
 	Access Access
 
-	// The next four are about the server inside this process.
+	// The next five are about the server inside this process.
 
 	// Host is the address to listen on; "" is 127.0.0.1.
 	Host string
@@ -48,6 +48,9 @@ type Config struct {
 	// StoreDir is where JetStream keeps the events; "" keeps them in memory
 	// until Close.
 	StoreDir string
+	// SyncAlways has JetStream sync what it stores to disk before it acknowledges it;
+	// otherwise it does every two minutes, and a power cut takes what came since.
+	SyncAlways bool
 
 	// Events and Masks are how much of them JetStream keeps. Zero fields are 7 days
 	// and 64 MiB of events; masks are kept only with a MaxAge, and then 256 MiB.

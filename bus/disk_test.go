@@ -357,3 +357,26 @@ func TestStreamGetsStoreSubject(t *testing.T) {
 		closeNow(t, b)
 	}
 }
+
+// SyncAlways reaches JetStream, also when it is opened anew.
+func TestSyncAlways(t *testing.T) {
+	for _, always := range []bool{false, true} {
+		b := open(t, Config{StoreDir: t.TempDir(), SyncAlways: always})
+		for _, when := range []string{"opened", "opened anew"} {
+			if got := b.server.server.JetStreamConfig(); got.SyncAlways != always || got.SyncInterval != 2*time.Minute {
+				t.Errorf("%s with %v: JetStream syncs always: %v, every %v", when, always, got.SyncAlways, got.SyncInterval)
+			}
+			publishEvents(t, b, 0, 1)
+			eventually(t, "stored", func() bool { return b.Stats().EventsWaiting == 0 })
+			if when == "opened" {
+				if err := b.server.reopen(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if got := len(storedEvents(t, b.URL(), "local")); got != 2 {
+			t.Errorf("%d events are stored, want 2", got)
+		}
+		closeNow(t, b)
+	}
+}

@@ -83,6 +83,7 @@ func startServer(ctx context.Context, cfg Config) (_ *embedded, err error) {
 		MaxPending:             maxPending,
 		JetStream:              true,
 		StoreDir:               dir,
+		SyncAlways:             cfg.SyncAlways,
 		JetStreamMaxMemory:     space,
 		JetStreamMaxStore:      space,
 		DisableJetStreamBanner: true,
