@@ -380,3 +380,48 @@ func TestSyncAlways(t *testing.T) {
 		closeNow(t, b)
 	}
 }
+
+// What is published while segd waits for a stream that does not answer goes out live
+// then, and not when the waiting is over.
+func TestLiveWhileStreamIsSilent(t *testing.T) {
+	port := freePort(t)
+	natsServer(t, server.Options{Port: port, JetStream: true})
+	nc := connect(t, urlOf(port))
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{
+		Name: StreamName("local", KindEvent), Subjects: []string{"segd.v1.local.*.event"}, NoAck: true,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	b, err := Open(t.Context(), Config{URL: urlOf(port), DrainTimeout: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "connected", b.Connected)
+	live, again := make(chan time.Time, 8), make(chan time.Time, 8)
+	for subject, c := range map[string]chan time.Time{"segd.v1.local.gate.event": live, "segd.v1.local.gate.event.store": again} {
+		if _, err := nc.Subscribe(subject, func(*nats.Msg) { c <- time.Now() }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	publishEvents(t, b, 0, 1)
+	receive(t, live)
+	first := receive(t, again) // now it waits for the answer to that
+	var last time.Time
+	for i := range 2 { // one when the answer becomes slow, one after that
+		publishEvents(t, b, 1+i, 1)
+		last = receive(t, live)
+	}
+	if next := receive(t, again); last.Sub(first) > next.Sub(last) {
+		t.Errorf("the last event was live %v after the wait began and %v before the next try", last.Sub(first), next.Sub(last))
+	}
+	if err := b.Close(); err == nil {
+		t.Error("Close says nothing of what is not stored")
+	}
+}
