@@ -36,7 +36,7 @@ type Config struct {
 	// Access is what that server wants to see besides.
 	Access Access
 
-	// The next four are about the server inside this process.
+	// The next five are about the server inside this process.
 
 	// Host is the address to listen on; "" is 127.0.0.1.
 	Host string
@@ -48,6 +48,9 @@ type Config struct {
 	// StoreDir is where JetStream keeps the events; "" keeps them in memory
 	// until Close.
 	StoreDir string
+	// SyncAlways has JetStream sync what it stores to disk before it acknowledges it;
+	// otherwise it does every two minutes, and a power cut takes what came since.
+	SyncAlways bool
 
 	// Events and Masks are how much of them JetStream keeps. Zero fields are 7 days
 	// and 64 MiB of events; masks are kept only with a MaxAge, and then 256 MiB.
@@ -127,6 +130,7 @@ func Open(ctx context.Context, cfg Config) (*Bus, error) {
 		return nil, err
 	}
 	b := &Bus{cfg: cfg, closed: make(chan struct{}), run: nuid.Next(), events: newEvents(cfg)}
+	removeLeftovers(cfg.Logger)
 	var err error
 	if cfg.URL == "" {
 		err = b.openEmbedded(ctx)
@@ -257,6 +261,9 @@ func (b *Bus) start(ctx context.Context) error {
 		return err
 	}
 	b.events.start()
+	if b.server != nil {
+		b.server.tend(b.events.again)
+	}
 	if b.cfg.Masks.MaxAge > 0 {
 		a, err := newAcks(b.conn, &b.losses)
 		if err != nil {
@@ -380,7 +387,7 @@ func (b *Bus) connected(nc *nats.Conn) {
 	if a := b.acks.Load(); a != nil {
 		a.connected()
 	}
-	b.events.look()
+	b.events.again()
 }
 
 // disconnected is called by nats.go when a connection is lost.
@@ -448,10 +455,12 @@ func (b *Bus) URL() string {
 // Connected reports whether there is a connection to the server now.
 func (b *Bus) Connected() bool { return b.conn.IsConnected() }
 
-// Err tells why there is no connection to the server now; nil when there is one.
+// Err tells what is wrong now: why there is no connection to the server
+// (ErrNotConnected), or why JetStream does not store (ErrNotStored): that of the
+// embedded server has failed, or an event waits for more than ten seconds.
 func (b *Bus) Err() error {
 	if b.Connected() {
-		return nil
+		return b.notStored()
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -459,6 +468,22 @@ func (b *Bus) Err() error {
 		return ErrNotConnected
 	}
 	return fmt.Errorf("%w: %w", ErrNotConnected, b.trouble)
+}
+
+func (b *Bus) notStored() error {
+	waiting, oldest, _, trouble := b.events.state()
+	if b.server != nil {
+		if fault := b.server.storeFault(); fault != nil { // which needs no waiting for
+			return fmt.Errorf("%w, %d events wait: %w", ErrNotStored, waiting, fault)
+		}
+	}
+	if oldest < storeLate {
+		return nil
+	}
+	if trouble == nil {
+		trouble = errNoAnswer
+	}
+	return fmt.Errorf("%w, %d events wait, the oldest for %v: %w", ErrNotStored, waiting, oldest.Round(time.Second), trouble)
 }
 
 // Close refuses new commands, cancels and awaits those in hand, hands what was
@@ -487,7 +512,12 @@ func (b *Bus) close() error {
 	b.stopConfirm()
 	b.confirming.Wait()
 	if left := b.events.finish(b.cfg.DrainTimeout); left > 0 {
-		faults = append(faults, fmt.Errorf("bus: close: %d events are not stored", left))
+		b.losses.add(KindEvent, Unconfirmed, uint64(left))
+		err := fmt.Errorf("bus: close: %d events are not stored", left)
+		if why := b.Err(); why != nil {
+			err = fmt.Errorf("%w: %w", err, why)
+		}
+		faults = append(faults, err)
 	}
 	faults = append(faults, b.handOver())
 	<-b.closed

@@ -211,8 +211,8 @@ func TestCloseHandsOver(t *testing.T) {
 			t.Fatalf("sequence %d, want %d", got, i)
 		}
 	}
-	if _, err := os.Stat(b.server.tempDir); !os.IsNotExist(err) {
-		t.Errorf("JetStream's directory %s: %v, want it gone", b.server.tempDir, err)
+	if _, err := os.Stat(b.server.temp.path); !os.IsNotExist(err) {
+		t.Errorf("JetStream's directory %s: %v, want it gone", b.server.temp.path, err)
 	}
 }
 

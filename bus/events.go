@@ -23,8 +23,12 @@ const (
 	// eventBatch is how many events are on the way to JetStream at a time.
 	eventBatch = 64
 	ackTimeout = 5 * time.Second
+	// ackSlow is how long events go out live only with those before them.
+	ackSlow = 250 * time.Millisecond
 	// The pause after JetStream failed; it doubles from the one to the other.
 	minRetry, maxRetry = 250 * time.Millisecond, 15 * time.Second
+	// storeLate is how long an event may wait for JetStream before Err tells.
+	storeLate = 10 * time.Second
 	// relook is how often a server that keeps no events is asked again.
 	relook = time.Minute
 )
@@ -32,6 +36,12 @@ const (
 // ErrFull is in the chain of PublishEvent's error when too many events wait for
 // the server already.
 var ErrFull = errors.New("bus: too many events wait for the server")
+
+// ErrNotStored is in the chain of Err's error when there is a connection and JetStream
+// does not store what it should.
+var ErrNotStored = errors.New("bus: JetStream does not store")
+
+var errNoAnswer = errors.New("no answer yet")
 
 var errDenied = errors.New("the server permits no requests to $JS.API.STREAM.>")
 
@@ -52,8 +62,14 @@ const (
 // events sends events in order, and again until JetStream has stored them. A
 // server without JetStream gets them once, live only.
 //
-// An event whose acknowledgement got lost is sent again, too: the stream knows it
-// by its Nats-Msg-Id, a live subscriber sees it twice.
+// One message takes an event to its subscribers and into the stream, as long as the
+// stream answers. What it did not store goes there again by a subject of the
+// stream's own (storeSubject), so that subscribers get it once; and what comes after
+// that goes out live at once and waits for the stream behind it.
+//
+// An event that may have gone down with a connection is sent anew, and so is one for
+// a stream that has no such subject: the stream knows it by its Nats-Msg-Id, a live
+// subscriber may see it twice.
 type events struct {
 	conn *nats.Conn
 	js   jetstream.JetStream
@@ -62,12 +78,16 @@ type events struct {
 
 	wake   chan struct{} // holds one: look again
 	cancel context.CancelFunc
-	done   sync.WaitGroup
+	joined sync.WaitGroup
 
 	mu      sync.Mutex
-	queue   []*nats.Msg // oldest first
+	queue   []waiting // oldest first
+	sent    int       // of them, from the oldest on, went out live over this connection
+	live    int       // of those, the server is known to have
 	bytes   int
 	stored  uint64
+	trouble error // why the last attempt to store failed; nil if it did not
+	hurry   bool  // no pause: what kept us from storing may have changed
 	closing bool
 	denied  bool          // the server's permissions leave streams to others
 	asking  func()        // ends prepare's question; nil outside of it
@@ -78,7 +98,14 @@ type events struct {
 	everKept   bool
 	asked      time.Time // when keeping was found out
 	reconnects uint64    // during which connection
+	joint      bool      // the stream takes events on their own subject only
 	said       string    // what was logged last, to say it once
+}
+
+// waiting is an event that is not stored.
+type waiting struct {
+	msg   *nats.Msg
+	since time.Time
 }
 
 func newEvents(cfg Config) *events {
@@ -102,7 +129,7 @@ func (e *events) use(ctx context.Context, conn *nats.Conn) (err error) {
 func (e *events) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	e.cancel = cancel
-	e.done.Go(func() { e.run(ctx) })
+	e.joined.Go(func() { e.run(ctx) })
 }
 
 // put queues msg, which is the queue's from then on.
@@ -113,9 +140,12 @@ func (e *events) put(msg *nats.Msg) error {
 	case e.closing:
 		return ErrClosed
 	case len(e.queue) >= maxEvents || e.bytes+len(msg.Data) > maxEventBytes:
+		if e.sent > 0 && e.sent == len(e.queue) && e.conn.IsConnected() {
+			_ = e.conn.PublishMsg(msg) // it is its turn to go out live; that it is not kept is said either way
+		}
 		return fmt.Errorf("%w: %d of them, %d bytes", ErrFull, len(e.queue), e.bytes)
 	}
-	e.queue = append(e.queue, msg)
+	e.queue = append(e.queue, waiting{msg, time.Now()})
 	e.bytes += len(msg.Data)
 	e.look()
 	return nil
@@ -129,10 +159,32 @@ func (e *events) look() {
 	}
 }
 
-func (e *events) state() (waiting int, stored uint64) {
+// again has it looked at without a pause.
+func (e *events) again() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return len(e.queue), e.stored
+	e.hurry = true
+	e.look()
+}
+
+// hurried tells whether somebody called again since the last time.
+func (e *events) hurried() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	hurry := e.hurry
+	e.hurry = false
+	return hurry
+}
+
+// state tells how many events wait, and the oldest how long, how many are stored, and
+// why the oldest is not.
+func (e *events) state() (waiting int, oldest time.Duration, stored uint64, trouble error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.queue) > 0 {
+		oldest = time.Since(e.queue[0].since)
+	}
+	return len(e.queue), oldest, e.stored, e.trouble
 }
 
 // deny notes an error by which the server's permissions keep us from streams.
@@ -149,17 +201,30 @@ func (e *events) deny(err error) {
 
 func (e *events) run(ctx context.Context) {
 	defer e.js.CleanupPublisher()
-	retry := minRetry
-	for pause := relook; e.wait(ctx, pause); {
+	pause, retry := relook, minRetry
+	var next time.Time // when to try to store again
+	for e.wait(ctx, pause) {
+		if left, hurry := time.Until(next), e.hurried(); left > 0 && !hurry {
+			_, _ = e.goLive() // what fails goes out with the next attempt
+			pause = left
+			continue
+		}
 		err := e.attend(ctx)
+		e.mu.Lock()
+		e.trouble = err
+		e.mu.Unlock()
 		if err == nil {
-			pause, retry = relook, minRetry
+			pause, retry, next = relook, minRetry, time.Time{}
+			if e.keeping == kept {
+				e.said = ""
+			}
 			continue
 		}
 		if ctx.Err() == nil && e.conn.IsConnected() {
 			e.say("events wait, trying on", err)
+			_, _ = e.goLive()
 		}
-		pause, retry = retry, min(2*retry, maxRetry)
+		pause, retry, next = retry, min(2*retry, maxRetry), time.Now().Add(retry)
 	}
 }
 
@@ -192,6 +257,9 @@ func (e *events) attend(ctx context.Context) error {
 	}
 	if n := e.conn.Stats().Reconnects; n != e.reconnects {
 		e.keeping, e.reconnects = unknown, n
+		e.mu.Lock()
+		e.sent = e.live // the rest may have gone down with the connection
+		e.mu.Unlock()
 	}
 	if e.keeping == unknown || (e.keeping == live && time.Since(e.asked) >= relook) {
 		if err := e.prepare(ctx); err != nil {
@@ -199,12 +267,20 @@ func (e *events) attend(ctx context.Context) error {
 		}
 	}
 	for {
-		batch := e.oldest()
+		if e.keeping == live {
+			n, err := e.goLive()
+			e.done(n, false)
+			if n == 0 || err != nil {
+				return err
+			}
+			continue
+		}
+		batch, again := e.oldest()
 		if len(batch) == 0 {
 			return nil
 		}
-		n, err := e.send(ctx, batch)
-		e.sent(n, e.keeping != live)
+		n, err := e.store(ctx, batch, again)
+		e.done(n, true)
 		if err == nil {
 			continue
 		}
@@ -212,7 +288,6 @@ func (e *events) attend(ctx context.Context) error {
 			// They went out live, and no stream is there to say it has them.
 			e.keeping, e.asked = live, time.Now()
 			e.say("events are not kept, only sent live", err)
-			e.sent(len(batch)-n, false)
 			continue
 		}
 		e.keeping = unknown
@@ -228,7 +303,7 @@ func (e *events) prepare(ctx context.Context) error {
 	e.mu.Lock()
 	e.denied, e.asking = false, cancel
 	e.mu.Unlock()
-	err := createStreams(ctx, e.js, e.cfg)
+	apart, err := createStreams(ctx, e.js, e.cfg)
 	e.mu.Lock()
 	denied := e.denied
 	e.asking = nil
@@ -238,9 +313,9 @@ func (e *events) prepare(ctx context.Context) error {
 	e.asked = time.Now()
 	switch {
 	case err == nil:
-		e.keeping, e.everKept, e.said = kept, true, ""
+		e.keeping, e.everKept, e.joint = kept, true, !apart
 	case denied, isAPI && api.ErrorCode == errSubjectOverlap:
-		e.keeping = perhaps // another's stream may take them
+		e.keeping, e.joint = perhaps, true // another's stream may take them
 		if denied {
 			err = errDenied
 		}
@@ -255,53 +330,95 @@ func (e *events) prepare(ctx context.Context) error {
 	return nil
 }
 
-// oldest returns the events to send next.
-func (e *events) oldest() []*nats.Msg {
+// oldest returns the events to store next, and whether they went out live before.
+func (e *events) oldest() (batch []waiting, again bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.queue[:min(len(e.queue), eventBatch)]
+	if e.sent > 0 {
+		return e.queue[:min(e.sent, eventBatch)], true
+	}
+	return e.queue[:min(len(e.queue), eventBatch)], false
 }
 
-// send sends batch and returns how many of it, from the first on, have arrived.
-func (e *events) send(ctx context.Context, batch []*nats.Msg) (n int, err error) {
-	if e.keeping == live {
-		for _, msg := range batch {
-			if err := e.conn.PublishMsg(msg); err != nil {
-				return 0, err
-			}
-		}
-		return len(batch), e.conn.FlushTimeout(ackTimeout)
-	}
+// store sends batch to the stream, if not again to the subscribers too, and returns
+// how many of it, from the first on, are stored.
+func (e *events) store(ctx context.Context, batch []waiting, again bool) (n int, err error) {
 	acks := make([]jetstream.PubAckFuture, 0, len(batch))
-	for _, msg := range batch {
-		ack, err := e.js.PublishMsgAsync(msg, jetstream.WithRetryAttempts(0))
+	for _, w := range batch {
+		msg := *w.msg // nats.go writes to it
+		if again && !e.joint {
+			msg.Subject = storeSubject(msg.Subject)
+		}
+		ack, err := e.js.PublishMsgAsync(&msg, jetstream.WithRetryAttempts(0))
 		if err != nil {
 			return 0, err // those before it are sent again and known by their id
 		}
 		acks = append(acks, ack)
+		if !again {
+			e.mu.Lock()
+			e.sent++
+			e.mu.Unlock()
+		}
 	}
-	for _, ack := range acks {
+	slow := time.NewTimer(ackSlow)
+	defer slow.Stop()
+	var wake <-chan struct{} // nil until it is slow
+	for n < len(acks) {
 		select {
-		case <-ack.Ok():
+		case <-acks[n].Ok():
 			n++
-		case err := <-ack.Err():
+		case err := <-acks[n].Err():
 			return n, err
 		case <-ctx.Done():
 			return n, ctx.Err()
+		case <-slow.C:
+			_, _ = e.goLive()
+			wake = e.wake
+		case <-wake:
+			_, _ = e.goLive()
 		}
 	}
 	return n, nil
 }
 
-// sent takes the n oldest off the queue.
-func (e *events) sent(n int, stored bool) {
+// goLive sends those that wait to the subscribers, each once, and returns how many
+// the server is known to have. A stream that takes events on their own subject only
+// would have subscribers get them twice, so there they stay behind those before them;
+// and without a connection nats.go would keep them, to be sent once more by us.
+func (e *events) goLive() (n int, err error) {
+	e.mu.Lock()
+	if (!e.joint || e.keeping == live) && e.conn.IsConnected() {
+		for ; e.sent < len(e.queue) && err == nil; e.sent++ {
+			err = e.conn.PublishMsg(e.queue[e.sent].msg)
+		}
+	}
+	sent, n := e.sent, e.live
+	e.mu.Unlock()
+	if sent == n || err != nil {
+		return n, err
+	}
+	if err := e.conn.FlushTimeout(ackTimeout); err != nil {
+		return n, err
+	}
+	if e.conn.Stats().Reconnects != e.reconnects {
+		return n, nil // they may have gone down with the connection before
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, msg := range e.queue[:n] {
-		e.bytes -= len(msg.Data)
+	e.live = sent
+	return sent, nil
+}
+
+// done takes the n oldest off the queue.
+func (e *events) done(n int, stored bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, w := range e.queue[:n] {
+		e.bytes -= len(w.msg.Data)
 	}
 	clear(e.queue[:n]) // for the garbage collector
 	e.queue = e.queue[n:]
+	e.sent, e.live = max(e.sent-n, 0), max(e.live-n, 0)
 	if stored {
 		e.stored += uint64(n)
 	}
@@ -325,7 +442,7 @@ func (e *events) finish(limit time.Duration) (left int) {
 	e.signal()
 	e.mu.Unlock()
 	if e.conn.IsConnected() {
-		e.look()
+		e.again()
 		timer := time.NewTimer(limit)
 		defer timer.Stop()
 		select {
@@ -335,8 +452,8 @@ func (e *events) finish(limit time.Duration) (left int) {
 	}
 	if e.cancel != nil { // use succeeded
 		e.cancel()
-		e.done.Wait()
+		e.joined.Wait()
 	}
-	left, _ = e.state()
+	left, _, _, _ = e.state()
 	return left
 }

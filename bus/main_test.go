@@ -21,6 +21,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(envServer) != "" { // the child of serverProcess
 		os.Exit(serveNATS())
 	}
+	if os.Getenv(envHold) != "" { // the child of TestLeftovers
+		os.Exit(holdBus())
+	}
 	goleak.VerifyTestMain(m)
 }
 

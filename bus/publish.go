@@ -38,7 +38,8 @@ func (b *Bus) PublishMask(mf *segdv1.MaskFrame) error {
 //
 // It does not wait for the server: e waits in a queue, with or without a
 // connection, until the stream has acknowledged it. So the error is ErrFull where
-// PublishMask's is about the connection; the others are PublishMask's.
+// PublishMask's is about the connection; e then goes out live if there is one and
+// it is e's turn, and is not kept. The others are PublishMask's.
 func (b *Bus) PublishEvent(e *segdv1.Event) error {
 	if e.Time == nil {
 		e.Time = timestamppb.Now()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"strconv"
 	"sync"
 	"syscall"
@@ -34,8 +33,14 @@ const (
 
 // embedded is a NATS server inside this process.
 type embedded struct {
-	server  *server.Server
-	tempDir string // what JetStream writes to when nothing is to be kept
+	server    *server.Server
+	log       *slog.Logger
+	jetStream server.JetStreamConfig // to open it anew with
+	streams   map[string]bool        // segd's own
+	temp      *tempDir               // what JetStream writes to when nothing is to be kept; else nil
+
+	tending     sync.WaitGroup
+	stopTending context.CancelFunc // nil until tend
 }
 
 // startServer starts a server for cfg, whose defaults are set.
@@ -44,7 +49,7 @@ func startServer(ctx context.Context, cfg Config) (_ *embedded, err error) {
 	if err := probeAddress(ctx, address); err != nil {
 		return nil, err
 	}
-	e := &embedded{}
+	e := &embedded{log: cfg.Logger, streams: map[string]bool{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, e.stop())
@@ -52,10 +57,10 @@ func startServer(ctx context.Context, cfg Config) (_ *embedded, err error) {
 	}()
 	dir := cfg.StoreDir
 	if dir == "" {
-		if e.tempDir, err = os.MkdirTemp("", "segd-nats-"); err != nil {
+		if e.temp, err = newTempDir(); err != nil {
 			return nil, fmt.Errorf("bus: directory for JetStream: %w", err)
 		}
-		dir = e.tempDir
+		dir = e.temp.path
 	}
 	port := cfg.Port
 	if port == 0 {
@@ -65,6 +70,7 @@ func startServer(ctx context.Context, cfg Config) (_ *embedded, err error) {
 	for _, kind := range []Kind{KindEvent, KindMask} {
 		if s, ok := cfg.wanted(kind); ok {
 			space += s.MaxBytes
+			e.streams[s.Name] = true
 		}
 	}
 	e.server, err = server.NewServer(&server.Options{
@@ -77,6 +83,7 @@ func startServer(ctx context.Context, cfg Config) (_ *embedded, err error) {
 		MaxPending:             maxPending,
 		JetStream:              true,
 		StoreDir:               dir,
+		SyncAlways:             cfg.SyncAlways,
 		JetStreamMaxMemory:     space,
 		JetStreamMaxStore:      space,
 		DisableJetStreamBanner: true,
@@ -92,6 +99,10 @@ func startServer(ctx context.Context, cfg Config) (_ *embedded, err error) {
 	}
 	if !e.server.ReadyForConnections(startTimeout) {
 		return nil, fmt.Errorf("bus: embedded NATS server on %s: not ready after %v", address, startTimeout)
+	}
+	if js := e.server.JetStreamConfig(); js != nil {
+		e.jetStream = *js
+		e.jetStream.StoreDir = dir // the server's own has a folder more
 	}
 	return e, nil
 }
@@ -115,14 +126,18 @@ func probeAddress(ctx context.Context, address string) error {
 
 // stop ends the server, waits for it and removes what it should not leave.
 func (e *embedded) stop() error {
+	if e.stopTending != nil {
+		e.stopTending()
+		e.tending.Wait()
+	}
 	if e.server != nil {
 		e.server.Shutdown()
 		e.server.WaitForShutdown()
 	}
-	if e.tempDir == "" {
+	if e.temp == nil {
 		return nil
 	}
-	if err := os.RemoveAll(e.tempDir); err != nil {
+	if err := e.temp.remove(); err != nil {
 		return fmt.Errorf("bus: remove JetStream's directory: %w", err)
 	}
 	return nil

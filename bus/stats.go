@@ -5,6 +5,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/nats-io/nats.go"
 )
@@ -22,8 +23,9 @@ const (
 	Refused Reason = "refused"
 	// Unconfirmed: the connection broke before the server was known to have it or,
 	// of a mask that is to be kept, to have stored it; it may have arrived all the
-	// same; or it waited for a connection when the Bus was closed. Only masks and
-	// status: events are sent again until they are stored.
+	// same; or it waited for a connection when the Bus was closed. Events are sent
+	// again until they are stored: they are those that were not when the Bus was
+	// closed.
 	Unconfirmed Reason = "unconfirmed"
 )
 
@@ -35,10 +37,11 @@ var (
 // Stats is how a Bus does. The counts are since Open.
 type Stats struct {
 	Connected     bool
-	Reconnects    uint64 // connections after the first
-	BufferedBytes int    // waiting to be sent
-	EventsWaiting int    // not stored yet
-	EventsStored  uint64 // acknowledged by JetStream
+	Reconnects    uint64        // connections after the first
+	BufferedBytes int           // waiting to be sent
+	EventsWaiting int           // not stored yet
+	EventsOldest  time.Duration // how long the oldest of these has waited
+	EventsStored  uint64        // acknowledged by JetStream
 	// Lost counts messages. Every kind and reason is there.
 	Lost map[Kind]map[Reason]uint64
 }
@@ -51,7 +54,7 @@ func (b *Bus) Stats() Stats {
 		Lost:       make(map[Kind]map[Reason]uint64, len(lossKinds)),
 	}
 	s.BufferedBytes, _ = b.conn.Buffered() // of a closed connection: nothing
-	s.EventsWaiting, s.EventsStored = b.events.state()
+	s.EventsWaiting, s.EventsOldest, s.EventsStored, _ = b.events.state()
 	for i, k := range lossKinds {
 		s.Lost[k] = make(map[Reason]uint64, len(lossReasons))
 		for j, r := range lossReasons {

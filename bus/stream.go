@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -51,6 +53,7 @@ func (cfg *Config) wanted(kind Kind) (_ jetstream.StreamConfig, ok bool) {
 		s.Description = "segd: events of the cameras of site " + cfg.Site
 		s.MaxAge, s.MaxBytes, s.MaxMsgs = eventMaxAge, eventMaxBytes, eventMaxCount
 		s.Duplicates = eventDuplicates
+		s = withStoreSubject(s, s.Subjects[0])
 		cfg.Events.override(&s)
 	} else {
 		s.Description = "segd: masks of the cameras of site " + cfg.Site
@@ -71,40 +74,76 @@ func (r Retention) override(s *jetstream.StreamConfig) {
 	}
 }
 
+// storeSubject is where an event goes that its stream has not stored and its
+// subscribers have got. The stream keeps it under the event's own subject.
+func storeSubject(subject string) string { return subject + ".store" }
+
+// withStoreSubject returns s as one that takes events by storeSubject, too.
+func withStoreSubject(s jetstream.StreamConfig, subject string) jetstream.StreamConfig {
+	from := storeSubject(subject)
+	s.Subjects = append(slices.Clone(s.Subjects), from)
+	s.SubjectTransform = &jetstream.SubjectTransformConfig{
+		Source: from, Destination: strings.Replace(subject, "*", "{{wildcard(1)}}", 1),
+	}
+	return s
+}
+
 // createStreams makes the streams that are missing. One that is there keeps its
 // limits, which whoever runs the server may have changed, but for those the
-// configuration names.
-func createStreams(ctx context.Context, js jetstream.JetStream, cfg Config) error {
-	for kind, r := range map[Kind]Retention{KindEvent: cfg.Events, KindMask: cfg.Masks} {
+// configuration names. apart tells whether that of events takes them by
+// storeSubject.
+func createStreams(ctx context.Context, js jetstream.JetStream, cfg Config) (apart bool, err error) {
+	for _, kind := range []Kind{KindMask, KindEvent} {
+		r := cfg.Events
+		if kind == KindMask {
+			r = cfg.Masks
+		}
 		want, ok := cfg.wanted(kind)
 		if !ok {
 			continue
 		}
-		if err := createStream(ctx, js, want, r); err != nil {
-			return fmt.Errorf("bus: JetStream stream %s: %w", want.Name, err)
+		there, err := createStream(ctx, js, want, r)
+		if err != nil {
+			return false, fmt.Errorf("bus: JetStream stream %s: %w", want.Name, err)
+		}
+		if kind == KindEvent {
+			apart = there.SubjectTransform != nil && *there.SubjectTransform == *want.SubjectTransform
 		}
 	}
-	return nil
+	return apart, nil
 }
 
-func createStream(ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig, r Retention) error {
+// createStream returns the stream as it is then.
+func createStream(ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig, r Retention) (there jetstream.StreamConfig, err error) {
 	ctx, cancel := context.WithTimeout(ctx, streamTimeout)
 	defer cancel()
 	stream, err := js.Stream(ctx, want.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		_, err = js.CreateStream(ctx, want)
-		return err
+		if errors.Is(err, jetstream.ErrStreamSubjectTransformNotSupported) {
+			return there, nil // made all the same, by a server before 2.10
+		}
+		return want, err
 	}
 	if err != nil {
-		return err
+		return there, err
 	}
-	there := stream.CachedInfo().Config
+	there = stream.CachedInfo().Config
 	changed := there
 	r.override(&changed)
 	changed.Duplicates = min(changed.Duplicates, changed.MaxAge)
-	if changed.MaxAge == there.MaxAge && changed.MaxBytes == there.MaxBytes {
-		return nil
+	if changed.MaxAge != there.MaxAge || changed.MaxBytes != there.MaxBytes {
+		if _, err := js.UpdateStream(ctx, changed); err != nil {
+			return there, err
+		}
 	}
-	_, err = js.UpdateStream(ctx, changed)
-	return err
+	// One that an earlier segd made, or somebody by hand, has the event's subject only.
+	// It serves as it is if it cannot be changed.
+	if want.SubjectTransform != nil && changed.SubjectTransform == nil && slices.Equal(changed.Subjects, want.Subjects[:1]) {
+		better := withStoreSubject(changed, want.Subjects[0])
+		if _, err := js.UpdateStream(ctx, better); err == nil {
+			return better, nil
+		}
+	}
+	return changed, nil
 }

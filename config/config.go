@@ -89,6 +89,11 @@ type NATS struct {
 	// StoreDir is where the embedded server keeps JetStream's files, relative to
 	// the config file. Default a temporary folder, removed at the end.
 	StoreDir string `yaml:"store_dir"`
+	// Sync is when the embedded server has what it stores synced to disk: at an
+	// interval of two minutes, so that a power cut loses what came since, or always,
+	// before it acknowledges, which takes a store_dir and a disk's time for each message.
+	// Default "interval".
+	Sync string `yaml:"sync"`
 	// Format of the messages, protobuf or json. Default "protobuf".
 	Format string `yaml:"format"`
 	// Credentials is a file with a user's JWT and seed, as nsc writes it, for the
@@ -270,6 +275,7 @@ func (c *Config) setDefaults() {
 	or(&c.WHIP.Addr, DefaultWHIPAddr)
 	or(&c.WHIP.SecondPublisher, "refuse")
 	or(&c.NATS.Addr, DefaultNATSAddr)
+	or(&c.NATS.Sync, "interval")
 	or(&c.NATS.Format, "protobuf")
 	or(&c.Model.ShortSide, DefaultShortSide)
 	or(&c.Model.Device, "auto")

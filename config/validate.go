@@ -212,6 +212,14 @@ func (d *decoder) nats(n *NATS) {
 		d.natsURL(n.URL)
 	}
 	d.oneOf("nats.format", n.Format, "protobuf", "json")
+	d.oneOf("nats.sync", n.Sync, "interval", "always")
+	switch {
+	case n.Sync != "always":
+	case n.URL != "":
+		d.bad("nats.sync", "always is for the embedded server; accepted: without nats.url (sync_interval of that server does it)")
+	case n.StoreDir == "":
+		d.bad("nats.sync", "always keeps nothing in a temporary folder; accepted: with nats.store_dir")
+	}
 	for _, f := range []struct{ path, value string }{
 		{"nats.credentials", n.Credentials}, {"nats.nkey", n.NKey},
 		{"nats.tls.ca", n.TLS.CA}, {"nats.tls.cert", n.TLS.Cert}, {"nats.tls.key", n.TLS.Key},

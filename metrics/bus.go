@@ -1,13 +1,18 @@
 package metrics
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 // Bus is how the connection to NATS does; the counts are since the start.
 type Bus struct {
 	Connected     bool
 	Reconnects    uint64
-	BufferedBytes int // waiting to be sent
-	EventsWaiting int // not stored yet
+	BufferedBytes int           // waiting to be sent
+	EventsWaiting int           // not stored yet
+	EventsOldest  time.Duration // how long the oldest of these has waited
 	EventsStored  uint64
 	// Lost counts messages by kind (mask, event, status) and reason. Neither may be
 	// unbounded.
@@ -28,22 +33,24 @@ func (m *Metrics) Bus(read func() Bus) {
 			"Bytes of masks and status that wait for the NATS server.", nil, nil),
 		waiting: prometheus.NewDesc(name("events_waiting"),
 			"Events that JetStream has not acknowledged yet.", nil, nil),
+		oldest: prometheus.NewDesc(name("events_waiting_seconds"),
+			"How long the oldest event that JetStream has not acknowledged has waited, 0 without one.", nil, nil),
 		stored: prometheus.NewDesc(name("events_stored_total"),
 			"Events that JetStream has acknowledged.", nil, nil),
 		lost: prometheus.NewDesc(name("lost_total"),
 			"Messages that did not reach NATS, by kind (mask, event, status) and reason: buffer_full, not_connected, refused (too large or ill-named) "+
-				"and unconfirmed (the connection broke, or a mask that was to be kept was not acknowledged; they may have arrived).", []string{labelKind, labelReason}, nil),
+				"and unconfirmed (the connection broke, a mask that was to be kept was not acknowledged, or an event was not when segd ended; they may have arrived).", []string{labelKind, labelReason}, nil),
 	})
 }
 
 // busCollector reads all at once, so that a scrape is one moment.
 type busCollector struct {
-	read                                                   func() Bus
-	connected, reconnects, buffered, waiting, stored, lost *prometheus.Desc
+	read                                                           func() Bus
+	connected, reconnects, buffered, waiting, oldest, stored, lost *prometheus.Desc
 }
 
 func (c *busCollector) Describe(descs chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.connected, c.reconnects, c.buffered, c.waiting, c.stored, c.lost} {
+	for _, d := range []*prometheus.Desc{c.connected, c.reconnects, c.buffered, c.waiting, c.oldest, c.stored, c.lost} {
 		descs <- d
 	}
 }
@@ -63,6 +70,7 @@ func (c *busCollector) Collect(out chan<- prometheus.Metric) {
 	gauge(c.connected, connected)
 	gauge(c.buffered, float64(b.BufferedBytes))
 	gauge(c.waiting, float64(b.EventsWaiting))
+	gauge(c.oldest, b.EventsOldest.Seconds())
 	counter(c.reconnects, b.Reconnects)
 	counter(c.stored, b.EventsStored)
 	for kind, reasons := range b.Lost {

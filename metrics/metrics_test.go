@@ -32,7 +32,7 @@ func full() (*prometheus.Registry, *Metrics, *Camera) {
 	m.Budget(50 * time.Millisecond)
 	m.Bus(func() Bus {
 		return Bus{
-			Connected: true, Reconnects: 2, BufferedBytes: 300, EventsWaiting: 4, EventsStored: 5,
+			Connected: true, Reconnects: 2, BufferedBytes: 300, EventsWaiting: 4, EventsOldest: 1500 * time.Millisecond, EventsStored: 5,
 			Lost: map[string]map[string]uint64{"mask": {"buffer_full": 6, "unconfirmed": 7}, "event": {"refused": 8}},
 		}
 	})
@@ -260,10 +260,13 @@ segd_bus_buffered_bytes 300
 # HELP segd_bus_events_waiting Events that JetStream has not acknowledged yet.
 # TYPE segd_bus_events_waiting gauge
 segd_bus_events_waiting 4
+# HELP segd_bus_events_waiting_seconds How long the oldest event that JetStream has not acknowledged has waited, 0 without one.
+# TYPE segd_bus_events_waiting_seconds gauge
+segd_bus_events_waiting_seconds 1.5
 # HELP segd_bus_events_stored_total Events that JetStream has acknowledged.
 # TYPE segd_bus_events_stored_total counter
 segd_bus_events_stored_total 5
-# HELP segd_bus_lost_total Messages that did not reach NATS, by kind (mask, event, status) and reason: buffer_full, not_connected, refused (too large or ill-named) and unconfirmed (the connection broke, or a mask that was to be kept was not acknowledged; they may have arrived).
+# HELP segd_bus_lost_total Messages that did not reach NATS, by kind (mask, event, status) and reason: buffer_full, not_connected, refused (too large or ill-named) and unconfirmed (the connection broke, a mask that was to be kept was not acknowledged, or an event was not when segd ended; they may have arrived).
 # TYPE segd_bus_lost_total counter
 segd_bus_lost_total{kind="event",reason="refused"} 8
 segd_bus_lost_total{kind="mask",reason="buffer_full"} 6
@@ -303,7 +306,7 @@ segd_dnn_backend_info{backend="opencv cpu",model="segd-s64"} 1
 		"segd_ingest_clock_offset_seconds", "segd_solver_guaranteed_iterations_total", "segd_solver_descent_violations_total", "segd_solver_lagrangian",
 		"segd_camera_up", "segd_camera_restarts_total", "segd_view_frames_dropped_total", "segd_solver_budget_seconds",
 		"segd_solver_dual_residual", "segd_solver_windows_total", "segd_solver_iteration_lagrangian",
-		"segd_bus_connected", "segd_bus_reconnects_total", "segd_bus_buffered_bytes", "segd_bus_events_waiting",
+		"segd_bus_connected", "segd_bus_reconnects_total", "segd_bus_buffered_bytes", "segd_bus_events_waiting", "segd_bus_events_waiting_seconds",
 		"segd_bus_events_stored_total", "segd_bus_lost_total",
 		"segd_page_dropped_total", "segd_page_viewers",
 		"segd_solver_iterations", "segd_build_info", "segd_dnn_backend_info")

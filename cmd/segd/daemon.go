@@ -154,19 +154,27 @@ func checkSources(cfg *config.Config) error {
 }
 
 func openBus(ctx context.Context, cfg *config.Config, log *slog.Logger) (*bus.Bus, error) {
+	c, err := busConfig(cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	return bus.Open(ctx, c)
+}
+
+func busConfig(cfg *config.Config, log *slog.Logger) (bus.Config, error) {
 	host, text, err := net.SplitHostPort(cfg.NATS.Addr)
 	if err != nil {
-		return nil, fmt.Errorf("nats.addr: %w", err)
+		return bus.Config{}, fmt.Errorf("nats.addr: %w", err)
 	}
 	port, err := strconv.Atoi(text)
 	if err != nil {
-		return nil, fmt.Errorf("nats.addr: %w", err)
+		return bus.Config{}, fmt.Errorf("nats.addr: %w", err)
 	}
-	return bus.Open(ctx, bus.Config{
+	return bus.Config{
 		Site: cfg.Site, URL: cfg.NATS.URL, Host: host, Port: port, Token: cfg.NATS.Token,
-		StoreDir: cfg.NATS.StoreDir, JSON: cfg.NATS.Format == "json", Version: version, Logger: log,
+		StoreDir: cfg.NATS.StoreDir, SyncAlways: cfg.NATS.Sync == "always", JSON: cfg.NATS.Format == "json", Version: version, Logger: log,
 		Access: natsAccess(cfg.NATS), Events: retention(cfg.NATS.Events), Masks: retention(cfg.NATS.Masks),
-	})
+	}, nil
 }
 
 // accessError tells files that the user has to change from what may pass.

@@ -40,3 +40,22 @@ func TestWHIPAddressWarning(t *testing.T) {
 		}
 	}
 }
+
+// nats.sync reaches the server inside segd, which syncs at an interval unless told.
+func TestSyncSetting(t *testing.T) {
+	const camera = "cameras: [{name: a, url: 'whip:'}]\n"
+	for text, want := range map[string]bool{
+		camera: false,
+		"nats: {store_dir: js, sync: interval}\n" + camera: false,
+		"nats: {store_dir: js, sync: always}\n" + camera:   true,
+	} {
+		cfg, err := config.Load(file(t, "segd.yaml", text), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := busConfig(cfg, nil)
+		if err != nil || got.SyncAlways != want {
+			t.Errorf("%q: always %v, %v; want %v", text, got.SyncAlways, err, want)
+		}
+	}
+}
