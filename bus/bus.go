@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -36,15 +37,20 @@ type Config struct {
 	// Access is what that server wants to see besides.
 	Access Access
 
-	// The next four are about the server inside this process.
+	// The next six are about the server inside this process.
 
 	// Host is the address to listen on; "" is 127.0.0.1.
 	Host string
 	// Port is the port to listen on; 0 picks a free one.
 	Port int
-	// Token is what clients must present (nats://TOKEN@host:port); "" is none,
-	// which only a loopback Host may have.
+	// Token lets its bearer do everything (nats://TOKEN@host:port), and each of Users
+	// what its role may. With neither everybody may do everything, which only a
+	// loopback Host may have.
 	Token string
+	Users []User
+	// Cert and Key are files, PEM, of the server's certificate; with them clients must
+	// use TLS. They are read again when they change.
+	Cert, Key string
 	// StoreDir is where JetStream keeps the events; "" keeps them in memory
 	// until Close.
 	StoreDir string
@@ -184,9 +190,13 @@ func (cfg *Config) setDefaults() error {
 	if cfg.Port < 0 || cfg.Port > 65535 {
 		faults = append(faults, fmt.Errorf("bus: port %d, want 0 (any) to 65535", cfg.Port))
 	}
-	if cfg.Token == "" && !isLoopback(cfg.Host) {
-		faults = append(faults, fmt.Errorf("bus: host %q is not a loopback address and there is no token; want a token, or host 127.0.0.1", cfg.Host))
+	if cfg.Token == "" && len(cfg.Users) == 0 && !isLoopback(cfg.Host) {
+		faults = append(faults, fmt.Errorf("bus: host %q is not a loopback address and there are no users and no token; want users or a token, or host 127.0.0.1", cfg.Host))
 	}
+	if (cfg.Cert == "") != (cfg.Key == "") {
+		faults = append(faults, fmt.Errorf("%w: the server's certificate and key belong together; want both or neither", ErrAccess))
+	}
+	faults = append(faults, checkUsers(cfg.Users))
 	return errors.Join(faults...)
 }
 
@@ -241,6 +251,9 @@ func Redact(urls string) string {
 }
 
 func (b *Bus) openEmbedded(ctx context.Context) error {
+	if b.cfg.Token == "" && len(b.cfg.Users) > 0 {
+		b.cfg.Token = rand.Text() // our own way in
+	}
 	e, err := startServer(ctx, b.cfg)
 	if err != nil {
 		return err

@@ -50,10 +50,11 @@ var ErrUnknownCamera = errors.New("bus: unknown camera")
 // Refusal is why a request was not carried out, whatever it asks for.
 type Refusal string
 
-// The reasons, with the codes 413 and 429.
+// The reasons.
 const (
-	TooLarge Refusal = "too_large"
-	TooOften Refusal = "too_often"
+	TooLarge  Refusal = "too_large"  // answered 413
+	TooOften  Refusal = "too_often"  // answered 429
+	NoRequest Refusal = "no_request" // a stored message, or its answer would pass for one of ours; not answered
 )
 
 var errPanicked = errors.New("segd failed at this request; its log says more")
@@ -245,6 +246,10 @@ func (s *service) add(ctx context.Context, cfg Config, camera string, e endpoint
 
 // serve replies to req; the error is that of sending the reply.
 func (s *service) serve(ctx context.Context, camera string, req micro.Request, e endpoint) error {
+	if !isRequest(req.Reply(), req.Headers()) {
+		s.cfg.Refused(NoRequest)
+		return nil // wherever an answer would go, nobody waits for it there
+	}
 	if !s.take() {
 		return fail(req, &codedError{codeShutDown, errStopping})
 	}

@@ -3,6 +3,7 @@ package bus
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -24,13 +25,12 @@ const (
 	KindState    Kind = "state"
 )
 
+// requests are the kinds of them.
+var requests = []Kind{KindAnnotate, KindClear, KindRename, KindObjects, KindSnapshot, KindState}
+
 // isRequest tells whether messages of that kind are requests to segd.
 func (k Kind) isRequest() bool {
-	switch k {
-	case KindAnnotate, KindClear, KindRename, KindObjects, KindSnapshot, KindState:
-		return true
-	}
-	return false
+	return slices.Contains(requests, k)
 }
 
 // prefix is what every subject of this version of the messages begins with.

@@ -82,10 +82,14 @@ type NATS struct {
 	// Default none: a server is started inside this process.
 	URL string `yaml:"url"`
 	// Addr is host:port of the embedded server. Default "127.0.0.1:4222". Off
-	// loopback a token is required.
+	// loopback users or a token are required.
 	Addr string `yaml:"addr"`
-	// Token is what clients of the embedded server must present. Default none.
+	// Token lets its bearer do everything on the embedded server, 16 characters or
+	// more. Default none.
 	Token string `yaml:"token" secret:""`
+	// Users may log in to the embedded server and do what their role says. Default none:
+	// without a token either, everybody on this machine may do everything.
+	Users []NATSUser `yaml:"users"`
 	// StoreDir is where the embedded server keeps JetStream's files, relative to
 	// the config file. Default a temporary folder, removed at the end.
 	StoreDir string `yaml:"store_dir"`
@@ -104,13 +108,27 @@ type NATS struct {
 	Masks Retention `yaml:"masks"`
 }
 
-// NATSTLS is how the server at NATS.URL and segd know each other. All are files in
-// PEM, relative to the config file.
+// NATSUser is one who may log in to the embedded server.
+type NATSUser struct {
+	// Name is [A-Za-z0-9_-]+, unique.
+	Name string `yaml:"name"`
+	// Password, 16 characters or more, or its bcrypt hash ($2a$…). Default none.
+	Password string `yaml:"password" secret:""`
+	// NKey is the user's public key (U…), in place of a password. Default none.
+	NKey string `yaml:"nkey"`
+	// Role is subscriber (hears masks, events and status and reads their streams),
+	// operator (asks segd besides) or admin (may do everything). Required.
+	Role string `yaml:"role"`
+}
+
+// NATSTLS names files in PEM, relative to the config file.
 type NATSTLS struct {
-	// CA holds the certificates of whom to trust with the server's. Default the
-	// machine's own.
+	// CA holds the certificates of whom to trust with that of the server at NATS.URL.
+	// Default the machine's own.
 	CA string `yaml:"ca"`
-	// Cert and Key are segd's certificate and its key, both or neither. Default none.
+	// Cert and Key are a certificate and its key, both or neither: with NATS.URL what
+	// segd shows that server, else the embedded server's, whose clients must then use
+	// TLS. They are read again when they change. Default none.
 	Cert string `yaml:"cert"`
 	Key  string `yaml:"key"`
 }

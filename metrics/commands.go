@@ -19,12 +19,12 @@ func newCommandVecs(counter func(name, help string, labels ...string) *prometheu
 		panics: counter("command_panics_total",
 			"Commands that panicked, by transport: nats or http.", labelTransport),
 		refused: counter("command_refused_total",
-			"Requests over NATS that were refused, by reason: too_large or too_often.", labelReason),
+			"Requests over NATS that were refused, by reason: no_request (not answered), too_large or too_often.", labelReason),
 	}
 	for _, t := range []Transport{NATS, HTTP} {
 		v.panics.WithLabelValues(string(t))
 	}
-	for _, reason := range []string{"too_large", "too_often"} {
+	for _, reason := range []string{"no_request", "too_large", "too_often"} {
 		v.refused.WithLabelValues(reason)
 	}
 	return v
@@ -33,6 +33,6 @@ func newCommandVecs(counter func(name, help string, labels ...string) *prometheu
 // CommandPanicked counts a command that panicked.
 func (m *Metrics) CommandPanicked(t Transport) { m.commands.panics.WithLabelValues(string(t)).Inc() }
 
-// CommandRefused counts a request over NATS that was refused; reason is too_large or
-// too_often.
+// CommandRefused counts a request over NATS that was refused; reason is no_request,
+// too_large or too_often.
 func (m *Metrics) CommandRefused(reason string) { m.commands.refused.WithLabelValues(reason).Inc() }

@@ -554,8 +554,9 @@ func TestCommands(t *testing.T) {
 # TYPE segd_command_panics_total counter
 segd_command_panics_total{transport="http"} 0
 segd_command_panics_total{transport="nats"} 2
-# HELP segd_command_refused_total Requests over NATS that were refused, by reason: too_large or too_often.
+# HELP segd_command_refused_total Requests over NATS that were refused, by reason: no_request (not answered), too_large or too_often.
 # TYPE segd_command_refused_total counter
+segd_command_refused_total{reason="no_request"} 0
 segd_command_refused_total{reason="too_large"} 0
 segd_command_refused_total{reason="too_often"} 1
 `), "segd_command_panics_total", "segd_command_refused_total")

@@ -162,7 +162,12 @@ func openBus(ctx context.Context, cfg *config.Config, log *slog.Logger, meters *
 	if err != nil {
 		return nil, fmt.Errorf("nats.addr: %w", err)
 	}
+	var users []bus.User
+	for _, u := range cfg.NATS.Users {
+		users = append(users, bus.User{Name: u.Name, Password: u.Password, NKey: u.NKey, Role: bus.Role(u.Role)})
+	}
 	return bus.Open(ctx, bus.Config{
+		Users: users, Cert: cfg.NATS.TLS.Cert, Key: cfg.NATS.TLS.Key,
 		Site: cfg.Site, URL: cfg.NATS.URL, Host: host, Port: port, Token: cfg.NATS.Token,
 		StoreDir: cfg.NATS.StoreDir, JSON: cfg.NATS.Format == "json", Version: version, Logger: log,
 		Access: natsAccess(cfg.NATS), Events: retention(cfg.NATS.Events), Masks: retention(cfg.NATS.Masks),
