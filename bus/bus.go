@@ -59,6 +59,9 @@ type Config struct {
 	// and 64 MiB of events; masks are kept only with a MaxAge, and then 256 MiB.
 	Events, Masks Retention
 
+	// Duplicates says that another segd may publish the same cameras; else Serve refuses
+	// to.
+	Duplicates bool
 	// JSON publishes JSON instead of protobuf.
 	JSON bool
 	// Version is told to those who ask the micro service; "" is 0.0.0, and so
@@ -109,6 +112,7 @@ type Bus struct {
 
 	run    string // in the ids of this Bus's messages, and of no other's
 	events *events
+	claims *claims
 	count  atomic.Uint64 // events so far
 	losses losses
 	flight inFlight             // what is not kept
@@ -137,6 +141,7 @@ func Open(ctx context.Context, cfg Config) (*Bus, error) {
 		return nil, err
 	}
 	b := &Bus{cfg: cfg, closed: make(chan struct{}), run: nuid.Next(), events: newEvents(cfg)}
+	b.claims = newClaims(cfg, b.run)
 	var err error
 	if cfg.URL == "" {
 		err = b.openEmbedded(ctx)
@@ -191,7 +196,7 @@ func (cfg *Config) setDefaults() error {
 		faults = append(faults, fmt.Errorf("bus: port %d, want 0 (any) to 65535", cfg.Port))
 	}
 	if cfg.Token == "" && len(cfg.Users) == 0 && !isLoopback(cfg.Host) {
-		faults = append(faults, fmt.Errorf("bus: host %q is not a loopback address and there are no users and no token; want users or a token, or host 127.0.0.1", cfg.Host))
+		faults = append(faults, fmt.Errorf("bus: host %q is not a loopback address and there is no token and are no users; want a token or users, or host 127.0.0.1", cfg.Host))
 	}
 	if (cfg.Cert == "") != (cfg.Key == "") {
 		faults = append(faults, fmt.Errorf("%w: the server's certificate and key belong together; want both or neither", ErrAccess))
@@ -276,6 +281,7 @@ func (b *Bus) start(ctx context.Context) error {
 	confirmCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	b.stopConfirm = cancel
 	b.confirming.Go(func() { b.confirm(confirmCtx) })
+	b.claims.start(ctx, b.conn)
 	if err := b.events.use(ctx, b.conn); err != nil {
 		return err
 	}
@@ -404,6 +410,7 @@ func (b *Bus) connected(nc *nats.Conn) {
 		a.connected()
 	}
 	b.events.look()
+	b.claims.look()
 }
 
 // disconnected is called by nats.go when a connection is lost.
@@ -500,6 +507,7 @@ func (b *Bus) close() error {
 	b.service = nil
 	b.mu.Unlock()
 
+	b.claims.end()
 	if s != nil {
 		s.finish()
 	}

@@ -40,6 +40,8 @@ const (
 	pngSignature       = "\x89PNG\r\n\x1a\n"
 	metadataCamera     = "camera"
 	metadataSite       = "site"
+	metadataInstance   = "instance"
+	metadataHost       = "host"
 	serviceDescription = "segd: live masks of annotated objects"
 )
 
@@ -91,6 +93,7 @@ type Commands struct {
 
 // Serve answers commands as the micro service "segd", with an endpoint for each
 // command of each camera, until Close or the next Serve, which takes its place.
+// A camera that another segd of the site publishes is an ErrTaken.
 func (b *Bus) Serve(c Commands) error {
 	if c.Annotate == nil {
 		return errors.New("bus: serve: no Annotate")
@@ -105,6 +108,9 @@ func (b *Bus) Serve(c Commands) error {
 	if b.closing {
 		return fmt.Errorf("bus: serve: %w", ErrClosed)
 	}
+	if err := b.claims.take(c.Cameras); err != nil {
+		return err
+	}
 	if b.service != nil {
 		old := b.service
 		b.service = nil
@@ -112,7 +118,7 @@ func (b *Bus) Serve(c Commands) error {
 			return err
 		}
 	}
-	s, err := startService(b.conn, b.cfg, c)
+	s, err := startService(b.conn, b.cfg, b.claims.now(), c)
 	if err != nil {
 		return err
 	}
@@ -134,7 +140,7 @@ type service struct {
 	inHand   sync.WaitGroup // Add only with mu held and stopping false
 }
 
-func startService(nc *nats.Conn, cfg Config, c Commands) (*service, error) {
+func startService(nc *nats.Conn, cfg Config, id claim, c Commands) (*service, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &service{commands: c, conn: nc, cfg: cfg, limits: limit.New[string](), cancel: cancel}
 	var err error
@@ -142,7 +148,7 @@ func startService(nc *nats.Conn, cfg Config, c Commands) (*service, error) {
 		Name:        ServiceName,
 		Version:     semantic(cfg.Version),
 		Description: serviceDescription,
-		Metadata:    map[string]string{metadataSite: cfg.Site},
+		Metadata:    map[string]string{metadataSite: cfg.Site, metadataInstance: id.Instance, metadataHost: id.Host},
 		ErrorHandler: func(_ micro.Service, err *micro.NATSError) {
 			cfg.Logger.Warn("nats service", "err", err)
 		},

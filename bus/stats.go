@@ -39,6 +39,7 @@ type Stats struct {
 	BufferedBytes int    // waiting to be sent
 	EventsWaiting int    // not stored yet
 	EventsStored  uint64 // acknowledged by JetStream
+	Rivals        int    // other segd that publish a camera of ours, unless it is meant
 	// Lost counts messages. Every kind and reason is there.
 	Lost map[Kind]map[Reason]uint64
 }
@@ -52,6 +53,7 @@ func (b *Bus) Stats() Stats {
 	}
 	s.BufferedBytes, _ = b.conn.Buffered() // of a closed connection: nothing
 	s.EventsWaiting, s.EventsStored = b.events.state()
+	s.Rivals = b.claims.others()
 	for i, k := range lossKinds {
 		s.Lost[k] = make(map[Reason]uint64, len(lossReasons))
 		for j, r := range lossReasons {

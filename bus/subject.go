@@ -25,6 +25,11 @@ const (
 	KindState    Kind = "state"
 )
 
+// kindClaim is of what the segd of a site say to one another; see claims.
+const kindClaim Kind = "claim"
+
+func claimSubject(site string) string { return prefix + "." + site + "." + string(kindClaim) }
+
 // requests are the kinds of them.
 var requests = []Kind{KindAnnotate, KindClear, KindRename, KindObjects, KindSnapshot, KindState}
 

@@ -10,7 +10,8 @@ import (
 // Config is the whole file. The zero value of a field means its default; the
 // comment names it.
 type Config struct {
-	// Site is the second token of every NATS subject: [A-Za-z0-9_-]+. Default "home".
+	// Site is the third token of every NATS subject, segd.v1.SITE.CAMERA.mask:
+	// [A-Za-z0-9_-]+. Default "home".
 	Site string `yaml:"site"`
 	HTTP HTTP   `yaml:"http"`
 	WHIP WHIP   `yaml:"whip"`
@@ -106,6 +107,9 @@ type NATS struct {
 	Events Retention `yaml:"events"`
 	// Masks are kept by JetStream only with a max_age. Default no; then 256 MiB.
 	Masks Retention `yaml:"masks"`
+	// Duplicates of a camera, published by another segd of the same site through the
+	// same server: refuse to start, or allow. Default "refuse".
+	Duplicates string `yaml:"duplicates"`
 }
 
 // NATSUser is one who may log in to the embedded server.
@@ -197,7 +201,7 @@ type Log struct {
 
 // Camera is one feed.
 type Camera struct {
-	// Name is the third token of the camera's NATS subjects: [A-Za-z0-9_-]+, unique.
+	// Name is the fourth token of the camera's NATS subjects: [A-Za-z0-9_-]+, unique.
 	Name string `yaml:"name"`
 	// URL is rtsp://…, rtsps://…, mjpeg+http://…, mjpeg+https://… (JPEGs one after the
 	// other), v4l2:/dev/video0?size=1280x720&fps=30&format=mjpeg (a device of this
@@ -289,6 +293,7 @@ func (c *Config) setDefaults() {
 	or(&c.WHIP.SecondPublisher, "refuse")
 	or(&c.NATS.Addr, DefaultNATSAddr)
 	or(&c.NATS.Format, "protobuf")
+	or(&c.NATS.Duplicates, "refuse")
 	or(&c.Model.ShortSide, DefaultShortSide)
 	or(&c.Model.Device, "auto")
 	or(&c.Log.Level, "info")

@@ -24,7 +24,7 @@ func TestDefaults(t *testing.T) {
 		Site:        "home",
 		HTTP:        config.HTTP{Addr: "127.0.0.1:8080"},
 		WHIP:        config.WHIP{Addr: "127.0.0.1:8189", SecondPublisher: "refuse"},
-		NATS:        config.NATS{Addr: "127.0.0.1:4222", Format: "protobuf"},
+		NATS:        config.NATS{Addr: "127.0.0.1:4222", Format: "protobuf", Duplicates: "refuse"},
 		Model:       config.Model{ShortSide: 480, Device: "auto"},
 		Log:         config.Log{Level: "info", Format: "text", SlowMS: 500},
 		Superpixels: 2000,
@@ -52,6 +52,7 @@ nats:
   token: 0123456789abcdef
   store_dir: /var/lib/segd
   format: json
+  duplicates: allow
   credentials: segd.creds
   tls: {ca: ca.pem, cert: c.pem, key: c.key}
   events: {max_age: 24h, max_mib: 8}
@@ -75,7 +76,7 @@ cameras:
 		WHIP: config.WHIP{Addr: ":9000", PublicIPs: []string{"192.0.2.10"}, Token: "publish-publish-publish", SecondPublisher: "replace",
 			ICEServers: []config.ICEServer{{URL: "stun:a:1"}, {URL: "turns:b", Username: "u", Credential: "c"}}},
 		NATS: config.NATS{URL: "nats://a:4222,tls://b:4222", Addr: "[::1]:0", Token: "0123456789abcdef",
-			StoreDir: "/var/lib/segd", Format: "json", Credentials: "segd.creds",
+			StoreDir: "/var/lib/segd", Format: "json", Credentials: "segd.creds", Duplicates: "allow",
 			TLS:    config.NATSTLS{CA: "ca.pem", Cert: "c.pem", Key: "c.key"},
 			Events: config.Retention{MaxAge: "24h", MaxMiB: 8}, Masks: config.Retention{MaxAge: "90s", MaxMiB: 512}},
 		Model: config.Model{Path: "m.caffemodel", Taps: []string{"a", "b"}, ShortSide: 320,

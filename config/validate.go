@@ -213,6 +213,7 @@ func (d *decoder) nats(n *NATS) {
 		d.natsURL(n.URL)
 	}
 	d.oneOf("nats.format", n.Format, "protobuf", "json")
+	d.oneOf("nats.duplicates", n.Duplicates, "refuse", "allow")
 	for _, f := range []struct{ path, value string }{
 		{"nats.credentials", n.Credentials}, {"nats.nkey", n.NKey}, {"nats.tls.ca", n.TLS.CA},
 	} {

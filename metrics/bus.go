@@ -9,6 +9,7 @@ type Bus struct {
 	BufferedBytes int // waiting to be sent
 	EventsWaiting int // not stored yet
 	EventsStored  uint64
+	Rivals        int // other segd that publish a camera of ours
 	// Lost counts messages by kind (mask, event, status) and reason. Neither may be
 	// unbounded.
 	Lost map[string]map[string]uint64
@@ -30,6 +31,8 @@ func (m *Metrics) Bus(read func() Bus) {
 			"Events that JetStream has not acknowledged yet.", nil, nil),
 		stored: prometheus.NewDesc(name("events_stored_total"),
 			"Events that JetStream has acknowledged.", nil, nil),
+		rivals: prometheus.NewDesc(name("rivals"),
+			"Other segd that publish a camera of this one's site and name, and are not meant to.", nil, nil),
 		lost: prometheus.NewDesc(name("lost_total"),
 			"Messages that did not reach NATS, by kind (mask, event, status) and reason: buffer_full, not_connected, refused (too large or ill-named) "+
 				"and unconfirmed (the connection broke, or a mask that was to be kept was not acknowledged; they may have arrived).", []string{labelKind, labelReason}, nil),
@@ -39,11 +42,11 @@ func (m *Metrics) Bus(read func() Bus) {
 // busCollector reads all at once, so that a scrape is one moment.
 type busCollector struct {
 	read                                                   func() Bus
-	connected, reconnects, buffered, waiting, stored, lost *prometheus.Desc
+	connected, reconnects, buffered, waiting, stored, rivals, lost *prometheus.Desc
 }
 
 func (c *busCollector) Describe(descs chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.connected, c.reconnects, c.buffered, c.waiting, c.stored, c.lost} {
+	for _, d := range []*prometheus.Desc{c.connected, c.reconnects, c.buffered, c.waiting, c.stored, c.rivals, c.lost} {
 		descs <- d
 	}
 }
@@ -63,6 +66,7 @@ func (c *busCollector) Collect(out chan<- prometheus.Metric) {
 	gauge(c.connected, connected)
 	gauge(c.buffered, float64(b.BufferedBytes))
 	gauge(c.waiting, float64(b.EventsWaiting))
+	gauge(c.rivals, float64(b.Rivals))
 	counter(c.reconnects, b.Reconnects)
 	counter(c.stored, b.EventsStored)
 	for kind, reasons := range b.Lost {

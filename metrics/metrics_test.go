@@ -32,7 +32,7 @@ func full() (*prometheus.Registry, *Metrics, *Camera) {
 	m.Budget(50 * time.Millisecond)
 	m.Bus(func() Bus {
 		return Bus{
-			Connected: true, Reconnects: 2, BufferedBytes: 300, EventsWaiting: 4, EventsStored: 5,
+			Connected: true, Reconnects: 2, BufferedBytes: 300, EventsWaiting: 4, EventsStored: 5, Rivals: 1,
 			Lost: map[string]map[string]uint64{"mask": {"buffer_full": 6, "unconfirmed": 7}, "event": {"refused": 8}},
 		}
 	})
@@ -260,6 +260,9 @@ segd_bus_buffered_bytes 300
 # HELP segd_bus_events_waiting Events that JetStream has not acknowledged yet.
 # TYPE segd_bus_events_waiting gauge
 segd_bus_events_waiting 4
+# HELP segd_bus_rivals Other segd that publish a camera of this one's site and name, and are not meant to.
+# TYPE segd_bus_rivals gauge
+segd_bus_rivals 1
 # HELP segd_bus_events_stored_total Events that JetStream has acknowledged.
 # TYPE segd_bus_events_stored_total counter
 segd_bus_events_stored_total 5
@@ -304,7 +307,7 @@ segd_dnn_backend_info{backend="opencv cpu",model="segd-s64"} 1
 		"segd_camera_up", "segd_camera_restarts_total", "segd_view_frames_dropped_total", "segd_solver_budget_seconds",
 		"segd_solver_dual_residual", "segd_solver_windows_total", "segd_solver_iteration_lagrangian",
 		"segd_bus_connected", "segd_bus_reconnects_total", "segd_bus_buffered_bytes", "segd_bus_events_waiting",
-		"segd_bus_events_stored_total", "segd_bus_lost_total",
+		"segd_bus_events_stored_total", "segd_bus_lost_total", "segd_bus_rivals",
 		"segd_page_dropped_total", "segd_page_viewers",
 		"segd_solver_iterations", "segd_build_info", "segd_dnn_backend_info")
 }

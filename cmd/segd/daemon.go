@@ -169,7 +169,7 @@ func openBus(ctx context.Context, cfg *config.Config, log *slog.Logger, meters *
 	return bus.Open(ctx, bus.Config{
 		Users: users, Cert: cfg.NATS.TLS.Cert, Key: cfg.NATS.TLS.Key,
 		Site: cfg.Site, URL: cfg.NATS.URL, Host: host, Port: port, Token: cfg.NATS.Token,
-		StoreDir: cfg.NATS.StoreDir, JSON: cfg.NATS.Format == "json", Version: version, Logger: log,
+		StoreDir: cfg.NATS.StoreDir, JSON: cfg.NATS.Format == "json", Duplicates: cfg.NATS.Duplicates == "allow", Version: version, Logger: log,
 		Access: natsAccess(cfg.NATS), Events: retention(cfg.NATS.Events), Masks: retention(cfg.NATS.Masks),
 		Panicked: func() { meters.CommandPanicked(metrics.NATS) },
 		Refused:  func(r bus.Refusal) { meters.CommandRefused(string(r)) },

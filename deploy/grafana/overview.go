@@ -51,6 +51,11 @@ func overview() *dashboard.DashboardBuilder {
 			query{`increase(segd_bus_reconnects_total[$__rate_interval])`, "reconnects"})).
 		WithPanel(lines(third, "Buffered", "Masks and status that wait for the NATS server; 8 MiB at most.", unitBytes,
 			query{`segd_bus_buffered_bytes`, "{{instance}}"})).
+		WithPanel(lines(half, "Requests not carried out", "Requests over NATS that were refused, by why, and commands over NATS and HTTP that panicked, a fault of segd that its log has the stack of.", unitPerSecond,
+			query{`sum by (reason) (rate(segd_command_refused_total[$__rate_interval]))`, "{{reason}}"},
+			query{`sum by (transport) (rate(segd_command_panics_total[$__rate_interval]))`, "panic by {{transport}}"})).
+		WithPanel(lines(half, "Published by another segd too", "Other segd with a camera of the same site and name through the same NATS server, unless it is meant.", unitCount,
+			query{`segd_bus_rivals`, "{{instance}}"})).
 		WithRow(row("The page")).
 		WithPanel(lines(half, "Viewers", "Live connections of the page and clients that follow events; 32 at most.", unitCount,
 			query{`segd_page_viewers`, "{{instance}}"})).
