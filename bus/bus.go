@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -36,15 +37,20 @@ type Config struct {
 	// Access is what that server wants to see besides.
 	Access Access
 
-	// The next five are about the server inside this process.
+	// The next seven are about the server inside this process.
 
 	// Host is the address to listen on; "" is 127.0.0.1.
 	Host string
 	// Port is the port to listen on; 0 picks a free one.
 	Port int
-	// Token is what clients must present (nats://TOKEN@host:port); "" is none,
-	// which only a loopback Host may have.
+	// Token lets its bearer do everything (nats://TOKEN@host:port), and each of Users
+	// what its role may. With neither everybody may do everything, which only a
+	// loopback Host may have.
 	Token string
+	Users []User
+	// Cert and Key are files, PEM, of the server's certificate; with them clients must
+	// use TLS. They are read again when they change.
+	Cert, Key string
 	// StoreDir is where JetStream keeps the events; "" keeps them in memory
 	// until Close.
 	StoreDir string
@@ -56,6 +62,9 @@ type Config struct {
 	// and 64 MiB of events; masks are kept only with a MaxAge, and then 256 MiB.
 	Events, Masks Retention
 
+	// Duplicates says that another segd may publish the same cameras; else Serve refuses
+	// to.
+	Duplicates bool
 	// JSON publishes JSON instead of protobuf.
 	JSON bool
 	// Version is told to those who ask the micro service; "" is 0.0.0, and so
@@ -63,6 +72,10 @@ type Config struct {
 	Version string
 	// DrainTimeout bounds how long Close waits for the server; 0 is 5 s.
 	DrainTimeout time.Duration
+	// Panicked and Refused hear of requests that were answered so, from any goroutine;
+	// nil is nobody.
+	Panicked func()
+	Refused  func(Refusal)
 	// Logger hears of the connection and of the server's warnings; nil discards.
 	Logger *slog.Logger
 }
@@ -102,6 +115,7 @@ type Bus struct {
 
 	run    string // in the ids of this Bus's messages, and of no other's
 	events *events
+	claims *claims
 	count  atomic.Uint64 // events so far
 	losses losses
 	flight inFlight             // what is not kept
@@ -131,6 +145,7 @@ func Open(ctx context.Context, cfg Config) (*Bus, error) {
 	}
 	b := &Bus{cfg: cfg, closed: make(chan struct{}), run: nuid.Next(), events: newEvents(cfg)}
 	removeLeftovers(cfg.Logger)
+	b.claims = newClaims(cfg, b.run)
 	var err error
 	if cfg.URL == "" {
 		err = b.openEmbedded(ctx)
@@ -157,6 +172,12 @@ func (cfg *Config) setDefaults() error {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
+	if cfg.Panicked == nil {
+		cfg.Panicked = func() {}
+	}
+	if cfg.Refused == nil {
+		cfg.Refused = func(Refusal) {}
+	}
 	var faults []error
 	if err := CheckName(cfg.Site); err != nil {
 		faults = append(faults, fmt.Errorf("bus: site: %w", err))
@@ -178,9 +199,13 @@ func (cfg *Config) setDefaults() error {
 	if cfg.Port < 0 || cfg.Port > 65535 {
 		faults = append(faults, fmt.Errorf("bus: port %d, want 0 (any) to 65535", cfg.Port))
 	}
-	if cfg.Token == "" && !isLoopback(cfg.Host) {
-		faults = append(faults, fmt.Errorf("bus: host %q is not a loopback address and there is no token; want a token, or host 127.0.0.1", cfg.Host))
+	if cfg.Token == "" && len(cfg.Users) == 0 && !isLoopback(cfg.Host) {
+		faults = append(faults, fmt.Errorf("bus: host %q is not a loopback address and there is no token and are no users; want a token or users, or host 127.0.0.1", cfg.Host))
 	}
+	if (cfg.Cert == "") != (cfg.Key == "") {
+		faults = append(faults, fmt.Errorf("%w: the server's certificate and key belong together; want both or neither", ErrAccess))
+	}
+	faults = append(faults, checkUsers(cfg.Users))
 	return errors.Join(faults...)
 }
 
@@ -235,6 +260,9 @@ func Redact(urls string) string {
 }
 
 func (b *Bus) openEmbedded(ctx context.Context) error {
+	if b.cfg.Token == "" && len(b.cfg.Users) > 0 {
+		b.cfg.Token = rand.Text() // our own way in
+	}
 	e, err := startServer(ctx, b.cfg)
 	if err != nil {
 		return err
@@ -257,6 +285,7 @@ func (b *Bus) start(ctx context.Context) error {
 	confirmCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	b.stopConfirm = cancel
 	b.confirming.Go(func() { b.confirm(confirmCtx) })
+	b.claims.start(ctx, b.conn)
 	if err := b.events.use(ctx, b.conn); err != nil {
 		return err
 	}
@@ -388,6 +417,7 @@ func (b *Bus) connected(nc *nats.Conn) {
 		a.connected()
 	}
 	b.events.again()
+	b.claims.look()
 }
 
 // disconnected is called by nats.go when a connection is lost.
@@ -502,6 +532,7 @@ func (b *Bus) close() error {
 	b.service = nil
 	b.mu.Unlock()
 
+	b.claims.end()
 	if s != nil {
 		s.finish()
 	}

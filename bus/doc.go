@@ -11,12 +11,16 @@
 //
 //	segd.v1.<site>.<camera>.annotate  an annotation, JSON or PNG
 //
-// Open starts a NATS server inside the process or connects to one elsewhere,
-// which may come and go or refuse us: the connection is made again for ever. Masks
-// and status meanwhile wait in a bounded buffer, events in a bounded queue until
-// JetStream has acknowledged them. What does not fit is an error to whoever
-// published it and is counted, as is what may have been lost with a connection:
-// see Stats. Any goroutine may call any method of a Bus;
+// and further requests. Those are limited in size and rate, and a panic of one ends it
+// alone. Two segd with a camera of one site and name find one another on
+// segd.v1.<site>.claim, and the second is refused.
+//
+// Open starts a NATS server inside the process, with users and TLS where they are
+// configured, or connects to one elsewhere, which may come and go or refuse us: the
+// connection is made again for ever. Masks and status meanwhile wait in a bounded
+// buffer, events in a bounded queue until JetStream has acknowledged them. What does
+// not fit is an error to whoever published it and is counted, as is what may have been
+// lost with a connection: see Stats. Any goroutine may call any method of a Bus;
 // publishing waits for no subscriber. Close hands over what was published, waits
 // for the commands in hand and joins every goroutine.
 //

@@ -96,7 +96,14 @@ func (t Target) request(ctx context.Context, kind Kind, contentType string, payl
 		ctx, cancel = context.WithTimeout(ctx, requestTimeout)
 		defer cancel()
 	}
-	nc, err := dial(t.URL, "segd "+string(kind), []Access{t.Access})
+	// The server says that it does not permit something beside the requests.
+	ctx, deny := context.WithCancelCause(ctx)
+	defer deny(nil)
+	nc, err := dial(t.URL, "segd "+string(kind), []Access{t.Access}, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+		if errors.Is(err, nats.ErrPermissionViolation) {
+			deny(err)
+		}
+	}))
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +113,9 @@ func (t Target) request(ctx context.Context, kind Kind, contentType string, payl
 		header.Set(headerAccept, TypeProtobuf) // else the reply is a word
 	}
 	reply, err := nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: subject, Header: header, Data: payload})
-	switch {
+	switch denied := context.Cause(ctx); {
+	case err != nil && errors.Is(denied, nats.ErrPermissionViolation):
+		return nil, fmt.Errorf("bus: %s %s: this NATS user may not; want one who may ask segd, such as one with the role operator: %w", kind, t.Camera, denied)
 	case errors.Is(err, nats.ErrNoResponders):
 		return nil, fmt.Errorf("%w %q at site %q: %s", ErrUnknownCamera, t.Camera, t.Site, served(ctx, nc))
 	case errors.Is(err, nats.ErrMaxPayload):

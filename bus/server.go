@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/segd/segd/internal/keypair"
 )
 
 const (
@@ -73,7 +76,7 @@ func startServer(ctx context.Context, cfg Config) (_ *embedded, err error) {
 			e.streams[s.Name] = true
 		}
 	}
-	e.server, err = server.NewServer(&server.Options{
+	opts := &server.Options{
 		ServerName:             "segd-" + cfg.Site,
 		Host:                   cfg.Host,
 		Port:                   port,
@@ -87,7 +90,17 @@ func startServer(ctx context.Context, cfg Config) (_ *embedded, err error) {
 		JetStreamMaxMemory:     space,
 		JetStreamMaxStore:      space,
 		DisableJetStreamBanner: true,
-	})
+	}
+	opts.Users, opts.Nkeys = logins(cfg.Site, cfg.Users)
+	if cfg.Cert != "" {
+		pair, err := keypair.Open(cfg.Cert, cfg.Key, cfg.Logger)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrAccess, err)
+		}
+		opts.TLS = true
+		opts.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: pair.Get}
+	}
+	e.server, err = server.NewServer(opts)
 	if err != nil {
 		return nil, fmt.Errorf("bus: embedded NATS server: %w", err)
 	}

@@ -3,6 +3,7 @@ package bus
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -24,13 +25,17 @@ const (
 	KindState    Kind = "state"
 )
 
+// kindClaim is of what the segd of a site say to one another; see claims.
+const kindClaim Kind = "claim"
+
+func claimSubject(site string) string { return prefix + "." + site + "." + string(kindClaim) }
+
+// requests are the kinds of them.
+var requests = []Kind{KindAnnotate, KindClear, KindRename, KindObjects, KindSnapshot, KindState}
+
 // isRequest tells whether messages of that kind are requests to segd.
 func (k Kind) isRequest() bool {
-	switch k {
-	case KindAnnotate, KindClear, KindRename, KindObjects, KindSnapshot, KindState:
-		return true
-	}
-	return false
+	return slices.Contains(requests, k)
 }
 
 // prefix is what every subject of this version of the messages begins with.

@@ -10,7 +10,8 @@ import (
 // Config is the whole file. The zero value of a field means its default; the
 // comment names it.
 type Config struct {
-	// Site is the second token of every NATS subject: [A-Za-z0-9_-]+. Default "home".
+	// Site is the third token of every NATS subject, segd.v1.SITE.CAMERA.mask:
+	// [A-Za-z0-9_-]+. Default "home".
 	Site string `yaml:"site"`
 	HTTP HTTP   `yaml:"http"`
 	WHIP WHIP   `yaml:"whip"`
@@ -82,10 +83,14 @@ type NATS struct {
 	// Default none: a server is started inside this process.
 	URL string `yaml:"url"`
 	// Addr is host:port of the embedded server. Default "127.0.0.1:4222". Off
-	// loopback a token is required.
+	// loopback users or a token are required.
 	Addr string `yaml:"addr"`
-	// Token is what clients of the embedded server must present. Default none.
+	// Token lets its bearer do everything on the embedded server, 16 characters or
+	// more. Default none.
 	Token string `yaml:"token" secret:""`
+	// Users may log in to the embedded server and do what their role says. Default none:
+	// without a token either, everybody on this machine may do everything.
+	Users []NATSUser `yaml:"users"`
 	// StoreDir is where the embedded server keeps JetStream's files, relative to
 	// the config file. Default a temporary folder, removed at the end.
 	StoreDir string `yaml:"store_dir"`
@@ -107,15 +112,32 @@ type NATS struct {
 	Events Retention `yaml:"events"`
 	// Masks are kept by JetStream only with a max_age. Default no; then 256 MiB.
 	Masks Retention `yaml:"masks"`
+	// Duplicates of a camera, published by another segd of the same site through the
+	// same server: refuse to start, or allow. Default "refuse".
+	Duplicates string `yaml:"duplicates"`
 }
 
-// NATSTLS is how the server at NATS.URL and segd know each other. All are files in
-// PEM, relative to the config file.
+// NATSUser is one who may log in to the embedded server.
+type NATSUser struct {
+	// Name is [A-Za-z0-9_-]+, unique.
+	Name string `yaml:"name"`
+	// Password, 16 characters or more, or its bcrypt hash ($2a$…). Default none.
+	Password string `yaml:"password" secret:""`
+	// NKey is the user's public key (U…), in place of a password. Default none.
+	NKey string `yaml:"nkey"`
+	// Role is subscriber (hears masks, events and status and reads their streams),
+	// operator (asks segd besides) or admin (may do everything). Required.
+	Role string `yaml:"role"`
+}
+
+// NATSTLS names files in PEM, relative to the config file.
 type NATSTLS struct {
-	// CA holds the certificates of whom to trust with the server's. Default the
-	// machine's own.
+	// CA holds the certificates of whom to trust with that of the server at NATS.URL.
+	// Default the machine's own.
 	CA string `yaml:"ca"`
-	// Cert and Key are segd's certificate and its key, both or neither. Default none.
+	// Cert and Key are a certificate and its key, both or neither: with NATS.URL what
+	// segd shows that server, else the embedded server's, whose clients must then use
+	// TLS. They are read again when they change. Default none.
 	Cert string `yaml:"cert"`
 	Key  string `yaml:"key"`
 }
@@ -184,7 +206,7 @@ type Log struct {
 
 // Camera is one feed.
 type Camera struct {
-	// Name is the third token of the camera's NATS subjects: [A-Za-z0-9_-]+, unique.
+	// Name is the fourth token of the camera's NATS subjects: [A-Za-z0-9_-]+, unique.
 	Name string `yaml:"name"`
 	// URL is rtsp://…, rtsps://…, mjpeg+http://…, mjpeg+https://… (JPEGs one after the
 	// other), v4l2:/dev/video0?size=1280x720&fps=30&format=mjpeg (a device of this
@@ -277,6 +299,7 @@ func (c *Config) setDefaults() {
 	or(&c.NATS.Addr, DefaultNATSAddr)
 	or(&c.NATS.Sync, "interval")
 	or(&c.NATS.Format, "protobuf")
+	or(&c.NATS.Duplicates, "refuse")
 	or(&c.Model.ShortSide, DefaultShortSide)
 	or(&c.Model.Device, "auto")
 	or(&c.Log.Level, "info")

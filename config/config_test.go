@@ -24,7 +24,7 @@ func TestDefaults(t *testing.T) {
 		Site:        "home",
 		HTTP:        config.HTTP{Addr: "127.0.0.1:8080"},
 		WHIP:        config.WHIP{Addr: "127.0.0.1:8189", SecondPublisher: "refuse"},
-		NATS:        config.NATS{Addr: "127.0.0.1:4222", Format: "protobuf"},
+		NATS:        config.NATS{Addr: "127.0.0.1:4222", Sync: "interval", Format: "protobuf", Duplicates: "refuse"},
 		Model:       config.Model{ShortSide: 480, Device: "auto"},
 		Log:         config.Log{Level: "info", Format: "text", SlowMS: 500},
 		Superpixels: 2000,
@@ -52,6 +52,7 @@ nats:
   token: 0123456789abcdef
   store_dir: /var/lib/segd
   format: json
+  duplicates: allow
   credentials: segd.creds
   tls: {ca: ca.pem, cert: c.pem, key: c.key}
   events: {max_age: 24h, max_mib: 8}
@@ -75,7 +76,7 @@ cameras:
 		WHIP: config.WHIP{Addr: ":9000", PublicIPs: []string{"192.0.2.10"}, Token: "publish-publish-publish", SecondPublisher: "replace",
 			ICEServers: []config.ICEServer{{URL: "stun:a:1"}, {URL: "turns:b", Username: "u", Credential: "c"}}},
 		NATS: config.NATS{URL: "nats://a:4222,tls://b:4222", Addr: "[::1]:0", Token: "0123456789abcdef",
-			StoreDir: "/var/lib/segd", Sync: "interval", Format: "json", Credentials: "segd.creds",
+			StoreDir: "/var/lib/segd", Sync: "interval", Format: "json", Credentials: "segd.creds", Duplicates: "allow",
 			TLS:    config.NATSTLS{CA: "ca.pem", Cert: "c.pem", Key: "c.key"},
 			Events: config.Retention{MaxAge: "24h", MaxMiB: 8}, Masks: config.Retention{MaxAge: "90s", MaxMiB: 512}},
 		Model: config.Model{Path: "m.caffemodel", Taps: []string{"a", "b"}, ShortSide: 320,
@@ -136,6 +137,21 @@ var faultTable = []struct {
 			`f:1:36: nats.nkey: "a.nk" is for an external server; accepted: with nats.url`,
 			`f:1:52: nats.tls.ca: "ca.pem" is for an external server; accepted: with nats.url`,
 		}},
+	{name: "users", text: "nats: {addr: 0.0.0.0:4222, users: [{name: a b, password: short, role: root}, {name: c, role: admin}, {name: c, nkey: SUABC, password: 0123456789abcdef, role: admin}, {name: d, nkey: SUABC, role: admin}]}\n" + minimal,
+		want: []string{
+			`f:1:43: nats.users[0].name: "a b" contains ' '; accepted: letters, digits, _ and -`,
+			`f:1:58: nats.users[0].password: 5 characters; accepted: 16 or more`,
+			`f:1:71: nats.users[0].role: found "root"; accepted: subscriber, operator, admin`,
+			`f:1:79: nats.users[1]: password and nkey; accepted: one of them`,
+			`f:1:103: nats.users[2]: password and nkey; accepted: one of them`,
+			`f:1:109: nats.users[2].name: "c" is nats.users[1]'s name already; accepted: a name of its own`,
+			`f:1:118: nats.users[2].nkey: not a public key; accepted: U and 55 of A-Z, 2-7, as nk -inkey FILE -pubout prints it`,
+			`f:1:183: nats.users[3].nkey: not a public key; accepted: U and 55 of A-Z, 2-7, as nk -inkey FILE -pubout prints it`,
+		}},
+	{name: "users of another's server", text: "nats: {url: nats://a, users: [{name: a, password: 0123456789abcdef, role: admin}]}\n" + minimal,
+		want: []string{`f:1:30: nats.users: nats.url is there too, whose server has users of its own; accepted: one of them`}},
+	{name: "half of the server's own certificate", text: "nats: {tls: {key: c.key}}\n" + minimal,
+		want: []string{`f:1:14: nats.tls: cert and key belong together; accepted: both or neither`}},
 	{name: "credentials and NKey", text: "nats: {url: nats://a, credentials: a.creds, nkey: a.nk}\n" + minimal,
 		want: []string{`f:1:51: nats.nkey: nats.credentials is there too; accepted: one of them`}},
 	{name: "half a certificate", text: "nats: {url: nats://a, tls: {cert: c.pem}}\n" + minimal,

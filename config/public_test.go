@@ -50,11 +50,21 @@ cameras:
 	}
 }
 
+func TestPublicHidesUsers(t *testing.T) {
+	c, err := Parse("segd.yaml", []byte("nats: {users: [{name: wall, password: sesame-0123456789, role: subscriber}]}\ncameras: [{name: a, url: 'whip:'}]\n"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if public := string(c.Public()); strings.Contains(public, "sesame") || !strings.Contains(public, `{"name":"wall","nkey":"","password":"xxxxx","role":"subscriber"}`) {
+		t.Errorf("got %s", public)
+	}
+}
+
 // Every field shows under its YAML name, and whoever adds one that sounds like a
 // secret has to say whether it is.
 func TestEveryFieldIsPublicOrSecret(t *testing.T) {
 	sounds := regexp.MustCompile(`(?i)token|secret|password|credential|key|seed|jwt`)
-	files := []string{"http.tls.key", "nats.credentials", "nats.nkey", "nats.tls.key"} // names of files, whose contents are not in the configuration
+	files := []string{"http.tls.key", "nats.credentials", "nats.nkey", "nats.tls.key", "nats.users.nkey"} // names of files, whose contents are not in the configuration, and a public key
 	var walk func(at string, typ reflect.Type)
 	walk = func(at string, typ reflect.Type) {
 		for i := range typ.NumField() {

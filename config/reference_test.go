@@ -88,6 +88,7 @@ func newReferrer(t *testing.T) *referrer {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.NATS.Users = make([]NATSUser, 1) // none is complete without a password
 	r := &referrer{t: t, defaults: c, types: map[string]string{}, fields: map[string]string{}}
 	file, err := parser.ParseFile(token.NewFileSet(), "config.go", nil, parser.ParseComments)
 	if err != nil {

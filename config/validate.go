@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,12 +30,12 @@ const (
 // validate judges the values of a complete c.
 func (d *decoder) validate(c *Config) {
 	d.token("site", c.Site)
-	d.listen("http", c.HTTP.Addr, c.HTTP.Token)
+	d.listen("http", c.HTTP.Addr, c.HTTP.Token, false)
 	if tls := c.HTTP.TLS; (tls.Cert == "") != (tls.Key == "") {
 		d.bad("http.tls", "cert and key belong together; accepted: both or neither")
 	}
 	d.whip(&c.WHIP)
-	d.listen("nats", c.NATS.Addr, c.NATS.Token)
+	d.listen("nats", c.NATS.Addr, c.NATS.Token, len(c.NATS.Users) > 0)
 	d.nats(&c.NATS)
 	d.model(&c.Model)
 	d.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
@@ -46,10 +47,10 @@ func (d *decoder) validate(c *Config) {
 }
 
 // listen checks an address to listen on, and that one that others can reach asks
-// them for a token.
-func (d *decoder) listen(section, addr, token string) {
+// them for a token, unless it asks them who they are.
+func (d *decoder) listen(section, addr, token string, users bool) {
 	host := d.addr(section+".addr", addr)
-	if host != "" && !loopback(host) && token == "" {
+	if host != "" && !loopback(host) && token == "" && !users {
 		d.bad(section+".addr", "%q is reachable from other machines, so %s.token is required; accepted: a token, or a loopback address such as 127.0.0.1:%s",
 			addr, section, addr[strings.LastIndexByte(addr, ':')+1:])
 	}
@@ -220,9 +221,9 @@ func (d *decoder) nats(n *NATS) {
 	case n.StoreDir == "":
 		d.bad("nats.sync", "always keeps nothing in a temporary folder; accepted: with nats.store_dir")
 	}
+	d.oneOf("nats.duplicates", n.Duplicates, "refuse", "allow")
 	for _, f := range []struct{ path, value string }{
-		{"nats.credentials", n.Credentials}, {"nats.nkey", n.NKey},
-		{"nats.tls.ca", n.TLS.CA}, {"nats.tls.cert", n.TLS.Cert}, {"nats.tls.key", n.TLS.Key},
+		{"nats.credentials", n.Credentials}, {"nats.nkey", n.NKey}, {"nats.tls.ca", n.TLS.CA},
 	} {
 		if f.value != "" && n.URL == "" {
 			d.bad(f.path, "%q is for an external server; accepted: with nats.url", clip(f.value))
@@ -234,10 +235,39 @@ func (d *decoder) nats(n *NATS) {
 	if (n.TLS.Cert == "") != (n.TLS.Key == "") {
 		d.bad("nats.tls", "cert and key belong together; accepted: both or neither")
 	}
+	if n.URL != "" && len(n.Users) > 0 {
+		d.bad("nats.users", "nats.url is there too, whose server has users of its own; accepted: one of them")
+	}
+	d.natsUsers(n.Users)
 	d.retention("nats.events", n.Events)
 	d.retention("nats.masks", n.Masks)
 	if n.Masks.MaxMiB != 0 && n.Masks.MaxAge == "" {
 		d.bad("nats.masks", "max_mib without max_age; accepted: both, or max_age alone")
+	}
+}
+
+// publicKey is that of a NATS user; whether its checksum is right the server says.
+var publicKey = regexp.MustCompile(`^U[A-Z2-7]{55}$`)
+
+func (d *decoder) natsUsers(users []NATSUser) {
+	first := make(map[string]int)
+	for i, u := range users {
+		path := fmt.Sprintf("nats.users[%d]", i)
+		d.token(path+".name", u.Name)
+		if j, ok := first[u.Name]; ok && u.Name != "" {
+			d.bad(path+".name", "%q is nats.users[%d]'s name already; accepted: a name of its own", clip(u.Name), j)
+		} else {
+			first[u.Name] = i
+		}
+		if (u.Password == "") == (u.NKey == "") {
+			d.bad(path, "password and nkey; accepted: one of them")
+		}
+		d.secret(path+".password", u.Password)
+		if u.NKey != "" && !publicKey.MatchString(u.NKey) {
+			// It may be the seed, which nobody is to see.
+			d.bad(path+".nkey", "not a public key; accepted: U and 55 of A-Z, 2-7, as nk -inkey FILE -pubout prints it")
+		}
+		d.oneOf(path+".role", u.Role, "subscriber", "operator", "admin")
 	}
 }
 

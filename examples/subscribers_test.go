@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -133,11 +134,12 @@ func (s *subscriber) next(t *testing.T) line {
 }
 
 // checkSubscriber runs a program, to whose arguments the server's URL is added,
-// against a server with masks of every kind, as protobuf and as JSON.
+// and a subscriber's user and password, against a server with masks of every kind, as protobuf and as JSON.
 func checkSubscriber(t *testing.T, dir, name string, args ...string) {
 	for _, json := range []bool{false, true} {
 		t.Run(map[bool]string{false: "protobuf", true: "JSON"}[json], func(t *testing.T) {
-			b, err := bus.Open(t.Context(), bus.Config{JSON: json})
+			user := bus.User{Name: "wall", Password: "0123456789abcdef", Role: bus.Subscriber}
+			b, err := bus.Open(t.Context(), bus.Config{JSON: json, Users: []bus.User{user}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -146,7 +148,7 @@ func checkSubscriber(t *testing.T, dir, name string, args ...string) {
 					t.Error(err)
 				}
 			})
-			s := subscribe(t, dir, name, append(args, b.URL())...)
+			s := subscribe(t, dir, name, append(args, strings.Replace(b.URL(), "://", "://"+url.UserPassword(user.Name, user.Password).String()+"@", 1))...)
 			greet(t, b, s)
 			frames, want := madeFrames()
 			for _, f := range frames {

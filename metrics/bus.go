@@ -14,6 +14,7 @@ type Bus struct {
 	EventsWaiting int           // not stored yet
 	EventsOldest  time.Duration // how long the oldest of these has waited
 	EventsStored  uint64
+	Rivals        int // other segd that publish a camera of ours
 	// Lost counts messages by kind (mask, event, status) and reason. Neither may be
 	// unbounded.
 	Lost map[string]map[string]uint64
@@ -37,6 +38,8 @@ func (m *Metrics) Bus(read func() Bus) {
 			"How long the oldest event that JetStream has not acknowledged has waited, 0 without one.", nil, nil),
 		stored: prometheus.NewDesc(name("events_stored_total"),
 			"Events that JetStream has acknowledged.", nil, nil),
+		rivals: prometheus.NewDesc(name("rivals"),
+			"Other segd that publish a camera of this one's site and name, and are not meant to.", nil, nil),
 		lost: prometheus.NewDesc(name("lost_total"),
 			"Messages that did not reach NATS, by kind (mask, event, status) and reason: buffer_full, not_connected, refused (too large or ill-named) "+
 				"and unconfirmed (the connection broke, a mask that was to be kept was not acknowledged, or an event was not when segd ended; they may have arrived).", []string{labelKind, labelReason}, nil),
@@ -45,12 +48,12 @@ func (m *Metrics) Bus(read func() Bus) {
 
 // busCollector reads all at once, so that a scrape is one moment.
 type busCollector struct {
-	read                                                           func() Bus
-	connected, reconnects, buffered, waiting, oldest, stored, lost *prometheus.Desc
+	read                                                                   func() Bus
+	connected, reconnects, buffered, waiting, oldest, stored, rivals, lost *prometheus.Desc
 }
 
 func (c *busCollector) Describe(descs chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.connected, c.reconnects, c.buffered, c.waiting, c.oldest, c.stored, c.lost} {
+	for _, d := range []*prometheus.Desc{c.connected, c.reconnects, c.buffered, c.waiting, c.oldest, c.stored, c.rivals, c.lost} {
 		descs <- d
 	}
 }
@@ -71,6 +74,7 @@ func (c *busCollector) Collect(out chan<- prometheus.Metric) {
 	gauge(c.buffered, float64(b.BufferedBytes))
 	gauge(c.waiting, float64(b.EventsWaiting))
 	gauge(c.oldest, b.EventsOldest.Seconds())
+	gauge(c.rivals, float64(b.Rivals))
 	counter(c.reconnects, b.Reconnects)
 	counter(c.stored, b.EventsStored)
 	for kind, reasons := range b.Lost {

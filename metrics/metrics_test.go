@@ -32,7 +32,7 @@ func full() (*prometheus.Registry, *Metrics, *Camera) {
 	m.Budget(50 * time.Millisecond)
 	m.Bus(func() Bus {
 		return Bus{
-			Connected: true, Reconnects: 2, BufferedBytes: 300, EventsWaiting: 4, EventsOldest: 1500 * time.Millisecond, EventsStored: 5,
+			Connected: true, Reconnects: 2, BufferedBytes: 300, EventsWaiting: 4, EventsOldest: 1500 * time.Millisecond, EventsStored: 5, Rivals: 1,
 			Lost: map[string]map[string]uint64{"mask": {"buffer_full": 6, "unconfirmed": 7}, "event": {"refused": 8}},
 		}
 	})
@@ -263,6 +263,9 @@ segd_bus_events_waiting 4
 # HELP segd_bus_events_waiting_seconds How long the oldest event that JetStream has not acknowledged has waited, 0 without one.
 # TYPE segd_bus_events_waiting_seconds gauge
 segd_bus_events_waiting_seconds 1.5
+# HELP segd_bus_rivals Other segd that publish a camera of this one's site and name, and are not meant to.
+# TYPE segd_bus_rivals gauge
+segd_bus_rivals 1
 # HELP segd_bus_events_stored_total Events that JetStream has acknowledged.
 # TYPE segd_bus_events_stored_total counter
 segd_bus_events_stored_total 5
@@ -307,7 +310,7 @@ segd_dnn_backend_info{backend="opencv cpu",model="segd-s64"} 1
 		"segd_camera_up", "segd_camera_restarts_total", "segd_view_frames_dropped_total", "segd_solver_budget_seconds",
 		"segd_solver_dual_residual", "segd_solver_windows_total", "segd_solver_iteration_lagrangian",
 		"segd_bus_connected", "segd_bus_reconnects_total", "segd_bus_buffered_bytes", "segd_bus_events_waiting", "segd_bus_events_waiting_seconds",
-		"segd_bus_events_stored_total", "segd_bus_lost_total",
+		"segd_bus_events_stored_total", "segd_bus_lost_total", "segd_bus_rivals",
 		"segd_page_dropped_total", "segd_page_viewers",
 		"segd_solver_iterations", "segd_build_info", "segd_dnn_backend_info")
 }
@@ -542,5 +545,28 @@ func TestObservingAllocatesNothing(t *testing.T) {
 	})
 	if n != 0 {
 		t.Errorf("a frame's observations allocate %v times, want 0", n)
+	}
+}
+
+// What becomes of requests is counted, and the counts are there before the first.
+func TestCommands(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	m := New(reg)
+	m.CommandPanicked(NATS)
+	m.CommandPanicked(NATS)
+	m.CommandRefused("too_often")
+	err := testutil.GatherAndCompare(reg, strings.NewReader(`
+# HELP segd_command_panics_total Commands that panicked, by transport: nats or http.
+# TYPE segd_command_panics_total counter
+segd_command_panics_total{transport="http"} 0
+segd_command_panics_total{transport="nats"} 2
+# HELP segd_command_refused_total Requests over NATS that were refused, by reason: no_request (not answered), too_large or too_often.
+# TYPE segd_command_refused_total counter
+segd_command_refused_total{reason="no_request"} 0
+segd_command_refused_total{reason="too_large"} 0
+segd_command_refused_total{reason="too_often"} 1
+`), "segd_command_panics_total", "segd_command_refused_total")
+	if err != nil {
+		t.Error(err)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
-	"log/slog"
 	"math/big"
 	"net"
 	"net/http"
@@ -92,42 +91,6 @@ func TestTLS(t *testing.T) {
 		if resp.StatusCode != http.StatusBadRequest {
 			t.Errorf("without TLS: %s", resp.Status)
 		}
-	}
-}
-
-// A renewed certificate is used without a restart; a broken one leaves the old.
-func TestCertificateIsReadAgain(t *testing.T) {
-	dir := t.TempDir()
-	certFile, keyFile := certify(t, dir, 1)
-	c, err := newCertificate(certFile, keyFile, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	serial := func() int64 {
-		c.checked = time.Time{}
-		pair, err := c.get(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return pair.Leaf.SerialNumber.Int64()
-	}
-	certify(t, dir, 2)
-	later := time.Now().Add(time.Minute)
-	if err := os.Chtimes(certFile, later, later); err != nil {
-		t.Fatal(err)
-	}
-	if got := serial(); got != 2 {
-		t.Errorf("serial number %d after renewal, want 2", got)
-	}
-	if err := os.WriteFile(certFile, []byte("half of it"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got := serial(); got != 2 {
-		t.Errorf("serial number %d while the file is broken, want 2", got)
-	}
-	certify(t, dir, 3)
-	if got := serial(); got != 3 {
-		t.Errorf("serial number %d once mended, want 3", got)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/internal/keypair"
 )
 
 const (
@@ -33,7 +34,7 @@ type Server struct {
 	gate    *gate
 	limits  *limiter
 	feed    *feed
-	tls     *certificate // nil: no TLS
+	tls     *keypair.Pair // nil: no TLS
 	handler http.Handler
 	quit    chan struct{}  // closed by Close
 	joined  sync.WaitGroup // one for each viewer
@@ -64,8 +65,8 @@ func New(cfg Config) (*Server, error) {
 		cameras: make(map[string]*camera), strange: make(map[string]bool),
 	}
 	if cfg.TLSCert != "" {
-		if s.tls, err = newCertificate(cfg.TLSCert, cfg.TLSKey, cfg.Logger); err != nil {
-			return nil, err
+		if s.tls, err = keypair.Open(cfg.TLSCert, cfg.TLSKey, cfg.Logger); err != nil {
+			return nil, fmt.Errorf("web: %w", err)
 		}
 	}
 	s.handler = s.routes(assets)
@@ -174,7 +175,7 @@ func (s *Server) Run(ctx context.Context) error {
 			served <- server.Serve(s.listener)
 			return
 		}
-		server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.tls.get}
+		server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.tls.Get}
 		served <- server.ServeTLS(s.listener, "", "")
 	}()
 

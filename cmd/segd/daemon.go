@@ -95,7 +95,7 @@ func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *d
 		return nil, err
 	}
 	d.meters.Page(func() metrics.Page { return metrics.Page(d.web.Stats()) })
-	if d.bus, err = openBus(ctx, cfg, log); err != nil {
+	if d.bus, err = openBus(ctx, cfg, log, d.meters); err != nil {
 		return nil, accessError(err)
 	}
 	d.meters.Bus(func() metrics.Bus { return busMetrics(d.bus.Stats()) })
@@ -153,15 +153,15 @@ func checkSources(cfg *config.Config) error {
 	return errors.Join(faults...)
 }
 
-func openBus(ctx context.Context, cfg *config.Config, log *slog.Logger) (*bus.Bus, error) {
-	c, err := busConfig(cfg, log)
+func openBus(ctx context.Context, cfg *config.Config, log *slog.Logger, meters *metrics.Metrics) (*bus.Bus, error) {
+	c, err := busConfig(cfg, log, meters)
 	if err != nil {
 		return nil, err
 	}
 	return bus.Open(ctx, c)
 }
 
-func busConfig(cfg *config.Config, log *slog.Logger) (bus.Config, error) {
+func busConfig(cfg *config.Config, log *slog.Logger, meters *metrics.Metrics) (bus.Config, error) {
 	host, text, err := net.SplitHostPort(cfg.NATS.Addr)
 	if err != nil {
 		return bus.Config{}, fmt.Errorf("nats.addr: %w", err)
@@ -170,10 +170,18 @@ func busConfig(cfg *config.Config, log *slog.Logger) (bus.Config, error) {
 	if err != nil {
 		return bus.Config{}, fmt.Errorf("nats.addr: %w", err)
 	}
+	var users []bus.User
+	for _, u := range cfg.NATS.Users {
+		users = append(users, bus.User{Name: u.Name, Password: u.Password, NKey: u.NKey, Role: bus.Role(u.Role)})
+	}
 	return bus.Config{
+		Users: users, Cert: cfg.NATS.TLS.Cert, Key: cfg.NATS.TLS.Key,
 		Site: cfg.Site, URL: cfg.NATS.URL, Host: host, Port: port, Token: cfg.NATS.Token,
-		StoreDir: cfg.NATS.StoreDir, SyncAlways: cfg.NATS.Sync == "always", JSON: cfg.NATS.Format == "json", Version: version, Logger: log,
+		StoreDir: cfg.NATS.StoreDir, SyncAlways: cfg.NATS.Sync == "always", JSON: cfg.NATS.Format == "json",
+		Duplicates: cfg.NATS.Duplicates == "allow", Version: version, Logger: log,
 		Access: natsAccess(cfg.NATS), Events: retention(cfg.NATS.Events), Masks: retention(cfg.NATS.Masks),
+		Panicked: func() { meters.CommandPanicked(metrics.NATS) },
+		Refused:  func(r bus.Refusal) { meters.CommandRefused(string(r)) },
 	}, nil
 }
 

@@ -6,7 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/segd/segd/config"
+	"github.com/segd/segd/metrics"
 )
 
 // segd says at its start when publishers reach its page and not its port for media.
@@ -53,7 +56,7 @@ func TestSyncSetting(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := busConfig(cfg, nil)
+		got, err := busConfig(cfg, slog.New(slog.DiscardHandler), metrics.New(prometheus.NewRegistry()))
 		if err != nil || got.SyncAlways != want {
 			t.Errorf("%q: always %v, %v; want %v", text, got.SyncAlways, err, want)
 		}

@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -125,4 +127,37 @@ func metricOf(addr, name string) string {
 		}
 	}
 	return ""
+}
+
+// A second segd with the same site and camera on one NATS server ends at once, with a line
+// that says where the first is; with the server's user of a role, watch hears the first.
+func TestSecondSegdIsRefused(t *testing.T) {
+	t.Parallel()
+	natsAddr := freeAddr(t)
+	_, portText, err := net.SplitHostPort(natsAddr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cam := camera(t, demo.Config{})
+	config := func(natsSection string) string {
+		return file(t, "segd.yaml", fmt.Sprintf("http: {addr: %q}\nnats: {%s}\nsuperpixels: 96\nmodel: {short_side: 64}\n", freeAddr(t), natsSection)+
+			fmt.Sprintf("cameras: [{name: gate, url: %q, transport: tcp}]\n", cam.URL()))
+	}
+	first := start(t, "run", "-c", config(fmt.Sprintf("addr: %q, users: [{name: wall, password: wall-0123456789abcdef, role: subscriber}, {name: root, password: root-0123456789abcdef, role: admin}]", natsAddr)))
+	until(t, time.Minute, "the first publishes", func() bool { return strings.Contains(first.err.String(), "camera up") })
+
+	second := start(t, "run", "-c", config("url: 'nats://root:root-0123456789abcdef@127.0.0.1:"+portText+"'"))
+	if err := second.wait(t, time.Minute); status(err) != exitFailure || err == nil ||
+		!strings.Contains(err.Error(), "camera gate of site home is published by another segd") || !strings.Contains(err.Error(), fmt.Sprintf("process %d", os.Getpid())) {
+		t.Errorf("the second: %v", err)
+	}
+	watching := start(t, "watch", "gate", "--nats", "nats://wall:wall-0123456789abcdef@"+natsAddr)
+	until(t, time.Minute, "masks", func() bool { return lineWith(watching.out.String(), []string{"gate", "no objects"}) })
+	asking := start(t, "clear", "gate", "--nats", "nats://wall:wall-0123456789abcdef@"+natsAddr)
+	if err := asking.wait(t, time.Minute); err == nil || !strings.Contains(err.Error(), "this NATS user may not") {
+		t.Errorf("a subscriber's clear: %v", err)
+	}
+	if out := first.err.String() + second.err.String(); strings.Contains(out, "0123456789abcdef") {
+		t.Errorf("a password is given away:\n%s", out)
+	}
 }

@@ -49,8 +49,15 @@ func overview() *dashboard.DashboardBuilder {
 			query{`segd_bus_events_waiting`, "waiting"},
 			query{`rate(segd_bus_events_stored_total[$__rate_interval]) * 60`, "stored per minute"},
 			query{`increase(segd_bus_reconnects_total[$__rate_interval])`, "reconnects"})).
+		WithPanel(lines(third, "Oldest event that waits", "How long the oldest event has waited for JetStream to store it.", unitSeconds,
+			query{`segd_bus_events_waiting_seconds`, "{{instance}}"})).
 		WithPanel(lines(third, "Buffered", "Masks and status that wait for the NATS server; 8 MiB at most.", unitBytes,
 			query{`segd_bus_buffered_bytes`, "{{instance}}"})).
+		WithPanel(lines(third, "Requests not carried out", "Requests over NATS that were refused, by why, and commands over NATS and HTTP that panicked, a fault of segd that its log has the stack of.", unitPerSecond,
+			query{`sum by (reason) (rate(segd_command_refused_total[$__rate_interval]))`, "{{reason}}"},
+			query{`sum by (transport) (rate(segd_command_panics_total[$__rate_interval]))`, "panic by {{transport}}"})).
+		WithPanel(lines(third, "Published by another segd too", "Other segd with a camera of the same site and name through the same NATS server, unless it is meant.", unitCount,
+			query{`segd_bus_rivals`, "{{instance}}"})).
 		WithRow(row("The page")).
 		WithPanel(lines(half, "Viewers", "Live connections of the page and clients that follow events; 32 at most.", unitCount,
 			query{`segd_page_viewers`, "{{instance}}"})).

@@ -67,7 +67,11 @@ function line(frame, object) {
   return area ? `${text} around ${(x / area).toFixed(1)},${(y / area).toFixed(1)}` : text;
 }
 
-const nc = await connect({ servers: process.argv[2] ?? "nats://127.0.0.1:4222", maxReconnectAttempts: -1 });
+// nats.js takes no user and password, or token, from the URL.
+const server = new URL(process.argv[2] ?? "nats://127.0.0.1:4222");
+const [user, pass] = [server.username, server.password].map(decodeURIComponent);
+const login = pass ? { user, pass } : user ? { token: user } : {};
+const nc = await connect({ servers: server.host, ...login, maxReconnectAttempts: -1 });
 for await (const msg of nc.subscribe("segd.v1.*.*.mask")) {
   const frame = parse(msg);
   for (const object of frame.objects) console.log(line(frame, object));

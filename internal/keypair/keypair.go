@@ -1,4 +1,6 @@
-package web
+// Package keypair serves a certificate from files that may be renewed while it is used.
+// A Pair may be used from any goroutine.
+package keypair
 
 import (
 	"crypto/tls"
@@ -9,12 +11,12 @@ import (
 	"time"
 )
 
-// certificateCheck is how long a certificate is used before its files are looked at.
-const certificateCheck = 10 * time.Second
+// recheck is how long a certificate is used before its files are looked at.
+const recheck = 10 * time.Second
 
-// certificate is a certificate in files, read again when they change: one that is
-// renewed every few weeks must not need a restart.
-type certificate struct {
+// Pair is a certificate and its key in files, read again when they change:
+// one that is renewed every few weeks must not need a restart.
+type Pair struct {
 	certFile, keyFile string
 	log               *slog.Logger
 
@@ -24,20 +26,21 @@ type certificate struct {
 	checked time.Time
 }
 
-func newCertificate(certFile, keyFile string, log *slog.Logger) (*certificate, error) {
-	c := &certificate{certFile: certFile, keyFile: keyFile, log: log}
+// Open reads the pair, PEM. The error names the files.
+func Open(certFile, keyFile string, log *slog.Logger) (*Pair, error) {
+	c := &Pair{certFile: certFile, keyFile: keyFile, log: log}
 	written, err := c.times()
 	if err == nil {
 		err = c.read(written)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("web: TLS: %w; accepts PEM files of a certificate and its key", err)
+		return nil, fmt.Errorf("TLS: %w; accepts PEM files of a certificate and its key", err)
 	}
 	c.checked = time.Now()
 	return c, nil
 }
 
-func (c *certificate) times() (written [2]time.Time, err error) {
+func (c *Pair) times() (written [2]time.Time, err error) {
 	for i, name := range []string{c.certFile, c.keyFile} {
 		info, err := os.Stat(name)
 		if err != nil {
@@ -48,7 +51,7 @@ func (c *certificate) times() (written [2]time.Time, err error) {
 	return written, nil
 }
 
-func (c *certificate) read(written [2]time.Time) error {
+func (c *Pair) read(written [2]time.Time) error {
 	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
 	if err != nil {
 		return fmt.Errorf("%s and %s: %w", c.certFile, c.keyFile, err)
@@ -57,12 +60,12 @@ func (c *certificate) read(written [2]time.Time) error {
 	return nil
 }
 
-// get is for tls.Config.GetCertificate. Files that cannot be read, perhaps because
+// Get is for tls.Config.GetCertificate. Files that cannot be read, perhaps because
 // they are just being written, leave the certificate as it is.
-func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+func (c *Pair) Get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if now := time.Now(); now.Sub(c.checked) >= certificateCheck {
+	if now := time.Now(); now.Sub(c.checked) >= recheck {
 		c.checked = now
 		written, err := c.times()
 		if err == nil && written != c.written {
