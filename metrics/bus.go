@@ -41,7 +41,7 @@ func (m *Metrics) Bus(read func() Bus) {
 
 // busCollector reads all at once, so that a scrape is one moment.
 type busCollector struct {
-	read                                                   func() Bus
+	read                                                           func() Bus
 	connected, reconnects, buffered, waiting, stored, rivals, lost *prometheus.Desc
 }
 
