@@ -24,7 +24,7 @@ func TestDefaults(t *testing.T) {
 		Site:        "home",
 		HTTP:        config.HTTP{Addr: "127.0.0.1:8080"},
 		WHIP:        config.WHIP{Addr: "127.0.0.1:8189", SecondPublisher: "refuse"},
-		NATS:        config.NATS{Addr: "127.0.0.1:4222", Format: "protobuf"},
+		NATS:        config.NATS{Addr: "127.0.0.1:4222", Sync: "interval", Format: "protobuf"},
 		Model:       config.Model{ShortSide: 480, Device: "auto"},
 		Log:         config.Log{Level: "info", Format: "text", SlowMS: 500},
 		Superpixels: 2000,
