@@ -43,6 +43,7 @@ type daemon struct {
 	whip     *whip.Server // nil: no camera takes publishers
 	web      *web.Server
 	bus      *bus.Bus
+	drained  bool // serve has closed the bus, and told how that went
 	models   []*dnn.Model
 	set      *pipeline.Set
 }
@@ -358,6 +359,7 @@ func (d *daemon) serve(ctx context.Context, tick func(elapsed time.Duration)) er
 		d.whip.Close()
 	}
 	err = errors.Join(err, d.bus.Close())
+	d.drained = true
 	stopWeb()
 	helpers.Wait()
 	return errors.Join(err, webErr)
@@ -384,7 +386,7 @@ func (d *daemon) close() error {
 	if d.whip != nil {
 		d.whip.Close()
 	}
-	if d.bus != nil {
+	if d.bus != nil && !d.drained {
 		faults = append(faults, d.bus.Close())
 	}
 	if d.web != nil {

@@ -161,3 +161,19 @@ func TestSecondSegdIsRefused(t *testing.T) {
 		t.Errorf("a password is given away:\n%s", out)
 	}
 }
+
+// What is not stored when segd ends is said, with its number, once.
+func TestUnstoredEventsAreSaid(t *testing.T) {
+	t.Parallel()
+	addr := freeAddr(t)
+	config := fmt.Sprintf("http: {addr: %q}\nnats: {url: 'nats://%s'}\nsuperpixels: 96\nmodel: {short_side: 64}\n", addr, freeAddr(t)) +
+		fmt.Sprintf("cameras: [{name: gate, url: 'rtsp://%s/x'}]\n", freeAddr(t))
+	segd := start(t, "run", "-c", file(t, "segd.yaml", config))
+	until(t, time.Minute, "an event", func() bool { return metricOf(addr, "segd_bus_events_waiting") == "1" })
+	segd.cancel()
+	err := segd.wait(t, time.Minute)
+	var said strings.Builder
+	if report(&said, err) != exitFailure || strings.Count(said.String(), "1 events are not stored") != 1 {
+		t.Errorf("segd ends with\n%swant one line about one event, and status %d", said.String(), exitFailure)
+	}
+}

@@ -43,9 +43,9 @@ func overview() *dashboard.DashboardBuilder {
 			query{`sum by (camera) (rate(segd_frames_total{camera=~"$camera",outcome="published"}[$__rate_interval])) / (sum by (camera) (rate(segd_frames_total{camera=~"$camera"}[$__rate_interval])) > 0)`, "{{camera}}"}).
 			Min(0).Max(1)).
 		WithRow(row("NATS")).
-		WithPanel(lines(third, "Messages lost", "Messages that did not reach NATS, by kind and reason. unconfirmed ones may have arrived.", unitPerSecond,
+		WithPanel(lines(half, "Messages lost", "Messages that did not reach NATS, by kind and reason. unconfirmed ones may have arrived.", unitPerSecond,
 			query{`sum by (kind, reason) (rate(segd_bus_lost_total[$__rate_interval]))`, "{{kind}} {{reason}}"})).
-		WithPanel(lines(third, "Events and connections", "Events waiting for JetStream's acknowledgement, those that have it, per minute, and connections to NATS made anew.", unitCount,
+		WithPanel(lines(half, "Events and connections", "Events waiting for JetStream's acknowledgement, those that have it, per minute, and connections to NATS made anew.", unitCount,
 			query{`segd_bus_events_waiting`, "waiting"},
 			query{`rate(segd_bus_events_stored_total[$__rate_interval]) * 60`, "stored per minute"},
 			query{`increase(segd_bus_reconnects_total[$__rate_interval])`, "reconnects"})).
