@@ -31,6 +31,7 @@ type room struct {
 // Modules, each of which belongs to few packages.
 const (
 	astiav   = "github.com/asticode/go-astiav"
+	cenkalti = "github.com/cenkalti/backoff/v5"
 	cobra    = "github.com/spf13/cobra"
 	gocv     = "gocv.io/x/gocv"
 	gonum    = "gonum.org/v1/gonum"
@@ -81,7 +82,7 @@ var plan = map[string]room{
 	"metrics":               {modules: []string{prom}},
 	"web":                   {internal: []string{"bus/segdv1", "mask"}, modules: []string{websock, protobuf, xrate}, tests: []string{schema}},
 	"config":                {modules: []string{yaml}},
-	"pipeline":              {internal: []string{"annotation", "bus/segdv1", "features", "ingest", "mask", "tracker"}, modules: []string{protobuf}},
+	"pipeline":              {internal: []string{"annotation", "bus/segdv1", "features", "ingest", "internal/pause", "mask", "tracker"}, modules: []string{protobuf}},
 	"eval/davis":            {internal: []string{"annotation", "eval/internal/clip", "eval/internal/stats", "features", "mask", "tracker"}, tests: []string{"eval/internal/clip/cliptest"}},
 	"eval/moons":            {internal: []string{"eval/internal/stats", "lp", "solver", "solver/baseline", "solver/clique", "solver/kernel", "solver/loss"}, modules: []string{plot, xsync}},
 	"eval/mot":              {internal: []string{"annotation", "eval/internal/clip", "eval/internal/stats", "features", "tracker"}, tests: []string{"mask"}},
@@ -98,6 +99,7 @@ var plan = map[string]room{
 	"internal/arch":         {},
 	"internal/docs":         {},
 	"internal/netfault":     {},
+	"internal/pause":        {modules: []string{cenkalti}},
 	"internal/redact":       {},
 	"deploy/grafana":        {modules: []string{grafana}},
 	"deploy/prometheus":     {tests: []string{yaml}},
