@@ -7,6 +7,11 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/segd/segd/ingest/cameraurl"
+	"github.com/segd/segd/internal/pause"
 )
 
 const (
@@ -33,7 +38,7 @@ type camera struct {
 	src   *Source
 	sink  func(*Frame)
 	link  link
-	wait  backoff
+	wait  *backoff.ExponentialBackOff
 	quiet repeats
 
 	shown    *connection // whose pictures are handed out; nil: none
@@ -53,7 +58,7 @@ type camera struct {
 func newCamera(s *Source, sink func(*Frame)) *camera {
 	c := &camera{
 		src: s, sink: sink, link: link{src: s}, quiet: repeats{every: repeatEvery}, gap: firstGap,
-		wait:    backoff{min: s.cfg.MinBackoff, max: s.cfg.MaxBackoff},
+		wait:    pause.Growing(s.cfg.MinBackoff, s.cfg.MaxBackoff),
 		reports: make(chan *attempt),
 		dialAt:  time.NewTimer(s.cfg.FirstDial),
 		watch:   time.NewTimer(0),
@@ -125,7 +130,7 @@ func (c *camera) dialIn(d time.Duration) {
 // dial begins one more attempt, in place of the newest if there are too many. While
 // one is being answered there is no use in another.
 func (c *camera) dial(ctx context.Context) {
-	if c.src.kind == kindV4L2 && (c.shown != nil || len(c.attempts) > 0) {
+	if c.src.url.Kind == cameraurl.V4L2 && (c.shown != nil || len(c.attempts) > 0) {
 		return // a device is opened once
 	}
 	c.dialIn(dialAgain)
@@ -222,7 +227,7 @@ func (c *camera) lost(err error) {
 	// A connection that lasted longer than the longest wait was a healthy one; one
 	// that breaks at once must not be redialled at full speed for ever.
 	if !c.upAt.IsZero() && time.Since(c.upAt) >= c.src.cfg.MaxBackoff {
-		c.wait.reset()
+		c.wait.Reset()
 	}
 	c.retry(err)
 }
@@ -231,7 +236,7 @@ func (c *camera) lost(err error) {
 func (c *camera) failed(err error) {
 	if c.shown != nil {
 		c.src.log.Debug("another connection failed too", "error", err)
-		c.dialIn(c.wait.next())
+		c.dialIn(c.wait.NextBackOff())
 		return
 	}
 	c.link.down(err)
@@ -240,7 +245,7 @@ func (c *camera) failed(err error) {
 
 // retry dials after a while, unless an attempt is under way.
 func (c *camera) retry(err error) {
-	d := c.wait.next()
+	d := c.wait.NextBackOff()
 	if len(c.attempts) > 0 {
 		d = dialAgain
 	}

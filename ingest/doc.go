@@ -23,6 +23,7 @@
 // is found within two seconds, whatever was wrong. [Probe] tries once and says what
 // is wrong in words meant for whoever typed the URL.
 //
+// URLs are read by package cameraurl, and shown without secrets (package redact).
 // RTSP is gortsplib's; decoding is package codec's, which is the only one that
 // touches FFmpeg.
 package ingest

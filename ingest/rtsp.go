@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bluenviron/gortsplib/v5"
+	"github.com/bluenviron/gortsplib/v5/pkg/base"
 )
 
 const (
@@ -54,8 +55,8 @@ func (s *Source) dialRTSP(ctx context.Context, heard *atomic.Bool) (*connection,
 
 func (s *Source) rtspClient(heard *atomic.Bool) *gortsplib.Client {
 	return &gortsplib.Client{
-		Scheme:                s.url.Scheme,
-		Host:                  s.url.Host,
+		Scheme:                s.url.Network.Scheme,
+		Host:                  s.url.Network.Host,
 		Protocol:              protocol(s.cfg.Transport),
 		UserAgent:             "segd",
 		ReadTimeout:           max(s.cfg.StallTimeout, minReadTimeout),
@@ -105,7 +106,7 @@ func protocol(transport string) *gortsplib.Protocol {
 // negotiate asks for the video track and plays it. The receiver is handed its
 // packets from then on.
 func (s *Source) negotiate(client *gortsplib.Client) (*receiver, error) {
-	desc, _, err := client.Describe(s.url)
+	desc, _, err := client.Describe((*base.URL)(s.url.Network))
 	if err != nil {
 		return nil, err
 	}
