@@ -20,7 +20,8 @@
 // picture is dialled a second time beside the connection there is, and whichever
 // shows a picture first is followed; one that says nothing at all is dialled again
 // every 0.8 s, without giving up on the first dial. So one that is well again
-// is found within two seconds, whatever was wrong. [Probe] tries once and says what
+// is found within two seconds, whatever was wrong. None is followed to another server
+// (see redirects). [Probe] tries once and says what
 // is wrong in words meant for whoever typed the URL.
 //
 // URLs are read by package cameraurl, and shown without secrets (package redact).

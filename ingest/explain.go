@@ -27,6 +27,8 @@ var (
 	ErrUnreachable = errors.New("host cannot be reached")
 	// ErrUnauthorized: credentials are missing or wrong.
 	ErrUnauthorized = errors.New("not authorised")
+	// ErrRedirected: the camera sends segd to another server.
+	ErrRedirected = errors.New("sent elsewhere")
 	// ErrNotFound: the camera has no stream at that path.
 	ErrNotFound = errors.New("no such stream")
 	// ErrNoVideo: the stream has no video track.
@@ -61,7 +63,7 @@ func (s *Source) cause(err error) error {
 	var verify *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
 	switch {
-	case errors.Is(err, ErrStalled), errors.Is(err, ErrCodec), errors.Is(err, ErrNoVideo):
+	case errors.Is(err, ErrStalled), errors.Is(err, ErrCodec), errors.Is(err, ErrNoVideo), errors.Is(err, ErrRedirected):
 		return err
 	case errors.As(err, &status):
 		return s.statusCause(int(status.Code), status.Message, err)

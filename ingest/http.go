@@ -60,6 +60,9 @@ func (s *Source) readImages(ctx context.Context, r *receiver, heard *atomic.Bool
 		return err
 	}
 	defer func() { _ = resp.Body.Close() }()
+	if to := resp.Header.Get("Location"); to != "" && resp.StatusCode >= 300 && resp.StatusCode < 400 {
+		return redirected(resp.StatusCode, to)
+	}
 	if resp.StatusCode != http.StatusOK {
 		return &httpError{resp.StatusCode}
 	}

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -23,7 +24,9 @@ const (
 
 // dialRTSP connects, finds the video track and plays it, within the stall timeout.
 func (s *Source) dialRTSP(ctx context.Context, heard *atomic.Bool) (*connection, error) {
+	var hops redirects
 	client := s.rtspClient(heard)
+	client.OnResponse = func(res *base.Response) { hops.answered(s.url, res) }
 	if err := client.Start(); err != nil {
 		return nil, fmt.Errorf("ingest: %s: %w", s.Name(), err)
 	}
@@ -40,6 +43,7 @@ func (s *Source) dialRTSP(ctx context.Context, heard *atomic.Bool) (*connection,
 	if err != nil {
 		client.Close()
 		_ = client.Wait() // err says more
+		err = cmp.Or(hops.refused, err)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
