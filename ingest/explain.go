@@ -57,6 +57,7 @@ func (s *Source) explain(err error) error {
 func (s *Source) cause(err error) error {
 	err = redact.Error(err) // libraries quote URLs
 	var status liberrors.ErrClientBadStatusCode
+	var setup liberrors.ErrClientAuthSetup
 	var web *httpError
 	var dns *net.DNSError
 	var pinned *fingerprintError
@@ -69,6 +70,8 @@ func (s *Source) cause(err error) error {
 		return s.statusCause(int(status.Code), status.Message, err)
 	case errors.As(err, &web):
 		return s.statusCause(web.code, http.StatusText(web.code), err)
+	case errors.As(err, &setup):
+		return fmt.Errorf("%w: the camera asks for another authentication than Basic and Digest (%w)", ErrUnauthorized, err)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("%w: nothing listens at %s; is the camera on, and is %s its port?", ErrRefused, s.url.HostPort(), s.url.Port())
 	case errors.As(err, &dns):

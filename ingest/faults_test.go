@@ -245,6 +245,7 @@ func TestWrongPasswordThenRight(t *testing.T) {
 	s := serve(t, c, wrong)
 	wrong.Addr, right.Addr = s.Addr(), s.Addr()
 	cfg := testConfig(strings.Replace(s.URL(), "//", "//admin:s3cret@", 1), "tcp")
+	cfg.MinRefused, cfg.MaxRefused = cfg.MinBackoff, cfg.MaxBackoff
 	w := start(t, cfg)
 	e := &w.events
 	eventually(t, "Down", func() bool { e.mu.Lock(); defer e.mu.Unlock(); return e.downs == 1 })

@@ -51,6 +51,10 @@ type Config struct {
 	StallTimeout time.Duration
 	// MinBackoff and MaxBackoff bound the wait before a redial; 0 = 0.5 s and 1 s.
 	MinBackoff, MaxBackoff time.Duration
+	// MinRefused and MaxRefused bound it after the camera has refused user and password,
+	// or nobody at all: many lock an account after five wrong passwords; 0 = 1 and 15
+	// minutes.
+	MinRefused, MaxRefused time.Duration
 	// FirstDial is how long to wait before the first dial of a camera. Cameras that
 	// start together and wait a little longer each do not all shake hands, and ask
 	// for their key frames, in the same moment.
@@ -174,6 +178,8 @@ const (
 	// defaultMaxBackoff: a camera that is back shows pictures within two seconds, the
 	// wait for its key frame included. An attempt costs a handful of packets.
 	defaultMaxBackoff = time.Second
+	defaultMinRefused = time.Minute
+	defaultMaxRefused = 15 * time.Minute
 	defaultDirFPS     = 25
 	maxDirFPS         = 1000
 )
@@ -230,9 +236,12 @@ func Open(cfg Config) (*Source, error) {
 	setDefault(&s.cfg.StallTimeout, defaultStallTimeout)
 	setDefault(&s.cfg.MinBackoff, defaultMinBackoff)
 	setDefault(&s.cfg.MaxBackoff, max(defaultMaxBackoff, s.cfg.MinBackoff))
-	if s.cfg.StallTimeout < 0 || s.cfg.FirstDial < 0 || s.cfg.MinBackoff < 0 || s.cfg.MaxBackoff < s.cfg.MinBackoff {
-		fault("stall timeout %v, first dial after %v, backoff %v to %v: none may be negative, and the largest backoff not below the smallest",
-			s.cfg.StallTimeout, s.cfg.FirstDial, s.cfg.MinBackoff, s.cfg.MaxBackoff)
+	setDefault(&s.cfg.MinRefused, defaultMinRefused)
+	setDefault(&s.cfg.MaxRefused, max(defaultMaxRefused, s.cfg.MinRefused))
+	if s.cfg.StallTimeout < 0 || s.cfg.FirstDial < 0 || s.cfg.MinBackoff < 0 || s.cfg.MaxBackoff < s.cfg.MinBackoff ||
+		s.cfg.MinRefused < 0 || s.cfg.MaxRefused < s.cfg.MinRefused {
+		fault("stall timeout %v, first dial after %v, backoff %v to %v, after a refusal %v to %v: none may be negative, and the largest not below the smallest",
+			s.cfg.StallTimeout, s.cfg.FirstDial, s.cfg.MinBackoff, s.cfg.MaxBackoff, s.cfg.MinRefused, s.cfg.MaxRefused)
 	}
 	if len(faults) > 0 {
 		return nil, fmt.Errorf("ingest: camera %q: %w: %w", cfg.Camera, ErrConfig, errors.Join(faults...))
