@@ -16,6 +16,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nuid"
+
+	"github.com/segd/segd/internal/redact"
 )
 
 // DefaultSite is the site of a Config that names none.
@@ -243,18 +245,14 @@ func checkURL(urls string) error {
 	return nil
 }
 
-// Redact returns the URLs without users, passwords and tokens.
+// Redact returns the URLs without users, passwords, tokens and other secrets.
 func Redact(urls string) string {
 	parts := strings.Split(urls, ",")
 	for i, s := range parts {
-		scheme, rest, found := strings.Cut(strings.TrimSpace(s), "://")
-		if !found {
-			scheme, rest = "nats", scheme
+		if s = strings.TrimSpace(s); !strings.Contains(s, "://") {
+			s = "nats://" + s
 		}
-		if at := strings.LastIndexByte(rest, '@'); at >= 0 {
-			rest = "xxxxx" + rest[at:]
-		}
-		parts[i] = scheme + "://" + rest
+		parts[i] = redact.URL(s)
 	}
 	return strings.Join(parts, ",")
 }
@@ -412,7 +410,7 @@ func (b *Bus) connected(nc *nats.Conn) {
 	b.mu.Lock()
 	b.trouble, b.told = nil, time.Time{}
 	b.mu.Unlock()
-	b.cfg.Logger.Info("nats connected", "url", nc.ConnectedUrlRedacted())
+	b.cfg.Logger.Info("nats connected", "url", Redact(nc.ConnectedUrl()))
 	if a := b.acks.Load(); a != nil {
 		a.connected()
 	}

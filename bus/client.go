@@ -75,7 +75,7 @@ func Watch(ctx context.Context, url, target string, h Handlers, access ...Access
 			}
 		}),
 		nats.ReconnectHandler(func(nc *nats.Conn) {
-			log.Info("nats connected", "url", nc.ConnectedUrlRedacted())
+			log.Info("nats connected", "url", Redact(nc.ConnectedUrl()))
 		}),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {
 			// NextMsg returns the same; this keeps nats.go from printing it.

@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -135,6 +136,35 @@ func TestRedact(t *testing.T) {
 	} {
 		if got := Redact(in); got != want {
 			t.Errorf("Redact(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+// lines takes what is logged.
+type lines chan string
+
+func (l lines) Write(b []byte) (int, error) {
+	l <- string(b)
+	return len(b), nil
+}
+
+// What is logged of a connection shows no token, nor do errors.
+func TestTokenIsNotLogged(t *testing.T) {
+	const token = "s3cret-0123456789abc"
+	server := open(t, Config{Token: token})
+	url := strings.Replace(server.URL(), "://", "://"+token+"@", 1)
+	log := make(lines, 100)
+	open(t, Config{URL: url, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	for connected := false; !connected; {
+		line := receive(t, log)
+		connected = strings.Contains(line, "nats connected")
+		if strings.Contains(line, token) {
+			t.Errorf("log: %s", line)
+		}
+	}
+	for _, bad := range []string{"nats://" + token + "@127.0.0.1:1", "nats://127.0.0.1:1?token=" + token, "ftp://h/" + "?token=" + token, "nats://" + token + "@h:%zz"} {
+		if err := Dial(t.Context(), bad); err == nil || strings.Contains(err.Error(), token) {
+			t.Errorf("error %v", err)
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/segd/segd/ingest/cameraurl"
 )
 
 // Config is the whole file. The zero value of a field means its default; the
@@ -234,7 +236,7 @@ type Camera struct {
 }
 
 // PublishedURL is the URL of a camera that waits for publishers.
-const PublishedURL = "whip:"
+const PublishedURL = cameraurl.Published
 
 // Published tells whether the camera waits for publishers.
 func (c Camera) Published() bool { return c.URL == PublishedURL }
@@ -338,9 +340,13 @@ func (c *Config) resolve(dir string) {
 	for i := range c.Cameras {
 		cam := &c.Cameras[i]
 		join(&cam.Annotation)
-		if scheme, rest, ok := localPath(cam.URL); ok {
-			join(&rest)
-			cam.URL = scheme + rest
+		u, err := cameraurl.Parse(cam.URL)
+		if err == nil && (u.Kind == cameraurl.File || u.Kind == cameraurl.Dir) {
+			join(&u.Path)
+			cam.URL = u.Path
+			if u.Scheme != "" {
+				cam.URL = u.Scheme + ":" + u.Path
+			}
 		}
 	}
 }

@@ -190,7 +190,7 @@ var faultTable = []struct {
 	{name: "name that is no subject token", text: "cameras: [{name: a.b, url: 'file:x'}]\n",
 		want: []string{`f:1:18: cameras[0].name: "a.b" contains '.'; accepted: letters, digits, _ and -`}},
 	{name: "unknown scheme", text: "cameras: [{name: a, url: 'http://x/'}]\n",
-		want: []string{`f:1:26: cameras[0].url: scheme "http"; accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, v4l2:/dev/video0, whip:, file:PATH or dir:PATH`}},
+		want: []string{`f:1:26: cameras[0].url: scheme "http" of "http://x/"; accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, v4l2:/dev/video0, whip:, file:PATH or dir:PATH`}},
 	{name: "publishers", text: "whip:\n  addr: gate:1\n  token: short\n  second_publisher: fight\n  public_ips: [gate]\n  ice_servers: [{url: 'http://x'}]\ncameras: [{name: a, url: 'whip:b'}]\n",
 		want: []string{
 			`f:2:9: whip.addr: host "gate"; accepted: an IP address, localhost, or none for every interface`,
@@ -201,7 +201,7 @@ var faultTable = []struct {
 			`f:7:26: cameras[0].url: "whip:b"; accepted: whip: alone, publishers use the camera's name`,
 		}},
 	{name: "password stays out of the message", text: "cameras: [{name: a, url: 'rtsp://u:secret@%zz/'}]\n",
-		want: []string{`f:1:26: cameras[0].url: not a URL; accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, v4l2:/dev/video0, whip:, file:PATH or dir:PATH`}},
+		want: []string{`f:1:26: cameras[0].url: "rtsp://xxxxx@%zz/" is not a URL; accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, v4l2:/dev/video0, whip:, file:PATH or dir:PATH; with @ : / # ? % and blanks in a password written as %40 %3A %2F %23 %3F %25 %20`}},
 	{name: "all at once", text: "site: a b\nsuperpixels: x\nlog:\n  level: loud\ncameras:\n  - name: a\n    url: file:x\n    transport: pigeon\n    fps: -1\n    decode: gpu\n",
 		want: []string{
 			`f:1:7: site: "a b" contains ' '; accepted: letters, digits, _ and -`,

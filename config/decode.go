@@ -10,6 +10,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+
+	"github.com/segd/segd/internal/redact"
 )
 
 // decoder walks the YAML tree beside the Go types. The library's own decoder
@@ -27,7 +29,7 @@ type decoder struct {
 func (d *decoder) fault(at place, path, format string, args ...any) {
 	d.faults = append(d.faults, Fault{
 		File: at.file, Line: at.line, Column: at.column,
-		Path: path, Message: fmt.Sprintf(format, args...),
+		Path: path, Message: redact.Text(fmt.Sprintf(format, args...)),
 	})
 }
 
@@ -231,8 +233,11 @@ func describe(n ast.Node) string {
 	return "found " + strings.ToLower(n.Type().String())
 }
 
+// clip shortens what was found, without the secrets of a URL: cut off it would not
+// be known for one.
 func clip(s string) string {
 	const most = 60
+	s = shown(s)
 	if r := []rune(s); len(r) > most {
 		return string(r[:most]) + "…"
 	}

@@ -3,16 +3,14 @@ package config
 import (
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"reflect"
 	"strings"
+
+	"github.com/segd/segd/internal/redact"
 )
 
-// hidden stands where a secret was.
-const hidden = "xxxxx"
-
 // Public returns c as JSON with the names of the YAML file, for people to read.
-// Fields tagged secret, and users, passwords and query values of URLs, are hidden.
+// Fields tagged secret are hidden, and what may be a secret in URLs.
 func (c *Config) Public() json.RawMessage {
 	text, err := json.Marshal(public(reflect.ValueOf(*c)))
 	if err != nil {
@@ -30,7 +28,7 @@ func public(v reflect.Value) any {
 			name, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
 			members[name] = public(v.Field(i))
 			if _, secret := field.Tag.Lookup("secret"); secret && !v.Field(i).IsZero() {
-				members[name] = hidden
+				members[name] = redact.Hidden
 			}
 		}
 		return members
@@ -41,33 +39,16 @@ func public(v reflect.Value) any {
 		}
 		return items
 	case reflect.String:
-		return withoutSecrets(v.String())
+		return shown(v.String())
 	default:
 		return v.Interface()
 	}
 }
 
-// withoutSecrets hides what gives access in a URL, or in several with commas.
-func withoutSecrets(text string) string {
+// shown returns text without the secrets of a URL, or of several with commas.
+func shown(text string) string {
 	if !strings.Contains(text, "://") {
 		return text
 	}
-	parts := strings.Split(text, ",")
-	for i, part := range parts {
-		u, err := url.Parse(strings.TrimSpace(part))
-		if err != nil {
-			parts[i] = hidden
-			continue
-		}
-		if u.User != nil {
-			u.User = url.User(hidden)
-		}
-		query := u.Query()
-		for name := range query {
-			query.Set(name, hidden)
-		}
-		u.RawQuery = query.Encode()
-		parts[i] = u.String()
-	}
-	return strings.Join(parts, ",")
+	return redact.URL(text)
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/segd/segd/internal/redact"
 )
 
 func TestPublicHidesSecrets(t *testing.T) {
@@ -16,8 +18,12 @@ whip: {token: publish-0123456789, ice_servers: [{url: "turn:host:3478", username
 nats: {url: "nats://sesame@one:4222,tls://bob:sesame@two", token: sesame-nats-0123456789}
 model: {path: "file,with,commas.onnx"}
 cameras:
-  - {name: gate, url: "rtsp://admin:sesame@192.0.2.1:554/stream?user=a&password=sesame#x"}
+  - {name: gate, url: "rtsp://admin:sesame@192.0.2.1:554/stream?user=a&password=sesame&channel=1"}
   - {name: yard, url: "file:a.avi"}
+  - {name: lane, url: "rtsp://192.0.2.1/user=admin&password=sesame&channel=1.sdp"}
+  - {name: lawn, url: "rtsp://192.0.2.1/1;pwd=sesame"}
+  - {name: loft, url: "mjpeg+http://192.0.2.1/user%3Dadmin%26pwd%3Dsesame"}
+  - {name: lock, url: "rtsp://192.0.2.1/admin:sesame@1"}
 `
 	c, err := Parse("segd.yaml", []byte(text), nil)
 	if err != nil {
@@ -38,10 +44,10 @@ cameras:
 	}
 	for _, v := range []struct{ got, want string }{
 		{got.HTTP.Addr, "0.0.0.0:8080"},
-		{got.HTTP.Token, hidden},
+		{got.HTTP.Token, redact.Hidden},
 		{got.NATS.URL, "nats://xxxxx@one:4222,tls://xxxxx@two"},
 		{got.Model.Path, "file,with,commas.onnx"},
-		{got.Cameras[0].URL, "rtsp://xxxxx@192.0.2.1:554/stream?password=xxxxx&user=xxxxx#x"},
+		{got.Cameras[0].URL, "rtsp://xxxxx@192.0.2.1:554/stream?user=xxxxx&password=xxxxx&channel=1"},
 		{got.Cameras[1].URL, "file:a.avi"},
 	} {
 		if v.got != v.want {
@@ -57,6 +63,32 @@ func TestPublicHidesUsers(t *testing.T) {
 	}
 	if public := string(c.Public()); strings.Contains(public, "sesame") || !strings.Contains(public, `{"name":"wall","nkey":"","password":"xxxxx","role":"subscriber"}`) {
 		t.Errorf("got %s", public)
+	}
+}
+
+// Nor do faults show them, be the URL where a URL belongs or not.
+func TestFaultsHideSecrets(t *testing.T) {
+	for name, text := range map[string]string{
+		"query":             `cameras: [{name: a, url: "http://h/v?token=sesame"}]`,
+		"path":              `cameras: [{name: a, url: "rtsp:///user=admin&password=sesame"}]`,
+		"whip":              `cameras: [{name: a, url: "whip://admin:sesame@h"}]`,
+		"device":            `cameras: [{name: a, url: "v4l2:rtsp://admin:sesame@h"}]`,
+		"no scheme":         `cameras: [{name: a, url: "sesame@h:554/x"}]`,
+		"a text for a list": `cameras: "rtsp://admin:sesame@192.0.2.1/x"`,
+		"cut off":           `cameras: "rtsp://administrator-of-the-whole-long-building:sesame-sesame@192.0.2.1/x"`,
+		"as an unknown key": `cameras: [{name: a, "rtsp://admin:sesame@h": x}]`,
+		"as a name":         `cameras: [{name: "rtsp://admin:sesame@h", url: "file:a"}]`,
+		"as a transport":    `cameras: [{name: a, url: "file:a", transport: "rtsp://admin:sesame@h"}]`,
+		"NATS":              `nats: {url: "http://sesame@h"}`,
+		"NATS, several":     `nats: {url: "nats://a, http://h?token=sesame"}`,
+		"ICE server":        `whip: {ice_servers: [{url: "http://u:sesame@h"}]}`,
+		"where to listen":   `http: {addr: "http://u:sesame@h"}`,
+		"a number":          `superpixels: "rtsp://admin:sesame@h"`,
+	} {
+		_, err := Parse("segd.yaml", []byte(text), nil)
+		if err == nil || strings.Contains(err.Error(), "sesame") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

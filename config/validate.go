@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/segd/segd/ingest/cameraurl"
 )
 
 // Bounds that validate holds values to.
@@ -132,10 +134,13 @@ func (d *decoder) cameras(cameras []Camera) {
 		} else {
 			first[cam.Name] = i
 		}
-		d.cameraURL(path+".url", cam.URL)
+		u, err := cameraurl.Parse(cam.URL)
+		if err != nil {
+			d.bad(path+".url", "%v", err)
+		}
 		d.oneOf(path+".transport", cam.Transport, "auto", "tcp", "udp", "multicast")
 		d.oneOf(path+".decode", cam.Decode, "software", "cuda", "vaapi", "auto")
-		d.fingerprint(path+".fingerprint", cam)
+		d.fingerprint(path+".fingerprint", cam.Fingerprint, u)
 		if !(cam.FPS > 0 && cam.FPS <= maxFPS) {
 			d.bad(path+".fps", "found %v; accepted: above 0, at most %d", cam.FPS, maxFPS)
 		}
@@ -289,75 +294,26 @@ func (d *decoder) natsURL(value string) {
 			return
 		}
 		if !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) || u.Host == "" {
-			d.bad("nats.url", "%q; accepted: such as nats://host:4222 (nats, tls, ws or wss)", clip(u.Redacted()))
+			d.bad("nats.url", "%q; accepted: such as nats://host:4222 (nats, tls, ws or wss)", clip(one))
 			return
 		}
 	}
 }
 
-func (d *decoder) cameraURL(path, value string) {
-	const accepted = "accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, v4l2:/dev/video0, whip:, file:PATH or dir:PATH"
+// fingerprint checks the fingerprint of a camera's certificate; u is its URL, nil if
+// that is at fault.
+func (d *decoder) fingerprint(path, value string, u *cameraurl.URL) {
 	if value == "" {
-		d.bad(path, "missing; "+accepted)
-		return
-	}
-	if rest, ok := strings.CutPrefix(value, PublishedURL); ok {
-		if rest != "" {
-			d.bad(path, "%q; accepted: whip: alone, publishers use the camera's name", clip(value))
-		}
-		return
-	}
-	if rest, ok := strings.CutPrefix(value, "v4l2:"); ok {
-		if !strings.HasPrefix(rest, "/") {
-			d.bad(path, "%q; accepted: v4l2: and the path of a device, such as v4l2:/dev/video0 or v4l2:/dev/video0?size=1280x720&fps=30&format=mjpeg", clip(value))
-		}
-		return
-	}
-	if _, rest, ok := localPath(value); ok {
-		if rest == "" {
-			d.bad(path, "%q names no path; %s", value, accepted)
-		}
-		return
-	}
-	u, err := url.Parse(value)
-	switch {
-	case err != nil:
-		// The parser's words repeat the URL, which may hold a password.
-		d.bad(path, "not a URL; "+accepted)
-	case !slices.Contains([]string{"rtsp", "rtsps", "mjpeg+http", "mjpeg+https"}, u.Scheme):
-		d.bad(path, "scheme %q; %s", clip(u.Scheme), accepted)
-	case u.Hostname() == "":
-		d.bad(path, "%q names no host; %s", clip(u.Redacted()), accepted)
-	}
-}
-
-// fingerprint checks the fingerprint of a camera's certificate.
-func (d *decoder) fingerprint(path string, cam Camera) {
-	if cam.Fingerprint == "" {
 		return
 	}
 	const accepted = "accepted: the SHA-256 of the certificate of an rtsps:// or mjpeg+https:// camera, 64 hexadecimal digits"
-	sum, err := hex.DecodeString(strings.ReplaceAll(cam.Fingerprint, ":", ""))
+	sum, err := hex.DecodeString(strings.ReplaceAll(value, ":", ""))
 	switch {
 	case err != nil || len(sum) != sha256.Size:
-		d.bad(path, "%q; "+accepted, clip(cam.Fingerprint))
-	case !strings.HasPrefix(cam.URL, "rtsps://") && !strings.HasPrefix(cam.URL, "mjpeg+https://"):
+		d.bad(path, "%q; "+accepted, clip(value))
+	case u != nil && !u.TLS():
 		d.bad(path, "the camera's url has no TLS; "+accepted)
 	}
-}
-
-// localPath splits a camera's URL that is a file or a folder on this machine.
-// One without a scheme is a file's plain path.
-func localPath(value string) (scheme, path string, ok bool) {
-	for _, scheme := range []string{"file:", "dir:"} {
-		if rest, found := strings.CutPrefix(value, scheme); found {
-			if trimmed, slashes := strings.CutPrefix(rest, "//"); slashes {
-				rest = trimmed
-			}
-			return scheme, rest, true
-		}
-	}
-	return "", value, value != "" && !strings.Contains(value, ":")
 }
 
 func (d *decoder) within(path string, value, least, most int) {

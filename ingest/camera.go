@@ -4,9 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/segd/segd/ingest/cameraurl"
+	"github.com/segd/segd/internal/pause"
 )
 
 const (
@@ -33,8 +39,11 @@ type camera struct {
 	src   *Source
 	sink  func(*Frame)
 	link  link
-	wait  backoff
+	wait  *backoff.ExponentialBackOff
 	quiet repeats
+
+	refused *backoff.ExponentialBackOff // the waits after refusals
+	barred  time.Time                   // until when nothing is dialled because of the last; zero: there was none
 
 	shown    *connection // whose pictures are handed out; nil: none
 	feed     *feed       // of shown
@@ -53,7 +62,8 @@ type camera struct {
 func newCamera(s *Source, sink func(*Frame)) *camera {
 	c := &camera{
 		src: s, sink: sink, link: link{src: s}, quiet: repeats{every: repeatEvery}, gap: firstGap,
-		wait:    backoff{min: s.cfg.MinBackoff, max: s.cfg.MaxBackoff},
+		wait:    pause.Growing(s.cfg.MinBackoff, s.cfg.MaxBackoff),
+		refused: pause.Growing(s.cfg.MinRefused, s.cfg.MaxRefused),
 		reports: make(chan *attempt),
 		dialAt:  time.NewTimer(s.cfg.FirstDial),
 		watch:   time.NewTimer(0),
@@ -116,20 +126,23 @@ func (c *camera) stoodStill() bool {
 	return c.shown != nil && (time.Since(c.dialDue) > late || len(c.shown.recv.units) > 0)
 }
 
-// dialIn says when to dial next.
+// dialIn says when to dial next, which is not before a camera that refused may be
+// asked again.
 func (c *camera) dialIn(d time.Duration) {
+	d = max(d, time.Until(c.barred))
 	c.dialDue = time.Now().Add(d)
 	c.dialAt.Reset(d)
 }
 
 // dial begins one more attempt, in place of the newest if there are too many. While
-// one is being answered there is no use in another.
+// one is being answered there is no use in another, and a camera that refused the
+// password is not asked twice at a time.
 func (c *camera) dial(ctx context.Context) {
-	if c.src.kind == kindV4L2 && (c.shown != nil || len(c.attempts) > 0) {
+	if c.src.url.Kind == cameraurl.V4L2 && (c.shown != nil || len(c.attempts) > 0) {
 		return // a device is opened once
 	}
 	c.dialIn(dialAgain)
-	if slices.ContainsFunc(c.attempts, func(a *attempt) bool { return a.heard.Load() }) {
+	if slices.ContainsFunc(c.attempts, func(a *attempt) bool { return a.heard.Load() || !c.barred.IsZero() }) {
 		return
 	}
 	if len(c.attempts) == maxAttempts {
@@ -191,6 +204,8 @@ func (c *camera) answered(a *attempt) {
 // up is called before the first frame of a connection.
 func (c *camera) up() {
 	c.upAt = time.Now()
+	c.barred = time.Time{}
+	c.refused.Reset()
 	c.link.up()
 }
 
@@ -216,33 +231,55 @@ func (c *camera) take(u unit) {
 // lost ends the connection that was followed, because of err, and sees to another.
 func (c *camera) lost(err error) {
 	c.leave()
-	if c.link.down(err) {
-		c.quiet.reset()
-	}
 	// A connection that lasted longer than the longest wait was a healthy one; one
 	// that breaks at once must not be redialled at full speed for ever.
 	if !c.upAt.IsZero() && time.Since(c.upAt) >= c.src.cfg.MaxBackoff {
-		c.wait.reset()
+		c.wait.Reset()
 	}
-	c.retry(err)
+	d, err := c.pause(err)
+	if c.link.down(err) {
+		c.quiet.reset()
+	}
+	c.retry(d, err)
 }
 
 // failed says why an attempt came to nothing.
 func (c *camera) failed(err error) {
-	if c.shown != nil {
-		c.src.log.Debug("another connection failed too", "error", err)
-		c.dialIn(c.wait.next())
+	d, err := c.pause(err)
+	if c.shown == nil {
+		c.link.down(err)
+		c.retry(d, err)
 		return
 	}
-	c.link.down(err)
-	c.retry(err)
+	level := slog.LevelDebug
+	if errors.Is(err, ErrUnauthorized) {
+		level = slog.LevelWarn
+	}
+	c.src.log.Log(context.Background(), level, "another connection failed too", "error", err)
+	c.dialIn(d)
 }
 
-// retry dials after a while, unless an attempt is under way.
-func (c *camera) retry(err error) {
-	d := c.wait.next()
+// pause returns how long to wait after err, and err with that in it if it is long
+// because the camera refuses the password: then what else is under way with the same
+// one is ended too.
+func (c *camera) pause(err error) (time.Duration, error) {
+	d := c.wait.NextBackOff()
+	if errors.Is(err, ErrUnauthorized) {
+		c.dropAll()
+		c.barred = time.Now().Add(c.refused.NextBackOff())
+	}
+	long := time.Until(c.barred)
+	if long <= d {
+		return d, err
+	}
+	return long, fmt.Errorf("%w; next try in %v, or when segd is restarted: many cameras lock an account after a few wrong passwords",
+		err, long.Round(time.Second))
+}
+
+// retry dials after d, or sooner if an attempt is under way.
+func (c *camera) retry(d time.Duration, err error) {
 	if len(c.attempts) > 0 {
-		d = dialAgain
+		d = max(dialAgain, time.Until(c.barred))
 	}
 	c.src.cfg.Observer.retry(err, d)
 	if n, say := c.quiet.say(err.Error()); say {

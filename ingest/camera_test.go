@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -229,11 +230,15 @@ type rawCamera struct {
 	pack   interface {
 		Encode([][]byte) ([]*rtp.Packet, error)
 	}
-	user, password string // asked of clients, if user is not empty
+	user, password string            // asked of clients, if user is not empty
+	moved          map[string]string // path to where DESCRIBE sends clients
 	mu             sync.Mutex
 	playing        map[*gortsplib.ServerConn]bool // asked PLAY, not yet answered
 	players        chan struct{}                  // one value a PLAY answered
+	credentials    []string                       // every Authorization that came with a DESCRIBE
+	connections    int
 	ticks          uint32
+	slow           time.Duration // to answer a connection's first request
 	// dropNext, if n > 0, makes the n-th packet from now never leave.
 	dropNext int
 }
@@ -317,7 +322,34 @@ func (c *rawCamera) player() {
 	}
 }
 
+func (c *rawCamera) OnConnOpen(*gortsplib.ServerHandlerOnConnOpenCtx) {
+	c.mu.Lock()
+	c.connections++
+	c.mu.Unlock()
+}
+
+func (c *rawCamera) OnRequest(_ *gortsplib.ServerConn, r *base.Request) {
+	if r.Header["CSeq"][0] == "1" {
+		time.Sleep(c.slow)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r.Method == base.Describe {
+		c.credentials = append(c.credentials, r.Header["Authorization"]...)
+	}
+}
+
+// came returns how many connections there were, and what passwords were tried on them.
+func (c *rawCamera) came() (connections int, credentials []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.connections, slices.Clone(c.credentials)
+}
+
 func (c *rawCamera) OnDescribe(ctx *gortsplib.ServerHandlerOnDescribeCtx) (*base.Response, *gortsplib.ServerStream, error) {
+	if to := c.moved[ctx.Path]; to != "" {
+		return &base.Response{StatusCode: base.StatusFound, Header: base.Header{"Location": base.HeaderValue{to}}}, nil, nil
+	}
 	if c.user != "" && !ctx.Conn.VerifyCredentials(ctx.Request, c.user, c.password) {
 		return &base.Response{StatusCode: base.StatusUnauthorized}, nil, liberrors.ErrServerAuth{}
 	}

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/segd/segd/ingest/cameraurl"
 	"github.com/segd/segd/ingest/codec"
 )
 
@@ -48,10 +49,10 @@ func (c *connection) close() {
 // heard is set once it has said anything. The connection ends with ctx. The error
 // is in words for people.
 func (s *Source) dial(ctx context.Context, heard *atomic.Bool) (*connection, error) {
-	switch s.kind {
-	case kindHTTP:
+	switch s.url.Kind {
+	case cameraurl.MJPEG:
 		return s.dialHTTP(ctx, heard), nil
-	case kindV4L2:
+	case cameraurl.V4L2:
 		return s.dialV4L2(ctx)
 	default:
 		return s.dialRTSP(ctx, heard)

@@ -20,9 +20,12 @@
 // picture is dialled a second time beside the connection there is, and whichever
 // shows a picture first is followed; one that says nothing at all is dialled again
 // every 0.8 s, without giving up on the first dial. So one that is well again
-// is found within two seconds, whatever was wrong. [Probe] tries once and says what
-// is wrong in words meant for whoever typed the URL.
+// is found within two seconds, whatever was wrong; but one that refuses the password
+// is asked again after minutes only, more each time and once at a time, for cameras
+// lock accounts. None is followed to another server (see redirects). [Probe] tries
+// once and says what is wrong in words meant for whoever typed the URL.
 //
+// URLs are read by package cameraurl, and shown without secrets (package redact).
 // RTSP is gortsplib's; decoding is package codec's, which is the only one that
 // touches FFmpeg.
 package ingest

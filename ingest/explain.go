@@ -9,11 +9,13 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"syscall"
 
 	"github.com/bluenviron/gortsplib/v5/pkg/base"
 	"github.com/bluenviron/gortsplib/v5/pkg/liberrors"
+
+	"github.com/segd/segd/ingest/cameraurl"
+	"github.com/segd/segd/internal/redact"
 )
 
 // What can be wrong with a camera. The errors of Run's Observer and of Probe
@@ -25,6 +27,8 @@ var (
 	ErrUnreachable = errors.New("host cannot be reached")
 	// ErrUnauthorized: credentials are missing or wrong.
 	ErrUnauthorized = errors.New("not authorised")
+	// ErrRedirected: the camera sends segd to another server.
+	ErrRedirected = errors.New("sent elsewhere")
 	// ErrNotFound: the camera has no stream at that path.
 	ErrNotFound = errors.New("no such stream")
 	// ErrNoVideo: the stream has no video track.
@@ -42,60 +46,64 @@ var (
 )
 
 // explain puts err into words for whoever typed the URL, which is in them with
-// its password hidden.
+// its secrets hidden.
 func (s *Source) explain(err error) error {
-	if s.kind == kindV4L2 {
+	if s.url.Kind == cameraurl.V4L2 {
 		return fmt.Errorf("ingest: %s: %w", s.Name(), err)
 	}
 	return fmt.Errorf("ingest: %s: %w", s.Name(), s.cause(err))
 }
 
 func (s *Source) cause(err error) error {
+	err = redact.Error(err) // libraries quote URLs
 	var status liberrors.ErrClientBadStatusCode
+	var setup liberrors.ErrClientAuthSetup
 	var web *httpError
 	var dns *net.DNSError
 	var pinned *fingerprintError
 	var verify *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
 	switch {
-	case errors.Is(err, ErrStalled), errors.Is(err, ErrCodec), errors.Is(err, ErrNoVideo):
+	case errors.Is(err, ErrStalled), errors.Is(err, ErrCodec), errors.Is(err, ErrNoVideo), errors.Is(err, ErrRedirected):
 		return err
 	case errors.As(err, &status):
 		return s.statusCause(int(status.Code), status.Message, err)
 	case errors.As(err, &web):
 		return s.statusCause(web.code, http.StatusText(web.code), err)
+	case errors.As(err, &setup):
+		return fmt.Errorf("%w: the camera asks for another authentication than Basic and Digest (%w)", ErrUnauthorized, err)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Errorf("%w: nothing listens at %s; is the camera on, and is %s its port?", ErrRefused, s.hostPort(), s.port())
+		return fmt.Errorf("%w: nothing listens at %s; is the camera on, and is %s its port?", ErrRefused, s.url.HostPort(), s.url.Port())
 	case errors.As(err, &dns):
-		return fmt.Errorf("%w: no address is known for %q (%s)", ErrUnreachable, s.url.Hostname(), dns.Err)
+		return fmt.Errorf("%w: no address is known for %q (%s)", ErrUnreachable, s.url.Network.Hostname(), dns.Err)
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		return fmt.Errorf("%w: there is no route to %s", ErrUnreachable, s.url.Hostname())
+		return fmt.Errorf("%w: there is no route to %s", ErrUnreachable, s.url.Network.Hostname())
 	case errors.As(err, &pinned):
 		return fmt.Errorf("%w: the camera shows another TLS certificate than the one expected: is it the same camera? (%w)", ErrCertificate, pinned)
 	case errors.As(err, &verify) && len(verify.UnverifiedCertificates) > 0:
 		return fmt.Errorf("%w: %w; if this is the camera, set its fingerprint: %x", ErrCertificate, err, sha256.Sum256(verify.UnverifiedCertificates[0].Raw))
 	case errors.As(err, &record):
-		return fmt.Errorf("%s does not speak TLS; is it rtsp:// instead of rtsps://, or http:// instead of https://? (%w)", s.hostPort(), err)
+		return fmt.Errorf("%s does not speak TLS; is it rtsp:// instead of rtsps://, or http:// instead of https://? (%w)", s.url.HostPort(), err)
 	case isUnsupportedTransport(err):
 		return fmt.Errorf("%w: the camera does not stream over %s; try another transport: auto, tcp, udp or multicast (%w)", ErrTransport, s.cfg.Transport, err)
 	case isSilence(err):
-		return fmt.Errorf("%w: %s gives no answer (%w)", ErrStalled, s.hostPort(), err)
+		return fmt.Errorf("%w: %s gives no answer (%w)", ErrStalled, s.url.HostPort(), err)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return fmt.Errorf("%w (%w)", ErrClosed, err)
 	}
-	return fmt.Errorf("%s: %w", s.hostPort(), err)
+	return fmt.Errorf("%s: %w", s.url.HostPort(), err)
 }
 
 // statusCause explains the status of a camera's answer. RTSP has HTTP's, and more.
 func (s *Source) statusCause(code int, message string, err error) error {
 	switch base.StatusCode(code) {
 	case base.StatusUnauthorized, base.StatusForbidden:
-		if s.url.User == nil {
-			return fmt.Errorf("%w: the camera wants a user name and a password (%d): write %s://USER:PASSWORD@%s", ErrUnauthorized, code, s.url.Scheme, s.url.Host)
+		if s.url.Network.User == nil {
+			return fmt.Errorf("%w: the camera wants a user name and a password (%d): write %s://USER:PASSWORD@%s", ErrUnauthorized, code, s.url.Scheme, s.url.Network.Host)
 		}
 		return fmt.Errorf("%w: wrong credentials, the camera does not accept this user name and password (%d)", ErrUnauthorized, code)
 	case base.StatusNotFound:
-		return fmt.Errorf("%w: the camera knows no path %q (404); its manual says which it has", ErrNotFound, (*url.URL)(s.url).RequestURI())
+		return fmt.Errorf("%w: the camera knows no path %q (404); its manual says which it has", ErrNotFound, redact.URL(s.url.Network.RequestURI()))
 	case base.StatusUnsupportedTransport:
 		return fmt.Errorf("%w: the camera does not stream over %q (461); auto, tcp, udp and multicast can be tried", ErrTransport, s.cfg.Transport)
 	}
@@ -119,14 +127,3 @@ func isSilence(err error) bool {
 	return errors.As(err, &request) || errors.As(err, &tcp) || errors.As(err, &udp) ||
 		errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
 }
-
-var defaultPorts = map[string]string{"rtsp": "554", "rtsps": "322", "mjpeg+http": "80", "mjpeg+https": "443"}
-
-func (s *Source) port() string {
-	if p := (*url.URL)(s.url).Port(); p != "" {
-		return p
-	}
-	return defaultPorts[s.url.Scheme]
-}
-
-func (s *Source) hostPort() string { return net.JoinHostPort(s.url.Hostname(), s.port()) }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/ingest/codec"
+	"github.com/segd/segd/internal/pause"
 )
 
 // hugeSPS is an H.264 sequence parameter set of 20000×12000 pixels, baseline
@@ -142,7 +143,7 @@ func TestLogs(t *testing.T) {
 	if n := strings.Count(text, "\n"); n != 1 {
 		t.Errorf("%d lines:\n%s", n, text)
 	}
-	for _, want := range []string{"camera=test", "camera is down", "connection refused", "admin:xxxxx@"} {
+	for _, want := range []string{"camera=test", "camera is down", "connection refused", "rtsp://xxxxx@"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("log does not say %q:\n%s", want, text)
 		}
@@ -243,7 +244,9 @@ func TestWrongPasswordThenRight(t *testing.T) {
 	wrong, right := demo.Config{User: "admin", Password: "guess1"}, demo.Config{User: "admin", Password: "s3cret"}
 	s := serve(t, c, wrong)
 	wrong.Addr, right.Addr = s.Addr(), s.Addr()
-	w := start(t, testConfig(strings.Replace(s.URL(), "//", "//admin:s3cret@", 1), "tcp"))
+	cfg := testConfig(strings.Replace(s.URL(), "//", "//admin:s3cret@", 1), "tcp")
+	cfg.MinRefused, cfg.MaxRefused = cfg.MinBackoff, cfg.MaxBackoff
+	w := start(t, cfg)
 	e := &w.events
 	eventually(t, "Down", func() bool { e.mu.Lock(); defer e.mu.Unlock(); return e.downs == 1 })
 	mustWrap(t, e.lastDown, ErrUnauthorized)
@@ -278,11 +281,11 @@ func TestRedialIsPrompt(t *testing.T) {
 		t.Fatal(err)
 	}
 	const prompt, busy = time.Second, 500 * time.Millisecond
-	b := backoff{min: s.cfg.MinBackoff, max: s.cfg.MaxBackoff}
+	b := pause.Growing(s.cfg.MinBackoff, s.cfg.MaxBackoff)
 	var longest, sum time.Duration
 	const n = 1000
 	for range n {
-		d := b.next()
+		d := b.NextBackOff()
 		longest, sum = max(longest, d), sum+d
 	}
 	if longest > prompt || dialAgain > prompt || leastDoubt > prompt {

@@ -8,7 +8,6 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -41,7 +40,7 @@ func (s *Source) dialHTTP(ctx context.Context, heard *atomic.Bool) *connection {
 // readImages queues images until the connection or ctx ends, and returns why it
 // ended; never nil.
 func (s *Source) readImages(ctx context.Context, r *receiver, heard *atomic.Bool) error {
-	u := *(*url.URL)(s.url)
+	u := *s.url.Network
 	u.Scheme = strings.TrimPrefix(u.Scheme, "mjpeg+")
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
 	if err != nil {
@@ -61,6 +60,9 @@ func (s *Source) readImages(ctx context.Context, r *receiver, heard *atomic.Bool
 		return err
 	}
 	defer func() { _ = resp.Body.Close() }()
+	if to := resp.Header.Get("Location"); to != "" && resp.StatusCode >= 300 && resp.StatusCode < 400 {
+		return redirected(resp.StatusCode, to)
+	}
 	if resp.StatusCode != http.StatusOK {
 		return &httpError{resp.StatusCode}
 	}

@@ -1,9 +1,6 @@
 package ingest
 
-import (
-	"math/rand/v2"
-	"time"
-)
+import "time"
 
 // link tells a camera's observer whether it is there.
 type link struct {
@@ -45,25 +42,6 @@ func (l *link) down(err error) (was bool) {
 	l.src.cfg.Observer.down(err)
 	return l.state == linkLost
 }
-
-// backoff gives the waits between attempts: doubling from min to max, each
-// shortened by up to a half at random so that cameras behind one switch are not
-// all dialled at once.
-type backoff struct {
-	min, max time.Duration
-	cur      time.Duration
-}
-
-func (b *backoff) next() time.Duration {
-	if b.cur == 0 {
-		b.cur = b.min
-	}
-	d := b.cur
-	b.cur = min(2*b.cur, b.max)
-	return d - time.Duration(rand.Int64N(int64(d/2)+1))
-}
-
-func (b *backoff) reset() { b.cur = 0 }
 
 // repeats quiets a message that says the same again and again.
 type repeats struct {

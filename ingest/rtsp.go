@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bluenviron/gortsplib/v5"
+	"github.com/bluenviron/gortsplib/v5/pkg/base"
 )
 
 const (
@@ -22,7 +24,9 @@ const (
 
 // dialRTSP connects, finds the video track and plays it, within the stall timeout.
 func (s *Source) dialRTSP(ctx context.Context, heard *atomic.Bool) (*connection, error) {
+	var hops redirects
 	client := s.rtspClient(heard)
+	client.OnResponse = func(res *base.Response) { hops.answered(s.url, res) }
 	if err := client.Start(); err != nil {
 		return nil, fmt.Errorf("ingest: %s: %w", s.Name(), err)
 	}
@@ -39,6 +43,7 @@ func (s *Source) dialRTSP(ctx context.Context, heard *atomic.Bool) (*connection,
 	if err != nil {
 		client.Close()
 		_ = client.Wait() // err says more
+		err = cmp.Or(hops.refused, err)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -54,8 +59,8 @@ func (s *Source) dialRTSP(ctx context.Context, heard *atomic.Bool) (*connection,
 
 func (s *Source) rtspClient(heard *atomic.Bool) *gortsplib.Client {
 	return &gortsplib.Client{
-		Scheme:                s.url.Scheme,
-		Host:                  s.url.Host,
+		Scheme:                s.url.Network.Scheme,
+		Host:                  s.url.Network.Host,
 		Protocol:              protocol(s.cfg.Transport),
 		UserAgent:             "segd",
 		ReadTimeout:           max(s.cfg.StallTimeout, minReadTimeout),
@@ -105,7 +110,7 @@ func protocol(transport string) *gortsplib.Protocol {
 // negotiate asks for the video track and plays it. The receiver is handed its
 // packets from then on.
 func (s *Source) negotiate(client *gortsplib.Client) (*receiver, error) {
-	desc, _, err := client.Describe(s.url)
+	desc, _, err := client.Describe((*base.URL)(s.url.Network))
 	if err != nil {
 		return nil, err
 	}

@@ -489,7 +489,7 @@ func TestProbe(t *testing.T) {
 		{"codec", serveRaw(t, &description.Media{Type: description.MediaTypeVideo, Formats: []format.Format{&format.MPEG4Video{PayloadTyp: 96}}}).url(),
 			ErrCodec, "sends MP4V-ES; H.264, H.265, MJPEG, VP8, VP9 and AV1 are accepted"},
 		{"no pictures", serveRaw(t, h264Media()).url(), ErrStalled, "no picture for"},
-		{"not RTSP at all", "http://127.0.0.1/x", ErrConfig, "rtsp://HOST/PATH"},
+		{"not RTSP at all", "http://127.0.0.1/x", ErrConfig, "rtsp://host/path"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -538,7 +538,7 @@ func TestProbeEndsWithContext(t *testing.T) {
 func TestOpenFaults(t *testing.T) {
 	_, err := Open(Config{Camera: "door", URL: "rtsp://admin:p@ss:w/ord@host:99999999/x", Transport: "smoke", Decode: "abacus", FPS: -3, StallTimeout: -1})
 	mustWrap(t, err, ErrConfig)
-	for _, want := range []string{`camera "door"`, "cannot be parsed", `transport "smoke"`, "auto, tcp, udp and multicast", `decode "abacus"`, "fps -3", "stall timeout"} {
+	for _, want := range []string{`camera "door"`, "is not a URL", "%40", `transport "smoke"`, "auto, tcp, udp and multicast", `decode "abacus"`, "fps -3", "stall timeout"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error does not say %q:\n%v", want, err)
 		}
@@ -552,8 +552,8 @@ func TestOpenFaults(t *testing.T) {
 		}
 	}
 	for url, name := range map[string]string{
-		"rtsp://a:b@h:1/x": "rtsp://a:xxxxx@h:1/x", "file:a/b.mp4": "a/b.mp4", "file:///a.mp4": "/a.mp4",
-		"mjpeg+http://a:b@h/x?q=1": "mjpeg+http://a:xxxxx@h/x?q=1", "dir:/d": "/d", "clip.avi": "clip.avi", "rtsps://h/x": "rtsps://h/x",
+		"rtsp://a:b@h:1/x": "rtsp://xxxxx@h:1/x", "file:a/b.mp4": "a/b.mp4", "file:///a.mp4": "/a.mp4",
+		"mjpeg+http://a:b@h/x?q=1": "mjpeg+http://xxxxx@h/x?q=xxxxx", "dir:/d": "/d", "clip.avi": "clip.avi", "rtsps://h/x": "rtsps://h/x",
 	} {
 		s, err := Open(Config{URL: url})
 		if err != nil {

@@ -6,14 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"net/url"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/bluenviron/gortsplib/v5/pkg/base"
-
+	"github.com/segd/segd/ingest/cameraurl"
 	"github.com/segd/segd/ingest/codec"
 )
 
@@ -55,6 +51,10 @@ type Config struct {
 	StallTimeout time.Duration
 	// MinBackoff and MaxBackoff bound the wait before a redial; 0 = 0.5 s and 1 s.
 	MinBackoff, MaxBackoff time.Duration
+	// MinRefused and MaxRefused bound it after the camera has refused user and password,
+	// or nobody at all: many lock an account after five wrong passwords; 0 = 1 and 15
+	// minutes.
+	MinRefused, MaxRefused time.Duration
 	// FirstDial is how long to wait before the first dial of a camera. Cameras that
 	// start together and wait a little longer each do not all shake hands, and ask
 	// for their key frames, in the same moment.
@@ -178,6 +178,8 @@ const (
 	// defaultMaxBackoff: a camera that is back shows pictures within two seconds, the
 	// wait for its key frame included. An attempt costs a handful of packets.
 	defaultMaxBackoff = time.Second
+	defaultMinRefused = time.Minute
+	defaultMaxRefused = 15 * time.Minute
 	defaultDirFPS     = 25
 	maxDirFPS         = 1000
 )
@@ -186,27 +188,14 @@ const (
 type Source struct {
 	cfg     Config
 	log     *slog.Logger
-	kind    kind
-	path    string              // of a file, directory or device
+	url     *cameraurl.URL
 	capture codec.CaptureConfig // of a device
-	url     *base.URL           // of a camera
-	pin     []byte              // SHA-256 of its certificate; nil: any that is trusted
+	pin     []byte              // SHA-256 of a camera's certificate; nil: any that is trusted
 	pool    pool
 	seq     uint64
 	time    timeline
 	said    decoding // what was last logged of the decoder
 }
-
-type kind uint8
-
-const (
-	kindRTSP kind = iota + 1
-	kindHTTP
-	kindFile
-	kindDir
-	kindWHIP
-	kindV4L2
-)
 
 // ErrConfig is wrapped by what Open returns.
 var ErrConfig = errors.New("configuration")
@@ -218,9 +207,17 @@ func Open(cfg Config) (*Source, error) {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
 
-	err := s.parseURL()
-	if err != nil {
-		faults = append(faults, err)
+	var err error
+	if s.url, err = cameraurl.Parse(cfg.URL); err != nil {
+		fault("url: %w", err)
+	} else {
+		s.capture = codec.CaptureConfig(s.url.Capture)
+		if err := codec.CheckCapture(s.capture); err != nil {
+			fault("url %q: %w", s.url, err)
+		}
+		if s.url.Kind == cameraurl.WHIP && cfg.Door == nil {
+			fault("url %q: no Door, by which publishers would come in", s.url)
+		}
 	}
 	switch cfg.Transport {
 	case "", "auto", "tcp", "udp", "multicast":
@@ -239,9 +236,12 @@ func Open(cfg Config) (*Source, error) {
 	setDefault(&s.cfg.StallTimeout, defaultStallTimeout)
 	setDefault(&s.cfg.MinBackoff, defaultMinBackoff)
 	setDefault(&s.cfg.MaxBackoff, max(defaultMaxBackoff, s.cfg.MinBackoff))
-	if s.cfg.StallTimeout < 0 || s.cfg.FirstDial < 0 || s.cfg.MinBackoff < 0 || s.cfg.MaxBackoff < s.cfg.MinBackoff {
-		fault("stall timeout %v, first dial after %v, backoff %v to %v: none may be negative, and the largest backoff not below the smallest",
-			s.cfg.StallTimeout, s.cfg.FirstDial, s.cfg.MinBackoff, s.cfg.MaxBackoff)
+	setDefault(&s.cfg.MinRefused, defaultMinRefused)
+	setDefault(&s.cfg.MaxRefused, max(defaultMaxRefused, s.cfg.MinRefused))
+	if s.cfg.StallTimeout < 0 || s.cfg.FirstDial < 0 || s.cfg.MinBackoff < 0 || s.cfg.MaxBackoff < s.cfg.MinBackoff ||
+		s.cfg.MinRefused < 0 || s.cfg.MaxRefused < s.cfg.MinRefused {
+		fault("stall timeout %v, first dial after %v, backoff %v to %v, after a refusal %v to %v: none may be negative, and the largest not below the smallest",
+			s.cfg.StallTimeout, s.cfg.FirstDial, s.cfg.MinBackoff, s.cfg.MaxBackoff, s.cfg.MinRefused, s.cfg.MaxRefused)
 	}
 	if len(faults) > 0 {
 		return nil, fmt.Errorf("ingest: camera %q: %w: %w", cfg.Camera, ErrConfig, errors.Join(faults...))
@@ -262,109 +262,16 @@ func setDefault(d *time.Duration, v time.Duration) {
 	}
 }
 
-const acceptedURLs = "rtsp://HOST/PATH, rtsps://HOST/PATH, mjpeg+http://HOST/PATH, mjpeg+https://HOST/PATH, v4l2:/dev/video0, whip:, file:PATH, dir:PATH and the plain PATH of a video file are accepted"
+// Name returns the source's URL without secrets.
+func (s *Source) Name() string { return s.url.String() }
 
-// parseURL sorts cfg.URL into what it names. Nothing it returns shows a password.
-func (s *Source) parseURL() error {
-	raw := s.cfg.URL
-	scheme, rest, found := strings.Cut(raw, ":")
-	switch {
-	case raw == "":
-		return fmt.Errorf("no url; %s", acceptedURLs)
-	case found && (scheme == "rtsp" || scheme == "rtsps"):
-		s.kind = kindRTSP
-		return s.parseRTSP()
-	case found && (scheme == "mjpeg+http" || scheme == "mjpeg+https"):
-		s.kind = kindHTTP
-		return s.parseHTTP()
-	case found && scheme == "whip":
-		s.kind = kindWHIP
-		if rest != "" {
-			return fmt.Errorf("url %q: nothing may follow whip:, publishers use the camera's name", raw)
-		}
-		if s.cfg.Door == nil {
-			return fmt.Errorf("url %q: no Door, by which publishers would come in", raw)
-		}
-		return nil
-	case found && scheme == "v4l2":
-		s.kind = kindV4L2
-		return s.parseV4L2(rest)
-	case found && scheme == "file":
-		s.kind, s.path = kindFile, localPath(rest)
-	case found && scheme == "dir":
-		s.kind, s.path = kindDir, localPath(rest)
-	case strings.Contains(raw, "://"):
-		return fmt.Errorf("url %q: scheme %q is not supported; %s", redact(raw), scheme, acceptedURLs)
-	default:
-		s.kind, s.path = kindFile, raw
+// dialled tells whether the source is a camera that is dialled.
+func (s *Source) dialled() bool {
+	switch s.url.Kind {
+	case cameraurl.RTSP, cameraurl.MJPEG, cameraurl.V4L2:
+		return true
 	}
-	if s.path == "" {
-		return fmt.Errorf("url %q names no path", raw)
-	}
-	s.path = filepath.Clean(s.path)
-	return nil
-}
-
-func (s *Source) parseRTSP() error {
-	u, err := base.ParseURL(s.cfg.URL)
-	if err != nil {
-		// The parser's own words quote the URL, password and all.
-		return fmt.Errorf("url %q cannot be parsed; rtsp://USER:PASSWORD@HOST:PORT/PATH is accepted, "+
-			"with @ : / # ? %% in the password written as %%40 %%3A %%2F %%23 %%3F %%25", redact(s.cfg.URL))
-	}
-	if u.Hostname() == "" {
-		return fmt.Errorf("url %q names no host", redact(s.cfg.URL))
-	}
-	s.url = u
-	return nil
-}
-
-func (s *Source) parseHTTP() error {
-	u, err := url.Parse(s.cfg.URL)
-	if err != nil {
-		return fmt.Errorf("url %q cannot be parsed; mjpeg+http://USER:PASSWORD@HOST:PORT/PATH is accepted", redact(s.cfg.URL))
-	}
-	if u.Hostname() == "" {
-		return fmt.Errorf("url %q names no host", redact(s.cfg.URL))
-	}
-	s.url = (*base.URL)(u)
-	return nil
-}
-
-// localPath takes the two slashes of file://PATH off.
-func localPath(rest string) string {
-	return strings.TrimPrefix(rest, "//")
-}
-
-// redact hides the password of a URL, even of one that cannot be parsed.
-func redact(raw string) string {
-	if u, err := url.Parse(raw); err == nil {
-		return u.Redacted()
-	}
-	scheme, rest, ok := strings.Cut(raw, "://")
-	if !ok {
-		return raw
-	}
-	at := strings.LastIndexByte(rest, '@')
-	if at < 0 {
-		return raw
-	}
-	user, _, _ := strings.Cut(rest[:at], ":")
-	return scheme + "://" + user + ":xxxxx" + rest[at:]
-}
-
-// Name returns the source's URL with the password hidden.
-func (s *Source) Name() string {
-	if s.url != nil {
-		return (*url.URL)(s.url).Redacted()
-	}
-	switch s.kind {
-	case kindWHIP:
-		return "whip:"
-	case kindV4L2:
-		return "v4l2:" + s.path
-	}
-	return s.path
+	return false
 }
 
 // Run reads the source and calls sink with each frame, until ctx ends, and for
@@ -376,10 +283,10 @@ func (s *Source) Name() string {
 // end, or an error when it cannot be read.
 func (s *Source) Run(ctx context.Context, sink func(*Frame)) error {
 	s.seq, s.time = 0, timeline{}
-	switch s.kind {
-	case kindRTSP, kindHTTP, kindV4L2:
+	switch {
+	case s.dialled():
 		return newCamera(s, sink).run(ctx)
-	case kindWHIP:
+	case s.url.Kind == cameraurl.WHIP:
 		return s.runPublished(ctx, sink)
 	}
 	err := s.runStored(ctx, sink)
@@ -408,10 +315,10 @@ func Probe(ctx context.Context, cfg Config) error {
 		f.Release()
 		stop()
 	}
-	switch s.kind {
-	case kindRTSP, kindHTTP, kindV4L2:
+	switch {
+	case s.dialled():
 		err = s.watchOnce(probe, sink)
-	case kindWHIP:
+	case s.url.Kind == cameraurl.WHIP:
 		var p Publisher
 		if p, err = s.cfg.Door.Next(probe); err == nil {
 			err = s.follow(probe, p, sink, func() {})

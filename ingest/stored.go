@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/segd/segd/ingest/cameraurl"
 	"github.com/segd/segd/ingest/codec"
 )
 
@@ -51,10 +52,10 @@ func (s *Source) runStored(ctx context.Context, sink func(*Frame)) error {
 }
 
 func (s *Source) openReader() (reader, error) {
-	if s.kind == kindDir {
-		return openDir(s.path, s.cfg.FPS)
+	if s.url.Kind == cameraurl.Dir {
+		return openDir(s.url.Path, s.cfg.FPS)
 	}
-	m, err := codec.OpenFile(s.path)
+	m, err := codec.OpenFile(s.url.Path)
 	if err != nil {
 		return nil, fmt.Errorf("ingest: %w", err)
 	}

@@ -75,25 +75,6 @@ func FuzzTimeline(f *testing.F) {
 	})
 }
 
-func TestBackoff(t *testing.T) {
-	const lo, hi = 100 * time.Millisecond, time.Second
-	b := backoff{min: lo, max: hi}
-	varied := false
-	for range 50 {
-		b.reset()
-		for i, full := range []time.Duration{lo, 2 * lo, 4 * lo, 8 * lo, hi, hi, hi} {
-			d := b.next()
-			if d > full || d < full/2 {
-				t.Fatalf("wait %d is %v, want %v to %v", i, d, full/2, full)
-			}
-			varied = varied || d != full
-		}
-	}
-	if !varied {
-		t.Error("no jitter")
-	}
-}
-
 func TestRepeats(t *testing.T) {
 	r := repeats{every: time.Hour}
 	var got []int

@@ -4,10 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/segd/segd/ingest/codec"
@@ -16,52 +12,9 @@ import (
 // captureEvery is how often a capture device is asked for a picture.
 const captureEvery = 3 * time.Millisecond
 
-// parseV4L2 reads v4l2:PATH?size=WxH&fps=N&format=NAME.
-func (s *Source) parseV4L2(rest string) error {
-	const accepted = "v4l2:/dev/video0, and after a ? any of size=1280x720, fps=30 and format=mjpeg, joined by &, are accepted"
-	path, query, _ := strings.Cut(localPath(rest), "?")
-	if !filepath.IsAbs(path) {
-		return fmt.Errorf("url %q: %q is not the path of a device; %s", s.cfg.URL, path, accepted)
-	}
-	s.path = filepath.Clean(path)
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		return fmt.Errorf("url %q: %w; %s", s.cfg.URL, err, accepted)
-	}
-	var faults []error
-	number := func(key, text string) int {
-		n, err := strconv.Atoi(text)
-		if err != nil || n <= 0 {
-			faults = append(faults, fmt.Errorf("url %q: %s=%q; %s", s.cfg.URL, key, values.Get(key), accepted))
-		}
-		return n
-	}
-	for key, all := range values {
-		switch {
-		case len(all) != 1:
-			faults = append(faults, fmt.Errorf("url %q: %s is there %d times; %s", s.cfg.URL, key, len(all), accepted))
-		case key == "size":
-			width, height, _ := strings.Cut(all[0], "x")
-			s.capture.Width, s.capture.Height = number(key, width), number(key, height)
-		case key == "fps":
-			s.capture.FPS = number(key, all[0])
-		case key == "format":
-			s.capture.Format = all[0]
-		default:
-			faults = append(faults, fmt.Errorf("url %q: unknown %q; %s", s.cfg.URL, key, accepted))
-		}
-	}
-	if len(faults) == 0 {
-		if err := codec.CheckCapture(s.capture); err != nil {
-			faults = append(faults, fmt.Errorf("url %q: %w", s.cfg.URL, err))
-		}
-	}
-	return errors.Join(faults...)
-}
-
 // dialV4L2 opens a capture device and begins to read it.
 func (s *Source) dialV4L2(ctx context.Context) (*connection, error) {
-	dev, err := codec.OpenCapture(s.path, s.capture)
+	dev, err := codec.OpenCapture(s.url.Path, s.capture)
 	if err != nil {
 		return nil, fmt.Errorf("ingest: %w", err)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/internal/pause"
 	"github.com/segd/segd/tracker"
 )
 
@@ -237,7 +237,7 @@ var (
 
 // repeat runs the stages until they end well.
 func (c *Camera) repeat(ctx context.Context) {
-	pause := c.cfg.MinBackoff
+	pauses := pause.Growing(c.cfg.MinBackoff, c.cfg.MaxBackoff)
 	for {
 		began := time.Now()
 		err := c.once(ctx)
@@ -250,9 +250,9 @@ func (c *Camera) repeat(ctx context.Context) {
 			return
 		}
 		if time.Since(began) > c.cfg.MaxBackoff {
-			pause = c.cfg.MinBackoff
+			pauses.Reset()
 		}
-		wait := pause/2 + rand.N(pause/2+1) // jitter: cameras that fail together come back apart
+		wait := pauses.NextBackOff()
 		c.report(err, wait)
 		c.down(err)
 		c.retry(err, wait)
@@ -263,7 +263,6 @@ func (c *Camera) repeat(ctx context.Context) {
 			return
 		case <-time.After(wait):
 		}
-		pause = min(2*pause, c.cfg.MaxBackoff)
 	}
 }
 

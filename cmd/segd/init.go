@@ -22,6 +22,7 @@ import (
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/deploy"
 	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/internal/redact"
 )
 
 // cameraPaths are where makers put their cameras' main stream, for whoever knows no
@@ -228,11 +229,7 @@ func (i *initialiser) find(ctx context.Context, cam config.Camera) (config.Camer
 
 // try waits for a picture of cam, and tells how that goes.
 func (i *initialiser) try(ctx context.Context, cam config.Camera, most time.Duration) error {
-	shown := cam.URL
-	if u, err := url.Parse(cam.URL); err == nil {
-		shown = u.Redacted()
-	}
-	fmt.Fprintf(i.out, "trying %s\n", shown)
+	fmt.Fprintf(i.out, "trying %s\n", redact.URL(cam.URL))
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	return ingest.Probe(ctx, sourceConfig(cam, nil))

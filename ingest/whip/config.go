@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/segd/segd/internal/redact"
 )
 
 // Defaults of Config.
@@ -103,10 +105,10 @@ func (s ICEServer) validate() error {
 	scheme, rest, _ := strings.Cut(s.URL, ":")
 	bad := func(r rune) bool { return r <= ' ' || r > '~' || r == '>' || r == '<' || r == '"' || r == '\\' }
 	if !slices.Contains([]string{"stun", "stuns", "turn", "turns"}, scheme) || rest == "" || strings.ContainsFunc(rest, bad) {
-		return fmt.Errorf("whip: ICE server %q; accepts such as stun:stun.example.net:3478 or turn:turn.example.net:3478?transport=udp", s.URL)
+		return fmt.Errorf("whip: ICE server %q; accepts such as stun:stun.example.net:3478 or turn:turn.example.net:3478?transport=udp", redact.URL(s.URL))
 	}
 	if strings.ContainsFunc(s.Username+s.Credential, func(r rune) bool { return r != ' ' && bad(r) }) {
-		return fmt.Errorf("whip: ICE server %q: user name and credential; accept printable ASCII without quotes, < and >", s.URL)
+		return fmt.Errorf("whip: ICE server %q: user name and credential; accept printable ASCII without quotes, < and >", redact.URL(s.URL))
 	}
 	return nil
 }

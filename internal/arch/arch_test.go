@@ -31,6 +31,7 @@ type room struct {
 // Modules, each of which belongs to few packages.
 const (
 	astiav   = "github.com/asticode/go-astiav"
+	cenkalti = "github.com/cenkalti/backoff/v5"
 	cobra    = "github.com/spf13/cobra"
 	gocv     = "gocv.io/x/gocv"
 	gonum    = "gonum.org/v1/gonum"
@@ -65,8 +66,9 @@ var plan = map[string]room{
 	"mask":                  {},
 	"bus/segdv1":            {modules: []string{protobuf}},
 	"ingest/codec":          {modules: []string{astiav, "github.com/bluenviron/mediacommon/v2/pkg/codecs"}, cgo: true},
-	"ingest":                {internal: []string{"ingest/codec"}, modules: rtsp, tests: []string{"demo", "internal/netfault"}},
-	"ingest/whip":           {internal: []string{"ingest", "ingest/codec"}, modules: []string{pion, netutil}},
+	"ingest":                {internal: []string{"ingest/cameraurl", "ingest/codec", "internal/pause", "internal/redact"}, modules: append([]string{cenkalti}, rtsp...), tests: []string{"demo", "internal/netfault"}},
+	"ingest/cameraurl":      {internal: []string{"internal/redact"}},
+	"ingest/whip":           {internal: []string{"ingest", "ingest/codec", "internal/redact"}, modules: []string{pion, netutil}},
 	"features":              {modules: []string{gonum}},
 	"features/dnn":          {internal: []string{"features"}, modules: []string{gocv, protobuf + "/encoding/protowire"}, cgo: true},
 	"solver":                {internal: []string{"solver/internal/crew"}, tests: []string{"solver/kernel", "solver/loss", "solver/mrf"}, without: numbersOnly},
@@ -77,11 +79,11 @@ var plan = map[string]room{
 	"solver/loss":           {modules: []string{gonum}, without: numbersOnly},
 	"solver/mrf":            {modules: []string{gonum}, without: numbersOnly},
 	"lp":                    {cgo: true, without: numbersOnly},
-	"bus":                   {internal: []string{"bus/segdv1", "internal/keypair", "internal/limit"}, modules: []string{nats, protobuf}},
+	"bus":                   {internal: []string{"bus/segdv1", "internal/keypair", "internal/limit", "internal/pause", "internal/redact"}, modules: []string{nats, protobuf}},
 	"metrics":               {modules: []string{prom}},
 	"web":                   {internal: []string{"bus/segdv1", "internal/keypair", "internal/limit", "mask"}, modules: []string{websock, protobuf}, tests: []string{schema}},
-	"config":                {modules: []string{yaml}},
-	"pipeline":              {internal: []string{"annotation", "bus/segdv1", "features", "ingest", "mask", "tracker"}, modules: []string{protobuf}},
+	"config":                {internal: []string{"ingest/cameraurl", "internal/redact"}, modules: []string{yaml}},
+	"pipeline":              {internal: []string{"annotation", "bus/segdv1", "features", "ingest", "internal/pause", "mask", "tracker"}, modules: []string{protobuf}},
 	"eval/davis":            {internal: []string{"annotation", "eval/internal/clip", "eval/internal/stats", "features", "mask", "tracker"}, tests: []string{"eval/internal/clip/cliptest"}},
 	"eval/moons":            {internal: []string{"eval/internal/stats", "lp", "solver", "solver/baseline", "solver/clique", "solver/kernel", "solver/loss"}, modules: []string{plot, xsync}},
 	"eval/mot":              {internal: []string{"annotation", "eval/internal/clip", "eval/internal/stats", "features", "tracker"}, tests: []string{"mask"}},
@@ -100,6 +102,8 @@ var plan = map[string]room{
 	"internal/keypair":      {},
 	"internal/limit":        {modules: []string{xrate}},
 	"internal/netfault":     {},
+	"internal/pause":        {modules: []string{cenkalti}},
+	"internal/redact":       {},
 	"deploy/grafana":        {modules: []string{grafana}},
 	"deploy/prometheus":     {tests: []string{yaml}},
 	"scripts/browser":       {internal: []string{"scripts/process"}, modules: []string{websock}},
@@ -111,7 +115,7 @@ var plan = map[string]room{
 	"scripts/pagetest":      {internal: []string{"bus/segdv1", "mask", "scripts/browser", "scripts/process", "scripts/steps"}, modules: []string{nats, protobuf}},
 	"scripts/peers":         {internal: []string{"features", "solver", "solver/kernel", "solver/loss", "solver/mrf"}},
 	"scripts/screenshotter": {internal: []string{"mask", "scripts/browser", "scripts/process"}},
-	"cmd/segd":              {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "deploy", "eval/davis", "eval/moons", "eval/mot", "eval/scribbles", "eval/soak", "eval/ssl", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, progress, prom, protobuf, sdaemon, term, websock, xcpu}, tests: []string{nats, pion}},
+	"cmd/segd":              {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "deploy", "eval/davis", "eval/moons", "eval/mot", "eval/scribbles", "eval/soak", "eval/ssl", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "internal/redact", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, progress, prom, protobuf, sdaemon, term, websock, xcpu}, tests: []string{nats, pion}},
 
 	"eval/internal/clip/cliptest": {},
 	"eval/internal/npy/npytest":   {},

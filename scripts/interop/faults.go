@@ -60,7 +60,6 @@ func (w *faultWorld) steps() []steps.Step {
 		recovers("everything is silent for 7 s", w.silent),
 		recovers("bytes are corrupted", w.corrupt),
 		recovers("the video stops while the sound goes on", w.mute),
-		recovers("the password is another one for a while", w.password),
 		recovers("the publisher ends and comes back with another size", w.resize),
 		{Name: "each fault was counted, and nothing stays of them", Do: w.counted},
 	}
@@ -251,17 +250,6 @@ func (w *faultWorld) mute(ctx context.Context) (time.Time, error) {
 		err = wait(ctx, 3*time.Second)
 	}
 	w.relay.mute(false)
-	return time.Now(), err
-}
-
-func (w *faultWorld) password(ctx context.Context) (time.Time, error) {
-	w.relay.lock(user, "another-password")
-	w.network.Cut()
-	err := w.down(ctx, "")
-	if err == nil {
-		err = wait(ctx, 4*time.Second)
-	}
-	w.relay.lock(user, password)
 	return time.Now(), err
 }
 

@@ -1,0 +1,194 @@
+// Package cameraurl reads the URLs of cameras. In goes what somebody typed; out
+// comes what it names, or an error that says what was found and what would be
+// accepted, with its secrets hidden. It opens and dials nothing.
+package cameraurl
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/segd/segd/internal/redact"
+)
+
+// Kind is what kind of source a URL names.
+type Kind uint8
+
+const (
+	RTSP Kind = iota + 1
+	// MJPEG is JPEGs one after the other over HTTP.
+	MJPEG
+	// V4L2 is a capture device of the kernel.
+	V4L2
+	// WHIP waits for publishers.
+	WHIP
+	// File is a video file.
+	File
+	// Dir is a folder of images.
+	Dir
+)
+
+// Published is the URL of a camera that waits for publishers.
+const Published = "whip:"
+
+// URL is a camera's URL, read.
+type URL struct {
+	Kind Kind
+	// Scheme is as it was written; "" of a file's plain path.
+	Scheme string
+	// Network is the whole of the URL of an RTSP or MJPEG camera, which has a host, and
+	// its credentials; nil of others.
+	Network *url.URL
+	// Path is that of a file, a folder or a device.
+	Path string
+	// Capture is what is asked of a device.
+	Capture Capture
+}
+
+// Capture is how a device shall capture; zero fields leave it to the device.
+type Capture struct {
+	Width, Height int // both or neither
+	FPS           int
+	Format        string
+}
+
+const (
+	accepted = "accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, " +
+		"v4l2:/dev/video0, whip:, file:PATH or dir:PATH"
+	acceptedCapture = "accepted: v4l2: and the path of a device, such as v4l2:/dev/video0 or v4l2:/dev/video0?size=1280x720&fps=30&format=mjpeg"
+	escapes         = "with @ : / # ? % and blanks in a password written as %40 %3A %2F %23 %3F %25 %20"
+)
+
+// ports are those of the schemes of cameras that are dialled.
+var ports = map[string]string{"rtsp": "554", "rtsps": "322", "mjpeg+http": "80", "mjpeg+https": "443"}
+
+// Parse reads the URL raw. A text without a scheme is the path of a video file.
+func Parse(raw string) (*URL, error) {
+	scheme, rest, found := strings.Cut(raw, ":")
+	if raw == "" {
+		return nil, errors.New("missing; " + accepted)
+	}
+	if !found || strings.Contains(scheme, "/") {
+		return &URL{Kind: File, Path: filepath.Clean(raw)}, nil
+	}
+	u := &URL{Scheme: scheme}
+	var err error
+	switch scheme {
+	case "rtsp", "rtsps":
+		u.Kind = RTSP
+		err = u.network(raw)
+	case "mjpeg+http", "mjpeg+https":
+		u.Kind = MJPEG
+		err = u.network(raw)
+	case "v4l2":
+		u.Kind = V4L2
+		err = u.device(rest)
+	case "whip":
+		u.Kind = WHIP
+		if rest != "" {
+			err = fmt.Errorf("%q; accepted: whip: alone, publishers use the camera's name", redact.URL(raw))
+		}
+	case "file", "dir":
+		u.Kind = File
+		if scheme == "dir" {
+			u.Kind = Dir
+		}
+		if u.Path = strings.TrimPrefix(rest, "//"); u.Path == "" {
+			err = fmt.Errorf("%q names no path; %s", raw, accepted)
+		}
+		u.Path = filepath.Clean(u.Path)
+	default:
+		// It may be a user's name, or a password.
+		err = fmt.Errorf("scheme %q of %q; %s", redact.URL(scheme), redact.URL(raw), accepted)
+	}
+	if err != nil {
+		return nil, redact.Error(err)
+	}
+	return u, nil
+}
+
+// network reads the URL of a camera that is dialled.
+func (u *URL) network(raw string) error {
+	parsed, err := url.Parse(raw)
+	switch {
+	case err != nil || strings.ContainsAny(raw, " \t\r\n\"`<>"): // which end a URL in a text
+		// The parser's words repeat the URL.
+		return fmt.Errorf("%q is not a URL; %s; %s", redact.URL(raw), accepted, escapes)
+	case parsed.Hostname() == "":
+		return fmt.Errorf("%q names no host; %s", redact.URL(raw), accepted)
+	case strings.Contains(raw, "#"):
+		return fmt.Errorf("%q has a #, by which a camera is told nothing; %s; %s", redact.URL(raw), accepted, escapes)
+	}
+	u.Network = parsed
+	return nil
+}
+
+// device reads PATH?size=WxH&fps=N&format=NAME.
+func (u *URL) device(rest string) error {
+	path, query, _ := strings.Cut(strings.TrimPrefix(rest, "//"), "?")
+	if !filepath.IsAbs(path) {
+		return fmt.Errorf("%q is not the path of a device; %s", path, acceptedCapture)
+	}
+	u.Path = filepath.Clean(path)
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return fmt.Errorf("%q: %w; %s", query, err, acceptedCapture)
+	}
+	var faults []error
+	number := func(key, text string) int {
+		n, err := strconv.Atoi(text)
+		if err != nil || n <= 0 {
+			faults = append(faults, fmt.Errorf("%s=%q; %s", key, values.Get(key), acceptedCapture))
+		}
+		return n
+	}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		switch all := values[key]; {
+		case len(all) != 1:
+			faults = append(faults, fmt.Errorf("%s is there %d times; %s", key, len(all), acceptedCapture))
+		case key == "size":
+			width, height, _ := strings.Cut(all[0], "x")
+			u.Capture.Width, u.Capture.Height = number(key, width), number(key, height)
+		case key == "fps":
+			u.Capture.FPS = number(key, all[0])
+		case key == "format":
+			u.Capture.Format = all[0]
+		default:
+			faults = append(faults, fmt.Errorf("unknown %q; %s", key, acceptedCapture))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// TLS tells whether the camera is spoken to by TLS.
+func (u *URL) TLS() bool { return u.Scheme == "rtsps" || u.Scheme == "mjpeg+https" }
+
+// Port is that of a camera that is dialled, written or not.
+func (u *URL) Port() string {
+	if p := u.Network.Port(); p != "" {
+		return p
+	}
+	return ports[u.Scheme]
+}
+
+// HostPort is where a camera is dialled.
+func (u *URL) HostPort() string { return net.JoinHostPort(u.Network.Hostname(), u.Port()) }
+
+// String returns the URL without secrets, or the path.
+func (u *URL) String() string {
+	switch {
+	case u.Network != nil:
+		return redact.URL(u.Network.String())
+	case u.Kind == WHIP:
+		return Published
+	case u.Kind == V4L2:
+		return "v4l2:" + u.Path
+	}
+	return u.Path
+}

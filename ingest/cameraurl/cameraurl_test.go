@@ -1,0 +1,143 @@
+package cameraurl
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func network(t *testing.T, raw string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func TestParse(t *testing.T) {
+	for raw, tc := range map[string]struct {
+		want  URL
+		shown string
+	}{
+		"rtsp://a:b@h:1/x":               {URL{Kind: RTSP, Scheme: "rtsp"}, "rtsp://xxxxx@h:1/x"},
+		"rtsps://h/x":                    {URL{Kind: RTSP, Scheme: "rtsps"}, "rtsps://h/x"},
+		"mjpeg+http://a:b@h/x?q=1":       {URL{Kind: MJPEG, Scheme: "mjpeg+http"}, "mjpeg+http://xxxxx@h/x?q=xxxxx"},
+		"mjpeg+https://[2001:db8::1]/x":  {URL{Kind: MJPEG, Scheme: "mjpeg+https"}, "mjpeg+https://[2001:db8::1]/x"},
+		"whip:":                          {URL{Kind: WHIP, Scheme: "whip"}, "whip:"},
+		"file:a/b.mp4":                   {URL{Kind: File, Scheme: "file", Path: "a/b.mp4"}, "a/b.mp4"},
+		"file:///a.mp4":                  {URL{Kind: File, Scheme: "file", Path: "/a.mp4"}, "/a.mp4"},
+		"dir:/d":                         {URL{Kind: Dir, Scheme: "dir", Path: "/d"}, "/d"},
+		"clip.avi":                       {URL{Kind: File, Path: "clip.avi"}, "clip.avi"},
+		"/clips/12:30.avi":               {URL{Kind: File, Path: "/clips/12:30.avi"}, "/clips/12:30.avi"},
+		"v4l2:/dev/video0":               {URL{Kind: V4L2, Scheme: "v4l2", Path: "/dev/video0"}, "v4l2:/dev/video0"},
+		"v4l2:///dev/video0":             {URL{Kind: V4L2, Scheme: "v4l2", Path: "/dev/video0"}, "v4l2:/dev/video0"},
+		"v4l2:/dev/video0?size=1280x720": {URL{Kind: V4L2, Scheme: "v4l2", Path: "/dev/video0", Capture: Capture{Width: 1280, Height: 720}}, "v4l2:/dev/video0"},
+		"v4l2:/dev/v4l/by-id/usb-046d_C920-video-index0?fps=15&format=mjpeg": {
+			URL{Kind: V4L2, Scheme: "v4l2", Path: "/dev/v4l/by-id/usb-046d_C920-video-index0", Capture: Capture{FPS: 15, Format: "mjpeg"}}, "v4l2:/dev/v4l/by-id/usb-046d_C920-video-index0"},
+	} {
+		got, err := Parse(raw)
+		if err != nil {
+			t.Errorf("%q: %v", raw, err)
+			continue
+		}
+		if tc.want.Kind == RTSP || tc.want.Kind == MJPEG {
+			tc.want.Network = network(t, raw)
+		}
+		if diff := cmp.Diff(&tc.want, got, cmp.AllowUnexported(url.Userinfo{})); diff != "" {
+			t.Errorf("%q: %s", raw, diff)
+		}
+		if got.String() != tc.shown {
+			t.Errorf("%q is shown as %q, want %q", raw, got, tc.shown)
+		}
+	}
+}
+
+func TestHostPort(t *testing.T) {
+	for raw, want := range map[string]string{
+		"rtsp://h/x": "h:554", "rtsps://h/x": "h:322", "mjpeg+http://[::1]/x": "[::1]:80", "mjpeg+https://h/x": "h:443", "rtsp://h:8554/": "h:8554",
+	} {
+		u, err := Parse(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := u.HostPort(); got != want || u.TLS() != strings.Contains(raw, "s:") {
+			t.Errorf("%q is dialled at %s, by TLS %t; want %s", raw, got, u.TLS(), want)
+		}
+	}
+}
+
+func TestParseFaults(t *testing.T) {
+	for raw, words := range map[string]string{
+		"":                                       "missing; accepted: rtsp://host/path",
+		"file:":                                  `"file:" names no path`,
+		"dir://":                                 `"dir://" names no path`,
+		"rtsp:///x":                              "names no host",
+		"mjpeg+http:///x":                        "names no host",
+		"rtsp:h/x":                               "names no host",
+		"rtsp://h/x#y":                           `"rtsp://h/x#xxxxx" has a #`,
+		"rtsp://h/a b":                           `"rtsp://h/a b" is not a URL`,
+		"rtsp://admin:p@ss:w/ord@host:9999999/x": `"rtsp://xxxxx@host:9999999/x" is not a URL`,
+		"rtsp://admin:s3#cret@host/x":            `"rtsp://xxxxx" is not a URL`,
+		"ftp://h/x":                              `scheme "ftp" of "ftp://h/x"; accepted: rtsp://`,
+		"admin:s3cret@host/x":                    `scheme "admin"`,
+		"s3cret@host:554/x":                      `scheme "xxxxx@host"`,
+		"whip:door":                              "accepted: whip: alone",
+		"v4l2:":                                  "is not the path of a device",
+		"v4l2:video0":                            `"video0" is not the path`,
+		"v4l2:/dev/video0?size=1280":             `size="1280"`,
+		"v4l2:/dev/video0?size=1280x0":           `size="1280x0"`,
+		"v4l2:/dev/video0?fps=fast":              `fps="fast"`,
+		"v4l2:/dev/video0?fps=1&fps=2":           "fps is there 2 times",
+		"v4l2:/dev/video0?colour=red":            `unknown "colour"; accepted: v4l2:`,
+		"v4l2:/dev/video0?%zz":                   "invalid URL escape",
+	} {
+		_, err := Parse(raw)
+		if err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("%q: error %v does not say %q", raw, err, words)
+		}
+		if err != nil && (strings.Contains(err.Error(), "cret") || strings.Contains(err.Error(), "ord@")) {
+			t.Errorf("%q: error %q shows the password", raw, err)
+		}
+	}
+}
+
+// Whatever is typed, what comes out is whole, and a password shows neither in it nor in
+// an error.
+func FuzzParse(f *testing.F) {
+	for _, raw := range []string{"", "a.avi", "file:a", "dir:///d", "whip:", "rtsp://u:%s@h:1/x", "rtsps://h/user=u&password=%s", "mjpeg+http://h/?token=%s", "v4l2:/dev/video0?size=1x2&fps=3", "rtsp://[::1%25eth0]/", "rtsp:%s@h"} {
+		f.Add(raw, "s3cret")
+	}
+	f.Fuzz(func(t *testing.T, raw, password string) {
+		u, err := Parse(raw)
+		switch {
+		case err != nil:
+			if u != nil || err.Error() == "" {
+				t.Fatalf("%q: %v, %v", raw, u, err)
+			}
+		case (u.Kind == RTSP || u.Kind == MJPEG) != (u.Network != nil):
+			t.Fatalf("%q: %+v", raw, u)
+		case u.Network != nil:
+			if u.Network.Hostname() == "" || u.Port() == "" || u.Network.Scheme != u.Scheme {
+				t.Fatalf("%q: %+v", raw, u)
+			}
+		case u.Kind != WHIP && u.Path == "":
+			t.Fatalf("%q: %+v", raw, u)
+		}
+		if len(password) < 6 {
+			return
+		}
+		with := "rtsp://someone:" + password + "@cam.example/main"
+		shown := ""
+		if u, err := Parse(with); err != nil {
+			shown = strings.ReplaceAll(err.Error(), accepted+"; "+escapes, "")
+		} else {
+			shown = u.String()
+		}
+		if strings.Contains(shown, password) && !strings.Contains("rtsp://xxxxx@cam.example/main is not a URL", password) {
+			t.Fatalf("password %q shows: %s", password, shown)
+		}
+	})
+}

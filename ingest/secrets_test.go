@@ -1,0 +1,57 @@
+package ingest
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/segd/segd/demo"
+)
+
+// Wherever cameras want their password, it shows in no log, no error, no status and
+// no event, whether the camera is up, refuses, has no such stream, speaks another
+// protocol or is gone.
+func TestSecretsShowNowhere(t *testing.T) {
+	t.Parallel()
+	gone := serve(t, clip(t, clipConfig), demo.Config{})
+	gone.Close()
+	locked := serve(t, clip(t, clipConfig), demo.Config{User: "admin", Password: "another"})
+	none := serveHTTP(t, http.NotFound)
+	page := serveHTTP(t, func(http.ResponseWriter, *http.Request) {})
+	hosts := map[string]string{
+		"gone": "rtsp://" + gone.Addr(), "locked": "rtsp://" + locked.Addr(), "no TLS": "rtsps://" + locked.Addr(), "no such host": "rtsp://no-such-host.invalid",
+		"no RTSP": "rtsp://" + strings.Split(none, "/")[2], "404": strings.TrimSuffix(none, "/video"), "a page": strings.TrimSuffix(page, "/video"),
+	}
+	for name, host := range hosts {
+		for _, path := range []string{"/1", "/user=admin&password=s3cret&channel=1.sdp", "/v?token=s3cret", "/1;pwd=s3cret", "/admin:s3cret@1", "/user%3Dadmin%26password%3Ds3cret", "/%73user:s3cret/1"} {
+			t.Run(name+path, func(t *testing.T) {
+				t.Parallel()
+				for _, user := range []string{"", "admin:s3cret@"} {
+					var log lockedBuffer
+					cfg := testConfig(strings.Replace(host, "//", "//"+user, 1)+path, "tcp")
+					cfg.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+					var told error
+					ctx, cancel := context.WithTimeout(t.Context(), patience)
+					cfg.Observer = Observer{Retry: func(err error, _ time.Duration) { told = err; cancel() }}
+					s, err := Open(cfg)
+					if err != nil {
+						t.Fatal(err)
+					}
+					_ = s.Run(ctx, func(f *Frame) { f.Release() })
+					cancel()
+					if told == nil {
+						t.Fatal("nothing was told of the camera")
+					}
+					for what, text := range map[string]string{"log": log.String(), "error": told.Error(), "name": s.Name()} {
+						if strings.Contains(text, "s3cret") {
+							t.Errorf("%s: %s", what, text)
+						}
+					}
+				}
+			})
+		}
+	}
+}
