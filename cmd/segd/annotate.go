@@ -109,7 +109,7 @@ func printAnnotated(out io.Writer, a *segdv1.Annotated) error {
 		return err
 	}
 	for _, w := range a.GetWarnings() {
-		if _, err := fmt.Fprintf(out, "%s: warning: object %d: %s\n", a.GetCamera(), w.GetObjectId(), w.GetMessage()); err != nil {
+		if _, err := fmt.Fprintf(out, "%s: warning: object %d: %s\n", a.GetCamera(), w.GetObjectId(), printable(w.GetMessage())); err != nil {
 			return err
 		}
 	}

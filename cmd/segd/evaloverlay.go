@@ -18,7 +18,7 @@ import (
 // overlays writes pictures with masks drawn on, each to a PNG in a folder, or all
 // to one video.
 type overlays struct {
-	dir    string
+	dir    *os.Root
 	video  string
 	muxer  *codec.Muxer // of the video, from its first picture on
 	size   image.Point  // of the video's pictures
@@ -38,7 +38,8 @@ func openOverlays(path string) (*overlays, error) {
 		if path == "" {
 			return &overlays{}, nil
 		}
-		return &overlays{dir: path}, os.MkdirAll(path, 0o755)
+		dir, err := openFolder(path)
+		return &overlays{dir: dir}, err
 	}
 	// Better a fault now than after the first frame.
 	f, err := os.Create(path)
@@ -49,10 +50,13 @@ func openOverlays(path string) (*overlays, error) {
 }
 
 func (o *overlays) close() error {
-	if o.muxer == nil {
-		return nil
+	switch {
+	case o.dir != nil:
+		return o.dir.Close()
+	case o.muxer != nil:
+		return o.muxer.Close()
 	}
-	return o.muxer.Close()
+	return nil
 }
 
 // write adds a picture of a sequence; name is its file's in a folder, without
@@ -79,7 +83,7 @@ func (o *overlays) writeAt(name string, img *image.RGBA, at time.Duration) (err 
 	if o.video != "" {
 		err = o.append(name, img, at)
 	} else {
-		err = savePNG(filepath.Join(o.dir, name+".png"), img)
+		err = savePNG(o.dir, name+".png", img)
 	}
 	if err != nil {
 		return fmt.Errorf("overlay: %w", err)

@@ -95,7 +95,7 @@ func report(w io.Writer, err error) int {
 		name := styleOf(w).bad("segd:")
 		for line := range strings.Lines(err.Error()) {
 			if line = strings.TrimSpace(line); line != "" {
-				fmt.Fprintf(w, "%s %s\n", name, line)
+				fmt.Fprintf(w, "%s %s\n", name, printable(line))
 			}
 		}
 	}

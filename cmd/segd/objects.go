@@ -41,7 +41,7 @@ func objectsCommand(std streams) *cobra.Command {
 			fmt.Fprintln(table, "ID\tNAME\tSTATE\tAREA\tBOX\tSCORE")
 			for _, o := range list.GetObjects() {
 				b := o.GetBox()
-				fmt.Fprintf(table, "%d\t%s\t%s\t%d\t%d×%d+%d+%d\t%.2f\n", o.GetId(), o.GetLabel(), stateName(o.GetState()), o.GetArea(),
+				fmt.Fprintf(table, "%d\t%s\t%s\t%d\t%d×%d+%d+%d\t%.2f\n", o.GetId(), printable(o.GetLabel()), stateName(o.GetState()), o.GetArea(),
 					b.GetWidth(), b.GetHeight(), b.GetX(), b.GetY(), o.GetScore())
 			}
 			return table.Flush()

@@ -16,8 +16,8 @@ import (
 	"strings"
 
 	"github.com/coder/websocket"
-	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
 )
 
@@ -95,7 +95,7 @@ func parseLive(message []byte) (*segdv1.MaskFrame, []byte, error) {
 		return nil, nil, fmt.Errorf("watch: the page's header: %w", err)
 	}
 	masks := new(segdv1.MaskFrame)
-	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(header.Frame, masks); err != nil {
+	if err := bus.Unmarshal(bus.TypeJSON, header.Frame, masks); err != nil {
 		return nil, nil, fmt.Errorf("watch: the page's masks: %w", err)
 	}
 	return masks, message[prefix+n:], nil
@@ -103,6 +103,14 @@ func parseLive(message []byte) (*segdv1.MaskFrame, []byte, error) {
 
 // drawMasks returns a live frame's picture, a JPEG, with m's masks drawn on.
 func drawMasks(m *segdv1.MaskFrame, picture []byte) (*image.RGBA, error) {
+	// The size first: decoding takes as much memory as the header asks for.
+	head, err := jpeg.DecodeConfig(bytes.NewReader(picture))
+	if err != nil {
+		return nil, fmt.Errorf("the picture: %w", err)
+	}
+	if head.Width != int(m.Width) || head.Height != int(m.Height) {
+		return nil, fmt.Errorf("masks of %d×%d on a picture of %d×%d", m.Width, m.Height, head.Width, head.Height)
+	}
 	img, err := jpeg.Decode(bytes.NewReader(picture))
 	if err != nil {
 		return nil, fmt.Errorf("the picture: %w", err)
@@ -110,9 +118,6 @@ func drawMasks(m *segdv1.MaskFrame, picture []byte) (*image.RGBA, error) {
 	labels, err := paint(m)
 	if err != nil {
 		return nil, err
-	}
-	if img.Bounds().Size() != labels.Bounds().Size() {
-		return nil, fmt.Errorf("masks of %v on a picture of %v", labels.Bounds().Size(), img.Bounds().Size())
 	}
 	return overlay(img, labels), nil
 }

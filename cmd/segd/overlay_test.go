@@ -1,10 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"encoding/binary"
+	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/segd/segd/mask"
 )
 
 func live(header, picture string) []byte {
@@ -12,7 +17,7 @@ func live(header, picture string) []byte {
 }
 
 func TestParseLive(t *testing.T) {
-	m, picture, err := parseLive(live(`{"dropped":3,"sent":1.5,"frame":{"camera":"gate","sequence":"12","newField":1}}`, "JPEG"))
+	m, picture, err := parseLive(live(`{"dropped":3,"sent":1.5,"frame":{"site":"home","camera":"gate","sequence":"12","width":4,"height":3,"newField":1}}`, "JPEG"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,6 +33,7 @@ func TestParseLive(t *testing.T) {
 		"header is no JSON": live("{", ""),
 		"no frame":          live("{}", ""),
 		"frame is no mask":  live(`{"frame": 7}`, ""),
+		"hostile frame":     live(`{"frame":{"site":"home","camera":"../gate","width":4,"height":3}}`, ""),
 	} {
 		if _, _, err := parseLive(message); err == nil {
 			t.Errorf("%s: accepted", name)
@@ -36,12 +42,32 @@ func TestParseLive(t *testing.T) {
 }
 
 func FuzzParseLive(f *testing.F) {
-	f.Add(live(`{"frame":{"camera":"gate","width":4,"height":4,"objects":[{"id":1,"counts":"02d0"}]}}`, "x"))
+	f.Add(live(`{"frame":{"site":"home","camera":"gate","width":4,"height":4,"objects":[{"id":1,"counts":"`+mask.Encode(make([]uint8, 16), 4, 4).String()+`"}]}}`, "x"))
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff})
 	f.Fuzz(func(t *testing.T, message []byte) {
 		m, picture, err := parseLive(message)
-		if err == nil && (m == nil || len(picture) > len(message)) {
-			t.Errorf("%v, %d bytes of picture out of %d", m, len(picture), len(message))
+		if err != nil {
+			return
+		}
+		if len(picture) > len(message) {
+			t.Errorf("%d bytes of picture out of %d", len(picture), len(message))
+		}
+		if line := printable(maskLine(m)); strings.ContainsFunc(line, unicode.IsControl) {
+			t.Errorf("%q", line)
+		}
+		if _, err := paint(m); err != nil {
+			t.Error(err)
 		}
 	})
+}
+
+// A picture that says to be larger than its masks is not decoded.
+func TestDrawMasksBomb(t *testing.T) {
+	m, picture := liveFrame(t, 1, 64, 48)
+	size := bytes.Index(picture, []byte{0, 48, 0, 64}) // height and width in the frame's header
+	copy(picture[size:], []byte{0xff, 0xff, 0xff, 0xff})
+	_, err := drawMasks(m, picture)
+	if err == nil || !strings.Contains(err.Error(), "masks of 64×48 on a picture of 65535×65535") {
+		t.Errorf("got %v", err)
+	}
 }

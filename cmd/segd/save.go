@@ -93,15 +93,24 @@ func (s *saver) close() error {
 		s.path, s.saved, s.failed, s.dropped)
 }
 
+// openFolder makes the folder, and opens it such that no file's name leads out of it:
+// names hold what others sent.
+func openFolder(path string) (*os.Root, error) {
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return nil, err
+	}
+	return os.OpenRoot(path)
+}
+
 // savePNG writes a picture to a file, which is removed again if it would be cut short.
-func savePNG(path string, img image.Image) (err error) {
-	f, err := os.Create(path)
+func savePNG(dir *os.Root, name string, img image.Image) (err error) {
+	f, err := dir.Create(name)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			_ = os.Remove(path) // the disk is full already
+			_ = dir.Remove(name) // the disk is full already
 		}
 	}()
 	return errors.Join(encodePNG(f, img), f.Close())

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -62,6 +63,16 @@ func saved(t *testing.T, f watchFlags, frames int) (said string, err error) {
 	return errs.String(), err
 }
 
+// fullDisk makes a file that has room for nothing: another /dev/full, for a link to
+// that one would lead out of its folder.
+func fullDisk(t *testing.T, path string) {
+	t.Helper()
+	const majorMemory, minorFull = 1, 7
+	if err := syscall.Mknod(path, syscall.S_IFCHR|0o666, majorMemory<<8|minorFull); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // The folder's disk is full for two of six frames: one line when that begins, one
 // when it ends, and neither the others nor the count suffer.
 func TestSaveFullDisk(t *testing.T) {
@@ -72,9 +83,7 @@ func TestSaveFullDisk(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			for _, n := range []int{2, 3} {
-				if err := os.Symlink("/dev/full", filepath.Join(dir, fmt.Sprintf("gate-%06d.png", n))); err != nil {
-					t.Fatal(err)
-				}
+				fullDisk(t, filepath.Join(dir, fmt.Sprintf("gate-%06d.png", n)))
 			}
 			said, err := saved(t, flags(dir), 6)
 			lines := strings.Split(strings.TrimSpace(said), "\n")

@@ -6,8 +6,10 @@ import (
 	"io"
 	"math"
 	"os"
+	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
@@ -19,6 +21,24 @@ import (
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// printable is text of others, with what a terminal would act on, or not show, escaped
+// as Go does: control characters, line ends, marks that turn the writing round.
+func printable(text string) string {
+	shown := func(r rune, size int) bool { return strconv.IsGraphic(r) && (r != utf8.RuneError || size > 1) }
+	var b strings.Builder
+	for i, size := 0, 0; i < len(text); i += size {
+		var r rune
+		r, size = utf8.DecodeRuneInString(text[i:])
+		if shown(r, size) {
+			b.WriteString(text[i : i+size])
+			continue
+		}
+		quoted := strconv.Quote(text[i : i+size])
+		b.WriteString(quoted[1 : len(quoted)-1])
+	}
+	return b.String()
 }
 
 // ms is a duration in milliseconds as people read it.
@@ -68,7 +88,7 @@ func objectName(id uint32, label string) string {
 func lines(w io.Writer, set func() []pipeline.Snapshot) func(time.Duration) {
 	return func(elapsed time.Duration) {
 		for _, s := range set() {
-			fmt.Fprintln(w, line(elapsed, s))
+			fmt.Fprintln(w, printable(line(elapsed, s)))
 		}
 	}
 }
@@ -104,7 +124,7 @@ func summary(w io.Writer, elapsed time.Duration, s pipeline.Snapshot) {
 	}
 	for _, o := range s.Objects {
 		fmt.Fprintf(w, "  %s: visible in %d of %d frames, now %s\n",
-			objectName(o.ID, o.Label), o.VisibleFrames, s.Published, o.State)
+			printable(objectName(o.ID, o.Label)), o.VisibleFrames, s.Published, o.State)
 	}
 }
 

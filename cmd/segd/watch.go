@@ -8,7 +8,6 @@ import (
 	"image/color"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -71,7 +70,7 @@ func watch(ctx context.Context, std streams, target string, f watchFlags) (err e
 		return usageError{fmt.Errorf("watch: %w", err)}
 	}
 	show := func(m *segdv1.MaskFrame, picture []byte) {
-		fmt.Fprintln(std.out, maskLine(m))
+		fmt.Fprintln(std.out, printable(maskLine(m)))
 		for _, s := range savers {
 			s.offer(m, picture)
 		}
@@ -89,12 +88,13 @@ func watch(ctx context.Context, std streams, target string, f watchFlags) (err e
 
 // openSavers starts what f asks to be saved.
 func openSavers(std streams, f watchFlags) (savers []*saver, err error) {
-	say := func(line string) { fmt.Fprintln(std.err, line) }
+	say := func(line string) { fmt.Fprintln(std.err, printable(line)) }
 	if f.masks != "" {
-		if err := os.MkdirAll(f.masks, 0o755); err != nil {
+		dir, err := openFolder(f.masks)
+		if err != nil {
 			return nil, err
 		}
-		savers = append(savers, newSaver(f.masks, func(m *segdv1.MaskFrame, _ []byte) error { return saveMasks(f.masks, m) }, say, nil))
+		savers = append(savers, newSaver(f.masks, func(m *segdv1.MaskFrame, _ []byte) error { return saveMasks(dir, m) }, say, dir.Close))
 	}
 	if f.save != "" {
 		drawn, err := openOverlays(f.save)
@@ -109,9 +109,9 @@ func openSavers(std streams, f watchFlags) (savers []*saver, err error) {
 func watchBus(ctx context.Context, std streams, target string, server natsFlags, show func(*segdv1.MaskFrame)) error {
 	return accessError(bus.Watch(ctx, server.url, target, bus.Handlers{
 		Mask:   show,
-		Event:  func(e *segdv1.Event) { fmt.Fprintln(std.out, eventLine(e)) },
-		Status: func(s *segdv1.Status) { fmt.Fprintln(std.out, statusLine(s)) },
-		Bad:    func(subject string, err error) { fmt.Fprintf(std.err, "%s: %v\n", subject, err) },
+		Event:  func(e *segdv1.Event) { fmt.Fprintln(std.out, printable(eventLine(e))) },
+		Status: func(s *segdv1.Status) { fmt.Fprintln(std.out, printable(statusLine(s))) },
+		Bad:    func(subject string, err error) { fmt.Fprintln(std.err, printable(fmt.Sprintf("%s: %v", subject, err))) },
 		Logger: slog.New(slog.NewTextHandler(std.err, nil)),
 	}, server.access))
 }
@@ -163,12 +163,12 @@ func statusLine(s *segdv1.Status) string {
 }
 
 // saveMasks writes m's masks as a palette PNG.
-func saveMasks(dir string, m *segdv1.MaskFrame) error {
+func saveMasks(dir *os.Root, m *segdv1.MaskFrame) error {
 	img, err := paint(m)
 	if err != nil {
 		return err
 	}
-	return savePNG(filepath.Join(dir, frameName(m)+".png"), img)
+	return savePNG(dir, frameName(m)+".png", img)
 }
 
 // frameName is a frame's file's name, without its ending.

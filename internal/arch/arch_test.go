@@ -77,7 +77,7 @@ var plan = map[string]room{
 	"solver/loss":           {modules: []string{gonum}, without: numbersOnly},
 	"solver/mrf":            {modules: []string{gonum}, without: numbersOnly},
 	"lp":                    {cgo: true, without: numbersOnly},
-	"bus":                   {internal: []string{"bus/segdv1"}, modules: []string{nats, protobuf}},
+	"bus":                   {internal: []string{"bus/segdv1", "mask"}, modules: []string{nats, protobuf}},
 	"metrics":               {modules: []string{prom}},
 	"web":                   {internal: []string{"bus/segdv1", "mask"}, modules: []string{websock, protobuf, xrate}, tests: []string{schema}},
 	"config":                {modules: []string{yaml}},
