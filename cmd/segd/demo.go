@@ -95,6 +95,7 @@ func runDemo(ctx context.Context, std streams, f demoFlags) (err error) {
 		return err
 	}
 	log := newLogger(std.err, cfg.Log)
+	defer ignoreHangup(log)()
 	d, err := openDaemon(ctx, cfg, log)
 	if err != nil {
 		return err

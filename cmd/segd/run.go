@@ -58,7 +58,9 @@ func loadConfig(file string) (*config.Config, error) {
 }
 
 func runDaemon(ctx context.Context, std streams, cfg *config.Config) (err error) {
-	d, err := openDaemon(ctx, cfg, newLogger(std.err, cfg.Log))
+	log := newLogger(std.err, cfg.Log)
+	defer ignoreHangup(log)()
+	d, err := openDaemon(ctx, cfg, log)
 	if err != nil {
 		return err
 	}

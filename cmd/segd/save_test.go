@@ -104,6 +104,29 @@ func TestSaveFullDisk(t *testing.T) {
 	}
 }
 
+// Whatever is checked before: a name leads to no other folder.
+func TestSaveOutside(t *testing.T) {
+	dir := t.TempDir()
+	for name, f := range map[string]watchFlags{"masks": {masks: filepath.Join(dir, "in")}, "pictures": {save: filepath.Join(dir, "in")}} {
+		t.Run(name, func(t *testing.T) {
+			var errs output
+			savers, err := openSavers(streams{err: &errs}, f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, picture := liveFrame(t, 1, 64, 48)
+			m.Camera = "../outside"
+			savers[0].offer(m, picture)
+			if err := savers[0].close(); err == nil || !strings.Contains(errs.String(), "path escapes from parent") {
+				t.Errorf("it ended with %v and said %s", err, errs.String())
+			}
+			if list := files(t, dir); len(list) != 0 {
+				t.Errorf("written: %q", list)
+			}
+		})
+	}
+}
+
 func TestSaveVideoFullDisk(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.mp4")
 	if err := os.Symlink("/dev/full", file); err != nil {
