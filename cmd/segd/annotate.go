@@ -14,6 +14,7 @@ import (
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/config"
+	"github.com/segd/segd/internal/cli"
 )
 
 func parseAnnotation(payload []byte) (*annotation.Annotation, error) {
@@ -57,7 +58,7 @@ func (t *target) camera(name string) bus.Target {
 	return bus.Target{URL: t.server.url, Access: t.server.access, Site: t.site, Camera: name}
 }
 
-func annotateCommand(std streams) *cobra.Command {
+func annotateCommand(std cli.Streams) *cobra.Command {
 	var to target
 	cmd := &cobra.Command{
 		Use:   "annotate CAMERA FILE",
@@ -78,9 +79,9 @@ func annotateCommand(std streams) *cobra.Command {
 			"  segd annotate gate - <strokes.json",
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			payload, err := readPayload(std.in, args[1])
+			payload, err := readPayload(std.In, args[1])
 			if err != nil {
-				return usageError{err}
+				return cli.Usage(err)
 			}
 			// What is wrong in itself is said without asking segd.
 			if _, err := parseAnnotation(payload); err != nil {
@@ -92,7 +93,7 @@ func annotateCommand(std streams) *cobra.Command {
 			if err != nil {
 				return accessError(err)
 			}
-			return printAnnotated(std.out, annotated)
+			return printAnnotated(std.Out, annotated)
 		},
 	}
 	to.flags(cmd)
@@ -109,7 +110,7 @@ func printAnnotated(out io.Writer, a *segdv1.Annotated) error {
 		return err
 	}
 	for _, w := range a.GetWarnings() {
-		if _, err := fmt.Fprintf(out, "%s: warning: object %d: %s\n", a.GetCamera(), w.GetObjectId(), printable(w.GetMessage())); err != nil {
+		if _, err := fmt.Fprintf(out, "%s: warning: object %d: %s\n", a.GetCamera(), w.GetObjectId(), cli.Printable(w.GetMessage())); err != nil {
 			return err
 		}
 	}

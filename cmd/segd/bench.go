@@ -1,8 +1,12 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
 
-func benchCommand(std streams) *cobra.Command {
+	"github.com/segd/segd/internal/cli"
+)
+
+func benchCommand(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "bench",
 		Short:   "Measure what segd costs on this machine",

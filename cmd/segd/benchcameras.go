@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/segd/segd/demo"
+	"github.com/segd/segd/internal/cli"
 )
 
 // The benchmark's cameras: 480p at 25 frames a second, ten seconds in a loop.
@@ -23,7 +24,7 @@ var benchShape = demo.Shape{Width: 854, Height: 480, FPS: 25, Frames: 250}
 // cameras' own work is not counted. It writes {"urls": […]}, serves until a line
 // comes on standard input, stops sending, writes {"sent": […]}, and ends with its
 // standard input.
-func benchCamerasCommand(std streams) *cobra.Command {
+func benchCamerasCommand(std cli.Streams) *cobra.Command {
 	var n int
 	var clip string
 	cmd := &cobra.Command{
@@ -45,10 +46,10 @@ type camerasSay struct {
 	Sent []int64  `json:"sent,omitempty"` // frames of each
 }
 
-func serveBenchCameras(ctx context.Context, std streams, n int, path string) error {
-	bar := newProgress(std.err, "preparing the clip")
-	clip, err := demo.PrepareAs(ctx, path, benchShape, bar.step)
-	bar.end()
+func serveBenchCameras(ctx context.Context, std cli.Streams, n int, path string) error {
+	bar := cli.NewProgress(std.Err, "preparing the clip")
+	clip, err := demo.PrepareAs(ctx, path, benchShape, bar.Step)
+	bar.End()
 	if err != nil {
 		return err
 	}
@@ -66,7 +67,7 @@ func serveBenchCameras(ctx context.Context, std streams, n int, path string) err
 		servers = append(servers, s)
 		say.URLs = append(say.URLs, s.URL())
 	}
-	out, in := json.NewEncoder(std.out), bufio.NewReader(std.in)
+	out, in := json.NewEncoder(std.Out), bufio.NewReader(std.In)
 	if err := out.Encode(say); err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/eval/soak"
 	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/internal/cli"
 )
 
 const (
@@ -38,18 +39,18 @@ type benchIngestFlags struct {
 func (f benchIngestFlags) check() error {
 	switch {
 	case f.cameras < 1 || f.cameras > benchMostCameras:
-		return usageError{fmt.Errorf("--cameras %d: accepted: 1 to %d", f.cameras, benchMostCameras)}
+		return cli.Usage(fmt.Errorf("--cameras %d: accepted: 1 to %d", f.cameras, benchMostCameras))
 	case f.duration < time.Second:
-		return usageError{fmt.Errorf("--for %v: accepted: a duration of 1s or more, such as 20s", f.duration)}
+		return cli.Usage(fmt.Errorf("--for %v: accepted: a duration of 1s or more, such as 20s", f.duration))
 	}
 	switch f.transport {
 	case "tcp", "udp", "auto":
 		return nil
 	}
-	return usageError{fmt.Errorf("--transport %q: accepted: tcp, udp, auto", f.transport)}
+	return cli.Usage(fmt.Errorf("--transport %q: accepted: tcp, udp, auto", f.transport))
 }
 
-func benchIngestCommand(std streams) *cobra.Command {
+func benchIngestCommand(std cli.Streams) *cobra.Command {
 	var f benchIngestFlags
 	cmd := &cobra.Command{
 		Use:   "ingest",
@@ -83,11 +84,11 @@ type ingestReport struct {
 	FPS        float64 `json:"fps"` // of one camera
 }
 
-func runBenchIngest(ctx context.Context, std streams, f benchIngestFlags) (err error) {
+func runBenchIngest(ctx context.Context, std cli.Streams, f benchIngestFlags) (err error) {
 	if err := f.check(); err != nil {
 		return err
 	}
-	cameras, err := startBenchCameras(ctx, std.err, f.cameras, f.clip)
+	cameras, err := startBenchCameras(ctx, std.Err, f.cameras, f.clip)
 	if err != nil {
 		return err
 	}
@@ -97,9 +98,9 @@ func runBenchIngest(ctx context.Context, std streams, f benchIngestFlags) (err e
 		return err
 	}
 	if f.json {
-		return writeJSON(std.out, r)
+		return cli.WriteJSON(std.Out, r)
 	}
-	_, err = fmt.Fprintf(std.out, "%d cameras of %d×%d: %.1f frames/s each, %d frames lost, %.1f %% of a core and %.1f MiB a camera\n",
+	_, err = fmt.Fprintf(std.Out, "%d cameras of %d×%d: %.1f frames/s each, %d frames lost, %.1f %% of a core and %.1f MiB a camera\n",
 		r.Cameras, benchShape.Width, benchShape.Height, r.FPS, r.FramesLost, r.CPU, r.RSSMB)
 	return err
 }
@@ -187,7 +188,7 @@ func (r *receivers) drain(ctx context.Context, sent []int64) (lost int64, err er
 	}
 }
 
-func measureIngest(ctx context.Context, std streams, f benchIngestFlags, cameras *benchCameras) (ingestReport, error) {
+func measureIngest(ctx context.Context, std cli.Streams, f benchIngestFlags, cameras *benchCameras) (ingestReport, error) {
 	report := ingestReport{Cameras: f.cameras}
 	rss0, err := soak.ResidentMB()
 	if err != nil {
@@ -229,16 +230,16 @@ func measureIngest(ctx context.Context, std streams, f benchIngestFlags, cameras
 }
 
 // measuring waits for d, visibly.
-func measuring(ctx context.Context, std streams, d time.Duration) error {
-	bar := newProgress(std.err, "measuring")
-	defer bar.end()
+func measuring(ctx context.Context, std cli.Streams, d time.Duration) error {
+	bar := cli.NewProgress(std.Err, "measuring")
+	defer bar.End()
 	steps := int(d / (100 * time.Millisecond))
 	began := time.Now()
 	for i := range steps {
 		if err := pause(ctx, time.Until(began.Add(d*time.Duration(i+1)/time.Duration(steps)))); err != nil {
 			return err
 		}
-		bar.step(i+1, steps)
+		bar.Step(i+1, steps)
 	}
 	return nil
 }

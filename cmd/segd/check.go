@@ -14,12 +14,13 @@ import (
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/internal/cli"
 )
 
 // probeTimeout bounds how long a camera may take to show its first frame.
 const probeTimeout = 20 * time.Second
 
-func checkCommand(std streams) *cobra.Command {
+func checkCommand(std cli.Streams) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "check -c FILE",
@@ -37,7 +38,7 @@ func checkCommand(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return check(cmd.Context(), std.out, std.err, cfg)
+			return check(cmd.Context(), std.Out, std.Err, cfg)
 		},
 	}
 	configFlag(cmd, &file)
@@ -88,27 +89,27 @@ func check(ctx context.Context, w, progress io.Writer, cfg *config.Config) error
 			done <- struct{}{}
 		}()
 	}
-	bar := newProgress(progress, "checking")
+	bar := cli.NewProgress(progress, "checking")
 	for n := range list {
 		<-done
-		bar.step(n+1, len(list))
+		bar.Step(n+1, len(list))
 	}
-	bar.end()
+	bar.End()
 
-	paint, worst := styleOf(w), 0
+	paint, worst := cli.StyleOf(w), 0
 	for i, r := range results {
 		if r.err != nil {
-			fmt.Fprintf(w, "%s: %s: %v\n", list[i].what, paint.bad("FAILED"), r.err)
-			worst = max(worst, status(r.err))
+			fmt.Fprintf(w, "%s: %s: %v\n", list[i].what, paint.Bad("FAILED"), r.err)
+			worst = max(worst, cli.Status(r.err))
 			continue
 		}
-		fmt.Fprintf(w, "%s: %s%s\n", list[i].what, paint.good("ok"), r.detail)
+		fmt.Fprintf(w, "%s: %s%s\n", list[i].what, paint.Good("ok"), r.detail)
 	}
 	switch worst {
 	case 0:
 		return nil
-	case exitUsage:
-		return usageError{errCheck}
+	case cli.ExitUsage:
+		return cli.Usage(errCheck)
 	}
 	return errCheck
 }
@@ -126,11 +127,11 @@ func checkAddress(ctx context.Context, a address, running bool) (string, error) 
 // checkFolder tries whether files can be made in dir, or dir itself.
 func checkFolder(dir string) (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", usageError{err}
+		return "", cli.Usage(err)
 	}
 	f, err := os.CreateTemp(dir, ".segd-check-*")
 	if err != nil {
-		return "", usageError{err}
+		return "", cli.Usage(err)
 	}
 	return ": " + dir, errors.Join(f.Close(), os.Remove(f.Name()))
 }
@@ -142,13 +143,13 @@ func checkModel(ctx context.Context, cfg config.Model) (string, error) {
 	}
 	info, err := dnn.Probe(ctx, path, modelOptions(cfg))
 	if err != nil {
-		return "", usageError{err}
+		return "", cli.Usage(err)
 	}
 	return fmt.Sprintf(": %s, %d channels, %.0f ms a frame", info.Path, info.Channels(), info.Milliseconds), nil
 }
 
 func checkNATS(ctx context.Context, cfg *config.Config) (string, error) {
-	// Its streams are left as they are: only a segd that runs may change them.
+	// Its cli.Streams are left as they are: only a segd that runs may change them.
 	if err := bus.Dial(ctx, cfg.NATS.URL, natsAccess(cfg.NATS)); err != nil {
 		return "", accessError(err)
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/ingest/whip"
+	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/metrics"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/tracker"
@@ -89,7 +90,7 @@ func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *d
 		page.WHIP = d.whip.Handler()
 	}
 	if d.web, err = web.New(page); err != nil {
-		return nil, usageError{err}
+		return nil, cli.Usage(err)
 	}
 	if err := d.web.Listen(); err != nil {
 		return nil, err
@@ -147,7 +148,7 @@ func checkSources(cfg *config.Config) error {
 			continue
 		}
 		if _, err := ingest.Open(sourceConfig(cam, nil)); err != nil {
-			faults = append(faults, usageError{err})
+			faults = append(faults, cli.Usage(err))
 		}
 	}
 	return errors.Join(faults...)
@@ -172,7 +173,7 @@ func openBus(ctx context.Context, cfg *config.Config, log *slog.Logger) (*bus.Bu
 // accessError tells files that the user has to change from what may pass.
 func accessError(err error) error {
 	if errors.Is(err, bus.ErrAccess) {
-		return usageError{err}
+		return cli.Usage(err)
 	}
 	return err
 }
@@ -206,7 +207,7 @@ func (d *daemon) readAnnotations() error {
 func readAnnotation(path string) (*annotation.Annotation, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, usageError{fmt.Errorf("annotation: %w", err)}
+		return nil, cli.Usage(fmt.Errorf("annotation: %w", err))
 	}
 	defer f.Close()
 	a, err := annotation.Parse(f)
@@ -232,7 +233,7 @@ func openModel(cfg config.Model) (*dnn.Model, error) {
 	}
 	m, err := dnn.Open(cfg.Path, modelOptions(cfg))
 	if err != nil {
-		return nil, usageError{err}
+		return nil, cli.Usage(err)
 	}
 	return m, nil
 }

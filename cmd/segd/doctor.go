@@ -18,9 +18,10 @@ import (
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/ingest/codec"
+	"github.com/segd/segd/internal/cli"
 )
 
-func doctorCommand(std streams) *cobra.Command {
+func doctorCommand(std cli.Streams) *cobra.Command {
 	var file string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -57,7 +58,7 @@ func doctorConfig(file string) (*config.Config, error) {
 	}
 	cfg, err := config.Parse("doctor", []byte("cameras: [{name: any, url: 'whip:'}]"), os.Environ())
 	if err != nil {
-		return nil, usageError{err}
+		return nil, cli.Usage(err)
 	}
 	return cfg, nil
 }
@@ -90,7 +91,7 @@ type doctorReport struct {
 
 var errDoctor = errors.New("something is missing, see above")
 
-func doctor(ctx context.Context, std streams, cfg *config.Config, asJSON bool) error {
+func doctor(ctx context.Context, std cli.Streams, cfg *config.Config, asJSON bool) error {
 	r := doctorReport{Version: version, OK: true, OpenCV: dnn.OpenCV()}
 	looks := []func() []finding{
 		func() []finding { return []finding{lookAtCPU(), lookAtMemory()} },
@@ -102,21 +103,21 @@ func doctor(ctx context.Context, std streams, cfg *config.Config, asJSON bool) e
 		func() []finding { return []finding{lookAtNATS(ctx, cfg)} },
 		func() []finding { return []finding{lookAtClock(clockState())} },
 	}
-	bar := newProgress(std.err, "looking")
+	bar := cli.NewProgress(std.Err, "looking")
 	for i, look := range looks {
 		r.Findings = append(r.Findings, look()...)
-		bar.step(i+1, len(looks))
+		bar.Step(i+1, len(looks))
 	}
-	bar.end()
+	bar.End()
 	for _, f := range r.Findings {
 		r.OK = r.OK && f.Verdict != missing
 	}
 	if asJSON {
-		if err := writeJSON(std.out, r); err != nil {
+		if err := cli.WriteJSON(std.Out, r); err != nil {
 			return err
 		}
 	} else {
-		tell(std.out, r.Findings)
+		tell(std.Out, r.Findings)
 	}
 	if !r.OK {
 		return errDoctor
@@ -126,18 +127,18 @@ func doctor(ctx context.Context, std streams, cfg *config.Config, asJSON bool) e
 
 // tell prints a line a finding, and one more where something helps.
 func tell(w io.Writer, findings []finding) {
-	paint := styleOf(w)
+	paint := cli.StyleOf(w)
 	for _, f := range findings {
 		word := fmt.Sprintf("%-7s", f.Verdict)
 		switch f.Verdict {
 		case fine:
-			word = paint.good(word)
+			word = paint.Good(word)
 		case lacking:
-			word = paint.odd(word)
+			word = paint.Odd(word)
 		case missing:
-			word = paint.bad(word)
+			word = paint.Bad(word)
 		}
-		fmt.Fprintf(w, "%s  %s  %s\n", word, paint.head(fmt.Sprintf("%-16s", f.What)), f.Detail)
+		fmt.Fprintf(w, "%s  %s  %s\n", word, paint.Head(fmt.Sprintf("%-16s", f.What)), f.Detail)
 		if f.Fix != "" {
 			fmt.Fprintf(w, "%25s  %s\n", "→", f.Fix)
 		}

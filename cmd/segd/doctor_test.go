@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/segd/segd/features/dnn"
+	"github.com/segd/segd/internal/cli"
 )
 
 func doctorOf(t *testing.T, args ...string) (doctorReport, error) {
@@ -72,7 +73,7 @@ func TestDoctorMisses(t *testing.T) {
 	taken := l.Addr().String()
 	path := file(t, "segd.yaml", "http: {addr: '"+taken+"'}\nnats: {url: 'nats://"+freeAddr(t)+"'}\ncameras: [{name: door, url: 'whip:'}]\nwhip: {addr: '127.0.0.1:0'}\n")
 	r, err := doctorOf(t, "-c", path)
-	if status(err) != exitFailure || r.OK {
+	if cli.Status(err) != cli.ExitFailure || r.OK {
 		t.Errorf("%v, ok %v", err, r.OK)
 	}
 	_, port, _ := net.SplitHostPort(taken)
@@ -86,7 +87,7 @@ func TestDoctorMisses(t *testing.T) {
 	// check says the same of the port.
 	var out bytes.Buffer
 	err = run(t.Context(), []string{"check", "-c", path}, strings.NewReader(""), &out, io.Discard)
-	if status(err) != exitFailure || !lineWith(out.String(), []string{"tcp " + taken + ": FAILED", "taken", "http.addr"}) {
+	if cli.Status(err) != cli.ExitFailure || !lineWith(out.String(), []string{"tcp " + taken + ": FAILED", "taken", "http.addr"}) {
 		t.Errorf("check: %v\n%s", err, out.String())
 	}
 }

@@ -1,8 +1,12 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
 
-func evalCommand(std streams) *cobra.Command {
+	"github.com/segd/segd/internal/cli"
+)
+
+func evalCommand(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "eval",
 		Short: "Measure segd on benchmark data",

@@ -13,6 +13,7 @@ import (
 	"github.com/segd/segd/eval/davis"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/features/dnn"
+	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/tracker"
 )
 
@@ -35,7 +36,7 @@ func (f *trackingFlags) add(cmd *cobra.Command) {
 func (f *trackingFlags) parseMode() (tracker.Mode, error) {
 	mode, err := tracker.ParseMode(f.mode)
 	if err != nil {
-		return 0, usageError{fmt.Errorf("--mode: %w", err)}
+		return 0, cli.Usage(fmt.Errorf("--mode: %w", err))
 	}
 	return mode, nil
 }
@@ -92,7 +93,7 @@ type davisFlags struct {
 	backwards bool
 }
 
-func evalDavisCommand(std streams) *cobra.Command {
+func evalDavisCommand(std cli.Streams) *cobra.Command {
 	var f davisFlags
 	cmd := &cobra.Command{
 		Use:   "davis --root DIR",
@@ -142,17 +143,17 @@ func evalDavisCommand(std streams) *cobra.Command {
 	return cmd
 }
 
-func runDavis(cmd *cobra.Command, std streams, f davisFlags) error {
+func runDavis(cmd *cobra.Command, std cli.Streams, f davisFlags) error {
 	mode, err := f.parseMode()
 	if err != nil {
 		return err
 	}
 	perturb, err := davis.ParsePerturbation(f.perturb)
 	if err != nil {
-		return usageError{fmt.Errorf("--perturb: %w", err)}
+		return cli.Usage(fmt.Errorf("--perturb: %w", err))
 	}
 	if f.repeat < 0 {
-		return usageError{fmt.Errorf("--repeat %d; accepted: 0 or more", f.repeat)}
+		return cli.Usage(fmt.Errorf("--repeat %d; accepted: 0 or more", f.repeat))
 	}
 	opt := davis.Options{
 		Root:      f.root,
@@ -167,7 +168,7 @@ func runDavis(cmd *cobra.Command, std streams, f davisFlags) error {
 	}
 	drawn, err := openOverlays(f.overlay)
 	if err != nil {
-		return usageError{fmt.Errorf("--overlay: %w", err)}
+		return cli.Usage(fmt.Errorf("--overlay: %w", err))
 	}
 	if f.overlay != "" {
 		opt.Frame = drawn.davis
@@ -179,10 +180,10 @@ func runDavis(cmd *cobra.Command, std streams, f davisFlags) error {
 	defer model.Close()
 	opt.Model = model
 
-	bar := newProgress(std.err, "following the objects")
-	opt.Progress = bar.step
+	bar := cli.NewProgress(std.Err, "following the objects")
+	opt.Progress = bar.Step
 	report, err := davis.Run(cmd.Context(), opt)
-	bar.end()
+	bar.End()
 	if closed := drawn.close(); err == nil {
 		err = closed
 	}
@@ -190,9 +191,9 @@ func runDavis(cmd *cobra.Command, std streams, f davisFlags) error {
 		return err
 	}
 	if f.json {
-		return json.NewEncoder(std.out).Encode(report)
+		return json.NewEncoder(std.Out).Encode(report)
 	}
-	return printDavis(std.out, report, perturb)
+	return printDavis(std.Out, report, perturb)
 }
 
 func printDavis(out io.Writer, r *davis.Report, perturb davis.Perturbation) error {

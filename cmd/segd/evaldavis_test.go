@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/segd/segd/ingest/codec"
+	"github.com/segd/segd/internal/cli"
 )
 
 // davisFolder is DAVIS' layout with two sequences of some frames each, in which
@@ -79,8 +80,8 @@ func TestEvalPicturesRefuse(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := start(t, append([]string{"eval"}, tt.args...)...).wait(t, time.Minute)
-			if status(err) != tt.status {
-				t.Fatalf("exit status %d of %v; want %d", status(err), err, tt.status)
+			if cli.Status(err) != tt.status {
+				t.Fatalf("exit status %d of %v; want %d", cli.Status(err), err, tt.status)
 			}
 			for _, part := range tt.want {
 				if !strings.Contains(err.Error(), part) {

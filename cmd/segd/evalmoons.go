@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/segd/segd/eval/moons"
+	"github.com/segd/segd/internal/cli"
 )
 
 type moonsFlags struct {
@@ -19,7 +20,7 @@ type moonsFlags struct {
 	json  bool
 }
 
-func evalMoonsCommand(std streams) *cobra.Command {
+func evalMoonsCommand(std cli.Streams) *cobra.Command {
 	var f moonsFlags
 	cmd := &cobra.Command{
 		Use:   "moons",
@@ -39,13 +40,13 @@ func evalMoonsCommand(std streams) *cobra.Command {
 	return cmd
 }
 
-func runMoons(cmd *cobra.Command, std streams, f moonsFlags) error {
+func runMoons(cmd *cobra.Command, std cli.Streams, f moonsFlags) error {
 	if f.seeds < 1 {
-		return usageError{fmt.Errorf("--seeds: %d; want at least 1", f.seeds)}
+		return cli.Usage(fmt.Errorf("--seeds: %d; want at least 1", f.seeds))
 	}
 	opt := moons.Options{Seed: f.seed, Seeds: f.seeds}
-	bar := newProgress(std.err, "runs")
-	opt.Progress = bar.step
+	bar := cli.NewProgress(std.Err, "runs")
+	opt.Progress = bar.Step
 	var plotErr error
 	opt.Instance = func(seed uint64, in moons.Instance) {
 		if f.plot != "" && seed == f.seed {
@@ -53,14 +54,14 @@ func runMoons(cmd *cobra.Command, std streams, f moonsFlags) error {
 		}
 	}
 	report, err := moons.Run(cmd.Context(), opt)
-	bar.end()
+	bar.End()
 	if err := errors.Join(err, plotErr); err != nil {
 		return err
 	}
 	if f.json {
-		return json.NewEncoder(std.out).Encode(report)
+		return json.NewEncoder(std.Out).Encode(report)
 	}
-	w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(std.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "method\tmedian\tbest\tworst\tpaper\n")
 	row := func(name string, e moons.Errors, paper float64) {
 		low, high := e.Errors[0], e.Errors[0]

@@ -16,6 +16,7 @@ import (
 	"github.com/segd/segd/eval/mot"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/internal/cli"
 )
 
 type motFlags struct {
@@ -23,7 +24,7 @@ type motFlags struct {
 	video, truth, frames, follow, mark, out string
 }
 
-func evalMotCommand(std streams) *cobra.Command {
+func evalMotCommand(std cli.Streams) *cobra.Command {
 	var f motFlags
 	cmd := &cobra.Command{
 		Use:   "mot --video FILE --truth GT",
@@ -62,7 +63,7 @@ func evalMotCommand(std streams) *cobra.Command {
 	return cmd
 }
 
-func runMot(cmd *cobra.Command, std streams, f motFlags) (err error) {
+func runMot(cmd *cobra.Command, std cli.Streams, f motFlags) (err error) {
 	opt := mot.Options{
 		Video:     playFile(f.video),
 		ModelName: f.modelName(),
@@ -72,22 +73,22 @@ func runMot(cmd *cobra.Command, std streams, f motFlags) (err error) {
 		return err
 	}
 	if opt.First, opt.Last, err = parseFrames(f.frames); err != nil {
-		return usageError{fmt.Errorf("--frames: %w", err)}
+		return cli.Usage(fmt.Errorf("--frames: %w", err))
 	}
 	if opt.Follow, err = parseIDs(f.follow); err != nil {
-		return usageError{fmt.Errorf("--follow: %w", err)}
+		return cli.Usage(fmt.Errorf("--follow: %w", err))
 	}
 	if opt.Mark, err = mot.ParseMark(f.mark); err != nil {
-		return usageError{fmt.Errorf("--mark: %w", err)}
+		return cli.Usage(fmt.Errorf("--mark: %w", err))
 	}
 	if opt.Truth, err = readTruth(f.truth); err != nil {
-		return usageError{fmt.Errorf("--truth: %w", err)}
+		return cli.Usage(fmt.Errorf("--truth: %w", err))
 	}
 	var out *os.File
 	if f.out != "" {
 		// Better a fault now than after the last frame.
 		if out, err = os.Create(f.out); err != nil {
-			return usageError{fmt.Errorf("--out: %w", err)}
+			return cli.Usage(fmt.Errorf("--out: %w", err))
 		}
 		defer func() { err = errors.Join(err, out.Close()) }()
 	}
@@ -98,10 +99,10 @@ func runMot(cmd *cobra.Command, std streams, f motFlags) (err error) {
 	defer model.Close()
 	opt.Model = model
 
-	bar := newProgress(std.err, "following the persons")
-	opt.Progress = bar.step
+	bar := cli.NewProgress(std.Err, "following the persons")
+	opt.Progress = bar.Step
 	report, err := mot.Run(cmd.Context(), opt)
-	bar.end()
+	bar.End()
 	if err != nil {
 		return err
 	}
@@ -111,9 +112,9 @@ func runMot(cmd *cobra.Command, std streams, f motFlags) (err error) {
 		}
 	}
 	if f.json {
-		return json.NewEncoder(std.out).Encode(report)
+		return json.NewEncoder(std.Out).Encode(report)
 	}
-	return printMot(std.out, report)
+	return printMot(std.Out, report)
 }
 
 // parseFrames reads A-B; nothing is 0, 0.

@@ -14,6 +14,7 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/eval/scribbles"
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/mask"
 	"github.com/segd/segd/tracker"
 )
@@ -23,7 +24,7 @@ type scribblesFlags struct {
 	seeds int
 }
 
-func evalScribblesCommand(std streams) *cobra.Command {
+func evalScribblesCommand(std cli.Streams) *cobra.Command {
 	var f scribblesFlags
 	cmd := &cobra.Command{
 		Use:   "scribbles --root DIR",
@@ -47,13 +48,13 @@ func evalScribblesCommand(std streams) *cobra.Command {
 	return cmd
 }
 
-func runScribbles(cmd *cobra.Command, std streams, f scribblesFlags) error {
+func runScribbles(cmd *cobra.Command, std cli.Streams, f scribblesFlags) error {
 	mode, err := f.parseMode()
 	if err != nil {
 		return err
 	}
 	if f.seeds < 1 {
-		return usageError{fmt.Errorf("--seeds %d; accepted: at least 1", f.seeds)}
+		return cli.Usage(fmt.Errorf("--seeds %d; accepted: at least 1", f.seeds))
 	}
 	opt := scribbles.Options{
 		Root:      f.root,
@@ -66,7 +67,7 @@ func runScribbles(cmd *cobra.Command, std streams, f scribblesFlags) error {
 	}
 	drawn, err := openOverlays(f.overlay)
 	if err != nil {
-		return usageError{fmt.Errorf("--overlay: %w", err)}
+		return cli.Usage(fmt.Errorf("--overlay: %w", err))
 	}
 	if f.overlay != "" {
 		opt.Picture = drawn.scribbles
@@ -78,10 +79,10 @@ func runScribbles(cmd *cobra.Command, std streams, f scribblesFlags) error {
 	defer model.Close()
 	opt.Model = model
 
-	bar := newProgress(std.err, "segmenting by strokes")
-	opt.Progress = bar.step
+	bar := cli.NewProgress(std.Err, "segmenting by strokes")
+	opt.Progress = bar.Step
 	r, err := scribbles.Run(cmd.Context(), opt)
-	bar.end()
+	bar.End()
 	if closed := drawn.close(); err == nil {
 		err = closed
 	}
@@ -89,9 +90,9 @@ func runScribbles(cmd *cobra.Command, std streams, f scribblesFlags) error {
 		return err
 	}
 	if f.json {
-		return json.NewEncoder(std.out).Encode(r)
+		return json.NewEncoder(std.Out).Encode(r)
 	}
-	w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(std.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "J, %d seeds\tsegd\tk-means\tsegd, box\tsegd, moved box\n", r.Seeds)
 	for _, s := range r.Sequences {
 		fmt.Fprintf(w, "%s\t%.3f\t%.3f\t%.3f\t%.3f\n", s.Name, s.MedianJ, s.MedianJKMeans, s.JBox, s.MeanJMovedBox)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/segd/segd/eval/soak"
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/tracker"
 )
 
@@ -16,7 +17,7 @@ type soakFlags struct {
 	frames int
 }
 
-func evalSoakCommand(std streams) *cobra.Command {
+func evalSoakCommand(std cli.Streams) *cobra.Command {
 	var f soakFlags
 	cmd := &cobra.Command{
 		Use:   "soak --root DIR --sequences NAME",
@@ -33,24 +34,24 @@ func evalSoakCommand(std streams) *cobra.Command {
 	return cmd
 }
 
-func runSoak(cmd *cobra.Command, std streams, f soakFlags) error {
+func runSoak(cmd *cobra.Command, std cli.Streams, f soakFlags) error {
 	mode, err := f.parseMode()
 	if err != nil {
 		return err
 	}
 	names := f.names()
 	if len(names) != 1 {
-		return usageError{fmt.Errorf("--sequences %s; want the name of one sequence", f.sequences)}
+		return cli.Usage(fmt.Errorf("--sequences %s; want the name of one sequence", f.sequences))
 	}
 	if f.frames <= soak.Warm {
-		return usageError{fmt.Errorf("--frames %d; want more than %d", f.frames, soak.Warm)}
+		return cli.Usage(fmt.Errorf("--frames %d; want more than %d", f.frames, soak.Warm))
 	}
 	model, err := f.open()
 	if err != nil {
 		return err
 	}
 	defer model.Close()
-	bar := newProgress(std.err, "following the object")
+	bar := cli.NewProgress(std.Err, "following the object")
 	r, err := soak.Run(cmd.Context(), soak.Options{
 		Root:      f.root,
 		Sequence:  names[0],
@@ -59,16 +60,16 @@ func runSoak(cmd *cobra.Command, std streams, f soakFlags) error {
 		Features:  features.Config{Superpixels: f.superpixels},
 		Tracker:   tracker.Config{Mode: mode},
 		Frames:    f.frames,
-		Progress:  bar.step,
+		Progress:  bar.Step,
 	})
-	bar.end()
+	bar.End()
 	if err != nil {
 		return err
 	}
 	if f.json {
-		return json.NewEncoder(std.out).Encode(r)
+		return json.NewEncoder(std.Out).Encode(r)
 	}
-	_, err = fmt.Fprintf(std.out, "%s, %d frames of %.0f ms, mean J %.3f\nresident: %.1f MiB at frame %d, %.1f at the end (%.3f of it), %.1f at most between\n",
+	_, err = fmt.Fprintf(std.Out, "%s, %d frames of %.0f ms, mean J %.3f\nresident: %.1f MiB at frame %d, %.1f at the end (%.3f of it), %.1f at most between\n",
 		r.Sequence, r.Frames, r.MSPerFrame, r.J, r.WarmRSSMB, soak.Warm, r.RSSMB, r.Ratio, r.RSSMBHighest)
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/segd/segd/eval/ssl"
+	"github.com/segd/segd/internal/cli"
 )
 
 type sslFlags struct {
@@ -17,7 +18,7 @@ type sslFlags struct {
 	json           bool
 }
 
-func evalSSLCommand(std streams) *cobra.Command {
+func evalSSLCommand(std cli.Streams) *cobra.Command {
 	var f sslFlags
 	cmd := &cobra.Command{
 		Use:   "ssl --root DIR",
@@ -39,31 +40,31 @@ func evalSSLCommand(std streams) *cobra.Command {
 	return cmd
 }
 
-func runSSL(cmd *cobra.Command, std streams, f sslFlags) error {
+func runSSL(cmd *cobra.Command, std cli.Streams, f sslFlags) error {
 	opt := ssl.Options{Root: f.root}
 	if f.datasets != "all" {
 		opt.Datasets = strings.Split(f.datasets, ",")
 		for _, name := range opt.Datasets {
 			if !slices.Contains(ssl.Datasets, name) {
-				return usageError{fmt.Errorf("--datasets: no %q; there are %s", name, strings.Join(ssl.Datasets, ", "))}
+				return cli.Usage(fmt.Errorf("--datasets: no %q; there are %s", name, strings.Join(ssl.Datasets, ", ")))
 			}
 		}
 	}
-	bar := newProgress(std.err, "runs")
-	opt.Progress = bar.step
+	bar := cli.NewProgress(std.Err, "runs")
+	opt.Progress = bar.Step
 	report, err := ssl.Run(cmd.Context(), opt)
-	bar.end()
+	bar.End()
 	if err != nil {
 		return err
 	}
 	if f.json {
-		return json.NewEncoder(std.out).Encode(report)
+		return json.NewEncoder(std.Out).Encode(report)
 	}
 	for _, s := range report.Settings {
-		fmt.Fprintln(std.out, s)
+		fmt.Fprintln(std.Out, s)
 	}
-	fmt.Fprintln(std.out)
-	w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(std.Out)
+	w := tabwriter.NewWriter(std.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "data set\tlabeled\tkernel\tsegd\tpaper, ours\tpaper, SDP\t\n")
 	paper := func(v *float64) string {
 		if v == nil {

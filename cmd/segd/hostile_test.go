@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/internal/cli"
 )
 
 // openNATS starts a server that lets everybody publish everything, and connects to it.
@@ -163,27 +164,11 @@ func TestHostileReplies(t *testing.T) {
 	} {
 		t.Run(tt.args[0], func(t *testing.T) {
 			c := start(t, append(tt.args, "--nats", s.ClientURL(), "--site", "home")...)
-			report(&c.err, c.wait(t, time.Minute))
+			cli.Report(&c.err, c.wait(t, time.Minute))
 			if out, err := c.out.String(), c.err.String(); strings.Contains(out+err, "\x1b") ||
 				!strings.Contains(out, tt.out) || !strings.Contains(err, tt.err) {
 				t.Errorf("it said %q and %q; want %s and %s", out, err, tt.out, tt.err)
 			}
 		})
-	}
-}
-
-func TestPrintable(t *testing.T) {
-	for text, want := range map[string]string{
-		"":                              "",
-		"Tür 3 – 12×4":                  "Tür 3 – 12×4",
-		"a\x1b[2J\r\n\tb\x7f\u009b":     `a\x1b[2J\r\n\tb\x7f\u009b`,
-		"left\u202eright\u2066\u2028":   `left\u202eright\u2066\u2028`,
-		"no UTF-8: \xff\xc3\x28":        `no UTF-8: \xff\xc3(`,
-		`"quoted" and C:\ stay`:         `"quoted" and C:\ stay`,
-		"\ufffd was not read by others": "\ufffd was not read by others",
-	} {
-		if got := printable(text); got != want {
-			t.Errorf("printable(%q) = %s, want %s", text, got, want)
-		}
 	}
 }

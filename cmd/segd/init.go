@@ -22,6 +22,7 @@ import (
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/deploy"
 	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/internal/cli"
 )
 
 // cameraPaths are where makers put their cameras' main stream, for whoever knows no
@@ -49,7 +50,7 @@ type initFlags struct {
 	force, noProbe bool
 }
 
-func initCommand(std streams) *cobra.Command {
+func initCommand(std cli.Streams) *cobra.Command {
 	var f initFlags
 	cmd := &cobra.Command{
 		Use:   "init",
@@ -80,33 +81,33 @@ func initCommand(std streams) *cobra.Command {
 	return cmd
 }
 
-func runInit(ctx context.Context, std streams, f initFlags) error {
+func runInit(ctx context.Context, std cli.Streams, f initFlags) error {
 	if f.file != "-" && !f.force { // before anybody answers questions in vain
 		if _, err := os.Lstat(f.file); err == nil {
-			return usageError{fmt.Errorf("init: %s exists and is left as it is; --force replaces it, -c names another file", f.file)}
+			return cli.Usage(fmt.Errorf("init: %s exists and is left as it is; --force replaces it, -c names another file", f.file))
 		}
 	}
 	if len(f.names) > len(f.urls) && len(f.urls) > 0 {
-		return usageError{fmt.Errorf("init: %d names for %d URLs; accepted: a --name for each --url, or fewer", len(f.names), len(f.urls))}
+		return cli.Usage(fmt.Errorf("init: %d names for %d URLs; accepted: a --name for each --url, or fewer", len(f.names), len(f.urls)))
 	}
-	i := initialiser{out: std.err, in: bufio.NewReader(std.in), paths: cameraPaths, flags: f, secret: hidden(std.in)}
-	cameras, err := i.cameras(ctx, isTerminal(std.in))
+	i := initialiser{out: std.Err, in: bufio.NewReader(std.In), paths: cameraPaths, flags: f, secret: hidden(std.In)}
+	cameras, err := i.cameras(ctx, cli.IsTerminal(std.In))
 	if err != nil {
 		return err
 	}
 	text := configText(f.site, cameras)
 	cfg, err := config.Parse(f.file, []byte(text), nil)
 	if err != nil {
-		return usageError{err}
+		return cli.Usage(err)
 	}
 	if f.file == "-" {
-		_, err := io.WriteString(std.out, text)
+		_, err := io.WriteString(std.Out, text)
 		return err
 	}
 	if err := writeConfig(f.file, text, f.force); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(std.out, "%s written, with the camera%s %s. Next:\n  segd check -c %[1]s\n  segd run -c %[1]s\n",
+	_, err = fmt.Fprintf(std.Out, "%s written, with the camera%s %s. Next:\n  segd check -c %[1]s\n  segd run -c %[1]s\n",
 		f.file, plural(len(cfg.Cameras)), cameraNames(cfg.Cameras))
 	return err
 }
@@ -139,7 +140,7 @@ type initialiser struct {
 func (i *initialiser) cameras(ctx context.Context, ask bool) ([]config.Camera, error) {
 	if len(i.flags.urls) == 0 {
 		if !ask {
-			return nil, usageError{errors.New("init: no camera; accepted: --url, or a terminal to be asked at")}
+			return nil, cli.Usage(errors.New("init: no camera; accepted: --url, or a terminal to be asked at"))
 		}
 		return i.askForCameras(ctx)
 	}
@@ -194,7 +195,7 @@ func completeURL(text string) string {
 // valid holds cam to what the configuration accepts.
 func valid(cam config.Camera) error {
 	if _, err := config.Parse("init", []byte(configText("", []config.Camera{cam})), nil); err != nil {
-		return usageError{err}
+		return cli.Usage(err)
 	}
 	return nil
 }
@@ -264,7 +265,7 @@ func (i *initialiser) askForCameras(ctx context.Context) ([]config.Camera, error
 			if len(list) > 0 {
 				return list, nil
 			}
-			return nil, usageError{errors.New("init: no camera was named; nothing was written")}
+			return nil, cli.Usage(errors.New("init: no camera was named; nothing was written"))
 		case err != nil:
 			return nil, err
 		}
@@ -432,7 +433,7 @@ func quote(text string) string {
 // the place of another, which is there until the new one is whole.
 func writeConfig(path, text string, force bool) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return usageError{fmt.Errorf("init: %w", err)}
+		return cli.Usage(fmt.Errorf("init: %w", err))
 	}
 	target := path
 	if force {
@@ -442,9 +443,9 @@ func writeConfig(path, text string, force bool) error {
 	f, err := os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return usageError{fmt.Errorf("init: %s exists by now and is left as it is; --force replaces it", path)}
+		return cli.Usage(fmt.Errorf("init: %s exists by now and is left as it is; --force replaces it", path))
 	case err != nil:
-		return usageError{fmt.Errorf("init: %w", err)}
+		return cli.Usage(fmt.Errorf("init: %w", err))
 	}
 	_, err = f.WriteString(text)
 	err = errors.Join(err, f.Close())

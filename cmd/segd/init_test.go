@@ -12,6 +12,7 @@ import (
 
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/demo"
+	"github.com/segd/segd/internal/cli"
 )
 
 // segdInit runs segd init with args and nobody at the keyboard.
@@ -62,7 +63,7 @@ func TestInit(t *testing.T) {
 	}
 
 	// It is not overwritten, whoever the cameras are; by force it is.
-	if _, _, err := segdInit(t, "--url", "whip:", "-c", path); status(err) != exitUsage || !strings.Contains(err.Error(), "--force") {
+	if _, _, err := segdInit(t, "--url", "whip:", "-c", path); cli.Status(err) != cli.ExitUsage || !strings.Contains(err.Error(), "--force") {
 		t.Errorf("a second init: %v", err)
 	}
 	if now, _ := os.ReadFile(path); !bytes.Equal(now, text) {
@@ -88,22 +89,22 @@ func TestInitRefuses(t *testing.T) {
 		words  []string
 		status int
 	}{
-		{"nobody to ask", nil, []string{"--url"}, exitUsage},
-		{"more names than cameras", []string{"--url", "whip:", "--name", "a", "--name", "b"}, []string{"2 names for 1 URLs"}, exitUsage},
-		{"a name with a space", []string{"--url", "whip:", "--name", "the gate"}, []string{"cameras[0].name", "the gate"}, exitUsage},
-		{"the same name twice", []string{"--url", "whip:", "--url", "whip:", "--name", "a", "--name", "a"}, []string{"cameras[1].name"}, exitUsage},
-		{"a scheme", []string{"--url", "ftp://192.0.2.1/x"}, []string{"ftp", "rtsp://host/path"}, exitUsage},
-		{"a site with a dot", []string{"--url", "whip:", "--site", "a.b"}, []string{"site"}, exitUsage},
-		{"nothing listens", []string{"--url", "rtsp://" + freeAddr(t) + "/x"}, []string{"connection refused", "--no-probe"}, exitFailure},
-		{"no password", []string{"--url", server.URL()}, []string{"user name", "--no-probe"}, exitFailure},
-		{"a folder that cannot be made", []string{"--url", "whip:", "-c", "/proc/none/segd.yaml"}, []string{"/proc/none"}, exitUsage},
+		{"nobody to ask", nil, []string{"--url"}, cli.ExitUsage},
+		{"more names than cameras", []string{"--url", "whip:", "--name", "a", "--name", "b"}, []string{"2 names for 1 URLs"}, cli.ExitUsage},
+		{"a name with a space", []string{"--url", "whip:", "--name", "the gate"}, []string{"cameras[0].name", "the gate"}, cli.ExitUsage},
+		{"the same name twice", []string{"--url", "whip:", "--url", "whip:", "--name", "a", "--name", "a"}, []string{"cameras[1].name"}, cli.ExitUsage},
+		{"a scheme", []string{"--url", "ftp://192.0.2.1/x"}, []string{"ftp", "rtsp://host/path"}, cli.ExitUsage},
+		{"a site with a dot", []string{"--url", "whip:", "--site", "a.b"}, []string{"site"}, cli.ExitUsage},
+		{"nothing listens", []string{"--url", "rtsp://" + freeAddr(t) + "/x"}, []string{"connection refused", "--no-probe"}, cli.ExitFailure},
+		{"no password", []string{"--url", server.URL()}, []string{"user name", "--no-probe"}, cli.ExitFailure},
+		{"a folder that cannot be made", []string{"--url", "whip:", "-c", "/proc/none/segd.yaml"}, []string{"/proc/none"}, cli.ExitUsage},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "segd.yaml")
 			out, _, err := segdInit(t, append([]string{"-c", path}, tc.args...)...)
-			if err == nil || status(err) != tc.status || !lineWith(strings.ReplaceAll(err.Error(), "\n", " "), tc.words) {
-				t.Errorf("error %v, status %d; want %q, status %d", err, status(err), tc.words, tc.status)
+			if err == nil || cli.Status(err) != tc.status || !lineWith(strings.ReplaceAll(err.Error(), "\n", " "), tc.words) {
+				t.Errorf("error %v, status %d; want %q, status %d", err, cli.Status(err), tc.words, tc.status)
 			}
 			if _, err := os.Stat(path); err == nil || out != "" {
 				t.Errorf("something was written: %s", out)
@@ -162,7 +163,7 @@ func TestInitAsks(t *testing.T) {
 	if cameras, err = i.cameras(t.Context(), true); err != nil || len(cameras) != 1 || cameras[0].URL != gone || cameras[0].Name != "camera1" {
 		t.Errorf("%+v %v", cameras, err)
 	}
-	if _, err = typing(io.Discard, nil, "").cameras(t.Context(), true); status(err) != exitUsage {
+	if _, err = typing(io.Discard, nil, "").cameras(t.Context(), true); cli.Status(err) != cli.ExitUsage {
 		t.Errorf("nothing named: %v", err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/demo"
+	"github.com/segd/segd/internal/cli"
 )
 
 // heard is what a subscriber got.
@@ -221,14 +222,14 @@ func TestDemo(t *testing.T) {
 
 	wrong := start(t, "annotate", "demo", maskFile(t, 64, 64), "--nats", url)
 	var printed strings.Builder
-	if got := report(&printed, wrong.wait(t, time.Minute)); got != 2 {
+	if got := cli.Report(&printed, wrong.wait(t, time.Minute)); got != 2 {
 		t.Errorf("a mask of another size: exit status %d, want 2", got)
 	}
 	checkLine(t, printed.String(), []string{"64×64", "768×576"})
 
 	printed.Reset()
 	nobody := start(t, "annotate", "backyard", maskFile(t, 768, 576), "--nats", url)
-	if got := report(&printed, nobody.wait(t, time.Minute)); got != 2 {
+	if got := cli.Report(&printed, nobody.wait(t, time.Minute)); got != 2 {
 		t.Errorf("an unknown camera: exit status %d, want 2", got)
 	}
 	checkLine(t, printed.String(), []string{`"backyard"`, "home/demo"})

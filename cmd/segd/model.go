@@ -10,9 +10,10 @@ import (
 
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/features/dnn"
+	"github.com/segd/segd/internal/cli"
 )
 
-func modelCommand(std streams) *cobra.Command {
+func modelCommand(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "model",
 		Short: "Feature models",
@@ -25,7 +26,7 @@ func modelCommand(std streams) *cobra.Command {
 	return cmd
 }
 
-func modelCheckCommand(std streams) *cobra.Command {
+func modelCheckCommand(std cli.Streams) *cobra.Command {
 	var cfg config.Model
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -39,12 +40,12 @@ func modelCheckCommand(std streams) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			info, err := dnn.Probe(cmd.Context(), args[0], modelOptions(cfg))
 			if err != nil {
-				return usageError{err}
+				return cli.Usage(err)
 			}
 			if asJSON {
-				return writeJSON(std.out, info)
+				return cli.WriteJSON(std.Out, info)
 			}
-			return describeModel(std.out, info)
+			return describeModel(std.Out, info)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what is known of it, all layers included, as JSON")
@@ -54,7 +55,7 @@ func modelCheckCommand(std streams) *cobra.Command {
 	return cmd
 }
 
-func modelListCommand(std streams) *cobra.Command {
+func modelListCommand(std cli.Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:     "list",
 		Short:   "List the models in this binary",
@@ -66,8 +67,8 @@ func modelListCommand(std streams) *cobra.Command {
 				return err
 			}
 			defer func() { err = errors.Join(err, m.Close()) }()
-			fmt.Fprintln(std.out, "in the binary, Apache-2.0, used where model.path is empty:")
-			return describeModel(std.out, m.Info())
+			fmt.Fprintln(std.Out, "in the binary, Apache-2.0, used where model.path is empty:")
+			return describeModel(std.Out, m.Info())
 		},
 	}
 }

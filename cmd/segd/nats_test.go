@@ -16,6 +16,7 @@ import (
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/demo"
+	"github.com/segd/segd/internal/cli"
 )
 
 // natsServer starts a server at addr that wants user segd with this password.
@@ -58,8 +59,8 @@ func TestNATSServerRefuses(t *testing.T) {
 	path := file(t, "segd.yaml", config)
 
 	check := start(t, "check", "-c", path)
-	if err := check.wait(t, time.Minute); status(err) != exitFailure {
-		t.Errorf("check: %v, want exit status %d", err, exitFailure)
+	if err := check.wait(t, time.Minute); cli.Status(err) != cli.ExitFailure {
+		t.Errorf("check: %v, want exit status %d", err, cli.ExitFailure)
 	}
 	if out := check.out.String(); !lineWith(out, []string{"nats: FAILED", "xxxxx@" + natsAddr, "Authorization Violation"}) {
 		t.Errorf("check says\n%s", out)

@@ -8,9 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/segd/segd/internal/cli"
 )
 
-func objectsCommand(std streams) *cobra.Command {
+func objectsCommand(std cli.Streams) *cobra.Command {
 	var to target
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -30,18 +32,18 @@ func objectsCommand(std streams) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				_, err = fmt.Fprintln(std.out, string(text))
+				_, err = fmt.Fprintln(std.Out, string(text))
 				return err
 			}
 			if len(list.GetObjects()) == 0 {
-				_, err = fmt.Fprintf(std.out, "%s: no objects\n", args[0])
+				_, err = fmt.Fprintf(std.Out, "%s: no objects\n", args[0])
 				return err
 			}
-			table := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
+			table := tabwriter.NewWriter(std.Out, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(table, "ID\tNAME\tSTATE\tAREA\tBOX\tSCORE")
 			for _, o := range list.GetObjects() {
 				b := o.GetBox()
-				fmt.Fprintf(table, "%d\t%s\t%s\t%d\t%d×%d+%d+%d\t%.2f\n", o.GetId(), printable(o.GetLabel()), stateName(o.GetState()), o.GetArea(),
+				fmt.Fprintf(table, "%d\t%s\t%s\t%d\t%d×%d+%d+%d\t%.2f\n", o.GetId(), cli.Printable(o.GetLabel()), stateName(o.GetState()), o.GetArea(),
 					b.GetWidth(), b.GetHeight(), b.GetX(), b.GetY(), o.GetScore())
 			}
 			return table.Flush()
@@ -52,7 +54,7 @@ func objectsCommand(std streams) *cobra.Command {
 	return cmd
 }
 
-func renameCommand(std streams) *cobra.Command {
+func renameCommand(std cli.Streams) *cobra.Command {
 	var to target
 	cmd := &cobra.Command{
 		Use:     "rename CAMERA ID NAME",
@@ -70,7 +72,7 @@ func renameCommand(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(std.out, "%s: object %d is %q\n", args[0], o.GetId(), o.GetLabel())
+			_, err = fmt.Fprintf(std.Out, "%s: object %d is %q\n", args[0], o.GetId(), o.GetLabel())
 			return err
 		},
 	}
@@ -78,7 +80,7 @@ func renameCommand(std streams) *cobra.Command {
 	return cmd
 }
 
-func clearCommand(std streams) *cobra.Command {
+func clearCommand(std cli.Streams) *cobra.Command {
 	var to target
 	cmd := &cobra.Command{
 		Use:     "clear CAMERA [ID]",
@@ -99,7 +101,7 @@ func clearCommand(std streams) *cobra.Command {
 			if err := to.camera(args[0]).Clear(ctx, id); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(std.out, "%s: %s removed\n", args[0], what)
+			_, err := fmt.Fprintf(std.Out, "%s: %s removed\n", args[0], what)
 			return err
 		},
 	}
@@ -107,7 +109,7 @@ func clearCommand(std streams) *cobra.Command {
 	return cmd
 }
 
-func snapshotCommand(std streams) *cobra.Command {
+func snapshotCommand(std cli.Streams) *cobra.Command {
 	var to target
 	var overlay bool
 	cmd := &cobra.Command{
@@ -124,13 +126,13 @@ func snapshotCommand(std streams) *cobra.Command {
 				return err
 			}
 			if args[1] == "-" {
-				_, err = std.out.Write(picture)
+				_, err = std.Out.Write(picture)
 				return err
 			}
 			if err := os.WriteFile(args[1], picture, 0o644); err != nil {
-				return usageError{err}
+				return cli.Usage(err)
 			}
-			_, err = fmt.Fprintf(std.out, "%s: %d bytes in %s\n", args[0], len(picture), args[1])
+			_, err = fmt.Fprintf(std.Out, "%s: %d bytes in %s\n", args[0], len(picture), args[1])
 			return err
 		},
 	}
@@ -142,7 +144,7 @@ func snapshotCommand(std streams) *cobra.Command {
 func parseID(text string) (uint32, error) {
 	id, err := strconv.ParseUint(text, 10, 8)
 	if err != nil || id == 0 {
-		return 0, usageError{fmt.Errorf("ID %q; accepted: an object's number, 1 to 255", text)}
+		return 0, cli.Usage(fmt.Errorf("ID %q; accepted: an object's number, 1 to 255", text))
 	}
 	return uint32(id), nil
 }

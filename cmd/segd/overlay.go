@@ -19,6 +19,7 @@ import (
 
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/internal/cli"
 )
 
 // Pictures are not on NATS; the page's live connection has them, each with the
@@ -33,7 +34,7 @@ const (
 func watchPage(ctx context.Context, base, token, camera string, frame func(*segdv1.MaskFrame, []byte)) error {
 	u, err := url.Parse(base)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return usageError{fmt.Errorf("--page %q; accepted: such as http://127.0.0.1:8080", base)}
+		return cli.Usage(fmt.Errorf("--page %q; accepted: such as http://127.0.0.1:8080", base))
 	}
 	u = u.JoinPath("api/v1/cameras", camera, "live")
 	u.RawQuery = fmt.Sprintf("window=%d", liveWindow)
@@ -72,9 +73,9 @@ func explainDial(base, camera string, resp *http.Response, err error) error {
 	}
 	switch resp.StatusCode {
 	case http.StatusNotFound:
-		return usageError{fmt.Errorf("watch: segd at %s has no camera %q", base, camera)}
+		return cli.Usage(fmt.Errorf("watch: segd at %s has no camera %q", base, camera))
 	case http.StatusUnauthorized:
-		return usageError{fmt.Errorf("watch: segd at %s wants its token; accepted: --token TOKEN", base)}
+		return cli.Usage(fmt.Errorf("watch: segd at %s wants its token; accepted: --token TOKEN", base))
 	}
 	return fmt.Errorf("watch: segd at %s answers %s", base, resp.Status)
 }

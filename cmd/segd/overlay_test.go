@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/mask"
 )
 
@@ -52,7 +53,7 @@ func FuzzParseLive(f *testing.F) {
 		if len(picture) > len(message) {
 			t.Errorf("%d bytes of picture out of %d", len(picture), len(message))
 		}
-		if line := printable(maskLine(m)); strings.ContainsFunc(line, unicode.IsControl) {
+		if line := cli.Printable(maskLine(m)); strings.ContainsFunc(line, unicode.IsControl) {
 			t.Errorf("%q", line)
 		}
 		if _, err := paint(m); err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/ingest/codec"
+	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/mask"
 )
 
@@ -45,7 +46,7 @@ func liveFrame(t *testing.T, sequence uint64, width, height int) (*segdv1.MaskFr
 func saved(t *testing.T, f watchFlags, frames int) (said string, err error) {
 	t.Helper()
 	var out, errs output
-	savers, err := openSavers(streams{out: &out, err: &errs}, f)
+	savers, err := openSavers(cli.Streams{Out: &out, Err: &errs}, f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +111,7 @@ func TestSaveOutside(t *testing.T) {
 	for name, f := range map[string]watchFlags{"masks": {masks: filepath.Join(dir, "in")}, "pictures": {save: filepath.Join(dir, "in")}} {
 		t.Run(name, func(t *testing.T) {
 			var errs output
-			savers, err := openSavers(streams{err: &errs}, f)
+			savers, err := openSavers(cli.Streams{Err: &errs}, f)
 			if err != nil {
 				t.Fatal(err)
 			}

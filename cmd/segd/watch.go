@@ -16,6 +16,7 @@ import (
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/config"
+	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/mask"
 )
 
@@ -24,7 +25,7 @@ type watchFlags struct {
 	save, masks, page, token string
 }
 
-func watchCommand(std streams) *cobra.Command {
+func watchCommand(std cli.Streams) *cobra.Command {
 	var f watchFlags
 	cmd := &cobra.Command{
 		Use:   "watch CAMERA|SUBJECT",
@@ -56,9 +57,9 @@ func watchCommand(std streams) *cobra.Command {
 	return cmd
 }
 
-func watch(ctx context.Context, std streams, target string, f watchFlags) (err error) {
+func watch(ctx context.Context, std cli.Streams, target string, f watchFlags) (err error) {
 	if f.save != "" && !isCamera(target) {
-		return usageError{fmt.Errorf("watch: --save with the subject %q; accepted: a camera's name", target)}
+		return cli.Usage(fmt.Errorf("watch: --save with the subject %q; accepted: a camera's name", target))
 	}
 	savers, err := openSavers(std, f)
 	defer func() {
@@ -67,10 +68,10 @@ func watch(ctx context.Context, std streams, target string, f watchFlags) (err e
 		}
 	}()
 	if err != nil {
-		return usageError{fmt.Errorf("watch: %w", err)}
+		return cli.Usage(fmt.Errorf("watch: %w", err))
 	}
 	show := func(m *segdv1.MaskFrame, picture []byte) {
-		fmt.Fprintln(std.out, printable(maskLine(m)))
+		fmt.Fprintln(std.Out, cli.Printable(maskLine(m)))
 		for _, s := range savers {
 			s.offer(m, picture)
 		}
@@ -87,8 +88,8 @@ func watch(ctx context.Context, std streams, target string, f watchFlags) (err e
 }
 
 // openSavers starts what f asks to be saved.
-func openSavers(std streams, f watchFlags) (savers []*saver, err error) {
-	say := func(line string) { fmt.Fprintln(std.err, printable(line)) }
+func openSavers(std cli.Streams, f watchFlags) (savers []*saver, err error) {
+	say := func(line string) { fmt.Fprintln(std.Err, cli.Printable(line)) }
 	if f.masks != "" {
 		dir, err := openFolder(f.masks)
 		if err != nil {
@@ -106,13 +107,15 @@ func openSavers(std streams, f watchFlags) (savers []*saver, err error) {
 	return savers, nil
 }
 
-func watchBus(ctx context.Context, std streams, target string, server natsFlags, show func(*segdv1.MaskFrame)) error {
+func watchBus(ctx context.Context, std cli.Streams, target string, server natsFlags, show func(*segdv1.MaskFrame)) error {
 	return accessError(bus.Watch(ctx, server.url, target, bus.Handlers{
 		Mask:   show,
-		Event:  func(e *segdv1.Event) { fmt.Fprintln(std.out, printable(eventLine(e))) },
-		Status: func(s *segdv1.Status) { fmt.Fprintln(std.out, printable(statusLine(s))) },
-		Bad:    func(subject string, err error) { fmt.Fprintln(std.err, printable(fmt.Sprintf("%s: %v", subject, err))) },
-		Logger: slog.New(slog.NewTextHandler(std.err, nil)),
+		Event:  func(e *segdv1.Event) { fmt.Fprintln(std.Out, cli.Printable(eventLine(e))) },
+		Status: func(s *segdv1.Status) { fmt.Fprintln(std.Out, cli.Printable(statusLine(s))) },
+		Bad: func(subject string, err error) {
+			fmt.Fprintln(std.Err, cli.Printable(fmt.Sprintf("%s: %v", subject, err)))
+		},
+		Logger: slog.New(slog.NewTextHandler(std.Err, nil)),
 	}, server.access))
 }
 
@@ -122,12 +125,12 @@ func clock(t time.Time) string { return t.Local().Format("15:04:05.000") }
 func maskLine(m *segdv1.MaskFrame) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s  frame %d  %d×%d  %s after capture", clock(m.GetCaptureTime().AsTime()),
-		m.Camera, m.Sequence, m.Width, m.Height, ms(m.GetPublishTime().AsTime().Sub(m.GetCaptureTime().AsTime())))
+		m.Camera, m.Sequence, m.Width, m.Height, cli.MS(m.GetPublishTime().AsTime().Sub(m.GetCaptureTime().AsTime())))
 	if len(m.Objects) == 0 {
 		b.WriteString("  no objects")
 	}
 	for _, o := range m.Objects {
-		fmt.Fprintf(&b, "  %s %s", objectName(o.Id, o.Label), stateName(o.State))
+		fmt.Fprintf(&b, "  %s %s", cli.ObjectName(o.Id, o.Label), stateName(o.State))
 		if o.Area > 0 {
 			fmt.Fprintf(&b, " %d px at (%d,%d) %d×%d, score %.2f",
 				o.Area, o.Box.GetX(), o.Box.GetY(), o.Box.GetWidth(), o.Box.GetHeight(), o.Score)
@@ -144,7 +147,7 @@ func eventLine(e *segdv1.Event) string {
 	kind := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(e.Kind.String(), "EVENT_KIND_")), "_", " ")
 	line := fmt.Sprintf("%s  %s  %s", clock(e.GetTime().AsTime()), e.Camera, kind)
 	if e.ObjectId != 0 {
-		line += ": " + objectName(e.ObjectId, e.ObjectLabel)
+		line += ": " + cli.ObjectName(e.ObjectId, e.ObjectLabel)
 	}
 	if e.Message != "" {
 		line += ": " + e.Message
