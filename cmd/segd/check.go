@@ -151,7 +151,7 @@ func checkModel(ctx context.Context, cfg config.Model) (string, error) {
 func checkNATS(ctx context.Context, cfg *config.Config) (string, error) {
 	// Its cli.Streams are left as they are: only a segd that runs may change them.
 	if err := bus.Dial(ctx, cfg.NATS.URL, natsAccess(cfg.NATS)); err != nil {
-		return "", accessError(err)
+		return "", err
 	}
 	return ": " + bus.Redact(cfg.NATS.URL), nil
 }

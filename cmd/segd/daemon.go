@@ -97,7 +97,7 @@ func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *d
 	}
 	d.meters.Page(func() metrics.Page { return metrics.Page(d.web.Stats()) })
 	if d.bus, err = openBus(ctx, cfg, log); err != nil {
-		return nil, accessError(err)
+		return nil, err
 	}
 	d.meters.Bus(func() metrics.Bus { return busMetrics(d.bus.Stats()) })
 	return d, nil
@@ -168,14 +168,6 @@ func openBus(ctx context.Context, cfg *config.Config, log *slog.Logger) (*bus.Bu
 		StoreDir: cfg.NATS.StoreDir, JSON: cfg.NATS.Format == "json", Version: version, Logger: log,
 		Access: natsAccess(cfg.NATS), Events: retention(cfg.NATS.Events), Masks: retention(cfg.NATS.Masks),
 	})
-}
-
-// accessError tells files that the user has to change from what may pass.
-func accessError(err error) error {
-	if errors.Is(err, bus.ErrAccess) {
-		return cli.Usage(err)
-	}
-	return err
 }
 
 func natsAccess(cfg config.NATS) bus.Access {

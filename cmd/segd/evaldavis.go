@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"image/color"
 	"io"
 	"strings"
 	"text/tabwriter"
@@ -14,6 +15,8 @@ import (
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/draw"
+	"github.com/segd/segd/internal/record"
 	"github.com/segd/segd/tracker"
 )
 
@@ -166,12 +169,12 @@ func runDavis(cmd *cobra.Command, std cli.Streams, f davisFlags) error {
 		Backwards: f.backwards,
 		Seed:      f.seed,
 	}
-	drawn, err := openOverlays(f.overlay)
+	drawn, err := record.Open(f.overlay)
 	if err != nil {
 		return cli.Usage(fmt.Errorf("--overlay: %w", err))
 	}
 	if f.overlay != "" {
-		opt.Frame = drawn.davis
+		opt.Frame = recordDavis(drawn)
 	}
 	model, err := f.open()
 	if err != nil {
@@ -184,7 +187,7 @@ func runDavis(cmd *cobra.Command, std cli.Streams, f davisFlags) error {
 	opt.Progress = bar.Step
 	report, err := davis.Run(cmd.Context(), opt)
 	bar.End()
-	if closed := drawn.close(); err == nil {
+	if closed := drawn.Close(); err == nil {
 		err = closed
 	}
 	if err != nil {
@@ -254,6 +257,17 @@ func printDavis(out io.Writer, r *davis.Report, perturb davis.Perturbation) erro
 	}
 	return w.Flush()
 }
+
+// recordDavis returns what writes a followed frame.
+func recordDavis(to *record.Recording) func(sequence string, index int, f davis.Frame) error {
+	return func(sequence string, index int, f davis.Frame) error {
+		img := draw.Mask(f.Image, f.Result.Objects[0].Mask)
+		draw.Outline(img, f.Truth, truthColour)
+		return to.Write(fmt.Sprintf("%s-%05d", sequence, index), img)
+	}
+}
+
+var truthColour = color.RGBA{G: 255, A: 255}
 
 // printReliability writes how far scores can be relied on.
 func printReliability(w io.Writer, bins []davis.Bin) {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"image"
 	"image/color"
-	"image/draw"
+	imagedraw "image/draw"
 	"math"
 	"text/tabwriter"
 
@@ -15,6 +15,8 @@ import (
 	"github.com/segd/segd/eval/scribbles"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/draw"
+	"github.com/segd/segd/internal/record"
 	"github.com/segd/segd/mask"
 	"github.com/segd/segd/tracker"
 )
@@ -65,12 +67,12 @@ func runScribbles(cmd *cobra.Command, std cli.Streams, f scribblesFlags) error {
 		Seed:      f.seed,
 		Seeds:     f.seeds,
 	}
-	drawn, err := openOverlays(f.overlay)
+	drawn, err := record.Open(f.overlay)
 	if err != nil {
 		return cli.Usage(fmt.Errorf("--overlay: %w", err))
 	}
 	if f.overlay != "" {
-		opt.Picture = drawn.scribbles
+		opt.Picture = recordScribbles(drawn)
 	}
 	model, err := f.open()
 	if err != nil {
@@ -83,7 +85,7 @@ func runScribbles(cmd *cobra.Command, std cli.Streams, f scribblesFlags) error {
 	opt.Progress = bar.Step
 	r, err := scribbles.Run(cmd.Context(), opt)
 	bar.End()
-	if closed := drawn.close(); err == nil {
+	if closed := drawn.Close(); err == nil {
 		err = closed
 	}
 	if err != nil {
@@ -102,21 +104,23 @@ func runScribbles(cmd *cobra.Command, std cli.Streams, f scribblesFlags) error {
 	return w.Flush()
 }
 
-// scribbles writes both masks of a picture.
-func (o *overlays) scribbles(sequence string, seed uint64, p scribbles.Picture) error {
-	for _, m := range []struct {
-		name string
-		mask mask.RLE
-	}{{"segd", p.Got}, {"kmeans", p.KMeans}} {
-		img := maskOverlay(p.Image, m.mask)
-		outline(img, p.Truth, truthColour)
-		strokes(img, p.Strokes.Objects[0].Scribbles, color.RGBA{R: 255, G: 255, A: 255})
-		strokes(img, p.Strokes.Background, color.RGBA{B: 255, A: 255})
-		if err := o.write(fmt.Sprintf("%s-%d-%s", sequence, seed, m.name), img); err != nil {
-			return err
+// recordScribbles returns what writes both masks of a picture.
+func recordScribbles(to *record.Recording) func(sequence string, seed uint64, p scribbles.Picture) error {
+	return func(sequence string, seed uint64, p scribbles.Picture) error {
+		for _, m := range []struct {
+			name string
+			mask mask.RLE
+		}{{"segd", p.Got}, {"kmeans", p.KMeans}} {
+			img := draw.Mask(p.Image, m.mask)
+			draw.Outline(img, p.Truth, truthColour)
+			strokes(img, p.Strokes.Objects[0].Scribbles, color.RGBA{R: 255, G: 255, A: 255})
+			strokes(img, p.Strokes.Background, color.RGBA{B: 255, A: 255})
+			if err := to.Write(fmt.Sprintf("%s-%d-%s", sequence, seed, m.name), img); err != nil {
+				return err
+			}
 		}
+		return nil
 	}
-	return nil
 }
 
 // strokes draws lines as wide as the brush was.
@@ -130,7 +134,7 @@ func strokes(img *image.RGBA, lines []annotation.Stroke, c color.RGBA) {
 				t := float64(k) / float64(steps)
 				x, y := from[0]+t*(p[0]-from[0]), from[1]+t*(p[1]-from[1])
 				dot := image.Rect(int(x-r), int(y-r), int(x+r)+1, int(y+r)+1).Intersect(img.Rect)
-				draw.Draw(img, dot, image.NewUniform(c), image.Point{}, draw.Src)
+				imagedraw.Draw(img, dot, image.NewUniform(c), image.Point{}, imagedraw.Src)
 			}
 		}
 	}

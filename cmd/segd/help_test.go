@@ -27,7 +27,9 @@ func words(line string) []string {
 	return list
 }
 
-func silent() cli.Streams { return cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard} }
+func silent() cli.Streams {
+	return cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}
+}
 
 // commandsOf calls f with every command that people see and can run.
 func commandsOf(root *cobra.Command, f func(*cobra.Command)) {

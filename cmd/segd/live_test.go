@@ -19,6 +19,7 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/draw"
 )
 
 // heard is what a subscriber got.
@@ -334,7 +335,7 @@ func checkOverlay(t *testing.T, dir string, h *heard) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		labels, err := paint(m)
+		labels, err := draw.Labels(m)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -383,7 +384,7 @@ func checkSaved(t *testing.T, dir string, h *heard) {
 	if img.Bounds().Dx() != int(m.Width) || img.Bounds().Dy() != int(m.Height) {
 		t.Errorf("%s is %v, the frame %d×%d", name, img.Bounds(), m.Width, m.Height)
 	}
-	want, err := paint(m)
+	want, err := draw.Labels(m)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/client"
 )
 
 // garbagePercent is how much garbage may gather beside what is in use: the heap is
@@ -90,9 +91,7 @@ func newRoot(std cli.Streams, started func()) *cobra.Command {
 	}{
 		{groupSetUp, "Set up:", []*cobra.Command{initCommand(std), checkCommand(std), doctorCommand(std)}},
 		{groupRun, "Run:", []*cobra.Command{runCommand(std), demoCommand(std)}},
-		{groupTalk, "Talk to a running segd:", []*cobra.Command{
-			watchCommand(std), annotateCommand(std), objectsCommand(std), renameCommand(std), clearCommand(std), snapshotCommand(std),
-		}},
+		{groupTalk, "Talk to a running segd:", client.Commands(std)},
 		{groupMeasure, "Measure:", []*cobra.Command{benchCommand(std), evalCommand(std), modelCommand(std)}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})

@@ -96,6 +96,9 @@ var plan = map[string]room{
 	"examples":              {tests: []string{"bus", "bus/segdv1", "mask", "scripts/process", protobuf}},
 	"examples/subscribe-go": {internal: []string{"bus/segdv1", "mask"}, modules: []string{nats, protobuf}},
 	"internal/arch":         {},
+	"internal/client":       {internal: []string{"annotation", "bus", "bus/segdv1", "config", "internal/cli", "internal/draw", "internal/record"}, modules: []string{cobra, protobuf, websock}, tests: []string{"ingest/codec", "mask", nats}},
+	"internal/draw":         {internal: []string{"bus/segdv1", "mask"}},
+	"internal/record":       {internal: []string{"ingest/codec"}},
 	"internal/cli":          {internal: []string{"annotation", "bus", "config", "features/dnn", "ingest", "pipeline"}, modules: []string{progress, term}},
 	"internal/docs":         {},
 	"internal/netfault":     {},
@@ -110,7 +113,7 @@ var plan = map[string]room{
 	"scripts/pagetest":      {internal: []string{"bus/segdv1", "mask", "scripts/browser", "scripts/process", "scripts/steps"}, modules: []string{nats, protobuf}},
 	"scripts/peers":         {internal: []string{"features", "solver", "solver/kernel", "solver/loss", "solver/mrf"}},
 	"scripts/screenshotter": {internal: []string{"mask", "scripts/browser", "scripts/process"}},
-	"cmd/segd":              {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "deploy", "eval/davis", "eval/moons", "eval/mot", "eval/scribbles", "eval/soak", "eval/ssl", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "internal/cli", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, prom, protobuf, sdaemon, term, websock, xcpu}, tests: []string{nats, pion}},
+	"cmd/segd":              {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "deploy", "eval/davis", "eval/moons", "eval/mot", "eval/scribbles", "eval/soak", "eval/ssl", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "internal/cli", "internal/client", "internal/draw", "internal/record", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, prom, sdaemon, term, xcpu}, tests: []string{nats, pion, protobuf, websock}},
 
 	"eval/internal/clip/cliptest": {},
 	"eval/internal/npy/npytest":   {},

@@ -40,7 +40,7 @@ func Status(err error) int {
 		errors.Is(err, ingest.ErrConfig),
 		errors.Is(err, annotation.ErrInvalid), errors.Is(err, pipeline.ErrAnnotate),
 		errors.Is(err, dnn.ErrRefused),
-		errors.Is(err, bus.ErrName), errors.Is(err, bus.ErrUnknownCamera), errors.Is(err, bus.ErrRejected):
+		errors.Is(err, bus.ErrAccess), errors.Is(err, bus.ErrName), errors.Is(err, bus.ErrUnknownCamera), errors.Is(err, bus.ErrRejected):
 		return ExitUsage
 	}
 	return ExitFailure

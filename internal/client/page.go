@@ -1,4 +1,4 @@
-package main
+package client
 
 import (
 	"bytes"
@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	"image/color"
-	"image/draw"
 	"image/jpeg"
 	"net/http"
 	"net/url"
@@ -20,6 +18,7 @@ import (
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/draw"
 )
 
 // Pictures are not on NATS; the page's live connection has them, each with the
@@ -116,46 +115,11 @@ func drawMasks(m *segdv1.MaskFrame, picture []byte) (*image.RGBA, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the picture: %w", err)
 	}
-	labels, err := paint(m)
+	labels, err := draw.Labels(m)
 	if err != nil {
 		return nil, err
 	}
-	return overlay(img, labels), nil
-}
-
-// overlay returns img with each object tinted in its palette's hue, and its rim
-// in the full colour.
-func overlay(img image.Image, labels *image.Paletted) *image.RGBA {
-	dst := image.NewRGBA(labels.Bounds())
-	draw.Draw(dst, dst.Bounds(), img, img.Bounds().Min, draw.Src)
-	at := func(x, y int) uint8 {
-		if !image.Pt(x, y).In(labels.Rect) {
-			return 0
-		}
-		return labels.Pix[labels.PixOffset(x, y)]
-	}
-	for y := labels.Rect.Min.Y; y < labels.Rect.Max.Y; y++ {
-		for x := labels.Rect.Min.X; x < labels.Rect.Max.X; x++ {
-			id := at(x, y)
-			if id == 0 {
-				continue
-			}
-			c := bright(palette[id].(color.RGBA))
-			if at(x-1, y) == id && at(x+1, y) == id && at(x, y-1) == id && at(x, y+1) == id {
-				p := dst.RGBAAt(x, y)
-				c = color.RGBA{p.R/2 + c.R/2, p.G/2 + c.G/2, p.B/2 + c.B/2, 255}
-			}
-			dst.SetRGBA(x, y, c)
-		}
-	}
-	return dst
-}
-
-// bright scales c until a channel is full: the palette's first colours are dark.
-func bright(c color.RGBA) color.RGBA {
-	most := max(c.R, c.G, c.B, 1)
-	scale := func(v uint8) uint8 { return uint8(int(v) * 255 / int(most)) }
-	return color.RGBA{scale(c.R), scale(c.G), scale(c.B), 255}
+	return draw.Overlay(img, labels), nil
 }
 
 // isCamera tells a camera's name from a subject.

@@ -1,4 +1,4 @@
-package main
+package client
 
 import (
 	"io/fs"
@@ -159,7 +159,7 @@ func TestHostileReplies(t *testing.T) {
 		out, err string
 	}{
 		{[]string{"objects", "gate"}, `\x1b[2J\tx`, ""},
-		{[]string{"annotate", "gate", file(t, "a.json", squareAnnotation)}, "", "bus: bad message"},
+		{[]string{"annotate", "gate", file(t, "a.json", `{"width": 96, "height": 64, "objects": [{"id": 1, "box": [1, 1, 20, 20]}]}`)}, "", "bus: bad message"},
 		{[]string{"clear", "gate", "1"}, "", `no\x1b[2J`},
 	} {
 		t.Run(tt.args[0], func(t *testing.T) {

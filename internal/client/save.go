@@ -1,12 +1,7 @@
-package main
+package client
 
 import (
-	"errors"
 	"fmt"
-	"image"
-	"image/png"
-	"io"
-	"os"
 
 	"github.com/segd/segd/bus/segdv1"
 )
@@ -91,32 +86,4 @@ func (s *saver) close() error {
 	}
 	return fmt.Errorf("watch: %s: %d frames saved, %d not, %d left out because saving is slower than the stream",
 		s.path, s.saved, s.failed, s.dropped)
-}
-
-// openFolder makes the folder, and opens it such that no file's name leads out of it:
-// names hold what others sent.
-func openFolder(path string) (*os.Root, error) {
-	if err := os.MkdirAll(path, 0o755); err != nil {
-		return nil, err
-	}
-	return os.OpenRoot(path)
-}
-
-// savePNG writes a picture to a file, which is removed again if it would be cut short.
-func savePNG(dir *os.Root, name string, img image.Image) (err error) {
-	f, err := dir.Create(name)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = dir.Remove(name) // the disk is full already
-		}
-	}()
-	return errors.Join(encodePNG(f, img), f.Close())
-}
-
-func encodePNG(w io.Writer, img image.Image) error {
-	quick := png.Encoder{CompressionLevel: png.BestSpeed}
-	return quick.Encode(w, img)
 }

@@ -1,4 +1,4 @@
-package main
+package client
 
 import (
 	"bytes"
@@ -16,10 +16,6 @@ import (
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/internal/cli"
 )
-
-func parseAnnotation(payload []byte) (*annotation.Annotation, error) {
-	return annotation.Parse(bytes.NewReader(payload))
-}
 
 // natsFlags is where the commands that talk to a running segd find it.
 type natsFlags struct {
@@ -84,14 +80,14 @@ func annotateCommand(std cli.Streams) *cobra.Command {
 				return cli.Usage(err)
 			}
 			// What is wrong in itself is said without asking segd.
-			if _, err := parseAnnotation(payload); err != nil {
+			if _, err := annotation.Parse(bytes.NewReader(payload)); err != nil {
 				return fmt.Errorf("%s: %w", args[1], err)
 			}
 			ctx, cancel := to.context(cmd)
 			defer cancel()
 			annotated, err := to.camera(args[0]).Annotate(ctx, payload)
 			if err != nil {
-				return accessError(err)
+				return err
 			}
 			return printAnnotated(std.Out, annotated)
 		},

@@ -1,11 +1,9 @@
-package main
+package client
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"image"
-	"image/color"
 	"log/slog"
 	"os"
 	"strings"
@@ -17,7 +15,8 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/internal/cli"
-	"github.com/segd/segd/mask"
+	"github.com/segd/segd/internal/draw"
+	"github.com/segd/segd/internal/record"
 )
 
 type watchFlags struct {
@@ -91,24 +90,24 @@ func watch(ctx context.Context, std cli.Streams, target string, f watchFlags) (e
 func openSavers(std cli.Streams, f watchFlags) (savers []*saver, err error) {
 	say := func(line string) { fmt.Fprintln(std.Err, cli.Printable(line)) }
 	if f.masks != "" {
-		dir, err := openFolder(f.masks)
+		dir, err := record.OpenFolder(f.masks)
 		if err != nil {
 			return nil, err
 		}
 		savers = append(savers, newSaver(f.masks, func(m *segdv1.MaskFrame, _ []byte) error { return saveMasks(dir, m) }, say, dir.Close))
 	}
 	if f.save != "" {
-		drawn, err := openOverlays(f.save)
+		drawn, err := record.Open(f.save)
 		if err != nil {
 			return savers, err
 		}
-		savers = append(savers, newSaver(f.save, drawn.live, say, drawn.close))
+		savers = append(savers, newSaver(f.save, overlays(drawn), say, drawn.Close))
 	}
 	return savers, nil
 }
 
 func watchBus(ctx context.Context, std cli.Streams, target string, server natsFlags, show func(*segdv1.MaskFrame)) error {
-	return accessError(bus.Watch(ctx, server.url, target, bus.Handlers{
+	return bus.Watch(ctx, server.url, target, bus.Handlers{
 		Mask:   show,
 		Event:  func(e *segdv1.Event) { fmt.Fprintln(std.Out, cli.Printable(eventLine(e))) },
 		Status: func(s *segdv1.Status) { fmt.Fprintln(std.Out, cli.Printable(statusLine(s))) },
@@ -116,7 +115,7 @@ func watchBus(ctx context.Context, std cli.Streams, target string, server natsFl
 			fmt.Fprintln(std.Err, cli.Printable(fmt.Sprintf("%s: %v", subject, err)))
 		},
 		Logger: slog.New(slog.NewTextHandler(std.Err, nil)),
-	}, server.access))
+	}, server.access)
 }
 
 // clock is a time of day as the lines have it.
@@ -165,52 +164,31 @@ func statusLine(s *segdv1.Status) string {
 		1000*s.LatencyP50Seconds, 1000*s.LatencyP95Seconds)
 }
 
+// overlays returns what adds a frame, with its masks drawn on, to a recording; to a video
+// at its time since the first.
+func overlays(to *record.Recording) func(*segdv1.MaskFrame, []byte) error {
+	began := false
+	var first time.Duration // stream time
+	return func(m *segdv1.MaskFrame, picture []byte) error {
+		img, err := drawMasks(m, picture)
+		if err != nil {
+			return err
+		}
+		if !began {
+			began, first = true, time.Duration(m.PtsNs)
+		}
+		return to.WriteAt(frameName(m), img, time.Duration(m.PtsNs)-first)
+	}
+}
+
 // saveMasks writes m's masks as a palette PNG.
 func saveMasks(dir *os.Root, m *segdv1.MaskFrame) error {
-	img, err := paint(m)
+	img, err := draw.Labels(m)
 	if err != nil {
 		return err
 	}
-	return savePNG(dir, frameName(m)+".png", img)
+	return record.SavePNG(dir, frameName(m)+".png", img)
 }
 
 // frameName is a frame's file's name, without its ending.
 func frameName(m *segdv1.MaskFrame) string { return fmt.Sprintf("%s-%06d", m.Camera, m.Sequence) }
-
-// paint draws every mask of m with its object's id; a higher id covers a lower.
-func paint(m *segdv1.MaskFrame) (*image.Paletted, error) {
-	img := image.NewPaletted(image.Rect(0, 0, int(m.Width), int(m.Height)), palette)
-	var bits []uint8
-	for _, o := range m.Objects {
-		if o.Id >= uint32(len(palette)) {
-			return nil, fmt.Errorf("watch: object id %d; a PNG holds ids up to %d", o.Id, len(palette)-1)
-		}
-		rle, err := mask.Parse(o.Counts, int(m.Width), int(m.Height))
-		if err != nil {
-			return nil, fmt.Errorf("watch: frame %d, object %d: %w", m.Sequence, o.Id, err)
-		}
-		bits = rle.Decode(bits)
-		for i, b := range bits {
-			if b != 0 {
-				img.Pix[i] = uint8(o.Id)
-			}
-		}
-	}
-	return img, nil
-}
-
-// palette is PASCAL VOC's, which DAVIS and most mask editors use: black for the
-// background, then colours whose bits are spread over the channels.
-var palette = func() color.Palette {
-	p := make(color.Palette, 256)
-	for i := range p {
-		var r, g, b uint8
-		for id, shift := i, 7; id != 0; id, shift = id>>3, shift-1 {
-			r |= uint8(id&1) << shift
-			g |= uint8(id>>1&1) << shift
-			b |= uint8(id>>2&1) << shift
-		}
-		p[i] = color.RGBA{r, g, b, 255}
-	}
-	return p
-}()

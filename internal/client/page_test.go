@@ -1,4 +1,4 @@
-package main
+package client
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/draw"
 	"github.com/segd/segd/mask"
 )
 
@@ -56,7 +57,7 @@ func FuzzParseLive(f *testing.F) {
 		if line := cli.Printable(maskLine(m)); strings.ContainsFunc(line, unicode.IsControl) {
 			t.Errorf("%q", line)
 		}
-		if _, err := paint(m); err != nil {
+		if _, err := draw.Labels(m); err != nil {
 			t.Error(err)
 		}
 	})
