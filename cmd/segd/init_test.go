@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
-	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -122,48 +119,5 @@ func TestInitPrints(t *testing.T) {
 	cfg, err := config.Parse("init", []byte(out), nil)
 	if err != nil || cfg.Cameras[0].URL != "rtsp://192.0.2.10" {
 		t.Errorf("%+v %v", cfg, err)
-	}
-}
-
-// typing is an initialiser at which somebody types lines.
-func typing(out io.Writer, paths []string, lines ...string) *initialiser {
-	return &initialiser{in: bufio.NewReader(strings.NewReader(strings.Join(lines, "\n") + "\n")), out: out, paths: paths}
-}
-
-// Asked for: the address alone, user and password after the camera wanted them, the
-// path found among those tried, a name that is refused once.
-func TestInitAsks(t *testing.T) {
-	t.Parallel()
-	server := camera(t, demo.Config{User: "admin", Password: "secret"})
-	host := strings.TrimSuffix(strings.TrimPrefix(server.URL(), "rtsp://"), demo.Path)
-	var said bytes.Buffer
-	i := typing(&said, []string{"/stream1", demo.Path}, host, "admin", "secret", "the gate", "gate", "")
-	cameras, err := i.cameras(t.Context(), true)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, said.String())
-	}
-	want := "rtsp://admin:secret@" + host + demo.Path
-	if len(cameras) != 1 || cameras[0].Name != "gate" || cameras[0].URL != want {
-		t.Errorf("%+v, want %s\n%s", cameras, want, said.String())
-	}
-	if strings.Contains(said.String(), "secret") {
-		t.Errorf("it tells the password:\n%s", said.String())
-	}
-
-	// Not there: kept all the same, since that was answered; a second one given up.
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	gone := "rtsp://" + l.Addr().String() + "/x"
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	i = typing(io.Discard, nil, gone, "y", "", gone, "n")
-	if cameras, err = i.cameras(t.Context(), true); err != nil || len(cameras) != 1 || cameras[0].URL != gone || cameras[0].Name != "camera1" {
-		t.Errorf("%+v %v", cameras, err)
-	}
-	if _, err = typing(io.Discard, nil, "").cameras(t.Context(), true); cli.Status(err) != cli.ExitUsage {
-		t.Errorf("nothing named: %v", err)
 	}
 }

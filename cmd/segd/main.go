@@ -14,6 +14,8 @@ import (
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/client"
+	"github.com/segd/segd/internal/measure"
+	"github.com/segd/segd/internal/setup"
 )
 
 // garbagePercent is how much garbage may gather beside what is in use: the heap is
@@ -89,10 +91,10 @@ func newRoot(std cli.Streams, started func()) *cobra.Command {
 		id, title string
 		commands  []*cobra.Command
 	}{
-		{groupSetUp, "Set up:", []*cobra.Command{initCommand(std), checkCommand(std), doctorCommand(std)}},
+		{groupSetUp, "Set up:", setup.Commands(std, version)},
 		{groupRun, "Run:", []*cobra.Command{runCommand(std), demoCommand(std)}},
 		{groupTalk, "Talk to a running segd:", client.Commands(std)},
-		{groupMeasure, "Measure:", []*cobra.Command{benchCommand(std), evalCommand(std), modelCommand(std)}},
+		{groupMeasure, "Measure:", measure.Commands(std)},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
 		for _, cmd := range g.commands {

@@ -39,23 +39,10 @@ func runCommand(std cli.Streams) *cobra.Command {
 			return runDaemon(cmd.Context(), std, cfg)
 		},
 	}
-	configFlag(cmd, &file)
+	cli.ConfigFlag(cmd, &file)
 	cmd.Flags().StringVar(&base, "base", "", "folder that relative paths in the file start at (default the file's)")
 	_ = cmd.MarkFlagDirname("base") // the flag is there
 	return cmd
-}
-
-func configFlag(cmd *cobra.Command, file *string) {
-	cmd.Flags().StringVarP(file, "config", "c", "segd.yaml", "configuration file")
-	_ = cmd.MarkFlagFilename("config", "yaml", "yml") // the flag is there
-}
-
-func loadConfig(file string) (*config.Config, error) {
-	cfg, err := config.Load(file, os.Environ())
-	if err != nil {
-		return nil, cli.Usage(err)
-	}
-	return cfg, nil
 }
 
 func runDaemon(ctx context.Context, std cli.Streams, cfg *config.Config) (err error) {

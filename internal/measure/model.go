@@ -1,4 +1,4 @@
-package main
+package measure
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/configured"
 )
 
 func modelCommand(std cli.Streams) *cobra.Command {
@@ -38,7 +39,7 @@ func modelCheckCommand(std cli.Streams) *cobra.Command {
 			"  segd model check net.caffemodel --json",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			info, err := dnn.Probe(cmd.Context(), args[0], modelOptions(cfg))
+			info, err := dnn.Probe(cmd.Context(), args[0], configured.ModelOptions(cfg))
 			if err != nil {
 				return cli.Usage(err)
 			}

@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"bufio"
@@ -23,6 +23,7 @@ import (
 	"github.com/segd/segd/deploy"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/configured"
 )
 
 // cameraPaths are where makers put their cameras' main stream, for whoever knows no
@@ -236,7 +237,7 @@ func (i *initialiser) try(ctx context.Context, cam config.Camera, most time.Dura
 	fmt.Fprintf(i.out, "trying %s\n", shown)
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	return ingest.Probe(ctx, sourceConfig(cam, nil))
+	return ingest.Probe(ctx, configured.Source(cam, nil))
 }
 
 // madeItself returns the fingerprint of the certificate that err is about, if a

@@ -1,4 +1,4 @@
-package main
+package measure
 
 import (
 	"encoding/json"
@@ -15,6 +15,7 @@ import (
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/configured"
 	"github.com/segd/segd/internal/draw"
 	"github.com/segd/segd/internal/record"
 	"github.com/segd/segd/tracker"
@@ -53,7 +54,7 @@ func (f *trackingFlags) modelName() string {
 
 // open returns the model, which the caller closes.
 func (f *trackingFlags) open() (*dnn.Model, error) {
-	return openModel(config.Model{Path: f.model, ShortSide: f.shortSide})
+	return configured.OpenModel(config.Model{Path: f.model, ShortSide: f.shortSide})
 }
 
 // require has cobra refuse a command line without the flags, which are defined.

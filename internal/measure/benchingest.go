@@ -1,4 +1,4 @@
-package main
+package measure
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"github.com/segd/segd/eval/soak"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/configured"
 )
 
 const (
@@ -118,7 +119,7 @@ func receive(ctx context.Context, urls []string, transport string) (*receivers, 
 	var sources []*ingest.Source
 	for i, url := range urls {
 		s, err := ingest.Open(ingest.Config{
-			Camera: fmt.Sprint(i), URL: url, Transport: transport, FirstDial: stagger(i),
+			Camera: fmt.Sprint(i), URL: url, Transport: transport, FirstDial: configured.Stagger(i),
 		})
 		if err != nil {
 			return nil, err

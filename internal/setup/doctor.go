@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 	"github.com/segd/segd/internal/cli"
 )
 
-func doctorCommand(std cli.Streams) *cobra.Command {
+func doctorCommand(std cli.Streams, version string) *cobra.Command {
 	var file string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -42,7 +42,7 @@ func doctorCommand(std cli.Streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return doctor(cmd.Context(), std, cfg, asJSON)
+			return doctor(cmd.Context(), std, version, cfg, asJSON)
 		},
 	}
 	cmd.Flags().StringVarP(&file, "config", "c", "", "configuration file whose ports and NATS server are looked at")
@@ -54,7 +54,7 @@ func doctorCommand(std cli.Streams) *cobra.Command {
 // to makes segd listen on all that it ever does.
 func doctorConfig(file string) (*config.Config, error) {
 	if file != "" {
-		return loadConfig(file)
+		return cli.LoadConfig(file)
 	}
 	cfg, err := config.Parse("doctor", []byte("cameras: [{name: any, url: 'whip:'}]"), os.Environ())
 	if err != nil {
@@ -91,7 +91,7 @@ type doctorReport struct {
 
 var errDoctor = errors.New("something is missing, see above")
 
-func doctor(ctx context.Context, std cli.Streams, cfg *config.Config, asJSON bool) error {
+func doctor(ctx context.Context, std cli.Streams, version string, cfg *config.Config, asJSON bool) error {
 	r := doctorReport{Version: version, OK: true, OpenCV: dnn.OpenCV()}
 	looks := []func() []finding{
 		func() []finding { return []finding{lookAtCPU(), lookAtMemory()} },

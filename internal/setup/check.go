@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/configured"
 )
 
 // probeTimeout bounds how long a camera may take to show its first frame.
@@ -34,14 +35,14 @@ func checkCommand(std cli.Streams) *cobra.Command {
 			"  segd check -c /etc/segd/segd.yaml && systemctl restart segd",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := loadConfig(file)
+			cfg, err := cli.LoadConfig(file)
 			if err != nil {
 				return err
 			}
 			return check(cmd.Context(), std.Out, std.Err, cfg)
 		},
 	}
-	configFlag(cmd, &file)
+	cli.ConfigFlag(cmd, &file)
 	return cmd
 }
 
@@ -141,7 +142,7 @@ func checkModel(ctx context.Context, cfg config.Model) (string, error) {
 	if path == "" {
 		path = dnn.EmbeddedName
 	}
-	info, err := dnn.Probe(ctx, path, modelOptions(cfg))
+	info, err := dnn.Probe(ctx, path, configured.ModelOptions(cfg))
 	if err != nil {
 		return "", cli.Usage(err)
 	}
@@ -150,7 +151,7 @@ func checkModel(ctx context.Context, cfg config.Model) (string, error) {
 
 func checkNATS(ctx context.Context, cfg *config.Config) (string, error) {
 	// Its cli.Streams are left as they are: only a segd that runs may change them.
-	if err := bus.Dial(ctx, cfg.NATS.URL, natsAccess(cfg.NATS)); err != nil {
+	if err := bus.Dial(ctx, cfg.NATS.URL, configured.NATSAccess(cfg.NATS)); err != nil {
 		return "", err
 	}
 	return ": " + bus.Redact(cfg.NATS.URL), nil
@@ -159,7 +160,7 @@ func checkNATS(ctx context.Context, cfg *config.Config) (string, error) {
 func checkCamera(ctx context.Context, cam config.Camera) (string, error) {
 	detail := ""
 	if cam.Annotation != "" {
-		a, err := readAnnotation(cam.Annotation)
+		a, err := configured.ReadAnnotation(cam.Annotation)
 		if err != nil {
 			return "", err
 		}
@@ -170,5 +171,5 @@ func checkCamera(ctx context.Context, cam config.Camera) (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	return detail, ingest.Probe(ctx, sourceConfig(cam, nil))
+	return detail, ingest.Probe(ctx, configured.Source(cam, nil))
 }
