@@ -321,8 +321,8 @@ func checkPersons(t *testing.T, masks []*segdv1.MaskFrame) {
 	}
 }
 
-// checkOverlay holds a picture that watch wrote against its masks: redder inside
-// than the picture is around, because object 1 is red in the palette.
+// checkOverlay holds a picture that watch wrote against its masks: bluer inside
+// object 1 than the picture is around, because that is its colour.
 func checkOverlay(t *testing.T, dir string, h *heard) {
 	t.Helper()
 	for _, m := range h.of("demo") {
@@ -339,17 +339,20 @@ func checkOverlay(t *testing.T, dir string, h *heard) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var red, pixels [2]int
+		var blue, pixels [2]int
 		for y := range int(m.Height) {
 			for x := range int(m.Width) {
-				r, g, _, _ := img.At(x, y).RGBA()
-				in := min(1, int(labels.ColorIndexAt(x, y)))
-				red[in] += int(r>>8) - int(g>>8)
+				r, _, b, _ := img.At(x, y).RGBA()
+				in := int(labels.ColorIndexAt(x, y))
+				if in > 1 {
+					continue
+				}
+				blue[in] += int(b>>8) - int(r>>8)
 				pixels[in]++
 			}
 		}
-		if pixels[1] == 0 || red[1]/pixels[1] < red[0]/pixels[0]+30 {
-			t.Errorf("frame %d: red beyond green is %v over %v pixels; want much more inside the mask", m.Sequence, red, pixels)
+		if pixels[1] == 0 || blue[1]/pixels[1] < blue[0]/pixels[0]+30 {
+			t.Errorf("frame %d: blue beyond red is %v over %v pixels; want much more inside the mask", m.Sequence, blue, pixels)
 		}
 		return
 	}

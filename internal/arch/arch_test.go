@@ -79,7 +79,7 @@ var plan = map[string]room{
 	"lp":                    {cgo: true, without: numbersOnly},
 	"bus":                   {internal: []string{"bus/segdv1", "mask"}, modules: []string{nats, protobuf}},
 	"metrics":               {modules: []string{prom}},
-	"web":                   {internal: []string{"bus/segdv1", "mask"}, modules: []string{websock, protobuf, xrate}, tests: []string{schema}},
+	"web":                   {internal: []string{"bus/segdv1", "internal/draw"}, modules: []string{websock, protobuf, xrate}, tests: []string{"mask", schema}},
 	"config":                {modules: []string{yaml}},
 	"pipeline":              {internal: []string{"annotation", "bus/segdv1", "features", "ingest", "mask", "tracker"}, modules: []string{protobuf}},
 	"eval/davis":            {internal: []string{"annotation", "eval/internal/clip", "eval/internal/stats", "features", "mask", "tracker"}, tests: []string{"eval/internal/clip/cliptest"}},

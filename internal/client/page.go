@@ -115,11 +115,8 @@ func drawMasks(m *segdv1.MaskFrame, picture []byte) (*image.RGBA, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the picture: %w", err)
 	}
-	labels, err := draw.Labels(m)
-	if err != nil {
-		return nil, err
-	}
-	return draw.Overlay(img, labels), nil
+	drawn := draw.Copy(img)
+	return drawn, draw.RGBA(drawn).Masks(m)
 }
 
 // isCamera tells a camera's name from a subject.

@@ -166,7 +166,7 @@ func TestSaveSlowDisk(t *testing.T) {
 	}
 }
 
-// The video has every frame at its time, the object's half redder than the other.
+// The video has every frame at its time, the object's half bluer than the other.
 func TestSaveVideo(t *testing.T) {
 	const frames = 30
 	file := filepath.Join(t.TempDir(), "a.mp4")
@@ -195,7 +195,7 @@ func TestSaveVideo(t *testing.T) {
 			t.Fatal(err)
 		}
 		at := func(x int) color.RGBA { i := 3 * (24*64 + x); return color.RGBA{bgr[i+2], bgr[i+1], bgr[i], 255} }
-		if in, out := at(16), at(48); in.R < in.G+60 || out.R > out.G+20 {
+		if in, out := at(16), at(48); in.B < in.R+60 || out.B > out.R+20 {
 			t.Errorf("frame %d is %v inside the mask and %v outside", i, in, out)
 		}
 	}

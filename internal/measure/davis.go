@@ -262,8 +262,9 @@ func printDavis(out io.Writer, r *davis.Report, perturb davis.Perturbation) erro
 // recordDavis returns what writes a followed frame.
 func recordDavis(to *record.Recording) func(sequence string, index int, f davis.Frame) error {
 	return func(sequence string, index int, f davis.Frame) error {
-		img := draw.Mask(f.Image, f.Result.Objects[0].Mask)
-		draw.Outline(img, f.Truth, truthColour)
+		img := draw.Copy(f.Image)
+		draw.RGBA(img).Mask(f.Result.Objects[0].Mask, draw.Colour(1))
+		draw.RGBA(img).Outline(f.Truth, truthColour)
 		return to.Write(fmt.Sprintf("%s-%05d", sequence, index), img)
 	}
 }

@@ -111,8 +111,9 @@ func recordScribbles(to *record.Recording) func(sequence string, seed uint64, p 
 			name string
 			mask mask.RLE
 		}{{"segd", p.Got}, {"kmeans", p.KMeans}} {
-			img := draw.Mask(p.Image, m.mask)
-			draw.Outline(img, p.Truth, truthColour)
+			img := draw.Copy(p.Image)
+			draw.RGBA(img).Mask(m.mask, draw.Colour(1))
+			draw.RGBA(img).Outline(p.Truth, truthColour)
 			strokes(img, p.Strokes.Objects[0].Scribbles, color.RGBA{R: 255, G: 255, A: 255})
 			strokes(img, p.Strokes.Background, color.RGBA{B: 255, A: 255})
 			if err := to.Write(fmt.Sprintf("%s-%d-%s", sequence, seed, m.name), img); err != nil {
