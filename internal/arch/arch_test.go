@@ -36,6 +36,7 @@ const (
 	gonum    = "gonum.org/v1/gonum"
 	grafana  = "github.com/grafana/grafana-foundation-sdk/go"
 	sdaemon  = "github.com/coreos/go-systemd/v22/daemon"
+	hdr      = "github.com/HdrHistogram/hdrhistogram-go"
 	nats     = "github.com/nats-io"
 	netutil  = "golang.org/x/net/netutil"
 	pion     = "github.com/pion"
@@ -81,7 +82,7 @@ var plan = map[string]room{
 	"metrics":               {modules: []string{prom}},
 	"web":                   {internal: []string{"bus/segdv1", "internal/draw"}, modules: []string{websock, protobuf, xrate}, tests: []string{"mask", schema}},
 	"config":                {modules: []string{yaml}},
-	"pipeline":              {internal: []string{"annotation", "bus/segdv1", "features", "ingest", "mask", "tracker"}, modules: []string{protobuf}},
+	"pipeline":              {internal: []string{"annotation", "bus/segdv1", "features", "ingest", "mask", "tracker"}, modules: []string{hdr, protobuf}},
 	"eval/davis":            {internal: []string{"annotation", "eval/internal/clip", "eval/internal/stats", "features", "mask", "tracker"}, tests: []string{"eval/internal/clip/cliptest"}},
 	"eval/moons":            {internal: []string{"eval/internal/stats", "lp", "solver", "solver/baseline", "solver/clique", "solver/kernel", "solver/loss"}, modules: []string{plot, xsync}},
 	"eval/mot":              {internal: []string{"annotation", "eval/internal/clip", "eval/internal/stats", "features", "tracker"}, tests: []string{"mask"}},
