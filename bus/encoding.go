@@ -49,8 +49,10 @@ func marshal(dst []byte, m proto.Message, json bool) ([]byte, error) {
 // contentType means protobuf. Fields m does not know, of a newer segd, are kept
 // (protobuf) or ignored (JSON). Errors wrap ErrMessage.
 //
-// data may be anything; what m then holds is well-formed but unchecked. A mask's
-// counts, for one, are for mask.Parse to judge.
+// data may be anything, from anybody. What m then holds is such as segd sends: site and
+// camera are names by CheckName, a picture's size is one that segd decodes, objects
+// have rising ids of 1 to 255, and each counts is a mask of that size. Labels and other
+// text for people may hold any character: escape it for a terminal or a page.
 func Unmarshal(contentType string, data []byte, m proto.Message) error {
 	media, name := TypeProtobuf, ""
 	if contentType != "" {
@@ -74,6 +76,9 @@ func Unmarshal(contentType string, data []byte, m proto.Message) error {
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %d bytes of %s: %w", ErrMessage, len(data), messageName(m), err)
+	}
+	if err := check(m); err != nil {
+		return fmt.Errorf("%w: a %s that segd would not send: %w", ErrMessage, messageName(m), err)
 	}
 	return nil
 }

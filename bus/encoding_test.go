@@ -8,10 +8,12 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/mask"
 )
 
 func TestUnmarshal(t *testing.T) {
 	want := maskFrame("demo", 7)
+	want.Site = "home"
 	binary, err := marshal(nil, want, false)
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +80,11 @@ func TestJSONHasZeros(t *testing.T) {
 }
 
 func FuzzUnmarshal(f *testing.F) {
-	for _, m := range []proto.Message{maskFrame("demo", 7), &segdv1.Event{Camera: "demo", Kind: segdv1.EventKind_EVENT_KIND_CAMERA_UP}, &segdv1.Status{Camera: "demo", FpsIn: 10}} {
+	masks := maskFrame("demo", 7)
+	masks.Site = "home"
+	for _, m := range []proto.Message{
+		masks, &segdv1.Event{Site: "home", Camera: "demo", Kind: segdv1.EventKind_EVENT_KIND_CAMERA_UP}, &segdv1.Status{Site: "home", Camera: "demo", FpsIn: 10},
+	} {
 		for _, json := range []bool{false, true} {
 			data, err := marshal(nil, m, json)
 			if err != nil {
@@ -96,6 +102,9 @@ func FuzzUnmarshal(f *testing.F) {
 				}
 				continue
 			}
+			if m, ok := m.(*segdv1.MaskFrame); ok {
+				usable(t, m)
+			}
 			again, err := marshal(nil, m, false)
 			if err != nil {
 				t.Fatalf("decoded %q, and it cannot be encoded again: %v", data, err)
@@ -106,4 +115,73 @@ func FuzzUnmarshal(f *testing.F) {
 			}
 		}
 	})
+}
+
+// usable does with m what its readers do.
+func usable(t *testing.T, m *segdv1.MaskFrame) {
+	t.Helper()
+	if name := m.Site + m.Camera; strings.ContainsAny(name, "/.\x1b\n") || len(m.Objects) > maxObjectID {
+		t.Errorf("%q with %d objects", name, len(m.Objects))
+	}
+	for _, o := range m.Objects {
+		rle, err := mask.Parse(o.Counts, int(m.Width), int(m.Height))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(rle.Decode(nil)); n > maxPixels {
+			t.Errorf("a mask of %d pixels", n)
+		}
+	}
+}
+
+// What segd would not send is refused, with the field and what would do.
+func TestUnmarshalHostile(t *testing.T) {
+	many := func(n int) (objects []*segdv1.ObjectStatus) {
+		for i := range n {
+			objects = append(objects, &segdv1.ObjectStatus{Id: uint32(i + 1)})
+		}
+		return objects
+	}
+	frame := func(change func(*segdv1.MaskFrame)) *segdv1.MaskFrame {
+		m := maskFrame("gate", 7)
+		m.Site = "home"
+		change(m)
+		return m
+	}
+	for _, tt := range []struct {
+		name string
+		m    proto.Message
+		err  string // "": accepted
+	}{
+		{"a camera that climbs", frame(func(m *segdv1.MaskFrame) { m.Camera = "../x" }), `camera: bus: bad name "../x"`},
+		{"no camera", frame(func(m *segdv1.MaskFrame) { m.Camera = "" }), "camera: bus: bad name"},
+		{"a site with an escape", frame(func(m *segdv1.MaskFrame) { m.Site = "\x1b[2J" }), `site: bus: bad name "\x1b[2J"`},
+		{"wide", frame(func(m *segdv1.MaskFrame) { m.Width = 2_000_000_000 }), "width and height: 2000000000×3"},
+		{"large", frame(func(m *segdv1.MaskFrame) { m.Width, m.Height = 8192, 8192 }), "width and height: 8192×8192"},
+		{"the largest", frame(func(m *segdv1.MaskFrame) { m.Width, m.Height, m.Objects = 8192, 4608, nil }), ""},
+		{"no size", frame(func(m *segdv1.MaskFrame) { m.Width, m.Objects = 0, nil }), "width and height: 0×3"},
+		{"negative", frame(func(m *segdv1.MaskFrame) { m.Width, m.Height = -4, -3 }), "width and height: -4×-3"},
+		{"too short a mask", frame(func(m *segdv1.MaskFrame) { m.Objects[0].Counts = "7" }), "objects[0].counts: mask: not a COCO run-length string"},
+		{"no mask", frame(func(m *segdv1.MaskFrame) { m.Objects[0].Counts = "" }), "objects[0].counts"},
+		{"object 0", frame(func(m *segdv1.MaskFrame) { m.Objects[0].Id = 0 }), "objects[0].id: 0 after 0"},
+		{"object 256", frame(func(m *segdv1.MaskFrame) { m.Objects[0].Id = 256 }), "objects[0].id: 256"},
+		{"an object twice", frame(func(m *segdv1.MaskFrame) { m.Objects = append(m.Objects, m.Objects[0]) }), "objects[1].id: 1 after 1"},
+		{"an event", &segdv1.Event{Site: "home", Camera: "a/b"}, `camera: bus: bad name "a/b"`},
+		{"a status", &segdv1.Status{Site: "home", Camera: "a b"}, `camera: bus: bad name "a b"`},
+		{"a status of as many objects as there may be", &segdv1.Status{Site: "home", Camera: "gate", Objects: many(255)}, ""},
+		{"a status of more", &segdv1.Status{Site: "home", Camera: "gate", Objects: many(256)}, "objects[255].id: 256"},
+		{"a list", &segdv1.ObjectList{Site: "home", Camera: "gate", Objects: []*segdv1.Object{{Id: 2}, {Id: 1}}}, "objects[1].id: 1 after 2"},
+		{"a reply", &segdv1.Annotated{Site: "home", Camera: "gate", Objects: []*segdv1.Object{{}}}, "objects[0].id: 0"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			data, err := proto.Marshal(tt.m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = Unmarshal("", data, tt.m.ProtoReflect().New().Interface())
+			if tt.err == "" && err != nil || tt.err != "" && (!errors.Is(err, ErrMessage) || !strings.Contains(err.Error(), tt.err)) {
+				t.Errorf("Unmarshal = %v, want %q", err, tt.err)
+			}
+		})
+	}
 }

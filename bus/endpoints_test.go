@@ -90,7 +90,7 @@ func serveAll(t *testing.T, b *Bus) *notes {
 		},
 		State: func(ctx context.Context, camera string) (*segdv1.Status, error) {
 			note(ctx, "state %s", camera)
-			return &segdv1.Status{Camera: camera, Up: true, FpsIn: 25}, nil
+			return &segdv1.Status{Site: "here", Camera: camera, Up: true, FpsIn: 25}, nil
 		},
 	})
 	if err != nil {

@@ -89,12 +89,12 @@ func TestOutage(t *testing.T) {
 		defer tick.Stop()
 		pace = func() { <-tick.C }
 	}
-	counts := strings.Repeat("0", 64<<10)
+	label := strings.Repeat("x", 64<<10)
 	var masks, failed, events int
 	publish := func() {
 		pace()
 		m := maskFrame("demo", uint64(masks))
-		m.Objects[0].Counts = counts
+		m.Objects[0].Label = label
 		masks++
 		if err := b.PublishMask(m); err != nil {
 			var network net.Error // the connection broke in the middle of it

@@ -16,8 +16,8 @@ import (
 )
 
 // granted takes every annotation.
-func granted(context.Context, string, []byte) (*segdv1.Annotated, error) {
-	return new(segdv1.Annotated), nil
+func granted(_ context.Context, camera string, _ []byte) (*segdv1.Annotated, error) {
+	return &segdv1.Annotated{Site: "here", Camera: camera}, nil
 }
 
 func TestAnnotate(t *testing.T) {
@@ -40,7 +40,7 @@ func TestAnnotate(t *testing.T) {
 			case "gone":
 				return nil, fmt.Errorf("%w: just removed", ErrUnknownCamera)
 			}
-			return new(segdv1.Annotated), nil
+			return &segdv1.Annotated{Site: "here", Camera: camera}, nil
 		},
 	})
 	if err != nil {
@@ -234,7 +234,7 @@ func TestCloseDuringAnnotate(t *testing.T) {
 		Cameras: []string{"slow", "fast"},
 		Annotate: func(ctx context.Context, camera string, _ []byte) (*segdv1.Annotated, error) {
 			if camera == "fast" {
-				return nil, nil
+				return &segdv1.Annotated{Site: "local", Camera: camera}, nil
 			}
 			close(entered)
 			<-ctx.Done()

@@ -1,10 +1,11 @@
 package pipeline
 
 import (
-	"math"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/tracker"
@@ -200,80 +201,74 @@ func (r *rate) perSecond(now time.Time) float64 {
 	return float64(sum) / max(1, span.Seconds())
 }
 
-// window holds the newest latencies.
-type window struct {
-	at      [1024]time.Time // ring; at 60 fps it reaches 17 s back
-	latency [1024]time.Duration
-	count   int
-	scratch []time.Duration
-}
-
-func (w *window) add(now time.Time, latency time.Duration) {
-	i := w.count % len(w.at)
-	w.at[i], w.latency[i] = now, latency
-	w.count++
-}
-
-func (w *window) percentiles(now time.Time) Percentiles {
-	w.scratch = w.scratch[:0]
-	for i := range min(w.count, len(w.at)) {
-		if now.Sub(w.at[i]) <= recent {
-			w.scratch = append(w.scratch, w.latency[i])
-		}
-	}
-	slices.Sort(w.scratch)
-	at := func(p float64) time.Duration {
-		if len(w.scratch) == 0 {
-			return 0
-		}
-		return w.scratch[rank(p, len(w.scratch))-1]
-	}
-	return Percentiles{at(0.50), at(0.95), at(0.99)}
-}
-
-// rank is the 1-based nearest rank of quantile p among n samples.
-func rank(p float64, n int) int {
-	return min(n, max(1, int(math.Ceil(p*float64(n)))))
-}
-
-// The histogram's buckets grow by 2 % from 0.1 ms, so a percentile is known to
-// within that; the last one holds all beyond 5 minutes.
+// Latencies are counted in tenths of a millisecond up to five minutes, which what is
+// longer counts as; a percentile is known to within 1 %, or that unit.
 const (
-	bucketLeast  = 100 * time.Microsecond
-	bucketGrowth = 1.02
-	buckets      = 760
+	latencyUnit   = 100 * time.Microsecond
+	latencyMost   = 5 * time.Minute
+	latencyDigits = 2
 )
+
+// count counts d. A camera's clock can run ahead, so it may be negative.
+func count(h *hdrhistogram.Histogram, d time.Duration) {
+	_ = h.RecordValue(int64(min(max(d, 0), latencyMost).Round(latencyUnit) / latencyUnit)) // in range
+}
+
+func percentilesOf(h *hdrhistogram.Histogram) Percentiles {
+	at := func(p float64) time.Duration { return time.Duration(h.ValueAtPercentile(p)) * latencyUnit }
+	return Percentiles{at(50), at(95), at(99)}
+}
 
 // histogram counts durations for ever in constant memory.
 type histogram struct {
-	counts [buckets]uint64
-	n      uint64
+	h *hdrhistogram.Histogram // nil before the first
 }
 
 func (h *histogram) add(d time.Duration) {
-	i := 0
-	if d > bucketLeast {
-		i = int(math.Log(float64(d)/float64(bucketLeast)) / math.Log(bucketGrowth))
+	if h.h == nil {
+		h.h = hdrhistogram.New(1, int64(latencyMost/latencyUnit), latencyDigits)
 	}
-	h.counts[min(i, buckets-1)]++
-	h.n++
+	count(h.h, d)
 }
 
 func (h *histogram) percentiles() Percentiles {
-	return Percentiles{h.quantile(0.50), h.quantile(0.95), h.quantile(0.99)}
+	if h.h == nil {
+		return Percentiles{}
+	}
+	return percentilesOf(h.h)
 }
 
-// quantile returns the middle of the bucket that holds it.
-func (h *histogram) quantile(p float64) time.Duration {
-	if h.n == 0 {
-		return 0
+// window counts durations by the second, and forgets them after the last few seconds.
+type window struct {
+	h      *hdrhistogram.WindowedHistogram // nil before the first
+	first  time.Time
+	second int // since first; the one that is counted
+}
+
+// windowSeconds is recent, and the second that has not passed yet.
+const windowSeconds = int(recent/time.Second) + 1
+
+func (w *window) add(now time.Time, latency time.Duration) {
+	if w.h == nil {
+		w.h = hdrhistogram.NewWindowed(windowSeconds, 1, int64(latencyMost/latencyUnit), latencyDigits)
+		w.first = now
 	}
-	need := uint64(max(1, math.Ceil(p*float64(h.n))))
-	for i, c := range h.counts {
-		if c >= need {
-			return time.Duration(float64(bucketLeast) * math.Pow(bucketGrowth, float64(i)+0.5))
-		}
-		need -= c
+	w.advance(now)
+	count(w.h.Current, latency)
+}
+
+func (w *window) advance(now time.Time) {
+	second := int(now.Sub(w.first) / time.Second)
+	for range min(second-w.second, windowSeconds) {
+		w.h.Rotate()
 	}
-	return 0
+	w.second = max(w.second, second)
+}
+
+func (w *window) percentiles(now time.Time) Percentiles {
+	if w.h == nil {
+		return Percentiles{}
+	}
+	w.advance(now)
+	return percentilesOf(w.h.Merge())
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/segd/segd/tracker"
 )
 
-// The histogram's percentiles must lie within a bucket of the sorted samples'.
+// The histogram's percentiles must lie within 1 %, or its unit, of the sorted samples'.
 func TestHistogram(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, tt := range []struct {
@@ -35,8 +35,8 @@ func TestHistogram(t *testing.T) {
 				p    float64
 				have time.Duration
 			}{{0.5, got.P50}, {0.95, got.P95}, {0.99, got.P99}} {
-				want := samples[rank(q.p, len(samples))-1]
-				if ratio := float64(q.have) / float64(want); ratio < 1/bucketGrowth || ratio > bucketGrowth {
+				want := samples[int(math.Ceil(q.p*float64(len(samples))))-1]
+				if off := (q.have - want).Abs(); off > max(want/100, 100*time.Microsecond) {
 					t.Errorf("p%v is %v, sorted samples say %v", 100*q.p, q.have, want)
 				}
 			}
@@ -87,20 +87,35 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// The window forgets what is older than the last seconds, and what does not fit.
+// The window forgets what is older than the last seconds, whole seconds at a time.
 func TestWindow(t *testing.T) {
 	var w window
 	start := time.Unix(1000, 0)
+	if p := w.percentiles(start); p != (Percentiles{}) {
+		t.Errorf("before the first: %+v", p)
+	}
 	for i := range 3000 {
 		w.add(start.Add(time.Duration(i)*10*time.Millisecond), time.Duration(i)*time.Millisecond)
 	}
-	end := start.Add(30 * time.Second)
+	near := func(got, want time.Duration) bool { return (got - want).Abs() <= want/100 }
 	// Samples 2500 to 2999 are no older than five seconds.
-	if p := w.percentiles(end); p.P50 != 2749*time.Millisecond || p.P99 != 2994*time.Millisecond {
+	end := start.Add(30 * time.Second)
+	if p := w.percentiles(end); !near(p.P50, 2749*time.Millisecond) || !near(p.P95, 2974*time.Millisecond) || !near(p.P99, 2994*time.Millisecond) {
 		t.Errorf("got %+v", p)
+	}
+	// Of the last two of those seconds.
+	if p := w.percentiles(end.Add(3 * time.Second)); !near(p.P50, 2899*time.Millisecond) {
+		t.Errorf("three seconds later: %+v", p)
 	}
 	if p := w.percentiles(end.Add(time.Hour)); p != (Percentiles{}) {
 		t.Errorf("an hour later: %+v", p)
+	}
+	w.add(end.Add(time.Hour), 7*time.Millisecond)
+	if p := w.percentiles(end.Add(time.Hour)); p != (Percentiles{7 * time.Millisecond, 7 * time.Millisecond, 7 * time.Millisecond}) {
+		t.Errorf("one sample: %+v", p)
+	}
+	if n := testing.AllocsPerRun(100, func() { w.add(end.Add(time.Hour), time.Second) }); n != 0 {
+		t.Errorf("%v allocations a frame", n)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/mask"
+	"github.com/segd/segd/internal/draw"
 )
 
 // sequenceHeader tells which frame a picture or mask is of.
@@ -45,7 +45,7 @@ func (s *Server) Snapshot(name string, overlay bool) (seq uint64, picture []byte
 		seq = m.GetSequence()
 		if overlay {
 			bgr = bytes.Clone(bgr)
-			if err := draw(bgr, m); err != nil {
+			if err := draw.BGR(bgr, int(m.GetWidth()), int(m.GetHeight())).Masks(m); err != nil {
 				return err
 			}
 		}
@@ -55,46 +55,6 @@ func (s *Server) Snapshot(name string, overlay bool) (seq uint64, picture []byte
 		return err
 	})
 	return seq, picture, err
-}
-
-// palette has the page's colours, as blue, green and red.
-var palette = [...][3]uint8{
-	{0xff, 0xc3, 0x19}, {0x1c, 0x9f, 0xff}, {0x4f, 0xe0, 0x7e}, {0x9a, 0x4f, 0xff},
-	{0xff, 0x8c, 0xb4}, {0x4d, 0xe1, 0xff}, {0x57, 0x6b, 0xff}, {0xc5, 0xe6, 0x2e},
-}
-
-// draw tints the objects of m in tight BGR, and draws their rims in full colour.
-func draw(bgr []byte, m *segdv1.MaskFrame) error {
-	width, height := int(m.GetWidth()), int(m.GetHeight())
-	if len(bgr) != 3*width*height {
-		return fmt.Errorf("web: picture of %d bytes for masks of %d×%d", len(bgr), width, height)
-	}
-	var bits []uint8
-	for _, o := range m.GetObjects() {
-		runs, err := mask.Parse(o.GetCounts(), width, height)
-		if err != nil {
-			return fmt.Errorf("web: object %d: %w", o.GetId(), err)
-		}
-		bits = runs.Decode(bits)
-		colour := palette[(max(1, o.GetId())-1)%uint32(len(palette))]
-		at := func(x, y int) bool {
-			return x >= 0 && y >= 0 && x < width && y < height && bits[y*width+x] != 0
-		}
-		for p, b := range bits {
-			if b == 0 {
-				continue
-			}
-			x, y := p%width, p/width
-			rim := !at(x-1, y) || !at(x+1, y) || !at(x, y-1) || !at(x, y+1)
-			for k, v := range colour {
-				if !rim {
-					v = bgr[3*p+k]/2 + v/2
-				}
-				bgr[3*p+k] = v
-			}
-		}
-	}
-	return nil
 }
 
 func (s *Server) showMask(w http.ResponseWriter, r *http.Request, c *camera) {
@@ -130,20 +90,11 @@ func (s *Server) showMask(w http.ResponseWriter, r *http.Request, c *camera) {
 
 // maskPNG is m as the PNG that annotations accept: grey, the object's id where it is.
 func maskPNG(m *segdv1.MaskFrame) ([]byte, error) {
-	img := image.NewGray(image.Rect(0, 0, int(m.GetWidth()), int(m.GetHeight())))
-	var bits []uint8
-	for _, o := range m.GetObjects() {
-		runs, err := mask.Parse(o.GetCounts(), img.Rect.Dx(), img.Rect.Dy())
-		if err != nil {
-			return nil, fmt.Errorf("web: object %d: %w", o.GetId(), err)
-		}
-		bits = runs.Decode(bits)
-		for p, b := range bits {
-			if b != 0 {
-				img.Pix[p] = uint8(o.GetId()) // at most 255, as annotations have them
-			}
-		}
+	labels, err := draw.Labels(m)
+	if err != nil {
+		return nil, err
 	}
+	img := &image.Gray{Pix: labels.Pix, Stride: labels.Stride, Rect: labels.Rect}
 	var out bytes.Buffer
 	enc := png.Encoder{CompressionLevel: png.BestSpeed}
 	if err := enc.Encode(&out, img); err != nil {

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"bytes"
 	"encoding/json"
 	"image"
 	"image/jpeg"
@@ -53,33 +52,6 @@ func TestSnapshot(t *testing.T) {
 	c.objects[0].Counts = "nonsense"
 	if a := ask(t, "GET", h.URL+"/api/v1/cameras/gate/snapshot?overlay=true", "", ""); a.status != 500 {
 		t.Errorf("a mask that is none: %d", a.status)
-	}
-}
-
-// Inside, an object's colour and the picture's are mixed; its rim has the colour alone.
-func TestDraw(t *testing.T) {
-	bgr := bytes.Repeat([]byte{100}, 3*6*8)
-	m := newCameras().frame(1)
-	if err := draw(bgr, m); err != nil {
-		t.Fatal(err)
-	}
-	for p := range 6 * 8 {
-		x, y := p%6, p/6
-		want := [3]byte{100, 100, 100}
-		if in := (image.Point{X: x, Y: y}).In(image.Rect(1, 2, 4, 6)); in {
-			want = palette[0]
-			if (image.Point{X: x, Y: y}).In(image.Rect(2, 3, 3, 5)) {
-				for k := range want {
-					want[k] = want[k]/2 + 50
-				}
-			}
-		}
-		if got := [3]byte(bgr[3*p : 3*p+3]); got != want {
-			t.Errorf("pixel (%d, %d) is %v, want %v", x, y, got, want)
-		}
-	}
-	if draw(bgr[:9], m) == nil {
-		t.Error("a picture of another size was drawn on")
 	}
 }
 

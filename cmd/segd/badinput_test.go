@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/segd/segd/demo"
+	"github.com/segd/segd/internal/cli"
 )
 
 // Each mistake is one line that says what and where, and what would do, and ends
@@ -90,7 +91,7 @@ func TestBadInput(t *testing.T) {
 			c := start(t, args...)
 			err := c.wait(t, time.Minute)
 			var printed strings.Builder
-			if got := report(&printed, err); got != tt.status {
+			if got := cli.Report(&printed, err); got != tt.status {
 				t.Errorf("exit status %d, want %d", got, tt.status)
 			}
 			checkLine(t, printed.String(), tt.want)
@@ -108,8 +109,8 @@ func TestBadInput(t *testing.T) {
 			"  - {name: nofile, url: 'file:gone.avi'}\n"
 		c := start(t, "check", "-c", file(t, "segd.yaml", config))
 		err := c.wait(t, time.Minute)
-		if status(err) != 2 {
-			t.Errorf("exit status %d of %v, want 2", status(err), err)
+		if cli.Status(err) != 2 {
+			t.Errorf("exit status %d of %v, want 2", cli.Status(err), err)
 		}
 		out := c.out.String()
 		for _, want := range [][]string{
@@ -159,7 +160,7 @@ func TestSecondOnTheSamePort(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := start(t, "demo", "--addr", tt.http, "--nats", tt.nats)
 			var printed strings.Builder
-			if got := report(&printed, c.wait(t, time.Minute)); got != 1 {
+			if got := cli.Report(&printed, c.wait(t, time.Minute)); got != 1 {
 				t.Errorf("exit status %d, want 1", got)
 			}
 			checkLine(t, printed.String(), []string{addr, "in use"})

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -35,34 +34,5 @@ func TestBenchIngest(t *testing.T) {
 	if c = start(t, "bench", "ingest", "--cameras", "1", "--for", "1s", "--transport", "udp"); c.wait(t, time.Minute) != nil ||
 		!strings.HasPrefix(c.out.String(), "1 cameras of 854×480: ") || !strings.Contains(c.out.String(), " frames lost, ") {
 		t.Errorf("for people:\n%s%s", c.out.String(), c.err.String())
-	}
-}
-
-// What was sent and did not come is counted, of each camera for itself.
-func TestDrainCountsLoss(t *testing.T) {
-	r := &receivers{whole: make([]atomic.Int64, 3)}
-	for i, n := range []int64{10, 12, 9} {
-		r.whole[i].Store(n)
-	}
-	lost, err := r.drain(t.Context(), []int64{10, 10, 12})
-	if err != nil || lost != 3 {
-		t.Errorf("%d lost, %v; want 3", lost, err)
-	}
-}
-
-// A thousand cameras are dialled over a second, no more than 1 in 50 at once.
-func TestStagger(t *testing.T) {
-	at := map[time.Duration]int{}
-	for i := range 1000 {
-		d := stagger(i)
-		if d < 0 || d > time.Second {
-			t.Fatalf("camera %d waits %v", i, d)
-		}
-		at[d]++
-	}
-	for d, n := range at {
-		if n > 20 {
-			t.Errorf("%d cameras after %v", n, d)
-		}
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -105,6 +106,10 @@ func (c commands) Picture(camera string, use func(*segdv1.MaskFrame, []byte) err
 		return refusal(err)
 	}
 	return refusal(cam.Picture(use))
+}
+
+func parseAnnotation(payload []byte) (*annotation.Annotation, error) {
+	return annotation.Parse(bytes.NewReader(payload))
 }
 
 // serve has the bus answer the same commands.

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -25,6 +24,8 @@ import (
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/ingest/whip"
+	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/configured"
 	"github.com/segd/segd/metrics"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/tracker"
@@ -90,14 +91,14 @@ func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *d
 		page.WHIP = d.whip.Handler()
 	}
 	if d.web, err = web.New(page); err != nil {
-		return nil, usageError{err}
+		return nil, cli.Usage(err)
 	}
 	if err := d.web.Listen(); err != nil {
 		return nil, err
 	}
 	d.meters.Page(func() metrics.Page { return metrics.Page(d.web.Stats()) })
 	if d.bus, err = openBus(ctx, cfg, log, d.meters); err != nil {
-		return nil, accessError(err)
+		return nil, err
 	}
 	d.meters.Bus(func() metrics.Bus { return busMetrics(d.bus.Stats()) })
 	return d, nil
@@ -147,8 +148,8 @@ func checkSources(cfg *config.Config) error {
 		if cam.Published() {
 			continue
 		}
-		if _, err := ingest.Open(sourceConfig(cam, nil)); err != nil {
-			faults = append(faults, usageError{err})
+		if _, err := ingest.Open(configured.Source(cam, nil)); err != nil {
+			faults = append(faults, cli.Usage(err))
 		}
 	}
 	return errors.Join(faults...)
@@ -180,24 +181,10 @@ func busConfig(cfg *config.Config, log *slog.Logger, meters *metrics.Metrics) (b
 		Site: cfg.Site, URL: cfg.NATS.URL, Host: host, Port: port, Token: cfg.NATS.Token,
 		StoreDir: cfg.NATS.StoreDir, SyncAlways: cfg.NATS.Sync == "always", JSON: cfg.NATS.Format == "json",
 		Duplicates: cfg.NATS.Duplicates == "allow", Version: version, Logger: log,
-		Access: natsAccess(cfg.NATS), Events: retention(cfg.NATS.Events), Masks: retention(cfg.NATS.Masks),
+		Access: configured.NATSAccess(cfg.NATS), Events: retention(cfg.NATS.Events), Masks: retention(cfg.NATS.Masks),
 		Panicked: func() { meters.CommandPanicked(metrics.NATS) },
 		Refused:  func(r bus.Refusal) { meters.CommandRefused(string(r)) },
 	}, nil
-}
-
-// accessError tells files that the user has to change from what may pass.
-func accessError(err error) error {
-	if errors.Is(err, bus.ErrAccess) {
-		return usageError{err}
-	}
-	return err
-}
-
-func natsAccess(cfg config.NATS) bus.Access {
-	return bus.Access{
-		CA: cfg.TLS.CA, Cert: cfg.TLS.Cert, Key: cfg.TLS.Key, Credentials: cfg.Credentials, NKey: cfg.NKey,
-	}
 }
 
 func retention(r config.Retention) bus.Retention {
@@ -210,7 +197,7 @@ func (d *daemon) readAnnotations() error {
 		if cam.Annotation == "" {
 			continue
 		}
-		a, err := readAnnotation(cam.Annotation)
+		a, err := configured.ReadAnnotation(cam.Annotation)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("camera %s: %w", cam.Name, err))
 			continue
@@ -220,46 +207,12 @@ func (d *daemon) readAnnotations() error {
 	return errors.Join(faults...)
 }
 
-func readAnnotation(path string) (*annotation.Annotation, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, usageError{fmt.Errorf("annotation: %w", err)}
-	}
-	defer f.Close()
-	a, err := annotation.Parse(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return a, nil
-}
-
-// modelOptions says how the configured model is used.
-func modelOptions(cfg config.Model) dnn.Options {
-	opt := dnn.Options{
-		Taps: cfg.Taps, ShortSide: cfg.ShortSide, RGB: cfg.RGB, Prototxt: cfg.Prototxt, Threads: cfg.Threads, Device: cfg.Device,
-	}
-	copy(opt.Mean[:], cfg.Mean)
-	copy(opt.Std[:], cfg.Std)
-	return opt
-}
-
-func openModel(cfg config.Model) (*dnn.Model, error) {
-	if cfg.Path == "" {
-		return dnn.Embedded(modelOptions(cfg))
-	}
-	m, err := dnn.Open(cfg.Path, modelOptions(cfg))
-	if err != nil {
-		return nil, usageError{err}
-	}
-	return m, nil
-}
-
 // build makes the cameras; nothing is dialled yet. They share one model: it lets
 // one in at a time and spreads each picture over all cores, and two models side
 // by side were no faster even with cameras of two sizes (83 against 86 ms a
 // frame on 2 cores), only larger by some 100 MB.
 func (d *daemon) build() error {
-	model, err := openModel(d.cfg.Model)
+	model, err := configured.OpenModel(d.cfg.Model)
 	if err != nil {
 		return err
 	}
@@ -278,21 +231,6 @@ func (d *daemon) build() error {
 	return commands{d}.serve(names)
 }
 
-func sourceConfig(cam config.Camera, log *slog.Logger) ingest.Config {
-	return ingest.Config{
-		Camera: cam.Name, URL: cam.URL, Transport: cam.Transport, Decode: codec.Device(cam.Decode),
-		Fingerprint: cam.Fingerprint, FPS: cam.FPS, Loop: cam.Loop, Logger: log,
-	}
-}
-
-// stagger is how long the i-th of many cameras waits before it is first dialled:
-// about as long as a camera on the same network takes to answer, so that they come
-// up one after the other. With more than fifty some share a moment.
-func stagger(i int) time.Duration {
-	const step, moments = 20 * time.Millisecond, 50
-	return time.Duration(i%moments) * step
-}
-
 // camera is the configuration of the i-th camera.
 func (d *daemon) camera(i int, cam config.Camera, model features.Model) pipeline.Config {
 	m := meter{d.meters.Camera(cam.Name)}
@@ -302,8 +240,8 @@ func (d *daemon) camera(i int, cam config.Camera, model features.Model) pipeline
 			o.Packets, o.Held, o.Jitter = m.Packets, m.Held, m.Jitter
 			o.Decoder = func(id codec.ID, on codec.Device) { m.Decoder(id.String(), string(on)) }
 			o.DecodeFallback = func(error) { m.DecodeFallback() } // the source logs it
-			cfg := sourceConfig(cam, d.log)
-			cfg.Observer, cfg.FirstDial = o, stagger(i)
+			cfg := configured.Source(cam, d.log)
+			cfg.Observer, cfg.FirstDial = o, configured.Stagger(i)
 			if cam.Published() {
 				cfg.Door = d.whip.Door(cam.Name)
 			}

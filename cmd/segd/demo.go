@@ -13,6 +13,7 @@ import (
 
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/demo"
+	"github.com/segd/segd/internal/cli"
 )
 
 // demoStart is the clip's frame at which the demo begins: the first of the two
@@ -35,7 +36,7 @@ type demoFlags struct {
 	superpixels int
 }
 
-func demoCommand(std streams) *cobra.Command {
+func demoCommand(std cli.Streams) *cobra.Command {
 	var f demoFlags
 	cmd := &cobra.Command{
 		Use:   "demo",
@@ -48,7 +49,7 @@ func demoCommand(std streams) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.duration < 0 {
-				return usageError{fmt.Errorf("--for %v: accepted: a duration above 0 such as 30s", f.duration)}
+				return cli.Usage(fmt.Errorf("--for %v: accepted: a duration above 0 such as 30s", f.duration))
 			}
 			return runDemo(cmd.Context(), std, f)
 		},
@@ -82,19 +83,20 @@ func demoConfig(f demoFlags, url string) (*config.Config, error) {
 	}
 	cfg, err := config.Parse("demo", []byte(text), environ)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, cli.Usage(err)
 	}
 	return cfg, nil
 }
 
-func runDemo(ctx context.Context, std streams, f demoFlags) (err error) {
+func runDemo(ctx context.Context, std cli.Streams, f demoFlags) (err error) {
 	// For now the camera has no address: the clip is not served before the ports
 	// are known to be free.
 	cfg, err := demoConfig(f, "rtsp://127.0.0.1/")
 	if err != nil {
 		return err
 	}
-	log := newLogger(std.err, cfg.Log)
+	log := newLogger(std.Err, cfg.Log)
+	defer ignoreHangup(log)()
 	d, err := openDaemon(ctx, cfg, log)
 	if err != nil {
 		return err
@@ -104,7 +106,7 @@ func runDemo(ctx context.Context, std streams, f demoFlags) (err error) {
 		return err
 	}
 
-	clip, err := prepareClip(ctx, std.err, f.clip)
+	clip, err := prepareClip(ctx, std.Err, f.clip)
 	if err != nil {
 		return err
 	}
@@ -121,9 +123,9 @@ func runDemo(ctx context.Context, std streams, f demoFlags) (err error) {
 		return err
 	}
 
-	human := std.out
+	human := std.Out
 	if f.json {
-		human = std.err
+		human = std.Err
 	}
 	fmt.Fprintf(human, "camera %s  page %s  masks %s on segd.v1.%s.demo.mask\n", server.URL(), d.web.URL(), d.bus.URL(), cfg.Site)
 	if f.duration > 0 {
@@ -138,14 +140,14 @@ func runDemo(ctx context.Context, std streams, f demoFlags) (err error) {
 	end := d.set.Snapshots()[0]
 	summary(human, time.Since(start), end)
 	if f.json {
-		return writeJSON(std.out, newReport(end))
+		return cli.WriteJSON(std.Out, newReport(end))
 	}
 	return nil
 }
 
 // prepareClip compresses the clip and shows how far it is.
 func prepareClip(ctx context.Context, w io.Writer, path string) (*demo.Clip, error) {
-	bar := newProgress(w, "preparing the clip")
-	defer bar.end()
-	return demo.Prepare(ctx, path, demoStart, bar.step)
+	bar := cli.NewProgress(w, "preparing the clip")
+	defer bar.End()
+	return demo.Prepare(ctx, path, demoStart, bar.Step)
 }

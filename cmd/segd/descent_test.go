@@ -192,12 +192,12 @@ func TestDescentViolations(t *testing.T) {
 		}
 	}
 	if *update && !t.Failed() {
-		record(t, texts)
+		writeViolations(t, texts)
 	}
 }
 
-// record writes the violations in the form of promtool's cases.
-func record(t *testing.T, texts []string) {
+// writeViolations writes the violations in the form of promtool's cases.
+func writeViolations(t *testing.T, texts []string) {
 	t.Helper()
 	out := recordingHead
 	for _, camera := range []string{"gate", "yard"} {

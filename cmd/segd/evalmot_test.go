@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/segd/segd/ingest/codec"
+	"github.com/segd/segd/internal/cli"
 )
 
 // street is a video of 12 frames in which a red post of 24×64 pixels walks right over
@@ -131,8 +132,8 @@ func TestEvalMotRefuses(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := start(t, append([]string{"eval", "mot"}, tt.args...)...).wait(t, time.Minute)
-			if status(err) != tt.status {
-				t.Fatalf("exit status %d of %v; want %d", status(err), err, tt.status)
+			if cli.Status(err) != tt.status {
+				t.Fatalf("exit status %d of %v; want %d", cli.Status(err), err, tt.status)
 			}
 			for _, part := range tt.want {
 				if !strings.Contains(err.Error(), part) {

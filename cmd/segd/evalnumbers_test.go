@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/segd/segd/internal/cli"
 )
 
 func TestEvalRefuses(t *testing.T) {
@@ -23,8 +25,8 @@ func TestEvalRefuses(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := start(t, tt.args...).wait(t, time.Minute)
-			if status(err) != tt.status {
-				t.Fatalf("exit status %d of %v; want %d", status(err), err, tt.status)
+			if cli.Status(err) != tt.status {
+				t.Fatalf("exit status %d of %v; want %d", cli.Status(err), err, tt.status)
 			}
 			for _, part := range tt.want {
 				if !strings.Contains(err.Error(), part) {

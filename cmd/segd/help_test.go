@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/segd/segd/internal/cli"
 )
 
 // words splits a line as a shell would, as far as examples need it.
@@ -25,7 +27,9 @@ func words(line string) []string {
 	return list
 }
 
-func silent() streams { return streams{strings.NewReader(""), io.Discard, io.Discard} }
+func silent() cli.Streams {
+	return cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}
+}
 
 // commandsOf calls f with every command that people see and can run.
 func commandsOf(root *cobra.Command, f func(*cobra.Command)) {
@@ -135,30 +139,5 @@ func TestMan(t *testing.T) {
 		if !bytes.Contains(page, []byte(part)) {
 			t.Errorf("segd-annotate.1 has no %s:\n%s", part, page)
 		}
-	}
-}
-
-func TestStyle(t *testing.T) {
-	for _, tc := range []struct {
-		name     string
-		terminal bool
-		environ  map[string]string
-		want     style
-	}{
-		{"terminal", true, map[string]string{"TERM": "xterm"}, true},
-		{"file", false, map[string]string{"TERM": "xterm"}, false},
-		{"NO_COLOR", true, map[string]string{"TERM": "xterm", "NO_COLOR": "1"}, false},
-		{"empty NO_COLOR", true, map[string]string{"TERM": "xterm", "NO_COLOR": ""}, true},
-		{"dumb", true, map[string]string{"TERM": "dumb"}, false},
-	} {
-		if got := styleFor(tc.terminal, func(key string) string { return tc.environ[key] }); got != tc.want {
-			t.Errorf("%s: %v", tc.name, got)
-		}
-	}
-	if got := style(true).bad("x"); got != "\x1b[1;31mx\x1b[0m" {
-		t.Errorf("%q", got)
-	}
-	if got := style(false).bad("x"); got != "x" {
-		t.Errorf("%q", got)
 	}
 }

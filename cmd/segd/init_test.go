@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
-	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +9,7 @@ import (
 
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/demo"
+	"github.com/segd/segd/internal/cli"
 )
 
 // segdInit runs segd init with args and nobody at the keyboard.
@@ -62,7 +60,7 @@ func TestInit(t *testing.T) {
 	}
 
 	// It is not overwritten, whoever the cameras are; by force it is.
-	if _, _, err := segdInit(t, "--url", "whip:", "-c", path); status(err) != exitUsage || !strings.Contains(err.Error(), "--force") {
+	if _, _, err := segdInit(t, "--url", "whip:", "-c", path); cli.Status(err) != cli.ExitUsage || !strings.Contains(err.Error(), "--force") {
 		t.Errorf("a second init: %v", err)
 	}
 	if now, _ := os.ReadFile(path); !bytes.Equal(now, text) {
@@ -88,22 +86,22 @@ func TestInitRefuses(t *testing.T) {
 		words  []string
 		status int
 	}{
-		{"nobody to ask", nil, []string{"--url"}, exitUsage},
-		{"more names than cameras", []string{"--url", "whip:", "--name", "a", "--name", "b"}, []string{"2 names for 1 URLs"}, exitUsage},
-		{"a name with a space", []string{"--url", "whip:", "--name", "the gate"}, []string{"cameras[0].name", "the gate"}, exitUsage},
-		{"the same name twice", []string{"--url", "whip:", "--url", "whip:", "--name", "a", "--name", "a"}, []string{"cameras[1].name"}, exitUsage},
-		{"a scheme", []string{"--url", "ftp://192.0.2.1/x"}, []string{"ftp", "rtsp://host/path"}, exitUsage},
-		{"a site with a dot", []string{"--url", "whip:", "--site", "a.b"}, []string{"site"}, exitUsage},
-		{"nothing listens", []string{"--url", "rtsp://" + freeAddr(t) + "/x"}, []string{"connection refused", "--no-probe"}, exitFailure},
-		{"no password", []string{"--url", server.URL()}, []string{"user name", "--no-probe"}, exitFailure},
-		{"a folder that cannot be made", []string{"--url", "whip:", "-c", "/proc/none/segd.yaml"}, []string{"/proc/none"}, exitUsage},
+		{"nobody to ask", nil, []string{"--url"}, cli.ExitUsage},
+		{"more names than cameras", []string{"--url", "whip:", "--name", "a", "--name", "b"}, []string{"2 names for 1 URLs"}, cli.ExitUsage},
+		{"a name with a space", []string{"--url", "whip:", "--name", "the gate"}, []string{"cameras[0].name", "the gate"}, cli.ExitUsage},
+		{"the same name twice", []string{"--url", "whip:", "--url", "whip:", "--name", "a", "--name", "a"}, []string{"cameras[1].name"}, cli.ExitUsage},
+		{"a scheme", []string{"--url", "ftp://192.0.2.1/x"}, []string{"ftp", "rtsp://host/path"}, cli.ExitUsage},
+		{"a site with a dot", []string{"--url", "whip:", "--site", "a.b"}, []string{"site"}, cli.ExitUsage},
+		{"nothing listens", []string{"--url", "rtsp://" + freeAddr(t) + "/x"}, []string{"connection refused", "--no-probe"}, cli.ExitFailure},
+		{"no password", []string{"--url", server.URL()}, []string{"user name", "--no-probe"}, cli.ExitFailure},
+		{"a folder that cannot be made", []string{"--url", "whip:", "-c", "/proc/none/segd.yaml"}, []string{"/proc/none"}, cli.ExitUsage},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "segd.yaml")
 			out, _, err := segdInit(t, append([]string{"-c", path}, tc.args...)...)
-			if err == nil || status(err) != tc.status || !lineWith(strings.ReplaceAll(err.Error(), "\n", " "), tc.words) {
-				t.Errorf("error %v, status %d; want %q, status %d", err, status(err), tc.words, tc.status)
+			if err == nil || cli.Status(err) != tc.status || !lineWith(strings.ReplaceAll(err.Error(), "\n", " "), tc.words) {
+				t.Errorf("error %v, status %d; want %q, status %d", err, cli.Status(err), tc.words, tc.status)
 			}
 			if _, err := os.Stat(path); err == nil || out != "" {
 				t.Errorf("something was written: %s", out)
@@ -121,48 +119,5 @@ func TestInitPrints(t *testing.T) {
 	cfg, err := config.Parse("init", []byte(out), nil)
 	if err != nil || cfg.Cameras[0].URL != "rtsp://192.0.2.10" {
 		t.Errorf("%+v %v", cfg, err)
-	}
-}
-
-// typing is an initialiser at which somebody types lines.
-func typing(out io.Writer, paths []string, lines ...string) *initialiser {
-	return &initialiser{in: bufio.NewReader(strings.NewReader(strings.Join(lines, "\n") + "\n")), out: out, paths: paths}
-}
-
-// Asked for: the address alone, user and password after the camera wanted them, the
-// path found among those tried, a name that is refused once.
-func TestInitAsks(t *testing.T) {
-	t.Parallel()
-	server := camera(t, demo.Config{User: "admin", Password: "secret"})
-	host := strings.TrimSuffix(strings.TrimPrefix(server.URL(), "rtsp://"), demo.Path)
-	var said bytes.Buffer
-	i := typing(&said, []string{"/stream1", demo.Path}, host, "admin", "secret", "the gate", "gate", "")
-	cameras, err := i.cameras(t.Context(), true)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, said.String())
-	}
-	want := "rtsp://admin:secret@" + host + demo.Path
-	if len(cameras) != 1 || cameras[0].Name != "gate" || cameras[0].URL != want {
-		t.Errorf("%+v, want %s\n%s", cameras, want, said.String())
-	}
-	if strings.Contains(said.String(), "secret") {
-		t.Errorf("it tells the password:\n%s", said.String())
-	}
-
-	// Not there: kept all the same, since that was answered; a second one given up.
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	gone := "rtsp://" + l.Addr().String() + "/x"
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	i = typing(io.Discard, nil, gone, "y", "", gone, "n")
-	if cameras, err = i.cameras(t.Context(), true); err != nil || len(cameras) != 1 || cameras[0].URL != gone || cameras[0].Name != "camera1" {
-		t.Errorf("%+v %v", cameras, err)
-	}
-	if _, err = typing(io.Discard, nil, "").cameras(t.Context(), true); status(err) != exitUsage {
-		t.Errorf("nothing named: %v", err)
 	}
 }

@@ -18,6 +18,8 @@ import (
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/demo"
+	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/draw"
 )
 
 // heard is what a subscriber got.
@@ -221,14 +223,14 @@ func TestDemo(t *testing.T) {
 
 	wrong := start(t, "annotate", "demo", maskFile(t, 64, 64), "--nats", url)
 	var printed strings.Builder
-	if got := report(&printed, wrong.wait(t, time.Minute)); got != 2 {
+	if got := cli.Report(&printed, wrong.wait(t, time.Minute)); got != 2 {
 		t.Errorf("a mask of another size: exit status %d, want 2", got)
 	}
 	checkLine(t, printed.String(), []string{"64×64", "768×576"})
 
 	printed.Reset()
 	nobody := start(t, "annotate", "backyard", maskFile(t, 768, 576), "--nats", url)
-	if got := report(&printed, nobody.wait(t, time.Minute)); got != 2 {
+	if got := cli.Report(&printed, nobody.wait(t, time.Minute)); got != 2 {
 		t.Errorf("an unknown camera: exit status %d, want 2", got)
 	}
 	checkLine(t, printed.String(), []string{`"backyard"`, "home/demo"})
@@ -319,8 +321,8 @@ func checkPersons(t *testing.T, masks []*segdv1.MaskFrame) {
 	}
 }
 
-// checkOverlay holds a picture that watch wrote against its masks: redder inside
-// than the picture is around, because object 1 is red in the palette.
+// checkOverlay holds a picture that watch wrote against its masks: bluer inside
+// object 1 than the picture is around, because that is its colour.
 func checkOverlay(t *testing.T, dir string, h *heard) {
 	t.Helper()
 	for _, m := range h.of("demo") {
@@ -333,21 +335,24 @@ func checkOverlay(t *testing.T, dir string, h *heard) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		labels, err := paint(m)
+		labels, err := draw.Labels(m)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var red, pixels [2]int
+		var blue, pixels [2]int
 		for y := range int(m.Height) {
 			for x := range int(m.Width) {
-				r, g, _, _ := img.At(x, y).RGBA()
-				in := min(1, int(labels.ColorIndexAt(x, y)))
-				red[in] += int(r>>8) - int(g>>8)
+				r, _, b, _ := img.At(x, y).RGBA()
+				in := int(labels.ColorIndexAt(x, y))
+				if in > 1 {
+					continue
+				}
+				blue[in] += int(b>>8) - int(r>>8)
 				pixels[in]++
 			}
 		}
-		if pixels[1] == 0 || red[1]/pixels[1] < red[0]/pixels[0]+30 {
-			t.Errorf("frame %d: red beyond green is %v over %v pixels; want much more inside the mask", m.Sequence, red, pixels)
+		if pixels[1] == 0 || blue[1]/pixels[1] < blue[0]/pixels[0]+30 {
+			t.Errorf("frame %d: blue beyond red is %v over %v pixels; want much more inside the mask", m.Sequence, blue, pixels)
 		}
 		return
 	}
@@ -382,7 +387,7 @@ func checkSaved(t *testing.T, dir string, h *heard) {
 	if img.Bounds().Dx() != int(m.Width) || img.Bounds().Dy() != int(m.Height) {
 		t.Errorf("%s is %v, the frame %d×%d", name, img.Bounds(), m.Width, m.Height)
 	}
-	want, err := paint(m)
+	want, err := draw.Labels(m)
 	if err != nil {
 		t.Fatal(err)
 	}

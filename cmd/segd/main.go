@@ -2,36 +2,26 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
-	"github.com/segd/segd/annotation"
-	"github.com/segd/segd/bus"
-	"github.com/segd/segd/config"
 	"github.com/segd/segd/features/dnn"
-	"github.com/segd/segd/ingest"
-	"github.com/segd/segd/pipeline"
+	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/client"
+	"github.com/segd/segd/internal/measure"
+	"github.com/segd/segd/internal/setup"
 )
 
 // garbagePercent is how much garbage may gather beside what is in use: the heap is
 // pictures and matrices, in which there is nothing to trace, so that collecting it
 // every half a minute takes 10 ms, and memory is what cameras need.
 const garbagePercent = 25
-
-// Exit statuses.
-const (
-	exitFailure = 1
-	exitUsage   = 2   // the command line or the configuration has to be changed
-	exitAborted = 130 // a second signal
-)
 
 func main() {
 	dnn.ChildMain() // does not return in the child that tries a model
@@ -41,7 +31,7 @@ func main() {
 	ctx, stop := interruptible()
 	err := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
-	os.Exit(report(os.Stderr, err))
+	os.Exit(cli.Report(os.Stderr, err))
 }
 
 // interruptible returns a context that the first SIGINT or SIGTERM ends. The
@@ -56,7 +46,7 @@ func interruptible() (context.Context, func()) {
 		}
 		cancel()
 		if _, ok := <-signals; ok {
-			os.Exit(exitAborted)
+			os.Exit(cli.ExitAborted)
 		}
 	}()
 	return ctx, func() {
@@ -64,48 +54,6 @@ func interruptible() (context.Context, func()) {
 		close(signals)
 		cancel()
 	}
-}
-
-// usageError is a fault of what was asked for: of the command line, or of a file
-// it names.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-// status is the exit status that err deserves.
-func status(err error) int {
-	var usage usageError
-	var faults config.Faults
-	switch {
-	case err == nil:
-		return 0
-	case errors.As(err, &usage), errors.As(err, &faults),
-		errors.Is(err, ingest.ErrConfig),
-		errors.Is(err, annotation.ErrInvalid), errors.Is(err, pipeline.ErrAnnotate),
-		errors.Is(err, dnn.ErrRefused),
-		errors.Is(err, bus.ErrName), errors.Is(err, bus.ErrUnknownCamera), errors.Is(err, bus.ErrRejected):
-		return exitUsage
-	}
-	return exitFailure
-}
-
-// report prints err, a line each fault, and returns the exit status.
-func report(w io.Writer, err error) int {
-	if err != nil {
-		name := styleOf(w).bad("segd:")
-		for line := range strings.Lines(err.Error()) {
-			if line = strings.TrimSpace(line); line != "" {
-				fmt.Fprintf(w, "%s %s\n", name, line)
-			}
-		}
-	}
-	return status(err)
-}
-
-// streams are where a command reads and writes.
-type streams struct {
-	in       io.Reader
-	out, err io.Writer
 }
 
 // Groups of commands in segd --help.
@@ -118,7 +66,7 @@ const (
 
 // newRoot returns the whole command line. started is called as soon as a command
 // does something.
-func newRoot(std streams, started func()) *cobra.Command {
+func newRoot(std cli.Streams, started func()) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "segd",
 		Short: "Pixel masks of annotated objects in live video, on NATS",
@@ -136,19 +84,17 @@ func newRoot(std streams, started func()) *cobra.Command {
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetIn(std.in)
-	root.SetOut(std.out)
-	root.SetErr(std.err)
+	root.SetIn(std.In)
+	root.SetOut(std.Out)
+	root.SetErr(std.Err)
 	for _, g := range []struct {
 		id, title string
 		commands  []*cobra.Command
 	}{
-		{groupSetUp, "Set up:", []*cobra.Command{initCommand(std), checkCommand(std), doctorCommand(std)}},
+		{groupSetUp, "Set up:", setup.Commands(std, version)},
 		{groupRun, "Run:", []*cobra.Command{runCommand(std), demoCommand(std)}},
-		{groupTalk, "Talk to a running segd:", []*cobra.Command{
-			watchCommand(std), annotateCommand(std), objectsCommand(std), renameCommand(std), clearCommand(std), snapshotCommand(std),
-		}},
-		{groupMeasure, "Measure:", []*cobra.Command{benchCommand(std), evalCommand(std), modelCommand(std)}},
+		{groupTalk, "Talk to a running segd:", client.Commands(std)},
+		{groupMeasure, "Measure:", measure.Commands(std)},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
 		for _, cmd := range g.commands {
@@ -172,12 +118,12 @@ func newRoot(std streams, started func()) *cobra.Command {
 // is soon after ctx has.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	started := false
-	root := newRoot(streams{stdin, stdout, stderr}, func() { started = true })
+	root := newRoot(cli.Streams{In: stdin, Out: stdout, Err: stderr}, func() { started = true })
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err != nil && !started {
 		// Cobra did not get as far as the command: the command line is at fault.
-		return usageError{fmt.Errorf("%w; see segd --help", err)}
+		return cli.Usage(fmt.Errorf("%w; see segd --help", err))
 	}
 	return err
 }

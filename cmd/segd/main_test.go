@@ -22,8 +22,8 @@ import (
 
 func TestMain(m *testing.M) {
 	dnn.ChildMain() // this binary is also the child that tries models
-	if len(os.Args) > 1 && os.Args[1] == "bench" {
-		main() // and the cameras of segd bench
+	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
+		main() // and segd itself, where a test wants a process
 	}
 	goleak.VerifyTestMain(m)
 }

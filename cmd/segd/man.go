@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+
+	"github.com/segd/segd/internal/cli"
 )
 
 // manCommand is for packagers: make package calls it.
@@ -20,7 +22,7 @@ func manCommand() *cobra.Command {
 		Args:   cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
-				return usageError{fmt.Errorf("man: %w", err)}
+				return cli.Usage(fmt.Errorf("man: %w", err))
 			}
 			return writeMan(cmd.Root(), args[0])
 		},

@@ -18,6 +18,7 @@ import (
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/demo"
+	"github.com/segd/segd/internal/cli"
 )
 
 // natsServer starts a server at addr that wants user segd with this password.
@@ -60,8 +61,8 @@ func TestNATSServerRefuses(t *testing.T) {
 	path := file(t, "segd.yaml", config)
 
 	check := start(t, "check", "-c", path)
-	if err := check.wait(t, time.Minute); status(err) != exitFailure {
-		t.Errorf("check: %v, want exit status %d", err, exitFailure)
+	if err := check.wait(t, time.Minute); cli.Status(err) != cli.ExitFailure {
+		t.Errorf("check: %v, want exit status %d", err, cli.ExitFailure)
 	}
 	if out := check.out.String(); !lineWith(out, []string{"nats: FAILED", "xxxxx@" + natsAddr, "Authorization Violation"}) {
 		t.Errorf("check says\n%s", out)
@@ -147,7 +148,7 @@ func TestSecondSegdIsRefused(t *testing.T) {
 	until(t, time.Minute, "the first publishes", func() bool { return strings.Contains(first.err.String(), "camera up") })
 
 	second := start(t, "run", "-c", config("url: 'nats://root:root-0123456789abcdef@127.0.0.1:"+portText+"'"))
-	if err := second.wait(t, time.Minute); status(err) != exitFailure || err == nil ||
+	if err := second.wait(t, time.Minute); cli.Status(err) != cli.ExitFailure || err == nil ||
 		!strings.Contains(err.Error(), "camera gate of site home is published by another segd") || !strings.Contains(err.Error(), fmt.Sprintf("process %d", os.Getpid())) {
 		t.Errorf("the second: %v", err)
 	}
@@ -173,7 +174,7 @@ func TestUnstoredEventsAreSaid(t *testing.T) {
 	segd.cancel()
 	err := segd.wait(t, time.Minute)
 	var said strings.Builder
-	if report(&said, err) != exitFailure || strings.Count(said.String(), "1 events are not stored") != 1 {
-		t.Errorf("segd ends with\n%swant one line about one event, and status %d", said.String(), exitFailure)
+	if cli.Report(&said, err) != cli.ExitFailure || strings.Count(said.String(), "1 events are not stored") != 1 {
+		t.Errorf("segd ends with\n%swant one line about one event, and status %d", said.String(), cli.ExitFailure)
 	}
 }

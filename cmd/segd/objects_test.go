@@ -13,6 +13,7 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/demo"
+	"github.com/segd/segd/internal/cli"
 )
 
 // A running segd is asked by the command line and by HTTP, and both mean the same
@@ -39,7 +40,7 @@ func TestObjectsOfARunningSegd(t *testing.T) {
 			}
 			c := start(t, append(args, "--nats", "nats://"+natsAddr)...)
 			var printed strings.Builder
-			got := fmt.Sprint(report(&printed, c.wait(t, time.Minute)))
+			got := fmt.Sprint(cli.Report(&printed, c.wait(t, time.Minute)))
 			out := c.out.String() + printed.String()
 			if got != row[1] || !lineWith(strings.ReplaceAll(out, " ", ""), row[2:]) {
 				t.Errorf("segd %s: exit status %s, want %s with %q in\n%s", row[0], got, row[1], row[2:], out)

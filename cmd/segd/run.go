@@ -11,9 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/segd/segd/config"
+	"github.com/segd/segd/internal/cli"
 )
 
-func runCommand(std streams) *cobra.Command {
+func runCommand(std cli.Streams) *cobra.Command {
 	var file, base string
 	cmd := &cobra.Command{
 		Use:   "run -c FILE",
@@ -33,32 +34,21 @@ func runCommand(std streams) *cobra.Command {
 			}
 			cfg, err := config.LoadIn(base, file, os.Environ())
 			if err != nil {
-				return usageError{err}
+				return cli.Usage(err)
 			}
 			return runDaemon(cmd.Context(), std, cfg)
 		},
 	}
-	configFlag(cmd, &file)
+	cli.ConfigFlag(cmd, &file)
 	cmd.Flags().StringVar(&base, "base", "", "folder that relative paths in the file start at (default the file's)")
 	_ = cmd.MarkFlagDirname("base") // the flag is there
 	return cmd
 }
 
-func configFlag(cmd *cobra.Command, file *string) {
-	cmd.Flags().StringVarP(file, "config", "c", "segd.yaml", "configuration file")
-	_ = cmd.MarkFlagFilename("config", "yaml", "yml") // the flag is there
-}
-
-func loadConfig(file string) (*config.Config, error) {
-	cfg, err := config.Load(file, os.Environ())
-	if err != nil {
-		return nil, usageError{err}
-	}
-	return cfg, nil
-}
-
-func runDaemon(ctx context.Context, std streams, cfg *config.Config) (err error) {
-	d, err := openDaemon(ctx, cfg, newLogger(std.err, cfg.Log))
+func runDaemon(ctx context.Context, std cli.Streams, cfg *config.Config) (err error) {
+	log := newLogger(std.Err, cfg.Log)
+	defer ignoreHangup(log)()
+	d, err := openDaemon(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
@@ -68,13 +58,13 @@ func runDaemon(ctx context.Context, std streams, cfg *config.Config) (err error)
 	}
 	// A service's journal wants no line a second; a person at a terminal does.
 	var tick func(time.Duration)
-	if isTerminal(std.out) {
-		tick = lines(std.out, d.set.Snapshots)
+	if cli.IsTerminal(std.Out) {
+		tick = lines(std.Out, d.set.Snapshots)
 	}
 	start := time.Now()
 	err = d.serveManaged(ctx, tick)
 	for _, s := range d.set.Snapshots() {
-		summary(std.out, time.Since(start), s)
+		summary(std.Out, time.Since(start), s)
 	}
 	return err
 }

@@ -1,37 +1,15 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"strings"
 	"time"
 
-	"golang.org/x/term"
-
+	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/pipeline"
 )
-
-// isTerminal tells whether a person sees what is written to stream, or types what is
-// read from it.
-func isTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
-
-// ms is a duration in milliseconds as people read it.
-func ms(d time.Duration) string {
-	v := float64(d) / float64(time.Millisecond)
-	switch {
-	case d == 0:
-		return "–"
-	case math.Abs(v) < 10:
-		return fmt.Sprintf("%.1f ms", v)
-	}
-	return fmt.Sprintf("%.0f ms", v)
-}
 
 // line is what a camera has to say each second.
 func line(elapsed time.Duration, s pipeline.Snapshot) string {
@@ -44,9 +22,9 @@ func line(elapsed time.Duration, s pipeline.Snapshot) string {
 		fmt.Fprintf(&b, "down: %s  ", s.Reason)
 	}
 	fmt.Fprintf(&b, "in %d  dropped %d  out %d  %.1f fps  latency p50 %s  p95 %s",
-		s.In, s.Dropped+s.Failed, s.Published, s.FPSOut, ms(s.Recent.P50), ms(s.Recent.P95))
+		s.In, s.Dropped+s.Failed, s.Published, s.FPSOut, cli.MS(s.Recent.P50), cli.MS(s.Recent.P95))
 	for _, o := range s.Objects {
-		fmt.Fprintf(&b, "  %s %s", objectName(o.ID, o.Label), o.State)
+		fmt.Fprintf(&b, "  %s %s", cli.ObjectName(o.ID, o.Label), o.State)
 		if o.Area > 0 {
 			fmt.Fprintf(&b, " %d px", o.Area)
 		}
@@ -57,18 +35,11 @@ func line(elapsed time.Duration, s pipeline.Snapshot) string {
 	return b.String()
 }
 
-func objectName(id uint32, label string) string {
-	if label == "" {
-		return fmt.Sprintf("object %d", id)
-	}
-	return label
-}
-
 // lines returns what openDaemon's tick prints.
 func lines(w io.Writer, set func() []pipeline.Snapshot) func(time.Duration) {
 	return func(elapsed time.Duration) {
 		for _, s := range set() {
-			fmt.Fprintln(w, line(elapsed, s))
+			fmt.Fprintln(w, cli.Printable(line(elapsed, s)))
 		}
 	}
 }
@@ -90,7 +61,7 @@ func summary(w io.Writer, elapsed time.Duration, s pipeline.Snapshot) {
 	fmt.Fprintf(w, "%s after %.1f s: %d frames in, %d published (%.1f %%), %d dropped, %d failed\n",
 		s.Camera, elapsed.Seconds(), s.In, s.Published, share, s.Dropped, s.Failed)
 	fmt.Fprintf(w, "  %.1f fps, capture to publish: p50 %s, p95 %s, p99 %s\n",
-		fps(s), ms(s.Latency.P50), ms(s.Latency.P95), ms(s.Latency.P99))
+		fps(s), cli.MS(s.Latency.P50), cli.MS(s.Latency.P95), cli.MS(s.Latency.P99))
 	var missed uint64
 	for _, n := range s.Missed {
 		missed += n
@@ -104,7 +75,7 @@ func summary(w io.Writer, elapsed time.Duration, s pipeline.Snapshot) {
 	}
 	for _, o := range s.Objects {
 		fmt.Fprintf(w, "  %s: visible in %d of %d frames, now %s\n",
-			objectName(o.ID, o.Label), o.VisibleFrames, s.Published, o.State)
+			cli.Printable(cli.ObjectName(o.ID, o.Label)), o.VisibleFrames, s.Published, o.State)
 	}
 }
 
@@ -147,9 +118,3 @@ func toMS(d time.Duration) float64 { return round(float64(d) / float64(time.Mill
 
 // round keeps two decimals: more would only look exact.
 func round(v float64) float64 { return math.Round(v*100) / 100 }
-
-func writeJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
-}

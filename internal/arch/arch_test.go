@@ -37,6 +37,7 @@ const (
 	gonum    = "gonum.org/v1/gonum"
 	grafana  = "github.com/grafana/grafana-foundation-sdk/go"
 	sdaemon  = "github.com/coreos/go-systemd/v22/daemon"
+	hdr      = "github.com/HdrHistogram/hdrhistogram-go"
 	nats     = "github.com/nats-io"
 	netutil  = "golang.org/x/net/netutil"
 	pion     = "github.com/pion"
@@ -79,11 +80,11 @@ var plan = map[string]room{
 	"solver/loss":           {modules: []string{gonum}, without: numbersOnly},
 	"solver/mrf":            {modules: []string{gonum}, without: numbersOnly},
 	"lp":                    {cgo: true, without: numbersOnly},
-	"bus":                   {internal: []string{"bus/segdv1", "internal/keypair", "internal/limit", "internal/pause", "internal/redact"}, modules: []string{nats, protobuf}},
+	"bus":                   {internal: []string{"bus/segdv1", "internal/keypair", "internal/limit", "internal/pause", "internal/redact", "mask"}, modules: []string{nats, protobuf}},
 	"metrics":               {modules: []string{prom}},
-	"web":                   {internal: []string{"bus/segdv1", "internal/keypair", "internal/limit", "mask"}, modules: []string{websock, protobuf}, tests: []string{schema}},
+	"web":                   {internal: []string{"bus/segdv1", "internal/draw", "internal/keypair", "internal/limit"}, modules: []string{websock, protobuf}, tests: []string{"mask", schema}},
 	"config":                {internal: []string{"ingest/cameraurl", "internal/redact"}, modules: []string{yaml}},
-	"pipeline":              {internal: []string{"annotation", "bus/segdv1", "features", "ingest", "internal/pause", "mask", "tracker"}, modules: []string{protobuf}},
+	"pipeline":              {internal: []string{"annotation", "bus/segdv1", "features", "ingest", "internal/pause", "mask", "tracker"}, modules: []string{hdr, protobuf}},
 	"eval/davis":            {internal: []string{"annotation", "eval/internal/clip", "eval/internal/stats", "features", "mask", "tracker"}, tests: []string{"eval/internal/clip/cliptest"}},
 	"eval/moons":            {internal: []string{"eval/internal/stats", "lp", "solver", "solver/baseline", "solver/clique", "solver/kernel", "solver/loss"}, modules: []string{plot, xsync}},
 	"eval/mot":              {internal: []string{"annotation", "eval/internal/clip", "eval/internal/stats", "features", "tracker"}, tests: []string{"mask"}},
@@ -98,6 +99,13 @@ var plan = map[string]room{
 	"examples":              {tests: []string{"bus", "bus/segdv1", "mask", "scripts/process", protobuf}},
 	"examples/subscribe-go": {internal: []string{"bus/segdv1", "mask"}, modules: []string{nats, protobuf}},
 	"internal/arch":         {},
+	"internal/cli":          {internal: []string{"annotation", "bus", "config", "features/dnn", "ingest", "pipeline"}, modules: []string{cobra, progress, term}},
+	"internal/client":       {internal: []string{"annotation", "bus", "bus/segdv1", "config", "internal/cli", "internal/draw", "internal/record"}, modules: []string{cobra, protobuf, websock}, tests: []string{"ingest/codec", "mask", nats}},
+	"internal/configured":   {internal: []string{"annotation", "bus", "config", "features/dnn", "ingest", "ingest/codec", "internal/cli"}},
+	"internal/draw":         {internal: []string{"bus/segdv1", "mask"}},
+	"internal/measure":      {internal: []string{"annotation", "config", "demo", "eval/davis", "eval/moons", "eval/mot", "eval/scribbles", "eval/soak", "eval/ssl", "features", "features/dnn", "ingest", "ingest/codec", "internal/cli", "internal/configured", "internal/draw", "internal/record", "mask", "tracker"}, modules: []string{cobra}},
+	"internal/record":       {internal: []string{"ingest/codec"}},
+	"internal/setup":        {internal: []string{"bus", "config", "demo", "deploy", "features/dnn", "ingest", "ingest/codec", "internal/cli", "internal/configured"}, modules: []string{cobra, term, xcpu}},
 	"internal/docs":         {},
 	"internal/keypair":      {},
 	"internal/limit":        {modules: []string{xrate}},
@@ -115,7 +123,7 @@ var plan = map[string]room{
 	"scripts/pagetest":      {internal: []string{"bus/segdv1", "mask", "scripts/browser", "scripts/process", "scripts/steps"}, modules: []string{nats, protobuf}},
 	"scripts/peers":         {internal: []string{"features", "solver", "solver/kernel", "solver/loss", "solver/mrf"}},
 	"scripts/screenshotter": {internal: []string{"mask", "scripts/browser", "scripts/process"}},
-	"cmd/segd":              {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "deploy", "eval/davis", "eval/moons", "eval/mot", "eval/scribbles", "eval/soak", "eval/ssl", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "internal/redact", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, progress, prom, protobuf, sdaemon, term, websock, xcpu}, tests: []string{nats, pion}},
+	"cmd/segd":              {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "internal/cli", "internal/client", "internal/configured", "internal/measure", "internal/setup", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, prom, sdaemon}, tests: []string{"deploy", "eval/davis", "internal/draw", nats, pion, protobuf, websock}},
 
 	"eval/internal/clip/cliptest": {},
 	"eval/internal/npy/npytest":   {},

@@ -1,0 +1,84 @@
+package bus
+
+import (
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/mask"
+)
+
+// Whoever may publish on a NATS server can publish anything. These bound what a
+// message makes a subscriber allocate.
+const (
+	maxSide     = 8192        // pixels, as of the pictures that segd decodes
+	maxPixels   = 8192 * 4608 // likewise
+	maxObjectID = 255         // as annotations have them
+)
+
+// check returns what of m segd would not send, so that nobody who reads messages need
+// think of it: names that are no token of a subject (and may be part of a path), sizes
+// and objects out of bounds, a mask that does not cover its picture. Text for people
+// may still hold any character.
+func check(m proto.Message) error {
+	switch m := m.(type) {
+	case *segdv1.MaskFrame:
+		return errors.Join(checkNames(m), checkMasks(m))
+	case *segdv1.ObjectList:
+		return errors.Join(checkNames(m), checkObjects(m.GetObjects()))
+	case *segdv1.Annotated:
+		return errors.Join(checkNames(m), checkObjects(m.GetObjects()))
+	case *segdv1.Status:
+		return errors.Join(checkNames(m), checkObjects(m.GetObjects()))
+	case *segdv1.Event:
+		return checkNames(m)
+	}
+	return nil
+}
+
+// named are the messages that tell of a camera.
+type named interface {
+	GetSite() string
+	GetCamera() string
+}
+
+func checkNames(m named) error {
+	if err := CheckName(m.GetSite()); err != nil {
+		return fmt.Errorf("site: %w", err)
+	}
+	if err := CheckName(m.GetCamera()); err != nil {
+		return fmt.Errorf("camera: %w", err)
+	}
+	return nil
+}
+
+// checkObjects holds their numbers to rise from 1 to maxObjectID, which bounds how
+// many there are.
+func checkObjects[O interface{ GetId() uint32 }](objects []O) error {
+	last := uint32(0)
+	for i, o := range objects {
+		if id := o.GetId(); id <= last || id > maxObjectID {
+			return fmt.Errorf("objects[%d].id: %d after %d, want rising ones from 1 to %d", i, id, last, maxObjectID)
+		}
+		last = o.GetId()
+	}
+	return nil
+}
+
+func checkMasks(m *segdv1.MaskFrame) error {
+	width, height := int(m.GetWidth()), int(m.GetHeight())
+	if width < 1 || height < 1 || width > maxSide || height > maxSide || width*height > maxPixels {
+		return fmt.Errorf("width and height: %d×%d, want 1 to %d a side and at most %d pixels in all", width, height, maxSide, maxPixels)
+	}
+	if err := checkObjects(m.GetObjects()); err != nil {
+		return err
+	}
+	for i, o := range m.GetObjects() {
+		if _, err := mask.Parse(o.GetCounts(), width, height); err != nil {
+			return fmt.Errorf("objects[%d].counts: %w", i, err)
+		}
+	}
+	return nil
+}

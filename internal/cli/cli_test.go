@@ -1,0 +1,44 @@
+package cli
+
+import "testing"
+
+func TestStyle(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		terminal bool
+		environ  map[string]string
+		want     Style
+	}{
+		{"terminal", true, map[string]string{"TERM": "xterm"}, true},
+		{"file", false, map[string]string{"TERM": "xterm"}, false},
+		{"NO_COLOR", true, map[string]string{"TERM": "xterm", "NO_COLOR": "1"}, false},
+		{"empty NO_COLOR", true, map[string]string{"TERM": "xterm", "NO_COLOR": ""}, true},
+		{"dumb", true, map[string]string{"TERM": "dumb"}, false},
+	} {
+		if got := styleFor(tc.terminal, func(key string) string { return tc.environ[key] }); got != tc.want {
+			t.Errorf("%s: %v", tc.name, got)
+		}
+	}
+	if got := Style(true).Bad("x"); got != "\x1b[1;31mx\x1b[0m" {
+		t.Errorf("%q", got)
+	}
+	if got := Style(false).Bad("x"); got != "x" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestPrintable(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                              "",
+		"Tür 3 – 12×4":                  "Tür 3 – 12×4",
+		"a\x1b[2J\r\n\tb\x7f\u009b":     `a\x1b[2J\r\n\tb\x7f\u009b`,
+		"left\u202eright\u2066\u2028":   `left\u202eright\u2066\u2028`,
+		"no UTF-8: \xff\xc3\x28":        `no UTF-8: \xff\xc3(`,
+		`"quoted" and C:\ stay`:         `"quoted" and C:\ stay`,
+		"\ufffd was not read by others": "\ufffd was not read by others",
+	} {
+		if got := Printable(text); got != want {
+			t.Errorf("Printable(%q) = %s, want %s", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+// IsTerminal tells whether a person sees what is written to stream, or types what is
+// read from it.
+func IsTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// Printable is text of others, with what a terminal would act on, or not show, escaped
+// as Go does: control characters, line ends, marks that turn the writing round.
+func Printable(text string) string {
+	shown := func(r rune, size int) bool { return strconv.IsGraphic(r) && (r != utf8.RuneError || size > 1) }
+	var b strings.Builder
+	for i, size := 0, 0; i < len(text); i += size {
+		var r rune
+		r, size = utf8.DecodeRuneInString(text[i:])
+		if shown(r, size) {
+			b.WriteString(text[i : i+size])
+			continue
+		}
+		quoted := strconv.Quote(text[i : i+size])
+		b.WriteString(quoted[1 : len(quoted)-1])
+	}
+	return b.String()
+}
+
+// MS is a duration in milliseconds as people read it.
+func MS(d time.Duration) string {
+	v := float64(d) / float64(time.Millisecond)
+	switch {
+	case d == 0:
+		return "–"
+	case math.Abs(v) < 10:
+		return fmt.Sprintf("%.1f ms", v)
+	}
+	return fmt.Sprintf("%.0f ms", v)
+}
+
+// ObjectName is its label, or its number where it has none.
+func ObjectName(id uint32, label string) string {
+	if label == "" {
+		return fmt.Sprintf("object %d", id)
+	}
+	return label
+}
+
+// WriteJSON writes v for people and programs.
+func WriteJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}

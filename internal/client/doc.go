@@ -1,0 +1,20 @@
+// Package client is the commands that talk to a running segd: over NATS, and to its page
+// for pictures.
+//
+// Whoever answers may be anybody: messages come through package bus, which refuses what
+// segd would not send, text goes through cli.Printable before it is shown, and files
+// that are named after what came are written through a record.OpenFolder.
+package client
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/segd/segd/internal/cli"
+)
+
+// Commands are watch, annotate, objects, rename, clear and snapshot.
+func Commands(std cli.Streams) []*cobra.Command {
+	return []*cobra.Command{
+		watchCommand(std), annotateCommand(std), objectsCommand(std), renameCommand(std), clearCommand(std), snapshotCommand(std),
+	}
+}

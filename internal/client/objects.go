@@ -1,0 +1,150 @@
+package client
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/segd/segd/internal/cli"
+)
+
+func objectsCommand(std cli.Streams) *cobra.Command {
+	var to target
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "objects CAMERA",
+		Example: "  segd objects gate",
+		Short:   "List the objects that a running segd follows",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, cancel := to.context(cmd)
+			defer cancel()
+			list, err := to.camera(args[0]).Objects(ctx)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				text, err := protojson.MarshalOptions{EmitDefaultValues: true}.Marshal(list)
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintln(std.Out, string(text))
+				return err
+			}
+			if len(list.GetObjects()) == 0 {
+				_, err = fmt.Fprintf(std.Out, "%s: no objects\n", args[0])
+				return err
+			}
+			table := tabwriter.NewWriter(std.Out, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(table, "ID\tNAME\tSTATE\tAREA\tBOX\tSCORE")
+			for _, o := range list.GetObjects() {
+				b := o.GetBox()
+				fmt.Fprintf(table, "%d\t%s\t%s\t%d\t%d×%d+%d+%d\t%.2f\n", o.GetId(), cli.Printable(o.GetLabel()), stateName(o.GetState()), o.GetArea(),
+					b.GetWidth(), b.GetHeight(), b.GetX(), b.GetY(), o.GetScore())
+			}
+			return table.Flush()
+		},
+	}
+	to.flags(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object, segd.v1.ObjectList")
+	return cmd
+}
+
+func renameCommand(std cli.Streams) *cobra.Command {
+	var to target
+	cmd := &cobra.Command{
+		Use:     "rename CAMERA ID NAME",
+		Example: "  segd rename gate 1 visitor",
+		Short:   "Give an object that a running segd follows another name",
+		Args:    cobra.ExactArgs(3),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := parseID(args[1])
+			if err != nil {
+				return err
+			}
+			ctx, cancel := to.context(cmd)
+			defer cancel()
+			o, err := to.camera(args[0]).Rename(ctx, id, args[2])
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(std.Out, "%s: object %d is %q\n", args[0], o.GetId(), o.GetLabel())
+			return err
+		},
+	}
+	to.flags(cmd)
+	return cmd
+}
+
+func clearCommand(std cli.Streams) *cobra.Command {
+	var to target
+	cmd := &cobra.Command{
+		Use:     "clear CAMERA [ID]",
+		Example: "  segd clear gate 1    # one of them\n  segd clear gate      # all",
+		Short:   "Have a running segd forget an object, or all of a camera's",
+		Args:    cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, what := uint32(0), "all objects"
+			if len(args) == 2 {
+				var err error
+				if id, err = parseID(args[1]); err != nil {
+					return err
+				}
+				what = fmt.Sprintf("object %d", id)
+			}
+			ctx, cancel := to.context(cmd)
+			defer cancel()
+			if err := to.camera(args[0]).Clear(ctx, id); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintf(std.Out, "%s: %s removed\n", args[0], what)
+			return err
+		},
+	}
+	to.flags(cmd)
+	return cmd
+}
+
+func snapshotCommand(std cli.Streams) *cobra.Command {
+	var to target
+	var overlay bool
+	cmd := &cobra.Command{
+		Use:     "snapshot CAMERA FILE.jpg",
+		Example: "  segd snapshot gate now.jpg --overlay",
+		Short:   "Save the newest picture of a camera of a running segd",
+		Long:    "FILE is JPEG; - writes standard output.",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, cancel := to.context(cmd)
+			defer cancel()
+			picture, err := to.camera(args[0]).Snapshot(ctx, overlay)
+			if err != nil {
+				return err
+			}
+			if args[1] == "-" {
+				_, err = std.Out.Write(picture)
+				return err
+			}
+			if err := os.WriteFile(args[1], picture, 0o644); err != nil {
+				return cli.Usage(err)
+			}
+			_, err = fmt.Fprintf(std.Out, "%s: %d bytes in %s\n", args[0], len(picture), args[1])
+			return err
+		},
+	}
+	to.flags(cmd)
+	cmd.Flags().BoolVar(&overlay, "overlay", false, "draw the masks on it")
+	return cmd
+}
+
+func parseID(text string) (uint32, error) {
+	id, err := strconv.ParseUint(text, 10, 8)
+	if err != nil || id == 0 {
+		return 0, cli.Usage(fmt.Errorf("ID %q; accepted: an object's number, 1 to 255", text))
+	}
+	return uint32(id), nil
+}

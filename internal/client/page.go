@@ -1,0 +1,123 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/coder/websocket"
+
+	"github.com/segd/segd/bus"
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/draw"
+)
+
+// Pictures are not on NATS; the page's live connection has them, each with the
+// masks of exactly that picture. Package web documents its messages.
+const (
+	liveWindow   = 2        // frames on their way at once
+	maxLiveFrame = 64 << 20 // bytes
+)
+
+// watchPage calls frame with each frame that the page at base shows of a camera,
+// until ctx ends.
+func watchPage(ctx context.Context, base, token, camera string, frame func(*segdv1.MaskFrame, []byte)) error {
+	u, err := url.Parse(base)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return cli.Usage(fmt.Errorf("--page %q; accepted: such as http://127.0.0.1:8080", base))
+	}
+	u = u.JoinPath("api/v1/cameras", camera, "live")
+	u.RawQuery = fmt.Sprintf("window=%d", liveWindow)
+	header := http.Header{}
+	if token != "" {
+		header.Set("Authorization", "Bearer "+token)
+	}
+	conn, resp, err := websocket.Dial(ctx, u.String(), &websocket.DialOptions{HTTPHeader: header}) //nolint:bodyclose // Dial says that nobody needs to
+	if err != nil {
+		return explainDial(base, camera, resp, err)
+	}
+	defer func() { _ = conn.CloseNow() }() // the way it ended is known already
+	conn.SetReadLimit(maxLiveFrame)
+	for {
+		kind, message, err := conn.Read(ctx)
+		if err != nil {
+			return fmt.Errorf("watch: the page at %s: %w", base, err)
+		}
+		if kind != websocket.MessageBinary {
+			continue // a status
+		}
+		masks, picture, err := parseLive(message)
+		if err != nil {
+			return err
+		}
+		frame(masks, picture)
+		if err := conn.Write(ctx, websocket.MessageText, []byte("ok")); err != nil {
+			return fmt.Errorf("watch: the page at %s: %w", base, err)
+		}
+	}
+}
+
+func explainDial(base, camera string, resp *http.Response, err error) error {
+	if resp == nil {
+		return fmt.Errorf("watch: the page at %s: %w", base, err)
+	}
+	switch resp.StatusCode {
+	case http.StatusNotFound:
+		return cli.Usage(fmt.Errorf("watch: segd at %s has no camera %q", base, camera))
+	case http.StatusUnauthorized:
+		return cli.Usage(fmt.Errorf("watch: segd at %s wants its token; accepted: --token TOKEN", base))
+	}
+	return fmt.Errorf("watch: segd at %s answers %s", base, resp.Status)
+}
+
+// parseLive takes a binary live message apart: the length of a JSON header,
+// the header, a JPEG.
+func parseLive(message []byte) (*segdv1.MaskFrame, []byte, error) {
+	const prefix = 4
+	if len(message) < prefix {
+		return nil, nil, errors.New("watch: the page sent less than a header's length")
+	}
+	n := uint64(binary.BigEndian.Uint32(message))
+	if n > uint64(len(message)-prefix) {
+		return nil, nil, fmt.Errorf("watch: the page sent a header of %d bytes in a message of %d", n, len(message))
+	}
+	var header struct{ Frame json.RawMessage }
+	if err := json.Unmarshal(message[prefix:prefix+n], &header); err != nil {
+		return nil, nil, fmt.Errorf("watch: the page's header: %w", err)
+	}
+	masks := new(segdv1.MaskFrame)
+	if err := bus.Unmarshal(bus.TypeJSON, header.Frame, masks); err != nil {
+		return nil, nil, fmt.Errorf("watch: the page's masks: %w", err)
+	}
+	return masks, message[prefix+n:], nil
+}
+
+// drawMasks returns a live frame's picture, a JPEG, with m's masks drawn on.
+func drawMasks(m *segdv1.MaskFrame, picture []byte) (*image.RGBA, error) {
+	// The size first: decoding takes as much memory as the header asks for.
+	head, err := jpeg.DecodeConfig(bytes.NewReader(picture))
+	if err != nil {
+		return nil, fmt.Errorf("the picture: %w", err)
+	}
+	if head.Width != int(m.Width) || head.Height != int(m.Height) {
+		return nil, fmt.Errorf("masks of %d×%d on a picture of %d×%d", m.Width, m.Height, head.Width, head.Height)
+	}
+	img, err := jpeg.Decode(bytes.NewReader(picture))
+	if err != nil {
+		return nil, fmt.Errorf("the picture: %w", err)
+	}
+	drawn := draw.Copy(img)
+	return drawn, draw.RGBA(drawn).Masks(m)
+}
+
+// isCamera tells a camera's name from a subject.
+func isCamera(target string) bool { return !strings.ContainsAny(target, ".*>") }

@@ -1,0 +1,89 @@
+package client
+
+import (
+	"fmt"
+
+	"github.com/segd/segd/bus/segdv1"
+)
+
+// saveQueue is how many frames wait for the disk before further ones are left out:
+// some seconds of a camera.
+const saveQueue = 64
+
+// saver writes frames apart from the goroutine that reads the stream, so that a
+// slow or full disk does not hold that up.
+type saver struct {
+	path  string // for people
+	write func(*segdv1.MaskFrame, []byte) error
+	say   func(string)
+	end   func() error // after the last write
+
+	queue   chan livePicture
+	dropped int // frames the queue had no room for; offer's
+	done    chan struct{}
+	saved   int // until done is closed: run's, as what follows
+	failed  int
+}
+
+// livePicture is a frame; picture is nil where only masks came.
+type livePicture struct {
+	masks   *segdv1.MaskFrame
+	picture []byte
+}
+
+// newSaver starts a saver that calls write with one frame after the other, and say
+// when that begins to fail and when it does no more. end, if any, is called after the
+// last.
+func newSaver(path string, write func(*segdv1.MaskFrame, []byte) error, say func(string), end func() error) *saver {
+	s := &saver{path: path, write: write, say: say, end: end, queue: make(chan livePicture, saveQueue), done: make(chan struct{})}
+	go s.run()
+	return s
+}
+
+// offer queues a frame, or counts it as left out.
+func (s *saver) offer(m *segdv1.MaskFrame, picture []byte) {
+	select {
+	case s.queue <- livePicture{m, picture}:
+	default:
+		if s.dropped == 0 {
+			s.say(fmt.Sprintf("%s: saving is slower than the stream, from frame %d on frames are left out", s.path, m.Sequence))
+		}
+		s.dropped++
+	}
+}
+
+func (s *saver) run() {
+	defer close(s.done)
+	row := 0 // failures since the last frame that was saved
+	for p := range s.queue {
+		err := s.write(p.masks, p.picture)
+		switch {
+		case err != nil && row == 0:
+			s.say(fmt.Sprintf("%s: frame %d is not saved: %v; the stream goes on", s.path, p.masks.Sequence, err))
+		case err == nil && row > 0:
+			s.say(fmt.Sprintf("%s: saved again from frame %d on, %d were not", s.path, p.masks.Sequence, row))
+		}
+		if err == nil {
+			s.saved++
+			row = 0
+			continue
+		}
+		s.failed++
+		row++
+	}
+}
+
+// close writes what waits and returns an error if not every frame was saved.
+func (s *saver) close() error {
+	close(s.queue)
+	<-s.done
+	var err error
+	if s.end != nil {
+		err = s.end()
+	}
+	if s.failed+s.dropped == 0 {
+		return err
+	}
+	return fmt.Errorf("watch: %s: %d frames saved, %d not, %d left out because saving is slower than the stream",
+		s.path, s.saved, s.failed, s.dropped)
+}

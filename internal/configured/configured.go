@@ -1,0 +1,77 @@
+// Package configured says what the configuration means for the packages that do the work,
+// for the daemon and for the commands that try things beforehand alike.
+package configured
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/bus"
+	"github.com/segd/segd/config"
+	"github.com/segd/segd/features/dnn"
+	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/ingest/codec"
+	"github.com/segd/segd/internal/cli"
+)
+
+// Source is how a camera is received.
+func Source(cam config.Camera, log *slog.Logger) ingest.Config {
+	return ingest.Config{
+		Camera: cam.Name, URL: cam.URL, Transport: cam.Transport, Decode: codec.Device(cam.Decode),
+		Fingerprint: cam.Fingerprint, FPS: cam.FPS, Loop: cam.Loop, Logger: log,
+	}
+}
+
+// Stagger is how long the i-th of many cameras waits before it is first dialled:
+// about as long as a camera on the same network takes to answer, so that they come
+// up one after the other. With more than fifty some share a moment.
+func Stagger(i int) time.Duration {
+	const step, moments = 20 * time.Millisecond, 50
+	return time.Duration(i%moments) * step
+}
+
+// NATSAccess is what a NATS server elsewhere is shown.
+func NATSAccess(cfg config.NATS) bus.Access {
+	return bus.Access{
+		CA: cfg.TLS.CA, Cert: cfg.TLS.Cert, Key: cfg.TLS.Key, Credentials: cfg.Credentials, NKey: cfg.NKey,
+	}
+}
+
+// ReadAnnotation reads an annotation that the configuration names.
+func ReadAnnotation(path string) (*annotation.Annotation, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, cli.Usage(fmt.Errorf("annotation: %w", err))
+	}
+	defer f.Close()
+	a, err := annotation.Parse(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return a, nil
+}
+
+// ModelOptions says how the configured model is used.
+func ModelOptions(cfg config.Model) dnn.Options {
+	opt := dnn.Options{
+		Taps: cfg.Taps, ShortSide: cfg.ShortSide, RGB: cfg.RGB, Prototxt: cfg.Prototxt, Threads: cfg.Threads, Device: cfg.Device,
+	}
+	copy(opt.Mean[:], cfg.Mean)
+	copy(opt.Std[:], cfg.Std)
+	return opt
+}
+
+// OpenModel opens the configured model, or the one in the binary.
+func OpenModel(cfg config.Model) (*dnn.Model, error) {
+	if cfg.Path == "" {
+		return dnn.Embedded(ModelOptions(cfg))
+	}
+	m, err := dnn.Open(cfg.Path, ModelOptions(cfg))
+	if err != nil {
+		return nil, cli.Usage(err)
+	}
+	return m, nil
+}

@@ -1,0 +1,19 @@
+package measure
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/segd/segd/internal/cli"
+)
+
+func benchCommand(std cli.Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "bench",
+		Short:   "Measure what segd costs on this machine",
+		Example: "  segd bench ingest --cameras 16",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(benchIngestCommand(std), benchCamerasCommand(std))
+	return cmd
+}

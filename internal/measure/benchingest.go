@@ -1,0 +1,267 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/segd/segd/demo"
+	"github.com/segd/segd/eval/soak"
+	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/configured"
+)
+
+const (
+	// benchMostCameras keeps a slip of the finger from taking all ports.
+	benchMostCameras = 256
+	// benchPatience is how long the cameras may take to show their first frames, and
+	// the last frames to arrive.
+	benchPatience = 30 * time.Second
+	// benchDrained: with nothing new for so long, nothing more is on its way.
+	benchDrained = 2 * time.Second
+)
+
+type benchIngestFlags struct {
+	cameras   int
+	duration  time.Duration
+	transport string
+	clip      string
+	json      bool
+}
+
+// check refuses what cannot be measured.
+func (f benchIngestFlags) check() error {
+	switch {
+	case f.cameras < 1 || f.cameras > benchMostCameras:
+		return cli.Usage(fmt.Errorf("--cameras %d: accepted: 1 to %d", f.cameras, benchMostCameras))
+	case f.duration < time.Second:
+		return cli.Usage(fmt.Errorf("--for %v: accepted: a duration of 1s or more, such as 20s", f.duration))
+	}
+	switch f.transport {
+	case "tcp", "udp", "auto":
+		return nil
+	}
+	return cli.Usage(fmt.Errorf("--transport %q: accepted: tcp, udp, auto", f.transport))
+}
+
+func benchIngestCommand(std cli.Streams) *cobra.Command {
+	var f benchIngestFlags
+	cmd := &cobra.Command{
+		Use:   "ingest",
+		Short: "What receiving and decoding cameras costs",
+		Long: fmt.Sprintf("Receives and decodes RTSP cameras of %d×%d H.264 at %d frames a second, served on\n"+
+			"loopback by a process of their own, without looking for anything in the pictures.\n"+
+			"A frame is lost if a camera sent it and it was not decoded whole. CPU time, memory\n"+
+			"and frames/s are this process', a camera: 100 %% is one core, memory is resident MiB\n"+
+			"beyond what the process had before it opened the first.",
+			benchShape.Width, benchShape.Height, benchShape.FPS),
+		Example: "  segd bench ingest --cameras 16 --for 60s\n" +
+			"  segd bench ingest --cameras 4 --transport udp --json",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runBenchIngest(cmd.Context(), std, f) },
+	}
+	flags := cmd.Flags()
+	flags.IntVar(&f.cameras, "cameras", 16, "how many")
+	flags.DurationVar(&f.duration, "for", 20*time.Second, "measure for this long, once every camera is up")
+	flags.StringVar(&f.transport, "transport", "tcp", "tcp, udp or auto")
+	flags.StringVar(&f.clip, "clip", demo.FindClip(), "video that the cameras play")
+	flags.BoolVar(&f.json, "json", false, "print one JSON object on standard output")
+	return cmd
+}
+
+// ingestReport is what `segd bench ingest --json` prints.
+type ingestReport struct {
+	Cameras    int     `json:"cameras"`
+	FramesLost int64   `json:"frames_lost"`
+	CPU        float64 `json:"cpu_percent_per_camera"`
+	RSSMB      float64 `json:"rss_mb_per_camera"`
+	FPS        float64 `json:"fps"` // of one camera
+}
+
+func runBenchIngest(ctx context.Context, std cli.Streams, f benchIngestFlags) (err error) {
+	if err := f.check(); err != nil {
+		return err
+	}
+	cameras, err := startBenchCameras(ctx, std.Err, f.cameras, f.clip)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cameras.end()) }()
+	r, err := measureIngest(ctx, std, f, cameras)
+	if err != nil {
+		return err
+	}
+	if f.json {
+		return cli.WriteJSON(std.Out, r)
+	}
+	_, err = fmt.Fprintf(std.Out, "%d cameras of %d×%d: %.1f frames/s each, %d frames lost, %.1f %% of a core and %.1f MiB a camera\n",
+		r.Cameras, benchShape.Width, benchShape.Height, r.FPS, r.FramesLost, r.CPU, r.RSSMB)
+	return err
+}
+
+// receivers are the sources that watch the cameras, and what they got.
+type receivers struct {
+	whole []atomic.Int64 // frames decoded whole, of each camera
+	stop  context.CancelFunc
+	done  sync.WaitGroup
+}
+
+// receive begins to watch every camera. stop and done.Wait must follow.
+func receive(ctx context.Context, urls []string, transport string) (*receivers, error) {
+	r := &receivers{whole: make([]atomic.Int64, len(urls))}
+	var sources []*ingest.Source
+	for i, url := range urls {
+		s, err := ingest.Open(ingest.Config{
+			Camera: fmt.Sprint(i), URL: url, Transport: transport, FirstDial: configured.Stagger(i),
+		})
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, s)
+	}
+	ctx, r.stop = context.WithCancel(ctx)
+	for i, s := range sources {
+		r.done.Go(func() {
+			_ = s.Run(ctx, func(f *ingest.Frame) { // only ever ctx's error
+				if !f.Damaged {
+					r.whole[i].Add(1)
+				}
+				f.Release()
+			})
+		})
+	}
+	return r, nil
+}
+
+func (r *receivers) total() int64 {
+	var n int64
+	for i := range r.whole {
+		n += r.whole[i].Load()
+	}
+	return n
+}
+
+// up waits until every camera has shown a frame.
+func (r *receivers) up(ctx context.Context) error {
+	for end := time.Now().Add(benchPatience); ; {
+		dark := 0
+		for i := range r.whole {
+			if r.whole[i].Load() == 0 {
+				dark++
+			}
+		}
+		if dark == 0 {
+			return nil
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("%d of %d cameras showed no frame within %v", dark, len(r.whole), benchPatience)
+		}
+		if err := pause(ctx, 10*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// drain waits until all that was sent has come, or nothing more does.
+func (r *receivers) drain(ctx context.Context, sent []int64) (lost int64, err error) {
+	last, since := r.total(), time.Now()
+	for end := time.Now().Add(benchPatience); ; {
+		lost = 0
+		for i := range sent {
+			lost += max(0, sent[i]-r.whole[i].Load())
+		}
+		if n := r.total(); n != last {
+			last, since = n, time.Now()
+		}
+		if lost == 0 || time.Since(since) > benchDrained || time.Now().After(end) {
+			return lost, nil
+		}
+		if err := pause(ctx, 10*time.Millisecond); err != nil {
+			return lost, err
+		}
+	}
+}
+
+func measureIngest(ctx context.Context, std cli.Streams, f benchIngestFlags, cameras *benchCameras) (ingestReport, error) {
+	report := ingestReport{Cameras: f.cameras}
+	rss0, err := soak.ResidentMB()
+	if err != nil {
+		return report, err
+	}
+	r, err := receive(ctx, cameras.urls, f.transport)
+	if err != nil {
+		return report, err
+	}
+	defer func() {
+		r.stop()
+		r.done.Wait()
+	}()
+	if err := r.up(ctx); err != nil {
+		return report, err
+	}
+
+	began, cpu0, frames0 := time.Now(), cpuTime(), r.total()
+	if err := measuring(ctx, std, f.duration); err != nil {
+		return report, err
+	}
+	took, cpu, frames := time.Since(began), cpuTime()-cpu0, r.total()-frames0
+	rss, err := soak.ResidentMB()
+	if err != nil {
+		return report, err
+	}
+	sent, err := cameras.stop(ctx)
+	if err != nil {
+		return report, err
+	}
+	if report.FramesLost, err = r.drain(ctx, sent); err != nil {
+		return report, err
+	}
+	n := float64(f.cameras)
+	report.CPU = 100 * cpu.Seconds() / took.Seconds() / n
+	report.RSSMB = (rss - rss0) / n
+	report.FPS = float64(frames) / took.Seconds() / n
+	return report, nil
+}
+
+// measuring waits for d, visibly.
+func measuring(ctx context.Context, std cli.Streams, d time.Duration) error {
+	bar := cli.NewProgress(std.Err, "measuring")
+	defer bar.End()
+	steps := int(d / (100 * time.Millisecond))
+	began := time.Now()
+	for i := range steps {
+		if err := pause(ctx, time.Until(began.Add(d*time.Duration(i+1)/time.Duration(steps)))); err != nil {
+			return err
+		}
+		bar.Step(i+1, steps)
+	}
+	return nil
+}
+
+// pause waits for d, or less if ctx ends.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// cpuTime is what this process has used, in user and kernel mode (getrusage(2)).
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err) // it has no other reason than a wrong argument
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

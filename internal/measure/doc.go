@@ -1,0 +1,14 @@
+// Package measure is the commands that give figures: bench on what segd costs here, eval on
+// data sets, model on networks.
+package measure
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/segd/segd/internal/cli"
+)
+
+// Commands are bench, eval and model.
+func Commands(std cli.Streams) []*cobra.Command {
+	return []*cobra.Command{benchCommand(std), evalCommand(std), modelCommand(std)}
+}

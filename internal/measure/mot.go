@@ -1,0 +1,209 @@
+package measure
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/segd/segd/eval/mot"
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/internal/cli"
+)
+
+type motFlags struct {
+	trackingFlags
+	video, truth, frames, follow, mark, out string
+}
+
+func evalMotCommand(std cli.Streams) *cobra.Command {
+	var f motFlags
+	cmd := &cobra.Command{
+		Use:   "mot --video FILE --truth GT",
+		Short: "Persons of a video followed, alone and together",
+		Long: "Follows the persons of a video whose true boxes GT has in MOTChallenge's format. Each\n" +
+			"is marked once, by the true box of the first frame in which it is whole and at least\n" +
+			"60 pixels tall (or that of its tallest box, if it never is), and followed from then on:\n" +
+			"alone, by a tracker of its own, and together, by one tracker of all. Where a person is\n" +
+			"found is its mask's bounding box; that is right where its intersection over union with\n" +
+			"the person's true box is at least 0.3. Counted is from the frame after the mark on:\n\n" +
+			"  IDF1, IDP, IDR  by the assignment of found to true persons that is best for the\n" +
+			"                  whole video, as py-motmetrics has them; alone: sums over the persons\n" +
+			"  switches        of identity, as CLEAR-MOT counts them\n" +
+			"  present         frames with a true box\n" +
+			"  right, missed   of these, those where the person's own box is right, and the others\n" +
+			"  false           frames with a box that is not right, the person present or not\n" +
+			"  score from      of the boxes of masks with a score in a tenth of 0 to 1, alone and\n" +
+			"                  together, how many are right\n\n" +
+			"True boxes of flag 0 are not counted, nor are a person's own boxes on them. The boxes\n" +
+			"that were counted together are written to --out, as results of MOTChallenge.",
+		Example: "  segd eval mot --video vtest.avi --truth gt.txt --frames 1-400\n" +
+			"  segd eval mot --video vtest.avi --truth gt.txt --frames 100-250 --follow 9,13 --json\n" +
+			"  segd eval mot --video vtest.avi --truth gt.txt --mark ellipse --out result.txt",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runMot(cmd, std, f) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.video, "video", "", "video file, of any container FFmpeg opens")
+	flags.StringVar(&f.truth, "truth", "", "its true boxes, MOTChallenge's gt.txt")
+	flags.StringVar(&f.frames, "frames", "", "A-B: first and last frame looked at, counted from 1 (default all of the truth)")
+	flags.StringVar(&f.follow, "follow", "all", "ids of persons, separated by commas, or all")
+	flags.StringVar(&f.mark, "mark", mot.MarkBox.String(), "what persons are marked by: box, or ellipse, the outline of the one in the box")
+	flags.StringVar(&f.out, "out", "", "file to write the boxes found together to")
+	f.add(cmd)
+	require(cmd, "video", "truth")
+	return cmd
+}
+
+func runMot(cmd *cobra.Command, std cli.Streams, f motFlags) (err error) {
+	opt := mot.Options{
+		Video:     playFile(f.video),
+		ModelName: f.modelName(),
+		Features:  features.Config{Superpixels: f.superpixels},
+	}
+	if opt.Tracker.Mode, err = f.parseMode(); err != nil {
+		return err
+	}
+	if opt.First, opt.Last, err = parseFrames(f.frames); err != nil {
+		return cli.Usage(fmt.Errorf("--frames: %w", err))
+	}
+	if opt.Follow, err = parseIDs(f.follow); err != nil {
+		return cli.Usage(fmt.Errorf("--follow: %w", err))
+	}
+	if opt.Mark, err = mot.ParseMark(f.mark); err != nil {
+		return cli.Usage(fmt.Errorf("--mark: %w", err))
+	}
+	if opt.Truth, err = readTruth(f.truth); err != nil {
+		return cli.Usage(fmt.Errorf("--truth: %w", err))
+	}
+	var out *os.File
+	if f.out != "" {
+		// Better a fault now than after the last frame.
+		if out, err = os.Create(f.out); err != nil {
+			return cli.Usage(fmt.Errorf("--out: %w", err))
+		}
+		defer func() { err = errors.Join(err, out.Close()) }()
+	}
+	model, err := f.open()
+	if err != nil {
+		return err
+	}
+	defer model.Close()
+	opt.Model = model
+
+	bar := cli.NewProgress(std.Err, "following the persons")
+	opt.Progress = bar.Step
+	report, err := mot.Run(cmd.Context(), opt)
+	bar.End()
+	if err != nil {
+		return err
+	}
+	if out != nil {
+		if err := mot.WriteBoxes(out, report.Boxes); err != nil {
+			return err
+		}
+	}
+	if f.json {
+		return json.NewEncoder(std.Out).Encode(report)
+	}
+	return printMot(std.Out, report)
+}
+
+// parseFrames reads A-B; nothing is 0, 0.
+func parseFrames(s string) (first, last int, err error) {
+	if s == "" {
+		return 0, 0, nil
+	}
+	a, b, _ := strings.Cut(s, "-")
+	first, faultA := strconv.Atoi(a)
+	last, faultB := strconv.Atoi(b)
+	if faultA != nil || faultB != nil || first < 1 || last < first {
+		return 0, 0, fmt.Errorf("%q; accepted: A-B, whole numbers from 1 on, B not below A", s)
+	}
+	return first, last, nil
+}
+
+// parseIDs reads numbers separated by commas; all is nil.
+func parseIDs(s string) ([]int, error) {
+	if s == "all" {
+		return nil, nil
+	}
+	var ids []int
+	for part := range strings.SplitSeq(s, ",") {
+		id, err := strconv.Atoi(part)
+		if err != nil || id < 1 {
+			return nil, fmt.Errorf("%q in %q; accepted: all, or whole numbers from 1 on, separated by commas", part, s)
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+func readTruth(path string) (*mot.Truth, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return mot.ParseTruth(file, path)
+}
+
+// playFile shows every frame of a video file. One that cannot be decoded is an error:
+// the numbers of those after it would be wrong.
+func playFile(path string) mot.Video {
+	return func(ctx context.Context, show func(*mot.Picture) error) error {
+		playing, stop := context.WithCancelCause(ctx)
+		defer stop(nil)
+		var last uint64
+		source, err := ingest.Open(ingest.Config{
+			Camera: "video", URL: "file:" + path, AsFast: true,
+			Observer: ingest.Observer{Missed: func(why ingest.Miss, _ int) {
+				stop(fmt.Errorf("%s: the frame after frame %d is missing (%v); want a video of which every frame can be decoded", path, last, why))
+			}},
+		})
+		if err != nil {
+			return err
+		}
+		err = source.Run(playing, func(f *ingest.Frame) {
+			defer f.Release()
+			if playing.Err() != nil {
+				return
+			}
+			last = f.Seq + 1
+			if err := show(&mot.Picture{Width: f.Width, Height: f.Height, BGR: f.Pix}); err != nil {
+				stop(err)
+			}
+		})
+		if cause := context.Cause(playing); cause != nil {
+			return cause
+		}
+		return err
+	}
+}
+
+func printMot(out io.Writer, r *mot.Report) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "frames %d to %d, marked by %s\tIDF1\tIDP\tIDR\tswitches\n", r.FirstFrame, r.LastFrame, r.Mark)
+	for _, g := range []struct {
+		name  string
+		group *mot.Group
+	}{{"alone", &r.Alone}, {"together", &r.Together}} {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\n", g.name, figure(g.group.IDF1), figure(g.group.IDP), figure(g.group.IDR), g.group.IDSwitches)
+	}
+	fmt.Fprintf(w, "\nperson\tmarked\tpresent\talone: right\tfalse\tmissed\ttogether: right\tfalse\tmissed\n")
+	for k, a := range r.Alone.PerObject {
+		t := r.Together.PerObject[k]
+		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", a.ID, a.Marked, a.Present, a.Right, a.False, a.Missed, t.Right, t.False, t.Missed)
+	}
+	fmt.Fprintln(w)
+	printReliability(w, r.Reliability)
+	return w.Flush()
+}

@@ -1,0 +1,14 @@
+// Package setup is the commands that come before segd runs: init writes a configuration,
+// check tries all that one names, doctor looks at the machine.
+package setup
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/segd/segd/internal/cli"
+)
+
+// Commands are init, check and doctor, which tells version.
+func Commands(std cli.Streams, version string) []*cobra.Command {
+	return []*cobra.Command{initCommand(std), checkCommand(std), doctorCommand(std, version)}
+}
