@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/segd/segd/internal/limit"
 )
 
 const (
@@ -20,40 +22,33 @@ const (
 // route is one operation of the API; openapi.json describes it.
 type route struct {
 	method, path string
-	cost         int // of the client's allowance, see limiter
+	cost         int // of the client's allowance, see limit.Limiter
 	handler      http.HandlerFunc
 }
-
-// What operations cost: those that make the cameras or the processor work are dearer.
-const (
-	costRead  = 1
-	costWork  = 5
-	costLarge = 10
-)
 
 // api lists what is served under apiRoot.
 func (s *Server) api() []route {
 	routes := []route{
-		{http.MethodGet, apiRoot + "/openapi.json", costRead, serveOpenAPI},
-		{http.MethodGet, apiRoot + "/cameras", costRead, s.listCameras},
-		{http.MethodGet, cameraPath, costRead, s.withCamera(s.showCamera)},
-		{http.MethodGet, cameraPath + "/live", costRead, s.live},
-		{http.MethodGet, apiRoot + "/events", costRead, s.events},
+		{http.MethodGet, apiRoot + "/openapi.json", limit.CostRead, serveOpenAPI},
+		{http.MethodGet, apiRoot + "/cameras", limit.CostRead, s.listCameras},
+		{http.MethodGet, cameraPath, limit.CostRead, s.withCamera(s.showCamera)},
+		{http.MethodGet, cameraPath + "/live", limit.CostRead, s.live},
+		{http.MethodGet, apiRoot + "/events", limit.CostRead, s.events},
 	}
 	if s.cfg.Settings != nil {
-		routes = append(routes, route{http.MethodGet, apiRoot + "/config", costRead, s.showSettings})
+		routes = append(routes, route{http.MethodGet, apiRoot + "/config", limit.CostRead, s.showSettings})
 	}
 	if s.cfg.Commands != nil {
 		routes = append(routes,
-			route{http.MethodGet, cameraPath + "/objects", costRead, s.withCamera(s.listObjects)},
-			route{http.MethodDelete, cameraPath + "/objects", costWork, s.withCamera(s.clearObjects)},
-			route{http.MethodPatch, cameraPath + "/objects/{id}", costWork, s.withCamera(s.renameObject)},
-			route{http.MethodDelete, cameraPath + "/objects/{id}", costWork, s.withCamera(s.clearObject)},
-			route{http.MethodPost, cameraPath + "/annotations", costLarge, s.withCamera(s.annotate)},
-			route{http.MethodPut, holdPath, costWork, s.withCamera(s.holdFrame)},
-			route{http.MethodDelete, holdPath, costWork, s.withCamera(s.letGoFrame)},
-			route{http.MethodGet, cameraPath + "/snapshot", costWork, s.withCamera(s.snapshot)},
-			route{http.MethodGet, cameraPath + "/frames/{sequence}/mask", costWork, s.withCamera(s.showMask)},
+			route{http.MethodGet, cameraPath + "/objects", limit.CostRead, s.withCamera(s.listObjects)},
+			route{http.MethodDelete, cameraPath + "/objects", limit.CostWork, s.withCamera(s.clearObjects)},
+			route{http.MethodPatch, cameraPath + "/objects/{id}", limit.CostWork, s.withCamera(s.renameObject)},
+			route{http.MethodDelete, cameraPath + "/objects/{id}", limit.CostWork, s.withCamera(s.clearObject)},
+			route{http.MethodPost, cameraPath + "/annotations", limit.CostLarge, s.withCamera(s.annotate)},
+			route{http.MethodPut, holdPath, limit.CostWork, s.withCamera(s.holdFrame)},
+			route{http.MethodDelete, holdPath, limit.CostWork, s.withCamera(s.letGoFrame)},
+			route{http.MethodGet, cameraPath + "/snapshot", limit.CostWork, s.withCamera(s.snapshot)},
+			route{http.MethodGet, cameraPath + "/frames/{sequence}/mask", limit.CostWork, s.withCamera(s.showMask)},
 		)
 	}
 	return routes
@@ -71,7 +66,7 @@ func (s *Server) mountAPI(mux *http.ServeMux, routes []route) {
 		}
 	}
 	fallback := func(pattern string, h http.HandlerFunc) {
-		mux.Handle(pattern, s.limits.spend(costRead, s.gate.require(h)))
+		mux.Handle(pattern, s.limits.spend(limit.CostRead, s.gate.require(h)))
 	}
 	for path, allowed := range methods {
 		slices.Sort(allowed)

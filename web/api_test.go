@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/internal/limit"
 	"github.com/segd/segd/mask"
 )
 
@@ -172,7 +173,7 @@ func TestCommands(t *testing.T) {
 		{"rename with null", "PATCH", "/objects/2", typeJSON, `null`, 400, "it is null", ""},
 		{"rename with half", "PATCH", "/objects/2", typeJSON, `{"label":`, 400, "unexpected end", ""},
 		{"rename as a form", "PATCH", "/objects/2", "application/x-www-form-urlencoded", `label=cat`, 415, `accepts [\"application/json\"]`, ""},
-		{"rename at length", "PATCH", "/objects/2", typeJSON, `{"label":"` + strings.Repeat("x", maxBody) + `"}`, 413, "larger than the 16 KiB accepted", ""},
+		{"rename at length", "PATCH", "/objects/2", typeJSON, `{"label":"` + strings.Repeat("x", limit.MaxBody) + `"}`, 413, "larger than the 16 KiB accepted", ""},
 		{"rename object 0", "PATCH", "/objects/0", typeJSON, `{"label":"cat"}`, 400, `"field":"id","detail":"\"0\"; accepts an object's number, 1 to 255"`, ""},
 		{"clear one", "DELETE", "/objects/2", "", "", 204, "", "clear gate 2"},
 		{"clear a word", "DELETE", "/objects/all", "", "", 400, `accepts an object's number`, ""},
@@ -188,7 +189,7 @@ func TestCommands(t *testing.T) {
 		{"annotate with text", "POST", "/annotations", "text/plain", note, 415, "text/plain", ""},
 		{"annotate with who knows", "POST", "/annotations", "", note, 415, "accepts", ""},
 		{"annotate with nothing", "POST", "/annotations", typeJSON, "", 400, "the body is empty", ""},
-		{"annotate with much", "POST", "/annotations", typeJSON, strings.Repeat(" ", maxAnnotationBody+1), 413, "larger than the 16 MiB accepted", ""},
+		{"annotate with much", "POST", "/annotations", typeJSON, strings.Repeat(" ", limit.MaxAnnotation+1), 413, "larger than the 16 MiB accepted", ""},
 		{"another method", "PUT", "/objects", "", "", 405, "method PUT; accepts DELETE, GET, HEAD", ""},
 		{"another path", "GET", "/nothing", "", "", 404, "nothing is at", ""},
 	} {
@@ -313,13 +314,13 @@ func TestRateLimit(t *testing.T) {
 	}
 	const greedy = "192.0.2.1:1000"
 	granted := 0
-	for range 10 * allowanceBurst {
+	for range 10 * limit.Burst {
 		if from(greedy, "POST", "/api/v1/cameras/gate/annotations") == 200 {
 			granted++
 		}
 	}
 	// What comes while the test runs is on top of the burst.
-	if granted < allowanceBurst/costLarge || granted > 9*allowanceBurst {
+	if granted < limit.Burst/limit.CostLarge || granted > 9*limit.Burst {
 		t.Errorf("%d annotations granted at once", granted)
 	}
 	if got := from("192.0.2.1:2000", "POST", "/api/v1/cameras/gate/annotations"); got != 429 {
@@ -328,10 +329,10 @@ func TestRateLimit(t *testing.T) {
 	if got := from("192.0.2.2:1000", "POST", "/api/v1/cameras/gate/annotations"); got != 200 {
 		t.Errorf("from another address: %d", got)
 	}
-	for i := range 3 * maxClients {
+	for i := range 3 * limit.MaxKeys {
 		from(fmt.Sprintf("[2001:db8:%x::1]:1", i), "GET", "/api/v1/cameras")
 	}
-	if n := len(s.limits.clients); n > maxClients {
+	if n := s.limits.clients.Len(); n > limit.MaxKeys {
 		t.Errorf("%d clients are remembered", n)
 	}
 	a, b := clientOf(&http.Request{RemoteAddr: "[2001:db8::1]:1"}), clientOf(&http.Request{RemoteAddr: "[2001:db8::2:0:0:2]:1"})

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/internal/limit"
 )
 
 // Commands is what the API asks of the cameras. It is called from several
@@ -46,11 +47,9 @@ type Commands interface {
 }
 
 const (
-	commandTimeout    = 10 * time.Second
-	maxAnnotationBody = 16 << 20 // bytes
-	maxBody           = 16 << 10 // of any other request
-	maxObjectID       = 255
-	pngSignature      = "\x89PNG\r\n\x1a\n"
+	commandTimeout = 10 * time.Second
+	maxObjectID    = 255
+	pngSignature   = "\x89PNG\r\n\x1a\n"
 )
 
 type objectBox struct {
@@ -202,7 +201,7 @@ func (s *Server) annotate(w http.ResponseWriter, r *http.Request, c *camera) {
 		s.refuse(w, r, err)
 		return
 	}
-	body, err := readBody(w, r, maxAnnotationBody)
+	body, err := readBody(w, r, limit.MaxAnnotation)
 	if err != nil {
 		s.refuse(w, r, err)
 		return
@@ -296,9 +295,9 @@ func checkContent(r *http.Request, body []byte) error {
 	}
 }
 
-// readBody returns a body of 1 to limit bytes.
-func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+// readBody returns a body of 1 to most bytes.
+func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
@@ -316,18 +315,11 @@ func readJSON(w http.ResponseWriter, r *http.Request, v any) error {
 	if err := checkType(r, typeJSON); err != nil {
 		return err
 	}
-	body, err := readBody(w, r, maxBody)
+	body, err := readBody(w, r, limit.MaxBody)
 	if err != nil {
 		return err
 	}
 	return decode(body, v)
-}
-
-func bytesText(n int64) string {
-	if n%(1<<20) == 0 {
-		return fmt.Sprintf("%d MiB", n>>20)
-	}
-	return fmt.Sprintf("%d KiB", n>>10)
 }
 
 // decode reads body, which must be one JSON object with the fields of v.

@@ -13,6 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/internal/limit"
 )
 
 // description is what the tests read of openapi.json.
@@ -194,7 +195,7 @@ func TestOpenAPIIsSound(t *testing.T) {
 		t.Errorf("ids up to %v, want %d", most, maxObjectID)
 	}
 	_, text := d.at("info", "description")
-	for _, n := range []int{allowancePerSecond, allowanceBurst, costWork, costLarge} {
+	for _, n := range []int{limit.PerSecond, limit.Burst, limit.CostWork, limit.CostLarge} {
 		if !strings.Contains(text.(string), fmt.Sprint(n)) {
 			t.Errorf("the description does not name %d", n)
 		}

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+
+	"github.com/segd/segd/internal/limit"
 )
 
 // Field is what is wrong with one field of a request.
@@ -53,7 +55,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.As(err, &refusal):
 		problem(w, refusal.Status, refusal.Detail, refusal.Fields...)
 	case errors.As(err, &tooLarge):
-		problem(w, http.StatusRequestEntityTooLarge, "the body is larger than the "+bytesText(tooLarge.Limit)+" accepted")
+		problem(w, http.StatusRequestEntityTooLarge, "the body is larger than the "+limit.Text(tooLarge.Limit)+" accepted")
 	case errors.Is(err, context.DeadlineExceeded):
 		problem(w, http.StatusGatewayTimeout, err.Error())
 	case r.Context().Err() != nil:
