@@ -60,6 +60,10 @@ type Config struct {
 	Version string
 	// DrainTimeout bounds how long Close waits for the server; 0 is 5 s.
 	DrainTimeout time.Duration
+	// Panicked and Refused hear of requests that were answered so, from any goroutine;
+	// nil is nobody.
+	Panicked func()
+	Refused  func(Refusal)
 	// Logger hears of the connection and of the server's warnings; nil discards.
 	Logger *slog.Logger
 }
@@ -152,6 +156,12 @@ func (cfg *Config) setDefaults() error {
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	if cfg.Panicked == nil {
+		cfg.Panicked = func() {}
+	}
+	if cfg.Refused == nil {
+		cfg.Refused = func(Refusal) {}
 	}
 	var faults []error
 	if err := CheckName(cfg.Site); err != nil {

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/internal/limit"
 )
 
 // headerAccept of a request chooses the encoding of its reply. A reply has as many of
@@ -19,6 +20,7 @@ import (
 const (
 	headerAccept  = "Accept"
 	headerWarning = "Segd-Warning"
+	headerRetry   = "Retry-After" // in seconds, of a request that came too early
 )
 
 // Payloads of requests, as JSON.
@@ -37,16 +39,16 @@ type (
 
 // endpoints are those of the commands there are.
 func (s *service) endpoints() []endpoint {
-	all := []endpoint{{KindAnnotate, s.annotate}}
+	all := []endpoint{{KindAnnotate, limit.CostLarge, limit.MaxAnnotation, s.annotate}}
 	for _, e := range []struct {
 		there bool
 		endpoint
 	}{
-		{s.commands.Clear != nil, endpoint{KindClear, s.clear}},
-		{s.commands.Rename != nil, endpoint{KindRename, s.rename}},
-		{s.commands.Objects != nil, endpoint{KindObjects, s.objects}},
-		{s.commands.Snapshot != nil, endpoint{KindSnapshot, s.snapshot}},
-		{s.commands.State != nil, endpoint{KindState, s.state}},
+		{s.commands.Clear != nil, endpoint{KindClear, limit.CostWork, limit.MaxBody, s.clear}},
+		{s.commands.Rename != nil, endpoint{KindRename, limit.CostWork, limit.MaxBody, s.rename}},
+		{s.commands.Objects != nil, endpoint{KindObjects, limit.CostRead, limit.MaxBody, s.objects}},
+		{s.commands.Snapshot != nil, endpoint{KindSnapshot, limit.CostWork, limit.MaxBody, s.snapshot}},
+		{s.commands.State != nil, endpoint{KindState, limit.CostRead, limit.MaxBody, s.state}},
 	} {
 		if e.there {
 			all = append(all, e.endpoint)
@@ -145,7 +147,7 @@ func (s *service) state(ctx context.Context, camera string, req micro.Request) (
 
 // message is m as what segd publishes, or as JSON when the request asks for it.
 func (s *service) message(req micro.Request, m proto.Message) (answer, error) {
-	asJSON := s.json || req.Headers().Get(headerAccept) == TypeJSON
+	asJSON := s.cfg.JSON || req.Headers().Get(headerAccept) == TypeJSON
 	data, err := marshal(nil, m, asJSON)
 	return answer{contentType: contentType(m, asJSON), data: data}, err
 }

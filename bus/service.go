@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"mime"
 	"regexp"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/internal/limit"
 )
 
 // ServiceName is the micro service's name, as "nats micro ls" shows it.
@@ -27,6 +29,8 @@ const (
 	codeUnknown        = 404
 	codeTooLarge       = 413
 	codeUnsupported    = 415
+	codeTooOften       = 429
+	codePanicked       = 500
 	codeShutDown       = 503
 	codeTimeout        = 504
 	maxHeader          = 256  // bytes of a reply's header, but for its warnings
@@ -43,12 +47,24 @@ const (
 // handler may return it too.
 var ErrUnknownCamera = errors.New("bus: unknown camera")
 
+// Refusal is why a request was not carried out, whatever it asks for.
+type Refusal string
+
+// The reasons, with the codes 413 and 429.
+const (
+	TooLarge Refusal = "too_large"
+	TooOften Refusal = "too_often"
+)
+
+var errPanicked = errors.New("segd failed at this request; its log says more")
+
 var errStopping = errors.New("segd is shutting down or reloading")
 
 // Commands are what Serve answers. A command's error is the reply; one with a method
-// Code() int replies that code, which has HTTP's meaning, and any other 400. Contexts
-// end after 10 s or with the Bus. Requests of one kind for one camera come one after
-// another, others at the same time.
+// Code() int replies that code, which has HTTP's meaning, and any other 400; a panic is
+// logged and replied to with 500. Requests have the limits of package limit, each camera
+// an allowance of its own. Contexts end after 10 s or with the Bus. Requests of one kind
+// for one camera come one after another, others at the same time.
 type Commands struct {
 	// Cameras are the names of the cameras that take commands.
 	Cameras []string
@@ -108,7 +124,8 @@ type service struct {
 	micro    micro.Service
 	commands Commands
 	conn     *nats.Conn
-	json     bool
+	cfg      Config
+	limits   *limit.Limiter[string] // by camera: NATS does not tell who asks
 	cancel   context.CancelFunc
 
 	mu       sync.Mutex
@@ -118,7 +135,7 @@ type service struct {
 
 func startService(nc *nats.Conn, cfg Config, c Commands) (*service, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &service{commands: c, conn: nc, json: cfg.JSON, cancel: cancel}
+	s := &service{commands: c, conn: nc, cfg: cfg, limits: limit.New[string](), cancel: cancel}
 	var err error
 	s.micro, err = micro.AddService(nc, micro.Config{
 		Name:        ServiceName,
@@ -205,6 +222,8 @@ var (
 // endpoint answers the requests of one kind.
 type endpoint struct {
 	kind Kind
+	cost int // of the camera's allowance
+	most int // bytes of a request
 	do   func(ctx context.Context, camera string, req micro.Request) (answer, error)
 }
 
@@ -232,10 +251,7 @@ func (s *service) serve(ctx context.Context, camera string, req micro.Request, e
 	defer s.inHand.Done()
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
-	a, err := e.do(ctx, camera, req)
-	if err == nil {
-		err = s.fits(a)
-	}
+	a, err := s.carryOut(ctx, camera, req, e)
 	if err != nil {
 		return fail(req, err)
 	}
@@ -253,6 +269,30 @@ func (s *service) serve(ctx context.Context, camera string, req micro.Request, e
 	return req.Respond(a.data, opts...)
 }
 
+// carryOut is what e does, within its limits.
+func (s *service) carryOut(ctx context.Context, camera string, req micro.Request, e endpoint) (a answer, err error) {
+	if n := len(req.Data()); n > e.most {
+		s.cfg.Refused(TooLarge)
+		return a, &codedError{codeTooLarge, fmt.Errorf("the request has %d bytes, more than the %s accepted", n, limit.Text(int64(e.most)))}
+	}
+	if wait, ok := s.limits.Spend(camera, e.cost); !ok {
+		s.cfg.Refused(TooOften)
+		return a, &tooOftenError{camera, wait}
+	}
+	// The goroutine is nats.go's, where a panic would end the process.
+	defer func() {
+		if v := recover(); v != nil {
+			s.cfg.Panicked()
+			s.cfg.Logger.Error("a command panicked", "subject", req.Subject(), "panic", v, "stack", string(debug.Stack()))
+			err = &codedError{codePanicked, errPanicked}
+		}
+	}()
+	if a, err = e.do(ctx, camera, req); err == nil {
+		err = s.fits(a)
+	}
+	return a, err
+}
+
 // fits refuses a reply that the server does not take.
 func (s *service) fits(a answer) error {
 	header := maxHeader
@@ -266,7 +306,23 @@ func (s *service) fits(a answer) error {
 }
 
 func fail(req micro.Request, err error) error {
-	return req.Error(strconv.Itoa(codeOf(err)), headerText(err.Error()), []byte(err.Error()))
+	var opts []micro.RespondOpt
+	var often *tooOftenError
+	if errors.As(err, &often) {
+		opts = append(opts, micro.WithHeaders(micro.Headers{headerRetry: {strconv.Itoa(often.wait)}}))
+	}
+	return req.Error(strconv.Itoa(codeOf(err)), headerText(err.Error()), []byte(err.Error()), opts...)
+}
+
+// tooOftenError refuses a request whose camera was asked too often; wait is in seconds.
+type tooOftenError struct {
+	camera string
+	wait   int
+}
+
+func (e *tooOftenError) Code() int { return codeTooOften }
+func (e *tooOftenError) Error() string {
+	return fmt.Sprintf("too many requests to camera %s; try again in %d s", e.camera, e.wait)
 }
 
 // codedError is an error with its reply's code.

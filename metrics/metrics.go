@@ -28,6 +28,8 @@ const (
 	labelDevice  = "device"
 	labelWhat    = "what"
 
+	labelTransport = "transport"
+
 	unknown = "unknown" // instead of an empty build label
 )
 
@@ -69,6 +71,7 @@ type Metrics struct {
 	build     *prometheus.GaugeVec
 	backend   *prometheus.GaugeVec
 	solver    solverVecs
+	commands  commandVecs
 
 	reg     prometheus.Registerer
 	mu      sync.Mutex
@@ -172,6 +175,7 @@ func New(reg prometheus.Registerer) *Metrics {
 				"Share of the last window's superpixels whose label changed while it was solved, 0 to 1.", labelCamera),
 		},
 	}
+	m.commands = newCommandVecs(counter)
 	m.Build("", "")
 	registerRuntime(reg)
 	return m

@@ -541,3 +541,25 @@ func TestObservingAllocatesNothing(t *testing.T) {
 		t.Errorf("a frame's observations allocate %v times, want 0", n)
 	}
 }
+
+// What becomes of requests is counted, and the counts are there before the first.
+func TestCommands(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	m := New(reg)
+	m.CommandPanicked(NATS)
+	m.CommandPanicked(NATS)
+	m.CommandRefused("too_often")
+	err := testutil.GatherAndCompare(reg, strings.NewReader(`
+# HELP segd_command_panics_total Commands that panicked, by transport: nats or http.
+# TYPE segd_command_panics_total counter
+segd_command_panics_total{transport="http"} 0
+segd_command_panics_total{transport="nats"} 2
+# HELP segd_command_refused_total Requests over NATS that were refused, by reason: too_large or too_often.
+# TYPE segd_command_refused_total counter
+segd_command_refused_total{reason="too_large"} 0
+segd_command_refused_total{reason="too_often"} 1
+`), "segd_command_panics_total", "segd_command_refused_total")
+	if err != nil {
+		t.Error(err)
+	}
+}

@@ -95,7 +95,7 @@ func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *d
 		return nil, err
 	}
 	d.meters.Page(func() metrics.Page { return metrics.Page(d.web.Stats()) })
-	if d.bus, err = openBus(ctx, cfg, log); err != nil {
+	if d.bus, err = openBus(ctx, cfg, log, d.meters); err != nil {
 		return nil, accessError(err)
 	}
 	d.meters.Bus(func() metrics.Bus { return busMetrics(d.bus.Stats()) })
@@ -153,7 +153,7 @@ func checkSources(cfg *config.Config) error {
 	return errors.Join(faults...)
 }
 
-func openBus(ctx context.Context, cfg *config.Config, log *slog.Logger) (*bus.Bus, error) {
+func openBus(ctx context.Context, cfg *config.Config, log *slog.Logger, meters *metrics.Metrics) (*bus.Bus, error) {
 	host, text, err := net.SplitHostPort(cfg.NATS.Addr)
 	if err != nil {
 		return nil, fmt.Errorf("nats.addr: %w", err)
@@ -166,6 +166,8 @@ func openBus(ctx context.Context, cfg *config.Config, log *slog.Logger) (*bus.Bu
 		Site: cfg.Site, URL: cfg.NATS.URL, Host: host, Port: port, Token: cfg.NATS.Token,
 		StoreDir: cfg.NATS.StoreDir, JSON: cfg.NATS.Format == "json", Version: version, Logger: log,
 		Access: natsAccess(cfg.NATS), Events: retention(cfg.NATS.Events), Masks: retention(cfg.NATS.Masks),
+		Panicked: func() { meters.CommandPanicked(metrics.NATS) },
+		Refused:  func(r bus.Refusal) { meters.CommandRefused(string(r)) },
 	})
 }
 
