@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -15,10 +14,6 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/config"
 )
-
-func parseAnnotation(payload []byte) (*annotation.Annotation, error) {
-	return annotation.Parse(bytes.NewReader(payload))
-}
 
 // natsFlags is where the commands that talk to a running segd find it.
 type natsFlags struct {
@@ -83,7 +78,7 @@ func annotateCommand(std streams) *cobra.Command {
 				return usageError{err}
 			}
 			// What is wrong in itself is said without asking segd.
-			if _, err := parseAnnotation(payload); err != nil {
+			if _, err := annotation.ParseFor(payload, 0, 0); err != nil {
 				return fmt.Errorf("%s: %w", args[1], err)
 			}
 			ctx, cancel := to.context(cmd)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/demo"
 )
@@ -100,7 +101,7 @@ func runDemo(ctx context.Context, std streams, f demoFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.close()) }()
-	if d.annotations["demo"], err = parseAnnotation(demoAnnotation); err != nil {
+	if d.annotations["demo"], err = annotation.ParseFor(demoAnnotation, 0, 0); err != nil {
 		return err
 	}
 
