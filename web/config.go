@@ -66,6 +66,8 @@ type Config struct {
 	// WriteTimeout bounds the sending of one message to a viewer, who is
 	// disconnected when it passes. 0: DefaultWriteTimeout.
 	WriteTimeout time.Duration
+	// Panicked hears of a request that panicked, from any goroutine. Nil: nobody.
+	Panicked func()
 	// Logger takes what happens. Nil discards.
 	Logger *slog.Logger
 }
@@ -82,6 +84,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.WriteTimeout == 0 {
 		c.WriteTimeout = DefaultWriteTimeout
+	}
+	if c.Panicked == nil {
+		c.Panicked = func() {}
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

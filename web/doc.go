@@ -24,7 +24,8 @@
 // by SSE (a client that reads too slowly loses some and is told how many), and fetch
 // pictures and masks. Commands go to Config.Commands, whose errors become RFC 9457
 // problem documents. Each client has an allowance that its requests spend, and requests
-// that change something are refused to other sites' pages.
+// that change something are refused to other sites' pages. One that panics is answered 500,
+// logged and told to Config.Panicked; the others go on.
 //
 // Publishers come in by the handler given as Config.WHIP, whose callers are
 // checked here, and /publish/CAMERA is a page that sends a browser's camera to it.

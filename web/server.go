@@ -97,7 +97,7 @@ func (s *Server) routes(assets map[string]asset) http.Handler {
 		mux.HandleFunc("GET "+publishPath, publishPage(assets[publishName]))
 	}
 	s.mountAPI(mux, s.api())
-	return withSecurityHeaders(s.tls != nil, s.gate.checkHost(mux))
+	return withSecurityHeaders(s.tls != nil, s.recovering(s.gate.checkHost(mux)))
 }
 
 // Handler returns the server as a handler, for tests and for serving it within

@@ -248,6 +248,7 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request) {
 		s.cfg.Logger.Debug("live connection refused", "camera", name, "remote", r.RemoteAddr, "error", err)
 		return
 	}
+	defer func() { _ = conn.CloseNow() }()    // net/http no longer does, whatever happens
 	ctx := context.WithoutCancel(r.Context()) // the request ended with the upgrade
 	v := newViewer(conn, window, s.cfg.WriteTimeout)
 	if !admitted {

@@ -83,7 +83,8 @@ func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *d
 		Addr: cfg.HTTP.Addr, Token: cfg.HTTP.Token, PublishToken: cfg.WHIP.Token, Version: version, Logger: log,
 		Metrics: promhttp.HandlerFor(d.registry, promhttp.HandlerOpts{Registry: d.registry}),
 		Ready:   d.ready, Commands: commands{d}, Settings: cfg.Public(),
-		TLSCert: cfg.HTTP.TLS.Cert, TLSKey: cfg.HTTP.TLS.Key,
+		Panicked: func() { d.meters.CommandPanicked(metrics.HTTP) },
+		TLSCert:  cfg.HTTP.TLS.Cert, TLSKey: cfg.HTTP.TLS.Key,
 	}
 	if d.whip != nil {
 		page.WHIP = d.whip.Handler()
