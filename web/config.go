@@ -46,6 +46,9 @@ type Config struct {
 	// Ready tells why segd is not ready, or nil. It is called for each request
 	// to /readyz and must not block. Nil: always ready.
 	Ready func() error
+	// Alive tells why segd should be started anew, or nil, as Ready does for /livez.
+	// Nil: always alive.
+	Alive func() error
 	// Commands answers the API's requests about objects, annotations and pictures.
 	// Nil: those are 404.
 	Commands Commands

@@ -204,6 +204,7 @@ func TestNew(t *testing.T) {
 func TestHandlers(t *testing.T) {
 	metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "segd_up 1") })
 	_, open := serve(t, Config{Metrics: metrics, Version: "v9"}, "north", "yard")
+	_, stuck := serve(t, Config{Token: testToken, Alive: func() error { return errors.New("camera north is up and stands still") }})
 	_, bare := serve(t, Config{Ready: func() error { return errors.New("camera north is not up yet") }})
 	_, locked := serve(t, Config{
 		Metrics: metrics, Token: testToken, Ready: func() error { return errors.New("camera north is not up yet") },
@@ -249,6 +250,8 @@ func TestHandlers(t *testing.T) {
 		{"metrics without token", locked.URL, "/metrics", nil, 401, ""},
 		{"metrics with token", locked.URL, "/metrics", bearer(testToken), 200, "segd_up 1"},
 		{"live needs no token", locked.URL, "/livez", nil, 200, "ok"},
+		{"stuck, with token", stuck.URL, "/livez", bearer(testToken), 503, "not alive: camera north is up"},
+		{"stuck, for strangers", stuck.URL, "/livez", nil, 503, "not alive\n"},
 		{"ready tells strangers no reason", locked.URL, "/readyz", nil, 503, "not ready\n"},
 		{"any name with a token", locked.URL, "/livez", http.Header{"Host": {"box.example"}}, 200, "ok"},
 	} {
