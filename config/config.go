@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"time"
@@ -35,8 +36,32 @@ type HTTP struct {
 	// Token is the bearer token that callers must present, 16 characters or more.
 	// Default none.
 	Token string `yaml:"token" secret:""`
+	// TrustedProxies are addresses or networks, such as 10.0.0.7 or 10.0.0.0/8, of proxies
+	// whose X-Forwarded-For and X-Forwarded-Proto are believed. Default none.
+	TrustedProxies []string `yaml:"trusted_proxies"`
 	// TLS, if set, has everything served by HTTPS, and by that only.
 	TLS TLS `yaml:"tls"`
+}
+
+// Proxies are the networks of TrustedProxies.
+func (h HTTP) Proxies() []netip.Prefix {
+	var all []netip.Prefix
+	for _, text := range h.TrustedProxies {
+		if one, ok := network(text); ok { // Parse has refused what is none
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// network reads an address or a network, but not all the addresses there are.
+func network(text string) (netip.Prefix, bool) {
+	if addr, err := netip.ParseAddr(text); err == nil {
+		addr = addr.Unmap().WithZone("")
+		return netip.PrefixFrom(addr, addr.BitLen()), true
+	}
+	p, err := netip.ParsePrefix(text)
+	return p.Masked(), err == nil && p.Bits() > 0 && !p.Addr().Is4In6()
 }
 
 // TLS names files of PEM, relative to the config file. They are read again when they

@@ -33,6 +33,11 @@ func (d *decoder) validate(c *Config) {
 	if tls := c.HTTP.TLS; (tls.Cert == "") != (tls.Key == "") {
 		d.bad("http.tls", "cert and key belong together; accepted: both or neither")
 	}
+	for i, text := range c.HTTP.TrustedProxies {
+		if _, ok := network(text); !ok {
+			d.bad(fmt.Sprintf("http.trusted_proxies[%d]", i), "%q; accepted: an IP address or a network such as 10.0.0.0/8, not all there are", clip(text))
+		}
+	}
 	d.whip(&c.WHIP)
 	d.listen("nats", c.NATS.Addr, c.NATS.Token)
 	d.nats(&c.NATS)

@@ -59,14 +59,14 @@ func (s *Server) api() []route {
 func (s *Server) mountAPI(mux *http.ServeMux, routes []route) {
 	methods := map[string][]string{}
 	for _, r := range routes {
-		mux.Handle(r.method+" "+r.path, s.limits.spend(r.cost, s.gate.require(s.gate.sameSite(r.handler))))
+		mux.Handle(r.method+" "+r.path, s.gate.require(r.cost, s.gate.sameSite(r.handler)))
 		methods[r.path] = append(methods[r.path], r.method)
 		if r.method == http.MethodGet {
 			methods[r.path] = append(methods[r.path], http.MethodHead)
 		}
 	}
 	fallback := func(pattern string, h http.HandlerFunc) {
-		mux.Handle(pattern, s.limits.spend(limit.CostRead, s.gate.require(h)))
+		mux.Handle(pattern, s.gate.require(limit.CostRead, h))
 	}
 	for path, allowed := range methods {
 		slices.Sort(allowed)

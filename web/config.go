@@ -35,6 +35,9 @@ type Config struct {
 	// "Authorization: Bearer TOKEN", or once as ?token= or through the sign-in
 	// page, which leave a cookie. At least MinTokenLength characters.
 	Token string
+	// TrustedProxies are believed when they say, by X-Forwarded-For and
+	// X-Forwarded-Proto, whose request they pass on. None: nobody is.
+	TrustedProxies []netip.Prefix
 	// WHIP takes publishers in on /whip/CAMERA, and the page for publishing is served
 	// on /publish/CAMERA. Nil: both are 404.
 	WHIP http.Handler

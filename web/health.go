@@ -22,7 +22,7 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request, no string, ask f
 	switch {
 	case err == nil:
 		plain(w, http.StatusOK, "ok")
-	case s.gate.allows(r):
+	case s.gate.role(r) != nobody:
 		plain(w, http.StatusServiceUnavailable, no+": "+err.Error())
 	default:
 		plain(w, http.StatusServiceUnavailable, no)

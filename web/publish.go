@@ -51,8 +51,7 @@ func (g *gate) publisher(next http.Handler) http.Handler {
 				return
 			}
 		case !allowed:
-			h.Set("WWW-Authenticate", `Bearer realm="segd"`)
-			problem(w, http.StatusUnauthorized, `accepts "Authorization: Bearer TOKEN" with the token for publishing`)
+			g.deny(w, r, `accepts "Authorization: Bearer TOKEN" with the token for publishing`)
 			return
 		case !token && otherSites.Check(r) != nil:
 			problem(w, http.StatusForbidden, "pages of other sites can publish only with a token")
@@ -74,5 +73,5 @@ func (g *gate) mayPublish(r *http.Request) (token, allowed bool) {
 	if g.open {
 		return false, g.publish == nil
 	}
-	return false, g.allows(r)
+	return false, g.role(r) == operator
 }

@@ -48,6 +48,7 @@ func withSecurityHeaders(https bool, next http.Handler) http.Handler {
 // requests addressed to loopback: a site whose name is made to resolve to
 // 127.0.0.1 would otherwise count as same-origin.
 type gate struct {
+	limits         *limiter
 	token, session [sha256.Size]byte  // digests: of equal length, so comparing tells nothing of it
 	open           bool               // no token is set
 	publish        *[sha256.Size]byte // digest of the token that lets publish, and no more; nil: none is set
@@ -55,6 +56,7 @@ type gate struct {
 
 func newGate(cfg Config) *gate {
 	g := &gate{
+		limits:  newLimiter(),
 		token:   sha256.Sum256([]byte(cfg.Token)),
 		session: sha256.Sum256([]byte(sessionOf(cfg.Token))),
 		open:    cfg.Token == "",
@@ -79,16 +81,34 @@ func same(given string, want [sha256.Size]byte) bool {
 	return hmac.Equal(digest[:], want[:])
 }
 
-// allows tells whether r carries the token or the cookie, or needs none.
-func (g *gate) allows(r *http.Request) bool {
+// role is what somebody may do.
+type role int
+
+const (
+	nobody   role = iota
+	operator      // everything
+)
+
+// role of who sent r, by its token or cookie; everybody is operator where none is set.
+func (g *gate) role(r *http.Request) role {
 	if g.open {
-		return true
+		return operator
 	}
 	if token, ok := presented(r); ok {
-		return same(token, g.token)
+		return g.byToken(token)
 	}
 	cookie, err := r.Cookie(cookieName)
-	return err == nil && same(cookie.Value, g.session)
+	if err == nil && same(cookie.Value, g.session) {
+		return operator
+	}
+	return nobody
+}
+
+func (g *gate) byToken(token string) role {
+	if same(token, g.token) {
+		return operator
+	}
+	return nobody
 }
 
 // presented returns the token that r presents, if it does.
@@ -117,16 +137,26 @@ func withoutPort(hostport string) string {
 	return hostport
 }
 
-// require answers 401 to whoever may not ask.
-func (g *gate) require(next http.Handler) http.Handler {
+// require answers 401 to whoever may not ask, and has the others spend cost of their
+// allowance.
+func (g *gate) require(cost int, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !g.allows(r) {
-			w.Header().Set("WWW-Authenticate", `Bearer realm="segd"`)
-			problem(w, http.StatusUnauthorized, `accepts "Authorization: Bearer TOKEN", or the cookie of the sign-in page`)
-			return
+		who := g.role(r)
+		switch {
+		case who == nobody:
+			g.deny(w, r, `accepts "Authorization: Bearer TOKEN", or the cookie of the sign-in page`)
+		case g.limits.spend(w, r, who, cost):
+			next.ServeHTTP(w, r)
 		}
-		next.ServeHTTP(w, r)
 	})
+}
+
+// deny answers 401, or 429 to who tries too often.
+func (g *gate) deny(w http.ResponseWriter, r *http.Request, detail string) {
+	if g.limits.spend(w, r, nobody, costFailed) {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="segd"`)
+		problem(w, http.StatusUnauthorized, detail)
+	}
 }
 
 // sameSite refuses what pages of other sites would change through the browser of
@@ -151,16 +181,17 @@ func (g *gate) sameSite(next http.Handler) http.Handler {
 // the address bar; without either the sign-in page comes.
 func (g *gate) page(index asset) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if token := r.URL.Query().Get("token"); token != "" && !g.open && same(token, g.token) {
+		token := r.URL.Query().Get("token")
+		switch {
+		case token != "" && !g.open && g.byToken(token) != nobody:
 			setSession(w, r, token)
 			http.Redirect(w, r, "/", http.StatusSeeOther)
-			return
-		}
-		if !g.allows(r) {
+		case token != "" && !g.open && !g.limits.spend(w, r, nobody, costFailed):
+		case g.role(r) == nobody:
 			http.Redirect(w, r, "/login", http.StatusSeeOther)
-			return
+		default:
+			index.serve(w, r)
 		}
-		index.serve(w, r)
 	}
 }
 
@@ -171,10 +202,10 @@ func (g *gate) signIn(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case g.open:
 		http.Redirect(w, r, "/", http.StatusSeeOther)
-	case same(token, g.token):
+	case g.byToken(token) != nobody:
 		setSession(w, r, token)
 		http.Redirect(w, r, "/", http.StatusSeeOther)
-	default:
+	case g.limits.spend(w, r, nobody, costFailed):
 		http.Redirect(w, r, "/login#failed", http.StatusSeeOther)
 	}
 }
@@ -184,6 +215,6 @@ func (g *gate) signIn(w http.ResponseWriter, r *http.Request) {
 func setSession(w http.ResponseWriter, r *http.Request, token string) {
 	http.SetCookie(w, &http.Cookie{
 		Name: cookieName, Value: sessionOf(token), Path: "/", MaxAge: cookieMaxAge,
-		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: r.TLS != nil,
+		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: bySecure(r),
 	})
 }

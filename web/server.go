@@ -31,7 +31,6 @@ var ErrClosed = errors.New("web: server closed")
 type Server struct {
 	cfg     Config
 	gate    *gate
-	limits  *limiter
 	feed    *feed
 	tls     *certificate // nil: no TLS
 	handler http.Handler
@@ -60,7 +59,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		cfg: cfg, gate: newGate(cfg), limits: newLimiter(), feed: newFeed(), quit: make(chan struct{}),
+		cfg: cfg, gate: newGate(cfg), feed: newFeed(), quit: make(chan struct{}),
 		cameras: make(map[string]*camera), strange: make(map[string]bool),
 	}
 	if cfg.TLSCert != "" {
@@ -74,7 +73,7 @@ func New(cfg Config) (*Server, error) {
 
 func (s *Server) routes(assets map[string]asset) http.Handler {
 	mux := http.NewServeMux()
-	private := func(pattern string, h http.Handler) { mux.Handle(pattern, s.gate.require(h)) }
+	private := func(pattern string, h http.Handler) { mux.Handle(pattern, s.gate.require(0, h)) }
 
 	mux.HandleFunc("GET /{$}", s.gate.page(assets[indexName]))
 	mux.HandleFunc("GET /assets/{name}", func(w http.ResponseWriter, r *http.Request) {
@@ -97,7 +96,7 @@ func (s *Server) routes(assets map[string]asset) http.Handler {
 		mux.HandleFunc("GET "+publishPath, publishPage(assets[publishName]))
 	}
 	s.mountAPI(mux, s.api())
-	return withSecurityHeaders(s.tls != nil, s.recovering(s.gate.checkHost(mux)))
+	return withSecurityHeaders(s.tls != nil, s.recovering(proxies(s.cfg.TrustedProxies).resolve(s.gate.checkHost(mux))))
 }
 
 // Handler returns the server as a handler, for tests and for serving it within
