@@ -36,6 +36,9 @@ type HTTP struct {
 	// Token is the bearer token that callers must present, 16 characters or more.
 	// Default none.
 	Token string `yaml:"token" secret:""`
+	// ViewerToken, beside Token, lets its bearer see everything and change nothing; 16
+	// characters or more. Default none.
+	ViewerToken string `yaml:"viewer_token" secret:""`
 	// TrustedProxies are addresses or networks, such as 10.0.0.7 or 10.0.0.0/8, of proxies
 	// whose X-Forwarded-For and X-Forwarded-Proto are believed. Default none.
 	TrustedProxies []string `yaml:"trusted_proxies"`

@@ -33,6 +33,7 @@ func (d *decoder) validate(c *Config) {
 	if tls := c.HTTP.TLS; (tls.Cert == "") != (tls.Key == "") {
 		d.bad("http.tls", "cert and key belong together; accepted: both or neither")
 	}
+	d.viewer(c)
 	for i, text := range c.HTTP.TrustedProxies {
 		if _, ok := network(text); !ok {
 			d.bad(fmt.Sprintf("http.trusted_proxies[%d]", i), "%q; accepted: an IP address or a network such as 10.0.0.0/8, not all there are", clip(text))
@@ -64,6 +65,20 @@ func (d *decoder) listen(section, addr, token string) {
 func (d *decoder) secret(path, token string) {
 	if token != "" && len(token) < minToken {
 		d.bad(path, "%d characters; accepted: %d or more", len(token), minToken)
+	}
+}
+
+func (d *decoder) viewer(c *Config) {
+	const path = "http.viewer_token"
+	d.secret(path, c.HTTP.ViewerToken)
+	switch {
+	case c.HTTP.ViewerToken == "":
+	case c.HTTP.Token == "":
+		d.bad(path, "there is no http.token, so everybody may do everything; accepted: beside http.token")
+	case c.HTTP.ViewerToken == c.HTTP.Token:
+		d.bad(path, "it is http.token too; accepted: one of its own")
+	case c.HTTP.ViewerToken == c.WHIP.Token:
+		d.bad(path, "it is whip.token too, and a viewer may not publish; accepted: one of its own")
 	}
 }
 

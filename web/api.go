@@ -59,14 +59,18 @@ func (s *Server) api() []route {
 func (s *Server) mountAPI(mux *http.ServeMux, routes []route) {
 	methods := map[string][]string{}
 	for _, r := range routes {
-		mux.Handle(r.method+" "+r.path, s.gate.require(r.cost, s.gate.sameSite(r.handler)))
+		least := mayOperate
+		if r.method == http.MethodGet {
+			least = mayView
+		}
+		mux.Handle(r.method+" "+r.path, s.gate.require(least, r.cost, s.gate.sameSite(r.handler)))
 		methods[r.path] = append(methods[r.path], r.method)
 		if r.method == http.MethodGet {
 			methods[r.path] = append(methods[r.path], http.MethodHead)
 		}
 	}
 	fallback := func(pattern string, h http.HandlerFunc) {
-		mux.Handle(pattern, s.gate.require(limit.CostRead, h))
+		mux.Handle(pattern, s.gate.require(mayView, limit.CostRead, h))
 	}
 	for path, allowed := range methods {
 		slices.Sort(allowed)
@@ -107,11 +111,12 @@ type cameraInfo struct {
 
 type cameraList struct {
 	Version string       `json:"version"`
+	Access  string       `json:"access"` // of who asks: operator or viewer
 	Cameras []cameraInfo `json:"cameras"`
 }
 
-func (s *Server) listCameras(w http.ResponseWriter, _ *http.Request) {
-	list := cameraList{s.cfg.Version, []cameraInfo{}} // never null
+func (s *Server) listCameras(w http.ResponseWriter, r *http.Request) {
+	list := cameraList{s.cfg.Version, s.gate.role(r).String(), []cameraInfo{}} // never null
 	for _, c := range s.list() {
 		list.Cameras = append(list.Cameras, c.info())
 	}

@@ -33,8 +33,11 @@ type Config struct {
 	Addr string
 	// Token, when set, must come with every request but the health checks: as
 	// "Authorization: Bearer TOKEN", or once as ?token= or through the sign-in
-	// page, which leave a cookie. At least MinTokenLength characters.
+	// page, which leave a cookie. At least MinTokenLength characters. It is the operator's.
 	Token string
+	// ViewerToken, when set beside Token, lets its bearer see everything and change
+	// nothing. At least MinTokenLength characters, and none of the other tokens.
+	ViewerToken string
 	// TrustedProxies are believed when they say, by X-Forwarded-For and
 	// X-Forwarded-Proto, whose request they pass on. None: nobody is.
 	TrustedProxies []netip.Prefix
@@ -106,6 +109,8 @@ func (c Config) validate() error {
 		c.validateAddr(),
 		validateToken("token", c.Token),
 		validateToken("publish token", c.PublishToken),
+		validateToken("viewer token", c.ViewerToken),
+		c.validateViewer(),
 		inRange("max viewers", c.MaxViewers, 1, 10000),
 		inRange("JPEG quality", c.JPEGQuality, 1, 100),
 		c.validateTimeout(),
@@ -138,6 +143,18 @@ func validateToken(what, token string) error {
 	}
 	if i := strings.IndexFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }); i >= 0 {
 		return fmt.Errorf("web: character %d of the %s is not printable ASCII; accepts letters, digits and signs without spaces", i+1, what)
+	}
+	return nil
+}
+
+func (c Config) validateViewer() error {
+	switch {
+	case c.ViewerToken == "":
+		return nil
+	case c.Token == "":
+		return errors.New("web: a viewer token and no token; accepts it beside a token only: without one everybody may do everything")
+	case c.ViewerToken == c.Token || c.ViewerToken == c.PublishToken:
+		return errors.New("web: the viewer token is another token too; accepts one of its own")
 	}
 	return nil
 }

@@ -50,6 +50,9 @@ func (g *gate) publisher(next http.Handler) http.Handler {
 				w.WriteHeader(http.StatusNoContent)
 				return
 			}
+		case !allowed && g.role(r) == mayView:
+			problem(w, http.StatusForbidden, onlyOperator+", or the one for publishing")
+			return
 		case !allowed:
 			g.deny(w, r, `accepts "Authorization: Bearer TOKEN" with the token for publishing`)
 			return
@@ -64,7 +67,7 @@ func (g *gate) publisher(next http.Handler) http.Handler {
 // mayPublish tells whether r comes from a publisher, and whether by a token.
 func (g *gate) mayPublish(r *http.Request) (token, allowed bool) {
 	if given, ok := presented(r); ok {
-		all, one := same(given, g.token), g.publish != nil && same(given, *g.publish)
+		all, one := same(given, g.operator.token), g.publish != nil && same(given, *g.publish)
 		if !g.open && all || one {
 			return true, true
 		}
@@ -73,5 +76,5 @@ func (g *gate) mayPublish(r *http.Request) (token, allowed bool) {
 	if g.open {
 		return false, g.publish == nil
 	}
-	return false, g.role(r) == operator
+	return false, g.role(r) == mayOperate
 }

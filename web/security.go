@@ -44,22 +44,32 @@ func withSecurityHeaders(https bool, next http.Handler) http.Handler {
 	})
 }
 
-// gate decides who may ask. With a token, whoever has it; without one, only
+// gate decides who may ask for what. With tokens, whoever has one; without, only
 // requests addressed to loopback: a site whose name is made to resolve to
 // 127.0.0.1 would otherwise count as same-origin.
 type gate struct {
-	limits         *limiter
-	token, session [sha256.Size]byte  // digests: of equal length, so comparing tells nothing of it
-	open           bool               // no token is set
-	publish        *[sha256.Size]byte // digest of the token that lets publish, and no more; nil: none is set
+	limits   *limiter
+	operator *credentials       // digests: of equal length, so comparing tells nothing of it
+	open     bool               // no token is set
+	viewer   *credentials       // nil: none is set
+	publish  *[sha256.Size]byte // digest of the token that lets publish, and no more; nil: none is set
+}
+
+// credentials are the digests of a token and of its session.
+type credentials struct{ token, session [sha256.Size]byte }
+
+func newCredentials(token string) *credentials {
+	return &credentials{sha256.Sum256([]byte(token)), sha256.Sum256([]byte(sessionOf(token)))}
 }
 
 func newGate(cfg Config) *gate {
 	g := &gate{
-		limits:  newLimiter(),
-		token:   sha256.Sum256([]byte(cfg.Token)),
-		session: sha256.Sum256([]byte(sessionOf(cfg.Token))),
-		open:    cfg.Token == "",
+		limits:   newLimiter(),
+		operator: newCredentials(cfg.Token),
+		open:     cfg.Token == "",
+	}
+	if cfg.ViewerToken != "" {
+		g.viewer = newCredentials(cfg.ViewerToken)
 	}
 	if cfg.PublishToken != "" {
 		digest := sha256.Sum256([]byte(cfg.PublishToken))
@@ -85,28 +95,38 @@ func same(given string, want [sha256.Size]byte) bool {
 type role int
 
 const (
-	nobody   role = iota
-	operator      // everything
+	nobody     role = iota
+	mayView         // see, and change nothing
+	mayOperate      // everything
 )
+
+func (who role) String() string { return [...]string{"nobody", "viewer", "operator"}[who] }
 
 // role of who sent r, by its token or cookie; everybody is operator where none is set.
 func (g *gate) role(r *http.Request) role {
 	if g.open {
-		return operator
+		return mayOperate
 	}
 	if token, ok := presented(r); ok {
 		return g.byToken(token)
 	}
 	cookie, err := r.Cookie(cookieName)
-	if err == nil && same(cookie.Value, g.session) {
-		return operator
+	switch {
+	case err != nil:
+	case same(cookie.Value, g.operator.session):
+		return mayOperate
+	case g.viewer != nil && same(cookie.Value, g.viewer.session):
+		return mayView
 	}
 	return nobody
 }
 
 func (g *gate) byToken(token string) role {
-	if same(token, g.token) {
-		return operator
+	switch {
+	case same(token, g.operator.token):
+		return mayOperate
+	case g.viewer != nil && same(token, g.viewer.token):
+		return mayView
 	}
 	return nobody
 }
@@ -137,19 +157,25 @@ func withoutPort(hostport string) string {
 	return hostport
 }
 
-// require answers 401 to whoever may not ask, and has the others spend cost of their
-// allowance.
-func (g *gate) require(cost int, next http.Handler) http.Handler {
+// require answers 401 to strangers and 403 to who is less than least, and has the
+// others spend cost of their allowance.
+func (g *gate) require(least role, cost int, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who := g.role(r)
 		switch {
 		case who == nobody:
 			g.deny(w, r, `accepts "Authorization: Bearer TOKEN", or the cookie of the sign-in page`)
-		case g.limits.spend(w, r, who, cost):
+		case !g.limits.spend(w, r, who, cost):
+		case who < least:
+			problem(w, http.StatusForbidden, onlyOperator)
+		default:
 			next.ServeHTTP(w, r)
 		}
 	})
 }
+
+// onlyOperator is what viewers are told.
+const onlyOperator = "this token is a viewer's, which sees everything and changes nothing; accepts the operator's token"
 
 // deny answers 401, or 429 to who tries too often.
 func (g *gate) deny(w http.ResponseWriter, r *http.Request, detail string) {

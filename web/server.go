@@ -73,7 +73,7 @@ func New(cfg Config) (*Server, error) {
 
 func (s *Server) routes(assets map[string]asset) http.Handler {
 	mux := http.NewServeMux()
-	private := func(pattern string, h http.Handler) { mux.Handle(pattern, s.gate.require(0, h)) }
+	private := func(pattern string, h http.Handler) { mux.Handle(pattern, s.gate.require(mayView, 0, h)) }
 
 	mux.HandleFunc("GET /{$}", s.gate.page(assets[indexName]))
 	mux.HandleFunc("GET /assets/{name}", func(w http.ResponseWriter, r *http.Request) {

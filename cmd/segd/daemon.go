@@ -84,7 +84,7 @@ func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *d
 		return nil, err
 	}
 	page := web.Config{
-		Addr: cfg.HTTP.Addr, Token: cfg.HTTP.Token, PublishToken: cfg.WHIP.Token, Version: version, Logger: log,
+		Addr: cfg.HTTP.Addr, Token: cfg.HTTP.Token, ViewerToken: cfg.HTTP.ViewerToken, PublishToken: cfg.WHIP.Token, Version: version, Logger: log,
 		Metrics: promhttp.HandlerFor(d.registry, promhttp.HandlerOpts{Registry: d.registry}),
 		Ready:   d.ready, Alive: d.alive, Commands: commands{d}, Settings: cfg.Public(),
 		Panicked: func() { d.meters.CommandPanicked(metrics.HTTP) },

@@ -79,6 +79,7 @@ function refresh() {
 
 // mark freezes the picture; id is the object to correct, 0 a new one.
 function mark(id = 0) {
+  if (objects.readOnly) return;
   if (document.fullscreenElement) document.exitFullscreen();
   marking.start(id);
   byId("picture").scrollIntoView({ block: "nearest" });
@@ -147,10 +148,20 @@ function showEmpty(title, text) {
   setText(byId("veil-text"), text);
 }
 
+// setAccess takes away what a viewer's token may not do.
+function setAccess(access) {
+  document.body.dataset.access = access;
+  objects.readOnly = access === "viewer";
+  byId("read-only").hidden = !objects.readOnly;
+  byId("mark").hidden = objects.readOnly;
+  byId("mark-key").hidden = objects.readOnly;
+}
+
 async function look() {
   try {
     const list = await api.cameras();
     setText(byId("version"), list.version ? `segd ${list.version}` : "");
+    setAccess(list.access);
     arrange(list.cameras);
   } catch (problem) {
     if (feeds.size === 0) showEmpty("No connection to segd", `${problem.message} Trying again.`);
