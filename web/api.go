@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/segd/segd/internal/limit"
+	"github.com/segd/segd/internal/problem"
 )
 
 const (
@@ -77,11 +78,11 @@ func (s *Server) mountAPI(mux *http.ServeMux, routes []route) {
 		allow := strings.Join(allowed, ", ")
 		fallback(path, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Allow", allow)
-			problem(w, http.StatusMethodNotAllowed, fmt.Sprintf("method %s; accepts %s", r.Method, allow))
+			problem.Write(w, http.StatusMethodNotAllowed, fmt.Sprintf("method %s; accepts %s", r.Method, allow))
 		})
 	}
 	fallback(apiRoot+"/", func(w http.ResponseWriter, r *http.Request) {
-		problem(w, http.StatusNotFound, fmt.Sprintf("nothing is at %s; %s/openapi.json lists what there is", r.URL.Path, apiRoot))
+		problem.Write(w, http.StatusNotFound, fmt.Sprintf("nothing is at %s; %s/openapi.json lists what there is", r.URL.Path, apiRoot))
 	})
 }
 
@@ -97,7 +98,7 @@ func (s *Server) withCamera(h func(http.ResponseWriter, *http.Request, *camera))
 }
 
 func (s *Server) noCamera(w http.ResponseWriter, r *http.Request) {
-	problem(w, http.StatusNotFound, fmt.Sprintf("no camera %q; accepts those in %s/cameras", r.PathValue("camera"), apiRoot))
+	problem.Write(w, http.StatusNotFound, fmt.Sprintf("no camera %q; accepts those in %s/cameras", r.PathValue("camera"), apiRoot))
 }
 
 // cameraInfo is one camera in the answer of /api/v1/cameras.
@@ -120,13 +121,13 @@ func (s *Server) listCameras(w http.ResponseWriter, r *http.Request) {
 	for _, c := range s.list() {
 		list.Cameras = append(list.Cameras, c.info())
 	}
-	writeJSON(w, http.StatusOK, typeJSON, list)
+	problem.WriteJSON(w, http.StatusOK, typeJSON, list)
 }
 
 func (s *Server) showCamera(w http.ResponseWriter, _ *http.Request, c *camera) {
-	writeJSON(w, http.StatusOK, typeJSON, c.info())
+	problem.WriteJSON(w, http.StatusOK, typeJSON, c.info())
 }
 
 func (s *Server) showSettings(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, typeJSON, s.cfg.Settings)
+	problem.WriteJSON(w, http.StatusOK, typeJSON, s.cfg.Settings)
 }

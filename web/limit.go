@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/segd/segd/internal/limit"
+	"github.com/segd/segd/internal/problem"
 )
 
 // costFailed is what a request without the right token costs its client.
@@ -34,7 +35,7 @@ func (l *limiter) spend(w http.ResponseWriter, r *http.Request, as role, cost in
 		what += " without a right token"
 	}
 	w.Header().Set("Retry-After", strconv.Itoa(wait))
-	problem(w, http.StatusTooManyRequests, what+" from this address; try again in "+strconv.Itoa(wait)+" s")
+	problem.Write(w, http.StatusTooManyRequests, what+" from this address; try again in "+strconv.Itoa(wait)+" s")
 	return false
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/internal/problem"
 	"github.com/segd/segd/mask"
 )
 
@@ -116,7 +117,7 @@ func (s *Server) showMask(w http.ResponseWriter, r *http.Request, c *camera) {
 	w.Header().Set("Vary", "Accept")
 	w.Header().Set(sequenceHeader, strconv.FormatUint(m.GetSequence(), 10))
 	if format == typeJSON {
-		writeJSON(w, http.StatusOK, typeJSON, newFrameInfo(m))
+		problem.WriteJSON(w, http.StatusOK, typeJSON, newFrameInfo(m))
 		return
 	}
 	picture, err := maskPNG(m)

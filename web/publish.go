@@ -1,6 +1,10 @@
 package web
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/segd/segd/internal/problem"
+)
 
 const (
 	publishName = "publish.html"
@@ -51,13 +55,13 @@ func (g *gate) publisher(next http.Handler) http.Handler {
 				return
 			}
 		case !allowed && g.role(r) == mayView:
-			problem(w, http.StatusForbidden, onlyOperator+", or the one for publishing")
+			problem.Write(w, http.StatusForbidden, onlyOperator+", or the one for publishing")
 			return
 		case !allowed:
 			g.deny(w, r, `accepts "Authorization: Bearer TOKEN" with the token for publishing`)
 			return
 		case !token && otherSites.Check(r) != nil:
-			problem(w, http.StatusForbidden, "pages of other sites can publish only with a token")
+			problem.Write(w, http.StatusForbidden, "pages of other sites can publish only with a token")
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/http"
 	"runtime/debug"
+
+	"github.com/segd/segd/internal/problem"
 )
 
 // begun remembers whether an answer was begun, or the connection handed over.
@@ -52,7 +54,7 @@ func (s *Server) recovering(next http.Handler) http.Handler {
 				panic(http.ErrAbortHandler)
 			}
 			w.Header().Del("Content-Length")
-			problem(w, http.StatusInternalServerError, "segd failed at this request; its log says more")
+			problem.Write(w, http.StatusInternalServerError, "segd failed at this request; its log says more")
 		}()
 		next.ServeHTTP(answer, r)
 	})

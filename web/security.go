@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"strings"
+
+	"github.com/segd/segd/internal/problem"
 )
 
 const (
@@ -141,7 +143,7 @@ func presented(r *http.Request) (token string, ok bool) {
 func (g *gate) checkHost(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if g.open && !isLoopback(withoutPort(r.Host)) {
-			problem(w, http.StatusMisdirectedRequest, "without a token segd answers only when addressed as "+
+			problem.Write(w, http.StatusMisdirectedRequest, "without a token segd answers only when addressed as "+
 				"localhost or a loopback address")
 			return
 		}
@@ -167,7 +169,7 @@ func (g *gate) require(least role, cost int, next http.Handler) http.Handler {
 			g.deny(w, r, `accepts "Authorization: Bearer TOKEN", or the cookie of the sign-in page`)
 		case !g.limits.spend(w, r, who, cost):
 		case who < least:
-			problem(w, http.StatusForbidden, onlyOperator)
+			problem.Write(w, http.StatusForbidden, onlyOperator)
 		default:
 			next.ServeHTTP(w, r)
 		}
@@ -181,7 +183,7 @@ const onlyOperator = "this token is a viewer's, which sees everything and change
 func (g *gate) deny(w http.ResponseWriter, r *http.Request, detail string) {
 	if g.limits.spend(w, r, nobody, costFailed) {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="segd"`)
-		problem(w, http.StatusUnauthorized, detail)
+		problem.Write(w, http.StatusUnauthorized, detail)
 	}
 }
 
@@ -195,7 +197,7 @@ func (g *gate) sameSite(next http.Handler) http.Handler {
 		_, byToken := presented(r)
 		byToken = byToken && !g.open // then it was checked
 		if !byToken && otherSites.Check(r) != nil {
-			problem(w, http.StatusForbidden, "pages of other sites may change nothing here; accepts requests of segd's own page, "+
+			problem.Write(w, http.StatusForbidden, "pages of other sites may change nothing here; accepts requests of segd's own page, "+
 				"of programs that are no browser, and those with the bearer token")
 			return
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/internal/problem"
 )
 
 const (
@@ -79,7 +80,7 @@ func (s *Server) routes(assets map[string]asset) http.Handler {
 	mux.HandleFunc("GET /assets/{name}", func(w http.ResponseWriter, r *http.Request) {
 		file, ok := assets[r.PathValue("name")]
 		if !ok {
-			problem(w, http.StatusNotFound, "no such file")
+			problem.Write(w, http.StatusNotFound, "no such file")
 			return
 		}
 		file.serve(w, r)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"github.com/segd/segd/internal/problem"
 )
 
 const (
@@ -238,7 +240,7 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request) {
 	}
 	admitted, err := s.enter()
 	if err != nil {
-		problem(w, http.StatusServiceUnavailable, err.Error())
+		problem.Write(w, http.StatusServiceUnavailable, err.Error())
 		return
 	}
 	defer s.leave(admitted)
