@@ -42,6 +42,9 @@ type HTTP struct {
 	// TrustedProxies are addresses or networks, such as 10.0.0.7 or 10.0.0.0/8, of proxies
 	// whose X-Forwarded-For and X-Forwarded-Proto are believed. Default none.
 	TrustedProxies []string `yaml:"trusted_proxies"`
+	// Viewers are at most as many live connections, 1 to 10000: a page has one for each
+	// camera, as has each client that follows events. Default 64.
+	Viewers int `yaml:"viewers"`
 	// TLS, if set, has everything served by HTTPS, and by that only.
 	TLS TLS `yaml:"tls"`
 }
@@ -244,6 +247,7 @@ func (c Camera) Published() bool { return c.URL == PublishedURL }
 const (
 	DefaultSite        = "home"
 	DefaultHTTPAddr    = "127.0.0.1:8080"
+	DefaultViewers     = 64
 	DefaultWHIPAddr    = "127.0.0.1:8189"
 	DefaultNATSAddr    = "127.0.0.1:4222"
 	DefaultShortSide   = 480
@@ -295,6 +299,7 @@ func Parse(name string, text []byte, environ []string) (*Config, error) {
 func (c *Config) setDefaults() {
 	or(&c.Site, DefaultSite)
 	or(&c.HTTP.Addr, DefaultHTTPAddr)
+	or(&c.HTTP.Viewers, DefaultViewers)
 	or(&c.WHIP.Addr, DefaultWHIPAddr)
 	or(&c.WHIP.SecondPublisher, "refuse")
 	or(&c.NATS.Addr, DefaultNATSAddr)

@@ -22,7 +22,7 @@ func TestDefaults(t *testing.T) {
 	}
 	want := &config.Config{
 		Site:        "home",
-		HTTP:        config.HTTP{Addr: "127.0.0.1:8080"},
+		HTTP:        config.HTTP{Addr: "127.0.0.1:8080", Viewers: 64},
 		WHIP:        config.WHIP{Addr: "127.0.0.1:8189", SecondPublisher: "refuse"},
 		NATS:        config.NATS{Addr: "127.0.0.1:4222", Format: "protobuf"},
 		Model:       config.Model{ShortSide: 480, Device: "auto"},
@@ -39,7 +39,7 @@ func TestDefaults(t *testing.T) {
 func TestEveryKey(t *testing.T) {
 	const text = `
 site: yard
-http: {addr: "0.0.0.0:80", token: s3cret-s3cret-s3cret, viewer_token: v13wer-v13wer-v13wer, trusted_proxies: [10.0.0.0/8], tls: {cert: a.crt, key: a.key}}
+http: {addr: "0.0.0.0:80", token: s3cret-s3cret-s3cret, viewer_token: v13wer-v13wer-v13wer, trusted_proxies: [10.0.0.0/8], viewers: 200, tls: {cert: a.crt, key: a.key}}
 whip:
   addr: ":9000"
   public_ips: [192.0.2.10]
@@ -71,7 +71,7 @@ cameras:
 	}
 	want := &config.Config{
 		Site: "yard",
-		HTTP: config.HTTP{Addr: "0.0.0.0:80", Token: "s3cret-s3cret-s3cret", ViewerToken: "v13wer-v13wer-v13wer", TrustedProxies: []string{"10.0.0.0/8"}, TLS: config.TLS{Cert: "a.crt", Key: "a.key"}},
+		HTTP: config.HTTP{Addr: "0.0.0.0:80", Token: "s3cret-s3cret-s3cret", ViewerToken: "v13wer-v13wer-v13wer", TrustedProxies: []string{"10.0.0.0/8"}, Viewers: 200, TLS: config.TLS{Cert: "a.crt", Key: "a.key"}},
 		WHIP: config.WHIP{Addr: ":9000", PublicIPs: []string{"192.0.2.10"}, Token: "publish-publish-publish", SecondPublisher: "replace",
 			ICEServers: []config.ICEServer{{URL: "stun:a:1"}, {URL: "turns:b", Username: "u", Credential: "c"}}},
 		NATS: config.NATS{URL: "nats://a:4222,tls://b:4222", Addr: "[::1]:0", Token: "0123456789abcdef",
@@ -103,7 +103,7 @@ var faultTable = []struct {
 	{name: "unknown key", text: "htp: 1\n" + minimal,
 		want: []string{`f:1:1: unknown key "htp"; accepted: site, http, whip, nats, model, log, superpixels, tracker, cameras`}},
 	{name: "unknown key inside", text: "http:\n  adr: x\n" + minimal,
-		want: []string{`f:2:3: http: unknown key "adr"; accepted: addr, token, viewer_token, trusted_proxies, tls`}},
+		want: []string{`f:2:3: http: unknown key "adr"; accepted: addr, token, viewer_token, trusted_proxies, viewers, tls`}},
 	{name: "unknown key of a camera", text: "cameras:\n  - name: a\n    url: rtsp://a/\n    colour: red\n",
 		want: []string{`f:4:5: cameras[0]: unknown key "colour"; accepted: name, url, transport, decode, fingerprint, fps, loop, annotation`}},
 	{name: "fingerprint too short", text: "cameras: [{name: a, url: 'rtsps://a/', fingerprint: 'ab:cd'}]\n",
@@ -119,7 +119,7 @@ var faultTable = []struct {
 	{name: "huge number", text: "superpixels: 99999999999999999999\n" + minimal,
 		want: []string{`f:1:14: superpixels: found the text "99999999999999999999"; accepted: a whole number`}},
 	{name: "list for mapping", text: "http: [1]\n" + minimal,
-		want: []string{`f:1:7: http: found a list; accepted: a mapping with the keys addr, token, viewer_token, trusted_proxies, tls`}},
+		want: []string{`f:1:7: http: found a list; accepted: a mapping with the keys addr, token, viewer_token, trusted_proxies, viewers, tls`}},
 	{name: "mapping for list", text: "cameras:\n  gate:\n    url: x\n",
 		want: []string{`f:2:3: cameras: found a mapping; accepted: a list`}},
 	{name: "text for bool", text: minimal + "    loop: often\n",
@@ -169,6 +169,8 @@ var faultTable = []struct {
 		want: []string{`f:1:18: cameras[0].name: "a.b" contains '.'; accepted: letters, digits, _ and -`}},
 	{name: "unknown scheme", text: "cameras: [{name: a, url: 'http://x/'}]\n",
 		want: []string{`f:1:26: cameras[0].url: scheme "http"; accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, v4l2:/dev/video0, whip:, file:PATH or dir:PATH`}},
+	{name: "viewers", text: "http: {viewers: 10001}\n" + minimal,
+		want: []string{`f:1:17: http.viewers: found 10001; accepted: 1 to 10000`}},
 	{name: "short viewer token", text: "http: {token: 0123456789abcdef, viewer_token: short}\n" + minimal,
 		want: []string{`f:1:47: http.viewer_token: 5 characters; accepted: 16 or more`}},
 	{name: "viewer token alone", text: "http: {viewer_token: 0123456789abcdef}\n" + minimal,

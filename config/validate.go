@@ -19,6 +19,7 @@ const (
 	minSuperpixels, maxSuperpixels = 50, 20000
 	minShortSide, maxShortSide     = 32, 4096
 	maxFPS                         = 1000
+	maxViewers                     = 10000
 	maxThreads                     = 1024
 	maxBudgetMS                    = 10000
 	maxSlowMS                      = 3_600_000
@@ -34,6 +35,7 @@ func (d *decoder) validate(c *Config) {
 		d.bad("http.tls", "cert and key belong together; accepted: both or neither")
 	}
 	d.viewer(c)
+	d.within("http.viewers", c.HTTP.Viewers, 1, maxViewers)
 	for i, text := range c.HTTP.TrustedProxies {
 		if _, ok := network(text); !ok {
 			d.bad(fmt.Sprintf("http.trusted_proxies[%d]", i), "%q; accepted: an IP address or a network such as 10.0.0.0/8, not all there are", clip(text))

@@ -16,7 +16,7 @@ import (
 // Defaults of Config.
 const (
 	DefaultAddr         = "127.0.0.1:8080"
-	DefaultMaxViewers   = 32
+	DefaultMaxViewers   = 64
 	DefaultJPEGQuality  = 80
 	DefaultWriteTimeout = 10 * time.Second
 

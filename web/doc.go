@@ -20,6 +20,9 @@
 // frames that it has not acknowledged by a message of its own (any content), so
 // that no buffer between the two can fill with old pictures.
 //
+// With ?width= and ?fps= it gets pictures of that width and no more of them a second;
+// each size is encoded once for all who wait for it, and only while somebody does.
+//
 // Under /api/v1 programs list the cameras and what they show, annotate, follow events
 // by SSE (a client that reads too slowly loses some and is told how many), and fetch
 // pictures and masks. Commands go to Config.Commands, whose errors become RFC 9457

@@ -137,16 +137,10 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	admitted, err := s.enter()
-	if err != nil {
-		problem.Write(w, http.StatusServiceUnavailable, err.Error())
+	if !s.enter(w) {
 		return
 	}
-	defer s.leave(admitted)
-	if !admitted {
-		problem.Write(w, http.StatusServiceUnavailable, fmt.Sprintf("segd has its limit of %d viewers", s.cfg.MaxViewers))
-		return
-	}
+	defer s.leave()
 	l := s.feed.join(camera, after, given != "")
 	defer s.feed.leave(l)
 	w.Header().Set("Content-Type", "text/event-stream")

@@ -50,9 +50,8 @@ func (s *Server) Snapshot(name string, overlay bool) (seq uint64, picture []byte
 				return err
 			}
 		}
-		c.encodeMu.Lock()
-		defer c.encodeMu.Unlock()
-		picture, err = c.encoder.encode(bgr, int(m.GetWidth()), int(m.GetHeight()))
+		width := int(m.GetWidth())
+		picture, err = c.encode(bgr, width, int(m.GetHeight()), width)
 		return err
 	})
 	return seq, picture, err

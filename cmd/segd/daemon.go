@@ -89,6 +89,7 @@ func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *d
 		Ready:   d.ready, Alive: d.alive, Commands: commands{d}, Settings: cfg.Public(),
 		Panicked: func() { d.meters.CommandPanicked(metrics.HTTP) },
 		TLSCert:  cfg.HTTP.TLS.Cert, TLSKey: cfg.HTTP.TLS.Key,
+		TrustedProxies: cfg.HTTP.Proxies(), MaxViewers: cfg.HTTP.Viewers,
 	}
 	if d.whip != nil {
 		page.WHIP = d.whip.Handler()
