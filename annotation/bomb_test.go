@@ -47,8 +47,11 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// bomb is a PNG of black, a few hundred kB of it, with chunks between its header and
-// its pixels.
+// maxUnpacked is where a bomb's pixels are cut short, to spare the test's time: a decoder
+// takes the memory for all of them before it sees that.
+const maxUnpacked = 16 << 20
+
+// bomb is a PNG of black with chunks between its header and its pixels.
 func bomb(t testing.TB, width, height uint32, depth, colour, bytesPerPixel byte, between ...[]byte) string {
 	t.Helper()
 	head := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, width), height)
@@ -56,7 +59,7 @@ func bomb(t testing.TB, width, height uint32, depth, colour, bytesPerPixel byte,
 	for _, c := range between {
 		out = append(out, c...)
 	}
-	out = append(out, chunk("IDAT", deflated(t, int64(height)*(1+int64(width)*int64(bytesPerPixel))))...)
+	out = append(out, chunk("IDAT", deflated(t, min(maxUnpacked, int64(height)*(1+int64(width)*int64(bytesPerPixel)))))...)
 	return string(append(out, chunk("IEND", nil)...))
 }
 
@@ -65,7 +68,7 @@ func TestBombs(t *testing.T) {
 	fill := func(head, part, tail string) string {
 		return head + strings.Repeat(part, (maxBytes-len(head)-len(tail))/len(part)-1) + strings.TrimSuffix(part, ",") + tail
 	}
-	text := append([]byte("Comment\x00\x00"), deflated(t, 1<<30)...)
+	text := append([]byte("Comment\x00\x00"), deflated(t, 1<<26)...)
 	for _, tt := range []struct{ name, in, want string }{
 		{"colour of 16 bits, 8192×8192", bomb(t, 8192, 8192, 16, 6, 8), "mask PNG has colour model RGB 16-bit; want 8-bit grey or palette"},
 		{"grey of 16 bits, of the frame's size", bomb(t, 640, 480, 16, 0, 2), "mask PNG has colour model grey 16-bit"},
@@ -74,8 +77,8 @@ func TestBombs(t *testing.T) {
 		{"grey with a transparent one, 8192×8192", bomb(t, 8192, 8192, 8, 0, 1, chunk("tRNS", []byte{0, 0})), "made for 8192×8192"},
 		{"palette, a line of 2³¹-1", bomb(t, 1<<31-1, 1, 8, 3, 0, chunk("PLTE", make([]byte, 6))), "mask PNG"},
 		{"more pixels than the header says", bomb(t, 640, 480, 8, 0, 255), "mask PNG"},
-		{"a text of 1 GiB", bomb(t, 640, 480, 8, 0, 1, chunk("zTXt", text)), "objects: none"},
-		{"a profile of 1 GiB", bomb(t, 640, 480, 8, 0, 1, chunk("iCCP", text)), "objects: none"},
+		{"a text of 64 MiB", bomb(t, 640, 480, 8, 0, 1, chunk("zTXt", text)), "objects: none"},
+		{"a profile of 64 MiB", bomb(t, 640, 480, 8, 0, 1, chunk("iCCP", text)), "objects: none"},
 		{"empty objects", fill(`{"width": 640, "height": 480, "objects": [`, `{},`, `]}`), "objects and strokes; want at most"},
 		{"empty strokes", fill(`{"width": 640, "height": 480, "objects": [], "background": [`, `{},`, `]}`), "objects and strokes; want at most"},
 		{"objects named many times", fill(`{"width": 640, "height": 480, "objects": [`, `{"objects":[],"id":1},`, `]}`), "objects and strokes; want at most"},
