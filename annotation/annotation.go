@@ -11,10 +11,14 @@ import (
 const (
 	maxBytes         = 16 << 20
 	maxSide          = 16384
-	maxObjects       = 255 // ids fit a mask PNG's pixel
+	maxPixels        = 1 << 26 // more than cameras have
+	maxObjects       = 255     // ids fit a mask PNG's pixel
 	maxStrokePoints  = 10000
 	minPolygonPoints = 3
-	maxPaint         = 64 // frame areas that all of it together may sweep
+	maxPaint         = 64    // frame areas that all of it together may sweep
+	maxParts         = 10000 // objects and strokes together
+	maxValues        = 400000
+	maxFaults        = 100 // that are listed
 )
 
 // A Point is a position in pixels, x to the right and y down, the centre of the
@@ -83,9 +87,8 @@ type Annotation struct {
 func (a *Annotation) Validate() error {
 	var faults []error
 	add := func(field, format string, args ...any) { faults = append(faults, Faultf(field, format, args...)) }
-	if a.Width < 1 || a.Height < 1 || a.Width > maxSide || a.Height > maxSide {
-		add("width", "%d×%d with the height; want the frame's size, 1…%d a side", a.Width, a.Height, maxSide)
-		return errors.Join(faults...)
+	if err := a.checkSize(); err != nil {
+		return errors.Join(err)
 	}
 	if len(a.Objects) == 0 && (len(a.Background) == 0 || a.Mask != nil) {
 		add("objects", "none; want at least one object, or strokes on the background")
@@ -95,6 +98,9 @@ func (a *Annotation) Validate() error {
 	}
 	seen := map[uint32]bool{}
 	for i, o := range a.Objects {
+		if len(faults) > maxFaults {
+			break
+		}
 		at := fmt.Sprintf("objects[%d]", i)
 		if o.ID < 1 || o.ID > maxObjects {
 			add(at+".id", "%d; want 1…%d", o.ID, maxObjects)
@@ -116,7 +122,17 @@ func (a *Annotation) Validate() error {
 	if paint := a.paint(); len(faults) == 0 && paint > maxPaint {
 		add("", "strokes, polygons and boxes (%d-fold) would paint %.0f times the frame; want at most %d", boxWork, paint, maxPaint)
 	}
+	if len(faults) > maxFaults {
+		faults = append(faults[:maxFaults], Faultf("", "%d faults are named; more are not listed", maxFaults))
+	}
 	return errors.Join(faults...)
+}
+
+func (a *Annotation) checkSize() error {
+	if a.Width < 1 || a.Height < 1 || a.Width > maxSide || a.Height > maxSide || a.Width*a.Height > maxPixels {
+		return Faultf("width", "%d×%d with the height; want the frame's size, 1…%d a side and at most %d pixels", a.Width, a.Height, maxSide, maxPixels)
+	}
+	return nil
 }
 
 // HasMarks tells whether the annotation marks anything of object k.

@@ -181,8 +181,15 @@ func FuzzParse(f *testing.F) {
 	f.Add(encodePNG(f, image.NewPaletted(image.Rect(0, 0, 3, 3), color.Palette{color.Black, color.White})))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		a, err := Parse(bytes.NewReader(data))
+		sized, errSized := ParseFor(data, 3, 3)
+		if errSized == nil && (err != nil || sized.Mask != nil && len(sized.Mask) != 3*3) {
+			t.Fatalf("for 3×3 frames %v, else %v", sized, err)
+		}
 		if err != nil {
 			return
+		}
+		if a.Mask != nil && len(a.Mask) != a.Width*a.Height {
+			t.Fatalf("mask of %d pixels for %d×%d", len(a.Mask), a.Width, a.Height)
 		}
 		if a.Width*a.Height > 1<<20 {
 			t.Skip("valid, but drawing it would take long")

@@ -1,14 +1,15 @@
 // Package annotation holds what a person marked on one frame of a camera: strokes,
 // outlines and boxes of objects and strokes on the background, or a mask.
 //
-// In go JSON, a PNG ([Parse]) or a mask in memory ([FromMask]); out come an
+// In go JSON, a PNG ([Parse], [ParseFor]) or a mask in memory ([FromMask]); out come an
 // [Annotation] without faults and its marks, one a pixel ([Annotation.Raster]).
 // Positions are in pixels, x to the right and y down, the centre of the top-left
 // pixel at (0.5, 0.5).
 //
 // Limits, beyond which an annotation is refused:
 //
-//   - 16 MiB of JSON or PNG; 16384 pixels a side.
+//   - 16 MiB of JSON or PNG; 16384 pixels a side, 67108864 in all.
+//   - 10000 objects and strokes and 400000 numbers and other values of JSON.
 //   - 255 objects, with ids 1…255, each once: an id fits a mask PNG's pixel.
 //   - Labels of [MaxLabel] printable characters.
 //   - 10000 points a stroke or polygon, 3 at least a polygon; all within the picture.

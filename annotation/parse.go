@@ -12,6 +12,8 @@ import (
 	"strings"
 )
 
+const pngSignature = "\x89PNG\r\n\x1a\n"
+
 // Parse reads an annotation from JSON (the fields of [Annotation]), or from a grey or
 // palette PNG whose pixel values are object ids. Errors wrap ErrInvalid.
 func Parse(r io.Reader) (*Annotation, error) {
@@ -19,11 +21,21 @@ func Parse(r io.Reader) (*Annotation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
+	return ParseFor(data, 0, 0)
+}
+
+// ParseFor is Parse for a camera whose frames have that size; 0×0 when it is not known.
+// Whoever sends data is not trusted: a mask of another size or kind is refused by its
+// header, before there is memory for its pixels, and JSON by counting what it holds.
+func ParseFor(data []byte, width, height int) (*Annotation, error) {
 	if len(data) > maxBytes {
 		return nil, Faultf("", "larger than the %d MiB accepted", maxBytes>>20)
 	}
-	if bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")) {
-		return parseMask(data)
+	if bytes.HasPrefix(data, []byte(pngSignature)) {
+		return parseMask(data, width, height)
+	}
+	if err := checkCounts(data); err != nil {
+		return nil, err
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
@@ -31,7 +43,7 @@ func Parse(r io.Reader) (*Annotation, error) {
 	if err := dec.Decode(a); errors.Is(err, ErrInvalid) { // a point's
 		return nil, err
 	} else if err != nil {
-		return nil, Faultf("", "line %d: %v", line(data, err, dec), err)
+		return nil, Faultf("", "line %d: %s", line(data, err, dec), clip(err.Error()))
 	}
 	if _, err := dec.Token(); err != io.EOF {
 		return nil, Faultf("", "something follows the JSON object; want one object")
@@ -47,6 +59,41 @@ func Parse(r io.Reader) (*Annotation, error) {
 		return nil, err
 	}
 	return a, nil
+}
+
+// checkCounts refuses JSON that would be much larger in memory than it is here: an
+// empty object takes three bytes of it, and a hundred as a Go value.
+func checkCounts(data []byte) error {
+	braces, commas, quoted := 0, 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{':
+			braces++
+		case c == ',':
+			commas++
+		}
+	}
+	if n := braces - 1; n > maxParts {
+		return Faultf("", "%d objects and strokes; want at most %d", n, maxParts)
+	}
+	if commas > maxValues {
+		return Faultf("", "%d numbers and other values; want at most %d", commas, maxValues)
+	}
+	return nil
+}
+
+// clip shortens what quotes the sender at length.
+func clip(text string) string {
+	const limit = 200
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit], "") + "…"
 }
 
 // findNull returns where in the next value of dec, which is sound, the first null is.
@@ -85,30 +132,32 @@ func line(data []byte, err error, dec *json.Decoder) int {
 	return 1 + bytes.Count(data[:min(int(at), len(data))], []byte("\n"))
 }
 
-func parseMask(data []byte) (*Annotation, error) {
+func parseMask(data []byte, width, height int) (*Annotation, error) {
 	head, err := png.DecodeConfig(bytes.NewReader(data))
 	if err != nil {
 		return nil, Faultf("", "mask PNG: %v", err)
 	}
-	if head.Width > maxSide || head.Height > maxSide {
-		return nil, Faultf("", "mask PNG is %d×%d; at most %d a side is accepted", head.Width, head.Height, maxSide)
+	if _, palette := head.ColorModel.(color.Palette); !palette && head.ColorModel != color.GrayModel {
+		return nil, wrongModel(head.ColorModel)
+	}
+	if width > 0 && (head.Width != width || head.Height != height) {
+		return nil, Faultf("width", "mask PNG made for %d×%d; the camera's frames are %d×%d", head.Width, head.Height, width, height)
+	}
+	a := &Annotation{Width: head.Width, Height: head.Height}
+	if err := a.checkSize(); err != nil {
+		return nil, err
 	}
 	img, err := png.Decode(bytes.NewReader(data))
 	if err != nil {
 		return nil, Faultf("", "mask PNG: %v", err)
 	}
-	a := &Annotation{Width: head.Width, Height: head.Height, Mask: make([]uint8, head.Width*head.Height)}
-	switch m := img.(type) {
+	switch m := img.(type) { // both without space between their rows
 	case *image.Gray:
-		for y := range a.Height {
-			copy(a.Mask[y*a.Width:(y+1)*a.Width], m.Pix[y*m.Stride:])
-		}
+		a.Mask = m.Pix
 	case *image.Paletted:
-		for y := range a.Height {
-			copy(a.Mask[y*a.Width:(y+1)*a.Width], m.Pix[y*m.Stride:])
-		}
-	default:
-		return nil, Faultf("", "mask PNG has colour model %s; want 8-bit grey or palette, pixel value = object id", modelName(img.ColorModel()))
+		a.Mask = m.Pix
+	default: // grey of which a value is transparent
+		return nil, wrongModel(img.ColorModel())
 	}
 	var seen [256]bool
 	for _, id := range a.Mask {
@@ -120,6 +169,10 @@ func parseMask(data []byte) (*Annotation, error) {
 		}
 	}
 	return a, a.Validate()
+}
+
+func wrongModel(m color.Model) error {
+	return Faultf("", "mask PNG has colour model %s; want 8-bit grey or palette, pixel value = object id", modelName(m))
 }
 
 func modelName(m color.Model) string {

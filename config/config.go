@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"time"
@@ -38,8 +39,38 @@ type HTTP struct {
 	// Token is the bearer token that callers must present, 16 characters or more.
 	// Default none.
 	Token string `yaml:"token" secret:""`
+	// ViewerToken, beside Token, lets its bearer see everything and change nothing; 16
+	// characters or more. Default none.
+	ViewerToken string `yaml:"viewer_token" secret:""`
+	// TrustedProxies are addresses or networks, such as 10.0.0.7 or 10.0.0.0/8, of proxies
+	// whose X-Forwarded-For and X-Forwarded-Proto are believed. Default none.
+	TrustedProxies []string `yaml:"trusted_proxies"`
+	// Viewers are at most as many live connections, 1 to 10000: a page has one for each
+	// camera, as has each client that follows events. Default 64.
+	Viewers int `yaml:"viewers"`
 	// TLS, if set, has everything served by HTTPS, and by that only.
 	TLS TLS `yaml:"tls"`
+}
+
+// Proxies are the networks of TrustedProxies.
+func (h HTTP) Proxies() []netip.Prefix {
+	var all []netip.Prefix
+	for _, text := range h.TrustedProxies {
+		if one, ok := network(text); ok { // Parse has refused what is none
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// network reads an address or a network, but not all the addresses there are.
+func network(text string) (netip.Prefix, bool) {
+	if addr, err := netip.ParseAddr(text); err == nil {
+		addr = addr.Unmap().WithZone("")
+		return netip.PrefixFrom(addr, addr.BitLen()), true
+	}
+	p, err := netip.ParsePrefix(text)
+	return p.Masked(), err == nil && p.Bits() > 0 && !p.Addr().Is4In6()
 }
 
 // TLS names files of PEM, relative to the config file. They are read again when they
@@ -245,6 +276,7 @@ func (c Camera) Published() bool { return c.URL == PublishedURL }
 const (
 	DefaultSite        = "home"
 	DefaultHTTPAddr    = "127.0.0.1:8080"
+	DefaultViewers     = 64
 	DefaultWHIPAddr    = "127.0.0.1:8189"
 	DefaultNATSAddr    = "127.0.0.1:4222"
 	DefaultShortSide   = 480
@@ -296,6 +328,7 @@ func Parse(name string, text []byte, environ []string) (*Config, error) {
 func (c *Config) setDefaults() {
 	or(&c.Site, DefaultSite)
 	or(&c.HTTP.Addr, DefaultHTTPAddr)
+	or(&c.HTTP.Viewers, DefaultViewers)
 	or(&c.WHIP.Addr, DefaultWHIPAddr)
 	or(&c.WHIP.SecondPublisher, "refuse")
 	or(&c.NATS.Addr, DefaultNATSAddr)

@@ -22,7 +22,7 @@ func TestDefaults(t *testing.T) {
 	}
 	want := &config.Config{
 		Site:        "home",
-		HTTP:        config.HTTP{Addr: "127.0.0.1:8080"},
+		HTTP:        config.HTTP{Addr: "127.0.0.1:8080", Viewers: 64},
 		WHIP:        config.WHIP{Addr: "127.0.0.1:8189", SecondPublisher: "refuse"},
 		NATS:        config.NATS{Addr: "127.0.0.1:4222", Sync: "interval", Format: "protobuf", Duplicates: "refuse"},
 		Model:       config.Model{ShortSide: 480, Device: "auto"},
@@ -39,7 +39,7 @@ func TestDefaults(t *testing.T) {
 func TestEveryKey(t *testing.T) {
 	const text = `
 site: yard
-http: {addr: "0.0.0.0:80", token: s3cret-s3cret-s3cret, tls: {cert: a.crt, key: a.key}}
+http: {addr: "0.0.0.0:80", token: s3cret-s3cret-s3cret, viewer_token: v13wer-v13wer-v13wer, trusted_proxies: [10.0.0.0/8], viewers: 200, tls: {cert: a.crt, key: a.key}}
 whip:
   addr: ":9000"
   public_ips: [192.0.2.10]
@@ -72,7 +72,7 @@ cameras:
 	}
 	want := &config.Config{
 		Site: "yard",
-		HTTP: config.HTTP{Addr: "0.0.0.0:80", Token: "s3cret-s3cret-s3cret", TLS: config.TLS{Cert: "a.crt", Key: "a.key"}},
+		HTTP: config.HTTP{Addr: "0.0.0.0:80", Token: "s3cret-s3cret-s3cret", ViewerToken: "v13wer-v13wer-v13wer", TrustedProxies: []string{"10.0.0.0/8"}, Viewers: 200, TLS: config.TLS{Cert: "a.crt", Key: "a.key"}},
 		WHIP: config.WHIP{Addr: ":9000", PublicIPs: []string{"192.0.2.10"}, Token: "publish-publish-publish", SecondPublisher: "replace",
 			ICEServers: []config.ICEServer{{URL: "stun:a:1"}, {URL: "turns:b", Username: "u", Credential: "c"}}},
 		NATS: config.NATS{URL: "nats://a:4222,tls://b:4222", Addr: "[::1]:0", Token: "0123456789abcdef",
@@ -104,7 +104,7 @@ var faultTable = []struct {
 	{name: "unknown key", text: "htp: 1\n" + minimal,
 		want: []string{`f:1:1: unknown key "htp"; accepted: site, http, whip, nats, model, log, superpixels, tracker, cameras`}},
 	{name: "unknown key inside", text: "http:\n  adr: x\n" + minimal,
-		want: []string{`f:2:3: http: unknown key "adr"; accepted: addr, token, tls`}},
+		want: []string{`f:2:3: http: unknown key "adr"; accepted: addr, token, viewer_token, trusted_proxies, viewers, tls`}},
 	{name: "unknown key of a camera", text: "cameras:\n  - name: a\n    url: rtsp://a/\n    colour: red\n",
 		want: []string{`f:4:5: cameras[0]: unknown key "colour"; accepted: name, url, transport, decode, fingerprint, fps, loop, annotation`}},
 	{name: "fingerprint too short", text: "cameras: [{name: a, url: 'rtsps://a/', fingerprint: 'ab:cd'}]\n",
@@ -120,7 +120,7 @@ var faultTable = []struct {
 	{name: "huge number", text: "superpixels: 99999999999999999999\n" + minimal,
 		want: []string{`f:1:14: superpixels: found the text "99999999999999999999"; accepted: a whole number`}},
 	{name: "list for mapping", text: "http: [1]\n" + minimal,
-		want: []string{`f:1:7: http: found a list; accepted: a mapping with the keys addr, token, tls`}},
+		want: []string{`f:1:7: http: found a list; accepted: a mapping with the keys addr, token, viewer_token, trusted_proxies, viewers, tls`}},
 	{name: "mapping for list", text: "cameras:\n  gate:\n    url: x\n",
 		want: []string{`f:2:3: cameras: found a mapping; accepted: a list`}},
 	{name: "text for bool", text: minimal + "    loop: often\n",
@@ -191,6 +191,23 @@ var faultTable = []struct {
 		want: []string{`f:1:18: cameras[0].name: "a.b" contains '.'; accepted: letters, digits, _ and -`}},
 	{name: "unknown scheme", text: "cameras: [{name: a, url: 'http://x/'}]\n",
 		want: []string{`f:1:26: cameras[0].url: scheme "http" of "http://x/"; accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, v4l2:/dev/video0, whip:, file:PATH or dir:PATH`}},
+	{name: "viewers", text: "http: {viewers: 10001}\n" + minimal,
+		want: []string{`f:1:17: http.viewers: found 10001; accepted: 1 to 10000`}},
+	{name: "short viewer token", text: "http: {token: 0123456789abcdef, viewer_token: short}\n" + minimal,
+		want: []string{`f:1:47: http.viewer_token: 5 characters; accepted: 16 or more`}},
+	{name: "viewer token alone", text: "http: {viewer_token: 0123456789abcdef}\n" + minimal,
+		want: []string{`f:1:22: http.viewer_token: there is no http.token, so everybody may do everything; accepted: beside http.token`}},
+	{name: "viewer token is the token", text: "http: {token: 0123456789abcdef, viewer_token: 0123456789abcdef}\n" + minimal,
+		want: []string{`f:1:47: http.viewer_token: it is http.token too; accepted: one of its own`}},
+	{name: "viewer token lets publish", text: "whip: {token: 0123456789abcdef}\nhttp: {token: 0123456789abcdeF, viewer_token: 0123456789abcdef}\n" + minimal,
+		want: []string{`f:2:47: http.viewer_token: it is whip.token too, and a viewer may not publish; accepted: one of its own`}},
+	{name: "proxies", text: "http: {trusted_proxies: [10.0.0.1, '10.0.0.0/8', '2001:db8::/32', '0.0.0.0/0', proxy, '10.0.0.0/33', '::ffff:10.0.0.0/104']}\n" + minimal,
+		want: []string{
+			`f:1:67: http.trusted_proxies[3]: "0.0.0.0/0"; accepted: an IP address or a network such as 10.0.0.0/8, not all there are`,
+			`f:1:80: http.trusted_proxies[4]: "proxy"; accepted: an IP address or a network such as 10.0.0.0/8, not all there are`,
+			`f:1:87: http.trusted_proxies[5]: "10.0.0.0/33"; accepted: an IP address or a network such as 10.0.0.0/8, not all there are`,
+			`f:1:102: http.trusted_proxies[6]: "::ffff:10.0.0.0/104"; accepted: an IP address or a network such as 10.0.0.0/8, not all there are`,
+		}},
 	{name: "publishers", text: "whip:\n  addr: gate:1\n  token: short\n  second_publisher: fight\n  public_ips: [gate]\n  ice_servers: [{url: 'http://x'}]\ncameras: [{name: a, url: 'whip:b'}]\n",
 		want: []string{
 			`f:2:9: whip.addr: host "gate"; accepted: an IP address, localhost, or none for every interface`,
@@ -238,6 +255,13 @@ func TestFaults(t *testing.T) {
 }
 
 // The library words a syntax error; the place and that it is one line are ours.
+func TestProxies(t *testing.T) {
+	h := config.HTTP{TrustedProxies: []string{"10.0.0.7", "10.1.2.3/16", "2001:db8::1", "::ffff:192.0.2.1"}}
+	if got := fmt.Sprint(h.Proxies()); got != "[10.0.0.7/32 10.1.0.0/16 2001:db8::1/128 192.0.2.1/32]" {
+		t.Error(got)
+	}
+}
+
 func TestNotYAML(t *testing.T) {
 	for _, text := range []string{"a: [1, 2\n", "a: b\n  c: d\n", "\tx: 1\n", "a: 1\na: 2\n", "\"open\n"} {
 		_, err := config.Parse("f", []byte(text), nil)

@@ -22,6 +22,7 @@ const (
 	minSuperpixels, maxSuperpixels = 50, 20000
 	minShortSide, maxShortSide     = 32, 4096
 	maxFPS                         = 1000
+	maxViewers                     = 10000
 	maxThreads                     = 1024
 	maxBudgetMS                    = 10000
 	maxSlowMS                      = 3_600_000
@@ -35,6 +36,13 @@ func (d *decoder) validate(c *Config) {
 	d.listen("http", c.HTTP.Addr, c.HTTP.Token, false)
 	if tls := c.HTTP.TLS; (tls.Cert == "") != (tls.Key == "") {
 		d.bad("http.tls", "cert and key belong together; accepted: both or neither")
+	}
+	d.viewer(c)
+	d.within("http.viewers", c.HTTP.Viewers, 1, maxViewers)
+	for i, text := range c.HTTP.TrustedProxies {
+		if _, ok := network(text); !ok {
+			d.bad(fmt.Sprintf("http.trusted_proxies[%d]", i), "%q; accepted: an IP address or a network such as 10.0.0.0/8, not all there are", clip(text))
+		}
 	}
 	d.whip(&c.WHIP)
 	d.listen("nats", c.NATS.Addr, c.NATS.Token, len(c.NATS.Users) > 0)
@@ -62,6 +70,20 @@ func (d *decoder) listen(section, addr, token string, users bool) {
 func (d *decoder) secret(path, token string) {
 	if token != "" && len(token) < minToken {
 		d.bad(path, "%d characters; accepted: %d or more", len(token), minToken)
+	}
+}
+
+func (d *decoder) viewer(c *Config) {
+	const path = "http.viewer_token"
+	d.secret(path, c.HTTP.ViewerToken)
+	switch {
+	case c.HTTP.ViewerToken == "":
+	case c.HTTP.Token == "":
+		d.bad(path, "there is no http.token, so everybody may do everything; accepted: beside http.token")
+	case c.HTTP.ViewerToken == c.HTTP.Token:
+		d.bad(path, "it is http.token too; accepted: one of its own")
+	case c.HTTP.ViewerToken == c.WHIP.Token:
+		d.bad(path, "it is whip.token too, and a viewer may not publish; accepted: one of its own")
 	}
 }
 

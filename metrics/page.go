@@ -5,6 +5,7 @@ import "github.com/prometheus/client_golang/prometheus"
 // Page is how the clients of the page and the API do; the counts are since the start.
 type Page struct {
 	Viewers        int
+	Refused        uint64 // viewers who came when there were as many as may be
 	FramesDropped  uint64 // pictures that a viewer was too slow for
 	NoticesDropped uint64 // events and statuses that a client was too slow for
 }
@@ -16,6 +17,10 @@ func (m *Metrics) Page(read func() Page) {
 		Namespace: namespace, Subsystem: "page", Name: "viewers",
 		Help: "Live connections of the page and clients that follow events.",
 	}, func() float64 { return float64(read().Viewers) }))
+	m.reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Namespace: namespace, Subsystem: "page", Name: "refused_total",
+		Help: "Live connections and clients of events that were refused, because there are as many as http.viewers allows.",
+	}, func() float64 { return float64(read().Refused) }))
 	dropped := func(what string, count func(Page) uint64) {
 		m.reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Namespace: namespace, Subsystem: "page", Name: "dropped_total",

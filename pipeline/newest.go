@@ -86,6 +86,12 @@ func (n *newest) size() (width, height int32) {
 // frame's sequence number. The objects must not be changed.
 func (c *Camera) Objects() (seq uint64, objects []*segdv1.Object) { return c.newest.list() }
 
+// FrameSize is the newest published frame's, in pixels; 0×0 before the first.
+func (c *Camera) FrameSize() (width, height int) {
+	w, h := c.newest.size()
+	return int(w), int(h)
+}
+
 // Masks returns the masks of one of the latest frames published, 256 or what takes
 // 16 MiB. They must not be changed. The error wraps ErrFrame and says which frames
 // are kept.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/segd/segd/internal/limit"
+	"github.com/segd/segd/internal/problem"
 )
 
 const (
@@ -59,25 +60,29 @@ func (s *Server) api() []route {
 func (s *Server) mountAPI(mux *http.ServeMux, routes []route) {
 	methods := map[string][]string{}
 	for _, r := range routes {
-		mux.Handle(r.method+" "+r.path, s.limits.spend(r.cost, s.gate.require(s.gate.sameSite(r.handler))))
+		least := mayOperate
+		if r.method == http.MethodGet {
+			least = mayView
+		}
+		mux.Handle(r.method+" "+r.path, s.gate.require(least, r.cost, s.gate.sameSite(r.handler)))
 		methods[r.path] = append(methods[r.path], r.method)
 		if r.method == http.MethodGet {
 			methods[r.path] = append(methods[r.path], http.MethodHead)
 		}
 	}
 	fallback := func(pattern string, h http.HandlerFunc) {
-		mux.Handle(pattern, s.limits.spend(limit.CostRead, s.gate.require(h)))
+		mux.Handle(pattern, s.gate.require(mayView, limit.CostRead, h))
 	}
 	for path, allowed := range methods {
 		slices.Sort(allowed)
 		allow := strings.Join(allowed, ", ")
 		fallback(path, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Allow", allow)
-			problem(w, http.StatusMethodNotAllowed, fmt.Sprintf("method %s; accepts %s", r.Method, allow))
+			problem.Write(w, http.StatusMethodNotAllowed, fmt.Sprintf("method %s; accepts %s", r.Method, allow))
 		})
 	}
 	fallback(apiRoot+"/", func(w http.ResponseWriter, r *http.Request) {
-		problem(w, http.StatusNotFound, fmt.Sprintf("nothing is at %s; %s/openapi.json lists what there is", r.URL.Path, apiRoot))
+		problem.Write(w, http.StatusNotFound, fmt.Sprintf("nothing is at %s; %s/openapi.json lists what there is", r.URL.Path, apiRoot))
 	})
 }
 
@@ -93,7 +98,7 @@ func (s *Server) withCamera(h func(http.ResponseWriter, *http.Request, *camera))
 }
 
 func (s *Server) noCamera(w http.ResponseWriter, r *http.Request) {
-	problem(w, http.StatusNotFound, fmt.Sprintf("no camera %q; accepts those in %s/cameras", r.PathValue("camera"), apiRoot))
+	problem.Write(w, http.StatusNotFound, fmt.Sprintf("no camera %q; accepts those in %s/cameras", r.PathValue("camera"), apiRoot))
 }
 
 // cameraInfo is one camera in the answer of /api/v1/cameras.
@@ -107,21 +112,22 @@ type cameraInfo struct {
 
 type cameraList struct {
 	Version string       `json:"version"`
+	Access  string       `json:"access"` // of who asks: operator or viewer
 	Cameras []cameraInfo `json:"cameras"`
 }
 
-func (s *Server) listCameras(w http.ResponseWriter, _ *http.Request) {
-	list := cameraList{s.cfg.Version, []cameraInfo{}} // never null
+func (s *Server) listCameras(w http.ResponseWriter, r *http.Request) {
+	list := cameraList{s.cfg.Version, s.gate.role(r).String(), []cameraInfo{}} // never null
 	for _, c := range s.list() {
 		list.Cameras = append(list.Cameras, c.info())
 	}
-	writeJSON(w, http.StatusOK, typeJSON, list)
+	problem.WriteJSON(w, http.StatusOK, typeJSON, list)
 }
 
 func (s *Server) showCamera(w http.ResponseWriter, _ *http.Request, c *camera) {
-	writeJSON(w, http.StatusOK, typeJSON, c.info())
+	problem.WriteJSON(w, http.StatusOK, typeJSON, c.info())
 }
 
 func (s *Server) showSettings(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, typeJSON, s.cfg.Settings)
+	problem.WriteJSON(w, http.StatusOK, typeJSON, s.cfg.Settings)
 }

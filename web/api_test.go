@@ -16,6 +16,7 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/internal/limit"
+	"github.com/segd/segd/internal/problem"
 	"github.com/segd/segd/mask"
 )
 
@@ -144,7 +145,7 @@ func ask(t *testing.T, method, url, contentType, body string, header ...string) 
 		}
 	}
 	if a.status >= 400 {
-		var d document
+		var d problem.Document
 		if err := json.Unmarshal(text, &d); method != http.MethodHead && (err != nil || d.Status != a.status || d.Title == "" || d.Detail == "" ||
 			resp.Header.Get("Content-Type") != "application/problem+json") {
 			t.Errorf("%s %s: no problem document but %s %q", method, url, resp.Header.Get("Content-Type"), text)
@@ -332,7 +333,7 @@ func TestRateLimit(t *testing.T) {
 	for i := range 3 * limit.MaxKeys {
 		from(fmt.Sprintf("[2001:db8:%x::1]:1", i), "GET", "/api/v1/cameras")
 	}
-	if n := s.limits.clients.Len(); n > limit.MaxKeys {
+	if n := s.gate.limits.clients.Len(); n > limit.MaxKeys {
 		t.Errorf("%d clients are remembered", n)
 	}
 	a, b := clientOf(&http.Request{RemoteAddr: "[2001:db8::1]:1"}), clientOf(&http.Request{RemoteAddr: "[2001:db8::2:0:0:2]:1"})

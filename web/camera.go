@@ -51,44 +51,67 @@ func newCamera(name string, cfg Config, skipped *atomic.Uint64) *camera {
 	}
 }
 
+// publish makes one JPEG for each size that viewers wait for now.
 func (c *camera) publish(mf *segdv1.MaskFrame, bgr []byte) {
+	width, height := int(mf.GetWidth()), int(mf.GetHeight())
 	c.mu.Lock()
-	c.width, c.height = int(mf.GetWidth()), int(mf.GetHeight())
+	c.width, c.height = width, height
 	c.mu.Unlock()
 	if c.watching.Load() == 0 {
 		return
 	}
-	p, err := c.pack(mf, bgr)
-	if err != nil {
-		c.fault(err)
+	waiting := c.due(time.Now(), width)
+	if len(waiting) == 0 {
 		return
 	}
-	c.hand(p)
+	header, err := wire.Marshal(mf)
+	if err != nil {
+		c.fault(fmt.Errorf("web: encoding frame %d: %w", mf.GetSequence(), err))
+		return
+	}
+	for to, viewers := range waiting {
+		picture, err := c.encode(bgr, width, height, to)
+		if err != nil {
+			c.fault(err)
+			return
+		}
+		c.hand(&packet{header: header, jpeg: picture}, viewers)
+	}
 }
 
-// hand gives p to every viewer and waits for none.
-func (c *camera) hand(p *packet) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for v := range c.viewers {
+// hand gives p to viewers and waits for none.
+func (c *camera) hand(p *packet, viewers []*viewer) {
+	for _, v := range viewers {
 		if v.offer(p) {
 			c.skipped.Add(1)
 		}
 	}
 }
 
-func (c *camera) pack(mf *segdv1.MaskFrame, bgr []byte) (*packet, error) {
-	header, err := wire.Marshal(mf)
-	if err != nil {
-		return nil, fmt.Errorf("web: encoding frame %d: %w", mf.GetSequence(), err)
+// due returns the viewers whose time it is for a frame of that width, by the width of
+// what they get.
+func (c *camera) due(now time.Time, width int) map[int][]*viewer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	waiting := map[int][]*viewer{}
+	for v := range c.viewers {
+		if !v.due(now) {
+			continue
+		}
+		to := width
+		if v.want.width != 0 {
+			to = min(to, v.want.width)
+		}
+		waiting[to] = append(waiting[to], v)
 	}
+	return waiting
+}
+
+// encode makes a JPEG of width to.
+func (c *camera) encode(bgr []byte, width, height, to int) ([]byte, error) {
 	c.encodeMu.Lock()
 	defer c.encodeMu.Unlock()
-	picture, err := c.encoder.encode(bgr, int(mf.GetWidth()), int(mf.GetHeight()))
-	if err != nil {
-		return nil, err
-	}
-	return &packet{header: header, jpeg: picture}, nil
+	return c.encoder.encodeAt(bgr, width, height, to)
 }
 
 // setStatus shows st to the viewers and returns it as JSON, nil if that failed.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/internal/limit"
+	"github.com/segd/segd/internal/problem"
 )
 
 // Commands is what the API asks of the cameras. It is called from several
@@ -139,7 +140,7 @@ func (s *Server) listObjects(w http.ResponseWriter, r *http.Request, c *camera) 
 	for _, o := range objects {
 		list.Objects = append(list.Objects, newObjectInfo(o))
 	}
-	writeJSON(w, http.StatusOK, typeJSON, list)
+	problem.WriteJSON(w, http.StatusOK, typeJSON, list)
 }
 
 func (s *Server) renameObject(w http.ResponseWriter, r *http.Request, c *camera) {
@@ -166,7 +167,7 @@ func (s *Server) renameObject(w http.ResponseWriter, r *http.Request, c *camera)
 		s.refuse(w, r, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, typeJSON, newObjectInfo(o))
+	problem.WriteJSON(w, http.StatusOK, typeJSON, newObjectInfo(o))
 }
 
 func (s *Server) clearObject(w http.ResponseWriter, r *http.Request, c *camera) {
@@ -218,7 +219,7 @@ func (s *Server) annotate(w http.ResponseWriter, r *http.Request, c *camera) {
 			s.refuse(w, r, err)
 			return
 		}
-		writeJSON(w, http.StatusOK, typeJSON, newFrameInfo(masks))
+		problem.WriteJSON(w, http.StatusOK, typeJSON, newFrameInfo(masks))
 		return
 	}
 	annotated, err := s.cfg.Commands.Annotate(ctx, c.name, body)
@@ -230,7 +231,7 @@ func (s *Server) annotate(w http.ResponseWriter, r *http.Request, c *camera) {
 	if annotated.GetPending() {
 		status = http.StatusAccepted
 	}
-	writeJSON(w, status, typeJSON, newAccepted(annotated))
+	problem.WriteJSON(w, status, typeJSON, newAccepted(annotated))
 }
 
 // badField is the refusal of a request for one field.

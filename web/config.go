@@ -16,7 +16,7 @@ import (
 // Defaults of Config.
 const (
 	DefaultAddr         = "127.0.0.1:8080"
-	DefaultMaxViewers   = 32
+	DefaultMaxViewers   = 64
 	DefaultJPEGQuality  = 80
 	DefaultWriteTimeout = 10 * time.Second
 
@@ -33,8 +33,14 @@ type Config struct {
 	Addr string
 	// Token, when set, must come with every request but the health checks: as
 	// "Authorization: Bearer TOKEN", or once as ?token= or through the sign-in
-	// page, which leave a cookie. At least MinTokenLength characters.
+	// page, which leave a cookie. At least MinTokenLength characters. It is the operator's.
 	Token string
+	// ViewerToken, when set beside Token, lets its bearer see everything and change
+	// nothing. At least MinTokenLength characters, and none of the other tokens.
+	ViewerToken string
+	// TrustedProxies are believed when they say, by X-Forwarded-For and
+	// X-Forwarded-Proto, whose request they pass on. None: nobody is.
+	TrustedProxies []netip.Prefix
 	// WHIP takes publishers in on /whip/CAMERA, and the page for publishing is served
 	// on /publish/CAMERA. Nil: both are 404.
 	WHIP http.Handler
@@ -46,6 +52,9 @@ type Config struct {
 	// Ready tells why segd is not ready, or nil. It is called for each request
 	// to /readyz and must not block. Nil: always ready.
 	Ready func() error
+	// Alive tells why segd should be started anew, or nil, as Ready does for /livez.
+	// Nil: always alive.
+	Alive func() error
 	// Commands answers the API's requests about objects, annotations and pictures.
 	// Nil: those are 404.
 	Commands Commands
@@ -66,6 +75,8 @@ type Config struct {
 	// WriteTimeout bounds the sending of one message to a viewer, who is
 	// disconnected when it passes. 0: DefaultWriteTimeout.
 	WriteTimeout time.Duration
+	// Panicked hears of a request that panicked, from any goroutine. Nil: nobody.
+	Panicked func()
 	// Logger takes what happens. Nil discards.
 	Logger *slog.Logger
 }
@@ -83,6 +94,9 @@ func (c Config) withDefaults() Config {
 	if c.WriteTimeout == 0 {
 		c.WriteTimeout = DefaultWriteTimeout
 	}
+	if c.Panicked == nil {
+		c.Panicked = func() {}
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -95,6 +109,8 @@ func (c Config) validate() error {
 		c.validateAddr(),
 		validateToken("token", c.Token),
 		validateToken("publish token", c.PublishToken),
+		validateToken("viewer token", c.ViewerToken),
+		c.validateViewer(),
 		inRange("max viewers", c.MaxViewers, 1, 10000),
 		inRange("JPEG quality", c.JPEGQuality, 1, 100),
 		c.validateTimeout(),
@@ -127,6 +143,18 @@ func validateToken(what, token string) error {
 	}
 	if i := strings.IndexFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }); i >= 0 {
 		return fmt.Errorf("web: character %d of the %s is not printable ASCII; accepts letters, digits and signs without spaces", i+1, what)
+	}
+	return nil
+}
+
+func (c Config) validateViewer() error {
+	switch {
+	case c.ViewerToken == "":
+		return nil
+	case c.Token == "":
+		return errors.New("web: a viewer token and no token; accepts it beside a token only: without one everybody may do everything")
+	case c.ViewerToken == c.Token || c.ViewerToken == c.PublishToken:
+		return errors.New("web: the viewer token is another token too; accepts one of its own")
 	}
 	return nil
 }

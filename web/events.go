@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/internal/problem"
 )
 
 const (
@@ -123,7 +124,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	camera := query.Get("camera")
 	if query.Has("camera") && s.camera(camera) == nil {
-		problem(w, http.StatusNotFound, fmt.Sprintf("no camera %q; accepts those in %s/cameras", camera, apiRoot),
+		problem.Write(w, http.StatusNotFound, fmt.Sprintf("no camera %q; accepts those in %s/cameras", camera, apiRoot),
 			Field{Field: "camera", Detail: "unknown"})
 		return
 	}
@@ -136,16 +137,10 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	admitted, err := s.enter()
-	if err != nil {
-		problem(w, http.StatusServiceUnavailable, err.Error())
+	if !s.enter(w) {
 		return
 	}
-	defer s.leave(admitted)
-	if !admitted {
-		problem(w, http.StatusServiceUnavailable, fmt.Sprintf("segd has its limit of %d viewers", s.cfg.MaxViewers))
-		return
-	}
+	defer s.leave()
 	l := s.feed.join(camera, after, given != "")
 	defer s.feed.leave(l)
 	w.Header().Set("Content-Type", "text/event-stream")

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strconv"
 	"time"
+
+	"github.com/segd/segd/internal/problem"
 )
 
 const holdPath = cameraPath + "/frames/{sequence}/holds/{holder}"
@@ -25,7 +27,7 @@ func (s *Server) holdFrame(w http.ResponseWriter, r *http.Request, c *camera) {
 	s.withHold(w, r, func(ctx context.Context, seq uint64, holder string) error {
 		until, err := s.cfg.Commands.Hold(ctx, c.name, seq, holder)
 		if err == nil {
-			writeJSON(w, http.StatusOK, typeJSON, holdInfo{seq, until.UTC()})
+			problem.WriteJSON(w, http.StatusOK, typeJSON, holdInfo{seq, until.UTC()})
 		}
 		return err
 	})

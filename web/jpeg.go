@@ -12,7 +12,46 @@ import (
 type encoder struct {
 	quality int
 	planes  image.YCbCr
+	small   []byte
 	last    int // bytes of the last JPEG, a guess for the next
+}
+
+// encodeAt is encode of the picture at a width of at most its own.
+func (e *encoder) encodeAt(bgr []byte, width, height, to int) ([]byte, error) {
+	if to >= width || width <= 0 || height <= 0 || len(bgr) != 3*width*height {
+		return e.encode(bgr, width, height)
+	}
+	lower := max(1, (height*to+width/2)/width)
+	e.small = shrink(e.small, bgr, width, height, to, lower)
+	return e.encode(e.small, to, lower)
+}
+
+// shrink makes a picture smaller: each of its pixels is the mean of those that it
+// stands for. dst is grown as needed and returned.
+func shrink(dst, bgr []byte, width, height, to, lower int) []byte {
+	if cap(dst) < 3*to*lower {
+		dst = make([]byte, 3*to*lower)
+	}
+	dst = dst[:3*to*lower]
+	for y := range lower {
+		top, bottom := y*height/lower, (y+1)*height/lower
+		for x := range to {
+			left, right := x*width/to, (x+1)*width/to
+			var b, g, r uint32
+			for v := top; v < bottom; v++ {
+				row := bgr[3*(v*width+left) : 3*(v*width+right)]
+				for i := 0; i < len(row); i += 3 {
+					b += uint32(row[i])
+					g += uint32(row[i+1])
+					r += uint32(row[i+2])
+				}
+			}
+			n := uint32((bottom - top) * (right - left))
+			out := dst[3*(y*to+x):][:3]
+			out[0], out[1], out[2] = uint8((b+n/2)/n), uint8((g+n/2)/n), uint8((r+n/2)/n)
+		}
+	}
+	return dst
 }
 
 // encode returns bgr (tight rows of width×3 bytes) as JPEG in memory of its own.

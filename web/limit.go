@@ -1,45 +1,48 @@
 package web
 
 import (
-	"net"
 	"net/http"
 	"net/netip"
 	"strconv"
 
 	"github.com/segd/segd/internal/limit"
+	"github.com/segd/segd/internal/problem"
 )
 
+// costFailed is what a request without the right token costs its client.
+const costFailed = limit.CostWork
+
 // limiter has every request of the API spend some of its client's allowance. Clients
-// are told apart by address, those with IPv6 by network.
-type limiter struct{ clients *limit.Limiter[netip.Prefix] }
+// are told apart by address, those with IPv6 by network, and by what they may do: who
+// has a token does not pay for others at the same address who guess it.
+type limiter struct{ clients *limit.Limiter[allowance] }
 
-func newLimiter() *limiter { return &limiter{limit.New[netip.Prefix]()} }
+type allowance struct {
+	client netip.Prefix
+	as     role
+}
 
-// spend answers 429 to a client that asks too often.
-func (l *limiter) spend(cost int, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		wait, ok := l.clients.Spend(clientOf(r), cost)
-		if ok {
-			next.ServeHTTP(w, r)
-			return
-		}
-		w.Header().Set("Retry-After", strconv.Itoa(wait))
-		problem(w, http.StatusTooManyRequests, "too many requests from this address; try again in "+strconv.Itoa(wait)+" s")
-	})
+func newLimiter() *limiter { return &limiter{limit.New[allowance]()} }
+
+// spend answers 429 to a client that asks too often, and then returns false.
+func (l *limiter) spend(w http.ResponseWriter, r *http.Request, as role, cost int) bool {
+	wait, ok := l.clients.Spend(allowance{clientOf(r), as}, cost)
+	if ok {
+		return true
+	}
+	what := "too many requests"
+	if as == nobody {
+		what += " without a right token"
+	}
+	w.Header().Set("Retry-After", strconv.Itoa(wait))
+	problem.Write(w, http.StatusTooManyRequests, what+" from this address; try again in "+strconv.Itoa(wait)+" s")
+	return false
 }
 
 // clientOf is the network a request comes from: an IPv4 address, or the /64 of an
 // IPv6 one, since who has one such address has them all.
 func clientOf(r *http.Request) netip.Prefix {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		host = r.RemoteAddr
-	}
-	addr, err := netip.ParseAddr(host)
-	if err != nil {
-		return netip.Prefix{}
-	}
-	addr = addr.Unmap().WithZone("")
+	addr := addrOf(r)
 	bits := 64
 	if addr.Is4() {
 		bits = 32

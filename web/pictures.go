@@ -12,6 +12,7 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/internal/draw"
+	"github.com/segd/segd/internal/problem"
 )
 
 // sequenceHeader tells which frame a picture or mask is of.
@@ -49,9 +50,8 @@ func (s *Server) Snapshot(name string, overlay bool) (seq uint64, picture []byte
 				return err
 			}
 		}
-		c.encodeMu.Lock()
-		defer c.encodeMu.Unlock()
-		picture, err = c.encoder.encode(bgr, int(m.GetWidth()), int(m.GetHeight()))
+		width := int(m.GetWidth())
+		picture, err = c.encode(bgr, width, int(m.GetHeight()), width)
 		return err
 	})
 	return seq, picture, err
@@ -76,7 +76,7 @@ func (s *Server) showMask(w http.ResponseWriter, r *http.Request, c *camera) {
 	w.Header().Set("Vary", "Accept")
 	w.Header().Set(sequenceHeader, strconv.FormatUint(m.GetSequence(), 10))
 	if format == typeJSON {
-		writeJSON(w, http.StatusOK, typeJSON, newFrameInfo(m))
+		problem.WriteJSON(w, http.StatusOK, typeJSON, newFrameInfo(m))
 		return
 	}
 	picture, err := maskPNG(m)

@@ -1,6 +1,10 @@
 package web
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/segd/segd/internal/problem"
+)
 
 const (
 	publishName = "publish.html"
@@ -50,12 +54,14 @@ func (g *gate) publisher(next http.Handler) http.Handler {
 				w.WriteHeader(http.StatusNoContent)
 				return
 			}
+		case !allowed && g.role(r) == mayView:
+			problem.Write(w, http.StatusForbidden, onlyOperator+", or the one for publishing")
+			return
 		case !allowed:
-			h.Set("WWW-Authenticate", `Bearer realm="segd"`)
-			problem(w, http.StatusUnauthorized, `accepts "Authorization: Bearer TOKEN" with the token for publishing`)
+			g.deny(w, r, `accepts "Authorization: Bearer TOKEN" with the token for publishing`)
 			return
 		case !token && otherSites.Check(r) != nil:
-			problem(w, http.StatusForbidden, "pages of other sites can publish only with a token")
+			problem.Write(w, http.StatusForbidden, "pages of other sites can publish only with a token")
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -65,7 +71,7 @@ func (g *gate) publisher(next http.Handler) http.Handler {
 // mayPublish tells whether r comes from a publisher, and whether by a token.
 func (g *gate) mayPublish(r *http.Request) (token, allowed bool) {
 	if given, ok := presented(r); ok {
-		all, one := same(given, g.token), g.publish != nil && same(given, *g.publish)
+		all, one := same(given, g.operator.token), g.publish != nil && same(given, *g.publish)
 		if !g.open && all || one {
 			return true, true
 		}
@@ -74,5 +80,5 @@ func (g *gate) mayPublish(r *http.Request) (token, allowed bool) {
 	if g.open {
 		return false, g.publish == nil
 	}
-	return false, g.allows(r)
+	return false, g.role(r) == mayOperate
 }

@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"strings"
+
+	"github.com/segd/segd/internal/problem"
 )
 
 const (
@@ -44,20 +46,32 @@ func withSecurityHeaders(https bool, next http.Handler) http.Handler {
 	})
 }
 
-// gate decides who may ask. With a token, whoever has it; without one, only
+// gate decides who may ask for what. With tokens, whoever has one; without, only
 // requests addressed to loopback: a site whose name is made to resolve to
 // 127.0.0.1 would otherwise count as same-origin.
 type gate struct {
-	token, session [sha256.Size]byte  // digests: of equal length, so comparing tells nothing of it
-	open           bool               // no token is set
-	publish        *[sha256.Size]byte // digest of the token that lets publish, and no more; nil: none is set
+	limits   *limiter
+	operator *credentials       // digests: of equal length, so comparing tells nothing of it
+	open     bool               // no token is set
+	viewer   *credentials       // nil: none is set
+	publish  *[sha256.Size]byte // digest of the token that lets publish, and no more; nil: none is set
+}
+
+// credentials are the digests of a token and of its session.
+type credentials struct{ token, session [sha256.Size]byte }
+
+func newCredentials(token string) *credentials {
+	return &credentials{sha256.Sum256([]byte(token)), sha256.Sum256([]byte(sessionOf(token)))}
 }
 
 func newGate(cfg Config) *gate {
 	g := &gate{
-		token:   sha256.Sum256([]byte(cfg.Token)),
-		session: sha256.Sum256([]byte(sessionOf(cfg.Token))),
-		open:    cfg.Token == "",
+		limits:   newLimiter(),
+		operator: newCredentials(cfg.Token),
+		open:     cfg.Token == "",
+	}
+	if cfg.ViewerToken != "" {
+		g.viewer = newCredentials(cfg.ViewerToken)
 	}
 	if cfg.PublishToken != "" {
 		digest := sha256.Sum256([]byte(cfg.PublishToken))
@@ -79,16 +93,44 @@ func same(given string, want [sha256.Size]byte) bool {
 	return hmac.Equal(digest[:], want[:])
 }
 
-// allows tells whether r carries the token or the cookie, or needs none.
-func (g *gate) allows(r *http.Request) bool {
+// role is what somebody may do.
+type role int
+
+const (
+	nobody     role = iota
+	mayView         // see, and change nothing
+	mayOperate      // everything
+)
+
+func (who role) String() string { return [...]string{"nobody", "viewer", "operator"}[who] }
+
+// role of who sent r, by its token or cookie; everybody is operator where none is set.
+func (g *gate) role(r *http.Request) role {
 	if g.open {
-		return true
+		return mayOperate
 	}
 	if token, ok := presented(r); ok {
-		return same(token, g.token)
+		return g.byToken(token)
 	}
 	cookie, err := r.Cookie(cookieName)
-	return err == nil && same(cookie.Value, g.session)
+	switch {
+	case err != nil:
+	case same(cookie.Value, g.operator.session):
+		return mayOperate
+	case g.viewer != nil && same(cookie.Value, g.viewer.session):
+		return mayView
+	}
+	return nobody
+}
+
+func (g *gate) byToken(token string) role {
+	switch {
+	case same(token, g.operator.token):
+		return mayOperate
+	case g.viewer != nil && same(token, g.viewer.token):
+		return mayView
+	}
+	return nobody
 }
 
 // presented returns the token that r presents, if it does.
@@ -101,7 +143,7 @@ func presented(r *http.Request) (token string, ok bool) {
 func (g *gate) checkHost(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if g.open && !isLoopback(withoutPort(r.Host)) {
-			problem(w, http.StatusMisdirectedRequest, "without a token segd answers only when addressed as "+
+			problem.Write(w, http.StatusMisdirectedRequest, "without a token segd answers only when addressed as "+
 				"localhost or a loopback address")
 			return
 		}
@@ -117,16 +159,32 @@ func withoutPort(hostport string) string {
 	return hostport
 }
 
-// require answers 401 to whoever may not ask.
-func (g *gate) require(next http.Handler) http.Handler {
+// require answers 401 to strangers and 403 to who is less than least, and has the
+// others spend cost of their allowance.
+func (g *gate) require(least role, cost int, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !g.allows(r) {
-			w.Header().Set("WWW-Authenticate", `Bearer realm="segd"`)
-			problem(w, http.StatusUnauthorized, `accepts "Authorization: Bearer TOKEN", or the cookie of the sign-in page`)
-			return
+		who := g.role(r)
+		switch {
+		case who == nobody:
+			g.deny(w, r, `accepts "Authorization: Bearer TOKEN", or the cookie of the sign-in page`)
+		case !g.limits.spend(w, r, who, cost):
+		case who < least:
+			problem.Write(w, http.StatusForbidden, onlyOperator)
+		default:
+			next.ServeHTTP(w, r)
 		}
-		next.ServeHTTP(w, r)
 	})
+}
+
+// onlyOperator is what viewers are told.
+const onlyOperator = "this token is a viewer's, which sees everything and changes nothing; accepts the operator's token"
+
+// deny answers 401, or 429 to who tries too often.
+func (g *gate) deny(w http.ResponseWriter, r *http.Request, detail string) {
+	if g.limits.spend(w, r, nobody, costFailed) {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="segd"`)
+		problem.Write(w, http.StatusUnauthorized, detail)
+	}
 }
 
 // sameSite refuses what pages of other sites would change through the browser of
@@ -139,7 +197,7 @@ func (g *gate) sameSite(next http.Handler) http.Handler {
 		_, byToken := presented(r)
 		byToken = byToken && !g.open // then it was checked
 		if !byToken && otherSites.Check(r) != nil {
-			problem(w, http.StatusForbidden, "pages of other sites may change nothing here; accepts requests of segd's own page, "+
+			problem.Write(w, http.StatusForbidden, "pages of other sites may change nothing here; accepts requests of segd's own page, "+
 				"of programs that are no browser, and those with the bearer token")
 			return
 		}
@@ -151,16 +209,17 @@ func (g *gate) sameSite(next http.Handler) http.Handler {
 // the address bar; without either the sign-in page comes.
 func (g *gate) page(index asset) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if token := r.URL.Query().Get("token"); token != "" && !g.open && same(token, g.token) {
+		token := r.URL.Query().Get("token")
+		switch {
+		case token != "" && !g.open && g.byToken(token) != nobody:
 			setSession(w, r, token)
 			http.Redirect(w, r, "/", http.StatusSeeOther)
-			return
-		}
-		if !g.allows(r) {
+		case token != "" && !g.open && !g.limits.spend(w, r, nobody, costFailed):
+		case g.role(r) == nobody:
 			http.Redirect(w, r, "/login", http.StatusSeeOther)
-			return
+		default:
+			index.serve(w, r)
 		}
-		index.serve(w, r)
 	}
 }
 
@@ -171,10 +230,10 @@ func (g *gate) signIn(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case g.open:
 		http.Redirect(w, r, "/", http.StatusSeeOther)
-	case same(token, g.token):
+	case g.byToken(token) != nobody:
 		setSession(w, r, token)
 		http.Redirect(w, r, "/", http.StatusSeeOther)
-	default:
+	case g.limits.spend(w, r, nobody, costFailed):
 		http.Redirect(w, r, "/login#failed", http.StatusSeeOther)
 	}
 }
@@ -184,6 +243,6 @@ func (g *gate) signIn(w http.ResponseWriter, r *http.Request) {
 func setSession(w http.ResponseWriter, r *http.Request, token string) {
 	http.SetCookie(w, &http.Cookie{
 		Name: cookieName, Value: sessionOf(token), Path: "/", MaxAge: cookieMaxAge,
-		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: r.TLS != nil,
+		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: bySecure(r),
 	})
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/internal/keypair"
+	"github.com/segd/segd/internal/problem"
 )
 
 const (
@@ -32,7 +33,6 @@ var ErrClosed = errors.New("web: server closed")
 type Server struct {
 	cfg     Config
 	gate    *gate
-	limits  *limiter
 	feed    *feed
 	tls     *keypair.Pair // nil: no TLS
 	handler http.Handler
@@ -45,6 +45,7 @@ type Server struct {
 	order    []string
 	strange  map[string]bool // unknown cameras that were logged
 	viewers  int
+	refused  uint64
 	closed   bool
 	listener net.Listener // nil unless listening
 }
@@ -61,7 +62,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		cfg: cfg, gate: newGate(cfg), limits: newLimiter(), feed: newFeed(), quit: make(chan struct{}),
+		cfg: cfg, gate: newGate(cfg), feed: newFeed(), quit: make(chan struct{}),
 		cameras: make(map[string]*camera), strange: make(map[string]bool),
 	}
 	if cfg.TLSCert != "" {
@@ -75,13 +76,13 @@ func New(cfg Config) (*Server, error) {
 
 func (s *Server) routes(assets map[string]asset) http.Handler {
 	mux := http.NewServeMux()
-	private := func(pattern string, h http.Handler) { mux.Handle(pattern, s.gate.require(h)) }
+	private := func(pattern string, h http.Handler) { mux.Handle(pattern, s.gate.require(mayView, 0, h)) }
 
 	mux.HandleFunc("GET /{$}", s.gate.page(assets[indexName]))
 	mux.HandleFunc("GET /assets/{name}", func(w http.ResponseWriter, r *http.Request) {
 		file, ok := assets[r.PathValue("name")]
 		if !ok {
-			problem(w, http.StatusNotFound, "no such file")
+			problem.Write(w, http.StatusNotFound, "no such file")
 			return
 		}
 		file.serve(w, r)
@@ -98,7 +99,7 @@ func (s *Server) routes(assets map[string]asset) http.Handler {
 		mux.HandleFunc("GET "+publishPath, publishPage(assets[publishName]))
 	}
 	s.mountAPI(mux, s.api())
-	return withSecurityHeaders(s.tls != nil, s.gate.checkHost(mux))
+	return withSecurityHeaders(s.tls != nil, s.recovering(proxies(s.cfg.TrustedProxies).resolve(s.gate.checkHost(mux))))
 }
 
 // Handler returns the server as a handler, for tests and for serving it within
@@ -247,6 +248,7 @@ func (s *Server) Cameras(names []string) {
 // Stats is how the clients of a Server do. The counts are since New.
 type Stats struct {
 	Viewers        int    // live connections and clients of /api/v1/events
+	Refused        uint64 // viewers who came when there were as many as may be
 	FramesDropped  uint64 // pictures that a viewer was too slow for: a newer one took their place
 	NoticesDropped uint64 // events and statuses that a client of /api/v1/events was too slow for
 }
@@ -255,7 +257,7 @@ type Stats struct {
 func (s *Server) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Stats{s.viewers, s.skipped.Load(), s.feed.dropped.Load()}
+	return Stats{s.viewers, s.refused, s.skipped.Load(), s.feed.dropped.Load()}
 }
 
 // Watched tells whether anybody watches camera, so that its pictures are wanted.
@@ -313,27 +315,36 @@ func (s *Server) list() []*camera {
 	return cameras
 }
 
-// enter counts a connection in; it is not admitted as a viewer when there are
-// too many. A closed server takes none.
-func (s *Server) enter() (admitted bool, err error) {
+// retryRefused is when a viewer who was refused may come again, in seconds.
+const retryRefused = "10"
+
+// enter counts a connection in, or answers why it cannot stay: there are too many, or
+// the server is closed.
+func (s *Server) enter(w http.ResponseWriter) bool {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return false, ErrClosed
+	closed, full := s.closed, s.viewers >= s.cfg.MaxViewers
+	switch {
+	case closed:
+	case full:
+		s.refused++
+	default:
+		s.viewers++
+		s.joined.Add(1)
 	}
-	s.joined.Add(1)
-	if s.viewers >= s.cfg.MaxViewers {
-		return false, nil
+	s.mu.Unlock()
+	switch {
+	case closed:
+		problem.Write(w, http.StatusServiceUnavailable, ErrClosed.Error())
+	case full:
+		w.Header().Set("Retry-After", retryRefused)
+		problem.Write(w, http.StatusServiceUnavailable, fmt.Sprintf("segd has its limit of %d viewers (http.viewers)", s.cfg.MaxViewers))
 	}
-	s.viewers++
-	return true, nil
+	return !closed && !full
 }
 
-func (s *Server) leave(admitted bool) {
+func (s *Server) leave() {
 	s.mu.Lock()
-	if admitted {
-		s.viewers--
-	}
+	s.viewers--
 	s.mu.Unlock()
 	s.joined.Done()
 }

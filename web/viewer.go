@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/http"
+	"net/url"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -22,13 +24,40 @@ const (
 	closeGrace     = time.Second // how long a viewer may take to say goodbye
 )
 
+// wish is what a viewer asks for.
+type wish struct {
+	window int // frames that may be unacknowledged; 0: any number
+	width  int // of pictures, in pixels; 0: as they come
+	fps    int // at most; 0: as they come
+}
+
+// widths are those of small pictures: few, so that each is made once for many.
+var widths = []int{160, 320, 640}
+
+const maxFPS = 30
+
+// due tells whether it is time for v to get a frame. Viewers of one rate are due at the
+// same frame, the first of each fraction of a second.
+func (v *viewer) due(now time.Time) bool {
+	if v.want.fps == 0 {
+		return true
+	}
+	slot := now.UnixNano() / (int64(time.Second) / int64(v.want.fps))
+	if slot == v.slot {
+		return false
+	}
+	v.slot = slot
+	return true
+}
+
 // viewer is one live connection to one camera.
 type viewer struct {
 	conn    *websocket.Conn
 	timeout time.Duration // of one write
-	window  int           // frames that may be unacknowledged; 0: any number
+	want    wish
 	wake    chan struct{} // holds one token when there may be something to send
 	leaving atomic.Bool   // the closing handshake is going on
+	slot    int64         // of the last frame offered, guarded by its camera's mu
 
 	mu       sync.Mutex // guards what follows
 	status   []byte     // newest unsent status
@@ -38,9 +67,9 @@ type viewer struct {
 	dropped  uint64     // frames replaced before they were sent
 }
 
-func newViewer(conn *websocket.Conn, window int, timeout time.Duration) *viewer {
+func newViewer(conn *websocket.Conn, want wish, timeout time.Duration) *viewer {
 	conn.SetReadLimit(maxMessageSize)
-	return &viewer{conn: conn, timeout: timeout, window: window, wake: make(chan struct{}, 1)}
+	return &viewer{conn: conn, timeout: timeout, want: want, wake: make(chan struct{}, 1)}
 }
 
 // offer puts p in the mailbox, in place of an unsent frame if there is one, and
@@ -94,7 +123,7 @@ func (v *viewer) take() (status []byte, events [][]byte, frame *packet, dropped 
 	defer v.mu.Unlock()
 	status, v.status = v.status, nil
 	events, v.events = v.events, nil
-	if v.frame != nil && (v.window == 0 || v.inFlight < v.window) {
+	if v.frame != nil && (v.want.window == 0 || v.inFlight < v.want.window) {
 		frame, v.frame = v.frame, nil
 		v.inFlight++
 	}
@@ -231,54 +260,43 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request) {
 		s.noCamera(w, r)
 		return
 	}
-	window, err := parseWindow(r.URL.Query()["window"])
+	want, err := parseWish(r.URL.Query())
 	if err != nil {
 		s.refuse(w, r, err)
 		return
 	}
-	admitted, err := s.enter()
-	if err != nil {
-		problem(w, http.StatusServiceUnavailable, err.Error())
+	if !s.enter(w) {
 		return
 	}
-	defer s.leave(admitted)
+	defer s.leave()
 	// Accept refuses other origins and writes its own answer.
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{CompressionMode: websocket.CompressionDisabled})
 	if err != nil {
 		s.cfg.Logger.Debug("live connection refused", "camera", name, "remote", r.RemoteAddr, "error", err)
 		return
 	}
+	defer func() { _ = conn.CloseNow() }()    // net/http no longer does, whatever happens
 	ctx := context.WithoutCancel(r.Context()) // the request ended with the upgrade
-	v := newViewer(conn, window, s.cfg.WriteTimeout)
-	if !admitted {
-		v.refuse(ctx, fmt.Sprintf("segd has its limit of %d viewers", s.cfg.MaxViewers))
-		return
-	}
+	v := newViewer(conn, want, s.cfg.WriteTimeout)
 	c.add(v)
 	defer c.remove(v)
 	v.run(ctx, s.quit, c.gone)
 }
 
-// refuse ends a connection that was accepted only to say why it cannot stay: a
-// page cannot see the answer to a failed upgrade.
-func (v *viewer) refuse(ctx context.Context, reason string) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var wg sync.WaitGroup
-	wg.Go(func() { v.read(ctx) })
-	v.goodbye(cancel, websocket.StatusTryAgainLater, reason)
-	cancel()
-	_ = v.conn.CloseNow()
-	wg.Wait()
-}
-
-func parseWindow(values []string) (int, error) {
-	if len(values) == 0 {
-		return 0, nil
+func parseWish(query url.Values) (want wish, err error) {
+	number := func(name string, ok func(n int) bool, accepts string) (n int) {
+		values := query[name]
+		if len(values) == 0 || err != nil {
+			return 0
+		}
+		n, fault := strconv.Atoi(values[0])
+		if fault != nil || len(values) > 1 || !ok(n) {
+			err = badField(Field{Field: name, Detail: fmt.Sprintf("%q; accepts %s", values, accepts)})
+		}
+		return n
 	}
-	n, err := strconv.Atoi(values[0])
-	if err != nil || len(values) > 1 || n < 1 || n > maxWindow {
-		return 0, badField(Field{Field: "window", Detail: fmt.Sprintf("%q; accepts a number of frames from 1 to %d", values, maxWindow)})
-	}
-	return n, nil
+	want.window = number("window", func(n int) bool { return n >= 1 && n <= maxWindow }, fmt.Sprintf("a number of frames from 1 to %d", maxWindow))
+	want.width = number("width", func(n int) bool { return slices.Contains(widths, n) }, fmt.Sprintf("one of %d pixels", widths))
+	want.fps = number("fps", func(n int) bool { return n >= 1 && n <= maxFPS }, fmt.Sprintf("a number of frames a second from 1 to %d", maxFPS))
+	return want, err
 }

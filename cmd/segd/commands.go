@@ -45,12 +45,18 @@ func (c commands) Clear(ctx context.Context, camera string, id uint32) error {
 	return refusal(cam.Clear(ctx, id))
 }
 
+// parseFor reads what somebody marked on frames of cam.
+func parseFor(cam *pipeline.Camera, body []byte) (*annotation.Annotation, error) {
+	width, height := cam.FrameSize()
+	return annotation.ParseFor(body, width, height)
+}
+
 func (c commands) Annotate(ctx context.Context, camera string, body []byte) (*segdv1.Annotated, error) {
 	cam, err := c.d.set.Camera(camera)
 	if err != nil {
 		return nil, refusal(err)
 	}
-	a, err := parseAnnotation(body)
+	a, err := parseFor(cam, body)
 	if err != nil {
 		return nil, refusal(err)
 	}
@@ -63,7 +69,7 @@ func (c commands) Preview(ctx context.Context, camera string, body []byte) (*seg
 	if err != nil {
 		return nil, refusal(err)
 	}
-	a, err := parseAnnotation(body)
+	a, err := parseFor(cam, body)
 	if err != nil {
 		return nil, refusal(err)
 	}

@@ -47,6 +47,8 @@ type daemon struct {
 	drained  bool // serve has closed the bus, and told how that went
 	models   []*dnn.Model
 	set      *pipeline.Set
+	limit    time.Duration // of systemd's watchdog; 0: none
+	watch    *watchdog
 }
 
 // newLogger writes to w as the configuration says.
@@ -69,6 +71,8 @@ func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *d
 	if err := errors.Join(d.readAnnotations(), checkSources(cfg)); err != nil {
 		return nil, err
 	}
+	d.limit = systemdLimit(log)
+	d.watch = newWatchdog(cfg.Cameras, d.limit)
 	d.registry = prometheus.NewRegistry()
 	d.meters = metrics.New(d.registry)
 	d.meters.Build(version, "")
@@ -82,10 +86,12 @@ func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *d
 		return nil, err
 	}
 	page := web.Config{
-		Addr: cfg.HTTP.Addr, Token: cfg.HTTP.Token, PublishToken: cfg.WHIP.Token, Version: version, Logger: log,
+		Addr: cfg.HTTP.Addr, Token: cfg.HTTP.Token, ViewerToken: cfg.HTTP.ViewerToken, PublishToken: cfg.WHIP.Token, Version: version, Logger: log,
 		Metrics: promhttp.HandlerFor(d.registry, promhttp.HandlerOpts{Registry: d.registry}),
-		Ready:   d.ready, Commands: commands{d}, Settings: cfg.Public(),
-		TLSCert: cfg.HTTP.TLS.Cert, TLSKey: cfg.HTTP.TLS.Key,
+		Ready:   d.ready, Alive: d.alive, Commands: commands{d}, Settings: cfg.Public(),
+		Panicked: func() { d.meters.CommandPanicked(metrics.HTTP) },
+		TLSCert:  cfg.HTTP.TLS.Cert, TLSKey: cfg.HTTP.TLS.Key,
+		TrustedProxies: cfg.HTTP.Proxies(), MaxViewers: cfg.HTTP.Viewers,
 	}
 	if d.whip != nil {
 		page.WHIP = d.whip.Handler()
@@ -268,6 +274,9 @@ func (d *daemon) ready() error {
 	return d.bus.Err()
 }
 
+// alive says that cameras are up and none advances.
+func (d *daemon) alive() error { return d.watch.check(time.Now(), d.set.Snapshots()) }
+
 // serve runs the cameras until ctx ends or all sources have, and the page beside
 // them. tick, if not nil, is called once a second.
 //
@@ -290,6 +299,8 @@ func (d *daemon) serve(ctx context.Context, tick func(elapsed time.Duration)) er
 	if tick != nil {
 		helpers.Go(func() { everySecond(ticked, tick) })
 	}
+
+	helpers.Go(func() { everySecond(ticked, func(time.Duration) { _ = d.alive() }) }) // it is to see each advance
 
 	err := d.set.Run(ctx)
 	close(ticked)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/internal/cli"
@@ -102,7 +103,7 @@ func runDemo(ctx context.Context, std cli.Streams, f demoFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.close()) }()
-	if d.annotations["demo"], err = parseAnnotation(demoAnnotation); err != nil {
+	if d.annotations["demo"], err = annotation.ParseFor(demoAnnotation, 0, 0); err != nil {
 		return err
 	}
 

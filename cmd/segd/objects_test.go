@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"image"
 	"image/jpeg"
+	"image/png"
 	"io"
 	"net/http"
 	"os"
@@ -119,6 +121,26 @@ func TestObjectsOfARunningSegd(t *testing.T) {
 		if status, text := post("", body); fmt.Sprint(status) != want[0] || !strings.Contains(text, want[1]) {
 			t.Errorf("%s: %d %s; want %s", body, status, text, want)
 		}
+	}
+	// A mask of another size is refused by its header, whoever sends it.
+	foreign := image.NewGray(image.Rect(0, 0, 9, 9))
+	foreign.Pix[0] = 1
+	var mask strings.Builder
+	if err := png.Encode(&mask, foreign); err != nil {
+		t.Fatal(err)
+	}
+	const refused = "mask PNG made for 9×9; the camera's frames are "
+	resp, err := http.Post(api+"/cameras/gate/annotations", "image/png", strings.NewReader(mask.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if text, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != http.StatusBadRequest || !strings.Contains(string(text), refused) {
+		t.Errorf("a mask of another size: %s %s, %v", resp.Status, text, err)
+	}
+	c = start(t, "annotate", "gate", file(t, "foreign.png", mask.String()), "--nats", "nats://"+natsAddr)
+	if err := c.wait(t, time.Minute); err == nil || !strings.Contains(err.Error(), refused) {
+		t.Errorf("segd annotate says %q, %v", c.out.String(), err)
 	}
 	commands([][]string{{"clear gate", "0", "gate:allobjectsremoved"}, {"objects gate", "0", "gate:noobjects"}})
 	until(t, time.Minute, "the events of it all", func() bool {

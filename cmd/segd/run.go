@@ -73,7 +73,7 @@ func runDaemon(ctx context.Context, std cli.Streams, cfg *config.Config) (err er
 func (d *daemon) serveManaged(ctx context.Context, tick func(time.Duration)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var managing sync.WaitGroup
-	managing.Go(func() { newManager(d.cfg, d.log).run(ctx, d.set.Snapshots) })
+	managing.Go(func() { newManager(d.watch, d.limit, d.log).run(ctx, d.set.Snapshots) })
 	err := d.serve(ctx, tick)
 	cancel()
 	managing.Wait()

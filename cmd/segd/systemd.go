@@ -8,7 +8,6 @@ import (
 
 	sd "github.com/coreos/go-systemd/v22/daemon"
 
-	"github.com/segd/segd/config"
 	"github.com/segd/segd/pipeline"
 )
 
@@ -20,13 +19,17 @@ type manager struct {
 	every time.Duration // between two pings; 0: no watchdog is asked for
 }
 
-func newManager(cfg *config.Config, log *slog.Logger) *manager {
+func newManager(watch *watchdog, limit time.Duration, log *slog.Logger) *manager {
+	return &manager{log: log, watch: watch, every: limit / 4}
+}
+
+// systemdLimit is within what systemd wants to be pinged; 0: not at all.
+func systemdLimit(log *slog.Logger) time.Duration {
 	limit, err := sd.SdWatchdogEnabled(false)
 	if err != nil {
 		log.Warn("no watchdog", "error", err)
 	}
-	m := &manager{log: log, watch: newWatchdog(cfg.Cameras, limit), every: limit / 4}
-	return m
+	return limit
 }
 
 func (m *manager) tell(state string) {
@@ -51,11 +54,11 @@ func (m *manager) run(ctx context.Context, set func() []pipeline.Snapshot) {
 		snaps := set()
 		m.tell("STATUS=" + statusOf(snaps))
 		if m.every > 0 {
-			stuck := m.watch.stuck(time.Now(), snaps)
-			if stuck && !held {
-				m.log.Error("cameras are up and none advances; systemd is not pinged until one does")
+			stuck := m.watch.check(time.Now(), snaps)
+			if stuck != nil && !held {
+				m.log.Error("cameras are up and none advances; systemd is not pinged until one does", "error", stuck)
 			}
-			if held = stuck; !stuck {
+			if held = stuck != nil; !held {
 				m.tell(sd.SdNotifyWatchdog)
 			}
 		}
@@ -77,50 +80,4 @@ func statusOf(snaps []pipeline.Snapshot) string {
 		fps += s.FPSOut
 	}
 	return fmt.Sprintf("%d of %d cameras up, %.1f frames/s published", up, len(snaps), fps)
-}
-
-// watchdog judges whether segd works. It does as long as a camera that is up
-// advances, or none is up: a camera that is off, ended or unreachable is redialled
-// anyway, and no restart would bring it back. Failing to publish advances too: when
-// the NATS server is away, starting anew helps nobody.
-type watchdog struct {
-	patience map[string]time.Duration // by camera; how long it may take for a frame
-	seen     map[string]advance
-}
-
-// advance is how far a camera had come, and when that was first seen.
-type advance struct {
-	frames uint64
-	at     time.Time
-}
-
-// newWatchdog is patient for half of limit, which leaves systemd's own half for the
-// pings; a folder that is shown slower than that, for two of its pictures.
-func newWatchdog(cameras []config.Camera, limit time.Duration) *watchdog {
-	w := &watchdog{patience: map[string]time.Duration{}, seen: map[string]advance{}}
-	for _, c := range cameras {
-		w.patience[c.Name] = max(limit/2, time.Duration(2*float64(time.Second)/c.FPS))
-	}
-	return w
-}
-
-// stuck tells whether cameras are up and none of them has come further within its
-// patience.
-func (w *watchdog) stuck(now time.Time, snaps []pipeline.Snapshot) bool {
-	up, advancing := 0, 0
-	for _, s := range snaps {
-		if !s.Up {
-			delete(w.seen, s.Camera) // once back, it has all its patience again
-			continue
-		}
-		up++
-		frames := s.Published + s.Failed
-		if last, ok := w.seen[s.Camera]; !ok || frames != last.frames {
-			w.seen[s.Camera] = advance{frames, now}
-		}
-		if now.Sub(w.seen[s.Camera].at) <= w.patience[s.Camera] {
-			advancing++
-		}
-	}
-	return up > 0 && advancing == 0
 }

@@ -69,8 +69,14 @@ func TestWatchdog(t *testing.T) {
 				for _, c := range m.cameras {
 					snaps = append(snaps, pipeline.Snapshot{Camera: c.name, Up: c.up, Published: c.out, Failed: c.failed, Dropped: uint64(m.second)})
 				}
-				if got := w.stuck(time.Unix(int64(m.second), 0), snaps); got != m.stuck {
+				got := w.check(time.Unix(int64(m.second), 0), snaps)
+				if (got != nil) != m.stuck {
 					t.Errorf("at %d s: stuck %v, want %v", m.second, got, m.stuck)
+				}
+				for _, c := range m.cameras {
+					if got != nil && strings.Contains(got.Error(), "camera "+c.name+" ") != c.up {
+						t.Errorf("at %d s: %v; want the cameras that are up", m.second, got)
+					}
 				}
 			}
 		})

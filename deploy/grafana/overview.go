@@ -59,10 +59,11 @@ func overview() *dashboard.DashboardBuilder {
 		WithPanel(lines(third, "Published by another segd too", "Other segd with a camera of the same site and name through the same NATS server, unless it is meant.", unitCount,
 			query{`segd_bus_rivals`, "{{instance}}"})).
 		WithRow(row("The page")).
-		WithPanel(lines(half, "Viewers", "Live connections of the page and clients that follow events; 32 at most.", unitCount,
+		WithPanel(lines(half, "Viewers", "Live connections of the page and clients that follow events; http.viewers at most.", unitCount,
 			query{`segd_page_viewers`, "{{instance}}"})).
 		WithPanel(lines(half, "Clients too slow", "Pictures (frame), and events and statuses (notice), that a client of the page or the API was too slow for.", unitPerSecond,
-			query{`sum by (what) (rate(segd_page_dropped_total[$__rate_interval]))`, "{{what}}"})).
+			query{`sum by (what) (rate(segd_page_dropped_total[$__rate_interval]))`, "{{what}}"},
+			query{`rate(segd_page_refused_total[$__rate_interval])`, "refused, {{instance}}"})).
 		WithRow(row("The program")).
 		WithPanel(lines(third, "CPU", "Cores in use.", unitCount,
 			query{`rate(process_cpu_seconds_total[$__rate_interval]) and on (instance, job) segd_build_info`, "{{instance}}"})).

@@ -1,13 +1,14 @@
 package whip
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
 	"strings"
+
+	"github.com/segd/segd/internal/problem"
 )
 
 const (
@@ -17,22 +18,6 @@ const (
 	endpointMethods = "POST, OPTIONS"
 	resourceMethods = "PATCH, DELETE, OPTIONS"
 )
-
-// problem answers with an RFC 9457 problem document.
-func problem(w http.ResponseWriter, status int, format string, args ...any) {
-	body, err := json.Marshal(struct {
-		Title  string `json:"title"`
-		Status int    `json:"status"`
-		Detail string `json:"detail"`
-	}{http.StatusText(status), status, fmt.Sprintf(format, args...)})
-	if err != nil { // only a programming error can bring this about
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n')) // the client may be gone
-}
 
 // endpoint answers for a camera.
 func (s *Server) endpoint(w http.ResponseWriter, r *http.Request) {
@@ -50,7 +35,7 @@ func (s *Server) endpoint(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 	default:
 		w.Header().Set("Allow", endpointMethods)
-		problem(w, http.StatusMethodNotAllowed, "%s; accepts %s", r.Method, endpointMethods)
+		problem.Write(w, http.StatusMethodNotAllowed, fmt.Sprintf("%s; accepts %s", r.Method, endpointMethods))
 	}
 }
 
@@ -59,7 +44,7 @@ func (s *Server) door(w http.ResponseWriter, r *http.Request) *Door {
 	name := r.PathValue("camera")
 	d := s.doors[name]
 	if d == nil {
-		problem(w, http.StatusNotFound, "no camera %q takes publishers; those whose url is whip: do, and are %q", clip(name), s.cfg.Cameras)
+		problem.Write(w, http.StatusNotFound, fmt.Sprintf("no camera %q takes publishers; those whose url is whip: do, and are %q", clip(name), s.cfg.Cameras))
 	}
 	return d
 }
@@ -127,16 +112,16 @@ func readBody(w http.ResponseWriter, r *http.Request, mediaType, accept string, 
 	got, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || got != mediaType {
 		w.Header().Set(accept, mediaType)
-		problem(w, http.StatusUnsupportedMediaType, "Content-Type %q; accepts %s", clip(r.Header.Get("Content-Type")), mediaType)
+		problem.Write(w, http.StatusUnsupportedMediaType, fmt.Sprintf("Content-Type %q; accepts %s", clip(r.Header.Get("Content-Type")), mediaType))
 		return nil, false
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		problem(w, http.StatusRequestEntityTooLarge, "the body is larger than the %d bytes that are accepted", limit)
+		problem.Write(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than the %d bytes that are accepted", limit))
 	case err != nil:
-		problem(w, http.StatusBadRequest, "the body could not be read: %v", err)
+		problem.Write(w, http.StatusBadRequest, fmt.Sprintf("the body could not be read: %v", err))
 	default:
 		return body, true
 	}
@@ -156,7 +141,7 @@ func refuse(w http.ResponseWriter, err error) {
 	case errors.Is(err, ErrClosed):
 		status = http.StatusServiceUnavailable
 	}
-	problem(w, status, "%v", err)
+	problem.Write(w, status, err.Error())
 }
 
 // resource answers for a session.
@@ -177,7 +162,7 @@ func (s *Server) resource(w http.ResponseWriter, r *http.Request) {
 		refuse(w, ErrReplaced)
 		return
 	case session == nil:
-		problem(w, http.StatusNotFound, "no such session; it may have ended")
+		problem.Write(w, http.StatusNotFound, "no such session; it may have ended")
 		return
 	}
 	switch r.Method {
@@ -188,7 +173,7 @@ func (s *Server) resource(w http.ResponseWriter, r *http.Request) {
 		session.patch(w, r)
 	default:
 		w.Header().Set("Allow", resourceMethods)
-		problem(w, http.StatusMethodNotAllowed, "%s; accepts %s", r.Method, resourceMethods)
+		problem.Write(w, http.StatusMethodNotAllowed, fmt.Sprintf("%s; accepts %s", r.Method, resourceMethods))
 	}
 }
 
@@ -203,13 +188,13 @@ func (s *session) patch(w http.ResponseWriter, r *http.Request) {
 	match := strings.TrimSpace(r.Header.Get("If-Match"))
 	switch {
 	case err != nil:
-		problem(w, http.StatusBadRequest, "%v", err)
+		problem.Write(w, http.StatusBadRequest, err.Error())
 	case match == "*" || ufrag != "" && ufrag != s.ufrag:
-		problem(w, http.StatusUnprocessableEntity, "ICE cannot be restarted; accepts candidates of the offer's a=ice-ufrag, or a new session")
+		problem.Write(w, http.StatusUnprocessableEntity, "ICE cannot be restarted; accepts candidates of the offer's a=ice-ufrag, or a new session")
 	case match == "":
-		problem(w, http.StatusPreconditionRequired, "no If-Match; accepts the ETag of the session")
+		problem.Write(w, http.StatusPreconditionRequired, "no If-Match; accepts the ETag of the session")
 	case match != s.etag:
-		problem(w, http.StatusPreconditionFailed, "If-Match is not the ETag of the session")
+		problem.Write(w, http.StatusPreconditionFailed, "If-Match is not the ETag of the session")
 	default:
 		w.WriteHeader(http.StatusNoContent)
 	}

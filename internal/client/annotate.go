@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -80,7 +79,7 @@ func annotateCommand(std cli.Streams) *cobra.Command {
 				return cli.Usage(err)
 			}
 			// What is wrong in itself is said without asking segd.
-			if _, err := annotation.Parse(bytes.NewReader(payload)); err != nil {
+			if _, err := annotation.ParseFor(payload, 0, 0); err != nil {
 				return fmt.Errorf("%s: %w", args[1], err)
 			}
 			ctx, cancel := to.context(cmd)

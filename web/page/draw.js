@@ -19,17 +19,18 @@ export function fit(canvas) {
   return ratio;
 }
 
-// draw paints { image, objects } into canvas and returns where (see view.js).
+// draw paints { image, objects, size } into canvas and returns where (see view.js); size
+// is that of the frame, of which the image may be a smaller one.
 // options: masks (draw them at all), ratio (canvas pixels per CSS pixel), view.
-export function draw(canvas, { image, objects }, { masks, ratio, view }) {
+export function draw(canvas, { image, objects, size }, { masks, ratio, view }) {
   const ctx = canvas.getContext("2d", { alpha: false });
-  const place = view.place(canvas, image);
+  const place = view.place(canvas, size);
   const { scale, left, top } = place;
   ctx.setTransform(1, 0, 0, 1, 0, 0);
   ctx.fillStyle = unlit;
   ctx.fillRect(0, 0, canvas.width, canvas.height);
   ctx.imageSmoothingQuality = "medium";
-  ctx.drawImage(image, left, top, image.width * scale, image.height * scale);
+  ctx.drawImage(image, left, top, size.width * scale, size.height * scale);
   if (masks) for (const object of objects) drawMask(ctx, object, left, top, scale, ratio);
   return place;
 }

@@ -9,7 +9,7 @@ const firstRetry = 500; // ms
 const lastRetry = 8000; // ms
 const silence = 10000; // ms without any message: the connection is dead, statuses come once a second
 const rateWindow = 3000; // ms over which shown frames are counted
-const closeTryLater = 1013;
+const small = "&width=320&fps=2"; // what a tile of the wall needs
 
 // ClockOffset estimates this clock minus the server's: the smallest difference
 // seen lately holds the least network delay.
@@ -28,7 +28,7 @@ class ClockOffset {
 
 export class Feed {
   size = null; // { width, height } of its pictures, when known before the first
-  frame = null; // newest decoded frame: { mask, objects, image, shownAt, age }
+  frame = null; // newest decoded frame: { mask, objects, image, whole (the image is), shownAt, age }
   status = null; // newest Status of the camera
   link = "connecting"; // connecting | open | waiting
   retryAt = 0;
@@ -37,7 +37,9 @@ export class Feed {
   shown = 0;
   timelines = new Timelines();
 
+  #large = false;
   #socket = null;
+  #opened = false;
   #retry = firstRetry;
   #timer = 0;
   #watchdog = 0;
@@ -59,7 +61,7 @@ export class Feed {
     if (!this.#stopped) return;
     this.#stopped = false;
     this.#watchdog = setInterval(() => this.#check(), 1000);
-    this.#connect();
+    this.#dial();
   }
 
   stop() {
@@ -68,6 +70,22 @@ export class Feed {
     clearInterval(this.#watchdog);
     this.#socket?.close();
     this.#socket = null;
+  }
+
+  // setLarge asks for all of the pictures, or for few and small ones. What is shown stays
+  // until the first of them.
+  setLarge(large) {
+    if (this.#large === large) return;
+    this.#large = large;
+    if (this.#socket?.readyState === WebSocket.OPEN) this.#exchange();
+  }
+
+  // #exchange puts another connection in the place of the one there is, one after the
+  // other: there may be no room for both.
+  #exchange() {
+    const old = this.#socket;
+    old.onclose = () => this.#socket === old && this.#connect();
+    old.close();
   }
 
   // keep returns the newest frame, whose picture stays until thrown away.
@@ -92,28 +110,54 @@ export class Feed {
     return this.frame ? now - this.frame.shownAt : Infinity;
   }
 
+  #dial() {
+    this.#setLink("connecting", this.reason);
+    this.#connect();
+  }
+
   #connect() {
-    const url = new URL(`/api/v1/cameras/${encodeURIComponent(this.camera)}/live?window=${inFlight}`, location.href);
+    const large = this.#large;
+    const url = new URL(`/api/v1/cameras/${encodeURIComponent(this.camera)}/live?window=${inFlight}${large ? "" : small}`, location.href);
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
     const socket = new WebSocket(url);
     socket.binaryType = "arraybuffer";
     this.#socket = socket;
+    this.#opened = false;
     this.#heard = performance.now();
     const current = (handle) => (event) => this.#socket === socket && handle(event);
-    socket.onopen = current(() => this.#setLink("open", ""));
+    socket.onopen = current(() => {
+      this.#opened = true;
+      this.#setLink("open", "");
+      if (large !== this.#large) this.#exchange(); // it was chosen, or left, meanwhile
+    });
     socket.onmessage = current((event) => this.#receive(event.data, socket));
     socket.onclose = current((event) => this.#closed(event));
-    this.#setLink("connecting", this.reason);
   }
 
   #closed(event) {
     this.#socket = null;
     if (this.#stopped) return;
-    const wait = this.#retry * (0.75 + Math.random() / 2);
-    this.#retry = Math.min(lastRetry, event.code === closeTryLater ? lastRetry : this.#retry * 2);
-    this.retryAt = performance.now() + wait;
-    this.#timer = setTimeout(() => this.#connect(), wait);
+    if (!this.#opened) this.#ask();
+    this.#wait(this.#retry * (0.75 + Math.random() / 2));
+    this.#retry = Math.min(lastRetry, this.#retry * 2);
     this.#setLink("waiting", event.reason);
+  }
+
+  #wait(ms) {
+    clearTimeout(this.#timer);
+    this.retryAt = performance.now() + ms;
+    this.#timer = setTimeout(() => this.#dial(), ms);
+  }
+
+  // #ask learns why there was no connection: a WebSocket hides the answer that refused it.
+  async #ask() {
+    const response = await fetch(`/api/v1/cameras/${encodeURIComponent(this.camera)}/live`).catch(() => null);
+    if (!response?.headers.get("Content-Type")?.startsWith("application/problem+json")) return;
+    const { detail } = await response.json();
+    if (this.link !== "waiting" || this.#stopped) return;
+    const seconds = Number(response.headers.get("Retry-After"));
+    if (seconds > 0) this.#wait(1000 * seconds);
+    this.#setLink("waiting", detail);
   }
 
   #check() {
@@ -149,7 +193,8 @@ export class Feed {
     const objects = toObjects(mask).map((o) => ({ ...o, path: toPath(o.loops) }));
     if (this.frame !== this.#kept) this.frame?.image.close();
     this.timelines.record(objects, now);
-    this.frame = { mask, objects, image, shownAt: now, age: wall - this.#offset.get() - Date.parse(mask.captureTime) };
+    const whole = image.width === mask.width;
+    this.frame = { mask, objects, image, whole, shownAt: now, age: wall - this.#offset.get() - Date.parse(mask.captureTime) };
     this.dropped = header.dropped;
     this.shown++;
     this.#times.push(now);

@@ -1,5 +1,5 @@
-// Wires feeds to views. One socket a camera feeds its tile and, when chosen,
-// the large picture.
+// Wires feeds to views. One socket a camera feeds its tile, and, when chosen, the large
+// picture too.
 import * as api from "./api.js";
 import { Actions } from "./actions.js";
 import { Figures } from "./figures.js";
@@ -71,7 +71,7 @@ function refresh() {
   for (const feed of feeds.values()) wall.refresh(feed);
   if (!stage.feed) return;
   const live = stage.refresh();
-  byId("mark").disabled = !stage.feed.frame;
+  byId("mark").disabled = !stage.feed.frame?.whole;
   objects.show(stage.feed, live);
   figures.show(stage.feed, live);
   leftOut.show(stage.feed);
@@ -79,6 +79,7 @@ function refresh() {
 
 // mark freezes the picture; id is the object to correct, 0 a new one.
 function mark(id = 0) {
+  if (objects.readOnly) return;
   if (document.fullscreenElement) document.exitFullscreen();
   marking.start(id);
   byId("picture").scrollIntoView({ block: "nearest" });
@@ -105,6 +106,7 @@ function choose() {
   const feed = feeds.get(wanted()) ?? feeds.values().next().value;
   if (!feed || feed === stage.feed) return;
   marking.leave();
+  for (const other of feeds.values()) other.setLarge(other === feed);
   stage.select(feed);
   wall.select(feed.camera);
   refresh();
@@ -134,12 +136,12 @@ function arrange(cameras) {
     if (!feeds.has(name)) feeds.set(name, new Feed(name, onFeed));
     const feed = feeds.get(name);
     if (width && height) feed.size = { width, height };
-    if (!document.hidden) feed.start();
   }
   wall.arrange(names);
   byId("camera-keys").hidden = names.length < 2;
   if (names.length === 0) showEmpty("No camera is configured", "Add one to the configuration and reload it.");
   choose();
+  if (!document.hidden) for (const feed of feeds.values()) feed.start();
 }
 
 function showEmpty(title, text) {
@@ -147,10 +149,20 @@ function showEmpty(title, text) {
   setText(byId("veil-text"), text);
 }
 
+// setAccess takes away what a viewer's token may not do.
+function setAccess(access) {
+  document.body.dataset.access = access;
+  objects.readOnly = access === "viewer";
+  byId("read-only").hidden = !objects.readOnly;
+  byId("mark").hidden = objects.readOnly;
+  byId("mark-key").hidden = objects.readOnly;
+}
+
 async function look() {
   try {
     const list = await api.cameras();
     setText(byId("version"), list.version ? `segd ${list.version}` : "");
+    setAccess(list.access);
     arrange(list.cameras);
   } catch (problem) {
     if (feeds.size === 0) showEmpty("No connection to segd", `${problem.message} Trying again.`);

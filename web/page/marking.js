@@ -42,7 +42,7 @@ export class Marking {
     this.#changed = changed;
     this.pen = new Pen({ begin: (tool) => this.#begin(tool), finish: (mark) => this.#add(mark) });
     this.pointer = new Pointer(stage.canvas, stage.view, {
-      picture: () => (this.active ? this.#frame.image : null),
+      picture: () => (this.active ? this.#frame.mask : null),
       drawing: () => this.pen.drawing && this.pen.tool !== "polygon",
       down: (p, near) => !this.sending && this.pen.down(p, near),
       move: (p, hovering) => this.pen.move(p, hovering),
@@ -59,7 +59,7 @@ export class Marking {
   // start freezes the frame that is seen; id is the object to correct, 0 a new one.
   start(id = 0) {
     const feed = this.#stage.feed;
-    if (this.active || !feed?.frame) return;
+    if (this.active || !feed?.frame?.whole) return;
     this.#toast.hide();
     this.#feed = feed;
     this.#frame = feed.keep();

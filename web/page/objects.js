@@ -9,6 +9,7 @@ const words = { visible: "Visible", occluded: "Occluded", lost: "Lost", unknown:
 const longestName = 64;
 
 export class ObjectList {
+  readOnly = false; // who looks may change nothing
   #rows = new Map(); // object number → its elements
 
   // act has correct(id), rename(id, from, to) and remove(id).
@@ -32,7 +33,8 @@ export class ObjectList {
     const now = performance.now();
     for (const object of objects) this.#update(object, pixels, feed.timelines.of(object.id), now);
     this.empty.hidden = objects.length > 0;
-    this.empty.textContent = frame ? "No object is marked on this camera yet. Freeze the picture and draw a few strokes on one." : "Nothing to show yet.";
+    const how = this.readOnly ? "" : " Freeze the picture and draw a few strokes on one.";
+    this.empty.textContent = frame ? `No object is marked on this camera yet.${how}` : "Nothing to show yet.";
     this.list.dataset.live = String(live);
     setText(this.total, summary(frame, live));
   }

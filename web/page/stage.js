@@ -53,10 +53,10 @@ export class Stage {
     const frame = frozen?.frame ?? this.feed?.frame;
     const ratio = fit(this.canvas);
     if (!frame) return;
-    this.#setRatio(frame.image.width, frame.image.height);
+    this.#setRatio(frame.mask.width, frame.mask.height);
     const objects = frozen?.objects() ?? frame.objects;
     const masks = this.masks || frozen !== null;
-    const place = draw(this.canvas, { image: frame.image, objects }, { masks, ratio, view: this.view });
+    const place = draw(this.canvas, { image: frame.image, objects, size: frame.mask }, { masks, ratio, view: this.view });
     const ctx = this.canvas.getContext("2d");
     frozen?.ink(ctx, place, ratio);
     if (masks) drawLabels(ctx, objects, place, ratio);

@@ -45,7 +45,7 @@ export class Wall {
     if (!tile || this.section.hidden || now - tile.painted < paintEvery) return;
     tile.painted = now;
     const ratio = fit(tile.canvas);
-    draw(tile.canvas, feed.frame, { masks, ratio, view: whole });
+    draw(tile.canvas, { ...feed.frame, size: feed.frame.mask }, { masks, ratio, view: whole });
   }
 
   refresh(feed) {

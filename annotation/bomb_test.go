@@ -1,0 +1,126 @@
+package annotation
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"image"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// What refusing a bomb may allocate: a mask of the frame's size, and, of JSON, some
+// copies of its 16 MiB.
+const (
+	maxPNGBytes  = 4 << 20
+	maxJSONBytes = 256 << 20
+)
+
+// chunk is one of a PNG.
+func chunk(kind string, data []byte) []byte {
+	out := binary.BigEndian.AppendUint32(nil, uint32(len(data)))
+	out = append(append(out, kind...), data...)
+	return binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(out[4:]))
+}
+
+func deflated(t testing.TB, n int64) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	z, err := zlib.NewWriterLevel(&out, zlib.BestCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.CopyN(z, zeros{}, n); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// maxUnpacked is where a bomb's pixels are cut short, to spare the test's time: a decoder
+// takes the memory for all of them before it sees that.
+const maxUnpacked = 16 << 20
+
+// bomb is a PNG of black with chunks between its header and its pixels.
+func bomb(t testing.TB, width, height uint32, depth, colour, bytesPerPixel byte, between ...[]byte) string {
+	t.Helper()
+	head := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, width), height)
+	out := append([]byte("\x89PNG\r\n\x1a\n"), chunk("IHDR", append(head, depth, colour, 0, 0, 0))...)
+	for _, c := range between {
+		out = append(out, c...)
+	}
+	out = append(out, chunk("IDAT", deflated(t, min(maxUnpacked, int64(height)*(1+int64(width)*int64(bytesPerPixel)))))...)
+	return string(append(out, chunk("IEND", nil)...))
+}
+
+// What is small on the wire and large in memory is refused before it is large.
+func TestBombs(t *testing.T) {
+	fill := func(head, part, tail string) string {
+		return head + strings.Repeat(part, (maxBytes-len(head)-len(tail))/len(part)-1) + strings.TrimSuffix(part, ",") + tail
+	}
+	text := append([]byte("Comment\x00\x00"), deflated(t, 1<<26)...)
+	for _, tt := range []struct{ name, in, want string }{
+		{"colour of 16 bits, 8192×8192", bomb(t, 8192, 8192, 16, 6, 8), "mask PNG has colour model RGB 16-bit; want 8-bit grey or palette"},
+		{"grey of 16 bits, of the frame's size", bomb(t, 640, 480, 16, 0, 2), "mask PNG has colour model grey 16-bit"},
+		{"grey, 8192×8192", bomb(t, 8192, 8192, 8, 0, 1), "made for 8192×8192; the camera's frames are 640×480"},
+		{"grey, 16384×16384", bomb(t, 16384, 16384, 8, 0, 1), "made for 16384×16384; the camera's frames are 640×480"},
+		{"grey with a transparent one, 8192×8192", bomb(t, 8192, 8192, 8, 0, 1, chunk("tRNS", []byte{0, 0})), "made for 8192×8192"},
+		{"palette, a line of 2³¹-1", bomb(t, 1<<31-1, 1, 8, 3, 0, chunk("PLTE", make([]byte, 6))), "mask PNG"},
+		{"more pixels than the header says", bomb(t, 640, 480, 8, 0, 255), "mask PNG"},
+		{"a text of 64 MiB", bomb(t, 640, 480, 8, 0, 1, chunk("zTXt", text)), "objects: none"},
+		{"a profile of 64 MiB", bomb(t, 640, 480, 8, 0, 1, chunk("iCCP", text)), "objects: none"},
+		{"empty objects", fill(`{"width": 640, "height": 480, "objects": [`, `{},`, `]}`), "objects and strokes; want at most"},
+		{"empty strokes", fill(`{"width": 640, "height": 480, "objects": [], "background": [`, `{},`, `]}`), "objects and strokes; want at most"},
+		{"objects named many times", fill(`{"width": 640, "height": 480, "objects": [`, `{"objects":[],"id":1},`, `]}`), "objects and strokes; want at most"},
+		{"points", fill(`{"width": 640, "height": 480, "objects": [{"id": 1, "polygon": [`, `[1,1],`, `]}]}`), "values; want at most"},
+		{"a box of numbers", fill(`{"width": 640, "height": 480, "objects": [{"id": 1, "box": [`, `1,`, `]}]}`), "values; want at most"},
+		{"a deep point", `{"width": 640, "height": 480, "objects": [{"id": 1, "polygon": ` + strings.Repeat("[", maxBytes-100), "exceeded max depth"},
+		{"a name that goes on", fill(`{"`, `n`, `": 1}`), "unknown field"},
+		{"a number that goes on", fill(`{"width": 1`, `0`, `}`), "cannot unmarshal"},
+		{"a label that goes on", fill(`{"width": 640, "height": 480, "objects": [{"id": 1, "box": [1, 1, 9, 9], "label": "`, `n`, `"}]}`), "characters; want at most 100"},
+		{"many faults", `{"width": 640, "height": 480, "objects": [` + strings.Repeat(`{},`, 9999) + `{}]}`, "; more are not listed"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			in := []byte(tt.in)
+			runtime.ReadMemStats(&before)
+			_, err := ParseFor(in, 640, 480)
+			runtime.ReadMemStats(&after)
+			if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error is %.300v; want ErrInvalid with %q", err, tt.want)
+			}
+			limit := uint64(maxJSONBytes)
+			if strings.HasPrefix(tt.in, pngSignature) {
+				limit = maxPNGBytes
+			}
+			if n := after.TotalAlloc - before.TotalAlloc; n > limit {
+				t.Errorf("%d kB took %d MiB of memory; want at most %d", len(tt.in)>>10, n>>20, limit>>20)
+			}
+			if err != nil && len(err.Error()) > 32<<10 {
+				t.Errorf("the fault has %d bytes", len(err.Error()))
+			}
+		})
+	}
+}
+
+// Where no frame has come yet, the largest there can be bounds a mask.
+func TestMaskOfUnknownFrame(t *testing.T) {
+	if _, err := Parse(strings.NewReader(bomb(t, 16384, 16384, 8, 0, 1))); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "16384×16384") {
+		t.Errorf("error is %v; want ErrInvalid with the size", err)
+	}
+	img := image.NewGray(image.Rect(0, 0, 640, 480))
+	img.Pix[7] = 1
+	if _, err := ParseFor(encodePNG(t, img), 640, 480); err != nil {
+		t.Error(err)
+	}
+}

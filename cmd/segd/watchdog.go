@@ -1,0 +1,74 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/segd/segd/config"
+	"github.com/segd/segd/pipeline"
+)
+
+// watchdogLimit is that of the systemd unit, for who asks at /livez elsewhere.
+const watchdogLimit = time.Minute
+
+// watchdog judges whether segd works, for systemd and for /livez. It does as long as a
+// camera that is up advances, or none is up: a camera that is off, ended or unreachable
+// is redialled anyway, and no restart would bring it back. Failing to publish advances
+// too: when the NATS server is away, starting anew helps nobody.
+type watchdog struct {
+	patience map[string]time.Duration // by camera; how long it may take for a frame
+
+	mu   sync.Mutex // guards seen
+	seen map[string]advance
+}
+
+// advance is how far a camera had come, and when that was first seen.
+type advance struct {
+	frames uint64
+	at     time.Time
+}
+
+// newWatchdog is patient for half of limit (0: watchdogLimit), which leaves systemd's own
+// half for the pings; a folder that is shown slower than that, for two of its pictures.
+func newWatchdog(cameras []config.Camera, limit time.Duration) *watchdog {
+	if limit == 0 {
+		limit = watchdogLimit
+	}
+	w := &watchdog{patience: map[string]time.Duration{}, seen: map[string]advance{}}
+	for _, c := range cameras {
+		w.patience[c.Name] = max(limit/2, time.Duration(2*float64(time.Second)/c.FPS))
+	}
+	return w
+}
+
+// check says of each camera that is up how long it stands still, if there are such and
+// none of them has come further within its patience. It wants to be asked often: it
+// knows what it has seen.
+func (w *watchdog) check(now time.Time, snaps []pipeline.Snapshot) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var stuck []error
+	advancing := false
+	for _, s := range snaps {
+		if !s.Up {
+			delete(w.seen, s.Camera) // once back, it has all its patience again
+			continue
+		}
+		frames := s.Published + s.Failed
+		if last, ok := w.seen[s.Camera]; !ok || frames != last.frames {
+			w.seen[s.Camera] = advance{frames, now}
+		}
+		still := now.Sub(w.seen[s.Camera].at)
+		if still <= w.patience[s.Camera] {
+			advancing = true
+			continue
+		}
+		stuck = append(stuck, fmt.Errorf("camera %s is up, and no frame has come out for %v", s.Camera, still.Round(time.Second)))
+	}
+	if advancing {
+		return nil
+	}
+	return errors.Join(stuck...)
+}

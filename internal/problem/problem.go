@@ -1,0 +1,49 @@
+// Package problem answers HTTP requests with RFC 9457 problem documents.
+package problem
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+)
+
+// MediaType is that of a problem document.
+const MediaType = "application/problem+json"
+
+// Field is what is wrong with one field of a request.
+type Field struct {
+	// Pointer is where in the body, as a JSON pointer (RFC 6901), such as
+	// /objects/0/box; empty when Field says where.
+	Pointer string `json:"pointer,omitempty"`
+	// Field is the parameter of the path or query; empty when Pointer says where.
+	Field string `json:"field,omitempty"`
+	// Detail is what was found and what would be accepted.
+	Detail string `json:"detail"`
+}
+
+// Document is a problem document.
+type Document struct {
+	Title  string  `json:"title"`
+	Status int     `json:"status"`
+	Detail string  `json:"detail"`
+	Errors []Field `json:"errors,omitempty"`
+}
+
+// Write answers with a problem document.
+func Write(w http.ResponseWriter, status int, detail string, fields ...Field) {
+	WriteJSON(w, status, MediaType, Document{http.StatusText(status), status, detail, fields})
+}
+
+// WriteJSON answers with v, whose encoding cannot fail.
+func WriteJSON(w http.ResponseWriter, status int, contentType string, v any) {
+	var body bytes.Buffer
+	enc := json.NewEncoder(&body)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil { // only a programming error can bring this about
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", contentType)
+	w.WriteHeader(status)
+	_, _ = body.WriteTo(w) // the client may be gone
+}

@@ -1,0 +1,182 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image/jpeg"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// A viewer that asks for small pictures gets those, each with the masks of the whole
+// frame; others get what the camera sends.
+func TestSmallPictures(t *testing.T) {
+	s, h := serve(t, Config{}, "north")
+	for _, tt := range []struct {
+		query         string
+		width, height int
+	}{
+		{"", 700, 401},
+		{"?width=320&fps=30", 320, 183},
+		{"?width=160", 160, 92},
+		{"?width=640&window=2", 640, 367},
+	} {
+		conn := dial(t, h.URL, "/api/v1/cameras/north/live"+tt.query, nil)
+		waitFor(t, "the viewer", func() bool { return s.Watched("north") })
+		mf, bgr := testFrame("north", 1, 700, 401)
+		s.Publish(mf, bgr)
+		f := readFrame(t, conn)
+		img, err := jpeg.DecodeConfig(bytes.NewReader(f.jpeg))
+		if err != nil || img.Width != tt.width || img.Height != tt.height {
+			t.Errorf("%q: %d×%d, %v; want %d×%d", tt.query, img.Width, img.Height, err, tt.width, tt.height)
+		}
+		if f.mask.GetWidth() != 700 || f.mask.GetHeight() != 401 {
+			t.Errorf("%q: the masks are of %d×%d", tt.query, f.mask.GetWidth(), f.mask.GetHeight())
+		}
+		_ = conn.Close(websocket.StatusNormalClosure, "")
+		waitFor(t, "it to leave", func() bool { return !s.Watched("north") })
+	}
+	// A picture that is smaller already stays as it is.
+	conn := dial(t, h.URL, "/api/v1/cameras/north/live?width=320", nil)
+	waitFor(t, "the viewer", func() bool { return s.Watched("north") })
+	mf, bgr := testFrame("north", 1, 200, 100)
+	s.Publish(mf, bgr)
+	if img, err := jpeg.DecodeConfig(bytes.NewReader(readFrame(t, conn).jpeg)); err != nil || img.Width != 200 {
+		t.Errorf("a picture of 200 pixels is sent with %d, %v", img.Width, err)
+	}
+	for _, query := range []string{"width=0", "width=100", "width=9999", "width=-1", "width=a", "width=160&width=320", "fps=0", "fps=31", "fps=2.5", "fps=", "fps=1&fps=1"} {
+		if a := ask(t, "GET", h.URL+"/api/v1/cameras/north/live?"+query, "", ""); a.status != http.StatusBadRequest {
+			t.Errorf("%s: %d %s", query, a.status, a.body)
+		}
+	}
+}
+
+// Who comes when there are as many viewers as may be is told so, before anything is
+// promised, and counted.
+func TestRefusedViewers(t *testing.T) {
+	s, h := serve(t, Config{MaxViewers: 1}, "north")
+	first := dial(t, h.URL, "/api/v1/cameras/north/live", nil)
+	waitFor(t, "the first viewer", func() bool { return s.Watched("north") })
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	conn, resp, err := websocket.Dial(ctx, h.URL+"/api/v1/cameras/north/live", nil)
+	if err == nil {
+		_ = conn.CloseNow()
+		t.Fatal("a second viewer was let in")
+	}
+	if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") == "" || resp.Header.Get("Content-Type") != "application/problem+json" {
+		t.Errorf("the second is answered %s, %v", resp.Status, resp.Header)
+	}
+	// The page asks again without the upgrade, since its WebSocket hides the answer.
+	for _, path := range []string{"/api/v1/cameras/north/live", "/api/v1/events"} {
+		a := ask(t, "GET", h.URL+path, "", "")
+		if a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") == "" || !bytes.Contains([]byte(a.body), []byte("limit of 1 viewers")) {
+			t.Errorf("%s: %d %v %s", path, a.status, a.header, a.body)
+		}
+	}
+	if got := fmt.Sprintf("%+v", s.Stats()); got != "{Viewers:1 Refused:3 FramesDropped:0 NoticesDropped:0}" {
+		t.Errorf("stats %s", got)
+	}
+	_ = first.Close(websocket.StatusNormalClosure, "")
+	waitFor(t, "room", func() bool { return s.Stats().Viewers == 0 })
+	dial(t, h.URL, "/api/v1/cameras/north/live", nil)
+}
+
+// Viewers of one width share one picture, and those of one rate the moment.
+func TestSmallPicturesAreShared(t *testing.T) {
+	var skipped atomic.Uint64
+	c := newCamera("north", Config{}.withDefaults(), &skipped)
+	var all []*viewer
+	for _, w := range []wish{{}, {}, {width: 160, fps: 2}, {width: 160, fps: 2}, {width: 160, fps: 4}, {width: 320}} {
+		v := &viewer{want: w, wake: make(chan struct{}, 1)}
+		c.viewers[v] = struct{}{}
+		all = append(all, v)
+	}
+	c.watching.Store(int32(len(all)))
+	mf, bgr := testFrame("north", 1, 640, 480)
+	c.publish(mf, bgr)
+	for _, same := range [][]int{{0, 1}, {2, 3, 4}, {5}} {
+		for _, other := range all {
+			mine := all[same[0]]
+			want := false
+			for _, k := range same {
+				want = want || all[k] == other
+			}
+			if mine.frame == nil || (other.frame == mine.frame) != want {
+				t.Errorf("viewers %v and %v share: %v; want %v", mine.want, other.want, other.frame == mine.frame, want)
+			}
+		}
+	}
+}
+
+// At 25 frames a second a viewer of 2 gets 2, at any width, and one without a rate all.
+func TestLowRate(t *testing.T) {
+	var skipped atomic.Uint64
+	c := newCamera("north", Config{}.withDefaults(), &skipped)
+	got := map[*viewer]int{}
+	slow, late, all := &viewer{want: wish{fps: 2}}, &viewer{want: wish{fps: 2, width: 160}}, &viewer{}
+	for k := range 10 * 25 {
+		switch k {
+		case 0:
+			c.viewers[slow], c.viewers[all] = struct{}{}, struct{}{}
+		case 130: // a little into a second
+			c.viewers[late] = struct{}{}
+		}
+		var together []int
+		for _, viewers := range c.due(time.Unix(1000, int64(k)*40e6), 640) {
+			for _, v := range viewers {
+				got[v]++
+				if v == slow || v == late {
+					together = append(together, got[v])
+				}
+			}
+		}
+		if k > 130 && len(together) == 1 {
+			t.Errorf("frame %d is for one of the two", k)
+		}
+	}
+	if got[slow] != 20 || got[all] != 250 || got[late] != 11 && got[late] != 10 {
+		t.Errorf("of 250 frames in 10 s: %d, %d and %d of the last 4.8 s; want 20, 250 and 10", got[slow], got[all], got[late])
+	}
+}
+
+func TestShrink(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for _, size := range [][4]int{{8, 6, 4, 3}, {9, 7, 4, 3}, {640, 480, 160, 120}, {5, 5, 1, 1}, {641, 3, 640, 3}} {
+		width, height, to, lower := size[0], size[1], size[2], size[3]
+		bgr := make([]byte, 3*width*height)
+		for i := range bgr {
+			bgr[i] = byte(random.IntN(256))
+		}
+		got := shrink(nil, bgr, width, height, to, lower)
+		for i := range got {
+			// The mean of all that falls into the pixel, by one look at every pixel.
+			var sum, n float64
+			for p := range width * height {
+				x, y := p%width, p/width
+				left, right, top, bottom := i/3%to*width/to, (i/3%to+1)*width/to, i/3/to*height/lower, (i/3/to+1)*height/lower
+				if x >= left && x < right && y >= top && y < bottom {
+					sum, n = sum+float64(bgr[3*p+i%3]), n+1
+				}
+			}
+			if math.Abs(float64(got[i])-sum/n) > 0.5 {
+				t.Fatalf("%v: byte %d is %d; want %.2f", size, i, got[i], sum/n)
+			}
+			if width > 100 && i > 300 {
+				break // the oracle is slow
+			}
+		}
+	}
+	bgr := make([]byte, 3*640*480)
+	dst := shrink(nil, bgr, 640, 480, 160, 120)
+	if n := testing.AllocsPerRun(5, func() { dst = shrink(dst, bgr, 640, 480, 160, 120) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
