@@ -39,6 +39,7 @@ const (
 	staySimilarity = 0.62
 	heldSimilarity = 0.7 // of one that was hidden, until it is certain
 	backShare      = 0.7
+	recalledShare  = 0.6 // of one that was seen in one picture only, all of which is typical
 	backSimilarity = 0.75
 	backDoubt      = 0.003 // a frame of the camera, up to leftSimilarity
 	backPictures   = 6
@@ -153,7 +154,15 @@ func (f *Follower) find(o *Object, frames float64) {
 	case o.hits > 0: // where it seemed to be back
 		radius = searchRadius * searchYoung
 	case o.unseen > seekAfter && !o.left:
+		w, h := o.w, o.h
+		there := 0.0 // it may have stayed, where nobody knows the background
+		if o.recalled {
+			there = f.matchAt(o, px, py, w, h, 1)
+		}
 		if x, y, ok := f.seek(o, px, py, size*(searchMost+seekReach*float64(o.unseen))); ok {
+			if o.recalled && there >= f.matchAt(o, x, y, o.w, o.h, 1) {
+				x, y, o.w, o.h = px, py, w, h
+			}
 			px, py, radius = x, y, searchRadius
 		}
 	}
@@ -207,7 +216,9 @@ func (f *Follower) move(o *Object, px, py, x, y, w, h, frames float64) {
 	case o.left:
 		share, similarity, pictures = leftShare, leftSimilarity, leftPictures
 	default:
-		share, pictures = backShare, backPictures
+		if share, pictures = backShare, backPictures; o.recalled {
+			share = recalledShare
+		}
 		similarity = min(backSimilarity+backDoubt*float64(o.unseen), leftSimilarity)
 	}
 	if o.match < share*o.typical || o.similarity < similarity {
