@@ -9,10 +9,12 @@ import (
 	"image/color"
 	"image/png"
 	"io"
+	"slices"
 	"strings"
 )
 
-// Parse reads an annotation from JSON (the fields of [Annotation]), or from a grey or
+// Parse reads an annotation from JSON (the fields of [Annotation], and mask, a PNG in
+// base64), or from a grey or
 // palette PNG whose pixel values are object ids. Errors wrap ErrInvalid.
 func Parse(r io.Reader) (*Annotation, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
@@ -22,13 +24,17 @@ func Parse(r io.Reader) (*Annotation, error) {
 	if len(data) > maxBytes {
 		return nil, Faultf("", "larger than the %d MiB accepted", maxBytes>>20)
 	}
-	if bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")) {
+	if bytes.HasPrefix(data, []byte(pngMagic)) {
 		return parseMask(data)
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
-	a := &Annotation{}
-	if err := dec.Decode(a); errors.Is(err, ErrInvalid) { // a point's
+	var read struct {
+		Annotation
+		MaskPNG []byte `json:"mask"`
+	}
+	a := &read.Annotation
+	if err := dec.Decode(&read); errors.Is(err, ErrInvalid) { // a point's
 		return nil, err
 	} else if err != nil {
 		return nil, Faultf("", "line %d: %v", line(data, err, dec), err)
@@ -43,10 +49,37 @@ func Parse(r io.Reader) (*Annotation, error) {
 			return nil, Faultf(at, "null; want a value, or the member left out if it is optional")
 		}
 	}
+	if read.MaskPNG != nil {
+		if err := a.takeMask(read.MaskPNG); err != nil {
+			return nil, err
+		}
+	}
 	if err := a.Validate(); err != nil {
 		return nil, err
 	}
 	return a, nil
+}
+
+// takeMask makes the mask that of a PNG, whose ids are those of the objects, or all of them
+// if there are none.
+func (a *Annotation) takeMask(data []byte) error {
+	m, err := parseMask(data)
+	switch {
+	case err != nil:
+		return fmt.Errorf("mask: %w", err)
+	case m.Width != a.Width || m.Height != a.Height:
+		return Faultf("mask", "it is %d×%d; want the %d×%d that the annotation is made for", m.Width, m.Height, a.Width, a.Height)
+	}
+	if a.Mask = m.Mask; len(a.Objects) == 0 {
+		a.Objects = m.Objects
+		return nil
+	}
+	for _, o := range m.Objects {
+		if !slices.ContainsFunc(a.Objects, func(known Object) bool { return known.ID == o.ID }) {
+			return Faultf("mask", "it has id %d, which none of the objects has; want the ids of objects, 0 elsewhere", o.ID)
+		}
+	}
+	return nil
 }
 
 // findNull returns where in the next value of dec, which is sound, the first null is.
