@@ -39,14 +39,18 @@ const (
 	staySimilarity = 0.62
 	heldSimilarity = 0.7 // of one that was hidden, until it is certain
 	backShare      = 0.7
-	recalledShare  = 0.6 // of one that was seen in one picture only, all of which is typical
-	backSimilarity = 0.75
-	backDoubt      = 0.003 // a frame of the camera, up to leftSimilarity
-	backPictures   = 6
-	leftShare      = 0.8
-	leftSimilarity = 0.88
-	leftPictures   = 8
-	leaving        = 3 // frames in which it would be across the border
+
+	// Of one that was marked in a picture of another time all of what that shows is typical,
+	// and anybody may have come by since.
+	recalledShare      = 0.6
+	recalledSimilarity = 0.9
+	backSimilarity     = 0.75
+	backDoubt          = 0.003 // a frame of the camera, up to leftSimilarity
+	backPictures       = 6
+	leftShare          = 0.8
+	leftSimilarity     = 0.88
+	leftPictures       = 8
+	leaving            = 3 // frames in which it would be across the border
 )
 
 // rivals is how likely a colour at a point is somebody else's.
@@ -213,12 +217,12 @@ func (f *Follower) move(o *Object, px, py, x, y, w, h, frames float64) {
 	case o.Found && o.returned:
 		similarity = heldSimilarity
 	case o.Found:
+	case o.recalled:
+		share, similarity, pictures = recalledShare, recalledSimilarity, backPictures
 	case o.left:
 		share, similarity, pictures = leftShare, leftSimilarity, leftPictures
 	default:
-		if share, pictures = backShare, backPictures; o.recalled {
-			share = recalledShare
-		}
+		share, pictures = backShare, backPictures
 		similarity = min(backSimilarity+backDoubt*float64(o.unseen), leftSimilarity)
 	}
 	if o.match < share*o.typical || o.similarity < similarity {

@@ -157,7 +157,7 @@ func (f *Follower) Evidence(dst []float64, p *picture.Picture, o *Object) {
 		against := f.against(o, c, x, y) + strange
 		// What is behind it may look like it; but one that was recalled stood there when
 		// nobody had looked yet.
-		if f.background.seen[at] == 0 && !o.recalled {
+		if f.background.seen[at] == 0 && !o.stood {
 			against = max(against, 1)
 		}
 		i := f.grid.superpixel[at]

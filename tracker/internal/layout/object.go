@@ -48,6 +48,7 @@ type Object struct {
 	hits   int  // pictures in a row in which it seemed to be back
 
 	recalled bool // it was marked in a picture of another time, and not certainly found since
+	stood    bool // it was, and may stand there since before anybody saw what is behind it
 }
 
 // Recall makes o, which was marked in the picture last looked at, one that was seen there long
@@ -56,7 +57,7 @@ func (o *Object) Recall(frames int) {
 	if !o.Known() {
 		return
 	}
-	o.Found, o.certain, o.left, o.recalled = false, false, false, true
+	o.Found, o.certain, o.left, o.recalled, o.stood = false, false, false, true, true
 	o.unseen, o.hits, o.vx, o.vy = frames, 0, 0, 0
 }
 
