@@ -105,6 +105,7 @@ func runDemo(ctx context.Context, std cli.Streams, f demoFlags) (err error) {
 	if d.annotations["demo"], err = parseAnnotation(demoAnnotation); err != nil {
 		return err
 	}
+	d.fits = true // the clip begins with the frame that demo.json is of
 
 	clip, err := prepareClip(ctx, std.Err, f.clip)
 	if err != nil {
