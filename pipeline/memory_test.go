@@ -52,8 +52,8 @@ func TestObjectsOutliveTheStages(t *testing.T) {
 			}
 			return nil
 		}},
-		{"a panic before the annotated frame", 5, func(seq uint64) error {
-			if seq == 3 {
+		{"a panic before the annotated frame", 20, func(seq uint64) error {
+			if seq == 8 {
 				panic("a wild index")
 			}
 			return nil
@@ -78,6 +78,10 @@ func TestObjectsOutliveTheStages(t *testing.T) {
 				}
 				if iou := mask.IoU(got, squareMask(23)); iou < 0.8 {
 					t.Errorf("%v, IoU %.2f with the square at the end; want at least 0.8", last.Objects[0].State, iou)
+				}
+				// A frame is counted from where the folder began.
+				if e := b.rec.event(segdv1.EventKind_EVENT_KIND_ANNOTATION_ACCEPTED); tt.frame == 20 && e.Sequence != 9+20 {
+					t.Errorf("the annotation is of frame %d; want 29", e.Sequence)
 				}
 				if kinds := b.rec.kinds(); slices.Contains(kinds, "ANNOTATION_REJECTED") {
 					t.Errorf("events %v; the annotation is no fault", kinds)
@@ -123,6 +127,17 @@ func TestMarksOutliveTheStages(t *testing.T) {
 		}
 		if c.Snapshot().Restarts != 1 {
 			t.Errorf("%d restarts; want 1", c.Snapshot().Restarts)
+		}
+		scenes, _ := c.memory.take()
+		var known []string
+		for _, s := range scenes {
+			for _, o := range s.annotation.Objects {
+				known = append(known, fmt.Sprintf("%d %s", o.ID, o.Label))
+			}
+		}
+		// Of the picture of the first mark, that of the second and the last one.
+		if want := []string{"1 square", "1 square", "2 meadow", "1 square", "2 meadow"}; !slices.Equal(known, want) {
+			t.Errorf("remembered: %q; want %q", known, want)
 		}
 	})
 }
