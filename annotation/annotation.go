@@ -77,6 +77,11 @@ type Annotation struct {
 	Objects    []Object `json:"objects"`
 	Background []Stroke `json:"background,omitempty"`
 
+	// Picture is the picture it was made on, a JPEG or PNG of Width×Height. It is for
+	// annotations that are kept while the camera's frames go on: where its objects are
+	// by then is found by what they look like in it.
+	Picture []byte `json:"picture,omitempty"`
+
 	// Mask holds an object id for every pixel, row-major, 0 where none of
 	// Objects is; nil for an annotation without a mask.
 	Mask []uint8 `json:"-"`
@@ -119,6 +124,9 @@ func (a *Annotation) Validate() error {
 		faults = append(faults, a.checkStrokes(at+".scribbles", o.Scribbles)...)
 	}
 	faults = append(faults, a.checkStrokes("background", a.Background)...)
+	if a.Picture != nil {
+		faults = append(faults, a.checkPicture()...)
+	}
 	if paint := a.paint(); len(faults) == 0 && paint > maxPaint {
 		add("", "strokes, polygons and boxes (%d-fold) would paint %.0f times the frame; want at most %d", boxWork, paint, maxPaint)
 	}

@@ -2,9 +2,11 @@ package annotation
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"image"
 	"image/color"
+	"image/jpeg"
 	"image/png"
 	"math/rand/v2"
 	"strings"
@@ -87,6 +89,11 @@ func TestParseFaults(t *testing.T) {
 		{"null for a number", `{"width": 8, "height": 8, "objects": [{"id": 1, "polygon": [[1, 1], [4, null], [1, 4]]}]}`, "objects[0].polygon[1][1]: null"},
 		{"null for objects", `{"width": 8, "height": 8, "background": ` + stroke + `, "objects": null}`, "objects: null"},
 		{"null", `null`, "null; want a value"},
+		{"picture of no kind", `{"width": 8, "height": 8, "objects": [{"id": 1, "scribbles": ` + stroke + `}], "picture": "R0lGODlh"}`, "picture: 6 bytes that are neither; want a JPEG or a PNG"},
+		{"picture of another size", `{"width": 8, "height": 8, "objects": [{"id": 1, "scribbles": ` + stroke + `}], "picture": "` + inBase64(encodePNGOf(9, 8)) + `"}`, "picture: it is 9×8; want the 8×8 that"},
+		{"picture cut short in its head", `{"width": 8, "height": 8, "objects": [{"id": 1, "scribbles": ` + stroke + `}], "picture": "` + inBase64(encodePNGOf(8, 8)[:12]) + `"}`, "picture: unexpected EOF"},
+		{"mask of another size", `{"width": 8, "height": 8, "mask": "` + inBase64(maskOf(9, 8, 3)) + `"}`, "mask: it is 9×8; want the 8×8 that"},
+		{"mask of another object", `{"width": 8, "height": 8, "objects": [{"id": 1}], "mask": "` + inBase64(maskOf(8, 8, 3)) + `"}`, "mask: it has id 3, which none"},
 		{"two values", goodJSON + "1", "something follows"},
 		{"truncated PNG", "\x89PNG\r\n\x1a\n\x00", "mask PNG"},
 		{"colour PNG", string(encodePNG(t, image.NewRGBA(image.Rect(0, 0, 2, 2)))), "colour model"},
@@ -98,6 +105,59 @@ func TestParseFaults(t *testing.T) {
 				t.Errorf("error is %v; want ErrInvalid with %q", err, tt.want)
 			}
 		})
+	}
+}
+
+func inBase64(data []byte) string { return base64.StdEncoding.EncodeToString(data) }
+
+func encodePNGOf(width, height int) []byte {
+	var buf bytes.Buffer
+	_ = png.Encode(&buf, image.NewRGBA(image.Rect(0, 0, width, height)))
+	return buf.Bytes()
+}
+
+// maskOf is a PNG with one pixel of an object, at 2, 1.
+func maskOf(width, height int, id uint8) []byte {
+	img := image.NewGray(image.Rect(0, 0, width, height))
+	img.SetGray(2, 1, color.Gray{Y: id})
+	var buf bytes.Buffer
+	_ = png.Encode(&buf, img)
+	return buf.Bytes()
+}
+
+// An annotation carries the picture it was made on, and its mask.
+func TestPicture(t *testing.T) {
+	img := image.NewRGBA(image.Rect(0, 0, 8, 6))
+	for i := range img.Pix {
+		img.Pix[i] = 255
+	}
+	img.SetRGBA(3, 2, color.RGBA{10, 20, 30, 255})
+	a, err := Parse(strings.NewReader(`{"width": 8, "height": 6, "objects": [{"id": 3, "label": "cup"}],
+ "mask": "` + inBase64(maskOf(8, 6, 3)) + `", "picture": "` + inBase64(encodePNG(t, img)) + `"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bgr, err := a.BGR()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := 3 * (2*8 + 3); len(bgr) != 3*8*6 || !bytes.Equal(bgr[p:p+4], []byte{30, 20, 10, 255}) {
+		t.Errorf("the picture has %d bytes, %d at 3, 2; want 144, and 30 20 10 255", len(bgr), bgr[p:p+4])
+	}
+	if a.Objects[0].Label != "cup" || a.Raster()[1*8+2] != 1 || a.Raster()[0] != Outside {
+		t.Errorf("parsed as %+v", a.Objects)
+	}
+	var buf bytes.Buffer
+	if err := jpeg.Encode(&buf, img, nil); err != nil {
+		t.Fatal(err)
+	}
+	a.Picture = buf.Bytes()
+	if bgr, err := a.BGR(); err != nil || len(bgr) != 3*8*6 || bgr[0] < 200 {
+		t.Errorf("a JPEG gives %d bytes, %v", len(bgr), err)
+	}
+	a.Picture = a.Picture[:len(a.Picture)-30]
+	if _, err := a.BGR(); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "want a whole JPEG or PNG") {
+		t.Errorf("a JPEG that was cut short: %v", err)
 	}
 }
 
@@ -178,6 +238,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(goodJSON))
 	f.Add([]byte(`{"width": 8, "height": 8, "objects": [{"id": 1, "scribbles": [{"width": 1, "points": [[1, 1], [9, 2]]}]}]}`))
 	f.Add([]byte(`{"width": 8, "height": 8, "objects": [{"id": 1, "box": [1, 1, 4, 4]}, {"id": 2, "polygon": [[1, 1], [4, 4], [1, 4]]}]}`))
+	f.Add([]byte(`{"width": 9, "height": 8, "mask": "` + inBase64(maskOf(9, 8, 3)) + `", "picture": "` + inBase64(encodePNGOf(9, 8)) + `"}`))
 	f.Add(encodePNG(f, image.NewPaletted(image.Rect(0, 0, 3, 3), color.Palette{color.Black, color.White})))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		a, err := Parse(bytes.NewReader(data))
@@ -193,6 +254,11 @@ func FuzzParse(f *testing.F) {
 		}
 		if a.Width*a.Height > 1<<20 {
 			t.Skip("valid, but drawing it would take long")
+		}
+		if a.Picture != nil {
+			if bgr, err := a.BGR(); err == nil && len(bgr) != 3*a.Width*a.Height {
+				t.Fatalf("%d bytes of a picture of %d×%d", len(bgr), a.Width, a.Height)
+			}
 		}
 		for _, m := range a.Raster() {
 			if m < Outside || int(m) > len(a.Objects) {

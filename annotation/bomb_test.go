@@ -3,6 +3,7 @@ package annotation
 import (
 	"bytes"
 	"compress/zlib"
+	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
@@ -77,6 +78,7 @@ func TestBombs(t *testing.T) {
 		{"grey with a transparent one, 8192×8192", bomb(t, 8192, 8192, 8, 0, 1, chunk("tRNS", []byte{0, 0})), "made for 8192×8192"},
 		{"palette, a line of 2³¹-1", bomb(t, 1<<31-1, 1, 8, 3, 0, chunk("PLTE", make([]byte, 6))), "mask PNG"},
 		{"more pixels than the header says", bomb(t, 640, 480, 8, 0, 255), "mask PNG"},
+		{"grey, 8192×8192, inside JSON", `{"width": 8192, "height": 8192, "mask": "` + base64.StdEncoding.EncodeToString([]byte(bomb(t, 8192, 8192, 8, 0, 1))) + `"}`, "made for 8192×8192; the camera's frames are 640×480"},
 		{"a text of 64 MiB", bomb(t, 640, 480, 8, 0, 1, chunk("zTXt", text)), "objects: none"},
 		{"a profile of 64 MiB", bomb(t, 640, 480, 8, 0, 1, chunk("iCCP", text)), "objects: none"},
 		{"empty objects", fill(`{"width": 640, "height": 480, "objects": [`, `{},`, `]}`), "objects and strokes; want at most"},
@@ -100,7 +102,7 @@ func TestBombs(t *testing.T) {
 				t.Errorf("error is %.300v; want ErrInvalid with %q", err, tt.want)
 			}
 			limit := uint64(maxJSONBytes)
-			if strings.HasPrefix(tt.in, pngSignature) {
+			if strings.HasPrefix(tt.in, pngMagic) {
 				limit = maxPNGBytes
 			}
 			if n := after.TotalAlloc - before.TotalAlloc; n > limit {

@@ -6,6 +6,8 @@
 // Positions are in pixels, x to the right and y down, the centre of the top-left
 // pixel at (0.5, 0.5).
 //
+// One that is kept in a file carries the picture it was made on ([Annotation.Picture]).
+//
 // Limits, beyond which an annotation is refused:
 //
 //   - 16 MiB of JSON or PNG; 16384 pixels a side, 67108864 in all.

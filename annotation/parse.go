@@ -9,13 +9,13 @@ import (
 	"image/color"
 	"image/png"
 	"io"
+	"slices"
 	"strings"
 )
 
-const pngSignature = "\x89PNG\r\n\x1a\n"
-
-// Parse reads an annotation from JSON (the fields of [Annotation]), or from a grey or
-// palette PNG whose pixel values are object ids. Errors wrap ErrInvalid.
+// Parse reads an annotation from JSON (the fields of [Annotation], and mask, a PNG in
+// base64), or from a grey or palette PNG whose pixel values are object ids. Errors wrap
+// ErrInvalid.
 func Parse(r io.Reader) (*Annotation, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
 	if err != nil {
@@ -31,7 +31,7 @@ func ParseFor(data []byte, width, height int) (*Annotation, error) {
 	if len(data) > maxBytes {
 		return nil, Faultf("", "larger than the %d MiB accepted", maxBytes>>20)
 	}
-	if bytes.HasPrefix(data, []byte(pngSignature)) {
+	if bytes.HasPrefix(data, []byte(pngMagic)) {
 		return parseMask(data, width, height)
 	}
 	if err := checkCounts(data); err != nil {
@@ -39,8 +39,12 @@ func ParseFor(data []byte, width, height int) (*Annotation, error) {
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
-	a := &Annotation{}
-	if err := dec.Decode(a); errors.Is(err, ErrInvalid) { // a point's
+	var read struct {
+		Annotation
+		MaskPNG []byte `json:"mask"`
+	}
+	a := &read.Annotation
+	if err := dec.Decode(&read); errors.Is(err, ErrInvalid) { // a point's
 		return nil, err
 	} else if err != nil {
 		return nil, Faultf("", "line %d: %s", line(data, err, dec), clip(err.Error()))
@@ -53,6 +57,11 @@ func ParseFor(data []byte, width, height int) (*Annotation, error) {
 	if bytes.Contains(data, []byte("null")) {
 		if at, found := findNull(json.NewDecoder(bytes.NewReader(data)), ""); found {
 			return nil, Faultf(at, "null; want a value, or the member left out if it is optional")
+		}
+	}
+	if read.MaskPNG != nil {
+		if err := a.takeMask(read.MaskPNG, width, height); err != nil {
+			return nil, err
 		}
 	}
 	if err := a.Validate(); err != nil {
@@ -94,6 +103,28 @@ func clip(text string) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:limit], "") + "…"
+}
+
+// takeMask makes the mask that of a PNG, whose ids are those of the objects, or all of them
+// if there are none.
+func (a *Annotation) takeMask(data []byte, width, height int) error {
+	m, err := parseMask(data, width, height)
+	switch {
+	case err != nil:
+		return fmt.Errorf("mask: %w", err)
+	case m.Width != a.Width || m.Height != a.Height:
+		return Faultf("mask", "it is %d×%d; want the %d×%d that the annotation is made for", m.Width, m.Height, a.Width, a.Height)
+	}
+	if a.Mask = m.Mask; len(a.Objects) == 0 {
+		a.Objects = m.Objects
+		return nil
+	}
+	for _, o := range m.Objects {
+		if !slices.ContainsFunc(a.Objects, func(known Object) bool { return known.ID == o.ID }) {
+			return Faultf("mask", "it has id %d, which none of the objects has; want the ids of objects, 0 elsewhere", o.ID)
+		}
+	}
+	return nil
 }
 
 // findNull returns where in the next value of dec, which is sound, the first null is.

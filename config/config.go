@@ -262,7 +262,8 @@ type Camera struct {
 	// Loop starts a file: or dir: camera over at its end. Default false.
 	Loop bool `yaml:"loop"`
 	// Annotation is a JSON file with the objects to follow, relative to the
-	// config file. Default none: annotate with `segd annotate`.
+	// config file, best one with its picture, as `segd objects CAMERA --save FILE`
+	// writes. Default none: annotate with `segd annotate`.
 	Annotation string `yaml:"annotation"`
 }
 

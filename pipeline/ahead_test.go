@@ -111,11 +111,11 @@ func TestAnnotateAheadOfSlowedCamera(t *testing.T) {
 // of a frame that has passed does not wait alone.
 func TestPendingAtTheEnd(t *testing.T) {
 	live(t, nil, func(t *testing.T, b *bench, c *Camera) {
-		ahead, err := c.queue(annotate(ptr(60), 0))
+		ahead, err := c.queue(&request{annotation: annotate(ptr(60), 0)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		passed, err := c.queue(annotate(ptr(15), 0))
+		passed, err := c.queue(&request{annotation: annotate(ptr(15), 0)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -40,6 +41,8 @@ type request struct {
 	done       chan outcome // capacity 1; answered exactly once
 	passed     int          // damaged frames that it did not take
 	left       bool         // nobody waits for the answer any more
+	configured bool         // it is Config.Annotation: it is not lost with a frame
+	counted    *uint64      // the frame that names, as the source counts
 }
 
 type outcome struct {
@@ -74,6 +77,20 @@ func (q *requests) add(r *request) error {
 	}
 	q.pending = append(q.pending, r)
 	return nil
+}
+
+// rebase makes the frame that the configured annotation names, counted from the source's
+// first, that of a source which begins with frame base.
+func (q *requests) rebase(base uint64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, r := range q.pending {
+		if r.configured && r.counted != nil {
+			a := *r.annotation
+			frame := *r.counted + base
+			a.Frame, r.annotation = &frame, &a
+		}
+	}
 }
 
 // near refuses a frame that is farther ahead than anybody would wait for.
@@ -179,7 +196,11 @@ func (c *Camera) Annotate(ctx context.Context, a *annotation.Annotation) (*segdv
 		c.rejected(err)
 		return nil, fmt.Errorf("pipeline: camera %s: %w", c.cfg.Name, err)
 	}
-	r, err := c.queue(a)
+	if err := noPicture(a); err != nil {
+		c.rejected(err)
+		return nil, fmt.Errorf("pipeline: camera %s: %w", c.cfg.Name, err)
+	}
+	r, err := c.queue(&request{annotation: a})
 	if err != nil {
 		return nil, err
 	}
@@ -226,8 +247,46 @@ func (c *Camera) pending(seq uint64) *segdv1.Annotated {
 	return &segdv1.Annotated{Site: c.cfg.Site, Camera: c.cfg.Name, Sequence: seq, MasksSequence: seq, Pending: true}
 }
 
-func (c *Camera) queue(a *annotation.Annotation) (*request, error) {
-	r := &request{annotation: a, done: make(chan outcome, 1)}
+// noPicture refuses an annotation that was made on another picture than a frame.
+func noPicture(a *annotation.Annotation) error {
+	if a.Picture == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrAnnotate, annotation.Faultf("picture",
+		"an annotation of a frame has none; want it left out, or the file to be the camera's annotation in the configuration"))
+}
+
+// configure takes the annotation of the configuration, if there is one.
+func (c *Camera) configure(a *annotation.Annotation) error {
+	switch {
+	case a == nil:
+		return nil
+	case a.Picture == nil:
+		_, err := c.queue(&request{annotation: a, configured: true, counted: a.Frame})
+		return err
+	}
+	bgr, err := a.BGR()
+	if err == nil {
+		err = a.Validate()
+	}
+	if err != nil {
+		return fmt.Errorf("pipeline: camera %s: %w", c.cfg.Name, err)
+	}
+	c.memory.configured(a, bgr)
+	return nil
+}
+
+// postpone keeps the configured annotation of it, whose frame is lost by no fault of the
+// annotation's, for the stages to come.
+func (c *Camera) postpone(it *item) {
+	if r := it.note; r != nil && r.configured {
+		it.note = nil
+		c.memory.configured(r.annotation, bytes.Clone(it.frame.Pix))
+	}
+}
+
+func (c *Camera) queue(r *request) (*request, error) {
+	r.done = make(chan outcome, 1)
 	if err := c.notes.add(r); err != nil {
 		c.rejected(err)
 		return nil, fmt.Errorf("pipeline: camera %s: %w", c.cfg.Name, err)

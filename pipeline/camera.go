@@ -37,6 +37,8 @@ type Extractor interface {
 // annotation.ErrInvalid refuses the annotation and leaves the stepper as it was.
 type Stepper interface {
 	Step(ctx context.Context, s *features.Scene, ann *annotation.Annotation) (*tracker.Result, error)
+	// Recall takes in a scene of another time, before the first Step.
+	Recall(ctx context.Context, s *features.Scene, ann *annotation.Annotation) error
 	Preview(ann *annotation.Annotation) (*tracker.Preview, error)
 	Remove(id uint32) bool
 	Rename(id uint32, label string) (bool, error)
@@ -98,8 +100,12 @@ type Config struct {
 	Viewer    Viewer // nil: nobody looks
 	Meter     Meter  // nil: nobody counts
 
-	// Annotation is queued before the first frame. nil: none.
+	// Annotation is queued before the first frame, if it has no picture; the objects of
+	// one that has are looked for in the frames by what they look like there. nil: none.
 	Annotation *annotation.Annotation
+	// AnnotationFits: the frame that an Annotation without picture is put on is known to be
+	// the one it was made on. Else an event says that nobody knows.
+	AnnotationFits bool
 
 	// MinBackoff and MaxBackoff bound the pause before failed stages are built
 	// anew; it doubles from the one to the other. 0: 1 s and 30 s.
@@ -118,6 +124,7 @@ type Camera struct {
 	log    *slog.Logger
 	stats  stats
 	notes  requests
+	memory memory
 	events eventQueue
 	ran    atomic.Bool
 	newest newest
@@ -172,10 +179,8 @@ func New(cfg Config) (*Camera, error) {
 		turn: make(chan struct{}, 1), previews: make(chan struct{}, maxPreviews),
 	}
 	c.stats.snap.Camera = cfg.Name
-	if cfg.Annotation != nil {
-		if _, err := c.queue(cfg.Annotation); err != nil {
-			return nil, err
-		}
+	if err := c.configure(cfg.Annotation); err != nil {
+		return nil, err
 	}
 	return c, nil
 }

@@ -484,7 +484,7 @@ func TestPanicStaysInItsCamera(t *testing.T) {
 			t.Errorf("%d frames published; want the 20 of the second life and some", snap.Published)
 		}
 		want := []string{"CAMERA_UP", "ANNOTATION_ACCEPTED", "OBJECT_APPEARED",
-			"OBJECT_LOST", "CAMERA_DOWN", "CAMERA_UP", "CAMERA_DOWN"}
+			"OBJECT_LOST", "CAMERA_DOWN", "CAMERA_UP", "OBJECT_BACK", "CAMERA_DOWN"}
 		if got := bad.rec.kinds(); !slices.Equal(got, want) {
 			t.Errorf("events %v, want %v", got, want)
 		}
@@ -748,14 +748,14 @@ func TestAnnotateLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range uint64(maxPending) {
-		if _, err := c.queue(annotate(ptr(i), 0)); err != nil {
+		if _, err := c.queue(&request{annotation: annotate(ptr(i), 0)}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.queue(annotate(ptr(0), 0)); !errors.Is(err, ErrBusy) {
+		if _, err := c.queue(&request{annotation: annotate(ptr(0), 0)}); !errors.Is(err, ErrBusy) {
 			t.Errorf("frame 0 twice: %v", err)
 		}
 	}
-	if _, err := c.queue(annotate(ptr(100), 0)); !errors.Is(err, ErrBusy) {
+	if _, err := c.queue(&request{annotation: annotate(ptr(100), 0)}); !errors.Is(err, ErrBusy) {
 		t.Errorf("one too many: %v", err)
 	}
 }

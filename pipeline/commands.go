@@ -66,6 +66,8 @@ func (c *Camera) Clear(ctx context.Context, id uint32) error {
 		}
 		for _, o := range gone {
 			s.step.Remove(o.Id)
+			delete(s.sought, o.Id)
+			c.memory.change(func(known *annotation.Object) bool { return known.ID != o.Id })
 			c.log.Info("object removed", keyObject, o.Id)
 			s.objects.removed(c, o, seq, "")
 		}
@@ -90,6 +92,12 @@ func (c *Camera) Rename(ctx context.Context, id uint32, label string) (renamed *
 		if _, err := s.step.Rename(id, label); err != nil {
 			return fmt.Errorf("pipeline: camera %s: %w", c.cfg.Name, err)
 		}
+		c.memory.change(func(known *annotation.Object) bool {
+			if known.ID == id {
+				known.Label = label
+			}
+			return true
+		})
 		before := objects[i].Label
 		renamed = proto.CloneOf(objects[i])
 		renamed.Label = label
@@ -122,6 +130,9 @@ func (c *Camera) Rename(ctx context.Context, id uint32, label string) (renamed *
 // up the frames; the work is done here. Errors wrap annotation.ErrInvalid (and
 // annotation.ErrFrame), ErrBusy, ErrDown or what ended ctx.
 func (c *Camera) Preview(ctx context.Context, a *annotation.Annotation) (*segdv1.MaskFrame, error) {
+	if err := noPicture(a); err != nil {
+		return nil, fmt.Errorf("pipeline: camera %s: %w", c.cfg.Name, err)
+	}
 	select {
 	case c.previews <- struct{}{}:
 		defer func() { <-c.previews }()

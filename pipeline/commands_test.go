@@ -214,7 +214,7 @@ func TestNewSizeRemovesObjects(t *testing.T) {
 					a := annotate(ptr(from), 1) // the pictures began anew with frame 24
 					a.Height, a.Background = testHeight/2, nil
 					a.Objects[0].Scribbles[0].Points[0][1] = testHeight/2 - 2
-					if _, err := c.queue(a); err != nil {
+					if _, err := c.queue(&request{annotation: a}); err != nil {
 						t.Fatal(err)
 					}
 				}

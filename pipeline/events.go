@@ -104,13 +104,26 @@ func (c *Camera) resolve(it *item, err error) {
 		return
 	}
 	out := c.annotated(r.annotation, it.masks)
-	c.log.Info("annotation accepted", keySeq, out.Sequence)
-	c.emit(&segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_ANNOTATION_ACCEPTED, Sequence: out.Sequence})
+	doubt := ""
+	if r.configured && !c.cfg.AnnotationFits {
+		doubt = unfitted
+		c.log.Warn("annotation of the configuration: "+doubt, keySeq, out.Sequence)
+	}
+	c.accepted(out.Sequence, doubt)
 	for _, w := range out.Warnings {
 		i := slices.IndexFunc(out.Objects, func(o *segdv1.Object) bool { return o.Id == w.ObjectId })
 		c.notFollowed(w.ObjectId, out.Objects[i].Label, out.MasksSequence, w.Message)
 	}
 	r.answer(out, nil)
+}
+
+// unfitted is what to know of an annotation that was put on a live frame as it came.
+const unfitted = "it has no picture that it was made on: whether its objects are where it says nobody knows; " +
+	"mark them on the live picture, or give the file a picture"
+
+func (c *Camera) accepted(seq uint64, doubt string) {
+	c.log.Info("annotation accepted", keySeq, seq)
+	c.emit(&segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_ANNOTATION_ACCEPTED, Sequence: seq, Message: doubt})
 }
 
 // reject answers r with err. Who no longer waits has to know by the event which one it was.
@@ -128,7 +141,8 @@ func (c *Camera) rejected(err error) {
 	c.emit(&segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_ANNOTATION_REJECTED, Message: err.Error()})
 }
 
-// forget tells that the objects are lost, because the stages end that knew them.
+// forget tells that the objects are lost, because the stages end that knew them. Those to
+// come may find them again.
 func (st *states) forget(c *Camera) {
 	for id, o := range *st {
 		if o.state != tracker.Lost {
@@ -136,7 +150,12 @@ func (st *states) forget(c *Camera) {
 				Kind: segdv1.EventKind_EVENT_KIND_OBJECT_LOST, ObjectId: id, ObjectLabel: o.label, Message: "the camera's stages ended",
 			})
 		}
+		o.state, o.watched = tracker.Lost, false
+		(*st)[id] = o
 	}
+	c.memory.mu.Lock()
+	c.memory.lost = *st
+	c.memory.mu.Unlock()
 	*st = nil
 	c.newest.setObjects(nil)
 	c.stats.with(func(s *Snapshot) {
@@ -170,6 +189,11 @@ func (st *states) resized(c *Camera, res *tracker.Result) {
 			st.removed(c, o, seq, change)
 		}
 	}
+	for id, o := range *st { // of stages before
+		if slices.Contains(res.Forgotten, id) {
+			st.removed(c, &segdv1.Object{Id: id, Label: o.label}, seq, change)
+		}
+	}
 	c.stats.with(func(n *Snapshot) {
 		n.Objects = slices.DeleteFunc(n.Objects, func(o ObjectSnapshot) bool { return slices.Contains(res.Forgotten, o.ID) })
 	})
@@ -200,7 +224,9 @@ func (st *states) observe(c *Camera, res *tracker.Result) {
 			before.label = o.Label
 			(*st)[o.ID] = before
 		}
-		if known && before.state == o.State || !known && o.State != tracker.Visible {
+		// What was lost when the stages were built anew stays so until it is found.
+		if known && (before.state == o.State || before.state == tracker.Lost && o.State == tracker.Occluded) ||
+			!known && o.State != tracker.Visible {
 			continue
 		}
 		before.state, before.label = o.State, o.Label

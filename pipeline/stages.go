@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -61,14 +62,21 @@ type stages struct {
 	holds   map[hold]time.Time // until when
 	slow    slowFrames         // of the tracker's goroutine
 
+	// What was marked before these stages were, but for what was seen since.
+	sought      map[uint32]string // labels
+	soughtFrom  *uint64           // the frame since when; nil before the first
+	soughtSince time.Duration     // its stream time
+	recalled    image.Point       // size of the pictures; zero if there were none
+
 	cancel context.CancelCauseFunc // stops the source
 
 	fine      atomic.Pointer[[]features.Region] // where the stepper wants finer scenes
 	regions   []features.Region                 // of the scene that is extracted
 	searching atomic.Bool                       // whether the stepper looks for an object
 
-	mu  sync.Mutex
-	err error // the first failure
+	mu       sync.Mutex
+	err      error // the first failure
+	failedIn Stage // and where
 }
 
 // once builds the stages, runs them and returns why they ended: nil when the
@@ -78,6 +86,13 @@ func (c *Camera) once(ctx context.Context) error {
 	if err := guard(s.build); err != nil {
 		return err
 	}
+	if err := guard(func() error { return s.recollect(ctx) }); err != nil {
+		if ctx.Err() == nil {
+			c.relapse(err)
+		}
+		return err
+	}
+	began := time.Now()
 	sourceCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	s.cancel = cancel
@@ -94,6 +109,7 @@ func (c *Camera) once(ctx context.Context) error {
 		running.Go(func() { s.run(stage, do) })
 	}
 	c.seqBase, c.ptsBase = c.seqNext, c.ptsNext
+	c.notes.rebase(c.seqBase)
 	err := guard(func() error { return s.source.Run(sourceCtx, s.accept) })
 	s.boxes[StageFeatures].close()
 	running.Wait()
@@ -108,7 +124,14 @@ func (c *Camera) once(ctx context.Context) error {
 	}
 	c.turn <- struct{}{}
 	defer func() { <-c.turn }()
+	c.rememberLast()
 	s.objects.forget(c)
+	switch soon := time.Since(began) < c.cfg.MaxBackoff; {
+	case !soon:
+		c.memory.recovered()
+	case s.err != nil && s.failedIn == StageTrack && s.recalled != image.Point{}:
+		c.relapse(err)
+	}
 	return err
 }
 
@@ -171,7 +194,7 @@ func (s *stages) run(stage Stage, do func(*item) error) {
 		failures++
 		var p *panicError
 		if failures == maxFailures || errors.As(err, &p) {
-			s.fail(err)
+			s.fail(stage, err)
 			return
 		}
 		faults.add(time.Now(), err)
@@ -188,10 +211,10 @@ func (s *stages) pass(stage Stage, it *item) {
 }
 
 // fail ends all stages; the first failure is the one that is reported.
-func (s *stages) fail(err error) {
+func (s *stages) fail(in Stage, err error) {
 	s.mu.Lock()
 	if s.err == nil {
-		s.err = err
+		s.err, s.failedIn = err, in
 	}
 	s.mu.Unlock()
 	s.cancel(errStages)
@@ -206,6 +229,7 @@ func (s *stages) failed(stage Stage, it *item, err error) {
 		s.c.stats.with(func(n *Snapshot) { n.Failed++ })
 		s.c.cfg.Meter.Failed(stage)
 	}
+	s.c.postpone(it)
 	s.c.resolve(it, err)
 	s.release(it)
 }
@@ -221,6 +245,7 @@ func (s *stages) dropped(before Stage, it *item) {
 	})
 	s.c.cfg.Meter.Dropped(before)
 	// Only a failure elsewhere makes a mailbox drop a frame with an annotation.
+	s.c.postpone(it)
 	s.c.resolve(it, errStages)
 	s.release(it)
 }
@@ -290,16 +315,20 @@ func (s *stages) track(ctx context.Context, it *item) error {
 	now := time.Now()
 	stamp(it.masks, now)
 	if len(res.Forgotten) > 0 {
-		s.objects.resized(c, res)
+		s.refit(res)
+	} else if c.memory.use() {
+		c.accepted(it.seq, "")
 	}
 	c.newest.keep(it)
 	var marks *annotation.Annotation
 	if it.note != nil {
 		marks = it.note.annotation
+		c.remember(it)
 	}
 	c.resolve(it, nil) // whoever is told that it was accepted finds its objects
 	s.objects.observe(c, res)
 	s.objects.watch(c, it.masks, it.pts, marks)
+	s.search(it.masks, it.pts)
 	if err := c.cfg.Publisher.PublishMask(it.masks); err != nil {
 		// The bus is away, the stage is sound: people at the page still see it.
 		c.publishFailed()

@@ -93,7 +93,7 @@ func (t *Tracker) recollect(f *frame, y []int32) {
 		f.Belief.Uniform(t.objects.labels())
 	}
 	w := &t.frames
-	at := slices.IndexFunc(w.anchors, func(a *frame) bool { return a.Seq == f.Seq })
+	at := slices.IndexFunc(w.anchors, func(a *frame) bool { return a.Seq == f.Seq && !a.recalled })
 	if at < 0 {
 		return
 	}

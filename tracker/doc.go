@@ -36,6 +36,9 @@
 //
 // Small objects want scenes that are finer where they are: see [Tracker.Fine] and [FineFor].
 //
+// What was marked on a picture of another time, before a restart, is looked for in the same
+// way: see [Tracker.Recall].
+//
 // A scene of the last seconds can still be annotated; some of those that followed it are then
 // labelled again, and in the pictures between the annotation's objects are followed as wholes.
 //

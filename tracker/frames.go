@@ -17,6 +17,7 @@ type frame struct {
 	*recall.Sighting         // its picture, and what later frames look up of it
 	window.Frame             // what it was taken for, and its part in the window's solves
 	y                []int32 // N labels, while it is the newest
+	recalled         bool    // it is none of the camera's latest: see Tracker.Recall
 }
 
 // hide makes what is left of a label background: too little of an object to publish is
@@ -32,7 +33,7 @@ func (f *frame) hide(label, labels int) {
 
 // clone copies all of f but its picture, which is immutable.
 func (f *frame) clone() *frame {
-	return &frame{Sighting: f.Sighting.Clone(), Frame: f.Frame.Clone(), y: slices.Clone(f.y)}
+	return &frame{Sighting: f.Sighting.Clone(), Frame: f.Frame.Clone(), y: slices.Clone(f.y), recalled: f.recalled}
 }
 
 // frames are those of the window: the latest and the annotated ones.
@@ -60,7 +61,7 @@ func (w *frames) load(p *picture.Picture, labels int) *frame {
 	}
 	f.Sighting.Reset(p, labels)
 	f.Frame.Reset(p, labels)
-	f.y = scratch.Zero(f.y, p.N)
+	f.y, f.recalled = scratch.Zero(f.y, p.N), false
 	return f
 }
 
@@ -84,7 +85,11 @@ func (w *frames) elapsed(seq uint64) int {
 
 // differ tells whether s has another picture size than the frames.
 func (w *frames) differ(s *features.Scene) bool {
-	return len(w.recent) > 0 && (w.recent[0].Width != s.Width || w.recent[0].Height != s.Height)
+	kept := w.recent
+	if len(kept) == 0 {
+		kept = w.anchors
+	}
+	return len(kept) > 0 && (kept[0].Width != s.Width || kept[0].Height != s.Height)
 }
 
 // forget drops every frame.

@@ -37,6 +37,10 @@ func (t *Tracker) followWhole(f *frame) {
 	for k := range t.objects.all {
 		o := &t.objects.all[k]
 		o.Evidence = o.Evidence[:0]
+		if w.Awaits(o.layout) { // nothing is it before that says so
+			o.Evidence = scratch.Zero(o.Evidence, f.N)
+			continue
+		}
 		if !w.Looked(o.layout) {
 			continue
 		}

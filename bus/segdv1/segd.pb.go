@@ -176,7 +176,8 @@ const (
 	// An object has another label, object_label; message tells the old one.
 	EventKind_EVENT_KIND_OBJECT_RENAMED EventKind = 10
 	// An object that was marked has no mask in the first frame that heeds the mark, or
-	// none any more within a second of stream time; message says which, and what helps.
+	// none any more within a second of stream time, or was marked before the camera
+	// began and was not found within 5 s of that; message says which, and what helps.
 	EventKind_EVENT_KIND_OBJECT_NOT_FOLLOWED EventKind = 11
 )
 

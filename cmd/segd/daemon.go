@@ -38,6 +38,7 @@ type daemon struct {
 	cfg         *config.Config
 	log         *slog.Logger
 	annotations map[string]*annotation.Annotation // by camera
+	fits        bool                              // they are of the frames that come, as nobody can tell by the URL
 
 	meters   *metrics.Metrics
 	registry *prometheus.Registry
@@ -262,9 +263,9 @@ func (d *daemon) camera(i int, cam config.Camera, model features.Model) pipeline
 		Publisher:  d.bus,
 		Viewer:     d.web,
 		Meter:      m,
-		Annotation: d.annotations[cam.Name],
-		Slow:       time.Duration(d.cfg.Log.SlowMS) * time.Millisecond,
-		Logger:     d.log,
+		Annotation: d.annotations[cam.Name], AnnotationFits: d.fits || configured.Fits(cam),
+		Slow:   time.Duration(d.cfg.Log.SlowMS) * time.Millisecond,
+		Logger: d.log,
 	}
 }
 

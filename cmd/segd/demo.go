@@ -106,6 +106,7 @@ func runDemo(ctx context.Context, std cli.Streams, f demoFlags) (err error) {
 	if d.annotations["demo"], err = annotation.ParseFor(demoAnnotation, 0, 0); err != nil {
 		return err
 	}
+	d.fits = true // the clip begins with the frame that demo.json is of
 
 	clip, err := prepareClip(ctx, std.Err, f.clip)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/demo"
+	"github.com/segd/segd/internal/configured"
 	"github.com/segd/segd/internal/cli"
 )
 
@@ -34,11 +35,12 @@ func TestObjectsOfARunningSegd(t *testing.T) {
 	})
 
 	picture := filepath.Join(t.TempDir(), "gate.jpg")
+	annotations := filepath.Join(t.TempDir(), "gate.json")
 	commands := func(table [][]string) { // arguments; exit status; parts of one line
 		for _, row := range table {
 			args := strings.Fields(row[0])
 			for i, a := range args {
-				args[i] = strings.NewReplacer("NAME", "the one", "FILE", picture).Replace(a)
+				args[i] = strings.NewReplacer("NAME", "the one", "FILE", picture, "SAVED", annotations).Replace(a)
 			}
 			c := start(t, append(args, "--nats", "nats://"+natsAddr)...)
 			var printed strings.Builder
@@ -56,6 +58,8 @@ func TestObjectsOfARunningSegd(t *testing.T) {
 		{"rename gate 2 NAME", "2", "unknownobject2;thereis[1]"},
 		{"objects gate", "0", "1theone", "visible"},
 		{"objects --json gate", "0", `"label":"theone"`, `"sequence":`},
+		{"objects gate --save SAVED --page http://" + httpAddr, "0", "gate:theobjectsofframe"},
+		{"objects attic --save SAVED --page http://" + httpAddr, "2", `"attic"`},
 		{"snapshot gate FILE", "0", "gate:", "gate.jpg"},
 		{"snapshot --overlay gate FILE", "0", "gate:", "gate.jpg"},
 		{"snapshot gate FILE/x", "2", "gate.jpg/x"},
@@ -63,6 +67,9 @@ func TestObjectsOfARunningSegd(t *testing.T) {
 		{"clear gate 7", "2", "unknownobject7;thereis[1]"},
 		{"objects attic", "2", `"attic"`, "home/gate"},
 	})
+	if a, err := configured.ReadAnnotation(annotations); err != nil || len(a.Objects) != 1 || a.Objects[0].Label != "the one" || a.Mask == nil || a.Picture == nil {
+		t.Errorf("what was saved is %+v, %v; want the object with its mask and picture", a, err)
+	}
 	if list := get(t, api+"/cameras/gate/objects"); !strings.Contains(list, `"label":"the one"`) {
 		t.Errorf("the API lists %s", list)
 	}

@@ -84,7 +84,7 @@ var plan = map[string]room{
 	"metrics":               {modules: []string{prom}},
 	"web":                   {internal: []string{"bus/segdv1", "internal/draw", "internal/keypair", "internal/limit", "internal/problem"}, modules: []string{websock, protobuf}, tests: []string{"mask", schema}},
 	"config":                {internal: []string{"ingest/cameraurl", "internal/redact"}, modules: []string{yaml}},
-	"pipeline":              {internal: []string{"annotation", "bus/segdv1", "features", "ingest", "internal/pause", "mask", "tracker"}, modules: []string{hdr, protobuf}},
+	"pipeline":              {internal: []string{"annotation", "bus/segdv1", "features", "ingest", "internal/pause", "mask", "tracker"}, modules: []string{hdr, protobuf}, tests: []string{"demo", "ingest/codec"}},
 	"eval/davis":            {internal: []string{"annotation", "eval/internal/clip", "eval/internal/stats", "features", "mask", "tracker"}, tests: []string{"eval/internal/clip/cliptest"}},
 	"eval/moons":            {internal: []string{"eval/internal/stats", "lp", "solver", "solver/baseline", "solver/clique", "solver/kernel", "solver/loss"}, modules: []string{plot, xsync}},
 	"eval/mot":              {internal: []string{"annotation", "eval/internal/clip", "eval/internal/stats", "features", "tracker"}, tests: []string{"mask"}},

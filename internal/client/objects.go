@@ -9,20 +9,28 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/segd/segd/config"
 	"github.com/segd/segd/internal/cli"
 )
 
 func objectsCommand(std cli.Streams) *cobra.Command {
 	var to target
 	var asJSON bool
+	var save, page, token string
 	cmd := &cobra.Command{
 		Use:     "objects CAMERA",
-		Example: "  segd objects gate",
+		Example: "  segd objects gate\n  segd objects gate --save gate.json    # for the camera's annotation in the configuration",
 		Short:   "List the objects that a running segd follows",
-		Args:    cobra.ExactArgs(1),
+		Long: "--save writes those in sight at this moment to a file, their masks and the picture, from\n" +
+			"segd's page. With `annotation: FILE` in the configuration they are looked for by what they\n" +
+			"look like in it when segd starts again.",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := to.context(cmd)
 			defer cancel()
+			if save != "" {
+				return saveObjects(ctx, std.Out, page, token, args[0], save)
+			}
 			list, err := to.camera(args[0]).Objects(ctx)
 			if err != nil {
 				return err
@@ -50,7 +58,12 @@ func objectsCommand(std cli.Streams) *cobra.Command {
 		},
 	}
 	to.flags(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object, segd.v1.ObjectList")
+	flags := cmd.Flags()
+	flags.BoolVar(&asJSON, "json", false, "print one JSON object, segd.v1.ObjectList")
+	flags.StringVar(&save, "save", "", "annotation file to write them to, with the picture")
+	flags.StringVar(&page, "page", "http://"+config.DefaultHTTPAddr, "URL of the page, for --save")
+	flags.StringVar(&token, "token", os.Getenv("SEGD_HTTP_TOKEN"), "the page's token (default $SEGD_HTTP_TOKEN)")
+	flags.Lookup("token").DefValue = "" // keeps it out of --help
 	return cmd
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/segd/segd/annotation"
@@ -48,6 +49,9 @@ func ReadAnnotation(path string) (*annotation.Annotation, error) {
 	}
 	defer f.Close()
 	a, err := annotation.Parse(f)
+	if err == nil && a.Picture != nil {
+		_, err = a.BGR() // all of it is there
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -74,4 +78,10 @@ func OpenModel(cfg config.Model) (*dnn.Model, error) {
 		return nil, cli.Usage(err)
 	}
 	return m, nil
+}
+
+// Fits tells whether the frames of a camera are the same at every start, so that the one its
+// annotation is of is known.
+func Fits(cam config.Camera) bool {
+	return strings.HasPrefix(cam.URL, "file:") || strings.HasPrefix(cam.URL, "dir:")
 }

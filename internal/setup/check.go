@@ -165,6 +165,9 @@ func checkCamera(ctx context.Context, cam config.Camera) (string, error) {
 			return "", err
 		}
 		detail = fmt.Sprintf(": annotation of %d objects on %d×%d", len(a.Objects), a.Width, a.Height)
+		if a.Picture == nil && !configured.Fits(cam) {
+			detail += " without its picture: nobody knows whether it fits"
+		}
 	}
 	if cam.Published() { // nothing to be asked: it comes by itself
 		return detail + ": waits for publishers at /whip/" + cam.Name + " and /publish/" + cam.Name, nil

@@ -119,7 +119,7 @@ func (f *Follower) recognise(o *Object) {
 		return
 	}
 	if o.apart++; o.apart >= apartPictures && o.similarity >= certainFrom {
-		o.certain, o.returned = true, false
+		o.certain, o.returned, o.recalled = true, false, false
 	}
 }
 

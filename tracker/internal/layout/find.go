@@ -39,13 +39,18 @@ const (
 	staySimilarity = 0.62
 	heldSimilarity = 0.7 // of one that was hidden, until it is certain
 	backShare      = 0.7
-	backSimilarity = 0.75
-	backDoubt      = 0.003 // a frame of the camera, up to leftSimilarity
-	backPictures   = 6
-	leftShare      = 0.8
-	leftSimilarity = 0.88
-	leftPictures   = 8
-	leaving        = 3 // frames in which it would be across the border
+
+	// Of one that was marked in a picture of another time all of what that shows is typical,
+	// and anybody may have come by since.
+	recalledShare      = 0.6
+	recalledSimilarity = 0.9
+	backSimilarity     = 0.75
+	backDoubt          = 0.003 // a frame of the camera, up to leftSimilarity
+	backPictures       = 6
+	leftShare          = 0.8
+	leftSimilarity     = 0.88
+	leftPictures       = 8
+	leaving            = 3 // frames in which it would be across the border
 )
 
 // rivals is how likely a colour at a point is somebody else's.
@@ -153,7 +158,15 @@ func (f *Follower) find(o *Object, frames float64) {
 	case o.hits > 0: // where it seemed to be back
 		radius = searchRadius * searchYoung
 	case o.unseen > seekAfter && !o.left:
+		w, h := o.w, o.h
+		there := 0.0 // it may have stayed, where nobody knows the background
+		if o.recalled {
+			there = f.matchAt(o, px, py, w, h, 1)
+		}
 		if x, y, ok := f.seek(o, px, py, size*(searchMost+seekReach*float64(o.unseen))); ok {
+			if o.recalled && there >= f.matchAt(o, x, y, o.w, o.h, 1) {
+				x, y, o.w, o.h = px, py, w, h
+			}
 			px, py, radius = x, y, searchRadius
 		}
 	}
@@ -204,6 +217,8 @@ func (f *Follower) move(o *Object, px, py, x, y, w, h, frames float64) {
 	case o.Found && o.returned:
 		similarity = heldSimilarity
 	case o.Found:
+	case o.recalled:
+		share, similarity, pictures = recalledShare, recalledSimilarity, backPictures
 	case o.left:
 		share, similarity, pictures = leftShare, leftSimilarity, leftPictures
 	default:

@@ -111,6 +111,12 @@ func (f *Follower) Find(objects []*Object) {
 // Knows tells whether o will be looked for in the next picture, if the camera does not move.
 func (f *Follower) Knows(o *Object) bool { return f.background.stands() && o.Known() }
 
+// Awaits tells whether o was recalled in front of what the camera has shown ever since, so
+// that it is looked for as a whole as soon as that is certain.
+func (f *Follower) Awaits(o *Object) bool {
+	return f.looked && o.recalled && f.background.still > 0 && !f.background.stands()
+}
+
 // Looked tells whether o was looked for in the picture last looked at.
 func (f *Follower) Looked(o *Object) bool { return f.Still() && o.Known() && o.seq == f.seq }
 
@@ -149,7 +155,9 @@ func (f *Follower) Evidence(dst []float64, p *picture.Picture, o *Object) {
 		is := share * o.part(k, c)
 		at := gy*f.grid.width + gx
 		against := f.against(o, c, x, y) + strange
-		if f.background.seen[at] == 0 { // what is behind it may look like it
+		// What is behind it may look like it; but one that was recalled stood there when
+		// nobody had looked yet.
+		if f.background.seen[at] == 0 && !o.stood {
 			against = max(against, 1)
 		}
 		i := f.grid.superpixel[at]
@@ -174,7 +182,6 @@ func (f *Follower) Learn(objects []Seen) {
 		}
 		return
 	}
-	f.looked = false
 	f.all = f.all[:0]
 	for _, s := range objects {
 		if s.Known() && s.seq <= f.seq {
@@ -189,6 +196,7 @@ func (f *Follower) Learn(objects []Seen) {
 		c := 2 * float64(f.grid.cell)
 		x, y, w, h := float64(b.Min.X+b.Max.X)/c, float64(b.Min.Y+b.Max.Y)/c, 2*float64(b.Dx())/c, 2*float64(b.Dy())/c
 		switch {
+		case !s.Marked && f.Awaits(s.Object):
 		case !s.InSight || b.Empty():
 			if s.Marked || !f.background.stands() {
 				s.Forget()
@@ -199,12 +207,13 @@ func (f *Follower) Learn(objects []Seen) {
 			f.learn(s.Object)
 		}
 	}
-	if f.back {
+	if f.looked = false; f.back {
 		return
 	}
 	clear(f.covered)
 	for _, s := range objects {
-		if s.Known() && (s.Found || s.unseen < covering) {
+		// Where one that was recalled may stand nobody has seen the background yet.
+		if s.Known() && (s.Found || s.unseen < covering || s.recalled && (s.hits > 0 || !f.background.stands())) {
 			f.cover(s.Object)
 		}
 	}

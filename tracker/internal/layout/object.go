@@ -46,6 +46,19 @@ type Object struct {
 	unseen int  // frames of the camera since it was found
 	left   bool // it was at the picture's border then
 	hits   int  // pictures in a row in which it seemed to be back
+
+	recalled bool // it was marked in a picture of another time, and not certainly found since
+	stood    bool // it was, and may stand there since before anybody saw what is behind it
+}
+
+// Recall makes o, which was marked in the picture last looked at, one that was seen there long
+// ago, frames of the camera: it may be anywhere by now, and somebody else where it was.
+func (o *Object) Recall(frames int) {
+	if !o.Known() {
+		return
+	}
+	o.Found, o.certain, o.left, o.recalled, o.stood = false, false, false, true, true
+	o.unseen, o.hits, o.vx, o.vy = frames, 0, 0, 0
 }
 
 // Known tells whether anything is known of o.

@@ -95,6 +95,13 @@ func (o *Object) Observe(s Sight, annotated bool, elapsed, lostAfter int) (confi
 	return o.Confirmed() && s.Score >= confidentScore && float64(s.Area) >= confidentShare*o.Area
 }
 
+// Lose makes o lost, after it was seen in a picture of another time. What it was like stays
+// known.
+func (o *Object) Lose(lostAfter int) {
+	o.State, o.Unseen = Lost, lostAfter+1
+	o.probation, o.hits, o.required = 0, 0, 0
+}
+
 // Rewind takes that many frames back of those for which o was not seen: they will be
 // observed again.
 func (o *Object) Rewind(frames int) { o.Unseen = max(0, o.Unseen-frames) }

@@ -1,0 +1,70 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"image/png"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/draw"
+)
+
+// saveObjects writes the first frame of the page that shows an object as an annotation.
+func saveObjects(ctx context.Context, out io.Writer, page, token, camera, path string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var file []byte
+	var saved *segdv1.MaskFrame
+	var fault error
+	err := watchPage(ctx, page, token, camera, func(m *segdv1.MaskFrame, picture []byte) {
+		if saved != nil || !slices.ContainsFunc(m.GetObjects(), func(o *segdv1.Object) bool { return o.GetArea() > 0 }) {
+			return
+		}
+		saved = m
+		file, fault = annotationFile(m, picture)
+		cancel()
+	})
+	switch {
+	case fault != nil:
+		return fmt.Errorf("objects: %w", fault)
+	case saved == nil && ctx.Err() != nil:
+		return fmt.Errorf("objects: no object of camera %s is in sight: %w", camera, err)
+	case saved == nil:
+		return err
+	}
+	if err := os.WriteFile(path, file, 0o644); err != nil {
+		return cli.Usage(err)
+	}
+	_, err = fmt.Fprintf(out, "%s: the objects of frame %d in %s\n", camera, saved.GetSequence(), path)
+	return err
+}
+
+// annotationFile is m with its picture as an annotation.
+func annotationFile(m *segdv1.MaskFrame, picture []byte) ([]byte, error) {
+	img, err := draw.Labels(m)
+	if err != nil {
+		return nil, err
+	}
+	var ids bytes.Buffer
+	if err := png.Encode(&ids, img); err != nil {
+		return nil, err
+	}
+	var file struct {
+		annotation.Annotation
+		Mask []byte `json:"mask"`
+	}
+	file.Width, file.Height, file.Picture, file.Mask = int(m.GetWidth()), int(m.GetHeight()), picture, ids.Bytes()
+	for _, o := range m.GetObjects() {
+		if o.GetArea() > 0 {
+			file.Objects = append(file.Objects, annotation.Object{ID: o.GetId(), Label: o.GetLabel()})
+		}
+	}
+	return json.Marshal(file)
+}

@@ -1,0 +1,297 @@
+package pipeline
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/mask"
+	"github.com/segd/segd/tracker"
+)
+
+// maxScenes bounds the pictures that a camera remembers its objects by, as many as the
+// tracker keeps annotated frames by default.
+const maxScenes = 8
+
+// searchFor is how long, in stream time, objects are looked for that were marked on a picture
+// of another time, before it is told that they were not found.
+const searchFor = 5 * time.Second
+
+// scene is a picture and what was marked on it or is shown by it.
+type scene struct {
+	annotation *annotation.Annotation
+	bgr        []byte
+}
+
+// memory is what a camera knows of its objects whatever becomes of its stages: the pictures
+// they were marked on, the last picture of all, and what they are called.
+type memory struct {
+	mu       sync.Mutex
+	marked   []scene // the oldest first
+	last     *scene  // what the stages that ended saw last
+	lost     states  // the objects that were followed then; all are lost
+	unused   bool    // the configured annotation is remembered, but not in use yet
+	relapses int     // stages in a row that failed soon after they learnt the objects again
+}
+
+// add remembers a picture with objects, and forgets the oldest of too many, but not one that
+// alone shows some object.
+func (m *memory) add(s scene) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.marked = append(m.marked, s)
+	for k := 0; k < len(m.marked)-1 && len(m.marked) > maxScenes; {
+		if m.alone(k) {
+			k++
+		} else {
+			m.marked = slices.Delete(m.marked, k, k+1)
+		}
+	}
+}
+
+// alone tells whether some object is in no other picture than the k-th.
+func (m *memory) alone(k int) bool {
+	return slices.ContainsFunc(m.marked[k].annotation.Objects, func(o annotation.Object) bool {
+		for i, other := range m.marked {
+			if i != k && indexOf(other.annotation, o.ID) >= 0 {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// change has every picture's objects changed by f, which returns false for one that is to be
+// forgotten.
+func (m *memory) change(f func(*annotation.Object) bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.marked = slices.DeleteFunc(m.marked, func(s scene) bool { return !s.change(f) })
+	if m.last != nil && !m.last.change(f) {
+		m.last = nil
+	}
+}
+
+func (s *scene) change(f func(*annotation.Object) bool) (any bool) {
+	a := s.annotation
+	kept := a.Objects[:0]
+	for _, o := range a.Objects {
+		if f(&o) {
+			kept = append(kept, o)
+			continue
+		}
+		for p, id := range a.Mask {
+			if uint32(id) == o.ID {
+				a.Mask[p] = 0
+			}
+		}
+	}
+	a.Objects = kept
+	return len(kept) > 0
+}
+
+// take returns the pictures that new stages learn the objects from, the oldest first, and the
+// objects that were followed.
+func (m *memory) take() ([]scene, states) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	scenes := slices.Clone(m.marked)
+	if m.last != nil {
+		scenes = append(scenes, *m.last)
+	}
+	return scenes, m.lost
+}
+
+// clear forgets everything.
+func (m *memory) clear() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.marked, m.last, m.lost, m.unused, m.relapses = nil, nil, nil, false, 0
+}
+
+// configured remembers the configured annotation with the picture it was made on.
+func (m *memory) configured(a *annotation.Annotation, bgr []byte) {
+	own := *a
+	own.Frame, own.Picture = nil, nil
+	own.Objects, own.Mask = slices.Clone(a.Objects), slices.Clone(a.Mask)
+	m.add(scene{&own, bgr})
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.unused = true
+}
+
+// recovered: stages lived long enough for what they learnt not to be at fault.
+func (m *memory) recovered() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.relapses = 0
+}
+
+// use tells, once, that the configured annotation has come into use with its picture.
+func (m *memory) use() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	first := m.unused
+	m.unused = false
+	return first
+}
+
+// shown makes a scene of a picture and the objects that its masks show; nil if they show none.
+func shown(masks *segdv1.MaskFrame, objects []*segdv1.Object, bgr []byte) *scene {
+	width, height := int(masks.Width), int(masks.Height)
+	a := &annotation.Annotation{Width: width, Height: height}
+	var bits []uint8
+	for _, o := range objects {
+		if o.Area == 0 {
+			continue
+		}
+		runs, err := mask.Parse(o.Counts, width, height)
+		if err != nil {
+			continue // it was made here
+		}
+		if a.Mask == nil {
+			a.Mask = make([]uint8, width*height)
+		}
+		bits = runs.Decode(bits)
+		for p, b := range bits {
+			if b != 0 {
+				a.Mask[p] = uint8(o.Id)
+			}
+		}
+		a.Objects = append(a.Objects, annotation.Object{ID: o.Id, Label: o.Label})
+	}
+	if a.Mask == nil {
+		return nil
+	}
+	return &scene{a, bytes.Clone(bgr)}
+}
+
+// remember keeps the picture of it, the first that heeds an annotation.
+func (c *Camera) remember(it *item) {
+	if s := shown(it.masks, it.masks.Objects, it.frame.Pix); s != nil {
+		c.memory.add(*s)
+	}
+}
+
+// rememberLast keeps what was published last, of what has not been removed since. It comes
+// before forget.
+func (c *Camera) rememberLast() {
+	_, objects := c.newest.list()
+	var last *scene
+	_ = c.Picture(func(masks *segdv1.MaskFrame, bgr []byte) error {
+		last = shown(masks, objects, bgr)
+		return nil
+	})
+	c.memory.mu.Lock()
+	defer c.memory.mu.Unlock()
+	if last != nil { // else it is what stages saw that ended before
+		c.memory.last = last
+	}
+}
+
+// recollect shows the stepper the pictures that the camera's objects are remembered by.
+func (s *stages) recollect(ctx context.Context) error {
+	scenes, lost := s.c.memory.take()
+	s.sought = make(map[uint32]string)
+	for _, sc := range scenes {
+		a := *sc.annotation
+		seen := &features.Scene{Seq: s.c.seqNext}
+		if err := s.extract.Extract(seen, sc.bgr, a.Width, a.Height, tracker.FineFor(nil, &a)...); err != nil {
+			return fmt.Errorf("pipeline: features: what was marked before: %w", err)
+		}
+		if err := s.step.Recall(ctx, seen, &a); err != nil {
+			return fmt.Errorf("pipeline: tracker: what was marked before: %w", err)
+		}
+		for _, o := range a.Objects {
+			s.sought[o.ID] = o.Label
+		}
+		s.recalled = image.Pt(a.Width, a.Height)
+	}
+	s.objects = states{}
+	for id, o := range lost {
+		if _, ok := s.sought[id]; ok {
+			s.objects[id] = o
+		}
+	}
+	return nil
+}
+
+// maxRelapses is how many stages in a row may fail soon after they learnt the objects again.
+const maxRelapses = 2
+
+// relapse counts a failure of stages that learnt the objects again, by which these are
+// forgotten in the end: they may be the cause.
+func (c *Camera) relapse(err error) {
+	m := &c.memory
+	m.mu.Lock()
+	m.relapses++
+	enough := m.relapses >= maxRelapses
+	m.mu.Unlock()
+	if !enough {
+		return
+	}
+	scenes, _ := m.take()
+	m.clear()
+	labels := make(map[uint32]string)
+	for _, s := range scenes {
+		for _, o := range s.annotation.Objects {
+			labels[o.ID] = o.Label
+		}
+	}
+	ids := slices.Sorted(maps.Keys(labels))
+	c.log.Error("objects forgotten, the camera fails with them again and again", keyObjects, ids, keyError, err)
+	for _, id := range ids {
+		c.cfg.Meter.RemoveObject(id)
+		c.emit(&segdv1.Event{
+			Kind: segdv1.EventKind_EVENT_KIND_OBJECT_REMOVED, ObjectId: id, ObjectLabel: labels[id],
+			Message: fmt.Sprintf("the camera fails with it again and again: %v; mark it again", err),
+		})
+	}
+	c.stats.with(func(n *Snapshot) { n.Objects = nil })
+}
+
+// search looks after the objects that new stages learnt, in masks with stream time pts: those
+// that are not found for long are told of, once.
+func (s *stages) search(masks *segdv1.MaskFrame, pts time.Duration) {
+	if len(s.sought) == 0 {
+		return
+	}
+	if s.soughtFrom == nil {
+		s.soughtFrom, s.soughtSince = &masks.Sequence, pts
+	}
+	for _, o := range masks.Objects {
+		if _, ok := s.sought[o.Id]; !ok {
+			continue
+		}
+		switch {
+		case o.Area > 0:
+			delete(s.sought, o.Id)
+		case pts-s.soughtSince >= searchFor:
+			delete(s.sought, o.Id)
+			s.c.notFollowed(o.Id, o.Label, masks.Sequence, fmt.Sprintf("it was not found within %.1f s of frame %d by what it looked like when it was marked; it is looked for still; mark it again if it is there",
+				searchFor.Seconds(), *s.soughtFrom))
+		}
+	}
+}
+
+// refit tells that what the stages learnt is of another picture size than the camera's frames.
+func (s *stages) refit(res *tracker.Result) {
+	c := s.c
+	used := !c.memory.use()
+	c.memory.clear()
+	s.sought = nil
+	if used {
+		s.objects.resized(c, res)
+		return
+	}
+	c.rejected(fmt.Errorf("%w: %w", ErrAnnotate, annotation.Faultf("picture", "it is %d×%d; the camera's frames are %d×%d",
+		s.recalled.X, s.recalled.Y, res.Width, res.Height)))
+}
