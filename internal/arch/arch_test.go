@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"io/fs"
 	"maps"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -151,11 +152,17 @@ var plan = map[string]room{
 	"tracker":                        {internal: []string{"annotation", "features", "mask", "tracker/internal/belief", "tracker/internal/layout", "tracker/internal/life", "tracker/internal/outline", "tracker/internal/past", "tracker/internal/picture", "tracker/internal/recall", "tracker/internal/scratch", "tracker/internal/seed", "tracker/internal/window"}, tests: []string{"tracker/internal/scenetest"}},
 }
 
+// nested are the modules of their own, which the plan leaves out: segd's go.mod does not
+// know them, so that nothing of segd can import them, and they look at segd from outside,
+// at any part of it.
+var nested = []string{"e2e"}
+
 // anyTest is granted to every _test.go file.
 var anyTest = []string{"go.uber.org/goleak", "github.com/google/go-cmp"}
 
 // read returns the imports of each folder's Go files, those of tests apart. It
-// reads every file, whatever its build tags: a tag is no way round the plan.
+// reads every file but those of nested modules, whatever its build tags: a tag is no way
+// round the plan.
 func read(t *testing.T, root string) (code, tests map[string]map[string]bool) {
 	t.Helper()
 	code, tests = map[string]map[string]bool{}, map[string]map[string]bool{}
@@ -168,7 +175,13 @@ func read(t *testing.T, root string) (code, tests map[string]map[string]bool) {
 			if file != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "bin") {
 				return filepath.SkipDir
 			}
+			if slices.Contains(nested, filepath.ToSlash(strings.TrimPrefix(file, root+string(filepath.Separator)))) {
+				return filepath.SkipDir
+			}
 			return nil
+		}
+		if name == "go.mod" && filepath.Dir(file) != filepath.Clean(root) {
+			t.Errorf("%s is a module that the plan does not know: say in nested why it is one", file)
 		}
 		if !strings.HasSuffix(name, ".go") {
 			return nil
@@ -235,6 +248,23 @@ func allowed(folder, imported string, r room, test bool) bool {
 	return slices.ContainsFunc(granted, func(m string) bool {
 		return imported == m || strings.HasPrefix(imported, m+"/")
 	})
+}
+
+// The nested modules are there, and segd's own module does not require them.
+func TestNested(t *testing.T) {
+	root, err := os.ReadFile("../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range nested {
+		text, err := os.ReadFile(filepath.Join("../..", folder, "go.mod"))
+		if err != nil || !strings.HasPrefix(string(text), "module "+module+"/"+folder+"\n") {
+			t.Errorf("%s is no module of its own: %v", folder, err)
+		}
+		if strings.Contains(string(root), module+"/"+folder) {
+			t.Errorf("segd's go.mod requires %s", folder)
+		}
+	}
 }
 
 func TestPlan(t *testing.T) {
