@@ -32,6 +32,11 @@ BUILD   := $(GO) build -buildvcs=false -ldflags "-X main.version=$(VERSION)"
 # left out: the detector does not see into C++, and building it twice is slow.
 RACE = ./annotation ./bus/... ./config/... ./features ./ingest ./ingest/whip ./mask/... ./metrics/... ./pipeline/... ./solver/... $(filter-out %/boxtrain,$(shell $(GO) list ./tracker/...)) ./web/...
 
+# Tests of e2e; what they keep, logs and pictures, goes to bin/e2e/TARGET. A target's
+# variable takes further flags of go test, such as "-run TestPage/phone" or "-timeout 1h".
+E2E = @rm -rf bin/e2e/$@ && mkdir -p bin/e2e/$@ && \
+	$(GO) -C e2e test -buildvcs=false -tags e2e -count 1 -v -artifacts -outputdir $(CURDIR)/bin/e2e/$@
+
 .DEFAULT_GOAL := help
 .PHONY: help setup build run test generate lint vulncheck fuzz interop browser-test api-test examples-test outage endurance follow-test natsdocs observability screenshot recording bench peers package package-test deploy-test clean
 
@@ -110,10 +115,10 @@ observability: ## rules by promtool; every query of dashboards and alerts with d
 	@$(MAKE) --no-print-directory build
 	@$(GO) run -buildvcs=false ./scripts/observability $(OBSERVABILITY)
 
-browser-test: ## use the page of the demo as people do, in Chromium; pictures in bin/pagetest
+browser-test: ## use the page of the demo as people do, in Chromium; pictures in bin/e2e
 	@scripts/setup browser
 	@$(MAKE) --no-print-directory build
-	@$(GO) run -buildvcs=false ./scripts/pagetest $(PAGETEST)
+	$(E2E) -timeout 30m ./browser ./page $(PAGETEST)
 
 screenshot: ## take docs/images/page.png of the running demo, headless
 	@scripts/setup browser

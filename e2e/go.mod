@@ -6,6 +6,8 @@ replace github.com/segd/segd => ../
 
 require (
 	github.com/bluenviron/gortsplib/v5 v5.6.4
+	github.com/chromedp/cdproto v0.159.0
+	github.com/chromedp/chromedp v0.23.0
 	github.com/nats-io/nats.go v1.55.0
 	github.com/pion/rtp v1.10.5
 	github.com/prometheus/client_model v0.6.3
@@ -16,7 +18,10 @@ require (
 
 require (
 	github.com/antithesishq/antithesis-sdk-go v0.8.0-default-no-op // indirect
+	github.com/asticode/go-astiav v0.16.0 // indirect
+	github.com/asticode/go-astikit v0.42.0 // indirect
 	github.com/bluenviron/mediacommon/v2 v2.9.3 // indirect
+	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
 	github.com/goccy/go-yaml v1.19.2 // indirect
 	github.com/google/go-tpm v0.9.8 // indirect
 	github.com/google/uuid v1.6.0 // indirect

@@ -122,14 +122,12 @@ var plan = map[string]room{
 	"scripts/interop":       {internal: []string{"bus/segdv1", "internal/netfault", "scripts/browser", "scripts/process", "scripts/steps"}, modules: append([]string{nats, protobuf}, rtsp...)},
 	"scripts/natsdocs":      {internal: []string{"scripts/process"}, modules: []string{nats}},
 	"scripts/observability": {internal: []string{"scripts/process"}},
-	"scripts/pagetest":      {internal: []string{"bus/segdv1", "mask", "scripts/browser", "scripts/process", "scripts/steps"}, modules: []string{nats, protobuf}},
 	"scripts/peers":         {internal: []string{"features", "solver", "solver/kernel", "solver/loss", "solver/mrf"}},
 	"scripts/screenshotter": {internal: []string{"mask", "scripts/browser", "scripts/process"}},
 	"cmd/segd":              {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "internal/cli", "internal/client", "internal/configured", "internal/measure", "internal/setup", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, prom, sdaemon}, tests: []string{"deploy", "eval/davis", "internal/draw", nats, pion, protobuf, websock}},
 
 	"eval/internal/clip/cliptest": {},
 	"eval/internal/npy/npytest":   {},
-	"scripts/pagetest/reference":  {internal: []string{"demo", "ingest/codec", "mask"}},
 	"scripts/process":             {},
 	"scripts/steps":               {},
 

@@ -115,9 +115,6 @@ func take(ctx context.Context, b *browser.Browser, opt options, stderr io.Writer
 	if err := waitForPage(ctx, page, opt); err != nil {
 		return err
 	}
-	if err := checkDecoder(ctx, page); err != nil {
-		return err
-	}
 	if err := process.Pause(ctx, opt.settle); err != nil {
 		return err
 	}

@@ -1,4 +1,6 @@
-package main
+//go:build e2e
+
+package page
 
 import (
 	"context"

@@ -1,4 +1,6 @@
-package main
+//go:build e2e
+
+package page
 
 import (
 	"context"
@@ -8,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/segd/segd/mask"
-	"github.com/segd/segd/scripts/browser"
 )
 
 // vector is a mask the page must decode.
@@ -33,16 +34,16 @@ var golden = []vector{
 		"0001111111111100000001111111000000000000000000000000000000000000"},
 }
 
-// checkDecoder decodes masks in the page, with the page's own modules, and
+// decodes decodes masks in the page, with the page's own modules, and
 // compares them with the pictures they were made of. The area enclosed by the
 // outline must also be the mask's area.
-func checkDecoder(ctx context.Context, p *browser.Page) error {
+func (w *world) decodes(ctx context.Context) error {
 	vectors, err := json.Marshal(slices.Concat(golden, madeVectors()))
 	if err != nil {
 		return err
 	}
 	var wrong []string
-	if err := p.Evaluate(ctx, fmt.Sprintf(decodeInPage, vectors), &wrong); err != nil {
+	if err := w.desk.Evaluate(ctx, fmt.Sprintf(decodeInPage, vectors), &wrong); err != nil {
 		return fmt.Errorf("checking the page's decoder: %w", err)
 	}
 	if len(wrong) > 0 {

@@ -1,4 +1,4 @@
-// Command reference writes the masks that scripts/pagetest compares with: a person of
+// Command reference writes the masks that e2e/page compares with: a person of
 // the demo's clip who walks alone over plain grass, found by how the picture differs
 // from the median of the whole clip, of a camera that does not move. segd has no part
 // in it. With -look it writes pictures with the masks drawn on, for people to check.
@@ -31,7 +31,7 @@ const (
 var lawn = image.Rect(60, 250, 430, 576)
 
 func main() {
-	out := flag.String("out", "scripts/pagetest/testdata/walker.json", "file to write")
+	out := flag.String("out", "page/testdata/walker.json", "file to write")
 	look := flag.String("look", "", "folder for pictures with the masks drawn on")
 	flag.Parse()
 	if err := run(*out, *look); err != nil {

@@ -1,4 +1,6 @@
-package main
+//go:build e2e
+
+package page
 
 import (
 	"context"
@@ -9,10 +11,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/chromedp/chromedp/kb"
+
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/e2e/browser"
+	"github.com/segd/segd/e2e/harness"
 	"github.com/segd/segd/mask"
-	"github.com/segd/segd/scripts/browser"
-	"github.com/segd/segd/scripts/process"
 )
 
 // scribble freezes a frame on which the walker is and draws on and around her.
@@ -58,8 +62,8 @@ func (w *world) mark(ctx context.Context) error {
 	}
 	took := m.GetPublishTime().AsTime().Sub(at)
 	w.note("marked on frame %d, accepted; %v later the masks of frame %d had it", seq, took.Round(time.Millisecond), m.GetSequence())
-	if took > w.within {
-		return fmt.Errorf("the first masks with it came %v after accepting; want %v at most", took, w.within)
+	if took > *within {
+		return fmt.Errorf("the first masks with it came %v after accepting; want %v at most", took, *within)
 	}
 	if err := w.followed(ctx, "lady", m.GetSequence()); err != nil {
 		return err
@@ -180,7 +184,7 @@ func (w *world) painted(ctx context.Context) error {
 
 func (w *world) keyboard(ctx context.Context) error {
 	h := w.desk
-	for _, key := range []string{"n", "x", " ", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowDown", "ArrowDown", "ArrowDown", "ArrowDown", " "} {
+	for _, key := range []string{"n", "x", " ", kb.ArrowRight, kb.ArrowRight, kb.ArrowRight, kb.ArrowDown, kb.ArrowDown, kb.ArrowDown, kb.ArrowDown, " "} {
 		if err := h.Press(ctx, key); err != nil {
 			return err
 		}
@@ -196,13 +200,13 @@ func (w *world) keyboard(ctx context.Context) error {
 	if err := h.picture(ctx, "4-keyboard"); err != nil {
 		return err
 	}
-	if err := h.Press(ctx, "Escape"); err != nil {
+	if err := h.Press(ctx, kb.Escape); err != nil {
 		return err
 	}
 	if s, err := h.said(ctx); err != nil || s.Mode != "marking" {
 		return errors.Join(err, fmt.Errorf("marks were thrown away by Escape without asking: %+v", s))
 	}
-	if err := h.Press(ctx, "Escape"); err != nil {
+	if err := h.Press(ctx, kb.Escape); err != nil {
 		return err
 	}
 	_, err := h.until(ctx, "the live picture", func(s said) bool { return s.Mode == "live" })
@@ -349,7 +353,7 @@ func (w *world) slow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := process.Pause(ctx, w.draw); err != nil {
+	if err := harness.Pause(ctx, *draw); err != nil {
 		return err
 	}
 	if err := h.outlined(ctx, "late", image.Rect(150, 480, 250, 540)); err != nil { // the vest on the grass

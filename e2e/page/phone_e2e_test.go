@@ -1,4 +1,6 @@
-package main
+//go:build e2e
+
+package page
 
 import (
 	"context"
@@ -10,7 +12,7 @@ import (
 	"time"
 
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/scripts/browser"
+	"github.com/segd/segd/e2e/browser"
 )
 
 func (w *world) onPhone(ctx context.Context) error {

@@ -1,4 +1,6 @@
-package main
+//go:build e2e
+
+package page
 
 import (
 	"context"
@@ -7,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/chromedp/chromedp/kb"
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/mask"
@@ -99,7 +103,7 @@ func (w *world) rename(ctx context.Context) error {
 	if err := h.Type(ctx, "walker"); err != nil { // the old name is selected
 		return err
 	}
-	if err := h.Press(ctx, "Enter"); err != nil {
+	if err := h.Press(ctx, kb.Enter); err != nil {
 		return err
 	}
 	m, err := w.there(ctx, "walker")

@@ -1,4 +1,6 @@
-package main
+//go:build e2e
+
+package page
 
 import (
 	"context"
@@ -10,9 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/segd/segd/e2e/browser"
+	"github.com/segd/segd/e2e/harness"
 	"github.com/segd/segd/mask"
-	"github.com/segd/segd/scripts/browser"
-	"github.com/segd/segd/scripts/process"
 )
 
 // hand uses one page.
@@ -36,7 +38,7 @@ func (h *hand) until(ctx context.Context, what string, ok func(said) bool) (said
 		if err != nil || ok(s) {
 			return s, err
 		}
-		if err := process.Pause(ctx, 30*time.Millisecond); err != nil {
+		if err := harness.Pause(ctx, 30*time.Millisecond); err != nil {
 			return s, fmt.Errorf("%w: waited for %s; the page says %+v and %q", err, what, s, h.text(ctx, "#mark-status, #mark-faults, #toast"))
 		}
 	}
@@ -61,7 +63,7 @@ func (h *hand) press(ctx context.Context, selector string) error {
 	}
 	if h.touch {
 		// As a hand takes.
-		if err := process.Pause(ctx, 300*time.Millisecond); err != nil {
+		if err := harness.Pause(ctx, 300*time.Millisecond); err != nil {
 			return err
 		}
 		return h.Touch(ctx, []browser.Point{box.Middle()})
@@ -205,7 +207,7 @@ func (h *hand) accept(ctx context.Context) (at time.Time, err error) {
 
 // picture keeps how the page looks.
 func (h *hand) picture(ctx context.Context, name string) error {
-	if err := process.Pause(ctx, 300*time.Millisecond); err != nil { // what has just changed is drawn
+	if err := harness.Pause(ctx, 300*time.Millisecond); err != nil { // what has just changed is drawn
 		return err
 	}
 	png, err := h.Capture(ctx)
