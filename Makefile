@@ -72,10 +72,14 @@ vulncheck: setup ## known vulnerabilities that segd reaches; each is explained i
 fuzz: setup ## fuzz what reads bytes of others, a minute each; FUZZTIME=10s is shorter
 	@scripts/fuzz
 
+interop: CYCLES ?= 1000
 interop: ## segd with programs that are not ours: GStreamer, FFmpeg, Chromium
 	@scripts/setup interop
 	@$(MAKE) --no-print-directory build
-	@$(GO) run -buildvcs=false ./scripts/interop $(INTEROP)
+	$(E2E) -timeout 40m ./interop $(INTEROP)
+	@# Tests that are longer here: packets lost, clocks, sizes, connections that come and go.
+	SEGD_TEST_CYCLES=$(CYCLES) $(GO) test -count 1 -timeout 30m -run '^(TestCaptureTime|TestSizeChangeAndGarbage|TestNothingStays)$$' ./ingest
+	SEGD_TEST_CYCLES=$(CYCLES) $(GO) test -count 1 -timeout 30m -run '^(TestLoss|TestNothingStays)$$' ./ingest/whip
 
 api-test: build ## requests made from openapi.json against a running demo (schemathesis)
 	@scripts/setup apitest

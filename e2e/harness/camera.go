@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os/exec"
@@ -14,8 +15,10 @@ import (
 type Video struct {
 	// Width and Height in pixels; 640×480.
 	Width, Height int
-	// Rate in frames a second; 25. There is a key frame every second.
+	// Rate in frames a second; 25.
 	Rate int
+	// Keys is after how many frames there is a key frame; as many as there are in a second.
+	Keys int
 	// Encoder is FFmpeg's name of it; libx264.
 	Encoder string
 	// Sound goes along with it.
@@ -24,24 +27,15 @@ type Video struct {
 
 // args are FFmpeg's for publishing v to an RTSP URL.
 func (v Video) args(url string) []string {
-	or := func(n, otherwise int) string {
-		if n == 0 {
-			n = otherwise
-		}
-		return strconv.Itoa(n)
-	}
-	rate, encoder := or(v.Rate, 25), v.Encoder
-	if encoder == "" {
-		encoder = "libx264"
-	}
+	rate, encoder := cmp.Or(v.Rate, 25), cmp.Or(v.Encoder, "libx264")
 	args := []string{
 		"-v", "error", "-nostdin", "-re",
-		"-f", "lavfi", "-i", "testsrc2=size=" + or(v.Width, 640) + "x" + or(v.Height, 480) + ":rate=" + rate,
+		"-f", "lavfi", "-i", fmt.Sprintf("testsrc2=size=%dx%d:rate=%d", cmp.Or(v.Width, 640), cmp.Or(v.Height, 480), rate),
 	}
 	if v.Sound {
 		args = append(args, "-f", "lavfi", "-i", "sine", "-c:a", "aac")
 	}
-	args = append(args, "-c:v", encoder, "-g", rate)
+	args = append(args, "-c:v", encoder, "-g", strconv.Itoa(cmp.Or(v.Keys, rate)))
 	switch encoder {
 	case "libx264":
 		args = append(args, "-preset", "ultrafast", "-tune", "zerolatency")

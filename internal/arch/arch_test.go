@@ -119,7 +119,6 @@ var plan = map[string]room{
 	"scripts/browser":       {internal: []string{"scripts/process"}, modules: []string{websock}},
 	"scripts/endurance":     {internal: []string{"bus/segdv1", "scripts/browser", "scripts/process"}, modules: []string{nats, protobuf, "github.com/prometheus/client_model", "github.com/prometheus/common"}},
 	"scripts/followtest":    {internal: []string{"bus", "bus/segdv1", "demo", "eval/mot", "scripts/process"}, modules: []string{nats, protobuf}, tests: []string{"ingest/codec"}},
-	"scripts/interop":       {internal: []string{"bus/segdv1", "internal/netfault", "scripts/browser", "scripts/process", "scripts/steps"}, modules: append([]string{nats, protobuf}, rtsp...)},
 	"scripts/natsdocs":      {internal: []string{"scripts/process"}, modules: []string{nats}},
 	"scripts/observability": {internal: []string{"scripts/process"}},
 	"scripts/peers":         {internal: []string{"features", "solver", "solver/kernel", "solver/loss", "solver/mrf"}},
