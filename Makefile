@@ -97,11 +97,11 @@ examples-test: ## the subscribers in Go, Python and JavaScript at the demo; our 
 outage: setup ## kill the NATS server for 20 s under load, and count
 	$(GO) test ./bus -run TestOutage -count 1 -v -outage 20s
 
-# ENDURANCE="-for 1m -v" is passed on.
+# ENDURANCE="-for 2m" is passed on.
 endurance: ## ten minutes with a subscriber that reads nothing and a suspended page
 	@scripts/setup browser
 	@$(MAKE) --no-print-directory build
-	@$(GO) run -buildvcs=false ./scripts/endurance $(ENDURANCE)
+	$(E2E) -timeout 1h ./endurance $(ENDURANCE)
 
 # TRUTH=FILE holds the true boxes. FOLLOWTEST="-only boxes -fps 2" is passed on.
 follow-test: build ## follow the clip's persons in a running segd, and count; wants TRUTH=gt.txt
@@ -112,12 +112,12 @@ natsdocs: setup ## run the examples of docs/nats.md by NATS' own program
 	@$(MAKE) --no-print-directory build
 	$(GO) mod download $(NATSCLI)
 	$(GO) -C "$$($(GO) env GOMODCACHE)/$(NATSCLI)" build -o $(CURDIR)/bin/nats ./nats
-	@$(GO) run -buildvcs=false ./scripts/natsdocs $(NATSDOCS)
+	$(E2E) -timeout 20m ./natsdocs $(NATSDOCS)
 
 observability: ## rules by promtool; every query of dashboards and alerts with data
 	@scripts/setup observability
 	@$(MAKE) --no-print-directory build
-	@$(GO) run -buildvcs=false ./scripts/observability $(OBSERVABILITY)
+	$(E2E) -timeout 20m ./observability $(OBSERVABILITY)
 
 browser-test: ## use the page of the demo as people do, in Chromium; pictures in bin/e2e
 	@scripts/setup browser

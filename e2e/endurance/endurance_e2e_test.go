@@ -1,33 +1,33 @@
-// Command endurance lets a subscriber that reads nothing and a suspended page hang on
-// to a running demo for ten minutes, and watches what that costs the others: segd's
-// memory must stay flat, and a subscriber that reads must get every mask.
+//go:build e2e
+
+// Package endurance lets a subscriber that reads nothing and a suspended page hang on to
+// a running demo for ten minutes, and watches what that costs the others: segd's memory
+// must stay flat, and a subscriber that reads must get every mask.
 //
 // The deaf one asks for each mask many times over, so that what waits for it is more
 // than the system's own buffers take; the NATS server then cuts it off and it connects
 // again, as clients do. The page is a Chromium whose processes are stopped.
-package main
+package endurance
 
 import (
 	"context"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"net"
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/scripts/browser"
-	"github.com/segd/segd/scripts/process"
+	"github.com/segd/segd/e2e/browser"
+	"github.com/segd/segd/e2e/harness"
 )
-
-func main() { process.Main("endurance", run) }
 
 const (
 	subject = "segd.v1.home.demo.mask"
@@ -40,84 +40,64 @@ const (
 	repeat = 200
 )
 
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	flags := flag.NewFlagSet("endurance", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	segd := flags.String("segd", "bin/segd", "program to try")
-	chromium := flags.String("browser", "chromium", "Chromium to suspend")
-	length := flags.Duration("for", 10*time.Minute, "how long after the warm-up")
-	verbose := flags.Bool("v", false, "show what segd says")
-	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
-		return nil
-	} else if err != nil {
-		return err
-	}
-	if least := 2 * sample * every; *length < least {
-		return fmt.Errorf("-for %v; want at least %v", *length, least)
-	}
-	said := io.Discard
-	if *verbose {
-		said = stderr
-	}
-	demo, err := process.StartDemo(ctx, said, *segd)
-	if err != nil {
-		return err
-	}
-	defer demo.End()
-	metrics := demo.Page + "metrics"
-	if err := demo.Wait(ctx, func(ctx context.Context) bool {
-		now, err := look(ctx, metrics)
-		return err == nil && now.published > 0
-	}); err != nil {
-		return err
-	}
+var length = flag.Duration("for", 10*time.Minute, "how long after the warm-up")
 
-	conn, err := nats.Connect(demo.NATS)
-	if err != nil {
-		return err
+// sampled is what segd's metrics said at a moment.
+type sampled struct {
+	resident          float64 // bytes
+	published         float64 // masks
+	pictures, notices float64 // that the page was too slow for
+	received          int     // masks the subscriber that reads had got
+}
+
+func TestEndurance(t *testing.T) {
+	if least := 2 * sample * every; *length < least {
+		t.Fatalf("-for %v; want at least %v", *length, least)
 	}
-	defer conn.Close()
+	demo := harness.Demo(t)
+	if err := demo.Published(t.Context(), harness.DemoLimit); err != nil {
+		t.Fatal(err)
+	}
 	masks := &reader{}
+	conn := harness.Connect(t, demo.NATS)
 	if _, err := conn.Subscribe(subject, masks.take); err != nil {
-		return err
+		t.Fatal(err)
 	}
 	deaf := &deaf{addr: strings.TrimPrefix(demo.NATS, "nats://")}
 	var hanging sync.WaitGroup
-	deafCtx, stop := context.WithCancel(ctx)
+	deafCtx, stop := context.WithCancel(t.Context())
 	defer hanging.Wait()
 	defer stop()
 	hanging.Go(func() { deaf.hang(deafCtx) })
 
-	page, err := browser.Start(ctx, *chromium)
-	if err != nil {
-		return err
-	}
-	defer page.End()
-	if err := suspended(ctx, page, demo.Page); err != nil {
-		return err
+	if err := suspended(t.Context(), harness.Browser(t), demo.Page); err != nil {
+		t.Fatal(err)
 	}
 
-	fmt.Fprintf(stdout, "a subscriber that reads nothing and a suspended page, for %v after %v\n", *length, warmUp)
-	if err := process.Pause(ctx, warmUp); err != nil {
-		return err
+	t.Logf("a subscriber that reads nothing and a suspended page, for %v after %v", *length, warmUp)
+	if err := harness.Pause(t.Context(), warmUp); err != nil {
+		t.Fatal(err)
 	}
 	var samples []sampled
 	for end := time.Now().Add(*length); time.Now().Before(end); {
-		s, err := look(ctx, metrics)
+		m, err := demo.Metrics(t.Context())
 		if err != nil {
-			return err
+			t.Fatal(err)
 		}
-		s.received = masks.count()
-		samples = append(samples, s)
-		if err := process.Pause(ctx, every); err != nil {
-			return err
+		samples = append(samples, sampled{
+			resident: m.Sum("process_resident_memory_bytes"), published: m.Sum("segd_frames_total", "outcome", "published"),
+			pictures: m.Sum("segd_page_dropped_total", "what", "frame"), notices: m.Sum("segd_page_dropped_total", "what", "notice"),
+			received: masks.count(),
+		})
+		if err := harness.Pause(t.Context(), every); err != nil {
+			t.Fatal(err)
 		}
 	}
-	return judge(stdout, samples, deaf.connections(), masks)
+	judge(t, samples, deaf.connections(), masks)
 }
 
-// judge prints what came of it and says what must not have been.
-func judge(stdout io.Writer, samples []sampled, connections int, masks *reader) error {
+// judge says what came of it, and what must not have.
+func judge(t *testing.T, samples []sampled, connections int, masks *reader) {
 	median := func(part []sampled) float64 {
 		var resident []float64
 		for _, s := range part {
@@ -129,25 +109,23 @@ func judge(stdout io.Writer, samples []sampled, connections int, masks *reader) 
 	first, last := samples[0], samples[len(samples)-1]
 	begin, end := median(samples[:sample]), median(samples[len(samples)-sample:])
 	published, received := last.published-first.published, float64(last.received-first.received)
-	fmt.Fprintf(stdout, "resident: %.1f MiB at the beginning, %.1f at the end (%.3f of it)\n", begin, end, end/begin)
-	fmt.Fprintf(stdout, "published: %.0f masks, of which the subscriber that reads got %.0f; %d of its neighbours' connections were cut off\n",
+	t.Logf("resident: %.1f MiB at the beginning, %.1f at the end (%.3f of it)", begin, end, end/begin)
+	t.Logf("published: %.0f masks, of which the subscriber that reads got %.0f; %d of its neighbours' connections were cut off",
 		published, received, max(0, connections-1))
-	fmt.Fprintf(stdout, "the page was too slow for %.0f pictures and %.0f notices\n", last.dropped["frame"], last.dropped["notice"])
-	var faults []error
+	t.Logf("the page was too slow for %.0f pictures and %.0f notices", last.pictures, last.notices)
 	if end > growth*begin {
-		faults = append(faults, fmt.Errorf("memory grew to %.3f of what it was; want at most %.2f", end/begin, growth))
+		t.Errorf("memory grew to %.3f of what it was; want at most %.2f", end/begin, growth)
 	}
 	// Those on their way as the metrics are read count a moment later.
 	if d := published - received; d > 5 || d < -5 {
-		faults = append(faults, fmt.Errorf("%.0f masks were published and %.0f came", published, received))
+		t.Errorf("%.0f masks were published and %.0f came", published, received)
 	}
 	if err := masks.fault(); err != nil {
-		faults = append(faults, err)
+		t.Error(err)
 	}
 	if connections == 0 {
-		faults = append(faults, errors.New("the subscriber that reads nothing never got through"))
+		t.Error("the subscriber that reads nothing never got through")
 	}
-	return errors.Join(faults...)
 }
 
 // suspended opens the page, sees that it is live, and stops it.
@@ -160,7 +138,7 @@ func suspended(ctx context.Context, b *browser.Browser, url string) error {
 		if err := p.Evaluate(ctx, `document.body?.dataset.frames ?? ""`, &frames); err != nil {
 			return err
 		}
-		if err := process.Pause(ctx, 100*time.Millisecond); err != nil {
+		if err := harness.Pause(ctx, 100*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -217,7 +195,7 @@ func (d *deaf) connections() int {
 func (d *deaf) hang(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := d.once(ctx); err != nil {
-			_ = process.Pause(ctx, time.Second)
+			_ = harness.Pause(ctx, time.Second)
 		}
 	}
 }
@@ -245,7 +223,7 @@ func (d *deaf) once(ctx context.Context) error {
 	d.mu.Unlock()
 	// What has been cut off shows when it is written to.
 	for {
-		if err := process.Pause(ctx, time.Second); err != nil {
+		if err := harness.Pause(ctx, time.Second); err != nil {
 			return err
 		}
 		if _, err := conn.Write([]byte("PONG\r\n")); err != nil {

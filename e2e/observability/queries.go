@@ -1,4 +1,12 @@
-package main
+// Package observability tries segd's dashboards and alerts for real.
+//
+// It has promtool check the rules, their cases and the metrics; then it starts a segd
+// demo and a Prometheus that scrapes it with the rules of deploy/prometheus, waits a
+// minute, and runs every expression of every dashboard's panel and variable and of every
+// rule. Each must return data, or stand in empty.txt with the reason why it does not. An
+// alert's condition is asked for its truth, so that one which does not fire returns data
+// as well; one that fires is told.
+package observability
 
 import (
 	"bufio"
@@ -8,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -15,8 +24,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
+)
 
-	"github.com/segd/segd/scripts/process"
+// Folders of the repository, and a file of this one.
+const (
+	rules     = "deploy/prometheus"
+	boards    = "deploy/grafana/dashboards"
+	emptyFile = "empty.txt"
 )
 
 // query is one expression and where it stands.
@@ -201,7 +215,7 @@ func (p api) samples(ctx context.Context, expr string) (int, error) {
 }
 
 func (p api) ask(ctx context.Context, path string, data any) error {
-	text, err := process.Get(ctx, p.url+path)
+	text, err := get(ctx, p.url+path)
 	if err != nil {
 		return err
 	}
@@ -216,6 +230,20 @@ func (p api) ask(ctx context.Context, path string, data any) error {
 		return fmt.Errorf("%s: %s", path, answer.Error)
 	}
 	return nil
+}
+
+// get returns what a URL answers, with whatever status: Prometheus says why in JSON.
+func get(ctx context.Context, url string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	return io.ReadAll(resp.Body)
 }
 
 // readExcuses reads lines of "name: reason"; # begins a comment.
