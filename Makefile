@@ -92,7 +92,7 @@ examples-test: ## the subscribers in Go, Python and JavaScript at the demo; our 
 	@python3 -m venv bin/examples
 	@bin/examples/bin/pip install --quiet --disable-pip-version-check -r examples/subscribe-python/requirements.txt
 	@cd examples/subscribe-js && npm ci --silent --ignore-scripts --no-audit --no-fund
-	$(GO) test -count 1 -tags examples -v ./examples
+	$(E2E) -timeout 20m ./examples $(EXAMPLES)
 
 outage: setup ## kill the NATS server for 20 s under load, and count
 	$(GO) test ./bus -run TestOutage -count 1 -v -outage 20s

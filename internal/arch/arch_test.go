@@ -97,7 +97,7 @@ var plan = map[string]room{
 	"eval/internal/stats":   {},
 	"deploy":                {},
 	"demo":                  {internal: []string{"ingest/codec"}, modules: rtsp},
-	"examples":              {tests: []string{"bus", "bus/segdv1", "mask", "scripts/process", protobuf}},
+	"examples":              {tests: []string{"bus/segdv1", protobuf}},
 	"examples/subscribe-go": {internal: []string{"bus/segdv1", "mask"}, modules: []string{nats, protobuf}},
 	"internal/arch":         {},
 	"internal/cli":          {internal: []string{"annotation", "bus", "config", "features/dnn", "ingest", "pipeline"}, modules: []string{cobra, progress, term}},

@@ -1,3 +1,5 @@
+// Package examples runs the subscribers of the repository's examples at servers with
+// masks of every kind and beside one another at the demo.
 package examples
 
 import (
@@ -21,6 +23,9 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/mask"
 )
+
+// folder has the subscribers.
+const folder = "../../examples/"
 
 // line is what every subscriber prints of an object in a frame.
 type line struct {
@@ -239,7 +244,9 @@ func TestGo(t *testing.T) {
 func goSubscriber(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "subscribe-go")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", program, "./subscribe-go").CombinedOutput(); err != nil {
+	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", program, "./subscribe-go")
+	build.Dir = folder
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	return program

@@ -1,4 +1,4 @@
-//go:build examples
+//go:build e2e
 
 package examples
 
@@ -18,27 +18,27 @@ import (
 
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/e2e/harness"
 	"github.com/segd/segd/mask"
-	"github.com/segd/segd/scripts/process"
 )
 
 // python is the interpreter that `make examples-test` gave the modules of
 // requirements.txt.
 func python(t *testing.T) string {
 	t.Helper()
-	path, err := filepath.Abs("../bin/examples/bin/python")
-	if err != nil {
-		t.Fatal(err)
+	path := filepath.Join(harness.Root(t), "bin", "examples", "bin", "python")
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("%v; make examples-test makes it", err)
 	}
 	return path
 }
 
 func TestPython(t *testing.T) {
-	checkSubscriber(t, "subscribe-python", python(t), "subscribe.py")
+	checkSubscriber(t, folder+"subscribe-python", python(t), "subscribe.py")
 }
 
 func TestJavaScript(t *testing.T) {
-	checkSubscriber(t, "subscribe-js", "node", "subscribe.mjs")
+	checkSubscriber(t, folder+"subscribe-js", "node", "subscribe.mjs")
 }
 
 // Masks as pycocotools sees them: decoded, encoded again, measured.
@@ -89,13 +89,15 @@ func TestPycocotools(t *testing.T) {
 // every frame from its first one on, as the masks on the bus have it.
 func TestDemo(t *testing.T) {
 	const frames = 12
-	url := startDemo(t)
+	url := harness.Demo(t, "--superpixels", "500").NATS
 	for name, run := range map[string]func(*testing.T) *subscriber{
 		"Go": func(t *testing.T) *subscriber { return subscribe(t, ".", goSubscriber(t), url) },
 		"Python": func(t *testing.T) *subscriber {
-			return subscribe(t, "subscribe-python", python(t), "subscribe.py", url)
+			return subscribe(t, folder+"subscribe-python", python(t), "subscribe.py", url)
 		},
-		"JavaScript": func(t *testing.T) *subscriber { return subscribe(t, "subscribe-js", "node", "subscribe.mjs", url) },
+		"JavaScript": func(t *testing.T) *subscriber {
+			return subscribe(t, folder+"subscribe-js", "node", "subscribe.mjs", url)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -121,17 +123,6 @@ func TestDemo(t *testing.T) {
 			}
 		})
 	}
-}
-
-// startDemo runs the demo until the test ends and returns its NATS server's URL.
-func startDemo(t *testing.T) string {
-	t.Helper()
-	demo, err := process.StartDemo(t.Context(), os.Stderr, "../bin/segd", "--superpixels", "500")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(demo.End)
-	return demo.NATS
 }
 
 // listen returns the demo's masks as they are published.
