@@ -83,7 +83,9 @@ interop: ## segd with programs that are not ours: GStreamer, FFmpeg, Chromium
 
 api-test: build ## requests made from openapi.json against a running demo (schemathesis)
 	@scripts/setup apitest
-	@scripts/apitest/run $(APITEST)
+	@python3 -m venv bin/apitest
+	@bin/apitest/bin/pip install --quiet --disable-pip-version-check -r e2e/api/requirements.txt
+	$(E2E) -timeout 30m ./api $(APITEST)
 
 # Python's modules go to bin/examples, Node's to examples/subscribe-js/node_modules.
 examples-test: ## the subscribers in Go, Python and JavaScript at the demo; our masks in pycocotools
@@ -103,9 +105,9 @@ endurance: ## ten minutes with a subscriber that reads nothing and a suspended p
 	@$(MAKE) --no-print-directory build
 	$(E2E) -timeout 1h ./endurance $(ENDURANCE)
 
-# TRUTH=FILE holds the true boxes. FOLLOWTEST="-only boxes -fps 2" is passed on.
+# TRUTH=FILE holds the true boxes. FOLLOWTEST="-run TestFollow/boxes -fps 2" is passed on.
 follow-test: build ## follow the clip's persons in a running segd, and count; wants TRUTH=gt.txt
-	@TRUTH="$(TRUTH)" $(GO) run -buildvcs=false ./scripts/followtest $(FOLLOWTEST)
+	$(E2E) -timeout 2h ./follow -truth "$(abspath $(TRUTH))" $(FOLLOWTEST)
 
 # Not by go install: that asks for a list of versions, which not every proxy has.
 natsdocs: setup ## run the examples of docs/nats.md by NATS' own program

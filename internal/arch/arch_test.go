@@ -117,7 +117,6 @@ var plan = map[string]room{
 	"deploy/grafana":        {modules: []string{grafana}},
 	"deploy/prometheus":     {tests: []string{yaml}},
 	"scripts/browser":       {internal: []string{"scripts/process"}, modules: []string{websock}},
-	"scripts/followtest":    {internal: []string{"bus", "bus/segdv1", "demo", "eval/mot", "scripts/process"}, modules: []string{nats, protobuf}, tests: []string{"ingest/codec"}},
 	"scripts/peers":         {internal: []string{"features", "solver", "solver/kernel", "solver/loss", "solver/mrf"}},
 	"scripts/screenshotter": {internal: []string{"mask", "scripts/browser", "scripts/process"}},
 	"cmd/segd":              {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "internal/cli", "internal/client", "internal/configured", "internal/measure", "internal/setup", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, prom, sdaemon}, tests: []string{"deploy", "eval/davis", "internal/draw", nats, pion, protobuf, websock}},

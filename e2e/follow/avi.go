@@ -1,4 +1,4 @@
-package main
+package follow
 
 import (
 	"bytes"

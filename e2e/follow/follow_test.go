@@ -1,7 +1,6 @@
-package main
+package follow
 
 import (
-	"context"
 	"io"
 	"os"
 	"path/filepath"
@@ -96,17 +95,5 @@ func TestBars(t *testing.T) {
 	}
 	if err := b.print(io.Discard, nil); err == nil {
 		t.Error("nothing was tried, and that is well")
-	}
-}
-
-func TestWantsTruth(t *testing.T) {
-	t.Setenv("TRUTH", "")
-	err := run(context.Background(), nil, io.Discard, io.Discard)
-	if err == nil || !strings.Contains(err.Error(), "TRUTH=FILE") || !strings.Contains(err.Error(), "MOTChallenge") {
-		t.Errorf("without a truth: %v", err)
-	}
-	err = run(context.Background(), []string{"-truth", filepath.Join(t.TempDir(), "none.txt")}, io.Discard, io.Discard)
-	if err == nil || !strings.Contains(err.Error(), "-truth: ") {
-		t.Errorf("with none there: %v", err)
 	}
 }

@@ -1,4 +1,12 @@
-package main
+// Package follow marks the persons of a clip in a running segd, live, and counts how
+// well they are followed: all by ellipses, all by boxes, and each alone by its ellipse.
+// Where they really are is a file in MOTChallenge's format, which is not part of segd.
+//
+// Each time a segd of its own, with the settings that segd has by default, plays the clip
+// as a camera. A subscriber to its masks marks, once the masks of a frame have come, whom
+// the truth has whole in that frame, as somebody would who sees it, and gathers the masks
+// from then on. Frame n of the truth has sequence number n − 1.
+package follow
 
 import (
 	"errors"
@@ -7,8 +15,20 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/eval/mot"
 )
+
+// result is what came of one run.
+type result struct {
+	name     string
+	marked   int // true frame in which persons were marked
+	last     int // true frame up to which it was looked at
+	masks    int // how many frames after that one had masks
+	persons  []int
+	warnings []*segdv1.Warning
+	figures  mot.Group
+}
 
 // bars are what the figures have to reach.
 type bars struct {
