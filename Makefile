@@ -129,12 +129,14 @@ browser-test: ## use the page of the demo as people do, in Chromium; pictures in
 screenshot: ## take docs/images/page.png of the running demo, headless
 	@scripts/setup browser
 	@$(MAKE) --no-print-directory build
-	@scripts/screenshot --sequence 92 # then the two persons walk alone
+	@$(GO) -C e2e build -buildvcs=false -o $(CURDIR)/bin/screenshot ./cmd/screenshot
+	@bin/screenshot -sequence 92 $(SCREENSHOT) # then the two persons walk alone
 
 recording: ## record docs/images/demo.webp of the running demo, headless
 	@scripts/setup browser recording
 	@$(MAKE) --no-print-directory build
-	@scripts/screenshot --record 12s --rate 6 --out docs/images/demo.webp --frames 3 --settle 0s --width 1040 --height 620
+	@$(GO) -C e2e build -buildvcs=false -o $(CURDIR)/bin/screenshot ./cmd/screenshot
+	@bin/screenshot -record 12s -rate 6 -out docs/images/demo.webp -frames 3 -settle 0s -width 1040 -height 620 $(SCREENSHOT)
 
 bench: setup ## every benchmark
 	$(GO) test -run '^$$' -bench . -benchmem ./...
@@ -145,9 +147,9 @@ bench: setup ## every benchmark
 peers: ## compare speed with BK's max-flow and LIBLINEAR; docs/benchmarks.md
 	@scripts/setup peers
 	@mkdir -p bin
-	@$(CXX) -std=c++17 -O3 -DNDEBUG -w $$(pkg-config --cflags maxflow) -o bin/peer-bk scripts/peers/theirs/bk.cpp
-	@$(CXX) -std=c++17 -O3 -Wall -o bin/peer-liblinear scripts/peers/theirs/liblinear.cpp -llinear
-	@$(GO) build -buildvcs=false -o bin/peers ./scripts/peers
+	@$(CXX) -std=c++17 -O3 -DNDEBUG -w $$(pkg-config --cflags maxflow) -o bin/peer-bk e2e/cmd/peers/theirs/bk.cpp
+	@$(CXX) -std=c++17 -O3 -Wall -o bin/peer-liblinear e2e/cmd/peers/theirs/liblinear.cpp -llinear
+	@$(GO) -C e2e build -buildvcs=false -o $(CURDIR)/bin/peers ./cmd/peers
 	@bin/peers $(PEERS)
 
 package: setup ## a .deb and a tarball in dist/, for this machine's architecture

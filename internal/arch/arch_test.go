@@ -116,15 +116,10 @@ var plan = map[string]room{
 	"internal/redact":       {},
 	"deploy/grafana":        {modules: []string{grafana}},
 	"deploy/prometheus":     {tests: []string{yaml}},
-	"scripts/browser":       {internal: []string{"scripts/process"}, modules: []string{websock}},
-	"scripts/peers":         {internal: []string{"features", "solver", "solver/kernel", "solver/loss", "solver/mrf"}},
-	"scripts/screenshotter": {internal: []string{"mask", "scripts/browser", "scripts/process"}},
 	"cmd/segd":              {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "internal/cli", "internal/client", "internal/configured", "internal/measure", "internal/setup", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, prom, sdaemon}, tests: []string{"deploy", "eval/davis", "internal/draw", nats, pion, protobuf, websock}},
 
 	"eval/internal/clip/cliptest": {},
 	"eval/internal/npy/npytest":   {},
-	"scripts/process":             {},
-	"scripts/steps":               {},
 
 	// The tracker, from the bottom up.
 	"tracker/internal/scratch":       {without: numbersOnly},

@@ -11,8 +11,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/segd/segd/scripts/browser"
-	"github.com/segd/segd/scripts/process"
+	"github.com/segd/segd/e2e/browser"
 )
 
 // maxRecording is what a page of documentation should ask of its reader.
@@ -73,7 +72,7 @@ func feed(ctx context.Context, w io.Writer, page *browser.Page, opt options) (di
 				return distinct, written, err
 			}
 		}
-		if err := process.Pause(ctx, time.Until(start.Add(time.Duration(written)*turn))); err != nil {
+		if err := pause(ctx, time.Until(start.Add(time.Duration(written)*turn))); err != nil {
 			return distinct, written, err
 		}
 	}

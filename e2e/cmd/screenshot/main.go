@@ -8,13 +8,15 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
-	"github.com/segd/segd/scripts/browser"
-	"github.com/segd/segd/scripts/process"
+	"github.com/segd/segd/e2e/browser"
+	"github.com/segd/segd/e2e/process"
 )
 
 type options struct {
@@ -24,9 +26,17 @@ type options struct {
 	timeout, settle, record                            time.Duration
 }
 
-func main() { process.Main("screenshot", run) }
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "screenshot: %v\n", err)
+		os.Exit(1)
+	}
+}
 
-func run(ctx context.Context, args []string, _, stderr io.Writer) error {
+func run(ctx context.Context, args []string, stderr io.Writer) error {
 	opt, err := parse(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return nil
@@ -38,12 +48,16 @@ func run(ctx context.Context, args []string, _, stderr io.Writer) error {
 	defer cancel()
 
 	if opt.url == "" {
-		demo, err := process.StartDemo(ctx, stderr, opt.segd)
+		addrs, err := process.FreeAddrs(2)
+		if err != nil {
+			return err
+		}
+		demo, err := process.Run(stderr, opt.segd, "demo", "--addr", addrs[0], "--nats", addrs[1])
 		if err != nil {
 			return err
 		}
 		defer demo.End()
-		opt.url = demo.Page
+		opt.url = "http://" + addrs[0] + "/"
 		demoCtx, ended := context.WithCancelCause(ctx)
 		defer ended(nil)
 		ctx = demoCtx
@@ -52,7 +66,7 @@ func run(ctx context.Context, args []string, _, stderr io.Writer) error {
 			ended(fmt.Errorf("%s demo ended by itself, see above", opt.segd))
 		}()
 	}
-	chromium, err := browser.Start(ctx, opt.browser)
+	chromium, err := browser.Start(ctx, io.Discard, opt.browser)
 	if err != nil {
 		return err
 	}
@@ -115,7 +129,7 @@ func take(ctx context.Context, b *browser.Browser, opt options, stderr io.Writer
 	if err := waitForPage(ctx, page, opt); err != nil {
 		return err
 	}
-	if err := process.Pause(ctx, opt.settle); err != nil {
+	if err := pause(ctx, opt.settle); err != nil {
 		return err
 	}
 	if opt.record > 0 {
@@ -136,6 +150,16 @@ func take(ctx context.Context, b *browser.Browser, opt options, stderr io.Writer
 	}
 	fmt.Fprintf(stderr, "screenshot: wrote %s (%d kB)\n", opt.out, len(picture)/1000)
 	return nil
+}
+
+// pause waits for d, or returns why ctx ended before.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
 }
 
 // complaints is an error if the page's console has any.
@@ -160,7 +184,7 @@ func waitForPage(ctx context.Context, page *browser.Page, opt options) error {
 		if opt.wait != "" && shown.Kind == opt.wait || opt.wait == "" && frames >= opt.frames && objects >= opt.objects && sequence >= opt.sequence {
 			return nil
 		}
-		if err := process.Pause(ctx, 100*time.Millisecond); err != nil {
+		if err := pause(ctx, 100*time.Millisecond); err != nil {
 			return fmt.Errorf("%w: the page is %q, with %d frames and %d visible objects in the last; wanted %d and %d",
 				err, shown.Kind, frames, objects, opt.frames, opt.objects)
 		}
@@ -177,7 +201,7 @@ func waitForServer(ctx context.Context, url string) error {
 		if err == nil {
 			return conn.Close()
 		}
-		if stopped := process.Pause(ctx, 100*time.Millisecond); stopped != nil {
+		if stopped := pause(ctx, 100*time.Millisecond); stopped != nil {
 			return fmt.Errorf("%w: %w", stopped, err)
 		}
 	}
