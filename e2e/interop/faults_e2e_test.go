@@ -61,7 +61,6 @@ func TestFaults(t *testing.T) {
 		{"everything is silent for 7 s", w.silent},
 		{"bytes are corrupted", w.corrupt},
 		{"the video stops while the sound goes on", w.mute},
-		{"the password is another one for a while", w.password},
 		{"the publisher ends and comes back with another size", w.resize},
 	} {
 		if !t.Run(fmt.Sprintf("%s: masks within %v of its being well", fault.name, found), func(t *testing.T) {
@@ -162,17 +161,6 @@ func (w *faultWorld) mute(ctx context.Context) (time.Time, error) {
 		err = harness.Pause(ctx, 3*time.Second)
 	}
 	w.relay.Mute(false)
-	return time.Now(), err
-}
-
-func (w *faultWorld) password(ctx context.Context) (time.Time, error) {
-	w.relay.Lock(user, "another-password")
-	w.network.Cut()
-	err := w.down(ctx, "")
-	if err == nil {
-		err = harness.Pause(ctx, 4*time.Second)
-	}
-	w.relay.Lock(user, password)
 	return time.Now(), err
 }
 
