@@ -12,6 +12,7 @@ require (
 	github.com/pion/rtp v1.10.5
 	github.com/prometheus/client_model v0.6.3
 	github.com/prometheus/common v0.72.0
+	github.com/rogpeppe/go-internal v1.16.0
 	github.com/segd/segd v0.0.0
 	google.golang.org/protobuf v1.36.12
 )
@@ -43,6 +44,7 @@ require (
 	golang.org/x/net v0.60.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/time v0.16.0 // indirect
+	golang.org/x/tools v0.42.0 // indirect
 	gonum.org/v1/gonum v0.17.0 // indirect
 )
 
