@@ -46,7 +46,12 @@ func (h *hand) undo(ctx context.Context, what string) error {
 	if _, err := h.until(ctx, "word of "+what, func(said) bool { return strings.Contains(h.text(ctx, "#toast:not([hidden])"), what) }); err != nil {
 		return err
 	}
-	return h.press(ctx, "#toast button")
+	if err := h.press(ctx, "#toast button"); err != nil {
+		return err
+	}
+	// Its answer would take the place of what is told next.
+	_, err := h.until(ctx, "an answer to undo", func(said) bool { return !strings.Contains(h.text(ctx, "#toast:not([hidden])"), what) })
+	return err
 }
 
 // soon bounds what happens at once even on a busy machine.
