@@ -253,7 +253,10 @@ func (w *world) twoTabs(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := w.second.picture(ctx, "5-two-tabs"); err != nil {
+	if err := w.desk.picture(ctx, "5-first-tab"); err != nil {
+		return err
+	}
+	if err := w.second.picture(ctx, "5-second-tab"); err != nil {
 		return err
 	}
 	for _, h := range []*hand{w.desk, w.second} {
