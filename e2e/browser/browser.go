@@ -24,7 +24,7 @@ import (
 
 // Browser is a headless Chromium.
 type Browser struct {
-	ctx context.Context
+	ctx context.Context //nolint:containedctx // chromedp's handle
 	end func()
 
 	mu         sync.Mutex // guards what follows
@@ -118,7 +118,9 @@ type Tab struct {
 }
 
 // Page is one tab.
-type Page struct{ ctx context.Context }
+type Page struct {
+	ctx context.Context //nolint:containedctx // chromedp's handle
+}
 
 // Open opens a page, and does not wait until it is there.
 func (b *Browser) Open(ctx context.Context, tab Tab) (*Page, error) {
