@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"strconv"
@@ -80,7 +81,8 @@ func TestErr(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-p.Exited
-	if exit, ok := p.Err().(*exec.ExitError); !ok || exit.ExitCode() != 3 {
+	var exit *exec.ExitError
+	if !errors.As(p.Err(), &exit) || exit.ExitCode() != 3 {
 		t.Errorf("ended by %v; want exit status 3", p.Err())
 	}
 	if _, err := Run(nil, "/nonexistent/program"); err == nil || !strings.Contains(err.Error(), "/nonexistent/program") {
