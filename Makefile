@@ -32,8 +32,13 @@ BUILD   := $(GO) build -buildvcs=false -ldflags "-X main.version=$(VERSION)"
 # left out: the detector does not see into C++, and building it twice is slow.
 RACE = ./annotation ./bus/... ./config/... ./features ./ingest ./ingest/whip ./mask/... ./metrics/... ./pipeline/... ./solver/... $(filter-out %/boxtrain,$(shell $(GO) list ./tracker/...)) ./web/...
 
+# Tests of e2e; what they keep, logs and pictures, goes to bin/e2e/TARGET. A target's
+# variable takes further flags of go test, such as "-run TestPage/phone" or "-timeout 1h".
+E2E = @rm -rf bin/e2e/$@ && mkdir -p bin/e2e/$@ && \
+	$(GO) -C e2e test -buildvcs=false -tags e2e -count 1 -v -artifacts -outputdir $(CURDIR)/bin/e2e/$@
+
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test generate lint vulncheck fuzz interop browser-test api-test examples-test outage endurance follow-test natsdocs observability screenshot recording bench peers package package-test deploy-test clean
+.PHONY: help setup build run test generate lint vulncheck fuzz interop browser-test api-test examples-test commands-test outage endurance follow-test natsdocs observability screenshot recording bench peers package package-test deploy-test clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,9 +60,13 @@ generate: ## write generated code again
 	@scripts/setup generate
 	GOBIN=$(CURDIR)/bin $(GO) install $(PROTOC_GEN_GO)
 	PATH=$(CURDIR)/bin:$$PATH $(GO) generate ./...
+	$(GO) -C deploy/grafana generate ./...
 
 lint: ## golangci-lint, the pinned version
-	$(GO) run $(GOLANGCI) run ./...
+	GOBIN=$(CURDIR)/bin $(GO) install $(GOLANGCI)
+	bin/golangci-lint run ./...
+	cd deploy/grafana && $(CURDIR)/bin/golangci-lint run ./...
+	cd e2e && $(CURDIR)/bin/golangci-lint run --build-tags e2e ./...
 
 # VULNCHECK="-db file:///FOLDER" asks a copy of the database.
 vulncheck: setup ## known vulnerabilities that segd reaches; each is explained in docs/security.md
@@ -67,14 +76,20 @@ vulncheck: setup ## known vulnerabilities that segd reaches; each is explained i
 fuzz: setup ## fuzz what reads bytes of others, a minute each; FUZZTIME=10s is shorter
 	@scripts/fuzz
 
+interop: CYCLES ?= 1000
 interop: ## segd with programs that are not ours: GStreamer, FFmpeg, Chromium
 	@scripts/setup interop
 	@$(MAKE) --no-print-directory build
-	@$(GO) run -buildvcs=false ./scripts/interop $(INTEROP)
+	$(E2E) -timeout 40m ./interop $(INTEROP)
+	@# Tests that are longer here: packets lost, clocks, sizes, connections that come and go.
+	SEGD_TEST_CYCLES=$(CYCLES) $(GO) test -count 1 -timeout 30m -run '^(TestCaptureTime|TestSizeChangeAndGarbage|TestNothingStays)$$' ./ingest
+	SEGD_TEST_CYCLES=$(CYCLES) $(GO) test -count 1 -timeout 30m -run '^(TestLoss|TestNothingStays)$$' ./ingest/whip
 
 api-test: build ## requests made from openapi.json against a running demo (schemathesis)
 	@scripts/setup apitest
-	@scripts/apitest/run $(APITEST)
+	@python3 -m venv bin/apitest
+	@bin/apitest/bin/pip install --quiet --disable-pip-version-check -r e2e/api/requirements.txt
+	$(E2E) -timeout 30m ./api $(APITEST)
 
 # Python's modules go to bin/examples, Node's to examples/subscribe-js/node_modules.
 examples-test: ## the subscribers in Go, Python and JavaScript at the demo; our masks in pycocotools
@@ -83,47 +98,55 @@ examples-test: ## the subscribers in Go, Python and JavaScript at the demo; our 
 	@python3 -m venv bin/examples
 	@bin/examples/bin/pip install --quiet --disable-pip-version-check -r examples/subscribe-python/requirements.txt
 	@cd examples/subscribe-js && npm ci --silent --ignore-scripts --no-audit --no-fund
-	$(GO) test -count 1 -tags examples -v ./examples
+	$(E2E) -timeout 20m ./examples $(EXAMPLES)
+
+# COMMANDS="-run TestCommands/watch" is passed on.
+commands-test: ## run the commands that README.md and docs/ name, as scripts
+	@scripts/setup interop
+	@$(MAKE) --no-print-directory build
+	$(E2E) -timeout 20m ./commands ./harness $(COMMANDS)
 
 outage: setup ## kill the NATS server for 20 s under load, and count
 	$(GO) test ./bus -run TestOutage -count 1 -v -outage 20s
 
-# ENDURANCE="-for 1m -v" is passed on.
+# ENDURANCE="-for 2m" is passed on.
 endurance: ## ten minutes with a subscriber that reads nothing and a suspended page
 	@scripts/setup browser
 	@$(MAKE) --no-print-directory build
-	@$(GO) run -buildvcs=false ./scripts/endurance $(ENDURANCE)
+	$(E2E) -timeout 1h ./endurance $(ENDURANCE)
 
-# TRUTH=FILE holds the true boxes. FOLLOWTEST="-only boxes -fps 2" is passed on.
+# TRUTH=FILE holds the true boxes. FOLLOWTEST="-run TestFollow/boxes -fps 2" is passed on.
 follow-test: build ## follow the clip's persons in a running segd, and count; wants TRUTH=gt.txt
-	@TRUTH="$(TRUTH)" $(GO) run -buildvcs=false ./scripts/followtest $(FOLLOWTEST)
+	$(E2E) -timeout 2h ./follow -truth "$(abspath $(TRUTH))" $(FOLLOWTEST)
 
 # Not by go install: that asks for a list of versions, which not every proxy has.
 natsdocs: setup ## run the examples of docs/nats.md by NATS' own program
 	@$(MAKE) --no-print-directory build
 	$(GO) mod download $(NATSCLI)
 	$(GO) -C "$$($(GO) env GOMODCACHE)/$(NATSCLI)" build -o $(CURDIR)/bin/nats ./nats
-	@$(GO) run -buildvcs=false ./scripts/natsdocs $(NATSDOCS)
+	$(E2E) -timeout 20m ./natsdocs $(NATSDOCS)
 
 observability: ## rules by promtool; every query of dashboards and alerts with data
 	@scripts/setup observability
 	@$(MAKE) --no-print-directory build
-	@$(GO) run -buildvcs=false ./scripts/observability $(OBSERVABILITY)
+	$(E2E) -timeout 20m ./observability $(OBSERVABILITY)
 
-browser-test: ## use the page of the demo as people do, in Chromium; pictures in bin/pagetest
+browser-test: ## use the page of the demo as people do, in Chromium; pictures in bin/e2e
 	@scripts/setup browser
 	@$(MAKE) --no-print-directory build
-	@$(GO) run -buildvcs=false ./scripts/pagetest $(PAGETEST)
+	$(E2E) -timeout 30m ./browser ./page $(PAGETEST)
 
 screenshot: ## take docs/images/page.png of the running demo, headless
 	@scripts/setup browser
 	@$(MAKE) --no-print-directory build
-	@scripts/screenshot --sequence 92 # then the two persons walk alone
+	@$(GO) -C e2e build -buildvcs=false -o $(CURDIR)/bin/screenshot ./cmd/screenshot
+	@bin/screenshot -sequence 92 $(SCREENSHOT) # then the two persons walk alone
 
 recording: ## record docs/images/demo.webp of the running demo, headless
 	@scripts/setup browser recording
 	@$(MAKE) --no-print-directory build
-	@scripts/screenshot --record 12s --rate 6 --out docs/images/demo.webp --frames 3 --settle 0s --width 1040 --height 620
+	@$(GO) -C e2e build -buildvcs=false -o $(CURDIR)/bin/screenshot ./cmd/screenshot
+	@bin/screenshot -record 12s -rate 6 -out docs/images/demo.webp -frames 3 -settle 0s -width 1040 -height 620 $(SCREENSHOT)
 
 bench: setup ## every benchmark
 	$(GO) test -run '^$$' -bench . -benchmem ./...
@@ -134,9 +157,9 @@ bench: setup ## every benchmark
 peers: ## compare speed with BK's max-flow and LIBLINEAR; docs/benchmarks.md
 	@scripts/setup peers
 	@mkdir -p bin
-	@$(CXX) -std=c++17 -O3 -DNDEBUG -w $$(pkg-config --cflags maxflow) -o bin/peer-bk scripts/peers/theirs/bk.cpp
-	@$(CXX) -std=c++17 -O3 -Wall -o bin/peer-liblinear scripts/peers/theirs/liblinear.cpp -llinear
-	@$(GO) build -buildvcs=false -o bin/peers ./scripts/peers
+	@$(CXX) -std=c++17 -O3 -DNDEBUG -w $$(pkg-config --cflags maxflow) -o bin/peer-bk e2e/cmd/peers/theirs/bk.cpp
+	@$(CXX) -std=c++17 -O3 -Wall -o bin/peer-liblinear e2e/cmd/peers/theirs/liblinear.cpp -llinear
+	@$(GO) -C e2e build -buildvcs=false -o $(CURDIR)/bin/peers ./cmd/peers
 	@bin/peers $(PEERS)
 
 package: setup ## a .deb and a tarball in dist/, for this machine's architecture

@@ -1,7 +1,8 @@
 // Command grafana writes segd's Grafana dashboards.
 //
 // They are described here in Go, with Grafana's own types, and committed as the
-// JSON that Grafana reads: run `go generate ./deploy/grafana` after a change.
+// JSON that Grafana reads: run `make generate` after a change. They are a module of
+// their own, so that segd does not have those types for a dependency.
 package main
 
 import (

@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"io/fs"
 	"maps"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -35,7 +36,6 @@ const (
 	cobra    = "github.com/spf13/cobra"
 	gocv     = "gocv.io/x/gocv"
 	gonum    = "gonum.org/v1/gonum"
-	grafana  = "github.com/grafana/grafana-foundation-sdk/go"
 	sdaemon  = "github.com/coreos/go-systemd/v22/daemon"
 	hdr      = "github.com/HdrHistogram/hdrhistogram-go"
 	nats     = "github.com/nats-io"
@@ -96,7 +96,7 @@ var plan = map[string]room{
 	"eval/internal/stats":   {},
 	"deploy":                {},
 	"demo":                  {internal: []string{"ingest/codec"}, modules: rtsp},
-	"examples":              {tests: []string{"bus", "bus/segdv1", "mask", "scripts/process", protobuf}},
+	"examples":              {tests: []string{"bus/segdv1", protobuf}},
 	"examples/subscribe-go": {internal: []string{"bus/segdv1", "mask"}, modules: []string{nats, protobuf}},
 	"internal/arch":         {},
 	"internal/cli":          {internal: []string{"annotation", "bus", "config", "features/dnn", "ingest", "pipeline"}, modules: []string{cobra, progress, term}},
@@ -113,24 +113,11 @@ var plan = map[string]room{
 	"internal/pause":        {modules: []string{cenkalti}},
 	"internal/problem":      {},
 	"internal/redact":       {},
-	"deploy/grafana":        {modules: []string{grafana}},
 	"deploy/prometheus":     {tests: []string{yaml}},
-	"scripts/browser":       {internal: []string{"scripts/process"}, modules: []string{websock}},
-	"scripts/endurance":     {internal: []string{"bus/segdv1", "scripts/browser", "scripts/process"}, modules: []string{nats, protobuf, "github.com/prometheus/client_model", "github.com/prometheus/common"}},
-	"scripts/followtest":    {internal: []string{"bus", "bus/segdv1", "demo", "eval/mot", "scripts/process"}, modules: []string{nats, protobuf}, tests: []string{"ingest/codec"}},
-	"scripts/interop":       {internal: []string{"bus/segdv1", "internal/netfault", "scripts/browser", "scripts/process", "scripts/steps"}, modules: append([]string{nats, protobuf}, rtsp...)},
-	"scripts/natsdocs":      {internal: []string{"scripts/process"}, modules: []string{nats}},
-	"scripts/observability": {internal: []string{"scripts/process"}},
-	"scripts/pagetest":      {internal: []string{"bus/segdv1", "mask", "scripts/browser", "scripts/process", "scripts/steps"}, modules: []string{nats, protobuf}},
-	"scripts/peers":         {internal: []string{"features", "solver", "solver/kernel", "solver/loss", "solver/mrf"}},
-	"scripts/screenshotter": {internal: []string{"mask", "scripts/browser", "scripts/process"}},
 	"cmd/segd":              {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "internal/cli", "internal/client", "internal/configured", "internal/measure", "internal/setup", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, prom, sdaemon}, tests: []string{"deploy", "eval/davis", "internal/draw", nats, pion, protobuf, websock}},
 
 	"eval/internal/clip/cliptest": {},
 	"eval/internal/npy/npytest":   {},
-	"scripts/pagetest/reference":  {internal: []string{"demo", "ingest/codec", "mask"}},
-	"scripts/process":             {},
-	"scripts/steps":               {},
 
 	// The tracker, from the bottom up.
 	"tracker/internal/scratch":       {without: numbersOnly},
@@ -151,11 +138,17 @@ var plan = map[string]room{
 	"tracker":                        {internal: []string{"annotation", "features", "mask", "tracker/internal/belief", "tracker/internal/layout", "tracker/internal/life", "tracker/internal/outline", "tracker/internal/past", "tracker/internal/picture", "tracker/internal/recall", "tracker/internal/scratch", "tracker/internal/seed", "tracker/internal/window"}, tests: []string{"tracker/internal/scenetest"}},
 }
 
+// nested are the modules of their own, which the plan leaves out: segd's go.mod does not
+// know them, so that nothing of segd can import them. deploy/grafana makes files and
+// imports nothing of segd; e2e looks at segd from outside, at any part of it.
+var nested = []string{"deploy/grafana", "e2e"}
+
 // anyTest is granted to every _test.go file.
 var anyTest = []string{"go.uber.org/goleak", "github.com/google/go-cmp"}
 
 // read returns the imports of each folder's Go files, those of tests apart. It
-// reads every file, whatever its build tags: a tag is no way round the plan.
+// reads every file but those of nested modules, whatever its build tags: a tag is no way
+// round the plan.
 func read(t *testing.T, root string) (code, tests map[string]map[string]bool) {
 	t.Helper()
 	code, tests = map[string]map[string]bool{}, map[string]map[string]bool{}
@@ -168,7 +161,13 @@ func read(t *testing.T, root string) (code, tests map[string]map[string]bool) {
 			if file != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "bin") {
 				return filepath.SkipDir
 			}
+			if slices.Contains(nested, filepath.ToSlash(strings.TrimPrefix(file, root+string(filepath.Separator)))) {
+				return filepath.SkipDir
+			}
 			return nil
+		}
+		if name == "go.mod" && filepath.Dir(file) != filepath.Clean(root) {
+			t.Errorf("%s is a module that the plan does not know: say in nested why it is one", file)
 		}
 		if !strings.HasSuffix(name, ".go") {
 			return nil
@@ -235,6 +234,23 @@ func allowed(folder, imported string, r room, test bool) bool {
 	return slices.ContainsFunc(granted, func(m string) bool {
 		return imported == m || strings.HasPrefix(imported, m+"/")
 	})
+}
+
+// The nested modules are there, and segd's own module does not require them.
+func TestNested(t *testing.T) {
+	root, err := os.ReadFile("../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range nested {
+		text, err := os.ReadFile(filepath.Join("../..", folder, "go.mod"))
+		if err != nil || !strings.HasPrefix(string(text), "module "+module+"/"+folder+"\n") {
+			t.Errorf("%s is no module of its own: %v", folder, err)
+		}
+		if strings.Contains(string(root), module+"/"+folder) {
+			t.Errorf("segd's go.mod requires %s", folder)
+		}
+	}
 }
 
 func TestPlan(t *testing.T) {

@@ -1,0 +1,54 @@
+//go:build e2e
+
+// Package api runs schemathesis against the API of a real demo: requests made from
+// openapi.json, good and bad, must be answered as it says.
+package api
+
+import (
+	"context"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/segd/segd/e2e/harness"
+)
+
+var further = flag.String("st", "", "further arguments of schemathesis, separated by spaces")
+
+func TestAPI(t *testing.T) {
+	st := filepath.Join(harness.Root(t), "bin", "apitest", "bin", "st")
+	if _, err := os.Stat(st); err != nil {
+		t.Fatalf("%v; make api-test installs it", err)
+	}
+	// Few pieces: this is about the API, and the requests should not wait for frames.
+	demo := harness.Demo(t, "--superpixels", "300")
+	if err := demo.Wait(t.Context(), harness.DemoLimit, "a picture", func(ctx context.Context) error {
+		_, err := harness.Get(ctx, demo.Page+"api/v1/cameras/demo/snapshot")
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	// /events is left out because it never ends.
+	args := []string{
+		"--config-file", "schemathesis.toml", "run", demo.Page + "api/v1/openapi.json",
+		"--url", demo.Page + "api/v1", "--exclude-path", "/events", "--request-timeout", "30",
+		"--generation-database", "none", "--max-examples", "25", "--seed", "1",
+	}
+	cmd := exec.CommandContext(t.Context(), st, append(args, strings.Fields(*further)...)...)
+	// Hypothesis keeps notes wherever it is run.
+	cmd.Env = append(os.Environ(), "HYPOTHESIS_STORAGE_DIRECTORY="+t.TempDir(), "PYTHONDONTWRITEBYTECODE=1", "PYTHONPATH=.")
+	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
+	cmd.WaitDelay = time.Second
+	if err := cmd.Run(); err != nil {
+		t.Errorf("schemathesis: %v", err)
+	}
+	select {
+	case <-demo.Exited:
+		t.Errorf("segd ended: %v", demo.Err())
+	default:
+	}
+}

@@ -1,0 +1,163 @@
+//go:build e2e
+
+package examples
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/segd/segd/bus"
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/e2e/harness"
+	"github.com/segd/segd/mask"
+)
+
+// python is the interpreter that `make examples-test` gave the modules of
+// requirements.txt.
+func python(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(harness.Root(t), "bin", "examples", "bin", "python")
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("%v; make examples-test makes it", err)
+	}
+	return path
+}
+
+func TestPython(t *testing.T) {
+	checkSubscriber(t, folder+"subscribe-python", python(t), "subscribe.py")
+}
+
+func TestJavaScript(t *testing.T) {
+	checkSubscriber(t, folder+"subscribe-js", "node", "subscribe.mjs")
+}
+
+// Masks as pycocotools sees them: decoded, encoded again, measured.
+func TestPycocotools(t *testing.T) {
+	type coco struct {
+		Width  int    `json:"width"`
+		Height int    `json:"height"`
+		Counts string `json:"counts"`
+		Bits   string `json:"bits"`
+		Area   int    `json:"area"`
+		Box    [4]int `json:"box"`
+	}
+	var cases []coco
+	random := rand.New(rand.NewPCG(3, 4))
+	for _, size := range [][2]int{{1, 1}, {1, 70}, {70, 1}, {7, 5}, {64, 48}, {641, 359}} {
+		for _, density := range []float64{0, 0.002, 0.1, 0.5, 0.9, 0.998, 1} {
+			bits := make([]uint8, size[0]*size[1])
+			text := make([]byte, len(bits))
+			for i := range bits {
+				if random.Float64() < density {
+					bits[i] = 1
+				}
+				text[i] = '0' + bits[i]
+			}
+			m := mask.Encode(bits, size[0], size[1])
+			box := m.Box()
+			cases = append(cases, coco{size[0], size[1], m.String(), string(text), m.Area(),
+				[4]int{box.Min.X, box.Min.Y, box.Dx(), box.Dy()}})
+		}
+	}
+	in, err := json.Marshal(cases)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), python(t), "testdata/coco.py")
+	cmd.Stdin = bytes.NewReader(in)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := strings.TrimSpace(string(out)), fmt.Sprint(len(cases)); got != want {
+		t.Errorf("pycocotools read %s masks of %s", got, want)
+	}
+}
+
+// The subscribers beside one another at the demo: each prints every object of
+// every frame from its first one on, as the masks on the bus have it.
+func TestDemo(t *testing.T) {
+	const frames = 12
+	url := harness.Demo(t, "--superpixels", "500").NATS
+	for name, run := range map[string]func(*testing.T) *subscriber{
+		"Go": func(t *testing.T) *subscriber { return subscribe(t, ".", goSubscriber(t), url) },
+		"Python": func(t *testing.T) *subscriber {
+			return subscribe(t, folder+"subscribe-python", python(t), "subscribe.py", url)
+		},
+		"JavaScript": func(t *testing.T) *subscriber {
+			return subscribe(t, folder+"subscribe-js", "node", "subscribe.mjs", url)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			published := listen(t, url)
+			s := run(t)
+			got := s.next(t)
+			f := next(t, published)
+			for f.Sequence < got.sequence {
+				f = next(t, published)
+			}
+			for range frames {
+				for _, o := range f.Objects {
+					m, err := mask.Parse(o.Counts, int(f.Width), int(f.Height))
+					if err != nil {
+						t.Fatal(err)
+					}
+					if want := lineOf(f, o, m.Decode(nil)); !got.same(want) || got.area != int(o.Area) {
+						t.Errorf("it prints %+v, want %+v with an area of %d", got, want, o.Area)
+					}
+					got = s.next(t)
+				}
+				f = next(t, published)
+			}
+		})
+	}
+}
+
+// listen returns the demo's masks as they are published.
+func listen(t *testing.T, url string) <-chan *segdv1.MaskFrame {
+	t.Helper()
+	masks := make(chan *segdv1.MaskFrame, 4096) // all of a test's
+	ready := make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	var watching sync.WaitGroup
+	t.Cleanup(func() { cancel(); watching.Wait() })
+	watching.Go(func() {
+		for ctx.Err() == nil { // until the server is there
+			_ = bus.Watch(ctx, url, "demo", bus.Handlers{
+				Ready: func() { close(ready) },
+				Mask:  func(f *segdv1.MaskFrame) { masks <- f },
+			})
+			time.Sleep(50 * time.Millisecond)
+		}
+	})
+	select {
+	case <-ready:
+		return masks
+	case <-time.After(time.Minute):
+		t.Fatalf("no NATS server at %s", url)
+	}
+	return nil
+}
+
+func next(t *testing.T, masks <-chan *segdv1.MaskFrame) *segdv1.MaskFrame {
+	t.Helper()
+	select {
+	case f := <-masks:
+		return f
+	case <-time.After(time.Minute):
+		t.Fatal("no masks for a minute")
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestWait(t *testing.T) {
+	n := 0
+	err := Wait(t.Context(), time.Minute, "three", func(context.Context) error {
+		if n++; n < 3 {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	if err != nil || n != 3 {
+		t.Errorf("%v after asking %d times", err, n)
+	}
+	err = Wait(t.Context(), time.Millisecond, "rain", func(context.Context) error { return errors.New("the sun shines") })
+	if err == nil || err.Error() != "rain: not within 1ms: the sun shines" {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	m, err := ParseMetrics([]byte(`# TYPE frames_total counter
+frames_total{camera="a",outcome="published"} 3
+frames_total{camera="b",outcome="published"} 4
+frames_total{camera="b",outcome="failed"} 5
+# TYPE latency_seconds histogram
+latency_seconds_bucket{camera="a",le="+Inf"} 7
+latency_seconds_sum{camera="a"} 1.5
+latency_seconds_count{camera="a"} 7
+# TYPE goroutines gauge
+goroutines 12
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name   string
+		labels []string
+		want   float64
+	}{
+		{"frames_total", nil, 12},
+		{"frames_total", []string{"outcome", "published"}, 7},
+		{"frames_total", []string{"outcome", "published", "camera", "b"}, 4},
+		{"frames_total", []string{"camera", "c"}, 0},
+		{"latency_seconds", nil, 7},
+		{"goroutines", nil, 12},
+		{"none", nil, 0},
+	} {
+		if got := m.Sum(tt.name, tt.labels...); got != tt.want {
+			t.Errorf("%s %q: %v; want %v", tt.name, tt.labels, got, tt.want)
+		}
+	}
+	if by := m.Values("frames_total", "camera"); by["a"] != 3 || by["b"] != 9 || len(by) != 2 {
+		t.Errorf("by camera: %v", by)
+	}
+	if !m.Has("goroutines") || m.Has("none") {
+		t.Error("metrics that are there, and are not")
+	}
+	if _, err := ParseMetrics([]byte("<html>")); err == nil {
+		t.Error("a page is no metrics")
+	}
+}
+
+// What a program said is kept, and a second one of the same name adds to it.
+func TestStart(t *testing.T) {
+	for _, text := range []string{"first", "second"} {
+		p := Start(t, "echo", "sh", "-c", "echo "+text+"; echo and on stderr >&2")
+		<-p.Exited
+		if err := p.Err(); err != nil {
+			t.Fatal(err)
+		}
+		if p.Log != filepath.Join(t.ArtifactDir(), "echo.log") {
+			t.Errorf("it goes to %s", p.Log)
+		}
+	}
+	said, err := os.ReadFile(filepath.Join(t.ArtifactDir(), "echo.log"))
+	if want := "first\nand on stderr\nsecond\nand on stderr\n"; err != nil || string(said) != want {
+		t.Errorf("kept %q, %v; want %q", said, err, want)
+	}
+}
+
+func TestSaid(t *testing.T) {
+	p := &Process{Log: filepath.Join(t.TempDir(), "log")}
+	if err := os.WriteFile(p.Log, []byte(strings.Repeat("a line\n", 100)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := string(p.said(17)); got != "a line\na line\n" {
+		t.Errorf("the end is %q", got)
+	}
+}
+
+func TestNATS(t *testing.T) {
+	n := StartNATS(t, "")
+	conn := Connect(t, n.URL)
+	if _, err := conn.SubscribeSync("a"); err != nil {
+		t.Fatal(err)
+	}
+	n.Kill()
+	if err := n.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	Until(t, time.Minute, "the connection to come back", func(context.Context) error { return conn.FlushTimeout(time.Second) })
+}

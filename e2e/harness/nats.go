@@ -1,0 +1,76 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// NATS is a NATS server of the test's, with JetStream, whose files outlive it.
+type NATS struct {
+	*Process
+	// URL is where it listens, Store the folder of its files.
+	URL, Store string
+
+	tb           testing.TB
+	path, config string
+}
+
+// StartNATS starts one; conf, which may be empty, are further lines of its
+// configuration.
+func StartNATS(tb testing.TB, conf string) *NATS {
+	tb.Helper()
+	// Built from the version in go.mod, and kept by the go command.
+	tool := exec.Command("go", "tool", "-n", "nats-server")
+	tool.Dir, tool.Stderr = filepath.Join(Root(tb), "e2e"), tb.Output()
+	path, err := tool.Output()
+	if err != nil {
+		tb.Fatalf("harness: building nats-server: %v", err)
+	}
+	addr := FreeAddrs(tb, 1)[0]
+	n := &NATS{URL: "nats://" + addr, Store: tb.TempDir(), tb: tb, path: strings.TrimSpace(string(path))}
+	n.config = filepath.Join(n.Store, "nats.conf")
+	text := fmt.Sprintf("listen: %q\njetstream: {store_dir: %q}\n%s\n", addr, n.Store, conf)
+	if err := os.WriteFile(n.config, []byte(text), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	if err := n.Start(tb.Context()); err != nil {
+		tb.Fatal(err)
+	}
+	return n
+}
+
+// Start starts it again after it has ended, on its files, and waits until it listens.
+func (n *NATS) Start(ctx context.Context) (err error) {
+	if n.Process, err = start(n.tb, "nats-server", exec.Command(n.path, "-c", n.config)); err != nil {
+		return err
+	}
+	return Wait(ctx, StartLimit, "nats-server", func(ctx context.Context) error {
+		d, err := dial(ctx, strings.TrimPrefix(n.URL, "nats://"))
+		if err == nil {
+			_ = d.Close()
+		}
+		return err
+	})
+}
+
+// Connect connects to a NATS server, for as long as the test runs; it waits for the
+// server and comes back to it by itself.
+func Connect(tb testing.TB, url string, options ...nats.Option) *nats.Conn {
+	tb.Helper()
+	var conn *nats.Conn
+	options = append([]nats.Option{nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond)}, options...)
+	Until(tb, StartLimit, "NATS at "+url, func(context.Context) (err error) {
+		conn, err = nats.Connect(url, options...)
+		return err
+	})
+	tb.Cleanup(conn.Close)
+	return conn
+}

@@ -1,0 +1,187 @@
+//go:build e2e
+
+package page
+
+import (
+	"context"
+	"errors"
+	"image"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/mask"
+)
+
+// discard removes an object in the first page and waits until it is gone from the masks,
+// and from the list, which moves up then.
+func (w *world) discard(ctx context.Context, label string) error {
+	if err := w.desk.pressRow(ctx, label, ".remove"); err != nil {
+		return err
+	}
+	ctx, cancel := soon(ctx)
+	defer cancel()
+	if _, err := w.log.until(ctx, w.log.count(), "no "+label, func(m *segdv1.MaskFrame) bool { return object(m, label) == nil }); err != nil {
+		return err
+	}
+	_, err := w.desk.until(ctx, "a list without "+label, func(said) bool { return !slices.Contains(w.desk.labels(ctx), label) })
+	return err
+}
+
+// there waits for masks with an object.
+func (w *world) there(ctx context.Context, label string) (*segdv1.MaskFrame, error) {
+	ctx, cancel := soon(ctx)
+	defer cancel()
+	return w.log.until(ctx, w.log.count(), label, func(m *segdv1.MaskFrame) bool { return object(m, label) != nil })
+}
+
+// undo presses the button of what was just done, which the page tells in words that
+// hold what.
+func (h *hand) undo(ctx context.Context, what string) error {
+	ctx, cancel := soon(ctx)
+	defer cancel()
+	if _, err := h.until(ctx, "word of "+what, func(said) bool { return strings.Contains(h.text(ctx, "#toast:not([hidden])"), what) }); err != nil {
+		return err
+	}
+	if err := h.press(ctx, "#toast button"); err != nil {
+		return err
+	}
+	// Its answer would take the place of what is told next.
+	_, err := h.until(ctx, "an answer to undo", func(said) bool { return !strings.Contains(h.text(ctx, "#toast:not([hidden])"), what) })
+	return err
+}
+
+// soon bounds what happens at once even on a busy machine.
+func soon(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, 30*time.Second, errors.New("not within 30 s"))
+}
+
+func (w *world) remove(ctx context.Context) error {
+	h := w.desk
+	if err := w.discard(ctx, "second person"); err != nil {
+		return err
+	}
+	if err := h.undo(ctx, "second person is removed"); err != nil {
+		return err
+	}
+	if _, err := w.there(ctx, "second person"); err != nil {
+		return err
+	}
+	// Both are in the way of what follows: one is the person to be marked, and the other
+	// walks off, and strangers may be taken for it then.
+	for _, label := range []string{"person", "second person"} {
+		if err := h.listed(ctx, label); err != nil {
+			return err
+		}
+		if err := w.discard(ctx, label); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// alone removes all objects, as somebody who is followed is in the way of marking her
+// anew, and leaves the second page: a phone does not draw on the machine that segd is on.
+func (w *world) alone(ctx context.Context) error {
+	if w.second != nil {
+		if err := w.second.Evaluate(ctx, `location.href = "about:blank"`, new(string)); err != nil {
+			return err
+		}
+		w.second = nil
+	}
+	for _, label := range w.desk.labels(ctx) {
+		if err := w.discard(ctx, label); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *world) rename(ctx context.Context) error {
+	h := w.desk
+	if err := h.pressRow(ctx, "person", ".rename"); err != nil {
+		return err
+	}
+	if err := h.Type(ctx, "walker"); err != nil { // the old name is selected
+		return err
+	}
+	if err := h.Press(ctx, kb.Enter); err != nil {
+		return err
+	}
+	m, err := w.there(ctx, "walker")
+	if err != nil {
+		return err
+	}
+	if object(m, "person") != nil {
+		return errors.New("the old name is there still")
+	}
+	if err := h.listed(ctx, "walker"); err != nil {
+		return err
+	}
+	if err := h.undo(ctx, "is called walker"); err != nil {
+		return err
+	}
+	_, err = w.there(ctx, "person")
+	return err
+}
+
+// correct wipes the lower half of the walker's mask away.
+func (w *world) correct(ctx context.Context) error {
+	h := w.desk
+	seq, clip, err := h.freeze(ctx, firstMark, lastMark, func() error { return h.pressRow(ctx, "person", ".correct") })
+	if err != nil {
+		return err
+	}
+	if err := h.tool(ctx, "erase"); err != nil {
+		return err
+	}
+	box := w.walker[clip].Box()
+	var wipe []image.Point // to and fro, with few points: she is gone soon
+	from, to := box.Min.X-8, box.Max.X+8
+	for y := box.Min.Y + box.Dy()/2; y < box.Max.Y+4; y += 8 {
+		wipe = append(wipe, image.Pt(from, y), image.Pt(to, y))
+		from, to = to, from
+	}
+	if err := h.draw(ctx, wipe...); err != nil {
+		return err
+	}
+	if err := h.previewed(ctx); err != nil {
+		return err
+	}
+	if err := h.picture(ctx, "3-erasing"); err != nil {
+		return err
+	}
+	if _, err := h.accept(ctx); err != nil {
+		return err
+	}
+	m, err := w.walkerIs(ctx, "half a person", func(iou, share float64) bool { return share < 0.75 })
+	if err != nil {
+		return err
+	}
+	w.note("frame %d was corrected; by frame %d it is half of her", seq, m.GetSequence())
+	if err := h.undo(ctx, "is marked"); err != nil {
+		return err
+	}
+	if m, err = w.walkerIs(ctx, "the whole person", func(iou, share float64) bool { return iou > likeIt }); err != nil {
+		return err
+	}
+	w.note("undone by frame %d", m.GetSequence())
+	return nil
+}
+
+// walkerIs waits for a mask of the person that is like the reference as is wanted: iou is
+// their intersection over union, share her area over the reference's.
+func (w *world) walkerIs(ctx context.Context, what string, want func(iou, share float64) bool) (*segdv1.MaskFrame, error) {
+	return w.log.until(ctx, w.log.count(), what, func(m *segdv1.MaskFrame) bool {
+		o := object(m, "person")
+		ref, ok := w.walker[clipAt(m)]
+		if o == nil || !ok {
+			return false
+		}
+		got, err := decoded(o)
+		return err == nil && want(mask.IoU(got, ref), float64(got.Area())/float64(ref.Area()))
+	})
+}

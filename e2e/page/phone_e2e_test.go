@@ -1,0 +1,131 @@
+//go:build e2e
+
+package page
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/e2e/browser"
+)
+
+func (w *world) onPhone(ctx context.Context) error {
+	h, err := w.withPhone(ctx)
+	if err != nil {
+		return err
+	}
+	if err := w.alone(ctx); err != nil {
+		return err
+	}
+	seq, clip, err := h.freeze(ctx, firstMark, lastMark, func() error { return h.press(ctx, "#mark") })
+	if err != nil {
+		return err
+	}
+	box := w.walker[clip].Box().Inset(-4)
+	if err := h.tool(ctx, "box"); err != nil {
+		return err
+	}
+	if err := h.draw(ctx, box.Min, box.Max); err != nil {
+		return err
+	}
+	body, _ := strokes(w.walker[clip])
+	if err := h.tool(ctx, "object"); err != nil {
+		return err
+	}
+	if err := h.draw(ctx, body...); err != nil {
+		return err
+	}
+	if err := h.name(ctx, "by phone"); err != nil {
+		return err
+	}
+	if err := h.previewed(ctx); err != nil {
+		return err
+	}
+	if err := h.picture(ctx, "8-phone-marking"); err != nil {
+		return err
+	}
+	from := w.log.count()
+	at, err := h.accept(ctx)
+	if err != nil {
+		return err
+	}
+	m, err := w.log.until(ctx, from, "by phone", func(m *segdv1.MaskFrame) bool { return object(m, "by phone").GetArea() > 0 })
+	if err != nil {
+		return err
+	}
+	w.note("marked on frame %d; %v after accepting the masks of frame %d had it", seq, m.GetPublishTime().AsTime().Sub(at).Round(time.Millisecond), m.GetSequence())
+	return w.followed(ctx, "by phone", m.GetSequence())
+}
+
+func (w *world) withPhone(ctx context.Context) (_ *hand, err error) {
+	if w.phone == nil {
+		w.phone, err = w.tab(ctx, browser.Tab{Theme: "light", Width: 390, Height: 844, Scale: 2, Touch: true})
+	}
+	return w.phone, err
+}
+
+// fingers zooms in with two and draws with one; the drawing must be where the finger
+// was, on the enlarged picture.
+func (w *world) fingers(ctx context.Context) error {
+	h, err := w.withPhone(ctx)
+	if err != nil {
+		return err
+	}
+	if err := h.picture(ctx, "7-phone"); err != nil {
+		return err
+	}
+	if err := h.begin(ctx); err != nil {
+		return err
+	}
+	canvas, err := h.Find(ctx, "#canvas")
+	if err != nil {
+		return err
+	}
+	middle := canvas.Middle()
+	var left, right []browser.Point
+	for d := 20.0; d <= 80; d += 10 {
+		left = append(left, browser.Point{X: middle.X - d, Y: middle.Y})
+		right = append(right, browser.Point{X: middle.X + d, Y: middle.Y})
+	}
+	if err := h.Touch(ctx, left, right); err != nil {
+		return err
+	}
+	if s, err := h.said(ctx); err != nil || s.Preview != "none" {
+		return errors.Join(err, fmt.Errorf("zooming drew something: %+v", s))
+	}
+	if err := h.tool(ctx, "polygon"); err != nil {
+		return err
+	}
+	for _, d := range []browser.Point{{X: -60, Y: -60}, {X: 60, Y: -60}, {X: 60, Y: 60}, {X: -60, Y: 60}} {
+		if err := h.Touch(ctx, []browser.Point{{X: middle.X + d.X, Y: middle.Y + d.Y}}); err != nil {
+			return err
+		}
+	}
+	if err := h.press(ctx, "#close-shape"); err != nil {
+		return err
+	}
+	if err := h.previewed(ctx); err != nil {
+		return err
+	}
+	if err := h.picture(ctx, "8-phone-outline"); err != nil {
+		return err
+	}
+	// The fingers went four times as far apart, and the corners are 120 CSS pixels from
+	// each other.
+	side := 120 / (4 * canvas.Width / width)
+	var area float64
+	found := regexp.MustCompile(`([\d,]+) px`).FindStringSubmatch(h.text(ctx, "#mark-status"))
+	if len(found) == 2 {
+		area, _ = strconv.ParseFloat(strings.ReplaceAll(found[1], ",", ""), 64)
+	}
+	if area < 0.95*side*side || area > 1.05*side*side {
+		return fmt.Errorf("a square of %.1f pixels a side is previewed as %q", side, h.text(ctx, "#mark-status"))
+	}
+	return h.leave(ctx)
+}

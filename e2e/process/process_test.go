@@ -1,0 +1,131 @@
+package process
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// script is a shell that starts a child, says both their numbers, and waits.
+func script(t *testing.T, text string) (p *Process, child int) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Close() }()
+	p, err = Run(w, "sh", "-c", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.End)
+	_ = w.Close()
+	line := make([]byte, 32)
+	n, err := r.Read(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if child, err = strconv.Atoi(strings.TrimSpace(string(line[:n]))); err != nil {
+		t.Fatal(err)
+	}
+	return p, child
+}
+
+// gone waits until there is no such process, or only what is left of one that nobody
+// has asked about.
+func gone(t *testing.T, pid int) {
+	t.Helper()
+	for range 200 {
+		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+		if err != nil || bytes.Contains(stat, []byte(") Z ")) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("process %d is still there", pid)
+}
+
+func TestEndsWithItsChildren(t *testing.T) {
+	for _, tt := range []struct {
+		name, text string
+		end        func(*Process)
+	}{
+		{"asked to", "sleep 100 & echo $!; wait", (*Process).End},
+		{"suspended", "sleep 100 & echo $!; wait", func(p *Process) {
+			if err := p.Suspend(); err != nil {
+				t.Error(err)
+			}
+			p.End()
+		}},
+		{"killed", "trap '' TERM; sleep 100 & echo $!; wait", (*Process).Kill},
+		{"by itself", "sleep 100 & echo $!", func(p *Process) { <-p.Exited }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p, child := script(t, tt.text)
+			tt.end(p)
+			gone(t, child)
+			p.End() // again is nothing
+		})
+	}
+}
+
+func TestErr(t *testing.T) {
+	p, err := Run(nil, "sh", "-c", "exit 3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-p.Exited
+	var exit *exec.ExitError
+	if !errors.As(p.Err(), &exit) || exit.ExitCode() != 3 {
+		t.Errorf("ended by %v; want exit status 3", p.Err())
+	}
+	if _, err := Run(nil, "/nonexistent/program"); err == nil || !strings.Contains(err.Error(), "/nonexistent/program") {
+		t.Errorf("a program that is not there: %v", err)
+	}
+}
+
+func TestSuspend(t *testing.T) {
+	p, _ := script(t, "sleep 100 & echo $!; wait")
+	state := func() string {
+		stat, _ := os.ReadFile("/proc/" + strconv.Itoa(p.PID()) + "/stat")
+		_, rest, _ := strings.Cut(string(stat), ") ")
+		return rest[:1]
+	}
+	wait := func(what string, ok func(string) bool) {
+		t.Helper()
+		for range 200 {
+			if ok(state()) {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		t.Fatalf("%s: state %s", what, state())
+	}
+	if err := p.Suspend(); err != nil {
+		t.Fatal(err)
+	}
+	wait("suspended", func(s string) bool { return s == "T" })
+	if err := p.Continue(); err != nil {
+		t.Fatal(err)
+	}
+	wait("continued", func(s string) bool { return s == "S" || s == "R" })
+	if err := syscall.Kill(p.PID(), 0); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLook(t *testing.T) {
+	p, _ := script(t, "exec 9</dev/null; sleep 100 & echo $!; wait")
+	if rss, err := p.RSS(); err != nil || rss < 100<<10 || rss > 100<<20 {
+		t.Errorf("resident %d, %v", rss, err)
+	}
+	if n, err := p.FDs(); err != nil || n < 4 {
+		t.Errorf("%d file descriptors, %v; want 0, 1, 2 and 9", n, err)
+	}
+}
