@@ -15,8 +15,8 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/demo"
-	"github.com/segd/segd/internal/configured"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/configured"
 )
 
 // A running segd is asked by the command line and by HTTP, and both mean the same
