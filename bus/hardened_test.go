@@ -27,7 +27,9 @@ func TestCommandPanics(t *testing.T) {
 			none["a"] = 1 // the runtime's own panic
 			return nil, nil
 		},
-		State: func(context.Context, string) (*segdv1.Status, error) { return &segdv1.Status{Site: "here", Camera: "demo"}, nil },
+		State: func(context.Context, string) (*segdv1.Status, error) {
+			return &segdv1.Status{Site: "here", Camera: "demo"}, nil
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
