@@ -49,15 +49,15 @@ func (t *Tracker) followWhole(f *frame) {
 	}
 }
 
-// learnWhole takes what the newest frame, which is labelled and drawn, shows of the objects.
+// learnWhole takes what f, which is labelled and drawn, shows of the objects.
 // One that ann defines by an outline or a box is as large as that, also where another covers it;
 // one that it corrects is as large as its mask.
-func (t *Tracker) learnWhole(ann *annotation.Annotation, marked []seed.Object) {
+func (t *Tracker) learnWhole(f *frame, ann *annotation.Annotation, marked []seed.Object) {
 	w := &t.whole
 	w.seen = w.seen[:0]
 	for k := range t.objects.all {
 		o := &t.objects.all[k]
-		s := layout.Seen{Object: o.layout, InSight: o.State == Visible, Box: o.box}
+		s := layout.Seen{Object: o.layout, InSight: o.State == Visible, Box: o.box, Label: int32(k + 1)}
 		if ann != nil && slices.Contains(t.seeder.Corrected(), int32(k+1)) {
 			s.Marked = true
 		}
@@ -69,5 +69,5 @@ func (t *Tracker) learnWhole(ann *annotation.Annotation, marked []seed.Object) {
 		}
 		w.seen = append(w.seen, s)
 	}
-	w.Learn(w.seen)
+	w.Learn(w.seen, f.y)
 }

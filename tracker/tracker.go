@@ -106,7 +106,7 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, ann *annotation.A
 		}
 		y = f.y
 	} else {
-		t.whole.Learn(nil)
+		t.whole.Learn(nil, nil)
 	}
 	t.past.Keep(s, y, t.whole.Picture(), t.cfg.History)
 	res.Forgotten, t.forgotten = t.forgotten, nil
@@ -158,7 +158,7 @@ func (t *Tracker) label(ctx context.Context, f *frame, ann *annotation.Annotatio
 		return fmt.Errorf("tracker: %w", err)
 	}
 	res.Solve.MaskTime = time.Since(start)
-	t.learnWhole(ann, marked)
+	t.learnWhole(f, ann, marked)
 	t.learn(f, ann != nil)
 	return nil
 }

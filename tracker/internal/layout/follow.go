@@ -61,6 +61,7 @@ type Seen struct {
 	InSight bool
 	Marked  bool            // somebody said in this picture what it is
 	Box     image.Rectangle // of its mask, or of what was marked; pixels
+	Label   int32           // of the superpixels that show it
 }
 
 // Look takes in a scene, the newest.
@@ -155,8 +156,7 @@ func (f *Follower) Evidence(dst []float64, p *picture.Picture, o *Object) {
 		is := share * o.part(k, c)
 		at := gy*f.grid.width + gx
 		against := f.against(o, c, x, y) + strange
-		// What is behind it may look like it; but one that was recalled stood there when
-		// nobody had looked yet.
+		// What is behind it may look like it, unless it stood there when nobody had looked yet.
 		if f.background.seen[at] == 0 && !o.stood {
 			against = max(against, 1)
 		}
@@ -171,9 +171,9 @@ func (f *Follower) Evidence(dst []float64, p *picture.Picture, o *Object) {
 	}
 }
 
-// Learn takes the newest picture in, which was labelled: what it shows of the objects and of
-// the background.
-func (f *Follower) Learn(objects []Seen) {
+// Learn takes the newest picture in, which was labelled y: what it shows of the objects and
+// of the background.
+func (f *Follower) Learn(objects []Seen, y []int32) {
 	if !f.looked {
 		for _, s := range objects {
 			if s.Marked { // what was seen of it is wrong
@@ -194,7 +194,7 @@ func (f *Follower) Learn(objects []Seen) {
 		}
 		b := s.Box
 		c := 2 * float64(f.grid.cell)
-		x, y, w, h := float64(b.Min.X+b.Max.X)/c, float64(b.Min.Y+b.Max.Y)/c, 2*float64(b.Dx())/c, 2*float64(b.Dy())/c
+		cx, cy, w, h := float64(b.Min.X+b.Max.X)/c, float64(b.Min.Y+b.Max.Y)/c, 2*float64(b.Dx())/c, 2*float64(b.Dy())/c
 		switch {
 		case !s.Marked && f.Awaits(s.Object):
 		case !s.InSight || b.Empty():
@@ -202,7 +202,9 @@ func (f *Follower) Learn(objects []Seen) {
 				s.Forget()
 			}
 		case s.Marked || !s.Known() || !f.background.stands():
-			f.begin(s.Object, x, y, w, h)
+			stood := f.uncover(y, s.Label, cx, cy, w, h)
+			f.begin(s.Object, cx, cy, w, h)
+			s.stood = stood
 		case s.Found:
 			f.learn(s.Object)
 		}
@@ -212,8 +214,9 @@ func (f *Follower) Learn(objects []Seen) {
 	}
 	clear(f.covered)
 	for _, s := range objects {
-		// Where one that was recalled may stand nobody has seen the background yet.
-		if s.Known() && (s.Found || s.unseen < covering || s.recalled && (s.hits > 0 || !f.background.stands())) {
+		// Where one that was recalled may stand nobody has seen the background yet, nor where
+		// one stands that was always there.
+		if s.Known() && (s.Found || s.unseen < covering || s.stood && (!s.recalled || s.hits > 0 || !f.background.stands())) {
 			f.cover(s.Object)
 		}
 	}
@@ -223,6 +226,28 @@ func (f *Follower) Learn(objects []Seen) {
 func (f *Follower) cover(o *Object) {
 	const more = 4 // cells
 	f.grid.within(o.x, o.y, coverBox*o.w+more, coverBox*o.h+more, func(gx, gy int) { f.covered[gy*f.grid.width+gx] = true })
+}
+
+// uncover forgets the background where the superpixels of a label are, in a box, if most of
+// them look like it: then what they show was there before anybody saw what is behind it.
+func (f *Follower) uncover(y []int32, label int32, cx, cy, w, h float64) (stood bool) {
+	each := func(visit func(cell int, c colour)) {
+		f.grid.within(cx, cy, w, h, func(gx, gy int) {
+			if at := gy*f.grid.width + gx; y[f.grid.superpixel[at]] == label {
+				visit(at, f.grid.at(gx, gy))
+			}
+		})
+	}
+	like, all := float32(0), 0
+	each(func(cell int, c colour) {
+		like += f.background.likelihood(cell, c)
+		all++
+	})
+	if 2*like <= float32(all) {
+		return false
+	}
+	each(func(cell int, _ colour) { f.background.seen[cell] = 0 })
+	return true
 }
 
 // begin starts o in a box of the newest picture.

@@ -65,6 +65,7 @@ type street struct {
 	seq     uint64
 	shift   int
 	picture picture.Picture
+	y       []int32 // its labels
 }
 
 // watch is a street that was empty until b came, who was marked then.
@@ -79,7 +80,7 @@ func watch(t testing.TB, b body) (*street, *Object) {
 func (s *street) empty(n int) {
 	for range n {
 		s.f.Look(s.next())
-		s.f.Learn(nil)
+		s.learn(nil)
 	}
 }
 
@@ -90,6 +91,22 @@ func (s *street) next(bodies ...body) *features.Scene {
 	return sc
 }
 
+// learn takes in what the picture shows: of each object the superpixels in its box.
+func (s *street) learn(seen []Seen) {
+	s.y = slices.Grow(s.y[:0], s.picture.N)[:s.picture.N]
+	clear(s.y)
+	y := s.y
+	for k := range seen {
+		seen[k].Label = int32(k + 1)
+		for i := range y {
+			if image.Pt(int(s.picture.Centroid[2*i]), int(s.picture.Centroid[2*i+1])).In(seen[k].Box) {
+				y[i] = seen[k].Label
+			}
+		}
+	}
+	s.f.Learn(seen, y)
+}
+
 // mark shows a picture in which the objects are marked by the boxes of the first bodies.
 func (s *street) mark(objects []*Object, bodies ...body) {
 	s.f.Look(s.next(bodies...))
@@ -97,7 +114,7 @@ func (s *street) mark(objects []*Object, bodies ...body) {
 	for k, o := range objects {
 		seen = append(seen, Seen{Object: o, InSight: true, Marked: true, Box: bodies[k].box()})
 	}
-	s.f.Learn(seen)
+	s.learn(seen)
 }
 
 // see shows a picture in which the objects are seen where they are found.
@@ -110,7 +127,7 @@ func (s *street) see(objects []*Object, bodies ...body) {
 	for _, o := range objects {
 		seen = append(seen, Seen{Object: o, InSight: o.Found, Box: image.Rect(int(o.x-o.w/2), int(o.y-o.h/2), int(o.x+o.w/2), int(o.y+o.h/2))})
 	}
-	s.f.Learn(seen)
+	s.learn(seen)
 }
 
 // at fails the test unless o is found within a few pixels of b.
@@ -126,6 +143,46 @@ func (s *street) gone(o *Object, when string) {
 	if o.Found {
 		s.t.Fatalf("%s: found at %.0f, %.0f, match %.2f of %.2f; want it hidden", when, o.x, o.y, o.match, o.typical)
 	}
+}
+
+// What was there before anybody marked it is no background: it stays in sight for as long as it
+// stands there, is back when who hid it has gone, and is followed when it goes.
+func TestStoodThere(t *testing.T) {
+	b := body{x: 60, y: 90, look: person}
+	s, o := &street{t: t}, &Object{}
+	for range 30 {
+		s.see(nil, b)
+	}
+	s.mark([]*Object{o}, b)
+	sees := func(when string, pictures int, bodies ...body) {
+		t.Helper()
+		for range pictures {
+			s.see([]*Object{o}, bodies...)
+		}
+		s.at(o, b, when)
+		s.f.Look(s.next(bodies...))
+		s.f.Find([]*Object{o})
+		evidence := make([]float64, s.picture.N)
+		s.f.Evidence(evidence, &s.picture, o)
+		for i, e := range evidence {
+			x, y := float64(s.picture.Centroid[2*i]), float64(s.picture.Centroid[2*i+1])
+			if math.Abs(x-b.x) < bodyWidth/4 && math.Abs(y-b.y) < bodyHeight/3 && e < 0.7 {
+				t.Fatalf("%s: evidence %.2f of a superpixel at %.0f, %.0f", when, e, x, y)
+			}
+		}
+		s.learn([]Seen{{Object: o, InSight: true, Box: b.box()}})
+	}
+	sees("standing", 200, b)
+	for range 40 {
+		s.see([]*Object{o}, b, body{x: b.x, y: b.y, look: stranger, more: 0.3})
+	}
+	s.gone(o, "behind somebody")
+	sees("after he has gone", 10, b)
+	for range 30 {
+		b.x += 2
+		s.see([]*Object{o}, b)
+	}
+	sees("walking", 1, b)
 }
 
 // An object that moves is found, and the evidence is for it and nothing else.
@@ -318,7 +375,7 @@ func TestPaintedAlike(t *testing.T) {
 	painted, b := body{x: 116, y: 90, look: person}, body{x: 100, y: 90, look: person}
 	for range 10 {
 		s.f.Look(s.next(painted))
-		s.f.Learn(nil)
+		s.learn(nil)
 	}
 	s.mark([]*Object{o}, b, painted)
 	for range 10 {
@@ -344,13 +401,13 @@ func TestCameraMoves(t *testing.T) {
 		if s.f.Look(s.next(b)); s.f.Still() {
 			t.Fatal("the camera seems to stand")
 		}
-		s.f.Learn([]Seen{{Object: o, InSight: true, Box: b.box()}})
+		s.learn([]Seen{{Object: o, InSight: true, Box: b.box()}})
 	}
 	for range stillFor - 1 {
 		if s.f.Look(s.next(b)); s.f.Still() {
 			t.Fatal("it is said to stand too soon")
 		}
-		s.f.Learn([]Seen{{Object: o, InSight: true, Box: b.box()}})
+		s.learn([]Seen{{Object: o, InSight: true, Box: b.box()}})
 	}
 	s.see([]*Object{o}, b)
 	s.at(o, b, "standing again")
@@ -365,7 +422,7 @@ func TestMarkedAnew(t *testing.T) {
 	s.mark(objects, a, b)
 	s.see(objects, a, b)
 	s.f.Look(s.next(a, b))
-	s.f.Learn([]Seen{{Object: o, InSight: true, Marked: true, Box: b.box()}, {Object: other}})
+	s.learn([]Seen{{Object: o, InSight: true, Marked: true, Box: b.box()}, {Object: other}})
 	s.at(o, b, "marked elsewhere")
 }
 
@@ -394,13 +451,13 @@ func TestLookBack(t *testing.T) {
 		}
 		switch k {
 		case 0:
-			s.f.Learn([]Seen{{Object: other}, {Object: o, InSight: true, Marked: true, Box: walking(0).box()}})
+			s.learn([]Seen{{Object: other}, {Object: o, InSight: true, Marked: true, Box: walking(0).box()}})
 		case 3: // one that is labelled
 			s.f.Find(objects)
 			if s.f.Looked(other) || !s.f.Looked(o) {
 				t.Fatalf("looked for the other %t, the one that was marked %t; want that alone", s.f.Looked(other), s.f.Looked(o))
 			}
-			s.f.Learn([]Seen{{Object: other}, {Object: o, InSight: true, Box: walking(k).box()}})
+			s.learn([]Seen{{Object: other}, {Object: o, InSight: true, Box: walking(k).box()}})
 		default:
 			s.f.Pass(objects)
 		}
@@ -439,7 +496,7 @@ func TestLookBackElsewhere(t *testing.T) {
 			t.Errorf("moves %t: it is said to stand there", moves)
 		}
 		s.f.Pass([]*Object{o})
-		s.f.Learn([]Seen{{Object: o, InSight: true, Marked: true, Box: b.box()}})
+		s.learn([]Seen{{Object: o, InSight: true, Marked: true, Box: b.box()}})
 		if o.Known() {
 			t.Errorf("moves %t: something is known of it", moves)
 		}
@@ -468,7 +525,7 @@ func TestAllocations(t *testing.T) {
 		s.f.Look(sc)
 		s.f.Find(objects)
 		s.f.Evidence(evidence, &s.picture, o)
-		s.f.Learn(seen)
+		s.learn(seen)
 	}); n > 0 {
 		t.Errorf("%g allocations a picture", n)
 	}

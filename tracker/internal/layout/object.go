@@ -48,7 +48,7 @@ type Object struct {
 	hits   int  // pictures in a row in which it seemed to be back
 
 	recalled bool // it was marked in a picture of another time, and not certainly found since
-	stood    bool // it was, and may stand there since before anybody saw what is behind it
+	stood    bool // it may stand there since before anybody saw what is behind it
 }
 
 // Recall makes o, which was marked in the picture last looked at, one that was seen there long
