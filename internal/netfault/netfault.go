@@ -1,5 +1,5 @@
 // Package netfault is a TCP proxy that does to connections what networks do: it
-// delays, cuts, corrupts, and goes silent. Tests put it before a camera.
+// slows down, cuts, corrupts, and goes silent. Tests put it before a camera.
 //
 // All methods may be called from any goroutine.
 package netfault
@@ -7,6 +7,7 @@ package netfault
 import (
 	"net"
 	"sync"
+	"time"
 )
 
 // Proxy stands between a client and a server. Make it with New.
@@ -18,6 +19,7 @@ type Proxy struct {
 	mu     sync.Mutex
 	links  map[*proxied]bool
 	frozen bool // new connections are accepted and nothing passes
+	rate   int  // bytes a second of each connection; 0: no limit
 	closed bool
 }
 
@@ -77,9 +79,12 @@ func (p *Proxy) pump(l *proxied, dst, src net.Conn, fromCamera bool) {
 	for {
 		n, err := src.Read(buf)
 		p.mu.Lock()
-		gate, corrupt := l.gate, l.corrupt && fromCamera
+		gate, corrupt, rate := l.gate, l.corrupt && fromCamera, p.rate
 		p.mu.Unlock()
 		<-gate
+		if rate > 0 && fromCamera {
+			time.Sleep(time.Duration(n) * time.Second / time.Duration(rate))
+		}
 		if err != nil {
 			return
 		}
@@ -165,6 +170,14 @@ func (p *Proxy) Corrupt() {
 	for l := range p.links {
 		l.corrupt = true
 	}
+}
+
+// Slow lets no more than so many bytes a second of what the camera sends pass on each
+// connection; 0 lifts that.
+func (p *Proxy) Slow(bytesPerSecond int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rate = bytesPerSecond
 }
 
 // Close ends every connection and waits until nothing is left of them.

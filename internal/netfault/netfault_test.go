@@ -107,6 +107,17 @@ func TestFaults(t *testing.T) {
 				t.Errorf("got %q, %v", got, err)
 			}
 		}},
+		{"slow", func(t *testing.T, p *Proxy, c net.Conn, _ func() net.Conn) {
+			const rate = 10
+			p.Slow(rate)
+			start := time.Now()
+			good(t, c)
+			if took, least := time.Since(start), time.Second*time.Duration(len(word))/rate; took < least {
+				t.Errorf("%d bytes took %v at %d bytes a second; want %v", len(word), took, rate, least)
+			}
+			p.Slow(0)
+			good(t, c)
+		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p, err := New(echo(t))
