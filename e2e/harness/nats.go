@@ -27,6 +27,12 @@ type NATS struct {
 // configuration.
 func StartNATS(tb testing.TB, conf string) *NATS {
 	tb.Helper()
+	return StartNATSIn(tb, tb.TempDir(), conf)
+}
+
+// StartNATSIn is StartNATS with its files in a folder that is there.
+func StartNATSIn(tb testing.TB, store, conf string) *NATS {
+	tb.Helper()
 	// Built from the version in go.mod, and kept by the go command.
 	tool := exec.Command("go", "tool", "-n", "nats-server")
 	tool.Dir, tool.Stderr = filepath.Join(Root(tb), "e2e"), tb.Output()
@@ -35,7 +41,7 @@ func StartNATS(tb testing.TB, conf string) *NATS {
 		tb.Fatalf("harness: building nats-server: %v", err)
 	}
 	addr := FreeAddrs(tb, 1)[0]
-	n := &NATS{URL: "nats://" + addr, Store: tb.TempDir(), tb: tb, path: strings.TrimSpace(string(path))}
+	n := &NATS{URL: "nats://" + addr, Store: store, tb: tb, path: strings.TrimSpace(string(path))}
 	n.config = filepath.Join(n.Store, "nats.conf")
 	text := fmt.Sprintf("listen: %q\njetstream: {store_dir: %q}\n%s\n", addr, n.Store, conf)
 	if err := os.WriteFile(n.config, []byte(text), 0o600); err != nil {
