@@ -12,6 +12,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/segd/segd/internal/pause"
 )
 
 const (
@@ -201,12 +203,12 @@ func (e *events) deny(err error) {
 
 func (e *events) run(ctx context.Context) {
 	defer e.js.CleanupPublisher()
-	pause, retry := relook, minRetry
+	wait, retry := relook, pause.Growing(minRetry, maxRetry)
 	var next time.Time // when to try to store again
-	for e.wait(ctx, pause) {
+	for e.wait(ctx, wait) {
 		if left, hurry := time.Until(next), e.hurried(); left > 0 && !hurry {
 			_, _ = e.goLive() // what fails goes out with the next attempt
-			pause = left
+			wait = left
 			continue
 		}
 		err := e.attend(ctx)
@@ -214,7 +216,8 @@ func (e *events) run(ctx context.Context) {
 		e.trouble = err
 		e.mu.Unlock()
 		if err == nil {
-			pause, retry, next = relook, minRetry, time.Time{}
+			wait, next = relook, time.Time{}
+			retry.Reset()
 			if e.keeping == kept {
 				e.said = ""
 			}
@@ -224,7 +227,8 @@ func (e *events) run(ctx context.Context) {
 			e.say("events wait, trying on", err)
 			_, _ = e.goLive()
 		}
-		pause, retry, next = retry, min(2*retry, maxRetry), time.Now().Add(retry)
+		wait = retry.NextBackOff()
+		next = time.Now().Add(wait)
 	}
 }
 
