@@ -1,9 +1,6 @@
 package main
 
 import (
-	"image/png"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -38,8 +35,7 @@ func TestEvalRefuses(t *testing.T) {
 }
 
 func TestEvalMoons(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "moons.png")
-	c := start(t, "eval", "moons", "--seeds", "1", "--plot", path)
+	c := start(t, "eval", "moons", "--seeds", "1")
 	if err := c.wait(t, 3*time.Minute); err != nil {
 		t.Fatal(err)
 	}
@@ -47,13 +43,5 @@ func TestEvalMoons(t *testing.T) {
 		if !lineWith(c.out.String(), parts) {
 			t.Errorf("no line has all of %q:\n%s", parts, c.out.String())
 		}
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if _, err := png.Decode(f); err != nil {
-		t.Errorf("the plot: %v", err)
 	}
 }

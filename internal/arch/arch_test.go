@@ -41,7 +41,6 @@ const (
 	nats     = "github.com/nats-io"
 	netutil  = "golang.org/x/net/netutil"
 	pion     = "github.com/pion"
-	plot     = "gonum.org/v1/plot"
 	progress = "github.com/schollz/progressbar/v3"
 	prom     = "github.com/prometheus/client_golang"
 	protobuf = "google.golang.org/protobuf"
@@ -86,7 +85,7 @@ var plan = map[string]room{
 	"config":                {internal: []string{"ingest/cameraurl", "internal/redact"}, modules: []string{yaml}},
 	"pipeline":              {internal: []string{"annotation", "bus/segdv1", "features", "ingest", "internal/pause", "mask", "tracker"}, modules: []string{hdr, protobuf}, tests: []string{"demo", "ingest/codec"}},
 	"eval/davis":            {internal: []string{"annotation", "eval/internal/clip", "eval/internal/stats", "features", "mask", "tracker"}, tests: []string{"eval/internal/clip/cliptest"}},
-	"eval/moons":            {internal: []string{"eval/internal/stats", "lp", "solver", "solver/baseline", "solver/clique", "solver/kernel", "solver/loss"}, modules: []string{plot, xsync}},
+	"eval/moons":            {internal: []string{"eval/internal/stats", "lp", "solver", "solver/baseline", "solver/clique", "solver/kernel", "solver/loss"}, modules: []string{xsync}},
 	"eval/mot":              {internal: []string{"annotation", "eval/internal/clip", "eval/internal/stats", "features", "tracker"}, tests: []string{"mask"}},
 	"eval/scribbles":        {internal: []string{"annotation", "eval/internal/clip", "eval/internal/stats", "features", "mask", "solver/baseline", "solver/mrf", "tracker"}, tests: []string{"eval/internal/clip/cliptest"}},
 	"eval/soak":             {internal: []string{"annotation", "eval/internal/clip", "eval/internal/stats", "features", "mask", "tracker"}, tests: []string{"eval/internal/clip/cliptest"}},

@@ -2,9 +2,7 @@ package measure
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -16,7 +14,6 @@ import (
 type moonsFlags struct {
 	seeds int
 	seed  uint64
-	plot  string
 	json  bool
 }
 
@@ -35,7 +32,6 @@ func evalMoonsCommand(std cli.Streams) *cobra.Command {
 	flags := cmd.Flags()
 	flags.IntVar(&f.seeds, "seeds", 10, "instances to draw")
 	flags.Uint64Var(&f.seed, "seed", 100, "seed of the first instance; the others follow it (the settings were chosen on 0 to 5)")
-	flags.StringVar(&f.plot, "plot", "", "write the first instance and its labels to this PNG file")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object on standard output")
 	return cmd
 }
@@ -47,15 +43,9 @@ func runMoons(cmd *cobra.Command, std cli.Streams, f moonsFlags) error {
 	opt := moons.Options{Seed: f.seed, Seeds: f.seeds}
 	bar := cli.NewProgress(std.Err, "runs")
 	opt.Progress = bar.Step
-	var plotErr error
-	opt.Instance = func(seed uint64, in moons.Instance) {
-		if f.plot != "" && seed == f.seed {
-			plotErr = plotMoons(f.plot, in)
-		}
-	}
 	report, err := moons.Run(cmd.Context(), opt)
 	bar.End()
-	if err := errors.Join(err, plotErr); err != nil {
+	if err != nil {
 		return err
 	}
 	if f.json {
@@ -74,13 +64,4 @@ func runMoons(cmd *cobra.Command, std cli.Streams, f moonsFlags) error {
 	row("coordinate descent", report.CoordinateDescent, moons.PaperCoordinateDescent)
 	row("DC-ADMM", report.DCADMM, moons.PaperDCADMM)
 	return w.Flush()
-}
-
-func plotMoons(path string, in moons.Instance) (err error) {
-	file, err := os.Create(path)
-	if err != nil {
-		return fmt.Errorf("--plot: %w", err)
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	return moons.Plot(file, in)
 }
