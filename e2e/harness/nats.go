@@ -43,7 +43,9 @@ func StartNATSIn(tb testing.TB, store, conf string) *NATS {
 	addr := FreeAddrs(tb, 1)[0]
 	n := &NATS{URL: "nats://" + addr, Store: store, tb: tb, path: strings.TrimSpace(string(path))}
 	n.config = filepath.Join(n.Store, "nats.conf")
-	text := fmt.Sprintf("listen: %q\njetstream: {store_dir: %q}\n%s\n", addr, n.Store, conf)
+	// With a limit of its own: else one that starts while the disk is full takes none as its
+	// limit, and never stores anything.
+	text := fmt.Sprintf("listen: %q\njetstream: {store_dir: %q, max_file_store: 128MB}\n%s\n", addr, n.Store, conf)
 	if err := os.WriteFile(n.config, []byte(text), 0o600); err != nil {
 		tb.Fatal(err)
 	}
