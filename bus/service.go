@@ -1,11 +1,11 @@
 package bus
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"mime"
+	"net/http"
 	"regexp"
 	"runtime/debug"
 	"strconv"
@@ -37,7 +37,6 @@ const (
 	maxWarnings        = 16   // in a reply's header; its message has all of them
 	maxDescription     = 1000 // bytes of an error in a header; the body has all of it
 	commandTimeout     = 10 * time.Second
-	pngSignature       = "\x89PNG\r\n\x1a\n"
 	metadataCamera     = "camera"
 	metadataSite       = "site"
 	metadataInstance   = "instance"
@@ -385,7 +384,7 @@ func checkAnnotation(contentType string, payload []byte) error {
 
 // annotationType returns the media type of an annotation by its first bytes.
 func annotationType(payload []byte) string {
-	if bytes.HasPrefix(payload, []byte(pngSignature)) {
+	if http.DetectContentType(payload) == TypePNG {
 		return TypePNG
 	}
 	return TypeJSON

@@ -15,6 +15,9 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 )
 
+// pngSignature begins a PNG.
+const pngSignature = "\x89PNG\r\n\x1a\n"
+
 // granted takes every annotation.
 func granted(_ context.Context, camera string, _ []byte) (*segdv1.Annotated, error) {
 	return &segdv1.Annotated{Site: "here", Camera: camera}, nil

@@ -150,12 +150,7 @@ func (d *decoder) cameras(cameras []Camera) {
 	first := make(map[string]int)
 	for i, cam := range cameras {
 		path := fmt.Sprintf("cameras[%d]", i)
-		d.token(path+".name", cam.Name)
-		if j, ok := first[cam.Name]; ok && cam.Name != "" {
-			d.bad(path+".name", "%q is cameras[%d]'s name already; accepted: a name of its own", clip(cam.Name), j)
-		} else {
-			first[cam.Name] = i
-		}
+		d.name("cameras", i, cam.Name, first)
 		u, err := cameraurl.Parse(cam.URL)
 		if err != nil {
 			d.bad(path+".url", "%v", err)
@@ -194,6 +189,18 @@ func parent(path string) string {
 		return path[:i]
 	}
 	return ""
+}
+
+// name checks that of the i-th of a list: a token, and of none before. first holds whose the
+// names are.
+func (d *decoder) name(list string, i int, name string, first map[string]int) {
+	path := fmt.Sprintf("%s[%d].name", list, i)
+	d.token(path, name)
+	if j, ok := first[name]; ok && name != "" {
+		d.bad(path, "%q is %s[%d]'s name already; accepted: a name of its own", clip(name), list, j)
+		return
+	}
+	first[name] = i
 }
 
 // token checks one token of a NATS subject.
@@ -280,12 +287,7 @@ func (d *decoder) natsUsers(users []NATSUser) {
 	first := make(map[string]int)
 	for i, u := range users {
 		path := fmt.Sprintf("nats.users[%d]", i)
-		d.token(path+".name", u.Name)
-		if j, ok := first[u.Name]; ok && u.Name != "" {
-			d.bad(path+".name", "%q is nats.users[%d]'s name already; accepted: a name of its own", clip(u.Name), j)
-		} else {
-			first[u.Name] = i
-		}
+		d.name("nats.users", i, u.Name, first)
 		if (u.Password == "") == (u.NKey == "") {
 			d.bad(path, "password and nkey; accepted: one of them")
 		}

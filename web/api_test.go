@@ -20,6 +20,9 @@ import (
 	"github.com/segd/segd/mask"
 )
 
+// pngSignature begins a PNG.
+const pngSignature = "\x89PNG\r\n\x1a\n"
+
 // cameras is a Commands with one camera of two objects; call notes what it was asked.
 type cameras struct {
 	mu      sync.Mutex

@@ -50,7 +50,6 @@ type Commands interface {
 const (
 	commandTimeout = 10 * time.Second
 	maxObjectID    = 255
-	pngSignature   = "\x89PNG\r\n\x1a\n"
 )
 
 type objectBox struct {
@@ -284,7 +283,7 @@ func checkType(r *http.Request, accepted ...string) error {
 func checkContent(r *http.Request, body []byte) error {
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // checkType has parsed it
 	looks := typeJSON
-	if bytes.HasPrefix(body, []byte(pngSignature)) {
+	if http.DetectContentType(body) == typePNG {
 		looks = typePNG
 	}
 	if looks == media {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -112,10 +111,6 @@ func (c commands) Picture(camera string, use func(*segdv1.MaskFrame, []byte) err
 		return refusal(err)
 	}
 	return refusal(cam.Picture(use))
-}
-
-func parseAnnotation(payload []byte) (*annotation.Annotation, error) {
-	return annotation.Parse(bytes.NewReader(payload))
 }
 
 // serve has the bus answer the same commands.

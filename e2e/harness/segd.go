@@ -130,18 +130,24 @@ func (s *Segd) Published(ctx context.Context, limit time.Duration) error {
 
 // Get returns what a URL answers; another status than 200 is an error.
 func Get(ctx context.Context, url string) ([]byte, error) {
+	status, body, err := Ask(ctx, url)
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("%s: %d: %.200s", url, status, body)
+	}
+	return body, err
+}
+
+// Ask returns what a URL answers, with whatever status.
+func Ask(ctx context.Context, url string) (status int, body []byte, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s: %.200s", url, resp.Status, body)
-	}
-	return body, err
+	body, err = io.ReadAll(resp.Body)
+	return resp.StatusCode, body, err
 }

@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -24,6 +23,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/segd/segd/e2e/harness"
 )
 
 // Folders of the repository, and a file of this one.
@@ -215,7 +216,7 @@ func (p api) samples(ctx context.Context, expr string) (int, error) {
 }
 
 func (p api) ask(ctx context.Context, path string, data any) error {
-	text, err := get(ctx, p.url+path)
+	_, text, err := harness.Ask(ctx, p.url+path) // why not is in the text
 	if err != nil {
 		return err
 	}
@@ -230,20 +231,6 @@ func (p api) ask(ctx context.Context, path string, data any) error {
 		return fmt.Errorf("%s: %s", path, answer.Error)
 	}
 	return nil
-}
-
-// get returns what a URL answers, with whatever status: Prometheus says why in JSON.
-func get(ctx context.Context, url string) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return nil, err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	return io.ReadAll(resp.Body)
 }
 
 // readExcuses reads lines of "name: reason"; # begins a comment.
