@@ -22,9 +22,9 @@ const (
 	claimTime = 300 * time.Millisecond
 	// claimEvery is how often it says what it publishes, for those that it could not
 	// hear when it started; one that is silent for silence is gone.
-	claimEvery = 5 * time.Second
-	silence    = 3 * claimEvery
-	maxRivals  = 16
+	claimEvery    = 5 * time.Second
+	silence       = 3 * claimEvery
+	maxDuplicates = 16
 )
 
 // ErrTaken is in the chain of Serve's error about a camera that another segd publishes.
@@ -55,17 +55,17 @@ type claims struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 
-	mu      sync.Mutex
-	subs    []*nats.Subscription // none until the first claim
-	inbox   string
-	own     claim
-	lost    map[string]claim // wanted cameras, to whom
-	refused chan struct{}    // closed at the first loss
-	rivals  map[string]rival // by instance
+	mu         sync.Mutex
+	subs       []*nats.Subscription // none until the first claim
+	inbox      string
+	own        claim
+	lost       map[string]claim     // wanted cameras, to whom
+	refused    chan struct{}        // closed at the first loss
+	duplicates map[string]duplicate // by instance
 }
 
-// rival is another segd with a camera of ours.
-type rival struct {
+// duplicate is another segd with a camera of ours.
+type duplicate struct {
 	heard   time.Time
 	cameras string
 }
@@ -77,8 +77,8 @@ func newClaims(cfg Config, instance string) *claims {
 	}
 	return &claims{
 		log: cfg.Logger, site: cfg.Site, subject: claimSubject(cfg.Site), wake: make(chan struct{}, 1),
-		own:    claim{Instance: instance, Host: host, Process: os.Getpid(), Meant: cfg.Duplicates},
-		rivals: map[string]rival{},
+		own:        claim{Instance: instance, Host: host, Process: os.Getpid(), Meant: cfg.Duplicates},
+		duplicates: map[string]duplicate{},
 	}
 }
 
@@ -225,7 +225,7 @@ func (c *claims) judge(theirs claim, now time.Time) (own claim, common bool) {
 	return c.own, common
 }
 
-// compare notes a rival that has come, has gone or is still there. It needs mu.
+// compare notes a duplicate that has come, has gone or is still there. It needs mu.
 func (c *claims) compare(theirs claim, now time.Time) {
 	var both []string
 	for _, camera := range theirs.Holds {
@@ -233,30 +233,30 @@ func (c *claims) compare(theirs claim, now time.Time) {
 			both = append(both, camera)
 		}
 	}
-	known, is := c.rivals[theirs.Instance]
+	known, is := c.duplicates[theirs.Instance]
 	cameras := strings.Join(both, " ")
 	switch {
 	case len(both) == 0 && is:
-		delete(c.rivals, theirs.Instance)
+		delete(c.duplicates, theirs.Instance)
 		c.log.Info("the other segd has gone", "instance", theirs.Instance, "cameras", known.cameras)
 		return
-	case len(both) == 0, !is && len(c.rivals) >= maxRivals:
+	case len(both) == 0, !is && len(c.duplicates) >= maxDuplicates:
 		return
 	case known.cameras != cameras:
 		c.log.Error("another segd publishes the same cameras, their masks are mixed; want another site or other names, "+
 			"or nats.duplicates: allow if it is meant",
 			"cameras", cameras, "host", theirs.Host, "process", theirs.Process, "instance", theirs.Instance)
 	}
-	c.rivals[theirs.Instance] = rival{now, cameras}
+	c.duplicates[theirs.Instance] = duplicate{now, cameras}
 }
 
-// forget drops the rivals that are silent.
+// forget drops the duplicates that are silent.
 func (c *claims) forget(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for instance, r := range c.rivals {
+	for instance, r := range c.duplicates {
 		if now.Sub(r.heard) > silence {
-			delete(c.rivals, instance)
+			delete(c.duplicates, instance)
 			c.log.Info("the other segd has gone", "instance", instance, "cameras", r.cameras)
 		}
 	}
@@ -280,7 +280,7 @@ func (c *claims) now() claim {
 func (c *claims) others() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.rivals)
+	return len(c.duplicates)
 }
 
 // end gives up all cameras and says so.

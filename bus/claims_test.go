@@ -65,8 +65,8 @@ func TestSecondSegd(t *testing.T) {
 		}
 		closeNow(t, second)
 	}
-	if n := first.Stats().Rivals; n != 0 { // those that were refused are none, nor is one that is meant
-		t.Errorf("%d rivals", n)
+	if n := first.Stats().Duplicates; n != 0 { // those that were refused are none, nor is one that is meant
+		t.Errorf("%d duplicates", n)
 	}
 	// Its own cameras are no others', and those it gives up are free.
 	if err := first.Serve(serving("gate")); err != nil {
@@ -135,8 +135,8 @@ func TestClaimsAfterReconnectAndKill(t *testing.T) {
 	natsServer(t, server.Options{Port: port})
 	eventually(t, "connected again", func() bool { return b.Connected() && b.Stats().Reconnects > 0 })
 	time.Sleep(2 * claimTime) // for what must not come
-	if n := b.Stats().Rivals; n != 0 {
-		t.Errorf("%d rivals after reconnecting", n)
+	if n := b.Stats().Duplicates; n != 0 {
+		t.Errorf("%d duplicates after reconnecting", n)
 	}
 	if err := b.Serve(serving("gate")); err != nil {
 		t.Error(err)
@@ -167,7 +167,7 @@ func TestClaimsAfterReconnectAndKill(t *testing.T) {
 
 // Two that found no server when they started, or were on the two sides of a split, are
 // told when they meet, and both go on.
-func TestRivalsMeet(t *testing.T) {
+func TestDuplicatesMeet(t *testing.T) {
 	one, two, cluster, bridge := freePort(t), freePort(t), freePort(t), freePort(t)
 	clusterOf := func(port int) server.ClusterOpts {
 		return server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: port, PoolSize: -1}
@@ -187,7 +187,7 @@ func TestRivalsMeet(t *testing.T) {
 	}
 	forward(t, bridge, cluster)
 	for i, b := range both {
-		eventually(t, "the other is noticed", func() bool { return b.Stats().Rivals == 1 })
+		eventually(t, "the other is noticed", func() bool { return b.Stats().Duplicates == 1 })
 		line := ""
 		for !strings.Contains(line, "another segd publishes the same cameras") {
 			line = receive(t, lines[i])
@@ -200,7 +200,7 @@ func TestRivalsMeet(t *testing.T) {
 		}
 	}
 	closeNow(t, both[1])
-	eventually(t, "the other is gone", func() bool { return both[0].Stats().Rivals == 0 })
+	eventually(t, "the other is gone", func() bool { return both[0].Stats().Duplicates == 0 })
 }
 
 // forward is a way from one port to another, from now on until the test ends; cut has it
@@ -262,17 +262,17 @@ func TestStrangeClaims(t *testing.T) {
 			t.Errorf("%.30q is answered %q", payload, reply.Data)
 		}
 	}
-	for i := range 10 * maxRivals {
+	for i := range 10 * maxDuplicates {
 		if err := nc.Publish("segd.v1.here.claim", fmt.Appendf(nil, `{"instance":"%d","host":"h\nx","holds":["gate"]}`, i)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "they are seen", func() bool { return b.Stats().Rivals > 0 })
+	eventually(t, "they are seen", func() bool { return b.Stats().Duplicates > 0 })
 	if err := nc.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	if n := b.Stats().Rivals; n > maxRivals {
-		t.Errorf("%d rivals are remembered", n)
+	if n := b.Stats().Duplicates; n > maxDuplicates {
+		t.Errorf("%d duplicates are remembered", n)
 	}
 	watch(t, b.URL(), "segd.v1.>", Handlers{Bad: func(subject string, err error) { t.Errorf("%s: %v", subject, err) }})
 	if err := nc.Publish("segd.v1.here.claim", []byte("{}")); err != nil {

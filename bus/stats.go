@@ -42,7 +42,7 @@ type Stats struct {
 	EventsWaiting int           // not stored yet
 	EventsOldest  time.Duration // how long the oldest of these has waited
 	EventsStored  uint64        // acknowledged by JetStream
-	Rivals        int           // other segd that publish a camera of ours, unless it is meant
+	Duplicates    int           // other segd that publish a camera of ours, unless it is meant
 	// Lost counts messages. Every kind and reason is there.
 	Lost map[Kind]map[Reason]uint64
 }
@@ -56,7 +56,7 @@ func (b *Bus) Stats() Stats {
 	}
 	s.BufferedBytes, _ = b.conn.Buffered() // of a closed connection: nothing
 	s.EventsWaiting, s.EventsOldest, s.EventsStored, _ = b.events.state()
-	s.Rivals = b.claims.others()
+	s.Duplicates = b.claims.others()
 	for i, k := range lossKinds {
 		s.Lost[k] = make(map[Reason]uint64, len(lossReasons))
 		for j, r := range lossReasons {

@@ -14,7 +14,7 @@ type Bus struct {
 	EventsWaiting int           // not stored yet
 	EventsOldest  time.Duration // how long the oldest of these has waited
 	EventsStored  uint64
-	Rivals        int // other segd that publish a camera of ours
+	Duplicates    int // other segd that publish a camera of ours
 	// Lost counts messages by kind (mask, event, status) and reason. Neither may be
 	// unbounded.
 	Lost map[string]map[string]uint64
@@ -38,7 +38,7 @@ func (m *Metrics) Bus(read func() Bus) {
 			"How long the oldest event that JetStream has not acknowledged has waited, 0 without one.", nil, nil),
 		stored: prometheus.NewDesc(name("events_stored_total"),
 			"Events that JetStream has acknowledged.", nil, nil),
-		rivals: prometheus.NewDesc(name("rivals"),
+		duplicates: prometheus.NewDesc(name("duplicates"),
 			"Other segd that publish a camera of this one's site and name, and are not meant to.", nil, nil),
 		lost: prometheus.NewDesc(name("lost_total"),
 			"Messages that did not reach NATS, by kind (mask, event, status) and reason: buffer_full, not_connected, refused (too large or ill-named) "+
@@ -48,12 +48,12 @@ func (m *Metrics) Bus(read func() Bus) {
 
 // busCollector reads all at once, so that a scrape is one moment.
 type busCollector struct {
-	read                                                                   func() Bus
-	connected, reconnects, buffered, waiting, oldest, stored, rivals, lost *prometheus.Desc
+	read                                                                       func() Bus
+	connected, reconnects, buffered, waiting, oldest, stored, duplicates, lost *prometheus.Desc
 }
 
 func (c *busCollector) Describe(descs chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.connected, c.reconnects, c.buffered, c.waiting, c.oldest, c.stored, c.rivals, c.lost} {
+	for _, d := range []*prometheus.Desc{c.connected, c.reconnects, c.buffered, c.waiting, c.oldest, c.stored, c.duplicates, c.lost} {
 		descs <- d
 	}
 }
@@ -74,7 +74,7 @@ func (c *busCollector) Collect(out chan<- prometheus.Metric) {
 	gauge(c.buffered, float64(b.BufferedBytes))
 	gauge(c.waiting, float64(b.EventsWaiting))
 	gauge(c.oldest, b.EventsOldest.Seconds())
-	gauge(c.rivals, float64(b.Rivals))
+	gauge(c.duplicates, float64(b.Duplicates))
 	counter(c.reconnects, b.Reconnects)
 	counter(c.stored, b.EventsStored)
 	for kind, reasons := range b.Lost {

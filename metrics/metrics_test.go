@@ -32,7 +32,7 @@ func full() (*prometheus.Registry, *Metrics, *Camera) {
 	m.Budget(50 * time.Millisecond)
 	m.Bus(func() Bus {
 		return Bus{
-			Connected: true, Reconnects: 2, BufferedBytes: 300, EventsWaiting: 4, EventsOldest: 1500 * time.Millisecond, EventsStored: 5, Rivals: 1,
+			Connected: true, Reconnects: 2, BufferedBytes: 300, EventsWaiting: 4, EventsOldest: 1500 * time.Millisecond, EventsStored: 5, Duplicates: 1,
 			Lost: map[string]map[string]uint64{"mask": {"buffer_full": 6, "unconfirmed": 7}, "event": {"refused": 8}},
 		}
 	})
@@ -263,9 +263,9 @@ segd_bus_events_waiting 4
 # HELP segd_bus_events_waiting_seconds How long the oldest event that JetStream has not acknowledged has waited, 0 without one.
 # TYPE segd_bus_events_waiting_seconds gauge
 segd_bus_events_waiting_seconds 1.5
-# HELP segd_bus_rivals Other segd that publish a camera of this one's site and name, and are not meant to.
-# TYPE segd_bus_rivals gauge
-segd_bus_rivals 1
+# HELP segd_bus_duplicates Other segd that publish a camera of this one's site and name, and are not meant to.
+# TYPE segd_bus_duplicates gauge
+segd_bus_duplicates 1
 # HELP segd_bus_events_stored_total Events that JetStream has acknowledged.
 # TYPE segd_bus_events_stored_total counter
 segd_bus_events_stored_total 5
@@ -310,7 +310,7 @@ segd_dnn_backend_info{backend="opencv cpu",model="segd-s64"} 1
 		"segd_camera_up", "segd_camera_restarts_total", "segd_view_frames_dropped_total", "segd_solver_budget_seconds",
 		"segd_solver_dual_residual", "segd_solver_windows_total", "segd_solver_iteration_lagrangian",
 		"segd_bus_connected", "segd_bus_reconnects_total", "segd_bus_buffered_bytes", "segd_bus_events_waiting", "segd_bus_events_waiting_seconds",
-		"segd_bus_events_stored_total", "segd_bus_lost_total", "segd_bus_rivals",
+		"segd_bus_events_stored_total", "segd_bus_lost_total", "segd_bus_duplicates",
 		"segd_page_dropped_total", "segd_page_viewers",
 		"segd_solver_iterations", "segd_build_info", "segd_dnn_backend_info")
 }

@@ -99,8 +99,8 @@ func (c *camera) due(now time.Time, width int) map[int][]*viewer {
 			continue
 		}
 		to := width
-		if v.want.width != 0 {
-			to = min(to, v.want.width)
+		if v.options.width != 0 {
+			to = min(to, v.options.width)
 		}
 		waiting[to] = append(waiting[to], v)
 	}

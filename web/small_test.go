@@ -94,8 +94,8 @@ func TestSmallPicturesAreShared(t *testing.T) {
 	var skipped atomic.Uint64
 	c := newCamera("north", Config{}.withDefaults(), &skipped)
 	var all []*viewer
-	for _, w := range []wish{{}, {}, {width: 160, fps: 2}, {width: 160, fps: 2}, {width: 160, fps: 4}, {width: 320}} {
-		v := &viewer{want: w, wake: make(chan struct{}, 1)}
+	for _, w := range []liveOptions{{}, {}, {width: 160, fps: 2}, {width: 160, fps: 2}, {width: 160, fps: 4}, {width: 320}} {
+		v := &viewer{options: w, wake: make(chan struct{}, 1)}
 		c.viewers[v] = struct{}{}
 		all = append(all, v)
 	}
@@ -110,7 +110,7 @@ func TestSmallPicturesAreShared(t *testing.T) {
 				want = want || all[k] == other
 			}
 			if mine.frame == nil || (other.frame == mine.frame) != want {
-				t.Errorf("viewers %v and %v share: %v; want %v", mine.want, other.want, other.frame == mine.frame, want)
+				t.Errorf("viewers %v and %v share: %v; want %v", mine.options, other.options, other.frame == mine.frame, want)
 			}
 		}
 	}
@@ -121,7 +121,7 @@ func TestLowRate(t *testing.T) {
 	var skipped atomic.Uint64
 	c := newCamera("north", Config{}.withDefaults(), &skipped)
 	got := map[*viewer]int{}
-	slow, late, all := &viewer{want: wish{fps: 2}}, &viewer{want: wish{fps: 2, width: 160}}, &viewer{}
+	slow, late, all := &viewer{options: liveOptions{fps: 2}}, &viewer{options: liveOptions{fps: 2, width: 160}}, &viewer{}
 	for k := range 10 * 25 {
 		switch k {
 		case 0:

@@ -24,8 +24,8 @@ const (
 	closeGrace     = time.Second // how long a viewer may take to say goodbye
 )
 
-// wish is what a viewer asks for.
-type wish struct {
+// liveOptions is what a viewer asks for.
+type liveOptions struct {
 	window int // frames that may be unacknowledged; 0: any number
 	width  int // of pictures, in pixels; 0: as they come
 	fps    int // at most; 0: as they come
@@ -39,10 +39,10 @@ const maxFPS = 30
 // due tells whether it is time for v to get a frame. Viewers of one rate are due at the
 // same frame, the first of each fraction of a second.
 func (v *viewer) due(now time.Time) bool {
-	if v.want.fps == 0 {
+	if v.options.fps == 0 {
 		return true
 	}
-	slot := now.UnixNano() / (int64(time.Second) / int64(v.want.fps))
+	slot := now.UnixNano() / (int64(time.Second) / int64(v.options.fps))
 	if slot == v.slot {
 		return false
 	}
@@ -54,7 +54,7 @@ func (v *viewer) due(now time.Time) bool {
 type viewer struct {
 	conn    *websocket.Conn
 	timeout time.Duration // of one write
-	want    wish
+	options liveOptions
 	wake    chan struct{} // holds one token when there may be something to send
 	leaving atomic.Bool   // the closing handshake is going on
 	slot    int64         // of the last frame offered, guarded by its camera's mu
@@ -67,9 +67,9 @@ type viewer struct {
 	dropped  uint64     // frames replaced before they were sent
 }
 
-func newViewer(conn *websocket.Conn, want wish, timeout time.Duration) *viewer {
+func newViewer(conn *websocket.Conn, options liveOptions, timeout time.Duration) *viewer {
 	conn.SetReadLimit(maxMessageSize)
-	return &viewer{conn: conn, timeout: timeout, want: want, wake: make(chan struct{}, 1)}
+	return &viewer{conn: conn, timeout: timeout, options: options, wake: make(chan struct{}, 1)}
 }
 
 // offer puts p in the mailbox, in place of an unsent frame if there is one, and
@@ -123,7 +123,7 @@ func (v *viewer) take() (status []byte, events [][]byte, frame *packet, dropped 
 	defer v.mu.Unlock()
 	status, v.status = v.status, nil
 	events, v.events = v.events, nil
-	if v.frame != nil && (v.want.window == 0 || v.inFlight < v.want.window) {
+	if v.frame != nil && (v.options.window == 0 || v.inFlight < v.options.window) {
 		frame, v.frame = v.frame, nil
 		v.inFlight++
 	}
@@ -260,7 +260,7 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request) {
 		s.noCamera(w, r)
 		return
 	}
-	want, err := parseWish(r.URL.Query())
+	options, err := parseLiveOptions(r.URL.Query())
 	if err != nil {
 		s.refuse(w, r, err)
 		return
@@ -277,13 +277,13 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request) {
 	}
 	defer func() { _ = conn.CloseNow() }()    // net/http no longer does, whatever happens
 	ctx := context.WithoutCancel(r.Context()) // the request ended with the upgrade
-	v := newViewer(conn, want, s.cfg.WriteTimeout)
+	v := newViewer(conn, options, s.cfg.WriteTimeout)
 	c.add(v)
 	defer c.remove(v)
 	v.run(ctx, s.quit, c.gone)
 }
 
-func parseWish(query url.Values) (want wish, err error) {
+func parseLiveOptions(query url.Values) (options liveOptions, err error) {
 	number := func(name string, ok func(n int) bool, accepts string) (n int) {
 		values := query[name]
 		if len(values) == 0 || err != nil {
@@ -295,8 +295,8 @@ func parseWish(query url.Values) (want wish, err error) {
 		}
 		return n
 	}
-	want.window = number("window", func(n int) bool { return n >= 1 && n <= maxWindow }, fmt.Sprintf("a number of frames from 1 to %d", maxWindow))
-	want.width = number("width", func(n int) bool { return slices.Contains(widths, n) }, fmt.Sprintf("one of %d pixels", widths))
-	want.fps = number("fps", func(n int) bool { return n >= 1 && n <= maxFPS }, fmt.Sprintf("a number of frames a second from 1 to %d", maxFPS))
-	return want, err
+	options.window = number("window", func(n int) bool { return n >= 1 && n <= maxWindow }, fmt.Sprintf("a number of frames from 1 to %d", maxWindow))
+	options.width = number("width", func(n int) bool { return slices.Contains(widths, n) }, fmt.Sprintf("one of %d pixels", widths))
+	options.fps = number("fps", func(n int) bool { return n >= 1 && n <= maxFPS }, fmt.Sprintf("a number of frames a second from 1 to %d", maxFPS))
+	return options, err
 }

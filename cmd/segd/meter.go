@@ -84,7 +84,7 @@ func (m meter) Reconnected() { m.Reconnect() }
 func busMetrics(s bus.Stats) metrics.Bus {
 	out := metrics.Bus{
 		Connected: s.Connected, Reconnects: s.Reconnects, BufferedBytes: s.BufferedBytes,
-		EventsWaiting: s.EventsWaiting, EventsOldest: s.EventsOldest, EventsStored: s.EventsStored, Rivals: s.Rivals,
+		EventsWaiting: s.EventsWaiting, EventsOldest: s.EventsOldest, EventsStored: s.EventsStored, Duplicates: s.Duplicates,
 		Lost: make(map[string]map[string]uint64, len(s.Lost)),
 	}
 	for kind, reasons := range s.Lost {

@@ -57,7 +57,7 @@ func overview() *dashboard.DashboardBuilder {
 			query{`sum by (reason) (rate(segd_command_refused_total[$__rate_interval]))`, "{{reason}}"},
 			query{`sum by (transport) (rate(segd_command_panics_total[$__rate_interval]))`, "panic by {{transport}}"})).
 		WithPanel(lines(third, "Published by another segd too", "Other segd with a camera of the same site and name through the same NATS server, unless it is meant.", unitCount,
-			query{`segd_bus_rivals`, "{{instance}}"})).
+			query{`segd_bus_duplicates`, "{{instance}}"})).
 		WithRow(row("The page")).
 		WithPanel(lines(half, "Viewers", "Live connections of the page and clients that follow events; http.viewers at most.", unitCount,
 			query{`segd_page_viewers`, "{{instance}}"})).
