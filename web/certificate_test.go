@@ -2,52 +2,19 @@ package web
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
-	"math/big"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/segd/segd/internal/keypair/keypairtest"
 )
 
-// certify writes a certificate for 127.0.0.1 with that serial number into dir.
-func certify(t *testing.T, dir string, serial int64) (certFile, keyFile string) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(serial), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	certFile, keyFile = filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
-	for name, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: der}, keyFile: {Type: "PRIVATE KEY", Bytes: keyDER}} {
-		if err := os.WriteFile(name, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return certFile, keyFile
-}
-
 func TestTLS(t *testing.T) {
-	certFile, keyFile := certify(t, t.TempDir(), 1)
+	certFile, keyFile := keypairtest.Write(t, t.TempDir(), 1)
 	s, err := New(Config{Addr: "127.0.0.1:0", TLSCert: certFile, TLSKey: keyFile})
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +63,7 @@ func TestTLS(t *testing.T) {
 
 func TestTLSFaults(t *testing.T) {
 	dir := t.TempDir()
-	certFile, keyFile := certify(t, dir, 1)
+	certFile, keyFile := keypairtest.Write(t, dir, 1)
 	for name, cfg := range map[string]Config{
 		"key alone":      {TLSKey: keyFile},
 		"no such file":   {TLSCert: filepath.Join(dir, "gone.crt"), TLSKey: keyFile},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/cli/clitest"
 )
 
 // Each mistake is one line that says what and where, and what would do, and ends
@@ -20,7 +21,7 @@ func TestBadInput(t *testing.T) {
 	const camera1 = "cameras:\n  - {name: gate, url: 'rtsp://127.0.0.1:1/x'}\n"
 	locked := camera(t, demo.Config{User: "anna", Password: "right"})
 	lockedURL := strings.Replace(locked.URL(), "rtsp://", "rtsp://anna:wrong@", 1)
-	model := file(t, "broken.onnx", "this is no model")
+	model := clitest.File(t, "broken.onnx", "this is no model")
 	refused := truncatedModel(t)
 
 	tests := []struct {
@@ -54,10 +55,10 @@ func TestBadInput(t *testing.T) {
 		{name: "a model that OpenCV refuses", args: []string{"model", "check", refused}, status: 2, want: []string{"refused.onnx"}},
 		{name: "annotation is missing", config: "cameras: [{name: gate, url: 'file:x', annotation: gone.json}]\n", args: []string{"run"}, status: 2,
 			want: []string{"camera gate", "gone.json"}},
-		{name: "annotation outside the frame", args: []string{"annotate", "gate", file(t, "a.json",
+		{name: "annotation outside the frame", args: []string{"annotate", "gate", clitest.File(t, "a.json",
 			`{"width": 10, "height": 10, "objects": [{"id": 1, "label": "x", "scribbles": [{"width": 2, "points": [[5, 50]]}]}]}`)}, status: 2,
 			want: []string{"a.json", "(5, 50) is outside the 10×10 frame"}},
-		{name: "annotation is no JSON", args: []string{"annotate", "gate", file(t, "b.json", "{\n \"width\": ten}")}, status: 2,
+		{name: "annotation is no JSON", args: []string{"annotate", "gate", clitest.File(t, "b.json", "{\n \"width\": ten}")}, status: 2,
 			want: []string{"b.json", "line 2"}},
 		{name: "no NATS server to watch", args: []string{"watch", "gate", "--nats", "nats://127.0.0.1:1"}, status: 1,
 			want: []string{"nats://127.0.0.1:1"}},
@@ -66,7 +67,7 @@ func TestBadInput(t *testing.T) {
 		{name: "no NATS certificate", args: []string{"annotate", "gate", maskFile(t, 8, 8), "--nats-ca", "/no/ca.pem"}, status: 2,
 			want: []string{"CA /no/ca.pem", "no such file"}},
 		{name: "configured NATS credentials are garbage", status: 2, args: []string{"run"},
-			config: "nats: {url: 'nats://127.0.0.1:1', credentials: '" + file(t, "garbage.creds", "hello") + "'}\nhttp: {addr: '127.0.0.1:0'}\n" + camera1,
+			config: "nats: {url: 'nats://127.0.0.1:1', credentials: '" + clitest.File(t, "garbage.creds", "hello") + "'}\nhttp: {addr: '127.0.0.1:0'}\n" + camera1,
 			want:   []string{"garbage.creds", "as nsc writes it"}},
 		{name: "no page to watch", args: []string{"watch", "gate", "--save", t.TempDir(), "--page", "http://127.0.0.1:1"}, status: 1,
 			want: []string{"http://127.0.0.1:1", "refused"}},
@@ -86,17 +87,17 @@ func TestBadInput(t *testing.T) {
 				if !strings.Contains(config, "http:") {
 					config += "http: {addr: '127.0.0.1:0'}\nnats: {addr: '127.0.0.1:0'}\n"
 				}
-				args = append(args, "-c", file(t, "segd.yaml", config))
+				args = append(args, "-c", clitest.File(t, "segd.yaml", config))
 			}
 			c := start(t, args...)
-			err := c.wait(t, time.Minute)
+			err := c.Wait(t, time.Minute)
 			var printed strings.Builder
 			if got := cli.Report(&printed, err); got != tt.status {
 				t.Errorf("exit status %d, want %d", got, tt.status)
 			}
 			checkLine(t, printed.String(), tt.want)
-			if c.out.String() != "" && strings.Contains(c.out.String(), "goroutine ") {
-				t.Errorf("standard output: %s", c.out.String())
+			if c.Out.String() != "" && strings.Contains(c.Out.String(), "goroutine ") {
+				t.Errorf("standard output: %s", c.Out.String())
 			}
 		})
 	}
@@ -107,12 +108,12 @@ func TestBadInput(t *testing.T) {
 			"  - {name: dead, url: 'rtsp://127.0.0.1:1/x'}\n" +
 			"  - {name: locked, url: '" + lockedURL + "', transport: tcp}\n" +
 			"  - {name: nofile, url: 'file:gone.avi'}\n"
-		c := start(t, "check", "-c", file(t, "segd.yaml", config))
-		err := c.wait(t, time.Minute)
+		c := start(t, "check", "-c", clitest.File(t, "segd.yaml", config))
+		err := c.Wait(t, time.Minute)
 		if cli.Status(err) != 2 {
 			t.Errorf("exit status %d of %v, want 2", cli.Status(err), err)
 		}
-		out := c.out.String()
+		out := c.Out.String()
 		for _, want := range [][]string{
 			{"model: FAILED", "refused.onnx"},
 			{"tcp 127.0.0.1:0: ok", "http.addr"},
@@ -133,14 +134,14 @@ func TestBadInput(t *testing.T) {
 
 func TestCheckAllWell(t *testing.T) {
 	s := camera(t, demo.Config{})
-	config := "http: {addr: '127.0.0.1:0'}\nnats: {addr: '127.0.0.1:0'}\nsuperpixels: 96\ncameras: [{name: gate, transport: tcp, url: '" + s.URL() + "', annotation: '" + file(t, "a.json", squareAnnotation) + "'}]\n"
-	c := start(t, "check", "-c", file(t, "segd.yaml", config))
-	if err := c.wait(t, time.Minute); err != nil {
+	config := "http: {addr: '127.0.0.1:0'}\nnats: {addr: '127.0.0.1:0'}\nsuperpixels: 96\ncameras: [{name: gate, transport: tcp, url: '" + s.URL() + "', annotation: '" + clitest.File(t, "a.json", squareAnnotation) + "'}]\n"
+	c := start(t, "check", "-c", clitest.File(t, "segd.yaml", config))
+	if err := c.Wait(t, time.Minute); err != nil {
 		t.Error(err)
 	}
 	for _, want := range [][]string{{"model: ok", "segd-s64", "64 channels"}, {"camera gate: ok", "96×64"}} {
-		if !lineWith(c.out.String(), want) {
-			t.Errorf("no line has all of %q:\n%s", want, c.out.String())
+		if !lineWith(c.Out.String(), want) {
+			t.Errorf("no line has all of %q:\n%s", want, c.Out.String())
 		}
 	}
 }
@@ -160,7 +161,7 @@ func TestSecondOnTheSamePort(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := start(t, "demo", "--addr", tt.http, "--nats", tt.nats)
 			var printed strings.Builder
-			if got := cli.Report(&printed, c.wait(t, time.Minute)); got != 1 {
+			if got := cli.Report(&printed, c.Wait(t, time.Minute)); got != 1 {
 				t.Errorf("exit status %d, want 1", got)
 			}
 			checkLine(t, printed.String(), []string{addr, "in use"})

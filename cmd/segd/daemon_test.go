@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/segd/segd/config"
+	"github.com/segd/segd/internal/cli/clitest"
 	"github.com/segd/segd/metrics"
 )
 
@@ -52,7 +53,7 @@ func TestSyncSetting(t *testing.T) {
 		"nats: {store_dir: js, sync: interval}\n" + camera: false,
 		"nats: {store_dir: js, sync: always}\n" + camera:   true,
 	} {
-		cfg, err := config.Load(file(t, "segd.yaml", text), nil)
+		cfg, err := config.Load(clitest.File(t, "segd.yaml", text), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/cli/clitest"
 )
 
 // davisFolder is DAVIS' layout with two sequences of some frames each, in which
@@ -58,7 +59,7 @@ func davisFolder(t *testing.T, frames int) string {
 
 func TestEvalPicturesRefuse(t *testing.T) {
 	root := davisFolder(t, 3)
-	taken := file(t, "taken", "a file")
+	taken := clitest.File(t, "taken", "a file")
 	for _, tt := range []struct {
 		name   string
 		args   []string
@@ -79,7 +80,7 @@ func TestEvalPicturesRefuse(t *testing.T) {
 		{"too short to cover", []string{"davis", "--root", root, "--perturb", "occlusion"}, 1, []string{"one has 3 frames", "takes 35"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			err := start(t, append([]string{"eval"}, tt.args...)...).wait(t, time.Minute)
+			err := start(t, append([]string{"eval"}, tt.args...)...).Wait(t, time.Minute)
 			if cli.Status(err) != tt.status {
 				t.Fatalf("exit status %d of %v; want %d", cli.Status(err), err, tt.status)
 			}
@@ -95,12 +96,12 @@ func TestEvalPicturesRefuse(t *testing.T) {
 func TestEvalDavis(t *testing.T) {
 	root, out := davisFolder(t, 3), t.TempDir()
 	c := start(t, "eval", "davis", "--root", root, "--sequences", "two", "--superpixels", "200", "--perturb", "noise", "--overlay", out)
-	if err := c.wait(t, time.Minute); err != nil {
+	if err := c.Wait(t, time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	for _, parts := range [][]string{{"sequence", "J", "F", "J decay", "F decay", "instability", "ms/frame"}, {"false", "outline", "near", "far"}, {"ms/frame", "features", "(network)", "projection", "affinity", "solve", "mask"}, {"noise, seed 1", "J undisturbed", "J drop"}, {"two"}, {"mean"}} {
-		if !lineWith(c.out.String(), parts) {
-			t.Errorf("no line has all of %q:\n%s", parts, c.out.String())
+		if !lineWith(c.Out.String(), parts) {
+			t.Errorf("no line has all of %q:\n%s", parts, c.Out.String())
 		}
 	}
 	// The first frame's mask is the truth: both outlines run along the square, and
@@ -120,12 +121,12 @@ func TestEvalDavis(t *testing.T) {
 func TestEvalDavisRepeat(t *testing.T) {
 	root := davisFolder(t, 6)
 	c := start(t, "eval", "davis", "--root", root, "--sequences", "two", "--superpixels", "200", "--repeat", "2", "--backwards")
-	if err := c.wait(t, time.Minute); err != nil {
+	if err := c.Wait(t, time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	for _, parts := range [][]string{{"played backwards"}, {"2 repeats, seed 1"}, {"two", "±"}, {"mean", "±"}} {
-		if !lineWith(c.out.String(), parts) {
-			t.Errorf("no line has all of %q:\n%s", parts, c.out.String())
+		if !lineWith(c.Out.String(), parts) {
+			t.Errorf("no line has all of %q:\n%s", parts, c.Out.String())
 		}
 	}
 }
@@ -133,7 +134,7 @@ func TestEvalDavisRepeat(t *testing.T) {
 func TestEvalDavisJSONAndVideo(t *testing.T) {
 	video := filepath.Join(t.TempDir(), "all.MP4")
 	c := start(t, "eval", "davis", "--root", davisFolder(t, 3), "--superpixels", "200", "--mode", "no-temporal", "--json", "--overlay", video)
-	if err := c.wait(t, time.Minute); err != nil {
+	if err := c.Wait(t, time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	var report struct {
@@ -144,11 +145,11 @@ func TestEvalDavisJSONAndVideo(t *testing.T) {
 			StageMS *struct{ Network float64 } `json:"stage_ms"`
 		}
 	}
-	if err := json.Unmarshal([]byte(c.out.String()), &report); err != nil {
-		t.Fatalf("%v:\n%s", err, c.out.String())
+	if err := json.Unmarshal([]byte(c.Out.String()), &report); err != nil {
+		t.Fatalf("%v:\n%s", err, c.Out.String())
 	}
 	if report.Mode != "no-temporal" || len(report.Sequences) != 2 || report.Sequences[1].J == nil || report.Sequences[1].StageMS.Network <= 0 {
-		t.Errorf("report %s", c.out.String())
+		t.Errorf("report %s", c.Out.String())
 	}
 	in, err := codec.OpenFile(video)
 	if err != nil {
@@ -163,12 +164,12 @@ func TestEvalDavisJSONAndVideo(t *testing.T) {
 func TestEvalScribbles(t *testing.T) {
 	root, out := davisFolder(t, 3), t.TempDir()
 	c := start(t, "eval", "scribbles", "--root", root, "--superpixels", "200", "--sequences", "one", "--seeds", "2", "--overlay", out)
-	if err := c.wait(t, time.Minute); err != nil {
+	if err := c.Wait(t, time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	for _, parts := range [][]string{{"J, 2 seeds", "segd", "k-means"}, {"one"}, {"median of all"}, {"mean of all"}} {
-		if !lineWith(c.out.String(), parts) {
-			t.Errorf("no line has all of %q:\n%s", parts, c.out.String())
+		if !lineWith(c.Out.String(), parts) {
+			t.Errorf("no line has all of %q:\n%s", parts, c.Out.String())
 		}
 	}
 	for _, name := range []string{"one-1-segd", "one-1-kmeans", "one-2-segd", "one-2-kmeans"} {

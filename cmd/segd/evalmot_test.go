@@ -12,6 +12,7 @@ import (
 
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/cli/clitest"
 )
 
 // street is a video of 12 frames in which a red post of 24×64 pixels walks right over
@@ -43,23 +44,23 @@ func street(t *testing.T) (video, truth string) {
 	if err := m.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return video, file(t, "gt.txt", lines.String())
+	return video, clitest.File(t, "gt.txt", lines.String())
 }
 
 func TestEvalMot(t *testing.T) {
 	video, truth := street(t)
 	out := filepath.Join(t.TempDir(), "result.txt")
 	c := start(t, "eval", "mot", "--video", video, "--truth", truth, "--superpixels", "300", "--frames", "3-10", "--out", out)
-	if err := c.wait(t, time.Minute); err != nil {
+	if err := c.Wait(t, time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	for _, parts := range [][]string{{"frames 3 to 10, marked by box", "IDF1", "IDP", "IDR", "switches"}, {"alone", "1.000"}, {"together", "1.000"}, {"person", "marked", "present", "right", "false", "missed"}, {"5", "3", "7", "0"}} {
-		if !lineWith(c.out.String(), parts) {
-			t.Errorf("no line has all of %q:\n%s", parts, c.out.String())
+		if !lineWith(c.Out.String(), parts) {
+			t.Errorf("no line has all of %q:\n%s", parts, c.Out.String())
 		}
 	}
-	if !strings.Contains(c.err.String(), "following the persons") {
-		t.Errorf("standard error is %q", c.err.String())
+	if !strings.Contains(c.Err.String(), "following the persons") {
+		t.Errorf("standard error is %q", c.Err.String())
 	}
 	text, err := os.ReadFile(out)
 	if err != nil {
@@ -73,7 +74,7 @@ func TestEvalMot(t *testing.T) {
 func TestEvalMotJSON(t *testing.T) {
 	video, truth := street(t)
 	c := start(t, "eval", "mot", "--video", video, "--truth", truth, "--superpixels", "300", "--follow", "5", "--mark", "ellipse", "--mode", "affinity", "--json")
-	if err := c.wait(t, time.Minute); err != nil {
+	if err := c.Wait(t, time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	type group struct {
@@ -85,18 +86,18 @@ func TestEvalMotJSON(t *testing.T) {
 		Mode, Mark      string
 		Alone, Together *group
 	}
-	if err := json.Unmarshal([]byte(c.out.String()), &report); err != nil {
-		t.Fatalf("%v:\n%s", err, c.out.String())
+	if err := json.Unmarshal([]byte(c.Out.String()), &report); err != nil {
+		t.Fatalf("%v:\n%s", err, c.Out.String())
 	}
 	if report.Mode != "affinity" || report.Mark != "ellipse" {
-		t.Errorf("report %s", c.out.String())
+		t.Errorf("report %s", c.Out.String())
 	}
 	for _, g := range []*group{report.Alone, report.Together} {
 		if g == nil || g.IDF1 == nil || g.Switches == nil || len(g.Objects) != 1 {
-			t.Fatalf("report %s", c.out.String())
+			t.Fatalf("report %s", c.Out.String())
 		}
 		if o := g.Objects[0]; *o.ID != 5 || *o.Present != 11 || *o.Right+*o.Missed != 11 || o.False == nil {
-			t.Errorf("report %s", c.out.String())
+			t.Errorf("report %s", c.Out.String())
 		}
 	}
 }
@@ -108,7 +109,7 @@ func TestEvalMotRefuses(t *testing.T) {
 	if err := errors.Join(err, os.WriteFile(cut, whole[:len(whole)/2], 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	long := file(t, "long.txt", "1,5,21,17,24,64,1\n40,5,21,17,24,64,1\n")
+	long := clitest.File(t, "long.txt", "1,5,21,17,24,64,1\n40,5,21,17,24,64,1\n")
 	for _, tt := range []struct {
 		name   string
 		args   []string
@@ -118,7 +119,7 @@ func TestEvalMotRefuses(t *testing.T) {
 		{"no video", []string{"--truth", truth}, 2, []string{`"video"`}},
 		{"no truth", []string{"--video", video}, 2, []string{`"truth"`}},
 		{"truth is missing", []string{"--video", video, "--truth", "/no/gt.txt"}, 2, []string{"--truth", "/no/gt.txt"}},
-		{"truth is none", []string{"--video", video, "--truth", file(t, "bad.txt", "1,1,1,1,x,9,1\n")}, 2, []string{"--truth", "bad.txt:1", `width is "x"`, "want a number"}},
+		{"truth is none", []string{"--video", video, "--truth", clitest.File(t, "bad.txt", "1,1,1,1,x,9,1\n")}, 2, []string{"--truth", "bad.txt:1", `width is "x"`, "want a number"}},
 		{"frames", []string{"--video", video, "--truth", truth, "--frames", "9-2"}, 2, []string{"--frames", `"9-2"`, "A-B"}},
 		{"frames without an end", []string{"--video", video, "--truth", truth, "--frames", "9"}, 2, []string{"--frames", `"9"`}},
 		{"follow", []string{"--video", video, "--truth", truth, "--follow", "5,x"}, 2, []string{"--follow", `"x"`, "all, or whole numbers"}},
@@ -131,7 +132,7 @@ func TestEvalMotRefuses(t *testing.T) {
 		{"video is cut off", []string{"--video", cut, "--truth", truth, "--superpixels", "50"}, 1, []string{"mot: "}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			err := start(t, append([]string{"eval", "mot"}, tt.args...)...).wait(t, time.Minute)
+			err := start(t, append([]string{"eval", "mot"}, tt.args...)...).Wait(t, time.Minute)
 			if cli.Status(err) != tt.status {
 				t.Fatalf("exit status %d of %v; want %d", cli.Status(err), err, tt.status)
 			}

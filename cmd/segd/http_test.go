@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"github.com/segd/segd/internal/cli/clitest"
 	"net/http"
 	"testing"
 	"time"
@@ -11,7 +12,7 @@ import (
 func TestHTTPSection(t *testing.T) {
 	t.Parallel()
 	addr, natsAddr := freeAddr(t), freeAddr(t)
-	start(t, "run", "-c", file(t, "segd.yaml", fmt.Sprintf("http: {addr: %q, token: operator-01234567, viewer_token: viewer-0123456789, trusted_proxies: [127.0.0.1], viewers: 1}\n"+
+	start(t, "run", "-c", clitest.File(t, "segd.yaml", fmt.Sprintf("http: {addr: %q, token: operator-01234567, viewer_token: viewer-0123456789, trusted_proxies: [127.0.0.1], viewers: 1}\n"+
 		"nats: {addr: %q}\nsuperpixels: 96\nmodel: {short_side: 64}\ncameras: [{name: gate, url: 'rtsp://127.0.0.1:1/x'}]\n", addr, natsAddr)))
 	ask := func(method, path string, header ...string) *http.Response {
 		req, err := http.NewRequestWithContext(t.Context(), method, "http://"+addr+path, nil)
@@ -28,7 +29,7 @@ func TestHTTPSection(t *testing.T) {
 		t.Cleanup(func() { _ = resp.Body.Close() })
 		return resp
 	}
-	until(t, time.Minute, "segd", func() bool { return ask("GET", "/livez").StatusCode == http.StatusOK })
+	clitest.Until(t, time.Minute, "segd", func() bool { return ask("GET", "/livez").StatusCode == http.StatusOK })
 	const viewer = "Bearer viewer-0123456789"
 	if resp := ask("GET", "/api/v1/cameras", "Authorization", viewer); resp.StatusCode != http.StatusOK {
 		t.Errorf("a viewer sees %s", resp.Status)

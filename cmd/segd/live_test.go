@@ -19,6 +19,7 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/cli/clitest"
 	"github.com/segd/segd/internal/draw"
 )
 
@@ -132,13 +133,13 @@ func TestCameraGoesAwayAndComesBack(t *testing.T) {
 	server := camera(t, demo.Config{Addr: addr})
 	httpAddr, natsAddr := freeAddr(t), freeAddr(t)
 	config := quick(httpAddr, natsAddr) + "cameras:\n" +
-		"  - {name: gate, transport: tcp, url: '" + server.URL() + "', annotation: '" + file(t, "a.json", squareAnnotation) + "'}\n" +
+		"  - {name: gate, transport: tcp, url: '" + server.URL() + "', annotation: '" + clitest.File(t, "a.json", squareAnnotation) + "'}\n" +
 		"  - {name: dead, url: 'rtsp://127.0.0.1:1/x'}\n" +
 		"  - {name: gone, url: 'file:gone.avi'}\n"
-	segd := start(t, "run", "-c", file(t, "segd.yaml", config))
+	segd := start(t, "run", "-c", clitest.File(t, "segd.yaml", config))
 	h := listen(t, natsAddr)
 
-	until(t, time.Minute, "twenty frames", func() bool { return len(h.of("gate")) >= 20 })
+	clitest.Until(t, time.Minute, "twenty frames", func() bool { return len(h.of("gate")) >= 20 })
 	for name, want := range map[string]string{
 		`segd_ingest_reconnects_total{camera="gate"}`: "0",
 		`segd_ingest_reconnects_total{camera="dead"}`: "0",
@@ -153,7 +154,7 @@ func TestCameraGoesAwayAndComesBack(t *testing.T) {
 
 	server.Close()
 	killed := time.Now()
-	until(t, 15*time.Second, "the event that the camera is down", func() bool {
+	clitest.Until(t, 15*time.Second, "the event that the camera is down", func() bool {
 		return h.event("gate", segdv1.EventKind_EVENT_KIND_CAMERA_DOWN) != nil
 	})
 	time.Sleep(outage - time.Since(killed))
@@ -165,7 +166,7 @@ func TestCameraGoesAwayAndComesBack(t *testing.T) {
 	}
 
 	camera(t, demo.Config{Addr: addr})
-	until(t, 30*time.Second, "frames after the outage", func() bool { return len(h.of("gate")) >= len(before)+10 })
+	clitest.Until(t, 30*time.Second, "frames after the outage", func() bool { return len(h.of("gate")) >= len(before)+10 })
 	masks := h.of("gate")
 	for i, m := range masks[1:] {
 		if before := masks[i]; m.Sequence <= before.Sequence || m.PtsNs <= before.PtsNs {
@@ -186,12 +187,12 @@ func TestCameraGoesAwayAndComesBack(t *testing.T) {
 		})
 	}
 
-	segd.cancel()
-	if err := segd.wait(t, 30*time.Second); err != nil {
+	segd.Cancel()
+	if err := segd.Wait(t, 30*time.Second); err != nil {
 		t.Errorf("run ended with %v", err)
 	}
-	if !lineWith(segd.out.String(), []string{"gate after", "frames in"}) || !lineWith(segd.out.String(), []string{"1 reconnects"}) {
-		t.Errorf("the summary says\n%s", segd.out.String())
+	if !lineWith(segd.Out.String(), []string{"gate after", "frames in"}) || !lineWith(segd.Out.String(), []string{"1 reconnects"}) {
+		t.Errorf("the summary says\n%s", segd.Out.String())
 	}
 }
 
@@ -208,12 +209,12 @@ func TestDemo(t *testing.T) {
 	watch := start(t, "watch", "demo", "--nats", url, "--masks", dir)
 	overlays := t.TempDir()
 	page := start(t, "watch", "demo", "--save", overlays, "--page", "http://"+httpAddr)
-	until(t, time.Minute, "three overlays", func() bool { return strings.Count(page.out.String(), "\n") >= 3 })
-	page.cancel()
-	if err := page.wait(t, time.Minute); err != nil {
+	clitest.Until(t, time.Minute, "three overlays", func() bool { return strings.Count(page.Out.String(), "\n") >= 3 })
+	page.Cancel()
+	if err := page.Wait(t, time.Minute); err != nil {
 		t.Errorf("watching the page ended with %v", err)
 	}
-	until(t, 2*time.Minute, "watch to print three frames", func() bool { return strings.Count(watch.out.String(), "\n") >= 3 })
+	clitest.Until(t, 2*time.Minute, "watch to print three frames", func() bool { return strings.Count(watch.Out.String(), "\n") >= 3 })
 
 	if html := get(t, "http://"+httpAddr+"/"); !strings.Contains(html, "<html") {
 		t.Error("the page is no HTML")
@@ -223,20 +224,20 @@ func TestDemo(t *testing.T) {
 
 	wrong := start(t, "annotate", "demo", maskFile(t, 64, 64), "--nats", url)
 	var printed strings.Builder
-	if got := cli.Report(&printed, wrong.wait(t, time.Minute)); got != 2 {
+	if got := cli.Report(&printed, wrong.Wait(t, time.Minute)); got != 2 {
 		t.Errorf("a mask of another size: exit status %d, want 2", got)
 	}
 	checkLine(t, printed.String(), []string{"64×64", "768×576"})
 
 	printed.Reset()
 	nobody := start(t, "annotate", "backyard", maskFile(t, 768, 576), "--nats", url)
-	if got := cli.Report(&printed, nobody.wait(t, time.Minute)); got != 2 {
+	if got := cli.Report(&printed, nobody.Wait(t, time.Minute)); got != 2 {
 		t.Errorf("an unknown camera: exit status %d, want 2", got)
 	}
 	checkLine(t, printed.String(), []string{`"backyard"`, "home/demo"})
 
 	right := start(t, "annotate", "demo", maskFile(t, 768, 576), "--nats", url)
-	if err := right.wait(t, time.Minute); err != nil {
+	if err := right.Wait(t, time.Minute); err != nil {
 		t.Errorf("annotating: %v", err)
 	}
 
@@ -244,16 +245,16 @@ func TestDemo(t *testing.T) {
 	seen := h.of("demo")
 	correction := fmt.Sprintf(`{"frame": %d, "width": 768, "height": 576, "objects": [], "background": [{"width": 8, "points": [[20, 30], [300, 30]]}]}`,
 		seen[max(0, len(seen)-3)].Sequence)
-	past := start(t, "annotate", "demo", file(t, "past.json", correction), "--nats", url)
-	if err := past.wait(t, time.Minute); err != nil {
+	past := start(t, "annotate", "demo", clitest.File(t, "past.json", correction), "--nats", url)
+	if err := past.Wait(t, time.Minute); err != nil {
 		t.Errorf("annotating frame %d when %d had come: %v", seen[max(0, len(seen)-3)].Sequence, seen[len(seen)-1].Sequence, err)
 	}
 
-	if err := segd.wait(t, 2*time.Minute); err != nil {
-		t.Fatalf("demo ended with %v\n%s", err, segd.err.String())
+	if err := segd.Wait(t, 2*time.Minute); err != nil {
+		t.Fatalf("demo ended with %v\n%s", err, segd.Err.String())
 	}
-	watch.cancel()
-	if err := watch.wait(t, time.Minute); err != nil {
+	watch.Cancel()
+	if err := watch.Wait(t, time.Minute); err != nil {
 		t.Errorf("watch ended with %v", err)
 	}
 
@@ -269,16 +270,16 @@ func TestDemo(t *testing.T) {
 			VisibleFrames *uint64 `json:"visible_frames"`
 		}
 	}
-	out := segd.out.String()
+	out := segd.Out.String()
 	out = strings.Replace(out, `"latency_ms"`, `"LatencyMS"`, 1)
 	dec := json.NewDecoder(strings.NewReader(out))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&r); err != nil || dec.More() {
-		t.Fatalf("standard output is not one JSON object of the promised form: %v\n%s", err, segd.out.String())
+		t.Fatalf("standard output is not one JSON object of the promised form: %v\n%s", err, segd.Out.String())
 	}
 	if r.FramesIn == nil || r.FramesDropped == nil || r.FramesPublished == nil || r.FPS == nil ||
 		r.LatencyMS == nil || r.LatencyMS.P50 == nil || r.LatencyMS.P95 == nil || r.LatencyMS.P99 == nil {
-		t.Fatalf("a field is missing:\n%s", segd.out.String())
+		t.Fatalf("a field is missing:\n%s", segd.Out.String())
 	}
 	if *r.FramesIn != *r.FramesDropped+*r.FramesPublished {
 		t.Errorf("%d frames in are not %d dropped and %d published", *r.FramesIn, *r.FramesDropped, *r.FramesPublished)
@@ -290,11 +291,11 @@ func TestDemo(t *testing.T) {
 		t.Errorf("a subscriber from the start got %d masks, %d were published", got, *r.FramesPublished)
 	}
 	if len(r.Objects) == 0 || *r.Objects[0].ID != 1 || *r.Objects[0].VisibleFrames == 0 {
-		t.Errorf("objects: %s", segd.out.String())
+		t.Errorf("objects: %s", segd.Out.String())
 	}
 	checkPersons(t, h.of("demo"))
-	if lines := strings.Count(segd.err.String(), "  demo  in "); lines < 8 {
-		t.Errorf("%d lines in 12 s:\n%s", lines, segd.err.String())
+	if lines := strings.Count(segd.Err.String(), "  demo  in "); lines < 8 {
+		t.Errorf("%d lines in 12 s:\n%s", lines, segd.Err.String())
 	}
 	checkSaved(t, dir, h)
 	checkOverlay(t, overlays, h)
@@ -421,11 +422,11 @@ func TestRunEndsWithItsSources(t *testing.T) {
 		}
 	}
 	config := quick("127.0.0.1:0", "127.0.0.1:0") + "cameras: [{name: pictures, url: 'dir:" + dir + "', fps: 5}]\n"
-	segd := start(t, "run", "-c", file(t, "segd.yaml", config))
-	if err := segd.wait(t, time.Minute); err != nil {
+	segd := start(t, "run", "-c", clitest.File(t, "segd.yaml", config))
+	if err := segd.Wait(t, time.Minute); err != nil {
 		t.Error(err)
 	}
-	if !lineWith(segd.out.String(), []string{"pictures after", "5 frames in, 5 published (100.0 %)"}) {
-		t.Errorf("the summary says\n%s", segd.out.String())
+	if !lineWith(segd.Out.String(), []string{"pictures after", "5 frames in, 5 published (100.0 %)"}) {
+		t.Errorf("the summary says\n%s", segd.Out.String())
 	}
 }

@@ -3,21 +3,20 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/ingest/codec"
+	"github.com/segd/segd/internal/cli/clitest"
 )
 
 func TestMain(m *testing.M) {
@@ -28,65 +27,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// output is a writer that can be read meanwhile.
-type output struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.String()
-}
-
-// command is a segd command line that runs.
-type command struct {
-	out, err output
-	cancel   context.CancelFunc
-	done     chan error
-}
-
 // start runs segd with args in this process, as main would.
-func start(t *testing.T, args ...string) *command {
+func start(t *testing.T, args ...string) *clitest.Command {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	c := &command{cancel: cancel, done: make(chan error, 1)}
-	go func() { c.done <- run(ctx, args, strings.NewReader(""), &c.out, &c.err) }()
-	t.Cleanup(func() {
-		cancel()
-		c.wait(t, time.Minute)
-	})
-	return c
-}
-
-// wait returns the command's error.
-func (c *command) wait(t *testing.T, most time.Duration) error {
-	t.Helper()
-	select {
-	case err := <-c.done:
-		c.done <- err
-		return err
-	case <-time.After(most):
-		t.Errorf("the command has not ended after %v; it wrote\n%s%s", most, c.out.String(), c.err.String())
-		return errors.New("not ended")
-	}
-}
-
-// until waits for something to become true.
-func until(t *testing.T, most time.Duration, what string, f func() bool) {
-	t.Helper()
-	for end := time.Now().Add(most); !f(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited %v in vain for %s", most, what)
-		}
-	}
+	return clitest.Start(t, func(ctx context.Context, in io.Reader, out, err io.Writer) error { return run(ctx, args, in, out, err) })
 }
 
 // freeAddr is a loopback address nobody listens on.
@@ -98,16 +42,6 @@ func freeAddr(t *testing.T) string {
 	}
 	defer l.Close()
 	return l.Addr().String()
-}
-
-// file writes text to a file of that name and returns its path.
-func file(t *testing.T, name, text string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 const clipWidth, clipHeight, clipFPS = 96, 64, 10

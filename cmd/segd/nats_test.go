@@ -19,6 +19,7 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/cli/clitest"
 )
 
 // natsServer starts a server at addr that wants user segd with this password.
@@ -57,31 +58,31 @@ func TestNATSServerRefuses(t *testing.T) {
 	stop := natsServer(t, natsAddr, "another")
 	cam := camera(t, demo.Config{})
 	config := fmt.Sprintf("http: {addr: %q}\nnats: {url: 'nats://segd:secret@%s'}\nsuperpixels: 96\nmodel: {short_side: 64}\n", addr, natsAddr) +
-		fmt.Sprintf("cameras: [{name: gate, url: %q, transport: tcp, annotation: %q}]\n", cam.URL(), file(t, "a.json", squareAnnotation))
-	path := file(t, "segd.yaml", config)
+		fmt.Sprintf("cameras: [{name: gate, url: %q, transport: tcp, annotation: %q}]\n", cam.URL(), clitest.File(t, "a.json", squareAnnotation))
+	path := clitest.File(t, "segd.yaml", config)
 
 	check := start(t, "check", "-c", path)
-	if err := check.wait(t, time.Minute); cli.Status(err) != cli.ExitFailure {
+	if err := check.Wait(t, time.Minute); cli.Status(err) != cli.ExitFailure {
 		t.Errorf("check: %v, want exit status %d", err, cli.ExitFailure)
 	}
-	if out := check.out.String(); !lineWith(out, []string{"nats: FAILED", "xxxxx@" + natsAddr, "Authorization Violation"}) {
+	if out := check.Out.String(); !lineWith(out, []string{"nats: FAILED", "xxxxx@" + natsAddr, "Authorization Violation"}) {
 		t.Errorf("check says\n%s", out)
 	}
 
 	segd := start(t, "run", "-c", path)
-	until(t, time.Minute, "the refusal", func() bool { return strings.Contains(segd.err.String(), "nats server refuses us") })
-	until(t, time.Minute, "frames", func() bool {
+	clitest.Until(t, time.Minute, "the refusal", func() bool { return strings.Contains(segd.Err.String(), "nats server refuses us") })
+	clitest.Until(t, time.Minute, "frames", func() bool {
 		n, err := strconv.Atoi(metricOf(addr, `segd_frames_total{camera="gate",outcome="published"}`))
 		return err == nil && n >= 10
 	})
 	if line := metricOf(addr, "segd_bus_connected"); line != "0" {
 		t.Errorf("segd_bus_connected is %q, want 0", line)
 	}
-	if n := strings.Count(segd.err.String(), "nats server refuses us"); n != 1 {
-		t.Errorf("%d lines about the refusal, want one a minute:\n%s", n, segd.err.String())
+	if n := strings.Count(segd.Err.String(), "nats server refuses us"); n != 1 {
+		t.Errorf("%d lines about the refusal, want one a minute:\n%s", n, segd.Err.String())
 	}
-	if strings.Contains(segd.err.String()+check.out.String(), "secret") {
-		t.Errorf("the password is given away:\n%s%s", segd.err.String(), check.out.String())
+	if strings.Contains(segd.Err.String()+check.Out.String(), "secret") {
+		t.Errorf("the password is given away:\n%s%s", segd.Err.String(), check.Out.String())
 	}
 
 	stop()
@@ -106,7 +107,7 @@ func TestNATSServerRefuses(t *testing.T) {
 		t.Fatal("no masks")
 	}
 	// Camera up, annotation accepted, object appeared: all of before.
-	until(t, time.Minute, "events", func() bool {
+	clitest.Until(t, time.Minute, "events", func() bool {
 		n, err := strconv.Atoi(metricOf(addr, "segd_bus_events_stored_total"))
 		return err == nil && n >= 3
 	})
@@ -141,24 +142,24 @@ func TestSecondSegdIsRefused(t *testing.T) {
 	}
 	cam := camera(t, demo.Config{})
 	config := func(natsSection string) string {
-		return file(t, "segd.yaml", fmt.Sprintf("http: {addr: %q}\nnats: {%s}\nsuperpixels: 96\nmodel: {short_side: 64}\n", freeAddr(t), natsSection)+
+		return clitest.File(t, "segd.yaml", fmt.Sprintf("http: {addr: %q}\nnats: {%s}\nsuperpixels: 96\nmodel: {short_side: 64}\n", freeAddr(t), natsSection)+
 			fmt.Sprintf("cameras: [{name: gate, url: %q, transport: tcp}]\n", cam.URL()))
 	}
 	first := start(t, "run", "-c", config(fmt.Sprintf("addr: %q, users: [{name: wall, password: wall-0123456789abcdef, role: subscriber}, {name: root, password: root-0123456789abcdef, role: admin}]", natsAddr)))
-	until(t, time.Minute, "the first publishes", func() bool { return strings.Contains(first.err.String(), "camera up") })
+	clitest.Until(t, time.Minute, "the first publishes", func() bool { return strings.Contains(first.Err.String(), "camera up") })
 
 	second := start(t, "run", "-c", config("url: 'nats://root:root-0123456789abcdef@127.0.0.1:"+portText+"'"))
-	if err := second.wait(t, time.Minute); cli.Status(err) != cli.ExitFailure || err == nil ||
+	if err := second.Wait(t, time.Minute); cli.Status(err) != cli.ExitFailure || err == nil ||
 		!strings.Contains(err.Error(), "camera gate of site home is published by another segd") || !strings.Contains(err.Error(), fmt.Sprintf("process %d", os.Getpid())) {
 		t.Errorf("the second: %v", err)
 	}
 	watching := start(t, "watch", "gate", "--nats", "nats://wall:wall-0123456789abcdef@"+natsAddr)
-	until(t, time.Minute, "masks", func() bool { return lineWith(watching.out.String(), []string{"gate", "no objects"}) })
+	clitest.Until(t, time.Minute, "masks", func() bool { return lineWith(watching.Out.String(), []string{"gate", "no objects"}) })
 	asking := start(t, "clear", "gate", "--nats", "nats://wall:wall-0123456789abcdef@"+natsAddr)
-	if err := asking.wait(t, time.Minute); err == nil || !strings.Contains(err.Error(), "this NATS user may not") {
+	if err := asking.Wait(t, time.Minute); err == nil || !strings.Contains(err.Error(), "this NATS user may not") {
 		t.Errorf("a subscriber's clear: %v", err)
 	}
-	if out := first.err.String() + second.err.String(); strings.Contains(out, "0123456789abcdef") {
+	if out := first.Err.String() + second.Err.String(); strings.Contains(out, "0123456789abcdef") {
 		t.Errorf("a password is given away:\n%s", out)
 	}
 }
@@ -169,10 +170,10 @@ func TestUnstoredEventsAreSaid(t *testing.T) {
 	addr := freeAddr(t)
 	config := fmt.Sprintf("http: {addr: %q}\nnats: {url: 'nats://%s'}\nsuperpixels: 96\nmodel: {short_side: 64}\n", addr, freeAddr(t)) +
 		fmt.Sprintf("cameras: [{name: gate, url: 'rtsp://%s/x'}]\n", freeAddr(t))
-	segd := start(t, "run", "-c", file(t, "segd.yaml", config))
-	until(t, time.Minute, "an event", func() bool { return metricOf(addr, "segd_bus_events_waiting") == "1" })
-	segd.cancel()
-	err := segd.wait(t, time.Minute)
+	segd := start(t, "run", "-c", clitest.File(t, "segd.yaml", config))
+	clitest.Until(t, time.Minute, "an event", func() bool { return metricOf(addr, "segd_bus_events_waiting") == "1" })
+	segd.Cancel()
+	err := segd.Wait(t, time.Minute)
 	var said strings.Builder
 	if cli.Report(&said, err) != cli.ExitFailure || strings.Count(said.String(), "1 events are not stored") != 1 {
 		t.Errorf("segd ends with\n%swant one line about one event, and status %d", said.String(), cli.ExitFailure)

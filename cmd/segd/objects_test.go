@@ -16,6 +16,7 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/cli/clitest"
 	"github.com/segd/segd/internal/configured"
 )
 
@@ -26,10 +27,10 @@ func TestObjectsOfARunningSegd(t *testing.T) {
 	server := camera(t, demo.Config{})
 	httpAddr, natsAddr := freeAddr(t), freeAddr(t)
 	api := "http://" + httpAddr + "/api/v1"
-	segd := start(t, "run", "-c", file(t, "segd.yaml", quick(httpAddr, natsAddr)+"cameras:\n"+
-		"  - {name: gate, transport: tcp, url: '"+server.URL()+"', annotation: '"+file(t, "a.json", squareAnnotation)+"'}\n"))
+	segd := start(t, "run", "-c", clitest.File(t, "segd.yaml", quick(httpAddr, natsAddr)+"cameras:\n"+
+		"  - {name: gate, transport: tcp, url: '"+server.URL()+"', annotation: '"+clitest.File(t, "a.json", squareAnnotation)+"'}\n"))
 	h := listen(t, natsAddr)
-	until(t, time.Minute, "an object", func() bool {
+	clitest.Until(t, time.Minute, "an object", func() bool {
 		masks := h.of("gate")
 		return len(masks) > 3 && len(masks[len(masks)-1].Objects) == 1
 	})
@@ -44,8 +45,8 @@ func TestObjectsOfARunningSegd(t *testing.T) {
 			}
 			c := start(t, append(args, "--nats", "nats://"+natsAddr)...)
 			var printed strings.Builder
-			got := fmt.Sprint(cli.Report(&printed, c.wait(t, time.Minute)))
-			out := c.out.String() + printed.String()
+			got := fmt.Sprint(cli.Report(&printed, c.Wait(t, time.Minute)))
+			out := c.Out.String() + printed.String()
 			if got != row[1] || !lineWith(strings.ReplaceAll(out, " ", ""), row[2:]) {
 				t.Errorf("segd %s: exit status %s, want %s with %q in\n%s", row[0], got, row[1], row[2:], out)
 			}
@@ -109,12 +110,12 @@ func TestObjectsOfARunningSegd(t *testing.T) {
 	if status, text := post("", empty); status != 200 || !strings.Contains(text, `"area":0,`) || !strings.Contains(text, `"warnings":[{"id":3,"message":"it has no mask in frame `) {
 		t.Errorf("an object without a mask: %d %s", status, text)
 	}
-	c := start(t, "annotate", "gate", file(t, "empty.json", empty), "--nats", "nats://"+natsAddr)
-	if err := c.wait(t, time.Minute); err != nil || !strings.Contains(c.out.String(), "gate: annotation accepted, on frame ") ||
-		!strings.Contains(c.out.String(), "gate: warning: object 3: it has no mask in frame ") {
-		t.Errorf("segd annotate says %q, %v", c.out.String(), err)
+	c := start(t, "annotate", "gate", clitest.File(t, "empty.json", empty), "--nats", "nats://"+natsAddr)
+	if err := c.Wait(t, time.Minute); err != nil || !strings.Contains(c.Out.String(), "gate: annotation accepted, on frame ") ||
+		!strings.Contains(c.Out.String(), "gate: warning: object 3: it has no mask in frame ") {
+		t.Errorf("segd annotate says %q, %v", c.Out.String(), err)
 	}
-	until(t, time.Minute, "an event of it", func() bool {
+	clitest.Until(t, time.Minute, "an event of it", func() bool {
 		return h.event("gate", segdv1.EventKind_EVENT_KIND_OBJECT_NOT_FOLLOWED).GetObjectId() == 3
 	})
 	if list := get(t, api+"/cameras/gate/objects"); !strings.Contains(list, "corner") {
@@ -145,20 +146,20 @@ func TestObjectsOfARunningSegd(t *testing.T) {
 	if text, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != http.StatusBadRequest || !strings.Contains(string(text), refused) {
 		t.Errorf("a mask of another size: %s %s, %v", resp.Status, text, err)
 	}
-	c = start(t, "annotate", "gate", file(t, "foreign.png", mask.String()), "--nats", "nats://"+natsAddr)
-	if err := c.wait(t, time.Minute); err == nil || !strings.Contains(err.Error(), refused) {
-		t.Errorf("segd annotate says %q, %v", c.out.String(), err)
+	c = start(t, "annotate", "gate", clitest.File(t, "foreign.png", mask.String()), "--nats", "nats://"+natsAddr)
+	if err := c.Wait(t, time.Minute); err == nil || !strings.Contains(err.Error(), refused) {
+		t.Errorf("segd annotate says %q, %v", c.Out.String(), err)
 	}
 	commands([][]string{{"clear gate", "0", "gate:allobjectsremoved"}, {"objects gate", "0", "gate:noobjects"}})
-	until(t, time.Minute, "the events of it all", func() bool {
+	clitest.Until(t, time.Minute, "the events of it all", func() bool {
 		return h.event("gate", segdv1.EventKind_EVENT_KIND_OBJECT_RENAMED).GetObjectLabel() == "the one" &&
 			h.event("gate", segdv1.EventKind_EVENT_KIND_OBJECT_REMOVED) != nil
 	})
 	if settings := get(t, api+"/config"); !strings.Contains(settings, `"addr":"`+httpAddr+`"`) {
 		t.Errorf("the configuration is %s", settings)
 	}
-	segd.cancel()
-	if err := segd.wait(t, time.Minute); err != nil {
+	segd.Cancel()
+	if err := segd.Wait(t, time.Minute); err != nil {
 		t.Error(err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/ingest/codec"
+	"github.com/segd/segd/internal/cli/clitest"
 )
 
 const whipToken = "publish-0123456789abcdef"
@@ -108,17 +109,17 @@ func sendWHIP(t *testing.T, url string) (end func()) {
 func TestPublisher(t *testing.T) {
 	t.Parallel()
 	httpAddr, natsAddr := freeAddr(t), freeAddr(t)
-	config := file(t, "segd.yaml", quick(httpAddr, natsAddr)+
+	config := clitest.File(t, "segd.yaml", quick(httpAddr, natsAddr)+
 		"whip: {addr: '127.0.0.1:0', token: "+whipToken+"}\ncameras: [{name: door, url: 'whip:'}]\n")
 
 	c := start(t, "check", "-c", config)
-	if err := c.wait(t, time.Minute); err != nil || !lineWith(c.out.String(), []string{"camera door: ok", "/whip/door"}) {
-		t.Errorf("check: %v\n%s", err, c.out.String())
+	if err := c.Wait(t, time.Minute); err != nil || !lineWith(c.Out.String(), []string{"camera door: ok", "/whip/door"}) {
+		t.Errorf("check: %v\n%s", err, c.Out.String())
 	}
 
 	segd := start(t, "run", "-c", config)
 	h := listen(t, natsAddr)
-	until(t, time.Minute, "the status of a camera without a publisher", func() (ok bool) {
+	clitest.Until(t, time.Minute, "the status of a camera without a publisher", func() (ok bool) {
 		h.with(func() {
 			s := h.status["door"]
 			ok = s != nil && !s.Up && strings.Contains(s.Error, "nobody publishes yet")
@@ -139,7 +140,7 @@ func TestPublisher(t *testing.T) {
 	}
 
 	end := sendWHIP(t, url)
-	until(t, time.Minute, "masks", func() bool { return len(h.of("door")) >= 5 })
+	clitest.Until(t, time.Minute, "masks", func() bool { return len(h.of("door")) >= 5 })
 	if m := h.of("door")[4]; m.Width != clipWidth || m.Height != clipHeight {
 		t.Errorf("mask of %d×%d", m.Width, m.Height)
 	}
@@ -147,16 +148,16 @@ func TestPublisher(t *testing.T) {
 		t.Error("no event that the camera is up")
 	}
 	end()
-	until(t, time.Minute, "the event that the publisher has ended", func() bool {
+	clitest.Until(t, time.Minute, "the event that the publisher has ended", func() bool {
 		e := h.event("door", segdv1.EventKind_EVENT_KIND_CAMERA_DOWN)
 		return e != nil && strings.Contains(e.Message, "has ended")
 	})
 	sendWHIP(t, url)
-	until(t, time.Minute, "the reconnect to be counted", func() bool {
+	clitest.Until(t, time.Minute, "the reconnect to be counted", func() bool {
 		return metric(t, httpAddr, `segd_ingest_reconnects_total{camera="door"}`) == "1"
 	})
-	segd.cancel()
-	if err := segd.wait(t, 30*time.Second); err != nil {
+	segd.Cancel()
+	if err := segd.Wait(t, 30*time.Second); err != nil {
 		t.Errorf("run ended with %v", err)
 	}
 }

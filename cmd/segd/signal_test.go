@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/segd/segd/demo"
+	"github.com/segd/segd/internal/cli/clitest"
 )
 
 // SIGHUP asks for what segd cannot do yet: it says so and goes on, and SIGTERM still
@@ -19,8 +20,8 @@ func TestHangup(t *testing.T) {
 	httpAddr, natsAddr := freeAddr(t), freeAddr(t)
 	config := quick(httpAddr, natsAddr) + "cameras: [{name: gate, transport: tcp, url: '" + cam.URL() + "'}]\n"
 
-	var out, errs output
-	segd := exec.CommandContext(t.Context(), os.Args[0], "run", "-c", file(t, "segd.yaml", config))
+	var out, errs clitest.Output
+	segd := exec.CommandContext(t.Context(), os.Args[0], "run", "-c", clitest.File(t, "segd.yaml", config))
 	segd.Stdout, segd.Stderr = &out, &errs
 	if err := segd.Start(); err != nil {
 		t.Fatal(err)
@@ -38,7 +39,7 @@ func TestHangup(t *testing.T) {
 	more := func(what string) {
 		t.Helper()
 		from := len(h.of("gate"))
-		until(t, time.Minute, what, func() bool {
+		clitest.Until(t, time.Minute, what, func() bool {
 			select {
 			case err := <-ended:
 				ended <- err
@@ -53,7 +54,7 @@ func TestHangup(t *testing.T) {
 		tell(syscall.SIGHUP)
 		more("masks after SIGHUP")
 	}
-	until(t, time.Minute, "two lines of it", func() bool {
+	clitest.Until(t, time.Minute, "two lines of it", func() bool {
 		return strings.Count(errs.String(), "SIGHUP is ignored") == 2
 	})
 	tell(syscall.SIGTERM)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/demo"
+	"github.com/segd/segd/internal/cli/clitest"
 	"github.com/segd/segd/pipeline"
 )
 
@@ -116,7 +117,7 @@ func TestNotify(t *testing.T) {
 	}
 
 	server := camera(t, demo.Config{})
-	config := file(t, "segd.yaml", quick(freeAddr(t), freeAddr(t))+"cameras: [{name: gate, transport: tcp, url: '"+server.URL()+"'}]\n")
+	config := clitest.File(t, "segd.yaml", quick(freeAddr(t), freeAddr(t))+"cameras: [{name: gate, transport: tcp, url: '"+server.URL()+"'}]\n")
 	segd := start(t, "run", "-c", config)
 	if said := hear(); said != "READY=1" {
 		t.Errorf("its first word is %q", said)
@@ -138,9 +139,9 @@ func TestNotify(t *testing.T) {
 	for range 3 { // longer than its patience of a second
 		hearUntil("WATCHDOG=1")
 	}
-	segd.cancel()
+	segd.Cancel()
 	hearUntil("STOPPING=1")
-	if err := segd.wait(t, time.Minute); err != nil {
+	if err := segd.Wait(t, time.Minute); err != nil {
 		t.Error(err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/cli/clitest"
 )
 
 // openNATS starts a server that lets everybody publish everything, and connects to it.
@@ -74,7 +75,7 @@ func TestWatchHostileMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := start(t, "watch", "segd.v1.*.*.*", "--nats", s.ClientURL(), "--masks", masks)
-	until(t, time.Minute, "the subscription", func() bool { return s.NumSubscriptions() > 0 && subscribed(s) })
+	clitest.Until(t, time.Minute, "the subscription", func() bool { return s.NumSubscriptions() > 0 && subscribed(s) })
 
 	good, _ := liveFrame(t, 7, 64, 48)
 	good.Site = "home"
@@ -102,26 +103,26 @@ func TestWatchHostileMessages(t *testing.T) {
 	publish(t, nc, "segd.v1.home.gate.event", &segdv1.Event{Site: "home", Camera: "\x1b[H"})
 	publish(t, nc, "segd.v1.home.gate.status", &segdv1.Status{Site: "home", Camera: "gate", Error: "\x1b[1;1H"})
 	publish(t, nc, "segd.v1.home.gate.mask", good)
-	until(t, time.Minute, "the good frame", func() bool { return strings.Contains(c.out.String(), "frame 7 ") })
-	c.cancel()
-	if err := c.wait(t, time.Minute); err != nil {
+	clitest.Until(t, time.Minute, "the good frame", func() bool { return strings.Contains(c.Out.String(), "frame 7 ") })
+	c.Cancel()
+	if err := c.Wait(t, time.Minute); err != nil {
 		t.Errorf("watch ended with %v", err)
 	}
 
 	if got := strings.Join(files(t, dir), " "); got != "in/masks/gate-000007.png in/masks/gate-000008.png" {
 		t.Errorf("files written: %s", got)
 	}
-	if n := strings.Count(c.err.String(), "bus: bad message"); n != len(bad)+1 {
-		t.Errorf("%d messages were refused, want %d:\n%s", n, len(bad)+1, c.err.String())
+	if n := strings.Count(c.Err.String(), "bus: bad message"); n != len(bad)+1 {
+		t.Errorf("%d messages were refused, want %d:\n%s", n, len(bad)+1, c.Err.String())
 	}
-	for stream, said := range map[string]string{"output": c.out.String(), "errors": c.err.String()} {
+	for stream, said := range map[string]string{"output": c.Out.String(), "errors": c.Err.String()} {
 		if strings.ContainsAny(said, "\x1b\x07\u009b\u202e") {
 			t.Errorf("control characters in the %s: %q", stream, said)
 		}
 	}
 	for _, want := range []string{`x\x1b[31mred`, `first\nsecond\x1b]52`, `down: \x1b[1;1H`} {
-		if !strings.Contains(c.out.String(), want) {
-			t.Errorf("%s is not in\n%s", want, c.out.String())
+		if !strings.Contains(c.Out.String(), want) {
+			t.Errorf("%s is not in\n%s", want, c.Out.String())
 		}
 	}
 }
@@ -159,13 +160,13 @@ func TestHostileReplies(t *testing.T) {
 		out, err string
 	}{
 		{[]string{"objects", "gate"}, `\x1b[2J\tx`, ""},
-		{[]string{"annotate", "gate", file(t, "a.json", `{"width": 96, "height": 64, "objects": [{"id": 1, "box": [1, 1, 20, 20]}]}`)}, "", "bus: bad message"},
+		{[]string{"annotate", "gate", clitest.File(t, "a.json", `{"width": 96, "height": 64, "objects": [{"id": 1, "box": [1, 1, 20, 20]}]}`)}, "", "bus: bad message"},
 		{[]string{"clear", "gate", "1"}, "", `no\x1b[2J`},
 	} {
 		t.Run(tt.args[0], func(t *testing.T) {
 			c := start(t, append(tt.args, "--nats", s.ClientURL(), "--site", "home")...)
-			cli.Report(&c.err, c.wait(t, time.Minute))
-			if out, err := c.out.String(), c.err.String(); strings.Contains(out+err, "\x1b") ||
+			cli.Report(&c.Err, c.Wait(t, time.Minute))
+			if out, err := c.Out.String(), c.Err.String(); strings.Contains(out+err, "\x1b") ||
 				!strings.Contains(out, tt.out) || !strings.Contains(err, tt.err) {
 				t.Errorf("it said %q and %q; want %s and %s", out, err, tt.out, tt.err)
 			}

@@ -18,6 +18,7 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/cli/clitest"
 	"github.com/segd/segd/mask"
 )
 
@@ -45,7 +46,7 @@ func liveFrame(t *testing.T, sequence uint64, width, height int) (*segdv1.MaskFr
 // said and how they ended.
 func saved(t *testing.T, f watchFlags, frames int) (said string, err error) {
 	t.Helper()
-	var out, errs output
+	var out, errs clitest.Output
 	savers, err := openSavers(cli.Streams{Out: &out, Err: &errs}, f)
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +111,7 @@ func TestSaveOutside(t *testing.T) {
 	dir := t.TempDir()
 	for name, f := range map[string]watchFlags{"masks": {masks: filepath.Join(dir, "in")}, "pictures": {save: filepath.Join(dir, "in")}} {
 		t.Run(name, func(t *testing.T) {
-			var errs output
+			var errs clitest.Output
 			savers, err := openSavers(cli.Streams{Err: &errs}, f)
 			if err != nil {
 				t.Fatal(err)
@@ -145,7 +146,7 @@ func TestSaveVideoFullDisk(t *testing.T) {
 // A disk that takes nothing costs what the queue has no room for, and holds nobody up.
 func TestSaveSlowDisk(t *testing.T) {
 	const frames = 3 * saveQueue
-	var errs output
+	var errs clitest.Output
 	release := make(chan struct{})
 	s := newSaver("slow", func(*segdv1.MaskFrame, []byte) error { <-release; return nil },
 		func(line string) { fmt.Fprintln(&errs, line) }, nil)

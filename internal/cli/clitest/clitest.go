@@ -1,0 +1,87 @@
+// Package clitest runs commands in tests.
+package clitest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Output is a writer that can be read meanwhile.
+type Output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *Output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+func (o *Output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}
+
+// Command is a command that runs in this process.
+type Command struct {
+	Out, Err Output
+	Cancel   context.CancelFunc
+
+	done chan error
+}
+
+// Start runs a command, with nothing to read, until it ends or the test does.
+func Start(t *testing.T, run func(ctx context.Context, in io.Reader, out, err io.Writer) error) *Command {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	c := &Command{Cancel: cancel, done: make(chan error, 1)}
+	go func() { c.done <- run(ctx, strings.NewReader(""), &c.Out, &c.Err) }()
+	t.Cleanup(func() {
+		cancel()
+		_ = c.Wait(t, time.Minute) // how it ended is for the test to ask
+	})
+	return c
+}
+
+// Wait returns the command's error.
+func (c *Command) Wait(t *testing.T, most time.Duration) error {
+	t.Helper()
+	select {
+	case err := <-c.done:
+		c.done <- err
+		return err
+	case <-time.After(most):
+		t.Errorf("the command has not ended after %v; it wrote\n%s%s", most, c.Out.String(), c.Err.String())
+		return errors.New("not ended")
+	}
+}
+
+// Until waits for something to become true.
+func Until(t *testing.T, most time.Duration, what string, f func() bool) {
+	t.Helper()
+	for end := time.Now().Add(most); !f(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited %v in vain for %s", most, what)
+		}
+	}
+}
+
+// File writes text to a file of that name and returns its path.
+func File(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
