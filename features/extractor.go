@@ -61,7 +61,8 @@ type Extractor struct {
 	stats regionStats
 	pool  pooler
 	maps  []Map
-	fine  []Region // of the image
+	fine  []Region    // of the image
+	size  image.Point // of the image that the memory above is for
 
 	// The image the model is looking at while superpixels grow, and what became of
 	// it; modelDone orders access to them.
@@ -172,6 +173,10 @@ func (f Region) grid() (cols, rows int) { return max(1, f.Dx()/f.Spacing), max(1
 // segment cuts the image into dst's superpixels while the model looks at it, and
 // returns when both are through.
 func (e *Extractor) segment(dst *Scene, bgr []byte, width, height int, fine []Region) {
+	// What was for a larger image would stay for ever.
+	if size := image.Pt(width, height); e.size != size {
+		e.snic, e.stats, e.pool, e.maps, e.size = snic{}, regionStats{}, pooler{}, nil, size
+	}
 	if e.model != nil {
 		e.bgr, e.width, e.height = bgr, width, height
 		go e.runModel()
@@ -179,6 +184,9 @@ func (e *Extractor) segment(dst *Scene, bgr []byte, width, height int, fine []Re
 			<-e.modelDone
 			e.bgr = nil
 		}()
+	}
+	if dst.Width != width || dst.Height != height {
+		*dst = Scene{Seq: dst.Seq}
 	}
 	dst.Width, dst.Height = width, height
 	dst.Labels = grown(dst.Labels, width*height)

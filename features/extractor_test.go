@@ -408,3 +408,26 @@ func TestCoarsen(t *testing.T) {
 		t.Errorf("without a model: %v, %d coarse sizes; want none", err, len(s.Coarse))
 	}
 }
+
+// An extractor keeps no memory for images larger than those it sees.
+func TestExtractMemory(t *testing.T) {
+	e, err := New(Config{Superpixels: 100}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s Scene
+	heap := func(w, h int) uint64 {
+		if err := e.Extract(&s, make([]byte, 3*w*h), w, h); err != nil {
+			t.Fatal(err)
+		}
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before, larger, after := heap(200, 150), heap(800, 600), heap(200, 150)
+	runtime.KeepAlive(e)
+	if t.Logf("%d bytes, %d with a larger image, %d again", before, larger, after); after > before+before/10 {
+		t.Errorf("%d bytes are in use after a larger image, %d before it", after, before)
+	}
+}

@@ -92,14 +92,6 @@ func (w *frames) differ(s *features.Scene) bool {
 	return len(kept) > 0 && (kept[0].Width != s.Width || kept[0].Height != s.Height)
 }
 
-// forget drops every frame.
-func (w *frames) forget() {
-	for _, f := range w.kept() {
-		w.release(f)
-	}
-	w.anchors, w.recent = w.anchors[:0], w.recent[:0]
-}
-
 // kept lists every frame once: annotated ones, then the latest.
 func (w *frames) kept() []*frame {
 	w.keptOnes = append(w.keptOnes[:0], w.anchors...)

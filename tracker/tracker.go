@@ -9,7 +9,6 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/tracker/internal/belief"
-	"github.com/segd/segd/tracker/internal/layout"
 	"github.com/segd/segd/tracker/internal/life"
 	"github.com/segd/segd/tracker/internal/outline"
 	"github.com/segd/segd/tracker/internal/past"
@@ -238,19 +237,12 @@ func (t *Tracker) learn(f *frame, annotated bool) {
 	}
 }
 
-// forget drops all that was learnt: the camera changed its picture size, so no
-// position or annotation holds any more.
+// forget drops all that was learnt, and the memory that was for it: the camera changed its
+// picture size, so no position or annotation holds any more, or nothing is followed.
 func (t *Tracker) forget() {
-	for _, s := range t.recall.Remembered() {
-		t.frames.pictures.Release(s.Picture)
-	}
-	t.recall.ForgetSightings()
-	t.frames.forget()
-	t.recall.ForgetBackground()
-	t.window.Forget()
-	t.past.Clear()
-	t.projection, t.objects = nil, objects{}
-	t.whole.Follower = layout.Follower{}
+	forgotten := t.forgotten
+	*t = *assemble(t.cfg)
+	t.forgotten = forgotten
 }
 
 // Searching tells whether the next Step should have a scene with Coarse, because an

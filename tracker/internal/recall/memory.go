@@ -152,9 +152,3 @@ func (r *Recall) Distrust(label, labels int, dropped func(*Sighting)) {
 	})
 }
 
-// ForgetSightings drops what is remembered.
-func (r *Recall) ForgetSightings() { r.remembered = r.remembered[:0] }
-
-// ForgetBackground drops what is known of the background: the features mean something
-// else from now on.
-func (r *Recall) ForgetBackground() { r.background = nil }

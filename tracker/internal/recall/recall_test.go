@@ -302,7 +302,6 @@ func TestSearchAllocatesNothing(t *testing.T) {
 }
 
 func TestRememberKeepsWhatDiffers(t *testing.T) {
-	r := Recall{Config: tuned}
 	at := func(angle float32) *Sighting {
 		s := &Sighting{Confident: []bool{false, true}, looks: []float32{0, 0, 1 - angle, angle}}
 		s.Picture = &picture.Picture{Seq: uint64(100 * angle), Dim: 2}
@@ -316,8 +315,7 @@ func TestRememberKeepsWhatDiffers(t *testing.T) {
 		{"nothing annotated", nil, []uint64{10, 50, 95}},
 		{"annotated as the first", []*Sighting{at(0.11)}, []uint64{50, 90, 95}},
 	} {
-		r.ForgetSightings()
-		dropped := 0
+		r, dropped := Recall{Config: tuned}, 0
 		for _, angle := range []float32{0.1, 0.5, 0.12, 0.9, 0.52, 0.95} {
 			if r.Remember(at(angle), tt.annotated) != nil {
 				dropped++
@@ -331,13 +329,11 @@ func TestRememberKeepsWhatDiffers(t *testing.T) {
 			t.Errorf("%s: remembered %v, dropped %d; want %v and 3", tt.name, got, dropped, tt.want)
 		}
 	}
+	var r Recall
 	doubtful := at(0.3)
 	doubtful.Confident[1] = false
 	if r.Remember(doubtful, nil) != doubtful {
 		t.Error("remembered what shows no object beyond doubt")
-	}
-	if r.ForgetSightings(); len(r.Remembered()) != 0 {
-		t.Error("something is remembered after all was forgotten")
 	}
 }
 

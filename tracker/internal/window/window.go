@@ -67,9 +67,6 @@ type Window struct {
 	observe func(solver.Iteration) // writes report's trace
 }
 
-// Forget drops the classifier.
-func (w *Window) Forget() { w.weight = nil }
-
 // Learn takes over another window's classifier.
 func (w *Window) Learn(other *Window) { w.weight = slices.Clone(other.weight) }
 

@@ -93,7 +93,7 @@ func TestClassifierIsLearnt(t *testing.T) {
 		}
 	}
 	// Without a classifier nothing is guessed.
-	w.Forget()
+	w = Window{Config: tuned}
 	clear(got)
 	if w.Guess(f, got, labels); slices.Contains(got, 1) {
 		t.Error("a guess without a classifier")
@@ -215,7 +215,7 @@ func TestClassifierIsCarriedOn(t *testing.T) {
 	if clear(y); !slices.Equal(guess(&w, frames[0], y), truth) {
 		t.Errorf("the classifier now says %v of the frame that left; want %v", y, truth)
 	}
-	w.Forget()
+	w = Window{Config: tuned}
 	clear(y)
 	if _, err := w.Estimate(t.Context(), frames[1:], y, labels, false, true); err != nil || slices.Equal(y, truth) {
 		t.Errorf("labels from nothing: %v (%v)", y, err)
