@@ -215,7 +215,15 @@ type Model struct {
 	// Device computes the network: cpu, cuda, or auto for CUDA where OpenCV has it and
 	// there is a device. Default "auto".
 	Device string `yaml:"device"`
-	// Threads OpenCV may use, 1 to 1024. Default one a core.
+	// Engine computes the network: opencv, onnxruntime, or auto for the faster of the two
+	// on this machine, which is OpenCV where ONNX Runtime's library is not there. Default
+	// "auto".
+	Engine string `yaml:"engine"`
+	// EngineLibrary is the path of ONNX Runtime's shared library, relative to the config
+	// file. Default libonnxruntime.so beside segd, in ../lib/segd from there, in
+	// /usr/local/lib/segd or in /usr/lib/segd.
+	EngineLibrary string `yaml:"engine_library"`
+	// Threads of the network, 1 to 1024. Default one a core.
 	Threads int `yaml:"threads"`
 }
 
@@ -338,6 +346,7 @@ func (c *Config) setDefaults() {
 	or(&c.NATS.Duplicates, "refuse")
 	or(&c.Model.ShortSide, DefaultShortSide)
 	or(&c.Model.Device, "auto")
+	or(&c.Model.Engine, "auto")
 	or(&c.Log.Level, "info")
 	or(&c.Log.Format, "text")
 	or(&c.Log.SlowMS, DefaultSlowMS)
@@ -371,6 +380,7 @@ func (c *Config) resolve(dir string) {
 	}
 	join(&c.Model.Path)
 	join(&c.Model.Prototxt)
+	join(&c.Model.EngineLibrary)
 	for i := range c.Cameras {
 		cam := &c.Cameras[i]
 		join(&cam.Annotation)

@@ -25,7 +25,7 @@ func TestDefaults(t *testing.T) {
 		HTTP:        config.HTTP{Addr: "127.0.0.1:8080", Viewers: 64},
 		WHIP:        config.WHIP{Addr: "127.0.0.1:8189", SecondPublisher: "refuse"},
 		NATS:        config.NATS{Addr: "127.0.0.1:4222", Sync: "interval", Format: "protobuf", Duplicates: "refuse"},
-		Model:       config.Model{ShortSide: 480, Device: "auto"},
+		Model:       config.Model{ShortSide: 480, Device: "auto", Engine: "auto"},
 		Log:         config.Log{Level: "info", Format: "text", SlowMS: 500},
 		Superpixels: 2000,
 		Tracker:     config.Tracker{BudgetMS: 50},
@@ -57,7 +57,7 @@ nats:
   tls: {ca: ca.pem, cert: c.pem, key: c.key}
   events: {max_age: 24h, max_mib: 8}
   masks: {max_age: 90s, max_mib: 512}
-model: {path: m.caffemodel, taps: [a, "b"], short_side: 320, mean: [1, 2.5, -3], std: [1, 1, 2], rgb: true, prototxt: m.txt, device: cpu, threads: 2}
+model: {path: m.caffemodel, taps: [a, "b"], short_side: 320, mean: [1, 2.5, -3], std: [1, 1, 2], rgb: true, prototxt: m.txt, device: cpu, engine: onnxruntime, engine_library: ort.so, threads: 2}
 log: {level: debug, format: json, slow_ms: 80}
 superpixels: 6000
 tracker: {budget_ms: 20}
@@ -80,7 +80,7 @@ cameras:
 			TLS:    config.NATSTLS{CA: "ca.pem", Cert: "c.pem", Key: "c.key"},
 			Events: config.Retention{MaxAge: "24h", MaxMiB: 8}, Masks: config.Retention{MaxAge: "90s", MaxMiB: 512}},
 		Model: config.Model{Path: "m.caffemodel", Taps: []string{"a", "b"}, ShortSide: 320,
-			Mean: []float64{1, 2.5, -3}, Std: []float64{1, 1, 2}, RGB: true, Prototxt: "m.txt", Device: "cpu", Threads: 2},
+			Mean: []float64{1, 2.5, -3}, Std: []float64{1, 1, 2}, RGB: true, Prototxt: "m.txt", Device: "cpu", Engine: "onnxruntime", EngineLibrary: "ort.so", Threads: 2},
 		Log:         config.Log{Level: "debug", Format: "json", SlowMS: 80},
 		Superpixels: 6000,
 		Tracker:     config.Tracker{BudgetMS: 20},

@@ -111,6 +111,7 @@ func (d *decoder) whip(w *WHIP) {
 func (d *decoder) model(m *Model) {
 	d.within("model.short_side", m.ShortSide, minShortSide, maxShortSide)
 	d.oneOf("model.device", m.Device, "auto", "cpu", "cuda")
+	d.oneOf("model.engine", m.Engine, "auto", "opencv", "onnxruntime")
 	if m.Threads != 0 {
 		d.within("model.threads", m.Threads, 1, maxThreads)
 	}

@@ -217,7 +217,7 @@ func (m *Metrics) Build(version, revision string) {
 	m.build.WithLabelValues(version, revision, runtime.Version()).Set(1)
 }
 
-// Backend adds a segd_dnn_backend_info: what computes the features ("opencv
+// Backend adds a segd_dnn_backend_info: what computes the features ("onnxruntime
 // cpu") with which model ("segd-s64"). Neither may hold anything unbounded, a
 // path with a time in it for one.
 func (m *Metrics) Backend(backend, model string) {

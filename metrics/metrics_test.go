@@ -21,7 +21,7 @@ func full() (*prometheus.Registry, *Metrics, *Camera) {
 	reg := prometheus.NewRegistry()
 	m := New(reg)
 	m.Build("v1.2.3", "abc")
-	m.Backend("opencv cpu", "segd-s64")
+	m.Backend("onnxruntime cpu", "segd-s64")
 	c := m.Camera("demo")
 	c.Object(1, "person", Visible, 4141)
 	c.ClockOffset(-1500 * time.Millisecond)
@@ -304,7 +304,7 @@ segd_solver_iterations_count{camera="demo"} 2
 segd_build_info{goversion="`+runtime.Version()+`",revision="abc",version="v1.2.3"} 1
 # HELP segd_dnn_backend_info Always 1; the labels say what computes the features with which model.
 # TYPE segd_dnn_backend_info gauge
-segd_dnn_backend_info{backend="opencv cpu",model="segd-s64"} 1
+segd_dnn_backend_info{backend="onnxruntime cpu",model="segd-s64"} 1
 `, "segd_frames_total", "segd_ingest_reconnects_total", "segd_bus_publish_failures_total",
 		"segd_ingest_clock_offset_seconds", "segd_solver_guaranteed_iterations_total", "segd_solver_descent_violations_total", "segd_solver_lagrangian",
 		"segd_camera_up", "segd_camera_restarts_total", "segd_view_frames_dropped_total", "segd_solver_budget_seconds",

@@ -224,7 +224,11 @@ func (d *daemon) build() error {
 		return err
 	}
 	d.models = append(d.models, model)
-	d.meters.Backend("opencv "+model.Info().Device, filepath.Base(model.Info().Path))
+	info := model.Info()
+	d.meters.Backend(info.Engine+" "+info.Device, filepath.Base(info.Path))
+	for _, e := range info.Engines {
+		d.log.Info("the network's engine", "engine", e.Name, "version", e.Version, "used", e.Name == info.Engine, "milliseconds", e.Milliseconds, "error", e.Error)
+	}
 	var configs []pipeline.Config
 	var names []string
 	for i, cam := range d.cfg.Cameras {

@@ -35,34 +35,42 @@ func OpenCV() Build {
 	text := C.segd_build_information()
 	defer C.free(unsafe.Pointer(text))
 	b := parseBuild(C.GoString(text))
-	b.Version = gocv.OpenCVVersion()
-	b.CUDADevices = int(C.segd_cuda_devices())
+	b.Version = openCVVersion()
+	b.CUDADevices = cudaDevices()
 	return b
 }
+
+// Devices.
+const (
+	deviceCPU  = "cpu"
+	deviceCUDA = "cuda"
+)
+
+// cudaDevices counts those that OpenCV can use, as Build.CUDADevices does.
+func cudaDevices() int { return int(C.segd_cuda_devices()) }
 
 // chooseDevice settles what computes a model, given how many CUDA devices there are.
 func chooseDevice(want string, devices int) (string, error) {
 	switch {
-	case want == "cpu":
-		return "cpu", nil
+	case want == deviceCPU:
+		return deviceCPU, nil
 	case devices > 0:
-		return "cuda", nil
-	case want == "cuda":
+		return deviceCUDA, nil
+	case want == deviceCUDA:
 		return "", errors.New("device cuda: this OpenCV sees no CUDA device; segd doctor says why")
 	}
-	return "cpu", nil
+	return deviceCPU, nil
 }
 
-// useDevice has net computed as wanted, and returns by what.
-func useDevice(net *gocv.Net, want string) (string, error) {
-	device, err := chooseDevice(want, int(C.segd_cuda_devices()))
-	if err != nil || device == "cpu" {
-		return device, err
+// useDevice has net computed by a device.
+func useDevice(net *gocv.Net, device string) error {
+	if device == deviceCPU {
+		return nil
 	}
 	if err := net.SetPreferableBackend(gocv.NetBackendCUDA); err != nil {
-		return "", err
+		return err
 	}
-	return device, net.SetPreferableTarget(gocv.NetTargetCUDA)
+	return net.SetPreferableTarget(gocv.NetTargetCUDA)
 }
 
 // parseBuild reads cv::getBuildInformation's "  Key:   value" lines.

@@ -1,5 +1,5 @@
-// Package dnn computes feature maps with OpenCV's DNN module. It is the only
-// package of segd that links OpenCV.
+// Package dnn computes feature maps, with OpenCV's DNN module or with ONNX Runtime. It is
+// the only package of segd that links OpenCV.
 //
 // [Embedded] opens the model in the binary (segd-s64, described in
 // models/segd-s64.md), [Open] an ONNX or Caffe file. In goes a BGR24 image, out
@@ -7,11 +7,18 @@
 // pixels whatever size the model saw. A [Model] may be used from any goroutine; one
 // at a time gets through.
 //
+// OpenCV is always there and says what a model's layers are called and which of them are
+// taps. ONNX Runtime is a shared library that is loaded where it is found
+// ([LibraryFolders]); it is given the part of an ONNX model that makes the taps. Both make the
+// same to about 1e-6, and ONNX Runtime in a third of the time. Options.Engine chooses, and by
+// default the faster one is taken, once it made the same of a frame; Info.Engines tells what
+// each took, or why it cannot be used.
+//
 // The processor computes, or a CUDA device where OpenCV was built for it and finds one
 // (Options.Device). Debian's OpenCV was not.
 //
-// OpenCV ends the process on a model it dislikes, so Open first has a child process
-// try it ([Probe]); what can be seen from the bytes of an ONNX file is checked even
+// OpenCV ends the process on a model it dislikes, and a library that somebody names may do
+// anything, so Open first has a child process try it ([Probe]); what can be seen from the bytes of an ONNX file is checked even
 // before that. Frames are run through a few lines of C++ of our own that turn
 // OpenCV's exceptions into errors and free what gocv 0.31 leaks.
 //

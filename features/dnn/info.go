@@ -40,8 +40,11 @@ type Info struct {
 	NominalHeight int     `json:"nominal_height"`
 	Taps          []Layer `json:"taps"`
 	Layers        []Layer `json:"layers,omitempty"`
-	// Device is what computes it, "cpu" or "cuda".
+	// Engine computes it, EngineOpenCV or EngineONNXRuntime, on Device, "cpu" or "cuda".
+	Engine string `json:"engine"`
 	Device string `json:"device"`
+	// Engines are those that could, OpenCV first.
+	Engines []EngineInfo `json:"engines"`
 	// Milliseconds is how long one frame took when the model was probed, the second
 	// of two.
 	Milliseconds float64 `json:"milliseconds,omitempty"`
@@ -56,9 +59,8 @@ func (i *Info) Channels() int {
 	return n
 }
 
-// onnxPrefixes are what OpenCV puts in front of ONNX names: of nodes, and of the
-// tensors that nodes without a name make.
-var onnxPrefixes = []string{"", "onnx_node!", "onnx_node_output_0!"}
+// onnxPrefixes may be left out of a tap's name.
+var onnxPrefixes = []string{"", onnxNodePrefix, onnxTensorPrefix}
 
 // choose finds the named taps, or the default ones.
 func (i *Info) choose(names []string) ([]Layer, error) {

@@ -26,7 +26,7 @@ const EmbeddedName = "segd-s64"
 //go:embed models/segd-s64.onnx
 var embedded []byte
 
-// A Model computes feature maps with OpenCV's DNN module. It implements
+// A Model computes feature maps, with OpenCV or with ONNX Runtime. It implements
 // features.Model. Any goroutine may use it, one at a time gets through; cameras may
 // share it.
 type Model struct {
@@ -38,34 +38,60 @@ type Model struct {
 
 	mu       sync.Mutex // guards what follows
 	closed   bool
-	networks []*network // by input size, the last used first
-	image    gocv.Mat   // the image, BGR24
-	scaled   gocv.Mat   // the image at the input's size
+	engine   engine
+	networks []laidOut // by input size, the last used first
+	image    gocv.Mat  // the image, BGR24
+	scaled   gocv.Mat  // the image at the input's size
 }
 
-// source is a model file that has been read and looked at, but not by OpenCV.
+// maxNetworks is how many input sizes a Model is laid out for at once: those of two
+// cameras of different sizes, whole and shrunk to 1/2 and 1/4, and two to spare.
+const maxNetworks = 8
+
+// laidOut is a network and the size of its input.
+type laidOut struct {
+	network
+	size image.Point
+}
+
+// source is a model file that has been read and looked at, but not by an engine.
 type source struct {
 	path     string
 	format   string // "onnx" or "caffe"
 	data     []byte
 	prototxt []byte
+	graph    *onnxGraph // of an ONNX file
 	// fixed is the input size an ONNX file prescribes, zero if any will do.
 	fixed image.Point
 }
 
 // Embedded opens the model in the binary: 64 channels at stride 4.
 func Embedded(opt Options) (*Model, error) {
-	src := &source{path: EmbeddedName, format: formatONNX, data: embedded}
+	if opt.EngineLibrary != "" {
+		return Open(EmbeddedName, opt) // a library of somebody's may do anything
+	}
+	src, err := readONNX(EmbeddedName, embedded)
+	if err != nil {
+		return nil, err
+	}
 	return open(src, opt)
 }
 
-// Open opens an ONNX or Caffe (.caffemodel) model. Because OpenCV ends the process
-// when it dislikes a file, a child process tries it first: see [Probe].
+// Open opens an ONNX or Caffe (.caffemodel) model. Because an engine may end the process
+// when it dislikes a file, a child process tries it first: see [Probe]. What is fastest in
+// the child is used here.
 func Open(path string, opt Options) (*Model, error) {
-	if _, err := Probe(context.Background(), path, opt); err != nil {
+	info, err := Probe(context.Background(), path, opt)
+	if err != nil {
 		return nil, err
 	}
-	return openUnchecked(path, opt)
+	opt.Engine = info.Engine
+	m, err := openUnchecked(path, opt)
+	if err != nil {
+		return nil, err
+	}
+	m.info.Engines = info.Engines
+	return m, nil
 }
 
 // openUnchecked reads path and opens it in this process.
@@ -83,18 +109,17 @@ const (
 )
 
 // readSource reads the file or files of a model and finds out what can be found out
-// without OpenCV.
+// without an engine.
 func readSource(path string, opt Options) (*source, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		if path == EmbeddedName && errors.Is(err, fs.ErrNotExist) {
-			return &source{path: path, format: formatONNX, data: embedded}, nil
+			return readONNX(path, embedded)
 		}
 		return nil, fmt.Errorf("features/dnn: model: %w", err)
 	}
-	src := &source{path: path, data: data, format: formatONNX}
 	if strings.EqualFold(filepath.Ext(path), ".caffemodel") {
-		src.format = formatCaffe
+		src := &source{path: path, data: data, format: formatCaffe}
 		prototxt := opt.Prototxt
 		if prototxt == "" {
 			prototxt = strings.TrimSuffix(path, filepath.Ext(path)) + ".prototxt"
@@ -107,10 +132,16 @@ func readSource(path string, opt Options) (*source, error) {
 		}
 		return src, nil
 	}
+	return readONNX(path, data)
+}
+
+// readONNX looks at an ONNX file.
+func readONNX(path string, data []byte) (*source, error) {
 	graph, err := parseONNX(data)
 	if err != nil {
 		return nil, fmt.Errorf("features/dnn: model %s: %w; want .onnx or .caffemodel", path, err)
 	}
+	src := &source{path: path, format: formatONNX, data: data, graph: graph}
 	if src.fixed, err = graph.inputSize(); err != nil {
 		return nil, fmt.Errorf("features/dnn: model %s: %w", path, err)
 	}
@@ -138,7 +169,7 @@ func (g *onnxGraph) inputSize() (image.Point, error) {
 	return image.Pt(w, h), nil
 }
 
-// open loads src into OpenCV in this process. Past this point a file that OpenCV
+// open loads src into the engines in this process. Past this point a file that one of them
 // dislikes ends the process.
 func open(src *source, opt Options) (*Model, error) {
 	opt, err := opt.withDefaults()
@@ -164,51 +195,27 @@ func open(src *source, opt Options) (*Model, error) {
 	return m, nil
 }
 
-// load hands the bytes to OpenCV.
-func (s *source) load() (*gocv.Net, error) {
-	var net gocv.Net
-	var err error
-	if s.format == formatCaffe {
-		net, err = gocv.ReadNetFromCaffeBytes(s.prototxt, s.data)
-	} else {
-		net, err = gocv.ReadNetFromONNXBytes(s.data)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if net.Empty() {
-		net.Close()
-		return nil, errors.New("OpenCV finds no layers in it")
-	}
-	return &net, nil
-}
-
-// describe settles m.info's device, layers and taps at the nominal input size, 16:9.
+// describe settles m.info's device, layers and taps at the nominal input size, 16:9, and
+// what computes them. The layers are as OpenCV sees them, whatever the engine.
 func (m *Model) describe() (err error) {
 	m.info.NominalWidth, m.info.NominalHeight = m.inputFor(16*m.opt.ShortSide/9, m.opt.ShortSide, 1)
-	size := image.Pt(m.info.NominalWidth, m.info.NominalHeight)
-	n, err := m.src.layOut(m.opt.Device, size, nil)
-	if err != nil {
+	if m.info.Device, err = chooseDevice(m.opt.Device, cudaDevices()); err != nil {
 		return err
 	}
-	// Cameras seldom have this very size.
-	defer func() { err = errors.Join(err, n.close()) }()
-	m.info.Device = n.device
-	// Only after a forward pass do all layers know their shapes.
-	if err := n.run.run(&n.blob); err != nil {
-		return fmt.Errorf("on %d×%d pixels: %w", size.X, size.Y, err)
-	}
-	if m.info.Layers, err = describe(n.net, size.Y, size.X); err != nil {
+	cv := &openCV{src: m.src, device: m.info.Device}
+	if m.info.Layers, err = cv.layers(image.Pt(m.info.NominalWidth, m.info.NominalHeight)); err != nil {
 		return err
 	}
-	m.info.Taps, err = m.info.choose(m.opt.Taps)
-	return err
+	if m.info.Taps, err = m.info.choose(m.opt.Taps); err != nil {
+		return err
+	}
+	return m.choose()
 }
 
 // network returns the model laid out for an input size. Of too many sizes, that goes
 // which was not asked for the longest.
-func (m *Model) network(size image.Point) (*network, error) {
-	at := slices.IndexFunc(m.networks, func(n *network) bool { return n.size == size })
+func (m *Model) network(size image.Point) (network, error) {
+	at := slices.IndexFunc(m.networks, func(n laidOut) bool { return n.size == size })
 	if at < 0 {
 		if at = len(m.networks); at == maxNetworks {
 			at--
@@ -218,20 +225,16 @@ func (m *Model) network(size image.Point) (*network, error) {
 				return nil, err
 			}
 		}
-		taps := make([]string, len(m.info.Taps))
-		for i, l := range m.info.Taps {
-			taps[i] = l.Name
-		}
-		n, err := m.src.layOut(m.opt.Device, size, taps)
+		n, err := m.engine.layOut(size)
 		if err != nil {
 			return nil, err
 		}
-		m.networks = append(m.networks, n)
+		m.networks = append(m.networks, laidOut{n, size})
 	}
 	n := m.networks[at]
 	copy(m.networks[1:at+1], m.networks[:at])
 	m.networks[0] = n
-	return n, nil
+	return n.network, nil
 }
 
 // inputFor is the input size for an image that is shrunk.
@@ -274,19 +277,19 @@ func (m *Model) Features(dst []features.Map, bgr []byte, width, height, shrink i
 	if err != nil {
 		return nil, fmt.Errorf("features/dnn: model %s for %d×%d pixels: %w", m.info.Path, w, h, err)
 	}
-	shown := n.size
+	shown := image.Pt(w, h)
 	if m.info.InputWidth > 0 {
 		shown = image.Pt(max(1, w/shrink), max(1, h/shrink))
 	}
-	if err := m.normalise(n, bgr, width, height, shown); err != nil {
-		return nil, err
+	if err := m.normalise(n, image.Pt(w, h), bgr, width, height, shown); err != nil {
+		return nil, fmt.Errorf("features/dnn: %w", err)
 	}
-	if err := n.run.run(&n.blob); err != nil {
+	if err := n.run(); err != nil {
 		return nil, fmt.Errorf("features/dnn: model %s on %d×%d pixels: %w", m.info.Path, w, h, err)
 	}
 	dst = slices.Grow(dst[:0], len(m.info.Taps))[:len(m.info.Taps)]
 	for i := range dst {
-		if err := m.fetch(&dst[i], n.run, i, float64(width*w)/float64(shown.X), float64(height*h)/float64(shown.Y)); err != nil {
+		if err := m.fetch(&dst[i], n, i, float64(width*w)/float64(shown.X), float64(height*h)/float64(shown.Y)); err != nil {
 			return nil, fmt.Errorf("features/dnn: model %s on %d×%d pixels: tap %q: %w", m.info.Path, w, h, m.info.Taps[i].Name, err)
 		}
 	}
@@ -295,8 +298,8 @@ func (m *Model) Features(dst []features.Map, bgr []byte, width, height, shrink i
 
 // fetch copies tap i of a run, whose input covered width×height pixels of the
 // image and beyond, into dst, whose Data it reuses.
-func (m *Model) fetch(dst *features.Map, run *forwarder, i int, width, height float64) error {
-	channels, rows, cols, err := run.shape(i)
+func (m *Model) fetch(dst *features.Map, n network, i int, width, height float64) error {
+	data, channels, rows, cols, err := n.output(i)
 	if err != nil {
 		return err
 	}
@@ -306,9 +309,8 @@ func (m *Model) fetch(dst *features.Map, run *forwarder, i int, width, height fl
 	dst.Channels, dst.Height, dst.Width = channels, rows, cols
 	dst.StrideX, dst.OffsetX = place(width, cols)
 	dst.StrideY, dst.OffsetY = place(height, rows)
-	n := channels * rows * cols
-	dst.Data = slices.Grow(dst.Data[:0], n)[:n]
-	return run.copy(i, dst.Data)
+	dst.Data = append(dst.Data[:0], data...)
+	return nil
 }
 
 // place is the geometry of cells along an image axis of n pixels: they share it
@@ -320,9 +322,9 @@ func place(n float64, cells int) (stride, offset float64) {
 	return stride, stride/2 - 0.5
 }
 
-// normalise scales the image to the size shown and writes it to the upper left of to's
-// blob, plane by plane; the rest of it becomes zero.
-func (m *Model) normalise(to *network, bgr []byte, width, height int, shown image.Point) error {
+// normalise scales the image to the size shown and writes it to the upper left of the
+// input of to, which has that size, plane by plane; the rest of it becomes zero.
+func (m *Model) normalise(to network, size image.Point, bgr []byte, width, height int, shown image.Point) error {
 	pix := bgr
 	if image.Pt(width, height) != shown {
 		if m.image.Cols() != width || m.image.Rows() != height {
@@ -332,7 +334,7 @@ func (m *Model) normalise(to *network, bgr []byte, width, height int, shown imag
 		// OpenCV keeps pointers, so it gets a copy in memory of its own.
 		own, err := m.image.DataPtrUint8()
 		if err != nil {
-			return fmt.Errorf("features/dnn: %w", err)
+			return err
 		}
 		copy(own, bgr)
 		method := gocv.InterpolationLinear
@@ -341,27 +343,27 @@ func (m *Model) normalise(to *network, bgr []byte, width, height int, shown imag
 		}
 		gocv.Resize(m.image, &m.scaled, shown, 0, 0, method)
 		if pix, err = m.scaled.DataPtrUint8(); err != nil {
-			return fmt.Errorf("features/dnn: %w", err)
+			return err
 		}
 	}
-	blob, err := to.blob.DataPtrFloat32()
+	in, err := to.input()
 	if err != nil {
-		return fmt.Errorf("features/dnn: %w", err)
+		return err
 	}
-	n := to.size.X * to.size.Y
-	first, second, third := blob[:n], blob[n:][:n], blob[2*n:][:n]
+	n := size.X * size.Y
+	first, second, third := in[:n], in[n:][:n], in[2*n:][:n]
 	b, g, r := first, second, third
 	lb, lg, lr := &m.lut[0], &m.lut[1], &m.lut[2]
 	if m.opt.RGB {
 		b, r, lb, lr = third, first, &m.lut[2], &m.lut[0]
 	}
-	if shown == to.size {
+	if shown == size {
 		fill(b, g, r, pix, lb, lg, lr)
 		return nil
 	}
-	clear(blob)
+	clear(in)
 	for y := range shown.Y {
-		row := func(plane []float32) []float32 { return plane[y*to.size.X:][:shown.X] }
+		row := func(plane []float32) []float32 { return plane[y*size.X:][:shown.X] }
 		fill(row(b), row(g), row(r), pix[3*y*shown.X:], lb, lg, lr)
 	}
 	return nil
@@ -376,7 +378,7 @@ func fill(b, g, r []float32, pix []byte, lb, lg, lr *[256]float32) {
 	}
 }
 
-// Close releases OpenCV's memory. Calling it again does nothing.
+// Close releases the engine's memory. Calling it again does nothing.
 func (m *Model) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -389,5 +391,8 @@ func (m *Model) Close() error {
 		err = errors.Join(err, n.close())
 	}
 	m.networks = nil
+	if m.engine != nil {
+		err = errors.Join(err, m.engine.close())
+	}
 	return err
 }

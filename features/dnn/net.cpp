@@ -88,25 +88,13 @@ char *segd_net_forward(void *p, void *blob, const char **names, int n, segd_outp
     });
 }
 
-char *segd_outputs_shape(const segd_outputs *outputs, int i, int dims[3]) {
+char *segd_outputs_get(const segd_outputs *outputs, int i, const float **data, int dims[3]) {
     return guard([&] {
         const cv::Mat &m = outputs->maps.at(i);
-        const bool map = m.dims == 4 && m.size[0] == 1 && m.type() == CV_32F && m.isContinuous();
+        const bool map = m.dims == 4 && m.size[0] == 1 && m.type() == CV_32F && m.isContinuous() && m.total() > 0;
+        *data = map ? m.ptr<float>() : nullptr;
         for (int d = 0; d < 3; d++) {
             dims[d] = map ? m.size[d + 1] : 0;
         }
-    });
-}
-
-char *segd_outputs_copy(const segd_outputs *outputs, int i, float *dst, long n) {
-    return guard([&] {
-        const cv::Mat &m = outputs->maps.at(i);
-        if (m.type() != CV_32F || !m.isContinuous() || m.total() != static_cast<size_t>(n)) {
-            std::ostringstream s;
-            s << "output " << i << " holds " << m.total() << " values of type " << m.type()
-              << "; want " << n << " of float32";
-            throw std::runtime_error(s.str());
-        }
-        std::memcpy(dst, m.ptr<float>(), n * sizeof(float));
     });
 }

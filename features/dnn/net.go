@@ -30,7 +30,7 @@ func failure(message *C.char) error {
 		return nil
 	}
 	defer C.free(unsafe.Pointer(message))
-	return fmt.Errorf("%w: %s", ErrRefused, openCVWords(C.GoString(message)))
+	return refuse("OpenCV", openCVWords(C.GoString(message)))
 }
 
 // openCVWords shortens OpenCV's "OpenCV(4.6.0) ./modules/dnn/src/x.cpp:1: error:
@@ -70,12 +70,14 @@ func describe(net *gocv.Net, height, width int) ([]Layer, error) {
 	return layers, nil
 }
 
-// forwarder runs a net and copies the outputs of some layers into Go memory.
+// forwarder runs a net and keeps the outputs of some layers.
 type forwarder struct {
 	net     unsafe.Pointer
 	names   []*C.char
 	outputs *C.segd_outputs
-	dims    [3]C.int // here because what C sees must be on the heap
+	// Here because what C sees must be on the heap.
+	data *C.float
+	dims [3]C.int
 }
 
 func newForwarder(net *gocv.Net, taps []string) *forwarder {
@@ -94,25 +96,23 @@ func (f *forwarder) close() {
 	f.outputs, f.names = nil, nil
 }
 
-// run computes the taps of blob, which shape and copy then tell about. Without
+// run computes the taps of blob, which output then returns. Without
 // taps it computes all of the net.
 func (f *forwarder) run(blob *gocv.Mat) error {
 	return failure(C.segd_net_forward(f.net, unsafe.Pointer(blob.Ptr()), unsafe.SliceData(f.names), C.int(len(f.names)), f.outputs))
 }
 
-// shape returns the shape of output i.
-func (f *forwarder) shape(i int) (channels, height, width int, err error) {
-	if err := failure(C.segd_outputs_shape(f.outputs, C.int(i), &f.dims[0])); err != nil {
-		return 0, 0, 0, err
-	}
-	dims := f.dims
-	if dims[0] < 1 || dims[1] < 1 || dims[2] < 1 {
-		return 0, 0, 0, errors.New("it is not a stack of float32 planes")
-	}
-	return int(dims[0]), int(dims[1]), int(dims[2]), nil
-}
+// errNotPlanes: a tap is no feature map.
+var errNotPlanes = errors.New("it is not a stack of float32 planes")
 
-// copy fills dst with output i, which must have exactly its length.
-func (f *forwarder) copy(i int, dst []float32) error {
-	return failure(C.segd_outputs_copy(f.outputs, C.int(i), (*C.float)(&dst[0]), C.long(len(dst))))
+// output returns output i and its shape, in OpenCV's memory.
+func (f *forwarder) output(i int) (data []float32, channels, height, width int, err error) {
+	if err := failure(C.segd_outputs_get(f.outputs, C.int(i), &f.data, &f.dims[0])); err != nil {
+		return nil, 0, 0, 0, err
+	}
+	if f.data == nil {
+		return nil, 0, 0, 0, errNotPlanes
+	}
+	channels, height, width = int(f.dims[0]), int(f.dims[1]), int(f.dims[2])
+	return unsafe.Slice((*float32)(f.data), channels*height*width), channels, height, width, nil
 }

@@ -37,12 +37,10 @@ char *segd_net_describe(void *net, int channels, int height, int width, char **t
 // layers; with n = 0 it runs all of net and keeps nothing.
 char *segd_net_forward(void *net, void *blob, const char **names, int n, segd_outputs *outputs);
 
-// segd_outputs_shape writes output i's channels, height and width, all 0 if it is not
-// a 1×channels×height×width stack of float32 planes.
-char *segd_outputs_shape(const segd_outputs *outputs, int i, int dims[3]);
-
-// segd_outputs_copy copies output i, which must hold exactly n float32.
-char *segd_outputs_copy(const segd_outputs *outputs, int i, float *dst, long n);
+// segd_outputs_get tells where output i is, until the next forward pass, and its
+// channels, height and width. *data is NULL if it is not a 1×channels×height×width stack
+// of float32 planes.
+char *segd_outputs_get(const segd_outputs *outputs, int i, const float **data, int dims[3]);
 
 #ifdef __cplusplus
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -16,6 +17,9 @@ const (
 	graphInitializer = 5
 	graphInput       = 11
 	graphOutput      = 12
+	nodeInput        = 1
+	nodeOutput       = 2
+	nodeName         = 3
 	tensorName       = 8
 	valueName        = 1
 	valueType        = 2
@@ -48,10 +52,23 @@ func (v onnxValue) String() string {
 	return fmt.Sprintf("%q (%s)", v.name, strings.Join(dims, "×"))
 }
 
+// What OpenCV puts in front of the names of nodes, and of the tensors that nodes without a
+// name make.
+const (
+	onnxNodePrefix   = "onnx_node!"
+	onnxTensorPrefix = "onnx_node_output_0!"
+)
+
 // onnxGraph is what is read of an ONNX file before OpenCV sees it.
 type onnxGraph struct {
 	inputs, outputs []onnxValue
-	nodes           int
+	nodes           []onnxNode
+}
+
+// onnxNode is an operation of an ONNX graph.
+type onnxNode struct {
+	name            string
+	inputs, outputs []string // tensors
 }
 
 var errNotONNX = errors.New("not an ONNX file")
@@ -76,7 +93,11 @@ func parseONNX(data []byte) (*onnxGraph, error) {
 	err = fields(graph, func(num protowire.Number, _ uint64, body []byte) error {
 		switch num {
 		case graphNode:
-			g.nodes++
+			n, err := parseNode(body)
+			if err != nil {
+				return err
+			}
+			g.nodes = append(g.nodes, n)
 		case graphInitializer:
 			return fields(body, func(num protowire.Number, _ uint64, body []byte) error {
 				if num == tensorName {
@@ -100,7 +121,7 @@ func parseONNX(data []byte) (*onnxGraph, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: its graph is damaged: %w", errNotONNX, err)
 	}
-	if g.nodes == 0 {
+	if len(g.nodes) == 0 {
 		return nil, fmt.Errorf("%w: its graph has no nodes", errNotONNX)
 	}
 	// Files of IR version 3 list their weights among the inputs.
@@ -112,6 +133,104 @@ func parseONNX(data []byte) (*onnxGraph, error) {
 	}
 	g.inputs = inputs
 	return g, nil
+}
+
+// parseNode reads a NodeProto.
+func parseNode(data []byte) (onnxNode, error) {
+	var n onnxNode
+	err := fields(data, func(num protowire.Number, _ uint64, body []byte) error {
+		switch num {
+		case nodeInput:
+			n.inputs = append(n.inputs, string(body))
+		case nodeOutput:
+			n.outputs = append(n.outputs, string(body))
+		case nodeName:
+			n.name = string(body)
+		}
+		return nil
+	})
+	return n, err
+}
+
+// tensor is what a layer makes, by the name that OpenCV gives the layer: that of its node
+// or, if it has none, of its first output; or that of an output of the graph.
+func (g *onnxGraph) tensor(layer string) (string, error) {
+	for i := range g.nodes {
+		n := &g.nodes[i]
+		if len(n.outputs) > 0 && (n.name != "" && layer == onnxNodePrefix+n.name || layer == onnxTensorPrefix+n.outputs[0]) {
+			return n.outputs[0], nil
+		}
+	}
+	for _, v := range g.outputs {
+		if v.name == layer {
+			return layer, nil
+		}
+	}
+	return "", fmt.Errorf("no node makes layer %q", layer)
+}
+
+// cut returns data, the file that g was read from, with these tensors as its outputs and
+// without what they do not need.
+func (g *onnxGraph) cut(data []byte, outputs []string) ([]byte, error) {
+	needed := map[string]bool{}
+	for _, t := range outputs {
+		needed[t] = true
+	}
+	keep := make([]bool, len(g.nodes))
+	for i := len(g.nodes) - 1; i >= 0; i-- { // each comes after what it reads
+		if slices.ContainsFunc(g.nodes[i].outputs, func(t string) bool { return needed[t] }) {
+			keep[i] = true
+			for _, t := range g.nodes[i].inputs {
+				needed[t] = true
+			}
+		}
+	}
+	at := -1
+	return rewritten(data, func(num protowire.Number, body []byte) ([]byte, bool, error) {
+		if num != modelGraph {
+			return body, true, nil
+		}
+		graph, err := rewritten(body, func(num protowire.Number, body []byte) ([]byte, bool, error) {
+			if num == graphNode {
+				at++
+				return body, keep[at], nil
+			}
+			return body, num != graphOutput, nil
+		})
+		for _, t := range outputs {
+			value := protowire.AppendString(protowire.AppendTag(nil, valueName, protowire.BytesType), t)
+			graph = protowire.AppendBytes(protowire.AppendTag(graph, graphOutput, protowire.BytesType), value)
+		}
+		return graph, true, err
+	})
+}
+
+// rewritten copies a protobuf message; edit returns another body for each of its fields
+// that are bytes or messages, and whether it stays.
+func rewritten(data []byte, edit func(num protowire.Number, body []byte) ([]byte, bool, error)) ([]byte, error) {
+	var out []byte
+	for len(data) > 0 {
+		num, typ, n := protowire.ConsumeField(data)
+		if n < 0 {
+			return nil, wireError(n)
+		}
+		field := data[:n]
+		data = data[n:]
+		if typ != protowire.BytesType {
+			out = append(out, field...)
+			continue
+		}
+		_, _, tag := protowire.ConsumeTag(field)
+		body, _ := protowire.ConsumeBytes(field[tag:])
+		body, stays, err := edit(num, body)
+		if err != nil {
+			return nil, err
+		}
+		if stays {
+			out = protowire.AppendBytes(protowire.AppendTag(out, num, typ), body)
+		}
+	}
+	return out, nil
 }
 
 // parseValue reads a ValueInfoProto of tensor type.

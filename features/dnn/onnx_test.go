@@ -12,8 +12,8 @@ func TestParseEmbedded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(g.inputs) != 1 || g.inputs[0].String() != `"image" (1×3×?×?)` || g.nodes < 40 {
-		t.Errorf("%d nodes, inputs %v", g.nodes, g.inputs)
+	if len(g.inputs) != 1 || g.inputs[0].String() != `"image" (1×3×?×?)` || len(g.nodes) < 40 {
+		t.Errorf("%d nodes, inputs %v", len(g.nodes), g.inputs)
 	}
 	if len(g.outputs) != 1 || g.outputs[0].name != "features" {
 		t.Errorf("outputs %v", g.outputs)

@@ -50,9 +50,16 @@ type Options struct {
 	// Prototxt is the network description of a Caffe model; empty means the weights'
 	// path with .prototxt for .caffemodel.
 	Prototxt string `json:"prototxt,omitempty"`
-	// Threads is how many threads OpenCV uses, for this process as a whole; 0 leaves
-	// it as it is (one a core to begin with).
+	// Threads is how many threads compute: OpenCV's are for this process as a whole; 0
+	// leaves those as they are (one a core to begin with), and gives ONNX Runtime GOMAXPROCS.
 	Threads int `json:"threads,omitempty"`
+	// Engine is EngineOpenCV; EngineONNXRuntime, which is an error if its library is not
+	// there or does not take the model; "" or EngineAuto for the faster of the two. They are
+	// timed once in a process for a model.
+	Engine string `json:"engine,omitempty"`
+	// EngineLibrary is the path of ONNX Runtime's shared library; empty means the first
+	// libonnxruntime.so in [LibraryFolders].
+	EngineLibrary string `json:"engine_library,omitempty"`
 	// Device is what computes: "cpu"; "cuda", which is an error without a CUDA device
 	// and an OpenCV built for it; "" or "auto" for CUDA where there is one.
 	Device string `json:"device,omitempty"`
@@ -71,9 +78,16 @@ func (o Options) withDefaults() (Options, error) {
 		fault("%d threads; want 1 or more, or 0 to leave it to OpenCV", o.Threads)
 	}
 	switch o.Device {
-	case "", "auto", "cpu", "cuda":
+	case "", "auto", deviceCPU, deviceCUDA:
 	default:
 		fault("device %q; want auto, cpu or cuda", o.Device)
+	}
+	switch o.Engine {
+	case EngineAuto, EngineOpenCV, EngineONNXRuntime:
+	case "":
+		o.Engine = EngineAuto
+	default:
+		fault("engine %q; want auto, opencv or onnxruntime", o.Engine)
 	}
 	seen := map[string]bool{}
 	for _, t := range o.Taps {

@@ -22,9 +22,6 @@ const (
 	maxReport = 4 << 20
 )
 
-// ErrRefused says that OpenCV did not take a model, or not this input.
-var ErrRefused = errors.New("OpenCV refuses it")
-
 // report is what the child writes to its standard output.
 type report struct {
 	Info    *Info  `json:"info,omitempty"`
@@ -32,31 +29,49 @@ type report struct {
 	Refused bool   `json:"refused,omitempty"` // the error is ErrRefused
 }
 
-// refusal is ErrRefused as the child words it.
-type refusal string
-
-func (r refusal) Error() string { return string(r) }
-
-func (r refusal) Is(target error) bool { return target == ErrRefused }
-
 // Probe opens a model in a child process, runs frames through it and reports what
-// it is. OpenCV ends the process that gives it a bad model; here that is the
-// child, and becomes an error with OpenCV's own words.
+// it is. OpenCV ends the process that gives it a bad model, and a library that is not ONNX
+// Runtime's may do anything; here that befalls the child, and becomes an error with its last
+// words. If the engine is ours to choose and it may have been ONNX Runtime, a second child
+// tries the model without.
 //
 // The child is this program, called as "model check --json PATH", which must call
 // [ChildMain] before anything else or [Check] for these arguments. It has ended
 // when Probe returns; it is killed when ctx ends or after a minute.
 func Probe(ctx context.Context, path string, opt Options) (Info, error) {
-	if _, err := opt.withDefaults(); err != nil {
+	opt, err := opt.withDefaults()
+	if err != nil {
 		return Info{}, err
 	}
-	// What can be said without OpenCV is said better without it.
+	// What can be said without an engine is said better without it.
 	if _, err := readSource(path, opt); err != nil {
 		return Info{}, err
 	}
 	if os.Getenv(childVariable) != "" {
 		return Info{}, errors.New("features/dnn: Probe called in a child of Probe: the program does not answer \"model check --json PATH\"")
 	}
+	info, err := probe(ctx, path, opt)
+	if crash, ok := errors.AsType[*crash](err); ok && opt.Engine == EngineAuto {
+		// It may have been ONNX Runtime.
+		opt.Engine = EngineOpenCV
+		if info, err = probe(ctx, path, opt); err == nil {
+			info.Engines = append(info.Engines, EngineInfo{Name: EngineONNXRuntime, Library: opt.EngineLibrary, Error: crash.words})
+		}
+	}
+	return info, err
+}
+
+// crash is how a child ended that wrote no report. It is ErrRefused.
+type crash struct{ path, engine, words string }
+
+func (c *crash) Error() string {
+	return fmt.Sprintf("features/dnn: model %s: %s refuses it: %s", c.path, c.engine, c.words)
+}
+
+func (c *crash) Is(target error) bool { return target == ErrRefused }
+
+// probe has one child try a model.
+func probe(ctx context.Context, path string, opt Options) (Info, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return Info{}, fmt.Errorf("features/dnn: finding this program to probe %s: %w", path, err)
@@ -76,11 +91,11 @@ func Probe(ctx context.Context, path string, opt Options) (Info, error) {
 	if ctx.Err() != nil {
 		return Info{}, fmt.Errorf("features/dnn: probing model %s: %w", path, context.Cause(ctx))
 	}
-	return readReport(path, stdout.Bytes(), stderr.String(), err)
+	return readReport(path, opt.Engine, stdout.Bytes(), stderr.String(), err)
 }
 
 // readReport makes sense of what a child left behind.
-func readReport(path string, stdout []byte, stderr string, exit error) (Info, error) {
+func readReport(path, engine string, stdout []byte, stderr string, exit error) (Info, error) {
 	var r report
 	decoded := json.Unmarshal(stdout, &r)
 	switch {
@@ -89,7 +104,11 @@ func readReport(path string, stdout []byte, stderr string, exit error) (Info, er
 	case decoded == nil && r.Error != "":
 		return Info{}, errors.New(r.Error)
 	case exit != nil:
-		return Info{}, fmt.Errorf("features/dnn: model %s: %w: %s", path, ErrRefused, lastWords(stderr, exit))
+		name := "OpenCV"
+		if engine == EngineONNXRuntime {
+			name = "ONNX Runtime"
+		}
+		return Info{}, &crash{path, name, lastWords(stderr, exit)}
 	case decoded != nil || r.Info == nil:
 		return Info{}, fmt.Errorf("features/dnn: probing model %s: the child wrote %.80q instead of a report", path, stdout)
 	}
@@ -127,7 +146,7 @@ func lastWords(stderr string, exit error) string {
 }
 
 // ChildProbe opens a model in this process, runs two frames through it and reports
-// what it is. A model that OpenCV dislikes may end the process: this is what the
+// what it is. A model that an engine dislikes may end the process: this is what the
 // child of Probe does. A child of Probe uses its parent's options.
 func ChildProbe(path string, opt Options) (Info, error) {
 	if parent := os.Getenv(childVariable); parent != "" {

@@ -168,13 +168,13 @@ func TestLastWords(t *testing.T) {
 }
 
 func TestReadReport(t *testing.T) {
-	if _, err := readReport("x.onnx", []byte("usage: …"), "", nil); err == nil || !strings.Contains(err.Error(), `"usage: …" instead of a report`) {
+	if _, err := readReport("x.onnx", EngineOpenCV, []byte("usage: …"), "", nil); err == nil || !strings.Contains(err.Error(), `"usage: …" instead of a report`) {
 		t.Errorf("error %v", err)
 	}
-	if _, err := readReport("x.onnx", []byte(`{"error":"no"}`), "", errors.New("exit status 2")); err == nil || err.Error() != "no" {
+	if _, err := readReport("x.onnx", EngineOpenCV, []byte(`{"error":"no"}`), "", errors.New("exit status 2")); err == nil || err.Error() != "no" {
 		t.Errorf("error %v", err)
 	}
-	if i, err := readReport("x.onnx", []byte(`{"info":{"path":"p"}}`), "a warning", nil); err != nil || i.Path != "p" {
+	if i, err := readReport("x.onnx", EngineOpenCV, []byte(`{"info":{"path":"p"}}`), "a warning", nil); err != nil || i.Path != "p" {
 		t.Errorf("%v, %v", i, err)
 	}
 }

@@ -36,6 +36,7 @@ const (
 	cobra    = "github.com/spf13/cobra"
 	gocv     = "gocv.io/x/gocv"
 	gonum    = "gonum.org/v1/gonum"
+	onnxrt   = "github.com/yalue/onnxruntime_go"
 	sdaemon  = "github.com/coreos/go-systemd/v22/daemon"
 	hdr      = "github.com/HdrHistogram/hdrhistogram-go"
 	nats     = "github.com/nats-io"
@@ -70,7 +71,7 @@ var plan = map[string]room{
 	"ingest/cameraurl":      {internal: []string{"internal/redact"}},
 	"ingest/whip":           {internal: []string{"ingest", "ingest/codec", "internal/problem", "internal/redact"}, modules: []string{pion, netutil}},
 	"features":              {modules: []string{gonum}},
-	"features/dnn":          {internal: []string{"features"}, modules: []string{gocv, protobuf + "/encoding/protowire"}, cgo: true},
+	"features/dnn":          {internal: []string{"features"}, modules: []string{gocv, onnxrt, protobuf + "/encoding/protowire"}, cgo: true},
 	"solver":                {internal: []string{"solver/internal/crew"}, tests: []string{"solver/kernel", "solver/loss", "solver/mrf"}, without: numbersOnly},
 	"solver/baseline":       {internal: []string{"solver"}, tests: []string{"solver/clique", "solver/kernel", "solver/loss"}, without: numbersOnly},
 	"solver/clique":         {tests: []string{"solver", gonum}, without: numbersOnly},

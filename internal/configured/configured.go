@@ -62,6 +62,7 @@ func ReadAnnotation(path string) (*annotation.Annotation, error) {
 func ModelOptions(cfg config.Model) dnn.Options {
 	opt := dnn.Options{
 		Taps: cfg.Taps, ShortSide: cfg.ShortSide, RGB: cfg.RGB, Prototxt: cfg.Prototxt, Threads: cfg.Threads, Device: cfg.Device,
+		Engine: cfg.Engine, EngineLibrary: cfg.EngineLibrary,
 	}
 	copy(opt.Mean[:], cfg.Mean)
 	copy(opt.Std[:], cfg.Std)

@@ -23,7 +23,7 @@ import (
 
 // trackingFlags say how objects are followed.
 type trackingFlags struct {
-	model, mode            string
+	model, mode, engine    string
 	superpixels, shortSide int
 	json                   bool
 }
@@ -31,6 +31,7 @@ type trackingFlags struct {
 func (f *trackingFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.model, "model", "", "ONNX or Caffe model (default the one in the binary)")
+	flags.StringVar(&f.engine, "engine", dnn.EngineAuto, "what computes the model: auto, opencv or onnxruntime")
 	flags.StringVar(&f.mode, "mode", tracker.Joint.String(), "joint, affinity, frozen or no-temporal")
 	flags.IntVar(&f.superpixels, "superpixels", 0, fmt.Sprintf("pieces a frame is cut into (default %d)", features.DefaultSuperpixels))
 	flags.IntVar(&f.shortSide, "short-side", config.DefaultShortSide, "shorter side of the picture the model sees, in pixels")
@@ -54,7 +55,7 @@ func (f *trackingFlags) modelName() string {
 
 // open returns the model, which the caller closes.
 func (f *trackingFlags) open() (*dnn.Model, error) {
-	return configured.OpenModel(config.Model{Path: f.model, ShortSide: f.shortSide})
+	return configured.OpenModel(config.Model{Path: f.model, ShortSide: f.shortSide, Engine: f.engine})
 }
 
 // require has cobra refuse a command line without the flags, which are defined.

@@ -84,6 +84,15 @@ func describeModel(w io.Writer, info dnn.Info) error {
 	if info.Milliseconds > 0 {
 		fmt.Fprintf(w, ", %.1f ms at %d×%d", info.Milliseconds, info.NominalWidth, info.NominalHeight)
 	}
+	fmt.Fprintf(w, "\n  computed by %s on %s", info.Engine, info.Device)
+	for _, e := range info.Engines {
+		switch {
+		case e.Error != "":
+			fmt.Fprintf(w, "\n  not by %s: %s", e.Name, e.Error)
+		case e.Milliseconds > 0:
+			fmt.Fprintf(w, "\n  %s %s takes %.1f ms", e.Name, e.Version, e.Milliseconds)
+		}
+	}
 	fmt.Fprintln(w)
 	for _, tap := range info.Taps {
 		shape := strings.Trim(strings.ReplaceAll(fmt.Sprint(tap.Shape), " ", "×"), "[]")

@@ -19,6 +19,7 @@ import (
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/configured"
 )
 
 func doctorCommand(std cli.Streams, version string) *cobra.Command {
@@ -96,7 +97,7 @@ func doctor(ctx context.Context, std cli.Streams, version string, cfg *config.Co
 	looks := []func() []finding{
 		func() []finding { return []finding{lookAtCPU(), lookAtMemory()} },
 		func() []finding { return []finding{lookAtOpenCV(r.OpenCV), lookAtGPU(r.OpenCV, gpuTraces("/"))} },
-		func() []finding { return []finding{lookAtModel(ctx)} },
+		func() []finding { return lookAtModel(ctx, cfg.Model) },
 		lookAtCodecs,
 		func() []finding { return []finding{lookAtClip(demo.FindClip())} },
 		func() []finding { return lookAtPorts(ctx, cfg) },
@@ -229,12 +230,38 @@ func lookAtGPU(b dnn.Build, traces []string) finding {
 	return f
 }
 
-func lookAtModel(ctx context.Context) finding {
-	info, err := dnn.Probe(ctx, dnn.EmbeddedName, dnn.Options{})
-	if err != nil {
-		return finding{"model", missing, err.Error(), "apt-get install --reinstall libopencv-dnn406"}
+func lookAtModel(ctx context.Context, cfg config.Model) []finding {
+	path := cfg.Path
+	if path == "" {
+		path = dnn.EmbeddedName
 	}
-	return finding{"model", fine, fmt.Sprintf("%s, %.0f ms at %d×%d by %s", info.Path, info.Milliseconds, info.NominalWidth, info.NominalHeight, info.Device), ""}
+	info, err := dnn.Probe(ctx, path, configured.ModelOptions(cfg))
+	if err != nil {
+		return []finding{{"model", missing, err.Error(), "apt-get install --reinstall libopencv-dnn406"}}
+	}
+	return append([]finding{
+		{"model", fine, fmt.Sprintf("%s, %.1f ms at %d×%d by %s", info.Path, info.Milliseconds, info.NominalWidth, info.NominalHeight, info.Device), ""},
+	}, lookAtEngines(info)...)
+}
+
+// lookAtEngines tells what computes the model, and what the other engine would take.
+func lookAtEngines(info dnn.Info) []finding {
+	var list []finding
+	for _, e := range info.Engines {
+		f := finding{What: "engine", Verdict: fine, Detail: strings.TrimSpace(e.Name + " " + e.Version)}
+		if e.Milliseconds > 0 {
+			f.Detail += fmt.Sprintf(", %.1f ms", e.Milliseconds)
+		}
+		if e.Name == info.Engine {
+			f.Detail += ", computes the model"
+		}
+		if e.Error != "" {
+			f.Verdict, f.Detail = lacking, f.Detail+": "+e.Error
+			f.Fix = "scripts/setup gets ONNX Runtime, segd's packages have it, and model.engine_library names one that is elsewhere"
+		}
+		list = append(list, f)
+	}
+	return list
 }
 
 func lookAtCodecs() []finding {

@@ -1,0 +1,201 @@
+package dnn
+
+import (
+	"errors"
+	"fmt"
+	"image"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// What computes a model: Options.Engine and Info.Engine.
+const (
+	EngineAuto        = "auto"
+	EngineOpenCV      = "opencv"
+	EngineONNXRuntime = "onnxruntime"
+)
+
+// An engine computes the taps of a model.
+type engine interface {
+	// layOut prepares the model for an input size.
+	layOut(size image.Point) (network, error)
+	close() error
+}
+
+// A network is a model laid out for one input size. One goroutine at a time may use it.
+type network interface {
+	// input is the normalised image to be looked at, 1×3×height×width.
+	input() ([]float32, error)
+	// run computes the taps of what input holds.
+	run() error
+	// output is tap i, channels×height×width. It is valid until the next run or close.
+	output(i int) (data []float32, channels, height, width int, err error)
+	close() error
+}
+
+// EngineInfo is how an engine fared with a model.
+type EngineInfo struct {
+	Name    string `json:"name"` // EngineOpenCV or EngineONNXRuntime
+	Version string `json:"version,omitempty"`
+	// Library is the file it was loaded from; OpenCV is linked.
+	Library string `json:"library,omitempty"`
+	// Milliseconds is what a frame of the nominal size takes, the fastest of a few; 0 if
+	// there was no choice to be made.
+	Milliseconds float64 `json:"milliseconds,omitempty"`
+	// Error is why it is not used.
+	Error string `json:"error,omitempty"`
+}
+
+// choose settles what computes m, whose taps are known.
+func (m *Model) choose() error {
+	cv := &openCV{src: m.src, device: m.info.Device, taps: names(m.info.Taps)}
+	m.engine, m.info.Engine = cv, EngineOpenCV
+	m.info.Engines = []EngineInfo{{Name: EngineOpenCV, Version: openCVVersion()}}
+	if m.opt.Engine == EngineOpenCV {
+		return nil
+	}
+	ort, err := m.openONNXRuntime()
+	if err != nil && m.opt.Engine == EngineONNXRuntime {
+		return err
+	}
+	about := EngineInfo{Name: EngineONNXRuntime}
+	if err == nil {
+		about.Version, about.Library = ort.version, ort.library
+		if m.opt.Engine == EngineAuto {
+			c := m.compare(cv, ort)
+			m.info.Engines[0].Milliseconds, about.Milliseconds, err = c.milliseconds[0], c.milliseconds[1], c.err
+		}
+		if err == nil && about.Milliseconds <= m.info.Engines[0].Milliseconds {
+			m.engine, m.info.Engine = ort, EngineONNXRuntime
+		} else if err := ort.close(); err != nil {
+			return err
+		}
+	}
+	if err != nil {
+		about.Error = err.Error()
+	}
+	m.info.Engines = append(m.info.Engines, about)
+	return nil
+}
+
+// names are those of taps.
+func names(taps []Layer) []string {
+	var s []string
+	for _, t := range taps {
+		s = append(s, t.Name)
+	}
+	return s
+}
+
+const (
+	// trials is how many frames an engine is timed with, after one that lays out memory.
+	trials = 3
+	// tolerance is how far the taps of two engines may be apart: the norm of their
+	// difference for the norm of the taps. That they add in different orders is worth 1e-6.
+	tolerance = 1e-3
+)
+
+// comparison is what two engines took for a frame, and how they contradict each other.
+type comparison struct {
+	milliseconds [2]float64
+	err          error
+}
+
+// compared are the comparisons that were made in this process, by what was compared.
+var (
+	comparing sync.Mutex
+	compared  = map[string]comparison{}
+)
+
+// compare times two engines with m at the nominal size, once in a process.
+func (m *Model) compare(a, b engine) comparison {
+	comparing.Lock()
+	defer comparing.Unlock()
+	key := fmt.Sprint(m.info.SHA256, m.info.NominalWidth, m.info.NominalHeight, m.opt.Threads, names(m.info.Taps))
+	c, ok := compared[key]
+	if !ok {
+		c = compare(a, b, image.Pt(m.info.NominalWidth, m.info.NominalHeight), len(m.info.Taps))
+		compared[key] = c
+	}
+	return c
+}
+
+// compare gives two engines the same noise.
+func compare(a, b engine, size image.Point, taps int) (c comparison) {
+	var made [2][][]float32
+	for i, e := range []engine{a, b} {
+		if c.milliseconds[i], made[i], c.err = trial(e, size, taps); c.err != nil {
+			return c
+		}
+	}
+	for t := range taps {
+		if len(made[0][t]) != len(made[1][t]) {
+			c.err = fmt.Errorf("tap %d has %d values, and %d by OpenCV", t, len(made[1][t]), len(made[0][t]))
+			return c
+		}
+		var apart, norm float64
+		for i, v := range made[0][t] {
+			d := float64(made[1][t][i] - v)
+			apart, norm = apart+d*d, norm+float64(v)*float64(v)
+		}
+		if !(apart <= tolerance*tolerance*norm) {
+			c.err = fmt.Errorf("tap %d differs from OpenCV's by %.2g of its norm", t, math.Sqrt(apart/norm))
+			return c
+		}
+	}
+	return c
+}
+
+// trial times an engine, and returns what it made of the noise.
+func trial(e engine, size image.Point, taps int) (milliseconds float64, made [][]float32, err error) {
+	n, err := e.layOut(size)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() { err = errors.Join(err, n.close()) }()
+	in, err := n.input()
+	if err != nil {
+		return 0, nil, err
+	}
+	noise := rand.New(rand.NewPCG(1, 2))
+	for i := range in {
+		in[i] = float32(noise.NormFloat64())
+	}
+	fastest := time.Duration(math.MaxInt64)
+	for i := range 1 + trials {
+		start := time.Now()
+		if err := n.run(); err != nil {
+			return 0, nil, err
+		}
+		if i > 0 {
+			fastest = min(fastest, time.Since(start))
+		}
+	}
+	for i := range taps {
+		data, _, _, _, err := n.output(i)
+		if err != nil {
+			return 0, nil, err
+		}
+		made = append(made, slices.Clone(data))
+	}
+	return float64(fastest.Microseconds()) / 1000, made, nil
+}
+
+// ErrRefused says that an engine did not take a model, or not this input.
+var ErrRefused = errors.New("the engine refuses it")
+
+// refusal is ErrRefused in an engine's own words.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
+func (r refusal) Is(target error) bool { return target == ErrRefused }
+
+// refuse is a refusal by an engine, on one line.
+func refuse(engine, words string) error {
+	return refusal(engine + " refuses it: " + strings.Join(strings.Fields(words), " "))
+}

@@ -1,0 +1,263 @@
+package dnn
+
+import (
+	"errors"
+	"fmt"
+	"image"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	ort "github.com/yalue/onnxruntime_go"
+)
+
+// libraryName is ONNX Runtime's shared library.
+const libraryName = "libonnxruntime.so"
+
+// errNoLibrary: see LibraryFolders.
+var errNoLibrary = errors.New("there is no " + libraryName)
+
+// LibraryFolders are where ONNX Runtime's shared library is looked for unless
+// Options.EngineLibrary says where it is: beside the program, in the folder of its package,
+// and where scripts/setup puts it.
+func LibraryFolders() []string {
+	folders := []string{"/usr/local/lib/segd", "/usr/lib/segd"}
+	if self, err := os.Executable(); err == nil {
+		at := filepath.Dir(self)
+		folders = slices.Insert(folders, 0, at, filepath.Join(at, "../lib/segd"))
+	}
+	return folders
+}
+
+// findLibrary returns the path of ONNX Runtime's library.
+func findLibrary() (string, error) {
+	folders := LibraryFolders()
+	for _, f := range folders {
+		path := filepath.Join(f, libraryName)
+		if _, err := os.Stat(path); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("%w in %s", errNoLibrary, strings.Join(folders, ", "))
+}
+
+// loaded is the library that this process has loaded, of which there can be one only.
+var loaded struct {
+	sync.Mutex
+	library string
+}
+
+// loadLibrary loads ONNX Runtime from path, for as long as the process lives.
+func loadLibrary(path string) error {
+	loaded.Lock()
+	defer loaded.Unlock()
+	switch loaded.library {
+	case path:
+		return nil
+	case "":
+	default:
+		return fmt.Errorf("%s: this process has loaded %s already", path, loaded.library)
+	}
+	ort.SetSharedLibraryPath(path)
+	if err := ort.InitializeEnvironment(ort.WithLogLevelFatal()); err != nil {
+		return err
+	}
+	loaded.library = path
+	return nil
+}
+
+// onnxRuntime computes a model with ONNX Runtime.
+type onnxRuntime struct {
+	library, version string
+	session          *ort.DynamicAdvancedSession
+	input            string
+	taps             []string // tensors
+}
+
+// openONNXRuntime prepares m, whose taps are known, for ONNX Runtime.
+func (m *Model) openONNXRuntime() (e *onnxRuntime, err error) {
+	switch {
+	case m.src.graph == nil:
+		return nil, fmt.Errorf("ONNX Runtime does not read %s models", m.src.format)
+	case m.info.Device != deviceCPU:
+		return nil, fmt.Errorf("ONNX Runtime does not compute on device %s here", m.info.Device)
+	}
+	e = &onnxRuntime{library: m.opt.EngineLibrary, input: m.src.graph.inputs[0].name}
+	if e.library == "" {
+		if e.library, err = findLibrary(); err != nil {
+			return nil, err
+		}
+	}
+	if err := loadLibrary(e.library); err != nil {
+		return nil, fmt.Errorf("ONNX Runtime: %w", err)
+	}
+	e.version = ort.GetVersion()
+	for _, l := range m.info.Taps {
+		tensor, err := m.src.graph.tensor(l.Name)
+		if err != nil {
+			return nil, err
+		}
+		e.taps = append(e.taps, tensor)
+	}
+	cut, err := m.src.graph.cut(m.src.data, e.taps)
+	if err != nil {
+		return nil, err
+	}
+	threads := m.opt.Threads
+	if threads == 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	if e.session, err = newSession(cut, e.input, e.taps, threads); err != nil {
+		return nil, refuse("ONNX Runtime", err.Error())
+	}
+	return e, nil
+}
+
+// newSession hands a model to ONNX Runtime.
+func newSession(model []byte, input string, taps []string, threads int) (_ *ort.DynamicAdvancedSession, err error) {
+	opt, err := ort.NewSessionOptions()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, opt.Destroy()) }()
+	for _, set := range []func() error{
+		func() error { return opt.SetIntraOpNumThreads(threads) },
+		func() error { return opt.SetInterOpNumThreads(1) },
+		// Threads that wait for work take the cores from the superpixels.
+		func() error { return opt.AddSessionConfigEntry("session.intra_op.allow_spinning", "0") },
+	} {
+		if err := set(); err != nil {
+			return nil, err
+		}
+	}
+	return ort.NewDynamicAdvancedSessionWithONNXData(model, []string{input}, taps, opt)
+}
+
+func (e *onnxRuntime) close() error { return e.session.Destroy() }
+
+// onnxRuntimeNetwork has the memory for one input size. The session is the same for all.
+type onnxRuntimeNetwork struct {
+	engine  *onnxRuntime
+	binding *ort.IoBinding
+	in      *pinned
+	out     []*pinned // once a run has told their shapes
+}
+
+// pinned is memory that ONNX Runtime reads or writes.
+type pinned struct {
+	*ort.Tensor[float32]
+	pin runtime.Pinner
+	// shape and data are the tensor's own, without a copy.
+	shape []int
+	data  []float32
+}
+
+func newPinned(shape []int64) (*pinned, error) {
+	t := new(pinned)
+	size := int64(1)
+	for _, n := range shape {
+		if n < 1 || n > maxSide {
+			return nil, fmt.Errorf("a tensor of %v values", shape)
+		}
+		size *= n
+		t.shape = append(t.shape, int(n))
+	}
+	t.data = make([]float32, size)
+	t.pin.Pin(&t.data[0]) // ONNX Runtime keeps the pointer
+	var err error
+	if t.Tensor, err = ort.NewTensor(shape, t.data); err != nil {
+		t.pin.Unpin()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *pinned) close() error {
+	err := t.Destroy()
+	t.pin.Unpin()
+	return err
+}
+
+func (e *onnxRuntime) layOut(size image.Point) (network, error) {
+	n := &onnxRuntimeNetwork{engine: e}
+	var err error
+	if n.in, err = newPinned([]int64{1, inputChannels, int64(size.Y), int64(size.X)}); err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+func (n *onnxRuntimeNetwork) input() ([]float32, error) { return n.in.data, nil }
+
+func (n *onnxRuntimeNetwork) run() error {
+	if n.binding == nil {
+		if err := n.bind(); err != nil {
+			return errors.Join(err, n.unbind())
+		}
+	}
+	if err := n.engine.session.RunWithBinding(n.binding); err != nil {
+		return refuse("ONNX Runtime", err.Error())
+	}
+	return nil
+}
+
+// bind runs the model once, to learn the shapes of its taps, and lays out memory for them.
+func (n *onnxRuntimeNetwork) bind() (err error) {
+	made := make([]ort.Value, len(n.engine.taps))
+	defer func() {
+		for _, v := range made {
+			if v != nil {
+				err = errors.Join(err, v.Destroy())
+			}
+		}
+	}()
+	if err := n.engine.session.Run([]ort.Value{n.in.Tensor}, made); err != nil {
+		return refuse("ONNX Runtime", err.Error())
+	}
+	if n.binding, err = n.engine.session.CreateIoBinding(); err != nil {
+		return err
+	}
+	if err := n.binding.BindInput(n.engine.input, n.in.Tensor); err != nil {
+		return err
+	}
+	for i, v := range made {
+		if _, ok := v.(*ort.Tensor[float32]); !ok {
+			return fmt.Errorf("tap %s is not of float32", n.engine.taps[i])
+		}
+		t, err := newPinned(v.GetShape())
+		if err != nil {
+			return fmt.Errorf("tap %s: %w", n.engine.taps[i], err)
+		}
+		n.out = append(n.out, t)
+		if err := n.binding.BindOutput(n.engine.taps[i], t.Tensor); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unbind undoes bind.
+func (n *onnxRuntimeNetwork) unbind() error {
+	var errs []error
+	if n.binding != nil {
+		errs = append(errs, n.binding.Destroy())
+	}
+	for _, t := range n.out {
+		errs = append(errs, t.close())
+	}
+	n.binding, n.out = nil, nil
+	return errors.Join(errs...)
+}
+
+func (n *onnxRuntimeNetwork) output(i int) (data []float32, channels, height, width int, err error) {
+	t := n.out[i]
+	if len(t.shape) != 4 || t.shape[0] != 1 {
+		return nil, 0, 0, 0, errNotPlanes
+	}
+	return t.data, t.shape[1], t.shape[2], t.shape[3], nil
+}
+
+func (n *onnxRuntimeNetwork) close() error { return errors.Join(n.unbind(), n.in.close()) }

@@ -1,0 +1,90 @@
+package dnn
+
+import (
+	"errors"
+	"image"
+
+	"gocv.io/x/gocv"
+)
+
+// openCV computes a model with OpenCV's DNN module.
+type openCV struct {
+	src    *source
+	device string
+	taps   []string
+}
+
+// openCVNetwork is a model that OpenCV has been given for one input size. To lay it out for
+// another takes OpenCV as long as to run it.
+type openCVNetwork struct {
+	net     *gocv.Net
+	forward *forwarder
+	blob    gocv.Mat // the input
+}
+
+func openCVVersion() string { return gocv.OpenCVVersion() }
+
+// load hands the bytes to OpenCV.
+func (s *source) load() (*gocv.Net, error) {
+	var net gocv.Net
+	var err error
+	if s.format == formatCaffe {
+		net, err = gocv.ReadNetFromCaffeBytes(s.prototxt, s.data)
+	} else {
+		net, err = gocv.ReadNetFromONNXBytes(s.data)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if net.Empty() {
+		net.Close()
+		return nil, errors.New("OpenCV finds no layers in it")
+	}
+	return &net, nil
+}
+
+func (e *openCV) layOut(size image.Point) (network, error) { return e.open(size) }
+
+// open lays the model out; without taps its run computes all of it.
+func (e *openCV) open(size image.Point) (*openCVNetwork, error) {
+	net, err := e.src.load()
+	if err != nil {
+		return nil, err
+	}
+	if err := useDevice(net, e.device); err != nil {
+		return nil, errors.Join(err, net.Close())
+	}
+	return &openCVNetwork{
+		net: net, forward: newForwarder(net, e.taps),
+		blob: gocv.NewMatWithSizes([]int{1, inputChannels, size.Y, size.X}, gocv.MatTypeCV32F),
+	}, nil
+}
+
+func (e *openCV) close() error { return nil }
+
+// layers lists the layers of the model and their shapes for an input size.
+func (e *openCV) layers(size image.Point) (layers []Layer, err error) {
+	n, err := e.open(size)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, n.close()) }()
+	// Only after a forward pass do all layers know their shapes.
+	if err := n.run(); err != nil {
+		return nil, err
+	}
+	return describe(n.net, size.Y, size.X)
+}
+
+func (n *openCVNetwork) input() ([]float32, error) { return n.blob.DataPtrFloat32() }
+
+func (n *openCVNetwork) run() error { return n.forward.run(&n.blob) }
+
+func (n *openCVNetwork) output(i int) (data []float32, channels, height, width int, err error) {
+	return n.forward.output(i)
+}
+
+func (n *openCVNetwork) close() error {
+	n.forward.close()
+	return errors.Join(n.blob.Close(), n.net.Close())
+}
