@@ -151,4 +151,3 @@ func (r *Recall) Distrust(label, labels int, dropped func(*Sighting)) {
 		return useless
 	})
 }
-
