@@ -142,55 +142,39 @@ func (e *onnxRuntime) close() error { return e.session.Destroy() }
 type onnxRuntimeNetwork struct {
 	engine  *onnxRuntime
 	binding *ort.IoBinding
-	in      *pinned
-	out     []*pinned // once a run has told their shapes
+	in      *bound
+	out     []*bound // once a run has told their shapes
 }
 
-// pinned is memory that ONNX Runtime reads or writes.
-type pinned struct {
+// bound is memory of Go's that ONNX Runtime reads or writes.
+type bound struct {
 	*ort.Tensor[float32]
-	pin runtime.Pinner
-	// shape and data are the tensor's own, without a copy.
-	shape []int
-	data  []float32
+	shape []int // the tensor's own, without a copy
 }
 
-func newPinned(shape []int64) (*pinned, error) {
-	t := new(pinned)
-	size := int64(1)
+func newBound(shape []int64) (*bound, error) {
+	t := new(bound)
 	for _, n := range shape {
 		if n < 1 || n > maxSide {
 			return nil, fmt.Errorf("a tensor of %v values", shape)
 		}
-		size *= n
 		t.shape = append(t.shape, int(n))
 	}
-	t.data = make([]float32, size)
-	t.pin.Pin(&t.data[0]) // ONNX Runtime keeps the pointer
 	var err error
-	if t.Tensor, err = ort.NewTensor(shape, t.data); err != nil {
-		t.pin.Unpin()
-		return nil, err
-	}
-	return t, nil
-}
-
-func (t *pinned) close() error {
-	err := t.Destroy()
-	t.pin.Unpin()
-	return err
+	t.Tensor, err = ort.NewEmptyTensor[float32](shape)
+	return t, err
 }
 
 func (e *onnxRuntime) layOut(size image.Point) (network, error) {
 	n := &onnxRuntimeNetwork{engine: e}
 	var err error
-	if n.in, err = newPinned([]int64{1, inputChannels, int64(size.Y), int64(size.X)}); err != nil {
+	if n.in, err = newBound([]int64{1, inputChannels, int64(size.Y), int64(size.X)}); err != nil {
 		return nil, err
 	}
 	return n, nil
 }
 
-func (n *onnxRuntimeNetwork) input() ([]float32, error) { return n.in.data, nil }
+func (n *onnxRuntimeNetwork) input() ([]float32, error) { return n.in.GetData(), nil }
 
 func (n *onnxRuntimeNetwork) run() error {
 	if n.binding == nil {
@@ -227,7 +211,7 @@ func (n *onnxRuntimeNetwork) bind() (err error) {
 		if _, ok := v.(*ort.Tensor[float32]); !ok {
 			return fmt.Errorf("tap %s is not of float32", n.engine.taps[i])
 		}
-		t, err := newPinned(v.GetShape())
+		t, err := newBound(v.GetShape())
 		if err != nil {
 			return fmt.Errorf("tap %s: %w", n.engine.taps[i], err)
 		}
@@ -246,7 +230,7 @@ func (n *onnxRuntimeNetwork) unbind() error {
 		errs = append(errs, n.binding.Destroy())
 	}
 	for _, t := range n.out {
-		errs = append(errs, t.close())
+		errs = append(errs, t.Destroy())
 	}
 	n.binding, n.out = nil, nil
 	return errors.Join(errs...)
@@ -257,7 +241,7 @@ func (n *onnxRuntimeNetwork) output(i int) (data []float32, channels, height, wi
 	if len(t.shape) != 4 || t.shape[0] != 1 {
 		return nil, 0, 0, 0, errNotPlanes
 	}
-	return t.data, t.shape[1], t.shape[2], t.shape[3], nil
+	return t.GetData(), t.shape[1], t.shape[2], t.shape[3], nil
 }
 
-func (n *onnxRuntimeNetwork) close() error { return errors.Join(n.unbind(), n.in.close()) }
+func (n *onnxRuntimeNetwork) close() error { return errors.Join(n.unbind(), n.in.Destroy()) }

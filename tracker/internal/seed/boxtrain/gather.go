@@ -47,6 +47,7 @@ func (g *gathering) gather(ctx context.Context, pictures []source, progress io.W
 	if err != nil {
 		return nil, err
 	}
+	defer func() { err = errors.Join(err, model.Close()) }()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	found := make([][]box, len(pictures))
