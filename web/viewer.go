@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -284,6 +286,12 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request) {
 }
 
 func parseLiveOptions(query url.Values) (options liveOptions, err error) {
+	known := []string{"window", "width", "fps"}
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		if !slices.Contains(known, name) {
+			return options, badField(Field{Field: name, Detail: fmt.Sprintf("no such option; accepts %s", strings.Join(known, ", "))})
+		}
+	}
 	number := func(name string, ok func(n int) bool, accepts string) (n int) {
 		values := query[name]
 		if len(values) == 0 || err != nil {
