@@ -57,7 +57,8 @@ const colours = 3
 type Extractor struct {
 	cfg   Config
 	model Model
-	snic  snic
+	snic  *snic
+	image segmented // while it is cut
 	stats regionStats
 	pool  pooler
 	maps  []Map
@@ -175,7 +176,7 @@ func (f Region) grid() (cols, rows int) { return max(1, f.Dx()/f.Spacing), max(1
 func (e *Extractor) segment(dst *Scene, bgr []byte, width, height int, fine []Region) {
 	// What was for a larger image would stay for ever.
 	if size := image.Pt(width, height); e.size != size {
-		e.snic, e.stats, e.pool, e.maps, e.size = snic{}, regionStats{}, pooler{}, nil, size
+		e.snic, e.stats, e.pool, e.maps, e.size = new(snic), regionStats{}, pooler{}, nil, size
 	}
 	if e.model != nil {
 		e.bgr, e.width, e.height = bgr, width, height
@@ -190,16 +191,11 @@ func (e *Extractor) segment(dst *Scene, bgr []byte, width, height int, fine []Re
 	}
 	dst.Width, dst.Height = width, height
 	dst.Labels = grown(dst.Labels, width*height)
-	dst.N = e.snic.segment(dst.Labels, bgr, width, height, min(e.cfg.Superpixels, width*height), e.cfg.Compactness, fine)
-	e.stats.measure(dst, e.snic.pixels)
 	dst.Pixels = grown(dst.Pixels, colours*width*height)
-	for y := range height {
-		row := dst.Pixels[colours*y*width:]
-		for x, p := range e.snic.pixels[(y+1)*(width+2)+1:][:width] {
-			q := row[colours*x:][:colours]
-			q[0], q[1], q[2] = p.l, p.a, p.b
-		}
-	}
+	e.image = segmented{bgr: bgr, width: width, height: height, labels: dst.Labels, pixels: dst.Pixels}
+	defer func() { e.image = segmented{} }()
+	dst.N = e.snic.segment(&e.image, min(e.cfg.Superpixels, width*height), e.cfg.Compactness, fine)
+	e.stats.measure(dst)
 }
 
 // Coarsen adds to dst, which the last Extract made of bgr, what the model sees of the

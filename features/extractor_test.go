@@ -309,11 +309,12 @@ func BenchmarkPool(b *testing.B) {
 	const w, h = 854, 480
 	r := rand.New(rand.NewPCG(4, 4))
 	bgr, _ := discsImage(w, h, 200, 1)
-	s := Scene{Width: w, Height: h, N: 2000, Labels: make([]int32, w*h)}
+	s := Scene{Width: w, Height: h}
 	var seg snic
-	seg.segment(s.Labels, bgr, w, h, s.N, DefaultCompactness, nil)
+	im := segmented{bgr: bgr, width: w, height: h, labels: make([]int32, w*h), pixels: make([]int16, colours*w*h)}
+	s.N, s.Labels, s.Pixels = seg.segment(&im, 2000, DefaultCompactness, nil), im.labels, im.pixels
 	var stats regionStats
-	stats.measure(&s, seg.pixels)
+	stats.measure(&s)
 	for _, size := range []struct{ channels, stride int }{{64, 4}, {116, 8}, {232, 16}} {
 		b.Run(fmt.Sprintf("%dx%d", size.channels, size.stride), func(b *testing.B) {
 			m := randomMap(size.channels, float64(size.stride), w, h, r)

@@ -25,9 +25,6 @@ const (
 	settled = 0
 	unseen  = math.MaxUint16
 
-	// lookAhead is how many pops pass until a pixel that is fetched is there.
-	lookAhead = 6
-
 	// chunkSize is how many waiting pixels are stored in a row.
 	chunkSize = 64
 )
@@ -105,32 +102,45 @@ func (q *queue) extend(last uint32) uint32 {
 	return c
 }
 
-// pop removes the oldest entry of the lowest key. q must not be empty.
-func (q *queue) pop() waiting {
+// waits tells whether an entry waits under q.key, which then is the lowest.
+func (q *queue) waits() bool {
 	b := &q.buckets[q.key]
-	for b.read == b.write {
+	return b.read != b.write
+}
+
+// seek moves q.key to the lowest key of an entry, and tells whether there is one. There is none
+// under the present q.key.
+func (q *queue) seek() bool {
+	for !q.waits() {
 		q.filled[q.key/64] &^= 1 << (q.key % 64)
 		word := q.key / 64
 		for q.filled[word] == 0 {
-			word++
+			if word++; int(word) == len(q.filled) {
+				q.key = keyCount - 1
+				return false
+			}
 		}
 		q.key = word*64 + uint32(bits.TrailingZeros64(q.filled[word]))
-		b = &q.buckets[q.key]
 	}
+	return true
+}
+
+// pop removes the oldest entry under q.key. There must be one.
+func (q *queue) pop() waiting {
+	b := &q.buckets[q.key]
 	at := b.read
 	w := q.entries[at]
-	at++
-	if at%chunkSize == 0 {
-		c := at/chunkSize - 1
-		at = q.next[c] * chunkSize
-		q.next[c] = q.free
-		q.free = c
+	if at++; at%chunkSize == 0 {
+		at = q.follow(at/chunkSize - 1)
 	}
 	b.read = at
 	return w
 }
 
-// later returns an entry whose turn is soon, or else one that was popped long ago.
-func (q *queue) later() waiting {
-	return q.entries[min(int(q.buckets[q.key].read)+lookAhead, len(q.entries)-1)]
+// follow frees a chunk that was read and returns where the next one begins.
+func (q *queue) follow(c uint32) uint32 {
+	at := q.next[c] * chunkSize
+	q.next[c] = q.free
+	q.free = c
+	return at
 }

@@ -50,10 +50,20 @@ func TestQueueAgainstOracle(t *testing.T) {
 					low = i
 				}
 			}
-			if got := q.pop(); got != want[low].w {
-				t.Fatalf("seed %d step %d: popped %v, want %v", seed, step, got, want[low])
+			if !q.waits() && !q.seek() {
+				t.Fatalf("seed %d step %d: nothing waits", seed, step)
+			}
+			if key, got := q.key, q.pop(); key != want[low].key || got != want[low].w {
+				t.Fatalf("seed %d step %d: popped %v of key %d, want %v", seed, step, got, key, want[low])
 			}
 			want = slices.Delete(want, low, low+1)
+		}
+		for range want {
+			q.seek()
+			q.pop()
+		}
+		if q.seek() {
+			t.Error("an empty queue has an entry")
 		}
 	}
 }
@@ -66,6 +76,7 @@ func TestQueueAllocs(t *testing.T) {
 			q.push(uint32(1+i%200), waiting{label: int32(i)})
 		}
 		for range 50000 {
+			q.seek()
 			q.pop()
 		}
 	}

@@ -31,9 +31,9 @@ type regionStats struct {
 	links []link
 }
 
-// measure fills area, mean colour, centroid and edges of dst from its labels, and
+// measure fills area, mean colour, centroid and edges of dst from its labels and pixels, and
 // leaves the runs of each superpixel in s.runs[s.start[k]:s.start[k+1]].
-func (s *regionStats) measure(dst *Scene, pixels []pixel) {
+func (s *regionStats) measure(dst *Scene) {
 	s.sums = grown(s.sums, dst.N)
 	clear(s.sums)
 	s.first = grown(s.first, dst.N)
@@ -45,7 +45,7 @@ func (s *regionStats) measure(dst *Scene, pixels []pixel) {
 	w := dst.Width
 	for y := range dst.Height {
 		row := dst.Labels[y*w:][:w]
-		s.scanRow(row, pixels[(y+1)*(w+2)+1:][:w], int32(y))
+		s.scanRow(row, dst.Pixels[colours*y*w:][:colours*w], int32(y))
 		if y > 0 {
 			s.border(dst.Labels[(y-1)*w:][:w], row)
 		}
@@ -55,16 +55,15 @@ func (s *regionStats) measure(dst *Scene, pixels []pixel) {
 }
 
 // scanRow adds a row's runs to the sums, to s.scan and to the links.
-func (s *regionStats) scanRow(row []int32, pixels []pixel, y int32) {
-	pixels = pixels[:len(row)]
+func (s *regionStats) scanRow(row []int32, pixels []int16, y int32) {
 	for x := 0; x < len(row); {
 		label, x0 := row[x], x
 		var l, a, b int64
 		for ; x < len(row) && row[x] == label; x++ {
-			p := &pixels[x]
-			l += int64(p.l)
-			a += int64(p.a)
-			b += int64(p.b)
+			p := pixels[colours*x:][:colours:colours]
+			l += int64(p[0])
+			a += int64(p[1])
+			b += int64(p[2])
 		}
 		n := x - x0
 		t := &s.sums[label]

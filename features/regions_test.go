@@ -101,12 +101,13 @@ func TestRegionsAgainstOracle(t *testing.T) {
 func BenchmarkMeasure(b *testing.B) {
 	const w, h = 854, 480
 	bgr, _ := discsImage(w, h, 200, 1)
-	s := Scene{Width: w, Height: h, N: 2000, Labels: make([]int32, w*h)}
+	s := Scene{Width: w, Height: h}
 	var seg snic
-	seg.segment(s.Labels, bgr, w, h, s.N, DefaultCompactness, nil)
+	im := segmented{bgr: bgr, width: w, height: h, labels: make([]int32, w*h), pixels: make([]int16, colours*w*h)}
+	s.N, s.Labels, s.Pixels = seg.segment(&im, 2000, DefaultCompactness, nil), im.labels, im.pixels
 	var stats regionStats
 	b.ReportAllocs()
 	for b.Loop() {
-		stats.measure(&s, seg.pixels)
+		stats.measure(&s)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image"
 	"math"
+	"runtime"
 	"slices"
 	"testing"
 )
@@ -33,52 +34,92 @@ func (h *oracleHeap) Pop() any {
 }
 
 // oracle is SNIC as published: a binary heap into which every unlabelled neighbour
-// goes every time. With quantised false it orders by the distance itself.
-func oracle(bgr []byte, width, height, count int, compactness float64, quantised bool) []int32 {
-	var s snic
-	s.load(bgr, width, height)
-	s.seed(width, height, count, nil)
-	spatial := spatialWeight(width, height, count, compactness)
+// goes every time. With quantised false it orders by the distance itself. With tiles each
+// grows by itself at first.
+func oracle(bgr []byte, width, height int, seeds []image.Point, tiles []tile, spatial float32, quantised bool) []int32 {
+	pixels := make([]pixel, width*height)
 	labels := make([]int32, width*height)
 	for i := range labels {
 		labels[i] = -1
+		l, a, b := lab.at(bgr[3*i], bgr[3*i+1], bgr[3*i+2])
+		pixels[i] = pixel{l: l, a: a, b: b}
 	}
-	var h oracleHeap
+	regions := make([]region, len(seeds))
+	for k := range regions {
+		regions[k] = region{share: 1}
+	}
 	order := 0
-	push := func(key float32, w waiting) {
-		heap.Push(&h, oracleItem{key, order, w})
+	push := func(h *oracleHeap, key float32, at image.Point, label int32) {
+		heap.Push(h, oracleItem{key, order, waiting{uint16(at.X + 1), uint16(at.Y + 1), label}})
 		order++
 	}
-	for range count {
-		push(float32(distanceKey(keyBias)), s.queue.pop())
-	}
-	for h.Len() > 0 {
-		w := heap.Pop(&h).(oracleItem).w
-		x, y := int(w.x)-1, int(w.y)-1
-		if labels[y*width+x] >= 0 {
-			continue
+	key := func(at image.Point, label int32, far float32) float32 {
+		p, r := pixels[at.Y*width+at.X], &regions[label]
+		if !quantised {
+			l, a, b := float32(p.l)-r.l, float32(p.a)-r.a, float32(p.b)-r.b
+			return l*l + a*a + b*b + far
 		}
-		labels[y*width+x] = w.label
-		r := &s.regions[w.label]
-		r.add(&s.pixels[(y+1)*(width+2)+x+1], float32(x+1), float32(y+1))
-		mean := colour{int32(r.l), int32(r.a), int32(r.b)}
-		dx, dy := float32(x+1)-r.x, float32(y+1)-r.y
-		far := float32(spatial*(float32(dx*dx)+float32(dy*dy)+1)) + keyBias
-		for _, step := range [][2]int{{-1, 0}, {1, 0}, {0, -1}, {0, 1}} {
-			nx, ny := x+step[0], y+step[1]
-			if nx < 0 || ny < 0 || nx >= width || ny >= height || labels[ny*width+nx] >= 0 {
+		return float32(p.key(r.mean(), far))
+	}
+	free := func(p image.Point) bool { return labels[p.Y*width+p.X] < 0 }
+	grow := func(h *oracleHeap, bounds image.Rectangle, until float32) {
+		for h.Len() > 0 && (*h)[0].key < until {
+			w := heap.Pop(h).(oracleItem).w
+			at := image.Pt(int(w.x)-1, int(w.y)-1)
+			if !free(at) {
 				continue
 			}
-			side := float32(step[0])*float32(2*spatial*dx) + float32(step[1])*float32(2*spatial*dy)
-			p := s.pixels[(ny+1)*(width+2)+nx+1]
-			key := float32(p.key(mean, far+side))
-			if !quantised {
-				l, a, b := float32(p.l)-r.l, float32(p.a)-r.a, float32(p.b)-r.b
-				key = l*l + a*a + b*b + far + side
+			labels[at.Y*width+at.X] = w.label
+			r := &regions[w.label]
+			r.add(&pixels[at.Y*width+at.X], float32(w.x), float32(w.y))
+			dx, dy := float32(w.x)-r.x, float32(w.y)-r.y
+			far := float32(spatial*(float32(dx*dx)+float32(dy*dy)+1)) + keyBias
+			for _, step := range []image.Point{{-1, 0}, {1, 0}, {0, -1}, {0, 1}} {
+				to := at.Add(step)
+				if !to.In(bounds) || !free(to) {
+					continue
+				}
+				side := float32(step.X)*float32(2*spatial*dx) + float32(step.Y)*float32(2*spatial*dy)
+				push(h, key(to, w.label, far+side), to, w.label)
 			}
-			push(key, waiting{uint16(nx + 1), uint16(ny + 1), w.label})
 		}
 	}
+
+	var all oracleHeap
+	for _, t := range tiles {
+		var h oracleHeap
+		for k, p := range t.seeds {
+			push(&h, float32(distanceKey(keyBias)), p, int32(t.first+k))
+		}
+		grow(&h, t.Rectangle, float32(tileKey))
+		for h.Len() > 0 {
+			l := heap.Pop(&h).(oracleItem)
+			push(&all, l.key, image.Pt(int(l.w.x)-1, int(l.w.y)-1), l.w.label)
+		}
+	}
+	for _, t := range tiles {
+		meet := func(a, b image.Point) {
+			for _, pair := range [][2]image.Point{{a, b}, {b, a}} {
+				if from, to := pair[0], pair[1]; !free(from) && free(to) {
+					label := labels[from.Y*width+from.X]
+					dx, dy := float32(to.X+1)-regions[label].x, float32(to.Y+1)-regions[label].y
+					push(&all, key(to, label, float32(spatial*(float32(dx*dx)+float32(dy*dy)))+keyBias), to, label)
+				}
+			}
+		}
+		for y := t.Min.Y; y < t.Max.Y && t.Max.X < width; y++ {
+			meet(image.Pt(t.Max.X-1, y), image.Pt(t.Max.X, y))
+		}
+		for x := t.Min.X; x < t.Max.X && t.Max.Y < height; x++ {
+			meet(image.Pt(x, t.Max.Y-1), image.Pt(x, t.Max.Y))
+		}
+	}
+	if len(tiles) == 0 {
+		for k, p := range seeds {
+			push(&all, float32(distanceKey(keyBias)), p, int32(k))
+		}
+	}
+	grow(&all, image.Rect(0, 0, width, height), math.MaxFloat32)
 	return labels
 }
 
@@ -101,19 +142,91 @@ var snicImages = []struct {
 	{"a region a pixel", 13, 11, 143, 5, func(w, h int) []byte { return noiseImage(w, h, 6) }},
 }
 
+// segment is what a snic makes of an image.
+func segment(bgr []byte, width, height, count int, compactness float64) ([]int32, *snic) {
+	s := new(snic)
+	im := segmented{bgr: bgr, width: width, height: height, labels: make([]int32, width*height), pixels: make([]int16, colours*width*height)}
+	s.segment(&im, count, compactness, nil)
+	return im.labels, s
+}
+
 func TestSegmentAgainstOracle(t *testing.T) {
-	var s snic
 	for _, tt := range snicImages {
 		t.Run(tt.name, func(t *testing.T) {
 			bgr := tt.image(tt.w, tt.h)
-			got := make([]int32, tt.w*tt.h)
-			s.segment(got, bgr, tt.w, tt.h, tt.count, tt.compactness, nil)
-			want := oracle(bgr, tt.w, tt.h, tt.count, tt.compactness, true)
+			got, s := segment(bgr, tt.w, tt.h, tt.count, tt.compactness)
+			want := oracle(bgr, tt.w, tt.h, s.seeds, nil, spatialWeight(tt.w, tt.h, tt.count, tt.compactness), true)
 			if !slices.Equal(got, want) {
 				t.Error("labels differ from the textbook's")
 			}
 			checkRegions(t, got, tt.w, tt.h, tt.count)
 		})
+	}
+}
+
+// A larger image grows tile by tile first, and the same by one core as by several.
+func TestTiles(t *testing.T) {
+	const w, h, count = 500, 300, 700
+	for name, bgr := range map[string][]byte{
+		"discs": func() []byte { b, _ := discsImage(w, h, 30, 2); return b }(), "noise": noiseImage(w, h, 4), "gradient": gradientImage(w, h),
+	} {
+		got, s := segment(bgr, w, h, count, DefaultCompactness)
+		checkRegions(t, got, w, h, count)
+		if len(s.tiles) != 4*2 {
+			t.Errorf("%d tiles", len(s.tiles))
+		}
+		if want := oracle(bgr, w, h, s.seeds, s.tiles, s.spatial, true); !slices.Equal(got, want) {
+			t.Errorf("%s: labels differ from the textbook's", name)
+		}
+		func() {
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+			if alone, _ := segment(bgr, w, h, count, DefaultCompactness); !slices.Equal(alone, got) {
+				t.Errorf("%s: one core makes other labels", name)
+			}
+		}()
+	}
+}
+
+// Every tile has seeds, whatever the size and however many are wanted.
+func TestTilesHaveSeeds(t *testing.T) {
+	var s snic
+	for _, size := range [][2]int{{1, 2000}, {129, 5000}, {193, 193}, {320, 240}, {641, 479}, {854, 480}, {1920, 1080}, {3840, 64}} {
+		w, h := size[0], size[1]
+		for _, count := range []int{1, 2, 7, 16, 50, 333, 2000, 6000} {
+			s.plan(w, h, min(count, w*h), nil)
+			n := 0
+			for _, tile := range s.tiles {
+				n += len(tile.seeds)
+				if len(tile.seeds) == 0 || slices.ContainsFunc(tile.seeds, func(p image.Point) bool { return !p.In(tile.Rectangle) }) {
+					t.Errorf("%d×%d, %d seeds: tile %v has %v", w, h, count, tile.Rectangle, tile.seeds)
+				}
+			}
+			if n != len(s.seeds) {
+				t.Errorf("%d×%d, %d seeds: %d of %d are in a tile", w, h, count, n, len(s.seeds))
+			}
+		}
+	}
+}
+
+// What happens on another goroutine ends on that of the caller.
+func TestParallelPanics(t *testing.T) {
+	for at := range 3 {
+		done := make([]bool, 3)
+		func() {
+			defer func() {
+				if p := recover(); p != "ouch" {
+					t.Errorf("panic %v", p)
+				}
+			}()
+			parallel(3, func(i int) {
+				if done[i] = true; i == at {
+					panic("ouch")
+				}
+			})
+		}()
+		if slices.Contains(done, false) {
+			t.Errorf("done %v", done)
+		}
 	}
 }
 
@@ -161,13 +274,12 @@ func TestSeedsAreExact(t *testing.T) {
 				continue
 			}
 			s.seed(w, h, count, nil)
-			at := map[[2]uint16]bool{}
-			for range count {
-				seed := s.queue.pop()
-				if seed.x < 1 || int(seed.x) > w || seed.y < 1 || int(seed.y) > h {
-					t.Errorf("%d×%d, %d seeds: one at %d, %d", w, h, count, seed.x-1, seed.y-1)
+			at := map[image.Point]bool{}
+			for _, seed := range s.seeds {
+				if !seed.In(image.Rect(0, 0, w, h)) {
+					t.Errorf("%d×%d, %d seeds: one at %v", w, h, count, seed)
 				}
-				at[[2]uint16{seed.x, seed.y}] = true
+				at[seed] = true
 			}
 			if len(at) != count {
 				t.Errorf("%d×%d: %d distinct seeds, want %d", w, h, len(at), count)
@@ -218,13 +330,11 @@ func quality(labels, shown []int32, w, h, count int) (recall, spill float64) {
 // TestQuantisationCostsNothing holds the coarse keys against exact distances.
 func TestQuantisationCostsNothing(t *testing.T) {
 	const w, h, count = 320, 240, 600
-	var s snic
-	got := make([]int32, w*h)
 	for seed := range uint64(3) {
 		bgr, shown := discsImage(w, h, 25, seed)
-		s.segment(got, bgr, w, h, count, DefaultCompactness, nil)
+		got, s := segment(bgr, w, h, count, DefaultCompactness)
 		recall, spill := quality(got, shown, w, h, count)
-		exact := oracle(bgr, w, h, count, DefaultCompactness, false)
+		exact := oracle(bgr, w, h, s.seeds, nil, spatialWeight(w, h, count, DefaultCompactness), false)
 		wantRecall, wantSpill := quality(exact, shown, w, h, count)
 		t.Logf("boundary recall %.4f (exact %.4f), undersegmentation %.4f (%.4f)", recall, wantRecall, spill, wantSpill)
 		if recall < wantRecall-0.01 || spill > wantSpill+0.003 {
@@ -241,7 +351,6 @@ func FuzzSegment(f *testing.F) {
 	f.Add(uint8(40), uint8(3), uint16(7), uint16(1), []byte("some pixels"))
 	f.Add(uint8(9), uint8(31), uint16(300), uint16(65535), []byte{})
 	f.Add(uint8(64), uint8(64), uint16(40), uint16(100), []byte{0, 255, 3})
-	var s snic
 	f.Fuzz(func(t *testing.T, width, height uint8, count, compactness uint16, seed []byte) {
 		w, h := int(width%80)+1, int(height%80)+1
 		n := min(int(count)+1, w*h)
@@ -251,8 +360,7 @@ func FuzzSegment(f *testing.F) {
 				bgr[i] = seed[i%len(seed)] + byte(i/len(seed)*len(seed))
 			}
 		}
-		labels := make([]int32, w*h)
-		s.segment(labels, bgr, w, h, n, float64(compactness)/100+0.01, nil)
+		labels, _ := segment(bgr, w, h, n, float64(compactness)/100+0.01)
 		checkRegions(t, labels, w, h, n)
 	})
 }
@@ -262,10 +370,10 @@ func BenchmarkSegment(b *testing.B) {
 		b.Run(fmt.Sprintf("%dx%d/%d", size.w, size.h, size.count), func(b *testing.B) {
 			b.ReportAllocs()
 			bgr, _ := discsImage(size.w, size.h, 200, 1)
-			labels := make([]int32, size.w*size.h)
+			im := segmented{bgr: bgr, width: size.w, height: size.h, labels: make([]int32, size.w*size.h), pixels: make([]int16, colours*size.w*size.h)}
 			var s snic
 			for b.Loop() {
-				s.segment(labels, bgr, size.w, size.h, size.count, DefaultCompactness, nil)
+				s.segment(&im, size.count, DefaultCompactness, nil)
 			}
 		})
 	}

@@ -1,5 +1,0 @@
-//go:build (!amd64 && !arm64) || noasm
-
-package features
-
-func prefetch(*pixel, uintptr) {}
