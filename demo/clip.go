@@ -46,7 +46,7 @@ func (c *Clip) Len() int { return len(c.units) }
 // its own length, but the last call has done == total. It takes about two
 // seconds a minute of the sample clip.
 func Prepare(ctx context.Context, path string, start int, progress func(done, total int)) (*Clip, error) {
-	return prepare(ctx, path, Shape{}, start, progress)
+	return prepare(ctx, path, Shape{Start: start}, progress)
 }
 
 // Shape is what a clip is made into. Zero fields leave it as the file has it.
@@ -57,14 +57,16 @@ type Shape struct {
 	FPS int
 	// Frames is how many frames of the file are taken, from its first on.
 	Frames int
+	// Start is the frame at which playing begins.
+	Start int
 }
 
-// PrepareAs is Prepare of a clip made into shape, played from its first frame.
+// PrepareAs is Prepare of a clip made into shape.
 func PrepareAs(ctx context.Context, path string, shape Shape, progress func(done, total int)) (*Clip, error) {
-	return prepare(ctx, path, shape, 0, progress)
+	return prepare(ctx, path, shape, progress)
 }
 
-func prepare(ctx context.Context, path string, shape Shape, start int, progress func(done, total int)) (*Clip, error) {
+func prepare(ctx context.Context, path string, shape Shape, progress func(done, total int)) (*Clip, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("demo: %w: there is no %s; Debian's package opencv-doc has it (apt-get install opencv-doc)", ErrNoClip, path)
 	}
@@ -86,7 +88,7 @@ func prepare(ctx context.Context, path string, shape Shape, start int, progress 
 	if progress == nil {
 		progress = func(int, int) {}
 	}
-	most := cmp.Or(shape.Frames, math.MaxInt)
+	start, most := shape.Start, cmp.Or(shape.Frames, math.MaxInt)
 	packets, err := transcode(ctx, in, enc, start, most, progress)
 	if err != nil {
 		return nil, fmt.Errorf("demo: %s: %w", path, err)

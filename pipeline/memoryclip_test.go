@@ -5,6 +5,7 @@
 package pipeline
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"image"
@@ -66,17 +67,10 @@ func clipFrames(t *testing.T, stride, n int, from ...int) (dirs []string) {
 	return dirs
 }
 
-// The demo's annotation, of the clip's frame 545, and its picture.
-const demoFrame = 545
-
+// demoAnnotation is the demo's, and its picture.
 func demoAnnotation(t *testing.T, picture string) *annotation.Annotation {
 	t.Helper()
-	f, err := os.Open("../cmd/segd/demo.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	a, err := annotation.Parse(f)
+	a, err := annotation.Parse(bytes.NewReader(demo.Persons))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,9 +104,9 @@ var walker = map[int]image.Point{
 // is by then, and nothing has its mask before; without the picture, the strokes are put on what
 // stands where it was, as they say themselves.
 func TestRestartAtAnotherMoment(t *testing.T) {
-	const later, n = demoFrame + 100, 40
-	dirs := clipFrames(t, 2, n, demoFrame, later)
-	first := filepath.Join(dirs[0], fmt.Sprintf("%04d.jpg", demoFrame))
+	const later, n = demo.Start + 100, 40
+	dirs := clipFrames(t, 2, n, demo.Start, later)
+	first := filepath.Join(dirs[0], fmt.Sprintf("%04d.jpg", demo.Start))
 	for _, tt := range []struct {
 		name    string
 		picture string
@@ -161,10 +155,10 @@ func TestRestartAtAnotherMoment(t *testing.T) {
 // In front of another scene nothing has a mask, and events tell that the objects were not found.
 func TestRestartElsewhere(t *testing.T) {
 	const n = 56
-	dirs := clipFrames(t, 2, n, demoFrame, 100)
+	dirs := clipFrames(t, 2, n, demo.Start, 100)
 	synctest.Test(t, func(t *testing.T) {
 		b := clipBench(t, dirs[1])
-		b.cfg.Annotation = demoAnnotation(t, filepath.Join(dirs[0], fmt.Sprintf("%04d.jpg", demoFrame)))
+		b.cfg.Annotation = demoAnnotation(t, filepath.Join(dirs[0], fmt.Sprintf("%04d.jpg", demo.Start)))
 		_, snap := b.run(t.Context(), t)
 		for k, m := range b.rec.masks {
 			for _, o := range m.Objects {
@@ -186,7 +180,7 @@ func TestRestartElsewhere(t *testing.T) {
 // After a panic the persons of the demo are followed on.
 func TestPersonsAreFollowedAfterAPanic(t *testing.T) {
 	const n = 20 // then the first person leaves the picture for a while
-	dir := clipFrames(t, 2, n, demoFrame)[0]
+	dir := clipFrames(t, 2, n, demo.Start)[0]
 	synctest.Test(t, func(t *testing.T) {
 		b := clipBench(t, dir)
 		b.cfg.Annotation, b.cfg.AnnotationFits = demoAnnotation(t, ""), true

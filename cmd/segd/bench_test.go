@@ -36,3 +36,41 @@ func TestBenchIngest(t *testing.T) {
 		t.Errorf("for people:\n%s%s", c.Out.String(), c.Err.String())
 	}
 }
+
+// A segd of its own is measured with cameras and objects, and ended; the JSON has the
+// documented keys and no others.
+func TestBenchPipeline(t *testing.T) {
+	c := start(t, "bench", "pipeline", "--cameras", "2", "--size", "160x120", "--fps", "5", "--objects", "3", "--for", "1s", "--json")
+	if err := c.Wait(t, 2*time.Minute); err != nil {
+		t.Fatalf("%v\n%s", err, c.Err.String())
+	}
+	var r struct {
+		Cameras int     `json:"cameras"`
+		FPS     float64 `json:"fps"`
+		Dropped float64 `json:"dropped_percent"`
+		Latency struct {
+			P50 float64 `json:"p50"`
+			P95 float64 `json:"p95"`
+			P99 float64 `json:"p99"`
+		} `json:"latency_ms"`
+		Stages    map[string]float64 `json:"stages_ms"`
+		CPU       float64            `json:"cpu_percent"`
+		RSS       float64            `json:"rss_mb"`
+		Allocs    float64            `json:"allocs_per_frame"`
+		Reference float64            `json:"reference_ms"`
+	}
+	dec := json.NewDecoder(strings.NewReader(c.Out.String()))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&r); err != nil {
+		t.Fatalf("%v in %s", err, c.Out.String())
+	}
+	if r.Cameras != 2 || !(r.FPS > 0) || r.Dropped < 0 || r.Dropped > 100 || !(r.Latency.P50 > 0) || r.Latency.P95 < r.Latency.P50 || r.Latency.P99 < r.Latency.P95 ||
+		!(r.CPU > 0) || !(r.RSS > 0) || !(r.Allocs > 0) || !(r.Reference > 0) {
+		t.Errorf("%s", c.Out.String())
+	}
+	for _, stage := range []string{"features", "track", "view", "affinity", "solve", "mask"} {
+		if _, ok := r.Stages[stage]; !ok {
+			t.Errorf("no stage %s in %v", stage, r.Stages)
+		}
+	}
+}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	_ "embed" // the annotation
 	"errors"
 	"fmt"
 	"io"
@@ -16,16 +15,6 @@ import (
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/internal/cli"
 )
-
-// demoStart is the clip's frame at which the demo begins: the first of the two
-// persons that demo.json marks has just come out from behind another.
-const demoStart = 545
-
-// demo.json marks two persons on the first frame that is played: one walks, one
-// stands and walks off later.
-//
-//go:embed demo.json
-var demoAnnotation []byte
 
 type demoFlags struct {
 	duration    time.Duration
@@ -103,10 +92,10 @@ func runDemo(ctx context.Context, std cli.Streams, f demoFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.close()) }()
-	if d.annotations["demo"], err = annotation.ParseFor(demoAnnotation, 0, 0); err != nil {
+	if d.annotations["demo"], err = annotation.ParseFor(demo.Persons, 0, 0); err != nil {
 		return err
 	}
-	d.fits = true // the clip begins with the frame that demo.json is of
+	d.fits = true // the clip begins with the frame that they are marked on
 
 	clip, err := prepareClip(ctx, std.Err, f.clip)
 	if err != nil {
@@ -151,5 +140,5 @@ func runDemo(ctx context.Context, std cli.Streams, f demoFlags) (err error) {
 func prepareClip(ctx context.Context, w io.Writer, path string) (*demo.Clip, error) {
 	bar := cli.NewProgress(w, "preparing the clip")
 	defer bar.End()
-	return demo.Prepare(ctx, path, demoStart, bar.Step)
+	return demo.Prepare(ctx, path, demo.Start, bar.Step)
 }

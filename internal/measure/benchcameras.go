@@ -27,16 +27,20 @@ var benchShape = demo.Shape{Width: 854, Height: 480, FPS: 25, Frames: 250}
 func benchCamerasCommand(std cli.Streams) *cobra.Command {
 	var n int
 	var clip string
+	shape := benchShape
 	cmd := &cobra.Command{
 		Use:    "cameras",
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return serveBenchCameras(cmd.Context(), std, n, clip)
+			return serveBenchCameras(cmd.Context(), std, n, clip, shape)
 		},
 	}
 	cmd.Flags().IntVar(&n, "cameras", 1, "how many")
 	cmd.Flags().StringVar(&clip, "clip", demo.FindClip(), "video to play")
+	for _, flag := range shapeFlags(&shape) {
+		cmd.Flags().IntVar(flag.value, flag.name, *flag.value, "of the clip as it is played")
+	}
 	return cmd
 }
 
@@ -46,9 +50,19 @@ type camerasSay struct {
 	Sent []int64  `json:"sent,omitempty"` // frames of each
 }
 
-func serveBenchCameras(ctx context.Context, std cli.Streams, n int, path string) error {
+// shapeFlag is one of demo.Shape's fields as that process is told it.
+type shapeFlag struct {
+	name  string
+	value *int
+}
+
+func shapeFlags(s *demo.Shape) []shapeFlag {
+	return []shapeFlag{{"width", &s.Width}, {"height", &s.Height}, {"fps", &s.FPS}, {"frames", &s.Frames}, {"start", &s.Start}}
+}
+
+func serveBenchCameras(ctx context.Context, std cli.Streams, n int, path string, shape demo.Shape) error {
 	bar := cli.NewProgress(std.Err, "preparing the clip")
-	clip, err := demo.PrepareAs(ctx, path, benchShape, bar.Step)
+	clip, err := demo.PrepareAs(ctx, path, shape, bar.Step)
 	bar.End()
 	if err != nil {
 		return err
@@ -93,13 +107,18 @@ type benchCameras struct {
 	urls []string
 }
 
-// startBenchCameras starts n cameras that play the video at clip. end must follow.
-func startBenchCameras(ctx context.Context, stderr io.Writer, n int, clip string) (_ *benchCameras, err error) {
+// startBenchCameras starts n cameras that play the video at clip in that shape. end must
+// follow.
+func startBenchCameras(ctx context.Context, stderr io.Writer, n int, clip string, shape demo.Shape) (_ *benchCameras, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	c := &benchCameras{cmd: exec.CommandContext(ctx, self, "bench", "cameras", "--cameras", strconv.Itoa(n), "--clip", clip)}
+	args := []string{"bench", "cameras", "--cameras", strconv.Itoa(n), "--clip", clip}
+	for _, flag := range shapeFlags(&shape) {
+		args = append(args, "--"+flag.name, strconv.Itoa(*flag.value))
+	}
+	c := &benchCameras{cmd: exec.CommandContext(ctx, self, args...)}
 	c.cmd.Stderr = stderr
 	if c.in, err = c.cmd.StdinPipe(); err != nil {
 		return nil, err

@@ -89,7 +89,7 @@ func runBenchIngest(ctx context.Context, std cli.Streams, f benchIngestFlags) (e
 	if err := f.check(); err != nil {
 		return err
 	}
-	cameras, err := startBenchCameras(ctx, std.Err, f.cameras, f.clip)
+	cameras, err := startBenchCameras(ctx, std.Err, f.cameras, f.clip, benchShape)
 	if err != nil {
 		return err
 	}

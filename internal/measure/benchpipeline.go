@@ -1,0 +1,490 @@
+package measure
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"github.com/spf13/cobra"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/bus"
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/config"
+	"github.com/segd/segd/demo"
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/features/dnn"
+	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/configured"
+)
+
+const (
+	// benchMostObjects is how many objects a camera may have at most.
+	benchMostObjects = 30
+	// benchSettled is how long the objects are followed before it is measured.
+	benchSettled = 3 * time.Second
+	// benchReference is the size of the reference's frame.
+	benchReferenceWidth, benchReferenceHeight = 864, 480
+	benchReferenceRuns                        = 10
+)
+
+type benchPipelineFlags struct {
+	cameras, fps, objects int
+	size, clip, engine    string
+	duration              time.Duration
+	json                  bool
+
+	width, height int // of size
+}
+
+// check refuses what cannot be measured.
+func (f *benchPipelineFlags) check() error {
+	if n, err := fmt.Sscanf(f.size, "%dx%d", &f.width, &f.height); n != 2 || err != nil || fmt.Sprintf("%dx%d", f.width, f.height) != f.size ||
+		f.width < 64 || f.height < 64 || f.width > 7680 || f.height > 4320 || f.width%2 != 0 || f.height%2 != 0 {
+		return cli.Usage(fmt.Errorf("--size %q: accepted: even numbers from 64x64 to 7680x4320, such as 1920x1080", f.size))
+	}
+	switch {
+	case f.cameras < 1 || f.cameras > benchMostCameras:
+		return cli.Usage(fmt.Errorf("--cameras %d: accepted: 1 to %d", f.cameras, benchMostCameras))
+	case f.fps < 1 || f.fps > 120:
+		return cli.Usage(fmt.Errorf("--fps %d: accepted: 1 to 120", f.fps))
+	case f.objects < 0 || f.objects > benchMostObjects:
+		return cli.Usage(fmt.Errorf("--objects %d: accepted: 0 to %d", f.objects, benchMostObjects))
+	case f.duration < time.Second:
+		return cli.Usage(fmt.Errorf("--for %v: accepted: a duration of 1s or more, such as 20s", f.duration))
+	}
+	return nil
+}
+
+func benchPipelineCommand(std cli.Streams) *cobra.Command {
+	f := new(benchPipelineFlags)
+	cmd := &cobra.Command{
+		Use:   "pipeline",
+		Short: "What following objects costs, from the cameras to NATS",
+		Long: "Starts `segd run` with RTSP cameras of H.264, served on loopback by a process of their\n" +
+			"own, marks objects in them, and subscribes to the masks. The cameras play the demo's\n" +
+			"clip from the frame on that its two persons are marked in; further objects are boxes\n" +
+			"spread over the picture. Measured are, of segd alone and once the objects were followed\n" +
+			"for 3 s:\n\n" +
+			"  fps                published frames a second, of one camera\n" +
+			"  dropped_percent    of the frames that came\n" +
+			"  latency_ms         from a frame's due time at the camera to its masks' publication\n" +
+			"  stages_ms          mean time a frame, of stages that overlap\n" +
+			"  cpu_percent        100 is one core\n" +
+			"  rss_mb             resident memory\n" +
+			"  allocs_per_frame   on Go's heap, of published frames\n" +
+			"  reference_ms       one forward of the model in the binary at 864×480, before segd is\n" +
+			"                     started, so that figures of different days compare",
+		Example: "  segd bench pipeline --cameras 1 --size 1920x1080 --fps 25 --objects 2\n" +
+			"  segd bench pipeline --cameras 4 --fps 10 --engine opencv --json",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runBenchPipeline(cmd.Context(), std, f) },
+	}
+	flags := cmd.Flags()
+	flags.IntVar(&f.cameras, "cameras", 1, "how many")
+	flags.StringVar(&f.size, "size", "854x480", "of their pictures, WxH")
+	flags.IntVar(&f.fps, "fps", 25, "their frames a second")
+	flags.IntVar(&f.objects, "objects", 2, "followed in each")
+	flags.DurationVar(&f.duration, "for", 20*time.Second, "measure for this long")
+	flags.StringVar(&f.engine, "engine", dnn.EngineAuto, "what computes the model: auto, opencv or onnxruntime")
+	flags.StringVar(&f.clip, "clip", demo.FindClip(), "video that the cameras play; of another than the demo's no persons are marked")
+	flags.BoolVar(&f.json, "json", false, "print one JSON object on standard output")
+	return cmd
+}
+
+// percentiles of a time, in milliseconds.
+type percentiles struct {
+	P50 float64 `json:"p50"`
+	P95 float64 `json:"p95"`
+	P99 float64 `json:"p99"`
+}
+
+// pipelineReport is what `segd bench pipeline --json` prints.
+type pipelineReport struct {
+	Cameras   int                `json:"cameras"`
+	FPS       float64            `json:"fps"`
+	Dropped   float64            `json:"dropped_percent"`
+	Latency   percentiles        `json:"latency_ms"`
+	Stages    map[string]float64 `json:"stages_ms"`
+	CPU       float64            `json:"cpu_percent"`
+	RSS       float64            `json:"rss_mb"`
+	Allocs    float64            `json:"allocs_per_frame"`
+	Reference float64            `json:"reference_ms"`
+}
+
+func runBenchPipeline(ctx context.Context, std cli.Streams, f *benchPipelineFlags) (err error) {
+	if err := f.check(); err != nil {
+		return err
+	}
+	report := pipelineReport{Cameras: f.cameras}
+	if report.Reference, err = reference(f.engine); err != nil {
+		return err
+	}
+	shape := demo.Shape{Width: f.width, Height: f.height, FPS: f.fps}
+	if f.clip == demo.FindClip() {
+		shape.Start = demo.Start
+	}
+	cameras, err := startBenchCameras(ctx, std.Err, f.cameras, f.clip, shape)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cameras.end()) }()
+	s, err := startBenchSegd(ctx, std.Err, f, cameras.urls)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.end()) }()
+	if err := s.measure(ctx, std, f, &report); err != nil {
+		return err
+	}
+	if f.json {
+		return cli.WriteJSON(std.Out, report)
+	}
+	return tellPipeline(std.Out, f, &report)
+}
+
+func tellPipeline(w io.Writer, f *benchPipelineFlags, r *pipelineReport) error {
+	fmt.Fprintf(w, "%d cameras of %s at %d frames/s, %d objects each: %.1f frames/s published each, %.1f %% dropped\n",
+		r.Cameras, f.size, f.fps, f.objects, r.FPS, r.Dropped)
+	fmt.Fprintf(w, "latency %.0f ms, %.0f in 95 %% and %.0f in 99 %% of the frames\n", r.Latency.P50, r.Latency.P95, r.Latency.P99)
+	fmt.Fprint(w, "ms a frame:")
+	for _, stage := range slices.Sorted(maps.Keys(r.Stages)) {
+		fmt.Fprintf(w, "  %s %.1f", stage, r.Stages[stage])
+	}
+	_, err := fmt.Fprintf(w, "\n%.0f %% of a core, %.0f MiB resident, %.0f allocations a frame; the reference takes %.1f ms\n", r.CPU, r.RSS, r.Allocs, r.Reference)
+	return err
+}
+
+// reference is how long the model in the binary takes for a frame, in milliseconds: the
+// median of a few.
+func reference(engine string) (_ float64, err error) {
+	m, err := configured.OpenModel(config.Model{ShortSide: benchReferenceHeight, Engine: engine})
+	if err != nil {
+		return 0, cli.Usage(err)
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	grey := bytes.Repeat([]byte{128}, 3*benchReferenceWidth*benchReferenceHeight)
+	var maps []features.Map
+	var took []float64
+	for range benchReferenceRuns {
+		start := time.Now()
+		if maps, err = m.Features(maps, grey, benchReferenceWidth, benchReferenceHeight, 1); err != nil {
+			return 0, err
+		}
+		took = append(took, milliseconds(time.Since(start)))
+	}
+	slices.Sort(took)
+	return took[len(took)/2], nil
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// benchSegd is a segd that is measured.
+type benchSegd struct {
+	cmd       *exec.Cmd
+	dir       string // of its configuration
+	page, bus string // URLs
+
+	watching context.CancelFunc
+	done     sync.WaitGroup
+
+	mu        sync.Mutex
+	newest    map[string]*segdv1.MaskFrame // by camera
+	recording bool
+	latencies []float64 // of the frames since recording began, milliseconds
+}
+
+func benchCameraName(i int) string { return fmt.Sprintf("camera%d", i) }
+
+// startBenchSegd starts a segd with cameras at urls. end must follow.
+func startBenchSegd(ctx context.Context, stderr io.Writer, f *benchPipelineFlags, urls []string) (_ *benchSegd, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	s := &benchSegd{newest: map[string]*segdv1.MaskFrame{}}
+	if s.dir, err = os.MkdirTemp("", "segd-bench.*"); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.end())
+		}
+	}()
+	var addrs [2]string
+	for i := range addrs {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		addrs[i] = l.Addr().String()
+		_ = l.Close()
+	}
+	s.page, s.bus = "http://"+addrs[0]+"/", "nats://"+addrs[1]
+	text := fmt.Sprintf("http: {addr: '%s'}\nnats: {addr: '%s'}\nlog: {level: warn}\nmodel: {engine: %s}\ncameras:\n", addrs[0], addrs[1], f.engine)
+	for i, url := range urls {
+		text += fmt.Sprintf("  - {name: %s, url: '%s', transport: tcp}\n", benchCameraName(i), url)
+	}
+	file := filepath.Join(s.dir, "segd.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return nil, err
+	}
+	s.cmd = exec.CommandContext(ctx, self, "run", "-c", file)
+	s.cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "SEGD_") })
+	s.cmd.Stderr = stderr
+	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
+	s.cmd.WaitDelay = benchPatience
+	if err := s.cmd.Start(); err != nil {
+		s.cmd = nil
+		return nil, err
+	}
+	if err := s.wait(ctx, "segd's bus", func() error { return bus.Dial(ctx, s.bus) }); err != nil {
+		return nil, err
+	}
+	watch, cancel := context.WithCancel(ctx)
+	s.watching = cancel
+	s.done.Go(func() {
+		_ = bus.Watch(watch, s.bus, "segd.v1.*.*.mask", bus.Handlers{Mask: s.see}) // only ever watch's error
+	})
+	return s, nil
+}
+
+// see takes a frame's masks.
+func (s *benchSegd) see(m *segdv1.MaskFrame) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.newest[m.GetCamera()] = m
+	if s.recording {
+		s.latencies = append(s.latencies, milliseconds(m.GetPublishTime().AsTime().Sub(m.GetCaptureTime().AsTime())))
+	}
+}
+
+// wait asks until there is no error.
+func (s *benchSegd) wait(ctx context.Context, what string, ask func() error) error {
+	for end := time.Now().Add(benchPatience); ; {
+		err := ask()
+		if err == nil {
+			return nil
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("waited %v in vain for %s: %w", benchPatience, what, err)
+		}
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// end ends segd.
+func (s *benchSegd) end() error {
+	if s.watching != nil {
+		s.watching()
+		s.done.Wait()
+	}
+	var err error
+	if s.cmd != nil {
+		err = errors.Join(s.cmd.Process.Signal(syscall.SIGTERM), s.cmd.Wait())
+	}
+	return errors.Join(err, os.RemoveAll(s.dir))
+}
+
+// measure marks the objects, waits until they are followed, and measures.
+func (s *benchSegd) measure(ctx context.Context, std cli.Streams, f *benchPipelineFlags, r *pipelineReport) error {
+	ann, err := benchObjects(f)
+	if err != nil {
+		return err
+	}
+	for i := range f.cameras {
+		name := benchCameraName(i)
+		if err := s.wait(ctx, "masks of "+name, func() error { return s.published(name, 0) }); err != nil {
+			return err
+		}
+		if f.objects == 0 {
+			continue
+		}
+		to := bus.Target{URL: s.bus, Site: config.DefaultSite, Camera: name}
+		// The first frames are those that the persons are marked in; where they were not
+		// all received, or are no longer kept, any will do.
+		if _, err := to.Annotate(ctx, ann(new(uint64))); err != nil {
+			if _, err := to.Annotate(ctx, ann(nil)); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+		if err := s.wait(ctx, "the objects of "+name, func() error { return s.published(name, f.objects) }); err != nil {
+			return err
+		}
+	}
+	if err := pause(ctx, benchSettled); err != nil {
+		return err
+	}
+
+	before, err := s.metrics(ctx)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	s.record(true)
+	if err := measuring(ctx, std, f.duration); err != nil {
+		return err
+	}
+	latencies := s.record(false)
+	took := time.Since(began).Seconds()
+	after, err := s.metrics(ctx)
+	if err != nil {
+		return err
+	}
+	if len(latencies) == 0 {
+		return errors.New("no frame was published")
+	}
+	grown := func(name string, labels ...string) float64 {
+		return after.sum(name, labels...) - before.sum(name, labels...)
+	}
+	published := grown("segd_frames_total", "outcome", "published")
+	r.FPS = published / took / float64(f.cameras)
+	r.Dropped = 100 * (1 - published/grown("segd_frames_total"))
+	slices.Sort(latencies)
+	at := func(share float64) float64 {
+		return latencies[min(int(share*float64(len(latencies))), len(latencies)-1)]
+	}
+	r.Latency = percentiles{at(0.5), at(0.95), at(0.99)}
+	r.Stages = map[string]float64{}
+	for _, stage := range after.values("segd_stage_duration_seconds", "stage") {
+		if n := grown("segd_stage_duration_seconds", "stage", stage); n > 0 {
+			r.Stages[stage] = 1000 * (after.histogram("segd_stage_duration_seconds", stage) - before.histogram("segd_stage_duration_seconds", stage)) / n
+		}
+	}
+	r.CPU = 100 * grown("process_cpu_seconds_total") / took
+	r.RSS = after.sum("process_resident_memory_bytes") / (1 << 20)
+	r.Allocs = grown("go_memstats_mallocs_total") / published
+	return nil
+}
+
+// published returns an error until a camera has published a frame with so many objects.
+func (s *benchSegd) published(camera string, objects int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.newest[camera]
+	if m == nil || len(m.GetObjects()) < objects {
+		return fmt.Errorf("%d objects", len(m.GetObjects()))
+	}
+	return nil
+}
+
+// record begins or ends to keep the latencies, and returns those that were kept.
+func (s *benchSegd) record(on bool) []float64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kept := s.latencies
+	s.recording, s.latencies = on, nil
+	return kept
+}
+
+// benchObjects returns the annotation of a frame, nil for the newest, as JSON.
+func benchObjects(f *benchPipelineFlags) (func(frame *uint64) []byte, error) {
+	a := &annotation.Annotation{Width: f.width, Height: f.height}
+	if f.clip == demo.FindClip() {
+		persons, err := annotation.ParseFor(demo.Persons, 0, 0)
+		if err != nil {
+			return nil, err
+		}
+		sx, sy := float64(f.width)/float64(persons.Width), float64(f.height)/float64(persons.Height)
+		for _, o := range persons.Objects[:min(len(persons.Objects), f.objects)] {
+			for i := range o.Scribbles {
+				o.Scribbles[i].Width *= min(sx, sy)
+				for k := range o.Scribbles[i].Points {
+					p := &o.Scribbles[i].Points[k]
+					p[0], p[1] = p[0]*sx, p[1]*sy
+				}
+			}
+			a.Objects = append(a.Objects, o)
+		}
+	}
+	// In rows of six, each as large as a person of the clip.
+	const columns, rows = 6, benchMostObjects / 6
+	w, h := float64(f.width), float64(f.height)
+	for k := len(a.Objects); k < f.objects; k++ {
+		x, y := (float64(k%columns)+0.5)/columns*w, (float64(k/columns%rows)+0.5)/rows*h
+		a.Objects = append(a.Objects, annotation.Object{
+			ID: uint32(k + 1), Label: fmt.Sprintf("box %d", k+1), Box: []float64{x - w/40, y - h/12, x + w/40, y + h/12},
+		})
+	}
+	return func(frame *uint64) []byte {
+		a.Frame = frame
+		data, err := json.Marshal(a)
+		if err != nil {
+			panic(err) // numbers and names alone
+		}
+		return data
+	}, nil
+}
+
+// scrape is what /metrics said.
+type scrape map[string]*dto.MetricFamily
+
+func (s *benchSegd) metrics(ctx context.Context) (_ scrape, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.page+"metrics", nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, resp.Body.Close()) }()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	return parser.TextToMetricFamilies(resp.Body)
+}
+
+// each calls visit with the series of a metric that have a label of that value, if there is
+// one to have.
+func (s scrape) each(name string, labels []string, visit func(*dto.Metric)) {
+	for _, m := range s[name].GetMetric() {
+		if len(labels) == 0 || slices.ContainsFunc(m.GetLabel(), func(l *dto.LabelPair) bool { return l.GetName() == labels[0] && l.GetValue() == labels[1] }) {
+			visit(m)
+		}
+	}
+}
+
+// sum adds up the series of a counter, a gauge, or the counts of a histogram.
+func (s scrape) sum(name string, labels ...string) (sum float64) {
+	s.each(name, labels, func(m *dto.Metric) {
+		sum += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+	})
+	return sum
+}
+
+// histogram adds up what was observed of a stage.
+func (s scrape) histogram(name, stage string) (sum float64) {
+	s.each(name, []string{"stage", stage}, func(m *dto.Metric) { sum += m.GetHistogram().GetSampleSum() })
+	return sum
+}
+
+// values are those of a label.
+func (s scrape) values(name, label string) []string {
+	found := map[string]bool{}
+	s.each(name, nil, func(m *dto.Metric) {
+		for _, l := range m.GetLabel() {
+			if l.GetName() == label {
+				found[l.GetValue()] = true
+			}
+		}
+	})
+	return slices.Sorted(maps.Keys(found))
+}
