@@ -13,7 +13,10 @@
 // position, so each is connected by construction and one pass is enough. The
 // queue is ours: distances are quantised to a floating-point key with three bits of
 // mantissa and kept in first-in-first-out buckets, so a pixel costs constant time.
-// The labels are those of a binary heap with the same keys. A [Region] that is to be finer
+// The labels are those of a binary heap with the same keys. A large image grows in tiles
+// first, several at a time, each as if it were alone, but only by pixels that are near to their
+// region; the rest, and what is beyond a tile's border, grows in one. That is the same
+// whatever the number of cores. A [Region] that is to be finer
 // gets a grid of seeds of its own; how they grow is the same everywhere.
 //
 // Features are pooled exactly as if each map were bilinearly interpolated at
