@@ -32,8 +32,7 @@ type camera struct {
 	watching atomic.Int32   // len(viewers), readable without mu
 	skipped  *atomic.Uint64 // frames that viewers were too slow for, of all cameras
 
-	encodeMu sync.Mutex // guards encoder
-	encoder  encoder
+	encoders encoders
 
 	mu            sync.Mutex // guards what follows
 	viewers       map[*viewer]struct{}
@@ -47,7 +46,7 @@ func newCamera(name string, cfg Config, skipped *atomic.Uint64) *camera {
 	return &camera{
 		skipped: skipped,
 		name:    name, log: cfg.Logger.With("camera", name), gone: make(chan struct{}),
-		encoder: encoder{quality: cfg.JPEGQuality}, viewers: make(map[*viewer]struct{}),
+		encoders: encoders{quality: cfg.JPEGQuality}, viewers: make(map[*viewer]struct{}),
 	}
 }
 
@@ -70,7 +69,7 @@ func (c *camera) publish(mf *segdv1.MaskFrame, bgr []byte) {
 		return
 	}
 	for to, viewers := range waiting {
-		picture, err := c.encode(bgr, width, height, to)
+		picture, err := c.encoders.encode(bgr, width, height, to)
 		if err != nil {
 			c.fault(err)
 			return
@@ -105,13 +104,6 @@ func (c *camera) due(now time.Time, width int) map[int][]*viewer {
 		waiting[to] = append(waiting[to], v)
 	}
 	return waiting
-}
-
-// encode makes a JPEG of width to.
-func (c *camera) encode(bgr []byte, width, height, to int) ([]byte, error) {
-	c.encodeMu.Lock()
-	defer c.encodeMu.Unlock()
-	return c.encoder.encodeAt(bgr, width, height, to)
 }
 
 // setStatus shows st to the viewers and returns it as JSON, nil if that failed.

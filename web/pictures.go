@@ -51,7 +51,7 @@ func (s *Server) Snapshot(name string, overlay bool) (seq uint64, picture []byte
 			}
 		}
 		width := int(m.GetWidth())
-		picture, err = c.encode(bgr, width, int(m.GetHeight()), width)
+		picture, err = c.encoders.encode(bgr, width, int(m.GetHeight()), width)
 		return err
 	})
 	return seq, picture, err

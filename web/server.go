@@ -217,6 +217,11 @@ func (s *Server) Close() {
 	}
 	s.mu.Unlock()
 	s.joined.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.cameras {
+		c.encoders.close()
+	}
 }
 
 // Cameras sets which cameras there are, in the order of the page. Viewers of
@@ -240,6 +245,7 @@ func (s *Server) Cameras(names []string) {
 	for name, c := range s.cameras {
 		if kept[name] == nil {
 			close(c.gone)
+			c.encoders.close()
 		}
 	}
 	s.cameras = kept

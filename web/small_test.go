@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"image/jpeg"
-	"math"
-	"math/rand/v2"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -144,39 +142,5 @@ func TestLowRate(t *testing.T) {
 	}
 	if got[slow] != 20 || got[all] != 250 || got[late] != 11 && got[late] != 10 {
 		t.Errorf("of 250 frames in 10 s: %d, %d and %d of the last 4.8 s; want 20, 250 and 10", got[slow], got[all], got[late])
-	}
-}
-
-func TestShrink(t *testing.T) {
-	random := rand.New(rand.NewPCG(3, 4))
-	for _, size := range [][4]int{{8, 6, 4, 3}, {9, 7, 4, 3}, {640, 480, 160, 120}, {5, 5, 1, 1}, {641, 3, 640, 3}} {
-		width, height, to, lower := size[0], size[1], size[2], size[3]
-		bgr := make([]byte, 3*width*height)
-		for i := range bgr {
-			bgr[i] = byte(random.IntN(256))
-		}
-		got := shrink(nil, bgr, width, height, to, lower)
-		for i := range got {
-			// The mean of all that falls into the pixel, by one look at every pixel.
-			var sum, n float64
-			for p := range width * height {
-				x, y := p%width, p/width
-				left, right, top, bottom := i/3%to*width/to, (i/3%to+1)*width/to, i/3/to*height/lower, (i/3/to+1)*height/lower
-				if x >= left && x < right && y >= top && y < bottom {
-					sum, n = sum+float64(bgr[3*p+i%3]), n+1
-				}
-			}
-			if math.Abs(float64(got[i])-sum/n) > 0.5 {
-				t.Fatalf("%v: byte %d is %d; want %.2f", size, i, got[i], sum/n)
-			}
-			if width > 100 && i > 300 {
-				break // the oracle is slow
-			}
-		}
-	}
-	bgr := make([]byte, 3*640*480)
-	dst := shrink(nil, bgr, 640, 480, 160, 120)
-	if n := testing.AllocsPerRun(5, func() { dst = shrink(dst, bgr, 640, 480, 160, 120) }); n != 0 {
-		t.Errorf("%v allocations", n)
 	}
 }

@@ -55,14 +55,17 @@ static int prepare(SegdScaler *s, const AVFrame *src, const AVFrame *dst)
 	int full = yuv == src ? src_full : dst_full;
 
 	if (s->sws && s->width == src->width && s->height == src->height &&
+	    s->dst_width == dst->width && s->dst_height == dst->height &&
 	    s->src_format == src_format && s->dst_format == dst_format &&
 	    s->matrix == matrix && s->full == full)
 		return 0;
 
+	// swscale's short cut from BGR24 to YUV knows the range of television only.
+	int flags = SWS_BILINEAR | (dst_full && is_rgb(src_format) ? SWS_ACCURATE_RND : 0);
 	sws_freeContext(s->sws);
 	s->sws = sws_getContext(src->width, src->height, src_format,
 	                        dst->width, dst->height, dst_format,
-	                        SWS_BILINEAR, NULL, NULL, NULL);
+	                        flags, NULL, NULL, NULL);
 	if (!s->sws)
 		return AVERROR(EINVAL);
 	const int *coefficients = sws_getCoefficients(matrix);
@@ -70,6 +73,8 @@ static int prepare(SegdScaler *s, const AVFrame *src, const AVFrame *dst)
 	                         0, 1 << 16, 1 << 16);
 	s->width = src->width;
 	s->height = src->height;
+	s->dst_width = dst->width;
+	s->dst_height = dst->height;
 	s->src_format = src_format;
 	s->dst_format = dst_format;
 	s->matrix = matrix;

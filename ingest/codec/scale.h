@@ -5,11 +5,11 @@
 #include <libavutil/frame.h>
 #include <libswscale/swscale.h>
 
-// A conversion between two pixel formats of the same size, kept while the
-// formats, the colour matrix and the range stay what they were.
+// A conversion between two pixel formats and sizes, kept while these, the colour matrix
+// and the range stay what they were.
 typedef struct SegdScaler {
 	struct SwsContext *sws;
-	int width, height;
+	int width, height, dst_width, dst_height;
 	int src_format, dst_format;
 	int matrix, full;
 } SegdScaler;

@@ -82,7 +82,7 @@ var plan = map[string]room{
 	"lp":                    {cgo: true, without: numbersOnly},
 	"bus":                   {internal: []string{"bus/segdv1", "internal/keypair", "internal/limit", "internal/pause", "internal/redact", "mask"}, modules: []string{nats, protobuf}},
 	"metrics":               {modules: []string{prom}},
-	"web":                   {internal: []string{"bus/segdv1", "internal/draw", "internal/keypair", "internal/limit", "internal/problem"}, modules: []string{websock, protobuf}, tests: []string{"internal/keypair/keypairtest", "mask", schema}},
+	"web":                   {internal: []string{"bus/segdv1", "ingest/codec", "internal/draw", "internal/keypair", "internal/limit", "internal/problem"}, modules: []string{websock, protobuf}, tests: []string{"internal/keypair/keypairtest", "mask", schema}},
 	"config":                {internal: []string{"ingest/cameraurl", "internal/redact"}, modules: []string{yaml}},
 	"pipeline":              {internal: []string{"annotation", "bus/segdv1", "features", "ingest", "internal/pause", "mask", "tracker"}, modules: []string{hdr, protobuf}, tests: []string{"demo", "ingest/codec"}},
 	"eval/davis":            {internal: []string{"annotation", "eval/internal/clip", "eval/internal/stats", "features", "mask", "tracker"}, tests: []string{"eval/internal/clip/cliptest"}},
