@@ -70,22 +70,20 @@ type Extractor struct {
 	bgr           []byte
 	width, height int
 	modelErr      error
-	modelPanic    *ModelPanic
+	modelPanic    *Panic
 	modelDone     chan struct{}
 	runModel      func()
 }
 
-// ModelPanic is what Extract panics with when the model panics, which happens on
-// another goroutine.
-type ModelPanic struct {
-	Value any    // the model's own
+// Panic is what Extract panics with when the model does, or what grows superpixels, which
+// happens on other goroutines.
+type Panic struct {
+	Value any    // what that panicked with
 	Stack []byte // of the goroutine it ran on, as debug.Stack formats it
 }
 
-// Error says both: nobody who does not recover sees the model's stack otherwise.
-func (p *ModelPanic) Error() string {
-	return fmt.Sprintf("features: model: panic: %v\n\n%s", p.Value, p.Stack)
-}
+// Error says both: nobody who does not recover sees that stack otherwise.
+func (p *Panic) Error() string { return fmt.Sprintf("features: panic: %v\n\n%s", p.Value, p.Stack) }
 
 // New returns an Extractor that pools m's feature maps, or only colours if m is
 // nil. It reports every fault of cfg at once.
@@ -98,7 +96,7 @@ func New(cfg Config, m Model) (*Extractor, error) {
 	e.runModel = func() {
 		defer func() {
 			if v := recover(); v != nil {
-				e.modelPanic = &ModelPanic{Value: v, Stack: debug.Stack()}
+				e.modelPanic = &Panic{Value: v, Stack: debug.Stack()}
 			}
 			e.modelDone <- struct{}{}
 		}()
@@ -120,7 +118,7 @@ type Region struct {
 // that overlap counts. It overwrites all of dst but Seq, reuses its memory and its own, and
 // keeps nothing of bgr. The model runs while the superpixels grow, on another goroutine
 // that has ended when Extract returns or panics. On error dst's contents are unspecified.
-// A panic of the model becomes one of Extract, with a *ModelPanic.
+// A panic of either becomes one of Extract, with a *Panic.
 func (e *Extractor) Extract(dst *Scene, bgr []byte, width, height int, fine ...Region) error {
 	if width < 1 || height < 1 || width > maxSide || height > maxSide {
 		return fmt.Errorf("features: image of %d×%d pixels; want 1 to %d a side", width, height, maxSide)

@@ -204,9 +204,9 @@ func TestModelPanics(t *testing.T) {
 		t.Fatal(err)
 	}
 	bgr := make([]byte, 3*4*4)
-	p, ok := extractPanic(e, new(Scene), bgr, 4, 4).(*ModelPanic)
+	p, ok := extractPanic(e, new(Scene), bgr, 4, 4).(*Panic)
 	if !ok {
-		t.Fatalf("Extract panicked with %v; want a *ModelPanic", p)
+		t.Fatalf("Extract panicked with %v; want a *Panic", p)
 	}
 	fault, ok := p.Value.(runtime.Error)
 	if !ok || !strings.Contains(fault.Error(), "index out of range [48]") {

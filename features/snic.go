@@ -4,6 +4,7 @@ import (
 	"image"
 	"math"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 )
@@ -189,12 +190,16 @@ func (s *snic) meet(im *segmented, q *queue, from, to image.Point) {
 }
 
 // parallel calls do(0…n−1) at once, the last on this goroutine, and returns when all have
-// returned. If one panics so does it, then.
+// returned. If one panics so does it then, with a *Panic.
 func parallel(n int, do func(i int)) {
 	var others sync.WaitGroup
-	panics := make([]any, n)
+	panics := make([]*Panic, n)
 	one := func(i int) {
-		defer func() { panics[i] = recover() }()
+		defer func() {
+			if v := recover(); v != nil {
+				panics[i] = &Panic{Value: v, Stack: debug.Stack()}
+			}
+		}()
 		do(i)
 	}
 	for i := range n - 1 {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -214,7 +215,7 @@ func TestParallelPanics(t *testing.T) {
 		done := make([]bool, 3)
 		func() {
 			defer func() {
-				if p := recover(); p != "ouch" {
+				if p, ok := recover().(*Panic); !ok || p.Value != "ouch" || !strings.Contains(string(p.Stack), "TestParallelPanics") {
 					t.Errorf("panic %v", p)
 				}
 			}()

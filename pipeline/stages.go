@@ -41,7 +41,7 @@ func guard(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			p := &panicError{value: v, stack: debug.Stack()}
-			if m, ok := v.(*features.ModelPanic); ok { // of another goroutine
+			if m, ok := v.(*features.Panic); ok { // of another goroutine
 				p.value, p.stack = m.Value, m.Stack
 			}
 			err = p
