@@ -40,6 +40,7 @@ type Frame struct {
 	Truth  mask.RLE
 	Result *tracker.Result
 	J      float64
+	Took   StageMS
 }
 
 // Report is the outcome, in the stable form `segd eval davis --json` prints.

@@ -10,7 +10,7 @@ import (
 func (s *Sequence) fill(run *following) {
 	last := len(run.j) - 1
 	s.Frames = float64(last - 1)
-	s.J, s.F = stats.Mean(run.j[1:last]), stats.Mean(run.f[1:last])
+	s.J, s.F = run.Mean()
 	s.JDecay, s.FDecay = decay(run.j[1:last]), decay(run.f[1:last])
 	s.Instability = stats.Mean(run.excess[1:last])
 	s.False = falseOf(run.false[1:last], run.seen[1:last])

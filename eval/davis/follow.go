@@ -12,7 +12,7 @@ import (
 
 // following is what one run over a take gives, frame by frame.
 type following struct {
-	j, f    []float64
+	Scores
 	excess  []float64 // change since the frame before, beyond the truth's
 	false   [][3]int  // pixels of the mask that are not the object, by distance
 	seen    []int     // pixels of the truth
@@ -60,9 +60,7 @@ func follow(ctx context.Context, opt *Options, t *take, d disturbance, frame fun
 		}
 		got, truth := res.Objects[0].Mask, mask.Encode(p.Truth, p.Width, p.Height)
 		bits = got.Decode(bits)
-		j := mask.IoU(got, truth)
-		out.j = append(out.j, j)
-		out.f = append(out.f, boundaryF(bits, p.Truth, p.Width, p.Height))
+		out.Add(bits, p.Truth, p.Width, p.Height)
 		out.false = append(out.false, countFalse(bits, p.Truth, p.Width, p.Height))
 		out.seen = append(out.seen, truth.Area())
 		out.area = append(out.area, got.Area())
@@ -74,7 +72,7 @@ func follow(ctx context.Context, opt *Options, t *take, d disturbance, frame fun
 		out.excess = append(out.excess, mask.IoU(lastTruth, truth)-mask.IoU(lastMask, got))
 		lastMask, lastTruth = got, truth
 		if frame != nil {
-			if err := frame(i, Frame{Image: p.Image(), Truth: truth, Result: res, J: j}); err != nil {
+			if err := frame(i, Frame{Image: p.Image(), Truth: truth, Result: res, J: out.j[i], Took: took}); err != nil {
 				return nil, err
 			}
 		}

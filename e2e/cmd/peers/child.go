@@ -36,10 +36,12 @@ func start(ctx context.Context, path string, args ...string) (*child, error) {
 	return c, nil
 }
 
-// ask sends a line and returns the numbers of the answer.
-func (c *child) ask(line string) ([]float64, error) {
-	if _, err := io.WriteString(c.in, line+"\n"); err != nil {
-		return nil, fmt.Errorf("%s: %w", c.cmd.Path, err)
+// ask sends a line, and bytes after it, and returns the numbers of the answer.
+func (c *child) ask(line string, more ...[]byte) ([]float64, error) {
+	for _, part := range append([][]byte{[]byte(line + "\n")}, more...) {
+		if _, err := c.in.Write(part); err != nil {
+			return nil, fmt.Errorf("%s: asking %q: %w", c.cmd.Path, line, err)
+		}
 	}
 	answer, err := c.out.ReadString('\n')
 	if err != nil {

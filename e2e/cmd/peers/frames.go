@@ -21,24 +21,36 @@ type clip struct {
 	truth         []bool
 }
 
-// clips lists DAVIS sequences, or one that is drawn. Each is loaded when opened.
-func clips(opt options) ([]func() (*clip, error), error) {
-	dirs, err := filepath.Glob(filepath.Join(opt.davis, "JPEGImages/480p/*"))
+// sequences names the DAVIS sequences to use, none if there are none.
+func sequences(opt options) ([]string, error) {
+	names, err := filepath.Glob(filepath.Join(opt.davis, "JPEGImages/480p/*"))
 	if err != nil {
 		return nil, err
 	}
-	if len(dirs) == 0 {
+	for i, dir := range names {
+		names[i] = filepath.Base(dir)
+	}
+	slices.Sort(names)
+	return names[:min(opt.sequences, len(names))], nil
+}
+
+// clips lists DAVIS sequences, or one that is drawn. Each is loaded when opened.
+func clips(opt options) ([]func() (*clip, error), error) {
+	names, err := sequences(opt)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
 		return []func() (*clip, error){func() (*clip, error) { return drawn(854, 480, opt.seed), nil }}, nil
 	}
-	slices.Sort(dirs)
 	var list []func() (*clip, error)
-	for _, dir := range dirs[:min(opt.sequences, len(dirs))] {
-		list = append(list, func() (*clip, error) { return davis(opt.davis, filepath.Base(dir)) })
+	for _, name := range names {
+		list = append(list, func() (*clip, error) { return readClip(opt.davis, name) })
 	}
 	return list, nil
 }
 
-func davis(root, name string) (*clip, error) {
+func readClip(root, name string) (*clip, error) {
 	c := &clip{name: name}
 	for f := range windowFrames {
 		img, err := load(filepath.Join(root, "JPEGImages/480p", name, fmt.Sprintf("%05d.jpg", f)))

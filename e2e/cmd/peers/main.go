@@ -11,23 +11,31 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 )
 
 type options struct {
-	bk, liblinear, train string // programs
-	davis, ssl           string // folders; what is not there is left out
-	cut, fit             bool
-	sequences, workers   int
-	budget               time.Duration
-	seed                 uint64
+	bk, liblinear, train, masks string // programs
+	davis, ssl                  string // folders; what is not there is left out
+	only                        string // comparison, all if empty
+	sequences, workers          int
+	budget                      time.Duration
+	seed                        uint64
 }
 
-// report is what goes to stdout: medians of ratios ours/theirs.
+// report is what goes to stdout: medians of ratios ours/theirs, and of masks each side's
+// figures.
 type report struct {
-	Cut       *cutReport `json:"cut,omitempty"`
-	LIBLINEAR *fitReport `json:"liblinear,omitempty"`
+	Cut       *cutReport  `json:"cut,omitempty"`
+	LIBLINEAR *fitReport  `json:"liblinear,omitempty"`
+	Masks     *maskReport `json:"masks,omitempty"`
 }
+
+// comparisons are what -only takes.
+var comparisons = []string{"cut", "liblinear", "masks"}
+
+func (opt *options) wants(comparison string) bool { return opt.only == "" || opt.only == comparison }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -41,15 +49,15 @@ func main() {
 
 func parse(args []string, stderr io.Writer) (options, error) {
 	var opt options
-	only := ""
 	fs := flag.NewFlagSet("peers", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	fs.StringVar(&opt.bk, "bk", "bin/peer-bk", "the program of theirs/bk.cpp")
 	fs.StringVar(&opt.liblinear, "liblinear", "bin/peer-liblinear", "the program of theirs/liblinear.cpp")
 	fs.StringVar(&opt.train, "train", "liblinear-train", "LIBLINEAR's own program, which theirs/liblinear.cpp has to agree with")
-	fs.StringVar(&opt.davis, "davis", "../shared/data/davis", "`folder` with JPEGImages/480p and Annotations/480p; if it is not there, frames are drawn")
+	fs.StringVar(&opt.masks, "masks", "bin/peer-masks", "the program of theirs/masks.cpp")
+	fs.StringVar(&opt.davis, "davis", "../shared/data/davis", "`folder` with JPEGImages/480p and Annotations/480p; if it is not there, frames are drawn for the cuts and masks are left out")
 	fs.StringVar(&opt.ssl, "ssl", "../shared/data/ssl", "`folder` of the SSL benchmark; if it is not there, only synthetic data is used")
-	fs.StringVar(&only, "only", "", "cut or liblinear; both if empty")
+	fs.StringVar(&opt.only, "only", "", "cut, liblinear or masks; all if empty")
 	fs.IntVar(&opt.sequences, "sequences", 8, "DAVIS sequences at most")
 	fs.IntVar(&opt.workers, "workers", 1, "threads of our training; LIBLINEAR has one")
 	fs.DurationVar(&opt.budget, "budget", 2*time.Second, "least time to spend on each comparison")
@@ -57,10 +65,9 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	if err := fs.Parse(args); err != nil {
 		return opt, err
 	}
-	if fs.NArg() > 0 || !slices.Contains([]string{"", "cut", "liblinear"}, only) || min(opt.sequences, opt.workers) < 1 {
-		return opt, fmt.Errorf("peers: arguments %q, -only %q, -sequences %d, -workers %d; want none, one of \"\", cut, liblinear, and at least 1", fs.Args(), only, opt.sequences, opt.workers)
+	if fs.NArg() > 0 || opt.only != "" && !slices.Contains(comparisons, opt.only) || min(opt.sequences, opt.workers) < 1 {
+		return opt, fmt.Errorf("peers: arguments %q, -only %q, -sequences %d, -workers %d; want none, one of \"\", %s, and at least 1", fs.Args(), opt.only, opt.sequences, opt.workers, strings.Join(comparisons, ", "))
 	}
-	opt.cut, opt.fit = only != "liblinear", only != "cut"
 	return opt, nil
 }
 
@@ -74,16 +81,21 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return fmt.Errorf("peers: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	// Inputs are large and live, so that a collection would be long; and the other
-	// side has none.
-	debug.SetGCPercent(400)
 	var r report
-	if opt.cut {
+	if opt.wants("masks") {
+		if r.Masks, err = compareMasks(ctx, opt, stderr); err != nil {
+			return fmt.Errorf("peers: %w", err)
+		}
+	}
+	// Inputs of the others are large and live, so that a collection would be long; and
+	// the other side has none.
+	debug.SetGCPercent(400)
+	if opt.wants("cut") {
 		if r.Cut, err = compareCuts(ctx, opt, dir, stderr); err != nil {
 			return fmt.Errorf("peers: %w", err)
 		}
 	}
-	if opt.fit {
+	if opt.wants("liblinear") {
 		if r.LIBLINEAR, err = compareFits(ctx, opt, dir, stderr); err != nil {
 			return fmt.Errorf("peers: %w", err)
 		}
