@@ -34,7 +34,7 @@ type StageMS = clip.StageMS
 
 // Frame is one labelled frame, valid during the Frame callback. Image and
 // Truth have changes and disturbance in them: where it hides the object, Truth is
-// empty.
+// empty. Of a mosaic, Truth is of all objects and J their mean.
 type Frame struct {
 	Image  image.Image
 	Truth  mask.RLE
@@ -143,14 +143,11 @@ type Skipped struct {
 // sequence's name. Repeats and runs backwards begin with the first frame that shows
 // the object.
 func Run(ctx context.Context, opt Options) (*Report, error) {
-	if opt.Repeat < 0 {
-		return nil, fmt.Errorf("davis: %d repeats; want 1 or more, or 0 for a single run of the frames as they are", opt.Repeat)
-	}
-	clips, err := clip.Open(opt.Root, opt.Sequences)
+	all, skipped, err := opt.open()
 	if err != nil {
 		return nil, err
 	}
-	report := &Report{Mode: opt.Tracker.Mode.String(), Model: opt.ModelName, Backwards: opt.Backwards}
+	report := &Report{Mode: opt.Tracker.Mode.String(), Model: opt.ModelName, Backwards: opt.Backwards, Skipped: skipped}
 	runs := 1
 	if opt.Perturb != Undisturbed {
 		runs = 2
@@ -159,22 +156,13 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 	if opt.Perturb != Undisturbed || opt.Repeat > 0 {
 		report.Seed = new(opt.Seed)
 	}
-	var all [][]*take
-	if all, report.Skipped, err = opt.takes(clips); err != nil {
-		return nil, err
-	}
-	total, done := 0, 0
+	total := 0
 	for _, takes := range all {
 		for _, t := range takes {
 			total += runs * len(t.Images)
 		}
 	}
-	tick := func() {
-		done++
-		if opt.Progress != nil {
-			opt.Progress(done, total)
-		}
-	}
+	tick := opt.ticker(total)
 	var repeats [][]Sequence // of each sequence
 	var reliability stats.Reliability
 	for _, takes := range all {
@@ -189,6 +177,17 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 	report.sum(repeats, opt.Repeat)
 	report.Reliability = reliability.Bins()
 	return report, nil
+}
+
+// ticker returns what counts a frame of all.
+func (opt *Options) ticker(total int) func() {
+	done := 0
+	return func() {
+		done++
+		if opt.Progress != nil {
+			opt.Progress(done, total)
+		}
+	}
 }
 
 // runTake gives one repeat's row. shown is whether the caller's Frame is to see it.

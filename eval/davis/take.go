@@ -12,13 +12,17 @@ import (
 // take is a clip as one run plays it.
 type take struct {
 	*clip.Clip
-	change *change // nil leaves the pictures as they are
+	change *change     // nil leaves the pictures as they are
+	cut    image.Point // what is left of them then, from the upper left corner; zero: all
 }
+
+// maxCut is how many rows or columns a change cuts off at most.
+const maxCut = 4
 
 // change is one of the tiny changes of a clip that should not matter.
 type change struct {
 	side    int // that pixels are cut off: left, right, top, bottom
-	pixels  int
+	pixels  int // 1 to maxCut
 	quality int // of the JPEG that the picture is coded as once more
 	start   int // frames left out at the beginning
 }
@@ -29,7 +33,7 @@ func drawChange(seed uint64, repeat int, c *clip.Clip) *change {
 	rng := rand.New(rand.NewPCG(seed+uint64(repeat)<<32, c.Hash()))
 	ch := &change{}
 	ch.side = rng.IntN(4)
-	ch.pixels = 1 + rng.IntN(4)
+	ch.pixels = 1 + rng.IntN(maxCut)
 	ch.quality = 90 + rng.IntN(8)
 	ch.start = rng.IntN(3)
 	return ch
@@ -51,13 +55,20 @@ func (ch *change) kept(width, height int) image.Rectangle {
 	return r
 }
 
-// Read reads frame i and makes the change.
+// Read reads frame i, makes the change and cuts.
 func (t *take) Read(i int) (*clip.Picture, error) {
 	p, err := t.cropped(i)
-	if err != nil || t.change == nil {
+	if err == nil && t.change != nil {
+		err = p.Recode(t.change.quality)
+	}
+	if err != nil || t.cut == (image.Point{}) {
 		return p, err
 	}
-	return p, p.Recode(t.change.quality)
+	if p.Width < t.cut.X || p.Height < t.cut.Y {
+		return nil, fmt.Errorf("%s is %d×%d; want %d×%d as the frames before it", t.Images[i], p.Width, p.Height, t.cut.X, t.cut.Y)
+	}
+	p.Crop(image.Rectangle{Max: t.cut})
+	return p, nil
 }
 
 func (t *take) cropped(i int) (*clip.Picture, error) {
@@ -74,8 +85,13 @@ func (t *take) cropped(i int) (*clip.Picture, error) {
 }
 
 // from is the take from frame i on.
-func (t *take) from(i int) *take {
-	return &take{&clip.Clip{Name: t.Name, Images: t.Images[i:], Truths: t.Truths[i:]}, t.change}
+func (t *take) from(i int) *take { return t.frames(i, len(t.Images)) }
+
+// frames is the take from frame i to the one before end.
+func (t *take) frames(i, end int) *take {
+	out := *t
+	out.Clip = &clip.Clip{Name: t.Name, Images: t.Images[i:end], Truths: t.Truths[i:end]}
+	return &out
 }
 
 // take returns a clip as the given repeat plays it. That a first frame is empty is
@@ -104,6 +120,18 @@ func (opt *Options) take(c *clip.Clip, repeat int) (*take, error) {
 		}
 	}
 	return t.from(len(t.Images)), nil
+}
+
+// open returns the takes of the wanted sequences, as takes does.
+func (opt *Options) open() (all [][]*take, skipped []Skipped, err error) {
+	if opt.Repeat < 0 {
+		return nil, nil, fmt.Errorf("davis: %d repeats; want 1 or more, or 0 for a single run of the frames as they are", opt.Repeat)
+	}
+	clips, err := clip.Open(opt.Root, opt.Sequences)
+	if err != nil {
+		return nil, nil, err
+	}
+	return opt.takes(clips)
 }
 
 // takes returns the takes of each sequence, one for each repeat, and the sequences of

@@ -92,6 +92,11 @@ type Picture struct {
 	Truth         []uint8 // 1 on the object
 }
 
+// Black is a picture without object.
+func Black(width, height int) *Picture {
+	return &Picture{Width: width, Height: height, BGR: make([]byte, 3*width*height), Truth: make([]uint8, width*height)}
+}
+
 // Read reads frame i.
 func (c *Clip) Read(i int) (*Picture, error) {
 	img, err := readImage(c.Images[i])
@@ -182,6 +187,16 @@ func (p *Picture) Crop(r image.Rectangle) {
 		bgr, truth = append(bgr, p.BGR[3*from:3*to]...), append(truth, p.Truth[from:to]...)
 	}
 	p.Width, p.Height, p.BGR, p.Truth = r.Dx(), r.Dy(), bgr, truth
+}
+
+// Paste puts q and its truth into the picture, with the upper left corner at a point where
+// all of q lies within it.
+func (p *Picture) Paste(q *Picture, at image.Point) {
+	for y := range q.Height {
+		to := (at.Y+y)*p.Width + at.X
+		copy(p.BGR[3*to:], q.BGR[3*y*q.Width:3*(y+1)*q.Width])
+		copy(p.Truth[to:], q.Truth[y*q.Width:(y+1)*q.Width])
+	}
 }
 
 // Recode codes the picture as JPEG of a quality from 1 to 100 and decodes it again.

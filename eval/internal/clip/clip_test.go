@@ -56,6 +56,16 @@ func TestCrop(t *testing.T) {
 	}
 }
 
+func TestPaste(t *testing.T) {
+	q := &Picture{Width: 2, Height: 2, BGR: []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, Truth: []uint8{1, 0, 0, 3}}
+	p := Black(4, 3)
+	p.Paste(q, image.Pt(2, 1))
+	bgr := append(make([]byte, 3*6), 1, 2, 3, 4, 5, 6, 0, 0, 0, 0, 0, 0, 7, 8, 9, 10, 11, 12)
+	if truth := []uint8{0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 3}; !slices.Equal(p.BGR, bgr) || !slices.Equal(p.Truth, truth) {
+		t.Errorf("%v with truth %v; want %v with %v", p.BGR, p.Truth, bgr, truth)
+	}
+}
+
 // Of a smooth picture JPEG loses little, more at a lower quality, and always the same.
 func TestRecode(t *testing.T) {
 	loss := func(quality int) (l float64, out []byte) {
