@@ -85,6 +85,11 @@ func TestEvalPicturesRefuse(t *testing.T) {
 		{"video in no folder", []string{"davis", "--root", root, "--overlay", "/no/such/a.mp4"}, 2, []string{"--overlay", "/no/such/a.mp4"}},
 		{"mosaic of two", []string{"davis", "--root", root, "--mosaic"}, 1, []string{"mosaic of 2 sequences", "at least 4"}},
 		{"mosaic disturbed", []string{"davis", "--root", root, "--mosaic", "--perturb", "noise"}, 2, []string{"--mosaic", "--perturb noise", "none"}},
+		{"inset of a word", []string{"davis", "--root", root, "--inset", "1080p"}, 2, []string{`--inset "1080p"`, "WIDTHxHEIGHT", "1920x1080"}},
+		{"inset and more", []string{"davis", "--root", root, "--inset", "640x360x2"}, 2, []string{`--inset "640x360x2"`}},
+		{"inset too low", []string{"davis", "--root", root, "--inset", "640x63"}, 2, []string{`--inset "640x63"`, "64 to 8192"}},
+		{"inset too wide", []string{"davis", "--root", root, "--inset", "8193x64"}, 2, []string{`--inset "8193x64"`, "64 to 8192"}},
+		{"mosaic inset", []string{"davis", "--root", root, "--mosaic", "--inset", "640x360"}, 2, []string{"--mosaic", "--inset", "one of them"}},
 		{"too short to cover", []string{"davis", "--root", root, "--perturb", "occlusion"}, 1, []string{"one has 3 frames", "takes 35"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -220,6 +225,22 @@ func TestEvalDavisMosaic(t *testing.T) {
 		if row := report.Mosaic[i]; row.Sequence != name || row.Mosaic != 1+i/4 || row.J == nil || row.JAlone == nil || *row.Difference != *row.J-*row.JAlone {
 			t.Errorf("row %d of %s; want %s with its J alone", i, c.Out.String(), name)
 		}
+	}
+}
+
+func TestEvalDavisInset(t *testing.T) {
+	out := t.TempDir()
+	c := start(t, "eval", "davis", "--root", davisFolder(t, 3), "--sequences", "two", "--superpixels", "200", "--inset", "320x200", "--overlay", out)
+	if err := c.Wait(t, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	for _, parts := range [][]string{{"shrunk into 320×200", "scale"}, {"two", "1.000"}, {"mean"}} {
+		if !lineWith(c.Out.String(), parts) {
+			t.Errorf("no line has all of %q:\n%s", parts, c.Out.String())
+		}
+	}
+	if b := readPNG(t, filepath.Join(out, "two-00000.png")).Bounds(); b.Dx() != 320 || b.Dy() != 200 {
+		t.Errorf("a picture of %d×%d; want 320×200", b.Dx(), b.Dy())
 	}
 }
 

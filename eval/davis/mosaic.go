@@ -99,7 +99,7 @@ func (m *mosaic) frames() int { return len(m.parts[0].Images) }
 // Read reads frame i; its truth is a part's number from 1 on that part's object.
 func (m *mosaic) Read(i int) (*clip.Picture, error) {
 	size := m.parts[0].cut
-	out := clip.Black(columns*size.X, columns*size.Y)
+	out := clip.Blank(columns*size.X, columns*size.Y, [3]byte{})
 	for k, t := range m.parts {
 		p, err := t.Read(i)
 		if err != nil {
@@ -240,10 +240,13 @@ func mosaics(all [][]*take) (out [][]*mosaic, err error) {
 // truth is its annotation. A mosaic is as long as the shortest of the four. Each sequence is
 // followed alone as well, in the same frames. A last mosaic of fewer is filled up by the first
 // sequences, which count where they were before only. Options are as for Run; there is no
-// perturbation. Pictures that changes have made smaller by a few pixels are cut alike.
+// perturbation and no inset. Pictures that changes have made smaller by a few pixels are cut alike.
 func RunMosaic(ctx context.Context, opt Options) (*MosaicReport, error) {
 	if opt.Perturb != Undisturbed {
 		return nil, fmt.Errorf("davis: perturbation %s; a mosaic is not disturbed", opt.Perturb)
+	}
+	if opt.Inset != (image.Point{}) {
+		return nil, fmt.Errorf("davis: inset %d×%d; a mosaic has none", opt.Inset.X, opt.Inset.Y)
 	}
 	all, skipped, err := opt.open()
 	if err != nil {

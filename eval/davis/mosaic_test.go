@@ -255,6 +255,7 @@ func TestMosaicRefuses(t *testing.T) {
 		{"three", Options{Root: squares(t, 3, 3, 3)}, "3 sequences; want at least 4"},
 		{"three are long enough", Options{Root: squares(t, 12, 12, 12, 3), Repeat: 8}, "3 sequences; want at least 4"},
 		{"disturbed", Options{Root: four, Perturb: Noise}, "a mosaic is not disturbed"},
+		{"inset", Options{Root: four, Inset: image.Pt(640, 360)}, "a mosaic has none"},
 		{"repeats", Options{Root: four, Repeat: -1}, "-1 repeats"},
 		{"sizes", Options{Root: wide}, "d is 192×128, a is 96×64"},
 		{"no object", Options{Root: empty}, "marks no object"},

@@ -14,6 +14,7 @@ type take struct {
 	*clip.Clip
 	change *change     // nil leaves the pictures as they are
 	cut    image.Point // what is left of them then, from the upper left corner; zero: all
+	inset  *inset      // they are put into; nil: none
 }
 
 // maxCut is how many rows or columns a change cuts off at most.
@@ -55,14 +56,20 @@ func (ch *change) kept(width, height int) image.Rectangle {
 	return r
 }
 
-// Read reads frame i, makes the change and cuts.
+// Read reads frame i, makes the change, and shrinks or cuts.
 func (t *take) Read(i int) (*clip.Picture, error) {
 	p, err := t.cropped(i)
 	if err == nil && t.change != nil {
 		err = p.Recode(t.change.quality)
 	}
-	if err != nil || t.cut == (image.Point{}) {
-		return p, err
+	if err != nil {
+		return nil, err
+	}
+	if t.inset != nil {
+		p = t.inset.apply(p)
+	}
+	if t.cut == (image.Point{}) {
+		return p, nil
 	}
 	if p.Width < t.cut.X || p.Height < t.cut.Y {
 		return nil, fmt.Errorf("%s is %d×%d; want %d×%d as the frames before it", t.Images[i], p.Width, p.Height, t.cut.X, t.cut.Y)
@@ -127,11 +134,23 @@ func (opt *Options) open() (all [][]*take, skipped []Skipped, err error) {
 	if opt.Repeat < 0 {
 		return nil, nil, fmt.Errorf("davis: %d repeats; want 1 or more, or 0 for a single run of the frames as they are", opt.Repeat)
 	}
+	if opt.Inset.X < 0 || opt.Inset.Y < 0 || (opt.Inset.X == 0) != (opt.Inset.Y == 0) {
+		return nil, nil, fmt.Errorf("davis: inset %d×%d; want a frame of at least 1×1, or 0×0 for none", opt.Inset.X, opt.Inset.Y)
+	}
 	clips, err := clip.Open(opt.Root, opt.Sequences)
 	if err != nil {
 		return nil, nil, err
 	}
 	return opt.takes(clips)
+}
+
+// reach is how far outlines may be apart in pictures as t reads them: as far as in the sequence
+// before anything was put around it.
+func (t *take) reach(p *clip.Picture) int {
+	if t.inset != nil {
+		return boundaryReach(t.inset.at.Dx(), t.inset.at.Dy())
+	}
+	return boundaryReach(p.Width, p.Height)
 }
 
 // takes returns the takes of each sequence, one for each repeat, and the sequences of
@@ -147,6 +166,11 @@ func (opt *Options) takes(clips []*clip.Clip) (all [][]*take, skipped []Skipped,
 			}
 			if reason = opt.Perturb.tooShort(len(t.Images)); reason != "" {
 				break
+			}
+			if opt.Inset != (image.Point{}) {
+				if t.inset, err = newInset(t, opt.Inset); err != nil {
+					return nil, nil, fmt.Errorf("davis: %s: %w", c.Name, err)
+				}
 			}
 			takes = append(takes, t)
 		}

@@ -2,9 +2,12 @@ package measure
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"image"
 	"image/color"
 	"io"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -97,6 +100,7 @@ type davisFlags struct {
 	repeat    int
 	backwards bool
 	mosaic    bool
+	inset     string
 }
 
 func evalDavisCommand(std cli.Streams) *cobra.Command {
@@ -135,6 +139,10 @@ func evalDavisCommand(std cli.Streams) *cobra.Command {
 			"each from its first mask. Printed are J there, \"J alone\" of the sequence by itself in\n" +
 			"the same frames, and the difference. A last mosaic of fewer is filled up by the first\n" +
 			"sequences, which count once. Pictures are not disturbed.\n\n" +
+			"--inset WxH shrinks each sequence so that its object is 80 pixels high in the first\n" +
+			"frame, if it is higher, and puts it into the middle of a frame of that size, whose rest is\n" +
+			"the first frame's mean colour: small objects. Outlines are matched as in the sequence\n" +
+			"without the rest.\n\n" +
 			"--overlay writes each frame with the mask tinted and the truth's outline in green,\n" +
 			"to DIR/SEQUENCE-FRAME.png, or as a video if its name ends in .mp4; of repeats those\n" +
 			"of the first. FRAME counts the frames played, and of mosaics\n" +
@@ -143,6 +151,7 @@ func evalDavisCommand(std cli.Streams) *cobra.Command {
 			"  segd eval davis --root DAVIS --repeat 5 --backwards\n" +
 			"  segd eval davis --root DAVIS --sequences all --json >figures.json\n" +
 			"  segd eval davis --root DAVIS --mosaic\n" +
+			"  segd eval davis --root DAVIS --inset 1920x1080\n" +
 			"  segd eval davis --root DAVIS --sequences libby --overlay out",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDavis(cmd, std, f) },
@@ -153,8 +162,28 @@ func evalDavisCommand(std cli.Streams) *cobra.Command {
 	flags.IntVar(&f.repeat, "repeat", 0, "runs of each sequence under tiny changes (0: one run, unchanged)")
 	flags.BoolVar(&f.backwards, "backwards", false, "play each sequence from its last frame to its first")
 	flags.BoolVar(&f.mosaic, "mosaic", false, "four sequences in one picture, four objects followed at once")
+	flags.StringVar(&f.inset, "inset", "", "WIDTHxHEIGHT of a frame that each sequence is shrunk into, so that its object is small")
 	flags.StringVar(&f.overlay, "overlay", "", "folder or FILE.mp4 to write the frames with their masks to")
 	return cmd
+}
+
+// Sides of an inset's frame.
+const minInset, maxInset = 64, 8192
+
+// parseInset is zero for no inset.
+func parseInset(s string) (size image.Point, err error) {
+	if s == "" {
+		return size, nil
+	}
+	w, h, _ := strings.Cut(s, "x")
+	for side, text := range map[*int]string{&size.X: w, &size.Y: h} {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < minInset || n > maxInset {
+			return image.Point{}, cli.Usage(fmt.Errorf("--inset %q; accepted: WIDTHxHEIGHT, such as 1920x1080, with sides of %d to %d pixels", s, minInset, maxInset))
+		}
+		*side = n
+	}
+	return size, nil
 }
 
 func runDavis(cmd *cobra.Command, std cli.Streams, f davisFlags) error {
@@ -172,6 +201,13 @@ func runDavis(cmd *cobra.Command, std cli.Streams, f davisFlags) error {
 	if f.mosaic && perturb != davis.Undisturbed {
 		return cli.Usage(fmt.Errorf("--mosaic with --perturb %s; accepted: --perturb none, a mosaic is not disturbed", perturb))
 	}
+	if f.mosaic && f.inset != "" {
+		return cli.Usage(errors.New("--mosaic with --inset; accepted: one of them"))
+	}
+	inset, err := parseInset(f.inset)
+	if err != nil {
+		return err
+	}
 	opt := davis.Options{
 		Root:      f.root,
 		Sequences: f.names(),
@@ -181,6 +217,7 @@ func runDavis(cmd *cobra.Command, std cli.Streams, f davisFlags) error {
 		Perturb:   perturb,
 		Repeat:    f.repeat,
 		Backwards: f.backwards,
+		Inset:     inset,
 		Seed:      f.seed,
 	}
 	drawn, err := record.Open(f.overlay)
@@ -263,6 +300,13 @@ func printDavis(out io.Writer, r *davis.Report, perturb davis.Perturbation) erro
 		fmt.Fprintf(w, "%s\t%.4g\t%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.0f\n", s.Name, s.Frames, withDeviation(s.J, s.JSD), s.F, s.JDecay, s.FDecay, s.Instability, s.MSPerFrame)
 	}
 	fmt.Fprintf(w, "mean\t\t%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.0f\n", withDeviation(r.MeanJ, sd), r.MeanF, r.MeanJDecay, r.MeanFDecay, r.MeanInstability, r.MeanMSPerFrame)
+
+	if r.Inset != nil {
+		fmt.Fprintf(w, "\nshrunk into %d×%d\tscale\n", r.Inset.Width, r.Inset.Height)
+		for _, s := range r.Sequences {
+			fmt.Fprintf(w, "%s\t%s\n", s.Name, figure(s.Scale))
+		}
+	}
 
 	fmt.Fprintf(w, "\nfalse\toutline\tnear\tfar\n")
 	shares := func(name string, f davis.False) {
