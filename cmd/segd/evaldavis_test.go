@@ -24,6 +24,12 @@ import (
 // nothing moves: a red square on green.
 func davisFolder(t *testing.T, frames int) string {
 	t.Helper()
+	return davisSequences(t, frames, "one", "two")
+}
+
+// davisSequences has sequences of other names.
+func davisSequences(t *testing.T, frames int, names ...string) string {
+	t.Helper()
 	root := t.TempDir()
 	img, truth := image.NewRGBA(image.Rect(0, 0, 97, 65)), image.NewGray(image.Rect(0, 0, 97, 65))
 	for y := range 65 {
@@ -35,7 +41,7 @@ func davisFolder(t *testing.T, frames int) string {
 			}
 		}
 	}
-	for _, name := range []string{"one", "two"} {
+	for _, name := range names {
 		for i := range frames {
 			write := func(folder, ext string, encode func(io.Writer) error) {
 				dir := filepath.Join(root, folder, "480p", name)
@@ -77,6 +83,13 @@ func TestEvalPicturesRefuse(t *testing.T) {
 		{"no data", []string{"scribbles", "--root", "/no/davis"}, 1, []string{"/no/davis/JPEGImages/480p", "Annotations/480p"}},
 		{"overlay is a file", []string{"davis", "--root", root, "--overlay", taken}, 2, []string{"--overlay", taken}},
 		{"video in no folder", []string{"davis", "--root", root, "--overlay", "/no/such/a.mp4"}, 2, []string{"--overlay", "/no/such/a.mp4"}},
+		{"mosaic of two", []string{"davis", "--root", root, "--mosaic"}, 1, []string{"mosaic of 2 sequences", "at least 4"}},
+		{"mosaic disturbed", []string{"davis", "--root", root, "--mosaic", "--perturb", "noise"}, 2, []string{"--mosaic", "--perturb noise", "none"}},
+		{"inset of a word", []string{"davis", "--root", root, "--inset", "1080p"}, 2, []string{`--inset "1080p"`, "WIDTHxHEIGHT", "1920x1080"}},
+		{"inset and more", []string{"davis", "--root", root, "--inset", "640x360x2"}, 2, []string{`--inset "640x360x2"`}},
+		{"inset too low", []string{"davis", "--root", root, "--inset", "640x63"}, 2, []string{`--inset "640x63"`, "64 to 8192"}},
+		{"inset too wide", []string{"davis", "--root", root, "--inset", "8193x64"}, 2, []string{`--inset "8193x64"`, "64 to 8192"}},
+		{"mosaic inset", []string{"davis", "--root", root, "--mosaic", "--inset", "640x360"}, 2, []string{"--mosaic", "--inset", "one of them"}},
 		{"too short to cover", []string{"davis", "--root", root, "--perturb", "occlusion"}, 1, []string{"one has 3 frames", "takes 35"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -158,6 +171,76 @@ func TestEvalDavisJSONAndVideo(t *testing.T) {
 	defer in.Close()
 	if w, h := in.Size(); w != 96 || h != 64 || in.FrameCount() != 6 {
 		t.Errorf("a video of %d frames of %d×%d; want 6 of 96×64", in.FrameCount(), w, h)
+	}
+}
+
+func TestEvalDavisMosaic(t *testing.T) {
+	root, out := davisSequences(t, 6, "one", "two", "three", "four", "five"), t.TempDir()
+	c := start(t, "eval", "davis", "--root", root, "--superpixels", "400", "--mosaic", "--sequences", "one,two,three,four", "--overlay", out)
+	if err := c.Wait(t, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	for _, parts := range [][]string{{"mosaic", "sequence", "frames", "J", "J alone", "difference"}, {"1", "one", "4"}, {"four"}, {"mean"}} {
+		if !lineWith(c.Out.String(), parts) {
+			t.Errorf("no line has all of %q:\n%s", parts, c.Out.String())
+		}
+	}
+	// Each object has its own colour, in its quadrant, and the truth's outline.
+	img := readPNG(t, filepath.Join(out, "mosaic-1-00005.png"))
+	if b := img.Bounds(); b.Dx() != 2*97 || b.Dy() != 2*65 {
+		t.Fatalf("a picture of %d×%d; want 194×130", b.Dx(), b.Dy())
+	}
+	seen := map[color.Color]bool{}
+	for _, at := range []image.Point{{45, 30}, {97 + 45, 30}, {45, 65 + 30}, {97 + 45, 65 + 30}} {
+		seen[img.At(at.X, at.Y)] = true
+		if got := img.At(at.X-15, at.Y); got != (color.RGBA{0, 255, 0, 255}) {
+			t.Errorf("the truth's outline is %v at %v; want green", got, at)
+		}
+	}
+	if len(seen) != 4 {
+		t.Errorf("the four objects are %v; want four colours", seen)
+	}
+
+	c = start(t, "eval", "davis", "--root", root, "--superpixels", "400", "--mosaic", "--json", "--repeat", "1")
+	if err := c.Wait(t, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	var report struct {
+		Mosaic []struct {
+			Sequence      string
+			Mosaic        int
+			J, Difference *float64
+			JAlone        *float64 `json:"j_alone"`
+		}
+		Repeat         struct{ N int }
+		MeanDifference *float64 `json:"mean_difference"`
+	}
+	if err := json.Unmarshal([]byte(c.Out.String()), &report); err != nil {
+		t.Fatalf("%v:\n%s", err, c.Out.String())
+	}
+	if len(report.Mosaic) != 5 || report.Repeat.N != 1 || report.MeanDifference == nil {
+		t.Fatalf("report %s; want five rows, of one repeat", c.Out.String())
+	}
+	for i, name := range []string{"five", "four", "one", "three", "two"} {
+		if row := report.Mosaic[i]; row.Sequence != name || row.Mosaic != 1+i/4 || row.J == nil || row.JAlone == nil || *row.Difference != *row.J-*row.JAlone {
+			t.Errorf("row %d of %s; want %s with its J alone", i, c.Out.String(), name)
+		}
+	}
+}
+
+func TestEvalDavisInset(t *testing.T) {
+	out := t.TempDir()
+	c := start(t, "eval", "davis", "--root", davisFolder(t, 3), "--sequences", "two", "--superpixels", "200", "--inset", "320x200", "--overlay", out)
+	if err := c.Wait(t, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	for _, parts := range [][]string{{"shrunk into 320×200", "scale"}, {"two", "1.000"}, {"mean"}} {
+		if !lineWith(c.Out.String(), parts) {
+			t.Errorf("no line has all of %q:\n%s", parts, c.Out.String())
+		}
+	}
+	if b := readPNG(t, filepath.Join(out, "two-00000.png")).Bounds(); b.Dx() != 320 || b.Dy() != 200 {
+		t.Errorf("a picture of %d×%d; want 320×200", b.Dx(), b.Dy())
 	}
 }
 

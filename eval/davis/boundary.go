@@ -17,9 +17,9 @@ func boundaryReach(width, height int) int {
 
 // boundaryF is the F-measure of DAVIS-2016 between the outlines of two masks,
 // height×width row-major, non-zero on the object: the harmonic mean of the shares
-// of either outline within reach of the other. 1 when neither has an outline, 0
+// of either outline within reach pixels of the other. 1 when neither has an outline, 0
 // when only one does.
-func boundaryF(got, want []uint8, width, height int) float64 {
+func boundaryF(got, want []uint8, width, height, reach int) float64 {
 	g, w := outline(got, width, height), outline(want, width, height)
 	if len(g) == 0 && len(w) == 0 {
 		return 1
@@ -27,7 +27,7 @@ func boundaryF(got, want []uint8, width, height int) float64 {
 	if len(g) == 0 || len(w) == 0 {
 		return 0
 	}
-	disk := clip.Disk(boundaryReach(width, height))
+	disk := clip.Disk(reach)
 	precision := matched(g, w, disk, width, height)
 	recall := matched(w, g, disk, width, height)
 	if precision+recall == 0 {

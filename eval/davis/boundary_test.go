@@ -34,10 +34,10 @@ func TestBoundaryF(t *testing.T) {
 		{"far inside", square(40, 40, 20), square(30, 30, 40), 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if f := boundaryF(tt.got, tt.want, 200, 100); math.Abs(f-tt.f) > 1e-12 {
+			if f := boundaryF(tt.got, tt.want, 200, 100, boundaryReach(200, 100)); math.Abs(f-tt.f) > 1e-12 {
 				t.Errorf("F = %.4f; want %.4f", f, tt.f)
 			}
-			if a, b := boundaryF(tt.got, tt.want, 200, 100), boundaryF(tt.want, tt.got, 200, 100); a != b {
+			if a, b := boundaryF(tt.got, tt.want, 200, 100, boundaryReach(200, 100)), boundaryF(tt.want, tt.got, 200, 100, boundaryReach(200, 100)); a != b {
 				t.Errorf("F is %.4f one way and %.4f the other", a, b)
 			}
 		})
@@ -50,7 +50,7 @@ func TestBoundaryF(t *testing.T) {
 			wide[y*200+x] = 1
 		}
 	}
-	if f := boundaryF(wide, square(30, 30, 40), 200, 100); f < 0.72 || f > 0.82 {
+	if f := boundaryF(wide, square(30, 30, 40), 200, 100, boundaryReach(200, 100)); f < 0.72 || f > 0.82 {
 		t.Errorf("F = %.3f with one of four sides off; want about 0.77", f)
 	}
 }

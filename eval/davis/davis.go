@@ -23,6 +23,7 @@ type Options struct {
 	Perturb   Perturbation
 	Repeat    int                   // runs of each sequence under tiny changes; 0 means one as it is
 	Backwards bool                  // from the last frame to the first
+	Inset     image.Point           // frame that sequences are shrunk into; zero leaves them as they are
 	Seed      uint64                // of the perturbation and of the repeats' changes
 	Progress  func(done, total int) // frames; nil means nobody looks
 	// Frame is called after each frame; its error ends the run. nil means nobody looks.
@@ -34,7 +35,7 @@ type StageMS = clip.StageMS
 
 // Frame is one labelled frame, valid during the Frame callback. Image and
 // Truth have changes and disturbance in them: where it hides the object, Truth is
-// empty.
+// empty. Of a mosaic, Truth is of all objects and J their mean.
 type Frame struct {
 	Image  image.Image
 	Truth  mask.RLE
@@ -51,6 +52,7 @@ type Report struct {
 	Model     string     `json:"model"`
 	Perturb   string     `json:"perturb,omitempty"`
 	Backwards bool       `json:"backwards,omitempty"`
+	Inset     *Inset     `json:"inset,omitempty"`
 	Repeat    *Repeat    `json:"repeat,omitempty"`
 	Seed      *uint64    `json:"seed,omitempty"`
 	Sequences []Sequence `json:"sequences"`
@@ -78,6 +80,12 @@ type Report struct {
 
 // Bin is how many of the masks with a score in a tenth of 0…1 are right.
 type Bin = stats.Bin
+
+// Inset is the frame that sequences were shrunk into.
+type Inset struct {
+	Width  int `json:"width"`
+	Height int `json:"height"`
+}
 
 // Repeat is J when each sequence was run N times: the mean over sequences of the
 // mean over repeats, and the sample standard deviation over repeats of the mean over
@@ -110,6 +118,9 @@ type Sequence struct {
 	False       False   `json:"false"`
 	StageMS     StageMS `json:"stage_ms"` // mean
 
+	// With an inset: what the sequence's sides were multiplied by.
+	Scale *float64 `json:"scale,omitempty"`
+
 	// With repeats: the sample standard deviation of J over them, 0 of one.
 	JSD *float64 `json:"j_sd,omitempty"`
 
@@ -141,17 +152,19 @@ type Skipped struct {
 //
 // A repeat cuts up to four rows or columns off one side, codes each frame as JPEG once
 // more and begins up to two frames later, all fixed by Seed, the repeat's number and the
-// sequence's name. Repeats and runs backwards begin with the first frame that shows
+// sequence's name. An inset comes after that: the sequence is shrunk so that its object is 80
+// pixels high in the first frame, if it is higher, and fits the frame, and is put into the
+// middle of it, around which all is the first frame's mean colour. Repeats and runs backwards begin with the first frame that shows
 // the object.
 func Run(ctx context.Context, opt Options) (*Report, error) {
-	if opt.Repeat < 0 {
-		return nil, fmt.Errorf("davis: %d repeats; want 1 or more, or 0 for a single run of the frames as they are", opt.Repeat)
-	}
-	clips, err := clip.Open(opt.Root, opt.Sequences)
+	all, skipped, err := opt.open()
 	if err != nil {
 		return nil, err
 	}
-	report := &Report{Mode: opt.Tracker.Mode.String(), Model: opt.ModelName, Backwards: opt.Backwards}
+	report := &Report{Mode: opt.Tracker.Mode.String(), Model: opt.ModelName, Backwards: opt.Backwards, Skipped: skipped}
+	if opt.Inset != (image.Point{}) {
+		report.Inset = &Inset{opt.Inset.X, opt.Inset.Y}
+	}
 	runs := 1
 	if opt.Perturb != Undisturbed {
 		runs = 2
@@ -160,22 +173,13 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 	if opt.Perturb != Undisturbed || opt.Repeat > 0 {
 		report.Seed = new(opt.Seed)
 	}
-	var all [][]*take
-	if all, report.Skipped, err = opt.takes(clips); err != nil {
-		return nil, err
-	}
-	total, done := 0, 0
+	total := 0
 	for _, takes := range all {
 		for _, t := range takes {
 			total += runs * len(t.Images)
 		}
 	}
-	tick := func() {
-		done++
-		if opt.Progress != nil {
-			opt.Progress(done, total)
-		}
-	}
+	tick := opt.ticker(total)
 	var repeats [][]Sequence // of each sequence
 	var reliability stats.Reliability
 	for _, takes := range all {
@@ -192,9 +196,23 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 	return report, nil
 }
 
+// ticker returns what counts a frame of all.
+func (opt *Options) ticker(total int) func() {
+	done := 0
+	return func() {
+		done++
+		if opt.Progress != nil {
+			opt.Progress(done, total)
+		}
+	}
+}
+
 // runTake gives one repeat's row. shown is whether the caller's Frame is to see it.
 func runTake(ctx context.Context, opt *Options, t *take, shown bool, tick func(), reliability *stats.Reliability) (Sequence, error) {
 	row := Sequence{Name: t.Name}
+	if t.inset != nil {
+		row.Scale = &t.inset.scale
+	}
 	d, err := newDisturbance(opt.Perturb, opt.Seed, t)
 	if err != nil {
 		return row, err

@@ -12,9 +12,9 @@ type False struct {
 	Far     float64 `json:"far"`
 }
 
-// countFalse returns how many pixels of got are not in want, masks of height×width as
-// boundaryF takes them: in the order of False.
-func countFalse(got, want []uint8, width, height int) (counts [3]int) {
+// countFalse returns how many pixels of got are not in want, masks and reach as boundaryF takes
+// them: in the order of False.
+func countFalse(got, want []uint8, width, height, reach int) (counts [3]int) {
 	size := 0
 	for _, v := range want {
 		if v != 0 {
@@ -38,13 +38,12 @@ func countFalse(got, want []uint8, width, height int) (counts [3]int) {
 		}
 		return math.Sqrt(float64(least))
 	}
-	reach := float64(boundaryReach(width, height))
 	for p, v := range got {
 		if v == 0 || want[p] != 0 {
 			continue
 		}
 		switch d := nearest(p); {
-		case d <= reach:
+		case d <= float64(reach):
 			counts[0]++
 		case d <= math.Sqrt(float64(size)):
 			counts[1]++

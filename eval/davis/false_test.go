@@ -20,11 +20,11 @@ func TestFalse(t *testing.T) {
 	fill(got, 105, 105, 123, 115)  // 3 columns too many
 	fill(got, 130, 105, 134, 110)
 	fill(got, 200, 300, 210, 310)
-	counts := countFalse(got, want, w, h)
+	counts := countFalse(got, want, w, h, boundaryReach(w, h))
 	if counts != [3]int{30, 20, 100} {
 		t.Errorf("%v; want 30 pixels at the outline, 20 near and 100 far", counts)
 	}
-	if gone := countFalse(got, make([]uint8, w*h), w, h); gone != [3]int{0, 0, 180 + 20 + 100} {
+	if gone := countFalse(got, make([]uint8, w*h), w, h, boundaryReach(w, h)); gone != [3]int{0, 0, 180 + 20 + 100} {
 		t.Errorf("%v of an object that is not there; want all far", gone)
 	}
 	f := falseOf([][3]int{counts, {0, 0, 100}}, []int{400, 0})

@@ -60,8 +60,8 @@ func follow(ctx context.Context, opt *Options, t *take, d disturbance, frame fun
 		}
 		got, truth := res.Objects[0].Mask, mask.Encode(p.Truth, p.Width, p.Height)
 		bits = got.Decode(bits)
-		out.Add(bits, p.Truth, p.Width, p.Height)
-		out.false = append(out.false, countFalse(bits, p.Truth, p.Width, p.Height))
+		out.add(bits, p.Truth, p.Width, p.Height, t.reach(p))
+		out.false = append(out.false, countFalse(bits, p.Truth, p.Width, p.Height, t.reach(p)))
 		out.seen = append(out.seen, truth.Area())
 		out.area = append(out.area, got.Area())
 		out.score = append(out.score, res.Objects[0].Score)

@@ -12,8 +12,13 @@ type Scores struct{ j, f []float64 }
 // Add takes in the next frame's mask and truth, height×width row-major, non-zero on the
 // object.
 func (s *Scores) Add(got, want []uint8, width, height int) {
+	s.add(got, want, width, height, boundaryReach(width, height))
+}
+
+// add is Add where outlines match within reach pixels.
+func (s *Scores) add(got, want []uint8, width, height, reach int) {
 	s.j = append(s.j, mask.IoU(mask.Encode(got, width, height), mask.Encode(want, width, height)))
-	s.f = append(s.f, boundaryF(got, want, width, height))
+	s.f = append(s.f, boundaryF(got, want, width, height, reach))
 }
 
 // Mean is J and F of a sequence of three frames or more, means as Sequence has them.

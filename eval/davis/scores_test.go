@@ -26,7 +26,7 @@ func TestScores(t *testing.T) {
 	if want := (1 + 1./3) / 2; math.Abs(j-want) > 1e-12 {
 		t.Errorf("J is %g; want %g", j, want)
 	}
-	if want := (1 + boundaryF(square(9, 10), square(4, 10), width, height)) / 2; f != want || f <= 0.5 || f >= 1 {
+	if want := (1 + boundaryF(square(9, 10), square(4, 10), width, height, boundaryReach(width, height))) / 2; f != want || f <= 0.5 || f >= 1 {
 		t.Errorf("F is %g; want %g", f, want)
 	}
 }

@@ -12,13 +12,18 @@ import (
 // take is a clip as one run plays it.
 type take struct {
 	*clip.Clip
-	change *change // nil leaves the pictures as they are
+	change *change     // nil leaves the pictures as they are
+	cut    image.Point // what is left of them then, from the upper left corner; zero: all
+	inset  *inset      // they are put into; nil: none
 }
+
+// maxCut is how many rows or columns a change cuts off at most.
+const maxCut = 4
 
 // change is one of the tiny changes of a clip that should not matter.
 type change struct {
 	side    int // that pixels are cut off: left, right, top, bottom
-	pixels  int
+	pixels  int // 1 to maxCut
 	quality int // of the JPEG that the picture is coded as once more
 	start   int // frames left out at the beginning
 }
@@ -29,7 +34,7 @@ func drawChange(seed uint64, repeat int, c *clip.Clip) *change {
 	rng := rand.New(rand.NewPCG(seed+uint64(repeat)<<32, c.Hash()))
 	ch := &change{}
 	ch.side = rng.IntN(4)
-	ch.pixels = 1 + rng.IntN(4)
+	ch.pixels = 1 + rng.IntN(maxCut)
 	ch.quality = 90 + rng.IntN(8)
 	ch.start = rng.IntN(3)
 	return ch
@@ -51,13 +56,26 @@ func (ch *change) kept(width, height int) image.Rectangle {
 	return r
 }
 
-// Read reads frame i and makes the change.
+// Read reads frame i, makes the change, and shrinks or cuts.
 func (t *take) Read(i int) (*clip.Picture, error) {
 	p, err := t.cropped(i)
-	if err != nil || t.change == nil {
-		return p, err
+	if err == nil && t.change != nil {
+		err = p.Recode(t.change.quality)
 	}
-	return p, p.Recode(t.change.quality)
+	if err != nil {
+		return nil, err
+	}
+	if t.inset != nil {
+		p = t.inset.apply(p)
+	}
+	if t.cut == (image.Point{}) {
+		return p, nil
+	}
+	if p.Width < t.cut.X || p.Height < t.cut.Y {
+		return nil, fmt.Errorf("%s is %d×%d; want %d×%d as the frames before it", t.Images[i], p.Width, p.Height, t.cut.X, t.cut.Y)
+	}
+	p.Crop(image.Rectangle{Max: t.cut})
+	return p, nil
 }
 
 func (t *take) cropped(i int) (*clip.Picture, error) {
@@ -74,8 +92,13 @@ func (t *take) cropped(i int) (*clip.Picture, error) {
 }
 
 // from is the take from frame i on.
-func (t *take) from(i int) *take {
-	return &take{&clip.Clip{Name: t.Name, Images: t.Images[i:], Truths: t.Truths[i:]}, t.change}
+func (t *take) from(i int) *take { return t.frames(i, len(t.Images)) }
+
+// frames is the take from frame i to the one before end.
+func (t *take) frames(i, end int) *take {
+	out := *t
+	out.Clip = &clip.Clip{Name: t.Name, Images: t.Images[i:end], Truths: t.Truths[i:end]}
+	return &out
 }
 
 // take returns a clip as the given repeat plays it. That a first frame is empty is
@@ -106,6 +129,30 @@ func (opt *Options) take(c *clip.Clip, repeat int) (*take, error) {
 	return t.from(len(t.Images)), nil
 }
 
+// open returns the takes of the wanted sequences, as takes does.
+func (opt *Options) open() (all [][]*take, skipped []Skipped, err error) {
+	if opt.Repeat < 0 {
+		return nil, nil, fmt.Errorf("davis: %d repeats; want 1 or more, or 0 for a single run of the frames as they are", opt.Repeat)
+	}
+	if opt.Inset.X < 0 || opt.Inset.Y < 0 || (opt.Inset.X == 0) != (opt.Inset.Y == 0) {
+		return nil, nil, fmt.Errorf("davis: inset %d×%d; want a frame of at least 1×1, or 0×0 for none", opt.Inset.X, opt.Inset.Y)
+	}
+	clips, err := clip.Open(opt.Root, opt.Sequences)
+	if err != nil {
+		return nil, nil, err
+	}
+	return opt.takes(clips)
+}
+
+// reach is how far outlines may be apart in pictures as t reads them: as far as in the sequence
+// before anything was put around it.
+func (t *take) reach(p *clip.Picture) int {
+	if t.inset != nil {
+		return boundaryReach(t.inset.at.Dx(), t.inset.at.Dy())
+	}
+	return boundaryReach(p.Width, p.Height)
+}
+
 // takes returns the takes of each sequence, one for each repeat, and the sequences of
 // which one is too short.
 func (opt *Options) takes(clips []*clip.Clip) (all [][]*take, skipped []Skipped, err error) {
@@ -119,6 +166,11 @@ func (opt *Options) takes(clips []*clip.Clip) (all [][]*take, skipped []Skipped,
 			}
 			if reason = opt.Perturb.tooShort(len(t.Images)); reason != "" {
 				break
+			}
+			if opt.Inset != (image.Point{}) {
+				if t.inset, err = newInset(t, opt.Inset); err != nil {
+					return nil, nil, fmt.Errorf("davis: %s: %w", c.Name, err)
+				}
 			}
 			takes = append(takes, t)
 		}

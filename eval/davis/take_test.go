@@ -78,7 +78,7 @@ func TestTakeReads(t *testing.T) {
 		if err := want.Recode(90); err != nil {
 			t.Fatal(err)
 		}
-		got := readFrame(t, &take{plain.Clip, ch}, 2)
+		got := readFrame(t, &take{Clip: plain.Clip, change: ch}, 2)
 		if got.Width != want.Width || got.Height != want.Height || !bytes.Equal(got.BGR, want.BGR) || !bytes.Equal(got.Truth, want.Truth) {
 			t.Errorf("side %d: %d×%d, want the cropped and coded %d×%d", side, got.Width, got.Height, want.Width, want.Height)
 		}

@@ -2,9 +2,12 @@ package measure
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"image"
 	"image/color"
 	"io"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -96,6 +99,8 @@ type davisFlags struct {
 	perturb   string
 	repeat    int
 	backwards bool
+	mosaic    bool
+	inset     string
 }
 
 func evalDavisCommand(std cli.Streams) *cobra.Command {
@@ -129,12 +134,24 @@ func evalDavisCommand(std cli.Streams) *cobra.Command {
 			"Figures are then means over the repeats, J with its standard deviation; in the line\n" +
 			"of means it is that of the mean over the sequences.\n" +
 			"--backwards plays each sequence from its last frame to its first.\n\n" +
+			"--mosaic puts each four sequences, in their order, side by side into one picture, two\n" +
+			"by two, for as long as the shortest of them lasts. One tracker follows the four objects,\n" +
+			"each from its first mask. Printed are J there, \"J alone\" of the sequence by itself in\n" +
+			"the same frames, and the difference. A last mosaic of fewer is filled up by the first\n" +
+			"sequences, which count once. Pictures are not disturbed.\n\n" +
+			"--inset WxH shrinks each sequence so that its object is 80 pixels high in the first\n" +
+			"frame, if it is higher, and puts it into the middle of a frame of that size, whose rest is\n" +
+			"the first frame's mean colour: small objects. Outlines are matched as in the sequence\n" +
+			"without the rest.\n\n" +
 			"--overlay writes each frame with the mask tinted and the truth's outline in green,\n" +
 			"to DIR/SEQUENCE-FRAME.png, or as a video if its name ends in .mp4; of repeats those\n" +
-			"of the first. FRAME counts the frames played.",
+			"of the first. FRAME counts the frames played, and of mosaics\n" +
+			"SEQUENCE is mosaic-1 and so on.",
 		Example: "  segd eval davis --root DAVIS --sequences car-shadow\n" +
 			"  segd eval davis --root DAVIS --repeat 5 --backwards\n" +
 			"  segd eval davis --root DAVIS --sequences all --json >figures.json\n" +
+			"  segd eval davis --root DAVIS --mosaic\n" +
+			"  segd eval davis --root DAVIS --inset 1920x1080\n" +
 			"  segd eval davis --root DAVIS --sequences libby --overlay out",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDavis(cmd, std, f) },
@@ -144,8 +161,29 @@ func evalDavisCommand(std cli.Streams) *cobra.Command {
 	flags.StringVar(&f.perturb, "perturb", davis.Undisturbed.String(), "none, occlusion, lighting or noise")
 	flags.IntVar(&f.repeat, "repeat", 0, "runs of each sequence under tiny changes (0: one run, unchanged)")
 	flags.BoolVar(&f.backwards, "backwards", false, "play each sequence from its last frame to its first")
+	flags.BoolVar(&f.mosaic, "mosaic", false, "four sequences in one picture, four objects followed at once")
+	flags.StringVar(&f.inset, "inset", "", "WIDTHxHEIGHT of a frame that each sequence is shrunk into, so that its object is small")
 	flags.StringVar(&f.overlay, "overlay", "", "folder or FILE.mp4 to write the frames with their masks to")
 	return cmd
+}
+
+// Sides of an inset's frame.
+const minInset, maxInset = 64, 8192
+
+// parseInset is zero for no inset.
+func parseInset(s string) (size image.Point, err error) {
+	if s == "" {
+		return size, nil
+	}
+	w, h, _ := strings.Cut(s, "x")
+	for side, text := range map[*int]string{&size.X: w, &size.Y: h} {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < minInset || n > maxInset {
+			return image.Point{}, cli.Usage(fmt.Errorf("--inset %q; accepted: WIDTHxHEIGHT, such as 1920x1080, with sides of %d to %d pixels", s, minInset, maxInset))
+		}
+		*side = n
+	}
+	return size, nil
 }
 
 func runDavis(cmd *cobra.Command, std cli.Streams, f davisFlags) error {
@@ -160,6 +198,16 @@ func runDavis(cmd *cobra.Command, std cli.Streams, f davisFlags) error {
 	if f.repeat < 0 {
 		return cli.Usage(fmt.Errorf("--repeat %d; accepted: 0 or more", f.repeat))
 	}
+	if f.mosaic && perturb != davis.Undisturbed {
+		return cli.Usage(fmt.Errorf("--mosaic with --perturb %s; accepted: --perturb none, a mosaic is not disturbed", perturb))
+	}
+	if f.mosaic && f.inset != "" {
+		return cli.Usage(errors.New("--mosaic with --inset; accepted: one of them"))
+	}
+	inset, err := parseInset(f.inset)
+	if err != nil {
+		return err
+	}
 	opt := davis.Options{
 		Root:      f.root,
 		Sequences: f.names(),
@@ -169,6 +217,7 @@ func runDavis(cmd *cobra.Command, std cli.Streams, f davisFlags) error {
 		Perturb:   perturb,
 		Repeat:    f.repeat,
 		Backwards: f.backwards,
+		Inset:     inset,
 		Seed:      f.seed,
 	}
 	drawn, err := record.Open(f.overlay)
@@ -187,7 +236,17 @@ func runDavis(cmd *cobra.Command, std cli.Streams, f davisFlags) error {
 
 	bar := cli.NewProgress(std.Err, "following the objects")
 	opt.Progress = bar.Step
-	report, err := davis.Run(cmd.Context(), opt)
+	var report any
+	var print func() error
+	if f.mosaic {
+		var r *davis.MosaicReport
+		r, err = davis.RunMosaic(cmd.Context(), opt)
+		report, print = r, func() error { return printMosaic(std.Out, r) }
+	} else {
+		var r *davis.Report
+		r, err = davis.Run(cmd.Context(), opt)
+		report, print = r, func() error { return printDavis(std.Out, r, perturb) }
+	}
 	bar.End()
 	if closed := drawn.Close(); err == nil {
 		err = closed
@@ -198,7 +257,32 @@ func runDavis(cmd *cobra.Command, std cli.Streams, f davisFlags) error {
 	if f.json {
 		return json.NewEncoder(std.Out).Encode(report)
 	}
-	return printDavis(std.Out, report, perturb)
+	return print()
+}
+
+func printMosaic(out io.Writer, r *davis.MosaicReport) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	if r.Backwards {
+		fmt.Fprintf(w, "played backwards\n")
+	}
+	var sd *float64
+	if r.Repeat != nil {
+		fmt.Fprintf(w, "%d repeats, seed %d\n", r.Repeat.N, *r.Seed)
+		sd = &r.Repeat.SDDifference
+	}
+	fmt.Fprintf(w, "mosaic\tsequence\tframes\tJ\tJ alone\tdifference\n")
+	for _, p := range r.Mosaic {
+		fmt.Fprintf(w, "%d\t%s\t%.4g\t%s\t%s\t%s\n", p.Mosaic, p.Sequence, p.Frames, withDeviation(p.J, p.JSD), withDeviation(p.JAlone, p.JAloneSD), withDeviation(p.Difference, p.DifferenceSD))
+	}
+	fmt.Fprintf(w, "mean\t\t\t%.3f\t%.3f\t%s\n", r.MeanJ, r.MeanJAlone, withDeviation(r.MeanDifference, sd))
+	printSkipped(w, r.Skipped)
+	return w.Flush()
+}
+
+func printSkipped(w io.Writer, skipped []davis.Skipped) {
+	for _, s := range skipped {
+		fmt.Fprintf(w, "\n%s was skipped: %s\n", s.Name, s.Reason)
+	}
 }
 
 func printDavis(out io.Writer, r *davis.Report, perturb davis.Perturbation) error {
@@ -216,6 +300,13 @@ func printDavis(out io.Writer, r *davis.Report, perturb davis.Perturbation) erro
 		fmt.Fprintf(w, "%s\t%.4g\t%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.0f\n", s.Name, s.Frames, withDeviation(s.J, s.JSD), s.F, s.JDecay, s.FDecay, s.Instability, s.MSPerFrame)
 	}
 	fmt.Fprintf(w, "mean\t\t%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.0f\n", withDeviation(r.MeanJ, sd), r.MeanF, r.MeanJDecay, r.MeanFDecay, r.MeanInstability, r.MeanMSPerFrame)
+
+	if r.Inset != nil {
+		fmt.Fprintf(w, "\nshrunk into %d×%d\tscale\n", r.Inset.Width, r.Inset.Height)
+		for _, s := range r.Sequences {
+			fmt.Fprintf(w, "%s\t%s\n", s.Name, figure(s.Scale))
+		}
+	}
 
 	fmt.Fprintf(w, "\nfalse\toutline\tnear\tfar\n")
 	shares := func(name string, f davis.False) {
@@ -254,9 +345,7 @@ func printDavis(out io.Writer, r *davis.Report, perturb davis.Perturbation) erro
 		}
 		fmt.Fprintf(w, "mean\t%s\t%s\n", figure(r.MeanJUndisturbed), figure(r.MeanJDrop))
 	}
-	for _, s := range r.Skipped {
-		fmt.Fprintf(w, "\n%s was skipped: %s\n", s.Name, s.Reason)
-	}
+	printSkipped(w, r.Skipped)
 	return w.Flush()
 }
 
@@ -264,7 +353,9 @@ func printDavis(out io.Writer, r *davis.Report, perturb davis.Perturbation) erro
 func recordDavis(to *record.Recording) func(sequence string, index int, f davis.Frame) error {
 	return func(sequence string, index int, f davis.Frame) error {
 		img := draw.Copy(f.Image)
-		draw.RGBA(img).Mask(f.Result.Objects[0].Mask, draw.Colour(1))
+		for _, o := range f.Result.Objects {
+			draw.RGBA(img).Mask(o.Mask, draw.Colour(o.ID))
+		}
 		draw.RGBA(img).Outline(f.Truth, truthColour)
 		return to.Write(fmt.Sprintf("%s-%05d", sequence, index), img)
 	}

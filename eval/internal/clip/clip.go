@@ -92,6 +92,24 @@ type Picture struct {
 	Truth         []uint8 // 1 on the object
 }
 
+// Blank is a picture of one colour, without object.
+func Blank(width, height int, bgr [3]byte) *Picture {
+	return &Picture{Width: width, Height: height, BGR: bytes.Repeat(bgr[:], width*height), Truth: make([]uint8, width*height)}
+}
+
+// Mean is the picture's mean colour.
+func (p *Picture) Mean() (bgr [3]byte) {
+	var sum [3]int
+	for i, v := range p.BGR {
+		sum[i%3] += int(v)
+	}
+	n := p.Width * p.Height
+	for k, v := range sum {
+		bgr[k] = byte((v + n/2) / n)
+	}
+	return bgr
+}
+
 // Read reads frame i.
 func (c *Clip) Read(i int) (*Picture, error) {
 	img, err := readImage(c.Images[i])
@@ -182,6 +200,67 @@ func (p *Picture) Crop(r image.Rectangle) {
 		bgr, truth = append(bgr, p.BGR[3*from:3*to]...), append(truth, p.Truth[from:to]...)
 	}
 	p.Width, p.Height, p.BGR, p.Truth = r.Dx(), r.Dy(), bgr, truth
+}
+
+// Paste puts q and its truth into the picture, with the upper left corner at a point where
+// all of q lies within it.
+func (p *Picture) Paste(q *Picture, at image.Point) {
+	for y := range q.Height {
+		to := (at.Y+y)*p.Width + at.X
+		copy(p.BGR[3*to:], q.BGR[3*y*q.Width:3*(y+1)*q.Width])
+		copy(p.Truth[to:], q.Truth[y*q.Width:(y+1)*q.Width])
+	}
+}
+
+// Shrink makes the picture and its truth smaller: a pixel is the mean of the area that it
+// covers, and the object's if that covers half of it.
+func (p *Picture) Shrink(width, height int) {
+	out := Blank(width, height, [3]byte{})
+	across, down := cells(p.Width, width), cells(p.Height, height)
+	for i := range out.Truth {
+		h, v := across[i%width], down[i/width]
+		var bgr [3]float64
+		truth := 0.0
+		for y, part := range v.shares {
+			for x, share := range h.shares {
+				share *= part
+				at := (v.first+y)*p.Width + h.first + x
+				for k := range bgr {
+					bgr[k] += share * float64(p.BGR[3*at+k])
+				}
+				truth += share * float64(p.Truth[at])
+			}
+		}
+		for k, c := range bgr {
+			out.BGR[3*i+k] = byte(c + 0.5)
+		}
+		if truth > 0.5-1e-9 {
+			out.Truth[i] = 1
+		}
+	}
+	*p = *out
+}
+
+// cell is what a pixel of a smaller picture covers of a line of a larger one: the pixels
+// from first on, and how much of the whole each of them is.
+type cell struct {
+	first  int
+	shares []float64
+}
+
+// cells cuts a line of from pixels into to cells.
+func cells(from, to int) []cell {
+	out := make([]cell, to)
+	for i := range out {
+		// In units of 1/to pixels, so that nothing is rounded.
+		begin, end := i*from, (i+1)*from
+		out[i].first = begin / to
+		for at := out[i].first; at*to < end; at++ {
+			covered := min(end, (at+1)*to) - max(begin, at*to)
+			out[i].shares = append(out[i].shares, float64(covered)/float64(from))
+		}
+	}
+	return out
 }
 
 // Recode codes the picture as JPEG of a quality from 1 to 100 and decodes it again.

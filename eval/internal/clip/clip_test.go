@@ -3,6 +3,7 @@ package clip
 import (
 	"image"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -53,6 +54,60 @@ func TestCrop(t *testing.T) {
 	}
 	if p.Width != 3 || p.Height != 2 || !slices.Equal(p.BGR, bgr) || !slices.Equal(p.Truth, truth) {
 		t.Errorf("%+v; want 3×2 pixels %v with truth %v", p, bgr, truth)
+	}
+}
+
+func TestPaste(t *testing.T) {
+	q := &Picture{Width: 2, Height: 2, BGR: []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, Truth: []uint8{1, 0, 0, 3}}
+	p := Blank(4, 3, [3]byte{})
+	p.Paste(q, image.Pt(2, 1))
+	bgr := append(make([]byte, 3*6), 1, 2, 3, 4, 5, 6, 0, 0, 0, 0, 0, 0, 7, 8, 9, 10, 11, 12)
+	if truth := []uint8{0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 3}; !slices.Equal(p.BGR, bgr) || !slices.Equal(p.Truth, truth) {
+		t.Errorf("%v with truth %v; want %v with %v", p.BGR, p.Truth, bgr, truth)
+	}
+}
+
+// Each pixel is what 60×60 points of it see on average.
+func TestShrink(t *testing.T) {
+	for _, to := range []image.Point{{12, 9}, {6, 3}, {5, 4}, {11, 7}, {1, 1}} {
+		p := &Picture{Width: 12, Height: 9}
+		rng := rand.New(rand.NewPCG(1, 1))
+		for range 12 * 9 {
+			p.BGR, p.Truth = append(p.BGR, byte(rng.IntN(256)), 255, byte(rng.IntN(256))), append(p.Truth, byte(rng.IntN(2)))
+		}
+		was := *p
+		p.Shrink(to.X, to.Y)
+		if p.Width != to.X || p.Height != to.Y || len(p.BGR) != 3*to.X*to.Y || len(p.Truth) != to.X*to.Y {
+			t.Fatalf("%d×%d of %d bytes and %d of truth; want %v", p.Width, p.Height, len(p.BGR), len(p.Truth), to)
+		}
+		const points = 60
+		for i := range p.Truth {
+			var sum [4]float64
+			for k := range points * points {
+				x := (float64(i%to.X) + (float64(k%points)+0.5)/points) * 12 / float64(to.X)
+				y := (float64(i/to.X) + (float64(k/points)+0.5)/points) * 9 / float64(to.Y)
+				at := int(y)*12 + int(x)
+				for c := range 3 {
+					sum[c] += float64(was.BGR[3*at+c]) / (points * points)
+				}
+				sum[3] += float64(was.Truth[at]) / (points * points)
+			}
+			for c := range 3 {
+				if math.Abs(sum[c]-float64(p.BGR[3*i+c])) > 2 {
+					t.Errorf("%v, pixel %d: channel %d is %d; want %.1f", to, i, c, p.BGR[3*i+c], sum[c])
+				}
+			}
+			if got := p.Truth[i] == 1; got != (sum[3] > 0.5) && math.Abs(sum[3]-0.5) > 0.01 {
+				t.Errorf("%v, pixel %d: truth %d; the object covers %.2f", to, i, p.Truth[i], sum[3])
+			}
+		}
+	}
+}
+
+func TestMean(t *testing.T) {
+	p := &Picture{Width: 3, Height: 1, BGR: []byte{0, 10, 255, 1, 20, 255, 1, 40, 255}}
+	if got := p.Mean(); got != [3]byte{1, 23, 255} {
+		t.Errorf("mean %v; want 1, 23, 255", got)
 	}
 }
 

@@ -25,13 +25,21 @@ func New(t testing.TB, name string, frames int) string {
 // Add writes one more.
 func Add(t testing.TB, root, name string, frames int) {
 	t.Helper()
+	AddScaled(t, root, name, frames, 1)
+}
+
+// AddScaled writes one whose frames are scale times as wide and high, and all in them.
+func AddScaled(t testing.TB, root, name string, frames, scale int) {
+	t.Helper()
 	for i := range frames {
-		img, truth := image.NewRGBA(image.Rect(0, 0, 96, 64)), image.NewGray(image.Rect(0, 0, 96, 64))
+		frame := image.Rect(0, 0, 96*scale, 64*scale)
+		img, truth := image.NewRGBA(frame), image.NewGray(frame)
 		left := 33 + int(20*math.Sin(float64(i)/6))
-		for y := range 64 {
-			for x := range 96 {
+		square := image.Rect(left*scale, 16*scale, (left+30)*scale, 46*scale)
+		for y := range frame.Dy() {
+			for x := range frame.Dx() {
 				c := color.RGBA{40, uint8(120 + x%8), 60, 255}
-				if x >= left && x < left+30 && y >= 16 && y < 46 {
+				if image.Pt(x, y).In(square) {
 					c = color.RGBA{200, 30, 30, 255}
 					truth.SetGray(x, y, color.Gray{Y: 255})
 				}
