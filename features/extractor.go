@@ -105,6 +105,12 @@ func New(cfg Config, m Model) (*Extractor, error) {
 	return e, nil
 }
 
+// A Plan says what of an image a scene is to show, and how fine. The zero Plan is all of it.
+type Plan struct {
+	// Fine is what is to be finer; the first of several that overlap counts.
+	Fine []Region
+}
+
 // A Region of an image is to have superpixels of its own: as many as there are squares
 // with a side of Spacing pixels in it, at least one. It has none if they would hardly be
 // finer than others are, or with those before it more than Config.Superpixels.
@@ -114,24 +120,23 @@ type Region struct {
 }
 
 // Extract fills dst from a BGR24 image: width×height pixels, row-major, tight. Superpixels
-// are as Config says but for what is to be finer, where the first of several regions
-// that overlap counts. It overwrites all of dst but Seq, reuses its memory and its own, and
+// are as Config says but for what plan says. It overwrites all of dst but Seq, reuses its memory and its own, and
 // keeps nothing of bgr. The model runs while the superpixels grow, on another goroutine
 // that has ended when Extract returns or panics. On error dst's contents are unspecified.
 // A panic of either becomes one of Extract, with a *Panic.
-func (e *Extractor) Extract(dst *Scene, bgr []byte, width, height int, fine ...Region) error {
+func (e *Extractor) Extract(dst *Scene, bgr []byte, width, height int, plan Plan) error {
 	if width < 1 || height < 1 || width > maxSide || height > maxSide {
 		return fmt.Errorf("features: image of %d×%d pixels; want 1 to %d a side", width, height, maxSide)
 	}
 	if len(bgr) != 3*width*height {
 		return fmt.Errorf("features: %d bytes for a BGR24 image of %d×%d pixels; want %d", len(bgr), width, height, 3*width*height)
 	}
-	for _, f := range fine {
+	for _, f := range plan.Fine {
 		if f.Spacing < 1 {
 			return fmt.Errorf("features: superpixels %d pixels apart in %v; want 1 or more", f.Spacing, f.Rectangle)
 		}
 	}
-	e.segment(dst, bgr, width, height, e.affordable(fine, width, height))
+	e.segment(dst, bgr, width, height, e.affordable(plan.Fine, width, height))
 	if p := e.modelPanic; p != nil {
 		e.modelPanic = nil
 		panic(p)

@@ -73,7 +73,7 @@ func TestPoolingAgainstOracle(t *testing.T) {
 				t.Fatal(err)
 			}
 			var s Scene
-			if err := e.Extract(&s, noiseImage(tt.w, tt.h, 8), tt.w, tt.h); err != nil {
+			if err := e.Extract(&s, noiseImage(tt.w, tt.h, 8), tt.w, tt.h, Plan{}); err != nil {
 				t.Fatal(err)
 			}
 			column := 0
@@ -162,7 +162,7 @@ func TestExtractRefuses(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = e.Extract(new(Scene), make([]byte, tt.bytes), tt.w, tt.h)
+			err = e.Extract(new(Scene), make([]byte, tt.bytes), tt.w, tt.h, Plan{})
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want %q", err, tt.want)
 			}
@@ -192,7 +192,7 @@ func (m *panickyModel) indexWildly(i int) { m.maps[i].Channels = 1 }
 // extractPanic is what Extract panics with, nil if it does not.
 func extractPanic(e *Extractor, dst *Scene, bgr []byte, w, h int) (v any) {
 	defer func() { v = recover() }()
-	_ = e.Extract(dst, bgr, w, h)
+	_ = e.Extract(dst, bgr, w, h, Plan{})
 	return nil
 }
 
@@ -220,7 +220,7 @@ func TestModelPanics(t *testing.T) {
 			t.Errorf("%q lacks %q", p.Error(), want)
 		}
 	}
-	if err := e.Extract(new(Scene), bgr, 4, 4); err != nil {
+	if err := e.Extract(new(Scene), bgr, 4, 4, Plan{}); err != nil {
 		t.Errorf("the next image: %v", err)
 	}
 }
@@ -267,7 +267,7 @@ func TestExtractRepeats(t *testing.T) {
 	for _, size := range [][2]int{{120, 90}, {31, 77}, {90, 60}} {
 		w, h := size[0], size[1]
 		bgr, _ := discsImage(w, h, 9, uint64(w))
-		if err := used.Extract(&old, bgr, w, h); err != nil {
+		if err := used.Extract(&old, bgr, w, h, Plan{}); err != nil {
 			t.Fatal(err)
 		}
 		fresh, err := New(Config{Superpixels: 80}, model)
@@ -275,7 +275,7 @@ func TestExtractRepeats(t *testing.T) {
 			t.Fatal(err)
 		}
 		var s Scene
-		if err := fresh.Extract(&s, bgr, w, h); err != nil {
+		if err := fresh.Extract(&s, bgr, w, h, Plan{}); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(s.Labels, old.Labels) || !slices.Equal(s.X, old.X) || !slices.Equal(s.Edges, old.Edges) ||
@@ -295,7 +295,7 @@ func TestExtractAllocs(t *testing.T) {
 	bgr, _ := discsImage(w, h, 9, 1)
 	var s Scene
 	extract := func() {
-		if err := e.Extract(&s, bgr, w, h); err != nil {
+		if err := e.Extract(&s, bgr, w, h, Plan{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -339,7 +339,7 @@ func BenchmarkExtractColour(b *testing.B) {
 	var s Scene
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := e.Extract(&s, bgr, w, h); err != nil {
+		if err := e.Extract(&s, bgr, w, h, Plan{}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -370,7 +370,7 @@ func TestCoarsen(t *testing.T) {
 	bgr := noiseImage(w, h, 8)
 	var s Scene
 	for range 2 { // the second time in the same memory
-		if err := e.Extract(&s, bgr, w, h); err != nil {
+		if err := e.Extract(&s, bgr, w, h, Plan{}); err != nil {
 			t.Fatal(err)
 		}
 		if len(s.Coarse) != 0 {
@@ -405,7 +405,7 @@ func TestCoarsen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(e.Extract(&s, bgr, w, h), e.Coarsen(&s, bgr)); err != nil || len(s.Coarse) != 0 {
+	if err := errors.Join(e.Extract(&s, bgr, w, h, Plan{}), e.Coarsen(&s, bgr)); err != nil || len(s.Coarse) != 0 {
 		t.Errorf("without a model: %v, %d coarse sizes; want none", err, len(s.Coarse))
 	}
 }
@@ -418,7 +418,7 @@ func TestExtractMemory(t *testing.T) {
 	}
 	var s Scene
 	heap := func(w, h int) uint64 {
-		if err := e.Extract(&s, make([]byte, 3*w*h), w, h); err != nil {
+		if err := e.Extract(&s, make([]byte, 3*w*h), w, h, Plan{}); err != nil {
 			t.Fatal(err)
 		}
 		runtime.GC()

@@ -52,7 +52,7 @@ func TestRegionsAgainstOracle(t *testing.T) {
 				t.Fatal(err)
 			}
 			var s Scene
-			if err := e.Extract(&s, bgr, tt.w, tt.h); err != nil {
+			if err := e.Extract(&s, bgr, tt.w, tt.h, Plan{}); err != nil {
 				t.Fatal(err)
 			}
 			lab, centroid, area, length := regionsOracle(&s, bgr)

@@ -396,7 +396,7 @@ func TestFiner(t *testing.T) {
 		t.Fatal(err)
 	}
 	var s Scene
-	if err := e.Extract(&s, bgr, w, h, fine...); err != nil {
+	if err := e.Extract(&s, bgr, w, h, Plan{Fine: fine}); err != nil {
 		t.Fatal(err)
 	}
 	checkRegions(t, s.Labels, w, h, s.N)
@@ -418,17 +418,17 @@ func TestFiner(t *testing.T) {
 	}
 	// Neither what would hardly be finer nor what is too much with what comes before it.
 	for _, left := range []Region{{fine[0].Rectangle, 8}, {image.Rect(0, 0, 60, 60), 4}} {
-		if err := e.Extract(&s, bgr, w, h, Region{image.Rect(90, 0, 98, 8), 4}, left); err != nil || s.N < count || s.N > count+4 {
+		if err := e.Extract(&s, bgr, w, h, Plan{Fine: []Region{{image.Rect(90, 0, 98, 8), 4}, left}}); err != nil || s.N < count || s.N > count+4 {
 			t.Errorf("%v, %d apart: %d superpixels, %v; want %d and up to four more", left.Rectangle, left.Spacing, s.N, err, count)
 		}
 	}
-	if err := e.Extract(&s, bgr, w, h, fine[3]); err != nil || s.N != count {
+	if err := e.Extract(&s, bgr, w, h, Plan{Fine: fine[3:4]}); err != nil || s.N != count {
 		t.Errorf("beyond the picture: %d superpixels, %v; want %d", s.N, err, count)
 	}
-	if err := e.Extract(&s, bgr, w, h); err != nil || s.N != count {
+	if err := e.Extract(&s, bgr, w, h, Plan{}); err != nil || s.N != count {
 		t.Errorf("then nothing finer: %d superpixels, %v; want %d", s.N, err, count)
 	}
-	if err := e.Extract(&s, bgr, w, h, Region{fine[0].Rectangle, 0}); err == nil {
+	if err := e.Extract(&s, bgr, w, h, Plan{Fine: []Region{{fine[0].Rectangle, 0}}}); err == nil {
 		t.Error("superpixels 0 pixels apart are taken")
 	}
 }

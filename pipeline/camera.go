@@ -26,7 +26,7 @@ type Source interface {
 // Extractor turns a picture into a scene; *features.Extractor is one. It is used
 // by one goroutine.
 type Extractor interface {
-	Extract(dst *features.Scene, bgr []byte, width, height int, fine ...features.Region) error
+	Extract(dst *features.Scene, bgr []byte, width, height int, plan features.Plan) error
 	// Coarsen adds to dst, which the last Extract made of bgr, what is seen at
 	// smaller sizes.
 	Coarsen(dst *features.Scene, bgr []byte) error

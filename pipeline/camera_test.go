@@ -189,11 +189,11 @@ type (
 	}
 )
 
-func (e *extractor) Extract(dst *features.Scene, bgr []byte, width, height int, fine ...features.Region) error {
+func (e *extractor) Extract(dst *features.Scene, bgr []byte, width, height int, plan features.Plan) error {
 	if err := e.before(dst); err != nil {
 		return err
 	}
-	return e.Extractor.Extract(dst, bgr, width, height, fine...)
+	return e.Extractor.Extract(dst, bgr, width, height, plan)
 }
 
 func (s *stepper) Step(ctx context.Context, sc *features.Scene, a *annotation.Annotation) (*tracker.Result, error) {

@@ -284,7 +284,7 @@ func (s *stages) features(it *item) error {
 	if fine := s.fine.Load(); fine != nil {
 		s.regions = append(s.regions, *fine...)
 	}
-	if err := s.extract.Extract(it.scene, it.frame.Pix, it.frame.Width, it.frame.Height, s.regions...); err != nil {
+	if err := s.extract.Extract(it.scene, it.frame.Pix, it.frame.Width, it.frame.Height, features.Plan{Fine: s.regions}); err != nil {
 		return err
 	}
 	if !s.searching.Load() {

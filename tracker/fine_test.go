@@ -74,7 +74,7 @@ func TestSmallObjectsAreSeenFiner(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := &features.Scene{Seq: i}
-			if err := ex.Extract(s, pix, testWidth, testHeight, regions...); err != nil {
+			if err := ex.Extract(s, pix, testWidth, testHeight, features.Plan{Fine: regions}); err != nil {
 				t.Fatal(err)
 			}
 			res, err := tr.Step(context.Background(), s, ann)

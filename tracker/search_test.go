@@ -73,7 +73,7 @@ func TestComesBackLarger(t *testing.T) {
 				}
 			}
 			s := &features.Scene{Seq: i}
-			if err := ex.Extract(s, bgr, w, h); err != nil {
+			if err := ex.Extract(s, bgr, w, h, features.Plan{}); err != nil {
 				t.Fatal(err)
 			}
 			if coarse && tr.Searching() {

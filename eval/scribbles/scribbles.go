@@ -192,7 +192,7 @@ func newMethods(opt *Options, p *clip.Picture) (*methods, error) {
 	if m.extractor, err = features.New(opt.Features, opt.Model); err != nil {
 		return nil, err
 	}
-	if err := m.extractor.Extract(&m.scene, p.BGR, p.Width, p.Height); err != nil {
+	if err := m.extractor.Extract(&m.scene, p.BGR, p.Width, p.Height, features.Plan{}); err != nil {
 		return nil, err
 	}
 	m.kmeans, err = newKMeans(&m.scene)
@@ -209,7 +209,7 @@ func (m *methods) track(ctx context.Context, a *annotation.Annotation) (mask.RLE
 	scene := &m.scene
 	if fine := tracker.FineFor(nil, a); len(fine) > 0 {
 		scene = &m.finer
-		if err := m.extractor.Extract(scene, m.picture.BGR, m.scene.Width, m.scene.Height, fine...); err != nil {
+		if err := m.extractor.Extract(scene, m.picture.BGR, m.scene.Width, m.scene.Height, features.Plan{Fine: fine}); err != nil {
 			return mask.RLE{}, err
 		}
 	}

@@ -44,7 +44,7 @@ func windowGraph(c *clip, seed uint64) (*graph, error) {
 	var before features.Scene
 	for f, pix := range c.frames {
 		var s features.Scene
-		if err := extractor.Extract(&s, pix, c.width, c.height); err != nil {
+		if err := extractor.Extract(&s, pix, c.width, c.height, features.Plan{}); err != nil {
 			return nil, fmt.Errorf("%s: %w", c.name, err)
 		}
 		g.edges = appendSpatial(g.edges, &s, int32(g.n))

@@ -119,7 +119,7 @@ func (v *View) For(t *tracker.Tracker, ann *annotation.Annotation) (*features.Sc
 	}
 	v.regions = t.Fine(v.regions)
 	p := v.picture
-	if err := v.extractor.Extract(&v.scene, p.BGR, p.Width, p.Height, v.regions...); err != nil {
+	if err := v.extractor.Extract(&v.scene, p.BGR, p.Width, p.Height, features.Plan{Fine: v.regions}); err != nil {
 		return nil, err
 	}
 	if t.Searching() {

@@ -107,7 +107,7 @@ func (g *gathering) look(extractor *features.Extractor, s *source, r *rand.Rand)
 	for _, o := range objects[:min(len(objects), g.boxes)] {
 		around := draw(r, o.box, width, height)
 		ann := &annotation.Annotation{Width: width, Height: height, Objects: []annotation.Object{{ID: 1, Box: around}}}
-		if err := extractor.Extract(&scene, bgr, width, height, tracker.FineFor(nil, ann)...); err != nil {
+		if err := extractor.Extract(&scene, bgr, width, height, features.Plan{Fine: tracker.FineFor(nil, ann)}); err != nil {
 			return nil, err
 		}
 		projection, err := features.FitProjection(&scene, maxDim)
