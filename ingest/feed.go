@@ -255,13 +255,12 @@ func (f *feed) emit(pic *codec.Picture) {
 		u = f.current
 	}
 	delete(f.sent, pic.PTS)
-	frame := s.pool.frame(pic.Width, pic.Height)
-	if err := pic.BGR(frame.Pix); err != nil {
-		frame.Release()
+	frame, err := s.pool.decodedFrame(pic)
+	if err != nil {
 		f.failure = err
 		return
 	}
-	frame.Damaged = pic.Damaged || u.damaged
+	frame.Damaged = frame.Damaged || u.damaged
 	frame.Received = u.received
 	frame.PTS = s.time.next(ticksToDuration(u.ticks), u.received)
 	frame.Captured, frame.Clock = f.captured(u)

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/segd/segd/ingest/codec"
 )
 
 // Clock says where a frame's capture time comes from.
@@ -63,8 +65,9 @@ type Frame struct {
 	// Pix is BGR24, row after row without padding: 3*Width*Height bytes.
 	Pix []byte
 
-	refs atomic.Int32
-	pool *pool
+	refs    atomic.Int32
+	pool    *pool
+	decoded *codec.Kept // what Pix was made of, if that takes less; else nil
 }
 
 // Retain adds a reference. It panics on a frame that has none left.
@@ -74,7 +77,8 @@ func (f *Frame) Retain() {
 	}
 }
 
-// Release gives one reference back, and the pixels to their pool with the last.
+// Release gives one reference back, and the pixels to their pool with the last: one that is
+// never released costs memory for ever.
 // It panics when there is none to give back.
 func (f *Frame) Release() {
 	switch n := f.refs.Add(-1); {
@@ -82,6 +86,9 @@ func (f *Frame) Release() {
 		pix := f.Pix
 		f.Pix = nil
 		f.pool.put(pix)
+		if f.decoded != nil {
+			f.decoded.Free()
+		}
 	case n < 0:
 		panic("ingest: Release of a frame that was released")
 	}
@@ -91,8 +98,7 @@ func (f *Frame) Release() {
 // flight of a pipeline of four stages, each with one at work and one waiting.
 const poolSize = 8
 
-// pool keeps pixel buffers for reuse. A frame that is never released costs
-// memory until the garbage collector finds it, and nothing else.
+// pool keeps pixel buffers for reuse.
 type pool struct {
 	mu   sync.Mutex
 	free [][]byte
@@ -128,4 +134,25 @@ func (p *pool) frame(width, height int) *Frame {
 	f := &Frame{Width: width, Height: height, Pix: p.get(3 * width * height), pool: p}
 	f.refs.Store(1)
 	return f
+}
+
+// decodedFrame returns a frame of what a decoder made.
+func (p *pool) decodedFrame(pic *codec.Picture) (*Frame, error) {
+	f := p.frame(pic.Width, pic.Height)
+	if err := pic.BGR(f.Pix); err != nil {
+		f.Release()
+		return nil, err
+	}
+	f.Damaged = pic.Damaged
+	kept, err := pic.Keep()
+	if err != nil {
+		f.Release()
+		return nil, err
+	}
+	if kept.Bytes() > len(f.Pix) {
+		kept.Free()
+		return f, nil
+	}
+	f.decoded = kept
+	return f, nil
 }

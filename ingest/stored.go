@@ -104,13 +104,11 @@ func (r *fileReader) next(p *pool) (*Frame, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := p.frame(pic.Width, pic.Height)
-	if err := pic.BGR(f.Pix); err != nil {
-		f.Release()
+	f, err := p.decodedFrame(pic)
+	if err != nil {
 		return nil, err
 	}
 	f.PTS = time.Duration(pic.PTS)
-	f.Damaged = pic.Damaged
 	return f, nil
 }
 

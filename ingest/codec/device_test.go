@@ -9,16 +9,23 @@ import (
 	"github.com/asticode/go-astiav"
 )
 
-// decodeAll returns the pictures of packets by PTS.
+// decodeAll returns the pictures of packets by PTS, having seen that those that are kept stay
+// the same.
 func decodeAll(t *testing.T, d *Decoder, packets []Packet) map[int64][]byte {
 	t.Helper()
 	out := map[int64][]byte{}
+	kept := map[int64]*Kept{}
 	emit := func(p *Picture) {
 		pix := make([]byte, 3*p.Width*p.Height)
 		if err := p.BGR(pix); err != nil {
 			t.Fatal(err)
 		}
 		out[p.PTS] = pix
+		k, err := p.Keep()
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept[p.PTS] = k
 	}
 	for i, p := range packets {
 		if err := d.Decode(p.Data, p.PTS, emit); err != nil {
@@ -27,6 +34,16 @@ func decodeAll(t *testing.T, d *Decoder, packets []Packet) map[int64][]byte {
 	}
 	if err := d.Flush(emit); err != nil {
 		t.Fatal(err)
+	}
+	for pts, k := range kept {
+		again := make([]byte, len(out[pts]))
+		if err := k.BGR(again); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(again, out[pts]) {
+			t.Errorf("picture %d that was kept is another one", pts)
+		}
+		k.Free()
 	}
 	return out
 }

@@ -16,7 +16,7 @@ import (
 const NoPTS = -1 << 63
 
 // Picture is a decoded picture still in FFmpeg's memory. It is valid only as
-// long as the function that handed it out says.
+// long as the function that handed it out says; Keep makes it last.
 type Picture struct {
 	// Width and Height are in pixels, cropping applied.
 	Width, Height int

@@ -135,6 +135,15 @@ int segd_frame_damaged(const AVFrame *f)
 	return (f->flags & AV_FRAME_FLAG_CORRUPT) || f->decode_error_flags;
 }
 
+int64_t segd_frame_bytes(const AVFrame *f)
+{
+	int64_t sum = 0;
+	for (int i = 0; i < AV_NUM_DATA_POINTERS; i++)
+		if (f->buf[i])
+			sum += f->buf[i]->size;
+	return sum;
+}
+
 // Bringing a picture from a device copies its pixels only.
 int segd_copy_props(AVFrame *dst, const AVFrame *src)
 {

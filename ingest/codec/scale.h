@@ -29,6 +29,8 @@ void segd_scaler_free(SegdScaler *s);
 
 int64_t segd_frame_pts(const AVFrame *f);
 int segd_frame_damaged(const AVFrame *f);
+// segd_frame_bytes is what all of the frame's buffers take.
+int64_t segd_frame_bytes(const AVFrame *f);
 int segd_copy_props(AVFrame *dst, const AVFrame *src);
 void segd_frame_set_matrix(AVFrame *f, int bt709);
 

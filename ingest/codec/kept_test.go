@@ -1,0 +1,84 @@
+package codec
+
+import (
+	"bytes"
+	"testing"
+)
+
+// However many pictures of a decoder are kept, it decodes on, and they stay what they were when
+// it is gone.
+func TestKeptPicturesOutliveTheirDecoder(t *testing.T) {
+	const n, width, height = 80, 320, 240
+	for _, id := range []ID{H264, H265, MJPEG, VP8, VP9, AV1} {
+		t.Run(id.String(), func(t *testing.T) {
+			var packets []Packet
+			if id == MJPEG {
+				e, err := NewJPEGEncoder(width, height, width, height, 80)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer e.Close()
+				for i := range n {
+					data, err := e.Encode(ramp(width, height, 8*i%width))
+					if err != nil {
+						t.Fatal(err)
+					}
+					packets = append(packets, Packet{Data: data, PTS: int64(i)})
+				}
+			} else {
+				packets = encode(t, EncoderConfig{Codec: id, Width: width, Height: height, FPS: 5}, n)
+			}
+			d, err := NewDecoder(id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want [][]byte
+			var kept []*Kept
+			emit := func(p *Picture) {
+				pix := make([]byte, 3*p.Width*p.Height)
+				if err := p.BGR(pix); err != nil {
+					t.Fatal(err)
+				}
+				k, err := p.Keep()
+				if err != nil {
+					t.Fatal(err)
+				}
+				want, kept = append(want, pix), append(kept, k)
+			}
+			for _, p := range packets {
+				if err := d.Decode(p.Data, p.PTS, emit); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := d.Flush(emit); err != nil {
+				t.Fatal(err)
+			}
+			d.Close()
+			if len(kept) != n {
+				t.Fatalf("%d pictures of %d", len(kept), n)
+			}
+			got := make([]byte, 3*width*height)
+			for i, k := range kept {
+				twin, err := k.Clone()
+				if err != nil {
+					t.Fatal(err)
+				}
+				k.Free()
+				if err := twin.BGR(got); err != nil {
+					t.Fatal(err)
+				}
+				if !bytes.Equal(got, want[i]) {
+					t.Fatalf("picture %d is another one", i)
+				}
+				// 1.5 bytes a pixel, and what rows are padded with.
+				if b := twin.Bytes(); b < width*height*3/2 || b > width*height*2 {
+					t.Errorf("%d bytes for %d pixels", b, width*height)
+				}
+				if err := twin.BGR(got[:9]); err == nil {
+					t.Error("a buffer of 9 bytes is large enough")
+				}
+				twin.Free()
+			}
+		})
+	}
+}

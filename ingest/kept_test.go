@@ -1,0 +1,68 @@
+package ingest
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// What is kept of a frame gives its pixels, to the byte, when the frame and its source are gone:
+// of a video in less memory.
+func TestKeep(t *testing.T) {
+	for _, tt := range []struct {
+		url  string
+		less bool
+	}{{"file:" + clipFile(t), true}, {"dir:" + imageDir(t, 4), false}} {
+		s, err := Open(Config{URL: tt.url, AsFast: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var frames []*Frame
+		var kept []*Kept
+		var want [][]byte
+		if err := s.Run(t.Context(), func(f *Frame) {
+			k, err := f.Keep()
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, kept = append(want, bytes.Clone(f.Pix)), append(kept, k)
+			frames = append(frames, f)
+			f.Release()
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if len(kept) < 4 {
+			t.Fatalf("%s: %d frames", tt.url, len(kept))
+		}
+		for i, k := range kept {
+			got := make([]byte, 3*k.Width*k.Height)
+			if err := k.BGR(got); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got, want[i]) {
+				t.Errorf("%s: frame %d has other pixels", tt.url, i)
+			}
+			if less := k.Bytes() < 3*len(got)/4; less != tt.less {
+				t.Errorf("%s: %d bytes, of %d in BGR24", tt.url, k.Bytes(), len(got))
+			}
+			if err := k.BGR(got[:5]); err == nil {
+				t.Errorf("%s: a buffer of 5 bytes is large enough", tt.url)
+			}
+			k.Retain()
+			k.Release()
+			if err := k.BGR(got); err != nil {
+				t.Error(err)
+			}
+			k.Release()
+			if frames[i].Pix != nil {
+				t.Errorf("%s: frame %d stays", tt.url, i)
+			}
+			if msg := panics(k.Release); !strings.Contains(msg, "Release of a picture that was released") {
+				t.Errorf("second Release: %q", msg)
+			}
+			if msg := panics(k.Retain); !strings.Contains(msg, "Retain of a picture that was released") {
+				t.Errorf("Retain after Release: %q", msg)
+			}
+		}
+	}
+}
