@@ -33,10 +33,10 @@ type Extractor interface {
 }
 
 // Stepper labels scene after scene; *tracker.Tracker is one. It is used by one
-// goroutine at a time. An annotation may name an earlier scene. An error that wraps
+// goroutine at a time. An annotation may name an earlier frame. An error that wraps
 // annotation.ErrInvalid refuses the annotation and leaves the stepper as it was.
 type Stepper interface {
-	Step(ctx context.Context, s *features.Scene, ann *annotation.Annotation) (*tracker.Result, error)
+	Step(ctx context.Context, s *features.Scene, p tracker.Picture, ann *annotation.Annotation) (*tracker.Result, error)
 	// Recall takes in a scene of another time, before the first Step.
 	Recall(ctx context.Context, s *features.Scene, ann *annotation.Annotation) error
 	Preview(ann *annotation.Annotation) (*tracker.Preview, error)
@@ -48,6 +48,8 @@ type Stepper interface {
 	Fine(dst []features.Region) []features.Region
 	// Searching tells whether coarse scenes would help to find an object.
 	Searching() bool
+	// Close releases what pictures it keeps.
+	Close()
 }
 
 // Publisher sends results out; *bus.Bus is one. It is called from several
@@ -91,7 +93,8 @@ type Config struct {
 	Site, Name string // tokens of the NATS subjects
 
 	// Open, NewExtractor and NewStepper build the camera's parts: once at the
-	// start and again whenever the stages have to be built anew.
+	// start and again whenever the stages have to be built anew. NewExtractor makes a
+	// second one, for earlier frames, when the first of them is annotated.
 	Open         func(ingest.Observer) (Source, error)
 	NewExtractor func() (Extractor, error)
 	NewStepper   func() (Stepper, error)

@@ -184,8 +184,9 @@ type (
 	}
 	stepper struct {
 		Stepper
-		before func(s *features.Scene, a *annotation.Annotation) error // may be nil
-		after  func(*tracker.Result)                                   // may be nil
+		before  func(s *features.Scene, a *annotation.Annotation) error // may be nil
+		picture func(s *features.Scene, p tracker.Picture)              // may be nil
+		after   func(*tracker.Result)                                   // may be nil
 	}
 )
 
@@ -196,13 +197,16 @@ func (e *extractor) Extract(dst *features.Scene, bgr []byte, width, height int, 
 	return e.Extractor.Extract(dst, bgr, width, height, plan)
 }
 
-func (s *stepper) Step(ctx context.Context, sc *features.Scene, a *annotation.Annotation) (*tracker.Result, error) {
+func (s *stepper) Step(ctx context.Context, sc *features.Scene, p tracker.Picture, a *annotation.Annotation) (*tracker.Result, error) {
 	if s.before != nil {
 		if err := s.before(sc, a); err != nil {
 			return nil, err
 		}
 	}
-	res, err := s.Stepper.Step(ctx, sc, a)
+	if s.picture != nil {
+		s.picture(sc, p)
+	}
+	res, err := s.Stepper.Step(ctx, sc, p, a)
 	if err == nil && s.after != nil {
 		s.after(res)
 	}
@@ -219,6 +223,7 @@ type bench struct {
 	tracker   tracker.Config
 	onExtract func(*features.Scene) error
 	onStep    func(*features.Scene, *annotation.Annotation) error
+	onPicture func(*features.Scene, tracker.Picture)
 	onResult  func(*tracker.Result)
 }
 
@@ -244,7 +249,7 @@ func newBench(t *testing.T, name string, frames int) *bench {
 		},
 		NewStepper: func() (Stepper, error) {
 			s, err := tracker.New(b.tracker)
-			return &stepper{s, b.onStep, b.onResult}, err
+			return &stepper{s, b.onStep, b.onPicture, b.onResult}, err
 		},
 	}
 	return b

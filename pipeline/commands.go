@@ -147,6 +147,7 @@ func (c *Camera) Preview(ctx context.Context, a *annotation.Annotation) (*segdv1
 	if err != nil {
 		return nil, err
 	}
+	defer p.Close()
 	var res *tracker.Result
 	if err := guard(func() (err error) {
 		res, err = p.Run(ctx)

@@ -58,6 +58,7 @@ type stages struct {
 	step    Stepper
 	boxes   [Stages]*mailbox
 	scenes  chan *features.Scene // unused ones
+	earlier remaker
 	objects states
 	holds   map[hold]time.Time // until when
 	slow    slowFrames         // of the tracker's goroutine
@@ -82,7 +83,12 @@ type stages struct {
 // once builds the stages, runs them and returns why they ended: nil when the
 // source did, or ctx.
 func (c *Camera) once(ctx context.Context) error {
-	s := &stages{c: c, scenes: make(chan *features.Scene, scenesKept), holds: make(map[hold]time.Time)}
+	s := &stages{c: c, scenes: make(chan *features.Scene, scenesKept), holds: make(map[hold]time.Time), earlier: remaker{make: c.cfg.NewExtractor}}
+	defer func() { // after setStages: nobody else uses it any more
+		if s.step != nil {
+			s.step.Close()
+		}
+	}()
 	if err := guard(s.build); err != nil {
 		return err
 	}
@@ -142,9 +148,11 @@ func (s *stages) build() (err error) {
 	if s.extract, err = s.c.cfg.NewExtractor(); err != nil {
 		return fmt.Errorf("pipeline: features: %w", err)
 	}
-	if s.step, err = s.c.cfg.NewStepper(); err != nil {
+	step, err := s.c.cfg.NewStepper()
+	if err != nil {
 		return fmt.Errorf("pipeline: tracker: %w", err)
 	}
+	s.step = step
 	o := s.c.observer()
 	o.Behind = s.boxes[StageFeatures].waiting
 	if s.source, err = s.c.cfg.Open(o); err != nil {
@@ -363,13 +371,19 @@ func since(f *ingest.Frame, now time.Time) time.Duration {
 // label steps the tracker, with the frame's annotation first if it has one and
 // without it when that is refused.
 func (s *stages) label(ctx context.Context, it *item) (*tracker.Result, error) {
-	if it.note == nil {
-		return s.step.Step(ctx, it.scene, nil)
+	kept, err := it.frame.Keep()
+	if err != nil {
+		return nil, err
 	}
-	res, err := s.step.Step(ctx, it.scene, it.note.annotation)
+	defer kept.Release()
+	p := &picture{kept, &s.earlier}
+	if it.note == nil {
+		return s.step.Step(ctx, it.scene, p, nil)
+	}
+	res, err := s.step.Step(ctx, it.scene, p, it.note.annotation)
 	if errors.Is(err, annotation.ErrInvalid) {
 		s.c.resolve(it, fmt.Errorf("%w: %w", ErrAnnotate, err))
-		return s.step.Step(ctx, it.scene, nil)
+		return s.step.Step(ctx, it.scene, p, nil)
 	}
 	return res, err
 }

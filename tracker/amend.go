@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/segd/segd/annotation"
@@ -14,7 +15,7 @@ import (
 // are looked for on their way to the present.
 const maxPassed = 128
 
-// amend applies an annotation of an earlier scene than s: that scene becomes an
+// amend applies an annotation of an earlier frame than that of s: its scene becomes an
 // annotated frame, with which the window starts anew, and some of what was seen since is
 // labelled again. While the camera stands the objects of the annotation are followed as
 // wholes through the pictures between.
@@ -23,8 +24,12 @@ func (t *Tracker) amend(ctx context.Context, s *features.Scene, ann *annotation.
 	if err != nil {
 		return err
 	}
-	scene, y := t.past.Scene(at), t.past.Labels(at)
-	marked, err := t.accept(ann, scene, func(label int32) bool { return slices.Contains(y, label) })
+	shown := t.past.Labels(at)
+	scene := &features.Scene{} // of one frame after the other
+	if err := t.remake(scene, at, t.planFor(ann, shown, s.Width)); err != nil {
+		return err
+	}
+	marked, err := t.accept(ann, scene, shown.Show)
 	if err != nil {
 		return err
 	}
@@ -32,21 +37,25 @@ func (t *Tracker) amend(ctx context.Context, s *features.Scene, ann *annotation.
 	for k := range t.objects.all {
 		t.objects.all[k].Rewind(int(newest-scene.Seq) + 1)
 	}
-	t.whole.LookBack(scene, t.past.Picture(at))
+	t.whole.LookBack(scene, t.past.Small(at))
 	t.evictAll()
 	f := t.load(scene)
-	t.recollect(f, y)
+	t.recollect(f, shown)
 	if err := t.relabel(ctx, at, f, ann, marked); err != nil {
 		return err
 	}
 	step := 1 + (t.past.Len()-at)/maxPassed
+	passed := &features.Scene{} // has a number and a size alone
 	for _, to := range t.past.Replays(at) {
 		for at += step; at < to; at += step {
-			t.whole.LookBack(t.past.Scene(at), t.past.Picture(at))
+			passed.Seq, passed.Width, passed.Height = t.past.Frame(at)
+			t.whole.LookBack(passed, t.past.Small(at))
 			t.whole.Pass(t.layouts())
 		}
-		scene := t.past.Scene(to)
-		t.whole.LookBack(scene, t.past.Picture(to))
+		if err := t.remake(scene, to, features.Plan{Fine: t.Fine(nil)}); err != nil {
+			return err
+		}
+		t.whole.LookBack(scene, t.past.Small(to))
 		f := t.load(scene)
 		t.expect(f)
 		if err := t.relabel(ctx, to, f, nil, nil); err != nil {
@@ -57,40 +66,61 @@ func (t *Tracker) amend(ctx context.Context, s *features.Scene, ann *annotation.
 	return nil
 }
 
-// relabel labels f, which was loaded from the scene at a place of the history.
+// remake makes dst a scene of the picture of the frame at a place of the history.
+func (t *Tracker) remake(dst *features.Scene, at int, plan features.Plan) error {
+	dst.Seq, _, _ = t.past.Frame(at)
+	if err := t.past.Picture(at).Scene(dst, plan); err != nil {
+		return fmt.Errorf("tracker: scene of frame %d: %w", dst.Seq, err)
+	}
+	return nil
+}
+
+// planFor is what the scene of an earlier frame, with pictures of that width, should be like
+// that ann is of: all of it, and finer where ann says, and where the frame showed objects.
+func (t *Tracker) planFor(ann *annotation.Annotation, shown past.Labels, width int) features.Plan {
+	fine := FineFor(nil, ann)
+	from := len(fine)
+	for label := int32(1); label < int32(t.objects.labels()); label++ {
+		box, area := shown.Extent(label, width)
+		fine = appendFine(fine, box, float64(area))
+	}
+	return features.Plan{Fine: finestFirst(fine, from)}
+}
+
+// relabel labels f, which was loaded from the scene of the frame at a place of the history.
 func (t *Tracker) relabel(ctx context.Context, at int, f *frame, ann *annotation.Annotation, marked []seed.Object) error {
 	if err := t.label(ctx, f, ann, marked, &Result{}); err != nil {
 		return err
 	}
-	t.past.Relabel(at, f.y)
+	t.past.Relabel(at, t.outline.Labels())
 	return nil
 }
 
-// MaxHeld is how many scenes Hold keeps at once.
+// MaxHeld is how many frames Hold keeps at once.
 const MaxHeld = past.MaxHeld
 
-// ErrHeld is wrapped by Hold's error when MaxHeld scenes are held already.
+// ErrHeld is wrapped by Hold's error when MaxHeld frames are held already.
 var ErrHeld = past.ErrHeld
 
-// Hold keeps the earlier scene with that sequence number, for somebody who is
+// Hold keeps the earlier frame with that sequence number, for somebody who is
 // going to annotate it, until it is let go as many times, and along with it enough
 // of those after it to follow its objects to the present. Together they take at
-// most Config.History again, or MaxHeld scenes if that is more. The error says
-// which scenes there are; it wraps annotation.ErrFrame or ErrHeld.
+// most Config.History again, or MaxHeld frames if that is more. The error says
+// which frames there are; it wraps annotation.ErrFrame or ErrHeld.
 func (t *Tracker) Hold(seq uint64) error { return t.past.Hold(seq) }
 
-// LetGo ends one Hold. A scene that is not held, because the camera changed its
+// LetGo ends one Hold. A frame that is not held, because the camera changed its
 // picture size since, is no fault.
 func (t *Tracker) LetGo(seq uint64) { t.past.LetGo(seq) }
 
-// recollect gives f what is known of it: labels y, if it was labelled, and what it was
-// marked as, if it was annotated before.
-func (t *Tracker) recollect(f *frame, y []int32) {
-	if len(y) > 0 {
-		copy(f.y, y)
-		f.Belief.Certain(y)
-	} else {
+// recollect gives f what is known of it: what it was taken to show, if it was labelled, and
+// what it was marked as, if it was annotated before.
+func (t *Tracker) recollect(f *frame, shown past.Labels) {
+	if shown.None() {
 		f.Belief.Uniform(t.objects.labels())
+	} else {
+		shown.Superpixels(f.y, f.Superpixel)
+		f.Belief.Certain(f.y)
 	}
 	w := &t.frames
 	at := slices.IndexFunc(w.anchors, func(a *frame) bool { return a.Seq == f.Seq && !a.recalled })
@@ -98,9 +128,43 @@ func (t *Tracker) recollect(f *frame, y []int32) {
 		return
 	}
 	old := w.anchors[at]
-	f.Marks.Resume(&old.Marks)
-	f.Belief.Take(&old.Reference)
+	from := origins(f.Superpixel, f.N, old.Superpixel, old.N, func(i int32) bool { return !old.Marks.Free(int(i)) })
+	f.Marks.Resume(&old.Marks, from)
+	f.Belief.Take(&old.Reference, from)
 	// f takes its place.
 	w.anchors = slices.Delete(w.anchors, at, at+1)
 	w.release(old)
+}
+
+// origins tells which of the old superpixels each of the n new ones of the same picture is of:
+// the one that it shares most pixels with, but each old one that must not be lost has a new one.
+// It is -1 where there was none.
+func origins(superpixel []int32, n int, old []int32, nOld int, keep func(i int32) bool) []int32 {
+	type pair struct{ now, then int32 }
+	shared := make(map[pair]int32)
+	for p, last := 0, 0; p < len(superpixel); last = p {
+		at := pair{superpixel[p], old[p]}
+		for p++; p < len(superpixel) && at == (pair{superpixel[p], old[p]}); p++ {
+		}
+		if at.now >= 0 && at.then >= 0 {
+			shared[at] += int32(p - last)
+		}
+	}
+	from, best := slices.Repeat([]int32{-1}, n), make([]int32, n)
+	to, most := slices.Repeat([]int32{-1}, nOld), make([]int32, nOld)
+	for at, count := range shared {
+		i, o := at.now, at.then
+		if count > best[i] || count == best[i] && o < from[i] {
+			from[i], best[i] = o, count
+		}
+		if count > most[o] || count == most[o] && i < to[o] {
+			to[o], most[o] = i, count
+		}
+	}
+	for o, i := range to {
+		if i >= 0 && keep(int32(o)) && !slices.Contains(from, int32(o)) && !keep(from[i]) {
+			from[i] = int32(o)
+		}
+	}
+	return from
 }

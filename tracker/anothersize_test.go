@@ -37,9 +37,7 @@ func TestMemoryOfAnotherSize(t *testing.T) {
 					{ID: 1, Scribbles: []annotation.Stroke{{Width: 10, Points: []annotation.Point{{30, 30}, {50, 45}}}}},
 				}}
 			}
-			if _, err := tr.Step(t.Context(), &s, a); err != nil {
-				t.Fatal(err)
-			}
+			step(t, tr, &s, a)
 			s.Seq++
 		}
 	}

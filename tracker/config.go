@@ -50,9 +50,10 @@ type Config struct {
 	Ambiguous *float64 // training weight of a superpixel the affinity cannot place; nil = 0.1
 	Evidence  *float64 // weight of the affinity against the loss in training; nil = 1
 
-	// History bounds the bytes of earlier scenes kept, the latest ones, which
-	// annotations may name; 0 = 64 MiB. A scene of 768×576 pixels in 2,000 pieces
-	// with 67 features takes 1.2 MB, a third of which is its picture.
+	// History bounds the bytes of earlier frames kept, the latest ones, which
+	// annotations may name; 0 = 64 MiB, or more, up to 128 MiB, for 40 frames. One of
+	// 768×576 pixels in YUV 4:2:0 takes 1.0 MB, a third of which is a smaller picture of
+	// it, one of 1920×1080 3.4 MB.
 	History int
 
 	Links        int     // most similar superpixels looked up in each frame; 0 = 5
@@ -85,12 +86,25 @@ func setDefault[T comparable](v *T, d T) {
 	}
 }
 
+// How much is kept of earlier frames where Config.History does not say.
+const (
+	historyFrames             = 40
+	leastHistory, mostHistory = 64 << 20, 128 << 20
+)
+
+// history is how many bytes of earlier frames are kept that take so many each.
+func (c Config) history(frame int) int {
+	if c.History > 0 {
+		return c.History
+	}
+	return min(max(historyFrames*frame, leastHistory), mostHistory)
+}
+
 func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.Window, 5)
 	setDefault(&c.Refs, 3)
 	setDefault(&c.Anchors, 8)
 	setDefault(&c.Memory, new(6))
-	setDefault(&c.History, 64<<20)
 	setDefault(&c.Links, 5)
 	setDefault(&c.Radius, 0.1)
 	setDefault(&c.AnchorRadius, 0.15)

@@ -299,7 +299,7 @@ func TestFramesThatCannotBeAnnotated(t *testing.T) {
 		}
 		want := step(t, twin, s, a)
 		if i == 50 {
-			first := tr.past.Scene(0).Seq
+			first, _, _ := tr.past.Frame(0)
 			for seq, message := range map[uint64]string{
 				0:  fmt.Sprintf("frame: 0 is no longer kept; accepted: %d to 50", first),
 				47: fmt.Sprintf("frame: 47 was dropped unseen; accepted: 46 or 48 beside it, and others from %d to 50", first),
@@ -307,14 +307,14 @@ func TestFramesThatCannotBeAnnotated(t *testing.T) {
 			} {
 				bad := byMask(t, truth[0], 1)
 				bad.Frame = &seq
-				if _, err := tr.Step(t.Context(), s, bad); !errors.Is(err, annotation.ErrInvalid) || !strings.Contains(err.Error(), message) {
+				if _, err := tr.Step(t.Context(), s, nil, bad); !errors.Is(err, annotation.ErrInvalid) || !strings.Contains(err.Error(), message) {
 					t.Errorf("frame %d: %v; want %q", seq, err, message)
 				}
 			}
 			unknown := empty()
 			unknown.Objects = []annotation.Object{{ID: 7}}
 			unknown.Background = stroke(4, annotation.Point{5, 5})
-			if _, err := tr.Step(t.Context(), s, unknown); !errors.Is(err, annotation.ErrInvalid) || !strings.Contains(err.Error(), "object 7 is not known yet") {
+			if _, err := tr.Step(t.Context(), s, nil, unknown); !errors.Is(err, annotation.ErrInvalid) || !strings.Contains(err.Error(), "object 7 is not known yet") {
 				t.Errorf("an unknown object without a mark: %v", err)
 			}
 		}
@@ -326,7 +326,7 @@ func TestFramesThatCannotBeAnnotated(t *testing.T) {
 	blank := empty()
 	blank.Background = stroke(4, annotation.Point{5, 5})
 	s, _ := film(t, 0)
-	if _, err := newTracker(t, Config{}).Step(t.Context(), s, blank); !errors.Is(err, annotation.ErrInvalid) || !strings.Contains(err.Error(), "no object is known") {
+	if _, err := newTracker(t, Config{}).Step(t.Context(), s, nil, blank); !errors.Is(err, annotation.ErrInvalid) || !strings.Contains(err.Error(), "no object is known") {
 		t.Errorf("background strokes without an object: %v", err)
 	}
 }
@@ -484,16 +484,16 @@ func BenchmarkObjects(b *testing.B) {
 	for _, count := range []int{1, 2, 4, 8} {
 		b.Run(fmt.Sprintf("objects=%d", count), func(b *testing.B) {
 			s, a := crowd(b, count)
-			tr := newTracker(b, Config{})
+			tr, p := newTracker(b, Config{}), photoOf(s)
 			for s.Seq = range 8 {
-				step(b, tr, s, a)
+				stepOf(b, tr, s, p, a)
 				a = nil
 			}
 			b.ReportAllocs()
 			var affinity, solve, masks time.Duration
 			for b.Loop() {
 				s.Seq++
-				res := step(b, tr, s, nil)
+				res := stepOf(b, tr, s, p, nil)
 				affinity += res.Solve.AffinityTime
 				solve += res.Solve.SolveTime
 				masks += res.Solve.MaskTime

@@ -39,8 +39,9 @@
 // What was marked on a picture of another time, before a restart, is looked for in the same
 // way: see [Tracker.Recall].
 //
-// A scene of the last seconds can still be annotated; some of those that followed it are then
-// labelled again, and in the pictures between the annotation's objects are followed as wholes.
+// A frame of the last seconds can still be annotated: its scene is made anew of its [Picture],
+// and so are those of some that followed it, which are labelled again; in the small pictures
+// between the annotation's objects are followed as wholes.
 //
 // # Inside
 //
@@ -49,7 +50,7 @@
 // what its superpixels are by the affinity, with what recall found again of objects out of
 // sight, and where layout found them as wholes; seed changes that by what somebody marked; window estimates the classifier and
 // labels the newest frame, and alone knows package solver; life moves the objects' states
-// on; outline draws the masks; past keeps the scenes that can still be annotated. Below
+// on; outline draws the masks; past keeps the pictures that can still be annotated. Below
 // them are cosine (which features are alike), perceptron (what seed judges boxes by), labeling
 // (what happens to labels when objects come and go) and scratch (memory).
 //

@@ -77,7 +77,7 @@ func TestSmallObjectsAreSeenFiner(t *testing.T) {
 			if err := ex.Extract(s, pix, testWidth, testHeight, features.Plan{Fine: regions}); err != nil {
 				t.Fatal(err)
 			}
-			res, err := tr.Step(context.Background(), s, ann)
+			res, err := tr.Step(context.Background(), s, nil, ann)
 			if err != nil {
 				t.Fatal(err)
 			}

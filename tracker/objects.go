@@ -197,10 +197,8 @@ func (t *Tracker) Remove(id uint32) bool {
 	t.window.Drop(label, t.projection.Dim())
 	t.objects.all = slices.Delete(t.objects.all, at, at+1)
 	if len(t.objects.all) == 0 {
-		kept := t.past // the scenes can still be annotated
 		t.forget()
-		kept.DropLabels()
-		t.past = kept
+		t.past.DropLabels() // the frames can still be annotated
 	}
 	return true
 }

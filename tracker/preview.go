@@ -2,25 +2,28 @@ package tracker
 
 import (
 	"context"
-	"slices"
+	"fmt"
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/tracker/internal/past"
 )
 
-// Preview is an annotation of a scene that has passed, tried beside the tracker:
-// it has copies of all that the labels of that scene depend on.
+// Preview is an annotation of a frame that has passed, tried beside the tracker:
+// it has copies of all that the labels of that frame depend on, and its picture.
 type Preview struct {
-	t     *Tracker
-	ann   *annotation.Annotation
-	scene *features.Scene
-	y     []int32 // the scene's labels so far
+	t       *Tracker
+	ann     *annotation.Annotation
+	seq     uint64
+	width   int
+	picture Picture
+	shown   past.Labels // of the frame so far
 }
 
-// Preview prepares to tell what Step would make of ann on the kept scene it names,
+// Preview prepares to tell what Step would make of ann on the kept frame it names,
 // or on the newest when it names none. The tracker stays as it is, and the Preview
-// may be run by another goroutine while the tracker goes on. Errors wrap
-// annotation.ErrInvalid, and annotation.ErrFrame if the scene is not kept. It copies some
+// may be run by another goroutine while the tracker goes on; Close must follow. Errors wrap
+// annotation.ErrInvalid, and annotation.ErrFrame if the frame is not kept. It copies some
 // 0.3 MB for each annotated frame of 2,000 superpixels.
 func (t *Tracker) Preview(ann *annotation.Annotation) (*Preview, error) {
 	newest, any := t.past.Newest()
@@ -35,35 +38,33 @@ func (t *Tracker) Preview(ann *annotation.Annotation) (*Preview, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Preview{t: t.fork(), ann: ann, scene: t.past.Scene(at), y: slices.Clone(t.past.Labels(at))}
-	s := p.scene
-	s.X, s.Maps, s.Centroid = slices.Clone(s.X), slices.Clone(s.Maps), slices.Clone(s.Centroid)
-	s.Area, s.Edges = slices.Clone(s.Area), slices.Clone(s.Edges)
-	for _, f := range t.frames.recent { // the pixels of the latest frames are there still
-		if f.Seq == s.Seq {
-			s.Pixels, s.Lab = slices.Clone(f.Pixels), slices.Clone(f.Colour)
-		}
-	}
+	p := &Preview{t: t.fork(), ann: ann, picture: t.past.Picture(at), shown: t.past.Labels(at).Clone()}
+	p.seq, p.width, _ = t.past.Frame(at)
+	p.picture.Retain()
 	return p, nil
 }
 
-// Run labels the scene. The masks follow the superpixels: their outlines are drawn
-// by pixels only while the scene is one of the latest Config.Window. It may be
-// called once.
+// Run makes the frame's scene and labels it. It may be called once, and not after Close.
 func (p *Preview) Run(ctx context.Context) (*Result, error) {
-	t, s := p.t, p.scene
-	marked, err := t.accept(p.ann, s, func(label int32) bool { return slices.Contains(p.y, label) })
+	t, s := p.t, &features.Scene{Seq: p.seq}
+	if err := p.picture.Scene(s, t.planFor(p.ann, p.shown, p.width)); err != nil {
+		return nil, fmt.Errorf("tracker: scene of frame %d: %w", p.seq, err)
+	}
+	marked, err := t.accept(p.ann, s, p.shown.Show)
 	if err != nil {
 		return nil, err
 	}
 	f := t.load(s)
-	t.recollect(f, p.y)
+	t.recollect(f, p.shown)
 	res := &Result{Seq: s.Seq, Width: s.Width, Height: s.Height}
 	if err := t.label(ctx, f, p.ann, marked, res); err != nil {
 		return nil, err
 	}
 	return res, nil
 }
+
+// Close gives the picture back, whether the Preview was run or not.
+func (p *Preview) Close() { p.picture.Release() }
 
 // fork returns a tracker that knows the annotated frames and shares no memory that
 // is ever written. The latest frames are left out: an annotation of an earlier one

@@ -65,19 +65,28 @@ func assemble(cfg Config) *Tracker {
 	}
 }
 
+// Picture is what a scene of an earlier frame is made of, when somebody annotates that frame
+// or one before it.
+type Picture = past.Picture
+
 // Step labels the scene, which must be newer than the last one, and returns the
 // objects' masks in it. ann, if not nil, is what somebody marked on this scene or,
-// when it names another sequence number, on one of the earlier scenes that are
-// kept (see Config.History); then that scene and what came after it are labelled
+// when it names another sequence number, on one of the earlier frames that are
+// kept (see Config.History); then that frame and what came after it are labelled
 // again first. A faulty annotation is reported as an error wrapping annotation.ErrInvalid
 // and changes nothing: call Step again without it. Nothing of s is kept.
+//
+// p is the picture that s was made of, which the tracker retains as long as the frame is kept,
+// Close included; the caller's reference stays the caller's. A frame without one, nil, cannot
+// be annotated later.
 //
 // A scene of another size than the last one makes the tracker forget its objects.
 //
 // The labels use this and earlier scenes only.
-func (t *Tracker) Step(ctx context.Context, s *features.Scene, ann *annotation.Annotation) (*Result, error) {
+func (t *Tracker) Step(ctx context.Context, s *features.Scene, p Picture, ann *annotation.Annotation) (*Result, error) {
 	if t.past.Differs(s) || t.frames.differ(s) {
 		t.forgotten = t.objects.appendIDs(t.forgotten)
+		t.past.Clear()
 		t.forget()
 	}
 	if ann != nil && ann.Frame != nil && *ann.Frame != s.Seq {
@@ -94,7 +103,7 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, ann *annotation.A
 		t.whole.Look(s)
 	}
 	res := &Result{Seq: s.Seq, Width: s.Width, Height: s.Height}
-	var y []int32
+	var labels []uint8
 	if t.objects.labels() > 1 {
 		f := t.load(s)
 		start := time.Now()
@@ -103,11 +112,13 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, ann *annotation.A
 		if err := t.label(ctx, f, ann, marked, res); err != nil {
 			return nil, err
 		}
-		y = f.y
+		labels = t.outline.Labels()
 	} else {
 		t.whole.Learn(nil, nil)
 	}
-	t.past.Keep(s, y, t.whole.Picture(), t.cfg.History)
+	if p != nil {
+		t.past.Keep(s, p, labels, t.whole.Picture(), t.cfg.history(p.Bytes()+len(t.whole.Picture())))
+	}
 	res.Forgotten, t.forgotten = t.forgotten, nil
 	return res, nil
 }
@@ -237,13 +248,17 @@ func (t *Tracker) learn(f *frame, annotated bool) {
 	}
 }
 
-// forget drops all that was learnt, and the memory that was for it: the camera changed its
-// picture size, so no position or annotation holds any more, or nothing is followed.
+// forget drops all that was learnt but the earlier frames, and the memory that was for it: the
+// camera changed its picture size, so no position or annotation holds any more, or nothing is
+// followed.
 func (t *Tracker) forget() {
-	forgotten := t.forgotten
+	forgotten, kept := t.forgotten, t.past
 	*t = *assemble(t.cfg)
-	t.forgotten = forgotten
+	t.forgotten, t.past = forgotten, kept
 }
+
+// Close releases the pictures of earlier frames. The tracker must not be used after it.
+func (t *Tracker) Close() { t.past.Clear() }
 
 // Searching tells whether the next Step should have a scene with Coarse, because an
 // object that is out of sight, or back for a moment only, is then found at other

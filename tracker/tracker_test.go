@@ -86,9 +86,17 @@ func newTracker(t testing.TB, cfg Config) *Tracker {
 	return tr
 }
 
+// step is Step of a scene that can be annotated later.
 func step(t testing.TB, tr *Tracker, s *features.Scene, a *annotation.Annotation) *Result {
 	t.Helper()
-	res, err := tr.Step(context.Background(), s, a)
+	p := photoOf(s)
+	defer p.Release()
+	return stepOf(t, tr, s, p, a)
+}
+
+func stepOf(t testing.TB, tr *Tracker, s *features.Scene, p Picture, a *annotation.Annotation) *Result {
+	t.Helper()
+	res, err := tr.Step(context.Background(), s, p, a)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,7 +341,7 @@ func TestFaultyAnnotationChangesNothing(t *testing.T) {
 	s, _ := film(t, 0, disc{80, 60, 20, red})
 	a := scribbles()
 	a.Width = 320
-	if _, err := tr.Step(t.Context(), s, a); !errors.Is(err, annotation.ErrInvalid) {
+	if _, err := tr.Step(t.Context(), s, nil, a); !errors.Is(err, annotation.ErrInvalid) {
 		t.Fatalf("error is %v; want annotation.ErrInvalid for another size", err)
 	}
 	if res := step(t, tr, s, nil); len(res.Objects) != 0 {
@@ -359,7 +367,7 @@ func TestNewPictureSizeForgets(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A refused annotation has no result: the next one tells it.
-	if _, err := tr.Step(t.Context(), small, scribbles()); !errors.Is(err, annotation.ErrInvalid) {
+	if _, err := tr.Step(t.Context(), small, nil, scribbles()); !errors.Is(err, annotation.ErrInvalid) {
 		t.Fatalf("error is %v; want annotation.ErrInvalid for the old size", err)
 	}
 	if res := step(t, tr, small, nil); len(res.Objects) != 0 || res.Width != 64 || !slices.Equal(res.Forgotten, []uint32{1}) {
@@ -436,9 +444,10 @@ func TestStepAllocatesItsResult(t *testing.T) {
 		if hidden {
 			s, _ = film(t, 2, disc{50, 60, 20, red})
 		}
+		p := photoOf(s)
 		next := func() {
 			s.Seq++
-			step(t, tr, s, nil)
+			stepOf(t, tr, s, p, nil)
 		}
 		for range 60 {
 			next()
@@ -454,10 +463,11 @@ func BenchmarkStep(b *testing.B) {
 	tr := newTracker(b, Config{})
 	s, _ := film(b, 0, disc{80, 60, 24, red})
 	step(b, tr, s, scribbles())
+	p := photoOf(s)
 	b.ReportAllocs()
 	for b.Loop() {
 		s.Seq++
-		step(b, tr, s, nil)
+		stepOf(b, tr, s, p, nil)
 	}
 }
 
@@ -482,7 +492,7 @@ func ExampleTracker() {
 	}
 	ann, _ := annotation.FromMask(bits, 16, 16, 1, "left half")
 	for s.Seq = range 3 {
-		res, err := tr.Step(context.Background(), &s, ann)
+		res, err := tr.Step(context.Background(), &s, nil, ann)
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -65,7 +65,7 @@ func TestView(t *testing.T) {
 			if finer := s.N > 100; finer != (i == 0 && k < 2 || i > 0 && k < 2 && tr.Fine(nil) != nil) {
 				t.Errorf("frame %d: tracker %d has %d superpixels", i, k, s.N)
 			}
-			if _, err := tr.Step(t.Context(), s, a); err != nil {
+			if _, err := tr.Step(t.Context(), s, nil, a); err != nil {
 				t.Fatal(err)
 			}
 		}

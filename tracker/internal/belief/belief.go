@@ -42,8 +42,16 @@ func (b *Belief) Certain(y []int32) {
 	}
 }
 
-// Take makes b's probabilities those that r has.
-func (b *Belief) Take(r *Reference) { copy(b.Q, r.Soft) }
+// Take makes b's probabilities those that r has: from is, for each superpixel, the one of r
+// that it is of, or -1 where b's stay.
+func (b *Belief) Take(r *Reference, from []int32) {
+	labels := len(b.Q) / max(1, len(from))
+	for i, o := range from {
+		if o >= 0 {
+			copy(b.Q[i*labels:(i+1)*labels], r.Soft[int(o)*labels:])
+		}
+	}
+}
 
 // Score makes a classifier's scores of superpixel i, −1…1, its probabilities: they need
 // not sum to 1.

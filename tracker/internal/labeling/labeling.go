@@ -16,11 +16,11 @@ func Argmax(row []float64) int32 {
 
 // Drop makes a label of y background and closes the gap that it leaves: higher labels
 // move down by one. Negative numbers stay.
-func Drop(y []int32, label int32) {
+func Drop[T int32 | uint8](y []T, label int32) {
 	for i, l := range y {
-		if l == label {
+		if int32(l) == label {
 			y[i] = 0
-		} else if l > label {
+		} else if int32(l) > label {
 			y[i] = l - 1
 		}
 	}

@@ -74,6 +74,10 @@ func (r *Drawer) Draw(ctx context.Context, p *picture.Picture, y []int32, labels
 	return nil
 }
 
+// Labels are those of the last picture's pixels, as drawn and overruled. They are for reading,
+// and until the next Draw.
+func (r *Drawer) Labels() []uint8 { return r.pixels }
+
 // Overrule gives the pixels that an annotation of this very picture marks what they
 // are marked as: marks is its raster, and label[1+k] the label of its object k, 0 if
 // that is not to be seen.

@@ -10,35 +10,42 @@ import (
 	"github.com/segd/segd/tracker/internal/labeling"
 )
 
+// Picture is what a scene of an earlier frame is made of. It is reference counted, and may be
+// used from any goroutine.
+type Picture interface {
+	// Scene makes dst a scene of the picture, as Extract of package features does.
+	Scene(dst *features.Scene, plan features.Plan) error
+	// Bytes is how much memory it keeps. It does not change.
+	Bytes() int
+	Retain()
+	Release()
+}
+
 // History is what is kept. The zero value is empty.
 type History struct {
 	entries []*entry // by rising sequence number
 	free    []*entry
-	bytes   int // of the latest scenes: those from entries[beyond] on
+	bytes   int // of the latest frames: those from entries[beyond] on
 
 	beyond int    // entries that stay beyond the limit: held ones and their trail
 	trail  int    // bytes of entries[:beyond]
-	stride uint64 // least distance of the trail's scenes; 0: nothing is held
+	stride uint64 // least distance of the trail's pictures; 0: nothing is held
 }
 
-// entry is one scene, or nothing but its picture. Its superpixel map is kept as run lengths.
+// entry is one frame.
 type entry struct {
-	scene   features.Scene // without Labels, Pixels and Lab
-	bare    bool           // it has lost all but its number, size and picture
-	values  []int32        // superpixel of each run of pixels, row-major
-	runs    []uint16       // pixels of each run
-	picture []byte         // as it was given
-	y       []int32        // labels; empty when nothing was tracked
-	held    int            // by how many
+	seq           uint64
+	width, height int
+	picture       Picture // nil: nothing but the small one is left
+	bytes         int     // of picture
+	small         []byte  // as it was given
+	labels        Labels
+	held          int // by how many
 }
-
-const longestRun = 1<<16 - 1
 
 // size is the entry's bytes, those of slices not yet filled included.
 func (e *entry) size() int {
-	s := &e.scene
-	return 4*cap(e.values) + 2*cap(e.runs) + cap(e.picture) + 4*cap(e.y) +
-		4*cap(s.X) + 8*cap(s.Maps) + 4*cap(s.Centroid) + 4*cap(s.Area) + 16*cap(s.Edges)
+	return e.bytes + cap(e.small) + cap(e.labels.values) + 2*cap(e.labels.runs)
 }
 
 // Differs tells whether s has another picture size than what is kept.
@@ -46,26 +53,35 @@ func (h *History) Differs(s *features.Scene) bool {
 	if len(h.entries) == 0 {
 		return false
 	}
-	last := h.entries[len(h.entries)-1].scene
-	return last.Width != s.Width || last.Height != s.Height
+	last := h.entries[len(h.entries)-1]
+	return last.width != s.Width || last.height != s.Height
 }
 
 // Clear drops everything.
-func (h *History) Clear() { *h = History{} }
+func (h *History) Clear() {
+	for _, e := range h.entries {
+		if e.picture != nil {
+			e.picture.Release()
+		}
+	}
+	*h = History{}
+}
 
-// Keep adds s, newer than the last one, whose superpixels have labels y (none: nothing
-// is tracked yet), and what somebody wants to have kept of its picture, and drops the oldest
-// scenes beyond limit bytes. Nothing of s, y and picture is kept itself. Once the limit is
-// reached it allocates next to nothing.
-func (h *History) Keep(s *features.Scene, y []int32, picture []byte, limit int) {
+// Keep adds the frame of s, newer than the last one: its picture, which it retains, how its
+// pixels were labelled (none: nothing is tracked yet), and a small picture that somebody wants
+// to have as well. It drops the oldest frames beyond limit bytes. Nothing of s, labels and small
+// is kept itself. Once the limit is reached it allocates next to nothing.
+func (h *History) Keep(s *features.Scene, p Picture, labels []uint8, small []byte, limit int) {
 	var e *entry
 	if n := len(h.free); n > 0 {
 		e, h.free = h.free[n-1], h.free[:n-1]
 	} else {
 		e = &entry{}
 	}
-	e.pack(s)
-	e.y, e.picture = append(e.y[:0], y...), append(e.picture[:0], picture...)
+	p.Retain()
+	e.seq, e.width, e.height, e.picture, e.bytes, e.held = s.Seq, s.Width, s.Height, p, p.Bytes(), 0
+	e.small = append(e.small[:0], small...)
+	e.labels.set(labels)
 	h.entries = append(h.entries, e)
 	h.bytes += e.size()
 	for h.bytes > limit && len(h.entries) > h.beyond {
@@ -73,7 +89,7 @@ func (h *History) Keep(s *features.Scene, y []int32, picture []byte, limit int) 
 		h.bytes -= oldest.size()
 		switch {
 		case h.stays(oldest):
-		case h.beyond > 0 && len(oldest.picture) > 0 && oldest.scene.Seq-h.entries[h.beyond-1].scene.Seq >= h.stride/firstStride:
+		case h.beyond > 0 && len(oldest.small) > 0 && oldest.seq-h.entries[h.beyond-1].seq >= h.stride/firstStride:
 			h.strip(h.beyond)
 		default:
 			h.drop(h.beyond)
@@ -87,75 +103,84 @@ func (h *History) Keep(s *features.Scene, y []int32, picture []byte, limit int) 
 }
 
 func (h *History) drop(at int) {
-	h.free = append(h.free[:0], h.entries[at]) // one is enough for the next scene
+	h.recycle(h.entries[at])
 	h.entries = slices.Delete(h.entries, at, at+1)
 }
 
-// strip leaves nothing but its picture of the scene at a place.
+// strip leaves nothing but its small picture of the frame at a place.
 func (h *History) strip(at int) {
 	e := h.entries[at]
-	h.entries[at] = &entry{scene: features.Scene{Seq: e.scene.Seq, Width: e.scene.Width, Height: e.scene.Height}, bare: true, picture: e.picture}
-	e.picture = nil
+	h.entries[at] = &entry{seq: e.seq, width: e.width, height: e.height, small: e.small}
+	e.small = nil
+	h.recycle(e)
+}
+
+// recycle takes e for a frame to come; one is enough.
+func (h *History) recycle(e *entry) {
+	if e.picture != nil {
+		e.picture.Release()
+		e.picture, e.bytes = nil, 0
+	}
 	h.free = append(h.free[:0], e)
 }
 
-// firstStride is the distance of a trail's scenes to begin with, in frames. The
-// latest 70 scenes, labelled again maxReplay times, are as far apart. Of the pictures
-// between them all stay at first, which are a third of the bytes.
+// firstStride is the distance of a trail's pictures to begin with, in frames. The
+// latest 70, labelled again maxReplay times, are as far apart. Of the small ones
+// between them all stay at first.
 const firstStride = 9
 
-// stays tells whether e, the oldest of the latest scenes, goes to the trail as it is.
+// stays tells whether e, the oldest of the latest frames, goes to the trail as it is.
 func (h *History) stays(e *entry) bool {
 	if e.held > 0 {
 		return true
 	}
 	for _, last := range slices.Backward(h.entries[:h.beyond]) {
-		if !last.bare {
-			return e.scene.Seq-last.scene.Seq >= h.stride
+		if last.picture != nil {
+			return e.seq-last.seq >= h.stride
 		}
 	}
 	return false
 }
 
-// thin doubles the distance of the trail's scenes, and of its pictures. It returns false
+// thin doubles the distance of the trail's pictures, and of its small ones. It returns false
 // when only held ones are left.
 func (h *History) thin() bool {
-	if h.stride/firstStride > h.entries[h.beyond-1].scene.Seq-h.entries[0].scene.Seq {
+	if h.stride/firstStride > h.entries[h.beyond-1].seq-h.entries[0].seq {
 		return false
 	}
 	h.stride *= 2
-	scene, picture := h.entries[0].scene.Seq, h.entries[0].scene.Seq
+	picture, small := h.entries[0].seq, h.entries[0].seq
 	for at := 1; at < h.beyond; {
 		e := h.entries[at]
-		seq := e.scene.Seq
-		if e.held > 0 || !e.bare && seq-scene >= h.stride {
-			scene, picture = seq, seq
+		seq := e.seq
+		if e.held > 0 || e.picture != nil && seq-picture >= h.stride {
+			picture, small = seq, seq
 			at++
 			continue
 		}
 		h.trail -= e.size()
-		if seq-picture < h.stride/firstStride || len(e.picture) == 0 {
+		if seq-small < h.stride/firstStride || len(e.small) == 0 {
 			h.drop(at)
 			h.beyond--
 			continue
 		}
-		if !e.bare {
+		if e.picture != nil {
 			h.strip(at)
 		}
 		h.trail += h.entries[at].size()
-		picture = seq
+		small = seq
 		at++
 	}
 	return true
 }
 
-// MaxHeld is how many scenes can be held at once.
+// MaxHeld is how many frames can be held at once.
 const MaxHeld = 8
 
-// ErrHeld is wrapped by Hold's error when MaxHeld scenes are held already.
+// ErrHeld is wrapped by Hold's error when MaxHeld frames are held already.
 var ErrHeld = errors.New("too many frames are held")
 
-// Hold keeps the scene with that number until it is let go as many times, and scenes
+// Hold keeps the frame with that number until it is let go as many times, and frames
 // after it that lead to the present. The error wraps annotation.ErrFrame or ErrHeld.
 func (h *History) Hold(seq uint64) error {
 	newest, any := h.Newest()
@@ -180,10 +205,10 @@ func (h *History) Hold(seq uint64) error {
 	return nil
 }
 
-// LetGo takes one hold of the scene with that number away, and with the last what
+// LetGo takes one hold of the frame with that number away, and with the last what
 // was kept for it. It need not be held.
 func (h *History) LetGo(seq uint64) {
-	at := slices.IndexFunc(h.entries, func(e *entry) bool { return e.scene.Seq == seq })
+	at := slices.IndexFunc(h.entries, func(e *entry) bool { return e.seq == seq })
 	if at < 0 || h.entries[at].held == 0 {
 		return
 	}
@@ -198,109 +223,76 @@ func (h *History) LetGo(seq uint64) {
 	}
 }
 
-// Relabel replaces the labels of the scene at a place.
-func (h *History) Relabel(at int, y []int32) {
+// Relabel replaces the labels of the frame at a place.
+func (h *History) Relabel(at int, labels []uint8) {
 	e := h.entries[at]
 	count := &h.bytes
 	if at < h.beyond {
 		count = &h.trail
 	}
 	*count -= e.size()
-	e.y = append(e.y[:0], y...)
+	e.labels.set(labels)
 	*count += e.size()
 }
 
-func (e *entry) pack(s *features.Scene) {
-	to := &e.scene
-	to.Seq, to.Width, to.Height, to.N, to.D = s.Seq, s.Width, s.Height, s.N, s.D
-	to.X = append(to.X[:0], s.X...)
-	to.Maps = append(to.Maps[:0], s.Maps...)
-	to.Centroid = append(to.Centroid[:0], s.Centroid...)
-	to.Area = append(to.Area[:0], s.Area...)
-	to.Edges = append(to.Edges[:0], s.Edges...)
-	e.values, e.runs, e.held, e.bare = e.values[:0], e.runs[:0], 0, false
-	run := 0
-	for p, l := range s.Labels {
-		run++
-		if p+1 == len(s.Labels) || s.Labels[p+1] != l || run == longestRun {
-			e.values, e.runs = append(e.values, l), append(e.runs, uint16(run))
-			run = 0
-		}
-	}
-}
-
-// Scene returns the scene at a place with its superpixel map, in memory of its own, and
-// else what is kept: it is for reading, and until the next Keep. It has no colours:
-// the outlines of masks that nobody gets to see are not drawn. One of which nothing is kept
-// but its picture has a number and a size alone.
-func (h *History) Scene(at int) *features.Scene {
+// Frame is the number and the size of the frame at a place.
+func (h *History) Frame(at int) (seq uint64, width, height int) {
 	e := h.entries[at]
-	s := e.scene
-	if e.bare {
-		return &s
-	}
-	s.Labels = make([]int32, s.Width*s.Height)
-	left := s.Labels
-	for k, l := range e.values {
-		run := left[:e.runs[k]]
-		for p := range run {
-			run[p] = l
-		}
-		left = left[len(run):]
-	}
-	return &s
+	return e.seq, e.width, e.height
 }
 
-// Labels are those of the scene at a place, none if nothing was tracked. They are for
-// reading, and until the next call of a method.
-func (h *History) Labels(at int) []int32 { return h.entries[at].y }
+// Picture is that of the frame at a place, as long as it is kept; nil if nothing but the small
+// one is left.
+func (h *History) Picture(at int) Picture { return h.entries[at].picture }
 
-// Picture is what was kept of the picture of the scene at a place. It is for reading, and
-// until the next Keep.
-func (h *History) Picture(at int) []byte { return h.entries[at].picture }
+// Small is the small picture of the frame at a place. It is for reading, and until the next Keep.
+func (h *History) Small(at int) []byte { return h.entries[at].small }
+
+// Labels are those of the frame at a place, in memory of its own until the next call of a method.
+func (h *History) Labels(at int) Labels { return h.entries[at].labels }
 
 // DropLabel makes a label background everywhere and closes the gap it leaves.
 func (h *History) DropLabel(label int32) {
 	for _, e := range h.entries {
-		labeling.Drop(e.y, label)
+		labeling.Drop(e.labels.values, label)
 	}
 }
 
-// DropLabels forgets how the scenes were labelled.
+// DropLabels forgets how the frames were labelled.
 func (h *History) DropLabels() {
 	for _, e := range h.entries {
-		e.y = e.y[:0]
+		e.labels.set(nil)
 	}
 }
 
 // Len is how many places there are.
 func (h *History) Len() int { return len(h.entries) }
 
-// Newest is the number of the latest scene kept, if there is one.
+// Newest is the number of the latest frame kept, if there is one.
 func (h *History) Newest() (seq uint64, any bool) {
 	n := len(h.entries)
 	if n == 0 {
 		return 0, false
 	}
-	return h.entries[n-1].scene.Seq, true
+	return h.entries[n-1].seq, true
 }
 
-// Find returns the place of the scene with that number, or an error that says which
-// there are and wraps annotation.ErrFrame. newest is the number of the latest scene,
+// Find returns the place of the frame with that number, or an error that says which
+// there are and wraps annotation.ErrFrame. newest is the number of the latest frame,
 // which need not be kept yet.
 func (h *History) Find(seq, newest uint64) (int, error) {
 	i, found := slices.BinarySearchFunc(h.entries, seq, func(e *entry, seq uint64) int {
 		switch {
-		case e.scene.Seq < seq:
+		case e.seq < seq:
 			return -1
-		case e.scene.Seq > seq:
+		case e.seq > seq:
 			return 1
 		}
 		return 0
 	})
 	n := len(h.entries)
 	switch {
-	case found && !h.entries[i].bare:
+	case found && h.entries[i].picture != nil:
 		return i, nil
 	case seq > newest:
 		return 0, annotation.FrameFaultf("%d has not come yet; the newest is %d", seq, newest)
@@ -308,12 +300,12 @@ func (h *History) Find(seq, newest uint64) (int, error) {
 		return 0, annotation.FrameFaultf("%d is not kept; accepted: %d, or no frame for the newest", seq, newest)
 	case i > h.beyond && i < n:
 		return 0, annotation.FrameFaultf("%d was dropped unseen; accepted: %d or %d beside it, and others from %d to %d", seq,
-			h.entries[i-1].scene.Seq, h.entries[i].scene.Seq, h.entries[h.beyond].scene.Seq, newest)
+			h.entries[i-1].seq, h.entries[i].seq, h.entries[h.beyond].seq, newest)
 	}
-	return 0, annotation.FrameFaultf("%d is no longer kept; accepted: %d to %d, or no frame for the newest", seq, h.entries[min(h.beyond, n-1)].scene.Seq, newest)
+	return 0, annotation.FrameFaultf("%d is no longer kept; accepted: %d to %d, or no frame for the newest", seq, h.entries[min(h.beyond, n-1)].seq, newest)
 }
 
-// Of the scenes after an amended one at most maxReplay are labelled again, at even
+// Of the frames after an amended one at most maxReplay are labelled again, at even
 // distances and the newest always: more would hold up the live picture, and an
 // object moves no farther between them than the affinity's radius. After one that
 // was held for long there are more, one for firstStride frames.
@@ -322,18 +314,18 @@ const (
 	maxLongReplay = 32
 )
 
-// Replays returns the places of the scenes to label again after that at a place.
+// Replays returns the places of the frames to label again after that at a place.
 func (h *History) Replays(at int) []int {
-	var after []int // the scenes' places
+	var after []int // the frames' places
 	for k := at + 1; k < len(h.entries); k++ {
-		if !h.entries[k].bare {
+		if h.entries[k].picture != nil {
 			after = append(after, k)
 		}
 	}
 	if len(after) == 0 {
 		return nil
 	}
-	seq := func(i int) uint64 { return h.entries[i].scene.Seq }
+	seq := func(i int) uint64 { return h.entries[i].seq }
 	span := seq(len(h.entries)-1) - seq(at)
 	count := min(len(after), max(maxReplay, min(maxLongReplay, int(span/firstStride))))
 	var places []int

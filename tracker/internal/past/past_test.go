@@ -11,18 +11,49 @@ import (
 	"github.com/segd/segd/tracker/internal/scenetest"
 )
 
-// What is kept is bounded, and what was put in comes out.
+// photo is a picture of some bytes that counts its references, the test's included.
+type photo struct {
+	bytes, refs int
+	scene       *features.Scene
+}
+
+func photoOf(s *features.Scene) *photo { return &photo{5000, 1, s} }
+
+func (p *photo) Scene(dst *features.Scene, _ features.Plan) error { *dst = *p.scene; return nil }
+func (p *photo) Bytes() int                                       { return p.bytes }
+func (p *photo) Retain()                                          { p.refs++ }
+func (p *photo) Release()                                         { p.refs-- }
+
+// keep has h keep the i-th of some frames without labels.
+func keep(h *History, i uint64, small []byte, limit int) *photo {
+	s := scenetest.Squares(i, 8, 6, nil)
+	p := photoOf(s)
+	h.Keep(s, p, nil, small, limit)
+	return p
+}
+
+// drawn are labels of s's pixels, other ones in each scene.
+func drawn(s *features.Scene) (pixels []uint8) {
+	for p, i := range s.Labels {
+		pixels = append(pixels, uint8((uint64(i)+uint64(p)/50*s.Seq)%5))
+	}
+	return pixels
+}
+
+// What is kept is bounded, and what was put in comes out; what is not kept is released.
 func TestHistoryIsBoundedAndExact(t *testing.T) {
 	var h History
 	var scenes []*features.Scene
+	var photos []*photo
 	limit := 0
 	for i := range uint64(30) {
 		s := scenetest.Squares(i, 12, 9, nil)
-		scenes = append(scenes, s)
-		h.Keep(s, s.Area, []byte{byte(i), 1, 2}, limit)
+		p := photoOf(s)
+		scenes, photos = append(scenes, s), append(photos, p)
+		h.Keep(s, p, drawn(s), []byte{byte(i), 1, 2}, limit)
 		if i == 0 {
 			h.Clear()
-			h.Keep(s, s.Area, []byte{byte(i), 1, 2}, 1<<30)
+			h.Keep(s, p, drawn(s), []byte{byte(i), 1, 2}, 1<<30)
 			limit = 8 * h.bytes
 			continue
 		}
@@ -31,19 +62,26 @@ func TestHistoryIsBoundedAndExact(t *testing.T) {
 			sum += e.size()
 		}
 		if sum != h.bytes || sum > limit {
-			t.Fatalf("after %d scenes: %d bytes, counted %d; want at most %d", i+1, sum, h.bytes, limit)
+			t.Fatalf("after %d frames: %d bytes, counted %d; want at most %d", i+1, sum, h.bytes, limit)
 		}
 	}
 	if n := len(h.entries); n < 5 || n == len(scenes) {
-		t.Fatalf("%d scenes kept; want some and not all", n)
+		t.Fatalf("%d frames kept; want some and not all", n)
 	}
+	first := len(scenes) - len(h.entries)
 	for k := range h.entries {
-		want, got := scenes[len(scenes)-len(h.entries)+k], h.Scene(k)
-		if got.Seq != want.Seq || got.N != want.N || got.D != want.D || got.Width != want.Width || got.Height != want.Height ||
-			!slices.Equal(got.Labels, want.Labels) || !slices.Equal(got.X, want.X) || !slices.Equal(got.Maps, want.Maps) ||
-			!slices.Equal(got.Centroid, want.Centroid) || !slices.Equal(got.Area, want.Area) || !slices.Equal(got.Edges, want.Edges) ||
-			!slices.Equal(h.Labels(k), want.Area) || !slices.Equal(h.Picture(k), []byte{byte(want.Seq), 1, 2}) {
-			t.Fatalf("scene %d is not what was kept", want.Seq)
+		want := scenes[first+k]
+		seq, width, height := h.Frame(k)
+		if seq != want.Seq || width != want.Width || height != want.Height || h.Picture(k) != photos[first+k] || !slices.Equal(h.Small(k), []byte{byte(want.Seq), 1, 2}) {
+			t.Fatalf("frame %d is not what was kept", want.Seq)
+		}
+		if got := pixels(h.Labels(k)); !slices.Equal(got, drawn(want)) {
+			t.Fatalf("frame %d has other labels", want.Seq)
+		}
+	}
+	for k, p := range photos {
+		if want := 1 + min(1, max(0, k-first+1)); p.refs != want {
+			t.Errorf("picture %d has %d references; want %d", k, p.refs, want)
 		}
 	}
 	other := scenetest.Squares(1, 9, 12, nil)
@@ -53,23 +91,10 @@ func TestHistoryIsBoundedAndExact(t *testing.T) {
 	if h.Clear(); h.Differs(other) {
 		t.Error("a size differs from that of nothing")
 	}
-}
-
-func TestLabels(t *testing.T) {
-	var h History
-	s := scenetest.Squares(1, 3, 1, nil)
-	h.Keep(s, []int32{1, 2, 0}, nil, 1<<20)
-	before := h.bytes
-	h.DropLabel(1)
-	if got := h.Labels(0); !slices.Equal(got, []int32{0, 1, 0}) {
-		t.Errorf("without label 1: %v", got)
-	}
-	h.Relabel(0, []int32{3, 3, 3})
-	if got := h.Labels(0); !slices.Equal(got, []int32{3, 3, 3}) || h.bytes != before {
-		t.Errorf("labelled again: %v, %d bytes; want %d", got, h.bytes, before)
-	}
-	if h.DropLabels(); len(h.Labels(0)) != 0 {
-		t.Errorf("without labels: %v", h.Labels(0))
+	for k, p := range photos {
+		if p.refs != 1 {
+			t.Errorf("cleared: picture %d has %d references; want the test's alone", k, p.refs)
+		}
 	}
 }
 
@@ -98,13 +123,11 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// at is a history of empty scenes.
+// at is a history of frames that take nothing.
 func at(seqs ...uint64) *History {
 	h := &History{}
 	for _, seq := range seqs {
-		e := &entry{}
-		e.scene.Seq = seq
-		h.entries = append(h.entries, e)
+		h.entries = append(h.entries, &entry{seq: seq, picture: photoOf(nil)})
 	}
 	return h
 }
@@ -113,8 +136,9 @@ func TestHoldsAreBounded(t *testing.T) {
 	const limit = 60_000
 	h := &History{}
 	var held []uint64
+	var photos []*photo
 	for i := range uint64(400) {
-		h.Keep(scenetest.Squares(i, 8, 6, nil), nil, nil, limit)
+		photos = append(photos, keep(h, i, nil, limit))
 		if i%20 == 10 && len(held) < MaxHeld {
 			if err := h.Hold(i - 1); err != nil {
 				t.Fatal(err)
@@ -124,12 +148,12 @@ func TestHoldsAreBounded(t *testing.T) {
 		latest, trail := 0, 0
 		var last uint64
 		for k, e := range h.entries {
-			if k > 0 && e.scene.Seq <= last {
+			if k > 0 && e.seq <= last {
 				t.Fatalf("frame %d: scenes out of order", i)
 			}
-			last = e.scene.Seq
-			if e.bare {
-				t.Fatalf("frame %d: %d has stayed without picture or scene", i, last)
+			last = e.seq
+			if e.picture == nil {
+				t.Fatalf("frame %d: %d has stayed without a picture, large or small", i, last)
 			}
 			if k < h.beyond {
 				trail += e.size()
@@ -162,8 +186,15 @@ func TestHoldsAreBounded(t *testing.T) {
 	for _, seq := range slices.Backward(held) {
 		h.LetGo(seq)
 	}
+	kept := 0
+	for _, p := range photos {
+		kept += p.refs - 1
+	}
+	if kept != len(h.entries) {
+		t.Errorf("%d pictures are retained for %d frames", kept, len(h.entries))
+	}
 	if h.beyond != 0 || h.trail != 0 || h.stride != 0 {
-		t.Errorf("everything let go: %d scenes, %d bytes, stride %d stay", h.beyond, h.trail, h.stride)
+		t.Errorf("everything let go: %d frames, %d bytes, stride %d stay", h.beyond, h.trail, h.stride)
 	}
 	h.LetGo(12345)
 	if err := h.Hold(5); !errors.Is(err, annotation.ErrFrame) {
@@ -171,21 +202,20 @@ func TestHoldsAreBounded(t *testing.T) {
 	}
 }
 
-// While a scene is held the pictures of those after it stay, closer together than the scenes,
-// and are no scenes: they can be neither annotated nor labelled again.
-func TestPicturesStay(t *testing.T) {
+// While a frame is held the small pictures of those after it stay, closer together than the
+// frames, and are all of theirs: they can be neither annotated nor labelled again.
+func TestSmallPicturesStay(t *testing.T) {
 	const held, limit = 30, 150_000
 	h := &History{}
-	keep := func(i uint64) { h.Keep(scenetest.Squares(i, 8, 6, nil), nil, make([]byte, 100), limit) }
 	for i := range uint64(held + 1) {
-		keep(i)
+		keep(h, i, make([]byte, 100), limit)
 	}
 	if err := h.Hold(held); err != nil {
 		t.Fatal(err)
 	}
 	most := uint64(0) // least distance of the pictures
 	for i := uint64(held + 1); i < 2000; i++ {
-		keep(i)
+		keep(h, i, make([]byte, 100), limit)
 		at, err := h.Find(held, i)
 		if err != nil {
 			t.Fatal(err)
@@ -194,46 +224,46 @@ func TestPicturesStay(t *testing.T) {
 			t.Fatalf("frame %d: %d are kept from before the held one", i, at)
 		}
 		most = max(most, h.stride/firstStride)
-		last, lastScene, scenes := uint64(held), uint64(held), 0
+		last, lastFrame, frames := uint64(held), uint64(held), 0
 		for k := at + 1; k < len(h.entries); k++ {
-			s := h.Scene(k)
-			if s.Seq-last > most && k < h.beyond {
-				t.Fatalf("frame %d: a picture %d after the one before; want at most %d", i, s.Seq-last, most)
+			seq, _, _ := h.Frame(k)
+			if seq-last > most && k < h.beyond {
+				t.Fatalf("frame %d: a small picture %d after the one before; want at most %d", i, seq-last, most)
 			}
-			if last = s.Seq; len(h.Picture(k)) != 100 {
-				t.Fatalf("frame %d: no picture of %d", i, last)
+			if last = seq; len(h.Small(k)) != 100 {
+				t.Fatalf("frame %d: no small picture of %d", i, last)
 			}
-			if _, err := h.Find(last, i); (err == nil) != (len(s.Labels) > 0) {
-				t.Fatalf("frame %d: %d with %d labels: %v", i, last, len(s.Labels), err)
+			if _, err := h.Find(last, i); (err == nil) != (h.Picture(k) != nil) {
+				t.Fatalf("frame %d: %d with a picture %t: %v", i, last, h.Picture(k) != nil, err)
 			}
-			if len(s.Labels) > 0 {
-				if s.Seq-lastScene > h.stride {
-					t.Fatalf("frame %d: a scene %d after the one before; want at most %d", i, s.Seq-lastScene, h.stride)
+			if h.Picture(k) != nil {
+				if last-lastFrame > h.stride {
+					t.Fatalf("frame %d: a picture %d after the one before; want at most %d", i, last-lastFrame, h.stride)
 				}
-				lastScene = s.Seq
-				scenes++
+				lastFrame = last
+				frames++
 			}
 		}
 		places := h.Replays(at)
-		if len(places) != min(scenes, max(maxReplay, min(maxLongReplay, int(i-held)/firstStride))) {
-			t.Fatalf("frame %d: %d of %d scenes are labelled again", i, len(places), scenes)
+		if len(places) != min(frames, max(maxReplay, min(maxLongReplay, int(i-held)/firstStride))) {
+			t.Fatalf("frame %d: %d of %d frames are labelled again", i, len(places), frames)
 		}
 		for _, k := range places {
-			if len(h.Scene(k).Labels) == 0 {
-				t.Fatalf("frame %d: a picture is to be labelled again", i)
+			if h.Picture(k) == nil {
+				t.Fatalf("frame %d: one that has lost its picture is to be labelled again", i)
 			}
 		}
 	}
 	if most < 4 || h.trail > limit {
-		t.Errorf("pictures %d apart, %d bytes; want the test to thin them, to at most %d", most, h.trail, limit)
+		t.Errorf("small pictures %d apart, %d bytes; want the test to thin them, to at most %d", most, h.trail, limit)
 	}
 }
 
-// Held scenes that take more than the limit stay, however long.
+// Held frames that take more than the limit stay, however long.
 func TestHeldBeyondTheLimit(t *testing.T) {
 	h := &History{}
 	for i := range uint64(300) {
-		h.Keep(scenetest.Squares(i, 8, 6, nil), nil, make([]byte, 100), 15_000)
+		keep(h, i, make([]byte, 100), 15_000)
 		if i > 0 && i <= 3 {
 			if err := h.Hold(i); err != nil {
 				t.Fatal(err)
@@ -282,18 +312,19 @@ func upTo(from, to uint64) []uint64 {
 	return seqs
 }
 
-// Once the limit is reached a scene costs no memory.
+// Once the limit is reached a frame costs no memory.
 func TestKeepAllocatesNothing(t *testing.T) {
 	var h History
 	s := scenetest.Squares(1, 8, 6, nil)
+	p, labels := photoOf(s), drawn(s)
 	keep := func() {
 		s.Seq++
-		h.Keep(s, s.Area, nil, 60_000)
+		h.Keep(s, p, labels, nil, 60_000)
 	}
 	for range 50 {
 		keep()
 	}
 	if n := testing.AllocsPerRun(50, keep); n != 0 {
-		t.Errorf("%g allocations a scene; want none", n)
+		t.Errorf("%g allocations a frame; want none", n)
 	}
 }

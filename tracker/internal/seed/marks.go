@@ -31,12 +31,25 @@ func (m *Marks) Reset(n int) {
 	m.Corrected, m.outside = m.Corrected[:0], m.outside[:0]
 }
 
-// Resume makes m what was said of its picture before, in an earlier annotation.
-func (m *Marks) Resume(old *Marks) {
-	m.Fixed = append(m.Fixed[:0], old.Fixed...)
-	m.Defined = append(m.Defined[:0], old.Defined...)
-	m.Corrected = append(m.Corrected[:0], old.Corrected...)
-	m.Bounded, m.outside = append(m.Bounded[:0], old.Bounded...), append(m.outside[:0], old.outside...)
+// Resume makes m, of which nothing is said, what was said of its picture before, in an earlier
+// annotation: from is, for each superpixel, the one of then that it is of, or -1.
+func (m *Marks) Resume(old *Marks, from []int32) {
+	m.Defined, m.Bounded = append(m.Defined[:0], old.Defined...), append(m.Bounded[:0], old.Bounded...)
+	bounds := len(m.Bounded)
+	m.outside = scratch.Zero(m.outside, len(from)*bounds)
+	if len(old.Corrected) > 0 {
+		m.Corrected = scratch.Zero(m.Corrected, len(from))
+	}
+	for i, o := range from {
+		if o < 0 {
+			continue
+		}
+		m.Fixed[i] = old.Fixed[o]
+		copy(m.outside[i*bounds:(i+1)*bounds], old.outside[int(o)*bounds:])
+		if len(old.Corrected) > 0 {
+			m.Corrected[i] = old.Corrected[o]
+		}
+	}
 }
 
 // Clone shares nothing with m.

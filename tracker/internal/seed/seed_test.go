@@ -355,8 +355,14 @@ func TestMarksComeAndGo(t *testing.T) {
 	}
 	var resumed Marks
 	resumed.Reset(5)
-	if resumed.Resume(&m); !slices.Equal(resumed.Fixed, m.Fixed) || len(resumed.Begun) != 0 || !slices.Equal(resumed.Defined, m.Defined) || !resumed.Forbids(3, 2) || !resumed.Corrected[0] {
+	if resumed.Resume(&m, []int32{0, 1, 2, 3, 4}); !slices.Equal(resumed.Fixed, m.Fixed) || len(resumed.Begun) != 0 || !slices.Equal(resumed.Defined, m.Defined) || !resumed.Forbids(3, 2) || !resumed.Corrected[0] {
 		t.Errorf("resumed: %+v", resumed)
+	}
+	var other Marks // of fewer superpixels, the last of which were not there
+	other.Reset(3)
+	if other.Resume(&m, []int32{3, 0, -1}); !slices.Equal(other.Fixed, []int32{annotation.Unmarked, 1, annotation.Unmarked}) ||
+		!other.Forbids(0, 2) || other.Forbids(2, 2) || !slices.Equal(other.Corrected, []bool{false, true, false}) {
+		t.Errorf("resumed by others: %+v", other)
 	}
 	if resumed.redefine(3); !slices.Equal(resumed.Defined, m.Defined) || resumed.Fixed[2] != annotation.Unmarked || resumed.Fixed[4] != annotation.Unmarked || resumed.Fixed[0] != 1 || len(resumed.Bounded) != 0 {
 		t.Errorf("label 3 redefined: %+v", resumed)

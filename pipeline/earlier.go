@@ -1,0 +1,52 @@
+package pipeline
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/ingest"
+)
+
+// picture is a frame's, as the stepper keeps it to make a scene of it when it is annotated.
+type picture struct {
+	*ingest.Kept
+	by *remaker
+}
+
+func (p *picture) Scene(dst *features.Scene, plan features.Plan) error {
+	return p.by.scene(dst, p.Kept, plan)
+}
+
+// remaker makes scenes of earlier frames, one at a time, without disturbing the stage that
+// makes those of new ones.
+type remaker struct {
+	make func() (Extractor, error)
+
+	mu      sync.Mutex
+	extract Extractor // nil before the first scene, and after one that failed
+	bgr     []byte
+}
+
+func (r *remaker) scene(dst *features.Scene, k *ingest.Kept, plan features.Plan) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	extract := r.extract
+	r.extract = nil // what panics may be broken
+	if extract == nil {
+		var err error
+		if extract, err = r.make(); err != nil {
+			return fmt.Errorf("pipeline: features: %w", err)
+		}
+	}
+	r.bgr = slices.Grow(r.bgr[:0], 3*k.Width*k.Height)[:3*k.Width*k.Height]
+	if err := k.BGR(r.bgr); err != nil {
+		return err
+	}
+	if err := extract.Extract(dst, r.bgr, k.Width, k.Height, plan); err != nil {
+		return err
+	}
+	r.extract = extract
+	return nil
+}

@@ -1,0 +1,135 @@
+package pipeline
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/ingest/codec"
+	"github.com/segd/segd/tracker"
+)
+
+// The stepper keeps the pictures of a video as they were decoded, and makes of them, later and
+// with another extractor, the scenes that they made when they came.
+func TestPicturesMakeTheScenesThatCame(t *testing.T) {
+	const width, height, frames = 320, 240, 12
+	path := filepath.Join(t.TempDir(), "clip.h264")
+	enc, err := codec.NewEncoder(codec.EncoderConfig{Width: width, Height: height, FPS: testFPS})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer enc.Close()
+	var raw []byte
+	pix := make([]byte, 3*width*height)
+	for i := range frames {
+		for p := range pix {
+			x, y := p/3%width, p/3/width
+			pix[p] = byte(3*x+5*i) ^ byte(y*(1+p%3))
+		}
+		packets, err := enc.BGR(pix, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range packets {
+			raw = append(raw, p.Data...)
+		}
+	}
+	rest, err := enc.Flush()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range rest {
+		raw = append(raw, p.Data...)
+	}
+	if err := os.WriteFile(path, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, "gate", 1)
+		b.cfg.Open = func(o ingest.Observer) (Source, error) {
+			s, err := ingest.Open(ingest.Config{Camera: "gate", URL: "file:" + path, Observer: o})
+			c := &counted{Source: s}
+			b.sources = append(b.sources, c)
+			return c, err
+		}
+		made := 0
+		extractors := b.cfg.NewExtractor
+		b.cfg.NewExtractor = func() (Extractor, error) { made++; return extractors() }
+		var pictures []tracker.Picture
+		var came []features.Scene
+		b.onPicture = func(s *features.Scene, p tracker.Picture) {
+			p.Retain()
+			c := *s
+			c.X, c.Labels, c.Pixels = slices.Clone(s.X), slices.Clone(s.Labels), slices.Clone(s.Pixels)
+			pictures, came = append(pictures, p), append(came, c)
+		}
+		b.run(t.Context(), t)
+		if len(pictures) != frames || made != 1 {
+			t.Fatalf("%d pictures, %d extractors; want %d and 1", len(pictures), made, frames)
+		}
+		for i, p := range pictures {
+			again := features.Scene{Seq: 7}
+			if err := p.Scene(&again, features.Plan{}); err != nil {
+				t.Fatal(err)
+			}
+			if again.Seq != 7 || !slices.Equal(again.X, came[i].X) || !slices.Equal(again.Labels, came[i].Labels) || !slices.Equal(again.Pixels, came[i].Pixels) {
+				t.Errorf("frame %d has become another scene", i)
+			}
+			if p.Bytes() > 2*width*height {
+				t.Errorf("frame %d: %d bytes for %d pixels; want less than 2 each", i, p.Bytes(), width*height)
+			}
+			p.Release()
+		}
+		if made != 2 {
+			t.Errorf("%d extractors; want one for the frames that come and one for those that came", made)
+		}
+	})
+}
+
+// What fails in a scene of an earlier frame costs that preview, and nothing else.
+func TestPreviewThatPanics(t *testing.T) {
+	var made, fail atomic.Int32
+	live(t, func(b *bench) {
+		extractors := b.cfg.NewExtractor
+		b.cfg.NewExtractor = func() (Extractor, error) {
+			e, err := extractors()
+			if made.Add(1) == 1 || err != nil { // of the frames that come
+				return e, err
+			}
+			return &extractor{e, func(*features.Scene) error {
+				switch fail.Add(1) {
+				case 1:
+					panic("a wild index")
+				case 2:
+					return errors.New("out of order")
+				}
+				return nil
+			}}, nil
+		}
+	}, func(t *testing.T, _ *bench, c *Camera) {
+		a := annotate(ptr(12), 12)
+		for _, want := range []string{"a wild index", "out of order"} {
+			if _, err := c.Preview(t.Context(), a); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v; want %q", err, want)
+			}
+		}
+		for range 2 {
+			if _, err := c.Preview(t.Context(), a); err != nil {
+				t.Errorf("another preview: %v", err)
+			}
+		}
+		if got := made.Load(); got != 4 {
+			t.Errorf("%d extractors; want one anew after each failure", got)
+		}
+		if s := c.Snapshot(); s.Restarts != 0 || s.Failed != 0 {
+			t.Errorf("%d restarts, %d frames failed", s.Restarts, s.Failed)
+		}
+	})
+}
