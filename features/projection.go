@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -19,7 +19,7 @@ type Projection struct {
 	dim    int
 	mean   []float64
 	scale  []float64 // 0 for a constant column
-	basis  []float64 // D×dim, orthonormal columns by falling variance; nil: no PCA
+	basis  []float32 // D×dim, orthonormal columns by falling variance; nil: no PCA
 	spread []float64 // variance of each output column on the fitted scene
 }
 
@@ -126,7 +126,10 @@ func (p *Projection) components(s *Scene, dim int) error {
 	d := s.D
 	z := mat.NewDense(s.N, d, nil)
 	for i := range s.N {
-		p.standardised(z.RawRowView(i), s.X[i*d:][:d])
+		row := z.RawRowView(i)
+		for c, v := range s.X[i*d:][:d] {
+			row[c] = (float64(v) - p.mean[c]) * p.scale[c]
+		}
 	}
 	var cov mat.SymDense
 	cov.SymOuterK(1/float64(s.N), z.T())
@@ -139,7 +142,7 @@ func (p *Projection) components(s *Scene, dim int) error {
 	values := eigen.Values(nil) // rising
 
 	p.dim = dim
-	p.basis = make([]float64, d*dim)
+	p.basis = make([]float32, d*dim)
 	p.spread = make([]float64, dim)
 	for c := range dim {
 		from := d - 1 - c
@@ -153,17 +156,10 @@ func (p *Projection) components(s *Scene, dim int) error {
 			}
 		}
 		for r := range d {
-			p.basis[r*dim+c] = sign * vectors.At(r, from)
+			p.basis[r*dim+c] = float32(sign * vectors.At(r, from))
 		}
 	}
 	return nil
-}
-
-// standardised writes (x−mean)·scale to dst.
-func (p *Projection) standardised(dst []float64, x []float32) {
-	for c, v := range x {
-		dst[c] = (float64(v) - p.mean[c]) * p.scale[c]
-	}
 }
 
 // Dim is the number of columns Apply returns.
@@ -173,29 +169,36 @@ func (p *Projection) Dim() int { return p.dim }
 // if there was a PCA.
 func (p *Projection) Variance() []float64 { return append([]float64(nil), p.spread...) }
 
-// Apply writes the projected features of s to dst, N×Dim row-major, and returns
-// it; dst's memory is reused if it is large enough, and then nothing is allocated.
-// It panics if s has another number of features than the scene p was fitted to.
-// The cost is O(N·D·Dim) with PCA, O(N·D) without.
-func (p *Projection) Apply(dst []float64, s *Scene) []float64 {
+// Apply writes the projected features of s to dst, N rows of stride numbers, and returns
+// it. The first Dim of a row are set; those after them are the caller's. dst's memory is
+// reused if it is large enough, and then nothing is allocated.
+// It panics if s has another number of features than the scene p was fitted to, or stride
+// is less than Dim. The cost is O(N·D·Dim) with PCA, O(N·D) without.
+func (p *Projection) Apply(dst []float32, stride int, s *Scene) []float32 {
 	d := len(p.mean)
 	if s.D != d || len(s.X) != s.N*d {
 		panic(fmt.Sprintf("features: projection of %d features applied to %d×%d", d, s.N, s.D))
 	}
-	dst = grown(dst, s.N*p.dim)
-	if p.basis == nil {
-		for i := range s.N {
-			p.standardised(dst[i*d:][:d], s.X[i*d:][:d])
-		}
-		return dst
+	if stride < p.dim {
+		panic(fmt.Sprintf("features: projection to %d dimensions in rows of %d", p.dim, stride))
 	}
-	blas := blas64.Implementation()
+	dst = grown(dst, s.N*stride)
+	mean, scale := p.mean[:d], p.scale[:d]
+	blas := blas32.Implementation()
 	for i := range s.N {
-		out := dst[i*p.dim:][:p.dim]
+		x, out := s.X[i*d:][:d], dst[i*stride:][:p.dim]
+		if p.basis == nil {
+			out = out[:len(x)]
+			mean, scale := mean[:len(x)], scale[:len(x)]
+			for c, v := range x {
+				out[c] = float32((float64(v) - mean[c]) * scale[c])
+			}
+			continue
+		}
 		clear(out)
-		for c, v := range s.X[i*d:][:d] {
-			if z := (float64(v) - p.mean[c]) * p.scale[c]; z != 0 {
-				blas.Daxpy(p.dim, z, p.basis[c*p.dim:], 1, out, 1)
+		for c, v := range x {
+			if z := float32((float64(v) - mean[c]) * scale[c]); z != 0 {
+				blas.Saxpy(p.dim, z, p.basis[c*p.dim:], 1, out, 1)
 			}
 		}
 	}

@@ -36,10 +36,11 @@ func newKMeans(s *features.Scene) (*kmeans, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &kmeans{scene: s, d: projection.Dim(), rows: projection.Apply(nil, s)}
+	m := &kmeans{scene: s, d: projection.Dim()}
 	total := 0.0
-	for _, v := range m.rows { // of mean 0: the projection was fitted to this scene
-		total += v * v / float64(s.N)
+	for _, v := range projection.Apply(nil, m.d, s) { // of mean 0: the projection was fitted to this scene
+		m.rows = append(m.rows, float64(v))
+		total += float64(v) * float64(v) / float64(s.N)
 	}
 	for i := range m.rows {
 		m.rows[i] /= math.Sqrt(math.Max(total, 1e-12))

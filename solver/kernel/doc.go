@@ -7,7 +7,7 @@
 // GaussianFactor makes such features for the Gaussian kernel, as exact as wanted, of
 // samples that are all there.
 //
-// Sample rows are float64, row-major. A kernel is not safe for concurrent use; a
+// Sample rows are float64 or float32, row-major; what is made of them is float64. A kernel is not safe for concurrent use; a
 // Block may be shared. Large products use every core, see SetWorkers.
 // The same input gives the same bits, whatever the number of workers and whether the
 // assembly, used where there is AVX, or its Go twin (build tag noasm) does the

@@ -12,7 +12,7 @@ import (
 // more than tol; each element is then within tol too. x is finite and not kept.
 // Cost O(n·rank·(rank+d)).
 func GaussianFactor(x []float64, n, d int, sigma float64, rank int, tol float64) *Block {
-	checkRows(x, n, d)
+	checkRows(len(x), n, d)
 	if rank < 1 || !(sigma > 0) || math.IsInf(sigma, 1) {
 		panic(fmt.Sprintf("kernel: %d columns of width σ = %g; want at least 1 and > 0", rank, sigma))
 	}

@@ -27,6 +27,7 @@ type Linear struct {
 
 	nu, rho, c float64 // of the last Factor; c = 0 if it failed or there was none
 	factored   int     // since Reset
+	solved     int     // labels of the last Solve, if v is still its
 	spectrum   spectrum
 }
 
@@ -51,7 +52,7 @@ func (k *Linear) Reset(blocks []*Block, gamma float64) {
 	k.reset(blocks)
 	k.gamma = gamma
 	k.gram, k.chol, k.t = grow(k.gram, k.d*k.d), grow(k.chol, k.d*k.d), grow(k.t, k.d)
-	k.c, k.factored, k.spectrum.known = 0, 0, false
+	k.c, k.factored, k.solved, k.spectrum.known = 0, 0, 0, false
 	clear(k.gram)
 	for _, b := range blocks {
 		if len(b.Gram) != k.d*k.d {
@@ -76,11 +77,28 @@ func (k *Linear) Weights(dst, alpha []float64, labels int) {
 		panic(fmt.Sprintf("kernel: %d numbers for a classifier of %d labels × %d columns", len(dst), labels, k.d))
 	}
 	columns := columnsOf(alpha, labels)
+	k.solved = 0
 	k.project(alpha, labels, columns)
 	copy(dst, k.v)
 	if columns < labels {
 		for i, v := range k.v {
 			dst[k.d+i] = -v
+		}
+	}
+}
+
+// SolvedWeights writes Xᵀα of the α that the last Solve returned to the start of dst, as Weights
+// does but without going over the rows: of v = ((c/ρ)I + G)⁻¹XᵀR it is v/ρ.
+func (k *Linear) SolvedWeights(dst []float64, labels int) {
+	if len(dst) < labels*k.d || k.solved != labels {
+		panic(fmt.Sprintf("kernel: %d numbers for a classifier of %d labels × %d columns, and a Solve of %d labels", len(dst), labels, k.d, k.solved))
+	}
+	for i, v := range k.v {
+		dst[i] = v / k.rho
+	}
+	if len(k.v) < labels*k.d {
+		for i, v := range k.v {
+			dst[k.d+i] = -v / k.rho
 		}
 	}
 }
@@ -93,9 +111,10 @@ func (k *Linear) Scores(dst, w []float64, labels int) {
 	if len(w) < labels*k.d {
 		panic(fmt.Sprintf("kernel: %d numbers for a classifier of %d labels × %d columns", len(w), labels, k.d))
 	}
+	k.solved = 0
 	k.v = append(k.v[:0], w[:labels*k.d]...)
 	clear(dst)
-	k.expand(dst, dst, labels, labels, 0, 1)
+	k.expand(dst, dst, labels, rowsOf(k.v, labels), 0, 1)
 }
 
 // Factor prepares Solve for the penalties nu and rho: with c = 2ν + ργ it
@@ -152,6 +171,7 @@ func (k *Linear) Solve(alpha, r []float64, labels int) {
 		k.solveGram(k.v[l*k.d : (l+1)*k.d])
 	}
 	k.expand(alpha, r, labels, columns, 1/k.c, -1/k.c)
+	k.solved = labels
 }
 
 // columnsOf returns how many of r's columns a product needs: one of two if one is
@@ -162,6 +182,20 @@ func columnsOf(r []float64, labels int) int {
 	}
 	for i := 0; i+1 < len(r); i += 2 {
 		if r[i] != -r[i+1] {
+			return 2
+		}
+	}
+	return 1
+}
+
+// rowsOf is columnsOf of a classifier, whose columns are rows.
+func rowsOf(w []float64, labels int) int {
+	if labels != 2 {
+		return labels
+	}
+	half := len(w) / 2
+	for i, v := range w[:half] {
+		if v != -w[half+i] {
 			return 2
 		}
 	}

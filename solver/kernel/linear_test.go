@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -93,6 +94,74 @@ func TestLinearAgainstDense(t *testing.T) {
 			xw.Mul(x, xa.T())
 			near(t, "XW", got, xw.RawMatrix().Data)
 		})
+	}
+}
+
+// Rows of float32 give the bits of the same numbers as float64.
+func TestRowsOfFloat32(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 32))
+	for _, d := range []int{1, 7, 8, 9, 68, 300} {
+		for _, labels := range []int{2, 3} {
+			const n = 2*chunkMin + 5
+			x32, x := make([]float32, n*d), make([]float64, n*d)
+			for i := range x {
+				x32[i] = float32(rng.NormFloat64())
+				x[i] = float64(x32[i])
+			}
+			var narrow Block
+			narrow.Reset32(x32, n, d)
+			wide := NewBlock(x, n, d)
+			r := randomMatrix(rng, n*labels)
+			var results [2][]float64
+			for k, b := range []*Block{&narrow, wide} {
+				var l Linear
+				l.Reset([]*Block{b}, 0.5)
+				if err := l.Factor(0.3, 2); err != nil {
+					t.Fatal(err)
+				}
+				alpha, w, scores := make([]float64, n*labels), make([]float64, labels*d), make([]float64, n*labels)
+				l.Solve(alpha, r, labels)
+				l.Weights(w, alpha, labels)
+				l.Scores(scores, w, labels)
+				results[k] = slices.Concat(b.Gram, alpha, w, scores)
+			}
+			sameBits(t, fmt.Sprintf("d=%d, %d labels", d, labels), results[0], results[1])
+		}
+	}
+}
+
+// The classifier of a solved α comes without another look at the rows.
+func TestSolvedWeights(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 33))
+	for _, mirrored := range []bool{false, true} {
+		for _, labels := range []int{2, 3} {
+			const d, rho = 9, 0.7
+			blocks, _ := randomBlocks(rng, d, 40, 21)
+			var k Linear
+			k.Reset(blocks, 0.4)
+			if err := k.Factor(1.5, rho); err != nil {
+				t.Fatal(err)
+			}
+			r := randomMatrix(rng, k.Len()*labels)
+			for i := 0; i+1 < len(r) && mirrored && labels == 2; i += 2 {
+				r[i+1] = -r[i]
+			}
+			alpha, got, want := make([]float64, len(r)), make([]float64, labels*d), make([]float64, labels*d)
+			k.Solve(alpha, r, labels)
+			k.SolvedWeights(got, labels)
+			k.Weights(want, alpha, labels)
+			near(t, fmt.Sprintf("Xᵀα, %d labels, mirrored %t", labels, mirrored), got, want)
+
+			// And so are a mirrored one's scores.
+			scores, one := make([]float64, len(r)), make([]float64, len(r)/labels)
+			k.Scores(scores, want, labels)
+			k.Scores(one, want[d:], 1)
+			for i, v := range one {
+				if scores[i*labels+1] != v {
+					t.Fatalf("sample %d's second score is %g; want %g", i, scores[i*labels+1], v)
+				}
+			}
+		}
 	}
 }
 
@@ -342,6 +411,7 @@ func TestMisusePanics(t *testing.T) {
 		"no label":          func() { k.Weights(nil, nil, 0) },
 		"workers":           func() { k.SetWorkers(-1) },
 		"no Reset":          func() { new(Linear).Weights(nil, nil, 1) },
+		"nothing solved":    func() { factored.SolvedWeights(two, 2) },
 		"classifier":        func() { k.Weights(nil, two, 1) },
 		"no classifier":     func() { k.Scores(two, nil, 1) },
 	})

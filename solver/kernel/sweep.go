@@ -29,7 +29,7 @@ type sweep struct {
 
 // chunk is rows consecutive rows of one block; row counts from the first block's.
 type chunk struct {
-	x         []float64
+	x         matrix
 	row, rows int
 }
 
@@ -74,9 +74,10 @@ func (s *sweep) reset(blocks []*Block) {
 		if b.D != s.d {
 			panic(fmt.Sprintf("kernel: a block of %d columns among blocks of %d", b.D, s.d))
 		}
+		x := matrix{b.X, b.X32}
 		for i := 0; i < b.N; i += size {
 			rows := min(size, b.N-i)
-			s.chunks = append(s.chunks, chunk{b.X[i*s.d : (i+rows)*s.d], s.n + i, rows})
+			s.chunks = append(s.chunks, chunk{x.cut(i*s.d, (i+rows)*s.d), s.n + i, rows})
 		}
 		s.n += b.N
 	}
@@ -112,12 +113,13 @@ func (s *sweep) projectOne(index int) {
 	size := j.columns * s.d
 	share := s.shares[index*size : (index+1)*size]
 	clear(share)
-	tile := tileRows(s.d)
+	var room [tileNumbers]float64
+	tile, wide := tileRows(s.d), roomFor(room[:], s.d)
 	for i := 0; i < c.rows; i += tile {
 		rows := min(tile, c.rows-i)
-		r := j.src[(c.row+i)*j.labels:]
+		x, r := c.x.wide(i*s.d, (i+rows)*s.d, wide), j.src[(c.row+i)*j.labels:]
 		for l := 0; l < j.columns; l += 4 {
-			outer(share[l*s.d:], s.d, c.x[i*s.d:], s.d, r[l:], j.labels, min(4, j.columns-l), s.d, rows)
+			outer(share[l*s.d:], s.d, x, s.d, r[l:], j.labels, min(4, j.columns-l), s.d, rows)
 		}
 	}
 }
@@ -134,14 +136,16 @@ func (s *sweep) expand(dst, src []float64, labels, columns int, a, b float64) {
 func (s *sweep) expandOne(index int) {
 	c, j := &s.chunks[len(s.chunks)-1-index], &s.job
 	var products [2 * tileMax]float64
-	tile := tileRows(s.d)
+	var room [tileNumbers]float64
+	tile, wide := tileRows(s.d), roomFor(room[:], s.d)
 	for i := 0; i < c.rows; i += tile {
 		rows := min(tile, c.rows-i)
+		x := c.x.wide(i*s.d, (i+rows)*s.d, wide)
 		from, to := (c.row+i)*j.labels, (c.row+i+rows)*j.labels
 		dst, src := j.dst[from:to], j.src[from:to]
 		for l := 0; l < j.columns; l += 2 {
 			nv := min(2, j.columns-l)
-			dots(products[:], tileMax, c.x[i*s.d:(i+rows)*s.d], s.d, s.v[l*s.d:], nv, rows)
+			dots(products[:], tileMax, x, s.d, s.v[l*s.d:], nv, rows)
 			for k := range nv {
 				for q, p := range products[k*tileMax : k*tileMax+rows] {
 					at := q*j.labels + l + k

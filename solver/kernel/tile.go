@@ -97,3 +97,20 @@ const (
 func tileRows(d int) int {
 	return max(8, min(tileMax, tileNumbers/max(d, 1)&^3))
 }
+
+// roomFor returns room for a tile of rows of d numbers, that given if it is large
+// enough.
+func roomFor(room []float64, d int) []float64 {
+	if n := tileRows(d) * d; n > len(room) {
+		return make([]float64, n)
+	}
+	return room
+}
+
+// widen writes x to dst, which is as long.
+func widen(dst []float64, x []float32) {
+	done := widenVector(dst, x)
+	for i, v := range x[done:] {
+		dst[done+i] = float64(v)
+	}
+}

@@ -145,3 +145,19 @@ func dotsVector(s []float64, ss int, x []float64, d int, v []float64, nv, rows i
 	}
 	return rows
 }
+
+// widen8 writes 8·eights numbers.
+//
+//go:noescape
+func widen8(dst *float64, x *float32, eights int)
+
+// widenVector does the first numbers of widen and returns how many.
+func widenVector(dst []float64, x []float32) int {
+	eights := len(x) / 8
+	if !vector || eights == 0 {
+		return 0
+	}
+	_ = dst[8*eights-1]
+	widen8(&dst[0], &x[0], eights)
+	return 8 * eights
+}

@@ -34,6 +34,12 @@ func (Hinge) Table(u, t, omega []float64, labels int, rho float64) {
 			w = omega[i/labels]
 		}
 		ti, ui := t[i:i+labels], u[i:i+labels]
+		if labels == 2 && ti[0] == -ti[1] { // as two labels are but for y
+			_, first := prox(ti[0], w, rho)
+			_, second := prox(ti[1], w, rho)
+			ui[0], ui[1] = 2*first, 2*second
+			continue
+		}
 		// Σ over labels of the price of β_l being negative; label y pays the
 		// price of being positive at its own column instead.
 		sum := 0.0
@@ -57,13 +63,13 @@ func (Hinge) Prox(dst, t, omega []float64, y []int32, labels int, rho float64) {
 		if omega != nil {
 			w = omega[i]
 		}
-		for l := 0; l < labels; l++ {
-			k := i*labels + l
+		ti, to := t[i*labels:(i+1)*labels], dst[i*labels:(i+1)*labels]
+		for l, v := range ti {
 			if int32(l) == yi {
-				dst[k], _ = prox(t[k], w, rho)
+				to[l], _ = prox(v, w, rho)
 			} else {
-				b, _ := prox(-t[k], w, rho)
-				dst[k] = -b
+				b, _ := prox(-v, w, rho)
+				to[l] = -b
 			}
 		}
 	}
@@ -76,15 +82,12 @@ func (Hinge) Value(beta, omega []float64, y []int32, labels int) float64 {
 		if omega != nil {
 			w = omega[i]
 		}
-		sum := 0.0
-		for l := 0; l < labels; l++ {
-			s := -1.0
+		sum, bi := 0.0, beta[i*labels:(i+1)*labels]
+		for l, b := range bi {
 			if int32(l) == yi {
-				s = 1
+				b = -b
 			}
-			if m := 1 - s*beta[i*labels+l]; m > 0 {
-				sum += m
-			}
+			sum += max(0, 1+b)
 		}
 		total += w * sum
 	}

@@ -26,6 +26,9 @@
 // cut of the whole graph from call to call (as Alahari, Kohli & Torr 2008 do with
 // those of α-expansion).
 //
+// Graphs that no edge joins, such as the frames of a window, are better kept apart: see
+// [Disjoint].
+//
 // # Numbers
 //
 // Capacities are float64, but every one is rounded once to a multiple of a

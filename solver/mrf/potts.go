@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // ErrUnary is wrapped by the errors that Label returns for unaries it cannot work
@@ -188,6 +189,9 @@ func (p *Potts) minimise(ctx context.Context, u []float64) {
 // returns true the real numbers have fallen, so a sequence of such steps ends. The
 // decision sums only what differs: a huge energy common to both hides nothing.
 func (p *model) take(y []int32, u []float64) bool {
+	if slices.Equal(y, p.next) {
+		return false
+	}
 	var change sum
 	for i, l := range p.next {
 		if l != y[i] {

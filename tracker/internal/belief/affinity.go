@@ -47,15 +47,17 @@ type Affinity struct {
 	Config
 
 	matches   []cosine.Match // N×Links, of one reference
-	weights   []float64      // N×Links, of the matches' votes
+	weights   []float64      // N×Links, of the matches' votes; where there is no match, anything
 	motion    motion
-	cosines   []float32
+	spread    spread
+	search    search
+	places    []place   // of one reference
 	support   []float64 // N: the weight of the votes for a superpixel
 	reliable  []float64 // N: as much of it as comes from labels that can be trusted
 	reachable []bool    // N: whether a superpixel is near one that some reference says may be an object
 	asked     []bool    // N: whether it can be an object, so that it is looked up
 	candidate []bool    // N×L: which label it can be
-	shifted   []bool    // N: whether it can be one that is elsewhere than in an annotated frame
+	shifted   [][]bool  // of each object, N: whether it can be that, which is elsewhere than in an annotated frame
 	found     []float64 // L: pixels
 }
 
@@ -120,19 +122,27 @@ func (a *Affinity) reach(p *picture.Picture, sources []Source, objects []Object)
 	for i := range a.asked {
 		a.reachable[i], a.asked[i] = first, first
 	}
-	for _, s := range sources {
-		for j := range s.N {
-			for l := 1; l < labels; l++ {
-				if s.Soft[j*labels+l] > 0 {
-					p.Near(s.Centroid[2*j], s.Centroid[2*j+1], a.radius(s), func(i int32) {
-						a.reachable[i] = true
-						if s.Latest {
-							a.asked[i], a.candidate[int(i)*labels+l] = true, true
-						}
-					})
-				}
+	for l := 1; l < labels; l++ {
+		a.spread.reset(p)
+		for _, s := range sources {
+			if s.Latest {
+				a.spread.add(p, s.Reference, l, labels, a.radius(s))
 			}
 		}
+		for i, near := range a.spread.near {
+			if near {
+				a.reachable[i], a.asked[i], a.candidate[i*labels+l] = true, true, true
+			}
+		}
+	}
+	a.spread.reset(p)
+	for _, s := range sources {
+		for l := 1; l < labels && !s.Latest; l++ {
+			a.spread.add(p, s.Reference, l, labels, a.radius(s))
+		}
+	}
+	for i, near := range a.spread.near {
+		a.reachable[i] = a.reachable[i] || near
 	}
 	for k, o := range objects {
 		for i, probability := range o.Probability {
@@ -140,6 +150,42 @@ func (a *Affinity) reach(p *picture.Picture, sources []Source, objects []Object)
 				a.asked[i], a.candidate[i*labels+k+1] = true, true
 			}
 		}
+	}
+}
+
+// spread is what is near to any of many superpixels.
+type spread struct {
+	near []bool  // N
+	left []int32 // of the superpixels in each of the picture's cells, those that are not near
+}
+
+func (s *spread) reset(p *picture.Picture) {
+	s.near = scratch.Zero(s.near, p.N)
+	s.left = p.Grid.Counts(s.left)
+}
+
+// add adds p's superpixels within radius pixels of those that r says may have the label.
+// Where all are near already nothing is looked at again, or an object would cost the
+// square of its size.
+func (s *spread) add(p *picture.Picture, r *Reference, label, labels int, radius float64) {
+	r2 := float32(radius * radius)
+	for j := range r.N {
+		if r.Soft[j*labels+label] <= 0 {
+			continue
+		}
+		x, y := r.Centroid[2*j], r.Centroid[2*j+1]
+		p.Grid.Cells(float64(x), float64(y), radius, func(cell int, slots []int32) {
+			if s.left[cell] == 0 {
+				return
+			}
+			for _, i := range slots {
+				dx, dy := p.Centroid[2*i]-x, p.Centroid[2*i+1]-y
+				if !s.near[i] && dx*dx+dy*dy <= r2 {
+					s.near[i] = true
+					s.left[cell]--
+				}
+			}
+		})
 	}
 }
 
@@ -166,17 +212,18 @@ func (a *Affinity) relax(b *Belief, p *picture.Picture, objects []Object) (again
 // ask adds the votes of one reference to b.Q.
 func (a *Affinity) ask(b *Belief, p *picture.Picture, s Source, objects []Object) {
 	radius := a.radius(s)
-	a.matches = scratch.Grow(a.matches, p.N*a.Links)
-	for i := range a.matches {
-		a.matches[i] = cosine.None
-	}
-	a.cosines = nearest(a.matches, a.cosines, p, s.Picture, a.asked, a.Links, radius, 0, 0)
+	a.places = append(a.places[:0], place{asked: a.asked})
 	if s.Annotated {
-		a.follow(p, s.Reference, objects, radius)
+		a.follow(p, s.Reference, objects)
 	}
-	a.weights = a.weights[:0]
-	for _, m := range a.matches {
-		a.weights = append(a.weights, a.weight(s)*m.Weight(a.Temperature))
+	a.matches = scratch.Grow(a.matches, p.N*a.Links)
+	a.search.nearest(a.matches, p, s.Picture, a.places, a.Links, radius)
+	a.weights = scratch.Grow(a.weights, len(a.matches))
+	weight := a.weight(s)
+	for c, m := range a.matches {
+		if m.To >= 0 {
+			a.weights[c] = weight * m.Weight(a.Temperature)
+		}
 	}
 	labels := 1 + len(objects)
 	if s.Latest {
@@ -187,10 +234,10 @@ func (a *Affinity) ask(b *Belief, p *picture.Picture, s Source, objects []Object
 	v.add(a.matches, a.weights, a.Links, s.Reference, a.Temperature)
 }
 
-// follow adds to the matches in an annotated frame those round where it shows the
+// follow adds to the places looked up in an annotated frame those round where it shows the
 // objects that a superpixel can be: as an object moves, its looks go with it, and so do
 // those of what it was told from.
-func (a *Affinity) follow(p *picture.Picture, r *Reference, objects []Object, radius float64) {
+func (a *Affinity) follow(p *picture.Picture, r *Reference, objects []Object) {
 	labels := 1 + len(objects)
 	for k, o := range objects {
 		l := k + 1
@@ -209,12 +256,21 @@ func (a *Affinity) follow(p *picture.Picture, r *Reference, objects []Object, ra
 		if area == 0 {
 			continue
 		}
-		a.shifted = scratch.Grow(a.shifted, p.N)
+		shifted := a.shiftedOf(k, p.N)
 		for i, asked := range a.asked {
-			a.shifted[i] = asked && a.candidate[i*labels+l]
+			shifted[i] = asked && a.candidate[i*labels+l]
 		}
-		a.cosines = nearest(a.matches, a.cosines, p, r.Picture, a.shifted, a.Links, radius, float32(o.X-x/area), float32(o.Y-y/area))
+		a.places = append(a.places, place{shifted, float32(o.X - x/area), float32(o.Y - y/area)})
 	}
+}
+
+// shiftedOf is object k's part of a.shifted.
+func (a *Affinity) shiftedOf(k, n int) []bool {
+	for len(a.shifted) <= k {
+		a.shifted = append(a.shifted, nil)
+	}
+	a.shifted[k] = scratch.Grow(a.shifted[k], n)
+	return a.shifted[k]
 }
 
 // settleOpen gives away the votes that are left open: those of labels that cannot be

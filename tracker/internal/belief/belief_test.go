@@ -30,26 +30,52 @@ func made(t *testing.T, count int) (pictures []*picture.Picture) {
 	return pictures
 }
 
-// The matches are those of a look at all pairs, whatever was asked and moved.
-func TestNearest(t *testing.T) {
-	const k, radius = 4, 14
-	ps := made(t, 2)
-	p, ref := ps[0], ps[1]
-	r := rand.New(rand.NewPCG(1, 1))
-	asked := make([]bool, p.N)
-	for i := range asked {
-		asked[i] = r.IntN(3) > 0
+// fine are two pictures with several superpixels in each cell of their grids.
+func fine(t *testing.T) (p, ref *picture.Picture) {
+	t.Helper()
+	const cols, rows = 90, 50
+	projection, err := features.FitProjection(scenetest.Squares(0, cols, rows, nil), 0)
+	if err != nil {
+		t.Fatal(err)
 	}
-	rowOf := func(p *picture.Picture, i int32) []float32 { return p.UnitAt(slices.Index(p.Grid.Order, i)) }
-	for _, move := range [][2]float32{{0, 0}, {9, -4}, {200, 0}} {
-		got := slices.Repeat([]cosine.Match{cosine.None}, p.N*k)
-		nearest(got, nil, p, ref, asked, k, radius, move[0], move[1])
+	var pool picture.Pool
+	return pool.Make(scenetest.Squares(1, cols, rows, nil), projection, 0.25), pool.Make(scenetest.Squares(2, cols, rows, nil), projection, 0.25)
+}
+
+// The matches are those of a look at all pairs, whatever was asked, and where.
+func TestNearest(t *testing.T) {
+	const k, radius = 4, 26
+	p, ref := fine(t)
+	r := rand.New(rand.NewPCG(1, 1))
+	asked := make([][]bool, 2)
+	for at := range asked {
+		for range p.N {
+			asked[at] = append(asked[at], r.IntN(3) > 0)
+		}
+	}
+	slot := func(p *picture.Picture) []int {
+		slots := make([]int, p.N)
+		for s, i := range p.Grid.Order {
+			slots[i] = s
+		}
+		return slots
+	}
+	slotOf, refSlot := slot(p), slot(ref)
+	for _, moves := range [][][2]float32{{{0, 0}}, {{9, -4}}, {{2000, 0}}, {{0, 0}, {9, -4}}, {{0, 0}, {100, 0}}, {{0, 0}, {2000, 0}}} {
+		got := make([]cosine.Match, p.N*k)
+		var places []place
+		for at, move := range moves {
+			places = append(places, place{asked[at], move[0], move[1]})
+		}
+		new(search).nearest(got, p, ref, places, k, radius)
 		for i := range int32(p.N) {
 			var want []cosine.Match
 			for j := range int32(ref.N) {
-				dx, dy := p.Centroid[2*i]-move[0]-ref.Centroid[2*j], p.Centroid[2*i+1]-move[1]-ref.Centroid[2*j+1]
-				if asked[i] && dx*dx+dy*dy <= radius*radius {
-					want = append(want, cosine.Match{To: j, Cosine: cosine.Dot(rowOf(p, i), rowOf(ref, j))})
+				if slices.ContainsFunc(places, func(l place) bool {
+					dx, dy := p.Centroid[2*i]-l.dx-ref.Centroid[2*j], p.Centroid[2*i+1]-l.dy-ref.Centroid[2*j+1]
+					return l.asked[i] && dx*dx+dy*dy <= radius*radius
+				}) {
+					want = append(want, cosine.Match{To: j, Cosine: cosine.Dot(p.UnitAt(slotOf[i]), ref.UnitAt(refSlot[j]))})
 				}
 			}
 			slices.SortFunc(want, func(a, b cosine.Match) int { return cmp.Compare(b.Cosine, a.Cosine) })
@@ -58,9 +84,34 @@ func TestNearest(t *testing.T) {
 			}
 			for c, m := range want[:k] {
 				if g := got[int(i)*k+c]; g.To != m.To || math.Abs(float64(g.Cosine-m.Cosine)) > 1e-6 {
-					t.Fatalf("moved %v, superpixel %d: %v; want %v", move, i, got[int(i)*k:int(i+1)*k], want[:k])
+					t.Fatalf("moved %v, superpixel %d: %v; want %v", moves, i, got[int(i)*k:int(i+1)*k], want[:k])
 				}
 			}
+		}
+	}
+}
+
+// What is near to any of a label is what a look at all pairs finds.
+func TestSpread(t *testing.T) {
+	const radius = 26
+	p, ref := fine(t)
+	r := rand.New(rand.NewPCG(2, 1))
+	s := source(ref, 2)
+	clear(s.Soft)
+	for range 300 {
+		s.Soft[2*(r.IntN(ref.N/2))+1] = 1
+	}
+	var all spread
+	all.reset(p)
+	all.add(p, s.Reference, 1, 2, radius)
+	for i := range p.N {
+		want := false
+		for j := range ref.N {
+			dx, dy := p.Centroid[2*i]-ref.Centroid[2*j], p.Centroid[2*i+1]-ref.Centroid[2*j+1]
+			want = want || s.Soft[2*j+1] > 0 && dx*dx+dy*dy <= radius*radius
+		}
+		if all.near[i] != want {
+			t.Fatalf("superpixel %d near: %t; want %t", i, all.near[i], want)
 		}
 	}
 }

@@ -1,48 +1,6 @@
 package belief
 
-import (
-	"slices"
-
-	"github.com/segd/segd/tracker/internal/cosine"
-	"github.com/segd/segd/tracker/internal/picture"
-	"github.com/segd/segd/tracker/internal/scratch"
-)
-
-// nearest adds to dst, N×k and best first in each row, the superpixels of ref that
-// resemble those of p which are asked most, of those within radius pixels of where the
-// asked ones were before they moved by dx, dy. It returns scratch memory. Cost
-// O(asked·candidates·d).
-func nearest(dst []cosine.Match, cosines []float32, p, ref *picture.Picture, asked []bool, k int, radius float64, dx, dy float32) []float32 {
-	r2, d := float32(radius*radius), p.UnitDim()
-	for slot, i := range p.Grid.Order {
-		if !asked[i] {
-			continue
-		}
-		x, y := p.Centroid[2*i]-dx, p.Centroid[2*i+1]-dy
-		best := dst[int(i)*k : int(i+1)*k]
-		query := p.UnitAt(slot)
-		first, last := ref.Grid.CellRows(float64(y), radius)
-		for cy := first; cy <= last; cy++ {
-			from, to := ref.Grid.Span(cy, float64(x), radius)
-			if from >= to {
-				continue
-			}
-			cosines = scratch.Grow(cosines, to-from)
-			cosine.Products(cosines, query, ref.Unit[from*d:to*d], d)
-			for s, c := range cosines {
-				if c <= best[k-1].Cosine {
-					continue
-				}
-				j := ref.Grid.Order[from+s]
-				dx, dy := ref.Centroid[2*j]-x, ref.Centroid[2*j+1]-y
-				if dx*dx+dy*dy <= r2 && !slices.ContainsFunc(best, func(m cosine.Match) bool { return m.To == j }) {
-					cosine.Insert(best, cosine.Match{To: j, Cosine: c})
-				}
-			}
-		}
-	}
-	return cosines
-}
+import "github.com/segd/segd/tracker/internal/cosine"
 
 // CorrectedWeight is what a vote of a corrected superpixel weighs: enough to leave no
 // doubt, in which the classifier would speak, against the annotated frame that led to

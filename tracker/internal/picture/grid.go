@@ -47,6 +47,17 @@ func (g *Grid) cell(x, y float32) int {
 	return cy*g.cols + cx
 }
 
+// CellAt returns the column and the row of the cell of a point.
+func (g *Grid) CellAt(x, y float32) (cx, cy int) {
+	c := g.cell(x, y)
+	return c % g.cols, c / g.cols
+}
+
+// AwayFrom is how far what is in cell row cy is at least from all y with y0 ≤ y ≤ y1.
+func (g *Grid) AwayFrom(cy int, y0, y1 float64) float64 {
+	return max(0, float64(cy)*g.side-y1, y0-float64(cy+1)*g.side)
+}
+
 // Span returns the slots of cell row cy that may hold centroids with x in
 // [x−r, x+r].
 func (g *Grid) Span(cy int, x, r float64) (from, to int) {
@@ -58,6 +69,28 @@ func (g *Grid) Span(cy int, x, r float64) (from, to int) {
 // CellRows returns the first and last cell row with centroids within r of y.
 func (g *Grid) CellRows(y, r float64) (first, last int) {
 	return min(max(int((y-r)/g.side), 0), g.rows-1), min(max(int((y+r)/g.side), 0), g.rows-1)
+}
+
+// Counts writes how many superpixels each cell holds to dst, and returns it.
+func (g *Grid) Counts(dst []int32) []int32 {
+	dst = scratch.Grow(dst, g.cols*g.rows)
+	for c := range dst {
+		dst[c] = g.start[c+1] - g.start[c]
+	}
+	return dst
+}
+
+// Cells calls visit for the cells, by their numbers in Counts, that may hold centroids
+// within r of a point.
+func (g *Grid) Cells(x, y, r float64, visit func(cell int, superpixels []int32)) {
+	c0 := min(max(int((x-r)/g.side), 0), g.cols-1)
+	c1 := min(max(int((x+r)/g.side), 0), g.cols-1)
+	first, last := g.CellRows(y, r)
+	for cy := first; cy <= last; cy++ {
+		for c := cy*g.cols + c0; c <= cy*g.cols+c1; c++ {
+			visit(c, g.Order[g.start[c]:g.start[c+1]])
+		}
+	}
 }
 
 // Adjacency lists the neighbours of every superpixel, in the order of the edges.

@@ -24,10 +24,9 @@ type Picture struct {
 	Edges      []mrf.Edge // smoothness between superpixels that touch
 	Touching   Adjacency
 
-	Features []float64 // N×Dim
-	Rows     []float64 // N×(Dim+1): features and the constant Bias, a classifier's rows
-	Unit     []float32 // N×UnitDim features scaled to length 1, in Grid.Order, for cosines
-	Grid     Grid
+	Rows []float32 // N×(Dim+1): features and the constant Bias, a classifier's rows
+	Unit []float32 // N×UnitDim features scaled to length 1, in Grid.Order, for cosines
+	Grid Grid
 
 	shared bool
 }
@@ -44,6 +43,12 @@ func (p *Picture) UnitDim() int { return cosine.Padded(p.Dim) }
 func (p *Picture) UnitAt(slot int) []float32 {
 	d := p.UnitDim()
 	return p.Unit[slot*d : (slot+1)*d]
+}
+
+// FeaturesOf are a superpixel's Dim features.
+func (p *Picture) FeaturesOf(i int) []float32 {
+	d := p.Dim + 1
+	return p.Rows[i*d : (i+1)*d-1]
 }
 
 // Side is the longer side in pixels, of which lengths in pictures are fractions.
@@ -71,15 +76,12 @@ func (p *Picture) set(s *features.Scene, projection *features.Projection, smooth
 	p.Area = append(p.Area[:0], s.Area...)
 	p.Edges = smoothness(p.Edges[:0], s.Edges, smooth)
 	p.Touching.build(p.N, p.Edges)
-	p.Features = projection.Apply(p.Features, s)
-	d := p.Dim
-	p.Rows = scratch.Grow(p.Rows, p.N*(d+1))
-	for i := range p.N {
-		copy(p.Rows[i*(d+1):], p.Features[i*d:(i+1)*d])
-		p.Rows[(i+1)*(d+1)-1] = Bias
+	p.Rows = projection.Apply(p.Rows, p.Dim+1, s)
+	for i := p.Dim; i < len(p.Rows); i += p.Dim + 1 {
+		p.Rows[i] = Bias
 	}
 	p.Grid.build(p.Centroid, p.Width, p.Height)
-	p.Unit = p.normalise(p.Unit, p.Features)
+	p.Unit = p.normalise(p.Unit, p.Rows)
 }
 
 // smoothness appends the Potts model of a scene's adjacency to dst.
@@ -91,51 +93,45 @@ func smoothness(dst []mrf.Edge, edges []features.Edge, smooth float64) []mrf.Edg
 	return dst
 }
 
-// normalise writes N×Dim features to dst, scaled to length 1, in the grid's order.
-func (p *Picture) normalise(dst []float32, features []float64) []float32 {
+// normalise writes the features of rows as Rows has them to dst, scaled to length 1, in
+// the grid's order.
+func (p *Picture) normalise(dst, rows []float32) []float32 {
 	d, wide := p.Dim, p.UnitDim()
 	dst = scratch.Grow(dst, p.N*wide)
 	for slot, i := range p.Grid.Order {
-		row, to := features[int(i)*d:int(i+1)*d], dst[slot*wide:(slot+1)*wide]
+		row, to := rows[int(i)*(d+1):][:d], dst[slot*wide:(slot+1)*wide]
 		clear(to[d:])
-		sum := 0.0
-		for _, v := range row {
-			sum += v * v
-		}
-		scale := 1 / math.Max(math.Sqrt(sum), 1e-12)
+		to = to[:len(row)]
+		scale := float32(1 / max(length(row), 1e-12))
 		for k, v := range row {
-			to[k] = float32(v * scale)
+			to[k] = v * scale
 		}
 	}
 	return dst
 }
 
-// Cosine is that of the features of two superpixels.
-func (p *Picture) Cosine(i, j int) float64 {
-	var dot, a, b float64
-	x, y := p.Features[i*p.Dim:(i+1)*p.Dim], p.Features[j*p.Dim:(j+1)*p.Dim]
-	for k, v := range x {
-		dot += v * y[k]
-		a += v * v
-		b += y[k] * y[k]
+// length of a row, summed in four lanes, each of which waits for itself only.
+func length(row []float32) float64 {
+	var a, b, c, d float64
+	for ; len(row) >= 4; row = row[4:] {
+		a += float64(row[0]) * float64(row[0])
+		b += float64(row[1]) * float64(row[1])
+		c += float64(row[2]) * float64(row[2])
+		d += float64(row[3]) * float64(row[3])
 	}
-	return dot / math.Max(math.Sqrt(a*b), 1e-12)
+	for _, v := range row {
+		a += float64(v) * float64(v)
+	}
+	return math.Sqrt((a + b) + (c + d))
 }
 
-// Near calls visit for p's superpixels with centroids within radius of a point, all in
-// pixels.
-func (p *Picture) Near(x, y float32, radius float64, visit func(i int32)) {
-	r2 := float32(radius * radius)
-	first, last := p.Grid.CellRows(float64(y), radius)
-	for cy := first; cy <= last; cy++ {
-		from, to := p.Grid.Span(cy, float64(x), radius)
-		for _, i := range p.Grid.Order[from:to] {
-			dx, dy := p.Centroid[2*i]-x, p.Centroid[2*i+1]-y
-			if dx*dx+dy*dy <= r2 {
-				visit(i)
-			}
-		}
+// Cosine is that of the features of two superpixels.
+func (p *Picture) Cosine(i, j int) float64 {
+	dot, x, y := 0.0, p.FeaturesOf(i), p.FeaturesOf(j)
+	for k, v := range x {
+		dot += float64(v) * float64(y[k])
 	}
+	return dot / math.Max(length(x)*length(y), 1e-12)
 }
 
 // Scales is what a picture shows at 1/2, 1/4 … of its size, where the scene tells: at
@@ -143,7 +139,7 @@ func (p *Picture) Near(x, y float32, radius float64, visit func(i int32)) {
 // take as much memory again.
 type Scales struct {
 	Units     [][]float32
-	projected []float64
+	projected []float32      // as Rows has them, but for the constant
 	shrunk    features.Scene // here so that it is not allocated
 }
 
@@ -156,7 +152,7 @@ func (s *Scales) Make(p *Picture, scene *features.Scene, projection *features.Pr
 			units = append(units, nil)
 		}
 		s.shrunk.X = x
-		s.projected = projection.Apply(s.projected, &s.shrunk)
+		s.projected = projection.Apply(s.projected, p.Dim+1, &s.shrunk)
 		units[k] = p.normalise(units[k], s.projected)
 	}
 	s.Units = units[:len(scene.Coarse)]

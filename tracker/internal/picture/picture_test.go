@@ -26,16 +26,17 @@ func TestFeaturesInAllForms(t *testing.T) {
 	s, projection := made(t, 1, 9, 7)
 	var pool Pool
 	p := pool.Make(s, projection, 0.25)
-	want, d := projection.Apply(nil, s), projection.Dim()
+	d := projection.Dim()
+	want := projection.Apply(nil, d, s)
 	var scales Scales
 	scales.Make(p, s, projection)
 	shrunk := *s
 	shrunk.X = s.Coarse[0]
-	small := projection.Apply(nil, &shrunk)
-	length := func(x []float64) float64 {
+	small := projection.Apply(nil, d, &shrunk)
+	length := func(x []float32) float64 {
 		sum := 0.0
 		for _, v := range x {
-			sum += v * v
+			sum += float64(v) * float64(v)
 		}
 		return math.Sqrt(sum)
 	}
@@ -48,7 +49,7 @@ func TestFeaturesInAllForms(t *testing.T) {
 		for k := range p.UnitDim() {
 			one, two := 0.0, 0.0
 			if k < d {
-				one, two = row[k]/length(row), small[int(i)*d+k]/length(small[int(i)*d:int(i+1)*d])
+				one, two = float64(row[k])/length(row), float64(small[int(i)*d+k])/length(small[int(i)*d:int(i+1)*d])
 			}
 			if math.Abs(float64(unit[k])-one) > 1e-6 || math.Abs(float64(scales.Units[0][slot*p.UnitDim()+k])-two) > 1e-6 {
 				t.Fatalf("superpixel %d, number %d: %g and %g; want %g and %g", i, k, unit[k], scales.Units[0][slot*p.UnitDim()+k], one, two)
@@ -76,7 +77,23 @@ func TestNear(t *testing.T) {
 				want = append(want, i)
 			}
 		}
-		p.Near(x, y, radius, func(i int32) { got = append(got, i) })
+		counts, cells := p.Grid.Counts(nil), map[int]bool{}
+		p.Grid.Cells(float64(x), float64(y), radius, func(cell int, superpixels []int32) {
+			if int(counts[cell]) != len(superpixels) || cells[cell] {
+				t.Fatalf("cell %d has %d superpixels, of %d; visited before: %t", cell, len(superpixels), counts[cell], cells[cell])
+			}
+			cells[cell] = true
+			for _, i := range superpixels {
+				dx, dy := p.Centroid[2*i]-x, p.Centroid[2*i+1]-y
+				if dx*dx+dy*dy <= float32(radius*radius) {
+					got = append(got, i)
+				}
+				_, cy := p.Grid.CellAt(p.Centroid[2*i], p.Centroid[2*i+1])
+				if away, rows := p.Grid.AwayFrom(cy, float64(y), float64(y)), math.Abs(float64(dy)); away > rows+1e-5 {
+					t.Fatalf("superpixel %d is %g rows away; its cell row is %g", i, rows, away)
+				}
+			}
+		})
 		if slices.Sort(got); !slices.Equal(got, want) {
 			t.Fatalf("within %g of (%g, %g): %v; want %v", radius, x, y, got, want)
 		}

@@ -130,9 +130,10 @@ func (b *boxed) survey() *surroundings {
 
 // difference is the distance of two superpixels' features, shade that of their colours.
 func (b *boxed) difference(i, j int) float64 {
-	sum, d := 0.0, b.Dim
-	for k, v := range b.Features[i*d : (i+1)*d] {
-		sum += (v - b.Features[j*d+k]) * (v - b.Features[j*d+k])
+	sum, other := 0.0, b.FeaturesOf(j)
+	for k, v := range b.FeaturesOf(i) {
+		way := float64(v) - float64(other[k])
+		sum += way * way
 	}
 	return math.Sqrt(sum)
 }

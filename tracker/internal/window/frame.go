@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/segd/segd/solver/kernel"
+	"github.com/segd/segd/solver/mrf"
 	"github.com/segd/segd/tracker/internal/belief"
 	"github.com/segd/segd/tracker/internal/labeling"
 	"github.com/segd/segd/tracker/internal/picture"
@@ -19,16 +20,24 @@ type Frame struct {
 	Marks  seed.Marks
 
 	p     *picture.Picture
+	graph graph
 	block kernel.Block // of p.Rows
 	y     []int32      // N labels
 }
 
+// graph is the smoothness between a frame's superpixels, for a number of labels; 0 when it
+// is not made yet.
+type graph struct {
+	mrf.Potts
+	labels int
+}
+
 // Reset makes f the frame of p, of which nothing is known.
 func (f *Frame) Reset(p *picture.Picture, labels int) {
-	f.p = p
+	f.p, f.graph.labels = p, 0
 	f.Belief.Reset(p.N, labels)
 	f.Marks.Reset(p.N)
-	f.block.Reset(p.Rows, p.N, p.Dim+1)
+	f.block.Reset32(p.Rows, p.N, p.Dim+1)
 	f.y = scratch.Zero(f.y, p.N)
 }
 
@@ -52,9 +61,19 @@ func (f *Frame) Clone() Frame {
 	f.p.Share()
 	return Frame{
 		Belief: f.Belief.Clone(), Marks: f.Marks.Clone(), p: f.p,
-		block: kernel.Block{N: f.block.N, D: f.block.D, X: f.p.Rows, Gram: slices.Clone(f.block.Gram)},
+		block: kernel.Block{N: f.block.N, D: f.block.D, X32: f.p.Rows, Gram: slices.Clone(f.block.Gram)},
 		y:     slices.Clone(f.y),
 	}
+}
+
+// potts is the smoothness of f's labels. It is made once, and finds a cut sooner as it goes
+// from the one before.
+func (f *Frame) potts(labels int) *mrf.Potts {
+	if f.graph.labels != labels {
+		f.graph.Reset(f.p.N, labels, f.p.Edges)
+		f.graph.labels = labels
+	}
+	return &f.graph.Potts
 }
 
 // appendUnary appends f's N×L discrete energies: 1 − q, and +Inf for what an annotation

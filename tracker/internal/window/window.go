@@ -51,16 +51,13 @@ type Window struct {
 	ws      solver.Workspace
 	problem solver.Problem
 	kernel  kernel.Linear
-	all     mrf.Potts // over all frames
-	newest  mrf.Potts // over the newest frame
+	graphs  mrf.Disjoint // of all frames
 	state   solver.State
 	offset  []float64 // N×L of all frames, their scores under the last classifier
 	unary   []float64
 	omega   []float64 // weights ω of all samples
 	rarity  []float64 // L
 	blocks  []*kernel.Block
-	edges   []mrf.Edge
-	alpha   []float64
 	step    []float64 // Xᵀα, by which the classifier moves
 	scores  []float64 // L, of one superpixel
 	report  Report
@@ -125,7 +122,7 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 		defer cancel()
 	}
 	w.problem = solver.Problem{
-		Labels: labels, Loss: loss.Hinge{}, Kernel: &w.kernel, MRF: &w.all,
+		Labels: labels, Loss: loss.Hinge{}, Kernel: &w.kernel, MRF: &w.graphs,
 		Omega: w.omega, Unary: w.unary, Offset: w.offset, Nu: nu,
 	}
 	res, err := solver.Solve(ctx, &w.ws, &w.problem, &w.state, opt)
@@ -134,17 +131,17 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 	}
 	w.scatter(frames)
 	copy(y, f.y)
-	w.move(labels)
+	if res.Iterations > 0 {
+		w.move(labels)
+	}
 	w.report.sum(res, len(w.state.Y))
 	return w.report, nil
 }
 
 // move adds Xᵀα of the solved window to the classifier.
 func (w *Window) move(labels int) {
-	w.alpha = scratch.Grow(w.alpha, len(w.state.Lambda))
-	w.state.Alpha(w.alpha, w.problem.Nu)
 	w.step = scratch.Grow(w.step, len(w.weight))
-	w.kernel.Weights(w.step, w.alpha, labels)
+	w.kernel.SolvedWeights(w.step, labels)
 	for i, v := range w.step {
 		w.weight[i] += v
 	}
@@ -153,10 +150,11 @@ func (w *Window) move(labels int) {
 // score writes superpixel i's score for every label under the classifier.
 func (w *Window) score(dst []float64, f *Frame, i int) {
 	d := f.p.Dim + 1
+	row := f.p.Rows[i*d : (i+1)*d]
 	for l := range dst {
-		sum := 0.0
-		for k, v := range f.p.Rows[i*d : (i+1)*d] {
-			sum += v * w.weight[l*d+k]
+		sum, weight := 0.0, w.weight[l*d:(l+1)*d]
+		for k, v := range row {
+			sum += float64(v) * weight[k]
 		}
 		dst[l] = sum
 	}
@@ -165,14 +163,10 @@ func (w *Window) score(dst []float64, f *Frame, i int) {
 // gather writes the window's problem: kernel blocks, unaries and the graph; and its
 // start, the last classifier: α = 0, so λ = 0 and the scores are XW.
 func (w *Window) gather(frames []*Frame, labels int, gamma float64) {
-	w.blocks, w.edges, w.unary, w.state.Y = w.blocks[:0], w.edges[:0], w.unary[:0], w.state.Y[:0]
+	w.blocks, w.graphs, w.unary, w.state.Y = w.blocks[:0], w.graphs[:0], w.unary[:0], w.state.Y[:0]
 	for _, f := range frames {
-		first := int32(len(w.state.Y))
-		w.blocks = append(w.blocks, &f.block)
+		w.blocks, w.graphs = append(w.blocks, &f.block), append(w.graphs, f.potts(labels))
 		w.state.Y = append(w.state.Y, f.y...)
-		for _, e := range f.p.Edges {
-			w.edges = append(w.edges, mrf.Edge{I: first + e.I, J: first + e.J, W: e.W})
-		}
 		w.unary = f.appendUnary(w.unary, labels)
 	}
 	for i, u := range w.unary {
@@ -181,7 +175,6 @@ func (w *Window) gather(frames []*Frame, labels int, gamma float64) {
 		}
 	}
 	w.kernel.Reset(w.blocks, gamma)
-	w.all.Reset(len(w.state.Y), labels, w.edges)
 	w.offset = scratch.Grow(w.offset, len(w.unary))
 	w.kernel.Scores(w.offset, w.weight, labels)
 	w.state.Scores = append(w.state.Scores[:0], w.offset...)
@@ -260,8 +253,7 @@ func (w *Window) DecideAlone(ctx context.Context, f *Frame, y []int32, labels in
 }
 
 func (w *Window) cut(ctx context.Context, f *Frame, y []int32, labels int) error {
-	w.newest.Reset(f.p.N, labels, f.p.Edges)
-	if err := w.newest.Label(ctx, y, w.unary); err != nil {
+	if err := f.potts(labels).Label(ctx, y, w.unary); err != nil {
 		return fmt.Errorf("window: %w", err)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/solver/mrf"
 	"github.com/segd/segd/tracker/internal/picture"
 	"github.com/segd/segd/tracker/internal/scenetest"
 )
@@ -307,6 +308,25 @@ func TestFrameLabels(t *testing.T) {
 	}
 	if !slices.Equal(f.y, truth) || f.Belief.Q[1] != 0.5 || c.p != f.p || &c.block.Gram[0] == &f.block.Gram[0] {
 		t.Error("a clone shares more than the picture")
+	}
+}
+
+// A frame's graph is that of its picture and its labels, whatever the frame was before.
+func TestGraphFollowsThePicture(t *testing.T) {
+	frames, truth := made(t, 1)
+	f := frames[0]
+	other := *f.p
+	other.Edges = []mrf.Edge{{I: 0, J: int32(4*cols + 4), W: 7}}
+	y := slices.Clone(truth)
+	before := f.potts(labels).Energy(y)
+	f.Reset(&other, labels)
+	if got := f.potts(labels).Energy(y); got != 7 || before == 7 {
+		t.Errorf("the energy is %g, in another picture %g; want 7 in that", before, got)
+	}
+	u := make([]float64, 3*len(y))
+	u[3*5+2] = -1
+	if err := f.potts(3).Label(t.Context(), y, u); err != nil || y[5] != 2 {
+		t.Errorf("with a third label superpixel 5 is %d (%v); want 2", y[5], err)
 	}
 }
 

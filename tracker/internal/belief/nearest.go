@@ -1,0 +1,208 @@
+package belief
+
+import (
+	"math"
+	"slices"
+
+	"github.com/segd/segd/tracker/internal/cosine"
+	"github.com/segd/segd/tracker/internal/picture"
+	"github.com/segd/segd/tracker/internal/scratch"
+)
+
+// place is where superpixels are looked for in a reference: within the radius of where the
+// asked ones were before they moved by dx, dy.
+type place struct {
+	asked  []bool // N
+	dx, dy float32
+}
+
+// search is the workspace of nearest.
+type search struct {
+	slots   []int32   // of the superpixels that are looked up together
+	queries []float32 // their features
+	inside  []disc    // slots×places
+	boxes   []box     // of the places
+	spans   [][2]int
+	cosines []float32
+}
+
+// disc is where a superpixel is looked for; without a radius, nowhere.
+type disc struct{ x, y, r2 float32 }
+
+// box holds the discs' centres of one place; empty where first > last.
+type box struct {
+	x0, y0, x1, y1 float64
+	first, last    int // cell rows of the reference
+}
+
+// Superpixels of together adjoining cells, and together at most, are looked up at once: what
+// is near to one is near to all, and products of many by many take half as long as those of
+// one. More of them have less in common.
+const (
+	togetherCells = 2
+	together      = 8
+)
+
+// nearest sets dst, N×k and best first in each row, to the superpixels of ref that resemble
+// those of p most, of those within radius pixels of any of the places where p's are asked
+// for. Who is asked for nowhere has none. Cost O(asked·candidates·d).
+func (s *search) nearest(dst []cosine.Match, p, ref *picture.Picture, places []place, k int, radius float64) {
+	for i := range dst {
+		dst[i] = cosine.None
+	}
+	d := p.UnitDim()
+	s.slots = s.slots[:0]
+	col, row := 0, 0
+	for slot, i := range p.Grid.Order {
+		if !anywhere(places, i) {
+			continue
+		}
+		cx, cy := p.Grid.CellAt(p.Centroid[2*i], p.Centroid[2*i+1])
+		if len(s.slots) == together || len(s.slots) > 0 && (cy != row || cx != col) {
+			s.lookUp(dst, p, ref, places, k, radius, d)
+		}
+		col, row = cx, cy
+		s.slots = append(s.slots, int32(slot))
+	}
+	if len(s.slots) > 0 {
+		s.lookUp(dst, p, ref, places, k, radius, d)
+	}
+}
+
+func anywhere(places []place, i int32) bool {
+	for k := range places {
+		if places[k].asked[i] {
+			return true
+		}
+	}
+	return false
+}
+
+// lookUp does what nearest does for s.slots, and empties them.
+func (s *search) lookUp(dst []cosine.Match, p, ref *picture.Picture, places []place, k int, radius float64, d int) {
+	s.gather(p, ref, places, radius, d)
+	first, last, middle := s.rows()
+	// From the middle row outwards: the sooner the best are found, the fewer come after.
+	for step := 0; middle-step >= first || middle+step <= last; step++ {
+		if row := middle - step; row >= first {
+			s.lookUpRow(dst, p, ref, row, k, radius, d)
+		}
+		if row := middle + step; step > 0 && row <= last {
+			s.lookUpRow(dst, p, ref, row, k, radius, d)
+		}
+	}
+	s.slots = s.slots[:0]
+}
+
+// gather sets the queries, discs and boxes of s.slots.
+func (s *search) gather(p, ref *picture.Picture, places []place, radius float64, d int) {
+	s.queries = s.queries[:0]
+	for _, slot := range s.slots {
+		s.queries = append(s.queries, p.UnitAt(int(slot))...)
+	}
+	n := len(places)
+	s.inside, s.boxes = scratch.Grow(s.inside, len(s.slots)*n), scratch.Grow(s.boxes, n)
+	for at := range places {
+		place, b := &places[at], box{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1), 0, -1}
+		for q, slot := range s.slots {
+			i := p.Grid.Order[slot]
+			s.inside[q*n+at] = disc{r2: -1}
+			if !place.asked[i] {
+				continue
+			}
+			x, y := p.Centroid[2*i]-place.dx, p.Centroid[2*i+1]-place.dy
+			s.inside[q*n+at] = disc{x, y, float32(radius * radius)}
+			b.x0, b.x1 = min(b.x0, float64(x)), max(b.x1, float64(x))
+			b.y0, b.y1 = min(b.y0, float64(y)), max(b.y1, float64(y))
+		}
+		if b.x0 <= b.x1 {
+			b.first, _ = ref.Grid.CellRows(b.y0, radius)
+			_, b.last = ref.Grid.CellRows(b.y1, radius)
+		}
+		s.boxes[at] = b
+	}
+}
+
+// rows returns the first and the last cell row that any box needs, and the middle one of
+// the first box.
+func (s *search) rows() (first, last, middle int) {
+	first, last = math.MaxInt, -1
+	for _, b := range s.boxes {
+		if b.first > b.last {
+			continue
+		}
+		if last < 0 {
+			middle = (b.first + b.last) / 2
+		}
+		first, last = min(first, b.first), max(last, b.last)
+	}
+	return first, last, middle
+}
+
+// lookUpRow compares s.slots with what is in one cell row of ref.
+func (s *search) lookUpRow(dst []cosine.Match, p, ref *picture.Picture, row, k int, radius float64, d int) {
+	s.findSpans(ref, row, radius)
+	m, n := len(s.slots), len(s.boxes)
+	for _, span := range s.spans {
+		from, to := span[0], span[1]
+		wide := min(ref.N-from, (to-from+3)&^3) // vector code does four at a time
+		s.cosines = scratch.Grow(s.cosines, m*wide)
+		cosine.Products(s.cosines, s.queries, ref.Unit[from*d:(from+wide)*d], d)
+		for q, slot := range s.slots {
+			i := int(p.Grid.Order[slot])
+			best := dst[i*k : (i+1)*k]
+			least := best[k-1].Cosine
+			for at, c := range s.cosines[q*wide : q*wide+to-from] {
+				if c <= least {
+					continue
+				}
+				j := ref.Grid.Order[from+at]
+				if within(s.inside[q*n:(q+1)*n], ref.Centroid[2*j], ref.Centroid[2*j+1]) {
+					cosine.Insert(best, cosine.Match{To: j, Cosine: c})
+					least = best[k-1].Cosine
+				}
+			}
+		}
+	}
+}
+
+// within tells whether any of the discs, of which there is one at least, holds a point.
+func within(discs []disc, x, y float32) bool {
+	return discs[0].holds(x, y) || len(discs) > 1 && slices.ContainsFunc(discs[1:], func(d disc) bool { return d.holds(x, y) })
+}
+
+func (d *disc) holds(x, y float32) bool {
+	dx, dy := x-d.x, y-d.y
+	return dx*dx+dy*dy <= d.r2
+}
+
+// findSpans sets s.spans to the runs of ref's slots in one cell row that hold what is in any
+// disc: each slot once.
+func (s *search) findSpans(ref *picture.Picture, row int, radius float64) {
+	s.spans = s.spans[:0]
+	for _, b := range s.boxes {
+		if row < b.first || row > b.last {
+			continue
+		}
+		away := ref.Grid.AwayFrom(row, b.y0, b.y1)
+		if away > radius {
+			continue
+		}
+		half := math.Sqrt(radius*radius-away*away) + 1e-3*radius // of the disc, at the row; and its rounding
+		from, _ := ref.Grid.Span(row, b.x0, half)
+		_, to := ref.Grid.Span(row, b.x1, half)
+		if from >= to {
+			continue
+		}
+		// Those it overlaps become one with it.
+		kept := s.spans[:0]
+		for _, o := range s.spans {
+			if o[0] <= to && from <= o[1] {
+				from, to = min(from, o[0]), max(to, o[1])
+			} else {
+				kept = append(kept, o)
+			}
+		}
+		s.spans = append(kept, [2]int{from, to})
+	}
+}
