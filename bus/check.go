@@ -80,5 +80,14 @@ func checkMasks(m *segdv1.MaskFrame) error {
 			return fmt.Errorf("objects[%d].counts: %w", i, err)
 		}
 	}
+	for i, r := range m.GetRegionsOfInterest() {
+		b := r.GetBox()
+		if x, y, w, h := int(b.GetX()), int(b.GetY()), int(b.GetWidth()), int(b.GetHeight()); x < 0 || y < 0 || w < 1 || h < 1 || x+w > width || y+h > height {
+			return fmt.Errorf("regions_of_interest[%d].box: %d×%d at %d,%d, want a part of the picture's %d×%d", i, w, h, x, y, width, height)
+		}
+		if r.GetZoom() < 1 {
+			return fmt.Errorf("regions_of_interest[%d].zoom: %d, want 1 or more", i, r.GetZoom())
+		}
+	}
 	return nil
 }

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -148,6 +149,12 @@ func TestUnmarshalHostile(t *testing.T) {
 		change(m)
 		return m
 	}
+	region := func(x, y, width, height, zoom int32) func(*segdv1.MaskFrame) {
+		return func(m *segdv1.MaskFrame) {
+			box := &segdv1.Box{X: x, Y: y, Width: width, Height: height}
+			m.RegionsOfInterest = append(m.RegionsOfInterest, &segdv1.Region{Box: box, Zoom: zoom})
+		}
+	}
 	for _, tt := range []struct {
 		name string
 		m    proto.Message
@@ -166,6 +173,14 @@ func TestUnmarshalHostile(t *testing.T) {
 		{"object 0", frame(func(m *segdv1.MaskFrame) { m.Objects[0].Id = 0 }), "objects[0].id: 0 after 0"},
 		{"object 256", frame(func(m *segdv1.MaskFrame) { m.Objects[0].Id = 256 }), "objects[0].id: 256"},
 		{"an object twice", frame(func(m *segdv1.MaskFrame) { m.Objects = append(m.Objects, m.Objects[0]) }), "objects[1].id: 1 after 1"},
+		{"a region", frame(region(0, 0, 4, 3, 1)), ""},
+		{"regions that overlap", frame(func(m *segdv1.MaskFrame) { region(1, 1, 3, 2, 16)(m); region(0, 0, 4, 3, 1)(m) }), ""},
+		{"a region to the right of the picture", frame(region(1, 0, 4, 3, 1)), "regions_of_interest[0].box: 4×3 at 1,0, want a part of the picture's 4×3"},
+		{"a region above it", frame(region(0, -1, 4, 3, 1)), "regions_of_interest[0].box: 4×3 at 0,-1"},
+		{"an empty region", frame(region(0, 0, 4, 0, 1)), "regions_of_interest[0].box: 4×0 at 0,0"},
+		{"a region that goes round", frame(region(1, 0, math.MaxInt32, 3, 1)), "regions_of_interest[0].box: 2147483647×3 at 1,0"},
+		{"a region without a box", frame(func(m *segdv1.MaskFrame) { m.RegionsOfInterest = []*segdv1.Region{{Zoom: 1}} }), "regions_of_interest[0].box: 0×0 at 0,0"},
+		{"a region without a zoom", frame(func(m *segdv1.MaskFrame) { region(0, 0, 4, 3, 1)(m); region(0, 0, 4, 3, 0)(m) }), "regions_of_interest[1].zoom: 0, want 1 or more"},
 		{"an event", &segdv1.Event{Site: "home", Camera: "a/b"}, `camera: bus: bad name "a/b"`},
 		{"a status", &segdv1.Status{Site: "home", Camera: "a b"}, `camera: bus: bad name "a b"`},
 		{"a status of as many objects as there may be", &segdv1.Status{Site: "home", Camera: "gate", Objects: many(255)}, ""},

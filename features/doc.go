@@ -19,6 +19,11 @@
 // whatever the number of cores. A [Region] that is to be finer
 // gets a grid of seeds of its own; how they grow is the same everywhere.
 //
+// A scene need not show all of an image: a [Plan] says which parts, and how large. Each becomes a
+// [Patch] with superpixels of its own, for which the model sees the part and a little round it. Of
+// an image much larger than the model sees it, superpixels grow on a smaller one, but in parts
+// that are to be seen larger.
+//
 // Features are pooled exactly as if each map were bilinearly interpolated at
 // every pixel and averaged over the superpixel; since interpolation is linear the
 // weights of the cells are summed first and every cell is read once.

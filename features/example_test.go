@@ -22,7 +22,7 @@ func Example() {
 		panic(err)
 	}
 	var scene features.Scene
-	if err := e.Extract(&scene, bgr, width, height, features.Plan{}); err != nil {
+	if err := e.Extract(&scene, bgr, width, height, features.Plan{Whole: true}); err != nil {
 		panic(err)
 	}
 	var square int32

@@ -3,6 +3,7 @@ package features
 import (
 	"errors"
 	"fmt"
+	"image"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -19,7 +20,7 @@ type fixedModel struct {
 	err  error
 }
 
-func (m *fixedModel) Features(dst []Map, _ []byte, _, _, _ int) ([]Map, error) {
+func (m *fixedModel) Features(dst []Map, _ []byte, _, _ int, _ View) ([]Map, error) {
 	return append(dst[:0], m.maps...), m.err
 }
 
@@ -73,7 +74,7 @@ func TestPoolingAgainstOracle(t *testing.T) {
 				t.Fatal(err)
 			}
 			var s Scene
-			if err := e.Extract(&s, noiseImage(tt.w, tt.h, 8), tt.w, tt.h, Plan{}); err != nil {
+			if err := e.Extract(&s, noiseImage(tt.w, tt.h, 8), tt.w, tt.h, Plan{Whole: true}); err != nil {
 				t.Fatal(err)
 			}
 			column := 0
@@ -81,7 +82,7 @@ func TestPoolingAgainstOracle(t *testing.T) {
 				m := &model.maps[i]
 				for c := range m.Channels {
 					want := make([]float64, s.N)
-					for at, k := range s.Labels {
+					for at, k := range s.Patches[0].Labels {
 						want[k] += sampleOracle(m, c, at%tt.w, at/tt.w) / float64(s.Area[k])
 					}
 					for k := range want {
@@ -162,7 +163,7 @@ func TestExtractRefuses(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = e.Extract(new(Scene), make([]byte, tt.bytes), tt.w, tt.h, Plan{})
+			err = e.Extract(new(Scene), make([]byte, tt.bytes), tt.w, tt.h, Plan{Whole: true})
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want %q", err, tt.want)
 			}
@@ -179,12 +180,12 @@ type panickyModel struct {
 	panicked bool
 }
 
-func (m *panickyModel) Features(dst []Map, bgr []byte, w, h, shrink int) ([]Map, error) {
+func (m *panickyModel) Features(dst []Map, bgr []byte, w, h int, v View) ([]Map, error) {
 	if !m.panicked {
 		m.panicked = true
 		m.indexWildly(len(bgr))
 	}
-	return m.fixedModel.Features(dst, bgr, w, h, shrink)
+	return m.fixedModel.Features(dst, bgr, w, h, v)
 }
 
 func (m *panickyModel) indexWildly(i int) { m.maps[i].Channels = 1 }
@@ -192,7 +193,7 @@ func (m *panickyModel) indexWildly(i int) { m.maps[i].Channels = 1 }
 // extractPanic is what Extract panics with, nil if it does not.
 func extractPanic(e *Extractor, dst *Scene, bgr []byte, w, h int) (v any) {
 	defer func() { v = recover() }()
-	_ = e.Extract(dst, bgr, w, h, Plan{})
+	_ = e.Extract(dst, bgr, w, h, Plan{Whole: true})
 	return nil
 }
 
@@ -220,7 +221,7 @@ func TestModelPanics(t *testing.T) {
 			t.Errorf("%q lacks %q", p.Error(), want)
 		}
 	}
-	if err := e.Extract(new(Scene), bgr, 4, 4, Plan{}); err != nil {
+	if err := e.Extract(new(Scene), bgr, 4, 4, Plan{Whole: true}); err != nil {
 		t.Errorf("the next image: %v", err)
 	}
 }
@@ -231,10 +232,10 @@ type slowModel struct {
 	through bool
 }
 
-func (m *slowModel) Features(dst []Map, bgr []byte, w, h, shrink int) ([]Map, error) {
+func (m *slowModel) Features(dst []Map, bgr []byte, w, h int, v View) ([]Map, error) {
 	time.Sleep(time.Second)
 	m.through = true
-	return m.fixedModel.Features(dst, bgr, w, h, shrink)
+	return m.fixedModel.Features(dst, bgr, w, h, v)
 }
 
 // The model has let go of the image whichever way Extract ends.
@@ -245,8 +246,13 @@ func TestExtractOutlivesTheModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if extractPanic(e, nil, make([]byte, 3*4*4), 4, 4) == nil {
-			t.Fatal("no panic without a scene")
+		bgr := make([]byte, 3*4*4)
+		if err := e.Extract(new(Scene), bgr, 4, 4, Plan{Whole: true}); err != nil {
+			t.Fatal(err)
+		}
+		m.through, e.snic = false, nil
+		if extractPanic(e, new(Scene), bgr, 4, 4) == nil {
+			t.Fatal("no panic without what grows superpixels")
 		}
 		if !m.through {
 			t.Error("the model still looks at the image")
@@ -267,7 +273,7 @@ func TestExtractRepeats(t *testing.T) {
 	for _, size := range [][2]int{{120, 90}, {31, 77}, {90, 60}} {
 		w, h := size[0], size[1]
 		bgr, _ := discsImage(w, h, 9, uint64(w))
-		if err := used.Extract(&old, bgr, w, h, Plan{}); err != nil {
+		if err := used.Extract(&old, bgr, w, h, Plan{Whole: true}); err != nil {
 			t.Fatal(err)
 		}
 		fresh, err := New(Config{Superpixels: 80}, model)
@@ -275,10 +281,10 @@ func TestExtractRepeats(t *testing.T) {
 			t.Fatal(err)
 		}
 		var s Scene
-		if err := fresh.Extract(&s, bgr, w, h, Plan{}); err != nil {
+		if err := fresh.Extract(&s, bgr, w, h, Plan{Whole: true}); err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(s.Labels, old.Labels) || !slices.Equal(s.X, old.X) || !slices.Equal(s.Edges, old.Edges) ||
+		if !slices.Equal(s.Patches[0].Labels, old.Patches[0].Labels) || !slices.Equal(s.X, old.X) || !slices.Equal(s.Edges, old.Edges) ||
 			!slices.Equal(s.Area, old.Area) || !slices.Equal(s.Centroid, old.Centroid) || !slices.Equal(s.Lab, old.Lab) {
 			t.Errorf("%d×%d: a used extractor sees another scene than a fresh one", w, h)
 		}
@@ -295,7 +301,7 @@ func TestExtractAllocs(t *testing.T) {
 	bgr, _ := discsImage(w, h, 9, 1)
 	var s Scene
 	extract := func() {
-		if err := e.Extract(&s, bgr, w, h, Plan{}); err != nil {
+		if err := e.Extract(&s, bgr, w, h, Plan{Whole: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -305,25 +311,35 @@ func TestExtractAllocs(t *testing.T) {
 	}
 }
 
+// wholePatch is a patch of all of an image.
+func wholePatch(w, h int) Patch {
+	return Patch{
+		Rectangle: image.Rect(0, 0, w, h), Zoom: 1, Shrink: 1, Cols: w, Rows: h,
+		Labels: make([]int32, w*h), Pixels: make([]int16, colours*w*h),
+	}
+}
+
 func BenchmarkPool(b *testing.B) {
 	const w, h = 854, 480
 	r := rand.New(rand.NewPCG(4, 4))
 	bgr, _ := discsImage(w, h, 200, 1)
-	s := Scene{Width: w, Height: h}
+	s := Scene{Width: w, Height: h, Patches: []Patch{wholePatch(w, h)}}
+	p := &s.Patches[0]
 	var seg snic
-	im := segmented{bgr: bgr, width: w, height: h, labels: make([]int32, w*h), pixels: make([]int16, colours*w*h)}
-	s.N, s.Labels, s.Pixels = seg.segment(&im, 2000, DefaultCompactness, nil), im.labels, im.pixels
+	im := segmented{bgr: bgr, stride: 3 * w, width: w, height: h, labels: p.Labels, pixels: p.Pixels}
+	p.N = seg.segment(&im, 2000, DefaultCompactness, nil)
+	s.N = p.N
 	var stats regionStats
-	stats.measure(&s)
+	stats.measure(&s, p)
 	for _, size := range []struct{ channels, stride int }{{64, 4}, {116, 8}, {232, 16}} {
 		b.Run(fmt.Sprintf("%dx%d", size.channels, size.stride), func(b *testing.B) {
 			m := randomMap(size.channels, float64(size.stride), w, h, r)
 			s.D = m.Channels
 			s.X = make([]float32, s.N*s.D)
-			var p pooler
+			var pool pooler
 			b.ReportAllocs()
 			for b.Loop() {
-				p.pool(s.X, &s, &stats, &m, 0)
+				pool.pool(s.X, &s, p, &stats, &m, 0)
 			}
 		})
 	}
@@ -339,7 +355,7 @@ func BenchmarkExtractColour(b *testing.B) {
 	var s Scene
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := e.Extract(&s, bgr, w, h, Plan{}); err != nil {
+		if err := e.Extract(&s, bgr, w, h, Plan{Whole: true}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -348,13 +364,13 @@ func BenchmarkExtractColour(b *testing.B) {
 // shrinkingModel shows which size it was asked for.
 type shrinkingModel struct{ fixedModel }
 
-func (m *shrinkingModel) Features(dst []Map, bgr []byte, w, h, shrink int) ([]Map, error) {
-	maps, err := m.fixedModel.Features(dst, bgr, w, h, shrink)
+func (m *shrinkingModel) Features(dst []Map, bgr []byte, w, h int, v View) ([]Map, error) {
+	maps, err := m.fixedModel.Features(dst, bgr, w, h, v)
 	maps = slices.Clone(maps)
 	for i := range maps {
 		maps[i].Data = slices.Clone(maps[i].Data)
 		for k := range maps[i].Data {
-			maps[i].Data[k] *= float32(shrink)
+			maps[i].Data[k] *= float32(1 / v.Scale)
 		}
 	}
 	return maps, err
@@ -370,7 +386,7 @@ func TestCoarsen(t *testing.T) {
 	bgr := noiseImage(w, h, 8)
 	var s Scene
 	for range 2 { // the second time in the same memory
-		if err := e.Extract(&s, bgr, w, h, Plan{}); err != nil {
+		if err := e.Extract(&s, bgr, w, h, Plan{Whole: true}); err != nil {
 			t.Fatal(err)
 		}
 		if len(s.Coarse) != 0 {
@@ -405,7 +421,7 @@ func TestCoarsen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(e.Extract(&s, bgr, w, h, Plan{}), e.Coarsen(&s, bgr)); err != nil || len(s.Coarse) != 0 {
+	if err := errors.Join(e.Extract(&s, bgr, w, h, Plan{Whole: true}), e.Coarsen(&s, bgr)); err != nil || len(s.Coarse) != 0 {
 		t.Errorf("without a model: %v, %d coarse sizes; want none", err, len(s.Coarse))
 	}
 }
@@ -418,7 +434,7 @@ func TestExtractMemory(t *testing.T) {
 	}
 	var s Scene
 	heap := func(w, h int) uint64 {
-		if err := e.Extract(&s, make([]byte, 3*w*h), w, h, Plan{}); err != nil {
+		if err := e.Extract(&s, make([]byte, 3*w*h), w, h, Plan{Whole: true}); err != nil {
 			t.Fatal(err)
 		}
 		runtime.GC()

@@ -21,22 +21,22 @@ type pooler struct {
 	planes []float32 // a map with its channels last
 }
 
-// pool writes each superpixel's mean of the bilinearly interpolated map m to
-// columns column…column+m.Channels−1 of x, N×D of dst. Beyond the outermost cell centres
-// the map continues as its nearest cell.
-func (p *pooler) pool(x []float32, dst *Scene, stats *regionStats, m *Map, column int) {
-	p.x.fill(dst.Width, m.Width, m.StrideX, m.OffsetX)
-	p.y.fill(dst.Height, m.Height, m.StrideY, m.OffsetY)
+// pool writes the mean of the bilinearly interpolated map m over each superpixel of a patch,
+// measured by stats, to columns column…column+m.Channels−1 of x, N×D of dst. Beyond the
+// outermost cell centres the map continues as its nearest cell.
+func (p *pooler) pool(x []float32, dst *Scene, patch *Patch, stats *regionStats, m *Map, column int) {
+	p.x.fill(patch.Cols, m.Width, patch.Min.X, patch.Shrink, m.StrideX, m.OffsetX)
+	p.y.fill(patch.Rows, m.Height, patch.Min.Y, patch.Shrink, m.StrideY, m.OffsetY)
 	p.planes = grown(p.planes, len(m.Data))
 	channelsLast(p.planes, m.Data, m.Channels, m.Height*m.Width)
 
 	c := m.Channels
 	blas := blas32.Implementation()
-	for k := range dst.N {
-		out := x[k*dst.D+column:][:c]
+	for k := range patch.N {
+		out := x[(patch.First+k)*dst.D+column:][:c]
 		clear(out)
 		i0, j0, rows, cols := p.weigh(stats.runs[stats.start[k]:stats.start[k+1]])
-		share := 1 / float32(dst.Area[k])
+		share := 1 / float32(stats.sums[k].n)
 		for i := range rows {
 			cells := p.planes[min(((i0+i)*m.Width+j0)*c, len(p.planes)):]
 			for j, w := range p.window[i*cols:][:cols] {
@@ -86,14 +86,16 @@ func (p *pooler) weigh(runs []run) (i0, j0, rows, cols int) {
 	return i0, j0, rows, cols
 }
 
-// fill computes the interpolation of n pixels on cells cells, cell j being centred
-// on pixel stride·j + offset. A single cell is read twice with all weight on one.
-func (a *axis) fill(n, cells int, stride, offset float64) {
+// fill computes the interpolation of n pixels on cells cells. Pixel i is centred where
+// the shrink pixels of the image from first + shrink·i on are, cell j on the image's pixel
+// stride·j + offset. A single cell is read twice with all weight on one.
+func (a *axis) fill(n, cells, first, shrink int, stride, offset float64) {
 	a.cell = grown(a.cell, n)
 	a.weight = grown(a.weight, n)
 	last := float64(cells - 1)
 	for i := range n {
-		at := min(max((float64(i)-offset)/stride, 0), last)
+		pixel := float64(first+shrink*i) + float64(shrink-1)/2
+		at := min(max((pixel-offset)/stride, 0), last)
 		cell := min(math.Floor(at), max(last-1, 0))
 		a.cell[i] = int32(cell)
 		a.weight[i] = float32(at - cell)

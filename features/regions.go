@@ -31,27 +31,35 @@ type regionStats struct {
 	links []link
 }
 
-// measure fills area, mean colour, centroid and edges of dst from its labels and pixels, and
-// leaves the runs of each superpixel in s.runs[s.start[k]:s.start[k+1]].
-func (s *regionStats) measure(dst *Scene) {
-	s.sums = grown(s.sums, dst.N)
+// measure appends area, mean colour, centroid and edges of a patch's superpixels to dst, and
+// leaves the runs of the k-th of them, in the patch's pixels, in s.runs[s.start[k]:s.start[k+1]].
+// The patch's labels, which count from 0, become those of the scene.
+func (s *regionStats) measure(dst *Scene, p *Patch) {
+	s.sums = grown(s.sums, p.N)
 	clear(s.sums)
-	s.first = grown(s.first, dst.N)
+	s.first = grown(s.first, p.N)
 	for i := range s.first {
 		s.first[i] = none
 	}
 	s.links, s.scan = s.links[:0], s.scan[:0]
 
-	w := dst.Width
-	for y := range dst.Height {
-		row := dst.Labels[y*w:][:w]
-		s.scanRow(row, dst.Pixels[colours*y*w:][:colours*w], int32(y))
+	w := p.Cols
+	for y := range p.Rows {
+		row := p.Labels[y*w:][:w]
+		s.scanRow(row, p.Pixels[colours*y*w:][:colours*w], int32(y))
 		if y > 0 {
-			s.border(dst.Labels[(y-1)*w:][:w], row)
+			s.border(p.Labels[(y-1)*w:][:w], row)
 		}
 	}
-	s.sortRuns(dst.N)
-	s.write(dst)
+	s.sortRuns(p.N)
+	s.write(dst, p)
+	if p.First > 0 {
+		for i, l := range p.Labels {
+			if l != Unseen {
+				p.Labels[i] = l + int32(p.First)
+			}
+		}
+	}
 }
 
 // scanRow adds a row's runs to the sums, to s.scan and to the links.
@@ -65,6 +73,9 @@ func (s *regionStats) scanRow(row []int32, pixels []int16, y int32) {
 			a += int64(p[1])
 			b += int64(p[2])
 		}
+		if label == Unseen {
+			continue
+		}
 		n := x - x0
 		t := &s.sums[label]
 		t.l += l
@@ -74,7 +85,7 @@ func (s *regionStats) scanRow(row []int32, pixels []int16, y int32) {
 		t.y += int64(y) * int64(n)
 		t.n += int32(n)
 		s.scan = append(s.scan, run{y, int32(x0), int32(x), label})
-		if x0 > 0 {
+		if x0 > 0 && row[x0-1] != Unseen {
 			s.touch(row[x0-1], label, 1)
 		}
 	}
@@ -92,7 +103,9 @@ func (s *regionStats) border(above, below []int32) {
 		x0 := x
 		for x++; x < len(above) && above[x] == i && below[x] == j; x++ {
 		}
-		s.touch(i, j, int32(x-x0))
+		if i != Unseen && j != Unseen {
+			s.touch(i, j, int32(x-x0))
+		}
 	}
 }
 
@@ -135,26 +148,23 @@ func (s *regionStats) sortRuns(n int) {
 	}
 }
 
-// write turns sums into means and links into edges.
-func (s *regionStats) write(dst *Scene) {
-	dst.Area = grown(dst.Area, dst.N)
-	dst.Lab = grown(dst.Lab, 3*dst.N)
-	dst.Centroid = grown(dst.Centroid, 2*dst.N)
+// write appends sums as means and links as edges, in pixels of the image.
+func (s *regionStats) write(dst *Scene, p *Patch) {
+	side := float64(p.Shrink)
+	// Where the middle of the patch's pixel (0, 0) lies.
+	x0, y0 := float64(p.Min.X)+(side-1)/2, float64(p.Min.Y)+(side-1)/2
 	for k := range s.sums {
 		t := &s.sums[k]
 		share := 1 / float64(t.n)
-		dst.Area[k] = t.n
-		dst.Lab[3*k] = float32(float64(t.l) / LabUnit * share)
-		dst.Lab[3*k+1] = float32(float64(t.a) / LabUnit * share)
-		dst.Lab[3*k+2] = float32(float64(t.b) / LabUnit * share)
-		dst.Centroid[2*k] = float32(float64(t.x) / 2 * share)
-		dst.Centroid[2*k+1] = float32(float64(t.y) * share)
+		dst.Area = append(dst.Area, t.n*int32(p.Shrink*p.Shrink))
+		dst.Lab = append(dst.Lab, float32(float64(t.l)/LabUnit*share), float32(float64(t.a)/LabUnit*share), float32(float64(t.b)/LabUnit*share))
+		dst.Centroid = append(dst.Centroid, float32(x0+side*float64(t.x)/2*share), float32(y0+side*float64(t.y)*share))
 	}
-	dst.Edges = grown(dst.Edges, len(s.links))[:0]
 	for i, at := range s.first {
-		for ; at != none; at = s.links[at].next {
+		for i += p.First; at != none; at = s.links[at].next {
 			l := &s.links[at]
-			dst.Edges = append(dst.Edges, Edge{int32(i), l.j, float32(l.length), labDistance(dst.Lab, i, int(l.j))})
+			j := int(l.j) + p.First
+			dst.Edges = append(dst.Edges, Edge{int32(i), int32(j), float32(side * float64(l.length)), labDistance(dst.Lab, i, j)})
 		}
 	}
 }

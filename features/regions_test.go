@@ -18,7 +18,7 @@ func regionsOracle(s *Scene, bgr []byte) (lab, centroid []float64, area []int32,
 	for y := range s.Height {
 		for x := range s.Width {
 			at := y*s.Width + x
-			k := s.Labels[at]
+			k := s.Patches[0].Labels[at]
 			area[k]++
 			centroid[2*k] += float64(x)
 			centroid[2*k+1] += float64(y)
@@ -26,10 +26,10 @@ func regionsOracle(s *Scene, bgr []byte) (lab, centroid []float64, area []int32,
 				lab[3*int(k)+c] += v
 			}
 			if x+1 < s.Width {
-				touch(k, s.Labels[at+1])
+				touch(k, s.Patches[0].Labels[at+1])
 			}
 			if y+1 < s.Height {
-				touch(k, s.Labels[at+s.Width])
+				touch(k, s.Patches[0].Labels[at+s.Width])
 			}
 		}
 	}
@@ -52,7 +52,7 @@ func TestRegionsAgainstOracle(t *testing.T) {
 				t.Fatal(err)
 			}
 			var s Scene
-			if err := e.Extract(&s, bgr, tt.w, tt.h, Plan{}); err != nil {
+			if err := e.Extract(&s, bgr, tt.w, tt.h, Plan{Whole: true}); err != nil {
 				t.Fatal(err)
 			}
 			lab, centroid, area, length := regionsOracle(&s, bgr)
@@ -101,13 +101,16 @@ func TestRegionsAgainstOracle(t *testing.T) {
 func BenchmarkMeasure(b *testing.B) {
 	const w, h = 854, 480
 	bgr, _ := discsImage(w, h, 200, 1)
-	s := Scene{Width: w, Height: h}
+	s := Scene{Width: w, Height: h, Patches: []Patch{wholePatch(w, h)}}
+	p := &s.Patches[0]
 	var seg snic
-	im := segmented{bgr: bgr, width: w, height: h, labels: make([]int32, w*h), pixels: make([]int16, colours*w*h)}
-	s.N, s.Labels, s.Pixels = seg.segment(&im, 2000, DefaultCompactness, nil), im.labels, im.pixels
+	im := segmented{bgr: bgr, stride: 3 * w, width: w, height: h, labels: p.Labels, pixels: p.Pixels}
+	p.N = seg.segment(&im, 2000, DefaultCompactness, nil)
+	s.N = p.N
 	var stats regionStats
 	b.ReportAllocs()
 	for b.Loop() {
-		stats.measure(&s)
+		s.Area, s.Lab, s.Centroid, s.Edges = s.Area[:0], s.Lab[:0], s.Centroid[:0], s.Edges[:0]
+		stats.measure(&s, p)
 	}
 }

@@ -1,5 +1,7 @@
 package features
 
+import "image"
+
 // Lab is CIELAB for the D65 white of sRGB: L in 0…100, a and b about −110…110.
 // It is what every colour of this package means.
 
@@ -13,7 +15,8 @@ type Edge struct {
 	Contrast float32
 }
 
-// A Scene is one image seen as superpixels. All slices are flat and row-major.
+// A Scene is one image, or parts of one, seen as superpixels. All slices are flat and
+// row-major. Lengths and areas are in pixels of the image.
 //
 // An Extractor fills it; whoever holds it may read it from any goroutine as long
 // as nobody hands it to Extract again.
@@ -23,11 +26,10 @@ type Scene struct {
 	Seq uint64
 	// Width and Height are the image's, in pixels.
 	Width, Height int
-	// Labels holds Height×Width superpixel indices in 0…N−1. Every superpixel is
-	// one 4-connected region and none is empty.
-	Labels []int32
-	// Pixels is Height×Width×3: every pixel's L, a and b, in units of 1/LabUnit.
-	Pixels []int16
+	// Patches are the parts of the image that are seen. Superpixels lie in one of them.
+	Patches []Patch
+	// Thumbnail is all of the image.
+	Thumbnail Thumbnail
 	// N counts superpixels, D the columns of X.
 	N, D int
 	// X is N×D: the model's channels averaged over the superpixel, map by map in
@@ -40,13 +42,80 @@ type Scene struct {
 	Lab []float32
 	// Centroid is N×2: mean x, mean y of the superpixel's pixel centres, in pixels.
 	Centroid []float32
-	// Area counts pixels, N of them sum to Width×Height.
+	// Area counts pixels, N of them sum to what the patches cover.
 	Area []int32
-	// Edges lists each touching pair once, sorted by I, then J.
+	// Edges lists each touching pair of a patch once, sorted by I, then J.
 	Edges []Edge
 	// Coarse holds X as the model sees the image at 1/2 and at 1/4 of its size, if
 	// somebody asked for it: see [Extractor.Coarsen].
 	Coarse [][]float32
+}
+
+// A Patch is a part of an image that is seen, and how.
+type Patch struct {
+	image.Rectangle // of the image
+	// Zoom is how many times as large, and as fine, it is seen as all of the image would be.
+	Zoom int
+	// Shrink is how many pixels of the image, across and down, one of the patch is the mean of.
+	Shrink int
+	// Spacing is how far apart superpixels are that nobody wanted finer, in the patch's pixels.
+	Spacing float64
+	// Cols and Rows count the patch's pixels: as many as cover Rectangle.
+	Cols, Rows int
+	// First is the first of its superpixels, N counts them.
+	First, N int
+	// Labels holds Rows×Cols superpixel indices in First…First+N−1, or Unseen where an
+	// earlier patch counts. Every superpixel is one 4-connected region and none is empty.
+	Labels []int32
+	// Pixels is Rows×Cols×3: every pixel's L, a and b, in units of 1/LabUnit.
+	Pixels []int16
+}
+
+// Unseen is the label of a pixel that lies in no superpixel of a patch.
+const Unseen = -1
+
+// Label is the superpixel in which a pixel of the image lies, or Unseen.
+func Label(patches []Patch, x, y int) int32 {
+	at := image.Pt(x, y)
+	for k := range patches {
+		if p := &patches[k]; at.In(p.Rectangle) {
+			if l := p.Labels[p.Index(x, y)]; l != Unseen {
+				return l
+			}
+		}
+	}
+	return Unseen
+}
+
+// Pixel is the colour of a pixel of the image, as far as it is seen.
+func Pixel(patches []Patch, x, y int) (lab [colours]int16, seen bool) {
+	at := image.Pt(x, y)
+	for k := range patches {
+		if p := &patches[k]; at.In(p.Rectangle) {
+			if i := p.Index(x, y); p.Labels[i] != Unseen {
+				return [colours]int16(p.Pixels[colours*i:]), true
+			}
+		}
+	}
+	return lab, false
+}
+
+// Index is where the patch's pixel is that covers pixel (x, y) of the image, which lies in it.
+func (p *Patch) Index(x, y int) int {
+	return (y-p.Min.Y)/p.Shrink*p.Cols + (x-p.Min.X)/p.Shrink
+}
+
+// thumbnailSide is how many cells of the thumbnail the image's longer side has.
+const thumbnailSide = 384
+
+// A Thumbnail is an image as square cells of Cell×Cell pixels; what is too narrow for one at
+// the right and at the bottom is left out.
+type Thumbnail struct {
+	Cell, Width, Height int
+	// Lab is Height×Width×3: the L, a and b of every cell's mean colour, in units of 1/LabUnit.
+	Lab []int16
+
+	sums []uint32 // of a row of cells
 }
 
 // A Map is a stack of feature planes over an image.
@@ -62,9 +131,16 @@ type Map struct {
 
 // A Model computes feature maps of an image; features/dnn has one.
 type Model interface {
-	// Features computes the maps of a BGR24 image of width×height pixels (tight,
-	// 3·width·height bytes, not kept), shown to the model at 1/shrink of the usual
-	// size, and returns them in dst, whose memory it reuses. Number, order and
-	// channels of the maps never change, and cells are placed in the image as it is.
-	Features(dst []Map, bgr []byte, width, height, shrink int) ([]Map, error)
+	// Features computes the maps of what view shows of a BGR24 image of width×height pixels
+	// (tight, 3·width·height bytes, not kept), and returns them in dst, whose memory it
+	// reuses. Number, order and channels of the maps never change, and cells are placed
+	// in the image as it is. The model may look farther than the view.
+	Features(dst []Map, bgr []byte, width, height int, view View) ([]Map, error)
+}
+
+// A View is what of an image a model is shown. The zero View is all of it.
+type View struct {
+	image.Rectangle // of the image; empty: all of it
+	// Scale is how large it is shown beside how large all of an image usually is; 0: 1.
+	Scale float64
 }

@@ -93,19 +93,26 @@ type snic struct {
 	queues        []queue      // of the workers; the first grows the rest
 }
 
-// segmented is an image and what becomes of it.
+// segmented is an image, or a part of one, and what becomes of it.
 type segmented struct {
-	bgr           []byte
+	bgr           []byte // from its first pixel on
+	stride        int    // bytes from a row to the next
 	width, height int
-	labels        []int32 // height×width
-	pixels        []int16 // height×width×3, CIELAB in LabUnits
+	hidden        []image.Rectangle // what is not to be seen of it
+	labels        []int32           // height×width
+	pixels        []int16           // height×width×3, CIELAB in LabUnits
 }
 
 // segment grows superpixels over im.bgr, fills im.labels with their indices and im.pixels with
 // its colours, and returns how many there are: count, which is in 1…width·height, if nothing is
-// to be finer.
+// to be finer or hidden. What is hidden, or shut in by that without a seed, becomes Unseen.
 func (s *snic) segment(im *segmented, count int, compactness float64, fine []Region) int {
-	s.plan(im.width, im.height, count, fine)
+	s.plan(im.width, im.height, count, fine, im.hidden)
+	if len(im.hidden) > 0 {
+		for i := range im.labels {
+			im.labels[i] = Unseen
+		}
+	}
 	s.spatial = spatialWeight(im.width, im.height, count, compactness)
 	s.frame(im.width, im.height)
 	s.regions = grown(s.regions, len(s.seeds))
@@ -181,6 +188,9 @@ func (s *snic) meet(im *segmented, q *queue, from, to image.Point) {
 		return
 	}
 	label := im.labels[from.Y*im.width+from.X]
+	if label == Unseen {
+		return
+	}
 	r := &s.regions[label]
 	dx, dy := float32(to.X+1)-r.x, float32(to.Y+1)-r.y
 	far := float32(s.spatial*(float32(dx*dx)+float32(dy*dy))) + keyBias
@@ -216,8 +226,8 @@ func parallel(n int, do func(i int)) {
 }
 
 // plan sets seeds and divides them and the image into tiles.
-func (s *snic) plan(width, height, count int, fine []Region) {
-	s.seed(width, height, count, fine)
+func (s *snic) plan(width, height, count int, fine []Region, hidden []image.Rectangle) {
+	s.seed(width, height, count, fine, hidden)
 	down := seedRows(width, height, count)
 	tiles := func(side, seeds int) int {
 		return max(1, min(int(math.Round(float64(side)/tileSide)), seeds/leastAcross))
@@ -287,7 +297,7 @@ func (s *snic) load(im *segmented, t *tile) {
 	width := t.Dx()
 	for y := t.Min.Y; y < t.Max.Y; y++ {
 		at := y*im.width + t.Min.X
-		src, out := im.bgr[3*at:][:3*width], im.pixels[3*at:][:3*width]
+		src, out := im.bgr[y*im.stride+3*t.Min.X:][:3*width], im.pixels[3*at:][:3*width]
 		dst := s.pixels[(y+1)*int(s.stride)+t.Min.X+1:][:width]
 		for x := range dst {
 			p := src[3*x:][:3:3]
@@ -297,36 +307,47 @@ func (s *snic) load(im *segmented, t *tile) {
 			q[0], q[1], q[2] = l, a, b
 		}
 	}
+	for _, h := range im.hidden {
+		h = h.Intersect(t.Rectangle)
+		for y := h.Min.Y; y < h.Max.Y; y++ {
+			clear(s.pixels[(y+1)*int(s.stride)+h.Min.X+1:][:h.Dx()])
+		}
+	}
 }
 
 // seed sets seeds on distinct pixels, exactly count if nothing is to be finer: in rows
 // about as far apart as the seeds in a row are, some rows having one seed more than
 // others so that the total comes out exact whatever the size. What is to be finer has
-// seeds of its own instead; it is all in the image.
-func (s *snic) seed(width, height, count int, fine []Region) {
+// seeds of its own instead; it is all in the image. What is hidden has none.
+func (s *snic) seed(width, height, count int, fine []Region, hidden []image.Rectangle) {
 	s.seeds = s.seeds[:0]
 	rows := seedRows(width, height, count)
 	for r := range rows {
 		n := count*(r+1)/rows - count*r/rows
 		y := (2*r + 1) * height / (2 * rows)
 		for c := range n {
-			s.addSeed(image.Pt((2*c+1)*width/(2*n), y), fine)
+			s.addSeed(image.Pt((2*c+1)*width/(2*n), y), fine, hidden)
 		}
 	}
 	for k, f := range fine {
 		cols, rows := f.grid()
 		for r := range rows {
 			for c := range cols {
-				s.addSeed(f.Min.Add(image.Pt((2*c+1)*f.Dx()/(2*cols), (2*r+1)*f.Dy()/(2*rows))), fine[:k])
+				s.addSeed(f.Min.Add(image.Pt((2*c+1)*f.Dx()/(2*cols), (2*r+1)*f.Dy()/(2*rows))), fine[:k], hidden)
 			}
 		}
 	}
 }
 
-// addSeed sets a seed unless it lies in a region.
-func (s *snic) addSeed(at image.Point, but []Region) {
+// addSeed sets a seed unless it lies in a region or is hidden.
+func (s *snic) addSeed(at image.Point, but []Region, hidden []image.Rectangle) {
 	for _, f := range but {
 		if at.In(f.Rectangle) {
+			return
+		}
+	}
+	for _, h := range hidden {
+		if at.In(h) {
 			return
 		}
 	}

@@ -146,7 +146,7 @@ var snicImages = []struct {
 // segment is what a snic makes of an image.
 func segment(bgr []byte, width, height, count int, compactness float64) ([]int32, *snic) {
 	s := new(snic)
-	im := segmented{bgr: bgr, width: width, height: height, labels: make([]int32, width*height), pixels: make([]int16, colours*width*height)}
+	im := segmented{bgr: bgr, stride: 3 * width, width: width, height: height, labels: make([]int32, width*height), pixels: make([]int16, colours*width*height)}
 	s.segment(&im, count, compactness, nil)
 	return im.labels, s
 }
@@ -194,7 +194,7 @@ func TestTilesHaveSeeds(t *testing.T) {
 	for _, size := range [][2]int{{1, 2000}, {129, 5000}, {193, 193}, {320, 240}, {641, 479}, {854, 480}, {1920, 1080}, {3840, 64}} {
 		w, h := size[0], size[1]
 		for _, count := range []int{1, 2, 7, 16, 50, 333, 2000, 6000} {
-			s.plan(w, h, min(count, w*h), nil)
+			s.plan(w, h, min(count, w*h), nil, nil)
 			n := 0
 			for _, tile := range s.tiles {
 				n += len(tile.seeds)
@@ -274,7 +274,7 @@ func TestSeedsAreExact(t *testing.T) {
 			if count > w*h {
 				continue
 			}
-			s.seed(w, h, count, nil)
+			s.seed(w, h, count, nil, nil)
 			at := map[image.Point]bool{}
 			for _, seed := range s.seeds {
 				if !seed.In(image.Rect(0, 0, w, h)) {
@@ -371,7 +371,7 @@ func BenchmarkSegment(b *testing.B) {
 		b.Run(fmt.Sprintf("%dx%d/%d", size.w, size.h, size.count), func(b *testing.B) {
 			b.ReportAllocs()
 			bgr, _ := discsImage(size.w, size.h, 200, 1)
-			im := segmented{bgr: bgr, width: size.w, height: size.h, labels: make([]int32, size.w*size.h), pixels: make([]int16, colours*size.w*size.h)}
+			im := segmented{bgr: bgr, stride: 3 * size.w, width: size.w, height: size.h, labels: make([]int32, size.w*size.h), pixels: make([]int16, colours*size.w*size.h)}
 			var s snic
 			for b.Loop() {
 				s.segment(&im, size.count, DefaultCompactness, nil)
@@ -396,10 +396,10 @@ func TestFiner(t *testing.T) {
 		t.Fatal(err)
 	}
 	var s Scene
-	if err := e.Extract(&s, bgr, w, h, Plan{Fine: fine}); err != nil {
+	if err := e.Extract(&s, bgr, w, h, Plan{Whole: true, Fine: fine}); err != nil {
 		t.Fatal(err)
 	}
-	checkRegions(t, s.Labels, w, h, s.N)
+	checkRegions(t, s.Patches[0].Labels, w, h, s.N)
 	in := func(r image.Rectangle) (n int) {
 		for i := range s.N {
 			if image.Pt(int(s.Centroid[2*i]+0.5), int(s.Centroid[2*i+1]+0.5)).In(r) {
@@ -418,17 +418,17 @@ func TestFiner(t *testing.T) {
 	}
 	// Neither what would hardly be finer nor what is too much with what comes before it.
 	for _, left := range []Region{{fine[0].Rectangle, 8}, {image.Rect(0, 0, 60, 60), 4}} {
-		if err := e.Extract(&s, bgr, w, h, Plan{Fine: []Region{{image.Rect(90, 0, 98, 8), 4}, left}}); err != nil || s.N < count || s.N > count+4 {
+		if err := e.Extract(&s, bgr, w, h, Plan{Whole: true, Fine: []Region{{image.Rect(90, 0, 98, 8), 4}, left}}); err != nil || s.N < count || s.N > count+4 {
 			t.Errorf("%v, %d apart: %d superpixels, %v; want %d and up to four more", left.Rectangle, left.Spacing, s.N, err, count)
 		}
 	}
-	if err := e.Extract(&s, bgr, w, h, Plan{Fine: fine[3:4]}); err != nil || s.N != count {
+	if err := e.Extract(&s, bgr, w, h, Plan{Whole: true, Fine: fine[3:4]}); err != nil || s.N != count {
 		t.Errorf("beyond the picture: %d superpixels, %v; want %d", s.N, err, count)
 	}
-	if err := e.Extract(&s, bgr, w, h, Plan{}); err != nil || s.N != count {
+	if err := e.Extract(&s, bgr, w, h, Plan{Whole: true}); err != nil || s.N != count {
 		t.Errorf("then nothing finer: %d superpixels, %v; want %d", s.N, err, count)
 	}
-	if err := e.Extract(&s, bgr, w, h, Plan{Fine: []Region{{fine[0].Rectangle, 0}}}); err == nil {
+	if err := e.Extract(&s, bgr, w, h, Plan{Whole: true, Fine: []Region{{fine[0].Rectangle, 0}}}); err == nil {
 		t.Error("superpixels 0 pixels apart are taken")
 	}
 }

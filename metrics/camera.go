@@ -120,6 +120,8 @@ type Camera struct {
 	packets    [len(packetOutcomes)]prometheus.Counter
 	held       prometheus.Observer
 	fallbacks  prometheus.Counter
+	share      prometheus.Observer
+	pieces     prometheus.Observer
 
 	// The rest come and go: a series is made under mu and only while the camera
 	// is not removed.
@@ -150,6 +152,8 @@ func newCamera(m *Metrics, name string) *Camera {
 		damaged:    m.damaged.WithLabelValues(name),
 		held:       m.held.WithLabelValues(name),
 		fallbacks:  m.fallbacks.WithLabelValues(name),
+		share:      m.share.WithLabelValues(name),
+		pieces:     m.pieces.WithLabelValues(name),
 		objects:    map[uint32]*object{},
 	}
 	for i, o := range outcomes {
@@ -209,6 +213,13 @@ func (c *Camera) Latency(d time.Duration) { c.latency.Observe(max(d, 0).Seconds(
 
 // Stage observes one frame's time in a stage.
 func (c *Camera) Stage(s Stage, d time.Duration) { c.stages[s].Observe(d.Seconds()) }
+
+// Seen observes how much of one frame was looked at: which share of its pixels, 0 to 1, and
+// in how many superpixels.
+func (c *Camera) Seen(share float64, superpixels int) {
+	c.share.Observe(share)
+	c.pieces.Observe(float64(superpixels))
+}
 
 // Reconnect counts one.
 func (c *Camera) Reconnect() { c.reconnect.Inc() }
@@ -327,7 +338,7 @@ func (c *Camera) remove() {
 		m.frames, m.latency, m.stages, m.area, m.state, m.reconnect, m.offset, m.failures,
 		m.up, m.restarts, m.unseen, v.iterations, v.guaranteed, v.violations, v.windows, v.lagrangian, v.trace,
 		v.descent, v.primal, v.dual, v.flips,
-		m.damaged, m.packets, m.held, m.jitter, m.fallbacks, m.decoder,
+		m.damaged, m.packets, m.held, m.jitter, m.fallbacks, m.decoder, m.share, m.pieces,
 	} {
 		vec.DeletePartialMatch(prometheus.Labels{labelCamera: c.name})
 	}

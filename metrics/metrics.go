@@ -48,6 +48,13 @@ var iterationBuckets = []float64{1, 2, 4, 6, 8, 10, 15, 20, 30, 60, 100, 200, 50
 // asked for every 50 ms and given up after half a second.
 var heldBuckets = []float64{.0001, .005, .01, .025, .05, .075, .1, .15, .2, .3, .4, .5}
 
+// shareBuckets: 0 is a camera without objects, 1 all of the picture.
+var shareBuckets = []float64{0, .02, .05, .1, .15, .2, .3, .4, .5, .6, .8, .99, 1}
+
+// superpixelBuckets: all of a picture has 2,000 unless configured otherwise, and up to as
+// many again where it is to be finer.
+var superpixelBuckets = []float64{0, 50, 100, 200, 300, 500, 750, 1000, 1500, 2000, 3000, 4000, 8000}
+
 // Metrics are the metrics of one segd.
 type Metrics struct {
 	frames    *prometheus.CounterVec
@@ -68,6 +75,8 @@ type Metrics struct {
 	jitter    *prometheus.GaugeVec
 	fallbacks *prometheus.CounterVec
 	decoder   *prometheus.GaugeVec
+	share     *prometheus.HistogramVec
+	pieces    *prometheus.HistogramVec
 	build     *prometheus.GaugeVec
 	backend   *prometheus.GaugeVec
 	solver    solverVecs
@@ -120,6 +129,10 @@ func New(reg prometheus.Registerer) *Metrics {
 			"Time from a frame's capture to the publishing of its masks.", latencyBuckets, labelCamera),
 		stages: histogram("stage_duration_seconds",
 			"Time one frame takes in a stage.", stageBuckets, labelCamera, labelStage),
+		share: histogram("frame_roi_ratio",
+			"Share of a frame's pixels in its regions of interest, where objects are looked for, 0 to 1.", shareBuckets, labelCamera),
+		pieces: histogram("frame_superpixels",
+			"Superpixels a frame is cut into, in its regions of interest.", superpixelBuckets, labelCamera),
 		area: gauge("object_area_pixels",
 			"Area of the object's newest mask.", labelCamera, labelObject, labelLabel),
 		state: gauge("object_state",

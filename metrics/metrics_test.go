@@ -145,7 +145,7 @@ segd_solver_windows_total{camera="demo",end="time"} 0
 		"segd_ingest_jitter_seconds", "segd_ingest_decoder_info",
 		"segd_solver_guaranteed_iterations_total", "segd_solver_descent_violations_total", "segd_ingest_clock_offset_seconds", "segd_solver_iteration_lagrangian")
 	for name, want := range map[string]int{
-		"segd_frame_latency_seconds": 1, "segd_solver_iterations": 1, "segd_ingest_reorder_wait_seconds": 1, "segd_stage_duration_seconds": len(stages),
+		"segd_frame_latency_seconds": 1, "segd_solver_iterations": 1, "segd_ingest_reorder_wait_seconds": 1, "segd_frame_roi_ratio": 1, "segd_frame_superpixels": 1, "segd_stage_duration_seconds": len(stages),
 	} {
 		if n, err := testutil.GatherAndCount(reg, name); err != nil || n != want {
 			t.Errorf("%d series of %s (%v), want %d", n, name, err, want)
@@ -173,6 +173,8 @@ func TestObservations(t *testing.T) {
 	c.Up(true)
 	c.Restarted()
 	c.Unseen()
+	c.Seen(0, 0)
+	c.Seen(.25, 640)
 	m.Camera("demo").Solve(Solve{End: OutOfTime, Iterations: 20, Guaranteed: 18, Violations: 2, Lagrangian: 3, Dual: 0.25, Trace: [Traced]float64{9, 8, 7, 6, 5}})
 	compare(t, reg, `
 # HELP segd_frames_total Frames by outcome: published, dropped_features and dropped_tracker (replaced by a newer one before that stage), failed, lost (packets never came), undecodable, skipped_disposable, skipped_overflow and skipped_no_key (not decoded).
@@ -281,6 +283,42 @@ segd_page_dropped_total{what="notice"} 5
 # HELP segd_page_viewers Live connections of the page and clients that follow events.
 # TYPE segd_page_viewers gauge
 segd_page_viewers 3
+# HELP segd_frame_roi_ratio Share of a frame's pixels in its regions of interest, where objects are looked for, 0 to 1.
+# TYPE segd_frame_roi_ratio histogram
+segd_frame_roi_ratio_bucket{camera="demo",le="0"} 1
+segd_frame_roi_ratio_bucket{camera="demo",le="0.02"} 1
+segd_frame_roi_ratio_bucket{camera="demo",le="0.05"} 1
+segd_frame_roi_ratio_bucket{camera="demo",le="0.1"} 1
+segd_frame_roi_ratio_bucket{camera="demo",le="0.15"} 1
+segd_frame_roi_ratio_bucket{camera="demo",le="0.2"} 1
+segd_frame_roi_ratio_bucket{camera="demo",le="0.3"} 2
+segd_frame_roi_ratio_bucket{camera="demo",le="0.4"} 2
+segd_frame_roi_ratio_bucket{camera="demo",le="0.5"} 2
+segd_frame_roi_ratio_bucket{camera="demo",le="0.6"} 2
+segd_frame_roi_ratio_bucket{camera="demo",le="0.8"} 2
+segd_frame_roi_ratio_bucket{camera="demo",le="0.99"} 2
+segd_frame_roi_ratio_bucket{camera="demo",le="1"} 2
+segd_frame_roi_ratio_bucket{camera="demo",le="+Inf"} 2
+segd_frame_roi_ratio_sum{camera="demo"} 0.25
+segd_frame_roi_ratio_count{camera="demo"} 2
+# HELP segd_frame_superpixels Superpixels a frame is cut into, in its regions of interest.
+# TYPE segd_frame_superpixels histogram
+segd_frame_superpixels_bucket{camera="demo",le="0"} 1
+segd_frame_superpixels_bucket{camera="demo",le="50"} 1
+segd_frame_superpixels_bucket{camera="demo",le="100"} 1
+segd_frame_superpixels_bucket{camera="demo",le="200"} 1
+segd_frame_superpixels_bucket{camera="demo",le="300"} 1
+segd_frame_superpixels_bucket{camera="demo",le="500"} 1
+segd_frame_superpixels_bucket{camera="demo",le="750"} 2
+segd_frame_superpixels_bucket{camera="demo",le="1000"} 2
+segd_frame_superpixels_bucket{camera="demo",le="1500"} 2
+segd_frame_superpixels_bucket{camera="demo",le="2000"} 2
+segd_frame_superpixels_bucket{camera="demo",le="3000"} 2
+segd_frame_superpixels_bucket{camera="demo",le="4000"} 2
+segd_frame_superpixels_bucket{camera="demo",le="8000"} 2
+segd_frame_superpixels_bucket{camera="demo",le="+Inf"} 2
+segd_frame_superpixels_sum{camera="demo"} 640
+segd_frame_superpixels_count{camera="demo"} 2
 # HELP segd_solver_iterations ADMM iterations a window.
 # TYPE segd_solver_iterations histogram
 segd_solver_iterations_bucket{camera="demo",le="1"} 0
@@ -311,7 +349,7 @@ segd_dnn_backend_info{backend="onnxruntime cpu",model="segd-s64"} 1
 		"segd_solver_dual_residual", "segd_solver_windows_total", "segd_solver_iteration_lagrangian",
 		"segd_bus_connected", "segd_bus_reconnects_total", "segd_bus_buffered_bytes", "segd_bus_events_waiting", "segd_bus_events_waiting_seconds",
 		"segd_bus_events_stored_total", "segd_bus_lost_total", "segd_bus_duplicates",
-		"segd_page_dropped_total", "segd_page_viewers",
+		"segd_page_dropped_total", "segd_page_viewers", "segd_frame_roi_ratio", "segd_frame_superpixels",
 		"segd_solver_iterations", "segd_build_info", "segd_dnn_backend_info")
 }
 

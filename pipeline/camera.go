@@ -44,8 +44,8 @@ type Stepper interface {
 	Rename(id uint32, label string) (bool, error)
 	Hold(seq uint64) error
 	LetGo(seq uint64)
-	// Fine appends where the next scene should have superpixels of its own.
-	Fine(dst []features.Region) []features.Region
+	// Plan is what the next scene is to show.
+	Plan(plan features.Plan) features.Plan
 	// Searching tells whether coarse scenes would help to find an object.
 	Searching() bool
 	// Close releases what pictures it keeps.
@@ -75,6 +75,7 @@ type Meter interface {
 	Dropped(before Stage)
 	Failed(in Stage)
 	Took(in Stage, d time.Duration)
+	Extracted(*features.Scene) // which is valid during the call only
 	Solved(tracker.Solve)
 	Object(tracker.Object)
 	RemoveObject(id uint32)
@@ -385,6 +386,7 @@ func (uncounted) Published(time.Duration)   {}
 func (uncounted) Dropped(Stage)             {}
 func (uncounted) Failed(Stage)              {}
 func (uncounted) Took(Stage, time.Duration) {}
+func (uncounted) Extracted(*features.Scene) {}
 func (uncounted) Solved(tracker.Solve)      {}
 func (uncounted) Object(tracker.Object)     {}
 func (uncounted) RemoveObject(uint32)       {}

@@ -34,7 +34,8 @@ const (
 
 // square is where the red square is in frame n.
 func square(n int) image.Rectangle {
-	return image.Rect(0, 0, side, side).Add(image.Pt(4+n%24, 16))
+	x := n % 24 // there and back: pictures begin anew after as many
+	return image.Rect(0, 0, side, side).Add(image.Pt(4+2*min(x, 24-x), 16))
 }
 
 // pictures writes n frames of a red square that moves over green into a folder.
@@ -180,7 +181,7 @@ func (c *counted) check(t *testing.T) {
 type (
 	extractor struct {
 		Extractor
-		before func(s *features.Scene) error
+		before func(s *features.Scene, plan features.Plan) error
 	}
 	stepper struct {
 		Stepper
@@ -191,7 +192,7 @@ type (
 )
 
 func (e *extractor) Extract(dst *features.Scene, bgr []byte, width, height int, plan features.Plan) error {
-	if err := e.before(dst); err != nil {
+	if err := e.before(dst, plan); err != nil {
 		return err
 	}
 	return e.Extractor.Extract(dst, bgr, width, height, plan)
@@ -221,7 +222,7 @@ type bench struct {
 	loop      bool
 	dir       string
 	tracker   tracker.Config
-	onExtract func(*features.Scene) error
+	onExtract func(*features.Scene, features.Plan) error
 	onStep    func(*features.Scene, *annotation.Annotation) error
 	onPicture func(*features.Scene, tracker.Picture)
 	onResult  func(*tracker.Result)
@@ -362,7 +363,7 @@ func TestAnnotatedFrameIsNeverDropped(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBench(t, "gate", 40)
 				if tt.stage == StageFeatures {
-					b.onExtract = func(*features.Scene) error { slow(); return nil }
+					b.onExtract = func(*features.Scene, features.Plan) error { slow(); return nil }
 				}
 				var annotated []uint64
 				b.onStep = func(s *features.Scene, a *annotation.Annotation) error {
@@ -399,20 +400,23 @@ func TestAnnotatedFrameIsNeverDropped(t *testing.T) {
 func TestObjectsAreSeenFiner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, "fine", 20)
-		count := make([]int, 20)
-		b.onStep = func(s *features.Scene, _ *annotation.Annotation) error {
-			count[s.Seq] = s.N
+		plans := make([]features.Plan, 20)
+		b.onExtract = func(s *features.Scene, plan features.Plan) error {
+			plans[s.Seq] = plan
 			return nil
 		}
 		r := square(5)
 		b.cfg.Annotation = &annotation.Annotation{
 			Frame: ptr(5), Width: testWidth, Height: testHeight,
-			Objects: []annotation.Object{{ID: 1, Label: "top", Box: []float64{float64(r.Min.X), float64(r.Min.Y), float64(r.Max.X), float64(r.Min.Y + 6)}}},
+			Objects: []annotation.Object{{ID: 1, Label: "square", Box: []float64{float64(r.Min.X), float64(r.Min.Y), float64(r.Max.X), float64(r.Max.Y)}}},
 		}
 		b.run(t.Context(), t)
-		for seq, n := range count {
-			if finer := n > 48; finer != (seq >= 5) {
-				t.Errorf("frame %d: %d superpixels, of 48 without objects", seq, n)
+		for seq, p := range plans {
+			middle := square(seq).Min.Add(image.Pt(side/2, side/2))
+			shown := p.Whole || slices.ContainsFunc(p.Crops, func(c features.Crop) bool { return middle.In(c.Rectangle) })
+			finer := slices.ContainsFunc(p.Fine, func(r features.Region) bool { return middle.In(r.Rectangle) })
+			if want := seq >= 5; p.Whole != (seq == 5) || shown != want || finer != want {
+				t.Errorf("frame %d: %+v; want nothing before the annotation, all in its frame, then the object, finer", seq, p)
 			}
 		}
 	})
@@ -426,8 +430,8 @@ func TestEarlierMarksAreNotSeenFiner(t *testing.T) {
 		b.onStep = func(s *features.Scene, a *annotation.Annotation) error {
 			if a != nil {
 				applied = true
-				if *a.Frame >= s.Seq || s.N != 48 {
-					t.Errorf("an annotation of frame %d makes frame %d %d superpixels; want 48", *a.Frame, s.Seq, s.N)
+				if *a.Frame >= s.Seq || s.N != 0 {
+					t.Errorf("an annotation of frame %d makes frame %d %d superpixels; want none", *a.Frame, s.Seq, s.N)
 				}
 			}
 			return nil
@@ -506,7 +510,7 @@ func TestPanicStaysInItsCamera(t *testing.T) {
 // wildModel panics at the sixth image, on the goroutine it is run on.
 type wildModel struct{ images int }
 
-func (m *wildModel) Features(dst []features.Map, _ []byte, _, _, _ int) ([]features.Map, error) {
+func (m *wildModel) Features(dst []features.Map, _ []byte, _, _ int, _ features.View) ([]features.Map, error) {
 	m.images++
 	if m.images == 6 {
 		panic("a wild index")
@@ -518,6 +522,7 @@ func (m *wildModel) Features(dst []features.Map, _ []byte, _, _, _ int) ([]featu
 func TestModelPanicStaysInItsCamera(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bad, good := newBench(t, "bad", 20), newBench(t, "good", 60)
+		bad.cfg.Annotation = annotate(ptr(0), 0)
 		model := &wildModel{}
 		bad.cfg.NewExtractor = func() (Extractor, error) { return features.New(features.Config{Superpixels: 48}, model) }
 		var log strings.Builder
@@ -568,7 +573,7 @@ func TestErrors(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBench(t, "gate", 25)
-				b.onExtract = func(s *features.Scene) error {
+				b.onExtract = func(s *features.Scene, _ features.Plan) error {
 					if tt.fails(s.Seq) {
 						return errBad
 					}
@@ -849,7 +854,7 @@ func TestDamageIsCounted(t *testing.T) {
 	const frames = 6
 	b := newBench(t, "gate", frames)
 	open, behind, asked := b.cfg.Open, false, make(chan struct{})
-	b.onExtract = func(s *features.Scene) error {
+	b.onExtract = func(s *features.Scene, _ features.Plan) error {
 		if s.Seq == 0 {
 			<-asked
 		}

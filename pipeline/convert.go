@@ -1,17 +1,20 @@
 package pipeline
 
 import (
+	"image"
 	"slices"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/tracker"
 )
 
-// maskFrame is the message about it, complete but for the time of publishing.
+// maskFrame is the message about it, complete but for the time of publishing; it still has
+// its scene.
 func maskFrame(site, camera string, it *item, res *tracker.Result) *segdv1.MaskFrame {
 	m := &segdv1.MaskFrame{
 		Site: site, Camera: camera,
@@ -20,9 +23,24 @@ func maskFrame(site, camera string, it *item, res *tracker.Result) *segdv1.MaskF
 		CaptureTime:  timestamppb.New(it.frame.Captured),
 		CaptureClock: captureClock(it.frame.Clock),
 		Width:        int32(res.Width), Height: int32(res.Height),
-		Objects: objects(res),
+		Objects:           objects(res),
+		RegionsOfInterest: regions(it.scene),
 	}
 	return m
+}
+
+// regions are the parts of the image that a scene shows.
+func regions(s *features.Scene) []*segdv1.Region {
+	all := make([]*segdv1.Region, len(s.Patches))
+	for i := range s.Patches {
+		p := &s.Patches[i]
+		all[i] = &segdv1.Region{Box: box(p.Rectangle), Zoom: int32(p.Zoom)}
+	}
+	return all
+}
+
+func box(r image.Rectangle) *segdv1.Box {
+	return &segdv1.Box{X: int32(r.Min.X), Y: int32(r.Min.Y), Width: int32(r.Dx()), Height: int32(r.Dy())}
 }
 
 // objects are res's, by rising id.
@@ -30,11 +48,7 @@ func objects(res *tracker.Result) []*segdv1.Object {
 	all := make([]*segdv1.Object, len(res.Objects))
 	for i, o := range res.Objects {
 		all[i] = &segdv1.Object{
-			Id: o.ID, Label: o.Label, State: state(o.State),
-			Box: &segdv1.Box{
-				X: int32(o.Box.Min.X), Y: int32(o.Box.Min.Y),
-				Width: int32(o.Box.Dx()), Height: int32(o.Box.Dy()),
-			},
+			Id: o.ID, Label: o.Label, State: state(o.State), Box: box(o.Box),
 			Area: int32(o.Area), Score: o.Score, Counts: o.Mask.String(),
 		}
 	}

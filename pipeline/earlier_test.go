@@ -67,7 +67,7 @@ func TestPicturesMakeTheScenesThatCame(t *testing.T) {
 		b.onPicture = func(s *features.Scene, p tracker.Picture) {
 			p.Retain()
 			c := *s
-			c.X, c.Labels, c.Pixels = slices.Clone(s.X), slices.Clone(s.Labels), slices.Clone(s.Pixels)
+			c.Thumbnail.Lab = slices.Clone(s.Thumbnail.Lab)
 			pictures, came = append(pictures, p), append(came, c)
 		}
 		b.run(t.Context(), t)
@@ -79,7 +79,7 @@ func TestPicturesMakeTheScenesThatCame(t *testing.T) {
 			if err := p.Scene(&again, features.Plan{}); err != nil {
 				t.Fatal(err)
 			}
-			if again.Seq != 7 || !slices.Equal(again.X, came[i].X) || !slices.Equal(again.Labels, came[i].Labels) || !slices.Equal(again.Pixels, came[i].Pixels) {
+			if again.Seq != 7 || len(again.Thumbnail.Lab) == 0 || !slices.Equal(again.Thumbnail.Lab, came[i].Thumbnail.Lab) {
 				t.Errorf("frame %d has become another scene", i)
 			}
 			if p.Bytes() > 2*width*height {
@@ -103,7 +103,7 @@ func TestPreviewThatPanics(t *testing.T) {
 			if made.Add(1) == 1 || err != nil { // of the frames that come
 				return e, err
 			}
-			return &extractor{e, func(*features.Scene) error {
+			return &extractor{e, func(*features.Scene, features.Plan) error {
 				switch fail.Add(1) {
 				case 1:
 					panic("a wild index")

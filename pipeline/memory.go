@@ -204,7 +204,7 @@ func (s *stages) recollect(ctx context.Context) error {
 	for _, sc := range scenes {
 		a := *sc.annotation
 		seen := &features.Scene{Seq: s.c.seqNext}
-		if err := s.extract.Extract(seen, sc.bgr, a.Width, a.Height, features.Plan{Fine: tracker.FineFor(nil, &a)}); err != nil {
+		if err := s.extract.Extract(seen, sc.bgr, a.Width, a.Height, tracker.PlanFor(features.Plan{}, &a)); err != nil {
 			return fmt.Errorf("pipeline: features: what was marked before: %w", err)
 		}
 		if err := s.step.Recall(ctx, seen, &a); err != nil {

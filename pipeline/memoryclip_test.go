@@ -202,8 +202,8 @@ func TestPersonsAreFollowedAfterAPanic(t *testing.T) {
 				}
 			}
 		}
-		if seen[1] < 8 || seen[2] < 8 {
-			t.Errorf("the persons are seen in %d of the %d frames after the panic; want at least 8", seen[1:], n)
+		if seen[1] < 6 || seen[2] < 6 {
+			t.Errorf("the persons are seen in %d of the %d frames after the panic; want at least 6", seen[1:], n)
 		}
 		if b.rec.event(segdv1.EventKind_EVENT_KIND_OBJECT_BACK) == nil {
 			t.Errorf("events %v; want one that it is back", b.rec.kinds())

@@ -71,9 +71,8 @@ type stages struct {
 
 	cancel context.CancelCauseFunc // stops the source
 
-	fine      atomic.Pointer[[]features.Region] // where the stepper wants finer scenes
-	regions   []features.Region                 // of the scene that is extracted
-	searching atomic.Bool                       // whether the stepper looks for an object
+	plan      atomic.Pointer[features.Plan] // the stepper's, for the next scene
+	searching atomic.Bool                   // whether the stepper looks for an object
 
 	mu       sync.Mutex
 	err      error // the first failure
@@ -98,6 +97,8 @@ func (c *Camera) once(ctx context.Context) error {
 		}
 		return err
 	}
+	plan := s.step.Plan(features.Plan{})
+	s.plan.Store(&plan)
 	began := time.Now()
 	sourceCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -285,16 +286,17 @@ func (s *stages) features(it *item) error {
 	// As of the last frame that was labelled, one or two before this one: what has moved
 	// out of where it is to be finer is a little coarser, and what comes back is found that
 	// much later.
-	s.regions = s.regions[:0]
+	var plan features.Plan
+	if p := s.plan.Load(); p != nil {
+		plan = *p
+	}
 	if it.note != nil && (it.note.annotation.Frame == nil || *it.note.annotation.Frame == it.seq) {
-		s.regions = tracker.FineFor(s.regions, it.note.annotation)
+		plan = tracker.PlanFor(plan, it.note.annotation)
 	}
-	if fine := s.fine.Load(); fine != nil {
-		s.regions = append(s.regions, *fine...)
-	}
-	if err := s.extract.Extract(it.scene, it.frame.Pix, it.frame.Width, it.frame.Height, features.Plan{Fine: s.regions}); err != nil {
+	if err := s.extract.Extract(it.scene, it.frame.Pix, it.frame.Width, it.frame.Height, plan); err != nil {
 		return err
 	}
+	s.c.cfg.Meter.Extracted(it.scene)
 	if !s.searching.Load() {
 		return nil
 	}
@@ -312,13 +314,13 @@ func (s *stages) track(ctx context.Context, it *item) error {
 	if err != nil {
 		return err
 	}
-	fine := s.step.Fine(nil)
-	s.fine.Store(&fine)
+	plan := s.step.Plan(features.Plan{})
+	s.plan.Store(&plan)
 	s.searching.Store(s.step.Searching())
-	s.recycle(it)
 	c := s.c
 	c.cfg.Meter.Solved(res.Solve)
 	it.masks = maskFrame(c.cfg.Site, c.cfg.Name, it, res)
+	s.recycle(it)
 
 	now := time.Now()
 	stamp(it.masks, now)

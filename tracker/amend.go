@@ -3,6 +3,7 @@ package tracker
 import (
 	"context"
 	"fmt"
+	"image"
 	"slices"
 
 	"github.com/segd/segd/annotation"
@@ -26,7 +27,7 @@ func (t *Tracker) amend(ctx context.Context, s *features.Scene, ann *annotation.
 	}
 	shown := t.past.Labels(at)
 	scene := &features.Scene{} // of one frame after the other
-	if err := t.remake(scene, at, t.planFor(ann, shown, s.Width)); err != nil {
+	if err := t.remake(scene, at, t.planFor(ann, shown, image.Pt(s.Width, s.Height))); err != nil {
 		return err
 	}
 	marked, err := t.accept(ann, scene, shown.Show)
@@ -37,7 +38,7 @@ func (t *Tracker) amend(ctx context.Context, s *features.Scene, ann *annotation.
 	for k := range t.objects.all {
 		t.objects.all[k].Rewind(int(newest-scene.Seq) + 1)
 	}
-	t.whole.LookBack(scene, t.past.Small(at))
+	t.whole.LookBack(scene.Seq, t.past.Small(at))
 	t.evictAll()
 	f := t.load(scene)
 	t.recollect(f, shown)
@@ -45,17 +46,16 @@ func (t *Tracker) amend(ctx context.Context, s *features.Scene, ann *annotation.
 		return err
 	}
 	step := 1 + (t.past.Len()-at)/maxPassed
-	passed := &features.Scene{} // has a number and a size alone
 	for _, to := range t.past.Replays(at) {
 		for at += step; at < to; at += step {
-			passed.Seq, passed.Width, passed.Height = t.past.Frame(at)
-			t.whole.LookBack(passed, t.past.Small(at))
+			seq, _, _ := t.past.Frame(at)
+			t.whole.LookBack(seq, t.past.Small(at))
 			t.whole.Pass(t.layouts())
 		}
-		if err := t.remake(scene, to, features.Plan{Fine: t.Fine(nil)}); err != nil {
+		if err := t.remake(scene, to, t.Plan(features.Plan{})); err != nil {
 			return err
 		}
-		t.whole.LookBack(scene, t.past.Small(to))
+		t.whole.LookBack(scene.Seq, t.past.Small(to))
 		f := t.load(scene)
 		t.expect(f)
 		if err := t.relabel(ctx, to, f, nil, nil); err != nil {
@@ -75,16 +75,18 @@ func (t *Tracker) remake(dst *features.Scene, at int, plan features.Plan) error 
 	return nil
 }
 
-// planFor is what the scene of an earlier frame, with pictures of that width, should be like
+// planFor is what the scene of an earlier frame, with pictures of that size, should be like
 // that ann is of: all of it, and finer where ann says, and where the frame showed objects.
-func (t *Tracker) planFor(ann *annotation.Annotation, shown past.Labels, width int) features.Plan {
-	fine := FineFor(nil, ann)
-	from := len(fine)
-	for label := int32(1); label < int32(t.objects.labels()); label++ {
-		box, area := shown.Extent(label, width)
-		fine = appendFine(fine, box, float64(area))
+func (t *Tracker) planFor(ann *annotation.Annotation, shown past.Labels, size image.Point) features.Plan {
+	p := planner{size: size}
+	for k := range t.objects.all {
+		box, area := shown.Extent(int32(k+1), size.X)
+		p.fine(box, float64(area))
+		if zoom := t.objects.all[k].zoom; zoom > 1 && area > 0 {
+			p.window(box, zoom)
+		}
 	}
-	return features.Plan{Fine: finestFirst(fine, from)}
+	return PlanFor(p.Plan, ann)
 }
 
 // relabel labels f, which was loaded from the scene of the frame at a place of the history.
@@ -119,7 +121,7 @@ func (t *Tracker) recollect(f *frame, shown past.Labels) {
 	if shown.None() {
 		f.Belief.Uniform(t.objects.labels())
 	} else {
-		shown.Superpixels(f.y, f.Superpixel)
+		shown.Superpixels(f.y, f.Map())
 		f.Belief.Certain(f.y)
 	}
 	w := &t.frames
@@ -128,7 +130,7 @@ func (t *Tracker) recollect(f *frame, shown past.Labels) {
 		return
 	}
 	old := w.anchors[at]
-	from := origins(f.Superpixel, f.N, old.Superpixel, old.N, func(i int32) bool { return !old.Marks.Free(int(i)) })
+	from := origins(f.Map(), f.N, old.Map(), old.N, func(i int32) bool { return !old.Marks.Free(int(i)) })
 	f.Marks.Resume(&old.Marks, from)
 	f.Belief.Take(&old.Reference, from)
 	// f takes its place.

@@ -28,7 +28,7 @@ func TestMemoryOfAnotherSize(t *testing.T) {
 				x, y := p/3%w, p/3/w
 				bgr[p] = byte(16*(x/8) + 16*(y/8) + random.IntN(8))
 			}
-			if err := e.Extract(&s, bgr, w, h, features.Plan{}); err != nil {
+			if err := e.Extract(&s, bgr, w, h, features.Plan{Whole: true}); err != nil {
 				t.Fatal(err)
 			}
 			var a *annotation.Annotation

@@ -93,7 +93,7 @@ func TestBoxIsNotLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &features.Scene{}
-	if err := ex.Extract(s, pix, testWidth, testHeight, features.Plan{Fine: FineFor(nil, a)}); err != nil { // as segd does
+	if err := ex.Extract(s, pix, testWidth, testHeight, PlanFor(features.Plan{}, a)); err != nil { // as segd does
 		t.Fatal(err)
 	}
 	o := step(t, newTracker(t, Config{}), s, a).Objects[0]
@@ -454,7 +454,7 @@ func crowd(t testing.TB, count int) (s *features.Scene, ann *annotation.Annotati
 		t.Fatal(err)
 	}
 	s = &features.Scene{}
-	if err := ex.Extract(s, pix, width, height, features.Plan{}); err != nil {
+	if err := ex.Extract(s, pix, width, height, features.Plan{Whole: true}); err != nil {
 		t.Fatal(err)
 	}
 	x := make([]float32, 0, s.N*(channels+colours))

@@ -34,7 +34,17 @@
 // object but was gone again at once makes the next such return wait until it has been found
 // in a few frames in a row.
 //
-// Small objects want scenes that are finer where they are: see [Tracker.Fine] and [FineFor].
+// # Attention
+//
+// A frame's work is planned before it is done: [Tracker.Plan] says what the next scene is to
+// show, [PlanFor] what one has to that is annotated. That is windows round the objects in sight
+// and round where those that are hidden may be; one that may be anywhere is looked for in one part
+// of the picture after the other. What is small is seen larger, where pictures have more to show
+// than the network sees of a whole one, and finer, from the frame it is marked in on. Where windows
+// cover most of a picture, and where somebody annotates, all of it is seen. Of a camera without
+// objects there is nothing to be seen but thumbnails. What lies outside the windows is
+// background. A plan is made of the last frame; where a scene was planned before somebody marked
+// what is in it, Step has it made again.
 //
 // What was marked on a picture of another time, before a restart, is looked for in the same
 // way: see [Tracker.Recall].

@@ -69,5 +69,5 @@ func (t *Tracker) learnWhole(f *frame, ann *annotation.Annotation, marked []seed
 		}
 		w.seen = append(w.seen, s)
 	}
-	w.Learn(w.seen, f.y)
+	w.Learn(w.seen, f.Picture, f.y)
 }

@@ -22,6 +22,7 @@ type object struct {
 	belief.Detection                 // in the newest frame
 	box              image.Rectangle // of the last mask
 	layout           *layout.Object
+	zoom             int // at which it is seen
 }
 
 // objects are those followed: label l is all[l−1], label 0 is the background.
@@ -87,8 +88,10 @@ func (t *Tracker) accept(a *annotation.Annotation, s *features.Scene, inSight fu
 	}
 	before := t.objects.labels()
 	marked = make([]seed.Object, len(a.Objects))
+	_, areas := extents(a)
+	p := planner{size: image.Pt(a.Width, a.Height)}
 	for k, o := range a.Objects {
-		fresh := object{id: o.ID, label: o.Label, layout: &layout.Object{}}
+		fresh := object{id: o.ID, label: o.Label, layout: &layout.Object{}, zoom: p.zoom(areas[k])}
 		i := t.objects.find(o.ID)
 		if i < 0 {
 			t.objects.all = append(t.objects.all, fresh)
@@ -142,7 +145,11 @@ func (t *Tracker) observe(f *frame, annotated bool, res *Result) {
 	for k := range t.objects.all {
 		o, l := &t.objects.all[k], k+1
 		sight := life.Measure(f.Picture, f.y, f.Belief.Q, l, labels)
+		sight.Overlooked = o.Detected() && !looked(f, o.box)
 		confident := o.Observe(sight, annotated, t.elapsed, t.cfg.OccludedFrames)
+		if o.Detected() {
+			o.box = sight.Box
+		}
 		out := Object{ID: o.id, Label: o.label, State: o.State}
 		if out.Label == "" {
 			out.Label = fmt.Sprintf("object %d", o.id)
@@ -157,6 +164,12 @@ func (t *Tracker) observe(f *frame, annotated bool, res *Result) {
 	}
 	f.Keep(f.y)
 	f.Finish(&f.Belief, f.Marks.Corrected, labels)
+}
+
+// looked tells whether f shows the middle of a box.
+func looked(f *frame, box image.Rectangle) bool {
+	middle := box.Min.Add(box.Max).Div(2)
+	return f.At(middle.X, middle.Y) != features.Unseen
 }
 
 // draw fills in the masks of res.

@@ -39,7 +39,12 @@ func photoOf(s *features.Scene) *photo {
 
 func clone(s *features.Scene) *features.Scene {
 	c := *s
-	c.Labels, c.Pixels, c.X, c.Maps = slices.Clone(s.Labels), slices.Clone(s.Pixels), slices.Clone(s.X), slices.Clone(s.Maps)
+	c.Patches, c.X, c.Maps = slices.Clone(s.Patches), slices.Clone(s.X), slices.Clone(s.Maps)
+	for k := range c.Patches {
+		p := &c.Patches[k]
+		p.Labels, p.Pixels = slices.Clone(p.Labels), slices.Clone(p.Pixels)
+	}
+	c.Thumbnail.Lab = slices.Clone(s.Thumbnail.Lab)
 	c.Lab, c.Centroid, c.Area, c.Edges = slices.Clone(s.Lab), slices.Clone(s.Centroid), slices.Clone(s.Area), slices.Clone(s.Edges)
 	c.Coarse = nil
 	return &c

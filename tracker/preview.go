@@ -3,6 +3,7 @@ package tracker
 import (
 	"context"
 	"fmt"
+	"image"
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
@@ -15,7 +16,7 @@ type Preview struct {
 	t       *Tracker
 	ann     *annotation.Annotation
 	seq     uint64
-	width   int
+	size    image.Point
 	picture Picture
 	shown   past.Labels // of the frame so far
 }
@@ -39,7 +40,7 @@ func (t *Tracker) Preview(ann *annotation.Annotation) (*Preview, error) {
 		return nil, err
 	}
 	p := &Preview{t: t.fork(), ann: ann, picture: t.past.Picture(at), shown: t.past.Labels(at).Clone()}
-	p.seq, p.width, _ = t.past.Frame(at)
+	p.seq, p.size.X, p.size.Y = t.past.Frame(at)
 	p.picture.Retain()
 	return p, nil
 }
@@ -47,7 +48,7 @@ func (t *Tracker) Preview(ann *annotation.Annotation) (*Preview, error) {
 // Run makes the frame's scene and labels it. It may be called once, and not after Close.
 func (p *Preview) Run(ctx context.Context) (*Result, error) {
 	t, s := p.t, &features.Scene{Seq: p.seq}
-	if err := p.picture.Scene(s, t.planFor(p.ann, p.shown, p.width)); err != nil {
+	if err := p.picture.Scene(s, t.planFor(p.ann, p.shown, p.size)); err != nil {
 		return nil, fmt.Errorf("tracker: scene of frame %d: %w", p.seq, err)
 	}
 	marked, err := t.accept(p.ann, s, p.shown.Show)

@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"context"
+	"image"
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
@@ -17,6 +18,8 @@ func (t *Tracker) Recall(ctx context.Context, s *features.Scene, ann *annotation
 		return annotation.Faultf("width", "the picture is %d×%d; the ones before it were %d×%d",
 			s.Width, s.Height, t.frames.anchors[0].Width, t.frames.anchors[0].Height)
 	}
+	t.seeking = seekPictures
+	t.size = image.Pt(s.Width, s.Height)
 	marked, err := t.accept(ann, s, t.objects.inSight)
 	if err != nil {
 		return err

@@ -14,7 +14,8 @@ import (
 // the image as it is shown: what a network's channels are like.
 type checksModel struct{}
 
-func (checksModel) Features(dst []features.Map, bgr []byte, width, height, shrink int) ([]features.Map, error) {
+func (checksModel) Features(dst []features.Map, bgr []byte, width, height int, v features.View) ([]features.Map, error) {
+	shrink := int(1 / v.Scale)
 	w, h := width/shrink, height/shrink
 	grey := make([]float64, w*h)
 	for y := range h * shrink {
@@ -73,7 +74,7 @@ func TestComesBackLarger(t *testing.T) {
 				}
 			}
 			s := &features.Scene{Seq: i}
-			if err := ex.Extract(s, bgr, w, h, features.Plan{}); err != nil {
+			if err := ex.Extract(s, bgr, w, h, features.Plan{Whole: true}); err != nil {
 				t.Fatal(err)
 			}
 			if coarse && tr.Searching() {

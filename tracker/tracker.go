@@ -3,6 +3,7 @@ package tracker
 import (
 	"context"
 	"fmt"
+	"image"
 	"slices"
 	"time"
 
@@ -25,8 +26,12 @@ type Tracker struct {
 	objects    objects
 	forgotten  []uint32 // since the last result
 
-	frames   frames // of the window
-	elapsed  int    // frames of the camera that the newest came after the one before it
+	frames   frames         // of the window
+	size     image.Point    // of the pictures
+	turn     int            // of a sweep
+	seeking  int            // for how many pictures objects of another time are still looked for
+	remade   features.Scene // in place of one that was planned too early
+	elapsed  int            // frames of the camera that the newest came after the one before it
 	past     past.History
 	affinity belief.Affinity
 	recall   recall.Recall
@@ -80,6 +85,9 @@ type Picture = past.Picture
 // Close included; the caller's reference stays the caller's. A frame without one, nil, cannot
 // be annotated later.
 //
+// Where s was planned before the objects were marked that t follows by now, a scene of p takes
+// its place.
+//
 // A scene of another size than the last one makes the tracker forget its objects.
 //
 // The labels use this and earlier scenes only.
@@ -89,11 +97,21 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, p Picture, ann *a
 		t.past.Clear()
 		t.forget()
 	}
+	t.size = image.Pt(s.Width, s.Height)
+	t.turn++
+	t.seeking = max(0, t.seeking-1)
 	if ann != nil && ann.Frame != nil && *ann.Frame != s.Seq {
 		if err := t.amend(ctx, s, ann); err != nil {
 			return nil, err
 		}
 		ann = nil
+	}
+	if ann == nil && p != nil && !t.shown(s) {
+		t.remade.Seq = s.Seq
+		if err := p.Scene(&t.remade, t.Plan(features.Plan{})); err != nil {
+			return nil, fmt.Errorf("tracker: scene of frame %d: %w", s.Seq, err)
+		}
+		s = &t.remade
 	}
 	marked, err := t.accept(ann, s, t.objects.inSight)
 	if err != nil {
@@ -105,6 +123,9 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, p Picture, ann *a
 	res := &Result{Seq: s.Seq, Width: s.Width, Height: s.Height}
 	var labels []uint8
 	if t.objects.labels() > 1 {
+		if s.N == 0 {
+			return nil, fmt.Errorf("tracker: the scene of frame %d shows nothing of its picture; want it as Plan says", s.Seq)
+		}
 		f := t.load(s)
 		start := time.Now()
 		t.expect(f)
@@ -114,13 +135,30 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, p Picture, ann *a
 		}
 		labels = t.outline.Labels()
 	} else {
-		t.whole.Learn(nil, nil)
+		t.whole.Learn(nil, nil, nil)
 	}
 	if p != nil {
 		t.past.Keep(s, p, labels, t.whole.Picture(), t.cfg.history(p.Bytes()+len(t.whole.Picture())))
 	}
 	res.Forgotten, t.forgotten = t.forgotten, nil
 	return res, nil
+}
+
+// shown tells whether s shows where the objects in sight were last seen, as large as they are to
+// be: one that was planned before somebody marked them may not.
+func (t *Tracker) shown(s *features.Scene) bool {
+	if s.N == 0 && len(t.objects.all) > 0 {
+		return false
+	}
+	for _, o := range t.objects.all {
+		middle := o.box.Min.Add(o.box.Max).Div(2)
+		if o.State == Visible && !o.box.Empty() && !slices.ContainsFunc(s.Patches, func(p features.Patch) bool {
+			return middle.In(p.Rectangle) && p.Zoom == o.zoom
+		}) {
+			return false
+		}
+	}
+	return true
 }
 
 // load returns s as a frame, of which nothing is known.
@@ -170,6 +208,11 @@ func (t *Tracker) label(ctx context.Context, f *frame, ann *annotation.Annotatio
 	res.Solve.MaskTime = time.Since(start)
 	t.learnWhole(f, ann, marked)
 	t.learn(f, ann != nil)
+	if ann != nil {
+		f.KeepMap() // it may be annotated again
+	} else {
+		f.LoseMap()
+	}
 	return nil
 }
 

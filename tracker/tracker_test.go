@@ -42,7 +42,7 @@ func filmAs(t testing.TB, cfg features.Config, seq uint64, discs ...disc) (*feat
 		t.Fatal(err)
 	}
 	s := &features.Scene{Seq: seq}
-	if err := ex.Extract(s, pix, testWidth, testHeight, features.Plan{}); err != nil {
+	if err := ex.Extract(s, pix, testWidth, testHeight, features.Plan{Whole: true}); err != nil {
 		t.Fatal(err)
 	}
 	return s, truth
@@ -363,7 +363,7 @@ func TestNewPictureSizeForgets(t *testing.T) {
 		t.Fatal(err)
 	}
 	small := &features.Scene{Seq: 1}
-	if err := ex.Extract(small, make([]byte, 3*64*48), 64, 48, features.Plan{}); err != nil {
+	if err := ex.Extract(small, make([]byte, 3*64*48), 64, 48, features.Plan{Whole: true}); err != nil {
 		t.Fatal(err)
 	}
 	// A refused annotation has no result: the next one tells it.
@@ -486,7 +486,7 @@ func ExampleTracker() {
 	}
 	ex, _ := features.New(features.Config{Superpixels: 16}, nil)
 	var s features.Scene
-	if err := ex.Extract(&s, pix, 16, 16, features.Plan{}); err != nil {
+	if err := ex.Extract(&s, pix, 16, 16, features.Plan{Whole: true}); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -240,7 +240,8 @@ func (EventKind) EnumDescriptor() ([]byte, []int) {
 	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{2}
 }
 
-// Box is the smallest upright rectangle around a mask; all 0 without a mask.
+// Box is an upright rectangle: that of an object is the smallest around its mask, all 0
+// without a mask.
 type Box struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Left edge, in pixels, inclusive.
@@ -415,6 +416,62 @@ func (x *Object) GetCounts() string {
 	return ""
 }
 
+// Region is a part of a frame that was looked at, and how closely.
+type Region struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The part, in pixels of the frame; never empty.
+	Box *Box `protobuf:"bytes,1,opt,name=box,proto3" json:"box,omitempty"`
+	// How many times as large, and as fine, it was seen as all of the frame would be; 1 or
+	// more.
+	Zoom          int32 `protobuf:"varint,2,opt,name=zoom,proto3" json:"zoom,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Region) Reset() {
+	*x = Region{}
+	mi := &file_bus_segdv1_segd_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Region) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Region) ProtoMessage() {}
+
+func (x *Region) ProtoReflect() protoreflect.Message {
+	mi := &file_bus_segdv1_segd_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Region.ProtoReflect.Descriptor instead.
+func (*Region) Descriptor() ([]byte, []int) {
+	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Region) GetBox() *Box {
+	if x != nil {
+		return x.Box
+	}
+	return nil
+}
+
+func (x *Region) GetZoom() int32 {
+	if x != nil {
+		return x.Zoom
+	}
+	return 0
+}
+
 // MaskFrame is every object's mask in one frame.
 type MaskFrame struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -439,14 +496,17 @@ type MaskFrame struct {
 	// Height of the frame and of every mask, in pixels.
 	Height int32 `protobuf:"varint,9,opt,name=height,proto3" json:"height,omitempty"`
 	// The camera's objects, by rising id.
-	Objects       []*Object `protobuf:"bytes,10,rep,name=objects,proto3" json:"objects,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Objects []*Object `protobuf:"bytes,10,rep,name=objects,proto3" json:"objects,omitempty"`
+	// The parts of the frame in which objects were looked for, the finest first: where
+	// they overlap the first counts. None without objects.
+	RegionsOfInterest []*Region `protobuf:"bytes,11,rep,name=regions_of_interest,json=regionsOfInterest,proto3" json:"regions_of_interest,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *MaskFrame) Reset() {
 	*x = MaskFrame{}
-	mi := &file_bus_segdv1_segd_proto_msgTypes[2]
+	mi := &file_bus_segdv1_segd_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -458,7 +518,7 @@ func (x *MaskFrame) String() string {
 func (*MaskFrame) ProtoMessage() {}
 
 func (x *MaskFrame) ProtoReflect() protoreflect.Message {
-	mi := &file_bus_segdv1_segd_proto_msgTypes[2]
+	mi := &file_bus_segdv1_segd_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -471,7 +531,7 @@ func (x *MaskFrame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MaskFrame.ProtoReflect.Descriptor instead.
 func (*MaskFrame) Descriptor() ([]byte, []int) {
-	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{2}
+	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *MaskFrame) GetSite() string {
@@ -544,6 +604,13 @@ func (x *MaskFrame) GetObjects() []*Object {
 	return nil
 }
 
+func (x *MaskFrame) GetRegionsOfInterest() []*Region {
+	if x != nil {
+		return x.RegionsOfInterest
+	}
+	return nil
+}
+
 // ObjectList is the reply to a request for a camera's objects.
 type ObjectList struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -562,7 +629,7 @@ type ObjectList struct {
 
 func (x *ObjectList) Reset() {
 	*x = ObjectList{}
-	mi := &file_bus_segdv1_segd_proto_msgTypes[3]
+	mi := &file_bus_segdv1_segd_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -574,7 +641,7 @@ func (x *ObjectList) String() string {
 func (*ObjectList) ProtoMessage() {}
 
 func (x *ObjectList) ProtoReflect() protoreflect.Message {
-	mi := &file_bus_segdv1_segd_proto_msgTypes[3]
+	mi := &file_bus_segdv1_segd_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -587,7 +654,7 @@ func (x *ObjectList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectList.ProtoReflect.Descriptor instead.
 func (*ObjectList) Descriptor() ([]byte, []int) {
-	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{3}
+	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ObjectList) GetSite() string {
@@ -631,7 +698,7 @@ type Warning struct {
 
 func (x *Warning) Reset() {
 	*x = Warning{}
-	mi := &file_bus_segdv1_segd_proto_msgTypes[4]
+	mi := &file_bus_segdv1_segd_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -643,7 +710,7 @@ func (x *Warning) String() string {
 func (*Warning) ProtoMessage() {}
 
 func (x *Warning) ProtoReflect() protoreflect.Message {
-	mi := &file_bus_segdv1_segd_proto_msgTypes[4]
+	mi := &file_bus_segdv1_segd_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -656,7 +723,7 @@ func (x *Warning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Warning.ProtoReflect.Descriptor instead.
 func (*Warning) Descriptor() ([]byte, []int) {
-	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{4}
+	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Warning) GetObjectId() uint32 {
@@ -699,7 +766,7 @@ type Annotated struct {
 
 func (x *Annotated) Reset() {
 	*x = Annotated{}
-	mi := &file_bus_segdv1_segd_proto_msgTypes[5]
+	mi := &file_bus_segdv1_segd_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -711,7 +778,7 @@ func (x *Annotated) String() string {
 func (*Annotated) ProtoMessage() {}
 
 func (x *Annotated) ProtoReflect() protoreflect.Message {
-	mi := &file_bus_segdv1_segd_proto_msgTypes[5]
+	mi := &file_bus_segdv1_segd_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -724,7 +791,7 @@ func (x *Annotated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Annotated.ProtoReflect.Descriptor instead.
 func (*Annotated) Descriptor() ([]byte, []int) {
-	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{5}
+	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Annotated) GetSite() string {
@@ -802,7 +869,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_bus_segdv1_segd_proto_msgTypes[6]
+	mi := &file_bus_segdv1_segd_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -814,7 +881,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_bus_segdv1_segd_proto_msgTypes[6]
+	mi := &file_bus_segdv1_segd_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -827,7 +894,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{6}
+	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Event) GetSite() string {
@@ -903,7 +970,7 @@ type ObjectStatus struct {
 
 func (x *ObjectStatus) Reset() {
 	*x = ObjectStatus{}
-	mi := &file_bus_segdv1_segd_proto_msgTypes[7]
+	mi := &file_bus_segdv1_segd_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -915,7 +982,7 @@ func (x *ObjectStatus) String() string {
 func (*ObjectStatus) ProtoMessage() {}
 
 func (x *ObjectStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_bus_segdv1_segd_proto_msgTypes[7]
+	mi := &file_bus_segdv1_segd_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -928,7 +995,7 @@ func (x *ObjectStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectStatus.ProtoReflect.Descriptor instead.
 func (*ObjectStatus) Descriptor() ([]byte, []int) {
-	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{7}
+	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ObjectStatus) GetId() uint32 {
@@ -1019,7 +1086,7 @@ type Status struct {
 
 func (x *Status) Reset() {
 	*x = Status{}
-	mi := &file_bus_segdv1_segd_proto_msgTypes[8]
+	mi := &file_bus_segdv1_segd_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1031,7 +1098,7 @@ func (x *Status) String() string {
 func (*Status) ProtoMessage() {}
 
 func (x *Status) ProtoReflect() protoreflect.Message {
-	mi := &file_bus_segdv1_segd_proto_msgTypes[8]
+	mi := &file_bus_segdv1_segd_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1044,7 +1111,7 @@ func (x *Status) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Status.ProtoReflect.Descriptor instead.
 func (*Status) Descriptor() ([]byte, []int) {
-	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{8}
+	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Status) GetSite() string {
@@ -1218,7 +1285,10 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\x03box\x18\x04 \x01(\v2\f.segd.v1.BoxR\x03box\x12\x12\n" +
 	"\x04area\x18\x05 \x01(\x05R\x04area\x12\x14\n" +
 	"\x05score\x18\x06 \x01(\x01R\x05score\x12\x16\n" +
-	"\x06counts\x18\a \x01(\tR\x06counts\"\xfd\x02\n" +
+	"\x06counts\x18\a \x01(\tR\x06counts\"<\n" +
+	"\x06Region\x12\x1e\n" +
+	"\x03box\x18\x01 \x01(\v2\f.segd.v1.BoxR\x03box\x12\x12\n" +
+	"\x04zoom\x18\x02 \x01(\x05R\x04zoom\"\xbe\x03\n" +
 	"\tMaskFrame\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x16\n" +
 	"\x06camera\x18\x02 \x01(\tR\x06camera\x12\x1a\n" +
@@ -1230,7 +1300,8 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\x05width\x18\b \x01(\x05R\x05width\x12\x16\n" +
 	"\x06height\x18\t \x01(\x05R\x06height\x12)\n" +
 	"\aobjects\x18\n" +
-	" \x03(\v2\x0f.segd.v1.ObjectR\aobjects\"\x7f\n" +
+	" \x03(\v2\x0f.segd.v1.ObjectR\aobjects\x12?\n" +
+	"\x13regions_of_interest\x18\v \x03(\v2\x0f.segd.v1.RegionR\x11regionsOfInterest\"\x7f\n" +
 	"\n" +
 	"ObjectList\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x16\n" +
@@ -1331,46 +1402,49 @@ func file_bus_segdv1_segd_proto_rawDescGZIP() []byte {
 }
 
 var file_bus_segdv1_segd_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_bus_segdv1_segd_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_bus_segdv1_segd_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_bus_segdv1_segd_proto_goTypes = []any{
 	(CaptureClock)(0),             // 0: segd.v1.CaptureClock
 	(State)(0),                    // 1: segd.v1.State
 	(EventKind)(0),                // 2: segd.v1.EventKind
 	(*Box)(nil),                   // 3: segd.v1.Box
 	(*Object)(nil),                // 4: segd.v1.Object
-	(*MaskFrame)(nil),             // 5: segd.v1.MaskFrame
-	(*ObjectList)(nil),            // 6: segd.v1.ObjectList
-	(*Warning)(nil),               // 7: segd.v1.Warning
-	(*Annotated)(nil),             // 8: segd.v1.Annotated
-	(*Event)(nil),                 // 9: segd.v1.Event
-	(*ObjectStatus)(nil),          // 10: segd.v1.ObjectStatus
-	(*Status)(nil),                // 11: segd.v1.Status
-	nil,                           // 12: segd.v1.Status.MissedEntry
-	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
+	(*Region)(nil),                // 5: segd.v1.Region
+	(*MaskFrame)(nil),             // 6: segd.v1.MaskFrame
+	(*ObjectList)(nil),            // 7: segd.v1.ObjectList
+	(*Warning)(nil),               // 8: segd.v1.Warning
+	(*Annotated)(nil),             // 9: segd.v1.Annotated
+	(*Event)(nil),                 // 10: segd.v1.Event
+	(*ObjectStatus)(nil),          // 11: segd.v1.ObjectStatus
+	(*Status)(nil),                // 12: segd.v1.Status
+	nil,                           // 13: segd.v1.Status.MissedEntry
+	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
 }
 var file_bus_segdv1_segd_proto_depIdxs = []int32{
 	1,  // 0: segd.v1.Object.state:type_name -> segd.v1.State
 	3,  // 1: segd.v1.Object.box:type_name -> segd.v1.Box
-	13, // 2: segd.v1.MaskFrame.capture_time:type_name -> google.protobuf.Timestamp
-	0,  // 3: segd.v1.MaskFrame.capture_clock:type_name -> segd.v1.CaptureClock
-	13, // 4: segd.v1.MaskFrame.publish_time:type_name -> google.protobuf.Timestamp
-	4,  // 5: segd.v1.MaskFrame.objects:type_name -> segd.v1.Object
-	4,  // 6: segd.v1.ObjectList.objects:type_name -> segd.v1.Object
-	4,  // 7: segd.v1.Annotated.objects:type_name -> segd.v1.Object
-	7,  // 8: segd.v1.Annotated.warnings:type_name -> segd.v1.Warning
-	13, // 9: segd.v1.Event.time:type_name -> google.protobuf.Timestamp
-	2,  // 10: segd.v1.Event.kind:type_name -> segd.v1.EventKind
-	1,  // 11: segd.v1.ObjectStatus.state:type_name -> segd.v1.State
-	13, // 12: segd.v1.Status.time:type_name -> google.protobuf.Timestamp
-	13, // 13: segd.v1.Status.down_since:type_name -> google.protobuf.Timestamp
-	10, // 14: segd.v1.Status.objects:type_name -> segd.v1.ObjectStatus
-	12, // 15: segd.v1.Status.missed:type_name -> segd.v1.Status.MissedEntry
-	13, // 16: segd.v1.Status.next_attempt:type_name -> google.protobuf.Timestamp
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	3,  // 2: segd.v1.Region.box:type_name -> segd.v1.Box
+	14, // 3: segd.v1.MaskFrame.capture_time:type_name -> google.protobuf.Timestamp
+	0,  // 4: segd.v1.MaskFrame.capture_clock:type_name -> segd.v1.CaptureClock
+	14, // 5: segd.v1.MaskFrame.publish_time:type_name -> google.protobuf.Timestamp
+	4,  // 6: segd.v1.MaskFrame.objects:type_name -> segd.v1.Object
+	5,  // 7: segd.v1.MaskFrame.regions_of_interest:type_name -> segd.v1.Region
+	4,  // 8: segd.v1.ObjectList.objects:type_name -> segd.v1.Object
+	4,  // 9: segd.v1.Annotated.objects:type_name -> segd.v1.Object
+	8,  // 10: segd.v1.Annotated.warnings:type_name -> segd.v1.Warning
+	14, // 11: segd.v1.Event.time:type_name -> google.protobuf.Timestamp
+	2,  // 12: segd.v1.Event.kind:type_name -> segd.v1.EventKind
+	1,  // 13: segd.v1.ObjectStatus.state:type_name -> segd.v1.State
+	14, // 14: segd.v1.Status.time:type_name -> google.protobuf.Timestamp
+	14, // 15: segd.v1.Status.down_since:type_name -> google.protobuf.Timestamp
+	11, // 16: segd.v1.Status.objects:type_name -> segd.v1.ObjectStatus
+	13, // 17: segd.v1.Status.missed:type_name -> segd.v1.Status.MissedEntry
+	14, // 18: segd.v1.Status.next_attempt:type_name -> google.protobuf.Timestamp
+	19, // [19:19] is the sub-list for method output_type
+	19, // [19:19] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_bus_segdv1_segd_proto_init() }
@@ -1384,7 +1458,7 @@ func file_bus_segdv1_segd_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_bus_segdv1_segd_proto_rawDesc), len(file_bus_segdv1_segd_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   10,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

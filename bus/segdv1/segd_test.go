@@ -27,6 +27,7 @@ func frame() *segdv1.MaskFrame {
 			Id: 1, Label: "p", State: segdv1.State_STATE_VISIBLE,
 			Box: &segdv1.Box{X: 2, Y: 1, Width: 1, Height: 1}, Area: 1, Score: 0.5, Counts: "714",
 		}},
+		RegionsOfInterest: []*segdv1.Region{{Box: &segdv1.Box{X: 1, Width: 3, Height: 2}, Zoom: 2}},
 	}
 }
 
@@ -49,7 +50,10 @@ func TestMaskFrameBytes(t *testing.T) {
 		"22080802100118012001" + // 4 box 2,1 1×1
 		"2801" + // 5 area 1
 		"31000000000000e03f" + // 6 score 0.5
-		"3a03373134" // 7 counts "714"
+		"3a03373134" + // 7 counts "714"
+		"5a0a" + // 11 regions_of_interest, 10 bytes
+		"0a06080118032002" + // 1 box 1,0 3×2
+		"1002" // 2 zoom 2
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(frame())
 	if err != nil {
 		t.Fatal(err)

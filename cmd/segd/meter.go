@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/segd/segd/bus"
+	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/metrics"
 	"github.com/segd/segd/pipeline"
@@ -48,6 +49,16 @@ func (m meter) Missed(why ingest.Miss, n int) { m.Frames(missOutcomes[why], n) }
 func (m meter) Failed(pipeline.Stage) { m.Frame(metrics.Failed) }
 
 func (m meter) Took(in pipeline.Stage, d time.Duration) { m.Stage(meterStages[in], d) }
+
+func (m meter) Extracted(s *features.Scene) {
+	seen := 0
+	for _, area := range s.Area {
+		seen += int(area)
+	}
+	// Areas are whole pixels of what superpixels are grown on, also at the edge of a picture
+	// that is no multiple of them.
+	m.Seen(min(1, float64(seen)/float64(s.Width*s.Height)), s.N)
+}
 
 func (m meter) Solved(s tracker.Solve) {
 	if s.SolveTime > 0 { // there are objects

@@ -37,6 +37,14 @@ func camera() *dashboard.DashboardBuilder {
 		WithPanel(lines(half, "Damaged, or not drawn", "Decoded frames of which a part was invented, because data was lost; and published frames that the page had no time for.", unitPerSecond,
 			query{`rate(segd_frames_damaged_total{camera="$camera"}[$__rate_interval])`, "damaged"},
 			query{`rate(segd_view_frames_dropped_total{camera="$camera"}[$__rate_interval])`, "not drawn"})).
+		WithPanel(lines(third, "Looked at", "Share of a frame's pixels in its regions of interest, mean: 0 without objects, 1 when all of the picture is looked at, as where somebody marks an object.", unitShare,
+			query{`rate(segd_frame_roi_ratio_sum{camera="$camera"}[$__rate_interval]) / (rate(segd_frame_roi_ratio_count{camera="$camera"}[$__rate_interval]) > 0)`, "share"}).
+			Min(0).Max(1)).
+		WithPanel(buckets(third, "Looked at, frames", "Frames by the share of their pixels in regions of interest.", unitShare,
+			`sum by (le) (increase(segd_frame_roi_ratio_bucket{camera="$camera"}[$__rate_interval]))`)).
+		WithPanel(lines(third, "Superpixels", "A frame's superpixels, in its regions of interest. When features and track take longer, this says whether there is more to look at.", unitCount,
+			query{`rate(segd_frame_superpixels_sum{camera="$camera"}[$__rate_interval]) / (rate(segd_frame_superpixels_count{camera="$camera"}[$__rate_interval]) > 0)`, "mean"},
+			query{`histogram_quantile(0.95, sum by (le) (rate(segd_frame_superpixels_bucket{camera="$camera"}[$__rate_interval])))`, "p95"})).
 		WithRow(row("Stream")).
 		WithPanel(lines(third, "Reconnects and restarts", "Times the camera was dialled anew, and times its stages failed and were built anew.", unitCount,
 			query{`increase(segd_ingest_reconnects_total{camera="$camera"}[$__rate_interval])`, "reconnects"},

@@ -52,9 +52,11 @@ func TestPage(t *testing.T) {
 		name string
 		do   func(context.Context) error
 	}{
+		{"the regions where objects are looked for are shown to who wants to see them", w.regions},
 		{"an object is renamed, and undo gives the old name back", w.rename},
 		{"it is corrected with the eraser, and undo gives the mask back", w.correct},
 		{"objects are removed, and one is brought back by undo", w.remove},
+		{"there are no regions without objects", w.noRegions},
 		{"a walking person is marked with a few strokes, and followed", w.mark},
 		{"what is painted is the mask to the pixel, holes and separate pieces too", w.painted},
 		{"the page decodes masks as pycocotools encodes them", w.decodes},

@@ -100,7 +100,7 @@ func TestNetworkTime(t *testing.T) {
 
 type slowModel time.Duration
 
-func (m slowModel) Features(dst []features.Map, bgr []byte, width, height, shrink int) ([]features.Map, error) {
+func (m slowModel) Features(dst []features.Map, bgr []byte, width, height int, v features.View) ([]features.Map, error) {
 	time.Sleep(time.Duration(m))
 	return append(dst, features.Map{Channels: 1, Height: 1, Width: 1, StrideX: 1, StrideY: 1, Data: []float32{float32(bgr[0])}}), nil
 }

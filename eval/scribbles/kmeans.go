@@ -61,9 +61,9 @@ func (m *kmeans) segment(ctx context.Context, a *annotation.Annotation) (mask.RL
 	if _, err := baseline.KernelKMeans(ctx, m.rows, m.scene.N, m.d, 2, label, y, kmeansRounds); err != nil {
 		return mask.RLE{}, err
 	}
-	bits := make([]uint8, len(m.scene.Labels))
-	for p, i := range m.scene.Labels {
-		bits[p] = uint8(y[i])
+	bits := make([]uint8, m.scene.Width*m.scene.Height)
+	for p := range bits {
+		bits[p] = uint8(y[features.Label(m.scene.Patches, p%m.scene.Width, p/m.scene.Width)])
 	}
 	return mask.Encode(bits, m.scene.Width, m.scene.Height), nil
 }
@@ -82,7 +82,7 @@ func (m *kmeans) marked(a *annotation.Annotation) []int32 {
 				for _, d := range brush {
 					x, y := int(p[0])+d[0], int(p[1])+d[1]
 					if x >= 0 && y >= 0 && x < m.scene.Width && y < m.scene.Height {
-						votes[m.scene.Labels[y*m.scene.Width+x]] += vote
+						votes[features.Label(m.scene.Patches, x, y)] += vote
 					}
 				}
 			}

@@ -192,7 +192,7 @@ func newMethods(opt *Options, p *clip.Picture) (*methods, error) {
 	if m.extractor, err = features.New(opt.Features, opt.Model); err != nil {
 		return nil, err
 	}
-	if err := m.extractor.Extract(&m.scene, p.BGR, p.Width, p.Height, features.Plan{}); err != nil {
+	if err := m.extractor.Extract(&m.scene, p.BGR, p.Width, p.Height, features.Plan{Whole: true}); err != nil {
 		return nil, err
 	}
 	m.kmeans, err = newKMeans(&m.scene)
@@ -207,9 +207,9 @@ func (m *methods) track(ctx context.Context, a *annotation.Annotation) (mask.RLE
 		return mask.RLE{}, err
 	}
 	scene := &m.scene
-	if fine := tracker.FineFor(nil, a); len(fine) > 0 {
+	if plan := tracker.PlanFor(features.Plan{}, a); len(plan.Fine) > 0 {
 		scene = &m.finer
-		if err := m.extractor.Extract(scene, m.picture.BGR, m.scene.Width, m.scene.Height, features.Plan{Fine: fine}); err != nil {
+		if err := m.extractor.Extract(scene, m.picture.BGR, m.scene.Width, m.scene.Height, plan); err != nil {
 			return mask.RLE{}, err
 		}
 	}

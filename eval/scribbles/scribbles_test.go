@@ -221,7 +221,7 @@ func TestKMeansIsConstrained(t *testing.T) {
 		t.Fatal(err)
 	}
 	var scene features.Scene
-	if err := extractor.Extract(&scene, p.BGR, p.Width, p.Height, features.Plan{}); err != nil {
+	if err := extractor.Extract(&scene, p.BGR, p.Width, p.Height, features.Plan{Whole: true}); err != nil {
 		t.Fatal(err)
 	}
 	m, err := newKMeans(&scene)

@@ -67,7 +67,7 @@ func TestEnginesAgree(t *testing.T) {
 				var maps [2][]features.Map
 				for i, m := range models {
 					var err error
-					if maps[i], err = m.Features(nil, noise(size.w, size.h), size.w, size.h, size.shrink); err != nil {
+					if maps[i], err = m.Features(nil, noise(size.w, size.h), size.w, size.h, features.View{Scale: 1 / float64(size.shrink)}); err != nil {
 						t.Fatal(err)
 					}
 				}

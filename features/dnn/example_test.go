@@ -20,7 +20,7 @@ func Example() {
 	}
 	const width, height = 160, 120
 	var scene features.Scene
-	if err := extractor.Extract(&scene, make([]byte, 3*width*height), width, height, features.Plan{}); err != nil {
+	if err := extractor.Extract(&scene, make([]byte, 3*width*height), width, height, features.Plan{Whole: true}); err != nil {
 		panic(err)
 	}
 	fmt.Println(scene.N, "superpixels,", scene.D, "features")

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"image"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -44,9 +45,9 @@ type Model struct {
 	scaled   gocv.Mat  // the image at the input's size
 }
 
-// maxNetworks is how many input sizes a Model is laid out for at once: those of two
-// cameras of different sizes, whole and shrunk to 1/2 and 1/4, and two to spare.
-const maxNetworks = 8
+// maxLaidOut bounds the pixels of all inputs a Model is laid out for at once: those of two cameras
+// of different sizes, whole and at 1/2 and 1/4, and a few dozen of crops. Two may be larger.
+const maxLaidOut = 1 << 21
 
 // laidOut is a network and the size of its input.
 type laidOut struct {
@@ -212,23 +213,19 @@ func (m *Model) describe() (err error) {
 	return m.choose()
 }
 
-// network returns the model laid out for an input size. Of too many sizes, that goes
-// which was not asked for the longest.
+// network returns the model laid out for an input size. Of too many sizes, those go
+// which were not asked for the longest.
 func (m *Model) network(size image.Point) (network, error) {
 	at := slices.IndexFunc(m.networks, func(n laidOut) bool { return n.size == size })
 	if at < 0 {
-		if at = len(m.networks); at == maxNetworks {
-			at--
-			last := m.networks[at]
-			m.networks = m.networks[:at]
-			if err := last.close(); err != nil {
-				return nil, err
-			}
+		if err := m.makeRoom(size.X * size.Y); err != nil {
+			return nil, err
 		}
 		n, err := m.engine.layOut(size)
 		if err != nil {
 			return nil, err
 		}
+		at = len(m.networks)
 		m.networks = append(m.networks, laidOut{n, size})
 	}
 	n := m.networks[at]
@@ -237,12 +234,76 @@ func (m *Model) network(size image.Point) (network, error) {
 	return n.network, nil
 }
 
-// inputFor is the input size for an image that is shrunk.
-func (m *Model) inputFor(width, height, shrink int) (w, h int) {
+// makeRoom drops what there is too much of beside one more of so many pixels.
+func (m *Model) makeRoom(pixels int) error {
+	keep := 0
+	for ; keep < len(m.networks); keep++ {
+		size := m.networks[keep].size
+		if pixels += size.X * size.Y; pixels > maxLaidOut && keep > 0 {
+			break
+		}
+	}
+	for len(m.networks) > keep {
+		last := m.networks[len(m.networks)-1]
+		m.networks = m.networks[:len(m.networks)-1]
+		if err := last.close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inputFor is the input size for all of an image at a scale.
+func (m *Model) inputFor(width, height int, scale float64) (w, h int) {
 	if m.info.InputWidth > 0 {
 		return m.info.InputWidth, m.info.InputHeight
 	}
-	return inputSize(width, height, max(1, m.opt.ShortSide/shrink))
+	return inputSize(width, height, max(1, int(float64(m.opt.ShortSide)*scale)))
+}
+
+// shown is what the model looks at: a part of the image, scaled to a size, in the upper left
+// of an input.
+type shown struct {
+	image.Rectangle
+	size, input image.Point
+}
+
+// show settles how a view of an image is shown. A model with an input size of its own sees as
+// much of it as fits.
+func (m *Model) show(width, height int, v features.View) (s shown) {
+	all := image.Rect(0, 0, width, height)
+	w, h := m.inputFor(width, height, v.Scale)
+	s = shown{all, image.Pt(w, h), image.Pt(w, h)}
+	if m.info.InputWidth > 0 {
+		s.size = image.Pt(fixedSide(w, v.Scale), fixedSide(h, v.Scale))
+	}
+	if v.Empty() {
+		return s
+	}
+	if m.info.InputWidth > 0 {
+		s.Rectangle = v.Rectangle
+		s.size.X = min(w, max(1, int(math.Round(float64(w)*v.Scale*float64(v.Dx())/float64(width)))))
+		s.size.Y = min(h, max(1, int(math.Round(float64(h)*v.Scale*float64(v.Dy())/float64(height)))))
+		return s
+	}
+	scale := float64(m.opt.ShortSide) * v.Scale / float64(min(width, height))
+	s.Min.X, s.Max.X, s.size.X = spread(v.Min.X, v.Max.X, width, scale)
+	s.Min.Y, s.Max.Y, s.size.Y = spread(v.Min.Y, v.Max.Y, height, scale)
+	s.input = s.size
+	return s
+}
+
+// fixedSide is how much of an input's side all of an image fills.
+func fixedSide(side int, scale float64) int { return max(1, int(float64(side)*min(scale, 1))) }
+
+// spread is what the model sees along an image axis of n pixels so that it sees all from one
+// pixel to before another at a scale: sizeStep pixels of its input, or a multiple of them.
+func spread(from, to, n int, scale float64) (first, end, side int) {
+	steps := math.Ceil(float64(to-from) * scale / sizeStep)
+	side = int(max(1, min(steps, math.Round(float64(n)*scale/sizeStep)))) * sizeStep
+	wide := min(n, max(to-from, int(math.Round(float64(side)/scale))))
+	first = min(max(0, (from+to-wide)/2), n-wide)
+	return first, first + wide, side
 }
 
 // Info describes the model and the taps in use.
@@ -254,34 +315,37 @@ func (m *Model) Info() Info {
 }
 
 // Features implements features.Model: one map a tap, in the order of Info().Taps. A
-// model with an input size of its own sees a shrunk image in the input's upper left
+// model with an input size of its own sees what does not fill it in the input's upper left
 // corner, and the mean beside it. Features allocates nothing once dst and the model
 // have seen the size.
-func (m *Model) Features(dst []features.Map, bgr []byte, width, height, shrink int) ([]features.Map, error) {
+func (m *Model) Features(dst []features.Map, bgr []byte, width, height int, view features.View) ([]features.Map, error) {
 	if width < 1 || height < 1 || width > maxSide || height > maxSide || len(bgr) != 3*width*height {
 		return nil, fmt.Errorf("features/dnn: %d bytes for a BGR24 image of %d×%d pixels", len(bgr), width, height)
 	}
-	if shrink < 1 || shrink > maxShrink {
-		return nil, fmt.Errorf("features/dnn: an image shrunk to 1/%d; want 1 to %d", shrink, maxShrink)
+	if view.Scale == 0 {
+		view.Scale = 1
+	}
+	if !(view.Scale >= 1.0/maxScale && view.Scale <= maxScale) {
+		return nil, fmt.Errorf("features/dnn: an image at %g of its size; want 1/%d to %d", view.Scale, maxScale, maxScale)
+	}
+	if !view.In(image.Rect(0, 0, width, height)) {
+		return nil, fmt.Errorf("features/dnn: the part %v of an image of %d×%d pixels", view.Rectangle, width, height)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
 		return nil, errors.New("features/dnn: the model is closed")
 	}
-	w, h := m.inputFor(width, height, shrink)
+	show := m.show(width, height, view)
+	w, h := show.input.X, show.input.Y
 	if w*h > maxInput {
-		return nil, fmt.Errorf("features/dnn: an image of %d×%d pixels would be scaled to %d×%d; want at most %d pixels", width, height, w, h, maxInput)
+		return nil, fmt.Errorf("features/dnn: %v of an image of %d×%d pixels would be scaled to %d×%d; want at most %d pixels", show.Rectangle, width, height, w, h, maxInput)
 	}
-	n, err := m.network(image.Pt(w, h))
+	n, err := m.network(show.input)
 	if err != nil {
 		return nil, fmt.Errorf("features/dnn: model %s for %d×%d pixels: %w", m.info.Path, w, h, err)
 	}
-	shown := image.Pt(w, h)
-	if m.info.InputWidth > 0 {
-		shown = image.Pt(max(1, w/shrink), max(1, h/shrink))
-	}
-	if err := m.normalise(n, image.Pt(w, h), bgr, width, height, shown); err != nil {
+	if err := m.normalise(n, bgr, width, show); err != nil {
 		return nil, fmt.Errorf("features/dnn: %w", err)
 	}
 	if err := n.run(); err != nil {
@@ -289,16 +353,15 @@ func (m *Model) Features(dst []features.Map, bgr []byte, width, height, shrink i
 	}
 	dst = slices.Grow(dst[:0], len(m.info.Taps))[:len(m.info.Taps)]
 	for i := range dst {
-		if err := m.fetch(&dst[i], n, i, float64(width*w)/float64(shown.X), float64(height*h)/float64(shown.Y)); err != nil {
+		if err := m.fetch(&dst[i], n, i, show); err != nil {
 			return nil, fmt.Errorf("features/dnn: model %s on %d×%d pixels: tap %q: %w", m.info.Path, w, h, m.info.Taps[i].Name, err)
 		}
 	}
 	return dst, nil
 }
 
-// fetch copies tap i of a run, whose input covered width×height pixels of the
-// image and beyond, into dst, whose Data it reuses.
-func (m *Model) fetch(dst *features.Map, n network, i int, width, height float64) error {
+// fetch copies tap i of a run into dst, whose Data it reuses.
+func (m *Model) fetch(dst *features.Map, n network, i int, s shown) error {
 	data, channels, rows, cols, err := n.output(i)
 	if err != nil {
 		return err
@@ -307,64 +370,64 @@ func (m *Model) fetch(dst *features.Map, n network, i int, width, height float64
 		return fmt.Errorf("it has %d channels; it had %d", channels, want)
 	}
 	dst.Channels, dst.Height, dst.Width = channels, rows, cols
-	dst.StrideX, dst.OffsetX = place(width, cols)
-	dst.StrideY, dst.OffsetY = place(height, rows)
+	dst.StrideX, dst.OffsetX = place(s.Min.X, s.Dx(), s.input.X, s.size.X, cols)
+	dst.StrideY, dst.OffsetY = place(s.Min.Y, s.Dy(), s.input.Y, s.size.Y, rows)
 	dst.Data = append(dst.Data[:0], data...)
 	return nil
 }
 
-// place is the geometry of cells along an image axis of n pixels: they share it
-// evenly, so the first is centred half a stride from the image's edge, and the
-// edge is half a pixel from the first pixel's centre. How large the model's input
-// was cancels out.
-func place(n float64, cells int) (stride, offset float64) {
-	stride = n / float64(cells)
-	return stride, stride/2 - 0.5
+// place is the geometry of cells along an axis of an image of which n pixels from first
+// on fill shown of an input's pixels: the cells share the input evenly, so the first is centred
+// half a stride from its edge, and the edge is half a pixel from the first pixel's centre.
+func place(first, n, input, shown, cells int) (stride, offset float64) {
+	stride = float64(n*input) / float64(shown) / float64(cells)
+	return stride, float64(first) + stride/2 - 0.5
 }
 
-// normalise scales the image to the size shown and writes it to the upper left of the
-// input of to, which has that size, plane by plane; the rest of it becomes zero.
-func (m *Model) normalise(to network, size image.Point, bgr []byte, width, height int, shown image.Point) error {
-	pix := bgr
-	if image.Pt(width, height) != shown {
-		if m.image.Cols() != width || m.image.Rows() != height {
+// normalise scales what is shown of the image and writes it to the upper left of the
+// network's input, plane by plane; the rest of it becomes zero.
+func (m *Model) normalise(to network, bgr []byte, width int, s shown) error {
+	pix, stride := bgr[3*(s.Min.Y*width+s.Min.X):], 3*width
+	if s.Size() != s.size {
+		if m.image.Cols() != s.Dx() || m.image.Rows() != s.Dy() {
 			m.image.Close()
-			m.image = gocv.NewMatWithSize(height, width, gocv.MatTypeCV8UC3)
+			m.image = gocv.NewMatWithSize(s.Dy(), s.Dx(), gocv.MatTypeCV8UC3)
 		}
 		// OpenCV keeps pointers, so it gets a copy in memory of its own.
 		own, err := m.image.DataPtrUint8()
 		if err != nil {
 			return err
 		}
-		copy(own, bgr)
+		for y := range s.Dy() {
+			copy(own[3*y*s.Dx():][:3*s.Dx()], pix[y*stride:])
+		}
 		method := gocv.InterpolationLinear
-		if shown.X <= width && shown.Y <= height {
+		if s.size.X <= s.Dx() && s.size.Y <= s.Dy() {
 			method = gocv.InterpolationArea
 		}
-		gocv.Resize(m.image, &m.scaled, shown, 0, 0, method)
+		gocv.Resize(m.image, &m.scaled, s.size, 0, 0, method)
 		if pix, err = m.scaled.DataPtrUint8(); err != nil {
 			return err
 		}
+		stride = 3 * s.size.X
 	}
 	in, err := to.input()
 	if err != nil {
 		return err
 	}
-	n := size.X * size.Y
+	n := s.input.X * s.input.Y
 	first, second, third := in[:n], in[n:][:n], in[2*n:][:n]
 	b, g, r := first, second, third
 	lb, lg, lr := &m.lut[0], &m.lut[1], &m.lut[2]
 	if m.opt.RGB {
 		b, r, lb, lr = third, first, &m.lut[2], &m.lut[0]
 	}
-	if shown == size {
-		fill(b, g, r, pix, lb, lg, lr)
-		return nil
+	if s.size != s.input {
+		clear(in)
 	}
-	clear(in)
-	for y := range shown.Y {
-		row := func(plane []float32) []float32 { return plane[y*size.X:][:shown.X] }
-		fill(row(b), row(g), row(r), pix[3*y*shown.X:], lb, lg, lr)
+	for y := range s.size.Y {
+		row := func(plane []float32) []float32 { return plane[y*s.input.X:][:s.size.X] }
+		fill(row(b), row(g), row(r), pix[y*stride:], lb, lg, lr)
 	}
 	return nil
 }

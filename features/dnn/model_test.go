@@ -3,6 +3,7 @@ package dnn
 import (
 	"bytes"
 	"fmt"
+	"image"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -102,7 +103,7 @@ func TestGeometry(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			m := mustOpen(t, averager(tt.modelW, tt.modelH).write(t), raw)
-			maps, err := m.Features(nil, ramp(tt.imageW, tt.imageH), tt.imageW, tt.imageH, tt.shrink)
+			maps, err := m.Features(nil, ramp(tt.imageW, tt.imageH), tt.imageW, tt.imageH, features.View{Scale: 1 / float64(tt.shrink)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -147,7 +148,7 @@ func TestNormalisation(t *testing.T) {
 	path := averager(64, 64).write(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			maps, err := mustOpen(t, path, tt.opt).Features(nil, bgr, 64, 64, 1)
+			maps, err := mustOpen(t, path, tt.opt).Features(nil, bgr, 64, 64, features.View{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -228,7 +229,7 @@ func TestTaps(t *testing.T) {
 			}
 			// The shapes must be what comes out, at this size and at another.
 			for _, size := range [][2]int{{info.NominalWidth, info.NominalHeight}, {64, 96}} {
-				maps, err := m.Features(nil, noise(size[0], size[1]), size[0], size[1], 1)
+				maps, err := m.Features(nil, noise(size[0], size[1]), size[0], size[1], features.View{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -240,6 +241,67 @@ func TestTaps(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestCrop checks that the embedded model sees in a part of an image what it sees there in all
+// of it, away from the part's borders, at a scale too, and where.
+func TestCrop(t *testing.T) {
+	m, err := Embedded(Options{ShortSide: 512})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	const w, h = 640, 512
+	bgr := smooth(w, h)
+	for _, tt := range []struct {
+		name  string
+		crop  image.Rectangle
+		scale float64
+		x, y  float64 // the first cell's middle
+		cols  int
+		lost  float64 // share of the power that differs
+	}{
+		{"as it is", image.Rect(96, 32, 544, 480), 1, 97.5, 33.5, 112, 1e-5},
+		{"wider than asked for", image.Rect(100, 40, 539, 470), 1, 96.5, 32.5, 112, 0.02}, // a pixel beside
+		{"in the corner", image.Rect(190, 60, 640, 512), 1, 161.5, 33.5, 120, 0.02},
+		{"larger", image.Rect(200, 140, 424, 364), 2, 200.5, 140.5, 112, 0.02},
+		{"the image's width", image.Rect(0, 32, 640, 480), 1, 1.5, 33.5, 160, 1e-5},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			whole, err := m.Features(nil, bgr, w, h, features.View{Scale: tt.scale})
+			if err != nil {
+				t.Fatal(err)
+			}
+			part, err := m.Features(nil, bgr, w, h, features.View{Rectangle: tt.crop, Scale: tt.scale})
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, b := &whole[0], &part[0]
+			if b.StrideX != a.StrideX || b.StrideY != a.StrideY || math.Abs(b.OffsetX-tt.x) > 1 || math.Abs(b.OffsetY-tt.y) > 1 || b.Width != tt.cols {
+				t.Fatalf("%d×%d cells from %v, %v, %v apart; want %d from %v, %v, %v apart", b.Width, b.Height, b.OffsetX, b.OffsetY, b.StrideX, tt.cols, tt.x, tt.y, a.StrideX)
+			}
+			di, dj := int(math.Round((b.OffsetY-a.OffsetY)/a.StrideY)), int(math.Round((b.OffsetX-a.OffsetX)/a.StrideX))
+			const far = 44 // cells from the border: beyond the reach of its padding
+			var differ, power float64
+			for c := range b.Channels {
+				for i := far; i < b.Height-far; i++ {
+					for j := far; j < b.Width-far; j++ {
+						v := float64(a.Data[(c*a.Height+i+di)*a.Width+j+dj])
+						differ += math.Pow(v-float64(b.Data[(c*b.Height+i)*b.Width+j]), 2)
+						power += v * v
+					}
+				}
+			}
+			if t.Logf("%.2g of the power differs", differ/power); !(differ <= tt.lost*power) || power == 0 {
+				t.Errorf("%.2g of the power differs; want %.2g at most", differ/power, tt.lost)
+			}
+		})
+	}
+	for _, v := range []features.View{{Rectangle: image.Rect(0, 0, 641, 9)}, {Scale: -1}, {Scale: 65}, {Scale: math.NaN()}} {
+		if _, err := m.Features(nil, bgr, w, h, v); err == nil {
+			t.Errorf("%+v is taken", v)
+		}
 	}
 }
 
@@ -263,11 +325,11 @@ func TestEmbeddedMoves(t *testing.T) {
 		}
 		return bgr
 	}
-	a, err := m.Features(nil, crop(0), size, size, 1)
+	a, err := m.Features(nil, crop(0), size, size, features.View{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := m.Features(nil, crop(shift), size, size, 1)
+	b, err := m.Features(nil, crop(shift), size, size, features.View{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,7 +378,7 @@ func TestFeaturesRefuses(t *testing.T) {
 		name        string
 		w, h, bytes int
 	}{{"no pixels", 0, 0, 0}, {"short", 4, 4, 47}, {"negative", -1, -1, 3}, {"huge", 1 << 16, 1, 3 << 16}, {"a thread", 1 << 15, 1, 3 << 15}} {
-		if _, err := m.Features(nil, make([]byte, tt.bytes), tt.w, tt.h, 1); err == nil {
+		if _, err := m.Features(nil, make([]byte, tt.bytes), tt.w, tt.h, features.View{}); err == nil {
 			t.Errorf("%s: no error", tt.name)
 		}
 	}
@@ -325,7 +387,7 @@ func TestFeaturesRefuses(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := m.Features(nil, make([]byte, 48), 4, 4, 1); err == nil || !strings.Contains(err.Error(), "closed") {
+	if _, err := m.Features(nil, make([]byte, 48), 4, 4, features.View{}); err == nil || !strings.Contains(err.Error(), "closed") {
 		t.Errorf("a closed model says %v", err)
 	}
 }
@@ -341,7 +403,7 @@ func TestFeaturesShared(t *testing.T) {
 	sizes := [][2]int{{64, 64}, {128, 64}}
 	var want [2][]features.Map
 	for i, s := range sizes {
-		if want[i], err = m.Features(nil, noise(s[0], s[1]), s[0], s[1], 1); err != nil {
+		if want[i], err = m.Features(nil, noise(s[0], s[1]), s[0], s[1], features.View{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -353,7 +415,7 @@ func TestFeaturesShared(t *testing.T) {
 			var maps []features.Map
 			for range 5 {
 				var err error
-				if maps, err = m.Features(maps, bgr, s[0], s[1], 1); err != nil {
+				if maps, err = m.Features(maps, bgr, s[0], s[1], features.View{}); err != nil {
 					t.Error(err)
 					return
 				}
@@ -375,7 +437,7 @@ func TestFeaturesAllocs(t *testing.T) {
 	bgr := noise(100, 70) // resized
 	var maps []features.Map
 	run := func() {
-		if maps, err = m.Features(maps, bgr, 100, 70, 1); err != nil {
+		if maps, err = m.Features(maps, bgr, 100, 70, features.View{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -388,25 +450,29 @@ func TestFeaturesAllocs(t *testing.T) {
 // Sizes that take turns, more than a model is laid out for, give each what a model for
 // it alone gives.
 func TestFeaturesOfManySizes(t *testing.T) {
-	m := mustOpen(t, EmbeddedName, Options{ShortSide: 64})
+	m := mustOpen(t, EmbeddedName, Options{ShortSide: 512})
 	for turn := range 2 {
-		for i := range maxNetworks + 2 {
-			w, h := 64+32*i, 64
+		for i := range 8 {
+			w, h := 512+32*i, 512
 			bgr := noise(w, h)
-			got, err := m.Features(nil, bgr, w, h, 1)
+			got, err := m.Features(nil, bgr, w, h, features.View{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			alone := mustOpen(t, EmbeddedName, Options{ShortSide: 64})
-			want, err := alone.Features(nil, bgr, w, h, 1)
+			alone := mustOpen(t, EmbeddedName, Options{ShortSide: 512})
+			want, err := alone.Features(nil, bgr, w, h, features.View{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if got[0].Width != want[0].Width || !slices.Equal(got[0].Data, want[0].Data) {
 				t.Errorf("turn %d, %d×%d: %d×%d cells other than %d×%d alone", turn, w, h, got[0].Width, got[0].Height, want[0].Width, want[0].Height)
 			}
-			if n := len(m.networks); n > maxNetworks || n < min(i+1, maxNetworks) {
-				t.Errorf("turn %d, %d×%d: laid out for %d sizes", turn, w, h, n)
+			pixels := 0
+			for _, n := range m.networks {
+				pixels += n.size.X * n.size.Y
+			}
+			if next := 512 * (512 + 32*7); pixels > maxLaidOut || i > 0 && pixels+next <= maxLaidOut && len(m.networks) < i+1 {
+				t.Errorf("turn %d, %d×%d: laid out for %d sizes, %d pixels", turn, w, h, len(m.networks), pixels)
 			}
 		}
 	}
@@ -424,13 +490,13 @@ func BenchmarkEmbedded(b *testing.B) {
 			}
 			defer m.Close()
 			bgr := noise(bench.w, bench.h)
-			maps, err := m.Features(nil, bgr, bench.w, bench.h, 1)
+			maps, err := m.Features(nil, bgr, bench.w, bench.h, features.View{})
 			if err != nil {
 				b.Fatal(err)
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				if maps, err = m.Features(maps, bgr, bench.w, bench.h, 1); err != nil {
+				if maps, err = m.Features(maps, bgr, bench.w, bench.h, features.View{}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -452,7 +518,7 @@ func BenchmarkEmbeddedSizes(b *testing.B) {
 			var maps []features.Map
 			for b.Loop() {
 				for _, shrink := range shrinks {
-					if maps, err = m.Features(maps, bgr, w, h, shrink); err != nil {
+					if maps, err = m.Features(maps, bgr, w, h, features.View{Scale: 1 / float64(shrink)}); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -15,8 +15,8 @@ const (
 	DefaultShortSide = 480
 	// maxSide bounds input sides and, beyond any sense, tensor dimensions.
 	maxSide = 1 << 15
-	// maxShrink bounds how small a model is shown an image.
-	maxShrink = 64
+	// maxScale bounds how small, and how large, a model is shown an image.
+	maxScale = 64
 	// maxInput bounds the pixels of a model's input: 8K video.
 	maxInput = 7680 * 4320
 )

@@ -1,6 +1,8 @@
 package dnn
 
 import (
+	"github.com/segd/segd/features"
+
 	"bytes"
 	"context"
 	"encoding/json"
@@ -163,12 +165,12 @@ func ChildProbe(path string, opt Options) (Info, error) {
 	info := m.Info()
 	grey := bytes.Repeat([]byte{128}, 3*info.NominalWidth*info.NominalHeight)
 	// The first frame lays out memory, the second is timed.
-	maps, err := m.Features(nil, grey, info.NominalWidth, info.NominalHeight, 1)
+	maps, err := m.Features(nil, grey, info.NominalWidth, info.NominalHeight, features.View{})
 	if err != nil {
 		return Info{}, err
 	}
 	start := time.Now()
-	if _, err := m.Features(maps, grey, info.NominalWidth, info.NominalHeight, 1); err != nil {
+	if _, err := m.Features(maps, grey, info.NominalWidth, info.NominalHeight, features.View{}); err != nil {
 		return Info{}, err
 	}
 	info.Milliseconds = float64(time.Since(start).Microseconds()) / 1000

@@ -185,7 +185,7 @@ func reference(engine string) (_ float64, err error) {
 	var took []float64
 	for range benchReferenceRuns {
 		start := time.Now()
-		if maps, err = m.Features(maps, grey, benchReferenceWidth, benchReferenceHeight, 1); err != nil {
+		if maps, err = m.Features(maps, grey, benchReferenceWidth, benchReferenceHeight, features.View{}); err != nil {
 			return 0, err
 		}
 		took = append(took, milliseconds(time.Since(start)))

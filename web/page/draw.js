@@ -6,6 +6,7 @@ const tint = 0.34;
 const previewTint = 0.52;
 const chipFont = 12; // CSS px
 const chipPad = 5;
+const chipBack = "rgba(8, 11, 14, 0.78)";
 
 // fit sizes the canvas' pixels to its place on the screen.
 export function fit(canvas) {
@@ -33,6 +34,39 @@ export function draw(canvas, { image, objects, size }, { masks, ratio, view }) {
   ctx.drawImage(image, left, top, size.width * scale, size.height * scale);
   if (masks) for (const object of objects) drawMask(ctx, object, left, top, scale, ratio);
   return place;
+}
+
+// drawRegions draws where objects are looked for, and how much larger than the rest, on a
+// picture that was drawn at a place. Lines are dark with light dashes, to be seen on both.
+export function drawRegions(ctx, regions, { left, top, scale }, ratio) {
+  const line = Math.max(1, Math.round(ratio));
+  ctx.save();
+  ctx.setTransform(1, 0, 0, 1, 0, 0);
+  ctx.lineWidth = line;
+  ctx.font = `600 ${chipFont * ratio}px system-ui, sans-serif`;
+  ctx.textBaseline = "top";
+  for (const region of regions) {
+    const x = Math.round(left + region.x * scale);
+    const y = Math.round(top + region.y * scale);
+    const right = Math.round(left + (region.x + region.width) * scale);
+    const bottom = Math.round(top + (region.y + region.height) * scale);
+    const side = [x + line / 2, y + line / 2, right - x - line, bottom - y - line]; // within, and on whole pixels
+    ctx.setLineDash([]);
+    ctx.strokeStyle = "#000";
+    ctx.strokeRect(...side);
+    ctx.setLineDash([5 * line, 5 * line]);
+    ctx.strokeStyle = "#fff";
+    ctx.strokeRect(...side);
+    if (region.zoom > 1) drawZoom(ctx, `×${region.zoom}`, x + line, y + line, ratio);
+  }
+  ctx.restore();
+}
+
+function drawZoom(ctx, text, x, y, ratio) {
+  ctx.fillStyle = chipBack;
+  ctx.fillRect(x, y, ctx.measureText(text).width + 2 * chipPad * ratio, (chipFont + 6) * ratio);
+  ctx.fillStyle = "#fff";
+  ctx.fillText(text, x + chipPad * ratio, y + 3 * ratio);
 }
 
 // drawLabels names each object, on a picture that was drawn at a place.
@@ -72,7 +106,7 @@ function drawChip(ctx, object, left, top, scale, ratio) {
   const y = clamp(top + box.top * scale - height - 5 * ratio, 0, canvas.height - height);
   ctx.beginPath();
   ctx.roundRect(x, y, width, height, 4 * ratio);
-  ctx.fillStyle = "rgba(8, 11, 14, 0.78)";
+  ctx.fillStyle = chipBack;
   ctx.fill();
   ctx.fillStyle = colour(object.id);
   ctx.textBaseline = "middle";

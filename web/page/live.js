@@ -1,6 +1,6 @@
 // The live connection to one camera: reconnects for ever, decodes pictures, and
 // knows how old what it shows is.
-import { parseFrame, toObjects } from "./message.js";
+import { parseFrame, toObjects, toRegions } from "./message.js";
 import { toPath } from "./outline.js";
 import { Timelines } from "./timeline.js";
 
@@ -28,7 +28,7 @@ class ClockOffset {
 
 export class Feed {
   size = null; // { width, height } of its pictures, when known before the first
-  frame = null; // newest decoded frame: { mask, objects, image, whole (the image is), shownAt, age }
+  frame = null; // newest decoded frame: { mask, objects, regions, image, whole (the image is), shownAt, age }
   status = null; // newest Status of the camera
   link = "connecting"; // connecting | open | waiting
   retryAt = 0;
@@ -194,7 +194,7 @@ export class Feed {
     if (this.frame !== this.#kept) this.frame?.image.close();
     this.timelines.record(objects, now);
     const whole = image.width === mask.width;
-    this.frame = { mask, objects, image, whole, shownAt: now, age: wall - this.#offset.get() - Date.parse(mask.captureTime) };
+    this.frame = { mask, objects, regions: toRegions(mask), image, whole, shownAt: now, age: wall - this.#offset.get() - Date.parse(mask.captureTime) };
     this.dropped = header.dropped;
     this.shown++;
     this.#times.push(now);

@@ -179,6 +179,12 @@ function toggleMasks() {
   for (const feed of feeds.values()) if (feed.frame) wall.paint(feed, stage.masks);
 }
 
+function toggleRegions() {
+  stage.regions = !stage.regions;
+  byId("regions").setAttribute("aria-pressed", String(stage.regions));
+  stage.paint();
+}
+
 function toggleFull() {
   if (document.fullscreenElement) document.exitFullscreen();
   else byId("picture").requestFullscreen?.();
@@ -189,7 +195,7 @@ function fit() {
   stage.paint();
 }
 
-const liveKeys = { n: () => mark(), m: toggleMasks, f: toggleFull, u: () => toast.undo(), "[": () => step(-1), "]": () => step(1) };
+const liveKeys = { n: () => mark(), m: toggleMasks, r: toggleRegions, f: toggleFull, u: () => toast.undo(), "[": () => step(-1), "]": () => step(1) };
 const thicker = (by) => marking.setWidth(marking.pen.width + by);
 const markingKeys = {
   o: () => marking.setTool("object"), b: () => marking.setTool("background"), x: () => marking.setTool("box"),
@@ -223,6 +229,7 @@ function onVisibility() {
 
 byId("mark").addEventListener("click", () => mark());
 byId("masks").addEventListener("click", toggleMasks);
+byId("regions").addEventListener("click", toggleRegions);
 byId("full").addEventListener("click", toggleFull);
 byId("zoom-in").addEventListener("click", () => marking.pointer.zoom(zoomStep));
 byId("zoom-out").addEventListener("click", () => marking.pointer.zoom(1 / zoomStep));

@@ -30,6 +30,13 @@ export function toObjects(mask) {
   }));
 }
 
+// toRegions makes of a MaskFrame where objects were looked for.
+export function toRegions(mask) {
+  return (mask.regionsOfInterest ?? []).map(({ box, zoom }) => ({
+    x: box.x ?? 0, y: box.y ?? 0, width: box.width, height: box.height, zoom,
+  }));
+}
+
 // warning is a sentence about an object that was marked and has no mask.
 export function warning(label, message) {
   return `${label} is not followed: ${message}.`;

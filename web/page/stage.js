@@ -1,6 +1,6 @@
 // The large picture of one camera with its state: live, or frozen to be marked.
 import { setText } from "./dom.js";
-import { draw, drawLabels, fit, unlit } from "./draw.js";
+import { draw, drawLabels, drawRegions, fit, unlit } from "./draw.js";
 import { count } from "./format.js";
 import { health } from "./health.js";
 import { View } from "./view.js";
@@ -13,6 +13,7 @@ export class Stage {
     Object.assign(this, { box, canvas, name, state, veil, title, text });
     this.feed = null;
     this.masks = true;
+    this.regions = false; // whether it is shown where objects are looked for
     new ResizeObserver(() => this.paint()).observe(canvas);
   }
 
@@ -59,6 +60,7 @@ export class Stage {
     const place = draw(this.canvas, { image: frame.image, objects, size: frame.mask }, { masks, ratio, view: this.view });
     const ctx = this.canvas.getContext("2d");
     frozen?.ink(ctx, place, ratio);
+    if (this.regions && !frozen) drawRegions(ctx, frame.regions, place, ratio);
     if (masks) drawLabels(ctx, objects, place, ratio);
   }
 

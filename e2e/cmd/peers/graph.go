@@ -44,7 +44,7 @@ func windowGraph(c *clip, seed uint64) (*graph, error) {
 	var before features.Scene
 	for f, pix := range c.frames {
 		var s features.Scene
-		if err := extractor.Extract(&s, pix, c.width, c.height, features.Plan{}); err != nil {
+		if err := extractor.Extract(&s, pix, c.width, c.height, features.Plan{Whole: true}); err != nil {
 			return nil, fmt.Errorf("%s: %w", c.name, err)
 		}
 		g.edges = appendSpatial(g.edges, &s, int32(g.n))
@@ -110,7 +110,7 @@ func appendTemporal(dst []mrf.Edge, s, before *features.Scene, first int32) []mr
 // the mean of its pixels' log ratios.
 func appendEvidence(dst []float64, s *features.Scene, pix []byte, ratio *colours) []float64 {
 	sum := make([]float64, s.N)
-	for p, l := range s.Labels {
+	for p, l := range s.Patches[0].Labels { // all of the picture
 		sum[l] += ratio.of(pix[3*p:])
 	}
 	for i, v := range sum {

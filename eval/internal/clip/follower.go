@@ -46,7 +46,7 @@ func inMS(d time.Duration) float64 { return float64(d) / float64(time.Millisecon
 type cachedModel struct {
 	features.Model
 	spent time.Duration
-	maps  map[int][]features.Map // of the picture, by how much it was shrunk; nil: nothing is kept
+	maps  map[features.View][]features.Map // of the picture; nil: nothing is kept
 }
 
 func (m *cachedModel) reset() {
@@ -54,11 +54,11 @@ func (m *cachedModel) reset() {
 	clear(m.maps)
 }
 
-func (m *cachedModel) Features(dst []features.Map, bgr []byte, width, height, shrink int) ([]features.Map, error) {
-	if _, kept := m.maps[shrink]; !kept {
+func (m *cachedModel) Features(dst []features.Map, bgr []byte, width, height int, view features.View) ([]features.Map, error) {
+	if _, kept := m.maps[view]; !kept {
 		start := time.Now()
 		defer func() { m.spent += time.Since(start) }()
-		maps, err := m.Model.Features(dst, bgr, width, height, shrink)
+		maps, err := m.Model.Features(dst, bgr, width, height, view)
 		if err != nil || m.maps == nil {
 			return maps, err
 		}
@@ -66,9 +66,9 @@ func (m *cachedModel) Features(dst []features.Map, bgr []byte, width, height, sh
 		for k := range maps { // the model may write over its own
 			maps[k].Data = slices.Clone(maps[k].Data)
 		}
-		m.maps[shrink] = maps
+		m.maps[view] = maps
 	}
-	return append(dst, m.maps[shrink]...), nil
+	return append(dst, m.maps[view]...), nil
 }
 
 // View is a camera's frames as trackers see them: the model looks at each once, however
@@ -78,14 +78,14 @@ type View struct {
 	extractor *features.Extractor
 	scene     features.Scene
 	picture   *Picture
-	regions   []features.Region
+	plan      features.Plan
 }
 
 // NewView takes a nil model for colours alone.
 func NewView(model features.Model, f features.Config) (*View, error) {
 	v, err := newView(model, f)
 	if v.model != nil {
-		v.model.maps = map[int][]features.Map{}
+		v.model.maps = map[features.View][]features.Map{}
 	}
 	return v, err
 }
@@ -113,13 +113,11 @@ func (v *View) Look(seq int, p *Picture) {
 // For returns the scene as t is to see it, valid until it is called again: as fine as t
 // and ann, if it is not nil, want it, and with Coarse if t searches.
 func (v *View) For(t *tracker.Tracker, ann *annotation.Annotation) (*features.Scene, error) {
-	v.regions = v.regions[:0]
-	if ann != nil {
-		v.regions = tracker.FineFor(v.regions, ann)
+	if v.plan = t.Plan(v.plan); ann != nil {
+		v.plan = tracker.PlanFor(v.plan, ann)
 	}
-	v.regions = t.Fine(v.regions)
 	p := v.picture
-	if err := v.extractor.Extract(&v.scene, p.BGR, p.Width, p.Height, features.Plan{Fine: v.regions}); err != nil {
+	if err := v.extractor.Extract(&v.scene, p.BGR, p.Width, p.Height, v.plan); err != nil {
 		return nil, err
 	}
 	if t.Searching() {

@@ -10,10 +10,10 @@ import (
 )
 
 // flatModel sees nothing, and counts how often it looks at each size.
-type flatModel map[int]int
+type flatModel map[float64]int
 
-func (m flatModel) Features(dst []features.Map, _ []byte, width, height, shrink int) ([]features.Map, error) {
-	m[shrink]++
+func (m flatModel) Features(dst []features.Map, _ []byte, width, height int, v features.View) ([]features.Map, error) {
+	m[v.Scale]++
 	return append(dst, features.Map{Channels: 1, Height: 1, Width: 1, StrideX: float64(width), StrideY: float64(height), Data: []float32{0.5}}), nil
 }
 
@@ -62,7 +62,7 @@ func TestView(t *testing.T) {
 			if got := len(s.Coarse) > 0; got != searching || s.Seq != uint64(i) || s.Width != width {
 				t.Errorf("frame %d: tracker %d has coarse features: %v; want %v", i, k, got, searching)
 			}
-			if finer := s.N > 100; finer != (i == 0 && k < 2 || i > 0 && k < 2 && tr.Fine(nil) != nil) {
+			if s.N > 100 != (i == 0 && k < 2) || s.N > 0 != (k < 2) {
 				t.Errorf("frame %d: tracker %d has %d superpixels", i, k, s.N)
 			}
 			if _, err := tr.Step(t.Context(), s, nil, a); err != nil {
@@ -70,7 +70,7 @@ func TestView(t *testing.T) {
 			}
 		}
 	}
-	if want := (flatModel{1: 3, 2: 1, 4: 1}); !maps.Equal(model, want) {
-		t.Errorf("looked at 1/n of the size so often: %v; want %v", model, want)
+	if want := (flatModel{1: 3, 0.5: 1, 0.25: 1}); !maps.Equal(model, want) {
+		t.Errorf("looked at each scale so often: %v; want %v", model, want)
 	}
 }

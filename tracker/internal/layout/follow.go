@@ -67,7 +67,7 @@ type Seen struct {
 // Look takes in a scene, the newest.
 func (f *Follower) Look(s *features.Scene) {
 	f.looked, f.back, f.seq, f.summed = true, false, s.Seq, false
-	f.grid.set(s)
+	f.grid.set(&s.Thumbnail)
 	if f.background.resize(&f.grid) {
 		f.covered = make([]bool, f.grid.width*f.grid.height)
 	} else {
@@ -79,15 +79,15 @@ func (f *Follower) Look(s *features.Scene) {
 // colours, 3 bytes each.
 func (f *Follower) Picture() []byte { return f.grid.kept }
 
-// LookBack takes in an earlier scene than the newest, whose picture was kept, to follow those
+// LookBack takes in an earlier picture than the newest, whose picture was kept, to follow those
 // that are marked in it, and then those after it, to the newest. Objects that were looked for
 // in later pictures are left alone; the background is the newest one, if it was there then.
-func (f *Follower) LookBack(s *features.Scene, picture []byte) {
-	f.looked, f.back, f.seq, f.summed = false, true, s.Seq, false
+func (f *Follower) LookBack(seq uint64, picture []byte) {
+	f.looked, f.back, f.seq, f.summed = false, true, seq, false
 	if !f.background.stands() {
 		return
 	}
-	f.grid.restore(s, picture)
+	f.grid.restore(picture)
 	f.looked = f.background.isIn(&f.grid, f.covered)
 }
 
@@ -116,6 +116,15 @@ func (f *Follower) Knows(o *Object) bool { return f.background.stands() && o.Kno
 // that it is looked for as a whole as soon as that is certain.
 func (f *Follower) Awaits(o *Object) bool {
 	return f.looked && o.recalled && f.background.still > 0 && !f.background.stands()
+}
+
+// Box is where o was found in the picture last looked at, in its pixels; else it is empty.
+func (f *Follower) Box(o *Object) image.Rectangle {
+	if !o.Found {
+		return image.Rectangle{}
+	}
+	c := float64(f.grid.cell)
+	return image.Rect(int(c*(o.x-o.w/2)), int(c*(o.y-o.h/2)), int(c*(o.x+o.w/2)), int(c*(o.y+o.h/2)))
 }
 
 // Looked tells whether o was looked for in the picture last looked at.
@@ -160,7 +169,10 @@ func (f *Follower) Evidence(dst []float64, p *picture.Picture, o *Object) {
 		if f.background.seen[at] == 0 && !o.stood {
 			against = max(against, 1)
 		}
-		i := f.grid.superpixel[at]
+		i := p.At(f.grid.middle(gx, gy))
+		if i == features.Unseen {
+			return
+		}
 		f.sum[i] += is / (is + against)
 		f.count[i]++
 	})
@@ -171,9 +183,9 @@ func (f *Follower) Evidence(dst []float64, p *picture.Picture, o *Object) {
 	}
 }
 
-// Learn takes the newest picture in, which was labelled y: what it shows of the objects and
-// of the background.
-func (f *Follower) Learn(objects []Seen, y []int32) {
+// Learn takes the newest picture in, which is p and was labelled y: what it shows of the
+// objects and of the background.
+func (f *Follower) Learn(objects []Seen, p *picture.Picture, y []int32) {
 	if !f.looked {
 		for _, s := range objects {
 			if s.Marked { // what was seen of it is wrong
@@ -202,7 +214,7 @@ func (f *Follower) Learn(objects []Seen, y []int32) {
 				s.Forget()
 			}
 		case s.Marked || !s.Known() || !f.background.stands():
-			stood := f.uncover(y, s.Label, cx, cy, w, h)
+			stood := f.uncover(p, y, s.Label, cx, cy, w, h)
 			f.begin(s.Object, cx, cy, w, h)
 			s.stood = stood
 		case s.Found:
@@ -230,11 +242,11 @@ func (f *Follower) cover(o *Object) {
 
 // uncover forgets the background where the superpixels of a label are, in a box, if most of
 // them look like it: then what they show was there before anybody saw what is behind it.
-func (f *Follower) uncover(y []int32, label int32, cx, cy, w, h float64) (stood bool) {
+func (f *Follower) uncover(p *picture.Picture, y []int32, label int32, cx, cy, w, h float64) (stood bool) {
 	each := func(visit func(cell int, c colour)) {
 		f.grid.within(cx, cy, w, h, func(gx, gy int) {
-			if at := gy*f.grid.width + gx; y[f.grid.superpixel[at]] == label {
-				visit(at, f.grid.at(gx, gy))
+			if i := p.At(f.grid.middle(gx, gy)); i != features.Unseen && y[i] == label {
+				visit(gy*f.grid.width+gx, f.grid.at(gx, gy))
 			}
 		})
 	}

@@ -7,9 +7,6 @@ import (
 	"github.com/segd/segd/tracker/internal/scratch"
 )
 
-// gridSide is how many cells of the grid the picture's longer side has.
-const gridSide = 384
-
 // colour is L, a and b.
 type colour [3]float32
 
@@ -50,36 +47,18 @@ type grid struct {
 	width, height int     // cells
 	sum           []int32 // (height+1)×(width+1)×3: the colours of all cells above and to the left, in LabUnits
 	kept          []byte  // height×width×3: the cells' colours, coarser, as last set
-	superpixel    []int32 // height×width: the one in the middle of each cell
 }
 
-// set makes g that of s. A scene without pixels has the colours of its superpixels.
-func (g *grid) set(s *features.Scene) {
+// set makes g a thumbnail.
+func (g *grid) set(t *features.Thumbnail) {
 	g.kept = g.kept[:0]
-	g.fill(s, func(x, y int) (c [3]int32) {
-		c = g.colourOf(s, x, y)
+	g.fill(t.Cell, t.Width, t.Height, func(x, y int) (c [3]int32) {
+		for k, v := range t.Lab[3*(y*t.Width+x):][:3] {
+			c[k] = int32(v)
+		}
 		g.kept = append(g.kept, step(c[0], keptL, 0), step(c[1], keptAB, keptZero), step(c[2], keptAB, keptZero))
 		return c
 	})
-}
-
-// colourOf is the mean colour of a cell of s, in LabUnits.
-func (g *grid) colourOf(s *features.Scene, x, y int) (c [3]int32) {
-	if len(s.Pixels) == 0 {
-		i := int(g.superpixel[y*g.width+x])
-		for k := range c {
-			c[k] = int32(s.X[(i+1)*s.D-len(c)+k] * features.LabUnit)
-		}
-		return c
-	}
-	for dy := range g.cell {
-		from := 3 * ((y*g.cell+dy)*s.Width + x*g.cell)
-		for px := s.Pixels[from : from+3*g.cell]; len(px) > 0; px = px[3:] {
-			c[0], c[1], c[2] = c[0]+int32(px[0]), c[1]+int32(px[1]), c[2]+int32(px[2])
-		}
-	}
-	n := int32(g.cell * g.cell)
-	return [3]int32{c[0] / n, c[1] / n, c[2] / n}
 }
 
 // What one step of a kept colour is, in LabUnits: of L, and of a and b, whose zero is keptZero.
@@ -92,30 +71,25 @@ const (
 // step is v, in LabUnits, in such steps.
 func step(v, unit, zero int32) byte { return byte(min(max((v+unit/2)/unit+zero, 0), 255)) }
 
-// restore makes g that of s as it was kept.
-func (g *grid) restore(s *features.Scene, kept []byte) {
-	g.fill(s, func(x, y int) [3]int32 {
+// restore makes g that of an earlier picture, as it was kept.
+func (g *grid) restore(kept []byte) {
+	g.fill(g.cell, g.width, g.height, func(x, y int) [3]int32 {
 		c := kept[3*(y*g.width+x):]
 		return [3]int32{keptL * int32(c[0]), keptAB * (int32(c[1]) - keptZero), keptAB * (int32(c[2]) - keptZero)}
 	})
 }
 
-// fill makes g that of s, whose cells' mean colours are in LabUnits.
-func (g *grid) fill(s *features.Scene, colour func(x, y int) [3]int32) {
-	g.cell = max(1, int(math.Round(float64(max(s.Width, s.Height))/gridSide)))
-	g.width, g.height = s.Width/g.cell, s.Height/g.cell
+// fill makes g that of cells, whose mean colours are in LabUnits.
+func (g *grid) fill(cell, width, height int, colour func(x, y int) [3]int32) {
+	g.cell, g.width, g.height = cell, width, height
 	stride := 3 * (g.width + 1)
 	g.sum = scratch.Grow(g.sum, stride*(g.height+1))
 	clear(g.sum[:stride])
-	g.superpixel = scratch.Grow(g.superpixel, g.width*g.height)
 	for y := range g.height {
 		above, row := g.sum[y*stride:(y+1)*stride], g.sum[(y+1)*stride:(y+2)*stride]
 		clear(row[:3])
 		var left [3]int32
 		for x := range g.width {
-			if len(s.Labels) > 0 {
-				g.superpixel[y*g.width+x] = s.Labels[(y*g.cell+g.cell/2)*s.Width+x*g.cell+g.cell/2]
-			}
 			for k, c := range colour(x, y) {
 				left[k] += c
 				row[3*(x+1)+k] = above[3*(x+1)+k] + left[k]
@@ -156,6 +130,9 @@ func (g *grid) round(x, y, width, height float64) (c colour, ok bool) {
 	}
 	return g.mean(x0, y0, x1, y1), true
 }
+
+// middle is the pixel in the middle of a cell.
+func (g *grid) middle(x, y int) (px, py int) { return x*g.cell + g.cell/2, y*g.cell + g.cell/2 }
 
 // index is the cell that a point of the picture lies in.
 func (g *grid) index(x, y float64) int { return int(y)*g.width + int(x) }

@@ -87,7 +87,7 @@ func (s *street) empty(n int) {
 func (s *street) next(bodies ...body) *features.Scene {
 	s.seq++
 	sc := scene(s.seq, s.shift, bodies...)
-	s.picture = picture.Picture{N: sc.N, Width: sc.Width, Height: sc.Height, Superpixel: sc.Labels, Area: sc.Area, Centroid: sc.Centroid}
+	s.picture = picture.Picture{N: sc.N, Width: sc.Width, Height: sc.Height, Patches: sc.Patches, Area: sc.Area, Centroid: sc.Centroid}
 	return sc
 }
 
@@ -104,7 +104,7 @@ func (s *street) learn(seen []Seen) {
 			}
 		}
 	}
-	s.f.Learn(seen, y)
+	s.f.Learn(seen, &s.picture, y)
 }
 
 // mark shows a picture in which the objects are marked by the boxes of the first bodies.
@@ -445,7 +445,7 @@ func TestLookBack(t *testing.T) {
 	background, before := slices.Clone(s.f.background.seen), *other.Clone()
 	objects := []*Object{other, o}
 	for k, sc := range scenes {
-		s.f.LookBack(sc, kept[k])
+		s.f.LookBack(sc.Seq, kept[k])
 		if w := walking(k); s.f.foregroundIn(w.x, w.y, bodyWidth, bodyHeight) < 0.8*bodyWidth*bodyHeight {
 			t.Errorf("picture %d: the one who walks is not before the background", k)
 		}
@@ -491,7 +491,7 @@ func TestLookBackElsewhere(t *testing.T) {
 			s.shift += 10
 			s.empty(1)
 		}
-		s.f.LookBack(earlier, picture)
+		s.f.LookBack(earlier.Seq, picture)
 		if s.f.Still() {
 			t.Errorf("moves %t: it is said to stand there", moves)
 		}
@@ -531,17 +531,16 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// The grid has the mean colours of its cells, also of pictures it does not divide, and those
-// of the superpixels where there are no pixels, and as it was kept it is nearly the same.
+// The grid has the mean colours of its cells, also of pictures it does not divide, and as it was kept it is nearly the same.
 func TestGrid(t *testing.T) {
-	const w, h = 3*gridSide + 2, 20
-	s := &features.Scene{Width: w, Height: h, N: 1, Labels: make([]int32, w*h), D: 5, X: []float32{1, 2, 11, 12, 13}}
+	const w, h = 384, 6
+	s := &features.Thumbnail{Cell: 3, Width: w, Height: h}
 	for p := range w * h {
-		s.Pixels = append(s.Pixels, int16(p%w%100*features.LabUnit), int16(p/w*features.LabUnit), -features.LabUnit)
+		s.Lab = append(s.Lab, int16((3*(p%w)+1)%100*features.LabUnit), int16((3*(p/w)+1)*features.LabUnit), -features.LabUnit)
 	}
 	var g grid
 	g.set(s)
-	if g.cell != 3 || g.width != gridSide || g.height != 6 {
+	if g.cell != 3 || g.width != w || g.height != h {
 		t.Fatalf("%d×%d cells of %d", g.width, g.height, g.cell)
 	}
 	if got, want := g.mean(2, 1, 4, 3), (colour{8.5, 5.5, -1}); distance(got, want) > 1e-4 {
@@ -553,17 +552,13 @@ func TestGrid(t *testing.T) {
 	if _, ok := g.round(-0.1, 2, 3, 3); ok {
 		t.Error("a point outside is inside")
 	}
-	var again grid
-	if again.restore(s, g.kept); distance(again.at(9, 3), g.at(9, 3)) > 0.1 || distance(again.at(40, 5), g.at(40, 5)) > 0.1 {
+	again := grid{cell: g.cell, width: w, height: h}
+	if again.restore(g.kept); distance(again.at(9, 3), g.at(9, 3)) > 0.1 || distance(again.at(40, 5), g.at(40, 5)) > 0.1 {
 		t.Errorf("%v and %v as they were kept; want %v and %v", again.at(9, 3), again.at(40, 5), g.at(9, 3), g.at(40, 5))
 	}
 	for v, want := range map[int32]byte{-features.LabUnit: 0, 0: 0, 100 * features.LabUnit: 200, 300 * features.LabUnit: 255} {
 		if got := step(v, keptL, 0); got != want {
 			t.Errorf("L of %d is kept as %d; want %d", v, got, want)
 		}
-	}
-	s.Pixels = nil
-	if g.set(s); distance(g.at(5, 5), colour{11, 12, 13}) > 1e-4 {
-		t.Errorf("%v without pixels", g.at(5, 5))
 	}
 }

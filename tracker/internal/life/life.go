@@ -1,6 +1,11 @@
 package life
 
-import "github.com/segd/segd/tracker/internal/picture"
+import (
+	"image"
+	"math"
+
+	"github.com/segd/segd/tracker/internal/picture"
+)
 
 // State is where an object is in its life.
 type State uint8
@@ -53,11 +58,18 @@ type Object struct {
 // Confirmed tells whether the object is in sight, and not on probation.
 func (o *Object) Confirmed() bool { return o.State == Visible && o.probation <= 0 }
 
+// Detected tells whether the object, which is out of sight, seems to be back.
+func (o *Object) Detected() bool { return o.State != Visible && o.hits > 0 }
+
 // Sight is what a labelled picture shows of an object.
 type Sight struct {
-	Area  int     // pixels
-	Score float64 // mean probability of the label over them
-	X, Y  float64 // their centre, pixels
+	Area  int             // pixels
+	Score float64         // mean probability of the label over them
+	X, Y  float64         // their centre, pixels
+	Box   image.Rectangle // round them, about
+
+	// Overlooked is whether the picture does not show where it seemed to be in the one before.
+	Overlooked bool
 }
 
 // Measure returns what p shows of a label, if its superpixels have labels y, with
@@ -71,6 +83,8 @@ func Measure(p *picture.Picture, y []int32, q []float64, label, labels int) Sigh
 			s.Score += a * q[i*labels+label]
 			s.X += a * float64(p.Centroid[2*i])
 			s.Y += a * float64(p.Centroid[2*i+1])
+			x, y, r := int(p.Centroid[2*i]), int(p.Centroid[2*i+1]), int(math.Sqrt(a)/2)+1
+			s.Box = s.Box.Union(image.Rect(x-r, y-r, x+r, y+r))
 		}
 	}
 	if s.Area > 0 {
@@ -88,7 +102,7 @@ func (o *Object) Observe(s Sight, annotated bool, elapsed, lostAfter int) (confi
 	if annotated && o.State == Visible && s.Area > 0 {
 		o.Area = 0
 	}
-	if o.count(s.Area, elapsed, lostAfter); o.State != Visible {
+	if o.count(s, elapsed, lostAfter); o.State != Visible {
 		return false
 	}
 	o.X, o.Y = s.X, s.Y
@@ -106,8 +120,9 @@ func (o *Object) Lose(lostAfter int) {
 // observed again.
 func (o *Object) Rewind(frames int) { o.Unseen = max(0, o.Unseen-frames) }
 
-// count moves the state on by a mask's area.
-func (o *Object) count(area, elapsed, lostAfter int) {
+// count moves the state on by what is seen.
+func (o *Object) count(s Sight, elapsed, lostAfter int) {
+	area := s.Area
 	need := StayShare
 	if o.State != Visible {
 		need = returnShare
@@ -115,6 +130,8 @@ func (o *Object) count(area, elapsed, lostAfter int) {
 	seen := area > 0 && float64(area) >= need*o.Area
 	switch {
 	case o.State == Visible:
+	case s.Overlooked:
+		seen = false
 	case !seen:
 		o.hits = 0
 	case o.hits == 0 && o.required > 0:

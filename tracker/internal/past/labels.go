@@ -38,14 +38,16 @@ func (l Labels) Show(label int32) bool {
 }
 
 // Superpixels writes to y the label that most pixels of each superpixel have, the least of
-// several; superpixel is each pixel's. There must be labels.
+// several; superpixel is each pixel's, or below 0. There must be labels.
 func (l Labels) Superpixels(y, superpixel []int32) {
 	labels := 1 + int(slices.Max(l.values))
 	votes := make([]int32, len(y)*labels)
 	for k, v := range l.values {
 		run := superpixel[:l.runs[k]]
 		for _, i := range run {
-			votes[int(i)*labels+int(v)]++
+			if i >= 0 {
+				votes[int(i)*labels+int(v)]++
+			}
 		}
 		superpixel = superpixel[len(run):]
 	}

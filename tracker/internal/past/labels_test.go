@@ -29,11 +29,11 @@ func TestLabels(t *testing.T) {
 		t.Errorf("label 2: %d pixels in %v", area, box)
 	}
 	y := []int32{9, 9, 9}
-	if shown.Superpixels(y, s.Labels); !slices.Equal(y, []int32{1, 2, 0}) {
+	if shown.Superpixels(y, s.Patches[0].Labels); !slices.Equal(y, []int32{1, 2, 0}) {
 		t.Errorf("superpixels: %v; want 1 2 0", y)
 	}
 	h.DropLabel(1)
-	if h.Labels(0).Superpixels(y, s.Labels); !slices.Equal(y, []int32{0, 1, 0}) {
+	if h.Labels(0).Superpixels(y, s.Patches[0].Labels); !slices.Equal(y, []int32{0, 1, 0}) {
 		t.Errorf("without label 1: %v", y)
 	}
 	for label, want := range []bool{true, true, false} {
@@ -45,7 +45,7 @@ func TestLabels(t *testing.T) {
 		t.Error("a clone changes with the history")
 	}
 	h.Relabel(0, slices.Repeat([]uint8{3}, len(marks)))
-	if h.Labels(0).Superpixels(y, s.Labels); !slices.Equal(y, []int32{3, 3, 3}) || h.bytes != before {
+	if h.Labels(0).Superpixels(y, s.Patches[0].Labels); !slices.Equal(y, []int32{3, 3, 3}) || h.bytes != before {
 		t.Errorf("labelled again: %v, %d bytes; want %d", y, h.bytes, before)
 	}
 	if h.DropLabels(); !h.Labels(0).None() || h.Labels(0).Show(0) {

@@ -34,7 +34,7 @@ func keep(h *History, i uint64, small []byte, limit int) *photo {
 
 // drawn are labels of s's pixels, other ones in each scene.
 func drawn(s *features.Scene) (pixels []uint8) {
-	for p, i := range s.Labels {
+	for p, i := range s.Patches[0].Labels {
 		pixels = append(pixels, uint8((uint64(i)+uint64(p)/50*s.Seq)%5))
 	}
 	return pixels

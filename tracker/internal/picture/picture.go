@@ -1,6 +1,8 @@
 package picture
 
 import (
+	"slices"
+
 	"math"
 
 	"github.com/segd/segd/features"
@@ -16,13 +18,15 @@ type Picture struct {
 	Width, Height int
 	N, Dim        int
 
-	Superpixel []int32    // Height×Width: that of each pixel
-	Pixels     []int16    // Height×Width×3 colours as in features.Scene; empty if the scene has none
-	Colour     []float32  // N×3 mean colours
-	Centroid   []float32  // N×2, pixels
-	Area       []int32    // N, pixels
-	Edges      []mrf.Edge // smoothness between superpixels that touch
-	Touching   Adjacency
+	// Patches are the scene's, and so only there while the picture is labelled, unless they
+	// were kept.
+	Patches []features.Patch
+
+	Colour   []float32  // N×3 mean colours
+	Centroid []float32  // N×2, pixels
+	Area     []int32    // N, pixels
+	Edges    []mrf.Edge // smoothness between superpixels that touch
+	Touching Adjacency
 
 	Rows []float32 // N×(Dim+1): features and the constant Bias, a classifier's rows
 	Unit []float32 // N×UnitDim features scaled to length 1, in Grid.Order, for cosines
@@ -45,6 +49,38 @@ func (p *Picture) UnitAt(slot int) []float32 {
 	return p.Unit[slot*d : (slot+1)*d]
 }
 
+// At is the superpixel in which a pixel lies, or features.Unseen. It asks the patches.
+func (p *Picture) At(x, y int) int32 { return features.Label(p.Patches, x, y) }
+
+// Map is At of all pixels, Height×Width.
+func (p *Picture) Map() []int32 {
+	at := slices.Repeat([]int32{features.Unseen}, p.Width*p.Height)
+	for k := range p.Patches {
+		patch := &p.Patches[len(p.Patches)-1-k] // the first counts
+		for y := patch.Min.Y; y < patch.Max.Y; y++ {
+			row := at[y*p.Width:][:p.Width]
+			for x := patch.Min.X; x < patch.Max.X; x++ {
+				if l := patch.Labels[patch.Index(x, y)]; l != features.Unseen {
+					row[x] = l
+				}
+			}
+		}
+	}
+	return at
+}
+
+// KeepMap makes what At and Map need p's own.
+func (p *Picture) KeepMap() {
+	p.Patches = slices.Clone(p.Patches)
+	for k := range p.Patches {
+		patch := &p.Patches[k]
+		patch.Labels, patch.Pixels = slices.Clone(patch.Labels), nil
+	}
+}
+
+// LoseMap ends what the scene lent.
+func (p *Picture) LoseMap() { p.Patches = nil }
+
 // FeaturesOf are a superpixel's Dim features.
 func (p *Picture) FeaturesOf(i int) []float32 {
 	d := p.Dim + 1
@@ -66,12 +102,8 @@ func (p *Picture) Share() {
 // as the mean edge and its sides have one colour.
 func (p *Picture) set(s *features.Scene, projection *features.Projection, smooth float64) {
 	p.Seq, p.Width, p.Height, p.N, p.Dim = s.Seq, s.Width, s.Height, s.N, projection.Dim()
-	p.Superpixel = append(p.Superpixel[:0], s.Labels...)
-	p.Pixels = append(p.Pixels[:0], s.Pixels...)
-	p.Colour = p.Colour[:0]
-	for i := range s.N { // not s.Lab, which an earlier scene lacks
-		p.Colour = append(p.Colour, s.X[(i+1)*s.D-3:(i+1)*s.D]...)
-	}
+	p.Patches = s.Patches
+	p.Colour = append(p.Colour[:0], s.Lab...)
 	p.Centroid = append(p.Centroid[:0], s.Centroid...)
 	p.Area = append(p.Area[:0], s.Area...)
 	p.Edges = smoothness(p.Edges[:0], s.Edges, smooth)

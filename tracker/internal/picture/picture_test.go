@@ -152,15 +152,3 @@ func TestPool(t *testing.T) {
 		t.Errorf("%g allocations a picture; want none", n)
 	}
 }
-
-// A scene that is kept for later annotations has no Lab of its own; X has the colours, too.
-func TestColourOfAnEarlierScene(t *testing.T) {
-	s, projection := made(t, 6, 5, 4)
-	var pool, other Pool
-	want := pool.Make(s, projection, 1).Colour
-	earlier := *s
-	earlier.Lab, earlier.Pixels = nil, nil
-	if got := other.Make(&earlier, projection, 1).Colour; len(want) != 3*s.N || !slices.Equal(got, want) || !slices.Equal(want, s.Lab) {
-		t.Errorf("colours %v; want %v", got, want)
-	}
-}

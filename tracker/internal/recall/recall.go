@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"image"
 	"math"
 	"slices"
 
@@ -69,6 +70,14 @@ type Recall struct {
 	cosines     []float32
 	piece       []int32
 	seen        []bool
+}
+
+// Reach is how far from where it was last seen an object that is out of sight may be found in
+// the next frame of pictures of a size, in pixels.
+func Reach(o *life.Object, size image.Point) float64 {
+	extent := searchExtent * math.Sqrt(o.Area/math.Pi)
+	spread := (searchRadius + searchGrowth*float64(o.Unseen+1)) * float64(max(size.X, size.Y))
+	return extent + spread*math.Sqrt(-2*math.Log(leastProbability))
 }
 
 // Wants tells whether an object is looked for at other sizes in the next frame, too.

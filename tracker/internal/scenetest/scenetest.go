@@ -2,6 +2,7 @@
 package scenetest
 
 import (
+	"image"
 	"math/rand/v2"
 
 	"github.com/segd/segd/features"
@@ -19,6 +20,10 @@ func Squares(seed uint64, cols, rows int, colour func(x, y int) [3]float64) *fea
 	r := rand.New(rand.NewPCG(seed, 5))
 	s := &features.Scene{Seq: seed, Width: cols * Side, Height: rows * Side, N: cols * rows, D: channels + 3, Maps: []int{channels}}
 	s.Lab = make([]float32, 3*s.N)
+	p := features.Patch{
+		Rectangle: image.Rect(0, 0, s.Width, s.Height), Zoom: 1, Shrink: 1, Spacing: Side,
+		Cols: s.Width, Rows: s.Height, N: s.N,
+	}
 	for y := range s.Height {
 		for x := range s.Width {
 			i := y/Side*cols + x/Side
@@ -26,13 +31,15 @@ func Squares(seed uint64, cols, rows int, colour func(x, y int) [3]float64) *fea
 			if colour != nil {
 				c = colour(x, y)
 			}
-			s.Labels = append(s.Labels, int32(i))
+			p.Labels = append(p.Labels, int32(i))
 			for k, v := range c {
-				s.Pixels = append(s.Pixels, int16(v*features.LabUnit))
+				p.Pixels = append(p.Pixels, int16(v*features.LabUnit))
 				s.Lab[3*i+k] += float32(v) / (Side * Side)
 			}
 		}
 	}
+	s.Patches = []features.Patch{p}
+	s.Thumbnail = features.Thumbnail{Cell: 1, Width: s.Width, Height: s.Height, Lab: p.Pixels}
 	coarse := make([]float32, s.N*s.D)
 	for i := range s.N {
 		s.Centroid = append(s.Centroid, float32(i%cols*Side)+Side/2+r.Float32(), float32(i/cols*Side)+Side/2+r.Float32())

@@ -1,6 +1,8 @@
 package seed
 
 import (
+	"github.com/segd/segd/features"
+
 	"cmp"
 	"context"
 	"image"
@@ -99,7 +101,7 @@ func (w *work) reach(box []float64, object func(i int) bool) float64 {
 	span := image.Rectangle{}
 	for y := top; y < bottom; y++ {
 		for x := left; x < right; x++ {
-			if object(int(w.Superpixel[y*w.Width+x])) {
+			if i := w.At(x, y); i != features.Unseen && object(int(i)) {
 				span = span.Union(image.Rect(x, y, x+1, y+1))
 			}
 		}

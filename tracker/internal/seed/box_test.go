@@ -123,11 +123,6 @@ func TestCues(t *testing.T) {
 			t.Errorf("%v: two descriptions", r)
 		}
 	}
-	plain := *p
-	plain.Pixels = nil // an earlier scene: superpixels' colours take their place
-	if n := len(boxOn(&plain, rect{3, 2, 11, 9}).cues()); n != 8*7*cueInputs {
-		t.Errorf("%d numbers without pixels; want %d", n, 8*7*cueInputs)
-	}
 }
 
 // The averages are those of the superpixels in the box that touch.

@@ -50,7 +50,10 @@ func (b *boxed) cells() *cells {
 	for k := range n {
 		x0, y0 := left+k%c.cols*size, top+k/c.cols*size
 		x1, y1 := min(x0+size, right), min(y0+size, bottom)
-		i := b.Superpixel[min(y0+size/2, bottom-1)*b.Width+min(x0+size/2, right-1)]
+		i := b.At(min(x0+size/2, right-1), min(y0+size/2, bottom-1))
+		if c.superpixel[k] = i; i == features.Unseen {
+			continue
+		}
 		inside := 0
 		for y := y0; y < y1; y++ {
 			for x := x0; x < x1; x++ {
@@ -59,14 +62,11 @@ func (b *boxed) cells() *cells {
 				}
 			}
 		}
-		c.superpixel[k], c.free[k] = i, 2*inside >= (x1-x0)*(y1-y0) && b.open(int(i))
+		c.free[k] = 2*inside >= (x1-x0)*(y1-y0) && b.open(int(i))
 		if !c.free[k] && int(b.Fixed[i]) == b.label {
 			c.object[k] = 1
 		}
-		c.colours[k] = b.colour(int(i))
-		if len(b.Pixels) > 0 {
-			c.colours[k] = b.meanColour(x0, y0, x1, y1)
-		}
+		c.colours[k] = b.meanColour(x0, y0, x1, y1)
 	}
 	c.join()
 	return c
@@ -78,16 +78,23 @@ func (b *boxed) colour(i int) colour {
 	return colour{float64(l[0]), float64(l[1]), float64(l[2])}
 }
 
+// meanColour is that of the pixels from x0, y0 to before x1, y1, some of which are seen.
 func (b *boxed) meanColour(x0, y0, x1, y1 int) (mean colour) {
+	n := 0
 	for y := y0; y < y1; y++ {
 		for x := x0; x < x1; x++ {
-			for d, v := range b.Pixels[3*(y*b.Width+x):][:3] {
+			pixel, seen := features.Pixel(b.Patches, x, y)
+			if !seen {
+				continue
+			}
+			for d, v := range pixel {
 				mean[d] += float64(v)
 			}
+			n++
 		}
 	}
 	for d := range mean {
-		mean[d] /= float64((x1-x0)*(y1-y0)) * features.LabUnit
+		mean[d] /= float64(n) * features.LabUnit
 	}
 	return mean
 }
@@ -179,6 +186,9 @@ func (c *cells) refine(ctx context.Context, odds, p []float64) error {
 	}
 	count, own := make([]float64, len(p)), make([]float64, len(p))
 	for k, o := range c.object {
+		if c.superpixel[k] == features.Unseen {
+			continue
+		}
 		count[c.superpixel[k]]++
 		own[c.superpixel[k]] += float64(o)
 	}

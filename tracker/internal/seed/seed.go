@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/features"
 	"github.com/segd/segd/solver/mrf"
 	"github.com/segd/segd/tracker/internal/belief"
 	"github.com/segd/segd/tracker/internal/picture"
@@ -126,7 +127,9 @@ func (w *work) fix(a *annotation.Annotation, objects []Object) {
 		if m >= 0 {
 			kind = index[m]
 		}
-		counts[int(w.Superpixel[p])*kinds+kind]++
+		if i := w.At(p%w.Width, p/w.Width); i != features.Unseen {
+			counts[int(i)*kinds+kind]++
+		}
 	}
 	w.bound(a, counts, kinds)
 	for i := range w.N {
@@ -201,7 +204,11 @@ func (w *work) bound(a *annotation.Annotation, counts []int32, kinds int) {
 				inside[i] = counts[i*kinds+label]
 			}
 		} else {
-			a.Inside(k, func(p int) { inside[w.Superpixel[p]]++ })
+			a.Inside(k, func(p int) {
+				if i := w.At(p%w.Width, p/w.Width); i != features.Unseen {
+					inside[i]++
+				}
+			})
 		}
 		fullest, found := 0, false
 		for i := range w.N {

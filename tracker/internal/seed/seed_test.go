@@ -90,7 +90,7 @@ func stroke(x0, y0, x1, y1 float64) []annotation.Stroke {
 func TestMask(t *testing.T) {
 	p := scene(t, rect{2, 2, 6, 5})
 	a := &annotation.Annotation{Mask: make([]uint8, p.Width*p.Height), Objects: []annotation.Object{{ID: 1}}}
-	for at, i := range p.Superpixel {
+	for at, i := range p.Patches[0].Labels {
 		x := at % p.Width
 		if r := (rect{2, 2, 6, 5}); r.has(int(i)) || (rect{6, 2, 7, 5}).has(int(i)) && x%side < 4 {
 			a.Mask[at] = 1
@@ -120,7 +120,7 @@ func TestTinyPolygon(t *testing.T) {
 	a := &annotation.Annotation{Objects: []annotation.Object{{ID: 1, Polygon: []annotation.Point{{20, 20}, {22, 20}, {22, 22}, {20, 22}}}}}
 	s := apply(t, p, nil, 2, a, Object{Label: 1, Defined: true})
 	for i := range p.N {
-		if want := i == int(p.Superpixel[21*p.Width+21]); (s.m.Fixed[i] == 1) != want {
+		if want := i == int(p.At(21, 21)); (s.m.Fixed[i] == 1) != want {
 			t.Errorf("superpixel %d is fixed as %d", i, s.m.Fixed[i])
 		}
 	}

@@ -107,7 +107,7 @@ func (g *gathering) look(extractor *features.Extractor, s *source, r *rand.Rand)
 	for _, o := range objects[:min(len(objects), g.boxes)] {
 		around := draw(r, o.box, width, height)
 		ann := &annotation.Annotation{Width: width, Height: height, Objects: []annotation.Object{{ID: 1, Box: around}}}
-		if err := extractor.Extract(&scene, bgr, width, height, features.Plan{Fine: tracker.FineFor(nil, ann)}); err != nil {
+		if err := extractor.Extract(&scene, bgr, width, height, tracker.PlanFor(features.Plan{}, ann)); err != nil {
 			return nil, err
 		}
 		projection, err := features.FitProjection(&scene, maxDim)
@@ -144,7 +144,7 @@ func (g *gathering) example(p *picture.Picture, around []float64, o object, r *r
 	superpixels, cues := seed.BoxCues(p, around)
 	own := make([]float32, p.N)
 	for _, at := range o.pixels {
-		own[p.Superpixel[at]]++
+		own[p.At(int(at)%p.Width, int(at)/p.Width)]++
 	}
 	taken := r.Perm(len(superpixels))
 	if !all {

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"image"
+	"math"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/metrics"
+)
+
+// What is counted of a scene is the share of the picture that it shows, however large that is
+// seen and wherever its parts overlap.
+func TestMeterOfScenes(t *testing.T) {
+	const width, height = 1500, 1081 // of which superpixels are grown on half, with a pixel more
+	all := image.Rect(0, 0, width, height)
+	left := image.Rect(0, 0, width/2, height)
+	for _, tt := range []struct {
+		name  string
+		plan  features.Plan
+		share float64 // of the pixels
+	}{
+		{"nothing", features.Plan{}, 0},
+		{"all", features.Plan{Whole: true}, 1},
+		{"a quarter", features.Plan{Crops: []features.Crop{{Rectangle: image.Rect(200, 100, 200+width/2, 100+height/2)}}}, 0.25},
+		{"half, zoomed", features.Plan{Crops: []features.Crop{{Rectangle: left, Zoom: 2}}}, 0.5},
+		{"half, twice", features.Plan{Crops: []features.Crop{{Rectangle: left, Zoom: 2}, {Rectangle: left, Zoom: 1}}}, 0.5},
+		{"half of all zoomed", features.Plan{Whole: true, Crops: []features.Crop{{Rectangle: left, Zoom: 2}}}, 1},
+		{"beyond the picture", features.Plan{Crops: []features.Crop{{Rectangle: all.Inset(-100)}}}, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e, err := features.New(features.Config{Superpixels: 100}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			scene := &features.Scene{}
+			if err := e.Extract(scene, make([]byte, 3*width*height), width, height, tt.plan); err != nil {
+				t.Fatal(err)
+			}
+			registry := prometheus.NewRegistry()
+			meter{metrics.New(registry).Camera("gate")}.Extracted(scene)
+			families, err := registry.Gather()
+			if err != nil {
+				t.Fatal(err)
+			}
+			sums := map[string]float64{}
+			for _, f := range families {
+				if h := f.GetMetric()[0].GetHistogram(); h.GetSampleCount() == 1 {
+					sums[f.GetName()] = h.GetSampleSum()
+				}
+			}
+			if got, ok := sums["segd_frame_roi_ratio"]; !ok || math.Abs(got-tt.share) > 0.003 || got > 1 {
+				t.Errorf("share %v (told: %t), want %v", got, ok, tt.share)
+			}
+			if got, ok := sums["segd_frame_superpixels"]; !ok || got != float64(scene.N) || (got > 0) != (tt.share > 0) {
+				t.Errorf("%v superpixels (told: %t), the scene has %d", got, ok, scene.N)
+			}
+		})
+	}
+}

@@ -1,0 +1,180 @@
+package features
+
+import (
+	"image"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A crop is seen as an image of its own would be, in its place.
+func TestCropIsAnImage(t *testing.T) {
+	const w, h = 200, 150
+	bgr, _ := discsImage(w, h, 40, 3)
+	e, err := New(Config{Superpixels: 300}, nil) // 100 pixels each
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := image.Rect(37, 20, 157, 120)
+	var s Scene
+	if err := e.Extract(&s, bgr, w, h, Plan{Crops: []Crop{{Rectangle: r}}}); err != nil {
+		t.Fatal(err)
+	}
+	var own []byte
+	for y := r.Min.Y; y < r.Max.Y; y++ {
+		own = append(own, bgr[3*(y*w+r.Min.X):][:3*r.Dx()]...)
+	}
+	alone, err := New(Config{Superpixels: 120}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want Scene
+	if err := alone.Extract(&want, own, r.Dx(), r.Dy(), Plan{Whole: true}); err != nil {
+		t.Fatal(err)
+	}
+	if s.N != 120 || !slices.Equal(s.Patches[0].Labels, want.Patches[0].Labels) || !slices.Equal(s.X, want.X) ||
+		!slices.Equal(s.Edges, want.Edges) || !slices.Equal(s.Area, want.Area) {
+		t.Fatalf("%d superpixels; want the %d of an image that is as large", s.N, want.N)
+	}
+	for k := range s.N {
+		if math.Hypot(float64(s.Centroid[2*k]-want.Centroid[2*k])-37, float64(s.Centroid[2*k+1]-want.Centroid[2*k+1])-20) > 1e-3 {
+			t.Fatalf("superpixel %d is at %v; want %v, moved", k, s.Centroid[2*k:2*k+2], want.Centroid[2*k:2*k+2])
+		}
+	}
+	for y := range h {
+		for x := range w {
+			label, in := Label(s.Patches, x, y), image.Pt(x, y).In(r)
+			if _, seen := Pixel(s.Patches, x, y); seen != in || in != (label != Unseen) {
+				t.Fatalf("pixel (%d, %d): superpixel %d, seen %t; want it seen: %t", x, y, label, seen, in)
+			}
+		}
+	}
+}
+
+// What several crops show are regions, each in one of them, at the density of their zoom; the
+// first counts, and the whole shows the rest.
+func TestCropsOverlap(t *testing.T) {
+	const w, h, count = 240, 160, 384 // 10 pixels apart
+	bgr := noiseImage(w, h, 3)
+	e, err := New(Config{Superpixels: count}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s Scene
+	crops := []Crop{{image.Rect(40, 40, 80, 80), 2}, {image.Rect(60, 60, 140, 120), 1}, {image.Rect(230, 150, 300, 200), 0}, {image.Rect(300, 0, 310, 9), 1}}
+	for _, whole := range []bool{false, true} {
+		if err := e.Extract(&s, bgr, w, h, Plan{Crops: crops, Whole: whole}); err != nil {
+			t.Fatal(err)
+		}
+		if want := 3; len(s.Patches) != want && !whole || whole && len(s.Patches) != want+1 {
+			t.Fatalf("whole %t: %d patches", whole, len(s.Patches))
+		}
+		area, n := make([]int32, s.N), 0
+		for y := range h {
+			for x := range w {
+				k := Label(s.Patches, x, y)
+				at := image.Pt(x, y)
+				in := slices.IndexFunc(crops, func(c Crop) bool { return at.In(c.Rectangle) })
+				switch {
+				case k == Unseen:
+					if whole || in >= 0 {
+						t.Fatalf("whole %t: pixel %v is not seen", whole, at)
+					}
+					continue
+				case in < 0 && !whole:
+					t.Fatalf("pixel %v is seen", at)
+				case in < 0:
+					in = 3
+				}
+				if p := s.Patches[in]; int(k) < p.First || int(k) >= p.First+p.N {
+					t.Fatalf("whole %t: pixel %v is in superpixel %d; want one of %d…%d", whole, at, k, p.First, p.First+p.N-1)
+				}
+				area[k]++
+				n++
+			}
+		}
+		for k := range area {
+			if area[k] != s.Area[k] {
+				t.Fatalf("whole %t: superpixel %d has %d pixels and area %d", whole, k, area[k], s.Area[k])
+			}
+		}
+		if whole && n != w*h {
+			t.Errorf("%d pixels are seen; want all", n)
+		}
+		if got := s.Patches[0].N; got != 64 {
+			t.Errorf("%d superpixels at zoom 2; want 64, 5 pixels apart", got)
+		}
+		for _, e := range s.Edges {
+			for _, p := range s.Patches {
+				if in := int(e.I) >= p.First && int(e.I) < p.First+p.N; in != (int(e.J) >= p.First && int(e.J) < p.First+p.N) {
+					t.Fatalf("edge %v between patches", e)
+				}
+			}
+		}
+	}
+	if err := e.Extract(&s, bgr, w, h, Plan{}); err != nil || s.N != 0 || len(s.Patches) != 0 || s.Thumbnail.Width != w {
+		t.Errorf("of nothing: %d superpixels, a thumbnail %d wide, %v; want none and %d", s.N, s.Thumbnail.Width, err, w)
+	}
+	if err := e.Extract(&s, bgr, w, h, Plan{Crops: []Crop{{crops[0].Rectangle, 17}}}); err == nil || !strings.Contains(err.Error(), "want 1 to 16") {
+		t.Errorf("zoom 17: %v", err)
+	}
+}
+
+// Of a large image superpixels are grown on a smaller one, and features still come from where
+// they are.
+func TestShrunkPooling(t *testing.T) {
+	const w, h = 1930, 1081
+	r := rand.New(rand.NewPCG(2, 2))
+	model := &fixedModel{maps: []Map{randomMap(2, 40, w, h, r)}}
+	e, err := New(Config{Superpixels: 300}, model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s Scene
+	bgr, _ := discsImage(w, h, 40, 3)
+	if err := e.Extract(&s, bgr, w, h, Plan{Crops: []Crop{{image.Rect(101, 99, 402, 301), 2}}, Whole: true}); err != nil {
+		t.Fatal(err)
+	}
+	if p := s.Patches; p[0].Shrink != 1 || p[1].Shrink != 2 || p[1].Cols != 965 || p[1].Rows != 541 {
+		t.Fatalf("patches shrunk by %d and %d, the second %d×%d", p[0].Shrink, p[1].Shrink, p[1].Cols, p[1].Rows)
+	}
+	sum, n := make([]float64, s.N), make([]float64, s.N)
+	for y := range h {
+		for x := range w {
+			if k := Label(s.Patches, x, y); k != Unseen {
+				sum[k] += sampleOracle(&model.maps[0], 0, x, y)
+				n[k]++
+			}
+		}
+	}
+	for k := range s.N {
+		// Half-seen blocks of pixels at the borders make a small difference.
+		if got, want := float64(s.X[k*s.D]), sum[k]/n[k]; math.Abs(got-want) > 0.03 {
+			t.Errorf("superpixel %d at %v: %.4f, want %.4f", k, s.Centroid[2*k:2*k+2], got, want)
+		}
+	}
+}
+
+// A thumbnail's cells have the colour of their mean.
+func TestThumbnail(t *testing.T) {
+	const w, h = 1155, 20
+	bgr := make([]byte, 3*w*h)
+	for p := range w * h {
+		bgr[3*p], bgr[3*p+1], bgr[3*p+2] = byte(p%w/3%64*4), byte(p/w/3*10), byte(p%w%3*20)
+	}
+	var thumb Thumbnail
+	thumb.set(bgr, w, h)
+	if thumb.Cell != 3 || thumb.Width != 385 || thumb.Height != 6 || len(thumb.Lab) != 3*385*6 {
+		t.Fatalf("%d×%d cells of %d, %d values", thumb.Width, thumb.Height, thumb.Cell, len(thumb.Lab))
+	}
+	for _, at := range [][2]int{{0, 0}, {70, 3}, {384, 5}} {
+		want := labOracle(byte(at[0]%64*4), byte(at[1]*10), 20)
+		for c := range 3 {
+			if got := float64(thumb.Lab[3*(at[1]*385+at[0])+c]) / LabUnit; math.Abs(got-want[c]) > 0.05 {
+				t.Errorf("cell %v, coordinate %d: %.2f, want %.2f", at, c, got, want[c])
+			}
+		}
+	}
+}

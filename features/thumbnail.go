@@ -1,0 +1,39 @@
+package features
+
+import "math"
+
+// set makes t that of a BGR24 image. A cell's colour is that of its mean bytes: they are as
+// good as linear within a few pixels.
+func (t *Thumbnail) set(bgr []byte, width, height int) {
+	t.Cell = max(1, int(math.Round(float64(max(width, height))/thumbnailSide)))
+	t.Width, t.Height = width/t.Cell, height/t.Cell
+	t.Lab = grown(t.Lab, colours*t.Width*t.Height)
+	t.sums = grown(t.sums, colours*t.Width)
+	half, n := uint32(t.Cell*t.Cell/2), uint32(t.Cell*t.Cell)
+	for y := range t.Height {
+		clear(t.sums)
+		for dy := range t.Cell {
+			t.add(bgr[3*(y*t.Cell+dy)*width:][:3*t.Cell*t.Width])
+		}
+		out := t.Lab[colours*y*t.Width:][:colours*t.Width]
+		for x := range t.Width {
+			s := t.sums[3*x:][:3:3]
+			l, a, b := lab.at(byte((s[0]+half)/n), byte((s[1]+half)/n), byte((s[2]+half)/n))
+			p := out[3*x:][:3:3]
+			p[0], p[1], p[2] = l, a, b
+		}
+	}
+}
+
+// add adds a row of pixels to the sums of the cells.
+func (t *Thumbnail) add(row []byte) {
+	cell := 3 * t.Cell
+	for x := range t.Width {
+		var b, g, r uint32
+		for p := row[cell*x:][:cell:cell]; len(p) >= 3; p = p[3:] {
+			b, g, r = b+uint32(p[0]), g+uint32(p[1]), r+uint32(p[2])
+		}
+		s := t.sums[3*x:][:3:3]
+		s[0], s[1], s[2] = s[0]+b, s[1]+g, s[2]+r
+	}
+}

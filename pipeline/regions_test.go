@@ -1,0 +1,98 @@
+package pipeline
+
+import (
+	"image"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/tracker"
+)
+
+// extracted remembers how many superpixels each frame had.
+type extracted struct {
+	uncounted
+	mu          sync.Mutex
+	superpixels []int
+}
+
+func (e *extracted) Extracted(s *features.Scene) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.superpixels = append(e.superpixels, s.N)
+}
+
+func boxOf(b *segdv1.Box) image.Rectangle {
+	return image.Rect(int(b.X), int(b.Y), int(b.X+b.Width), int(b.Y+b.Height))
+}
+
+// A frame's message tells in which parts of it objects were looked for, and the meter of its
+// superpixels: none as long as there are no objects, all of the picture of a frame that was
+// annotated, then what is round the object.
+func TestRegionsOfInterest(t *testing.T) {
+	const marked = 3
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, "gate", 20)
+		meter := &extracted{}
+		b.cfg.Annotation, b.cfg.Meter = annotate(ptr(marked), marked), meter
+		b.run(t.Context(), t)
+		if len(b.rec.masks) != 20 || len(meter.superpixels) != 20 {
+			t.Fatalf("%d masks and %d scenes of 20 frames", len(b.rec.masks), len(meter.superpixels))
+		}
+		all := image.Rect(0, 0, testWidth, testHeight)
+		for n, m := range b.rec.masks {
+			var seen []image.Rectangle
+			for _, r := range m.RegionsOfInterest {
+				seen = append(seen, boxOf(r.Box))
+				if r.Zoom != 1 {
+					t.Errorf("frame %d: zoom %d of a picture that has no more to be seen", n, r.Zoom)
+				}
+			}
+			superpixels := meter.superpixels[n]
+			switch {
+			case n < marked:
+				if len(seen) > 0 || superpixels > 0 {
+					t.Errorf("frame %d has no objects, and %d superpixels in %v", n, superpixels, seen)
+				}
+			case n == marked:
+				if !slices.Equal(seen, []image.Rectangle{all}) || superpixels == 0 {
+					t.Errorf("frame %d is annotated, and has %d superpixels in %v; want some in %v", n, superpixels, seen, all)
+				}
+			default:
+				if len(seen) != 1 || seen[0] == all || !seen[0].In(all) || !boxOf(m.Objects[0].Box).In(seen[0]) {
+					t.Errorf("frame %d: regions %v; want one, a part of %v round the object's %v", n, seen, all, m.Objects[0].Box)
+				}
+				if superpixels == 0 || superpixels >= meter.superpixels[marked] {
+					t.Errorf("frame %d: %d superpixels; want some, fewer than all of the picture's %d", n, superpixels, meter.superpixels[marked])
+				}
+			}
+		}
+	})
+}
+
+// What is seen larger is told with its zoom, and before what it lies in.
+func TestRegionsZoomed(t *testing.T) {
+	const width, height = 1440, 1080 // superpixels are grown on half of that
+	e, err := features.New(features.Config{Superpixels: 48}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	it := &item{frame: &ingest.Frame{}, scene: &features.Scene{}}
+	plan := features.Plan{Whole: true, Crops: []features.Crop{{Rectangle: image.Rect(100, 200, 400, 420), Zoom: 2}}}
+	if err := e.Extract(it.scene, make([]byte, 3*width*height), width, height, plan); err != nil {
+		t.Fatal(err)
+	}
+	var got [][5]int32
+	for _, r := range maskFrame("home", "gate", it, &tracker.Result{Width: width, Height: height}).RegionsOfInterest {
+		got = append(got, [5]int32{r.Box.X, r.Box.Y, r.Box.Width, r.Box.Height, r.Zoom})
+	}
+	if diff := cmp.Diff([][5]int32{{100, 200, 300, 220, 2}, {0, 0, width, height, 1}}, got); diff != "" {
+		t.Errorf("-want +got (x, y, width, height, zoom):\n%s", diff)
+	}
+}

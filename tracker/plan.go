@@ -1,0 +1,249 @@
+package tracker
+
+import (
+	"cmp"
+	"image"
+	"math"
+	"slices"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/tracker/internal/recall"
+)
+
+// How fine superpixels are to be where an object is.
+const (
+	fineSuperpixels = 35  // of which it should consist
+	fineLeast       = 4   // pixels they are apart at least
+	fineMargin      = 0.2 // round its box, in means of the box's sides
+	fineFilled      = 0.6 // of a box that somebody draws is the object
+)
+
+// What is looked at.
+const (
+	// Round an object's box, in its longer side, and at least in pixels of what the network
+	// sees: the network's context, the background that the object is told from, and where it
+	// may go until the next frame.
+	windowMargin = 0.3
+	windowLeast  = 48
+	// networkSide is how large the network sees the shorter side of a whole picture, about.
+	networkSide = 480
+	// Windows measure multiples of windowStep pixels of what the network sees, as far as the
+	// picture goes, so that it is laid out for a few sizes only.
+	windowStep = 64
+	// Two windows that overlap become one where that is at most mergeGrowth times as large as
+	// both, and where all cover more than wholeShare of the picture all of it is looked at:
+	// each forward pass, and each tile's border, has its price.
+	mergeGrowth = 1.1
+	wholeShare  = 0.7
+	// An object that is seen as large as zoomSuperpixels superpixels of a whole picture
+	// needs no zoom.
+	zoomSuperpixels = 60
+	// Pictures are swept in sweepParts × sweepParts parts at zoom 1.
+	sweepParts = 2
+	// Objects that were marked on a picture of another time are looked for everywhere at once, for
+	// as many pictures.
+	seekPictures = 25
+)
+
+// Plan returns what the next scene is to show, in plan's memory: windows round the objects and
+// round where those that are out of sight may be, in turns if that is anywhere; finer where
+// objects are small. Of a camera that has no objects nothing is to be seen.
+func (t *Tracker) Plan(plan features.Plan) features.Plan {
+	p := planner{size: t.size, Plan: features.Plan{Crops: plan.Crops[:0], Fine: plan.Fine[:0]}}
+	swept := 0
+	for k := range t.objects.all {
+		o := &t.objects.all[k]
+		if o.State != Lost {
+			p.fine(o.box, o.Area)
+		}
+		switch box, anywhere := t.whereabouts(o); {
+		case anywhere:
+			swept = max(swept, o.zoom)
+		case !box.Empty():
+			p.window(box, o.zoom)
+		}
+	}
+	if t.seeking > 0 && slices.ContainsFunc(t.objects.all, func(o object) bool { return o.State != Visible }) {
+		p.Whole, swept = true, 0
+	}
+	if swept > 0 || len(p.Crops) == 0 && !p.Whole && len(t.objects.all) > 0 {
+		p.sweep(t.turn, max(1, swept))
+	}
+	p.finish()
+	return p.Plan
+}
+
+// PlanFor is plan, which it leaves alone, and what a scene is to show that an annotation is of:
+// all of the picture, and its small objects, by its mask, outlines and boxes, as large as they will
+// be looked at. Of a faulty annotation there is nothing.
+func PlanFor(plan features.Plan, ann *annotation.Annotation) features.Plan {
+	plan.Whole = true
+	if ann.Validate() != nil {
+		return plan
+	}
+	plan.Crops, plan.Fine = slices.Clone(plan.Crops), slices.Clone(plan.Fine)
+	p := planner{size: image.Pt(ann.Width, ann.Height), Plan: plan}
+	boxes, areas := extents(ann)
+	for k, box := range boxes {
+		p.fine(box, areas[k])
+		if zoom := p.zoom(areas[k]); zoom > 1 {
+			p.window(box, zoom)
+		}
+	}
+	p.finish()
+	return p.Plan
+}
+
+// whereabouts is where o may be in the next frame: in a box, which is empty if nobody needs
+// to look, or anywhere.
+func (t *Tracker) whereabouts(o *object) (box image.Rectangle, anywhere bool) {
+	switch {
+	case o.State == Visible || o.Detected():
+		return o.box, o.box.Empty()
+	case t.whole.Knows(o.layout): // it looks for o everywhere
+		return t.whole.Box(o.layout), false
+	}
+	reach := recall.Reach(&o.Object, t.size)
+	box = image.Rect(int(o.X-reach), int(o.Y-reach), int(o.X+reach), int(o.Y+reach)).Intersect(image.Rectangle{Max: t.size})
+	return box, box.Empty() || sweepParts*sweepParts*box.Dx()*box.Dy() > t.size.X*t.size.Y
+}
+
+// planner makes a plan.
+type planner struct {
+	features.Plan
+	size image.Point // of the picture
+}
+
+// fine has an object of that area in a box seen finer.
+func (p *planner) fine(box image.Rectangle, area float64) {
+	if box.Empty() {
+		return
+	}
+	margin := int(fineMargin * float64(box.Dx()+box.Dy()) / 2)
+	p.Fine = append(p.Fine, features.Region{
+		Rectangle: box.Inset(-margin),
+		Spacing:   max(fineLeast, int(math.Sqrt(area/fineSuperpixels))),
+	})
+}
+
+// zoom is how large an object of that area is to be seen.
+func (p *planner) zoom(area float64) int {
+	zoom, most := 1, features.MaxZoom(p.size.X, p.size.Y)
+	share := area / float64(p.size.X*p.size.Y) * features.DefaultSuperpixels
+	for area > 0 && zoom < most && share*float64(zoom*zoom) < zoomSuperpixels {
+		zoom *= 2
+	}
+	return zoom
+}
+
+// scale is how many pixels the network sees of one of the picture's.
+func (p *planner) scale(zoom int) float64 {
+	return float64(zoom) * networkSide / float64(max(1, min(p.size.X, p.size.Y)))
+}
+
+// window has what is round a box seen.
+func (p *planner) window(box image.Rectangle, zoom int) {
+	scale := p.scale(zoom)
+	margin := max(windowLeast/scale, windowMargin*float64(max(box.Dx(), box.Dy())))
+	p.crop(box.Inset(-int(margin)), zoom)
+}
+
+// crop has a part of the picture seen, and a little round it.
+func (p *planner) crop(r image.Rectangle, zoom int) {
+	if r = r.Intersect(image.Rectangle{Max: p.size}); r.Empty() {
+		return
+	}
+	step := windowStep / p.scale(zoom)
+	r.Min.X, r.Max.X = stepped(r.Min.X, r.Max.X, p.size.X, step)
+	r.Min.Y, r.Max.Y = stepped(r.Min.Y, r.Max.Y, p.size.Y, step)
+	p.Crops = append(p.Crops, features.Crop{Rectangle: r, Zoom: zoom})
+}
+
+// stepped is the middle of an interval along a side of n pixels, and round it the least number
+// of steps that covers the interval, or all of the side.
+func stepped(from, to, n int, step float64) (first, end int) {
+	wide := min(n, int(math.Ceil(math.Ceil(float64(to-from)/step)*step)))
+	first = min(max(0, (from+to-wide)/2), n-wide)
+	return first, first + wide
+}
+
+// sweep has the turn-th part of the picture seen.
+func (p *planner) sweep(turn, zoom int) {
+	n := sweepParts * zoom
+	x, y := turn%n, turn/n%n
+	part := image.Rect(x*p.size.X/n, y*p.size.Y/n, (x+1)*p.size.X/n, (y+1)*p.size.Y/n)
+	p.crop(part.Inset(-int(windowLeast/p.scale(zoom))), zoom)
+}
+
+// finish merges windows, or has all of the picture seen instead of most of it.
+func (p *planner) finish() {
+	area := func(r image.Rectangle) float64 { return float64(r.Dx() * r.Dy()) }
+	for again := true; again; {
+		again = false
+		for i := 0; i < len(p.Crops) && !again; i++ {
+			for j := i + 1; j < len(p.Crops) && !again; j++ {
+				a, b := p.Crops[i], p.Crops[j]
+				if both := a.Union(b.Rectangle); a.Zoom == b.Zoom && a.Overlaps(b.Rectangle) && area(both) <= mergeGrowth*(area(a.Rectangle)+area(b.Rectangle)) {
+					p.Crops[i].Rectangle = both
+					p.Crops = slices.Delete(p.Crops, j, j+1)
+					again = true
+				}
+			}
+		}
+	}
+	cost := 0.0
+	for _, c := range p.Crops {
+		if c.Zoom <= 1 {
+			cost += area(c.Rectangle)
+		}
+	}
+	p.Whole = p.Whole || cost > wholeShare*area(image.Rectangle{Max: p.size})
+	if p.Whole {
+		p.Crops = slices.DeleteFunc(p.Crops, func(c features.Crop) bool { return c.Zoom <= 1 })
+	}
+	// Where windows overlap the finest counts, and so it does of what is to be finer.
+	slices.SortStableFunc(p.Crops, func(a, b features.Crop) int { return cmp.Compare(b.Zoom, a.Zoom) })
+	slices.SortStableFunc(p.Fine, func(a, b features.Region) int { return cmp.Compare(a.Spacing, b.Spacing) })
+}
+
+// extents are the boxes round the objects of a valid annotation, and their areas: empty for
+// those that have strokes alone.
+func extents(ann *annotation.Annotation) (boxes []image.Rectangle, areas []float64) {
+	boxes, areas = make([]image.Rectangle, len(ann.Objects)), make([]float64, len(ann.Objects))
+	if ann.Mask != nil {
+		var index [256]int
+		for k, o := range ann.Objects {
+			index[o.ID] = k + 1
+		}
+		for p, id := range ann.Mask {
+			if k := index[id] - 1; k >= 0 {
+				boxes[k] = boxes[k].Union(pixel(p, ann.Width))
+				areas[k]++
+			}
+		}
+	}
+	for k, o := range ann.Objects {
+		box, area := outlined(ann, k)
+		if o.Box != nil {
+			area *= fineFilled
+		}
+		boxes[k], areas[k] = boxes[k].Union(box), areas[k]+area
+	}
+	return boxes, areas
+}
+
+// outlined is how far an annotation's object reaches by its outline or box, and the pixels
+// therein; empty for one that has none.
+func outlined(ann *annotation.Annotation, k int) (box image.Rectangle, area float64) {
+	ann.Inside(k, func(p int) {
+		box = box.Union(pixel(p, ann.Width))
+		area++
+	})
+	return box, area
+}
+
+func pixel(p, width int) image.Rectangle {
+	x, y := p%width, p/width
+	return image.Rect(x, y, x+1, y+1)
+}

@@ -1,0 +1,247 @@
+package tracker
+
+import (
+	"context"
+	"image"
+	"slices"
+	"testing"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/features"
+)
+
+func TestPlanForIsFiner(t *testing.T) {
+	polygon := annotation.Object{ID: 1, Polygon: []annotation.Point{{10, 20}, {30, 20}, {30, 40}, {10, 40}}}
+	box := annotation.Object{ID: 2, Box: []float64{50, 50, 140, 110}}
+	stroked := annotation.Object{ID: 3, Scribbles: []annotation.Stroke{{Width: 3, Points: []annotation.Point{{5, 5}}}}}
+	mask := &annotation.Annotation{Width: testWidth, Height: testHeight, Mask: make([]uint8, testWidth*testHeight), Objects: []annotation.Object{{ID: 7}}}
+	for y := 60; y < 70; y++ {
+		for x := 80; x < 90; x++ {
+			mask.Mask[y*testWidth+x] = 7
+		}
+	}
+	of := func(objects ...annotation.Object) *annotation.Annotation {
+		return &annotation.Annotation{Width: testWidth, Height: testHeight, Objects: objects}
+	}
+	for _, tt := range []struct {
+		name string
+		a    *annotation.Annotation
+		want []features.Region
+	}{
+		{"the finest first", of(box, polygon), []features.Region{
+			{Rectangle: image.Rect(6, 16, 34, 44), Spacing: fineLeast}, {Rectangle: image.Rect(35, 35, 155, 125), Spacing: 9},
+		}},
+		{"mask", mask, []features.Region{{Rectangle: image.Rect(78, 58, 92, 72), Spacing: fineLeast}}},
+		{"strokes alone", of(stroked), nil},
+		{"faulty", of(annotation.Object{ID: 1, Box: []float64{3}}), nil},
+	} {
+		if got := PlanFor(features.Plan{}, tt.a); !slices.Equal(got.Fine, tt.want) || !got.Whole || len(got.Crops) > 0 {
+			t.Errorf("%s: %+v; want %v in the whole picture", tt.name, got, tt.want)
+		}
+	}
+}
+
+// What is small is followed by superpixels of its own, and has none once it is lost;
+// without them it is not held as well.
+func TestSmallObjectsAreSeenFiner(t *testing.T) {
+	follow := func(finer bool) (mean float64) {
+		tr := newTracker(t, Config{OccludedFrames: 3})
+		const frames = 12
+		for i := range uint64(frames + 6) {
+			ball := disc{40 + 3*float64(i), 50, 4, red}
+			if i >= frames {
+				ball.r = -1 // it is gone
+			}
+			pix, truth := draw(i, ball)
+			var ann *annotation.Annotation
+			plan := tr.Plan(features.Plan{})
+			if i == 0 {
+				var err error
+				if ann, err = annotation.FromMask(truth[0], testWidth, testHeight, 1, "ball"); err != nil {
+					t.Fatal(err)
+				}
+				plan = PlanFor(plan, ann)
+			}
+			plan.Whole = true
+			if at := image.Pt(int(ball.x), 50); finer && i < frames && !at.In(plan.Fine[0].Rectangle) {
+				t.Errorf("frame %d: finer in %v, where the ball is not", i, plan.Fine)
+			}
+			if !finer {
+				plan.Fine = nil
+			}
+			ex, err := features.New(features.Config{Superpixels: 40}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := &features.Scene{Seq: i}
+			if err := ex.Extract(s, pix, testWidth, testHeight, plan); err != nil {
+				t.Fatal(err)
+			}
+			res, err := tr.Step(context.Background(), s, nil, ann)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i > 0 && i < frames {
+				mean += iou(res.Objects[0].Mask, truth[0]) / (frames - 1)
+			}
+		}
+		if got := tr.Plan(features.Plan{}).Fine; len(got) > 0 {
+			t.Errorf("a lost object is to be seen finer: %v", got)
+		}
+		return mean
+	}
+	with, without := follow(true), follow(false)
+	if with < 0.8 || without > with-0.1 {
+		t.Errorf("IoU %.2f, without superpixels of its own %.2f; want 0.8 at least, and less without", with, without)
+	}
+}
+
+// Without objects there is nothing to see; then what is round them, and not much more, wherever
+// they go.
+func TestWindowsFollowTheObjects(t *testing.T) {
+	tr := newTracker(t, Config{})
+	if p := tr.Plan(features.Plan{}); p.Whole || len(p.Crops)+len(p.Fine) > 0 {
+		t.Fatalf("of no objects %+v is to be seen; want nothing", p)
+	}
+	at := func(i uint64) disc { return disc{30 + 5*float64(i), 40, 9, red} }
+	for i := range uint64(20) {
+		plan := tr.Plan(features.Plan{})
+		_, _, truth := filmShot(t, i, plan, at(i))
+		var a *annotation.Annotation
+		if i == 0 {
+			a = byMask(t, truth[0], 1)
+			plan = PlanFor(plan, a)
+		}
+		s, p, _ := filmShot(t, i, plan, at(i))
+		if i > 0 {
+			ball := image.Rect(int(at(i).x)-9, 31, int(at(i).x)+9, 49)
+			if plan.Whole || len(plan.Crops) != 1 || !ball.In(plan.Crops[0].Rectangle) || plan.Crops[0].Dx()*plan.Crops[0].Dy() > testWidth*testHeight/2 {
+				t.Errorf("frame %d: %+v is seen; want one window that has the ball in %v", i, plan, ball)
+			}
+		}
+		if j := iou(stepOf(t, tr, s, p, a).Objects[0].Mask, truth[0]); j < 0.9 {
+			t.Errorf("frame %d: IoU %.2f", i, j)
+		}
+		if len(p.plans) > 0 {
+			t.Errorf("frame %d: a scene of it was made again", i)
+		}
+	}
+	tr.Remove(1)
+	if p := tr.Plan(features.Plan{}); p.Whole || len(p.Crops)+len(p.Fine) > 0 {
+		t.Errorf("of an object that was removed %+v is to be seen; want nothing", p)
+	}
+}
+
+// What is lost, by a camera that moves, is looked for in one part of the picture after the other,
+// and found where it comes back.
+func TestLostObjectsAreSweptFor(t *testing.T) {
+	tr := newTracker(t, Config{OccludedFrames: 4})
+	covered := make([]bool, testWidth*testHeight)
+	found := 0
+	for i := range uint64(60) {
+		ball := disc{40, 40, 9, red}
+		switch {
+		case i >= 40:
+			ball = disc{130, 90, 9, red}
+		case i >= 6:
+			ball.r = -1
+		}
+		plan := tr.Plan(features.Plan{})
+		_, _, truth := filmShot(t, i, plan, ball)
+		var a *annotation.Annotation
+		if i == 0 {
+			a = byMask(t, truth[0], 1)
+			plan = PlanFor(plan, a)
+		}
+		if i >= 36 && i < 40 {
+			if plan.Whole || len(plan.Crops) != 1 {
+				t.Errorf("frame %d: %+v is seen; want a part", i, plan)
+			}
+			for p := range covered {
+				covered[p] = covered[p] || image.Pt(p%testWidth, p/testWidth).In(plan.Crops[0].Rectangle)
+			}
+		}
+		s, p, _ := filmShot(t, i, plan, ball)
+		res := stepOf(t, tr, s, p, a)
+		tr.objects.all[0].layout.Forget() // as if the camera moved
+		if i >= 40 && found == 0 && res.Objects[0].State == Visible {
+			found = int(i)
+			if j := iou(res.Objects[0].Mask, truth[0]); j < 0.8 {
+				t.Errorf("found in frame %d, IoU %.2f", i, j)
+			}
+		}
+	}
+	if slices.Contains(covered, false) {
+		t.Error("some of the picture is not seen in four turns")
+	}
+	if found == 0 || found > 48 {
+		t.Errorf("found in frame %d; want it within two sweeps of four frames from 40 on", found)
+	}
+}
+
+// What is small in a large picture is seen larger, in the frame it is marked in too, and what is
+// large is not.
+func TestSmallObjectsAreZoomed(t *testing.T) {
+	of := func(w, h int, box ...float64) *annotation.Annotation {
+		return &annotation.Annotation{Width: w, Height: h, Objects: []annotation.Object{{ID: 1, Box: box}}}
+	}
+	for _, tt := range []struct {
+		name string
+		a    *annotation.Annotation
+		zoom int
+	}{
+		{"a person in 1080p", of(1920, 1080, 900, 500, 940, 600), 2},
+		{"a person in 4K", of(3840, 2160, 900, 500, 940, 600), 4},
+		{"near in 1080p", of(1920, 1080, 900, 300, 1200, 900), 1},
+		{"as large as it can be seen", of(854, 480, 400, 200, 420, 250), 1},
+	} {
+		p := PlanFor(features.Plan{}, tt.a)
+		zoom := 1
+		for _, c := range p.Crops {
+			zoom = c.Zoom
+			if b := tt.a.Objects[0].Box; !image.Rect(int(b[0]), int(b[1]), int(b[2]), int(b[3])).In(c.Rectangle) {
+				t.Errorf("%s: %v is seen larger; want the box in it", tt.name, c)
+			}
+		}
+		if zoom != tt.zoom || !p.Whole {
+			t.Errorf("%s: %+v; want it at zoom %d in the whole picture", tt.name, p, tt.zoom)
+		}
+	}
+}
+
+// A plan that somebody else reads is not written.
+func TestPlanForLeavesThePlan(t *testing.T) {
+	plan := features.Plan{Crops: []features.Crop{{Rectangle: image.Rect(0, 0, 64, 64), Zoom: 1}}, Fine: make([]features.Region, 1, 9)}
+	plan.Fine[0] = features.Region{Rectangle: image.Rect(8, 8, 20, 20), Spacing: 9}
+	got := PlanFor(plan, &annotation.Annotation{Width: 200, Height: 150, Objects: []annotation.Object{{ID: 1, Box: []float64{40, 40, 60, 60}}}})
+	if len(got.Crops) != 0 || len(got.Fine) != 2 || got.Fine[0].Spacing != 4 {
+		t.Errorf("%+v; want the box first, and no window in a whole picture", got)
+	}
+	if plan.Crops[0].Dx() != 64 || plan.Fine[0].Spacing != 9 || plan.Fine[:2][1].Spacing != 0 {
+		t.Errorf("the plan has become %+v", plan)
+	}
+}
+
+// Windows that overlap become one, and most of the picture becomes all of it.
+func TestPlansAreMerged(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		boxes []image.Rectangle
+		zooms []int
+		crops int
+		whole bool
+	}{
+		{"apart", []image.Rectangle{image.Rect(50, 50, 80, 90), image.Rect(600, 300, 640, 380)}, []int{1, 1}, 2, false},
+		{"beside each other", []image.Rectangle{image.Rect(50, 50, 80, 90), image.Rect(90, 50, 120, 90)}, []int{1, 1}, 1, false},
+		{"of two zooms", []image.Rectangle{image.Rect(50, 50, 80, 90), image.Rect(90, 50, 120, 90)}, []int{1, 2}, 2, false},
+		{"large", []image.Rectangle{image.Rect(100, 50, 700, 400), image.Rect(600, 300, 640, 380)}, []int{1, 2}, 1, true},
+	} {
+		p := planner{size: image.Pt(854, 480)}
+		for k, b := range tt.boxes {
+			p.window(b, tt.zooms[k])
+		}
+		if p.finish(); len(p.Crops) != tt.crops || p.Whole != tt.whole || p.Crops[0].Zoom != slices.Max(tt.zooms) {
+			t.Errorf("%s: %+v; want %d windows, the largest zoom first, whole %t", tt.name, p.Plan, tt.crops, tt.whole)
+		}
+	}
+}
