@@ -26,6 +26,9 @@ const (
 	// may go until the next frame.
 	windowMargin = 0.3
 	windowLeast  = 48
+	// It is as much again for each frame that is dropped before the next, up to windowFrames of
+	// them.
+	windowFrames = 6
 	// networkSide is how large the network sees the shorter side of a whole picture, about.
 	networkSide = 480
 	// Windows measure multiples of windowStep pixels of what the network sees, as far as the
@@ -49,9 +52,12 @@ const (
 // Plan returns what the next scene is to show, in plan's memory: windows round the objects and
 // round where those that are out of sight may be, in turns if that is anywhere; finer where
 // objects are small. Of a camera that has no objects nothing is to be seen.
-func (t *Tracker) Plan(plan features.Plan) features.Plan {
-	p := planner{size: t.size, Plan: features.Plan{Crops: plan.Crops[:0], Fine: plan.Fine[:0]}}
-	swept := 0
+func (t *Tracker) Plan(plan features.Plan) features.Plan { return t.plan(plan, t.elapsed) }
+
+// plan is Plan of a scene that comes elapsed frames of the camera after the last one.
+func (t *Tracker) plan(plan features.Plan, elapsed int) features.Plan {
+	p := planner{size: t.size, dropped: min(max(0, elapsed-1), windowFrames), Plan: features.Plan{Crops: plan.Crops[:0], Fine: plan.Fine[:0]}}
+	var swept []int // zooms
 	for k := range t.objects.all {
 		o := &t.objects.all[k]
 		if o.State != Lost {
@@ -59,16 +65,21 @@ func (t *Tracker) Plan(plan features.Plan) features.Plan {
 		}
 		switch box, anywhere := t.whereabouts(o); {
 		case anywhere:
-			swept = max(swept, o.zoom)
+			if !slices.Contains(swept, o.zoom) {
+				swept = append(swept, o.zoom)
+			}
 		case !box.Empty():
 			p.window(box, o.zoom)
 		}
 	}
 	if t.seeking > 0 && slices.ContainsFunc(t.objects.all, func(o object) bool { return o.State != Visible }) {
-		p.Whole, swept = true, 0
+		p.Whole, swept = true, nil
 	}
-	if swept > 0 || len(p.Crops) == 0 && !p.Whole && len(t.objects.all) > 0 {
-		p.sweep(t.turn, max(1, swept))
+	if len(swept) == 0 && len(p.Crops) == 0 && !p.Whole && len(t.objects.all) > 0 {
+		swept = append(swept, 1)
+	}
+	if n := len(swept); n > 0 { // one after the other
+		p.sweep(t.turn/n, swept[t.turn%n])
 	}
 	p.finish()
 	return p.Plan
@@ -112,7 +123,8 @@ func (t *Tracker) whereabouts(o *object) (box image.Rectangle, anywhere bool) {
 // planner makes a plan.
 type planner struct {
 	features.Plan
-	size image.Point // of the picture
+	size    image.Point // of the picture
+	dropped int         // frames before it
 }
 
 // fine has an object of that area in a box seen finer.
@@ -145,7 +157,7 @@ func (p *planner) scale(zoom int) float64 {
 // window has what is round a box seen.
 func (p *planner) window(box image.Rectangle, zoom int) {
 	scale := p.scale(zoom)
-	margin := max(windowLeast/scale, windowMargin*float64(max(box.Dx(), box.Dy())))
+	margin := max(windowLeast/scale, windowMargin*float64(max(box.Dx(), box.Dy()))) * float64(1+p.dropped)
 	p.crop(box.Inset(-int(margin)), zoom)
 }
 

@@ -209,6 +209,30 @@ func TestSmallObjectsAreZoomed(t *testing.T) {
 	}
 }
 
+// Where frames were dropped an object may have left the window that was planned before, and is
+// found all the same.
+func TestDroppedFramesNeedLargerWindows(t *testing.T) {
+	tr := newTracker(t, Config{})
+	at := func(i uint64) disc { return disc{20 + 6*float64(i), 60, 9, red} }
+	var plan features.Plan
+	for _, i := range []uint64{0, 1, 2, 3, 4, 9, 10} {
+		var a *annotation.Annotation
+		if i == 0 {
+			_, truth := draw(i, at(i))
+			a = byMask(t, truth[0], 1)
+			plan = PlanFor(plan, a)
+		}
+		s, p, truth := filmShot(t, i, plan, at(i))
+		if j := iou(stepOf(t, tr, s, p, a).Objects[0].Mask, truth[0]); j < 0.9 {
+			t.Errorf("frame %d: IoU %.2f", i, j)
+		}
+		if made := len(p.plans); made != 0 && i != 9 || made != 1 && i == 9 {
+			t.Errorf("frame %d: %d scenes were made anew", i, made)
+		}
+		plan = tr.Plan(features.Plan{})
+	}
+}
+
 // A plan that somebody else reads is not written.
 func TestPlanForLeavesThePlan(t *testing.T) {
 	plan := features.Plan{Crops: []features.Crop{{Rectangle: image.Rect(0, 0, 64, 64), Zoom: 1}}, Fine: make([]features.Region, 1, 9)}

@@ -85,8 +85,8 @@ type Picture = past.Picture
 // Close included; the caller's reference stays the caller's. A frame without one, nil, cannot
 // be annotated later.
 //
-// Where s was planned before the objects were marked that t follows by now, a scene of p takes
-// its place.
+// Where s was planned before the objects were marked that t follows by now, or before frames were
+// dropped in which they may have gone far, a scene of p takes its place.
 //
 // A scene of another size than the last one makes the tracker forget its objects.
 //
@@ -106,9 +106,9 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, p Picture, ann *a
 		}
 		ann = nil
 	}
-	if ann == nil && p != nil && !t.shown(s) {
+	if elapsed := t.frames.elapsed(s.Seq); ann == nil && p != nil && !t.shown(s, elapsed) {
 		t.remade.Seq = s.Seq
-		if err := p.Scene(&t.remade, t.Plan(features.Plan{})); err != nil {
+		if err := p.Scene(&t.remade, t.plan(features.Plan{}, elapsed)); err != nil {
 			return nil, fmt.Errorf("tracker: scene of frame %d: %w", s.Seq, err)
 		}
 		s = &t.remade
@@ -144,16 +144,22 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, p Picture, ann *a
 	return res, nil
 }
 
-// shown tells whether s shows where the objects in sight were last seen, as large as they are to
-// be: one that was planned before somebody marked them may not.
-func (t *Tracker) shown(s *features.Scene) bool {
+// shown tells whether s, which comes elapsed frames of the camera after the last scene, shows where
+// the objects in sight may be, as large as they are to be: one that was planned before somebody
+// marked them, or before frames were dropped, may not.
+func (t *Tracker) shown(s *features.Scene, elapsed int) bool {
 	if s.N == 0 && len(t.objects.all) > 0 {
 		return false
 	}
 	for _, o := range t.objects.all {
-		middle := o.box.Min.Add(o.box.Max).Div(2)
+		way := windowMargin * float64(max(o.box.Dx(), o.box.Dy())*min(max(0, elapsed-1), windowFrames))
+		reach := o.box.Inset(-int(way)).Intersect(image.Rectangle{Max: t.size})
+		if elapsed == 1 { // what it has not left
+			middle := o.box.Min.Add(o.box.Max).Div(2)
+			reach = image.Rectangle{Min: middle, Max: middle.Add(image.Pt(1, 1))}
+		}
 		if o.State == Visible && !o.box.Empty() && !slices.ContainsFunc(s.Patches, func(p features.Patch) bool {
-			return middle.In(p.Rectangle) && p.Zoom == o.zoom
+			return reach.In(p.Rectangle) && p.Zoom == o.zoom
 		}) {
 			return false
 		}
