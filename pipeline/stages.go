@@ -292,6 +292,7 @@ func (s *stages) features(it *item) error {
 	}
 	if it.note != nil && (it.note.annotation.Frame == nil || *it.note.annotation.Frame == it.seq) {
 		plan = tracker.PlanFor(plan, it.note.annotation)
+		s.plan.Store(&plan) // what comes until it is labelled shows all, too
 	}
 	if err := s.extract.Extract(it.scene, it.frame.Pix, it.frame.Width, it.frame.Height, plan); err != nil {
 		return err

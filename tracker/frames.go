@@ -166,6 +166,7 @@ func (t *Tracker) slide(f *frame, annotated bool) {
 	w := &t.frames
 	if annotated {
 		t.evictAll()
+		t.fresh = freshPictures
 		w.anchors = append(w.anchors, f)
 		w.dropAnchors(t.cfg.Anchors)
 	}

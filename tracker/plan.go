@@ -44,9 +44,13 @@ const (
 	zoomSuperpixels = 60
 	// Pictures are swept in sweepParts × sweepParts parts at zoom 1.
 	sweepParts = 2
-	// Objects that were marked on a picture of another time are looked for everywhere at once, for
-	// as many pictures.
-	seekPictures = 25
+	// For as many pictures after one that was annotated everything is looked at, until it is known
+	// what an object and what is round it look like; and as long as objects are out of sight that
+	// were marked on a picture of another time. In the demo's clip, half of the frames 1 to 7
+	// dropped in seven ways, the walking person has a mask in 416 of 459 frames with the first,
+	// in 351 without.
+	freshPictures = 10
+	seekPictures  = 25
 )
 
 // Plan returns what the next scene is to show, in plan's memory: windows round the objects and
@@ -72,7 +76,7 @@ func (t *Tracker) plan(plan features.Plan, elapsed int) features.Plan {
 			p.window(box, o.zoom)
 		}
 	}
-	if t.seeking > 0 && slices.ContainsFunc(t.objects.all, func(o object) bool { return o.State != Visible }) {
+	if t.fresh > 0 || t.seeking > 0 && slices.ContainsFunc(t.objects.all, func(o object) bool { return o.State != Visible }) {
 		p.Whole, swept = true, nil
 	}
 	if len(swept) == 0 && len(p.Crops) == 0 && !p.Whole && len(t.objects.all) > 0 {

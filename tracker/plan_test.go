@@ -113,7 +113,10 @@ func TestWindowsFollowTheObjects(t *testing.T) {
 			plan = PlanFor(plan, a)
 		}
 		s, p, _ := filmShot(t, i, plan, at(i))
-		if i > 0 {
+		if i > 0 && i <= freshPictures && !plan.Whole {
+			t.Errorf("frame %d: %+v is seen; want all, soon after the mark", i, plan)
+		}
+		if i > freshPictures {
 			ball := image.Rect(int(at(i).x)-9, 31, int(at(i).x)+9, 49)
 			if plan.Whole || len(plan.Crops) != 1 || !ball.In(plan.Crops[0].Rectangle) || plan.Crops[0].Dx()*plan.Crops[0].Dy() > testWidth*testHeight/2 {
 				t.Errorf("frame %d: %+v is seen; want one window that has the ball in %v", i, plan, ball)
@@ -216,6 +219,7 @@ func TestDroppedFramesNeedLargerWindows(t *testing.T) {
 	at := func(i uint64) disc { return disc{20 + 6*float64(i), 60, 9, red} }
 	var plan features.Plan
 	for _, i := range []uint64{0, 1, 2, 3, 4, 9, 10} {
+		tr.fresh = 0
 		var a *annotation.Annotation
 		if i == 0 {
 			_, truth := draw(i, at(i))

@@ -30,6 +30,7 @@ type Tracker struct {
 	size     image.Point    // of the pictures
 	turn     int            // of a sweep
 	seeking  int            // for how many pictures objects of another time are still looked for
+	fresh    int            // for how many pictures everything is looked at
 	remade   features.Scene // in place of one that was planned too early
 	elapsed  int            // frames of the camera that the newest came after the one before it
 	past     past.History
@@ -99,7 +100,7 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, p Picture, ann *a
 	}
 	t.size = image.Pt(s.Width, s.Height)
 	t.turn++
-	t.seeking = max(0, t.seeking-1)
+	t.seeking, t.fresh = max(0, t.seeking-1), max(0, t.fresh-1)
 	if ann != nil && ann.Frame != nil && *ann.Frame != s.Seq {
 		if err := t.amend(ctx, s, ann); err != nil {
 			return nil, err
