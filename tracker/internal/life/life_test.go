@@ -153,3 +153,28 @@ func TestMeasure(t *testing.T) {
 		t.Errorf("of nothing: %+v", got)
 	}
 }
+
+// What seemed to be back, and is not in the picture that was looked at next, has not gone again: it
+// is believed as soon as it is looked at as often as it has to be.
+func TestOverlooked(t *testing.T) {
+	back := func(between ...Sight) (o Object) {
+		o = Object{State: Occluded, Area: 100, required: 2}
+		for _, s := range append([]Sight{{Area: 100}}, between...) {
+			o.Observe(s, false, 1, 50)
+		}
+		for range 2 {
+			o.Observe(Sight{Area: 100}, false, 1, 50)
+		}
+		return o
+	}
+	if o := back(); o.State != Visible {
+		t.Fatalf("%v after three sights; want it back", o.State)
+	}
+	overlooked := Sight{Overlooked: true}
+	if o := back(overlooked, overlooked); o.State != Visible {
+		t.Errorf("%v after three sights, and two pictures that do not show the place; want it back", o.State)
+	}
+	if o := back(Sight{}); o.State == Visible {
+		t.Error("it is back after it was looked for and not there")
+	}
+}

@@ -54,7 +54,7 @@ func (r *Drawer) Draw(ctx context.Context, p *picture.Picture, y []int32, labels
 		n := p.Width * p.Height
 		*r = Drawer{width: p.Width, height: p.Height, pixels: make([]uint8, n), bits: make([]uint8, n)}
 	}
-	r.wipe(r.pixels)
+	r.wipe(r.pixels, r.drawn...)
 	r.drawn = r.drawn[:0]
 	for k := range p.Patches {
 		if err := r.drawPatch(ctx, scene{p, &p.Patches[k], y}, labels); err != nil {
@@ -64,9 +64,9 @@ func (r *Drawer) Draw(ctx context.Context, p *picture.Picture, y []int32, labels
 	return nil
 }
 
-// wipe makes what was drawn of a picture 0.
-func (r *Drawer) wipe(pixels []uint8) {
-	for _, box := range r.drawn {
+// wipe makes pixels of the picture's size 0 in boxes.
+func (r *Drawer) wipe(pixels []uint8, boxes ...image.Rectangle) {
+	for _, box := range boxes {
 		for y := box.Min.Y; y < box.Max.Y; y++ {
 			clear(pixels[y*r.width+box.Min.X:][:box.Dx()])
 		}
@@ -179,9 +179,7 @@ func (r *Drawer) Mask(p *picture.Picture, y []int32, label int) (m mask.RLE, are
 		area = r.superpixels(p, y, label)
 	}
 	m = mask.Encode(r.bits, p.Width, p.Height)
-	for row := box.Min.Y; row < box.Max.Y; row++ {
-		clear(r.bits[row*r.width:][box.Min.X:box.Max.X])
-	}
+	r.wipe(r.bits, box)
 	return m, area
 }
 
