@@ -31,9 +31,6 @@ const (
 	windowFrames = 6
 	// networkSide is how large the network sees the shorter side of a whole picture, about.
 	networkSide = 480
-	// Windows measure multiples of windowStep pixels of what the network sees, as far as the
-	// picture goes, so that it is laid out for a few sizes only.
-	windowStep = 64
 	// Two windows that overlap become one where that is at most mergeGrowth times as large as
 	// both, and where all cover more than wholeShare of the picture all of it is looked at:
 	// each forward pass, and each tile's border, has its price.
@@ -167,21 +164,9 @@ func (p *planner) window(box image.Rectangle, zoom int) {
 
 // crop has a part of the picture seen, and a little round it.
 func (p *planner) crop(r image.Rectangle, zoom int) {
-	if r = r.Intersect(image.Rectangle{Max: p.size}); r.Empty() {
-		return
+	if r = r.Intersect(image.Rectangle{Max: p.size}); !r.Empty() {
+		p.Crops = append(p.Crops, features.Crop{Rectangle: r, Zoom: zoom})
 	}
-	step := windowStep / p.scale(zoom)
-	r.Min.X, r.Max.X = stepped(r.Min.X, r.Max.X, p.size.X, step)
-	r.Min.Y, r.Max.Y = stepped(r.Min.Y, r.Max.Y, p.size.Y, step)
-	p.Crops = append(p.Crops, features.Crop{Rectangle: r, Zoom: zoom})
-}
-
-// stepped is the middle of an interval along a side of n pixels, and round it the least number
-// of steps that covers the interval, or all of the side.
-func stepped(from, to, n int, step float64) (first, end int) {
-	wide := min(n, int(math.Ceil(math.Ceil(float64(to-from)/step)*step)))
-	first = min(max(0, (from+to-wide)/2), n-wide)
-	return first, first + wide
 }
 
 // sweep has the turn-th part of the picture seen.

@@ -23,6 +23,10 @@ const (
 type engine interface {
 	// layOut prepares the model for an input size.
 	layOut(size image.Point) (network, error)
+	// step is what the sides of inputs that show a part of an image are multiples of, unless
+	// they show all there is: the more it takes to lay the model out, the fewer sizes there are
+	// to be.
+	step() int
 	close() error
 }
 

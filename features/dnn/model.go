@@ -287,8 +287,9 @@ func (m *Model) show(width, height int, v features.View) (s shown) {
 		return s
 	}
 	scale := float64(m.opt.ShortSide) * v.Scale / float64(min(width, height))
-	s.Min.X, s.Max.X, s.size.X = spread(v.Min.X, v.Max.X, width, scale)
-	s.Min.Y, s.Max.Y, s.size.Y = spread(v.Min.Y, v.Max.Y, height, scale)
+	step := m.engine.step()
+	s.Min.X, s.Max.X, s.size.X = spread(v.Min.X, v.Max.X, width, scale, step)
+	s.Min.Y, s.Max.Y, s.size.Y = spread(v.Min.Y, v.Max.Y, height, scale, step)
 	s.input = s.size
 	return s
 }
@@ -297,10 +298,11 @@ func (m *Model) show(width, height int, v features.View) (s shown) {
 func fixedSide(side int, scale float64) int { return max(1, int(float64(side)*min(scale, 1))) }
 
 // spread is what the model sees along an image axis of n pixels so that it sees all from one
-// pixel to before another at a scale: sizeStep pixels of its input, or a multiple of them.
-func spread(from, to, n int, scale float64) (first, end, side int) {
-	steps := math.Ceil(float64(to-from) * scale / sizeStep)
-	side = int(max(1, min(steps, math.Round(float64(n)*scale/sizeStep)))) * sizeStep
+// pixel to before another at a scale: step pixels of its input, or a multiple of them, or what
+// there is.
+func spread(from, to, n int, scale float64, step int) (first, end, side int) {
+	all := max(1, int(math.Round(float64(n)*scale/sizeStep))) * sizeStep
+	side = min(all, max(1, int(math.Ceil(float64(to-from)*scale/float64(step))))*step)
 	wide := min(n, max(to-from, int(math.Round(float64(side)/scale))))
 	first = min(max(0, (from+to-wide)/2), n-wide)
 	return first, first + wide, side

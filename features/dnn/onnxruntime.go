@@ -174,13 +174,16 @@ func (e *onnxRuntime) layOut(size image.Point) (network, error) {
 	return n, nil
 }
 
+func (e *onnxRuntime) step() int { return sizeStep }
+
 func (n *onnxRuntimeNetwork) input() ([]float32, error) { return n.in.GetData(), nil }
 
 func (n *onnxRuntimeNetwork) run() error {
 	if n.binding == nil {
-		if err := n.bind(); err != nil {
+		if err := n.runFirst(); err != nil {
 			return errors.Join(err, n.unbind())
 		}
+		return nil
 	}
 	if err := n.engine.session.RunWithBinding(n.binding); err != nil {
 		return refuse("ONNX Runtime", err.Error())
@@ -188,8 +191,8 @@ func (n *onnxRuntimeNetwork) run() error {
 	return nil
 }
 
-// bind runs the model once, to learn the shapes of its taps, and lays out memory for them.
-func (n *onnxRuntimeNetwork) bind() (err error) {
+// runFirst is the first run, which tells the shapes of the taps, and lays out memory for them.
+func (n *onnxRuntimeNetwork) runFirst() (err error) {
 	made := make([]ort.Value, len(n.engine.taps))
 	defer func() {
 		for _, v := range made {
@@ -208,13 +211,15 @@ func (n *onnxRuntimeNetwork) bind() (err error) {
 		return err
 	}
 	for i, v := range made {
-		if _, ok := v.(*ort.Tensor[float32]); !ok {
+		computed, ok := v.(*ort.Tensor[float32])
+		if !ok {
 			return fmt.Errorf("tap %s is not of float32", n.engine.taps[i])
 		}
 		t, err := newBound(v.GetShape())
 		if err != nil {
 			return fmt.Errorf("tap %s: %w", n.engine.taps[i], err)
 		}
+		copy(t.GetData(), computed.GetData())
 		n.out = append(n.out, t)
 		if err := n.binding.BindOutput(n.engine.taps[i], t.Tensor); err != nil {
 			return err
@@ -223,7 +228,7 @@ func (n *onnxRuntimeNetwork) bind() (err error) {
 	return nil
 }
 
-// unbind undoes bind.
+// unbind undoes runFirst.
 func (n *onnxRuntimeNetwork) unbind() error {
 	var errs []error
 	if n.binding != nil {

@@ -45,6 +45,9 @@ func (s *source) load() (*gocv.Net, error) {
 
 func (e *openCV) layOut(size image.Point) (network, error) { return e.open(size) }
 
+// step is that large because the model is loaded anew for every size.
+func (e *openCV) step() int { return 2 * sizeStep }
+
 // open lays the model out; without taps its run computes all of it.
 func (e *openCV) open(size image.Point) (*openCVNetwork, error) {
 	net, err := e.src.load()
