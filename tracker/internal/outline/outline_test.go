@@ -154,27 +154,45 @@ func TestMaskOfWhatIsThin(t *testing.T) {
 }
 
 func TestBandIsAlongTheOutline(t *testing.T) {
-	const w, h = 9, 7
-	y := make([]uint8, w*h)
+	const w, h = 23, 7
+	const edge = 11
+	p := &features.Patch{Cols: w, Rows: h, Labels: make([]int32, w*h), Pixels: make([]int16, 3*w*h)}
 	for row := range h {
-		for x := 4; x < w; x++ {
-			y[row*w+x] = 1
+		for x := edge; x < w; x++ {
+			p.Labels[row*w+x] = 1
 		}
 	}
-	o := Drawer{labels: y}
-	o.findBand(&features.Patch{Cols: w, Rows: h, Labels: make([]int32, w*h)}, image.Rect(0, 0, w, h), 2)
+	p.Labels[3*w+edge+2] = features.Unseen
+	var f field
+	f.begin(p, image.Rect(0, 0, w, h), []uint8{0, 0, 1})
+	f.findBand(2)
+	var band []int32
 	for row := range h {
-		for x, want := range []uint8{0, 0, 2, 1, 1, 2, 0, 0, 0} {
-			p := row*w + x
-			if o.depth[p] != want {
-				t.Errorf("depth %d at (%d, %d); want %d", o.depth[p], x, row, want)
+		for x := range w {
+			want := uint8(0)
+			switch {
+			case row == 3 && x == edge+2:
+				want = unseen
+			case x == edge-1 || x == edge, abs(row-3)+abs(x-edge-2) == 1:
+				want = 1
+			case x == edge-2 || x == edge+1, abs(row-3)+abs(x-edge-2) == 2:
+				want = 2
 			}
-			if want > 0 && o.band[o.node[p]] != int32(p) {
-				t.Errorf("pixel %d is node %d, which is pixel %d", p, o.node[p], o.band[o.node[p]])
+			at := (row+1)*f.stride + x + 1
+			if f.depth[at] != want {
+				t.Errorf("depth %d at (%d, %d); want %d", f.depth[at], x, row, want)
+			}
+			if want == 1 || want == 2 {
+				if n := len(band); n < len(f.at) && f.at[n] != int32(row*w+x) {
+					t.Errorf("pixel %d of the band is %d of the patch; want %d", n, f.at[n], row*w+x)
+				}
+				band = append(band, int32(at))
 			}
 		}
 	}
-	if len(o.band) != 4*h {
-		t.Errorf("band of %d pixels; want %d", len(o.band), 4*h)
+	if !slices.Equal(f.band, band) {
+		t.Errorf("the band is %v; want %v", f.band, band)
 	}
 }
+
+func abs(v int) int { return max(v, -v) }
