@@ -553,7 +553,7 @@ func TestGrid(t *testing.T) {
 		t.Error("a point outside is inside")
 	}
 	again := grid{cell: g.cell, width: w, height: h}
-	if again.restore(g.kept); distance(again.at(9, 3), g.at(9, 3)) > 0.1 || distance(again.at(40, 5), g.at(40, 5)) > 0.1 {
+	if again.restore(g.keep()); distance(again.at(9, 3), g.at(9, 3)) > 0.1 || distance(again.at(40, 5), g.at(40, 5)) > 0.1 {
 		t.Errorf("%v and %v as they were kept; want %v and %v", again.at(9, 3), again.at(40, 5), g.at(9, 3), g.at(40, 5))
 	}
 	for v, want := range map[int32]byte{-features.LabUnit: 0, 0: 0, 100 * features.LabUnit: 200, 300 * features.LabUnit: 255} {
