@@ -48,7 +48,8 @@ const (
 const MaxGridCapacity = math.MaxInt32 / 2 // residuals reach twice an edge
 
 // Cut finds the minimum cut among the given pixels of a picture of that width. A pixel's
-// number is row·width+column; those of the picture's border must not take part. Pixel
+// number is row·width+column; those of the first and the last row must not take part, nor those of
+// the first column, for what is at a row's right is the next row's. Pixel
 // part[k] has terminal[k] from the source, or to the sink where that is negative, and an edge
 // of right[k] to the pixel at its right and down[k] to the one below it, which must be among the
 // pixels unless that is 0; edges are not negative, and nothing is beyond MaxGridCapacity: else
@@ -87,8 +88,8 @@ func (g *Grid) load(width, height int, part, terminal []int32) {
 	g.orphans = slices.Grow(g.orphans[:0], len(part))
 	for k, p := range part {
 		t := terminal[k]
-		if x := int(p) % width; x == 0 || x == width-1 || int(p) < width || int(p) >= width*(height-1) || g.pixels[p].in {
-			panic(fmt.Sprintf("mrf: pixel %d of %d×%d is at the border, or given twice", p, width, height))
+		if int(p) < width || int(p) >= width*(height-1) || g.pixels[p].in {
+			panic(fmt.Sprintf("mrf: pixel %d of %d×%d is in the first or last row, or given twice", p, width, height))
 		}
 		if t < -MaxGridCapacity || t > MaxGridCapacity {
 			panic(fmt.Sprintf("mrf: pixel %d has a terminal capacity of %d; want a magnitude of at most %d", p, t, MaxGridCapacity))

@@ -131,7 +131,8 @@ func TestGridPanics(t *testing.T) {
 		name                        string
 		part, terminal, right, down []int32
 	}{
-		{"border", []int32{4}, []int32{1}, []int32{0}, []int32{0}},
+		{"first row", []int32{2}, []int32{1}, []int32{0}, []int32{0}},
+		{"last row", []int32{13}, []int32{1}, []int32{0}, []int32{0}},
 		{"twice", []int32{5, 5}, []int32{1, 1}, []int32{0, 0}, []int32{0, 0}},
 		{"terminal", []int32{5}, []int32{MaxGridCapacity + 1}, []int32{0}, []int32{0}},
 		{"negative edge", []int32{5, 6}, []int32{1, 1}, []int32{-1, 0}, []int32{0, 0}},

@@ -32,7 +32,7 @@ type cutter struct {
 	order, firsts, partOf, node []int32 // see findParts
 	set                         []uint8
 	local                       [256]uint8 // of the labels in set: which
-	u                           []float32  // of a pixel, by local label
+	u                           []float32  // energies of a part, by local label and pixel
 
 	places                []int32 // of a part: where its pixels are
 	terminal, right, down []int32 // of two labels
@@ -148,31 +148,22 @@ func (r *Drawer) cutPart(ctx context.Context, f scene, part []int32) error {
 	for l, label := range r.set {
 		r.local[label] = uint8(l)
 	}
-	r.u = scratch.Grow(r.u, labels)
-	r.places = scratch.Grow(r.places, len(part))
-	r.right, r.down = scratch.Grow(r.right, len(part)), scratch.Grow(r.down, len(part))
-	if labels == 2 {
-		r.terminal = scratch.Grow(r.terminal, len(part))
-	} else {
-		r.unary, r.y = scratch.Grow(r.unary, len(part)*labels), scratch.Grow(r.y, len(part))
-	}
-	for n, k := range part {
+	n := len(part)
+	r.places, r.right, r.down = scratch.Grow(r.places, n), scratch.Grow(r.right, n), scratch.Grow(r.down, n)
+	r.colours(f, part)
+	for m, k := range part {
 		p := int(r.band[k])
-		r.places[n] = int32(p)
-		r.colours(f, r.at[k])
-		r.charge(r.labels[p], r.shape[r.depth[p]])
-		right, down := r.join(k, p)
-		r.right[n], r.down[n] = int32(unit*right), int32(unit*down)
-		if labels == 2 {
-			r.terminal[n] = int32(unit * (r.u[0] - r.u[1]))
-			continue
-		}
-		r.y[n] = int32(r.local[r.labels[p]])
-		for l, u := range r.u {
-			r.unary[n*labels+l] = float64(u)
-		}
+		r.places[m] = int32(p)
+		r.charge(n, m, r.labels[p], r.shape[r.depth[p]])
+		right, down := r.join(n, m, k)
+		r.right[m], r.down[m] = int32(unit*right), int32(unit*down)
 	}
 	if labels == 2 {
+		r.terminal = scratch.Grow(r.terminal, n)
+		zero, one := r.u[:n], r.u[n:][:n]
+		for m := range r.terminal {
+			r.terminal[m] = int32(unit * (zero[m] - one[m]))
+		}
 		if r.grid.Cut(ctx, r.stride, len(r.depth)/r.stride, r.places, r.terminal, r.right, r.down) {
 			for _, p := range r.places {
 				r.labels[p] = r.set[0]
@@ -183,69 +174,84 @@ func (r *Drawer) cutPart(ctx context.Context, f scene, part []int32) error {
 		}
 		return nil
 	}
+	r.y, r.unary = scratch.Grow(r.y, n), scratch.Grow(r.unary, n*labels)
+	for m, p := range r.places {
+		r.y[m] = int32(r.local[r.labels[p]])
+		for l := range labels {
+			r.unary[m*labels+l] = float64(r.u[l*n+m])
+		}
+	}
 	r.link()
-	r.graph.Reset(len(part), labels, r.edges)
+	r.graph.Reset(n, labels, r.edges)
 	if err := r.graph.Label(ctx, r.y, r.unary); err != nil {
 		return err
 	}
-	for n, p := range r.places {
-		r.labels[p] = r.set[r.y[n]]
+	for m, p := range r.places {
+		r.labels[p] = r.set[r.y[m]]
 	}
 	return nil
 }
 
-// colours sets r.u to a pixel's colour energies.
-func (r *Drawer) colours(f scene, at int32) {
+// colours sets r.u to the colour energies of a part.
+func (r *Drawer) colours(f scene, part []int32) {
 	const perLab = 1.0 / features.LabUnit
-	for l := range r.u {
-		r.u[l] = farthest
+	n := len(part)
+	r.u = scratch.Grow(r.u, n*len(r.set))
+	for m := range r.u {
+		r.u[m] = farthest
 	}
-	pixel := f.patch.Pixels[3*at:][:3:3]
-	x, y, z := perLab*float32(pixel[0]), perLab*float32(pixel[1]), perLab*float32(pixel[2])
-	for _, g := range r.palettes.of(f, f.patch.Labels[at]) {
-		least := float32(farthest * 2 * sigma * sigma)
-		for _, c := range r.palettes.swatch[g.from:g.to] {
-			dx, dy, dz := x-c[0], y-c[1], z-c[2]
-			if d := dx*dx + dy*dy + dz*dz; d < least {
-				least = d
+	seen := int32(features.Unseen)
+	var groups []group
+	for m, k := range part {
+		at := r.at[k]
+		if i := f.patch.Labels[at]; i != seen {
+			groups, seen = r.palettes.of(f, i), i
+		}
+		pixel := f.patch.Pixels[3*at:][:3:3]
+		x, y, z := perLab*float32(pixel[0]), perLab*float32(pixel[1]), perLab*float32(pixel[2])
+		for _, g := range groups {
+			least := float32(farthest * 2 * sigma * sigma)
+			colours := r.palettes.swatch[g.from:g.to]
+			for j := range colours {
+				c := &colours[j]
+				dx, dy, dz := x-c[0], y-c[1], z-c[2]
+				if d := dx*dx + dy*dy + dz*dz; d < least {
+					least = d
+				}
 			}
-		}
-		r.u[r.local[g.label]] = least * (1 / (2 * sigma * sigma))
-	}
-}
-
-// charge makes every label but one dearer.
-func (r *Drawer) charge(label uint8, cost float32) {
-	for l := range r.u {
-		if r.set[l] != label {
-			r.u[l] += cost
+			r.u[int(r.local[g.label])*n+m] = least * (1 / (2 * sigma * sigma))
 		}
 	}
 }
 
-// join returns the weights of the edges of the band's pixel k to those at its right and below,
-// and charges it at the band's rim for differing from what is outside.
-func (r *Drawer) join(k int32, p int) (right, down float32) {
-	if d := r.depth[p+1]; d != beyond {
-		if w := r.weight(r.toRight[k]); r.inBand(p + 1) {
-			right = w
-		} else {
-			r.charge(r.labels[p+1], w)
+// charge makes every label but one dearer for pixel m of n.
+func (r *Drawer) charge(n, m int, label uint8, cost float32) {
+	for l, other := range r.set {
+		if other != label {
+			r.u[l*n+m] += cost
 		}
 	}
-	if d := r.depth[p+r.stride]; d != beyond {
-		if w := r.weight(r.toBelow[k]); r.inBand(p + r.stride) {
-			down = w
-		} else {
-			r.charge(r.labels[p+r.stride], w)
-		}
+}
+
+// join returns the weights of the edges of pixel m of n, the band's k, to those at its right and
+// below, and charges it at the band's rim for differing from what is outside.
+func (r *Drawer) join(n, m int, k int32) (right, down float32) {
+	p, at := int(r.band[k]), int(r.at[k])
+	if r.inBand(p + 1) {
+		right = r.weight(r.toRight[k])
+	} else if r.depth[p+1] != beyond {
+		r.charge(n, m, r.labels[p+1], r.weight(r.toRight[k]))
 	}
-	at := int(r.at[k])
+	if r.inBand(p + r.stride) {
+		down = r.weight(r.toBelow[k])
+	} else if r.depth[p+r.stride] != beyond {
+		r.charge(n, m, r.labels[p+r.stride], r.weight(r.toBelow[k]))
+	}
 	if d := r.depth[p-1]; d == 0 || d == unseen {
-		r.charge(r.labels[p-1], r.weight(r.squared(at, at-1)))
+		r.charge(n, m, r.labels[p-1], r.weight(r.squared(at, at-1)))
 	}
 	if d := r.depth[p-r.stride]; d == 0 || d == unseen {
-		r.charge(r.labels[p-r.stride], r.weight(r.squared(at, at-r.patch.Cols)))
+		r.charge(n, m, r.labels[p-r.stride], r.weight(r.squared(at, at-r.patch.Cols)))
 	}
 	return right, down
 }
