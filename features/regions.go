@@ -1,6 +1,9 @@
 package features
 
-import "math"
+import (
+	"image"
+	"math"
+)
 
 // run is a horizontal run of pixels with one label: row y, columns x0…x1−1.
 type run struct{ y, x0, x1, label int32 }
@@ -31,7 +34,8 @@ type regionStats struct {
 	links []link
 }
 
-// measure appends area, mean colour, centroid and edges of a patch's superpixels to dst, and
+// measure appends area, mean colour, centroid and edges of a patch's superpixels to dst, sets
+// the patch's boxes, and
 // leaves the runs of the k-th of them, in the patch's pixels, in s.runs[s.start[k]:s.start[k+1]].
 // The patch's labels, which count from 0, become those of the scene.
 func (s *regionStats) measure(dst *Scene, p *Patch) {
@@ -153,7 +157,9 @@ func (s *regionStats) write(dst *Scene, p *Patch) {
 	side := float64(p.Shrink)
 	// Where the middle of the patch's pixel (0, 0) lies.
 	x0, y0 := float64(p.Min.X)+(side-1)/2, float64(p.Min.Y)+(side-1)/2
+	p.Boxes = grown(p.Boxes, p.N)
 	for k := range s.sums {
+		p.Boxes[k] = box(s.runs[s.start[k]:s.start[k+1]])
 		t := &s.sums[k]
 		share := 1 / float64(t.n)
 		dst.Area = append(dst.Area, t.n*int32(p.Shrink*p.Shrink))
@@ -167,6 +173,15 @@ func (s *regionStats) write(dst *Scene, p *Patch) {
 			dst.Edges = append(dst.Edges, Edge{int32(i), int32(j), float32(side * float64(l.length)), labDistance(dst.Lab, i, j)})
 		}
 	}
+}
+
+// box is what a superpixel's runs, of which there is one at least, lie in.
+func box(runs []run) image.Rectangle {
+	x0, x1 := runs[0].x0, runs[0].x1
+	for _, r := range runs[1:] {
+		x0, x1 = min(x0, r.x0), max(x1, r.x1)
+	}
+	return image.Rect(int(x0), int(runs[0].y), int(x1), int(runs[len(runs)-1].y)+1)
 }
 
 // labDistance is the distance between rows i and j of an N×3 table of colours.

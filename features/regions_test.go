@@ -1,14 +1,16 @@
 package features
 
 import (
+	"image"
 	"math"
 	"testing"
 )
 
 // regionsOracle counts everything pixel by pixel.
-func regionsOracle(s *Scene, bgr []byte) (lab, centroid []float64, area []int32, length map[[2]int32]int) {
+func regionsOracle(s *Scene, bgr []byte) (lab, centroid []float64, area []int32, boxes []image.Rectangle, length map[[2]int32]int) {
 	lab, centroid = make([]float64, 3*s.N), make([]float64, 2*s.N)
 	area = make([]int32, s.N)
+	boxes = make([]image.Rectangle, s.N)
 	length = map[[2]int32]int{}
 	touch := func(i, j int32) {
 		if i != j {
@@ -20,6 +22,7 @@ func regionsOracle(s *Scene, bgr []byte) (lab, centroid []float64, area []int32,
 			at := y*s.Width + x
 			k := s.Patches[0].Labels[at]
 			area[k]++
+			boxes[k] = boxes[k].Union(image.Rect(x, y, x+1, y+1))
 			centroid[2*k] += float64(x)
 			centroid[2*k+1] += float64(y)
 			for c, v := range labOracle(bgr[3*at], bgr[3*at+1], bgr[3*at+2]) {
@@ -40,7 +43,7 @@ func regionsOracle(s *Scene, bgr []byte) (lab, centroid []float64, area []int32,
 		centroid[2*k] /= float64(n)
 		centroid[2*k+1] /= float64(n)
 	}
-	return lab, centroid, area, length
+	return lab, centroid, area, boxes, length
 }
 
 func TestRegionsAgainstOracle(t *testing.T) {
@@ -55,7 +58,7 @@ func TestRegionsAgainstOracle(t *testing.T) {
 			if err := e.Extract(&s, bgr, tt.w, tt.h, Plan{Whole: true}); err != nil {
 				t.Fatal(err)
 			}
-			lab, centroid, area, length := regionsOracle(&s, bgr)
+			lab, centroid, area, boxes, length := regionsOracle(&s, bgr)
 			near := func(what string, got []float32, want []float64, tolerance float64) {
 				if len(got) != len(want) {
 					t.Fatalf("%s has %d values, want %d", what, len(got), len(want))
@@ -70,6 +73,9 @@ func TestRegionsAgainstOracle(t *testing.T) {
 			near("Centroid", s.Centroid, centroid, 1e-4)
 			near("X", s.X, lab, 0.02)
 			for k := range area {
+				if s.Patches[0].Boxes[k] != boxes[k] {
+					t.Errorf("%d is in %v, want %v", k, s.Patches[0].Boxes[k], boxes[k])
+				}
 				if s.Area[k] != area[k] {
 					t.Errorf("area of %d is %d, want %d", k, s.Area[k], area[k])
 				}

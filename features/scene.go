@@ -67,6 +67,8 @@ type Patch struct {
 	// Labels holds Rows×Cols superpixel indices in First…First+N−1, or Unseen where an
 	// earlier patch counts. Every superpixel is one 4-connected region and none is empty.
 	Labels []int32
+	// Boxes are those of the N superpixels, in the patch's pixels.
+	Boxes []image.Rectangle
 	// Pixels is Rows×Cols×3: every pixel's L, a and b, in units of 1/LabUnit.
 	Pixels []int16
 }

@@ -32,6 +32,12 @@ const stackColumns = 4096
 // It reads bits once, and the rows the object spans twice, eight pixels or more
 // at a time, and allocates the runs alone. It panics when len(bits) is not width·height or that is 2³² or more.
 func Encode(bits []uint8, width, height int) RLE {
+	return EncodeIn(bits, width, height, image.Rect(0, 0, width, height))
+}
+
+// EncodeIn is Encode of a bitmap that is 0 outside of box, and reads no more than that of it. What
+// of box is outside of the picture counts for nothing.
+func EncodeIn(bits []uint8, width, height int, box image.Rectangle) RLE {
 	if width < 0 || height < 0 || len(bits) != width*height {
 		panic(fmt.Sprintf("mask: Encode: %d pixels given for %d×%d", len(bits), width, height))
 	}
@@ -39,31 +45,29 @@ func Encode(bits []uint8, width, height int) RLE {
 		panic(fmt.Sprintf("mask: Encode: %d×%d is more than %d pixels", width, height, uint32(math.MaxUint32)))
 	}
 	r := RLE{Width: width, Height: height}
-	if len(bits) == 0 {
-		r.Counts = []uint32{0} // as maskApi.c does
+	box = box.Intersect(image.Rect(0, 0, width, height))
+	if box.Empty() {
+		r.Counts = []uint32{uint32(len(bits))} // as maskApi.c does
 		return r
 	}
 	// A run starts at (x,y) where the pixel differs from the one before it in
 	// column-major order: the one above or, in row 0, the foot of column x−1.
-	// First count the starts of each column, then put each in its place.
+	// First count the starts of each column, then put each in its place. Runs that reach
+	// the box's right side end in the column, and those that reach its lower side in the row,
+	// after it.
 	var stack [stackColumns]uint32
 	at := stack[:]
 	if width > stackColumns {
 		at = make([]uint32, width)
 	}
-	at = at[:width]
-
-	foot := bits[(height-1)*width:]
-	before := false
-	for x := range width {
-		if (bits[x] != 0) != before {
-			at[x]++
-		}
-		before = foot[x] != 0
-	}
+	left, right := box.Min.X, min(box.Max.X+1, width)
+	at = at[left:right]
+	line := func(y int) []uint8 { return bits[y*width+left : y*width+right] }
+	countTops(at, line(0), line(height-1))
 	first, last := height, 0 // the rows, from 1, that start a run
-	for y := 1; y < height; y++ {
-		above, row := bits[(y-1)*width:y*width], bits[y*width:(y+1)*width]
+	top, bottom := max(1, box.Min.Y), min(box.Max.Y, height-1)
+	for y := top; y <= bottom; y++ {
+		above, row := line(y-1), line(y)
 		if !bytes.Equal(above, row) && countStarts(at, above, row) {
 			first, last = min(first, y), y
 		}
@@ -76,25 +80,44 @@ func Encode(bits []uint8, width, height int) RLE {
 
 	r.Counts = make([]uint32, total+1)
 	starts := r.Counts[:total]
-	h := uint32(height)
-	before = false
-	for x := range width {
-		if (bits[x] != 0) != before {
+	h, offset := uint32(height), uint32(left*height)
+	before := false
+	head, foot := line(0), line(height-1)
+	for x := range at {
+		if (head[x] != 0) != before {
 			starts[at[x]] = uint32(x) * h
 			at[x]++
 		}
 		before = foot[x] != 0
 	}
 	for y := first; y <= last; y++ {
-		placeStarts(starts, at, bits[(y-1)*width:y*width], bits[y*width:(y+1)*width], uint32(y), h)
+		placeStarts(starts, at, line(y-1), line(y), uint32(y), h)
 	}
 	previous := uint32(0)
 	for i, s := range starts {
 		starts[i] = s - previous
 		previous = s
 	}
-	r.Counts[total] = uint32(len(bits)) - previous
+	if total > 0 {
+		starts[0] += offset
+	}
+	r.Counts[total] = uint32(len(bits)) - offset - previous
+	if total == 0 {
+		r.Counts[0] = uint32(len(bits))
+	}
 	return r
+}
+
+// countTops adds 1 to at[x] for each x where the top of a column differs from the foot of the one
+// before.
+func countTops(at []uint32, head, foot []uint8) {
+	before := false
+	for x := range at {
+		if (head[x] != 0) != before {
+			at[x]++
+		}
+		before = foot[x] != 0
+	}
 }
 
 // countStarts adds 1 to at[x] for each x where row and above differ and reports

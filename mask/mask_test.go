@@ -147,6 +147,31 @@ func TestAgainstOracles(t *testing.T) {
 	}
 }
 
+// What a box is given for, from tight to wider than the picture, changes nothing.
+func TestEncodeIn(t *testing.T) {
+	for name, p := range pictures() {
+		box := p.encode().Box()
+		for _, more := range []int{0, 1, 5, 1000} {
+			in := box
+			if more > 0 {
+				in = box.Inset(-more)
+			}
+			if got, want := EncodeIn(p.bits, p.width, p.height, in), p.encode(); !cmp.Equal(got, want) {
+				t.Errorf("%s within %v: %v; want %v", name, in, got.Counts, want.Counts)
+			}
+		}
+	}
+	// No more than the box is read.
+	p := newPicture(40, 30).rect(image.Rect(3, 4, 9, 30))
+	want := p.encode()
+	for x := 20; x < 40; x++ {
+		p.bits[7*40+x] = 1
+	}
+	if got := EncodeIn(p.bits, 40, 30, image.Rect(3, 4, 9, 30)); !cmp.Equal(got, want) {
+		t.Errorf("with pixels outside: %v; want %v", got.Counts, want.Counts)
+	}
+}
+
 func TestIoUAgainstOracle(t *testing.T) {
 	var same []picture
 	for _, p := range pictures() {

@@ -27,7 +27,8 @@
 // those of α-expansion).
 //
 // Graphs that no edge joins, such as the frames of a window, are better kept apart: see
-// [Disjoint].
+// [Disjoint]. Two labels on the pixels of a picture, once, are better cut without lists of
+// edges: see [Grid].
 //
 // # Numbers
 //
@@ -49,7 +50,7 @@
 //
 // # Goroutines
 //
-// Cut and Potts are workspaces with one owner: no method may run beside another
+// Cut, Grid and Potts are workspaces with one owner: no method may run beside another
 // on the same value. Distinct values are independent. Once grown to the
 // largest graph they allocate nothing.
 package mrf

@@ -19,6 +19,10 @@ const (
 )
 
 const (
+	// appearanceCells is how many of an object's cells are looked at, at most: as many as a
+	// person has who fills a third of the picture's height.
+	appearanceCells = 4096
+
 	// foreign is how likely a colour is somebody else's, or the background's, where it
 	// counts half.
 	foreign = 0.2
@@ -59,20 +63,37 @@ func (f *Follower) appearanceAt(o *Object, x, y, w, h float64) appearance {
 	f.appearance = scratch.Zero(f.appearance, appearanceBins)
 	dst := f.appearance
 	sum := float32(0)
-	f.grid.within(x, y, w, h, func(gx, gy int) {
-		px, py := float64(gx)+.5, float64(gy)+.5
-		c := f.grid.at(gx, gy)
-		weight := inBox(2*(px-x)/w, 2*(py-y)/h) * foreign / (foreign + f.against(o, c, px, py))
-		sum += weight
+	x0, x1 := max(0, int(x-w/2)), min(f.grid.width-1, int(x+w/2))
+	y0, y1 := max(0, int(y-h/2)), min(f.grid.height-1, int(y+h/2))
+	// Of what is large not all is looked at.
+	step := 1
+	for (x1-x0+step)/step*((y1-y0+step)/step) > appearanceCells {
+		step++
+	}
+	f.across = f.across[:0]
+	for gx := x0; gx <= x1; gx += step {
+		f.across = append(f.across, acrossBox(2*(float64(gx)+.5-x)/w))
+	}
+	for gy := y0; gy <= y1; gy += step {
+		py := float64(gy) + .5
+		down := downBox(2 * (py - y) / h)
 		s, toS := bin((py-y)/h*stripes+(stripes-1)/2., stripes)
-		l, toL := bin(float64(c[0])/binL, binsL)
-		a, toA := bin(float64(c[1])/binAB+(binsAB-1)/2., binsAB)
-		b, toB := bin(float64(c[2])/binAB+(binsAB-1)/2., binsAB)
-		for k := range 16 {
-			at := (((s+k>>3)*binsL+l+k>>2&1)*binsAB+a+k>>1&1)*binsAB + b + k&1
-			dst[at] += weight * toS[k>>3] * toL[k>>2&1] * toA[k>>1&1] * toB[k&1]
+		for k, across := range f.across {
+			gx := x0 + k*step
+			c := f.grid.at(gx, gy)
+			weight := across * down * foreign / (foreign + f.against(o, c, float64(gx)+.5, py))
+			sum += weight
+			l, toL := bin(float64(c[0])/binL, binsL)
+			a, toA := bin(float64(c[1])/binAB+(binsAB-1)/2., binsAB)
+			b, toB := bin(float64(c[2])/binAB+(binsAB-1)/2., binsAB)
+			for k := range 8 {
+				at := ((s*binsL+l+k>>2)*binsAB+a+k>>1&1)*binsAB + b + k&1
+				share := weight * toL[k>>2] * toA[k>>1&1] * toB[k&1]
+				dst[at] += toS[0] * share
+				dst[at+binsL*binsAB*binsAB] += toS[1] * share
+			}
 		}
-	})
+	}
 	for i := range dst {
 		dst[i] /= max(sum, 1e-9)
 	}

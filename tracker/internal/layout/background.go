@@ -62,7 +62,7 @@ func (b *background) isIn(g *grid, covered []bool) bool {
 				continue
 			}
 			all++
-			if alike(b.colour[i], g.at(x, y)) > changed {
+			if alike(b.colour[i], g.colour(i)) > changed {
 				same++
 			}
 		}
@@ -72,21 +72,23 @@ func (b *background) isIn(g *grid, covered []bool) bool {
 
 // learn takes the picture in where it is not covered by objects.
 func (b *background) learn(g *grid, covered []bool) {
-	for y := range g.height {
-		for x := range g.width {
-			i := y*g.width + x
-			if covered[i] {
-				continue
-			}
-			c := g.at(x, y)
-			b.seen[i]++
-			rate := max(1/b.seen[i], placeRate)
-			if b.seen[i] > settled && distance(c, b.colour[i]) > passing {
-				rate /= 2
-			}
-			for k := range c {
-				b.colour[i][k] += rate * (c[k] - b.colour[i][k])
-			}
+	for i, covered := range covered {
+		if covered {
+			continue
+		}
+		c, was := g.colour(i), &b.colour[i]
+		b.seen[i]++
+		seen := b.seen[i]
+		if seen == 1 {
+			*was = c
+			continue
+		}
+		rate := max(1/seen, placeRate)
+		if seen > settled && distance(c, *was) > passing {
+			rate /= 2
+		}
+		for k := range c {
+			was[k] += rate * (c[k] - was[k])
 		}
 	}
 }

@@ -50,6 +50,7 @@ type Follower struct {
 	foreground []int32    // (height+1)×(width+1): how many of the cells above and to the left
 	summed     bool       // foreground is of the picture last looked at
 	appearance appearance // of a place
+	across     []float32  // how likely each column of a box shows what it is round
 	shown      []float32  // what search returns
 	fits       []float32  // of a layout's cells
 	sum, count []float32  // N
@@ -77,7 +78,7 @@ func (f *Follower) Look(s *features.Scene) {
 
 // Picture is the newest, as LookBack wants it, until the next is looked at: the cells'
 // colours, 3 bytes each.
-func (f *Follower) Picture() []byte { return f.grid.kept }
+func (f *Follower) Picture() []byte { return f.grid.keep() }
 
 // LookBack takes in an earlier picture than the newest, whose picture was kept, to follow those
 // that are marked in it, and then those after it, to the newest. Objects that were looked for
@@ -243,6 +244,9 @@ func (f *Follower) cover(o *Object) {
 // uncover forgets the background where the superpixels of a label are, in a box, if most of
 // them look like it: then what they show was there before anybody saw what is behind it.
 func (f *Follower) uncover(p *picture.Picture, y []int32, label int32, cx, cy, w, h float64) (stood bool) {
+	if !f.background.stands() {
+		return false // nobody knows what it looks like
+	}
 	each := func(visit func(cell int, c colour)) {
 		f.grid.within(cx, cy, w, h, func(gx, gy int) {
 			if i := p.At(f.grid.middle(gx, gy)); i != features.Unseen && y[i] == label {
@@ -278,7 +282,11 @@ func (f *Follower) begin(o *Object, x, y, w, h float64) {
 }
 
 // inBox is how likely a place in a box, whose sides are at −1 and 1, shows what it is round.
-func inBox(u, v float64) float32 { return float32(math.Exp(-(sideFall*u*u + topFall*v*v*v*v))) }
+func inBox(u, v float64) float32 { return acrossBox(u) * downBox(v) }
+
+func acrossBox(u float64) float32 { return float32(math.Exp(-sideFall * u * u)) }
+
+func downBox(v float64) float32 { return float32(math.Exp(-topFall * v * v * v * v)) }
 
 // learn takes what the newest picture shows of o where it was found into its layout.
 func (f *Follower) learn(o *Object) {

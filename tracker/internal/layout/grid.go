@@ -45,20 +45,18 @@ func alike(a, b colour) float32 {
 type grid struct {
 	cell          int     // pixels
 	width, height int     // cells
-	sum           []int32 // (height+1)×(width+1)×3: the colours of all cells above and to the left, in LabUnits
-	kept          []byte  // height×width×3: the cells' colours, coarser, as last set
+	lab           []int16 // height×width×3: the cells' colours, in LabUnits
+	sum           []int32 // (height+1)×(width+1)×3: those of all cells above and to the left
+	summed        bool    // sum is of lab
+	kept          []byte  // height×width×3: the cells' colours, coarser
+	isKept        bool    // kept is of lab, as it was last set
 }
 
 // set makes g a thumbnail.
 func (g *grid) set(t *features.Thumbnail) {
-	g.kept = g.kept[:0]
-	g.fill(t.Cell, t.Width, t.Height, func(x, y int) (c [3]int32) {
-		for k, v := range t.Lab[3*(y*t.Width+x):][:3] {
-			c[k] = int32(v)
-		}
-		g.kept = append(g.kept, step(c[0], keptL, 0), step(c[1], keptAB, keptZero), step(c[2], keptAB, keptZero))
-		return c
-	})
+	g.cell, g.width, g.height = t.Cell, t.Width, t.Height
+	g.lab = append(g.lab[:0], t.Lab[:3*t.Width*t.Height]...)
+	g.summed, g.isKept = false, false
 }
 
 // What one step of a kept colour is, in LabUnits: of L, and of a and b, whose zero is keptZero.
@@ -68,41 +66,67 @@ const (
 	keptZero = 128
 )
 
+// keep returns the cells' colours as they were last set, as restore wants them, until the next
+// set.
+func (g *grid) keep() []byte {
+	if g.isKept {
+		return g.kept
+	}
+	g.kept, g.isKept = scratch.Grow(g.kept, len(g.lab)), true
+	for from, to := g.lab, g.kept; len(from) >= 3; from, to = from[3:], to[3:] {
+		to[2] = step(int32(from[2]), keptAB, keptZero)
+		to[1] = step(int32(from[1]), keptAB, keptZero)
+		to[0] = step(int32(from[0]), keptL, 0)
+	}
+	return g.kept
+}
+
 // step is v, in LabUnits, in such steps.
 func step(v, unit, zero int32) byte { return byte(min(max((v+unit/2)/unit+zero, 0), 255)) }
 
-// restore makes g that of an earlier picture, as it was kept.
+// restore makes g, whose size stays, that of an earlier picture, as it was kept.
 func (g *grid) restore(kept []byte) {
-	g.fill(g.cell, g.width, g.height, func(x, y int) [3]int32 {
-		c := kept[3*(y*g.width+x):]
-		return [3]int32{keptL * int32(c[0]), keptAB * (int32(c[1]) - keptZero), keptAB * (int32(c[2]) - keptZero)}
-	})
+	g.keep()
+	g.lab = g.lab[:0]
+	for ; len(kept) >= 3; kept = kept[3:] {
+		g.lab = append(g.lab, keptL*int16(kept[0]), keptAB*(int16(kept[1])-keptZero), keptAB*(int16(kept[2])-keptZero))
+	}
+	g.summed = false
 }
 
-// fill makes g that of cells, whose mean colours are in LabUnits.
-func (g *grid) fill(cell, width, height int, colour func(x, y int) [3]int32) {
-	g.cell, g.width, g.height = cell, width, height
+// sumUp sets g.sum.
+func (g *grid) sumUp() {
 	stride := 3 * (g.width + 1)
 	g.sum = scratch.Grow(g.sum, stride*(g.height+1))
 	clear(g.sum[:stride])
 	for y := range g.height {
 		above, row := g.sum[y*stride:(y+1)*stride], g.sum[(y+1)*stride:(y+2)*stride]
 		clear(row[:3])
-		var left [3]int32
-		for x := range g.width {
-			for k, c := range colour(x, y) {
-				left[k] += c
-				row[3*(x+1)+k] = above[3*(x+1)+k] + left[k]
-			}
+		above, row = above[3:], row[3:]
+		var l, a, b int32
+		for c := g.lab[3*y*g.width : 3*(y+1)*g.width]; len(c) >= 3 && len(row) >= 3 && len(above) >= 3; c, row, above = c[3:], row[3:], above[3:] {
+			l, a, b = l+int32(c[0]), a+int32(c[1]), b+int32(c[2])
+			row[0], row[1], row[2] = above[0]+l, above[1]+a, above[2]+b
 		}
 	}
+	g.summed = true
 }
 
 // at is the colour of a cell.
-func (g *grid) at(x, y int) colour { return g.mean(x, y, x+1, y+1) }
+func (g *grid) at(x, y int) colour { return g.colour(y*g.width + x) }
+
+// colour is that of the cell with a number, row by row.
+func (g *grid) colour(cell int) colour {
+	const perLab = 1.0 / features.LabUnit
+	c := g.lab[3*cell:][:3:3]
+	return colour{perLab * float32(c[0]), perLab * float32(c[1]), perLab * float32(c[2])}
+}
 
 // mean is the mean colour of the cells from x0, y0 to before x1, y1, which lie in the grid.
 func (g *grid) mean(x0, y0, x1, y1 int) colour {
+	if !g.summed {
+		g.sumUp()
+	}
 	stride := 3 * (g.width + 1)
 	a, b, c, d := y0*stride+3*x0, y0*stride+3*x1, y1*stride+3*x0, y1*stride+3*x1
 	n := 1 / float32(features.LabUnit*(x1-x0)*(y1-y0))

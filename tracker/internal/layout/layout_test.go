@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"image"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -553,12 +554,46 @@ func TestGrid(t *testing.T) {
 		t.Error("a point outside is inside")
 	}
 	again := grid{cell: g.cell, width: w, height: h}
-	if again.restore(g.kept); distance(again.at(9, 3), g.at(9, 3)) > 0.1 || distance(again.at(40, 5), g.at(40, 5)) > 0.1 {
+	if again.restore(g.keep()); distance(again.at(9, 3), g.at(9, 3)) > 0.1 || distance(again.at(40, 5), g.at(40, 5)) > 0.1 {
 		t.Errorf("%v and %v as they were kept; want %v and %v", again.at(9, 3), again.at(40, 5), g.at(9, 3), g.at(40, 5))
 	}
 	for v, want := range map[int32]byte{-features.LabUnit: 0, 0: 0, 100 * features.LabUnit: 200, 300 * features.LabUnit: 255} {
 		if got := step(v, keptL, 0); got != want {
 			t.Errorf("L of %d is kept as %d; want %d", v, got, want)
 		}
+	}
+}
+
+// BenchmarkMoving is a picture of a camera that moves, in which an object was seen in a box of
+// that many cells.
+func BenchmarkMoving(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 2))
+	const w, h = 384, 216
+	var scenes [2]features.Scene
+	for k := range scenes {
+		t := &scenes[k].Thumbnail
+		*t = features.Thumbnail{Cell: 2, Width: w, Height: h, Lab: make([]int16, 3*w*h)}
+		for i := range t.Lab {
+			t.Lab[i] = int16(r.IntN(100 * features.LabUnit))
+		}
+	}
+	p := &picture.Picture{Width: 2 * w, Height: 2 * h}
+	for _, size := range []image.Point{{20, 50}, {150, 200}} {
+		b.Run(fmt.Sprintf("%v", size), func(b *testing.B) {
+			b.ReportAllocs()
+			var f Follower
+			o := &Object{}
+			box := image.Rectangle{Max: size.Mul(2)}.Add(image.Pt(100, 10))
+			seen := []Seen{{Object: o, InSight: true, Box: box, Label: 1}}
+			for k := 0; b.Loop(); k++ {
+				s := &scenes[k%2]
+				s.Seq = uint64(k + 1)
+				f.Look(s)
+				f.Learn(seen, p, nil)
+			}
+			if f.background.still > 0 {
+				b.Error("it stands")
+			}
+		})
 	}
 }

@@ -2,15 +2,16 @@ package outline
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"image"
 	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/mask"
-	"github.com/segd/segd/solver/mrf"
 	"github.com/segd/segd/tracker/internal/picture"
 	"github.com/segd/segd/tracker/internal/scratch"
 )
@@ -36,15 +37,11 @@ type Drawer struct {
 	drawn         []image.Rectangle // outside of which it is 0
 	bits          []uint8           // one object's; all 0 between calls
 
-	// Of a patch, or of the part of it where there are objects.
-	labels []uint8
-	depth  []uint8 // per pixel: rings from the outline, 1 beside it; 0 outside the band
-	node   []int32 // per pixel of the band: its number
-	band   []int32 // pixels, ring by ring
-	unary  []float64
-	y      []int32
-	edges  []mrf.Edge
-	graph  mrf.Potts
+	labelOf []uint8 // of each superpixel, after that of what is unseen
+
+	field
+	palettes palettes
+	cutter
 }
 
 // Draw labels the pixels of p, whose superpixels have labels y: as their superpixels,
@@ -76,66 +73,74 @@ func (r *Drawer) wipe(pixels []uint8, boxes ...image.Rectangle) {
 // drawPatch draws what a patch shows.
 func (r *Drawer) drawPatch(ctx context.Context, f scene, labels int) error {
 	rings := max(1, math.Round(bandWidth*f.patch.Spacing))
-	box := r.label(f)
+	box := r.find(f)
 	if box.Empty() {
 		return nil
 	}
 	patch := image.Rect(0, 0, f.patch.Cols, f.patch.Rows)
-	box = box.Inset(-int(min(rings, maxRings)) - 1).Intersect(patch)
-	if r.findBand(f.patch, box, uint8(min(rings, maxRings))); len(r.band) > 0 {
-		r.unary, r.y = scratch.Grow(r.unary, len(r.band)*labels), scratch.Grow(r.y, len(r.band))
-		for k, p := range r.band {
-			r.y[k] = int32(r.labels[p])
-			r.colours(r.unary[k*labels:(k+1)*labels], f, p)
-			shape := depthCost * (float64(r.depth[p]) - 0.5) / rings
-			r.charge(int32(k), r.labels[p], shape, labels)
-		}
-		r.join(f.patch, labels)
-		r.graph.Reset(len(r.band), labels, r.edges)
-		if err := r.graph.Label(ctx, r.y, r.unary); err != nil {
+	r.begin(f.patch, box.Inset(-int(min(rings, maxRings))-1).Intersect(patch), r.labelOf)
+	if r.findBand(uint8(min(rings, maxRings))); len(r.band) > 0 {
+		r.measure()
+		r.palettes.reset(f)
+		r.price(rings)
+		if err := r.cut(ctx, f, labels); err != nil {
 			return err
 		}
-		for k, p := range r.band {
-			r.labels[p] = uint8(r.y[k])
-		}
 	}
-	r.paint(f.patch, box)
+	r.paint()
 	return nil
 }
 
-// label sets r.labels to those of the superpixels, and returns where the objects are.
-func (r *Drawer) label(f scene) (box image.Rectangle) {
-	w, h := f.patch.Cols, f.patch.Rows
-	r.labels = scratch.Grow(r.labels, w*h)
-	for row := range h {
-		first, last := w, -1
-		for x, i := range f.patch.Labels[row*w : (row+1)*w] {
-			l := uint8(0)
-			if i != features.Unseen {
-				l = uint8(f.y[i])
-			}
-			if r.labels[row*w+x] = l; l != 0 {
-				first, last = min(first, x), x
-			}
-		}
-		if last >= 0 {
-			box = box.Union(image.Rect(first, row, last+1, row+1))
+// find sets the labels of the superpixels, and returns where in the patch the objects are.
+func (r *Drawer) find(f scene) (box image.Rectangle) {
+	r.labelOf = append(scratch.Grow(r.labelOf, len(f.y)+1)[:0], 0)
+	for _, l := range f.y {
+		r.labelOf = append(r.labelOf, uint8(l))
+	}
+	for k, b := range f.patch.Boxes {
+		if f.y[f.patch.First+k] != 0 {
+			box = box.Union(b)
 		}
 	}
 	return box
 }
 
-// paint writes the part of r.labels in a box to the picture.
-func (r *Drawer) paint(p *features.Patch, box image.Rectangle) {
-	whole := image.Rectangle{box.Min.Mul(p.Shrink), box.Max.Mul(p.Shrink)}.Add(p.Min).Intersect(p.Rectangle)
+// paint writes what r.labels are to the picture.
+func (r *Drawer) paint() {
+	p := r.patch
+	whole := image.Rectangle{r.box.Min.Mul(p.Shrink), r.box.Max.Mul(p.Shrink)}.Add(p.Min).Intersect(p.Rectangle)
 	r.drawn = append(r.drawn, whole)
 	for y := whole.Min.Y; y < whole.Max.Y; y++ {
-		from := r.labels[(y-p.Min.Y)/p.Shrink*p.Cols:][:p.Cols]
-		to := r.pixels[y*r.width:][:r.width]
-		for x := whole.Min.X; x < whole.Max.X; x++ {
-			if l := from[(x-p.Min.X)/p.Shrink]; l != 0 {
+		from := r.labels[((y-p.Min.Y)/p.Shrink-r.box.Min.Y+1)*r.stride+1:][:r.box.Dx()]
+		to := r.pixels[y*r.width:][whole.Min.X:whole.Max.X]
+		if p.Shrink == 1 {
+			over(to, from)
+			continue
+		}
+		for x := range to {
+			if l := from[x/p.Shrink]; l != 0 {
 				to[x] = l
 			}
+		}
+	}
+}
+
+// over sets dst where src is not 0. Both are equally long.
+func over(dst, src []uint8) {
+	dst = dst[:len(src)]
+	for len(src) >= 8 {
+		if binary.LittleEndian.Uint64(src) != 0 {
+			for k, l := range src[:8] {
+				if l != 0 {
+					dst[k] = l
+				}
+			}
+		}
+		dst, src = dst[8:], src[8:]
+	}
+	for k, l := range src {
+		if l != 0 {
+			dst[k] = l
 		}
 	}
 }
@@ -167,25 +172,45 @@ func (r *Drawer) Mask(p *picture.Picture, y []int32, label int) (m mask.RLE, are
 		box = box.Union(b)
 	}
 	for row := box.Min.Y; row < box.Max.Y; row++ {
-		bits := r.bits[row*r.width:][box.Min.X:box.Max.X]
-		for x, l := range r.pixels[row*r.width:][box.Min.X:box.Max.X] {
-			if int(l) == label {
-				bits[x] = 1
-				area++
-			}
-		}
+		at := row * r.width
+		area += equal(r.bits[at:][box.Min.X:box.Max.X], r.pixels[at:][box.Min.X:box.Max.X], uint8(label))
 	}
 	if area == 0 {
 		area = r.superpixels(p, y, label)
 	}
-	m = mask.Encode(r.bits, p.Width, p.Height)
+	m = mask.EncodeIn(r.bits, p.Width, p.Height, box)
 	r.wipe(r.bits, box)
 	return m, area
+}
+
+// equal sets dst to 1 where src is v, else to 0, and returns how often it is.
+func equal(dst, src []uint8, v uint8) (n int) {
+	dst = dst[:len(src)]
+	const low, ones = 0x7f7f7f7f7f7f7f7f, 0x0101010101010101
+	all := uint64(v) * ones
+	for len(src) >= 8 {
+		x := binary.LittleEndian.Uint64(src) ^ all
+		x = ^((x&low + low) | x | low) >> 7 // 1 in the bytes that were 0
+		binary.LittleEndian.PutUint64(dst, x)
+		n += bits.OnesCount64(x)
+		dst, src = dst[8:], src[8:]
+	}
+	for k, l := range src {
+		dst[k] = 0
+		if l == v {
+			dst[k] = 1
+			n++
+		}
+	}
+	return n
 }
 
 // superpixels sets r.bits where the superpixels of a label are, all of which were drawn once,
 // and returns how many there are.
 func (r *Drawer) superpixels(p *picture.Picture, y []int32, label int) (area int) {
+	if !slices.Contains(y, int32(label)) {
+		return 0
+	}
 	for _, box := range r.drawn {
 		for row := box.Min.Y; row < box.Max.Y; row++ {
 			for x := box.Min.X; x < box.Max.X; x++ {
@@ -204,129 +229,4 @@ type scene struct {
 	*picture.Picture
 	patch *features.Patch
 	y     []int32
-}
-
-// colours writes pixel p's colour energy for every label to u.
-func (r *Drawer) colours(u []float64, f scene, p int32) {
-	const unit = 1.0 / features.LabUnit
-	for l := range u {
-		u[l] = farthest
-	}
-	pix := f.patch.Pixels[3*p : 3*p+3]
-	x, y, z := unit*float64(pix[0]), unit*float64(pix[1]), unit*float64(pix[2])
-	look := func(i int32) {
-		c := f.Colour[3*i : 3*i+3]
-		dx, dy, dz := x-float64(c[0]), y-float64(c[1]), z-float64(c[2])
-		d := (dx*dx + dy*dy + dz*dz) / (2 * sigma * sigma)
-		if l := f.y[i]; d < u[l] {
-			u[l] = d
-		}
-	}
-	i := f.patch.Labels[p]
-	look(i)
-	for _, j := range f.Touching.Of(i) {
-		look(j)
-	}
-}
-
-// charge makes every label but one dearer for a node.
-func (r *Drawer) charge(node int32, label uint8, cost float64, labels int) {
-	u := r.unary[int(node)*labels : (int(node)+1)*labels]
-	for l := range u {
-		if l != int(label) {
-			u[l] += cost
-		}
-	}
-}
-
-// join sets the edges between the band's pixels, contrast-sensitive as in GrabCut,
-// and charges those at the band's rim for differing from the pixel outside.
-func (r *Drawer) join(f *features.Patch, labels int) {
-	w, h := int32(f.Cols), int32(f.Rows)
-	squared := func(p, q int32) float64 {
-		a, b := f.Pixels[3*p:3*p+3], f.Pixels[3*q:3*q+3]
-		l, m, n := int32(a[0])-int32(b[0]), int32(a[1])-int32(b[1]), int32(a[2])-int32(b[2])
-		return float64(l*l + m*m + n*n)
-	}
-	sum, count := 1e-9, 1e-9
-	for _, p := range r.band {
-		if p%w+1 < w {
-			sum, count = sum+squared(p, p+1), count+1
-		}
-		if p+w < w*h {
-			sum, count = sum+squared(p, p+w), count+1
-		}
-	}
-	scale := -count / (2 * sum)
-	r.edges = r.edges[:0]
-	pair := func(p, q int32) { // p is in the band
-		weight := smoothness * math.Exp(scale*squared(p, q))
-		switch {
-		case r.depth[q] == 0:
-			r.charge(r.node[p], r.labels[q], weight, labels)
-		case q > p:
-			r.edges = append(r.edges, mrf.Edge{I: r.node[p], J: r.node[q], W: weight})
-		}
-	}
-	for _, p := range r.band {
-		if p%w > 0 && r.depth[p-1] == 0 {
-			pair(p, p-1)
-		}
-		if p%w+1 < w {
-			pair(p, p+1)
-		}
-		if p >= w && r.depth[p-w] == 0 {
-			pair(p, p-w)
-		}
-		if p+w < w*h {
-			pair(p, p+w)
-		}
-	}
-}
-
-// findBand finds the band: rings pixels on either side of every border between
-// labels, as far as they are seen. All borders are in a box, and more than rings pixels from
-// its sides unless the patch ends there.
-func (r *Drawer) findBand(f *features.Patch, box image.Rectangle, rings uint8) {
-	w, h, y := f.Cols, f.Rows, r.labels
-	r.depth, r.node, r.band = scratch.Zero(r.depth, w*h), scratch.Grow(r.node, w*h), r.band[:0]
-	add := func(p int, depth uint8) {
-		if r.depth[p] == 0 && f.Labels[p] != features.Unseen {
-			r.depth[p] = depth
-			r.node[p] = int32(len(r.band))
-			r.band = append(r.band, int32(p))
-		}
-	}
-	for row := box.Min.Y; row < box.Max.Y; row++ {
-		for x := box.Min.X; x < box.Max.X; x++ {
-			p := row*w + x
-			if x+1 < w && y[p] != y[p+1] {
-				add(p, 1)
-				add(p+1, 1)
-			}
-			if row+1 < h && y[p] != y[p+w] {
-				add(p, 1)
-				add(p+w, 1)
-			}
-		}
-	}
-	for k := 0; k < len(r.band); k++ {
-		p := int(r.band[k])
-		d := r.depth[p] + 1
-		if d > rings {
-			break
-		}
-		if p%w > 0 {
-			add(p-1, d)
-		}
-		if p%w+1 < w {
-			add(p+1, d)
-		}
-		if p >= w {
-			add(p-w, d)
-		}
-		if p+w < w*h {
-			add(p+w, d)
-		}
-	}
 }

@@ -3,6 +3,7 @@ package outline
 import (
 	"image"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -100,6 +101,122 @@ func TestDrawIsSmooth(t *testing.T) {
 	}
 }
 
+// panes is a picture in vertical thirds of three colours, and superpixels between them that are
+// of either: labels are those of the thirds.
+func panes(t testing.TB, cols, rows int, labels [3]int32) (p *picture.Picture, truth []uint8, y []int32) {
+	t.Helper()
+	third := func(x int) int { return min(2, 3*x/(cols*scenetest.Side+1)) }
+	s := scenetest.Squares(1, cols, rows, func(x, _ int) [3]float64 {
+		return [3]float64{20 + 30*float64(third(x)), 0, 0}
+	})
+	projection, err := features.FitProjection(s, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pool picture.Pool
+	p = pool.Make(s, projection, 0.25)
+	truth, y = make([]uint8, p.Width*p.Height), make([]int32, p.N)
+	for at := range truth {
+		truth[at] = uint8(labels[third(at%p.Width)])
+	}
+	for i := range y {
+		y[i] = labels[third(i%cols*scenetest.Side+scenetest.Side/2)]
+	}
+	return p, truth, y
+}
+
+// Where three labels meet in one band, as where two do, and whatever the labels are called.
+func TestDrawSeveral(t *testing.T) {
+	var d Drawer
+	for _, labels := range [][3]int32{{1, 0, 1}, {0, 1, 2}, {3, 0, 1}, {2, 3, 1}, {1, 1, 0}} {
+		p, want, y := panes(t, 7, 9, labels) // thirds of 14 pixels; bands are 6 wide
+		if err := d.Draw(t.Context(), p, y, 4); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(d.Labels(), want) {
+			t.Errorf("labels %v: other pixels", labels)
+		}
+	}
+	// One band of all three.
+	p, want, y := panes(t, 3, 9, [3]int32{1, 0, 2})
+	if err := d.Draw(t.Context(), p, y, 3); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.firsts) != 2 || len(d.set) != 3 {
+		t.Fatalf("%d parts, of labels %v; want one of three", len(d.firsts)-1, d.set)
+	}
+	if !slices.Equal(d.Labels(), want) {
+		t.Errorf("three labels in one band: other pixels")
+	}
+}
+
+// A part of two labels is cut as it would be with more to choose from.
+func TestDrawOfMoreLabels(t *testing.T) {
+	p, _, y := disc(t)
+	var two, more Drawer
+	if err := two.Draw(t.Context(), p, y, 2); err != nil {
+		t.Fatal(err)
+	}
+	if err := more.Draw(t.Context(), p, y, 5); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(two.Labels(), more.Labels()) {
+		t.Error("labels that no superpixel has change the outline")
+	}
+}
+
+func TestDrawAllocatesNothing(t *testing.T) {
+	for _, labels := range [][3]int32{{0, 1, 0}, {1, 0, 2}} {
+		p, _, y := panes(t, 3, 9, labels)
+		var d Drawer
+		draw := func() {
+			if err := d.Draw(t.Context(), p, y, int(1+slices.Max(y))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		draw()
+		if n := testing.AllocsPerRun(10, draw); n != 0 {
+			t.Errorf("labels %v: %g allocations a picture; want none", labels, n)
+		}
+	}
+}
+
+// BenchmarkDraw is a disc in a picture of 852×480, of noise.
+func BenchmarkDraw(b *testing.B) {
+	const cols, rows = 142, 80
+	inside := func(x, y int) bool { return math.Hypot(float64(x)-400, float64(y)-230) < 120 }
+	r := rand.New(rand.NewPCG(1, 1))
+	s := scenetest.Squares(1, cols, rows, func(x, y int) [3]float64 {
+		l := 40 + 8*r.NormFloat64()
+		if inside(x, y) {
+			l += 20
+		}
+		return [3]float64{l, 0, 0}
+	})
+	s.Patches[0].Spacing = 14
+	projection, err := features.FitProjection(s, 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var pool picture.Pool
+	p := pool.Make(s, projection, 0.25)
+	y := make([]int32, p.N)
+	for i := range y {
+		if inside(i%cols*scenetest.Side+3, i/cols*scenetest.Side+3) {
+			y[i] = 1
+		}
+	}
+	b.ReportAllocs()
+	var d Drawer
+	for b.Loop() {
+		if err := d.Draw(b.Context(), p, y, 2); err != nil {
+			b.Fatal(err)
+		}
+		d.Mask(p, y, 1)
+	}
+	b.ReportMetric(float64(len(d.band)), "pixels")
+}
+
 func TestOverrule(t *testing.T) {
 	p, _, y := disc(t)
 	var d Drawer
@@ -154,27 +271,45 @@ func TestMaskOfWhatIsThin(t *testing.T) {
 }
 
 func TestBandIsAlongTheOutline(t *testing.T) {
-	const w, h = 9, 7
-	y := make([]uint8, w*h)
+	const w, h = 23, 7
+	const edge = 11
+	p := &features.Patch{Cols: w, Rows: h, Labels: make([]int32, w*h), Pixels: make([]int16, 3*w*h)}
 	for row := range h {
-		for x := 4; x < w; x++ {
-			y[row*w+x] = 1
+		for x := edge; x < w; x++ {
+			p.Labels[row*w+x] = 1
 		}
 	}
-	o := Drawer{labels: y}
-	o.findBand(&features.Patch{Cols: w, Rows: h, Labels: make([]int32, w*h)}, image.Rect(0, 0, w, h), 2)
+	p.Labels[3*w+edge+2] = features.Unseen
+	var f field
+	f.begin(p, image.Rect(0, 0, w, h), []uint8{0, 0, 1})
+	f.findBand(2)
+	var band []int32
 	for row := range h {
-		for x, want := range []uint8{0, 0, 2, 1, 1, 2, 0, 0, 0} {
-			p := row*w + x
-			if o.depth[p] != want {
-				t.Errorf("depth %d at (%d, %d); want %d", o.depth[p], x, row, want)
+		for x := range w {
+			want := uint8(0)
+			switch {
+			case row == 3 && x == edge+2:
+				want = unseen
+			case x == edge-1 || x == edge, abs(row-3)+abs(x-edge-2) == 1:
+				want = 1
+			case x == edge-2 || x == edge+1, abs(row-3)+abs(x-edge-2) == 2:
+				want = 2
 			}
-			if want > 0 && o.band[o.node[p]] != int32(p) {
-				t.Errorf("pixel %d is node %d, which is pixel %d", p, o.node[p], o.band[o.node[p]])
+			at := (row+1)*f.stride + x + 1
+			if f.depth[at] != want {
+				t.Errorf("depth %d at (%d, %d); want %d", f.depth[at], x, row, want)
+			}
+			if want == 1 || want == 2 {
+				if n := len(band); n < len(f.at) && f.at[n] != int32(row*w+x) {
+					t.Errorf("pixel %d of the band is %d of the patch; want %d", n, f.at[n], row*w+x)
+				}
+				band = append(band, int32(at))
 			}
 		}
 	}
-	if len(o.band) != 4*h {
-		t.Errorf("band of %d pixels; want %d", len(o.band), 4*h)
+	if !slices.Equal(f.band, band) {
+		t.Errorf("the band is %v; want %v", f.band, band)
 	}
 }
+
+func abs(v int) int { return max(v, -v) }

@@ -74,7 +74,7 @@ func (p *Picture) KeepMap() {
 	p.Patches = slices.Clone(p.Patches)
 	for k := range p.Patches {
 		patch := &p.Patches[k]
-		patch.Labels, patch.Pixels = slices.Clone(patch.Labels), nil
+		patch.Labels, patch.Boxes, patch.Pixels = slices.Clone(patch.Labels), nil, nil
 	}
 }
 

@@ -1,0 +1,66 @@
+package outline
+
+import (
+	"github.com/segd/segd/tracker/internal/scratch"
+)
+
+// palettes are the colours that the superpixels have around them, by label, made when they are
+// asked for.
+type palettes struct {
+	made   []int32 // by superpixel: number of its palette, from 1 on
+	first  []int32 // palette k is groups[first[k]:first[k+1]]
+	groups []group
+	swatch []swatch
+}
+
+// group is the colours of one label in a palette: swatch[from:to].
+type group struct {
+	label    uint8
+	from, to int32
+}
+
+type swatch [3]float32 // L, a and b
+
+// reset forgets what was made of another picture.
+func (p *palettes) reset(f scene) {
+	p.made = scratch.Zero(p.made, f.N)
+	p.first, p.groups, p.swatch = append(p.first[:0], 0), p.groups[:0], p.swatch[:0]
+}
+
+// of is the palette of superpixel i: its colour, and those of the superpixels that touch it.
+func (p *palettes) of(f scene, i int32) []group {
+	k := p.made[i]
+	if k == 0 {
+		k = p.make(f, i)
+		p.made[i] = k
+	}
+	return p.groups[p.first[k-1]:p.first[k]]
+}
+
+func (p *palettes) make(f scene, i int32) int32 {
+	start := len(p.groups)
+	add := func(label int32) {
+		for _, g := range p.groups[start:] {
+			if int32(g.label) == label {
+				return
+			}
+		}
+		g := group{label: uint8(label), from: int32(len(p.swatch))}
+		if f.y[i] == label {
+			p.swatch = append(p.swatch, swatch(f.Colour[3*i:]))
+		}
+		for _, j := range f.Touching.Of(i) {
+			if f.y[j] == label {
+				p.swatch = append(p.swatch, swatch(f.Colour[3*j:]))
+			}
+		}
+		g.to = int32(len(p.swatch))
+		p.groups = append(p.groups, g)
+	}
+	add(f.y[i])
+	for _, j := range f.Touching.Of(i) {
+		add(f.y[j])
+	}
+	p.first = append(p.first, int32(len(p.groups)))
+	return int32(len(p.first) - 1)
+}
