@@ -52,6 +52,9 @@ func (c *oneCore) Acquire(begun bool, since time.Time) {
 func (c *oneCore) Release(int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if !c.busy {
+		panic("released twice")
+	}
 	c.busy = false
 	c.freed.Broadcast()
 }
@@ -92,6 +95,9 @@ func TestCamerasShareACore(t *testing.T) {
 		}
 		if err := set.Run(t.Context()); err != nil {
 			t.Fatal(err)
+		}
+		if core.busy {
+			t.Error("somebody has kept the core")
 		}
 		for k, c := range set.cameras {
 			snap := benches[k].check(t, c)
