@@ -223,7 +223,9 @@ type Model struct {
 	// file. Default libonnxruntime.so beside segd, in ../lib/segd from there, in
 	// /usr/local/lib/segd or in /usr/lib/segd.
 	EngineLibrary string `yaml:"engine_library"`
-	// Threads of the network, 1 to 1024. Default one a core.
+	// Threads of the network for a frame, 1 to 1024; the frames of several cameras are computed
+	// side by side. Default half of the cores divided by the cameras, at least one: superpixels
+	// grow meanwhile.
 	Threads int `yaml:"threads"`
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image"
 	"math"
+	"runtime"
 	"runtime/debug"
 	"slices"
 )
@@ -30,7 +31,23 @@ type Config struct {
 	// values follow colours more closely, high ones give rounder superpixels. 0 means
 	// DefaultCompactness.
 	Compactness float64
+	// Cores bounds what computes at once; nil: a goroutine a core, and the model beside them.
+	Cores Cores
 }
+
+// Cores are what goroutines may compute on; *cores.Cores of internal/cores are. Whoever calls
+// Extract has one already.
+type Cores interface {
+	// TryAcquire takes as many more as are free, at most so many, and returns their number.
+	TryAcquire(most int) int
+	Release(n int)
+}
+
+// unbound is Cores without end.
+type unbound struct{}
+
+func (unbound) TryAcquire(most int) int { return most }
+func (unbound) Release(int)             {}
 
 // withDefaults returns c with zeros replaced, or every fault in it.
 func (c Config) withDefaults() (Config, error) {
@@ -46,6 +63,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Compactness == 0 {
 		c.Compactness = DefaultCompactness
+	}
+	if c.Cores == nil {
+		c.Cores = unbound{}
 	}
 	return c, errors.Join(faults...)
 }
@@ -100,6 +120,7 @@ func New(cfg Config, m Model) (*Extractor, error) {
 			if v := recover(); v != nil {
 				e.modelPanic = &Panic{Value: v, Stack: debug.Stack()}
 			}
+			e.cfg.Cores.Release(1)
 			e.modelDone <- struct{}{}
 		}()
 		e.modelErr = e.look(e.bgr, e.width, e.height, 1)
@@ -137,9 +158,9 @@ type Region struct {
 
 // Extract fills dst from a BGR24 image: width×height pixels, row-major, tight. Superpixels
 // are as Config says but for what plan says. It overwrites all of dst but Seq, reuses its
-// memory and its own, and keeps nothing of bgr. The model runs while the superpixels grow, on
-// another goroutine that has ended when Extract returns or panics. On error dst's contents are
-// unspecified. A panic of either becomes one of Extract, with a *Panic.
+// memory and its own, and keeps nothing of bgr. Where a core is free the model runs while the
+// superpixels grow, on another goroutine that has ended when Extract returns or panics. On error
+// dst's contents are unspecified. A panic of that goroutine becomes one of Extract, with a *Panic.
 //
 // Of a large image superpixels are grown on a smaller one, of a shorter side of 540 pixels or
 // little more, but in crops with a Zoom, where that is larger in turn.
@@ -261,7 +282,12 @@ func (e *Extractor) segment(dst *Scene, bgr []byte, plan Plan) {
 	for len(e.patches) < len(e.crops) {
 		e.patches = append(e.patches, patchWork{})
 	}
-	if e.model != nil && len(e.crops) > 0 {
+	e.modelErr = nil
+	switch {
+	case e.model == nil || len(e.crops) == 0:
+	case e.cfg.Cores.TryAcquire(1) == 0:
+		e.modelErr = e.look(bgr, width, height, 1)
+	default:
 		e.bgr, e.width, e.height = bgr, width, height
 		go e.runModel()
 		defer func() { // even if this goroutine panics: the image is not the model's for longer
@@ -269,7 +295,11 @@ func (e *Extractor) segment(dst *Scene, bgr []byte, plan Plan) {
 			e.bgr = nil
 		}()
 	}
-	defer func() { e.image = segmented{} }()
+	helpers := e.cfg.Cores.TryAcquire(runtime.GOMAXPROCS(0) - 1)
+	defer func() {
+		e.cfg.Cores.Release(helpers)
+		e.image = segmented{}
+	}()
 	left := e.cfg.Superpixels
 	for k, c := range e.crops {
 		dst.Patches = slices.Grow(dst.Patches, 1)[:k+1] // with the memory of an earlier one
@@ -277,6 +307,7 @@ func (e *Extractor) segment(dst *Scene, bgr []byte, plan Plan) {
 		e.place(p, c, width, height)
 		p.First = dst.N
 		count := e.cut(p, bgr, width, height)
+		e.image.workers = 1 + helpers
 		e.image.hidden = e.hidden[:0]
 		for _, before := range e.crops[:k] {
 			if r := before.Intersect(c.Rectangle).Sub(c.Min); !r.Empty() {

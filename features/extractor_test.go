@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -446,5 +447,61 @@ func TestExtractMemory(t *testing.T) {
 	runtime.KeepAlive(e)
 	if t.Logf("%d bytes, %d with a larger image, %d again", before, larger, after); after > before+before/10 {
 		t.Errorf("%d bytes are in use after a larger image, %d before it", after, before)
+	}
+}
+
+// fewCores are Cores of which so many are free.
+type fewCores struct {
+	free, least int
+}
+
+func (c *fewCores) TryAcquire(most int) int {
+	n := min(c.free, most)
+	c.free -= n
+	c.least = min(c.least, c.free)
+	return n
+}
+
+func (c *fewCores) Release(n int) { c.free += n }
+
+// watchfulModel notes whether the superpixels' goroutine is its own.
+type watchfulModel struct {
+	fixedModel
+	beside bool
+}
+
+func (m *watchfulModel) Features(dst []Map, bgr []byte, w, h int, v View) ([]Map, error) {
+	m.beside = strings.Contains(string(debug.Stack()), "created by github.com/segd/segd/features.(*Extractor).segment")
+	return m.fixedModel.Features(dst, bgr, w, h, v)
+}
+
+// Without a free core the model takes its turn on the caller's; the scene is the same, and
+// what was acquired is given back.
+func TestExtractOnFewCores(t *testing.T) {
+	const w, h = 300, 200
+	bgr := noiseImage(w, h, 3)
+	var want Scene
+	for free := range 3 {
+		m := &watchfulModel{}
+		cores := &fewCores{free: free, least: free}
+		e, err := New(Config{Superpixels: 500, Cores: cores}, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got Scene
+		if err := e.Extract(&got, bgr, w, h, Plan{Whole: true}); err != nil {
+			t.Fatal(err)
+		}
+		if m.beside != (free > 0) {
+			t.Errorf("%d free cores: the model ran beside the superpixels: %v", free, m.beside)
+		}
+		if cores.free != free {
+			t.Errorf("%d free cores: %d afterwards", free, cores.free)
+		}
+		if free == 0 {
+			want = got
+		} else if !slices.Equal(got.Patches[0].Labels, want.Patches[0].Labels) || !slices.Equal(got.X, want.X) {
+			t.Errorf("%d free cores: another scene than with none", free)
+		}
 	}
 }

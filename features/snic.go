@@ -1,6 +1,7 @@
 package features
 
 import (
+	"cmp"
 	"image"
 	"math"
 	"runtime"
@@ -101,6 +102,7 @@ type segmented struct {
 	hidden        []image.Rectangle // what is not to be seen of it
 	labels        []int32           // height×width
 	pixels        []int16           // height×width×3, CIELAB in LabUnits
+	workers       int               // goroutines that grow tiles; 0: GOMAXPROCS
 }
 
 // segment grows superpixels over im.bgr, fills im.labels with their indices and im.pixels with
@@ -119,7 +121,7 @@ func (s *snic) segment(im *segmented, count int, compactness float64, fine []Reg
 	for k := range s.regions {
 		s.regions[k] = region{share: 1}
 	}
-	workers := min(runtime.GOMAXPROCS(0), len(s.tiles))
+	workers := min(cmp.Or(im.workers, runtime.GOMAXPROCS(0)), len(s.tiles))
 	for len(s.queues) < workers {
 		s.queues = append(s.queues, queue{})
 	}

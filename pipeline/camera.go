@@ -88,6 +88,14 @@ type Meter interface {
 	Restarted()
 }
 
+// Cores are what the cameras of a process compute on; *cores.Cores of internal/cores are.
+type Cores interface {
+	// Acquire waits for a core. Frames that were begun go first, then what has waited the
+	// longest.
+	Acquire(begun bool, since time.Time)
+	Release(n int)
+}
+
 // Config is what one camera is made of. Site, Name, Open, NewExtractor,
 // NewStepper and Publisher are required.
 type Config struct {
@@ -103,6 +111,7 @@ type Config struct {
 	Publisher Publisher
 	Viewer    Viewer // nil: nobody looks
 	Meter     Meter  // nil: nobody counts
+	Cores     Cores  // nil: there is one for every stage
 
 	// Annotation is queued before the first frame, if it has no picture; the objects of
 	// one that has are looked for in the frames by what they look like there. nil: none.
@@ -168,6 +177,9 @@ func New(cfg Config) (*Camera, error) {
 	}
 	if cfg.Meter == nil {
 		cfg.Meter = uncounted{}
+	}
+	if cfg.Cores == nil {
+		cfg.Cores = unbound{}
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -372,11 +384,15 @@ func (c *Camera) retry(err error, pause time.Duration) {
 	})
 }
 
-// blind and uncounted stand in for the parts a camera can do without.
+// blind, uncounted and unbound stand in for the parts a camera can do without.
 type (
 	blind     struct{}
 	uncounted struct{}
+	unbound   struct{}
 )
+
+func (unbound) Acquire(bool, time.Time) {}
+func (unbound) Release(int)             {}
 
 func (blind) Publish(*segdv1.MaskFrame, []byte) {}
 func (blind) Event(*segdv1.Event)               {}

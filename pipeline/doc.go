@@ -8,7 +8,9 @@
 //
 // are one goroutine each with a mailbox of one frame in front of it: the newest
 // frame replaces an unread one, and the replaced one is released and counted. So
-// a frame waits for the slowest stage once, never in a queue. A frame that
+// a frame waits for the slowest stage once, never in a queue. Features are computed of
+// the newest frame there is when the one before is being tracked, and a core is free for
+// it (Config.Cores): what was computed is never dropped for a newer frame. A frame that
 // somebody annotated is pinned: it is never replaced, the newer one is dropped
 // instead.
 //

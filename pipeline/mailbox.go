@@ -18,6 +18,7 @@ type item struct {
 	note  *request      // annotation of exactly this frame, or nil
 	scene *features.Scene
 	masks *segdv1.MaskFrame
+	core  bool // whether it has one, which goes on with it
 
 	began, ended [Stages]time.Time // its time in each stage
 }
@@ -28,15 +29,17 @@ type mailbox struct {
 	// drop is called, outside the lock, with each item that nobody will read.
 	drop func(*item)
 
-	mu     sync.Mutex
-	filled sync.Cond
-	items  []*item // oldest first; all but the last are pinned
-	closed bool
+	mu      sync.Mutex
+	changed sync.Cond
+	items   []*item   // oldest first; all but the last are pinned
+	filled  time.Time // since when there are any
+	idle    bool      // whether somebody waits for one
+	closed  bool
 }
 
 func newMailbox(drop func(*item)) *mailbox {
 	m := &mailbox{drop: drop}
-	m.filled.L = &m.mu
+	m.changed.L = &m.mu
 	return m
 }
 
@@ -64,25 +67,56 @@ func (m *mailbox) swap(it *item) (dropped *item) {
 			return it
 		}
 	}
+	if len(m.items) == 0 {
+		m.filled = time.Now()
+	}
 	m.items = append(m.items, it)
-	m.filled.Signal()
+	m.changed.Broadcast()
 	return nil
 }
 
-// take returns the oldest item and waits for one; ok is false once the box is
-// closed and empty.
+// wait waits for an item, and tells since when there are any and whether the first has a core; ok
+// is false once the box is closed and empty.
+func (m *mailbox) wait() (since time.Time, core, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.idle = true
+	for len(m.items) == 0 && !m.closed {
+		m.changed.Wait()
+	}
+	m.idle = false
+	ok = len(m.items) > 0
+	return m.filled, ok && m.items[0].core, ok
+}
+
+// awaited tells whether an item that is put would be taken at once.
+func (m *mailbox) awaited() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.idle && len(m.items) == 0
+}
+
+// drain waits until the box is empty or closed.
+func (m *mailbox) drain() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for len(m.items) > 0 && !m.closed {
+		m.changed.Wait()
+	}
+}
+
+// take returns the oldest item; ok is false if there is none.
 func (m *mailbox) take() (it *item, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for len(m.items) == 0 {
-		if m.closed {
-			return nil, false
-		}
-		m.filled.Wait()
+	if len(m.items) == 0 {
+		return nil, false
 	}
 	it = m.items[0]
 	m.items[0] = nil
 	m.items = m.items[1:]
+	m.filled = time.Now() // as far as anybody was kept waiting
+	m.changed.Broadcast()
 	return it, true
 }
 
@@ -98,7 +132,7 @@ func (m *mailbox) close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closed = true
-	m.filled.Broadcast()
+	m.changed.Broadcast()
 }
 
 // abort closes and drops what is unread.
@@ -106,7 +140,7 @@ func (m *mailbox) abort() {
 	m.mu.Lock()
 	unread := m.items
 	m.items, m.closed = nil, true
-	m.filled.Broadcast()
+	m.changed.Broadcast()
 	m.mu.Unlock()
 	for _, it := range unread {
 		m.drop(it)

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // collect returns a drop function and where it puts the sequence numbers.
@@ -46,7 +47,7 @@ func TestMailbox(t *testing.T) {
 			}
 			m.close()
 			var taken []uint64
-			for it, ok := m.take(); ok; it, ok = m.take() {
+			for it, ok := next(m); ok; it, ok = next(m) {
 				taken = append(taken, it.seq)
 			}
 			if !slices.Equal(taken, tt.taken) || !slices.Equal(dropped(), tt.dropped) {
@@ -84,7 +85,54 @@ func TestMailboxAbort(t *testing.T) {
 	}
 }
 
-// take sleeps until put or close wakes it.
+// next is how a stage takes items.
+func next(m *mailbox) (*item, bool) {
+	if _, _, ok := m.wait(); !ok {
+		return nil, false
+	}
+	return m.take()
+}
+
+// wait tells since when there is something unread, however often it was replaced; drain sleeps
+// until there is nothing.
+func TestMailboxWaitAndDrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		drop, _ := collect()
+		m := newMailbox(drop)
+		time.Sleep(time.Second)
+		began := time.Now()
+		for seq := range uint64(3) {
+			m.put(plain(seq))
+			time.Sleep(time.Second)
+		}
+		if since, _, ok := m.wait(); !ok || !since.Equal(began) {
+			t.Errorf("unread since %v, %v; want %v", since, ok, began)
+		}
+		drained := 0
+		go func() { m.drain(); drained++ }()
+		synctest.Wait()
+		if drained > 0 {
+			t.Error("drained with an item unread")
+		}
+		if it, ok := m.take(); !ok || it.seq != 2 {
+			t.Errorf("took %v", it)
+		}
+		if _, ok := m.take(); ok {
+			t.Error("took what is not there")
+		}
+		synctest.Wait()
+		m.put(plain(3))
+		go func() { m.drain(); drained++ }()
+		synctest.Wait()
+		m.abort()
+		synctest.Wait()
+		if drained != 2 {
+			t.Errorf("drained %d times, want once it was empty and once it was closed", drained)
+		}
+	})
+}
+
+// wait sleeps until put or close wakes it.
 func TestMailboxTakeWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		drop, _ := collect()
@@ -92,7 +140,7 @@ func TestMailboxTakeWaits(t *testing.T) {
 		var got []uint64
 		ended := false
 		go func() {
-			for it, ok := m.take(); ok; it, ok = m.take() {
+			for it, ok := next(m); ok; it, ok = next(m) {
 				got = append(got, it.seq)
 			}
 			ended = true
@@ -108,7 +156,7 @@ func TestMailboxTakeWaits(t *testing.T) {
 		m.close()
 		synctest.Wait()
 		if !ended {
-			t.Error("take did not return after close")
+			t.Error("wait did not return after close")
 		}
 	})
 }
@@ -122,7 +170,7 @@ func TestMailboxLosesNothing(t *testing.T) {
 	var taken []uint64
 	var reader sync.WaitGroup
 	reader.Go(func() {
-		for it, ok := m.take(); ok; it, ok = m.take() {
+		for it, ok := next(m); ok; it, ok = next(m) {
 			taken = append(taken, it.seq)
 		}
 	})

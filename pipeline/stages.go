@@ -184,14 +184,25 @@ func (s *stages) run(stage Stage, do func(*item) error) {
 	faults := coalesced{log: s.c.log.With(keyStage, stage.String()), message: "frame failed"}
 	defer faults.flush()
 	failures := 0
+	core := false // left of the frame before
 	for {
-		it, ok := s.boxes[stage].take()
+		it, ok := s.next(stage, core)
+		core = false
 		if !ok {
 			return
 		}
 		it.began[stage] = time.Now()
 		err := guard(func() error { return do(it) })
 		it.ended[stage] = time.Now()
+		// Whoever waits for a core comes after this frame's next stage, and after the next frame
+		// that is computed half.
+		switch {
+		case err == nil && stage == StageFeatures && s.boxes[StageTrack].awaited():
+		case err == nil && stage == StageTrack && s.boxes[StageTrack].waiting():
+			core, it.core = true, false
+		default:
+			s.free(it)
+		}
 		s.c.cfg.Meter.Took(stage, it.ended[stage].Sub(it.began[stage]))
 		if err == nil {
 			failures = 0
@@ -207,6 +218,40 @@ func (s *stages) run(stage Stage, do func(*item) error) {
 			return
 		}
 		faults.add(time.Now(), err)
+	}
+}
+
+// next waits for a frame and a core for it, which the caller releases. The frame is the
+// newest there is by then. Features are not computed of one while another waits to be tracked: that
+// would be overtaken, and what was computed of it lost.
+//
+// core is whether the caller has a core for it already, and so may the frame.
+func (s *stages) next(stage Stage, core bool) (it *item, ok bool) {
+	since, has, ok := s.boxes[stage].wait()
+	if stage == StageFeatures {
+		s.boxes[StageTrack].drain()
+	}
+	if ok && !has && !core {
+		s.c.cfg.Cores.Acquire(stage == StageTrack, since)
+		core = true
+	}
+	if ok {
+		it, ok = s.boxes[stage].take() // unless others have failed meanwhile
+	}
+	switch {
+	case core && !(ok && !it.core):
+		s.c.cfg.Cores.Release(1)
+	case core:
+		it.core = true
+	}
+	return it, ok
+}
+
+// free gives back the core of it, if it has one.
+func (s *stages) free(it *item) {
+	if it.core {
+		it.core = false
+		s.c.cfg.Cores.Release(1)
 	}
 }
 
@@ -261,6 +306,7 @@ func (s *stages) dropped(before Stage, it *item) {
 
 // release gives back what it holds.
 func (s *stages) release(it *item) {
+	s.free(it)
 	s.recycle(it)
 	it.frame.Release()
 }

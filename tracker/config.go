@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/segd/segd/features"
 )
 
 // Mode selects which parts of the model label a frame. The parts alone exist to
@@ -75,6 +77,9 @@ type Config struct {
 	MaxIter    int     // DC-ADMM iterations a frame; 0 = 5
 
 	Budget time.Duration // solving time a frame; 0 = no limit but MaxIter
+
+	// Cores bounds what computes at once; nil: the solver uses as many goroutines as GOMAXPROCS.
+	Cores features.Cores
 
 	OccludedFrames int // frames of the camera without the object before it is lost; 0 = 50
 }

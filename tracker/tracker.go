@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"image"
+	"runtime"
 	"slices"
 	"time"
 
@@ -260,6 +261,11 @@ func (t *Tracker) decide(ctx context.Context, f *frame, ann *annotation.Annotati
 func (t *Tracker) solve(ctx context.Context, f *frame, anew, learn bool, out *Solve) error {
 	labels := t.objects.labels()
 	if anew || t.cfg.Mode == Joint || t.cfg.Mode == NoTemporal {
+		if t.cfg.Cores != nil {
+			helpers := t.cfg.Cores.TryAcquire(runtime.GOMAXPROCS(0) - 1)
+			defer t.cfg.Cores.Release(helpers)
+			t.window.SetWorkers(1 + helpers)
+		}
 		report, err := t.window.Estimate(ctx, t.frames.rows(f), f.y, labels, anew, learn)
 		if err != nil {
 			return err

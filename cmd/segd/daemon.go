@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"sync"
 	"time"
@@ -26,6 +27,7 @@ import (
 	"github.com/segd/segd/ingest/whip"
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/configured"
+	"github.com/segd/segd/internal/cores"
 	"github.com/segd/segd/metrics"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/tracker"
@@ -47,6 +49,7 @@ type daemon struct {
 	bus      *bus.Bus
 	drained  bool // serve has closed the bus, and told how that went
 	models   []*dnn.Model
+	cores    *cores.Cores
 	set      *pipeline.Set
 	limit    time.Duration // of systemd's watchdog; 0: none
 	watch    *watchdog
@@ -214,12 +217,14 @@ func (d *daemon) readAnnotations() error {
 	return errors.Join(faults...)
 }
 
-// build makes the cameras; nothing is dialled yet. They share one model: it lets
-// one in at a time and spreads each picture over all cores, and two models side
-// by side were no faster even with cameras of two sizes (83 against 86 ms a
-// frame on 2 cores), only larger by some 100 MB.
+// build makes the cameras; nothing is dialled yet. They share the cores, and one model.
 func (d *daemon) build() error {
-	model, err := configured.OpenModel(d.cfg.Model)
+	d.cores = cores.New(runtime.GOMAXPROCS(0))
+	m := d.cfg.Model
+	if m.Threads == 0 {
+		m.Threads = max(1, runtime.GOMAXPROCS(0)/(2*len(d.cfg.Cameras))) // all may be in the network at once
+	}
+	model, err := configured.OpenModel(m)
 	if err != nil {
 		return err
 	}
@@ -259,14 +264,15 @@ func (d *daemon) camera(i int, cam config.Camera, model features.Model) pipeline
 			return ingest.Open(cfg)
 		},
 		NewExtractor: func() (pipeline.Extractor, error) {
-			return features.New(features.Config{Superpixels: d.cfg.Superpixels}, model)
+			return features.New(features.Config{Superpixels: d.cfg.Superpixels, Cores: d.cores}, model)
 		},
 		NewStepper: func() (pipeline.Stepper, error) {
-			return tracker.New(tracker.Config{Budget: time.Duration(d.cfg.Tracker.BudgetMS) * time.Millisecond})
+			return tracker.New(tracker.Config{Budget: time.Duration(d.cfg.Tracker.BudgetMS) * time.Millisecond, Cores: d.cores})
 		},
 		Publisher:  d.bus,
 		Viewer:     d.web,
 		Meter:      m,
+		Cores:      d.cores,
 		Annotation: d.annotations[cam.Name], AnnotationFits: d.fits || configured.Fits(cam),
 		Slow:   time.Duration(d.cfg.Log.SlowMS) * time.Millisecond,
 		Logger: d.log,

@@ -28,8 +28,7 @@ const EmbeddedName = "segd-s64"
 var embedded []byte
 
 // A Model computes feature maps, with OpenCV or with ONNX Runtime. It implements
-// features.Model. Any goroutine may use it, one at a time gets through; cameras may
-// share it.
+// features.Model. Any goroutine may use it, several at once; cameras may share it.
 type Model struct {
 	src  *source
 	opt  Options
@@ -37,16 +36,27 @@ type Model struct {
 	// lut normalises one byte of each channel of the model.
 	lut [inputChannels][256]float32
 
+	engine engine
+
+	open   sync.RWMutex // held for reading while the engine is used; guards closed
+	closed bool
+
 	mu       sync.Mutex // guards what follows
-	closed   bool
-	engine   engine
-	networks []laidOut // by input size, the last used first
-	image    gocv.Mat  // the image, BGR24
-	scaled   gocv.Mat  // the image at the input's size
+	networks []laidOut  // that nobody uses, the last used first
+	scalers  []*scaler  // likewise
 }
 
-// maxLaidOut bounds the pixels of all inputs a Model is laid out for at once: those of two cameras
-// of different sizes, whole and at 1/2 and 1/4, and a few dozen of crops. Two may be larger.
+// scaler is the memory to scale an image in.
+type scaler struct {
+	image  gocv.Mat // BGR24
+	scaled gocv.Mat // at the input's size
+}
+
+func (s *scaler) close() error { return errors.Join(s.image.Close(), s.scaled.Close()) }
+
+// maxLaidOut bounds the pixels of all inputs a Model is laid out for at once, beside those in use:
+// those of two cameras of different sizes, whole and at 1/2 and 1/4, and a few dozen of crops. One
+// may be larger.
 const maxLaidOut = 1 << 21
 
 // laidOut is a network and the size of its input.
@@ -177,12 +187,10 @@ func open(src *source, opt Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if opt.Threads > 0 {
-		setThreads(opt.Threads)
-	}
+	setThreads(opt.Threads)
 	sum := sha256.Sum256(src.data)
 	m := &Model{
-		src: src, opt: opt, image: gocv.NewMat(), scaled: gocv.NewMat(),
+		src: src, opt: opt,
 		info: Info{Path: src.path, Format: src.format, SHA256: hex.EncodeToString(sum[:]), InputWidth: src.fixed.X, InputHeight: src.fixed.Y},
 	}
 	for c := range m.lut {
@@ -213,44 +221,54 @@ func (m *Model) describe() (err error) {
 	return m.choose()
 }
 
-// network returns the model laid out for an input size. Of too many sizes, those go
-// which were not asked for the longest.
-func (m *Model) network(size image.Point) (network, error) {
-	at := slices.IndexFunc(m.networks, func(n laidOut) bool { return n.size == size })
-	if at < 0 {
-		if err := m.makeRoom(size.X * size.Y); err != nil {
-			return nil, err
-		}
-		n, err := m.engine.layOut(size)
-		if err != nil {
-			return nil, err
-		}
-		at = len(m.networks)
-		m.networks = append(m.networks, laidOut{n, size})
+// take returns the model laid out for an input size, and memory to scale an image in, for the
+// caller alone until put.
+func (m *Model) take(size image.Point) (n laidOut, s *scaler, err error) {
+	m.mu.Lock()
+	if k := len(m.scalers); k > 0 {
+		s, m.scalers = m.scalers[k-1], m.scalers[:k-1]
 	}
-	n := m.networks[at]
-	copy(m.networks[1:at+1], m.networks[:at])
-	m.networks[0] = n
-	return n.network, nil
+	at := slices.IndexFunc(m.networks, func(n laidOut) bool { return n.size == size })
+	if at >= 0 {
+		n = m.networks[at]
+		m.networks = slices.Delete(m.networks, at, at+1)
+	}
+	m.mu.Unlock()
+	if s == nil {
+		s = &scaler{gocv.NewMat(), gocv.NewMat()}
+	}
+	if at < 0 {
+		n.size = size
+		if n.network, err = m.engine.layOut(size); err != nil {
+			return n, nil, errors.Join(err, s.close())
+		}
+	}
+	return n, s, nil
 }
 
-// makeRoom drops what there is too much of beside one more of so many pixels.
-func (m *Model) makeRoom(pixels int) error {
-	keep := 0
+// put gives back what take returned. Of too many networks, those go which were not used for the
+// longest.
+func (m *Model) put(n laidOut, s *scaler) error {
+	m.mu.Lock()
+	m.scalers = append(m.scalers, s)
+	m.networks = append(m.networks, n)
+	copy(m.networks[1:], m.networks)
+	m.networks[0] = n
+	pixels, keep := 0, 0
 	for ; keep < len(m.networks); keep++ {
 		size := m.networks[keep].size
 		if pixels += size.X * size.Y; pixels > maxLaidOut && keep > 0 {
 			break
 		}
 	}
-	for len(m.networks) > keep {
-		last := m.networks[len(m.networks)-1]
-		m.networks = m.networks[:len(m.networks)-1]
-		if err := last.close(); err != nil {
-			return err
-		}
+	var err error
+	for _, old := range m.networks[keep:] {
+		err = errors.Join(err, old.close())
 	}
-	return nil
+	clear(m.networks[keep:])
+	m.networks = m.networks[:keep]
+	m.mu.Unlock()
+	return err
 }
 
 // inputFor is the input size for all of an image at a scale.
@@ -320,7 +338,7 @@ func (m *Model) Info() Info {
 // model with an input size of its own sees what does not fill it in the input's upper left
 // corner, and the mean beside it. Features allocates nothing once dst and the model
 // have seen the size.
-func (m *Model) Features(dst []features.Map, bgr []byte, width, height int, view features.View) ([]features.Map, error) {
+func (m *Model) Features(dst []features.Map, bgr []byte, width, height int, view features.View) (_ []features.Map, err error) {
 	if width < 1 || height < 1 || width > maxSide || height > maxSide || len(bgr) != 3*width*height {
 		return nil, fmt.Errorf("features/dnn: %d bytes for a BGR24 image of %d×%d pixels", len(bgr), width, height)
 	}
@@ -333,8 +351,8 @@ func (m *Model) Features(dst []features.Map, bgr []byte, width, height int, view
 	if !view.In(image.Rect(0, 0, width, height)) {
 		return nil, fmt.Errorf("features/dnn: the part %v of an image of %d×%d pixels", view.Rectangle, width, height)
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.open.RLock()
+	defer m.open.RUnlock()
 	if m.closed {
 		return nil, errors.New("features/dnn: the model is closed")
 	}
@@ -343,11 +361,16 @@ func (m *Model) Features(dst []features.Map, bgr []byte, width, height int, view
 	if w*h > maxInput {
 		return nil, fmt.Errorf("features/dnn: %v of an image of %d×%d pixels would be scaled to %d×%d; want at most %d pixels", show.Rectangle, width, height, w, h, maxInput)
 	}
-	n, err := m.network(show.input)
+	n, s, err := m.take(show.input)
 	if err != nil {
 		return nil, fmt.Errorf("features/dnn: model %s for %d×%d pixels: %w", m.info.Path, w, h, err)
 	}
-	if err := m.normalise(n, bgr, width, show); err != nil {
+	defer func() {
+		if put := m.put(n, s); err == nil && put != nil {
+			err = fmt.Errorf("features/dnn: model %s: %w", m.info.Path, put)
+		}
+	}()
+	if err := m.normalise(n.network, s, bgr, width, show); err != nil {
 		return nil, fmt.Errorf("features/dnn: %w", err)
 	}
 	if err := n.run(); err != nil {
@@ -355,7 +378,7 @@ func (m *Model) Features(dst []features.Map, bgr []byte, width, height int, view
 	}
 	dst = slices.Grow(dst[:0], len(m.info.Taps))[:len(m.info.Taps)]
 	for i := range dst {
-		if err := m.fetch(&dst[i], n, i, show); err != nil {
+		if err := m.fetch(&dst[i], n.network, i, show); err != nil {
 			return nil, fmt.Errorf("features/dnn: model %s on %d×%d pixels: tap %q: %w", m.info.Path, w, h, m.info.Taps[i].Name, err)
 		}
 	}
@@ -388,15 +411,15 @@ func place(first, n, input, shown, cells int) (stride, offset float64) {
 
 // normalise scales what is shown of the image and writes it to the upper left of the
 // network's input, plane by plane; the rest of it becomes zero.
-func (m *Model) normalise(to network, bgr []byte, width int, s shown) error {
+func (m *Model) normalise(to network, in *scaler, bgr []byte, width int, s shown) error {
 	pix, stride := bgr[3*(s.Min.Y*width+s.Min.X):], 3*width
 	if s.Size() != s.size {
-		if m.image.Cols() != s.Dx() || m.image.Rows() != s.Dy() {
-			m.image.Close()
-			m.image = gocv.NewMatWithSize(s.Dy(), s.Dx(), gocv.MatTypeCV8UC3)
+		if in.image.Cols() != s.Dx() || in.image.Rows() != s.Dy() {
+			in.image.Close()
+			in.image = gocv.NewMatWithSize(s.Dy(), s.Dx(), gocv.MatTypeCV8UC3)
 		}
 		// OpenCV keeps pointers, so it gets a copy in memory of its own.
-		own, err := m.image.DataPtrUint8()
+		own, err := in.image.DataPtrUint8()
 		if err != nil {
 			return err
 		}
@@ -407,25 +430,25 @@ func (m *Model) normalise(to network, bgr []byte, width int, s shown) error {
 		if s.size.X <= s.Dx() && s.size.Y <= s.Dy() {
 			method = gocv.InterpolationArea
 		}
-		gocv.Resize(m.image, &m.scaled, s.size, 0, 0, method)
-		if pix, err = m.scaled.DataPtrUint8(); err != nil {
+		gocv.Resize(in.image, &in.scaled, s.size, 0, 0, method)
+		if pix, err = in.scaled.DataPtrUint8(); err != nil {
 			return err
 		}
 		stride = 3 * s.size.X
 	}
-	in, err := to.input()
+	input, err := to.input()
 	if err != nil {
 		return err
 	}
 	n := s.input.X * s.input.Y
-	first, second, third := in[:n], in[n:][:n], in[2*n:][:n]
+	first, second, third := input[:n], input[n:][:n], input[2*n:][:n]
 	b, g, r := first, second, third
 	lb, lg, lr := &m.lut[0], &m.lut[1], &m.lut[2]
 	if m.opt.RGB {
 		b, r, lb, lr = third, first, &m.lut[2], &m.lut[0]
 	}
 	if s.size != s.input {
-		clear(in)
+		clear(input)
 	}
 	for y := range s.size.Y {
 		row := func(plane []float32) []float32 { return plane[y*s.input.X:][:s.size.X] }
@@ -445,17 +468,20 @@ func fill(b, g, r []float32, pix []byte, lb, lg, lr *[256]float32) {
 
 // Close releases the engine's memory. Calling it again does nothing.
 func (m *Model) Close() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.open.Lock() // when nobody uses it
+	defer m.open.Unlock()
 	if m.closed {
 		return nil
 	}
 	m.closed = true
-	err := errors.Join(m.image.Close(), m.scaled.Close())
+	var err error
 	for _, n := range m.networks {
 		err = errors.Join(err, n.close())
 	}
-	m.networks = nil
+	for _, s := range m.scalers {
+		err = errors.Join(err, s.close())
+	}
+	m.networks, m.scalers = nil, nil
 	if m.engine != nil {
 		err = errors.Join(err, m.engine.close())
 	}

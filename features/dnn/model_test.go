@@ -2,6 +2,7 @@ package dnn
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"image"
 	"math"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 	"unsafe"
 
 	"gocv.io/x/gocv"
@@ -524,5 +526,59 @@ func BenchmarkEmbeddedSizes(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// meeting is an engine whose runs wait until two of them are under way.
+type meeting struct {
+	*openCV
+	met chan struct{}
+}
+
+func (m *meeting) layOut(size image.Point) (network, error) {
+	n, err := m.openCV.layOut(size)
+	return &meetingNetwork{n, m.met}, err
+}
+
+type meetingNetwork struct {
+	network
+	met chan struct{}
+}
+
+func (n *meetingNetwork) run() error {
+	select {
+	case n.met <- struct{}{}:
+	case <-n.met:
+	case <-time.After(time.Minute):
+		return errors.New("nobody else runs")
+	}
+	return n.network.run()
+}
+
+// Two cameras' frames are computed side by side, each as if it were alone.
+func TestFeaturesSideBySide(t *testing.T) {
+	opt := Options{ShortSide: 64, Engine: EngineOpenCV}
+	m, alone := mustOpen(t, EmbeddedName, opt), mustOpen(t, EmbeddedName, opt)
+	m.engine = &meeting{m.engine.(*openCV), make(chan struct{})}
+	var running sync.WaitGroup
+	for k := range 2 {
+		running.Go(func() {
+			bgr := noise(100+k, 70) // of one size for the network
+			for range 3 {
+				got, err := m.Features(nil, bgr, 100+k, 70, features.View{})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				want, err := alone.Features(nil, bgr, 100+k, 70, features.View{})
+				if err != nil || !slices.Equal(got[0].Data, want[0].Data) {
+					t.Errorf("camera %d: %v, or other maps than alone", k, err)
+				}
+			}
+		})
+	}
+	running.Wait()
+	if len(m.networks) != 2 || len(m.scalers) != 2 {
+		t.Errorf("%d networks and %d scalers after two at once", len(m.networks), len(m.scalers))
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"image"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -106,11 +105,7 @@ func (m *Model) openONNXRuntime() (e *onnxRuntime, err error) {
 	if err != nil {
 		return nil, err
 	}
-	threads := m.opt.Threads
-	if threads == 0 {
-		threads = runtime.GOMAXPROCS(0)
-	}
-	if e.session, err = newSession(cut, e.input, e.taps, threads); err != nil {
+	if e.session, err = newSession(cut, e.input, e.taps, m.opt.Threads); err != nil {
 		return nil, refuse("ONNX Runtime", err.Error())
 	}
 	return e, nil

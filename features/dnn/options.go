@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 )
 
 const (
@@ -50,8 +51,8 @@ type Options struct {
 	// Prototxt is the network description of a Caffe model; empty means the weights'
 	// path with .prototxt for .caffemodel.
 	Prototxt string `json:"prototxt,omitempty"`
-	// Threads is how many threads compute: OpenCV's are for this process as a whole; 0
-	// leaves those as they are (one a core to begin with), and gives ONNX Runtime GOMAXPROCS.
+	// Threads is how many threads compute what Features was asked for; OpenCV's are for this
+	// process as a whole. 0: one for two of GOMAXPROCS, as superpixels grow meanwhile.
 	Threads int `json:"threads,omitempty"`
 	// Engine is EngineOpenCV; EngineONNXRuntime, which is an error if its library is not
 	// there or does not take the model; "" or EngineAuto for the faster of the two. They are
@@ -75,7 +76,7 @@ func (o Options) withDefaults() (Options, error) {
 		fault("short side of %d pixels; want 1 to %d, or 0 for %d", o.ShortSide, maxSide, DefaultShortSide)
 	}
 	if o.Threads < 0 {
-		fault("%d threads; want 1 or more, or 0 to leave it to OpenCV", o.Threads)
+		fault("%d threads; want 1 or more, or 0 for half of the cores", o.Threads)
 	}
 	switch o.Device {
 	case "", "auto", deviceCPU, deviceCUDA:
@@ -110,6 +111,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.ShortSide == 0 {
 		o.ShortSide = DefaultShortSide
+	}
+	if o.Threads == 0 {
+		o.Threads = max(1, runtime.GOMAXPROCS(0)/2)
 	}
 	return o, errors.Join(faults...)
 }

@@ -102,6 +102,7 @@ var plan = map[string]room{
 	"internal/cli":          {internal: []string{"annotation", "bus", "config", "features/dnn", "ingest", "pipeline"}, modules: []string{cobra, progress, term}},
 	"internal/client":       {internal: []string{"annotation", "bus", "bus/segdv1", "config", "internal/cli", "internal/draw", "internal/record"}, modules: []string{cobra, protobuf, websock}, tests: []string{"ingest/codec", "internal/cli/clitest", "mask", nats}},
 	"internal/configured":   {internal: []string{"annotation", "bus", "config", "features/dnn", "ingest", "ingest/codec", "internal/cli"}},
+	"internal/cores":        {without: numbersOnly},
 	"internal/draw":         {internal: []string{"bus/segdv1", "mask"}},
 	"internal/measure":      {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "eval/davis", "eval/moons", "eval/mot", "eval/scribbles", "eval/soak", "eval/ssl", "features", "features/dnn", "ingest", "ingest/codec", "internal/cli", "internal/configured", "internal/draw", "internal/record", "mask", "tracker"}, modules: []string{cobra, prom, "github.com/prometheus/client_model", "github.com/prometheus/common"}},
 	"internal/record":       {internal: []string{"ingest/codec"}},
@@ -114,7 +115,7 @@ var plan = map[string]room{
 	"internal/problem":      {},
 	"internal/redact":       {},
 	"deploy/prometheus":     {tests: []string{yaml}},
-	"cmd/segd":              {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "internal/cli", "internal/client", "internal/configured", "internal/measure", "internal/setup", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, prom, sdaemon}, tests: []string{"deploy", "eval/davis", "internal/cli/clitest", "internal/draw", nats, pion, protobuf, websock}},
+	"cmd/segd":              {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "internal/cli", "internal/client", "internal/configured", "internal/cores", "internal/measure", "internal/setup", "mask", "metrics", "pipeline", "tracker", "web"}, modules: []string{cobra, prom, sdaemon}, tests: []string{"deploy", "eval/davis", "internal/cli/clitest", "internal/draw", nats, pion, protobuf, websock}},
 
 	"eval/internal/clip/cliptest":  {},
 	"eval/internal/npy/npytest":    {},

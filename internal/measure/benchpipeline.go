@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -175,7 +176,7 @@ func tellPipeline(w io.Writer, f *benchPipelineFlags, r *pipelineReport) error {
 // reference is how long the model in the binary takes for a frame, in milliseconds: the
 // median of a few.
 func reference(engine string) (_ float64, err error) {
-	m, err := configured.OpenModel(config.Model{ShortSide: benchReferenceHeight, Engine: engine})
+	m, err := configured.OpenModel(config.Model{ShortSide: benchReferenceHeight, Engine: engine, Threads: runtime.GOMAXPROCS(0)})
 	if err != nil {
 		return 0, cli.Usage(err)
 	}

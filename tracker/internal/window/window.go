@@ -60,9 +60,14 @@ type Window struct {
 	blocks  []*kernel.Block
 	step    []float64 // Xᵀα, by which the classifier moves
 	scores  []float64 // L, of one superpixel
+	workers int       // goroutines that the next solve may use; 0: GOMAXPROCS
 	report  Report
 	observe func(solver.Iteration) // writes report's trace
 }
+
+// SetWorkers bounds the goroutines of the next solves; 0, as at first, is GOMAXPROCS. The results
+// are the same, to the bit.
+func (w *Window) SetWorkers(n int) { w.workers = n }
 
 // Learn takes over another window's classifier.
 func (w *Window) Learn(other *Window) { w.weight = slices.Clone(other.weight) }
@@ -113,7 +118,7 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 		w.observe = w.trace
 	}
 	w.report = Report{}
-	opt := solver.Options{MaxIter: w.MaxIter, Rho: rho, Tau: 1, Consistent: true, Observe: w.observe}
+	opt := solver.Options{MaxIter: w.MaxIter, Rho: rho, Tau: 1, Consistent: true, Observe: w.observe, Workers: w.workers}
 	if annotated {
 		opt.MaxIter = annotatedIter
 	} else if w.Budget > 0 {
@@ -174,6 +179,7 @@ func (w *Window) gather(frames []*Frame, labels int, gamma float64) {
 			w.unary[i] = u * w.Evidence * w.omega[i/labels]
 		}
 	}
+	w.kernel.SetWorkers(w.workers)
 	w.kernel.Reset(w.blocks, gamma)
 	w.offset = scratch.Grow(w.offset, len(w.unary))
 	w.kernel.Scores(w.offset, w.weight, labels)

@@ -1,0 +1,117 @@
+package pipeline
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/features"
+)
+
+// oneCore is Cores of one, given to who is the most urgent.
+type oneCore struct {
+	mu      sync.Mutex
+	freed   sync.Cond
+	busy    bool
+	waiting []struct {
+		begun bool
+		since time.Time
+	}
+}
+
+func (c *oneCore) Acquire(begun bool, since time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	me := struct {
+		begun bool
+		since time.Time
+	}{begun, since}
+	c.waiting = append(c.waiting, me)
+	first := func() bool {
+		for _, w := range c.waiting {
+			if w.begun && !begun || w.begun == begun && w.since.Before(since) {
+				return false
+			}
+		}
+		return true
+	}
+	for c.busy || !first() {
+		c.freed.Wait()
+	}
+	for k, w := range c.waiting {
+		if w == me {
+			c.waiting = append(c.waiting[:k], c.waiting[k+1:]...)
+			break
+		}
+	}
+	c.busy = true
+}
+
+func (c *oneCore) Release(int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.busy {
+		panic("released twice")
+	}
+	c.busy = false
+	c.freed.Broadcast()
+}
+
+// Cameras that are too much for one core get the same share of it, stage after stage; what was
+// begun is finished, and no frame waits for longer than the others take a turn each.
+func TestCamerasShareACore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const work = 50 * time.Millisecond // a stage's; ten frames a second of each camera come
+		core := &oneCore{}
+		core.freed.L = &core.mu
+		var mu sync.Mutex
+		working := 0
+		stage := func() {
+			mu.Lock()
+			if working++; working > 1 {
+				t.Error("two stages work at once")
+			}
+			mu.Unlock()
+			time.Sleep(work)
+			mu.Lock()
+			working--
+			mu.Unlock()
+		}
+		var benches []*bench
+		var configs []Config
+		for _, name := range []string{"a", "b", "c"} {
+			b := newBench(t, name, 60)
+			b.cfg.Cores = core
+			b.cfg.Viewer = nil
+			b.onExtract = func(*features.Scene, features.Plan) error { stage(); return nil }
+			b.onStep = func(*features.Scene, *annotation.Annotation) error { stage(); return nil }
+			benches, configs = append(benches, b), append(configs, b.cfg)
+		}
+		set, err := NewSet(configs...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := set.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if core.busy {
+			t.Error("somebody has kept the core")
+		}
+		for k, c := range set.cameras {
+			snap := benches[k].check(t, c)
+			if snap.Published < 18 || snap.Published > 23 {
+				t.Errorf("camera %s published %d frames in 6 s; want a third of 60", snap.Camera, snap.Published)
+			}
+			if snap.DroppedBefore[StageTrack] > 0 {
+				t.Errorf("camera %s: features were computed in vain of %d frames", snap.Camera, snap.DroppedBefore[StageTrack])
+			}
+			// What is taken is at most a frame's time old, but for the last of all, and both stages
+			// follow each other.
+			if snap.Latency.P95 > 100*time.Millisecond+2*work+2*time.Millisecond {
+				t.Errorf("camera %s: p95 latency %v", snap.Camera, snap.Latency.P95)
+			}
+		}
+	})
+}
