@@ -43,7 +43,7 @@ func sampleOracle(m *Map, c, x, y int) float64 {
 	fy := min(max((float64(y)-m.OffsetY)/m.StrideY, 0), float64(m.Height-1))
 	x0, y0 := int(fx), int(fy)
 	x1, y1 := min(x0+1, m.Width-1), min(y0+1, m.Height-1)
-	at := func(i, j int) float64 { return float64(m.Data[(c*m.Height+i)*m.Width+j]) }
+	at := func(i, j int) float64 { return float64(m.Data[(i*m.Width+j)*m.Channels+c]) }
 	wx, wy := fx-float64(x0), fy-float64(y0)
 	return (1-wy)*((1-wx)*at(y0, x0)+wx*at(y0, x1)) + wy*((1-wx)*at(y1, x0)+wx*at(y1, x1))
 }

@@ -18,7 +18,6 @@ type pooler struct {
 	x, y   axis
 	window []float32 // weights of the cells under one superpixel's bounding box
 	line   []float32 // weights along one run
-	planes []float32 // a map with its channels last
 }
 
 // pool writes the mean of the bilinearly interpolated map m over each superpixel of a patch,
@@ -27,8 +26,6 @@ type pooler struct {
 func (p *pooler) pool(x []float32, dst *Scene, patch *Patch, stats *regionStats, m *Map, column int) {
 	p.x.fill(patch.Cols, m.Width, patch.Min.X, patch.Shrink, m.StrideX, m.OffsetX)
 	p.y.fill(patch.Rows, m.Height, patch.Min.Y, patch.Shrink, m.StrideY, m.OffsetY)
-	p.planes = grown(p.planes, len(m.Data))
-	channelsLast(p.planes, m.Data, m.Channels, m.Height*m.Width)
 
 	c := m.Channels
 	blas := blas32.Implementation()
@@ -38,7 +35,7 @@ func (p *pooler) pool(x []float32, dst *Scene, patch *Patch, stats *regionStats,
 		i0, j0, rows, cols := p.weigh(stats.runs[stats.start[k]:stats.start[k+1]])
 		share := 1 / float32(stats.sums[k].n)
 		for i := range rows {
-			cells := p.planes[min(((i0+i)*m.Width+j0)*c, len(p.planes)):]
+			cells := m.Data[min(((i0+i)*m.Width+j0)*c, len(m.Data)):]
 			for j, w := range p.window[i*cols:][:cols] {
 				if w != 0 { // also spares the cells beyond a map that is one cell wide
 					blas.Saxpy(c, w*share, cells[j*c:], 1, out, 1)
@@ -99,22 +96,5 @@ func (a *axis) fill(n, cells, first, shrink int, stride, offset float64) {
 		cell := min(math.Floor(at), max(last-1, 0))
 		a.cell[i] = int32(cell)
 		a.weight[i] = float32(at - cell)
-	}
-}
-
-// channelsLast transposes channels×cells to cells×channels, in strips of cells
-// that stay in the first-level cache.
-func channelsLast(dst, src []float32, channels, cells int) {
-	const strip = 16
-	for from := 0; from < cells; from += strip {
-		to := min(from+strip, cells)
-		for c := range channels {
-			plane := src[c*cells+from : c*cells+to]
-			at := from*channels + c
-			for _, v := range plane {
-				dst[at] = v
-				at += channels
-			}
-		}
 	}
 }

@@ -122,12 +122,12 @@ type Thumbnail struct {
 
 // A Map is a stack of feature planes over an image.
 type Map struct {
-	// Channels, Height and Width are Data's shape, in that order, row-major.
+	// Data's shape is Height, Width, Channels, in that order, row-major.
 	Channels, Height, Width int
 	// Cell (i, j) is centred on pixel x = StrideX·j + OffsetX, y = StrideY·i + OffsetY
 	// of the original image, where pixel (0, 0) is centred on x = y = 0.
 	StrideX, StrideY, OffsetX, OffsetY float64
-	// Data holds Channels×Height×Width values.
+	// Data holds Height×Width×Channels values.
 	Data []float32
 }
 

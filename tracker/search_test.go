@@ -36,7 +36,7 @@ func (checksModel) Features(dst []features.Map, bgr []byte, width, height int, v
 					x, y := j*cell+k%cell, i*cell+k/cell
 					sum += math.Abs(grey[y*w+x] - grey[y*w+min(x+lag, w-1)])
 				}
-				m.Data[(c*rows+i)*cols+j] = float32(sum / (cell * cell))
+				m.Data[(i*cols+j)*m.Channels+c] = float32(sum / (cell * cell))
 			}
 		}
 	}

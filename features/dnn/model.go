@@ -387,8 +387,9 @@ func (m *Model) Features(dst []features.Map, bgr []byte, width, height int, view
 
 // fetch copies tap i of a run into dst, whose Data it reuses.
 func (m *Model) fetch(dst *features.Map, n network, i int, s shown) error {
-	data, channels, rows, cols, err := n.output(i)
-	if err != nil {
+	var channels, rows, cols int
+	var err error
+	if dst.Data, channels, rows, cols, err = n.output(dst.Data, i); err != nil {
 		return err
 	}
 	if want := m.info.Taps[i].Shape[1]; channels != want {
@@ -397,7 +398,6 @@ func (m *Model) fetch(dst *features.Map, n network, i int, s shown) error {
 	dst.Channels, dst.Height, dst.Width = channels, rows, cols
 	dst.StrideX, dst.OffsetX = place(s.Min.X, s.Dx(), s.input.X, s.size.X, cols)
 	dst.StrideY, dst.OffsetY = place(s.Min.Y, s.Dy(), s.input.Y, s.size.Y, rows)
-	dst.Data = append(dst.Data[:0], data...)
 	return nil
 }
 

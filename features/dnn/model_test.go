@@ -119,15 +119,14 @@ func TestGeometry(t *testing.T) {
 					if x < tt.margins || y < tt.margins || x > float64(tt.imageW)-1-tt.margins || y > float64(tt.imageH)-1-tt.margins {
 						continue
 					}
-					at := i*mp.Width + j
-					n := mp.Height * mp.Width
+					cell := mp.Data[(i*mp.Width+j)*mp.Channels:][:mp.Channels]
 					// A byte is three pixels, rounded down: on average one pixel less.
-					gotX, gotY := 3*float64(mp.Data[at])+1, 3*float64(mp.Data[n+at])+1
+					gotX, gotY := 3*float64(cell[0])+1, 3*float64(cell[1])+1
 					if math.Abs(gotX-x) > tt.tolerance || math.Abs(gotY-y) > tt.tolerance {
 						t.Fatalf("cell %d, %d is placed at %.2f, %.2f and shows %.2f, %.2f", i, j, x, y, gotX, gotY)
 					}
-					if mp.Data[2*n+at] != 7 {
-						t.Fatalf("red is %v, want 7", mp.Data[2*n+at])
+					if cell[2] != 7 {
+						t.Fatalf("red is %v, want 7", cell[2])
 					}
 				}
 			}
@@ -155,7 +154,7 @@ func TestNormalisation(t *testing.T) {
 				t.Fatal(err)
 			}
 			for c, want := range tt.want {
-				if got := maps[0].Data[c*16*16+40]; math.Abs(float64(got)-want) > 1e-5 {
+				if got := maps[0].Data[40*3+c]; math.Abs(float64(got)-want) > 1e-5 {
 					t.Errorf("channel %d is %v, want %v", c, got, want)
 				}
 			}
@@ -289,8 +288,8 @@ func TestCrop(t *testing.T) {
 			for c := range b.Channels {
 				for i := far; i < b.Height-far; i++ {
 					for j := far; j < b.Width-far; j++ {
-						v := float64(a.Data[(c*a.Height+i+di)*a.Width+j+dj])
-						differ += math.Pow(v-float64(b.Data[(c*b.Height+i)*b.Width+j]), 2)
+						v := float64(a.Data[((i+di)*a.Width+j+dj)*a.Channels+c])
+						differ += math.Pow(v-float64(b.Data[(i*b.Width+j)*b.Channels+c]), 2)
 						power += v * v
 					}
 				}
@@ -344,9 +343,9 @@ func TestEmbeddedMoves(t *testing.T) {
 	for c := range mp.Channels {
 		for i := far; i < mp.Height-far; i++ {
 			for j := far; j < mp.Width-far-shift/4; j++ {
-				at := (c*mp.Height+i)*mp.Width + j
+				at := (i*mp.Width+j)*mp.Channels + c
 				v := float64(b[0].Data[at])
-				moved += math.Pow(float64(mp.Data[at+shift/4])-v, 2)
+				moved += math.Pow(float64(mp.Data[at+shift/4*mp.Channels])-v, 2)
 				stayed += math.Pow(float64(mp.Data[at])-v, 2)
 				power += v * v
 			}

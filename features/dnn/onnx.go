@@ -20,6 +20,11 @@ const (
 	nodeInput        = 1
 	nodeOutput       = 2
 	nodeName         = 3
+	nodeOp           = 4
+	nodeAttribute    = 5
+	attributeName    = 1
+	attributeInts    = 8
+	attributeType    = 20
 	tensorName       = 8
 	valueName        = 1
 	valueType        = 2
@@ -32,6 +37,9 @@ const (
 
 // elemFloat is TensorProto.FLOAT.
 const elemFloat = 1
+
+// attributeIsInts is AttributeProto.INTS.
+const attributeIsInts = 7
 
 // onnxValue is an input or output of an ONNX graph; a dimension that is not fixed
 // is 0.
@@ -169,8 +177,11 @@ func (g *onnxGraph) tensor(layer string) (string, error) {
 	return "", fmt.Errorf("no node makes layer %q", layer)
 }
 
-// cut returns data, the file that g was read from, with these tensors as its outputs and
-// without what they do not need.
+// channelsLastSuffix is what the tensors that cut makes are called after the tensor's name.
+const channelsLastSuffix = "/segd_channels_last"
+
+// cut returns data, the file that g was read from, with these tensors, 1×channels×height×width, as
+// its outputs, but 1×height×width×channels, and without what they do not need.
 func (g *onnxGraph) cut(data []byte, outputs []string) ([]byte, error) {
 	needed := map[string]bool{}
 	for _, t := range outputs {
@@ -198,12 +209,40 @@ func (g *onnxGraph) cut(data []byte, outputs []string) ([]byte, error) {
 			return body, num != graphOutput, nil
 		})
 		for _, t := range outputs {
-			value := protowire.AppendString(protowire.AppendTag(nil, valueName, protowire.BytesType), t)
-			graph = protowire.AppendBytes(protowire.AppendTag(graph, graphOutput, protowire.BytesType), value)
+			graph = message(graph).bytes(graphNode, transposed(t)).
+				bytes(graphOutput, message{}.string(valueName, t+channelsLastSuffix))
 		}
 		return graph, true, err
 	})
 }
+
+// transposed is the NodeProto that makes t channels last.
+func transposed(t string) message {
+	return message{}.string(nodeInput, t).string(nodeOutput, t+channelsLastSuffix).string(nodeOp, "Transpose").
+		bytes(nodeAttribute, ints("perm", 0, 2, 3, 1))
+}
+
+// ints is an AttributeProto.
+func ints(name string, values ...int) message {
+	m := message{}.string(attributeName, name)
+	for _, v := range values {
+		m = m.int(attributeInts, v)
+	}
+	return m.int(attributeType, attributeIsInts)
+}
+
+// message is a protobuf message that is being written.
+type message []byte
+
+func (m message) int(num protowire.Number, v int) message {
+	return protowire.AppendVarint(protowire.AppendTag(m, num, protowire.VarintType), uint64(v))
+}
+
+func (m message) bytes(num protowire.Number, v []byte) message {
+	return protowire.AppendBytes(protowire.AppendTag(m, num, protowire.BytesType), v)
+}
+
+func (m message) string(num protowire.Number, v string) message { return m.bytes(num, []byte(v)) }
 
 // rewritten copies a protobuf message; edit returns another body for each of its fields
 // that are bytes or messages, and whether it stays.

@@ -73,7 +73,7 @@ type onnxRuntime struct {
 	library, version string
 	session          *ort.DynamicAdvancedSession
 	input            string
-	taps             []string // tensors
+	taps             []string // tensors, as cut makes them
 }
 
 // openONNXRuntime prepares m, whose taps are known, for ONNX Runtime.
@@ -104,6 +104,9 @@ func (m *Model) openONNXRuntime() (e *onnxRuntime, err error) {
 	cut, err := m.src.graph.cut(m.src.data, e.taps)
 	if err != nil {
 		return nil, err
+	}
+	for i := range e.taps {
+		e.taps[i] += channelsLastSuffix
 	}
 	if e.session, err = newSession(cut, e.input, e.taps, m.opt.Threads); err != nil {
 		return nil, refuse("ONNX Runtime", err.Error())
@@ -236,12 +239,12 @@ func (n *onnxRuntimeNetwork) unbind() error {
 	return errors.Join(errs...)
 }
 
-func (n *onnxRuntimeNetwork) output(i int) (data []float32, channels, height, width int, err error) {
+func (n *onnxRuntimeNetwork) output(dst []float32, i int) (data []float32, channels, height, width int, err error) {
 	t := n.out[i]
 	if len(t.shape) != 4 || t.shape[0] != 1 {
 		return nil, 0, 0, 0, errNotPlanes
 	}
-	return t.GetData(), t.shape[1], t.shape[2], t.shape[3], nil
+	return append(dst[:0], t.GetData()...), t.shape[3], t.shape[1], t.shape[2], nil
 }
 
 func (n *onnxRuntimeNetwork) close() error { return errors.Join(n.unbind(), n.in.Destroy()) }

@@ -6,38 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // A small writer of ONNX files, so that the tests need none from outside.
 
-type message []byte
-
-func (m message) int(num protowire.Number, v int) message {
-	return protowire.AppendVarint(protowire.AppendTag(m, num, protowire.VarintType), uint64(v))
-}
-
-func (m message) bytes(num protowire.Number, v []byte) message {
-	return protowire.AppendBytes(protowire.AppendTag(m, num, protowire.BytesType), v)
-}
-
-func (m message) string(num protowire.Number, v string) message { return m.bytes(num, []byte(v)) }
-
-// Attribute types of onnx.proto.
-const (
-	attributeInts   = 7
-	attributeString = 3
-)
-
-func ints(name string, values ...int) message {
-	var m message
-	m = m.string(1, name)
-	for _, v := range values {
-		m = m.int(8, v)
-	}
-	return m.int(20, attributeInts)
-}
+// attributeString is AttributeProto.STRING.
+const attributeString = 3
 
 func node(op, name string, inputs, outputs []string, attributes ...message) message {
 	var m message

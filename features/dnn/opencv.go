@@ -3,6 +3,7 @@ package dnn
 import (
 	"errors"
 	"image"
+	"slices"
 
 	"gocv.io/x/gocv"
 )
@@ -83,8 +84,30 @@ func (n *openCVNetwork) input() ([]float32, error) { return n.blob.DataPtrFloat3
 
 func (n *openCVNetwork) run() error { return n.forward.run(&n.blob) }
 
-func (n *openCVNetwork) output(i int) (data []float32, channels, height, width int, err error) {
-	return n.forward.output(i)
+func (n *openCVNetwork) output(dst []float32, i int) (data []float32, channels, height, width int, err error) {
+	planes, channels, height, width, err := n.forward.output(i)
+	if err != nil {
+		return nil, 0, 0, 0, err
+	}
+	data = slices.Grow(dst[:0], len(planes))[:len(planes)]
+	channelsLast(data, planes, channels, height*width)
+	return data, channels, height, width, nil
+}
+
+// channelsLast transposes channels×cells to cells×channels, in strips of cells that stay in the
+// first-level cache.
+func channelsLast(dst, src []float32, channels, cells int) {
+	const strip = 64
+	for from := 0; from < cells; from += strip {
+		to := min(from+strip, cells)
+		for c := range channels {
+			at := from*channels + c
+			for _, v := range src[c*cells+from : c*cells+to] {
+				dst[at] = v
+				at += channels
+			}
+		}
+	}
 }
 
 func (n *openCVNetwork) close() error {
