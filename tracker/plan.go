@@ -31,6 +31,9 @@ const (
 	windowFrames = 6
 	// networkSide is how large the network sees the shorter side of a whole picture, about.
 	networkSide = 480
+	// Windows measure multiples of windowStep pixels of what the network sees, as far as the
+	// picture goes, so that one that stays where it is has its superpixels where they were.
+	windowStep = 16
 	// Two windows that overlap become one where that is at most mergeGrowth times as large as
 	// both, and where all cover more than wholeShare of the picture all of it is looked at:
 	// each forward pass, and each tile's border, has its price.
@@ -164,9 +167,20 @@ func (p *planner) window(box image.Rectangle, zoom int) {
 
 // crop has a part of the picture seen, and a little round it.
 func (p *planner) crop(r image.Rectangle, zoom int) {
-	if r = r.Intersect(image.Rectangle{Max: p.size}); !r.Empty() {
-		p.Crops = append(p.Crops, features.Crop{Rectangle: r, Zoom: zoom})
+	if r = r.Intersect(image.Rectangle{Max: p.size}); r.Empty() {
+		return
 	}
+	step := windowStep / p.scale(zoom)
+	r.Min.X, r.Max.X = stepped(r.Min.X, r.Max.X, p.size.X, step)
+	r.Min.Y, r.Max.Y = stepped(r.Min.Y, r.Max.Y, p.size.Y, step)
+	p.Crops = append(p.Crops, features.Crop{Rectangle: r, Zoom: zoom})
+}
+
+// stepped widens an interval along a side of n pixels to multiples of step, as far as the side goes.
+func stepped(from, to, n int, step float64) (first, end int) {
+	first = int(math.Floor(float64(from)/step) * step)
+	end = int(math.Ceil(math.Ceil(float64(to)/step) * step))
+	return first, min(n, end)
 }
 
 // sweep has the turn-th part of the picture seen.
