@@ -82,7 +82,7 @@ func (t *Tracker) planFor(ann *annotation.Annotation, shown past.Labels, size im
 	for k := range t.objects.all {
 		box, area := shown.Extent(int32(k+1), size.X)
 		p.fine(box, float64(area))
-		if zoom := t.objects.all[k].zoom; zoom > 1 && area > 0 {
+		if zoom := t.objects.all[k].Zoom; zoom > 1 && area > 0 {
 			p.window(box, zoom)
 		}
 	}

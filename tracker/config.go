@@ -38,7 +38,7 @@ func ParseMode(s string) (Mode, error) {
 }
 
 // Config tunes a Tracker. The zero value takes every default. Lengths in
-// pictures are fractions of the longer side. Time is counted in the camera's frames
+// pictures are fractions of the longer side, over the zoom of what they are for. Time is counted in the camera's frames
 // ([features.Scene.Seq]): those that are dropped before Step count, too.
 type Config struct {
 	Mode    Mode

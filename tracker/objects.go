@@ -22,7 +22,6 @@ type object struct {
 	belief.Detection                 // in the newest frame
 	box              image.Rectangle // of the last mask
 	layout           *layout.Object
-	zoom             int // at which it is seen
 }
 
 // objects are those followed: label l is all[l−1], label 0 is the background.
@@ -91,7 +90,7 @@ func (t *Tracker) accept(a *annotation.Annotation, s *features.Scene, inSight fu
 	_, areas := extents(a)
 	p := planner{size: image.Pt(a.Width, a.Height)}
 	for k, o := range a.Objects {
-		fresh := object{id: o.ID, label: o.Label, layout: &layout.Object{}, zoom: p.zoom(areas[k])}
+		fresh := object{id: o.ID, label: o.Label, layout: &layout.Object{}, Object: life.Object{Zoom: p.zoom(areas[k])}}
 		i := t.objects.find(o.ID)
 		if i < 0 {
 			t.objects.all = append(t.objects.all, fresh)

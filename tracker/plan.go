@@ -69,11 +69,11 @@ func (t *Tracker) plan(plan features.Plan, elapsed int) features.Plan {
 		}
 		switch box, anywhere := t.whereabouts(o); {
 		case anywhere:
-			if !slices.Contains(swept, o.zoom) {
-				swept = append(swept, o.zoom)
+			if !slices.Contains(swept, o.Zoom) {
+				swept = append(swept, o.Zoom)
 			}
 		case !box.Empty():
-			p.window(box, o.zoom)
+			p.window(box, o.Zoom)
 		}
 	}
 	if t.fresh > 0 || t.seeking > 0 && slices.ContainsFunc(t.objects.all, func(o object) bool { return o.State != Visible }) {

@@ -161,7 +161,7 @@ func (t *Tracker) shown(s *features.Scene, elapsed int) bool {
 			reach = image.Rectangle{Min: middle, Max: middle.Add(image.Pt(1, 1))}
 		}
 		if o.State == Visible && !o.box.Empty() && !slices.ContainsFunc(s.Patches, func(p features.Patch) bool {
-			return reach.In(p.Rectangle) && p.Zoom == o.zoom
+			return reach.In(p.Rectangle) && p.Zoom == o.Zoom
 		}) {
 			return false
 		}

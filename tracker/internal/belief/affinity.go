@@ -11,7 +11,7 @@ import (
 	"github.com/segd/segd/tracker/internal/scratch"
 )
 
-// Config tunes an Affinity. Lengths are fractions of the picture's longer side.
+// Config tunes an Affinity. Lengths are fractions of an object's [life.Object.Side].
 type Config struct {
 	Links        int     // most similar superpixels looked up in each reference
 	Radius       float64 // search radius in the latest frames, unless frames were dropped
@@ -54,9 +54,11 @@ type Affinity struct {
 	places    []place   // of one reference
 	support   []float64 // N: the weight of the votes for a superpixel
 	reliable  []float64 // N: as much of it as comes from labels that can be trusted
+	radii     []float64 // N: how far a superpixel is looked up in one reference, pixels
 	reachable []bool    // N: whether a superpixel is near one that some reference says may be an object
 	asked     []bool    // N: whether it can be an object, so that it is looked up
 	candidate []bool    // N×L: which label it can be
+	side      []float64 // N: the longest Side of the objects it can be, pixels
 	shifted   [][]bool  // of each object, N: whether it can be that, which is elsewhere than in an annotated frame
 	found     []float64 // L: pixels
 }
@@ -77,6 +79,7 @@ func (a *Affinity) Propagate(b *Belief, p *picture.Picture, elapsed int, sources
 		clear(b.Q)
 		clear(a.support)
 		clear(a.reliable)
+		a.measure(p, objects)
 		for _, complete := range []bool{true, false} {
 			for _, s := range sources {
 				if s.knowsAll(labels) == complete {
@@ -91,13 +94,31 @@ func (a *Affinity) Propagate(b *Belief, p *picture.Picture, elapsed int, sources
 	b.weigh(objects)
 }
 
-// radius is how far from where something was in s it may be now, in pixels. Config.Radius
-// holds for each of the latest frames as long as none is dropped.
+// radius is how far from where something was in s it may be now, as Config has lengths.
+// Config.Radius holds for each of the latest frames as long as none is dropped.
 func (a *Affinity) radius(s Source) float64 {
 	if s.Latest {
-		return a.Radius * min(max(1, s.Pace), maxPace) * s.Side()
+		return a.Radius * min(max(1, s.Pace), maxPace)
 	}
-	return a.AnchorRadius * s.Side()
+	return a.AnchorRadius
+}
+
+// measure sets in what side the way of each superpixel of p is measured: that of the object
+// that it can be, so that something is found among as much of its surroundings whatever else
+// the picture shows; of several, the longest.
+func (a *Affinity) measure(p *picture.Picture, objects []Object) {
+	labels := 1 + len(objects)
+	a.side = scratch.Zero(a.side, p.N)
+	for i := range a.side {
+		for k, o := range objects {
+			if a.candidate[i*labels+k+1] {
+				a.side[i] = max(a.side[i], o.Side(p.Side()))
+			}
+		}
+		if a.side[i] == 0 {
+			a.side[i] = p.Side()
+		}
+	}
 }
 
 func (a *Affinity) weight(s Source) float64 {
@@ -123,10 +144,11 @@ func (a *Affinity) reach(p *picture.Picture, sources []Source, objects []Object)
 		a.reachable[i], a.asked[i] = first, first
 	}
 	for l := 1; l < labels; l++ {
+		side := objects[l-1].Side(p.Side())
 		a.spread.reset(p)
 		for _, s := range sources {
 			if s.Latest {
-				a.spread.add(p, s.Reference, l, labels, a.radius(s))
+				a.spread.add(p, s.Reference, l, labels, a.radius(s)*side)
 			}
 		}
 		for i, near := range a.spread.near {
@@ -138,7 +160,7 @@ func (a *Affinity) reach(p *picture.Picture, sources []Source, objects []Object)
 	a.spread.reset(p)
 	for _, s := range sources {
 		for l := 1; l < labels && !s.Latest; l++ {
-			a.spread.add(p, s.Reference, l, labels, a.radius(s))
+			a.spread.add(p, s.Reference, l, labels, a.radius(s)*objects[l-1].Side(p.Side()))
 		}
 	}
 	for i, near := range a.spread.near {
@@ -212,12 +234,16 @@ func (a *Affinity) relax(b *Belief, p *picture.Picture, objects []Object) (again
 // ask adds the votes of one reference to b.Q.
 func (a *Affinity) ask(b *Belief, p *picture.Picture, s Source, objects []Object) {
 	radius := a.radius(s)
+	a.radii = scratch.Grow(a.radii, p.N)
+	for i, side := range a.side {
+		a.radii[i] = radius * side
+	}
 	a.places = append(a.places[:0], place{asked: a.asked})
 	if s.Annotated {
 		a.follow(p, s.Reference, objects)
 	}
 	a.matches = scratch.Grow(a.matches, p.N*a.Links)
-	a.search.nearest(a.matches, p, s.Picture, a.places, a.Links, radius)
+	a.search.nearest(a.matches, p, s.Picture, a.places, a.Links, a.radii)
 	a.weights = scratch.Grow(a.weights, len(a.matches))
 	weight := a.weight(s)
 	for c, m := range a.matches {
@@ -228,7 +254,7 @@ func (a *Affinity) ask(b *Belief, p *picture.Picture, s Source, objects []Object
 	labels := 1 + len(objects)
 	if s.Latest {
 		a.motion.estimate(a.matches, a.Links, p, s.Reference, labels, a.Novel)
-		a.motion.discount(a.weights, a.matches, a.Links, p, s.Reference, motionSpread*radius)
+		a.motion.discount(a.weights, a.matches, a.Links, p, s.Reference, a.radii)
 	}
 	v := votes{b.Q, a.support, a.reliable, a.candidate, labels}
 	v.add(a.matches, a.weights, a.Links, s.Reference, a.Temperature)

@@ -44,9 +44,13 @@ func fine(t *testing.T) (p, ref *picture.Picture) {
 
 // The matches are those of a look at all pairs, whatever was asked, and where.
 func TestNearest(t *testing.T) {
-	const k, radius = 4, 26
+	const k = 4
 	p, ref := fine(t)
 	r := rand.New(rand.NewPCG(1, 1))
+	radii := make([]float64, p.N)
+	for i := range radii { // of neighbours, too
+		radii[i] = 13 * float64(1+r.IntN(2))
+	}
 	asked := make([][]bool, 2)
 	for at := range asked {
 		for range p.N {
@@ -67,13 +71,13 @@ func TestNearest(t *testing.T) {
 		for at, move := range moves {
 			places = append(places, place{asked[at], move[0], move[1]})
 		}
-		new(search).nearest(got, p, ref, places, k, radius)
+		new(search).nearest(got, p, ref, places, k, radii)
 		for i := range int32(p.N) {
 			var want []cosine.Match
 			for j := range int32(ref.N) {
 				if slices.ContainsFunc(places, func(l place) bool {
 					dx, dy := p.Centroid[2*i]-l.dx-ref.Centroid[2*j], p.Centroid[2*i+1]-l.dy-ref.Centroid[2*j+1]
-					return l.asked[i] && dx*dx+dy*dy <= radius*radius
+					return l.asked[i] && float64(dx*dx+dy*dy) <= radii[i]*radii[i]
 				}) {
 					want = append(want, cosine.Match{To: j, Cosine: cosine.Dot(p.UnitAt(slotOf[i]), ref.UnitAt(refSlot[j]))})
 				}
@@ -293,6 +297,7 @@ func TestAnnotatedFramesAreFollowed(t *testing.T) {
 	a.support, a.reliable = make([]float64, p.N), make([]float64, p.N)
 	a.asked, a.candidate = slices.Repeat([]bool{true}, p.N), slices.Repeat([]bool{true}, 2*p.N)
 	a.candidate[2*17+1] = false // superpixel 17 cannot be the object, wherever that was
+	a.measure(p, o)
 	for _, annotated := range []bool{false, true} {
 		s.Annotated = annotated
 		var b Belief
@@ -450,8 +455,54 @@ func TestRadius(t *testing.T) {
 		{"from before the latest", Source{Pace: 2}, 0.15},
 	} {
 		tt.s.Reference = &Reference{Picture: p}
-		if got := a.radius(tt.s); math.Abs(got-tt.want*p.Side()) > 1e-9 {
-			t.Errorf("%s: %g pixels; want %g", tt.name, got, tt.want*p.Side())
+		if got := a.radius(tt.s); math.Abs(got-tt.want) > 1e-9 {
+			t.Errorf("%s: %g; want %g", tt.name, got, tt.want)
+		}
+	}
+}
+
+// What is near an object that is seen larger is nearer: it can be, and is looked up, as far as in a
+// picture of its surroundings alone.
+func TestReachFollowsTheZoom(t *testing.T) {
+	p := made(t, 1)[0]
+	s := source(p, 3)
+	s.Observed = []bool{true, true, true}
+	last := p.N - 1 // the second object, which is seen as the picture is
+	s.Soft[3*last], s.Soft[3*last+2] = 0, 1
+	for _, zoom := range []int{1, 2, 4} {
+		o := objects(p, 2)
+		o[0].Zoom = zoom
+		a := Affinity{Config: tuned}
+		a.Radius = 0.4
+		var b Belief
+		b.Reset(p.N, 3)
+		a.Propagate(&b, p, 1, []Source{s}, o)
+		away := func(i, j int) float64 {
+			return math.Hypot(float64(p.Centroid[2*i]-p.Centroid[2*j]), float64(p.Centroid[2*i+1]-p.Centroid[2*j+1]))
+		}
+		for i := range p.N {
+			first := false
+			for j := range p.N {
+				first = first || s.Soft[3*j+1] == 1 && away(i, j) <= 0.4*p.Side()/float64(zoom)
+			}
+			second := away(i, last) <= 0.4*p.Side()
+			if a.candidate[3*i+1] != first || a.candidate[3*i+2] != second {
+				t.Errorf("zoom %d, superpixel %d: candidates %v; want %t, %t", zoom, i, a.candidate[3*i:3*i+3], first, second)
+			}
+			want := 0.4 * p.Side()
+			if !second {
+				want /= float64(zoom)
+			}
+			if first || second {
+				if math.Abs(a.radii[i]-want) > 1e-9 {
+					t.Errorf("zoom %d, superpixel %d: looked up %g pixels far; want %g", zoom, i, a.radii[i], want)
+				}
+				for _, m := range a.matches[i*a.Links : (i+1)*a.Links] {
+					if m.To >= 0 && away(i, int(m.To)) > want+1e-3 && (o[0].X == 0 || !first) {
+						t.Errorf("zoom %d, superpixel %d: found %g pixels away; want %g at most", zoom, i, away(i, int(m.To)), want)
+					}
+				}
+			}
 		}
 	}
 }

@@ -51,8 +51,9 @@ func (m *motion) estimate(matches []cosine.Match, k int, p *picture.Picture, r *
 }
 
 // discount multiplies the weights of matches by how well each fits the motion of the label
-// that it leads to: exp(−d²/2σ²), d and sigma in pixels.
-func (m *motion) discount(weights []float64, matches []cosine.Match, k int, p *picture.Picture, r *Reference, sigma float64) {
+// that it leads to: exp(−d²/2σ²), d in pixels, σ motionSpread of the radius of the search, N
+// of them.
+func (m *motion) discount(weights []float64, matches []cosine.Match, k int, p *picture.Picture, r *Reference, radii []float64) {
 	for c, match := range matches {
 		if match.To < 0 {
 			continue
@@ -60,6 +61,7 @@ func (m *motion) discount(weights []float64, matches []cosine.Match, k int, p *p
 		i, by := c/k, m.by[m.of[match.To]]
 		x := float64(p.Centroid[2*i] - r.Centroid[2*match.To] - by[0])
 		y := float64(p.Centroid[2*i+1] - r.Centroid[2*match.To+1] - by[1])
+		sigma := motionSpread * radii[i]
 		weights[c] *= math.Exp(-(x*x + y*y) / (2 * sigma * sigma))
 	}
 }

@@ -2,6 +2,7 @@ package belief
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/segd/segd/features"
@@ -53,7 +54,7 @@ func TestMotion(t *testing.T) {
 		weights[c] = 3
 	}
 	const sigma = 5
-	m.discount(weights, matches, k, q, r, sigma)
+	m.discount(weights, matches, k, q, r, slices.Repeat([]float64{sigma / motionSpread}, p.N))
 	for i := range p.N {
 		if got := weights[i*k]; i%5 > 0 && math.Abs(got-3) > 1e-4 {
 			t.Errorf("superpixel %d has moved with its label, its vote weighs %g; want 3", i, got)

@@ -32,7 +32,8 @@ type disc struct{ x, y, r2 float32 }
 // box holds the discs' centres of one place; empty where first > last.
 type box struct {
 	x0, y0, x1, y1 float64
-	first, last    int // cell rows of the reference
+	radius         float64 // the largest
+	first, last    int     // cell rows of the reference
 }
 
 // Superpixels of together adjoining cells, and together at most, are looked up at once: what
@@ -44,9 +45,9 @@ const (
 )
 
 // nearest sets dst, N×k and best first in each row, to the superpixels of ref that resemble
-// those of p most, of those within radius pixels of any of the places where p's are asked
-// for. Who is asked for nowhere has none. Cost O(asked·candidates·d).
-func (s *search) nearest(dst []cosine.Match, p, ref *picture.Picture, places []place, k int, radius float64) {
+// those of p most, of those within its radius, in pixels, of any of the places where p's are asked
+// for; p has N radii. Who is asked for nowhere has none. Cost O(asked·candidates·d).
+func (s *search) nearest(dst []cosine.Match, p, ref *picture.Picture, places []place, k int, radii []float64) {
 	for i := range dst {
 		dst[i] = cosine.None
 	}
@@ -59,13 +60,13 @@ func (s *search) nearest(dst []cosine.Match, p, ref *picture.Picture, places []p
 		}
 		cx, cy := p.Grid.CellAt(p.Centroid[2*i], p.Centroid[2*i+1])
 		if len(s.slots) == together || len(s.slots) > 0 && (cy != row || cx != col) {
-			s.lookUp(dst, p, ref, places, k, radius, d)
+			s.lookUp(dst, p, ref, places, k, radii, d)
 		}
 		col, row = cx, cy
 		s.slots = append(s.slots, int32(slot))
 	}
 	if len(s.slots) > 0 {
-		s.lookUp(dst, p, ref, places, k, radius, d)
+		s.lookUp(dst, p, ref, places, k, radii, d)
 	}
 }
 
@@ -79,23 +80,23 @@ func anywhere(places []place, i int32) bool {
 }
 
 // lookUp does what nearest does for s.slots, and empties them.
-func (s *search) lookUp(dst []cosine.Match, p, ref *picture.Picture, places []place, k int, radius float64, d int) {
-	s.gather(p, ref, places, radius, d)
+func (s *search) lookUp(dst []cosine.Match, p, ref *picture.Picture, places []place, k int, radii []float64, d int) {
+	s.gather(p, ref, places, radii, d)
 	first, last, middle := s.rows()
 	// From the middle row outwards: the sooner the best are found, the fewer come after.
 	for step := 0; middle-step >= first || middle+step <= last; step++ {
 		if row := middle - step; row >= first {
-			s.lookUpRow(dst, p, ref, row, k, radius, d)
+			s.lookUpRow(dst, p, ref, row, k, d)
 		}
 		if row := middle + step; step > 0 && row <= last {
-			s.lookUpRow(dst, p, ref, row, k, radius, d)
+			s.lookUpRow(dst, p, ref, row, k, d)
 		}
 	}
 	s.slots = s.slots[:0]
 }
 
 // gather sets the queries, discs and boxes of s.slots.
-func (s *search) gather(p, ref *picture.Picture, places []place, radius float64, d int) {
+func (s *search) gather(p, ref *picture.Picture, places []place, radii []float64, d int) {
 	s.queries = s.queries[:0]
 	for _, slot := range s.slots {
 		s.queries = append(s.queries, p.UnitAt(int(slot))...)
@@ -103,7 +104,7 @@ func (s *search) gather(p, ref *picture.Picture, places []place, radius float64,
 	n := len(places)
 	s.inside, s.boxes = scratch.Grow(s.inside, len(s.slots)*n), scratch.Grow(s.boxes, n)
 	for at := range places {
-		place, b := &places[at], box{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1), 0, -1}
+		place, b := &places[at], box{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1), 0, 0, -1}
 		for q, slot := range s.slots {
 			i := p.Grid.Order[slot]
 			s.inside[q*n+at] = disc{r2: -1}
@@ -111,13 +112,14 @@ func (s *search) gather(p, ref *picture.Picture, places []place, radius float64,
 				continue
 			}
 			x, y := p.Centroid[2*i]-place.dx, p.Centroid[2*i+1]-place.dy
-			s.inside[q*n+at] = disc{x, y, float32(radius * radius)}
+			s.inside[q*n+at] = disc{x, y, float32(radii[i] * radii[i])}
+			b.radius = max(b.radius, radii[i])
 			b.x0, b.x1 = min(b.x0, float64(x)), max(b.x1, float64(x))
 			b.y0, b.y1 = min(b.y0, float64(y)), max(b.y1, float64(y))
 		}
 		if b.x0 <= b.x1 {
-			b.first, _ = ref.Grid.CellRows(b.y0, radius)
-			_, b.last = ref.Grid.CellRows(b.y1, radius)
+			b.first, _ = ref.Grid.CellRows(b.y0, b.radius)
+			_, b.last = ref.Grid.CellRows(b.y1, b.radius)
 		}
 		s.boxes[at] = b
 	}
@@ -140,8 +142,8 @@ func (s *search) rows() (first, last, middle int) {
 }
 
 // lookUpRow compares s.slots with what is in one cell row of ref.
-func (s *search) lookUpRow(dst []cosine.Match, p, ref *picture.Picture, row, k int, radius float64, d int) {
-	s.findSpans(ref, row, radius)
+func (s *search) lookUpRow(dst []cosine.Match, p, ref *picture.Picture, row, k, d int) {
+	s.findSpans(ref, row)
 	m, n := len(s.slots), len(s.boxes)
 	for _, span := range s.spans {
 		from, to := span[0], span[1]
@@ -178,17 +180,17 @@ func (d *disc) holds(x, y float32) bool {
 
 // findSpans sets s.spans to the runs of ref's slots in one cell row that hold what is in any
 // disc: each slot once.
-func (s *search) findSpans(ref *picture.Picture, row int, radius float64) {
+func (s *search) findSpans(ref *picture.Picture, row int) {
 	s.spans = s.spans[:0]
 	for _, b := range s.boxes {
 		if row < b.first || row > b.last {
 			continue
 		}
 		away := ref.Grid.AwayFrom(row, b.y0, b.y1)
-		if away > radius {
+		if away > b.radius {
 			continue
 		}
-		half := math.Sqrt(radius*radius-away*away) + 1e-3*radius // of the disc, at the row; and its rounding
+		half := math.Sqrt(b.radius*b.radius-away*away) + 1e-3*b.radius // of the disc, at the row; and its rounding
 		from, _ := ref.Grid.Span(row, b.x0, half)
 		_, to := ref.Grid.Span(row, b.x1, half)
 		if from >= to {

@@ -50,10 +50,18 @@ type Object struct {
 	X, Y   float64 // centre of its last mask, pixels
 	Unseen int     // frames of the camera since it was last visible
 
+	// Zoom is how many times as large it is looked at as a whole picture is; 0: 1.
+	Zoom int
+
 	probation int // frames until it has been back for long enough
 	hits      int // frames for which it has been detected, but not believed
 	required  int // of them until it is
 }
+
+// Side is what lengths near the object are fractions of, in pictures whose longer side is
+// whole pixels: the longer side of a picture cropped until the object is seen in it as large
+// as it is looked at. It follows the object, not what else the camera shows.
+func (o *Object) Side(whole float64) float64 { return whole / float64(max(1, o.Zoom)) }
 
 // Confirmed tells whether the object is in sight, and not on probation.
 func (o *Object) Confirmed() bool { return o.State == Visible && o.probation <= 0 }

@@ -31,8 +31,8 @@ const (
 	// all in one piece, for it to be detected.
 	detectShare = 0.06
 	// How far from where it was last seen an object is looked for: the distance from
-	// a disc of extent times its radius, in longer sides of the picture, is Gaussian,
-	// and grows by the camera's frame.
+	// a disc of extent times its radius, in its Side, is Gaussian, and grows by the
+	// camera's frame.
 	searchExtent = 1.5
 	searchRadius = 0.07
 	searchGrowth = 0.007
@@ -76,7 +76,7 @@ type Recall struct {
 // the next frame of pictures of a size, in pixels.
 func Reach(o *life.Object, size image.Point) float64 {
 	extent := searchExtent * math.Sqrt(o.Area/math.Pi)
-	spread := (searchRadius + searchGrowth*float64(o.Unseen+1)) * float64(max(size.X, size.Y))
+	spread := (searchRadius + searchGrowth*float64(o.Unseen+1)) * o.Side(float64(max(size.X, size.Y)))
 	return extent + spread*math.Sqrt(-2*math.Log(leastProbability))
 }
 
@@ -231,7 +231,7 @@ func (r *Recall) match(p *picture.Picture, o *life.Object, size int) {
 	floor := float64(r.Links) * cosine.Weight(least, r.Temperature)
 	unit, d := r.unit(p, size), p.UnitDim()
 	extent := searchExtent * math.Sqrt(o.Area/math.Pi) * math.Pow(2, float64(size))
-	spread := (searchRadius + searchGrowth*float64(o.Unseen)) * p.Side()
+	spread := (searchRadius + searchGrowth*float64(o.Unseen)) * o.Side(p.Side())
 	r.asked, r.queries = r.asked[:0], r.queries[:0]
 	ask := func(i int32, slot int, probability float64) {
 		r.probability[i] = probability

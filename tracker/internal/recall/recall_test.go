@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"image"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -130,6 +131,27 @@ func TestDetect(t *testing.T) {
 			if want := tt.there && v.Soft[2*i+1] == 1; want != (p > 0.5) || p < 0 || p >= 1 || p > 0 && p < leastProbability {
 				t.Errorf("%s: superpixel %d has %g; want it detected: %t", tt.name, i, p, want)
 			}
+		}
+	}
+}
+
+// What is seen larger is looked for, and may be, in as much of its surroundings only.
+func TestReachFollowsTheZoom(t *testing.T) {
+	size := image.Pt(1708, 960)
+	whole := Reach(&life.Object{Unseen: 3}, size.Div(2))
+	if got := Reach(&life.Object{Unseen: 3, Zoom: 2}, size); math.Abs(got-whole) > 1e-9 {
+		t.Errorf("at zoom 2 it is looked for within %g pixels; want %g as in half the picture", got, whole)
+	}
+	v, s, projection := sight(t, true)
+	r := Recall{Config: tuned}
+	r.Look(v.Picture, s, projection)
+	r.LearnAnew(&v.Reference, 2)
+	for zoom, there := range map[int]bool{1: true, 16: false} {
+		o := life.Object{State: life.Occluded, Area: 9 * 36, X: 27 + 40, Y: 33, Unseen: 10, Zoom: zoom}
+		found := belief.Detection{}
+		r.Detect(v.Picture, []belief.Object{{Object: &o, Detection: &found}}, []*Sighting{v})
+		if got := slices.Max(found.Probability) > 0; got != there {
+			t.Errorf("at zoom %d it is detected where it is: %t; want %t", zoom, got, there)
 		}
 	}
 }
