@@ -52,7 +52,7 @@ type Options struct {
 	// path with .prototxt for .caffemodel.
 	Prototxt string `json:"prototxt,omitempty"`
 	// Threads is how many threads compute what Features was asked for; OpenCV's are for this
-	// process as a whole. 0: one for two of GOMAXPROCS, as superpixels grow meanwhile.
+	// process as a whole. 0: GOMAXPROCS, which is right for who does nothing else.
 	Threads int `json:"threads,omitempty"`
 	// Engine is EngineOpenCV; EngineONNXRuntime, which is an error if its library is not
 	// there or does not take the model; "" or EngineAuto for the faster of the two. They are
@@ -76,7 +76,7 @@ func (o Options) withDefaults() (Options, error) {
 		fault("short side of %d pixels; want 1 to %d, or 0 for %d", o.ShortSide, maxSide, DefaultShortSide)
 	}
 	if o.Threads < 0 {
-		fault("%d threads; want 1 or more, or 0 for half of the cores", o.Threads)
+		fault("%d threads; want 1 or more, or 0 for one a core", o.Threads)
 	}
 	switch o.Device {
 	case "", "auto", deviceCPU, deviceCUDA:
@@ -113,7 +113,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.ShortSide = DefaultShortSide
 	}
 	if o.Threads == 0 {
-		o.Threads = max(1, runtime.GOMAXPROCS(0)/2)
+		o.Threads = runtime.GOMAXPROCS(0)
 	}
 	return o, errors.Join(faults...)
 }

@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -176,7 +175,7 @@ func tellPipeline(w io.Writer, f *benchPipelineFlags, r *pipelineReport) error {
 // reference is how long the model in the binary takes for a frame, in milliseconds: the
 // median of a few.
 func reference(engine string) (_ float64, err error) {
-	m, err := configured.OpenModel(config.Model{ShortSide: benchReferenceHeight, Engine: engine, Threads: runtime.GOMAXPROCS(0)})
+	m, err := configured.OpenModel(config.Model{ShortSide: benchReferenceHeight, Engine: engine})
 	if err != nil {
 		return 0, cli.Usage(err)
 	}
