@@ -53,6 +53,27 @@ func TestLabAgainstOracle(t *testing.T) {
 	}
 }
 
+// Vector code makes the same of a row.
+func TestLabRow(t *testing.T) {
+	bothWays(t, func(t *testing.T) {
+		for n := range 40 {
+			bgr := noiseImage(n, 1, uint64(n))
+			dst, pixels := make([]int16, 3*n+1), make([]pixel, n+1)
+			dst[3*n], pixels[n] = 42, 42
+			lab.row(dst, pixels[:n], bgr)
+			for i := range n {
+				l, a, b := lab.at(bgr[3*i], bgr[3*i+1], bgr[3*i+2])
+				if got := [3]int16(dst[3*i:]); got != [3]int16{l, a, b} || pixels[i] != makePixel(l, a, b, unseen) {
+					t.Fatalf("pixel %d of %d is %d, %x; want %d %d %d", i, n, got, pixels[i], l, a, b)
+				}
+			}
+			if dst[3*n] != 42 || pixels[n] != 42 {
+				t.Fatalf("%d pixels: wrote beyond the end", n)
+			}
+		}
+	})
+}
+
 func TestLabKnownColours(t *testing.T) {
 	tests := []struct {
 		name    string

@@ -32,12 +32,20 @@ const (
 // distanceKey quantises a squared distance to which keyBias has been added.
 func distanceKey(d float32) uint32 { return math.Float32bits(d)>>keyShift - keyOffset }
 
-// waiting is a pixel that may join a region. Coordinates count from 1, as there is
-// a frame around the image.
-type waiting struct {
-	x, y  uint16
-	label int32
+// waiting is a pixel that may join a region: 16 bits each of x and y, from the lowest on, and the
+// region's label. Coordinates count from 1, as there is a frame around the image.
+type waiting uint64
+
+func makeWaiting(x, y int, label int32) waiting {
+	return waiting(uint16(x)) | waiting(uint16(y))<<16 | waiting(label)<<32
 }
+
+func (w waiting) x() uint32    { return uint32(w & 0xffff) }
+func (w waiting) y() uint32    { return uint32(w >> 16 & 0xffff) }
+func (w waiting) label() int32 { return int32(w >> 32) }
+
+// at is the place of the pixel in rows of stride pixels.
+func (w waiting) at(stride uint32) uint32 { return w.y()*stride + w.x() }
 
 // span is a bucket's reading and writing position among the entries. A bucket is a
 // list of chunks, of which only the first and the last are known by position.
@@ -52,6 +60,8 @@ type queue struct {
 	next    []uint32                // chunk after each chunk
 	filled  [keyCount/64 + 1]uint64 // one bit a key: may hold something
 	buckets [keyCount]span
+
+	batch batch // of those that take returned
 }
 
 // reset empties q.
@@ -135,6 +145,19 @@ func (q *queue) pop() waiting {
 	}
 	b.read = at
 	return w
+}
+
+// take removes the oldest entries under q.key, as many as are in a chunk. There must be one. The
+// next push may overwrite what it returns.
+func (q *queue) take() []waiting {
+	b := &q.buckets[q.key]
+	from, to, c := b.read, b.write, b.read/chunkSize
+	if c == to/chunkSize {
+		b.read = to
+		return q.entries[from:to]
+	}
+	b.read = q.follow(c)
+	return q.entries[from : (c+1)*chunkSize]
 }
 
 // follow frees a chunk that was read and returns where the next one begins.

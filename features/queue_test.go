@@ -39,7 +39,7 @@ func TestQueueAgainstOracle(t *testing.T) {
 		keys := 1 + r.IntN(keyCount-1)
 		for step := range 20000 {
 			if len(want) == 0 || r.IntN(100) < 52 && step < 15000 {
-				it := item{uint32(1 + r.IntN(keys)), waiting{uint16(step), uint16(seed), int32(step)}}
+				it := item{uint32(1 + r.IntN(keys)), makeWaiting(step, int(seed), int32(step))}
 				q.push(it.key, it.w)
 				want = append(want, it)
 				continue
@@ -73,7 +73,7 @@ func TestQueueAllocs(t *testing.T) {
 	fill := func() {
 		q.reset()
 		for i := range 50000 {
-			q.push(uint32(1+i%200), waiting{label: int32(i)})
+			q.push(uint32(1+i%200), makeWaiting(0, 0, int32(i)))
 		}
 		for range 50000 {
 			q.seek()

@@ -10,46 +10,6 @@ import (
 	"sync/atomic"
 )
 
-// pixel is what growing needs to know of one pixel, in eight bytes for the cache.
-type pixel struct {
-	l, a, b int16 // CIELAB, LabUnit to one
-	// best is the lowest key this pixel waits under, or settled, or unseen.
-	best uint16
-}
-
-// colour is a region's mean colour, in LabUnits.
-type colour struct{ l, a, b int32 }
-
-// key is the queue's key for a pixel at a squared distance of far (in position,
-// scaled to match colours, keyBias included) from a region of colour c. Explicit
-// conversions keep the compiler from fusing operations, which would make results
-// depend on the machine.
-func (p *pixel) key(c colour, far float32) uint32 {
-	l, a, b := int32(p.l)-c.l, int32(p.a)-c.a, int32(p.b)-c.b
-	return distanceKey(float32(l*l+a*a+b*b) + far)
-}
-
-// region is a growing superpixel: the running mean of its pixels.
-type region struct {
-	l, a, b, x, y float32
-	share         float32 // of the next pixel in the mean
-	n             float32
-}
-
-// mean is the region's colour.
-func (r *region) mean() colour { return colour{int32(r.l), int32(r.a), int32(r.b)} }
-
-// add takes a pixel at (x, y) into the mean.
-func (r *region) add(p *pixel, x, y float32) {
-	r.l += float32((float32(p.l) - r.l) * r.share)
-	r.a += float32((float32(p.a) - r.a) * r.share)
-	r.b += float32((float32(p.b) - r.b) * r.share)
-	r.x += float32((x - r.x) * r.share)
-	r.y += float32((y - r.y) * r.share)
-	r.n++
-	r.share = 1 / (r.n + 1)
-}
-
 // tile is a part of the image in which superpixels grow at first as if there were nothing
 // else: what that takes stays in a core's cache, and several cores grow several.
 type tile struct {
@@ -119,7 +79,7 @@ func (s *snic) segment(im *segmented, count int, compactness float64, fine []Reg
 	s.frame(im.width, im.height)
 	s.regions = grown(s.regions, len(s.seeds))
 	for k := range s.regions {
-		s.regions[k] = region{share: 1}
+		s.regions[k] = region{}
 	}
 	workers := min(cmp.Or(im.workers, runtime.GOMAXPROCS(0)), len(s.tiles))
 	for len(s.queues) < workers {
@@ -143,13 +103,13 @@ func (s *snic) work(im *segmented, worker int) {
 		s.load(im, t)
 		q.reset()
 		for i, p := range t.seeds {
-			q.push(distanceKey(keyBias), waiting{uint16(p.X + 1), uint16(p.Y + 1), int32(t.first + i)})
+			q.push(distanceKey(keyBias), makeWaiting(p.X+1, p.Y+1, int32(t.first+i)))
 		}
 		s.grow(im, q, t.Rectangle, tileKey)
 		t.left = t.left[:0]
 		for q.waits() || q.seek() {
 			// Of a pixel's entries only that with the lowest key will ever count.
-			if w := q.pop(); q.key == uint32(s.pixels[uint32(w.y)*s.stride+uint32(w.x)].best) {
+			if w := q.pop(); q.key == s.pixels[w.at(s.stride)].best() {
 				t.left = append(t.left, later{q.key, w})
 			}
 		}
@@ -186,7 +146,7 @@ func (s *snic) finish(im *segmented, all *queue) {
 func (s *snic) meet(im *segmented, q *queue, from, to image.Point) {
 	at := func(p image.Point) *pixel { return &s.pixels[uint32(p.Y+1)*s.stride+uint32(p.X+1)] }
 	p := at(to)
-	if at(from).best != settled || p.best == settled {
+	if at(from).best() != settled || p.best() == settled {
 		return
 	}
 	label := im.labels[from.Y*im.width+from.X]
@@ -194,11 +154,11 @@ func (s *snic) meet(im *segmented, q *queue, from, to image.Point) {
 		return
 	}
 	r := &s.regions[label]
-	dx, dy := float32(to.X+1)-r.x, float32(to.Y+1)-r.y
+	dx, dy := r.to(uint32(to.X+1), uint32(to.Y+1))
 	far := float32(s.spatial*(float32(dx*dx)+float32(dy*dy))) + keyBias
-	if key := p.key(r.mean(), far); key < uint32(p.best) {
-		p.best = uint16(key)
-		q.push(key, waiting{uint16(to.X + 1), uint16(to.Y + 1), label})
+	if key := p.key(r.mean(), far); key < p.best() {
+		*p = p.under(key)
+		q.push(key, makeWaiting(to.X+1, to.Y+1, label))
 	}
 }
 
@@ -290,7 +250,7 @@ func (s *snic) frame(width, height int) {
 	clear(s.pixels[(height+1)*(width+2):])
 	for y := range height {
 		row := s.pixels[(y+1)*(width+2):][:width+2]
-		row[0], row[width+1] = pixel{}, pixel{}
+		row[0], row[width+1] = 0, 0
 	}
 }
 
@@ -301,13 +261,7 @@ func (s *snic) load(im *segmented, t *tile) {
 		at := y*im.width + t.Min.X
 		src, out := im.bgr[y*im.stride+3*t.Min.X:][:3*width], im.pixels[3*at:][:3*width]
 		dst := s.pixels[(y+1)*int(s.stride)+t.Min.X+1:][:width]
-		for x := range dst {
-			p := src[3*x:][:3:3]
-			l, a, b := lab.at(p[0], p[1], p[2])
-			dst[x] = pixel{l, a, b, unseen}
-			q := out[3*x:][:3:3]
-			q[0], q[1], q[2] = l, a, b
-		}
+		lab.row(out, dst, src)
 	}
 	for _, h := range im.hidden {
 		h = h.Intersect(t.Rectangle)
@@ -361,67 +315,6 @@ func seedRows(width, height, count int) int {
 	rows := int(math.Round(math.Sqrt(float64(count) * float64(height) / float64(width))))
 	least := (count + width - 1) / width // a row holds at most width seeds
 	return min(max(rows, least, 1), height, count)
-}
-
-// grow settles the nearest waiting pixel, and queues its neighbours within bounds, until none
-// waits under a key below until. The neighbours are written out because this is where the
-// time goes.
-//
-// A neighbour is queued only if its key is lower than the lowest it waits under:
-// any other entry's turn would come when the pixel is settled.
-func (s *snic) grow(im *segmented, q *queue, bounds image.Rectangle, until uint32) {
-	stride, spatial := s.stride, s.spatial
-	pixels, regions, labels, width := s.pixels, s.regions, im.labels, im.width
-	// The outermost pixels, counted from 1.
-	x0, x1, y0, y1 := uint16(bounds.Min.X+1), uint16(bounds.Max.X), uint16(bounds.Min.Y+1), uint16(bounds.Max.Y)
-	for q.waits() || q.seek() {
-		if q.key >= until {
-			return
-		}
-		w := q.pop()
-		at := uint32(w.y)*stride + uint32(w.x)
-		p := &pixels[at]
-		if p.best == settled {
-			continue
-		}
-		p.best = settled
-		labels[int(w.y-1)*width+int(w.x-1)] = w.label
-
-		r := &regions[w.label]
-		x, y := float32(int32(w.x)), float32(int32(w.y))
-		r.add(p, x, y)
-		mean := r.mean()
-		dx, dy := x-r.x, y-r.y
-		// (dx±1)² + dy² and dx² + (dy±1)²
-		far := float32(spatial*(float32(dx*dx)+float32(dy*dy)+1)) + keyBias
-		dx, dy = float32(2*spatial*dx), float32(2*spatial*dy)
-
-		west, east, north, south := &pixels[at-1], &pixels[at+1], &pixels[at-stride], &pixels[at+stride]
-		if w.x > x0 && west.best != settled {
-			if k := west.key(mean, far-dx); k < uint32(west.best) {
-				west.best = uint16(k)
-				q.push(k, waiting{w.x - 1, w.y, w.label})
-			}
-		}
-		if w.x < x1 && east.best != settled {
-			if k := east.key(mean, far+dx); k < uint32(east.best) {
-				east.best = uint16(k)
-				q.push(k, waiting{w.x + 1, w.y, w.label})
-			}
-		}
-		if w.y > y0 && north.best != settled {
-			if k := north.key(mean, far-dy); k < uint32(north.best) {
-				north.best = uint16(k)
-				q.push(k, waiting{w.x, w.y - 1, w.label})
-			}
-		}
-		if w.y < y1 && south.best != settled {
-			if k := south.key(mean, far+dy); k < uint32(south.best) {
-				south.best = uint16(k)
-				q.push(k, waiting{w.x, w.y + 1, w.label})
-			}
-		}
-	}
 }
 
 // grown returns s with length n, reallocated only if it is too short. Its

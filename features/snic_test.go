@@ -16,6 +16,7 @@ import (
 type oracleItem struct {
 	key   float32
 	order int
+	chunk int // of those with its key
 	w     waiting
 }
 
@@ -34,76 +35,109 @@ func (h *oracleHeap) Pop() any {
 	return it
 }
 
-// oracle is SNIC as published: a binary heap into which every unlabelled neighbour
-// goes every time. With quantised false it orders by the distance itself. With tiles each
-// grows by itself at first.
+// oracle is SNIC with a binary heap. With quantised false it is as published: ordered by the distance
+// itself, and every unlabelled neighbour queued every time. Otherwise keys do not fall and what waits
+// in one chunk under one key is settled together. With tiles each grows by itself at first.
 func oracle(bgr []byte, width, height int, seeds []image.Point, tiles []tile, spatial float32, quantised bool) []int32 {
 	pixels := make([]pixel, width*height)
 	labels := make([]int32, width*height)
+	best := make([]float32, width*height)
 	for i := range labels {
-		labels[i] = -1
+		labels[i], best[i] = -1, math.MaxFloat32
 		l, a, b := lab.at(bgr[3*i], bgr[3*i+1], bgr[3*i+2])
-		pixels[i] = pixel{l: l, a: a, b: b}
+		pixels[i] = makePixel(l, a, b, 0)
 	}
 	regions := make([]region, len(seeds))
-	for k := range regions {
-		regions[k] = region{share: 1}
-	}
 	order := 0
+	filled := map[float32]int{}
 	push := func(h *oracleHeap, key float32, at image.Point, label int32) {
-		heap.Push(h, oracleItem{key, order, waiting{uint16(at.X + 1), uint16(at.Y + 1), label}})
+		if i := at.Y*width + at.X; quantised && key >= best[i] {
+			return
+		} else {
+			best[i] = key
+		}
+		heap.Push(h, oracleItem{key, order, filled[key] / chunkSize, makeWaiting(at.X+1, at.Y+1, label)})
+		filled[key]++
 		order++
 	}
 	key := func(at image.Point, label int32, far float32) float32 {
 		p, r := pixels[at.Y*width+at.X], &regions[label]
 		if !quantised {
-			l, a, b := float32(p.l)-r.l, float32(p.a)-r.a, float32(p.b)-r.b
-			return l*l + a*a + b*b + far
+			l, a, b := p.lab()
+			dl, da, db := float32(l)-r.l*r.share, float32(a)-r.a*r.share, float32(b)-r.b*r.share
+			return dl*dl + da*da + db*db + far
 		}
 		return float32(p.key(r.mean(), far))
 	}
 	free := func(p image.Point) bool { return labels[p.Y*width+p.X] < 0 }
 	grow := func(h *oracleHeap, bounds image.Rectangle, until float32) {
 		for h.Len() > 0 && (*h)[0].key < until {
-			w := heap.Pop(h).(oracleItem).w
-			at := image.Pt(int(w.x)-1, int(w.y)-1)
-			if !free(at) {
-				continue
-			}
-			labels[at.Y*width+at.X] = w.label
-			r := &regions[w.label]
-			r.add(&pixels[at.Y*width+at.X], float32(w.x), float32(w.y))
-			dx, dy := float32(w.x)-r.x, float32(w.y)-r.y
-			far := float32(spatial*(float32(dx*dx)+float32(dy*dy)+1)) + keyBias
-			for _, step := range []image.Point{{-1, 0}, {1, 0}, {0, -1}, {0, 1}} {
-				to := at.Add(step)
-				if !to.In(bounds) || !free(to) {
-					continue
+			first := (*h)[0]
+			var groups [2][]waiting // inside bounds, at their border
+			for h.Len() > 0 && (*h)[0].key == first.key && (*h)[0].chunk == first.chunk {
+				w := heap.Pop(h).(oracleItem).w
+				at := image.Pt(int(w.x())-1, int(w.y())-1)
+				if free(at) {
+					labels[at.Y*width+at.X] = w.label()
+					regions[w.label()].add(pixels[at.Y*width+at.X], w.x(), w.y())
+					border := 0
+					if !at.In(bounds.Inset(1)) {
+						border = 1
+					}
+					groups[border] = append(groups[border], w)
 				}
-				side := float32(step.X)*float32(2*spatial*dx) + float32(step.Y)*float32(2*spatial*dy)
-				push(h, key(to, w.label, far+side), to, w.label)
+				if !quantised {
+					break
+				}
+			}
+			for _, w := range slices.Concat(groups[0], groups[1]) {
+				at := image.Pt(int(w.x())-1, int(w.y())-1)
+				dx, dy := regions[w.label()].to(w.x(), w.y())
+				far := float32(spatial*(float32(dx*dx)+float32(dy*dy)+1)) + keyBias
+				for _, step := range []image.Point{{-1, 0}, {1, 0}, {0, -1}, {0, 1}} {
+					to := at.Add(step)
+					if !to.In(bounds) || !free(to) {
+						continue
+					}
+					side := float32(step.X)*float32(2*spatial*dx) + float32(step.Y)*float32(2*spatial*dy)
+					k := key(to, w.label(), far+side)
+					if quantised {
+						k = max(k, first.key)
+					}
+					push(h, k, to, w.label())
+				}
 			}
 		}
 	}
 
 	var all oracleHeap
+	var left []oracleItem
 	for _, t := range tiles {
 		var h oracleHeap
+		clear(filled)
 		for k, p := range t.seeds {
 			push(&h, float32(distanceKey(keyBias)), p, int32(t.first+k))
 		}
 		grow(&h, t.Rectangle, float32(tileKey))
 		for h.Len() > 0 {
 			l := heap.Pop(&h).(oracleItem)
-			push(&all, l.key, image.Pt(int(l.w.x)-1, int(l.w.y)-1), l.w.label)
+			if at := image.Pt(int(l.w.x())-1, int(l.w.y())-1); free(at) && l.key == best[at.Y*width+at.X] {
+				left = append(left, l)
+			}
 		}
+	}
+	clear(filled)
+	for _, l := range left {
+		at := image.Pt(int(l.w.x())-1, int(l.w.y())-1)
+		best[at.Y*width+at.X] = math.MaxFloat32
+		push(&all, l.key, at, l.w.label())
 	}
 	for _, t := range tiles {
 		meet := func(a, b image.Point) {
 			for _, pair := range [][2]image.Point{{a, b}, {b, a}} {
 				if from, to := pair[0], pair[1]; !free(from) && free(to) {
 					label := labels[from.Y*width+from.X]
-					dx, dy := float32(to.X+1)-regions[label].x, float32(to.Y+1)-regions[label].y
+					dx, dy := regions[label].to(uint32(to.X+1), uint32(to.Y+1))
 					push(&all, key(to, label, float32(spatial*(float32(dx*dx)+float32(dy*dy)))+keyBias), to, label)
 				}
 			}
@@ -155,14 +189,27 @@ func TestSegmentAgainstOracle(t *testing.T) {
 	for _, tt := range snicImages {
 		t.Run(tt.name, func(t *testing.T) {
 			bgr := tt.image(tt.w, tt.h)
-			got, s := segment(bgr, tt.w, tt.h, tt.count, tt.compactness)
-			want := oracle(bgr, tt.w, tt.h, s.seeds, nil, spatialWeight(tt.w, tt.h, tt.count, tt.compactness), true)
-			if !slices.Equal(got, want) {
-				t.Error("labels differ from the textbook's")
-			}
-			checkRegions(t, got, tt.w, tt.h, tt.count)
+			bothWays(t, func(t *testing.T) {
+				got, s := segment(bgr, tt.w, tt.h, tt.count, tt.compactness)
+				want := oracle(bgr, tt.w, tt.h, s.seeds, s.tiles, spatialWeight(tt.w, tt.h, tt.count, tt.compactness), true)
+				if !slices.Equal(got, want) {
+					t.Error("labels differ from the textbook's")
+				}
+				checkRegions(t, got, tt.w, tt.h, tt.count)
+			})
 		})
 	}
+}
+
+// bothWays tests with vector code, if the processor has it, and without.
+func bothWays(t *testing.T, test func(t *testing.T)) {
+	has := vector
+	defer func() { vector = has }()
+	if has {
+		t.Run("vector", test)
+	}
+	vector = false
+	t.Run("plain", test)
 }
 
 // A larger image grows tile by tile first, and the same by one core as by several.
@@ -171,20 +218,20 @@ func TestTiles(t *testing.T) {
 	for name, bgr := range map[string][]byte{
 		"discs": func() []byte { b, _ := discsImage(w, h, 30, 2); return b }(), "noise": noiseImage(w, h, 4), "gradient": gradientImage(w, h),
 	} {
-		got, s := segment(bgr, w, h, count, DefaultCompactness)
-		checkRegions(t, got, w, h, count)
-		if len(s.tiles) != 4*2 {
-			t.Errorf("%d tiles", len(s.tiles))
-		}
-		if want := oracle(bgr, w, h, s.seeds, s.tiles, s.spatial, true); !slices.Equal(got, want) {
-			t.Errorf("%s: labels differ from the textbook's", name)
-		}
-		func() {
+		bothWays(t, func(t *testing.T) {
+			got, s := segment(bgr, w, h, count, DefaultCompactness)
+			checkRegions(t, got, w, h, count)
+			if len(s.tiles) != 4*2 {
+				t.Errorf("%d tiles", len(s.tiles))
+			}
+			if want := oracle(bgr, w, h, s.seeds, s.tiles, s.spatial, true); !slices.Equal(got, want) {
+				t.Errorf("%s: labels differ from the textbook's", name)
+			}
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 			if alone, _ := segment(bgr, w, h, count, DefaultCompactness); !slices.Equal(alone, got) {
 				t.Errorf("%s: one core makes other labels", name)
 			}
-		}()
+		})
 	}
 }
 
