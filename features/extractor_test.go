@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -452,17 +453,23 @@ func TestExtractMemory(t *testing.T) {
 
 // fewCores are Cores of which so many are free.
 type fewCores struct {
-	free, least int
+	mu   sync.Mutex
+	free int
 }
 
 func (c *fewCores) TryAcquire(most int) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	n := min(c.free, most)
 	c.free -= n
-	c.least = min(c.least, c.free)
 	return n
 }
 
-func (c *fewCores) Release(n int) { c.free += n }
+func (c *fewCores) Release(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.free += n
+}
 
 // watchfulModel notes whether the superpixels' goroutine is its own.
 type watchfulModel struct {
@@ -483,7 +490,7 @@ func TestExtractOnFewCores(t *testing.T) {
 	var want Scene
 	for free := range 3 {
 		m := &watchfulModel{}
-		cores := &fewCores{free: free, least: free}
+		cores := &fewCores{free: free}
 		e, err := New(Config{Superpixels: 500, Cores: cores}, m)
 		if err != nil {
 			t.Fatal(err)
