@@ -178,3 +178,20 @@ func TestThumbnail(t *testing.T) {
 		}
 	}
 }
+
+// A crop of which earlier ones hide all has no superpixels.
+func TestHiddenCrop(t *testing.T) {
+	const w, h = 200, 120
+	e, err := New(Config{Superpixels: 100}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s Scene
+	left := image.Rect(0, 0, w/2, h)
+	if err := e.Extract(&s, make([]byte, 3*w*h), w, h, Plan{Crops: []Crop{{left, 2}, {left, 1}}}); err != nil {
+		t.Fatal(err)
+	}
+	if s.Patches[0].N == 0 || s.Patches[1].N != 0 {
+		t.Errorf("patches of %d and %d superpixels; want some and none", s.Patches[0].N, s.Patches[1].N)
+	}
+}

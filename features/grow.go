@@ -93,6 +93,9 @@ var steps = [4]waiting{^waiting(0), 1, ^waiting(1<<16 - 1), 1 << 16}
 // A neighbour is queued only if its key is lower than the lowest it waits under:
 // any other entry's turn would come when the pixel is settled.
 func (s *snic) grow(im *segmented, q *queue, bounds image.Rectangle, until uint32) {
+	if len(s.regions) == 0 { // nothing of the image is to be seen
+		return
+	}
 	stride, pixels, b := s.stride, s.pixels, &q.batch
 	g := growth{pixels: &pixels[0], regions: &s.regions[0], labels: &im.labels[0], stride: int(stride), spatial: s.spatial}
 	// The outermost pixels, counted from 1, and how many lie between them.

@@ -70,7 +70,7 @@ var plan = map[string]room{
 	"ingest":                {internal: []string{"ingest/cameraurl", "ingest/codec", "internal/pause", "internal/redact"}, modules: append([]string{cenkalti}, rtsp...), tests: []string{"demo", "internal/netfault"}},
 	"ingest/cameraurl":      {internal: []string{"internal/redact"}},
 	"ingest/whip":           {internal: []string{"ingest", "ingest/codec", "internal/problem", "internal/redact"}, modules: []string{pion, netutil}},
-	"features":              {modules: []string{gonum}},
+	"features":              {modules: []string{gonum, xcpu}},
 	"features/dnn":          {internal: []string{"features"}, modules: []string{gocv, onnxrt, protobuf + "/encoding/protowire"}, cgo: true},
 	"solver":                {internal: []string{"solver/internal/crew"}, tests: []string{"solver/kernel", "solver/loss", "solver/mrf"}, without: numbersOnly},
 	"solver/baseline":       {internal: []string{"solver"}, tests: []string{"solver/clique", "solver/kernel", "solver/loss"}, without: numbersOnly},
