@@ -169,9 +169,11 @@ func (s *snic) reachInside(g *growth, b *batch, n int, settled []waiting, bounds
 		dx, dy = float32(2*g.spatial*dx), float32(2*g.spatial*dy)
 		for i, far := range [4]float32{far - dx, far + dx, far - dy, far + dy} {
 			to := w + steps[i]
+			if !image.Pt(int(to.x())-1, int(to.y())-1).In(bounds) { // another goroutine's
+				continue
+			}
 			p := s.pixels[to.at(s.stride)]
-			key := max(p.key(mean, far), g.least)
-			if key < p.best() && image.Pt(int(to.x())-1, int(to.y())-1).In(bounds) {
+			if key := max(p.key(mean, far), g.least); key < p.best() {
 				b.keys[n], b.to[n] = key, to
 				n++
 			}
