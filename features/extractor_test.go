@@ -10,10 +10,11 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/segd/segd/internal/cores"
 )
 
 // fixedModel returns the same maps for every image.
@@ -169,8 +170,14 @@ func TestExtractRefuses(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want %q", err, tt.want)
 			}
-			if tt.name == "model fails" && !errors.Is(err, boom) {
+			if tt.name != "model fails" {
+				return
+			}
+			if !errors.Is(err, boom) {
 				t.Error("the model's error is not wrapped")
+			}
+			if err := e.Extract(new(Scene), make([]byte, tt.bytes), tt.w, tt.h, Plan{}); err != nil {
+				t.Errorf("of an image that the model is not shown: %v", err)
 			}
 		})
 	}
@@ -347,6 +354,16 @@ func BenchmarkPool(b *testing.B) {
 	}
 }
 
+func BenchmarkThumbnail(b *testing.B) {
+	const w, h = 854, 480
+	bgr := noiseImage(w, h, 1)
+	var thumb Thumbnail
+	b.ReportAllocs()
+	for b.Loop() {
+		thumb.set(bgr, w, h)
+	}
+}
+
 func BenchmarkExtractColour(b *testing.B) {
 	const w, h = 854, 480
 	bgr, _ := discsImage(w, h, 200, 1)
@@ -451,26 +468,6 @@ func TestExtractMemory(t *testing.T) {
 	}
 }
 
-// fewCores are Cores of which so many are free.
-type fewCores struct {
-	mu   sync.Mutex
-	free int
-}
-
-func (c *fewCores) TryAcquire(most int) int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	n := min(c.free, most)
-	c.free -= n
-	return n
-}
-
-func (c *fewCores) Release(n int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.free += n
-}
-
 // watchfulModel notes whether the superpixels' goroutine is its own.
 type watchfulModel struct {
 	fixedModel
@@ -490,8 +487,9 @@ func TestExtractOnFewCores(t *testing.T) {
 	var want Scene
 	for free := range 3 {
 		m := &watchfulModel{}
-		cores := &fewCores{free: free}
-		e, err := New(Config{Superpixels: 500, Cores: cores}, m)
+		shared := cores.New(1 + free)
+		shared.Acquire(false, time.Time{}) // the caller's
+		e, err := New(Config{Superpixels: 500, Cores: shared}, m)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -502,8 +500,8 @@ func TestExtractOnFewCores(t *testing.T) {
 		if m.beside != (free > 0) {
 			t.Errorf("%d free cores: the model ran beside the superpixels: %v", free, m.beside)
 		}
-		if cores.free != free {
-			t.Errorf("%d free cores: %d afterwards", free, cores.free)
+		if n := shared.TryAcquire(2 + free); n != free {
+			t.Errorf("%d free cores: %d afterwards", free, n)
 		}
 		if free == 0 {
 			want = got

@@ -8,64 +8,15 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/internal/cores"
 )
-
-// oneCore is Cores of one, given to who is the most urgent.
-type oneCore struct {
-	mu      sync.Mutex
-	freed   sync.Cond
-	busy    bool
-	waiting []struct {
-		begun bool
-		since time.Time
-	}
-}
-
-func (c *oneCore) Acquire(begun bool, since time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	me := struct {
-		begun bool
-		since time.Time
-	}{begun, since}
-	c.waiting = append(c.waiting, me)
-	first := func() bool {
-		for _, w := range c.waiting {
-			if w.begun && !begun || w.begun == begun && w.since.Before(since) {
-				return false
-			}
-		}
-		return true
-	}
-	for c.busy || !first() {
-		c.freed.Wait()
-	}
-	for k, w := range c.waiting {
-		if w == me {
-			c.waiting = append(c.waiting[:k], c.waiting[k+1:]...)
-			break
-		}
-	}
-	c.busy = true
-}
-
-func (c *oneCore) Release(int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.busy {
-		panic("released twice")
-	}
-	c.busy = false
-	c.freed.Broadcast()
-}
 
 // Cameras that are too much for one core get the same share of it, stage after stage; what was
 // begun is finished, and no frame waits for longer than the others take a turn each.
 func TestCamerasShareACore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const work = 50 * time.Millisecond // a stage's; ten frames a second of each camera come
-		core := &oneCore{}
-		core.freed.L = &core.mu
+		core := cores.New(1)
 		var mu sync.Mutex
 		working := 0
 		stage := func() {
@@ -96,8 +47,8 @@ func TestCamerasShareACore(t *testing.T) {
 		if err := set.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if core.busy {
-			t.Error("somebody has kept the core")
+		if n := core.TryAcquire(2); n != 1 {
+			t.Errorf("%d cores are free in the end, want 1", n)
 		}
 		for k, c := range set.cameras {
 			snap := benches[k].check(t, c)

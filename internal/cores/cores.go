@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Cores is how many goroutines may compute at once. A nil Cores is one without bound.
+// Cores is how many goroutines may compute at once.
 type Cores struct {
 	mu      sync.Mutex
 	free    int             // 0 while anybody waits
@@ -43,9 +43,6 @@ func New(n int) *Cores {
 // Acquire waits for a core. begun is whether work for the same frame is done already, since
 // from when on it waits; of two that are as urgent the first to ask goes first.
 func (c *Cores) Acquire(begun bool, since time.Time) {
-	if c == nil {
-		return
-	}
 	c.mu.Lock()
 	if c.free > 0 {
 		c.free--
@@ -74,9 +71,6 @@ func (c *Cores) Acquire(begun bool, since time.Time) {
 
 // TryAcquire takes as many cores as are free, at most so many, and returns their number.
 func (c *Cores) TryAcquire(most int) int {
-	if c == nil {
-		return most
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := min(c.free, most)
@@ -86,9 +80,6 @@ func (c *Cores) TryAcquire(most int) int {
 
 // Release gives back n cores.
 func (c *Cores) Release(n int) {
-	if c == nil {
-		return
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for ; n > 0 && len(c.waiting) > 0; n-- {

@@ -79,16 +79,6 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// Without Cores there is no bound.
-func TestNil(t *testing.T) {
-	var c *Cores
-	c.Acquire(false, time.Time{})
-	if got := c.TryAcquire(7); got != 7 {
-		t.Errorf("%d helpers, want 7", got)
-	}
-	c.Release(8)
-}
-
 // Waiting allocates nothing in the long run.
 func TestAllocations(t *testing.T) {
 	c := New(1)
