@@ -35,9 +35,9 @@ type regionStats struct {
 }
 
 // measure appends area, mean colour, centroid and edges of a patch's superpixels to dst, sets
-// the patch's boxes, and
-// leaves the runs of the k-th of them, in the patch's pixels, in s.runs[s.start[k]:s.start[k+1]].
-// The patch's labels, which count from 0, become those of the scene.
+// the patch's boxes, and leaves the runs of the k-th of them, in the patch's pixels, in
+// s.runs[s.start[k]:s.start[k+1]]. The patch's labels, which count from 0, become those of the
+// scene.
 func (s *regionStats) measure(dst *Scene, p *Patch) {
 	s.sums = grown(s.sums, p.N)
 	clear(s.sums)

@@ -117,10 +117,13 @@ type Thumbnail struct {
 	// Lab is Height×Width×3: the L, a and b of every cell's mean colour, in units of 1/LabUnit.
 	Lab []int16
 
-	sums []uint32 // of a row of cells
+	// Of a row of cells.
+	sums   []uint32
+	means  []byte
+	pixels []pixel
 }
 
-// A Map is a stack of feature planes over an image.
+// A Map is features of an image's cells.
 type Map struct {
 	// Data's shape is Height, Width, Channels, in that order, row-major.
 	Channels, Height, Width int

@@ -9,19 +9,17 @@ func (t *Thumbnail) set(bgr []byte, width, height int) {
 	t.Width, t.Height = width/t.Cell, height/t.Cell
 	t.Lab = grown(t.Lab, colours*t.Width*t.Height)
 	t.sums = grown(t.sums, colours*t.Width)
+	t.means, t.pixels = grown(t.means, 3*t.Width), grown(t.pixels, t.Width)
 	half, n := uint32(t.Cell*t.Cell/2), uint32(t.Cell*t.Cell)
 	for y := range t.Height {
 		clear(t.sums)
 		for dy := range t.Cell {
 			t.add(bgr[3*(y*t.Cell+dy)*width:][:3*t.Cell*t.Width])
 		}
-		out := t.Lab[colours*y*t.Width:][:colours*t.Width]
-		for x := range t.Width {
-			s := t.sums[3*x:][:3:3]
-			l, a, b := lab.at(byte((s[0]+half)/n), byte((s[1]+half)/n), byte((s[2]+half)/n))
-			p := out[3*x:][:3:3]
-			p[0], p[1], p[2] = l, a, b
+		for i, sum := range t.sums {
+			t.means[i] = byte((sum + half) / n)
 		}
+		lab.row(t.Lab[colours*y*t.Width:][:colours*t.Width], t.pixels, t.means)
 	}
 }
 

@@ -37,8 +37,8 @@ func ParseMode(s string) (Mode, error) {
 	return 0, fmt.Errorf("tracker: mode %q; want joint, affinity, frozen or no-temporal", s)
 }
 
-// Config tunes a Tracker. The zero value takes every default. Lengths in
-// pictures are fractions of the longer side, over the zoom of what they are for. Time is counted in the camera's frames
+// Config tunes a Tracker. The zero value takes every default. Lengths in pictures are fractions of
+// the longer side, over the zoom of what they are for. Time is counted in the camera's frames
 // ([features.Scene.Seq]): those that are dropped before Step count, too.
 type Config struct {
 	Mode    Mode
