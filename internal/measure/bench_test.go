@@ -3,6 +3,9 @@ package measure
 import (
 	"sync/atomic"
 	"testing"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/demo"
 )
 
 // What was sent and did not come is counted, of each camera for itself.
@@ -14,5 +17,33 @@ func TestDrainCountsLoss(t *testing.T) {
 	lost, err := r.drain(t.Context(), []int64{10, 10, 12})
 	if err != nil || lost != 3 {
 		t.Errorf("%d lost, %v; want 3", lost, err)
+	}
+}
+
+// The clip's persons are marked with what is not theirs: objects that cover a picture are not what
+// is to be measured. Whatever the size, strokes are where they are in the clip.
+func TestBenchObjects(t *testing.T) {
+	if demo.FindClip() == "" {
+		t.Fatal("the demo's clip is not installed")
+	}
+	f := &benchPipelineFlags{clip: demo.FindClip(), width: 1536, height: 288, objects: 3}
+	marks, err := benchObjects(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ann, err := annotation.ParseFor(marks(nil), f.width, f.height)
+	if err != nil {
+		t.Fatal(err)
+	}
+	persons, err := annotation.ParseFor(demo.Persons, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(ann.Objects) != 3 || ann.Objects[2].Box == nil || len(ann.Background) != len(persons.Background) {
+		t.Fatalf("%d objects and %d strokes of the background; want two persons and a box, and %d", len(ann.Objects), len(ann.Background), len(persons.Background))
+	}
+	at, want := ann.Background[0].Points[0], persons.Background[0].Points[0]
+	if at[0] != 2*want[0] || at[1] != want[1]/2 {
+		t.Errorf("a stroke at %v; want %v of 768×576 scaled", at, want)
 	}
 }

@@ -405,16 +405,21 @@ func benchObjects(f *benchPipelineFlags) (func(frame *uint64) []byte, error) {
 			return nil, err
 		}
 		sx, sy := float64(f.width)/float64(persons.Width), float64(f.height)/float64(persons.Height)
-		for _, o := range persons.Objects[:min(len(persons.Objects), f.objects)] {
-			for i := range o.Scribbles {
-				o.Scribbles[i].Width *= min(sx, sy)
-				for k := range o.Scribbles[i].Points {
-					p := &o.Scribbles[i].Points[k]
+		scale := func(strokes []annotation.Stroke) {
+			for i := range strokes {
+				strokes[i].Width *= min(sx, sy)
+				for k := range strokes[i].Points {
+					p := &strokes[i].Points[k]
 					p[0], p[1] = p[0]*sx, p[1]*sy
 				}
 			}
-			a.Objects = append(a.Objects, o)
 		}
+		a.Objects = persons.Objects[:min(len(persons.Objects), f.objects)]
+		for _, o := range a.Objects {
+			scale(o.Scribbles)
+		}
+		a.Background = persons.Background // without it the persons would be all there is
+		scale(a.Background)
 	}
 	// In rows of six, each as large as a person of the clip.
 	const columns, rows = 6, benchMostObjects / 6
