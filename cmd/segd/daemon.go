@@ -222,7 +222,7 @@ func (d *daemon) build() error {
 	d.cores = cores.New(runtime.GOMAXPROCS(0))
 	m := d.cfg.Model
 	if m.Threads == 0 {
-		m.Threads = max(1, runtime.GOMAXPROCS(0)/(2*len(d.cfg.Cameras))) // all may be in the network at once
+		m.Threads = max(1, runtime.GOMAXPROCS(0)/len(d.cfg.Cameras)) // all may be in the network at once
 	}
 	model, err := configured.OpenModel(m)
 	if err != nil {
