@@ -35,8 +35,9 @@ type network interface {
 	input() ([]float32, error)
 	// run computes the taps of what input holds.
 	run() error
-	// output writes tap i of the last run to dst, as long as that is made: height×width×channels.
-	output(dst []float32, i int) (data []float32, channels, height, width int, err error)
+	// output writes tap i of the last run to dst, as long as that is made: height×width×channels of
+	// planes, else rows×columns. The shape is the network's, until the next call.
+	output(dst []float32, i int) (data []float32, shape []int, err error)
 	close() error
 }
 
@@ -53,27 +54,27 @@ type EngineInfo struct {
 	Error string `json:"error,omitempty"`
 }
 
-// choose settles what computes m, whose taps are known.
-func (m *Model) choose() error {
-	cv := &openCV{src: m.src, device: m.info.Device, taps: names(m.info.Taps)}
-	m.engine, m.info.Engine = cv, EngineOpenCV
-	m.info.Engines = []EngineInfo{{Name: EngineOpenCV, Version: openCVVersion()}}
-	if m.opt.Engine == EngineOpenCV {
+// choose settles what computes a model whose device, taps and nominal size are known.
+func (r *runner) choose() error {
+	cv := &openCV{src: r.src, device: r.device, taps: r.taps}
+	r.engine, r.chosen = cv, EngineOpenCV
+	r.engines = []EngineInfo{{Name: EngineOpenCV, Version: openCVVersion()}}
+	if r.opt.Engine == EngineOpenCV {
 		return nil
 	}
-	ort, err := m.openONNXRuntime()
-	if err != nil && m.opt.Engine == EngineONNXRuntime {
+	ort, err := r.openONNXRuntime()
+	if err != nil && r.opt.Engine == EngineONNXRuntime {
 		return err
 	}
 	about := EngineInfo{Name: EngineONNXRuntime}
 	if err == nil {
 		about.Version, about.Library = ort.version, ort.library
-		if m.opt.Engine == EngineAuto {
-			c := m.compare(cv, ort)
-			m.info.Engines[0].Milliseconds, about.Milliseconds, err = c.milliseconds[0], c.milliseconds[1], c.err
+		if r.opt.Engine == EngineAuto {
+			c := r.compare(cv, ort)
+			r.engines[0].Milliseconds, about.Milliseconds, err = c.milliseconds[0], c.milliseconds[1], c.err
 		}
-		if err == nil && about.Milliseconds <= m.info.Engines[0].Milliseconds {
-			m.engine, m.info.Engine = ort, EngineONNXRuntime
+		if err == nil && about.Milliseconds <= r.engines[0].Milliseconds {
+			r.engine, r.chosen = ort, EngineONNXRuntime
 		} else if err := ort.close(); err != nil {
 			return err
 		}
@@ -81,17 +82,8 @@ func (m *Model) choose() error {
 	if err != nil {
 		about.Error = err.Error()
 	}
-	m.info.Engines = append(m.info.Engines, about)
+	r.engines = append(r.engines, about)
 	return nil
-}
-
-// names are those of taps.
-func names(taps []Layer) []string {
-	var s []string
-	for _, t := range taps {
-		s = append(s, t.Name)
-	}
-	return s
 }
 
 const (
@@ -114,14 +106,14 @@ var (
 	compared  = map[string]comparison{}
 )
 
-// compare times two engines with m at the nominal size, once in a process.
-func (m *Model) compare(a, b engine) comparison {
+// compare times two engines at the nominal size, once in a process.
+func (r *runner) compare(a, b engine) comparison {
 	comparing.Lock()
 	defer comparing.Unlock()
-	key := fmt.Sprint(m.info.SHA256, m.info.NominalWidth, m.info.NominalHeight, m.opt.Threads, names(m.info.Taps))
+	key := fmt.Sprint(r.sha256, r.nominal, r.opt.Threads, r.taps)
 	c, ok := compared[key]
 	if !ok {
-		c = compare(a, b, image.Pt(m.info.NominalWidth, m.info.NominalHeight), len(m.info.Taps))
+		c = compare(a, b, r.nominal, len(r.taps))
 		compared[key] = c
 	}
 	return c
@@ -179,7 +171,7 @@ func trial(e engine, size image.Point, taps int) (milliseconds float64, made [][
 		}
 	}
 	for i := range taps {
-		data, _, _, _, err := n.output(nil, i)
+		data, _, err := n.output(nil, i)
 		if err != nil {
 			return 0, nil, err
 		}

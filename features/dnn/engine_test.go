@@ -199,8 +199,8 @@ func (m made) layOut(image.Point) (network, error) { return m, nil }
 func (m made) step() int                           { return sizeStep }
 func (m made) input() ([]float32, error)           { return make([]float32, 3), nil }
 func (m made) run() error                          { return m.err }
-func (m made) output(_ []float32, _ int) ([]float32, int, int, int, error) {
-	return m.tap, 1, 1, len(m.tap), nil
+func (m made) output(_ []float32, _ int) ([]float32, []int, error) {
+	return m.tap, []int{1, 1, len(m.tap)}, nil
 }
 func (m made) close() error { return nil }
 

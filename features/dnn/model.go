@@ -2,9 +2,7 @@ package dnn
 
 import (
 	"context"
-	"crypto/sha256"
 	_ "embed" // the model
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"image"
@@ -14,9 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-
-	"gocv.io/x/gocv"
 
 	"github.com/segd/segd/features"
 )
@@ -30,39 +25,8 @@ var embedded []byte
 // A Model computes feature maps, with OpenCV or with ONNX Runtime. It implements
 // features.Model. Any goroutine may use it, several at once; cameras may share it.
 type Model struct {
-	src  *source
-	opt  Options
+	runner
 	info Info
-	// lut normalises one byte of each channel of the model.
-	lut [inputChannels][256]float32
-
-	engine engine
-
-	open   sync.RWMutex // held for reading while the engine is used; guards closed
-	closed bool
-
-	mu       sync.Mutex // guards what follows
-	networks []laidOut  // that nobody uses, the last used first
-	scalers  []*scaler  // likewise
-}
-
-// scaler is the memory to scale an image in.
-type scaler struct {
-	image  gocv.Mat // BGR24
-	scaled gocv.Mat // at the input's size
-}
-
-func (s *scaler) close() error { return errors.Join(s.image.Close(), s.scaled.Close()) }
-
-// maxLaidOut bounds the pixels of all inputs a Model is laid out for at once, beside those in use:
-// those of two cameras of different sizes, whole and at 1/2 and 1/4, and a few dozen of crops. One
-// may be larger.
-const maxLaidOut = 1 << 21
-
-// laidOut is a network and the size of its input.
-type laidOut struct {
-	network
-	size image.Point
 }
 
 // source is a model file that has been read and looked at, but not by an engine.
@@ -187,17 +151,9 @@ func open(src *source, opt Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	setThreads(opt.Threads)
-	sum := sha256.Sum256(src.data)
-	m := &Model{
-		src: src, opt: opt,
-		info: Info{Path: src.path, Format: src.format, SHA256: hex.EncodeToString(sum[:]), InputWidth: src.fixed.X, InputHeight: src.fixed.Y},
-	}
-	for c := range m.lut {
-		for v := range m.lut[c] {
-			m.lut[c][v] = float32((float64(v) - opt.Mean[c]) / opt.Std[c])
-		}
-	}
+	m := new(Model)
+	m.prepare(src, opt)
+	m.info = Info{Path: src.path, Format: src.format, SHA256: m.sha256, InputWidth: src.fixed.X, InputHeight: src.fixed.Y}
 	if err := m.describe(); err != nil {
 		return nil, errors.Join(fmt.Errorf("features/dnn: model %s: %w", src.path, err), m.Close())
 	}
@@ -208,66 +164,22 @@ func open(src *source, opt Options) (*Model, error) {
 // what computes them. The layers are as OpenCV sees them, whatever the engine.
 func (m *Model) describe() (err error) {
 	m.info.NominalWidth, m.info.NominalHeight = m.inputFor(16*m.opt.ShortSide/9, m.opt.ShortSide, 1)
-	if m.info.Device, err = chooseDevice(m.opt.Device, cudaDevices()); err != nil {
+	m.nominal = image.Pt(m.info.NominalWidth, m.info.NominalHeight)
+	if m.device, err = chooseDevice(m.opt.Device, cudaDevices()); err != nil {
 		return err
 	}
-	cv := &openCV{src: m.src, device: m.info.Device}
-	if m.info.Layers, err = cv.layers(image.Pt(m.info.NominalWidth, m.info.NominalHeight)); err != nil {
+	cv := &openCV{src: m.src, device: m.device}
+	if m.info.Layers, err = cv.layers(m.nominal); err != nil {
 		return err
 	}
 	if m.info.Taps, err = m.info.choose(m.opt.Taps); err != nil {
 		return err
 	}
-	return m.choose()
-}
-
-// take returns the model laid out for an input size, and memory to scale an image in, for the
-// caller alone until put.
-func (m *Model) take(size image.Point) (n laidOut, s *scaler, err error) {
-	m.mu.Lock()
-	if k := len(m.scalers); k > 0 {
-		s, m.scalers = m.scalers[k-1], m.scalers[:k-1]
+	for _, l := range m.info.Taps {
+		m.taps = append(m.taps, tap{l.Name, true})
 	}
-	at := slices.IndexFunc(m.networks, func(n laidOut) bool { return n.size == size })
-	if at >= 0 {
-		n = m.networks[at]
-		m.networks = slices.Delete(m.networks, at, at+1)
-	}
-	m.mu.Unlock()
-	if s == nil {
-		s = &scaler{gocv.NewMat(), gocv.NewMat()}
-	}
-	if at < 0 {
-		n.size = size
-		if n.network, err = m.engine.layOut(size); err != nil {
-			return n, nil, errors.Join(err, s.close())
-		}
-	}
-	return n, s, nil
-}
-
-// put gives back what take returned. Of too many networks, those go which were not used for the
-// longest.
-func (m *Model) put(n laidOut, s *scaler) error {
-	m.mu.Lock()
-	m.scalers = append(m.scalers, s)
-	m.networks = append(m.networks, n)
-	copy(m.networks[1:], m.networks)
-	m.networks[0] = n
-	pixels, keep := 0, 0
-	for ; keep < len(m.networks); keep++ {
-		size := m.networks[keep].size
-		if pixels += size.X * size.Y; pixels > maxLaidOut && keep > 0 {
-			break
-		}
-	}
-	var err error
-	for _, old := range m.networks[keep:] {
-		err = errors.Join(err, old.close())
-	}
-	clear(m.networks[keep:])
-	m.networks = m.networks[:keep]
-	m.mu.Unlock()
+	err = m.choose()
+	m.info.Device, m.info.Engine, m.info.Engines = m.device, m.chosen, m.engines
 	return err
 }
 
@@ -279,19 +191,12 @@ func (m *Model) inputFor(width, height int, scale float64) (w, h int) {
 	return inputSize(width, height, max(1, int(float64(m.opt.ShortSide)*scale)))
 }
 
-// shown is what the model looks at: a part of the image, scaled to a size, in the upper left
-// of an input.
-type shown struct {
-	image.Rectangle
-	size, input image.Point
-}
-
 // show settles how a view of an image is shown. A model with an input size of its own sees as
 // much of it as fits.
 func (m *Model) show(width, height int, v features.View) (s shown) {
 	all := image.Rect(0, 0, width, height)
 	w, h := m.inputFor(width, height, v.Scale)
-	s = shown{all, image.Pt(w, h), image.Pt(w, h)}
+	s = shown{Rectangle: all, size: image.Pt(w, h), input: image.Pt(w, h)}
 	if m.info.InputWidth > 0 {
 		s.size = image.Pt(fixedSide(w, v.Scale), fixedSide(h, v.Scale))
 	}
@@ -338,9 +243,9 @@ func (m *Model) Info() Info {
 // model with an input size of its own sees what does not fill it in the input's upper left
 // corner, and the mean beside it. Features allocates nothing once dst and the model
 // have seen the size.
-func (m *Model) Features(dst []features.Map, bgr []byte, width, height int, view features.View) (_ []features.Map, err error) {
-	if width < 1 || height < 1 || width > maxSide || height > maxSide || len(bgr) != 3*width*height {
-		return nil, fmt.Errorf("features/dnn: %d bytes for a BGR24 image of %d×%d pixels", len(bgr), width, height)
+func (m *Model) Features(dst []features.Map, bgr []byte, width, height int, view features.View) ([]features.Map, error) {
+	if err := checkImage(bgr, width, height); err != nil {
+		return nil, err
 	}
 	if view.Scale == 0 {
 		view.Scale = 1
@@ -351,53 +256,41 @@ func (m *Model) Features(dst []features.Map, bgr []byte, width, height int, view
 	if !view.In(image.Rect(0, 0, width, height)) {
 		return nil, fmt.Errorf("features/dnn: the part %v of an image of %d×%d pixels", view.Rectangle, width, height)
 	}
-	m.open.RLock()
-	defer m.open.RUnlock()
-	if m.closed {
-		return nil, errors.New("features/dnn: the model is closed")
-	}
 	show := m.show(width, height, view)
-	w, h := show.input.X, show.input.Y
-	if w*h > maxInput {
+	if w, h := show.input.X, show.input.Y; w*h > maxInput {
 		return nil, fmt.Errorf("features/dnn: %v of an image of %d×%d pixels would be scaled to %d×%d; want at most %d pixels", show.Rectangle, width, height, w, h, maxInput)
 	}
-	n, s, err := m.take(show.input)
-	if err != nil {
-		return nil, fmt.Errorf("features/dnn: model %s for %d×%d pixels: %w", m.info.Path, w, h, err)
-	}
-	defer func() {
-		if put := m.put(n, s); err == nil && put != nil {
-			err = fmt.Errorf("features/dnn: model %s: %w", m.info.Path, put)
-		}
-	}()
-	if err := m.normalise(n.network, s, bgr, width, show); err != nil {
-		return nil, fmt.Errorf("features/dnn: %w", err)
-	}
-	if err := n.run(); err != nil {
-		return nil, fmt.Errorf("features/dnn: model %s on %d×%d pixels: %w", m.info.Path, w, h, err)
-	}
 	dst = slices.Grow(dst[:0], len(m.info.Taps))[:len(m.info.Taps)]
-	for i := range dst {
-		if err := m.fetch(&dst[i], n.network, i, show); err != nil {
-			return nil, fmt.Errorf("features/dnn: model %s on %d×%d pixels: tap %q: %w", m.info.Path, w, h, m.info.Taps[i].Name, err)
+	err := m.see(bgr, width, show, func(n network) error {
+		for i := range dst {
+			if err := m.fetch(&dst[i], n, i, show); err != nil {
+				return fmt.Errorf("tap %q: %w", m.info.Taps[i].Name, err)
+			}
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("features/dnn: %w", err)
 	}
 	return dst, nil
 }
 
 // fetch copies tap i of a run into dst, whose Data it reuses.
 func (m *Model) fetch(dst *features.Map, n network, i int, s shown) error {
-	var channels, rows, cols int
+	var shape []int
 	var err error
-	if dst.Data, channels, rows, cols, err = n.output(dst.Data, i); err != nil {
+	if dst.Data, shape, err = n.output(dst.Data, i); err != nil {
 		return err
 	}
-	if want := m.info.Taps[i].Shape[1]; channels != want {
-		return fmt.Errorf("it has %d channels; it had %d", channels, want)
+	if len(shape) != 3 {
+		return errNoMap
 	}
-	dst.Channels, dst.Height, dst.Width = channels, rows, cols
-	dst.StrideX, dst.OffsetX = place(s.Min.X, s.Dx(), s.input.X, s.size.X, cols)
-	dst.StrideY, dst.OffsetY = place(s.Min.Y, s.Dy(), s.input.Y, s.size.Y, rows)
+	if want := m.info.Taps[i].Shape[1]; shape[2] != want {
+		return fmt.Errorf("it has %d channels; it had %d", shape[2], want)
+	}
+	dst.Height, dst.Width, dst.Channels = shape[0], shape[1], shape[2]
+	dst.StrideX, dst.OffsetX = place(s.Min.X, s.Dx(), s.input.X, s.size.X, dst.Width)
+	dst.StrideY, dst.OffsetY = place(s.Min.Y, s.Dy(), s.input.Y, s.size.Y, dst.Height)
 	return nil
 }
 
@@ -409,81 +302,5 @@ func place(first, n, input, shown, cells int) (stride, offset float64) {
 	return stride, float64(first) + stride/2 - 0.5
 }
 
-// normalise scales what is shown of the image and writes it to the upper left of the
-// network's input, plane by plane; the rest of it becomes zero.
-func (m *Model) normalise(to network, in *scaler, bgr []byte, width int, s shown) error {
-	pix, stride := bgr[3*(s.Min.Y*width+s.Min.X):], 3*width
-	if s.Size() != s.size {
-		if in.image.Cols() != s.Dx() || in.image.Rows() != s.Dy() {
-			in.image.Close()
-			in.image = gocv.NewMatWithSize(s.Dy(), s.Dx(), gocv.MatTypeCV8UC3)
-		}
-		// OpenCV keeps pointers, so it gets a copy in memory of its own.
-		own, err := in.image.DataPtrUint8()
-		if err != nil {
-			return err
-		}
-		for y := range s.Dy() {
-			copy(own[3*y*s.Dx():][:3*s.Dx()], pix[y*stride:])
-		}
-		method := gocv.InterpolationLinear
-		if s.size.X <= s.Dx() && s.size.Y <= s.Dy() {
-			method = gocv.InterpolationArea
-		}
-		gocv.Resize(in.image, &in.scaled, s.size, 0, 0, method)
-		if pix, err = in.scaled.DataPtrUint8(); err != nil {
-			return err
-		}
-		stride = 3 * s.size.X
-	}
-	input, err := to.input()
-	if err != nil {
-		return err
-	}
-	n := s.input.X * s.input.Y
-	first, second, third := input[:n], input[n:][:n], input[2*n:][:n]
-	b, g, r := first, second, third
-	lb, lg, lr := &m.lut[0], &m.lut[1], &m.lut[2]
-	if m.opt.RGB {
-		b, r, lb, lr = third, first, &m.lut[2], &m.lut[0]
-	}
-	if s.size != s.input {
-		clear(input)
-	}
-	for y := range s.size.Y {
-		row := func(plane []float32) []float32 { return plane[y*s.input.X:][:s.size.X] }
-		fill(row(b), row(g), row(r), pix[y*stride:], lb, lg, lr)
-	}
-	return nil
-}
-
-// fill splits BGR pixels into normalised planes.
-func fill(b, g, r []float32, pix []byte, lb, lg, lr *[256]float32) {
-	g, r = g[:len(b)], r[:len(b)]
-	for i := range b {
-		p := pix[3*i:][:3:3]
-		b[i], g[i], r[i] = lb[p[0]], lg[p[1]], lr[p[2]]
-	}
-}
-
 // Close releases the engine's memory. Calling it again does nothing.
-func (m *Model) Close() error {
-	m.open.Lock() // when nobody uses it
-	defer m.open.Unlock()
-	if m.closed {
-		return nil
-	}
-	m.closed = true
-	var err error
-	for _, n := range m.networks {
-		err = errors.Join(err, n.close())
-	}
-	for _, s := range m.scalers {
-		err = errors.Join(err, s.close())
-	}
-	m.networks, m.scalers = nil, nil
-	if m.engine != nil {
-		err = errors.Join(err, m.engine.close())
-	}
-	return err
-}
+func (m *Model) Close() error { return m.close() }

@@ -91,10 +91,10 @@ char *segd_net_forward(void *p, void *blob, const char **names, int n, segd_outp
 char *segd_outputs_get(const segd_outputs *outputs, int i, const float **data, int dims[3]) {
     return guard([&] {
         const cv::Mat &m = outputs->maps.at(i);
-        const bool map = m.dims == 4 && m.size[0] == 1 && m.type() == CV_32F && m.isContinuous() && m.total() > 0;
-        *data = map ? m.ptr<float>() : nullptr;
+        const bool fits = (m.dims == 3 || m.dims == 4) && m.size[0] == 1 && m.type() == CV_32F && m.isContinuous() && m.total() > 0;
+        *data = fits ? m.ptr<float>() : nullptr;
         for (int d = 0; d < 3; d++) {
-            dims[d] = map ? m.size[d + 1] : 0;
+            dims[d] = fits && d + 1 < m.dims ? m.size[d + 1] : 0;
         }
     });
 }

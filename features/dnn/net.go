@@ -80,10 +80,10 @@ type forwarder struct {
 	dims [3]C.int
 }
 
-func newForwarder(net *gocv.Net, taps []string) *forwarder {
+func newForwarder(net *gocv.Net, taps []tap) *forwarder {
 	f := &forwarder{net: netPointer(net), outputs: C.segd_outputs_new()}
 	for _, t := range taps {
-		f.names = append(f.names, C.CString(t))
+		f.names = append(f.names, C.CString(t.name))
 	}
 	return f
 }
@@ -102,17 +102,25 @@ func (f *forwarder) run(blob *gocv.Mat) error {
 	return failure(C.segd_net_forward(f.net, unsafe.Pointer(blob.Ptr()), unsafe.SliceData(f.names), C.int(len(f.names)), f.outputs))
 }
 
-// errNotPlanes: a tap is no feature map.
-var errNotPlanes = errors.New("it is not a stack of float32 planes")
+// What a tap may turn out not to be.
+var (
+	errNoMap = errors.New("it is not a stack of float32 planes")
+	errShape = errors.New("it is neither 1×channels×height×width nor 1×rows×columns of float32")
+)
 
-// output returns output i and its shape, in OpenCV's memory.
-func (f *forwarder) output(i int) (data []float32, channels, height, width int, err error) {
+// output returns output i, in OpenCV's memory, and its dimensions after the first, which is 1: the
+// last is 0 if it has three.
+func (f *forwarder) output(i int) (data []float32, dims [3]int, err error) {
 	if err := failure(C.segd_outputs_get(f.outputs, C.int(i), &f.data, &f.dims[0])); err != nil {
-		return nil, 0, 0, 0, err
+		return nil, dims, err
 	}
 	if f.data == nil {
-		return nil, 0, 0, 0, errNotPlanes
+		return nil, dims, errShape
 	}
-	channels, height, width = int(f.dims[0]), int(f.dims[1]), int(f.dims[2])
-	return unsafe.Slice((*float32)(f.data), channels*height*width), channels, height, width, nil
+	n := 1
+	for d, size := range f.dims {
+		dims[d] = int(size)
+		n *= max(1, dims[d])
+	}
+	return unsafe.Slice((*float32)(f.data), n), dims, nil
 }

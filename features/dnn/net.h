@@ -38,8 +38,8 @@ char *segd_net_describe(void *net, int channels, int height, int width, char **t
 char *segd_net_forward(void *net, void *blob, const char **names, int n, segd_outputs *outputs);
 
 // segd_outputs_get tells where output i is, until the next forward pass, and its
-// channels, height and width. *data is NULL if it is not a 1×channels×height×width stack
-// of float32 planes.
+// dimensions: channels, height and width of 1×channels×height×width; rows, columns and 0
+// of 1×rows×columns. *data is NULL if it is neither or not of float32.
 char *segd_outputs_get(const segd_outputs *outputs, int i, const float **data, int dims[3]);
 
 #ifdef __cplusplus

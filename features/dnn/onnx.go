@@ -177,15 +177,27 @@ func (g *onnxGraph) tensor(layer string) (string, error) {
 	return "", fmt.Errorf("no node makes layer %q", layer)
 }
 
-// channelsLastSuffix is what the tensors that cut makes are called after the tensor's name.
+// channelsLastSuffix is what cut calls planes after their tensor's name.
 const channelsLastSuffix = "/segd_channels_last"
 
-// cut returns data, the file that g was read from, with these tensors, 1×channels×height×width, as
-// its outputs, but 1×height×width×channels, and without what they do not need.
-func (g *onnxGraph) cut(data []byte, outputs []string) ([]byte, error) {
+// cut returns data, the file that g was read from, with taps as its outputs, planes
+// 1×height×width×channels, and without what they do not need; and what the outputs are called.
+func (g *onnxGraph) cut(data []byte, taps []tap) (cut []byte, outputs []string, err error) {
+	var added message // to the graph
 	needed := map[string]bool{}
-	for _, t := range outputs {
-		needed[t] = true
+	for _, t := range taps {
+		tensor, err := g.tensor(t.name)
+		if err != nil {
+			return nil, nil, err
+		}
+		needed[tensor] = true
+		output := tensor
+		if t.planes {
+			output += channelsLastSuffix
+			added = added.bytes(graphNode, transposed(tensor, output))
+		}
+		added = added.bytes(graphOutput, message{}.string(valueName, output))
+		outputs = append(outputs, output)
 	}
 	keep := make([]bool, len(g.nodes))
 	for i := len(g.nodes) - 1; i >= 0; i-- { // each comes after what it reads
@@ -197,7 +209,7 @@ func (g *onnxGraph) cut(data []byte, outputs []string) ([]byte, error) {
 		}
 	}
 	at := -1
-	return rewritten(data, func(num protowire.Number, body []byte) ([]byte, bool, error) {
+	cut, err = rewritten(data, func(num protowire.Number, body []byte) ([]byte, bool, error) {
 		if num != modelGraph {
 			return body, true, nil
 		}
@@ -208,17 +220,14 @@ func (g *onnxGraph) cut(data []byte, outputs []string) ([]byte, error) {
 			}
 			return body, num != graphOutput, nil
 		})
-		for _, t := range outputs {
-			graph = message(graph).bytes(graphNode, transposed(t)).
-				bytes(graphOutput, message{}.string(valueName, t+channelsLastSuffix))
-		}
-		return graph, true, err
+		return append(graph, added...), true, err
 	})
+	return cut, outputs, err
 }
 
-// transposed is the NodeProto that makes t channels last.
-func transposed(t string) message {
-	return message{}.string(nodeInput, t).string(nodeOutput, t+channelsLastSuffix).string(nodeOp, "Transpose").
+// transposed is the NodeProto that makes planes channels last.
+func transposed(planes, output string) message {
+	return message{}.string(nodeInput, planes).string(nodeOutput, output).string(nodeOp, "Transpose").
 		bytes(nodeAttribute, ints("perm", 0, 2, 3, 1))
 }
 

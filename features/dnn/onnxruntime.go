@@ -76,15 +76,15 @@ type onnxRuntime struct {
 	taps             []string // tensors, as cut makes them
 }
 
-// openONNXRuntime prepares m, whose taps are known, for ONNX Runtime.
-func (m *Model) openONNXRuntime() (e *onnxRuntime, err error) {
+// openONNXRuntime prepares a model for ONNX Runtime.
+func (r *runner) openONNXRuntime() (e *onnxRuntime, err error) {
 	switch {
-	case m.src.graph == nil:
-		return nil, fmt.Errorf("ONNX Runtime does not read %s models", m.src.format)
-	case m.info.Device != deviceCPU:
-		return nil, fmt.Errorf("ONNX Runtime does not compute on device %s here", m.info.Device)
+	case r.src.graph == nil:
+		return nil, fmt.Errorf("ONNX Runtime does not read %s models", r.src.format)
+	case r.device != deviceCPU:
+		return nil, fmt.Errorf("ONNX Runtime does not compute on device %s here", r.device)
 	}
-	e = &onnxRuntime{library: m.opt.EngineLibrary, input: m.src.graph.inputs[0].name}
+	e = &onnxRuntime{library: r.opt.EngineLibrary, input: r.src.graph.inputs[0].name}
 	if e.library == "" {
 		if e.library, err = findLibrary(); err != nil {
 			return nil, err
@@ -94,21 +94,12 @@ func (m *Model) openONNXRuntime() (e *onnxRuntime, err error) {
 		return nil, fmt.Errorf("ONNX Runtime: %w", err)
 	}
 	e.version = ort.GetVersion()
-	for _, l := range m.info.Taps {
-		tensor, err := m.src.graph.tensor(l.Name)
-		if err != nil {
-			return nil, err
-		}
-		e.taps = append(e.taps, tensor)
-	}
-	cut, err := m.src.graph.cut(m.src.data, e.taps)
+	cut, taps, err := r.src.graph.cut(r.src.data, r.taps)
 	if err != nil {
 		return nil, err
 	}
-	for i := range e.taps {
-		e.taps[i] += channelsLastSuffix
-	}
-	if e.session, err = newSession(cut, e.input, e.taps, m.opt.Threads); err != nil {
+	e.taps = taps
+	if e.session, err = newSession(cut, e.input, e.taps, r.opt.Threads); err != nil {
 		return nil, refuse("ONNX Runtime", err.Error())
 	}
 	return e, nil
@@ -239,12 +230,12 @@ func (n *onnxRuntimeNetwork) unbind() error {
 	return errors.Join(errs...)
 }
 
-func (n *onnxRuntimeNetwork) output(dst []float32, i int) (data []float32, channels, height, width int, err error) {
+func (n *onnxRuntimeNetwork) output(dst []float32, i int) (data []float32, shape []int, err error) {
 	t := n.out[i]
-	if len(t.shape) != 4 || t.shape[0] != 1 {
-		return nil, 0, 0, 0, errNotPlanes
+	if len(t.shape) != 3 && len(t.shape) != 4 || t.shape[0] != 1 {
+		return nil, nil, errShape
 	}
-	return append(dst[:0], t.GetData()...), t.shape[3], t.shape[1], t.shape[2], nil
+	return append(dst[:0], t.GetData()...), t.shape[1:], nil
 }
 
 func (n *onnxRuntimeNetwork) close() error { return errors.Join(n.unbind(), n.in.Destroy()) }

@@ -12,7 +12,7 @@ import (
 type openCV struct {
 	src    *source
 	device string
-	taps   []string
+	taps   []tap
 }
 
 // openCVNetwork is a model that OpenCV has been given for one input size. To lay it out for
@@ -21,6 +21,7 @@ type openCVNetwork struct {
 	net     *gocv.Net
 	forward *forwarder
 	blob    gocv.Mat // the input
+	shape   [3]int   // of the last output
 }
 
 func openCVVersion() string { return gocv.OpenCVVersion() }
@@ -84,14 +85,20 @@ func (n *openCVNetwork) input() ([]float32, error) { return n.blob.DataPtrFloat3
 
 func (n *openCVNetwork) run() error { return n.forward.run(&n.blob) }
 
-func (n *openCVNetwork) output(dst []float32, i int) (data []float32, channels, height, width int, err error) {
-	planes, channels, height, width, err := n.forward.output(i)
+func (n *openCVNetwork) output(dst []float32, i int) (data []float32, shape []int, err error) {
+	made, dims, err := n.forward.output(i)
 	if err != nil {
-		return nil, 0, 0, 0, err
+		return nil, nil, err
 	}
-	data = slices.Grow(dst[:0], len(planes))[:len(planes)]
-	channelsLast(data, planes, channels, height*width)
-	return data, channels, height, width, nil
+	if dims[2] == 0 { // rows and columns
+		n.shape = dims
+		return append(dst[:0], made...), n.shape[:2], nil
+	}
+	channels, height, width := dims[0], dims[1], dims[2]
+	n.shape = [3]int{height, width, channels}
+	data = slices.Grow(dst[:0], len(made))[:len(made)]
+	channelsLast(data, made, channels, height*width)
+	return data, n.shape[:], nil
 }
 
 // channelsLast transposes channels×cells to cells×channels, in strips of cells that stay in the
