@@ -1,11 +1,15 @@
-// Package dnn computes feature maps, with OpenCV's DNN module or with ONNX Runtime. It is
-// the only package of segd that links OpenCV.
+// Package dnn computes feature maps and finds things, with OpenCV's DNN module or with ONNX
+// Runtime. It is the only package of segd that links OpenCV.
 //
 // [Embedded] opens the model in the binary (segd-s64, described in
 // models/segd-s64.md), [Open] an ONNX or Caffe file. In goes a BGR24 image, out
 // come one [features.Map] a tap in memory of Go's own, placed on the image's own
 // pixels whatever size the model saw. A [Model] may be used from any goroutine; one
 // at a time gets through.
+//
+// [EmbeddedDetector] opens the detector in the binary (NanoDet-m, described in
+// models/nanodet-m.md), [OpenDetector] an ONNX file with the outputs of a NanoDet, a YOLOX or a
+// YOLOv8. In goes a BGR24 image, out come [features.Detection]s in its pixels: see [Detector].
 //
 // OpenCV is always there and says what a model's layers are called and which of them are
 // taps. ONNX Runtime is a shared library that is loaded where it is found
@@ -18,7 +22,7 @@
 // (Options.Device). Debian's OpenCV was not.
 //
 // OpenCV ends the process on a model it dislikes, and a library that somebody names may do
-// anything, so Open first has a child process try it ([Probe]); what can be seen from the bytes of an ONNX file is checked even
+// anything, so Open and OpenDetector first have a child process try it ([Probe], [ProbeDetector]); what can be seen from the bytes of an ONNX file is checked even
 // before that. Frames are run through a few lines of C++ of our own that turn
 // OpenCV's exceptions into errors and free what gocv 0.31 leaks.
 //

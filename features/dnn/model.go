@@ -45,7 +45,7 @@ func Embedded(opt Options) (*Model, error) {
 	if opt.EngineLibrary != "" {
 		return Open(EmbeddedName, opt) // a library of somebody's may do anything
 	}
-	src, err := readONNX(EmbeddedName, embedded)
+	src, err := readONNX(EmbeddedName, embedded, wantModel)
 	if err != nil {
 		return nil, err
 	}
@@ -81,17 +81,15 @@ func openUnchecked(path string, opt Options) (*Model, error) {
 const (
 	formatONNX  = "onnx"
 	formatCaffe = "caffe"
+	wantModel   = "want .onnx or .caffemodel"
 )
 
 // readSource reads the file or files of a model and finds out what can be found out
 // without an engine.
 func readSource(path string, opt Options) (*source, error) {
-	data, err := os.ReadFile(path)
+	data, err := readFile(path, EmbeddedName, embedded)
 	if err != nil {
-		if path == EmbeddedName && errors.Is(err, fs.ErrNotExist) {
-			return readONNX(path, embedded)
-		}
-		return nil, fmt.Errorf("features/dnn: model: %w", err)
+		return nil, err
 	}
 	if strings.EqualFold(filepath.Ext(path), ".caffemodel") {
 		src := &source{path: path, data: data, format: formatCaffe}
@@ -107,14 +105,26 @@ func readSource(path string, opt Options) (*source, error) {
 		}
 		return src, nil
 	}
-	return readONNX(path, data)
+	return readONNX(path, data, wantModel)
 }
 
-// readONNX looks at an ONNX file.
-func readONNX(path string, data []byte) (*source, error) {
+// readFile reads a file, or a model in the binary by its name.
+func readFile(path, embeddedName string, embedded []byte) ([]byte, error) {
+	data, err := os.ReadFile(path)
+	if err == nil {
+		return data, nil
+	}
+	if path == embeddedName && errors.Is(err, fs.ErrNotExist) {
+		return embedded, nil
+	}
+	return nil, fmt.Errorf("features/dnn: model: %w", err)
+}
+
+// readONNX looks at an ONNX file, or says what was wanted.
+func readONNX(path string, data []byte, want string) (*source, error) {
 	graph, err := parseONNX(data)
 	if err != nil {
-		return nil, fmt.Errorf("features/dnn: model %s: %w; want .onnx or .caffemodel", path, err)
+		return nil, fmt.Errorf("features/dnn: model %s: %w; %s", path, err, want)
 	}
 	src := &source{path: path, format: formatONNX, data: data, graph: graph}
 	if src.fixed, err = graph.inputSize(); err != nil {
@@ -153,6 +163,7 @@ func open(src *source, opt Options) (*Model, error) {
 	}
 	m := new(Model)
 	m.prepare(src, opt)
+	m.normaliseBy(opt.Mean, opt.Std)
 	m.info = Info{Path: src.path, Format: src.format, SHA256: m.sha256, InputWidth: src.fixed.X, InputHeight: src.fixed.Y}
 	if err := m.describe(); err != nil {
 		return nil, errors.Join(fmt.Errorf("features/dnn: model %s: %w", src.path, err), m.Close())

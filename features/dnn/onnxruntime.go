@@ -144,7 +144,7 @@ type bound struct {
 func newBound(shape []int64) (*bound, error) {
 	t := new(bound)
 	for _, n := range shape {
-		if n < 1 || n > maxSide {
+		if n < 1 || n > maxInput {
 			return nil, fmt.Errorf("a tensor of %v values", shape)
 		}
 		t.shape = append(t.shape, int(n))

@@ -10,8 +10,15 @@ import (
 
 // A small writer of ONNX files, so that the tests need none from outside.
 
-// attributeString is AttributeProto.STRING.
-const attributeString = 3
+const (
+	// attributeString is AttributeProto.STRING.
+	attributeString = 3
+	// elemInt64 is TensorProto.INT64.
+	elemInt64 = 7
+	// attributeInt is the number of AttributeProto.i, attributeIsInt AttributeProto.INT.
+	attributeInt   = 3
+	attributeIsInt = 2
+)
 
 func node(op, name string, inputs, outputs []string, attributes ...message) message {
 	var m message
@@ -38,6 +45,20 @@ func tensor(name string, dims []int, values ...float32) message {
 		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(v))
 	}
 	return m.int(2, elemFloat).string(tensorName, name).bytes(9, raw)
+}
+
+// int64s is a constant of one dimension.
+func int64s(name string, values ...int64) message {
+	var raw []byte
+	for _, v := range values {
+		raw = binary.LittleEndian.AppendUint64(raw, uint64(v))
+	}
+	return message(nil).int(1, len(values)).int(2, elemInt64).string(tensorName, name).bytes(9, raw)
+}
+
+// integer is an AttributeProto.
+func integer(name string, v int) message {
+	return message{}.string(attributeName, name).int(attributeInt, v).int(attributeType, attributeIsInt)
 }
 
 // value declares an input or output; a dimension of 0 is left open.

@@ -24,11 +24,26 @@ const (
 	maxReport = 4 << 20
 )
 
+// request is what the child is told: how the model is used.
+type request struct {
+	Model    Options          `json:"model"`
+	Detector *DetectorOptions `json:"detector,omitempty"` // of a detector, for which Model says nothing
+}
+
+// engine is the one that is asked for.
+func (q *request) engine() *string {
+	if q.Detector != nil {
+		return &q.Detector.Engine
+	}
+	return &q.Model.Engine
+}
+
 // report is what the child writes to its standard output.
 type report struct {
-	Info    *Info  `json:"info,omitempty"`
-	Error   string `json:"error,omitempty"`
-	Refused bool   `json:"refused,omitempty"` // the error is ErrRefused
+	Info     *Info         `json:"info,omitempty"`
+	Detector *DetectorInfo `json:"detector,omitempty"`
+	Error    string        `json:"error,omitempty"`
+	Refused  bool          `json:"refused,omitempty"` // the error is ErrRefused
 }
 
 // Probe opens a model in a child process, runs frames through it and reports what
@@ -49,18 +64,63 @@ func Probe(ctx context.Context, path string, opt Options) (Info, error) {
 	if _, err := readSource(path, opt); err != nil {
 		return Info{}, err
 	}
-	if os.Getenv(childVariable) != "" {
-		return Info{}, errors.New("features/dnn: Probe called in a child of Probe: the program does not answer \"model check --json PATH\"")
-	}
-	info, err := probe(ctx, path, opt)
+	r, err := probe(ctx, path, request{Model: opt})
 	if crash, ok := errors.AsType[*crash](err); ok && opt.Engine == EngineAuto {
 		// It may have been ONNX Runtime.
 		opt.Engine = EngineOpenCV
-		if info, err = probe(ctx, path, opt); err == nil {
-			info.Engines = append(info.Engines, EngineInfo{Name: EngineONNXRuntime, Library: opt.EngineLibrary, Error: crash.words})
+		if r, err = probe(ctx, path, request{Model: opt}); err == nil {
+			r.Info.Engines = append(r.Info.Engines, EngineInfo{Name: EngineONNXRuntime, Library: opt.EngineLibrary, Error: crash.words})
 		}
 	}
-	return info, err
+	if err != nil {
+		return Info{}, err
+	}
+	return *r.Info, nil
+}
+
+// ProbeDetector does with a detector what Probe does with a feature model. If OpenCV was what
+// refused it and the engine is ours to choose, ONNX Runtime has it for itself.
+func ProbeDetector(ctx context.Context, path string, opt DetectorOptions) (DetectorInfo, error) {
+	opt, _, err := opt.withDefaults()
+	if err != nil {
+		return DetectorInfo{}, err
+	}
+	if _, err := readDetector(path); err != nil {
+		return DetectorInfo{}, err
+	}
+	r, err := probe(ctx, path, request{Detector: &opt})
+	if opt.Engine == EngineAuto && errors.Is(err, ErrRefused) {
+		r, err = probeAlone(ctx, path, opt, err)
+	}
+	if err != nil {
+		return DetectorInfo{}, err
+	}
+	return *r.Detector, nil
+}
+
+// probeAlone tries a detector that both engines together refused, in these words, by one of them.
+func probeAlone(ctx context.Context, path string, opt DetectorOptions, both error) (report, error) {
+	opt.Engine = EngineOpenCV
+	r, err := probe(ctx, path, request{Detector: &opt})
+	if err == nil {
+		r.Detector.Engines = append(r.Detector.Engines, EngineInfo{Name: EngineONNXRuntime, Library: opt.EngineLibrary, Error: words(both)})
+		return r, nil
+	}
+	opt.Engine = EngineONNXRuntime
+	r, alone := probe(ctx, path, request{Detector: &opt})
+	if alone != nil {
+		return r, fmt.Errorf("%w; ONNX Runtime alone: %s", err, words(alone))
+	}
+	r.Detector.Engines[0].Error = words(err)
+	return r, nil
+}
+
+// words are those of a child that ended, or of its error.
+func words(err error) string {
+	if crash, ok := errors.AsType[*crash](err); ok {
+		return crash.words
+	}
+	return err.Error()
 }
 
 // crash is how a child ended that wrote no report. It is ErrRefused.
@@ -73,14 +133,17 @@ func (c *crash) Error() string {
 func (c *crash) Is(target error) bool { return target == ErrRefused }
 
 // probe has one child try a model.
-func probe(ctx context.Context, path string, opt Options) (Info, error) {
+func probe(ctx context.Context, path string, q request) (report, error) {
+	if os.Getenv(childVariable) != "" {
+		return report{}, errors.New("features/dnn: a model is probed in a child that probes one: the program does not answer \"model check --json PATH\"")
+	}
 	self, err := os.Executable()
 	if err != nil {
-		return Info{}, fmt.Errorf("features/dnn: finding this program to probe %s: %w", path, err)
+		return report{}, fmt.Errorf("features/dnn: finding this program to probe %s: %w", path, err)
 	}
-	options, err := json.Marshal(opt)
+	options, err := json.Marshal(q)
 	if err != nil {
-		return Info{}, fmt.Errorf("features/dnn: %w", err)
+		return report{}, fmt.Errorf("features/dnn: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -91,30 +154,30 @@ func probe(ctx context.Context, path string, opt Options) (Info, error) {
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err = cmd.Run()
 	if ctx.Err() != nil {
-		return Info{}, fmt.Errorf("features/dnn: probing model %s: %w", path, context.Cause(ctx))
+		return report{}, fmt.Errorf("features/dnn: probing model %s: %w", path, context.Cause(ctx))
 	}
-	return readReport(path, opt.Engine, stdout.Bytes(), stderr.String(), err)
+	return readReport(path, *q.engine(), stdout.Bytes(), stderr.String(), err)
 }
 
 // readReport makes sense of what a child left behind.
-func readReport(path, engine string, stdout []byte, stderr string, exit error) (Info, error) {
+func readReport(path, engine string, stdout []byte, stderr string, exit error) (report, error) {
 	var r report
 	decoded := json.Unmarshal(stdout, &r)
 	switch {
 	case decoded == nil && r.Refused:
-		return Info{}, refusal(r.Error)
+		return report{}, refusal(r.Error)
 	case decoded == nil && r.Error != "":
-		return Info{}, errors.New(r.Error)
+		return report{}, errors.New(r.Error)
 	case exit != nil:
 		name := "OpenCV"
 		if engine == EngineONNXRuntime {
 			name = "ONNX Runtime"
 		}
-		return Info{}, &crash{path, name, lastWords(stderr, exit)}
-	case decoded != nil || r.Info == nil:
-		return Info{}, fmt.Errorf("features/dnn: probing model %s: the child wrote %.80q instead of a report", path, stdout)
+		return report{}, &crash{path, name, lastWords(stderr, exit)}
+	case decoded != nil || r.Info == nil && r.Detector == nil:
+		return report{}, fmt.Errorf("features/dnn: probing model %s: the child wrote %.80q instead of a report", path, stdout)
 	}
-	return *r.Info, nil
+	return r, nil
 }
 
 // lastWords finds OpenCV's complaint in what a dying process wrote: the importer's
@@ -147,16 +210,27 @@ func lastWords(stderr string, exit error) string {
 	return strings.Join(words, ": ")
 }
 
-// ChildProbe opens a model in this process, runs two frames through it and reports
+// childProbe opens a model in this process, runs two frames through it and reports
 // what it is. A model that an engine dislikes may end the process: this is what the
 // child of Probe does. A child of Probe uses its parent's options.
-func ChildProbe(path string, opt Options) (Info, error) {
+func childProbe(path string, opt Options) (report, error) {
+	q := request{Model: opt}
 	if parent := os.Getenv(childVariable); parent != "" {
-		opt = Options{}
-		if err := json.Unmarshal([]byte(parent), &opt); err != nil {
-			return Info{}, fmt.Errorf("features/dnn: %s: %w", childVariable, err)
+		q = request{}
+		if err := json.Unmarshal([]byte(parent), &q); err != nil {
+			return report{}, fmt.Errorf("features/dnn: %s: %w", childVariable, err)
 		}
 	}
+	if q.Detector != nil {
+		info, err := tryDetector(path, *q.Detector)
+		return report{Detector: &info}, err
+	}
+	info, err := tryModel(path, q.Model)
+	return report{Info: &info}, err
+}
+
+// tryModel is childProbe of a feature model.
+func tryModel(path string, opt Options) (Info, error) {
 	m, err := openUnchecked(path, opt)
 	if err != nil {
 		return Info{}, err
@@ -177,11 +251,32 @@ func ChildProbe(path string, opt Options) (Info, error) {
 	return info, nil
 }
 
-// Check runs ChildProbe and writes {"info":…} or {"error":…} to w as one JSON
-// object, as "model check --json PATH" must. It returns ChildProbe's error too.
+// tryDetector is childProbe of a detector.
+func tryDetector(path string, opt DetectorOptions) (DetectorInfo, error) {
+	d, err := openDetectorUnchecked(path, opt)
+	if err != nil {
+		return DetectorInfo{}, err
+	}
+	defer d.Close()
+	info := d.Info()
+	grey := bytes.Repeat([]byte{128}, 3*info.InputWidth*info.InputHeight)
+	// The first frame lays out memory, the second is timed.
+	if _, err := d.Detect(nil, grey, info.InputWidth, info.InputHeight); err != nil {
+		return DetectorInfo{}, err
+	}
+	start := time.Now()
+	if _, err := d.Detect(nil, grey, info.InputWidth, info.InputHeight); err != nil {
+		return DetectorInfo{}, err
+	}
+	info.Milliseconds = float64(time.Since(start).Microseconds()) / 1000
+	return info, nil
+}
+
+// Check opens a model in this process, runs frames through it and writes {"info":…},
+// {"detector":…} or {"error":…} to w as one JSON object, as "model check --json PATH" must. In a
+// child of Probe or ProbeDetector, the options are the parent's. It returns the model's error too.
 func Check(w io.Writer, path string, opt Options) error {
-	info, err := ChildProbe(path, opt)
-	r := report{Info: &info}
+	r, err := childProbe(path, opt)
 	if err != nil {
 		r = report{Error: err.Error(), Refused: errors.Is(err, ErrRefused)}
 	}

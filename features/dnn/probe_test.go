@@ -174,7 +174,7 @@ func TestReadReport(t *testing.T) {
 	if _, err := readReport("x.onnx", EngineOpenCV, []byte(`{"error":"no"}`), "", errors.New("exit status 2")); err == nil || err.Error() != "no" {
 		t.Errorf("error %v", err)
 	}
-	if i, err := readReport("x.onnx", EngineOpenCV, []byte(`{"info":{"path":"p"}}`), "a warning", nil); err != nil || i.Path != "p" {
+	if i, err := readReport("x.onnx", EngineOpenCV, []byte(`{"info":{"path":"p"}}`), "a warning", nil); err != nil || i.Info.Path != "p" {
 		t.Errorf("%v, %v", i, err)
 	}
 }

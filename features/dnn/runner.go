@@ -16,14 +16,14 @@ import (
 // several at once.
 type runner struct {
 	src    *source
-	opt    Options // of a detector those that say what computes it and how it sees an image
+	opt    Options // of a detector those that say what computes it
 	sha256 string  // of the file
 	device string
 	// nominal is the input size that engines are timed with, taps is what they compute.
 	nominal image.Point
 	taps    []tap
-	// lut normalises one byte of each channel of the image, BGR; outside is what the channels of
-	// the input, in the model's order, are where it shows nothing of the image.
+	// lut normalises a byte of each channel of the input, in the model's order; outside is what
+	// they are where the input shows nothing of the image.
 	lut     [inputChannels][256]float32
 	outside [inputChannels]float32
 
@@ -70,9 +70,13 @@ func (r *runner) prepare(src *source, opt Options) {
 	setThreads(opt.Threads)
 	sum := sha256.Sum256(src.data)
 	r.src, r.opt, r.sha256 = src, opt, hex.EncodeToString(sum[:])
+}
+
+// normaliseBy makes a channel of the model's input (v−mean)/std of the image's.
+func (r *runner) normaliseBy(mean, std [inputChannels]float64) {
 	for c := range r.lut {
 		for v := range r.lut[c] {
-			r.lut[c][v] = float32((float64(v) - opt.Mean[c]) / opt.Std[c])
+			r.lut[c][v] = float32((float64(v) - mean[c]) / std[c])
 		}
 	}
 }

@@ -17,9 +17,10 @@ import (
 func modelCommand(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "model",
-		Short: "Feature models",
+		Short: "Feature models and detectors",
 		Example: "  segd model list\n" +
-			"  segd model check nanodet.onnx",
+			"  segd model check nanodet.onnx\n" +
+			"  segd model check --detector yolox_nano.onnx",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -29,16 +30,29 @@ func modelCommand(std cli.Streams) *cobra.Command {
 
 func modelCheckCommand(std cli.Streams) *cobra.Command {
 	var cfg config.Model
-	var asJSON bool
+	var asJSON, detector bool
+	var names string
 	cmd := &cobra.Command{
 		Use:   "check FILE",
 		Short: "Try whether a model loads, in a process of its own",
 		Long: "OpenCV ends the process that gives it a model it dislikes, so a child process\n" +
-			"tries it. FILE is ONNX, or Caffe with its .prototxt beside it.",
+			"tries it. FILE is ONNX, or Caffe with its .prototxt beside it. With --detector it is\n" +
+			"ONNX with the outputs of a NanoDet, a YOLOX or a YOLOv8.",
 		Example: "  segd model check nanodet.onnx --taps backbone.3\n" +
-			"  segd model check net.caffemodel --json",
+			"  segd model check net.caffemodel --json\n" +
+			"  segd model check --detector yolov8n.onnx --names classes.txt",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if detector {
+				info, err := dnn.ProbeDetector(cmd.Context(), args[0], dnn.DetectorOptions{Device: cfg.Device, NamesFile: names})
+				if err != nil {
+					return cli.Usage(err)
+				}
+				if asJSON {
+					return cli.WriteJSON(std.Out, info)
+				}
+				return describeDetector(std.Out, info)
+			}
 			info, err := dnn.Probe(cmd.Context(), args[0], configured.ModelOptions(cfg))
 			if err != nil {
 				return cli.Usage(err)
@@ -50,6 +64,8 @@ func modelCheckCommand(std cli.Streams) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what is known of it, all layers included, as JSON")
+	cmd.Flags().BoolVar(&detector, "detector", false, "FILE is a detector")
+	cmd.Flags().StringVar(&names, "names", "", "file of the names of a detector's classes, one a line (default COCO's 80)")
 	cmd.Flags().StringSliceVar(&cfg.Taps, "taps", nil, "layers to read (default the model's outputs)")
 	cmd.Flags().StringVar(&cfg.Device, "device", "auto", "what computes it: auto, cpu or cuda")
 	cmd.Flags().IntVar(&cfg.ShortSide, "short-side", config.DefaultShortSide, "shorter side of the picture the model sees, in pixels")
@@ -69,7 +85,16 @@ func modelListCommand(std cli.Streams) *cobra.Command {
 			}
 			defer func() { err = errors.Join(err, m.Close()) }()
 			fmt.Fprintln(std.Out, "in the binary, Apache-2.0, used where model.path is empty:")
-			return describeModel(std.Out, m.Info())
+			if err := describeModel(std.Out, m.Info()); err != nil {
+				return err
+			}
+			d, err := dnn.EmbeddedDetector(dnn.DetectorOptions{})
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, d.Close()) }()
+			fmt.Fprintln(std.Out, "in the binary, Apache-2.0, a detector:")
+			return describeDetector(std.Out, d.Info())
 		},
 	}
 }
@@ -84,16 +109,8 @@ func describeModel(w io.Writer, info dnn.Info) error {
 	if info.Milliseconds > 0 {
 		fmt.Fprintf(w, ", %.1f ms at %d×%d", info.Milliseconds, info.NominalWidth, info.NominalHeight)
 	}
-	fmt.Fprintf(w, "\n  computed by %s on %s", info.Engine, info.Device)
-	for _, e := range info.Engines {
-		switch {
-		case e.Error != "":
-			fmt.Fprintf(w, "\n  not by %s: %s", e.Name, e.Error)
-		case e.Milliseconds > 0:
-			fmt.Fprintf(w, "\n  %s %s takes %.1f ms", e.Name, e.Version, e.Milliseconds)
-		}
-	}
 	fmt.Fprintln(w)
+	describeEngines(w, info.Engine, info.Device, info.Engines)
 	for _, tap := range info.Taps {
 		shape := strings.Trim(strings.ReplaceAll(fmt.Sprint(tap.Shape), " ", "×"), "[]")
 		if _, err := fmt.Fprintf(w, "  tap %s  %s\n", tap.Name, shape); err != nil {
@@ -101,4 +118,28 @@ func describeModel(w io.Writer, info dnn.Info) error {
 		}
 	}
 	return nil
+}
+
+func describeDetector(w io.Writer, info dnn.DetectorInfo) error {
+	fmt.Fprintf(w, "%s  %s  sha256 %s\n", info.Path, info.Layout, info.SHA256)
+	fmt.Fprintf(w, "  input %d×%d, %d classes", info.InputWidth, info.InputHeight, len(info.Classes))
+	if info.Milliseconds > 0 {
+		fmt.Fprintf(w, ", %.1f ms", info.Milliseconds)
+	}
+	fmt.Fprintln(w)
+	describeEngines(w, info.Engine, info.Device, info.Engines)
+	_, err := fmt.Fprintf(w, "  classes: %s\n", strings.Join(info.Classes, ", "))
+	return err
+}
+
+func describeEngines(w io.Writer, engine, device string, engines []dnn.EngineInfo) {
+	fmt.Fprintf(w, "  computed by %s on %s\n", engine, device)
+	for _, e := range engines {
+		switch {
+		case e.Error != "":
+			fmt.Fprintf(w, "  not by %s: %s\n", e.Name, e.Error)
+		case e.Milliseconds > 0:
+			fmt.Fprintf(w, "  %s %s takes %.1f ms\n", e.Name, e.Version, e.Milliseconds)
+		}
+	}
 }

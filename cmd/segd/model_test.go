@@ -1,0 +1,27 @@
+package main
+
+import (
+	"testing"
+	"time"
+)
+
+// What is in the binary is listed, and a detector is told of by what it is.
+func TestModels(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		want [][]string
+	}{
+		{[]string{"model", "list"}, [][]string{{"segd-s64", "onnx"}, {"tap features"}, {"nanodet-m", "NanoDet"}, {"input 640×384, 80 classes"}, {"classes: person, bicycle", "toothbrush"}}},
+		{[]string{"model", "check", "--detector", "nanodet-m"}, [][]string{{"nanodet-m", "NanoDet"}, {"input 640×384, 80 classes", " ms"}}},
+	} {
+		c := start(t, tt.args...)
+		if err := c.Wait(t, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range tt.want {
+			if !lineWith(c.Out.String(), want) {
+				t.Errorf("%q: no line has all of %q:\n%s", tt.args, want, c.Out.String())
+			}
+		}
+	}
+}

@@ -1,0 +1,321 @@
+package dnn
+
+import (
+	"context"
+	_ "embed" // the model and its class names
+	"errors"
+	"fmt"
+	"image"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/segd/segd/features"
+)
+
+// EmbeddedDetectorName is what DetectorInfo calls the detector that ships in the binary.
+const EmbeddedDetectorName = "nanodet-m"
+
+//go:embed models/nanodet-m.onnx
+var embeddedDetector []byte
+
+// cocoNames are the 80 classes of COCO's detection task, in the order of every model trained on it.
+//
+//go:embed models/coco.txt
+var cocoNames string
+
+// DefaultDetectorScore is DetectorOptions.Score's default.
+const DefaultDetectorScore = 0.5
+
+// maxDetections bounds what one image is said to show.
+const maxDetections = 100
+
+// A Detector finds things in images, with OpenCV or with ONNX Runtime: a box, a class and a score
+// each. Any goroutine may use it, several at once; cameras may share it.
+//
+// The shapes of a model's outputs tell which of these it is, and with that what they mean and
+// how it wants an image shown. An image is scaled with its aspect kept; what it leaves of the input
+// has one colour. N is the number of cells that strides 8, 16 and 32 have in the input.
+//
+//	NanoDet       1×(classes+4·bins)×height×width at strides 8, 16 and 32: logits of the classes,
+//	              and sides as distributions over 8 or 11 bins (GFL)
+//	NanoDet       1×N×(classes+4·bins), as NanoDet 1.0 exports it: probabilities of the classes
+//	NanoDet-Plus  1×N×(classes+32), strides 8, 16, 32 and 64: probabilities; cells begin where
+//	              they are placed, while NanoDet's are centred there
+//	YOLOX         1×N×(5+classes): box, objectness and classes as tools/export_onnx.py leaves them
+//	              without --decode_in_inference
+//	YOLOv8        1×(4+classes)×N, as Ultralytics exports it without nms
+//
+// Whether classes are logits or probabilities is taken from this table and not from what values
+// come. NanoDet sees BGR by ImageNet's means and deviations, with black in the lower right;
+// YOLOX BGR, 0 to 255, and YOLOv8 RGB, 0 to 1, both with grey (114), YOLOX in the lower right and
+// YOLOv8 all round.
+//
+// A model with an input of any size gets 416×416 pixels if it is NanoDet, else 640×640.
+type Detector struct {
+	runner
+	info   DetectorInfo
+	layout layout
+	// wanted are the classes that are looked for, by their numbers, and least is the least score.
+	wanted []int
+	least  float64
+
+	scratch sync.Pool // of *decoding
+}
+
+// DetectorOptions say how a detector is used. The zero value is usable.
+type DetectorOptions struct {
+	// Classes are the names of those that are wanted; empty means all.
+	Classes []string `json:"classes,omitempty"`
+	// Score is the least score of a detection, above 0 and at most 1; 0 means
+	// DefaultDetectorScore.
+	Score float64 `json:"score,omitempty"`
+	// NamesFile is the path of the names of the model's classes, one a line in their order; empty
+	// means COCO's 80.
+	NamesFile string `json:"names_file,omitempty"`
+	// Engine, EngineLibrary, Device and Threads are as in Options.
+	Engine        string `json:"engine,omitempty"`
+	EngineLibrary string `json:"engine_library,omitempty"`
+	Device        string `json:"device,omitempty"`
+	Threads       int    `json:"threads,omitempty"`
+}
+
+// withDefaults returns o with zeros replaced and the names of all classes, or every fault in o.
+func (o DetectorOptions) withDefaults() (DetectorOptions, []string, error) {
+	engine, err := o.engine().withDefaults()
+	faults := []error{err}
+	o.Engine, o.Threads = engine.Engine, engine.Threads
+	if o.Score == 0 {
+		o.Score = DefaultDetectorScore
+	}
+	if !(o.Score > 0 && o.Score <= 1) {
+		faults = append(faults, fmt.Errorf("features/dnn: a score of %g; want above 0 and at most 1, or 0 for %g", o.Score, DefaultDetectorScore))
+	}
+	names, err := readNames(o.NamesFile)
+	if err != nil {
+		return o, nil, errors.Join(append(faults, err)...)
+	}
+	for _, c := range o.Classes {
+		if !slices.Contains(names, c) {
+			faults = append(faults, fmt.Errorf("features/dnn: class %q; the model knows %s", c, strings.Join(names, ", ")))
+		}
+	}
+	return o, names, errors.Join(faults...)
+}
+
+// engine are the options that say what computes.
+func (o DetectorOptions) engine() Options {
+	return Options{Engine: o.Engine, EngineLibrary: o.EngineLibrary, Device: o.Device, Threads: o.Threads}
+}
+
+// readNames reads a file of class names, or returns COCO's.
+func readNames(path string) ([]string, error) {
+	text := cocoNames
+	if path != "" {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("features/dnn: class names: %w", err)
+		}
+		text = string(data)
+	}
+	names := strings.Split(strings.TrimSpace(text), "\n")
+	for i, n := range names {
+		if names[i] = strings.TrimSpace(n); names[i] == "" {
+			return nil, fmt.Errorf("features/dnn: class names %s: line %d is empty; want a name a line", path, i+1)
+		}
+	}
+	return names, nil
+}
+
+// DetectorInfo describes a detector.
+type DetectorInfo struct {
+	Path   string `json:"path"`
+	SHA256 string `json:"sha256"` // of the file
+	// Layout is that of its outputs: NanoDet, NanoDet-Plus, YOLOX or YOLOv8.
+	Layout string `json:"layout"`
+	// InputWidth and InputHeight are what an image is scaled to fit into.
+	InputWidth  int `json:"input_width"`
+	InputHeight int `json:"input_height"`
+	// Classes are all that the model knows, in its order.
+	Classes []string `json:"classes"`
+	// Engine computes it, EngineOpenCV or EngineONNXRuntime, on Device, "cpu" or "cuda".
+	Engine string `json:"engine"`
+	Device string `json:"device"`
+	// Engines are those that could, OpenCV first.
+	Engines []EngineInfo `json:"engines"`
+	// Milliseconds is how long one image of the input's size took when the detector was probed, the
+	// second of two.
+	Milliseconds float64 `json:"milliseconds,omitempty"`
+}
+
+// EmbeddedDetector opens the detector in the binary: NanoDet-m with an input of 640×384 pixels and
+// the 80 classes of COCO, described in models/nanodet-m.md.
+func EmbeddedDetector(opt DetectorOptions) (*Detector, error) {
+	if opt.EngineLibrary != "" {
+		return OpenDetector(EmbeddedDetectorName, opt) // a library of somebody's may do anything
+	}
+	src, err := readONNX(EmbeddedDetectorName, embeddedDetector, wantDetector)
+	if err != nil {
+		return nil, err
+	}
+	return openDetector(src, opt)
+}
+
+// OpenDetector opens an ONNX file as a detector. A child process tries it first, as for Open: see
+// [ProbeDetector].
+func OpenDetector(path string, opt DetectorOptions) (*Detector, error) {
+	info, err := ProbeDetector(context.Background(), path, opt)
+	if err != nil {
+		return nil, err
+	}
+	opt.Engine = info.Engine
+	d, err := openDetectorUnchecked(path, opt)
+	if err != nil {
+		return nil, err
+	}
+	d.info.Engines = info.Engines
+	return d, nil
+}
+
+// openDetectorUnchecked reads path and opens it in this process.
+func openDetectorUnchecked(path string, opt DetectorOptions) (*Detector, error) {
+	src, err := readDetector(path)
+	if err != nil {
+		return nil, err
+	}
+	return openDetector(src, opt)
+}
+
+const wantDetector = "want .onnx"
+
+// readDetector reads a detector's file and finds out what can be found out without an engine.
+func readDetector(path string) (*source, error) {
+	data, err := readFile(path, EmbeddedDetectorName, embeddedDetector)
+	if err != nil {
+		return nil, err
+	}
+	return readONNX(path, data, wantDetector)
+}
+
+// openDetector loads src into the engines in this process. Past this point a file that one of
+// them dislikes ends the process.
+func openDetector(src *source, opt DetectorOptions) (*Detector, error) {
+	opt, names, err := opt.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	d := &Detector{least: opt.Score}
+	d.scratch.New = func() any { return new(decoding) }
+	d.prepare(src, opt.engine())
+	if err := d.describe(names, opt.NamesFile); err != nil {
+		return nil, errors.Join(fmt.Errorf("features/dnn: model %s: %w", src.path, err), d.Close())
+	}
+	for c, name := range names {
+		if len(opt.Classes) == 0 || slices.Contains(opt.Classes, name) {
+			d.wanted = append(d.wanted, c)
+		}
+	}
+	return d, nil
+}
+
+// describe settles what computes d, what its outputs mean and how it sees an image.
+func (d *Detector) describe(names []string, namesFile string) (err error) {
+	if d.device, err = chooseDevice(d.opt.Device, cudaDevices()); err != nil {
+		return err
+	}
+	if d.taps, err = d.src.graph.detectorTaps(); err != nil {
+		return err
+	}
+	size := d.src.fixed
+	if size == (image.Point{}) {
+		size = image.Pt(dynamicSide, dynamicSide)
+	}
+	d.nominal = size
+	if err := d.choose(); err != nil {
+		return err
+	}
+	shapes, err := d.shapes(size)
+	if err != nil {
+		return err
+	}
+	if d.layout, err = findLayout(shapes, size, len(names), namesFile); err != nil {
+		return err
+	}
+	if d.src.fixed == (image.Point{}) {
+		size = image.Pt(d.layout.side, d.layout.side)
+	}
+	d.layout.size = size
+	d.opt.RGB = d.layout.rgb
+	d.normaliseBy(d.layout.mean, d.layout.std)
+	for c := range d.outside {
+		d.outside[c] = d.lut[c][d.layout.border]
+	}
+	d.info = DetectorInfo{
+		Path: d.src.path, SHA256: d.sha256, Layout: d.layout.name, InputWidth: size.X, InputHeight: size.Y,
+		Classes: names, Engine: d.chosen, Device: d.device, Engines: d.engines,
+	}
+	return nil
+}
+
+// shapes runs the model once to see what its outputs are shaped like.
+func (d *Detector) shapes(size image.Point) (shapes [][]int, err error) {
+	n, err := d.engine.layOut(size)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, n.close()) }()
+	if err := n.run(); err != nil {
+		return nil, err
+	}
+	for i, t := range d.taps {
+		_, shape, err := n.output(nil, i)
+		if err != nil {
+			return nil, fmt.Errorf("output %q: %w", t.name, err)
+		}
+		shapes = append(shapes, slices.Clone(shape))
+	}
+	return shapes, nil
+}
+
+// Info describes the detector.
+func (d *Detector) Info() DetectorInfo {
+	info := d.info
+	info.Classes = slices.Clone(info.Classes)
+	info.Engines = slices.Clone(info.Engines)
+	return info
+}
+
+// Detect writes what it finds in an image, width×height pixels of BGR24, row-major and without gaps,
+// to dst from its beginning: at most 100 detections, the best scores first. Of two that are nearly
+// the same thing the better one is left: of one class those whose boxes have an intersection over
+// union above 0.5, of two classes above 0.8, which is one thing with two names. It allocates nothing once
+// dst and the detector have seen the size.
+func (d *Detector) Detect(dst []features.Detection, bgr []byte, width, height int) ([]features.Detection, error) {
+	if err := checkImage(bgr, width, height); err != nil {
+		return nil, err
+	}
+	work := d.scratch.Get().(*decoding)
+	defer d.scratch.Put(work)
+	work.found = work.found[:0]
+	show := d.layout.show(width, height)
+	err := d.see(bgr, width, show, func(n network) error {
+		for i := range d.taps {
+			var err error
+			if work.rows, _, err = n.output(work.rows, i); err != nil {
+				return err
+			}
+			if err := d.decode(work, i, show); err != nil {
+				return fmt.Errorf("output %q: %w", d.taps[i].name, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("features/dnn: %w", err)
+	}
+	return suppress(dst[:0], work.found), nil
+}
+
+// Close releases the engine's memory. Calling it again does nothing.
+func (d *Detector) Close() error { return d.close() }

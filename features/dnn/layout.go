@@ -1,0 +1,343 @@
+package dnn
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"image"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/segd/segd/features"
+)
+
+// family is how the models of one kind see an image, and say where a thing is.
+type family struct {
+	name      string
+	mean, std [inputChannels]float64
+	rgb       bool
+	border    byte // of every channel, beside the image
+	centred   bool // the image in the input; else it is in the upper left
+	side      int  // of an input of any size
+	// scores is where a cell's classes begin, box what its other numbers say.
+	scores int
+	box    boxCode
+}
+
+// boxCode is what a cell's numbers say of its box.
+type boxCode int
+
+const (
+	distributions boxCode = iota // of left, top, right and bottom, in strides from the cell's place
+	fromCell                     // centre in strides from the cell's place, logarithms of the size in strides
+	inInput                      // centre and size in pixels of the input
+)
+
+// dynamicSide is the side of the input with which a model that takes any size is asked for its
+// layout. It has cells of every stride.
+const dynamicSide = 640
+
+// What the authors' own programs do: github.com/RangiLyu/nanodet, config and demo_openvino;
+// github.com/Megvii-BaseDetection/YOLOX, preproc and demo_postprocess;
+// github.com/ultralytics/ultralytics, examples/YOLOv8-ONNXRuntime.
+var (
+	nanoDet = family{
+		name: "NanoDet", mean: DefaultMean, std: [inputChannels]float64{57.375, 57.12, 58.395},
+		side: 416, box: distributions,
+	}
+	nanoDetPlus = family{name: "NanoDet-Plus", mean: nanoDet.mean, std: nanoDet.std, side: 416, box: distributions}
+	yolox       = family{name: "YOLOX", std: [inputChannels]float64{1, 1, 1}, border: 114, side: dynamicSide, scores: 5, box: fromCell}
+	yolov8      = family{
+		name: "YOLOv8", std: [inputChannels]float64{255, 255, 255}, rgb: true, border: 114, centred: true,
+		side: dynamicSide, scores: 4, box: inInput,
+	}
+)
+
+// layout is what the outputs of a detector are.
+type layout struct {
+	family
+	size    image.Point // of the input
+	classes int
+	bins    int     // of a distribution
+	logits  bool    // classes are, else probabilities
+	place   float64 // of a cell in itself, from its upper left corner, in strides
+	// strides are those of the cells, in each output in turn.
+	strides [][]int
+	// transposed says that an output's columns are cells.
+	transposed bool
+}
+
+// columns is how many numbers a cell has.
+func (l *layout) columns() int { return l.scores + l.classes + 4*l.bins }
+
+// cells is how many cells of a stride there are along a side, and in a size.
+func cells(side, stride int) int { return (side + stride - 1) / stride }
+
+func cellsOf(size image.Point, strides ...int) int {
+	n := 0
+	for _, s := range strides {
+		n += cells(size.X, s) * cells(size.Y, s)
+	}
+	return n
+}
+
+// detectorTaps are all outputs of a graph.
+func (g *onnxGraph) detectorTaps() ([]tap, error) {
+	var taps []tap
+	fits := len(g.outputs) == 1 || len(g.outputs) == 3
+	for _, v := range g.outputs {
+		fits = fits && (len(v.dims) == 3 || len(v.dims) == 4)
+		taps = append(taps, tap{v.name, len(v.dims) == 4})
+	}
+	if !fits {
+		var shapes []string
+		for _, v := range g.outputs {
+			shapes = append(shapes, v.String())
+		}
+		return nil, layoutError(shapes)
+	}
+	return taps, nil
+}
+
+// layoutError says that outputs are not those of a detector.
+func layoutError(shapes []string) error {
+	return fmt.Errorf("its outputs are %s; want NanoDet's (1×(classes+32)×height×width at strides 8, 16 and 32, or 1×cells×(classes+32)), "+
+		"YOLOX's (1×cells×(5+classes)) or YOLOv8's (1×(4+classes)×cells), cells being those of strides 8, 16 and 32 together", strings.Join(shapes, ", "))
+}
+
+// bins are how many a side's distribution has: reg_max is 7 in NanoDet's configurations, or 10.
+var bins = []int{8, 11}
+
+// readings are the layouts that outputs of these shapes, of an input of a size, may have.
+func readings(shapes [][]int, size image.Point) (fit []layout) {
+	add := func(l layout, columns int) {
+		if l.classes = columns - l.columns(); l.classes > 0 {
+			fit = append(fit, l)
+		}
+	}
+	if strides := planeStrides(shapes, size); strides != nil {
+		for _, b := range bins {
+			add(layout{family: nanoDet, bins: b, logits: true, place: 0.5, strides: strides}, shapes[0][2])
+		}
+	}
+	if len(shapes) != 1 || len(shapes[0]) != 2 {
+		return fit
+	}
+	rows, columns := shapes[0][0], shapes[0][1]
+	three, four := []int{8, 16, 32}, []int{8, 16, 32, 64}
+	if rows == cellsOf(size, three...) {
+		add(layout{family: yolox, strides: [][]int{three}}, columns)
+		for _, b := range bins {
+			add(layout{family: nanoDet, bins: b, place: 0.5, strides: [][]int{three}}, columns)
+		}
+	}
+	if rows == cellsOf(size, four...) {
+		add(layout{family: nanoDetPlus, bins: bins[0], strides: [][]int{four}}, columns)
+	}
+	if columns == cellsOf(size, three...) {
+		add(layout{family: yolov8, strides: [][]int{three}, transposed: true}, rows)
+	}
+	return fit
+}
+
+// planeStrides are the strides of three outputs that are planes of as many channels, one each of 8,
+// 16 and 32; else nil.
+func planeStrides(shapes [][]int, size image.Point) (strides [][]int) {
+	for _, shape := range shapes {
+		for _, s := range []int{8, 16, 32} {
+			if len(shape) == 3 && shape[0] == cells(size.Y, s) && shape[1] == cells(size.X, s) && shape[2] == shapes[0][2] &&
+				!slices.ContainsFunc(strides, func(have []int) bool { return have[0] == s }) {
+				strides = append(strides, []int{s})
+				break
+			}
+		}
+	}
+	if len(strides) != len(shapes) || len(strides) != 3 {
+		return nil
+	}
+	return strides
+}
+
+// findLayout tells from the shapes of outputs, of an input of a size, and the number of names what they
+// are.
+func findLayout(shapes [][]int, size image.Point, names int, file string) (layout, error) {
+	fit := readings(shapes, size)
+	var counts []string
+	for _, l := range fit {
+		if l.classes == names {
+			return l, nil
+		}
+		counts = append(counts, fmt.Sprintf("%d as %s", l.classes, l.name))
+	}
+	var texts []string
+	for _, s := range shapes {
+		text := fmt.Sprintf("1×%d×%d", s[0], s[1])
+		if len(s) == 3 {
+			text = fmt.Sprintf("1×%d×%d×%d", s[2], s[0], s[1])
+		}
+		texts = append(texts, text)
+	}
+	if len(fit) == 0 {
+		return layout{}, layoutError(texts)
+	}
+	if file == "" {
+		return layout{}, fmt.Errorf("its outputs are %s, which is for %s; without a file of names they are COCO's %d", strings.Join(texts, ", "), strings.Join(counts, " or "), names)
+	}
+	return layout{}, fmt.Errorf("its outputs are %s, which is for %s; %s names %d classes", strings.Join(texts, ", "), strings.Join(counts, " or "), file, names)
+}
+
+// show settles where in the input an image is shown.
+func (l *layout) show(width, height int) shown {
+	s := shown{Rectangle: image.Rect(0, 0, width, height), input: l.size}
+	scale := min(float64(l.size.X)/float64(width), float64(l.size.Y)/float64(height))
+	s.size.X = max(1, int(math.Round(float64(width)*scale)))
+	s.size.Y = max(1, int(math.Round(float64(height)*scale)))
+	if l.centred {
+		s.at = l.size.Sub(s.size).Div(2)
+	}
+	return s
+}
+
+// decoding is the memory to decode outputs in.
+type decoding struct {
+	rows, turned []float32
+	found        []features.Detection
+}
+
+var errChanged = errors.New("its shape has changed")
+
+// decode adds what output i shows, which work.rows holds, to work.found.
+func (d *Detector) decode(work *decoding, i int, s shown) error {
+	l := &d.layout
+	rows, columns := work.rows, l.columns()
+	if n := cellsOf(l.size, l.strides[i]...); len(rows) != n*columns {
+		return errChanged
+	}
+	if l.transposed {
+		work.turned = slices.Grow(work.turned[:0], len(rows))[:len(rows)]
+		channelsLast(work.turned, rows, columns, len(rows)/columns)
+		rows = work.turned
+	}
+	for _, stride := range l.strides[i] {
+		for y := range cells(l.size.Y, stride) {
+			for x := range cells(l.size.X, stride) {
+				row := rows[:columns]
+				rows = rows[columns:]
+				score, class := l.score(row, d.wanted)
+				if !(score >= d.least) {
+					continue
+				}
+				left, top, right, bottom := l.decodeBox(row, float64(x), float64(y), float64(stride))
+				if box := s.inImage(left, top, right, bottom); !box.Empty() {
+					work.found = append(work.found, features.Detection{Box: box, Class: d.info.Classes[class], Score: score})
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// score is the best of the wanted classes of a cell and how sure the cell is of it; 0 if none is a
+// number.
+func (l *layout) score(row []float32, wanted []int) (score float64, class int) {
+	best, class := float32(math.Inf(-1)), -1
+	for _, c := range wanted {
+		if v := row[l.scores+c]; v > best {
+			best, class = v, c
+		}
+	}
+	score = float64(best)
+	switch {
+	case class < 0:
+		return 0, class
+	case l.logits:
+		score = 1 / (1 + math.Exp(-score))
+	case l.box == fromCell:
+		score *= float64(row[4]) // objectness
+	}
+	return min(score, 1), class
+}
+
+// decodeBox is the box of a cell in pixels of the input.
+func (l *layout) decodeBox(row []float32, x, y, stride float64) (left, top, right, bottom float64) {
+	switch l.box {
+	case distributions:
+		x, y = (x+l.place)*stride, (y+l.place)*stride
+		sides := row[l.classes:]
+		return x - stride*expectation(sides[:l.bins]), y - stride*expectation(sides[l.bins:][:l.bins]),
+			x + stride*expectation(sides[2*l.bins:][:l.bins]), y + stride*expectation(sides[3*l.bins:][:l.bins])
+	case fromCell:
+		x, y = (x+float64(row[0]))*stride, (y+float64(row[1]))*stride
+		w, h := math.Exp(float64(row[2]))*stride, math.Exp(float64(row[3]))*stride
+		return x - w/2, y - h/2, x + w/2, y + h/2
+	default:
+		x, y := float64(row[0]), float64(row[1])
+		w, h := float64(row[2]), float64(row[3])
+		return x - w/2, y - h/2, x + w/2, y + h/2
+	}
+}
+
+// expectation is that of a bin's number, given the logits of all.
+func expectation(logits []float32) float64 {
+	most := slices.Max(logits)
+	var sum, weighted float64
+	for i, v := range logits {
+		p := math.Exp(float64(v - most))
+		sum += p
+		weighted += float64(i) * p
+	}
+	return weighted / sum
+}
+
+// inImage is what a box in the input covers of the image, to the nearest pixel: nothing if it
+// is none, or one with a side that is not a number.
+func (s *shown) inImage(left, top, right, bottom float64) image.Rectangle {
+	scaleX, scaleY := float64(s.Dx())/float64(s.size.X), float64(s.Dy())/float64(s.size.Y)
+	left, right = (left-float64(s.at.X))*scaleX, (right-float64(s.at.X))*scaleX
+	top, bottom = (top-float64(s.at.Y))*scaleY, (bottom-float64(s.at.Y))*scaleY
+	if !(left < right && top < bottom) {
+		return image.Rectangle{}
+	}
+	pixel := func(v float64, n int) int { return int(math.Round(min(max(v, 0), float64(n)))) }
+	return image.Rectangle{
+		Min: image.Pt(pixel(left, s.Dx()), pixel(top, s.Dy())),
+		Max: image.Pt(pixel(right, s.Dx()), pixel(bottom, s.Dy())),
+	}
+}
+
+// How much two boxes may overlap, as intersection over union: of one class, as NanoDet's and YOLO's
+// examples have it; of two, beyond which it is one thing: a van found as a car and as a truck.
+const (
+	overlap      = 0.5
+	otherOverlap = 0.8
+)
+
+// suppress appends the best of what was found, which it sorts, to dst, leaving out what overlaps with
+// a better one.
+func suppress(dst, found []features.Detection) []features.Detection {
+	slices.SortStableFunc(found, func(a, b features.Detection) int { return cmp.Compare(b.Score, a.Score) })
+	for _, f := range found {
+		if len(dst) == maxDetections {
+			break
+		}
+		if !slices.ContainsFunc(dst, func(better features.Detection) bool {
+			limit := otherOverlap
+			if better.Class == f.Class {
+				limit = overlap
+			}
+			return intersectionOverUnion(better.Box, f.Box) > limit
+		}) {
+			dst = append(dst, f)
+		}
+	}
+	return dst
+}
+
+// intersectionOverUnion is the share of what two boxes cover, which are not empty, that both do.
+func intersectionOverUnion(a, b image.Rectangle) float64 {
+	both := area(a.Intersect(b))
+	return float64(both) / float64(area(a)+area(b)-both)
+}
+
+func area(r image.Rectangle) int { return r.Dx() * r.Dy() }
