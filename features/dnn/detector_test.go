@@ -187,6 +187,43 @@ func TestDetectLayouts(t *testing.T) {
 	}
 }
 
+// What the input shows beside an image of one colour, twice as wide as it is tall, and where.
+func TestDetectorInput(t *testing.T) {
+	bgr := slices.Repeat([]byte{10, 20, 30}, 128*64)
+	names := twoNames(t)
+	for name, f := range finders() {
+		d := mustOpenDetector(t, f.file(false).write(t), DetectorOptions{NamesFile: names, Engine: EngineOpenCV})
+		image := [3]float64{(10 - 103.53) / 57.375, (20 - 116.28) / 57.12, (30 - 123.675) / 58.395}
+		beside := [3]float64{-103.53 / 57.375, -116.28 / 57.12, -123.675 / 58.395}
+		first := 0 // row of the image
+		switch name {
+		case "YOLOX":
+			image, beside = [3]float64{10, 20, 30}, [3]float64{114, 114, 114}
+		case "YOLOv8":
+			image, beside = [3]float64{30. / 255, 20. / 255, 10. / 255}, [3]float64{114. / 255, 114. / 255, 114. / 255}
+			first = 16
+		}
+		err := d.see(bgr, 128, d.layout.show(128, 64), func(n network) error {
+			in, err := n.input()
+			for i, v := range in {
+				y := i / 64 % 64
+				want := beside[i/(64*64)]
+				if y >= first && y < first+32 {
+					want = image[i/(64*64)]
+				}
+				if math.Abs(float64(v)-want) > 1e-4 {
+					t.Errorf("%s: row %d of channel %d is %v, want %v", name, y, i/(64*64), v, want)
+					break
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // A model that takes any size gets that of its kind.
 func TestDetectorAnySize(t *testing.T) {
 	names := twoNames(t)
@@ -212,6 +249,7 @@ func (n numbers) set(row, from int, values ...float32) { copy(n.data[row*n.colum
 // What cells say, against values worked out by hand: inputs of 64×64 that show 128×128.
 func TestDecode(t *testing.T) {
 	three := 8*8 + 4*4 + 2*2
+	nan := float32(math.NaN())
 	for _, tt := range []struct {
 		name          string
 		rows, columns int
@@ -221,10 +259,11 @@ func TestDecode(t *testing.T) {
 	}{
 		// Cell 8·3+2 of stride 8 is (2, 3); row 64+4·1+3 is (3, 1) of stride 16.
 		{"YOLOX", three, 7, false, func(n numbers) {
-			n.set(26, 0, 0.25, 0.5, float32(math.Log(2)), 0, 0.8, 0.1, 0.9)     // centre 18, 28, size 16×8, .72
-			n.set(71, 0, 0, 0, 0, float32(math.Log(0.5)), 1, 0.6, 0.2)          // centre 48, 16, size 16×8, .6
-			n.set(0, 0, 0, 0, float32(math.Log(2)), 0, 0.6, 0.8, 0.1)           // .48
-			n.set(80, 0, 0, 0, float32(math.Inf(1)), float32(math.NaN()), 1, 1) // no height
+			n.set(26, 0, 0.25, 0.5, float32(math.Log(2)), 0, 0.8, 0.1, 0.9) // centre 18, 28, size 16×8, .72
+			n.set(71, 0, 0, 0, 0, float32(math.Log(0.5)), 1, 0.6, 0.2)      // centre 48, 16, size 16×8, .6
+			n.set(0, 0, 0, 0, float32(math.Log(2)), 0, 0.6, 0.8, 0.1)       // .48
+			n.set(80, 0, 0, 0, float32(math.Inf(1)), nan, 1, 1)             // no height
+			n.set(81, 0, 0, 0, 0, 0, -1, nan, nan)
 		}, []features.Detection{{Box: image.Rect(20, 48, 52, 64), Class: "blue", Score: 0.72}, {Box: image.Rect(80, 24, 112, 40), Class: "red", Score: 0.6}}},
 		{"YOLOv8", three, 6, true, func(n numbers) {
 			n.set(5, 0, 10, 20, 8, 12, 0.5, 0.75)
@@ -236,6 +275,8 @@ func TestDecode(t *testing.T) {
 				n.set(26, 2+8*side+far, 100)
 			}
 			n.set(26, 0, 0.2, 0.8)
+			n.set(27, 0, 0.9, 0, nan) // no left
+			n.set(27, 2+8*2+3, 100)
 		}, []features.Detection{{Box: image.Rect(24, 56, 72, 104), Class: "blue", Score: 0.8}}},
 		{"NanoDet", three, 2 + 44, false, func(n numbers) {
 			for side, far := range []int{1, 0, 2, 10} {
