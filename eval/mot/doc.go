@@ -7,5 +7,6 @@
 // comes a report; reading the video and printing are the caller's.
 //
 // A [Recording] counts the same of boxes that somebody else's tracker found, such as those
-// of a running segd.
+// of a running segd. [Score] is for trackers that find everybody by themselves: CLEAR-MOT's
+// and identity figures of a result in MOTChallenge's format.
 package mot

@@ -287,10 +287,10 @@ func (r *run) report() *Report {
 	}
 	var sum counts
 	for k := range r.aloneTracks {
-		sum = sum.plus(score(sideBySide(r.aloneTracks[k:k+1], looked)))
+		sum = sum.plus(score(sideBySide(r.aloneTracks[k:k+1], looked), followDistance))
 	}
 	report.Alone = group(sum, r.aloneTracks, looked)
-	report.Together = group(score(sideBySide(r.togetherTracks, looked)), r.togetherTracks, looked)
+	report.Together = group(score(sideBySide(r.togetherTracks, looked), followDistance), r.togetherTracks, looked)
 	var reliability stats.Reliability
 	for _, tracks := range [][]track{r.aloneTracks, r.togetherTracks} {
 		for k := range tracks {

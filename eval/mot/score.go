@@ -5,8 +5,12 @@ import (
 	"slices"
 )
 
-// maxDistance is the largest 1 − IoU at which a box is taken for a person's.
-const maxDistance = 0.7
+// The largest 1 − IoU at which a box is taken for a person's: followDistance where each is
+// marked once, and trackDistance, MOTChallenge's, where all are found automatically.
+const (
+	followDistance = 0.7
+	trackDistance  = 0.5
+)
 
 // Box is a rectangle in pixels; the picture's top-left corner is (0, 0).
 type Box struct{ Left, Top, Width, Height float64 }
@@ -21,8 +25,8 @@ func (b Box) distance(c Box) float64 {
 	return 1 - w*h/(b.Width*b.Height+c.Width*c.Height-w*h)
 }
 
-// right tells whether c is where b is.
-func (b Box) right(c Box) bool { return b.distance(c) <= maxDistance }
+// right tells whether c is where a person followed in b is.
+func (b Box) right(c Box) bool { return b.distance(c) <= followDistance }
 
 // named is whose a box is, or is said to be.
 type named struct {
@@ -35,13 +39,18 @@ type frame struct{ truth, found []named }
 
 // counts are what the figures are made of.
 type counts struct {
-	idtp, idfp, idfn int
-	switches         int
+	idtp, idfp, idfn         int
+	matched                  int // true boxes, or found ones, of the matches frame by frame
+	switches, fragmentations int
 }
 
 func (c counts) plus(d counts) counts {
-	return counts{c.idtp + d.idtp, c.idfp + d.idfp, c.idfn + d.idfn, c.switches + d.switches}
+	return counts{c.idtp + d.idtp, c.idfp + d.idfp, c.idfn + d.idfn, c.matched + d.matched, c.switches + d.switches, c.fragmentations + d.fragmentations}
 }
+
+// truth and found are the numbers of boxes.
+func (c counts) truth() int { return c.idtp + c.idfn }
+func (c counts) found() int { return c.idtp + c.idfp }
 
 // share is a/b; nil, as py-motmetrics' NaN, if b is 0.
 func share(a, b int) *float64 {
@@ -51,28 +60,39 @@ func share(a, b int) *float64 {
 	return new(float64(a) / float64(b))
 }
 
-func (c counts) idf1() *float64 { return share(2*c.idtp, 2*c.idtp+c.idfp+c.idfn) }
-func (c counts) idp() *float64  { return share(c.idtp, c.idtp+c.idfp) }
-func (c counts) idr() *float64  { return share(c.idtp, c.idtp+c.idfn) }
+func (c counts) idf1() *float64      { return share(2*c.idtp, c.truth()+c.found()) }
+func (c counts) idp() *float64       { return share(c.idtp, c.found()) }
+func (c counts) idr() *float64       { return share(c.idtp, c.truth()) }
+func (c counts) recall() *float64    { return share(c.matched, c.truth()) }
+func (c counts) precision() *float64 { return share(c.matched, c.found()) }
 
-// score counts a video as py-motmetrics does. No id is twice in a frame's truth, nor
-// in what was found in it.
-func score(frames []frame) counts {
-	c := identities(frames)
-	c.switches = switches(frames)
+// mota is 1 − (missed + false + switches) / true.
+func (c counts) mota() *float64 {
+	faults := share(c.truth()-c.matched+c.found()-c.matched+c.switches, c.truth())
+	if faults == nil {
+		return nil
+	}
+	return new(1 - *faults)
+}
+
+// score counts a video as py-motmetrics does, boxes being right up to a distance of most.
+// No id is twice in a frame's truth, nor in what was found in it.
+func score(frames []frame, most float64) counts {
+	c := identities(frames, most)
+	c.matched, c.switches, c.fragmentations = matches(frames, most)
 	return c
 }
 
 // identities counts by the assignment of found identities to true ones that has the
 // most boxes right over the whole video. Who is assigned to nobody has none right.
-func identities(frames []frame) counts {
+func identities(frames []frame, most float64) counts {
 	real, found, right := map[int]int{}, map[int]int{}, map[[2]int]int{}
 	c := counts{}
 	for _, f := range frames {
 		for _, t := range f.truth {
 			real[t.id]++
 			for _, h := range f.found {
-				if t.box.right(h.box) {
+				if t.box.distance(h.box) <= most {
 					right[[2]int{t.id, h.id}]++
 				}
 			}
@@ -94,40 +114,61 @@ func identities(frames []frame) counts {
 	return c
 }
 
-// switches counts how often a person is matched to another identity than the last
-// time, however long ago. In each frame whoever was matched to an identity that is
-// still right keeps it; the rest are matched, as many as can be, at the least sum of
-// distances.
-func switches(frames []frame) (n int) {
-	last := map[int]int{}
+// pair returns which of found each of truth is matched to, or -1: as many as can be within
+// a distance of most, at the least sum of distances.
+func pair(truth, found []named, most float64) []int {
+	// A pair that may not be is dearer than all that may.
+	apart := 2*float64(min(len(truth), len(found))) + 1
+	pairs := assign(len(truth), len(found), func(i, j int) float64 {
+		if d := truth[i].box.distance(found[j].box); d <= most {
+			return d
+		}
+		return apart
+	})
+	for i, j := range pairs {
+		if j >= 0 && truth[i].box.distance(found[j].box) > most {
+			pairs[i] = -1
+		}
+	}
+	return pairs
+}
+
+// matches counts as CLEAR-MOT does. In each frame whoever was matched to an identity that
+// is still right keeps it; the rest are matched by pair. A switch is a match to another
+// identity than the last time, however long ago; a fragmentation, that a person who was
+// matched is not while there, and later is again.
+func matches(frames []frame, most float64) (matched, switches, fragmentations int) {
+	last, broken := map[int]int{}, map[int]bool{}
 	for _, f := range frames {
 		truth, found := slices.Clone(f.truth), slices.Clone(f.found)
+		match := func(t, h int) {
+			matched++
+			if id, known := last[t]; known && id != h {
+				switches++
+			}
+			if broken[t] {
+				fragmentations++
+			}
+			last[t], broken[t] = h, false
+		}
 		truth = slices.DeleteFunc(truth, func(t named) bool {
 			id, known := last[t.id]
 			j := slices.IndexFunc(found, func(h named) bool { return h.id == id })
-			if !known || j < 0 || !t.box.right(found[j].box) {
+			if !known || j < 0 || t.box.distance(found[j].box) > most {
 				return false
 			}
+			match(t.id, id)
 			found = slices.Delete(found, j, j+1)
 			return true
 		})
-		// A pair that may not be is dearer than all that may.
-		apart := 2*float64(min(len(truth), len(found))) + 1
-		pairs := assign(len(truth), len(found), func(i, j int) float64 {
-			if d := truth[i].box.distance(found[j].box); d <= maxDistance {
-				return d
+		for i, j := range pair(truth, found, most) {
+			t := truth[i].id
+			if j >= 0 {
+				match(t, found[j].id)
+			} else if _, known := last[t]; known {
+				broken[t] = true
 			}
-			return apart
-		})
-		for i, j := range pairs {
-			if j < 0 || !truth[i].box.right(found[j].box) {
-				continue
-			}
-			if id, known := last[truth[i].id]; known && id != found[j].id {
-				n++
-			}
-			last[truth[i].id] = found[j].id
 		}
 	}
-	return n
+	return matched, switches, fragmentations
 }

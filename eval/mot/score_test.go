@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -45,38 +46,44 @@ func crafted(t *testing.T, name string) []frame {
 
 // The figures are those that py-motmetrics gave: testdata/crafted.py made them.
 func TestScore(t *testing.T) {
-	f, err := os.Open("testdata/crafted.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
 	cases := 0
-	for lines := bufio.NewScanner(f); lines.Scan(); cases++ {
+	for lines := bufio.NewScanner(golden(t, "crafted.txt")); lines.Scan(); cases++ {
 		var name string
-		var idf1, idp, idr float64
+		var most float64
+		var figures [6]float64
 		var want counts
-		if _, err := fmt.Sscan(lines.Text(), &name, &idf1, &idp, &idr, &want.idtp, &want.idfp, &want.idfn, &want.switches); err != nil {
+		if _, err := fmt.Sscan(lines.Text(), &name, &most, &figures[0], &figures[1], &figures[2], &figures[3], &figures[4], &figures[5],
+			&want.idtp, &want.idfp, &want.idfn, &want.matched, &want.switches, &want.fragmentations); err != nil {
 			t.Fatal(err)
 		}
-		t.Run(name, func(t *testing.T) {
-			got := score(crafted(t, name))
+		t.Run(fmt.Sprintf("%s up to %g", name, most), func(t *testing.T) {
+			got := score(crafted(t, name), most)
 			if got != want {
 				t.Errorf("%+v; want %+v", got, want)
 			}
-			for _, v := range []struct {
+			for k, v := range []struct {
 				name string
 				got  *float64
-				want float64
-			}{{"IDF1", got.idf1(), idf1}, {"IDP", got.idp(), idp}, {"IDR", got.idr(), idr}} {
-				if v.got == nil || math.Abs(*v.got-v.want) > 1e-15 {
-					t.Errorf("%s %v; want %v", v.name, v.got, v.want)
+			}{{"IDF1", got.idf1()}, {"IDP", got.idp()}, {"IDR", got.idr()}, {"MOTA", got.mota()}, {"recall", got.recall()}, {"precision", got.precision()}} {
+				if v.got == nil || math.Abs(*v.got-figures[k]) > 1e-15 {
+					t.Errorf("%s %v; want %v", v.name, v.got, figures[k])
 				}
 			}
 		})
 	}
-	if cases != 3 {
-		t.Errorf("%d cases; want 3", cases)
+	if cases != 6 {
+		t.Errorf("%d cases; want 6", cases)
 	}
+}
+
+func golden(t *testing.T, name string) *os.File {
+	t.Helper()
+	f, err := os.Open(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
 }
 
 // By hand: what is worth a line of its own.
@@ -98,19 +105,21 @@ func TestScoreByHand(t *testing.T) {
 		{"nothing", []frame{{}}, counts{}},
 		{"nobody found", []frame{{at(1, 2), nil}}, counts{idfn: 2}},
 		{"nobody there", []frame{{nil, at(1, 2)}}, counts{idfp: 2}},
-		{"right", []frame{{at(1, 2), at(1, 2)}, {at(1, 2), at(1, 2)}}, counts{idtp: 4}},
-		{"names do not matter", []frame{{at(1, 2), at(2, 1)}, {at(1, 2), at(2, 1)}}, counts{idtp: 4}},
-		{"exchanged for good", []frame{{at(1, 2), at(1, 2)}, {at(1, 2), at(2, 1)}, {at(1, 2), at(2, 1)}}, counts{idtp: 4, idfp: 2, idfn: 2, switches: 2}},
-		{"gone in between", []frame{{at(1), at(7)}, {at(1), nil}, {at(1), at(8)}}, counts{idtp: 1, idfp: 1, idfn: 2, switches: 1}},
+		{"right", []frame{{at(1, 2), at(1, 2)}, {at(1, 2), at(1, 2)}}, counts{idtp: 4, matched: 4}},
+		{"names do not matter", []frame{{at(1, 2), at(2, 1)}, {at(1, 2), at(2, 1)}}, counts{idtp: 4, matched: 4}},
+		{"exchanged for good", []frame{{at(1, 2), at(1, 2)}, {at(1, 2), at(2, 1)}, {at(1, 2), at(2, 1)}}, counts{idtp: 4, idfp: 2, idfn: 2, matched: 6, switches: 2}},
+		{"gone in between", []frame{{at(1), at(7)}, {at(1), nil}, {at(1), at(8)}}, counts{idtp: 1, idfp: 1, idfn: 2, matched: 2, switches: 1, fragmentations: 1}},
+		{"late, lost twice, and at the end", []frame{{at(1), nil}, {at(1), at(7)}, {at(1), nil}, {at(1), nil}, {at(1), at(7)}, {at(1), nil}, {at(1), at(7)}, {at(1), nil}}, counts{idtp: 3, idfn: 5, matched: 3, fragmentations: 2}},
+		{"away in between", []frame{{at(1), at(7)}, {nil, nil}, {at(1), at(7)}}, counts{idtp: 2, matched: 2}},
 		{"elsewhere", []frame{{at(1), at(0, 1)}}, counts{idfp: 1, idfn: 1}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := score(tt.frames); got != tt.want {
+			if got := score(tt.frames, followDistance); got != tt.want {
 				t.Errorf("%+v; want %+v", got, tt.want)
 			}
 		})
 	}
-	if none := (counts{}); none.idf1() != nil || none.idp() != nil || none.idr() != nil {
+	if none := (counts{}); none.idf1() != nil || none.idp() != nil || none.idr() != nil || none.mota() != nil || none.recall() != nil || none.precision() != nil {
 		t.Error("figures of nothing; want none")
 	}
 }
