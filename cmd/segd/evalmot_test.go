@@ -144,3 +144,48 @@ func TestEvalMotRefuses(t *testing.T) {
 		})
 	}
 }
+
+func TestEvalMotScore(t *testing.T) {
+	truth := clitest.File(t, "gt.txt", "1,5,21,17,24,64,1\n2,5,21,17,24,64,1\n3,5,21,17,24,64,1\n4,5,21,17,24,64,1\n5,5,21,17,24,64,0\n")
+	result := clitest.File(t, "result.txt", "1,3,21,17,24,64,0.9,-1,-1,-1\n3,4,21,17,24,60,0.5,-1,-1,-1\n3,9,121,17,24,60,0.5,-1,-1,-1\n5,4,21,17,24,60,0.5,-1,-1,-1\n")
+	score := func(args ...string) string {
+		c := start(t, append([]string{"eval", "mot", "score", "--truth", truth, "--result", result}, args...)...)
+		if err := c.Wait(t, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		return c.Out.String()
+	}
+	// Of four, two are missed and one is found under another name; another is false.
+	if got, want := score("--json"), `{"mota":0,"idf1":0.2857142857142857,"id_switches":1,"fragmentations":1,"recall":0.5,"precision":0.6666666666666666}`+"\n"; got != want {
+		t.Errorf("%s; want %s", got, want)
+	}
+	for _, parts := range [][]string{{"MOTA", "IDF1", "switches", "fragmentations", "recall", "precision"}, {"0.500", "0.667", "0", "0.500", "1.000"}} {
+		if got := score("--frames", "1-2"); !lineWith(got, parts) {
+			t.Errorf("no line has all of %q:\n%s", parts, got)
+		}
+	}
+	for _, tt := range []struct {
+		name string
+		args []string
+		want []string
+	}{
+		{"no truth", []string{"--result", result}, []string{`"truth"`}},
+		{"no result", []string{"--truth", truth}, []string{`"result"`}},
+		{"truth is missing", []string{"--truth", "/no/gt.txt", "--result", result}, []string{"--truth", "/no/gt.txt"}},
+		{"result is missing", []string{"--truth", truth, "--result", "/no/result.txt"}, []string{"--result", "/no/result.txt"}},
+		{"result is none", []string{"--truth", truth, "--result", clitest.File(t, "bad.txt", "1,1,1,1,9,x,1\n")}, []string{"--result", "bad.txt:1", `height is "x"`, "want a number"}},
+		{"frames", []string{"--truth", truth, "--result", result, "--frames", "0-2"}, []string{"--frames", `"0-2"`, "A-B"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			err := start(t, append([]string{"eval", "mot", "score"}, tt.args...)...).Wait(t, time.Minute)
+			if cli.Status(err) != 2 {
+				t.Fatalf("exit status %d of %v; want 2", cli.Status(err), err)
+			}
+			for _, part := range tt.want {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("error %q does not say %q", err, part)
+				}
+			}
+		})
+	}
+}

@@ -60,6 +60,7 @@ func evalMotCommand(std cli.Streams) *cobra.Command {
 	flags.StringVar(&f.out, "out", "", "file to write the boxes found together to")
 	f.add(cmd)
 	require(cmd, "video", "truth")
+	cmd.AddCommand(evalMotScoreCommand(std))
 	return cmd
 }
 
@@ -147,13 +148,15 @@ func parseIDs(s string) ([]int, error) {
 	return ids, nil
 }
 
-func readTruth(path string) (*mot.Truth, error) {
+func readTruth(path string) (*mot.Truth, error) { return readBoxes(path, mot.ParseTruth) }
+
+func readBoxes[T any](path string, parse func(io.Reader, string) (T, error)) (boxes T, err error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return boxes, err
 	}
 	defer file.Close()
-	return mot.ParseTruth(file, path)
+	return parse(file, path)
 }
 
 // playFile shows every frame of a video file. One that cannot be decoded is an error:
