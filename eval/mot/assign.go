@@ -2,14 +2,14 @@ package mot
 
 import "math"
 
-// assign pairs n rows with m columns, each at most once and as many as there are of
+// Assign pairs n rows with m columns, each at most once and as many as there are of
 // the fewer, at the least total cost, and returns each row's column, or -1. It is the
 // Hungarian method by shortest augmenting paths, O(n²m) for n ≤ m. Costs are finite.
 //
 // Neither the standard library nor gonum has one.
-func assign(n, m int, cost func(i, j int) float64) []int {
+func Assign(n, m int, cost func(i, j int) float64) []int {
 	if n > m {
-		rows := assign(m, n, func(i, j int) float64 { return cost(j, i) })
+		rows := Assign(m, n, func(i, j int) float64 { return cost(j, i) })
 		columns := make([]int, n)
 		for i := range columns {
 			columns[i] = -1

@@ -15,8 +15,8 @@ const (
 // Box is a rectangle in pixels; the picture's top-left corner is (0, 0).
 type Box struct{ Left, Top, Width, Height float64 }
 
-// distance is 1 − IoU.
-func (b Box) distance(c Box) float64 {
+// Distance is 1 − IoU.
+func (b Box) Distance(c Box) float64 {
 	w := min(b.Left+b.Width, c.Left+c.Width) - max(b.Left, c.Left)
 	h := min(b.Top+b.Height, c.Top+c.Height) - max(b.Top, c.Top)
 	if w <= 0 || h <= 0 {
@@ -26,7 +26,7 @@ func (b Box) distance(c Box) float64 {
 }
 
 // right tells whether c is where a person followed in b is.
-func (b Box) right(c Box) bool { return b.distance(c) <= followDistance }
+func (b Box) right(c Box) bool { return b.Distance(c) <= followDistance }
 
 // named is whose a box is, or is said to be.
 type named struct {
@@ -92,7 +92,7 @@ func identities(frames []frame, most float64) counts {
 		for _, t := range f.truth {
 			real[t.id]++
 			for _, h := range f.found {
-				if t.box.distance(h.box) <= most {
+				if t.box.Distance(h.box) <= most {
 					right[[2]int{t.id, h.id}]++
 				}
 			}
@@ -104,7 +104,7 @@ func identities(frames []frame, most float64) counts {
 		c.idfp += len(f.found)
 	}
 	ts, hs := slices.Sorted(maps.Keys(real)), slices.Sorted(maps.Keys(found))
-	for i, j := range assign(len(ts), len(hs), func(i, j int) float64 { return -float64(right[[2]int{ts[i], hs[j]}]) }) {
+	for i, j := range Assign(len(ts), len(hs), func(i, j int) float64 { return -float64(right[[2]int{ts[i], hs[j]}]) }) {
 		if j >= 0 {
 			c.idtp += right[[2]int{ts[i], hs[j]}]
 		}
@@ -119,14 +119,14 @@ func identities(frames []frame, most float64) counts {
 func pair(truth, found []named, most float64) []int {
 	// A pair that may not be is dearer than all that may.
 	apart := 2*float64(min(len(truth), len(found))) + 1
-	pairs := assign(len(truth), len(found), func(i, j int) float64 {
-		if d := truth[i].box.distance(found[j].box); d <= most {
+	pairs := Assign(len(truth), len(found), func(i, j int) float64 {
+		if d := truth[i].box.Distance(found[j].box); d <= most {
 			return d
 		}
 		return apart
 	})
 	for i, j := range pairs {
-		if j >= 0 && truth[i].box.distance(found[j].box) > most {
+		if j >= 0 && truth[i].box.Distance(found[j].box) > most {
 			pairs[i] = -1
 		}
 	}
@@ -154,7 +154,7 @@ func matches(frames []frame, most float64) (matched, switches, fragmentations in
 		truth = slices.DeleteFunc(truth, func(t named) bool {
 			id, known := last[t.id]
 			j := slices.IndexFunc(found, func(h named) bool { return h.id == id })
-			if !known || j < 0 || t.box.distance(found[j].box) > most {
+			if !known || j < 0 || t.box.Distance(found[j].box) > most {
 				return false
 			}
 			match(t.id, id)

@@ -137,7 +137,7 @@ func TestDistance(t *testing.T) {
 		{"below it", Box{10, 61, 30, 40}, 1},
 		{"shifted by a third", Box{20, 20, 30, 40}, 0.5},
 	} {
-		if got := b.distance(tt.c); math.Abs(got-tt.want) > 1e-12 || got != tt.c.distance(b) {
+		if got := b.Distance(tt.c); math.Abs(got-tt.want) > 1e-12 || got != tt.c.Distance(b) {
 			t.Errorf("%s: %v; want %v", tt.name, got, tt.want)
 		}
 	}
