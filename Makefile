@@ -161,7 +161,7 @@ bench: setup ## every benchmark
 # Each peer is a program of its own, talked to through pipes: the max-flow library
 # is under the GPL, and nothing of it is linked into segd. PEERS is passed on, for
 # instance PEERS="-only cut".
-peers: ## compare with BK's max-flow, LIBLINEAR, and OpenCV's flow, CSRT and GrabCut; docs/benchmarks.md
+peers: ## compare with BK's max-flow, LIBLINEAR, OpenCV's flow, CSRT and GrabCut, and SORT; docs/benchmarks.md
 	@scripts/setup peers
 	@mkdir -p bin
 	@$(CXX) -std=c++17 -O3 -DNDEBUG -w $$(pkg-config --cflags maxflow) -o bin/peer-bk e2e/cmd/peers/theirs/bk.cpp

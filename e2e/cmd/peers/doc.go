@@ -5,11 +5,13 @@
 //     graphs of superpixels and of pixels;
 //   - package solver, its labels fixed, with LIBLINEAR, on two-class data;
 //   - segd's masks of DAVIS sequences with those that OpenCV's optical flow, its
-//     tracker CSRT and GrabCut give.
+//     tracker CSRT and GrabCut give;
+//   - the persons that segd found in a video with those of SORT, on detections of every
+//     frame and of one in ten.
 //
 // `make peers` installs the peers, builds the small programs in theirs/ around
 // them and runs this command. It prints one JSON object, of ratios ours/theirs and
-// of the masks' figures, to stdout and everything else to stderr;
+// of the masks' and tracks' figures, to stdout and everything else to stderr;
 // docs/benchmarks.md has the meaning of each. A flow of another value than theirs is
 // an error.
 package main

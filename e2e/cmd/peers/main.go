@@ -19,21 +19,27 @@ type options struct {
 	bk, liblinear, train, masks string // programs
 	davis, ssl                  string // folders; what is not there is left out
 	only                        string // comparison, all if empty
+	detections, truth, result   string // files; what is not said is left out
+	out                         string // folder, none if empty
+	frames                      frameRange
+	score                       float64
+	every                       int // frames
 	sequences, workers          int
 	budget                      time.Duration
 	seed                        uint64
 }
 
-// report is what goes to stdout: medians of ratios ours/theirs, and of masks each side's
-// figures.
+// report is what goes to stdout: medians of ratios ours/theirs, and of masks and tracks
+// each side's figures.
 type report struct {
-	Cut       *cutReport  `json:"cut,omitempty"`
-	LIBLINEAR *fitReport  `json:"liblinear,omitempty"`
-	Masks     *maskReport `json:"masks,omitempty"`
+	Cut       *cutReport   `json:"cut,omitempty"`
+	LIBLINEAR *fitReport   `json:"liblinear,omitempty"`
+	Masks     *maskReport  `json:"masks,omitempty"`
+	Tracks    *trackReport `json:"tracks,omitempty"`
 }
 
 // comparisons are what -only takes.
-var comparisons = []string{"cut", "liblinear", "masks"}
+var comparisons = []string{"cut", "liblinear", "masks", "tracks"}
 
 func (opt *options) wants(comparison string) bool { return opt.only == "" || opt.only == comparison }
 
@@ -57,7 +63,14 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	fs.StringVar(&opt.masks, "masks", "bin/peer-masks", "the program of theirs/masks.cpp")
 	fs.StringVar(&opt.davis, "davis", "../shared/data/davis", "`folder` with JPEGImages/480p and Annotations/480p; if it is not there, frames are drawn for the cuts and masks are left out")
 	fs.StringVar(&opt.ssl, "ssl", "../shared/data/ssl", "`folder` of the SSL benchmark; if it is not there, only synthetic data is used")
-	fs.StringVar(&opt.only, "only", "", "cut, liblinear or masks; all if empty")
+	fs.StringVar(&opt.only, "only", "", strings.Join(comparisons, ", ")+"; all if empty")
+	fs.StringVar(&opt.detections, "detections", "", "`file` of a video's detections in MOTChallenge's format; tracks are left out without it")
+	fs.StringVar(&opt.truth, "truth", "", "its true boxes, MOTChallenge's gt.txt; tracks are left out without it")
+	fs.StringVar(&opt.result, "result", "", "what segd found in it, the `file` that `segd eval mot --out` writes")
+	fs.StringVar(&opt.out, "out", "", "`folder` that SORT's boxes are written to, as results of MOTChallenge")
+	fs.Var(&opt.frames, "frames", "`A-B`: first and last frame of tracks (default all of the detections)")
+	fs.Float64Var(&opt.score, "score", 0.5, "least score of detections")
+	fs.IntVar(&opt.every, "every", 10, "frames, of which one has sparse detections")
 	fs.IntVar(&opt.sequences, "sequences", 8, "DAVIS sequences at most")
 	fs.IntVar(&opt.workers, "workers", 1, "threads of our training; LIBLINEAR has one")
 	fs.DurationVar(&opt.budget, "budget", 2*time.Second, "least time to spend on each comparison")
@@ -65,8 +78,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	if err := fs.Parse(args); err != nil {
 		return opt, err
 	}
-	if fs.NArg() > 0 || opt.only != "" && !slices.Contains(comparisons, opt.only) || min(opt.sequences, opt.workers) < 1 {
-		return opt, fmt.Errorf("peers: arguments %q, -only %q, -sequences %d, -workers %d; want none, one of \"\", %s, and at least 1", fs.Args(), opt.only, opt.sequences, opt.workers, strings.Join(comparisons, ", "))
+	if fs.NArg() > 0 || opt.only != "" && !slices.Contains(comparisons, opt.only) || min(opt.sequences, opt.workers, opt.every) < 1 {
+		return opt, fmt.Errorf("peers: arguments %q, -only %q, -sequences %d, -workers %d, -every %d; want none, one of \"\", %s, and at least 1", fs.Args(), opt.only, opt.sequences, opt.workers, opt.every, strings.Join(comparisons, ", "))
 	}
 	return opt, nil
 }
@@ -82,6 +95,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	defer os.RemoveAll(dir)
 	var r report
+	if opt.wants("tracks") {
+		if r.Tracks, err = compareTracks(opt, stderr); err != nil {
+			return fmt.Errorf("peers: %w", err)
+		}
+	}
 	if opt.wants("masks") {
 		if r.Masks, err = compareMasks(ctx, opt, stderr); err != nil {
 			return fmt.Errorf("peers: %w", err)

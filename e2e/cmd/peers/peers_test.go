@@ -271,7 +271,7 @@ func FuzzParseNPY(f *testing.F) {
 }
 
 func TestParse(t *testing.T) {
-	for _, args := range [][]string{{"-only", "both"}, {"-sequences", "0"}, {"-workers", "0"}, {"more"}} {
+	for _, args := range [][]string{{"-only", "both"}, {"-sequences", "0"}, {"-workers", "0"}, {"-every", "0"}, {"-frames", "9-2"}, {"-frames", "0-2"}, {"-frames", "1-2x"}, {"-frames", "9"}, {"more"}} {
 		if _, err := parse(args, io.Discard); err == nil {
 			t.Errorf("%q: no error", args)
 		}
