@@ -185,6 +185,13 @@ func TestIoUAgainstOracle(t *testing.T) {
 			if got, want := IoU(a.encode(), b.encode()), iouOracle(a.bits, b.bits); got != want {
 				t.Errorf("IoU = %v, want %v", got, want)
 			}
+			both := make([]uint8, len(a.bits))
+			for i := range both {
+				both[i] = min(a.bits[i], b.bits[i]) // 0 unless it is in both
+			}
+			if got, want := Overlap(a.encode(), b.encode()), areaOracle(both); got != want {
+				t.Errorf("Overlap = %v, want %v", got, want)
+			}
 		}
 		if got, want := IoU(RLE{}, a.encode()), iouOracle(make([]uint8, 17*13), a.bits); got != want {
 			t.Errorf("IoU with the zero RLE = %v, want %v", got, want)

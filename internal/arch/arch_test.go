@@ -65,6 +65,7 @@ var numbersOnly = []string{"log", "log/slog", "net", "net/http", "os", "os/exec"
 var plan = map[string]room{
 	"annotation":            {without: numbersOnly},
 	"mask":                  {},
+	"zones":                 {internal: []string{"mask"}, without: numbersOnly},
 	"bus/segdv1":            {modules: []string{protobuf}},
 	"ingest/codec":          {modules: []string{astiav, "github.com/bluenviron/mediacommon/v2/pkg/codecs"}, cgo: true},
 	"ingest":                {internal: []string{"ingest/cameraurl", "ingest/codec", "internal/pause", "internal/redact"}, modules: append([]string{cenkalti}, rtsp...), tests: []string{"demo", "internal/netfault"}},

@@ -1,0 +1,309 @@
+package zones
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/segd/segd/mask"
+)
+
+// Settle is for how long an object must have been seen in a zone, out of it or on the other
+// side of a line before that counts: three frames at 10 a second. A mask that fails does so
+// for a frame or two.
+const Settle = 250 * time.Millisecond
+
+const (
+	// margin is how far beyond a line, or out of a zone, a foot has to be, as a part of the
+	// object's height: a walker's foot trembles by less.
+	margin = 0.1
+	// leaveShare is the part of a zone's Share below which an object leaves it.
+	leaveShare = 0.8
+)
+
+// Kind is what an event tells.
+type Kind int
+
+const (
+	Entered Kind = iota // an object is in a zone
+	Left                // it is no longer, or is lost, or is there no more
+	Stayed              // it has been in the zone for Dwell; once for each Entered
+	Crossed             // it is on the other side of a line, having crossed it
+)
+
+// Event is something that an object did.
+type Event struct {
+	Kind   Kind
+	Object uint32
+	Name   string        // of the zone, of Crossed of the line
+	AToB   bool          // of Crossed: from the line's side a to b, else from b to a
+	For    time.Duration // of Left and Stayed: how long it was seen in the zone
+}
+
+// ZoneCount is what a zone has seen.
+type ZoneCount struct {
+	Name    string
+	Objects int // in it now
+	// Entries and Stays are the events Entered and Stayed so far.
+	Entries, Stays uint64
+}
+
+// LineCount is how often a line was crossed in each direction.
+type LineCount struct {
+	Name       string
+	AToB, BToA uint64
+}
+
+// Counts are what a Layout's zones and lines have seen, in its order.
+type Counts struct {
+	Zones []ZoneCount
+	Lines []LineCount
+}
+
+// Watcher follows the objects of one camera. It remembers no object that the last frame did
+// not have.
+type Watcher struct {
+	layout Layout
+	counts Counts
+	tracks []track // by rising id
+	events []Event
+
+	size   [2]int     // of the last frame
+	filled []mask.RLE // of that size, of the zones that are ByShare
+}
+
+// track is what is known of an object.
+type track struct {
+	id      uint32
+	present bool // in the frame in hand
+
+	seen  bool // it ever was visible; the next two are of the last time
+	foot  Point
+	at    time.Duration
+	zones []inZone
+	lines []atLine
+}
+
+// turning is a change that has to last before it counts.
+type turning struct {
+	on    bool
+	since time.Duration
+}
+
+// settled notes whether there is evidence for the change at t and tells whether it has lasted.
+func (c *turning) settled(evidence bool, t time.Duration) bool {
+	if evidence && !c.on {
+		c.since = t
+	}
+	c.on = evidence
+	return c.on && t-c.since >= Settle
+}
+
+// inZone is what is known of an object and a zone.
+type inZone struct {
+	inside  bool
+	turning turning
+	entered time.Duration // seen inside since then
+	stayed  bool
+}
+
+// atLine is what is known of an object and a line.
+type atLine struct {
+	known   bool // whether it was beyond the margin yet; right is where
+	right   bool
+	odd     bool // the times since that its way crossed the line
+	turning turning
+}
+
+// New returns a Watcher that has seen nothing, or all the Faults of l, joined. Defaults are
+// put in place of what l leaves out.
+func New(l Layout) (*Watcher, error) {
+	var faults []error
+	for _, f := range l.Faults() {
+		faults = append(faults, f)
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, err
+	}
+	w := &Watcher{layout: Layout{slices.Clone(l.Zones), slices.Clone(l.Lines)}, filled: make([]mask.RLE, len(l.Zones))}
+	for i := range w.layout.Zones {
+		z := &w.layout.Zones[i]
+		z.By, z.Share = cmp.Or(z.By, ByFoot), cmp.Or(z.Share, DefaultShare)
+		w.counts.Zones = append(w.counts.Zones, ZoneCount{Name: z.Name})
+	}
+	for _, line := range l.Lines {
+		w.counts.Lines = append(w.counts.Lines, LineCount{Name: line.Name})
+	}
+	return w, nil
+}
+
+// Layout is what New was given, with its defaults. It must not be changed; any goroutine may
+// ask for it.
+func (w *Watcher) Layout() Layout { return w.layout }
+
+// Counts returns a copy of what was counted so far.
+func (w *Watcher) Counts() Counts {
+	return Counts{slices.Clone(w.counts.Zones), slices.Clone(w.counts.Lines)}
+}
+
+// Observe takes in the next frame and returns what happened in it, valid until the next call:
+// by the order of the objects, and then of the objects that are no longer among them, which
+// are forgotten. It allocates nothing while the objects and the size of the picture stay.
+func (w *Watcher) Observe(f Frame) []Event {
+	w.events = w.events[:0]
+	if size := [2]int{f.Width, f.Height}; size != w.size {
+		w.size = size
+		for i, z := range w.layout.Zones {
+			if z.By == ByShare {
+				w.filled[i] = fill(z.Polygon, f.Width, f.Height)
+			}
+		}
+	}
+	for i := range f.Objects {
+		w.object(&f.Objects[i], f.Time)
+	}
+	gone := false
+	for i := range w.tracks {
+		tr := &w.tracks[i]
+		if !tr.present {
+			gone = true
+			w.leaveAll(tr)
+		}
+	}
+	if gone {
+		w.tracks = slices.DeleteFunc(w.tracks, func(tr track) bool { return !tr.present })
+	}
+	for i := range w.tracks {
+		w.tracks[i].present = false
+	}
+	return w.events
+}
+
+// Forget forgets an object: the next one of that id is another. It returns what that leaves,
+// valid until the next call.
+func (w *Watcher) Forget(id uint32) []Event {
+	w.events = w.events[:0]
+	if i, ok := w.find(id); ok {
+		w.leaveAll(&w.tracks[i])
+		w.tracks = slices.Delete(w.tracks, i, i+1)
+	}
+	return w.events
+}
+
+func (w *Watcher) find(id uint32) (int, bool) {
+	return slices.BinarySearchFunc(w.tracks, id, func(tr track, id uint32) int { return cmp.Compare(tr.id, id) })
+}
+
+func (w *Watcher) object(o *Object, t time.Duration) {
+	i, known := w.find(o.ID)
+	if !known {
+		w.tracks = slices.Insert(w.tracks, i, track{
+			id: o.ID, zones: make([]inZone, len(w.layout.Zones)), lines: make([]atLine, len(w.layout.Lines)),
+		})
+	}
+	tr := &w.tracks[i]
+	tr.present = true
+	if o.Lost {
+		w.leaveAll(tr)
+	}
+	for k := range tr.zones {
+		w.zone(tr, o, k, t)
+	}
+	if !o.Visible {
+		return
+	}
+	for k := range tr.lines {
+		w.line(tr, o, k, t)
+	}
+	tr.seen, tr.foot, tr.at = true, o.Foot, t
+}
+
+// zone looks whether an object is in the k-th zone.
+func (w *Watcher) zone(tr *track, o *Object, k int, t time.Duration) {
+	z, in, count := &w.layout.Zones[k], &tr.zones[k], &w.counts.Zones[k]
+	if o.Visible {
+		inside, outside := w.within(z, w.filled[k], o)
+		switch changed := in.turning.settled(in.inside && outside || !in.inside && inside, t); {
+		case changed && in.inside:
+			w.leave(tr, k, in.turning.since)
+		case changed:
+			in.inside, in.entered, in.stayed = true, in.turning.since, false
+			in.turning.on = false
+			count.Objects++
+			count.Entries++
+			w.events = append(w.events, Event{Kind: Entered, Object: tr.id, Name: z.Name})
+		}
+	}
+	if in.inside && !in.turning.on && !in.stayed && z.Dwell > 0 && t-in.entered >= z.Dwell {
+		in.stayed = true
+		count.Stays++
+		w.events = append(w.events, Event{Kind: Stayed, Object: tr.id, Name: z.Name, For: t - in.entered})
+	}
+}
+
+// within tells whether an object is clearly in a zone and clearly out of it. It may be neither.
+func (w *Watcher) within(z *Zone, filled mask.RLE, o *Object) (inside, outside bool) {
+	if z.By == ByShare {
+		share := 0.
+		if area := o.Mask.Area(); area > 0 {
+			share = float64(mask.Overlap(o.Mask, filled)) / float64(area)
+		}
+		return share >= z.Share, share < leaveShare*z.Share
+	}
+	if contains(z.Polygon, o.Foot) {
+		return true, false
+	}
+	return false, outline(z.Polygon, o.Foot, float64(w.size[0]), float64(w.size[1])) > margin*o.Height
+}
+
+// leave takes an object out of the k-th zone, in which it was until then.
+func (w *Watcher) leave(tr *track, k int, until time.Duration) {
+	in, count := &tr.zones[k], &w.counts.Zones[k]
+	in.inside, in.turning.on = false, false
+	count.Objects--
+	w.events = append(w.events, Event{Kind: Left, Object: tr.id, Name: count.Name, For: until - in.entered})
+}
+
+// leaveAll takes an object that is lost or gone out of every zone.
+func (w *Watcher) leaveAll(tr *track) {
+	for k := range tr.zones {
+		if tr.zones[k].inside {
+			w.leave(tr, k, tr.at)
+		}
+		tr.zones[k].turning.on = false
+	}
+}
+
+// line looks whether an object has crossed the k-th line. What counts is on which side it is
+// and whether its way there led across the line, and not round its ends.
+func (w *Watcher) line(tr *track, o *Object, k int, t time.Duration) {
+	a, b := w.layout.Lines[k].Points[0], w.layout.Lines[k].Points[1]
+	at := &tr.lines[k]
+	if tr.seen && crosses(a, b, tr.foot, o.Foot) {
+		at.odd = !at.odd
+	}
+	if distance(a, b, o.Foot, float64(w.size[0]), float64(w.size[1])) <= margin*o.Height {
+		at.turning.on = false
+		return
+	}
+	is := right(a, b, o.Foot)
+	if !at.known || is == at.right {
+		*at = atLine{known: true, right: is}
+		return
+	}
+	if !at.turning.settled(true, t) {
+		return
+	}
+	crossed := at.odd
+	*at = atLine{known: true, right: is}
+	if !crossed {
+		return
+	}
+	if is {
+		w.counts.Lines[k].AToB++
+	} else {
+		w.counts.Lines[k].BToA++
+	}
+	w.events = append(w.events, Event{Kind: Crossed, Object: tr.id, Name: w.layout.Lines[k].Name, AToB: is})
+}
