@@ -16,6 +16,7 @@ const (
 	maxSide     = 8192        // pixels, as of the pictures that segd decodes
 	maxPixels   = 8192 * 4608 // likewise
 	maxObjectID = 255         // as annotations have them
+	maxParts    = 32          // zones, and lines, of a camera
 )
 
 // check returns what of m segd would not send, so that nobody who reads messages need
@@ -31,9 +32,9 @@ func check(m proto.Message) error {
 	case *segdv1.Annotated:
 		return errors.Join(checkNames(m), checkObjects(m.GetObjects()))
 	case *segdv1.Status:
-		return errors.Join(checkNames(m), checkObjects(m.GetObjects()))
+		return errors.Join(checkNames(m), checkObjects(m.GetObjects()), checkParts("zones", m.GetZones()), checkParts("lines", m.GetLines()))
 	case *segdv1.Event:
-		return checkNames(m)
+		return errors.Join(checkNames(m), checkPart("zone", m.GetZone()), checkPart("line", m.GetLine()))
 	}
 	return nil
 }
@@ -50,6 +51,30 @@ func checkNames(m named) error {
 	}
 	if err := CheckName(m.GetCamera()); err != nil {
 		return fmt.Errorf("camera: %w", err)
+	}
+	return nil
+}
+
+// checkPart holds the name of a zone or a line to be one, or none.
+func checkPart(field, name string) error {
+	if name == "" {
+		return nil
+	}
+	if err := CheckName(name); err != nil {
+		return fmt.Errorf("%s: %w", field, err)
+	}
+	return nil
+}
+
+// checkParts bounds how many zones or lines there are, and their names.
+func checkParts[P interface{ GetName() string }](field string, parts []P) error {
+	if len(parts) > maxParts {
+		return fmt.Errorf("%s: %d, want at most %d", field, len(parts), maxParts)
+	}
+	for i, p := range parts {
+		if err := CheckName(p.GetName()); err != nil {
+			return fmt.Errorf("%s[%d].name: %w", field, i, err)
+		}
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package bus
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -143,6 +144,7 @@ func TestUnmarshalHostile(t *testing.T) {
 		}
 		return objects
 	}
+	zones := func(n int) []*segdv1.ZoneStatus { return slices.Repeat([]*segdv1.ZoneStatus{{Name: "yard"}}, n) }
 	frame := func(change func(*segdv1.MaskFrame)) *segdv1.MaskFrame {
 		m := maskFrame("gate", 7)
 		m.Site = "home"
@@ -185,6 +187,12 @@ func TestUnmarshalHostile(t *testing.T) {
 		{"a status", &segdv1.Status{Site: "home", Camera: "a b"}, `camera: bus: bad name "a b"`},
 		{"a status of as many objects as there may be", &segdv1.Status{Site: "home", Camera: "gate", Objects: many(255)}, ""},
 		{"a status of more", &segdv1.Status{Site: "home", Camera: "gate", Objects: many(256)}, "objects[255].id: 256"},
+		{"an event in a zone", &segdv1.Event{Site: "home", Camera: "gate", Zone: "yard", Line: "street"}, ""},
+		{"a zone with an escape", &segdv1.Event{Site: "home", Camera: "gate", Zone: "\x1b[2J"}, `zone: bus: bad name "\x1b[2J"`},
+		{"a line that climbs", &segdv1.Event{Site: "home", Camera: "gate", Line: "../x"}, `line: bus: bad name "../x"`},
+		{"a status of as many zones as there may be", &segdv1.Status{Site: "home", Camera: "gate", Zones: zones(32)}, ""},
+		{"a status of more zones", &segdv1.Status{Site: "home", Camera: "gate", Zones: zones(33)}, "zones: 33, want at most 32"},
+		{"a status of a line without name", &segdv1.Status{Site: "home", Camera: "gate", Lines: []*segdv1.LineStatus{{}}}, "lines[0].name: bus: bad name"},
 		{"a list", &segdv1.ObjectList{Site: "home", Camera: "gate", Objects: []*segdv1.Object{{Id: 2}, {Id: 1}}}, "objects[1].id: 1 after 2"},
 		{"a reply", &segdv1.Annotated{Site: "home", Camera: "gate", Objects: []*segdv1.Object{{}}}, "objects[0].id: 0"},
 	} {

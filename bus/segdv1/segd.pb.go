@@ -179,6 +179,15 @@ const (
 	// none any more within a second of stream time, or was marked before the camera
 	// began and was not found within 5 s of that; message says which, and what helps.
 	EventKind_EVENT_KIND_OBJECT_NOT_FOLLOWED EventKind = 11
+	// An object is in the zone `zone`.
+	EventKind_EVENT_KIND_OBJECT_ENTERED EventKind = 12
+	// An object that had entered is in the zone no longer, or is lost, or was removed.
+	EventKind_EVENT_KIND_OBJECT_LEFT EventKind = 13
+	// An object has been in the zone for as long as its dwell says; once for each
+	// OBJECT_ENTERED.
+	EventKind_EVENT_KIND_OBJECT_STAYED EventKind = 14
+	// An object has crossed the line `line` in the direction `direction`.
+	EventKind_EVENT_KIND_LINE_CROSSED EventKind = 15
 )
 
 // Enum value maps for EventKind.
@@ -196,6 +205,10 @@ var (
 		9:  "EVENT_KIND_OBJECT_REMOVED",
 		10: "EVENT_KIND_OBJECT_RENAMED",
 		11: "EVENT_KIND_OBJECT_NOT_FOLLOWED",
+		12: "EVENT_KIND_OBJECT_ENTERED",
+		13: "EVENT_KIND_OBJECT_LEFT",
+		14: "EVENT_KIND_OBJECT_STAYED",
+		15: "EVENT_KIND_LINE_CROSSED",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_KIND_UNSPECIFIED":         0,
@@ -210,6 +223,10 @@ var (
 		"EVENT_KIND_OBJECT_REMOVED":      9,
 		"EVENT_KIND_OBJECT_RENAMED":      10,
 		"EVENT_KIND_OBJECT_NOT_FOLLOWED": 11,
+		"EVENT_KIND_OBJECT_ENTERED":      12,
+		"EVENT_KIND_OBJECT_LEFT":         13,
+		"EVENT_KIND_OBJECT_STAYED":       14,
+		"EVENT_KIND_LINE_CROSSED":        15,
 	}
 )
 
@@ -238,6 +255,59 @@ func (x EventKind) Number() protoreflect.EnumNumber {
 // Deprecated: Use EventKind.Descriptor instead.
 func (EventKind) EnumDescriptor() ([]byte, []int) {
 	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{2}
+}
+
+// Direction is the way a line was crossed. Its side a is on the left hand of who looks
+// from its first point to its second, b on the right.
+type Direction int32
+
+const (
+	Direction_DIRECTION_UNSPECIFIED Direction = 0
+	// From the side a to the side b.
+	Direction_DIRECTION_A_TO_B Direction = 1
+	// From the side b to the side a.
+	Direction_DIRECTION_B_TO_A Direction = 2
+)
+
+// Enum value maps for Direction.
+var (
+	Direction_name = map[int32]string{
+		0: "DIRECTION_UNSPECIFIED",
+		1: "DIRECTION_A_TO_B",
+		2: "DIRECTION_B_TO_A",
+	}
+	Direction_value = map[string]int32{
+		"DIRECTION_UNSPECIFIED": 0,
+		"DIRECTION_A_TO_B":      1,
+		"DIRECTION_B_TO_A":      2,
+	}
+)
+
+func (x Direction) Enum() *Direction {
+	p := new(Direction)
+	*p = x
+	return p
+}
+
+func (x Direction) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Direction) Descriptor() protoreflect.EnumDescriptor {
+	return file_bus_segdv1_segd_proto_enumTypes[3].Descriptor()
+}
+
+func (Direction) Type() protoreflect.EnumType {
+	return &file_bus_segdv1_segd_proto_enumTypes[3]
+}
+
+func (x Direction) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Direction.Descriptor instead.
+func (Direction) EnumDescriptor() ([]byte, []int) {
+	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{3}
 }
 
 // Box is an upright rectangle: that of an object is the smallest around its mask, all 0
@@ -862,7 +932,16 @@ type Event struct {
 	Message string `protobuf:"bytes,7,opt,name=message,proto3" json:"message,omitempty"`
 	// MaskFrame.sequence of the frame it was seen on. Without meaning, and 0, for
 	// CAMERA_UP, CAMERA_DOWN and ANNOTATION_REJECTED.
-	Sequence      uint64 `protobuf:"varint,8,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	Sequence uint64 `protobuf:"varint,8,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	// The zone's name, of OBJECT_ENTERED, OBJECT_LEFT and OBJECT_STAYED; else empty.
+	Zone string `protobuf:"bytes,9,opt,name=zone,proto3" json:"zone,omitempty"`
+	// For how long the object was seen in the zone, in seconds of stream time, of
+	// OBJECT_LEFT and OBJECT_STAYED; else 0.
+	StaySeconds float64 `protobuf:"fixed64,10,opt,name=stay_seconds,json=staySeconds,proto3" json:"stay_seconds,omitempty"`
+	// The line's name, of LINE_CROSSED; else empty.
+	Line string `protobuf:"bytes,11,opt,name=line,proto3" json:"line,omitempty"`
+	// Which way, of LINE_CROSSED; else unspecified.
+	Direction     Direction `protobuf:"varint,12,opt,name=direction,proto3,enum=segd.v1.Direction" json:"direction,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -953,6 +1032,34 @@ func (x *Event) GetSequence() uint64 {
 	return 0
 }
 
+func (x *Event) GetZone() string {
+	if x != nil {
+		return x.Zone
+	}
+	return ""
+}
+
+func (x *Event) GetStaySeconds() float64 {
+	if x != nil {
+		return x.StaySeconds
+	}
+	return 0
+}
+
+func (x *Event) GetLine() string {
+	if x != nil {
+		return x.Line
+	}
+	return ""
+}
+
+func (x *Event) GetDirection() Direction {
+	if x != nil {
+		return x.Direction
+	}
+	return Direction_DIRECTION_UNSPECIFIED
+}
+
 // ObjectStatus is one object's state in the newest frame.
 type ObjectStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1026,6 +1133,143 @@ func (x *ObjectStatus) GetArea() int32 {
 	return 0
 }
 
+// ZoneStatus is what a zone has seen.
+type ZoneStatus struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The zone's name, unique among the camera's zones.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Objects in it as of the newest frame.
+	Objects int32 `protobuf:"varint,2,opt,name=objects,proto3" json:"objects,omitempty"`
+	// Events OBJECT_ENTERED since segd started.
+	Entries uint64 `protobuf:"varint,3,opt,name=entries,proto3" json:"entries,omitempty"`
+	// Events OBJECT_STAYED since segd started.
+	Stays         uint64 `protobuf:"varint,4,opt,name=stays,proto3" json:"stays,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ZoneStatus) Reset() {
+	*x = ZoneStatus{}
+	mi := &file_bus_segdv1_segd_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ZoneStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ZoneStatus) ProtoMessage() {}
+
+func (x *ZoneStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_bus_segdv1_segd_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ZoneStatus.ProtoReflect.Descriptor instead.
+func (*ZoneStatus) Descriptor() ([]byte, []int) {
+	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *ZoneStatus) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ZoneStatus) GetObjects() int32 {
+	if x != nil {
+		return x.Objects
+	}
+	return 0
+}
+
+func (x *ZoneStatus) GetEntries() uint64 {
+	if x != nil {
+		return x.Entries
+	}
+	return 0
+}
+
+func (x *ZoneStatus) GetStays() uint64 {
+	if x != nil {
+		return x.Stays
+	}
+	return 0
+}
+
+// LineStatus is how often a line was crossed.
+type LineStatus struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The line's name, unique among the camera's lines.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Events LINE_CROSSED in the direction A_TO_B since segd started.
+	AToB uint64 `protobuf:"varint,2,opt,name=a_to_b,json=aToB,proto3" json:"a_to_b,omitempty"`
+	// Those in the direction B_TO_A.
+	BToA          uint64 `protobuf:"varint,3,opt,name=b_to_a,json=bToA,proto3" json:"b_to_a,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LineStatus) Reset() {
+	*x = LineStatus{}
+	mi := &file_bus_segdv1_segd_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LineStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LineStatus) ProtoMessage() {}
+
+func (x *LineStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_bus_segdv1_segd_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LineStatus.ProtoReflect.Descriptor instead.
+func (*LineStatus) Descriptor() ([]byte, []int) {
+	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *LineStatus) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *LineStatus) GetAToB() uint64 {
+	if x != nil {
+		return x.AToB
+	}
+	return 0
+}
+
+func (x *LineStatus) GetBToA() uint64 {
+	if x != nil {
+		return x.BToA
+	}
+	return 0
+}
+
 // Status is how a camera does. It comes once a second, whether the camera is up
 // or not.
 type Status struct {
@@ -1079,14 +1323,18 @@ type Status struct {
 	Attempts uint32 `protobuf:"varint,21,opt,name=attempts,proto3" json:"attempts,omitempty"`
 	// While down: when it is dialled next, by segd's wall clock; absent for a camera
 	// that nobody dials.
-	NextAttempt   *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=next_attempt,json=nextAttempt,proto3" json:"next_attempt,omitempty"`
+	NextAttempt *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=next_attempt,json=nextAttempt,proto3" json:"next_attempt,omitempty"`
+	// The camera's zones, in the order of the configuration.
+	Zones []*ZoneStatus `protobuf:"bytes,23,rep,name=zones,proto3" json:"zones,omitempty"`
+	// The camera's lines, likewise.
+	Lines         []*LineStatus `protobuf:"bytes,24,rep,name=lines,proto3" json:"lines,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Status) Reset() {
 	*x = Status{}
-	mi := &file_bus_segdv1_segd_proto_msgTypes[9]
+	mi := &file_bus_segdv1_segd_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1098,7 +1346,7 @@ func (x *Status) String() string {
 func (*Status) ProtoMessage() {}
 
 func (x *Status) ProtoReflect() protoreflect.Message {
-	mi := &file_bus_segdv1_segd_proto_msgTypes[9]
+	mi := &file_bus_segdv1_segd_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1111,7 +1359,7 @@ func (x *Status) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Status.ProtoReflect.Descriptor instead.
 func (*Status) Descriptor() ([]byte, []int) {
-	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{9}
+	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Status) GetSite() string {
@@ -1268,6 +1516,20 @@ func (x *Status) GetNextAttempt() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Status) GetZones() []*ZoneStatus {
+	if x != nil {
+		return x.Zones
+	}
+	return nil
+}
+
+func (x *Status) GetLines() []*LineStatus {
+	if x != nil {
+		return x.Lines
+	}
+	return nil
+}
+
 var File_bus_segdv1_segd_proto protoreflect.FileDescriptor
 
 const file_bus_segdv1_segd_proto_rawDesc = "" +
@@ -1318,7 +1580,7 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\x0emasks_sequence\x18\x04 \x01(\x04R\rmasksSequence\x12)\n" +
 	"\aobjects\x18\x05 \x03(\v2\x0f.segd.v1.ObjectR\aobjects\x12,\n" +
 	"\bwarnings\x18\x06 \x03(\v2\x10.segd.v1.WarningR\bwarnings\x12\x18\n" +
-	"\apending\x18\a \x01(\bR\apending\"\x81\x02\n" +
+	"\apending\x18\a \x01(\bR\apending\"\xfe\x02\n" +
 	"\x05Event\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x16\n" +
 	"\x06camera\x18\x02 \x01(\tR\x06camera\x12.\n" +
@@ -1327,12 +1589,28 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\tobject_id\x18\x05 \x01(\rR\bobjectId\x12!\n" +
 	"\fobject_label\x18\x06 \x01(\tR\vobjectLabel\x12\x18\n" +
 	"\amessage\x18\a \x01(\tR\amessage\x12\x1a\n" +
-	"\bsequence\x18\b \x01(\x04R\bsequence\"n\n" +
+	"\bsequence\x18\b \x01(\x04R\bsequence\x12\x12\n" +
+	"\x04zone\x18\t \x01(\tR\x04zone\x12!\n" +
+	"\fstay_seconds\x18\n" +
+	" \x01(\x01R\vstaySeconds\x12\x12\n" +
+	"\x04line\x18\v \x01(\tR\x04line\x120\n" +
+	"\tdirection\x18\f \x01(\x0e2\x12.segd.v1.DirectionR\tdirection\"n\n" +
 	"\fObjectStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\x12$\n" +
 	"\x05state\x18\x03 \x01(\x0e2\x0e.segd.v1.StateR\x05state\x12\x12\n" +
-	"\x04area\x18\x04 \x01(\x05R\x04area\"\x9a\a\n" +
+	"\x04area\x18\x04 \x01(\x05R\x04area\"j\n" +
+	"\n" +
+	"ZoneStatus\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\aobjects\x18\x02 \x01(\x05R\aobjects\x12\x18\n" +
+	"\aentries\x18\x03 \x01(\x04R\aentries\x12\x14\n" +
+	"\x05stays\x18\x04 \x01(\x04R\x05stays\"L\n" +
+	"\n" +
+	"LineStatus\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x06a_to_b\x18\x02 \x01(\x04R\x04aToB\x12\x14\n" +
+	"\x06b_to_a\x18\x03 \x01(\x04R\x04bToA\"\xf0\a\n" +
 	"\x06Status\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x16\n" +
 	"\x06camera\x18\x02 \x01(\tR\x06camera\x12.\n" +
@@ -1359,7 +1637,9 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"reconnects\x18\x14 \x01(\x04R\n" +
 	"reconnects\x12\x1a\n" +
 	"\battempts\x18\x15 \x01(\rR\battempts\x12=\n" +
-	"\fnext_attempt\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\vnextAttempt\x1a9\n" +
+	"\fnext_attempt\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\vnextAttempt\x12)\n" +
+	"\x05zones\x18\x17 \x03(\v2\x13.segd.v1.ZoneStatusR\x05zones\x12)\n" +
+	"\x05lines\x18\x18 \x03(\v2\x13.segd.v1.LineStatusR\x05lines\x1a9\n" +
 	"\vMissedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01*\x82\x01\n" +
@@ -1373,7 +1653,7 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\rSTATE_VISIBLE\x10\x01\x12\x12\n" +
 	"\x0eSTATE_OCCLUDED\x10\x02\x12\x0e\n" +
 	"\n" +
-	"STATE_LOST\x10\x03*\xff\x02\n" +
+	"STATE_LOST\x10\x03*\xf5\x03\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14EVENT_KIND_CAMERA_UP\x10\x01\x12\x1a\n" +
@@ -1387,7 +1667,15 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\x19EVENT_KIND_OBJECT_REMOVED\x10\t\x12\x1d\n" +
 	"\x19EVENT_KIND_OBJECT_RENAMED\x10\n" +
 	"\x12\"\n" +
-	"\x1eEVENT_KIND_OBJECT_NOT_FOLLOWED\x10\vB(Z&github.com/segd/segd/bus/segdv1;segdv1b\x06proto3"
+	"\x1eEVENT_KIND_OBJECT_NOT_FOLLOWED\x10\v\x12\x1d\n" +
+	"\x19EVENT_KIND_OBJECT_ENTERED\x10\f\x12\x1a\n" +
+	"\x16EVENT_KIND_OBJECT_LEFT\x10\r\x12\x1c\n" +
+	"\x18EVENT_KIND_OBJECT_STAYED\x10\x0e\x12\x1b\n" +
+	"\x17EVENT_KIND_LINE_CROSSED\x10\x0f*R\n" +
+	"\tDirection\x12\x19\n" +
+	"\x15DIRECTION_UNSPECIFIED\x10\x00\x12\x14\n" +
+	"\x10DIRECTION_A_TO_B\x10\x01\x12\x14\n" +
+	"\x10DIRECTION_B_TO_A\x10\x02B(Z&github.com/segd/segd/bus/segdv1;segdv1b\x06proto3"
 
 var (
 	file_bus_segdv1_segd_proto_rawDescOnce sync.Once
@@ -1401,50 +1689,56 @@ func file_bus_segdv1_segd_proto_rawDescGZIP() []byte {
 	return file_bus_segdv1_segd_proto_rawDescData
 }
 
-var file_bus_segdv1_segd_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_bus_segdv1_segd_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_bus_segdv1_segd_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_bus_segdv1_segd_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_bus_segdv1_segd_proto_goTypes = []any{
 	(CaptureClock)(0),             // 0: segd.v1.CaptureClock
 	(State)(0),                    // 1: segd.v1.State
 	(EventKind)(0),                // 2: segd.v1.EventKind
-	(*Box)(nil),                   // 3: segd.v1.Box
-	(*Object)(nil),                // 4: segd.v1.Object
-	(*Region)(nil),                // 5: segd.v1.Region
-	(*MaskFrame)(nil),             // 6: segd.v1.MaskFrame
-	(*ObjectList)(nil),            // 7: segd.v1.ObjectList
-	(*Warning)(nil),               // 8: segd.v1.Warning
-	(*Annotated)(nil),             // 9: segd.v1.Annotated
-	(*Event)(nil),                 // 10: segd.v1.Event
-	(*ObjectStatus)(nil),          // 11: segd.v1.ObjectStatus
-	(*Status)(nil),                // 12: segd.v1.Status
-	nil,                           // 13: segd.v1.Status.MissedEntry
-	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
+	(Direction)(0),                // 3: segd.v1.Direction
+	(*Box)(nil),                   // 4: segd.v1.Box
+	(*Object)(nil),                // 5: segd.v1.Object
+	(*Region)(nil),                // 6: segd.v1.Region
+	(*MaskFrame)(nil),             // 7: segd.v1.MaskFrame
+	(*ObjectList)(nil),            // 8: segd.v1.ObjectList
+	(*Warning)(nil),               // 9: segd.v1.Warning
+	(*Annotated)(nil),             // 10: segd.v1.Annotated
+	(*Event)(nil),                 // 11: segd.v1.Event
+	(*ObjectStatus)(nil),          // 12: segd.v1.ObjectStatus
+	(*ZoneStatus)(nil),            // 13: segd.v1.ZoneStatus
+	(*LineStatus)(nil),            // 14: segd.v1.LineStatus
+	(*Status)(nil),                // 15: segd.v1.Status
+	nil,                           // 16: segd.v1.Status.MissedEntry
+	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
 }
 var file_bus_segdv1_segd_proto_depIdxs = []int32{
 	1,  // 0: segd.v1.Object.state:type_name -> segd.v1.State
-	3,  // 1: segd.v1.Object.box:type_name -> segd.v1.Box
-	3,  // 2: segd.v1.Region.box:type_name -> segd.v1.Box
-	14, // 3: segd.v1.MaskFrame.capture_time:type_name -> google.protobuf.Timestamp
+	4,  // 1: segd.v1.Object.box:type_name -> segd.v1.Box
+	4,  // 2: segd.v1.Region.box:type_name -> segd.v1.Box
+	17, // 3: segd.v1.MaskFrame.capture_time:type_name -> google.protobuf.Timestamp
 	0,  // 4: segd.v1.MaskFrame.capture_clock:type_name -> segd.v1.CaptureClock
-	14, // 5: segd.v1.MaskFrame.publish_time:type_name -> google.protobuf.Timestamp
-	4,  // 6: segd.v1.MaskFrame.objects:type_name -> segd.v1.Object
-	5,  // 7: segd.v1.MaskFrame.regions_of_interest:type_name -> segd.v1.Region
-	4,  // 8: segd.v1.ObjectList.objects:type_name -> segd.v1.Object
-	4,  // 9: segd.v1.Annotated.objects:type_name -> segd.v1.Object
-	8,  // 10: segd.v1.Annotated.warnings:type_name -> segd.v1.Warning
-	14, // 11: segd.v1.Event.time:type_name -> google.protobuf.Timestamp
+	17, // 5: segd.v1.MaskFrame.publish_time:type_name -> google.protobuf.Timestamp
+	5,  // 6: segd.v1.MaskFrame.objects:type_name -> segd.v1.Object
+	6,  // 7: segd.v1.MaskFrame.regions_of_interest:type_name -> segd.v1.Region
+	5,  // 8: segd.v1.ObjectList.objects:type_name -> segd.v1.Object
+	5,  // 9: segd.v1.Annotated.objects:type_name -> segd.v1.Object
+	9,  // 10: segd.v1.Annotated.warnings:type_name -> segd.v1.Warning
+	17, // 11: segd.v1.Event.time:type_name -> google.protobuf.Timestamp
 	2,  // 12: segd.v1.Event.kind:type_name -> segd.v1.EventKind
-	1,  // 13: segd.v1.ObjectStatus.state:type_name -> segd.v1.State
-	14, // 14: segd.v1.Status.time:type_name -> google.protobuf.Timestamp
-	14, // 15: segd.v1.Status.down_since:type_name -> google.protobuf.Timestamp
-	11, // 16: segd.v1.Status.objects:type_name -> segd.v1.ObjectStatus
-	13, // 17: segd.v1.Status.missed:type_name -> segd.v1.Status.MissedEntry
-	14, // 18: segd.v1.Status.next_attempt:type_name -> google.protobuf.Timestamp
-	19, // [19:19] is the sub-list for method output_type
-	19, // [19:19] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	3,  // 13: segd.v1.Event.direction:type_name -> segd.v1.Direction
+	1,  // 14: segd.v1.ObjectStatus.state:type_name -> segd.v1.State
+	17, // 15: segd.v1.Status.time:type_name -> google.protobuf.Timestamp
+	17, // 16: segd.v1.Status.down_since:type_name -> google.protobuf.Timestamp
+	12, // 17: segd.v1.Status.objects:type_name -> segd.v1.ObjectStatus
+	16, // 18: segd.v1.Status.missed:type_name -> segd.v1.Status.MissedEntry
+	17, // 19: segd.v1.Status.next_attempt:type_name -> google.protobuf.Timestamp
+	13, // 20: segd.v1.Status.zones:type_name -> segd.v1.ZoneStatus
+	14, // 21: segd.v1.Status.lines:type_name -> segd.v1.LineStatus
+	22, // [22:22] is the sub-list for method output_type
+	22, // [22:22] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_bus_segdv1_segd_proto_init() }
@@ -1457,8 +1751,8 @@ func file_bus_segdv1_segd_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_bus_segdv1_segd_proto_rawDesc), len(file_bus_segdv1_segd_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   11,
+			NumEnums:      4,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
