@@ -2,12 +2,14 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/segd/segd/ingest/cameraurl"
+	"github.com/segd/segd/zones"
 )
 
 // Config is the whole file. The zero value of a field means its default; the
@@ -274,6 +276,62 @@ type Camera struct {
 	// config file, best one with its picture, as `segd objects CAMERA --save FILE`
 	// writes. Default none: annotate with `segd annotate`.
 	Annotation string `yaml:"annotation"`
+	// Zones are parts of the picture, at most 32: an event says when an object enters one,
+	// leaves it or stays in it (docs/zones.md). Default none.
+	Zones []Zone `yaml:"zones"`
+	// Lines are straight lines in the picture, at most 32: an event says when an object crosses one,
+	// and which way. Default none.
+	Lines []Line `yaml:"lines"`
+}
+
+// Zone is a part of the picture.
+type Zone struct {
+	// Name is [A-Za-z0-9_-]+, 64 at most, unique among the camera's zones.
+	Name string `yaml:"name"`
+	// Polygon is its corners in order, 3 to 64 of [x, y]: fractions of the picture's width
+	// from the left and of its height from the top, 0 to 1. Its sides do not cross. Required.
+	Polygon [][]float64 `yaml:"polygon"`
+	// By is what tells that an object is in it: foot, the middle of the mask's lowest rows, or
+	// share, that of the mask's pixels which are in it. Default "foot".
+	By string `yaml:"by"`
+	// Share is the part of the mask's pixels from which on an object is in it, above 0 to 1;
+	// with by: share only. Default 0.5.
+	Share float64 `yaml:"share"`
+	// Dwell is the time after which an event says that an object stays in it, such as 10s;
+	// 1s or more. Default none.
+	Dwell string `yaml:"dwell"`
+}
+
+// Line is a line in the picture.
+type Line struct {
+	// Name is [A-Za-z0-9_-]+, 64 at most, unique among the camera's lines.
+	Name string `yaml:"name"`
+	// Points are where it begins and ends, two of [x, y] as of a zone. Who looks from the
+	// first to the second has its side a on the left hand and b on the right. Required.
+	Points [][]float64 `yaml:"points"`
+}
+
+// Layout is the camera's zones and lines.
+func (c Camera) Layout() zones.Layout {
+	var l zones.Layout
+	for _, z := range c.Zones {
+		dwell, _ := time.ParseDuration(z.Dwell) // Parse has refused what is none
+		l.Zones = append(l.Zones, zones.Zone{Name: z.Name, Polygon: points(z.Polygon), By: zones.By(z.By), Share: z.Share, Dwell: dwell})
+	}
+	for _, line := range c.Lines {
+		l.Lines = append(l.Lines, zones.Line{Name: line.Name, Points: points(line.Points)})
+	}
+	return l
+}
+
+func points(pairs [][]float64) []zones.Point {
+	all := make([]zones.Point, len(pairs))
+	for i, p := range pairs {
+		if copy(all[i][:], p); len(p) != 2 {
+			all[i] = zones.Point{math.NaN(), math.NaN()} // Parse refuses it
+		}
+	}
+	return all
 }
 
 // PublishedURL is the URL of a camera that waits for publishers.
@@ -357,6 +415,10 @@ func (c *Config) setDefaults() {
 		or(&c.Cameras[i].Transport, "auto")
 		or(&c.Cameras[i].Decode, "software")
 		or(&c.Cameras[i].FPS, DefaultFPS)
+		for k := range c.Cameras[i].Zones {
+			or(&c.Cameras[i].Zones[k].By, string(zones.ByFoot))
+			or(&c.Cameras[i].Zones[k].Share, zones.DefaultShare)
+		}
 	}
 }
 

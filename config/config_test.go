@@ -7,10 +7,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/segd/segd/config"
+	"github.com/segd/segd/zones"
 )
 
 const minimal = "cameras:\n  - name: gate\n    url: rtsp://cam/1\n"
@@ -65,6 +67,10 @@ cameras:
   - {name: a, url: "rtsps://u:p@cam/1", transport: udp, decode: cuda, annotation: a.json}
   - {name: b, url: "dir:frames", fps: 12.5, loop: true}
   - {name: c, url: "whip:"}
+  - name: d
+    url: "file:d.avi"
+    zones: [{name: yard, polygon: [[0, 0], [0.5, 0], [0.5, 1]], by: share, share: 0.25, dwell: 1m}, {name: porch, polygon: [[0, 0], [1, 0], [1, 1]]}]
+    lines: [{name: street, points: [[0, 0.5], [1, 0.5]]}]
 `
 	got, err := config.Parse("segd.yaml", []byte(text), nil)
 	if err != nil {
@@ -88,9 +94,25 @@ cameras:
 			{Name: "a", URL: "rtsps://u:p@cam/1", Transport: "udp", Decode: "cuda", FPS: 25, Annotation: "a.json"},
 			{Name: "b", URL: "dir:frames", Transport: "auto", Decode: "software", FPS: 12.5, Loop: true},
 			{Name: "c", URL: "whip:", Transport: "auto", Decode: "software", FPS: 25},
+			{Name: "d", URL: "file:d.avi", Transport: "auto", Decode: "software", FPS: 25,
+				Zones: []config.Zone{
+					{Name: "yard", Polygon: [][]float64{{0, 0}, {0.5, 0}, {0.5, 1}}, By: "share", Share: 0.25, Dwell: "1m"},
+					{Name: "porch", Polygon: [][]float64{{0, 0}, {1, 0}, {1, 1}}, By: "foot", Share: 0.5},
+				},
+				Lines: []config.Line{{Name: "street", Points: [][]float64{{0, 0.5}, {1, 0.5}}}}},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	layout := zones.Layout{
+		Zones: []zones.Zone{
+			{Name: "yard", Polygon: []zones.Point{{0, 0}, {0.5, 0}, {0.5, 1}}, By: zones.ByShare, Share: 0.25, Dwell: time.Minute},
+			{Name: "porch", Polygon: []zones.Point{{0, 0}, {1, 0}, {1, 1}}, By: zones.ByFoot, Share: 0.5},
+		},
+		Lines: []zones.Line{{Name: "street", Points: []zones.Point{{0, 0.5}, {1, 0.5}}}},
+	}
+	if diff := cmp.Diff(layout, got.Cameras[3].Layout()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -106,7 +128,7 @@ var faultTable = []struct {
 	{name: "unknown key inside", text: "http:\n  adr: x\n" + minimal,
 		want: []string{`f:2:3: http: unknown key "adr"; accepted: addr, token, viewer_token, trusted_proxies, viewers, tls`}},
 	{name: "unknown key of a camera", text: "cameras:\n  - name: a\n    url: rtsp://a/\n    colour: red\n",
-		want: []string{`f:4:5: cameras[0]: unknown key "colour"; accepted: name, url, transport, decode, fingerprint, fps, loop, annotation`}},
+		want: []string{`f:4:5: cameras[0]: unknown key "colour"; accepted: name, url, transport, decode, fingerprint, fps, loop, annotation, zones, lines`}},
 	{name: "fingerprint too short", text: "cameras: [{name: a, url: 'rtsps://a/', fingerprint: 'ab:cd'}]\n",
 		want: []string{`f:1:53: cameras[0].fingerprint: "ab:cd"; accepted: the SHA-256 of the certificate of an rtsps:// or mjpeg+https:// camera, 64 hexadecimal digits`}},
 	{name: "fingerprint without TLS", text: "cameras: [{name: a, url: 'rtsp://a/', fingerprint: '" + strings.Repeat("ab:", 31) + "cd'}]\n",
@@ -191,6 +213,31 @@ var faultTable = []struct {
 		want: []string{`f:1:18: cameras[0].name: "a.b" contains '.'; accepted: letters, digits, _ and -`}},
 	{name: "unknown scheme", text: "cameras: [{name: a, url: 'http://x/'}]\n",
 		want: []string{`f:1:26: cameras[0].url: scheme "http" of "http://x/"; accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, v4l2:/dev/video0, whip:, file:PATH or dir:PATH`}},
+	{name: "zones", text: minimal + `    zones:
+      - {name: a b, polygon: [[0, 0], [1, 1]], dwell: soon}
+      - {name: yard, polygon: [[0, 0], [768, 0], [1, 1, 1]], by: head}
+      - {name: yard, polygon: [[0, 0], [1, 1], [1, 0], [0, 0.8]], share: 0.3, dwell: 10ms}
+      - {name: porch, polygon: [[0, 0], [1, 0], [1, 1]], by: share, share: 50}
+      - {polygon: 7}
+    lines: [{name: street, points: [[0.1], [0, 0]]}, {name: road}]
+`,
+		want: []string{
+			`f:5:16: cameras[0].zones[0].name: "a b" contains ' '; accepted: 1 to 64 letters, digits, _ and -`,
+			`f:5:30: cameras[0].zones[0].polygon: 2 points; accepted: 3 to 64`,
+			`f:5:55: cameras[0].zones[0].dwell: "soon"; accepted: a duration of 1s or more, such as 10s`,
+			`f:6:40: cameras[0].zones[1].polygon[1]: [768, 0]; accepted: fractions of the picture's width and height, 0 to 1`,
+			`f:6:50: cameras[0].zones[1].polygon[2]: 3 numbers; accepted: two, [x, y]`,
+			`f:6:66: cameras[0].zones[1].by: found "head"; accepted: foot, share`,
+			`f:7:16: cameras[0].zones[2].name: "yard" is zones[1]'s name already; accepted: a name of its own`,
+			`f:7:31: cameras[0].zones[2].polygon: the sides from points 0 and 2 cross or touch; accepted: a polygon that does not cross itself`,
+			`f:7:74: cameras[0].zones[2].share: the zone goes by foot; accepted: with by: share`,
+			`f:7:86: cameras[0].zones[2].dwell: "10ms"; accepted: a duration of 1s or more, such as 10s`,
+			`f:8:76: cameras[0].zones[3].share: found 50; accepted: above 0, at most 1`,
+			`f:9:10: cameras[0].zones[4].name: missing; accepted: 1 to 64 letters, digits, _ and -`,
+			`f:9:19: cameras[0].zones[4].polygon: found the number 7; accepted: a list`,
+			`f:10:37: cameras[0].lines[0].points[0]: 1 numbers; accepted: two, [x, y]`,
+			`f:10:55: cameras[0].lines[1].points: 0 points; accepted: 2, from where to where`,
+		}},
 	{name: "viewers", text: "http: {viewers: 10001}\n" + minimal,
 		want: []string{`f:1:17: http.viewers: found 10001; accepted: 1 to 10000`}},
 	{name: "short viewer token", text: "http: {token: 0123456789abcdef, viewer_token: short}\n" + minimal,
@@ -367,5 +414,5 @@ cameras:
 `
 	_, err := config.Parse("segd.yaml", []byte(text), nil)
 	fmt.Println(err)
-	// Output: segd.yaml:7:5: cameras[0]: unknown key "transprt"; accepted: name, url, transport, decode, fingerprint, fps, loop, annotation
+	// Output: segd.yaml:7:5: cameras[0]: unknown key "transprt"; accepted: name, url, transport, decode, fingerprint, fps, loop, annotation, zones, lines
 }

@@ -84,7 +84,7 @@ type referrer struct {
 
 func newReferrer(t *testing.T) *referrer {
 	t.Helper()
-	c, err := Parse("", []byte("cameras: [{name: a, url: 'whip:'}]\nwhip: {ice_servers: [{url: 'stun:a'}]}\n"), nil)
+	c, err := Parse("", []byte("cameras: [{name: a, url: 'whip:', zones: [{name: a, polygon: [[0, 0], [1, 0], [1, 1]]}], lines: [{name: a, points: [[0, 0], [1, 1]]}]}]\nwhip: {ice_servers: [{url: 'stun:a'}]}\n"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func (r *referrer) heading(path, comment string, of, in reflect.Type) string {
 func kindOf(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Slice:
-		return "list of " + map[string]string{"text": "texts", "number": "numbers"}[kindOf(t.Elem())]
+		return "list of " + map[string]string{"text": "texts", "number": "numbers", "list of numbers": "points"}[kindOf(t.Elem())]
 	case reflect.String:
 		return "text"
 	case reflect.Int:
@@ -195,7 +195,7 @@ func kindOf(t reflect.Type) string {
 
 // standard is a setting's default; none for what is unset, or required.
 func (r *referrer) standard(field reflect.StructField, v reflect.Value) string {
-	if v.IsZero() && v.Kind() != reflect.Bool || field.Name == "Name" || field.Name == "URL" {
+	if v.IsZero() && v.Kind() != reflect.Bool || v.Kind() == reflect.Slice || field.Name == "Name" || field.Name == "URL" {
 		return ""
 	}
 	return fmt.Sprintf("`%v`", v.Interface())

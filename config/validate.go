@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/segd/segd/ingest/cameraurl"
+	"github.com/segd/segd/zones"
 )
 
 // Bounds that validate holds values to.
@@ -162,6 +163,34 @@ func (d *decoder) cameras(cameras []Camera) {
 		if !(cam.FPS > 0 && cam.FPS <= maxFPS) {
 			d.bad(path+".fps", "found %v; accepted: above 0, at most %d", cam.FPS, maxFPS)
 		}
+		d.layout(path, cam)
+	}
+}
+
+// layout checks the zones and lines of the camera at path.
+func (d *decoder) layout(path string, cam Camera) {
+	pairs := func(list string, points [][]float64) {
+		for i, p := range points {
+			if len(p) != 2 {
+				d.bad(fmt.Sprintf("%s[%d]", list, i), "%d numbers; accepted: two, [x, y]", len(p))
+			}
+		}
+	}
+	for i, z := range cam.Zones {
+		at := fmt.Sprintf("%s.zones[%d]", path, i)
+		pairs(at+".polygon", z.Polygon)
+		if dwell, err := time.ParseDuration(z.Dwell); z.Dwell != "" && (err != nil || dwell < zones.MinDwell) {
+			d.bad(at+".dwell", "%q; accepted: a duration of %v or more, such as 10s", clip(z.Dwell), zones.MinDwell)
+		}
+		if _, written := d.source[at+".share"]; written && z.By == string(zones.ByFoot) {
+			d.bad(at+".share", "the zone goes by foot; accepted: with by: %s", zones.ByShare)
+		}
+	}
+	for i, line := range cam.Lines {
+		pairs(fmt.Sprintf("%s.lines[%d].points", path, i), line.Points)
+	}
+	for _, f := range cam.Layout().Faults() {
+		d.bad(path+"."+f.Field, "%s", f.Detail)
 	}
 }
 
