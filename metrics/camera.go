@@ -128,7 +128,32 @@ type Camera struct {
 	mu      sync.Mutex
 	removed bool
 	objects map[uint32]*object
+	zones   map[string]*zone
+	lines   map[string]*line
 }
+
+// total is a counter that is told what it is to be.
+type total struct {
+	counter prometheus.Counter
+	now     uint64
+}
+
+// set raises it to n; a counter does not fall.
+func (t *total) set(n uint64) {
+	if n > t.now {
+		t.counter.Add(float64(n - t.now))
+		t.now = n
+	}
+}
+
+// zone and line hold the series of one.
+type (
+	zone struct {
+		objects        prometheus.Gauge
+		entries, stays total
+	}
+	line struct{ aToB, bToA total }
+)
 
 // object holds one object's series.
 type object struct {
@@ -155,6 +180,8 @@ func newCamera(m *Metrics, name string) *Camera {
 		share:      m.share.WithLabelValues(name),
 		pieces:     m.pieces.WithLabelValues(name),
 		objects:    map[uint32]*object{},
+		zones:      map[string]*zone{},
+		lines:      map[string]*line{},
 	}
 	for i, o := range outcomes {
 		c.frames[i] = m.frames.WithLabelValues(name, o)
@@ -325,6 +352,47 @@ func (c *Camera) removeObject(id uint32) {
 	delete(c.objects, id)
 }
 
+// Zone sets what a zone has seen: the objects in it now, and since the camera began how often
+// one entered it and stayed in it.
+func (c *Camera) Zone(name string, objects int, entries, stays uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.removed {
+		return
+	}
+	z := c.zones[name]
+	if z == nil {
+		z = &zone{
+			objects: c.m.inside.WithLabelValues(c.name, name),
+			entries: total{counter: c.m.entries.WithLabelValues(c.name, name)},
+			stays:   total{counter: c.m.stays.WithLabelValues(c.name, name)},
+		}
+		c.zones[name] = z
+	}
+	z.objects.Set(float64(objects))
+	z.entries.set(entries)
+	z.stays.set(stays)
+}
+
+// Line sets how often a line was crossed in each direction since the camera began.
+func (c *Camera) Line(name string, aToB, bToA uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.removed {
+		return
+	}
+	l := c.lines[name]
+	if l == nil {
+		l = &line{
+			aToB: total{counter: c.m.crossings.WithLabelValues(c.name, name, "a_to_b")},
+			bToA: total{counter: c.m.crossings.WithLabelValues(c.name, name, "b_to_a")},
+		}
+		c.lines[name] = l
+	}
+	l.aToB.set(aToB)
+	l.bToA.set(bToA)
+}
+
 // remove removes every series of the camera for good.
 func (c *Camera) remove() {
 	c.mu.Lock()
@@ -339,6 +407,7 @@ func (c *Camera) remove() {
 		m.up, m.restarts, m.unseen, v.iterations, v.guaranteed, v.violations, v.windows, v.lagrangian, v.trace,
 		v.descent, v.primal, v.dual, v.flips,
 		m.damaged, m.packets, m.held, m.jitter, m.fallbacks, m.decoder, m.share, m.pieces,
+		m.inside, m.entries, m.stays, m.crossings,
 	} {
 		vec.DeletePartialMatch(prometheus.Labels{labelCamera: c.name})
 	}

@@ -9,5 +9,5 @@
 // camera's counters and histograms are there at 0 as soon as it is; its gauges once
 // there is something to tell, since 0 would be a lie about a clock nobody has read.
 // What an object or a camera had is gone when it is removed, so there are never
-// more series than there are cameras and objects.
+// more series than there are cameras, objects, zones and lines.
 package metrics

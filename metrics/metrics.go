@@ -27,6 +27,10 @@ const (
 	labelCodec   = "codec"
 	labelDevice  = "device"
 	labelWhat    = "what"
+	labelZone    = "zone"
+	labelLine    = "line"
+
+	labelDirection = "direction"
 
 	labelTransport = "transport"
 
@@ -77,6 +81,10 @@ type Metrics struct {
 	decoder   *prometheus.GaugeVec
 	share     *prometheus.HistogramVec
 	pieces    *prometheus.HistogramVec
+	inside    *prometheus.GaugeVec
+	entries   *prometheus.CounterVec
+	stays     *prometheus.CounterVec
+	crossings *prometheus.CounterVec
 	build     *prometheus.GaugeVec
 	backend   *prometheus.GaugeVec
 	solver    solverVecs
@@ -137,6 +145,14 @@ func New(reg prometheus.Registerer) *Metrics {
 			"Area of the object's newest mask.", labelCamera, labelObject, labelLabel),
 		state: gauge("object_state",
 			"1 for the state the object is in (visible, occluded or lost) and 0 for the others.", labelCamera, labelObject, labelLabel, labelState),
+		inside: gauge("zone_objects",
+			"Objects in the zone.", labelCamera, labelZone),
+		entries: counter("zone_entries_total",
+			"Times an object entered the zone.", labelCamera, labelZone),
+		stays: counter("zone_stays_total",
+			"Times an object stayed in the zone for its dwell.", labelCamera, labelZone),
+		crossings: counter("line_crossings_total",
+			"Times an object crossed the line, by direction: a_to_b or b_to_a.", labelCamera, labelLine, labelDirection),
 		reconnect: counter("ingest_reconnects_total",
 			"Times the camera was lost and dialled anew.", labelCamera),
 		offset: gauge("ingest_clock_offset_seconds",

@@ -24,6 +24,8 @@ func full() (*prometheus.Registry, *Metrics, *Camera) {
 	m.Backend("onnxruntime cpu", "segd-s64")
 	c := m.Camera("demo")
 	c.Object(1, "person", Visible, 4141)
+	c.Zone("yard", 1, 3, 2)
+	c.Line("street", 5, 4)
 	c.ClockOffset(-1500 * time.Millisecond)
 	c.Jitter(2 * time.Millisecond)
 	c.Decoder("H.265", "cuda")
@@ -442,6 +444,44 @@ segd_object_state{camera="demo",label="cyclist",object="1",state="visible"} 0
 `)
 }
 
+func TestZonesAndLines(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	c := New(reg).Camera("demo")
+	both := func(want string) {
+		t.Helper()
+		compare(t, reg, `
+# HELP segd_zone_objects Objects in the zone.
+# TYPE segd_zone_objects gauge
+# HELP segd_zone_entries_total Times an object entered the zone.
+# TYPE segd_zone_entries_total counter
+# HELP segd_zone_stays_total Times an object stayed in the zone for its dwell.
+# TYPE segd_zone_stays_total counter
+# HELP segd_line_crossings_total Times an object crossed the line, by direction: a_to_b or b_to_a.
+# TYPE segd_line_crossings_total counter
+`+want, "segd_zone_objects", "segd_zone_entries_total", "segd_zone_stays_total", "segd_line_crossings_total")
+	}
+	c.Zone("yard", 0, 0, 0)
+	c.Line("street", 0, 0)
+	both(`
+segd_zone_objects{camera="demo",zone="yard"} 0
+segd_zone_entries_total{camera="demo",zone="yard"} 0
+segd_zone_stays_total{camera="demo",zone="yard"} 0
+segd_line_crossings_total{camera="demo",direction="a_to_b",line="street"} 0
+segd_line_crossings_total{camera="demo",direction="b_to_a",line="street"} 0
+`)
+	c.Zone("yard", 2, 3, 1)
+	c.Zone("yard", 1, 4, 1)
+	c.Line("street", 2, 1)
+	c.Line("street", 2, 5)
+	both(`
+segd_zone_objects{camera="demo",zone="yard"} 1
+segd_zone_entries_total{camera="demo",zone="yard"} 4
+segd_zone_stays_total{camera="demo",zone="yard"} 1
+segd_line_crossings_total{camera="demo",direction="a_to_b",line="street"} 2
+segd_line_crossings_total{camera="demo",direction="b_to_a",line="street"} 5
+`)
+}
+
 // seriesOf counts the series with camera="name".
 func seriesOf(t *testing.T, reg *prometheus.Registry, name string) int {
 	t.Helper()
@@ -489,6 +529,8 @@ func TestRemoveCamera(t *testing.T) {
 		c.Decoder("H.264", "cuda")
 		c.DecodeFallback()
 		c.RemoveObject(1)
+		c.Zone("yard", 1, 1, 1)
+		c.Line("street", 1, 1)
 	}
 	use(c)
 	if n := seriesOf(t, reg, "demo"); n != 0 {
