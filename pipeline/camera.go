@@ -15,6 +15,7 @@ import (
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/internal/pause"
 	"github.com/segd/segd/tracker"
+	"github.com/segd/segd/zones"
 )
 
 // Source delivers frames; *ingest.Source is one. Run blocks until ctx ends or the
@@ -79,6 +80,8 @@ type Meter interface {
 	Solved(tracker.Solve)
 	Object(tracker.Object)
 	RemoveObject(id uint32)
+	Zone(zones.ZoneCount) // with the first word, and when it changes
+	Line(zones.LineCount) // likewise
 	PublishFailed()
 	Reconnected()
 	Missed(why ingest.Miss, n int)
@@ -120,6 +123,9 @@ type Config struct {
 	// the one it was made on. Else an event says that nobody knows.
 	AnnotationFits bool
 
+	// Zones are the zones and lines whose events are told.
+	Zones zones.Layout
+
 	// MinBackoff and MaxBackoff bound the pause before failed stages are built
 	// anew; it doubles from the one to the other. 0: 1 s and 30 s.
 	MinBackoff, MaxBackoff time.Duration
@@ -146,6 +152,7 @@ type Camera struct {
 	// channel, so that waiting for it can end.
 	turn     chan struct{}
 	stages   *stages // nil while there are none
+	zones    zoneWatch
 	previews chan struct{}
 
 	// seqBase and ptsBase carry the numbering across restarts of the stages; only
@@ -195,6 +202,9 @@ func New(cfg Config) (*Camera, error) {
 		turn: make(chan struct{}, 1), previews: make(chan struct{}, maxPreviews),
 	}
 	c.stats.snap.Camera = cfg.Name
+	if err := c.zones.begin(c); err != nil {
+		return nil, fmt.Errorf("pipeline: camera %q: %w", cfg.Name, err)
+	}
 	if err := c.configure(cfg.Annotation); err != nil {
 		return nil, err
 	}
@@ -406,6 +416,8 @@ func (uncounted) Extracted(*features.Scene) {}
 func (uncounted) Solved(tracker.Solve)      {}
 func (uncounted) Object(tracker.Object)     {}
 func (uncounted) RemoveObject(uint32)       {}
+func (uncounted) Zone(zones.ZoneCount)      {}
+func (uncounted) Line(zones.LineCount)      {}
 func (uncounted) PublishFailed()            {}
 func (uncounted) Reconnected()              {}
 func (uncounted) Missed(ingest.Miss, int)   {}

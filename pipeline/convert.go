@@ -111,5 +111,11 @@ func status(site string, snap Snapshot, now time.Time) *segdv1.Status {
 			Id: o.ID, Label: o.Label, State: state(o.State), Area: int32(o.Area),
 		})
 	}
+	for _, z := range snap.Zones.Zones {
+		st.Zones = append(st.Zones, &segdv1.ZoneStatus{Name: z.Name, Objects: int32(z.Objects), Entries: z.Entries, Stays: z.Stays})
+	}
+	for _, l := range snap.Zones.Lines {
+		st.Lines = append(st.Lines, &segdv1.LineStatus{Name: l.Name, AToB: l.AToB, BToA: l.BToA})
+	}
 	return st
 }

@@ -2,7 +2,7 @@
 //
 // In go what a camera is made of (a source of frames, an extractor of scenes, a
 // stepper that tracks) and where results go (a publisher, a viewer, a meter);
-// out come masks, events and a status once a second. A camera's stages
+// out come masks, events (of zones and lines too) and a status once a second. A camera's stages
 //
 //	ingest → features → track and publish → view
 //

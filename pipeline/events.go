@@ -172,6 +172,7 @@ func (st *states) forget(c *Camera) {
 func (st *states) removed(c *Camera, o *segdv1.Object, seq uint64, reason string) {
 	delete(*st, o.Id)
 	c.cfg.Meter.RemoveObject(o.Id)
+	c.zones.forget(c, o.Id, o.Label, seq)
 	c.emit(&segdv1.Event{
 		Kind: segdv1.EventKind_EVENT_KIND_OBJECT_REMOVED, ObjectId: o.Id, ObjectLabel: o.Label, Sequence: seq, Message: reason,
 	})

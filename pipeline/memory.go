@@ -250,6 +250,7 @@ func (c *Camera) relapse(err error) {
 	c.log.Error("objects forgotten, the camera fails with them again and again", keyObjects, ids, keyError, err)
 	for _, id := range ids {
 		c.cfg.Meter.RemoveObject(id)
+		c.zones.forget(c, id, labels[id], 0)
 		c.emit(&segdv1.Event{
 			Kind: segdv1.EventKind_EVENT_KIND_OBJECT_REMOVED, ObjectId: id, ObjectLabel: labels[id],
 			Message: fmt.Sprintf("the camera fails with it again and again: %v; mark it again", err),

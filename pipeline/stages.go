@@ -384,6 +384,7 @@ func (s *stages) track(ctx context.Context, it *item) error {
 	}
 	c.resolve(it, nil) // whoever is told that it was accepted finds its objects
 	s.objects.observe(c, res)
+	c.zones.observe(c, it, res)
 	s.objects.watch(c, it.masks, it.pts, marks)
 	s.search(it.masks, it.pts)
 	if err := c.cfg.Publisher.PublishMask(it.masks); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/tracker"
+	"github.com/segd/segd/zones"
 )
 
 // recent is how far back "over the last seconds" reaches.
@@ -54,6 +55,8 @@ type Snapshot struct {
 	Span time.Duration
 
 	Objects []ObjectSnapshot // by rising id
+
+	Zones zones.Counts // since Run began; not to be changed
 }
 
 // ObjectSnapshot is one object in the newest frame.

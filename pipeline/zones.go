@@ -1,0 +1,96 @@
+package pipeline
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/tracker"
+	"github.com/segd/segd/zones"
+)
+
+// zoneWatch follows the camera's objects through its zones. It outlives the stages: an object
+// that is found again by new ones is where it was. Whoever has the camera's turn uses it, and
+// the goroutine of Run while there are no stages.
+type zoneWatch struct {
+	watcher *zones.Watcher
+	objects []zones.Object // of the frame in hand
+}
+
+func (z *zoneWatch) begin(c *Camera) (err error) {
+	if z.watcher, err = zones.New(c.cfg.Zones); err != nil {
+		return err
+	}
+	z.counted(c)
+	return nil
+}
+
+// counted tells the counts as they are now.
+func (z *zoneWatch) counted(c *Camera) {
+	counts := z.watcher.Counts()
+	for _, n := range counts.Zones {
+		c.cfg.Meter.Zone(n)
+	}
+	for _, n := range counts.Lines {
+		c.cfg.Meter.Line(n)
+	}
+	c.stats.with(func(s *Snapshot) { s.Zones = counts })
+}
+
+// observe tells what happened in the frame of it. It comes after states.observe.
+func (z *zoneWatch) observe(c *Camera, it *item, res *tracker.Result) {
+	if l := z.watcher.Layout(); len(l.Zones)+len(l.Lines) == 0 {
+		return
+	}
+	z.objects = z.objects[:0]
+	for _, o := range res.Objects {
+		z.objects = append(z.objects, zones.OfMask(o.ID, o.Mask, o.State == tracker.Lost))
+	}
+	events := z.watcher.Observe(zones.Frame{Time: it.pts, Width: res.Width, Height: res.Height, Objects: z.objects})
+	z.tell(c, events, it.seq, func(id uint32) string {
+		if i := slices.IndexFunc(res.Objects, func(o tracker.Object) bool { return o.ID == id }); i >= 0 {
+			return res.Objects[i].Label
+		}
+		return ""
+	})
+}
+
+// forget forgets an object that was removed, as of frame seq.
+func (z *zoneWatch) forget(c *Camera, id uint32, label string, seq uint64) {
+	z.tell(c, z.watcher.Forget(id), seq, func(uint32) string { return label })
+}
+
+func (z *zoneWatch) tell(c *Camera, events []zones.Event, seq uint64, label func(id uint32) string) {
+	for _, ev := range events {
+		c.emit(zoneEvent(ev, seq, label(ev.Object)))
+	}
+	if len(events) > 0 {
+		z.counted(c)
+	}
+}
+
+func zoneEvent(ev zones.Event, seq uint64, label string) *segdv1.Event {
+	out := &segdv1.Event{ObjectId: ev.Object, ObjectLabel: label, Sequence: seq}
+	switch ev.Kind {
+	case zones.Entered:
+		out.Kind, out.Zone = segdv1.EventKind_EVENT_KIND_OBJECT_ENTERED, ev.Name
+		out.Message = fmt.Sprintf("zone %s", ev.Name)
+	case zones.Left:
+		out.Kind, out.Zone, out.StaySeconds = segdv1.EventKind_EVENT_KIND_OBJECT_LEFT, ev.Name, ev.For.Seconds()
+		out.Message = fmt.Sprintf("zone %s, after %.1f s", ev.Name, ev.For.Seconds())
+	case zones.Stayed:
+		out.Kind, out.Zone, out.StaySeconds = segdv1.EventKind_EVENT_KIND_OBJECT_STAYED, ev.Name, ev.For.Seconds()
+		out.Message = fmt.Sprintf("zone %s, for %.1f s", ev.Name, ev.For.Seconds())
+	case zones.Crossed:
+		out.Kind, out.Line, out.Direction = segdv1.EventKind_EVENT_KIND_LINE_CROSSED, ev.Name, segdv1.Direction_DIRECTION_B_TO_A
+		way := "from b to a"
+		if ev.AToB {
+			out.Direction, way = segdv1.Direction_DIRECTION_A_TO_B, "from a to b"
+		}
+		out.Message = fmt.Sprintf("line %s, %s", ev.Name, way)
+	}
+	return out
+}
+
+// Zones are the camera's zones and lines, with their defaults. They must not be changed.
+func (c *Camera) Zones() zones.Layout { return c.zones.watcher.Layout() }

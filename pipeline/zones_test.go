@@ -1,0 +1,226 @@
+package pipeline
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/tracker"
+	"github.com/segd/segd/zones"
+)
+
+// The square goes to the right until frame 12 and back until frame 24; its foot is at
+// 12, 14, … 36 of 64 pixels. The line is crossed at 22.4, the zone begins at 26.9.
+var testZones = zones.Layout{
+	Zones: []zones.Zone{
+		{Name: "right", Polygon: []zones.Point{{0.42, 0}, {1, 0}, {1, 1}, {0.42, 1}}},
+		{Name: "all", Polygon: []zones.Point{{0, 0}, {1, 0}, {1, 1}, {0, 1}}, By: zones.ByShare, Dwell: time.Second},
+	},
+	// From top to bottom: its side a is the right one.
+	Lines: []zones.Line{{Name: "middle", Points: []zones.Point{{0.35, 0}, {0.35, 1}}}},
+}
+
+// zoned lists the events of zones and lines, such as "ENTERED right".
+func (r *recorder) zoned() (all []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.events {
+		if name := e.Zone + e.Line; name != "" {
+			text := strings.TrimPrefix(e.Kind.String(), "EVENT_KIND_OBJECT_") + " " + name
+			if e.Line != "" {
+				text = strings.TrimPrefix(e.Direction.String(), "DIRECTION_") + " " + name
+			}
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// zoneMeter keeps what a meter is told of zones and lines.
+type zoneMeter struct {
+	uncounted
+	mu    sync.Mutex
+	zones map[string]zones.ZoneCount
+	lines map[string]zones.LineCount
+}
+
+func newZoneMeter() *zoneMeter {
+	return &zoneMeter{zones: map[string]zones.ZoneCount{}, lines: map[string]zones.LineCount{}}
+}
+
+func (m *zoneMeter) Zone(n zones.ZoneCount) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.zones[n.Name] = n
+}
+
+func (m *zoneMeter) Line(n zones.LineCount) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.lines[n.Name] = n
+}
+
+// An object that is followed across a line and through a zone is told of each once, and
+// counted in the status and for the meter.
+func TestZones(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, "gate", 30)
+		meter := newZoneMeter()
+		b.cfg.Annotation, b.cfg.Meter, b.cfg.Zones = annotate(ptr(3), 3), meter, testZones
+		c, err := New(b.cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st := c.State(); len(st.Zones) != 2 || st.Zones[0].Name != "right" || len(st.Lines) != 1 || len(meter.zones) != 2 || len(meter.lines) != 1 {
+			t.Errorf("before the first frame: status %v, meter %v, %v", st, meter.zones, meter.lines)
+		}
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		b.check(t, c)
+		want := []string{"ENTERED all", "B_TO_A middle", "ENTERED right", "STAYED all", "LEFT right", "A_TO_B middle"}
+		if got := b.rec.zoned(); !slices.Equal(got, want) {
+			t.Errorf("events %q; want %q", got, want)
+		}
+		for _, tt := range []struct {
+			kind segdv1.EventKind
+			from uint64 // the frame by the square's true place
+			says string
+		}{
+			{segdv1.EventKind_EVENT_KIND_LINE_CROSSED, 10, "line middle, from b to a"},
+			{segdv1.EventKind_EVENT_KIND_OBJECT_STAYED, 13, "zone all, for 1.0 s"},
+			{segdv1.EventKind_EVENT_KIND_OBJECT_LEFT, 21, "zone right, after 1.0 s"},
+		} {
+			e := b.rec.event(tt.kind)
+			if e == nil {
+				continue
+			}
+			if e.ObjectId != 1 || e.ObjectLabel != "square" || e.Sequence < tt.from-1 || e.Sequence > tt.from+1 || e.Message != tt.says {
+				t.Errorf("%v; want it of the square, near frame %d, and to say %q", e, tt.from, tt.says)
+			}
+			if s := e.StaySeconds; (e.Zone != "") != (s > 0.8 && s < 1.2) {
+				t.Errorf("%v: %v s; want about 1 of a zone", e, s)
+			}
+		}
+		st := c.State()
+		var got []string
+		for _, z := range st.Zones {
+			got = append(got, fmt.Sprint(z.Name, z.Objects, z.Entries, z.Stays))
+		}
+		for _, l := range st.Lines {
+			got = append(got, fmt.Sprint(l.Name, l.AToB, l.BToA))
+		}
+		if want := []string{"right0 1 0", "all1 1 1", "middle1 1"}; !slices.Equal(got, want) {
+			t.Errorf("status %q; want %q", got, want)
+		}
+		counts := c.Snapshot().Zones
+		for _, n := range counts.Zones {
+			if meter.zones[n.Name] != n {
+				t.Errorf("meter %+v; want %+v", meter.zones[n.Name], n)
+			}
+		}
+		if meter.lines["middle"] != counts.Lines[0] {
+			t.Errorf("meter %+v; want %+v", meter.lines, counts.Lines)
+		}
+	})
+}
+
+// An object that new stages find again in a zone has not entered it anew, and the line that it
+// had crossed is behind it. The folder begins anew, so it is on the other side for a while.
+func TestZonesOutliveTheStages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, "gate", 24)
+		b.cfg.Annotation, b.cfg.AnnotationFits, b.cfg.Zones = annotate(ptr(0), 0), true, testZones
+		b.onStep = func(s *features.Scene, _ *annotation.Annotation) error {
+			if s.Seq == 12 {
+				panic("a wild index")
+			}
+			return nil
+		}
+		_, snap := b.run(t.Context(), t)
+		if snap.Restarts != 1 {
+			t.Fatalf("%d restarts; want 1", snap.Restarts)
+		}
+		want := zones.Counts{
+			Zones: []zones.ZoneCount{{Name: "right", Entries: 2}, {Name: "all", Objects: 1, Entries: 1, Stays: 1}},
+			Lines: []zones.LineCount{{Name: "middle", AToB: 2, BToA: 2}},
+		}
+		if diff := cmp.Diff(want, snap.Zones); diff != "" {
+			t.Errorf("events %q:\n%s", b.rec.zoned(), diff)
+		}
+	})
+}
+
+// Who is removed has left.
+func TestRemovedLeavesZones(t *testing.T) {
+	meter := newZoneMeter()
+	live(t, func(b *bench) { b.cfg.Zones, b.cfg.Meter = testZones, meter }, func(t *testing.T, b *bench, c *Camera) {
+		if n := c.Snapshot().Zones.Zones[1].Objects; n != 1 {
+			t.Fatalf("%d objects in the picture; want 1", n)
+		}
+		if err := c.Clear(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+		if n := c.Snapshot().Zones.Zones[1].Objects; n != 0 || meter.zones["all"].Objects != 0 {
+			t.Errorf("%d objects in the picture, %d for the meter; want none", n, meter.zones["all"].Objects)
+		}
+		time.Sleep(time.Second)
+		if got := b.rec.zoned(); strings.Count(strings.Join(got, " "), "LEFT all") != 1 {
+			t.Errorf("events %q; want one that it left", got)
+		}
+		if e := b.rec.event(segdv1.EventKind_EVENT_KIND_OBJECT_REMOVED); e == nil {
+			t.Error("no event that it was removed")
+		}
+	})
+}
+
+// Objects that are forgotten because the stages fail with them have left, too.
+func TestForgottenLeavesZones(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, "gate", 12)
+		b.cfg.Annotation, b.cfg.AnnotationFits, b.cfg.Zones = annotate(ptr(0), 0), true, testZones
+		b.onResult = func(res *tracker.Result) {
+			if len(res.Objects) > 0 && res.Seq > 6 {
+				panic("a wild index")
+			}
+		}
+		_, snap := b.run(t.Context(), t)
+		if want := []string{"ENTERED all", "LEFT all"}; !slices.Equal(b.rec.zoned(), want) || snap.Zones.Zones[1].Objects != 0 {
+			t.Errorf("events %q, %+v; want %q", b.rec.zoned(), snap.Zones, want)
+		}
+		for _, e := range b.rec.events {
+			if e.Zone != "" && e.ObjectLabel != "square" {
+				t.Errorf("%v; want it to tell the label", e)
+			}
+		}
+	})
+}
+
+// A camera without zones tells of none, and one with bad zones is refused.
+func TestZonesOfConfig(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, "gate", 12)
+		b.cfg.Annotation = annotate(ptr(0), 0)
+		c, snap := b.run(t.Context(), t)
+		if st := c.State(); len(b.rec.zoned())+len(snap.Zones.Zones)+len(st.Zones)+len(st.Lines) != 0 {
+			t.Errorf("events %q, status %v", b.rec.zoned(), st)
+		}
+		b.cfg.Zones.Lines = []zones.Line{{Name: "middle"}}
+		if _, err := New(b.cfg); err == nil || !strings.Contains(err.Error(), `camera "gate": zones: lines[0].points: 0 points`) {
+			t.Errorf("bad zones: %v", err)
+		}
+		b.cfg.Zones = testZones
+		if c, err := New(b.cfg); err != nil || len(c.Zones().Zones) != 2 || c.Zones().Zones[1].Share != zones.DefaultShare {
+			t.Errorf("%v, %v", c, err)
+		}
+	})
+}
