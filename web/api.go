@@ -9,6 +9,7 @@ import (
 
 	"github.com/segd/segd/internal/limit"
 	"github.com/segd/segd/internal/problem"
+	"github.com/segd/segd/zones"
 )
 
 const (
@@ -108,7 +109,26 @@ type cameraInfo struct {
 	Height  int             `json:"height,omitempty"`
 	Viewers int             `json:"viewers"`
 	Status  json.RawMessage `json:"status"` // segd.v1.Status in protobuf's JSON mapping, null before the first
+
+	// None without Commands.
+	Zones []zoneInfo `json:"zones"`
+	Lines []lineInfo `json:"lines"`
 }
+
+// zoneInfo and lineInfo have the names and values of the configuration.
+type (
+	zoneInfo struct {
+		Name    string        `json:"name"`
+		Polygon []zones.Point `json:"polygon"`
+		By      zones.By      `json:"by"`
+		Share   float64       `json:"share"`
+		Dwell   string        `json:"dwell"` // empty: none
+	}
+	lineInfo struct {
+		Name   string        `json:"name"`
+		Points []zones.Point `json:"points"`
+	}
+)
 
 type cameraList struct {
 	Version string       `json:"version"`
@@ -119,13 +139,34 @@ type cameraList struct {
 func (s *Server) listCameras(w http.ResponseWriter, r *http.Request) {
 	list := cameraList{s.cfg.Version, s.gate.role(r).String(), []cameraInfo{}} // never null
 	for _, c := range s.list() {
-		list.Cameras = append(list.Cameras, c.info())
+		list.Cameras = append(list.Cameras, s.info(c))
 	}
 	problem.WriteJSON(w, http.StatusOK, typeJSON, list)
 }
 
 func (s *Server) showCamera(w http.ResponseWriter, _ *http.Request, c *camera) {
-	problem.WriteJSON(w, http.StatusOK, typeJSON, c.info())
+	problem.WriteJSON(w, http.StatusOK, typeJSON, s.info(c))
+}
+
+// info is what is known of a camera, with its zones and lines.
+func (s *Server) info(c *camera) cameraInfo {
+	info := c.info()
+	info.Zones, info.Lines = []zoneInfo{}, []lineInfo{} // never null
+	if s.cfg.Commands == nil {
+		return info
+	}
+	layout := s.cfg.Commands.Zones(c.name)
+	for _, z := range layout.Zones {
+		out := zoneInfo{Name: z.Name, Polygon: z.Polygon, By: z.By, Share: z.Share}
+		if z.Dwell > 0 {
+			out.Dwell = z.Dwell.String()
+		}
+		info.Zones = append(info.Zones, out)
+	}
+	for _, l := range layout.Lines {
+		info.Lines = append(info.Lines, lineInfo{l.Name, l.Points})
+	}
+	return info
 }
 
 func (s *Server) showSettings(w http.ResponseWriter, _ *http.Request) {

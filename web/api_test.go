@@ -13,11 +13,15 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/internal/limit"
 	"github.com/segd/segd/internal/problem"
 	"github.com/segd/segd/mask"
+	"github.com/segd/segd/zones"
 )
 
 // pngSignature begins a PNG.
@@ -110,6 +114,40 @@ func (c *cameras) Picture(camera string, use func(*segdv1.MaskFrame, []byte) err
 		return err
 	}
 	return use(c.frame(41), bytes.Repeat([]byte{90}, 3*c.width*c.height))
+}
+
+func (c *cameras) Zones(camera string) zones.Layout {
+	return zones.Layout{
+		Zones: []zones.Zone{
+			{Name: camera + "-yard", Polygon: []zones.Point{{0, 0}, {0.5, 0}, {0.25, 1}}, By: zones.ByFoot, Share: 0.5},
+			{Name: "porch", Polygon: []zones.Point{{0, 0}, {1, 0}, {1, 1}}, By: zones.ByShare, Share: 0.25, Dwell: 90 * time.Second},
+		},
+		Lines: []zones.Line{{Name: "street", Points: []zones.Point{{0, 0.5}, {1, 0.5}}}},
+	}
+}
+
+// A camera tells its zones and lines as the configuration has them, and what they have seen.
+func TestZones(t *testing.T) {
+	s, h := serve(t, Config{Commands: newCameras()}, "gate")
+	s.Status(&segdv1.Status{
+		Site: "home", Camera: "gate", Time: timestamppb.Now(),
+		Zones: []*segdv1.ZoneStatus{{Name: "gate-yard", Objects: 2, Entries: 7, Stays: 1}},
+		Lines: []*segdv1.LineStatus{{Name: "street", AToB: 3, BToA: 4}},
+	})
+	for _, path := range []string{"/api/v1/cameras", "/api/v1/cameras/gate"} {
+		a := ask(t, "GET", h.URL+path, "", "")
+		for _, want := range []string{
+			`"zones":[{"name":"gate-yard","polygon":[[0,0],[0.5,0],[0.25,1]],"by":"foot","share":0.5,"dwell":""},` +
+				`{"name":"porch","polygon":[[0,0],[1,0],[1,1]],"by":"share","share":0.25,"dwell":"1m30s"}]`,
+			`"lines":[{"name":"street","points":[[0,0.5],[1,0.5]]}]`,
+			`"zones":[{"name":"gate-yard","objects":2,"entries":"7","stays":"1"}]`,
+			`"lines":[{"name":"street","aToB":"3","bToA":"4"}]`,
+		} {
+			if !strings.Contains(strings.ReplaceAll(a.body, " ", ""), want) {
+				t.Errorf("%s: %s; want %s", path, a.body, want)
+			}
+		}
+	}
 }
 
 // answer is one of the API.

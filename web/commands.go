@@ -16,6 +16,7 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/internal/limit"
 	"github.com/segd/segd/internal/problem"
+	"github.com/segd/segd/zones"
 )
 
 // Commands is what the API asks of the cameras. It is called from several
@@ -45,6 +46,8 @@ type Commands interface {
 	// Picture calls use with the newest picture, tight BGR valid during the call, and
 	// its masks, which are not changed.
 	Picture(camera string, use func(masks *segdv1.MaskFrame, bgr []byte) error) error
+	// Zones returns the camera's zones and lines; they are not changed.
+	Zones(camera string) zones.Layout
 }
 
 const (
