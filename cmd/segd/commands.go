@@ -12,6 +12,7 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/web"
+	"github.com/segd/segd/zones"
 )
 
 // commands answers the API and the bus: it takes requests to their camera, and the
@@ -111,6 +112,14 @@ func (c commands) Picture(camera string, use func(*segdv1.MaskFrame, []byte) err
 		return refusal(err)
 	}
 	return refusal(cam.Picture(use))
+}
+
+func (c commands) Zones(camera string) zones.Layout {
+	cam, err := c.d.set.Camera(camera)
+	if err != nil {
+		return zones.Layout{} // it is there: the page lists those of the set
+	}
+	return cam.Zones()
 }
 
 // serve has the bus answer the same commands.

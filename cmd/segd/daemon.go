@@ -274,6 +274,7 @@ func (d *daemon) camera(i int, cam config.Camera, model features.Model) pipeline
 		Meter:      m,
 		Cores:      d.cores,
 		Annotation: d.annotations[cam.Name], AnnotationFits: d.fits || configured.Fits(cam),
+		Zones:  cam.Layout(),
 		Slow:   time.Duration(d.cfg.Log.SlowMS) * time.Millisecond,
 		Logger: d.log,
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/segd/segd/metrics"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/tracker"
+	"github.com/segd/segd/zones"
 )
 
 // meter counts what the pipeline tells of one camera in Prometheus' metrics.
@@ -86,6 +87,10 @@ func (m meter) Solved(s tracker.Solve) {
 func (m meter) Object(o tracker.Object) {
 	m.Camera.Object(o.ID, o.Label, metrics.State(o.State.String()), o.Area)
 }
+
+func (m meter) Zone(n zones.ZoneCount) { m.Camera.Zone(n.Name, n.Objects, n.Entries, n.Stays) }
+
+func (m meter) Line(n zones.LineCount) { m.Camera.Line(n.Name, n.AToB, n.BToA) }
 
 func (m meter) PublishFailed() { m.PublishFailure() }
 
