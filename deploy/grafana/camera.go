@@ -66,5 +66,13 @@ func camera() *dashboard.DashboardBuilder {
 			query{`max by (object, label) ((segd_object_state{camera="$camera",state="visible"} == 1) * 2 or (segd_object_state{camera="$camera",state="occluded"} == 1) or (segd_object_state{camera="$camera",state="lost"} == 1) * 0)`, "{{object}} {{label}}"},
 			state{"2", "visible", "green"}, state{"1", "occluded", "yellow"}, state{"0", "lost", "red"})).
 		WithPanel(lines(half, "Area", "Size of each object's newest mask.", unitPixels,
-			query{`segd_object_area_pixels{camera="$camera"}`, "{{object}} {{label}}"}))
+			query{`segd_object_area_pixels{camera="$camera"}`, "{{object}} {{label}}"})).
+		WithRow(row("Zones and lines")).
+		WithPanel(lines(third, "In zones", "Objects in each zone of the configuration.", unitCount,
+			query{`segd_zone_objects{camera="$camera"}`, "{{zone}}"})).
+		WithPanel(lines(third, "Entries and stays", "Times an object entered a zone, and stayed in it for its dwell.", unitCount,
+			query{`increase(segd_zone_entries_total{camera="$camera"}[$__rate_interval])`, "{{zone}}, entered"},
+			query{`increase(segd_zone_stays_total{camera="$camera"}[$__rate_interval])`, "{{zone}}, stayed"})).
+		WithPanel(lines(third, "Crossings", "Times an object crossed a line of the configuration, by direction.", unitCount,
+			query{`increase(segd_line_crossings_total{camera="$camera"}[$__rate_interval])`, "{{line}}, {{direction}}"}))
 }
