@@ -25,12 +25,13 @@ const headerContentType = "Content-Type"
 // decoded.
 var ErrMessage = errors.New("bus: bad message")
 
-// contentType returns the Content-Type header of m in protobuf or JSON.
+// contentType returns the Content-Type header of m in protobuf or JSON. A message's name is a
+// token of media types, so it stands without quotes.
 func contentType(m proto.Message, json bool) string {
 	if json {
 		return TypeJSON
 	}
-	return mime.FormatMediaType(TypeProtobuf, map[string]string{"message": messageName(m)})
+	return TypeProtobuf + "; message=" + messageName(m)
 }
 
 func messageName(m proto.Message) string {

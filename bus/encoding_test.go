@@ -3,6 +3,7 @@ package bus
 import (
 	"errors"
 	"math"
+	"mime"
 	"slices"
 	"strings"
 	"testing"
@@ -206,5 +207,19 @@ func TestUnmarshalHostile(t *testing.T) {
 				t.Errorf("Unmarshal = %v, want %q", err, tt.err)
 			}
 		})
+	}
+}
+
+// The header is what package mime makes of the name, and does not take its allocations for every
+// frame.
+func TestContentType(t *testing.T) {
+	for _, m := range []proto.Message{&segdv1.MaskFrame{}, &segdv1.Status{}, &segdv1.Event{}} {
+		want := mime.FormatMediaType(TypeProtobuf, map[string]string{"message": messageName(m)})
+		if got := contentType(m, false); got != want {
+			t.Errorf("%T: %q, want %q", m, got, want)
+		}
+		if n := testing.AllocsPerRun(100, func() { contentType(m, false) }); n > 1 {
+			t.Errorf("%T: %v allocations", m, n)
+		}
 	}
 }

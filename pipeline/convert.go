@@ -32,25 +32,35 @@ func maskFrame(site, camera string, it *item, res *tracker.Result) *segdv1.MaskF
 // regions are the parts of the image that a scene shows.
 func regions(s *features.Scene) []*segdv1.Region {
 	all := make([]*segdv1.Region, len(s.Patches))
+	own := make([]struct { // of all, in one piece
+		region segdv1.Region
+		box    segdv1.Box
+	}, len(all))
 	for i := range s.Patches {
 		p := &s.Patches[i]
-		all[i] = &segdv1.Region{Box: box(p.Rectangle), Zoom: int32(p.Zoom)}
+		all[i] = &own[i].region
+		all[i].Box, all[i].Zoom = setBox(&own[i].box, p.Rectangle), int32(p.Zoom)
 	}
 	return all
 }
 
-func box(r image.Rectangle) *segdv1.Box {
-	return &segdv1.Box{X: int32(r.Min.X), Y: int32(r.Min.Y), Width: int32(r.Dx()), Height: int32(r.Dy())}
+func setBox(b *segdv1.Box, r image.Rectangle) *segdv1.Box {
+	b.X, b.Y, b.Width, b.Height = int32(r.Min.X), int32(r.Min.Y), int32(r.Dx()), int32(r.Dy())
+	return b
 }
 
 // objects are res's, by rising id.
 func objects(res *tracker.Result) []*segdv1.Object {
 	all := make([]*segdv1.Object, len(res.Objects))
-	for i, o := range res.Objects {
-		all[i] = &segdv1.Object{
-			Id: o.ID, Label: o.Label, State: state(o.State), Box: box(o.Box),
-			Area: int32(o.Area), Score: o.Score, Counts: o.Mask.String(),
-		}
+	own := make([]struct { // of all, in one piece
+		object segdv1.Object
+		box    segdv1.Box
+	}, len(all))
+	for i := range res.Objects {
+		o, m := &res.Objects[i], &own[i].object
+		m.Id, m.Label, m.State, m.Box = o.ID, o.Label, state(o.State), setBox(&own[i].box, o.Box)
+		m.Area, m.Score, m.Counts = int32(o.Area), o.Score, o.Mask.String()
+		all[i] = m
 	}
 	slices.SortFunc(all, func(a, b *segdv1.Object) int { return int(a.Id) - int(b.Id) })
 	return all
