@@ -197,6 +197,7 @@ type made struct {
 
 func (m made) layOut(image.Point) (network, error) { return m, nil }
 func (m made) step() int                           { return sizeStep }
+func (m made) keep() int                           { return 0 }
 func (m made) input() ([]float32, error)           { return make([]float32, 3), nil }
 func (m made) run() error                          { return m.err }
 func (m made) output(_ []float32, _ int) ([]float32, []int, error) {

@@ -7,6 +7,7 @@ import (
 	"image"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -451,31 +452,73 @@ func TestFeaturesAllocs(t *testing.T) {
 // Sizes that take turns, more than a model is laid out for, give each what a model for
 // it alone gives.
 func TestFeaturesOfManySizes(t *testing.T) {
-	m := mustOpen(t, EmbeddedName, Options{ShortSide: 512})
-	for turn := range 2 {
-		for i := range 8 {
-			w, h := 512+32*i, 512
-			bgr := noise(w, h)
-			got, err := m.Features(nil, bgr, w, h, features.View{})
-			if err != nil {
+	for _, tt := range []struct {
+		engine    string
+		side, max int // pixels of the sizes' shorter side, and of those that stay laid out
+	}{
+		{EngineOpenCV, 512, 1 << 21},
+		{EngineONNXRuntime, 256, 1 << 19},
+	} {
+		t.Run(tt.engine, func(t *testing.T) {
+			if tt.engine == EngineONNXRuntime {
+				needONNXRuntime(t)
+			}
+			opt := Options{ShortSide: tt.side, Engine: tt.engine}
+			m := mustOpen(t, EmbeddedName, opt)
+			for turn := range 2 {
+				for i := range 8 {
+					w, h := tt.side+64*(i*5%8), tt.side
+					bgr := noise(w, h)
+					got, err := m.Features(nil, bgr, w, h, features.View{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					alone := mustOpen(t, EmbeddedName, opt)
+					want, err := alone.Features(nil, bgr, w, h, features.View{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if got[0].Width != want[0].Width || !slices.Equal(got[0].Data, want[0].Data) {
+						t.Errorf("turn %d, %d×%d: %d×%d cells other than %d×%d alone", turn, w, h, got[0].Width, got[0].Height, want[0].Width, want[0].Height)
+					}
+					pixels := 0
+					for _, n := range m.networks {
+						pixels += n.size.X * n.size.Y
+					}
+					if next := tt.side * (tt.side + 64*7); pixels > tt.max || i > 0 && pixels+next <= tt.max && len(m.networks) < i+1 {
+						t.Errorf("turn %d, %d×%d: laid out for %d sizes, %d pixels", turn, w, h, len(m.networks), pixels)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Sizes for which ONNX Runtime does not stay laid out take no memory anew.
+func TestMemoryOfManySizes(t *testing.T) {
+	needONNXRuntime(t)
+	m := mustOpen(t, EmbeddedName, Options{ShortSide: 512, Engine: EngineONNXRuntime})
+	bgr := noise(1088, 512)
+	var maps []features.Map
+	turn := func() {
+		for _, w := range []int{1088, 1024, 1056} {
+			var err error
+			if maps, err = m.Features(maps, bgr[:3*w*512], w, 512, features.View{}); err != nil {
 				t.Fatal(err)
-			}
-			alone := mustOpen(t, EmbeddedName, Options{ShortSide: 512})
-			want, err := alone.Features(nil, bgr, w, h, features.View{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got[0].Width != want[0].Width || !slices.Equal(got[0].Data, want[0].Data) {
-				t.Errorf("turn %d, %d×%d: %d×%d cells other than %d×%d alone", turn, w, h, got[0].Width, got[0].Height, want[0].Width, want[0].Height)
-			}
-			pixels := 0
-			for _, n := range m.networks {
-				pixels += n.size.X * n.size.Y
-			}
-			if next := 512 * (512 + 32*7); pixels > maxLaidOut || i > 0 && pixels+next <= maxLaidOut && len(m.networks) < i+1 {
-				t.Errorf("turn %d, %d×%d: laid out for %d sizes, %d pixels", turn, w, h, len(m.networks), pixels)
 			}
 		}
+	}
+	turn()
+	turn()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	turn()
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 1<<16 {
+		t.Errorf("three sizes took %d bytes", n)
+	}
+	if len(m.networks) != 1 {
+		t.Errorf("laid out for %d sizes; this test wants one", len(m.networks))
 	}
 }
 

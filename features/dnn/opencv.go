@@ -50,6 +50,10 @@ func (e *openCV) layOut(size image.Point) (network, error) { return e.open(size)
 // step is that large because the model is loaded anew for every size.
 func (e *openCV) step() int { return 2 * sizeStep }
 
+// keep is enough for two cameras of different sizes, whole and at 1/2 and 1/4, and a few dozen
+// crops.
+func (e *openCV) keep() int { return 1 << 21 }
+
 // open lays the model out; without taps its run computes all of it.
 func (e *openCV) open(size image.Point) (*openCVNetwork, error) {
 	net, err := e.src.load()

@@ -54,11 +54,6 @@ type scaler struct {
 
 func (s *scaler) close() error { return errors.Join(s.image.Close(), s.scaled.Close()) }
 
-// maxLaidOut bounds the pixels of all inputs a model is laid out for at once, beside those in use:
-// those of two cameras of different sizes, whole and at 1/2 and 1/4, and a few dozen of crops. One
-// may be larger.
-const maxLaidOut = 1 << 21
-
 // laidOut is a network and the size of its input.
 type laidOut struct {
 	network
@@ -125,7 +120,7 @@ func (r *runner) put(n laidOut, s *scaler) error {
 	pixels, keep := 0, 0
 	for ; keep < len(r.networks); keep++ {
 		size := r.networks[keep].size
-		if pixels += size.X * size.Y; pixels > maxLaidOut && keep > 0 {
+		if pixels += size.X * size.Y; pixels > r.engine.keep() && keep > 0 {
 			break
 		}
 	}
