@@ -161,12 +161,13 @@ bench: setup ## every benchmark
 # Each peer is a program of its own, talked to through pipes: the max-flow library
 # is under the GPL, and nothing of it is linked into segd. PEERS is passed on, for
 # instance PEERS="-only cut".
-peers: ## compare with BK's max-flow, LIBLINEAR, OpenCV's flow, CSRT and GrabCut, and SORT; docs/benchmarks.md
+peers: ## compare with BK's max-flow, LIBLINEAR, OpenCV's flow, CSRT, GrabCut and SLIC, and SORT; docs/benchmarks.md
 	@scripts/setup peers
 	@mkdir -p bin
 	@$(CXX) -std=c++17 -O3 -DNDEBUG -w $$(pkg-config --cflags maxflow) -o bin/peer-bk e2e/cmd/peers/theirs/bk.cpp
 	@$(CXX) -std=c++17 -O3 -Wall -o bin/peer-liblinear e2e/cmd/peers/theirs/liblinear.cpp -llinear
 	@$(CXX) -std=c++17 -O3 -Wall $$(pkg-config --cflags opencv4) -o bin/peer-masks e2e/cmd/peers/theirs/masks.cpp -lopencv_tracking -lopencv_video -lopencv_imgproc -lopencv_core
+	@$(CXX) -std=c++17 -O3 -Wall $$(pkg-config --cflags opencv4) -o bin/peer-superpixels e2e/cmd/peers/theirs/superpixels.cpp -lopencv_ximgproc -lopencv_imgproc -lopencv_core
 	@$(GO) -C e2e build -buildvcs=false -o $(CURDIR)/bin/peers ./cmd/peers
 	@bin/peers $(PEERS)
 

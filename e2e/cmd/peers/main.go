@@ -16,30 +16,32 @@ import (
 )
 
 type options struct {
-	bk, liblinear, train, masks string // programs
-	davis, ssl                  string // folders; what is not there is left out
-	only                        string // comparison, all if empty
-	detections, truth, result   string // files; what is not said is left out
-	out                         string // folder, none if empty
-	frames                      frameRange
-	score                       float64
-	every                       int // frames
-	sequences, workers          int
-	budget                      time.Duration
-	seed                        uint64
+	bk, liblinear, train      string // programs
+	masks, superpixels        string // likewise
+	davis, ssl                string // folders; what is not there is left out
+	only                      string // comparison, all if empty
+	detections, truth, result string // files; what is not said is left out
+	out                       string // folder, none if empty
+	frames                    frameRange
+	score                     float64
+	every                     int // frames
+	sequences, workers        int
+	budget                    time.Duration
+	seed                      uint64
 }
 
-// report is what goes to stdout: medians of ratios ours/theirs, and of masks and tracks
+// report is what goes to stdout: medians of ratios ours/theirs, and of masks, superpixels and tracks
 // each side's figures.
 type report struct {
-	Cut       *cutReport   `json:"cut,omitempty"`
-	LIBLINEAR *fitReport   `json:"liblinear,omitempty"`
-	Masks     *maskReport  `json:"masks,omitempty"`
-	Tracks    *trackReport `json:"tracks,omitempty"`
+	Cut         *cutReport          `json:"cut,omitempty"`
+	LIBLINEAR   *fitReport          `json:"liblinear,omitempty"`
+	Masks       *maskReport         `json:"masks,omitempty"`
+	Superpixels []*superpixelReport `json:"superpixels,omitempty"`
+	Tracks      *trackReport        `json:"tracks,omitempty"`
 }
 
 // comparisons are what -only takes.
-var comparisons = []string{"cut", "liblinear", "masks", "tracks"}
+var comparisons = []string{"cut", "liblinear", "masks", "superpixels", "tracks"}
 
 func (opt *options) wants(comparison string) bool { return opt.only == "" || opt.only == comparison }
 
@@ -61,7 +63,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	fs.StringVar(&opt.liblinear, "liblinear", "bin/peer-liblinear", "the program of theirs/liblinear.cpp")
 	fs.StringVar(&opt.train, "train", "liblinear-train", "LIBLINEAR's own program, which theirs/liblinear.cpp has to agree with")
 	fs.StringVar(&opt.masks, "masks", "bin/peer-masks", "the program of theirs/masks.cpp")
-	fs.StringVar(&opt.davis, "davis", "../shared/data/davis", "`folder` with JPEGImages/480p and Annotations/480p; if it is not there, frames are drawn for the cuts and masks are left out")
+	fs.StringVar(&opt.superpixels, "slic", "bin/peer-superpixels", "the program of theirs/superpixels.cpp")
+	fs.StringVar(&opt.davis, "davis", "../shared/data/davis", "`folder` with JPEGImages/480p and Annotations/480p; if it is not there, frames are drawn for the cuts, and masks and superpixels are left out")
 	fs.StringVar(&opt.ssl, "ssl", "../shared/data/ssl", "`folder` of the SSL benchmark; if it is not there, only synthetic data is used")
 	fs.StringVar(&opt.only, "only", "", strings.Join(comparisons, ", ")+"; all if empty")
 	fs.StringVar(&opt.detections, "detections", "", "`file` of a video's detections in MOTChallenge's format; tracks are left out without it")
@@ -102,6 +105,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	if opt.wants("masks") {
 		if r.Masks, err = compareMasks(ctx, opt, stderr); err != nil {
+			return fmt.Errorf("peers: %w", err)
+		}
+	}
+	if opt.wants("superpixels") {
+		if r.Superpixels, err = compareSuperpixels(ctx, opt, stderr); err != nil {
 			return fmt.Errorf("peers: %w", err)
 		}
 	}

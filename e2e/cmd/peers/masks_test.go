@@ -22,18 +22,24 @@ import (
 // masksProgram compiles theirs/masks.cpp.
 func masksProgram(t *testing.T) string {
 	t.Helper()
+	return compiled(t, "masks", "-lopencv_tracking", "-lopencv_video", "-lopencv_imgproc", "-lopencv_core")
+}
+
+// compiled is the program of a file of theirs/ that wants OpenCV.
+func compiled(t *testing.T, name string, libraries ...string) string {
+	t.Helper()
 	flags, err := exec.Command("pkg-config", "--cflags", "opencv4").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := os.Open("theirs/masks.cpp") // so that go test knows that it may change
+	source, err := os.Open("theirs/" + name + ".cpp") // so that go test knows that it may change
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer source.Close()
-	program := filepath.Join(t.TempDir(), "peer-masks")
-	cmd := exec.Command("g++", append(strings.Fields(string(flags)), "-std=c++17", "-O1", "-Wall", "-Werror", "-o", program, "-x", "c++", "-",
-		"-lopencv_tracking", "-lopencv_video", "-lopencv_imgproc", "-lopencv_core")...)
+	program := filepath.Join(t.TempDir(), "peer-"+name)
+	args := append(strings.Fields(string(flags)), "-std=c++17", "-O1", "-Wall", "-Werror", "-o", program, "-x", "c++", "-")
+	cmd := exec.Command("g++", append(args, libraries...)...)
 	cmd.Stdin = source
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v:\n%s", err, out)
