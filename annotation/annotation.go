@@ -12,7 +12,7 @@ const (
 	maxBytes         = 16 << 20
 	maxSide          = 16384
 	maxPixels        = 1 << 26 // more than cameras have
-	maxObjects       = 255     // ids fit a mask PNG's pixel
+	maxObjects       = 255
 	maxStrokePoints  = 10000
 	minPolygonPoints = 3
 	maxPaint         = 64    // frame areas that all of it together may sweep
@@ -20,6 +20,10 @@ const (
 	maxValues        = 400000
 	maxFaults        = 100 // that are listed
 )
+
+// MaxID is the largest id that people give an object: ids fit a mask PNG's pixel. Larger ones are of
+// objects that a detector found.
+const MaxID = 255
 
 // A Point is a position in pixels, x to the right and y down, the centre of the
 // top-left pixel at (0.5, 0.5).
@@ -45,7 +49,7 @@ type Stroke struct {
 // Object names an object and says where it is: by strokes, by its outline, by
 // a box around it, or by an outline or a box with strokes that correct it.
 type Object struct {
-	ID        uint32   `json:"id"` // 1…255, unique
+	ID        uint32   `json:"id"` // 1…MaxID, unique
 	Label     string   `json:"label"`
 	Scribbles []Stroke `json:"scribbles,omitempty"`
 
@@ -82,6 +86,10 @@ type Annotation struct {
 	// by then is found by what they look like in it.
 	Picture []byte `json:"picture,omitempty"`
 
+	// Automatic is whether a detector made it, and not a person: its objects have boxes alone, and
+	// any ids.
+	Automatic bool `json:"-"`
+
 	// Mask holds an object id for every pixel, row-major, 0 where none of
 	// Objects is; nil for an annotation without a mask.
 	Mask []uint8 `json:"-"`
@@ -107,8 +115,8 @@ func (a *Annotation) Validate() error {
 			break
 		}
 		at := fmt.Sprintf("objects[%d]", i)
-		if o.ID < 1 || o.ID > maxObjects {
-			add(at+".id", "%d; want 1…%d", o.ID, maxObjects)
+		if o.ID < 1 || o.ID > MaxID && !a.Automatic {
+			add(at+".id", "%d; want 1…%d", o.ID, MaxID)
 		}
 		if seen[o.ID] {
 			add(at+".id", "%d is used twice", o.ID)
@@ -124,6 +132,9 @@ func (a *Annotation) Validate() error {
 		faults = append(faults, a.checkStrokes(at+".scribbles", o.Scribbles)...)
 	}
 	faults = append(faults, a.checkStrokes("background", a.Background)...)
+	if a.Automatic && a.Mask != nil {
+		add("", "a detector's annotation has a mask; want boxes")
+	}
 	if a.Picture != nil {
 		faults = append(faults, a.checkPicture()...)
 	}

@@ -267,3 +267,19 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// A detector's objects have ids of their own, beyond those that a mask's pixels can name.
+func TestAutomatic(t *testing.T) {
+	a := &Annotation{Width: 10, Height: 10, Objects: []Object{{ID: MaxID + 1, Box: []float64{1, 1, 5, 5}}}}
+	if err := a.Validate(); err == nil {
+		t.Errorf("id %d of a person's annotation is accepted", MaxID+1)
+	}
+	a.Automatic = true
+	if err := a.Validate(); err != nil {
+		t.Errorf("id %d of a detector's: %v", MaxID+1, err)
+	}
+	a.Objects[0].Box, a.Mask = nil, make([]uint8, 100)
+	if err := a.Validate(); err == nil {
+		t.Error("a detector's mask is accepted")
+	}
+}

@@ -3,6 +3,7 @@ package tracker
 import (
 	"slices"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/tracker/internal/belief"
 	"github.com/segd/segd/tracker/internal/picture"
@@ -18,6 +19,7 @@ type frame struct {
 	window.Frame             // what it was taken for, and its part in the window's solves
 	y                []int32 // N labels, while it is the newest
 	recalled         bool    // it is none of the camera's latest: see Tracker.Recall
+	automatic        bool    // a detector annotated it
 }
 
 // hide makes what is left of a label background: too little of an object to publish is
@@ -33,7 +35,7 @@ func (f *frame) hide(label, labels int) {
 
 // clone copies all of f but its picture, which is immutable.
 func (f *frame) clone() *frame {
-	return &frame{Sighting: f.Sighting.Clone(), Frame: f.Frame.Clone(), y: slices.Clone(f.y), recalled: f.recalled}
+	return &frame{Sighting: f.Sighting.Clone(), Frame: f.Frame.Clone(), y: slices.Clone(f.y), recalled: f.recalled, automatic: f.automatic}
 }
 
 // frames are those of the window: the latest and the annotated ones.
@@ -61,7 +63,7 @@ func (w *frames) load(p *picture.Picture, labels int) *frame {
 	}
 	f.Sighting.Reset(p, labels)
 	f.Frame.Reset(p, labels)
-	f.y, f.recalled = scratch.Zero(f.y, p.N), false
+	f.y, f.recalled, f.automatic = scratch.Zero(f.y, p.N), false, false
 	return f
 }
 
@@ -141,34 +143,54 @@ func (w *frames) sources(seq uint64, latest int) []belief.Source {
 	return w.refs
 }
 
-// dropAnchors drops annotated frames, the oldest first, until there are limit, but not
-// the newest, and none that alone defines some object: it may be all that shows it.
-func (w *frames) dropAnchors(limit int) {
+// dropAnchors drops annotated frames, the oldest first, until there are limit of those that people
+// annotated, or of those that a detector did, but not the newest, and none that alone defines some
+// object: it may be all that shows it.
+func (w *frames) dropAnchors(limit int, automatic bool) {
 	alone := func(f *frame) bool {
 		return slices.ContainsFunc(f.Marks.Defined, func(label int32) bool {
 			return !slices.ContainsFunc(w.anchors, func(a *frame) bool { return a != f && slices.Contains(a.Marks.Defined, label) })
 		})
 	}
-	for k := 0; k < len(w.anchors)-1 && len(w.anchors) > limit; {
-		if f := w.anchors[k]; alone(f) {
+	n := 0
+	for _, f := range w.anchors {
+		if f.automatic == automatic {
+			n++
+		}
+	}
+	for k := 0; k < len(w.anchors)-1 && n > limit; {
+		if f := w.anchors[k]; f.automatic != automatic || alone(f) {
 			k++
 		} else {
 			w.anchors = slices.Delete(w.anchors, k, k+1)
-			w.release(f)
+			if !slices.Contains(w.recent, f) {
+				w.release(f)
+			}
+			n--
 		}
 	}
 }
 
+// automaticAnchors is how many frames that a detector annotated are kept, and more while each is the
+// only one to define some object: it annotates often, and all that it finds.
+const automaticAnchors = 2
+
 // slide moves the window on: f is the newest frame. An annotated frame stays as an
-// anchor and starts the window anew, because the frames before it were labelled
-// without what it says.
-func (t *Tracker) slide(f *frame, annotated bool) {
+// anchor. One that a person annotated starts the window anew, because the frames before it were
+// labelled without what it says.
+func (t *Tracker) slide(f *frame, ann *annotation.Annotation) {
 	w := &t.frames
-	if annotated {
+	switch {
+	case ann == nil:
+	case ann.Automatic:
+		f.automatic = true
+		w.anchors = append(w.anchors, f)
+		w.dropAnchors(automaticAnchors, true)
+	default:
 		t.evictAll()
 		t.fresh = freshPictures
 		w.anchors = append(w.anchors, f)
-		w.dropAnchors(t.cfg.Anchors)
+		w.dropAnchors(t.cfg.Anchors, false)
 	}
 	w.recent = append(w.recent, f)
 }

@@ -192,14 +192,16 @@ func TestDropAnchors(t *testing.T) {
 		{"more than may be", [][]int32{{1}, {2}, {3}, {4}}, []uint64{0, 1, 2, 3}},
 		{"the newest stays", [][]int32{{1}, {2}, {3}, {}}, []uint64{0, 1, 2, 3}},
 		{"what was too many goes later", [][]int32{{1}, {}, {}, {2}, {}}, []uint64{0, 3, 4}},
+		{"a detector's do not count", [][]int32{{1}, {-2}, {}, {-2}, {}}, []uint64{0, 1, 2, 3, 4}},
 	} {
 		var w frames
 		for k, labels := range tt.defined {
 			f := &frame{Sighting: &recall.Sighting{}}
+			f.automatic = len(labels) > 0 && labels[0] < 0
 			f.Picture, f.Marks.Defined = &picture.Picture{Seq: uint64(k)}, labels
 			w.anchors = append(w.anchors, f)
 		}
-		w.dropAnchors(3)
+		w.dropAnchors(3, false)
 		var got []uint64
 		for _, f := range w.anchors {
 			got = append(got, f.Seq)
@@ -207,5 +209,45 @@ func TestDropAnchors(t *testing.T) {
 		if !slices.Equal(got, tt.want) || len(w.free) != len(tt.defined)-len(tt.want) {
 			t.Errorf("%s: %d are left, %d recycled; want %d", tt.name, got, len(w.free), tt.want)
 		}
+	}
+}
+
+// However often a detector marks an object, two of the frames are kept, and what people marked stays.
+func TestDetectorsAnchors(t *testing.T) {
+	tr := newTracker(t, Config{})
+	last := 0
+	for i := range uint64(12) {
+		at := disc{40 + 3*float64(i), 60, 22, red}
+		s, truth := film(t, i, at, disc{120, 30, 18, blue})
+		var a *annotation.Annotation
+		switch {
+		case i == 0:
+			var err error
+			if a, err = annotation.FromMask(truth[1], testWidth, testHeight, 1, ""); err != nil {
+				t.Fatal(err)
+			}
+		case i%2 == 0:
+			a = &annotation.Annotation{Width: testWidth, Height: testHeight, Automatic: true, Objects: []annotation.Object{
+				{ID: 300, Label: "disc", Box: []float64{at.x - at.r, at.y - at.r, at.x + at.r, at.y + at.r}},
+			}}
+		}
+		res := step(t, tr, s, a)
+		if a != nil && a.Automatic {
+			if res.Solve.Iterations > tr.cfg.MaxIter {
+				t.Fatalf("frame %d: %d iterations; want at most %d, as of any frame", i, res.Solve.Iterations, tr.cfg.MaxIter)
+			}
+			last = len(tr.frames.anchors)
+			if last > 1+automaticAnchors || tr.frames.anchors[0].Seq != 0 {
+				t.Fatalf("frame %d: %d annotated frames are kept, the first of them %d; want that of frame 0 and at most %d", i, last, tr.frames.anchors[0].Seq, automaticAnchors)
+			}
+		}
+		for k, o := range res.Objects {
+			if j := iou(o.Mask, truth[1-k]); j < 0.8 {
+				t.Errorf("frame %d: object %d has an IoU of %.2f; want at least 0.8", i, o.ID, j)
+			}
+		}
+	}
+	if last != 1+automaticAnchors {
+		t.Errorf("%d annotated frames are kept in the end; want %d", last, 1+automaticAnchors)
 	}
 }

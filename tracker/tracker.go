@@ -208,7 +208,7 @@ func (t *Tracker) label(ctx context.Context, f *frame, ann *annotation.Annotatio
 	res.Solve.SolveTime = time.Since(start)
 
 	start = time.Now()
-	t.slide(f, ann != nil)
+	t.slide(f, ann)
 	t.observe(f, ann != nil, res)
 	if err := t.draw(ctx, f, ann, marked, res); err != nil {
 		return fmt.Errorf("tracker: %w", err)
@@ -226,11 +226,11 @@ func (t *Tracker) label(ctx context.Context, f *frame, ann *annotation.Annotatio
 
 // decide sets f's labels by ann, if that is not nil, and the tracker's mode.
 func (t *Tracker) decide(ctx context.Context, f *frame, ann *annotation.Annotation, marked []seed.Object, out *Solve) error {
+	if (ann == nil || ann.Automatic) && len(t.frames.recent) == t.cfg.Window {
+		t.evict()
+	}
 	if ann == nil {
-		if len(t.frames.recent) == t.cfg.Window {
-			t.evict()
-		}
-		return t.solve(ctx, f, false, t.cfg.Mode != Joint || t.objects.anyVisible(), out)
+		return t.solve(ctx, f, estimation{learn: t.cfg.Mode != Joint || t.objects.anyVisible()}, out)
 	}
 	if err := t.seeder.Apply(ctx, f.Picture, &f.Belief, f.y, &f.Marks, ann, marked); err != nil {
 		return err
@@ -246,8 +246,12 @@ func (t *Tracker) decide(ctx context.Context, f *frame, ann *annotation.Annotati
 	// A correction leaves the classifier what it has learnt, to say how far it spreads;
 	// the next frames learn from it. One that is only ever estimated on annotated frames
 	// has no other time to.
-	anew := defines || t.cfg.Mode == Frozen
-	if err := t.solve(ctx, f, anew, anew, out); err != nil {
+	defines = defines || t.cfg.Mode == Frozen
+	how := estimation{learn: defines, defined: defines, anew: defines}
+	if ann.Automatic && len(t.frames.anchors) > 0 {
+		how.anew = false // too often for that, and little of it is news
+	}
+	if err := t.solve(ctx, f, how, out); err != nil {
 		return err
 	}
 	if len(t.frames.anchors) > 0 { // on the first annotated frame nothing was known
@@ -256,24 +260,30 @@ func (t *Tracker) decide(ctx context.Context, f *frame, ann *annotation.Annotati
 	return nil
 }
 
-// solve labels f by the tracker's mode. learn is whether the classifier may change, and
-// anew whether an annotation of f starts a new one.
-func (t *Tracker) solve(ctx context.Context, f *frame, anew, learn bool, out *Solve) error {
+// estimation is what solve does to the classifier, and to what is marked.
+type estimation struct {
+	learn   bool // the classifier may change
+	anew    bool // it starts anew
+	defined bool // an annotation of the frame defines objects
+}
+
+// solve labels f by the tracker's mode.
+func (t *Tracker) solve(ctx context.Context, f *frame, how estimation, out *Solve) error {
 	labels := t.objects.labels()
-	if anew || t.cfg.Mode == Joint || t.cfg.Mode == NoTemporal {
+	if how.anew || t.cfg.Mode == Joint || t.cfg.Mode == NoTemporal {
 		if t.cfg.Cores != nil {
 			helpers := t.cfg.Cores.TryAcquire(runtime.GOMAXPROCS(0) - 1)
 			defer t.cfg.Cores.Release(helpers)
 			t.window.SetWorkers(1 + helpers)
 		}
-		report, err := t.window.Estimate(ctx, t.frames.rows(f), f.y, labels, anew, learn)
+		report, err := t.window.Estimate(ctx, t.frames.rows(f), f.y, labels, how.anew, how.learn)
 		if err != nil {
 			return err
 		}
 		out.Report = report
 	}
 	var estimated []int32
-	if anew {
+	if how.defined {
 		estimated = slices.Clone(f.y)
 	}
 	var err error
@@ -285,7 +295,7 @@ func (t *Tracker) solve(ctx context.Context, f *frame, anew, learn bool, out *So
 	if err != nil {
 		return err
 	}
-	if anew {
+	if how.defined {
 		f.Marks.KeepEstimate(f.y, estimated, f.Belief.Q)
 		f.Marks.KeepPieces(f.Picture, f.y)
 		t.seeder.KeepBoxes(f.Picture, f.y)

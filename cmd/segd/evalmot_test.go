@@ -50,7 +50,7 @@ func street(t *testing.T) (video, truth string) {
 func TestEvalMot(t *testing.T) {
 	video, truth := street(t)
 	out := filepath.Join(t.TempDir(), "result.txt")
-	c := start(t, "eval", "mot", "--video", video, "--truth", truth, "--superpixels", "300", "--frames", "3-10", "--out", out)
+	c := start(t, "eval", "mot", "--video", video, "--truth", truth, "--superpixels", "300", "--frames", "3-10", "--follow", "all", "--out", out)
 	if err := c.Wait(t, time.Minute); err != nil {
 		t.Fatal(err)
 	}
@@ -68,6 +68,34 @@ func TestEvalMot(t *testing.T) {
 	}
 	if lines := strings.Split(string(text), "\n"); len(lines) != 8 || !strings.HasPrefix(lines[0], "4,5,") || !strings.HasSuffix(lines[6], ",-1,-1,-1") {
 		t.Errorf("%q; want a line for each frame from 4 to 10", text)
+	}
+}
+
+// In a street without persons the detector finds nobody.
+func TestEvalMotAutomatic(t *testing.T) {
+	video, truth := street(t)
+	dir := t.TempDir()
+	out, detections := filepath.Join(dir, "result.txt"), filepath.Join(dir, "det.txt")
+	c := start(t, "eval", "mot", "--video", video, "--truth", truth, "--superpixels", "300", "--frames", "3-10", "--out", out, "--detections", detections, "--json")
+	if err := c.Wait(t, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	var report map[string]*float64
+	if err := json.Unmarshal([]byte(c.Out.String()), &report); err != nil {
+		t.Fatalf("%v:\n%s", err, c.Out.String())
+	}
+	for _, key := range []string{"mota", "idf1", "id_switches", "fragmentations", "recall", "ms_per_frame"} {
+		if v := report[key]; v == nil || (*v != 0) != (key == "ms_per_frame") {
+			t.Errorf("%s is not what nobody's is:\n%s", key, c.Out.String())
+		}
+	}
+	if v, ok := report["precision"]; !ok || v != nil {
+		t.Errorf("precision is not null:\n%s", c.Out.String())
+	}
+	for _, file := range []string{out, detections} {
+		if text, err := os.ReadFile(file); err != nil || len(text) > 0 {
+			t.Errorf("%s: %q, %v; want an empty file", file, text, err)
+		}
 	}
 }
 
@@ -124,11 +152,15 @@ func TestEvalMotRefuses(t *testing.T) {
 		{"frames without an end", []string{"--video", video, "--truth", truth, "--frames", "9"}, 2, []string{"--frames", `"9"`}},
 		{"follow", []string{"--video", video, "--truth", truth, "--follow", "5,x"}, 2, []string{"--follow", `"x"`, "all, or whole numbers"}},
 		{"mark", []string{"--video", video, "--truth", truth, "--mark", "star"}, 2, []string{"--mark", `"star"`, "box or ellipse"}},
+		{"every", []string{"--video", video, "--truth", truth, "--every", "0"}, 2, []string{"--every 0", "from 1 on"}},
+		{"score", []string{"--video", video, "--truth", truth, "--score", "1.5"}, 2, []string{"--score 1.5", "to 1"}},
+		{"detections", []string{"--video", video, "--truth", truth, "--detections", "/no/such/det.txt"}, 2, []string{"--detections", "/no/such/det.txt"}},
 		{"mode", []string{"--video", video, "--truth", truth, "--mode", "both"}, 2, []string{"--mode", `"both"`}},
 		{"out", []string{"--video", video, "--truth", truth, "--out", "/no/such/result.txt"}, 2, []string{"--out", "/no/such/result.txt"}},
 		{"no such person", []string{"--video", video, "--truth", truth, "--follow", "6"}, 1, []string{"no person 6"}},
 		{"video is missing", []string{"--video", "/no/such.avi", "--truth", truth}, 1, []string{"/no/such.avi"}},
-		{"video is too short", []string{"--video", video, "--truth", long, "--superpixels", "50"}, 1, []string{"ends with frame 12", "want 40"}},
+		{"video is too short", []string{"--video", video, "--truth", long, "--superpixels", "50", "--follow", "all"}, 1, []string{"ends with frame 12", "want 40"}},
+		{"video is too short to find all", []string{"--video", video, "--truth", long, "--superpixels", "50"}, 1, []string{"ends with frame 12", "want 40"}},
 		{"video is cut off", []string{"--video", cut, "--truth", truth, "--superpixels", "50"}, 1, []string{"mot: "}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

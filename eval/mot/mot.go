@@ -92,14 +92,8 @@ const maxPersons = 255
 // 60 pixels tall, or else in that of its tallest box, and follows it from there on,
 // alone and together with the others. A frame's boxes use no later frame.
 func Run(ctx context.Context, opt Options) (*Report, error) {
-	if opt.First == 0 {
-		opt.First = 1
-	}
-	if opt.Last == 0 {
-		opt.Last = opt.Truth.last
-	}
-	if opt.First < 1 || opt.Last < opt.First {
-		return nil, fmt.Errorf("mot: frames %d to %d; want the first from 1 on and the last not before it", opt.First, opt.Last)
+	if err := opt.frames(); err != nil {
+		return nil, err
 	}
 	// No annotation is of an earlier frame, so no tracker keeps any for that; one a
 	// person, they would take 64 MiB each.
@@ -122,6 +116,20 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 		return nil, fmt.Errorf("mot: the video ends with frame %d; want %d", r.frame, opt.Last)
 	}
 	return r.report(), nil
+}
+
+// frames settles which are looked at.
+func (opt *Options) frames() error {
+	if opt.First == 0 {
+		opt.First = 1
+	}
+	if opt.Last == 0 {
+		opt.Last = opt.Truth.last
+	}
+	if opt.First < 1 || opt.Last < opt.First {
+		return fmt.Errorf("mot: frames %d to %d; want the first from 1 on and the last not before it", opt.First, opt.Last)
+	}
+	return nil
 }
 
 // persons returns whom to follow.

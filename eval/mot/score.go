@@ -1,6 +1,7 @@
 package mot
 
 import (
+	"image"
 	"maps"
 	"slices"
 )
@@ -14,6 +15,10 @@ const (
 
 // Box is a rectangle in pixels; the picture's top-left corner is (0, 0).
 type Box struct{ Left, Top, Width, Height float64 }
+
+func boxOf(r image.Rectangle) Box {
+	return Box{float64(r.Min.X), float64(r.Min.Y), float64(r.Dx()), float64(r.Dy())}
+}
 
 // Distance is 1 − IoU.
 func (b Box) Distance(c Box) float64 {

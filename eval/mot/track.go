@@ -35,8 +35,7 @@ func (t *track) note(n int, res *tracker.Result) {
 	if k < 0 || res.Objects[k].State != tracker.Visible || res.Objects[k].Area == 0 {
 		return
 	}
-	r := res.Objects[k].Box
-	t.see(n, Box{float64(r.Min.X), float64(r.Min.Y), float64(r.Dx()), float64(r.Dy())}, res.Objects[k].Score)
+	t.see(n, boxOf(res.Objects[k].Box), res.Objects[k].Score)
 }
 
 // see keeps that the person is said to be in box b. One on a true box that is not to be

@@ -64,6 +64,7 @@ var numbersOnly = []string{"log", "log/slog", "net", "net/http", "os", "os/exec"
 // grants, and nothing else.
 var plan = map[string]room{
 	"annotation":            {without: numbersOnly},
+	"marking":               {internal: []string{"annotation", "features", "tracker"}, without: numbersOnly},
 	"mask":                  {},
 	"zones":                 {internal: []string{"mask"}, without: numbersOnly},
 	"bus/segdv1":            {modules: []string{protobuf}},
@@ -88,7 +89,7 @@ var plan = map[string]room{
 	"pipeline":              {internal: []string{"annotation", "bus/segdv1", "features", "ingest", "internal/pause", "mask", "tracker", "zones"}, modules: []string{hdr, protobuf}, tests: []string{"demo", "ingest/codec", "internal/cores"}},
 	"eval/davis":            {internal: []string{"annotation", "eval/internal/clip", "eval/internal/stats", "features", "mask", "tracker"}, tests: []string{"eval/internal/clip/cliptest"}},
 	"eval/moons":            {internal: []string{"eval/internal/stats", "lp", "solver", "solver/baseline", "solver/clique", "solver/kernel", "solver/loss"}, modules: []string{xsync}},
-	"eval/mot":              {internal: []string{"annotation", "eval/internal/clip", "eval/internal/stats", "features", "tracker"}, tests: []string{"mask"}},
+	"eval/mot":              {internal: []string{"annotation", "eval/internal/clip", "eval/internal/stats", "features", "marking", "tracker"}, tests: []string{"mask"}},
 	"eval/scribbles":        {internal: []string{"annotation", "eval/internal/clip", "eval/internal/stats", "features", "mask", "solver/baseline", "solver/mrf", "tracker"}, tests: []string{"eval/internal/clip/cliptest"}},
 	"eval/soak":             {internal: []string{"annotation", "eval/internal/clip", "eval/internal/stats", "features", "mask", "tracker"}, tests: []string{"eval/internal/clip/cliptest"}},
 	"eval/ssl":              {internal: []string{"eval/internal/npy", "solver", "solver/baseline", "solver/clique", "solver/kernel", "solver/loss"}, modules: []string{xsync}, tests: []string{"eval/internal/npy/npytest"}},

@@ -15,26 +15,32 @@ import (
 
 	"github.com/segd/segd/eval/mot"
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/internal/cli"
 )
 
 type motFlags struct {
 	trackingFlags
-	video, truth, frames, follow, mark, out string
+	video, truth, frames, follow, mark, out, detections string
+
+	every int
+	score float64
 }
 
 func evalMotCommand(std cli.Streams) *cobra.Command {
 	var f motFlags
 	cmd := &cobra.Command{
 		Use:   "mot --video FILE --truth GT",
-		Short: "Persons of a video followed, alone and together",
-		Long: "Follows the persons of a video whose true boxes GT has in MOTChallenge's format. Each\n" +
-			"is marked once, by the true box of the first frame in which it is whole and at least\n" +
-			"60 pixels tall (or that of its tallest box, if it never is), and followed from then on:\n" +
-			"alone, by a tracker of its own, and together, by one tracker of all. Where a person is\n" +
-			"found is its mask's bounding box; that is right where its intersection over union with\n" +
-			"the person's true box is at least 0.3. Counted is from the frame after the mark on:\n\n" +
+		Short: "Persons of a video, found or marked, and followed",
+		Long: "Follows the persons of a video whose true boxes GT has in MOTChallenge's format, finds\n" +
+			"them by itself, and scores the bounding boxes of their masks as py-motmetrics does: see\n" +
+			"segd eval mot score. The detector in the binary looks at every --every'th frame.\n\n" +
+			"With --follow each is marked once, by the true box of the first frame in which it is\n" +
+			"whole and at least 60 pixels tall (or that of its tallest box, if it never is), and\n" +
+			"followed from then on: alone, by a tracker of its own, and together, by one tracker of\n" +
+			"all. A mask's bounding box is right where its intersection over union with the person's\n" +
+			"true box is at least 0.3. Counted is from the frame after the mark on:\n\n" +
 			"  IDF1, IDP, IDR  by the assignment of found to true persons that is best for the\n" +
 			"                  whole video, as py-motmetrics has them; alone: sums over the persons\n" +
 			"  switches        of identity, as CLEAR-MOT counts them\n" +
@@ -44,10 +50,10 @@ func evalMotCommand(std cli.Streams) *cobra.Command {
 			"  score from      of the boxes of masks with a score in a tenth of 0 to 1, alone and\n" +
 			"                  together, how many are right\n\n" +
 			"True boxes of flag 0 are not counted, nor are a person's own boxes on them. The boxes\n" +
-			"that were counted together are written to --out, as results of MOTChallenge.",
-		Example: "  segd eval mot --video vtest.avi --truth gt.txt --frames 1-400\n" +
-			"  segd eval mot --video vtest.avi --truth gt.txt --frames 100-250 --follow 9,13 --json\n" +
-			"  segd eval mot --video vtest.avi --truth gt.txt --mark ellipse --out result.txt",
+			"of all persons together are written to --out, as results of MOTChallenge.",
+		Example: "  segd eval mot --video vtest.avi --truth gt.txt --frames 1-400 --out result.txt\n" +
+			"  segd eval mot --video vtest.avi --truth gt.txt --follow all --mark ellipse\n" +
+			"  segd eval mot --video vtest.avi --truth gt.txt --frames 100-250 --follow 9,13 --json",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runMot(cmd, std, f) },
 	}
@@ -55,9 +61,12 @@ func evalMotCommand(std cli.Streams) *cobra.Command {
 	flags.StringVar(&f.video, "video", "", "video file, of any container FFmpeg opens")
 	flags.StringVar(&f.truth, "truth", "", "its true boxes, MOTChallenge's gt.txt")
 	flags.StringVar(&f.frames, "frames", "", "A-B: first and last frame looked at, counted from 1 (default all of the truth)")
-	flags.StringVar(&f.follow, "follow", "all", "ids of persons, separated by commas, or all")
+	flags.StringVar(&f.follow, "follow", "", "mark these: ids of persons, separated by commas, or all (default nobody: all are found)")
+	flags.IntVar(&f.every, "every", 10, "frames from one look of the detector to the next")
+	flags.Float64Var(&f.score, "score", 0.4, "score from which on what is detected is a person, 0.01 to 1")
+	flags.StringVar(&f.detections, "detections", "", "file to write what was detected to, as MOTChallenge's det.txt")
 	flags.StringVar(&f.mark, "mark", mot.MarkBox.String(), "what persons are marked by: box, or ellipse, the outline of the one in the box")
-	flags.StringVar(&f.out, "out", "", "file to write the boxes found together to")
+	flags.StringVar(&f.out, "out", "", "file to write the boxes found to")
 	f.add(cmd)
 	require(cmd, "video", "truth")
 	cmd.AddCommand(evalMotScoreCommand(std))
@@ -76,22 +85,38 @@ func runMot(cmd *cobra.Command, std cli.Streams, f motFlags) (err error) {
 	if opt.First, opt.Last, err = parseFrames(f.frames); err != nil {
 		return cli.Usage(fmt.Errorf("--frames: %w", err))
 	}
-	if opt.Follow, err = parseIDs(f.follow); err != nil {
-		return cli.Usage(fmt.Errorf("--follow: %w", err))
+	if f.follow != "" {
+		if opt.Follow, err = parseIDs(f.follow); err != nil {
+			return cli.Usage(fmt.Errorf("--follow: %w", err))
+		}
 	}
 	if opt.Mark, err = mot.ParseMark(f.mark); err != nil {
 		return cli.Usage(fmt.Errorf("--mark: %w", err))
 	}
+	if f.every < 1 {
+		return cli.Usage(fmt.Errorf("--every %d: accepted: whole numbers from 1 on", f.every))
+	}
+	if !(f.score >= 0.01 && f.score <= 1) {
+		return cli.Usage(fmt.Errorf("--score %v: accepted: 0.01 to 1", f.score))
+	}
 	if opt.Truth, err = readTruth(f.truth); err != nil {
 		return cli.Usage(fmt.Errorf("--truth: %w", err))
 	}
-	var out *os.File
-	if f.out != "" {
-		// Better a fault now than after the last frame.
-		if out, err = os.Create(f.out); err != nil {
-			return cli.Usage(fmt.Errorf("--out: %w", err))
+	// Better a fault now than after the last frame.
+	var out, detections *os.File
+	for _, file := range []struct {
+		flag, path string
+		to         **os.File
+	}{{"--out", f.out, &out}, {"--detections", f.detections, &detections}} {
+		if file.path == "" {
+			continue
 		}
-		defer func() { err = errors.Join(err, out.Close()) }()
+		created, fault := os.Create(file.path)
+		if fault != nil {
+			return cli.Usage(fmt.Errorf("%s: %w", file.flag, fault))
+		}
+		defer func() { err = errors.Join(err, created.Close()) }()
+		*file.to = created
 	}
 	model, err := f.open()
 	if err != nil {
@@ -102,6 +127,9 @@ func runMot(cmd *cobra.Command, std cli.Streams, f motFlags) (err error) {
 
 	bar := cli.NewProgress(std.Err, "following the persons")
 	opt.Progress = bar.Step
+	if f.follow == "" {
+		return runAutomatic(cmd.Context(), std, f, opt, bar, out, detections)
+	}
 	report, err := mot.Run(cmd.Context(), opt)
 	bar.End()
 	if err != nil {
@@ -116,6 +144,36 @@ func runMot(cmd *cobra.Command, std cli.Streams, f motFlags) (err error) {
 		return json.NewEncoder(std.Out).Encode(report)
 	}
 	return printMot(std.Out, report)
+}
+
+// runAutomatic has the persons found.
+func runAutomatic(ctx context.Context, std cli.Streams, f motFlags, opt mot.Options, bar *cli.Progress, out, detections *os.File) error {
+	detector, err := dnn.EmbeddedDetector(dnn.DetectorOptions{Classes: []string{"person"}, Score: f.score, Engine: f.engine})
+	if err != nil {
+		return err
+	}
+	defer detector.Close()
+	report, err := mot.RunAutomatic(ctx, opt, mot.Automatic{Detector: detector, Every: f.every})
+	bar.End()
+	if err != nil {
+		return err
+	}
+	for file, boxes := range map[*os.File][]mot.Found{out: report.Boxes, detections: report.Detected} {
+		if file == nil {
+			continue
+		}
+		if err := mot.WriteBoxes(file, boxes); err != nil {
+			return err
+		}
+	}
+	if f.json {
+		return json.NewEncoder(std.Out).Encode(report)
+	}
+	if err := printFigures(std.Out, report.Figures); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(std.Out, "\n%.0f ms a frame\n", report.Milliseconds)
+	return err
 }
 
 // parseFrames reads A-B; nothing is 0, 0.

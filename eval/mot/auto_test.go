@@ -1,0 +1,82 @@
+package mot
+
+import (
+	"errors"
+	"image"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/segd/segd/features"
+)
+
+// streetDetector finds red and blue; it counts the frames that it is shown from first on.
+type streetDetector struct {
+	first, every int
+	looks        int
+	err          error
+}
+
+func (d *streetDetector) Detect(dst []features.Detection, _ []byte, _, _ int) ([]features.Detection, error) {
+	n := d.first + d.every*d.looks
+	d.looks++
+	dst = dst[:0]
+	for _, of := range []func(int) (int, bool){red, blue} {
+		if left, there := of(n); there {
+			box := image.Rect(left, top, left+wide, top+tall).Intersect(image.Rect(0, 0, width, height))
+			dst = append(dst, features.Detection{Box: box, Class: "person", Score: 0.8})
+		}
+	}
+	return dst, d.err
+}
+
+// Two that a detector finds now and then have masks in every frame, and one number each.
+func TestRunAutomatic(t *testing.T) {
+	const frames = 20
+	opt := streetOptions(t, frames)
+	d := &streetDetector{first: 1, every: 5}
+	report, err := RunAutomatic(t.Context(), opt, Automatic{Detector: d, Every: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.looks != 4 || len(report.Detected) != 4+3 {
+		t.Errorf("%d looks, %d detections; want 4 and 7", d.looks, len(report.Detected))
+	}
+	if f := report.Figures; f.MOTA == nil || *f.MOTA < 0.8 || *f.IDF1 < 0.8 || f.IDSwitches > 0 {
+		t.Errorf("figures %+v of %+v; want nearly all to be found", f, report.Boxes)
+	}
+	if report.Milliseconds <= 0 {
+		t.Error("no time was taken")
+	}
+	ids := map[int]bool{}
+	for _, b := range report.Boxes {
+		ids[b.ID] = true
+	}
+	if len(ids) != 2 {
+		t.Errorf("ids %v; want two", ids)
+	}
+	if !slices.IsSortedFunc(report.Boxes, func(a, b Found) int { return a.Frame - b.Frame }) || report.Boxes[0].Frame != 1 {
+		t.Error("boxes are not those of frame 1 on, in order")
+	}
+}
+
+func TestRunAutomaticFaults(t *testing.T) {
+	boom := errors.New("boom")
+	for _, tt := range []struct {
+		name   string
+		change func(*Options, *Automatic)
+		want   string
+	}{
+		{"frames", func(o *Options, _ *Automatic) { o.First, o.Last = 9, 3 }, "frames 9 to 3"},
+		{"every", func(_ *Options, a *Automatic) { a.Every = 0 }, "every 0 frames"},
+		{"objects", func(_ *Options, a *Automatic) { a.Marking.MaxObjects = -1 }, "-1 objects"},
+		{"detector", func(_ *Options, a *Automatic) { a.Detector = &streetDetector{err: boom} }, "frame 1: boom"},
+		{"video", func(o *Options, _ *Automatic) { o.Last = 40 }, "ends with frame 6; want 40"},
+	} {
+		opt, auto := streetOptions(t, 6), Automatic{Detector: &streetDetector{first: 1, every: 5}, Every: 5}
+		tt.change(&opt, &auto)
+		if _, err := RunAutomatic(t.Context(), opt, auto); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v; want %q", tt.name, err, tt.want)
+		}
+	}
+}

@@ -1,0 +1,224 @@
+package marking
+
+import (
+	"cmp"
+	"fmt"
+	"image"
+	"slices"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/tracker"
+)
+
+// FirstID is the id of the first object that is marked; they are not used again.
+const FirstID = annotation.MaxID + 1
+
+// Config tunes a Marker. The zero value takes every default.
+type Config struct {
+	// MaxObjects is how many objects that were marked here there are at most; 0 means
+	// DefaultMaxObjects.
+	MaxObjects int
+	// Keep is for how many frames of the camera an object may be out of sight; 0 means DefaultKeep.
+	Keep uint64
+}
+
+// Defaults of Config.
+const (
+	DefaultMaxObjects = 30
+	DefaultKeep       = 300
+)
+
+const (
+	// A detection may be of an object with a box of at least this IoU with it: SORT's.
+	leastIoU = 0.3
+	// One that is of no object is nothing new where an object's box covers more than this share of it.
+	coveredShare = 0.5
+	// An object in sight that was not detected in more looks in a row than this is none.
+	maxUndetected = 2
+
+	// What an object's speed is: a running mean, with this weight of the newest, of frames at most so
+	// many apart. It goes on for as many at most.
+	speedRate    = 0.2
+	speedFrames  = 3
+	maxPredicted = 20
+)
+
+// object is one that the tracker follows.
+type object struct {
+	id         uint32
+	own        bool   // marked here
+	class      string // if so
+	state      tracker.State
+	box        image.Rectangle // of its last mask
+	seen       uint64          // the frame of that
+	speed      [2]float64      // pixels a frame
+	undetected int             // looks in a row
+}
+
+// A Marker marks what is detected in the frames of one camera. It belongs to one goroutine.
+type Marker struct {
+	cfg     Config
+	nextID  uint32
+	objects []object
+}
+
+// New returns a Marker that knows no objects.
+func New(cfg Config) (*Marker, error) {
+	if cfg.MaxObjects < 0 {
+		return nil, fmt.Errorf("marking: %d objects; want 1 or more, or 0 for %d", cfg.MaxObjects, DefaultMaxObjects)
+	}
+	if cfg.MaxObjects == 0 {
+		cfg.MaxObjects = DefaultMaxObjects
+	}
+	if cfg.Keep == 0 {
+		cfg.Keep = DefaultKeep
+	}
+	return &Marker{cfg: cfg, nextID: FirstID}, nil
+}
+
+// Observe takes what the tracker knows after a frame. What is not in it is not followed any more.
+func (m *Marker) Observe(res *tracker.Result) {
+	for _, r := range res.Objects {
+		at := slices.IndexFunc(m.objects, func(o object) bool { return o.id == r.ID })
+		if at < 0 {
+			at = len(m.objects)
+			m.objects = append(m.objects, object{id: r.ID})
+		}
+		o := &m.objects[at]
+		if o.state = r.State; r.State == tracker.Visible && !r.Box.Empty() {
+			o.move(r.Box, res.Seq)
+		}
+	}
+	m.objects = slices.DeleteFunc(m.objects, func(o object) bool {
+		return !slices.ContainsFunc(res.Objects, func(r tracker.Object) bool { return r.ID == o.id })
+	})
+}
+
+// move notes where o is in frame seq.
+func (o *object) move(box image.Rectangle, seq uint64) {
+	if n := seq - o.seen; !o.box.Empty() && n > 0 && n <= speedFrames {
+		way := box.Min.Add(box.Max).Sub(o.box.Min).Sub(o.box.Max) // of the centre, twice
+		o.speed[0] += speedRate * (float64(way.X)/float64(2*n) - o.speed[0])
+		o.speed[1] += speedRate * (float64(way.Y)/float64(2*n) - o.speed[1])
+	}
+	o.box, o.seen = box, seq
+}
+
+// expected is where o is likely to be in frame seq.
+func (o *object) expected(seq uint64) image.Rectangle {
+	n := float64(min(seq-o.seen, maxPredicted))
+	return o.box.Add(image.Pt(int(n*o.speed[0]), int(n*o.speed[1])))
+}
+
+// A Decision is what a look leads to.
+type Decision struct {
+	// Annotation marks objects in the frame that was looked at; nil if there is nothing to be marked.
+	Annotation *annotation.Annotation
+	// Gone are the ids of objects that the tracker is to forget.
+	Gone []uint32
+}
+
+// Look decides about what was detected in frame seq of width×height pixels, which comes after those that
+// were observed.
+func (m *Marker) Look(seq uint64, found []features.Detection, width, height int) Decision {
+	ann := &annotation.Annotation{Width: width, Height: height, Automatic: true}
+	mark := func(o *object, d features.Detection) {
+		ann.Objects = append(ann.Objects, annotation.Object{
+			ID: o.id, Label: d.Class,
+			Box: []float64{float64(d.Box.Min.X), float64(d.Box.Min.Y), float64(d.Box.Max.X), float64(d.Box.Max.Y)},
+		})
+	}
+	of := m.assign(seq, found)
+	detected := make([]bool, len(m.objects))
+	for i, at := range of {
+		if at < 0 {
+			continue
+		}
+		detected[at] = true
+		if o := &m.objects[at]; o.own {
+			mark(o, found[i])
+		}
+	}
+	gone := m.bury(seq, detected)
+	for i, d := range found {
+		if of[i] < 0 && !m.covered(seq, d.Box) && m.own() < m.cfg.MaxObjects {
+			m.objects = append(m.objects, object{id: m.nextID, own: true, class: d.Class, box: d.Box, seen: seq})
+			m.nextID++
+			mark(&m.objects[len(m.objects)-1], d)
+		}
+	}
+	if len(ann.Objects) == 0 {
+		ann = nil
+	}
+	return Decision{Annotation: ann, Gone: gone}
+}
+
+// assign says of which object each detection is, −1 if of none: greedily, the largest overlap first.
+func (m *Marker) assign(seq uint64, found []features.Detection) (of []int) {
+	type pair struct {
+		detection, object int
+		iou               float64
+	}
+	var pairs []pair
+	for i, d := range found {
+		for k := range m.objects {
+			o := &m.objects[k]
+			if v := iou(d.Box, o.expected(seq)); v >= leastIoU && (!o.own || o.class == d.Class) {
+				pairs = append(pairs, pair{i, k, v})
+			}
+		}
+	}
+	slices.SortStableFunc(pairs, func(a, b pair) int { return cmp.Compare(b.iou, a.iou) })
+	of = slices.Repeat([]int{-1}, len(found))
+	taken := make([]bool, len(m.objects))
+	for _, p := range pairs {
+		if of[p.detection] < 0 && !taken[p.object] {
+			of[p.detection], taken[p.object] = p.object, true
+		}
+	}
+	return of
+}
+
+// bury forgets the objects marked here that are gone, and returns their ids.
+func (m *Marker) bury(seq uint64, detected []bool) (gone []uint32) {
+	for k := range detected {
+		o := &m.objects[k]
+		switch {
+		case detected[k]:
+			o.undetected = 0
+		case o.state == tracker.Visible:
+			o.undetected++
+		}
+		if o.own && !detected[k] && (o.undetected > maxUndetected || seq-o.seen > m.cfg.Keep) {
+			gone = append(gone, o.id)
+		}
+	}
+	m.objects = slices.DeleteFunc(m.objects, func(o object) bool { return slices.Contains(gone, o.id) })
+	return gone
+}
+
+// covered tells whether there is an object in sight in most of a box.
+func (m *Marker) covered(seq uint64, box image.Rectangle) bool {
+	return slices.ContainsFunc(m.objects, func(o object) bool {
+		return o.state == tracker.Visible && area(o.expected(seq).Intersect(box)) > coveredShare*area(box)
+	})
+}
+
+// own counts the objects that were marked here.
+func (m *Marker) own() (n int) {
+	for _, o := range m.objects {
+		if o.own {
+			n++
+		}
+	}
+	return n
+}
+
+func area(r image.Rectangle) float64 { return float64(r.Dx()) * float64(r.Dy()) }
+
+// iou is the intersection of two boxes over their union.
+func iou(a, b image.Rectangle) float64 {
+	both := area(a.Intersect(b))
+	return both / (area(a) + area(b) - both)
+}
