@@ -1,6 +1,7 @@
 package zones
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -53,6 +54,22 @@ type Layout struct {
 	Zones []Zone
 	Lines []Line
 }
+
+// withDefaults is l with its defaults in place of what it leaves out.
+func (l Layout) withDefaults() Layout {
+	l = Layout{slices.Clone(l.Zones), slices.Clone(l.Lines)}
+	for i := range l.Zones {
+		z := &l.Zones[i]
+		z.By, z.Share = cmp.Or(z.By, ByFoot), cmp.Or(z.Share, DefaultShare)
+	}
+	return l
+}
+
+func (z Zone) same(as Zone) bool {
+	return z.Name == as.Name && slices.Equal(z.Polygon, as.Polygon) && z.By == as.By && z.Share == as.Share && z.Dwell == as.Dwell
+}
+
+func (l Line) same(as Line) bool { return l.Name == as.Name && slices.Equal(l.Points, as.Points) }
 
 // Fault is what is wrong with one field of a Layout.
 type Fault struct {

@@ -119,27 +119,82 @@ type atLine struct {
 // New returns a Watcher that has seen nothing, or all the Faults of l, joined. Defaults are
 // put in place of what l leaves out.
 func New(l Layout) (*Watcher, error) {
+	w := &Watcher{}
+	if _, _, err := w.Change(l); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// Change puts another layout in place of the one there is, or returns all its Faults, joined.
+// Zones and lines that are in both as they are go on, in what they have counted and in what is
+// known of objects. New and changed ones begin at 0. Those that are no longer, or are no longer
+// the same, are gone, and left by the objects in them: events, valid until the next call.
+func (w *Watcher) Change(l Layout) (gone Layout, events []Event, err error) {
 	var faults []error
 	for _, f := range l.Faults() {
 		faults = append(faults, f)
 	}
 	if err := errors.Join(faults...); err != nil {
-		return nil, err
+		return Layout{}, nil, err
 	}
-	w := &Watcher{layout: Layout{slices.Clone(l.Zones), slices.Clone(l.Lines)}, filled: make([]mask.RLE, len(l.Zones))}
-	for i := range w.layout.Zones {
-		z := &w.layout.Zones[i]
-		z.By, z.Share = cmp.Or(z.By, ByFoot), cmp.Or(z.Share, DefaultShare)
-		w.counts.Zones = append(w.counts.Zones, ZoneCount{Name: z.Name})
+	l = l.withDefaults()
+	w.events = w.events[:0]
+	for k, z := range w.layout.Zones {
+		if slices.ContainsFunc(l.Zones, z.same) {
+			continue
+		}
+		gone.Zones = append(gone.Zones, z)
+		for i := range w.tracks {
+			if tr := &w.tracks[i]; tr.zones[k].inside {
+				w.leave(tr, k, tr.at)
+			}
+		}
 	}
-	for _, line := range l.Lines {
-		w.counts.Lines = append(w.counts.Lines, LineCount{Name: line.Name})
+	for _, line := range w.layout.Lines {
+		if !slices.ContainsFunc(l.Lines, line.same) {
+			gone.Lines = append(gone.Lines, line)
+		}
 	}
-	return w, nil
+
+	// What is kept moves to its new place.
+	old := *w
+	w.layout, w.counts = l, Counts{}
+	w.size, w.filled = [2]int{}, make([]mask.RLE, len(l.Zones))
+	zonesFrom, linesFrom := make([]int, len(l.Zones)), make([]int, len(l.Lines))
+	for k, z := range l.Zones {
+		count := ZoneCount{Name: z.Name}
+		if zonesFrom[k] = slices.IndexFunc(old.layout.Zones, z.same); zonesFrom[k] >= 0 {
+			count = old.counts.Zones[zonesFrom[k]]
+		}
+		w.counts.Zones = append(w.counts.Zones, count)
+	}
+	for k, line := range l.Lines {
+		count := LineCount{Name: line.Name}
+		if linesFrom[k] = slices.IndexFunc(old.layout.Lines, line.same); linesFrom[k] >= 0 {
+			count = old.counts.Lines[linesFrom[k]]
+		}
+		w.counts.Lines = append(w.counts.Lines, count)
+	}
+	for i := range w.tracks {
+		tr := &w.tracks[i]
+		tr.zones, tr.lines = moved(tr.zones, zonesFrom), moved(tr.lines, linesFrom)
+	}
+	return gone, w.events, nil
 }
 
-// Layout is what New was given, with its defaults. It must not be changed; any goroutine may
-// ask for it.
+// moved returns the elements of s at the places from; -1: none.
+func moved[T any](s []T, from []int) []T {
+	out := make([]T, len(from))
+	for i, k := range from {
+		if k >= 0 {
+			out[i] = s[k]
+		}
+	}
+	return out
+}
+
+// Layout is what New or Change was given, with its defaults. It must not be changed.
 func (w *Watcher) Layout() Layout { return w.layout }
 
 // Counts returns a copy of what was counted so far.

@@ -3,6 +3,7 @@ package zones
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -123,6 +124,71 @@ func TestWatcher(t *testing.T) {
 			checkCounts(t, w, got)
 		})
 	}
+}
+
+// Another layout leaves what is the same in both as it is, wherever it moves to; what is gone or
+// changed is left, and what is new has seen nothing.
+func TestChange(t *testing.T) {
+	gate := Line{Name: "gate", Points: []Point{{0.5, 0}, {0.5, 1}}}
+	share := Zone{Name: "share", Polygon: yard.Polygon, By: ByShare}
+	w, err := New(Layout{Zones: []Zone{{Name: "porch", Polygon: yard.Polygon}, yard, share}, Lines: []Line{street, gate}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Duration(0)
+	see := func(frames ...Object) (got []string) {
+		for _, o := range frames {
+			if o.Visible {
+				o.Mask = block(int(o.Foot[0]*width)-5, int(o.Foot[1]*height)-tall)
+			}
+			got = append(got, text(w.Observe(Frame{now, width, height, []Object{o}}))...)
+			now += step
+		}
+		return got
+	}
+	check := func(got []string, want string) {
+		t.Helper()
+		if s := strings.Join(got, ", "); s != want {
+			t.Errorf("%s; want %s", s, want)
+		}
+	}
+	check(see(script(times(4, at(150, 80)), times(10, at(30, 80)))...), "enter porch, enter yard, enter share, cross gate ab")
+
+	if _, _, err := w.Change(Layout{Lines: []Line{{Name: "street"}}}); err == nil || len(w.Layout().Zones) != 3 {
+		t.Errorf("a bad layout: %v, %+v", err, w.Layout())
+	}
+	other := share
+	other.Dwell = time.Second
+	turned := Line{Name: "gate", Points: []Point{{0.5, 1}, {0.5, 0}}}
+	gone, events, err := w.Change(Layout{Zones: []Zone{other, yard}, Lines: []Line{turned, street, {Name: "new", Points: gate.Points}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(text(events), "leave porch 0.9, leave share 0.9")
+	if len(gone.Zones) != 2 || gone.Zones[0].Name != "porch" || gone.Zones[1].Name != "share" || len(gone.Lines) != 1 || gone.Lines[0].Name != "gate" {
+		t.Errorf("gone: %+v", gone)
+	}
+	want := Counts{[]ZoneCount{{Name: "share"}, {"yard", 1, 1, 0}}, []LineCount{{Name: "gate"}, {Name: "street"}, {Name: "new"}}}
+	if got := w.Counts(); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v; want %+v", got, want)
+	}
+	// It is in the yard since before, and enters the other zone anew.
+	check(see(script(times(14, at(30, 80)), times(10, at(150, 80)))...), "enter share, stay share 1.0, leave share 1.4, leave yard 2.4, cross gate ab, cross new ba")
+
+	// The same again changes nothing.
+	before := w.Counts()
+	if gone, events, err := w.Change(w.Layout()); err != nil || len(gone.Zones)+len(gone.Lines)+len(events) != 0 || !reflect.DeepEqual(w.Counts(), before) {
+		t.Errorf("the same: %v, %+v, %v, %+v", err, gone, events, w.Counts())
+	}
+	// None, for a while.
+	if _, _, err := w.Change(Layout{}); err != nil {
+		t.Fatal(err)
+	}
+	check(see(times(4, at(30, 80))...), "")
+	if _, _, err := w.Change(Layout{Lines: []Line{gate}}); err != nil {
+		t.Fatal(err)
+	}
+	check(see(script(times(4, at(30, 80)), times(4, at(150, 80)))...), "cross gate ba")
 }
 
 // checkCounts holds a Watcher's counts against its events.
