@@ -374,6 +374,16 @@ func (c *Camera) Zone(name string, objects int, entries, stays uint64) {
 	z.stays.set(stays)
 }
 
+// RemoveZone removes a zone's series.
+func (c *Camera) RemoveZone(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, vec := range []interface{ DeleteLabelValues(...string) bool }{c.m.inside, c.m.entries, c.m.stays} {
+		vec.DeleteLabelValues(c.name, name)
+	}
+	delete(c.zones, name)
+}
+
 // Line sets how often a line was crossed in each direction since the camera began.
 func (c *Camera) Line(name string, aToB, bToA uint64) {
 	c.mu.Lock()
@@ -391,6 +401,14 @@ func (c *Camera) Line(name string, aToB, bToA uint64) {
 	}
 	l.aToB.set(aToB)
 	l.bToA.set(bToA)
+}
+
+// RemoveLine removes a line's series.
+func (c *Camera) RemoveLine(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.m.crossings.DeletePartialMatch(prometheus.Labels{labelCamera: c.name, labelLine: name})
+	delete(c.lines, name)
 }
 
 // remove removes every series of the camera for good.

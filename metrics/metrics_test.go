@@ -480,6 +480,24 @@ segd_zone_stays_total{camera="demo",zone="yard"} 1
 segd_line_crossings_total{camera="demo",direction="a_to_b",line="street"} 2
 segd_line_crossings_total{camera="demo",direction="b_to_a",line="street"} 5
 `)
+
+	// Who comes back under the name of one that is gone begins anew.
+	c.Zone("porch", 0, 7, 0)
+	c.Line("path", 7, 0)
+	for _, name := range []string{"yard", "street", "nothing"} {
+		c.RemoveZone(name)
+		c.RemoveLine(name)
+	}
+	c.Line("street", 0, 1)
+	both(`
+segd_zone_objects{camera="demo",zone="porch"} 0
+segd_zone_entries_total{camera="demo",zone="porch"} 7
+segd_zone_stays_total{camera="demo",zone="porch"} 0
+segd_line_crossings_total{camera="demo",direction="a_to_b",line="path"} 7
+segd_line_crossings_total{camera="demo",direction="b_to_a",line="path"} 0
+segd_line_crossings_total{camera="demo",direction="a_to_b",line="street"} 0
+segd_line_crossings_total{camera="demo",direction="b_to_a",line="street"} 1
+`)
 }
 
 // seriesOf counts the series with camera="name".
@@ -531,6 +549,8 @@ func TestRemoveCamera(t *testing.T) {
 		c.RemoveObject(1)
 		c.Zone("yard", 1, 1, 1)
 		c.Line("street", 1, 1)
+		c.RemoveZone("yard")
+		c.RemoveLine("street")
 	}
 	use(c)
 	if n := seriesOf(t, reg, "demo"); n != 0 {
