@@ -82,6 +82,8 @@ type Meter interface {
 	RemoveObject(id uint32)
 	Zone(zones.ZoneCount) // with the first word, and when it changes
 	Line(zones.LineCount) // likewise
+	RemoveZone(name string)
+	RemoveLine(name string)
 	PublishFailed()
 	Reconnected()
 	Missed(why ingest.Miss, n int)
@@ -123,7 +125,7 @@ type Config struct {
 	// the one it was made on. Else an event says that nobody knows.
 	AnnotationFits bool
 
-	// Zones are the zones and lines whose events are told.
+	// Zones are the zones and lines whose events are told, until SetZones.
 	Zones zones.Layout
 
 	// MinBackoff and MaxBackoff bound the pause before failed stages are built
@@ -236,6 +238,8 @@ const (
 	keyMessage = "message"
 	keyObject  = "object"
 	keyObjects = "objects"
+	keyZones   = "zones"
+	keyLines   = "lines"
 )
 
 // Run follows the camera until ctx ends or a source that can end does, and
@@ -418,6 +422,8 @@ func (uncounted) Object(tracker.Object)     {}
 func (uncounted) RemoveObject(uint32)       {}
 func (uncounted) Zone(zones.ZoneCount)      {}
 func (uncounted) Line(zones.LineCount)      {}
+func (uncounted) RemoveZone(string)         {}
+func (uncounted) RemoveLine(string)         {}
 func (uncounted) PublishFailed()            {}
 func (uncounted) Reconnected()              {}
 func (uncounted) Missed(ingest.Miss, int)   {}

@@ -24,16 +24,23 @@ func (c *Camera) setStages(s *stages) {
 
 // atTurn calls do with the camera's stages between two frames.
 func (c *Camera) atTurn(ctx context.Context, do func(*stages) error) error {
+	return c.inTurn(ctx, func() error {
+		if c.stages == nil {
+			return fmt.Errorf("pipeline: camera %s: %w: %s", c.cfg.Name, ErrDown, c.stats.down())
+		}
+		return do(c.stages)
+	})
+}
+
+// inTurn calls do between two frames, or while there are none.
+func (c *Camera) inTurn(ctx context.Context, do func() error) error {
 	select {
 	case c.turn <- struct{}{}:
 	case <-ctx.Done():
 		return fmt.Errorf("pipeline: camera %s: it is busy with a frame: %w", c.cfg.Name, ctx.Err())
 	}
 	defer func() { <-c.turn }()
-	if c.stages == nil {
-		return fmt.Errorf("pipeline: camera %s: %w: %s", c.cfg.Name, ErrDown, c.stats.down())
-	}
-	return do(c.stages)
+	return do()
 }
 
 // known returns the place of an object among those there are, or an error that

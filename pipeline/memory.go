@@ -228,7 +228,7 @@ func (s *stages) recollect(ctx context.Context) error {
 const maxRelapses = 2
 
 // relapse counts a failure of stages that learnt the objects again, by which these are
-// forgotten in the end: they may be the cause.
+// forgotten in the end: they may be the cause. It is called in the camera's turn.
 func (c *Camera) relapse(err error) {
 	m := &c.memory
 	m.mu.Lock()

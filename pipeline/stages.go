@@ -93,6 +93,8 @@ func (c *Camera) once(ctx context.Context) error {
 	}
 	if err := guard(func() error { return s.recollect(ctx) }); err != nil {
 		if ctx.Err() == nil {
+			c.turn <- struct{}{}
+			defer func() { <-c.turn }()
 			c.relapse(err)
 		}
 		return err

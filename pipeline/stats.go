@@ -56,7 +56,7 @@ type Snapshot struct {
 
 	Objects []ObjectSnapshot // by rising id
 
-	Zones zones.Counts // since Run began; not to be changed
+	Zones zones.Counts // since Run began, or they were set; not to be changed
 }
 
 // ObjectSnapshot is one object in the newest frame.

@@ -1,8 +1,10 @@
 package pipeline
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/tracker"
@@ -10,19 +12,27 @@ import (
 )
 
 // zoneWatch follows the camera's objects through its zones. It outlives the stages: an object
-// that is found again by new ones is where it was. Whoever has the camera's turn uses it, and
-// the goroutine of Run while there are no stages.
+// that is found again by new ones is where it was. Whoever has the camera's turn uses it.
 type zoneWatch struct {
 	watcher *zones.Watcher
 	objects []zones.Object // of the frame in hand
+
+	layout atomic.Pointer[zones.Layout] // the watcher's, for any goroutine
 }
 
 func (z *zoneWatch) begin(c *Camera) (err error) {
 	if z.watcher, err = zones.New(c.cfg.Zones); err != nil {
 		return err
 	}
-	z.counted(c)
+	z.changed(c)
 	return nil
+}
+
+// changed tells the layout and the counts as they are now.
+func (z *zoneWatch) changed(c *Camera) {
+	l := z.watcher.Layout()
+	z.layout.Store(&l)
+	z.counted(c)
 }
 
 // counted tells the counts as they are now.
@@ -93,4 +103,37 @@ func zoneEvent(ev zones.Event, seq uint64, label string) *segdv1.Event {
 }
 
 // Zones are the camera's zones and lines, with their defaults. They must not be changed.
-func (c *Camera) Zones() zones.Layout { return c.zones.watcher.Layout() }
+func (c *Camera) Zones() zones.Layout { return *c.zones.layout.Load() }
+
+// SetZones puts other zones and lines in place of those there are, from the next frame on, and
+// returns them with their defaults. Those that are the same go on counting; objects leave those
+// that are gone or changed, of which the counts are forgotten; new ones begin at 0. It works
+// while the camera is down, too, and lasts as long as c does. It waits for the frame in hand, and
+// no longer than ctx. Errors wrap each *zones.Fault of l, or what ended ctx.
+func (c *Camera) SetZones(ctx context.Context, l zones.Layout) (set zones.Layout, err error) {
+	err = c.inTurn(ctx, func() error {
+		z := &c.zones
+		gone, events, err := z.watcher.Change(l)
+		if err != nil {
+			return fmt.Errorf("pipeline: camera %s: %w", c.cfg.Name, err)
+		}
+		for _, zone := range gone.Zones {
+			c.cfg.Meter.RemoveZone(zone.Name)
+		}
+		for _, line := range gone.Lines {
+			c.cfg.Meter.RemoveLine(line.Name)
+		}
+		z.changed(c)
+		seq, objects := c.newest.list()
+		z.tell(c, events, seq, func(id uint32) string {
+			if i := slices.IndexFunc(objects, func(o *segdv1.Object) bool { return o.Id == id }); i >= 0 {
+				return objects[i].Label
+			}
+			return ""
+		})
+		set = z.watcher.Layout()
+		c.log.Info("zones and lines changed", keyZones, len(set.Zones), keyLines, len(set.Lines))
+		return nil
+	})
+	return set, err
+}

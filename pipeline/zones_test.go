@@ -1,7 +1,11 @@
 package pipeline
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -201,6 +205,144 @@ func TestForgottenLeavesZones(t *testing.T) {
 			if e.Zone != "" && e.ObjectLabel != "square" {
 				t.Errorf("%v; want it to tell the label", e)
 			}
+		}
+	})
+}
+
+func (m *zoneMeter) RemoveZone(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.zones, name)
+}
+
+func (m *zoneMeter) RemoveLine(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.lines, name)
+}
+
+// names are what there are series of.
+func (m *zoneMeter) names() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return strings.Join(slices.Concat(slices.Sorted(maps.Keys(m.zones)), slices.Sorted(maps.Keys(m.lines))), " ")
+}
+
+// Other zones and lines count from the next frame on: what stays goes on, what is gone is left and
+// has no series and no count any more.
+func TestSetZones(t *testing.T) {
+	meter, log := newZoneMeter(), &logged{}
+	live(t, func(b *bench) {
+		b.cfg.Zones, b.cfg.Meter, b.cfg.Logger = testZones, meter, slog.New(slog.NewTextHandler(log, nil))
+	}, func(t *testing.T, b *bench, c *Camera) {
+		kept := testZones.Zones[0]
+		before := c.Snapshot().Zones
+		set, err := c.SetZones(t.Context(), zones.Layout{
+			Zones: []zones.Zone{{Name: "everywhere", Polygon: testZones.Zones[1].Polygon}, kept},
+			Lines: []zones.Line{{Name: "end", Points: []zones.Point{{0.4, 0}, {0.4, 1}}}},
+		})
+		if err != nil || len(set.Zones) != 2 || set.Zones[0].Share != zones.DefaultShare || !cmp.Equal(set, c.Zones()) {
+			t.Fatalf("set %+v, %v; there is %+v", set, err, c.Zones())
+		}
+		counts := c.Snapshot().Zones
+		want := zones.Counts{Zones: []zones.ZoneCount{{Name: "everywhere"}, before.Zones[0]}, Lines: []zones.LineCount{{Name: "end"}}}
+		if diff := cmp.Diff(want, counts); diff != "" || before.Zones[0].Entries == 0 || before.Zones[1].Objects != 1 {
+			t.Errorf("before %+v, then:\n%s", before, diff)
+		}
+		if got := meter.names(); got != "everywhere right end" {
+			t.Errorf("there are series of %s", got)
+		}
+		if !strings.Contains(log.String(), `msg="zones and lines changed" camera=gate zones=2 lines=1`) {
+			t.Errorf("the log:\n%s", log)
+		}
+		time.Sleep(2400 * time.Millisecond) // all of the clip
+		got := b.rec.zoned()
+		if i := slices.Index(got, "LEFT all"); i < 0 || !slices.Contains(got[i:], "ENTERED everywhere") || slices.Contains(got[i:], "STAYED all") ||
+			!slices.Contains(got[i:], "ENTERED right") || !slices.Contains(got[i:], "B_TO_A end") || slices.Contains(got[i:], "B_TO_A middle") {
+			t.Errorf("events %q", got)
+		}
+		if e := b.rec.event(segdv1.EventKind_EVENT_KIND_OBJECT_LEFT); e == nil || e.ObjectLabel != "square" || e.Sequence == 0 {
+			t.Errorf("left: %v", e)
+		}
+		if n := c.Snapshot().Zones.Zones[1]; n.Entries != before.Zones[0].Entries+1 {
+			t.Errorf("%+v; want one more entry than %+v", n, before.Zones[0])
+		}
+
+		_, err = c.SetZones(t.Context(), zones.Layout{Lines: []zones.Line{{Name: "end"}, {}}})
+		var fault *zones.Fault
+		if !errors.As(err, &fault) || fault.Field != "lines[0].points" || !cmp.Equal(set, c.Zones()) {
+			t.Errorf("a bad layout: %v; there is %+v", err, c.Zones())
+		}
+	})
+}
+
+// Zones are changed by many while frames run, and end as the last of them wants.
+func TestSetZonesByMany(t *testing.T) {
+	meter := newZoneMeter()
+	live(t, func(b *bench) { b.cfg.Zones, b.cfg.Meter = testZones, meter }, func(t *testing.T, b *bench, c *Camera) {
+		var all sync.WaitGroup
+		for i := range 8 {
+			all.Go(func() {
+				for k := range 20 {
+					z := testZones.Zones[1]
+					z.Name = fmt.Sprintf("zone-%d-%d", i, k%3)
+					if _, err := c.SetZones(t.Context(), zones.Layout{Zones: []zones.Zone{z}, Lines: testZones.Lines}); err != nil {
+						t.Error(err)
+					}
+					_, _ = c.Zones(), c.State()
+					time.Sleep(17 * time.Millisecond)
+				}
+			})
+		}
+		all.Wait()
+		if _, err := c.SetZones(t.Context(), testZones); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(500 * time.Millisecond)
+		if got := meter.names(); got != "all right middle" {
+			t.Errorf("there are series of %s", got)
+		}
+		counts := c.Snapshot().Zones
+		if counts.Zones[1].Objects != 1 || counts.Zones[1].Entries != 1 || counts.Lines[0] != meter.lines["middle"] {
+			t.Errorf("%+v", counts)
+		}
+		in := map[string]int{}
+		for _, e := range b.rec.zoned() {
+			kind, name, _ := strings.Cut(e, " ")
+			in[name] += map[string]int{"ENTERED": 1, "LEFT": -1}[kind]
+		}
+		delete(in, "right")
+		for name, n := range in {
+			if want := map[string]int{"all": 1}[name]; n != want {
+				t.Errorf("entered %s %d times more than left; want %d", name, n, want)
+			}
+		}
+	})
+}
+
+// Zones can be changed before the first frame, and while the camera is down.
+func TestSetZonesWhileDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, "gate", 12)
+		b.cfg.Annotation = annotate(ptr(0), 0)
+		c, err := New(b.cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.SetZones(t.Context(), testZones); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{"ENTERED all", "B_TO_A middle", "STAYED all", "ENTERED right"}; !slices.Equal(b.rec.zoned(), want) {
+			t.Errorf("events %q; want %q", b.rec.zoned(), want)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		c.turn <- struct{}{}
+		if _, err := c.SetZones(ctx, zones.Layout{}); !errors.Is(err, context.Canceled) {
+			t.Errorf("while it is busy for too long: %v", err)
 		}
 	})
 }

@@ -1140,9 +1140,9 @@ type ZoneStatus struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Objects in it as of the newest frame.
 	Objects int32 `protobuf:"varint,2,opt,name=objects,proto3" json:"objects,omitempty"`
-	// Events OBJECT_ENTERED since segd started.
+	// Events OBJECT_ENTERED since segd started or the zone was set.
 	Entries uint64 `protobuf:"varint,3,opt,name=entries,proto3" json:"entries,omitempty"`
-	// Events OBJECT_STAYED since segd started.
+	// Events OBJECT_STAYED since segd started or the zone was set.
 	Stays         uint64 `protobuf:"varint,4,opt,name=stays,proto3" json:"stays,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1211,7 +1211,7 @@ type LineStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The line's name, unique among the camera's lines.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Events LINE_CROSSED in the direction A_TO_B since segd started.
+	// Events LINE_CROSSED in the direction A_TO_B since segd started or the line was set.
 	AToB uint64 `protobuf:"varint,2,opt,name=a_to_b,json=aToB,proto3" json:"a_to_b,omitempty"`
 	// Those in the direction B_TO_A.
 	BToA          uint64 `protobuf:"varint,3,opt,name=b_to_a,json=bToA,proto3" json:"b_to_a,omitempty"`
