@@ -47,6 +47,7 @@ func (s *Server) api() []route {
 			route{http.MethodPatch, cameraPath + "/objects/{id}", limit.CostWork, s.withCamera(s.renameObject)},
 			route{http.MethodDelete, cameraPath + "/objects/{id}", limit.CostWork, s.withCamera(s.clearObject)},
 			route{http.MethodPost, cameraPath + "/annotations", limit.CostLarge, s.withCamera(s.annotate)},
+			route{http.MethodPut, cameraPath + "/zones", limit.CostWork, s.withCamera(s.setZones)},
 			route{http.MethodPut, holdPath, limit.CostWork, s.withCamera(s.holdFrame)},
 			route{http.MethodDelete, holdPath, limit.CostWork, s.withCamera(s.letGoFrame)},
 			route{http.MethodGet, cameraPath + "/snapshot", limit.CostWork, s.withCamera(s.snapshot)},
@@ -110,25 +111,8 @@ type cameraInfo struct {
 	Viewers int             `json:"viewers"`
 	Status  json.RawMessage `json:"status"` // segd.v1.Status in protobuf's JSON mapping, null before the first
 
-	// None without Commands.
-	Zones []zoneInfo `json:"zones"`
-	Lines []lineInfo `json:"lines"`
+	layoutInfo // empty without Commands
 }
-
-// zoneInfo and lineInfo have the names and values of the configuration.
-type (
-	zoneInfo struct {
-		Name    string        `json:"name"`
-		Polygon []zones.Point `json:"polygon"`
-		By      zones.By      `json:"by"`
-		Share   float64       `json:"share"`
-		Dwell   string        `json:"dwell"` // empty: none
-	}
-	lineInfo struct {
-		Name   string        `json:"name"`
-		Points []zones.Point `json:"points"`
-	}
-)
 
 type cameraList struct {
 	Version string       `json:"version"`
@@ -151,21 +135,11 @@ func (s *Server) showCamera(w http.ResponseWriter, _ *http.Request, c *camera) {
 // info is what is known of a camera, with its zones and lines.
 func (s *Server) info(c *camera) cameraInfo {
 	info := c.info()
-	info.Zones, info.Lines = []zoneInfo{}, []lineInfo{} // never null
-	if s.cfg.Commands == nil {
-		return info
+	var layout zones.Layout
+	if s.cfg.Commands != nil {
+		layout = s.cfg.Commands.Zones(c.name)
 	}
-	layout := s.cfg.Commands.Zones(c.name)
-	for _, z := range layout.Zones {
-		out := zoneInfo{Name: z.Name, Polygon: z.Polygon, By: z.By, Share: z.Share}
-		if z.Dwell > 0 {
-			out.Dwell = z.Dwell.String()
-		}
-		info.Zones = append(info.Zones, out)
-	}
-	for _, l := range layout.Lines {
-		info.Lines = append(info.Lines, lineInfo{l.Name, l.Points})
-	}
+	info.layoutInfo = newLayoutInfo(layout)
 	return info
 }
 

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -124,6 +125,18 @@ func (c *cameras) Zones(camera string) zones.Layout {
 		},
 		Lines: []zones.Line{{Name: "street", Points: []zones.Point{{0, 0.5}, {1, 0.5}}}},
 	}
+}
+
+func (c *cameras) SetZones(ctx context.Context, camera string, l zones.Layout) (zones.Layout, error) {
+	if _, ok := ctx.Deadline(); !ok {
+		return l, errors.New("no deadline")
+	}
+	err := c.note("zones %s %v", camera, l)
+	for i := range l.Zones {
+		z := &l.Zones[i]
+		z.By, z.Share = cmp.Or(z.By, zones.ByFoot), cmp.Or(z.Share, zones.DefaultShare)
+	}
+	return l, err
 }
 
 // A camera tells its zones and lines as the configuration has them, and what they have seen.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 	"time"
@@ -48,6 +49,9 @@ type Commands interface {
 	Picture(camera string, use func(masks *segdv1.MaskFrame, bgr []byte) error) error
 	// Zones returns the camera's zones and lines; they are not changed.
 	Zones(camera string) zones.Layout
+	// SetZones puts others in their place, which have no Faults, and returns them with
+	// their defaults.
+	SetZones(ctx context.Context, camera string, l zones.Layout) (zones.Layout, error)
 }
 
 const (
@@ -154,7 +158,7 @@ func (s *Server) renameObject(w http.ResponseWriter, r *http.Request, c *camera)
 	var change struct {
 		Label *string `json:"label"`
 	}
-	if err := readJSON(w, r, &change); err != nil {
+	if err := readJSON(w, r, limit.MaxBody, &change); err != nil {
 		s.refuse(w, r, err)
 		return
 	}
@@ -313,23 +317,23 @@ func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error
 	return body, nil
 }
 
-// readJSON reads one JSON object without unknown fields into v.
-func readJSON(w http.ResponseWriter, r *http.Request, v any) error {
+// readJSON reads one JSON object of most bytes without unknown fields into v.
+func readJSON(w http.ResponseWriter, r *http.Request, most int64, v any) error {
 	if err := checkType(r, typeJSON); err != nil {
 		return err
 	}
-	body, err := readBody(w, r, limit.MaxBody)
+	body, err := readBody(w, r, most)
 	if err != nil {
 		return err
 	}
-	return decode(body, v)
+	return decode("the body", body, v)
 }
 
-// decode reads body, which must be one JSON object with the fields of v.
-func decode(body []byte, v any) error {
+// decode reads body, called what, which must be one JSON object with the fields of v.
+func decode(what string, body []byte, v any) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(body, &members); err != nil || members == nil {
-		return &Refusal{Status: http.StatusBadRequest, Detail: fmt.Sprintf("the body is not a JSON object: %s", reason(err))}
+		return &Refusal{Status: http.StatusBadRequest, Detail: fmt.Sprintf("%s is not a JSON object: %s", what, reason(err))}
 	}
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.DisallowUnknownFields()
@@ -337,11 +341,22 @@ func decode(body []byte, v any) error {
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &kind):
-		return badField(Field{Pointer: "/" + kind.Field, Detail: fmt.Sprintf("a JSON %s; accepts a %s", kind.Value, kind.Type)})
+		return badField(Field{Pointer: "/" + kind.Field, Detail: fmt.Sprintf("a JSON %s; accepts a %s", kind.Value, jsonName(kind.Type))})
 	case err != nil:
 		return &Refusal{Status: http.StatusBadRequest, Detail: err.Error()}
 	}
 	return nil
+}
+
+// jsonName is what a Go type is called in JSON.
+func jsonName(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Slice:
+		return "list"
+	case reflect.Float64:
+		return "number"
+	}
+	return "string"
 }
 
 func reason(err error) string {

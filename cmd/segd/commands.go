@@ -10,6 +10,7 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/internal/problem"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/web"
 	"github.com/segd/segd/zones"
@@ -122,6 +123,15 @@ func (c commands) Zones(camera string) zones.Layout {
 	return cam.Zones()
 }
 
+func (c commands) SetZones(ctx context.Context, camera string, l zones.Layout) (zones.Layout, error) {
+	cam, err := c.d.set.Camera(camera)
+	if err != nil {
+		return zones.Layout{}, refusal(err)
+	}
+	l, err = cam.SetZones(ctx, l)
+	return l, refusal(err)
+}
+
 // serve has the bus answer the same commands.
 func (c commands) serve(cameras []string) error {
 	return c.d.bus.Serve(bus.Commands{
@@ -179,7 +189,7 @@ func refusal(err error) error {
 	r := &web.Refusal{Status: status, Detail: strings.Join(strings.Split(err.Error(), "\n"), "; ")}
 	for _, f := range faults(err) {
 		if f.Field != "" {
-			r.Fields = append(r.Fields, web.Field{Pointer: pointer(f.Field), Detail: f.Detail})
+			r.Fields = append(r.Fields, web.Field{Pointer: problem.Pointer(f.Field), Detail: f.Detail})
 		}
 	}
 	return r
@@ -200,9 +210,4 @@ func faults(err error) []*annotation.Fault {
 		}
 	}
 	return found
-}
-
-// pointer is a field such as objects[0].box as a JSON pointer.
-func pointer(field string) string {
-	return "/" + strings.NewReplacer("[", "/", "].", "/", "]", "", ".", "/").Replace(field)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -43,5 +44,23 @@ func TestZonesOfARunningSegd(t *testing.T) {
 	})
 	if want := `"zones":[{"name":"all","polygon":[[0,0],[1,0],[1,1],[0,1]],"by":"share","share":0.5,"dwell":"1s"}],"lines":[{"name":"edge","points":[[0,0.01],[0.01,0]]}]`; !strings.Contains(info, want) {
 		t.Errorf("%s; want %s", info, want)
+	}
+
+	// Others take their place while the camera runs.
+	const polygon = `"polygon":[[0,0],[1,0],[1,1],[0,1]]`
+	url := "http://" + httpAddr + "/api/v1/cameras/gate/zones"
+	status, answer := send(t, http.MethodPut, url, `{"zones":[{"name":"crossed","polygon":[[0,0],[1,1],[1,0],[0,0.9]]}],"lines":[]}`)
+	if status != http.StatusBadRequest || !strings.Contains(answer, `"pointer":"/zones/0/polygon"`) {
+		t.Errorf("a polygon that crosses itself: %d %s", status, answer)
+	}
+	status, answer = send(t, http.MethodPut, url, `{"zones":[{"name":"all",`+polygon+`,"by":"share","dwell":"1s"},{"name":"new",`+polygon+`,"by":"share"}],"lines":[]}`)
+	if status != http.StatusOK || !strings.Contains(answer, `{"name":"new",`+polygon+`,"by":"share","share":0.5,"dwell":""}],"lines":[]}`) {
+		t.Errorf("%d %s", status, answer)
+	}
+	clitest.Until(t, time.Minute, "the object in the new zone", func() bool {
+		return metric(t, httpAddr, `segd_zone_objects{camera="gate",zone="new"}`) == "1"
+	})
+	if text := get(t, "http://"+httpAddr+"/metrics"); !strings.Contains(text, `segd_zone_entries_total{camera="gate",zone="all"} 1`) || strings.Contains(text, `line="edge"`) {
+		t.Errorf("metrics:\n%s", text)
 	}
 }

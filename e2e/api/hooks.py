@@ -16,7 +16,7 @@ WIDTH, HEIGHT = 768, 576  # of the demo's frames
 # tracker's tests have those limits.
 LONGEST = 1000
 
-# Rules of annotations and names that a JSON schema cannot have.
+# Rules of annotations, names and zones that a JSON schema cannot have.
 REASONS = re.compile(
     "|".join(
         (
@@ -29,6 +29,13 @@ REASONS = re.compile(
             "want a brush of more than 0 and at most 768",
             "would paint [0-9]+ times the frame",
             "unprintable character",
+            # of zones and lines
+            "cross or touch; accepted: a polygon that does not cross itself",
+            "is point [0-9]+ already",
+            "its area is .* of the picture",
+            "both points are",
+            r"is (zones|lines)\[[0-9]+\]'s name already",
+            "accepts a duration of 1s or more",
         )
     )
 )

@@ -13,7 +13,8 @@ import (
 // Sizes of requests, in bytes.
 const (
 	MaxAnnotation = 16 << 20
-	MaxBody       = 16 << 10 // of any other request
+	MaxLayout     = 256 << 10 // zones and lines, each as many as may be, with all of their digits
+	MaxBody       = 16 << 10  // of any other request
 )
 
 // Who asks gains allowance all the time, up to Burst, and every request spends some.

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"strings"
 )
 
 // MediaType is that of a problem document.
@@ -19,6 +20,11 @@ type Field struct {
 	Field string `json:"field,omitempty"`
 	// Detail is what was found and what would be accepted.
 	Detail string `json:"detail"`
+}
+
+// Pointer is a field such as objects[0].box as a JSON pointer.
+func Pointer(field string) string {
+	return "/" + strings.NewReplacer("[", "/", "].", "/", "]", "", ".", "/").Replace(field)
 }
 
 // Document is a problem document.

@@ -24,6 +24,14 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+func TestPointer(t *testing.T) {
+	for field, want := range map[string]string{"label": "/label", "objects[0].box": "/objects/0/box", "zones[1].polygon[12]": "/zones/1/polygon/12"} {
+		if got := Pointer(field); got != want {
+			t.Errorf("%s is %s; want %s", field, got, want)
+		}
+	}
+}
+
 // Problem documents are made here and nowhere else.
 func TestOnce(t *testing.T) {
 	const root = "../.."
