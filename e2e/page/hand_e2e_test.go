@@ -141,22 +141,45 @@ func (h *hand) draw(ctx context.Context, points ...image.Point) error {
 	if err != nil {
 		return err
 	}
-	scale := min(box.Width/width, box.Height/height)
 	var way []browser.Point
 	for k, p := range points {
 		q := points[max(0, k-1)]
 		for s := 1; s <= 2; s++ { // as a hand goes, not in leaps
-			x, y := float64(q.X+(p.X-q.X)*s/2), float64(q.Y+(p.Y-q.Y)*s/2)
-			way = append(way, browser.Point{
-				X: box.Left + (box.Width-scale*width)/2 + scale*x,
-				Y: box.Top + (box.Height-scale*height)/2 + scale*y,
-			})
+			way = append(way, onScreen(box, image.Pt(q.X+(p.X-q.X)*s/2, q.Y+(p.Y-q.Y)*s/2)))
 		}
 	}
 	if h.touch {
 		return h.Touch(ctx, way)
 	}
 	return h.Drag(ctx, way...)
+}
+
+// onScreen is where a point of the picture is, all of which is seen on the canvas.
+func onScreen(canvas browser.Box, p image.Point) browser.Point {
+	scale := min(canvas.Width/width, canvas.Height/height)
+	return browser.Point{
+		X: canvas.Left + (canvas.Width-scale*width)/2 + scale*float64(p.X),
+		Y: canvas.Top + (canvas.Height-scale*height)/2 + scale*float64(p.Y),
+	}
+}
+
+// click presses the mouse's button, or taps, on points of the picture, one after the other.
+func (h *hand) click(ctx context.Context, points ...image.Point) error {
+	box, err := h.Find(ctx, "#canvas")
+	if err != nil {
+		return err
+	}
+	for _, p := range points {
+		if h.touch {
+			err = h.Touch(ctx, []browser.Point{onScreen(box, p)})
+		} else {
+			err = h.Click(ctx, onScreen(box, p))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // begin presses the button that freezes the picture for a new object.

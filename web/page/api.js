@@ -27,6 +27,8 @@ async function ask(method, path, body, options = {}) {
 }
 
 export const cameras = () => ask("GET", "/api/v1/cameras");
+export const camera = (camera) => ask("GET", of(camera));
+export const setZones = (camera, layout) => ask("PUT", of(camera, "/zones"), layout);
 export const objects = async (camera) => (await ask("GET", of(camera, "/objects"))).objects;
 export const rename = (camera, id, label) => ask("PATCH", of(camera, `/objects/${id}`), { label });
 export const remove = (camera, id) => ask("DELETE", of(camera, `/objects/${id}`));

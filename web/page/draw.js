@@ -98,19 +98,25 @@ function drawChip(ctx, object, left, top, scale, ratio) {
   const { canvas } = ctx;
   if (!box || left + box.right * scale < 0 || top + box.bottom * scale < 0 ||
     left + box.left * scale > canvas.width || top + box.top * scale > canvas.height) return;
+  drawText(ctx, object.label, colour(object.id), { x: left + ((box.left + box.right) / 2) * scale, y: top + box.top * scale }, ratio);
+}
+
+// drawText writes above a place of the canvas, on dark, and keeps to the canvas.
+export function drawText(ctx, text, style, at, ratio) {
+  const { canvas } = ctx;
   ctx.setTransform(1, 0, 0, 1, 0, 0);
   ctx.font = `600 ${chipFont * ratio}px system-ui, sans-serif`;
-  const width = ctx.measureText(object.label).width + 2 * chipPad * ratio;
+  const width = ctx.measureText(text).width + 2 * chipPad * ratio;
   const height = (chipFont + 8) * ratio;
-  const x = clamp(left + ((box.left + box.right) / 2) * scale - width / 2, 0, canvas.width - width);
-  const y = clamp(top + box.top * scale - height - 5 * ratio, 0, canvas.height - height);
+  const x = clamp(at.x - width / 2, 0, canvas.width - width);
+  const y = clamp(at.y - height - 5 * ratio, 0, canvas.height - height);
   ctx.beginPath();
   ctx.roundRect(x, y, width, height, 4 * ratio);
   ctx.fillStyle = chipBack;
   ctx.fill();
-  ctx.fillStyle = colour(object.id);
+  ctx.fillStyle = style;
   ctx.textBaseline = "middle";
-  ctx.fillText(object.label, x + chipPad * ratio, y + height / 2 + ratio / 2);
+  ctx.fillText(text, x + chipPad * ratio, y + height / 2 + ratio / 2);
 }
 
 // boundsOf is the box round an object's loops, or null when it has none.

@@ -39,7 +39,7 @@ export function drawInk(ctx, { sketch, draft, cross, tool }, place, ratio) {
   }
   for (const mark of sketch.counting()) drawMark(ctx, mark, px);
   if (draft) drawDraft(ctx, draft, px);
-  if (cross) drawCross(ctx, cross, tool, px);
+  if (cross) drawCross(ctx, cross, tool === "background" || tool === "erase" ? light : "#7fe0ff", px);
   ctx.restore();
 }
 
@@ -83,7 +83,7 @@ function dashes(ctx, path, style, px) {
 }
 
 // casing draws a line that is seen on any picture.
-function casing(ctx, path, style, px) {
+export function casing(ctx, path, style, px) {
   ctx.strokeStyle = dark;
   ctx.lineWidth = 4.5 * px;
   ctx.stroke(path);
@@ -92,7 +92,7 @@ function casing(ctx, path, style, px) {
   ctx.stroke(path);
 }
 
-function dot(ctx, [x, y], radius, style, px) {
+export function dot(ctx, [x, y], radius, style, px) {
   ctx.beginPath();
   ctx.arc(x, y, radius, 0, 2 * Math.PI);
   ctx.fillStyle = style;
@@ -102,17 +102,17 @@ function dot(ctx, [x, y], radius, style, px) {
   ctx.stroke();
 }
 
-function drawCross(ctx, [x, y], tool, px) {
+export function drawCross(ctx, [x, y], style, px) {
   const path = new Path2D();
   for (const [dx, dy] of [[1, 0], [0, 1], [-1, 0], [0, -1]]) {
     path.moveTo(x + 4 * px * dx, y + 4 * px * dy);
     path.lineTo(x + 14 * px * dx, y + 14 * px * dy);
   }
-  casing(ctx, path, tool === "background" || tool === "erase" ? light : "#7fe0ff", px);
+  casing(ctx, path, style, px);
 }
 
 // line is a path through points; one point alone is a dot of the brush's width.
-function line(points, closed = false) {
+export function line(points, closed = false) {
   const path = new Path2D();
   path.moveTo(points[0][0], points[0][1]);
   for (const [x, y] of points.length > 1 ? points.slice(1) : points) path.lineTo(x, y);

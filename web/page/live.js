@@ -30,6 +30,7 @@ export class Feed {
   size = null; // { width, height } of its pictures, when known before the first
   frame = null; // newest decoded frame: { mask, objects, regions, image, whole (the image is), shownAt, age }
   status = null; // newest Status of the camera
+  layout = { zones: [], lines: [] }; // as the API has them
   link = "connecting"; // connecting | open | waiting
   retryAt = 0;
   reason = "";

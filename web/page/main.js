@@ -12,6 +12,8 @@ import { ObjectList } from "./objects.js";
 import { Stage } from "./stage.js";
 import { Toast } from "./toast.js";
 import { Wall } from "./wall.js";
+import { ZoneList, ZonePanel } from "./zonepanel.js";
+import { Zoning } from "./zoning.js";
 import { setText } from "./dom.js";
 
 const listEvery = 5000; // ms between looks at the list of cameras
@@ -34,6 +36,14 @@ const panel = new MarkPanel(marking, {
   brush: byId("brush"), brushSize: byId("brush-size"), brushLabel: byId("brush-label"),
   undo: byId("undo"), redo: byId("redo"), close: byId("close-shape"),
 });
+const zoning = new Zoning({ stage, toast, changed: () => showZoning() });
+const zonePanel = new ZonePanel(zoning, {
+  form: byId("zoning"), title: byId("zoning-title"), name: byId("zone-name"), status: byId("zone-status"), faults: byId("zone-faults"),
+  turn: byId("turn-line"), save: byId("zone-save"), cancel: byId("zone-cancel"), close: byId("close-zone"),
+});
+const zoneList = new ZoneList({
+  list: byId("zone-list"), empty: byId("zone-empty"), keep: byId("zone-keep"), yaml: byId("zone-yaml"), copy: byId("copy-yaml"),
+}, (kind, name) => zoning.remove(kind, name));
 const actions = new Actions({ stage, toast });
 const objects = new ObjectList({
   list: byId("object-list"), empty: byId("object-empty"), total: byId("object-count"), announce,
@@ -72,9 +82,11 @@ function refresh() {
   if (!stage.feed) return;
   const live = stage.refresh();
   byId("mark").disabled = !stage.feed.frame?.whole;
+  byId("draw-zone").disabled = byId("draw-line").disabled = !stage.feed.frame;
   objects.show(stage.feed, live);
   figures.show(stage.feed, live);
   leftOut.show(stage.feed);
+  zoneList.show(stage.feed);
 }
 
 // mark freezes the picture; id is the object to correct, 0 a new one.
@@ -92,6 +104,23 @@ function showMarking() {
   if (ended) byId("mark").focus({ preventScroll: true });
 }
 
+// drawZone draws a zone or a line on the live picture.
+function drawZone(kind) {
+  if (objects.readOnly) return;
+  if (document.fullscreenElement) document.exitFullscreen();
+  zoning.start(kind);
+  byId("picture").scrollIntoView({ block: "nearest" });
+}
+
+function showZoning() {
+  const ended = document.body.dataset.mode === "zoning" && !zoning.active;
+  zonePanel.show();
+  wall.section.inert = zoning.active;
+  if (!ended) return;
+  refresh(); // the list has what was drawn
+  byId("draw-zone").focus({ preventScroll: true });
+}
+
 // wanted is the camera the address names; camera names need no escape, so one
 // that cannot be read names none.
 function wanted() {
@@ -106,6 +135,7 @@ function choose() {
   const feed = feeds.get(wanted()) ?? feeds.values().next().value;
   if (!feed || feed === stage.feed) return;
   marking.leave();
+  zoning.leave();
   for (const other of feeds.values()) other.setLarge(other === feed);
   stage.select(feed);
   wall.select(feed.camera);
@@ -126,16 +156,18 @@ function arrange(cameras) {
     if (!names.includes(name)) {
       if (stage.feed === feed) {
         marking.leave();
+        zoning.leave();
         stage.feed = null;
       }
       feed.stop();
       feeds.delete(name);
     }
   }
-  for (const { name, width, height } of cameras) {
+  for (const { name, width, height, zones, lines } of cameras) {
     if (!feeds.has(name)) feeds.set(name, new Feed(name, onFeed));
     const feed = feeds.get(name);
     if (width && height) feed.size = { width, height };
+    feed.layout = { zones, lines };
   }
   wall.arrange(names);
   byId("camera-keys").hidden = names.length < 2;
@@ -155,7 +187,7 @@ function setAccess(access) {
   objects.readOnly = access === "viewer";
   byId("read-only").hidden = !objects.readOnly;
   byId("mark").hidden = objects.readOnly;
-  byId("mark-key").hidden = objects.readOnly;
+  byId("mark-key").hidden = byId("zone-key").hidden = objects.readOnly;
 }
 
 async function look() {
@@ -195,16 +227,32 @@ function fit() {
   stage.paint();
 }
 
-const liveKeys = { n: () => mark(), m: toggleMasks, r: toggleRegions, f: toggleFull, u: () => toast.undo(), "[": () => step(-1), "]": () => step(1) };
+const liveKeys = { n: () => mark(), z: () => drawZone("zone"), l: () => drawZone("line"), m: toggleMasks, r: toggleRegions, f: toggleFull, u: () => toast.undo(), "[": () => step(-1), "]": () => step(1) };
 const thicker = (by) => marking.setWidth(marking.pen.width + by);
 const markingKeys = {
   o: () => marking.setTool("object"), b: () => marking.setTool("background"), x: () => marking.setTool("box"),
   p: () => marking.setTool("polygon"), r: () => marking.setTool("paint"), e: () => marking.setTool("erase"),
   z: () => marking.undo(), y: () => marking.redo(), "[": () => thicker(-2), "]": () => thicker(2),
-  "+": () => marking.pointer.zoom(zoomStep), "-": () => marking.pointer.zoom(1 / zoomStep), 0: fit,
+  "+": () => zoom(zoomStep), "-": () => zoom(1 / zoomStep), 0: fit,
   escape: () => marking.cancel(),
   enter: () => (marking.pen.canClose ? marking.closeShape() : marking.accept()),
 };
+const zoningKeys = {
+  "+": () => zoom(zoomStep), "-": () => zoom(1 / zoomStep), 0: fit,
+  backspace: () => zoning.back(), escape: () => zoning.leave(),
+  enter: () => (zoning.canClose ? zoning.close() : zoning.save()),
+};
+
+// keys are those of what is being done.
+function keys() {
+  if (marking.active) return markingKeys;
+  return zoning.active ? zoningKeys : liveKeys;
+}
+
+// zoom enlarges the picture that is drawn on.
+function zoom(factor) {
+  (marking.active ? marking : zoning).pointer.zoom(factor);
+}
 
 function onKey(event) {
   const key = event.key.toLowerCase();
@@ -214,9 +262,9 @@ function onKey(event) {
     return event.shiftKey ? marking.redo() : marking.undo();
   }
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (inField && !(marking.active && key === "escape")) return;
+  if (inField && !((marking.active || zoning.active) && key === "escape")) return;
   if (key === "enter" && event.target.closest("button, a, input")) return; // it has its own meaning there
-  const act = (marking.active ? markingKeys : liveKeys)[key];
+  const act = keys()[key];
   if (!act) return;
   event.preventDefault();
   act();
@@ -231,8 +279,10 @@ byId("mark").addEventListener("click", () => mark());
 byId("masks").addEventListener("click", toggleMasks);
 byId("regions").addEventListener("click", toggleRegions);
 byId("full").addEventListener("click", toggleFull);
-byId("zoom-in").addEventListener("click", () => marking.pointer.zoom(zoomStep));
-byId("zoom-out").addEventListener("click", () => marking.pointer.zoom(1 / zoomStep));
+byId("draw-zone").addEventListener("click", () => drawZone("zone"));
+byId("draw-line").addEventListener("click", () => drawZone("line"));
+byId("zoom-in").addEventListener("click", () => zoom(zoomStep));
+byId("zoom-out").addEventListener("click", () => zoom(1 / zoomStep));
 byId("zoom-fit").addEventListener("click", fit);
 document.addEventListener("keydown", onKey);
 document.addEventListener("visibilitychange", onVisibility);

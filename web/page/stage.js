@@ -1,6 +1,7 @@
 // The large picture of one camera with its state: live, or frozen to be marked.
 import { setText } from "./dom.js";
 import { draw, drawLabels, drawRegions, fit, unlit } from "./draw.js";
+import { drawZones } from "./drawzones.js";
 import { count } from "./format.js";
 import { health } from "./health.js";
 import { View } from "./view.js";
@@ -8,6 +9,7 @@ import { View } from "./view.js";
 export class Stage {
   view = new View();
   #frozen = null; // { frame, objects(), ink(ctx, place, ratio) }
+  #drawn = null; // { ink(ctx, place, ratio) }, on the live picture
 
   constructor({ box, canvas, name, state, veil, title, text }) {
     Object.assign(this, { box, canvas, name, state, veil, title, text });
@@ -33,14 +35,29 @@ export class Stage {
   // freeze shows one frame until thaw.
   freeze(frozen) {
     this.#frozen = frozen;
+    this.#takeKeys();
+  }
+
+  thaw() {
+    this.#frozen = null;
+    this.#leaveKeys();
+  }
+
+  // drawOn has somebody draw on the live picture, until it is called with null.
+  drawOn(drawn) {
+    this.#drawn = drawn;
+    if (drawn) this.#takeKeys();
+    else this.#leaveKeys();
+  }
+
+  #takeKeys() {
     this.canvas.tabIndex = 0;
     this.canvas.setAttribute("role", "application");
     this.refresh();
     this.canvas.focus({ preventScroll: true });
   }
 
-  thaw() {
-    this.#frozen = null;
+  #leaveKeys() {
     this.view.reset();
     this.canvas.removeAttribute("tabindex");
     this.canvas.setAttribute("role", "img");
@@ -60,8 +77,10 @@ export class Stage {
     const place = draw(this.canvas, { image: frame.image, objects, size: frame.mask }, { masks, ratio, view: this.view });
     const ctx = this.canvas.getContext("2d");
     frozen?.ink(ctx, place, ratio);
+    if (!frozen) drawZones(ctx, { layout: this.feed.layout, status: this.feed.status, size: frame.mask }, place, ratio);
     if (this.regions && !frozen) drawRegions(ctx, frame.regions, place, ratio);
     if (masks) drawLabels(ctx, objects, place, ratio);
+    this.#drawn?.ink(ctx, place, ratio);
   }
 
   // refresh brings pill, veil and description up to date and tells whether the
@@ -78,7 +97,7 @@ export class Stage {
     setText(this.text, h.text);
     const label = this.#frozen
       ? `Frozen picture of ${this.feed.camera}. Arrow keys move the cross, the space bar puts the pen down and lifts it.`
-      : `Live picture of ${this.feed.camera}: ${h.title || h.pill}`;
+      : `Live picture of ${this.feed.camera}: ${h.title || h.pill}${this.#drawn ? ". Arrow keys move the cross, the space bar sets a corner." : ""}`;
     if (this.canvas.getAttribute("aria-label") !== label) this.canvas.setAttribute("aria-label", label);
     return h.kind === "live";
   }
