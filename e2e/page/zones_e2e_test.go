@@ -285,7 +285,7 @@ func (w *world) lineOnPhone(ctx context.Context) error {
 	if err != nil || len(z.Lines) != 1 || !near(z.Lines[0].Points, []image.Point{path[1], path[0]}) {
 		return errors.Join(err, fmt.Errorf("%v was drawn and turned round; segd has %+v", path, z.Lines))
 	}
-	if err := h.press(ctx, ".zone .remove"); err != nil {
+	if err := h.undo(ctx, "gate is watched"); err != nil {
 		return err
 	}
 	return h.says(ctx, "#zone-empty:not([hidden])", "None.")

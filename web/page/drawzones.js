@@ -84,13 +84,10 @@ function drawSides(ctx, [from, to], style, place, ratio) {
   }
 }
 
-// nameAt is at the foot of a zone, as objects have theirs above their heads, and at the first
-// quarter of a line, aside of its arrow.
+// nameAt is at the foot of a zone, as objects have theirs above their heads, and where a line
+// begins, away from its arrow.
 function nameAt({ kind, points }, place) {
-  if (kind === "line") {
-    const [[x0, y0], [x1, y1]] = points;
-    return onCanvas([x0 + (x1 - x0) / 4, y0 + (y1 - y0) / 4], place);
-  }
+  if (kind === "line") return onCanvas(points[0], place);
   const xs = points.map(([x]) => x);
   return onCanvas([(Math.min(...xs) + Math.max(...xs)) / 2, Math.max(...points.map(([, y]) => y))], place);
 }
