@@ -54,12 +54,13 @@ func TestPage(t *testing.T) {
 		do   func(context.Context) error
 	}{
 		{"the regions where objects are looked for are shown to who wants to see them", w.regions},
-		{"a zone and a line are drawn, and count who walks there", w.zones},
 		{"an object is renamed, and undo gives the old name back", w.rename},
 		{"it is corrected with the eraser, and undo gives the mask back", w.correct},
 		{"objects are removed, and one is brought back by undo", w.remove},
 		{"there are no regions without objects", w.noRegions},
+		{"a zone and a line are drawn", w.zones},
 		{"a walking person is marked with a few strokes, and followed", w.mark},
+		{"the zone and the line have counted her", w.counted},
 		{"what is painted is the mask to the pixel, holes and separate pieces too", w.painted},
 		{"the page decodes masks as pycocotools encodes them", w.decodes},
 		{"by keyboard alone: a box is drawn, and cancelled", w.keyboard},

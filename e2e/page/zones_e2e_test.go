@@ -59,8 +59,8 @@ func near(got [][2]float64, want []image.Point) bool {
 	})
 }
 
-// zones draws a zone with the mouse and a line by keyboard and mouse, and sees their counts
-// rise. What segd refuses is told beside it, and can be mended.
+// zones draws a zone and a line where the walker will go, with nobody followed yet. What segd
+// refuses is told beside it, and can be mended.
 func (w *world) zones(ctx context.Context) error {
 	h := w.desk
 	if err := h.drawing(ctx, "#draw-zone"); err != nil {
@@ -133,13 +133,19 @@ func (w *world) zones(ctx context.Context) error {
 		return fmt.Errorf("lawn %v and path %v were drawn; segd has %+v and %+v", lawn, path, z.Zones, z.Lines)
 	}
 
+	return h.says(ctx, "#zone-list", "a→b 0, b→a 0")
+}
+
+// counted sees that the counts have risen since, and then that they can be kept and removed.
+func (w *world) counted(ctx context.Context) error {
+	h := w.desk
 	if err := h.counted(ctx); err != nil {
 		return err
 	}
 	if err := h.picture(ctx, "1-zones"); err != nil {
 		return err
 	}
-	z, err = w.zoned(ctx)
+	z, err := w.zoned(ctx)
 	if err != nil {
 		return err
 	}
@@ -189,10 +195,10 @@ func (h *hand) kept(ctx context.Context, z zoned) error {
 	return h.says(ctx, "#zone-empty:not([hidden])", "None.")
 }
 
-// counted waits until the page says that somebody is in the zone and has crossed the line from
+// counted waits until the page says that somebody has entered the zone and crossed the line from
 // a to b.
 func (h *hand) counted(ctx context.Context) error {
-	entered := regexp.MustCompile(`[1-9]\d* inside, [1-9]\d* entered`)
+	entered := regexp.MustCompile(`[1-9]\d* entered`)
 	crossed := regexp.MustCompile(`a→b [1-9]`)
 	_, err := h.until(ctx, "counts of who walks there", func(said) bool {
 		text := h.text(ctx, "#zone-list")
