@@ -21,6 +21,10 @@ import (
 // Path is the path of the stream in the server's URL.
 const Path = "/demo"
 
+// writeQueue is how many packets wait for a client: those of two key frames of 4K come at once, and
+// gortsplib drops what is more than that.
+const writeQueue = 4096
+
 // Config says how a clip is served. The zero value is usable.
 type Config struct {
 	// Addr is the host and port to listen on for RTSP; "" = 127.0.0.1:0, any free
@@ -90,6 +94,7 @@ func (s *Server) Start() error {
 	udp := []net.PacketConn{rtp, rtcp}
 	s.rtsp = &gortsplib.Server{
 		Handler:        (*handler)(s),
+		WriteQueueSize: writeQueue,
 		RTSPAddress:    s.cfg.Addr,
 		UDPRTPAddress:  rtp.LocalAddr().String(),
 		UDPRTCPAddress: rtcp.LocalAddr().String(),

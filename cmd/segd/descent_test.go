@@ -26,6 +26,7 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/config"
+	"github.com/segd/segd/internal/cores"
 	"github.com/segd/segd/metrics"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/tracker"
@@ -98,7 +99,7 @@ func scrapes(t *testing.T, cameras map[string]tracker.Config) (texts []string) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &daemon{
 			cfg: &config.Config{Site: "test", Superpixels: 96}, log: slog.New(slog.DiscardHandler),
-			registry: prometheus.NewRegistry(), annotations: map[string]*annotation.Annotation{},
+			registry: prometheus.NewRegistry(), annotations: map[string]*annotation.Annotation{}, cores: cores.New(8),
 		}
 		d.meters = metrics.New(d.registry)
 		var configs []pipeline.Config
