@@ -136,6 +136,8 @@ func TestPage(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 	}
+	// What was complained of last may be told twice.
+	must(p.Evaluate(ctx, `new Promise((r) => setTimeout(() => r(1), 500))`, new(int)))
 	before := len(b.Faults())
 	must(p.Evaluate(ctx, `(() => { const c = new AbortController(); const f = fetch("/", { signal: c.signal }).catch(() => 1); c.abort(); return f; })()`, new(int)))
 	must(p.Evaluate(ctx, `new Promise((r) => setTimeout(() => r(1), 100))`, new(int)))

@@ -56,7 +56,7 @@ export class ZoneList {
     remove.type = "button";
     remove.setAttribute("aria-label", `Remove ${kind} ${name}`);
     remove.addEventListener("click", () => this.#remove(kind, name));
-    item.append(element("span", "object-label", name), remove, words);
+    item.append(element("span", "zone-name", name), remove, words);
     return { item, words };
   }
 }
