@@ -15,6 +15,9 @@
 //     the Lagrangian cannot rise. What left the window stays in it.
 //   - Smoothness. Neighbouring superpixels of like colour prefer one label.
 //
+// A frame that a detector annotated ([annotation.Annotation.Automatic]) is one of the window, too, but
+// does not start it and the classifier anew, and few of them stay.
+//
 // The newest frame is then cut with the classifier speaking as loudly as the
 // affinity is unsure, and the pixels along its outlines are cut once more by their
 // own colours. Package window, below internal/, has the objective, term by term, and

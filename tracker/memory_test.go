@@ -192,6 +192,7 @@ func TestDropAnchors(t *testing.T) {
 		{"more than may be", [][]int32{{1}, {2}, {3}, {4}}, []uint64{0, 1, 2, 3}},
 		{"the newest stays", [][]int32{{1}, {2}, {3}, {}}, []uint64{0, 1, 2, 3}},
 		{"what was too many goes later", [][]int32{{1}, {}, {}, {2}, {}}, []uint64{0, 3, 4}},
+		{"a detector's stay", [][]int32{{-2}, {1}, {}, {}, {-2}, {}}, []uint64{0, 1, 3, 4, 5}},
 		{"a detector's do not count", [][]int32{{1}, {-2}, {}, {-2}, {}}, []uint64{0, 1, 2, 3, 4}},
 	} {
 		var w frames
@@ -237,6 +238,9 @@ func TestDetectorsAnchors(t *testing.T) {
 				t.Fatalf("frame %d: %d iterations; want at most %d, as of any frame", i, res.Solve.Iterations, tr.cfg.MaxIter)
 			}
 			last = len(tr.frames.anchors)
+			if n := len(tr.frames.recent); n > tr.cfg.Window {
+				t.Fatalf("frame %d: %d frames in the window; want at most %d", i, n, tr.cfg.Window)
+			}
 			if last > 1+automaticAnchors || tr.frames.anchors[0].Seq != 0 {
 				t.Fatalf("frame %d: %d annotated frames are kept, the first of them %d; want that of frame 0 and at most %d", i, last, tr.frames.anchors[0].Seq, automaticAnchors)
 			}

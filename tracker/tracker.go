@@ -248,7 +248,7 @@ func (t *Tracker) decide(ctx context.Context, f *frame, ann *annotation.Annotati
 	// has no other time to.
 	defines = defines || t.cfg.Mode == Frozen
 	how := estimation{learn: defines, defined: defines, anew: defines}
-	if ann.Automatic && len(t.frames.anchors) > 0 {
+	if ann.Automatic && len(t.frames.anchors) > 0 && t.cfg.Mode != Frozen {
 		how.anew = false // too often for that, and little of it is news
 	}
 	if err := t.solve(ctx, f, how, out); err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/tracker"
 )
 
 // streetDetector finds red and blue; it counts the frames that it is shown from first on.
@@ -57,6 +58,25 @@ func TestRunAutomatic(t *testing.T) {
 	}
 	if !slices.IsSortedFunc(report.Boxes, func(a, b Found) int { return a.Frame - b.Frame }) || report.Boxes[0].Frame != 1 {
 		t.Error("boxes are not those of frame 1 on, in order")
+	}
+}
+
+// Whatever labels the frames, what the detector finds later has masks, too.
+func TestRunAutomaticModes(t *testing.T) {
+	for mode := tracker.Joint; mode <= tracker.NoTemporal; mode++ {
+		opt := streetOptions(t, 20)
+		opt.Tracker.Mode = mode
+		report, err := RunAutomatic(t.Context(), opt, Automatic{Detector: &streetDetector{first: 1, every: 5}, Every: 5})
+		if err != nil {
+			t.Fatalf("%s: %v", mode, err)
+		}
+		ids := map[int]bool{}
+		for _, b := range report.Boxes {
+			ids[b.ID] = true
+		}
+		if len(ids) < 2 {
+			t.Errorf("%s: ids %v; want both", mode, ids)
+		}
 	}
 }
 
