@@ -164,7 +164,7 @@ func (m *Marker) assign(seq uint64, found []features.Detection) (of []int) {
 	for i, d := range found {
 		for k := range m.objects {
 			o := &m.objects[k]
-			if v := iou(d.Box, o.expected(seq)); v >= leastIoU && (!o.own || o.class == d.Class) {
+			if v := features.IoU(d.Box, o.expected(seq)); v >= leastIoU && (!o.own || o.class == d.Class) {
 				pairs = append(pairs, pair{i, k, v})
 			}
 		}
@@ -216,9 +216,3 @@ func (m *Marker) own() (n int) {
 }
 
 func area(r image.Rectangle) float64 { return float64(r.Dx()) * float64(r.Dy()) }
-
-// iou is the intersection of two boxes over their union.
-func iou(a, b image.Rectangle) float64 {
-	both := area(a.Intersect(b))
-	return both / (area(a) + area(b) - both)
-}

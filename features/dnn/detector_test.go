@@ -499,7 +499,7 @@ func TestEmbeddedDetector(t *testing.T) {
 		}
 		for _, box := range want {
 			if !slices.ContainsFunc(all[i], func(f features.Detection) bool {
-				return intersectionOverUnion(f.Box, box) > 0.7 && f.Class == "person" && f.Score >= 0.5
+				return features.IoU(f.Box, box) > 0.7 && f.Class == "person" && f.Score >= 0.5
 			}) {
 				t.Errorf("%s: found %v, none at %v", engine, all[i], box)
 			}

@@ -4,8 +4,8 @@
 // [Embedded] opens the model in the binary (segd-s64, described in
 // models/segd-s64.md), [Open] an ONNX or Caffe file. In goes a BGR24 image, out
 // come one [features.Map] a tap in memory of Go's own, placed on the image's own
-// pixels whatever size the model saw. A [Model] may be used from any goroutine; one
-// at a time gets through.
+// pixels whatever size the model saw. A [Model] may be used from any goroutine,
+// by several at once.
 //
 // [EmbeddedDetector] opens the detector in the binary (NanoDet-m, described in
 // models/nanodet-m.md), [OpenDetector] an ONNX file with the outputs of a NanoDet, a YOLOX or a
@@ -22,9 +22,9 @@
 // (Options.Device). Debian's OpenCV was not.
 //
 // OpenCV ends the process on a model it dislikes, and a library that somebody names may do
-// anything, so Open and OpenDetector first have a child process try it ([Probe], [ProbeDetector]); what can be seen from the bytes of an ONNX file is checked even
-// before that. Frames are run through a few lines of C++ of our own that turn
-// OpenCV's exceptions into errors and free what gocv 0.31 leaks.
+// anything, so Open and OpenDetector first have a child process try it ([Probe], [ProbeDetector]); what
+// can be seen from the bytes of an ONNX file is checked even before that. Frames are run through a few
+// lines of C++ of our own that turn OpenCV's exceptions into errors and free what gocv 0.31 leaks.
 //
 // Taps are named as "segd model check" lists a model's layers; for ONNX these are
 // "onnx_node!NAME" for named nodes, "onnx_node_output_0!TENSOR" for unnamed ones,

@@ -326,18 +326,10 @@ func suppress(dst, found []features.Detection) []features.Detection {
 			if better.Class == f.Class {
 				limit = overlap
 			}
-			return intersectionOverUnion(better.Box, f.Box) > limit
+			return features.IoU(better.Box, f.Box) > limit
 		}) {
 			dst = append(dst, f)
 		}
 	}
 	return dst
 }
-
-// intersectionOverUnion is the share of what two boxes cover, which are not empty, that both do.
-func intersectionOverUnion(a, b image.Rectangle) float64 {
-	both := area(a.Intersect(b))
-	return float64(both) / float64(area(a)+area(b)-both)
-}
-
-func area(r image.Rectangle) int { return r.Dx() * r.Dy() }
