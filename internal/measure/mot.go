@@ -135,10 +135,8 @@ func runMot(cmd *cobra.Command, std cli.Streams, f motFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	if out != nil {
-		if err := mot.WriteBoxes(out, report.Boxes); err != nil {
-			return err
-		}
+	if err := writeBoxes(out, report.Boxes); err != nil {
+		return err
 	}
 	if f.json {
 		return json.NewEncoder(std.Out).Encode(report)
@@ -158,13 +156,8 @@ func runAutomatic(ctx context.Context, std cli.Streams, f motFlags, opt mot.Opti
 	if err != nil {
 		return err
 	}
-	for file, boxes := range map[*os.File][]mot.Found{out: report.Boxes, detections: report.Detected} {
-		if file == nil {
-			continue
-		}
-		if err := mot.WriteBoxes(file, boxes); err != nil {
-			return err
-		}
+	if err := errors.Join(writeBoxes(out, report.Boxes), writeBoxes(detections, report.Detected)); err != nil {
+		return err
 	}
 	if f.json {
 		return json.NewEncoder(std.Out).Encode(report)
@@ -174,6 +167,14 @@ func runAutomatic(ctx context.Context, std cli.Streams, f motFlags, opt mot.Opti
 	}
 	_, err = fmt.Fprintf(std.Out, "\n%.0f ms a frame\n", report.Milliseconds)
 	return err
+}
+
+// writeBoxes writes to a file, if there is one.
+func writeBoxes(file *os.File, boxes []mot.Found) error {
+	if file == nil {
+		return nil
+	}
+	return mot.WriteBoxes(file, boxes)
 }
 
 // parseFrames reads A-B; nothing is 0, 0.
