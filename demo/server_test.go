@@ -3,6 +3,7 @@ package demo
 import (
 	"bytes"
 	"errors"
+	"math/rand/v2"
 	"net"
 	"testing"
 	"time"
@@ -137,6 +138,51 @@ func TestServe(t *testing.T) {
 				t.Errorf("second client's first frame is %d ticks after the first client's", got.ticks-first)
 			}
 		})
+	}
+}
+
+// A frame of more packets than gortsplib holds by itself arrives whole.
+func TestServeLargeFrames(t *testing.T) {
+	cfg := codec.EncoderConfig{Width: 1280, Height: 720, FPS: 50, GOP: 1, CRF: 1}
+	enc, err := codec.NewEncoder(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer enc.Close()
+	noise := rand.New(rand.NewPCG(1, 2))
+	pix := make([]byte, 3*cfg.Width*cfg.Height)
+	for i := range pix {
+		pix[i] = byte(noise.Uint32())
+	}
+	packets, err := enc.BGR(pix, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest, err := enc.Flush()
+	if err != nil {
+		t.Fatal(err)
+	}
+	clip, err := NewClip(cfg, append(packets, rest...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(clip.units[0][len(clip.units[0])-1]); n < 256*1460 || n > writeQueue*1400 {
+		t.Fatalf("the frame has %d bytes; want more than 256 packets and less than %d", n, writeQueue)
+	}
+	s, err := NewServer(clip, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	samples, _, err := client(t, s.URL(), gortsplib.ProtocolTCP)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := receive(t, samples); !equal(got.au, clip.units[0]) {
+		t.Error("the frame is not what was sent")
 	}
 }
 

@@ -488,11 +488,15 @@ segd_line_crossings_total{camera="demo",direction="b_to_a",line="street"} 5
 		c.RemoveZone(name)
 		c.RemoveLine(name)
 	}
+	c.Zone("yard", 0, 2, 0)
 	c.Line("street", 0, 1)
 	both(`
 segd_zone_objects{camera="demo",zone="porch"} 0
+segd_zone_objects{camera="demo",zone="yard"} 0
 segd_zone_entries_total{camera="demo",zone="porch"} 7
+segd_zone_entries_total{camera="demo",zone="yard"} 2
 segd_zone_stays_total{camera="demo",zone="porch"} 0
+segd_zone_stays_total{camera="demo",zone="yard"} 0
 segd_line_crossings_total{camera="demo",direction="a_to_b",line="path"} 7
 segd_line_crossings_total{camera="demo",direction="b_to_a",line="path"} 0
 segd_line_crossings_total{camera="demo",direction="a_to_b",line="street"} 0
