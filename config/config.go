@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/segd/segd/features/coco"
 	"github.com/segd/segd/ingest/cameraurl"
 	"github.com/segd/segd/zones"
 )
@@ -22,8 +23,9 @@ type Config struct {
 	WHIP WHIP   `yaml:"whip"`
 	NATS NATS   `yaml:"nats"`
 	// Model is the network whose features describe a superpixel.
-	Model Model `yaml:"model"`
-	Log   Log   `yaml:"log"`
+	Model    Model    `yaml:"model"`
+	Detector Detector `yaml:"detector"`
+	Log      Log      `yaml:"log"`
 	// Superpixels is how many pieces a frame is cut into, 50 to 20000. Default 2000.
 	// More follow fine outlines better and cost proportionally more time. Where small
 	// objects are there are more by itself, up to as many again.
@@ -230,6 +232,17 @@ type Model struct {
 	Threads int `yaml:"threads"`
 }
 
+// Detector finds what cameras with detect mark by themselves. Engine, engine library, device and
+// threads are the model's.
+type Detector struct {
+	// Path of an ONNX file with the outputs of a NanoDet, a YOLOX or a YOLOv8, relative to the
+	// config file. Default none: the NanoDet inside the binary.
+	Path string `yaml:"path"`
+	// Names is a file with the names of the detector's classes, one a line in their order, relative to
+	// the config file. Default none: COCO's 80.
+	Names string `yaml:"names"`
+}
+
 // Tracker is what finds the objects in a frame.
 type Tracker struct {
 	// BudgetMS is how many milliseconds the solver may take for a frame, 1 to 10000;
@@ -281,7 +294,42 @@ type Camera struct {
 	Zones []Zone `yaml:"zones"`
 	// Lines are straight lines in the picture, at most 32: an event says when an object crosses one,
 	// and which way. Default none.
-	Lines []Line `yaml:"lines"`
+	Lines  []Line `yaml:"lines"`
+	Detect Detect `yaml:"detect"`
+}
+
+// Detect has segd mark what a detector finds, by itself (docs/marking.md). Without it only people and
+// programs mark.
+type Detect struct {
+	// Classes are the names of what is marked, such as person or car, of those that the detector knows.
+	// Required.
+	Classes []string `yaml:"classes"`
+	// Every is the time from one look of the detector to the next, 100ms to 1h. Default "1s".
+	Every string `yaml:"every"`
+	// Score is how sure the detector has to be, above 0 to 1. Default 0.4.
+	Score float64 `yaml:"score"`
+	// MaxObjects is how many objects that were marked so there are at most, 1 to 100. Default 30.
+	MaxObjects int `yaml:"max_objects"`
+	// Keep is how long one of them may be out of sight, 1s or more; then it is forgotten. Default "30s".
+	Keep string `yaml:"keep"`
+	// Zones are names of zones of the same camera: only what stands in one of them when it is found, by
+	// the middle of its box's lower edge, is marked. Default none: anywhere.
+	Zones []string `yaml:"zones"`
+}
+
+// On tells whether anything is to be marked.
+func (d Detect) On() bool { return len(d.Classes) > 0 }
+
+// EveryTime is Every; 0 where there is no Detect.
+func (d Detect) EveryTime() time.Duration {
+	t, _ := time.ParseDuration(d.Every) // Parse has refused what is none
+	return t
+}
+
+// KeepTime is Keep.
+func (d Detect) KeepTime() time.Duration {
+	t, _ := time.ParseDuration(d.Keep)
+	return t
 }
 
 // Zone is a part of the picture.
@@ -352,6 +400,11 @@ const (
 	DefaultBudgetMS    = 50
 	DefaultSlowMS      = 500
 	DefaultFPS         = 25
+
+	DefaultDetectEvery   = "1s"
+	DefaultDetectScore   = 0.4
+	DefaultDetectObjects = 30
+	DefaultDetectKeep    = "30s"
 )
 
 // Load reads, overrides, completes and checks the file at path. environ is a
@@ -368,18 +421,44 @@ func LoadIn(dir, path string, environ []string) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("config: %w", err)
 	}
-	c, err := Parse(path, text, environ)
+	d, c, err := parseConfig(path, text, environ)
 	if err != nil {
 		return nil, err
 	}
 	c.resolve(dir)
+	if c.Detector.Names == "" {
+		return c, nil
+	}
+	known, err := readNames(c.Detector.Names)
+	if err != nil {
+		d.bad("detector.names", "%v; accepted: a file with the names of the detector's classes, one a line", err)
+	} else {
+		d.detected(c.Cameras, known)
+	}
+	if len(d.faults) > 0 {
+		return nil, d.faults.sorted()
+	}
 	return c, nil
 }
 
-// Parse is Load without the file system: name is used in faults only, and
-// relative paths stay as they are.
+// readNames reads a file of class names.
+func readNames(path string) ([]string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return coco.ParseNames(string(text))
+}
+
+// Parse is Load without the file system: name is used in faults only, relative paths stay as they
+// are, and classes of a detector with names of its own are not looked up.
 func Parse(name string, text []byte, environ []string) (*Config, error) {
-	d := decoder{file: name, source: map[string]place{}}
+	_, c, err := parseConfig(name, text, environ)
+	return c, err
+}
+
+func parseConfig(name string, text []byte, environ []string) (*decoder, *Config, error) {
+	d := &decoder{file: name, source: map[string]place{}}
 	c := new(Config)
 	d.document(text, c)
 	if len(d.faults) == 0 || d.readable {
@@ -388,9 +467,9 @@ func Parse(name string, text []byte, environ []string) (*Config, error) {
 		d.validate(c)
 	}
 	if len(d.faults) > 0 {
-		return nil, d.faults.sorted()
+		return nil, nil, d.faults.sorted()
 	}
-	return c, nil
+	return d, c, nil
 }
 
 func (c *Config) setDefaults() {
@@ -415,6 +494,12 @@ func (c *Config) setDefaults() {
 		or(&c.Cameras[i].Transport, "auto")
 		or(&c.Cameras[i].Decode, "software")
 		or(&c.Cameras[i].FPS, DefaultFPS)
+		if d := &c.Cameras[i].Detect; d.On() {
+			or(&d.Every, DefaultDetectEvery)
+			or(&d.Score, DefaultDetectScore)
+			or(&d.MaxObjects, DefaultDetectObjects)
+			or(&d.Keep, DefaultDetectKeep)
+		}
 		for k := range c.Cameras[i].Zones {
 			or(&c.Cameras[i].Zones[k].By, string(zones.ByFoot))
 			or(&c.Cameras[i].Zones[k].Share, zones.DefaultShare)
@@ -444,6 +529,8 @@ func (c *Config) resolve(dir string) {
 	join(&c.Model.Path)
 	join(&c.Model.Prototxt)
 	join(&c.Model.EngineLibrary)
+	join(&c.Detector.Path)
+	join(&c.Detector.Names)
 	for i := range c.Cameras {
 		cam := &c.Cameras[i]
 		join(&cam.Annotation)

@@ -60,6 +60,7 @@ nats:
   events: {max_age: 24h, max_mib: 8}
   masks: {max_age: 90s, max_mib: 512}
 model: {path: m.caffemodel, taps: [a, "b"], short_side: 320, mean: [1, 2.5, -3], std: [1, 1, 2], rgb: true, prototxt: m.txt, device: cpu, engine: onnxruntime, engine_library: ort.so, threads: 2}
+detector: {path: d.onnx}
 log: {level: debug, format: json, slow_ms: 80}
 superpixels: 6000
 tracker: {budget_ms: 20}
@@ -71,6 +72,8 @@ cameras:
     url: "file:d.avi"
     zones: [{name: yard, polygon: [[0, 0], [0.5, 0], [0.5, 1]], by: share, share: 0.25, dwell: 1m}, {name: porch, polygon: [[0, 0], [1, 0], [1, 1]]}]
     lines: [{name: street, points: [[0, 0.5], [1, 0.5]]}]
+    detect: {classes: [person, traffic light], every: 500ms, score: 0.25, max_objects: 100, keep: 2m, zones: [porch]}
+  - {name: e, url: "file:e.avi", detect: {classes: [car]}}
 `
 	got, err := config.Parse("segd.yaml", []byte(text), nil)
 	if err != nil {
@@ -87,6 +90,7 @@ cameras:
 			Events: config.Retention{MaxAge: "24h", MaxMiB: 8}, Masks: config.Retention{MaxAge: "90s", MaxMiB: 512}},
 		Model: config.Model{Path: "m.caffemodel", Taps: []string{"a", "b"}, ShortSide: 320,
 			Mean: []float64{1, 2.5, -3}, Std: []float64{1, 1, 2}, RGB: true, Prototxt: "m.txt", Device: "cpu", Engine: "onnxruntime", EngineLibrary: "ort.so", Threads: 2},
+		Detector:    config.Detector{Path: "d.onnx"},
 		Log:         config.Log{Level: "debug", Format: "json", SlowMS: 80},
 		Superpixels: 6000,
 		Tracker:     config.Tracker{BudgetMS: 20},
@@ -99,7 +103,10 @@ cameras:
 					{Name: "yard", Polygon: [][]float64{{0, 0}, {0.5, 0}, {0.5, 1}}, By: "share", Share: 0.25, Dwell: "1m"},
 					{Name: "porch", Polygon: [][]float64{{0, 0}, {1, 0}, {1, 1}}, By: "foot", Share: 0.5},
 				},
-				Lines: []config.Line{{Name: "street", Points: [][]float64{{0, 0.5}, {1, 0.5}}}}},
+				Lines:  []config.Line{{Name: "street", Points: [][]float64{{0, 0.5}, {1, 0.5}}}},
+				Detect: config.Detect{Classes: []string{"person", "traffic light"}, Every: "500ms", Score: 0.25, MaxObjects: 100, Keep: "2m", Zones: []string{"porch"}}},
+			{Name: "e", URL: "file:e.avi", Transport: "auto", Decode: "software", FPS: 25,
+				Detect: config.Detect{Classes: []string{"car"}, Every: "1s", Score: 0.4, MaxObjects: 30, Keep: "30s"}},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -124,11 +131,11 @@ var faultTable = []struct {
 	want       []string // whole lines
 }{
 	{name: "unknown key", text: "htp: 1\n" + minimal,
-		want: []string{`f:1:1: unknown key "htp"; accepted: site, http, whip, nats, model, log, superpixels, tracker, cameras`}},
+		want: []string{`f:1:1: unknown key "htp"; accepted: site, http, whip, nats, model, detector, log, superpixels, tracker, cameras`}},
 	{name: "unknown key inside", text: "http:\n  adr: x\n" + minimal,
 		want: []string{`f:2:3: http: unknown key "adr"; accepted: addr, token, viewer_token, trusted_proxies, viewers, tls`}},
 	{name: "unknown key of a camera", text: "cameras:\n  - name: a\n    url: rtsp://a/\n    colour: red\n",
-		want: []string{`f:4:5: cameras[0]: unknown key "colour"; accepted: name, url, transport, decode, fingerprint, fps, loop, annotation, zones, lines`}},
+		want: []string{`f:4:5: cameras[0]: unknown key "colour"; accepted: name, url, transport, decode, fingerprint, fps, loop, annotation, zones, lines, detect`}},
 	{name: "fingerprint too short", text: "cameras: [{name: a, url: 'rtsps://a/', fingerprint: 'ab:cd'}]\n",
 		want: []string{`f:1:53: cameras[0].fingerprint: "ab:cd"; accepted: the SHA-256 of the certificate of an rtsps:// or mjpeg+https:// camera, 64 hexadecimal digits`}},
 	{name: "fingerprint without TLS", text: "cameras: [{name: a, url: 'rtsp://a/', fingerprint: '" + strings.Repeat("ab:", 31) + "cd'}]\n",
@@ -237,6 +244,35 @@ var faultTable = []struct {
 			`f:9:19: cameras[0].zones[4].polygon: found the number 7; accepted: a list`,
 			`f:10:37: cameras[0].lines[0].points[0]: 1 numbers; accepted: two, [x, y]`,
 			`f:10:55: cameras[0].lines[1].points: 0 points; accepted: 2, from where to where`,
+		}},
+	{name: "detect", text: minimal + `    detect: {classes: [persn, dog, dog, "\u00e9l\u00e9phant"], every: 99ms, score: 2, max_objects: 101, keep: soon, zones: [yard]}
+  - name: b
+    url: file:x
+    zones: [{name: yard, polygon: [[0, 0], [1, 0], [1, 1]]}, {name: porch, polygon: [[0, 0], [1, 0], [1, 1]]}]
+    detect: {classes: [], zones: [porch, garden]}
+  - {name: c, url: file:x, detect: {classes: [car], every: 2h, score: -0.1, max_objects: -1, keep: 10ms, zones: [yard]}}
+  - {name: d, url: file:x, detect: }
+  - {name: e, url: file:x, detect: [person]}
+  - {name: g, url: file:x, detect: {classes: person}}
+`,
+		want: []string{
+			`f:4:24: cameras[0].detect.classes[0]: "persn"; accepted: one of the 80 classes that the detector knows, such as person, horse, car`,
+			`f:4:36: cameras[0].detect.classes[2]: "dog" is named before; accepted: each class once`,
+			`f:4:41: cameras[0].detect.classes[3]: "éléphant"; accepted: one of the 80 classes that the detector knows, such as elephant, airplane, boat`,
+			`f:4:71: cameras[0].detect.every: "99ms"; accepted: a duration from 100ms to 1h, such as 2s`,
+			`f:4:84: cameras[0].detect.score: found 2; accepted: above 0, at most 1`,
+			`f:4:100: cameras[0].detect.max_objects: found 101; accepted: 1 to 100`,
+			`f:4:111: cameras[0].detect.keep: "soon"; accepted: a duration of 1s or more, such as 30s`,
+			`f:4:125: cameras[0].detect.zones[0]: "yard" is no zone; accepted: this camera has none`,
+			`f:8:23: cameras[1].detect.classes: missing; accepted: a list of at least one class, such as [person, car]`,
+			`f:9:60: cameras[2].detect.every: "2h"; accepted: a duration from 100ms to 1h, such as 2s`,
+			`f:9:71: cameras[2].detect.score: found -0.1; accepted: above 0, at most 1`,
+			`f:9:90: cameras[2].detect.max_objects: found -1; accepted: 1 to 100`,
+			`f:9:100: cameras[2].detect.keep: "10ms"; accepted: a duration of 1s or more, such as 30s`,
+			`f:9:114: cameras[2].detect.zones[0]: "yard" is no zone; accepted: this camera has none`,
+			`f:10:35: cameras[3].detect.classes: missing; accepted: a list of at least one class, such as [person, car]`,
+			`f:11:36: cameras[4].detect: found a list; accepted: a mapping with the keys classes, every, score, max_objects, keep, zones`,
+			`f:12:46: cameras[5].detect.classes: found the text "person"; accepted: a list`,
 		}},
 	{name: "viewers", text: "http: {viewers: 10001}\n" + minimal,
 		want: []string{`f:1:17: http.viewers: found 10001; accepted: 1 to 10000`}},
@@ -375,6 +411,38 @@ func TestLoadMissingFile(t *testing.T) {
 	}
 }
 
+// The classes of a detector with names of its own are held against these.
+func TestDetectorNames(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	write("names.txt", "crate\nfork lift\n")
+	write("empty.txt", "crate\n\ncar\n")
+	for _, tt := range []struct{ names, class, want string }{
+		{"names.txt", "fork lift", ""},
+		{"names.txt", "person", `segd.yaml:5:24: cameras[0].detect.classes[0]: "person"; accepted: one of the 2 classes that the detector knows, such as crate, fork lift`},
+		{"empty.txt", "crate", `segd.yaml:1:33: detector.names: line 2 is empty; want a name a line; accepted: a file with the names of the detector's classes, one a line`},
+		{"none.txt", "crate", `no such file or directory; accepted: a file with the names`},
+	} {
+		file := write("segd.yaml", "detector: {path: d.onnx, names: "+tt.names+"}\n"+minimal+"    detect: {classes: ["+tt.class+"]}\n")
+		c, err := config.Load(file, nil)
+		if tt.want == "" {
+			if err != nil || c.Detector != (config.Detector{Path: dir + "/d.onnx", Names: dir + "/names.txt"}) {
+				t.Errorf("%+v, %v", c, err)
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s, %s: %v, want %q", tt.names, tt.class, err, tt.want)
+		}
+	}
+}
+
 // The example that ships must be accepted as it stands.
 func TestExampleFile(t *testing.T) {
 	c, err := config.Load("../deploy/segd.example.yaml", nil)
@@ -414,5 +482,5 @@ cameras:
 `
 	_, err := config.Parse("segd.yaml", []byte(text), nil)
 	fmt.Println(err)
-	// Output: segd.yaml:7:5: cameras[0]: unknown key "transprt"; accepted: name, url, transport, decode, fingerprint, fps, loop, annotation, zones, lines
+	// Output: segd.yaml:7:5: cameras[0]: unknown key "transprt"; accepted: name, url, transport, decode, fingerprint, fps, loop, annotation, zones, lines, detect
 }

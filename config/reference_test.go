@@ -84,7 +84,7 @@ type referrer struct {
 
 func newReferrer(t *testing.T) *referrer {
 	t.Helper()
-	c, err := Parse("", []byte("cameras: [{name: a, url: 'whip:', zones: [{name: a, polygon: [[0, 0], [1, 0], [1, 1]]}], lines: [{name: a, points: [[0, 0], [1, 1]]}]}]\nwhip: {ice_servers: [{url: 'stun:a'}]}\n"), nil)
+	c, err := Parse("", []byte("cameras: [{name: a, url: 'whip:', zones: [{name: a, polygon: [[0, 0], [1, 0], [1, 1]]}], lines: [{name: a, points: [[0, 0], [1, 1]]}], detect: {classes: [person]}}]\nwhip: {ice_servers: [{url: 'stun:a'}]}\n"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func variable(path string, v reflect.Value) string {
 	return "`" + variableName(path) + "`"
 }
 
-var goNames = regexp.MustCompile(`\b(HTTP|WHIP|NATS|Model|Tracker|Log)(?:\.([A-Z]\w*)|'s (token))`)
+var goNames = regexp.MustCompile(`\b(HTTP|WHIP|NATS|Model|Detector|Tracker|Log)(?:\.([A-Z]\w*)|'s (token))`)
 
 // prose is a Go comment with the settings' names for Go's.
 func (r *referrer) prose(comment string, of reflect.Type) string {

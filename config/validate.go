@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/segd/segd/features/coco"
 	"github.com/segd/segd/ingest/cameraurl"
 	"github.com/segd/segd/zones"
 )
@@ -28,6 +29,9 @@ const (
 	maxBudgetMS                    = 10000
 	maxSlowMS                      = 3_600_000
 	maxStreamMiB                   = 1 << 20
+	minDetectEvery, maxDetectEvery = 100 * time.Millisecond, time.Hour
+	minDetectKeep                  = time.Second
+	maxDetectObjects               = 100
 	minToken                       = 16 // 96 bits of base64: beyond guessing over a network
 )
 
@@ -55,6 +59,9 @@ func (d *decoder) validate(c *Config) {
 	d.within("superpixels", c.Superpixels, minSuperpixels, maxSuperpixels)
 	d.within("tracker.budget_ms", c.Tracker.BudgetMS, 1, maxBudgetMS)
 	d.cameras(c.Cameras)
+	if c.Detector.Names == "" { // else the file has to be read first
+		d.detected(c.Cameras, coco.Names())
+	}
 }
 
 // listen checks an address to listen on, and that one that others can reach asks
@@ -164,6 +171,59 @@ func (d *decoder) cameras(cameras []Camera) {
 			d.bad(path+".fps", "found %v; accepted: above 0, at most %d", cam.FPS, maxFPS)
 		}
 		d.layout(path, cam)
+		d.detect(path+".detect", cam)
+	}
+}
+
+// detect checks what the camera marks by itself, but for the names of the classes.
+func (d *decoder) detect(path string, cam Camera) {
+	det := cam.Detect
+	if !det.On() {
+		if _, written := d.source[path]; written && !d.faulty(path) {
+			d.bad(path+".classes", "missing; accepted: a list of at least one class, such as [person, car]")
+		}
+		return
+	}
+	for i, class := range det.Classes {
+		if slices.Contains(det.Classes[:i], class) {
+			d.bad(fmt.Sprintf("%s.classes[%d]", path, i), "%q is named before; accepted: each class once", clip(class))
+		}
+	}
+	if every, err := time.ParseDuration(det.Every); err != nil || every < minDetectEvery || every > maxDetectEvery {
+		d.bad(path+".every", "%q; accepted: a duration from 100ms to 1h, such as 2s", clip(det.Every))
+	}
+	if !(det.Score > 0 && det.Score <= 1) {
+		d.bad(path+".score", "found %v; accepted: above 0, at most 1", det.Score)
+	}
+	d.within(path+".max_objects", det.MaxObjects, 1, maxDetectObjects)
+	if keep, err := time.ParseDuration(det.Keep); err != nil || keep < minDetectKeep {
+		d.bad(path+".keep", "%q; accepted: a duration of 1s or more, such as 30s", clip(det.Keep))
+	}
+	for i, name := range det.Zones {
+		if slices.ContainsFunc(cam.Zones, func(z Zone) bool { return z.Name == name }) {
+			continue
+		}
+		names := make([]string, len(cam.Zones))
+		for k, z := range cam.Zones {
+			names[k] = clip(z.Name)
+		}
+		accepted := "this camera has none"
+		if len(names) > 0 {
+			accepted = "names of this camera's zones: " + strings.Join(names, ", ")
+		}
+		d.bad(fmt.Sprintf("%s.zones[%d]", path, i), "%q is no zone; accepted: %s", clip(name), accepted)
+	}
+}
+
+// detected checks the classes that cameras mark against those that the detector knows.
+func (d *decoder) detected(cameras []Camera, known []string) {
+	for i, cam := range cameras {
+		for k, class := range cam.Detect.Classes {
+			if !slices.Contains(known, class) {
+				d.bad(fmt.Sprintf("cameras[%d].detect.classes[%d]", i, k), "%q; accepted: one of the %d classes that the detector knows, such as %s",
+					clip(class), len(known), strings.Join(nearest(class, known), ", "))
+			}
+		}
 	}
 }
 

@@ -2,7 +2,7 @@ package dnn
 
 import (
 	"context"
-	_ "embed" // the model and its class names
+	_ "embed" // the model
 	"errors"
 	"fmt"
 	"image"
@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/features/coco"
 )
 
 // EmbeddedDetectorName is what DetectorInfo calls the detector that ships in the binary.
@@ -19,11 +20,6 @@ const EmbeddedDetectorName = "nanodet-m"
 
 //go:embed models/nanodet-m.onnx
 var embeddedDetector []byte
-
-// cocoNames are the 80 classes of COCO's detection task, in the order of every model trained on it.
-//
-//go:embed models/coco.txt
-var cocoNames string
 
 // DefaultDetectorScore is DetectorOptions.Score's default.
 const DefaultDetectorScore = 0.5
@@ -111,19 +107,16 @@ func (o DetectorOptions) engine() Options {
 
 // readNames reads a file of class names, or returns COCO's.
 func readNames(path string) ([]string, error) {
-	text := cocoNames
-	if path != "" {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return nil, fmt.Errorf("features/dnn: class names: %w", err)
-		}
-		text = string(data)
+	if path == "" {
+		return coco.Names(), nil
 	}
-	names := strings.Split(strings.TrimSpace(text), "\n")
-	for i, n := range names {
-		if names[i] = strings.TrimSpace(n); names[i] == "" {
-			return nil, fmt.Errorf("features/dnn: class names %s: line %d is empty; want a name a line", path, i+1)
-		}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("features/dnn: class names: %w", err)
+	}
+	names, err := coco.ParseNames(string(data))
+	if err != nil {
+		return nil, fmt.Errorf("features/dnn: class names %s: %w", path, err)
 	}
 	return names, nil
 }
