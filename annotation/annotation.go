@@ -22,8 +22,12 @@ const (
 )
 
 // MaxID is the largest id that people give an object: ids fit a mask PNG's pixel. Larger ones are of
-// objects that a detector found.
+// objects that a detector found; people may correct these, but not by a mask.
 const MaxID = 255
+
+// MaxFollowed is how many objects a camera follows at once, whoever marked them: the tracker's labels
+// are bytes.
+const MaxFollowed = 255
 
 // A Point is a position in pixels, x to the right and y down, the centre of the
 // top-left pixel at (0.5, 0.5).
@@ -49,7 +53,7 @@ type Stroke struct {
 // Object names an object and says where it is: by strokes, by its outline, by
 // a box around it, or by an outline or a box with strokes that correct it.
 type Object struct {
-	ID        uint32   `json:"id"` // 1…MaxID, unique
+	ID        uint32   `json:"id"` // unique; 1…MaxID, or larger of an object that a detector found
 	Label     string   `json:"label"`
 	Scribbles []Stroke `json:"scribbles,omitempty"`
 
@@ -86,8 +90,7 @@ type Annotation struct {
 	// by then is found by what they look like in it.
 	Picture []byte `json:"picture,omitempty"`
 
-	// Automatic is whether a detector made it, and not a person: its objects have boxes alone, and
-	// any ids.
+	// Automatic is whether a detector made it, and not a person: its objects have boxes alone.
 	Automatic bool `json:"-"`
 
 	// Mask holds an object id for every pixel, row-major, 0 where none of
@@ -115,8 +118,11 @@ func (a *Annotation) Validate() error {
 			break
 		}
 		at := fmt.Sprintf("objects[%d]", i)
-		if o.ID < 1 || o.ID > MaxID && !a.Automatic {
-			add(at+".id", "%d; want 1…%d", o.ID, MaxID)
+		switch {
+		case o.ID < 1:
+			add(at+".id", "%d; want 1…%d, or the id of an object that a detector found", o.ID, MaxID)
+		case o.ID > MaxID && a.Mask != nil:
+			add(at+".id", "%d; want 1…%d with a mask, whose pixels hold no more", o.ID, MaxID)
 		}
 		if seen[o.ID] {
 			add(at+".id", "%d is used twice", o.ID)

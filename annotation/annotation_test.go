@@ -66,7 +66,7 @@ func TestParseFaults(t *testing.T) {
 		{"wrong type names the line", "{\n\"width\": \"wide\"}", "line 2"},
 		{"no size", `{"objects": []}`, "width: 0×0 with the height"},
 		{"no objects", `{"width": 8, "height": 8}`, "objects: none"},
-		{"id 0", `{"width": 8, "height": 8, "objects": [{"id": 0, "scribbles": ` + stroke + `}]}`, "objects[0].id: 0; want 1…255"},
+		{"id 0", `{"width": 8, "height": 8, "objects": [{"id": 0, "scribbles": ` + stroke + `}]}`, "objects[0].id: 0; want 1…255, or the id of"},
 		{"id twice", `{"width": 8, "height": 8, "objects": [{"id": 1, "scribbles": ` + stroke + `}, {"id": 1, "scribbles": ` + stroke + `}]}`, "objects[1].id: 1 is used twice"},
 		{"no strokes", `{"width": 8, "height": 8, "objects": [{"id": 1}]}`, "objects[0].scribbles: none"},
 		{"outside", `{"width": 8, "height": 8, "objects": [{"id": 1, "scribbles": [{"width": 1, "points": [[1, 1], [9, 2]]}]}]}`, "objects[0].scribbles[0].points[1]: (9, 2) is outside the 8×8 frame"},
@@ -268,18 +268,76 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// A detector's objects have ids of their own, beyond those that a mask's pixels can name.
+// A detector's objects have ids beyond those that a mask's pixels can name. People correct them by
+// strokes, boxes and outlines.
 func TestAutomatic(t *testing.T) {
 	a := &Annotation{Width: 10, Height: 10, Objects: []Object{{ID: MaxID + 1, Box: []float64{1, 1, 5, 5}}}}
-	if err := a.Validate(); err == nil {
-		t.Errorf("id %d of a person's annotation is accepted", MaxID+1)
-	}
-	a.Automatic = true
-	if err := a.Validate(); err != nil {
-		t.Errorf("id %d of a detector's: %v", MaxID+1, err)
+	for _, a.Automatic = range []bool{false, true} {
+		if err := a.Validate(); err != nil {
+			t.Errorf("automatic %v: id %d: %v", a.Automatic, MaxID+1, err)
+		}
 	}
 	a.Objects[0].Box, a.Mask = nil, make([]uint8, 100)
 	if err := a.Validate(); err == nil {
 		t.Error("a detector's mask is accepted")
+	}
+	a.Automatic = false
+	if err := a.Validate(); err == nil || !strings.Contains(err.Error(), "objects[0].id: 256; want 1…255 with a mask") {
+		t.Errorf("id %d with a mask: %v", MaxID+1, err)
+	}
+}
+
+// What an outline holds is the mask that it was made of, of several parts and with holes in them.
+func TestOutline(t *testing.T) {
+	const width, height = 7, 5
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range 300 {
+		bits := make([]uint8, width*height)
+		for p := range bits {
+			if rng.IntN(10) < i%11 { // from none of it to all
+				bits[p] = 1
+			}
+		}
+		a := &Annotation{Width: width, Height: height, Objects: []Object{{ID: 300, Polygon: Outline(bits, width, height)}}}
+		if a.Objects[0].Polygon == nil {
+			if bytes.Contains(bits, []byte{1}) {
+				t.Fatalf("mask %d has no outline", i)
+			}
+			continue
+		}
+		if err := a.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		inside := make([]uint8, width*height)
+		a.Inside(0, func(p int) { inside[p]++ })
+		if !bytes.Equal(inside, bits) {
+			t.Fatalf("mask %d: inside of its outline is another:\n%v\n%v", i, bits, inside)
+		}
+	}
+	square := make([]uint8, 16)
+	copy(square[5:], []uint8{1, 1})
+	copy(square[9:], []uint8{1, 1})
+	if got := Outline(square, 4, 4); len(got) != 5 {
+		t.Errorf("a square's outline is %v; want its four corners and the first again", got)
+	}
+}
+
+// One that has too many points leaves out its smallest parts.
+func TestOutlineOfTooMuch(t *testing.T) {
+	const side = 200
+	bits := make([]uint8, side*side)
+	for p := range bits {
+		if x, y := p%side, p/side; x%2 == 0 && y%2 == 0 || x < 50 && y < 50 {
+			bits[p] = 1
+		}
+	}
+	a := &Annotation{Width: side, Height: side, Objects: []Object{{ID: 300, Polygon: Outline(bits, side, side)}}}
+	if err := a.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	a.Inside(0, func(int) { n++ })
+	if n < 50*50 || n > 2600 {
+		t.Errorf("%d pixels; want the large part and some of the small ones", n)
 	}
 }

@@ -12,7 +12,8 @@
 //
 //   - 16 MiB of JSON or PNG; 16384 pixels a side, 67108864 in all.
 //   - 10000 objects and strokes and 400000 numbers and other values of JSON.
-//   - 255 objects, with ids 1…255, each once: an id fits a mask PNG's pixel.
+//   - 255 objects, each once. Ids are 1…255, so that one fits a mask PNG's pixel; larger ones are of
+//     objects that a detector found.
 //   - Labels of [MaxLabel] printable characters.
 //   - 10000 points a stroke or polygon, 3 at least a polygon; all within the picture.
 //   - Brushes as wide as the picture's longer side; boxes of a pixel a side at least.

@@ -14,7 +14,8 @@
 //     too long, is gone.
 //
 // Objects that people marked are theirs: they take the detections that are of them, so that no other
-// object begins there, and nothing else is done to them.
+// object begins there, and nothing else is done to them. What was marked here becomes theirs when they
+// keep it. Where they removed an object none begins while what is there is detected.
 //
 // The steps are those of tracking by detection (Bewley et al., Simple online and realtime tracking, 2016),
 // with masks between the detections instead of a Kalman filter.

@@ -21,6 +21,9 @@ type Config struct {
 	MaxObjects int
 	// Keep is for how many frames of the camera an object may be out of sight; 0 means DefaultKeep.
 	Keep uint64
+	// Begin tells whether a new object may begin with a detection in a picture of that size; nil means
+	// always.
+	Begin func(d features.Detection, width, height int) bool
 }
 
 // Defaults of Config.
@@ -61,6 +64,7 @@ type Marker struct {
 	cfg     Config
 	nextID  uint32
 	objects []object
+	removed []removed
 }
 
 // New returns a Marker that knows no objects.
@@ -117,15 +121,28 @@ type Decision struct {
 	Annotation *annotation.Annotation
 	// Gone are the ids of objects that the tracker is to forget.
 	Gone []uint32
+	// Refused is how many detections would have become objects, had there not been too many:
+	// Config.MaxObjects of them, or annotation.MaxFollowed with those of people.
+	Refused int
 }
 
 // Look decides about what was detected in frame seq of width×height pixels, which comes after those that
 // were observed.
 func (m *Marker) Look(seq uint64, found []features.Detection, width, height int) Decision {
+	return m.look(seq, found, width, height, false)
+}
+
+// LookExtra is Look for one that comes before its time: what is not detected in it does not count as
+// gone.
+func (m *Marker) LookExtra(seq uint64, found []features.Detection, width, height int) Decision {
+	return m.look(seq, found, width, height, true)
+}
+
+func (m *Marker) look(seq uint64, found []features.Detection, width, height int, extra bool) Decision {
 	ann := &annotation.Annotation{Width: width, Height: height, Automatic: true}
-	mark := func(o *object, d features.Detection) {
+	mark := func(o *object, d features.Detection, label string) {
 		ann.Objects = append(ann.Objects, annotation.Object{
-			ID: o.id, Label: d.Class,
+			ID: o.id, Label: label,
 			Box: []float64{float64(d.Box.Min.X), float64(d.Box.Min.Y), float64(d.Box.Max.X), float64(d.Box.Max.Y)},
 		})
 	}
@@ -137,21 +154,26 @@ func (m *Marker) Look(seq uint64, found []features.Detection, width, height int)
 		}
 		detected[at] = true
 		if o := &m.objects[at]; o.own {
-			mark(o, found[i])
+			mark(o, found[i], "") // it has one, maybe of people's
 		}
 	}
-	gone := m.bury(seq, detected)
+	decision := Decision{Gone: m.bury(seq, detected, extra)}
+	unwanted := m.unwanted(seq, found, of, extra)
 	for i, d := range found {
-		if of[i] < 0 && !m.covered(seq, d.Box) && m.own() < m.cfg.MaxObjects {
+		switch {
+		case of[i] >= 0 || unwanted[i] || m.covered(seq, d.Box) || m.cfg.Begin != nil && !m.cfg.Begin(d, width, height):
+		case m.own() >= m.cfg.MaxObjects || len(m.objects) >= annotation.MaxFollowed:
+			decision.Refused++
+		default:
 			m.objects = append(m.objects, object{id: m.nextID, own: true, class: d.Class, box: d.Box, seen: seq})
 			m.nextID++
-			mark(&m.objects[len(m.objects)-1], d)
+			mark(&m.objects[len(m.objects)-1], d, d.Class)
 		}
 	}
-	if len(ann.Objects) == 0 {
-		ann = nil
+	if len(ann.Objects) > 0 {
+		decision.Annotation = ann
 	}
-	return Decision{Annotation: ann, Gone: gone}
+	return decision
 }
 
 // assign says of which object each detection is, −1 if of none: greedily, the largest overlap first.
@@ -180,14 +202,15 @@ func (m *Marker) assign(seq uint64, found []features.Detection) (of []int) {
 	return of
 }
 
-// bury forgets the objects marked here that are gone, and returns their ids.
-func (m *Marker) bury(seq uint64, detected []bool) (gone []uint32) {
+// bury forgets the objects marked here that are gone, and returns their ids. An extra look does not
+// count those that are not detected.
+func (m *Marker) bury(seq uint64, detected []bool, extra bool) (gone []uint32) {
 	for k := range detected {
 		o := &m.objects[k]
 		switch {
 		case detected[k]:
 			o.undetected = 0
-		case o.state == tracker.Visible:
+		case o.state == tracker.Visible && !extra:
 			o.undetected++
 		}
 		if o.own && !detected[k] && (o.undetected > maxUndetected || seq-o.seen > m.cfg.Keep) {

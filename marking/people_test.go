@@ -1,0 +1,170 @@
+package marking
+
+import (
+	"image"
+	"slices"
+	"testing"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/features"
+)
+
+// What people keep is never gone by itself, has no box put on it and is no automatic object, but is
+// still of its class.
+func TestKeepObject(t *testing.T) {
+	s := begin(t, Config{})
+	s.look(person(box(100)))
+	s.observe(visible(FirstID, box(100)))
+	if class, automatic := s.m.Class(FirstID); class != "person" || !automatic || s.m.Automatic() != 1 {
+		t.Errorf("class %q, automatic %v, %d of them; want an automatic person", class, automatic, s.m.Automatic())
+	}
+	if s.m.Keep(99) || !s.m.Keep(FirstID) {
+		t.Error("it was not kept, or one that there is not")
+	}
+	if class, automatic := s.m.Class(FirstID); class != "person" || automatic || s.m.Automatic() != 0 || s.m.Len() != 1 {
+		t.Errorf("class %q, automatic %v, %d of them; want a person that is people's", class, automatic, s.m.Automatic())
+	}
+	for range 10 {
+		if marked, _, gone := s.look(); marked != nil || gone != nil {
+			t.Fatalf("frame %d: marked %v, gone %v", s.seq, marked, gone)
+		}
+		s.observe(visible(FirstID, box(100)))
+	}
+	if marked, _, _ := s.look(person(box(100))); marked != nil {
+		t.Errorf("marked %v; want it left alone", marked)
+	}
+}
+
+// What people removed is not marked again while it is detected, wherever it walks, and for two looks
+// more; what is not of its class, or elsewhere, is.
+func TestRemove(t *testing.T) {
+	s := begin(t, Config{})
+	s.look(person(box(100)))
+	for k := range 10 {
+		s.observe(visible(FirstID, box(100+5*k)))
+	}
+	s.m.Remove(FirstID, s.seq)
+	if s.m.Follows(FirstID) || s.m.Len() != 0 {
+		t.Error("it is followed still")
+	}
+	at := 145
+	for k := range 5 {
+		at += 40
+		for range 10 {
+			s.observe()
+		}
+		found := []features.Detection{person(box(at))}
+		if k == 2 || k == 3 {
+			found = nil
+		}
+		if marked, _, _ := s.look(found...); marked != nil {
+			t.Fatalf("look %d: marked %v", k, marked)
+		}
+	}
+	dog := person(box(at + 40))
+	dog.Class = "dog"
+	if marked, _, _ := s.look(dog, person(box(20))); !slices.Equal(marked, []uint32{FirstID + 1, FirstID + 2}) {
+		t.Errorf("marked %v; want another class, and another place", marked)
+	}
+	s.observe(visible(FirstID+1, box(at+40)), visible(FirstID+2, box(20)))
+	s.m.Forget(FirstID + 1)
+	for range 2 {
+		s.look(person(box(20)))
+		s.observe(visible(FirstID+2, box(20)))
+	}
+	if marked, _, _ := s.look(person(box(20)), person(box(at+40))); !slices.Equal(marked, []uint32{FirstID + 2, FirstID + 3}) {
+		t.Errorf("marked %v; want what comes there later to be marked", marked)
+	}
+}
+
+// The places where people removed objects are bounded, and one of people's has no class.
+func TestRemoveMany(t *testing.T) {
+	s := begin(t, Config{})
+	for id := range uint32(3 * maxRemoved) {
+		s.observe(visible(id+1, box(100)))
+		s.m.Remove(id+1, s.seq)
+	}
+	if n := len(s.m.removed); n != maxRemoved {
+		t.Errorf("%d places; want %d", n, maxRemoved)
+	}
+	if marked, _, _ := s.look(person(box(100))); marked != nil {
+		t.Errorf("marked %v on what people removed", marked)
+	}
+	s.m.Remove(77777, s.seq) // that there is not
+}
+
+// New stages know no automatic objects, and ids go on.
+func TestReset(t *testing.T) {
+	s := begin(t, Config{})
+	s.look(person(box(100)))
+	s.observe(visible(FirstID, box(100)))
+	s.m.Reset([]uint32{7, FirstID + 40})
+	if !s.m.Follows(7) || s.m.Follows(FirstID) || s.m.Len() != 2 {
+		t.Errorf("follows %+v; want what it was told", s.m.objects)
+	}
+	if marked, _, _ := s.look(person(box(100))); !slices.Equal(marked, []uint32{FirstID + 1}) {
+		t.Errorf("marked %v; want the next id", marked)
+	}
+}
+
+// With people's there are as many objects as the tracker has labels, and what does not fit is counted.
+func TestMaxFollowed(t *testing.T) {
+	s := begin(t, Config{MaxObjects: 100})
+	known := make([]uint32, annotation.MaxFollowed-2)
+	for k := range known {
+		known[k] = uint32(k + 1)
+	}
+	s.m.Reset(known)
+	var found []features.Detection
+	for k := range 5 {
+		found = append(found, person(box(60*k)))
+	}
+	if d := s.m.Look(0, found, width, height); len(d.Annotation.Objects) != 2 || d.Refused != 3 || s.m.Len() != annotation.MaxFollowed {
+		t.Errorf("%d marked, %d refused; want 2 and 3", len(d.Annotation.Objects), d.Refused)
+	}
+	s = begin(t, Config{MaxObjects: 1})
+	if d := s.m.Look(0, found, width, height); d.Refused != 4 {
+		t.Errorf("%d refused; want 4", d.Refused)
+	}
+}
+
+// Objects begin where they may, and are marked anywhere.
+func TestBegin(t *testing.T) {
+	s := begin(t, Config{Begin: func(d features.Detection, w, h int) bool {
+		return w == width && h == height && d.Box.Min.X >= 200
+	}})
+	if marked, _, _ := s.look(person(box(100)), person(box(200))); !slices.Equal(marked, []uint32{FirstID}) {
+		t.Fatalf("marked %v; want one", marked)
+	}
+	s.observe(visible(FirstID, box(190)))
+	if marked, boxes, _ := s.look(person(box(190))); !slices.Equal(marked, []uint32{FirstID}) || boxes[0] != box(190) {
+		t.Errorf("marked %v in %v; want it where it has gone", marked, boxes)
+	}
+}
+
+// What an extra look does not show is not gone by that.
+func TestLookExtra(t *testing.T) {
+	s := begin(t, Config{})
+	s.look(person(box(100)))
+	for range 10 {
+		s.observe(visible(FirstID, box(100)))
+		if d := s.m.LookExtra(s.seq, nil, width, height); d.Gone != nil {
+			t.Fatalf("frame %d: %v is gone", s.seq, d.Gone)
+		}
+	}
+	if d := s.m.LookExtra(s.seq, []features.Detection{person(image.Rect(400, 100, 430, 180))}, width, height); d.Annotation == nil {
+		t.Error("nothing new is marked")
+	}
+}
+
+// An object that is marked again keeps what it is called by then.
+func TestLabel(t *testing.T) {
+	s := begin(t, Config{})
+	if d := s.m.Look(0, []features.Detection{person(box(100))}, width, height); d.Annotation.Objects[0].Label != "person" {
+		t.Errorf("a new one is called %q", d.Annotation.Objects[0].Label)
+	}
+	s.observe(visible(FirstID, box(100)))
+	if d := s.m.Look(1, []features.Detection{person(box(100))}, width, height); d.Annotation.Objects[0].Label != "" {
+		t.Errorf("a known one is called %q anew", d.Annotation.Objects[0].Label)
+	}
+}
