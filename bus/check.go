@@ -13,10 +13,10 @@ import (
 // Whoever may publish on a NATS server can publish anything. These bound what a
 // message makes a subscriber allocate.
 const (
-	maxSide     = 8192        // pixels, as of the pictures that segd decodes
-	maxPixels   = 8192 * 4608 // likewise
-	maxObjectID = 255         // as annotations have them
-	maxParts    = 32          // zones, and lines, of a camera
+	maxSide    = 8192        // pixels, as of the pictures that segd decodes
+	maxPixels  = 8192 * 4608 // likewise
+	maxObjects = 255         // as a camera follows
+	maxParts   = 32          // zones, and lines, of a camera
 )
 
 // check returns what of m segd would not send, so that nobody who reads messages need
@@ -79,13 +79,15 @@ func checkParts[P interface{ GetName() string }](field string, parts []P) error 
 	return nil
 }
 
-// checkObjects holds their numbers to rise from 1 to maxObjectID, which bounds how
-// many there are.
+// checkObjects bounds how many there are, and holds their numbers to rise from 1.
 func checkObjects[O interface{ GetId() uint32 }](objects []O) error {
+	if len(objects) > maxObjects {
+		return fmt.Errorf("objects: %d, want at most %d", len(objects), maxObjects)
+	}
 	last := uint32(0)
 	for i, o := range objects {
-		if id := o.GetId(); id <= last || id > maxObjectID {
-			return fmt.Errorf("objects[%d].id: %d after %d, want rising ones from 1 to %d", i, id, last, maxObjectID)
+		if id := o.GetId(); id <= last {
+			return fmt.Errorf("objects[%d].id: %d after %d, want rising ones from 1", i, id, last)
 		}
 		last = o.GetId()
 	}

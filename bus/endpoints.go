@@ -30,7 +30,8 @@ type (
 	}
 	renameRequest struct {
 		ID    uint32 `json:"id"`
-		Label string `json:"label"`
+		Label string `json:"label,omitempty"`
+		Kept  bool   `json:"kept,omitempty"`
 	}
 	snapshotRequest struct {
 		Overlay bool `json:"overlay"`
@@ -108,12 +109,23 @@ func (s *service) rename(ctx context.Context, camera string, req micro.Request) 
 	if err := parseRequest(req.Data(), &r); err != nil {
 		return answer{}, err
 	}
-	if r.ID == 0 || r.Label == "" {
-		return answer{}, errors.New(`id or label: missing; want such as {"id": 1, "label": "door"}`)
+	if r.ID == 0 || r.Label == "" && !r.Kept {
+		return answer{}, errors.New(`id or label: missing; want such as {"id": 1, "label": "door"}, or {"id": 256, "kept": true}`)
 	}
-	o, err := s.commands.Rename(ctx, camera, r.ID, r.Label)
-	if err != nil {
-		return answer{}, err
+	if r.Kept && s.commands.Keep == nil {
+		return answer{}, errors.New(`kept: objects are not kept here; want a label`)
+	}
+	var o *segdv1.Object
+	var err error
+	if r.Label != "" {
+		if o, err = s.commands.Rename(ctx, camera, r.ID, r.Label); err != nil {
+			return answer{}, err
+		}
+	}
+	if r.Kept {
+		if o, err = s.commands.Keep(ctx, camera, r.ID); err != nil {
+			return answer{}, err
+		}
 	}
 	return s.message(req, withoutCounts([]*segdv1.Object{o})[0])
 }
@@ -172,7 +184,7 @@ func parseRequest(data []byte, v any) error {
 func withoutCounts(objects []*segdv1.Object) []*segdv1.Object {
 	bare := make([]*segdv1.Object, len(objects))
 	for i, o := range objects {
-		bare[i] = &segdv1.Object{Id: o.GetId(), Label: o.GetLabel(), State: o.GetState(), Box: o.GetBox(), Area: o.GetArea(), Score: o.GetScore()}
+		bare[i] = &segdv1.Object{Id: o.GetId(), Label: o.GetLabel(), State: o.GetState(), Box: o.GetBox(), Area: o.GetArea(), Score: o.GetScore(), Class: o.GetClass(), Automatic: o.GetAutomatic()}
 	}
 	return bare
 }

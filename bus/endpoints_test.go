@@ -80,6 +80,12 @@ func serveAll(t *testing.T, b *Bus) *notes {
 			o.Id, o.Label = id, label
 			return o, nil
 		},
+		Keep: func(ctx context.Context, camera string, id uint32) (*segdv1.Object, error) {
+			note(ctx, "keep %s %d", camera, id)
+			o := proto.CloneOf(dog)
+			o.Id, o.Class, o.Automatic = id, "dog", true // to see that they are sent
+			return o, nil
+		},
 		Objects: func(ctx context.Context, camera string) (*segdv1.ObjectList, error) {
 			note(ctx, "objects %s", camera)
 			return &segdv1.ObjectList{Site: "here", Camera: camera, Sequence: 41, Objects: []*segdv1.Object{dog}}, nil
@@ -119,6 +125,10 @@ func TestRequests(t *testing.T) {
 		if o, err := demo.Rename(ctx, 9, `a "cat"`); err != nil || !proto.Equal(o, want) {
 			t.Errorf("renamed %v, %v", o, err)
 		}
+		want = &segdv1.Object{Id: 256, Label: "dog", State: dog.State, Box: dog.Box, Area: 12, Score: 0.5, Class: "dog", Automatic: true}
+		if o, err := demo.Keep(ctx, 256); err != nil || !proto.Equal(o, want) {
+			t.Errorf("kept %v, %v", o, err)
+		}
 		if list, err := demo.Objects(ctx); err != nil || list.Sequence != 41 || len(list.Objects) != 1 || list.Objects[0].Label != "dog" || list.Objects[0].Counts != "" {
 			t.Errorf("objects %v, %v", list, err)
 		}
@@ -134,7 +144,7 @@ func TestRequests(t *testing.T) {
 		if _, err := (Target{URL: b.URL(), Site: "here", Camera: "attic"}).State(ctx); !errors.Is(err, ErrUnknownCamera) || !strings.Contains(err.Error(), "want one of here/demo") {
 			t.Errorf("an unknown camera: %v", err)
 		}
-		wantCalls := []string{"clear demo 3", "clear demo 0", "clear demo 7", `rename demo 9 "a \"cat\""`, "objects demo", "snapshot demo true", "state demo"}
+		wantCalls := []string{"clear demo 3", "clear demo 0", "clear demo 7", `rename demo 9 "a \"cat\""`, "keep demo 256", "objects demo", "snapshot demo true", "state demo"}
 		if got := calls.take(); !slices.Equal(got, wantCalls) {
 			t.Errorf("asked %q, want %q", got, wantCalls)
 		}
@@ -159,6 +169,9 @@ func TestPlainRequests(t *testing.T) {
 		{"clear", `{"id": 1} {"id": 2}`, "400", "something follows", ""},
 		{"clear", `all`, "400", `the payload "all"`, ""},
 		{"rename", `{"id": 1}`, "400", "label: missing", ""},
+		{"rename", `{"id": 300, "label": "cat", "kept": true}`, "", "", `rename demo 300 "cat" keep demo 300`},
+		{"rename", `{"id": 300, "kept": false}`, "400", "label: missing", ""},
+		{"rename", `{"kept": true}`, "400", "id or label: missing", ""},
 		{"rename", ``, "400", "id or label: missing", ""},
 		{"annotate", `{}`, "409", "it is 409", "annotate"},
 		{"snapshot", ``, "", "\xff\xd8", "snapshot demo false"},

@@ -44,7 +44,17 @@ func (t Target) Clear(ctx context.Context, id uint32) error {
 
 // Rename gives an object another label and returns the object.
 func (t Target) Rename(ctx context.Context, id uint32, label string) (*segdv1.Object, error) {
-	payload, err := json.Marshal(renameRequest{id, label})
+	return t.change(ctx, renameRequest{ID: id, Label: label})
+}
+
+// Keep makes an object that was marked automatically people's: it is not forgotten when it is not
+// detected any more. It returns the object.
+func (t Target) Keep(ctx context.Context, id uint32) (*segdv1.Object, error) {
+	return t.change(ctx, renameRequest{ID: id, Kept: true})
+}
+
+func (t Target) change(ctx context.Context, r renameRequest) (*segdv1.Object, error) {
+	payload, err := json.Marshal(r)
 	if err != nil {
 		return nil, fmt.Errorf("bus: rename: %w", err)
 	}

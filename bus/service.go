@@ -82,6 +82,8 @@ type Commands struct {
 	Clear func(ctx context.Context, camera string, id uint32) error
 	// Rename gives an object another label and returns it.
 	Rename func(ctx context.Context, camera string, id uint32, label string) (*segdv1.Object, error)
+	// Keep makes an object that was marked automatically people's and returns it; it goes with Rename.
+	Keep func(ctx context.Context, camera string, id uint32) (*segdv1.Object, error)
 	// Objects lists the objects of the newest frame; their counts are not sent.
 	Objects func(ctx context.Context, camera string) (*segdv1.ObjectList, error)
 	// Snapshot returns the newest picture as JPEG, with the masks drawn on or not.

@@ -122,6 +122,11 @@ type Camera struct {
 	fallbacks  prometheus.Counter
 	share      prometheus.Observer
 	pieces     prometheus.Observer
+	looks      prometheus.Counter
+	blind      prometheus.Counter
+	looking    prometheus.Observer
+	unmarked   prometheus.Counter
+	automatic  prometheus.Gauge
 
 	// The rest come and go: a series is made under mu and only while the camera
 	// is not removed.
@@ -179,6 +184,11 @@ func newCamera(m *Metrics, name string) *Camera {
 		fallbacks:  m.fallbacks.WithLabelValues(name),
 		share:      m.share.WithLabelValues(name),
 		pieces:     m.pieces.WithLabelValues(name),
+		looks:      m.looks.WithLabelValues(name),
+		blind:      m.blind.WithLabelValues(name),
+		looking:    m.looking.WithLabelValues(name),
+		unmarked:   m.unmarked.WithLabelValues(name),
+		automatic:  m.automatic.WithLabelValues(name),
 		objects:    map[uint32]*object{},
 		zones:      map[string]*zone{},
 		lines:      map[string]*line{},
@@ -247,6 +257,30 @@ func (c *Camera) Seen(share float64, superpixels int) {
 	c.share.Observe(share)
 	c.pieces.Observe(float64(superpixels))
 }
+
+// Looked observes one look of the detector, which may have failed.
+func (c *Camera) Looked(d time.Duration) {
+	c.looks.Inc()
+	c.looking.Observe(d.Seconds())
+}
+
+// LookFailed counts a look that came to nothing.
+func (c *Camera) LookFailed() { c.blind.Inc() }
+
+// Detected counts one thing that was detected. Classes must not be unbounded.
+func (c *Camera) Detected(class string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.removed {
+		c.m.detected.WithLabelValues(c.name, class).Inc()
+	}
+}
+
+// Unmarked counts n things that were detected, but not marked as there were too many objects.
+func (c *Camera) Unmarked(n int) { c.unmarked.Add(float64(max(n, 0))) }
+
+// Automatic sets how many objects there are that were marked by the detector and that nobody keeps.
+func (c *Camera) Automatic(n int) { c.automatic.Set(float64(n)) }
 
 // Reconnect counts one.
 func (c *Camera) Reconnect() { c.reconnect.Inc() }
@@ -426,6 +460,7 @@ func (c *Camera) remove() {
 		v.descent, v.primal, v.dual, v.flips,
 		m.damaged, m.packets, m.held, m.jitter, m.fallbacks, m.decoder, m.share, m.pieces,
 		m.inside, m.entries, m.stays, m.crossings,
+		m.looks, m.blind, m.looking, m.detected, m.unmarked, m.automatic,
 	} {
 		vec.DeletePartialMatch(prometheus.Labels{labelCamera: c.name})
 	}

@@ -28,6 +28,7 @@ const (
 	labelDevice  = "device"
 	labelWhat    = "what"
 	labelZone    = "zone"
+	labelClass   = "class"
 	labelLine    = "line"
 
 	labelDirection = "direction"
@@ -85,6 +86,12 @@ type Metrics struct {
 	entries   *prometheus.CounterVec
 	stays     *prometheus.CounterVec
 	crossings *prometheus.CounterVec
+	looks     *prometheus.CounterVec
+	blind     *prometheus.CounterVec
+	looking   *prometheus.HistogramVec
+	detected  *prometheus.CounterVec
+	unmarked  *prometheus.CounterVec
+	automatic *prometheus.GaugeVec
 	build     *prometheus.GaugeVec
 	backend   *prometheus.GaugeVec
 	solver    solverVecs
@@ -153,6 +160,18 @@ func New(reg prometheus.Registerer) *Metrics {
 			"Times an object stayed in the zone for its dwell.", labelCamera, labelZone),
 		crossings: counter("line_crossings_total",
 			"Times an object crossed the line, by direction: a_to_b or b_to_a.", labelCamera, labelLine, labelDirection),
+		looks: counter("detector_looks_total",
+			"Frames that the detector looked at, or tried to.", labelCamera),
+		blind: counter("detector_failures_total",
+			"Of these, looks that came to nothing because something failed.", labelCamera),
+		looking: histogram("detector_duration_seconds",
+			"Time of a look.", stageBuckets, labelCamera),
+		detected: counter("detections_total",
+			"Things that were detected in a look, known or new, by class.", labelCamera, labelClass),
+		unmarked: counter("detections_unmarked_total",
+			"Things that were detected and not marked, because there were too many objects.", labelCamera),
+		automatic: gauge("automatic_objects",
+			"Objects that were marked by the detector and that nobody keeps.", labelCamera),
 		reconnect: counter("ingest_reconnects_total",
 			"Times the camera was lost and dialled anew.", labelCamera),
 		offset: gauge("ingest_clock_offset_seconds",

@@ -26,6 +26,7 @@ func full() (*prometheus.Registry, *Metrics, *Camera) {
 	c.Object(1, "person", Visible, 4141)
 	c.Zone("yard", 1, 3, 2)
 	c.Line("street", 5, 4)
+	c.Detected("person")
 	c.ClockOffset(-1500 * time.Millisecond)
 	c.Jitter(2 * time.Millisecond)
 	c.Decoder("H.265", "cuda")
@@ -147,7 +148,7 @@ segd_solver_windows_total{camera="demo",end="time"} 0
 		"segd_ingest_jitter_seconds", "segd_ingest_decoder_info",
 		"segd_solver_guaranteed_iterations_total", "segd_solver_descent_violations_total", "segd_ingest_clock_offset_seconds", "segd_solver_iteration_lagrangian")
 	for name, want := range map[string]int{
-		"segd_frame_latency_seconds": 1, "segd_solver_iterations": 1, "segd_ingest_reorder_wait_seconds": 1, "segd_frame_roi_ratio": 1, "segd_frame_superpixels": 1, "segd_stage_duration_seconds": len(stages),
+		"segd_frame_latency_seconds": 1, "segd_solver_iterations": 1, "segd_ingest_reorder_wait_seconds": 1, "segd_frame_roi_ratio": 1, "segd_frame_superpixels": 1, "segd_detector_duration_seconds": 1, "segd_stage_duration_seconds": len(stages),
 	} {
 		if n, err := testutil.GatherAndCount(reg, name); err != nil || n != want {
 			t.Errorf("%d series of %s (%v), want %d", n, name, err, want)
@@ -175,6 +176,14 @@ func TestObservations(t *testing.T) {
 	c.Up(true)
 	c.Restarted()
 	c.Unseen()
+	c.Looked(30 * time.Millisecond)
+	c.Looked(50 * time.Millisecond)
+	c.LookFailed()
+	c.Detected("person")
+	c.Detected("car")
+	c.Unmarked(4)
+	c.Unmarked(-1)
+	c.Automatic(7)
 	c.Seen(0, 0)
 	c.Seen(.25, 640)
 	m.Camera("demo").Solve(Solve{End: OutOfTime, Iterations: 20, Guaranteed: 18, Violations: 2, Lagrangian: 3, Dual: 0.25, Trace: [Traced]float64{9, 8, 7, 6, 5}})
@@ -234,6 +243,22 @@ segd_camera_restarts_total{camera="demo"} 1
 # HELP segd_view_frames_dropped_total Published frames that the page had no time to draw.
 # TYPE segd_view_frames_dropped_total counter
 segd_view_frames_dropped_total{camera="demo"} 1
+# HELP segd_detector_looks_total Frames that the detector looked at, or tried to.
+# TYPE segd_detector_looks_total counter
+segd_detector_looks_total{camera="demo"} 2
+# HELP segd_detector_failures_total Of these, looks that came to nothing because something failed.
+# TYPE segd_detector_failures_total counter
+segd_detector_failures_total{camera="demo"} 1
+# HELP segd_detections_total Things that were detected in a look, known or new, by class.
+# TYPE segd_detections_total counter
+segd_detections_total{camera="demo",class="car"} 1
+segd_detections_total{camera="demo",class="person"} 2
+# HELP segd_detections_unmarked_total Things that were detected and not marked, because there were too many objects.
+# TYPE segd_detections_unmarked_total counter
+segd_detections_unmarked_total{camera="demo"} 4
+# HELP segd_automatic_objects Objects that were marked by the detector and that nobody keeps.
+# TYPE segd_automatic_objects gauge
+segd_automatic_objects{camera="demo"} 7
 # HELP segd_solver_budget_seconds Time the solver may take for a frame.
 # TYPE segd_solver_budget_seconds gauge
 segd_solver_budget_seconds 0.05
@@ -348,6 +373,7 @@ segd_dnn_backend_info{backend="onnxruntime cpu",model="segd-s64"} 1
 `, "segd_frames_total", "segd_ingest_reconnects_total", "segd_bus_publish_failures_total",
 		"segd_ingest_clock_offset_seconds", "segd_solver_guaranteed_iterations_total", "segd_solver_descent_violations_total", "segd_solver_lagrangian",
 		"segd_camera_up", "segd_camera_restarts_total", "segd_view_frames_dropped_total", "segd_solver_budget_seconds",
+		"segd_detector_looks_total", "segd_detector_failures_total", "segd_detections_total", "segd_detections_unmarked_total", "segd_automatic_objects",
 		"segd_solver_dual_residual", "segd_solver_windows_total", "segd_solver_iteration_lagrangian",
 		"segd_bus_connected", "segd_bus_reconnects_total", "segd_bus_buffered_bytes", "segd_bus_events_waiting", "segd_bus_events_waiting_seconds",
 		"segd_bus_events_stored_total", "segd_bus_lost_total", "segd_bus_duplicates",
@@ -555,6 +581,11 @@ func TestRemoveCamera(t *testing.T) {
 		c.Line("street", 1, 1)
 		c.RemoveZone("yard")
 		c.RemoveLine("street")
+		c.Looked(time.Millisecond)
+		c.LookFailed()
+		c.Detected("person")
+		c.Unmarked(1)
+		c.Automatic(1)
 	}
 	use(c)
 	if n := seriesOf(t, reg, "demo"); n != 0 {

@@ -261,6 +261,8 @@ func (c *Camera) configure(a *annotation.Annotation) error {
 	switch {
 	case a == nil:
 		return nil
+	case slices.ContainsFunc(a.Objects, func(o annotation.Object) bool { return o.ID > annotation.MaxID }):
+		return fmt.Errorf("pipeline: camera %s: the annotation of the configuration has ids above %d; accepted: 1 to %[2]d", c.cfg.Name, annotation.MaxID)
 	case a.Picture == nil:
 		_, err := c.queue(&request{annotation: a, configured: true, counted: a.Frame})
 		return err

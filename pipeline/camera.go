@@ -78,6 +78,11 @@ type Meter interface {
 	Took(in Stage, d time.Duration)
 	Extracted(*features.Scene) // which is valid during the call only
 	Solved(tracker.Solve)
+	Looked(d time.Duration) // the detector has, or tried to
+	LookFailed()            // of those Looked
+	Detected(class string)  // one thing, in a look
+	Unmarked(n int)         // things that were detected, but too many objects are marked
+	Automatic(n int)        // objects there are that were marked automatically
 	Object(tracker.Object)
 	RemoveObject(id uint32)
 	Zone(zones.ZoneCount) // with the first word, and when it changes
@@ -112,6 +117,11 @@ type Config struct {
 	Open         func(ingest.Observer) (Source, error)
 	NewExtractor func() (Extractor, error)
 	NewStepper   func() (Stepper, error)
+
+	// NewDetector builds what finds the things that are marked by themselves, as Detect says, when the
+	// other parts are built; nil: only people mark.
+	NewDetector func() (Detector, error)
+	Detect      Detect
 
 	Publisher Publisher
 	Viewer    Viewer // nil: nobody looks
@@ -152,10 +162,13 @@ type Camera struct {
 
 	// turn is held by whoever uses stages: its stepper and the objects it knows. A
 	// channel, so that waiting for it can end.
-	turn     chan struct{}
-	stages   *stages // nil while there are none
-	zones    zoneWatch
-	previews chan struct{}
+	turn      chan struct{}
+	stages    *stages // nil while there are none
+	zones     zoneWatch
+	automatic automatic
+	previews  chan struct{}
+
+	lookFaults lookFaults
 
 	// seqBase and ptsBase carry the numbering across restarts of the stages; only
 	// the goroutine of Run touches them and next….
@@ -207,6 +220,10 @@ func New(cfg Config) (*Camera, error) {
 	if err := c.zones.begin(c); err != nil {
 		return nil, fmt.Errorf("pipeline: camera %q: %w", cfg.Name, err)
 	}
+	if err := c.automatic.begin(c); err != nil {
+		return nil, fmt.Errorf("pipeline: camera %q: %w", cfg.Name, err)
+	}
+	c.lookFaults.coalesced = coalesced{log: c.log, message: "not looked for what there is"}
 	if err := c.configure(cfg.Annotation); err != nil {
 		return nil, err
 	}
@@ -238,6 +255,7 @@ const (
 	keyMessage = "message"
 	keyObject  = "object"
 	keyObjects = "objects"
+	keyZone    = "zone"
 	keyZones   = "zones"
 	keyLines   = "lines"
 )
@@ -259,6 +277,7 @@ func (c *Camera) Run(ctx context.Context) error {
 	c.refuse()
 	c.newest.drop()
 	close(stop)
+	c.lookFaults.flush()
 	c.events.close()
 	helpers.Wait()
 	return nil
@@ -418,6 +437,11 @@ func (uncounted) Failed(Stage)              {}
 func (uncounted) Took(Stage, time.Duration) {}
 func (uncounted) Extracted(*features.Scene) {}
 func (uncounted) Solved(tracker.Solve)      {}
+func (uncounted) Looked(time.Duration)      {}
+func (uncounted) LookFailed()               {}
+func (uncounted) Detected(string)           {}
+func (uncounted) Unmarked(int)              {}
+func (uncounted) Automatic(int)             {}
 func (uncounted) Object(tracker.Object)     {}
 func (uncounted) RemoveObject(uint32)       {}
 func (uncounted) Zone(zones.ZoneCount)      {}

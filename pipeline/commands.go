@@ -72,18 +72,63 @@ func (c *Camera) Clear(ctx context.Context, id uint32) error {
 			gone = objects[i : i+1]
 		}
 		for _, o := range gone {
-			s.step.Remove(o.Id)
-			delete(s.sought, o.Id)
-			c.memory.change(func(known *annotation.Object) bool { return known.ID != o.Id })
+			if m := c.automatic.marker; m != nil {
+				m.Remove(o.Id, seq)
+			}
+			c.automatic.forget(o.Id)
 			c.log.Info("object removed", keyObject, o.Id)
-			s.objects.removed(c, o, seq, "")
 		}
-		c.newest.setObjects(slices.DeleteFunc(slices.Clone(objects), func(o *segdv1.Object) bool { return slices.Contains(gone, o) }))
-		c.stats.with(func(n *Snapshot) {
-			n.Objects = slices.DeleteFunc(n.Objects, func(o ObjectSnapshot) bool { return id == 0 || o.ID == id })
-		})
+		s.remove(gone, seq, "")
 		return nil
 	})
+}
+
+// remove removes objects of frame seq. The reason is for those who did not ask for it.
+func (s *stages) remove(gone []*segdv1.Object, seq uint64, reason string) {
+	if len(gone) == 0 {
+		return
+	}
+	c := s.c
+	for _, o := range gone {
+		s.step.Remove(o.Id)
+		delete(s.sought, o.Id)
+		c.memory.change(func(known *annotation.Object) bool { return known.ID != o.Id })
+		s.objects.removed(c, o, seq, reason)
+	}
+	_, objects := c.newest.list()
+	c.newest.setObjects(slices.DeleteFunc(slices.Clone(objects), func(o *segdv1.Object) bool { return slices.Contains(gone, o) }))
+	c.stats.with(func(n *Snapshot) {
+		n.Objects = slices.DeleteFunc(n.Objects, func(o ObjectSnapshot) bool {
+			return slices.ContainsFunc(gone, func(g *segdv1.Object) bool { return g.Id == o.ID })
+		})
+	})
+}
+
+// Keep makes an object that was marked automatically one of people's, which does not end by itself and
+// is looked for when stages are built anew, and returns it. One that is people's already stays so. It
+// waits as Clear does. Errors wrap ErrUnknownObject, ErrDown or what ended ctx.
+func (c *Camera) Keep(ctx context.Context, id uint32) (kept *segdv1.Object, err error) {
+	err = c.atTurn(ctx, func(*stages) error {
+		_, objects := c.newest.list()
+		i, err := c.known(objects, id)
+		if err != nil {
+			return err
+		}
+		kept = objects[i]
+		if !kept.Automatic {
+			return nil
+		}
+		c.automatic.keep(id)
+		kept = proto.CloneOf(kept)
+		kept.Automatic = false
+		objects = slices.Clone(objects)
+		objects[i] = kept
+		c.newest.setObjects(objects)
+		c.automatic.unremembered[id] = !c.rememberNow(id)
+		c.log.Info("object kept", keyObject, id)
+		return nil
+	})
+	return kept, err
 }
 
 // Rename gives an object another label and returns it with that. It waits as Clear
@@ -148,6 +193,9 @@ func (c *Camera) Preview(ctx context.Context, a *annotation.Annotation) (*segdv1
 	}
 	var p *tracker.Preview
 	err := c.atTurn(ctx, func(s *stages) (err error) {
+		if err := c.admit(a); err != nil {
+			return fmt.Errorf("pipeline: camera %s: %w", c.cfg.Name, err)
+		}
 		p, err = s.step.Preview(a)
 		return err
 	})
@@ -162,8 +210,15 @@ func (c *Camera) Preview(ctx context.Context, a *annotation.Annotation) (*segdv1
 	}); err != nil {
 		return nil, fmt.Errorf("pipeline: camera %s: preview: %w", c.cfg.Name, err)
 	}
+	_, known := c.newest.list()
 	return &segdv1.MaskFrame{
 		Site: c.cfg.Site, Camera: c.cfg.Name, Sequence: res.Seq,
-		Width: int32(res.Width), Height: int32(res.Height), Objects: objects(res),
+		Width: int32(res.Width), Height: int32(res.Height),
+		Objects: objects(res, func(id uint32) (class string, automatic bool) {
+			if i := slices.IndexFunc(known, func(o *segdv1.Object) bool { return o.Id == id }); i >= 0 {
+				return known[i].Class, known[i].Automatic && indexOf(a, id) < 0 // what is corrected is people's
+			}
+			return "", false
+		}),
 	}, nil
 }

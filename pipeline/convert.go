@@ -15,7 +15,7 @@ import (
 
 // maskFrame is the message about it, complete but for the time of publishing; it still has
 // its scene.
-func maskFrame(site, camera string, it *item, res *tracker.Result) *segdv1.MaskFrame {
+func maskFrame(site, camera string, it *item, res *tracker.Result, kind kindOf) *segdv1.MaskFrame {
 	m := &segdv1.MaskFrame{
 		Site: site, Camera: camera,
 		Sequence:     it.seq,
@@ -23,7 +23,7 @@ func maskFrame(site, camera string, it *item, res *tracker.Result) *segdv1.MaskF
 		CaptureTime:  timestamppb.New(it.frame.Captured),
 		CaptureClock: captureClock(it.frame.Clock),
 		Width:        int32(res.Width), Height: int32(res.Height),
-		Objects:           objects(res),
+		Objects:           objects(res, kind),
 		RegionsOfInterest: regions(it.scene),
 	}
 	return m
@@ -49,8 +49,11 @@ func setBox(b *segdv1.Box, r image.Rectangle) *segdv1.Box {
 	return b
 }
 
+// kindOf tells of an object by its id what it was detected as, and whether it is automatic.
+type kindOf func(id uint32) (class string, automatic bool)
+
 // objects are res's, by rising id.
-func objects(res *tracker.Result) []*segdv1.Object {
+func objects(res *tracker.Result, kind kindOf) []*segdv1.Object {
 	all := make([]*segdv1.Object, len(res.Objects))
 	own := make([]struct { // of all, in one piece
 		object segdv1.Object
@@ -60,6 +63,7 @@ func objects(res *tracker.Result) []*segdv1.Object {
 		o, m := &res.Objects[i], &own[i].object
 		m.Id, m.Label, m.State, m.Box = o.ID, o.Label, state(o.State), setBox(&own[i].box, o.Box)
 		m.Area, m.Score, m.Counts = int32(o.Area), o.Score, o.Mask.String()
+		m.Class, m.Automatic = kind(o.ID)
 		all[i] = m
 	}
 	slices.SortFunc(all, func(a, b *segdv1.Object) int { return int(a.Id) - int(b.Id) })

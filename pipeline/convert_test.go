@@ -15,7 +15,7 @@ func TestMaskFrameAllocs(t *testing.T) {
 	it := &item{frame: &ingest.Frame{}, scene: &features.Scene{}}
 	res := &tracker.Result{Width: 8, Height: 8}
 	allocs := func() float64 {
-		return testing.AllocsPerRun(100, func() { maskFrame("home", "gate", it, res) })
+		return testing.AllocsPerRun(100, func() { maskFrame("home", "gate", it, res, new(automatic).kind) })
 	}
 	// The message, a time, and of objects and regions a list and what is in it.
 	const most = 6
@@ -27,7 +27,7 @@ func TestMaskFrameAllocs(t *testing.T) {
 		it.scene.Patches = append(it.scene.Patches, features.Patch{Rectangle: box, Zoom: 1})
 		res.Objects = append(res.Objects, tracker.Object{ID: uint32(4 - n), Mask: mask.RLE{}, Box: box})
 	}
-	m := maskFrame("home", "gate", it, res)
+	m := maskFrame("home", "gate", it, res, new(automatic).kind)
 	for i, o := range m.Objects {
 		if x := int32(3 - i); o.Id != uint32(i+1) || o.Box.X != x || m.RegionsOfInterest[i].Box.X != int32(i) {
 			t.Errorf("object %d: %v, region %v", i, o, m.RegionsOfInterest[i])

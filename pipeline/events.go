@@ -170,9 +170,13 @@ func (st *states) forget(c *Camera) {
 // removed tells that o is in no frame after seq. The reason is for those who did not
 // ask for it.
 func (st *states) removed(c *Camera, o *segdv1.Object, seq uint64, reason string) {
+	_, known := (*st)[o.Id]
 	delete(*st, o.Id)
 	c.cfg.Meter.RemoveObject(o.Id)
 	c.zones.forget(c, o.Id, o.Label, seq)
+	if o.Automatic && !known {
+		return // it never had a mask: nobody was told of it
+	}
 	c.emit(&segdv1.Event{
 		Kind: segdv1.EventKind_EVENT_KIND_OBJECT_REMOVED, ObjectId: o.Id, ObjectLabel: o.Label, Sequence: seq, Message: reason,
 	})
@@ -232,9 +236,11 @@ func (st *states) observe(c *Camera, res *tracker.Result) {
 		}
 		before.state, before.label = o.State, o.Label
 		(*st)[o.ID] = before
-		c.emit(&segdv1.Event{
-			Kind: change(known, o.State), ObjectId: o.ID, ObjectLabel: o.Label, Sequence: res.Seq,
-		})
+		ev := &segdv1.Event{Kind: change(known, o.State), ObjectId: o.ID, ObjectLabel: o.Label, Sequence: res.Seq}
+		if class, automatic := c.automatic.kind(o.ID); automatic && !known {
+			ev.Message = fmt.Sprintf("detected as %q", class)
+		}
+		c.emit(ev)
 	}
 }
 

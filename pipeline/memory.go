@@ -144,23 +144,29 @@ func (m *memory) use() bool {
 	return first
 }
 
-// shown makes a scene of a picture and the objects that its masks show; nil if they show none.
+// shown makes a scene of a picture and the objects that its masks show; nil if they show none. Those
+// marked automatically are not remembered: they are found again by what they are.
 func shown(masks *segdv1.MaskFrame, objects []*segdv1.Object, bgr []byte) *scene {
 	width, height := int(masks.Width), int(masks.Height)
 	a := &annotation.Annotation{Width: width, Height: height}
+	large := slices.ContainsFunc(objects, func(o *segdv1.Object) bool { return o.Id > annotation.MaxID && !o.Automatic && o.Area > 0 })
 	var bits []uint8
 	for _, o := range objects {
-		if o.Area == 0 {
+		if o.Area == 0 || o.Automatic {
 			continue
 		}
 		runs, err := mask.Parse(o.Counts, width, height)
 		if err != nil {
 			continue // it was made here
 		}
+		bits = runs.Decode(bits)
+		if large {
+			a.Objects = append(a.Objects, outlined(o, bits, width, height))
+			continue
+		}
 		if a.Mask == nil {
 			a.Mask = make([]uint8, width*height)
 		}
-		bits = runs.Decode(bits)
 		for p, b := range bits {
 			if b != 0 {
 				a.Mask[p] = uint8(o.Id)
@@ -168,10 +174,19 @@ func shown(masks *segdv1.MaskFrame, objects []*segdv1.Object, bgr []byte) *scene
 		}
 		a.Objects = append(a.Objects, annotation.Object{ID: o.Id, Label: o.Label})
 	}
-	if a.Mask == nil {
+	if len(a.Objects) == 0 {
 		return nil
 	}
 	return &scene{a, bytes.Clone(bgr)}
+}
+
+// outlined is an object of which bits are the mask, among ids that a mask's pixels do not hold.
+func outlined(o *segdv1.Object, bits []uint8, width, height int) annotation.Object {
+	out := annotation.Object{ID: o.Id, Label: o.Label, Polygon: annotation.Outline(bits, width, height)}
+	if b := o.Box; out.Polygon == nil {
+		out.Box = []float64{float64(b.X), float64(b.Y), float64(b.X + b.Width), float64(b.Y + b.Height)}
+	}
+	return out
 }
 
 // remember keeps the picture of it, the first that heeds an annotation.
@@ -179,6 +194,19 @@ func (c *Camera) remember(it *item) {
 	if s := shown(it.masks, it.masks.Objects, it.frame.Pix); s != nil {
 		c.memory.add(*s)
 	}
+}
+
+// rememberNow keeps the newest picture with the objects that are people's, if it shows one of them.
+func (c *Camera) rememberNow(id uint32) (shows bool) {
+	_, objects := c.newest.list()
+	_ = c.Picture(func(masks *segdv1.MaskFrame, bgr []byte) error {
+		s := shown(masks, objects, bgr)
+		if shows = s != nil && indexOf(s.annotation, id) >= 0; shows {
+			c.memory.add(*s)
+		}
+		return nil
+	})
+	return shows
 }
 
 // rememberLast keeps what was published last, of what has not been removed since. It comes
@@ -214,6 +242,9 @@ func (s *stages) recollect(ctx context.Context) error {
 			s.sought[o.ID] = o.Label
 		}
 		s.recalled = image.Pt(a.Width, a.Height)
+	}
+	if m := s.c.automatic.marker; m != nil {
+		m.Reset(slices.Collect(maps.Keys(s.sought)))
 	}
 	s.objects = states{}
 	for id, o := range lost {

@@ -62,6 +62,7 @@ type stages struct {
 	objects states
 	holds   map[hold]time.Time // until when
 	slow    slowFrames         // of the tracker's goroutine
+	looks   looks              // of the goroutine that makes scenes
 
 	// What was marked before these stages were, but for what was seen since.
 	sought      map[uint32]string // labels
@@ -73,6 +74,8 @@ type stages struct {
 
 	plan      atomic.Pointer[features.Plan] // the stepper's, for the next scene
 	searching atomic.Bool                   // whether the stepper looks for an object
+
+	known atomic.Pointer[[]image.Rectangle] // boxes of the objects in sight
 
 	mu       sync.Mutex
 	err      error // the first failure
@@ -133,6 +136,7 @@ func (c *Camera) once(ctx context.Context) error {
 	}
 	c.turn <- struct{}{}
 	defer func() { <-c.turn }()
+	s.endAll()
 	c.rememberLast()
 	s.objects.forget(c)
 	switch soon := time.Since(began) < c.cfg.MaxBackoff; {
@@ -150,6 +154,12 @@ func (s *stages) build() (err error) {
 	}
 	if s.extract, err = s.c.cfg.NewExtractor(); err != nil {
 		return fmt.Errorf("pipeline: features: %w", err)
+	}
+	if s.c.cfg.NewDetector != nil {
+		if s.looks.detector, err = s.c.cfg.NewDetector(); err != nil {
+			return fmt.Errorf("pipeline: detector: %w", err)
+		}
+		s.looks.every = s.c.cfg.Detect.Every
 	}
 	step, err := s.c.cfg.NewStepper()
 	if err != nil {
@@ -331,6 +341,7 @@ func (s *stages) features(it *item) error {
 		it.scene = new(features.Scene)
 	}
 	it.scene.Seq = it.seq
+	s.look(it)
 	// As of the last frame that was labelled, one or two before this one: what has moved
 	// out of where it is to be finer is a little coarser, and what comes back is found that
 	// much later.
@@ -341,6 +352,11 @@ func (s *stages) features(it *item) error {
 	if it.note != nil && (it.note.annotation.Frame == nil || *it.note.annotation.Frame == it.seq) {
 		plan = tracker.PlanFor(plan, it.note.annotation)
 		s.plan.Store(&plan) // what comes until it is labelled shows all, too
+	} else if it.look != nil && len(it.look.found) > 0 {
+		plan = tracker.PlanFor(plan, it.look.boxes(it.frame.Width, it.frame.Height))
+		if known := s.known.Load(); known == nil || it.look.unknown(*known) {
+			s.plan.Store(&plan) // likewise
+		}
 	}
 	if err := s.extract.Extract(it.scene, it.frame.Pix, it.frame.Width, it.frame.Height, plan); err != nil {
 		return err
@@ -368,7 +384,11 @@ func (s *stages) track(ctx context.Context, it *item) error {
 	s.searching.Store(s.step.Searching())
 	c := s.c
 	c.cfg.Meter.Solved(res.Solve)
-	it.masks = maskFrame(c.cfg.Site, c.cfg.Name, it, res)
+	c.automatic.observe(c, it.pts, res)
+	if s.looks.detector != nil {
+		s.known.Store(inSight(res))
+	}
+	it.masks = maskFrame(c.cfg.Site, c.cfg.Name, it, res, c.automatic.kind)
 	s.recycle(it)
 
 	now := time.Now()
@@ -382,6 +402,8 @@ func (s *stages) track(ctx context.Context, it *item) error {
 	var marks *annotation.Annotation
 	if it.note != nil {
 		marks = it.note.annotation
+		c.remember(it)
+	} else if c.automatic.shows(it.masks) {
 		c.remember(it)
 	}
 	c.resolve(it, nil) // whoever is told that it was accepted finds its objects
@@ -420,8 +442,19 @@ func since(f *ingest.Frame, now time.Time) time.Duration {
 	return here
 }
 
-// label steps the tracker, with the frame's annotation first if it has one and
-// without it when that is refused.
+// inSight are the boxes of res's objects.
+func inSight(res *tracker.Result) *[]image.Rectangle {
+	boxes := make([]image.Rectangle, 0, len(res.Objects))
+	for _, o := range res.Objects {
+		if !o.Box.Empty() {
+			boxes = append(boxes, o.Box)
+		}
+	}
+	return &boxes
+}
+
+// label steps the tracker, with the frame's annotation first if it has one, or what the detector found
+// in it, and without it when that is refused.
 func (s *stages) label(ctx context.Context, it *item) (*tracker.Result, error) {
 	kept, err := it.frame.Keep()
 	if err != nil {
@@ -430,10 +463,22 @@ func (s *stages) label(ctx context.Context, it *item) (*tracker.Result, error) {
 	defer kept.Release()
 	p := &picture{kept, &s.earlier}
 	if it.note == nil {
-		return s.step.Step(ctx, it.scene, p, nil)
+		ann := s.decide(it)
+		res, err := s.step.Step(ctx, it.scene, p, ann)
+		if ann != nil && errors.Is(err, annotation.ErrInvalid) {
+			s.c.lookFailed(fmt.Errorf("pipeline: what was detected in frame %d: %w", it.seq, err))
+			return s.step.Step(ctx, it.scene, p, nil)
+		}
+		return res, err
 	}
-	res, err := s.step.Step(ctx, it.scene, p, it.note.annotation)
-	if errors.Is(err, annotation.ErrInvalid) {
+	var res *tracker.Result
+	if err = s.c.admit(it.note.annotation); err == nil {
+		res, err = s.step.Step(ctx, it.scene, p, it.note.annotation)
+	}
+	switch {
+	case err == nil:
+		s.c.automatic.corrected(it.note.annotation)
+	case errors.Is(err, annotation.ErrInvalid):
 		s.c.resolve(it, fmt.Errorf("%w: %w", ErrAnnotate, err))
 		return s.step.Step(ctx, it.scene, p, nil)
 	}

@@ -132,6 +132,11 @@ func (c *Camera) SetZones(ctx context.Context, l zones.Layout) (set zones.Layout
 			return ""
 		})
 		set = z.watcher.Layout()
+		for _, name := range c.cfg.Detect.Zones {
+			if !slices.ContainsFunc(set.Zones, func(z zones.Zone) bool { return z.Name == name }) {
+				c.log.Warn("nothing is marked by itself in a zone that is no more", keyZone, name)
+			}
+		}
 		c.log.Info("zones and lines changed", keyZones, len(set.Zones), keyLines, len(set.Lines))
 		return nil
 	})

@@ -41,7 +41,7 @@ type cameras struct {
 func newCameras() *cameras {
 	box := &segdv1.Box{X: 1, Y: 2, Width: 3, Height: 4}
 	return &cameras{width: 6, height: 8, objects: []*segdv1.Object{
-		{Id: 1, Label: "walker", State: segdv1.State_STATE_VISIBLE, Box: box, Area: 12, Score: 0.75, Counts: counts(image.Rect(1, 2, 4, 6))},
+		{Id: 1, Label: "walker", State: segdv1.State_STATE_VISIBLE, Box: box, Area: 12, Score: 0.75, Class: "person", Automatic: true, Counts: counts(image.Rect(1, 2, 4, 6))},
 		{Id: 2, Label: "dog", State: segdv1.State_STATE_LOST, Box: &segdv1.Box{}, Counts: counts(image.Rectangle{})},
 	}}
 }
@@ -74,6 +74,14 @@ func (c *cameras) Rename(ctx context.Context, camera string, id uint32, label st
 	}
 	o := &segdv1.Object{Id: id, Label: label, State: segdv1.State_STATE_VISIBLE}
 	return o, c.note("rename %s %d %q", camera, id, label)
+}
+
+func (c *cameras) Keep(ctx context.Context, camera string, id uint32) (*segdv1.Object, error) {
+	if _, ok := ctx.Deadline(); !ok {
+		return nil, errors.New("no deadline")
+	}
+	o := &segdv1.Object{Id: id, Label: "kept", State: segdv1.State_STATE_VISIBLE, Class: "person"}
+	return o, c.note("keep %s %d", camera, id)
 }
 
 func (c *cameras) Clear(ctx context.Context, camera string, id uint32) error {
@@ -219,7 +227,7 @@ func TestCommands(t *testing.T) {
 		want                                  string // within the answer
 		call                                  string
 	}{
-		{"objects", "GET", "/objects", "", "", 200, `{"sequence":41,"objects":[{"id":1,"label":"walker","state":"STATE_VISIBLE","box":{"x":1,"y":2,"width":3,"height":4},"area":12,"score":0.75},{"id":2,`, "objects gate"},
+		{"objects", "GET", "/objects", "", "", 200, `{"sequence":41,"objects":[{"id":1,"label":"walker","state":"STATE_VISIBLE","box":{"x":1,"y":2,"width":3,"height":4},"area":12,"score":0.75,"class":"person","automatic":true},{"id":2,`, "objects gate"},
 		{"rename", "PATCH", "/objects/2", typeJSON, `{"label":"cat"}`, 200, `{"id":2,"label":"cat",`, `rename gate 2 "cat"`},
 		{"rename to nothing", "PATCH", "/objects/2", typeJSON, `{}`, 400, `"errors":[{"pointer":"/label","detail":"it is missing`, ""},
 		{"rename to null", "PATCH", "/objects/2", typeJSON, `{"label":null}`, 400, `"/label"`, ""},
@@ -229,7 +237,7 @@ func TestCommands(t *testing.T) {
 		{"rename with half", "PATCH", "/objects/2", typeJSON, `{"label":`, 400, "unexpected end", ""},
 		{"rename as a form", "PATCH", "/objects/2", "application/x-www-form-urlencoded", `label=cat`, 415, `accepts [\"application/json\"]`, ""},
 		{"rename at length", "PATCH", "/objects/2", typeJSON, `{"label":"` + strings.Repeat("x", limit.MaxBody) + `"}`, 413, "larger than the 16 KiB accepted", ""},
-		{"rename object 0", "PATCH", "/objects/0", typeJSON, `{"label":"cat"}`, 400, `"field":"id","detail":"\"0\"; accepts an object's number, 1 to 255"`, ""},
+		{"rename object 0", "PATCH", "/objects/0", typeJSON, `{"label":"cat"}`, 400, `"field":"id","detail":"\"0\"; accepts an object's number, 1 to 4294967295"`, ""},
 		{"clear one", "DELETE", "/objects/2", "", "", 204, "", "clear gate 2"},
 		{"clear a word", "DELETE", "/objects/all", "", "", 400, `accepts an object's number`, ""},
 		{"clear all", "DELETE", "/objects", "", "", 204, "", "clear gate 0"},
@@ -412,4 +420,27 @@ func (w *recordedAnswer) WriteHeader(status int) {
 func (w *recordedAnswer) Write(p []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
 	return w.body.Write(p)
+}
+
+// What segd marked by itself is kept by the same request that renames.
+func TestKeep(t *testing.T) {
+	c := newCameras()
+	_, h := serve(t, Config{Commands: c}, "gate")
+	for _, tt := range []struct {
+		name, path, body string
+		status           int
+		want             string // within the answer
+		calls            []string
+	}{
+		{"keep", "/objects/70000", `{"kept":true}`, 200, `{"id":70000,"label":"kept","state":"STATE_VISIBLE","box":{"x":0,"y":0,"width":0,"height":0},"area":0,"score":0,"class":"person","automatic":false}`, []string{"keep gate 70000"}},
+		{"rename and keep", "/objects/256", `{"label":"cat","kept":true}`, 200, `{"id":256,"label":"kept",`, []string{`rename gate 256 "cat"`, "keep gate 256"}},
+		{"keep no longer", "/objects/256", `{"kept":false}`, 400, `"pointer":"/kept","detail":"false; accepts true`, nil},
+		{"keep perhaps", "/objects/256", `{"kept":1}`, 400, `"pointer":"/kept","detail":"a JSON number; accepts a boolean"`, nil},
+	} {
+		c.calls = nil
+		a := ask(t, "PATCH", h.URL+"/api/v1/cameras/gate"+tt.path, typeJSON, tt.body)
+		if a.status != tt.status || !strings.Contains(a.body, tt.want) || !slices.Equal(c.calls, tt.calls) {
+			t.Errorf("%s: %d %q, asked %q; want %d with %q, asked %q", tt.name, a.status, a.body, c.calls, tt.status, tt.want, tt.calls)
+		}
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"mime"
 	"net/http"
 	"reflect"
@@ -30,6 +31,8 @@ type Commands interface {
 	Objects(camera string) (seq uint64, objects []*segdv1.Object, err error)
 	// Rename gives an object another label and returns it.
 	Rename(ctx context.Context, camera string, id uint32, label string) (*segdv1.Object, error)
+	// Keep makes an object that was marked automatically people's and returns it.
+	Keep(ctx context.Context, camera string, id uint32) (*segdv1.Object, error)
 	// Clear removes an object; all when id is 0.
 	Clear(ctx context.Context, camera string, id uint32) error
 	// Annotate uses an annotation, JSON or PNG, and returns what became of it, which is
@@ -56,7 +59,7 @@ type Commands interface {
 
 const (
 	commandTimeout = 10 * time.Second
-	maxObjectID    = 255
+	maxObjectID    = math.MaxUint32
 )
 
 type objectBox struct {
@@ -73,6 +76,9 @@ type objectInfo struct {
 	Box   objectBox `json:"box"`
 	Area  int32     `json:"area"`
 	Score float64   `json:"score"`
+
+	Class     string `json:"class"` // empty: people marked it
+	Automatic bool   `json:"automatic"`
 }
 
 // maskInfo is an object with its mask as COCO has it.
@@ -124,7 +130,8 @@ func newObjectInfo(o *segdv1.Object) objectInfo {
 	b := o.GetBox()
 	return objectInfo{
 		ID: o.GetId(), Label: o.GetLabel(), State: o.GetState().String(), Area: o.GetArea(), Score: o.GetScore(),
-		Box: objectBox{b.GetX(), b.GetY(), b.GetWidth(), b.GetHeight()},
+		Box:   objectBox{b.GetX(), b.GetY(), b.GetWidth(), b.GetHeight()},
+		Class: o.GetClass(), Automatic: o.GetAutomatic(),
 	}
 }
 
@@ -157,18 +164,29 @@ func (s *Server) renameObject(w http.ResponseWriter, r *http.Request, c *camera)
 	}
 	var change struct {
 		Label *string `json:"label"`
+		Kept  *bool   `json:"kept"`
 	}
 	if err := readJSON(w, r, limit.MaxBody, &change); err != nil {
 		s.refuse(w, r, err)
 		return
 	}
-	if change.Label == nil {
-		s.refuse(w, r, badField(Field{Pointer: "/label", Detail: "it is missing; accepts the object's new name"}))
+	switch {
+	case change.Label == nil && change.Kept == nil:
+		s.refuse(w, r, badField(Field{Pointer: "/label", Detail: "it is missing; accepts the object's new name, or kept beside or instead of it"}))
+		return
+	case change.Kept != nil && !*change.Kept:
+		s.refuse(w, r, badField(Field{Pointer: "/kept", Detail: "false; accepts true: what is kept is removed by DELETE"}))
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), commandTimeout)
 	defer cancel()
-	o, err := s.cfg.Commands.Rename(ctx, c.name, id, *change.Label)
+	var o *segdv1.Object
+	if change.Label != nil {
+		o, err = s.cfg.Commands.Rename(ctx, c.name, id, *change.Label)
+	}
+	if err == nil && change.Kept != nil {
+		o, err = s.cfg.Commands.Keep(ctx, c.name, id)
+	}
 	if err != nil {
 		s.refuse(w, r, err)
 		return
@@ -355,6 +373,8 @@ func jsonName(t reflect.Type) string {
 		return "list"
 	case reflect.Float64:
 		return "number"
+	case reflect.Bool:
+		return "boolean"
 	}
 	return "string"
 }

@@ -191,8 +191,8 @@ func TestOpenAPIIsSound(t *testing.T) {
 	if fmt.Sprint(states) != fmt.Sprint(want) {
 		t.Errorf("states %v, want %v", states, want)
 	}
-	if _, most := d.at("components", "parameters", "id", "schema", "maximum"); fmt.Sprint(most) != fmt.Sprint(maxObjectID) {
-		t.Errorf("ids up to %v, want %d", most, maxObjectID)
+	if _, most := d.at("components", "parameters", "id", "schema", "maximum"); fmt.Sprint(most) != fmt.Sprint(uint32(maxObjectID)) {
+		t.Errorf("ids up to %v, want %d", most, uint32(maxObjectID))
 	}
 	_, text := d.at("info", "description")
 	for _, n := range []int{limit.PerSecond, limit.Burst, limit.CostWork, limit.CostLarge} {

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"image"
 	"image/png"
@@ -88,13 +89,19 @@ func (s *Server) showMask(w http.ResponseWriter, r *http.Request, c *camera) {
 	_, _ = w.Write(picture) // the client may be gone
 }
 
-// maskPNG is m as the PNG that annotations accept: grey, the object's id where it is.
+// maskPNG is m as a PNG: grey, the object's id where it is. It has 8 bits a pixel, as annotations
+// accept, or 16 if there are objects with larger ids.
 func maskPNG(m *segdv1.MaskFrame) ([]byte, error) {
-	labels, err := draw.Labels(m)
+	img, err := draw.Labels(m)
+	if errors.Is(err, draw.ErrID) {
+		return nil, &Refusal{Status: http.StatusNotAcceptable, Detail: fmt.Sprintf("%v; ask for %s", err, typeJSON)}
+	}
 	if err != nil {
 		return nil, err
 	}
-	img := &image.Gray{Pix: labels.Pix, Stride: labels.Stride, Rect: labels.Rect}
+	if labels, ok := img.(*image.Paletted); ok {
+		img = &image.Gray{Pix: labels.Pix, Stride: labels.Stride, Rect: labels.Rect}
+	}
 	var out bytes.Buffer
 	enc := png.Encoder{CompressionLevel: png.BestSpeed}
 	if err := enc.Encode(&out, img); err != nil {

@@ -97,6 +97,18 @@ func TestMask(t *testing.T) {
 			}
 		}
 	}
+	// Objects that segd marked by itself have ids that need 16 bits, and more in the end.
+	url := h.URL + "/api/v1/cameras/gate/frames/7/mask"
+	c.objects[1].Id = 300
+	c.objects[1].Counts = counts(image.Rect(0, 0, 1, 1))
+	img, err := png.Decode(strings.NewReader(ask(t, "GET", url, "", "").body))
+	if grey, ok := img.(*image.Gray16); err != nil || !ok || grey.Gray16At(0, 0).Y != 300 || grey.Gray16At(1, 2).Y != 1 || grey.Gray16At(5, 7).Y != 0 {
+		t.Errorf("with object 300: a %T, %v", img, err)
+	}
+	c.objects[1].Id = 65536
+	if a := ask(t, "GET", url, "", ""); a.status != 406 || !strings.Contains(a.body, "object id 65536; a PNG holds ids up to 65535; ask for application/json") {
+		t.Errorf("with object 65536: %d %q", a.status, a.body)
+	}
 	for _, tt := range []struct {
 		path, accept string
 		status       int

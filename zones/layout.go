@@ -65,6 +65,9 @@ func (l Layout) withDefaults() Layout {
 	return l
 }
 
+// Holds tells whether a place is in the zone's polygon.
+func (z Zone) Holds(p Point) bool { return contains(z.Polygon, p) }
+
 func (z Zone) same(as Zone) bool {
 	return z.Name == as.Name && slices.Equal(z.Polygon, as.Polygon) && z.By == as.By && z.Share == as.Share && z.Dwell == as.Dwell
 }

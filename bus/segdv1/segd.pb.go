@@ -158,7 +158,7 @@ const (
 	EventKind_EVENT_KIND_CAMERA_UP EventKind = 1
 	// The camera stopped delivering, or never began; message says why.
 	EventKind_EVENT_KIND_CAMERA_DOWN EventKind = 2
-	// An object was annotated and has its first mask.
+	// An object was annotated, or detected, and has its first mask; message says that it was detected.
 	EventKind_EVENT_KIND_OBJECT_APPEARED EventKind = 3
 	// An object went from visible to occluded.
 	EventKind_EVENT_KIND_OBJECT_OCCLUDED EventKind = 4
@@ -171,7 +171,7 @@ const (
 	// An annotation was refused; message says why.
 	EventKind_EVENT_KIND_ANNOTATION_REJECTED EventKind = 8
 	// An object was removed: no frame after sequence has it. message says why if nobody
-	// asked for it, as when the size of the picture changed.
+	// asked for it, as when the size of the picture changed or it is not detected any more.
 	EventKind_EVENT_KIND_OBJECT_REMOVED EventKind = 9
 	// An object has another label, object_label; message tells the old one.
 	EventKind_EVENT_KIND_OBJECT_RENAMED EventKind = 10
@@ -387,7 +387,8 @@ func (x *Box) GetHeight() int32 {
 // Object is one object in one frame.
 type Object struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Number the annotation gave it, from 1, unique in its camera.
+	// Number the annotation gave it, 1 to 255, or segd did, from 256 on, unique in its camera. Those
+	// that segd gives are not used again before it ends.
 	Id uint32 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Name the annotation gave it; may be empty.
 	Label string `protobuf:"bytes,2,opt,name=label,proto3" json:"label,omitempty"`
@@ -402,7 +403,13 @@ type Object struct {
 	// The mask as COCO's compressed run lengths: column-major, the first run
 	// background. {"size": [MaskFrame.height, MaskFrame.width], "counts": counts}
 	// is what pycocotools.mask.decode reads. Present in every state of a MaskFrame.
-	Counts        string `protobuf:"bytes,7,opt,name=counts,proto3" json:"counts,omitempty"`
+	Counts string `protobuf:"bytes,7,opt,name=counts,proto3" json:"counts,omitempty"`
+	// The kind of thing that it was detected as, by the name that the detector gives it; empty for
+	// one that people marked.
+	Class string `protobuf:"bytes,8,opt,name=class,proto3" json:"class,omitempty"`
+	// Whether segd marked it by itself and nobody has kept it or corrected it since: it is forgotten
+	// when it is not detected any more.
+	Automatic     bool `protobuf:"varint,9,opt,name=automatic,proto3" json:"automatic,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -484,6 +491,20 @@ func (x *Object) GetCounts() string {
 		return x.Counts
 	}
 	return ""
+}
+
+func (x *Object) GetClass() string {
+	if x != nil {
+		return x.Class
+	}
+	return ""
+}
+
+func (x *Object) GetAutomatic() bool {
+	if x != nil {
+		return x.Automatic
+	}
+	return false
 }
 
 // Region is a part of a frame that was looked at, and how closely.
@@ -1539,7 +1560,7 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\x01x\x18\x01 \x01(\x05R\x01x\x12\f\n" +
 	"\x01y\x18\x02 \x01(\x05R\x01y\x12\x14\n" +
 	"\x05width\x18\x03 \x01(\x05R\x05width\x12\x16\n" +
-	"\x06height\x18\x04 \x01(\x05R\x06height\"\xb6\x01\n" +
+	"\x06height\x18\x04 \x01(\x05R\x06height\"\xea\x01\n" +
 	"\x06Object\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\x12$\n" +
@@ -1547,7 +1568,9 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\x03box\x18\x04 \x01(\v2\f.segd.v1.BoxR\x03box\x12\x12\n" +
 	"\x04area\x18\x05 \x01(\x05R\x04area\x12\x14\n" +
 	"\x05score\x18\x06 \x01(\x01R\x05score\x12\x16\n" +
-	"\x06counts\x18\a \x01(\tR\x06counts\"<\n" +
+	"\x06counts\x18\a \x01(\tR\x06counts\x12\x14\n" +
+	"\x05class\x18\b \x01(\tR\x05class\x12\x1c\n" +
+	"\tautomatic\x18\t \x01(\bR\tautomatic\"<\n" +
 	"\x06Region\x12\x1e\n" +
 	"\x03box\x18\x01 \x01(\v2\f.segd.v1.BoxR\x03box\x12\x12\n" +
 	"\x04zoom\x18\x02 \x01(\x05R\x04zoom\"\xbe\x03\n" +

@@ -38,6 +38,15 @@ func (c commands) Rename(ctx context.Context, camera string, id uint32, label st
 	return o, refusal(err)
 }
 
+func (c commands) Keep(ctx context.Context, camera string, id uint32) (*segdv1.Object, error) {
+	cam, err := c.d.set.Camera(camera)
+	if err != nil {
+		return nil, refusal(err)
+	}
+	o, err := cam.Keep(ctx, id)
+	return o, refusal(err)
+}
+
 func (c commands) Clear(ctx context.Context, camera string, id uint32) error {
 	cam, err := c.d.set.Camera(camera)
 	if err != nil {
@@ -139,6 +148,7 @@ func (c commands) serve(cameras []string) error {
 		Annotate: c.Annotate,
 		Clear:    c.Clear,
 		Rename:   c.Rename,
+		Keep:     c.Keep,
 		Objects: func(_ context.Context, camera string) (*segdv1.ObjectList, error) {
 			seq, objects, err := c.Objects(camera)
 			return &segdv1.ObjectList{Site: c.d.cfg.Site, Camera: camera, Sequence: seq, Objects: objects}, err

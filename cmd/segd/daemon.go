@@ -21,7 +21,6 @@ import (
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/ingest/whip"
@@ -47,8 +46,8 @@ type daemon struct {
 	whip     *whip.Server // nil: no camera takes publishers
 	web      *web.Server
 	bus      *bus.Bus
-	drained  bool // serve has closed the bus, and told how that went
-	models   []*dnn.Model
+	drained  bool        // serve has closed the bus, and told how that went
+	models   []io.Closer // the network's, and the detector
 	cores    *cores.Cores
 	set      *pipeline.Set
 	limit    time.Duration // of systemd's watchdog; 0: none
@@ -217,7 +216,7 @@ func (d *daemon) readAnnotations() error {
 	return errors.Join(faults...)
 }
 
-// build makes the cameras; nothing is dialled yet. They share the cores, and one model.
+// build makes the cameras; nothing is dialled yet. They share the cores, one model and one detector.
 func (d *daemon) build() error {
 	d.cores = cores.New(runtime.GOMAXPROCS(0))
 	m := d.cfg.Model
@@ -234,11 +233,26 @@ func (d *daemon) build() error {
 	for _, e := range info.Engines {
 		d.log.Info("the network's engine", "engine", e.Name, "version", e.Version, "used", e.Name == info.Engine, "milliseconds", e.Milliseconds, "error", e.Error)
 	}
+	detectors := *d.cfg
+	detectors.Model = m
+	detector, err := configured.OpenDetector(&detectors)
+	if err != nil {
+		return err
+	}
+	if detector != nil {
+		d.models = append(d.models, detector)
+		info := detector.Info()
+		d.log.Info("the detector", "model", filepath.Base(info.Path), "engine", info.Engine, "input", fmt.Sprintf("%d×%d", info.InputWidth, info.InputHeight))
+	}
 	var configs []pipeline.Config
 	var names []string
 	for i, cam := range d.cfg.Cameras {
 		names = append(names, cam.Name)
 		configs = append(configs, d.camera(i, cam, model))
+		if cam.Detect.On() {
+			c := &configs[i]
+			c.Detect, c.NewDetector = configured.Detect(cam.Detect), func() (pipeline.Detector, error) { return detector, nil }
+		}
 	}
 	if d.set, err = pipeline.NewSet(configs...); err != nil {
 		return err

@@ -344,7 +344,7 @@ func checkOverlay(t *testing.T, dir string, h *heard) {
 		for y := range int(m.Height) {
 			for x := range int(m.Width) {
 				r, _, b, _ := img.At(x, y).RGBA()
-				in := int(labels.ColorIndexAt(x, y))
+				in := int(labels.(*image.Paletted).ColorIndexAt(x, y))
 				if in > 1 {
 					continue
 				}
@@ -398,7 +398,7 @@ func checkSaved(t *testing.T, dir string, h *heard) {
 			if img.At(x, y) != want.At(x, y) {
 				t.Fatalf("%s differs from the mask at (%d,%d)", name, x, y)
 			}
-			if want.ColorIndexAt(x, y) == 1 {
+			if want.(*image.Paletted).ColorIndexAt(x, y) == 1 {
 				object++
 			}
 		}

@@ -15,6 +15,6 @@ import (
 // Commands are watch, annotate, objects, rename, clear and snapshot.
 func Commands(std cli.Streams) []*cobra.Command {
 	return []*cobra.Command{
-		watchCommand(std), annotateCommand(std), objectsCommand(std), renameCommand(std), clearCommand(std), snapshotCommand(std),
+		watchCommand(std), annotateCommand(std), objectsCommand(std), renameCommand(std), keepCommand(std), clearCommand(std), snapshotCommand(std),
 	}
 }

@@ -93,7 +93,7 @@ func TestWatchHostileMessages(t *testing.T) {
 		hostile(func(m *segdv1.MaskFrame) { m.Width, m.Height = 2_000_000_000, 2_000_000_000; m.Objects = nil }),
 		hostile(func(m *segdv1.MaskFrame) { m.Width = -64 }),
 		hostile(func(m *segdv1.MaskFrame) { m.Objects[0].Counts = "0" }),
-		hostile(func(m *segdv1.MaskFrame) { m.Objects[0].Id = 4_000_000_000 }),
+		hostile(func(m *segdv1.MaskFrame) { m.Objects[0].Id = 0 }),
 	}
 	for _, m := range bad {
 		publish(t, nc, "segd.v1.home.gate.mask", m)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/internal/cli"
 )
@@ -21,7 +22,8 @@ func objectsCommand(std cli.Streams) *cobra.Command {
 		Use:     "objects CAMERA",
 		Example: "  segd objects gate\n  segd objects gate --save gate.json    # for the camera's annotation in the configuration",
 		Short:   "List the objects that a running segd follows",
-		Long: "--save writes those in sight at this moment to a file, their masks and the picture, from\n" +
+		Long: "--save writes those in sight at this moment to a file, but for those that segd marked by\n" +
+			"itself and nobody keeps: their masks and the picture, from\n" +
 			"segd's page. With `annotation: FILE` in the configuration they are looked for by what they\n" +
 			"look like in it when segd starts again.",
 		Args: cobra.ExactArgs(1),
@@ -48,11 +50,11 @@ func objectsCommand(std cli.Streams) *cobra.Command {
 				return err
 			}
 			table := tabwriter.NewWriter(std.Out, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(table, "ID\tNAME\tSTATE\tAREA\tBOX\tSCORE")
+			fmt.Fprintln(table, "ID\tNAME\tSTATE\tAREA\tBOX\tSCORE\tMARKED")
 			for _, o := range list.GetObjects() {
 				b := o.GetBox()
-				fmt.Fprintf(table, "%d\t%s\t%s\t%d\t%d×%d+%d+%d\t%.2f\n", o.GetId(), cli.Printable(o.GetLabel()), stateName(o.GetState()), o.GetArea(),
-					b.GetWidth(), b.GetHeight(), b.GetX(), b.GetY(), o.GetScore())
+				fmt.Fprintf(table, "%d\t%s\t%s\t%d\t%d×%d+%d+%d\t%.2f\t%s\n", o.GetId(), cli.Printable(o.GetLabel()), stateName(o.GetState()), o.GetArea(),
+					b.GetWidth(), b.GetHeight(), b.GetX(), b.GetY(), o.GetScore(), markedBy(o))
 			}
 			return table.Flush()
 		},
@@ -64,6 +66,44 @@ func objectsCommand(std cli.Streams) *cobra.Command {
 	flags.StringVar(&page, "page", "http://"+config.DefaultHTTPAddr, "URL of the page, for --save")
 	flags.StringVar(&token, "token", os.Getenv("SEGD_HTTP_TOKEN"), "the page's token (default $SEGD_HTTP_TOKEN)")
 	flags.Lookup("token").DefValue = "" // keeps it out of --help
+	return cmd
+}
+
+// markedBy says whose an object is.
+func markedBy(o *segdv1.Object) string {
+	switch {
+	case o.GetAutomatic():
+		return "automatically, as " + cli.Printable(o.GetClass())
+	case o.GetClass() != "":
+		return "kept, as " + cli.Printable(o.GetClass())
+	}
+	return "by hand"
+}
+
+func keepCommand(std cli.Streams) *cobra.Command {
+	var to target
+	cmd := &cobra.Command{
+		Use:     "keep CAMERA ID",
+		Example: "  segd keep gate 256",
+		Short:   "Have a running segd keep an object that it marked by itself",
+		Long:    "What is kept is not forgotten when it is not detected any more.",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := parseID(args[1])
+			if err != nil {
+				return err
+			}
+			ctx, cancel := to.context(cmd)
+			defer cancel()
+			o, err := to.camera(args[0]).Keep(ctx, id)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(std.Out, "%s: object %d, %q, is kept\n", args[0], o.GetId(), o.GetLabel())
+			return err
+		},
+	}
+	to.flags(cmd)
 	return cmd
 }
 
@@ -155,9 +195,9 @@ func snapshotCommand(std cli.Streams) *cobra.Command {
 }
 
 func parseID(text string) (uint32, error) {
-	id, err := strconv.ParseUint(text, 10, 8)
+	id, err := strconv.ParseUint(text, 10, 32)
 	if err != nil || id == 0 {
-		return 0, cli.Usage(fmt.Errorf("ID %q; accepted: an object's number, 1 to 255", text))
+		return 0, cli.Usage(fmt.Errorf("ID %q; accepted: an object's number, from 1 on", text))
 	}
 	return uint32(id), nil
 }

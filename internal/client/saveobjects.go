@@ -8,7 +8,6 @@ import (
 	"image/png"
 	"io"
 	"os"
-	"slices"
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
@@ -24,7 +23,7 @@ func saveObjects(ctx context.Context, out io.Writer, page, token, camera, path s
 	var saved *segdv1.MaskFrame
 	var fault error
 	err := watchPage(ctx, page, token, camera, func(m *segdv1.MaskFrame, picture []byte) {
-		if saved != nil || !slices.ContainsFunc(m.GetObjects(), func(o *segdv1.Object) bool { return o.GetArea() > 0 }) {
+		if m = peoples(m); saved != nil || len(m.GetObjects()) == 0 {
 			return
 		}
 		saved = m
@@ -35,7 +34,7 @@ func saveObjects(ctx context.Context, out io.Writer, page, token, camera, path s
 	case fault != nil:
 		return fmt.Errorf("objects: %w", fault)
 	case saved == nil && ctx.Err() != nil:
-		return fmt.Errorf("objects: no object of camera %s is in sight: %w", camera, err)
+		return fmt.Errorf("objects: no object of camera %s is in sight that people marked or keep: %w", camera, err)
 	case saved == nil:
 		return err
 	}
@@ -44,6 +43,29 @@ func saveObjects(ctx context.Context, out io.Writer, page, token, camera, path s
 	}
 	_, err = fmt.Fprintf(out, "%s: the objects of frame %d in %s\n", camera, saved.GetSequence(), path)
 	return err
+}
+
+// peoples is m with the objects in sight alone that are people's: others are found again by the detector.
+// Those that it found first, and people keep, get numbers that a mask's pixels hold.
+func peoples(m *segdv1.MaskFrame) *segdv1.MaskFrame {
+	own := &segdv1.MaskFrame{Sequence: m.GetSequence(), Width: m.GetWidth(), Height: m.GetHeight()}
+	used := map[uint32]bool{}
+	for _, o := range m.GetObjects() {
+		used[o.GetId()] = true
+	}
+	for _, o := range m.GetObjects() {
+		if o.GetArea() == 0 || o.GetAutomatic() {
+			continue
+		}
+		id := o.GetId()
+		for k := uint32(1); id > annotation.MaxID && k <= annotation.MaxID; k++ {
+			if !used[k] {
+				id, used[k] = k, true
+			}
+		}
+		own.Objects = append(own.Objects, &segdv1.Object{Id: id, Label: o.GetLabel(), Area: o.GetArea(), Counts: o.GetCounts()})
+	}
+	return own
 }
 
 // annotationFile is m with its picture as an annotation.

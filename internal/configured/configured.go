@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/pipeline"
 )
 
 // Source is how a camera is received.
@@ -79,6 +81,47 @@ func OpenModel(cfg config.Model) (*dnn.Model, error) {
 		return nil, cli.Usage(err)
 	}
 	return m, nil
+}
+
+// OpenDetector opens the configured detector, or the one in the binary, for all that cameras are to mark;
+// nil if none is to mark anything. What computes it is as the model's.
+func OpenDetector(cfg *config.Config) (*dnn.Detector, error) {
+	opt := dnn.DetectorOptions{
+		NamesFile: cfg.Detector.Names, Engine: cfg.Model.Engine, EngineLibrary: cfg.Model.EngineLibrary, Device: cfg.Model.Device, Threads: cfg.Model.Threads,
+	}
+	for _, cam := range cfg.Cameras {
+		if d := cam.Detect; d.On() {
+			if opt.Score == 0 || d.Score < opt.Score {
+				opt.Score = d.Score
+			}
+			for _, class := range d.Classes {
+				if !slices.Contains(opt.Classes, class) {
+					opt.Classes = append(opt.Classes, class)
+				}
+			}
+		}
+	}
+	if len(opt.Classes) == 0 {
+		return nil, nil
+	}
+	var d *dnn.Detector
+	var err error
+	if cfg.Detector.Path == "" {
+		d, err = dnn.EmbeddedDetector(opt)
+	} else {
+		d, err = dnn.OpenDetector(cfg.Detector.Path, opt)
+	}
+	if err != nil {
+		return nil, cli.Usage(fmt.Errorf("detector: %w", err))
+	}
+	return d, nil
+}
+
+// Detect is what a camera marks by itself.
+func Detect(d config.Detect) pipeline.Detect {
+	return pipeline.Detect{
+		Classes: d.Classes, Score: d.Score, Every: d.EveryTime(), MaxObjects: d.MaxObjects, Keep: d.KeepTime(), Zones: d.Zones,
+	}
 }
 
 // Fits tells whether the frames of a camera are the same at every start, so that the one its

@@ -3,10 +3,13 @@
 package draw
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
 	imagedraw "image/draw"
+	"math"
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/mask"
@@ -31,21 +34,41 @@ var Palette = func() color.Palette {
 	return p
 }()
 
-// Labels draws every mask of m with its object's id; a higher id covers a lower.
-func Labels(m *segdv1.MaskFrame) (*image.Paletted, error) {
-	img := image.NewPaletted(image.Rect(0, 0, int(m.GetWidth()), int(m.GetHeight())), Palette)
+// Labels draws every mask of m with its object's id; a higher id covers a lower. It is an *image.Paletted
+// or, where there are ids above 255, an *image.Gray16, which holds ids up to 65535.
+func Labels(m *segdv1.MaskFrame) (image.Image, error) {
+	largest := uint32(0)
+	for _, o := range m.GetObjects() {
+		largest = max(largest, o.GetId())
+	}
+	all := image.Rect(0, 0, int(m.GetWidth()), int(m.GetHeight()))
+	if largest < uint32(len(Palette)) {
+		img := image.NewPaletted(all, Palette)
+		return img, each(m, func(id uint32, bits []uint8) error {
+			for i, b := range bits {
+				if b != 0 {
+					img.Pix[i] = uint8(id)
+				}
+			}
+			return nil
+		})
+	}
+	if largest > math.MaxUint16 {
+		return nil, fmt.Errorf("draw: %w: object id %d; a PNG holds ids up to %d", ErrID, largest, math.MaxUint16)
+	}
+	img := image.NewGray16(all)
 	return img, each(m, func(id uint32, bits []uint8) error {
-		if id >= uint32(len(Palette)) {
-			return fmt.Errorf("draw: object id %d; a PNG holds ids up to %d", id, len(Palette)-1)
-		}
 		for i, b := range bits {
 			if b != 0 {
-				img.Pix[i] = uint8(id)
+				binary.BigEndian.PutUint16(img.Pix[2*i:], uint16(id))
 			}
 		}
 		return nil
 	})
 }
+
+// ErrID: an object's id does not fit into a picture's pixels.
+var ErrID = errors.New("too large an id")
 
 // each calls f with every object's mask, decoded until f returns.
 func each(m *segdv1.MaskFrame, f func(id uint32, bits []uint8) error) error {

@@ -2,6 +2,7 @@ package draw
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -116,11 +117,15 @@ func TestOutline(t *testing.T) {
 func TestLabels(t *testing.T) {
 	m := frame(4, 4, image.Rect(0, 0, 2, 2))
 	img, err := Labels(m)
-	if err != nil || img.ColorIndexAt(1, 1) != 3 || img.ColorIndexAt(2, 1) != 0 || img.At(1, 1) != color.Color(Colour(3)) {
+	if err != nil || img.(*image.Paletted).ColorIndexAt(1, 1) != 3 || img.(*image.Paletted).ColorIndexAt(2, 1) != 0 || img.At(1, 1) != color.Color(Colour(3)) {
 		t.Errorf("%v %v", img, err)
 	}
-	m.Objects[0].Id = 256
-	if _, err := Labels(m); err == nil {
-		t.Error("object 256 has a place in a PNG")
+	m.Objects[0].Id = 65535
+	if img, err := Labels(m); err != nil || img.At(1, 1) != color.Color(color.Gray16{Y: 65535}) || img.At(2, 1) != color.Color(color.Gray16{}) {
+		t.Errorf("object 65535: %v %v", img, err)
+	}
+	m.Objects[0].Id = 65536
+	if _, err := Labels(m); !errors.Is(err, ErrID) {
+		t.Errorf("object 65536: %v", err)
 	}
 }

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/demo"
+	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/cli/clitest"
+	"github.com/segd/segd/internal/configured"
+)
+
+// Whoever walks through the picture is marked by nobody, and can be kept, by the command line or by HTTP;
+// the metrics tell of it.
+func TestDetect(t *testing.T) {
+	t.Parallel()
+	httpAddr, natsAddr := freeAddr(t), freeAddr(t)
+	segd := start(t, "run", "-c", clitest.File(t, "segd.yaml", quick(httpAddr, natsAddr)+"cameras:\n"+
+		"  - {name: yard, loop: true, url: 'file:"+demo.FindClip()+"', detect: {classes: [person], every: 500ms}}\n"))
+	h := listen(t, natsAddr)
+	var seen *segdv1.Object
+	clitest.Until(t, 2*time.Minute, "somebody", func() bool {
+		if e := h.event("yard", segdv1.EventKind_EVENT_KIND_OBJECT_APPEARED); e == nil {
+			return false
+		} else if e.Message != `detected as "person"` || e.ObjectId < 256 {
+			t.Fatalf("event %v", e)
+		}
+		masks := h.of("yard")
+		for _, o := range masks[len(masks)-1].Objects {
+			if o.State == segdv1.State_STATE_VISIBLE {
+				seen = o
+				return true
+			}
+		}
+		return false
+	})
+	if !seen.Automatic || seen.Class != "person" || seen.Label != "person" {
+		t.Errorf("object %v; want an automatic person", seen)
+	}
+	ask := func(arguments string) (string, error) {
+		c := start(t, append(strings.Fields(arguments), "--nats", "nats://"+natsAddr)...)
+		err := c.Wait(t, time.Minute)
+		return c.Out.String(), err
+	}
+	file := filepath.Join(t.TempDir(), "yard.json")
+	save := "objects yard --save " + file + " --wait 3s --page http://" + httpAddr
+	if _, err := ask(save); err == nil || !strings.Contains(err.Error(), "that people marked or keep") {
+		t.Errorf("automatic objects are saved: %v", err)
+	}
+	// One that is kept stays, while others come and go.
+	var kept *segdv1.Object
+	clitest.Until(t, time.Minute, "one to keep", func() bool {
+		masks := h.of("yard")
+		for _, o := range masks[len(masks)-1].Objects {
+			if o.State == segdv1.State_STATE_VISIBLE && o.Area > 500 {
+				out, err := ask(fmt.Sprintf("keep yard %d", o.Id))
+				if err == nil && strings.Contains(out, `is kept`) {
+					kept = o
+				}
+				return err == nil
+			}
+		}
+		return false
+	})
+	if out, err := ask("objects yard"); err != nil || !strings.Contains(out, "kept, as person") {
+		t.Errorf("%v:\n%s\nwant object %d kept", err, out, kept.Id)
+	}
+	if list := get(t, "http://"+httpAddr+"/api/v1/cameras/yard/objects"); !strings.Contains(list, `"class":"person","automatic":false`) {
+		t.Errorf("the API lists %s", list)
+	}
+	if out, err := ask(strings.Replace(save, "3s", "60s", 1)); err == nil { // unless it is out of sight by now
+		a, err := configured.ReadAnnotation(file)
+		if err != nil || len(a.Objects) != 1 || a.Objects[0].ID > 255 || a.Objects[0].Label != "person" {
+			t.Errorf("%s%v: %+v; want the one that is kept under a number that a mask holds", out, err, a)
+		}
+	}
+	for series, at := range map[string]string{
+		`segd_detector_looks_total{camera="yard"}`: "0", `segd_detector_duration_seconds_count{camera="yard"}`: "0",
+		`segd_detections_total{camera="yard",class="person"}`: "", `segd_automatic_objects{camera="yard"}`: "",
+	} {
+		if got := metric(t, httpAddr, series); got == at {
+			t.Errorf("%s is %q", series, got)
+		}
+	}
+	if got := metric(t, httpAddr, `segd_detector_failures_total{camera="yard"}`); got != "0" {
+		t.Errorf("%s looks failed", got)
+	}
+	segd.Cancel()
+	if err := segd.Wait(t, time.Minute); err != nil {
+		t.Error(err)
+	}
+}
+
+// A detector that cannot be used ends segd at the start, with the reason.
+func TestBadDetector(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, detector, class, want string }{
+		{"no file", "path: none.onnx", "person", "none.onnx"},
+		{"no model", "path: " + clitest.File(t, "text.onnx", "not a model"), "person", "text.onnx"},
+		{"a feature model", "path: ../../features/dnn/models/segd-s64.onnx", "person", "detector"},
+		{"a list of names too short", "names: " + clitest.File(t, "names.txt", "person\n"), "person", "names.txt"},
+		{"a class that it does not know", "path: ''", "persn", `"persn"; accepted: one of the 80 classes that the detector knows, such as person`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := start(t, "run", "--base", ".", "-c", clitest.File(t, "segd.yaml", quick(freeAddr(t), freeAddr(t))+"detector: {"+tt.detector+"}\ncameras:\n"+
+				"  - {name: yard, url: 'whip:', detect: {classes: ["+tt.class+"]}}\n"))
+			err := c.Wait(t, time.Minute)
+			var printed strings.Builder
+			if code := cli.Report(&printed, err); code != cli.ExitUsage || !strings.Contains(printed.String(), tt.want) {
+				t.Errorf("exit status %d with %q; want %d with %q", code, printed.String(), cli.ExitUsage, tt.want)
+			}
+		})
+	}
+}
