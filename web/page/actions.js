@@ -1,6 +1,15 @@
-// Renaming and removing objects, each with a way back.
+// Keeping, renaming and removing objects, with a way back where there is one.
 import * as api from "./api.js";
 import { toPolygon } from "./bitmap.js";
+
+const mostId = 255; // that people give
+
+// freeId returns a number that no object of a camera has: one that segd gave is not given again.
+async function freeId(camera) {
+  const taken = new Set((await api.objects(camera)).map((o) => o.id));
+  for (let id = 1; id < mostId; id++) if (!taken.has(id)) return id;
+  return mostId;
+}
 
 export class Actions {
   #stage;
@@ -9,6 +18,16 @@ export class Actions {
   constructor({ stage, toast }) {
     this.#stage = stage;
     this.#toast = toast;
+  }
+
+  // keep makes an object that segd marked automatically one of people's.
+  async keep(id) {
+    const { camera, frame } = this.#stage.feed;
+    const label = frame?.objects.find((o) => o.id === id)?.label ?? id;
+    await this.#try(`${label} could not be kept`, async () => {
+      await api.keep(camera, id);
+      this.#toast.show(`${label} is kept.`, { undo: null });
+    });
   }
 
   async rename(id, from, to) {
@@ -35,7 +54,8 @@ export class Actions {
       await api.remove(camera, id);
       const undo = async () => {
         const polygon = toPolygon(object.loops);
-        await api.annotate(camera, { frame: Number(sequence), width, height, objects: [{ id, label: object.label, polygon }] });
+        const back = id <= mostId ? id : await freeId(camera);
+        await api.annotate(camera, { frame: Number(sequence), width, height, objects: [{ id: back, label: object.label, polygon }] });
         return `${object.label} is back.`;
       };
       this.#toast.show(`${object.label} is removed.`, { undo: held ? undo : null, gone: () => held && api.letGo(camera, sequence) });

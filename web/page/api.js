@@ -31,6 +31,7 @@ export const camera = (camera) => ask("GET", of(camera));
 export const setZones = (camera, layout) => ask("PUT", of(camera, "/zones"), layout);
 export const objects = async (camera) => (await ask("GET", of(camera, "/objects"))).objects;
 export const rename = (camera, id, label) => ask("PATCH", of(camera, `/objects/${id}`), { label });
+export const keep = (camera, id) => ask("PATCH", of(camera, `/objects/${id}`), { kept: true });
 export const remove = (camera, id) => ask("DELETE", of(camera, `/objects/${id}`));
 export const annotate = (camera, annotation) => ask("POST", of(camera, "/annotations"), annotation);
 export const preview = (camera, annotation, signal) =>

@@ -48,6 +48,7 @@ const actions = new Actions({ stage, toast });
 const objects = new ObjectList({
   list: byId("object-list"), empty: byId("object-empty"), total: byId("object-count"), announce,
   act: {
+    keep: (id) => actions.keep(id),
     correct: (id) => mark(id),
     rename: (id, from, to) => actions.rename(id, from, to),
     remove: (id) => actions.remove(id),

@@ -197,7 +197,8 @@ export class Marking {
     const { camera } = this;
     const before = this.#frame.mask.objects ?? [];
     const fresh = annotation.objects.filter((o) => !this.known(o.id)).map((o) => o.id);
-    const touched = annotation.background ? before : before.filter((b) => annotation.objects.some((o) => o.id === b.id));
+    // What segd marks automatically it mends by itself.
+    const touched = annotation.background ? before.filter((b) => !b.automatic || annotation.objects.some((o) => o.id === b.id)) : before.filter((b) => annotation.objects.some((o) => o.id === b.id));
     const objects = touched.map((o) => restored(o, annotation)).filter(Boolean);
     return {
       nameOf: (id) => before.find((o) => o.id === id)?.label || `Object ${id}`,

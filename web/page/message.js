@@ -26,6 +26,8 @@ export function toObjects(mask) {
     area: Number(o.area ?? 0),
     score: Number(o.score ?? NaN),
     counts: o.counts ?? "",
+    kind: o.class ?? "", // what it was detected as; empty for what people marked
+    automatic: Boolean(o.automatic),
     loops: o.counts ? polygons(decode(parseCounts(o.counts), mask.width, mask.height)) : [],
   }));
 }

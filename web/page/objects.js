@@ -12,7 +12,7 @@ export class ObjectList {
   readOnly = false; // who looks may change nothing
   #rows = new Map(); // object number → its elements
 
-  // act has correct(id), rename(id, from, to) and remove(id).
+  // act has keep(id), correct(id), rename(id, from, to) and remove(id).
   constructor({ list, empty, total, announce, act }) {
     Object.assign(this, { list, empty, total, announce, act });
   }
@@ -54,6 +54,9 @@ export class ObjectList {
     row.name = object.label;
     setText(row.label, object.label);
     setText(row.state, words[object.state] ?? object.state);
+    setText(row.origin, origin(object));
+    row.item.dataset.automatic = String(object.automatic);
+    row.keep.hidden = !object.automatic;
     setText(row.area, object.area > 0 ? `${count(object.area)} px` : unknown);
     setText(row.share, object.area > 0 ? percent(object.area, pixels) : "");
     setText(row.score, object.state === "visible" && Number.isFinite(object.score) ? `score ${object.score.toFixed(2)}` : "");
@@ -72,9 +75,11 @@ export class ObjectList {
     const row = {
       item, name: "",
       label: element("span", "object-label"), state: element("span", "object-state"),
+      origin: element("p", "object-origin"), keep: button("keep", "Keep", () => this.act.keep(id)),
       area: element("span", "number"), share: element("span", "number muted"),
       score: element("span", "number muted"), timeline: element("canvas", "timeline"),
     };
+    row.keep.title = "It is followed on even if it is not detected any more";
     row.timeline.setAttribute("role", "img");
     const head = element("div", "object-head");
     head.append(element("span", "swatch"), row.label, row.state);
@@ -82,11 +87,12 @@ export class ObjectList {
     figures.append(row.area, row.share, row.score);
     const actions = element("div", "object-actions");
     actions.append(
+      row.keep,
       button("correct", "Correct", () => this.act.correct(id)),
       button("rename", "Rename", () => this.#rename(row, id, head, actions)),
       button("remove", "Remove", () => this.act.remove(id)),
     );
-    item.append(head, figures, row.timeline, actions);
+    item.append(head, row.origin, figures, row.timeline, actions);
     return row;
   }
 
@@ -118,6 +124,12 @@ export class ObjectList {
     row.item.prepend(form);
     input.select();
   }
+}
+
+// origin says who marked an object, and its number, for names of those that segd marks are alike.
+function origin({ id, kind, automatic }) {
+  if (automatic) return `No. ${id} · ${kind}, marked automatically`;
+  return kind ? `No. ${id} · ${kind}, kept` : `No. ${id} · marked by hand`;
 }
 
 function button(name, text, press) {
