@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"image"
+	"math"
 	"slices"
 
 	"github.com/segd/segd/annotation"
@@ -21,6 +22,12 @@ type Config struct {
 	MaxObjects int
 	// Keep is for how many frames of the camera an object may be out of sight; 0 means DefaultKeep.
 	Keep uint64
+	// Confirm is in how many looks an object has to be detected before it is waited for: one that is not
+	// detected again and is out of sight before that is gone. 0 and 1: none is.
+	Confirm int
+	// Fits is the IoU of a detection and an object's mask's box from which on the object is not marked
+	// again: the mask is as it should be. 0: it always is.
+	Fits float64
 	// Begin tells whether a new object may begin with a detection in a picture of that size; nil means
 	// always.
 	Begin func(d features.Detection, width, height int) bool
@@ -57,6 +64,7 @@ type object struct {
 	seen       uint64          // the frame of that
 	speed      [2]float64      // pixels a frame
 	undetected int             // looks in a row
+	detected   int             // looks in all
 }
 
 // A Marker marks what is detected in the frames of one camera. It belongs to one goroutine.
@@ -65,6 +73,7 @@ type Marker struct {
 	nextID  uint32
 	objects []object
 	removed []removed
+	last    uint64 // the frame that was observed last
 }
 
 // New returns a Marker that knows no objects.
@@ -91,20 +100,28 @@ func (m *Marker) Observe(res *tracker.Result) {
 		}
 		o := &m.objects[at]
 		if o.state = r.State; r.State == tracker.Visible && !r.Box.Empty() {
-			o.move(r.Box, res.Seq)
+			o.move(r.Box, res.Seq, m.last)
 		}
 	}
+	m.last = res.Seq
 	m.objects = slices.DeleteFunc(m.objects, func(o object) bool {
 		return !slices.ContainsFunc(res.Objects, func(r tracker.Object) bool { return r.ID == o.id })
 	})
 }
 
-// move notes where o is in frame seq.
-func (o *object) move(box image.Rectangle, seq uint64) {
-	if n := seq - o.seen; !o.box.Empty() && n > 0 && n <= speedFrames {
+// move notes where o is in frame seq. last is the frame that was observed before: frames between are
+// those that were dropped, and say nothing against what was seen in both.
+func (o *object) move(box image.Rectangle, seq, last uint64) {
+	n := seq - o.seen
+	dropped := o.seen == last && n > speedFrames && n <= maxPredicted
+	if !o.box.Empty() && n > 0 && (n <= speedFrames || dropped) {
+		rate := speedRate
+		if dropped {
+			rate = 1 - math.Pow(1-speedRate, float64(n))
+		}
 		way := box.Min.Add(box.Max).Sub(o.box.Min).Sub(o.box.Max) // of the centre, twice
-		o.speed[0] += speedRate * (float64(way.X)/float64(2*n) - o.speed[0])
-		o.speed[1] += speedRate * (float64(way.Y)/float64(2*n) - o.speed[1])
+		o.speed[0] += rate * (float64(way.X)/float64(2*n) - o.speed[0])
+		o.speed[1] += rate * (float64(way.Y)/float64(2*n) - o.speed[1])
 	}
 	o.box, o.seen = box, seq
 }
@@ -132,8 +149,8 @@ func (m *Marker) Look(seq uint64, found []features.Detection, width, height int)
 	return m.look(seq, found, width, height, false)
 }
 
-// LookExtra is Look for one that comes before its time: what is not detected in it does not count as
-// gone.
+// LookExtra is Look for one that comes before its time, to find what is new: what is in sight is not
+// marked again, and what is not detected does not count as gone.
 func (m *Marker) LookExtra(seq uint64, found []features.Detection, width, height int) Decision {
 	return m.look(seq, found, width, height, true)
 }
@@ -153,7 +170,7 @@ func (m *Marker) look(seq uint64, found []features.Detection, width, height int,
 			continue
 		}
 		detected[at] = true
-		if o := &m.objects[at]; o.own {
+		if o := &m.objects[at]; o.own && !m.fits(o, found[i], seq, extra) {
 			mark(o, found[i], "") // it has one, maybe of people's
 		}
 	}
@@ -165,7 +182,7 @@ func (m *Marker) look(seq uint64, found []features.Detection, width, height int,
 		case m.own() >= m.cfg.MaxObjects || len(m.objects) >= annotation.MaxFollowed:
 			decision.Refused++
 		default:
-			m.objects = append(m.objects, object{id: m.nextID, own: true, class: d.Class, box: d.Box, seen: seq})
+			m.objects = append(m.objects, object{id: m.nextID, own: true, class: d.Class, box: d.Box, seen: seq, detected: 1})
 			m.nextID++
 			mark(&m.objects[len(m.objects)-1], d, d.Class)
 		}
@@ -174,6 +191,15 @@ func (m *Marker) look(seq uint64, found []features.Detection, width, height int,
 		decision.Annotation = ann
 	}
 	return decision
+}
+
+// fits tells whether what was detected of o in frame seq leaves its mask as it is: an extra look does that
+// with all that is in sight.
+func (m *Marker) fits(o *object, d features.Detection, seq uint64, extra bool) bool {
+	if o.state != tracker.Visible || o.seen != m.last {
+		return false
+	}
+	return extra || m.cfg.Fits > 0 && features.IoU(o.expected(seq), d.Box) >= m.cfg.Fits
 }
 
 // assign says of which object each detection is, −1 if of none: greedily, the largest overlap first.
@@ -210,10 +236,12 @@ func (m *Marker) bury(seq uint64, detected []bool, extra bool) (gone []uint32) {
 		switch {
 		case detected[k]:
 			o.undetected = 0
+			o.detected++
 		case o.state == tracker.Visible && !extra:
 			o.undetected++
 		}
-		if o.own && !detected[k] && (o.undetected > maxUndetected || seq-o.seen > m.cfg.Keep) {
+		doubtful := !extra && o.state != tracker.Visible && o.detected < m.cfg.Confirm
+		if o.own && !detected[k] && (o.undetected > maxUndetected || seq-o.seen > m.cfg.Keep || doubtful) {
 			gone = append(gone, o.id)
 		}
 	}

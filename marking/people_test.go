@@ -168,3 +168,63 @@ func TestLabel(t *testing.T) {
 		t.Errorf("a known one is called %q anew", d.Annotation.Objects[0].Label)
 	}
 }
+
+// What is not detected again and goes out of sight soon is not waited for.
+func TestConfirm(t *testing.T) {
+	for detected := 1; detected <= 3; detected++ {
+		s := begin(t, Config{Confirm: 3})
+		for range detected {
+			s.look(person(box(100)))
+			s.observe(visible(FirstID, box(100)))
+		}
+		s.observe(hidden(FirstID))
+		if d := s.m.LookExtra(s.seq, nil, width, height); d.Gone != nil {
+			t.Errorf("detected %d times: gone by an extra look", detected)
+		}
+		if _, _, gone := s.look(); (len(gone) == 1) != (detected < 3) {
+			t.Errorf("detected %d times: gone %v", detected, gone)
+		}
+	}
+}
+
+// What moves is expected where it goes though most frames are dropped.
+func TestMovesWithFramesDropped(t *testing.T) {
+	s := begin(t, Config{})
+	s.look(person(box(100)))
+	for k := range 6 {
+		s.observe(visible(FirstID, box(100+32*k)))
+		s.seq += 7
+	}
+	if marked, _, _ := s.look(person(box(100 + 32*6))); !slices.Equal(marked, []uint32{FirstID}) {
+		t.Errorf("marked %v; want what was 32 pixels away eight frames before", marked)
+	}
+}
+
+// What fits its mask is not marked again, unless it is to be always; an extra look marks nothing again
+// that is in sight.
+func TestFits(t *testing.T) {
+	for _, tt := range []struct {
+		fits    float64
+		at      int
+		extra   bool
+		visible bool
+		marked  bool
+	}{
+		{0, 100, false, true, true}, {0.7, 102, false, true, false}, {0.7, 112, false, true, true},
+		{0, 112, true, true, false}, {0.7, 100, false, false, true}, {0, 100, true, false, true},
+	} {
+		s := begin(t, Config{Fits: tt.fits})
+		s.look(person(box(100)))
+		s.observe(visible(FirstID, box(100)))
+		if !tt.visible {
+			s.observe(hidden(FirstID))
+		}
+		look := s.m.Look
+		if tt.extra {
+			look = s.m.LookExtra
+		}
+		if d := look(s.seq, []features.Detection{person(box(tt.at))}, width, height); (d.Annotation != nil) != tt.marked || s.m.Len() != 1 {
+			t.Errorf("%+v: %+v", tt, d)
+		}
+	}
+}

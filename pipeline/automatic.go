@@ -48,6 +48,11 @@ const (
 	// maxFoundArea is how many times the picture it may all cover together: more is not taken of an
 	// annotation's boxes.
 	maxFoundArea = 7
+	// confirmed is in how many looks an object has to be detected before it is waited for out of sight.
+	confirmed = 3
+	// fits is the IoU of a detection with an object's mask's box from which on the mask is left alone:
+	// marking an object again costs as much as some frames of it.
+	fits = 0.7
 	// earlyPart is which part of Detect.Every may have passed when a picture is looked at early.
 	earlyPart = 3
 )
@@ -107,7 +112,8 @@ func (a *automatic) begin(c *Camera) (err error) {
 	a.seen, a.kept, a.unremembered = map[uint32]time.Duration{}, map[uint32]string{}, map[uint32]bool{}
 	a.marker, err = marking.New(marking.Config{
 		MaxObjects: d.MaxObjects, Begin: c.mayBegin,
-		Keep: math.MaxUint64, // frames; time is what counts here
+		Keep:    math.MaxUint64, // frames; time is what counts here
+		Confirm: confirmed, Fits: fits,
 	})
 	return err
 }
@@ -233,6 +239,7 @@ type looks struct {
 	every    time.Duration
 	last     time.Duration     // stream time of the last look
 	any      bool              // there was one
+	seq      uint64            // of the frame before
 	scenery  scenery           // as it was then
 	then     []image.Rectangle // where objects were, and what was found
 }
@@ -240,14 +247,19 @@ type looks struct {
 // due tells whether it is time to look at a frame, or, early, whether something moves there that nobody
 // knows of.
 func (l *looks) due(it *item, known []image.Rectangle) (due, early bool) {
-	if l.detector == nil || it.note != nil { // what people say of a frame counts more
+	if l.detector == nil {
+		return false, false
+	}
+	kept := it.seq == l.seq+1
+	l.seq = it.seq
+	if it.note != nil { // what people say of a frame counts more
 		return false, false
 	}
 	passed := it.pts - l.last
 	if !l.any || passed >= l.every || passed < 0 {
 		return true, false
 	}
-	if passed < l.every/earlyPart {
+	if passed < l.every/earlyPart || !kept { // who cannot keep up has no time for more
 		return false, false
 	}
 	early = l.scenery.differs(it.frame.Pix, it.frame.Width, it.frame.Height, l.then, known)

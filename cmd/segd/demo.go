@@ -24,6 +24,7 @@ type demoFlags struct {
 	model       string
 	level       string
 	superpixels int
+	byHand      bool
 }
 
 func demoCommand(std cli.Streams) *cobra.Command {
@@ -32,10 +33,11 @@ func demoCommand(std cli.Streams) *cobra.Command {
 		Use:   "demo",
 		Short: "Run a sample camera, its masks, the page and a NATS server in one process",
 		Long: "Plays a clip of a real surveillance camera (Debian's opencv-doc) over RTSP on\n" +
-			"loopback, and follows two persons in it as `segd run` would.",
+			"loopback, finds who walks through it and follows them, as `segd run` would.",
 		Example: "  segd demo                                    # then open http://127.0.0.1:8080\n" +
 			"  segd demo --for 30s --json >figures.json     # ends by itself, with figures\n" +
-			"  segd demo --clip street.mp4 --log info       # another video; mark objects in it yourself",
+			"  segd demo --by-hand                          # two persons that are marked by hand, nobody else\n" +
+			"  segd demo --clip street.mp4 --log info       # another video",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.duration < 0 {
@@ -52,6 +54,7 @@ func demoCommand(std cli.Streams) *cobra.Command {
 	flags.StringVar(&f.nats, "nats", "", "host:port of the NATS server (default \""+config.DefaultNATSAddr+"\")")
 	flags.StringVar(&f.model, "model", "", "ONNX or Caffe model (default the one in the binary)")
 	flags.IntVar(&f.superpixels, "superpixels", 0, fmt.Sprintf("pieces a frame is cut into (default %d)", config.DefaultSuperpixels))
+	flags.BoolVar(&f.byHand, "by-hand", false, "find nobody: follow two persons that are marked by hand")
 	flags.StringVar(&f.level, "log", "", "debug, info, warn or error (default \"warn\")")
 	return cmd
 }
@@ -59,7 +62,11 @@ func demoCommand(std cli.Streams) *cobra.Command {
 // demoConfig is the configuration of a camera at url. It is a file like any
 // other, so that the environment overrides it as it does any other.
 func demoConfig(f demoFlags, url string) (*config.Config, error) {
-	text := "log: {level: warn}\ncameras: [{name: demo, transport: tcp, url: '" + url + "'}]\n"
+	detect := ""
+	if !f.byHand {
+		detect = ", detect: {classes: [person], max_objects: 12, keep: 5s}"
+	}
+	text := "log: {level: warn}\ncameras: [{name: demo, transport: tcp, url: '" + url + "'" + detect + "}]\n"
 	environ := os.Environ()
 	for name, value := range map[string]string{
 		"SEGD_HTTP_ADDR": f.addr, "SEGD_NATS_ADDR": f.nats, "SEGD_MODEL_PATH": f.model, "SEGD_LOG_LEVEL": f.level,
@@ -92,10 +99,12 @@ func runDemo(ctx context.Context, std cli.Streams, f demoFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.close()) }()
-	if d.annotations["demo"], err = annotation.ParseFor(demo.Persons, 0, 0); err != nil {
-		return err
+	if f.byHand {
+		if d.annotations["demo"], err = annotation.ParseFor(demo.Persons, 0, 0); err != nil {
+			return err
+		}
+		d.fits = true // the clip begins with the frame that they are marked on
 	}
-	d.fits = true // the clip begins with the frame that they are marked on
 
 	clip, err := prepareClip(ctx, std.Err, f.clip)
 	if err != nil {

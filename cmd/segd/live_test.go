@@ -196,13 +196,13 @@ func TestCameraGoesAwayAndComesBack(t *testing.T) {
 	}
 }
 
-// The demo as a user meets it: JSON alone on standard output, a line a second
+// The demo with the two persons that are marked by hand: JSON alone on standard output, a line a second
 // beside it, masks for `segd watch`, and an annotation while it runs.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	httpAddr, natsAddr := freeAddr(t), freeAddr(t)
 	url := "nats://" + natsAddr
-	segd := start(t, "demo", "--for", "12s", "--json", "--addr", httpAddr, "--nats", natsAddr, "--superpixels", "300")
+	segd := start(t, "demo", "--by-hand", "--for", "12s", "--json", "--addr", httpAddr, "--nats", natsAddr, "--superpixels", "300")
 	h := listen(t, natsAddr)
 
 	dir := t.TempDir()

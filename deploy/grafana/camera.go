@@ -67,6 +67,18 @@ func camera() *dashboard.DashboardBuilder {
 			state{"2", "visible", "green"}, state{"1", "occluded", "yellow"}, state{"0", "lost", "red"})).
 		WithPanel(lines(half, "Area", "Size of each object's newest mask.", unitPixels,
 			query{`segd_object_area_pixels{camera="$camera"}`, "{{object}} {{label}}"})).
+		WithRow(row("Marked automatically")).
+		WithPanel(lines(third, "Detected", "Things that the detector finds in a look, by class, and those that are not marked because there are too many objects.", unitPerSecond,
+			query{`sum by (class) (rate(segd_detections_total{camera="$camera"}[$__rate_interval]))`, "{{class}}"},
+			query{`rate(segd_detections_unmarked_total{camera="$camera"}[$__rate_interval])`, "not marked"})).
+		WithPanel(lines(third, "Automatic objects", "Objects that the detector marked and that nobody keeps.", unitCount,
+			query{`segd_automatic_objects{camera="$camera"}`, "objects"})).
+		WithPanel(lines(third, "Looks", "Looks of the detector, and those that failed.", unitPerSecond,
+			query{`rate(segd_detector_looks_total{camera="$camera"}[$__rate_interval])`, "looks"},
+			query{`rate(segd_detector_failures_total{camera="$camera"}[$__rate_interval])`, "failed"})).
+		WithPanel(lines(third, "Time of a look", "It is a part of the frame's time in features.", unitSeconds,
+			query{`rate(segd_detector_duration_seconds_sum{camera="$camera"}[$__rate_interval]) / (rate(segd_detector_duration_seconds_count{camera="$camera"}[$__rate_interval]) > 0)`, "mean"},
+			query{`histogram_quantile(0.95, sum by (le) (rate(segd_detector_duration_seconds_bucket{camera="$camera"}[$__rate_interval])))`, "p95"})).
 		WithRow(row("Zones and lines")).
 		WithPanel(lines(third, "In zones", "Objects in each zone of the configuration.", unitCount,
 			query{`segd_zone_objects{camera="$camera"}`, "{{zone}}"})).

@@ -25,7 +25,7 @@ func TestAPI(t *testing.T) {
 		t.Fatalf("%v; make api-test installs it", err)
 	}
 	// Few pieces: this is about the API, and the requests should not wait for frames.
-	demo := harness.Demo(t, "--superpixels", "300")
+	demo := harness.Demo(t, "--by-hand", "--superpixels", "300")
 	if err := demo.Wait(t.Context(), harness.DemoLimit, "a picture", func(ctx context.Context) error {
 		_, err := harness.Get(ctx, demo.Page+"api/v1/cameras/demo/snapshot")
 		return err

@@ -54,7 +54,7 @@ func TestEndurance(t *testing.T) {
 	if least := 2 * sample * every; *length < least {
 		t.Fatalf("-for %v; want at least %v", *length, least)
 	}
-	demo := harness.Demo(t)
+	demo := harness.Demo(t, "--by-hand")
 	if err := demo.Published(t.Context(), harness.DemoLimit); err != nil {
 		t.Fatal(err)
 	}

@@ -89,7 +89,7 @@ func TestPycocotools(t *testing.T) {
 // every frame from its first one on, as the masks on the bus have it.
 func TestDemo(t *testing.T) {
 	const frames = 12
-	url := harness.Demo(t, "--superpixels", "500").NATS
+	url := harness.Demo(t, "--by-hand", "--superpixels", "500").NATS
 	for name, run := range map[string]func(*testing.T) *subscriber{
 		"Go": func(t *testing.T) *subscriber { return subscribe(t, ".", goSubscriber(t), url) },
 		"Python": func(t *testing.T) *subscriber {

@@ -47,7 +47,7 @@ func TestExamplesRun(t *testing.T) {
 	t.Setenv("SEGD_NATS_FORMAT", "json")
 	t.Setenv("SEGD_NATS_MASKS_MAX_AGE", "10m")
 	t.Setenv("SEGD_NATS_STORE_DIR", filepath.Join(dir, "store"))
-	demo := harness.Demo(t)
+	demo := harness.Demo(t, "--by-hand")
 	if err := demo.Published(t.Context(), harness.DemoLimit); err != nil {
 		t.Fatal(err)
 	}

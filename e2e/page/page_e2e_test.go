@@ -38,7 +38,7 @@ func TestPage(t *testing.T) {
 	}
 	// The browser first: the clip begins to play when the demo starts.
 	w.chromium = harness.Browser(t)
-	demo := harness.Demo(t, "--superpixels", strconv.Itoa(*superpixels))
+	demo := harness.Demo(t, "--by-hand", "--superpixels", strconv.Itoa(*superpixels))
 	w.url = demo.Page
 	w.log.news = make(chan struct{})
 	if _, err := harness.Connect(t, demo.NATS).Subscribe(subject, w.log.add); err != nil {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -58,6 +60,9 @@ type trial struct {
 // trials lists what there is to try in cfg.
 func trials(ctx context.Context, cfg *config.Config) []trial {
 	list := []trial{{"model", func() (string, error) { return checkModel(ctx, cfg.Model) }}}
+	if slices.ContainsFunc(cfg.Cameras, func(c config.Camera) bool { return c.Detect.On() }) {
+		list = append(list, trial{"detector", func() (string, error) { return checkDetector(cfg) }})
+	}
 	running := segdAnswers(ctx, cfg.HTTP.Addr)
 	for _, a := range addresses(cfg) {
 		list = append(list, trial{a.network + " " + a.addr, func() (string, error) { return checkAddress(ctx, a, running) }})
@@ -113,6 +118,16 @@ func check(ctx context.Context, w, progress io.Writer, cfg *config.Config) error
 		return cli.Usage(errCheck)
 	}
 	return errCheck
+}
+
+// checkDetector opens what finds the things that cameras mark by themselves.
+func checkDetector(cfg *config.Config) (string, error) {
+	d, err := configured.OpenDetector(cfg)
+	if err != nil {
+		return "", err
+	}
+	info := d.Info()
+	return fmt.Sprintf(": %s, %s of %d×%d with %d classes, by %s", filepath.Base(info.Path), info.Layout, info.InputWidth, info.InputHeight, len(info.Classes), info.Engine), d.Close()
 }
 
 // checkAddress fails if somebody else listens there. That a segd does is what one

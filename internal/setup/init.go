@@ -410,6 +410,13 @@ func configText(site string, cameras []config.Camera) string {
 		if c.Fingerprint != "" {
 			fmt.Fprintf(&b, "    # SHA-256 of the one certificate it may show.\n    fingerprint: %s\n", quote(c.Fingerprint))
 		}
+		b.WriteString("    # What is marked by itself when it is detected (docs/marking.md); without it only people mark.\n" +
+			"    detect:\n      classes: [person, car, bicycle, motorcycle, bus, truck]\n" +
+			"      # every: 1s        # from one look to the next\n" +
+			"      # score: 0.4       # how sure the detector has to be\n" +
+			"      # max_objects: 30  # at most\n" +
+			"      # keep: 30s        # out of sight, before it is forgotten\n" +
+			"      # zones: []        # names of the camera's zones: only what is found in them\n")
 		b.WriteString("    # Objects to follow from the first frame on: a JSON file. Without one, mark them\n" +
 			"    # in the page or by `segd annotate`.\n    # annotation: objects.json\n")
 	}
