@@ -165,7 +165,7 @@ func TestThumbnail(t *testing.T) {
 		bgr[3*p], bgr[3*p+1], bgr[3*p+2] = byte(p%w/3%64*4), byte(p/w/3*10), byte(p%w%3*20)
 	}
 	var thumb Thumbnail
-	thumb.set(bgr, w, h)
+	thumb.Set(bgr, w, h)
 	if thumb.Cell != 3 || thumb.Width != 385 || thumb.Height != 6 || len(thumb.Lab) != 3*385*6 {
 		t.Fatalf("%d×%d cells of %d, %d values", thumb.Width, thumb.Height, thumb.Cell, len(thumb.Lab))
 	}

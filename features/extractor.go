@@ -214,7 +214,7 @@ func (e *Extractor) begin(dst *Scene, bgr []byte, width, height int) {
 	dst.Width, dst.Height = width, height
 	dst.N, dst.Patches, dst.Coarse = 0, dst.Patches[:0], dst.Coarse[:0]
 	dst.Area, dst.Lab, dst.Centroid, dst.Edges = dst.Area[:0], dst.Lab[:0], dst.Centroid[:0], dst.Edges[:0]
-	dst.Thumbnail.set(bgr, width, height)
+	dst.Thumbnail.Set(bgr, width, height)
 }
 
 const (

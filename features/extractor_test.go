@@ -360,7 +360,7 @@ func BenchmarkThumbnail(b *testing.B) {
 	var thumb Thumbnail
 	b.ReportAllocs()
 	for b.Loop() {
-		thumb.set(bgr, w, h)
+		thumb.Set(bgr, w, h)
 	}
 }
 

@@ -2,9 +2,9 @@ package features
 
 import "math"
 
-// set makes t that of a BGR24 image. A cell's colour is that of its mean bytes: they are as
+// Set makes t that of a BGR24 image of width×height pixels. A cell's colour is that of its mean bytes: they are as
 // good as linear within a few pixels.
-func (t *Thumbnail) set(bgr []byte, width, height int) {
+func (t *Thumbnail) Set(bgr []byte, width, height int) {
 	t.Cell = max(1, int(math.Round(float64(max(width, height))/thumbnailSide)))
 	t.Width, t.Height = width/t.Cell, height/t.Cell
 	t.Lab = grown(t.Lab, colours*t.Width*t.Height)

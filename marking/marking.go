@@ -22,12 +22,11 @@ type Config struct {
 	MaxObjects int
 	// Keep is for how many frames of the camera an object may be out of sight; 0 means DefaultKeep.
 	Keep uint64
-	// Confirm is in how many looks an object has to be detected before it is waited for: one that is not
-	// detected again and is out of sight before that is gone. 0 and 1: none is.
-	Confirm int
-	// Fits is the IoU of a detection and an object's mask's box from which on the object is not marked
-	// again: the mask is as it should be. 0: it always is.
-	Fits float64
+	// Reidentify is how much something new has to look like an object that was out of sight for long to
+	// be that again, 0 to 1 of Bhattacharyya's coefficient of their colours from top to bottom: fewer are
+	// taken for somebody else the higher it is, and fewer are known again. 0 means DefaultReidentify, 1
+	// that nothing is.
+	Reidentify float64
 	// Begin tells whether a new object may begin with a detection in a picture of that size; nil means
 	// always.
 	Begin func(d features.Detection, width, height int) bool
@@ -37,6 +36,7 @@ type Config struct {
 const (
 	DefaultMaxObjects = 30
 	DefaultKeep       = 300
+	DefaultReidentify = 0.75
 )
 
 const (
@@ -44,6 +44,12 @@ const (
 	leastIoU = 0.3
 	// One that is of no object is nothing new where an object's box covers more than this share of it.
 	coveredShare = 0.5
+	// In so many looks an object has to be detected before it is waited for: one that is not detected again
+	// and is out of sight before that is gone.
+	confirmed = 3
+	// An object whose mask's box has this IoU with its detection is not marked again: the mask is as it
+	// should be, and marking costs as much as some frames.
+	fitting = 0.7
 	// An object in sight that was not detected in more looks in a row than this is none.
 	maxUndetected = 2
 
@@ -54,17 +60,22 @@ const (
 	maxPredicted = 20
 )
 
-// object is one that the tracker follows.
+// object is one that the tracker follows, or that rests.
 type object struct {
 	id         uint32
 	own        bool   // marked here
 	class      string // if so
+	label      string // what it is called
 	state      tracker.State
 	box        image.Rectangle // of its last mask
 	seen       uint64          // the frame of that
 	speed      [2]float64      // pixels a frame
 	undetected int             // looks in a row
 	detected   int             // looks in all
+
+	resting bool                // lost, and the tracker does not follow it
+	looks   features.Appearance // by its detections
+	place   place
 }
 
 // A Marker marks what is detected in the frames of one camera. It belongs to one goroutine.
@@ -73,6 +84,7 @@ type Marker struct {
 	nextID  uint32
 	objects []object
 	removed []removed
+	still   []still
 	last    uint64 // the frame that was observed last
 }
 
@@ -84,13 +96,20 @@ func New(cfg Config) (*Marker, error) {
 	if cfg.MaxObjects == 0 {
 		cfg.MaxObjects = DefaultMaxObjects
 	}
+	if !(cfg.Reidentify >= 0 && cfg.Reidentify <= 1) {
+		return nil, fmt.Errorf("marking: reidentify %v; want 0 to 1", cfg.Reidentify)
+	}
+	if cfg.Reidentify == 0 {
+		cfg.Reidentify = DefaultReidentify
+	}
 	if cfg.Keep == 0 {
 		cfg.Keep = DefaultKeep
 	}
 	return &Marker{cfg: cfg, nextID: FirstID}, nil
 }
 
-// Observe takes what the tracker knows after a frame. What is not in it is not followed any more.
+// Observe takes what the tracker knows after a frame, and adds to it the objects that rest, which are
+// lost. What else is not in it is not followed any more.
 func (m *Marker) Observe(res *tracker.Result) {
 	for _, r := range res.Objects {
 		at := slices.IndexFunc(m.objects, func(o object) bool { return o.id == r.ID })
@@ -99,14 +118,20 @@ func (m *Marker) Observe(res *tracker.Result) {
 			m.objects = append(m.objects, object{id: r.ID})
 		}
 		o := &m.objects[at]
+		o.label, o.resting = r.Label, false
 		if o.state = r.State; r.State == tracker.Visible && !r.Box.Empty() {
 			o.move(r.Box, res.Seq, m.last)
 		}
 	}
 	m.last = res.Seq
 	m.objects = slices.DeleteFunc(m.objects, func(o object) bool {
-		return !slices.ContainsFunc(res.Objects, func(r tracker.Object) bool { return r.ID == o.id })
+		return !o.resting && !slices.ContainsFunc(res.Objects, func(r tracker.Object) bool { return r.ID == o.id })
 	})
+	for _, o := range m.objects {
+		if o.resting {
+			res.Objects = append(res.Objects, tracker.Object{ID: o.id, Label: o.label, State: tracker.Lost})
+		}
+	}
 }
 
 // move notes where o is in frame seq. last is the frame that was observed before: frames between are
@@ -136,55 +161,72 @@ func (o *object) expected(seq uint64) image.Rectangle {
 type Decision struct {
 	// Annotation marks objects in the frame that was looked at; nil if there is nothing to be marked.
 	Annotation *annotation.Annotation
-	// Gone are the ids of objects that the tracker is to forget.
+	// Gone are the ids of objects that are none any more, which the tracker is to forget.
 	Gone []uint32
+	// Rest are the ids of lost objects that the tracker is to forget, but that may come back: they are
+	// marked again then.
+	Rest []uint32
 	// Refused is how many detections would have become objects, had there not been too many:
 	// Config.MaxObjects of them, or annotation.MaxFollowed with those of people.
 	Refused int
 }
 
-// Look decides about what was detected in frame seq of width×height pixels, which comes after those that
-// were observed.
-func (m *Marker) Look(seq uint64, found []features.Detection, width, height int) Decision {
-	return m.look(seq, found, width, height, false)
+// A Look is what a detector found in a frame.
+type Look struct {
+	Seq           uint64 // of the frame, which comes after those that were observed
+	Width, Height int    // of its picture
+	Found         []features.Detection
+	Thumbnail     *features.Thumbnail // of the picture
+	// Extra is whether the look comes before its time, to find what is new: what is in sight is not marked
+	// again, and what is not detected does not count as gone.
+	Extra bool
 }
 
-// LookExtra is Look for one that comes before its time, to find what is new: what is in sight is not
-// marked again, and what is not detected does not count as gone.
-func (m *Marker) LookExtra(seq uint64, found []features.Detection, width, height int) Decision {
-	return m.look(seq, found, width, height, true)
-}
-
-func (m *Marker) look(seq uint64, found []features.Detection, width, height int, extra bool) Decision {
-	ann := &annotation.Annotation{Width: width, Height: height, Automatic: true}
+// Decide says what l leads to.
+func (m *Marker) Decide(l *Look) Decision {
+	ann := &annotation.Annotation{Width: l.Width, Height: l.Height, Automatic: true}
 	mark := func(o *object, d features.Detection, label string) {
 		ann.Objects = append(ann.Objects, annotation.Object{
 			ID: o.id, Label: label,
 			Box: []float64{float64(d.Box.Min.X), float64(d.Box.Min.Y), float64(d.Box.Max.X), float64(d.Box.Max.Y)},
 		})
 	}
-	of := m.assign(seq, found)
+	looks := l.appearances()
+	of := m.assign(l)
+	m.recognise(l, of, looks)
 	detected := make([]bool, len(m.objects))
+	var given []uint32
 	for i, at := range of {
 		if at < 0 {
 			continue
 		}
 		detected[at] = true
-		if o := &m.objects[at]; o.own && !m.fits(o, found[i], seq, extra) {
-			mark(o, found[i], "") // it has one, maybe of people's
+		switch o := &m.objects[at]; {
+		case !o.own && !o.resting:
+		case m.isNothing(o, l, l.Found[i]):
+			given = append(given, o.id)
+		default:
+			o.learn(looks[i])
+			if o.resting || !m.fits(o, l, l.Found[i]) {
+				mark(o, l.Found[i], o.name())
+			}
 		}
 	}
-	decision := Decision{Gone: m.bury(seq, detected, extra)}
-	unwanted := m.unwanted(seq, found, of, extra)
-	for i, d := range found {
+	decision := m.bury(l, detected, given)
+	unwanted := m.unwanted(l, of)
+	m.watchStill(l)
+	for i, d := range l.Found {
 		switch {
-		case of[i] >= 0 || unwanted[i] || m.covered(seq, d.Box) || m.cfg.Begin != nil && !m.cfg.Begin(d, width, height):
-		case m.own() >= m.cfg.MaxObjects || len(m.objects) >= annotation.MaxFollowed:
+		case of[i] >= 0 || unwanted[i] || m.isStill(l, d) || m.covered(l.Seq, d.Box) || m.cfg.Begin != nil && !m.cfg.Begin(d, l.Width, l.Height):
+		case m.own() >= m.cfg.MaxObjects || m.Len() >= annotation.MaxFollowed:
 			decision.Refused++
 		default:
-			m.objects = append(m.objects, object{id: m.nextID, own: true, class: d.Class, box: d.Box, seen: seq, detected: 1})
+			o := object{id: m.nextID, own: true, class: d.Class, box: d.Box, seen: l.Seq, detected: 1}
+			o.learn(looks[i])
+			m.isNothing(&o, l, d)
 			m.nextID++
-			mark(&m.objects[len(m.objects)-1], d, d.Class)
+			m.objects = append(m.objects, o)
+			mark(&o, d, d.Class)
 		}
 	}
 	if len(ann.Objects) > 0 {
@@ -193,32 +235,43 @@ func (m *Marker) look(seq uint64, found []features.Detection, width, height int,
 	return decision
 }
 
-// fits tells whether what was detected of o in frame seq leaves its mask as it is: an extra look does that
-// with all that is in sight.
-func (m *Marker) fits(o *object, d features.Detection, seq uint64, extra bool) bool {
+// name is what o is to be called in an annotation: the tracker knows it unless o rests.
+func (o *object) name() string {
+	if o.resting {
+		return o.label
+	}
+	return ""
+}
+
+// fits tells whether what was detected of o leaves its mask as it is: an extra look does that with all that
+// is in sight.
+func (m *Marker) fits(o *object, l *Look, d features.Detection) bool {
 	if o.state != tracker.Visible || o.seen != m.last {
 		return false
 	}
-	return extra || m.cfg.Fits > 0 && features.IoU(o.expected(seq), d.Box) >= m.cfg.Fits
+	return l.Extra || features.IoU(o.expected(l.Seq), d.Box) >= fitting
 }
 
 // assign says of which object each detection is, −1 if of none: greedily, the largest overlap first.
-func (m *Marker) assign(seq uint64, found []features.Detection) (of []int) {
+func (m *Marker) assign(l *Look) (of []int) {
 	type pair struct {
 		detection, object int
 		iou               float64
 	}
 	var pairs []pair
-	for i, d := range found {
+	for i, d := range l.Found {
 		for k := range m.objects {
 			o := &m.objects[k]
-			if v := features.IoU(d.Box, o.expected(seq)); v >= leastIoU && (!o.own || o.class == d.Class) {
+			if o.resting {
+				continue
+			}
+			if v := features.IoU(d.Box, o.expected(l.Seq)); v >= leastIoU && (!o.own || o.class == d.Class) {
 				pairs = append(pairs, pair{i, k, v})
 			}
 		}
 	}
 	slices.SortStableFunc(pairs, func(a, b pair) int { return cmp.Compare(b.iou, a.iou) })
-	of = slices.Repeat([]int{-1}, len(found))
+	of = slices.Repeat([]int{-1}, len(l.Found))
 	taken := make([]bool, len(m.objects))
 	for _, p := range pairs {
 		if of[p.detection] < 0 && !taken[p.object] {
@@ -228,25 +281,42 @@ func (m *Marker) assign(seq uint64, found []features.Detection) (of []int) {
 	return of
 }
 
-// bury forgets the objects marked here that are gone, and returns their ids. An extra look does not
-// count those that are not detected.
-func (m *Marker) bury(seq uint64, detected []bool, extra bool) (gone []uint32) {
+// bury forgets the objects marked here that are gone, with those that were given up, and lays those to rest
+// that the tracker has lost. An extra look does not count those that are not detected.
+func (m *Marker) bury(l *Look, detected []bool, given []uint32) (d Decision) {
+	d.Gone = given
+	resting := 0
 	for k := range detected {
 		o := &m.objects[k]
 		switch {
 		case detected[k]:
 			o.undetected = 0
 			o.detected++
-		case o.state == tracker.Visible && !extra:
+		case o.state == tracker.Visible && !l.Extra:
 			o.undetected++
 		}
-		doubtful := !extra && o.state != tracker.Visible && o.detected < m.cfg.Confirm
-		if o.own && !detected[k] && (o.undetected > maxUndetected || seq-o.seen > m.cfg.Keep || doubtful) {
-			gone = append(gone, o.id)
+		if detected[k] || !o.own {
+			continue
+		}
+		doubtful := !l.Extra && o.state != tracker.Visible && o.detected < confirmed
+		switch {
+		case o.undetected > maxUndetected || l.Seq-o.seen > m.cfg.Keep || doubtful:
+			d.Gone = append(d.Gone, o.id)
+		case o.resting:
+			resting++
+		case o.state == tracker.Lost:
+			o.resting = true
+			resting++
+			d.Rest = append(d.Rest, o.id)
 		}
 	}
-	m.objects = slices.DeleteFunc(m.objects, func(o object) bool { return slices.Contains(gone, o.id) })
-	return gone
+	for ; resting > m.cfg.MaxObjects; resting-- {
+		oldest := m.oldestResting(d.Gone)
+		d.Gone = append(d.Gone, oldest)
+		d.Rest = slices.DeleteFunc(d.Rest, func(id uint32) bool { return id == oldest })
+	}
+	m.objects = slices.DeleteFunc(m.objects, func(o object) bool { return slices.Contains(d.Gone, o.id) })
+	return d
 }
 
 // covered tells whether there is an object in sight in most of a box.
@@ -256,10 +326,10 @@ func (m *Marker) covered(seq uint64, box image.Rectangle) bool {
 	})
 }
 
-// own counts the objects that were marked here.
+// own counts the objects that were marked here and do not rest.
 func (m *Marker) own() (n int) {
 	for _, o := range m.objects {
-		if o.own {
+		if o.own && !o.resting {
 			n++
 		}
 	}

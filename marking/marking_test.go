@@ -16,6 +16,8 @@ type scene struct {
 	t   *testing.T
 	m   *Marker
 	seq uint64
+
+	picture features.Thumbnail // nothing is to be seen unless a test says what
 }
 
 func begin(t *testing.T, cfg Config) *scene {
@@ -42,7 +44,22 @@ func hidden(id uint32) tracker.Object { return tracker.Object{ID: id, State: tra
 // look returns the ids that are marked, and their boxes, and those that are gone.
 func (s *scene) look(found ...features.Detection) (marked []uint32, boxes []image.Rectangle, gone []uint32) {
 	s.t.Helper()
-	d := s.m.Look(s.seq, found, width, height)
+	return s.took(s.decide(found...))
+}
+
+// decide is what a look leads to.
+func (s *scene) decide(found ...features.Detection) Decision {
+	return s.m.Decide(&Look{Seq: s.seq, Width: width, Height: height, Found: found, Thumbnail: &s.picture})
+}
+
+// extra is decide of a look before its time.
+func (s *scene) extra(found ...features.Detection) Decision {
+	return s.m.Decide(&Look{Seq: s.seq, Width: width, Height: height, Found: found, Thumbnail: &s.picture, Extra: true})
+}
+
+// took returns what is marked and where, and what is gone.
+func (s *scene) took(d Decision) (marked []uint32, boxes []image.Rectangle, gone []uint32) {
+	s.t.Helper()
 	if d.Annotation != nil {
 		if err := d.Annotation.Validate(); err != nil || !d.Annotation.Automatic {
 			s.t.Fatalf("annotation %+v: %v; want a valid one of a detector", d.Annotation, err)
@@ -69,7 +86,7 @@ func TestNewAndKnown(t *testing.T) {
 		t.Fatalf("marked %v; want two new objects", marked)
 	}
 	s.observe(visible(FirstID, box(100)), visible(FirstID+1, box(300)))
-	want := box(305)
+	want := box(312)
 	marked, boxes, _ := s.look(person(want))
 	if !slices.Equal(marked, []uint32{FirstID + 1}) || boxes[0] != want {
 		t.Errorf("marked %v in %v; want the second in %v", marked, boxes, want)
@@ -81,7 +98,7 @@ func TestAssign(t *testing.T) {
 	s := begin(t, Config{})
 	s.look(person(box(100)), person(box(116)))
 	s.observe(visible(FirstID, box(100)), visible(FirstID+1, box(116)))
-	if marked, _, _ := s.look(person(box(114)), person(box(102))); !slices.Equal(marked, []uint32{FirstID + 1, FirstID}) {
+	if marked, _, _ := s.look(person(box(126)), person(box(106))); !slices.Equal(marked, []uint32{FirstID + 1, FirstID}) {
 		t.Errorf("marked %v; want each what is nearest", marked)
 	}
 }
@@ -174,8 +191,10 @@ func TestUndetected(t *testing.T) {
 // What is out of sight waits for as long as it is to be kept.
 func TestKeep(t *testing.T) {
 	s := begin(t, Config{Keep: 4})
-	s.look(person(box(100)))
-	s.observe(visible(FirstID, box(100)))
+	for range confirmed {
+		s.look(person(box(100)))
+		s.observe(visible(FirstID, box(100)))
+	}
 	for range 4 {
 		if _, _, gone := s.look(); gone != nil {
 			t.Fatalf("frame %d: %v is gone", s.seq, gone)

@@ -73,39 +73,56 @@ func (m *Marker) Class(id uint32) (class string, automatic bool) {
 	return "", false
 }
 
-// Follows tells whether the tracker follows an object with that id, whoever marked it.
+// Follows tells whether the tracker follows an object with that id, whoever marked it, or it rests.
 func (m *Marker) Follows(id uint32) bool { return m.find(id) >= 0 }
 
 // Len is how many objects the tracker follows, whoever marked them.
-func (m *Marker) Len() int { return len(m.objects) }
+func (m *Marker) Len() (n int) {
+	for _, o := range m.objects {
+		if !o.resting {
+			n++
+		}
+	}
+	return n
+}
 
 // Automatic is how many of them were marked here and are not people's.
 func (m *Marker) Automatic() int { return m.own() }
+
+// Rename calls an object that rests, which the tracker does not know, otherwise; false if it does not.
+func (m *Marker) Rename(id uint32, label string) bool {
+	at := m.find(id)
+	if at < 0 || !m.objects[at].resting {
+		return false
+	}
+	m.objects[at].label = label
+	return true
+}
 
 func (m *Marker) find(id uint32) int {
 	return slices.IndexFunc(m.objects, func(o object) bool { return o.id == id })
 }
 
-// unwanted tells which detections in frame seq, of those that are of no object, are where people had
+// unwanted tells which detections, of those that are of no object, are where people had
 // one removed. Unless the look is an extra one it forgets the places where nothing was detected.
-func (m *Marker) unwanted(seq uint64, found []features.Detection, of []int, extra bool) []bool {
-	not := make([]bool, len(found))
+func (m *Marker) unwanted(l *Look, of []int) []bool {
+	not := make([]bool, len(l.Found))
 	for k := range m.removed {
 		r := &m.removed[k]
 		best, most := -1, removedIoU
-		for i, d := range found {
+		for i, d := range l.Found {
 			if of[i] >= 0 || not[i] || r.class != "" && r.class != d.Class {
 				continue
 			}
-			if v := features.IoU(d.Box, r.expected(seq)); v >= most {
+			if v := features.IoU(d.Box, r.expected(l.Seq)); v >= most {
 				best, most = i, v
 			}
 		}
 		switch {
 		case best >= 0:
 			not[best] = true
-			r.move(found[best].Box, seq)
-		case !extra:
+			r.move(l.Found[best].Box, l.Seq)
+		case !l.Extra:
 			r.undetected++
 		}
 	}

@@ -31,6 +31,7 @@ type Detect struct {
 	Every      time.Duration // of stream time, from one look to the next; 0: DefaultEvery
 	MaxObjects int           // at most so many; 0: marking.DefaultMaxObjects
 	Keep       time.Duration // of stream time, that an object may be out of sight; 0: DefaultKeep
+	Reidentify float64       // as of marking.Config; 0: marking.DefaultReidentify
 	// Zones are names: an object begins only where its box's foot is in one of these. None: anywhere.
 	// Of a zone that is changed the new place counts, and in one that there is not nothing begins.
 	Zones []string
@@ -48,11 +49,6 @@ const (
 	// maxFoundArea is how many times the picture it may all cover together: more is not taken of an
 	// annotation's boxes.
 	maxFoundArea = 7
-	// confirmed is in how many looks an object has to be detected before it is waited for out of sight.
-	confirmed = 3
-	// fits is the IoU of a detection with an object's mask's box from which on the mask is left alone:
-	// marking an object again costs as much as some frames of it.
-	fits = 0.7
 	// earlyPart is which part of Detect.Every may have passed when a picture is looked at early.
 	earlyPart = 3
 )
@@ -75,6 +71,9 @@ func (d *Detect) faults(layout zones.Layout) error {
 	}
 	if !(d.Score >= 0 && d.Score <= 1) {
 		bad("Score: %v; want 0 to 1", d.Score)
+	}
+	if !(d.Reidentify >= 0 && d.Reidentify <= 1) {
+		bad("Reidentify: %v; want 0 to 1", d.Reidentify)
 	}
 	if d.Every < 0 || d.Keep < 0 {
 		bad("Every: %v, Keep: %v; want 0 or more", d.Every, d.Keep)
@@ -111,9 +110,8 @@ func (a *automatic) begin(c *Camera) (err error) {
 	d.Every, d.Keep = cmp.Or(d.Every, DefaultEvery), cmp.Or(d.Keep, DefaultKeep)
 	a.seen, a.kept, a.unremembered = map[uint32]time.Duration{}, map[uint32]string{}, map[uint32]bool{}
 	a.marker, err = marking.New(marking.Config{
-		MaxObjects: d.MaxObjects, Begin: c.mayBegin,
-		Keep:    math.MaxUint64, // frames; time is what counts here
-		Confirm: confirmed, Fits: fits,
+		MaxObjects: d.MaxObjects, Begin: c.mayBegin, Reidentify: d.Reidentify,
+		Keep: math.MaxUint64, // frames; time is what counts here
 	})
 	return err
 }
@@ -355,12 +353,14 @@ func (s *stages) decide(it *item) *annotation.Annotation {
 	c := s.c
 	a := &c.automatic
 	s.end(a.outOfSight(it.pts, c.cfg.Detect.Keep), fmt.Sprintf("it was out of sight for %v", c.cfg.Detect.Keep))
-	decide := a.marker.Look
-	if it.look.early {
-		decide = a.marker.LookExtra
-	}
-	d := decide(it.seq, it.look.found, it.frame.Width, it.frame.Height)
+	d := a.marker.Decide(&marking.Look{
+		Seq: it.seq, Width: it.frame.Width, Height: it.frame.Height,
+		Found: it.look.found, Thumbnail: &it.scene.Thumbnail, Extra: it.look.early,
+	})
 	s.end(d.Gone, "it is not detected any more")
+	for _, id := range d.Rest {
+		s.step.Remove(id)
+	}
 	if d.Refused > 0 {
 		c.cfg.Meter.Unmarked(d.Refused)
 		c.log.Debug("detected, but there are too many objects", keyCount, d.Refused)

@@ -144,6 +144,9 @@ func (c *Camera) Rename(ctx context.Context, id uint32, label string) (renamed *
 		if _, err := s.step.Rename(id, label); err != nil {
 			return fmt.Errorf("pipeline: camera %s: %w", c.cfg.Name, err)
 		}
+		if m := c.automatic.marker; m != nil {
+			m.Rename(id, label)
+		}
 		c.memory.change(func(known *annotation.Object) bool {
 			if known.ID == id {
 				known.Label = label

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/segd/segd/eval/internal/clip"
@@ -76,6 +77,8 @@ type automaticRun struct {
 	found   []features.Detection
 	took    time.Duration
 	report  *AutomaticReport
+
+	thumbnail features.Thumbnail
 }
 
 // show takes the next frame.
@@ -116,8 +119,11 @@ func (r *automaticRun) follow(ctx context.Context, p *Picture) (*tracker.Result,
 		for _, f := range r.found {
 			r.report.Detected = append(r.report.Detected, Found{r.frame, -1, boxOf(f.Box), f.Score})
 		}
-		d = r.marker.Look(uint64(r.frame-1), r.found, p.Width, p.Height)
-		for _, id := range d.Gone {
+		r.thumbnail.Set(p.BGR, p.Width, p.Height)
+		d = r.marker.Decide(&marking.Look{
+			Seq: uint64(r.frame - 1), Width: p.Width, Height: p.Height, Found: r.found, Thumbnail: &r.thumbnail,
+		})
+		for _, id := range slices.Concat(d.Gone, d.Rest) {
 			r.tracker.Remove(id)
 		}
 	}

@@ -1,21 +1,8 @@
 package layout
 
 import (
-	"math"
-
+	"github.com/segd/segd/features"
 	"github.com/segd/segd/tracker/internal/scratch"
-)
-
-// What an appearance is made of: stripes from top to bottom, and bins of L, a and b. Each
-// colour is shared out among the nearest bins, each place among the nearest stripes.
-const (
-	stripes = 6
-	binL    = 20
-	binAB   = 6
-	binsL   = 100/binL + 1
-	binsAB  = 11 // from −30 to 30
-
-	appearanceBins = stripes * binsL * binsAB * binsAB
 )
 
 const (
@@ -42,25 +29,9 @@ const (
 	certainFrom      = 0.75 // similarity
 )
 
-// appearance is how much of an object is how high up and of what colour: histograms of
-// colours in horizontal stripes, as persons are identified by (Gray and Tao, ECCV 2008).
-// stripes×binsL×binsAB×binsAB, of sum 1; nil if not known.
-type appearance []float32
-
-// similarity is the Bhattacharyya coefficient: 1 for the same, 0 for nothing in common.
-func (a appearance) similarity(b appearance) float64 {
-	sum := 0.0
-	for i, v := range a {
-		if v > 0 && b[i] > 0 {
-			sum += math.Sqrt(float64(v) * float64(b[i]))
-		}
-	}
-	return sum
-}
-
 // appearanceAt is what o looks like if it is at x, y and as large as w×h, until the next call.
-func (f *Follower) appearanceAt(o *Object, x, y, w, h float64) appearance {
-	f.appearance = scratch.Zero(f.appearance, appearanceBins)
+func (f *Follower) appearanceAt(o *Object, x, y, w, h float64) features.Appearance {
+	f.appearance = f.appearance.Begin()
 	dst := f.appearance
 	sum := float32(0)
 	x0, x1 := max(0, int(x-w/2)), min(f.grid.width-1, int(x+w/2))
@@ -77,42 +48,24 @@ func (f *Follower) appearanceAt(o *Object, x, y, w, h float64) appearance {
 	for gy := y0; gy <= y1; gy += step {
 		py := float64(gy) + .5
 		down := downBox(2 * (py - y) / h)
-		s, toS := bin((py-y)/h*stripes+(stripes-1)/2., stripes)
+		height := (py-y)/h + .5
 		for k, across := range f.across {
 			gx := x0 + k*step
 			c := f.grid.at(gx, gy)
 			weight := across * down * foreign / (foreign + f.against(o, c, float64(gx)+.5, py))
 			sum += weight
-			l, toL := bin(float64(c[0])/binL, binsL)
-			a, toA := bin(float64(c[1])/binAB+(binsAB-1)/2., binsAB)
-			b, toB := bin(float64(c[2])/binAB+(binsAB-1)/2., binsAB)
-			for k := range 8 {
-				at := ((s*binsL+l+k>>2)*binsAB+a+k>>1&1)*binsAB + b + k&1
-				share := weight * toL[k>>2] * toA[k>>1&1] * toB[k&1]
-				dst[at] += toS[0] * share
-				dst[at+binsL*binsAB*binsAB] += toS[1] * share
-			}
+			dst.Add(height, c, weight)
 		}
 	}
-	for i := range dst {
-		dst[i] /= max(sum, 1e-9)
-	}
+	dst.Normalise(sum)
 	return dst
-}
-
-// bin is the first of the two bins nearest to v, whose unit is a bin, and what goes to each.
-func bin(v float64, bins int) (first int, shares [2]float32) {
-	v = min(max(v, 0), float64(bins-1)-1e-3)
-	first = int(v)
-	second := float32(v - float64(first))
-	return first, [2]float32{1 - second, second}
 }
 
 // similarityAt is how much o, if it is at x, y and as large as w×h, looks like when it was
 // marked, or like lately.
 func (f *Follower) similarityAt(o *Object, x, y, w, h float64) float64 {
 	a := f.appearanceAt(o, x, y, w, h)
-	return max(a.similarity(o.marked), a.similarity(o.lately))
+	return max(a.Similarity(o.marked), a.Similarity(o.lately))
 }
 
 // beginAppearance sets o's appearances to what is seen of it where it is.
@@ -128,9 +81,7 @@ func (f *Follower) learnAppearance(o *Object) {
 	if !o.certain {
 		return
 	}
-	for i, v := range f.appearanceAt(o, o.x, o.y, o.w, o.h) {
-		o.lately[i] += appearanceRate * (v - o.lately[i])
-	}
+	o.lately.Learn(f.appearanceAt(o, o.x, o.y, o.w, o.h), appearanceRate)
 }
 
 // recognise sets whether o, which was found, is certainly itself.

@@ -46,14 +46,14 @@ type Follower struct {
 
 	all []*Object // of which something is known
 
-	covered    []bool     // the grid's cells: by objects
-	foreground []int32    // (height+1)×(width+1): how many of the cells above and to the left
-	summed     bool       // foreground is of the picture last looked at
-	appearance appearance // of a place
-	across     []float32  // how likely each column of a box shows what it is round
-	shown      []float32  // what search returns
-	fits       []float32  // of a layout's cells
-	sum, count []float32  // N
+	covered    []bool              // the grid's cells: by objects
+	foreground []int32             // (height+1)×(width+1): how many of the cells above and to the left
+	summed     bool                // foreground is of the picture last looked at
+	appearance features.Appearance // of a place
+	across     []float32           // how likely each column of a box shows what it is round
+	shown      []float32           // what search returns
+	fits       []float32           // of a layout's cells
+	sum, count []float32           // N
 }
 
 // Seen is what a labelled picture shows of an object.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/segd/segd/features"
 	"github.com/segd/segd/tracker/internal/scratch"
 )
 
@@ -36,11 +37,11 @@ type Object struct {
 	match   float64 // share of it that the newest picture shows where it is
 	typical float64 // running mean of that
 
-	marked, lately appearance // when it was marked, and since, while it was certain
-	similarity     float64    // running mean of that of what is seen where it is, to them
-	certain        bool       // it cannot be somebody else
-	returned       bool       // it was hidden since it was certain
-	apart          int        // pictures since it was in contact with anything
+	marked, lately features.Appearance // when it was marked, and since, while it was certain
+	similarity     float64             // running mean of that of what is seen where it is, to them
+	certain        bool                // it cannot be somebody else
+	returned       bool                // it was hidden since it was certain
+	apart          int                 // pictures since it was in contact with anything
 
 	age    int  // pictures
 	unseen int  // frames of the camera since it was found

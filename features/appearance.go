@@ -1,0 +1,113 @@
+package features
+
+import (
+	"image"
+	"math"
+)
+
+// What an appearance is made of: stripes from top to bottom, and bins of L, a and b. Each
+// colour is shared out among the nearest bins, each place among the nearest stripes.
+const (
+	stripes = 6
+	binL    = 20
+	binAB   = 6
+	binsL   = 100/binL + 1
+	binsAB  = 11 // from −30 to 30
+
+	appearanceBins = stripes * binsL * binsAB * binsAB
+)
+
+// sideFall is by how much what is in a box is less likely what the box is round at its sides than in its
+// middle: exp(−sideFall·u²), u from −1 to 1.
+const sideFall = 3
+
+// Appearance is how much of a thing is how high up and of what colour: histograms of
+// colours in horizontal stripes, as persons are identified by (Gray and Tao, ECCV 2008).
+// stripes×binsL×binsAB×binsAB, of sum 1; nil if not known.
+type Appearance []float32
+
+// Begin returns an appearance of nothing, in a's memory.
+func (a Appearance) Begin() Appearance {
+	a = grown(a, appearanceBins)
+	clear(a)
+	return a
+}
+
+// Add adds a place of a colour, L, a and b, height from 0, the top, to 1.
+func (a Appearance) Add(height float64, c [3]float32, weight float32) {
+	s, toS := bin(height*stripes-.5, stripes)
+	l, toL := bin(float64(c[0])/binL, binsL)
+	u, toU := bin(float64(c[1])/binAB+(binsAB-1)/2., binsAB)
+	v, toV := bin(float64(c[2])/binAB+(binsAB-1)/2., binsAB)
+	for k := range 8 {
+		at := ((s*binsL+l+k>>2)*binsAB+u+k>>1&1)*binsAB + v + k&1
+		share := weight * toL[k>>2] * toU[k>>1&1] * toV[k&1]
+		a[at] += toS[0] * share
+		a[at+binsL*binsAB*binsAB] += toS[1] * share
+	}
+}
+
+// Normalise makes the sum 1 of an appearance whose weights have another.
+func (a Appearance) Normalise(sum float32) {
+	for i := range a {
+		a[i] /= max(sum, 1e-9)
+	}
+}
+
+// Learn moves a towards b by a share of the way.
+func (a Appearance) Learn(b Appearance, share float32) {
+	for i, v := range b {
+		a[i] += share * (v - a[i])
+	}
+}
+
+// Similarity is the Bhattacharyya coefficient: 1 for the same, 0 for nothing in common, or where one is
+// not known.
+func (a Appearance) Similarity(b Appearance) float64 {
+	sum := 0.0
+	if len(a) != len(b) {
+		return 0
+	}
+	for i, v := range a {
+		if v > 0 && b[i] > 0 {
+			sum += math.Sqrt(float64(v) * float64(b[i]))
+		}
+	}
+	return sum
+}
+
+// bin is the first of the two bins nearest to v, whose unit is a bin, and what goes to each.
+func bin(v float64, bins int) (first int, shares [2]float32) {
+	v = min(max(v, 0), float64(bins-1)-1e-3)
+	first = int(v)
+	second := float32(v - float64(first))
+	return first, [2]float32{1 - second, second}
+}
+
+// In returns the cells that a box of the image covers, some in part.
+func (t *Thumbnail) In(box image.Rectangle) image.Rectangle {
+	cell := max(1, t.Cell)
+	up := func(v int) int { return (v + cell - 1) / cell }
+	return image.Rect(box.Min.X/cell, box.Min.Y/cell, up(box.Max.X), up(box.Max.Y)).Intersect(image.Rect(0, 0, t.Width, t.Height))
+}
+
+// Appearance is that of what a box of the image is round; nil where the box is not in the image.
+func (t *Thumbnail) Appearance(box image.Rectangle) Appearance {
+	cells := t.In(box)
+	if cells.Empty() {
+		return nil
+	}
+	a, sum := Appearance(nil).Begin(), float32(0)
+	for y := cells.Min.Y; y < cells.Max.Y; y++ {
+		height := (float64(y-cells.Min.Y) + .5) / float64(cells.Dy())
+		for x := cells.Min.X; x < cells.Max.X; x++ {
+			u := 2*(float64(x-cells.Min.X)+.5)/float64(cells.Dx()) - 1
+			weight := float32(math.Exp(-sideFall * u * u))
+			sum += weight
+			c := t.Lab[3*(y*t.Width+x):][:3:3]
+			a.Add(height, [3]float32{float32(c[0]) / LabUnit, float32(c[1]) / LabUnit, float32(c[2]) / LabUnit}, weight)
+		}
+	}
+	a.Normalise(sum)
+	return a
+}
