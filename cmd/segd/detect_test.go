@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -114,5 +115,30 @@ func TestBadDetector(t *testing.T) {
 				t.Errorf("exit status %d with %q; want %d with %q", code, printed.String(), cli.ExitUsage, tt.want)
 			}
 		})
+	}
+}
+
+// The demo as it comes finds who walks through its clip, and says so in its report.
+func TestDemoDetects(t *testing.T) {
+	t.Parallel()
+	c := start(t, "demo", "--for", "8s", "--json", "--addr", freeAddr(t), "--nats", freeAddr(t), "--superpixels", "300")
+	if err := c.Wait(t, 2*time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	var r demoReport
+	if err := json.Unmarshal([]byte(c.Out.String()), &r); err != nil {
+		t.Fatalf("%v in %s", err, c.Out.String())
+	}
+	found := 0
+	for _, o := range r.Objects {
+		if o.ID < 256 || o.Label != "person" {
+			t.Errorf("object %+v; want what the detector found alone", o)
+		}
+		if o.VisibleFrames >= r.FramesPublished/2 {
+			found++
+		}
+	}
+	if r.FramesPublished == 0 || found < 2 {
+		t.Errorf("%d frames, %+v; want two persons in half of them", r.FramesPublished, r.Objects)
 	}
 }
