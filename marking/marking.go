@@ -58,6 +58,7 @@ const (
 type object struct {
 	id         uint32
 	own        bool   // marked here
+	kept       bool   // by people, though it is own
 	class      string // if so
 	state      tracker.State
 	box        image.Rectangle // of its last mask
@@ -241,7 +242,7 @@ func (m *Marker) bury(seq uint64, detected []bool, extra bool) (gone []uint32) {
 			o.undetected++
 		}
 		doubtful := !extra && o.state != tracker.Visible && o.detected < m.cfg.Confirm
-		if o.own && !detected[k] && (o.undetected > maxUndetected || seq-o.seen > m.cfg.Keep || doubtful) {
+		if o.own && !o.kept && !detected[k] && (o.undetected > maxUndetected || seq-o.seen > m.cfg.Keep || doubtful) {
 			gone = append(gone, o.id)
 		}
 	}
@@ -256,10 +257,10 @@ func (m *Marker) covered(seq uint64, box image.Rectangle) bool {
 	})
 }
 
-// own counts the objects that were marked here.
+// own counts the objects that were marked here and that nobody keeps.
 func (m *Marker) own() (n int) {
 	for _, o := range m.objects {
-		if o.own {
+		if o.own && !o.kept {
 			n++
 		}
 	}

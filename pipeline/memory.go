@@ -243,9 +243,7 @@ func (s *stages) recollect(ctx context.Context) error {
 		}
 		s.recalled = image.Pt(a.Width, a.Height)
 	}
-	if m := s.c.automatic.marker; m != nil {
-		m.Reset(slices.Collect(maps.Keys(s.sought)))
-	}
+	s.c.automatic.reset(slices.Collect(maps.Keys(s.sought)))
 	s.objects = states{}
 	for id, o := range lost {
 		if _, ok := s.sought[id]; ok {

@@ -477,7 +477,7 @@ func (s *stages) label(ctx context.Context, it *item) (*tracker.Result, error) {
 	}
 	switch {
 	case err == nil:
-		s.c.automatic.corrected(it.note.annotation)
+		s.c.automatic.correct(it.note.annotation)
 	case errors.Is(err, annotation.ErrInvalid):
 		s.c.resolve(it, fmt.Errorf("%w: %w", ErrAnnotate, err))
 		return s.step.Step(ctx, it.scene, p, nil)

@@ -82,7 +82,7 @@ func (w *world) keep(ctx context.Context) error {
 			if !o.GetAutomatic() || o.GetArea() < 1000 {
 				continue
 			}
-			if err := w.desk.press(ctx, fmt.Sprintf(".object[data-id='%d'] .keep", o.GetId())); err != nil {
+			if err := w.desk.press(ctx, fmt.Sprintf(".object[data-id='%d'] .keep-object", o.GetId())); err != nil {
 				break // it has ended meanwhile
 			}
 			moment, cancel := context.WithTimeout(ctx, 10*time.Second)
@@ -117,7 +117,7 @@ func (w *world) removeKept(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	if buttons := h.texts(ctx, ".object[data-automatic=false] .keep:not([hidden])"); len(buttons) > 0 {
+	if buttons := h.texts(ctx, ".object[data-automatic=false] .keep-object:not([hidden])"); len(buttons) > 0 {
 		return errors.New("what is kept can be kept again")
 	}
 	if err := h.picture(ctx, "2-kept"); err != nil {
