@@ -287,6 +287,10 @@ func (s *stages) look(it *item) {
 	if p := s.known.Load(); p != nil {
 		known = *p
 	}
+	// What is looked for by what it looked like before is not to be taken for something new.
+	if s.awaiting.Load() {
+		return
+	}
 	due, early := s.looks.due(it, known)
 	if !due {
 		return

@@ -75,7 +75,8 @@ type stages struct {
 	plan      atomic.Pointer[features.Plan] // the stepper's, for the next scene
 	searching atomic.Bool                   // whether the stepper looks for an object
 
-	known atomic.Pointer[[]image.Rectangle] // boxes of the objects in sight
+	known    atomic.Pointer[[]image.Rectangle] // boxes of the objects in sight
+	awaiting atomic.Bool                       // some of sought are neither found nor given up yet
 
 	mu       sync.Mutex
 	err      error // the first failure
