@@ -64,6 +64,7 @@ const (
 type object struct {
 	id         uint32
 	own        bool   // marked here
+	kept       bool   // by people, though it is own
 	class      string // if so
 	label      string // what it is called
 	state      tracker.State
@@ -295,7 +296,7 @@ func (m *Marker) bury(l *Look, detected []bool, given []uint32) (d Decision) {
 		case o.state == tracker.Visible && !l.Extra:
 			o.undetected++
 		}
-		if detected[k] || !o.own {
+		if detected[k] || !o.own || o.kept {
 			continue
 		}
 		doubtful := !l.Extra && o.state != tracker.Visible && o.detected < confirmed
@@ -326,10 +327,10 @@ func (m *Marker) covered(seq uint64, box image.Rectangle) bool {
 	})
 }
 
-// own counts the objects that were marked here and do not rest.
+// own counts the objects that were marked here, that nobody keeps and that do not rest.
 func (m *Marker) own() (n int) {
 	for _, o := range m.objects {
-		if o.own && !o.resting {
+		if o.own && !o.kept && !o.resting {
 			n++
 		}
 	}

@@ -26,21 +26,31 @@ const (
 )
 
 // Reset forgets all objects, but not which ids were used and what people removed. known are those
-// that the tracker follows by now; they are people's.
-func (m *Marker) Reset(known []uint32) {
+// that the tracker follows by now; they are people's, and those of kept, with their classes, are as
+// Keep leaves them.
+func (m *Marker) Reset(known []uint32, kept map[uint32]string) {
 	m.objects = m.objects[:0]
 	for _, id := range known {
-		m.objects = append(m.objects, object{id: id, state: tracker.Lost})
+		class, ok := kept[id]
+		m.objects = append(m.objects, object{id: id, own: ok, kept: ok, class: class, state: tracker.Lost})
 	}
 }
 
-// Keep makes an object people's, which it may be already; false if there is none.
+// Keep has an object that was marked here stay when it is not detected any more. Its mask is mended as
+// before. It does nothing to what is people's; false if there is no such object.
 func (m *Marker) Keep(id uint32) bool {
 	at := m.find(id)
 	if at >= 0 {
-		m.objects[at].own = false
+		m.objects[at].kept = m.objects[at].own
 	}
 	return at >= 0
+}
+
+// Yield makes an object people's altogether, as they have marked it themselves.
+func (m *Marker) Yield(id uint32) {
+	if at := m.find(id); at >= 0 {
+		m.objects[at].own, m.objects[at].kept = false, false
+	}
 }
 
 // Forget forgets an object that the tracker is to forget: whatever is detected there is a new one.
@@ -64,11 +74,11 @@ func (m *Marker) Remove(id uint32, seq uint64) {
 	m.Forget(id)
 }
 
-// Class is what kind of object was marked here, people's since or not; automatic is whether it is
-// not. It is empty for what people marked.
+// Class is what kind of object was marked here, kept or people's since or not; automatic is whether it
+// is neither. It is empty for what people marked.
 func (m *Marker) Class(id uint32) (class string, automatic bool) {
 	if at := m.find(id); at >= 0 {
-		return m.objects[at].class, m.objects[at].own
+		return m.objects[at].class, m.objects[at].own && !m.objects[at].kept
 	}
 	return "", false
 }
@@ -86,7 +96,7 @@ func (m *Marker) Len() (n int) {
 	return n
 }
 
-// Automatic is how many of them were marked here and are not people's.
+// Automatic is how many of them were marked here and are neither kept nor people's.
 func (m *Marker) Automatic() int { return m.own() }
 
 // Rename calls an object that rests, which the tracker does not know, otherwise; false if it does not.

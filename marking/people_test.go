@@ -9,8 +9,8 @@ import (
 	"github.com/segd/segd/features"
 )
 
-// What people keep is never gone by itself, has no box put on it and is no automatic object, but is
-// still of its class.
+// What people keep is never gone by itself and is no automatic object, but still of its class and mended.
+// What they have marked themselves since is left alone.
 func TestKeepObject(t *testing.T) {
 	s := begin(t, Config{})
 	s.look(person(box(100)))
@@ -30,8 +30,21 @@ func TestKeepObject(t *testing.T) {
 		}
 		s.observe(visible(FirstID, box(100)))
 	}
-	if marked, _, _ := s.look(person(box(100))); marked != nil {
-		t.Errorf("marked %v; want it left alone", marked)
+	if marked, _, _ := s.look(person(box(110))); !slices.Equal(marked, []uint32{FirstID}) {
+		t.Errorf("marked %v; want it mended", marked)
+	}
+	s.m.Yield(FirstID)
+	s.m.Yield(99)
+	if marked, _, gone := s.look(person(box(110))); marked != nil || gone != nil || s.m.Len() != 1 {
+		t.Errorf("marked %v, gone %v; want what is people's left alone", marked, gone)
+	}
+	s.m.Reset([]uint32{7, FirstID}, map[uint32]string{FirstID: "person", 300: "dog"})
+	if class, automatic := s.m.Class(FirstID); class != "person" || automatic || s.m.Len() != 2 {
+		t.Errorf("after new stages: %q, automatic %v", class, automatic)
+	}
+	s.observe(hidden(7), visible(FirstID, box(100)))
+	if marked, _, _ := s.look(person(box(110))); !slices.Equal(marked, []uint32{FirstID}) {
+		t.Errorf("after new stages: marked %v; want it mended", marked)
 	}
 }
 
@@ -98,7 +111,7 @@ func TestReset(t *testing.T) {
 	s := begin(t, Config{})
 	s.look(person(box(100)))
 	s.observe(visible(FirstID, box(100)))
-	s.m.Reset([]uint32{7, FirstID + 40})
+	s.m.Reset([]uint32{7, FirstID + 40}, nil)
 	if !s.m.Follows(7) || s.m.Follows(FirstID) || s.m.Len() != 2 {
 		t.Errorf("follows %+v; want what it was told", s.m.objects)
 	}
@@ -114,7 +127,7 @@ func TestMaxFollowed(t *testing.T) {
 	for k := range known {
 		known[k] = uint32(k + 1)
 	}
-	s.m.Reset(known)
+	s.m.Reset(known, nil)
 	var found []features.Detection
 	for k := range 5 {
 		found = append(found, person(box(60*k)))

@@ -66,13 +66,13 @@ func TestRest(t *testing.T) {
 	if s.m.Rename(FirstID+5, "x") || !s.m.Rename(FirstID, "Anna") {
 		t.Error("not the one that rests is called otherwise")
 	}
-	s.wearing(map[image.Rectangle][3]byte{box(120): red})
-	if d := s.decide(person(box(120))); d.Annotation == nil || d.Annotation.Objects[0].ID != FirstID || d.Annotation.Objects[0].Label != "Anna" {
+	s.wearing(map[image.Rectangle][3]byte{box(100): red})
+	if d := s.decide(person(box(100))); d.Annotation == nil || d.Annotation.Objects[0].ID != FirstID || d.Annotation.Objects[0].Label != "Anna" {
 		t.Errorf("%+v; want who came back, by name", d.Annotation)
 	}
-	s.observe(visible(FirstID, box(120)))
+	s.observe(visible(FirstID, box(100)))
 	s.seq += 30
-	if d := s.decide(person(box(120))); !slices.Equal(d.Gone, []uint32{FirstID + 1}) {
+	if d := s.decide(person(box(100))); !slices.Equal(d.Gone, []uint32{FirstID + 1}) {
 		t.Errorf("%v are gone; want who was not seen for too long", d.Gone)
 	}
 }

@@ -77,7 +77,7 @@ func (m *Marker) isNothing(o *object, l *Look, d features.Detection) bool {
 	switch {
 	case l.Extra:
 		return false
-	case d.Score >= certain:
+	case d.Score >= certain || o.kept:
 		*at = place{}
 		return false
 	case at.picture == nil || patchOf(l.Thumbnail, at.box).correlation(at.picture) < unchanged:

@@ -94,7 +94,9 @@ func (d *Detect) faults(layout zones.Layout) error {
 type automatic struct {
 	marker *marking.Marker          // nil: nothing is marked
 	seen   map[uint32]time.Duration // when each automatic object was last in sight, in stream time
-	kept   map[uint32]string        // the classes of those that are people's now
+	kept   map[uint32]string        // the classes of those that people keep
+	// corrected are those of kept that people have marked themselves since.
+	corrected map[uint32]bool
 	// unremembered are those of kept that no picture shows which is remembered.
 	unremembered map[uint32]bool
 }
@@ -108,7 +110,8 @@ func (a *automatic) begin(c *Camera) (err error) {
 		return err
 	}
 	d.Every, d.Keep = cmp.Or(d.Every, DefaultEvery), cmp.Or(d.Keep, DefaultKeep)
-	a.seen, a.kept, a.unremembered = map[uint32]time.Duration{}, map[uint32]string{}, map[uint32]bool{}
+	a.seen, a.kept = map[uint32]time.Duration{}, map[uint32]string{}
+	a.corrected, a.unremembered = map[uint32]bool{}, map[uint32]bool{}
 	a.marker, err = marking.New(marking.Config{
 		MaxObjects: d.MaxObjects, Begin: c.mayBegin, Reidentify: d.Reidentify,
 		Keep: math.MaxUint64, // frames; time is what counts here
@@ -139,7 +142,7 @@ func (a *automatic) kind(id uint32) (class string, automatic bool) {
 	return class, automatic
 }
 
-// keep makes an object people's.
+// keep keeps an object that was marked automatically.
 func (a *automatic) keep(id uint32) {
 	if class, automatic := a.kind(id); automatic {
 		a.kept[id] = class
@@ -148,11 +151,23 @@ func (a *automatic) keep(id uint32) {
 	}
 }
 
+// reset has the marker know what new stages follow.
+func (a *automatic) reset(known []uint32) {
+	if a.marker == nil {
+		return
+	}
+	a.marker.Reset(known, a.kept)
+	for id := range a.corrected {
+		a.marker.Yield(id)
+	}
+}
+
 // forget forgets an object that is none any more.
 func (a *automatic) forget(id uint32) {
 	if a.marker != nil {
 		delete(a.seen, id)
 		delete(a.kept, id)
+		delete(a.corrected, id)
 		delete(a.unremembered, id)
 		a.marker.Forget(id)
 	}
@@ -269,6 +284,10 @@ func (s *stages) look(it *item) {
 	var known []image.Rectangle
 	if p := s.known.Load(); p != nil {
 		known = *p
+	}
+	// What is looked for by what it looked like before is not to be taken for something new.
+	if s.awaiting.Load() {
+		return
 	}
 	due, early := s.looks.due(it, known)
 	if !due {
@@ -397,15 +416,20 @@ func (s *stages) endAll() {
 	}
 	s.end(ids, "the camera's stages ended; what is there is found anew")
 	clear(s.c.automatic.seen)
-	s.c.automatic.marker.Reset(nil)
+	s.c.automatic.marker.Reset(nil, nil)
 	s.c.cfg.Meter.Automatic(0)
 }
 
-// corrected makes the automatic objects people's that they have marked by a.
-func (a *automatic) corrected(by *annotation.Annotation) {
+// correct makes the automatic and kept objects people's that they have marked. What they have marked
+// is remembered with the frame.
+func (a *automatic) correct(by *annotation.Annotation) {
 	for k, o := range by.Objects {
-		if by.HasMarks(k) {
+		if by.HasMarks(k) && a.marker != nil {
 			a.keep(o.ID)
+			a.marker.Yield(o.ID)
+			if _, kept := a.kept[o.ID]; kept {
+				a.corrected[o.ID] = true
+			}
 		}
 	}
 }

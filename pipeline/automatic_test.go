@@ -337,7 +337,19 @@ func TestRemoveAutomatic(t *testing.T) {
 // again.
 func TestCorrectAutomatic(t *testing.T) {
 	f := &finder{}
-	live(t, func(b *bench) { b.detecting(f, 200*time.Millisecond) }, func(t *testing.T, b *bench, c *Camera) {
+	var fail, marked atomic.Bool
+	live(t, func(b *bench) {
+		b.detecting(f, 200*time.Millisecond)
+		b.onStep = func(_ *features.Scene, a *annotation.Annotation) error {
+			if a != nil && a.Automatic {
+				marked.Store(true)
+			}
+			if fail.CompareAndSwap(true, false) {
+				panic("a wild index")
+			}
+			return nil
+		}
+	}, func(t *testing.T, b *bench, c *Camera) {
 		if o, err := c.Rename(t.Context(), 256, "Ada"); err != nil || !o.Automatic || o.Class != "person" {
 			t.Fatalf("%v, %v", o, err)
 		}
@@ -371,6 +383,14 @@ func TestCorrectAutomatic(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		if o := one(t, b.rec.newest()); o.Id != 256 || o.Automatic || o.Class != "person" {
 			t.Errorf("corrected: %v; want it kept", o)
+		}
+		// New stages find it again, and the detector leaves it alone still.
+		f.blind.Store(false)
+		marked.Store(false)
+		fail.Store(true)
+		time.Sleep(3 * time.Second)
+		if o := one(t, b.rec.newest()); o.Id != 256 || o.Automatic || o.Label != "Ada" || marked.Load() {
+			t.Errorf("after new stages: %v, marked by the detector: %v", o, marked.Load())
 		}
 	})
 }
@@ -626,7 +646,7 @@ func TestMaxFollowed(t *testing.T) {
 	for id := uint32(1); len(known) < annotation.MaxFollowed-1; id++ {
 		known = append(known, id)
 	}
-	c.automatic.marker.Reset(known)
+	c.automatic.marker.Reset(known, nil)
 	mark := func(ids ...uint32) error {
 		a := &annotation.Annotation{}
 		for _, id := range ids {

@@ -95,6 +95,7 @@ func (s *stages) remove(gone []*segdv1.Object, seq uint64, reason string) {
 		c.memory.change(func(known *annotation.Object) bool { return known.ID != o.Id })
 		s.objects.removed(c, o, seq, reason)
 	}
+	s.awaiting.Store(len(s.sought) > 0)
 	_, objects := c.newest.list()
 	c.newest.setObjects(slices.DeleteFunc(slices.Clone(objects), func(o *segdv1.Object) bool { return slices.Contains(gone, o) }))
 	c.stats.with(func(n *Snapshot) {

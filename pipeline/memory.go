@@ -243,9 +243,8 @@ func (s *stages) recollect(ctx context.Context) error {
 		}
 		s.recalled = image.Pt(a.Width, a.Height)
 	}
-	if m := s.c.automatic.marker; m != nil {
-		m.Reset(slices.Collect(maps.Keys(s.sought)))
-	}
+	s.c.automatic.reset(slices.Collect(maps.Keys(s.sought)))
+	s.awaiting.Store(len(s.sought) > 0)
 	s.objects = states{}
 	for id, o := range lost {
 		if _, ok := s.sought[id]; ok {
@@ -296,6 +295,7 @@ func (s *stages) search(masks *segdv1.MaskFrame, pts time.Duration) {
 	if len(s.sought) == 0 {
 		return
 	}
+	defer func() { s.awaiting.Store(len(s.sought) > 0) }()
 	if s.soughtFrom == nil {
 		s.soughtFrom, s.soughtSince = &masks.Sequence, pts
 	}
@@ -320,6 +320,7 @@ func (s *stages) refit(res *tracker.Result) {
 	used := !c.memory.use()
 	c.memory.clear()
 	s.sought = nil
+	s.awaiting.Store(false)
 	if used {
 		s.objects.resized(c, res)
 		return

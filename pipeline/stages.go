@@ -75,7 +75,8 @@ type stages struct {
 	plan      atomic.Pointer[features.Plan] // the stepper's, for the next scene
 	searching atomic.Bool                   // whether the stepper looks for an object
 
-	known atomic.Pointer[[]image.Rectangle] // boxes of the objects in sight
+	known    atomic.Pointer[[]image.Rectangle] // boxes of the objects in sight
+	awaiting atomic.Bool                       // some of sought are neither found nor given up yet
 
 	mu       sync.Mutex
 	err      error // the first failure
@@ -477,7 +478,7 @@ func (s *stages) label(ctx context.Context, it *item) (*tracker.Result, error) {
 	}
 	switch {
 	case err == nil:
-		s.c.automatic.corrected(it.note.annotation)
+		s.c.automatic.correct(it.note.annotation)
 	case errors.Is(err, annotation.ErrInvalid):
 		s.c.resolve(it, fmt.Errorf("%w: %w", ErrAnnotate, err))
 		return s.step.Step(ctx, it.scene, p, nil)

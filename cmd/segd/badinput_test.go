@@ -111,10 +111,10 @@ func TestBadInput(t *testing.T) {
 
 	// What check finds out there is a line each on standard output.
 	t.Run("check", func(t *testing.T) {
-		config := "http: {addr: '127.0.0.1:0'}\nnats: {addr: '127.0.0.1:0'}\nmodel: {path: " + refused + "}\ncameras:\n" +
+		config := "http: {addr: '127.0.0.1:0'}\nnats: {addr: '127.0.0.1:0'}\nmodel: {path: " + refused + "}\ndetector: {path: gone.onnx}\ncameras:\n" +
 			"  - {name: dead, url: 'rtsp://127.0.0.1:1/x'}\n" +
 			"  - {name: locked, url: '" + lockedURL + "', transport: tcp}\n" +
-			"  - {name: nofile, url: 'file:gone.avi'}\n"
+			"  - {name: nofile, url: 'file:gone.avi', detect: {classes: [person]}}\n"
 		c := start(t, "check", "-c", clitest.File(t, "segd.yaml", config))
 		err := c.Wait(t, time.Minute)
 		if cli.Status(err) != 2 {
@@ -123,6 +123,7 @@ func TestBadInput(t *testing.T) {
 		out := c.Out.String()
 		for _, want := range [][]string{
 			{"model: FAILED", "refused.onnx"},
+			{"detector: FAILED", "gone.onnx"},
 			{"tcp 127.0.0.1:0: ok", "http.addr"},
 			{"tcp 127.0.0.1:0: ok", "nats.addr"},
 			{"camera dead: FAILED", "127.0.0.1:1", "refused"},
@@ -133,20 +134,20 @@ func TestBadInput(t *testing.T) {
 				t.Errorf("no line has all of %q:\n%s", want, out)
 			}
 		}
-		if strings.Count(out, "\n") != 6 || strings.Contains(out, "wrong@") {
-			t.Errorf("want six lines without the password:\n%s", out)
+		if strings.Count(out, "\n") != 7 || strings.Contains(out, "wrong@") {
+			t.Errorf("want seven lines without the password:\n%s", out)
 		}
 	})
 }
 
 func TestCheckAllWell(t *testing.T) {
 	s := camera(t, demo.Config{})
-	config := "http: {addr: '127.0.0.1:0'}\nnats: {addr: '127.0.0.1:0'}\nsuperpixels: 96\ncameras: [{name: gate, transport: tcp, url: '" + s.URL() + "', annotation: '" + clitest.File(t, "a.json", squareAnnotation) + "'}]\n"
+	config := "http: {addr: '127.0.0.1:0'}\nnats: {addr: '127.0.0.1:0'}\nsuperpixels: 96\ncameras: [{name: gate, transport: tcp, url: '" + s.URL() + "', annotation: '" + clitest.File(t, "a.json", squareAnnotation) + "', detect: {classes: [car]}}]\n"
 	c := start(t, "check", "-c", clitest.File(t, "segd.yaml", config))
 	if err := c.Wait(t, time.Minute); err != nil {
 		t.Error(err)
 	}
-	for _, want := range [][]string{{"model: ok", "segd-s64", "64 channels"}, {"camera gate: ok", "96×64"}} {
+	for _, want := range [][]string{{"model: ok", "segd-s64", "64 channels"}, {"camera gate: ok", "96×64"}, {"detector: ok", "nanodet-m, NanoDet of 640×384 with 80 classes"}} {
 		if !lineWith(c.Out.String(), want) {
 			t.Errorf("no line has all of %q:\n%s", want, c.Out.String())
 		}

@@ -53,6 +53,11 @@ func TestInit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, cam := range cfg.Cameras {
+		if d := cam.Detect; !d.On() || d.Classes[0] != "person" || d.Classes[1] != "car" || d.Every != "1s" {
+			t.Errorf("%s detects %+v; want persons, cars and the like", cam.Name, d)
+		}
+	}
 	for _, comment := range []string{"# token:", "# superpixels: 2000", "# transport: auto", "SEGD_HTTP_ADDR"} {
 		if !bytes.Contains(text, []byte(comment)) {
 			t.Errorf("no comment %q", comment)

@@ -55,7 +55,7 @@ func TestObjectsOfARunningSegd(t *testing.T) {
 	commands([][]string{
 		{"objects gate", "0", "1square", "visible"},
 		{"rename gate 1 NAME", "0", `gate:object1is"theone"`},
-		{"rename gate 0 NAME", "2", `ID"0"`, "1to255"},
+		{"rename gate 0 NAME", "2", `ID"0"`, "from1on"},
 		{"rename gate 2 NAME", "2", "unknownobject2;thereis[1]"},
 		{"objects gate", "0", "1theone", "visible"},
 		{"objects --json gate", "0", `"label":"theone"`, `"sequence":`},
@@ -64,7 +64,7 @@ func TestObjectsOfARunningSegd(t *testing.T) {
 		{"snapshot gate FILE", "0", "gate:", "gate.jpg"},
 		{"snapshot --overlay gate FILE", "0", "gate:", "gate.jpg"},
 		{"snapshot gate FILE/x", "2", "gate.jpg/x"},
-		{"clear gate first", "2", `ID"first"`, "1to255"},
+		{"clear gate first", "2", `ID"first"`, "from1on"},
 		{"clear gate 7", "2", "unknownobject7;thereis[1]"},
 		{"objects attic", "2", `"attic"`, "home/gate"},
 	})

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -202,5 +203,24 @@ func TestSaveVideo(t *testing.T) {
 	}
 	if _, err := in.Next(); !errors.Is(err, io.EOF) {
 		t.Errorf("after %d frames: %v, want the end", frames, err)
+	}
+}
+
+// What is saved of a frame are the objects of people, in sight, under numbers that a mask holds.
+func TestSavedAreThoseOfPeople(t *testing.T) {
+	m := &segdv1.MaskFrame{Sequence: 7, Width: 64, Height: 48, Objects: []*segdv1.Object{
+		{Id: 1, Label: "door", Area: 5, Counts: "x"}, {Id: 2, Label: "gone"},
+		{Id: 256, Label: "person", Area: 9, Automatic: true, Class: "person"},
+		{Id: 257, Label: "Ada", Area: 9, Class: "person", Counts: "y"}, {Id: 70000, Label: "Eve", Area: 9, Class: "person"},
+	}}
+	var got []string
+	for _, o := range peoples(m).GetObjects() {
+		got = append(got, fmt.Sprint(o.GetId(), o.GetLabel(), o.GetCounts()))
+	}
+	if want := []string{"1doorx", "3Aday", "4Eve"}; !slices.Equal(got, want) {
+		t.Errorf("saved %q; want %q", got, want)
+	}
+	if m.Objects[3].Id != 257 {
+		t.Error("the frame itself was changed")
 	}
 }

@@ -75,7 +75,7 @@ export class ObjectList {
     const row = {
       item, name: "",
       label: element("span", "object-label"), state: element("span", "object-state"),
-      origin: element("p", "object-origin"), keep: button("keep", "Keep", () => this.act.keep(id)),
+      origin: element("p", "object-origin"), keep: button("keep-object", "Keep", () => this.act.keep(id)),
       area: element("span", "number"), share: element("span", "number muted"),
       score: element("span", "number muted"), timeline: element("canvas", "timeline"),
     };

@@ -1,0 +1,144 @@
+//go:build e2e
+
+package page
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/e2e/browser"
+	"github.com/segd/segd/e2e/harness"
+)
+
+// In the demo objects appear with nobody clicking; the page says what they are and who marked them,
+// and one is kept, renamed and removed there.
+func TestAutomatic(t *testing.T) {
+	w := &world{pictures: t.ArtifactDir(), chromium: harness.Browser(t)}
+	demo := harness.Demo(t, "--superpixels", strconv.Itoa(*superpixels))
+	w.url = demo.Page
+	w.log.news = make(chan struct{})
+	if _, err := harness.Connect(t, demo.NATS).Subscribe(subject, w.log.add); err != nil {
+		t.Fatal(err)
+	}
+	harness.Until(t, harness.StartLimit, "the page", func(ctx context.Context) error {
+		_, err := harness.Get(ctx, w.url)
+		return err
+	})
+	for _, step := range []struct {
+		name string
+		do   func(context.Context) error
+	}{
+		{"objects appear with nobody clicking", w.appear},
+		{"one is kept", w.keep},
+		{"what is kept is there though others come and go, and is removed for good", w.removeKept},
+		{"the console has no complaints", w.console},
+	} {
+		if !t.Run(step.name, func(t *testing.T) { w.take(t, step.do) }) {
+			t.FailNow()
+		}
+	}
+}
+
+func (w *world) appear(ctx context.Context) (err error) {
+	if w.desk, err = w.tab(ctx, browser.Tab{Theme: "light", Width: 1280, Height: 800, Scale: 1}); err != nil {
+		return err
+	}
+	m, err := w.log.until(ctx, 0, "two persons", func(m *segdv1.MaskFrame) bool {
+		n := 0
+		for _, o := range m.GetObjects() {
+			if o.GetArea() > 500 && o.GetAutomatic() && o.GetClass() == "person" && o.GetId() > 255 {
+				n++
+			}
+		}
+		return n >= 2
+	})
+	if err != nil {
+		return err
+	}
+	w.note("two persons by frame %d", m.GetSequence())
+	if _, err := w.desk.until(ctx, "two objects in the list", func(said) bool { return len(w.desk.texts(ctx, ".object[data-automatic=true]")) >= 2 }); err != nil {
+		return err
+	}
+	if said := w.desk.text(ctx, ".object[data-automatic=true] .object-origin"); !strings.Contains(said, "person, marked automatically") {
+		return fmt.Errorf("the list says %q of them", said)
+	}
+	return w.desk.picture(ctx, "1-automatic")
+}
+
+// keep has the first object kept that is well in sight. It may end while the hand is on its way.
+func (w *world) keep(ctx context.Context) error {
+	for range 20 {
+		masks, _, err := w.log.from(w.log.count() - 1)
+		if err != nil {
+			return err
+		}
+		for _, o := range masks[0].GetObjects() {
+			if !o.GetAutomatic() || o.GetArea() < 1000 {
+				continue
+			}
+			if err := w.desk.press(ctx, fmt.Sprintf(".object[data-id='%d'] .keep-object", o.GetId())); err != nil {
+				break // it has ended meanwhile
+			}
+			moment, cancel := context.WithTimeout(ctx, 10*time.Second)
+			_, err := w.log.until(moment, w.log.count(), "a kept object", func(m *segdv1.MaskFrame) bool { return kept(m) != nil })
+			cancel()
+			if err == nil {
+				return nil
+			}
+			break
+		}
+		if err := harness.Pause(ctx, 500*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return errors.New("nothing could be kept")
+}
+
+// kept is the object that was detected and is automatic no longer, or nil.
+func kept(m *segdv1.MaskFrame) *segdv1.Object {
+	for _, o := range m.GetObjects() {
+		if !o.GetAutomatic() && o.GetClass() == "person" {
+			return o
+		}
+	}
+	return nil
+}
+
+func (w *world) removeKept(ctx context.Context) error {
+	h := w.desk
+	if _, err := h.until(ctx, "word of the kept one", func(said) bool {
+		return strings.Contains(h.text(ctx, ".object[data-automatic=false] .object-origin"), "person, kept")
+	}); err != nil {
+		return err
+	}
+	if buttons := h.texts(ctx, ".object[data-automatic=false] .keep-object:not([hidden])"); len(buttons) > 0 {
+		return errors.New("what is kept can be kept again")
+	}
+	if err := h.picture(ctx, "2-kept"); err != nil {
+		return err
+	}
+	if err := harness.Pause(ctx, 10*time.Second); err != nil { // twice as long as the demo keeps others
+		return err
+	}
+	m, err := w.log.until(ctx, w.log.count(), "masks", func(*segdv1.MaskFrame) bool { return true })
+	if err != nil {
+		return err
+	}
+	o := kept(m)
+	if o == nil {
+		return errors.New("the kept object has ended")
+	}
+	if err := h.press(ctx, fmt.Sprintf(".object[data-id='%d'] .remove", o.GetId())); err != nil {
+		return err
+	}
+	ctx, cancel := soon(ctx)
+	defer cancel()
+	_, err = w.log.until(ctx, w.log.count(), "no kept object", func(m *segdv1.MaskFrame) bool { return kept(m) == nil })
+	return err
+}
