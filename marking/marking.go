@@ -47,9 +47,6 @@ const (
 	// In so many looks an object has to be detected before it is waited for: one that is not detected again
 	// and is out of sight before that is gone.
 	confirmed = 3
-	// An object whose mask's box has this IoU with its detection is not marked again: the mask is as it
-	// should be, and marking costs as much as some frames.
-	fitting = 0.7
 	// An object in sight that was not detected in more looks in a row than this is none.
 	maxUndetected = 2
 
@@ -208,7 +205,7 @@ func (m *Marker) Decide(l *Look) Decision {
 			given = append(given, o.id)
 		default:
 			o.learn(looks[i])
-			if o.resting || !m.fits(o, l, l.Found[i]) {
+			if !l.Extra || o.state != tracker.Visible {
 				mark(o, l.Found[i], o.name())
 			}
 		}
@@ -242,15 +239,6 @@ func (o *object) name() string {
 		return o.label
 	}
 	return ""
-}
-
-// fits tells whether what was detected of o leaves its mask as it is: an extra look does that with all that
-// is in sight.
-func (m *Marker) fits(o *object, l *Look, d features.Detection) bool {
-	if o.state != tracker.Visible || o.seen != m.last {
-		return false
-	}
-	return l.Extra || features.IoU(o.expected(l.Seq), d.Box) >= fitting
 }
 
 // assign says of which object each detection is, −1 if of none: greedily, the largest overlap first.

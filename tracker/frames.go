@@ -144,8 +144,8 @@ func (w *frames) sources(seq uint64, latest int) []belief.Source {
 }
 
 // dropAnchors drops annotated frames, the oldest first, until there are limit of those that people
-// annotated, or of those that a detector did, but not the newest, and none that alone defines some
-// object: it may be all that shows it.
+// annotated, or of those that a detector did, but not the newest, and none of people's that alone defines
+// some object: it may be all that shows it.
 func (w *frames) dropAnchors(limit int, automatic bool) {
 	alone := func(f *frame) bool {
 		return slices.ContainsFunc(f.Marks.Defined, func(label int32) bool {
@@ -159,7 +159,7 @@ func (w *frames) dropAnchors(limit int, automatic bool) {
 		}
 	}
 	for k := 0; k < len(w.anchors)-1 && n > limit; {
-		if f := w.anchors[k]; f.automatic != automatic || alone(f) {
+		if f := w.anchors[k]; f.automatic != automatic || !automatic && alone(f) {
 			k++
 		} else {
 			w.anchors = slices.Delete(w.anchors, k, k+1)
@@ -171,8 +171,8 @@ func (w *frames) dropAnchors(limit int, automatic bool) {
 	}
 }
 
-// automaticAnchors is how many frames that a detector annotated are kept, and more while each is the
-// only one to define some object: it annotates often, and all that it finds.
+// automaticAnchors is how many frames that a detector annotated are kept: it annotates often, and all that it
+// finds.
 const automaticAnchors = 2
 
 // slide moves the window on: f is the newest frame. An annotated frame stays as an
