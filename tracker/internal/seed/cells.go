@@ -15,6 +15,7 @@ const (
 	cellsAround = 0.6  // how far around the box is looked, in means of its sides
 	cellsLeast  = 3    // cells around it at least
 	cellRounds  = 2    // of colours and cuts in turns
+	cellColours = 4096 // of each side are learnt from, about, at most
 	cellOdds    = 6.0  // what a cell's colour says at most
 	priorOdds   = 2.0  // times the log odds of its superpixel
 	cellSmooth  = 5.0  // energy of an outline, a cell, where colours are alike
@@ -126,9 +127,19 @@ func (c *cells) join() {
 // learn fits the colours of both sides to the labels. Of a side without cells nothing is
 // known, so the colours say nothing.
 func (c *cells) learn(refine bool) {
+	var count, every, seen [2]int
+	for _, side := range c.object {
+		count[side]++
+	}
 	var sides [2][]colour
+	for side, n := range count {
+		every[side] = 1 + n/cellColours
+		sides[side] = make([]colour, 0, 1+n/every[side])
+	}
 	for k, side := range c.object {
-		sides[side] = append(sides[side], c.colours[k])
+		if seen[side]++; seen[side]%every[side] == 0 {
+			sides[side] = append(sides[side], c.colours[k])
+		}
 	}
 	clear(c.ratio)
 	if len(sides[0]) == 0 || len(sides[1]) == 0 {
