@@ -125,7 +125,8 @@ func (w *frames) sightings() []*recall.Sighting {
 }
 
 // sources are the frames to look up for the one with number seq: the latest, the newest
-// first, and the annotated ones.
+// first, and those that people annotated. What a detector annotated a moment ago says no more than the
+// latest do.
 func (w *frames) sources(seq uint64, latest int) []belief.Source {
 	w.refs = w.refs[:0]
 	recent := w.recent[max(0, len(w.recent)-latest):]
@@ -136,7 +137,7 @@ func (w *frames) sources(seq uint64, latest int) []belief.Source {
 		})
 	}
 	for _, f := range w.anchors {
-		if !slices.Contains(recent, f) {
+		if !slices.Contains(recent, f) && !f.automatic {
 			w.refs = append(w.refs, belief.Source{Reference: &f.Reference, Annotated: true})
 		}
 	}
@@ -173,7 +174,7 @@ func (w *frames) dropAnchors(limit int, automatic bool) {
 
 // automaticAnchors is how many frames that a detector annotated are kept: it annotates often, and all that it
 // finds.
-const automaticAnchors = 2
+const automaticAnchors = 1
 
 // slide moves the window on: f is the newest frame. An annotated frame stays as an
 // anchor. One that a person annotated starts the window anew, because the frames before it were
