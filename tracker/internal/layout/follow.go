@@ -31,6 +31,9 @@ const (
 	sideFall, topFall = 1.5, 0.5
 	sure              = 0.8 // share of a cell that must be explained to be as likely
 
+	// atOnce is how many objects that are out of sight are looked for in a picture.
+	atOnce = 2
+
 	maxAhead = 32 // frames of the camera that an object is taken to go on in its motion
 	coverBox = 1.2
 	covering = 10 // frames for which the place of a hidden object is left alone
@@ -43,6 +46,7 @@ type Follower struct {
 	seq        uint64 // of the picture last looked at
 	looked     bool   // nothing was learnt of it yet
 	back       bool   // it is not the newest
+	turn       int    // of those who are out of sight
 
 	all []*Object // of which something is known
 
@@ -104,11 +108,31 @@ func (f *Follower) Find(objects []*Object) {
 			f.all = append(f.all, o)
 		}
 	}
+	hidden := 0
 	for _, o := range f.all {
-		f.find(o, float64(min(f.seq-o.seq, maxAhead)))
-		o.seq = f.seq
+		if o.out() {
+			hidden++
+		}
 	}
+	// Those who are out of sight are looked for in turns: far and wide, so that it takes long.
+	passed := 0 // of them
+	for _, o := range f.all {
+		frames := float64(min(f.seq-o.seq, maxAhead))
+		o.seq = f.seq
+		if o.out() {
+			passed++
+			if away := (passed - f.turn%max(1, hidden) + hidden) % max(1, hidden); away >= atOnce {
+				o.hide(frames)
+				continue
+			}
+		}
+		f.find(o, frames)
+	}
+	f.turn += atOnce
 }
+
+// out tells whether o is out of sight, and nothing seems to be it.
+func (o *Object) out() bool { return !o.Found && o.hits == 0 }
 
 // Knows tells whether o will be looked for in the next picture, if the camera does not move.
 func (f *Follower) Knows(o *Object) bool { return f.background.stands() && o.Known() }

@@ -597,3 +597,34 @@ func BenchmarkMoving(b *testing.B) {
 		})
 	}
 }
+
+// Of many that are out of sight each is looked for in its turn, and no more than atOnce in a picture.
+func TestInTurns(t *testing.T) {
+	s, objects := &street{t: t}, []*Object(nil)
+	s.empty(10)
+	var bodies []body
+	for k := range 5 {
+		b := body{x: 30 + 30*float64(k), y: 60, look: person}
+		bodies, objects = append(bodies, b), append(objects, &Object{})
+	}
+	s.mark(objects, bodies...)
+	for range 10 {
+		s.see(objects)
+	}
+	var ages [5]int
+	for k, o := range objects {
+		s.gone(o, "in an empty street")
+		ages[k] = o.age
+	}
+	for range 5 {
+		s.see(objects)
+	}
+	for k, o := range objects {
+		if looked := o.age - ages[k]; looked != atOnce {
+			t.Errorf("object %d was looked for in %d of 5 pictures; want %d", k, looked, atOnce)
+		}
+		if o.seq != s.seq || o.unseen < 10 {
+			t.Errorf("object %d: out of sight for %d pictures until %d; want it known at %d", k, o.unseen, o.seq, s.seq)
+		}
+	}
+}
