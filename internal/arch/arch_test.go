@@ -104,7 +104,7 @@ var plan = map[string]room{
 	"internal/arch":         {},
 	"internal/cli":          {internal: []string{"annotation", "bus", "config", "features/dnn", "ingest", "pipeline"}, modules: []string{cobra, progress, term}},
 	"internal/client":       {internal: []string{"annotation", "bus", "bus/segdv1", "config", "internal/cli", "internal/draw", "internal/record"}, modules: []string{cobra, protobuf, websock}, tests: []string{"ingest/codec", "internal/cli/clitest", "mask", nats}},
-	"internal/configured":   {internal: []string{"annotation", "bus", "config", "features/dnn", "ingest", "ingest/codec", "internal/cli", "pipeline"}},
+	"internal/configured":   {internal: []string{"annotation", "bus", "config", "features/dnn", "ingest", "ingest/codec", "internal/cli", "pipeline"}, tests: []string{"marking"}},
 	"internal/cores":        {without: numbersOnly},
 	"internal/draw":         {internal: []string{"bus/segdv1", "mask"}},
 	"internal/measure":      {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "eval/davis", "eval/moons", "eval/mot", "eval/scribbles", "eval/soak", "eval/ssl", "features", "features/dnn", "ingest", "ingest/codec", "internal/cli", "internal/configured", "internal/draw", "internal/record", "mask", "tracker"}, modules: []string{cobra, prom, "github.com/prometheus/client_model", "github.com/prometheus/common"}},
