@@ -62,10 +62,10 @@ func evalMotCommand(std cli.Streams) *cobra.Command {
 	flags.StringVar(&f.truth, "truth", "", "its true boxes, MOTChallenge's gt.txt")
 	flags.StringVar(&f.frames, "frames", "", "A-B: first and last frame looked at, counted from 1 (default all of the truth)")
 	flags.StringVar(&f.follow, "follow", "", "mark these: ids of persons, separated by commas, or all (default nobody: all are found)")
-	flags.IntVar(&f.every, "every", 10, "frames from one look of the detector to the next")
-	flags.Float64Var(&f.score, "score", 0.4, "score from which on what is detected is a person, 0.01 to 1")
-	flags.StringVar(&f.detections, "detections", "", "file to write what was detected to, as MOTChallenge's det.txt")
-	flags.StringVar(&f.mark, "mark", mot.MarkBox.String(), "what persons are marked by: box, or ellipse, the outline of the one in the box")
+	flags.IntVar(&f.every, "every", 10, "frames from one look of the detector to the next; not with --follow")
+	flags.Float64Var(&f.score, "score", 0.4, "score from which on what is detected is a person, 0.01 to 1; not with --follow")
+	flags.StringVar(&f.detections, "detections", "", "file to write what was detected to, as MOTChallenge's det.txt; not with --follow")
+	flags.StringVar(&f.mark, "mark", mot.MarkBox.String(), "what persons are marked by, with --follow: box, or ellipse, the outline of the one in the box")
 	flags.StringVar(&f.out, "out", "", "file to write the boxes found to")
 	f.add(cmd)
 	require(cmd, "video", "truth")
@@ -78,6 +78,9 @@ func runMot(cmd *cobra.Command, std cli.Streams, f motFlags) (err error) {
 		Video:     playFile(f.video),
 		ModelName: f.modelName(),
 		Features:  features.Config{Superpixels: f.superpixels},
+	}
+	if err := refuseIdle(cmd, f.follow != ""); err != nil {
+		return err
 	}
 	if opt.Tracker.Mode, err = f.parseMode(); err != nil {
 		return err
@@ -142,6 +145,19 @@ func runMot(cmd *cobra.Command, std cli.Streams, f motFlags) (err error) {
 		return json.NewEncoder(std.Out).Encode(report)
 	}
 	return printMot(std.Out, report)
+}
+
+// refuseIdle refuses flags that would do nothing.
+func refuseIdle(cmd *cobra.Command, follow bool) error {
+	for _, name := range []string{"every", "score", "detections"} {
+		if follow && cmd.Flags().Changed(name) {
+			return cli.Usage(fmt.Errorf("--%s with --follow; accepted: one of them, nothing is detected where persons are marked", name))
+		}
+	}
+	if !follow && cmd.Flags().Changed("mark") {
+		return cli.Usage(errors.New("--mark without --follow; accepted: both, without --follow nobody is marked"))
+	}
+	return nil
 }
 
 // runAutomatic has the persons found.
