@@ -312,6 +312,10 @@ type Detect struct {
 	MaxObjects int `yaml:"max_objects"`
 	// Keep is how long one of them may be out of sight, 1s or more; then it is forgotten. Default "30s".
 	Keep string `yaml:"keep"`
+	// Reidentify is how much something new has to look like an object that was lost to be that again, of
+	// the likeness of their colours, above 0 to 1. The higher it is, the fewer are taken for somebody
+	// else, and the fewer are known again; 1: none. Default 0.75.
+	Reidentify float64 `yaml:"reidentify"`
 	// Zones are names of zones of the same camera: only what stands in one of them when it is found, by
 	// the middle of its box's lower edge, is marked. Default none: anywhere.
 	Zones []string `yaml:"zones"`
@@ -401,10 +405,11 @@ const (
 	DefaultSlowMS      = 500
 	DefaultFPS         = 25
 
-	DefaultDetectEvery   = "1s"
-	DefaultDetectScore   = 0.4
-	DefaultDetectObjects = 30
-	DefaultDetectKeep    = "30s"
+	DefaultDetectEvery      = "1s"
+	DefaultDetectScore      = 0.4
+	DefaultDetectObjects    = 30
+	DefaultDetectKeep       = "30s"
+	DefaultDetectReidentify = 0.75
 )
 
 // Load reads, overrides, completes and checks the file at path. environ is a
@@ -499,6 +504,7 @@ func (c *Config) setDefaults() {
 			or(&d.Score, DefaultDetectScore)
 			or(&d.MaxObjects, DefaultDetectObjects)
 			or(&d.Keep, DefaultDetectKeep)
+			or(&d.Reidentify, DefaultDetectReidentify)
 		}
 		for k := range c.Cameras[i].Zones {
 			or(&c.Cameras[i].Zones[k].By, string(zones.ByFoot))

@@ -72,7 +72,7 @@ cameras:
     url: "file:d.avi"
     zones: [{name: yard, polygon: [[0, 0], [0.5, 0], [0.5, 1]], by: share, share: 0.25, dwell: 1m}, {name: porch, polygon: [[0, 0], [1, 0], [1, 1]]}]
     lines: [{name: street, points: [[0, 0.5], [1, 0.5]]}]
-    detect: {classes: [person, traffic light], every: 500ms, score: 0.25, max_objects: 100, keep: 2m, zones: [porch]}
+    detect: {classes: [person, traffic light], every: 500ms, score: 0.25, max_objects: 100, keep: 2m, reidentify: 0.9, zones: [porch]}
   - {name: e, url: "file:e.avi", detect: {classes: [car]}}
 `
 	got, err := config.Parse("segd.yaml", []byte(text), nil)
@@ -104,9 +104,9 @@ cameras:
 					{Name: "porch", Polygon: [][]float64{{0, 0}, {1, 0}, {1, 1}}, By: "foot", Share: 0.5},
 				},
 				Lines:  []config.Line{{Name: "street", Points: [][]float64{{0, 0.5}, {1, 0.5}}}},
-				Detect: config.Detect{Classes: []string{"person", "traffic light"}, Every: "500ms", Score: 0.25, MaxObjects: 100, Keep: "2m", Zones: []string{"porch"}}},
+				Detect: config.Detect{Classes: []string{"person", "traffic light"}, Every: "500ms", Score: 0.25, MaxObjects: 100, Keep: "2m", Reidentify: 0.9, Zones: []string{"porch"}}},
 			{Name: "e", URL: "file:e.avi", Transport: "auto", Decode: "software", FPS: 25,
-				Detect: config.Detect{Classes: []string{"car"}, Every: "1s", Score: 0.4, MaxObjects: 30, Keep: "30s"}},
+				Detect: config.Detect{Classes: []string{"car"}, Every: "1s", Score: 0.4, MaxObjects: 30, Keep: "30s", Reidentify: 0.75}},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -245,12 +245,12 @@ var faultTable = []struct {
 			`f:10:37: cameras[0].lines[0].points[0]: 1 numbers; accepted: two, [x, y]`,
 			`f:10:55: cameras[0].lines[1].points: 0 points; accepted: 2, from where to where`,
 		}},
-	{name: "detect", text: minimal + `    detect: {classes: [persn, dog, dog, "\u00e9l\u00e9phant"], every: 99ms, score: 2, max_objects: 101, keep: soon, zones: [yard]}
+	{name: "detect", text: minimal + `    detect: {classes: [persn, dog, dog, "\u00e9l\u00e9phant"], every: 99ms, score: 2, max_objects: 101, keep: soon, zones: [yard], reidentify: 1.5}
   - name: b
     url: file:x
     zones: [{name: yard, polygon: [[0, 0], [1, 0], [1, 1]]}, {name: porch, polygon: [[0, 0], [1, 0], [1, 1]]}]
     detect: {classes: [], zones: [porch, garden]}
-  - {name: c, url: file:x, detect: {classes: [car], every: 2h, score: -0.1, max_objects: -1, keep: 10ms, zones: [yard]}}
+  - {name: c, url: file:x, detect: {classes: [car], every: 2h, score: -0.1, max_objects: -1, keep: 10ms, zones: [yard], reidentify: -0.1}}
   - {name: d, url: file:x, detect: }
   - {name: e, url: file:x, detect: [person]}
   - {name: g, url: file:x, detect: {classes: person}}
@@ -264,14 +264,16 @@ var faultTable = []struct {
 			`f:4:100: cameras[0].detect.max_objects: found 101; accepted: 1 to 100`,
 			`f:4:111: cameras[0].detect.keep: "soon"; accepted: a duration of 1s or more, such as 30s`,
 			`f:4:125: cameras[0].detect.zones[0]: "yard" is no zone; accepted: this camera has none`,
+			`f:4:144: cameras[0].detect.reidentify: found 1.5; accepted: above 0, at most 1`,
 			`f:8:23: cameras[1].detect.classes: missing; accepted: a list of at least one class, such as [person, car]`,
 			`f:9:60: cameras[2].detect.every: "2h"; accepted: a duration from 100ms to 1h, such as 2s`,
 			`f:9:71: cameras[2].detect.score: found -0.1; accepted: above 0, at most 1`,
 			`f:9:90: cameras[2].detect.max_objects: found -1; accepted: 1 to 100`,
 			`f:9:100: cameras[2].detect.keep: "10ms"; accepted: a duration of 1s or more, such as 30s`,
 			`f:9:114: cameras[2].detect.zones[0]: "yard" is no zone; accepted: this camera has none`,
+			`f:9:133: cameras[2].detect.reidentify: found -0.1; accepted: above 0, at most 1`,
 			`f:10:35: cameras[3].detect.classes: missing; accepted: a list of at least one class, such as [person, car]`,
-			`f:11:36: cameras[4].detect: found a list; accepted: a mapping with the keys classes, every, score, max_objects, keep, zones`,
+			`f:11:36: cameras[4].detect: found a list; accepted: a mapping with the keys classes, every, score, max_objects, keep, reidentify, zones`,
 			`f:12:46: cameras[5].detect.classes: found the text "person"; accepted: a list`,
 		}},
 	{name: "viewers", text: "http: {viewers: 10001}\n" + minimal,

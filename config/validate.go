@@ -199,6 +199,9 @@ func (d *decoder) detect(path string, cam Camera) {
 	if keep, err := time.ParseDuration(det.Keep); err != nil || keep < minDetectKeep {
 		d.bad(path+".keep", "%q; accepted: a duration of 1s or more, such as 30s", clip(det.Keep))
 	}
+	if !(det.Reidentify > 0 && det.Reidentify <= 1) {
+		d.bad(path+".reidentify", "found %v; accepted: above 0, at most 1", det.Reidentify)
+	}
 	for i, name := range det.Zones {
 		if slices.ContainsFunc(cam.Zones, func(z Zone) bool { return z.Name == name }) {
 			continue

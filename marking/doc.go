@@ -9,7 +9,8 @@
 //   - A detection is of the object whose box, moved on as it moved lately, overlaps it the most. An
 //     object that was marked here gets it for its box anew: a mask that has crept beyond it or has
 //     shrunk is mended, and one that was out of sight is there again under its old id.
-//   - One that is of no object, and lies on none, becomes a new object.
+//   - One that is of no object, and lies on none, becomes a new object; of two of which one lies in the
+//     other only one does.
 //   - An object marked here that has a mask but is not detected any more, or that was out of sight for
 //     too long, is gone.
 //

@@ -44,6 +44,8 @@ const (
 	leastIoU = 0.3
 	// One that is of no object is nothing new where an object's box covers more than this share of it.
 	coveredShare = 0.5
+	// Two detections of a class, of which more than this share of one is in the other, are of one thing.
+	nestedShare = 0.7
 	// In so many looks an object has to be detected before it is waited for: one that is not detected again
 	// and is out of sight before that is gone.
 	confirmed = 3
@@ -213,9 +215,14 @@ func (m *Marker) Decide(l *Look) Decision {
 	decision := m.bury(l, detected, given)
 	unwanted := m.unwanted(l, of)
 	m.watchStill(l)
+	taken := slices.Clone(unwanted) // what is of something
+	for i, at := range of {
+		taken[i] = taken[i] || at >= 0
+	}
 	for i, d := range l.Found {
 		switch {
-		case of[i] >= 0 || unwanted[i] || m.isStill(l, d) || m.covered(l.Seq, d.Box) || m.cfg.Begin != nil && !m.cfg.Begin(d, l.Width, l.Height):
+		case of[i] >= 0 || unwanted[i] || m.isStill(l, d) || m.covered(l.Seq, d.Box) || l.twice(i, taken):
+		case m.cfg.Begin != nil && !m.cfg.Begin(d, l.Width, l.Height):
 		case m.own() >= m.cfg.MaxObjects || m.Len() >= annotation.MaxFollowed:
 			decision.Refused++
 		default:
@@ -224,6 +231,7 @@ func (m *Marker) Decide(l *Look) Decision {
 			m.isNothing(&o, l, d)
 			m.nextID++
 			m.objects = append(m.objects, o)
+			taken[i] = true
 			mark(&o, d, d.Class)
 		}
 	}
@@ -313,6 +321,22 @@ func (m *Marker) covered(seq uint64, box image.Rectangle) bool {
 	return slices.ContainsFunc(m.objects, func(o object) bool {
 		return o.state == tracker.Visible && area(o.expected(seq).Intersect(box)) > coveredShare*area(box)
 	})
+}
+
+// twice tells whether what was detected i-th is of the same thing as another detection that is taken: it
+// lies in that one, or it lies round it and the detector is less sure of it.
+func (l *Look) twice(i int, taken []bool) bool {
+	d := l.Found[i]
+	for k, other := range l.Found {
+		if !taken[k] || k == i || other.Class != d.Class {
+			continue
+		}
+		both := area(d.Box.Intersect(other.Box))
+		if both > nestedShare*area(d.Box) || both > nestedShare*area(other.Box) && d.Score <= other.Score {
+			return true
+		}
+	}
+	return false
 }
 
 // own counts the objects that were marked here, that nobody keeps and that do not rest.

@@ -220,3 +220,45 @@ func TestMaxObjects(t *testing.T) {
 		t.Error("-1 objects are accepted")
 	}
 }
+
+// A head in the box of its person is nobody new, nor is a box round somebody that the detector is less sure
+// of, whether they are known or new.
+func TestNested(t *testing.T) {
+	whole := person(box(100))
+	head := person(image.Rect(105, 100, 125, 130))
+	head.Score = 0.9
+	wide := person(image.Rect(96, 96, 146, 184))
+	wide.Score = 0.5
+	dog := head
+	dog.Class = "dog"
+	beside := person(box(115))
+	for _, tt := range []struct {
+		name  string
+		found []features.Detection
+		known int // of found, who are objects before
+		want  int // that are new
+	}{
+		{"head of one who is known", []features.Detection{whole, head}, 1, 0},
+		{"head of one who is new", []features.Detection{whole, head}, 0, 1},
+		{"round one who is known", []features.Detection{whole, wide}, 1, 0},
+		{"round one who is new", []features.Detection{whole, wide}, 0, 1},
+		{"round one the detector is less sure of", []features.Detection{whole, {Box: wide.Box, Class: "person", Score: 0.8}}, 1, 1},
+		{"round one who is new, but not first", []features.Detection{wide, whole}, 0, 1},
+		{"of another class", []features.Detection{whole, dog}, 1, 1},
+		{"half behind", []features.Detection{whole, beside}, 0, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := begin(t, Config{})
+			if tt.known > 0 {
+				s.look(tt.found[:tt.known]...)
+				// Its mask is small by now: what covers an object in sight is nothing new anyway.
+				s.observe(visible(FirstID, image.Rect(100, 140, 130, 180)))
+			}
+			marked, _, _ := s.look(tt.found...)
+			fresh := slices.DeleteFunc(marked, func(id uint32) bool { return id < FirstID+uint32(tt.known) })
+			if len(fresh) != tt.want {
+				t.Errorf("marked %v; want %d new ones", marked, tt.want)
+			}
+		})
+	}
+}

@@ -76,16 +76,21 @@ func TestEvalMotAutomatic(t *testing.T) {
 	video, truth := street(t)
 	dir := t.TempDir()
 	out, detections := filepath.Join(dir, "result.txt"), filepath.Join(dir, "det.txt")
-	c := start(t, "eval", "mot", "--video", video, "--truth", truth, "--superpixels", "300", "--frames", "3-10", "--out", out, "--detections", detections, "--json")
+	c := start(t, "eval", "mot", "--video", video, "--truth", truth, "--superpixels", "300", "--frames", "2-12", "--out", out, "--detections", detections, "--line", "0.28,0,0.28,1", "--json")
 	if err := c.Wait(t, time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	var report map[string]*float64
+	var report map[string]any
 	if err := json.Unmarshal([]byte(c.Out.String()), &report); err != nil {
 		t.Fatalf("%v:\n%s", err, c.Out.String())
 	}
+	// The post walks over the line, and nobody is counted.
+	lines, _ := json.Marshal(report["lines"])
+	if want := `[{"counted":{"a_to_b":0,"b_to_a":0},"line":[0.28,0,0.28,1],"true":{"a_to_b":0,"b_to_a":1}}]`; string(lines) != want {
+		t.Errorf("lines are %s; want %s", lines, want)
+	}
 	for _, key := range []string{"mota", "idf1", "id_switches", "fragmentations", "recall", "ms_per_frame"} {
-		if v := report[key]; v == nil || (*v != 0) != (key == "ms_per_frame") {
+		if v, ok := report[key].(float64); !ok || (v != 0) != (key == "ms_per_frame") {
 			t.Errorf("%s is not what nobody's is:\n%s", key, c.Out.String())
 		}
 	}
@@ -151,7 +156,16 @@ func TestEvalMotRefuses(t *testing.T) {
 		{"frames", []string{"--video", video, "--truth", truth, "--frames", "9-2"}, 2, []string{"--frames", `"9-2"`, "A-B"}},
 		{"frames without an end", []string{"--video", video, "--truth", truth, "--frames", "9"}, 2, []string{"--frames", `"9"`}},
 		{"follow", []string{"--video", video, "--truth", truth, "--follow", "5,x"}, 2, []string{"--follow", `"x"`, "all, or whole numbers"}},
-		{"mark", []string{"--video", video, "--truth", truth, "--mark", "star"}, 2, []string{"--mark", `"star"`, "box or ellipse"}},
+		{"mark", []string{"--video", video, "--truth", truth, "--follow", "all", "--mark", "star"}, 2, []string{"--mark", `"star"`, "box or ellipse"}},
+		{"mark and nobody is marked", []string{"--video", video, "--truth", truth, "--mark", "box"}, 2, []string{"--mark without --follow", "accepted"}},
+		{"every of what is marked", []string{"--video", video, "--truth", truth, "--follow", "5", "--every", "10"}, 2, []string{"--every with --follow", "accepted"}},
+		{"score of what is marked", []string{"--video", video, "--truth", truth, "--follow", "5", "--score", "0.5"}, 2, []string{"--score with --follow", "accepted"}},
+		{"detections of what is marked", []string{"--video", video, "--truth", truth, "--follow", "5", "--detections", "/no/det.txt"}, 2, []string{"--detections with --follow", "accepted"}},
+		{"line of what is marked", []string{"--video", video, "--truth", truth, "--follow", "5", "--line", "0,0,1,1"}, 2, []string{"--line with --follow", "accepted"}},
+		{"line of three numbers", []string{"--video", video, "--truth", truth, "--line", "0,0,1"}, 2, []string{`--line "0,0,1"`, "X1,Y1,X2,Y2"}},
+		{"line of words", []string{"--video", video, "--truth", truth, "--line", "a,b,c,d"}, 2, []string{`--line "a,b,c,d"`, "X1,Y1,X2,Y2"}},
+		{"line outside", []string{"--video", video, "--truth", truth, "--line", "0,0.5,100,0.5"}, 2, []string{`--line "0,0.5,100,0.5"`, "0 to 1"}},
+		{"line of one place", []string{"--video", video, "--truth", truth, "--line", "0.5,0.5,0.5,0.5"}, 2, []string{"--line", "two places"}},
 		{"every", []string{"--video", video, "--truth", truth, "--every", "0"}, 2, []string{"--every 0", "from 1 on"}},
 		{"score", []string{"--video", video, "--truth", truth, "--score", "1.5"}, 2, []string{"--score 1.5", "to 1"}},
 		{"detections", []string{"--video", video, "--truth", truth, "--detections", "/no/such/det.txt"}, 2, []string{"--detections", "/no/such/det.txt"}},

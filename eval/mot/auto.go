@@ -11,6 +11,7 @@ import (
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/marking"
 	"github.com/segd/segd/tracker"
+	"github.com/segd/segd/zones"
 )
 
 // Detector finds what is to be followed.
@@ -23,12 +24,14 @@ type Automatic struct {
 	Detector Detector
 	Every    int // frames from one look to the next
 	Marking  marking.Config
+	Lines    [][2]zones.Point // crossings of them are counted
 }
 
 // AutomaticReport is the outcome, in the stable form `segd eval mot --json` prints.
 type AutomaticReport struct {
 	Figures
-	Milliseconds float64 `json:"ms_per_frame"` // of the whole work but decoding; the mean
+	Milliseconds float64     `json:"ms_per_frame"` // of the whole work but decoding; the mean
+	Lines        []Crossings `json:"lines,omitempty"`
 
 	Boxes    []Found `json:"-"` // of all masks, frame by frame
 	Detected []Found `json:"-"` // what the detector found, with id −1
@@ -55,6 +58,9 @@ func RunAutomatic(ctx context.Context, opt Options, auto Automatic) (*AutomaticR
 	if r.marker, err = marking.New(auto.Marking); err != nil {
 		return nil, err
 	}
+	if r.crossings, err = newCrossings(opt.Truth, auto.Lines); err != nil {
+		return nil, fmt.Errorf("mot: %w", err)
+	}
 	if err := opt.Video(ctx, func(p *Picture) error { return r.show(ctx, p) }); err != nil && !errors.Is(err, errEnough) {
 		return nil, fmt.Errorf("mot: %w", err)
 	}
@@ -62,6 +68,7 @@ func RunAutomatic(ctx context.Context, opt Options, auto Automatic) (*AutomaticR
 		return nil, fmt.Errorf("mot: the video ends with frame %d; want %d", r.frame, opt.Last)
 	}
 	r.report.Figures = Score(opt.Truth, r.report.Boxes, opt.First, opt.Last)
+	r.report.Lines = r.crossings.report()
 	r.report.Milliseconds = float64(r.took.Microseconds()) / 1000 / float64(opt.Last-opt.First+1)
 	return r.report, nil
 }
@@ -79,6 +86,7 @@ type automaticRun struct {
 	report  *AutomaticReport
 
 	thumbnail features.Thumbnail
+	crossings *crossings
 }
 
 // show takes the next frame.
@@ -93,6 +101,7 @@ func (r *automaticRun) show(ctx context.Context, p *Picture) error {
 		return fmt.Errorf("frame %d: %w", r.frame, err)
 	}
 	r.took += time.Since(start)
+	r.crossings.observe(r.frame, p.Time, res)
 	for _, o := range res.Objects {
 		if !o.Box.Empty() {
 			r.report.Boxes = append(r.report.Boxes, Found{r.frame, int(o.ID), boxOf(o.Box), o.Score})

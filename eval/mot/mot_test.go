@@ -9,6 +9,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -26,11 +27,14 @@ func blue(n int) (left int, there bool) { return 154 - 3*n, n >= 2 && n <= 16 }
 
 const top, tall, wide = 15, 70, 20
 
+// streetTime is when frame n is shown: ten a second.
+func streetTime(n int) time.Duration { return time.Duration(n-1) * 100 * time.Millisecond }
+
 // street shows n frames of them.
 func street(n int) Video {
 	return func(ctx context.Context, show func(*Picture) error) error {
 		for i := 1; i <= n; i++ {
-			p := &Picture{Width: width, Height: height, BGR: make([]byte, 3*width*height)}
+			p := &Picture{Width: width, Height: height, BGR: make([]byte, 3*width*height), Time: streetTime(i)}
 			for y := range height {
 				for x := range width {
 					c := [3]byte{60, byte(110 + (x+y)%8), 60}

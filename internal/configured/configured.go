@@ -120,7 +120,8 @@ func OpenDetector(cfg *config.Config) (*dnn.Detector, error) {
 // Detect is what a camera marks by itself.
 func Detect(d config.Detect) pipeline.Detect {
 	return pipeline.Detect{
-		Classes: d.Classes, Score: d.Score, Every: d.EveryTime(), MaxObjects: d.MaxObjects, Keep: d.KeepTime(), Zones: d.Zones,
+		Classes: d.Classes, Score: d.Score, Every: d.EveryTime(), MaxObjects: d.MaxObjects, Keep: d.KeepTime(),
+		Reidentify: d.Reidentify, Zones: d.Zones,
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/features/dnn"
+	"github.com/segd/segd/marking"
+	"github.com/segd/segd/pipeline"
 )
 
 // A thousand cameras are dialled over a second, no more than 1 in 50 at once.
@@ -38,5 +40,23 @@ func TestModelOptions(t *testing.T) {
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// Every setting of what is marked reaches the camera, and the defaults are one.
+func TestDetect(t *testing.T) {
+	got := Detect(config.Detect{
+		Classes: []string{"car"}, Every: "2s", Score: 0.3, MaxObjects: 7, Keep: "1m", Reidentify: 0.9, Zones: []string{"yard"},
+	})
+	want := pipeline.Detect{
+		Classes: []string{"car"}, Every: 2 * time.Second, Score: 0.3, MaxObjects: 7, Keep: time.Minute, Reidentify: 0.9, Zones: []string{"yard"},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	every, keep := pipeline.DefaultEvery.String(), pipeline.DefaultKeep.String()
+	if config.DefaultDetectEvery != every || config.DefaultDetectKeep != keep ||
+		config.DefaultDetectObjects != marking.DefaultMaxObjects || config.DefaultDetectReidentify != marking.DefaultReidentify {
+		t.Error("the defaults of config are not those of pipeline and marking")
 	}
 }

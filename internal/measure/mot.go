@@ -18,6 +18,7 @@ import (
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/zones"
 )
 
 type motFlags struct {
@@ -26,6 +27,7 @@ type motFlags struct {
 
 	every int
 	score float64
+	lines []string
 }
 
 func evalMotCommand(std cli.Streams) *cobra.Command {
@@ -35,7 +37,9 @@ func evalMotCommand(std cli.Streams) *cobra.Command {
 		Short: "Persons of a video, found or marked, and followed",
 		Long: "Follows the persons of a video whose true boxes GT has in MOTChallenge's format, finds\n" +
 			"them by itself, and scores the bounding boxes of their masks as py-motmetrics does: see\n" +
-			"segd eval mot score. The detector in the binary looks at every --every'th frame.\n\n" +
+			"segd eval mot score. The detector in the binary looks at every --every'th frame.\n" +
+			"--line counts who crosses a line, by the masks' feet as a camera does and by the true\n" +
+			"boxes' lower middles, which have to settle on the other side likewise.\n\n" +
 			"With --follow each is marked once, by the true box of the first frame in which it is\n" +
 			"whole and at least 60 pixels tall (or that of its tallest box, if it never is), and\n" +
 			"followed from then on: alone, by a tracker of its own, and together, by one tracker of\n" +
@@ -52,6 +56,7 @@ func evalMotCommand(std cli.Streams) *cobra.Command {
 			"True boxes of flag 0 are not counted, nor are a person's own boxes on them. The boxes\n" +
 			"of all persons together are written to --out, as results of MOTChallenge.",
 		Example: "  segd eval mot --video vtest.avi --truth gt.txt --frames 1-400 --out result.txt\n" +
+			"  segd eval mot --video vtest.avi --truth gt.txt --line .5,0,.5,1 --line 0,.5,1,.5\n" +
 			"  segd eval mot --video vtest.avi --truth gt.txt --follow all --mark ellipse\n" +
 			"  segd eval mot --video vtest.avi --truth gt.txt --frames 100-250 --follow 9,13 --json",
 		Args: cobra.NoArgs,
@@ -62,10 +67,11 @@ func evalMotCommand(std cli.Streams) *cobra.Command {
 	flags.StringVar(&f.truth, "truth", "", "its true boxes, MOTChallenge's gt.txt")
 	flags.StringVar(&f.frames, "frames", "", "A-B: first and last frame looked at, counted from 1 (default all of the truth)")
 	flags.StringVar(&f.follow, "follow", "", "mark these: ids of persons, separated by commas, or all (default nobody: all are found)")
-	flags.IntVar(&f.every, "every", 10, "frames from one look of the detector to the next")
-	flags.Float64Var(&f.score, "score", 0.4, "score from which on what is detected is a person, 0.01 to 1")
-	flags.StringVar(&f.detections, "detections", "", "file to write what was detected to, as MOTChallenge's det.txt")
-	flags.StringVar(&f.mark, "mark", mot.MarkBox.String(), "what persons are marked by: box, or ellipse, the outline of the one in the box")
+	flags.IntVar(&f.every, "every", 10, "frames from one look of the detector to the next; not with --follow")
+	flags.Float64Var(&f.score, "score", 0.4, "score from which on what is detected is a person, 0.01 to 1; not with --follow")
+	flags.StringVar(&f.detections, "detections", "", "file to write what was detected to, as MOTChallenge's det.txt; not with --follow")
+	flags.StringArrayVar(&f.lines, "line", nil, "X1,Y1,X2,Y2, fractions of the picture's width and height: count who crosses this line; repeat it for more; not with --follow")
+	flags.StringVar(&f.mark, "mark", mot.MarkBox.String(), "what persons are marked by, with --follow: box, or ellipse, the outline of the one in the box")
 	flags.StringVar(&f.out, "out", "", "file to write the boxes found to")
 	f.add(cmd)
 	require(cmd, "video", "truth")
@@ -78,6 +84,9 @@ func runMot(cmd *cobra.Command, std cli.Streams, f motFlags) (err error) {
 		Video:     playFile(f.video),
 		ModelName: f.modelName(),
 		Features:  features.Config{Superpixels: f.superpixels},
+	}
+	if err := refuseIdle(cmd, f.follow != ""); err != nil {
+		return err
 	}
 	if opt.Tracker.Mode, err = f.parseMode(); err != nil {
 		return err
@@ -98,6 +107,10 @@ func runMot(cmd *cobra.Command, std cli.Streams, f motFlags) (err error) {
 	}
 	if !(f.score >= 0.01 && f.score <= 1) {
 		return cli.Usage(fmt.Errorf("--score %v: accepted: 0.01 to 1", f.score))
+	}
+	lines, err := parseLines(f.lines)
+	if err != nil {
+		return err
 	}
 	if opt.Truth, err = readTruth(f.truth); err != nil {
 		return cli.Usage(fmt.Errorf("--truth: %w", err))
@@ -128,7 +141,7 @@ func runMot(cmd *cobra.Command, std cli.Streams, f motFlags) (err error) {
 	bar := cli.NewProgress(std.Err, "following the persons")
 	opt.Progress = bar.Step
 	if f.follow == "" {
-		return runAutomatic(cmd.Context(), std, f, opt, bar, out, detections)
+		return runAutomatic(cmd.Context(), std, f, opt, lines, bar, out, detections)
 	}
 	report, err := mot.Run(cmd.Context(), opt)
 	bar.End()
@@ -144,14 +157,27 @@ func runMot(cmd *cobra.Command, std cli.Streams, f motFlags) (err error) {
 	return printMot(std.Out, report)
 }
 
+// refuseIdle refuses flags that would do nothing.
+func refuseIdle(cmd *cobra.Command, follow bool) error {
+	for _, name := range []string{"every", "score", "detections", "line"} {
+		if follow && cmd.Flags().Changed(name) {
+			return cli.Usage(fmt.Errorf("--%s with --follow; accepted: one of them, nothing is detected where persons are marked", name))
+		}
+	}
+	if !follow && cmd.Flags().Changed("mark") {
+		return cli.Usage(errors.New("--mark without --follow; accepted: both, without --follow nobody is marked"))
+	}
+	return nil
+}
+
 // runAutomatic has the persons found.
-func runAutomatic(ctx context.Context, std cli.Streams, f motFlags, opt mot.Options, bar *cli.Progress, out, detections *os.File) error {
+func runAutomatic(ctx context.Context, std cli.Streams, f motFlags, opt mot.Options, lines [][2]zones.Point, bar *cli.Progress, out, detections *os.File) error {
 	detector, err := dnn.EmbeddedDetector(dnn.DetectorOptions{Classes: []string{"person"}, Score: f.score, Engine: f.engine})
 	if err != nil {
 		return err
 	}
 	defer detector.Close()
-	report, err := mot.RunAutomatic(ctx, opt, mot.Automatic{Detector: detector, Every: f.every})
+	report, err := mot.RunAutomatic(ctx, opt, mot.Automatic{Detector: detector, Every: f.every, Lines: lines})
 	bar.End()
 	if err != nil {
 		return err
@@ -165,8 +191,47 @@ func runAutomatic(ctx context.Context, std cli.Streams, f motFlags, opt mot.Opti
 	if err := printFigures(std.Out, report.Figures); err != nil {
 		return err
 	}
+	if err := printCrossings(std.Out, report.Lines); err != nil {
+		return err
+	}
 	_, err = fmt.Fprintf(std.Out, "\n%.0f ms a frame\n", report.Milliseconds)
 	return err
+}
+
+func printCrossings(out io.Writer, lines []mot.Crossings) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "\nline\tcounted: a to b\tb to a\ttrue: a to b\tb to a")
+	for _, l := range lines {
+		fmt.Fprintf(w, "from (%v, %v) to (%v, %v)\t%d\t%d\t%d\t%d\n",
+			l.Line[0], l.Line[1], l.Line[2], l.Line[3], l.Counted.AToB, l.Counted.BToA, l.True.AToB, l.True.BToA)
+	}
+	return w.Flush()
+}
+
+// parseLines reads X1,Y1,X2,Y2 of each.
+func parseLines(texts []string) (lines [][2]zones.Point, err error) {
+	if len(texts) > zones.MaxLines {
+		return nil, cli.Usage(fmt.Errorf("%d times --line; accepted: at most %d", len(texts), zones.MaxLines))
+	}
+	for _, text := range texts {
+		parts := strings.Split(text, ",")
+		var v [4]float64
+		fault := len(parts) != len(v)
+		for i := range min(len(parts), len(v)) {
+			n, err := strconv.ParseFloat(strings.TrimSpace(parts[i]), 64)
+			v[i], fault = n, fault || err != nil
+		}
+		a, b := zones.Point{v[0], v[1]}, zones.Point{v[2], v[3]}
+		l := zones.Layout{Lines: []zones.Line{{Name: "line", Points: []zones.Point{a, b}}}}
+		if fault || len(l.Faults()) > 0 {
+			return nil, cli.Usage(fmt.Errorf("--line %q; accepted: X1,Y1,X2,Y2, fractions of the picture's width and height from 0 to 1, of two places", text))
+		}
+		lines = append(lines, [2]zones.Point{a, b})
+	}
+	return lines, nil
 }
 
 // writeBoxes writes to a file, if there is one.
@@ -240,7 +305,7 @@ func playFile(path string) mot.Video {
 				return
 			}
 			last = f.Seq + 1
-			if err := show(&mot.Picture{Width: f.Width, Height: f.Height, BGR: f.Pix}); err != nil {
+			if err := show(&mot.Picture{Width: f.Width, Height: f.Height, BGR: f.Pix, Time: f.PTS}); err != nil {
 				stop(err)
 			}
 		})

@@ -416,6 +416,7 @@ func configText(site string, cameras []config.Camera) string {
 			"      # score: 0.4       # how sure the detector has to be\n" +
 			"      # max_objects: 30  # at most\n" +
 			"      # keep: 30s        # out of sight, before it is forgotten\n" +
+			"      # reidentify: 0.75 # how much it has to look like one that was lost to be that again; 1: never\n" +
 			"      # zones: []        # names of the camera's zones: only what is found in them\n")
 		b.WriteString("    # Objects to follow from the first frame on: a JSON file. Without one, mark them\n" +
 			"    # in the page or by `segd annotate`.\n    # annotation: objects.json\n")

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"time"
 )
 
 const imagesFolder, truthFolder = "JPEGImages/480p", "Annotations/480p"
@@ -90,6 +91,8 @@ type Picture struct {
 	Width, Height int
 	BGR           []byte  // tight BGR24
 	Truth         []uint8 // 1 on the object
+	// Time is stream time; of a video's frames.
+	Time time.Duration
 }
 
 // Blank is a picture of one colour, without object.
