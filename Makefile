@@ -147,13 +147,13 @@ screenshot: ## take docs/images/page.png of the running demo, headless
 	@scripts/setup browser
 	@$(MAKE) --no-print-directory build
 	@$(GO) -C e2e build -buildvcs=false -o $(CURDIR)/bin/screenshot ./cmd/screenshot
-	@bin/screenshot -sequence 92 $(SCREENSHOT) # then the two persons walk alone
+	@bin/screenshot -sequence 200 -objects 5 $(SCREENSHOT) # then most persons walk apart
 
 recording: ## record docs/images/demo.webp of the running demo, headless
 	@scripts/setup browser recording
 	@$(MAKE) --no-print-directory build
 	@$(GO) -C e2e build -buildvcs=false -o $(CURDIR)/bin/screenshot ./cmd/screenshot
-	@bin/screenshot -record 12s -rate 6 -out docs/images/demo.webp -frames 3 -settle 0s -width 1040 -height 620 $(SCREENSHOT)
+	@bin/screenshot -record 12s -rate 6 -out docs/images/demo.webp -sequence 200 -objects 5 -settle 0s -width 1040 -height 620 $(SCREENSHOT)
 
 bench: setup ## every benchmark
 	$(GO) test -run '^$$' -bench . -benchmem ./...

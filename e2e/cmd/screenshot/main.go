@@ -52,7 +52,7 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 		if err != nil {
 			return err
 		}
-		demo, err := process.Run(stderr, opt.segd, "demo", "--by-hand", "--addr", addrs[0], "--nats", addrs[1])
+		demo, err := process.Run(stderr, opt.segd, "demo", "--addr", addrs[0], "--nats", addrs[1])
 		if err != nil {
 			return err
 		}
