@@ -90,6 +90,12 @@ func TestEvalPicturesRefuse(t *testing.T) {
 		{"inset too low", []string{"davis", "--root", root, "--inset", "640x63"}, 2, []string{`--inset "640x63"`, "64 to 8192"}},
 		{"inset too wide", []string{"davis", "--root", root, "--inset", "8193x64"}, 2, []string{`--inset "8193x64"`, "64 to 8192"}},
 		{"mosaic inset", []string{"davis", "--root", root, "--mosaic", "--inset", "640x360"}, 2, []string{"--mosaic", "--inset", "one of them"}},
+		{"marks", []string{"davis", "--root", root, "--marks", "box"}, 2, []string{`--marks "box"`, "mask, detector"}},
+		{"beside", []string{"davis", "--root", root, "--beside", "all"}, 2, []string{`--beside "all"`, "nothing, detector"}},
+		{"mosaic marked by a detector", []string{"davis", "--root", root, "--mosaic", "--marks", "detector"}, 2, []string{"--mosaic with --marks detector", "one of them"}},
+		{"mosaic with others", []string{"davis", "--root", root, "--mosaic", "--beside", "detector"}, 2, []string{"--mosaic with --beside detector"}},
+		{"detected while disturbed", []string{"davis", "--root", root, "--marks", "detector", "--perturb", "noise"}, 2, []string{"--marks detector with --perturb noise", "--perturb none"}},
+		{"nothing the detector knows", []string{"davis", "--root", root, "--marks", "detector"}, 1, []string{"no object is detected: one", "none of 3 frames"}},
 		{"too short to cover", []string{"davis", "--root", root, "--perturb", "occlusion"}, 1, []string{"one has 3 frames", "takes 35"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -281,4 +287,26 @@ func readPNG(t *testing.T, path string) image.Image {
 		t.Fatal(err)
 	}
 	return img
+}
+
+// Beside squares the detector finds nothing, and they are followed as without.
+func TestEvalDavisBeside(t *testing.T) {
+	root := davisFolder(t, 4)
+	run := func(args ...string) string {
+		c := start(t, append([]string{"eval", "davis", "--root", root, "--superpixels", "100", "--short-side", "64", "--beside", "detector"}, args...)...)
+		if err := c.Wait(t, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		return c.Out.String()
+	}
+	for _, parts := range [][]string{{"marked beside", "objects"}, {"two", "0"}} {
+		if out := run(); !lineWith(out, parts) {
+			t.Errorf("no line has all of %q:\n%s", parts, out)
+		}
+	}
+	for _, part := range []string{`"beside":"detector"`, `"others":0`} {
+		if out := run("--json"); !strings.Contains(out, part) {
+			t.Errorf("%s lacks %s", out, part)
+		}
+	}
 }

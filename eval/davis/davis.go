@@ -21,11 +21,16 @@ type Options struct {
 	Features  features.Config
 	Tracker   tracker.Config
 	Perturb   Perturbation
-	Repeat    int                   // runs of each sequence under tiny changes; 0 means one as it is
-	Backwards bool                  // from the last frame to the first
-	Inset     image.Point           // frame that sequences are shrunk into; zero leaves them as they are
-	Seed      uint64                // of the perturbation and of the repeats' changes
-	Progress  func(done, total int) // frames; nil means nobody looks
+	Repeat    int         // runs of each sequence under tiny changes; 0 means one as it is
+	Backwards bool        // from the last frame to the first
+	Inset     image.Point // frame that sequences are shrunk into; zero leaves them as they are
+	Seed      uint64      // of the perturbation and of the repeats' changes
+	// Marks has each object begin with what it finds of it, in the first frame in which it does by a box
+	// with an IoU of 0.3 or more with the true one; nil: with the first frame's true mask.
+	Marks Detector
+	// Beside has what it finds in every tenth frame marked and followed, too, as a camera does; nil: nothing.
+	Beside   Detector
+	Progress func(done, total int) // frames; nil means nobody looks
 	// Frame is called after each frame; its error ends the run. nil means nobody looks.
 	Frame func(sequence string, index int, f Frame) error
 }
@@ -55,6 +60,8 @@ type Report struct {
 	Inset     *Inset     `json:"inset,omitempty"`
 	Repeat    *Repeat    `json:"repeat,omitempty"`
 	Seed      *uint64    `json:"seed,omitempty"`
+	Marks     string     `json:"marks,omitempty"`  // "detector", or none: true masks
+	Beside    string     `json:"beside,omitempty"` // "detector", or none
 	Sequences []Sequence `json:"sequences"`
 	Skipped   []Skipped  `json:"skipped,omitempty"`
 
@@ -121,6 +128,11 @@ type Sequence struct {
 	// With an inset: what the sequence's sides were multiplied by.
 	Scale *float64 `json:"scale,omitempty"`
 
+	// With objects that begin with a detection: that; null with repeats.
+	Mark *Mark `json:"mark,omitempty"`
+	// With others marked beside: how many were.
+	Others *float64 `json:"others,omitempty"`
+
 	// With repeats: the sample standard deviation of J over them, 0 of one.
 	JSD *float64 `json:"j_sd,omitempty"`
 
@@ -138,11 +150,14 @@ type Sequence struct {
 	JAfterRatio       *float64 `json:"j_after_ratio,omitempty"`
 }
 
-// Skipped is a sequence of too few frames.
+// Skipped is a sequence of too few frames, or whose object is not detected.
 type Skipped struct {
 	Name   string `json:"name"`
 	Reason string `json:"reason"`
 }
+
+// detectorName is what reports call a detector.
+const detectorName = "detector"
 
 // Run runs the tracker over DAVIS-2016 sequences as over a camera: the first
 // frame's ground truth is the annotation, every later mask uses no later frame.
@@ -161,7 +176,19 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	report := &Report{Mode: opt.Tracker.Mode.String(), Model: opt.ModelName, Backwards: opt.Backwards, Skipped: skipped}
+	report := &Report{Mode: opt.Tracker.Mode.String(), Model: opt.ModelName, Backwards: opt.Backwards}
+	if opt.Marks != nil {
+		var missed []Skipped
+		if all, missed, err = opt.detected(ctx, all); err != nil {
+			return nil, err
+		}
+		skipped = append(skipped, missed...)
+		report.Marks = detectorName
+	}
+	if opt.Beside != nil {
+		report.Beside = detectorName
+	}
+	report.Skipped = skipped
 	if opt.Inset != (image.Point{}) {
 		report.Inset = &Inset{opt.Inset.X, opt.Inset.Y}
 	}
@@ -209,7 +236,7 @@ func (opt *Options) ticker(total int) func() {
 
 // runTake gives one repeat's row. shown is whether the caller's Frame is to see it.
 func runTake(ctx context.Context, opt *Options, t *take, shown bool, tick func(), reliability *stats.Reliability) (Sequence, error) {
-	row := Sequence{Name: t.Name}
+	row := Sequence{Name: t.Name, Mark: t.mark}
 	if t.inset != nil {
 		row.Scale = &t.inset.scale
 	}
@@ -232,6 +259,9 @@ func runTake(ctx context.Context, opt *Options, t *take, shown bool, tick func()
 		return row, err
 	}
 	row.fill(run)
+	if opt.Beside != nil {
+		row.Others = new(float64(run.others))
+	}
 	run.rate(reliability)
 	if plain != nil {
 		row.compare(run, plain, d)

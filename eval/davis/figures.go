@@ -64,7 +64,7 @@ func (s *Sequence) figures() []*float64 {
 
 // optional lists those that can be null.
 func (s *Sequence) optional() []**float64 {
-	return []**float64{&s.Scale, &s.JUndisturbed, &s.JDrop, &s.FalseWhileCovered, &s.JAfter, &s.JAfterUndisturbed, &s.JAfterRatio}
+	return []**float64{&s.Scale, &s.Others, &s.JUndisturbed, &s.JDrop, &s.FalseWhileCovered, &s.JAfter, &s.JAfterUndisturbed, &s.JAfterRatio}
 }
 
 // meanOf is the mean over the rows of the repeats of one sequence. What is null in

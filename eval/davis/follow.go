@@ -8,6 +8,7 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/eval/internal/clip"
 	"github.com/segd/segd/mask"
+	"github.com/segd/segd/tracker"
 )
 
 // following is what one run over a take gives, frame by frame.
@@ -19,14 +20,22 @@ type following struct {
 	area    []int     // pixels of the mask
 	score   []float64
 	truth   []int   // pixels of the undisturbed truth
+	others  int     // objects marked beside
 	stageMS StageMS // mean
 }
 
-// follow runs the tracker over a take as over a camera: the first frame's truth is
-// the annotation. d may disturb every frame; the truth is then what is left to be
+// objectID is the followed object's.
+const objectID = 1
+
+// follow runs the tracker over a take as over a camera: the first frame's truth, or what was detected
+// there, is the annotation. d may disturb every frame; the truth is then what is left to be
 // seen.
 func follow(ctx context.Context, opt *Options, t *take, d disturbance, frame func(int, Frame) error, tick func()) (*following, error) {
 	w, err := clip.NewFollower(opt.Model, opt.Features, opt.Tracker)
+	if err != nil {
+		return nil, err
+	}
+	others, err := newBeside(opt.Beside)
 	if err != nil {
 		return nil, err
 	}
@@ -47,24 +56,35 @@ func follow(ctx context.Context, opt *Options, t *take, d disturbance, frame fun
 			if !slices.Contains(p.Truth, 1) {
 				return nil, fmt.Errorf("%s marks no object", t.Truths[0])
 			}
-			if ann, err = annotation.FromMask(p.Truth, p.Width, p.Height, 1, t.Name); err != nil {
+			if t.mark != nil {
+				ann = t.mark.annotation(p)
+			} else if ann, err = annotation.FromMask(p.Truth, p.Width, p.Height, objectID, t.Name); err != nil {
 				return nil, err
 			}
 		}
 		if d != nil {
 			d.apply(i, p)
 		}
+		if i > 0 {
+			var forget []uint32
+			if ann, forget, err = others.look(i, p); err != nil {
+				return nil, err
+			}
+			w.Forget(forget)
+		}
 		res, took, err := w.Step(ctx, i, p, ann)
 		if err != nil {
 			return nil, err
 		}
-		got, truth := res.Objects[0].Mask, mask.Encode(p.Truth, p.Width, p.Height)
+		others.observe(res)
+		object := res.Objects[slices.IndexFunc(res.Objects, func(o tracker.Object) bool { return o.ID == objectID })]
+		got, truth := object.Mask, mask.Encode(p.Truth, p.Width, p.Height)
 		bits = got.Decode(bits)
 		out.add(bits, p.Truth, p.Width, p.Height, t.reach(p))
 		out.false = append(out.false, countFalse(bits, p.Truth, p.Width, p.Height, t.reach(p)))
 		out.seen = append(out.seen, truth.Area())
 		out.area = append(out.area, got.Area())
-		out.score = append(out.score, res.Objects[0].Score)
+		out.score = append(out.score, object.Score)
 		out.stageMS.Add(took, 1/float64(len(t.Images)))
 		if i == 0 {
 			lastMask, lastTruth = got, truth
@@ -78,5 +98,6 @@ func follow(ctx context.Context, opt *Options, t *take, d disturbance, frame fun
 		}
 		tick()
 	}
+	out.others = len(others.marked)
 	return out, nil
 }

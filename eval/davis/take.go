@@ -15,6 +15,7 @@ type take struct {
 	change *change     // nil leaves the pictures as they are
 	cut    image.Point // what is left of them then, from the upper left corner; zero: all
 	inset  *inset      // they are put into; nil: none
+	mark   *Mark       // of the first frame; nil: the true mask
 }
 
 // maxCut is how many rows or columns a change cuts off at most.

@@ -88,7 +88,7 @@ var plan = map[string]room{
 	"web":                   {internal: []string{"bus/segdv1", "ingest/codec", "internal/draw", "internal/keypair", "internal/limit", "internal/problem", "zones"}, modules: []string{websock, protobuf}, tests: []string{"internal/keypair/keypairtest", "mask", schema}},
 	"config":                {internal: []string{"features/coco", "ingest/cameraurl", "internal/redact", "zones"}, modules: []string{yaml}},
 	"pipeline":              {internal: []string{"annotation", "bus/segdv1", "features", "ingest", "internal/pause", "marking", "mask", "tracker", "zones"}, modules: []string{hdr, protobuf}, tests: []string{"demo", "ingest/codec", "internal/cores"}},
-	"eval/davis":            {internal: []string{"annotation", "eval/internal/clip", "eval/internal/stats", "features", "mask", "tracker"}, tests: []string{"eval/internal/clip/cliptest"}},
+	"eval/davis":            {internal: []string{"annotation", "eval/internal/clip", "eval/internal/stats", "features", "marking", "mask", "tracker"}, tests: []string{"eval/internal/clip/cliptest"}},
 	"eval/moons":            {internal: []string{"eval/internal/stats", "lp", "solver", "solver/baseline", "solver/clique", "solver/kernel", "solver/loss"}, modules: []string{xsync}},
 	"eval/mot":              {internal: []string{"annotation", "eval/internal/clip", "eval/internal/stats", "features", "marking", "tracker", "zones"}, tests: []string{"mask"}},
 	"eval/scribbles":        {internal: []string{"annotation", "eval/internal/clip", "eval/internal/stats", "features", "mask", "solver/baseline", "solver/mrf", "tracker"}, tests: []string{"eval/internal/clip/cliptest"}},

@@ -101,6 +101,8 @@ type davisFlags struct {
 	backwards bool
 	mosaic    bool
 	inset     string
+	marks     string
+	beside    string
 }
 
 func evalDavisCommand(std cli.Streams) *cobra.Command {
@@ -143,6 +145,11 @@ func evalDavisCommand(std cli.Streams) *cobra.Command {
 			"frame, if it is higher, and puts it into the middle of a frame of that size, whose rest is\n" +
 			"the first frame's mean colour: small objects. Outlines are matched as in the sequence\n" +
 			"without the rest.\n\n" +
+			"--marks detector has each object begin with what the detector in the binary finds of\n" +
+			"it, in the first frame in which a box has an IoU of 0.3 or more with the true one, the\n" +
+			"best of several. Frames before are left out, and sequences in which there is none.\n\n" +
+			"--beside detector marks and follows what the detector finds in every tenth frame, too,\n" +
+			"as a camera with detect does. All figures are the object's.\n\n" +
 			"--overlay writes each frame with the mask tinted and the truth's outline in green,\n" +
 			"to DIR/SEQUENCE-FRAME.png, or as a video if its name ends in .mp4; of repeats those\n" +
 			"of the first. FRAME counts the frames played, and of mosaics\n" +
@@ -163,8 +170,35 @@ func evalDavisCommand(std cli.Streams) *cobra.Command {
 	flags.BoolVar(&f.backwards, "backwards", false, "play each sequence from its last frame to its first")
 	flags.BoolVar(&f.mosaic, "mosaic", false, "four sequences in one picture, four objects followed at once")
 	flags.StringVar(&f.inset, "inset", "", "WIDTHxHEIGHT of a frame that each sequence is shrunk into, so that its object is small")
+	flags.StringVar(&f.marks, "marks", marksMask, "what an object begins with: mask, the true one, or detector")
+	flags.StringVar(&f.beside, "beside", besideNothing, "what is marked beside the object: nothing, or detector, what it finds")
 	flags.StringVar(&f.overlay, "overlay", "", "folder or FILE.mp4 to write the frames with their masks to")
 	return cmd
+}
+
+// Values of --marks and --beside.
+const marksMask, besideNothing, byDetector = "mask", "nothing", "detector"
+
+// detectorScore is that from which on something is detected, as for a camera.
+const detectorScore = config.DefaultDetectScore
+
+// detectors checks --marks and --beside.
+func (f *davisFlags) detectors() (marks, beside bool, err error) {
+	for _, flag := range []struct {
+		name, value, other string
+		on                 *bool
+	}{{"marks", f.marks, marksMask, &marks}, {"beside", f.beside, besideNothing, &beside}} {
+		switch *flag.on = flag.value == byDetector; {
+		case !*flag.on && flag.value != flag.other:
+			return false, false, cli.Usage(fmt.Errorf("--%s %q; accepted: %s, %s", flag.name, flag.value, flag.other, byDetector))
+		case *flag.on && f.mosaic:
+			return false, false, cli.Usage(fmt.Errorf("--mosaic with --%s %s; accepted: one of them", flag.name, byDetector))
+		}
+	}
+	if marks && f.perturb != davis.Undisturbed.String() {
+		return false, false, cli.Usage(fmt.Errorf("--marks %s with --perturb %s; accepted: --perturb %s, detected is what is not disturbed", byDetector, f.perturb, davis.Undisturbed))
+	}
+	return marks, beside, nil
 }
 
 // Sides of an inset's frame.
@@ -208,6 +242,10 @@ func runDavis(cmd *cobra.Command, std cli.Streams, f davisFlags) error {
 	if err != nil {
 		return err
 	}
+	marks, beside, err := f.detectors()
+	if err != nil {
+		return err
+	}
 	opt := davis.Options{
 		Root:      f.root,
 		Sequences: f.names(),
@@ -233,6 +271,19 @@ func runDavis(cmd *cobra.Command, std cli.Streams, f davisFlags) error {
 	}
 	defer model.Close()
 	opt.Model = model
+	if marks || beside {
+		detector, err := dnn.EmbeddedDetector(dnn.DetectorOptions{Score: detectorScore, Engine: f.engine})
+		if err != nil {
+			return err
+		}
+		defer detector.Close()
+		if marks {
+			opt.Marks = detector
+		}
+		if beside {
+			opt.Beside = detector
+		}
+	}
 
 	bar := cli.NewProgress(std.Err, "following the objects")
 	opt.Progress = bar.Step
@@ -301,6 +352,18 @@ func printDavis(out io.Writer, r *davis.Report, perturb davis.Perturbation) erro
 	}
 	fmt.Fprintf(w, "mean\t\t%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.0f\n", withDeviation(r.MeanJ, sd), r.MeanF, r.MeanJDecay, r.MeanFDecay, r.MeanInstability, r.MeanMSPerFrame)
 
+	if r.Marks != "" && r.Repeat == nil {
+		fmt.Fprintf(w, "\nbegun with\tframe\tclass\tscore\tIoU\n")
+		for _, s := range r.Sequences {
+			fmt.Fprintf(w, "%s\t%d\t%s\t%.2f\t%.2f\n", s.Name, s.Mark.Frame, s.Mark.Class, s.Mark.Score, s.Mark.IoU)
+		}
+	}
+	if r.Beside != "" {
+		fmt.Fprintf(w, "\nmarked beside\tobjects\n")
+		for _, s := range r.Sequences {
+			fmt.Fprintf(w, "%s\t%.4g\n", s.Name, *s.Others)
+		}
+	}
 	if r.Inset != nil {
 		fmt.Fprintf(w, "\nshrunk into %d×%d\tscale\n", r.Inset.Width, r.Inset.Height)
 		for _, s := range r.Sequences {

@@ -145,6 +145,13 @@ func NewFollower(model features.Model, f features.Config, t tracker.Config) (*Fo
 	return w, err
 }
 
+// Forget has the tracker forget objects.
+func (w *Follower) Forget(ids []uint32) {
+	for _, id := range ids {
+		w.tracker.Remove(id)
+	}
+}
+
 // Step labels a picture and says what it took.
 func (w *Follower) Step(ctx context.Context, seq int, p *Picture, ann *annotation.Annotation) (*tracker.Result, StageMS, error) {
 	var took StageMS
