@@ -4,19 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/segd/segd/eval/internal/clip"
-	"github.com/segd/segd/features"
 	"github.com/segd/segd/marking"
-	"github.com/segd/segd/tracker"
 )
 
 // Detector finds what is to be followed.
-type Detector interface {
-	Detect(dst []features.Detection, bgr []byte, width, height int) ([]features.Detection, error)
-}
+type Detector = clip.Detector
 
 // Automatic says how what a detector finds is followed.
 type Automatic struct {
@@ -43,16 +38,9 @@ func RunAutomatic(ctx context.Context, opt Options, auto Automatic) (*AutomaticR
 	if auto.Every < 1 {
 		return nil, fmt.Errorf("mot: a look every %d frames; want 1 or more", auto.Every)
 	}
-	opt.Tracker.History = 1 // no annotation is of an earlier frame
-	r := &automaticRun{opt: &opt, auto: &auto, report: &AutomaticReport{}}
+	r := &automaticRun{opt: &opt, every: auto.Every, report: &AutomaticReport{}}
 	var err error
-	if r.view, err = clip.NewView(opt.Model, opt.Features); err != nil {
-		return nil, err
-	}
-	if r.tracker, err = tracker.New(opt.Tracker); err != nil {
-		return nil, err
-	}
-	if r.marker, err = marking.New(auto.Marking); err != nil {
+	if r.camera, err = clip.NewAutomatic(opt.Model, opt.Features, opt.Tracker, auto.Marking, auto.Detector); err != nil {
 		return nil, err
 	}
 	if err := opt.Video(ctx, func(p *Picture) error { return r.show(ctx, p) }); err != nil && !errors.Is(err, errEnough) {
@@ -68,17 +56,12 @@ func RunAutomatic(ctx context.Context, opt Options, auto Automatic) (*AutomaticR
 
 // automaticRun is one pass over the video.
 type automaticRun struct {
-	opt     *Options
-	auto    *Automatic
-	view    *clip.View
-	tracker *tracker.Tracker
-	marker  *marking.Marker
-	frame   int // shown last, from 1
-	found   []features.Detection
-	took    time.Duration
-	report  *AutomaticReport
-
-	thumbnail features.Thumbnail
+	opt    *Options
+	every  int
+	camera *clip.Automatic
+	frame  int // shown last, from 1
+	took   time.Duration
+	report *AutomaticReport
 }
 
 // show takes the next frame.
@@ -88,11 +71,15 @@ func (r *automaticRun) show(ctx context.Context, p *Picture) error {
 		return ctx.Err()
 	}
 	start := time.Now()
-	res, err := r.follow(ctx, p)
+	// A tracker counts frames from 0, as a camera does.
+	res, err := r.camera.Step(ctx, r.frame-1, p, (r.frame-r.opt.First)%r.every == 0)
 	if err != nil {
 		return fmt.Errorf("frame %d: %w", r.frame, err)
 	}
 	r.took += time.Since(start)
+	for _, f := range res.Found {
+		r.report.Detected = append(r.report.Detected, Found{r.frame, -1, boxOf(f.Box), f.Score})
+	}
 	for _, o := range res.Objects {
 		if !o.Box.Empty() {
 			r.report.Boxes = append(r.report.Boxes, Found{r.frame, int(o.ID), boxOf(o.Box), o.Score})
@@ -105,35 +92,4 @@ func (r *automaticRun) show(ctx context.Context, p *Picture) error {
 		return errEnough
 	}
 	return ctx.Err()
-}
-
-// follow has the tracker step on a frame, which may be looked at before.
-func (r *automaticRun) follow(ctx context.Context, p *Picture) (*tracker.Result, error) {
-	r.view.Look(r.frame-1, p)
-	var d marking.Decision
-	if (r.frame-r.opt.First)%r.auto.Every == 0 {
-		var err error
-		if r.found, err = r.auto.Detector.Detect(r.found, p.BGR, p.Width, p.Height); err != nil {
-			return nil, err
-		}
-		for _, f := range r.found {
-			r.report.Detected = append(r.report.Detected, Found{r.frame, -1, boxOf(f.Box), f.Score})
-		}
-		r.thumbnail.Set(p.BGR, p.Width, p.Height)
-		d = r.marker.Decide(&marking.Look{
-			Seq: uint64(r.frame - 1), Width: p.Width, Height: p.Height, Found: r.found, Thumbnail: &r.thumbnail,
-		})
-		for _, id := range slices.Concat(d.Gone, d.Rest) {
-			r.tracker.Remove(id)
-		}
-	}
-	scene, err := r.view.For(r.tracker, d.Annotation)
-	if err != nil {
-		return nil, err
-	}
-	res, err := r.tracker.Step(ctx, scene, nil, d.Annotation)
-	if err == nil {
-		r.marker.Observe(res)
-	}
-	return res, err
 }
