@@ -196,6 +196,7 @@ func (m *Marker) Decide(l *Look) Decision {
 	m.recognise(l, of, looks)
 	detected := make([]bool, len(m.objects))
 	var given []uint32
+	back := 0 // of those that rest
 	for i, at := range of {
 		if at < 0 {
 			continue
@@ -206,6 +207,9 @@ func (m *Marker) Decide(l *Look) Decision {
 		case m.isNothing(o, l, l.Found[i]):
 			given = append(given, o.id)
 		default:
+			if o.resting {
+				back++
+			}
 			o.learn(looks[i])
 			if !l.Extra || o.state != tracker.Visible {
 				mark(o, l.Found[i], o.name())
@@ -223,7 +227,7 @@ func (m *Marker) Decide(l *Look) Decision {
 		switch {
 		case of[i] >= 0 || unwanted[i] || m.isStill(l, d) || m.covered(l.Seq, d.Box) || l.twice(i, taken):
 		case m.cfg.Begin != nil && !m.cfg.Begin(d, l.Width, l.Height):
-		case m.own() >= m.cfg.MaxObjects || m.Len() >= annotation.MaxFollowed:
+		case m.own()+back >= m.cfg.MaxObjects || m.Len()+back >= annotation.MaxFollowed:
 			decision.Refused++
 		default:
 			o := object{id: m.nextID, own: true, class: d.Class, box: d.Box, seen: l.Seq, detected: 1}
@@ -308,7 +312,7 @@ func (m *Marker) bury(l *Look, detected []bool, given []uint32) (d Decision) {
 		}
 	}
 	for ; resting > m.cfg.MaxObjects; resting-- {
-		oldest := m.oldestResting(d.Gone)
+		oldest := m.oldestResting(d.Gone, detected)
 		d.Gone = append(d.Gone, oldest)
 		d.Rest = slices.DeleteFunc(d.Rest, func(id uint32) bool { return id == oldest })
 	}

@@ -82,12 +82,12 @@ func (o *object) reaches(l *Look, d features.Detection) bool {
 	return math.Hypot(float64(way.X), float64(way.Y))/2 <= reach*float64(max(d.Box.Dx(), d.Box.Dy()))
 }
 
-// oldestResting is the id of the object that rests and was seen last before all others of those that are not
-// gone.
-func (m *Marker) oldestResting(gone []uint32) (id uint32) {
+// oldestResting is the id of the object that rests and was seen last before all others of those that are
+// neither gone nor detected.
+func (m *Marker) oldestResting(gone []uint32, detected []bool) (id uint32) {
 	seen := uint64(math.MaxUint64)
-	for _, o := range m.objects {
-		if o.resting && o.seen < seen && !slices.Contains(gone, o.id) {
+	for k, o := range m.objects {
+		if o.resting && !detected[k] && o.seen < seen && !slices.Contains(gone, o.id) {
 			id, seen = o.id, o.seen
 		}
 	}

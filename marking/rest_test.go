@@ -208,3 +208,36 @@ func TestNotStill(t *testing.T) {
 		}
 	}
 }
+
+// Who comes back is not gone because too many rest: it is others' turn.
+func TestRestTooManyAndBack(t *testing.T) {
+	s := begin(t, Config{MaxObjects: 3})
+	s.wearing(map[image.Rectangle][3]byte{box(100): red, box(300): blue, box(500): blue})
+	for range confirmed {
+		s.look(person(box(100)), person(box(300)), person(box(500)))
+		s.observe(visible(FirstID, box(100)), visible(FirstID+1, box(300)), visible(FirstID+2, box(500)))
+	}
+	s.observe(lost(FirstID), lost(FirstID+1), lost(FirstID+2))
+	s.look()
+	s.wearing(map[image.Rectangle][3]byte{box(200): black, box(400): black})
+	for range confirmed {
+		s.look(person(box(200)), person(box(400)))
+		s.observe(visible(FirstID+3, box(200)), visible(FirstID+4, box(400)))
+	}
+	s.observe(lost(FirstID+3), lost(FirstID+4))
+	s.wearing(map[image.Rectangle][3]byte{box(100): red})
+	marked, _, gone := s.look(person(box(100)))
+	if !slices.Equal(marked, []uint32{FirstID}) || !slices.Equal(gone, []uint32{FirstID + 1}) {
+		t.Errorf("marked %v, gone %v; want the first back, and the second, who rests for as long, gone", marked, gone)
+	}
+}
+
+// Who comes back takes a place that nobody else gets in the same look.
+func TestRestBackAndNew(t *testing.T) {
+	s := begun(t, Config{MaxObjects: 2})
+	s.wearing(map[image.Rectangle][3]byte{box(100): red, box(400): black, box(500): black})
+	d := s.decide(person(box(100)), person(box(400)), person(box(500)))
+	if len(d.Annotation.Objects) != 2 || d.Annotation.Objects[0].ID != FirstID || d.Annotation.Objects[1].ID != FirstID+2 || d.Refused != 1 {
+		t.Errorf("%+v, %d refused; want who is back and one new one", d.Annotation, d.Refused)
+	}
+}

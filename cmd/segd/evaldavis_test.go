@@ -96,6 +96,16 @@ func TestEvalPicturesRefuse(t *testing.T) {
 		{"mosaic with others", []string{"davis", "--root", root, "--mosaic", "--beside", "detector"}, 2, []string{"--mosaic with --beside detector"}},
 		{"detected while disturbed", []string{"davis", "--root", root, "--marks", "detector", "--perturb", "noise"}, 2, []string{"--marks detector with --perturb noise", "--perturb none"}},
 		{"nothing the detector knows", []string{"davis", "--root", root, "--marks", "detector"}, 1, []string{"no object is detected: one", "none of 3 frames"}},
+		{"soak of nothing", []string{"soak"}, 2, []string{"neither --video nor --root", "want --video FILE, or --root DIR --sequences NAME"}},
+		{"soak of both", []string{"soak", "--root", root, "--video", "a.avi"}, 2, []string{"--video with --root", "want --video FILE, or --root DIR"}},
+		{"soak of a video's sequence", []string{"soak", "--sequences", "one", "--video", "a.avi"}, 2, []string{"--video with --root or --sequences"}},
+		{"soak of all", []string{"soak", "--root", root}, 2, []string{"--sequences all", "one sequence"}},
+		{"soak of a sequence that is looked at", []string{"soak", "--root", root, "--sequences", "one", "--every", "5"}, 2, []string{"--every with --root", "--video"}},
+		{"soak too short", []string{"soak", "--video", "a.avi", "--frames", "2000"}, 2, []string{"--frames 2000", "more than 2000"}},
+		{"soak never looks", []string{"soak", "--video", "a.avi", "--every", "0"}, 2, []string{"--every 0", "from 1 on"}},
+		{"soak's score", []string{"soak", "--video", "a.avi", "--score", "0"}, 2, []string{"--score 0", "0.01 to 1"}},
+		{"soak's class", []string{"soak", "--video", "a.avi", "--classes", "tank"}, 2, []string{"--classes", `"tank"`, "person"}},
+		{"soak's file", []string{"soak", "--video", "/no/such.avi"}, 1, []string{"/no/such.avi"}},
 		{"too short to cover", []string{"davis", "--root", root, "--perturb", "occlusion"}, 1, []string{"one has 3 frames", "takes 35"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

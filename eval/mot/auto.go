@@ -4,20 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/segd/segd/eval/internal/clip"
-	"github.com/segd/segd/features"
 	"github.com/segd/segd/marking"
-	"github.com/segd/segd/tracker"
 	"github.com/segd/segd/zones"
 )
 
 // Detector finds what is to be followed.
-type Detector interface {
-	Detect(dst []features.Detection, bgr []byte, width, height int) ([]features.Detection, error)
-}
+type Detector = clip.Detector
 
 // Automatic says how what a detector finds is followed.
 type Automatic struct {
@@ -46,16 +41,9 @@ func RunAutomatic(ctx context.Context, opt Options, auto Automatic) (*AutomaticR
 	if auto.Every < 1 {
 		return nil, fmt.Errorf("mot: a look every %d frames; want 1 or more", auto.Every)
 	}
-	opt.Tracker.History = 1 // no annotation is of an earlier frame
-	r := &automaticRun{opt: &opt, auto: &auto, report: &AutomaticReport{}}
+	r := &automaticRun{opt: &opt, every: auto.Every, report: &AutomaticReport{}}
 	var err error
-	if r.view, err = clip.NewView(opt.Model, opt.Features); err != nil {
-		return nil, err
-	}
-	if r.tracker, err = tracker.New(opt.Tracker); err != nil {
-		return nil, err
-	}
-	if r.marker, err = marking.New(auto.Marking); err != nil {
+	if r.camera, err = clip.NewAutomatic(opt.Model, opt.Features, opt.Tracker, auto.Marking, auto.Detector); err != nil {
 		return nil, err
 	}
 	if r.crossings, err = newCrossings(opt.Truth, auto.Lines); err != nil {
@@ -75,17 +63,13 @@ func RunAutomatic(ctx context.Context, opt Options, auto Automatic) (*AutomaticR
 
 // automaticRun is one pass over the video.
 type automaticRun struct {
-	opt     *Options
-	auto    *Automatic
-	view    *clip.View
-	tracker *tracker.Tracker
-	marker  *marking.Marker
-	frame   int // shown last, from 1
-	found   []features.Detection
-	took    time.Duration
-	report  *AutomaticReport
+	opt    *Options
+	every  int
+	camera *clip.Automatic
+	frame  int // shown last, from 1
+	took   time.Duration
+	report *AutomaticReport
 
-	thumbnail features.Thumbnail
 	crossings *crossings
 }
 
@@ -96,12 +80,16 @@ func (r *automaticRun) show(ctx context.Context, p *Picture) error {
 		return ctx.Err()
 	}
 	start := time.Now()
-	res, err := r.follow(ctx, p)
+	// A tracker counts frames from 0, as a camera does.
+	res, err := r.camera.Step(ctx, r.frame-1, p, (r.frame-r.opt.First)%r.every == 0)
 	if err != nil {
 		return fmt.Errorf("frame %d: %w", r.frame, err)
 	}
 	r.took += time.Since(start)
-	r.crossings.observe(r.frame, p.Time, res)
+	r.crossings.observe(r.frame, p.Time, res.Result)
+	for _, f := range res.Found {
+		r.report.Detected = append(r.report.Detected, Found{r.frame, -1, boxOf(f.Box), f.Score})
+	}
 	for _, o := range res.Objects {
 		if !o.Box.Empty() {
 			r.report.Boxes = append(r.report.Boxes, Found{r.frame, int(o.ID), boxOf(o.Box), o.Score})
@@ -114,35 +102,4 @@ func (r *automaticRun) show(ctx context.Context, p *Picture) error {
 		return errEnough
 	}
 	return ctx.Err()
-}
-
-// follow has the tracker step on a frame, which may be looked at before.
-func (r *automaticRun) follow(ctx context.Context, p *Picture) (*tracker.Result, error) {
-	r.view.Look(r.frame-1, p)
-	var d marking.Decision
-	if (r.frame-r.opt.First)%r.auto.Every == 0 {
-		var err error
-		if r.found, err = r.auto.Detector.Detect(r.found, p.BGR, p.Width, p.Height); err != nil {
-			return nil, err
-		}
-		for _, f := range r.found {
-			r.report.Detected = append(r.report.Detected, Found{r.frame, -1, boxOf(f.Box), f.Score})
-		}
-		r.thumbnail.Set(p.BGR, p.Width, p.Height)
-		d = r.marker.Decide(&marking.Look{
-			Seq: uint64(r.frame - 1), Width: p.Width, Height: p.Height, Found: r.found, Thumbnail: &r.thumbnail,
-		})
-		for _, id := range slices.Concat(d.Gone, d.Rest) {
-			r.tracker.Remove(id)
-		}
-	}
-	scene, err := r.view.For(r.tracker, d.Annotation)
-	if err != nil {
-		return nil, err
-	}
-	res, err := r.tracker.Step(ctx, scene, nil, d.Annotation)
-	if err == nil {
-		r.marker.Observe(res)
-	}
-	return res, err
 }

@@ -18,7 +18,7 @@ type Picture = clip.Picture
 
 // Video shows every frame, from the first on, and returns at its end, or at once the
 // error that show returned, wrapped or not. A picture is left alone while it is shown.
-type Video func(ctx context.Context, show func(*Picture) error) error
+type Video = clip.Video
 
 // Options say what to follow.
 type Options struct {

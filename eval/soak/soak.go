@@ -1,16 +1,11 @@
 package soak
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"slices"
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/eval/internal/clip"
-	"github.com/segd/segd/eval/internal/stats"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/mask"
 	"github.com/segd/segd/tracker"
@@ -29,28 +24,19 @@ type Options struct {
 
 // Report is what a long run took.
 type Report struct {
-	Sequence     string  `json:"sequence"`
-	Model        string  `json:"model"`
-	Frames       int     `json:"frames"`
-	MSPerFrame   float64 `json:"ms_per_frame"` // wall time, reading excluded
-	J            float64 `json:"j"`            // mean over all frames but the first
-	WarmRSSMB    float64 `json:"rss_mb_at_2000"`
-	RSSMB        float64 `json:"rss_mb_at_end"`
-	RSSMBHighest float64 `json:"rss_mb_highest"` // from Warm on
-	Ratio        float64 `json:"ratio"`          // RSSMB / WarmRSSMB
+	Sequence   string  `json:"sequence"`
+	Model      string  `json:"model"`
+	Frames     int     `json:"frames"`
+	MSPerFrame float64 `json:"ms_per_frame"` // wall time, reading excluded
+	J          float64 `json:"j"`            // mean over all frames but the first
+	Memory
 }
-
-// Warm is the frame from which on resident memory should not grow.
-const Warm = 2000
-
-// rssSamples frames' resident memory has its median reported.
-const rssSamples = 100
 
 // Run follows a sequence that is played forwards and backwards over and over, from
 // the first frame's truth on, and watches the process' resident memory.
 func Run(ctx context.Context, opt Options) (*Report, error) {
-	if opt.Frames <= Warm {
-		return nil, fmt.Errorf("soak: %d frames; want more than %d", opt.Frames, Warm)
+	if err := checkFrames(opt.Frames); err != nil {
+		return nil, err
 	}
 	clips, err := clip.Open(opt.Root, []string{opt.Sequence})
 	if err != nil {
@@ -62,7 +48,7 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 		return nil, err
 	}
 	report := &Report{Sequence: c.Name, Model: opt.ModelName, Frames: opt.Frames}
-	var rss []float64
+	var rss resident
 	for i := range opt.Frames {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -85,25 +71,14 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 		if i > 0 {
 			report.J += mask.IoU(res.Objects[0].Mask, mask.Encode(p.Truth, p.Width, p.Height)) / float64(opt.Frames-1)
 		}
-		now, err := ResidentMB()
-		if err != nil {
-			return nil, fmt.Errorf("soak: %w", err)
-		}
-		if rss = append(rss, now); len(rss) > rssSamples {
-			rss = slices.Delete(rss, 0, 1)
-		}
-		switch {
-		case i+1 == Warm:
-			report.WarmRSSMB = stats.Median(rss)
-		case i+1 > Warm:
-			report.RSSMBHighest = max(report.RSSMBHighest, now)
+		if err := rss.note(i + 1); err != nil {
+			return nil, err
 		}
 		if opt.Progress != nil {
 			opt.Progress(i+1, opt.Frames)
 		}
 	}
-	report.RSSMB = stats.Median(rss)
-	report.Ratio = report.RSSMB / report.WarmRSSMB
+	report.Memory = rss.report()
 	return report, nil
 }
 
@@ -114,18 +89,4 @@ func toAndFro(i, n int) int {
 	}
 	i %= 2*n - 2
 	return min(i, 2*n-2-i)
-}
-
-// ResidentMB returns the process' resident memory in MiB from
-// /proc/self/statm (proc(5)).
-func ResidentMB() (float64, error) {
-	data, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		return 0, err
-	}
-	var size, resident int64
-	if _, err := fmt.Fscan(bytes.NewReader(data), &size, &resident); err != nil {
-		return 0, errors.Join(errors.New("/proc/self/statm"), err)
-	}
-	return float64(resident) * float64(os.Getpagesize()) / (1 << 20), nil
 }

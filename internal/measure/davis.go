@@ -83,7 +83,6 @@ func (f *pictureFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.sequences, "sequences", "all", "names, separated by commas, or all")
 	f.trackingFlags.add(cmd)
 	flags.Uint64Var(&f.seed, "seed", 1, "of the random numbers")
-	require(cmd, "root")
 }
 
 // names is nil for all sequences.
@@ -164,6 +163,7 @@ func evalDavisCommand(std cli.Streams) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDavis(cmd, std, f) },
 	}
 	f.add(cmd)
+	require(cmd, "root")
 	flags := cmd.Flags()
 	flags.StringVar(&f.perturb, "perturb", davis.Undisturbed.String(), "none, occlusion, lighting or noise")
 	flags.IntVar(&f.repeat, "repeat", 0, "runs of each sequence under tiny changes (0: one run, unchanged)")

@@ -81,7 +81,7 @@ func evalMotCommand(std cli.Streams) *cobra.Command {
 
 func runMot(cmd *cobra.Command, std cli.Streams, f motFlags) (err error) {
 	opt := mot.Options{
-		Video:     playFile(f.video),
+		Video:     playFile(f.video, false),
 		ModelName: f.modelName(),
 		Features:  features.Config{Superpixels: f.superpixels},
 	}
@@ -283,15 +283,15 @@ func readBoxes[T any](path string, parse func(io.Reader, string) (T, error)) (bo
 	return parse(file, path)
 }
 
-// playFile shows every frame of a video file. One that cannot be decoded is an error:
-// the numbers of those after it would be wrong.
-func playFile(path string) mot.Video {
+// playFile shows every frame of a video file, over and over if it loops. One that cannot be decoded is an
+// error: the numbers of those after it would be wrong.
+func playFile(path string, loop bool) mot.Video {
 	return func(ctx context.Context, show func(*mot.Picture) error) error {
 		playing, stop := context.WithCancelCause(ctx)
 		defer stop(nil)
 		var last uint64
 		source, err := ingest.Open(ingest.Config{
-			Camera: "video", URL: "file:" + path, AsFast: true,
+			Camera: "video", URL: "file:" + path, AsFast: true, Loop: loop,
 			Observer: ingest.Observer{Missed: func(why ingest.Miss, _ int) {
 				stop(fmt.Errorf("%s: the frame after frame %d is missing (%v); want a video of which every frame can be decoded", path, last, why))
 			}},

@@ -1,0 +1,78 @@
+package soak
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/segd/segd/eval/internal/stats"
+)
+
+// Warm is the frame from which on resident memory should not grow.
+const Warm = 2000
+
+// rssSamples frames' resident memory has its median reported.
+const rssSamples = 100
+
+// Memory is the process' resident memory in a long run.
+type Memory struct {
+	WarmRSSMB    float64 `json:"rss_mb_at_2000"`
+	RSSMB        float64 `json:"rss_mb_at_end"`
+	RSSMBHighest float64 `json:"rss_mb_highest"` // from Warm on
+	Ratio        float64 `json:"ratio"`          // RSSMB / WarmRSSMB
+}
+
+func checkFrames(n int) error {
+	if n <= Warm {
+		return fmt.Errorf("soak: %d frames; want more than %d", n, Warm)
+	}
+	return nil
+}
+
+// resident watches the process' memory from frame to frame.
+type resident struct {
+	samples []float64 // of the latest frames
+	memory  Memory
+}
+
+// note takes the memory after a frame, counted from 1.
+func (r *resident) note(frame int) error {
+	now, err := ResidentMB()
+	if err != nil {
+		return fmt.Errorf("soak: %w", err)
+	}
+	if r.samples = append(r.samples, now); len(r.samples) > rssSamples {
+		r.samples = slices.Delete(r.samples, 0, 1)
+	}
+	switch {
+	case frame == Warm:
+		r.memory.WarmRSSMB = stats.Median(r.samples)
+	case frame > Warm:
+		r.memory.RSSMBHighest = max(r.memory.RSSMBHighest, now)
+	}
+	return nil
+}
+
+// report is of a run of more than Warm frames.
+func (r *resident) report() Memory {
+	m := r.memory
+	m.RSSMB = stats.Median(r.samples)
+	m.Ratio = m.RSSMB / m.WarmRSSMB
+	return m
+}
+
+// ResidentMB returns the process' resident memory in MiB from
+// /proc/self/statm (proc(5)).
+func ResidentMB() (float64, error) {
+	data, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0, err
+	}
+	var size, resident int64
+	if _, err := fmt.Fscan(bytes.NewReader(data), &size, &resident); err != nil {
+		return 0, errors.Join(errors.New("/proc/self/statm"), err)
+	}
+	return float64(resident) * float64(os.Getpagesize()) / (1 << 20), nil
+}
