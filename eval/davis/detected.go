@@ -98,10 +98,11 @@ func corners(d features.Detection) []float64 {
 	return []float64{float64(d.Box.Min.X), float64(d.Box.Min.Y), float64(d.Box.Max.X), float64(d.Box.Max.Y)}
 }
 
-// annotation marks the object by the detection, as a camera's detector does.
+// annotation marks the object by the detection, as a person would by that box: one that a camera's detector
+// marks is looked at again and again.
 func (m *Mark) annotation(p *clip.Picture) *annotation.Annotation {
 	return &annotation.Annotation{
-		Width: p.Width, Height: p.Height, Automatic: true,
+		Width: p.Width, Height: p.Height,
 		Objects: []annotation.Object{{ID: objectID, Label: m.Class, Box: m.box}},
 	}
 }
