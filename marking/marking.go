@@ -112,7 +112,7 @@ func New(cfg Config) (*Marker, error) {
 // lost. What else is not in it is not followed any more.
 func (m *Marker) Observe(res *tracker.Result) {
 	for _, r := range res.Objects {
-		at := slices.IndexFunc(m.objects, func(o object) bool { return o.id == r.ID })
+		at := m.find(r.ID)
 		if at < 0 {
 			at = len(m.objects)
 			m.objects = append(m.objects, object{id: r.ID})
@@ -230,9 +230,8 @@ func (m *Marker) Decide(l *Look) Decision {
 		case m.own()+back >= m.cfg.MaxObjects || m.Len()+back >= annotation.MaxFollowed:
 			decision.Refused++
 		default:
-			o := object{id: m.nextID, own: true, class: d.Class, box: d.Box, seen: l.Seq, detected: 1}
+			o := object{id: m.nextID, own: true, class: d.Class, box: d.Box, seen: l.Seq, detected: 1, place: l.placeOf(d)}
 			o.learn(looks[i])
-			m.isNothing(&o, l, d)
 			m.nextID++
 			m.objects = append(m.objects, o)
 			taken[i] = true

@@ -45,8 +45,8 @@ func (o *object) learn(looks features.Appearance) {
 	}
 }
 
-// recognise gives detections that are of no object to those that rest, if they look like one beyond doubt
-// and it can have come there.
+// recognise gives detections that are of no object to objects out of sight, at rest or not, if they look like
+// one beyond doubt and it can have come there.
 func (m *Marker) recognise(l *Look, of []int, looks []features.Appearance) {
 	room := min(m.cfg.MaxObjects-m.own(), annotation.MaxFollowed-m.Len())
 	for i, d := range l.Found {

@@ -70,6 +70,14 @@ func (p patch) correlation(q patch) float64 {
 	return (pq - sp*sq/n) / math.Sqrt(variance)
 }
 
+// placeOf is where d is, nowhere if the detector is sure of it, or the look comes before its time.
+func (l *Look) placeOf(d features.Detection) place {
+	if l.Extra || d.Score >= certain {
+		return place{}
+	}
+	return place{box: d.Box, picture: patchOf(l.Thumbnail, d.Box)}
+}
+
 // isNothing tells whether o, which is detected, is where it was, unchanged, for long: then no other begins
 // there while that is so.
 func (m *Marker) isNothing(o *object, l *Look, d features.Detection) bool {
@@ -77,11 +85,8 @@ func (m *Marker) isNothing(o *object, l *Look, d features.Detection) bool {
 	switch {
 	case l.Extra:
 		return false
-	case d.Score >= certain || o.kept:
-		*at = place{}
-		return false
-	case at.picture == nil || patchOf(l.Thumbnail, at.box).correlation(at.picture) < unchanged:
-		*at = place{box: d.Box, picture: patchOf(l.Thumbnail, d.Box)}
+	case d.Score >= certain || o.kept || at.picture == nil || patchOf(l.Thumbnail, at.box).correlation(at.picture) < unchanged:
+		*at = l.placeOf(d)
 		return false
 	}
 	if at.looks++; at.looks < stillLooks {

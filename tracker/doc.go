@@ -16,7 +16,7 @@
 //   - Smoothness. Neighbouring superpixels of like colour prefer one label.
 //
 // A frame that a detector annotated ([annotation.Annotation.Automatic]) is one of the window, too, but
-// does not start it and the classifier anew, and few of them stay.
+// does not start it and the classifier anew; the latest alone stays, and later frames do not look it up.
 //
 // The newest frame is then cut with the classifier speaking as loudly as the
 // affinity is unsure, and the pixels along its outlines are cut once more by their

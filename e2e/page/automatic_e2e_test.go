@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,17 +18,8 @@ import (
 // In the demo objects appear with nobody clicking; the page says what they are and who marked them,
 // and one is kept, renamed and removed there.
 func TestAutomatic(t *testing.T) {
-	w := &world{pictures: t.ArtifactDir(), chromium: harness.Browser(t)}
-	demo := harness.Demo(t, "--superpixels", strconv.Itoa(*superpixels))
-	w.url = demo.Page
-	w.log.news = make(chan struct{})
-	if _, err := harness.Connect(t, demo.NATS).Subscribe(subject, w.log.add); err != nil {
-		t.Fatal(err)
-	}
-	harness.Until(t, harness.StartLimit, "the page", func(ctx context.Context) error {
-		_, err := harness.Get(ctx, w.url)
-		return err
-	})
+	w := &world{pictures: t.ArtifactDir()}
+	w.start(t)
 	for _, step := range []struct {
 		name string
 		do   func(context.Context) error

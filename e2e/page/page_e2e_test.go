@@ -36,18 +36,7 @@ func TestPage(t *testing.T) {
 	if w.walker, err = readWalker("testdata/walker.json"); err != nil {
 		t.Fatal(err)
 	}
-	// The browser first: the clip begins to play when the demo starts.
-	w.chromium = harness.Browser(t)
-	demo := harness.Demo(t, "--by-hand", "--superpixels", strconv.Itoa(*superpixels))
-	w.url = demo.Page
-	w.log.news = make(chan struct{})
-	if _, err := harness.Connect(t, demo.NATS).Subscribe(subject, w.log.add); err != nil {
-		t.Fatal(err)
-	}
-	harness.Until(t, harness.StartLimit, "the page", func(ctx context.Context) error {
-		_, err := harness.Get(ctx, w.url)
-		return err
-	})
+	w.start(t, "--by-hand")
 	w.take(t, w.open) // the page shows the live picture and the demo's objects
 	for _, step := range []struct {
 		name string
@@ -82,6 +71,22 @@ func TestPage(t *testing.T) {
 
 // stepLimit is twice as long as the clip and some time to draw.
 const stepLimit = 3 * time.Minute
+
+// start runs the browser and a demo, and waits for its page.
+func (w *world) start(t *testing.T, args ...string) {
+	// The browser first: the clip begins to play when the demo starts.
+	w.chromium = harness.Browser(t)
+	demo := harness.Demo(t, append(args, "--superpixels", strconv.Itoa(*superpixels))...)
+	w.url = demo.Page
+	w.log.news = make(chan struct{})
+	if _, err := harness.Connect(t, demo.NATS).Subscribe(subject, w.log.add); err != nil {
+		t.Fatal(err)
+	}
+	harness.Until(t, harness.StartLimit, "the page", func(ctx context.Context) error {
+		_, err := harness.Get(ctx, w.url)
+		return err
+	})
+}
 
 // take does one thing that must work.
 func (w *world) take(t *testing.T, do func(context.Context) error) {

@@ -14,9 +14,7 @@ import (
 )
 
 // Detector finds things in pictures.
-type Detector interface {
-	Detect(dst []features.Detection, bgr []byte, width, height int) ([]features.Detection, error)
-}
+type Detector = clip.Detector
 
 const (
 	// foundIoU is the IoU with the true box from which on a detection is of the object.
@@ -109,32 +107,28 @@ func (m *Mark) annotation(p *clip.Picture) *annotation.Annotation {
 
 // beside is what a detector marks beside the object. The zero value marks nothing.
 type beside struct {
-	detector  Detector
-	marker    *marking.Marker
-	thumbnail features.Thumbnail
-	found     []features.Detection
-	marked    map[uint32]bool
+	finder *clip.Finder
+	marked map[uint32]bool
 }
 
 func newBeside(d Detector) (b beside, err error) {
 	if d == nil {
 		return b, nil
 	}
-	b.detector, b.marked = d, map[uint32]bool{}
-	b.marker, err = marking.New(marking.Config{})
+	b.marked = map[uint32]bool{}
+	b.finder, err = clip.NewFinder(d, marking.Config{})
 	return b, err
 }
 
 // look says what to mark in frame i, which nobody has annotated, and what to forget.
 func (b *beside) look(i int, p *clip.Picture) (ann *annotation.Annotation, forget []uint32, err error) {
-	if b.marker == nil || i%besideEvery != 1 { // frame 0 is the object's
+	if b.finder == nil || i%besideEvery != 1 { // frame 0 is the object's
 		return nil, nil, nil
 	}
-	if b.found, err = b.detector.Detect(b.found, p.BGR, p.Width, p.Height); err != nil {
+	_, d, err := b.finder.Look(i, p)
+	if err != nil {
 		return nil, nil, fmt.Errorf("frame %d: %w", i, err)
 	}
-	b.thumbnail.Set(p.BGR, p.Width, p.Height)
-	d := b.marker.Decide(&marking.Look{Seq: uint64(i), Width: p.Width, Height: p.Height, Found: b.found, Thumbnail: &b.thumbnail})
 	if d.Annotation != nil {
 		for _, o := range d.Annotation.Objects {
 			b.marked[o.ID] = true
@@ -144,7 +138,7 @@ func (b *beside) look(i int, p *clip.Picture) (ann *annotation.Annotation, forge
 }
 
 func (b *beside) observe(res *tracker.Result) {
-	if b.marker != nil {
-		b.marker.Observe(res)
+	if b.finder != nil {
+		b.finder.Observe(res)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/segd/segd/internal/cli"
 )
 
-// Commands are watch, annotate, objects, rename, clear and snapshot.
+// Commands are watch, annotate, objects, rename, keep, clear and snapshot.
 func Commands(std cli.Streams) []*cobra.Command {
 	return []*cobra.Command{
 		watchCommand(std), annotateCommand(std), objectsCommand(std), renameCommand(std), keepCommand(std), clearCommand(std), snapshotCommand(std),

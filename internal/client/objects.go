@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/internal/cli"
@@ -81,53 +83,49 @@ func markedBy(o *segdv1.Object) string {
 }
 
 func keepCommand(std cli.Streams) *cobra.Command {
-	var to target
-	cmd := &cobra.Command{
+	return objectCommand(&cobra.Command{
 		Use:     "keep CAMERA ID",
 		Example: "  segd keep gate 256",
 		Short:   "Have a running segd keep an object that it marked by itself",
 		Long:    "What is kept is not forgotten when it is not detected any more.",
 		Args:    cobra.ExactArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := parseID(args[1])
-			if err != nil {
-				return err
-			}
-			ctx, cancel := to.context(cmd)
-			defer cancel()
-			o, err := to.camera(args[0]).Keep(ctx, id)
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(std.Out, "%s: object %d, %q, is kept\n", args[0], o.GetId(), o.GetLabel())
+	}, func(ctx context.Context, camera bus.Target, id uint32, args []string) error {
+		o, err := camera.Keep(ctx, id)
+		if err != nil {
 			return err
-		},
-	}
-	to.flags(cmd)
-	return cmd
+		}
+		_, err = fmt.Fprintf(std.Out, "%s: object %d, %q, is kept\n", args[0], o.GetId(), o.GetLabel())
+		return err
+	})
 }
 
 func renameCommand(std cli.Streams) *cobra.Command {
-	var to target
-	cmd := &cobra.Command{
+	return objectCommand(&cobra.Command{
 		Use:     "rename CAMERA ID NAME",
 		Example: "  segd rename gate 1 visitor",
 		Short:   "Give an object that a running segd follows another name",
 		Args:    cobra.ExactArgs(3),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := parseID(args[1])
-			if err != nil {
-				return err
-			}
-			ctx, cancel := to.context(cmd)
-			defer cancel()
-			o, err := to.camera(args[0]).Rename(ctx, id, args[2])
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(std.Out, "%s: object %d is %q\n", args[0], o.GetId(), o.GetLabel())
+	}, func(ctx context.Context, camera bus.Target, id uint32, args []string) error {
+		o, err := camera.Rename(ctx, id, args[2])
+		if err != nil {
 			return err
-		},
+		}
+		_, err = fmt.Fprintf(std.Out, "%s: object %d is %q\n", args[0], o.GetId(), o.GetLabel())
+		return err
+	})
+}
+
+// objectCommand has cmd, whose arguments begin with CAMERA and ID, do something with that object.
+func objectCommand(cmd *cobra.Command, do func(ctx context.Context, camera bus.Target, id uint32, args []string) error) *cobra.Command {
+	var to target
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		id, err := parseID(args[1])
+		if err != nil {
+			return err
+		}
+		ctx, cancel := to.context(cmd)
+		defer cancel()
+		return do(ctx, to.camera(args[0]), id, args)
 	}
 	to.flags(cmd)
 	return cmd

@@ -179,9 +179,6 @@ func evalDavisCommand(std cli.Streams) *cobra.Command {
 // Values of --marks and --beside.
 const marksMask, besideNothing, byDetector = "mask", "nothing", "detector"
 
-// detectorScore is that from which on something is detected, as for a camera.
-const detectorScore = config.DefaultDetectScore
-
 // detectors checks --marks and --beside.
 func (f *davisFlags) detectors() (marks, beside bool, err error) {
 	for _, flag := range []struct {
@@ -272,7 +269,7 @@ func runDavis(cmd *cobra.Command, std cli.Streams, f davisFlags) error {
 	defer model.Close()
 	opt.Model = model
 	if marks || beside {
-		detector, err := dnn.EmbeddedDetector(dnn.DetectorOptions{Score: detectorScore, Engine: f.engine})
+		detector, err := dnn.EmbeddedDetector(dnn.DetectorOptions{Score: config.DefaultDetectScore, Engine: f.engine})
 		if err != nil {
 			return err
 		}

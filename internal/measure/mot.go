@@ -15,7 +15,6 @@ import (
 
 	"github.com/segd/segd/eval/mot"
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/zones"
@@ -23,11 +22,9 @@ import (
 
 type motFlags struct {
 	trackingFlags
+	looks                                               lookFlags
 	video, truth, frames, follow, mark, out, detections string
-
-	every int
-	score float64
-	lines []string
+	lines                                               []string
 }
 
 func evalMotCommand(std cli.Streams) *cobra.Command {
@@ -67,8 +64,7 @@ func evalMotCommand(std cli.Streams) *cobra.Command {
 	flags.StringVar(&f.truth, "truth", "", "its true boxes, MOTChallenge's gt.txt")
 	flags.StringVar(&f.frames, "frames", "", "A-B: first and last frame looked at, counted from 1 (default all of the truth)")
 	flags.StringVar(&f.follow, "follow", "", "mark these: ids of persons, separated by commas, or all (default nobody: all are found)")
-	flags.IntVar(&f.every, "every", 10, "frames from one look of the detector to the next; not with --follow")
-	flags.Float64Var(&f.score, "score", 0.4, "score from which on what is detected is a person, 0.01 to 1; not with --follow")
+	f.looks.add(cmd, "not with --follow")
 	flags.StringVar(&f.detections, "detections", "", "file to write what was detected to, as MOTChallenge's det.txt; not with --follow")
 	flags.StringArrayVar(&f.lines, "line", nil, "X1,Y1,X2,Y2, fractions of the picture's width and height: count who crosses this line; repeat it for more; not with --follow")
 	flags.StringVar(&f.mark, "mark", mot.MarkBox.String(), "what persons are marked by, with --follow: box, or ellipse, the outline of the one in the box")
@@ -102,11 +98,8 @@ func runMot(cmd *cobra.Command, std cli.Streams, f motFlags) (err error) {
 	if opt.Mark, err = mot.ParseMark(f.mark); err != nil {
 		return cli.Usage(fmt.Errorf("--mark: %w", err))
 	}
-	if f.every < 1 {
-		return cli.Usage(fmt.Errorf("--every %d: accepted: whole numbers from 1 on", f.every))
-	}
-	if !(f.score >= 0.01 && f.score <= 1) {
-		return cli.Usage(fmt.Errorf("--score %v: accepted: 0.01 to 1", f.score))
+	if err := f.looks.check(); err != nil {
+		return err
 	}
 	lines, err := parseLines(f.lines)
 	if err != nil {
@@ -172,12 +165,12 @@ func refuseIdle(cmd *cobra.Command, follow bool) error {
 
 // runAutomatic has the persons found.
 func runAutomatic(ctx context.Context, std cli.Streams, f motFlags, opt mot.Options, lines [][2]zones.Point, bar *cli.Progress, out, detections *os.File) error {
-	detector, err := dnn.EmbeddedDetector(dnn.DetectorOptions{Classes: []string{"person"}, Score: f.score, Engine: f.engine})
+	detector, err := f.looks.detector([]string{"person"}, f.engine)
 	if err != nil {
 		return err
 	}
 	defer detector.Close()
-	report, err := mot.RunAutomatic(ctx, opt, mot.Automatic{Detector: detector, Every: f.every, Lines: lines})
+	report, err := mot.RunAutomatic(ctx, opt, mot.Automatic{Detector: detector, Every: f.looks.every, Lines: lines})
 	bar.End()
 	if err != nil {
 		return err

@@ -9,7 +9,6 @@ import (
 
 	"github.com/segd/segd/eval/soak"
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/tracker"
 )
@@ -19,8 +18,7 @@ type soakFlags struct {
 	frames int
 
 	video   string
-	every   int
-	score   float64
+	looks   lookFlags
 	classes []string
 }
 
@@ -51,9 +49,8 @@ func evalSoakCommand(std cli.Streams) *cobra.Command {
 	flags := cmd.Flags()
 	flags.IntVar(&f.frames, "frames", 20000, fmt.Sprintf("frames to follow, more than %d", soak.Warm))
 	flags.StringVar(&f.video, "video", "", "video file, of any container FFmpeg opens")
-	flags.IntVar(&f.every, "every", 10, "with --video: frames from one look of the detector to the next")
-	flags.Float64Var(&f.score, "score", 0.4, "with --video: score from which on a detection counts, 0.01 to 1")
-	flags.StringSliceVar(&f.classes, "classes", []string{"person"}, "with --video: what is followed, by the names of COCO's classes")
+	f.looks.add(cmd, "with --video")
+	flags.StringSliceVar(&f.classes, "classes", []string{"person"}, "what is followed, by the names of COCO's classes; with --video")
 	return cmd
 }
 
@@ -116,16 +113,13 @@ func soakSequence(cmd *cobra.Command, std cli.Streams, f soakFlags, mode tracker
 
 // soakVideo follows what is found in a video.
 func soakVideo(cmd *cobra.Command, std cli.Streams, f soakFlags, mode tracker.Mode) error {
-	if f.every < 1 {
-		return cli.Usage(fmt.Errorf("--every %d: accepted: whole numbers from 1 on", f.every))
-	}
-	if !(f.score >= 0.01 && f.score <= 1) {
-		return cli.Usage(fmt.Errorf("--score %v: accepted: 0.01 to 1", f.score))
+	if err := f.looks.check(); err != nil {
+		return err
 	}
 	if len(f.classes) == 0 {
 		return cli.Usage(errors.New("--classes: none; want at least one, such as person"))
 	}
-	detector, err := dnn.EmbeddedDetector(dnn.DetectorOptions{Classes: f.classes, Score: f.score, Engine: f.engine})
+	detector, err := f.looks.detector(f.classes, f.engine)
 	if err != nil {
 		return cli.Usage(fmt.Errorf("--classes, --engine: %w", err))
 	}
@@ -140,7 +134,7 @@ func soakVideo(cmd *cobra.Command, std cli.Streams, f soakFlags, mode tracker.Mo
 		Video:     playFile(f.video, true),
 		VideoName: f.video,
 		Detector:  detector,
-		Every:     f.every,
+		Every:     f.looks.every,
 		ModelName: f.modelName(),
 		Model:     model,
 		Features:  features.Config{Superpixels: f.superpixels},

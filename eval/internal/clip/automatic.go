@@ -18,22 +18,46 @@ type Detector interface {
 	Detect(dst []features.Detection, bgr []byte, width, height int) ([]features.Detection, error)
 }
 
+// Finder marks what a detector finds in pictures.
+type Finder struct {
+	detector  Detector
+	marker    *marking.Marker
+	found     []features.Detection
+	thumbnail features.Thumbnail
+}
+
+// NewFinder returns a Finder that knows no objects.
+func NewFinder(d Detector, cfg marking.Config) (*Finder, error) {
+	marker, err := marking.New(cfg)
+	return &Finder{detector: d, marker: marker}, err
+}
+
+// Look returns what is found in a picture, valid until the next Look, and what that leads to.
+func (f *Finder) Look(seq int, p *Picture) (found []features.Detection, d marking.Decision, err error) {
+	if f.found, err = f.detector.Detect(f.found, p.BGR, p.Width, p.Height); err != nil {
+		return nil, d, err
+	}
+	f.thumbnail.Set(p.BGR, p.Width, p.Height)
+	return f.found, f.marker.Decide(&marking.Look{
+		Seq: uint64(seq), Width: p.Width, Height: p.Height, Found: f.found, Thumbnail: &f.thumbnail,
+	}), nil
+}
+
+// Observe takes what the tracker knows after a frame, and adds to it the objects that rest.
+func (f *Finder) Observe(res *tracker.Result) { f.marker.Observe(res) }
+
 // Automatic is what a camera has whose objects nobody marks: a detector finds them now and then, and a
 // tracker follows them in between.
 type Automatic struct {
-	detector Detector
-	view     *View
-	tracker  *tracker.Tracker
-	marker   *marking.Marker
-
-	found     []features.Detection
-	thumbnail features.Thumbnail
+	finder  *Finder
+	view    *View
+	tracker *tracker.Tracker
 }
 
 // NewAutomatic takes a nil model for colours alone.
 func NewAutomatic(model features.Model, f features.Config, t tracker.Config, m marking.Config, d Detector) (*Automatic, error) {
 	t.History = 1 // no annotation is of an earlier frame
-	a := &Automatic{detector: d}
+	a := &Automatic{}
 	var err error
 	if a.view, err = NewView(model, f); err != nil {
 		return nil, err
@@ -41,7 +65,7 @@ func NewAutomatic(model features.Model, f features.Config, t tracker.Config, m m
 	if a.tracker, err = tracker.New(t); err != nil {
 		return nil, err
 	}
-	a.marker, err = marking.New(m)
+	a.finder, err = NewFinder(d, m)
 	return a, err
 }
 
@@ -57,14 +81,9 @@ type Followed struct {
 func (a *Automatic) Step(ctx context.Context, seq int, p *Picture, look bool) (f Followed, err error) {
 	a.view.Look(seq, p)
 	if look {
-		if a.found, err = a.detector.Detect(a.found, p.BGR, p.Width, p.Height); err != nil {
+		if f.Found, f.Decision, err = a.finder.Look(seq, p); err != nil {
 			return f, err
 		}
-		a.thumbnail.Set(p.BGR, p.Width, p.Height)
-		f.Found = a.found
-		f.Decision = a.marker.Decide(&marking.Look{
-			Seq: uint64(seq), Width: p.Width, Height: p.Height, Found: a.found, Thumbnail: &a.thumbnail,
-		})
 		for _, id := range slices.Concat(f.Decision.Gone, f.Decision.Rest) {
 			a.tracker.Remove(id)
 		}
@@ -77,6 +96,6 @@ func (a *Automatic) Step(ctx context.Context, seq int, p *Picture, look bool) (f
 		return f, err
 	}
 	f.Tracked = len(f.Objects)
-	a.marker.Observe(f.Result)
+	a.finder.Observe(f.Result)
 	return f, nil
 }

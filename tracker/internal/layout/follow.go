@@ -121,7 +121,7 @@ func (f *Follower) Find(objects []*Object) {
 		o.seq = f.seq
 		if o.out() {
 			passed++
-			if away := (passed - f.turn%max(1, hidden) + hidden) % max(1, hidden); away >= atOnce {
+			if away := (passed - f.turn%hidden + hidden) % hidden; away >= atOnce {
 				o.hide(frames)
 				continue
 			}
