@@ -84,21 +84,60 @@ func TestReidentify(t *testing.T) {
 		least float64
 		coat  [3]byte
 		at    int
+		class string
 		want  uint32
 	}{
-		{"red", 0, red, 160, FirstID},
-		{"blue", 0, blue, 240, FirstID + 1},
-		{"neither", 0, black, 160, FirstID + 2},
-		{"too far", 0, red, 500, FirstID + 2},
-		{"never", 1, red, 160, FirstID + 2},
+		{"red", 0, red, 160, "person", FirstID},
+		{"blue", 0, blue, 240, "person", FirstID + 1},
+		{"neither", 0, black, 160, "person", FirstID + 2},
+		{"too far", 0, red, 500, "person", FirstID + 2},
+		{"never", 1, red, 160, "person", FirstID + 2},
+		{"of another class", 0, red, 160, "dog", FirstID + 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := begun(t, Config{Reidentify: tt.least})
 			s.wearing(map[image.Rectangle][3]byte{box(tt.at): tt.coat})
-			if marked, _, _ := s.look(person(box(tt.at))); !slices.Equal(marked, []uint32{tt.want}) {
+			found := person(box(tt.at))
+			found.Class = tt.class
+			if marked, _, _ := s.look(found); !slices.Equal(marked, []uint32{tt.want}) {
 				t.Errorf("marked %v; want %d", marked, tt.want)
 			}
 		})
+	}
+}
+
+// Whom another one is in front of looks like both, and what lies on an object in sight is that.
+func TestReidentifyOverlapped(t *testing.T) {
+	s := begun(t, Config{})
+	s.wearing(map[image.Rectangle][3]byte{box(160): red})
+	if marked, _, _ := s.look(person(box(160)), person(box(178))); !slices.Equal(marked, []uint32{FirstID + 2, FirstID + 3}) {
+		t.Errorf("marked %v; want two new ones", marked)
+	}
+	s = begun(t, Config{})
+	s.wearing(map[image.Rectangle][3]byte{box(160): red})
+	s.observe(visible(7, image.Rect(100, 60, 240, 240)))
+	if marked, _, _ := s.look(person(box(160))); marked != nil {
+		t.Errorf("marked %v; want nothing on what is in sight", marked)
+	}
+}
+
+// What an object looks like follows what is seen of it.
+func TestReidentifyLately(t *testing.T) {
+	s := begin(t, Config{})
+	for k := range 20 {
+		coat := blue
+		if k == 0 {
+			coat = red
+		}
+		s.wearing(map[image.Rectangle][3]byte{box(100): coat})
+		s.look(person(box(100)))
+		s.observe(visible(FirstID, box(100)))
+	}
+	s.observe(lost(FirstID))
+	s.look()
+	s.wearing(map[image.Rectangle][3]byte{box(120): blue})
+	if marked, _, _ := s.look(person(box(120))); !slices.Equal(marked, []uint32{FirstID}) {
+		t.Errorf("marked %v; want whom it was like lately", marked)
 	}
 }
 
@@ -176,6 +215,19 @@ func TestStill(t *testing.T) {
 	s.wearing(map[image.Rectangle][3]byte{box(100): red})
 	if marked, _, _ := s.look(poster); !slices.Equal(marked, []uint32{FirstID + 2}) {
 		t.Errorf("marked %v; want a new one where it looked otherwise for long", marked)
+	}
+}
+
+// What people keep is something, whatever the detector makes of it.
+func TestKeptIsNotStill(t *testing.T) {
+	s := begin(t, Config{})
+	s.wearing(map[image.Rectangle][3]byte{box(100): red})
+	for k := range 3 * stillLooks {
+		if _, _, gone := s.look(features.Detection{Box: box(100), Class: "person", Score: 0.45}); gone != nil {
+			t.Fatalf("look %d: %v is gone", k, gone)
+		}
+		s.m.Keep(FirstID)
+		s.observe(visible(FirstID, box(100)))
 	}
 }
 

@@ -1,13 +1,20 @@
 package pipeline
 
 import (
+	"context"
+	"image"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/tracker"
 )
 
 // removals counts what a stepper is told to forget.
@@ -23,10 +30,17 @@ func (r removals) Remove(id uint32) bool {
 
 // An automatic object that is lost rests: the stepper forgets it, subscribers are told that it is lost, and
 // when something detected looks like it, it is there again under its number, called what people call it.
+// With Reidentify 1 it is another.
 func TestAutomaticRests(t *testing.T) {
+	t.Run("known again", func(t *testing.T) { rests(t, 0) })
+	t.Run("never", func(t *testing.T) { rests(t, 1) })
+}
+
+func rests(t *testing.T, reidentify float64) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, "gate", 120)
 		b.detecting(&finder{}, 200*time.Millisecond)
+		b.cfg.Detect.Reidentify = reidentify
 		open, make := b.cfg.Open, b.cfg.NewStepper
 		b.cfg.Open = func(o ingest.Observer) (Source, error) {
 			s, err := open(o)
@@ -37,19 +51,108 @@ func TestAutomaticRests(t *testing.T) {
 			s, err := make()
 			return removals{s, &removed}, err
 		}
-		b.run(t.Context(), t)
+		c, err := New(b.cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var running sync.WaitGroup
+		running.Go(func() { _ = c.Run(t.Context()) })
+		for removed.Load() == 0 {
+			time.Sleep(10 * time.Millisecond)
+		}
+		if _, err := c.Rename(t.Context(), 256, "Anna"); err != nil {
+			t.Error(err)
+		}
+		running.Wait()
 		lost := 0
 		for _, m := range b.rec.masks {
-			o := one(t, m)
-			if o.Id != 256 || !o.Automatic || o.Class != "person" || o.Label != "person" {
-				t.Fatalf("frame %d: %v; want the one there is", m.Sequence, o)
-			}
-			if o.State == segdv1.State_STATE_LOST {
-				lost++
+			for _, o := range m.Objects {
+				if !o.Automatic || o.Class != "person" {
+					t.Fatalf("frame %d: %v; want an automatic one", m.Sequence, o)
+				}
+				if o.Id == 256 && o.State == segdv1.State_STATE_LOST {
+					lost++
+				}
 			}
 		}
-		if o := one(t, b.rec.newest()); o.State != segdv1.State_STATE_VISIBLE || lost < 20 || removed.Load() != 1 {
-			t.Errorf("%v in the end, lost in %d frames, forgotten %d times; want it back after it was forgotten once", o, lost, removed.Load())
+		if lost < 20 || removed.Load() != 1 {
+			t.Errorf("lost in %d frames, forgotten %d times; want it forgotten once, and listed still", lost, removed.Load())
+		}
+		last := b.rec.newest().Objects
+		if reidentify == 1 {
+			if len(last) != 2 || !slices.ContainsFunc(last, func(o *segdv1.Object) bool { return o.Id == 257 && o.Area > 0 }) {
+				t.Errorf("%v in the end; want another one in sight", last)
+			}
+		} else if o := one(t, b.rec.newest()); o.Id != 256 || o.State != segdv1.State_STATE_VISIBLE || o.Label != "Anna" {
+			t.Errorf("%v in the end; want it back, by its name", o)
 		}
 	})
+}
+
+// marked counts the frames that a stepper is told to mark something in.
+type marked struct {
+	Stepper
+	n *atomic.Int32
+}
+
+func (m marked) Step(ctx context.Context, s *features.Scene, p tracker.Picture, ann *annotation.Annotation) (*tracker.Result, error) {
+	if ann != nil {
+		m.n.Add(1)
+	}
+	return m.Stepper.Step(ctx, s, p, ann)
+}
+
+// litFrom brightens a place of a source's frames from one on.
+type litFrom struct {
+	Source
+	from uint64
+}
+
+func (l litFrom) Run(ctx context.Context, sink func(*ingest.Frame)) error {
+	return l.Source.Run(ctx, func(f *ingest.Frame) {
+		for y := f.Height * 3 / 4; y < f.Height && f.Seq >= l.from; y++ {
+			for x := f.Width / 2; x < f.Width; x++ {
+				copy(f.Pix[3*(y*f.Width+x):], []byte{200, 250, 30})
+			}
+		}
+		sink(f)
+	})
+}
+
+// An early look, because something moves somewhere, leaves what is in sight alone.
+func TestEarlyLookMarksNothingAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, "gate", 30)
+		f := &finder{}
+		b.detecting(f, 3*time.Second)
+		open, make := b.cfg.Open, b.cfg.NewStepper
+		b.cfg.Open = func(o ingest.Observer) (Source, error) {
+			s, err := open(o)
+			return litFrom{s, 15}, err
+		}
+		var n atomic.Int32
+		b.cfg.NewStepper = func() (Stepper, error) {
+			s, err := make()
+			return marked{s, &n}, err
+		}
+		b.run(t.Context(), t)
+		if f.calls.Load() != 2 || n.Load() != 1 {
+			t.Errorf("%d looks, marks in %d frames; want an early one that marks nothing", f.calls.Load(), n.Load())
+		}
+	})
+}
+
+// A camera whose stream time jumps back is looked at, and of many small things the first count.
+func TestLookLimits(t *testing.T) {
+	l := looks{detector: &finder{}, every: time.Second, any: true, last: time.Hour}
+	if due, early := l.due(&item{seq: 1, pts: time.Minute}, nil); !due || early {
+		t.Errorf("after a jump back: due %t, early %t; want a look", due, early)
+	}
+	var found []features.Detection
+	for range 500 {
+		found = append(found, features.Detection{Box: image.Rect(0, 0, 2, 2), Score: 0.9, Class: "person"})
+	}
+	if got := (&Detect{Classes: []string{"person"}}).sift(found, 64, 48); len(got) != maxFound {
+		t.Errorf("%d are sifted; want %d", len(got), maxFound)
+	}
 }

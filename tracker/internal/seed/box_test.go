@@ -175,3 +175,26 @@ func TestBoxLeavesWhatGoesOnOutside(t *testing.T) {
 		}
 	}
 }
+
+// Of many cells a part is learnt from, of few all, and each side has some.
+func TestSample(t *testing.T) {
+	const few = 100
+	c := &cells{colours: make([]colour, 5*cellColours), object: make([]int32, 5*cellColours)}
+	for k := range few {
+		c.object[k*7] = 1
+	}
+	for k := range c.colours {
+		c.colours[k][0] = float64(c.object[k])
+	}
+	sides := c.sample()
+	if n := len(sides[0]); n < cellColours/2 || n > cellColours || len(sides[1]) != few {
+		t.Errorf("%d and %d colours; want up to %d, and %d", n, len(sides[1]), cellColours, few)
+	}
+	for side, colours := range sides {
+		for _, c := range colours {
+			if c[0] != float64(side) {
+				t.Fatalf("a colour of side %v is one of side %d", c[0], side)
+			}
+		}
+	}
+}

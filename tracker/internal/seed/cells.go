@@ -124,14 +124,12 @@ func (c *cells) join() {
 	}
 }
 
-// learn fits the colours of both sides to the labels. Of a side without cells nothing is
-// known, so the colours say nothing.
-func (c *cells) learn(refine bool) {
+// sample is the colours of both sides, of every so many-th cell where there are many.
+func (c *cells) sample() (sides [2][]colour) {
 	var count, every, seen [2]int
 	for _, side := range c.object {
 		count[side]++
 	}
-	var sides [2][]colour
 	for side, n := range count {
 		every[side] = 1 + n/cellColours
 		sides[side] = make([]colour, 0, 1+n/every[side])
@@ -141,6 +139,13 @@ func (c *cells) learn(refine bool) {
 			sides[side] = append(sides[side], c.colours[k])
 		}
 	}
+	return sides
+}
+
+// learn fits the colours of both sides to the labels. Of a side without cells nothing is
+// known, so the colours say nothing.
+func (c *cells) learn(refine bool) {
+	sides := c.sample()
 	clear(c.ratio)
 	if len(sides[0]) == 0 || len(sides[1]) == 0 {
 		return
