@@ -76,6 +76,9 @@ func startServer(ctx context.Context, cfg Config) (_ *embedded, err error) {
 			e.streams[s.Name] = true
 		}
 	}
+	if cfg.StoreDir != "" {
+		space += checkpointBytes
+	}
 	opts := &server.Options{
 		ServerName:             "segd-" + cfg.Site,
 		Host:                   cfg.Host,

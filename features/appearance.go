@@ -111,3 +111,13 @@ func (t *Thumbnail) Appearance(box image.Rectangle) Appearance {
 	a.Normalise(sum)
 	return a
 }
+
+// IsAppearance tells whether v can be an Appearance: that of something, or nil.
+func IsAppearance(v []float32) bool {
+	for _, w := range v {
+		if !(w >= 0 && w <= 2) {
+			return false
+		}
+	}
+	return len(v) == 0 || len(v) == appearanceBins
+}

@@ -126,6 +126,8 @@ type Camera struct {
 	blind      prometheus.Counter
 	looking    prometheus.Observer
 	unmarked   prometheus.Counter
+	keeping    prometheus.Observer
+	unkept     prometheus.Counter
 	automatic  prometheus.Gauge
 
 	// The rest come and go: a series is made under mu and only while the camera
@@ -188,6 +190,8 @@ func newCamera(m *Metrics, name string) *Camera {
 		blind:      m.blind.WithLabelValues(name),
 		looking:    m.looking.WithLabelValues(name),
 		unmarked:   m.unmarked.WithLabelValues(name),
+		keeping:    m.keeping.WithLabelValues(name),
+		unkept:     m.unkept.WithLabelValues(name),
 		automatic:  m.automatic.WithLabelValues(name),
 		objects:    map[uint32]*object{},
 		zones:      map[string]*zone{},
@@ -281,6 +285,16 @@ func (c *Camera) Unmarked(n int) { c.unmarked.Add(float64(max(n, 0))) }
 
 // Automatic sets how many objects there are that were marked by the detector and that nobody keeps.
 func (c *Camera) Automatic(n int) { c.automatic.Set(float64(n)) }
+
+// Checkpoint notes that one was kept now, of so many bytes, and what that took.
+func (c *Camera) Checkpoint(bytes int, took time.Duration) {
+	c.set(c.m.keptAt, float64(time.Now().UnixMilli())/1000)
+	c.set(c.m.keptSize, float64(bytes))
+	c.keeping.Observe(took.Seconds())
+}
+
+// CheckpointFailed counts one that could not be kept.
+func (c *Camera) CheckpointFailed() { c.unkept.Inc() }
 
 // Reconnect counts one.
 func (c *Camera) Reconnect() { c.reconnect.Inc() }
@@ -461,6 +475,7 @@ func (c *Camera) remove() {
 		m.damaged, m.packets, m.held, m.jitter, m.fallbacks, m.decoder, m.share, m.pieces,
 		m.inside, m.entries, m.stays, m.crossings,
 		m.looks, m.blind, m.looking, m.detected, m.unmarked, m.automatic,
+		m.keptAt, m.keptSize, m.keeping, m.unkept,
 	} {
 		vec.DeletePartialMatch(prometheus.Labels{labelCamera: c.name})
 	}

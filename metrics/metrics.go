@@ -91,6 +91,10 @@ type Metrics struct {
 	looking   *prometheus.HistogramVec
 	detected  *prometheus.CounterVec
 	unmarked  *prometheus.CounterVec
+	keptAt    *prometheus.GaugeVec
+	keptSize  *prometheus.GaugeVec
+	keeping   *prometheus.HistogramVec
+	unkept    *prometheus.CounterVec
 	automatic *prometheus.GaugeVec
 	build     *prometheus.GaugeVec
 	backend   *prometheus.GaugeVec
@@ -172,6 +176,14 @@ func New(reg prometheus.Registerer) *Metrics {
 			"Things that were detected and not marked, because there were too many objects.", labelCamera),
 		automatic: gauge("automatic_objects",
 			"Objects that were marked by the detector and that nobody keeps.", labelCamera),
+		keptAt: gauge("checkpoint_timestamp_seconds",
+			"When the camera's newest checkpoint was kept, in seconds since 1970.", labelCamera),
+		keptSize: gauge("checkpoint_size_bytes",
+			"Size of the camera's newest checkpoint.", labelCamera),
+		keeping: histogram("checkpoint_duration_seconds",
+			"Time to make and keep a checkpoint, beside the frames.", stageBuckets, labelCamera),
+		unkept: counter("checkpoint_failures_total",
+			"Checkpoints that could not be kept.", labelCamera),
 		reconnect: counter("ingest_reconnects_total",
 			"Times the camera was lost and dialled anew.", labelCamera),
 		offset: gauge("ingest_clock_offset_seconds",

@@ -586,6 +586,8 @@ func TestRemoveCamera(t *testing.T) {
 		c.Detected("person")
 		c.Unmarked(1)
 		c.Automatic(1)
+		c.Checkpoint(1, time.Millisecond)
+		c.CheckpointFailed()
 	}
 	use(c)
 	if n := seriesOf(t, reg, "demo"); n != 0 {

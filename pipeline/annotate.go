@@ -3,6 +3,7 @@ package pipeline
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -91,6 +92,13 @@ func (q *requests) rebase(base uint64) {
 			a.Frame, r.annotation = &frame, &a
 		}
 	}
+}
+
+// dropConfigured takes the configured annotation back.
+func (q *requests) dropConfigured() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.pending = slices.DeleteFunc(q.pending, func(r *request) bool { return r.configured })
 }
 
 // near refuses a frame that is farther ahead than anybody would wait for.
@@ -263,7 +271,14 @@ func (c *Camera) configure(a *annotation.Annotation) error {
 		return nil
 	case slices.ContainsFunc(a.Objects, func(o annotation.Object) bool { return o.ID > annotation.MaxID }):
 		return fmt.Errorf("pipeline: camera %s: the annotation of the configuration has ids above %d; accepted: 1 to %[2]d", c.cfg.Name, annotation.MaxID)
-	case a.Picture == nil:
+	}
+	text, err := annotation.Marshal(a)
+	if err != nil {
+		return fmt.Errorf("pipeline: camera %s: %w", c.cfg.Name, err)
+	}
+	hash := sha256.Sum256(text)
+	c.configuredHash = hash[:]
+	if a.Picture == nil {
 		_, err := c.queue(&request{annotation: a, configured: true, counted: a.Frame})
 		return err
 	}

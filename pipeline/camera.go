@@ -11,6 +11,7 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/checkpoint/checkpointv1"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/internal/pause"
@@ -40,6 +41,10 @@ type Stepper interface {
 	Step(ctx context.Context, s *features.Scene, p tracker.Picture, ann *annotation.Annotation) (*tracker.Result, error)
 	// Recall takes in a scene of another time, before the first Step.
 	Recall(ctx context.Context, s *features.Scene, ann *annotation.Annotation) error
+	// State is what it knows besides what pictures show, and Resume has it, after Recall, know that of
+	// another one.
+	State() *checkpointv1.Tracker
+	Resume(*checkpointv1.Tracker) error
 	Preview(ann *annotation.Annotation) (*tracker.Preview, error)
 	Remove(id uint32) bool
 	Rename(id uint32, label string) (bool, error)
@@ -96,6 +101,7 @@ type Meter interface {
 	ClockOffset(d time.Duration)
 	Up(up bool)
 	Restarted()
+	Checkpoint(bytes int, took time.Duration, err error) // one was kept, or not
 }
 
 // Cores are what the cameras of a process compute on; *cores.Cores of internal/cores are.
@@ -138,6 +144,11 @@ type Config struct {
 	// Zones are the zones and lines whose events are told, until SetZones.
 	Zones zones.Layout
 
+	// Checkpoints keep what the camera knows over a restart; nil: nothing does. CheckpointEvery is how often,
+	// besides after each command; 0: DefaultCheckpointEvery.
+	Checkpoints     Checkpoints
+	CheckpointEvery time.Duration
+
 	// MinBackoff and MaxBackoff bound the pause before failed stages are built
 	// anew; it doubles from the one to the other. 0: 1 s and 30 s.
 	MinBackoff, MaxBackoff time.Duration
@@ -169,6 +180,11 @@ type Camera struct {
 	previews  chan struct{}
 
 	lookFaults lookFaults
+
+	epoch          atomic.Uint64
+	keeper         keeper
+	captured       time.Time // the last time; of whoever has the turn
+	configuredHash []byte    // of Config.Annotation; nil without
 
 	// seqBase and ptsBase carry the numbering across restarts of the stages; only
 	// the goroutine of Run touches them and next….
@@ -212,10 +228,15 @@ func New(cfg Config) (*Camera, error) {
 	if cfg.MaxBackoff == 0 {
 		cfg.MaxBackoff = 30 * time.Second
 	}
+	if cfg.CheckpointEvery == 0 {
+		cfg.CheckpointEvery = DefaultCheckpointEvery
+	}
 	c := &Camera{
 		cfg: cfg, log: cfg.Logger.With(keyCamera, cfg.Name),
 		turn: make(chan struct{}, 1), previews: make(chan struct{}, maxPreviews),
+		keeper: keeper{filled: make(chan struct{}, 1)},
 	}
+	c.epoch.Store(uint64(time.Now().UnixMilli()))
 	c.stats.snap.Camera = cfg.Name
 	if err := c.zones.begin(c); err != nil {
 		return nil, fmt.Errorf("pipeline: camera %q: %w", cfg.Name, err)
@@ -239,7 +260,9 @@ func (c *Camera) Snapshot() Snapshot { return c.stats.snapshot(time.Now()) }
 // State is the status as of now.
 func (c *Camera) State() *segdv1.Status {
 	now := time.Now()
-	return status(c.cfg.Site, c.stats.snapshot(now), now)
+	st := status(c.cfg.Site, c.stats.snapshot(now), now)
+	st.Epoch = c.epoch.Load()
+	return st
 }
 
 // Keys of the log.
@@ -269,11 +292,16 @@ func (c *Camera) Run(ctx context.Context) error {
 	}
 	var helpers sync.WaitGroup
 	helpers.Go(func() { c.events.deliver(c.publishEvent) })
+	c.resume(ctx)
 	stop := make(chan struct{})
 	helpers.Go(func() { c.tellStatus(stop) })
+	var keeping sync.WaitGroup
+	keeping.Go(func() { c.keep(context.WithoutCancel(ctx)) })
 
 	c.repeat(ctx)
 
+	c.keeper.close()
+	keeping.Wait()
 	c.refuse()
 	c.newest.drop()
 	close(stop)
@@ -455,3 +483,5 @@ func (uncounted) Damaged()                  {}
 func (uncounted) ClockOffset(time.Duration) {}
 func (uncounted) Up(bool)                   {}
 func (uncounted) Restarted()                {}
+
+func (uncounted) Checkpoint(int, time.Duration, error) {}

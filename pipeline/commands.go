@@ -79,6 +79,7 @@ func (c *Camera) Clear(ctx context.Context, id uint32) error {
 			c.log.Info("object removed", keyObject, o.Id)
 		}
 		s.remove(gone, seq, "")
+		c.capture(s)
 		return nil
 	})
 }
@@ -109,7 +110,7 @@ func (s *stages) remove(gone []*segdv1.Object, seq uint64, reason string) {
 // is looked for when stages are built anew, and returns it. One that is people's already stays so. It
 // waits as Clear does. Errors wrap ErrUnknownObject, ErrDown or what ended ctx.
 func (c *Camera) Keep(ctx context.Context, id uint32) (kept *segdv1.Object, err error) {
-	err = c.atTurn(ctx, func(*stages) error {
+	err = c.atTurn(ctx, func(s *stages) error {
 		_, objects := c.newest.list()
 		i, err := c.known(objects, id)
 		if err != nil {
@@ -126,6 +127,7 @@ func (c *Camera) Keep(ctx context.Context, id uint32) (kept *segdv1.Object, err 
 		objects[i] = kept
 		c.newest.setObjects(objects)
 		c.automatic.unremembered[id] = !c.rememberNow(id)
+		c.capture(s)
 		c.log.Info("object kept", keyObject, id)
 		return nil
 	})
@@ -174,6 +176,7 @@ func (c *Camera) Rename(ctx context.Context, id uint32, label string) (renamed *
 				}
 			}
 		})
+		c.capture(s)
 		c.log.Info("object renamed", keyObject, id)
 		c.renamed(id, before, label, seq)
 		return nil
@@ -216,7 +219,7 @@ func (c *Camera) Preview(ctx context.Context, a *annotation.Annotation) (*segdv1
 	}
 	_, known := c.newest.list()
 	return &segdv1.MaskFrame{
-		Site: c.cfg.Site, Camera: c.cfg.Name, Sequence: res.Seq,
+		Site: c.cfg.Site, Camera: c.cfg.Name, Sequence: res.Seq, Epoch: c.epoch.Load(),
 		Width: int32(res.Width), Height: int32(res.Height),
 		Objects: objects(res, func(id uint32) (class string, automatic bool) {
 			if i := slices.IndexFunc(known, func(o *segdv1.Object) bool { return o.Id == id }); i >= 0 {

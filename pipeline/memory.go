@@ -12,6 +12,7 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/checkpoint/checkpointv1"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/mask"
 	"github.com/segd/segd/tracker"
@@ -25,10 +26,11 @@ const maxScenes = 8
 // of another time, before it is told that they were not found.
 const searchFor = 5 * time.Second
 
-// scene is a picture and what was marked on it or is shown by it.
+// scene is a picture and what was marked on it or is shown by it. It does not change.
 type scene struct {
 	annotation *annotation.Annotation
 	bgr        []byte
+	json       []byte // of both, once somebody needed it
 }
 
 // memory is what a camera knows of its objects whatever becomes of its stages: the pictures
@@ -40,6 +42,9 @@ type memory struct {
 	lost     states  // the objects that were followed then; all are lost
 	unused   bool    // the configured annotation is remembered, but not in use yet
 	relapses int     // stages in a row that failed soon after they learnt the objects again
+
+	state  *checkpointv1.Tracker // what the tracker knew besides, lately; nil: nothing
+	marker *checkpointv1.Marker  // what the marker of a run before knew; nil once that is taken up
 }
 
 // add remembers a picture with objects, and forgets the oldest of too many, but not one that
@@ -74,47 +79,87 @@ func (m *memory) alone(k int) bool {
 func (m *memory) change(f func(*annotation.Object) bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.marked = slices.DeleteFunc(m.marked, func(s scene) bool { return !s.change(f) })
-	if m.last != nil && !m.last.change(f) {
-		m.last = nil
+	marked := m.marked[:0]
+	for _, s := range m.marked {
+		if changed := s.change(f); len(changed.annotation.Objects) > 0 {
+			marked = append(marked, changed)
+		}
+	}
+	clear(m.marked[len(marked):])
+	m.marked = marked
+	if m.last != nil {
+		last := m.last.change(f)
+		if m.last = &last; len(last.annotation.Objects) == 0 {
+			m.last = nil
+		}
 	}
 }
 
-func (s *scene) change(f func(*annotation.Object) bool) (any bool) {
-	a := s.annotation
-	kept := a.Objects[:0]
-	for _, o := range a.Objects {
+func (s scene) change(f func(*annotation.Object) bool) scene {
+	a := *s.annotation
+	a.Objects = nil
+	var gone []uint32
+	for _, o := range s.annotation.Objects {
 		if f(&o) {
-			kept = append(kept, o)
-			continue
+			a.Objects = append(a.Objects, o)
+		} else {
+			gone = append(gone, o.ID)
 		}
+	}
+	if len(gone) > 0 && a.Mask != nil {
+		a.Mask = slices.Clone(a.Mask)
 		for p, id := range a.Mask {
-			if uint32(id) == o.ID {
+			if id != 0 && slices.Contains(gone, uint32(id)) {
 				a.Mask[p] = 0
 			}
 		}
 	}
-	a.Objects = kept
-	return len(kept) > 0
+	if slices.EqualFunc(a.Objects, s.annotation.Objects, func(o, was annotation.Object) bool { return o.ID == was.ID && o.Label == was.Label }) {
+		return s
+	}
+	return scene{&a, s.bgr, nil}
 }
 
-// take returns the pictures that new stages learn the objects from, the oldest first, and the
-// objects that were followed.
-func (m *memory) take() ([]scene, states) {
+// scenes are the pictures that objects were marked on.
+func (m *memory) scenes() []scene {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.marked)
+}
+
+// encoded notes the JSON of a scene, if it is remembered still.
+func (m *memory) encoded(s scene) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if i := slices.IndexFunc(m.marked, func(of scene) bool { return of.annotation == s.annotation }); i >= 0 {
+		m.marked[i].json = s.json
+	}
+}
+
+// setState notes what the tracker knows.
+func (m *memory) setState(s *checkpointv1.Tracker) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.state = s
+}
+
+// take returns the pictures that new stages learn the objects from, the oldest first, the
+// objects that were followed, and what the tracker knew of them.
+func (m *memory) take() ([]scene, states, *checkpointv1.Tracker) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	scenes := slices.Clone(m.marked)
 	if m.last != nil {
 		scenes = append(scenes, *m.last)
 	}
-	return scenes, m.lost
+	return scenes, m.lost, m.state
 }
 
 // clear forgets everything.
 func (m *memory) clear() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.marked, m.last, m.lost, m.unused, m.relapses = nil, nil, nil, false, 0
+	m.marked, m.last, m.lost, m.unused, m.relapses, m.state, m.marker = nil, nil, nil, false, 0, nil, nil
 }
 
 // configured remembers the configured annotation with the picture it was made on.
@@ -122,7 +167,7 @@ func (m *memory) configured(a *annotation.Annotation, bgr []byte) {
 	own := *a
 	own.Frame, own.Picture = nil, nil
 	own.Objects, own.Mask = slices.Clone(a.Objects), slices.Clone(a.Mask)
-	m.add(scene{&own, bgr})
+	m.add(scene{annotation: &own, bgr: bgr})
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.unused = true
@@ -144,15 +189,16 @@ func (m *memory) use() bool {
 	return first
 }
 
-// shown makes a scene of a picture and the objects that its masks show; nil if they show none. Those
-// marked automatically are not remembered: they are found again by what they are.
-func shown(masks *segdv1.MaskFrame, objects []*segdv1.Object, bgr []byte) *scene {
+// shown makes a scene of a picture and the objects that its masks show, those that are marked
+// automatically only if all is true; nil if they show none.
+func shown(masks *segdv1.MaskFrame, objects []*segdv1.Object, bgr []byte, all bool) *scene {
 	width, height := int(masks.Width), int(masks.Height)
 	a := &annotation.Annotation{Width: width, Height: height}
-	large := slices.ContainsFunc(objects, func(o *segdv1.Object) bool { return o.Id > annotation.MaxID && !o.Automatic && o.Area > 0 })
+	counts := func(o *segdv1.Object) bool { return o.Area > 0 && (all || !o.Automatic) }
+	large := slices.ContainsFunc(objects, func(o *segdv1.Object) bool { return o.Id > annotation.MaxID && counts(o) })
 	var bits []uint8
 	for _, o := range objects {
-		if o.Area == 0 || o.Automatic {
+		if !counts(o) {
 			continue
 		}
 		runs, err := mask.Parse(o.Counts, width, height)
@@ -177,7 +223,7 @@ func shown(masks *segdv1.MaskFrame, objects []*segdv1.Object, bgr []byte) *scene
 	if len(a.Objects) == 0 {
 		return nil
 	}
-	return &scene{a, bytes.Clone(bgr)}
+	return &scene{annotation: a, bgr: bytes.Clone(bgr)}
 }
 
 // outlined is an object of which bits are the mask, among ids that a mask's pixels do not hold.
@@ -189,9 +235,10 @@ func outlined(o *segdv1.Object, bits []uint8, width, height int) annotation.Obje
 	return out
 }
 
-// remember keeps the picture of it, the first that heeds an annotation.
+// remember keeps the picture of it, the first that heeds an annotation. What is marked automatically is not
+// remembered so: it is found again by what it is.
 func (c *Camera) remember(it *item) {
-	if s := shown(it.masks, it.masks.Objects, it.frame.Pix); s != nil {
+	if s := shown(it.masks, it.masks.Objects, it.frame.Pix, false); s != nil {
 		c.memory.add(*s)
 	}
 }
@@ -200,7 +247,7 @@ func (c *Camera) remember(it *item) {
 func (c *Camera) rememberNow(id uint32) (shows bool) {
 	_, objects := c.newest.list()
 	_ = c.Picture(func(masks *segdv1.MaskFrame, bgr []byte) error {
-		s := shown(masks, objects, bgr)
+		s := shown(masks, objects, bgr, false)
 		if shows = s != nil && indexOf(s.annotation, id) >= 0; shows {
 			c.memory.add(*s)
 		}
@@ -215,7 +262,7 @@ func (c *Camera) rememberLast() {
 	_, objects := c.newest.list()
 	var last *scene
 	_ = c.Picture(func(masks *segdv1.MaskFrame, bgr []byte) error {
-		last = shown(masks, objects, bgr)
+		last = shown(masks, objects, bgr, false)
 		return nil
 	})
 	c.memory.mu.Lock()
@@ -227,7 +274,7 @@ func (c *Camera) rememberLast() {
 
 // recollect shows the stepper the pictures that the camera's objects are remembered by.
 func (s *stages) recollect(ctx context.Context) error {
-	scenes, lost := s.c.memory.take()
+	scenes, lost, state := s.c.memory.take()
 	s.sought = make(map[uint32]string)
 	for _, sc := range scenes {
 		a := *sc.annotation
@@ -243,7 +290,12 @@ func (s *stages) recollect(ctx context.Context) error {
 		}
 		s.recalled = image.Pt(a.Width, a.Height)
 	}
-	s.c.automatic.reset(slices.Collect(maps.Keys(s.sought)))
+	if state != nil && len(scenes) > 0 {
+		if err := s.step.Resume(state); err != nil {
+			s.c.refuseCheckpoint(fmt.Errorf("pipeline: tracker: %w; its objects are looked for by what they looked like", err))
+		}
+	}
+	s.c.takeUpMarker(slices.Collect(maps.Keys(s.sought)))
 	s.awaiting.Store(len(s.sought) > 0)
 	s.objects = states{}
 	for id, o := range lost {
@@ -268,7 +320,7 @@ func (c *Camera) relapse(err error) {
 	if !enough {
 		return
 	}
-	scenes, _ := m.take()
+	scenes, _, _ := m.take()
 	m.clear()
 	labels := make(map[uint32]string)
 	for _, s := range scenes {

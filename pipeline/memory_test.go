@@ -123,7 +123,7 @@ func TestMarksOutliveTheStages(t *testing.T) {
 		if c.Snapshot().Restarts != 1 {
 			t.Errorf("%d restarts; want 1", c.Snapshot().Restarts)
 		}
-		scenes, _ := c.memory.take()
+		scenes, _, _ := c.memory.take()
 		var known []string
 		for _, s := range scenes {
 			for _, o := range s.annotation.Objects {

@@ -71,6 +71,18 @@ func (n *newest) list() (seq uint64, objects []*segdv1.Object) {
 	return seq, n.objects
 }
 
+// retain returns the newest picture, of which the caller owns a reference, its masks, and the objects
+// that list returns; nil before the first and after the end.
+func (n *newest) retain() (*ingest.Frame, *segdv1.MaskFrame, []*segdv1.Object) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.picture == nil {
+		return nil, nil, nil
+	}
+	n.picture.Retain()
+	return n.picture, n.frames[len(n.frames)-1], n.objects
+}
+
 // size is the newest frame's, 0×0 before the first.
 func (n *newest) size() (width, height int32) {
 	n.mu.Lock()
@@ -129,16 +141,10 @@ func (c *Camera) Masks(seq uint64) (*segdv1.MaskFrame, error) {
 // valid during the call only, and its masks, which must not be changed. The error
 // wraps ErrDown when there is no picture, or is use's.
 func (c *Camera) Picture(use func(masks *segdv1.MaskFrame, bgr []byte) error) error {
-	n := &c.newest
-	n.mu.Lock()
-	f := n.picture
+	f, masks, _ := c.newest.retain()
 	if f == nil {
-		n.mu.Unlock()
 		return fmt.Errorf("%w: no picture of camera %s: %s", ErrDown, c.cfg.Name, c.stats.down())
 	}
-	f.Retain()
-	masks := n.frames[len(n.frames)-1]
-	n.mu.Unlock()
 	defer f.Release()
 	return use(masks, f.Pix)
 }

@@ -126,6 +126,11 @@ func (c *Camera) once(ctx context.Context) error {
 	err := guard(func() error { return s.source.Run(sourceCtx, s.accept) })
 	s.boxes[StageFeatures].close()
 	running.Wait()
+	c.turn <- struct{}{}
+	defer func() { <-c.turn }()
+	if s.err == nil {
+		c.capture(s)
+	}
 
 	switch {
 	case s.err != nil:
@@ -135,8 +140,6 @@ func (c *Camera) once(ctx context.Context) error {
 	default:
 		err = fmt.Errorf("pipeline: source: %w", err)
 	}
-	c.turn <- struct{}{}
-	defer func() { <-c.turn }()
 	s.endAll()
 	c.rememberLast()
 	s.objects.forget(c)
@@ -390,6 +393,7 @@ func (s *stages) track(ctx context.Context, it *item) error {
 		s.known.Store(inSight(res))
 	}
 	it.masks = maskFrame(c.cfg.Site, c.cfg.Name, it, res, c.automatic.kind)
+	it.masks.Epoch = c.epoch.Load()
 	s.recycle(it)
 
 	now := time.Now()
@@ -412,6 +416,9 @@ func (s *stages) track(ctx context.Context, it *item) error {
 	c.zones.observe(c, it, res)
 	s.objects.watch(c, it.masks, it.pts, marks)
 	s.search(it.masks, it.pts)
+	if now.Sub(c.captured) >= c.cfg.CheckpointEvery || marks != nil {
+		c.capture(s)
+	}
 	if err := c.cfg.Publisher.PublishMask(it.masks); err != nil {
 		// The bus is away, the stage is sound: people at the page still see it.
 		c.publishFailed()

@@ -108,7 +108,8 @@ func (c *Camera) Zones() zones.Layout { return *c.zones.layout.Load() }
 // SetZones puts other zones and lines in place of those there are, from the next frame on, and
 // returns them with their defaults. Those that are the same go on counting; objects leave those
 // that are gone or changed, of which the counts are forgotten; new ones begin at 0. It works
-// while the camera is down, too, and lasts as long as c does. It waits for the frame in hand, and
+// while the camera is down, too, and lasts as long as c does, and over a restart if checkpoints are kept and
+// Config.Zones are the same then. It waits for the frame in hand, and
 // no longer than ctx. Errors wrap each *zones.Fault of l, or what ended ctx.
 func (c *Camera) SetZones(ctx context.Context, l zones.Layout) (set zones.Layout, err error) {
 	err = c.inTurn(ctx, func() error {
@@ -136,6 +137,9 @@ func (c *Camera) SetZones(ctx context.Context, l zones.Layout) (set zones.Layout
 			if !slices.ContainsFunc(set.Zones, func(z zones.Zone) bool { return z.Name == name }) {
 				c.log.Warn("nothing is marked by itself in a zone that is no more", keyZone, name)
 			}
+		}
+		if c.stages != nil {
+			c.capture(c.stages)
 		}
 		c.log.Info("zones and lines changed", keyZones, len(set.Zones), keyLines, len(set.Lines))
 		return nil

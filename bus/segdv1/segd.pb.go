@@ -188,6 +188,9 @@ const (
 	EventKind_EVENT_KIND_OBJECT_STAYED EventKind = 14
 	// An object has crossed the line `line` in the direction `direction`.
 	EventKind_EVENT_KIND_LINE_CROSSED EventKind = 15
+	// What was kept of the camera over a restart is damaged, or of another version, and all or a part
+	// of it is not used; message says why.
+	EventKind_EVENT_KIND_CHECKPOINT_REFUSED EventKind = 16
 )
 
 // Enum value maps for EventKind.
@@ -209,6 +212,7 @@ var (
 		13: "EVENT_KIND_OBJECT_LEFT",
 		14: "EVENT_KIND_OBJECT_STAYED",
 		15: "EVENT_KIND_LINE_CROSSED",
+		16: "EVENT_KIND_CHECKPOINT_REFUSED",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_KIND_UNSPECIFIED":         0,
@@ -227,6 +231,7 @@ var (
 		"EVENT_KIND_OBJECT_LEFT":         13,
 		"EVENT_KIND_OBJECT_STAYED":       14,
 		"EVENT_KIND_LINE_CROSSED":        15,
+		"EVENT_KIND_CHECKPOINT_REFUSED":  16,
 	}
 )
 
@@ -570,8 +575,10 @@ type MaskFrame struct {
 	Site string `protobuf:"bytes,1,opt,name=site,proto3" json:"site,omitempty"`
 	// The camera's name, as in the subject.
 	Camera string `protobuf:"bytes,2,opt,name=camera,proto3" json:"camera,omitempty"`
-	// Number of the frame among the camera's decoded ones since segd started,
-	// from 0. Frames that were dropped leave gaps; reconnects do not restart it.
+	// Number of the frame among the camera's decoded ones, from 0. Frames that were dropped leave
+	// gaps; reconnects do not restart it. With epoch it is unique in its camera. Where segd was
+	// started anew and knows what the camera's objects were, it goes on, by as many frames as the
+	// camera is likely to have sent meanwhile.
 	Sequence uint64 `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	// Stream time since the camera's first frame, in nanoseconds. Rises across
 	// reconnects and loops.
@@ -591,8 +598,11 @@ type MaskFrame struct {
 	// The parts of the frame in which objects were looked for, the finest first: where
 	// they overlap the first counts. None without objects.
 	RegionsOfInterest []*Region `protobuf:"bytes,11,rep,name=regions_of_interest,json=regionsOfInterest,proto3" json:"regions_of_interest,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// Rises with every start of the camera's following, as when segd is started anew or the camera's
+	// configuration was changed. It has no other meaning.
+	Epoch         uint64 `protobuf:"varint,12,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *MaskFrame) Reset() {
@@ -700,6 +710,13 @@ func (x *MaskFrame) GetRegionsOfInterest() []*Region {
 		return x.RegionsOfInterest
 	}
 	return nil
+}
+
+func (x *MaskFrame) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
 }
 
 // ObjectList is the reply to a request for a camera's objects.
@@ -962,7 +979,9 @@ type Event struct {
 	// The line's name, of LINE_CROSSED; else empty.
 	Line string `protobuf:"bytes,11,opt,name=line,proto3" json:"line,omitempty"`
 	// Which way, of LINE_CROSSED; else unspecified.
-	Direction     Direction `protobuf:"varint,12,opt,name=direction,proto3,enum=segd.v1.Direction" json:"direction,omitempty"`
+	Direction Direction `protobuf:"varint,12,opt,name=direction,proto3,enum=segd.v1.Direction" json:"direction,omitempty"`
+	// As of MaskFrame.
+	Epoch         uint64 `protobuf:"varint,13,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1079,6 +1098,13 @@ func (x *Event) GetDirection() Direction {
 		return x.Direction
 	}
 	return Direction_DIRECTION_UNSPECIFIED
+}
+
+func (x *Event) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
 }
 
 // ObjectStatus is one object's state in the newest frame.
@@ -1348,7 +1374,9 @@ type Status struct {
 	// The camera's zones, in the order of the configuration.
 	Zones []*ZoneStatus `protobuf:"bytes,23,rep,name=zones,proto3" json:"zones,omitempty"`
 	// The camera's lines, likewise.
-	Lines         []*LineStatus `protobuf:"bytes,24,rep,name=lines,proto3" json:"lines,omitempty"`
+	Lines []*LineStatus `protobuf:"bytes,24,rep,name=lines,proto3" json:"lines,omitempty"`
+	// As of MaskFrame.
+	Epoch         uint64 `protobuf:"varint,25,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1551,6 +1579,13 @@ func (x *Status) GetLines() []*LineStatus {
 	return nil
 }
 
+func (x *Status) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
 var File_bus_segdv1_segd_proto protoreflect.FileDescriptor
 
 const file_bus_segdv1_segd_proto_rawDesc = "" +
@@ -1573,7 +1608,7 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\tautomatic\x18\t \x01(\bR\tautomatic\"<\n" +
 	"\x06Region\x12\x1e\n" +
 	"\x03box\x18\x01 \x01(\v2\f.segd.v1.BoxR\x03box\x12\x12\n" +
-	"\x04zoom\x18\x02 \x01(\x05R\x04zoom\"\xbe\x03\n" +
+	"\x04zoom\x18\x02 \x01(\x05R\x04zoom\"\xd4\x03\n" +
 	"\tMaskFrame\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x16\n" +
 	"\x06camera\x18\x02 \x01(\tR\x06camera\x12\x1a\n" +
@@ -1586,7 +1621,8 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\x06height\x18\t \x01(\x05R\x06height\x12)\n" +
 	"\aobjects\x18\n" +
 	" \x03(\v2\x0f.segd.v1.ObjectR\aobjects\x12?\n" +
-	"\x13regions_of_interest\x18\v \x03(\v2\x0f.segd.v1.RegionR\x11regionsOfInterest\"\x7f\n" +
+	"\x13regions_of_interest\x18\v \x03(\v2\x0f.segd.v1.RegionR\x11regionsOfInterest\x12\x14\n" +
+	"\x05epoch\x18\f \x01(\x04R\x05epoch\"\x7f\n" +
 	"\n" +
 	"ObjectList\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x16\n" +
@@ -1603,7 +1639,7 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\x0emasks_sequence\x18\x04 \x01(\x04R\rmasksSequence\x12)\n" +
 	"\aobjects\x18\x05 \x03(\v2\x0f.segd.v1.ObjectR\aobjects\x12,\n" +
 	"\bwarnings\x18\x06 \x03(\v2\x10.segd.v1.WarningR\bwarnings\x12\x18\n" +
-	"\apending\x18\a \x01(\bR\apending\"\xfe\x02\n" +
+	"\apending\x18\a \x01(\bR\apending\"\x94\x03\n" +
 	"\x05Event\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x16\n" +
 	"\x06camera\x18\x02 \x01(\tR\x06camera\x12.\n" +
@@ -1617,7 +1653,8 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\fstay_seconds\x18\n" +
 	" \x01(\x01R\vstaySeconds\x12\x12\n" +
 	"\x04line\x18\v \x01(\tR\x04line\x120\n" +
-	"\tdirection\x18\f \x01(\x0e2\x12.segd.v1.DirectionR\tdirection\"n\n" +
+	"\tdirection\x18\f \x01(\x0e2\x12.segd.v1.DirectionR\tdirection\x12\x14\n" +
+	"\x05epoch\x18\r \x01(\x04R\x05epoch\"n\n" +
 	"\fObjectStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\x12$\n" +
@@ -1633,7 +1670,7 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"LineStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x06a_to_b\x18\x02 \x01(\x04R\x04aToB\x12\x14\n" +
-	"\x06b_to_a\x18\x03 \x01(\x04R\x04bToA\"\xf0\a\n" +
+	"\x06b_to_a\x18\x03 \x01(\x04R\x04bToA\"\x86\b\n" +
 	"\x06Status\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x16\n" +
 	"\x06camera\x18\x02 \x01(\tR\x06camera\x12.\n" +
@@ -1662,7 +1699,8 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\battempts\x18\x15 \x01(\rR\battempts\x12=\n" +
 	"\fnext_attempt\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\vnextAttempt\x12)\n" +
 	"\x05zones\x18\x17 \x03(\v2\x13.segd.v1.ZoneStatusR\x05zones\x12)\n" +
-	"\x05lines\x18\x18 \x03(\v2\x13.segd.v1.LineStatusR\x05lines\x1a9\n" +
+	"\x05lines\x18\x18 \x03(\v2\x13.segd.v1.LineStatusR\x05lines\x12\x14\n" +
+	"\x05epoch\x18\x19 \x01(\x04R\x05epoch\x1a9\n" +
 	"\vMissedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01*\x82\x01\n" +
@@ -1676,7 +1714,7 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\rSTATE_VISIBLE\x10\x01\x12\x12\n" +
 	"\x0eSTATE_OCCLUDED\x10\x02\x12\x0e\n" +
 	"\n" +
-	"STATE_LOST\x10\x03*\xf5\x03\n" +
+	"STATE_LOST\x10\x03*\x98\x04\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14EVENT_KIND_CAMERA_UP\x10\x01\x12\x1a\n" +
@@ -1694,7 +1732,8 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\x19EVENT_KIND_OBJECT_ENTERED\x10\f\x12\x1a\n" +
 	"\x16EVENT_KIND_OBJECT_LEFT\x10\r\x12\x1c\n" +
 	"\x18EVENT_KIND_OBJECT_STAYED\x10\x0e\x12\x1b\n" +
-	"\x17EVENT_KIND_LINE_CROSSED\x10\x0f*R\n" +
+	"\x17EVENT_KIND_LINE_CROSSED\x10\x0f\x12!\n" +
+	"\x1dEVENT_KIND_CHECKPOINT_REFUSED\x10\x10*R\n" +
 	"\tDirection\x12\x19\n" +
 	"\x15DIRECTION_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10DIRECTION_A_TO_B\x10\x01\x12\x14\n" +

@@ -46,12 +46,14 @@ type daemon struct {
 	whip     *whip.Server // nil: no camera takes publishers
 	web      *web.Server
 	bus      *bus.Bus
-	drained  bool        // serve has closed the bus, and told how that went
-	models   []io.Closer // the network's, and the detector
-	cores    *cores.Cores
-	set      *pipeline.Set
-	limit    time.Duration // of systemd's watchdog; 0: none
-	watch    *watchdog
+
+	checkpoints pipeline.Checkpoints // nil: nothing is kept over a restart
+	drained     bool                 // serve has closed the bus, and told how that went
+	models      []io.Closer          // the network's, and the detector
+	cores       *cores.Cores
+	set         *pipeline.Set
+	limit       time.Duration // of systemd's watchdog; 0: none
+	watch       *watchdog
 }
 
 // newLogger writes to w as the configuration says.
@@ -108,6 +110,11 @@ func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *d
 	d.meters.Page(func() metrics.Page { return metrics.Page(d.web.Stats()) })
 	if d.bus, err = openBus(ctx, cfg, log, d.meters); err != nil {
 		return nil, err
+	}
+	if kept := d.bus.Checkpoints(); kept != nil {
+		d.checkpoints = kept
+	} else {
+		log.Info("objects are not kept over a restart; set nats.store_dir for that")
 	}
 	d.meters.Bus(func() metrics.Bus { return busMetrics(d.bus.Stats()) })
 	return d, nil
@@ -288,7 +295,7 @@ func (d *daemon) camera(i int, cam config.Camera, model features.Model) pipeline
 		Meter:      m,
 		Cores:      d.cores,
 		Annotation: d.annotations[cam.Name], AnnotationFits: d.fits || configured.Fits(cam),
-		Zones:  cam.Layout(),
+		Zones: cam.Layout(), Checkpoints: d.checkpoints,
 		Slow:   time.Duration(d.cfg.Log.SlowMS) * time.Millisecond,
 		Logger: d.log,
 	}

@@ -96,6 +96,14 @@ func (m meter) PublishFailed() { m.PublishFailure() }
 
 func (m meter) Reconnected() { m.Reconnect() }
 
+func (m meter) Checkpoint(bytes int, took time.Duration, err error) {
+	if err != nil {
+		m.CheckpointFailed()
+		return
+	}
+	m.Camera.Checkpoint(bytes, took)
+}
+
 // busMetrics translates what the bus tells of itself.
 func busMetrics(s bus.Stats) metrics.Bus {
 	out := metrics.Bus{

@@ -79,6 +79,14 @@ func camera() *dashboard.DashboardBuilder {
 		WithPanel(lines(third, "Time of a look", "It is a part of the frame's time in features.", unitSeconds,
 			query{`rate(segd_detector_duration_seconds_sum{camera="$camera"}[$__rate_interval]) / (rate(segd_detector_duration_seconds_count{camera="$camera"}[$__rate_interval]) > 0)`, "mean"},
 			query{`histogram_quantile(0.95, sum by (le) (rate(segd_detector_duration_seconds_bucket{camera="$camera"}[$__rate_interval])))`, "p95"})).
+		WithRow(row("Checkpoints")).
+		WithPanel(lines(third, "Age", "Time since what is known of the camera was kept.", unitSeconds,
+			query{`time() - segd_checkpoint_timestamp_seconds{camera="$camera"}`, "age"})).
+		WithPanel(lines(third, "Kept, and not", "Checkpoints that were kept, and those that could not be.", unitPerSecond,
+			query{`rate(segd_checkpoint_duration_seconds_count{camera="$camera"}[$__rate_interval])`, "kept"},
+			query{`rate(segd_checkpoint_failures_total{camera="$camera"}[$__rate_interval])`, "failed"})).
+		WithPanel(lines(third, "Size", "Of the newest checkpoint.", unitBytes,
+			query{`segd_checkpoint_size_bytes{camera="$camera"}`, "size"})).
 		WithRow(row("Zones and lines")).
 		WithPanel(lines(third, "In zones", "Objects in each zone of the configuration.", unitCount,
 			query{`segd_zone_objects{camera="$camera"}`, "{{zone}}"})).

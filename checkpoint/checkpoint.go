@@ -1,0 +1,116 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/checkpoint/checkpointv1"
+)
+
+// Version is that of the checkpoints that Encode writes.
+const Version = 1
+
+// Limits on what Decode takes.
+const (
+	MaxBytes    = 32 << 20
+	maxUnpacked = 128 << 20
+	maxScenes   = 300 // people's objects, each in a picture of its own, and the last one
+	maxFPS      = 1000
+)
+
+// ErrDamaged is wrapped by Decode's error of what Encode has not written like that.
+var ErrDamaged = errors.New("damaged checkpoint")
+
+// coder is what Encode and Decode share: each is for many goroutines.
+var coder = sync.OnceValues(func() (c struct {
+	to   *zstd.Encoder
+	from *zstd.Decoder
+}, err error,
+) {
+	var errTo, errFrom error
+	c.to, errTo = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+	c.from, errFrom = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxUnpacked))
+	return c, errors.Join(errTo, errFrom)
+})
+
+// Encode returns c as it is stored, with the version of this package.
+func Encode(c *checkpointv1.Checkpoint) ([]byte, error) {
+	c.Version = Version
+	plain, err := proto.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: %w", err)
+	}
+	zstd, err := coder()
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: %w", err)
+	}
+	data := zstd.to.EncodeAll(plain, nil)
+	if len(data) > MaxBytes || len(plain) > maxUnpacked {
+		return nil, fmt.Errorf("checkpoint: of camera %s: %d bytes, %d unpacked; want at most %d, and %d", c.Camera, len(data), len(plain), MaxBytes, maxUnpacked)
+	}
+	return data, nil
+}
+
+// Decode reads what Encode wrote. Of another version it leaves what means the same in all.
+func Decode(data []byte) (*checkpointv1.Checkpoint, error) {
+	if len(data) > MaxBytes {
+		return nil, fmt.Errorf("checkpoint: %w: %d bytes; want at most %d", ErrDamaged, len(data), MaxBytes)
+	}
+	zstd, err := coder()
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: %w", err)
+	}
+	plain, err := zstd.from.DecodeAll(data, nil)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: %w: %w", ErrDamaged, err)
+	}
+	c := &checkpointv1.Checkpoint{}
+	if err := proto.Unmarshal(plain, c); err != nil {
+		return nil, fmt.Errorf("checkpoint: %w: %w", ErrDamaged, err)
+	}
+	bad := func(field, format string, args ...any) error {
+		return fmt.Errorf("checkpoint: %w: %s: %s", ErrDamaged, field, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case c.Version == 0:
+		return nil, bad("version", "none")
+	case c.Camera == "":
+		return nil, bad("camera", "none")
+	case c.Time == nil || c.Time.CheckValid() != nil:
+		return nil, bad("time", "none, or none there is")
+	case !(c.Fps >= 0 && c.Fps <= maxFPS):
+		return nil, bad("fps", "%v; want 0 to %d", c.Fps, maxFPS)
+	case c.Sequence > math.MaxInt64 || c.Epoch > math.MaxInt64:
+		return nil, bad("sequence", "%d, of epoch %d; want at most 2⁶³−1", c.Sequence, c.Epoch)
+	case c.PtsNs < 0:
+		return nil, bad("pts_ns", "%d; want 0 or more", c.PtsNs)
+	case len(c.Marked) > maxScenes:
+		return nil, bad("marked", "%d pictures; want at most %d", len(c.Marked), maxScenes)
+	}
+	if c.Version != Version {
+		c.Tracker, c.Marker, c.Zones = nil, nil, nil
+	}
+	return c, nil
+}
+
+// Scene reads a picture of a checkpoint: what was marked on it or is shown by it, without picture,
+// and the picture, tight rows of BGR.
+func Scene(data []byte) (a *annotation.Annotation, bgr []byte, err error) {
+	if a, err = annotation.ParseFor(data, 0, 0); err != nil {
+		return nil, nil, fmt.Errorf("checkpoint: %w: a picture: %w", ErrDamaged, err)
+	}
+	if a.Picture == nil {
+		return nil, nil, fmt.Errorf("checkpoint: %w: a picture: none", ErrDamaged)
+	}
+	if bgr, err = a.BGR(); err != nil {
+		return nil, nil, fmt.Errorf("checkpoint: %w: %w", ErrDamaged, err)
+	}
+	a.Picture, a.Frame = nil, nil
+	return a, bgr, nil
+}

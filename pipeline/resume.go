@@ -1,0 +1,261 @@
+package pipeline
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/checkpoint"
+	"github.com/segd/segd/checkpoint/checkpointv1"
+	"github.com/segd/segd/tracker"
+	"github.com/segd/segd/zones"
+)
+
+const (
+	// loadTimeout is how long a camera waits at its start for what is kept of it: a NATS server
+	// elsewhere may not be there yet.
+	loadTimeout = 10 * time.Second
+	loadRetry   = 500 * time.Millisecond
+	// staleAfter is how long ago the objects were where a checkpoint has them, at most. Later they are
+	// looked for by what they look like alone, as those that have been away.
+	staleAfter = 30 * time.Second
+	// longestAway bounds how long a camera is taken not to have been followed, whatever clocks say.
+	longestAway = 10 * 365 * 24 * time.Hour
+)
+
+// resume takes up what the newest sound checkpoint of the camera has. It comes before the first stages.
+func (c *Camera) resume(ctx context.Context) {
+	if c.cfg.Checkpoints == nil {
+		return
+	}
+	kept, err := c.load(ctx)
+	if err != nil {
+		c.log.Warn("no checkpoint is taken up; the objects of a run before are not known", keyError, err)
+		return
+	}
+	for _, data := range kept {
+		if err := guard(func() error { return c.takeUp(data, time.Now()) }); err != nil {
+			c.refuseCheckpoint(err)
+			continue
+		}
+		return
+	}
+}
+
+// load waits for the store if that is away.
+func (c *Camera) load(ctx context.Context) (kept [][]byte, err error) {
+	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
+	defer cancel()
+	for {
+		if kept, err = c.cfg.Checkpoints.Load(ctx, c.cfg.Name); err == nil {
+			return kept, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(loadRetry):
+		}
+	}
+}
+
+// refuseCheckpoint tells that a checkpoint, or a part of one, is not used.
+func (c *Camera) refuseCheckpoint(err error) {
+	c.log.Warn("checkpoint refused", keyError, err)
+	c.emit(&segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_CHECKPOINT_REFUSED, Message: err.Error()})
+}
+
+// takeUp takes up a checkpoint. Of a faulty one nothing is taken.
+func (c *Camera) takeUp(data []byte, now time.Time) error {
+	cp, err := checkpoint.Decode(data)
+	if err != nil {
+		return err
+	}
+	if cp.Camera != c.cfg.Name {
+		return fmt.Errorf("pipeline: it is of camera %q", cp.Camera)
+	}
+	m, err := remembered(cp)
+	if err != nil {
+		return err
+	}
+	away := min(max(0, now.Sub(cp.Time.AsTime())), longestAway)
+	// Frames of files come from the first on again, whatever was seen last.
+	stale := away > staleAfter || c.cfg.AnnotationFits
+	m.marker = cp.Marker
+	if m.state = cp.Tracker; stale {
+		m.state = nil
+		m.forgetAutomatic(cp.Marker)
+	}
+	if c.unchanged(cp) { // what it marks has been followed since
+		c.notes.dropConfigured()
+	} else {
+		m.marked, m.unused = append(m.marked, c.memory.scenes()...), c.memory.unused
+	}
+	c.epoch.Store(max(c.epoch.Load(), cp.Epoch+1))
+	c.seqNext = cp.Sequence + max(1, uint64(math.Round(away.Seconds()*cp.Fps)))
+	c.ptsNext = time.Duration(cp.PtsNs) + away
+	c.memory.replace(m)
+	if err := c.zones.takeUp(c, cp.Zones); err != nil {
+		c.refuseCheckpoint(fmt.Errorf("pipeline: zones: %w", err))
+	}
+	if cp.Version != checkpoint.Version {
+		c.refuseCheckpoint(fmt.Errorf("pipeline: it has version %d, and not %d: its pictures are used, and the objects looked for by what they look like there", cp.Version, checkpoint.Version))
+	}
+	c.log.Info("checkpoint taken up", keyObjects, len(cp.Objects), "pictures", len(m.marked), "age", away.Round(time.Millisecond))
+	return nil
+}
+
+// unchanged tells whether the configured annotation is the one that there was when cp was taken, of a camera whose
+// frames go on meanwhile.
+func (c *Camera) unchanged(cp *checkpointv1.Checkpoint) bool {
+	return len(c.configuredHash) > 0 && slices.Equal(c.configuredHash, cp.Configured) && !c.cfg.AnnotationFits
+}
+
+// remembered is what cp has of pictures and objects.
+func remembered(cp *checkpointv1.Checkpoint) (*memory, error) {
+	m := &memory{lost: states{}}
+	for k, data := range append(slices.Clone(cp.Marked), cp.Last) {
+		if len(data) == 0 {
+			continue
+		}
+		a, bgr, err := checkpoint.Scene(data)
+		if err != nil {
+			return nil, err
+		}
+		if s := (scene{annotation: a, bgr: bgr}); k == len(cp.Marked) {
+			m.last = &s
+		} else {
+			s.json = data
+			m.marked = append(m.marked, s)
+		}
+	}
+	for _, o := range cp.Objects {
+		if err := annotation.CheckLabel("label", o.Label); err != nil || o.State > uint32(tracker.Lost) {
+			return nil, fmt.Errorf("pipeline: %w: object %d is called %q and has state %d", checkpoint.ErrDamaged, o.Id, o.Label, o.State)
+		}
+		m.lost[o.Id] = seen{state: tracker.State(o.State), label: o.Label}
+	}
+	return m, nil
+}
+
+// forgetAutomatic leaves what people marked or keep.
+func (m *memory) forgetAutomatic(of *checkpointv1.Marker) {
+	m.change(func(o *annotation.Object) bool {
+		return of == nil || !slices.ContainsFunc(of.Objects, func(a *checkpointv1.MarkedObject) bool { return a.Id == o.ID && a.Own && !a.Kept })
+	})
+}
+
+// replace makes m what other is.
+func (m *memory) replace(other *memory) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.marked, m.last, m.lost, m.unused = other.marked, other.last, other.lost, other.unused
+	m.state, m.marker = other.state, other.marker
+}
+
+// takeMarker returns what the marker of a run before knew, once.
+func (m *memory) takeMarker() *checkpointv1.Marker {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	marker := m.marker
+	m.marker = nil
+	return marker
+}
+
+// takeUpMarker has the marker know what new stages follow.
+func (c *Camera) takeUpMarker(followed []uint32) {
+	before := c.memory.takeMarker()
+	if before == nil || c.automatic.marker == nil {
+		c.automatic.reset(followed)
+		return
+	}
+	if err := c.automatic.takeUp(before, followed); err != nil {
+		c.refuseCheckpoint(err)
+		c.automatic.reset(followed)
+	}
+	c.memory.forgetAutomatic(before) // should these stages fail, it is found anew
+}
+
+// state is what is known of what the camera marks by itself.
+func (a *automatic) state() *checkpointv1.Marker {
+	if a.marker == nil {
+		return nil
+	}
+	s := a.marker.State()
+	for _, o := range s.Objects {
+		if pts, ok := a.seen[o.Id]; ok {
+			o.SeenPtsNs = pts.Nanoseconds()
+		}
+		o.Class = cmp.Or(o.Class, a.kept[o.Id])
+	}
+	for id := range a.corrected {
+		s.Corrected = append(s.Corrected, id)
+	}
+	slices.Sort(s.Corrected)
+	return s
+}
+
+// takeUp takes up what was known in a run before of the objects that are followed, and of those that rest.
+func (a *automatic) takeUp(s *checkpointv1.Marker, followed []uint32) error {
+	if err := a.marker.Resume(s, followed); err != nil {
+		return err
+	}
+	for _, o := range s.Objects {
+		switch _, automatic := a.marker.Class(o.Id); {
+		case !a.marker.Follows(o.Id):
+		case automatic:
+			a.seen[o.Id] = time.Duration(o.SeenPtsNs)
+		case o.Class != "":
+			a.kept[o.Id] = o.Class
+			a.corrected[o.Id] = slices.Contains(s.Corrected, o.Id)
+		}
+	}
+	for id, corrected := range a.corrected {
+		if !corrected {
+			delete(a.corrected, id)
+		}
+	}
+	return nil
+}
+
+// state is the zones and lines as they are, beside those of the configuration.
+func (z *zoneWatch) state(configured zones.Layout) *checkpointv1.Zones {
+	s, err := z.watcher.State()
+	if err == nil {
+		s.Configured, err = json.Marshal(configured)
+	}
+	if err != nil {
+		return nil // numbers and names alone
+	}
+	return s
+}
+
+// takeUp goes on with the zones and lines of a run before, or with those of the configuration where these
+// were others then.
+func (z *zoneWatch) takeUp(c *Camera, s *checkpointv1.Zones) error {
+	if s == nil {
+		return nil
+	}
+	w, err := zones.Resume(s)
+	if err != nil {
+		return err
+	}
+	configured, err := json.Marshal(c.cfg.Zones)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(configured, s.Configured) {
+		if _, _, err := w.Change(c.cfg.Zones); err != nil {
+			return err
+		}
+	}
+	z.watcher = w
+	z.changed(c)
+	return nil
+}

@@ -1,0 +1,41 @@
+package life
+
+import (
+	"errors"
+	"math"
+
+	"github.com/segd/segd/checkpoint/checkpointv1"
+)
+
+// Kept is o as it is kept over a restart.
+func (o *Object) Kept() *checkpointv1.Life {
+	return &checkpointv1.Life{
+		State: uint32(o.State), Area: o.Area, X: o.X, Y: o.Y, Unseen: int32(o.Unseen), Zoom: int32(o.Zoom),
+		Probation: int32(o.probation), Hits: int32(o.hits), Required: int32(o.required),
+	}
+}
+
+const (
+	mostPixels = 1 << 26
+	mostFrames = 1 << 30
+	mostZoom   = 64
+)
+
+// Resume makes o what it was when s was taken.
+func (o *Object) Resume(s *checkpointv1.Life) error {
+	sound := s.State <= uint32(Lost) && s.Zoom >= 0 && s.Zoom <= mostZoom
+	for _, v := range []float64{s.Area, s.X, s.Y} {
+		sound = sound && math.Abs(v) <= mostPixels
+	}
+	for _, v := range []int32{s.Unseen, s.Probation, s.Hits, s.Required} {
+		sound = sound && v >= -mostFrames && v <= mostFrames
+	}
+	if !sound {
+		return errors.New("life: faulty state of an object")
+	}
+	*o = Object{
+		State: State(s.State), Area: s.Area, X: s.X, Y: s.Y, Unseen: int(s.Unseen), Zoom: int(s.Zoom),
+		probation: int(s.Probation), hits: int(s.Hits), required: int(s.Required),
+	}
+	return nil
+}
