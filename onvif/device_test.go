@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -211,16 +212,17 @@ func TestInspectNoAnswer(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
+				var serving sync.WaitGroup
 				c := newClient("192.0.2.7", "admin", "secret")
 				c.http.Transport = bounded{&http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
 					ours, theirs := net.Pipe()
-					go func() {
+					serving.Go(func() {
 						defer theirs.Close()
 						in := bufio.NewReader(theirs)
 						in.ReadString('\n')
-						go io.Copy(io.Discard, in)
+						serving.Go(func() { io.Copy(io.Discard, in) })
 						tc.serve(theirs)
-					}()
+					})
 					return ours, nil
 				}}}
 				began := time.Now()
@@ -232,6 +234,7 @@ func TestInspectNoAnswer(t *testing.T) {
 					t.Errorf("it took %v", took)
 				}
 				c.http.CloseIdleConnections()
+				serving.Wait()
 			})
 		})
 	}
