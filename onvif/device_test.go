@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/segd/segd/onvif/onviftest"
 )
 
 // The digest is that of ONVIF's Application Programmer's Guide, section 6.1.
@@ -48,29 +50,29 @@ func TestInspect(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name string
-		sim  *simulator
+		sim  *onviftest.Camera
 		want func(string) []Profile
 	}{
-		{"open to all", &simulator{version: 2}, first},
-		{"before GetServices", &simulator{version: 1}, first},
-		{"Media2", &simulator{version: 3}, second},
-		{"Media2 is promised and not there", &simulator{version: 2, answers: map[string]string{
+		{"open to all", &onviftest.Camera{Version: 2}, first},
+		{"before GetServices", &onviftest.Camera{Version: 1}, first},
+		{"Media2", &onviftest.Camera{Version: 3}, second},
+		{"Media2 is promised and not there", &onviftest.Camera{Version: 2, Answers: map[string]string{
 			"GetServices": `<tds:GetServicesResponse><tds:Service><tds:Namespace>` + media2 + `</tds:Namespace><tds:XAddr>http://x/2</tds:XAddr></tds:Service><tds:Service><tds:Namespace>` + media1 + `</tds:Namespace><tds:XAddr>:</tds:XAddr></tds:Service></tds:GetServicesResponse>`,
 		}}, second},
-		{"a user", &simulator{version: 2, user: "admin", password: `p<&"ä`}, first},
-		{"a user, clock hours behind", &simulator{version: 2, user: "admin", password: "x", ahead: -5 * time.Hour}, first},
-		{"a user, clock of 1970", &simulator{version: 3, user: "admin", password: "x", ahead: -time.Since(time.Unix(3600, 0))}, second},
-		{"HTTP Digest", &simulator{version: 2, user: "admin", password: "x", httpDigest: true}, first},
-		{"HTTP Digest, even for the time", &simulator{version: 2, user: "admin", password: "x", httpDigest: true, shutClock: true}, first},
-		{"the time is for users", &simulator{version: 2, user: "admin", password: "x", shutClock: true}, first},
-		{"it believes to be 0.0.0.0", &simulator{version: 2, authority: "0.0.0.0"}, first},
-		{"it is behind NAT", &simulator{version: 3, authority: "10.9.8.7:8899"}, second},
+		{"a user", &onviftest.Camera{Version: 2, User: "admin", Password: `p<&"ä`}, first},
+		{"a user, clock hours behind", &onviftest.Camera{Version: 2, User: "admin", Password: "x", Ahead: -5 * time.Hour}, first},
+		{"a user, clock of 1970", &onviftest.Camera{Version: 3, User: "admin", Password: "x", Ahead: -time.Since(time.Unix(3600, 0))}, second},
+		{"HTTP Digest", &onviftest.Camera{Version: 2, User: "admin", Password: "x", HTTPDigest: true}, first},
+		{"HTTP Digest, even for the time", &onviftest.Camera{Version: 2, User: "admin", Password: "x", HTTPDigest: true, ShutClock: true}, first},
+		{"the time is for users", &onviftest.Camera{Version: 2, User: "admin", Password: "x", ShutClock: true}, first},
+		{"it believes to be 0.0.0.0", &onviftest.Camera{Version: 2, Authority: "0.0.0.0"}, first},
+		{"it is behind NAT", &onviftest.Camera{Version: 3, Authority: "10.9.8.7:8899"}, second},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			address := tc.sim.start(t)
+			address := tc.sim.Start(t)
 			for _, given := range []string{address, "http://" + address, "http://" + address + "/onvif/device_service"} {
-				d, err := Inspect(t.Context(), given, tc.sim.user, tc.sim.password)
+				d, err := Inspect(t.Context(), given, tc.sim.User, tc.sim.Password)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -83,8 +85,8 @@ func TestInspect(t *testing.T) {
 				if d.Service != "http://"+address+"/onvif/device_service" {
 					t.Errorf("service %s", d.Service)
 				}
-				if wrong := d.ClockAhead - tc.sim.ahead.Seconds(); d.ClockKnown == tc.sim.shutClock && !tc.sim.httpDigest || d.ClockKnown && (wrong < -2 || wrong > 2) {
-					t.Errorf("its clock: known %v, %v s ahead; it is %v", d.ClockKnown, d.ClockAhead, tc.sim.ahead)
+				if wrong := d.ClockAhead - tc.sim.Ahead.Seconds(); d.ClockKnown == tc.sim.ShutClock && !tc.sim.HTTPDigest || d.ClockKnown && (wrong < -2 || wrong > 2) {
+					t.Errorf("its clock: known %v, %v s ahead; it is %v", d.ClockKnown, d.ClockAhead, tc.sim.Ahead)
 				}
 			}
 		})
@@ -95,24 +97,24 @@ func TestInspectRefused(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name           string
-		sim            *simulator
+		sim            *onviftest.Camera
 		user, password string
 		words          string
 		most           int // questions to it that a wrong user goes with
 	}{
-		{"no user", &simulator{version: 2, user: "admin", password: "right"}, "", "", "wants user and password", 1},
-		{"no user, HTTP Digest", &simulator{version: 2, user: "admin", password: "right", httpDigest: true, shutClock: true}, "", "", "wants user and password", 0},
-		{"wrong password", &simulator{version: 2, user: "admin", password: "right"}, "admin", "wr0ng", "refuses user and password", 1},
-		{"wrong password, HTTP Digest", &simulator{version: 2, user: "admin", password: "right", httpDigest: true}, "admin", "wr0ng", "refuses user and password", 2},
-		{"wrong user", &simulator{version: 2, user: "admin", password: "right"}, "root", "right", "refuses user and password", 1},
-		{"clock ahead, and wrong", &simulator{version: 2, user: "admin", password: "right", ahead: 3 * time.Hour}, "admin", "wr0ng", "its clock, which is 3h0m0s ahead", 1},
-		{"clock that it does not tell", &simulator{version: 2, user: "admin", password: "right", ahead: time.Minute, shutClock: true}, "admin", "right", "or this machine's clock", 1},
-		{"profiles for nobody", &simulator{version: 3, answers: map[string]string{"GetProfiles": notAuthorized}}, "admin", "wr0ng", "refuses user and password", 2},
-		{"in words alone", &simulator{version: 2, answers: map[string]string{"GetServices": `<SOAP-ENV:Fault><faultcode>SOAP-ENV:Client</faultcode><faultstring>Authentication failed</faultstring></SOAP-ENV:Fault>`}}, "admin", "wr0ng", "refuses user and password", 1},
+		{"no user", &onviftest.Camera{Version: 2, User: "admin", Password: "right"}, "", "", "wants user and password", 1},
+		{"no user, HTTP Digest", &onviftest.Camera{Version: 2, User: "admin", Password: "right", HTTPDigest: true, ShutClock: true}, "", "", "wants user and password", 0},
+		{"wrong password", &onviftest.Camera{Version: 2, User: "admin", Password: "right"}, "admin", "wr0ng", "refuses user and password", 1},
+		{"wrong password, HTTP Digest", &onviftest.Camera{Version: 2, User: "admin", Password: "right", HTTPDigest: true}, "admin", "wr0ng", "refuses user and password", 2},
+		{"wrong user", &onviftest.Camera{Version: 2, User: "admin", Password: "right"}, "root", "right", "refuses user and password", 1},
+		{"clock ahead, and wrong", &onviftest.Camera{Version: 2, User: "admin", Password: "right", Ahead: 3 * time.Hour}, "admin", "wr0ng", "its clock, which is 3h0m0s ahead", 1},
+		{"clock that it does not tell", &onviftest.Camera{Version: 2, User: "admin", Password: "right", Ahead: time.Minute, ShutClock: true}, "admin", "right", "or this machine's clock", 1},
+		{"profiles for nobody", &onviftest.Camera{Version: 3, Answers: map[string]string{"GetProfiles": onviftest.NotAuthorized}}, "admin", "wr0ng", "refuses user and password", 2},
+		{"in words alone", &onviftest.Camera{Version: 2, Answers: map[string]string{"GetServices": `<SOAP-ENV:Fault><faultcode>SOAP-ENV:Client</faultcode><faultstring>Authentication failed</faultstring></SOAP-ENV:Fault>`}}, "admin", "wr0ng", "refuses user and password", 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			address := tc.sim.start(t)
+			address := tc.sim.Start(t)
 			_, err := Inspect(t.Context(), address, tc.user, tc.password)
 			if !errors.Is(err, ErrUnauthorized) || !strings.Contains(fmt.Sprint(err), address+" ") || !strings.Contains(fmt.Sprint(err), tc.words) {
 				t.Errorf("%v; want %q", err, tc.words)
@@ -120,8 +122,8 @@ func TestInspectRefused(t *testing.T) {
 			if text := fmt.Sprint(err); strings.Contains(text, "wr0ng") || strings.Contains(text, "\n") {
 				t.Errorf("it says %q", text)
 			}
-			if n := len(tc.sim.operations()); n > tc.most+1 {
-				t.Errorf("asked %d times after it refused: %q", n, tc.sim.operations())
+			if n := len(tc.sim.Asked()); n > tc.most+1 {
+				t.Errorf("asked %d times after it refused: %q", n, tc.sim.Asked())
 			}
 		})
 	}
@@ -157,20 +159,20 @@ func TestInspectHostile(t *testing.T) {
 		{"a router's page", page(200, "text/html", "<!DOCTYPE html><html><body>Log in</body></html>"), ErrNotONVIF, `"text/html"`},
 		{"not found", page(404, "text/html", "no"), ErrNotONVIF, "HTTP status 404"},
 		{"empty", page(200, "", ""), ErrNotONVIF, "0 bytes"},
-		{"cut off", page(200, "application/soap+xml", soapHead+"<tds:GetSystemDateAndTimeResponse><tds:Sys"), ErrNotONVIF, "unexpected EOF"},
+		{"cut off", page(200, "application/soap+xml", onviftest.Head+"<tds:GetSystemDateAndTimeResponse><tds:Sys"), ErrNotONVIF, "unexpected EOF"},
 		{"garbage", page(200, "image/jpeg", "\xff\xd8\xff\x00\x01"), ErrNotONVIF, `"image/jpeg"`},
 		{"another XML", page(200, "text/xml", "<rss></rss>"), ErrNotONVIF, "rss"},
 		{"endless", endless(200), ErrNotONVIF, "more than 1024 KiB"},
 		{"endless refusal", endless(401), ErrUnauthorized, "refuses user and password"},
 		{"sends elsewhere", page(302, "", ""), ErrNotONVIF, "HTTP status 302 to http://evil.example/?password=xxxxx"},
-		{"a number that is none", page(200, "application/soap+xml", soapHead+"<tds:GetSystemDateAndTimeResponse><tds:SystemDateAndTime><tt:UTCDateTime><tt:Date><tt:Year>soon</tt:Year></tt:Date></tt:UTCDateTime></tds:SystemDateAndTime></tds:GetSystemDateAndTimeResponse>"+soapTail), ErrNotONVIF, "soon"},
-		{"no media service", page(200, "application/soap+xml", soapHead+soapTail), ErrFault, "has no media service"},
+		{"a number that is none", page(200, "application/soap+xml", onviftest.Head+"<tds:GetSystemDateAndTimeResponse><tds:SystemDateAndTime><tt:UTCDateTime><tt:Date><tt:Year>soon</tt:Year></tt:Date></tt:UTCDateTime></tds:SystemDateAndTime></tds:GetSystemDateAndTimeResponse>"+onviftest.Tail), ErrNotONVIF, "soon"},
+		{"no media service", page(200, "application/soap+xml", onviftest.Head+onviftest.Tail), ErrFault, "has no media service"},
 		{"a challenge that is none", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("WWW-Authenticate", `Digest realm="`)
 			w.WriteHeader(http.StatusUnauthorized)
 		}, ErrUnauthorized, "refuses user and password"},
 		{"forbidden", page(403, "text/plain", "no"), ErrUnauthorized, "refuses user and password"},
-		{"a long fault on many lines", page(500, "text/xml", soapHead+"<SOAP-ENV:Fault><SOAP-ENV:Reason><SOAP-ENV:Text>a\nb"+strings.Repeat("x", 5000)+"</SOAP-ENV:Text></SOAP-ENV:Reason></SOAP-ENV:Fault>"+soapTail), ErrFault, "refuses: a bxx"},
+		{"a long fault on many lines", page(500, "text/xml", onviftest.Head+"<SOAP-ENV:Fault><SOAP-ENV:Reason><SOAP-ENV:Text>a\nb"+strings.Repeat("x", 5000)+"</SOAP-ENV:Text></SOAP-ENV:Reason></SOAP-ENV:Fault>"+onviftest.Tail), ErrFault, "refuses: a bxx"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -279,12 +281,12 @@ func TestInspectManyProfiles(t *testing.T) {
 	for i := range 200 {
 		fmt.Fprintf(&list, `<trt:Profiles token="Profile_%d"><tt:VideoSourceConfiguration/></trt:Profiles>`, 10+i)
 	}
-	sim := &simulator{version: 2, answers: map[string]string{"GetProfiles": `<trt:GetProfilesResponse>` + list.String() + `</trt:GetProfilesResponse>`}}
-	d, err := Inspect(t.Context(), sim.start(t), "", "")
+	sim := &onviftest.Camera{Version: 2, Answers: map[string]string{"GetProfiles": `<trt:GetProfilesResponse>` + list.String() + `</trt:GetProfilesResponse>`}}
+	d, err := Inspect(t.Context(), sim.Start(t), "", "")
 	if err != nil || len(d.Profiles) != 200 || d.Profiles[63].URL == "" || d.Profiles[64].URL != "" || !strings.Contains(d.Profiles[64].Error, "beyond 64") {
 		t.Errorf("%+v %v", d, err)
 	}
-	if n := len(sim.operations()); n != 3+maxProfiles {
+	if n := len(sim.Asked()); n != 3+maxProfiles {
 		t.Errorf("asked %d times", n)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/icholy/digest"
+
+	"github.com/segd/segd/onvif/onviftest"
 )
 
 // answering is a network on which everything gets one answer.
@@ -32,15 +34,15 @@ func (a answering) RoundTrip(req *http.Request) (*http.Response, error) {
 // Whatever a device answers, to a probe or to any question, comes to an end, has no
 // line ends in its errors, leads to no other host, and can be shown as JSON.
 func FuzzAnswers(f *testing.F) {
-	all := soapHead + profiles1 + profiles2 +
+	all := onviftest.Head + onviftest.Profiles1 + onviftest.Profiles2 +
 		`<tds:GetServicesResponse><tds:Service><tds:Namespace>` + media1 + `</tds:Namespace><tds:XAddr>http://10.0.0.1:81/m</tds:XAddr></tds:Service></tds:GetServicesResponse>` +
-		`<trt:GetStreamUriResponse><trt:MediaUri><tt:Uri>rtsp://u:p@10.0.0.1/a</tt:Uri></trt:MediaUri></trt:GetStreamUriResponse>` + soapTail
+		`<trt:GetStreamUriResponse><trt:MediaUri><tt:Uri>rtsp://u:p@10.0.0.1/a</tt:Uri></trt:MediaUri></trt:GetStreamUriResponse>` + onviftest.Tail
 	f.Add(200, "", []byte(all))
 	f.Add(200, "", []byte(strings.Replace(all, media1, media2, 1)))
 	f.Add(401, `Digest realm="a", nonce="b", qop="auth,auth-int", algorithm=SHA-256, opaque="c"`, []byte(all))
-	f.Add(500, "Basic", []byte(soapHead+notAuthorized+soapTail))
-	f.Add(302, "http://x/?password=y", []byte(soapHead+notSupported+soapTail))
-	f.Add(200, "", matches("", match("urn:uuid:1", "dn:NetworkVideoTransmitter", scopePrefix+"name/a%20b", "http://10.0.0.1/ http://[::1]/")))
+	f.Add(500, "Basic", []byte(onviftest.Head+onviftest.NotAuthorized+onviftest.Tail))
+	f.Add(302, "http://x/?password=y", []byte(onviftest.Head+onviftest.NotSupported+onviftest.Tail))
+	f.Add(200, "", onviftest.Matches("", onviftest.Match("urn:uuid:1", "dn:NetworkVideoTransmitter", scopePrefix+"name/a%20b", "http://10.0.0.1/ http://[::1]/")))
 	from, service := netip.MustParseAddr("192.0.2.7"), &url.URL{Scheme: "http", Host: "192.0.2.7", Path: devicePath}
 	f.Fuzz(func(t *testing.T, status int, header string, body []byte) {
 		list := parseMatches(body, from)

@@ -89,7 +89,7 @@ var plan = map[string]room{
 	"metrics":               {modules: []string{prom}},
 	"web":                   {internal: []string{"bus/segdv1", "ingest/codec", "internal/draw", "internal/keypair", "internal/limit", "internal/problem", "zones"}, modules: []string{websock, protobuf}, tests: []string{"internal/keypair/keypairtest", "mask", schema}},
 	"config":                {internal: []string{"features/coco", "ingest/cameraurl", "internal/redact", "zones"}, modules: []string{yaml}},
-	"onvif":                 {internal: []string{"internal/redact"}, modules: []string{digest, ipv4}},
+	"onvif":                 {internal: []string{"internal/redact"}, modules: []string{digest, ipv4}, tests: []string{"onvif/onviftest"}},
 	"pipeline":              {internal: []string{"annotation", "bus/segdv1", "features", "ingest", "internal/pause", "marking", "mask", "tracker", "zones"}, modules: []string{hdr, protobuf}, tests: []string{"demo", "ingest/codec", "internal/cores"}},
 	"eval/davis":            {internal: []string{"annotation", "eval/internal/clip", "eval/internal/stats", "features", "marking", "mask", "tracker"}, tests: []string{"eval/internal/clip/cliptest"}},
 	"eval/moons":            {internal: []string{"eval/internal/stats", "lp", "solver", "solver/baseline", "solver/clique", "solver/kernel", "solver/loss"}, modules: []string{xsync}},
@@ -112,7 +112,7 @@ var plan = map[string]room{
 	"internal/draw":         {internal: []string{"bus/segdv1", "mask"}},
 	"internal/measure":      {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "eval/davis", "eval/moons", "eval/mot", "eval/scribbles", "eval/soak", "eval/ssl", "features", "features/dnn", "ingest", "ingest/codec", "internal/cli", "internal/configured", "internal/draw", "internal/record", "mask", "tracker", "zones"}, modules: []string{cobra, prom, "github.com/prometheus/client_model", "github.com/prometheus/common"}},
 	"internal/record":       {internal: []string{"ingest/codec"}},
-	"internal/setup":        {internal: []string{"bus", "config", "demo", "deploy", "features/dnn", "ingest", "ingest/codec", "internal/cli", "internal/configured", "internal/redact", "onvif"}, modules: []string{cobra, term, xcpu}},
+	"internal/setup":        {internal: []string{"bus", "config", "demo", "deploy", "features/dnn", "ingest", "ingest/codec", "internal/cli", "internal/configured", "internal/redact", "onvif"}, modules: []string{cobra, term, xcpu}, tests: []string{"onvif/onviftest"}},
 	"internal/docs":         {},
 	"internal/keypair":      {tests: []string{"internal/keypair/keypairtest"}},
 	"internal/limit":        {modules: []string{xrate}},
@@ -127,6 +127,7 @@ var plan = map[string]room{
 	"eval/internal/npy/npytest":    {},
 	"internal/cli/clitest":         {},
 	"internal/keypair/keypairtest": {},
+	"onvif/onviftest":              {modules: []string{digest}},
 
 	// The tracker, from the bottom up.
 	"tracker/internal/scratch":       {without: numbersOnly},
