@@ -108,7 +108,7 @@ func TestInspectRefused(t *testing.T) {
 		{"wrong password, HTTP Digest", &onviftest.Camera{Version: 2, User: "admin", Password: "right", HTTPDigest: true}, "admin", "wr0ng", "refuses user and password", 2},
 		{"wrong user", &onviftest.Camera{Version: 2, User: "admin", Password: "right"}, "root", "right", "refuses user and password", 1},
 		{"clock ahead, and wrong", &onviftest.Camera{Version: 2, User: "admin", Password: "right", Ahead: 3 * time.Hour}, "admin", "wr0ng", "its clock, which is 3h0m0s ahead", 1},
-		{"clock that it does not tell", &onviftest.Camera{Version: 2, User: "admin", Password: "right", Ahead: time.Minute, ShutClock: true}, "admin", "right", "or this machine's clock", 1},
+		{"clock that it does not tell", &onviftest.Camera{Version: 2, User: "admin", Password: "right", Ahead: time.Minute, ShutClock: true}, "admin", "right", "if they are right its clock is wrong", 1},
 		{"profiles for nobody", &onviftest.Camera{Version: 3, Answers: map[string]string{"GetProfiles": onviftest.NotAuthorized}}, "admin", "wr0ng", "refuses user and password", 2},
 		{"in words alone", &onviftest.Camera{Version: 2, Answers: map[string]string{"GetServices": `<SOAP-ENV:Fault><faultcode>SOAP-ENV:Client</faultcode><faultstring>Authentication failed</faultstring></SOAP-ENV:Fault>`}}, "admin", "wr0ng", "refuses user and password", 1},
 	} {

@@ -211,7 +211,7 @@ func (c *client) refused() error {
 	case c.user == "":
 		return c.fail(ErrUnauthorized, "wants user and password")
 	case !c.clock:
-		return c.fail(ErrUnauthorized, "refuses user and password, or this machine's clock: it does not tell its own, which has to be right to within seconds then")
+		return c.fail(ErrUnauthorized, "refuses user and password; if they are right its clock is wrong, which it does not tell")
 	case c.ahead.Abs() > skewTold:
 		return c.fail(ErrUnauthorized, "refuses user and password, although they were sent by its clock, which is %s", Skew(c.ahead))
 	}
