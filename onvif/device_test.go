@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -59,7 +60,7 @@ func TestInspect(t *testing.T) {
 		{"Media2 is promised and not there", &onviftest.Camera{Version: 2, Answers: map[string]string{
 			"GetServices": `<tds:GetServicesResponse><tds:Service><tds:Namespace>` + media2 + `</tds:Namespace><tds:XAddr>http://x/2</tds:XAddr></tds:Service><tds:Service><tds:Namespace>` + media1 + `</tds:Namespace><tds:XAddr>:</tds:XAddr></tds:Service></tds:GetServicesResponse>`,
 		}}, second},
-		{"a user", &onviftest.Camera{Version: 2, User: "admin", Password: `p<&"ä`}, first},
+		{"a user", &onviftest.Camera{Version: 2, User: "<r&d>", Password: `p<&"ä`}, first},
 		{"a user, clock hours behind", &onviftest.Camera{Version: 2, User: "admin", Password: "x", Ahead: -5 * time.Hour}, first},
 		{"a user, clock of 1970", &onviftest.Camera{Version: 3, User: "admin", Password: "x", Ahead: -time.Since(time.Unix(3600, 0))}, second},
 		{"HTTP Digest", &onviftest.Camera{Version: 2, User: "admin", Password: "x", HTTPDigest: true}, first},
@@ -311,6 +312,31 @@ func TestStreamURL(t *testing.T) {
 		got, err := streamURL(tc.text, tc.host)
 		if got != tc.want || (err == nil) != (tc.want != "") {
 			t.Errorf("%q: %q %v, want %q", tc.text, got, err, tc.want)
+		}
+	}
+}
+
+// What was asked is let go of: a camera has few connections.
+func TestInspectEnds(t *testing.T) {
+	t.Parallel()
+	var open atomic.Int32
+	server := httptest.NewUnstartedServer(&onviftest.Camera{Version: 2})
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			open.Add(1)
+		case http.StateClosed:
+			open.Add(-1)
+		}
+	}
+	server.Start()
+	defer server.Close()
+	if _, err := Inspect(t.Context(), server.URL, "", ""); err != nil {
+		t.Fatal(err)
+	}
+	for begun := time.Now(); open.Load() != 0; time.Sleep(time.Millisecond) {
+		if time.Since(begun) > 5*time.Second {
+			t.Fatalf("%d connections are left", open.Load())
 		}
 	}
 }

@@ -58,6 +58,9 @@ func TestDiscover(t *testing.T) {
 		if diff := cmp.Diff(want, list); diff != "" {
 			t.Error(diff)
 		}
+		if len(probes) < 2 {
+			t.Fatalf("%d probes; want one and the same, twice", len(probes))
+		}
 		if first, second := <-probes, <-probes; first != second || !strings.HasPrefix(first, "urn:uuid:") || len(first) != 45 {
 			t.Errorf("probes %q and %q; want one and the same, twice", first, second)
 		}
@@ -81,7 +84,7 @@ func TestDiscover(t *testing.T) {
 	})
 	t.Run("ended", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(100*time.Millisecond, cancel)
+		time.AfterFunc(2*repeatAfter, cancel) // when nothing but the end is waited for
 		began := time.Now()
 		if _, err := Discover(ctx, time.Minute, onviftest.Loopback(t).Name); !errors.Is(err, context.Canceled) || time.Since(began) > 5*time.Second {
 			t.Errorf("%v after %v", err, time.Since(began))

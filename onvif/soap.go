@@ -56,7 +56,6 @@ func newClient(host, user, password string) *client {
 		DialContext:            (&net.Dialer{Timeout: callTimeout}).DialContext,
 		MaxResponseHeaderBytes: 64 << 10,
 		MaxConnsPerHost:        2,
-		DisableCompression:     true, // a small answer may unpack to a large one
 	}
 	c := &client{host: host, user: user, password: password, http: http.Client{
 		Transport: bounded{transport},
