@@ -298,6 +298,7 @@ func (c *client) streams(ctx context.Context, media *url.URL, list []Profile, qu
 		}
 		err := c.call(ctx, media, fmt.Sprintf(question, escape(p.Token)), true, &answer)
 		switch {
+		case errors.Is(err, ErrNoAnswer) && i > 0: // what it told so far is of use
 		case errors.Is(err, ErrUnauthorized), errors.Is(err, ErrNoAnswer), ctx.Err() != nil:
 			return err
 		case err == nil:

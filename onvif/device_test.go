@@ -340,3 +340,46 @@ func TestInspectEnds(t *testing.T) {
 		}
 	}
 }
+
+// failing is a network that goes away at a word.
+type failing struct {
+	http.RoundTripper
+	at string
+}
+
+func (f failing) RoundTrip(req *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		return nil, err
+	}
+	if strings.Contains(string(body), f.at) {
+		return nil, io.ErrUnexpectedEOF
+	}
+	req.Body = io.NopCloser(strings.NewReader(string(body)))
+	return f.RoundTripper.RoundTrip(req)
+}
+
+// A recorder with many profiles that does not answer in time tells those it told.
+func TestInspectPart(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		at   string
+		some bool
+	}{{"Profile_2", true}, {"Profile_1", false}, {"GetProfiles", false}} {
+		address := (&onviftest.Camera{Version: 2}).Start(t)
+		c := newClient(address, "", "")
+		real := c.http.Transport
+		c.http.Transport = failing{real, tc.at}
+		d, err := c.inspect(t.Context(), &url.URL{Scheme: "http", Host: address, Path: devicePath})
+		real.(bounded).CloseIdleConnections()
+		if !tc.some {
+			if !errors.Is(err, ErrNoAnswer) {
+				t.Errorf("%s: %+v %v", tc.at, d, err)
+			}
+			continue
+		}
+		if err != nil || len(d.Profiles) != 3 || d.Profiles[0].URL == "" || d.Profiles[1].URL != "" || !strings.Contains(d.Profiles[1].Error, "does not answer") {
+			t.Errorf("%s: %+v %v", tc.at, d, err)
+		}
+	}
+}

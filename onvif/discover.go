@@ -208,7 +208,7 @@ func parseMatches(data []byte, from netip.Addr) []Camera {
 		return nil
 	}
 	var list []Camera
-	for _, m := range append(answer.Wrapped, answer.Bare...) {
+	for _, m := range slices.Concat(answer.Wrapped, answer.Bare) {
 		// Printers and the like answer anybody.
 		if !strings.Contains(m.Types, "NetworkVideoTransmitter") && !strings.Contains(m.Scopes, scopePrefix) {
 			continue
@@ -254,7 +254,7 @@ func services(xaddrs string, from netip.Addr) []string {
 		withHost(u, from.String(), u.Port())
 		elsewhere = append(elsewhere, u.String())
 	}
-	list := append(here, elsewhere...)
+	list := slices.Concat(here, elsewhere)
 	if len(list) == 0 {
 		u := &url.URL{Scheme: "http", Path: devicePath}
 		withHost(u, from.String(), "")

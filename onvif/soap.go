@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"crypto/sha1" //nolint:gosec // the digest of UsernameToken is SHA-1
+	"crypto/sha1"
 	"encoding/base64"
 	"encoding/xml"
 	"errors"
@@ -283,12 +283,10 @@ func (c *client) envelope(question string, signed bool) []byte {
 	return b.Bytes()
 }
 
-// passwordDigest is Base64(SHA-1(nonce + created + password)).
+// passwordDigest is Base64(SHA-1(nonce + created + password)), as UsernameToken has it.
 func passwordDigest(nonce []byte, created, password string) string {
-	h := sha1.New() //nolint:gosec // see the import
-	h.Write(nonce)
-	io.WriteString(h, created)  //nolint:errcheck // a hash takes all
-	io.WriteString(h, password) //nolint:errcheck // likewise
+	h := sha1.New()
+	fmt.Fprintf(h, "%s%s%s", nonce, created, password)
 	return base64.StdEncoding.EncodeToString(h.Sum(nil))
 }
 
