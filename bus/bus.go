@@ -134,7 +134,7 @@ type Bus struct {
 
 	mu      sync.Mutex
 	closing bool
-	trouble error    // why there is no connection; nil while there is one
+	trouble error // why there is no connection; nil while there is one
 	told    time.Time
 }
 

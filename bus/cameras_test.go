@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -121,5 +123,47 @@ func TestCamerasChange(t *testing.T) {
 	closeNow(t, b)
 	if err := b.Cameras([]string{"yard"}); !errors.Is(err, ErrClosed) {
 		t.Errorf("after Close: %v", err)
+	}
+}
+
+// A reload is asked of the site, not of a camera, also after cameras have gone, and of who has no
+// configuration to read nobody hears.
+func TestReload(t *testing.T) {
+	b := open(t, Config{Site: "here"})
+	var wrong atomic.Bool
+	c := serving("gate", "yard")
+	c.Reload = func(context.Context) ([]byte, error) {
+		if wrong.Load() {
+			return nil, errors.New("cameras[0].url is wrong")
+		}
+		return []byte(`{"added":[]}`), nil
+	}
+	if err := b.Serve(c); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Cameras([]string{"gate"}); err != nil {
+		t.Fatal(err)
+	}
+	here := Target{URL: b.URL(), Site: "here"}
+	if answer, err := here.Reload(t.Context()); err != nil || string(answer) != `{"added":[]}` {
+		t.Errorf("%q, %v", answer, err)
+	}
+	wrong.Store(true)
+	if _, err := here.Reload(t.Context()); !errors.Is(err, ErrRejected) || !strings.Contains(err.Error(), "cameras[0].url is wrong") {
+		t.Errorf("refused: %v", err)
+	}
+	reply, err := connect(t, b.URL()).Request("segd.v1.here.reload", []byte("cameras: []"), patience)
+	if err != nil || reply.Header.Get(micro.ErrorCodeHeader) != "400" || !strings.Contains(string(reply.Data), "want none") {
+		t.Errorf("with a payload: %v, %v", reply, err)
+	}
+	if _, err := (Target{URL: b.URL(), Site: "there"}).Reload(t.Context()); err == nil || !strings.Contains(err.Error(), `no segd of site "there"`) {
+		t.Errorf("another site: %v", err)
+	}
+	c.Reload = nil
+	if err := b.Serve(c); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := here.Reload(t.Context()); err == nil || !strings.Contains(err.Error(), "no segd") {
+		t.Errorf("without a configuration: %v", err)
 	}
 }

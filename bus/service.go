@@ -91,10 +91,12 @@ type Commands struct {
 	Snapshot func(ctx context.Context, camera string, overlay bool) ([]byte, error)
 	// State tells how the camera does.
 	State func(ctx context.Context, camera string) (*segdv1.Status, error)
+	// Reload has segd read its configuration again, and returns as JSON what that came to.
+	Reload func(ctx context.Context) ([]byte, error)
 }
 
 // Serve answers commands as the micro service "segd", with an endpoint for each
-// command of each camera, until Close or the next Serve, which takes its place.
+// command of each camera and one to reload, until Close or the next Serve, which takes its place.
 // A camera that another segd of the site publishes is an ErrTaken.
 func (b *Bus) Serve(c Commands) error {
 	if c.Annotate == nil {
@@ -203,10 +205,14 @@ func (s *service) announce(cameras []string) (micro.Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bus: serve: %w", err)
 	}
+	if s.commands.Reload != nil {
+		err = s.addEndpoint(m, string(KindReload), reloadSubject(s.cfg.Site), "", endpoint{KindReload, limit.CostLarge, limit.MaxBody, s.reload})
+	}
 	for _, camera := range cameras {
-		if err := s.add(m, camera); err != nil {
-			return nil, errors.Join(err, withdraw(m))
-		}
+		err = errors.Join(err, s.add(m, camera))
+	}
+	if err != nil {
+		return nil, errors.Join(err, withdraw(m))
 	}
 	return m, nil
 }
@@ -321,19 +327,26 @@ func (s *service) add(m micro.Service, camera string) error {
 		if err != nil {
 			return err
 		}
-		err = m.AddEndpoint(string(e.kind)+"-"+camera,
-			micro.HandlerFunc(func(req micro.Request) {
-				if err := s.serve(s.ctx, camera, req, e); err != nil {
-					s.cfg.Logger.Warn("nats reply", "subject", req.Subject(), "err", err)
-				}
-			}),
-			micro.WithEndpointSubject(subject),
-			micro.WithEndpointMetadata(map[string]string{metadataCamera: camera, metadataSite: s.cfg.Site}))
-		if err != nil {
+		if err := s.addEndpoint(m, string(e.kind)+"-"+camera, subject, camera, e); err != nil {
 			return fmt.Errorf("bus: serve camera %s: %w", camera, err)
 		}
 	}
 	return nil
+}
+
+// addEndpoint serves e on subject; camera is "" if it is for none.
+func (s *service) addEndpoint(m micro.Service, name, subject, camera string, e endpoint) error {
+	metadata := map[string]string{metadataSite: s.cfg.Site}
+	if camera != "" {
+		metadata[metadataCamera] = camera
+	}
+	return m.AddEndpoint(name,
+		micro.HandlerFunc(func(req micro.Request) {
+			if err := s.serve(s.ctx, camera, req, e); err != nil {
+				s.cfg.Logger.Warn("nats reply", "subject", req.Subject(), "err", err)
+			}
+		}),
+		micro.WithEndpointSubject(subject), micro.WithEndpointMetadata(metadata))
 }
 
 // serve replies to req; the error is that of sending the reply.
@@ -419,6 +432,9 @@ type tooOftenError struct {
 
 func (e *tooOftenError) Code() int { return codeTooOften }
 func (e *tooOftenError) Error() string {
+	if e.camera == "" {
+		return fmt.Sprintf("too many requests; try again in %d s", e.wait)
+	}
 	return fmt.Sprintf("too many requests to camera %s; try again in %d s", e.camera, e.wait)
 }
 
