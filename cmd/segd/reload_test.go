@@ -389,7 +389,9 @@ func TestReloadOpensWhatIsNeeded(t *testing.T) {
 	sendWHIP(t, url)
 	clitest.Until(t, time.Minute, "the publisher's masks", func() bool { return len(h.of("door")) > 5 })
 
-	detects := func(class string) string { return strings.TrimSuffix(gate, "}") + ", detect: {classes: [" + class + "]}}" }
+	detects := func(class string) string {
+		return strings.TrimSuffix(gate, "}") + ", detect: {classes: [" + class + "]}}"
+	}
 	for i, class := range []string{"person", "car", "car, person"} {
 		r.write(detects(class), door)
 		if out := r.reloaded(); !slices.Equal(out.Changed, []string{"gate"}) {
