@@ -39,6 +39,7 @@ const (
 	gonum    = "gonum.org/v1/gonum"
 	onnxrt   = "github.com/yalue/onnxruntime_go"
 	sdaemon  = "github.com/coreos/go-systemd/v22/daemon"
+	fsnotify = "github.com/fsnotify/fsnotify"
 	hdr      = "github.com/HdrHistogram/hdrhistogram-go"
 	nats     = "github.com/nats-io"
 	netutil  = "golang.org/x/net/netutil"
@@ -121,7 +122,7 @@ var plan = map[string]room{
 	"internal/problem":      {},
 	"internal/redact":       {},
 	"deploy/prometheus":     {tests: []string{yaml}},
-	"cmd/segd":              {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "internal/cli", "internal/client", "internal/configured", "internal/cores", "internal/measure", "internal/problem", "internal/setup", "mask", "metrics", "pipeline", "tracker", "web", "zones"}, modules: []string{cobra, prom, sdaemon}, tests: []string{"deploy", "eval/davis", "internal/cli/clitest", "internal/draw", nats, pion, protobuf, websock}},
+	"cmd/segd":              {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "internal/cli", "internal/client", "internal/configured", "internal/cores", "internal/measure", "internal/problem", "internal/setup", "mask", "metrics", "pipeline", "tracker", "web", "zones"}, modules: []string{cobra, fsnotify, prom, sdaemon}, tests: []string{"deploy", "eval/davis", "internal/cli/clitest", "internal/draw", nats, pion, protobuf, websock}},
 
 	"eval/internal/clip/cliptest":  {},
 	"eval/internal/npy/npytest":    {},
