@@ -30,7 +30,7 @@ BUILD   := $(GO) build -buildvcs=false -ldflags "-X main.version=$(VERSION)"
 
 # Packages whose tests also run under the race detector. What links OpenCV is
 # left out: the detector does not see into C++, and building it twice is slow.
-RACE = ./annotation ./bus/... ./config/... ./features ./ingest ./ingest/whip ./mask/... ./metrics/... ./pipeline/... ./solver/... $(filter-out %/boxtrain,$(shell $(GO) list ./tracker/...)) ./web/... ./zones
+RACE = ./annotation ./bus/... ./config/... ./features ./ingest ./ingest/whip ./mask/... ./metrics/... ./onvif ./pipeline/... ./solver/... $(filter-out %/boxtrain,$(shell $(GO) list ./tracker/...)) ./web/... ./zones
 
 # Tests of e2e; what they keep, logs and pictures, goes to bin/e2e/TARGET. A target's
 # variable takes further flags of go test, such as "-run TestPage/phone" or "-timeout 1h".
@@ -38,7 +38,7 @@ E2E = @rm -rf bin/e2e/$@ && mkdir -p bin/e2e/$@ && \
 	$(GO) -C e2e test -buildvcs=false -tags e2e -count 1 -v -artifacts -outputdir $(CURDIR)/bin/e2e/$@
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test generate lint vulncheck fuzz interop browser-test api-test examples-test commands-test outage endurance restart-test chaos follow-test natsdocs observability screenshot recording bench peers package package-test deploy-test clean
+.PHONY: help setup build run test generate lint vulncheck fuzz interop browser-test api-test examples-test commands-test onvif-test outage endurance restart-test chaos follow-test natsdocs observability screenshot recording bench peers package package-test deploy-test clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -99,6 +99,14 @@ examples-test: ## the subscribers in Go, Python and JavaScript at the demo; our 
 	@bin/examples/bin/pip install --quiet --disable-pip-version-check -r examples/subscribe-python/requirements.txt
 	@cd examples/subscribe-js && npm ci --silent --ignore-scripts --no-audit --no-fund
 	$(E2E) -timeout 20m ./examples $(EXAMPLES)
+
+# Python's modules go to bin/onvif.
+onvif-test: ## segd finds cameras of others: ipycam, and devices by WSDiscovery
+	@scripts/setup onvif
+	@$(MAKE) --no-print-directory build
+	@python3 -m venv bin/onvif
+	@bin/onvif/bin/pip install --quiet --disable-pip-version-check --no-deps -r e2e/onvif/requirements.txt
+	$(E2E) -timeout 10m ./onvif $(ONVIFTEST)
 
 # COMMANDS="-run TestCommands/watch" is passed on.
 commands-test: ## run the commands that README.md and docs/ name, as scripts

@@ -129,10 +129,12 @@ type Bus struct {
 	closeOnce   sync.Once
 	closeError  error
 
+	serving sync.Mutex // held by Serve, Cameras and Close, before mu
+	service *service   // nil until Serve
+
 	mu      sync.Mutex
 	closing bool
-	service *service // nil until Serve
-	trouble error    // why there is no connection; nil while there is one
+	trouble error // why there is no connection; nil while there is one
 	told    time.Time
 }
 
@@ -523,12 +525,20 @@ func (b *Bus) Close() error {
 	return b.closeError
 }
 
+func (b *Bus) isClosing() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.closing
+}
+
 func (b *Bus) close() error {
 	b.mu.Lock()
 	b.closing = true
+	b.mu.Unlock()
+	b.serving.Lock()
 	s := b.service
 	b.service = nil
-	b.mu.Unlock()
+	b.serving.Unlock()
 
 	b.claims.end()
 	if s != nil {

@@ -11,9 +11,10 @@
 //
 //	segd.v1.<site>.<camera>.annotate  an annotation, JSON or PNG
 //
-// and further requests. Those are limited in size and rate, and a panic of one ends it
-// alone. Two segd with a camera of one site and name find one another on
-// segd.v1.<site>.claim, and the second is refused.
+// and further requests, and on segd.v1.<site>.reload one that is for no camera. Those are
+// limited in size and rate, and a panic of one ends it alone. Two segd with a camera of one
+// site and name find one another on segd.v1.<site>.claim, and the second is refused.
+// Bus.Cameras has it all done for other cameras, while those that stay are served on.
 //
 // Open starts a NATS server inside the process, with users and TLS where they are
 // configured, or connects to one elsewhere, which may come and go or refuse us: the

@@ -157,6 +157,14 @@ func (s *service) state(ctx context.Context, camera string, req micro.Request) (
 	return s.message(req, st)
 }
 
+func (s *service) reload(ctx context.Context, _ string, req micro.Request) (answer, error) {
+	if len(req.Data()) > 0 {
+		return answer{}, fmt.Errorf("the payload %.100q; want none: segd reads its own file", req.Data())
+	}
+	data, err := s.commands.Reload(ctx)
+	return answer{contentType: TypeJSON, data: data}, err
+}
+
 // message is m as what segd publishes, or as JSON when the request asks for it.
 func (s *service) message(req micro.Request, m proto.Message) (answer, error) {
 	asJSON := s.cfg.JSON || req.Headers().Get(headerAccept) == TypeJSON

@@ -87,6 +87,16 @@ func (t Target) State(ctx context.Context) (*segdv1.Status, error) {
 	return st, t.ask(ctx, KindState, TypeJSON, nil, st)
 }
 
+// Reload has the segd of the site read its configuration again, whatever the camera, and returns what that
+// came to as JSON: {"added": [], "changed": [], "removed": [], "restart": []}.
+func (t Target) Reload(ctx context.Context) ([]byte, error) {
+	reply, err := t.request(ctx, KindReload, TypeJSON, nil)
+	if err != nil {
+		return nil, err
+	}
+	return reply.Data, nil
+}
+
 // ask decodes the reply into m.
 func (t Target) ask(ctx context.Context, kind Kind, contentType string, payload []byte, m proto.Message) error {
 	reply, err := t.request(ctx, kind, contentType, payload)
@@ -96,8 +106,15 @@ func (t Target) ask(ctx context.Context, kind Kind, contentType string, payload 
 	return Unmarshal(reply.Header.Get(headerContentType), reply.Data, m)
 }
 
+func (t Target) subject(kind Kind) (string, error) {
+	if kind == KindReload {
+		return reloadSubject(t.Site), CheckName(t.Site)
+	}
+	return Subject(t.Site, t.Camera, kind)
+}
+
 func (t Target) request(ctx context.Context, kind Kind, contentType string, payload []byte) (*nats.Msg, error) {
-	subject, err := Subject(t.Site, t.Camera, kind)
+	subject, err := t.subject(kind)
 	if err != nil {
 		return nil, fmt.Errorf("bus: %s: %w", kind, err)
 	}
@@ -126,11 +143,13 @@ func (t Target) request(ctx context.Context, kind Kind, contentType string, payl
 	switch denied := context.Cause(ctx); {
 	case err != nil && errors.Is(denied, nats.ErrPermissionViolation):
 		return nil, fmt.Errorf("bus: %s %s: this NATS user may not; want one who may ask segd, such as one with the role operator: %w", kind, t.Camera, denied)
+	case errors.Is(err, nats.ErrNoResponders) && kind == KindReload:
+		return nil, fmt.Errorf("bus: no segd of site %q reads its configuration again; %s: %w", t.Site, served(ctx, nc), err)
 	case errors.Is(err, nats.ErrNoResponders):
 		return nil, fmt.Errorf("%w %q at site %q: %s", ErrUnknownCamera, t.Camera, t.Site, served(ctx, nc))
 	case errors.Is(err, nats.ErrMaxPayload):
 		return nil, fmt.Errorf("bus: %s %s: %d bytes, the server takes %d: %w", kind, t.Camera, len(payload), nc.MaxPayload(), err)
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded) && kind != KindReload:
 		// Somebody hears the subject, a wildcard subscriber perhaps, but no segd.
 		return nil, fmt.Errorf("%w %q at site %q, or it did not answer: %w; %s", ErrUnknownCamera, t.Camera, t.Site, err, served(context.WithoutCancel(ctx), nc))
 	case err != nil:
@@ -147,6 +166,9 @@ func (t Target) request(ctx context.Context, kind Kind, contentType string, payl
 	is := ErrRejected
 	if code == strconv.Itoa(codeUnknown) && kind != KindClear && kind != KindRename { // those can miss an object too
 		is = ErrUnknownCamera
+	}
+	if kind == KindReload {
+		return nil, fmt.Errorf("%w: %s", ErrRejected, reason)
 	}
 	return nil, fmt.Errorf("%w: %s %s: %s", is, kind, t.Camera, reason)
 }

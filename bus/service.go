@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"regexp"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -68,7 +69,7 @@ var errStopping = errors.New("segd is shutting down or reloading")
 // an allowance of its own. Contexts end after 10 s or with the Bus. Requests of one kind
 // for one camera come one after another, others at the same time.
 type Commands struct {
-	// Cameras are the names of the cameras that take commands.
+	// Cameras are the names of the cameras that take commands, until Bus.Cameras names others.
 	Cameras []string
 
 	// Annotate uses an annotation for a camera: JSON or, when it begins with
@@ -90,23 +91,23 @@ type Commands struct {
 	Snapshot func(ctx context.Context, camera string, overlay bool) ([]byte, error)
 	// State tells how the camera does.
 	State func(ctx context.Context, camera string) (*segdv1.Status, error)
+	// Reload has segd read its configuration again, and returns as JSON what that came to.
+	Reload func(ctx context.Context) ([]byte, error)
 }
 
 // Serve answers commands as the micro service "segd", with an endpoint for each
-// command of each camera, until Close or the next Serve, which takes its place.
+// command of each camera and one to reload, until Close or the next Serve, which takes its place.
 // A camera that another segd of the site publishes is an ErrTaken.
 func (b *Bus) Serve(c Commands) error {
 	if c.Annotate == nil {
 		return errors.New("bus: serve: no Annotate")
 	}
-	for _, camera := range c.Cameras {
-		if err := CheckName(camera); err != nil {
-			return fmt.Errorf("bus: serve: camera: %w", err)
-		}
+	if err := checkCameras(c.Cameras); err != nil {
+		return err
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.closing {
+	b.serving.Lock()
+	defer b.serving.Unlock()
+	if b.isClosing() {
 		return fmt.Errorf("bus: serve: %w", ErrClosed)
 	}
 	if err := b.claims.take(c.Cameras); err != nil {
@@ -127,13 +128,50 @@ func (b *Bus) Serve(c Commands) error {
 	return nil
 }
 
+// Cameras has the commands of Serve answered for these cameras instead of those it was called
+// with. Commands in hand go on, and those of cameras that stay are answered all the while. A camera
+// that comes and that another segd of the site publishes is an ErrTaken, and changes nothing; one
+// that goes may be another's from then on.
+func (b *Bus) Cameras(names []string) error {
+	if err := checkCameras(names); err != nil {
+		return err
+	}
+	b.serving.Lock()
+	defer b.serving.Unlock()
+	switch {
+	case b.isClosing():
+		return fmt.Errorf("bus: serve: %w", ErrClosed)
+	case b.service == nil:
+		return errors.New("bus: cameras: nothing is served yet; want Serve before")
+	}
+	before := b.claims.now().Holds
+	if err := b.claims.take(names); err != nil {
+		return err
+	}
+	if err := b.service.change(names); err != nil {
+		return errors.Join(err, b.claims.take(before))
+	}
+	return nil
+}
+
+func checkCameras(names []string) error {
+	for _, camera := range names {
+		if err := CheckName(camera); err != nil {
+			return fmt.Errorf("bus: serve: camera: %w", err)
+		}
+	}
+	return nil
+}
+
 // service is one Serve's micro service.
 type service struct {
-	micro    micro.Service
+	micro    micro.Service // Bus.serving guards it, and the cameras in commands
 	commands Commands
 	conn     *nats.Conn
 	cfg      Config
+	id       claim
 	limits   *limit.Limiter[string] // by camera: NATS does not tell who asks
+	ctx      context.Context        // of the commands; ends with the service
 	cancel   context.CancelFunc
 
 	mu       sync.Mutex
@@ -143,35 +181,78 @@ type service struct {
 
 func startService(nc *nats.Conn, cfg Config, id claim, c Commands) (*service, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &service{commands: c, conn: nc, cfg: cfg, limits: limit.New[string](), cancel: cancel}
+	s := &service{commands: c, conn: nc, cfg: cfg, id: id, limits: limit.New[string](), ctx: ctx, cancel: cancel}
 	var err error
-	s.micro, err = micro.AddService(nc, micro.Config{
+	if s.micro, err = s.announce(c.Cameras); err != nil {
+		cancel()
+		return nil, err
+	}
+	s.flush()
+	return s, nil
+}
+
+// announce starts a micro service with the endpoints of cameras.
+func (s *service) announce(cameras []string) (micro.Service, error) {
+	m, err := micro.AddService(s.conn, micro.Config{
 		Name:        ServiceName,
-		Version:     semantic(cfg.Version),
+		Version:     semantic(s.cfg.Version),
 		Description: serviceDescription,
-		Metadata:    map[string]string{metadataSite: cfg.Site, metadataInstance: id.Instance, metadataHost: id.Host},
+		Metadata:    map[string]string{metadataSite: s.cfg.Site, metadataInstance: s.id.Instance, metadataHost: s.id.Host},
 		ErrorHandler: func(_ micro.Service, err *micro.NATSError) {
-			cfg.Logger.Warn("nats service", "err", err)
+			s.cfg.Logger.Warn("nats service", "err", err)
 		},
 	})
 	if err != nil {
-		cancel()
 		return nil, fmt.Errorf("bus: serve: %w", err)
 	}
-	for _, camera := range c.Cameras {
-		for _, e := range s.endpoints() {
-			if err := s.add(ctx, cfg, camera, e); err != nil {
-				return nil, errors.Join(fmt.Errorf("bus: serve camera %s: %w", camera, err), s.stop())
+	if s.commands.Reload != nil {
+		err = s.addEndpoint(m, string(KindReload), reloadSubject(s.cfg.Site), "", endpoint{KindReload, limit.CostLarge, limit.MaxBody, s.reload})
+	}
+	for _, camera := range cameras {
+		err = errors.Join(err, s.add(m, camera))
+	}
+	if err != nil {
+		return nil, errors.Join(err, withdraw(m))
+	}
+	return m, nil
+}
+
+// change serves the cameras of names. One more is an endpoint more; to take one away nats.go has a
+// micro service withdrawn as a whole, so another is there before the old one goes: the server hands
+// each request to one of the two.
+func (s *service) change(names []string) error {
+	goes := func(camera string) bool { return !slices.Contains(names, camera) }
+	if slices.ContainsFunc(s.commands.Cameras, goes) {
+		m, err := s.announce(names)
+		if err != nil {
+			return err
+		}
+		s.flush() // the server knows the new one
+		old := s.micro
+		s.micro, s.commands.Cameras = m, slices.Clone(names)
+		err = withdraw(old) // it still answers what it was handed
+		s.flush()
+		return err
+	}
+	for _, camera := range names {
+		if !slices.Contains(s.commands.Cameras, camera) {
+			if err := s.add(s.micro, camera); err != nil {
+				return err
 			}
+			s.commands.Cameras = append(slices.Clone(s.commands.Cameras), camera)
 		}
 	}
-	// The server knows of the endpoints when Serve returns, if it is there.
-	if nc.IsConnected() {
-		if err := nc.FlushTimeout(dialTimeout); err != nil {
-			cfg.Logger.Warn("nats service", "err", err)
+	s.flush()
+	return nil
+}
+
+// flush returns when the server knows of the endpoints there are, if it is there itself.
+func (s *service) flush() {
+	if s.conn.IsConnected() {
+		if err := s.conn.FlushTimeout(dialTimeout); err != nil {
+			s.cfg.Logger.Warn("nats service", "err", err)
 		}
 	}
-	return s, nil
 }
 
 var semver = regexp.MustCompile(`^\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?$`)
@@ -197,8 +278,12 @@ func (s *service) finish() {
 // stop finishes and withdraws the service.
 func (s *service) stop() error {
 	s.finish()
+	return withdraw(s.micro)
+}
+
+func withdraw(m micro.Service) error {
 	// After a lost connection there is nothing to withdraw.
-	if err := s.micro.Stop(); err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
+	if err := m.Stop(); err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
 		return fmt.Errorf("bus: stop the service: %w", err)
 	}
 	return nil
@@ -235,20 +320,33 @@ type endpoint struct {
 	do   func(ctx context.Context, camera string, req micro.Request) (answer, error)
 }
 
-// add serves e for camera.
-func (s *service) add(ctx context.Context, cfg Config, camera string, e endpoint) error {
-	subject, err := Subject(cfg.Site, camera, e.kind)
-	if err != nil {
-		return err
+// add serves the commands of camera.
+func (s *service) add(m micro.Service, camera string) error {
+	for _, e := range s.endpoints() {
+		subject, err := Subject(s.cfg.Site, camera, e.kind)
+		if err != nil {
+			return err
+		}
+		if err := s.addEndpoint(m, string(e.kind)+"-"+camera, subject, camera, e); err != nil {
+			return fmt.Errorf("bus: serve camera %s: %w", camera, err)
+		}
 	}
-	return s.micro.AddEndpoint(string(e.kind)+"-"+camera,
+	return nil
+}
+
+// addEndpoint serves e on subject; camera is "" if it is for none.
+func (s *service) addEndpoint(m micro.Service, name, subject, camera string, e endpoint) error {
+	metadata := map[string]string{metadataSite: s.cfg.Site}
+	if camera != "" {
+		metadata[metadataCamera] = camera
+	}
+	return m.AddEndpoint(name,
 		micro.HandlerFunc(func(req micro.Request) {
-			if err := s.serve(ctx, camera, req, e); err != nil {
-				cfg.Logger.Warn("nats reply", "subject", req.Subject(), "err", err)
+			if err := s.serve(s.ctx, camera, req, e); err != nil {
+				s.cfg.Logger.Warn("nats reply", "subject", req.Subject(), "err", err)
 			}
 		}),
-		micro.WithEndpointSubject(subject),
-		micro.WithEndpointMetadata(map[string]string{metadataCamera: camera, metadataSite: cfg.Site}))
+		micro.WithEndpointSubject(subject), micro.WithEndpointMetadata(metadata))
 }
 
 // serve replies to req; the error is that of sending the reply.
@@ -334,6 +432,9 @@ type tooOftenError struct {
 
 func (e *tooOftenError) Code() int { return codeTooOften }
 func (e *tooOftenError) Error() string {
+	if e.camera == "" {
+		return fmt.Sprintf("too many requests; try again in %d s", e.wait)
+	}
 	return fmt.Sprintf("too many requests to camera %s; try again in %d s", e.camera, e.wait)
 }
 

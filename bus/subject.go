@@ -23,6 +23,7 @@ const (
 	KindObjects  Kind = "objects"
 	KindSnapshot Kind = "snapshot"
 	KindState    Kind = "state"
+	KindReload   Kind = "reload" // of no camera
 )
 
 // kindClaim is of what the segd of a site say to one another; see claims.
@@ -30,12 +31,14 @@ const kindClaim Kind = "claim"
 
 func claimSubject(site string) string { return prefix + "." + site + "." + string(kindClaim) }
 
-// requests are the kinds of them.
+func reloadSubject(site string) string { return prefix + "." + site + "." + string(KindReload) }
+
+// requests are the kinds of them that are for a camera.
 var requests = []Kind{KindAnnotate, KindClear, KindRename, KindObjects, KindSnapshot, KindState}
 
 // isRequest tells whether messages of that kind are requests to segd.
 func (k Kind) isRequest() bool {
-	return slices.Contains(requests, k)
+	return k == KindReload || slices.Contains(requests, k)
 }
 
 // prefix is what every subject of this version of the messages begins with.

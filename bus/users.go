@@ -106,6 +106,7 @@ func (u User) permissions(site string) *server.Permissions {
 		for _, kind := range requests {
 			say = append(say, prefix+"."+site+".*."+string(kind))
 		}
+		say = append(say, reloadSubject(site))
 	}
 	return &server.Permissions{
 		Publish:   &server.SubjectPermission{Allow: say},

@@ -103,6 +103,8 @@ func TestRoles(t *testing.T) {
 		{pub, "segd.v1.here.demo.state", []Role{Operator, Admin}},
 		{pub, "segd.v1.there.demo.clear", []Role{Admin}},
 		{pub, "_INBOX.another.1", []Role{Admin}},
+		{pub, "segd.v1.here.reload", []Role{Operator, Admin}},
+		{pub, "segd.v1.there.reload", []Role{Admin}},
 		{pub, "$SRV.INFO.segd", []Role{Operator, Admin}},
 		{pub, "$SRV.PING", []Role{Operator, Admin}},
 		{pub, "$JS.API.STREAM.INFO.segd_here_event", []Role{Subscriber, Operator, Admin}},

@@ -38,7 +38,8 @@ the model loads and whether the cameras answer.
   than the file. ` + "`segd demo`" + ` heeds the same variables. Lists, and what is in
   ` + "`cameras`" + `, come from the file only.
 - Relative paths start at the folder of the file.
-- A change takes a restart of segd, of whichever setting.
+- Cameras come, go and change while segd runs, and so does ` + "`" + `log.level` + "`" + `; a change of anything else
+  takes a restart ([operations.md](operations.md#change-the-configuration)).
 `
 
 // The page is what the code makes of it.

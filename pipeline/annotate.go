@@ -314,6 +314,6 @@ func (c *Camera) queue(r *request) (*request, error) {
 // refuse ends the waiting of annotations whose frame will not come.
 func (c *Camera) refuse() {
 	for _, r := range c.notes.end() {
-		c.reject(r, fmt.Errorf("%w: it ended before the annotation's frame came", ErrDown))
+		c.reject(r, fmt.Errorf("%w: %s, before the annotation's frame came", ErrDown, c.stats.down()))
 	}
 }

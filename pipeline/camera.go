@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -251,6 +252,13 @@ func New(cfg Config) (*Camera, error) {
 	return c, nil
 }
 
+// Check tells what New would, of a camera that nobody hears of and that counts nothing.
+func (cfg Config) Check() error {
+	cfg.Viewer, cfg.Meter, cfg.Logger = nil, nil, nil
+	_, err := New(cfg)
+	return err
+}
+
 // Name is the camera's name.
 func (c *Camera) Name() string { return c.cfg.Name }
 
@@ -317,6 +325,19 @@ var (
 	errEnded   = errors.New("the source has ended")
 )
 
+// stopped is why ctx, that of Run, has ended.
+func stopped(ctx context.Context) error {
+	if why := context.Cause(ctx); errors.Is(why, errRemoved) || errors.Is(why, errReplaced) {
+		return why
+	}
+	return errStopped
+}
+
+// faultless are the reasons to be down that nothing has failed for.
+func faultless(reason error) bool {
+	return slices.ContainsFunc([]error{errStopped, errEnded, errRemoved, errReplaced}, func(e error) bool { return errors.Is(reason, e) })
+}
+
 // repeat runs the stages until they end well.
 func (c *Camera) repeat(ctx context.Context) {
 	pauses := pause.Growing(c.cfg.MinBackoff, c.cfg.MaxBackoff)
@@ -324,7 +345,7 @@ func (c *Camera) repeat(ctx context.Context) {
 		began := time.Now()
 		err := c.once(ctx)
 		if ctx.Err() != nil {
-			c.down(errStopped)
+			c.down(stopped(ctx))
 			return
 		}
 		if err == nil {
@@ -427,7 +448,7 @@ func (c *Camera) down(reason error) {
 	if changed {
 		c.cfg.Meter.Up(false)
 		level := slog.LevelDebug // who found the fault has logged it
-		if errors.Is(reason, errStopped) || errors.Is(reason, errEnded) {
+		if faultless(reason) {
 			level = slog.LevelInfo
 		}
 		c.log.Log(context.Background(), level, "camera down", keyError, reason)

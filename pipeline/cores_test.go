@@ -50,8 +50,8 @@ func TestCamerasShareACore(t *testing.T) {
 		if n := core.TryAcquire(2); n != 1 {
 			t.Errorf("%d cores are free in the end, want 1", n)
 		}
-		for k, c := range set.cameras {
-			snap := benches[k].check(t, c)
+		for k, c := range set.members {
+			snap := benches[k].check(t, c.Camera)
 			if snap.Published < 18 || snap.Published > 23 {
 				t.Errorf("camera %s published %d frames in 6 s; want a third of 60", snap.Camera, snap.Published)
 			}

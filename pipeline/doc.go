@@ -22,6 +22,9 @@
 // way. With what fails twice the objects are forgotten. Either way no other camera sees
 // anything of it.
 //
+// The cameras of a Set may be changed while it runs: Set.Change ends those that go, answers
+// who waits for them, and builds one that replaces another after that has ended.
+//
 // Camera.Run and Set.Run block; when their context ends they stop the source,
 // finish the frames in hand and return. Every other method may be called from
 // any goroutine.

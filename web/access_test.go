@@ -16,7 +16,7 @@ const viewerToken = "viewer-0123456789abcdef"
 func TestAccess(t *testing.T) {
 	s, err := New(Config{
 		Token: testToken, ViewerToken: viewerToken, PublishToken: "publisher-0123456789", Commands: newCameras(),
-		Settings: json.RawMessage(`{}`), Metrics: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
+		Settings: func() json.RawMessage { return json.RawMessage(`{}`) }, Reload: reloads, Metrics: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
 		WHIP:  http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) }),
 		Alive: func() error { return fmt.Errorf("camera gate stands still") },
 	})

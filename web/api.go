@@ -40,6 +40,9 @@ func (s *Server) api() []route {
 	if s.cfg.Settings != nil {
 		routes = append(routes, route{http.MethodGet, apiRoot + "/config", limit.CostRead, s.showSettings})
 	}
+	if s.cfg.Reload != nil {
+		routes = append(routes, route{http.MethodPost, apiRoot + "/config/reload", limit.CostLarge, s.reload})
+	}
 	if s.cfg.Commands != nil {
 		routes = append(routes,
 			route{http.MethodGet, cameraPath + "/objects", limit.CostRead, s.withCamera(s.listObjects)},
@@ -144,5 +147,5 @@ func (s *Server) info(c *camera) cameraInfo {
 }
 
 func (s *Server) showSettings(w http.ResponseWriter, _ *http.Request) {
-	problem.WriteJSON(w, http.StatusOK, typeJSON, s.cfg.Settings)
+	problem.WriteJSON(w, http.StatusOK, typeJSON, s.cfg.Settings())
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -58,9 +59,12 @@ type Config struct {
 	// Commands answers the API's requests about objects, annotations and pictures.
 	// Nil: those are 404.
 	Commands Commands
-	// Settings is the configuration segd runs with, as JSON and without secrets.
-	// Nil: /api/v1/config is 404.
-	Settings json.RawMessage
+	// Settings returns the configuration segd runs with, as JSON and without secrets. It is
+	// called from several goroutines. Nil: /api/v1/config is 404.
+	Settings func() json.RawMessage
+	// Reload has segd read its configuration again. Its errors are as those of Commands.
+	// Nil: /api/v1/config/reload is 404.
+	Reload func(ctx context.Context) (Reloaded, error)
 	// TLSCert and TLSKey are files with the certificate (and those between it and the
 	// root) and its key, as PEM; with them everything is served by HTTPS only. Both or
 	// none. They are read again when they change.

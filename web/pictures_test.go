@@ -131,7 +131,7 @@ func TestMask(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	const settings = `{"cameras":[],"http":{},"nats":{},"site":"home"}`
-	_, h := serve(t, Config{Settings: json.RawMessage(settings)}, "gate")
+	_, h := serve(t, Config{Settings: func() json.RawMessage { return json.RawMessage(settings) }}, "gate")
 	if a := ask(t, "GET", h.URL+"/api/v1/config", "", ""); a.status != 200 || a.body != settings+"\n" {
 		t.Errorf("%d %q", a.status, a.body)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
@@ -127,7 +128,7 @@ func (c commands) Picture(camera string, use func(*segdv1.MaskFrame, []byte) err
 func (c commands) Zones(camera string) zones.Layout {
 	cam, err := c.d.set.Camera(camera)
 	if err != nil {
-		return zones.Layout{} // it is there: the page lists those of the set
+		return zones.Layout{} // it is about to come, or to go
 	}
 	return cam.Zones()
 }
@@ -141,10 +142,20 @@ func (c commands) SetZones(ctx context.Context, camera string, l zones.Layout) (
 	return l, refusal(err)
 }
 
-// serve has the bus answer the same commands.
-func (c commands) serve(cameras []string) error {
+// serve has the bus answer the same commands, of no camera yet.
+func (c commands) serve() error {
+	var reload func(context.Context) ([]byte, error)
+	if r := c.d.reloader; r != nil {
+		reload = func(ctx context.Context) ([]byte, error) {
+			out, err := r.reload(ctx, "a request over NATS")
+			if err != nil {
+				return nil, err
+			}
+			return json.Marshal(out)
+		}
+	}
 	return c.d.bus.Serve(bus.Commands{
-		Cameras:  cameras,
+		Reload:   reload,
 		Annotate: c.Annotate,
 		Clear:    c.Clear,
 		Rename:   c.Rename,
@@ -197,7 +208,7 @@ func refusal(err error) error {
 		return err
 	}
 	r := &web.Refusal{Status: status, Detail: strings.Join(strings.Split(err.Error(), "\n"), "; ")}
-	for _, f := range faults(err) {
+	for _, f := range find[*annotation.Fault](err) {
 		if f.Field != "" {
 			r.Fields = append(r.Fields, web.Field{Pointer: problem.Pointer(f.Field), Detail: f.Detail})
 		}
@@ -205,18 +216,18 @@ func refusal(err error) error {
 	return r
 }
 
-// faults are those of an annotation in err's tree.
-func faults(err error) []*annotation.Fault {
-	if f, ok := err.(*annotation.Fault); ok { //nolint:errorlint // this walks the tree itself
-		return []*annotation.Fault{f}
+// find returns the errors of type T in err's tree.
+func find[T error](err error) []T {
+	if f, ok := err.(T); ok { //nolint:errorlint // this walks the tree itself
+		return []T{f}
 	}
-	var found []*annotation.Fault
+	var found []T
 	switch e := err.(type) { //nolint:errorlint // likewise
 	case interface{ Unwrap() error }:
-		found = faults(e.Unwrap())
+		found = find[T](e.Unwrap())
 	case interface{ Unwrap() []error }:
 		for _, part := range e.Unwrap() {
-			found = append(found, faults(part)...)
+			found = append(found, find[T](part)...)
 		}
 	}
 	return found

@@ -29,16 +29,14 @@ func TestWHIPAddressWarning(t *testing.T) {
 		{"0.0.0.0:8080", "127.0.0.1:0", nil, "file:x", false},
 	} {
 		var log bytes.Buffer
-		d := &daemon{log: slog.New(slog.NewTextHandler(&log, nil)), cfg: &config.Config{
+		p := &publishers{log: slog.New(slog.NewTextHandler(&log, nil))}
+		if _, err := p.open(&config.Config{
 			HTTP: config.HTTP{Addr: tt.http}, WHIP: config.WHIP{Addr: tt.whip, PublicIPs: tt.public},
 			Cameras: []config.Camera{{Name: "a", URL: tt.camera}},
-		}}
-		if err := d.openWHIP(); err != nil {
+		}); err != nil {
 			t.Fatal(err)
 		}
-		if d.whip != nil {
-			d.whip.Close()
-		}
+		p.close()
 		if warns := strings.Contains(log.String(), "reach http.addr, but not whip.addr"); warns != tt.warns {
 			t.Errorf("http %s, whip %s: warns %v, want %v", tt.http, tt.whip, warns, tt.warns)
 		}

@@ -92,9 +92,10 @@ func runDemo(ctx context.Context, std cli.Streams, f demoFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	log := newLogger(std.Err, cfg.Log)
-	defer ignoreHangup(log)()
-	d, err := openDaemon(ctx, cfg, log)
+	log, _ := newLogger(std.Err, cfg.Log)
+	_, stop := hangups() // which would end others, and ask for nothing here: there is no file
+	defer stop()
+	d, err := openDaemon(ctx, cfg, log, nil)
 	if err != nil {
 		return err
 	}
@@ -119,7 +120,7 @@ func runDemo(ctx context.Context, std cli.Streams, f demoFlags) (err error) {
 	}
 	defer server.Close()
 	cfg.Cameras[0].URL = server.URL()
-	if err := d.build(); err != nil {
+	if err := d.build(ctx); err != nil {
 		return err
 	}
 

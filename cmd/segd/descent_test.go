@@ -20,7 +20,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/segd/segd/annotation"
@@ -97,15 +96,11 @@ func scrapes(t *testing.T, cameras map[string]tracker.Config) (texts []string) {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		d := &daemon{
-			cfg: &config.Config{Site: "test", Superpixels: 96}, log: slog.New(slog.DiscardHandler),
-			registry: prometheus.NewRegistry(), annotations: map[string]*annotation.Annotation{}, cores: cores.New(8),
-		}
-		d.meters = metrics.New(d.registry)
+		d := newDaemon(&config.Config{Site: "test", Superpixels: 96}, slog.New(slog.DiscardHandler))
+		d.cores = cores.New(8)
 		var configs []pipeline.Config
 		for name, solved := range cameras {
-			d.annotations[name] = marks
-			c := d.camera(0, config.Camera{Name: name, URL: "dir:" + dir, FPS: descentFPS}, nil)
+			c := d.camera(0, config.Camera{Name: name, URL: "dir:" + dir, FPS: descentFPS}, marks, nil)
 			c.Publisher, c.Viewer = nowhere{}, nil
 			c.NewStepper = func() (pipeline.Stepper, error) { return tracker.New(solved) }
 			configs = append(configs, c)

@@ -15,13 +15,15 @@ import (
 )
 
 func runCommand(std cli.Streams) *cobra.Command {
-	var file, base string
+	var from source
 	cmd := &cobra.Command{
 		Use:   "run -c FILE",
 		Short: "Run the daemon",
 		Long: "Runs until a signal, or until every source that can end has ended. `segd init` writes\n" +
 			"a configuration in which every setting is explained; any outside the cameras list can\n" +
 			"come from the environment too, http.addr from SEGD_HTTP_ADDR.\n\n" +
+			"When the file changes, at SIGHUP and when `segd reload` asks it is read again: cameras\n" +
+			"come, go and change while the others run. What takes a restart is said.\n\n" +
 			"Started by systemd as Type=notify it says when it is ready and, where WatchdogSec= is\n" +
 			"set, lets itself be started anew once cameras are up and none of them advances.",
 		Example: "  segd run                                     # segd.yaml in this folder\n" +
@@ -29,31 +31,38 @@ func runCommand(std cli.Streams) *cobra.Command {
 			"  SEGD_LOG_LEVEL=debug segd run -c segd.yaml   # the environment overrides the file",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if base == "" {
-				base = filepath.Dir(file)
+			if from.base == "" {
+				from.base = filepath.Dir(from.file)
 			}
-			cfg, err := config.LoadIn(base, file, os.Environ())
-			if err != nil {
-				return cli.Usage(err)
-			}
-			return runDaemon(cmd.Context(), std, cfg)
+			return runDaemon(cmd.Context(), std, from)
 		},
 	}
-	cli.ConfigFlag(cmd, &file)
-	cmd.Flags().StringVar(&base, "base", "", "folder that relative paths in the file start at (default the file's)")
-	_ = cmd.MarkFlagDirname("base") // the flag is there
+	cli.ConfigFlag(cmd, &from.file)
+	cmd.Flags().StringVar(&from.base, "base", "", "folder that relative paths in the file start at (default the file's)")
+	cmd.Flags().BoolVar(&from.watch, "watch", true, "read the configuration again when its file changes")
+	cmd.Flags().StringVar(&from.again, "reload-from", "", "file that a reload reads in place of the configuration, once it is there")
+	_ = cmd.MarkFlagDirname("base") // the flags are there
+	_ = cmd.MarkFlagFilename("reload-from", "yaml", "yml")
 	return cmd
 }
 
-func runDaemon(ctx context.Context, std cli.Streams, cfg *config.Config) (err error) {
-	log := newLogger(std.Err, cfg.Log)
-	defer ignoreHangup(log)()
-	d, err := openDaemon(ctx, cfg, log)
+func runDaemon(ctx context.Context, std cli.Streams, from source) (err error) {
+	signals, stop := hangups()
+	defer stop()
+	sum := source{file: from.file}.sum() // a change from now on is one
+	cfg, err := config.LoadIn(from.base, from.file, os.Environ())
+	if err != nil {
+		return cli.Usage(err)
+	}
+	log, level := newLogger(std.Err, cfg.Log)
+	d, err := openDaemon(ctx, cfg, log, func(d *daemon) {
+		d.level, d.reloader = level, newReloader(d, from, sum, signals)
+	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.close()) }()
-	if err := d.build(); err != nil {
+	if err := d.build(ctx); err != nil {
 		return err
 	}
 	// A service's journal wants no line a second; a person at a terminal does.

@@ -1,27 +1,14 @@
 package main
 
 import (
-	"log/slog"
 	"os"
 	"os/signal"
-	"sync"
 	"syscall"
 )
 
-// ignoreHangup has a daemon outlive SIGHUP, by which others are told to read their
-// configuration again, until stop is called.
-func ignoreHangup(log *slog.Logger) (stop func()) {
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
-	var listening sync.WaitGroup
-	listening.Go(func() {
-		for range hangups {
-			log.Warn("SIGHUP is ignored: a change of the configuration takes a restart; SIGTERM ends segd")
-		}
-	})
-	return func() {
-		signal.Stop(hangups)
-		close(hangups)
-		listening.Wait()
-	}
+// hangups are the SIGHUPs that come until stop is called. One waits to be read; none ends the process.
+func hangups() (signals <-chan os.Signal, stop func()) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGHUP)
+	return c, func() { signal.Stop(c) }
 }

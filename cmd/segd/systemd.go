@@ -32,9 +32,11 @@ func systemdLimit(log *slog.Logger) time.Duration {
 	return limit
 }
 
-func (m *manager) tell(state string) {
+func (m *manager) tell(state string) { tellSystemd(m.log, state) }
+
+func tellSystemd(log *slog.Logger, state string) {
 	if _, err := sd.SdNotify(false, state); err != nil {
-		m.log.Warn("systemd does not listen", "state", state, "error", err)
+		log.Warn("systemd does not listen", "state", state, "error", err)
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -132,6 +133,18 @@ func TestNotify(t *testing.T) {
 		strings.Count(out.String(), "taken by the segd that runs") != 2 || !strings.Contains(out.String(), "camera gate: ok") {
 		t.Errorf("check: %v\n%s", err, out.String())
 	}
+
+	// It says so when it reads the configuration again, and when it has.
+	text, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(config, append(text, "site: elsewhere\n"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for !strings.HasPrefix(hear(), "RELOADING=1\nMONOTONIC_USEC=") {
+	}
+	hearUntil("READY=1")
 
 	server.Close()
 	for !strings.HasPrefix(hear(), "STATUS=0 of 1 cameras up") {

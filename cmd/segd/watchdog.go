@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -18,10 +19,11 @@ const watchdogLimit = time.Minute
 // is redialled anyway, and no restart would bring it back. Failing to publish advances
 // too: when the NATS server is away, starting anew helps nobody.
 type watchdog struct {
-	patience map[string]time.Duration // by camera; how long it may take for a frame
+	limit time.Duration
 
-	mu   sync.Mutex // guards seen
-	seen map[string]advance
+	mu       sync.Mutex               // guards what follows
+	patience map[string]time.Duration // by camera; how long it may take for a frame
+	seen     map[string]advance
 }
 
 // advance is how far a camera had come, and when that was first seen.
@@ -36,11 +38,20 @@ func newWatchdog(cameras []config.Camera, limit time.Duration) *watchdog {
 	if limit == 0 {
 		limit = watchdogLimit
 	}
-	w := &watchdog{patience: map[string]time.Duration{}, seen: map[string]advance{}}
-	for _, c := range cameras {
-		w.patience[c.Name] = max(limit/2, time.Duration(2*float64(time.Second)/c.FPS))
-	}
+	w := &watchdog{limit: limit, seen: map[string]advance{}}
+	w.cameras(cameras)
 	return w
+}
+
+// cameras sets which cameras there are. What was seen of those that are gone is forgotten.
+func (w *watchdog) cameras(cameras []config.Camera) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.patience = make(map[string]time.Duration, len(cameras))
+	for _, c := range cameras {
+		w.patience[c.Name] = max(w.limit/2, time.Duration(2*float64(time.Second)/c.FPS))
+	}
+	maps.DeleteFunc(w.seen, func(name string, _ advance) bool { _, there := w.patience[name]; return !there })
 }
 
 // check says of each camera that is up how long it stands still, if there are such and

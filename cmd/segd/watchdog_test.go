@@ -26,11 +26,11 @@ func TestLivez(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := openDaemon(t.Context(), cfg, slog.New(slog.DiscardHandler))
+	d, err := openDaemon(t.Context(), cfg, slog.New(slog.DiscardHandler), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.build(); err != nil {
+	if err := d.build(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -32,7 +32,7 @@ type Config struct {
 	// this machine is behind a router that forwards it. They are offered beside the
 	// machine's own.
 	PublicIPs []string
-	// Cameras are the names that can be published to.
+	// Cameras are the names that can be published to, until Server.Cameras names others.
 	Cameras []string
 	// Replace lets a publisher take the place of the one that is there. Otherwise it
 	// is refused with 409.

@@ -42,9 +42,11 @@ func (s *Server) endpoint(w http.ResponseWriter, r *http.Request) {
 // door finds the camera of a request, or answers 404.
 func (s *Server) door(w http.ResponseWriter, r *http.Request) *Door {
 	name := r.PathValue("camera")
-	d := s.doors[name]
+	s.mu.Lock()
+	d, names := s.doors[name], s.names
+	s.mu.Unlock()
 	if d == nil {
-		problem.Write(w, http.StatusNotFound, fmt.Sprintf("no camera %q takes publishers; those whose url is whip: do, and are %q", clip(name), s.cfg.Cameras))
+		problem.Write(w, http.StatusNotFound, fmt.Sprintf("no camera %q takes publishers; those whose url is whip: do, and are %q", clip(name), names))
 	}
 	return d
 }

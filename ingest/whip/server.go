@@ -3,9 +3,11 @@ package whip
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -33,14 +35,15 @@ const (
 
 // Server takes publishers in. Make it with New.
 type Server struct {
-	cfg   Config
-	doors map[string]*Door
-	api   *webrtc.API
-	udp   ice.UDPMux
-	tcp   *ice.TCPMuxDefault
-	port  int
+	cfg  Config
+	api  *webrtc.API
+	udp  ice.UDPMux
+	tcp  *ice.TCPMuxDefault
+	port int
 
-	mu     sync.Mutex // guards closed
+	mu     sync.Mutex // guards what follows
+	doors  map[string]*Door
+	names  []string // of the doors
 	closed bool
 	joined sync.WaitGroup // the sessions' keepers
 }
@@ -52,10 +55,8 @@ func New(cfg Config) (*Server, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, doors: make(map[string]*Door)}
-	for _, name := range cfg.Cameras {
-		s.doors[name] = newDoor(name)
-	}
+	s := &Server{cfg: cfg}
+	s.Cameras(cfg.Cameras)
 	ip, port, err := splitAddr(cfg.Addr)
 	if err != nil {
 		return nil, err
@@ -145,8 +146,37 @@ func (s *Server) build(ip netip.Addr, log pionLog) error {
 	return nil
 }
 
-// Door returns where publishers of camera come in; nil: it was not named to New.
-func (s *Server) Door(camera string) *Door { return s.doors[camera] }
+// Cameras sets which names can be published to. Who publishes to one that is gone is sent away; one
+// that stays keeps its publisher.
+func (s *Server) Cameras(names []string) {
+	s.mu.Lock()
+	kept := make(map[string]*Door, len(names))
+	gone := s.doors
+	s.names = nil
+	for _, name := range names {
+		if kept[name] != nil {
+			continue
+		}
+		if kept[name] = gone[name]; kept[name] == nil {
+			kept[name] = newDoor(name)
+		}
+		s.names = append(s.names, name)
+	}
+	s.doors = kept
+	s.mu.Unlock()
+	for name, d := range gone {
+		if kept[name] == nil {
+			d.close()
+		}
+	}
+}
+
+// Door returns where publishers of camera come in; nil: there is none of that name.
+func (s *Server) Door(camera string) *Door {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.doors[camera]
+}
 
 // Port returns the UDP and TCP port that media comes in at.
 func (s *Server) Port() int { return s.port }
@@ -175,8 +205,9 @@ func (s *Server) keep(session *session) error {
 func (s *Server) Close() {
 	s.mu.Lock()
 	s.closed = true
+	doors := slices.Collect(maps.Values(s.doors))
 	s.mu.Unlock()
-	for _, d := range s.doors {
+	for _, d := range doors {
 		d.close()
 	}
 	s.joined.Wait()

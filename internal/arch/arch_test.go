@@ -34,13 +34,16 @@ const (
 	astiav   = "github.com/asticode/go-astiav"
 	cenkalti = "github.com/cenkalti/backoff/v5"
 	cobra    = "github.com/spf13/cobra"
+	digest   = "github.com/icholy/digest"
 	gocv     = "gocv.io/x/gocv"
 	gonum    = "gonum.org/v1/gonum"
 	onnxrt   = "github.com/yalue/onnxruntime_go"
 	sdaemon  = "github.com/coreos/go-systemd/v22/daemon"
+	fsnotify = "github.com/fsnotify/fsnotify"
 	hdr      = "github.com/HdrHistogram/hdrhistogram-go"
 	nats     = "github.com/nats-io"
 	netutil  = "golang.org/x/net/netutil"
+	ipv4     = "golang.org/x/net/ipv4"
 	pion     = "github.com/pion"
 	progress = "github.com/schollz/progressbar/v3"
 	prom     = "github.com/prometheus/client_golang"
@@ -87,6 +90,7 @@ var plan = map[string]room{
 	"metrics":               {modules: []string{prom}},
 	"web":                   {internal: []string{"bus/segdv1", "ingest/codec", "internal/draw", "internal/keypair", "internal/limit", "internal/problem", "zones"}, modules: []string{websock, protobuf}, tests: []string{"internal/keypair/keypairtest", "mask", schema}},
 	"config":                {internal: []string{"features/coco", "ingest/cameraurl", "internal/redact", "zones"}, modules: []string{yaml}},
+	"onvif":                 {internal: []string{"internal/redact"}, modules: []string{digest, ipv4}, tests: []string{"onvif/onviftest"}},
 	"pipeline":              {internal: []string{"annotation", "bus/segdv1", "features", "ingest", "internal/pause", "marking", "mask", "tracker", "zones"}, modules: []string{hdr, protobuf}, tests: []string{"demo", "ingest/codec", "internal/cores"}},
 	"eval/davis":            {internal: []string{"annotation", "eval/internal/clip", "eval/internal/stats", "features", "marking", "mask", "tracker"}, tests: []string{"eval/internal/clip/cliptest"}},
 	"eval/moons":            {internal: []string{"eval/internal/stats", "lp", "solver", "solver/baseline", "solver/clique", "solver/kernel", "solver/loss"}, modules: []string{xsync}},
@@ -109,7 +113,7 @@ var plan = map[string]room{
 	"internal/draw":         {internal: []string{"bus/segdv1", "mask"}},
 	"internal/measure":      {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "eval/davis", "eval/moons", "eval/mot", "eval/scribbles", "eval/soak", "eval/ssl", "features", "features/dnn", "ingest", "ingest/codec", "internal/cli", "internal/configured", "internal/draw", "internal/record", "mask", "tracker", "zones"}, modules: []string{cobra, prom, "github.com/prometheus/client_model", "github.com/prometheus/common"}},
 	"internal/record":       {internal: []string{"ingest/codec"}},
-	"internal/setup":        {internal: []string{"bus", "config", "demo", "deploy", "features/dnn", "ingest", "ingest/codec", "internal/cli", "internal/configured", "internal/redact"}, modules: []string{cobra, term, xcpu}},
+	"internal/setup":        {internal: []string{"bus", "config", "demo", "deploy", "features/dnn", "ingest", "ingest/codec", "internal/cli", "internal/configured", "internal/redact", "onvif"}, modules: []string{cobra, term, xcpu}, tests: []string{"onvif/onviftest"}},
 	"internal/docs":         {},
 	"internal/keypair":      {tests: []string{"internal/keypair/keypairtest"}},
 	"internal/limit":        {modules: []string{xrate}},
@@ -118,12 +122,13 @@ var plan = map[string]room{
 	"internal/problem":      {},
 	"internal/redact":       {},
 	"deploy/prometheus":     {tests: []string{yaml}},
-	"cmd/segd":              {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "internal/cli", "internal/client", "internal/configured", "internal/cores", "internal/measure", "internal/problem", "internal/setup", "mask", "metrics", "pipeline", "tracker", "web", "zones"}, modules: []string{cobra, prom, sdaemon}, tests: []string{"deploy", "eval/davis", "internal/cli/clitest", "internal/draw", nats, pion, protobuf, websock}},
+	"cmd/segd":              {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "internal/cli", "internal/client", "internal/configured", "internal/cores", "internal/measure", "internal/problem", "internal/setup", "mask", "metrics", "pipeline", "tracker", "web", "zones"}, modules: []string{cobra, fsnotify, prom, sdaemon}, tests: []string{"deploy", "eval/davis", "internal/cli/clitest", "internal/draw", nats, pion, protobuf, websock}},
 
 	"eval/internal/clip/cliptest":  {},
 	"eval/internal/npy/npytest":    {},
 	"internal/cli/clitest":         {},
 	"internal/keypair/keypairtest": {},
+	"onvif/onviftest":              {modules: []string{digest}},
 
 	// The tracker, from the bottom up.
 	"tracker/internal/scratch":       {without: numbersOnly},

@@ -12,9 +12,9 @@ import (
 	"github.com/segd/segd/internal/cli"
 )
 
-// Commands are watch, annotate, objects, rename, keep, clear and snapshot.
+// Commands are watch, annotate, objects, rename, keep, clear, snapshot and reload.
 func Commands(std cli.Streams) []*cobra.Command {
 	return []*cobra.Command{
-		watchCommand(std), annotateCommand(std), objectsCommand(std), renameCommand(std), keepCommand(std), clearCommand(std), snapshotCommand(std),
+		watchCommand(std), annotateCommand(std), objectsCommand(std), renameCommand(std), keepCommand(std), clearCommand(std), snapshotCommand(std), reloadCommand(std),
 	}
 }

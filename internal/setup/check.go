@@ -34,7 +34,7 @@ func checkCommand(std cli.Streams) *cobra.Command {
 			"The exit status is 2 where the configuration has to be changed, 1 where something\n" +
 			"merely did not answer, and 0 when all is well.",
 		Example: "  segd check -c segd.yaml\n" +
-			"  segd check -c /etc/segd/segd.yaml && systemctl restart segd",
+			"  segd check -c /etc/segd/segd.yaml && systemctl reload segd",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := cli.LoadConfig(file)

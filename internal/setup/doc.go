@@ -1,5 +1,6 @@
 // Package setup is the commands that come before segd runs: init writes a configuration,
-// check tries all that one names, doctor looks at the machine.
+// camera finds cameras, check tries all that a configuration names, doctor looks at the
+// machine.
 package setup
 
 import (
@@ -8,7 +9,7 @@ import (
 	"github.com/segd/segd/internal/cli"
 )
 
-// Commands are init, check and doctor, which tells version.
+// Commands are init, camera, check and doctor, which tells version.
 func Commands(std cli.Streams, version string) []*cobra.Command {
-	return []*cobra.Command{initCommand(std), checkCommand(std), doctorCommand(std, version)}
+	return []*cobra.Command{initCommand(std), cameraCommand(std), checkCommand(std), doctorCommand(std, version)}
 }

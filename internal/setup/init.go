@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,6 +26,7 @@ import (
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/configured"
 	"github.com/segd/segd/internal/redact"
+	"github.com/segd/segd/onvif"
 )
 
 // cameraPaths are where makers put their cameras' main stream, for whoever knows no
@@ -57,10 +59,11 @@ func initCommand(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Write a configuration for your camera",
-		Long: "Asks for the URL of a camera, waits for a picture of it, and writes a configuration\n" +
-			"with that camera and every setting explained. Of an RTSP camera the address will do:\n" +
-			"the paths that makers use are tried. User name and password are asked for when the\n" +
-			"camera wants them.\n\n" +
+		Long: "Looks for cameras, asks for the number of one or the URL of another, waits for a picture\n" +
+			"of it, and writes a configuration with that camera and every setting explained. Of a\n" +
+			"camera that was found the stream is taken that suits segd best. Of an RTSP camera the\n" +
+			"address will do: the paths that makers use are tried. User name and password are asked\n" +
+			"for when the camera wants them.\n\n" +
 			"With --url nothing is asked. The file holds passwords, so only its owner may read it;\n" +
 			"one that exists is left alone unless --force says otherwise.",
 		Example: "  segd init\n" +
@@ -93,6 +96,9 @@ func runInit(ctx context.Context, std cli.Streams, f initFlags) error {
 		return cli.Usage(fmt.Errorf("init: %d names for %d URLs; accepted: a --name for each --url, or fewer", len(f.names), len(f.urls)))
 	}
 	i := initialiser{out: std.Err, in: bufio.NewReader(std.In), paths: cameraPaths, flags: f, secret: hidden(std.In)}
+	if cli.IsTerminal(std.In) && !f.noProbe {
+		i.discover = func(ctx context.Context) ([]onvif.Camera, error) { return onvif.Discover(ctx, discoverTimeout) }
+	}
 	cameras, err := i.cameras(ctx, cli.IsTerminal(std.In))
 	if err != nil {
 		return err
@@ -136,6 +142,8 @@ type initialiser struct {
 	secret func() (string, error)
 	paths  []string
 	flags  initFlags
+	// discover finds cameras to choose from; nil: none are looked for.
+	discover func(context.Context) ([]onvif.Camera, error)
 }
 
 // cameras returns those of the flags, or asks for them.
@@ -249,6 +257,10 @@ func madeItself(err error) string {
 
 // askForCameras asks until somebody has no more cameras.
 func (i *initialiser) askForCameras(ctx context.Context) ([]config.Camera, error) {
+	found, err := i.look(ctx)
+	if err != nil {
+		return nil, err
+	}
 	fmt.Fprintln(i.out, "The URL of a camera is such as rtsp://192.0.2.10/stream1; its address alone will do,\n"+
 		"and so will a video file. whip: waits for a browser or an encoder to publish.")
 	var list []config.Camera
@@ -268,6 +280,11 @@ func (i *initialiser) askForCameras(ctx context.Context) ([]config.Camera, error
 			return nil, err
 		}
 		cam := config.Camera{Name: fmt.Sprintf("camera%d", len(list)+1), URL: completeURL(text)}
+		if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(found) {
+			if cam.URL, err = i.stream(ctx, &found[n-1]); err != nil {
+				return nil, err
+			}
+		}
 		cam.Fingerprint = i.fingerprint(cam.URL)
 		cam, ok, err := i.talkOver(ctx, cam)
 		if err != nil {
@@ -277,6 +294,17 @@ func (i *initialiser) askForCameras(ctx context.Context) ([]config.Camera, error
 			list = append(list, cam)
 		}
 	}
+}
+
+// login asks for user and password. Without a user somebody gave up.
+func (i *initialiser) login() (user, password string, err error) {
+	user, err = i.ask("User name (Enter gives up): ")
+	if err != nil || user == "" {
+		return "", "", err
+	}
+	fmt.Fprint(i.out, "Password: ")
+	password, err = i.password()
+	return user, password, err
 }
 
 // talkOver tries cam, asks for what it turns out to want, and for its name. It is
@@ -323,13 +351,8 @@ func (i *initialiser) amend(cam *config.Camera, why error) (again bool, err erro
 	if !errors.Is(why, ingest.ErrUnauthorized) {
 		return false, nil
 	}
-	user, err := i.ask("User name (Enter gives up): ")
+	user, password, err := i.login()
 	if err != nil || user == "" {
-		return false, err
-	}
-	fmt.Fprint(i.out, "Password: ")
-	password, err := i.password()
-	if err != nil {
 		return false, err
 	}
 	u, err := url.Parse(cam.URL)

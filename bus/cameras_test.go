@@ -1,0 +1,169 @@
+package bus
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"github.com/segd/segd/bus/segdv1"
+)
+
+// Cameras come and go: those that stay are answered all the while, also what is in hand, and
+// those that have gone are not answered for, so that another segd may have them.
+func TestCamerasChange(t *testing.T) {
+	port := freePort(t)
+	natsServer(t, server.Options{Port: port})
+	b := open(t, Config{URL: urlOf(port), Site: "here"})
+	eventually(t, "a connection", b.Connected)
+	if err := b.Cameras([]string{"gate"}); err == nil {
+		t.Error("cameras before Serve were accepted")
+	}
+	held, release := make(chan struct{}), make(chan struct{})
+	if err := b.Serve(Commands{
+		Cameras: []string{"gate", "yard"},
+		Annotate: func(ctx context.Context, camera string, payload []byte) (*segdv1.Annotated, error) {
+			if string(payload) == `{"slow":1}` {
+				close(held)
+				select {
+				case <-release:
+				case <-ctx.Done():
+					return nil, ctx.Err()
+				}
+			}
+			return &segdv1.Annotated{Camera: camera}, nil
+		},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	nc := connect(t, urlOf(port))
+	ask := func(camera, payload string) string {
+		reply, err := nc.Request("segd.v1.here."+camera+".annotate", []byte(payload), patience)
+		if errors.Is(err, nats.ErrNoResponders) {
+			return "nobody"
+		}
+		if err != nil {
+			return err.Error()
+		}
+		return reply.Header.Get(micro.ErrorHeader) + string(reply.Data)
+	}
+	var asking sync.WaitGroup
+	asking.Go(func() {
+		if got := ask("gate", `{"slow":1}`); got != "ok" {
+			t.Errorf("the command in hand: %s", got)
+		}
+	})
+	<-held
+	stop := make(chan struct{})
+	asking.Go(func() {
+		for n := 0; ; n++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if reply, err := nc.Request("segd.v1.here.yard.annotate", []byte("{}"), patience); err != nil {
+				t.Errorf("request %d to a camera that stays: %v", n, err)
+			} else if code := reply.Header.Get(micro.ErrorCodeHeader); code != "" && code != "429" { // which is an answer, too
+				t.Errorf("request %d to a camera that stays: %s %s", n, code, reply.Data)
+			}
+		}
+	})
+	for _, tt := range []struct {
+		names []string
+		attic string
+	}{
+		{[]string{"gate", "yard", "attic"}, "ok"},
+		{[]string{"yard", "gate"}, "nobody"},
+		{[]string{"yard", "attic", "gate"}, "ok"},
+		{[]string{"yard"}, "nobody"},
+	} {
+		if err := b.Cameras(tt.names); err != nil {
+			t.Fatal(err)
+		}
+		if got := ask("attic", "{}"); got != tt.attic {
+			t.Errorf("with %v a request to attic is answered %q, want %q", tt.names, got, tt.attic)
+		}
+		if got := b.claims.now().Holds; !slices.Equal(got, tt.names) {
+			t.Errorf("with %v it claims %v", tt.names, got)
+		}
+	}
+	close(stop)
+	close(release)
+	asking.Wait()
+
+	var info micro.Info
+	reply, err := nc.Request("$SRV.INFO.segd", nil, patience)
+	if err != nil || json.Unmarshal(reply.Data, &info) != nil || len(info.Endpoints) != 1 {
+		t.Errorf("one camera is left, and the service has %v, %v", info.Endpoints, err)
+	}
+	second := open(t, Config{URL: urlOf(port), Site: "here"})
+	eventually(t, "a connection", second.Connected)
+	if err := second.Serve(serving("gate")); err != nil {
+		t.Errorf("a camera that has gone: %v", err)
+	}
+	if err := b.Cameras([]string{"gate", "yard"}); !errors.Is(err, ErrTaken) {
+		t.Errorf("a camera of another segd: %v", err)
+	}
+	if got := b.claims.now().Holds; !slices.Equal(got, []string{"yard"}) {
+		t.Errorf("refused, and it claims %v", got)
+	}
+	if got := ask("yard", "{}"); got != "ok" {
+		t.Errorf("refused, and its own camera answers %q", got)
+	}
+	closeNow(t, second)
+	closeNow(t, b)
+	if err := b.Cameras([]string{"yard"}); !errors.Is(err, ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+// A reload is asked of the site, not of a camera, also after cameras have gone, and of who has no
+// configuration to read nobody hears.
+func TestReload(t *testing.T) {
+	b := open(t, Config{Site: "here"})
+	var wrong atomic.Bool
+	c := serving("gate", "yard")
+	c.Reload = func(context.Context) ([]byte, error) {
+		if wrong.Load() {
+			return nil, errors.New("cameras[0].url is wrong")
+		}
+		return []byte(`{"added":[]}`), nil
+	}
+	if err := b.Serve(c); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Cameras([]string{"gate"}); err != nil {
+		t.Fatal(err)
+	}
+	here := Target{URL: b.URL(), Site: "here"}
+	if answer, err := here.Reload(t.Context()); err != nil || string(answer) != `{"added":[]}` {
+		t.Errorf("%q, %v", answer, err)
+	}
+	wrong.Store(true)
+	if _, err := here.Reload(t.Context()); !errors.Is(err, ErrRejected) || !strings.Contains(err.Error(), "cameras[0].url is wrong") {
+		t.Errorf("refused: %v", err)
+	}
+	reply, err := connect(t, b.URL()).Request("segd.v1.here.reload", []byte("cameras: []"), patience)
+	if err != nil || reply.Header.Get(micro.ErrorCodeHeader) != "400" || !strings.Contains(string(reply.Data), "want none") {
+		t.Errorf("with a payload: %v, %v", reply, err)
+	}
+	if _, err := (Target{URL: b.URL(), Site: "there"}).Reload(t.Context()); err == nil || !strings.Contains(err.Error(), `no segd of site "there"`) {
+		t.Errorf("another site: %v", err)
+	}
+	c.Reload = nil
+	if err := b.Serve(c); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := here.Reload(t.Context()); err == nil || !strings.Contains(err.Error(), "no segd") {
+		t.Errorf("without a configuration: %v", err)
+	}
+}

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/config"
+	"github.com/segd/segd/features/dnn"
+	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/configured"
+	"github.com/segd/segd/internal/cores"
+	"github.com/segd/segd/pipeline"
+)
+
+// layoutTimeout bounds the wait for a camera's frame in hand, after which its zones change.
+const layoutTimeout = 10 * time.Second
+
+// settingError is about one setting, for those who are told which.
+type settingError struct {
+	path string
+	err  error
+}
+
+func (e *settingError) Error() string { return e.err.Error() }
+func (e *settingError) Unwrap() error { return e.err }
+
+// checkFiles finds what the configuration cannot know to be wrong with its cameras: their URLs and
+// their annotations, which it returns, by camera.
+func checkFiles(cfg *config.Config) (map[string]*annotation.Annotation, error) {
+	annotations := map[string]*annotation.Annotation{}
+	var faults []error
+	for i, cam := range cfg.Cameras {
+		if cam.Annotation == "" {
+			continue
+		}
+		a, err := configured.ReadAnnotation(cam.Annotation)
+		if err != nil {
+			faults = append(faults, &settingError{fmt.Sprintf("cameras[%d].annotation", i), fmt.Errorf("camera %s: %w", cam.Name, err)})
+			continue
+		}
+		annotations[cam.Name] = a
+	}
+	for i, cam := range cfg.Cameras {
+		if cam.Published() {
+			continue
+		}
+		if _, err := ingest.Open(configured.Source(cam, nil)); err != nil {
+			faults = append(faults, &settingError{fmt.Sprintf("cameras[%d].url", i), cli.Usage(err)})
+		}
+	}
+	return annotations, errors.Join(faults...)
+}
+
+// build makes the cameras; nothing is dialled yet. They share the cores, one model and one detector.
+func (d *daemon) build(ctx context.Context) (err error) {
+	d.turn <- struct{}{}
+	defer func() { <-d.turn }()
+	d.cores = cores.New(runtime.GOMAXPROCS(0))
+	if err := d.openModel(); err != nil {
+		return err
+	}
+	if d.set, err = pipeline.NewSet(); err != nil {
+		return err
+	}
+	none := *d.cfg
+	none.Cameras = nil
+	if err := (commands{d}).serve(); err != nil {
+		return err
+	}
+	c, err := d.prepare(&none, d.cfg, d.annotations)
+	if err != nil {
+		return err
+	}
+	return d.apply(ctx, c)
+}
+
+// change is a configuration to come, of which everything has been tried that may fail.
+type change struct {
+	before, next *config.Config
+	diff         config.Difference
+	build        map[string]func() pipeline.Config // of the cameras that are new or built anew
+	detector     *detector                         // of those; nil: they need none
+}
+
+// prepare makes ready for the cameras of next in place of those of before. An error leaves everything as
+// it was. The caller has the daemon's turn.
+func (d *daemon) prepare(before, next *config.Config, annotations map[string]*annotation.Annotation) (_ *change, err error) {
+	c := &change{before: before, next: next, diff: config.Diff(before, next), build: map[string]func() pipeline.Config{}}
+	whip, err := d.whip.open(next)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil && whip {
+			d.whip.close()
+		}
+	}()
+	detector, opened, err := d.detector.open(next, d.log)
+	if err != nil {
+		return nil, err
+	}
+	c.detector = detector
+	defer func() {
+		if err != nil && opened {
+			err = errors.Join(err, detector.Close())
+		}
+		if err != nil {
+			for _, name := range c.diff.Added {
+				d.meters.Remove(name)
+			}
+		}
+	}()
+	var faults []error
+	for i, cam := range next.Cameras {
+		if !c.builds(cam.Name) {
+			continue
+		}
+		n, marks := len(c.build), annotations[cam.Name]
+		c.build[cam.Name] = func() pipeline.Config {
+			d.meters.Remove(cam.Name) // what the one before it had
+			return d.camera(n, cam, marks, c.dnn())
+		}
+		if err := d.camera(n, cam, marks, c.dnn()).Check(); err != nil {
+			faults = append(faults, &settingError{fmt.Sprintf("cameras[%d]", i), err})
+		}
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, err
+	}
+	// Last, since others hear of it.
+	return c, d.bus.Cameras(names(c.all()))
+}
+
+// builds tells whether the camera of that name is new, or has to be built anew.
+func (c *change) builds(name string) bool {
+	return slices.Contains(c.diff.Added, name) || slices.ContainsFunc(c.diff.Changed, func(cam config.CameraDifference) bool {
+		return cam.Name == name && !cam.LayoutOnly()
+	})
+}
+
+// moves tells whether nothing but the zones and lines of that camera are others.
+func (c *change) moves(name string) bool {
+	return slices.ContainsFunc(c.diff.Changed, func(cam config.CameraDifference) bool { return cam.Name == name && cam.LayoutOnly() })
+}
+
+func (c *change) dnn() *dnn.Detector {
+	if c.detector == nil {
+		return nil
+	}
+	return c.detector.Detector
+}
+
+// all are the cameras to come, and then those that go.
+func (c *change) all() []config.Camera {
+	all := slices.Clone(c.next.Cameras)
+	for _, cam := range c.before.Cameras {
+		if slices.Contains(c.diff.Removed, cam.Name) {
+			all = append(all, cam)
+		}
+	}
+	return all
+}
+
+func names(cameras []config.Camera) []string {
+	all := make([]string, len(cameras))
+	for i, cam := range cameras {
+		all[i] = cam.Name
+	}
+	return all
+}
+
+// apply makes the change. Whoever knows of cameras knows those that come before they begin, and those that
+// go until they have ended; the others notice nothing.
+func (d *daemon) apply(ctx context.Context, c *change) error {
+	d.tellCameras(c.all())
+	d.whip.cameras(slices.Concat(c.next.Cameras, c.before.Cameras))
+	faults := []error{d.set.Change(names(c.next.Cameras), c.build)}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), layoutTimeout)
+	defer cancel()
+	next := *c.next
+	next.Cameras = nil
+	for _, cam := range c.next.Cameras {
+		there, err := d.set.Camera(cam.Name)
+		if err != nil {
+			continue // it could not be built, though it was tried
+		}
+		if c.moves(cam.Name) {
+			if _, err := there.SetZones(ctx, cam.Layout()); err != nil {
+				faults = append(faults, err)
+				i := slices.IndexFunc(c.before.Cameras, func(old config.Camera) bool { return old.Name == cam.Name })
+				cam = c.before.Cameras[i]
+			}
+		}
+		next.Cameras = append(next.Cameras, cam)
+	}
+	d.tellCameras(next.Cameras)
+	d.whip.cameras(next.Cameras)
+	for _, name := range c.diff.Removed {
+		d.meters.Remove(name)
+	}
+	built := map[string]bool{}
+	for name := range c.build {
+		built[name] = true
+	}
+	faults = append(faults, d.bus.Cameras(names(next.Cameras)), d.detector.use(c.detector, built, next.Cameras))
+	d.current.Store(&next)
+	return errors.Join(faults...)
+}
+
+// tellCameras tells those who know of cameras, but for the bus, which may refuse, and for where publishers
+// come in.
+func (d *daemon) tellCameras(cameras []config.Camera) {
+	d.web.Cameras(names(cameras))
+	d.watch.cameras(cameras)
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/bus"
+	"github.com/segd/segd/config"
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/features/dnn"
+	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/ingest/codec"
+	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/configured"
+	"github.com/segd/segd/metrics"
+	"github.com/segd/segd/pipeline"
+	"github.com/segd/segd/tracker"
+	"github.com/segd/segd/web"
+)
+
+// openWeb takes the address of the page.
+func (d *daemon) openWeb() (err error) {
+	cfg := d.cfg
+	page := web.Config{
+		Addr: cfg.HTTP.Addr, Token: cfg.HTTP.Token, ViewerToken: cfg.HTTP.ViewerToken, PublishToken: cfg.WHIP.Token, Version: version, Logger: d.log,
+		Metrics: promhttp.HandlerFor(d.registry, promhttp.HandlerOpts{Registry: d.registry}),
+		Ready:   d.ready, Alive: d.alive, Commands: commands{d}, Settings: d.settings, WHIP: d.whip,
+		Panicked: func() { d.meters.CommandPanicked(metrics.HTTP) },
+		TLSCert:  cfg.HTTP.TLS.Cert, TLSKey: cfg.HTTP.TLS.Key,
+		TrustedProxies: cfg.HTTP.Proxies(), MaxViewers: cfg.HTTP.Viewers,
+	}
+	if d.reloader != nil {
+		page.Reload = d.reloader.ask("the API")
+	}
+	if d.web, err = web.New(page); err != nil {
+		return cli.Usage(err)
+	}
+	if err := d.web.Listen(); err != nil {
+		return err
+	}
+	d.meters.Page(func() metrics.Page { return metrics.Page(d.web.Stats()) })
+	return nil
+}
+
+func openBus(ctx context.Context, cfg *config.Config, log *slog.Logger, meters *metrics.Metrics) (*bus.Bus, error) {
+	c, err := busConfig(cfg, log, meters)
+	if err != nil {
+		return nil, err
+	}
+	return bus.Open(ctx, c)
+}
+
+func busConfig(cfg *config.Config, log *slog.Logger, meters *metrics.Metrics) (bus.Config, error) {
+	host, text, err := net.SplitHostPort(cfg.NATS.Addr)
+	if err != nil {
+		return bus.Config{}, fmt.Errorf("nats.addr: %w", err)
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		return bus.Config{}, fmt.Errorf("nats.addr: %w", err)
+	}
+	var users []bus.User
+	for _, u := range cfg.NATS.Users {
+		users = append(users, bus.User{Name: u.Name, Password: u.Password, NKey: u.NKey, Role: bus.Role(u.Role)})
+	}
+	return bus.Config{
+		Users: users, Cert: cfg.NATS.TLS.Cert, Key: cfg.NATS.TLS.Key,
+		Site: cfg.Site, URL: cfg.NATS.URL, Host: host, Port: port, Token: cfg.NATS.Token,
+		StoreDir: cfg.NATS.StoreDir, SyncAlways: cfg.NATS.Sync == "always", JSON: cfg.NATS.Format == "json",
+		Duplicates: cfg.NATS.Duplicates == "allow", Version: version, Logger: log,
+		Access: configured.NATSAccess(cfg.NATS), Events: retention(cfg.NATS.Events), Masks: retention(cfg.NATS.Masks),
+		Panicked: func() { meters.CommandPanicked(metrics.NATS) },
+		Refused:  func(r bus.Refusal) { meters.CommandRefused(string(r)) },
+	}, nil
+}
+
+func retention(r config.Retention) bus.Retention {
+	return bus.Retention{MaxAge: r.Age(), MaxBytes: r.Bytes()}
+}
+
+// openModel opens the network that all cameras share, now and later.
+func (d *daemon) openModel() error {
+	m := d.cfg.Model
+	if m.Threads == 0 {
+		m.Threads = max(1, runtime.GOMAXPROCS(0)/len(d.cfg.Cameras)) // all may be in the network at once
+	}
+	model, err := configured.OpenModel(m)
+	if err != nil {
+		return err
+	}
+	d.model, d.models = model, append(d.models, model)
+	d.detector.model = m
+	info := model.Info()
+	d.meters.Backend(info.Engine+" "+info.Device, filepath.Base(info.Path))
+	for _, e := range info.Engines {
+		d.log.Info("the network's engine", "engine", e.Name, "version", e.Version, "used", e.Name == info.Engine, "milliseconds", e.Milliseconds, "error", e.Error)
+	}
+	return nil
+}
+
+// camera is the configuration of a camera that is first dialled as the i-th of several, with what is
+// marked in its first frames and what finds things in them, if there are such.
+func (d *daemon) camera(i int, cam config.Camera, marks *annotation.Annotation, detector *dnn.Detector) pipeline.Config {
+	m := meter{d.meters.Camera(cam.Name)}
+	c := pipeline.Config{
+		Site: d.cfg.Site, Name: cam.Name,
+		Open: func(o ingest.Observer) (pipeline.Source, error) {
+			o.Packets, o.Held, o.Jitter = m.Packets, m.Held, m.Jitter
+			o.Decoder = func(id codec.ID, on codec.Device) { m.Decoder(id.String(), string(on)) }
+			o.DecodeFallback = func(error) { m.DecodeFallback() } // the source logs it
+			cfg := configured.Source(cam, d.log)
+			cfg.Observer, cfg.FirstDial = o, configured.Stagger(i)
+			if cam.Published() {
+				if door := d.whip.door(cam.Name); door != nil { // of a camera that is about to go
+					cfg.Door = door
+				}
+			}
+			return ingest.Open(cfg)
+		},
+		NewExtractor: func() (pipeline.Extractor, error) {
+			return features.New(features.Config{Superpixels: d.cfg.Superpixels, Cores: d.cores}, d.model)
+		},
+		NewStepper: func() (pipeline.Stepper, error) {
+			return tracker.New(tracker.Config{Budget: time.Duration(d.cfg.Tracker.BudgetMS) * time.Millisecond, Cores: d.cores})
+		},
+		Publisher:  d.bus,
+		Viewer:     d.web,
+		Meter:      m,
+		Cores:      d.cores,
+		Annotation: marks, AnnotationFits: d.fits || configured.Fits(cam),
+		Zones:  cam.Layout(), Checkpoints: d.kept,
+		Slow:   time.Duration(d.cfg.Log.SlowMS) * time.Millisecond,
+		Logger: d.log,
+	}
+	if cam.Detect.On() {
+		c.Detect, c.NewDetector = configured.Detect(cam.Detect), func() (pipeline.Detector, error) { return detector, nil }
+	}
+	return c
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	sd "github.com/coreos/go-systemd/v22/daemon"
+
+	"github.com/segd/segd/bus"
+	"github.com/segd/segd/config"
+	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/problem"
+	"github.com/segd/segd/pipeline"
+	"github.com/segd/segd/web"
+)
+
+// source is where the configuration is read, at the start and again.
+type source struct {
+	file, base string
+	again      string // read in place of file once it is there; may be empty
+	watch      bool   // it is read again when it changes
+}
+
+func (s source) path() string {
+	if s.again != "" {
+		if _, err := os.Stat(s.again); err == nil {
+			return s.again
+		}
+	}
+	return s.file
+}
+
+func (s source) load() (*config.Config, error) {
+	cfg, err := config.LoadIn(s.base, s.path(), os.Environ())
+	if err != nil {
+		return nil, cli.Usage(err)
+	}
+	return cfg, nil
+}
+
+// sum is that of the file as it is now; nil: it cannot be read.
+func (s source) sum() *[sha256.Size]byte {
+	text, err := os.ReadFile(s.path())
+	if err != nil {
+		return nil
+	}
+	sum := sha256.Sum256(text)
+	return &sum
+}
+
+// reloader has a running segd do what its configuration says by now: when SIGHUP comes, when the file has
+// changed, and when somebody asks.
+type reloader struct {
+	d       *daemon
+	source  source
+	hangups <-chan os.Signal
+	known   atomic.Pointer[[sha256.Size]byte] // of the file that was read last; nil: none could be
+}
+
+// newReloader is that of d, whose configuration was read of a file with that sum.
+func newReloader(d *daemon, s source, sum *[sha256.Size]byte, hangups <-chan os.Signal) *reloader {
+	r := &reloader{d: d, source: s, hangups: hangups}
+	r.known.Store(sum)
+	return r
+}
+
+// reload reads the configuration and has what differs done: all that can be done now, or nothing of it if
+// anything is wrong. Those who ask at once come one after the other; ctx bounds the waiting for that.
+func (r *reloader) reload(ctx context.Context, why string) (web.Reloaded, error) {
+	d := r.d
+	select {
+	case d.turn <- struct{}{}:
+	case <-d.over:
+		return web.Reloaded{}, reloadRefusal(pipeline.ErrSetEnded)
+	case <-ctx.Done():
+		return web.Reloaded{}, reloadRefusal(fmt.Errorf("another reload is in hand: %w", ctx.Err()))
+	}
+	defer func() { <-d.turn }()
+	tellSystemd(d.log, sd.SdNotifyReloading+"\n"+sd.SdNotifyMonotonicUsec())
+	defer tellSystemd(d.log, sd.SdNotifyReady)
+
+	r.known.Store(r.source.sum())
+	out, err := d.reconfigure(ctx, r.source.load)
+	if err != nil {
+		d.log.Error("the configuration is not taken over", "why", why, "error", err)
+		return out, reloadRefusal(err)
+	}
+	d.log.Info("the configuration was read again", "why", why, "added", out.Added, "changed", out.Changed, "removed", out.Removed)
+	if len(out.Restart) > 0 {
+		d.log.Warn("some of the configuration takes a restart", "settings", out.Restart)
+	}
+	return out, nil
+}
+
+// reconfigure has d do what load returns. The caller has its turn.
+func (d *daemon) reconfigure(ctx context.Context, load func() (*config.Config, error)) (web.Reloaded, error) {
+	wanted, err := load()
+	if err != nil {
+		return web.Reloaded{}, err
+	}
+	annotations, err := checkFiles(wanted)
+	if err != nil {
+		return web.Reloaded{}, err
+	}
+	before := d.current.Load()
+	next := d.possible(before, wanted)
+	c, err := d.prepare(before, next, annotations)
+	if err != nil {
+		return web.Reloaded{}, err
+	}
+	out := web.Reloaded{Added: c.diff.Added, Removed: c.diff.Removed, Restart: config.Diff(next, wanted).Settings}
+	for _, cam := range c.diff.Changed {
+		out.Changed = append(out.Changed, cam.Name)
+	}
+	setLevel(d.level, next.Log)
+	return out, d.apply(ctx, c)
+}
+
+// possible is as much of wanted as can be had without a restart, with the rest as it is.
+func (d *daemon) possible(before, wanted *config.Config) *config.Config {
+	next := *before
+	next.Cameras, next.Log.Level = wanted.Cameras, wanted.Log.Level
+	if d.whip.get() == nil { // but for the token, which the page has
+		next.WHIP = wanted.WHIP
+		next.WHIP.Token = before.WHIP.Token
+	}
+	if len(d.detector.all) == 0 {
+		next.Detector = wanted.Detector
+	}
+	return &next
+}
+
+// reloadRefusal gives the error of a reload the status it answers with, and the settings it is about.
+func reloadRefusal(err error) error {
+	status := http.StatusUnprocessableEntity
+	switch {
+	case errors.Is(err, bus.ErrTaken):
+		status = http.StatusConflict
+	case errors.Is(err, pipeline.ErrSetEnded), errors.Is(err, bus.ErrClosed), errors.Is(err, context.Canceled):
+		status = http.StatusServiceUnavailable
+	case errors.Is(err, context.DeadlineExceeded):
+		status = http.StatusGatewayTimeout
+	}
+	r := &web.Refusal{Status: status, Detail: strings.ReplaceAll(err.Error(), "\n", "; ")}
+	for _, f := range find[config.Fault](err) {
+		r.Fields = append(r.Fields, web.Field{Pointer: problem.Pointer(f.Path), Detail: f.Message})
+	}
+	for _, f := range find[*settingError](err) {
+		r.Fields = append(r.Fields, web.Field{Pointer: problem.Pointer(f.path), Detail: f.Error()})
+	}
+	r.Fields = slices.DeleteFunc(r.Fields, func(f web.Field) bool { return f.Pointer == "/" }) // of the file as a whole
+	return r
+}
+
+// ask is reload for those who are known by how they ask.
+func (r *reloader) ask(why string) func(ctx context.Context) (web.Reloaded, error) {
+	return func(ctx context.Context) (web.Reloaded, error) { return r.reload(ctx, why) }
+}

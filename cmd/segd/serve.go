@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+)
+
+// ready says why segd is not ready. A camera that is down is no reason: others
+// may be up, and it comes back by itself.
+func (d *daemon) ready() error {
+	return d.bus.Err()
+}
+
+// alive says that cameras are up and none advances.
+func (d *daemon) alive() error { return d.watch.check(time.Now(), d.set.Snapshots()) }
+
+// settings are those that segd runs with.
+func (d *daemon) settings() json.RawMessage { return d.current.Load().Public() }
+
+// serve runs the cameras until ctx ends or all sources have, and the page beside
+// them. tick, if not nil, is called once a second.
+//
+// The order of ending is written here and nowhere else: the sources stop, the
+// frames in hand are finished, publishers are sent away, the bus is drained, and
+// HTTP goes last, so that the page and the metrics tell of all of it.
+func (d *daemon) serve(ctx context.Context, tick func(elapsed time.Duration)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var helpers sync.WaitGroup
+
+	webCtx, stopWeb := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWeb()
+	var webErr error
+	helpers.Go(func() {
+		defer cancel() // without the page nobody would see what goes on
+		webErr = d.web.Run(webCtx)
+	})
+	ticked := make(chan struct{})
+	if tick != nil {
+		helpers.Go(func() { everySecond(ticked, tick) })
+	}
+
+	helpers.Go(func() { everySecond(ticked, func(time.Duration) { _ = d.alive() }) }) // it is to see each advance
+	if d.reloader != nil {
+		helpers.Go(func() { d.reloader.run(ctx) })
+	}
+
+	err := d.set.Run(ctx)
+	cancel()
+	d.turn <- struct{}{} // a change in hand ends soon: its cameras have ended
+	close(d.over)
+	close(ticked)
+	d.whip.close()
+	err = errors.Join(err, d.bus.Close())
+	d.drained = true
+	stopWeb()
+	helpers.Wait()
+	return errors.Join(err, webErr)
+}
+
+// everySecond calls tick until done is closed.
+func everySecond(done <-chan struct{}, tick func(elapsed time.Duration)) {
+	start := time.Now()
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case now := <-ticker.C:
+			tick(now.Sub(start))
+		}
+	}
+}

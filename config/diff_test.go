@@ -1,0 +1,128 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestDiff(t *testing.T) {
+	const gate, yard = "{name: gate, url: 'rtsp://a/'}", "{name: yard, url: 'whip:'}"
+	const zone = "zones: [{name: door, polygon: [[0, 0], [1, 0], [1, 1]]}]"
+	for _, tt := range []struct {
+		name, before, after string
+		want                Difference
+	}{
+		{"nothing", "", "", Difference{}},
+		{"a default that is written down", "", "site: home\nlog: {level: info}\n", Difference{}},
+		{"an empty list", "", "http: {trusted_proxies: []}\n", Difference{}},
+		{
+			"settings", "", "site: here\nhttp: {addr: '127.0.0.1:1', tls: {cert: a, key: b}}\nmodel: {mean: [1, 2, 3], std: [1, 2, 3]}\nlog: {level: debug}\n",
+			Difference{Settings: []string{"site", "http.addr", "http.tls.cert", "http.tls.key", "model.mean", "model.std", "log.level"}},
+		},
+		{
+			"within a list", "nats: {users: [{name: a, password: 0123456789abcdef, role: admin}]}\n", "nats: {users: [{name: a, password: 0123456789abcdeg, role: admin}]}\n",
+			Difference{Settings: []string{"nats.users"}},
+		},
+		{"the order of the cameras", cameras(gate, yard), cameras(yard, gate), Difference{}},
+		{
+			"cameras come and go", cameras(gate, "{name: old, url: 'whip:'}"), cameras("{name: new, url: 'whip:'}", gate, yard),
+			Difference{Added: []string{"new", "yard"}, Removed: []string{"old"}},
+		},
+		{
+			"of a camera", cameras(gate, yard), cameras("{name: gate, url: 'rtsp://b/', loop: true, detect: {classes: [person]}}", yard),
+			Difference{Changed: []CameraDifference{{"gate", []string{"url", "loop", "detect.classes", "detect.every", "detect.score", "detect.max_objects", "detect.keep", "detect.reidentify"}}}},
+		},
+		{
+			"zones", cameras(gate, yard), cameras("{name: gate, url: 'rtsp://a/', "+zone+"}", yard),
+			Difference{Changed: []CameraDifference{{"gate", []string{"zones"}}}},
+		},
+		{
+			"a point of a zone", cameras("{name: gate, url: 'whip:', " + zone + "}"), cameras("{name: gate, url: 'whip:', zones: [{name: door, polygon: [[0, 0], [1, 0], [1, 0.9]]}]}"),
+			Difference{Changed: []CameraDifference{{"gate", []string{"zones"}}}},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			parse := func(text string) *Config {
+				if len(text) < 7 || text[:7] != "cameras" {
+					text += cameras(gate)
+				}
+				c, err := Parse("test", []byte(text), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return c
+			}
+			if diff := cmp.Diff(tt.want, Diff(parse(tt.before), parse(tt.after))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func cameras(all ...string) string {
+	text := "cameras:\n"
+	for _, c := range all {
+		text += "- " + c + "\n"
+	}
+	return text
+}
+
+func TestLayoutOnly(t *testing.T) {
+	for want, settings := range map[bool][][]string{
+		true:  {{"zones"}, {"lines"}, {"zones", "lines"}},
+		false: {{"url"}, {"zones", "url"}, {"detect.zones"}},
+	} {
+		for _, s := range settings {
+			if got := (CameraDifference{"a", s}).LayoutOnly(); got != want {
+				t.Errorf("%v: %v", s, got)
+			}
+		}
+	}
+}
+
+// Whatever setting is changed is named, by the path that the file has for it.
+func TestDiffFindsEverySetting(t *testing.T) {
+	r := newReferrer(t)
+	var visit func(path string, v reflect.Value, changed func() Difference)
+	n := 0
+	visit = func(path string, v reflect.Value, changed func() Difference) {
+		for i, key := range keys(v.Type()) {
+			f, at := v.Field(i), join(path, key)
+			before := reflect.New(f.Type()).Elem()
+			before.Set(f)
+			switch f.Kind() {
+			case reflect.Struct:
+				visit(at, f, changed)
+				continue
+			case reflect.String:
+				f.SetString(f.String() + "x")
+			case reflect.Int:
+				f.SetInt(f.Int() + 1)
+			case reflect.Float64:
+				f.SetFloat(f.Float() + 1)
+			case reflect.Bool:
+				f.SetBool(!f.Bool())
+			case reflect.Slice:
+				if at == "cameras" {
+					continue
+				}
+				f.Set(reflect.Append(f, reflect.Zero(f.Type().Elem())))
+			default:
+				t.Fatalf("%s is of a new kind, %v", at, f.Kind())
+			}
+			if got := fmt.Sprint(changed().Settings); got != "["+at+"]" {
+				t.Errorf("%s changed, and %s is named", at, got)
+			}
+			f.Set(before)
+			n++
+		}
+	}
+	changed := *r.defaults
+	visit("", reflect.ValueOf(&changed).Elem(), func() Difference { return Diff(r.defaults, &changed) })
+	if n < 30 {
+		t.Errorf("%d settings were changed", n)
+	}
+}

@@ -1,0 +1,39 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/segd/segd/internal/problem"
+)
+
+// Reloaded is what reading the configuration again came to.
+type Reloaded struct {
+	Added   []string // names of cameras
+	Changed []string
+	Removed []string
+	Restart []string // settings that have changed and are heeded after a restart, by path such as http.addr
+}
+
+// MarshalJSON writes a list for each, none of them null.
+func (r Reloaded) MarshalJSON() ([]byte, error) {
+	list := func(names []string) []string { return append([]string{}, names...) }
+	return json.Marshal(struct {
+		Added   []string `json:"added"`
+		Changed []string `json:"changed"`
+		Removed []string `json:"removed"`
+		Restart []string `json:"restart"`
+	}{list(r.Added), list(r.Changed), list(r.Removed), list(r.Restart)})
+}
+
+func (s *Server) reload(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), commandTimeout)
+	defer cancel()
+	out, err := s.cfg.Reload(ctx)
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	problem.WriteJSON(w, http.StatusOK, typeJSON, out)
+}

@@ -1,0 +1,53 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+)
+
+func reloads(context.Context) (Reloaded, error) {
+	return Reloaded{Added: []string{"yard"}, Restart: []string{"http.addr"}}, nil
+}
+
+// The configuration is read again on request, by a program of this site, and refusals say where the fault is.
+func TestReload(t *testing.T) {
+	fail := error(nil)
+	_, h := serve(t, Config{Reload: func(ctx context.Context) (Reloaded, error) {
+		if _, ok := ctx.Deadline(); !ok {
+			t.Error("no deadline")
+		}
+		if fail != nil {
+			return Reloaded{}, fail
+		}
+		return reloads(ctx)
+	}}, "gate")
+	const path = "/api/v1/config/reload"
+	for _, tt := range []struct {
+		method string
+		fail   error
+		header []string
+		status int
+		want   string
+	}{
+		{"POST", nil, nil, 200, `{"added":["yard"],"changed":[],"removed":[],"restart":["http.addr"]}` + "\n"},
+		{"POST", &Refusal{Status: 422, Detail: "the file", Fields: []Field{{Pointer: "/cameras/0/url", Detail: "ftp"}}}, nil, 422, `"errors":[{"pointer":"/cameras/0/url","detail":"ftp"}]`},
+		{"POST", errors.New("a camera is not there"), nil, 500, "a camera is not there"},
+		{"POST", nil, []string{"Sec-Fetch-Site", "cross-site"}, 403, "other sites"},
+		{"GET", nil, nil, 405, "POST"},
+	} {
+		fail = tt.fail
+		a := ask(t, tt.method, h.URL+path, "", "", tt.header...)
+		if a.status != tt.status || !strings.Contains(a.body, tt.want) {
+			t.Errorf("%s: %d %s, want %d %s", tt.method, a.status, a.body, tt.status, tt.want)
+		}
+		if err := describedAPI(t).check(tt.method, strings.TrimPrefix(path, apiRoot), a); err != nil {
+			t.Error(err)
+		}
+	}
+	_, h = serve(t, Config{}, "gate")
+	if a := ask(t, "POST", h.URL+path, "", ""); a.status != 404 {
+		t.Errorf("without a configuration to read: %d", a.status)
+	}
+}
