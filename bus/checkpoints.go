@@ -31,8 +31,8 @@ const (
 func CheckpointBucket(site string) string { return "segd_" + site + "_checkpoints" }
 
 // Checkpoints keep what is known of cameras in a JetStream object store: one object for each of a camera's
-// generations, CAMERA.0 and CAMERA.1 in turns, whose metadata says which is newer. An object that was not
-// written whole is none.
+// generations, CAMERA.0 and CAMERA.1 in turns, whose metadata says which is newer, and CAMERA.short. An object
+// that was not written whole is none.
 type Checkpoints struct {
 	bus *Bus
 
@@ -115,6 +115,8 @@ func object(camera string, generation uint64) string {
 	return camera + "." + strconv.FormatUint(generation%generations, 10)
 }
 
+func shortObject(camera string) string { return camera + ".short" }
+
 // generationsOf are the generations there are of a camera's checkpoint, the newest first.
 func generationsOf(ctx context.Context, store jetstream.ObjectStore, camera string) (all []uint64, err error) {
 	for k := range uint64(generations) {
@@ -137,64 +139,89 @@ func generationsOf(ctx context.Context, store jetstream.ObjectStore, camera stri
 	return all, nil
 }
 
-// Load returns what is kept of a camera, the newest first, nil for what cannot be read.
-func (c *Checkpoints) Load(ctx context.Context, camera string) (all [][]byte, err error) {
+// Load returns what is kept of a camera: the newest short one, and the others, the newest first; nil for what
+// there is and cannot be read.
+func (c *Checkpoints) Load(ctx context.Context, camera string) (short []byte, all [][]byte, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	fail := func(err error) ([]byte, [][]byte, error) {
+		return nil, nil, fmt.Errorf("bus: checkpoints of camera %s: %w", camera, err)
+	}
 	store, err := c.open(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("bus: checkpoints: %w", err)
+		return fail(err)
 	}
 	there, err := generationsOf(ctx, store, camera)
 	if err != nil {
-		return nil, fmt.Errorf("bus: checkpoints of camera %s: %w", camera, err)
+		return fail(err)
+	}
+	read := func(name string) ([]byte, error) {
+		data, err := store.GetBytes(ctx, name)
+		if err != nil && ctx.Err() == nil {
+			if !errors.Is(err, jetstream.ErrObjectNotFound) {
+				c.bus.cfg.Logger.Warn("a checkpoint cannot be read", "camera", camera, "object", name, "err", err)
+			}
+			return nil, nil
+		}
+		return data, err
 	}
 	for _, generation := range there {
-		data, err := store.GetBytes(ctx, object(camera, generation))
+		data, err := read(object(camera, generation))
 		if err != nil {
-			if ctx.Err() != nil {
-				return nil, fmt.Errorf("bus: checkpoints of camera %s: %w", camera, err)
-			}
-			c.bus.cfg.Logger.Warn("a checkpoint cannot be read", "camera", camera, "generation", generation, "err", err)
-			data = nil
+			return fail(err)
 		}
 		all = append(all, data)
+	}
+	if short, err = read(shortObject(camera)); err != nil {
+		return fail(err)
 	}
 	if len(there) > 0 {
 		c.newest[camera] = there[0]
 	}
-	return all, nil
+	return short, all, nil
 }
 
-// Save keeps a checkpoint of a camera as its newest. The one before stays.
-func (c *Checkpoints) Save(ctx context.Context, camera string, data []byte) error {
+// Save keeps a checkpoint of a camera as its newest, or as its newest short one. The one before stays until it is
+// whole, and one that is not short until there is the next but one.
+func (c *Checkpoints) Save(ctx context.Context, camera string, data []byte, short bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	fail := func(err error) error { return fmt.Errorf("bus: checkpoint of camera %s: %w", camera, err) }
 	store, err := c.open(ctx)
 	if err != nil {
-		return fmt.Errorf("bus: checkpoints: %w", err)
+		return fail(err)
+	}
+	if short {
+		return c.put(ctx, store, camera, jetstream.ObjectMeta{Name: shortObject(camera)}, data)
 	}
 	newest, known := c.newest[camera]
 	if !known {
 		there, err := generationsOf(ctx, store, camera)
 		if err != nil {
-			return fmt.Errorf("bus: checkpoints of camera %s: %w", camera, err)
+			return fail(err)
 		}
 		if len(there) > 0 {
 			newest = there[0]
 		}
 	}
 	next := newest + 1
-	_, err = store.Put(ctx, jetstream.ObjectMeta{
+	if err := c.put(ctx, store, camera, jetstream.ObjectMeta{
 		Name: object(camera, next), Metadata: map[string]string{generationKey: strconv.FormatUint(next, 10)},
-	}, bytes.NewReader(data))
-	if err != nil {
-		c.store = nil // it may have been removed; the next one looks
-		if strings.Contains(err.Error(), "maximum bytes exceeded") {
-			err = fmt.Errorf("%w: its limit is %d MiB; remove what is not needed any more", err, checkpointBytes>>20)
-		}
-		return fmt.Errorf("bus: checkpoint of camera %s: %w", camera, err)
+	}, data); err != nil {
+		return err
 	}
 	c.newest[camera] = next
 	return nil
+}
+
+func (c *Checkpoints) put(ctx context.Context, store jetstream.ObjectStore, camera string, as jetstream.ObjectMeta, data []byte) error {
+	_, err := store.Put(ctx, as, bytes.NewReader(data))
+	if err == nil {
+		return nil
+	}
+	c.store = nil // it may have been removed; the next one looks
+	if strings.Contains(err.Error(), "maximum bytes exceeded") {
+		err = fmt.Errorf("%w: its limit is %d MiB; remove what is not needed any more", err, checkpointBytes>>20)
+	}
+	return fmt.Errorf("bus: checkpoint of camera %s: %w", camera, err)
 }

@@ -44,7 +44,7 @@ type Stepper interface {
 	Recall(ctx context.Context, s *features.Scene, ann *annotation.Annotation) error
 	// State is what it knows besides what pictures show, and Resume has it, after Recall, know that of
 	// another one.
-	State() *checkpointv1.Tracker
+	State(background bool) *checkpointv1.Tracker
 	Resume(*checkpointv1.Tracker) error
 	Preview(ann *annotation.Annotation) (*tracker.Preview, error)
 	Remove(id uint32) bool
@@ -145,10 +145,8 @@ type Config struct {
 	// Zones are the zones and lines whose events are told, until SetZones.
 	Zones zones.Layout
 
-	// Checkpoints keep what the camera knows over a restart; nil: nothing does. CheckpointEvery is how often,
-	// besides after each command; 0: DefaultCheckpointEvery.
-	Checkpoints     Checkpoints
-	CheckpointEvery time.Duration
+	// Checkpoints keep what the camera knows over a restart; nil: nothing does.
+	Checkpoints Checkpoints
 
 	// MinBackoff and MaxBackoff bound the pause before failed stages are built
 	// anew; it doubles from the one to the other. 0: 1 s and 30 s.
@@ -184,13 +182,16 @@ type Camera struct {
 
 	epoch          atomic.Uint64
 	keeper         keeper
-	captured       time.Time // the last time; of whoever has the turn
-	configuredHash []byte    // of Config.Annotation; nil without
+	captured       time.Time // the last time; this and the next two are of whoever has the turn
+	capturedWhole  time.Time
+	wholeIn        time.Duration // after that
+	configuredHash []byte        // of Config.Annotation; nil without
 
 	// seqBase and ptsBase carry the numbering across restarts of the stages; only
 	// the goroutine of Run touches them and next….
 	seqBase, seqNext uint64
 	ptsBase, ptsNext time.Duration
+	resumed          *resumed // nil once a frame has come since
 }
 
 // New returns a camera that Run will start. It names every missing part of cfg.
@@ -228,9 +229,6 @@ func New(cfg Config) (*Camera, error) {
 	}
 	if cfg.MaxBackoff == 0 {
 		cfg.MaxBackoff = 30 * time.Second
-	}
-	if cfg.CheckpointEvery == 0 {
-		cfg.CheckpointEvery = DefaultCheckpointEvery
 	}
 	c := &Camera{
 		cfg: cfg, log: cfg.Logger.With(keyCamera, cfg.Name),

@@ -19,16 +19,20 @@ import (
 
 // Checkpoints keep what cameras know over a restart; *bus.Checkpoints does.
 type Checkpoints interface {
-	// Save keeps a checkpoint of a camera. The one before stays until it is whole.
-	Save(ctx context.Context, camera string, data []byte) error
-	// Load returns what is kept of a camera, the newest first; nothing is no error.
-	Load(ctx context.Context, camera string) ([][]byte, error)
+	// Save keeps a checkpoint of a camera, or a short one. The one before stays until it is whole.
+	Save(ctx context.Context, camera string, data []byte, short bool) error
+	// Load returns what is kept of a camera: the newest short one, and the others, the newest first; nil for
+	// what there is and cannot be read. Nothing is no error.
+	Load(ctx context.Context, camera string) (short []byte, all [][]byte, err error)
 }
 
-// DefaultCheckpointEvery is how often a camera is captured unless Config says.
-const DefaultCheckpointEvery = 2 * time.Second
-
 const (
+	// captureEvery is how often what changes with every frame is kept. The newest picture and the background
+	// are after each command, wholeFirst later, when there is something to be known of what was marked, and then
+	// ever more seldom, down to once in wholeEvery.
+	captureEvery = time.Second
+	wholeFirst   = 2 * time.Second
+	wholeEvery   = 30 * time.Second
 	// saveTimeout bounds how long it takes to keep a checkpoint, that at the end included.
 	saveTimeout = 5 * time.Second
 	// saveLeast is between one checkpoint and the next, however often somebody annotates.
@@ -40,6 +44,7 @@ const (
 // capture is what a camera knows at one moment.
 type capture struct {
 	state   *checkpointv1.Checkpoint // without pictures
+	short   bool                     // they are not wanted
 	picture *ingest.Frame            // one reference; nil if there is none
 	masks   *segdv1.MaskFrame        // of the picture
 	objects []*segdv1.Object         // of the masks, without what was removed since
@@ -65,6 +70,10 @@ func (k *keeper) put(c *capture) {
 	defer k.mu.Unlock()
 	if k.closed {
 		c.drop()
+		return
+	}
+	if k.waiting != nil && !k.waiting.short && c.short {
+		c.drop() // that one must not be lost, and another comes soon
 		return
 	}
 	k.waiting.drop()
@@ -107,24 +116,28 @@ func (k *keeper) ended() bool {
 	return k.closed
 }
 
-// capture notes what the camera knows, and hands it over to be kept. It is called in the camera's
-// turn, with the stages that there are.
-func (c *Camera) capture(s *stages) {
-	now := time.Now()
-	c.captured = now
-	state := s.step.State()
+// capture notes what the camera knows, and hands it over to be kept, with the pictures and the background if
+// whole is true. It is called in the camera's turn, with the stages that there are.
+func (c *Camera) capture(s *stages, whole bool) {
+	c.captured = time.Now()
+	if whole {
+		c.wholeIn = min(2*max(c.wholeIn, wholeFirst/2), wholeEvery)
+		c.capturedWhole = c.captured
+	}
+	state := s.step.State(whole)
 	c.memory.setState(state)
 	if c.cfg.Checkpoints == nil {
 		return
 	}
-	k := &capture{state: &checkpointv1.Checkpoint{
-		Camera: c.cfg.Name, Time: timestamppb.New(now), Epoch: c.epoch.Load(), Fps: c.Snapshot().FPSIn,
-		Tracker: state, Marker: c.automatic.state(), Zones: c.zones.state(c.cfg.Zones), Configured: c.configuredHash,
-	}}
-	k.picture, k.masks, k.objects = c.newest.retain()
-	if k.masks != nil {
-		k.state.Sequence, k.state.PtsNs = k.masks.Sequence, k.masks.PtsNs
+	frame, masks, objects := c.newest.retain()
+	if frame == nil {
+		return // nothing has come yet
 	}
+	k := &capture{short: !whole, picture: frame, masks: masks, objects: objects, state: &checkpointv1.Checkpoint{
+		Camera: c.cfg.Name, Epoch: c.epoch.Load(), Fps: c.Snapshot().FPSIn, Configured: c.configuredHash,
+		Time: timestamppb.New(frame.Received), Sequence: masks.Sequence, PtsNs: masks.PtsNs,
+		Tracker: state, Marker: c.automatic.state(), Zones: c.zones.state(c.cfg.Zones),
+	}}
 	for id, o := range s.objects {
 		k.state.Objects = append(k.state.Objects, &checkpointv1.Object{Id: id, Label: o.label, State: uint32(o.state)})
 	}
@@ -162,20 +175,9 @@ func (c *Camera) keep(ctx context.Context) {
 
 // save keeps k, and returns its size.
 func (c *Camera) save(ctx context.Context, p *encoder, k *capture) (size int, err error) {
-	for _, s := range c.memory.scenes() {
-		if s.json == nil {
-			if s.json, err = p.encode(s.annotation, s.bgr); err != nil {
-				return 0, err
-			}
-			c.memory.encoded(s)
-		}
-		k.state.Marked = append(k.state.Marked, s.json)
-	}
-	if k.picture != nil {
-		if last := shown(k.masks, k.objects, nil, true); last != nil {
-			if k.state.Last, err = p.encode(last.annotation, k.picture.Pix); err != nil {
-				return 0, err
-			}
+	if !k.short {
+		if err := c.addPictures(p, k); err != nil {
+			return 0, err
 		}
 	}
 	data, err := checkpoint.Encode(k.state)
@@ -184,7 +186,24 @@ func (c *Camera) save(ctx context.Context, p *encoder, k *capture) (size int, er
 	}
 	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
 	defer cancel()
-	return len(data), c.cfg.Checkpoints.Save(ctx, c.cfg.Name, data)
+	return len(data), c.cfg.Checkpoints.Save(ctx, c.cfg.Name, data, k.short)
+}
+
+// addPictures adds the pictures that the objects are remembered by, and k's own.
+func (c *Camera) addPictures(p *encoder, k *capture) (err error) {
+	for _, s := range c.memory.scenes() {
+		if s.json == nil {
+			if s.json, err = p.encode(s.annotation, s.bgr); err != nil {
+				return err
+			}
+			c.memory.encoded(s)
+		}
+		k.state.Marked = append(k.state.Marked, s.json)
+	}
+	if last := shown(k.masks, k.objects, nil, true); last != nil {
+		k.state.Last, err = p.encode(last.annotation, k.picture.Pix)
+	}
+	return err
 }
 
 // encoder makes JSON of annotations with their pictures.

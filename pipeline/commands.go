@@ -79,7 +79,7 @@ func (c *Camera) Clear(ctx context.Context, id uint32) error {
 			c.log.Info("object removed", keyObject, o.Id)
 		}
 		s.remove(gone, seq, "")
-		c.capture(s)
+		c.capture(s, true)
 		return nil
 	})
 }
@@ -127,7 +127,7 @@ func (c *Camera) Keep(ctx context.Context, id uint32) (kept *segdv1.Object, err 
 		objects[i] = kept
 		c.newest.setObjects(objects)
 		c.automatic.unremembered[id] = !c.rememberNow(id)
-		c.capture(s)
+		c.capture(s, true)
 		c.log.Info("object kept", keyObject, id)
 		return nil
 	})
@@ -176,7 +176,7 @@ func (c *Camera) Rename(ctx context.Context, id uint32, label string) (renamed *
 				}
 			}
 		})
-		c.capture(s)
+		c.capture(s, true)
 		c.log.Info("object renamed", keyObject, id)
 		c.renamed(id, before, label, seq)
 		return nil

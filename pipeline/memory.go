@@ -136,10 +136,13 @@ func (m *memory) encoded(s scene) {
 	}
 }
 
-// setState notes what the tracker knows.
+// setState notes what the tracker knows, of the background only if s has that.
 func (m *memory) setState(s *checkpointv1.Tracker) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if s.Background == nil && m.state != nil && m.state.Width == s.Width && m.state.Height == s.Height {
+		s = &checkpointv1.Tracker{Width: s.Width, Height: s.Height, Objects: s.Objects, Background: m.state.Background}
+	}
 	m.state = s
 }
 
@@ -272,13 +275,18 @@ func (c *Camera) rememberLast() {
 	}
 }
 
-// recollect shows the stepper the pictures that the camera's objects are remembered by.
-func (s *stages) recollect(ctx context.Context) error {
+// recollect shows the stepper the pictures that the camera's objects are remembered by. next is the number of the
+// frame to come. It is called in the camera's turn.
+func (s *stages) recollect(ctx context.Context, next uint64) error {
 	scenes, lost, state := s.c.memory.take()
 	s.sought = make(map[uint32]string)
 	for _, sc := range scenes {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		a := *sc.annotation
-		seen := &features.Scene{Seq: s.c.seqNext}
+		s.recalled = image.Pt(a.Width, a.Height)
+		seen := &features.Scene{Seq: next}
 		if err := s.extract.Extract(seen, sc.bgr, a.Width, a.Height, tracker.PlanFor(features.Plan{}, &a)); err != nil {
 			return fmt.Errorf("pipeline: features: what was marked before: %w", err)
 		}
@@ -288,7 +296,6 @@ func (s *stages) recollect(ctx context.Context) error {
 		for _, o := range a.Objects {
 			s.sought[o.ID] = o.Label
 		}
-		s.recalled = image.Pt(a.Width, a.Height)
 	}
 	if state != nil && len(scenes) > 0 {
 		if err := s.step.Resume(state); err != nil {

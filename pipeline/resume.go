@@ -10,10 +10,13 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/checkpoint"
 	"github.com/segd/segd/checkpoint/checkpointv1"
+	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/tracker"
 	"github.com/segd/segd/zones"
 )
@@ -35,13 +38,13 @@ func (c *Camera) resume(ctx context.Context) {
 	if c.cfg.Checkpoints == nil {
 		return
 	}
-	kept, err := c.load(ctx)
+	short, kept, err := c.load(ctx)
 	if err != nil {
 		c.log.Warn("no checkpoint is taken up; the objects of a run before are not known", keyError, err)
 		return
 	}
 	for _, data := range kept {
-		if err := guard(func() error { return c.takeUp(data, time.Now()) }); err != nil {
+		if err := guard(func() error { return c.takeUp(data, short, time.Now()) }); err != nil {
 			c.refuseCheckpoint(err)
 			continue
 		}
@@ -50,16 +53,16 @@ func (c *Camera) resume(ctx context.Context) {
 }
 
 // load waits for the store if that is away.
-func (c *Camera) load(ctx context.Context) (kept [][]byte, err error) {
+func (c *Camera) load(ctx context.Context) (short []byte, kept [][]byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
 	for {
-		if kept, err = c.cfg.Checkpoints.Load(ctx, c.cfg.Name); err == nil {
-			return kept, nil
+		if short, kept, err = c.cfg.Checkpoints.Load(ctx, c.cfg.Name); err == nil {
+			return short, kept, nil
 		}
 		select {
 		case <-ctx.Done():
-			return nil, err
+			return nil, nil, err
 		case <-time.After(loadRetry):
 		}
 	}
@@ -71,14 +74,27 @@ func (c *Camera) refuseCheckpoint(err error) {
 	c.emit(&segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_CHECKPOINT_REFUSED, Message: err.Error()})
 }
 
-// takeUp takes up a checkpoint. Of a faulty one nothing is taken.
-func (c *Camera) takeUp(data []byte, now time.Time) error {
+// read decodes a checkpoint of the camera.
+func (c *Camera) read(data []byte) (*checkpointv1.Checkpoint, error) {
 	cp, err := checkpoint.Decode(data)
+	if err == nil && cp.Camera != c.cfg.Name {
+		return nil, fmt.Errorf("pipeline: it is of camera %q", cp.Camera)
+	}
+	return cp, err
+}
+
+// takeUp takes up a checkpoint, and what a short one that was taken later says. Of a faulty one nothing is taken.
+func (c *Camera) takeUp(data, short []byte, now time.Time) error {
+	cp, err := c.read(data)
 	if err != nil {
 		return err
 	}
-	if cp.Camera != c.cfg.Name {
-		return fmt.Errorf("pipeline: it is of camera %q", cp.Camera)
+	if short != nil {
+		if later, err := c.read(short); err != nil {
+			c.refuseCheckpoint(fmt.Errorf("%w; an earlier one is used", err))
+		} else {
+			update(cp, later)
+		}
 	}
 	m, err := remembered(cp)
 	if err != nil {
@@ -98,8 +114,8 @@ func (c *Camera) takeUp(data []byte, now time.Time) error {
 		m.marked, m.unused = append(m.marked, c.memory.scenes()...), c.memory.unused
 	}
 	c.epoch.Store(max(c.epoch.Load(), cp.Epoch+1))
-	c.seqNext = cp.Sequence + max(1, uint64(math.Round(away.Seconds()*cp.Fps)))
-	c.ptsNext = time.Duration(cp.PtsNs) + away
+	c.seqNext, c.ptsNext = cp.Sequence+1, time.Duration(cp.PtsNs)
+	c.resumed = &resumed{cp.Time.AsTime(), cp.Fps}
 	c.memory.replace(m)
 	if err := c.zones.takeUp(c, cp.Zones); err != nil {
 		c.refuseCheckpoint(fmt.Errorf("pipeline: zones: %w", err))
@@ -109,6 +125,38 @@ func (c *Camera) takeUp(data []byte, now time.Time) error {
 	}
 	c.log.Info("checkpoint taken up", keyObjects, len(cp.Objects), "pictures", len(m.marked), "age", away.Round(time.Millisecond))
 	return nil
+}
+
+// update makes cp what it would have been when a later short one was taken.
+func update(cp, later *checkpointv1.Checkpoint) {
+	if later.Version != cp.Version || later.Epoch != cp.Epoch || later.Sequence < cp.Sequence || cp.Tracker == nil || later.Tracker == nil ||
+		later.Tracker.Width != cp.Tracker.Width || later.Tracker.Height != cp.Tracker.Height {
+		return
+	}
+	later.Tracker.Background = cp.Tracker.Background
+	later.Marked, later.Last = cp.Marked, cp.Last
+	proto.Reset(cp)
+	proto.Merge(cp, later)
+}
+
+// resumed is when the newest frame came that a checkpoint knows, and how many came in a second then.
+type resumed struct {
+	last time.Time
+	fps  float64
+}
+
+// catchUp leaves out as many numbers, and as much stream time, as the camera is likely to have sent between a
+// checkpoint and f, the first frame since.
+func (c *Camera) catchUp(f *ingest.Frame) {
+	r := c.resumed
+	if r == nil {
+		return
+	}
+	c.resumed = nil
+	away := min(max(0, f.Received.Sub(r.last)), longestAway)
+	c.seqBase += max(1, uint64(math.Round(away.Seconds()*r.fps))) - 1
+	c.ptsBase += away
+	c.notes.rebase(c.seqBase)
 }
 
 // unchanged tells whether the configured annotation is the one that there was when cp was taken, of a camera whose

@@ -71,6 +71,7 @@ type stages struct {
 	recalled    image.Point       // size of the pictures; zero if there were none
 
 	cancel context.CancelCauseFunc // stops the source
+	ready  chan struct{}           // closed when that is learnt
 
 	plan      atomic.Pointer[features.Plan] // the stepper's, for the next scene
 	searching atomic.Bool                   // whether the stepper looks for an object
@@ -86,7 +87,7 @@ type stages struct {
 // once builds the stages, runs them and returns why they ended: nil when the
 // source did, or ctx.
 func (c *Camera) once(ctx context.Context) error {
-	s := &stages{c: c, scenes: make(chan *features.Scene, scenesKept), holds: make(map[hold]time.Time), earlier: remaker{make: c.cfg.NewExtractor}}
+	s := &stages{c: c, scenes: make(chan *features.Scene, scenesKept), holds: make(map[hold]time.Time), earlier: remaker{make: c.cfg.NewExtractor}, ready: make(chan struct{})}
 	defer func() { // after setStages: nobody else uses it any more
 		if s.step != nil {
 			s.step.Close()
@@ -95,24 +96,26 @@ func (c *Camera) once(ctx context.Context) error {
 	if err := guard(s.build); err != nil {
 		return err
 	}
-	if err := guard(func() error { return s.recollect(ctx) }); err != nil {
-		if ctx.Err() == nil {
-			c.turn <- struct{}{}
-			defer func() { <-c.turn }()
-			c.relapse(err)
-		}
-		return err
-	}
-	plan := s.step.Plan(features.Plan{})
-	s.plan.Store(&plan)
 	began := time.Now()
 	sourceCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	s.cancel = cancel
-	c.setStages(s)
 	defer c.setStages(nil)
 
+	// What was marked before is learnt while the camera is dialled. Frames wait, and commands.
 	var running sync.WaitGroup
+	c.turn <- struct{}{}
+	c.stages = s
+	next := c.seqNext
+	running.Go(func() {
+		defer close(s.ready)
+		defer func() { <-c.turn }()
+		if err := guard(func() error { return s.recollect(ctx, next) }); err != nil && ctx.Err() == nil {
+			s.fail(StageTrack, err)
+		}
+		plan := s.step.Plan(features.Plan{})
+		s.plan.Store(&plan)
+	})
 	for stage, do := range map[Stage]func(*item) error{
 		StageFeatures: s.features,
 		// Outlives the source's context, so that frames in hand are finished.
@@ -129,7 +132,7 @@ func (c *Camera) once(ctx context.Context) error {
 	c.turn <- struct{}{}
 	defer func() { <-c.turn }()
 	if s.err == nil {
-		c.capture(s)
+		c.capture(s, true)
 	}
 
 	switch {
@@ -181,6 +184,7 @@ func (s *stages) build() (err error) {
 // accept takes a frame from the source. It never waits.
 func (s *stages) accept(f *ingest.Frame) {
 	c := s.c
+	c.catchUp(f)
 	it := &item{frame: f, seq: c.seqBase + f.Seq, pts: c.ptsBase + f.PTS}
 	c.seqNext, c.ptsNext = it.seq+1, it.pts
 	c.stats.frameIn(time.Now())
@@ -199,6 +203,7 @@ func (s *stages) run(stage Stage, do func(*item) error) {
 	}
 	faults := coalesced{log: s.c.log.With(keyStage, stage.String()), message: "frame failed"}
 	defer faults.flush()
+	<-s.ready
 	failures := 0
 	core := false // left of the frame before
 	for {
@@ -416,8 +421,14 @@ func (s *stages) track(ctx context.Context, it *item) error {
 	c.zones.observe(c, it, res)
 	s.objects.watch(c, it.masks, it.pts, marks)
 	s.search(it.masks, it.pts)
-	if now.Sub(c.captured) >= c.cfg.CheckpointEvery || marks != nil {
-		c.capture(s)
+	switch {
+	case marks != nil:
+		c.wholeIn = 0
+		c.capture(s, true)
+	case now.Sub(c.capturedWhole) >= c.wholeIn:
+		c.capture(s, true)
+	case now.Sub(c.captured) >= captureEvery:
+		c.capture(s, false)
 	}
 	if err := c.cfg.Publisher.PublishMask(it.masks); err != nil {
 		// The bus is away, the stage is sound: people at the page still see it.

@@ -139,7 +139,7 @@ func (c *Camera) SetZones(ctx context.Context, l zones.Layout) (set zones.Layout
 			}
 		}
 		if c.stages != nil {
-			c.capture(c.stages)
+			c.capture(c.stages, true)
 		}
 		c.log.Info("zones and lines changed", keyZones, len(set.Zones), keyLines, len(set.Lines))
 		return nil

@@ -12,10 +12,13 @@ import (
 )
 
 // State is what t knows of its objects besides what pictures show of them: where each is, what
-// it is as a whole, and what is behind them all. It shares nothing with t. With the pictures that
-// the objects were marked on and the newest one another tracker can go on, by Recall and Resume.
-func (t *Tracker) State() *checkpointv1.Tracker {
-	s := &checkpointv1.Tracker{Width: int32(t.size.X), Height: int32(t.size.Y), Background: t.whole.Kept()}
+// it is as a whole, and, if background is true, what is behind them all. It shares nothing with t. With the
+// pictures that the objects were marked on and the newest one another tracker can go on, by Recall and Resume.
+func (t *Tracker) State(background bool) *checkpointv1.Tracker {
+	s := &checkpointv1.Tracker{Width: int32(t.size.X), Height: int32(t.size.Y)}
+	if background {
+		s.Background = t.whole.Kept()
+	}
 	for k := range t.objects.all {
 		o := &t.objects.all[k]
 		s.Objects = append(s.Objects, &checkpointv1.TrackedObject{

@@ -27,14 +27,15 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Checkpoint is what is known of a camera after a frame.
+// Checkpoint is what is known of a camera after a frame. A short one, which comes more often, lacks
+// what is large and changes little: marked, last and Tracker.background.
 type Checkpoint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Version of all that follows.
 	Version uint32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
 	// The camera's name.
 	Camera string `protobuf:"bytes,2,opt,name=camera,proto3" json:"camera,omitempty"`
-	// When it was taken, by segd's wall clock.
+	// When the newest frame came, by segd's wall clock.
 	Time *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=time,proto3" json:"time,omitempty"`
 	// Of MaskFrame then.
 	Epoch uint64 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`

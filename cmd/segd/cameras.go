@@ -62,17 +62,21 @@ func (d *daemon) build(ctx context.Context) (err error) {
 	d.turn <- struct{}{}
 	defer func() { <-d.turn }()
 	d.cores = cores.New(runtime.GOMAXPROCS(0))
-	if err := d.openModel(); err != nil {
+	if d.set, err = pipeline.NewSet(); err != nil {
 		return err
 	}
-	if d.set, err = pipeline.NewSet(); err != nil {
+	if err := (commands{d}).serve(); err != nil {
+		return err
+	}
+	// Others are given time to object while the model is opened.
+	claimed := make(chan error, 1)
+	go func() { claimed <- d.bus.Cameras(names(d.cfg.Cameras)) }()
+	err = d.openModel()
+	if err = errors.Join(err, <-claimed); err != nil {
 		return err
 	}
 	none := *d.cfg
 	none.Cameras = nil
-	if err := (commands{d}).serve(); err != nil {
-		return err
-	}
 	c, err := d.prepare(&none, d.cfg, d.annotations)
 	if err != nil {
 		return err

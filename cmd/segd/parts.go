@@ -137,7 +137,7 @@ func (d *daemon) camera(i int, cam config.Camera, marks *annotation.Annotation, 
 		Meter:      m,
 		Cores:      d.cores,
 		Annotation: marks, AnnotationFits: d.fits || configured.Fits(cam),
-		Zones:  cam.Layout(), Checkpoints: d.kept,
+		Zones: cam.Layout(), Checkpoints: d.kept,
 		Slow:   time.Duration(d.cfg.Log.SlowMS) * time.Millisecond,
 		Logger: d.log,
 	}

@@ -223,7 +223,7 @@ func (f *Follower) move(o *Object, px, py, x, y, w, h, frames float64) {
 		share, similarity, pictures = leftShare, leftSimilarity, leftPictures
 	default:
 		share, pictures = backShare, backPictures
-		similarity = min(backSimilarity+backDoubt*float64(o.unseen), leftSimilarity)
+		similarity = min(backSimilarity+backDoubt*float64(o.unseen-o.missed), leftSimilarity)
 	}
 	if o.match < share*o.typical || o.similarity < similarity {
 		if o.Found {
@@ -256,6 +256,10 @@ func (f *Follower) move(o *Object, px, py, x, y, w, h, frames float64) {
 
 // hide takes o to be out of sight for that many more frames of the camera.
 func (o *Object) hide(frames float64) {
+	if o.Found {
+		o.missed = 0
+	}
+	o.missed += int(frames) - 1
 	o.Found, o.hits = false, 0
 	o.w, o.h = o.foundW, o.foundH
 	if o.unseen += int(frames); o.unseen <= drifting {

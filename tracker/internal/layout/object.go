@@ -45,6 +45,7 @@ type Object struct {
 
 	age    int  // pictures
 	unseen int  // frames of the camera since it was found
+	missed int  // of these, nobody looked
 	left   bool // it was at the picture's border then
 	hits   int  // pictures in a row in which it seemed to be back
 
