@@ -43,6 +43,7 @@ type daemon struct {
 	detector detectors
 	cores    *cores.Cores
 	set      *pipeline.Set
+	added    added
 	limit    time.Duration // of systemd's watchdog; 0: none
 	watch    *watchdog
 
@@ -103,6 +104,7 @@ func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger, with 
 	} else {
 		log.Info("objects are not known any more after a restart; with nats.store_dir they are")
 	}
+	d.added.store = openCameraStore(cfg.NATS, d.bus)
 	d.meters.Bus(func() metrics.Bus { return busMetrics(d.bus.Stats()) })
 	return d, nil
 }
@@ -115,6 +117,7 @@ func newDaemon(cfg *config.Config, log *slog.Logger) *daemon {
 		turn: make(chan struct{}, 1), over: make(chan struct{}),
 	}
 	d.current.Store(cfg)
+	d.added.all = map[string]*addedCamera{}
 	d.meters = metrics.New(d.registry)
 	return d
 }
