@@ -31,6 +31,7 @@ export class Feed {
   frame = null; // newest decoded frame: { mask, objects, regions, image, whole (the image is), shownAt, age }
   status = null; // newest Status of the camera
   layout = { zones: [], lines: [] }; // as the API has them
+  info = {}; // what the API lists of the camera
   link = "connecting"; // connecting | open | waiting
   retryAt = 0;
   reason = "";

@@ -2,6 +2,7 @@
 // picture too.
 import * as api from "./api.js";
 import { Actions } from "./actions.js";
+import { CameraDialog } from "./cameradialog.js";
 import { Figures } from "./figures.js";
 import { Feed } from "./live.js";
 import { LeftOut } from "./leftout.js";
@@ -58,6 +59,14 @@ const figures = new Figures(byId("figures"));
 const leftOut = new LeftOut({ list: byId("left-out-list"), total: byId("left-out-count"), none: byId("left-out-none") });
 const wall = new Wall({ section: byId("wall"), list: byId("tiles") });
 const feeds = new Map();
+const cameraDialog = new CameraDialog({
+  dialog: byId("camera-dialog"), form: byId("camera-form"), title: byId("camera-dialog-title"), close: byId("camera-close"),
+  ways: byId("camera-ways"), urlField: byId("camera-url-field"), hostField: byId("camera-host-field"),
+  find: byId("camera-find"), findStatus: byId("camera-find-status"), foundBox: byId("camera-found"), foundList: byId("camera-found-list"),
+  more: byId("camera-more"), picture: byId("camera-picture"), status: byId("camera-status"), faults: byId("camera-faults"),
+  danger: byId("camera-danger"), pause: byId("camera-pause"), remove: byId("camera-remove"),
+  submit: byId("camera-submit"), anyway: byId("camera-anyway"), cancel: byId("camera-cancel"),
+}, onCameraChange);
 
 function onFeed(feed, what, event) {
   if (what === "frame") {
@@ -88,6 +97,14 @@ function refresh() {
   figures.show(stage.feed, live);
   leftOut.show(stage.feed);
   zoneList.show(stage.feed);
+  showCamera(stage.feed.info);
+}
+
+// showCamera offers what can be done with the camera that is seen.
+function showCamera({ source, paused }) {
+  byId("configured").hidden = source !== "file";
+  byId("edit-camera").hidden = source !== "added";
+  byId("resume").hidden = source !== "added" || !paused;
 }
 
 // mark freezes the picture; id is the object to correct, 0 a new one.
@@ -164,17 +181,27 @@ function arrange(cameras) {
       feeds.delete(name);
     }
   }
-  for (const { name, width, height, zones, lines } of cameras) {
+  for (const info of cameras) {
+    const { name, width, height, zones, lines } = info;
     if (!feeds.has(name)) feeds.set(name, new Feed(name, onFeed));
     const feed = feeds.get(name);
+    feed.info = info;
     if (width && height) feed.size = { width, height };
     feed.layout = { zones, lines };
   }
   wall.arrange(names);
   byId("camera-keys").hidden = names.length < 2;
-  if (names.length === 0) showEmpty("No camera is configured", "Add one to the configuration and reload it.");
+  document.body.dataset.cameras = names.length;
+  byId("add-first").hidden = names.length > 0;
+  if (names.length === 0) showNone();
   choose();
   if (!document.hidden) for (const feed of feeds.values()) feed.start();
+}
+
+function showNone() {
+  stage.clear();
+  byId("resume").hidden = true;
+  showEmpty("No camera yet", objects.readOnly ? "Who signs in with the operator's token can add one." : "Add one by its URL, or have segd look for cameras on the network.");
 }
 
 function showEmpty(title, text) {
@@ -187,11 +214,40 @@ function setAccess(access) {
   document.body.dataset.access = access;
   objects.readOnly = access === "viewer";
   byId("read-only").hidden = !objects.readOnly;
-  byId("mark").hidden = objects.readOnly;
+  byId("mark").hidden = byId("add-camera").hidden = objects.readOnly;
   byId("mark-key").hidden = byId("zone-key").hidden = objects.readOnly;
 }
 
+// addCamera asks for a new camera.
+function addCamera() {
+  if (objects.readOnly) return;
+  if (document.fullscreenElement) document.exitFullscreen();
+  cameraDialog.add();
+}
+
+const changed = { added: "is added", changed: "is changed", paused: "is paused", resumed: "goes on", removed: "is removed" };
+
+// onCameraChange shows what became of a camera without waiting for the next look.
+async function onCameraChange(what, name) {
+  await look();
+  if (what === "added" || what === "changed") location.hash = encodeURIComponent(name);
+  toast.show(`${name} ${changed[what]}.`);
+}
+
+async function resume() {
+  const { camera } = stage.feed;
+  try {
+    await api.changeCamera(camera, { paused: false });
+    await onCameraChange("resumed", camera);
+  } catch (problem) {
+    toast.show(`${camera} could not be resumed: ${problem.message}`, { fault: true });
+  }
+}
+
+let next = 0; // the look that comes
+
 async function look() {
+  clearTimeout(next);
   try {
     const list = await api.cameras();
     setText(byId("version"), list.version ? `segd ${list.version}` : "");
@@ -201,7 +257,8 @@ async function look() {
     if (feeds.size === 0) showEmpty("No connection to segd", `${problem.message} Trying again.`);
   } finally {
     document.body.toggleAttribute("data-ready", true); // until here the layout was not known
-    setTimeout(look, listEvery);
+    clearTimeout(next); // two may have been on their way
+    next = setTimeout(look, listEvery);
   }
 }
 
@@ -228,7 +285,7 @@ function fit() {
   stage.paint();
 }
 
-const liveKeys = { n: () => mark(), z: () => drawZone("zone"), l: () => drawZone("line"), m: toggleMasks, r: toggleRegions, f: toggleFull, u: () => toast.undo(), "[": () => step(-1), "]": () => step(1) };
+const liveKeys = { n: () => mark(), a: addCamera, z: () => drawZone("zone"), l: () => drawZone("line"), m: toggleMasks, r: toggleRegions, f: toggleFull, u: () => toast.undo(), "[": () => step(-1), "]": () => step(1) };
 const thicker = (by) => marking.setWidth(marking.pen.width + by);
 const markingKeys = {
   o: () => marking.setTool("object"), b: () => marking.setTool("background"), x: () => marking.setTool("box"),
@@ -256,6 +313,7 @@ function zoom(factor) {
 }
 
 function onKey(event) {
+  if (cameraDialog.open) return; // it has keys of its own
   const key = event.key.toLowerCase();
   const inField = event.target.closest("input:not([type=radio], [type=range]), textarea, select");
   if (marking.active && (event.ctrlKey || event.metaKey) && key === "z" && !inField) {
@@ -277,6 +335,9 @@ function onVisibility() {
 }
 
 byId("mark").addEventListener("click", () => mark());
+for (const id of ["add-camera", "add-first"]) byId(id).addEventListener("click", addCamera);
+byId("edit-camera").addEventListener("click", () => cameraDialog.edit(stage.feed.info));
+byId("resume").addEventListener("click", resume);
 byId("masks").addEventListener("click", toggleMasks);
 byId("regions").addEventListener("click", toggleRegions);
 byId("full").addEventListener("click", toggleFull);
