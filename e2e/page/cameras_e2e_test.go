@@ -67,7 +67,7 @@ func TestCameras(t *testing.T) {
 		{"the right one shows a picture, and is added", w.byURL},
 		{"a name that exists is told beside it", w.nameTaken},
 		{"one found by ONVIF is added with its password", w.byONVIF},
-		{"it is renamed", w.renamed},
+		{"it is edited, and keeps its password", w.edited},
 		{"it is paused, and resumed", w.paused},
 		{"one that somebody else adds comes, and goes", w.comesAndGoes},
 		{"by keyboard alone: the dialog opens, holds the focus, and closes", w.dialogKeys},
@@ -240,7 +240,7 @@ func (h *hand) tested(ctx context.Context) error {
 	if picture.Width != 320 || picture.Height != 240 || picture.Colours < 5 {
 		return fmt.Errorf("the test picture is %+v; want 320×240 with the bars of the test video", picture)
 	}
-	return h.says(ctx, "#camera-submit", "Add camera")
+	return h.eventually(ctx, "it to be taken", `["Add camera", "Save"].includes(document.querySelector("#camera-submit").textContent)`)
 }
 
 func (w *cameraWorld) nameTaken(ctx context.Context) error {
@@ -274,7 +274,7 @@ func (w *cameraWorld) byONVIF(ctx context.Context) error {
 	if err := h.press(ctx, "#add-camera"); err != nil {
 		return err
 	}
-	if err := h.press(ctx, "#camera-ways label:last-child"); err != nil {
+	if err := h.press(ctx, "#camera-ways label:has([value=find])"); err != nil {
 		return err
 	}
 	if err := h.fill(ctx, "#camera-host", w.onvif); err != nil {
@@ -348,24 +348,73 @@ func (w *cameraWorld) is(ctx context.Context, names ...string) error {
 	return nil
 }
 
-func (w *cameraWorld) renamed(ctx context.Context) error {
+// edited changes what is not secret, and what is not shown goes on to be known.
+func (w *cameraWorld) edited(ctx context.Context) error {
 	h := w.desk
 	if err := h.press(ctx, "#edit-camera"); err != nil {
 		return err
 	}
+	if err := h.says(ctx, "#camera-submit", "Save"); err != nil { // nothing is to be tried
+		return err
+	}
+	var before string
+	if err := h.Evaluate(ctx, `document.querySelector("#camera-url").value`, &before); err != nil {
+		return err
+	}
+	if !strings.Contains(before, cameraUser+":xxxxx@") {
+		return fmt.Errorf("the URL is shown as %q", before)
+	}
 	if err := h.picture(ctx, "8-edit"); err != nil {
 		return err
 	}
-	if err := h.fill(ctx, "#camera-name", "backyard"); err != nil {
+	if err := h.fill(ctx, "#camera-url", strings.Replace(before, "/locked", "/nothing", 1)); err != nil {
+		return err
+	}
+	if err := h.fill(ctx, "#camera-user", cameraUser); err != nil {
+		return err
+	}
+	if err := h.fill(ctx, "#camera-password", cameraPassword); err != nil {
 		return err
 	}
 	if err := h.Press(ctx, kb.Enter); err != nil {
 		return err
 	}
-	if err := h.live(ctx, "backyard"); err != nil { // so it still has its password
+	if err := h.beside(ctx, "url", "404"); err != nil {
 		return err
 	}
-	return w.is(ctx, "backyard", "gate")
+	if err := h.says(ctx, "#camera-anyway", "Save all the same"); err != nil {
+		return err
+	}
+	for field, text := range map[string]string{"url": before, "user": "", "password": ""} {
+		if err := h.fill(ctx, "#camera-"+field, text); err != nil {
+			return err
+		}
+	}
+	if err := h.press(ctx, "#camera-more summary"); err != nil {
+		return err
+	}
+	if err := h.Evaluate(ctx, `((s) => { s.value = "tcp"; s.dispatchEvent(new Event("input", { bubbles: true })); return true; })(document.querySelector("#camera-transport"))`, new(bool)); err != nil {
+		return err
+	}
+	if err := h.press(ctx, "#camera-url"); err != nil {
+		return err
+	}
+	if err := h.tested(ctx); err != nil { // with the password that segd has
+		return err
+	}
+	if err := h.press(ctx, "#camera-submit"); err != nil {
+		return err
+	}
+	if err := h.outOfSight(ctx, "#camera-dialog"); err != nil {
+		return err
+	}
+	if err := h.says(ctx, "#toast", "yard is changed"); err != nil {
+		return err
+	}
+	if err := h.live(ctx, "yard"); err != nil {
+		return err
+	}
+	return w.is(ctx, "gate", "yard")
 }
 
 func (w *cameraWorld) paused(ctx context.Context) error {
@@ -385,7 +434,7 @@ func (w *cameraWorld) paused(ctx context.Context) error {
 	if err := h.press(ctx, "#resume"); err != nil {
 		return err
 	}
-	return h.live(ctx, "backyard")
+	return h.live(ctx, "yard")
 }
 
 // comesAndGoes has another program add a camera and remove it, of which the page learns by itself.
@@ -472,7 +521,7 @@ func (w *cameraWorld) dialogOnPhone(ctx context.Context) (err error) {
 	if err := h.picture(ctx, "11-phone-add"); err != nil {
 		return err
 	}
-	if err := h.press(ctx, "#camera-ways label:last-child"); err != nil {
+	if err := h.press(ctx, "#camera-ways label:has([value=find])"); err != nil {
 		return err
 	}
 	for field, text := range map[string]string{"host": w.onvif, "user": cameraUser, "password": cameraPassword} {
@@ -521,16 +570,16 @@ func (w *cameraWorld) removed(ctx context.Context) error {
 	if err := h.picture(ctx, "13-remove"); err != nil {
 		return err
 	}
-	if err := w.is(ctx, "backyard", "gate"); err != nil { // once is not enough
+	if err := w.is(ctx, "gate", "yard"); err != nil { // once is not enough
 		return err
 	}
 	if err := h.press(ctx, "#camera-remove"); err != nil {
 		return err
 	}
-	if err := h.live(ctx, "backyard"); err != nil {
+	if err := h.live(ctx, "yard"); err != nil {
 		return err
 	}
-	return w.is(ctx, "backyard")
+	return w.is(ctx, "yard")
 }
 
 // restarted starts segd anew with tokens and a camera in its configuration.
@@ -561,10 +610,10 @@ func (w *cameraWorld) restarted(ctx context.Context) (err error) {
 	if err := h.picture(ctx, "14-configured"); err != nil {
 		return err
 	}
-	if err := h.press(ctx, ".tile-link[href='#backyard']"); err != nil {
+	if err := h.press(ctx, ".tile-link[href='#yard']"); err != nil {
 		return err
 	}
-	if err := h.live(ctx, "backyard"); err != nil { // with its password
+	if err := h.live(ctx, "yard"); err != nil { // with its password
 		return err
 	}
 	if err := h.inSight(ctx, "#edit-camera"); err != nil {
@@ -580,10 +629,10 @@ func (w *cameraWorld) viewers(ctx context.Context) error {
 		return err
 	}
 	w.second = h
-	if err := h.press(ctx, ".tile-link[href='#backyard']"); err != nil {
+	if err := h.press(ctx, ".tile-link[href='#yard']"); err != nil {
 		return err
 	}
-	if err := h.live(ctx, "backyard"); err != nil {
+	if err := h.live(ctx, "yard"); err != nil {
 		return err
 	}
 	for _, hidden := range []string{"#add-camera", "#edit-camera", "#configured", "#resume", "#add-first"} {

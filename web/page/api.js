@@ -13,13 +13,7 @@ export class Problem extends Error {
 
 const of = (camera, rest = "") => `/api/v1/cameras/${encodeURIComponent(camera)}${rest}`;
 
-async function ask(method, path, body, options) {
-  const response = await send(method, path, body, options);
-  return response.status === 204 ? null : response.json();
-}
-
-// send returns the answer, unless it is a problem.
-async function send(method, path, body, options = {}) {
+async function ask(method, path, body, options = {}) {
   const json = body === undefined ? {} : { body: JSON.stringify(body), headers: { "Content-Type": "application/json" } };
   let response;
   try {
@@ -30,7 +24,7 @@ async function send(method, path, body, options = {}) {
   }
   if (response.status === 401) location.assign("/login");
   if (!response.ok) throw new Problem(response.status, await response.json().catch(() => ({})));
-  return response;
+  return response.status === 204 ? null : response.json();
 }
 
 export const cameras = () => ask("GET", "/api/v1/cameras");
@@ -39,8 +33,7 @@ export const addCamera = (settings) => ask("POST", "/api/v1/cameras", settings);
 export const changeCamera = (camera, changes) => ask("PATCH", of(camera), changes);
 export const removeCamera = (camera) => ask("DELETE", of(camera));
 export const findCameras = (where, signal) => ask("POST", "/api/v1/cameras/discover", where, { signal });
-// testCamera returns a picture of the camera as a Blob.
-export const testCamera = async (settings, signal) => (await send("POST", "/api/v1/cameras/test", settings, { signal })).blob();
+export const testCamera = (settings, signal) => ask("POST", "/api/v1/cameras/test", settings, { signal });
 export const setZones = (camera, layout) => ask("PUT", of(camera, "/zones"), layout);
 export const objects = async (camera) => (await ask("GET", of(camera, "/objects"))).objects;
 export const rename = (camera, id, label) => ask("PATCH", of(camera, `/objects/${id}`), { label });

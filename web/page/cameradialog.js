@@ -1,6 +1,7 @@
 // The dialog that adds a camera, and changes, pauses and removes one that was added.
 import * as api from "./api.js";
 import { setText } from "./dom.js";
+import { codecName } from "./format.js";
 import { FieldFaults } from "./fieldfaults.js";
 import { Found } from "./found.js";
 
@@ -21,8 +22,8 @@ export class CameraDialog {
   #asked = false; // whether it shall really be removed
   #named = false; // by hand
 
-  // parts: dialog, form, title, close, ways, urlField, hostField, find, findStatus, foundBox,
-  // foundList, more, picture, status, faults, danger, pause, remove, submit, anyway, cancel.
+  // parts: dialog, form, title, close, ways, urlField, hostField, nameField, find, findStatus,
+  // foundBox, foundList, more, picture, passing, status, faults, danger, pause, remove, submit, anyway, cancel.
   // told(what, name) is called with "added", "changed", "paused", "resumed" or "removed".
   constructor(parts, told) {
     this.#parts = parts;
@@ -50,19 +51,21 @@ export class CameraDialog {
   get open() { return this.#parts.dialog.open; }
   get #fields() { return this.#parts.form.elements; }
 
-  // add asks for a new camera.
-  add() {
+  // add asks for a new camera; kept tells whether it will be there after a restart.
+  add(kept) {
     this.#begin(null, { detect: usual });
+    this.#parts.passing.hidden = kept;
     this.#parts.dialog.showModal();
     this.#fields.url.focus();
   }
 
   // edit changes a camera that was added, which is as segd lists it.
   edit(camera) {
-    const { name, url, transport, fingerprint, detect } = camera;
+    const { name, url, kept, settings: { transport, fingerprint, detect } = {} } = camera;
     this.#begin(camera, { name, url, transport, fingerprint, detect: detect?.classes?.join(", ") });
+    this.#parts.passing.hidden = kept;
     this.#parts.dialog.showModal();
-    this.#fields.name.focus();
+    this.#fields.url.focus();
   }
 
   #begin(camera, values) {
@@ -81,7 +84,7 @@ export class CameraDialog {
     p.more.open = false;
     setText(p.title, camera ? `Edit ${camera.name}` : "Add camera");
     setText(p.pause, camera?.paused ? "Resume" : "Pause");
-    p.ways.hidden = camera !== null;
+    p.ways.hidden = p.nameField.hidden = camera !== null;
     p.danger.hidden = camera === null;
     this.#showWay();
     this.#show("");
@@ -187,12 +190,13 @@ export class CameraDialog {
     const { url, user, password, transport, fingerprint } = this.#values();
     const p = this.#parts;
     p.picture.hidden = true;
-    let size = "";
+    let shown = "";
     this.#tried = by;
+    const settings = filled({ url, user, password, transport, fingerprint, camera: this.#camera?.name ?? "" });
     const done = await this.#ask("Waiting for a picture, 15 s at most…", async (signal) => {
-      const blob = await api.testCamera(filled({ url, user, password, transport, fingerprint }), signal);
-      const image = await createImageBitmap(blob);
-      size = `${image.width}×${image.height}`;
+      const { width, height, codec, picture } = await api.testCamera(settings, signal);
+      shown = `${width}×${height}${codec ? `, ${codecName(codec)}` : ""}`;
+      const image = await createImageBitmap(new Blob([bytes(picture)], { type: "image/jpeg" }));
       p.picture.hidden = false;
       [p.picture.width, p.picture.height] = [image.width, image.height];
       p.picture.getContext("2d").drawImage(image, 0, 0);
@@ -200,7 +204,7 @@ export class CameraDialog {
     });
     if (!done) return;
     this.#seen = by;
-    this.#show(`That is what it shows, ${size}.`);
+    this.#show(`That is what it shows: ${shown}.`);
     p.picture.scrollIntoView({ block: "nearest" });
   }
 
@@ -209,10 +213,9 @@ export class CameraDialog {
     const { name, host, detect, ...rest } = values;
     const classes = detect.split(",").map((c) => c.trim()).filter(Boolean);
     if (this.#camera) {
-      const changes = Object.fromEntries(["name", "url", "user", "password", "transport", "fingerprint"].filter((k) => values[k] !== this.#before[k]).map((k) => [k, values[k]]));
+      const changes = Object.fromEntries(reach.filter((k) => values[k] !== this.#before[k]).map((k) => [k, values[k] || null]));
       if (detect !== this.#before.detect) changes.detect = classes.length > 0 ? { classes } : null;
-      const before = this.#camera.name;
-      if (await this.#ask("Saving…", () => api.changeCamera(before, changes))) this.#done("changed", name || before);
+      if (await this.#ask("Saving…", () => api.changeCamera(name, changes))) this.#done("changed", name);
       return;
     }
     const settings = { name, ...filled(rest), ...(classes.length > 0 && { detect: { classes } }) };
@@ -245,6 +248,11 @@ export class CameraDialog {
 // filled leaves out what says nothing.
 function filled(values) {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ""));
+}
+
+// bytes reads base64.
+function bytes(text) {
+  return Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
 }
 
 // nameOf makes a name that segd takes of what a camera calls itself.

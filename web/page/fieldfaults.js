@@ -33,10 +33,9 @@ export class FieldFaults {
     if (faults.length === 0) rest.push(message);
     this.#rest.hidden = rest.length === 0;
     this.#rest.replaceChildren(...rest.map((text) => element("li", "", sentence(text))));
-    const first = [...this.#fields.values()].find(({ note }) => !note.hidden)?.input;
-    if (!first) return;
-    first.closest("details")?.setAttribute("open", "");
-    first.focus();
+    const faulty = [...this.#fields.values()].filter(({ note }) => !note.hidden).map(({ input }) => input);
+    for (const input of faulty) input.closest("details")?.setAttribute("open", "");
+    faulty[0]?.focus();
   }
 
   clear() {

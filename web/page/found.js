@@ -1,9 +1,7 @@
 // The cameras that ONVIF finds, to choose one of them and one of its streams.
 import * as api from "./api.js";
 import { element, setText } from "./dom.js";
-import { rate } from "./format.js";
-
-const codecs = { H264: "H.264", H265: "H.265" };
+import { codecName, rate } from "./format.js";
 
 export class Found {
   #parts;
@@ -62,7 +60,7 @@ export class Found {
 
   #makeCamera(camera) {
     const item = element("li", "found-camera");
-    const profiles = (camera.device?.profiles ?? []).filter((p) => p.url);
+    const profiles = camera.profiles.filter((p) => p.url);
     const words = element("span", "found-words");
     words.append(element("span", "found-name", camera.name || camera.address), element("span", "muted", about(camera)));
     if (profiles.length === 0) {
@@ -74,7 +72,7 @@ export class Found {
     const streams = element("ul", "streams");
     streams.hidden = true;
     streams.setAttribute("aria-label", `Streams of ${camera.name || camera.address}`);
-    const group = `stream-${camera.endpoint || camera.address}`;
+    const group = `streams of ${camera.address}`;
     const best = profiles.find((p) => p.picked) ?? profiles[0];
     streams.append(...profiles.map((p) => this.#makeStream(camera, p, group, p === best)));
     input.addEventListener("change", () => {
@@ -93,8 +91,10 @@ export class Found {
     const input = radio(group);
     input.checked = checked;
     input.addEventListener("change", () => this.#chosen(camera, profile));
-    label.append(input, element("span", "stream-name", profile.name || profile.token), element("span", "muted number", figures(profile)));
-    if (profile.picked) label.append(element("span", "stream-best", "suits segd best"));
+    const words = element("span", "found-words");
+    words.append(element("span", "", profile.name || "unnamed"), element("span", "muted number", figures(profile)));
+    if (profile.picked) words.append(element("span", "stream-best", "suits segd best"));
+    label.append(input, words);
     item.append(label);
     return item;
   }
@@ -110,9 +110,9 @@ function about({ name, hardware, address }) {
 
 function why({ unauthorized, error }) {
   if (unauthorized) return "It tells its streams to users only: give user and password, and look again.";
-  return error || "It names no stream that segd can show.";
+  return error?.replace(/^onvif: /, "") || "It names no stream that segd can show.";
 }
 
 function figures({ encoding, width, height, fps }) {
-  return [codecs[encoding] ?? encoding, width && height ? `${width}×${height}` : "", fps ? `${rate(fps).replace(/\.0$/, "")}/s` : ""].filter(Boolean).join("  ");
+  return [codecName(encoding), width && height ? `${width}×${height}` : "", fps ? `${rate(fps).replace(/\.0$/, "")}/s` : ""].filter(Boolean).join("  ");
 }

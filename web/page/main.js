@@ -59,11 +59,12 @@ const figures = new Figures(byId("figures"));
 const leftOut = new LeftOut({ list: byId("left-out-list"), total: byId("left-out-count"), none: byId("left-out-none") });
 const wall = new Wall({ section: byId("wall"), list: byId("tiles") });
 const feeds = new Map();
+let adding = null; // how it is about adding cameras, as the API says; none: there is no such thing
 const cameraDialog = new CameraDialog({
   dialog: byId("camera-dialog"), form: byId("camera-form"), title: byId("camera-dialog-title"), close: byId("camera-close"),
-  ways: byId("camera-ways"), urlField: byId("camera-url-field"), hostField: byId("camera-host-field"),
+  ways: byId("camera-ways"), urlField: byId("camera-url-field"), hostField: byId("camera-host-field"), nameField: byId("camera-name-field"),
   find: byId("camera-find"), findStatus: byId("camera-find-status"), foundBox: byId("camera-found"), foundList: byId("camera-found-list"),
-  more: byId("camera-more"), picture: byId("camera-picture"), status: byId("camera-status"), faults: byId("camera-faults"),
+  more: byId("camera-more"), picture: byId("camera-picture"), passing: byId("camera-passing"), status: byId("camera-status"), faults: byId("camera-faults"),
   danger: byId("camera-danger"), pause: byId("camera-pause"), remove: byId("camera-remove"),
   submit: byId("camera-submit"), anyway: byId("camera-anyway"), cancel: byId("camera-cancel"),
 }, onCameraChange);
@@ -74,6 +75,8 @@ function onFeed(feed, what, event) {
     if (feed === stage.feed) showFrame(feed);
   } else if (what === "link") {
     refresh();
+  } else if (what === "gone") {
+    look();
   } else if (what === "event" && event.kind === "EVENT_KIND_OBJECT_NOT_FOLLOWED") {
     const camera = feed === stage.feed ? "" : `${feed.camera}: `;
     toast.warn(`${camera}${warning(event.objectLabel || `Object ${event.objectId}`, event.message)}`);
@@ -91,8 +94,9 @@ function refresh() {
   for (const feed of feeds.values()) wall.refresh(feed);
   if (!stage.feed) return;
   const live = stage.refresh();
-  byId("mark").disabled = !stage.feed.frame?.whole;
-  byId("draw-zone").disabled = byId("draw-line").disabled = !stage.feed.frame;
+  const { frame, info } = stage.feed;
+  byId("mark").disabled = !frame?.whole || info.paused;
+  byId("draw-zone").disabled = byId("draw-line").disabled = !frame || info.paused;
   objects.show(stage.feed, live);
   figures.show(stage.feed, live);
   leftOut.show(stage.feed);
@@ -107,9 +111,12 @@ function showCamera({ source, paused }) {
   byId("resume").hidden = source !== "added" || !paused;
 }
 
+// mayDraw tells whether anything comes of drawing: a paused camera's picture is an old one.
+const mayDraw = () => !objects.readOnly && !stage.feed?.info.paused;
+
 // mark freezes the picture; id is the object to correct, 0 a new one.
 function mark(id = 0) {
-  if (objects.readOnly) return;
+  if (!mayDraw()) return;
   if (document.fullscreenElement) document.exitFullscreen();
   marking.start(id);
   byId("picture").scrollIntoView({ block: "nearest" });
@@ -124,7 +131,7 @@ function showMarking() {
 
 // drawZone draws a zone or a line on the live picture.
 function drawZone(kind) {
-  if (objects.readOnly) return;
+  if (!mayDraw()) return;
   if (document.fullscreenElement) document.exitFullscreen();
   zoning.start(kind);
   byId("picture").scrollIntoView({ block: "nearest" });
@@ -186,22 +193,31 @@ function arrange(cameras) {
     if (!feeds.has(name)) feeds.set(name, new Feed(name, onFeed));
     const feed = feeds.get(name);
     feed.info = info;
+    if (info.paused || info.fault) feed.stop();
     if (width && height) feed.size = { width, height };
     feed.layout = { zones, lines };
   }
   wall.arrange(names);
   byId("camera-keys").hidden = names.length < 2;
   document.body.dataset.cameras = names.length;
-  byId("add-first").hidden = names.length > 0;
+  byId("add-first").hidden = names.length > 0 || !mayAdd();
   if (names.length === 0) showNone();
   choose();
   if (!document.hidden) for (const feed of feeds.values()) feed.start();
 }
 
+// howToAdd says who can add a camera and how, or why nobody can.
+function howToAdd() {
+  if (!adding) return "Add one to the configuration and reload it.";
+  if (adding.fault) return `None can be added: ${adding.fault}`;
+  if (objects.readOnly) return "Who signs in with the operator's token can add one.";
+  return "Add one by its URL, or have segd look for cameras on the network.";
+}
+
 function showNone() {
   stage.clear();
   byId("resume").hidden = true;
-  showEmpty("No camera yet", objects.readOnly ? "Who signs in with the operator's token can add one." : "Add one by its URL, or have segd look for cameras on the network.");
+  showEmpty("No camera yet", howToAdd());
 }
 
 function showEmpty(title, text) {
@@ -209,20 +225,25 @@ function showEmpty(title, text) {
   setText(byId("veil-text"), text);
 }
 
+// mayAdd tells whether who looks may add cameras, and segd takes them.
+const mayAdd = () => !objects.readOnly && adding && !adding.fault;
+
 // setAccess takes away what a viewer's token may not do.
 function setAccess(access) {
   document.body.dataset.access = access;
   objects.readOnly = access === "viewer";
   byId("read-only").hidden = !objects.readOnly;
-  byId("mark").hidden = byId("add-camera").hidden = objects.readOnly;
+  byId("mark").hidden = objects.readOnly;
+  byId("add-camera").hidden = objects.readOnly || !adding;
   byId("mark-key").hidden = byId("zone-key").hidden = objects.readOnly;
 }
 
 // addCamera asks for a new camera.
 function addCamera() {
-  if (objects.readOnly) return;
+  if (objects.readOnly || !adding) return;
+  if (adding.fault) return toast.show(`No camera can be added: ${adding.fault}`, { fault: true });
   if (document.fullscreenElement) document.exitFullscreen();
-  cameraDialog.add();
+  cameraDialog.add(adding.kept);
 }
 
 const changed = { added: "is added", changed: "is changed", paused: "is paused", resumed: "goes on", removed: "is removed" };
@@ -251,6 +272,7 @@ async function look() {
   try {
     const list = await api.cameras();
     setText(byId("version"), list.version ? `segd ${list.version}` : "");
+    adding = list.adding;
     setAccess(list.access);
     arrange(list.cameras);
   } catch (problem) {
