@@ -181,8 +181,7 @@ export class CameraDialog {
   }
 
   #fail(problem) {
-    const taken = problem.status === 409 && problem.faults.length === 0;
-    this.#faults.show(taken ? [{ at: "/name", detail: problem.message }] : problem.faults ?? [], problem.message);
+    this.#faults.show(problem.faults ?? [], problem.message);
   }
 
   async #test() {

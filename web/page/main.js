@@ -2,7 +2,7 @@
 // picture too.
 import * as api from "./api.js";
 import { Actions } from "./actions.js";
-import { CameraDialog } from "./cameradialog.js";
+import { Cameras } from "./cameras.js";
 import { Figures } from "./figures.js";
 import { Feed } from "./live.js";
 import { LeftOut } from "./leftout.js";
@@ -59,15 +59,16 @@ const figures = new Figures(byId("figures"));
 const leftOut = new LeftOut({ list: byId("left-out-list"), total: byId("left-out-count"), none: byId("left-out-none") });
 const wall = new Wall({ section: byId("wall"), list: byId("tiles") });
 const feeds = new Map();
-let adding = null; // how it is about adding cameras, as the API says; none: there is no such thing
-const cameraDialog = new CameraDialog({
+const cameras = new Cameras({
+  add: byId("add-camera"), first: byId("add-first"), edit: byId("edit-camera"), configured: byId("configured"), resume: byId("resume"),
+}, {
   dialog: byId("camera-dialog"), form: byId("camera-form"), title: byId("camera-dialog-title"), close: byId("camera-close"),
   ways: byId("camera-ways"), urlField: byId("camera-url-field"), hostField: byId("camera-host-field"), nameField: byId("camera-name-field"),
   find: byId("camera-find"), findStatus: byId("camera-find-status"), foundBox: byId("camera-found"), foundList: byId("camera-found-list"),
   more: byId("camera-more"), picture: byId("camera-picture"), passing: byId("camera-passing"), status: byId("camera-status"), faults: byId("camera-faults"),
   danger: byId("camera-danger"), pause: byId("camera-pause"), remove: byId("camera-remove"),
   submit: byId("camera-submit"), anyway: byId("camera-anyway"), cancel: byId("camera-cancel"),
-}, onCameraChange);
+}, { stage, toast, look: () => look() });
 
 function onFeed(feed, what, event) {
   if (what === "frame") {
@@ -101,14 +102,7 @@ function refresh() {
   figures.show(stage.feed, live);
   leftOut.show(stage.feed);
   zoneList.show(stage.feed);
-  showCamera(stage.feed.info);
-}
-
-// showCamera offers what can be done with the camera that is seen.
-function showCamera({ source, paused }) {
-  byId("configured").hidden = source !== "file";
-  byId("edit-camera").hidden = source !== "added";
-  byId("resume").hidden = source !== "added" || !paused;
+  cameras.show(stage.feed.info);
 }
 
 // mayDraw tells whether anything comes of drawing: a paused camera's picture is an old one.
@@ -175,8 +169,8 @@ function step(by) {
   location.hash = encodeURIComponent(names[(at + by + names.length) % names.length]);
 }
 
-function arrange(cameras) {
-  const names = cameras.map((c) => c.name);
+function arrange(list) {
+  const names = list.map((c) => c.name);
   for (const [name, feed] of feeds) {
     if (!names.includes(name)) {
       if (stage.feed === feed) {
@@ -188,7 +182,7 @@ function arrange(cameras) {
       feeds.delete(name);
     }
   }
-  for (const info of cameras) {
+  for (const info of list) {
     const { name, width, height, zones, lines } = info;
     if (!feeds.has(name)) feeds.set(name, new Feed(name, onFeed));
     const feed = feeds.get(name);
@@ -200,24 +194,12 @@ function arrange(cameras) {
   wall.arrange(names);
   byId("camera-keys").hidden = names.length < 2;
   document.body.dataset.cameras = names.length;
-  byId("add-first").hidden = names.length > 0 || !mayAdd();
-  if (names.length === 0) showNone();
+  if (names.length === 0) {
+    stage.clear();
+    showEmpty("No camera yet", cameras.how);
+  }
   choose();
   if (!document.hidden) for (const feed of feeds.values()) feed.start();
-}
-
-// howToAdd says who can add a camera and how, or why nobody can.
-function howToAdd() {
-  if (!adding) return "Add one to the configuration and reload it.";
-  if (adding.fault) return `None can be added: ${adding.fault}`;
-  if (objects.readOnly) return "Who signs in with the operator's token can add one.";
-  return "Add one by its URL, or have segd look for cameras on the network.";
-}
-
-function showNone() {
-  stage.clear();
-  byId("resume").hidden = true;
-  showEmpty("No camera yet", howToAdd());
 }
 
 function showEmpty(title, text) {
@@ -225,44 +207,13 @@ function showEmpty(title, text) {
   setText(byId("veil-text"), text);
 }
 
-// mayAdd tells whether who looks may add cameras, and segd takes them.
-const mayAdd = () => !objects.readOnly && adding && !adding.fault;
-
 // setAccess takes away what a viewer's token may not do.
 function setAccess(access) {
   document.body.dataset.access = access;
   objects.readOnly = access === "viewer";
   byId("read-only").hidden = !objects.readOnly;
   byId("mark").hidden = objects.readOnly;
-  byId("add-camera").hidden = objects.readOnly || !adding;
   byId("mark-key").hidden = byId("zone-key").hidden = objects.readOnly;
-}
-
-// addCamera asks for a new camera.
-function addCamera() {
-  if (objects.readOnly || !adding) return;
-  if (adding.fault) return toast.show(`No camera can be added: ${adding.fault}`, { fault: true });
-  if (document.fullscreenElement) document.exitFullscreen();
-  cameraDialog.add(adding.kept);
-}
-
-const changed = { added: "is added", changed: "is changed", paused: "is paused", resumed: "goes on", removed: "is removed" };
-
-// onCameraChange shows what became of a camera without waiting for the next look.
-async function onCameraChange(what, name) {
-  await look();
-  if (what === "added" || what === "changed") location.hash = encodeURIComponent(name);
-  toast.show(`${name} ${changed[what]}.`);
-}
-
-async function resume() {
-  const { camera } = stage.feed;
-  try {
-    await api.changeCamera(camera, { paused: false });
-    await onCameraChange("resumed", camera);
-  } catch (problem) {
-    toast.show(`${camera} could not be resumed: ${problem.message}`, { fault: true });
-  }
 }
 
 let next = 0; // the look that comes
@@ -272,8 +223,8 @@ async function look() {
   try {
     const list = await api.cameras();
     setText(byId("version"), list.version ? `segd ${list.version}` : "");
-    adding = list.adding;
     setAccess(list.access);
+    cameras.arrange(list);
     arrange(list.cameras);
   } catch (problem) {
     if (feeds.size === 0) showEmpty("No connection to segd", `${problem.message} Trying again.`);
@@ -307,7 +258,7 @@ function fit() {
   stage.paint();
 }
 
-const liveKeys = { n: () => mark(), a: addCamera, z: () => drawZone("zone"), l: () => drawZone("line"), m: toggleMasks, r: toggleRegions, f: toggleFull, u: () => toast.undo(), "[": () => step(-1), "]": () => step(1) };
+const liveKeys = { n: () => mark(), a: () => cameras.add(), z: () => drawZone("zone"), l: () => drawZone("line"), m: toggleMasks, r: toggleRegions, f: toggleFull, u: () => toast.undo(), "[": () => step(-1), "]": () => step(1) };
 const thicker = (by) => marking.setWidth(marking.pen.width + by);
 const markingKeys = {
   o: () => marking.setTool("object"), b: () => marking.setTool("background"), x: () => marking.setTool("box"),
@@ -335,7 +286,7 @@ function zoom(factor) {
 }
 
 function onKey(event) {
-  if (cameraDialog.open) return; // it has keys of its own
+  if (cameras.open) return; // it has keys of its own
   const key = event.key.toLowerCase();
   const inField = event.target.closest("input:not([type=radio], [type=range]), textarea, select");
   if (marking.active && (event.ctrlKey || event.metaKey) && key === "z" && !inField) {
@@ -357,9 +308,6 @@ function onVisibility() {
 }
 
 byId("mark").addEventListener("click", () => mark());
-for (const id of ["add-camera", "add-first"]) byId(id).addEventListener("click", addCamera);
-byId("edit-camera").addEventListener("click", () => cameraDialog.edit(stage.feed.info));
-byId("resume").addEventListener("click", resume);
 byId("masks").addEventListener("click", toggleMasks);
 byId("regions").addEventListener("click", toggleRegions);
 byId("full").addEventListener("click", toggleFull);
