@@ -52,7 +52,7 @@ func startServer(ctx context.Context, cfg Config) (_ *embedded, err error) {
 	if err := probeAddress(ctx, address); err != nil {
 		return nil, err
 	}
-	e := &embedded{log: cfg.Logger, streams: map[string]bool{}}
+	e := &embedded{log: cfg.Logger, streams: map[string]bool{camerasStream(cfg.Site): true}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, e.stop())

@@ -31,7 +31,8 @@ type Config struct {
 	// objects are there are more by itself, up to as many again.
 	Superpixels int     `yaml:"superpixels"`
 	Tracker     Tracker `yaml:"tracker"`
-	// Cameras are the feeds, at least one.
+	// Cameras are the feeds. Others can be added while segd runs, in the page or by
+	// `segd camera add`; [] where all are.
 	Cameras []Camera `yaml:"cameras"`
 }
 
@@ -131,6 +132,11 @@ type NATS struct {
 	// StoreDir is where the embedded server keeps JetStream's files, relative to
 	// the config file. Default a temporary folder, removed at the end.
 	StoreDir string `yaml:"store_dir"`
+	// CamerasKey is a file with the key that the cameras which are added while segd runs are
+	// encrypted with, 64 hexadecimal digits; relative to the config file. It is made where
+	// it is not there. Default cameras.key in the store_dir; with a URL none, and no
+	// cameras can be added.
+	CamerasKey string `yaml:"cameras_key"`
 	// Sync is when the embedded server has what it stores synced to disk: at an
 	// interval of two minutes, so that a power cut loses what came since, or always,
 	// before it acknowledges, which takes a store_dir and a disk's time for each message.
@@ -528,7 +534,7 @@ func (c *Config) resolve(dir string) {
 	}
 	for _, p := range []*string{
 		&c.HTTP.TLS.Cert, &c.HTTP.TLS.Key,
-		&c.NATS.StoreDir, &c.NATS.Credentials, &c.NATS.NKey, &c.NATS.TLS.CA, &c.NATS.TLS.Cert, &c.NATS.TLS.Key,
+		&c.NATS.StoreDir, &c.NATS.CamerasKey, &c.NATS.Credentials, &c.NATS.NKey, &c.NATS.TLS.CA, &c.NATS.TLS.Cert, &c.NATS.TLS.Key,
 	} {
 		join(p)
 	}

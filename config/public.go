@@ -52,3 +52,6 @@ func shown(text string) string {
 	}
 	return redact.URL(text)
 }
+
+// ShownURL is the camera's URL without its secrets.
+func (c Camera) ShownURL() string { return redact.URL(c.URL) }

@@ -149,12 +149,8 @@ func (d *decoder) three(path string, values []float64, least float64) {
 }
 
 func (d *decoder) cameras(cameras []Camera) {
-	if _, written := d.source["cameras"]; len(cameras) == 0 && !d.faulty("cameras") {
-		if written {
-			d.bad("cameras", "the list is empty; accepted: at least one camera")
-		} else {
-			d.bad("cameras", "missing; accepted: a list of at least one camera with name and url")
-		}
+	if cameras == nil && !d.faulty("cameras") { // left out is more likely forgotten than meant
+		d.bad("cameras", "missing; accepted: a list of cameras with name and url, or [] where all are added in the page")
 	}
 	first := make(map[string]int)
 	for i, cam := range cameras {

@@ -300,7 +300,14 @@ func (s *Source) Run(ctx context.Context, sink func(*Frame)) error {
 // The error says what is wrong; nil means frames come. It tries once, and gives
 // up by itself after about four times the stall timeout.
 func Probe(ctx context.Context, cfg Config) error {
-	cfg.Observer = Observer{}
+	return First(ctx, cfg, func(*Frame, codec.ID) {})
+}
+
+// First is Probe that calls use with the frame, which is not released before it returns,
+// and what it was decoded of: 0 if the source does not tell.
+func First(ctx context.Context, cfg Config, use func(f *Frame, of codec.ID)) error {
+	of := codec.ID(0)
+	cfg.Observer = Observer{Decoder: func(id codec.ID, _ codec.Device) { of = id }}
 	cfg.Loop = false
 	cfg.AsFast = true
 	s, err := Open(cfg)
@@ -311,7 +318,10 @@ func Probe(ctx context.Context, cfg Config) error {
 	defer stop()
 	got := false
 	sink := func(f *Frame) {
-		got = true
+		if !got {
+			got = true
+			use(f, of)
+		}
 		f.Release()
 		stop()
 	}

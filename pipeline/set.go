@@ -18,7 +18,7 @@ var (
 
 // Why a camera is down that Set.Change ended.
 var (
-	errRemoved  = errors.New("the camera was removed")
+	errRemoved  = errors.New("the camera was removed or paused")
 	errReplaced = errors.New("the camera's configuration has changed")
 )
 
@@ -31,6 +31,7 @@ type Set struct {
 	run      func(*member)
 	wake     chan struct{} // holds one: look whether all have ended
 	changing bool
+	stays    bool
 	ended    bool
 }
 
@@ -120,6 +121,13 @@ func (s *Set) Run(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
+// Stay has Run go on until its context ends, though every source has ended: others may come.
+func (s *Set) Stay() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stays = true
+}
+
 // look has Run look whether all have ended.
 func (s *Set) look() {
 	select {
@@ -132,7 +140,7 @@ func (s *Set) look() {
 func (s *Set) over() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.changing || len(s.members) == 0 {
+	if s.changing || s.stays || len(s.members) == 0 {
 		return false
 	}
 	for _, m := range s.members {

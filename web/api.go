@@ -33,7 +33,7 @@ func (s *Server) api() []route {
 	routes := []route{
 		{http.MethodGet, apiRoot + "/openapi.json", limit.CostRead, serveOpenAPI},
 		{http.MethodGet, apiRoot + "/cameras", limit.CostRead, s.listCameras},
-		{http.MethodGet, cameraPath, limit.CostRead, s.withCamera(s.showCamera)},
+		{http.MethodGet, cameraPath, limit.CostRead, s.showCamera},
 		{http.MethodGet, cameraPath + "/live", limit.CostRead, s.live},
 		{http.MethodGet, apiRoot + "/events", limit.CostRead, s.events},
 	}
@@ -42,6 +42,15 @@ func (s *Server) api() []route {
 	}
 	if s.cfg.Reload != nil {
 		routes = append(routes, route{http.MethodPost, apiRoot + "/config/reload", limit.CostLarge, s.reload})
+	}
+	if s.cfg.Cameras != nil {
+		routes = append(routes,
+			route{http.MethodPost, apiRoot + "/cameras", limit.CostLarge, s.addCamera},
+			route{http.MethodPatch, cameraPath, limit.CostLarge, s.setCamera},
+			route{http.MethodDelete, cameraPath, limit.CostLarge, s.removeCamera},
+			route{http.MethodPost, apiRoot + "/cameras/test", limit.CostLarge, s.tryCamera},
+			route{http.MethodPost, apiRoot + "/cameras/discover", limit.CostLarge, s.discoverCameras},
+		)
 	}
 	if s.cfg.Commands != nil {
 		routes = append(routes,
@@ -70,6 +79,9 @@ func (s *Server) mountAPI(mux *http.ServeMux, routes []route) {
 			least = mayView
 		}
 		mux.Handle(r.method+" "+r.path, s.gate.require(least, r.cost, s.gate.sameSite(r.handler)))
+		if named(r.path) {
+			continue // cameraPath, as that of a camera of this name, answers other methods
+		}
 		methods[r.path] = append(methods[r.path], r.method)
 		if r.method == http.MethodGet {
 			methods[r.path] = append(methods[r.path], http.MethodHead)
@@ -91,6 +103,12 @@ func (s *Server) mountAPI(mux *http.ServeMux, routes []route) {
 	})
 }
 
+// named tells whether path is one that a camera could have.
+func named(path string) bool {
+	name, ok := strings.CutPrefix(path, apiRoot+"/cameras/")
+	return ok && !strings.ContainsAny(name, "/{")
+}
+
 // withCamera finds the camera that the path names.
 func (s *Server) withCamera(h func(http.ResponseWriter, *http.Request, *camera)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -102,10 +120,6 @@ func (s *Server) withCamera(h func(http.ResponseWriter, *http.Request, *camera))
 	}
 }
 
-func (s *Server) noCamera(w http.ResponseWriter, r *http.Request) {
-	problem.Write(w, http.StatusNotFound, fmt.Sprintf("no camera %q; accepts those in %s/cameras", r.PathValue("camera"), apiRoot))
-}
-
 // cameraInfo is one camera in the answer of /api/v1/cameras.
 type cameraInfo struct {
 	Name    string          `json:"name"`
@@ -115,24 +129,19 @@ type cameraInfo struct {
 	Status  json.RawMessage `json:"status"` // segd.v1.Status in protobuf's JSON mapping, null before the first
 
 	layoutInfo // empty without Commands
+	*Declared  // absent without Cameras
 }
 
 type cameraList struct {
 	Version string       `json:"version"`
 	Access  string       `json:"access"` // of who asks: operator or viewer
 	Cameras []cameraInfo `json:"cameras"`
+	Adding  *Adding      `json:"adding,omitempty"` // absent without Cameras
 }
 
 func (s *Server) listCameras(w http.ResponseWriter, r *http.Request) {
-	list := cameraList{s.cfg.Version, s.gate.role(r).String(), []cameraInfo{}} // never null
-	for _, c := range s.list() {
-		list.Cameras = append(list.Cameras, s.info(c))
-	}
-	problem.WriteJSON(w, http.StatusOK, typeJSON, list)
-}
-
-func (s *Server) showCamera(w http.ResponseWriter, _ *http.Request, c *camera) {
-	problem.WriteJSON(w, http.StatusOK, typeJSON, s.info(c))
+	cameras, adding := s.infos()
+	problem.WriteJSON(w, http.StatusOK, typeJSON, cameraList{s.cfg.Version, s.gate.role(r).String(), cameras, adding})
 }
 
 // info is what is known of a camera, with its zones and lines.

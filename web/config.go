@@ -59,6 +59,9 @@ type Config struct {
 	// Commands answers the API's requests about objects, annotations and pictures.
 	// Nil: those are 404.
 	Commands Commands
+	// Cameras adds, changes and removes cameras. Nil: those requests are 404, and where a
+	// camera comes from is not listed.
+	Cameras Manager
 	// Settings returns the configuration segd runs with, as JSON and without secrets. It is
 	// called from several goroutines. Nil: /api/v1/config is 404.
 	Settings func() json.RawMessage

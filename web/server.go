@@ -38,6 +38,7 @@ type Server struct {
 	handler http.Handler
 	quit    chan struct{}  // closed by Close
 	joined  sync.WaitGroup // one for each viewer
+	trying  chan struct{}  // holds one for each camera that is tried or looked for
 	skipped atomic.Uint64  // frames that viewers were too slow for
 
 	mu       sync.Mutex // guards what follows
@@ -62,7 +63,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		cfg: cfg, gate: newGate(cfg), feed: newFeed(), quit: make(chan struct{}),
+		cfg: cfg, gate: newGate(cfg), feed: newFeed(), quit: make(chan struct{}), trying: make(chan struct{}, tryingAtOnce),
 		cameras: make(map[string]*camera), strange: make(map[string]bool),
 	}
 	if cfg.TLSCert != "" {

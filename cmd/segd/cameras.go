@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"time"
@@ -36,25 +37,29 @@ func checkFiles(cfg *config.Config) (map[string]*annotation.Annotation, error) {
 	annotations := map[string]*annotation.Annotation{}
 	var faults []error
 	for i, cam := range cfg.Cameras {
-		if cam.Annotation == "" {
-			continue
-		}
-		a, err := configured.ReadAnnotation(cam.Annotation)
-		if err != nil {
-			faults = append(faults, &settingError{fmt.Sprintf("cameras[%d].annotation", i), fmt.Errorf("camera %s: %w", cam.Name, err)})
-			continue
-		}
-		annotations[cam.Name] = a
-	}
-	for i, cam := range cfg.Cameras {
-		if cam.Published() {
-			continue
-		}
-		if _, err := ingest.Open(configured.Source(cam, nil)); err != nil {
-			faults = append(faults, &settingError{fmt.Sprintf("cameras[%d].url", i), cli.Usage(err)})
+		a, err := checkCamera(fmt.Sprintf("cameras[%d].", i), cam)
+		faults = append(faults, err)
+		if a != nil {
+			annotations[cam.Name] = a
 		}
 	}
 	return annotations, errors.Join(faults...)
+}
+
+// checkCamera is checkFiles of one camera, whose settings are below at.
+func checkCamera(at string, cam config.Camera) (a *annotation.Annotation, err error) {
+	var faults []error
+	if cam.Annotation != "" {
+		if a, err = configured.ReadAnnotation(cam.Annotation); err != nil {
+			faults = append(faults, &settingError{at + "annotation", fmt.Errorf("camera %s: %w", cam.Name, err)})
+		}
+	}
+	if !cam.Published() {
+		if _, err := ingest.Open(configured.Source(cam, nil)); err != nil {
+			faults = append(faults, &settingError{at + "url", cli.Usage(err)})
+		}
+	}
+	return a, errors.Join(faults...)
 }
 
 // build makes the cameras; nothing is dialled yet. They share the cores, one model and one detector.
@@ -62,22 +67,47 @@ func (d *daemon) build(ctx context.Context) (err error) {
 	d.turn <- struct{}{}
 	defer func() { <-d.turn }()
 	d.cores = cores.New(runtime.GOMAXPROCS(0))
-	if err := d.openModel(); err != nil {
+	none := *d.cfg
+	none.Cameras = nil
+	d.current.Store(&none)
+	d.added.setFile(d.cfg.Cameras)
+	if err := d.loadKept(ctx); err != nil && !errors.Is(err, errNoKeyPath) {
+		d.log.Error("the cameras that are kept are not known yet", "error", err)
+	}
+	also, marks := d.idle()
+	if err := d.openModel(len(d.cfg.Cameras) + len(also)); err != nil {
 		return err
 	}
 	if d.set, err = pipeline.NewSet(); err != nil {
 		return err
 	}
-	none := *d.cfg
-	none.Cameras = nil
+	if len(d.cfg.Cameras)+len(also) == 0 {
+		d.log.Info("there are no cameras yet; the page and segd camera add add them")
+	}
+	if len(d.cfg.Cameras) == 0 {
+		d.set.Stay()
+	}
 	if err := (commands{d}).serve(); err != nil {
 		return err
+	}
+	if len(also) > 0 { // all at once, for one detector for all
+		all := *d.cfg
+		all.Cameras = d.ordered(slices.Concat(d.cfg.Cameras, also))
+		maps.Copy(marks, d.annotations)
+		if c, err := d.prepare(&none, &all, marks); err == nil {
+			d.set.Stay()
+			return d.apply(ctx, c)
+		}
 	}
 	c, err := d.prepare(&none, d.cfg, d.annotations)
 	if err != nil {
 		return err
 	}
-	return d.apply(ctx, c)
+	if err := d.apply(ctx, c); err != nil {
+		return err
+	}
+	d.join(ctx)
+	return nil
 }
 
 // change is a configuration to come, of which everything has been tried that may fail.
@@ -86,6 +116,7 @@ type change struct {
 	diff         config.Difference
 	build        map[string]func() pipeline.Config // of the cameras that are new or built anew
 	detector     *detector                         // of those; nil: they need none
+	abandon      func() error                      // gives back what was taken for it, if it is not applied
 }
 
 // prepare makes ready for the cameras of next in place of those of before. An error leaves everything as
@@ -96,26 +127,27 @@ func (d *daemon) prepare(before, next *config.Config, annotations map[string]*an
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil && whip {
+	var opened bool
+	c.abandon = func() error {
+		if whip {
 			d.whip.close()
 		}
+		for _, name := range c.diff.Added {
+			d.meters.Remove(name)
+		}
+		if opened {
+			return c.detector.Close()
+		}
+		return nil
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.abandon())
+		}
 	}()
-	detector, opened, err := d.detector.open(next, d.log)
-	if err != nil {
+	if c.detector, opened, err = d.detector.open(next, d.log); err != nil {
 		return nil, err
 	}
-	c.detector = detector
-	defer func() {
-		if err != nil && opened {
-			err = errors.Join(err, detector.Close())
-		}
-		if err != nil {
-			for _, name := range c.diff.Added {
-				d.meters.Remove(name)
-			}
-		}
-	}()
 	var faults []error
 	for i, cam := range next.Cameras {
 		if !c.builds(cam.Name) {
@@ -134,7 +166,12 @@ func (d *daemon) prepare(before, next *config.Config, annotations map[string]*an
 		return nil, err
 	}
 	// Last, since others hear of it.
-	return c, d.bus.Cameras(names(c.all()))
+	if err := d.bus.Cameras(names(c.all())); err != nil {
+		return nil, err
+	}
+	free := c.abandon
+	c.abandon = func() error { return errors.Join(free(), d.bus.Cameras(names(before.Cameras))) }
+	return c, nil
 }
 
 // builds tells whether the camera of that name is new, or has to be built anew.

@@ -42,6 +42,7 @@ type daemon struct {
 	detector detectors
 	cores    *cores.Cores
 	set      *pipeline.Set
+	added    added
 	limit    time.Duration // of systemd's watchdog; 0: none
 	watch    *watchdog
 
@@ -97,6 +98,7 @@ func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger, with 
 	if d.bus, err = openBus(ctx, cfg, log, d.meters); err != nil {
 		return nil, err
 	}
+	d.added.store = openCameraStore(cfg.NATS, d.bus)
 	d.meters.Bus(func() metrics.Bus { return busMetrics(d.bus.Stats()) })
 	return d, nil
 }
@@ -109,6 +111,7 @@ func newDaemon(cfg *config.Config, log *slog.Logger) *daemon {
 		turn: make(chan struct{}, 1), over: make(chan struct{}),
 	}
 	d.current.Store(cfg)
+	d.added.all = map[string]*addedCamera{}
 	d.meters = metrics.New(d.registry)
 	return d
 }

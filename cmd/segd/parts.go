@@ -33,7 +33,7 @@ func (d *daemon) openWeb() (err error) {
 	page := web.Config{
 		Addr: cfg.HTTP.Addr, Token: cfg.HTTP.Token, ViewerToken: cfg.HTTP.ViewerToken, PublishToken: cfg.WHIP.Token, Version: version, Logger: d.log,
 		Metrics: promhttp.HandlerFor(d.registry, promhttp.HandlerOpts{Registry: d.registry}),
-		Ready:   d.ready, Alive: d.alive, Commands: commands{d}, Settings: d.settings, WHIP: d.whip,
+		Ready:   d.ready, Alive: d.alive, Commands: commands{d}, Cameras: cameraManager{d}, Settings: d.settings, WHIP: d.whip,
 		Panicked: func() { d.meters.CommandPanicked(metrics.HTTP) },
 		TLSCert:  cfg.HTTP.TLS.Cert, TLSKey: cfg.HTTP.TLS.Key,
 		TrustedProxies: cfg.HTTP.Proxies(), MaxViewers: cfg.HTTP.Viewers,
@@ -87,11 +87,11 @@ func retention(r config.Retention) bus.Retention {
 	return bus.Retention{MaxAge: r.Age(), MaxBytes: r.Bytes()}
 }
 
-// openModel opens the network that all cameras share, now and later.
-func (d *daemon) openModel() error {
+// openModel opens the network that all cameras share, now and later; so many there are now.
+func (d *daemon) openModel(cameras int) error {
 	m := d.cfg.Model
 	if m.Threads == 0 {
-		m.Threads = max(1, runtime.GOMAXPROCS(0)/len(d.cfg.Cameras)) // all may be in the network at once
+		m.Threads = max(1, runtime.GOMAXPROCS(0)/max(1, cameras)) // all may be in the network at once
 	}
 	model, err := configured.OpenModel(m)
 	if err != nil {

@@ -4,11 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"net/http"
 	"os"
 	"slices"
-	"strings"
 	"sync/atomic"
 
 	sd "github.com/coreos/go-systemd/v22/daemon"
@@ -75,12 +73,8 @@ func newReloader(d *daemon, s source, sum *[sha256.Size]byte, hangups <-chan os.
 // anything is wrong. Those who ask at once come one after the other; ctx bounds the waiting for that.
 func (r *reloader) reload(ctx context.Context, why string) (web.Reloaded, error) {
 	d := r.d
-	select {
-	case d.turn <- struct{}{}:
-	case <-d.over:
-		return web.Reloaded{}, reloadRefusal(pipeline.ErrSetEnded)
-	case <-ctx.Done():
-		return web.Reloaded{}, reloadRefusal(fmt.Errorf("another reload is in hand: %w", ctx.Err()))
+	if err := d.takeTurn(ctx); err != nil {
+		return web.Reloaded{}, reloadRefusal(err)
 	}
 	defer func() { <-d.turn }()
 	tellSystemd(d.log, sd.SdNotifyReloading+"\n"+sd.SdNotifyMonotonicUsec())
@@ -111,6 +105,7 @@ func (d *daemon) reconfigure(ctx context.Context, load func() (*config.Config, e
 	}
 	before := d.current.Load()
 	next := d.possible(before, wanted)
+	next.Cameras = d.withAdded(wanted.Cameras)
 	c, err := d.prepare(before, next, annotations)
 	if err != nil {
 		return web.Reloaded{}, err
@@ -120,7 +115,18 @@ func (d *daemon) reconfigure(ctx context.Context, load func() (*config.Config, e
 		out.Changed = append(out.Changed, cam.Name)
 	}
 	setLevel(d.level, next.Log)
-	return out, d.apply(ctx, c)
+	d.added.setFile(wanted.Cameras)
+	for _, cam := range wanted.Cameras {
+		if d.added.get(cam.Name) != nil {
+			d.warnDeclared(cam.Name)
+		}
+	}
+	err = d.apply(ctx, c)
+	if d.added.fault() == nil { // a key may have been mended since
+		_ = d.loadKept(ctx) // which notes it
+	}
+	d.join(ctx)
+	return out, err
 }
 
 // possible is as much of wanted as can be had without a restart, with the rest as it is.
@@ -148,7 +154,7 @@ func reloadRefusal(err error) error {
 	case errors.Is(err, context.DeadlineExceeded):
 		status = http.StatusGatewayTimeout
 	}
-	r := &web.Refusal{Status: status, Detail: strings.ReplaceAll(err.Error(), "\n", "; ")}
+	r := &web.Refusal{Status: status, Detail: oneLine(err)}
 	for _, f := range find[config.Fault](err) {
 		r.Fields = append(r.Fields, web.Field{Pointer: problem.Pointer(f.Path), Detail: f.Message})
 	}

@@ -48,6 +48,8 @@ func (d *daemon) serve(ctx context.Context, tick func(elapsed time.Duration)) er
 		helpers.Go(func() { d.reloader.run(ctx) })
 	}
 
+	helpers.Go(func() { d.keepReading(ctx) })
+
 	err := d.set.Run(ctx)
 	cancel()
 	d.turn <- struct{}{} // a change in hand ends soon: its cameras have ended

@@ -49,6 +49,7 @@ const (
 	prom     = "github.com/prometheus/client_golang"
 	protobuf = "google.golang.org/protobuf"
 	schema   = "github.com/santhosh-tekuri/jsonschema/v6"
+	xcrypto  = "golang.org/x/crypto"
 	term     = "golang.org/x/term"
 	xcpu     = "golang.org/x/sys/cpu"
 	websock  = "github.com/coder/websocket"
@@ -115,6 +116,7 @@ var plan = map[string]room{
 	"internal/record":       {internal: []string{"ingest/codec"}},
 	"internal/setup":        {internal: []string{"bus", "config", "demo", "deploy", "features/dnn", "ingest", "ingest/codec", "internal/cli", "internal/configured", "internal/redact", "onvif"}, modules: []string{cobra, term, xcpu}, tests: []string{"onvif/onviftest"}},
 	"internal/docs":         {},
+	"internal/sealed":       {modules: []string{xcrypto}},
 	"internal/keypair":      {tests: []string{"internal/keypair/keypairtest"}},
 	"internal/limit":        {modules: []string{xrate}},
 	"internal/netfault":     {},
@@ -122,7 +124,7 @@ var plan = map[string]room{
 	"internal/problem":      {},
 	"internal/redact":       {},
 	"deploy/prometheus":     {tests: []string{yaml}},
-	"cmd/segd":              {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "internal/cli", "internal/client", "internal/configured", "internal/cores", "internal/measure", "internal/problem", "internal/setup", "mask", "metrics", "pipeline", "tracker", "web", "zones"}, modules: []string{cobra, fsnotify, prom, sdaemon}, tests: []string{"deploy", "eval/davis", "internal/cli/clitest", "internal/draw", nats, pion, protobuf, websock}},
+	"cmd/segd":              {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "internal/cli", "internal/client", "internal/configured", "internal/cores", "internal/measure", "internal/problem", "internal/redact", "internal/sealed", "internal/setup", "mask", "metrics", "onvif", "pipeline", "tracker", "web", "zones"}, modules: []string{cobra, fsnotify, prom, sdaemon}, tests: []string{"deploy", "eval/davis", "internal/cli/clitest", "internal/draw", nats, pion, protobuf, websock}},
 
 	"eval/internal/clip/cliptest":  {},
 	"eval/internal/npy/npytest":    {},

@@ -15,7 +15,6 @@ import (
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/features/dnn"
-	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/configured"
 )
@@ -189,5 +188,6 @@ func checkCamera(ctx context.Context, cam config.Camera) (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	return detail, ingest.Probe(ctx, configured.Source(cam, nil))
+	_, err := configured.Try(ctx, cam)
+	return detail, err
 }

@@ -3,8 +3,6 @@ package setup
 import (
 	"bufio"
 	"context"
-	"crypto/sha256"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -183,7 +181,7 @@ func (i *initialiser) fingerprint(u string) string {
 
 // hint adds what flag answers err.
 func hint(err error) error {
-	if sum := madeItself(err); sum != "" {
+	if sum := configured.SelfSigned(err); sum != "" {
 		return fmt.Errorf("%w\ninit: --fingerprint %s trusts it", err, sum)
 	}
 	return err
@@ -242,17 +240,8 @@ func (i *initialiser) try(ctx context.Context, cam config.Camera, most time.Dura
 	fmt.Fprintf(i.out, "trying %s\n", redact.URL(cam.URL))
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	return ingest.Probe(ctx, configured.Source(cam, nil))
-}
-
-// madeItself returns the fingerprint of the certificate that err is about, if a
-// camera showed one that no authority signed.
-func madeItself(err error) string {
-	var verify *tls.CertificateVerificationError
-	if !errors.As(err, &verify) || len(verify.UnverifiedCertificates) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%x", sha256.Sum256(verify.UnverifiedCertificates[0].Raw))
+	_, err := configured.Try(ctx, cam)
+	return err
 }
 
 // askForCameras asks until somebody has no more cameras.
@@ -340,7 +329,7 @@ func (i *initialiser) talkOver(ctx context.Context, cam config.Camera) (_ config
 
 // amend asks for what cam lacks, going by why it did not answer.
 func (i *initialiser) amend(cam *config.Camera, why error) (again bool, err error) {
-	if sum := madeItself(why); sum != "" {
+	if sum := configured.SelfSigned(why); sum != "" {
 		answer, err := i.ask("Trust this certificate, and no other, from now on? [y/N] ")
 		if err != nil || !yes(answer) {
 			return false, err
@@ -355,13 +344,8 @@ func (i *initialiser) amend(cam *config.Camera, why error) (again bool, err erro
 	if err != nil || user == "" {
 		return false, err
 	}
-	u, err := url.Parse(cam.URL)
-	if err != nil {
-		return false, err
-	}
-	u.User = url.UserPassword(user, password)
-	cam.URL = u.String()
-	return true, nil
+	cam.URL, err = configured.WithUser(cam.URL, user, password)
+	return err == nil, err
 }
 
 func (i *initialiser) name(cam config.Camera) (config.Camera, bool, error) {

@@ -1,0 +1,117 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// maxCameraValue is what JetStream takes of a camera: all zones and lines there may be, encrypted.
+	maxCameraValue = 1 << 20
+	// maxCameraBytes bounds all of them.
+	maxCameraBytes = 32 << 20
+	// maxCameraValues is how many are read; more than a segd keeps, so that somebody hears of the others.
+	maxCameraValues = 256
+)
+
+// CamerasBucket is the name of the key-value bucket that keeps the cameras of a site which were added while
+// its segd ran.
+func CamerasBucket(site string) string { return "segd_" + site + "_cameras" }
+
+// camerasStream is the stream that such a bucket is.
+func camerasStream(site string) string { return "KV_" + CamerasBucket(site) }
+
+// KeptCameras returns what KeepCamera kept, by camera. The methods about kept cameras may be called from any
+// goroutine; their errors wrap ErrNotConnected without a connection.
+func (b *Bus) KeptCameras(ctx context.Context) (map[string][]byte, error) {
+	kv, err := b.keptCameras(ctx)
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	all, err := kv.WatchAll(ctx, jetstream.IgnoreDeletes())
+	if err != nil {
+		return nil, b.keepError(err)
+	}
+	defer func() { _ = all.Stop() }() // it has all of them by then, or ctx has ended
+	values := map[string][]byte{}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, b.keepError(ctx.Err())
+		case entry := <-all.Updates():
+			if entry == nil { // that was all
+				return values, nil
+			}
+			if values[entry.Key()] = entry.Value(); len(values) > maxCameraValues {
+				return nil, b.keepError(fmt.Errorf("more than %d of them", maxCameraValues))
+			}
+		}
+	}
+}
+
+// KeepCamera keeps value for a camera, in place of what there is. It has been stored when it returns.
+func (b *Bus) KeepCamera(ctx context.Context, camera string, value []byte) error {
+	if len(value) > maxCameraValue {
+		return b.keepError(fmt.Errorf("camera %s: %d bytes, want at most %d", camera, len(value), maxCameraValue))
+	}
+	kv, err := b.keptCameras(ctx)
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		kv, err = b.events.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
+			Bucket: CamerasBucket(b.cfg.Site), Description: "segd: cameras of site " + b.cfg.Site + " that were added while it ran, encrypted",
+			History: 1, MaxValueSize: maxCameraValue, MaxBytes: maxCameraBytes,
+		})
+		if err != nil {
+			return b.keepError(err)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := kv.Put(ctx, camera, value); err != nil {
+		return b.keepError(err)
+	}
+	return nil
+}
+
+// ForgetCamera removes what is kept of a camera, if there is anything, and leaves no mark of it.
+func (b *Bus) ForgetCamera(ctx context.Context, camera string) error {
+	if _, err := b.keptCameras(ctx); errors.Is(err, jetstream.ErrBucketNotFound) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	stream, err := b.events.js.Stream(ctx, camerasStream(b.cfg.Site))
+	if err == nil {
+		err = stream.Purge(ctx, jetstream.WithPurgeSubject("$KV."+CamerasBucket(b.cfg.Site)+"."+camera))
+	}
+	if err != nil {
+		return b.keepError(err)
+	}
+	return nil
+}
+
+// keptCameras is the bucket; the error wraps jetstream.ErrBucketNotFound before the first camera is kept.
+func (b *Bus) keptCameras(ctx context.Context) (jetstream.KeyValue, error) {
+	if !b.Connected() {
+		return nil, fmt.Errorf("bus: kept cameras: %w", b.Err())
+	}
+	kv, err := b.events.js.KeyValue(ctx, CamerasBucket(b.cfg.Site))
+	if err != nil {
+		return nil, b.keepError(err)
+	}
+	return kv, nil
+}
+
+func (b *Bus) keepError(err error) error {
+	if errors.Is(err, nats.ErrNoResponders) {
+		err = fmt.Errorf("the NATS server has no JetStream: %w", err)
+	}
+	return fmt.Errorf("bus: kept cameras, bucket %s: %w", CamerasBucket(b.cfg.Site), err)
+}

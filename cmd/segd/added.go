@@ -1,0 +1,305 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/config"
+	"github.com/segd/segd/web"
+)
+
+const (
+	// maxAdded bounds the cameras that are added. Each is a decoder, a network's share and a tracker, and
+	// one machine follows a dozen at most; more are by mistake, and all of them are read at each start.
+	maxAdded = 64
+	// storeTimeout bounds what is asked of the store.
+	storeTimeout = 5 * time.Second
+	// reloadKept is how often the store is asked again that could not be read.
+	reloadKept = 5 * time.Second
+)
+
+// added are the cameras that are not the configuration's: they were added while segd ran. They are changed
+// with the daemon's turn, and read at any time.
+type added struct {
+	store *cameraStore // nil: they live until segd ends
+	base  string       // folder that their relative paths start at
+
+	mu     sync.Mutex // guards what follows
+	file   []config.Camera
+	all    map[string]*addedCamera // which are not changed
+	unread error                   // why those that are kept are not known; nil once they are
+}
+
+// addedCamera is one of them.
+type addedCamera struct {
+	storedCamera               // Camera is nil if it cannot be read
+	cam          config.Camera // complete; its zero value if there is a fault in it
+	fault        error         // why it does not run though it is not paused
+}
+
+func (a *added) get(name string) *addedCamera {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.all[name]
+}
+
+// put sets what there is of a camera; nil: nothing.
+func (a *added) put(name string, c *addedCamera) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if c == nil {
+		delete(a.all, name)
+		return
+	}
+	a.all[name] = c
+}
+
+// blame notes why a camera does not run; nil: it does.
+func (a *added) blame(name string, err error) {
+	if c := a.get(name); c != nil {
+		other := *c
+		other.fault = err
+		a.put(name, &other)
+	}
+}
+
+// declared tells whether the configuration has a camera of that name.
+func (a *added) declared(name string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.ContainsFunc(a.file, func(c config.Camera) bool { return c.Name == name })
+}
+
+func (a *added) setFile(cameras []config.Camera) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.file = cameras
+}
+
+func (a *added) names() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Sorted(maps.Keys(a.all))
+}
+
+// fault is why no camera can be added now; nil: they can.
+func (a *added) fault() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.unread
+}
+
+func (a *added) setUnread(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.unread = err
+}
+
+// complete is a camera as it was given, with all that it has by default, and what is marked in it. An error
+// is config.Faults or has a settingError.
+func (d *daemon) complete(c storedCamera) (_ *addedCamera, marks *annotation.Annotation, err error) {
+	text, err := json.Marshal(c.Camera)
+	if err != nil {
+		return nil, nil, err
+	}
+	cam, err := config.ParseCamera(text, d.added.base, d.current.Load().Detector)
+	if err != nil {
+		return nil, nil, err
+	}
+	if marks, err = checkCamera("", cam); err != nil {
+		return nil, nil, err
+	}
+	return &addedCamera{storedCamera: c, cam: cam}, marks, nil
+}
+
+// loadKept reads what is kept of cameras that are not known yet.
+func (d *daemon) loadKept(ctx context.Context) error {
+	a := &d.added
+	if a.store == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	all, err := a.store.load(ctx)
+	a.setUnread(err)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		one := all[name]
+		if there := a.get(name); there != nil && there.Camera != nil {
+			continue
+		}
+		c := &addedCamera{storedCamera: one.storedCamera, fault: one.err}
+		c.Name = name
+		if len(a.names()) >= maxAdded && a.get(name) == nil {
+			d.log.Error("a kept camera is left out", "camera", name, "error", fmt.Sprintf("more than %d are kept", maxAdded))
+			continue
+		}
+		if one.err != nil {
+			d.log.Error("a kept camera is left out", "camera", name, "error", one.err)
+		}
+		a.put(name, c)
+		if a.declared(name) {
+			d.warnDeclared(name)
+		}
+	}
+	return nil
+}
+
+func (d *daemon) warnDeclared(name string) {
+	d.log.Warn("a camera was added and is in the configuration too, which counts", "camera", name)
+}
+
+// idle are the added cameras that should run and do not, with what is marked in them. What is wrong with
+// others is noted.
+func (d *daemon) idle() (list []config.Camera, marks map[string]*annotation.Annotation) {
+	marks = map[string]*annotation.Annotation{}
+	running := d.current.Load().Cameras
+	for _, name := range d.added.names() {
+		c := d.added.get(name)
+		if c.Camera == nil || c.Paused || d.added.declared(name) || slices.ContainsFunc(running, func(r config.Camera) bool { return r.Name == name }) {
+			continue
+		}
+		whole, a, err := d.complete(c.storedCamera)
+		if err != nil {
+			d.leaveOut(name, err)
+			continue
+		}
+		d.added.put(name, whole)
+		list = append(list, whole.cam)
+		if a != nil {
+			marks[name] = a
+		}
+	}
+	return list, marks
+}
+
+func (d *daemon) leaveOut(name string, err error) {
+	d.log.Error("an added camera is left out", "camera", name, "error", err)
+	d.added.blame(name, err)
+}
+
+// join has those added cameras run that should and do not: all at once or, where that cannot be, each by
+// itself. The caller has the daemon's turn.
+func (d *daemon) join(ctx context.Context) {
+	list, marks := d.idle()
+	if len(list) == 0 {
+		return
+	}
+	d.set.Stay()
+	err := d.runToo(ctx, list, marks)
+	if err != nil && len(list) > 1 {
+		for i := range list {
+			if err := d.runToo(ctx, list[i:i+1], marks); err != nil {
+				d.leaveOut(list[i].Name, err)
+			}
+		}
+	} else if err != nil {
+		d.leaveOut(list[0].Name, err)
+	}
+}
+
+func (d *daemon) runToo(ctx context.Context, list []config.Camera, marks map[string]*annotation.Annotation) error {
+	before := d.current.Load()
+	next := *before
+	next.Cameras = d.ordered(slices.Concat(before.Cameras, list))
+	c, err := d.prepare(before, &next, marks)
+	if err != nil {
+		return err
+	}
+	return d.apply(ctx, c)
+}
+
+// ordered are the configuration's cameras as they are, and then the others by name.
+func (d *daemon) ordered(cameras []config.Camera) []config.Camera {
+	slices.SortStableFunc(cameras, func(a, b config.Camera) int {
+		x, y := d.added.declared(a.Name), d.added.declared(b.Name)
+		switch {
+		case x && y:
+			return 0
+		case x:
+			return -1
+		case y:
+			return 1
+		}
+		return cmp.Compare(a.Name, b.Name)
+	})
+	return cameras
+}
+
+// withAdded are the cameras of a configuration to come, and of the added ones those that run.
+func (d *daemon) withAdded(file []config.Camera) []config.Camera {
+	list := slices.Clone(file)
+	for _, cam := range d.current.Load().Cameras {
+		inFile := func(c config.Camera) bool { return c.Name == cam.Name }
+		if d.added.get(cam.Name) != nil && !d.added.declared(cam.Name) && !slices.ContainsFunc(file, inFile) {
+			list = append(list, cam)
+		}
+	}
+	return list
+}
+
+// keepReading reads what is kept once the store is there, until ctx ends.
+func (d *daemon) keepReading(ctx context.Context) {
+	tick := time.NewTicker(reloadKept)
+	defer tick.Stop()
+	for d.added.fault() != nil && !errors.Is(d.added.fault(), errNoKeyPath) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if d.takeTurn(ctx) != nil {
+			return
+		}
+		if err := d.loadKept(ctx); err == nil {
+			d.log.Info("the cameras that are kept were read", "cameras", d.added.names())
+			d.join(ctx)
+		}
+		<-d.turn
+	}
+}
+
+// runs tells whether a camera runs as it is.
+func (d *daemon) runs(cam config.Camera) bool {
+	return slices.ContainsFunc(d.current.Load().Cameras, func(c config.Camera) bool { return reflect.DeepEqual(c, cam) })
+}
+
+// list is what the API lists.
+func (d *daemon) list() (list []web.Declared, about web.Adding) {
+	a := &d.added
+	about.Kept = a.store != nil
+	if err := a.fault(); err != nil {
+		about.Kept, about.Fault = false, err.Error()
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, cam := range a.file {
+		list = append(list, web.Declared{Name: cam.Name, URL: cam.ShownURL(), Source: web.SourceFile, Kept: true})
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.all)) {
+		if slices.ContainsFunc(a.file, func(c config.Camera) bool { return c.Name == name }) {
+			continue
+		}
+		c := a.all[name]
+		one := web.Declared{Name: name, Source: web.SourceAdded, Paused: c.Paused, Kept: a.store != nil}
+		if c.Camera != nil {
+			one.URL, one.Given = shownURL(c.Camera), shownSettings(c.Camera)
+		}
+		if c.fault != nil && !c.Paused {
+			one.Fault = oneLine(c.fault)
+		}
+		list = append(list, one)
+	}
+	return list, about
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/segd/segd/bus"
+	"github.com/segd/segd/config"
+	"github.com/segd/segd/internal/sealed"
+)
+
+// storedVersion is that of a kept camera. A later one is not read.
+const storedVersion = 1
+
+// errNoKeyPath is why cameras cannot be added beside a NATS server elsewhere.
+var errNoKeyPath = errors.New("cameras are kept on the NATS server at nats.url, encrypted with a key that nobody knows where to find; " +
+	"set nats.cameras_key to a file, which is made where it is not there")
+
+// stored is what is kept of a camera: the version can be read by all, the rest by who has the key.
+type stored struct {
+	Version int    `json:"version"`
+	Sealed  []byte `json:"sealed"` // a storedCamera
+}
+
+// storedCamera has the name of its camera, so that nobody passes one off as another.
+type storedCamera struct {
+	Name   string         `json:"name"`
+	Paused bool           `json:"paused"`
+	Camera map[string]any `json:"camera"`
+}
+
+// cameraStore keeps the cameras that were added. Who has the daemon's turn uses it.
+type cameraStore struct {
+	bus     *bus.Bus
+	keyFile string
+	key     *sealed.Key // nil: not read yet
+	strange int         // values that the key does not open, or that there is none for
+	opened  int         // others
+}
+
+// openCameraStore is that of the configuration; nil: there is no place that outlives segd.
+func openCameraStore(cfg config.NATS, b *bus.Bus) *cameraStore {
+	path := cfg.CamerasKey
+	if path == "" && cfg.URL == "" && cfg.StoreDir != "" {
+		path = filepath.Join(cfg.StoreDir, "cameras.key")
+	}
+	if cfg.URL == "" && cfg.StoreDir == "" {
+		return nil
+	}
+	return &cameraStore{bus: b, keyFile: path}
+}
+
+// kept is one that was read: err says why it could not be.
+type kept struct {
+	storedCamera
+	err error
+}
+
+// load reads all that is kept.
+func (s *cameraStore) load(ctx context.Context) (map[string]kept, error) {
+	if s.keyFile == "" {
+		return nil, errNoKeyPath
+	}
+	values, err := s.bus.KeptCameras(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var keyErr error
+	if s.key == nil && len(values) > 0 {
+		if s.key, keyErr = sealed.ReadKey(s.keyFile); keyErr != nil {
+			s.key = nil
+		}
+	}
+	s.opened, s.strange = 0, 0
+	all := make(map[string]kept, len(values))
+	for name, value := range values {
+		one := kept{err: keyErr}
+		if one.err == nil {
+			one.storedCamera, one.err = s.open(name, value)
+		}
+		switch {
+		case one.err == nil:
+			s.opened++
+		case keyErr != nil, errors.Is(one.err, sealed.ErrKey):
+			s.strange++
+		}
+		all[name] = one
+	}
+	if s.opened == 0 && s.strange > 0 {
+		s.key = nil // another may be there next time
+	}
+	return all, nil
+}
+
+func (s *cameraStore) open(name string, value []byte) (c storedCamera, err error) {
+	var outer stored
+	if err := json.Unmarshal(value, &outer); err != nil {
+		return c, fmt.Errorf("what is kept of it is damaged: %w", err)
+	}
+	if outer.Version != storedVersion {
+		return c, fmt.Errorf("what is kept of it is of version %d, and this segd reads version %d; another segd has written it", outer.Version, storedVersion)
+	}
+	plain, err := s.key.Open(outer.Sealed)
+	if err != nil {
+		return c, fmt.Errorf("what is kept of it does not open with the key in %s: %w", s.keyFile, err)
+	}
+	dec := json.NewDecoder(bytes.NewReader(plain))
+	dec.UseNumber()
+	if err := dec.Decode(&c); err != nil {
+		return c, fmt.Errorf("what is kept of it is damaged: %w", err)
+	}
+	if c.Name != name {
+		return storedCamera{}, fmt.Errorf("what is kept of it is camera %q's", c.Name)
+	}
+	return c, nil
+}
+
+// ready makes sure of a key. One that opens nothing of what is kept would leave those who mend that with
+// cameras of two keys.
+func (s *cameraStore) ready() error {
+	switch {
+	case s.keyFile == "":
+		return errNoKeyPath
+	case s.strange > 0 && s.opened == 0:
+		return fmt.Errorf("the key in %s opens none of the %d cameras that are kept; put the right one there and reload, or remove those cameras", s.keyFile, s.strange)
+	case s.key != nil:
+		return nil
+	}
+	key, err := sealed.ReadKey(s.keyFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		key, err = sealed.MakeKey(s.keyFile)
+	}
+	if err == nil {
+		s.key = key
+	}
+	return err
+}
+
+// keep has been stored when it returns.
+func (s *cameraStore) keep(ctx context.Context, c storedCamera) error {
+	if err := s.ready(); err != nil {
+		return err
+	}
+	plain, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	value, err := json.Marshal(stored{storedVersion, s.key.Seal(plain)})
+	if err != nil {
+		return err
+	}
+	return s.bus.KeepCamera(ctx, c.Name, value)
+}

@@ -1,0 +1,349 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/config"
+	"github.com/segd/segd/internal/configured"
+	"github.com/segd/segd/internal/redact"
+	"github.com/segd/segd/pipeline"
+	"github.com/segd/segd/web"
+)
+
+// cameraManager adds, changes and removes cameras while segd runs, for the API and for the bus.
+type cameraManager struct{ d *daemon }
+
+func (m cameraManager) Declared() ([]web.Declared, web.Adding) { return m.d.list() }
+
+// takeTurn has the caller be the one that changes cameras; it gives the turn back by <-d.turn.
+func (d *daemon) takeTurn(ctx context.Context) error {
+	select {
+	case d.turn <- struct{}{}:
+		return nil
+	case <-d.over:
+		return pipeline.ErrSetEnded
+	case <-ctx.Done():
+		return fmt.Errorf("another change of the cameras is in hand: %w", ctx.Err())
+	}
+}
+
+// Add adds a camera of the names of the configuration.
+func (m cameraManager) Add(ctx context.Context, body []byte) (string, error) {
+	given, err := readObject(body)
+	if err != nil {
+		return "", err
+	}
+	want := storedCamera{Camera: map[string]any{}}
+	if err := want.merge(given); err != nil {
+		return "", err
+	}
+	want.Name, _ = want.Camera["name"].(string) // any other is found to be wrong
+	return want.Name, m.turn(ctx, func() error {
+		d := m.d
+		switch n := len(d.added.names()); {
+		case d.added.declared(want.Name):
+			return &web.Refusal{Status: http.StatusConflict, Detail: declaredText(want.Name), Fields: []web.Field{{Pointer: "/name", Detail: "there is a camera of that name in the configuration; accepts another name"}}}
+		case d.added.get(want.Name) != nil:
+			return &web.Refusal{Status: http.StatusConflict, Detail: fmt.Sprintf("there is a camera %q; accepts another name, or changes of that one", want.Name), Fields: []web.Field{{Pointer: "/name", Detail: "there is a camera of that name; accepts another name"}}}
+		case n >= maxAdded:
+			return &web.Refusal{Status: http.StatusConflict, Detail: fmt.Sprintf("%d cameras were added, and more are not; accepts those in the configuration, or one in place of another", n)}
+		}
+		return m.change(ctx, want.Name, &want)
+	})
+}
+
+// Set changes one by a JSON merge patch.
+func (m cameraManager) Set(ctx context.Context, name string, patch []byte) error {
+	given, err := readObject(patch)
+	if err != nil {
+		return err
+	}
+	return m.turn(ctx, func() error {
+		old, err := m.find(name)
+		if err != nil {
+			return err
+		}
+		if old.Camera == nil {
+			return &web.Refusal{Status: http.StatusConflict, Detail: fmt.Sprintf("camera %q cannot be read: %s; accepts its removal", name, oneLine(old.fault))}
+		}
+		want := old.storedCamera
+		want.Camera = maps.Clone(want.Camera)
+		if err := want.merge(given); err != nil {
+			return err
+		}
+		if want.Camera["name"] != name {
+			return refuseField("/name", "another name; accepts %q: a camera keeps its name", name)
+		}
+		return m.change(ctx, name, &want)
+	})
+}
+
+// Remove removes one.
+func (m cameraManager) Remove(ctx context.Context, name string) error {
+	return m.turn(ctx, func() error {
+		if _, err := m.find(name); err != nil {
+			return err
+		}
+		return m.change(ctx, name, nil)
+	})
+}
+
+// turn does what changes the cameras, one after another.
+func (m cameraManager) turn(ctx context.Context, do func() error) error {
+	if err := m.d.takeTurn(ctx); err != nil {
+		return reloadRefusal(err)
+	}
+	defer func() { <-m.d.turn }()
+	if err := m.d.added.fault(); errors.Is(err, errNoKeyPath) {
+		return &web.Refusal{Status: http.StatusConflict, Detail: err.Error()}
+	} else if err != nil {
+		return &web.Refusal{Status: http.StatusServiceUnavailable, Detail: "the cameras that are kept are not known yet: " + oneLine(err)}
+	}
+	return do()
+}
+
+// find is an added camera.
+func (m cameraManager) find(name string) (*addedCamera, error) {
+	if m.d.added.declared(name) {
+		return nil, &web.Refusal{Status: http.StatusConflict, Detail: declaredText(name)}
+	}
+	c := m.d.added.get(name)
+	if c == nil {
+		return nil, &web.Refusal{Status: http.StatusNotFound, Detail: fmt.Sprintf("no camera %q was added", name)}
+	}
+	return c, nil
+}
+
+func declaredText(name string) string {
+	return fmt.Sprintf("camera %q is declared in the configuration; change it there, and have segd reload it", name)
+}
+
+// change makes the camera of that name what want says; nil: there is none any more. It is tried, kept, and
+// then done, so that nothing has changed where it cannot be kept.
+func (m cameraManager) change(ctx context.Context, name string, want *storedCamera) error {
+	d, old := m.d, m.d.added.get(name)
+	before := d.current.Load()
+	next := *before
+	next.Cameras = slices.DeleteFunc(slices.Clone(before.Cameras), func(c config.Camera) bool { return c.Name == name })
+	var whole *addedCamera
+	marks := map[string]*annotation.Annotation{}
+	if want != nil {
+		var a *annotation.Annotation
+		var err error
+		if whole, a, err = d.complete(*want); err != nil {
+			return cameraRefusal(err)
+		}
+		if a != nil {
+			marks[name] = a
+		}
+		if !want.Paused {
+			next.Cameras = d.ordered(append(next.Cameras, whole.cam))
+		}
+	}
+	c, err := d.prepare(before, &next, marks)
+	if err != nil {
+		return cameraRefusal(err)
+	}
+	if err := d.keep(ctx, name, want); err != nil {
+		d.log.Error("a change of the cameras is not made: it cannot be kept", "camera", name, "error", err, "then", c.abandon())
+		return &web.Refusal{Status: http.StatusServiceUnavailable, Detail: "nothing was changed, since it cannot be kept: " + oneLine(err)}
+	}
+	d.added.put(name, whole)
+	d.set.Stay()
+	err = d.apply(ctx, c)
+	if whole != nil && !want.Paused && !d.runs(whole.cam) {
+		var was *storedCamera
+		if old != nil {
+			was = &old.storedCamera
+		}
+		d.added.put(name, old)
+		err = errors.Join(err, d.keep(ctx, name, was))
+		if old != nil && !old.Paused && !d.runs(old.cam) {
+			d.leaveOut(name, err)
+		}
+		return cameraRefusal(fmt.Errorf("camera %s was tried and does not run: %w", name, err))
+	}
+	if err != nil { // of a camera that has ended
+		d.log.Warn("the cameras were changed", "camera", name, "error", err)
+	}
+	d.log.Info("the cameras were changed", "camera", name, "added", c.diff.Added, "changed", want != nil && old != nil, "removed", c.diff.Removed)
+	return nil
+}
+
+// keep has the store hold what want says of a camera, whether or not somebody still waits for that.
+func (d *daemon) keep(ctx context.Context, name string, want *storedCamera) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	s := d.added.store
+	switch {
+	case s == nil:
+		return nil
+	case want != nil:
+		return s.keep(ctx, *want)
+	}
+	if err := s.bus.ForgetCamera(ctx, name); err != nil {
+		return err
+	}
+	if c := d.added.get(name); c != nil && c.Camera == nil && s.strange > 0 {
+		s.strange--
+	}
+	return nil
+}
+
+// merge changes c by a JSON merge patch of a camera, in which user and password may stand beside a url.
+func (c *storedCamera) merge(patch map[string]any) error {
+	listed, _ := c.Camera["url"].(string)
+	user, hasUser, err := take[string](patch, "user")
+	if err != nil {
+		return err
+	}
+	password, hasPassword, err := take[string](patch, "password")
+	if err != nil {
+		return err
+	}
+	paused, hasPaused, err := take[bool](patch, "paused")
+	if err != nil {
+		return err
+	}
+	if hasPaused {
+		c.Paused = paused
+	}
+	given, isText := patch["url"].(string)
+	if isText {
+		patch["url"] = unhidden(given, listed)
+	}
+	c.Camera, _ = mergePatch(c.Camera, patch).(map[string]any)
+	now, _ := c.Camera["url"].(string)
+	if hasUser || hasPassword {
+		was := userOf(now) // of the url that is meant: another host is not told what this one was
+		if !hasUser {
+			user = was.Username()
+		}
+		if !hasPassword {
+			password, _ = was.Password()
+		}
+		if user == "" && password != "" {
+			return refuseField("/user", "missing; accepts one beside a password")
+		}
+		if now, err = configured.WithUser(now, user, password); err != nil {
+			return refuseField("/user", "%v", err)
+		}
+		c.Camera["url"] = now
+	}
+	if strings.Contains(now, redact.Hidden) {
+		return refuseField("/url", "%s stands where something secret is hidden; accepts the url as it is listed, or a whole one", redact.Hidden)
+	}
+	return nil
+}
+
+// unhidden is the url that somebody means who sends given: listed, if that is how it is shown.
+func unhidden(given, listed string) string {
+	if listed != "" && given == redact.URL(listed) {
+		return listed
+	}
+	return given
+}
+
+// take takes a member of that type out of an object; null is its zero value.
+func take[T any](object map[string]any, name string) (value T, there bool, err error) {
+	v, there := object[name]
+	delete(object, name)
+	if v == nil {
+		return value, there, nil
+	}
+	value, ok := v.(T)
+	if !ok {
+		return value, there, refuseField("/"+name, "another kind of value; accepts a %T", value)
+	}
+	return value, there, nil
+}
+
+// mergePatch is the MergePatch of RFC 7396; target is not changed.
+func mergePatch(target, patch any) any {
+	changes, ok := patch.(map[string]any)
+	if !ok {
+		return patch
+	}
+	old, _ := target.(map[string]any)
+	merged := map[string]any{}
+	maps.Copy(merged, old)
+	for name, value := range changes {
+		if value == nil {
+			delete(merged, name)
+		} else {
+			merged[name] = mergePatch(merged[name], value)
+		}
+	}
+	return merged
+}
+
+// readObject reads a body that is one JSON object, its numbers as they are written.
+func readObject(body []byte) (map[string]any, error) {
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.UseNumber()
+	var object map[string]any
+	err := dec.Decode(&object)
+	if err == nil {
+		if _, more := dec.Token(); !errors.Is(more, io.EOF) {
+			err = errors.New("something follows it")
+		}
+	}
+	if err == nil && object == nil {
+		err = errors.New("it is null")
+	}
+	if err != nil {
+		return nil, &web.Refusal{Status: http.StatusBadRequest, Detail: "the body is not a JSON object: " + err.Error()}
+	}
+	return object, nil
+}
+
+func refuseField(pointer, format string, args ...any) error {
+	detail := fmt.Sprintf(format, args...)
+	return &web.Refusal{Status: http.StatusUnprocessableEntity, Detail: pointer + ": " + detail, Fields: []web.Field{{Pointer: pointer, Detail: detail}}}
+}
+
+// inList is where a camera stands in a configuration.
+var inList = regexp.MustCompile(`^/cameras/\d+`)
+
+// cameraRefusal is reloadRefusal of a request that is about one camera.
+func cameraRefusal(err error) error {
+	err = reloadRefusal(err)
+	var r *web.Refusal
+	if errors.As(err, &r) {
+		for i := range r.Fields {
+			r.Fields[i].Pointer = inList.ReplaceAllString(r.Fields[i].Pointer, "")
+		}
+		r.Fields = slices.DeleteFunc(r.Fields, func(f web.Field) bool { return f.Pointer == "" })
+	}
+	return err
+}
+
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
+// shownURL is the url of a camera as it was given, without secrets.
+func shownURL(camera map[string]any) string {
+	text, _ := camera["url"].(string)
+	return redact.URL(text)
+}
+
+// shownSettings is a camera as it was given, without secrets.
+func shownSettings(camera map[string]any) json.RawMessage {
+	shown := maps.Clone(camera)
+	shown["url"] = shownURL(camera)
+	text, err := json.Marshal(shown)
+	if err != nil {
+		return nil // it came of JSON
+	}
+	return text
+}

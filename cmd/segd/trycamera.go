@@ -1,0 +1,171 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/internal/configured"
+	"github.com/segd/segd/onvif"
+	"github.com/segd/segd/web"
+)
+
+// Try waits for a picture of a camera, which is described as one that is added; "camera" names one whose
+// secrets are meant by a url as it is listed.
+func (m cameraManager) Try(ctx context.Context, body []byte) (*web.Tried, error) {
+	given, err := readObject(body)
+	if err != nil {
+		return nil, err
+	}
+	of, named, err := take[string](given, "camera")
+	if err != nil {
+		return nil, err
+	}
+	want := storedCamera{Camera: map[string]any{"name": "test"}}
+	if named && of != "" {
+		known, err := m.find(of)
+		if err != nil {
+			return nil, err
+		}
+		want.Camera["url"] = known.Camera["url"]
+	}
+	if err := want.merge(given); err != nil {
+		return nil, err
+	}
+	whole, _, err := m.d.complete(want)
+	if err != nil {
+		return nil, cameraRefusal(err)
+	}
+	if whole.cam.Published() {
+		return nil, refuseField("/url", "whip: waits for publishers, who come once the camera is there; accepts a camera that can be asked")
+	}
+	p, err := configured.Try(ctx, whole.cam)
+	if err != nil {
+		return nil, tryRefusal(ctx, err)
+	}
+	tried := &web.Tried{Width: p.Width, Height: p.Height, BGR: p.BGR}
+	if p.Codec != 0 {
+		tried.Codec = p.Codec.String()
+	}
+	return tried, nil
+}
+
+// tryRefusal names the field that has to be another for a camera to show a picture.
+func tryRefusal(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return &web.Refusal{Status: http.StatusGatewayTimeout, Detail: oneLine(err), Fields: []web.Field{{Pointer: "/url", Detail: "no picture in time"}}}
+	}
+	pointer := "/url"
+	switch {
+	case errors.Is(err, ingest.ErrUnauthorized):
+		pointer = "/user"
+	case errors.Is(err, ingest.ErrCertificate):
+		pointer = "/fingerprint"
+	case errors.Is(err, ingest.ErrTransport):
+		pointer = "/transport"
+	}
+	detail := oneLine(err)
+	if sum := configured.SelfSigned(err); sum != "" {
+		detail += "; fingerprint " + sum + " trusts it"
+	}
+	return refuseField(pointer, "%s", detail)
+}
+
+// userOf is who a URL names, nil: nobody.
+func userOf(text string) *url.Userinfo {
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil
+	}
+	return u.User
+}
+
+// maxDiscover bounds how long answers of the network are waited for.
+const maxDiscover = 10 * time.Second
+
+// foundCamera is one that was found, as the API tells of it.
+type foundCamera struct {
+	Address      string         `json:"address"`
+	Name         string         `json:"name"`
+	Hardware     string         `json:"hardware"`
+	URL          string         `json:"url"` // of the profile that is picked, without user and password
+	Unauthorized bool           `json:"unauthorized"`
+	Error        string         `json:"error"`
+	Profiles     []foundProfile `json:"profiles"`
+}
+
+type foundProfile struct {
+	Name     string  `json:"name"`
+	Encoding string  `json:"encoding"`
+	Width    int     `json:"width"`
+	Height   int     `json:"height"`
+	FPS      float64 `json:"fps"`
+	URL      string  `json:"url"`
+	Picked   bool    `json:"picked"`
+}
+
+// Discover finds cameras by ONVIF.
+func (m cameraManager) Discover(ctx context.Context, body []byte) (json.RawMessage, error) {
+	given, err := readObject(body)
+	if err != nil {
+		return nil, err
+	}
+	cfg := onvif.Config{ShortSide: m.d.cfg.Model.ShortSide}
+	var host, timeout string
+	for name, to := range map[string]*string{"user": &cfg.User, "password": &cfg.Password, "host": &host, "timeout": &timeout} {
+		if *to, _, err = take[string](given, name); err != nil {
+			return nil, err
+		}
+	}
+	for name := range given {
+		return nil, refuseField("/"+name, "unknown; accepts user, password, host and timeout")
+	}
+	if host != "" {
+		cfg.Hosts = []string{host}
+	}
+	if cfg.User == "" && cfg.Password != "" {
+		return nil, refuseField("/user", "missing; accepts one beside a password")
+	}
+	if timeout != "" {
+		if cfg.Timeout, err = time.ParseDuration(timeout); err != nil || cfg.Timeout <= 0 || cfg.Timeout > maxDiscover {
+			return nil, refuseField("/timeout", "%.40q; accepts a duration of more than 0 up to %v, such as 3s", timeout, maxDiscover)
+		}
+	}
+	found, err := onvif.Find(ctx, cfg)
+	if err != nil && len(found) == 0 {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if host != "" {
+			return nil, refuseField("/host", "%s", strings.TrimPrefix(oneLine(err), "onvif: "))
+		}
+		return nil, &web.Refusal{Status: http.StatusServiceUnavailable, Detail: oneLine(err)}
+	}
+	list := []foundCamera{} // never null
+	for _, c := range found {
+		list = append(list, newFoundCamera(c))
+	}
+	return json.Marshal(map[string]any{"cameras": list})
+}
+
+func newFoundCamera(c onvif.Camera) foundCamera {
+	out := foundCamera{
+		Address: c.Address, Name: c.Name, Hardware: c.Hardware, Unauthorized: c.Unauthorized,
+		Error: strings.TrimPrefix(c.Error, "onvif: "), Profiles: []foundProfile{},
+	}
+	if p := c.Picked(); p != nil {
+		out.URL = p.URL
+	}
+	if c.Device != nil {
+		for _, p := range c.Device.Profiles {
+			out.Profiles = append(out.Profiles, foundProfile{cmp.Or(p.Name, p.Token), p.Encoding, p.Width, p.Height, p.FPS, p.URL, p.Picked})
+		}
+	}
+	return out
+}

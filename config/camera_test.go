@@ -1,0 +1,94 @@
+package config_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/segd/segd/config"
+)
+
+// A camera as JSON is what it is as YAML, defaults, paths and all.
+func TestParseCamera(t *testing.T) {
+	const json = `{"name": "yard", "url": "dir:pictures", "loop": true, "fps": 5, "annotation": "yard.json",
+		"detect": {"classes": ["person"], "max_objects": 3, "zones": ["porch"]},
+		"zones": [{"name": "porch", "polygon": [[0, 0], [1, 0], [1.0, 1]], "by": "share", "share": 0.25}],
+		"lines": [{"name": "street", "points": [[0, 0.5], [1, 0.5]]}], "transport": null}`
+	dir := t.TempDir()
+	file := filepath.Join(dir, "segd.yaml")
+	if err := os.WriteFile(file, []byte("cameras: ["+json+"]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want, err := config.Load(file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := config.ParseCamera([]byte(json), dir, config.Detector{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want.Cameras[0], got); diff != "" {
+		t.Error(diff)
+	}
+	if got.URL != "dir:"+filepath.Join(dir, "pictures") || got.Transport != "auto" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// All that is wrong is named at once, each at its place.
+func TestParseCameraFaults(t *testing.T) {
+	names := filepath.Join(t.TempDir(), "names")
+	if err := os.WriteFile(names, []byte("badger\nfox\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		text string
+		want []string // paths and the beginnings of what is said
+	}{
+		"several":        {`{"name": "a b", "url": "ftp://u:geheim@h/", "fps": "5", "loop": 1, "x": 1}`, []string{`fps: found the text "5"`, `loop: found the number 1`, `name: "a b" contains`, `url: scheme "ftp"`, `x: unknown; accepted: name, url`}},
+		"nothing":        {`{}`, []string{`name: missing`, `url: missing`}},
+		"a list":         {`[]`, []string{`: found a list; accepted: an object`, `name: missing`, `url: missing`}},
+		"no JSON":        {`{"name"`, []string{`: not JSON`}},
+		"two":            {`{} {}`, []string{`: not JSON: something follows`}},
+		"parts":          {`{"name": "a", "url": "whip:", "zones": [{"name": "z", "polygon": [[0, 0], [1]]}], "detect": {"max_objects": 1.5, "classes": ["fox"]}}`, []string{`detect.max_objects: found the number 1.5`, `zones[0].polygon`, `zones[0].polygon[1]: 1 numbers`}},
+		"classes":        {`{"name": "a", "url": "whip:", "detect": {"classes": ["person"]}}`, []string{`detect.classes[0]: "person"; accepted: one of the 2 classes`}},
+		"share":          {`{"name": "a", "url": "whip:", "zones": [{"name": "z", "polygon": [[0, 0], [1, 0], [1, 1]], "share": 0.5}]}`, []string{`zones[0].share: the zone goes by foot`}},
+		"no fingerprint": {`{"name": "a", "url": "rtsp://h/", "fingerprint": "12"}`, []string{`fingerprint: "12"`}},
+		"huge":           {`{"name": "a", "url": "whip:", "fps": 1e999, "detect": {"classes": ["fox"], "max_objects": 99999999999999999999}}`, []string{`detect.max_objects: found the number`, `fps: found the number 1e999`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := config.ParseCamera([]byte(tt.text), "", config.Detector{Names: names})
+			var faults config.Faults
+			if !errors.As(err, &faults) {
+				t.Fatalf("%v; want Faults", err)
+			}
+			var got []string
+			for _, f := range faults {
+				got = append(got, f.Path+": "+f.Message)
+			}
+			if !slices.EqualFunc(got, tt.want, strings.HasPrefix) {
+				t.Errorf("%q\nwant %q", got, tt.want)
+			}
+			if strings.Contains(err.Error(), "geheim") {
+				t.Errorf("the password is in %v", err)
+			}
+		})
+	}
+}
+
+func FuzzParseCamera(f *testing.F) {
+	f.Add(`{"name": "a", "url": "rtsp://h/", "detect": {"classes": ["person"]}, "zones": [{"name": "z", "polygon": [[0, 0], [1, 0], [1, 1]]}]}`)
+	f.Add(`{"fps": 1e999, "zones": [[], {}, 0]}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := config.ParseCamera([]byte(text), "", config.Detector{})
+		var faults config.Faults
+		if err == nil && (c.Name == "" || c.URL == "" || c.FPS == 0) || err != nil && !errors.As(err, &faults) {
+			t.Errorf("%+v, %v", c, err)
+		}
+	})
+}

@@ -1,0 +1,252 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/segd/segd/ingest/codec"
+	"github.com/segd/segd/internal/limit"
+	"github.com/segd/segd/internal/problem"
+)
+
+// Manager adds, changes and removes cameras while segd runs. It is called from several goroutines. Its errors
+// are as those of Commands; what is sent to it is the body of a request, which it reads itself.
+type Manager interface {
+	// Declared are all cameras, those that do not run too, in the order of the list.
+	Declared() ([]Declared, Adding)
+	// Add adds the camera that a JSON object describes, and returns its name.
+	Add(ctx context.Context, body []byte) (camera string, err error)
+	// Set changes a camera by a JSON merge patch, RFC 7396.
+	Set(ctx context.Context, camera string, patch []byte) error
+	// Remove removes one.
+	Remove(ctx context.Context, camera string) error
+	// Try waits for a picture of a camera that need not be one of these.
+	Try(ctx context.Context, body []byte) (*Tried, error)
+	// Discover finds cameras on the network, and returns a JSON object.
+	Discover(ctx context.Context, body []byte) (json.RawMessage, error)
+}
+
+// Declared is a camera as it is to be.
+type Declared struct {
+	Name   string          `json:"-"`
+	URL    string          `json:"url"`    // without secrets; empty if it cannot be read
+	Source string          `json:"source"` // SourceFile or SourceAdded
+	Paused bool            `json:"paused"`
+	Kept   bool            `json:"kept"`               // it is there again when segd starts again
+	Fault  string          `json:"fault"`              // why it does not run, though it is not paused; else empty
+	Given  json.RawMessage `json:"settings,omitempty"` // of an added one: what was given, without secrets
+}
+
+// Where a camera comes from.
+const (
+	SourceFile  = "file"
+	SourceAdded = "added"
+)
+
+// Adding says how it is about adding cameras.
+type Adding struct {
+	Kept  bool   `json:"kept"`  // those that are added are there again when segd starts again
+	Fault string `json:"fault"` // why none can be added; else empty
+}
+
+// Tried is what a camera showed.
+type Tried struct {
+	Width, Height int
+	Codec         string // empty: the source does not tell
+	BGR           []byte // tight rows
+}
+
+const (
+	tryTimeout      = 15 * time.Second
+	discoverTimeout = 25 * time.Second
+	retryTrying     = 5 // seconds
+	// tryingAtOnce bounds connections that a client has segd make, and the pictures it decodes for them.
+	tryingAtOnce = 2
+	// testWidth is that of a test picture at most.
+	testWidth = 1280
+
+	typePatch = "application/merge-patch+json"
+)
+
+// declared are the cameras by name, and their order; nil without a Manager.
+func (s *Server) declared() (byName map[string]*Declared, order []string, adding *Adding) {
+	if s.cfg.Cameras == nil {
+		return nil, nil, nil
+	}
+	all, about := s.cfg.Cameras.Declared()
+	byName = make(map[string]*Declared, len(all))
+	for i := range all {
+		byName[all[i].Name] = &all[i]
+		order = append(order, all[i].Name)
+	}
+	return byName, order, &about
+}
+
+// infos are those of all cameras: those that run in their order, each other one after the one before it.
+func (s *Server) infos() ([]cameraInfo, *Adding) {
+	byName, order, adding := s.declared()
+	list := []cameraInfo{} // never null
+	running := map[string]*camera{}
+	for _, c := range s.list() {
+		running[c.name] = c
+		if byName[c.name] == nil { // it comes or goes at this moment
+			order = append(order, c.name)
+		}
+	}
+	for _, name := range order {
+		list = append(list, s.infoOf(name, running[name], byName[name]))
+	}
+	return list, adding
+}
+
+// infoOf is what is known of a camera; c is nil if it does not run, d if nobody declared it.
+func (s *Server) infoOf(name string, c *camera, d *Declared) cameraInfo {
+	info := cameraInfo{Name: name, layoutInfo: layoutInfo{[]zoneInfo{}, []lineInfo{}}}
+	if c != nil {
+		info = s.info(c)
+	}
+	info.Declared = d
+	return info
+}
+
+func (s *Server) showCamera(w http.ResponseWriter, r *http.Request) {
+	s.answerCamera(w, r, http.StatusOK, r.PathValue("camera"))
+}
+
+func (s *Server) answerCamera(w http.ResponseWriter, r *http.Request, status int, name string) {
+	byName, _, _ := s.declared()
+	c, d := s.camera(name), byName[name]
+	if c == nil && d == nil {
+		s.noCamera(w, r)
+		return
+	}
+	problem.WriteJSON(w, status, typeJSON, s.infoOf(name, c, d))
+}
+
+// noCamera answers who asks for a camera that does not run.
+func (s *Server) noCamera(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("camera")
+	byName, _, _ := s.declared()
+	d := byName[name]
+	switch {
+	case d == nil:
+		problem.Write(w, http.StatusNotFound, fmt.Sprintf("no camera %q; accepts those in %s/cameras", name, apiRoot))
+	case d.Paused:
+		problem.Write(w, http.StatusNotFound, fmt.Sprintf("camera %q is paused; accepts one that runs", name))
+	default:
+		problem.Write(w, http.StatusNotFound, fmt.Sprintf("camera %q does not run: %s", name, d.Fault))
+	}
+}
+
+func (s *Server) addCamera(w http.ResponseWriter, r *http.Request) {
+	s.command(w, r, commandTimeout, []string{typeJSON}, func(ctx context.Context, body []byte) error {
+		name, err := s.cfg.Cameras.Add(ctx, body)
+		if err == nil {
+			w.Header().Set("Location", apiRoot+"/cameras/"+name)
+			s.answerCamera(w, r, http.StatusCreated, name)
+		}
+		return err
+	})
+}
+
+func (s *Server) setCamera(w http.ResponseWriter, r *http.Request) {
+	s.command(w, r, commandTimeout, []string{typePatch, typeJSON}, func(ctx context.Context, body []byte) error {
+		err := s.cfg.Cameras.Set(ctx, r.PathValue("camera"), body)
+		if err == nil {
+			s.answerCamera(w, r, http.StatusOK, r.PathValue("camera"))
+		}
+		return err
+	})
+}
+
+func (s *Server) removeCamera(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), commandTimeout)
+	defer cancel()
+	if err := s.cfg.Cameras.Remove(ctx, r.PathValue("camera")); err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// tried is a test picture.
+type tried struct {
+	Width   int    `json:"width"`
+	Height  int    `json:"height"`
+	Codec   string `json:"codec"`
+	Picture []byte `json:"picture"` // JPEG
+}
+
+func (s *Server) tryCamera(w http.ResponseWriter, r *http.Request) {
+	if !s.beginTrying(w) {
+		return
+	}
+	defer func() { <-s.trying }()
+	s.command(w, r, tryTimeout, []string{typeJSON}, func(ctx context.Context, body []byte) error {
+		t, err := s.cfg.Cameras.Try(ctx, body)
+		if err != nil {
+			return err
+		}
+		width, height := t.Width, t.Height
+		if width > testWidth {
+			width, height = testWidth, max(1, (t.Height*testWidth+t.Width/2)/t.Width)
+		}
+		encoder, err := codec.NewJPEGEncoder(t.Width, t.Height, width, height, s.cfg.JPEGQuality)
+		if err != nil {
+			return err
+		}
+		defer encoder.Close()
+		picture, err := encoder.Encode(t.BGR)
+		if err == nil {
+			problem.WriteJSON(w, http.StatusOK, typeJSON, tried{t.Width, t.Height, t.Codec, picture})
+		}
+		return err
+	})
+}
+
+func (s *Server) discoverCameras(w http.ResponseWriter, r *http.Request) {
+	if !s.beginTrying(w) {
+		return
+	}
+	defer func() { <-s.trying }()
+	s.command(w, r, discoverTimeout, []string{typeJSON}, func(ctx context.Context, body []byte) error {
+		found, err := s.cfg.Cameras.Discover(ctx, body)
+		if err == nil {
+			problem.WriteJSON(w, http.StatusOK, typeJSON, found)
+		}
+		return err
+	})
+}
+
+// beginTrying answers 429 where as many try or look for cameras as may.
+func (s *Server) beginTrying(w http.ResponseWriter) bool {
+	select {
+	case s.trying <- struct{}{}:
+		return true
+	default:
+		w.Header().Set("Retry-After", strconv.Itoa(retryTrying))
+		problem.Write(w, http.StatusTooManyRequests, fmt.Sprintf("%d cameras are tried or looked for already; try again in %d s", tryingAtOnce, retryTrying))
+		return false
+	}
+}
+
+// command reads a body of one of these types and answers the error of do with it.
+func (s *Server) command(w http.ResponseWriter, r *http.Request, most time.Duration, types []string, do func(ctx context.Context, body []byte) error) {
+	err := checkType(r, types...)
+	var body []byte
+	if err == nil {
+		body, err = readBody(w, r, limit.MaxLayout)
+	}
+	if err == nil {
+		ctx, cancel := context.WithTimeout(r.Context(), most)
+		defer cancel()
+		err = do(ctx, body)
+	}
+	if err != nil {
+		s.refuse(w, r, err)
+	}
+}

@@ -1,0 +1,164 @@
+package web
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// managed is a Manager of one camera that runs, one that is paused and one that cannot.
+type managed struct {
+	mu    sync.Mutex
+	calls []string
+	hold  chan struct{} // Try waits for it to be closed; nil: it does not
+	begun chan struct{} // of Try's calls
+}
+
+func (m *managed) note(call string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.calls = append(m.calls, call)
+}
+
+func (m *managed) Declared() ([]Declared, Adding) {
+	return []Declared{
+		{Name: "gate", URL: "rtsp://xxxxx@h/", Source: SourceFile, Kept: true},
+		{Name: "attic", URL: "whip:", Source: SourceAdded, Paused: true, Given: json.RawMessage(`{"name":"attic"}`)},
+		{Name: "cellar", Source: SourceAdded, Fault: "sealed with another key"},
+	}, Adding{Kept: true}
+}
+
+func (m *managed) Add(_ context.Context, body []byte) (string, error) {
+	m.note("add " + string(body))
+	if string(body) != "{}" {
+		return "", &Refusal{Status: http.StatusUnprocessableEntity, Detail: "no", Fields: []Field{{Pointer: "/url", Detail: "no"}}}
+	}
+	return "attic", nil
+}
+
+func (m *managed) Set(_ context.Context, camera string, patch []byte) error {
+	m.note("set " + camera + " " + string(patch))
+	return nil
+}
+
+func (m *managed) Remove(_ context.Context, camera string) error {
+	m.note("remove " + camera)
+	return nil
+}
+
+func (m *managed) Try(context.Context, []byte) (*Tried, error) {
+	if m.hold != nil {
+		m.begun <- struct{}{}
+		<-m.hold
+	}
+	return &Tried{Width: 2000, Height: 1000, Codec: "H264", BGR: make([]byte, 3*2000*1000)}, nil
+}
+
+func (m *managed) Discover(context.Context, []byte) (json.RawMessage, error) {
+	return json.RawMessage(`{"cameras":[]}`), nil
+}
+
+// Every camera is listed, whether it runs or not; each operation reaches the Manager and answers as
+// openapi.json says.
+func TestManagedCameras(t *testing.T) {
+	m := &managed{}
+	_, h := serve(t, Config{Cameras: m, Commands: newCameras()}, "gate", "new")
+	for _, tt := range []struct {
+		method, path, body string
+		status             int
+		want               string
+	}{
+		{"GET", "/cameras", "", 200, `"name":"cellar"`},
+		{"GET", "/cameras/gate", "", 200, `"source":"file"`},
+		{"GET", "/cameras/attic", "", 200, `"paused":true`},
+		{"GET", "/cameras/nothing", "", 404, "no camera"},
+		{"GET", "/cameras/attic/objects", "", 404, "is paused"},
+		{"GET", "/cameras/cellar/objects", "", 404, "sealed with another key"},
+		{"POST", "/cameras", "{}", 201, `"name":"attic"`},
+		{"POST", "/cameras", `{"url": 1}`, 422, `"/url"`},
+		{"PATCH", "/cameras/attic", `{"fps": 3}`, 200, `"name":"attic"`},
+		{"DELETE", "/cameras/attic", "", 204, ""},
+		{"POST", "/cameras/test", "{}", 200, `"width":2000`},
+		{"POST", "/cameras/discover", "{}", 200, "[]"},
+		{"DELETE", "/cameras", "", 405, "GET, HEAD, POST"},
+		{"PUT", "/cameras/test", "{}", 405, "PATCH"},
+	} {
+		a := ask(t, tt.method, h.URL+apiRoot+tt.path, typeJSON, tt.body)
+		if a.status != tt.status || !strings.Contains(a.body, tt.want) {
+			t.Errorf("%s %s: %d %.300s; want %d with %s", tt.method, tt.path, a.status, a.body, tt.status, tt.want)
+		}
+	}
+	if want := []string{"add {}", `add {"url": 1}`, `set attic {"fps": 3}`, "remove attic"}; !slices.Equal(m.calls, want) {
+		t.Errorf("%q; want %q", m.calls, want)
+	}
+	if a := ask(t, "PATCH", h.URL+apiRoot+"/cameras/attic", typePatch, "{}"); a.status != 200 {
+		t.Errorf("a merge patch: %d %s", a.status, a.body)
+	}
+	if a := ask(t, "PATCH", h.URL+apiRoot+"/cameras/attic", "text/plain", "{}"); a.status != 415 {
+		t.Errorf("text: %d %s", a.status, a.body)
+	}
+	var picture struct{ Picture string }
+	a := ask(t, "POST", h.URL+apiRoot+"/cameras/test", typeJSON, "{}")
+	if err := json.Unmarshal([]byte(a.body), &picture); err != nil {
+		t.Fatal(err)
+	}
+	if jpeg, err := base64.StdEncoding.DecodeString(picture.Picture); err != nil || len(jpeg) < 3 || jpeg[0] != 0xff || jpeg[1] != 0xd8 {
+		t.Errorf("%.20s: %v", picture.Picture, err)
+	}
+	var list struct{ Cameras []struct{ Name string } }
+	if err := json.Unmarshal([]byte(ask(t, "GET", h.URL+apiRoot+"/cameras", "", "").body), &list); err != nil {
+		t.Fatal(err)
+	}
+	names := []string{}
+	for _, c := range list.Cameras {
+		names = append(names, c.Name)
+	}
+	if want := []string{"gate", "attic", "cellar", "new"}; !slices.Equal(names, want) {
+		t.Errorf("%v; want %v", names, want)
+	}
+}
+
+// Two at a time are tried or looked for, and viewers do neither.
+func TestTryingIsBounded(t *testing.T) {
+	m := &managed{hold: make(chan struct{}), begun: make(chan struct{})}
+	_, h := serve(t, Config{Cameras: m, Token: testToken, ViewerToken: viewerToken}, "gate")
+	asked := func(token, path string) answer {
+		return ask(t, "POST", h.URL+apiRoot+path, typeJSON, "{}", "Authorization", "Bearer "+token)
+	}
+	for _, path := range []string{"/cameras", "/cameras/test", "/cameras/discover"} {
+		if a := asked(viewerToken, path); a.status != 403 {
+			t.Errorf("a viewer at %s: %d %s", path, a.status, a.body)
+		}
+	}
+	var trying sync.WaitGroup
+	for range tryingAtOnce {
+		trying.Go(func() {
+			req, _ := http.NewRequestWithContext(t.Context(), "POST", h.URL+apiRoot+"/cameras/test", strings.NewReader("{}"))
+			req.Header = http.Header{"Content-Type": {typeJSON}, "Authorization": {"Bearer " + testToken}}
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if _ = resp.Body.Close(); resp.StatusCode != 200 {
+				t.Errorf("%d", resp.StatusCode)
+			}
+		})
+		<-m.begun
+	}
+	for _, path := range []string{"/cameras/test", "/cameras/discover"} {
+		if a := asked(testToken, path); a.status != 429 || a.header.Get("Retry-After") == "" {
+			t.Errorf("a third at %s: %d %s", path, a.status, a.body)
+		}
+	}
+	close(m.hold)
+	trying.Wait()
+	if a := asked(testToken, "/cameras/discover"); a.status != 200 {
+		t.Errorf("afterwards: %d %s", a.status, a.body)
+	}
+}
