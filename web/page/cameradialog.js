@@ -254,7 +254,7 @@ function bytes(text) {
   return Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
 }
 
-// nameOf makes a name that segd takes of what a camera calls itself.
-function nameOf({ name, hardware, address }) {
-  return (name || hardware || address).normalize("NFKD").replace(/[^A-Za-z0-9_-]+/g, "-").replace(/^-+|-+$/g, "").toLowerCase().slice(0, 64);
+// nameOf makes a name that segd takes of what a camera calls itself, if anything.
+function nameOf({ name, hardware }) {
+  return (name || hardware).normalize("NFKD").replace(/[^A-Za-z0-9_-]+/g, "-").replace(/^-+|-+$/g, "").toLowerCase().slice(0, 64);
 }

@@ -56,4 +56,7 @@ export class FieldFaults {
 
 const hiddenField = (input) => input.closest("[hidden]") !== null;
 
-const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+// sentence begins with a capital, unless with a URL or the like.
+function sentence(text) {
+  return text.replace(/^(ingest|onvif): /, "").replace(/^[a-z](?=[a-z]* )/, (c) => c.toUpperCase());
+}
