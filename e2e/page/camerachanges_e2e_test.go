@@ -130,6 +130,9 @@ func (w *cameraWorld) comesAndGoes(ctx context.Context) error {
 		}
 		return nil
 	}
+	if err := w.desk.Evaluate(ctx, `(document.querySelector(".tile-link").focus(), true)`, new(bool)); err != nil {
+		return err
+	}
 	if err := ask(http.MethodPost, "", map[string]string{"name": "third", "url": w.free.URL()}, http.StatusCreated); err != nil {
 		return err
 	}
@@ -139,7 +142,10 @@ func (w *cameraWorld) comesAndGoes(ctx context.Context) error {
 	if err := ask(http.MethodDelete, "/third", nil, http.StatusNoContent); err != nil {
 		return err
 	}
-	return w.desk.eventually(ctx, "its tile to go", `document.querySelectorAll(".tile").length === 2`)
+	if err := w.desk.eventually(ctx, "its tile to go", `document.querySelectorAll(".tile").length === 2`); err != nil {
+		return err
+	}
+	return w.desk.eventually(ctx, "the focus where it was", `document.activeElement === document.querySelector(".tile-link")`)
 }
 
 func (w *cameraWorld) removed(ctx context.Context) error {

@@ -82,7 +82,9 @@ func (h *hand) tested(ctx context.Context) error {
 	var picture struct{ Width, Height, Colours int }
 	if err := h.Evaluate(ctx, `(() => {
   const c = document.querySelector("#camera-picture");
-  const { data } = c.getContext("2d").getImageData(0, 0, c.width, c.height);
+  const copy = new OffscreenCanvas(c.width, c.height).getContext("2d", { willReadFrequently: true });
+  copy.drawImage(c, 0, 0);
+  const { data } = copy.getImageData(0, 0, c.width, c.height);
   const seen = new Set();
   for (let i = 0; i < data.length; i += 4) if (Math.min(data[i], data[i + 1], data[i + 2]) < 40) seen.add([data[i], data[i + 1], data[i + 2]].map((v) => (v > 215 ? 1 : v < 40 ? 0 : 2)).join(""));
   return { width: c.width, height: c.height, colours: ["100", "010", "001", "110", "011", "101"].filter((k) => seen.has(k)).length };
@@ -117,6 +119,12 @@ func (w *cameraWorld) dialogKeys(ctx context.Context) error {
 		if err := h.Evaluate(ctx, `document.activeElement === document.body || document.querySelector("#camera-dialog").contains(document.activeElement)`, &inside); err != nil || !inside {
 			return errors.Join(err, errors.New("Tab leads out of the dialog"))
 		}
+	}
+	if err := h.Evaluate(ctx, `(document.querySelector("#camera-cancel").focus(), true)`, new(bool)); err != nil {
+		return err
+	}
+	if err := h.Press(ctx, "nz"); err != nil { // in no field, too
+		return err
 	}
 	if err := h.Press(ctx, kb.Escape); err != nil {
 		return err
