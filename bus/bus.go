@@ -124,6 +124,8 @@ type Bus struct {
 	unsent unsent               // what waits for a connection
 	acks   atomic.Pointer[acks] // of masks that are kept; nil when they are not
 
+	keptDenied atomic.Pointer[error] // the last of denyKept
+
 	confirming  sync.WaitGroup
 	stopConfirm context.CancelFunc
 	closeOnce   sync.Once
@@ -372,7 +374,9 @@ func (b *Bus) options() []nats.Option {
 				b.refused(err)
 				return
 			}
-			b.events.deny(err)
+			if !b.denyKept(err) {
+				b.events.deny(err)
+			}
 			subject := ""
 			if sub != nil {
 				subject = sub.Subject

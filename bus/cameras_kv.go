@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -22,8 +23,29 @@ const (
 // its segd ran.
 func CamerasBucket(site string) string { return "segd_" + site + "_cameras" }
 
-// camerasStream is the stream that such a bucket is.
+// camerasStream is the name of the stream that such a bucket is.
 func camerasStream(site string) string { return "KV_" + CamerasBucket(site) }
+
+// camerasStream is that stream, as NATS has those of buckets.
+func (b *Bus) camerasStream() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: camerasStream(b.cfg.Site), Subjects: []string{"$KV." + CamerasBucket(b.cfg.Site) + ".>"},
+		Description: "segd: cameras of site " + b.cfg.Site + " that were added while it ran, encrypted",
+		Storage:     jetstream.FileStorage, Discard: jetstream.DiscardNew,
+		MaxMsgsPerSubject: 1, MaxMsgSize: maxCameraValue, MaxBytes: maxCameraBytes,
+		AllowRollup: true, AllowDirect: true, DenyDelete: true,
+	}
+}
+
+// denyKept notes that the server does not permit what is asked about kept cameras, and tells whether err
+// says that: then it does not answer.
+func (b *Bus) denyKept(err error) bool {
+	if !errors.Is(err, nats.ErrPermissionViolation) || !strings.Contains(err.Error(), CamerasBucket(b.cfg.Site)) {
+		return false
+	}
+	b.keptDenied.Store(&err)
+	return true
+}
 
 // KeptCameras returns what KeepCamera kept, by camera. The methods about kept cameras may be called from any
 // goroutine; their errors wrap ErrNotConnected without a connection.
@@ -63,13 +85,11 @@ func (b *Bus) KeepCamera(ctx context.Context, camera string, value []byte) error
 	}
 	kv, err := b.keptCameras(ctx)
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		kv, err = b.events.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
-			Bucket: CamerasBucket(b.cfg.Site), Description: "segd: cameras of site " + b.cfg.Site + " that were added while it ran, encrypted",
-			History: 1, MaxValueSize: maxCameraValue, MaxBytes: maxCameraBytes,
-		})
-		if err != nil {
+		// Not by CreateKeyValue, which asks for the whole account's state besides.
+		if _, err := b.events.js.CreateStream(ctx, b.camerasStream()); err != nil {
 			return b.keepError(err)
 		}
+		kv, err = b.keptCameras(ctx)
 	}
 	if err != nil {
 		return err
@@ -110,6 +130,9 @@ func (b *Bus) keptCameras(ctx context.Context) (jetstream.KeyValue, error) {
 }
 
 func (b *Bus) keepError(err error) error {
+	if denied := b.keptDenied.Swap(nil); denied != nil && errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("%w: %w", *denied, err)
+	}
 	if errors.Is(err, nats.ErrNoResponders) {
 		err = fmt.Errorf("the NATS server has no JetStream: %w", err)
 	}

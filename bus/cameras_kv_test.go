@@ -2,13 +2,17 @@ package bus
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+
+	"github.com/segd/segd/bus/segdv1"
 )
 
 // What is kept is there after a restart, with the last value of each; what is forgotten is not, and its
@@ -74,5 +78,26 @@ func TestKeptCamerasAway(t *testing.T) {
 	if err := b.KeepCamera(t.Context(), "gate", nil); !errors.Is(err, nats.ErrNoResponders) || !strings.Contains(err.Error(), "has no JetStream") {
 		t.Errorf("no JetStream: %v", err)
 	}
+	closeNow(t, b)
+}
+
+// A server that does not permit them is named as the reason, and events are stored all the same.
+func TestKeptCamerasDenied(t *testing.T) {
+	port := freePort(t)
+	natsServer(t, server.Options{Port: port, JetStream: true, Users: []*server.User{{
+		Username: "segd", Password: "1234567890123456",
+		Permissions: &server.Permissions{Publish: &server.SubjectPermission{Deny: []string{"$JS.API.STREAM.INFO.KV_segd_local_cameras"}}},
+	}}})
+	b := open(t, Config{URL: strings.Replace(urlOf(port), "://", "://segd:1234567890123456@", 1)})
+	eventually(t, "the connection", b.Connected)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := b.KeptCameras(ctx); !errors.Is(err, nats.ErrPermissionViolation) {
+		t.Errorf("%v", err)
+	}
+	if err := b.PublishEvent(&segdv1.Event{Camera: "gate"}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the event is stored", func() bool { return b.Stats().EventsStored == 1 })
 	closeNow(t, b)
 }

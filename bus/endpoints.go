@@ -33,6 +33,9 @@ type (
 		Label string `json:"label,omitempty"`
 		Kept  bool   `json:"kept,omitempty"`
 	}
+	removeRequest struct {
+		Name string `json:"name"`
+	}
 	snapshotRequest struct {
 		Overlay bool `json:"overlay"`
 	}
@@ -54,6 +57,22 @@ func (s *service) endpoints() []endpoint {
 		if e.there {
 			all = append(all, e.endpoint)
 		}
+	}
+	return all
+}
+
+// siteEndpoints are those of the commands there are that are for no camera that takes commands.
+func (s *service) siteEndpoints() (all []endpoint) {
+	if s.commands.Reload != nil {
+		all = append(all, endpoint{KindReload, limit.CostLarge, limit.MaxBody, s.reload})
+	}
+	if s.commands.Manage != nil {
+		all = append(all,
+			endpoint{KindAdd, limit.CostLarge, limit.MaxLayout, s.addCamera},
+			endpoint{KindSet, limit.CostLarge, limit.MaxLayout, s.setCamera},
+			endpoint{KindRemove, limit.CostLarge, limit.MaxBody, s.removeCamera},
+			endpoint{KindList, limit.CostRead, limit.MaxBody, s.listCameras},
+		)
 	}
 	return all
 }
@@ -162,6 +181,35 @@ func (s *service) reload(ctx context.Context, _ string, req micro.Request) (answ
 		return answer{}, fmt.Errorf("the payload %.100q; want none: segd reads its own file", req.Data())
 	}
 	data, err := s.commands.Reload(ctx)
+	return answer{contentType: TypeJSON, data: data}, err
+}
+
+func (s *service) addCamera(ctx context.Context, _ string, req micro.Request) (answer, error) {
+	data, err := s.commands.Manage.AddCamera(ctx, req.Data())
+	return answer{contentType: TypeJSON, data: data}, err
+}
+
+func (s *service) setCamera(ctx context.Context, _ string, req micro.Request) (answer, error) {
+	data, err := s.commands.Manage.SetCamera(ctx, req.Data())
+	return answer{contentType: TypeJSON, data: data}, err
+}
+
+func (s *service) removeCamera(ctx context.Context, _ string, req micro.Request) (answer, error) {
+	var r removeRequest
+	if err := parseRequest(req.Data(), &r); err != nil {
+		return answer{}, err
+	}
+	if r.Name == "" {
+		return answer{}, errors.New(`name: missing; want such as {"name": "yard"}`)
+	}
+	return done, s.commands.Manage.RemoveCamera(ctx, r.Name)
+}
+
+func (s *service) listCameras(ctx context.Context, _ string, req micro.Request) (answer, error) {
+	if len(req.Data()) > 0 {
+		return answer{}, fmt.Errorf("the payload %.100q; want none", req.Data())
+	}
+	data, err := s.commands.Manage.ListCameras(ctx)
 	return answer{contentType: TypeJSON, data: data}, err
 }
 

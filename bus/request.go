@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/nats-io/nats.go"
@@ -89,8 +90,36 @@ func (t Target) State(ctx context.Context) (*segdv1.Status, error) {
 
 // Reload has the segd of the site read its configuration again, whatever the camera, and returns what that
 // came to as JSON: {"added": [], "changed": [], "removed": [], "restart": []}.
-func (t Target) Reload(ctx context.Context) ([]byte, error) {
-	reply, err := t.request(ctx, KindReload, TypeJSON, nil)
+func (t Target) Reload(ctx context.Context) ([]byte, error) { return t.askJSON(ctx, KindReload, nil) }
+
+// AddCamera has the segd of the site add the camera that camera describes as JSON, and returns it as it is
+// listed. This and the following are about the cameras of the site; Camera may be empty.
+func (t Target) AddCamera(ctx context.Context, camera []byte) ([]byte, error) {
+	return t.askJSON(ctx, KindAdd, camera)
+}
+
+// SetCamera changes the camera of the name in patch, a JSON merge patch, and returns it as it is listed.
+func (t Target) SetCamera(ctx context.Context, patch []byte) ([]byte, error) {
+	return t.askJSON(ctx, KindSet, patch)
+}
+
+// RemoveCamera removes the camera of that name.
+func (t Target) RemoveCamera(ctx context.Context, name string) error {
+	payload, err := json.Marshal(removeRequest{name})
+	if err != nil {
+		return fmt.Errorf("bus: remove: %w", err)
+	}
+	_, err = t.askJSON(ctx, KindRemove, payload)
+	return err
+}
+
+// ListCameras returns the cameras as JSON: {"cameras": [{"name": …}], …}.
+func (t Target) ListCameras(ctx context.Context) ([]byte, error) {
+	return t.askJSON(ctx, KindList, nil)
+}
+
+func (t Target) askJSON(ctx context.Context, kind Kind, payload []byte) ([]byte, error) {
+	reply, err := t.request(ctx, kind, TypeJSON, payload)
 	if err != nil {
 		return nil, err
 	}
@@ -107,8 +136,8 @@ func (t Target) ask(ctx context.Context, kind Kind, contentType string, payload 
 }
 
 func (t Target) subject(kind Kind) (string, error) {
-	if kind == KindReload {
-		return reloadSubject(t.Site), CheckName(t.Site)
+	if slices.Contains(siteRequests, kind) {
+		return siteSubject(t.Site, kind), CheckName(t.Site)
 	}
 	return Subject(t.Site, t.Camera, kind)
 }
@@ -139,17 +168,20 @@ func (t Target) request(ctx context.Context, kind Kind, contentType string, payl
 	if kind == KindAnnotate {
 		header.Set(headerAccept, TypeProtobuf) // else the reply is a word
 	}
+	site := slices.Contains(siteRequests, kind)
 	reply, err := nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: subject, Header: header, Data: payload})
 	switch denied := context.Cause(ctx); {
 	case err != nil && errors.Is(denied, nats.ErrPermissionViolation):
 		return nil, fmt.Errorf("bus: %s %s: this NATS user may not; want one who may ask segd, such as one with the role operator: %w", kind, t.Camera, denied)
 	case errors.Is(err, nats.ErrNoResponders) && kind == KindReload:
 		return nil, fmt.Errorf("bus: no segd of site %q reads its configuration again; %s: %w", t.Site, served(ctx, nc), err)
+	case errors.Is(err, nats.ErrNoResponders) && site:
+		return nil, fmt.Errorf("bus: no segd of site %q has its cameras changed; %s: %w", t.Site, served(ctx, nc), err)
 	case errors.Is(err, nats.ErrNoResponders):
 		return nil, fmt.Errorf("%w %q at site %q: %s", ErrUnknownCamera, t.Camera, t.Site, served(ctx, nc))
 	case errors.Is(err, nats.ErrMaxPayload):
 		return nil, fmt.Errorf("bus: %s %s: %d bytes, the server takes %d: %w", kind, t.Camera, len(payload), nc.MaxPayload(), err)
-	case errors.Is(err, context.DeadlineExceeded) && kind != KindReload:
+	case errors.Is(err, context.DeadlineExceeded) && !site:
 		// Somebody hears the subject, a wildcard subscriber perhaps, but no segd.
 		return nil, fmt.Errorf("%w %q at site %q, or it did not answer: %w; %s", ErrUnknownCamera, t.Camera, t.Site, err, served(context.WithoutCancel(ctx), nc))
 	case err != nil:
@@ -167,7 +199,7 @@ func (t Target) request(ctx context.Context, kind Kind, contentType string, payl
 	if code == strconv.Itoa(codeUnknown) && kind != KindClear && kind != KindRename { // those can miss an object too
 		is = ErrUnknownCamera
 	}
-	if kind == KindReload {
+	if site {
 		return nil, fmt.Errorf("%w: %s", ErrRejected, reason)
 	}
 	return nil, fmt.Errorf("%w: %s %s: %s", is, kind, t.Camera, reason)

@@ -93,10 +93,25 @@ type Commands struct {
 	State func(ctx context.Context, camera string) (*segdv1.Status, error)
 	// Reload has segd read its configuration again, and returns as JSON what that came to.
 	Reload func(ctx context.Context) ([]byte, error)
+	// Manage adds, changes, removes and lists cameras.
+	Manage Manager
+}
+
+// Manager adds, changes and removes cameras while segd runs. What it is sent and returns is JSON, as the
+// API of package web has it.
+type Manager interface {
+	// AddCamera adds the camera that a JSON object describes, and returns it as it is listed.
+	AddCamera(ctx context.Context, body []byte) ([]byte, error)
+	// SetCamera changes the camera that a JSON merge patch names, and returns it as it is listed.
+	SetCamera(ctx context.Context, patch []byte) ([]byte, error)
+	// RemoveCamera removes one.
+	RemoveCamera(ctx context.Context, camera string) error
+	// ListCameras returns all, those that do not run too.
+	ListCameras(ctx context.Context) ([]byte, error)
 }
 
 // Serve answers commands as the micro service "segd", with an endpoint for each
-// command of each camera and one to reload, until Close or the next Serve, which takes its place.
+// command of each camera and those of the site, until Close or the next Serve, which takes its place.
 // A camera that another segd of the site publishes is an ErrTaken.
 func (b *Bus) Serve(c Commands) error {
 	if c.Annotate == nil {
@@ -205,8 +220,12 @@ func (s *service) announce(cameras []string) (micro.Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bus: serve: %w", err)
 	}
-	if s.commands.Reload != nil {
-		err = s.addEndpoint(m, string(KindReload), reloadSubject(s.cfg.Site), "", endpoint{KindReload, limit.CostLarge, limit.MaxBody, s.reload})
+	for _, e := range s.siteEndpoints() {
+		name := string(e.kind)
+		if e.kind != KindReload {
+			name += "-camera"
+		}
+		err = errors.Join(err, s.addEndpoint(m, name, siteSubject(s.cfg.Site, e.kind), "", e))
 	}
 	for _, camera := range cameras {
 		err = errors.Join(err, s.add(m, camera))

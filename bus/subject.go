@@ -23,7 +23,13 @@ const (
 	KindObjects  Kind = "objects"
 	KindSnapshot Kind = "snapshot"
 	KindState    Kind = "state"
-	KindReload   Kind = "reload" // of no camera
+
+	// Requests to the segd of a site, of no camera that takes requests.
+	KindReload Kind = "reload"
+	KindAdd    Kind = "add" // this and those that follow are of the site's cameras
+	KindSet    Kind = "set"
+	KindRemove Kind = "remove"
+	KindList   Kind = "list"
 )
 
 // kindClaim is of what the segd of a site say to one another; see claims.
@@ -31,14 +37,23 @@ const kindClaim Kind = "claim"
 
 func claimSubject(site string) string { return prefix + "." + site + "." + string(kindClaim) }
 
-func reloadSubject(site string) string { return prefix + "." + site + "." + string(KindReload) }
+// siteSubject is that of a request of siteRequests.
+func siteSubject(site string, kind Kind) string {
+	if kind == KindReload {
+		return prefix + "." + site + "." + string(kind)
+	}
+	return prefix + "." + site + ".camera." + string(kind)
+}
 
 // requests are the kinds of them that are for a camera.
 var requests = []Kind{KindAnnotate, KindClear, KindRename, KindObjects, KindSnapshot, KindState}
 
+// siteRequests are the others.
+var siteRequests = []Kind{KindReload, KindAdd, KindSet, KindRemove, KindList}
+
 // isRequest tells whether messages of that kind are requests to segd.
 func (k Kind) isRequest() bool {
-	return k == KindReload || slices.Contains(requests, k)
+	return slices.Contains(siteRequests, k) || slices.Contains(requests, k)
 }
 
 // prefix is what every subject of this version of the messages begins with.

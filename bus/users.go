@@ -106,7 +106,9 @@ func (u User) permissions(site string) *server.Permissions {
 		for _, kind := range requests {
 			say = append(say, prefix+"."+site+".*."+string(kind))
 		}
-		say = append(say, reloadSubject(site))
+		for _, kind := range siteRequests {
+			say = append(say, siteSubject(site, kind))
+		}
 	}
 	return &server.Permissions{
 		Publish:   &server.SubjectPermission{Allow: say},

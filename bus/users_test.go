@@ -105,6 +105,11 @@ func TestRoles(t *testing.T) {
 		{pub, "_INBOX.another.1", []Role{Admin}},
 		{pub, "segd.v1.here.reload", []Role{Operator, Admin}},
 		{pub, "segd.v1.there.reload", []Role{Admin}},
+		{pub, "segd.v1.here.camera.add", []Role{Operator, Admin}},
+		{pub, "segd.v1.here.camera.remove", []Role{Operator, Admin}},
+		{pub, "segd.v1.there.camera.list", []Role{Admin}},
+		{pub, "$KV.segd_here_cameras.gate", []Role{Admin}},
+		{pub, "$JS.API.DIRECT.GET.KV_segd_here_cameras.$KV.segd_here_cameras.gate", []Role{Admin}},
 		{pub, "$SRV.INFO.segd", []Role{Operator, Admin}},
 		{pub, "$SRV.PING", []Role{Operator, Admin}},
 		{pub, "$JS.API.STREAM.INFO.segd_here_event", []Role{Subscriber, Operator, Admin}},
@@ -323,6 +328,20 @@ func TestComposeUsers(t *testing.T) {
 		return strings.Replace(urlOf(opts.Port), "://", "://"+user+":1234567890@", 1)
 	}
 	b := open(t, Config{URL: url("segd"), Site: "home", Logger: logTo(lines), Masks: Retention{MaxAge: time.Minute}})
+	keeping, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	eventually(t, "the connection", b.Connected)
+	for _, value := range []string{"1", "2"} {
+		if err := b.KeepCamera(keeping, "gate", []byte(value)); err != nil {
+			t.Error(err)
+		}
+	}
+	if all, err := b.KeptCameras(keeping); err != nil || string(all["gate"]) != "2" {
+		t.Errorf("kept: %q, %v", all, err)
+	}
+	if err := b.ForgetCamera(keeping, "gate"); err != nil {
+		t.Error(err)
+	}
 	eventually(t, "connected", b.Connected)
 	if err := b.Serve(Commands{Cameras: []string{"demo"}, Annotate: granted}); err != nil {
 		t.Fatal(err)

@@ -172,6 +172,28 @@ func TestSetEnds(t *testing.T) {
 	})
 }
 
+// A set that stays goes on after its last source, until its context ends.
+func TestSetStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newBench(t, "a", 10)
+		set, err := NewSet(a.cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set.Stay()
+		stop, ended := runSet(t, set)
+		time.Sleep(time.Minute)
+		if ended() {
+			t.Error("the set has ended with its last source")
+		}
+		stop()
+		time.Sleep(time.Second)
+		if !ended() {
+			t.Error("the set has not ended with its context")
+		}
+	})
+}
+
 // Whoever annotates, holds or asks a camera that is removed is answered at once.
 func TestRemovedWhileAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

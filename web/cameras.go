@@ -127,6 +127,21 @@ func (s *Server) answerCamera(w http.ResponseWriter, r *http.Request, status int
 	problem.WriteJSON(w, status, typeJSON, s.infoOf(name, c, d))
 }
 
+// ListJSON is what GET /api/v1/cameras answers, but for who asks.
+func (s *Server) ListJSON() ([]byte, error) {
+	cameras, adding := s.infos()
+	return json.Marshal(struct {
+		Cameras []cameraInfo `json:"cameras"`
+		Adding  *Adding      `json:"adding,omitempty"`
+	}{cameras, adding})
+}
+
+// CameraJSON is what GET answers of one of them.
+func (s *Server) CameraJSON(name string) ([]byte, error) {
+	byName, _, _ := s.declared()
+	return json.Marshal(s.infoOf(name, s.camera(name), byName[name]))
+}
+
 // noCamera answers who asks for a camera that does not run.
 func (s *Server) noCamera(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("camera")

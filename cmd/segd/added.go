@@ -91,6 +91,18 @@ func (a *added) names() []string {
 	return slices.Sorted(maps.Keys(a.all))
 }
 
+// unreadable tells whether some that are kept cannot be read.
+func (a *added) unreadable() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, c := range a.all {
+		if c.Camera == nil {
+			return true
+		}
+	}
+	return false
+}
+
 // fault is why no camera can be added now; nil: they can.
 func (a *added) fault() error {
 	a.mu.Lock()
@@ -121,19 +133,27 @@ func (d *daemon) complete(c storedCamera) (_ *addedCamera, marks *annotation.Ann
 	return &addedCamera{storedCamera: c, cam: cam}, marks, nil
 }
 
-// loadKept reads what is kept of cameras that are not known yet.
-func (d *daemon) loadKept(ctx context.Context) error {
+// fetchKept reads what is kept of cameras, and notes why it cannot.
+func (d *daemon) fetchKept(ctx context.Context) (map[string][]byte, error) {
+	if d.added.store == nil {
+		return nil, nil
+	}
+	values, err := d.added.store.fetch(ctx)
+	if err != nil {
+		d.added.setUnread(err)
+	}
+	return values, err
+}
+
+// takeKept takes over the cameras among what fetchKept returned that are not known yet. The caller has the
+// daemon's turn.
+func (d *daemon) takeKept(values map[string][]byte) {
 	a := &d.added
 	if a.store == nil {
-		return nil
+		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
-	all, err := a.store.load(ctx)
-	a.setUnread(err)
-	if err != nil {
-		return err
-	}
+	a.setUnread(nil)
+	all := a.store.openAll(values)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		one := all[name]
 		if there := a.get(name); there != nil && there.Camera != nil {
@@ -153,7 +173,6 @@ func (d *daemon) loadKept(ctx context.Context) error {
 			d.warnDeclared(name)
 		}
 	}
-	return nil
 }
 
 func (d *daemon) warnDeclared(name string) {
@@ -253,19 +272,25 @@ func (d *daemon) withAdded(file []config.Camera) []config.Camera {
 func (d *daemon) keepReading(ctx context.Context) {
 	tick := time.NewTicker(reloadKept)
 	defer tick.Stop()
-	for d.added.fault() != nil && !errors.Is(d.added.fault(), errNoKeyPath) {
+	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
+		if why := d.added.fault(); why == nil || errors.Is(why, errNoKeyPath) {
+			continue
+		}
+		values, err := d.fetchKept(ctx)
+		if err != nil {
+			continue
+		}
 		if d.takeTurn(ctx) != nil {
 			return
 		}
-		if err := d.loadKept(ctx); err == nil {
-			d.log.Info("the cameras that are kept were read", "cameras", d.added.names())
-			d.join(ctx)
-		}
+		d.takeKept(values)
+		d.log.Info("the cameras that are kept were read", "cameras", d.added.names())
+		d.join(ctx)
 		<-d.turn
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/internal/cli/clitest"
+	"github.com/segd/segd/onvif/onviftest"
 )
 
 // listedCamera is one of the API's list.
@@ -331,4 +332,47 @@ func TestTryCamera(t *testing.T) {
 	a.want(http.StatusOK, http.MethodPost, "/test", `{"camera": "test", "url": "`+a.list()["test"].URL+`"}`)
 	a.want(http.StatusNoContent, http.MethodDelete, "/test", "")
 	a.want(http.StatusNotFound, http.MethodGet, "/test", "")
+}
+
+// What is found has its streams, with the one that suits segd picked, and no password.
+func TestDiscoverCameras(t *testing.T) {
+	t.Parallel()
+	a := newAdding(t, "")
+	a.start()
+	there := (&onviftest.Camera{Version: 2, User: "admin", Password: "geheim"}).Start(t)
+	find := func(more string) (c foundCamera) {
+		t.Helper()
+		text := a.want(http.StatusOK, http.MethodPost, "/discover", `{"host": "`+there+`"`+more+`}`)
+		var found struct{ Cameras []foundCamera }
+		if err := json.Unmarshal([]byte(text), &found); err != nil || len(found.Cameras) != 1 || strings.Contains(text, "geheim") {
+			t.Fatalf("%s, %v", text, err)
+		}
+		return found.Cameras[0]
+	}
+	if c := find(``); !c.Unauthorized || c.Error == "" || c.URL != "" || c.Profiles == nil {
+		t.Errorf("without a user: %+v", c)
+	}
+	c := find(`, "user": "admin", "password": "geheim"`)
+	if c.Unauthorized || c.Error != "" || !strings.HasPrefix(c.URL, "rtsp://127.0.0.1:") {
+		t.Errorf("%+v", c)
+	}
+	picked := 0
+	for _, p := range c.Profiles {
+		if p.Picked {
+			picked++
+			if p.URL != c.URL || p.Encoding == "" || p.Width == 0 {
+				t.Errorf("%+v; want %s", p, c.URL)
+			}
+		}
+	}
+	if picked != 1 || len(c.Profiles) < 2 {
+		t.Errorf("%+v", c.Profiles)
+	}
+	for body, want := range map[string]string{
+		`{"host": "a b"}`: `"/host"`, `{"timeout": "1h"}`: `"/timeout"`, `{"password": "geheim"}`: `"/user"`, `{"colour": 1}`: `"/colour"`, `{"user": 1}`: `"/user"`,
+	} {
+		if text := a.want(http.StatusUnprocessableEntity, http.MethodPost, "/discover", body); !strings.Contains(text, want) {
+			t.Errorf("%s: %s; want %s", body, text, want)
+		}
+	}
 }

@@ -61,15 +61,18 @@ type kept struct {
 	err error
 }
 
-// load reads all that is kept.
-func (s *cameraStore) load(ctx context.Context) (map[string]kept, error) {
+// fetch reads all that is kept, as it is. It does not need the daemon's turn.
+func (s *cameraStore) fetch(ctx context.Context) (map[string][]byte, error) {
 	if s.keyFile == "" {
 		return nil, errNoKeyPath
 	}
-	values, err := s.bus.KeptCameras(ctx)
-	if err != nil {
-		return nil, err
-	}
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	return s.bus.KeptCameras(ctx)
+}
+
+// openAll opens what fetch returned.
+func (s *cameraStore) openAll(values map[string][]byte) map[string]kept {
 	var keyErr error
 	if s.key == nil && len(values) > 0 {
 		if s.key, keyErr = sealed.ReadKey(s.keyFile); keyErr != nil {
@@ -94,7 +97,7 @@ func (s *cameraStore) load(ctx context.Context) (map[string]kept, error) {
 	if s.opened == 0 && s.strange > 0 {
 		s.key = nil // another may be there next time
 	}
-	return all, nil
+	return all
 }
 
 func (s *cameraStore) open(name string, value []byte) (c storedCamera, err error) {

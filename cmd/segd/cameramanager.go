@@ -63,6 +63,38 @@ func (m cameraManager) Add(ctx context.Context, body []byte) (string, error) {
 	})
 }
 
+// cameraRequests has the bus ask the same.
+type cameraRequests struct{ m cameraManager }
+
+func (r cameraRequests) AddCamera(ctx context.Context, body []byte) ([]byte, error) {
+	name, err := r.m.Add(ctx, body)
+	if err != nil {
+		return nil, err
+	}
+	return r.m.d.web.CameraJSON(name)
+}
+
+func (r cameraRequests) SetCamera(ctx context.Context, patch []byte) ([]byte, error) {
+	given, err := readObject(patch)
+	if err != nil {
+		return nil, err
+	}
+	name, _ := given["name"].(string)
+	if name == "" {
+		return nil, refuseField("/name", `missing; accepts that of the camera to change, such as {"name": "yard", "paused": true}`)
+	}
+	if err := r.m.Set(ctx, name, patch); err != nil {
+		return nil, err
+	}
+	return r.m.d.web.CameraJSON(name)
+}
+
+func (r cameraRequests) RemoveCamera(ctx context.Context, camera string) error {
+	return r.m.Remove(ctx, camera)
+}
+
+func (r cameraRequests) ListCameras(context.Context) ([]byte, error) { return r.m.d.web.ListJSON() }
+
 // Set changes one by a JSON merge patch.
 func (m cameraManager) Set(ctx context.Context, name string, patch []byte) error {
 	given, err := readObject(patch)

@@ -71,7 +71,9 @@ func (d *daemon) build(ctx context.Context) (err error) {
 	none.Cameras = nil
 	d.current.Store(&none)
 	d.added.setFile(d.cfg.Cameras)
-	if err := d.loadKept(ctx); err != nil && !errors.Is(err, errNoKeyPath) {
+	if values, err := d.fetchKept(ctx); err == nil {
+		d.takeKept(values)
+	} else if !errors.Is(err, errNoKeyPath) {
 		d.log.Error("the cameras that are kept are not known yet", "error", err)
 	}
 	also, marks := d.idle()

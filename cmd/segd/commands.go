@@ -156,6 +156,7 @@ func (c commands) serve() error {
 	}
 	return c.d.bus.Serve(bus.Commands{
 		Reload:   reload,
+		Manage:   cameraRequests{cameraManager{c.d}},
 		Annotate: c.Annotate,
 		Clear:    c.Clear,
 		Rename:   c.Rename,

@@ -98,6 +98,9 @@ func newRoot(std cli.Streams, started func()) *cobra.Command {
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
 		for _, cmd := range g.commands {
+			if cmd.Name() == "camera" {
+				cmd.AddCommand(client.CameraCommands(std)...)
+			}
 			cmd.GroupID = g.id
 			root.AddCommand(cmd)
 		}

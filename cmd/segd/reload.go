@@ -122,8 +122,10 @@ func (d *daemon) reconfigure(ctx context.Context, load func() (*config.Config, e
 		}
 	}
 	err = d.apply(ctx, c)
-	if d.added.fault() == nil { // a key may have been mended since
-		_ = d.loadKept(ctx) // which notes it
+	if d.added.unreadable() { // its key may have been mended
+		if values, err := d.fetchKept(ctx); err == nil {
+			d.takeKept(values)
+		}
 	}
 	d.join(ctx)
 	return out, err

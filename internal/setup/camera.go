@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -23,15 +22,14 @@ import (
 const clockTold = 5 * time.Second
 
 func cameraCommand(std cli.Streams) *cobra.Command {
-	cmd := &cobra.Command{Use: "camera", Short: "Find cameras"}
+	cmd := &cobra.Command{Use: "camera", Short: "Find cameras, and add, change and remove those of a running segd"}
 	cmd.AddCommand(discoverCommand(std))
 	return cmd
 }
 
 type discoverFlags struct {
 	find         onvif.Config
-	password     string
-	passwordFile string
+	login        cli.Login
 	show, asJSON bool
 }
 
@@ -59,13 +57,9 @@ func discoverCommand(std cli.Streams) *cobra.Command {
 	flags := cmd.Flags()
 	flags.DurationVar(&f.find.Timeout, "timeout", onvif.DefaultTimeout, "how long answers of the network are waited for")
 	flags.StringArrayVar(&f.find.Interfaces, "interface", nil, "network interface to ask by; repeat it for more (default all)")
-	flags.StringVar(&f.find.User, "user", "", "user of the cameras")
-	flags.StringVar(&f.password, "password", "", "its password; others on this machine may see it")
-	flags.StringVar(&f.passwordFile, "password-file", "", "file with its password")
 	flags.BoolVar(&f.show, "show-passwords", false, "print URLs with user and password in them")
 	flags.BoolVar(&f.asJSON, "json", false, "print a JSON array")
-	cmd.MarkFlagsMutuallyExclusive("password", "password-file")
-	_ = cmd.MarkFlagFilename("password-file") // the flag is there
+	f.login.Flags(cmd, "the cameras")
 	return cmd
 }
 
@@ -78,8 +72,9 @@ func discover(ctx context.Context, std cli.Streams, f discoverFlags) error {
 		return cli.Usage(fmt.Errorf("camera discover: --timeout %v; accepted: more than 0, up to 1m", f.find.Timeout))
 	}
 	var err error
-	if f.find.Password, err = f.readPassword(std); err != nil {
-		return cli.Usage(err)
+	f.find.User = f.login.User
+	if f.find.Password, err = f.login.Password(std); err != nil {
+		return fmt.Errorf("camera discover: %w", err)
 	}
 	found, err := onvif.Find(ctx, f.find)
 	switch {
@@ -114,42 +109,6 @@ func discover(ctx context.Context, std cli.Streams, f discoverFlags) error {
 		return errNoStreams
 	}
 	return nil
-}
-
-// maxPassword bounds a file with a password.
-const maxPassword = 4096
-
-// readPassword returns the password that goes with the user, which is asked for if it is
-// nowhere else.
-func (f discoverFlags) readPassword(std cli.Streams) (string, error) {
-	switch {
-	case f.find.User == "" && (f.password != "" || f.passwordFile != ""):
-		return "", errors.New("camera discover: a password without a user; accepted: --user beside it")
-	case f.find.User == "" || f.password != "":
-		return f.password, nil
-	case f.passwordFile != "":
-		file, err := os.Open(f.passwordFile)
-		if err != nil {
-			return "", fmt.Errorf("camera discover: %w", err)
-		}
-		defer file.Close()
-		text, err := io.ReadAll(io.LimitReader(file, maxPassword+1))
-		if err == nil && len(text) > maxPassword {
-			err = fmt.Errorf("%s is no password: it has more than %d bytes", f.passwordFile, maxPassword)
-		}
-		if err != nil {
-			return "", fmt.Errorf("camera discover: %w", err)
-		}
-		return strings.TrimRight(string(text), "\r\n"), nil
-	}
-	ask := hidden(std.In)
-	if ask == nil {
-		return "", errors.New("camera discover: --user without a password; accepted: --password-file, --password, or a terminal to be asked at")
-	}
-	fmt.Fprint(std.Err, "Password: ")
-	text, err := ask()
-	fmt.Fprintln(std.Err)
-	return text, err
 }
 
 // streamURL is the URL of a stream as it is shown: with a placeholder for user and

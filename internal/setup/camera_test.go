@@ -51,7 +51,7 @@ func TestDiscover(t *testing.T) {
 		t.Fatal(err)
 	}
 	long := filepath.Join(t.TempDir(), "long")
-	if err := os.WriteFile(long, bytes.Repeat([]byte("x"), maxPassword+1), 0o600); err != nil {
+	if err := os.WriteFile(long, bytes.Repeat([]byte("x"), 4097), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	const picked = `url: "rtsp://USER:PASSWORD@127.0.0.1:554/Streaming/Profile_2&xxxxx?transportmode=unicast&profile=x"`

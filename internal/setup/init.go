@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/deploy"
@@ -93,7 +92,7 @@ func runInit(ctx context.Context, std cli.Streams, f initFlags) error {
 	if len(f.names) > len(f.urls) && len(f.urls) > 0 {
 		return cli.Usage(fmt.Errorf("init: %d names for %d URLs; accepted: a --name for each --url, or fewer", len(f.names), len(f.urls)))
 	}
-	i := initialiser{out: std.Err, in: bufio.NewReader(std.In), paths: cameraPaths, flags: f, secret: hidden(std.In)}
+	i := initialiser{out: std.Err, in: bufio.NewReader(std.In), paths: cameraPaths, flags: f, secret: cli.Hidden(std.In)}
 	if cli.IsTerminal(std.In) && !f.noProbe {
 		i.discover = func(ctx context.Context) ([]onvif.Camera, error) { return onvif.Discover(ctx, discoverTimeout) }
 	}
@@ -384,18 +383,6 @@ func (i *initialiser) password() (string, error) {
 	text, err := i.secret()
 	fmt.Fprintln(i.out)
 	return text, err
-}
-
-// hidden returns what reads a line without showing it, if in is a terminal.
-func hidden(in io.Reader) func() (string, error) {
-	f, ok := in.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return nil
-	}
-	return func() (string, error) {
-		text, err := term.ReadPassword(int(f.Fd()))
-		return string(text), err
-	}
 }
 
 func yes(answer string) bool { return strings.HasPrefix(strings.ToLower(answer), "y") }

@@ -1,0 +1,330 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/segd/segd/demo"
+	"github.com/segd/segd/internal/cli/clitest"
+)
+
+// segdDoes runs a command line to its end and returns what it prints.
+func segdDoes(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	err := run(t.Context(), args, strings.NewReader(""), &out, &errs)
+	return out.String() + errs.String(), err
+}
+
+// keeping is a segd with a store.
+func keeping(t *testing.T, cameras ...string) (a *adding, store string) {
+	t.Helper()
+	store = filepath.Join(t.TempDir(), "store")
+	a = newAdding(t, "", cameras...)
+	a.head = strings.Replace(a.head, "nats: {", fmt.Sprintf("nats: {store_dir: %q, ", store), 1)
+	a.write(cameras...)
+	if len(cameras) == 0 {
+		if err := os.WriteFile(a.file, []byte(a.head+"cameras: []\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return a, store
+}
+
+// What cannot be read of what is kept is listed with the reason, and the others go on. Nothing is deleted:
+// with its key a camera is back. One that is in the configuration too is that one.
+func TestKeptCamerasThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	dir := pictures(t, 20)
+	a, store := keeping(t)
+	a.start()
+	add := func(name, more string) {
+		t.Helper()
+		a.want(http.StatusCreated, http.MethodPost, "", fmt.Sprintf(`{"name": %q, "url": "dir:%s", "loop": true, "fps": 5%s}`, name, dir, more))
+	}
+	for _, name := range []string{"good", "damaged", "future", "swapped", "both"} {
+		add(name, "")
+	}
+	add("gone", `, "annotation": "`+clitest.File(t, "marks.json", squareAnnotation)+`"`)
+	a.up("good")
+	marks := a.list()["gone"].Settings["annotation"].(string)
+
+	nc, err := nats.Connect("nats://" + a.nats)
+	if err != nil {
+		t.Fatal(err)
+	}
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kv, err := js.KeyValue(t.Context(), "segd_home_cameras")
+	if err != nil {
+		t.Fatal(err)
+	}
+	good, err := kv.Get(t.Context(), "good")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var value stored
+	if err := json.Unmarshal(good.Value(), &value); err != nil {
+		t.Fatal(err)
+	}
+	damaged, future := value, value
+	damaged.Sealed = bytes.Clone(value.Sealed)
+	damaged.Sealed[40] ^= 1
+	future.Version = storedVersion + 1
+	for name, v := range map[string]stored{"damaged": damaged, "future": future, "swapped": value} {
+		text, _ := json.Marshal(v)
+		if _, err := kv.Put(t.Context(), name, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := kv.Put(t.Context(), "nonsense", []byte("{")); err != nil {
+		t.Fatal(err)
+	}
+	nc.Close()
+	if err := os.Remove(marks); err != nil {
+		t.Fatal(err)
+	}
+	a.write("{name: both, url: 'rtsp://127.0.0.1:1/'}")
+	a.restart()
+	a.up("good")
+	list := a.list()
+	for name, want := range map[string]string{
+		"damaged": "another key, or damaged", "future": "version 2", "swapped": `is camera "good"'s`, "nonsense": "is damaged", "gone": "marks.json",
+	} {
+		if c := list[name]; !strings.Contains(c.Fault, want) || c.Source != "added" || c.Status != nil {
+			t.Errorf("%s: %+v; want a fault with %q", name, c, want)
+		}
+		if !strings.Contains(a.segd.Err.String(), "camera="+name) {
+			t.Errorf("the log does not name %s:\n%s", name, a.segd.Err.String())
+		}
+	}
+	if c := list["both"]; c.Source != "file" || !strings.HasPrefix(c.URL, "rtsp:") || !strings.Contains(a.segd.Err.String(), "in the configuration too") {
+		t.Errorf("both: %+v", c)
+	}
+	a.want(http.StatusConflict, http.MethodPatch, "/future", `{"fps": 3}`)
+	a.want(http.StatusNoContent, http.MethodDelete, "/nonsense", "")
+
+	// What is wrong with one can be mended by a change, or outside and a reload.
+	a.want(http.StatusOK, http.MethodPatch, "/gone", `{"annotation": null}`)
+	a.up("gone")
+	if err := os.WriteFile(a.file, []byte(a.head+"cameras: []\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a.reloaded()
+	a.up("both")
+	if c := a.list()["both"]; c.Source != "added" || !strings.HasPrefix(c.URL, "dir:") {
+		t.Errorf("both, once it is not in the configuration: %+v", c)
+	}
+
+	// Another key, and none.
+	a.stop()
+	keyFile := filepath.Join(store, "cameras.key")
+	key, err := os.ReadFile(keyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{strings.Repeat("12", 32), "", "no key"} {
+		if err := os.Remove(keyFile); err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		if text != "" {
+			if err := os.WriteFile(keyFile, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a.start()
+		if c := a.list()["good"]; c.Fault == "" || c.URL != "" || c.Status != nil {
+			t.Errorf("key %q: %+v", text, c)
+		}
+		if answer := a.want(http.StatusServiceUnavailable, http.MethodPost, "", `{"name": "new", "url": "whip:"}`); !strings.Contains(answer, "cameras.key") {
+			t.Errorf("key %q: %s", text, answer)
+		}
+		if _, there := a.list()["new"]; there {
+			t.Errorf("key %q: it was added all the same", text)
+		}
+		if now, _ := os.ReadFile(keyFile); string(now) != text {
+			t.Errorf("key %q is now %q", text, now)
+		}
+		a.stop()
+	}
+	if err := os.WriteFile(keyFile, []byte(strings.Repeat("12", 32)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a.start()
+	if err := os.WriteFile(keyFile, key, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a.reloaded()
+	a.up("good")
+	add("new", "")
+	a.up("new")
+}
+
+// With a server elsewhere cameras are kept there if a key file is named, and else refused. While it is
+// away nothing is changed; where it comes later than segd, so do its cameras.
+func TestCamerasKeptElsewhere(t *testing.T) {
+	t.Parallel()
+	host, _ := keeping(t) // whose server is the one elsewhere
+	host.head = strings.Replace(host.head, "http:", "site: host\nhttp:", 1)
+	if err := os.WriteFile(host.file, []byte(host.head+"cameras: []\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir := pictures(t, 20)
+	a := newAdding(t, "")
+	key := filepath.Join(t.TempDir(), "there", "cameras.key")
+	configure := func(more string) {
+		text := strings.Replace(a.head, "nats: {", fmt.Sprintf("nats: {url: \"nats://%s\"%s, ", host.nats, more), 1)
+		if err := os.WriteFile(a.file, []byte(text+"cameras: []\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	host.start()
+	configure("")
+	a.start()
+	camera := `{"name": "yard", "url": "dir:` + dir + `", "loop": true, "fps": 5}`
+	if text := a.want(http.StatusConflict, http.MethodPost, "", camera); !strings.Contains(text, "nats.cameras_key") {
+		t.Error(text)
+	}
+	if text := get(t, "http://"+a.http+"/api/v1/cameras"); !strings.Contains(text, "nats.cameras_key") || !strings.Contains(text, `"kept":false`) {
+		t.Error(text)
+	}
+	a.stop()
+	configure(fmt.Sprintf(", cameras_key: %q", key))
+	a.start()
+	a.want(http.StatusCreated, http.MethodPost, "", camera)
+	a.up("yard")
+
+	host.stop()
+	clitest.Until(t, time.Minute, "the loss of the connection", func() bool {
+		resp, err := http.Get("http://" + a.http + "/readyz")
+		if err != nil {
+			return false
+		}
+		defer resp.Body.Close()
+		return resp.StatusCode == http.StatusServiceUnavailable
+	})
+	if text := a.want(http.StatusServiceUnavailable, http.MethodPost, "", strings.Replace(camera, "yard", "attic", 1)); !strings.Contains(text, "nothing was changed") {
+		t.Error(text)
+	}
+	a.want(http.StatusServiceUnavailable, http.MethodDelete, "/yard", "")
+	if list := a.list(); len(list) != 1 || list["yard"].Status == nil {
+		t.Errorf("%+v", list)
+	}
+	a.segd.Cancel()
+	_ = a.segd.Wait(t, time.Minute) // it says what is lost
+
+	a.segd = start(t, "run", "-c", a.file, "--watch=false") // its server is not there yet
+	clitest.Until(t, time.Minute, "the page", func() bool {
+		resp, err := http.Get("http://" + a.http + "/livez")
+		if err != nil {
+			return false
+		}
+		return resp.Body.Close() == nil
+	})
+	if list := a.list(); len(list) != 0 {
+		t.Errorf("%+v", list)
+	}
+	a.want(http.StatusServiceUnavailable, http.MethodPost, "", camera)
+	host.start()
+	clitest.Until(t, time.Minute, "the camera that is kept", func() bool { return a.list()["yard"].Status != nil })
+}
+
+// The command line adds, changes, lists and removes over NATS.
+func TestCameraCommands(t *testing.T) {
+	t.Parallel()
+	gate := rtspCamera(t, "gate", "")
+	a := newAdding(t, "", gate)
+	a.start()
+	secret := clitest.File(t, "secret", cameraPassword+"\n")
+	where := []string{"--nats", "nats://" + a.nats}
+	does := func(want string, args ...string) {
+		t.Helper()
+		out, err := segdDoes(t, append(append([]string{"camera"}, args...), where...)...)
+		if err != nil || !strings.Contains(out, want) || strings.Contains(out, "geheim") {
+			t.Errorf("segd camera %q: %q, %v; want %q", args, out, err, want)
+		}
+	}
+	fails := func(want string, args ...string) {
+		t.Helper()
+		out, err := segdDoes(t, append(append([]string{"camera"}, args...), where...)...)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "geheim") {
+			t.Errorf("segd camera %q: %q, %v; want an error with %q", args, out, err, want)
+		}
+	}
+	does("yard: added, until segd ends", "add", "yard", guardedCamera(t), "transport=tcp", "--user", cameraUser, "--password-file", secret)
+	a.up("yard")
+	does("rtsp://xxxxx@", "list")
+	does(`"source": "added"`, "list", "--json")
+	does("yard: changed", "set", "yard", "detect=person,car", "detect.score=0.5", "slow=")
+	if d, _ := a.list()["yard"].Settings["detect"].(map[string]any); fmt.Sprint(d["classes"]) != "[person car]" || fmt.Sprint(d["score"]) != "0.5" {
+		t.Errorf("%v", a.list()["yard"].Settings)
+	}
+	does("yard: changed", "set", "yard", "detect=")
+	a.up("yard")
+	does("yard: paused", "pause", "yard")
+	does("paused", "list")
+	does("yard: resumed", "resume", "yard")
+	a.up("yard")
+	fails("declared in the configuration", "remove", "gate")
+	fails("fps: found", "set", "yard", "fps=-1")
+	fails("there is a camera", "add", "yard", "whip:")
+	fails(`no camera "attic"`, "remove", "attic")
+	fails("KEY=VALUE", "set", "yard", "fps")
+	fails("nothing to change", "set", "yard")
+	fails("accepted: --user", "set", "yard", "password=geheim")
+	does("yard: removed", "remove", "yard")
+	if list := a.list(); len(list) != 1 {
+		t.Errorf("%+v", list)
+	}
+}
+
+// Who marks on a camera that is removed meanwhile is answered soon.
+func TestRemovedWhileMarked(t *testing.T) {
+	t.Parallel()
+	a := newAdding(t, "")
+	a.start()
+	a.want(http.StatusCreated, http.MethodPost, "", `{"name": "yard", "url": "`+camera(t, demo.Config{}).URL()+`", "transport": "tcp"}`)
+	a.up("yard")
+	var now struct{ Sequence uint64 }
+	if err := json.Unmarshal([]byte(a.want(http.StatusOK, http.MethodGet, "/yard/objects", "")), &now); err != nil {
+		t.Fatal(err)
+	}
+	type answer struct {
+		status int
+		text   string
+	}
+	answers := make(chan answer, 1)
+	go func() { // of a frame that is to come in 8 s
+		status, text := send(t, http.MethodPost, "http://"+a.http+"/api/v1/cameras/yard/annotations", strings.Replace(squareAnnotation, `"frame": 0`, fmt.Sprintf(`"frame": %d`, now.Sequence+8*clipFPS), 1))
+		answers <- answer{status, text}
+	}()
+	select {
+	case got := <-answers:
+		t.Fatalf("it does not wait: %d %s", got.status, got.text)
+	case <-time.After(500 * time.Millisecond):
+	}
+	a.want(http.StatusNoContent, http.MethodDelete, "/yard", "")
+	select {
+	case got := <-answers:
+		if got.status != http.StatusServiceUnavailable && got.status != http.StatusNotFound {
+			t.Errorf("%d %s", got.status, got.text)
+		}
+	case <-time.After(3 * time.Second):
+		t.Error("who marked on it still waits")
+	}
+	if status, text := a.ask(http.MethodPost, "/yard/annotations", squareAnnotation); status != http.StatusNotFound {
+		t.Errorf("afterwards: %d %s", status, text)
+	}
+}
