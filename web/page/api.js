@@ -18,7 +18,8 @@ async function ask(method, path, body, options = {}) {
   let response;
   try {
     response = await fetch(path, { method, ...json, ...options });
-  } catch {
+  } catch (error) {
+    if (options.signal?.aborted) throw error;
     throw new Problem(0, { detail: "segd does not answer. Is it running, and the network there?" });
   }
   if (response.status === 401) location.assign("/login");
@@ -28,6 +29,11 @@ async function ask(method, path, body, options = {}) {
 
 export const cameras = () => ask("GET", "/api/v1/cameras");
 export const camera = (camera) => ask("GET", of(camera));
+export const addCamera = (settings) => ask("POST", "/api/v1/cameras", settings);
+export const changeCamera = (camera, changes) => ask("PATCH", of(camera), changes);
+export const removeCamera = (camera) => ask("DELETE", of(camera));
+export const findCameras = (where, signal) => ask("POST", "/api/v1/cameras/discover", where, { signal });
+export const testCamera = (settings, signal) => ask("POST", "/api/v1/cameras/test", settings, { signal });
 export const setZones = (camera, layout) => ask("PUT", of(camera, "/zones"), layout);
 export const objects = async (camera) => (await ask("GET", of(camera, "/objects"))).objects;
 export const rename = (camera, id, label) => ask("PATCH", of(camera, `/objects/${id}`), { label });

@@ -35,3 +35,8 @@ export function clock(date, now = new Date()) {
   const time = date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
   return date.toDateString() === now.toDateString() ? time : `${date.toLocaleDateString()} ${time}`;
 }
+
+// codecName is that of a video codec, of which ONVIF leaves out the dot.
+export function codecName(name) {
+  return name.replace(/^H26(?=[45]$)/, "H.26");
+}

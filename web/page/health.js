@@ -5,10 +5,12 @@ const leastPatience = 2000; // ms without a frame before the picture counts as s
 const published = /^ingest: whip:/; // the reason why a camera is down that nobody can dial
 const patienceFrames = 4; // or this many frame periods, for slow cameras
 
-// health returns kind (live, waiting, stale, down or lost), a word for the pill, a
+// health returns kind (live, waiting, stale, down, lost or paused), a word for the pill, a
 // title and text for the veil over the picture, and what a small picture has room for
 // (note; may be missing).
 export function health(feed, now = performance.now()) {
+  if (feed.info.paused) return { kind: "paused", pill: "Paused", title: "Paused", text: "segd does not fetch its pictures until it is resumed." };
+  if (feed.info.fault) return { kind: "down", pill: "Not running", title: "segd cannot run this camera", text: feed.info.fault };
   if (feed.link !== "open") return unlinked(feed, now);
   if (feed.status && !feed.status.up) return down(feed.status);
   if (!feed.frame) {

@@ -9,6 +9,7 @@ const firstRetry = 500; // ms
 const lastRetry = 8000; // ms
 const silence = 10000; // ms without any message: the connection is dead, statuses come once a second
 const rateWindow = 3000; // ms over which shown frames are counted
+const removed = "the camera was removed"; // as segd says it when it closes the connection
 const small = "&width=320&fps=2"; // what a tile of the wall needs
 
 // ClockOffset estimates this clock minus the server's: the smallest difference
@@ -31,6 +32,7 @@ export class Feed {
   frame = null; // newest decoded frame: { mask, objects, regions, image, whole (the image is), shownAt, age }
   status = null; // newest Status of the camera
   layout = { zones: [], lines: [] }; // as the API has them
+  info = {}; // what the API lists of the camera
   link = "connecting"; // connecting | open | waiting
   retryAt = 0;
   reason = "";
@@ -52,14 +54,15 @@ export class Feed {
   #kept = null; // a frame that somebody marks
   #notify;
 
-  // notify(feed, what, event) is called with "frame", "status", "link" or "event".
+  // notify(feed, what, event) is called with "frame", "status", "link", "event" or "gone", when
+  // the camera is none any more, or is about to be another one of the name.
   constructor(camera, notify) {
     this.camera = camera;
     this.#notify = notify;
   }
 
   start() {
-    if (!this.#stopped) return;
+    if (!this.#stopped || this.info.paused || this.info.fault) return; // those have no pictures
     this.#stopped = false;
     this.#watchdog = setInterval(() => this.#check(), 1000);
     this.#dial();
@@ -142,6 +145,7 @@ export class Feed {
     this.#wait(this.#retry * (0.75 + Math.random() / 2));
     this.#retry = Math.min(lastRetry, this.#retry * 2);
     this.#setLink("waiting", event.reason);
+    if (event.reason === removed) this.#notify(this, "gone");
   }
 
   #wait(ms) {

@@ -2,6 +2,7 @@
 // picture too.
 import * as api from "./api.js";
 import { Actions } from "./actions.js";
+import { Cameras } from "./cameras.js";
 import { Figures } from "./figures.js";
 import { Feed } from "./live.js";
 import { LeftOut } from "./leftout.js";
@@ -58,6 +59,16 @@ const figures = new Figures(byId("figures"));
 const leftOut = new LeftOut({ list: byId("left-out-list"), total: byId("left-out-count"), none: byId("left-out-none") });
 const wall = new Wall({ section: byId("wall"), list: byId("tiles") });
 const feeds = new Map();
+const cameras = new Cameras({
+  add: byId("add-camera"), first: byId("add-first"), edit: byId("edit-camera"), configured: byId("configured"), resume: byId("resume"),
+}, {
+  dialog: byId("camera-dialog"), form: byId("camera-form"), title: byId("camera-dialog-title"), close: byId("camera-close"),
+  ways: byId("camera-ways"), urlField: byId("camera-url-field"), hostField: byId("camera-host-field"), nameField: byId("camera-name-field"),
+  find: byId("camera-find"), findStatus: byId("camera-find-status"), foundBox: byId("camera-found"), foundList: byId("camera-found-list"),
+  more: byId("camera-more"), picture: byId("camera-picture"), passing: byId("camera-passing"), status: byId("camera-status"), faults: byId("camera-faults"),
+  danger: byId("camera-danger"), pause: byId("camera-pause"), remove: byId("camera-remove"),
+  submit: byId("camera-submit"), anyway: byId("camera-anyway"), cancel: byId("camera-cancel"),
+}, { stage, toast, look: () => look() });
 
 function onFeed(feed, what, event) {
   if (what === "frame") {
@@ -65,6 +76,8 @@ function onFeed(feed, what, event) {
     if (feed === stage.feed) showFrame(feed);
   } else if (what === "link") {
     refresh();
+  } else if (what === "gone") {
+    look();
   } else if (what === "event" && event.kind === "EVENT_KIND_OBJECT_NOT_FOLLOWED") {
     const camera = feed === stage.feed ? "" : `${feed.camera}: `;
     toast.warn(`${camera}${warning(event.objectLabel || `Object ${event.objectId}`, event.message)}`);
@@ -82,17 +95,22 @@ function refresh() {
   for (const feed of feeds.values()) wall.refresh(feed);
   if (!stage.feed) return;
   const live = stage.refresh();
-  byId("mark").disabled = !stage.feed.frame?.whole;
-  byId("draw-zone").disabled = byId("draw-line").disabled = !stage.feed.frame;
+  const { frame, info } = stage.feed;
+  byId("mark").disabled = !frame?.whole || info.paused;
+  byId("draw-zone").disabled = byId("draw-line").disabled = !frame || info.paused;
   objects.show(stage.feed, live);
   figures.show(stage.feed, live);
   leftOut.show(stage.feed);
   zoneList.show(stage.feed);
+  cameras.show(stage.feed.info);
 }
+
+// mayDraw tells whether anything comes of drawing: a paused camera's picture is an old one.
+const mayDraw = () => !objects.readOnly && !stage.feed?.info.paused;
 
 // mark freezes the picture; id is the object to correct, 0 a new one.
 function mark(id = 0) {
-  if (objects.readOnly) return;
+  if (!mayDraw()) return;
   if (document.fullscreenElement) document.exitFullscreen();
   marking.start(id);
   byId("picture").scrollIntoView({ block: "nearest" });
@@ -107,7 +125,7 @@ function showMarking() {
 
 // drawZone draws a zone or a line on the live picture.
 function drawZone(kind) {
-  if (objects.readOnly) return;
+  if (!mayDraw()) return;
   if (document.fullscreenElement) document.exitFullscreen();
   zoning.start(kind);
   byId("picture").scrollIntoView({ block: "nearest" });
@@ -151,8 +169,8 @@ function step(by) {
   location.hash = encodeURIComponent(names[(at + by + names.length) % names.length]);
 }
 
-function arrange(cameras) {
-  const names = cameras.map((c) => c.name);
+function arrange(list) {
+  const names = list.map((c) => c.name);
   for (const [name, feed] of feeds) {
     if (!names.includes(name)) {
       if (stage.feed === feed) {
@@ -164,15 +182,22 @@ function arrange(cameras) {
       feeds.delete(name);
     }
   }
-  for (const { name, width, height, zones, lines } of cameras) {
+  for (const info of list) {
+    const { name, width, height, zones, lines } = info;
     if (!feeds.has(name)) feeds.set(name, new Feed(name, onFeed));
     const feed = feeds.get(name);
+    feed.info = info;
+    if (info.paused || info.fault) feed.stop();
     if (width && height) feed.size = { width, height };
     feed.layout = { zones, lines };
   }
   wall.arrange(names);
   byId("camera-keys").hidden = names.length < 2;
-  if (names.length === 0) showEmpty("No camera is configured", "Add one to the configuration and reload it.");
+  document.body.dataset.cameras = names.length;
+  if (names.length === 0) {
+    stage.clear();
+    showEmpty("No camera yet", cameras.how);
+  }
   choose();
   if (!document.hidden) for (const feed of feeds.values()) feed.start();
 }
@@ -191,17 +216,22 @@ function setAccess(access) {
   byId("mark-key").hidden = byId("zone-key").hidden = objects.readOnly;
 }
 
+let next = 0; // the look that comes
+
 async function look() {
+  clearTimeout(next);
   try {
     const list = await api.cameras();
     setText(byId("version"), list.version ? `segd ${list.version}` : "");
     setAccess(list.access);
+    cameras.arrange(list);
     arrange(list.cameras);
   } catch (problem) {
     if (feeds.size === 0) showEmpty("No connection to segd", `${problem.message} Trying again.`);
   } finally {
     document.body.toggleAttribute("data-ready", true); // until here the layout was not known
-    setTimeout(look, listEvery);
+    clearTimeout(next); // two may have been on their way
+    next = setTimeout(look, listEvery);
   }
 }
 
@@ -228,7 +258,7 @@ function fit() {
   stage.paint();
 }
 
-const liveKeys = { n: () => mark(), z: () => drawZone("zone"), l: () => drawZone("line"), m: toggleMasks, r: toggleRegions, f: toggleFull, u: () => toast.undo(), "[": () => step(-1), "]": () => step(1) };
+const liveKeys = { n: () => mark(), a: () => cameras.add(), z: () => drawZone("zone"), l: () => drawZone("line"), m: toggleMasks, r: toggleRegions, f: toggleFull, u: () => toast.undo(), "[": () => step(-1), "]": () => step(1) };
 const thicker = (by) => marking.setWidth(marking.pen.width + by);
 const markingKeys = {
   o: () => marking.setTool("object"), b: () => marking.setTool("background"), x: () => marking.setTool("box"),
@@ -256,6 +286,7 @@ function zoom(factor) {
 }
 
 function onKey(event) {
+  if (cameras.open) return; // it has keys of its own
   const key = event.key.toLowerCase();
   const inField = event.target.closest("input:not([type=radio], [type=range]), textarea, select");
   if (marking.active && (event.ctrlKey || event.metaKey) && key === "z" && !inField) {

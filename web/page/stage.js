@@ -32,6 +32,17 @@ export class Stage {
     this.refresh();
   }
 
+  // clear shows that there is no camera.
+  clear() {
+    this.feed = null;
+    setText(this.name, "\u00a0");
+    document.title = "segd";
+    this.box.dataset.kind = this.veil.dataset.kind = "waiting";
+    this.veil.hidden = false;
+    this.canvas.setAttribute("aria-label", "No picture");
+    this.#clear();
+  }
+
   // freeze shows one frame until thaw.
   freeze(frozen) {
     this.#frozen = frozen;

@@ -23,9 +23,10 @@ export class Wall {
         this.#tiles.delete(camera);
       }
     }
-    for (const camera of cameras) {
+    for (const [i, camera] of cameras.entries()) {
       if (!this.#tiles.has(camera)) this.#tiles.set(camera, makeTile(camera));
-      this.list.append(this.#tiles.get(camera).item);
+      const { item } = this.#tiles.get(camera);
+      if (this.list.children[i] !== item) this.list.insertBefore(item, this.list.children[i] ?? null); // else it would lose the focus
     }
     this.section.hidden = cameras.length < 2;
     document.body.toggleAttribute("data-wall", cameras.length > 1);

@@ -1,0 +1,272 @@
+//go:build e2e
+
+package page
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/segd/segd/e2e/browser"
+	"github.com/segd/segd/e2e/harness"
+	"github.com/segd/segd/onvif/onviftest"
+)
+
+// Whoever may watch the second camera, and ask it for its streams.
+const (
+	cameraUser     = "admin"
+	cameraPassword = "s3cr&t pass"
+)
+
+// cameraWorld is a segd without a camera, and cameras that it can have.
+type cameraWorld struct {
+	*world
+
+	segd   *harness.Segd
+	store  string
+	free   *harness.Camera // anybody may watch it
+	locked *harness.Camera
+	onvif  string // host and port of a device that names the locked one's stream
+	http   string // the addresses of segd
+	nats   string
+	nobody string // an address where nobody listens
+}
+
+// Somebody adds cameras in the page, by URL and found by ONVIF, is told what is wrong beside the
+// field, changes, pauses and removes them; and after a restart those that were added are there.
+func TestCameras(t *testing.T) {
+	w := &cameraWorld{world: &world{pictures: t.ArtifactDir()}, store: t.TempDir()}
+	w.chromium = harness.Browser(t)
+	open, closed := harness.StartRelay(t), harness.StartRelay(t)
+	video := harness.Video{Width: 320, Height: 240, Rate: 5}
+	w.free = harness.StartCamera(t, open, "free", video)
+	w.locked = harness.StartCamera(t, closed, "locked", video)
+	closed.Lock(cameraUser, cameraPassword)
+	w.onvif = (&onviftest.Camera{User: cameraUser, Password: cameraPassword, Version: 2, Stream: w.locked.URL()}).Start(t)
+	addrs := harness.FreeAddrs(t, 3)
+	w.http, w.nats, w.nobody = addrs[0], addrs[1], addrs[2]
+	w.segd = harness.Run(t, w.config("{addr: '"+w.http+"'}", "[]"))
+	w.url = w.segd.Page
+	for _, step := range []struct {
+		name string
+		do   func(context.Context) error
+	}{
+		{"without a camera the page invites to add one", w.invited},
+		{"a wrong port is told beside the URL", w.wrongPort},
+		{"the right one shows a picture, and is added", w.byURL},
+		{"a name that exists is told beside it", w.nameTaken},
+		{"one found by ONVIF is added with its password", w.byONVIF},
+		{"it is edited, and keeps its password", w.edited},
+		{"it is paused, and resumed", w.paused},
+		{"one that somebody else adds comes, and goes", w.comesAndGoes},
+		{"by keyboard alone: the dialog opens, holds the focus, and closes", w.dialogKeys},
+		{"on a phone the dialog fits", w.dialogOnPhone},
+		{"one is removed, when asked twice", w.removed},
+		{"the console has no complaints", w.cameraConsole}, // pages complain of the restart that follows
+		{"after a restart the added one is there, beside one of the configuration, which is not edited", w.restarted},
+		{"who has a viewer's token sees none of it", w.viewers},
+	} {
+		if !t.Run(step.name, func(t *testing.T) { w.take(t, step.do) }) {
+			t.FailNow()
+		}
+	}
+}
+
+// Tokens of the second start.
+const operatorToken, viewerToken = "the-token-of-the-operator", "of-who-only-looks-on"
+
+// config is a configuration with those cameras and that section http, as YAML.
+func (w *cameraWorld) config(section, cameras string) string {
+	return fmt.Sprintf("http: %s\nnats: {addr: '%s', store_dir: '%s'}\ncameras: %s\n", section, w.nats, w.store, cameras)
+}
+
+// cameraTab opens the page and waits until it knows the cameras.
+func (w *cameraWorld) cameraTab(ctx context.Context, tab browser.Tab) (*hand, error) {
+	tab.URL = w.url
+	page, err := w.chromium.Open(ctx, tab)
+	if err != nil {
+		return nil, err
+	}
+	h := &hand{Page: page, w: w.world, touch: tab.Touch}
+	return h, h.inSight(ctx, "body[data-ready]")
+}
+
+func (w *cameraWorld) invited(ctx context.Context) (err error) {
+	if w.desk, err = w.cameraTab(ctx, browser.Tab{Theme: "light", Width: 1280, Height: 800, Scale: 1}); err != nil {
+		return err
+	}
+	if err := w.desk.says(ctx, "#veil-title", "No camera yet"); err != nil {
+		return err
+	}
+	if err := w.desk.picture(ctx, "1-none"); err != nil {
+		return err
+	}
+	if err := w.desk.outOfSight(ctx, "#mark"); err != nil {
+		return err
+	}
+	return w.desk.press(ctx, "#add-first")
+}
+
+func (w *cameraWorld) wrongPort(ctx context.Context) error {
+	h := w.desk
+	if err := h.fill(ctx, "#camera-url", "rtsp://"+w.nobody+"/free"); err != nil {
+		return err
+	}
+	if err := h.fill(ctx, "#camera-name", "gate"); err != nil {
+		return err
+	}
+	if err := h.press(ctx, "#camera-submit"); err != nil {
+		return err
+	}
+	if err := h.beside(ctx, "url", "refused"); err != nil {
+		return err
+	}
+	return h.picture(ctx, "2-wrong-port")
+}
+
+func (w *cameraWorld) byURL(ctx context.Context) error {
+	h := w.desk
+	if err := h.fill(ctx, "#camera-url", w.free.URL()); err != nil {
+		return err
+	}
+	if err := h.outOfSight(ctx, "[data-field=url] .field-fault"); err != nil {
+		return err
+	}
+	if err := h.tested(ctx); err != nil {
+		return err
+	}
+	if err := h.picture(ctx, "3-test-picture"); err != nil {
+		return err
+	}
+	if err := h.press(ctx, "#camera-submit"); err != nil {
+		return err
+	}
+	if err := h.outOfSight(ctx, "#camera-dialog"); err != nil {
+		return err
+	}
+	if err := h.live(ctx, "gate"); err != nil {
+		return err
+	}
+	return h.picture(ctx, "4-added")
+}
+
+func (w *cameraWorld) nameTaken(ctx context.Context) error {
+	h := w.desk
+	if err := h.press(ctx, "#add-camera"); err != nil {
+		return err
+	}
+	if err := h.fill(ctx, "#camera-name", "gate"); err != nil {
+		return err
+	}
+	if err := h.fill(ctx, "#camera-url", w.free.URL()); err != nil {
+		return err
+	}
+	if err := h.tested(ctx); err != nil {
+		return err
+	}
+	if err := h.press(ctx, "#camera-submit"); err != nil {
+		return err
+	}
+	if err := h.beside(ctx, "name", "There is a camera of that name"); err != nil {
+		return err
+	}
+	if err := h.picture(ctx, "5-name-taken"); err != nil {
+		return err
+	}
+	return h.press(ctx, "#camera-cancel")
+}
+
+func (w *cameraWorld) byONVIF(ctx context.Context) error {
+	h := w.desk
+	if err := h.press(ctx, "#add-camera"); err != nil {
+		return err
+	}
+	if err := h.press(ctx, "#camera-ways label:has([value=find])"); err != nil {
+		return err
+	}
+	if err := h.fill(ctx, "#camera-host", w.onvif); err != nil {
+		return err
+	}
+	if err := h.press(ctx, "#camera-find"); err != nil {
+		return err
+	}
+	if err := h.says(ctx, "#camera-found-list", "user and password"); err != nil {
+		return err
+	}
+	if err := h.picture(ctx, "6-found-locked"); err != nil {
+		return err
+	}
+	if err := h.fill(ctx, "#camera-user", cameraUser); err != nil {
+		return err
+	}
+	if err := h.fill(ctx, "#camera-password", cameraPassword); err != nil {
+		return err
+	}
+	if err := h.press(ctx, "#camera-find"); err != nil {
+		return err
+	}
+	if err := h.says(ctx, "#camera-found-list", "suits segd best"); err != nil {
+		return err
+	}
+	// The one camera is chosen, and of its streams the one that suits.
+	if err := h.eventually(ctx, "the stream that suits to be chosen", fmt.Sprintf(
+		`document.querySelector(".stream:has(.stream-best) input").checked && document.querySelector("#camera-url").value === %q`, w.locked.URL())); err != nil {
+		return err
+	}
+	if err := h.fill(ctx, "#camera-name", "yard"); err != nil {
+		return err
+	}
+	if err := h.tested(ctx); err != nil {
+		return err
+	}
+	if err := h.picture(ctx, "7-found"); err != nil {
+		return err
+	}
+	if err := h.press(ctx, "#camera-submit"); err != nil {
+		return err
+	}
+	if err := h.live(ctx, "yard"); err != nil {
+		return err
+	}
+	return w.is(ctx, "gate", "yard")
+}
+
+// is an error unless the API lists just these, and no password.
+func (w *cameraWorld) is(ctx context.Context, names ...string) error {
+	text, err := harness.Get(ctx, w.url+"api/v1/cameras")
+	if err != nil {
+		return err
+	}
+	if bytes.Contains(text, []byte("s3cr")) {
+		return fmt.Errorf("a password is told: %s", text)
+	}
+	var list struct{ Cameras []struct{ Name string } }
+	if err := json.Unmarshal(text, &list); err != nil {
+		return err
+	}
+	var got []string
+	for _, c := range list.Cameras {
+		got = append(got, c.Name)
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, names) {
+		return fmt.Errorf("the cameras are %q; want %q", got, names)
+	}
+	return nil
+}
+
+// cameraConsole is console, less what Chromium says of answers that are refusals, which some
+// requests here were to get.
+func (w *cameraWorld) cameraConsole(context.Context) error {
+	refused := func(fault string) bool {
+		return strings.Contains(fault, "/api/v1/cameras") && (strings.Contains(fault, "422 (") || strings.Contains(fault, "409 ("))
+	}
+	if faults := slices.DeleteFunc(w.chromium.Faults(), refused); len(faults) > 0 {
+		return fmt.Errorf("%d complaints:\n%s", len(faults), strings.Join(faults, "\n"))
+	}
+	return nil
+}
