@@ -38,9 +38,14 @@ func (b *Bus) camerasStream() jetstream.StreamConfig {
 }
 
 // denyKept notes that the server does not permit what is asked about kept cameras, and tells whether err
-// says that: then it does not answer.
+// says that, or that of checkpoints: then it does not answer.
 func (b *Bus) denyKept(err error) bool {
-	if !errors.Is(err, nats.ErrPermissionViolation) || !strings.Contains(err.Error(), CamerasBucket(b.cfg.Site)) {
+	switch {
+	case !errors.Is(err, nats.ErrPermissionViolation):
+		return false
+	case strings.Contains(err.Error(), CheckpointBucket(b.cfg.Site)):
+		return true
+	case !strings.Contains(err.Error(), CamerasBucket(b.cfg.Site)):
 		return false
 	}
 	b.keptDenied.Store(&err)

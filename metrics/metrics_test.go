@@ -184,6 +184,8 @@ func TestObservations(t *testing.T) {
 	c.Unmarked(4)
 	c.Unmarked(-1)
 	c.Automatic(7)
+	c.Checkpoint(1000, time.Millisecond)
+	c.CheckpointFailed()
 	c.Seen(0, 0)
 	c.Seen(.25, 640)
 	m.Camera("demo").Solve(Solve{End: OutOfTime, Iterations: 20, Guaranteed: 18, Violations: 2, Lagrangian: 3, Dual: 0.25, Trace: [Traced]float64{9, 8, 7, 6, 5}})

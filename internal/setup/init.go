@@ -393,6 +393,7 @@ func configText(site string, cameras []config.Camera) string {
 	if site != "" {
 		head = strings.Replace(head, "\nsite: home\n", "\nsite: "+quote(site)+"\n", 1)
 	}
+	head = strings.Replace(head, "\n  # store_dir: \"\"\n", "\n  store_dir: segd-data # what is known outlives a restart\n", 1)
 	var b strings.Builder
 	b.WriteString(head)
 	b.WriteString("\ncameras:\n  # Name: letters, digits, _ and -; it is part of the NATS subjects.\n")
