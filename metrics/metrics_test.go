@@ -28,6 +28,7 @@ func full() (*prometheus.Registry, *Metrics, *Camera) {
 	c.Line("street", 5, 4)
 	c.Detected("person")
 	c.ClockOffset(-1500 * time.Millisecond)
+	c.Checkpoint(1000, time.Millisecond)
 	c.Jitter(2 * time.Millisecond)
 	c.Decoder("H.265", "cuda")
 	c.Held(60 * time.Millisecond)

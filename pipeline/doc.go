@@ -16,10 +16,11 @@
 //
 // An error in a stage costs that frame. A panic, or error after error, costs the
 // stages: they are torn down and built anew after a pause that grows, with the
-// source redialled. The camera remembers the pictures that its objects were marked on
-// and the last one they were seen in, so the new stages look for them by what they look
-// like there. An annotation of the configuration that has its picture is taken in the same
-// way. With what fails twice the objects are forgotten. Either way no other camera sees
+// source redialled. The camera remembers the pictures that its objects were marked on and the last
+// one they were seen in, and what the tracker knew besides a second ago, so the new stages go on from
+// there. An annotation of the configuration that has its picture is taken in the same way. The same is
+// kept over a restart (Config.Checkpoints, docs/checkpoints.md). With what fails twice
+// the objects are forgotten. Either way no other camera sees
 // anything of it.
 //
 // The cameras of a Set may be changed while it runs: Set.Change ends those that go, answers
