@@ -142,6 +142,9 @@ func (a *automatic) kind(id uint32) (class string, automatic bool) {
 	return class, automatic
 }
 
+// follows tells whether an object is known, which may rest.
+func (a *automatic) follows(id uint32) bool { return a.marker != nil && a.marker.Follows(id) }
+
 // keep keeps an object that was marked automatically.
 func (a *automatic) keep(id uint32) {
 	if class, automatic := a.kind(id); automatic {

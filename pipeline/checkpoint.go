@@ -3,7 +3,6 @@ package pipeline
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -138,10 +137,10 @@ func (c *Camera) capture(s *stages, whole bool) {
 		Time: timestamppb.New(frame.Received), Sequence: masks.Sequence, PtsNs: masks.PtsNs,
 		Tracker: state, Marker: c.automatic.state(), Zones: c.zones.state(c.cfg.Zones),
 	}}
-	for id, o := range s.objects {
-		k.state.Objects = append(k.state.Objects, &checkpointv1.Object{Id: id, Label: o.label, State: uint32(o.state)})
+	for _, o := range objects {
+		known, appeared := s.objects[o.Id]
+		k.state.Objects = append(k.state.Objects, &checkpointv1.Object{Id: o.Id, Label: o.Label, State: uint32(known.state), Appeared: appeared})
 	}
-	slices.SortFunc(k.state.Objects, func(a, b *checkpointv1.Object) int { return int(a.Id) - int(b.Id) })
 	c.keeper.put(k)
 }
 

@@ -280,6 +280,8 @@ func (c *Camera) rememberLast() {
 func (s *stages) recollect(ctx context.Context, next uint64) error {
 	scenes, lost, state := s.c.memory.take()
 	s.sought = make(map[uint32]string)
+	before := s.c.memory.takeMarker()
+	var followed []uint32
 	for _, sc := range scenes {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -294,7 +296,12 @@ func (s *stages) recollect(ctx context.Context, next uint64) error {
 			return fmt.Errorf("pipeline: tracker: what was marked before: %w", err)
 		}
 		for _, o := range a.Objects {
-			s.sought[o.ID] = o.Label
+			if !slices.Contains(followed, o.ID) {
+				followed = append(followed, o.ID)
+			}
+			if !isAutomatic(before, o.ID) {
+				s.sought[o.ID] = o.Label
+			}
 		}
 	}
 	if state != nil && len(scenes) > 0 {
@@ -302,11 +309,11 @@ func (s *stages) recollect(ctx context.Context, next uint64) error {
 			s.c.refuseCheckpoint(fmt.Errorf("pipeline: tracker: %w; its objects are looked for by what they looked like", err))
 		}
 	}
-	s.c.takeUpMarker(slices.Collect(maps.Keys(s.sought)))
+	s.c.takeUpMarker(before, followed)
 	s.awaiting.Store(len(s.sought) > 0)
 	s.objects = states{}
 	for id, o := range lost {
-		if _, ok := s.sought[id]; ok {
+		if slices.Contains(followed, id) || s.c.automatic.follows(id) {
 			s.objects[id] = o
 		}
 	}

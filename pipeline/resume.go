@@ -187,16 +187,31 @@ func remembered(cp *checkpointv1.Checkpoint) (*memory, error) {
 		if err := annotation.CheckLabel("label", o.Label); err != nil || o.State > uint32(tracker.Lost) {
 			return nil, fmt.Errorf("pipeline: %w: object %d is called %q and has state %d", checkpoint.ErrDamaged, o.Id, o.Label, o.State)
 		}
-		m.lost[o.Id] = seen{state: tracker.State(o.State), label: o.Label}
+		if o.Appeared {
+			m.lost[o.Id] = seen{state: tracker.State(o.State), label: o.Label}
+		}
+	}
+	m.change(func(o *annotation.Object) bool { // the pictures may be older
+		i := slices.IndexFunc(cp.Objects, func(known *checkpointv1.Object) bool { return known.Id == o.ID })
+		if i >= 0 {
+			o.Label = cp.Objects[i].Label
+		}
+		return i >= 0
+	})
+	if m.last != nil && slices.ContainsFunc(m.last.annotation.Objects, func(o annotation.Object) bool { return isAutomatic(cp.Marker, o.ID) }) {
+		m.last.annotation.Automatic = true // it is not to be looked up in every frame
 	}
 	return m, nil
 }
 
+// isAutomatic tells whether an object was marked automatically, and nobody keeps it.
+func isAutomatic(of *checkpointv1.Marker, id uint32) bool {
+	return slices.ContainsFunc(of.GetObjects(), func(o *checkpointv1.MarkedObject) bool { return o.Id == id && o.Own && !o.Kept })
+}
+
 // forgetAutomatic leaves what people marked or keep.
 func (m *memory) forgetAutomatic(of *checkpointv1.Marker) {
-	m.change(func(o *annotation.Object) bool {
-		return of == nil || !slices.ContainsFunc(of.Objects, func(a *checkpointv1.MarkedObject) bool { return a.Id == o.ID && a.Own && !a.Kept })
-	})
+	m.change(func(o *annotation.Object) bool { return !isAutomatic(of, o.ID) })
 }
 
 // replace makes m what other is.
@@ -216,9 +231,8 @@ func (m *memory) takeMarker() *checkpointv1.Marker {
 	return marker
 }
 
-// takeUpMarker has the marker know what new stages follow.
-func (c *Camera) takeUpMarker(followed []uint32) {
-	before := c.memory.takeMarker()
+// takeUpMarker has the marker know what new stages follow; before is what that of a run before knew, or nil.
+func (c *Camera) takeUpMarker(before *checkpointv1.Marker, followed []uint32) {
 	if before == nil || c.automatic.marker == nil {
 		c.automatic.reset(followed)
 		return

@@ -192,13 +192,15 @@ func (x *Checkpoint) GetConfigured() []byte {
 	return nil
 }
 
-// Object is one that has been followed.
+// Object is one that is followed, or that rests.
 type Object struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Label string                 `protobuf:"bytes,2,opt,name=label,proto3" json:"label,omitempty"`
 	// 0 visible, 1 occluded, 2 lost.
-	State         uint32 `protobuf:"varint,3,opt,name=state,proto3" json:"state,omitempty"`
+	State uint32 `protobuf:"varint,3,opt,name=state,proto3" json:"state,omitempty"`
+	// Whether it ever had a mask.
+	Appeared      bool `protobuf:"varint,4,opt,name=appeared,proto3" json:"appeared,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -252,6 +254,13 @@ func (x *Object) GetState() uint32 {
 		return x.State
 	}
 	return 0
+}
+
+func (x *Object) GetAppeared() bool {
+	if x != nil {
+		return x.Appeared
+	}
+	return false
 }
 
 // Tracker is what package tracker knows besides what pictures show.
@@ -1512,11 +1521,12 @@ const file_checkpoint_checkpointv1_checkpoint_proto_rawDesc = "" +
 	"\x05zones\x18\r \x01(\v2\x19.segd.checkpoint.v1.ZonesR\x05zones\x12\x1e\n" +
 	"\n" +
 	"configured\x18\x0e \x01(\fR\n" +
-	"configured\"D\n" +
+	"configured\"`\n" +
 	"\x06Object\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\x12\x14\n" +
-	"\x05state\x18\x03 \x01(\rR\x05state\"\xb4\x01\n" +
+	"\x05state\x18\x03 \x01(\rR\x05state\x12\x1a\n" +
+	"\bappeared\x18\x04 \x01(\bR\bappeared\"\xb4\x01\n" +
 	"\aTracker\x12\x14\n" +
 	"\x05width\x18\x01 \x01(\x05R\x05width\x12\x16\n" +
 	"\x06height\x18\x02 \x01(\x05R\x06height\x12;\n" +
