@@ -306,7 +306,8 @@ func (s *stages) recollect(ctx context.Context, next uint64) error {
 	s.awaiting.Store(len(s.sought) > 0)
 	s.objects = states{}
 	for id, o := range lost {
-		if _, ok := s.sought[id]; ok {
+		_, ok := s.sought[id]
+		if _, rests := s.c.automatic.kind(id); ok || rests {
 			s.objects[id] = o
 		}
 	}
