@@ -22,6 +22,7 @@ const (
 	maxUnpacked = 128 << 20
 	maxScenes   = 300 // people's objects, each in a picture of its own, and the last one
 	maxFPS      = 1000
+	maxPTS      = math.MaxInt64 / 2 // the time away is added
 )
 
 // ErrDamaged is wrapped by Decode's error of what Encode has not written like that.
@@ -88,8 +89,8 @@ func Decode(data []byte) (*checkpointv1.Checkpoint, error) {
 		return nil, bad("fps", "%v; want 0 to %d", c.Fps, maxFPS)
 	case c.Sequence > math.MaxInt64 || c.Epoch > math.MaxInt64:
 		return nil, bad("sequence", "%d, of epoch %d; want at most 2⁶³−1", c.Sequence, c.Epoch)
-	case c.PtsNs < 0:
-		return nil, bad("pts_ns", "%d; want 0 or more", c.PtsNs)
+	case c.PtsNs < 0 || c.PtsNs > maxPTS:
+		return nil, bad("pts_ns", "%d; want 0 to %d", c.PtsNs, int64(maxPTS))
 	case len(c.Marked) > maxScenes:
 		return nil, bad("marked", "%d pictures; want at most %d", len(c.Marked), maxScenes)
 	}

@@ -42,7 +42,7 @@ func (m *Marker) Resume(s *checkpointv1.Marker, followed []uint32) error {
 		sound := o.Id > 0 && o.Id < m.nextID && o.State <= uint32(tracker.Lost) && len(o.Box) == 4 && features.IsAppearance(o.Looks) &&
 			annotation.CheckLabel("label", o.Label) == nil && annotation.CheckLabel("class", o.Class) == nil && (!o.Own || o.Class != "") &&
 			math.Abs(o.Vx) <= most && math.Abs(o.Vy) <= most && o.Undetected >= 0 && o.Undetected <= most && o.Detected >= 0 && o.Detected <= most &&
-			len(objects) < annotation.MaxFollowed+m.cfg.MaxObjects
+			len(objects) < annotation.MaxFollowed+m.cfg.MaxObjects && !slices.ContainsFunc(objects, func(f object) bool { return f.id == o.Id })
 		if !sound {
 			return fmt.Errorf("marking: faulty state of object %d", o.Id)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -44,7 +45,7 @@ const (
 type capture struct {
 	state   *checkpointv1.Checkpoint // without pictures
 	short   bool                     // they are not wanted
-	picture *ingest.Frame            // one reference; nil if there is none
+	picture *ingest.Frame            // one reference; nil if it is short
 	masks   *segdv1.MaskFrame        // of the picture
 	objects []*segdv1.Object         // of the masks, without what was removed since
 }
@@ -62,6 +63,8 @@ type keeper struct {
 	waiting *capture
 	closed  bool
 	filled  chan struct{} // capacity 1
+
+	owing atomic.Bool // a whole one was not kept: the next is to be whole
 }
 
 func (k *keeper) put(c *capture) {
@@ -119,7 +122,7 @@ func (k *keeper) ended() bool {
 // whole is true. It is called in the camera's turn, with the stages that there are.
 func (c *Camera) capture(s *stages, whole bool) {
 	c.captured = time.Now()
-	if whole {
+	if whole = c.keeper.owing.Swap(false) || whole; whole {
 		c.wholeIn = min(2*max(c.wholeIn, wholeFirst/2), wholeEvery)
 		c.capturedWhole = c.captured
 	}
@@ -132,7 +135,7 @@ func (c *Camera) capture(s *stages, whole bool) {
 	if frame == nil {
 		return // nothing has come yet
 	}
-	k := &capture{short: !whole, picture: frame, masks: masks, objects: objects, state: &checkpointv1.Checkpoint{
+	k := &capture{short: !whole, masks: masks, objects: objects, state: &checkpointv1.Checkpoint{
 		Camera: c.cfg.Name, Epoch: c.epoch.Load(), Fps: c.Snapshot().FPSIn, Configured: c.configuredHash,
 		Time: timestamppb.New(frame.Received), Sequence: masks.Sequence, PtsNs: masks.PtsNs,
 		Tracker: state, Marker: c.automatic.state(), Zones: c.zones.state(c.cfg.Zones),
@@ -140,6 +143,11 @@ func (c *Camera) capture(s *stages, whole bool) {
 	for _, o := range objects {
 		known, appeared := s.objects[o.Id]
 		k.state.Objects = append(k.state.Objects, &checkpointv1.Object{Id: o.Id, Label: o.Label, State: uint32(known.state), Appeared: appeared})
+	}
+	if k.short {
+		frame.Release()
+	} else {
+		k.picture = frame
 	}
 	c.keeper.put(k)
 }
@@ -164,6 +172,9 @@ func (c *Camera) keep(ctx context.Context) {
 		k.drop()
 		c.cfg.Meter.Checkpoint(size, time.Since(begun), err)
 		if err != nil {
+			if !k.short {
+				c.keeper.owing.Store(true)
+			}
 			faults.add(time.Now(), err)
 		}
 		if !c.keeper.ended() {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -44,7 +45,10 @@ func (c *Camera) resume(ctx context.Context) {
 		return
 	}
 	for _, data := range kept {
-		if err := guard(func() error { return c.takeUp(data, short, time.Now()) }); err != nil {
+		c.turn <- struct{}{} // whoever sets zones may be there already
+		err := guard(func() error { return c.takeUp(data, short, time.Now()) })
+		<-c.turn
+		if err != nil {
 			c.refuseCheckpoint(err)
 			continue
 		}
@@ -99,6 +103,18 @@ func (c *Camera) takeUp(data, short []byte, now time.Time) error {
 	m, err := remembered(cp)
 	if err != nil {
 		return err
+	}
+	if cp.Version != checkpoint.Version {
+		m.forgetUnmarked()
+		cp.Marker = &checkpointv1.Marker{NextId: 1 + slices.Max(append(m.ids(), 0))} // no id is used again
+	}
+	if cp.Tracker != nil { // a short one knows what was removed since the pictures were kept
+		m.change(func(o *annotation.Object) bool {
+			return slices.ContainsFunc(cp.Tracker.Objects, func(known *checkpointv1.TrackedObject) bool { return known.Id == o.ID })
+		})
+	}
+	if c.automatic.marker == nil { // nobody would end what was marked automatically
+		m.forgetAutomatic(cp.Marker)
 	}
 	away := min(max(0, now.Sub(cp.Time.AsTime())), longestAway)
 	// Frames of files come from the first on again, whatever was seen last.
@@ -214,6 +230,29 @@ func (m *memory) forgetAutomatic(of *checkpointv1.Marker) {
 	m.change(func(o *annotation.Object) bool { return !isAutomatic(of, o.ID) })
 }
 
+// forgetUnmarked leaves what people may have marked, where nobody knows what was marked automatically: what has
+// an id of theirs, or is in a picture of what they marked or keep.
+func (m *memory) forgetUnmarked() {
+	theirs := make(map[uint32]bool)
+	for _, s := range m.marked {
+		for _, o := range s.annotation.Objects {
+			theirs[o.ID] = true
+		}
+	}
+	m.change(func(o *annotation.Object) bool { return o.ID <= annotation.MaxID || theirs[o.ID] })
+}
+
+// ids are all that m knows of.
+func (m *memory) ids() []uint32 {
+	ids := slices.Collect(maps.Keys(m.lost))
+	for _, s := range m.marked {
+		for _, o := range s.annotation.Objects {
+			ids = append(ids, o.ID)
+		}
+	}
+	return ids
+}
+
 // replace makes m what other is.
 func (m *memory) replace(other *memory) {
 	m.mu.Lock()
@@ -299,9 +338,9 @@ func (z *zoneWatch) state(configured zones.Layout) *checkpointv1.Zones {
 }
 
 // takeUp goes on with the zones and lines of a run before, or with those of the configuration where these
-// were others then.
+// were others then. Those that somebody has set since the start stay.
 func (z *zoneWatch) takeUp(c *Camera, s *checkpointv1.Zones) error {
-	if s == nil {
+	if s == nil || z.set {
 		return nil
 	}
 	w, err := zones.Resume(s)
@@ -317,7 +356,14 @@ func (z *zoneWatch) takeUp(c *Camera, s *checkpointv1.Zones) error {
 			return err
 		}
 	}
+	before := z.watcher.Layout()
 	z.watcher = w
+	for _, zone := range before.Zones {
+		c.cfg.Meter.RemoveZone(zone.Name)
+	}
+	for _, line := range before.Lines {
+		c.cfg.Meter.RemoveLine(line.Name)
+	}
 	z.changed(c)
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 type zoneWatch struct {
 	watcher *zones.Watcher
 	objects []zones.Object // of the frame in hand
+	set     bool           // by somebody, while c is there
 
 	layout atomic.Pointer[zones.Layout] // the watcher's, for any goroutine
 }
@@ -124,6 +125,7 @@ func (c *Camera) SetZones(ctx context.Context, l zones.Layout) (set zones.Layout
 		for _, line := range gone.Lines {
 			c.cfg.Meter.RemoveLine(line.Name)
 		}
+		z.set = true
 		z.changed(c)
 		seq, objects := c.newest.list()
 		z.tell(c, events, seq, func(id uint32) string {

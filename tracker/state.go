@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image"
 
+	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/checkpoint/checkpointv1"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/tracker/internal/layout"
@@ -36,6 +37,9 @@ func (t *Tracker) State(background bool) *checkpointv1.Tracker {
 func (t *Tracker) Resume(s *checkpointv1.Tracker) error {
 	if at := image.Pt(int(s.Width), int(s.Height)); at != t.size {
 		return fmt.Errorf("tracker: the state is of pictures of %d×%d; want %d×%d, as those recalled", at.X, at.Y, t.size.X, t.size.Y)
+	}
+	if n := len(s.Objects); n > annotation.MaxFollowed {
+		return fmt.Errorf("tracker: the state is of %d objects; want at most %d", n, annotation.MaxFollowed)
 	}
 	type known struct {
 		life   life.Object

@@ -547,6 +547,7 @@ type Layout struct {
 	Hits          int32     `protobuf:"varint,27,opt,name=hits,proto3" json:"hits,omitempty"`
 	Recalled      bool      `protobuf:"varint,28,opt,name=recalled,proto3" json:"recalled,omitempty"`
 	Stood         bool      `protobuf:"varint,29,opt,name=stood,proto3" json:"stood,omitempty"`
+	Missed        int32     `protobuf:"varint,30,opt,name=missed,proto3" json:"missed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -782,6 +783,13 @@ func (x *Layout) GetStood() bool {
 		return x.Stood
 	}
 	return false
+}
+
+func (x *Layout) GetMissed() int32 {
+	if x != nil {
+		return x.Missed
+	}
+	return 0
 }
 
 // Background is what the places of the picture look like without anybody.
@@ -1548,7 +1556,7 @@ const file_checkpoint_checkpointv1_checkpoint_proto_rawDesc = "" +
 	"\x04zoom\x18\x06 \x01(\x05R\x04zoom\x12\x1c\n" +
 	"\tprobation\x18\a \x01(\x05R\tprobation\x12\x12\n" +
 	"\x04hits\x18\b \x01(\x05R\x04hits\x12\x1a\n" +
-	"\brequired\x18\t \x01(\x05R\brequired\"\xaa\x05\n" +
+	"\brequired\x18\t \x01(\x05R\brequired\"\xc2\x05\n" +
 	"\x06Layout\x12\x14\n" +
 	"\x05found\x18\x01 \x01(\bR\x05found\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x18\n" +
@@ -1582,7 +1590,8 @@ const file_checkpoint_checkpointv1_checkpoint_proto_rawDesc = "" +
 	"\x04left\x18\x1a \x01(\bR\x04left\x12\x12\n" +
 	"\x04hits\x18\x1b \x01(\x05R\x04hits\x12\x1a\n" +
 	"\brecalled\x18\x1c \x01(\bR\brecalled\x12\x14\n" +
-	"\x05stood\x18\x1d \x01(\bR\x05stood\"\x98\x01\n" +
+	"\x05stood\x18\x1d \x01(\bR\x05stood\x12\x16\n" +
+	"\x06missed\x18\x1e \x01(\x05R\x06missed\"\x98\x01\n" +
 	"\n" +
 	"Background\x12\x14\n" +
 	"\x05width\x18\x01 \x01(\x05R\x05width\x12\x16\n" +

@@ -19,7 +19,7 @@ func (o *Object) Kept() *checkpointv1.Layout {
 		X: o.x, Y: o.y, Width: o.w, Height: o.h, FoundWidth: o.foundW, FoundHeight: o.foundH, Vx: o.vx, Vy: o.vy,
 		Match: o.match, Typical: o.typical, Marked: append([]float32(nil), o.marked...), Lately: append([]float32(nil), o.lately...), Similarity: o.similarity,
 		Certain: o.certain, Returned: o.returned, Apart: int32(o.apart), Age: int32(o.age), Unseen: int32(o.unseen),
-		Left: o.left, Hits: int32(o.hits), Recalled: o.recalled, Stood: o.stood,
+		Left: o.left, Hits: int32(o.hits), Recalled: o.recalled, Stood: o.stood, Missed: int32(o.missed),
 	}
 }
 
@@ -28,13 +28,14 @@ var errState = errors.New("layout: faulty state of an object")
 
 const (
 	mostPlace = 1 << 12 // cells of a grid along a side, and then some
+	mostSlim  = 128.    // one side of a cell to the other: of a pixel's row that crosses the picture
 	mostCount = 1 << 30
 )
 
 // Resume makes o what it was when s was taken.
 func (o *Object) Resume(s *checkpointv1.Layout) error {
 	n := int(s.Rows) * int(s.Columns)
-	sound := s.Rows > 0 && s.Columns > 0 && s.Rows <= layoutCells && s.Columns <= mostCells &&
+	sound := s.Rows >= fewestCells && s.Columns >= fewestCells && s.Rows <= mostCells && s.Columns <= mostCells &&
 		len(s.First) == 3*n && len(s.Now) == 3*n && len(s.Occupied) == n &&
 		features.IsAppearance(s.Marked) && features.IsAppearance(s.Lately)
 	for _, v := range []float64{s.X, s.Y, s.Vx, s.Vy, s.Match, s.Typical, s.Similarity} {
@@ -43,9 +44,12 @@ func (o *Object) Resume(s *checkpointv1.Layout) error {
 	for _, v := range []float64{s.Width, s.Height, s.FoundWidth, s.FoundHeight} {
 		sound = sound && v >= 0.5 && v <= mostPlace
 	}
-	for _, v := range []int32{s.Apart, s.Age, s.Unseen, s.Hits} {
+	for _, v := range []int32{s.Apart, s.Age, s.Unseen, s.Hits, s.Missed} {
 		sound = sound && v >= 0 && v <= mostCount
 	}
+	// Its cells are about square, as place has them, or looking for it would take long.
+	slim := s.Width / float64(s.Columns) / (s.Height / float64(s.Rows))
+	sound = sound && slim >= 1/mostSlim && slim <= mostSlim
 	for _, list := range [][]float32{s.First, s.Now, s.Occupied} {
 		for _, v := range list {
 			sound = sound && math.Abs(float64(v)) <= 1000
@@ -60,7 +64,7 @@ func (o *Object) Resume(s *checkpointv1.Layout) error {
 		x: s.X, y: s.Y, w: s.Width, h: s.Height, foundW: s.FoundWidth, foundH: s.FoundHeight, vx: s.Vx, vy: s.Vy,
 		match: s.Match, typical: s.Typical, marked: append(features.Appearance(nil), s.Marked...), lately: append(features.Appearance(nil), s.Lately...), similarity: s.Similarity,
 		certain: s.Certain, returned: s.Returned, apart: int(s.Apart), age: int(s.Age), unseen: int(s.Unseen),
-		left: s.Left, hits: int(s.Hits), recalled: s.Recalled, stood: s.Stood,
+		left: s.Left, hits: int(s.Hits), recalled: s.Recalled, stood: s.Stood, missed: int(s.Missed),
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package life
 
 import (
 	"errors"
-	"math"
 
 	"github.com/segd/segd/checkpoint/checkpointv1"
 )
@@ -23,12 +22,11 @@ const (
 
 // Resume makes o what it was when s was taken.
 func (o *Object) Resume(s *checkpointv1.Life) error {
-	sound := s.State <= uint32(Lost) && s.Zoom >= 0 && s.Zoom <= mostZoom
+	sound := s.State <= uint32(Lost) && s.Zoom >= 0 && s.Zoom <= mostZoom &&
+		s.Unseen >= 0 && s.Unseen <= mostFrames && s.Probation >= -mostFrames && s.Probation <= probationFrames &&
+		s.Hits >= 0 && s.Hits <= maxRequired && s.Required >= 0 && s.Required <= maxRequired
 	for _, v := range []float64{s.Area, s.X, s.Y} {
-		sound = sound && math.Abs(v) <= mostPixels
-	}
-	for _, v := range []int32{s.Unseen, s.Probation, s.Hits, s.Required} {
-		sound = sound && v >= -mostFrames && v <= mostFrames
+		sound = sound && v >= 0 && v <= mostPixels
 	}
 	if !sound {
 		return errors.New("life: faulty state of an object")
