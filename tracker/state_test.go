@@ -1,0 +1,270 @@
+package tracker
+
+import (
+	"image"
+	"math"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/checkpoint/checkpointv1"
+	"github.com/segd/segd/features"
+)
+
+// guard is where somebody stands, and marked says so.
+var guard = image.Rect(102, 60, 138, 120)
+
+func marked(box image.Rectangle) *annotation.Annotation {
+	return &annotation.Annotation{Width: 240, Height: 180, Objects: []annotation.Object{{
+		ID: 1, Label: "guard", Box: []float64{float64(box.Min.X), float64(box.Min.Y), float64(box.Max.X), float64(box.Max.Y)},
+	}}}
+}
+
+// watched is what a tracker knows that has followed somebody who moves by way a frame, from the frame on in which
+// they were marked to frame seq, when they are at box; and that tracker.
+func watched(t testing.TB, way image.Point) (tr *Tracker, box image.Rectangle, seq uint64) {
+	t.Helper()
+	tr, box = newTracker(t, Config{}), guard
+	for ; seq < 10; seq++ {
+		step(t, tr, bands(seq, image.Rectangle{}, false), nil)
+	}
+	step(t, tr, bands(seq, box, false), marked(box))
+	for range 12 {
+		seq++
+		box = box.Add(way)
+		if o := step(t, tr, bands(seq, box, false), nil).Objects[0]; o.State != Visible {
+			t.Fatalf("frame %d: %v", seq, o.State)
+		}
+	}
+	return tr, box, seq
+}
+
+// recalled is another tracker, which was shown what was seen of them first and last.
+func recalled(t testing.TB, last image.Rectangle, seq uint64) *Tracker {
+	t.Helper()
+	tr := newTracker(t, Config{})
+	for _, box := range []image.Rectangle{guard, last} {
+		if err := tr.Recall(t.Context(), bands(seq+1, box, false), marked(box)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return tr
+}
+
+// overlap is how much of both boxes is in both.
+func overlap(a, b image.Rectangle) float64 {
+	return features.IoU(a, b)
+}
+
+// In front of a camera that stands an object that was in sight is so again in the first frame, where it is by then;
+// without the state it is not. Also where frames were missed, as its motion says.
+func TestResume(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		way    image.Point
+		missed uint64
+	}{
+		{"at once", image.Point{}, 0},
+		{"it moves", image.Pt(-2, 0), 0},
+		{"frames later", image.Pt(-2, 0), 8},
+		{"many frames later, it stands", image.Point{}, 31},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			before, last, seq := watched(t, tt.way)
+			state := before.State(true)
+			for _, resume := range []bool{true, false} {
+				tr := recalled(t, last, seq)
+				if resume {
+					if err := tr.Resume(state); err != nil {
+						t.Fatal(err)
+					}
+					if again := tr.State(true); !proto.Equal(again.Objects[0], state.Objects[0]) || !proto.Equal(again.Background, state.Background) {
+						t.Errorf("kept again it is another state")
+					}
+				}
+				for n := range uint64(5) {
+					at := seq + 1 + tt.missed + n
+					box := guard.Add(tt.way.Mul(int(at - 10)))
+					o := step(t, tr, bands(at, box, false), nil).Objects[0]
+					if resume && (o.State != Visible || overlap(o.Box, box) < 0.8) {
+						t.Fatalf("frame %d: %v in %v; want it in sight in %v", at, o.State, o.Box, box)
+					}
+					if !resume && o.State == Visible {
+						t.Fatalf("frame %d: in sight without the state, as a test that this helps", at)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Whoever stands by then where an object was is not it.
+func TestResumeStranger(t *testing.T) {
+	before, last, seq := watched(t, image.Point{})
+	tr := recalled(t, last, seq)
+	if err := tr.Resume(before.State(true)); err != nil {
+		t.Fatal(err)
+	}
+	for n := range uint64(20) {
+		o := step(t, tr, bands(seq+20+n, guard, true), nil).Objects[0]
+		if n > 0 && o.State == Visible {
+			t.Fatalf("frame %d: somebody else is it", n)
+		}
+	}
+}
+
+// Where the camera moved, or nobody knows what is behind the objects, what they are as wholes is left alone: where
+// they are in their lives is taken.
+func TestResumeLifeAlone(t *testing.T) {
+	before, last, seq := watched(t, image.Point{})
+	for name, spoil := range map[string]func(*checkpointv1.Tracker){
+		"it moved":      func(s *checkpointv1.Tracker) { s.Background.Still = 1 },
+		"no background": func(s *checkpointv1.Tracker) { s.Background = nil },
+	} {
+		state := before.State(true)
+		spoil(state)
+		tr := recalled(t, last, seq)
+		was := tr.State(true)
+		if err := tr.Resume(state); err != nil {
+			t.Fatal(err)
+		}
+		got := tr.State(true)
+		if !proto.Equal(got.Objects[0].Life, state.Objects[0].Life) || got.Objects[0].Life.State != uint32(Visible) {
+			t.Errorf("%s: its life is %v; want %v", name, got.Objects[0].Life, state.Objects[0].Life)
+		}
+		if !proto.Equal(got.Objects[0].Layout, was.Objects[0].Layout) || !proto.Equal(got.Background, was.Background) {
+			t.Errorf("%s: what it is as a whole was taken", name)
+		}
+		step(t, tr, bands(seq+1, guard, false), nil)
+	}
+	if s := before.State(false); s.Background != nil || len(s.Objects) != 1 {
+		t.Errorf("a short state has a background, or lacks objects: %v", s.Objects)
+	}
+}
+
+// A faulty state is refused, and nothing of it taken.
+func TestResumeFaults(t *testing.T) {
+	before, last, seq := watched(t, image.Point{})
+	good := before.State(true)
+	tr := recalled(t, last, seq)
+	was := tr.State(true)
+	of := func(change func(*checkpointv1.TrackedObject)) func(*checkpointv1.Tracker) {
+		return func(s *checkpointv1.Tracker) { change(s.Objects[0]) }
+	}
+	for name, spoil := range map[string]func(*checkpointv1.Tracker){
+		"another size":          func(s *checkpointv1.Tracker) { s.Width++ },
+		"no life":               of(func(o *checkpointv1.TrackedObject) { o.Life = nil }),
+		"no box":                of(func(o *checkpointv1.TrackedObject) { o.Box = nil }),
+		"zoom 3":                of(func(o *checkpointv1.TrackedObject) { o.Life.Zoom = 3 }),
+		"zoom 64":               of(func(o *checkpointv1.TrackedObject) { o.Life.Zoom = 64 }),
+		"no such state":         of(func(o *checkpointv1.TrackedObject) { o.Life.State = 3 }),
+		"an area of no number":  of(func(o *checkpointv1.TrackedObject) { o.Life.Area = math.NaN() }),
+		"a negative area":       of(func(o *checkpointv1.TrackedObject) { o.Life.Area = -1 }),
+		"detected for ever":     of(func(o *checkpointv1.TrackedObject) { o.Life.Required = 1 << 20 }),
+		"a row less":            of(func(o *checkpointv1.TrackedObject) { o.Layout.Rows-- }),
+		"no rows":               of(func(o *checkpointv1.TrackedObject) { o.Layout.Rows, o.Layout.Columns = 0, 0 }),
+		"huge rows":             of(func(o *checkpointv1.TrackedObject) { o.Layout.Rows, o.Layout.Columns = 1<<30, 1<<30 }),
+		"a cell of no number":   of(func(o *checkpointv1.TrackedObject) { o.Layout.Now[5] = float32(math.NaN()) }),
+		"a motion to infinity":  of(func(o *checkpointv1.TrackedObject) { o.Layout.Vx = math.Inf(1) }),
+		"no width":              of(func(o *checkpointv1.TrackedObject) { o.Layout.Width = 0 }),
+		"slimmer than a cell":   of(func(o *checkpointv1.TrackedObject) { o.Layout.Width, o.Layout.Height = 0.5, 2000 }),
+		"half its looks":        of(func(o *checkpointv1.TrackedObject) { o.Layout.Lately = o.Layout.Lately[:20] }),
+		"a background of less":  func(s *checkpointv1.Tracker) { s.Background.Colours = s.Background.Colours[3:] },
+		"a background of other": func(s *checkpointv1.Tracker) { s.Background.Width, s.Background.Height = s.Background.Height, s.Background.Width },
+		"still for less":        func(s *checkpointv1.Tracker) { s.Background.Still = -1 },
+		"too many": func(s *checkpointv1.Tracker) {
+			for range annotation.MaxFollowed {
+				s.Objects = append(s.Objects, s.Objects[0])
+			}
+		},
+	} {
+		s := proto.CloneOf(good)
+		spoil(s)
+		if err := tr.Resume(s); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		if !proto.Equal(tr.State(true), was) {
+			t.Fatalf("%s: something of it was taken", name)
+		}
+	}
+	if err := newTracker(t, Config{}).Resume(good); err == nil {
+		t.Error("a tracker that recalls nothing takes it")
+	}
+	if err := tr.Resume(good); err != nil {
+		t.Error(err)
+	}
+}
+
+// numbers calls visit for every number in m, a list's first, with what sets it.
+func numbers(m protoreflect.Message, at string, visit func(at string, kind protoreflect.Kind, set func(protoreflect.Value))) {
+	fields := m.Descriptor().Fields()
+	for i := range fields.Len() {
+		f := fields.Get(i)
+		name := at + "." + string(f.Name())
+		switch {
+		case f.IsList() && m.Get(f).List().Len() == 0:
+		case f.IsList() && f.Kind() == protoreflect.MessageKind:
+			numbers(m.Mutable(f).List().Get(0).Message(), name, visit)
+		case f.IsList():
+			visit(name, f.Kind(), func(v protoreflect.Value) { m.Mutable(f).List().Set(0, v) })
+		case f.Kind() == protoreflect.MessageKind && m.Has(f):
+			numbers(m.Mutable(f).Message(), name, visit)
+		case f.Kind() != protoreflect.MessageKind:
+			visit(name, f.Kind(), func(v protoreflect.Value) { m.Set(f, v) })
+		}
+	}
+}
+
+// Whatever number stands in a state, what follows does not panic.
+func TestResumeAnyNumber(t *testing.T) {
+	values := map[protoreflect.Kind][]protoreflect.Value{
+		protoreflect.Int32Kind:  {protoreflect.ValueOfInt32(-1), protoreflect.ValueOfInt32(math.MaxInt32), protoreflect.ValueOfInt32(1 << 30)},
+		protoreflect.Uint32Kind: {protoreflect.ValueOfUint32(math.MaxUint32)},
+		protoreflect.Uint64Kind: {protoreflect.ValueOfUint64(math.MaxUint64)},
+	}
+	for _, v := range []float64{math.NaN(), math.Inf(1), -1, 0.5, 4096, 1e9} {
+		values[protoreflect.DoubleKind] = append(values[protoreflect.DoubleKind], protoreflect.ValueOfFloat64(v))
+		values[protoreflect.FloatKind] = append(values[protoreflect.FloatKind], protoreflect.ValueOfFloat32(float32(v)))
+	}
+	before, last, seq := watched(t, image.Pt(-2, 0))
+	good := before.State(true)
+	tried, taken := 0, 0
+	tr := recalled(t, last, seq)
+	var names []string
+	numbers(proto.CloneOf(good).ProtoReflect(), "tracker", func(at string, kind protoreflect.Kind, _ func(protoreflect.Value)) {
+		if kind != protoreflect.BytesKind {
+			names = append(names, at)
+		}
+	})
+	if len(names) < 40 {
+		t.Fatalf("%d numbers: %v", len(names), names)
+	}
+	for _, name := range names {
+		for k := 0; ; k++ {
+			s := proto.CloneOf(good)
+			more := false
+			numbers(s.ProtoReflect(), "tracker", func(at string, kind protoreflect.Kind, set func(protoreflect.Value)) {
+				if at == name && k < len(values[kind]) {
+					set(values[kind][k])
+					more = true
+				}
+			})
+			if !more {
+				break
+			}
+			tried++
+			if tr.Resume(s) != nil {
+				continue
+			}
+			taken++
+			step(t, tr, bands(seq+1, last, false), nil)
+			_ = tr.State(true)
+			tr = recalled(t, last, seq)
+		}
+	}
+	if taken == 0 || taken == tried {
+		t.Errorf("%d of %d were taken", taken, tried)
+	}
+}
