@@ -74,6 +74,7 @@ type object struct {
 	detected   int             // looks in all
 
 	resting bool                // lost, and the tracker does not follow it
+	awaited bool                // it rests since a restart alone: it is where it is expected
 	looks   features.Appearance // by its detections
 	place   place
 }
@@ -262,7 +263,7 @@ func (m *Marker) assign(l *Look) (of []int) {
 	for i, d := range l.Found {
 		for k := range m.objects {
 			o := &m.objects[k]
-			if o.resting {
+			if o.resting && !o.awaited {
 				continue
 			}
 			if v := features.IoU(d.Box, o.expected(l.Seq)); v >= leastIoU && (!o.own || o.class == d.Class) {
@@ -288,6 +289,7 @@ func (m *Marker) bury(l *Look, detected []bool, given []uint32) (d Decision) {
 	resting := 0
 	for k := range detected {
 		o := &m.objects[k]
+		o.awaited = false
 		switch {
 		case detected[k]:
 			o.undetected = 0

@@ -31,7 +31,8 @@ func (m *Marker) State() *checkpointv1.Marker {
 const most = 1 << 30
 
 // Resume makes m know what another one did when s was taken. Objects that the tracker does not know,
-// which are not in followed, rest if they were marked here, and else are forgotten. Of a faulty s
+// which are not in followed, rest if they were marked here, those in sight until the next look, where they are
+// expected, and else are forgotten. Of a faulty s
 // nothing is taken but the ids that were used.
 func (m *Marker) Resume(s *checkpointv1.Marker, followed []uint32) error {
 	if s.NextId >= FirstID && s.NextId <= most {
@@ -56,6 +57,7 @@ func (m *Marker) Resume(s *checkpointv1.Marker, followed []uint32) error {
 			if !o.Own || o.Kept {
 				continue
 			}
+			f.awaited = !f.resting && f.state == tracker.Visible
 			f.resting, f.state = true, tracker.Lost
 		}
 		objects = append(objects, f)

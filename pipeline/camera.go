@@ -184,8 +184,9 @@ type Camera struct {
 	keeper         keeper
 	captured       time.Time // the last time; this and the next two are of whoever has the turn
 	capturedWhole  time.Time
-	wholeIn        time.Duration // after that
-	configuredHash []byte        // of Config.Annotation; nil without
+	wholeIn        time.Duration   // after that
+	pictured       map[uint32]bool // the objects that the picture of the last whole one shows
+	configuredHash []byte          // of Config.Annotation; nil without
 
 	// seqBase and ptsBase carry the numbering across restarts of the stages; only
 	// the goroutine of Run touches them and next….

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,9 +30,10 @@ type Checkpoints interface {
 const (
 	// captureEvery is how often what changes with every frame is kept. The newest picture and the background
 	// are after each command, wholeFirst later, when there is something to be known of what was marked, and then
-	// ever more seldom, down to once in wholeEvery.
+	// ever more seldom, down to once in wholeEvery, or in wholeNew while an object is in sight that no picture shows.
 	captureEvery = time.Second
 	wholeFirst   = 2 * time.Second
+	wholeNew     = 5 * time.Second
 	wholeEvery   = 30 * time.Second
 	// saveTimeout bounds how long it takes to keep a checkpoint, that at the end included.
 	saveTimeout = 5 * time.Second
@@ -118,6 +120,22 @@ func (k *keeper) ended() bool {
 	return k.closed
 }
 
+// captureDue captures what is due after masks that somebody may have marked. It is called in the camera's turn.
+func (s *stages) captureDue(masks *segdv1.MaskFrame, marked bool, now time.Time) {
+	c := s.c
+	if marked {
+		c.wholeIn = 0
+	}
+	passed := now.Sub(c.capturedWhole)
+	unpictured := func(o *segdv1.Object) bool { return o.Area > 0 && !c.pictured[o.Id] }
+	switch {
+	case marked, passed >= c.wholeIn, passed >= wholeNew && slices.ContainsFunc(masks.Objects, unpictured):
+		c.capture(s, true)
+	case now.Sub(c.captured) >= captureEvery && len(masks.Objects) > 0:
+		c.capture(s, false)
+	}
+}
+
 // capture notes what the camera knows, and hands it over to be kept, with the pictures and the background if
 // whole is true. It is called in the camera's turn, with the stages that there are.
 func (c *Camera) capture(s *stages, whole bool) {
@@ -148,6 +166,10 @@ func (c *Camera) capture(s *stages, whole bool) {
 		frame.Release()
 	} else {
 		k.picture = frame
+		c.pictured = make(map[uint32]bool, len(objects))
+		for _, o := range objects {
+			c.pictured[o.Id] = o.Area > 0
+		}
 	}
 	c.keeper.put(k)
 }

@@ -421,15 +421,7 @@ func (s *stages) track(ctx context.Context, it *item) error {
 	c.zones.observe(c, it, res)
 	s.objects.watch(c, it.masks, it.pts, marks)
 	s.search(it.masks, it.pts)
-	switch {
-	case marks != nil:
-		c.wholeIn = 0
-		c.capture(s, true)
-	case now.Sub(c.capturedWhole) >= c.wholeIn:
-		c.capture(s, true)
-	case now.Sub(c.captured) >= captureEvery:
-		c.capture(s, false)
-	}
+	defer s.captureDue(it.masks, marks != nil, now) // once they are out
 	if err := c.cfg.Publisher.PublishMask(it.masks); err != nil {
 		// The bus is away, the stage is sound: people at the page still see it.
 		c.publishFailed()

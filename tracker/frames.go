@@ -126,7 +126,7 @@ func (w *frames) sightings() []*recall.Sighting {
 
 // sources are the frames to look up for the one with number seq: the latest, the newest
 // first, and those that people annotated. What a detector annotated a moment ago says no more than the
-// latest do.
+// latest do, if there are some.
 func (w *frames) sources(seq uint64, latest int) []belief.Source {
 	w.refs = w.refs[:0]
 	recent := w.recent[max(0, len(w.recent)-latest):]
@@ -137,7 +137,7 @@ func (w *frames) sources(seq uint64, latest int) []belief.Source {
 		})
 	}
 	for _, f := range w.anchors {
-		if !slices.Contains(recent, f) && !f.automatic {
+		if !slices.Contains(recent, f) && (!f.automatic || len(recent) == 0) {
 			w.refs = append(w.refs, belief.Source{Reference: &f.Reference, Annotated: true})
 		}
 	}
