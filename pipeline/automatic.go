@@ -398,6 +398,8 @@ func (s *stages) end(ids []uint32, reason string) {
 		s.c.automatic.forget(id)
 		if i := slices.IndexFunc(objects, func(o *segdv1.Object) bool { return o.Id == id }); i >= 0 {
 			gone = append(gone, objects[i])
+		} else if o, told := s.objects[id]; told { // in a run before
+			gone = append(gone, &segdv1.Object{Id: id, Label: o.label, Automatic: true})
 		} else {
 			s.step.Remove(id)
 		}

@@ -1,0 +1,100 @@
+//go:build !race
+
+package pipeline
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/mask"
+)
+
+// overlaps is the mean IoU of the objects of masks with those of want, frame by frame, of n frames.
+func overlaps(t *testing.T, masks, want []*segdv1.MaskFrame, n int) float64 {
+	t.Helper()
+	if len(masks) < n || len(want) < n {
+		t.Fatalf("%d and %d frames; want %d", len(masks), len(want), n)
+	}
+	rle := func(o *segdv1.Object) mask.RLE {
+		m, err := mask.Parse(o.Counts, int(want[0].Width), int(want[0].Height))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	sum, objects := 0.0, 0
+	for k := range n {
+		for _, o := range want[k].Objects {
+			if o.Area == 0 {
+				continue
+			}
+			objects++
+			for _, got := range masks[k].Objects {
+				if got.Id == o.Id && got.Area > 0 {
+					sum += mask.IoU(rle(got), rle(o))
+				}
+			}
+		}
+	}
+	if objects < n {
+		t.Fatalf("%d objects in %d frames of the undisturbed run; want at least one a frame", objects, n)
+	}
+	return sum / float64(objects)
+}
+
+// Persons of the demo's clip are where they were, from the first frame after a restart on, as if there had been none.
+// Without a checkpoint, by the annotation's picture alone, they are found later.
+func TestPersonsAreFollowedAfterARestart(t *testing.T) {
+	const start, before, n = 45, 12, 20 // persons stay in sight from frame start on
+	first, cut := clipFrames(t, 2, before+n, start)[0], clipFrames(t, 2, before, start)[0]
+	rest := clipFrames(t, 2, n, start+2*before)[0]
+	walkers := func(picture string) *annotation.Annotation { // two persons in frame start of the clip
+		a := &annotation.Annotation{Frame: ptr(0), Width: 768, Height: 576, Objects: []annotation.Object{
+			{ID: 1, Label: "tall one", Box: []float64{542, 225, 572, 320}}, {ID: 2, Label: "dark coat", Box: []float64{709, 268, 744, 384}},
+		}}
+		if picture != "" {
+			var err error
+			if a.Picture, err = os.ReadFile(picture); err != nil {
+				t.Fatal(err)
+			}
+			a.Frame = nil
+		}
+		return a
+	}
+	synctest.Test(t, func(t *testing.T) {
+		alone := clipBench(t, first)
+		alone.cfg.Annotation = walkers("")
+		alone.run(t.Context(), t)
+		want := alone.rec.masks[before:]
+
+		store := &shelf{}
+		b := clipBench(t, cut)
+		b.cfg.Annotation, b.cfg.Checkpoints = walkers(""), store
+		b.run(t.Context(), t)
+		for _, tt := range []struct {
+			name        string
+			store       Checkpoints
+			least, most float64
+		}{{"with a checkpoint", store, 0.7, 1}, {"without", nil, 0, 0.4}} {
+			b := clipBench(t, rest)
+			b.cfg.Annotation, b.cfg.Checkpoints = walkers(""), tt.store
+			if tt.store == nil {
+				b.cfg.Annotation = walkers(filepath.Join(cut, fmt.Sprintf("%04d.jpg", start)))
+			}
+			b.run(t.Context(), t)
+			got := overlaps(t, b.rec.masks, want, n)
+			t.Logf("%s: IoU %.2f", tt.name, got)
+			if got < tt.least || got > tt.most {
+				t.Errorf("%s: mean IoU %.2f with an undisturbed run; want %.1f to %.1f", tt.name, got, tt.least, tt.most)
+			}
+			if kinds := b.rec.ofObjects(); tt.store != nil && len(kinds) > 0 {
+				t.Errorf("events %v", kinds)
+			}
+		}
+	})
+}
