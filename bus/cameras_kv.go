@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -17,6 +18,9 @@ const (
 	maxCameraBytes = 32 << 20
 	// maxCameraValues is how many are read; more than a segd keeps, so that somebody hears of the others.
 	maxCameraValues = 256
+	// keptSilence is how long the server is waited for that sends them: one that cannot read one from its
+	// disk says nothing.
+	keptSilence = 2 * time.Second
 )
 
 // CamerasBucket is the name of the key-value bucket that keeps the cameras of a site which were added while
@@ -52,7 +56,7 @@ func (b *Bus) denyKept(err error) bool {
 	return true
 }
 
-// KeptCameras returns what KeepCamera kept, by camera. The methods about kept cameras may be called from any
+// KeptCameras returns what KeepCamera kept, by camera; nil for what is there and cannot be read. The methods about kept cameras may be called from any
 // goroutine; their errors wrap ErrNotConnected without a connection.
 func (b *Bus) KeptCameras(ctx context.Context) (map[string][]byte, error) {
 	kv, err := b.keptCameras(ctx)
@@ -72,6 +76,8 @@ func (b *Bus) KeptCameras(ctx context.Context) (map[string][]byte, error) {
 		select {
 		case <-ctx.Done():
 			return nil, b.keepError(ctx.Err())
+		case <-time.After(keptSilence):
+			return values, b.addUnread(ctx, values)
 		case entry := <-all.Updates():
 			if entry == nil { // that was all
 				return values, nil
@@ -81,6 +87,27 @@ func (b *Bus) KeptCameras(ctx context.Context) (map[string][]byte, error) {
 			}
 		}
 	}
+}
+
+// addUnread adds those that are there and did not come.
+func (b *Bus) addUnread(ctx context.Context, values map[string][]byte) error {
+	stream, err := b.events.js.Stream(ctx, camerasStream(b.cfg.Site))
+	if err != nil {
+		return b.keepError(err)
+	}
+	prefix := "$KV." + CamerasBucket(b.cfg.Site) + "."
+	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(prefix+">"))
+	if err != nil {
+		return b.keepError(err)
+	}
+	for subject := range info.State.Subjects {
+		camera := strings.TrimPrefix(subject, prefix)
+		if _, ok := values[camera]; !ok {
+			b.cfg.Logger.Error("what is kept of a camera cannot be read: the store is damaged there", "camera", camera)
+			values[camera] = nil
+		}
+	}
+	return nil
 }
 
 // KeepCamera keeps value for a camera, in place of what there is. It has been stored when it returns.

@@ -3,6 +3,7 @@ package bus
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -24,11 +26,15 @@ const (
 	unfinishedAge = time.Minute
 
 	generationKey = "generation"
+	shortSuffix   = ".short"
 )
 
 // CheckpointBucket is the name of the JetStream object store that keeps a site's checkpoints. What the
 // objects in it are is docs/checkpoints.md's.
 func CheckpointBucket(site string) string { return "segd_" + site + "_checkpoints" }
+
+// checkpointStream is the name of the stream that it is.
+func checkpointStream(site string) string { return "OBJ_" + CheckpointBucket(site) }
 
 // Checkpoints keep what is known of cameras in a JetStream object store: one object for each of a camera's
 // generations, CAMERA.0 and CAMERA.1 in turns, whose metadata says which is newer, and CAMERA.short. An object
@@ -36,10 +42,12 @@ func CheckpointBucket(site string) string { return "segd_" + site + "_checkpoint
 type Checkpoints struct {
 	bus *Bus
 
+	unfinished time.Duration // unfinishedAge
+
 	mu      sync.Mutex
 	store   jetstream.ObjectStore
 	newest  map[string]uint64 // by camera: the generation that was kept last
-	cleared bool              // what unfinished writes have left is removed
+	clearAt time.Time         // when what unfinished writes have left is to be removed; zero: never
 }
 
 // Checkpoints returns the site's, nil where nothing would survive the process: the server inside it
@@ -48,7 +56,7 @@ func (b *Bus) Checkpoints() *Checkpoints {
 	if b.cfg.URL == "" && b.cfg.StoreDir == "" {
 		return nil
 	}
-	return &Checkpoints{bus: b, newest: map[string]uint64{}}
+	return &Checkpoints{bus: b, unfinished: unfinishedAge, newest: map[string]uint64{}, clearAt: time.Now()}
 }
 
 // open returns the store, which is made if there is none.
@@ -67,47 +75,63 @@ func (c *Checkpoints) open(ctx context.Context) (_ jetstream.ObjectStore, err er
 		}
 		if err != nil {
 			c.store = nil
-			return nil, err
+			return nil, withoutJetStream(err)
 		}
 	}
-	if !c.cleared {
-		if err := c.clear(ctx); err != nil {
+	if !c.clearAt.IsZero() && !time.Now().Before(c.clearAt) {
+		again, err := c.clear(ctx)
+		if err != nil {
 			return nil, err
 		}
-		c.cleared = true
+		c.clearAt = time.Time{}
+		if again {
+			c.clearAt = time.Now().Add(c.unfinished)
+		}
 	}
 	return c.store, nil
 }
 
-// clear removes what writes have left that never ended.
-func (c *Checkpoints) clear(ctx context.Context) error {
+// clear removes what writes have left that never ended; again says that there is more that may be such.
+func (c *Checkpoints) clear(ctx context.Context) (again bool, err error) {
 	objects, err := c.store.List(ctx)
 	if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
-		return err
+		return false, err
 	}
-	bucket := CheckpointBucket(c.bus.cfg.Site)
-	stream, err := c.bus.events.js.Stream(ctx, "OBJ_"+bucket)
+	stream, chunks, err := c.chunks(ctx, ">")
 	if err != nil {
-		return err
+		return false, err
 	}
-	chunks := "$O." + bucket + ".C."
-	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(chunks+">"))
-	if err != nil {
-		return err
-	}
-	for subject := range info.State.Subjects {
-		if slices.ContainsFunc(objects, func(o *jetstream.ObjectInfo) bool { return chunks+o.NUID == subject }) {
+	bucket := chunkSubject(c.bus.cfg.Site, "")
+	for subject := range chunks {
+		if slices.ContainsFunc(objects, func(o *jetstream.ObjectInfo) bool { return bucket+o.NUID == subject }) {
 			continue
 		}
 		last, err := stream.GetLastMsgForSubject(ctx, subject)
-		if err != nil || time.Since(last.Time) < unfinishedAge {
-			continue // it is gone, or somebody writes it
+		if err != nil || time.Since(last.Time) < c.unfinished {
+			again = true // it is gone, or somebody writes it
+			continue
 		}
 		if err := stream.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return nil
+	return again, nil
+}
+
+// chunkSubject is where an object store has the parts of an object.
+func chunkSubject(site, nuid string) string { return "$O." + CheckpointBucket(site) + ".C." + nuid }
+
+// chunks counts the parts of the object of that NUID, by subject.
+func (c *Checkpoints) chunks(ctx context.Context, nuid string) (jetstream.Stream, map[string]uint64, error) {
+	stream, err := c.bus.events.js.Stream(ctx, checkpointStream(c.bus.cfg.Site))
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(chunkSubject(c.bus.cfg.Site, nuid)))
+	if err != nil {
+		return nil, nil, err
+	}
+	return stream, info.State.Subjects, nil
 }
 
 // object is the name of a generation of a camera's.
@@ -115,7 +139,7 @@ func object(camera string, generation uint64) string {
 	return camera + "." + strconv.FormatUint(generation%generations, 10)
 }
 
-func shortObject(camera string) string { return camera + ".short" }
+func shortObject(camera string) string { return camera + shortSuffix }
 
 // generationsOf are the generations there are of a camera's checkpoint, the newest first.
 func generationsOf(ctx context.Context, store jetstream.ObjectStore, camera string) (all []uint64, err error) {
@@ -156,7 +180,7 @@ func (c *Checkpoints) Load(ctx context.Context, camera string) (short []byte, al
 		return fail(err)
 	}
 	read := func(name string) ([]byte, error) {
-		data, err := store.GetBytes(ctx, name)
+		data, err := c.read(ctx, store, name)
 		if err != nil && ctx.Err() == nil {
 			if !errors.Is(err, jetstream.ErrObjectNotFound) {
 				c.bus.cfg.Logger.Warn("a checkpoint cannot be read", "camera", camera, "object", name, "err", err)
@@ -179,6 +203,28 @@ func (c *Checkpoints) Load(ctx context.Context, camera string) (short []byte, al
 		c.newest[camera] = there[0]
 	}
 	return short, all, nil
+}
+
+// read returns an object. One that lacks parts is an error at once, where GetBytes would wait for them; and
+// however long one takes, there is time for the next.
+func (c *Checkpoints) read(ctx context.Context, store jetstream.ObjectStore, name string) ([]byte, error) {
+	if end, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(end)/2)
+		defer cancel()
+	}
+	info, err := store.GetInfo(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	_, there, err := c.chunks(ctx, info.NUID)
+	if err != nil {
+		return nil, err
+	}
+	if n := there[chunkSubject(c.bus.cfg.Site, info.NUID)]; n != uint64(info.Chunks) {
+		return nil, fmt.Errorf("%d of its %d parts are there", n, info.Chunks)
+	}
+	return store.GetBytes(ctx, name)
 }
 
 // Save keeps a checkpoint of a camera as its newest, or as its newest short one. The one before stays until it is
@@ -221,7 +267,87 @@ func (c *Checkpoints) put(ctx context.Context, store jetstream.ObjectStore, came
 	}
 	c.store = nil // it may have been removed; the next one looks
 	if strings.Contains(err.Error(), "maximum bytes exceeded") {
-		err = fmt.Errorf("%w: its limit is %d MiB; remove what is not needed any more", err, checkpointBytes>>20)
+		if stream, e := c.bus.events.js.Stream(ctx, checkpointStream(c.bus.cfg.Site)); e == nil {
+			err = fmt.Errorf("%w: the limit of stream %s is %d bytes; accepted: a higher one, or fewer cameras' checkpoints", err, checkpointStream(c.bus.cfg.Site), stream.CachedInfo().Config.MaxBytes)
+		}
 	}
 	return fmt.Errorf("bus: checkpoint of camera %s: %w", camera, err)
+}
+
+// Delete removes all that is kept of a camera, if there is anything, and leaves no mark of it.
+func (c *Checkpoints) Delete(ctx context.Context, camera string) error {
+	names := []string{shortObject(camera)}
+	for k := range uint64(generations) {
+		names = append(names, object(camera, k))
+	}
+	return c.remove(ctx, camera, names)
+}
+
+// DeleteShort removes a camera's short checkpoint.
+func (c *Checkpoints) DeleteShort(ctx context.Context, camera string) error {
+	return c.remove(ctx, camera, []string{shortObject(camera)})
+}
+
+func (c *Checkpoints) remove(ctx context.Context, camera string, names []string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	fail := func(err error) error {
+		return fmt.Errorf("bus: remove checkpoints of camera %s: %w", camera, err)
+	}
+	store, err := c.open(ctx)
+	if err != nil {
+		return fail(err)
+	}
+	stream, err := c.bus.events.js.Stream(ctx, checkpointStream(c.bus.cfg.Site))
+	if err != nil {
+		return fail(err)
+	}
+	delete(c.newest, camera)
+	for _, name := range names {
+		info, err := store.GetInfo(ctx, name)
+		if errors.Is(err, jetstream.ErrObjectNotFound) {
+			continue
+		}
+		if err == nil {
+			err = store.Delete(ctx, name)
+		}
+		if err == nil { // its mark too
+			err = stream.Purge(ctx, jetstream.WithPurgeSubject("$O."+CheckpointBucket(c.bus.cfg.Site)+".M."+base64.URLEncoding.EncodeToString([]byte(info.Name))))
+		}
+		if err != nil {
+			return fail(err)
+		}
+	}
+	return nil
+}
+
+// Cameras returns the names of those that something is kept of.
+func (c *Checkpoints) Cameras(ctx context.Context) ([]string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	store, err := c.open(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("bus: checkpoints: %w", err)
+	}
+	objects, err := store.List(ctx)
+	if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
+		return nil, fmt.Errorf("bus: checkpoints: %w", err)
+	}
+	var cameras []string
+	for _, o := range objects {
+		i := strings.LastIndexByte(o.Name, '.')
+		if i > 0 && CheckName(o.Name[:i]) == nil {
+			cameras = append(cameras, o.Name[:i])
+		}
+	}
+	slices.Sort(cameras)
+	return slices.Compact(cameras), nil
+}
+
+// withoutJetStream says what an error means that nobody answers.
+func withoutJetStream(err error) error {
+	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
+		return fmt.Errorf("the NATS server has no JetStream: %w", err)
+	}
+	return err
 }

@@ -78,6 +78,7 @@ func startServer(ctx context.Context, cfg Config) (_ *embedded, err error) {
 	}
 	if cfg.StoreDir != "" {
 		space += checkpointBytes
+		e.streams[checkpointStream(cfg.Site)] = true
 	}
 	opts := &server.Options{
 		ServerName:             "segd-" + cfg.Site,

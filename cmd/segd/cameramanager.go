@@ -209,6 +209,9 @@ func (m cameraManager) change(ctx context.Context, name string, want *storedCame
 	if err != nil { // of a camera that has ended
 		d.log.Warn("the cameras were changed", "camera", name, "error", err)
 	}
+	if want == nil {
+		d.forget(ctx, name)
+	}
 	d.log.Info("the cameras were changed", "camera", name, "added", c.diff.Added, "changed", want != nil && old != nil, "removed", c.diff.Removed)
 	return nil
 }
@@ -231,6 +234,19 @@ func (d *daemon) keep(ctx context.Context, name string, want *storedCamera) erro
 		s.strange--
 	}
 	return nil
+}
+
+// forget removes what was known of a camera that has been removed and has ended, so that another one of that
+// name does not begin with it.
+func (d *daemon) forget(ctx context.Context, name string) {
+	if d.kept == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	if err := d.kept.Delete(ctx, name); err != nil {
+		d.log.Warn("the checkpoints of a camera that was removed stay: another one of that name would take them up", "camera", name, "error", err)
+	}
 }
 
 // merge changes c by a JSON merge patch of a camera, in which user and password may stand beside a url.

@@ -36,8 +36,8 @@ type daemon struct {
 	whip     *publishers
 	web      *web.Server
 	bus      *bus.Bus
-	kept     pipeline.Checkpoints // nil: nothing is kept over a restart
-	drained  bool                 // serve has closed the bus, and told how that went
+	kept     checkpoints // nil: nothing is kept over a restart
+	drained  bool        // serve has closed the bus, and told how that went
 	model    features.Model
 	models   []io.Closer // the network's
 	detector detectors
@@ -50,6 +50,13 @@ type daemon struct {
 	turn     chan struct{} // held by who changes the cameras; by serve for good, in the end
 	over     chan struct{} // closed by then
 	reloader *reloader     // nil: there is no file to read again
+}
+
+// checkpoints keep what cameras know over a restart.
+type checkpoints interface {
+	pipeline.Checkpoints
+	// Delete removes all that is kept of a camera.
+	Delete(ctx context.Context, camera string) error
 }
 
 // newLogger writes to w as the configuration says; the level can be set later.

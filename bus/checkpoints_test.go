@@ -1,0 +1,556 @@
+package bus
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/segd/segd/bus/segdv1"
+)
+
+// sealedData is n bytes that can be told to be whole.
+func sealedData(seed uint64, n int) []byte {
+	r := rand.New(rand.NewPCG(seed, 1))
+	data := make([]byte, n)
+	for i := range data {
+		data[i] = byte(r.Uint32())
+	}
+	sum := sha256.Sum256(data)
+	return append(data, sum[:]...)
+}
+
+func whole(data []byte) bool {
+	if len(data) < sha256.Size {
+		return false
+	}
+	n := len(data) - sha256.Size
+	return sha256.Sum256(data[:n]) == [sha256.Size]byte(data[n:])
+}
+
+func save(t *testing.T, c *Checkpoints, camera string, data []byte, short bool) {
+	t.Helper()
+	if err := c.Save(t.Context(), camera, data, short); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// loaded wants a camera's checkpoints to be those, the newest first.
+func loaded(t *testing.T, c *Checkpoints, camera string, short []byte, all ...[]byte) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	gotShort, got, err := c.Load(ctx, camera)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(gotShort, short) || !slices.EqualFunc(got, all, bytes.Equal) || !slices.EqualFunc(got, all, func(a, b []byte) bool { return (a == nil) == (b == nil) }) {
+		t.Errorf("%s: short of %d bytes, %d others; want %d, %d", camera, len(gotShort), len(got), len(short), len(all))
+	}
+}
+
+// parts are the subjects in the checkpoints' stream of which there is something.
+func parts(t *testing.T, b *Bus) (stream jetstream.Stream, chunks, metas map[string]uint64) {
+	t.Helper()
+	stream, err := b.events.js.Stream(t.Context(), checkpointStream(b.cfg.Site))
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := stream.Info(t.Context(), jetstream.WithSubjectFilter(">"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	chunks, metas = map[string]uint64{}, map[string]uint64{}
+	for subject, n := range info.State.Subjects {
+		if strings.HasPrefix(subject, chunkSubject(b.cfg.Site, "")) {
+			chunks[subject] = n
+		} else {
+			metas[subject] = n
+		}
+	}
+	return stream, chunks, metas
+}
+
+// partOf is the subject of an object's parts.
+func partOf(t *testing.T, b *Bus, name string) string {
+	t.Helper()
+	store, err := b.events.js.ObjectStore(t.Context(), CheckpointBucket(b.cfg.Site))
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := store.GetInfo(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return chunkSubject(b.cfg.Site, info.NUID)
+}
+
+// What is kept is there after a restart, the newest first; the one before stays, and no other. What is deleted
+// has left no mark.
+func TestCheckpoints(t *testing.T) {
+	dir := t.TempDir()
+	b := open(t, Config{Site: "yard", StoreDir: dir})
+	c := b.Checkpoints()
+	loaded(t, c, "gate", nil)
+	if names, err := c.Cameras(t.Context()); err != nil || len(names) != 0 {
+		t.Errorf("%v, %v", names, err)
+	}
+	large, other := sealedData(1, 300_000), sealedData(2, 10)
+	save(t, c, "gate", []byte("first"), false)
+	loaded(t, c, "gate", nil, []byte("first"))
+	save(t, c, "gate", other, true)
+	save(t, c, "gate", large, false)
+	save(t, c, "porch", other, false)
+	save(t, c, "attic", other, true)
+	closeNow(t, b)
+
+	b = open(t, Config{Site: "yard", StoreDir: dir})
+	c = b.Checkpoints()
+	loaded(t, c, "gate", other, large, []byte("first"))
+	loaded(t, c, "porch", nil, other)
+	loaded(t, c, "attic", other)
+	if names, err := c.Cameras(t.Context()); err != nil || !slices.Equal(names, []string{"attic", "gate", "porch"}) {
+		t.Errorf("%v, %v", names, err)
+	}
+	closeNow(t, b)
+
+	b = open(t, Config{Site: "yard", StoreDir: dir})
+	c = b.Checkpoints()
+	save(t, c, "gate", []byte("third"), false) // without a Load before
+	loaded(t, c, "gate", other, []byte("third"), large)
+	save(t, c, "gate", []byte("fourth"), false)
+	save(t, c, "gate", []byte("short"), true)
+	loaded(t, c, "gate", []byte("short"), []byte("fourth"), []byte("third"))
+	if _, chunks, metas := parts(t, b); len(chunks) != 5 || len(metas) != 5 {
+		t.Errorf("%d objects with parts and %d are there, want 5: %v, %v", len(chunks), len(metas), chunks, metas)
+	}
+	if err := c.DeleteShort(t.Context(), "gate"); err != nil {
+		t.Error(err)
+	}
+	loaded(t, c, "gate", nil, []byte("fourth"), []byte("third"))
+	for _, camera := range []string{"gate", "attic", "cellar"} {
+		if err := c.Delete(t.Context(), camera); err != nil {
+			t.Errorf("%s: %v", camera, err)
+		}
+		loaded(t, c, camera, nil)
+	}
+	loaded(t, c, "porch", nil, other)
+	if _, chunks, metas := parts(t, b); len(chunks) != 1 || len(metas) != 1 {
+		t.Errorf("after Delete there are %v, %v", chunks, metas)
+	}
+	save(t, c, "gate", []byte("anew"), false)
+	loaded(t, c, "gate", nil, []byte("anew"))
+}
+
+// One that is damaged, whichever way, is nil, soon; the other is there, and the next replaces the damaged one.
+func TestDamagedCheckpoint(t *testing.T) {
+	for name, damage := range map[string]func(t *testing.T, b *Bus, subject string){
+		"no part is left": func(t *testing.T, b *Bus, subject string) {
+			stream, _, _ := parts(t, b)
+			if err := stream.Purge(t.Context(), jetstream.WithPurgeSubject(subject)); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"the last part is not there": func(t *testing.T, b *Bus, subject string) {
+			stream, _, _ := parts(t, b)
+			last, err := stream.GetLastMsgForSubject(t.Context(), subject)
+			if err == nil {
+				err = stream.DeleteMsg(t.Context(), last.Sequence)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		},
+		"the last part is another": func(t *testing.T, b *Bus, subject string) {
+			stream, _, _ := parts(t, b)
+			last, err := stream.GetLastMsgForSubject(t.Context(), subject)
+			if err != nil {
+				t.Fatal(err)
+			}
+			other := bytes.Clone(last.Data)
+			other[len(other)/2] ^= 1
+			err = stream.DeleteMsg(t.Context(), last.Sequence)
+			if err == nil {
+				_, err = b.events.js.Publish(t.Context(), subject, other)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		},
+		"there is a part more": func(t *testing.T, b *Bus, subject string) {
+			if _, err := b.events.js.Publish(t.Context(), subject, []byte("x")); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := open(t, Config{StoreDir: t.TempDir()})
+			c := b.Checkpoints()
+			first, second := sealedData(1, 300_000), sealedData(2, 300_000)
+			save(t, c, "gate", first, false)
+			save(t, c, "gate", second, false)
+			save(t, c, "gate", first, true)
+			damage(t, b, partOf(t, b, "gate.0")) // the second
+			begun := time.Now()
+			loaded(t, c, "gate", first, nil, first)
+			if took := time.Since(begun); took > 2*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			damage(t, b, partOf(t, b, "gate.short"))
+			loaded(t, c, "gate", nil, nil, first)
+			third := sealedData(3, 1000)
+			c = b.Checkpoints()
+			save(t, c, "gate", third, false)
+			save(t, c, "gate", second, false)
+			save(t, c, "gate", third, true)
+			loaded(t, c, "gate", third, second, third)
+		})
+	}
+}
+
+// What a write has left that never ended is removed, once it is old enough not to be one in progress, and by
+// the same segd if that was too early.
+func TestUnfinishedCheckpoint(t *testing.T) {
+	b := open(t, Config{StoreDir: t.TempDir()})
+	c := b.Checkpoints()
+	data := sealedData(1, 300_000)
+	save(t, c, "gate", data, false)
+	left := chunkSubject(b.cfg.Site, "LEFT")
+	if _, err := b.events.js.Publish(t.Context(), left, []byte("of a write that was cut off")); err != nil {
+		t.Fatal(err)
+	}
+	isLeft := func() bool {
+		_, chunks, _ := parts(t, b)
+		return chunks[left] > 0
+	}
+	c = b.Checkpoints()
+	loaded(t, c, "gate", nil, data)
+	if !isLeft() {
+		t.Error("what may be in progress is gone")
+	}
+	c = b.Checkpoints()
+	c.unfinished = 500 * time.Millisecond
+	loaded(t, c, "gate", nil, data)
+	eventually(t, "it is removed", func() bool {
+		loaded(t, c, "gate", nil, data)
+		return !isLeft()
+	})
+	if !c.clearAt.IsZero() {
+		t.Error("it looks on for more")
+	}
+}
+
+// A store without room says so, and what is in it stays.
+func TestCheckpointLimit(t *testing.T) {
+	b := open(t, Config{StoreDir: t.TempDir()})
+	if _, err := b.events.js.CreateObjectStore(t.Context(), jetstream.ObjectStoreConfig{Bucket: CheckpointBucket(b.cfg.Site), MaxBytes: 400_000}); err != nil {
+		t.Fatal(err)
+	}
+	c := b.Checkpoints()
+	data, small := sealedData(1, 250_000), sealedData(2, 100)
+	save(t, c, "gate", data, false)
+	for _, short := range []bool{false, true} {
+		if err := c.Save(t.Context(), "gate", data, short); err == nil || !strings.Contains(err.Error(), "camera gate") || !strings.Contains(err.Error(), "the limit of stream OBJ_segd_local_checkpoints is 400000 bytes") {
+			t.Errorf("short %v: %v", short, err)
+		}
+	}
+	loaded(t, c, "gate", nil, data)
+	if _, chunks, _ := parts(t, b); len(chunks) != 1 {
+		t.Errorf("parts that are left: %v", chunks)
+	}
+	save(t, c, "gate", small, false)
+	loaded(t, c, "gate", nil, small, data)
+}
+
+// Where nothing would survive there are none; without a connection, or JetStream, the errors say so.
+func TestNoCheckpoints(t *testing.T) {
+	if c := open(t, Config{}).Checkpoints(); c != nil {
+		t.Errorf("%v", c)
+	}
+	all := func(c *Checkpoints, want func(error) bool) {
+		t.Helper()
+		_, _, load := c.Load(t.Context(), "gate")
+		_, cameras := c.Cameras(t.Context())
+		for what, err := range map[string]error{"Load": load, "Cameras": cameras, "Save": c.Save(t.Context(), "gate", []byte("x"), false), "Delete": c.Delete(t.Context(), "gate")} {
+			if err == nil || !want(err) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+	}
+	port := freePort(t)
+	c := open(t, Config{URL: urlOf(port)}).Checkpoints()
+	all(c, func(err error) bool { return errors.Is(err, ErrNotConnected) })
+	natsServer(t, server.Options{Port: port})
+	eventually(t, "connected", c.bus.Connected)
+	all(c, func(err error) bool { return strings.Contains(err.Error(), "the NATS server has no JetStream") })
+	closeNow(t, c.bus)
+}
+
+// A disk that is full keeps what there is, and takes checkpoints again once there is room.
+func TestCheckpointOnFullDisk(t *testing.T) {
+	dir, ok := smallDisk(t)
+	if !ok {
+		return
+	}
+	b := open(t, Config{StoreDir: filepath.Join(dir, "nats")})
+	c := b.Checkpoints()
+	data, next := sealedData(1, 100_000), sealedData(2, 100_000)
+	save(t, c, "gate", data, false)
+	free := fill(t, dir)
+	eventually(t, "a checkpoint is refused", func() bool { return c.Save(t.Context(), "gate", next, false) != nil })
+	eventually(t, "Err tells", func() bool { return errors.Is(b.Err(), ErrNotStored) })
+	free()
+	eventually(t, "one is taken", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		return c.Save(ctx, "gate", next, false) == nil
+	})
+	eventually(t, "Err is content", func() bool { return b.Err() == nil })
+	_, all, err := c.Load(t.Context(), "gate")
+	if err != nil || len(all) == 0 || !bytes.Equal(all[0], next) {
+		t.Errorf("%d of them, %v", len(all), err)
+	}
+}
+
+// However the power is cut, segd starts again, each camera has a checkpoint that is whole, and more are kept.
+func TestPowerCut(t *testing.T) {
+	copies := 200
+	if testing.Short() {
+		copies = 20
+	}
+	dir := t.TempDir()
+	live := filepath.Join(dir, "live")
+	b := open(t, Config{StoreDir: live})
+	cameras := []string{"gate", "porch", "attic"}
+	c := b.Checkpoints()
+	for i, camera := range cameras {
+		save(t, c, camera, sealedData(uint64(i), 1000), false)
+		save(t, c, camera, sealedData(uint64(i), 100), true)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var saving sync.WaitGroup
+	defer saving.Wait()
+	defer cancel()
+	saved := 0
+	saving.Go(func() {
+		for i := uint64(1); ctx.Err() == nil; i++ {
+			camera := cameras[rand.IntN(len(cameras))]
+			if err := c.Save(ctx, camera, sealedData(i, 1000+rand.IntN(300_000)), i%3 != 0); err != nil && ctx.Err() == nil {
+				t.Errorf("save: %v", err)
+				return
+			}
+			saved++
+		}
+	})
+	at := filepath.Join(dir, "cut")
+	for i := range copies {
+		time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond)
+		copyLive(t, live, at)
+		checkCut(t, i, at, cameras)
+		if t.Failed() {
+			t.Logf("after %d copies, %d saved", i, saved)
+			return
+		}
+		if err := os.RemoveAll(at); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Whatever a disk has made of a file in the store, segd starts with a line in its log, and keeps checkpoints and
+// events again.
+func TestDamagedStore(t *testing.T) {
+	dir := t.TempDir()
+	good, bad := filepath.Join(dir, "good"), filepath.Join(dir, "bad")
+	b := open(t, Config{StoreDir: good})
+	c := b.Checkpoints()
+	save(t, c, "gate", sealedData(1, 300_000), false)
+	save(t, c, "gate", sealedData(2, 1000), false)
+	if err := b.KeepCamera(t.Context(), "gate", []byte("value")); err != nil {
+		t.Fatal(err)
+	}
+	publishEvents(t, b, 0, 3)
+	eventually(t, "events are stored", func() bool { return b.Stats().EventsStored == 3 })
+	cut := filepath.Join(dir, "cut") // what is there when it does not end by itself
+	copyLive(t, good, cut)
+	closeNow(t, b)
+	tried := 0
+	for _, from := range []string{good, cut} {
+		var files []string
+		if err := filepath.WalkDir(from, func(path string, entry os.DirEntry, err error) error {
+			if err == nil && !entry.IsDir() {
+				files = append(files, path)
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := strings.TrimPrefix(file, from)
+			flipped := bytes.Clone(text)
+			if len(text) > 0 {
+				flipped[len(text)/2] ^= 0x55
+			}
+			for what, now := range map[string][]byte{"empty": {}, "half": text[:len(text)/2], "another byte": flipped, "zeros": make([]byte, len(text)), "gone": nil} {
+				copyLive(t, from, bad)
+				path := filepath.Join(bad, name)
+				if now == nil {
+					err = os.Remove(path)
+				} else {
+					err = os.WriteFile(path, now, 0o600)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				tried++
+				log := make(chan string, 100)
+				if !t.Run(filepath.Base(from)+name+" "+what, func(t *testing.T) { useStore(t, bad, log) }) {
+					for len(log) > 0 {
+						t.Log(<-log)
+					}
+				}
+				if err := os.RemoveAll(bad); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	if tried < 50 {
+		t.Errorf("only %d damages were tried", tried)
+	}
+}
+
+// useStore opens a store and keeps something of each kind in it.
+func useStore(t *testing.T, dir string, log chan string) {
+	b, err := Open(t.Context(), Config{StoreDir: dir, Logger: logTo(log)})
+	if err != nil {
+		t.Fatalf("it does not start: %v", err)
+	}
+	defer closeNow(t, b)
+	c := b.Checkpoints()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	short, all, err := c.Load(ctx, "gate")
+	if err != nil {
+		t.Error(err)
+	}
+	for _, data := range append(all, short) {
+		if data != nil && !whole(data) {
+			t.Error("one is damaged and was loaded")
+		}
+	}
+	data := []byte("new")
+	if err := c.Save(ctx, "gate", data, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, all, err := c.Load(ctx, "gate"); err != nil || len(all) == 0 || !bytes.Equal(all[0], data) {
+		t.Errorf("what was saved is not the newest of %d: %v", len(all), err)
+	}
+	if _, err := b.KeptCameras(ctx); err != nil {
+		t.Error(err)
+	}
+	for _, camera := range []string{"gate", "porch"} {
+		if err := b.KeepCamera(ctx, camera, data); err != nil {
+			t.Error(err)
+		}
+	}
+	if all, err := b.KeptCameras(ctx); err != nil || !bytes.Equal(all["gate"], data) || !bytes.Equal(all["porch"], data) {
+		t.Errorf("kept cameras: %q, %v", all, err)
+	}
+	publishEvents(t, b, 10, 1)
+	eventually(t, "events are stored", func() bool { return b.Stats().EventsStored == 1 })
+}
+
+// copyLive copies a folder in which files come, grow and go meanwhile.
+func copyLive(t *testing.T, from, to string) {
+	t.Helper()
+	if err := filepath.WalkDir(from, func(path string, entry os.DirEntry, err error) error {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, rel)
+		if entry.IsDir() {
+			return os.MkdirAll(target, 0o700)
+		}
+		data, err := os.ReadFile(path)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		return os.WriteFile(target, data, 0o600)
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkCut opens a copy and uses it.
+func checkCut(t *testing.T, i int, dir string, cameras []string) {
+	t.Helper()
+	log := make(chan string, 100)
+	b, err := Open(t.Context(), Config{StoreDir: dir, Logger: logTo(log)})
+	if err != nil {
+		t.Errorf("copy %d does not start: %v", i, err)
+		return
+	}
+	defer closeNow(t, b)
+	c := b.Checkpoints()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	fault := func(format string, args ...any) {
+		t.Errorf("copy %d: "+format, append([]any{i}, args...)...)
+	}
+	for _, camera := range cameras {
+		short, all, err := c.Load(ctx, camera)
+		if err != nil {
+			fault("%v", err)
+			continue
+		}
+		if !slices.ContainsFunc(all, whole) {
+			fault("camera %s: none of %d checkpoints is whole", camera, len(all))
+		}
+		for _, data := range append(all, short) {
+			if data != nil && !whole(data) {
+				fault("camera %s: one is damaged and was loaded", camera)
+			}
+		}
+		data := []byte(camera)
+		if err := c.Save(ctx, camera, data, false); err != nil {
+			fault("%v", err)
+			continue
+		}
+		if _, all, err := c.Load(ctx, camera); err != nil || !bytes.Equal(all[0], data) {
+			fault("camera %s: what was saved is not the newest: %v", camera, err)
+		}
+	}
+	if err := b.PublishEvent(&segdv1.Event{Camera: cameras[0]}); err != nil {
+		fault("%v", err)
+	}
+	eventually(t, "events are stored", func() bool { return b.Stats().EventsStored == 1 })
+	if t.Failed() {
+		for len(log) > 0 {
+			t.Log(<-log)
+		}
+	}
+}
