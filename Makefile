@@ -123,11 +123,11 @@ endurance: ## ten minutes with a subscriber that reads nothing and a suspended p
 	@$(MAKE) --no-print-directory build
 	$(E2E) -timeout 1h ./endurance $(ENDURANCE)
 
-# RESTART="-kills 5 -json" is passed on.
-restart-test: ## kill segd again and again, and look for the same objects
+# RESTART="-kills 5 -json" is passed on; RESTARTTEST="-run TestReload" goes to go test.
+restart-test: ## kill segd again and again, and look for the same objects; reload beside running cameras
 	@scripts/setup interop
 	@$(MAKE) --no-print-directory build
-	$(E2E) -timeout 1h ./restart -args $(RESTART)
+	$(E2E) -timeout 1h ./restart $(RESTARTTEST) -args $(RESTART)
 
 # CHAOS="-seed 2 -json" is passed on. It mounts a small disk and steps the machine's clock:
 # root's, on a machine with nothing else to do.
