@@ -68,9 +68,9 @@ var numbersOnly = []string{"log", "log/slog", "net", "net/http", "os", "os/exec"
 // grants, and nothing else.
 var plan = map[string]room{
 	"annotation":              {without: numbersOnly},
-	"marking":                 {internal: []string{"annotation", "checkpoint/checkpointv1", "features", "tracker"}, without: numbersOnly},
+	"marking":                 {internal: []string{"annotation", "checkpoint/checkpointv1", "features", "tracker"}, tests: []string{protobuf}, without: numbersOnly},
 	"mask":                    {},
-	"zones":                   {internal: []string{"checkpoint/checkpointv1", "mask"}, without: numbersOnly},
+	"zones":                   {internal: []string{"checkpoint/checkpointv1", "mask"}, tests: []string{protobuf}, without: numbersOnly},
 	"bus/segdv1":              {modules: []string{protobuf}},
 	"checkpoint":              {internal: []string{"annotation", "checkpoint/checkpointv1"}, modules: []string{"github.com/klauspost/compress/zstd", protobuf}, without: numbersOnly},
 	"checkpoint/checkpointv1": {modules: []string{protobuf}},
@@ -94,7 +94,7 @@ var plan = map[string]room{
 	"web":                     {internal: []string{"bus/segdv1", "ingest/codec", "internal/draw", "internal/keypair", "internal/limit", "internal/problem", "zones"}, modules: []string{websock, protobuf}, tests: []string{"internal/keypair/keypairtest", "mask", schema}},
 	"config":                  {internal: []string{"features/coco", "ingest/cameraurl", "internal/redact", "zones"}, modules: []string{yaml}},
 	"onvif":                   {internal: []string{"internal/redact"}, modules: []string{digest, ipv4}, tests: []string{"onvif/onviftest"}},
-	"pipeline":                {internal: []string{"annotation", "bus/segdv1", "checkpoint", "checkpoint/checkpointv1", "features", "ingest", "ingest/codec", "internal/pause", "marking", "mask", "tracker", "zones"}, modules: []string{hdr, protobuf}, tests: []string{"demo", "ingest/codec", "internal/cores"}},
+	"pipeline":                {internal: []string{"annotation", "bus/segdv1", "checkpoint", "checkpoint/checkpointv1", "features", "ingest", "ingest/codec", "internal/pause", "marking", "mask", "tracker", "zones"}, modules: []string{hdr, protobuf}, tests: []string{"demo", "github.com/klauspost/compress/zstd", "ingest/codec", "internal/cores"}},
 	"eval/davis":              {internal: []string{"annotation", "eval/internal/clip", "eval/internal/stats", "features", "marking", "mask", "tracker"}, tests: []string{"eval/internal/clip/cliptest"}},
 	"eval/moons":              {internal: []string{"eval/internal/stats", "lp", "solver", "solver/baseline", "solver/clique", "solver/kernel", "solver/loss"}, modules: []string{xsync}},
 	"eval/mot":                {internal: []string{"annotation", "eval/internal/clip", "eval/internal/stats", "features", "marking", "tracker", "zones"}, tests: []string{"mask"}},
@@ -150,7 +150,7 @@ var plan = map[string]room{
 	"tracker/internal/seed":          {internal: []string{"annotation", "features", "solver/mrf", "tracker/internal/belief", "tracker/internal/cosine", "tracker/internal/labeling", "tracker/internal/perceptron", "tracker/internal/picture", "tracker/internal/scratch"}, tests: []string{"tracker/internal/scenetest"}, without: numbersOnly},
 	"tracker/internal/seed/boxtrain": {internal: []string{"annotation", "features", "features/dnn", "tracker", "tracker/internal/perceptron", "tracker/internal/picture", "tracker/internal/seed"}},
 	"tracker/internal/window":        {internal: []string{"solver", "solver/kernel", "solver/loss", "solver/mrf", "tracker/internal/belief", "tracker/internal/labeling", "tracker/internal/picture", "tracker/internal/scratch", "tracker/internal/seed"}, tests: []string{"features", "tracker/internal/scenetest"}, without: numbersOnly},
-	"tracker":                        {internal: []string{"annotation", "checkpoint/checkpointv1", "features", "mask", "tracker/internal/belief", "tracker/internal/layout", "tracker/internal/life", "tracker/internal/outline", "tracker/internal/past", "tracker/internal/picture", "tracker/internal/recall", "tracker/internal/scratch", "tracker/internal/seed", "tracker/internal/window"}, tests: []string{"tracker/internal/scenetest"}},
+	"tracker":                        {internal: []string{"annotation", "checkpoint/checkpointv1", "features", "mask", "tracker/internal/belief", "tracker/internal/layout", "tracker/internal/life", "tracker/internal/outline", "tracker/internal/past", "tracker/internal/picture", "tracker/internal/recall", "tracker/internal/scratch", "tracker/internal/seed", "tracker/internal/window"}, tests: []string{"tracker/internal/scenetest", protobuf}},
 }
 
 // nested are the modules of their own, which the plan leaves out: segd's go.mod does not
