@@ -42,19 +42,26 @@ func square(n int) image.Rectangle {
 func pictures(t *testing.T, n int) string {
 	t.Helper()
 	dir := t.TempDir()
+	if err := writePictures(dir, n); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func writePictures(dir string, n int) error {
 	for i := range n {
 		img := image.NewRGBA(image.Rect(0, 0, testWidth, testHeight))
 		draw.Draw(img, img.Bounds(), image.NewUniform(color.RGBA{30, 140, 40, 255}), image.Point{}, draw.Src)
 		draw.Draw(img, square(i), image.NewUniform(color.RGBA{200, 20, 30, 255}), image.Point{}, draw.Src)
 		f, err := os.Create(filepath.Join(dir, fmt.Sprintf("%04d.png", i)))
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
 		if err := errors.Join(png.Encode(f, img), f.Close()); err != nil {
-			t.Fatal(err)
+			return err
 		}
 	}
-	return dir
+	return nil
 }
 
 // annotation marks the square of frame n.
@@ -230,7 +237,12 @@ type bench struct {
 
 func newBench(t *testing.T, name string, frames int) *bench {
 	b := &bench{rec: &recorder{}, dir: pictures(t, frames)}
-	b.cfg = Config{
+	b.cfg = b.config(name)
+	return b
+}
+
+func (b *bench) config(name string) Config {
+	return Config{
 		Site: "test", Name: name, Publisher: b.rec, Viewer: b.rec,
 		Open: func(o ingest.Observer) (Source, error) {
 			s, err := ingest.Open(ingest.Config{Camera: name, URL: "dir:" + b.dir, FPS: testFPS, Loop: b.loop, Observer: o})
@@ -253,7 +265,6 @@ func newBench(t *testing.T, name string, frames int) *bench {
 			return &stepper{s, b.onStep, b.onPicture, b.onResult}, err
 		},
 	}
-	return b
 }
 
 // run runs the camera to its end and checks what must always hold.

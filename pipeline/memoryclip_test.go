@@ -27,7 +27,7 @@ import (
 
 // clipFrames writes every stride-th frame of the demo's clip as JPEG, n of them from each of
 // the frames given, into a folder each.
-func clipFrames(t *testing.T, stride, n int, from ...int) (dirs []string) {
+func clipFrames(t testing.TB, stride, n int, from ...int) (dirs []string) {
 	t.Helper()
 	clip, err := codec.OpenFile(demo.FindClip())
 	if err != nil {

@@ -3,15 +3,19 @@
 package pipeline
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/features"
 	"github.com/segd/segd/mask"
+	"github.com/segd/segd/tracker"
 )
 
 // overlaps is the mean IoU of the objects of masks with those of want, frame by frame, of n frames.
@@ -97,4 +101,62 @@ func TestPersonsAreFollowedAfterARestart(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What a frame waits for while it is noted what the camera knows: in the demo's clip, 768×576, with that many objects.
+func BenchmarkCapture(b *testing.B) {
+	dir := clipFrames(b, 1, 12, 45)[0]
+	frames := seenFrames(b, dir, 12)
+	for _, objects := range []int{2, 30} {
+		ann := &annotation.Annotation{Width: 768, Height: 576}
+		for k := range objects {
+			x, y := float64(20+70*(k%10)), float64(100+150*(k/10))
+			ann.Objects = append(ann.Objects, annotation.Object{ID: uint32(k + 1), Box: []float64{x, y, x + 40, y + 100}})
+		}
+		bench := &bench{rec: &recorder{}, dir: dir}
+		cfg := bench.config("demo")
+		cfg.Checkpoints = &shelf{}
+		c, err := New(cfg)
+		if err != nil {
+			b.Fatal(err)
+		}
+		s := &stages{c: c, holds: map[hold]time.Time{}}
+		if s.extract, err = features.New(features.Config{}, nil); err != nil {
+			b.Fatal(err)
+		}
+		if s.step, err = tracker.New(tracker.Config{}); err != nil {
+			b.Fatal(err)
+		}
+		for k, frame := range frames {
+			it := &item{frame: frame, seq: uint64(k), scene: &features.Scene{Seq: uint64(k)}}
+			if err := s.extract.Extract(it.scene, frame.Pix, frame.Width, frame.Height, tracker.PlanFor(s.step.Plan(features.Plan{}), ann)); err != nil {
+				b.Fatal(err)
+			}
+			a := ann
+			if k != 1 {
+				a = nil
+			}
+			res, err := s.step.Step(context.Background(), it.scene, nil, a)
+			if err != nil {
+				b.Fatal(err)
+			}
+			it.masks = maskFrame(cfg.Site, cfg.Name, it, res, c.automatic.kind)
+			s.objects.observe(c, res)
+			c.newest.keep(it)
+		}
+		for _, whole := range []bool{false, true} {
+			b.Run(fmt.Sprintf("objects=%d/whole=%t", objects, whole), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					c.capture(s, whole)
+				}
+			})
+		}
+		c.keeper.take().drop()
+		c.newest.drop()
+		s.step.Close()
+	}
+	for _, frame := range frames {
+		frame.Release()
+	}
 }

@@ -154,26 +154,28 @@ func TestResumeFaults(t *testing.T) {
 		return func(s *checkpointv1.Tracker) { change(s.Objects[0]) }
 	}
 	for name, spoil := range map[string]func(*checkpointv1.Tracker){
-		"another size":          func(s *checkpointv1.Tracker) { s.Width++ },
-		"no life":               of(func(o *checkpointv1.TrackedObject) { o.Life = nil }),
-		"no box":                of(func(o *checkpointv1.TrackedObject) { o.Box = nil }),
-		"zoom 3":                of(func(o *checkpointv1.TrackedObject) { o.Life.Zoom = 3 }),
-		"zoom 64":               of(func(o *checkpointv1.TrackedObject) { o.Life.Zoom = 64 }),
-		"no such state":         of(func(o *checkpointv1.TrackedObject) { o.Life.State = 3 }),
-		"an area of no number":  of(func(o *checkpointv1.TrackedObject) { o.Life.Area = math.NaN() }),
-		"a negative area":       of(func(o *checkpointv1.TrackedObject) { o.Life.Area = -1 }),
-		"detected for ever":     of(func(o *checkpointv1.TrackedObject) { o.Life.Required = 1 << 20 }),
-		"a row less":            of(func(o *checkpointv1.TrackedObject) { o.Layout.Rows-- }),
-		"no rows":               of(func(o *checkpointv1.TrackedObject) { o.Layout.Rows, o.Layout.Columns = 0, 0 }),
-		"huge rows":             of(func(o *checkpointv1.TrackedObject) { o.Layout.Rows, o.Layout.Columns = 1<<30, 1<<30 }),
-		"a cell of no number":   of(func(o *checkpointv1.TrackedObject) { o.Layout.Now[5] = float32(math.NaN()) }),
-		"a motion to infinity":  of(func(o *checkpointv1.TrackedObject) { o.Layout.Vx = math.Inf(1) }),
-		"no width":              of(func(o *checkpointv1.TrackedObject) { o.Layout.Width = 0 }),
-		"slimmer than a cell":   of(func(o *checkpointv1.TrackedObject) { o.Layout.Width, o.Layout.Height = 0.5, 2000 }),
-		"half its looks":        of(func(o *checkpointv1.TrackedObject) { o.Layout.Lately = o.Layout.Lately[:20] }),
-		"a background of less":  func(s *checkpointv1.Tracker) { s.Background.Colours = s.Background.Colours[3:] },
-		"a background of other": func(s *checkpointv1.Tracker) { s.Background.Width, s.Background.Height = s.Background.Height, s.Background.Width },
-		"still for less":        func(s *checkpointv1.Tracker) { s.Background.Still = -1 },
+		"another size":         func(s *checkpointv1.Tracker) { s.Width++ },
+		"no life":              of(func(o *checkpointv1.TrackedObject) { o.Life = nil }),
+		"no box":               of(func(o *checkpointv1.TrackedObject) { o.Box = nil }),
+		"zoom 3":               of(func(o *checkpointv1.TrackedObject) { o.Life.Zoom = 3 }),
+		"zoom 64":              of(func(o *checkpointv1.TrackedObject) { o.Life.Zoom = 64 }),
+		"no such state":        of(func(o *checkpointv1.TrackedObject) { o.Life.State = 3 }),
+		"an area of no number": of(func(o *checkpointv1.TrackedObject) { o.Life.Area = math.NaN() }),
+		"a negative area":      of(func(o *checkpointv1.TrackedObject) { o.Life.Area = -1 }),
+		"detected for ever":    of(func(o *checkpointv1.TrackedObject) { o.Life.Required = 1 << 20 }),
+		"a row less":           of(func(o *checkpointv1.TrackedObject) { o.Layout.Rows-- }),
+		"no rows":              of(func(o *checkpointv1.TrackedObject) { o.Layout.Rows, o.Layout.Columns = 0, 0 }),
+		"huge rows":            of(func(o *checkpointv1.TrackedObject) { o.Layout.Rows, o.Layout.Columns = 1<<30, 1<<30 }),
+		"a cell of no number":  of(func(o *checkpointv1.TrackedObject) { o.Layout.Now[5] = float32(math.NaN()) }),
+		"a motion to infinity": of(func(o *checkpointv1.TrackedObject) { o.Layout.Vx = math.Inf(1) }),
+		"no width":             of(func(o *checkpointv1.TrackedObject) { o.Layout.Width = 0 }),
+		"slimmer than a cell":  of(func(o *checkpointv1.TrackedObject) { o.Layout.Width, o.Layout.Height = 0.5, 2000 }),
+		"half its looks":       of(func(o *checkpointv1.TrackedObject) { o.Layout.Lately = o.Layout.Lately[:20] }),
+		"a background of less": func(s *checkpointv1.Tracker) { s.Background.Colours = s.Background.Colours[3:] },
+		"a background of other": func(s *checkpointv1.Tracker) {
+			s.Background.Width, s.Background.Height = s.Background.Height, s.Background.Width
+		},
+		"still for less": func(s *checkpointv1.Tracker) { s.Background.Still = -1 },
 		"too many": func(s *checkpointv1.Tracker) {
 			for range annotation.MaxFollowed {
 				s.Objects = append(s.Objects, s.Objects[0])
@@ -266,5 +268,19 @@ func TestResumeAnyNumber(t *testing.T) {
 	}
 	if taken == 0 || taken == tried {
 		t.Errorf("%d of %d were taken", taken, tried)
+	}
+}
+
+// A zoom is one that pictures of that size are looked at with.
+func TestResumeZoom(t *testing.T) {
+	for zoom, sound := range map[int32]bool{-1: false, 0: true, 1: true, 2: true, 3: false, 4: true, 64: false} {
+		tr := newTracker(t, Config{})
+		tr.size = image.Pt(7680, 4320)
+		err := tr.Resume(&checkpointv1.Tracker{Width: 7680, Height: 4320, Objects: []*checkpointv1.TrackedObject{
+			{Id: 1, Life: &checkpointv1.Life{Zoom: zoom}, Box: []int32{0, 0, 10, 10}},
+		}})
+		if (err == nil) != sound {
+			t.Errorf("zoom %d: %v", zoom, err)
+		}
 	}
 }

@@ -57,7 +57,6 @@ type Follower struct {
 	across     []float32           // how likely each column of a box shows what it is round
 	shown      []float32           // what search returns
 	fits       []float32           // of a layout's cells
-	sought     []candidate         // what seek compares
 	sum, count []float32           // N
 }
 

@@ -22,17 +22,10 @@ const (
 	scaleCost   = 0.05
 )
 
-// candidate is where an object that is sought may be, and how well it matches there.
-type candidate struct{ x, y, w, h, match float64 }
-
-// mostSought is how many of them are compared by what they look like.
-const mostSought = 4
-
-// seek returns where within radius of a point o, which is hidden, is most likely to be by how well it matches
-// there and how much that looks like it, and makes it as large as it is there; ok is whether it can be anywhere.
+// seek returns where within radius of a point o, which is hidden, matches best, and makes it
+// as large as it does there; ok is whether it can be anywhere.
 func (f *Follower) seek(o *Object, px, py, radius float64) (bestX, bestY float64, ok bool) {
 	best, wasW, wasH := math.Inf(-1), o.w, o.h
-	f.sought = f.sought[:0]
 	scales := min(o.unseen/scaleFrames, mostScales)
 	for k := -scales; k <= scales; k++ {
 		factor := math.Pow(scale, float64(k))
@@ -45,40 +38,12 @@ func (f *Follower) seek(o *Object, px, py, radius float64) (bestX, bestY float64
 				if f.matchOf(o, x, y, w, h, 0, glanced)-cost < best-glanceLess {
 					continue
 				}
-				match := f.matchAt(o, x, y, w, h, 0) - cost
-				f.consider(candidate{x, y, w, h, match})
-				best = max(best, match)
+				if match := f.matchAt(o, x, y, w, h, 0) - cost; match > best {
+					best, bestX, bestY, ok = match, x, y, true
+					o.w, o.h = w, h
+				}
 			}
-		}
-	}
-	most := 0.0
-	for _, c := range f.sought {
-		if v := c.match * f.similarityAt(o, c.x, c.y, c.w, c.h); v > most {
-			most, bestX, bestY, ok = v, c.x, c.y, true
-			o.w, o.h = c.w, c.h
 		}
 	}
 	return bestX, bestY, ok
-}
-
-// consider takes c in if it is among the best, of those that overlap the best alone.
-func (f *Follower) consider(c candidate) {
-	worst := -1
-	for i, other := range f.sought {
-		if math.Abs(c.x-other.x) < (c.w+other.w)/2 && math.Abs(c.y-other.y) < (c.h+other.h)/2 {
-			if c.match > other.match {
-				f.sought[i] = c
-			}
-			return
-		}
-		if worst < 0 || other.match < f.sought[worst].match {
-			worst = i
-		}
-	}
-	switch {
-	case len(f.sought) < mostSought:
-		f.sought = append(f.sought, c)
-	case c.match > f.sought[worst].match:
-		f.sought[worst] = c
-	}
 }

@@ -1,50 +1,11 @@
 package layout
 
 import (
-	"image"
 	"math"
 	"testing"
 
 	"github.com/segd/segd/tracker/internal/scenetest"
 )
-
-// Of two places where something covers the background that is looked for which looks like it, and not the one that
-// matches cell by cell a little better: somebody in stripes, whose cells have its colours in the mean.
-func TestSeekByLooks(t *testing.T) {
-	here := body{60, 90, person, 0}
-	s, o := watch(t, here)
-	for range 10 {
-		s.see([]*Object{o}, here)
-	}
-	for range seekAfter + 5 {
-		s.see([]*Object{o})
-	}
-	itself, striped := body{60, 90, person, 0}.lit(6), body{170, 90, person, 0}
-	s.seq++
-	s.f.Look(scenetest.Squares(s.seq, cols, rows, func(x, y int) [3]float64 {
-		for _, b := range []body{itself, striped} {
-			r := b.box()
-			if !image.Pt(x, y).In(r) {
-				continue
-			}
-			c := b.look[min(2, (y-r.Min.Y)*3/r.Dy())]
-			if b == striped {
-				c[0] += 18 * float64(1-2*(x%2))
-			}
-			return c
-		}
-		brick := uint32(x/7)*2654435761 ^ uint32(y/7)*40503*97
-		return [3]float64{50 + 40*float64(brick>>7%64)/64, 0, 0}
-	}))
-	match := func(b body) float64 { return s.f.matchAt(o, b.x, b.y, o.w, o.h, 0) }
-	if match(striped) <= match(itself) {
-		t.Fatalf("the one in stripes matches by %.2f, the object by %.2f; want a test in which looks decide", match(striped), match(itself))
-	}
-	x, y, ok := s.f.seek(o, 115, 90, 100)
-	if !ok || math.Hypot(x-itself.x, y-itself.y) > 8 {
-		t.Errorf("sought at %.0f, %.0f, %t; want %.0f, %.0f", x, y, ok, itself.x, itself.y)
-	}
-}
 
 // Frames that nobody looked at let nobody come by: what is back after them may look a little different. After as
 // many that were looked at it may not.

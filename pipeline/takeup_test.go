@@ -1,0 +1,145 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/checkpoint"
+	"github.com/segd/segd/checkpoint/checkpointv1"
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/tracker"
+	"github.com/segd/segd/zones"
+)
+
+// seenFrames are frames of the pictures, which the caller releases.
+func seenFrames(t testing.TB, dir string, n int) (frames []*ingest.Frame) {
+	t.Helper()
+	source, err := ingest.Open(ingest.Config{Camera: "gate", URL: "dir:" + dir, FPS: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := source.Run(t.Context(), func(f *ingest.Frame) {
+		if len(frames) < n {
+			frames = append(frames, f)
+		} else {
+			f.Release()
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return frames
+}
+
+// Whatever a checkpoint holds, it is taken up or refused, and the frames that follow are labelled, or fail, without a
+// panic.
+func FuzzTakeUp(f *testing.F) {
+	dir := f.TempDir()
+	if err := writePictures(dir, 4); err != nil {
+		f.Fatal(err)
+	}
+	layout := zones.Layout{
+		Zones: []zones.Zone{{Name: "all", Polygon: []zones.Point{{0, 0}, {1, 0}, {1, 1}, {0, 1}}}},
+		Lines: []zones.Line{{Name: "line", Points: []zones.Point{{0.5, 0}, {0.5, 1}}}},
+	}
+	whole, short := seeds(f, dir, layout)
+	f.Add(whole, short)
+	f.Add(whole, []byte{})
+	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		f.Fatal(err)
+	}
+	frames := seenFrames(f, dir, 2)
+	detector := &finder{}
+	f.Fuzz(func(t *testing.T, whole, short []byte) {
+		b := &bench{rec: &recorder{}, dir: dir}
+		cfg := b.config("gate")
+		cfg.NewDetector = func() (Detector, error) { return detector, nil }
+		cfg.Detect, cfg.Zones = Detect{Classes: []string{"person"}}, layout
+		c, err := New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		later := w.EncodeAll(short, nil)
+		if len(short) == 0 {
+			later = nil
+		}
+		if c.takeUp(w.EncodeAll(whole, nil), later, time.Now()) != nil {
+			return
+		}
+		s := &stages{c: c, holds: map[hold]time.Time{}}
+		if s.extract, err = cfg.NewExtractor(); err != nil {
+			t.Fatal(err)
+		}
+		if s.step, err = tracker.New(tracker.Config{}); err != nil {
+			t.Fatal(err)
+		}
+		defer s.step.Close()
+		if err := s.recollect(t.Context(), c.seqNext); err != nil {
+			return
+		}
+		for k, frame := range frames {
+			it := &item{frame: frame, seq: c.seqNext + uint64(k), pts: c.ptsNext + time.Duration(k)*100*time.Millisecond}
+			it.scene = &features.Scene{Seq: it.seq}
+			if err := s.extract.Extract(it.scene, frame.Pix, frame.Width, frame.Height, s.step.Plan(features.Plan{})); err != nil {
+				t.Fatal(err)
+			}
+			if k == 1 {
+				s.look(it)
+			}
+			res, err := s.step.Step(context.Background(), it.scene, nil, s.decide(it))
+			if errors.Is(err, annotation.ErrInvalid) {
+				continue
+			} else if err != nil {
+				return
+			}
+			c.automatic.observe(c, it.pts, res)
+			it.masks = maskFrame(cfg.Site, cfg.Name, it, res, c.automatic.kind)
+			s.objects.observe(c, res)
+			c.zones.observe(c, it, res)
+			s.step.State(true)
+			c.automatic.state()
+			c.zones.state(layout)
+		}
+	})
+}
+
+// seeds are a whole checkpoint and a short one of an object in the pictures, not packed.
+func seeds(t testing.TB, dir string, layout zones.Layout) (whole, short []byte) {
+	t.Helper()
+	store := &shelf{}
+	b := &bench{rec: &recorder{}, dir: dir}
+	cfg := b.config("gate")
+	cfg.NewDetector = func() (Detector, error) { return &finder{}, nil }
+	cfg.Detect, cfg.Zones, cfg.Checkpoints = Detect{Classes: []string{"person"}}, layout, store
+	cfg.Annotation = annotate(ptr(1), 1)
+	c, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, all, _ := store.Load(t.Context(), "gate")
+	cp, err := checkpoint.Decode(all[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := func(c *checkpointv1.Checkpoint) []byte {
+		data, err := proto.Marshal(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	whole = plain(cp)
+	cp.Marked, cp.Last, cp.Tracker.Background = nil, nil, nil
+	cp.Sequence++
+	return whole, plain(cp)
+}
