@@ -67,6 +67,9 @@ type Config struct {
 	// Duplicates says that another segd may publish the same cameras; else Serve refuses
 	// to.
 	Duplicates bool
+	// KeptOnly says that nothing is published, and only what is kept is asked for: no streams are made at
+	// the server at URL.
+	KeptOnly bool
 	// JSON publishes JSON instead of protobuf.
 	JSON bool
 	// Version is told to those who ask the micro service; "" is 0.0.0, and so
@@ -291,7 +294,9 @@ func (b *Bus) start(ctx context.Context) error {
 	if err := b.events.use(ctx, b.conn); err != nil {
 		return err
 	}
-	b.events.start()
+	if !b.cfg.KeptOnly {
+		b.events.start()
+	}
 	if b.server != nil {
 		b.server.tend(b.events.again)
 	}
@@ -485,6 +490,9 @@ func (b *Bus) URL() string {
 	}
 	return Redact(b.cfg.URL)
 }
+
+// Claim has no other segd of the site publish these cameras until Close. The error wraps ErrTaken if one does.
+func (b *Bus) Claim(cameras []string) error { return b.claims.take(cameras) }
 
 // Connected reports whether there is a connection to the server now.
 func (b *Bus) Connected() bool { return b.conn.IsConnected() }

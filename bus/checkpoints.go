@@ -59,8 +59,11 @@ func (b *Bus) Checkpoints() *Checkpoints {
 	return &Checkpoints{bus: b, unfinished: unfinishedAge, newest: map[string]uint64{}, clearAt: time.Now()}
 }
 
-// open returns the store, which is made if there is none.
-func (c *Checkpoints) open(ctx context.Context) (_ jetstream.ObjectStore, err error) {
+// errNoStore says that nothing has been kept yet.
+var errNoStore = errors.New("nothing is kept")
+
+// open returns the store. If there is none it is made, or the error is errNoStore.
+func (c *Checkpoints) open(ctx context.Context, make bool) (_ jetstream.ObjectStore, err error) {
 	if !c.bus.conn.IsConnected() {
 		return nil, ErrNotConnected
 	}
@@ -68,6 +71,10 @@ func (c *Checkpoints) open(ctx context.Context) (_ jetstream.ObjectStore, err er
 		site := c.bus.cfg.Site
 		c.store, err = c.bus.events.js.ObjectStore(ctx, CheckpointBucket(site))
 		if errors.Is(err, jetstream.ErrBucketNotFound) {
+			if !make {
+				c.store = nil
+				return nil, errNoStore
+			}
 			c.store, err = c.bus.events.js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{
 				Bucket: CheckpointBucket(site), Description: "segd: what is known of the cameras of site " + site,
 				MaxBytes: checkpointBytes, Storage: jetstream.FileStorage,
@@ -171,7 +178,10 @@ func (c *Checkpoints) Load(ctx context.Context, camera string) (short []byte, al
 	fail := func(err error) ([]byte, [][]byte, error) {
 		return nil, nil, fmt.Errorf("bus: checkpoints of camera %s: %w", camera, err)
 	}
-	store, err := c.open(ctx)
+	store, err := c.open(ctx, false)
+	if errors.Is(err, errNoStore) {
+		return nil, nil, nil
+	}
 	if err != nil {
 		return fail(err)
 	}
@@ -233,7 +243,7 @@ func (c *Checkpoints) Save(ctx context.Context, camera string, data []byte, shor
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	fail := func(err error) error { return fmt.Errorf("bus: checkpoint of camera %s: %w", camera, err) }
-	store, err := c.open(ctx)
+	store, err := c.open(ctx, true)
 	if err != nil {
 		return fail(err)
 	}
@@ -294,7 +304,10 @@ func (c *Checkpoints) remove(ctx context.Context, camera string, names []string)
 	fail := func(err error) error {
 		return fmt.Errorf("bus: remove checkpoints of camera %s: %w", camera, err)
 	}
-	store, err := c.open(ctx)
+	store, err := c.open(ctx, false)
+	if errors.Is(err, errNoStore) {
+		return nil
+	}
 	if err != nil {
 		return fail(err)
 	}
@@ -325,7 +338,10 @@ func (c *Checkpoints) remove(ctx context.Context, camera string, names []string)
 func (c *Checkpoints) Cameras(ctx context.Context) ([]string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	store, err := c.open(ctx)
+	store, err := c.open(ctx, false)
+	if errors.Is(err, errNoStore) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("bus: checkpoints: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -551,6 +552,56 @@ func checkCut(t *testing.T, i int, dir string, cameras []string) {
 	if t.Failed() {
 		for len(log) > 0 {
 			t.Log(<-log)
+		}
+	}
+}
+
+// The rights that docs/nats.md names are enough at a server elsewhere.
+func TestCheckpointRights(t *testing.T) {
+	text, err := os.ReadFile("../docs/nats.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rights []string
+	for line := range strings.Lines(string(text)) {
+		if list, ok := strings.CutPrefix(line, "    publish:"); ok {
+			rights = append(rights, strings.Fields(strings.ReplaceAll(list, "_home", "_local"))...)
+		}
+	}
+	rights = append(rights, "segd.v1.local.>")
+	port := freePort(t)
+	natsServer(t, server.Options{Port: port, JetStream: true, Users: []*server.User{{Username: "segd", Password: "secret", Permissions: &server.Permissions{
+		Publish: &server.SubjectPermission{Allow: rights}, Subscribe: &server.SubjectPermission{Allow: []string{"segd.v1.local.>", "$SRV.>", "_INBOX.>"}},
+	}}}})
+	log := make(chan string, 100)
+	b := open(t, Config{URL: "nats://segd:secret@127.0.0.1:" + strconv.Itoa(port), Logger: logTo(log)})
+	eventually(t, "connected", b.Connected)
+	c := b.Checkpoints()
+	data, other := sealedData(1, 20<<20), sealedData(2, 10)
+	loaded(t, c, "gate", nil)
+	save(t, c, "gate", data, false)
+	save(t, c, "gate", other, false)
+	save(t, c, "gate", other, true)
+	save(t, c, "gate", data, true)
+	if _, err := b.events.js.Publish(t.Context(), chunkSubject(b.cfg.Site, "LEFT"), []byte("x")); err != nil {
+		t.Error(err)
+	}
+	c = b.Checkpoints()
+	c.unfinished = 0
+	loaded(t, c, "gate", data, other, data)
+	if names, err := c.Cameras(t.Context()); err != nil || len(names) != 1 {
+		t.Errorf("%v, %v", names, err)
+	}
+	if err := c.Delete(t.Context(), "gate"); err != nil {
+		t.Error(err)
+	}
+	if _, chunks, metas := parts(t, b); len(chunks)+len(metas) != 0 {
+		t.Errorf("there are %v, %v", chunks, metas)
+	}
+	closeNow(t, b)
+	for len(log) > 0 {
+		if line := <-log; strings.Contains(line, "ermissions") {
+			t.Error(line)
 		}
 	}
 }

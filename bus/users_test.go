@@ -110,6 +110,9 @@ func TestRoles(t *testing.T) {
 		{pub, "segd.v1.there.camera.list", []Role{Admin}},
 		{pub, "$KV.segd_here_cameras.gate", []Role{Admin}},
 		{pub, "$JS.API.DIRECT.GET.KV_segd_here_cameras.$KV.segd_here_cameras.gate", []Role{Admin}},
+		{pub, "$O.segd_here_checkpoints.C.1", []Role{Admin}},
+		{pub, "$JS.API.DIRECT.GET.OBJ_segd_here_checkpoints.$O.segd_here_checkpoints.C.1", []Role{Admin}},
+		{pub, "$JS.API.STREAM.MSG.GET.OBJ_segd_here_checkpoints", []Role{Admin}},
 		{pub, "$SRV.INFO.segd", []Role{Operator, Admin}},
 		{pub, "$SRV.PING", []Role{Operator, Admin}},
 		{pub, "$JS.API.STREAM.INFO.segd_here_event", []Role{Subscriber, Operator, Admin}},
@@ -342,7 +345,12 @@ func TestComposeUsers(t *testing.T) {
 	if err := b.ForgetCamera(keeping, "gate"); err != nil {
 		t.Error(err)
 	}
-	eventually(t, "connected", b.Connected)
+	checkpoints := b.Checkpoints()
+	save(t, checkpoints, "gate", sealedData(1, 300_000), false)
+	loaded(t, checkpoints, "gate", nil, sealedData(1, 300_000))
+	if err := checkpoints.Delete(keeping, "gate"); err != nil {
+		t.Error(err)
+	}
 	if err := b.Serve(Commands{Cameras: []string{"demo"}, Annotate: granted}); err != nil {
 		t.Fatal(err)
 	}

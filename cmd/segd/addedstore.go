@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/config"
+	"github.com/segd/segd/internal/configured"
 	"github.com/segd/segd/internal/sealed"
 )
 
@@ -45,14 +45,10 @@ type cameraStore struct {
 
 // openCameraStore is that of the configuration; nil: there is no place that outlives segd.
 func openCameraStore(cfg config.NATS, b *bus.Bus) *cameraStore {
-	path := cfg.CamerasKey
-	if path == "" && cfg.URL == "" && cfg.StoreDir != "" {
-		path = filepath.Join(cfg.StoreDir, "cameras.key")
-	}
 	if cfg.URL == "" && cfg.StoreDir == "" {
 		return nil
 	}
-	return &cameraStore{bus: b, keyFile: path}
+	return &cameraStore{bus: b, keyFile: configured.CamerasKey(cfg)}
 }
 
 // kept is one that was read: err says why it could not be.

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/segd/segd/demo"
+	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/cli/clitest"
 )
 
@@ -90,4 +95,171 @@ func TestCheckpointsOfRemovedCameras(t *testing.T) {
 	clitest.Until(t, 30*time.Second, "gate's square", func() bool {
 		return strings.Contains(a.want(http.StatusOK, http.MethodGet, "/gate/objects", ""), "square")
 	})
+}
+
+// segdIs runs a command line, wants that exit status, and some text in what it prints or says.
+func segdIs(t *testing.T, status int, want string, args ...string) string {
+	t.Helper()
+	out, err := segdDoes(t, args...)
+	var said strings.Builder
+	got := cli.Report(&said, err)
+	out += said.String()
+	if got != status || !strings.Contains(out, want) || strings.Contains(out, cameraPassword) {
+		t.Errorf("segd %q: exit status %d and\n%swant %d and %q", args, got, out, status, want)
+	}
+	return out
+}
+
+// What one segd knows of its cameras another goes on with: the configuration's and those that were added, with
+// ids, names and settings.
+func TestBackup(t *testing.T) {
+	t.Parallel()
+	gate := "{name: gate, transport: tcp, url: '" + camera(t, demo.Config{}).URL() + "'}"
+	a, storeA := keeping(t, gate)
+	a.start()
+	server := "nats://" + a.nats
+	dir := t.TempDir()
+	file, withKey := filepath.Join(dir, "home.tar"), filepath.Join(dir, "key.tar")
+	segdIs(t, 1, "nothing is kept", "backup", file, "--nats", server, "--site", "elsewhere")
+	segdIs(t, 0, "added", "camera", "add", "yard", guardedCamera(t), "transport=tcp", "--nats", server,
+		"--user", cameraUser, "--password-file", clitest.File(t, "secret", cameraPassword))
+	a.follows("yard")
+	a.follows("gate")
+	segdIs(t, 0, "mine", "rename", "yard", "1", "mine", "--nats", server)
+	time.Sleep(3 * time.Second) // until that is kept
+	segdIs(t, 2, `no camera "attic"; accepted: gate, yard`, "backup", file, "--cameras", "attic", "--nats", server)
+	segdIs(t, 2, "--key FILE", "backup", file, "--with-key", "--nats", server)
+	segdIs(t, 1, "leave out -c", "backup", file, "-c", a.file)
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("failures have left %v, %v", left, err)
+	}
+	out := segdIs(t, 0, "yard: settings, objects as of", "backup", file, "--nats", server)
+	if !strings.Contains(out, "gate: objects as of") || !strings.Contains(out, "key that is not in the backup") {
+		t.Error(out)
+	}
+	segdIs(t, 0, "has the key", "backup", withKey, "--nats", server, "--with-key", "--key", filepath.Join(storeA, "cameras.key"))
+	key, err := os.ReadFile(filepath.Join(storeA, "cameras.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key = bytes.TrimSpace(key)
+	for _, path := range []string{file, withKey} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(text, []byte(cameraPassword)) || bytes.Contains(text, key) != (path == withKey) {
+			t.Errorf("%s has the password, or the key", path)
+		}
+		if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
+			t.Errorf("%v, %v", info.Mode(), err)
+		}
+	}
+	segdIs(t, 1, "a segd runs these cameras", "restore", file, "--nats", server)
+	a.stop()
+	segdIs(t, 0, "gate: objects", "backup", filepath.Join(dir, "later.tar"), "-c", a.file, "--cameras", "gate")
+
+	// Without the key, and with it.
+	b, storeB := keeping(t, gate)
+	keyB := filepath.Join(storeB, "cameras.key")
+	out = segdIs(t, 0, "yard: its settings are left out", "restore", file, "-c", b.file)
+	if !strings.Contains(out, "yard: restored, objects as of") || !strings.Contains(out, "gate: restored, objects as of") {
+		t.Error(out)
+	}
+	c, storeC := keeping(t)
+	segdIs(t, 0, "yard: restored, settings, objects", "restore", withKey, "-c", c.file, "--cameras", "yard")
+	if made, err := os.ReadFile(filepath.Join(storeC, "cameras.key")); err != nil || !bytes.Equal(bytes.TrimSpace(made), key) {
+		t.Errorf("the key of the backup is not there: %v", err)
+	}
+	other := strings.Repeat("12", 32)
+	if err := os.WriteFile(keyB, []byte(other), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	segdIs(t, 0, "does not open them", "restore", file, "-c", b.file)
+	segdIs(t, 0, "yard: restored, settings, objects", "restore", withKey, "-c", b.file)
+	if now, _ := os.ReadFile(keyB); string(now) != other {
+		t.Errorf("the key that was there is now %q", now)
+	}
+
+	b.start()
+	c.start()
+	b.up("yard")
+	b.up("gate")
+	c.up("yard")
+	for _, tt := range []struct {
+		box         *adding
+		name, label string
+	}{{b, "yard", "mine"}, {b, "gate", "square"}, {c, "yard", "mine"}} {
+		var list struct {
+			Objects []struct {
+				ID           uint32
+				Label, State string
+			}
+		}
+		clitest.Until(t, 30*time.Second, "the object of "+tt.name, func() bool {
+			if err := json.Unmarshal([]byte(tt.box.want(http.StatusOK, http.MethodGet, "/"+tt.name+"/objects", "")), &list); err != nil {
+				t.Fatal(err)
+			}
+			return len(list.Objects) == 1 && list.Objects[0].State == "STATE_VISIBLE"
+		})
+		if o := list.Objects[0]; o.ID != 1 || o.Label != tt.label {
+			t.Errorf("%s: %+v; want object 1, %s", tt.name, o, tt.label)
+		}
+		if !lineWith(tt.box.segd.Err.String(), []string{"checkpoint taken up", "camera=" + tt.name}) {
+			t.Errorf("%s has not taken up a checkpoint:\n%s", tt.name, tt.box.segd.Err.String())
+		}
+	}
+
+	// What is newer stays, unless that is meant.
+	server = "nats://" + b.nats
+	segdIs(t, 1, "a segd runs these cameras", "restore", withKey, "--nats", server, "--cameras", "yard", "--replace")
+	segdIs(t, 0, "paused", "camera", "pause", "yard", "--nats", server)
+	clitest.Until(t, time.Minute, "a newer checkpoint", func() bool { return slices.Contains(b.keptObjects(), "yard.1") })
+	segdIs(t, 1, "nothing was changed; accepted: --replace", "restore", file, "--nats", server, "--cameras", "yard")
+	segdIs(t, 1, "newer than", "restore", file, "--nats", server, "--cameras", "yard")
+	segdIs(t, 0, "yard: restored", "restore", withKey, "--nats", server, "--cameras", "yard", "--replace", "--key", keyB)
+	segdIs(t, 0, "resumed", "camera", "resume", "yard", "--nats", server)
+	b.up("yard")
+
+	text, err := os.ReadFile(withKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range [][]byte{nil, text[:len(text)/2], bytes.Repeat([]byte("x"), 2000)} {
+		segdIs(t, 2, "not a whole backup", "restore", clitest.File(t, "bad.tar", string(bad)), "--nats", server, "--replace")
+	}
+}
+
+// The store is not for everybody.
+func TestBackupRights(t *testing.T) {
+	t.Parallel()
+	a, _ := keeping(t, "{name: gate, transport: tcp, url: '"+camera(t, demo.Config{}).URL()+"'}")
+	text, err := os.ReadFile(a.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const password = "0123456789abcdef"
+	text = bytes.Replace(text, []byte("nats: {"), []byte("nats: {users: [{name: op, password: "+password+", role: operator}, {name: me, password: "+password+", role: admin}], "), 1)
+	if err := os.WriteFile(a.file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a.start()
+	a.up("gate")
+	a.want(http.StatusOK, http.MethodPost, "/gate/annotations", square)
+	file := filepath.Join(t.TempDir(), "home.tar")
+	for _, command := range []string{"backup", "restore"} {
+		if command == "restore" {
+			clitest.Until(t, time.Minute, "a backup", func() bool {
+				_, err := segdDoes(t, "backup", file, "--nats", "nats://me:"+password+"@"+a.nats)
+				return err == nil
+			})
+			a.write("{name: other, url: 'whip:'}")
+			if err := os.WriteFile(a.file, bytes.Replace(text, []byte("{name: gate"), []byte("{name: other"), 1), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			a.reloaded()
+		}
+		segdIs(t, 1, "role admin", command, file, "--nats", "nats://op:"+password+"@"+a.nats, "--wait", "2s")
+	}
+	segdIs(t, 0, "gate: restored", "restore", file, "--nats", "nats://me:"+password+"@"+a.nats, "--replace")
 }

@@ -2,12 +2,9 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"net"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -60,31 +57,11 @@ func openBus(ctx context.Context, cfg *config.Config, log *slog.Logger, meters *
 }
 
 func busConfig(cfg *config.Config, log *slog.Logger, meters *metrics.Metrics) (bus.Config, error) {
-	host, text, err := net.SplitHostPort(cfg.NATS.Addr)
-	if err != nil {
-		return bus.Config{}, fmt.Errorf("nats.addr: %w", err)
-	}
-	port, err := strconv.Atoi(text)
-	if err != nil {
-		return bus.Config{}, fmt.Errorf("nats.addr: %w", err)
-	}
-	var users []bus.User
-	for _, u := range cfg.NATS.Users {
-		users = append(users, bus.User{Name: u.Name, Password: u.Password, NKey: u.NKey, Role: bus.Role(u.Role)})
-	}
-	return bus.Config{
-		Users: users, Cert: cfg.NATS.TLS.Cert, Key: cfg.NATS.TLS.Key,
-		Site: cfg.Site, URL: cfg.NATS.URL, Host: host, Port: port, Token: cfg.NATS.Token,
-		StoreDir: cfg.NATS.StoreDir, SyncAlways: cfg.NATS.Sync == "always", JSON: cfg.NATS.Format == "json",
-		Duplicates: cfg.NATS.Duplicates == "allow", Version: version, Logger: log,
-		Access: configured.NATSAccess(cfg.NATS), Events: retention(cfg.NATS.Events), Masks: retention(cfg.NATS.Masks),
-		Panicked: func() { meters.CommandPanicked(metrics.NATS) },
-		Refused:  func(r bus.Refusal) { meters.CommandRefused(string(r)) },
-	}, nil
-}
-
-func retention(r config.Retention) bus.Retention {
-	return bus.Retention{MaxAge: r.Age(), MaxBytes: r.Bytes()}
+	c, err := configured.NATS(cfg, log)
+	c.Version = version
+	c.Panicked = func() { meters.CommandPanicked(metrics.NATS) }
+	c.Refused = func(r bus.Refusal) { meters.CommandRefused(string(r)) }
+	return c, err
 }
 
 // openModel opens the network that all cameras share, now and later; so many there are now.

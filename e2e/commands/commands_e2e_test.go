@@ -96,9 +96,11 @@ func await(ctx context.Context, what string, ask func(context.Context) error) er
 
 // elsewhere are commands that want data or a machine to themselves.
 var elsewhere = map[string]string{
-	"eval":  "tests of its own, with small data",
-	"bench": "tests of its own",
-	"model": "tests of its own",
+	"eval":    "tests of its own, with small data",
+	"bench":   "tests of its own",
+	"model":   "tests of its own",
+	"backup":  "tests of its own", // it takes a store
+	"restore": "tests of its own",
 }
 
 // Every command of segd that README.md or docs/ name is run by a script.

@@ -5,8 +5,11 @@ package configured
 import (
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -34,6 +37,41 @@ func Source(cam config.Camera, log *slog.Logger) ingest.Config {
 func Stagger(i int) time.Duration {
 	const step, moments = 20 * time.Millisecond, 50
 	return time.Duration(i%moments) * step
+}
+
+// NATS is the server that segd uses, or is.
+func NATS(cfg *config.Config, log *slog.Logger) (bus.Config, error) {
+	host, text, err := net.SplitHostPort(cfg.NATS.Addr)
+	if err != nil {
+		return bus.Config{}, fmt.Errorf("nats.addr: %w", err)
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		return bus.Config{}, fmt.Errorf("nats.addr: %w", err)
+	}
+	var users []bus.User
+	for _, u := range cfg.NATS.Users {
+		users = append(users, bus.User{Name: u.Name, Password: u.Password, NKey: u.NKey, Role: bus.Role(u.Role)})
+	}
+	return bus.Config{
+		Users: users, Cert: cfg.NATS.TLS.Cert, Key: cfg.NATS.TLS.Key,
+		Site: cfg.Site, URL: cfg.NATS.URL, Host: host, Port: port, Token: cfg.NATS.Token,
+		StoreDir: cfg.NATS.StoreDir, SyncAlways: cfg.NATS.Sync == "always", JSON: cfg.NATS.Format == "json",
+		Duplicates: cfg.NATS.Duplicates == "allow", Logger: log,
+		Access: NATSAccess(cfg.NATS), Events: retention(cfg.NATS.Events), Masks: retention(cfg.NATS.Masks),
+	}, nil
+}
+
+func retention(r config.Retention) bus.Retention {
+	return bus.Retention{MaxAge: r.Age(), MaxBytes: r.Bytes()}
+}
+
+// CamerasKey is the file with the key that cameras which are added are encrypted with; "": none.
+func CamerasKey(cfg config.NATS) string {
+	if cfg.CamerasKey == "" && cfg.URL == "" && cfg.StoreDir != "" {
+		return filepath.Join(cfg.StoreDir, "cameras.key")
+	}
+	return cfg.CamerasKey
 }
 
 // NATSAccess is what a NATS server elsewhere is shown.

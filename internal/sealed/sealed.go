@@ -39,27 +39,44 @@ func ReadKey(path string) (*Key, error) {
 	if err != nil {
 		return nil, fmt.Errorf("key file: %w", err)
 	}
+	k, err := ParseKey(text)
+	if err != nil {
+		return nil, fmt.Errorf("key file %s: %w", path, err)
+	}
+	return k, nil
+}
+
+// ParseKey reads the text of a key file.
+func ParseKey(text []byte) (*Key, error) {
 	key, err := hex.DecodeString(strings.TrimSpace(string(text)))
 	if err != nil || len(key) != keySize { // the error would show some of it
-		return nil, fmt.Errorf("key file %s: not a key; %s", path, accepted)
+		return nil, fmt.Errorf("not a key; %s", accepted)
 	}
 	return &Key{[keySize]byte(key)}, nil
 }
 
 // MakeKey writes a new key to the file at path, for its owner only. A file that is there is an error and
 // stays as it is.
-func MakeKey(path string) (_ *Key, err error) {
+func MakeKey(path string) (*Key, error) {
 	k := new(Key)
 	if _, err := rand.Read(k.key[:]); err != nil {
 		return nil, fmt.Errorf("key file: %w", err)
 	}
+	if err := k.Write(path); err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+// Write writes the key to the file at path, as MakeKey does.
+func (k *Key) Write(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("key file: %w", err)
+		return fmt.Errorf("key file: %w", err)
 	}
 	// Whole or not at all, whatever happens meanwhile.
 	f, err := os.CreateTemp(filepath.Dir(path), ".key-*") // of mode 0600
 	if err != nil {
-		return nil, fmt.Errorf("key file: %w", err)
+		return fmt.Errorf("key file: %w", err)
 	}
 	defer func() { _ = os.Remove(f.Name()) }()
 	_, err = fmt.Fprintln(f, hex.EncodeToString(k.key[:]))
@@ -67,9 +84,9 @@ func MakeKey(path string) (_ *Key, err error) {
 		err = os.Link(f.Name(), path)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("key file: %w", err)
+		return fmt.Errorf("key file: %w", err)
 	}
-	return k, nil
+	return nil
 }
 
 // Seal returns plain encrypted, with what tells whether it was changed.

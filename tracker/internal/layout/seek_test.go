@@ -3,8 +3,6 @@ package layout
 import (
 	"math"
 	"testing"
-
-	"github.com/segd/segd/tracker/internal/scenetest"
 )
 
 // Frames that nobody looked at let nobody come by: what is back after them may look a little different. After as
