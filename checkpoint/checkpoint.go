@@ -18,8 +18,8 @@ const Version = 1
 
 // Limits on what Decode takes.
 const (
-	MaxBytes    = 32 << 20
-	maxUnpacked = 128 << 20
+	MaxBytes    = 64 << 20 // nine pictures of 4K
+	maxUnpacked = 192 << 20
 	maxScenes   = 300 // people's objects, each in a picture of its own, and the last one
 	maxFPS      = 1000
 	maxPTS      = math.MaxInt64 / 2 // the time away is added
