@@ -1,9 +1,10 @@
 package bus
 
 import (
-	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
 )
 
 const (
@@ -271,7 +273,7 @@ func (c *Checkpoints) Save(ctx context.Context, camera string, data []byte, shor
 }
 
 func (c *Checkpoints) put(ctx context.Context, store jetstream.ObjectStore, camera string, as jetstream.ObjectMeta, data []byte) error {
-	_, err := store.Put(ctx, as, bytes.NewReader(data))
+	err := c.write(ctx, store, as, data)
 	if err == nil {
 		return nil
 	}
@@ -282,6 +284,58 @@ func (c *Checkpoints) put(ctx context.Context, store jetstream.ObjectStore, came
 		}
 	}
 	return fmt.Errorf("bus: checkpoint of camera %s: %w", camera, err)
+}
+
+// chunkSize is that of nats.go's own objects.
+const chunkSize = 128 << 10
+
+// write puts an object, as ADR-20 has it (Get checks its digest): its chunks, then the message that names them,
+// in place of the one there was, and then it takes that one's chunks away. ObjectStore.Put of nats.go 1.55 does the
+// same, but leaves a goroutine behind now and then, which waits for the end of its own publisher for ever.
+func (c *Checkpoints) write(ctx context.Context, store jetstream.ObjectStore, as jetstream.ObjectMeta, data []byte) error {
+	before, err := store.GetInfo(ctx, as.Name, jetstream.GetObjectInfoShowDeleted())
+	if err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+		return err
+	}
+	bucket := CheckpointBucket(c.bus.cfg.Site)
+	as.Opts = &jetstream.ObjectMetaOptions{ChunkSize: chunkSize}
+	digest := sha256.New()
+	_, _ = digest.Write(data) // it never fails
+	info := jetstream.ObjectInfo{
+		ObjectMeta: as, Bucket: bucket, NUID: nuid.Next(), Size: uint64(len(data)), Digest: jetstream.GetObjectDigestValue(digest),
+	}
+	js, chunks := c.bus.events.js, "$O."+bucket+".C."
+	for chunk := range slices.Chunk(data, chunkSize) {
+		if _, err := js.Publish(ctx, chunks+info.NUID, chunk); err != nil {
+			return errors.Join(err, c.purge(chunks+info.NUID))
+		}
+		info.Chunks++
+	}
+	text, err := json.Marshal(&info)
+	if err != nil {
+		return err
+	}
+	if _, err := js.PublishMsg(ctx, &nats.Msg{
+		Subject: "$O." + bucket + ".M." + base64.URLEncoding.EncodeToString([]byte(as.Name)), Data: text,
+		Header: nats.Header{jetstream.MsgRollup: []string{jetstream.MsgRollupSubject}},
+	}); err != nil {
+		return errors.Join(err, c.purge(chunks+info.NUID))
+	}
+	if before != nil && !before.Deleted {
+		return c.purge(chunks + before.NUID)
+	}
+	return nil
+}
+
+// purge takes the messages of a subject out of the store.
+func (c *Checkpoints) purge(subject string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), streamTimeout)
+	defer cancel()
+	stream, err := c.bus.events.js.Stream(ctx, checkpointStream(c.bus.cfg.Site))
+	if err != nil {
+		return err
+	}
+	return stream.Purge(ctx, jetstream.WithPurgeSubject(subject))
 }
 
 // Delete removes all that is kept of a camera, if there is anything, and leaves no mark of it.

@@ -310,7 +310,7 @@ func (s *stages) recollect(ctx context.Context, next uint64) error {
 		}
 	}
 	s.c.takeUpMarker(before, followed)
-	s.awaiting.Store(len(s.sought) > 0)
+	s.awaiting.Store(len(followed) > 0) // for a frame at least
 	s.objects = states{}
 	for id, o := range lost {
 		if slices.Contains(followed, id) || s.c.automatic.follows(id) {
@@ -359,6 +359,7 @@ func (c *Camera) relapse(err error) {
 // that are not found for long are told of, once.
 func (s *stages) search(masks *segdv1.MaskFrame, pts time.Duration) {
 	if len(s.sought) == 0 {
+		s.awaiting.Store(false)
 		return
 	}
 	defer func() { s.awaiting.Store(len(s.sought) > 0) }()

@@ -26,6 +26,7 @@ func Matches(relatesTo, inner string) []byte {
 // Loopback is the interface that tests probe by.
 func Loopback(t testing.TB) *net.Interface {
 	t.Helper()
+	alone(t)
 	all, err := net.Interfaces()
 	if err != nil {
 		t.Fatal(err)
