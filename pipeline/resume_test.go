@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,8 +40,11 @@ type shelf struct {
 }
 
 func (s *shelf) Save(ctx context.Context, _ string, data []byte, short bool) error {
-	if s.save != nil {
-		if err := s.save(ctx, short); err != nil {
+	s.mu.Lock()
+	save := s.save
+	s.mu.Unlock()
+	if save != nil {
+		if err := save(ctx, short); err != nil {
 			return err
 		}
 	}
@@ -489,12 +493,14 @@ func TestResumeRemoved(t *testing.T) {
 			c, stop := b.start(t)
 			time.Sleep(3050 * time.Millisecond)
 			if refused {
+				store.mu.Lock()
 				store.save = func(_ context.Context, short bool) error {
 					if !short {
 						return errors.New("no space left")
 					}
 					return nil
 				}
+				store.mu.Unlock()
 			}
 			if err := c.Clear(t.Context(), 1); err != nil {
 				t.Fatal(err)
@@ -631,9 +637,10 @@ func TestSaveFails(t *testing.T) {
 		meter := &keptMeter{}
 		log := &strings.Builder{}
 		b.cfg.Annotation, b.cfg.Meter, b.cfg.Logger = annotate(nil, 0), meter, slog.New(slog.NewTextHandler(log, nil))
-		fails := true
+		var fails atomic.Bool
+		fails.Store(true)
 		store.save = func(context.Context, bool) error {
-			if fails {
+			if fails.Load() {
 				return errors.New("no space left")
 			}
 			return nil
@@ -648,7 +655,7 @@ func TestSaveFails(t *testing.T) {
 		}
 		meter.mu.Lock()
 		failed := meter.failed
-		fails = false
+		fails.Store(false)
 		meter.mu.Unlock()
 		time.Sleep(1500 * time.Millisecond)
 		whole, _ := store.count()
