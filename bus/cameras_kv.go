@@ -56,8 +56,8 @@ func (b *Bus) denyKept(err error) bool {
 	return true
 }
 
-// KeptCameras returns what KeepCamera kept, by camera; nil for what is there and cannot be read. The methods about kept cameras may be called from any
-// goroutine; their errors wrap ErrNotConnected without a connection.
+// KeptCameras returns what KeepCamera kept, by camera; nil for what is there and cannot be read. The methods
+// about kept cameras may be called from any goroutine; their errors wrap ErrNotConnected without a connection.
 func (b *Bus) KeptCameras(ctx context.Context) (map[string][]byte, error) {
 	kv, err := b.keptCameras(ctx)
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
@@ -165,8 +165,5 @@ func (b *Bus) keepError(err error) error {
 	if denied := b.keptDenied.Swap(nil); denied != nil && errors.Is(err, context.DeadlineExceeded) {
 		err = fmt.Errorf("%w: %w", *denied, err)
 	}
-	if errors.Is(err, nats.ErrNoResponders) {
-		err = fmt.Errorf("the NATS server has no JetStream: %w", err)
-	}
-	return fmt.Errorf("bus: kept cameras, bucket %s: %w", CamerasBucket(b.cfg.Site), err)
+	return fmt.Errorf("bus: kept cameras, bucket %s: %w", CamerasBucket(b.cfg.Site), withoutJetStream(err))
 }

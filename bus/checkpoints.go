@@ -130,6 +130,11 @@ func (c *Checkpoints) clear(ctx context.Context) (again bool, err error) {
 // chunkSubject is where an object store has the parts of an object.
 func chunkSubject(site, nuid string) string { return "$O." + CheckpointBucket(site) + ".C." + nuid }
 
+// metaSubject is where it says what an object is.
+func metaSubject(site, name string) string {
+	return "$O." + CheckpointBucket(site) + ".M." + base64.URLEncoding.EncodeToString([]byte(name))
+}
+
 // chunks counts the parts of the object of that NUID, by subject.
 func (c *Checkpoints) chunks(ctx context.Context, nuid string) (jetstream.Stream, map[string]uint64, error) {
 	stream, err := c.bus.events.js.Stream(ctx, checkpointStream(c.bus.cfg.Site))
@@ -297,17 +302,17 @@ func (c *Checkpoints) write(ctx context.Context, store jetstream.ObjectStore, as
 	if err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
 		return err
 	}
-	bucket := CheckpointBucket(c.bus.cfg.Site)
+	site := c.bus.cfg.Site
 	as.Opts = &jetstream.ObjectMetaOptions{ChunkSize: chunkSize}
 	digest := sha256.New()
 	_, _ = digest.Write(data) // it never fails
 	info := jetstream.ObjectInfo{
-		ObjectMeta: as, Bucket: bucket, NUID: nuid.Next(), Size: uint64(len(data)), Digest: jetstream.GetObjectDigestValue(digest),
+		ObjectMeta: as, Bucket: CheckpointBucket(site), NUID: nuid.Next(), Size: uint64(len(data)), Digest: jetstream.GetObjectDigestValue(digest),
 	}
-	js, chunks := c.bus.events.js, "$O."+bucket+".C."
+	js, chunks := c.bus.events.js, chunkSubject(site, info.NUID)
 	for chunk := range slices.Chunk(data, chunkSize) {
-		if _, err := js.Publish(ctx, chunks+info.NUID, chunk); err != nil {
-			return errors.Join(err, c.purge(chunks+info.NUID))
+		if _, err := js.Publish(ctx, chunks, chunk); err != nil {
+			return errors.Join(err, c.purge(chunks))
 		}
 		info.Chunks++
 	}
@@ -316,13 +321,13 @@ func (c *Checkpoints) write(ctx context.Context, store jetstream.ObjectStore, as
 		return err
 	}
 	if _, err := js.PublishMsg(ctx, &nats.Msg{
-		Subject: "$O." + bucket + ".M." + base64.URLEncoding.EncodeToString([]byte(as.Name)), Data: text,
+		Subject: metaSubject(site, as.Name), Data: text,
 		Header: nats.Header{jetstream.MsgRollup: []string{jetstream.MsgRollupSubject}},
 	}); err != nil {
-		return errors.Join(err, c.purge(chunks+info.NUID))
+		return errors.Join(err, c.purge(chunks))
 	}
 	if before != nil && !before.Deleted {
-		return c.purge(chunks + before.NUID)
+		return c.purge(chunkSubject(site, before.NUID))
 	}
 	return nil
 }
@@ -379,7 +384,7 @@ func (c *Checkpoints) remove(ctx context.Context, camera string, names []string)
 			err = store.Delete(ctx, name)
 		}
 		if err == nil { // its mark too
-			err = stream.Purge(ctx, jetstream.WithPurgeSubject("$O."+CheckpointBucket(c.bus.cfg.Site)+".M."+base64.URLEncoding.EncodeToString([]byte(info.Name))))
+			err = stream.Purge(ctx, jetstream.WithPurgeSubject(metaSubject(c.bus.cfg.Site, info.Name)))
 		}
 		if err != nil {
 			return fail(err)

@@ -108,11 +108,6 @@ func (c *Camera) takeUp(data, short []byte, now time.Time) error {
 		m.forgetUnmarked()
 		cp.Marker = &checkpointv1.Marker{NextId: 1 + slices.Max(append(m.ids(), 0))} // no id is used again
 	}
-	if cp.Tracker != nil { // a short one knows what was removed since the pictures were kept
-		m.change(func(o *annotation.Object) bool {
-			return slices.ContainsFunc(cp.Tracker.Objects, func(known *checkpointv1.TrackedObject) bool { return known.Id == o.ID })
-		})
-	}
 	if c.automatic.marker == nil { // nobody would end what was marked automatically
 		m.forgetAutomatic(cp.Marker)
 	}
@@ -207,12 +202,14 @@ func remembered(cp *checkpointv1.Checkpoint) (*memory, error) {
 			m.lost[o.Id] = seen{state: tracker.State(o.State), label: o.Label}
 		}
 	}
-	m.change(func(o *annotation.Object) bool { // the pictures may be older
+	// The pictures may be older: of what was renamed or removed since, or rests by now.
+	m.change(func(o *annotation.Object) bool {
 		i := slices.IndexFunc(cp.Objects, func(known *checkpointv1.Object) bool { return known.Id == o.ID })
-		if i >= 0 {
-			o.Label = cp.Objects[i].Label
+		if i < 0 {
+			return false
 		}
-		return i >= 0
+		o.Label = cp.Objects[i].Label
+		return cp.Tracker == nil || slices.ContainsFunc(cp.Tracker.Objects, func(known *checkpointv1.TrackedObject) bool { return known.Id == o.ID })
 	})
 	if m.last != nil && slices.ContainsFunc(m.last.annotation.Objects, func(o annotation.Object) bool { return isAutomatic(cp.Marker, o.ID) }) {
 		m.last.annotation.Automatic = true // it is not to be looked up in every frame

@@ -3,6 +3,7 @@ package layout
 import (
 	"errors"
 	"math"
+	"slices"
 
 	"github.com/segd/segd/checkpoint/checkpointv1"
 	"github.com/segd/segd/features"
@@ -15,9 +16,9 @@ func (o *Object) Kept() *checkpointv1.Layout {
 	}
 	return &checkpointv1.Layout{
 		Found: o.Found, Sequence: o.seq, Columns: int32(o.columns), Rows: int32(o.rows),
-		First: flat(o.first), Now: flat(o.now), Occupied: append([]float32(nil), o.occupied...),
+		First: flat(o.first), Now: flat(o.now), Occupied: slices.Clone(o.occupied),
 		X: o.x, Y: o.y, Width: o.w, Height: o.h, FoundWidth: o.foundW, FoundHeight: o.foundH, Vx: o.vx, Vy: o.vy,
-		Match: o.match, Typical: o.typical, Marked: append([]float32(nil), o.marked...), Lately: append([]float32(nil), o.lately...), Similarity: o.similarity,
+		Match: o.match, Typical: o.typical, Marked: slices.Clone([]float32(o.marked)), Lately: slices.Clone([]float32(o.lately)), Similarity: o.similarity,
 		Certain: o.certain, Returned: o.returned, Apart: int32(o.apart), Age: int32(o.age), Unseen: int32(o.unseen),
 		Left: o.left, Hits: int32(o.hits), Recalled: o.recalled, Stood: o.stood, Missed: int32(o.missed),
 	}
@@ -60,9 +61,9 @@ func (o *Object) Resume(s *checkpointv1.Layout) error {
 	}
 	*o = Object{
 		Found: s.Found, seq: s.Sequence, columns: int(s.Columns), rows: int(s.Rows),
-		first: colours(s.First), now: colours(s.Now), occupied: append([]float32(nil), s.Occupied...),
+		first: colours(s.First), now: colours(s.Now), occupied: slices.Clone(s.Occupied),
 		x: s.X, y: s.Y, w: s.Width, h: s.Height, foundW: s.FoundWidth, foundH: s.FoundHeight, vx: s.Vx, vy: s.Vy,
-		match: s.Match, typical: s.Typical, marked: append(features.Appearance(nil), s.Marked...), lately: append(features.Appearance(nil), s.Lately...), similarity: s.Similarity,
+		match: s.Match, typical: s.Typical, marked: features.Appearance(slices.Clone(s.Marked)), lately: features.Appearance(slices.Clone(s.Lately)), similarity: s.Similarity,
 		certain: s.Certain, returned: s.Returned, apart: int(s.Apart), age: int(s.Age), unseen: int(s.Unseen),
 		left: s.Left, hits: int(s.Hits), recalled: s.Recalled, stood: s.Stood, missed: int(s.Missed),
 	}
@@ -85,10 +86,10 @@ func colours(v []float32) []colour {
 	return all
 }
 
-// What one step of a stored colour is: of L, and of a and b, whose zero is storedZero.
+// What one step of a stored colour is: as of a kept picture's, whose colours are in LabUnits.
 const (
-	storedL, storedAB = 0.5, 1
-	storedZero        = 128
+	storedL  = 1. * keptL / features.LabUnit
+	storedAB = 1. * keptAB / features.LabUnit
 )
 
 // Kept is the background as it is kept over a restart; nil if nothing is known of it.
@@ -105,8 +106,8 @@ func (f *Follower) Kept() *checkpointv1.Background {
 	for i, c := range b.colour {
 		to := s.Colours[3*i : 3*i+3]
 		to[0] = rounded(c[0] / storedL)
-		to[1] = rounded(c[1]/storedAB + storedZero)
-		to[2] = rounded(c[2]/storedAB + storedZero)
+		to[1] = rounded(c[1]/storedAB + keptZero)
+		to[2] = rounded(c[2]/storedAB + keptZero)
 		s.Seen[i] = rounded(b.seen[i])
 		if f.covered[i] {
 			s.Covered[i] = 1
@@ -134,7 +135,7 @@ func (f *Follower) Resume(s *checkpointv1.Background) (stood bool, err error) {
 	b.colour, b.seen, f.covered = make([]colour, n), make([]float32, n), make([]bool, n)
 	for i := range n {
 		from := s.Colours[3*i : 3*i+3]
-		b.colour[i] = colour{float32(from[0]) * storedL, (float32(from[1]) - storedZero) * storedAB, (float32(from[2]) - storedZero) * storedAB}
+		b.colour[i] = colour{float32(from[0]) * storedL, (float32(from[1]) - keptZero) * storedAB, (float32(from[2]) - keptZero) * storedAB}
 		b.seen[i], f.covered[i] = float32(s.Seen[i]), s.Covered[i] != 0
 	}
 	return true, nil
