@@ -148,3 +148,28 @@ func TestResumeFaults(t *testing.T) {
 		}
 	}
 }
+
+// Who was in sight, and is in no picture that the tracker could learn him from, is known again at the next look by
+// where he is expected, whatever he looks like; after that he rests as any other.
+func TestResumeAwaited(t *testing.T) {
+	for _, at := range []int{0, 1} { // looks
+		s := begin(t, Config{Reidentify: 1}) // nobody is known by looks
+		for range confirmed + 1 {
+			s.look(person(box(100)))
+			s.observe(visible(FirstID, box(100)))
+		}
+		other := begin(t, Config{Reidentify: 1})
+		other.seq = s.seq + 5
+		if err := other.m.Resume(s.m.State(), nil); err != nil {
+			t.Fatal(err)
+		}
+		for range at {
+			other.look()
+			other.observe()
+		}
+		want := []uint32{FirstID + uint32(at)}
+		if ids, _, _ := other.look(person(box(104))); !slices.Equal(ids, want) {
+			t.Errorf("look %d: %v are marked; want %v", at, ids, want)
+		}
+	}
+}

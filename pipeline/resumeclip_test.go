@@ -51,34 +51,37 @@ func overlaps(t *testing.T, masks, want []*segdv1.MaskFrame, n int) float64 {
 	return sum / float64(objects)
 }
 
+// walkers marks two persons in frame 45 of the clip, who stay in sight.
+func walkers(t *testing.T, picture string) *annotation.Annotation {
+	t.Helper()
+	a := &annotation.Annotation{Frame: ptr(0), Width: 768, Height: 576, Objects: []annotation.Object{
+		{ID: 1, Label: "tall one", Box: []float64{542, 225, 572, 320}}, {ID: 2, Label: "dark coat", Box: []float64{709, 268, 744, 384}},
+	}}
+	if picture != "" {
+		var err error
+		if a.Picture, err = os.ReadFile(picture); err != nil {
+			t.Fatal(err)
+		}
+		a.Frame = nil
+	}
+	return a
+}
+
 // Persons of the demo's clip are where they were, from the first frame after a restart on, as if there had been none.
 // Without a checkpoint, by the annotation's picture alone, they are found later.
 func TestPersonsAreFollowedAfterARestart(t *testing.T) {
 	const start, before, n = 45, 12, 20 // persons stay in sight from frame start on
 	first, cut := clipFrames(t, 2, before+n, start)[0], clipFrames(t, 2, before, start)[0]
 	rest := clipFrames(t, 2, n, start+2*before)[0]
-	walkers := func(picture string) *annotation.Annotation { // two persons in frame start of the clip
-		a := &annotation.Annotation{Frame: ptr(0), Width: 768, Height: 576, Objects: []annotation.Object{
-			{ID: 1, Label: "tall one", Box: []float64{542, 225, 572, 320}}, {ID: 2, Label: "dark coat", Box: []float64{709, 268, 744, 384}},
-		}}
-		if picture != "" {
-			var err error
-			if a.Picture, err = os.ReadFile(picture); err != nil {
-				t.Fatal(err)
-			}
-			a.Frame = nil
-		}
-		return a
-	}
 	synctest.Test(t, func(t *testing.T) {
 		alone := clipBench(t, first)
-		alone.cfg.Annotation = walkers("")
+		alone.cfg.Annotation = walkers(t, "")
 		alone.run(t.Context(), t)
 		want := alone.rec.masks[before:]
 
 		store := &shelf{}
 		b := clipBench(t, cut)
-		b.cfg.Annotation, b.cfg.Checkpoints = walkers(""), store
+		b.cfg.Annotation, b.cfg.Checkpoints = walkers(t, ""), store
 		b.run(t.Context(), t)
 		for _, tt := range []struct {
 			name        string
@@ -86,9 +89,9 @@ func TestPersonsAreFollowedAfterARestart(t *testing.T) {
 			least, most float64
 		}{{"with a checkpoint", store, 0.7, 1}, {"without", nil, 0, 0.4}} {
 			b := clipBench(t, rest)
-			b.cfg.Annotation, b.cfg.Checkpoints = walkers(""), tt.store
+			b.cfg.Annotation, b.cfg.Checkpoints = walkers(t, ""), tt.store
 			if tt.store == nil {
-				b.cfg.Annotation = walkers(filepath.Join(cut, fmt.Sprintf("%04d.jpg", start)))
+				b.cfg.Annotation = walkers(t, filepath.Join(cut, fmt.Sprintf("%04d.jpg", start)))
 			}
 			b.run(t.Context(), t)
 			got := overlaps(t, b.rec.masks, want, n)
@@ -99,6 +102,32 @@ func TestPersonsAreFollowedAfterARestart(t *testing.T) {
 			if kinds := b.rec.ofObjects(); tt.store != nil && len(kinds) > 0 {
 				t.Errorf("events %v", kinds)
 			}
+		}
+	})
+}
+
+// So they are after the camera's stages failed: those to come go on from what was known a second before.
+func TestPersonsAreFollowedAfterAFailure(t *testing.T) {
+	const start, before, n = 45, 32, 20
+	first, cut := clipFrames(t, 2, before+n, start)[0], clipFrames(t, 2, before, start)[0]
+	rest := clipFrames(t, 2, n, start+2*before)[0]
+	synctest.Test(t, func(t *testing.T) {
+		alone := clipBench(t, first)
+		alone.cfg.Annotation = walkers(t, "")
+		alone.run(t.Context(), t)
+
+		b := clipBench(t, cut)
+		b.cfg.Annotation = walkers(t, "")
+		b.onStep = func(s *features.Scene, _ *annotation.Annotation) error {
+			if s.Seq == before-1 {
+				b.dir = rest // the camera has gone on
+				panic("a wild index")
+			}
+			return nil
+		}
+		b.run(t.Context(), t)
+		if got := overlaps(t, b.rec.masks[before-1:], alone.rec.masks[before:], n); got < 0.7 {
+			t.Errorf("mean IoU %.2f with an undisturbed run; want at least 0.7", got)
 		}
 	})
 }

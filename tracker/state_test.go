@@ -284,3 +284,31 @@ func TestResumeZoom(t *testing.T) {
 		}
 	}
 }
+
+// Where what a detector marked is all that is known, it is looked up until there are frames that say more: also who
+// was hidden is found where he is.
+func TestResumeAutomatic(t *testing.T) {
+	before, last, seq := watched(t, image.Point{})
+	for range 3 {
+		seq++
+		if o := step(t, before, bands(seq, image.Rectangle{}, false), nil).Objects[0]; o.State == Visible {
+			t.Fatalf("frame %d: he is in sight; want him hidden", seq)
+		}
+	}
+	tr, ann := newTracker(t, Config{}), marked(last)
+	ann.Automatic = true
+	if err := tr.Recall(t.Context(), bands(seq+1, last, false), ann); err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.Resume(before.State(true)); err != nil {
+		t.Fatal(err)
+	}
+	var o Object
+	for range 10 {
+		seq++
+		o = step(t, tr, bands(seq, last, false), nil).Objects[0]
+	}
+	if o.State != Visible || overlap(o.Box, last) < 0.8 {
+		t.Errorf("%v in %v; want him in sight in %v", o.State, o.Box, last)
+	}
+}

@@ -1,0 +1,178 @@
+package pipeline
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/segd/segd/checkpoint"
+	"github.com/segd/segd/checkpoint/checkpointv1"
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/ingest"
+)
+
+// An object that comes in sight when pictures are kept seldom has one soon.
+func TestNewObjectsArePictured(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, store := remembering(t)
+		f := &finder{}
+		f.blind.Store(true)
+		b.detecting(f, 200*time.Millisecond)
+		_, stop := b.start(t)
+		time.Sleep(8 * time.Second) // whole ones after 0, 2 and 6 s; the next would come after 14
+		f.blind.Store(false)
+		before, _ := store.count()
+		time.Sleep(wholeNew)
+		if whole, _ := store.count(); before != 3 || whole != before+1 {
+			t.Errorf("%d whole ones, and %d when an object has been in sight for %v; want 3 and 4", before, whole, wholeNew)
+		}
+		stop()
+	})
+}
+
+// Of a camera that follows nothing nothing is kept from second to second.
+func TestNothingFollowedIsNotKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, store := remembering(t)
+		_, stop := b.start(t)
+		time.Sleep(5 * time.Second)
+		stop()
+		if whole, short := store.count(); whole == 0 || short != 0 {
+			t.Errorf("%d whole ones, %d short ones; want some, and none", whole, short)
+		}
+	})
+}
+
+// What is kept says of the pictures' objects which there are, what they are called by now, and whether they were ever
+// seen; a picture with automatic ones is the detector's.
+func TestRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, store := remembering(t)
+		b.cfg.Annotation = annotate(nil, 0)
+		_, stop := b.start(t)
+		time.Sleep(3 * time.Second)
+		stop()
+		read := func(f func(*checkpointv1.Checkpoint)) *memory {
+			cp, err := checkpoint.Decode(store.all[len(store.all)-1].data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f(cp)
+			m, err := remembered(cp)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return m
+		}
+		m := read(func(cp *checkpointv1.Checkpoint) { cp.Objects[0].Label = "Anna" })
+		if o := m.last.annotation.Objects; len(o) != 1 || o[0].Label != "Anna" || m.marked[0].annotation.Objects[0].Label != "Anna" || m.last.annotation.Automatic {
+			t.Errorf("%v; want what is called Anna by now", m.last.annotation)
+		}
+		if s, known := m.lost[1]; !known || s.label != "Anna" {
+			t.Errorf("it was seen as %v, %t", s, known)
+		}
+		m = read(func(cp *checkpointv1.Checkpoint) { cp.Objects[0].Appeared = false })
+		if len(m.lost) != 0 {
+			t.Errorf("%v were seen; want none, as it never was", m.lost)
+		}
+		m = read(func(cp *checkpointv1.Checkpoint) {
+			cp.Marker = &checkpointv1.Marker{Objects: []*checkpointv1.MarkedObject{{Id: 1, Own: true}}}
+		})
+		if !m.last.annotation.Automatic {
+			t.Error("a picture of what was marked automatically is a person's")
+		}
+		m = read(func(cp *checkpointv1.Checkpoint) { cp.Tracker.Objects = nil }) // it rests
+		if m.last != nil || len(m.marked) != 0 || len(m.lost) != 1 {
+			t.Errorf("last %v, marked %v, seen %v; want no picture of what the tracker did not follow", m.last, m.marked, m.lost)
+		}
+	})
+}
+
+// running is a source that says when it began.
+type running struct {
+	Source
+	at *atomic.Int64
+}
+
+func (s running) Run(ctx context.Context, sink func(*ingest.Frame)) error {
+	s.at.Store(time.Now().UnixNano())
+	return s.Source.Run(ctx, sink)
+}
+
+// The camera is dialled while what was marked before is learnt.
+func TestDialsWhileItLearns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, "gate", 5)
+		b.cfg.Annotation = annotate(nil, 0)
+		var err error
+		if b.cfg.Annotation.Picture, err = os.ReadFile(filepath.Join(b.dir, "0000.png")); err != nil {
+			t.Fatal(err)
+		}
+		var began atomic.Int64
+		open := b.cfg.Open
+		b.cfg.Open = func(o ingest.Observer) (Source, error) {
+			s, err := open(o)
+			return running{s, &began}, err
+		}
+		var learnt atomic.Int64
+		b.onExtract = func(*features.Scene, features.Plan) error {
+			if learnt.Load() == 0 {
+				time.Sleep(time.Second)
+				learnt.Store(time.Now().UnixNano())
+			}
+			return nil
+		}
+		b.run(t.Context(), t)
+		if began.Load() == 0 || began.Load() >= learnt.Load() {
+			t.Errorf("dialled at %d, learnt at %d; want it dialled before", began.Load(), learnt.Load())
+		}
+	})
+}
+
+// stateful says when its state is asked for.
+type stateful struct {
+	Stepper
+	asked func()
+}
+
+func (s stateful) State(background bool) *checkpointv1.Tracker {
+	s.asked()
+	return s.Stepper.State(background)
+}
+
+// Masks are out before what is known is noted.
+func TestMasksBeforeCapture(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := remembering(t)
+		b.cfg.Annotation = annotate(nil, 0)
+		make, asked := b.cfg.NewStepper, 0
+		var c *Camera
+		b.cfg.NewStepper = func() (Stepper, error) {
+			s, err := make()
+			return stateful{s, func() {
+				asked++
+				if seq, _ := c.newest.list(); !slices.Contains(b.rec.sequences(), seq) {
+					t.Errorf("noted before the masks of frame %d were published", seq)
+				}
+			}}, err
+		}
+		var err error
+		if c, err = New(b.cfg); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		if err := c.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		b.check(t, c)
+		if asked < 3 {
+			t.Errorf("noted %d times in 3 s", asked)
+		}
+	})
+}
