@@ -2,6 +2,7 @@ package onviftest
 
 import (
 	"encoding/xml"
+	"errors"
 	"net"
 	"slices"
 	"testing"
@@ -78,7 +79,11 @@ func Devices(t testing.TB, answer func(messageID string) [][]byte) <-chan string
 			default:
 			}
 			for _, data := range answer(e.MessageID) {
-				if _, err := conn.WriteToUDP(data, from); err != nil {
+				_, err := conn.WriteToUDP(data, from)
+				if errors.Is(err, net.ErrClosed) {
+					return // the test has ended between two answers
+				}
+				if err != nil {
 					t.Errorf("answering %v: %v", from, err)
 				}
 			}
