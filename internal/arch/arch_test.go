@@ -123,6 +123,7 @@ var plan = map[string]room{
 	"internal/keypair":        {tests: []string{"internal/keypair/keypairtest"}},
 	"internal/limit":          {modules: []string{xrate}},
 	"internal/netfault":       {},
+	"fleet":                   {modules: []string{nats}, tests: []string{"internal/netfault"}},
 	"internal/pause":          {modules: []string{cenkalti}},
 	"internal/problem":        {},
 	"internal/redact":         {},

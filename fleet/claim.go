@@ -1,0 +1,429 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// rankDelay is by how much later the next best box takes a camera that the best one leaves; meantDelay how long
+// all others leave one to the box that it is meant for.
+func (m *Member) rankDelay() time.Duration  { return m.cfg.Timing.TTL / 16 }
+func (m *Member) meantDelay() time.Duration { return m.cfg.Timing.TTL / 2 }
+
+// rateEvery is how often it is looked whether a lease tells its camera's rate.
+func (m *Member) rateEvery() time.Duration { return 5 * m.cfg.Timing.TTL }
+
+// mean is the share of all boxes' capacity that all cameras take.
+func (m *Member) mean(boxes []candidate) float64 {
+	var load float64
+	for _, b := range m.view.boxes {
+		if !b.Over {
+			load += b.load
+		}
+	}
+	for camera := range m.free {
+		load += m.view.leases[camera].rate()
+	}
+	return meanUse(load, boxes)
+}
+
+// candidates are the boxes that may run a camera, this one's with what it is about to take.
+func (m *Member) candidates(wants map[string]string, without string) []candidate {
+	boxes := m.view.candidates(wants, without)
+	for i := range boxes {
+		if boxes[i].name == m.cfg.Box {
+			for _, rate := range m.pending {
+				boxes[i].load += rate
+			}
+			if b := m.view.boxes[m.cfg.Box]; b.Most > 0 && len(b.cameras)+len(m.pending) >= b.Most {
+				boxes[i].full = true
+			}
+		}
+	}
+	return boxes
+}
+
+// claim takes the cameras that nobody holds and that are this box's turn to take.
+func (m *Member) claim(now instant) {
+	m.claimPlan(now)
+	if !m.known || now < m.settled || len(m.free) == 0 || m.closing {
+		return
+	}
+	boxes := m.candidates(nil, "")
+	mean := m.mean(boxes)
+	order := make([]string, 0, len(m.free))
+	for camera := range m.free {
+		if _, ok := m.pending[camera]; !ok && now >= m.refused[camera] {
+			order = append(order, camera)
+		}
+	}
+	slices.Sort(order)
+	for _, camera := range order {
+		if len(m.pending) >= claimsAtOnce {
+			return
+		}
+		l, since := m.view.leases[camera], m.free[camera]
+		at := since
+		if l.To != "" && l.To != m.cfg.Box && m.view.alive(l.To, m.sessionOf(l.To)) != nil {
+			at += m.meantDelay()
+		}
+		if now < at {
+			continue
+		}
+		if l.To != m.cfg.Box {
+			if wants := m.cameras[camera].Wants; len(wants) > 0 {
+				boxes = m.candidates(wants, "")
+			} else {
+				boxes = m.candidates(nil, "")
+			}
+			if now < m.turn(ranked(camera, l.rate(), mean, boxes), at) {
+				continue
+			}
+		}
+		m.take(camera, l, now-since)
+	}
+}
+
+// turn is from when on this box takes a camera that is free from at on, by who is to run it, the best first: a
+// little after the one before it might have, which may have to look around first.
+func (m *Member) turn(order []candidate, at instant) instant {
+	for _, c := range order {
+		if c.name == m.cfg.Box {
+			return at
+		}
+		at = max(at, m.view.boxes[c.name].joined+m.settleTime()) + m.rankDelay()
+	}
+	return notSoon
+}
+
+// notSoon is after any instant.
+const notSoon = instant(math.MaxInt64)
+
+// settleTime is for how long a box that has joined looks around before it takes anything: those that begin at the
+// same time are known by then.
+func (m *Member) settleTime() time.Duration { return m.cfg.Timing.TTL / 2 }
+
+func (m *Member) sessionOf(box string) string {
+	if b := m.view.boxes[box]; b != nil {
+		return b.Session
+	}
+	return ""
+}
+
+// take takes a camera's lease, of which l is known.
+func (m *Member) take(camera string, l lease, free time.Duration) {
+	r := record{Box: m.cfg.Box, Session: m.session(), From: l.From, Why: l.Why, Rate: l.Rate}
+	switch b := m.view.boxes[l.Box]; {
+	case l.Session != "" && b != nil && b.Session == l.Session && b.Over && b.By == "":
+		r.From, r.Why = l.Box, WhyLeft
+	case l.Session != "":
+		r.From, r.Why = l.Box, WhyDied
+	case l.From == "":
+		r.Why = WhyNew
+	}
+	m.pending[camera] = l.rate()
+	m.do(func(ctx context.Context) {
+		next, err := m.store.set(ctx, cameraKey+camera, encode(r), l.revision)
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.pending, camera)
+		if err != nil {
+			m.refresh(cameraKey + camera) // somebody has it, or we have and were not told
+			return
+		}
+		m.cfg.Meter.Taken(r.Why, free)
+		m.log.Info("this box runs a camera", "camera", camera, "token", next, "from", r.From, "why", string(r.Why))
+		m.learn(change{cameraKey + camera, encode(r), next}, m.now())
+	})
+}
+
+// release gives up the cameras that are leaving and run here no more, and has those leave that this box should
+// not run.
+func (m *Member) release() {
+	mine := m.mine()
+	for camera := range mine {
+		if _, ok := m.cameras[camera]; !ok && m.known {
+			m.leaving[camera] = leaving{why: WhyMisfit}
+		}
+	}
+	for camera, to := range m.leaving {
+		if !mine[camera] {
+			delete(m.leaving, camera)
+			continue
+		}
+		if _, ok := m.running[camera]; ok {
+			poke(m.driving)
+			continue
+		}
+		if _, ok := m.pending[camera]; ok {
+			continue
+		}
+		l := m.view.leases[camera]
+		r := record{To: to.to, From: m.cfg.Box, Why: to.why, Rate: l.Rate}
+		m.pending[camera] = 0
+		m.do(func(ctx context.Context) {
+			next, err := m.store.set(ctx, cameraKey+camera, encode(r), l.revision)
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			delete(m.pending, camera)
+			if err != nil {
+				m.refresh(cameraKey + camera)
+				return
+			}
+			delete(m.leaving, camera)
+			m.cfg.Meter.Given(to.why)
+			m.log.Info("this box gives a camera up", "camera", camera, "to", to.to, "why", string(to.why))
+			m.learn(change{cameraKey + camera, encode(r), next}, m.now())
+		})
+	}
+}
+
+// handOver has a camera leave this box for another.
+func (m *Member) handOver(camera, to string, why Why) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.mine()[camera] {
+		return fmt.Errorf("fleet: box %s does not run camera %q", m.cfg.Box, camera)
+	}
+	if err := m.fits(camera, to); err != nil {
+		return err
+	}
+	if to == m.cfg.Box {
+		return nil
+	}
+	m.leaving[camera] = leaving{to, why}
+	poke(m.driving)
+	poke(m.kick)
+	return nil
+}
+
+// fits tells why a box cannot be given a camera.
+func (m *Member) fits(camera, to string) error {
+	b := m.view.boxes[to]
+	wants := m.cameras[camera].Wants
+	switch {
+	case b == nil || b.Over:
+		return unknownBox(to, sorted(m.view.running()))
+	case !suits(b.Labels, wants):
+		return fmt.Errorf("fleet: camera %s wants a box with the labels %v; box %s has %v", camera, wants, to, b.Labels)
+	case m.view.orders[to] != (order{}):
+		return fmt.Errorf("fleet: box %s is cordoned or drained", to)
+	case to != m.cfg.Box && b.Most > 0 && len(b.cameras) >= b.Most:
+		return fmt.Errorf("fleet: box %s has %d cameras, and takes no more", to, len(b.cameras))
+	}
+	return nil
+}
+
+func sorted(names []string) []string {
+	slices.Sort(names)
+	return names
+}
+
+// moveRequest asks a box to give a camera to another.
+type moveRequest struct {
+	Camera string `json:"camera"`
+	To     string `json:"to"`
+	Why    Why    `json:"why"`
+}
+
+func (m *Member) requestSubject(box string) string {
+	return "segd.v1." + m.cfg.Site + ".fleet.move." + box
+}
+
+// serve answers requests to move cameras.
+func (m *Member) serve() (*nats.Subscription, error) {
+	sub, err := m.cfg.Conn.Subscribe(m.requestSubject(m.cfg.Box), func(msg *nats.Msg) {
+		var r moveRequest
+		err := json.Unmarshal(msg.Data, &r)
+		if err == nil {
+			err = m.handOver(r.Camera, r.To, r.Why)
+		}
+		text := ""
+		if err != nil {
+			text = err.Error()
+		}
+		if msg.Reply != "" {
+			_ = msg.Respond([]byte(text)) // whoever asked asks again
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("fleet: %w", err)
+	}
+	return sub, nil
+}
+
+// ask asks a box to give a camera to another.
+func (m *Member) ask(ctx context.Context, box string, r moveRequest) error {
+	if box == m.cfg.Box {
+		return m.handOver(r.Camera, r.To, r.Why)
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	reply, err := m.cfg.Conn.RequestWithContext(ctx, m.requestSubject(box), encode(r))
+	if err != nil {
+		return fmt.Errorf("fleet: box %s: %w", box, err)
+	}
+	if len(reply.Data) > 0 {
+		return errors.New(short(string(reply.Data)))
+	}
+	return nil
+}
+
+// drain gives away what this box has while it is drained.
+func (m *Member) drain(instant) {
+	if !m.view.orders[m.cfg.Box].Drained || m.closing {
+		return
+	}
+	for _, camera := range sorted(keys(m.mine())) {
+		if len(m.leaving) >= leavingAtOnce {
+			return
+		}
+		if _, ok := m.leaving[camera]; ok {
+			continue
+		}
+		boxes := m.candidates(m.cameras[camera].Wants, m.cfg.Box)
+		if best := ranked(camera, m.view.leases[camera].rate(), m.mean(boxes), boxes); len(best) > 0 {
+			m.leaving[camera] = leaving{best[0].name, WhyDrain}
+			poke(m.driving)
+		}
+	}
+}
+
+func keys[V any](set map[string]V) []string {
+	list := make([]string, 0, len(set))
+	for k := range set {
+		list = append(list, k)
+	}
+	return list
+}
+
+// claimPlan takes the lease of the plan if nobody has it and this box is the first of those that may.
+func (m *Member) claimPlan(now instant) {
+	if m.planning || m.view.holder(m.view.plan) != nil || now < m.settled || m.closing {
+		return
+	}
+	var boxes []candidate
+	for _, name := range m.view.running() {
+		boxes = append(boxes, candidate{name: name, capacity: 1})
+	}
+	best := ranked(planKey, 0, 1, boxes)
+	if len(best) == 0 || best[0].name != m.cfg.Box {
+		return
+	}
+	m.planning = true
+	r, revision := record{Box: m.cfg.Box, Session: m.session()}, m.view.plan.revision
+	m.do(func(ctx context.Context) {
+		next, err := m.store.set(ctx, planKey, encode(r), revision)
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.planning = false
+		if err != nil {
+			m.refresh(planKey)
+			return
+		}
+		m.learn(change{planKey, encode(r), next}, m.now())
+	})
+}
+
+// evenOut has some cameras moved, once a second, by the box that holds the plan, while no camera is without a box.
+func (m *Member) evenOut(now instant) {
+	if now < m.planAt || m.view.plan.Session != m.session() || m.closing {
+		return
+	}
+	m.planAt = now + time.Second
+	m.cleanUp(now)
+	for camera, g := range m.moving {
+		if now >= g.until {
+			delete(m.moving, camera)
+		}
+	}
+	if len(m.pending) > 0 {
+		return
+	}
+	for _, since := range m.free {
+		if now-since < 3*m.cfg.Timing.TTL { // later nobody can take it
+			return
+		}
+	}
+	boxes := m.view.candidates(nil, "")
+	labels := map[string]map[string]string{}
+	for _, b := range boxes {
+		labels[b.name] = m.view.boxes[b.name].Labels
+	}
+	cameras := make([]placed, 0, len(m.view.leases))
+	for camera, l := range m.view.leases {
+		b := m.view.holder(l)
+		if b == nil || m.view.orders[l.Box] != (order{}) {
+			continue
+		}
+		if g, ok := m.moving[camera]; ok { // as if it had been moved already
+			for i := range boxes {
+				switch boxes[i].name {
+				case l.Box:
+					boxes[i].load -= l.rate()
+				case g.to:
+					boxes[i].load += l.rate()
+				}
+			}
+			continue
+		}
+		cameras = append(cameras, placed{camera, l.Box, l.rate(), m.cameras[camera].Wants})
+	}
+	slices.SortFunc(cameras, func(a, b placed) int { return compare(a.camera, b.camera) })
+	for _, g := range plan(boxes, cameras, labels, movesASecond) {
+		m.moving[g.camera] = moving{g.to, now + moveTime}
+		m.do(func(ctx context.Context) {
+			if err := m.ask(ctx, g.from, moveRequest{g.camera, g.to, g.why}); err != nil {
+				m.log.Debug("a camera is not moved", "camera", g.camera, "from", g.from, "to", g.to, "error", err)
+			}
+		})
+	}
+}
+
+// cleanUp removes the keys of boxes that have been over for long.
+func (m *Member) cleanUp(now instant) {
+	for name, b := range m.view.boxes {
+		if b.Over && b.Session != "" && now-b.since >= forgetAfter {
+			m.do(func(ctx context.Context) { _ = m.store.purge(ctx, boxKey+name, b.revision) }) // it is tried again
+		}
+	}
+}
+
+// tellRates notes the cameras' rates in their leases, for those who take them later.
+func (m *Member) tellRates(now instant) {
+	if now < m.rateAt || m.closing {
+		return
+	}
+	m.rateAt = now + m.rateEvery()
+	for camera := range m.mine() {
+		l := m.view.leases[camera]
+		rate := m.cfg.Rate(camera)
+		if rate <= 0 || (l.Rate > 0 && rate < l.Rate*rateChange && l.Rate < rate*rateChange) || len(m.pending) >= claimsAtOnce {
+			continue
+		}
+		if _, ok := m.pending[camera]; ok {
+			continue
+		}
+		r := l.record
+		r.Token, r.Rate = l.token(), rate
+		m.pending[camera] = 0
+		m.do(func(ctx context.Context) {
+			next, err := m.store.set(ctx, cameraKey+camera, encode(r), l.revision)
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			delete(m.pending, camera)
+			if err != nil {
+				m.refresh(cameraKey + camera)
+				return
+			}
+			m.learn(change{cameraKey + camera, encode(r), next}, m.now())
+		})
+	}
+}

@@ -1,0 +1,458 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"github.com/segd/segd/internal/netfault"
+)
+
+// testTiming is fast, and slow enough for a busy machine.
+var testTiming = Timing{TTL: 800 * time.Millisecond}
+
+// startNATS starts a NATS server with JetStream.
+func startNATS(t testing.TB) *server.Server {
+	t.Helper()
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	if !s.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the NATS server does not listen")
+	}
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	return s
+}
+
+// testBox is a box whose cameras are numbers.
+type testBox struct {
+	*Member
+	t    testing.TB
+	name string
+	conn *nats.Conn
+	end  func()
+
+	mu      sync.Mutex
+	leases  map[string]*Lease
+	ran     []string // cameras that began
+	refuses map[string]error
+	stopped chan struct{} // not nil: Run waits for it
+}
+
+func (b *testBox) Run(_ context.Context, leases []*Lease) map[string]error {
+	b.mu.Lock()
+	wait := b.stopped
+	b.mu.Unlock()
+	if wait != nil {
+		<-wait
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	next, faults := map[string]*Lease{}, map[string]error{}
+	for _, l := range leases {
+		if err := b.refuses[l.Camera]; err != nil {
+			faults[l.Camera] = err
+			continue
+		}
+		if old := b.leases[l.Camera]; old == nil || old.Token != l.Token {
+			b.ran = append(b.ran, l.Camera)
+		}
+		next[l.Camera] = l
+	}
+	b.leases = next
+	return faults
+}
+
+// valid are the tokens of what the box may publish now.
+func (b *testBox) valid() map[string]uint64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := map[string]uint64{}
+	for camera, l := range b.leases {
+		if l.Valid() {
+			all[camera] = l.Token
+		}
+	}
+	return all
+}
+
+// cameras are so many cameras.
+func cameras(n int) []Camera {
+	list := make([]Camera, n)
+	for i := range list {
+		list[i].Name = fmt.Sprintf("c%03d", i)
+	}
+	return list
+}
+
+// join starts a box; with, if not nil, changes its configuration before.
+func join(t testing.TB, url, name string, list []Camera, with func(*testBox, *Config)) *testBox {
+	t.Helper()
+	conn, err := nats.Connect(url, nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond), nats.PingInterval(200*time.Millisecond), nats.Timeout(300*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &testBox{t: t, name: name, conn: conn, refuses: map[string]error{}}
+	cfg := Config{
+		Conn: conn, Site: "test", Box: name, Host: "host of " + name, Timing: testTiming, Runner: b,
+		Capacity: func() float64 { return 1000 },
+		Logger:   slog.New(slog.NewTextHandler(testLog{t, name}, nil)),
+	}
+	if with != nil {
+		with(b, &cfg)
+	}
+	if b.Member, err = New(cfg); err != nil {
+		t.Fatal(err)
+	}
+	b.Cameras(list)
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := b.Member.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	b.end = sync.OnceFunc(func() { cancel(); running.Wait(); conn.Close() })
+	t.Cleanup(b.end)
+	return b
+}
+
+// testLog writes a log to a test's.
+type testLog struct {
+	t    testing.TB
+	name string
+}
+
+func (l testLog) Write(text []byte) (int, error) {
+	line := strings.TrimSpace(string(text))
+	if i := strings.Index(line, "level="); i > 0 {
+		line = line[i:]
+	}
+	l.t.Logf("%s: %s", l.name, line)
+	return len(text), nil
+}
+
+const waitLimit = 20 * time.Second
+
+// until waits for what, and fails if it does not come.
+func until(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(waitLimit); !is(); {
+		if time.Now().After(end) {
+			t.Fatalf("not within %v: %s", waitLimit, what)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// spread tells whether boxes run all of n cameras, each once, and by how many each.
+func spread(n int, boxes ...*testBox) (counts []int, all bool) {
+	seen := map[string]int{}
+	for _, b := range boxes {
+		v := b.valid()
+		counts = append(counts, len(v))
+		for camera := range v {
+			seen[camera]++
+		}
+	}
+	for _, times := range seen {
+		if times != 1 {
+			return counts, false
+		}
+	}
+	return counts, len(seen) == n
+}
+
+func allRun(t *testing.T, n int, boxes ...*testBox) {
+	t.Helper()
+	until(t, fmt.Sprintf("%d cameras run", n), func() bool { _, all := spread(n, boxes...); return all })
+}
+
+// Boxes that join share the cameras; one that leaves, and one that falls silent, has its cameras run by others.
+func TestFleet(t *testing.T) {
+	s := startNATS(t)
+	const n = 30
+	a, b := join(t, s.ClientURL(), "a", cameras(n), nil), join(t, s.ClientURL(), "b", cameras(n), nil)
+	allRun(t, n, a, b)
+	if counts, _ := spread(n, a, b); min(counts[0], counts[1]) < n/3 {
+		t.Errorf("the cameras are shared %v", counts)
+	}
+	tokens := a.valid()
+	c := join(t, s.ClientURL(), "c", cameras(n), nil)
+	until(t, "the third box has its share", func() bool { return len(c.valid()) >= n/3-2 })
+	allRun(t, n, a, b, c)
+	if moved := n - len(a.valid()) - len(b.valid()); moved > n/3+2 {
+		t.Errorf("%d cameras moved to the box that joined", moved)
+	}
+
+	b.end()
+	allRun(t, n, a, c)
+	if st := a.Status(); len(st.Boxes) != 3 || st.Boxes[1].Alive || st.Boxes[1].By != "" {
+		t.Errorf("the box that left: %+v", st.Boxes)
+	}
+	for camera, token := range a.valid() {
+		if old, ok := tokens[camera]; ok && old > token {
+			t.Errorf("camera %s: token %d after %d", camera, token, old)
+		}
+	}
+
+	began := time.Now()
+	c.kill()
+	allRun(t, n, a)
+	if took := time.Since(began); took < testTiming.TTL-testTiming.TTL/8 {
+		t.Errorf("taken over after %v; want no earlier than a TTL after the last heartbeat", took)
+	}
+	st := a.Status()
+	if st.Boxes[2].Alive || st.Boxes[2].By != "a" {
+		t.Errorf("the box that fell silent: %+v", st.Boxes[2])
+	}
+	for _, cam := range st.Cameras {
+		if cam.Box != "a" || cam.Fault != "" {
+			t.Errorf("%+v", cam)
+		}
+	}
+}
+
+// kill ends the box as SIGKILL would: nobody is told.
+func (b *testBox) kill() {
+	b.conn.Close()
+	b.end()
+}
+
+// Whatever happens, two boxes never hold one camera at one time.
+func TestNeverTwo(t *testing.T) {
+	s := startNATS(t)
+	proxy, err := netfault.New(strings.TrimPrefix(s.ClientURL(), "nats://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer proxy.Close()
+	const n = 6
+	a := join(t, "nats://"+proxy.Addr(), "a", cameras(n), nil)
+	b := join(t, s.ClientURL(), "b", cameras(n), nil)
+	allRun(t, n, a, b)
+
+	stop, twice := make(chan struct{}), make(chan string, 1)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Millisecond):
+			}
+			first := a.valid()
+			for camera := range b.valid() {
+				// Asked again: time has passed since.
+				if _, both := first[camera]; both && a.holds(camera) {
+					select {
+					case twice <- camera:
+					default:
+					}
+				}
+			}
+		}
+	})
+	for range 3 {
+		proxy.Freeze(true)
+		until(t, "the box that is cut off publishes nothing", func() bool { return len(a.valid()) == 0 })
+		until(t, "the other has all", func() bool { return len(b.valid()) == n })
+		proxy.Thaw()
+		until(t, "it is back", func() bool { return len(a.valid()) >= n/2-1 })
+		allRun(t, n, a, b)
+	}
+	close(stop)
+	watching.Wait()
+	select {
+	case camera := <-twice:
+		t.Errorf("camera %s was held by two boxes at one time", camera)
+	default:
+	}
+}
+
+func (b *testBox) holds(camera string) bool {
+	_, ok := b.valid()[camera]
+	return ok
+}
+
+// A short lapse costs no camera: the box goes on with the same tokens.
+func TestLapse(t *testing.T) {
+	s := startNATS(t)
+	proxy, err := netfault.New(strings.TrimPrefix(s.ClientURL(), "nats://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer proxy.Close()
+	a := join(t, "nats://"+proxy.Addr(), "a", cameras(4), nil)
+	allRun(t, 4, a)
+	before := a.valid()
+	proxy.Freeze(true)
+	until(t, "nothing is published", func() bool { return len(a.valid()) == 0 })
+	proxy.Thaw() // there is nobody who would have taken them
+	until(t, "all is published", func() bool { return len(a.valid()) == 4 })
+	if after := a.valid(); !maps.Equal(before, after) {
+		t.Errorf("tokens %v, and %v after a lapse", before, after)
+	}
+}
+
+// Labels, limits, orders and moves.
+func TestOrders(t *testing.T) {
+	s := startNATS(t)
+	const n = 12
+	list := cameras(n)
+	list[0].Wants = map[string]string{"gpu": "true"}
+	list[1].Wants = map[string]string{"near": "gate"}
+	a := join(t, s.ClientURL(), "a", list, nil)
+	b := join(t, s.ClientURL(), "b", list, func(_ *testBox, cfg *Config) { cfg.Labels = map[string]string{"gpu": "true"} })
+	c := join(t, s.ClientURL(), "c", list, func(_ *testBox, cfg *Config) { cfg.Most = 2 })
+	until(t, "all run that may", func() bool { _, all := spread(n-1, a, b, c); return all })
+	if !b.holds("c000") || len(c.valid()) > 2 {
+		t.Errorf("the box with a label has c000: %v; the one that takes two has %d", b.holds("c000"), len(c.valid()))
+	}
+	if cam := a.Status().Cameras[1]; cam.Box != "" || !strings.Contains(cam.Fault, "gate") {
+		t.Errorf("a camera that no box may run: %+v", cam)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
+	defer cancel()
+
+	// Asked of a box that neither has it nor gets it.
+	at := slices.Sorted(maps.Keys(b.valid()))
+	camera := at[len(at)-1]
+	if camera == "c000" {
+		t.Fatal("the second box has one camera only")
+	}
+	if err := c.Move(ctx, camera, "a"); err != nil {
+		t.Error(err)
+	}
+	until(t, "it runs there", func() bool { return a.holds(camera) })
+	for _, cam := range a.Status().Cameras {
+		if cam.Name == camera && (cam.From != "b" || cam.Why != WhyMove) {
+			t.Errorf("%+v", cam)
+		}
+	}
+	for _, tc := range []struct{ camera, to, want string }{
+		{"c000", "a", "gpu"}, {"nosuch", "a", "nosuch"}, {camera, "nosuch", `"a" "b" "c"`}, {"c001", "b", "near"},
+	} {
+		if err := a.Move(ctx, tc.camera, tc.to); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("moving %s to %s: %v; want %s named", tc.camera, tc.to, err, tc.want)
+		}
+	}
+
+	if err := a.Drain(ctx, "a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Drained(ctx); err != nil {
+		t.Error(err)
+	}
+	allBut := func(boxes ...*testBox) func() bool {
+		return func() bool { _, all := spread(n-1, boxes...); return all }
+	}
+	until(t, "the others have what was drained", allBut(b, c))
+	if err := b.Move(ctx, "c002", "a"); err == nil || !strings.Contains(err.Error(), "drained") {
+		t.Error(err)
+	}
+	if err := c.Uncordon(ctx, "a"); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "it has cameras again", func() bool { return len(a.valid()) > 0 })
+	if err := b.Cordon(ctx, "nosuch"); err == nil || !strings.Contains(err.Error(), `"a" "b" "c"`) {
+		t.Error(err)
+	}
+}
+
+// What one box cannot run another does; what nobody is told of ends.
+func TestMisfits(t *testing.T) {
+	s := startNATS(t)
+	const n = 8
+	a := join(t, s.ClientURL(), "a", cameras(n), func(b *testBox, _ *Config) {
+		for _, c := range cameras(n) {
+			b.refuses[c.Name] = fmt.Errorf("no such device")
+		}
+	})
+	b := join(t, s.ClientURL(), "b", cameras(n), nil)
+	until(t, "the box that can runs all", func() bool { return len(b.valid()) == n })
+	a.Cameras(cameras(n - 1))
+	b.Cameras(cameras(n - 1))
+	until(t, "the one that was removed ends", func() bool { return len(b.valid()) == n-1 })
+	until(t, "and is listed no more", func() bool { return len(b.Status().Cameras) == n-1 })
+}
+
+// A box that was killed and starts again under its name has its cameras again, and one whose name another has runs
+// nothing.
+func TestSameName(t *testing.T) {
+	s := startNATS(t)
+	a := join(t, s.ClientURL(), "a", cameras(3), nil)
+	allRun(t, 3, a)
+	tokens := a.valid()
+	a.kill()
+	again := join(t, s.ClientURL(), "a", cameras(3), nil)
+	allRun(t, 3, again)
+	for camera, token := range again.valid() {
+		if token <= tokens[camera] {
+			t.Errorf("camera %s: token %d after %d", camera, token, tokens[camera])
+		}
+	}
+	other := join(t, s.ClientURL(), "a", cameras(3), nil)
+	time.Sleep(3 * testTiming.TTL)
+	if _, all := spread(3, again); !all || len(other.valid()) > 0 {
+		t.Errorf("the first has %v, the second box of its name %v", again.valid(), other.valid())
+	}
+	again.kill()
+	allRun(t, 3, other)
+}
+
+// A camera that is handed over has ended here before another box may run it.
+func TestHandOverWaits(t *testing.T) {
+	s := startNATS(t)
+	a := join(t, s.ClientURL(), "a", cameras(1), nil)
+	allRun(t, 1, a)
+	b := join(t, s.ClientURL(), "b", cameras(1), nil)
+	until(t, "the second box has joined", func() bool { return len(a.Status().Boxes) == 2 && b.Status().Publishing })
+	ending := make(chan struct{})
+	a.mu.Lock()
+	a.stopped = ending
+	a.mu.Unlock()
+	moved := make(chan error, 1)
+	go func() { moved <- b.Move(t.Context(), "c000", "b") }()
+	time.Sleep(testTiming.TTL)
+	if len(b.valid()) > 0 || len(a.valid()) == 0 {
+		t.Error("it was taken before it had ended")
+	}
+	close(ending)
+	if err := <-moved; err != nil {
+		t.Error(err)
+	}
+	allRun(t, 1, b)
+	if cam := b.Status().Cameras[0]; cam.From != "a" || cam.Why != WhyMove {
+		t.Errorf("%+v", cam)
+	}
+}
+
+// A rate that a lease has been told stays with the camera, and its token does not change with it.
+func TestRates(t *testing.T) {
+	s := startNATS(t)
+	a := join(t, s.ClientURL(), "a", cameras(2), func(_ *testBox, cfg *Config) { cfg.Rate = func(string) float64 { return 25 } })
+	allRun(t, 2, a)
+	before := a.valid()
+	until(t, "the rates are known", func() bool { b := a.Status().Boxes; return len(b) == 1 && b[0].Load == 50 })
+	if after := a.valid(); !maps.Equal(before, after) {
+		t.Errorf("tokens %v, then %v", before, after)
+	}
+	a.kill()
+	b := join(t, s.ClientURL(), "b", cameras(2), nil)
+	allRun(t, 2, b)
+	if load := b.Status().Boxes[1].Load; load != 50 {
+		t.Errorf("load %v of the box that has them next; want 50", load)
+	}
+}

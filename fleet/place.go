@@ -1,0 +1,222 @@
+package fleet
+
+import (
+	"cmp"
+	"hash/fnv"
+	"io"
+	"maps"
+	"math"
+	"slices"
+)
+
+const (
+	// slack is by how much of the mean a box may be fuller than the others and still be
+	// given more.
+	slack = 0.05
+	// uneven is by how much of the mean two boxes differ before the plan moves cameras:
+	// well above slack, so that none go back and forth.
+	uneven = 0.12
+	// leastWeight is what a full box counts as having free, of its capacity.
+	leastWeight = 0.01
+	// unknownRate is taken for that of a camera which has not been followed.
+	unknownRate = 10
+)
+
+// candidate is a box that may run a camera.
+type candidate struct {
+	name     string
+	capacity float64 // frames a second
+	load     float64 // of that, in use
+	full     bool    // it has as many cameras as it takes
+}
+
+// score is how well a box suits a camera: that of rendezvous hashing with weights
+// (Mosharaf, Schindelhauer: the highest of -w/ln(u)), so each box is first for a share of
+// the cameras as large as its weight, and a change of one box's weight moves to it or away
+// from it only.
+func score(camera, box string, weight float64) float64 {
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, camera)
+	_, _ = h.Write([]byte{0})
+	_, _ = io.WriteString(h, box)
+	u := (float64(mix(h.Sum64())>>11) + 0.5) / (1 << 53)
+	return -weight / math.Log(u)
+}
+
+// mix is SplitMix64's finaliser: names that differ in the last letter differ in every bit.
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// use is the share of the capacity in use, with rate more.
+func (c candidate) use(rate float64) float64 { return (c.load + rate) / c.capacity }
+
+// class is 0 for a box with room, 1 for one that would be fuller than the others, 2 for
+// one that would drop frames, 3 for one that takes no more.
+func (c candidate) class(rate, mean float64) int {
+	switch {
+	case c.full:
+		return 3
+	case c.use(rate) > 1:
+		return 2
+	case c.use(rate/2) > mean*(1+slack):
+		return 1
+	}
+	return 0
+}
+
+// ranked orders the boxes that may run a camera of that rate, the best first; mean is the
+// share of all capacity that all cameras take. Boxes that are full are left out. Those that
+// would drop frames come by how few.
+func ranked(camera string, rate, mean float64, boxes []candidate) []candidate {
+	type scored struct {
+		candidate
+		class int
+		score float64
+	}
+	all := make([]scored, 0, len(boxes))
+	for _, b := range boxes {
+		s := scored{b, b.class(rate, mean), 0}
+		switch s.class {
+		case 3:
+			continue
+		case 2:
+			s.score = -b.use(rate)
+		default:
+			s.score = score(camera, b.name, max(b.capacity-b.load, leastWeight*b.capacity))
+		}
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(a, b scored) int {
+		return cmp.Or(a.class-b.class, cmp.Compare(b.score, a.score), cmp.Compare(a.name, b.name))
+	})
+	list := make([]candidate, len(all))
+	for i, s := range all {
+		list[i] = s.candidate
+	}
+	return list
+}
+
+// meanUse is the share of the boxes' capacity that load takes.
+func meanUse(load float64, boxes []candidate) float64 {
+	var capacity float64
+	for _, b := range boxes {
+		capacity += b.capacity
+	}
+	if capacity == 0 {
+		return 0
+	}
+	return load / capacity
+}
+
+// suits tells whether labels has all that a camera wants.
+func suits(labels, wants map[string]string) bool {
+	for name, value := range wants {
+		if got, ok := labels[name]; !ok || got != value {
+			return false
+		}
+	}
+	return true
+}
+
+// move is a camera that is to change boxes.
+type move struct {
+	camera, from, to string
+	why              Why
+}
+
+// placed is a camera that a box runs.
+type placed struct {
+	camera string
+	box    string
+	rate   float64
+	wants  map[string]string
+}
+
+// plan is at most so many moves that even out how full the boxes are, the largest
+// difference first. labels are those of the boxes.
+func plan(boxes []candidate, cameras []placed, labels map[string]map[string]string, most int) (moves []move) {
+	by := map[string]*candidate{}
+	order := make([]*candidate, len(boxes))
+	var load float64
+	for i := range boxes {
+		b := boxes[i]
+		order[i], by[b.name] = &b, &b
+		load += b.load
+	}
+	mean := meanUse(load, boxes)
+	held := map[string][]placed{}
+	for _, c := range cameras {
+		held[c.box] = append(held[c.box], c)
+	}
+	for len(moves) < most {
+		slices.SortFunc(order, func(a, b *candidate) int {
+			return cmp.Or(cmp.Compare(b.use(0), a.use(0)), cmp.Compare(a.name, b.name))
+		})
+		m, i := best(order, held, labels, mean)
+		if i < 0 {
+			break
+		}
+		c := held[m.from][i]
+		held[m.from] = slices.Delete(slices.Clone(held[m.from]), i, i+1)
+		by[m.from].load -= c.rate
+		by[m.to].load += c.rate
+		moves = append(moves, m)
+	}
+	return moves
+}
+
+// best is the move from the fullest box to the emptiest that helps, and the place of its
+// camera among those of the box; -1: there is none. Of the cameras it is the one that the
+// emptier box suits best.
+func best(order []*candidate, held map[string][]placed, labels map[string]map[string]string, mean float64) (move, int) {
+	for _, from := range order {
+		for k := len(order) - 1; k >= 0; k-- {
+			to := order[k]
+			if from.use(0)-to.use(0) <= uneven*mean {
+				break // the others are fuller
+			}
+			if to.full {
+				continue
+			}
+			at, highest := -1, 0.
+			for i, c := range held[from.name] {
+				// It must not be the other way round afterwards.
+				if from.use(-c.rate) < to.use(c.rate) || !suits(labels[to.name], c.wants) {
+					continue
+				}
+				if s := score(c.camera, to.name, 1) / score(c.camera, from.name, 1); at < 0 || s > highest {
+					at, highest = i, s
+				}
+			}
+			if at >= 0 {
+				return move{held[from.name][at].camera, from.name, to.name, WhyRebalance}, at
+			}
+		}
+	}
+	return move{}, -1
+}
+
+// ring are those of boxes whose life self watches: the k that follow it in the order of
+// their names' hashes, so that those who watch a box stand in no rack of its own.
+func ring(self string, boxes []string, k int) []string {
+	place := func(name string) uint64 {
+		h := fnv.New64a()
+		_, _ = io.WriteString(h, name)
+		return mix(h.Sum64())
+	}
+	set := map[string]bool{}
+	for _, b := range boxes {
+		if b != self {
+			set[b] = true
+		}
+	}
+	others := slices.Collect(maps.Keys(set))
+	own := place(self)
+	slices.SortFunc(others, func(a, b string) int {
+		return cmp.Or(cmp.Compare(place(a)-own, place(b)-own), cmp.Compare(a, b))
+	})
+	return others[:min(k, len(others))]
+}

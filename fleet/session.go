@@ -1,0 +1,380 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nuid"
+)
+
+func compare(a, b string) int { return cmp.Compare(a, b) }
+
+func cutPrefix(s, prefix string) (string, bool) { return strings.CutPrefix(s, prefix) }
+
+// renewPause is between one try to renew and the next.
+func (m *Member) renewPause() time.Duration { return m.cfg.Timing.Beat }
+
+// beatSubject is where a box's heartbeats go.
+func (m *Member) beatSubject(box string) string {
+	return "segd.v1." + m.cfg.Site + ".fleet.heartbeat." + box
+}
+
+// beat sends a heartbeat when one is due.
+func (m *Member) beat(now instant) {
+	if now < m.beatAt {
+		return
+	}
+	m.beatAt = now + m.cfg.Timing.Beat
+	m.listen(m.cfg.Box)
+	connection, connected := m.cfg.Conn.Stats().Reconnects, m.cfg.Conn.IsConnected()
+	m.right.Lock()
+	n, session := m.self.next, m.self.session
+	m.self.beats[n%uint64(len(m.self.beats))] = beat{now, connection}
+	m.self.next++
+	defer m.right.Unlock()
+	if connected { // else it would wait, and be as old as that when it arrives
+		_ = m.cfg.Conn.Publish(m.beatSubject(m.cfg.Box), []byte(session+" "+strconv.FormatUint(n, 10)))
+	}
+	if m.cfg.Conn.Stats().Reconnects != connection { // nobody knows by which it goes
+		m.self.beats[n%uint64(len(m.self.beats))].connection = math.MaxUint64
+	}
+}
+
+// listen subscribes to a box's heartbeats.
+func (m *Member) listen(box string) {
+	if m.subs[box] != nil {
+		return
+	}
+	sub, err := m.cfg.Conn.Subscribe(m.beatSubject(box), func(msg *nats.Msg) { m.hear(box, string(msg.Data)) })
+	if err != nil {
+		m.log.Warn("heartbeats are not heard", "box", box, "error", err)
+		return
+	}
+	m.subs[box] = sub
+}
+
+func (m *Member) unsubscribe() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for box, sub := range m.subs {
+		_ = sub.Unsubscribe() // a connection that is lost has none
+		delete(m.subs, box)
+	}
+}
+
+// hear takes in a heartbeat.
+func (m *Member) hear(box, text string) {
+	session, number, _ := strings.Cut(text, " ")
+	n, err := strconv.ParseUint(number, 10, 64)
+	if err != nil {
+		return // nobody's that we know
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.now()
+	if box == m.cfg.Box && m.echo(session, n, now) {
+		return
+	}
+	if s := m.signs[box]; s != nil && s.session == session {
+		s.sign(now)
+		s.beats++
+	}
+}
+
+// echo takes in a heartbeat of this box's name, and tells whether it is its own. It needs mu, since nobody may look
+// at what others were heard to say until it is known whether that was all.
+func (m *Member) echo(session string, n uint64, now instant) bool {
+	m.right.Lock()
+	defer m.right.Unlock()
+	if session != m.self.session {
+		return false
+	}
+	if n >= m.self.next || m.self.next-n > uint64(len(m.self.beats)) {
+		return true // as old as that says nothing
+	}
+	b := m.self.beats[n%uint64(len(m.self.beats))]
+	if m.self.hearing.echoed(b.sent, b.connection) {
+		for _, s := range m.signs {
+			s.sign(b.sent)
+		}
+	}
+	if m.self.open {
+		m.self.tenure.echoed(b.sent, now)
+	}
+	return true
+}
+
+// attend opens this box's session, renews it, and begins another when it was ended.
+func (m *Member) attend(now instant) {
+	m.right.Lock()
+	ended := m.self.open && m.self.tenure.ended
+	if ended {
+		m.self.open, m.self.session = false, nuid.Next()
+	}
+	open, due, valid, revision := m.self.open, m.self.tenure.due(now), m.self.tenure.valid(now), m.self.tenure.revision
+	m.right.Unlock()
+	if ended {
+		m.log.Warn("this box was silent for too long, and others take its cameras")
+		m.lapse = false
+		clear(m.leaving)
+		poke(m.driving)
+	}
+	if !open {
+		m.open(now)
+		return
+	}
+	if due && !m.renewing && now >= m.renewAt {
+		m.renew(now, revision)
+	}
+	if lapse := !valid; lapse != m.lapse {
+		if m.lapse = lapse; lapse {
+			m.cfg.Meter.Lapsed()
+			m.log.Warn("nothing is published: this box does not hear itself by NATS, or cannot renew its key")
+		} else {
+			m.log.Info("masks are published again")
+		}
+	}
+}
+
+// open makes this box's key, after it has made sure that an earlier session of its name is over.
+func (m *Member) open(now instant) {
+	if m.opening || now < m.renewAt {
+		return
+	}
+	m.renewAt = now + m.renewPause()
+	var revision uint64
+	if b := m.view.boxes[m.cfg.Box]; b != nil {
+		if !b.Over {
+			m.watchBox(m.cfg.Box, now)
+			if !m.duplicate && m.signs[m.cfg.Box].beats >= duplicateBeats {
+				m.duplicate = true
+				m.log.Error("there is another box of this name, which runs; want another fleet.box", "box", m.cfg.Box, "host", b.Host)
+			}
+			m.fence(m.cfg.Box)
+			return
+		}
+		revision = b.revision
+	}
+	delete(m.signs, m.cfg.Box)
+	m.opening = true
+	box := m.describe()
+	m.do(func(ctx context.Context) {
+		sent := m.now()
+		next, err := m.store.set(ctx, boxKey+m.cfg.Box, encode(box), revision)
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.opening = false
+		if err != nil {
+			m.refresh(boxKey + m.cfg.Box)
+			return
+		}
+		m.right.Lock()
+		m.self.tenure, m.self.open = begin(m.cfg.Timing, next, sent), true
+		m.right.Unlock()
+		m.duplicate = false
+		m.settled = m.now() + m.settleTime()
+		m.learn(change{boxKey + m.cfg.Box, encode(box), next}, m.now())
+		m.log.Info("this box has joined the fleet", "box", m.cfg.Box, "boxes", len(m.view.running()))
+	})
+}
+
+// describe is what this box says of itself.
+func (m *Member) describe() Box {
+	b := Box{
+		Session: m.session(), Page: m.cfg.Page, Host: m.cfg.Host, Version: m.cfg.Version, Labels: m.cfg.Labels,
+		Most: m.cfg.Most, Capacity: finite(m.cfg.Capacity(), noCapacity),
+	}
+	if old := m.view.boxes[m.cfg.Box]; old != nil && !old.Over && b.Capacity < old.Capacity*capacityChange && old.Capacity < b.Capacity*capacityChange {
+		b.Capacity = old.Capacity // it is measured, and never twice the same
+	}
+	return b.tidy()
+}
+
+// duplicateBeats are so many that they were not all on their way when the box ended that sent them.
+const duplicateBeats = 4
+
+// capacityChange is what counts as another capacity.
+const capacityChange = 1.15
+
+func (m *Member) renew(now instant, revision uint64) {
+	m.renewing, m.renewAt = true, now+m.renewPause()
+	box, session := m.describe(), m.session()
+	m.do(func(ctx context.Context) {
+		sent := m.now()
+		next, err := m.store.set(ctx, boxKey+m.cfg.Box, encode(box), revision)
+		if errors.Is(err, errConflict) {
+			m.disputed(ctx, session)
+		}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.renewing = false
+		if err != nil {
+			return
+		}
+		m.right.Lock()
+		if m.self.session == session {
+			m.self.tenure.confirmed(sent, next, m.now())
+		}
+		m.right.Unlock()
+		m.learn(change{boxKey + m.cfg.Box, encode(box), next}, m.now())
+	})
+}
+
+// disputed finds out why this box's key is another than was thought: a renewal that was not confirmed has come
+// through after all, or somebody has ended the session.
+func (m *Member) disputed(ctx context.Context, session string) {
+	c, err := m.store.get(ctx, boxKey+m.cfg.Box)
+	if err != nil {
+		return // it is tried again
+	}
+	b, err := decode[Box](c.value)
+	m.right.Lock()
+	defer m.right.Unlock()
+	switch {
+	case m.self.session != session, c.revision < m.self.tenure.revision: // what a server says that lags behind
+	case err == nil && b.Session == session && !b.Over:
+		m.self.tenure.revision = c.revision
+	default:
+		m.self.tenure.ended = true
+	}
+}
+
+// refresh looks at a key again.
+func (m *Member) refresh(key string) {
+	m.do(func(ctx context.Context) {
+		if c, err := m.store.get(ctx, key); err == nil {
+			m.changed(c)
+		}
+	})
+}
+
+// watchBox notes the signs of a box's life from now on.
+func (m *Member) watchBox(box string, now instant) {
+	m.listen(box)
+	b := m.view.boxes[box]
+	if s := m.signs[box]; s == nil || s.session != b.Session {
+		m.signs[box] = &silence{session: b.Session, revision: b.revision, since: now}
+	}
+}
+
+// watchOthers watches the boxes that are this one's to watch, and ends the sessions of those that are silent.
+func (m *Member) watchOthers(now instant) {
+	if b := m.view.boxes[m.cfg.Box]; b == nil || b.Over {
+		return // it has not joined yet
+	}
+	watched := ring(m.cfg.Box, m.view.running(), watchers)
+	mine := map[string]bool{m.cfg.Box: true}
+	for _, box := range watched {
+		mine[box] = true
+		m.watchBox(box, now)
+		m.fence(box)
+	}
+	for box, sub := range m.subs {
+		if !mine[box] {
+			_ = sub.Unsubscribe() // a connection that is lost has none
+			delete(m.subs, box)
+			delete(m.signs, box)
+		}
+	}
+}
+
+// fence ends a box's session if that has been silent for long enough.
+func (m *Member) fence(box string) {
+	s := m.signs[box]
+	m.right.Lock()
+	over := s.over(m.self.hearing.echo, m.cfg.Timing.TTL)
+	m.right.Unlock()
+	if !over || m.fencing[box] {
+		return
+	}
+	m.fencing[box] = true
+	last, cameras := m.view.boxes[box].Box, len(m.view.boxes[box].cameras)
+	last.Over, last.By = true, m.cfg.Box
+	revision := s.revision
+	m.do(func(ctx context.Context) {
+		next, err := m.store.set(ctx, boxKey+box, encode(last), revision)
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.fencing, box)
+		if err != nil {
+			m.refresh(boxKey + box)
+			return
+		}
+		if box != m.cfg.Box {
+			m.cfg.Meter.Fenced()
+			m.log.Warn("a box is silent, and what it ran is taken over", "box", box, "cameras", cameras)
+		}
+		m.learn(change{boxKey + box, encode(last), next}, m.now())
+	})
+}
+
+// leave has all cameras end, gives them to others, and ends the session.
+func (m *Member) leave() {
+	m.mu.Lock()
+	m.closing = true
+	m.mu.Unlock()
+	poke(m.driving)
+	ctx, cancel := context.WithTimeout(m.ctx, leaveTimeout)
+	defer cancel()
+	tick := time.NewTicker(m.cfg.Timing.Beat / 4)
+	defer tick.Stop()
+	for {
+		m.mu.Lock()
+		now := m.now()
+		m.beat(now) // so that nobody takes what still runs
+		left := len(m.running) + len(m.pending)
+		if left == 0 {
+			for camera := range m.mine() {
+				if _, ok := m.leaving[camera]; !ok {
+					m.leaving[camera] = leaving{why: WhyLeft}
+				}
+			}
+			if m.mayAct(now) {
+				m.attend(now)
+				m.release()
+				left = len(m.mine())
+			}
+		}
+		m.mu.Unlock()
+		if left == 0 {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			m.log.Warn("some cameras are not given up in time; others take them when this box is silent", "cameras", left)
+			return
+		case <-tick.C:
+		case <-m.kick:
+		}
+	}
+	m.mu.Lock()
+	last := m.describe()
+	m.mu.Unlock()
+	last.Over = true
+	m.right.Lock()
+	open, revision := m.self.open, m.self.tenure.revision
+	m.self.open = false
+	m.right.Unlock()
+	if open {
+		if _, err := m.store.set(ctx, boxKey+m.cfg.Box, encode(last), revision); err != nil {
+			m.log.Debug("the end of this box's session is not told", "error", err)
+		}
+	}
+}
+
+// leaveTimeout bounds how long it takes to leave.
+const leaveTimeout = 10 * time.Second
+
+// ErrUnknown is wrapped when a box or camera is named that is not there.
+var ErrUnknown = errors.New("fleet: unknown")
+
+func unknownBox(box string, names []string) error {
+	return fmt.Errorf("%w box %q; there is %q", ErrUnknown, box, names)
+}

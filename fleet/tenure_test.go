@@ -1,0 +1,187 @@
+package fleet
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A box that hears itself, but cannot renew its key, goes on until the lease ends: longer than NATS takes to elect a
+// leader, and not for ever.
+func TestLeaseEnds(t *testing.T) {
+	timing := Timing{}
+	if err := timing.setDefaults(); err != nil {
+		t.Fatal(err)
+	}
+	x := begin(timing, 1, 0)
+	for now := instant(0); now < time.Minute; now += timing.Beat {
+		x.echoed(now, now)
+		if got, want := x.valid(now), now < timing.Lease-timing.margin(); got != want {
+			t.Fatalf("after %v: valid %v, want %v", now, got, want)
+		}
+	}
+	if election := 9 * time.Second; timing.Lease-timing.margin()-timing.Renew < election {
+		t.Errorf("a lease that was renewed %v ago ends before an election of %v", timing.Renew, election)
+	}
+	x.confirmed(time.Minute, 2, time.Minute)
+	if !x.valid(time.Minute) {
+		t.Error("a renewal does not end the lapse")
+	}
+	x.ended = true
+	if x.valid(time.Minute) || x.due(time.Minute) {
+		t.Error("it goes on though its session was ended")
+	}
+}
+
+func TestTiming(t *testing.T) {
+	for _, bad := range []Timing{{TTL: time.Second, Beat: time.Second}, {TTL: -1}, {Lease: time.Second}, {Renew: time.Millisecond, Beat: time.Second}} {
+		if err := bad.setDefaults(); err == nil {
+			t.Errorf("%+v is accepted", bad)
+		}
+	}
+}
+
+// Each box is first for a share of the cameras as large as its weight, and one more box takes cameras from all and
+// moves none between the others.
+func TestRanked(t *testing.T) {
+	boxes := []candidate{{name: "a", capacity: 100}, {name: "b", capacity: 200}, {name: "c", capacity: 100}}
+	const n = 4000
+	firsts := func(boxes []candidate) map[string]string {
+		of := map[string]string{}
+		for _, c := range cameras(n) {
+			of[c.Name] = ranked(c.Name, 0, 1, boxes)[0].name
+		}
+		return of
+	}
+	before := firsts(boxes)
+	counts := map[string]int{}
+	for _, box := range before {
+		counts[box]++
+	}
+	for box, want := range map[string]float64{"a": n / 4, "b": n / 2, "c": n / 4} {
+		if got := float64(counts[box]); math.Abs(got-want) > 4*math.Sqrt(want) {
+			t.Errorf("box %s is first for %v of %d cameras, want about %v", box, got, n, want)
+		}
+	}
+	moved := 0
+	for camera, box := range firsts(append(slices.Clone(boxes), candidate{name: "d", capacity: 100})) {
+		if box != before[camera] {
+			if moved++; box != "d" {
+				t.Fatalf("camera %s moves from %s to %s as d joins", camera, before[camera], box)
+			}
+		}
+	}
+	if want := n / 5.; math.Abs(float64(moved)-want) > 4*math.Sqrt(want) {
+		t.Errorf("%d cameras move to a box with a fifth of the capacity, of %d", moved, n)
+	}
+}
+
+// A box that is fuller than the others comes after them, one that would drop frames after that, and one that takes no
+// more not at all.
+func TestRankedByRoom(t *testing.T) {
+	boxes := []candidate{
+		{name: "over", capacity: 100, load: 95}, {name: "fuller", capacity: 100, load: 60}, {name: "free", capacity: 100, load: 10},
+		{name: "far over", capacity: 100, load: 150}, {name: "most", capacity: 1000, full: true},
+	}
+	var got []string
+	for _, b := range ranked("x", 10, 0.3, boxes) {
+		got = append(got, b.name)
+	}
+	if want := "free fuller over far over"; strings.Join(got, " ") != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if s := score("x", "free", 90); s <= 0 || math.IsInf(s, 0) {
+		t.Errorf("score %v", s)
+	}
+}
+
+// The plan evens out what is uneven with few moves, does not undo itself, and heeds labels and limits.
+func TestPlan(t *testing.T) {
+	boxes := []candidate{{name: "a", capacity: 100, load: 80}, {name: "b", capacity: 100, load: 20}, {name: "c", capacity: 100, load: 20, full: true}}
+	var placedThere []placed
+	for _, c := range cameras(8) {
+		placedThere = append(placedThere, placed{camera: c.Name, box: "a", rate: 10})
+	}
+	moves := plan(boxes, placedThere, nil, 10)
+	if len(moves) != 3 {
+		t.Fatalf("%+v; want three to b: 50 and 50", moves)
+	}
+	for _, m := range moves {
+		if m.from != "a" || m.to != "b" {
+			t.Errorf("%+v", m)
+		}
+	}
+	if moves := plan(boxes, placedThere, nil, 1); len(moves) != 1 {
+		t.Errorf("%d moves, want at most one", len(moves))
+	}
+	for i := range placedThere {
+		placedThere[i].wants = map[string]string{"gpu": "true"}
+	}
+	if moves := plan(boxes, placedThere, map[string]map[string]string{"b": {"gpu": "false"}}, 10); len(moves) > 0 {
+		t.Errorf("%+v to a box that lacks a label", moves)
+	}
+	// Two boxes that differ by less than a camera.
+	boxes = []candidate{{name: "a", capacity: 100, load: 20}, {name: "b", capacity: 100, load: 10}}
+	if moves := plan(boxes, []placed{{camera: "x", box: "a", rate: 10}, {camera: "y", box: "a", rate: 10}}, nil, 10); len(moves) > 0 {
+		t.Errorf("%+v: it would be as uneven the other way round", moves)
+	}
+}
+
+// Every box is watched by as many as watch anybody, and a box that goes is replaced by one.
+func TestRing(t *testing.T) {
+	var boxes []string
+	for _, c := range cameras(40) {
+		boxes = append(boxes, c.Name)
+	}
+	watched := map[string]int{}
+	for _, b := range boxes {
+		list := ring(b, boxes, watchers)
+		if len(list) != watchers || slices.Contains(list, b) {
+			t.Fatalf("%s watches %q", b, list)
+		}
+		for _, other := range list {
+			watched[other]++
+		}
+	}
+	for _, b := range boxes {
+		if watched[b] != watchers {
+			t.Errorf("%s is watched by %d", b, watched[b])
+		}
+	}
+	if list := ring("a", []string{"a", "b"}, watchers); !slices.Equal(list, []string{"b"}) {
+		t.Errorf("%q", list)
+	}
+}
+
+// What others have put into the bucket does no harm.
+func FuzzApply(f *testing.F) {
+	f.Add("box.a", []byte(`{"session":"s","capacity":1e308,"labels":{"a":"b"}}`), "camera.x", []byte(`{"box":"a","session":"s","rate":-1}`))
+	f.Add("camera.x", []byte(`{"box":"a","session":"s"}`), "box.a", []byte(`{"session":"s","over":true}`))
+	f.Add("plan", []byte(`null`), "order.a", []byte(`{"cordoned":true}`))
+	f.Add("box.", []byte("\xff"), "else", []byte(strings.Repeat("x", maxRecord+1)))
+	f.Fuzz(func(t *testing.T, key1 string, value1 []byte, key2 string, value2 []byte) {
+		v := newView()
+		_, _ = v.apply(key1, value1, 1, 0)
+		_, _ = v.apply(key2, value2, 2, 0)
+		_, _ = v.apply(key1, value2, 3, 0)
+		for name, b := range v.boxes {
+			var load float64
+			for camera := range b.cameras {
+				l := v.leases[camera]
+				if v.holder(l) != b {
+					t.Fatalf("box %s counts %s, which it does not hold", name, camera)
+				}
+				load += l.rate()
+			}
+			if math.Abs(load-b.load) > 1e-9*load || !(b.Capacity > 0) {
+				t.Fatalf("box %s: load %v, of %v in all; capacity %v", name, b.load, load, b.Capacity)
+			}
+		}
+		boxes := v.candidates(nil, "")
+		for camera, l := range v.leases {
+			ranked(camera, l.rate(), meanUse(1, boxes), boxes)
+		}
+	})
+}
