@@ -64,6 +64,10 @@ type Config struct {
 	// and 64 MiB of events; masks are kept only with a MaxAge, and then 256 MiB.
 	Events, Masks Retention
 
+	// Replicas is how many servers of a cluster keep the streams and buckets that are made here;
+	// 0 is one.
+	Replicas int
+
 	// Duplicates says that another segd may publish the same cameras; else Serve refuses
 	// to.
 	Duplicates bool
@@ -493,6 +497,9 @@ func (b *Bus) URL() string {
 
 // Claim has no other segd of the site publish these cameras until Close. The error wraps ErrTaken if one does.
 func (b *Bus) Claim(cameras []string) error { return b.claims.take(cameras) }
+
+// Conn is the connection, for those who speak to others on it. It lives as long as the Bus.
+func (b *Bus) Conn() *nats.Conn { return b.conn }
 
 // Connected reports whether there is a connection to the server now.
 func (b *Bus) Connected() bool { return b.conn.IsConnected() }

@@ -16,8 +16,10 @@ const (
 	maxCameraValue = 1 << 20
 	// maxCameraBytes bounds all of them.
 	maxCameraBytes = 32 << 20
-	// maxCameraValues is how many are read; more than a segd keeps, so that somebody hears of the others.
-	maxCameraValues = 256
+	// maxCameraValues is how many are read; more than a fleet keeps, so that somebody hears of the others.
+	maxCameraValues = 16384
+	// countEvery is how often those who follow them look whether some are gone.
+	countEvery = 30 * time.Second
 	// keptSilence is how long the server is waited for that sends them: one that cannot read one from its
 	// disk says nothing.
 	keptSilence = 2 * time.Second
@@ -35,7 +37,7 @@ func (b *Bus) camerasStream() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: camerasStream(b.cfg.Site), Subjects: []string{"$KV." + CamerasBucket(b.cfg.Site) + ".>"},
 		Description: "segd: cameras of site " + b.cfg.Site + " that were added while it ran, encrypted",
-		Storage:     jetstream.FileStorage, Discard: jetstream.DiscardNew,
+		Storage:     jetstream.FileStorage, Discard: jetstream.DiscardNew, Replicas: max(1, b.cfg.Replicas),
 		MaxMsgsPerSubject: 1, MaxMsgSize: maxCameraValue, MaxBytes: maxCameraBytes,
 		AllowRollup: true, AllowDirect: true, DenyDelete: true,
 	}
@@ -132,6 +134,68 @@ func (b *Bus) KeepCamera(ctx context.Context, camera string, value []byte) error
 	return nil
 }
 
+// WatchKeptCameras calls changed whenever what is kept of cameras may have changed, and once for each connection,
+// until ctx ends.
+func (b *Bus) WatchKeptCameras(ctx context.Context, changed func()) {
+	for ctx.Err() == nil {
+		b.watchKept(ctx, changed)
+		select {
+		case <-ctx.Done():
+		case <-time.After(reconnectWait):
+		}
+	}
+}
+
+func (b *Bus) watchKept(ctx context.Context, changed func()) {
+	kv, err := b.keptCameras(ctx)
+	if err != nil {
+		return // there is no bucket before the first camera is kept
+	}
+	connection := b.conn.Stats().Reconnects
+	all, err := kv.WatchAll(ctx, jetstream.MetaOnly())
+	if err != nil {
+		return
+	}
+	defer func() { _ = all.Stop() }()
+	forgotten := make(chan *nats.Msg, 1) // of a removal the bucket says nothing
+	sub, err := b.conn.ChanSubscribe(forgottenSubject(b.cfg.Site), forgotten)
+	if err != nil {
+		return
+	}
+	defer func() { _ = sub.Unsubscribe() }() // a connection that is lost has none
+	tick, count := time.NewTicker(reconnectWait), time.NewTicker(countEvery)
+	defer tick.Stop()
+	defer count.Stop()
+	known, values := false, uint64(0) // whether all that there was has come, and how many there are
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if b.conn.Stats().Reconnects != connection {
+				return
+			}
+		case <-forgotten:
+			changed()
+		case <-count.C: // somebody who was not heard may have removed some
+			if st, err := kv.Status(ctx); err == nil && st.Values() != values {
+				values = st.Values()
+				changed()
+			}
+		case entry, ok := <-all.Updates():
+			if !ok {
+				return
+			}
+			if known = known || entry == nil; known {
+				changed()
+			}
+		}
+	}
+}
+
+// forgottenSubject is where who has removed one tells the boxes of a fleet.
+func forgottenSubject(site string) string { return prefix + "." + site + "." + string(kindForgotten) }
+
 // ForgetCamera removes what is kept of a camera, if there is anything, and leaves no mark of it.
 func (b *Bus) ForgetCamera(ctx context.Context, camera string) error {
 	if _, err := b.keptCameras(ctx); errors.Is(err, jetstream.ErrBucketNotFound) {
@@ -146,6 +210,7 @@ func (b *Bus) ForgetCamera(ctx context.Context, camera string) error {
 	if err != nil {
 		return b.keepError(err)
 	}
+	_ = b.conn.Publish(forgottenSubject(b.cfg.Site), nil) // who does not hear it counts
 	return nil
 }
 

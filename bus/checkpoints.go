@@ -79,7 +79,7 @@ func (c *Checkpoints) open(ctx context.Context, make bool) (_ jetstream.ObjectSt
 			}
 			c.store, err = c.bus.events.js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{
 				Bucket: CheckpointBucket(site), Description: "segd: what is known of the cameras of site " + site,
-				MaxBytes: checkpointBytes, Storage: jetstream.FileStorage,
+				MaxBytes: checkpointBytes, Storage: jetstream.FileStorage, Replicas: max(1, c.bus.cfg.Replicas),
 			})
 		}
 		if err != nil {

@@ -123,7 +123,7 @@ func (h *Handlers) dispatch(msg *nats.Msg) error {
 		return handle(msg, h.Event, new(segdv1.Event))
 	case kind == KindStatus:
 		return handle(msg, h.Status, new(segdv1.Status))
-	case kind.isRequest(), kind == kindClaim: // to segd, and a wildcard let it through
+	case kind.isRequest(), kind == kindClaim, kind == kindForgotten: // to segd, and a wildcard let it through
 		return nil
 	default:
 		return fmt.Errorf("%w: subject %s, want one that ends in %s, %s or %s",

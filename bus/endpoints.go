@@ -36,6 +36,10 @@ type (
 	removeRequest struct {
 		Name string `json:"name"`
 	}
+	boxRequest struct {
+		Camera string `json:"camera,omitempty"`
+		Box    string `json:"box"`
+	}
 	snapshotRequest struct {
 		Overlay bool `json:"overlay"`
 	}
@@ -74,7 +78,45 @@ func (s *service) siteEndpoints() (all []endpoint) {
 			endpoint{KindList, limit.CostRead, limit.MaxBody, s.listCameras},
 		)
 	}
+	if s.commands.Fleet != nil {
+		all = append(all, endpoint{KindShow, limit.CostRead, limit.MaxBody, s.showFleet}, endpoint{KindMove, limit.CostWork, limit.MaxBody, s.moveCamera})
+		for _, kind := range []Kind{KindCordon, KindDrain, KindUncordon} {
+			all = append(all, endpoint{kind, limit.CostWork, limit.MaxBody, s.orderBox(kind)})
+		}
+	}
 	return all
+}
+
+func (s *service) showFleet(ctx context.Context, _ string, req micro.Request) (answer, error) {
+	if len(req.Data()) > 0 {
+		return answer{}, fmt.Errorf("the payload %.100q; want none", req.Data())
+	}
+	data, err := s.commands.Fleet.ShowFleet(ctx)
+	return answer{contentType: TypeJSON, data: data}, err
+}
+
+func (s *service) orderBox(order Kind) func(context.Context, string, micro.Request) (answer, error) {
+	return func(ctx context.Context, _ string, req micro.Request) (answer, error) {
+		var r boxRequest
+		if err := parseRequest(req.Data(), &r); err != nil {
+			return answer{}, err
+		}
+		if r.Box == "" || r.Camera != "" {
+			return answer{}, errors.New(`want a box and nothing else, such as {"box": "box-a"}`)
+		}
+		return done, s.commands.Fleet.OrderBox(ctx, r.Box, order)
+	}
+}
+
+func (s *service) moveCamera(ctx context.Context, _ string, req micro.Request) (answer, error) {
+	var r boxRequest
+	if err := parseRequest(req.Data(), &r); err != nil {
+		return answer{}, err
+	}
+	if r.Box == "" || r.Camera == "" {
+		return answer{}, errors.New(`want a camera and a box, such as {"camera": "gate", "box": "box-a"}`)
+	}
+	return done, s.commands.Fleet.MoveCamera(ctx, r.Camera, r.Box)
 }
 
 func (s *service) annotate(ctx context.Context, camera string, req micro.Request) (answer, error) {

@@ -24,13 +24,13 @@ var buffers = sync.Pool{New: func() any { return new([]byte) }}
 // reconnect buffer (nats.ErrReconnectBufExceeded), no connection so far
 // (ErrNotConnected), or a closed Bus (ErrClosed). So does PublishStatus's.
 //
-// Its Nats-Msg-Id names the run of segd, the camera and the frame, so that a
+// Its Nats-Msg-Id names the run of segd, the camera, the lease and the frame, so that a
 // JetStream stream keeps it once.
 func (b *Bus) PublishMask(mf *segdv1.MaskFrame) error {
 	if mf.PublishTime == nil {
 		mf.PublishTime = timestamppb.Now()
 	}
-	return b.publish(KindMask, mf, &mf.Site, mf.Camera, b.run+"."+mf.Camera+"."+strconv.FormatUint(mf.Sequence, 10))
+	return b.publish(KindMask, mf, &mf.Site, mf.Camera, b.run+"."+mf.Camera+"."+leased(mf.Lease)+strconv.FormatUint(mf.Sequence, 10))
 }
 
 // PublishEvent publishes e, which subscribers get and the site's JetStream stream
@@ -44,7 +44,15 @@ func (b *Bus) PublishEvent(e *segdv1.Event) error {
 	if e.Time == nil {
 		e.Time = timestamppb.Now()
 	}
-	return b.publish(KindEvent, e, &e.Site, e.Camera, b.run+".event."+strconv.FormatUint(b.count.Add(1), 10))
+	return b.publish(KindEvent, e, &e.Site, e.Camera, b.run+".event."+leased(e.Lease)+strconv.FormatUint(b.count.Add(1), 10))
+}
+
+// leased is a lease as a part of a message's id.
+func leased(token uint64) string {
+	if token == 0 {
+		return ""
+	}
+	return "lease" + strconv.FormatUint(token, 10) + "."
 }
 
 // PublishStatus publishes st. It sets st.Site, and st.Time when that is nil.

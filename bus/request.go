@@ -118,6 +118,30 @@ func (t Target) ListCameras(ctx context.Context) ([]byte, error) {
 	return t.askJSON(ctx, KindList, nil)
 }
 
+// ShowFleet returns the boxes of the site's fleet and their cameras as JSON. This and the following are about the
+// fleet; Camera may be empty.
+func (t Target) ShowFleet(ctx context.Context) ([]byte, error) { return t.askJSON(ctx, KindShow, nil) }
+
+// OrderBox has a box take no more cameras (KindCordon), give away those it has, too (KindDrain), or take cameras again
+// (KindUncordon).
+func (t Target) OrderBox(ctx context.Context, box string, order Kind) error {
+	return t.askFleet(ctx, order, boxRequest{Box: box})
+}
+
+// MoveCamera has a camera run by that box.
+func (t Target) MoveCamera(ctx context.Context, camera, box string) error {
+	return t.askFleet(ctx, KindMove, boxRequest{camera, box})
+}
+
+func (t Target) askFleet(ctx context.Context, kind Kind, r boxRequest) error {
+	payload, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("bus: %s: %w", kind, err)
+	}
+	_, err = t.askJSON(ctx, kind, payload)
+	return err
+}
+
 func (t Target) askJSON(ctx context.Context, kind Kind, payload []byte) ([]byte, error) {
 	reply, err := t.request(ctx, kind, TypeJSON, payload)
 	if err != nil {
@@ -175,6 +199,8 @@ func (t Target) request(ctx context.Context, kind Kind, contentType string, payl
 		return nil, fmt.Errorf("bus: %s %s: this NATS user may not; want one who may ask segd, such as one with the role operator: %w", kind, t.Camera, denied)
 	case errors.Is(err, nats.ErrNoResponders) && kind == KindReload:
 		return nil, fmt.Errorf("bus: no segd of site %q reads its configuration again; %s: %w", t.Site, served(ctx, nc), err)
+	case errors.Is(err, nats.ErrNoResponders) && slices.Contains(fleetRequests, kind):
+		return nil, fmt.Errorf("bus: no segd of site %q is a box of a fleet; %s: %w", t.Site, served(ctx, nc), err)
 	case errors.Is(err, nats.ErrNoResponders) && site:
 		return nil, fmt.Errorf("bus: no segd of site %q has its cameras changed; %s: %w", t.Site, served(ctx, nc), err)
 	case errors.Is(err, nats.ErrNoResponders):

@@ -95,6 +95,19 @@ type Commands struct {
 	Reload func(ctx context.Context) ([]byte, error)
 	// Manage adds, changes, removes and lists cameras.
 	Manage Manager
+	// Fleet is that which segd is a box of.
+	Fleet Fleet
+}
+
+// Fleet is several segd that share cameras. Any of them answers.
+type Fleet interface {
+	// ShowFleet returns as JSON what is known of the boxes and their cameras.
+	ShowFleet(ctx context.Context) ([]byte, error)
+	// OrderBox has a box take no more cameras (KindCordon), give away those it has, too (KindDrain), or
+	// take cameras again (KindUncordon).
+	OrderBox(ctx context.Context, box string, order Kind) error
+	// MoveCamera has a camera run by that box, and returns once it is.
+	MoveCamera(ctx context.Context, camera, box string) error
 }
 
 // Manager adds, changes and removes cameras while segd runs. What it is sent and returns is JSON, as the
@@ -222,7 +235,10 @@ func (s *service) announce(cameras []string) (micro.Service, error) {
 	}
 	for _, e := range s.siteEndpoints() {
 		name := string(e.kind)
-		if e.kind != KindReload {
+		switch {
+		case slices.Contains(fleetRequests, e.kind):
+			name += "-fleet"
+		case e.kind != KindReload:
 			name += "-camera"
 		}
 		err = errors.Join(err, s.addEndpoint(m, name, siteSubject(s.cfg.Site, e.kind), "", e))

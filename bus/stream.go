@@ -45,6 +45,7 @@ func (cfg *Config) wanted(kind Kind) (_ jetstream.StreamConfig, ok bool) {
 		Subjects: []string{prefix + "." + cfg.Site + ".*." + string(kind)},
 		Storage:  jetstream.FileStorage,
 		Discard:  jetstream.DiscardOld,
+		Replicas: max(1, cfg.Replicas),
 	}
 	if cfg.URL == "" && cfg.StoreDir == "" {
 		s.Storage = jetstream.MemoryStorage

@@ -30,17 +30,30 @@ const (
 	KindSet    Kind = "set"
 	KindRemove Kind = "remove"
 	KindList   Kind = "list"
+
+	// Requests to a fleet, which any of its boxes answers.
+	KindShow     Kind = "show"
+	KindCordon   Kind = "cordon"
+	KindDrain    Kind = "drain"
+	KindUncordon Kind = "uncordon"
+	KindMove     Kind = "move"
 )
 
 // kindClaim is of what the segd of a site say to one another; see claims.
 const kindClaim Kind = "claim"
 
+// kindForgotten is of what a box of a fleet says when a camera was removed.
+const kindForgotten Kind = "forgotten"
+
 func claimSubject(site string) string { return prefix + "." + site + "." + string(kindClaim) }
 
 // siteSubject is that of a request of siteRequests.
 func siteSubject(site string, kind Kind) string {
-	if kind == KindReload {
+	switch {
+	case kind == KindReload:
 		return prefix + "." + site + "." + string(kind)
+	case slices.Contains(fleetRequests, kind):
+		return prefix + "." + site + ".fleet." + string(kind)
 	}
 	return prefix + "." + site + ".camera." + string(kind)
 }
@@ -49,7 +62,10 @@ func siteSubject(site string, kind Kind) string {
 var requests = []Kind{KindAnnotate, KindClear, KindRename, KindObjects, KindSnapshot, KindState}
 
 // siteRequests are the others.
-var siteRequests = []Kind{KindReload, KindAdd, KindSet, KindRemove, KindList}
+var siteRequests = append([]Kind{KindReload, KindAdd, KindSet, KindRemove, KindList}, fleetRequests...)
+
+// fleetRequests are those of them that are for a fleet.
+var fleetRequests = []Kind{KindShow, KindCordon, KindDrain, KindUncordon, KindMove}
 
 // isRequest tells whether messages of that kind are requests to segd.
 func (k Kind) isRequest() bool {

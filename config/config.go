@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/segd/segd/features/coco"
@@ -22,6 +23,8 @@ type Config struct {
 	HTTP HTTP   `yaml:"http"`
 	WHIP WHIP   `yaml:"whip"`
 	NATS NATS   `yaml:"nats"`
+	// Fleet is for several segd that share cameras.
+	Fleet Fleet `yaml:"fleet"`
 	// Model is the network whose features describe a superpixel.
 	Model    Model    `yaml:"model"`
 	Detector Detector `yaml:"detector"`
@@ -158,6 +161,9 @@ type NATS struct {
 	// Duplicates of a camera, published by another segd of the same site through the
 	// same server: refuse to start, or allow. Default "refuse".
 	Duplicates string `yaml:"duplicates"`
+	// Replicas are how many servers of the cluster at URL keep each stream and bucket that segd makes, 1 to 5.
+	// Default 1.
+	Replicas int `yaml:"replicas"`
 }
 
 // NATSUser is one who may log in to the embedded server.
@@ -202,6 +208,44 @@ func (r Retention) Age() time.Duration {
 
 // Bytes is MaxMiB in bytes; 0 when it is left at its default.
 func (r Retention) Bytes() int64 { return int64(r.MaxMiB) << 20 }
+
+// Fleet has several segd of one site, the boxes, share their cameras: each runs where there is room, and moves when
+// its box dies (docs/fleet.md). All have one NATS.URL, and the same cameras.
+type Fleet struct {
+	// Box is the name of this box, [A-Za-z0-9_-]+, which no other of the site has. Default none: there is no fleet,
+	// and this segd runs all of its cameras.
+	Box string `yaml:"box"`
+	// Labels are what this box has and a camera may require, each NAME=VALUE, such as gpu=true or near=gate. Default
+	// none.
+	Labels []string `yaml:"labels"`
+	// MaxCameras is how many cameras this box runs at most, 0 to 1000; 0: any number. Default 0.
+	MaxCameras int `yaml:"max_cameras"`
+	// Page is the URL by which publishers and people reach this box's page, such as https://box-a.example:8080/.
+	// Publishers who come to another box are sent there. Default none: what they ask is handed on over NATS.
+	Page string `yaml:"page"`
+	// TTL is for how long a box may be silent before others take its cameras, 1s to 1m; the same for all boxes.
+	// Default "2s".
+	TTL string `yaml:"ttl"`
+}
+
+// On tells whether there is a fleet.
+func (f Fleet) On() bool { return f.Box != "" }
+
+// TTLTime is TTL.
+func (f Fleet) TTLTime() time.Duration {
+	t, _ := time.ParseDuration(f.TTL) // Parse has refused what is none
+	return t
+}
+
+// LabelMap are labels by name.
+func LabelMap(labels []string) map[string]string {
+	all := make(map[string]string, len(labels))
+	for _, l := range labels {
+		name, value, _ := strings.Cut(l, "=") // Parse has refused what has none
+		all[name] = value
+	}
+	return all
+}
 
 // Model is the feature network.
 type Model struct {
@@ -302,6 +346,8 @@ type Camera struct {
 	// and which way. Default none.
 	Lines  []Line `yaml:"lines"`
 	Detect Detect `yaml:"detect"`
+	// Requires are labels that a box of a fleet must have to run the camera, each NAME=VALUE. Default none.
+	Requires []string `yaml:"requires"`
 }
 
 // Detect has segd mark what a detector finds, by itself (docs/marking.md). Without it only people and
@@ -411,6 +457,8 @@ const (
 	DefaultSlowMS      = 500
 	DefaultFPS         = 25
 
+	DefaultFleetTTL = "2s"
+
 	DefaultDetectEvery      = "1s"
 	DefaultDetectScore      = 0.4
 	DefaultDetectObjects    = 30
@@ -493,6 +541,8 @@ func (c *Config) setDefaults() {
 	or(&c.NATS.Sync, "interval")
 	or(&c.NATS.Format, "protobuf")
 	or(&c.NATS.Duplicates, "refuse")
+	or(&c.NATS.Replicas, 1)
+	or(&c.Fleet.TTL, DefaultFleetTTL)
 	or(&c.Model.ShortSide, DefaultShortSide)
 	or(&c.Model.Device, "auto")
 	or(&c.Model.Engine, "auto")

@@ -26,7 +26,8 @@ func TestDefaults(t *testing.T) {
 		Site:        "home",
 		HTTP:        config.HTTP{Addr: "127.0.0.1:8080", Viewers: 64},
 		WHIP:        config.WHIP{Addr: "127.0.0.1:8189", SecondPublisher: "refuse"},
-		NATS:        config.NATS{Addr: "127.0.0.1:4222", Sync: "interval", Format: "protobuf", Duplicates: "refuse"},
+		NATS:        config.NATS{Addr: "127.0.0.1:4222", Sync: "interval", Format: "protobuf", Duplicates: "refuse", Replicas: 1},
+		Fleet:       config.Fleet{TTL: "2s"},
 		Model:       config.Model{ShortSide: 480, Device: "auto", Engine: "auto"},
 		Log:         config.Log{Level: "info", Format: "text", SlowMS: 500},
 		Superpixels: 2000,
@@ -55,17 +56,19 @@ nats:
   store_dir: /var/lib/segd
   format: json
   duplicates: allow
+  replicas: 3
   credentials: segd.creds
   tls: {ca: ca.pem, cert: c.pem, key: c.key}
   events: {max_age: 24h, max_mib: 8}
   masks: {max_age: 90s, max_mib: 512}
+fleet: {box: box-1, labels: [gpu=true, near=gate], max_cameras: 20, page: "https://box-1:8080/", ttl: 5s}
 model: {path: m.caffemodel, taps: [a, "b"], short_side: 320, mean: [1, 2.5, -3], std: [1, 1, 2], rgb: true, prototxt: m.txt, device: cpu, engine: onnxruntime, engine_library: ort.so, threads: 2}
 detector: {path: d.onnx}
 log: {level: debug, format: json, slow_ms: 80}
 superpixels: 6000
 tracker: {budget_ms: 20}
 cameras:
-  - {name: a, url: "rtsps://u:p@cam/1", transport: udp, decode: cuda, annotation: a.json}
+  - {name: a, url: "rtsps://u:p@cam/1", transport: udp, decode: cuda, annotation: a.json, requires: [near=gate]}
   - {name: b, url: "dir:frames", fps: 12.5, loop: true}
   - {name: c, url: "whip:"}
   - name: d
@@ -85,9 +88,10 @@ cameras:
 		WHIP: config.WHIP{Addr: ":9000", PublicIPs: []string{"192.0.2.10"}, Token: "publish-publish-publish", SecondPublisher: "replace",
 			ICEServers: []config.ICEServer{{URL: "stun:a:1"}, {URL: "turns:b", Username: "u", Credential: "c"}}},
 		NATS: config.NATS{URL: "nats://a:4222,tls://b:4222", Addr: "[::1]:0", Token: "0123456789abcdef",
-			StoreDir: "/var/lib/segd", Sync: "interval", Format: "json", Credentials: "segd.creds", Duplicates: "allow",
+			StoreDir: "/var/lib/segd", Sync: "interval", Format: "json", Credentials: "segd.creds", Duplicates: "allow", Replicas: 3,
 			TLS:    config.NATSTLS{CA: "ca.pem", Cert: "c.pem", Key: "c.key"},
 			Events: config.Retention{MaxAge: "24h", MaxMiB: 8}, Masks: config.Retention{MaxAge: "90s", MaxMiB: 512}},
+		Fleet: config.Fleet{Box: "box-1", Labels: []string{"gpu=true", "near=gate"}, MaxCameras: 20, Page: "https://box-1:8080/", TTL: "5s"},
 		Model: config.Model{Path: "m.caffemodel", Taps: []string{"a", "b"}, ShortSide: 320,
 			Mean: []float64{1, 2.5, -3}, Std: []float64{1, 1, 2}, RGB: true, Prototxt: "m.txt", Device: "cpu", Engine: "onnxruntime", EngineLibrary: "ort.so", Threads: 2},
 		Detector:    config.Detector{Path: "d.onnx"},
@@ -95,7 +99,7 @@ cameras:
 		Superpixels: 6000,
 		Tracker:     config.Tracker{BudgetMS: 20},
 		Cameras: []config.Camera{
-			{Name: "a", URL: "rtsps://u:p@cam/1", Transport: "udp", Decode: "cuda", FPS: 25, Annotation: "a.json"},
+			{Name: "a", URL: "rtsps://u:p@cam/1", Transport: "udp", Decode: "cuda", FPS: 25, Annotation: "a.json", Requires: []string{"near=gate"}},
 			{Name: "b", URL: "dir:frames", Transport: "auto", Decode: "software", FPS: 12.5, Loop: true},
 			{Name: "c", URL: "whip:", Transport: "auto", Decode: "software", FPS: 25},
 			{Name: "d", URL: "file:d.avi", Transport: "auto", Decode: "software", FPS: 25,
@@ -131,11 +135,11 @@ var faultTable = []struct {
 	want       []string // whole lines
 }{
 	{name: "unknown key", text: "htp: 1\n" + minimal,
-		want: []string{`f:1:1: unknown key "htp"; accepted: site, http, whip, nats, model, detector, log, superpixels, tracker, cameras`}},
+		want: []string{`f:1:1: unknown key "htp"; accepted: site, http, whip, nats, fleet, model, detector, log, superpixels, tracker, cameras`}},
 	{name: "unknown key inside", text: "http:\n  adr: x\n" + minimal,
 		want: []string{`f:2:3: http: unknown key "adr"; accepted: addr, token, viewer_token, trusted_proxies, viewers, tls`}},
 	{name: "unknown key of a camera", text: "cameras:\n  - name: a\n    url: rtsp://a/\n    colour: red\n",
-		want: []string{`f:4:5: cameras[0]: unknown key "colour"; accepted: name, url, transport, decode, fingerprint, fps, loop, annotation, zones, lines, detect`}},
+		want: []string{`f:4:5: cameras[0]: unknown key "colour"; accepted: name, url, transport, decode, fingerprint, fps, loop, annotation, zones, lines, detect, requires`}},
 	{name: "fingerprint too short", text: "cameras: [{name: a, url: 'rtsps://a/', fingerprint: 'ab:cd'}]\n",
 		want: []string{`f:1:53: cameras[0].fingerprint: "ab:cd"; accepted: the SHA-256 of the certificate of an rtsps:// or mjpeg+https:// camera, 64 hexadecimal digits`}},
 	{name: "fingerprint without TLS", text: "cameras: [{name: a, url: 'rtsp://a/', fingerprint: '" + strings.Repeat("ab:", 31) + "cd'}]\n",
@@ -313,6 +317,19 @@ var faultTable = []struct {
 			`f:9:10: cameras[0].fps: found -1; accepted: above 0, at most 1000`,
 			`f:10:13: cameras[0].decode: found "gpu"; accepted: software, cuda, vaapi, auto`,
 		}},
+	{name: "fleet", text: "nats: {replicas: 3}\nfleet:\n  box: a b\n  labels: [gpu, near=gate, near=yard, 'x=y z']\n  max_cameras: -1\n  page: box-a\n  ttl: 10\ncameras: [{name: a, url: 'whip:', requires: ['=x']}]\n",
+		want: []string{
+			`f:1:8: nats.url: missing: the boxes of a fleet share a NATS server; accepted: such as nats://host:4222`,
+			`f:1:18: nats.replicas: the embedded server is one; accepted: with nats.url`,
+			`f:3:8: fleet.box: "a b" contains ' '; accepted: letters, digits, _ and -`,
+			`f:4:12: fleet.labels[0]: "gpu"; accepted: NAME=VALUE of letters, digits, _, . and -, such as near=gate`,
+			`f:4:28: fleet.labels[2]: "near" is named before; accepted: each label once`,
+			`f:4:39: fleet.labels[3]: "x=y z"; accepted: NAME=VALUE of letters, digits, _, . and -, such as near=gate`,
+			`f:5:16: fleet.max_cameras: found -1; accepted: 0 to 1000`,
+			`f:6:9: fleet.page: "box-a"; accepted: such as https://box-a.example:8080/`,
+			`f:7:8: fleet.ttl: found the number 10; accepted: text (put it in quotes if it looks like a number)`,
+			`f:8:46: cameras[0].requires[0]: "=x"; accepted: NAME=VALUE of letters, digits, _, . and -, such as near=gate`,
+		}},
 	{name: "two documents", text: minimal + "---\nsite: b\n",
 		want: []string{`f:5:1: a second YAML document; one is accepted`}},
 	{name: "alias", text: "site: &s x\n" + minimal,
@@ -484,5 +501,5 @@ cameras:
 `
 	_, err := config.Parse("segd.yaml", []byte(text), nil)
 	fmt.Println(err)
-	// Output: segd.yaml:7:5: cameras[0]: unknown key "transprt"; accepted: name, url, transport, decode, fingerprint, fps, loop, annotation, zones, lines, detect
+	// Output: segd.yaml:7:5: cameras[0]: unknown key "transprt"; accepted: name, url, transport, decode, fingerprint, fps, loop, annotation, zones, lines, detect, requires
 }

@@ -32,6 +32,10 @@ const (
 	minDetectEvery, maxDetectEvery = 100 * time.Millisecond, time.Hour
 	minDetectKeep                  = time.Second
 	maxDetectObjects               = 100
+	minFleetTTL, maxFleetTTL       = time.Second, time.Minute
+	maxFleetCameras                = 1000
+	maxLabels                      = 64
+	maxReplicas                    = 5
 	minToken                       = 16 // 96 bits of base64: beyond guessing over a network
 )
 
@@ -52,6 +56,7 @@ func (d *decoder) validate(c *Config) {
 	d.whip(&c.WHIP)
 	d.listen("nats", c.NATS.Addr, c.NATS.Token, len(c.NATS.Users) > 0)
 	d.nats(&c.NATS)
+	d.fleet(c)
 	d.model(&c.Model)
 	d.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	d.oneOf("log.format", c.Log.Format, "text", "json")
@@ -168,6 +173,7 @@ func (d *decoder) cameras(cameras []Camera) {
 		}
 		d.layout(path, cam)
 		d.detect(path+".detect", cam)
+		d.labels(path+".requires", cam.Requires)
 	}
 }
 
@@ -345,6 +351,10 @@ func (d *decoder) nats(n *NATS) {
 		d.bad("nats.sync", "always keeps nothing in a temporary folder; accepted: with nats.store_dir")
 	}
 	d.oneOf("nats.duplicates", n.Duplicates, "refuse", "allow")
+	d.within("nats.replicas", n.Replicas, 1, maxReplicas)
+	if n.Replicas > 1 && n.URL == "" {
+		d.bad("nats.replicas", "the embedded server is one; accepted: with nats.url")
+	}
 	for _, f := range []struct{ path, value string }{
 		{"nats.credentials", n.Credentials}, {"nats.nkey", n.NKey}, {"nats.tls.ca", n.TLS.CA},
 	} {
@@ -366,6 +376,44 @@ func (d *decoder) nats(n *NATS) {
 	d.retention("nats.masks", n.Masks)
 	if n.Masks.MaxMiB != 0 && n.Masks.MaxAge == "" {
 		d.bad("nats.masks", "max_mib without max_age; accepted: both, or max_age alone")
+	}
+}
+
+// fleet checks what several segd that share cameras are told.
+func (d *decoder) fleet(c *Config) {
+	f := &c.Fleet
+	if f.On() {
+		d.token("fleet.box", f.Box)
+		if c.NATS.URL == "" {
+			d.bad("nats.url", "missing: the boxes of a fleet share a NATS server; accepted: such as nats://host:4222")
+		}
+	}
+	d.labels("fleet.labels", f.Labels)
+	d.within("fleet.max_cameras", f.MaxCameras, 0, maxFleetCameras)
+	if u, err := url.Parse(f.Page); f.Page != "" && (err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil) {
+		d.bad("fleet.page", "%q; accepted: such as https://box-a.example:8080/", clip(f.Page))
+	}
+	if ttl, err := time.ParseDuration(f.TTL); err != nil || ttl < minFleetTTL || ttl > maxFleetTTL {
+		d.bad("fleet.ttl", "%q; accepted: a duration from 1s to 1m, such as 2s", clip(f.TTL))
+	}
+}
+
+var label = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}=[A-Za-z0-9_.-]{0,64}$`)
+
+func (d *decoder) labels(path string, labels []string) {
+	if len(labels) > maxLabels {
+		d.bad(path, "%d labels; accepted: at most %d", len(labels), maxLabels)
+	}
+	names := map[string]bool{}
+	for i, l := range labels {
+		name, _, _ := strings.Cut(l, "=")
+		switch at := fmt.Sprintf("%s[%d]", path, i); {
+		case !label.MatchString(l):
+			d.bad(at, "%q; accepted: NAME=VALUE of letters, digits, _, . and -, such as near=gate", clip(l))
+		case names[name]:
+			d.bad(at, "%q is named before; accepted: each label once", clip(name))
+		}
+		names[name] = true
 	}
 }
 

@@ -234,7 +234,7 @@ type moveRequest struct {
 }
 
 func (m *Member) requestSubject(box string) string {
-	return "segd.v1." + m.cfg.Site + ".fleet.move." + box
+	return Subject(m.cfg.Site, "move", box)
 }
 
 // serve answers requests to move cameras.

@@ -21,9 +21,13 @@ func cutPrefix(s, prefix string) (string, bool) { return strings.CutPrefix(s, pr
 // renewPause is between one try to renew and the next.
 func (m *Member) renewPause() time.Duration { return m.cfg.Timing.Beat }
 
+// Subject is where the boxes of a site tell one another what is of that kind, for or of one box. It is none of what
+// segd publishes.
+func Subject(site, kind, box string) string { return "segd.fleet.v1." + site + "." + kind + "." + box }
+
 // beatSubject is where a box's heartbeats go.
 func (m *Member) beatSubject(box string) string {
-	return "segd.v1." + m.cfg.Site + ".fleet.heartbeat." + box
+	return Subject(m.cfg.Site, "heartbeat", box)
 }
 
 // beat sends a heartbeat when one is due.

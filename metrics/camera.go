@@ -22,11 +22,12 @@ const (
 	SkippedDisposable                // not decoded: no other refers to it, and frames waited already
 	SkippedOverflow                  // not decoded: too much waited for the decoder, until the next key frame
 	SkippedNoKey                     // not decoded: it came before its connection's first key frame
+	Unleased                         // another box of a fleet might publish
 )
 
 var outcomes = [...]string{
 	"published", "dropped_features", "dropped_tracker", "failed",
-	"lost", "undecodable", "skipped_disposable", "skipped_overflow", "skipped_no_key",
+	"lost", "undecodable", "skipped_disposable", "skipped_overflow", "skipped_no_key", "unleased",
 }
 
 // packetOutcomes are what becomes of RTP packets.

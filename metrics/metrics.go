@@ -141,7 +141,7 @@ func New(reg prometheus.Registerer) *Metrics {
 		reg:     reg,
 		cameras: map[string]*Camera{},
 		frames: counter("frames_total",
-			"Frames by outcome: published, dropped_features and dropped_tracker (replaced by a newer one before that stage), failed, lost (packets never came), undecodable, skipped_disposable, skipped_overflow and skipped_no_key (not decoded).", labelCamera, labelOutcome),
+			"Frames by outcome: published, dropped_features and dropped_tracker (replaced by a newer one before that stage), failed, unleased (another box of a fleet might publish), lost (packets never came), undecodable, skipped_disposable, skipped_overflow and skipped_no_key (not decoded).", labelCamera, labelOutcome),
 		damaged: counter("frames_damaged_total",
 			"Decoded frames of which a part was invented, because data was lost.", labelCamera),
 		latency: histogram("frame_latency_seconds",

@@ -34,6 +34,13 @@ func full() (*prometheus.Registry, *Metrics, *Camera) {
 	c.Held(60 * time.Millisecond)
 	c.Solve(Solve{Iterations: 12, Guaranteed: 11, Violations: 1, Lagrangian: 3.5, Descent: 0.25, Primal: 0.125, FlipRatio: 0.01})
 	m.Budget(50 * time.Millisecond)
+	f := m.Fleet(func() Fleet {
+		return Fleet{Publishing: true, Boxes: 3, Cameras: 8, Unplaced: 1, Own: 2, Capacity: 40, Load: 25, Cordoned: true}
+	})
+	f.Taken("died", 2*time.Second)
+	f.Given("drain")
+	f.Lapsed()
+	f.Fenced()
 	m.Bus(func() Bus {
 		return Bus{
 			Connected: true, Reconnects: 2, BufferedBytes: 300, EventsWaiting: 4, EventsOldest: 1500 * time.Millisecond, EventsStored: 5, Duplicates: 1,
@@ -102,11 +109,12 @@ func TestNewCameraIsAtZero(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	New(reg).Camera("demo")
 	compare(t, reg, `
-# HELP segd_frames_total Frames by outcome: published, dropped_features and dropped_tracker (replaced by a newer one before that stage), failed, lost (packets never came), undecodable, skipped_disposable, skipped_overflow and skipped_no_key (not decoded).
+# HELP segd_frames_total Frames by outcome: published, dropped_features and dropped_tracker (replaced by a newer one before that stage), failed, unleased (another box of a fleet might publish), lost (packets never came), undecodable, skipped_disposable, skipped_overflow and skipped_no_key (not decoded).
 # TYPE segd_frames_total counter
 segd_frames_total{camera="demo",outcome="dropped_features"} 0
 segd_frames_total{camera="demo",outcome="dropped_tracker"} 0
 segd_frames_total{camera="demo",outcome="failed"} 0
+segd_frames_total{camera="demo",outcome="unleased"} 0
 segd_frames_total{camera="demo",outcome="published"} 0
 segd_frames_total{camera="demo",outcome="undecodable"} 0
 segd_frames_total{camera="demo",outcome="lost"} 0
@@ -191,12 +199,13 @@ func TestObservations(t *testing.T) {
 	c.Seen(.25, 640)
 	m.Camera("demo").Solve(Solve{End: OutOfTime, Iterations: 20, Guaranteed: 18, Violations: 2, Lagrangian: 3, Dual: 0.25, Trace: [Traced]float64{9, 8, 7, 6, 5}})
 	compare(t, reg, `
-# HELP segd_frames_total Frames by outcome: published, dropped_features and dropped_tracker (replaced by a newer one before that stage), failed, lost (packets never came), undecodable, skipped_disposable, skipped_overflow and skipped_no_key (not decoded).
+# HELP segd_frames_total Frames by outcome: published, dropped_features and dropped_tracker (replaced by a newer one before that stage), failed, unleased (another box of a fleet might publish), lost (packets never came), undecodable, skipped_disposable, skipped_overflow and skipped_no_key (not decoded).
 # TYPE segd_frames_total counter
 segd_frames_total{camera="demo",outcome="published"} 1
 segd_frames_total{camera="demo",outcome="dropped_features"} 2
 segd_frames_total{camera="demo",outcome="dropped_tracker"} 3
 segd_frames_total{camera="demo",outcome="failed"} 4
+segd_frames_total{camera="demo",outcome="unleased"} 10
 segd_frames_total{camera="demo",outcome="lost"} 5
 segd_frames_total{camera="demo",outcome="undecodable"} 16
 segd_frames_total{camera="demo",outcome="skipped_disposable"} 7

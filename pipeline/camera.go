@@ -95,6 +95,7 @@ type Meter interface {
 	Line(zones.LineCount) // likewise
 	RemoveZone(name string)
 	RemoveLine(name string)
+	Unleased() // a frame that others may publish
 	PublishFailed()
 	Reconnected()
 	Missed(why ingest.Miss, n int)
@@ -111,6 +112,18 @@ type Cores interface {
 	// longest.
 	Acquire(begun bool, since time.Time)
 	Release(n int)
+}
+
+// Lease is a box's right to publish a camera. It is asked from several goroutines, and before each frame.
+type Lease interface {
+	// Token is the fencing token: greater than those of all who published the camera before.
+	Token() uint64
+	// Box has it.
+	Box() string
+	// Moved says for people where the camera was before, and why it is not any more; empty: nowhere.
+	Moved() string
+	// Valid tells whether the camera may be published now.
+	Valid() bool
 }
 
 // Config is what one camera is made of. Site, Name, Open, NewExtractor,
@@ -147,6 +160,9 @@ type Config struct {
 
 	// Checkpoints keep what the camera knows over a restart; nil: nothing does.
 	Checkpoints Checkpoints
+
+	// Lease is the right to publish, where other boxes of a fleet may have it; nil: there are none.
+	Lease Lease
 
 	// MinBackoff and MaxBackoff bound the pause before failed stages are built
 	// anew; it doubles from the one to the other. 0: 1 s and 30 s.
@@ -222,6 +238,9 @@ func New(cfg Config) (*Camera, error) {
 	if cfg.Cores == nil {
 		cfg.Cores = unbound{}
 	}
+	if cfg.Lease == nil {
+		cfg.Lease = owned{}
+	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -268,7 +287,8 @@ func (c *Camera) Snapshot() Snapshot { return c.stats.snapshot(time.Now()) }
 func (c *Camera) State() *segdv1.Status {
 	now := time.Now()
 	st := status(c.cfg.Site, c.stats.snapshot(now), now)
-	st.Epoch = c.epoch.Load()
+	st.Epoch, st.Lease = c.epoch.Load(), c.cfg.Lease.Token()
+	st.Box = c.cfg.Lease.Box()
 	return st
 }
 
@@ -299,6 +319,9 @@ func (c *Camera) Run(ctx context.Context) error {
 	}
 	var helpers sync.WaitGroup
 	helpers.Go(func() { c.events.deliver(c.publishEvent) })
+	if moved := c.cfg.Lease.Moved(); moved != "" {
+		c.emit(&segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_CAMERA_MOVED, Message: moved})
+	}
 	c.resume(ctx)
 	stop := make(chan struct{})
 	helpers.Go(func() { c.tellStatus(stop) })
@@ -389,6 +412,10 @@ func (c *Camera) tellStatus(stop <-chan struct{}) {
 		case <-tick.C:
 		}
 		st := c.State()
+		if !c.cfg.Lease.Valid() { // it is another's to tell
+			c.cfg.Viewer.Status(st)
+			continue
+		}
 		if err := c.cfg.Publisher.PublishStatus(st); err != nil {
 			c.publishFailed()
 			faults.add(st.Time.AsTime(), err)
@@ -465,12 +492,18 @@ func (c *Camera) retry(err error, pause time.Duration) {
 	})
 }
 
-// blind, uncounted and unbound stand in for the parts a camera can do without.
+// blind, uncounted, unbound and owned stand in for the parts a camera can do without.
 type (
 	blind     struct{}
 	uncounted struct{}
 	unbound   struct{}
+	owned     struct{}
 )
+
+func (owned) Token() uint64 { return 0 }
+func (owned) Box() string   { return "" }
+func (owned) Moved() string { return "" }
+func (owned) Valid() bool   { return true }
 
 func (unbound) Acquire(bool, time.Time) {}
 func (unbound) Release(int)             {}
@@ -496,6 +529,7 @@ func (uncounted) Zone(zones.ZoneCount)      {}
 func (uncounted) Line(zones.LineCount)      {}
 func (uncounted) RemoveZone(string)         {}
 func (uncounted) RemoveLine(string)         {}
+func (uncounted) Unleased()                 {}
 func (uncounted) PublishFailed()            {}
 func (uncounted) Reconnected()              {}
 func (uncounted) Missed(ingest.Miss, int)   {}

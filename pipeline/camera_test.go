@@ -898,7 +898,7 @@ func TestDamageIsCounted(t *testing.T) {
 }
 
 func TestStateEvents(t *testing.T) {
-	c := &Camera{cfg: Config{Meter: uncounted{}}}
+	c := &Camera{cfg: Config{Meter: uncounted{}, Lease: owned{}}}
 	var st states
 	for _, s := range []tracker.State{tracker.Occluded, tracker.Visible, tracker.Visible, tracker.Occluded,
 		tracker.Lost, tracker.Lost, tracker.Visible} {

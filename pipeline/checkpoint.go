@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -216,10 +217,15 @@ func (c *Camera) save(ctx context.Context, p *encoder, k *capture) (size int, er
 	if err != nil {
 		return 0, err
 	}
+	if !c.cfg.Lease.Valid() { // another box may keep its own by now
+		return 0, errUnleased
+	}
 	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
 	defer cancel()
 	return len(data), c.cfg.Checkpoints.Save(ctx, c.cfg.Name, data, k.short)
 }
+
+var errUnleased = errors.New("pipeline: the lease of this camera is not valid now")
 
 // addPictures adds the pictures that the objects are remembered by, and k's own.
 func (c *Camera) addPictures(p *encoder, k *capture) (err error) {

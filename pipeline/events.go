@@ -78,6 +78,7 @@ func (q *eventQueue) deliver(to func(*segdv1.Event)) {
 // emit completes ev and queues it for the bus.
 func (c *Camera) emit(ev *segdv1.Event) {
 	ev.Site, ev.Camera, ev.Time, ev.Epoch = c.cfg.Site, c.cfg.Name, timestamppb.Now(), c.epoch.Load()
+	ev.Lease = c.cfg.Lease.Token()
 	if !c.events.put(ev) {
 		c.log.Warn("event lost, the bus does not take it", keyEvent, ev.Kind.String(), keyMessage, ev.Message)
 	}

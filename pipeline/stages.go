@@ -398,7 +398,7 @@ func (s *stages) track(ctx context.Context, it *item) error {
 		s.known.Store(inSight(res))
 	}
 	it.masks = maskFrame(c.cfg.Site, c.cfg.Name, it, res, c.automatic.kind)
-	it.masks.Epoch = c.epoch.Load()
+	it.masks.Epoch, it.masks.Lease = c.epoch.Load(), c.cfg.Lease.Token()
 	s.recycle(it)
 
 	now := time.Now()
@@ -422,6 +422,11 @@ func (s *stages) track(ctx context.Context, it *item) error {
 	s.objects.watch(c, it.masks, it.pts, marks)
 	s.search(it.masks, it.pts)
 	defer s.captureDue(it.masks, marks != nil, now) // once they are out
+	if !c.cfg.Lease.Valid() {                       // another box may publish by now; people here still see it
+		c.stats.with(func(n *Snapshot) { n.Dropped, n.Unleased = n.Dropped+1, n.Unleased+1 })
+		c.cfg.Meter.Unleased()
+		return nil
+	}
 	if err := c.cfg.Publisher.PublishMask(it.masks); err != nil {
 		// The bus is away, the stage is sound: people at the page still see it.
 		c.publishFailed()

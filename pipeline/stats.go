@@ -36,6 +36,8 @@ type Snapshot struct {
 	// Frames since Run began. Those neither published, dropped nor failed are on
 	// their way.
 	In, Published, Dropped, Failed uint64
+	// Unleased counts Dropped that another box of a fleet might publish.
+	Unleased uint64
 	// DroppedBefore counts Dropped by the stage whose mailbox was full.
 	DroppedBefore [Stages]uint64
 	// Unseen counts published frames that the viewer's stage had no time for.

@@ -191,6 +191,9 @@ const (
 	// What was kept of the camera over a restart is damaged, or of another version, and all or a part
 	// of it is not used; message says why.
 	EventKind_EVENT_KIND_CHECKPOINT_REFUSED EventKind = 16
+	// Another box of a fleet follows the camera from now on; message says which, which one did before,
+	// and why it does not any more.
+	EventKind_EVENT_KIND_CAMERA_MOVED EventKind = 17
 )
 
 // Enum value maps for EventKind.
@@ -213,6 +216,7 @@ var (
 		14: "EVENT_KIND_OBJECT_STAYED",
 		15: "EVENT_KIND_LINE_CROSSED",
 		16: "EVENT_KIND_CHECKPOINT_REFUSED",
+		17: "EVENT_KIND_CAMERA_MOVED",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_KIND_UNSPECIFIED":         0,
@@ -232,6 +236,7 @@ var (
 		"EVENT_KIND_OBJECT_STAYED":       14,
 		"EVENT_KIND_LINE_CROSSED":        15,
 		"EVENT_KIND_CHECKPOINT_REFUSED":  16,
+		"EVENT_KIND_CAMERA_MOVED":        17,
 	}
 )
 
@@ -600,7 +605,10 @@ type MaskFrame struct {
 	RegionsOfInterest []*Region `protobuf:"bytes,11,rep,name=regions_of_interest,json=regionsOfInterest,proto3" json:"regions_of_interest,omitempty"`
 	// Rises with every start of the camera's following, as when segd is started anew or the camera's
 	// configuration was changed. It has no other meaning.
-	Epoch         uint64 `protobuf:"varint,12,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Epoch uint64 `protobuf:"varint,12,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// The fencing token of a fleet's box: greater than those of all boxes that published the camera
+	// before. Who keeps to the greatest has the masks of one box. 0 without a fleet.
+	Lease         uint64 `protobuf:"varint,13,opt,name=lease,proto3" json:"lease,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -715,6 +723,13 @@ func (x *MaskFrame) GetRegionsOfInterest() []*Region {
 func (x *MaskFrame) GetEpoch() uint64 {
 	if x != nil {
 		return x.Epoch
+	}
+	return 0
+}
+
+func (x *MaskFrame) GetLease() uint64 {
+	if x != nil {
+		return x.Lease
 	}
 	return 0
 }
@@ -981,7 +996,9 @@ type Event struct {
 	// Which way, of LINE_CROSSED; else unspecified.
 	Direction Direction `protobuf:"varint,12,opt,name=direction,proto3,enum=segd.v1.Direction" json:"direction,omitempty"`
 	// As of MaskFrame.
-	Epoch         uint64 `protobuf:"varint,13,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Epoch uint64 `protobuf:"varint,13,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// As of MaskFrame.
+	Lease         uint64 `protobuf:"varint,14,opt,name=lease,proto3" json:"lease,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1103,6 +1120,13 @@ func (x *Event) GetDirection() Direction {
 func (x *Event) GetEpoch() uint64 {
 	if x != nil {
 		return x.Epoch
+	}
+	return 0
+}
+
+func (x *Event) GetLease() uint64 {
+	if x != nil {
+		return x.Lease
 	}
 	return 0
 }
@@ -1376,7 +1400,11 @@ type Status struct {
 	// The camera's lines, likewise.
 	Lines []*LineStatus `protobuf:"bytes,24,rep,name=lines,proto3" json:"lines,omitempty"`
 	// As of MaskFrame.
-	Epoch         uint64 `protobuf:"varint,25,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Epoch uint64 `protobuf:"varint,25,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// As of MaskFrame.
+	Lease uint64 `protobuf:"varint,26,opt,name=lease,proto3" json:"lease,omitempty"`
+	// The box of a fleet that follows the camera; empty without one.
+	Box           string `protobuf:"bytes,27,opt,name=box,proto3" json:"box,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1586,6 +1614,20 @@ func (x *Status) GetEpoch() uint64 {
 	return 0
 }
 
+func (x *Status) GetLease() uint64 {
+	if x != nil {
+		return x.Lease
+	}
+	return 0
+}
+
+func (x *Status) GetBox() string {
+	if x != nil {
+		return x.Box
+	}
+	return ""
+}
+
 var File_bus_segdv1_segd_proto protoreflect.FileDescriptor
 
 const file_bus_segdv1_segd_proto_rawDesc = "" +
@@ -1608,7 +1650,7 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\tautomatic\x18\t \x01(\bR\tautomatic\"<\n" +
 	"\x06Region\x12\x1e\n" +
 	"\x03box\x18\x01 \x01(\v2\f.segd.v1.BoxR\x03box\x12\x12\n" +
-	"\x04zoom\x18\x02 \x01(\x05R\x04zoom\"\xd4\x03\n" +
+	"\x04zoom\x18\x02 \x01(\x05R\x04zoom\"\xea\x03\n" +
 	"\tMaskFrame\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x16\n" +
 	"\x06camera\x18\x02 \x01(\tR\x06camera\x12\x1a\n" +
@@ -1622,7 +1664,8 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\aobjects\x18\n" +
 	" \x03(\v2\x0f.segd.v1.ObjectR\aobjects\x12?\n" +
 	"\x13regions_of_interest\x18\v \x03(\v2\x0f.segd.v1.RegionR\x11regionsOfInterest\x12\x14\n" +
-	"\x05epoch\x18\f \x01(\x04R\x05epoch\"\x7f\n" +
+	"\x05epoch\x18\f \x01(\x04R\x05epoch\x12\x14\n" +
+	"\x05lease\x18\r \x01(\x04R\x05lease\"\x7f\n" +
 	"\n" +
 	"ObjectList\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x16\n" +
@@ -1639,7 +1682,7 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\x0emasks_sequence\x18\x04 \x01(\x04R\rmasksSequence\x12)\n" +
 	"\aobjects\x18\x05 \x03(\v2\x0f.segd.v1.ObjectR\aobjects\x12,\n" +
 	"\bwarnings\x18\x06 \x03(\v2\x10.segd.v1.WarningR\bwarnings\x12\x18\n" +
-	"\apending\x18\a \x01(\bR\apending\"\x94\x03\n" +
+	"\apending\x18\a \x01(\bR\apending\"\xaa\x03\n" +
 	"\x05Event\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x16\n" +
 	"\x06camera\x18\x02 \x01(\tR\x06camera\x12.\n" +
@@ -1654,7 +1697,8 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	" \x01(\x01R\vstaySeconds\x12\x12\n" +
 	"\x04line\x18\v \x01(\tR\x04line\x120\n" +
 	"\tdirection\x18\f \x01(\x0e2\x12.segd.v1.DirectionR\tdirection\x12\x14\n" +
-	"\x05epoch\x18\r \x01(\x04R\x05epoch\"n\n" +
+	"\x05epoch\x18\r \x01(\x04R\x05epoch\x12\x14\n" +
+	"\x05lease\x18\x0e \x01(\x04R\x05lease\"n\n" +
 	"\fObjectStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\x12$\n" +
@@ -1670,7 +1714,7 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"LineStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x06a_to_b\x18\x02 \x01(\x04R\x04aToB\x12\x14\n" +
-	"\x06b_to_a\x18\x03 \x01(\x04R\x04bToA\"\x86\b\n" +
+	"\x06b_to_a\x18\x03 \x01(\x04R\x04bToA\"\xae\b\n" +
 	"\x06Status\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x16\n" +
 	"\x06camera\x18\x02 \x01(\tR\x06camera\x12.\n" +
@@ -1700,7 +1744,9 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\fnext_attempt\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\vnextAttempt\x12)\n" +
 	"\x05zones\x18\x17 \x03(\v2\x13.segd.v1.ZoneStatusR\x05zones\x12)\n" +
 	"\x05lines\x18\x18 \x03(\v2\x13.segd.v1.LineStatusR\x05lines\x12\x14\n" +
-	"\x05epoch\x18\x19 \x01(\x04R\x05epoch\x1a9\n" +
+	"\x05epoch\x18\x19 \x01(\x04R\x05epoch\x12\x14\n" +
+	"\x05lease\x18\x1a \x01(\x04R\x05lease\x12\x10\n" +
+	"\x03box\x18\x1b \x01(\tR\x03box\x1a9\n" +
 	"\vMissedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01*\x82\x01\n" +
@@ -1714,7 +1760,7 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\rSTATE_VISIBLE\x10\x01\x12\x12\n" +
 	"\x0eSTATE_OCCLUDED\x10\x02\x12\x0e\n" +
 	"\n" +
-	"STATE_LOST\x10\x03*\x98\x04\n" +
+	"STATE_LOST\x10\x03*\xb5\x04\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14EVENT_KIND_CAMERA_UP\x10\x01\x12\x1a\n" +
@@ -1733,7 +1779,8 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\x16EVENT_KIND_OBJECT_LEFT\x10\r\x12\x1c\n" +
 	"\x18EVENT_KIND_OBJECT_STAYED\x10\x0e\x12\x1b\n" +
 	"\x17EVENT_KIND_LINE_CROSSED\x10\x0f\x12!\n" +
-	"\x1dEVENT_KIND_CHECKPOINT_REFUSED\x10\x10*R\n" +
+	"\x1dEVENT_KIND_CHECKPOINT_REFUSED\x10\x10\x12\x1b\n" +
+	"\x17EVENT_KIND_CAMERA_MOVED\x10\x11*R\n" +
 	"\tDirection\x12\x19\n" +
 	"\x15DIRECTION_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10DIRECTION_A_TO_B\x10\x01\x12\x14\n" +

@@ -21,6 +21,8 @@ const (
 	// maxAdded bounds the cameras that are added. Each is a decoder, a network's share and a tracker, and
 	// one machine follows a dozen at most; more are by mistake, and all of them are read at each start.
 	maxAdded = 64
+	// maxFleet bounds those of a fleet.
+	maxFleet = 10_000
 	// storeTimeout bounds what is asked of the store.
 	storeTimeout = 5 * time.Second
 	// reloadKept is how often the store is asked again that could not be read.
@@ -85,6 +87,12 @@ func (a *added) setFile(cameras []config.Camera) {
 	a.file = cameras
 }
 
+func (a *added) fileCameras() []config.Camera {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.file
+}
+
 func (a *added) names() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -114,6 +122,14 @@ func (a *added) setUnread(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.unread = err
+}
+
+// mostAdded is how many cameras may be added.
+func (d *daemon) mostAdded() int {
+	if d.box != nil {
+		return maxFleet
+	}
+	return maxAdded
 }
 
 // complete is a camera as it was given, with all that it has by default, and what is marked in it. An error
@@ -154,15 +170,22 @@ func (d *daemon) takeKept(values map[string][]byte) {
 	}
 	a.setUnread(nil)
 	all := a.store.openAll(values)
+	if d.box != nil { // other boxes remove cameras too
+		for _, name := range a.names() {
+			if _, ok := all[name]; !ok {
+				a.put(name, nil)
+			}
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		one := all[name]
-		if there := a.get(name); there != nil && there.Camera != nil {
+		if there := a.get(name); there != nil && there.Camera != nil && (d.box == nil || reflect.DeepEqual(there.storedCamera, one.storedCamera)) {
 			continue
 		}
 		c := &addedCamera{storedCamera: one.storedCamera, fault: one.err}
 		c.Name = name
-		if len(a.names()) >= maxAdded && a.get(name) == nil {
-			d.log.Error("a kept camera is left out", "camera", name, "error", fmt.Sprintf("more than %d are kept", maxAdded))
+		if most := d.mostAdded(); len(a.names()) >= most && a.get(name) == nil {
+			d.log.Error("a kept camera is left out", "camera", name, "error", fmt.Sprintf("more than %d are kept", most))
 			continue
 		}
 		if one.err != nil {

@@ -56,7 +56,7 @@ func (m cameraManager) Add(ctx context.Context, body []byte) (string, error) {
 			return &web.Refusal{Status: http.StatusConflict, Detail: declaredText(want.Name), Fields: []web.Field{{Pointer: "/name", Detail: "there is a camera of that name in the configuration; accepts another name"}}}
 		case d.added.get(want.Name) != nil:
 			return &web.Refusal{Status: http.StatusConflict, Detail: fmt.Sprintf("there is a camera %q; accepts another name, or changes of that one", want.Name), Fields: []web.Field{{Pointer: "/name", Detail: "there is a camera of that name; accepts another name"}}}
-		case n >= maxAdded:
+		case n >= d.mostAdded():
 			return &web.Refusal{Status: http.StatusConflict, Detail: fmt.Sprintf("%d cameras were added, and more are not; accepts those in the configuration, or one in place of another", n)}
 		}
 		return m.change(ctx, want.Name, &want)

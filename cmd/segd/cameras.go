@@ -70,6 +70,7 @@ func (d *daemon) build(ctx context.Context) (err error) {
 	none := *d.cfg
 	none.Cameras = nil
 	d.current.Store(&none)
+	d.ran = &none
 	d.added.setFile(d.cfg.Cameras)
 	if values, err := d.fetchKept(ctx); err == nil {
 		d.takeKept(values)
@@ -78,6 +79,9 @@ func (d *daemon) build(ctx context.Context) (err error) {
 	}
 	also, marks := d.idle()
 	if d.set, err = pipeline.NewSet(); err != nil {
+		return err
+	}
+	if err := d.openFleet(); err != nil {
 		return err
 	}
 	if len(d.cfg.Cameras)+len(also) == 0 {
@@ -91,7 +95,7 @@ func (d *daemon) build(ctx context.Context) (err error) {
 	}
 	// Others are given time to object while the model is opened.
 	claimed := make(chan error, 1)
-	go func() { claimed <- d.bus.Cameras(names(d.cfg.Cameras)) }()
+	go func() { claimed <- d.bus.Cameras(names(d.here(d.cfg).Cameras)) }()
 	err = d.openModel(len(d.cfg.Cameras) + len(also))
 	if err = errors.Join(err, <-claimed); err != nil {
 		return err
@@ -118,7 +122,9 @@ func (d *daemon) build(ctx context.Context) (err error) {
 
 // change is a configuration to come, of which everything has been tried that may fail.
 type change struct {
-	before, next *config.Config
+	wanted       *config.Config // with all cameras, those that other boxes of a fleet run too
+	before, next *config.Config // with those that this segd runs
+	again        []string       // cameras that are built anew whatever differs
 	diff         config.Difference
 	build        map[string]func() pipeline.Config // of the cameras that are new or built anew
 	detector     *detector                         // of those; nil: they need none
@@ -128,7 +134,13 @@ type change struct {
 // prepare makes ready for the cameras of next in place of those of before. An error leaves everything as
 // it was. The caller has the daemon's turn.
 func (d *daemon) prepare(before, next *config.Config, annotations map[string]*annotation.Annotation) (_ *change, err error) {
-	c := &change{before: before, next: next, diff: config.Diff(before, next), build: map[string]func() pipeline.Config{}}
+	annotations = d.remember(annotations)
+	wanted := next
+	before, next = d.ran, d.here(wanted)
+	c := &change{
+		wanted: wanted, before: before, next: next, diff: config.Diff(before, next), again: d.anew(next),
+		build: map[string]func() pipeline.Config{},
+	}
 	whip, err := d.whip.open(next)
 	if err != nil {
 		return nil, err
@@ -182,7 +194,7 @@ func (d *daemon) prepare(before, next *config.Config, annotations map[string]*an
 
 // builds tells whether the camera of that name is new, or has to be built anew.
 func (c *change) builds(name string) bool {
-	return slices.Contains(c.diff.Added, name) || slices.ContainsFunc(c.diff.Changed, func(cam config.CameraDifference) bool {
+	return slices.Contains(c.diff.Added, name) || slices.Contains(c.again, name) || slices.ContainsFunc(c.diff.Changed, func(cam config.CameraDifference) bool {
 		return cam.Name == name && !cam.LayoutOnly()
 	})
 }
@@ -221,7 +233,7 @@ func names(cameras []config.Camera) []string {
 // apply makes the change. Whoever knows of cameras knows those that come before they begin, and those that
 // go until they have ended; the others notice nothing.
 func (d *daemon) apply(ctx context.Context, c *change) error {
-	d.tellCameras(c.all())
+	d.tellCameras(c.all(), c.wanted.Cameras)
 	d.whip.cameras(slices.Concat(c.next.Cameras, c.before.Cameras))
 	faults := []error{d.set.Change(names(c.next.Cameras), c.build)}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), layoutTimeout)
@@ -242,7 +254,7 @@ func (d *daemon) apply(ctx context.Context, c *change) error {
 		}
 		next.Cameras = append(next.Cameras, cam)
 	}
-	d.tellCameras(next.Cameras)
+	d.tellCameras(next.Cameras, c.wanted.Cameras)
 	d.whip.cameras(next.Cameras)
 	for _, name := range c.diff.Removed {
 		d.meters.Remove(name)
@@ -252,13 +264,29 @@ func (d *daemon) apply(ctx context.Context, c *change) error {
 		built[name] = true
 	}
 	faults = append(faults, d.bus.Cameras(names(next.Cameras)), d.detector.use(c.detector, built, next.Cameras))
-	d.current.Store(&next)
+	d.ran = &next
+	if d.box == nil {
+		d.current.Store(&next)
+		return errors.Join(faults...)
+	}
+	d.box.built(next.Cameras)
+	d.current.Store(c.wanted)
+	d.tellFleet(c.wanted.Cameras)
 	return errors.Join(faults...)
 }
 
 // tellCameras tells those who know of cameras, but for the bus, which may refuse, and for where publishers
-// come in.
-func (d *daemon) tellCameras(cameras []config.Camera) {
-	d.web.Cameras(names(cameras))
-	d.watch.cameras(cameras)
+// come in. The page has those of all boxes of a fleet.
+func (d *daemon) tellCameras(here, all []config.Camera) {
+	listed := names(here)
+	if d.box != nil {
+		listed = names(all)
+		for _, cam := range here {
+			if !slices.Contains(listed, cam.Name) {
+				listed = append(listed, cam.Name)
+			}
+		}
+	}
+	d.web.Cameras(listed)
+	d.watch.cameras(here)
 }

@@ -154,7 +154,12 @@ func (c commands) serve() error {
 			return json.Marshal(out)
 		}
 	}
+	var about bus.Fleet
+	if c.d.box != nil {
+		about = fleetCommands{c.d.box.member}
+	}
 	return c.d.bus.Serve(bus.Commands{
+		Fleet:    about,
 		Reload:   reload,
 		Manage:   cameraRequests{cameraManager{c.d}},
 		Annotate: c.Annotate,

@@ -43,6 +43,8 @@ type daemon struct {
 	detector detectors
 	cores    *cores.Cores
 	set      *pipeline.Set
+	box      *box           // nil: there is no fleet
+	ran      *config.Config // with the cameras that this segd runs; of who has the turn
 	added    added
 	limit    time.Duration // of systemd's watchdog; 0: none
 	watch    *watchdog

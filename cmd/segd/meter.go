@@ -47,6 +47,8 @@ var missOutcomes = [ingest.Misses]metrics.Outcome{
 
 func (m meter) Missed(why ingest.Miss, n int) { m.Frames(missOutcomes[why], n) }
 
+func (m meter) Unleased() { m.Frame(metrics.Unleased) }
+
 func (m meter) Failed(pipeline.Stage) { m.Frame(metrics.Failed) }
 
 func (m meter) Took(in pipeline.Stage, d time.Duration) { m.Stage(meterStages[in], d) }

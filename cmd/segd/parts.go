@@ -59,6 +59,9 @@ func openBus(ctx context.Context, cfg *config.Config, log *slog.Logger, meters *
 func busConfig(cfg *config.Config, log *slog.Logger, meters *metrics.Metrics) (bus.Config, error) {
 	c, err := configured.NATS(cfg, log)
 	c.Version = version
+	if cfg.Fleet.On() {
+		c.Duplicates = true // the fleet's leases see to it
+	}
 	c.Panicked = func() { meters.CommandPanicked(metrics.NATS) }
 	c.Refused = func(r bus.Refusal) { meters.CommandRefused(string(r)) }
 	return c, err
@@ -77,6 +80,9 @@ func (d *daemon) openModel(cameras int) error {
 	d.model, d.models = model, append(d.models, model)
 	d.detector.model = m
 	info := model.Info()
+	if d.box != nil {
+		d.box.capacity.guess(time.Duration(info.Milliseconds * float64(time.Millisecond)))
+	}
 	d.meters.Backend(info.Engine+" "+info.Device, filepath.Base(info.Path))
 	for _, e := range info.Engines {
 		d.log.Info("the network's engine", "engine", e.Name, "version", e.Version, "used", e.Name == info.Engine, "milliseconds", e.Milliseconds, "error", e.Error)
@@ -114,7 +120,7 @@ func (d *daemon) camera(i int, cam config.Camera, marks *annotation.Annotation, 
 		Meter:      m,
 		Cores:      d.cores,
 		Annotation: marks, AnnotationFits: d.fits || configured.Fits(cam),
-		Zones: cam.Layout(), Checkpoints: d.kept,
+		Zones: cam.Layout(), Checkpoints: d.kept, Lease: d.leaseOf(cam.Name),
 		Slow:   time.Duration(d.cfg.Log.SlowMS) * time.Millisecond,
 		Logger: d.log,
 	}

@@ -110,8 +110,9 @@ func (d *daemon) reconfigure(ctx context.Context, load func() (*config.Config, e
 	if err != nil {
 		return web.Reloaded{}, err
 	}
-	out := web.Reloaded{Added: c.diff.Added, Removed: c.diff.Removed, Restart: config.Diff(next, wanted).Settings}
-	for _, cam := range c.diff.Changed {
+	diff := config.Diff(before, next)
+	out := web.Reloaded{Added: diff.Added, Removed: diff.Removed, Restart: config.Diff(next, wanted).Settings}
+	for _, cam := range diff.Changed {
 		out.Changed = append(out.Changed, cam.Name)
 	}
 	setLevel(d.level, next.Log)

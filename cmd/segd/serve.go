@@ -23,7 +23,7 @@ func (d *daemon) settings() json.RawMessage { return d.current.Load().Public() }
 // serve runs the cameras until ctx ends or all sources have, and the page beside
 // them. tick, if not nil, is called once a second.
 //
-// The order of ending is written here and nowhere else: the sources stop, the
+// The order of ending is written here and nowhere else: a box of a fleet gives its cameras to others, the sources stop, the
 // frames in hand are finished, publishers are sent away, the bus is drained, and
 // HTTP goes last, so that the page and the metrics tell of all of it.
 func (d *daemon) serve(ctx context.Context, tick func(elapsed time.Duration)) error {
@@ -33,7 +33,7 @@ func (d *daemon) serve(ctx context.Context, tick func(elapsed time.Duration)) er
 
 	webCtx, stopWeb := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWeb()
-	var webErr error
+	var webErr, fleetErr error
 	helpers.Go(func() {
 		defer cancel() // without the page nobody would see what goes on
 		webErr = d.web.Run(webCtx)
@@ -48,9 +48,23 @@ func (d *daemon) serve(ctx context.Context, tick func(elapsed time.Duration)) er
 		helpers.Go(func() { d.reloader.run(ctx) })
 	}
 
-	helpers.Go(func() { d.keepReading(ctx) })
+	running := ctx
+	if d.box == nil {
+		helpers.Go(func() { d.keepReading(ctx) })
+	} else {
+		var stop context.CancelFunc
+		running, stop = context.WithCancel(context.WithoutCancel(ctx))
+		defer stop()
+		helpers.Go(func() { d.followKept(ctx) })
+		helpers.Go(func() { everySecond(ticked, func(time.Duration) { d.box.capacity.measure(d.set.Snapshots()) }) })
+		helpers.Go(func() {
+			defer stop()   // the cameras have ended by then, and are others'
+			defer cancel() // should it end by itself
+			fleetErr = d.box.member.Run(ctx)
+		})
+	}
 
-	err := d.set.Run(ctx)
+	err := d.set.Run(running)
 	cancel()
 	d.turn <- struct{}{} // a change in hand ends soon: its cameras have ended
 	close(d.over)
@@ -60,7 +74,7 @@ func (d *daemon) serve(ctx context.Context, tick func(elapsed time.Duration)) er
 	d.drained = true
 	stopWeb()
 	helpers.Wait()
-	return errors.Join(err, webErr)
+	return errors.Join(err, webErr, fleetErr)
 }
 
 // everySecond calls tick until done is closed.

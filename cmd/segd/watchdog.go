@@ -67,7 +67,7 @@ func (w *watchdog) check(now time.Time, snaps []pipeline.Snapshot) error {
 			delete(w.seen, s.Camera) // once back, it has all its patience again
 			continue
 		}
-		frames := s.Published + s.Failed
+		frames := s.Published + s.Failed + s.Unleased
 		if last, ok := w.seen[s.Camera]; !ok || frames != last.frames {
 			w.seen[s.Camera] = advance{frames, now}
 		}

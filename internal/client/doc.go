@@ -16,6 +16,6 @@ import (
 func Commands(std cli.Streams) []*cobra.Command {
 	return []*cobra.Command{
 		watchCommand(std), annotateCommand(std), objectsCommand(std), renameCommand(std), keepCommand(std), clearCommand(std), snapshotCommand(std), reloadCommand(std),
-		backupCommand(std), restoreCommand(std),
+		fleetCommand(std), backupCommand(std), restoreCommand(std),
 	}
 }

@@ -56,7 +56,7 @@ func NATS(cfg *config.Config, log *slog.Logger) (bus.Config, error) {
 	return bus.Config{
 		Users: users, Cert: cfg.NATS.TLS.Cert, Key: cfg.NATS.TLS.Key,
 		Site: cfg.Site, URL: cfg.NATS.URL, Host: host, Port: port, Token: cfg.NATS.Token,
-		StoreDir: cfg.NATS.StoreDir, SyncAlways: cfg.NATS.Sync == "always", JSON: cfg.NATS.Format == "json",
+		Replicas: cfg.NATS.Replicas, StoreDir: cfg.NATS.StoreDir, SyncAlways: cfg.NATS.Sync == "always", JSON: cfg.NATS.Format == "json",
 		Duplicates: cfg.NATS.Duplicates == "allow", Logger: log,
 		Access: NATSAccess(cfg.NATS), Events: retention(cfg.NATS.Events), Masks: retention(cfg.NATS.Masks),
 	}, nil

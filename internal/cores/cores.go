@@ -9,6 +9,9 @@ import (
 // Cores is how many goroutines may compute at once.
 type Cores struct {
 	mu      sync.Mutex
+	all     int
+	busy    time.Duration // of all cores so far, as of at
+	at      time.Time
 	free    int             // 0 while anybody waits
 	waiting []waiter        // the most urgent first
 	spare   []chan struct{} // of waiters that have gone
@@ -37,14 +40,33 @@ func New(n int) *Cores {
 	if n < 1 {
 		panic("cores: none")
 	}
-	return &Cores{free: n}
+	return &Cores{free: n, all: n, at: time.Now()}
 }
+
+// count adds what was in use since the last time; it needs mu, and comes before each change of free.
+func (c *Cores) count() {
+	now := time.Now()
+	c.busy += time.Duration(c.all-c.free) * now.Sub(c.at)
+	c.at = now
+}
+
+// Busy is for how long cores were in use so far, added up over all of them.
+func (c *Cores) Busy() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.count()
+	return c.busy
+}
+
+// All is how many cores there are.
+func (c *Cores) All() int { return c.all }
 
 // Acquire waits for a core. begun is whether work for the same frame is done already, since
 // from when on it waits; of two that are as urgent the first to ask goes first.
 func (c *Cores) Acquire(begun bool, since time.Time) {
 	c.mu.Lock()
 	if c.free > 0 {
+		c.count()
 		c.free--
 		c.mu.Unlock()
 		return
@@ -74,7 +96,10 @@ func (c *Cores) TryAcquire(most int) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := min(c.free, most)
-	c.free -= n
+	if n > 0 {
+		c.count()
+		c.free -= n
+	}
 	return n
 }
 
@@ -86,5 +111,8 @@ func (c *Cores) Release(n int) {
 		c.waiting[0].turn <- struct{}{} // it has room for one
 		c.waiting = slices.Delete(c.waiting, 0, 1)
 	}
-	c.free += n
+	if n > 0 {
+		c.count()
+		c.free += n
+	}
 }

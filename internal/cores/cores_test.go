@@ -79,6 +79,31 @@ func TestBound(t *testing.T) {
 	}
 }
 
+// Busy adds up what is in use.
+func TestBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New(3)
+		time.Sleep(time.Second)
+		c.Acquire(false, time.Now())
+		time.Sleep(time.Second)
+		if n := c.TryAcquire(5); n != 2 {
+			t.Fatalf("%d more cores", n)
+		}
+		time.Sleep(time.Second)
+		var waiting sync.WaitGroup
+		waiting.Go(func() { c.Acquire(false, time.Now()) })
+		synctest.Wait()
+		time.Sleep(time.Second)
+		c.Release(3) // one goes to who waits
+		waiting.Wait()
+		time.Sleep(time.Second)
+		if got, want := c.Busy(), 8*time.Second; got != want || c.All() != 3 {
+			t.Errorf("%d cores, busy for %v, want 3 and %v", c.All(), got, want)
+		}
+		c.Release(1)
+	})
+}
+
 // Waiting allocates nothing in the long run.
 func TestAllocations(t *testing.T) {
 	c := New(1)

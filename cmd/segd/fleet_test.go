@@ -1,0 +1,190 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/demo"
+	"github.com/segd/segd/fleet"
+	"github.com/segd/segd/internal/cli/clitest"
+)
+
+// boxes are segd that share cameras.
+type boxes struct {
+	t      *testing.T
+	nats   string
+	key    string
+	heard  *heard
+	byName map[string]*adding
+}
+
+func newBoxes(t *testing.T) *boxes {
+	t.Helper()
+	b := &boxes{t: t, nats: freeAddr(t), key: filepath.Join(t.TempDir(), "cameras.key"), byName: map[string]*adding{}}
+	natsServer(t, b.nats, "secret")
+	b.heard = listen(t, "segd:secret@"+b.nats)
+	return b
+}
+
+// start starts a box with cameras in its file.
+func (b *boxes) start(name, more string, cameras ...string) *adding {
+	b.t.Helper()
+	a := newAdding(b.t, "", cameras...)
+	a.head = fmt.Sprintf("http: {addr: %q}\nwhip: {addr: %q}\nnats: {url: 'nats://segd:secret@%s', cameras_key: %q}\nfleet: {box: %s, ttl: 1s%s}\nsuperpixels: 96\nmodel: {short_side: 64}\n",
+		a.http, freeAddr(b.t), b.nats, b.key, name, more)
+	if len(cameras) > 0 {
+		a.write(cameras...)
+	} else {
+		if err := os.WriteFile(a.file, []byte(a.head+"cameras: []\n"), 0o600); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	a.start()
+	b.byName[name] = a
+	return a
+}
+
+// status is what a box tells of the fleet, over NATS.
+func (b *boxes) status() (s fleet.Status) {
+	b.t.Helper()
+	text, err := segdDoes(b.t, "fleet", "status", "--json", "--site", "home", "--nats", "nats://segd:secret@"+b.nats)
+	if err != nil {
+		b.t.Fatal(text, err)
+	}
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		b.t.Fatal(err)
+	}
+	return s
+}
+
+// do runs a command of segd fleet.
+func (b *boxes) do(args ...string) (string, error) {
+	b.t.Helper()
+	return segdDoes(b.t, append(append([]string{"fleet"}, args...), "--site", "home", "--nats", "nats://segd:secret@"+b.nats)...)
+}
+
+// holder waits until a camera is run by a box other than those, and publishes from there.
+func (b *boxes) holder(camera string, not ...string) (box string) {
+	b.t.Helper()
+	clitest.Until(b.t, time.Minute, "masks of camera "+camera, func() bool {
+		for _, c := range b.status().Cameras {
+			if c.Name != camera || c.Box == "" || slices.Contains(not, c.Box) {
+				continue
+			}
+			masks := b.heard.of(camera)
+			if n := len(masks); n > 0 && masks[n-1].Lease == c.Token {
+				box = c.Box
+				return true
+			}
+		}
+		return false
+	})
+	return box
+}
+
+// Two boxes share cameras; one is moved, one box is drained, and ends, and another starts: each time the camera goes on
+// elsewhere with its object, under a greater token, and nothing of two boxes is mixed.
+func TestFleet(t *testing.T) {
+	t.Parallel()
+	b := newBoxes(t)
+	cam := camera(t, demo.Config{})
+	marks := clitest.File(t, "a.json", squareAnnotation)
+	file := []string{fmt.Sprintf("{name: gate, url: %q, transport: tcp, annotation: %q}", cam.URL(), marks), fmt.Sprintf("{name: yard, url: 'dir:%s', fps: 5, loop: true, requires: [near=yard]}", pictures(t, 20))}
+	one := b.start("one", ", labels: [near=yard], page: 'http://127.0.0.1:1/'", file...)
+	two := b.start("two", "", file...)
+	first := b.holder("gate")
+	if b.holder("yard") != "one" {
+		t.Error("a camera does not run on the box that has its label")
+	}
+	other := map[string]string{"one": "two", "two": "one"}[first]
+	if text, err := b.do("move", "gate", other); err != nil {
+		t.Fatal(text, err)
+	}
+	b.holder("gate", first)
+	if e := b.heard.event("gate", segdv1.EventKind_EVENT_KIND_CAMERA_MOVED); e == nil || !strings.Contains(e.Message, first) || e.Lease == 0 {
+		t.Errorf("the event of the move: %v", e)
+	}
+	if text, err := b.do("move", "yard", "two"); err == nil || !strings.Contains(text+err.Error(), "near") {
+		t.Errorf("moved to a box without the label: %s %v", text, err)
+	}
+	if text, err := b.do("drain", "nosuch"); err == nil || !strings.Contains(text+err.Error(), `"one" "two"`) {
+		t.Errorf("an unknown box: %s %v", text, err)
+	}
+
+	// Drained, a box gives away what others may run.
+	if text, err := b.do("drain", other); err != nil {
+		t.Fatal(text, err)
+	}
+	b.holder("gate", other)
+	if text, err := b.do("status"); err != nil || !strings.Contains(text, "drained") {
+		t.Errorf("%s %v", text, err)
+	}
+	if text, err := b.do("uncordon", other); err != nil {
+		t.Fatal(text, err)
+	}
+
+	// One that ends gives its cameras up at once.
+	b.byName[first].stop()
+	began := time.Now()
+	b.holder("gate", first)
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("the camera is back after %v", took)
+	}
+
+	// What subscribers get of the camera: the object in nearly every frame, and of one box at a time.
+	masks := b.heard.of("gate")
+	last, with := uint64(0), 0
+	for _, m := range masks {
+		if m.Lease < last {
+			t.Fatalf("a mask under lease %d came after one under %d, and no box has failed", m.Lease, last)
+		}
+		last = m.Lease
+		if len(m.Objects) > 0 && m.Objects[0].Label == "square" && m.Objects[0].Id == 1 {
+			with++
+		}
+	}
+	if with < len(masks)*8/10 {
+		t.Errorf("%d of %d masks have the object", with, len(masks))
+	}
+	for _, a := range []*adding{one, two} {
+		if a != b.byName[first] {
+			if got := metricOf(a.http, "segd_fleet_box_cameras"); got == "" {
+				t.Error("no metrics of the fleet")
+			}
+		}
+	}
+}
+
+// A camera that is added at one box is run by another where that has its label; it is listed, changed and removed at
+// any.
+func TestFleetAdds(t *testing.T) {
+	t.Parallel()
+	b := newBoxes(t)
+	one, two := b.start("one", ""), b.start("two", ", labels: [near=gate]")
+	dir := pictures(t, 20)
+	one.want(http.StatusCreated, http.MethodPost, "", fmt.Sprintf(`{"name": "gate", "url": "dir:%s", "fps": 5, "loop": true, "requires": ["near=gate"]}`, dir))
+	if box := b.holder("gate"); box != "two" {
+		t.Errorf("box %s runs it", box)
+	}
+	for _, a := range []*adding{one, two} {
+		if c, ok := a.list()["gate"]; !ok || c.Source != "added" {
+			t.Errorf("it is not listed: %+v", c)
+		}
+	}
+	one.want(http.StatusOK, http.MethodPatch, "/gate", `{"requires": []}`)
+	one.want(http.StatusOK, http.MethodPatch, "/gate", `{"fps": 10}`)
+	clitest.Until(t, time.Minute, "the other box to be told", func() bool {
+		return strings.Contains(string(two.list()["gate"].Settings["url"].(string)), dir) && fmt.Sprint(two.list()["gate"].Settings["fps"]) == "10"
+	})
+	b.holder("gate")
+	two.want(http.StatusNoContent, http.MethodDelete, "/gate", "")
+	clitest.Until(t, time.Minute, "it is gone", func() bool { return len(one.list()) == 0 && len(b.status().Cameras) == 0 })
+}

@@ -1,0 +1,111 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Fleet is what a box knows of its fleet.
+type Fleet struct {
+	Publishing bool // this box may publish what it runs
+	Plan       bool // this box evens out how full the boxes are
+	Boxes      int  // that are alive
+	Cameras    int  // that there are
+	Unplaced   int  // of them, those that no box runs
+	Own        int  // those that this box runs
+	Capacity   float64
+	Load       float64
+	Cordoned   bool // this box takes no more cameras
+}
+
+// takeoverBuckets, in seconds: a box that ended gives its cameras up at once, one that died is
+// noticed after some seconds.
+var takeoverBuckets = []float64{.05, .1, .25, .5, 1, 2, 3, 5, 10, 30, 60}
+
+// FleetMeter counts what a box does in its fleet.
+type FleetMeter struct {
+	taken, given *prometheus.CounterVec
+	free         prometheus.Histogram
+	lapses       prometheus.Counter
+	fenced       prometheus.Counter
+}
+
+// Fleet registers the metrics of a fleet. read is called at every scrape, from any goroutine. It may be
+// called once.
+func (m *Metrics) Fleet(read func() Fleet) *FleetMeter {
+	name := func(s string) string { return prometheus.BuildFQName(namespace, "fleet", s) }
+	f := &FleetMeter{
+		taken: prometheus.NewCounterVec(prometheus.CounterOpts{Name: name("cameras_taken_total"),
+			Help: "Cameras that this box has taken, by reason: new, died, left, drain, rebalance, move, misfit."}, []string{labelReason}),
+		given: prometheus.NewCounterVec(prometheus.CounterOpts{Name: name("cameras_given_total"),
+			Help: "Cameras that this box has given to others, by reason."}, []string{labelReason}),
+		free: prometheus.NewHistogram(prometheus.HistogramOpts{Name: name("takeover_seconds"), Buckets: takeoverBuckets,
+			Help: "For how long no box had a camera that this box has taken, as far as this box knew."}),
+		lapses: prometheus.NewCounter(prometheus.CounterOpts{Name: name("lapses_total"),
+			Help: "Times in which this box might publish nothing, since it did not hear itself by NATS or could not renew its key."}),
+		fenced: prometheus.NewCounter(prometheus.CounterOpts{Name: name("fenced_total"),
+			Help: "Silent boxes whose cameras this box has set free."}),
+	}
+	m.reg.MustRegister(f.taken, f.given, f.free, f.lapses, f.fenced, &fleetCollector{
+		read:       read,
+		publishing: prometheus.NewDesc(name("publishing"), "1 while this box may publish what it runs, else 0.", nil, nil),
+		plan:       prometheus.NewDesc(name("plan"), "1 on the box that evens out how full the boxes are, else 0.", nil, nil),
+		boxes:      prometheus.NewDesc(name("boxes"), "Boxes that are alive, as this one knows.", nil, nil),
+		cameras:    prometheus.NewDesc(name("cameras"), "Cameras that there are, as this box knows.", nil, nil),
+		unplaced:   prometheus.NewDesc(name("cameras_unplaced"), "Cameras that no box runs, as this one knows.", nil, nil),
+		own:        prometheus.NewDesc(name("box_cameras"), "Cameras that this box runs.", nil, nil),
+		capacity:   prometheus.NewDesc(name("box_capacity_fps"), "Frames a second that this box can label, at the sizes of its cameras.", nil, nil),
+		load:       prometheus.NewDesc(name("box_load_fps"), "Frames a second that the cameras of this box send.", nil, nil),
+		cordoned:   prometheus.NewDesc(name("box_cordoned"), "1 while this box takes no more cameras, else 0.", nil, nil),
+	})
+	return f
+}
+
+// Taken counts a camera that this box has taken, and for how long nobody had it.
+func (f *FleetMeter) Taken(reason string, free time.Duration) {
+	f.taken.WithLabelValues(reason).Inc()
+	f.free.Observe(free.Seconds())
+}
+
+// Given counts a camera that this box has given to others.
+func (f *FleetMeter) Given(reason string) { f.given.WithLabelValues(reason).Inc() }
+
+// Lapsed counts a time in which this box might publish nothing.
+func (f *FleetMeter) Lapsed() { f.lapses.Inc() }
+
+// Fenced counts a silent box whose cameras this one has set free.
+func (f *FleetMeter) Fenced() { f.fenced.Inc() }
+
+// fleetCollector reads all at once, so that a scrape is one moment.
+type fleetCollector struct {
+	read                                                                      func() Fleet
+	publishing, plan, boxes, cameras, unplaced, own, capacity, load, cordoned *prometheus.Desc
+}
+
+func (c *fleetCollector) Describe(descs chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{c.publishing, c.plan, c.boxes, c.cameras, c.unplaced, c.own, c.capacity, c.load, c.cordoned} {
+		descs <- d
+	}
+}
+
+func (c *fleetCollector) Collect(out chan<- prometheus.Metric) {
+	f := c.read()
+	gauge := func(d *prometheus.Desc, v float64) { out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v) }
+	flag := func(d *prometheus.Desc, v bool) {
+		if v {
+			gauge(d, 1)
+		} else {
+			gauge(d, 0)
+		}
+	}
+	flag(c.publishing, f.Publishing)
+	flag(c.plan, f.Plan)
+	gauge(c.boxes, float64(f.Boxes))
+	gauge(c.cameras, float64(f.Cameras))
+	gauge(c.unplaced, float64(f.Unplaced))
+	gauge(c.own, float64(f.Own))
+	gauge(c.capacity, f.Capacity)
+	gauge(c.load, f.Load)
+	flag(c.cordoned, f.Cordoned)
+}
