@@ -47,7 +47,7 @@ type conn struct {
 
 	out    []byte // of the Write there is, what was not taken yet
 	credit int    // what we may send
-	window int    // the most that credit can be
+	window int    // the peer's, the most that credit can be
 	sent   uint64 // messages
 
 	fault      error  // why the connection is reset
@@ -72,8 +72,7 @@ func (c *conn) start(l link, lost <-chan nats.Status, maxData, window int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.link, c.lost, c.maxData = l, lost, min(maxData, MaxData)
-	c.window = min(window, c.cfg.Window)
-	c.credit = c.window
+	c.window, c.credit = window, window
 	c.heard = time.Now()
 	c.silence = time.AfterFunc(c.cfg.KeepAlive, c.listen)
 	go c.run() // joined by Close

@@ -181,6 +181,41 @@ func TestFlowControl(t *testing.T) {
 	}
 }
 
+// Sides of unlike windows keep to the other's, and neither waits for ever.
+func TestUnlikeWindows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		small, err := Config{Window: minWindow}.withDefaults()
+		if err != nil {
+			t.Fatal(err)
+		}
+		large := small
+		large.Window = 1 << 20
+		a, b := newConn("a", "b", small), newConn("b", "a", large)
+		a.start(&wire{to: b}, nil, MaxData, large.Window)
+		b.start(&wire{to: a}, nil, MaxData, small.Window)
+		var work sync.WaitGroup
+		for i, c := range []*conn{a, b} {
+			_ = c.SetDeadline(time.Now().Add(time.Minute))
+			const size = 3 << 20
+			work.Go(func() {
+				if n, err := io.Copy(c, io.LimitReader(content(uint64(i)), size)); err != nil {
+					t.Errorf("side %d: wrote %d bytes, %v", i, n, err)
+				}
+			})
+			work.Go(func() {
+				want, got := make([]byte, size), make([]byte, size)
+				_, _ = io.ReadFull(content(uint64(1-i)), want)
+				if n, err := io.ReadFull(c, got); err != nil || !bytes.Equal(got, want) {
+					t.Errorf("side %d: read %d bytes, %v", i, n, err)
+				}
+			})
+		}
+		work.Wait()
+		a.Close()
+		b.Close()
+	})
+}
+
 // What Write has taken arrives though Close follows at once; a Write that waits ends.
 func TestCloseWhileWriting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
