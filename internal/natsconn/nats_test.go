@@ -326,7 +326,9 @@ func TestErrors(t *testing.T) {
 func TestPeerVanishes(t *testing.T) {
 	s := startNATS(t, server.Options{})
 	here, there := connect(t, s.ClientURL()), connect(t, s.ClientURL(), nats.NoReconnect())
-	near, far := pair(t, here, there, Config{KeepAlive: 20 * time.Millisecond, Silence: 200 * time.Millisecond})
+	l := listen(t, here, Config{KeepAlive: 20 * time.Millisecond, Silence: 200 * time.Millisecond})
+	far := dialTest(t, there, Config{KeepAlive: 20 * time.Millisecond, Silence: time.Hour})
+	near := acceptTest(t, l)
 	for _, c := range []net.Conn{near, far} { // they know one another
 		go c.Write([]byte("x"))
 	}
@@ -432,6 +434,37 @@ func TestFrozen(t *testing.T) {
 	far.Close()
 	if took := time.Since(start); took > closeWait+2*time.Second {
 		t.Errorf("it took %v", took)
+	}
+}
+
+// What comes faster than it is taken waits in the NATS client, and there it has a bound too;
+// and nothing is left there of a connection that is closed.
+func TestWaiting(t *testing.T) {
+	s := startNATS(t, server.Options{})
+	here, there := connect(t, s.ClientURL()), connect(t, s.ClientURL())
+	near, far := pair(t, here, there, Config{Window: minWindow})
+	c, inbox := near.(*conn), far.(*conn).link.(*natsLink).peer
+	link := c.link.(*natsLink)
+	c.mu.Lock() // nothing is taken now
+	for _, size := range []int{10, 2000} {
+		for range 1000 {
+			there.Publish(inbox, make([]byte, size))
+		}
+	}
+	there.Flush()
+	here.Flush()
+	messages, size, err := link.sub.Pending()
+	c.mu.Unlock()
+	if err != nil || messages < 2 || messages > 100 || size > 2*minWindow {
+		t.Errorf("%d messages of %d bytes wait, %v", messages, size, err)
+	}
+	near.SetReadDeadline(time.Now().Add(patience))
+	if _, err := near.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("Read: %v", err)
+	}
+	near.Close()
+	if _, open := <-link.lost; open || link.sub.IsValid() {
+		t.Error("after Close it still listens")
 	}
 }
 
