@@ -43,6 +43,7 @@ const (
 	hdr      = "github.com/HdrHistogram/hdrhistogram-go"
 	nats     = "github.com/nats-io"
 	netutil  = "golang.org/x/net/netutil"
+	nettest  = "golang.org/x/net/nettest"
 	ipv4     = "golang.org/x/net/ipv4"
 	pion     = "github.com/pion"
 	progress = "github.com/schollz/progressbar/v3"
@@ -122,6 +123,7 @@ var plan = map[string]room{
 	"internal/sealed":         {modules: []string{xcrypto}},
 	"internal/keypair":        {tests: []string{"internal/keypair/keypairtest"}},
 	"internal/limit":          {modules: []string{xrate}},
+	"internal/natsconn":       {modules: []string{nats}, tests: []string{"internal/netfault", nettest, websock}},
 	"internal/netfault":       {},
 	"fleet":                   {modules: []string{nats}, tests: []string{"internal/netfault"}},
 	"internal/pause":          {modules: []string{cenkalti}},
