@@ -114,6 +114,30 @@ func Watch(ctx context.Context, url, target string, h Handlers, access ...Access
 	}
 }
 
+// Hear calls h with the events and statuses of the site's cameras, those of other segd too, until stop is called. It
+// uses the connection of the Bus, and h is not to block.
+func (b *Bus) Hear(h Handlers) (stop func(), err error) {
+	var subs []*nats.Subscription
+	stop = func() {
+		for _, sub := range subs {
+			_ = sub.Unsubscribe() // a connection that is lost has none
+		}
+	}
+	for _, kind := range []Kind{KindEvent, KindStatus} {
+		sub, err := b.conn.Subscribe(prefix+"."+b.cfg.Site+".*."+string(kind), func(msg *nats.Msg) {
+			if err := h.dispatch(msg); err != nil && h.Bad != nil {
+				h.Bad(msg.Subject, err)
+			}
+		})
+		if err != nil {
+			stop()
+			return nil, fmt.Errorf("bus: hear %s: %w", kind, err)
+		}
+		subs = append(subs, sub)
+	}
+	return stop, nil
+}
+
 // dispatch decodes msg and calls the handler of its kind.
 func (h *Handlers) dispatch(msg *nats.Msg) error {
 	switch kind := kindOf(msg.Subject); {

@@ -66,7 +66,7 @@ func (s *Server) api() []route {
 			route{http.MethodGet, cameraPath + "/frames/{sequence}/mask", limit.CostWork, s.withCamera(s.showMask)},
 		)
 	}
-	return routes
+	return append(routes, s.fleetRoutes()...)
 }
 
 // mountAPI serves the routes to those who may ask, and answers everything else under
@@ -78,7 +78,7 @@ func (s *Server) mountAPI(mux *http.ServeMux, routes []route) {
 		if r.method == http.MethodGet {
 			least = mayView
 		}
-		mux.Handle(r.method+" "+r.path, s.gate.require(least, r.cost, s.gate.sameSite(r.handler)))
+		mux.Handle(r.method+" "+r.path, s.gate.require(least, r.cost, s.gate.sameSite(s.orElsewhere(r.path, r.handler))))
 		if named(r.path) {
 			continue // cameraPath, as that of a camera of this name, answers other methods
 		}

@@ -62,6 +62,8 @@ type Config struct {
 	// Cameras adds, changes and removes cameras. Nil: those requests are 404, and where a
 	// camera comes from is not listed.
 	Cameras Manager
+	// Fleet is that which segd is a box of. Nil: none, and requests about it are 404.
+	Fleet Fleet
 	// Settings returns the configuration segd runs with, as JSON and without secrets. It is
 	// called from several goroutines. Nil: /api/v1/config is 404.
 	Settings func() json.RawMessage

@@ -156,7 +156,7 @@ func (c commands) serve() error {
 	}
 	var about bus.Fleet
 	if c.d.box != nil {
-		about = fleetCommands{c.d.box.member}
+		about = fleetCommands{c.d}
 	}
 	return c.d.bus.Serve(bus.Commands{
 		Fleet:    about,

@@ -135,6 +135,9 @@ func newDaemon(cfg *config.Config, log *slog.Logger) *daemon {
 func (d *daemon) close() error {
 	var faults []error
 	d.whip.close()
+	if d.box != nil {
+		d.box.forward.close()
+	}
 	if d.bus != nil && !d.drained {
 		faults = append(faults, d.bus.Close())
 	}

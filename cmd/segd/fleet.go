@@ -26,6 +26,7 @@ type box struct {
 	member   *fleet.Member
 	meter    *metrics.FleetMeter
 	capacity *capacity
+	forward  *forwarder
 
 	// Who has the daemon's turn uses what follows.
 	leases map[string]*fleet.Lease           // by camera
@@ -51,6 +52,9 @@ func (d *daemon) openFleet() error {
 		Capacity: b.capacity.framesPerSecond, Rate: b.rate, Runner: b, Meter: boxMeter{b.meter}, Logger: d.log,
 	})
 	if err != nil {
+		return err
+	}
+	if b.forward, err = d.openForwarder(); err != nil {
 		return err
 	}
 	d.box = b
@@ -285,21 +289,36 @@ func (m boxMeter) Taken(why fleet.Why, free time.Duration) { m.FleetMeter.Taken(
 func (m boxMeter) Given(why fleet.Why)                     { m.FleetMeter.Given(string(why)) }
 
 // fleetCommands answers what the API and the bus ask about the fleet.
-type fleetCommands struct{ member *fleet.Member }
+type fleetCommands struct{ d *daemon }
 
 func (c fleetCommands) ShowFleet(context.Context) ([]byte, error) {
-	return c.member.Status().JSON(), nil
+	return c.d.box.member.Status().JSON(), nil
 }
 
 func (c fleetCommands) OrderBox(ctx context.Context, name string, order bus.Kind) error {
+	m := c.d.box.member
 	do := map[bus.Kind]func(context.Context, string) error{
-		bus.KindCordon: c.member.Cordon, bus.KindDrain: c.member.Drain, bus.KindUncordon: c.member.Uncordon,
+		bus.KindCordon: m.Cordon, bus.KindDrain: m.Drain, bus.KindUncordon: m.Uncordon,
 	}[order]
 	return fleetRefusal(do(ctx, name))
 }
 
+func (c fleetCommands) Order(ctx context.Context, name, order string) error {
+	return c.OrderBox(ctx, name, map[string]bus.Kind{
+		web.OrderCordon: bus.KindCordon, web.OrderDrain: bus.KindDrain, web.OrderUncordon: bus.KindUncordon,
+	}[order])
+}
+
 func (c fleetCommands) MoveCamera(ctx context.Context, camera, to string) error {
-	return fleetRefusal(c.member.Move(ctx, camera, to))
+	return fleetRefusal(c.d.box.member.Move(ctx, camera, to))
+}
+
+// Elsewhere is who answers for a camera that another box runs.
+func (c fleetCommands) Elsewhere(camera string) http.Handler {
+	if name, _ := c.d.box.elsewhere(camera); name != "" {
+		return c.d.box.forward.to(name)
+	}
+	return nil
 }
 
 // fleetRefusal gives an error of the fleet the status it answers with.

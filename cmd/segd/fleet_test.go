@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/coder/websocket"
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/demo"
@@ -187,4 +190,86 @@ func TestFleetAdds(t *testing.T) {
 	b.holder("gate")
 	two.want(http.StatusNoContent, http.MethodDelete, "/gate", "")
 	clitest.Until(t, time.Minute, "it is gone", func() bool { return len(one.list()) == 0 && len(b.status().Cameras) == 0 })
+}
+
+// Any box answers for a camera that another one runs: pictures, annotations, live, and what publishers ask.
+func TestFleetForwards(t *testing.T) {
+	t.Parallel()
+	b := newBoxes(t)
+	cam := camera(t, demo.Config{})
+	file := []string{
+		fmt.Sprintf("{name: gate, url: %q, transport: tcp, requires: [a=b]}", cam.URL()),
+		"{name: door, url: 'whip:', requires: [a=b]}", "{name: gap, url: 'whip:', requires: [c=d]}",
+	}
+	one := b.start("one", ", labels: [a=b]", file...)
+	two := b.start("two", "", file...)
+	three := b.start("three", ", labels: [c=d], page: 'http://127.0.0.1:1/segd/'", file...)
+	if box := b.holder("gate"); box != "one" {
+		t.Fatalf("box %s runs it", box)
+	}
+	marks := strings.Replace(squareAnnotation, `"frame": 0, `, "", 1)
+	two.want(http.StatusOK, http.MethodPost, "/gate/annotations", marks)
+	if text := two.want(http.StatusOK, http.MethodGet, "/gate/objects", ""); !strings.Contains(text, "square") {
+		t.Errorf("objects: %s", text)
+	}
+	if text := two.want(http.StatusOK, http.MethodGet, "/gate/snapshot", ""); !strings.HasPrefix(text, "\xff\xd8") {
+		t.Errorf("a snapshot of %d bytes that is no JPEG", len(text))
+	}
+	two.want(http.StatusBadRequest, http.MethodPut, "/gate/zones", `{"zones": [{"name": "a b", "polygon": []}], "lines": []}`)
+	one.want(http.StatusNotFound, http.MethodGet, "/nosuch/objects", "")
+
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	live, _, err := websocket.Dial(ctx, "ws://"+two.http+"/api/v1/cameras/gate/live", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = live.CloseNow() }()
+	live.SetReadLimit(1 << 20)
+	for pictures := 0; pictures < 5; {
+		kind, _, err := live.Read(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kind == websocket.MessageBinary {
+			pictures++
+		}
+	}
+	clitest.Until(t, time.Minute, "the status of a camera that another box runs", func() bool {
+		c := two.list()["gate"]
+		return c.Status != nil && c.Status.Up
+	})
+
+	// A publisher is sent to the box, or asks it through this one.
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	post := func(camera string) *http.Response {
+		t.Helper()
+		b.byName["two"].want(http.StatusOK, http.MethodGet, "", "")
+		resp, err := client.Post("http://"+two.http+"/whip/"+camera, "application/sdp", strings.NewReader("v=0\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		return resp
+	}
+	clitest.Until(t, time.Minute, "all cameras have a box", func() bool {
+		return !slices.ContainsFunc(b.status().Cameras, func(c fleet.CameraStatus) bool { return c.Box == "" })
+	})
+	if resp := post("gap"); resp.StatusCode != http.StatusTemporaryRedirect || resp.Header.Get("Location") != "http://127.0.0.1:1/segd/whip/gap" {
+		t.Errorf("%s, to %q", resp.Status, resp.Header.Get("Location"))
+	}
+	if resp := post("door"); resp.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("%s; want that of the box that runs it, which this SDP is none for", resp.Status)
+	}
+	if resp := post("gate"); resp.StatusCode != http.StatusNotFound {
+		t.Errorf("%s of a camera that takes no publishers", resp.Status)
+	}
+
+	// What cannot be handed on is said. The box falls silent only later.
+	one.segd.Cancel()
+	clitest.Until(t, time.Minute, "nobody answers", func() bool {
+		status, _ := two.ask(http.MethodGet, "/gate/snapshot", "")
+		return status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusNotFound
+	})
+	_ = three
 }

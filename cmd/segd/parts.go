@@ -30,10 +30,13 @@ func (d *daemon) openWeb() (err error) {
 	page := web.Config{
 		Addr: cfg.HTTP.Addr, Token: cfg.HTTP.Token, ViewerToken: cfg.HTTP.ViewerToken, PublishToken: cfg.WHIP.Token, Version: version, Logger: d.log,
 		Metrics: promhttp.HandlerFor(d.registry, promhttp.HandlerOpts{Registry: d.registry}),
-		Ready:   d.ready, Alive: d.alive, Commands: commands{d}, Cameras: cameraManager{d}, Settings: d.settings, WHIP: d.whip,
+		Ready:   d.ready, Alive: d.alive, Commands: commands{d}, Cameras: cameraManager{d}, Settings: d.settings, WHIP: publisherDoor{d},
 		Panicked: func() { d.meters.CommandPanicked(metrics.HTTP) },
 		TLSCert:  cfg.HTTP.TLS.Cert, TLSKey: cfg.HTTP.TLS.Key,
 		TrustedProxies: cfg.HTTP.Proxies(), MaxViewers: cfg.HTTP.Viewers,
+	}
+	if cfg.Fleet.On() {
+		page.Fleet = fleetCommands{d}
 	}
 	if d.reloader != nil {
 		page.Reload = d.reloader.ask("the API")

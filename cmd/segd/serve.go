@@ -56,6 +56,7 @@ func (d *daemon) serve(ctx context.Context, tick func(elapsed time.Duration)) er
 		running, stop = context.WithCancel(context.WithoutCancel(ctx))
 		defer stop()
 		helpers.Go(func() { d.followKept(ctx) })
+		helpers.Go(func() { d.box.hearOthers(ctx) })
 		helpers.Go(func() { everySecond(ticked, func(time.Duration) { d.box.capacity.measure(d.set.Snapshots()) }) })
 		helpers.Go(func() {
 			defer stop()   // the cameras have ended by then, and are others'
@@ -70,6 +71,9 @@ func (d *daemon) serve(ctx context.Context, tick func(elapsed time.Duration)) er
 	close(d.over)
 	close(ticked)
 	d.whip.close()
+	if d.box != nil {
+		d.box.forward.close()
+	}
 	err = errors.Join(err, d.bus.Close())
 	d.drained = true
 	stopWeb()
