@@ -276,7 +276,7 @@ func TestBuffer(t *testing.T) {
 	const limit = 10_000
 	b := buffer{limit: limit}
 	var want bytes.Buffer
-	for range 10_000 {
+	for range 2000 {
 		p := make([]byte, random.IntN(3000))
 		if random.IntN(2) == 0 {
 			p = p[:min(len(p), limit-b.len())]
