@@ -399,7 +399,9 @@ func (m *Member) Cameras(list []Camera) {
 	m.cameras = make(map[string]Camera, len(list))
 	for _, c := range list {
 		m.cameras[c.Name] = c
-		delete(m.refused, c.Name)
+		if was, ok := old[c.Name]; !ok || !maps.Equal(was.Wants, c.Wants) {
+			delete(m.refused, c.Name)
+		}
 	}
 	for name := range old {
 		m.reconsider(name, now)
