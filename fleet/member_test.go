@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -48,7 +49,14 @@ type testBox struct {
 	ran     []string // cameras that began
 	refuses map[string]error
 	stopped chan struct{} // not nil: Run waits for it
+
+	taken, given, lapsed, fenced atomic.Int32
 }
+
+func (b *testBox) Taken(Why, time.Duration) { b.taken.Add(1) }
+func (b *testBox) Given(Why)                { b.given.Add(1) }
+func (b *testBox) Lapsed()                  { b.lapsed.Add(1) }
+func (b *testBox) Fenced()                  { b.fenced.Add(1) }
 
 func (b *testBox) Run(_ context.Context, leases []*Lease) map[string]error {
 	b.mu.Lock()
@@ -105,7 +113,7 @@ func join(t testing.TB, url, name string, list []Camera, with func(*testBox, *Co
 	}
 	b := &testBox{t: t, name: name, conn: conn, refuses: map[string]error{}}
 	cfg := Config{
-		Conn: conn, Site: "test", Box: name, Host: "host of " + name, Timing: testTiming, Runner: b,
+		Conn: conn, Site: "test", Box: name, Host: "host of " + name, Timing: testTiming, Runner: b, Meter: b,
 		Capacity: func() float64 { return 1000 },
 		Logger:   slog.New(slog.NewTextHandler(testLog{t, name}, nil)),
 	}
@@ -274,6 +282,9 @@ func TestNeverTwo(t *testing.T) {
 	}
 	close(stop)
 	watching.Wait()
+	if a.fenced.Load() != 0 || b.fenced.Load() != 3 || a.lapsed.Load() < 3 || b.lapsed.Load() != 0 {
+		t.Errorf("the box that was cut off has ended %d sessions, the other %d; want 0 and 3. They lapsed %d and %d times", a.fenced.Load(), b.fenced.Load(), a.lapsed.Load(), b.lapsed.Load())
+	}
 	select {
 	case camera := <-twice:
 		t.Errorf("camera %s was held by two boxes at one time", camera)
