@@ -1,0 +1,136 @@
+package ingest
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/segd/segd/ingest/codec"
+)
+
+// Ahead is a source that runs before anybody wants its frames: it has dialled and waited for a key frame by then,
+// and the first frame it hands out is the next one that comes. Close must follow.
+type Ahead struct {
+	cancel context.CancelFunc
+	done   chan struct{} // closed when the source has ended
+	err    error         // how; to be read then
+	flows  chan struct{} // closed at the first frame
+
+	mu       sync.Mutex // guards what follows, and is held while observer and sink are called
+	first    bool       // there was a frame
+	observer Observer
+	sink     func(*Frame)
+	state    observed
+}
+
+// observed is what an Observer has missed that comes later.
+type observed struct {
+	up      bool
+	decoder bool
+	id      codec.ID
+	on      codec.Device
+}
+
+// OpenAhead is Open of a source that runs at once. cfg's Observer is not told anything: that of Attach is.
+func OpenAhead(cfg Config) (*Ahead, error) {
+	a := &Ahead{done: make(chan struct{}), flows: make(chan struct{})}
+	cfg.Observer = a.observe()
+	cfg.FirstDial = 0
+	source, err := Open(cfg)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	a.cancel = cancel
+	go func() {
+		defer close(a.done)
+		a.err = source.Run(ctx, a.take)
+	}()
+	return a, nil
+}
+
+func (a *Ahead) take(f *Frame) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.first {
+		a.first = true
+		close(a.flows)
+	}
+	if a.sink == nil {
+		f.Release()
+		return
+	}
+	a.sink(f)
+}
+
+// Wait waits for the first frame; the error is that of ctx, or how the source has ended.
+func (a *Ahead) Wait(ctx context.Context) error {
+	select {
+	case <-a.flows:
+		return nil
+	case <-a.done:
+		return a.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Attach has o told what happens from now on, and how things stand.
+func (a *Ahead) Attach(o Observer) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.observer = o
+	if a.state.decoder {
+		o.decoder(a.state.id, a.state.on)
+	}
+	if a.state.up {
+		o.up()
+	}
+}
+
+// Run hands frames to sink, from the next on, until ctx ends or the source does. It may be called once, and closes a.
+func (a *Ahead) Run(ctx context.Context, sink func(*Frame)) error {
+	a.mu.Lock()
+	a.sink = sink
+	a.mu.Unlock()
+	select {
+	case <-ctx.Done():
+	case <-a.done:
+	}
+	a.Close()
+	return a.err
+}
+
+// Close ends the source and waits for that.
+func (a *Ahead) Close() {
+	a.cancel()
+	<-a.done
+}
+
+// observe is what the source tells, which goes on to who is attached.
+func (a *Ahead) observe() Observer {
+	tell := func(f func(o *Observer)) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		f(&a.observer)
+	}
+	return Observer{
+		Up:        func() { tell(func(o *Observer) { a.state.up = true; o.up() }) },
+		Down:      func(err error) { tell(func(o *Observer) { a.state.up = false; o.down(err) }) },
+		Retry:     func(err error, pause time.Duration) { tell(func(o *Observer) { o.retry(err, pause) }) },
+		Reconnect: func() { tell(func(o *Observer) { o.reconnect() }) },
+		Missed:    func(why Miss, n int) { tell(func(o *Observer) { o.missed(why, n) }) },
+		Behind: func() (behind bool) {
+			tell(func(o *Observer) { behind = o.behind() })
+			return behind
+		},
+		ClockOffset: func(d time.Duration) { tell(func(o *Observer) { o.clockOffset(d) }) },
+		Packets:     func(came, late, lost int) { tell(func(o *Observer) { o.packets(came, late, lost) }) },
+		Held:        func(d time.Duration) { tell(func(o *Observer) { o.held(d) }) },
+		Jitter:      func(d time.Duration) { tell(func(o *Observer) { o.jitter(d) }) },
+		Decoder: func(id codec.ID, on codec.Device) {
+			tell(func(o *Observer) { a.state.decoder, a.state.id, a.state.on = true, id, on; o.decoder(id, on) })
+		},
+		DecodeFallback: func(err error) { tell(func(o *Observer) { o.decodeFallback(err) }) },
+	}
+}

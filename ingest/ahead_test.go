@@ -1,0 +1,90 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/segd/segd/demo"
+)
+
+// A source that runs ahead has the next frame at once, of a camera whose key frames are rare; who attaches is told how
+// things stand and what comes.
+func TestAhead(t *testing.T) {
+	cfg := clipConfig
+	cfg.GOP = clipFrames // one in 400 ms
+	s := serve(t, clip(t, cfg), demo.Config{})
+	a, err := OpenAhead(testConfig(s.URL(), "tcp"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := a.Wait(ctx); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(100 * time.Millisecond) // frames that nobody wants
+	var e events
+	a.Attach(e.observer())
+	if e.ups != 1 || len(e.decoders) != 1 {
+		t.Errorf("who attaches hears of %d ups and %d decoders", e.ups, len(e.decoders))
+	}
+	runs, stop := context.WithCancel(t.Context())
+	frames := make(chan seen, 1000)
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := a.Run(runs, func(f *Frame) {
+			n := number(f)
+			f.Release()
+			frames <- seen{f, n}
+		}); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+	first := <-frames
+	if first.Seq < 3 {
+		t.Errorf("the first frame is number %d; want those before to have passed", first.Seq)
+	}
+	for i := range clipFrames {
+		if f := <-frames; f.Seq != first.Seq+uint64(i)+1 || f.number != (first.number+i+1)%clipFrames {
+			t.Fatalf("frame %d shows %d after frame %d, which showed %d", f.Seq, f.number, first.Seq, first.number)
+		}
+	}
+	s.Close()
+	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		e.mu.Lock()
+		downs := e.downs
+		e.mu.Unlock()
+		if downs > 0 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("who has attached does not hear that the camera is gone")
+		}
+	}
+	stop()
+	running.Wait()
+}
+
+// One that nobody waits for any more ends, and one that cannot be reached says so to who does.
+func TestAheadEnds(t *testing.T) {
+	if _, err := OpenAhead(Config{URL: "nosuch:"}); !errors.Is(err, ErrConfig) {
+		t.Error(err)
+	}
+	a, err := OpenAhead(testConfig("rtsp://127.0.0.1:1/", "tcp"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := a.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	a.Close()
+	if err := a.Wait(t.Context()); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
