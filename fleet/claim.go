@@ -53,7 +53,7 @@ func (m *Member) candidates(wants map[string]string, without string) []candidate
 // claim takes the cameras that nobody holds and that are this box's turn to take.
 func (m *Member) claim(now instant) {
 	m.claimPlan(now)
-	if !m.known || now < m.settled || len(m.free) == 0 || m.closing {
+	if !m.known || now < m.settled || len(m.free) == 0 || m.ending {
 		return
 	}
 	boxes := m.candidates(nil, "")
@@ -158,6 +158,10 @@ func (m *Member) release() {
 			delete(m.leaving, camera)
 			continue
 		}
+		if _, ok := m.running[camera]; ok && !m.away(camera) && !to.asked {
+			m.prepare(camera, to)
+			continue
+		}
 		if _, ok := m.running[camera]; ok {
 			poke(m.driving)
 			continue
@@ -198,8 +202,7 @@ func (m *Member) handOver(camera, to string, why Why) error {
 	if to == m.cfg.Box {
 		return nil
 	}
-	m.leaving[camera] = leaving{to, why}
-	poke(m.driving)
+	m.leaving[camera] = leaving{to: to, why: why}
 	poke(m.kick)
 	return nil
 }
@@ -213,6 +216,8 @@ func (m *Member) fits(camera, to string) error {
 		return unknownBox(to, sorted(m.view.running()))
 	case !suits(b.Labels, wants):
 		return fmt.Errorf("fleet: camera %s wants a box with the labels %v; box %s has %v", camera, wants, to, b.Labels)
+	case b.Leaving:
+		return fmt.Errorf("fleet: box %s is about to end", to)
 	case m.view.orders[to] != (order{}):
 		return fmt.Errorf("fleet: box %s is cordoned or drained", to)
 	case to != m.cfg.Box && b.Most > 0 && len(b.cameras) >= b.Most:
@@ -238,7 +243,7 @@ func (m *Member) requestSubject(box string) string {
 }
 
 // serve answers requests to move cameras.
-func (m *Member) serve() (*nats.Subscription, error) {
+func (m *Member) serve() ([]*nats.Subscription, error) {
 	sub, err := m.cfg.Conn.Subscribe(m.requestSubject(m.cfg.Box), func(msg *nats.Msg) {
 		var r moveRequest
 		err := json.Unmarshal(msg.Data, &r)
@@ -256,7 +261,12 @@ func (m *Member) serve() (*nats.Subscription, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fleet: %w", err)
 	}
-	return sub, nil
+	prepares, err := m.servePrepare()
+	if err != nil {
+		_ = sub.Unsubscribe()
+		return nil, fmt.Errorf("fleet: %w", err)
+	}
+	return []*nats.Subscription{sub, prepares}, nil
 }
 
 // ask asks a box to give a camera to another.
@@ -278,8 +288,12 @@ func (m *Member) ask(ctx context.Context, box string, r moveRequest) error {
 
 // drain gives away what this box has while it is drained.
 func (m *Member) drain(instant) {
-	if !m.view.orders[m.cfg.Box].Drained || m.closing {
+	if !(m.view.orders[m.cfg.Box].Drained || m.ending) || m.closing {
 		return
+	}
+	why := WhyDrain
+	if m.ending {
+		why = WhyLeft
 	}
 	for _, camera := range sorted(keys(m.mine())) {
 		if len(m.leaving) >= leavingAtOnce {
@@ -290,8 +304,8 @@ func (m *Member) drain(instant) {
 		}
 		boxes := m.candidates(m.cameras[camera].Wants, m.cfg.Box)
 		if best := ranked(camera, m.view.leases[camera].rate(), m.mean(boxes), boxes); len(best) > 0 {
-			m.leaving[camera] = leaving{best[0].name, WhyDrain}
-			poke(m.driving)
+			m.leaving[camera] = leaving{to: best[0].name, why: why}
+			poke(m.kick)
 		}
 	}
 }
@@ -306,7 +320,7 @@ func keys[V any](set map[string]V) []string {
 
 // claimPlan takes the lease of the plan if nobody has it and this box is the first of those that may.
 func (m *Member) claimPlan(now instant) {
-	if m.planning || m.view.holder(m.view.plan) != nil || now < m.settled || m.closing {
+	if m.planning || m.view.holder(m.view.plan) != nil || now < m.settled || m.ending {
 		return
 	}
 	var boxes []candidate
@@ -334,7 +348,7 @@ func (m *Member) claimPlan(now instant) {
 
 // evenOut has some cameras moved, once a second, by the box that holds the plan, while no camera is without a box.
 func (m *Member) evenOut(now instant) {
-	if now < m.planAt || m.view.plan.Session != m.session() || m.closing {
+	if now < m.planAt || m.view.plan.Session != m.session() || m.ending {
 		return
 	}
 	m.planAt = now + time.Second

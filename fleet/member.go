@@ -59,8 +59,12 @@ type Lease struct {
 // Valid tells whether the camera may be published now. It is to be asked before each frame.
 func (l *Lease) Valid() bool { return l.valid() }
 
-// Runner runs cameras. It is called by one goroutine.
+// Runner runs cameras. One goroutine calls Run.
 type Runner interface {
+	// Prepare makes ready for a camera that another box is about to give to this one, and returns once it
+	// could run at once, or why it could not. It may be called from several goroutines, also beside Run,
+	// and nothing may come of it.
+	Prepare(ctx context.Context, camera string) error
 	// Run has this box run exactly these cameras and returns once it does: others have
 	// ended by then, and what is to be known of them elsewhere is kept. One with another
 	// token than before begins anew. The others notice nothing. It returns why some do
@@ -144,7 +148,8 @@ type Member struct {
 	rateAt    instant
 	lapse     bool
 	duplicate bool // another box has this one's name
-	closing   bool
+	ending    bool // this box gives its cameras away
+	closing   bool // and waits for none of that any more
 }
 
 // rights are what this box may do.
@@ -163,9 +168,11 @@ type beat struct {
 	connection uint64
 }
 
+// leaving is where a camera is to go.
 type leaving struct {
-	to  string
-	why Why
+	to           string // empty: to whoever takes it
+	why          Why
+	asked, ready bool // that box was asked to make ready, and has or will not
 }
 
 type moving struct {
@@ -248,8 +255,11 @@ func (m *Member) Run(ctx context.Context) error {
 	requests, err := m.serve()
 	if err == nil {
 		m.loop(ctx)
+		m.giveAway()
 		m.leave()
-		_ = requests.Unsubscribe() // a connection that is lost has none
+		for _, sub := range requests {
+			_ = sub.Unsubscribe() // a connection that is lost has none
+		}
 	}
 	stopWatch()
 	cancel()
@@ -432,7 +442,7 @@ func (m *Member) wanted() map[string]*Lease {
 		return all
 	}
 	for camera := range m.mine() {
-		if _, ok := m.leaving[camera]; ok {
+		if m.away(camera) {
 			continue
 		}
 		if _, ok := m.cameras[camera]; !ok {

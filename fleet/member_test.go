@@ -50,6 +50,9 @@ type testBox struct {
 	refuses map[string]error
 	stopped chan struct{} // not nil: Run waits for it
 
+	prepared map[string]int
+	slow     chan struct{} // not nil: Prepare waits for it
+
 	taken, given, lapsed, fenced atomic.Int32
 }
 
@@ -57,6 +60,27 @@ func (b *testBox) Taken(Why, time.Duration) { b.taken.Add(1) }
 func (b *testBox) Given(Why)                { b.given.Add(1) }
 func (b *testBox) Lapsed()                  { b.lapsed.Add(1) }
 func (b *testBox) Fenced()                  { b.fenced.Add(1) }
+
+func (b *testBox) Prepare(ctx context.Context, camera string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.prepared == nil {
+		b.prepared = map[string]int{}
+	}
+	b.prepared[camera]++
+	if err := b.refuses[camera]; err != nil {
+		return err
+	}
+	if slow := b.slow; slow != nil {
+		b.mu.Unlock()
+		defer b.mu.Lock()
+		select {
+		case <-slow:
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
 
 func (b *testBox) Run(_ context.Context, leases []*Lease) map[string]error {
 	b.mu.Lock()
@@ -182,6 +206,17 @@ func spread(n int, boxes ...*testBox) (counts []int, all bool) {
 	return counts, len(seen) == n
 }
 
+// know waits until boxes know of one another and may publish.
+func know(t *testing.T, boxes ...*testBox) {
+	t.Helper()
+	until(t, "the boxes know of one another", func() bool {
+		return !slices.ContainsFunc(boxes, func(b *testBox) bool {
+			st := b.Status()
+			return !st.Publishing || len(st.Boxes) != len(boxes)
+		})
+	})
+}
+
 func allRun(t *testing.T, n int, boxes ...*testBox) {
 	t.Helper()
 	until(t, fmt.Sprintf("%d cameras run", n), func() bool { _, all := spread(n, boxes...); return all })
@@ -191,7 +226,10 @@ func allRun(t *testing.T, n int, boxes ...*testBox) {
 func TestFleet(t *testing.T) {
 	s := startNATS(t)
 	const n = 30
-	a, b := join(t, s.ClientURL(), "a", cameras(n), nil), join(t, s.ClientURL(), "b", cameras(n), nil)
+	a, b := join(t, s.ClientURL(), "a", nil, nil), join(t, s.ClientURL(), "b", nil, nil)
+	know(t, a, b)
+	a.Cameras(cameras(n))
+	b.Cameras(cameras(n))
 	allRun(t, n, a, b)
 	if counts, _ := spread(n, a, b); min(counts[0], counts[1]) < n/3 {
 		t.Errorf("the cameras are shared %v", counts)
@@ -206,9 +244,10 @@ func TestFleet(t *testing.T) {
 
 	b.end()
 	allRun(t, n, a, c)
-	if st := a.Status(); len(st.Boxes) != 3 || st.Boxes[1].Alive || st.Boxes[1].By != "" {
-		t.Errorf("the box that left: %+v", st.Boxes)
-	}
+	until(t, "the others know that it has left", func() bool {
+		st := a.Status()
+		return len(st.Boxes) == 3 && !st.Boxes[1].Alive && st.Boxes[1].By == ""
+	})
 	for camera, token := range a.valid() {
 		if old, ok := tokens[camera]; ok && old > token {
 			t.Errorf("camera %s: token %d after %d", camera, token, old)
@@ -423,13 +462,44 @@ func TestSameName(t *testing.T) {
 	allRun(t, 3, other)
 }
 
+// A camera that is handed over goes on until the other box is ready for it, and leaves also if that never is.
+func TestPrepare(t *testing.T) {
+	s := startNATS(t)
+	a := join(t, s.ClientURL(), "a", cameras(1), nil)
+	allRun(t, 1, a)
+	ready := make(chan struct{})
+	b := join(t, s.ClientURL(), "b", cameras(1), func(b *testBox, _ *Config) { b.slow = ready })
+	know(t, a, b)
+	moved := make(chan error, 1)
+	go func() { moved <- b.Move(t.Context(), "c000", "b") }()
+	time.Sleep(testTiming.TTL)
+	if len(a.valid()) == 0 || len(b.valid()) > 0 {
+		t.Error("it left before the other box was ready")
+	}
+	close(ready)
+	if err := <-moved; err != nil {
+		t.Error(err)
+	}
+	allRun(t, 1, b)
+	if b.prepared["c000"] != 1 {
+		t.Errorf("the box was asked %d times to make ready", b.prepared["c000"])
+	}
+
+	// Who ends gives its cameras to a box that is ready, too, and to one that says it is not.
+	b.end()
+	allRun(t, 1, a)
+	if cam := a.Status().Cameras[0]; cam.Why != WhyLeft || cam.From != "b" || a.prepared["c000"] != 1 {
+		t.Errorf("%+v, made ready %d times", cam, a.prepared["c000"])
+	}
+}
+
 // A camera that is handed over has ended here before another box may run it.
 func TestHandOverWaits(t *testing.T) {
 	s := startNATS(t)
 	a := join(t, s.ClientURL(), "a", cameras(1), nil)
 	allRun(t, 1, a)
 	b := join(t, s.ClientURL(), "b", cameras(1), nil)
-	until(t, "the second box has joined", func() bool { return len(a.Status().Boxes) == 2 && b.Status().Publishing })
+	know(t, a, b)
 	ending := make(chan struct{})
 	a.mu.Lock()
 	a.stopped = ending

@@ -21,6 +21,8 @@ type Box struct {
 	Session string `json:"session"`
 	// Over says that the session holds nothing any more: it has left, or was silent.
 	Over bool `json:"over,omitempty"`
+	// Leaving says that the box is about to end, and takes nothing more.
+	Leaving bool `json:"leaving,omitempty"`
 	// By is who ended it, if that was somebody else.
 	By string `json:"by,omitempty"`
 	// Page is the URL of its page, empty if it has none for others.

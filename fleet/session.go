@@ -193,7 +193,7 @@ func (m *Member) open(now instant) {
 func (m *Member) describe() Box {
 	b := Box{
 		Session: m.session(), Page: m.cfg.Page, Host: m.cfg.Host, Version: m.cfg.Version, Labels: m.cfg.Labels,
-		Most: m.cfg.Most, Capacity: finite(m.cfg.Capacity(), noCapacity),
+		Leaving: m.ending, Most: m.cfg.Most, Capacity: finite(m.cfg.Capacity(), noCapacity),
 	}
 	if old := m.view.boxes[m.cfg.Box]; old != nil && !old.Over && b.Capacity < old.Capacity*capacityChange && old.Capacity < b.Capacity*capacityChange {
 		b.Capacity = old.Capacity // it is measured, and never twice the same
@@ -362,15 +362,24 @@ func (m *Member) leave() {
 	last := m.describe()
 	m.mu.Unlock()
 	last.Over = true
-	m.right.Lock()
-	open, revision := m.self.open, m.self.tenure.revision
-	m.self.open = false
-	m.right.Unlock()
-	if open {
-		if _, err := m.store.set(ctx, boxKey+m.cfg.Box, encode(last), revision); err != nil {
-			m.log.Debug("the end of this box's session is not told", "error", err)
+	err := errConflict
+	for tries := 0; tries < 3 && errors.Is(err, errConflict); tries++ { // a renewal may be under way
+		m.right.Lock()
+		open, session, revision := m.self.open && !m.self.tenure.ended, m.self.session, m.self.tenure.revision
+		m.right.Unlock()
+		if !open {
+			return
+		}
+		if _, err = m.store.set(ctx, boxKey+m.cfg.Box, encode(last), revision); errors.Is(err, errConflict) {
+			m.disputed(ctx, session)
 		}
 	}
+	if err != nil {
+		m.log.Debug("the end of this box's session is not told", "error", err)
+	}
+	m.right.Lock()
+	m.self.open = false
+	m.right.Unlock()
 }
 
 // leaveTimeout bounds how long it takes to leave.

@@ -166,7 +166,7 @@ func (v *view) candidates(wants map[string]string, without string) []candidate {
 	list := make([]candidate, 0, len(v.boxes))
 	for name, b := range v.boxes {
 		o := v.orders[name]
-		if b.Over || name == without || o.Cordoned || o.Drained || !suits(b.Labels, wants) {
+		if b.Over || b.Leaving || name == without || o.Cordoned || o.Drained || !suits(b.Labels, wants) {
 			continue
 		}
 		list = append(list, candidate{name, b.Capacity, b.load, b.Most > 0 && len(b.cameras) >= b.Most})

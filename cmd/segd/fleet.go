@@ -27,6 +27,7 @@ type box struct {
 	meter    *metrics.FleetMeter
 	capacity *capacity
 	forward  *forwarder
+	ahead    ahead
 
 	// Who has the daemon's turn uses what follows.
 	leases map[string]*fleet.Lease           // by camera

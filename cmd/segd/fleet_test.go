@@ -273,3 +273,41 @@ func TestFleetForwards(t *testing.T) {
 	})
 	_ = three
 }
+
+// A camera that is moved while both boxes run shows in nearly every second, though its key frames are four seconds apart.
+func TestFleetMovesAtOnce(t *testing.T) {
+	t.Parallel()
+	b := newBoxes(t)
+	c, err := rareKeys()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := demo.NewServer(c, demo.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	file := fmt.Sprintf("{name: gate, url: %q, transport: tcp, annotation: %q}", s.URL(), clitest.File(t, "a.json", squareAnnotation))
+	b.start("one", "", file)
+	first := b.holder("gate")
+	b.start("two", "", file)
+	clitest.Until(t, time.Minute, "the second box", func() bool { return len(b.status().Boxes) == 2 })
+	other := map[string]string{"one": "two", "two": "one"}[first]
+	before := len(b.heard.of("gate"))
+	if text, err := b.do("move", "gate", other); err != nil {
+		t.Fatal(text, err)
+	}
+	b.holder("gate", first)
+	masks := b.heard.of("gate")[before-1:]
+	var gap time.Duration
+	for i, m := range masks[1:] {
+		gap = max(gap, m.PublishTime.AsTime().Sub(masks[i].PublishTime.AsTime()))
+	}
+	t.Logf("%v without masks", gap)
+	if gap > 1500*time.Millisecond {
+		t.Errorf("%v without masks; its key frames are four seconds apart", gap)
+	}
+}

@@ -47,16 +47,23 @@ func freeAddr(t *testing.T) string {
 const clipWidth, clipHeight, clipFPS = 96, 64, 10
 
 // clip is two seconds of a red square moving over green.
-var clip = sync.OnceValues(func() (*demo.Clip, error) {
-	cfg := codec.EncoderConfig{Width: clipWidth, Height: clipHeight, FPS: clipFPS}
+var clip = sync.OnceValues(func() (*demo.Clip, error) { return encode(2*clipFPS, clipFPS) })
+
+// rareKeys is one of four seconds with one key frame, in which the square comes and goes.
+var rareKeys = sync.OnceValues(func() (*demo.Clip, error) { return encode(4*clipFPS, 4*clipFPS) })
+
+// encode makes a clip of frames with a key frame in every so many.
+func encode(frames, gop int) (*demo.Clip, error) {
+	cfg := codec.EncoderConfig{Width: clipWidth, Height: clipHeight, FPS: clipFPS, GOP: gop}
 	enc, err := codec.NewEncoder(cfg)
 	if err != nil {
 		return nil, err
 	}
 	defer enc.Close()
 	var packets []codec.Packet
-	for n := range 2 * clipFPS {
-		p, err := enc.BGR(picture(n), n%clipFPS == 0)
+	for n := range frames {
+		at := n % (4 * clipFPS) // there and back
+		p, err := enc.BGR(picture(min(at, 4*clipFPS-at)), n%gop == 0)
 		if err != nil {
 			return nil, err
 		}
@@ -67,7 +74,7 @@ var clip = sync.OnceValues(func() (*demo.Clip, error) {
 		return nil, err
 	}
 	return demo.NewClip(cfg, append(packets, p...))
-})
+}
 
 func picture(n int) []byte {
 	pix := bytes.Repeat([]byte{40, 140, 30}, clipWidth*clipHeight)

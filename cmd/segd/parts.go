@@ -103,6 +103,12 @@ func (d *daemon) camera(i int, cam config.Camera, marks *annotation.Annotation, 
 			o.Packets, o.Held, o.Jitter = m.Packets, m.Held, m.Jitter
 			o.Decoder = func(id codec.ID, on codec.Device) { m.Decoder(id.String(), string(on)) }
 			o.DecodeFallback = func(error) { m.DecodeFallback() } // the source logs it
+			if d.box != nil {
+				if source := d.box.ahead.take(cam); source != nil {
+					source.Attach(o)
+					return source, nil
+				}
+			}
 			cfg := configured.Source(cam, d.log)
 			cfg.Observer, cfg.FirstDial = o, configured.Stagger(i)
 			if cam.Published() {

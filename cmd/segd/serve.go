@@ -73,6 +73,7 @@ func (d *daemon) serve(ctx context.Context, tick func(elapsed time.Duration)) er
 	d.whip.close()
 	if d.box != nil {
 		d.box.forward.close()
+		d.box.ahead.close()
 	}
 	err = errors.Join(err, d.bus.Close())
 	d.drained = true
