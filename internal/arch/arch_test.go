@@ -127,7 +127,7 @@ var plan = map[string]room{
 	"internal/problem":        {},
 	"internal/redact":         {},
 	"deploy/prometheus":       {tests: []string{yaml}},
-	"cmd/segd":                {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "internal/cli", "internal/client", "internal/configured", "internal/cores", "internal/measure", "internal/problem", "internal/redact", "internal/sealed", "internal/setup", "mask", "metrics", "onvif", "pipeline", "tracker", "web", "zones"}, modules: []string{cobra, fsnotify, prom, sdaemon}, tests: []string{"deploy", "eval/davis", "internal/cli/clitest", "internal/draw", nats, "onvif/onviftest", pion, protobuf, websock}},
+	"cmd/segd":                {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "features", "features/dnn", "ingest", "ingest/codec", "ingest/whip", "internal/cli", "internal/client", "internal/configured", "internal/cores", "internal/measure", "internal/problem", "internal/redact", "internal/sealed", "internal/setup", "mask", "metrics", "onvif", "pipeline", "tracker", "web", "zones"}, modules: []string{cobra, fsnotify, prom, sdaemon}, tests: []string{"deploy", "eval/davis", "internal/cli/clitest", "internal/draw", nats, "onvif/onviftest", pion, protobuf, schema, websock}},
 
 	"eval/internal/clip/cliptest":  {},
 	"eval/internal/npy/npytest":    {},
