@@ -92,7 +92,12 @@ func (d *decoder) json(path string, v any, dst reflect.Value) {
 		}
 		dst.Set(reflect.MakeSlice(dst.Type(), len(items), len(items)))
 		for i, item := range items {
-			d.json(fmt.Sprintf("%s[%d]", path, i), item, dst.Index(i))
+			at := fmt.Sprintf("%s[%d]", path, i)
+			if item == nil { // null is the default of a key, and an item has none
+				d.fault(place{file: d.file}, at, "found null; accepted: one without it")
+				continue
+			}
+			d.json(at, item, dst.Index(i))
 		}
 		return
 	case reflect.String:

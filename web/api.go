@@ -36,12 +36,10 @@ func (s *Server) api() []route {
 		{http.MethodGet, cameraPath, limit.CostRead, s.showCamera},
 		{http.MethodGet, cameraPath + "/live", limit.CostRead, s.live},
 		{http.MethodGet, apiRoot + "/events", limit.CostRead, s.events},
+		{http.MethodPost, apiRoot + "/config/reload", limit.CostLarge, s.reload},
 	}
 	if s.cfg.Settings != nil {
 		routes = append(routes, route{http.MethodGet, apiRoot + "/config", limit.CostRead, s.showSettings})
-	}
-	if s.cfg.Reload != nil {
-		routes = append(routes, route{http.MethodPost, apiRoot + "/config/reload", limit.CostLarge, s.reload})
 	}
 	if s.cfg.Cameras != nil {
 		routes = append(routes,
@@ -74,39 +72,68 @@ func (s *Server) api() []route {
 func (s *Server) mountAPI(mux *http.ServeMux, routes []route) {
 	methods := map[string][]string{}
 	for _, r := range routes {
-		least := mayOperate
-		if r.method == http.MethodGet {
-			least = mayView
-		}
-		mux.Handle(r.method+" "+r.path, s.gate.require(least, r.cost, s.gate.sameSite(s.orElsewhere(r.path, r.handler))))
-		if named(r.path) {
-			continue // cameraPath, as that of a camera of this name, answers other methods
-		}
 		methods[r.path] = append(methods[r.path], r.method)
 		if r.method == http.MethodGet {
 			methods[r.path] = append(methods[r.path], http.MethodHead)
 		}
 	}
+	// accepted are the methods of what a request to a path asks for. A path that a camera could have, such as
+	// /cameras/test, has those of cameraPath beside its own while there is a camera of that name.
+	accepted := func(path string, r *http.Request) []string {
+		own := methods[r.URL.Path]
+		if path != cameraPath || !named(r.URL.Path) || own == nil {
+			return methods[path]
+		}
+		if s.knows(r.PathValue("camera")) {
+			return slices.Concat(own, methods[path])
+		}
+		return own
+	}
+	for _, r := range routes {
+		least := mayOperate
+		if r.method == http.MethodGet {
+			least = mayView
+		}
+		var handler http.HandlerFunc = func(w http.ResponseWriter, req *http.Request) {
+			if list := accepted(r.path, req); slices.Contains(list, r.method) {
+				r.handler(w, req)
+			} else {
+				refuseMethod(w, req, list)
+			}
+		}
+		mux.Handle(r.method+" "+r.path, s.gate.require(least, r.cost, s.gate.sameSite(s.orElsewhere(r.path, handler))))
+	}
 	fallback := func(pattern string, h http.HandlerFunc) {
 		mux.Handle(pattern, s.gate.require(mayView, limit.CostRead, h))
 	}
-	for path, allowed := range methods {
-		slices.Sort(allowed)
-		allow := strings.Join(allowed, ", ")
-		fallback(path, func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Allow", allow)
-			problem.Write(w, http.StatusMethodNotAllowed, fmt.Sprintf("method %s; accepts %s", r.Method, allow))
-		})
+	for path := range methods {
+		if named(path) {
+			continue // that of cameraPath answers: the mux takes no pattern for both
+		}
+		fallback(path, func(w http.ResponseWriter, r *http.Request) { refuseMethod(w, r, accepted(path, r)) })
 	}
 	fallback(apiRoot+"/", func(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, http.StatusNotFound, fmt.Sprintf("nothing is at %s; %s/openapi.json lists what there is", r.URL.Path, apiRoot))
 	})
 }
 
+// refuseMethod answers a request to a path that has other methods.
+func refuseMethod(w http.ResponseWriter, r *http.Request, accepted []string) {
+	allow := strings.Join(slices.Sorted(slices.Values(accepted)), ", ")
+	w.Header().Set("Allow", allow)
+	problem.Write(w, http.StatusMethodNotAllowed, fmt.Sprintf("method %s; accepts %s", r.Method, allow))
+}
+
 // named tells whether path is one that a camera could have.
 func named(path string) bool {
 	name, ok := strings.CutPrefix(path, apiRoot+"/cameras/")
 	return ok && !strings.ContainsAny(name, "/{")
+}
+
+// knows tells whether there is a camera of that name, running or not.
+func (s *Server) knows(name string) bool {
+	byName, _, _ := s.declared()
+	return s.camera(name) != nil || byName[name] != nil
 }
 
 // withCamera finds the camera that the path names.

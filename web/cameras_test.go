@@ -86,7 +86,8 @@ func TestManagedCameras(t *testing.T) {
 		{"POST", "/cameras/test", "{}", 200, `"width":2000`},
 		{"POST", "/cameras/discover", "{}", 200, "[]"},
 		{"DELETE", "/cameras", "", 405, "GET, HEAD, POST"},
-		{"PUT", "/cameras/test", "{}", 405, "PATCH"},
+		{"PUT", "/cameras/attic", "{}", 405, "accepts DELETE, GET, HEAD, PATCH"},
+		{"PUT", "/cameras/{camera}", "{}", 405, "accepts DELETE, GET, HEAD, PATCH"},
 	} {
 		a := ask(t, tt.method, h.URL+apiRoot+tt.path, typeJSON, tt.body)
 		if a.status != tt.status || !strings.Contains(a.body, tt.want) {
@@ -120,6 +121,32 @@ func TestManagedCameras(t *testing.T) {
 	}
 	if want := []string{"gate", "attic", "cellar", "new"}; !slices.Equal(names, want) {
 		t.Errorf("%v; want %v", names, want)
+	}
+}
+
+// A path such as /cameras/test has one method, and those of a camera while there is one of that name.
+func TestNamesOfOperations(t *testing.T) {
+	_, h := serve(t, Config{Cameras: &managed{}}, "gate", "test")
+	for _, tt := range []struct {
+		method, path string
+		status       int
+		allow        string
+	}{
+		{"GET", "/cameras/discover", 405, "POST"},
+		{"HEAD", "/cameras/discover", 405, "POST"},
+		{"PATCH", "/cameras/discover", 405, "POST"},
+		{"DELETE", "/cameras/discover", 405, "POST"},
+		{"PUT", "/cameras/discover", 405, "POST"},
+		{"PUT", "/cameras/test", 405, "DELETE, GET, HEAD, PATCH, POST"},
+		{"PATCH", "/cameras/test", 200, ""},
+		{"GET", "/cameras/test", 200, ""},
+		{"POST", "/cameras/test", 200, ""},
+		{"GET", "/cameras/{camera}", 404, ""},
+	} {
+		a := ask(t, tt.method, h.URL+apiRoot+tt.path, typeJSON, "{}")
+		if a.status != tt.status || a.header.Get("Allow") != tt.allow {
+			t.Errorf("%s %s: %d, Allow %q; want %d, %q", tt.method, tt.path, a.status, a.header.Get("Allow"), tt.status, tt.allow)
+		}
 	}
 }
 

@@ -68,7 +68,7 @@ type Config struct {
 	// called from several goroutines. Nil: /api/v1/config is 404.
 	Settings func() json.RawMessage
 	// Reload has segd read its configuration again. Its errors are as those of Commands.
-	// Nil: /api/v1/config/reload is 404.
+	// Nil: a reload is answered 404, since there is no file to read.
 	Reload func(ctx context.Context) (Reloaded, error)
 	// TLSCert and TLSKey are files with the certificate (and those between it and the
 	// root) and its key, as PEM; with them everything is served by HTTPS only. Both or

@@ -128,7 +128,7 @@ func (d *description) check(method, path string, a answer) error {
 
 // Every route is described, and everything described is a route.
 func TestOpenAPIHasTheRoutes(t *testing.T) {
-	s, err := New(Config{Commands: newCameras(), Cameras: &managed{}, Settings: func() json.RawMessage { return json.RawMessage("{}") }, Reload: reloads})
+	s, err := New(Config{Commands: newCameras(), Cameras: &managed{}, Settings: func() json.RawMessage { return json.RawMessage("{}") }, Reload: reloads, Fleet: &testFleet{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,6 +28,10 @@ func (r Reloaded) MarshalJSON() ([]byte, error) {
 }
 
 func (s *Server) reload(w http.ResponseWriter, r *http.Request) {
+	if s.cfg.Reload == nil {
+		problem.Write(w, http.StatusNotFound, "segd was started without a configuration file, so there is none to read again; accepts this of one that was started with a file")
+		return
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), commandTimeout)
 	defer cancel()
 	out, err := s.cfg.Reload(ctx)

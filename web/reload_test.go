@@ -46,8 +46,12 @@ func TestReload(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	// Without a configuration to read the path is there, and says so.
 	_, h = serve(t, Config{}, "gate")
-	if a := ask(t, "POST", h.URL+path, "", ""); a.status != 404 {
-		t.Errorf("without a configuration to read: %d", a.status)
+	if a := ask(t, "POST", h.URL+path, "", ""); a.status != 404 || !strings.Contains(a.body, "without a configuration file") {
+		t.Errorf("without a configuration to read: %d %s", a.status, a.body)
+	}
+	if a := ask(t, "TRACE", h.URL+path, "", ""); a.status != 405 || a.header.Get("Allow") != "POST" {
+		t.Errorf("another method, without a configuration to read: %d, Allow %q", a.status, a.header.Get("Allow"))
 	}
 }

@@ -263,6 +263,8 @@ func TestAddingRefuses(t *testing.T) {
 		"url":                 {"POST", "", `{"name": "b"}`, 422, `"/url"`},
 		"hidden url":          {"POST", "", `{"name": "b", "url": "rtsp://xxxxx@127.0.0.1/"}`, 422, `"/url"`},
 		"user of no host":     {"POST", "", `{"name": "b", "url": "dir:/tmp", "user": "u"}`, 422, `"/user"`},
+		"user and no url":     {"POST", "", `{"name": "b", "user": "u", "password": "p"}`, 422, `"/url"`},
+		"null beside faults":  {"POST", "", `{"name": "a b", "url": "dir:/tmp", "user": null, "password": null}`, 422, `"/name"`},
 		"password alone":      {"POST", "", `{"name": "b", "url": "rtsp://127.0.0.1/", "password": "p"}`, 422, `"/user"`},
 		"annotation":          {"POST", "", `{"name": "b", "url": "whip:", "annotation": "/nothing.json"}`, 422, `"/annotation"`},
 		"class":               {"POST", "", `{"name": "b", "url": "whip:", "detect": {"classes": ["unicorn"]}}`, 422, `"/detect/classes/0"`},
@@ -278,6 +280,7 @@ func TestAddingRefuses(t *testing.T) {
 		"another name":        {"PATCH", "/attic", `{"name": "b"}`, 422, `"/name"`},
 		"another host hidden": {"PATCH", "/attic", `{"url": "rtsp://xxxxx@127.0.0.2:1/a"}`, 422, `"/url"`},
 		"no url":              {"PATCH", "/attic", `{"url": null}`, 422, `"/url"`},
+		"try the file's":      {"POST", "/test", `{"url": "rtsp://127.0.0.1/", "camera": "gate"}`, 422, `"/camera"`},
 		"another method":      {"PUT", "/test", `{}`, 405, ``},
 	} {
 		if status, text := a.ask(tt.method, tt.path, tt.body); status != tt.status || !strings.Contains(text, tt.want) || strings.Contains(text, "geheim") {
@@ -319,6 +322,7 @@ func TestTryCamera(t *testing.T) {
 		"wrong path":     {`{"url": "` + address + `nothing", ` + member("user", cameraUser) + `, ` + member("password", cameraPassword) + `}`, `"/url"`},
 		"no url":         {`{}`, `"/url"`},
 		"whip":           {`{"url": "whip:"}`, `"/url"`},
+		"null user":      {`{"url": "whip:", "user": null, "password": null}`, `"/url"`},
 	} {
 		status, text := a.ask(http.MethodPost, "/test", tt.body)
 		if status != http.StatusUnprocessableEntity || !strings.Contains(text, tt.want) || strings.Contains(text, "geheim") {
@@ -330,8 +334,9 @@ func TestTryCamera(t *testing.T) {
 	a.want(http.StatusCreated, http.MethodPost, "", `{"name": "test", "transport": "tcp", "url": "`+address+`", `+member("user", cameraUser)+`, `+member("password", cameraPassword)+`}`)
 	a.up("test")
 	a.want(http.StatusOK, http.MethodPost, "/test", `{"camera": "test", "url": "`+a.list()["test"].URL+`"}`)
+	a.want(http.StatusUnprocessableEntity, http.MethodPost, "/test", `{"camera": "test"}`)
 	a.want(http.StatusNoContent, http.MethodDelete, "/test", "")
-	a.want(http.StatusNotFound, http.MethodGet, "/test", "")
+	a.want(http.StatusMethodNotAllowed, http.MethodGet, "/test", "")
 }
 
 // What is found has its streams, with the one that suits segd picked, and no password.

@@ -284,10 +284,13 @@ func (c *storedCamera) merge(patch map[string]any) error {
 		if user == "" && password != "" {
 			return refuseField("/user", "missing; accepts one beside a password")
 		}
-		if now, err = configured.WithUser(now, user, password); err != nil {
-			return refuseField("/user", "%v", err)
+		nobody := user == "" && was == nil // as it is; a url without a host has no user to take away either
+		if !nobody && now != "" {          // without a url that is what is wrong
+			if now, err = configured.WithUser(now, user, password); err != nil {
+				return refuseField("/user", "%v", err)
+			}
+			c.Camera["url"] = now
 		}
-		c.Camera["url"] = now
 	}
 	if strings.Contains(now, redact.Hidden) {
 		return refuseField("/url", "%s stands where something secret is hidden; accepts the url as it is listed, or a whole one", redact.Hidden)

@@ -29,11 +29,16 @@ func (m cameraManager) Try(ctx context.Context, body []byte) (*web.Tried, error)
 	}
 	want := storedCamera{Camera: map[string]any{"name": "test"}}
 	if named && of != "" {
+		if m.d.added.declared(of) {
+			return nil, refuseField("/camera", "%q is declared in the configuration; accepts one that was added, or a url with its secrets", of)
+		}
 		known, err := m.find(of)
 		if err != nil {
 			return nil, err
 		}
-		want.Camera["url"] = known.Camera["url"]
+		if given["url"] != nil { // else it is missing: what is tried is said
+			want.Camera["url"] = known.Camera["url"]
+		}
 	}
 	if err := want.merge(given); err != nil {
 		return nil, err

@@ -130,7 +130,7 @@ var plan = map[string]room{
 	"internal/problem":        {},
 	"internal/redact":         {},
 	"deploy/prometheus":       {tests: []string{yaml}},
-	"cmd/segd":                {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "features", "features/dnn", "fleet", "ingest", "ingest/cameraurl", "ingest/codec", "ingest/whip", "internal/cli", "internal/client", "internal/configured", "internal/cores", "internal/measure", "internal/natsconn", "internal/problem", "internal/redact", "internal/sealed", "internal/setup", "mask", "metrics", "onvif", "pipeline", "tracker", "web", "zones"}, modules: []string{cobra, fsnotify, nats, prom, sdaemon}, tests: []string{"deploy", "eval/davis", "internal/cli/clitest", "internal/draw", "onvif/onviftest", pion, protobuf, websock}},
+	"cmd/segd":                {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "features", "features/dnn", "fleet", "ingest", "ingest/cameraurl", "ingest/codec", "ingest/whip", "internal/cli", "internal/client", "internal/configured", "internal/cores", "internal/measure", "internal/natsconn", "internal/problem", "internal/redact", "internal/sealed", "internal/setup", "mask", "metrics", "onvif", "pipeline", "tracker", "web", "zones"}, modules: []string{cobra, fsnotify, nats, prom, sdaemon}, tests: []string{"deploy", "eval/davis", "internal/cli/clitest", "internal/draw", "onvif/onviftest", pion, protobuf, schema, websock}},
 
 	"eval/internal/clip/cliptest":  {},
 	"eval/internal/npy/npytest":    {},

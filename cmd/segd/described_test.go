@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/segd/segd/config"
+)
+
+// What openapi.json says of a camera that is added is what the configuration accepts of one, with what a
+// schema cannot say left out.
+func TestCamerasAsDescribed(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../web/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("openapi.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := c.Compile("openapi.json#/components/schemas/NewCamera")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := strings.Repeat("0a", 32)
+	const zone = `"name": "z", "polygon": [[0, 0], [1, 0], [1, 1]]`
+	with := func(more string) string { return `{"name": "a", "url": "rtsps://h/", ` + more + `}` }
+	type tried struct {
+		camera string
+		ok     bool
+	}
+	cameras := []tried{
+		{`{"name": "a_B-9", "url": "whip:"}`, true},
+		{`{"name": "", "url": "whip:"}`, false},
+		{`{"name": "a b", "url": "whip:"}`, false},
+		{`{"name": null, "url": "whip:"}`, false},
+		{`{"url": "whip:"}`, false},
+		{`{"name": "a"}`, false},
+		{`{"name": "a", "url": null}`, false},
+		{with(`"colour": 1`), false},
+		{with(`"transport": "udp", "decode": "vaapi"`), true},
+		{with(`"transport": "", "decode": null`), true},
+		{with(`"transport": "serial"`), false},
+		{with(`"decode": "vdpau"`), false},
+		{with(`"fingerprint": "` + sum + `"`), true},
+		{with(`"fingerprint": "` + strings.ReplaceAll(sum, "0a", "0A:") + `"`), true},
+		{with(`"fingerprint": ""`), true},
+		{with(`"fingerprint": ":"`), false},
+		{with(`"fingerprint": "` + sum[2:] + `"`), false},
+		{with(`"fps": 0`), true},
+		{with(`"fps": 1000`), true},
+		{with(`"fps": 1000.5`), false},
+		{with(`"fps": -1`), false},
+		{with(`"fps": "5"`), false},
+		{with(`"loop": null, "annotation": "a.json"`), true},
+		{with(`"zones": [{` + zone + `}]`), true},
+		{with(`"zones": null`), true},
+		{with(`"zones": [null]`), false},
+		{with(`"zones": {}`), false},
+		{with(`"zones": [{` + zone + `, "by": "share", "share": 0.3, "dwell": "1m30s"}]`), true},
+		{with(`"zones": [{` + zone + `, "by": null, "share": null, "dwell": null}]`), true},
+		{with(`"zones": [{` + zone + `, "share": 0.3}]`), false},
+		{with(`"zones": [{` + zone + `, "by": "foot", "share": 0.3}]`), false},
+		{with(`"zones": [{` + zone + `, "by": "hand"}]`), false},
+		{with(`"zones": [{` + zone + `, "dwell": "10"}]`), false},
+		{with(`"zones": [{"name": "z", "polygon": [[0, 0], [1, 0]]}]`), false},
+		{with(`"zones": [{"name": "z", "polygon": [[null, 0], [1, 0], [1, 1]]}]`), false},
+		{with(`"zones": [{"name": "z", "polygon": [[0, 0], [1, 0], [1, 1.1]]}]`), false},
+		{with(`"lines": [{"name": "l", "points": [[0, 0], [1, 0]]}]`), true},
+		{with(`"lines": [{"name": "l", "points": [[0, 0]]}]`), false},
+		{with(`"detect": null`), true},
+		{with(`"detect": {"classes": ["person"]}`), true},
+		{with(`"detect": {"classes": ["person", "car"], "every": ".5s", "score": 1, "max_objects": 100, "keep": "1m", "reidentify": 0, "zones": []}`), true},
+		{with(`"detect": {"classes": ["person"], "every": "", "score": null, "max_objects": 0, "keep": null}`), true},
+		{with(`"detect": {}`), false},
+		{with(`"detect": {"classes": null}`), false},
+		{with(`"detect": {"classes": []}`), false},
+		{with(`"detect": {"classes": [""]}`), false},
+		{with(`"detect": {"classes": ["car", "car"]}`), false},
+		{with(`"detect": {"classes": ["car"], "every": "-1s"}`), false},
+		{with(`"detect": {"classes": ["car"], "score": 1.5}`), false},
+		{with(`"detect": {"classes": ["car"], "max_objects": 101}`), false},
+		{with(`"detect": {"classes": ["car"], "max_objects": 1.5}`), false},
+		{with(`"detect": {"classes": ["car"], "zones": null}`), true},
+		{with(`"detect": {"classes": ["car"], "zones": [null]}`), false},
+		{with(`"detect": {"classes": ["car"], "colour": 1}`), false},
+	}
+	for url, ok := range map[string]bool{
+		"rtsp://h": true, "rtsps://u:p@h:322/a?b=c": true, "mjpeg+http://[::1]/": true, "mjpeg+https://h/a": true,
+		"rtsp:": false, "rtsp:///a": false, "rtsp://h/a b": false, "rtsp://h/#a": false, "RTSP://h": false, "ftp://h/": false, "http://h/": false,
+		"v4l2:/dev/video0": true, "v4l2:///dev/video0?size=640x480": true, "v4l2:/": true, "v4l2://dev": false, "v4l2:dev": false, "v4l2:": false,
+		"whip:": true, "whip:a": false, "whip:\n": false,
+		"file:a": true, "file:/a": true, "file:/": true, "file://a": true, "file:///a": true, "file:": false, "file://": false,
+		"dir:a b": true, "dir:": false, "dir://": false, "dir:\n": true,
+		"a": true, "a/b:c": true, "/": true, "a\nb": true, ":": false, "a:b": false, "": false,
+	} {
+		text, err := json.Marshal(map[string]string{"name": "a", "url": url})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cameras = append(cameras, tried{string(text), ok})
+	}
+	for _, tt := range cameras {
+		value, err := jsonschema.UnmarshalJSON(strings.NewReader(tt.camera))
+		if err != nil {
+			t.Fatalf("%s: %v", tt.camera, err)
+		}
+		if err := schema.Validate(value); (err == nil) != tt.ok {
+			t.Errorf("%s: openapi.json: %v; want accepted %v", tt.camera, err, tt.ok)
+		}
+		// As a request comes there.
+		camera := storedCamera{Camera: map[string]any{}}
+		given, err := readObject([]byte(tt.camera))
+		if err == nil {
+			err = camera.merge(given)
+		}
+		if err == nil {
+			var text []byte
+			if text, err = json.Marshal(camera.Camera); err == nil {
+				_, err = config.ParseCamera(text, "", config.Detector{})
+			}
+		}
+		if (err == nil) != tt.ok {
+			t.Errorf("%s: segd: %v; want accepted %v", tt.camera, err, tt.ok)
+		}
+	}
+}
