@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -50,61 +49,54 @@ func (m *Member) candidates(wants map[string]string, without string) []candidate
 	return boxes
 }
 
-// claim takes the cameras that nobody holds and that are this box's turn to take.
+// claim takes the cameras that nobody holds and that are this box's turn to take. Of very many it looks at some only,
+// in no order, and then does other things for a while.
 func (m *Member) claim(now instant) {
 	m.claimPlan(now)
-	if !m.known || now < m.settled || len(m.free) == 0 || m.closing {
+	if !m.known || now < m.settled || now < m.claimAt || len(m.free) == 0 || m.closing {
 		return
 	}
 	boxes := m.candidates(nil, "")
-	mean := m.mean(boxes)
-	order := make([]string, 0, len(m.free))
-	for camera := range m.free {
-		if _, ok := m.pending[camera]; !ok && now >= m.refused[camera] {
-			order = append(order, camera)
+	self := slices.IndexFunc(boxes, func(c candidate) bool { return c.name == m.cfg.Box })
+	mean, looked := m.mean(boxes), 0
+	for camera, since := range m.free {
+		if looked++; looked > looksAtOnce || len(m.pending) >= claimsAtOnce {
+			break
 		}
-	}
-	slices.Sort(order)
-	for _, camera := range order {
-		if len(m.pending) >= claimsAtOnce {
-			return
+		if _, ok := m.pending[camera]; ok || now < m.refused[camera] {
+			continue
 		}
-		l, since := m.view.leases[camera], m.free[camera]
-		at := since
+		l, at := m.view.leases[camera], since
 		if l.To != "" && l.To != m.cfg.Box && m.view.alive(l.To, m.sessionOf(l.To)) != nil {
 			at += m.meantDelay()
 		}
-		if now < at {
+		switch {
+		case now < at:
+			continue
+		case l.To == m.cfg.Box:
+		case self < 0 || !m.patience().turn(self, camera, l.rate(), m.cameras[camera].Wants, mean, boxes, at, now):
 			continue
 		}
-		if l.To != m.cfg.Box {
-			if wants := m.cameras[camera].Wants; len(wants) > 0 {
-				boxes = m.candidates(wants, "")
-			} else {
-				boxes = m.candidates(nil, "")
-			}
-			if now < m.turn(ranked(camera, l.rate(), mean, boxes), at) {
-				continue
-			}
-		}
 		m.take(camera, l, now-since)
-	}
-}
-
-// turn is from when on this box takes a camera that is free from at on, by who is to run it, the best first: a
-// little after the one before it might have, which may have to look around first.
-func (m *Member) turn(order []candidate, at instant) instant {
-	for _, c := range order {
-		if c.name == m.cfg.Box {
-			return at
+		if self >= 0 {
+			boxes[self].load += l.rate()
+			b := m.view.boxes[m.cfg.Box]
+			boxes[self].full = b.Most > 0 && len(b.cameras)+len(m.pending) >= b.Most
 		}
-		at = max(at, m.view.boxes[c.name].joined+m.settleTime()) + m.rankDelay()
 	}
-	return notSoon
+	m.claimAt = now + claimPause*(m.now()-now)
 }
 
-// notSoon is after any instant.
-const notSoon = instant(math.MaxInt64)
+const (
+	// looksAtOnce is at how many cameras that may be taken a box looks before it does other things.
+	looksAtOnce = 1000
+	// claimPause is for how many times as long it does so.
+	claimPause = 4
+)
+
+func (m *Member) patience() patience {
+	return patience{settle: m.settleTime(), delay: m.rankDelay()}
+}
 
 // settleTime is for how long a box that has joined looks around before it takes anything: those that begin at the
 // same time are known by then.
@@ -405,8 +397,12 @@ func (m *Member) tellRates(now instant) {
 	for camera := range m.mine() {
 		l := m.view.leases[camera]
 		rate := m.cfg.Rate(camera)
-		if rate <= 0 || (l.Rate > 0 && rate < l.Rate*rateChange && l.Rate < rate*rateChange) || len(m.pending) >= claimsAtOnce {
+		if rate <= 0 || (l.Rate > 0 && rate < l.Rate*rateChange && l.Rate < rate*rateChange) {
 			continue
+		}
+		if len(m.pending) >= claimsAtOnce {
+			m.rateAt = now + m.cfg.Timing.Beat // the others
+			return
 		}
 		if _, ok := m.pending[camera]; ok {
 			continue

@@ -124,6 +124,7 @@ type Member struct {
 	view      *view
 	synced    bool
 	settled   instant // from when on cameras are taken
+	claimAt   instant // not before
 	opening   bool
 	renewing  bool
 	renewAt   instant // not before

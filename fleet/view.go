@@ -169,7 +169,7 @@ func (v *view) candidates(wants map[string]string, without string) []candidate {
 		if b.Over || name == without || o.Cordoned || o.Drained || !suits(b.Labels, wants) {
 			continue
 		}
-		list = append(list, candidate{name, b.Capacity, b.load, b.Most > 0 && len(b.cameras) >= b.Most})
+		list = append(list, candidate{name, b.Capacity, b.load, b.Most > 0 && len(b.cameras) >= b.Most, b.Labels, b.joined})
 	}
 	return list
 }
