@@ -131,6 +131,8 @@ type Member struct {
 	beatAt    instant
 	signs     map[string]*silence // of the boxes that are watched
 	subs      map[string]*nats.Subscription
+	ring      []string // the boxes that are this one's to watch
+	ringOf    int      // by that many joins
 	cameras   map[string]Camera
 	known     bool               // cameras have been told
 	free      map[string]instant // cameras that may be taken, since when
@@ -349,9 +351,13 @@ func (m *Member) changed(c change) {
 }
 
 func (m *Member) learn(c change, now instant) {
+	concerned := m.concerns(c.key)
 	cameras, err := m.view.apply(c.key, c.value, c.revision, now)
 	if err != nil {
 		m.log.Warn("a record of the fleet is not read", "key", c.key, "error", err)
+	}
+	if concerned || m.concerns(c.key) {
+		poke(m.driving)
 	}
 	for _, camera := range cameras {
 		m.reconsider(camera, now)
@@ -363,6 +369,14 @@ func (m *Member) learn(c change, now instant) {
 			s.sign(now) // it has been written by then
 		}
 	}
+}
+
+// concerns tells whether a key is this box's, or of a camera that it has.
+func (m *Member) concerns(key string) bool {
+	if camera, ok := cutPrefix(key, cameraKey); ok {
+		return m.view.leases[camera].Box == m.cfg.Box
+	}
+	return key == boxKey+m.cfg.Box
 }
 
 // reconsider looks whether a camera may be taken by now.
@@ -379,7 +393,6 @@ func (m *Member) reconsider(camera string, now instant) {
 	if g, ok := m.moving[camera]; ok && (l.Box == g.to || l.Session == "") {
 		delete(m.moving, camera)
 	}
-	poke(m.driving)
 }
 
 // sync notes that all there was is known.
@@ -408,6 +421,7 @@ func (m *Member) Cameras(list []Camera) {
 	for name := range m.cameras {
 		m.reconsider(name, now)
 	}
+	poke(m.driving)
 	poke(m.kick)
 }
 

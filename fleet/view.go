@@ -39,7 +39,7 @@ type view struct {
 	orders map[string]order
 	leases map[string]lease // by camera
 	plan   lease
-	rates  float64 // of all cameras that were ever held
+	joins  int   // how often a session began or ended
 
 	revision uint64 // the newest that is known
 }
@@ -116,6 +116,7 @@ func (v *view) applyBox(name string, value []byte, revision uint64, now instant)
 		v.boxes[name] = next
 		return nil, err
 	}
+	v.joins++
 	if old != nil {
 		cameras = slices.Collect(maps.Keys(old.cameras))
 		for _, c := range cameras {
