@@ -25,6 +25,7 @@ var (
 	length     = flag.Duration("for", 10*time.Minute, "for how long boxes crash")
 	crashEvery = flag.Duration("crash-every", 20*time.Second, "time from one crash to the next, in the mean")
 	quietFor   = flag.Duration("quiet", 30*time.Second, "how long the stretch is before the first crash in which messages are counted")
+	startIn    = flag.Duration("start", 0, "in what time the boxes start, one after another")
 	settleIn   = flag.Duration("settle", 10*time.Minute, "in what time the cameras are to be placed and even at the beginning")
 	ttl        = flag.Duration("ttl", fleet.DefaultTTL, "how long a box may be silent")
 	seed       = flag.Uint64("seed", 1, "of the moments, the boxes and the cameras' rates")
@@ -77,12 +78,21 @@ func begin(t *testing.T, boxes, cameras int) (x *fixture, start, settle time.Dur
 	http := harness.FreeAddrs(t, 1)[0]
 	x = &fixture{t: t, nats: harness.StartNATS(t, fmt.Sprintf("http: %q", http)), varz: "http://" + http + "/varz", random: rand.New(rand.NewPCG(*seed, 1))}
 	x.sim = newSim(x.nats.URL, boxes, cameras, fleet.Timing{TTL: *ttl}, x.random)
-	x.begun = time.Now()
+	var runs []func()
 	for _, b := range x.all() {
-		if err := x.join(b.name); err != nil {
+		run, err := x.prepare(b.name)
+		if err != nil {
 			t.Fatal(err)
 		}
+		runs = append(runs, run)
 	}
+	x.begun = time.Now()
+	go func() {
+		for i, run := range runs {
+			time.Sleep(time.Until(x.begun.Add(*startIn * time.Duration(i) / time.Duration(len(runs)))))
+			run()
+		}
+	}()
 	said := time.Now()
 	for {
 		time.Sleep(sampleEvery)

@@ -99,13 +99,21 @@ func newSim(url string, boxes, cameras int, timing fleet.Timing, random *rand.Ra
 
 // join starts a box, which has not run yet or has crashed.
 func (s *sim) join(name string) error {
+	run, err := s.prepare(name)
+	if err == nil {
+		run()
+	}
+	return err
+}
+
+// prepare connects a box and returns what starts it.
+func (s *sim) prepare(name string) (run func(), err error) {
 	s.mu.Lock()
 	before := s.boxes[name]
 	s.mu.Unlock()
 	b := &box{sim: s, name: name, capacity: before.capacity, leases: map[int]*fleet.Lease{}}
-	var err error
 	if b.conn, err = nats.Connect(s.url, nats.MaxReconnects(-1), nats.Timeout(10*time.Second)); err != nil {
-		return err
+		return nil, err
 	}
 	b.Member, err = fleet.New(fleet.Config{
 		Conn: b.conn, Site: site, Box: name, Host: "host of " + name, Timing: s.timing, Runner: b, Meter: s,
@@ -114,7 +122,7 @@ func (s *sim) join(name string) error {
 	})
 	if err != nil {
 		b.conn.Close()
-		return err
+		return nil, err
 	}
 	b.Cameras(s.cameras)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -122,8 +130,7 @@ func (s *sim) join(name string) error {
 	s.mu.Lock()
 	s.boxes[name] = b
 	s.mu.Unlock()
-	s.running.Go(func() { _ = b.Member.Run(ctx) })
-	return nil
+	return func() { s.running.Go(func() { _ = b.Member.Run(ctx) }) }, nil
 }
 
 // crash ends a box as SIGKILL would: nobody is told. Its leases are looked at for as long as they are
