@@ -21,16 +21,36 @@ func (m *Member) rateEvery() time.Duration { return 5 * m.cfg.Timing.TTL }
 
 // mean is the share of all boxes' capacity that all cameras take.
 func (m *Member) mean(boxes []candidate) float64 {
-	var load float64
+	load := m.freeLoad
 	for _, b := range m.view.boxes {
 		if !b.Over {
 			load += b.load
 		}
 	}
-	for camera := range m.free {
-		load += m.view.leases[camera].rate()
-	}
 	return meanUse(load, boxes)
+}
+
+// freed is a camera that may be taken.
+type freed struct {
+	since instant
+	look  instant // this box need not look at it before
+	rate  float64
+}
+
+// setFree notes whether a camera may be taken.
+func (m *Member) setFree(camera string, is bool, now instant) {
+	old, was := m.free[camera]
+	switch {
+	case is && !was:
+		f := freed{since: now, rate: m.view.leases[camera].rate()}
+		m.free[camera] = f
+		m.freeLoad += f.rate
+	case was && !is:
+		delete(m.free, camera)
+		if m.freeLoad -= old.rate; len(m.free) == 0 {
+			m.freeLoad = 0 // without what adding up has rounded
+		}
+	}
 }
 
 // candidates are the boxes that may run a camera, this one's with what it is about to take.
@@ -59,27 +79,33 @@ func (m *Member) claim(now instant) {
 	boxes := m.candidates(nil, "")
 	self := slices.IndexFunc(boxes, func(c candidate) bool { return c.name == m.cfg.Box })
 	mean, looked := m.mean(boxes), 0
-	for camera, since := range m.free {
-		if looked++; looked > looksAtOnce || len(m.pending) >= claimsAtOnce {
+	for camera, f := range m.free {
+		if now < f.look {
+			continue
+		}
+		if looked++; looked > looksAtOnce || len(m.pending)+m.unseen() >= claimsAtOnce {
 			break
 		}
 		if _, ok := m.pending[camera]; ok || now < m.refused[camera] {
 			continue
 		}
-		l, at := m.view.leases[camera], since
+		l, at := m.view.leases[camera], f.since
 		if l.To != "" && l.To != m.cfg.Box && m.view.alive(l.To, m.sessionOf(l.To)) != nil {
 			at += m.meantDelay()
 		}
-		switch {
-		case now < at:
-			continue
-		case l.To == m.cfg.Box:
-		case self < 0 || !m.patience().turn(self, camera, l.rate(), m.cameras[camera].Wants, mean, boxes, at, now):
-			continue
+		if l.To != m.cfg.Box {
+			wants := m.cameras[camera].Wants
+			if self < 0 || boxes[self].full || !suits(boxes[self].labels, wants) {
+				continue
+			}
+			if f.look = m.patience().turn(self, camera, f.rate, wants, mean, boxes, at, now); now < f.look {
+				m.free[camera] = f
+				continue
+			}
 		}
-		m.take(camera, l, now-since)
+		m.take(camera, l, now-f.since)
 		if self >= 0 {
-			boxes[self].load += l.rate()
+			boxes[self].load += f.rate
 			b := m.view.boxes[m.cfg.Box]
 			boxes[self].full = b.Most > 0 && len(b.cameras)+len(m.pending) >= b.Most
 		}
@@ -93,6 +119,15 @@ const (
 	// claimPause is for how many times as long it does so.
 	claimPause = 4
 )
+
+// unseen is how many of the leases that this box has taken it has not been told of yet. As long as many are on their
+// way, to all boxes, it takes no more: heartbeats come after them.
+func (m *Member) unseen() int {
+	for len(m.taken) > 0 && m.taken[0] <= m.seen {
+		m.taken = m.taken[1:]
+	}
+	return len(m.taken)
+}
 
 func (m *Member) patience() patience {
 	return patience{settle: m.settleTime(), delay: m.rankDelay()}
@@ -130,6 +165,7 @@ func (m *Member) take(camera string, l lease, free time.Duration) {
 			m.refresh(cameraKey + camera) // somebody has it, or we have and were not told
 			return
 		}
+		m.taken = append(m.taken, next)
 		m.cfg.Meter.Taken(r.Why, free)
 		m.log.Info("this box runs a camera", "camera", camera, "token", next, "from", r.From, "why", string(r.Why))
 		m.learn(change{cameraKey + camera, encode(r), next}, m.now())
@@ -140,9 +176,12 @@ func (m *Member) take(camera string, l lease, free time.Duration) {
 // not run.
 func (m *Member) release() {
 	mine := m.mine()
-	for camera := range mine {
-		if _, ok := m.cameras[camera]; !ok && m.known {
-			m.leaving[camera] = leaving{why: WhyMisfit}
+	if m.misfits && m.known {
+		m.misfits = false
+		for camera := range mine {
+			if _, ok := m.cameras[camera]; !ok {
+				m.leaving[camera] = leaving{why: WhyMisfit}
+			}
 		}
 	}
 	for camera, to := range m.leaving {
@@ -339,8 +378,8 @@ func (m *Member) evenOut(now instant) {
 	if len(m.pending) > 0 {
 		return
 	}
-	for _, since := range m.free {
-		if now-since < 3*m.cfg.Timing.TTL { // later nobody can take it
+	for _, f := range m.free {
+		if now-f.since < 3*m.cfg.Timing.TTL { // later nobody can take it
 			return
 		}
 	}
@@ -369,7 +408,7 @@ func (m *Member) evenOut(now instant) {
 		cameras = append(cameras, placed{camera, l.Box, l.rate(), m.cameras[camera].Wants})
 	}
 	slices.SortFunc(cameras, func(a, b placed) int { return compare(a.camera, b.camera) })
-	for _, g := range plan(boxes, cameras, labels, movesASecond) {
+	for _, g := range plan(boxes, cameras, labels, max(leastMoves, len(boxes)/boxesAMove)) {
 		m.moving[g.camera] = moving{g.to, now + moveTime}
 		m.do(func(ctx context.Context) {
 			if err := m.ask(ctx, g.from, moveRequest{g.camera, g.to, g.why}); err != nil {

@@ -130,14 +130,11 @@ type patience struct {
 	delay  time.Duration // by how much later than the box before it a box takes one
 }
 
-// turn tells whether it is the turn of boxes[self] to take a camera that has been free since at:
+// turn is when boxes[self] takes a camera that has been free since at, as far as is known now:
 // a little after all those that suit the camera better might have taken it, each of which may
-// have to look around first. It looks at no more boxes than it takes to find that out, which of
-// boxes that suit it less are few.
-func (p patience) turn(self int, camera string, rate float64, wants map[string]string, mean float64, boxes []candidate, at, now instant) bool {
-	if boxes[self].full || !suits(boxes[self].labels, wants) {
-		return false
-	}
+// have to look around first. If that is later than now it may be later still: no more boxes are
+// looked at than it takes to find out that it is.
+func (p patience) turn(self int, camera string, rate float64, wants map[string]string, mean float64, boxes []candidate, at, now instant) instant {
 	seed := seed(camera)
 	own := boxes[self].rank(seed, rate, mean)
 	var before time.Duration
@@ -147,11 +144,11 @@ func (p patience) turn(self int, camera string, rate float64, wants map[string]s
 			continue
 		}
 		before += p.delay
-		if at = max(at, b.joined+p.settle); now < at+before {
-			return false
+		if at = max(at, b.joined+p.settle); at+before > now {
+			break
 		}
 	}
-	return now >= at
+	return at + before
 }
 
 // meanUse is the share of the boxes' capacity that load takes.

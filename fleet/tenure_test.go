@@ -121,14 +121,15 @@ func TestTurn(t *testing.T) {
 			order := ranked(c.Name, 10, 0.5, able)
 			for self := range boxes {
 				when := at + p.delay*time.Duration(slices.IndexFunc(order, func(b candidate) bool { return b.name == boxes[self].name }))
-				turn := func(now instant) bool { return p.turn(self, c.Name, 10, wants, 0.5, boxes, at, now) }
-				switch {
-				case when < at: // it may not run it
-					if turn(at + time.Hour) {
-						t.Fatalf("%s takes %s", boxes[self].name, c.Name)
-					}
-				case turn(when-1) || !turn(when):
-					t.Fatalf("%s takes %s at %v: %v; a moment earlier: %v", boxes[self].name, c.Name, when, turn(when), turn(when-1))
+				if when < at {
+					continue // it may not run it
+				}
+				turn := func(now instant) instant { return p.turn(self, c.Name, 10, wants, 0.5, boxes, at, now) }
+				if turn(when) != when || turn(when-1) < when || turn(at+time.Hour) != when {
+					t.Fatalf("%s takes %s at %v, %v, %v, want %v", boxes[self].name, c.Name, turn(when-1), turn(when), turn(at+time.Hour), when)
+				}
+				if next := turn(at - 1); next > when {
+					t.Fatalf("%s looks at %s again at %v; it takes it at %v", boxes[self].name, c.Name, next, when)
 				}
 			}
 		}
@@ -137,10 +138,8 @@ func TestTurn(t *testing.T) {
 	first := slices.IndexFunc(boxes, func(b candidate) bool { return b.name == order[0].name })
 	second := slices.IndexFunc(boxes, func(b candidate) bool { return b.name == order[1].name })
 	boxes[first].joined = at
-	for now, want := range map[instant]bool{at + p.delay: false, at + p.settle: false, at + p.settle + p.delay: true} {
-		if got := p.turn(second, "x", 10, nil, 0.5, boxes, at, now); got != want {
-			t.Errorf("the second takes it %v after the first has joined: %v", now-at, got)
-		}
+	if got, want := p.turn(second, "x", 10, nil, 0.5, boxes, at, at), at+p.settle+p.delay; got != want {
+		t.Errorf("the second takes it at %v, want %v", got, want)
 	}
 }
 
