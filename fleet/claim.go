@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -22,16 +21,36 @@ func (m *Member) rateEvery() time.Duration { return 5 * m.cfg.Timing.TTL }
 
 // mean is the share of all boxes' capacity that all cameras take.
 func (m *Member) mean(boxes []candidate) float64 {
-	var load float64
+	load := m.freeLoad
 	for _, b := range m.view.boxes {
 		if !b.Over {
 			load += b.load
 		}
 	}
-	for camera := range m.free {
-		load += m.view.leases[camera].rate()
-	}
 	return meanUse(load, boxes)
+}
+
+// freed is a camera that may be taken.
+type freed struct {
+	since instant
+	look  instant // this box need not look at it before
+	rate  float64
+}
+
+// setFree notes whether a camera may be taken.
+func (m *Member) setFree(camera string, is bool, now instant) {
+	old, was := m.free[camera]
+	switch {
+	case is && !was:
+		f := freed{since: now, rate: m.view.leases[camera].rate()}
+		m.free[camera] = f
+		m.freeLoad += f.rate
+	case was && !is:
+		delete(m.free, camera)
+		if m.freeLoad -= old.rate; len(m.free) == 0 {
+			m.freeLoad = 0 // without what adding up has rounded
+		}
+	}
 }
 
 // candidates are the boxes that may run a camera, this one's with what it is about to take.
@@ -50,61 +69,69 @@ func (m *Member) candidates(wants map[string]string, without string) []candidate
 	return boxes
 }
 
-// claim takes the cameras that nobody holds and that are this box's turn to take.
+// claim takes the cameras that nobody holds and that are this box's turn to take. Of very many it looks at some only,
+// in no order, and then does other things for a while.
 func (m *Member) claim(now instant) {
 	m.claimPlan(now)
-	if !m.known || now < m.settled || len(m.free) == 0 || m.ending {
+	if !m.known || now < m.settled || now < m.claimAt || len(m.free) == 0 || m.ending {
 		return
 	}
 	boxes := m.candidates(nil, "")
-	mean := m.mean(boxes)
-	order := make([]string, 0, len(m.free))
-	for camera := range m.free {
-		if _, ok := m.pending[camera]; !ok && now >= m.refused[camera] {
-			order = append(order, camera)
+	self := slices.IndexFunc(boxes, func(c candidate) bool { return c.name == m.cfg.Box })
+	mean, looked := m.mean(boxes), 0
+	for camera, f := range m.free {
+		if now < f.look {
+			continue
 		}
-	}
-	slices.Sort(order)
-	for _, camera := range order {
-		if len(m.pending) >= claimsAtOnce {
-			return
+		if looked++; looked > looksAtOnce || len(m.pending)+m.unseen() >= claimsAtOnce {
+			break
 		}
-		l, since := m.view.leases[camera], m.free[camera]
-		at := since
+		if _, ok := m.pending[camera]; ok || now < m.refused[camera] {
+			continue
+		}
+		l, at := m.view.leases[camera], f.since
 		if l.To != "" && l.To != m.cfg.Box && m.view.alive(l.To, m.sessionOf(l.To)) != nil {
 			at += m.meantDelay()
 		}
-		if now < at {
-			continue
-		}
 		if l.To != m.cfg.Box {
-			if wants := m.cameras[camera].Wants; len(wants) > 0 {
-				boxes = m.candidates(wants, "")
-			} else {
-				boxes = m.candidates(nil, "")
+			wants := m.cameras[camera].Wants
+			if self < 0 || boxes[self].full || !suits(boxes[self].labels, wants) {
+				continue
 			}
-			if now < m.turn(ranked(camera, l.rate(), mean, boxes), at) {
+			if f.look = m.patience().turn(self, camera, f.rate, wants, mean, boxes, at, now); now < f.look {
+				m.free[camera] = f
 				continue
 			}
 		}
-		m.take(camera, l, now-since)
-	}
-}
-
-// turn is from when on this box takes a camera that is free from at on, by who is to run it, the best first: a
-// little after the one before it might have, which may have to look around first.
-func (m *Member) turn(order []candidate, at instant) instant {
-	for _, c := range order {
-		if c.name == m.cfg.Box {
-			return at
+		m.take(camera, l, now-f.since)
+		if self >= 0 {
+			boxes[self].load += f.rate
+			b := m.view.boxes[m.cfg.Box]
+			boxes[self].full = b.Most > 0 && len(b.cameras)+len(m.pending) >= b.Most
 		}
-		at = max(at, m.view.boxes[c.name].joined+m.settleTime()) + m.rankDelay()
 	}
-	return notSoon
+	m.claimAt = now + claimPause*(m.now()-now)
 }
 
-// notSoon is after any instant.
-const notSoon = instant(math.MaxInt64)
+const (
+	// looksAtOnce is at how many cameras that may be taken a box looks before it does other things.
+	looksAtOnce = 1000
+	// claimPause is for how many times as long it does so.
+	claimPause = 4
+)
+
+// unseen is how many of the leases that this box has taken it has not been told of yet. As long as many are on their
+// way, to all boxes, it takes no more: heartbeats come after them.
+func (m *Member) unseen() int {
+	for len(m.taken) > 0 && m.taken[0] <= m.seen {
+		m.taken = m.taken[1:]
+	}
+	return len(m.taken)
+}
+
+func (m *Member) patience() patience {
+	return patience{settle: m.settleTime(), delay: m.rankDelay()}
+}
 
 // settleTime is for how long a box that has joined looks around before it takes anything: those that begin at the
 // same time are known by then.
@@ -138,6 +165,7 @@ func (m *Member) take(camera string, l lease, free time.Duration) {
 			m.refresh(cameraKey + camera) // somebody has it, or we have and were not told
 			return
 		}
+		m.taken = append(m.taken, next)
 		m.cfg.Meter.Taken(r.Why, free)
 		m.log.Info("this box runs a camera", "camera", camera, "token", next, "from", r.From, "why", string(r.Why))
 		m.learn(change{cameraKey + camera, encode(r), next}, m.now())
@@ -148,9 +176,12 @@ func (m *Member) take(camera string, l lease, free time.Duration) {
 // not run.
 func (m *Member) release() {
 	mine := m.mine()
-	for camera := range mine {
-		if _, ok := m.cameras[camera]; !ok && m.known {
-			m.leaving[camera] = leaving{why: WhyMisfit}
+	if m.misfits && m.known {
+		m.misfits = false
+		for camera := range mine {
+			if _, ok := m.cameras[camera]; !ok {
+				m.leaving[camera] = leaving{why: WhyMisfit}
+			}
 		}
 	}
 	for camera, to := range m.leaving {
@@ -361,8 +392,8 @@ func (m *Member) evenOut(now instant) {
 	if len(m.pending) > 0 {
 		return
 	}
-	for _, since := range m.free {
-		if now-since < 3*m.cfg.Timing.TTL { // later nobody can take it
+	for _, f := range m.free {
+		if now-f.since < 3*m.cfg.Timing.TTL { // later nobody can take it
 			return
 		}
 	}
@@ -391,7 +422,7 @@ func (m *Member) evenOut(now instant) {
 		cameras = append(cameras, placed{camera, l.Box, l.rate(), m.cameras[camera].Wants})
 	}
 	slices.SortFunc(cameras, func(a, b placed) int { return compare(a.camera, b.camera) })
-	for _, g := range plan(boxes, cameras, labels, movesASecond) {
+	for _, g := range plan(boxes, cameras, labels, max(leastMoves, len(boxes)/boxesAMove)) {
 		m.moving[g.camera] = moving{g.to, now + moveTime}
 		m.do(func(ctx context.Context) {
 			if err := m.ask(ctx, g.from, moveRequest{g.camera, g.to, g.why}); err != nil {
@@ -419,8 +450,12 @@ func (m *Member) tellRates(now instant) {
 	for camera := range m.mine() {
 		l := m.view.leases[camera]
 		rate := m.cfg.Rate(camera)
-		if rate <= 0 || (l.Rate > 0 && rate < l.Rate*rateChange && l.Rate < rate*rateChange) || len(m.pending) >= claimsAtOnce {
+		if rate <= 0 || (l.Rate > 0 && rate < l.Rate*rateChange && l.Rate < rate*rateChange) {
 			continue
+		}
+		if len(m.pending) >= claimsAtOnce {
+			m.rateAt = now + m.cfg.Timing.Beat // the others
+			return
 		}
 		if _, ok := m.pending[camera]; ok {
 			continue

@@ -20,11 +20,15 @@ const (
 	// it is noticed as fast.
 	watchers = 5
 	// claimsAtOnce bounds the changes that are under way.
-	claimsAtOnce = 32
+	claimsAtOnce = 8
 	// leavingAtOnce is how many cameras a drained box gives away at a time.
 	leavingAtOnce = 4
-	// movesASecond bounds how many cameras the plan moves.
-	movesASecond = 4
+	// leastMoves and boxesAMove bound how many cameras the plan moves a second: one for so many
+	// boxes, and in a small fleet so many.
+	leastMoves = 4
+	boxesAMove = 4
+	// stepPause is from one look at what there is to do to the next, at least.
+	stepPause = 5 * time.Millisecond
 	// moveTime is for how long a move that was asked for counts as under way.
 	moveTime = 10 * time.Second
 	// refusedTime is for how long a box does not take a camera again that it could not run.
@@ -128,15 +132,22 @@ type Member struct {
 	view      *view
 	synced    bool
 	settled   instant // from when on cameras are taken
+	claimAt   instant // not before
 	opening   bool
 	renewing  bool
 	renewAt   instant // not before
 	beatAt    instant
 	signs     map[string]*silence // of the boxes that are watched
 	subs      map[string]*nats.Subscription
+	ring      []string // the boxes that are this one's to watch
+	ringOf    int      // by that many joins
 	cameras   map[string]Camera
 	known     bool               // cameras have been told
-	free      map[string]instant // cameras that may be taken, since when
+	free      map[string]freed   // cameras that may be taken
+	freeLoad  float64            // their rates
+	taken     []uint64           // revisions of leases that this box has taken
+	seen      uint64             // the newest revision that the watch has told of
+	misfits   bool               // it may have cameras that are there no more
 	pending   map[string]float64 // those that are being taken, and their rates
 	leaving   map[string]leaving
 	refused   map[string]instant // cameras that could not be run here, until when
@@ -222,7 +233,7 @@ func New(cfg Config) (*Member, error) {
 		cfg: cfg, log: cfg.Logger, store: s, began: time.Now(),
 		kick: make(chan struct{}, 1), driving: make(chan struct{}, 1),
 		view: newView(), signs: map[string]*silence{}, subs: map[string]*nats.Subscription{},
-		cameras: map[string]Camera{}, free: map[string]instant{}, pending: map[string]float64{},
+		cameras: map[string]Camera{}, free: map[string]freed{}, pending: map[string]float64{},
 		leaving: map[string]leaving{}, refused: map[string]instant{}, running: map[string]uint64{},
 		fencing: map[string]bool{}, moving: map[string]moving{},
 	}
@@ -250,7 +261,7 @@ func (m *Member) Run(ctx context.Context) error {
 	}
 	var parts sync.WaitGroup
 	watching, stopWatch := context.WithCancel(all)
-	parts.Go(func() { m.store.watch(watching, m.changed, m.sync) })
+	parts.Go(func() { m.store.watch(watching, m.told, m.sync) })
 	parts.Go(func() { m.drive(all) })
 	requests, err := m.serve()
 	if err == nil {
@@ -304,6 +315,7 @@ func (m *Member) loop(ctx context.Context) {
 		m.mu.Lock()
 		m.step(m.now())
 		m.mu.Unlock()
+		time.Sleep(stepPause) // much may change at once
 	}
 }
 
@@ -347,6 +359,14 @@ func (m *Member) do(f func(ctx context.Context)) {
 	})
 }
 
+// told takes in what the watch tells.
+func (m *Member) told(c change) {
+	m.mu.Lock()
+	m.seen = max(m.seen, c.revision)
+	m.mu.Unlock()
+	m.changed(c)
+}
+
 // changed takes in what a key of the bucket has become.
 func (m *Member) changed(c change) {
 	m.mu.Lock()
@@ -358,9 +378,14 @@ func (m *Member) changed(c change) {
 }
 
 func (m *Member) learn(c change, now instant) {
+	concerned := m.concerns(c.key)
 	cameras, err := m.view.apply(c.key, c.value, c.revision, now)
 	if err != nil {
 		m.log.Warn("a record of the fleet is not read", "key", c.key, "error", err)
+	}
+	if concerned || m.concerns(c.key) {
+		m.misfits = true
+		poke(m.driving)
 	}
 	for _, camera := range cameras {
 		m.reconsider(camera, now)
@@ -374,21 +399,22 @@ func (m *Member) learn(c change, now instant) {
 	}
 }
 
+// concerns tells whether a key is this box's, or of a camera that it has.
+func (m *Member) concerns(key string) bool {
+	if camera, ok := cutPrefix(key, cameraKey); ok {
+		return m.view.leases[camera].Box == m.cfg.Box
+	}
+	return key == boxKey+m.cfg.Box
+}
+
 // reconsider looks whether a camera may be taken by now.
 func (m *Member) reconsider(camera string, now instant) {
 	_, known := m.cameras[camera]
-	if known && m.view.holder(m.view.leases[camera]) == nil {
-		if _, ok := m.free[camera]; !ok {
-			m.free[camera] = now
-		}
-	} else {
-		delete(m.free, camera)
-	}
 	l := m.view.leases[camera]
+	m.setFree(camera, known && m.view.holder(l) == nil, now)
 	if g, ok := m.moving[camera]; ok && (l.Box == g.to || l.Session == "") {
 		delete(m.moving, camera)
 	}
-	poke(m.driving)
 }
 
 // sync notes that all there was is known.
@@ -403,7 +429,7 @@ func (m *Member) sync() {
 func (m *Member) Cameras(list []Camera) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.known = true
+	m.known, m.misfits = true, true
 	now := m.now()
 	old := m.cameras
 	m.cameras = make(map[string]Camera, len(list))
@@ -419,6 +445,7 @@ func (m *Member) Cameras(list []Camera) {
 	for name := range m.cameras {
 		m.reconsider(name, now)
 	}
+	poke(m.driving)
 	poke(m.kick)
 }
 
@@ -433,10 +460,8 @@ func (m *Member) mine() map[string]bool {
 	return nil
 }
 
-// wanted are the leases of what this box is to run.
+// wanted are the leases of what this box is to run. It needs mu.
 func (m *Member) wanted() map[string]*Lease {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	session, all := m.session(), map[string]*Lease{}
 	if m.closing {
 		return all
@@ -472,13 +497,14 @@ func (m *Member) drive(ctx context.Context) {
 			return
 		case <-m.driving:
 		}
+		m.mu.Lock()
 		want := m.wanted()
 		tokens := make(map[string]uint64, len(want))
 		for camera, l := range want {
 			tokens[camera] = l.Token
 		}
-		m.mu.Lock()
 		same := maps.Equal(tokens, m.running)
+		maps.Copy(m.running, tokens) // from now on: none is given up before the Runner has ended it
 		m.mu.Unlock()
 		if same {
 			continue

@@ -520,6 +520,26 @@ func TestHandOverWaits(t *testing.T) {
 	}
 }
 
+// A camera that is handed over while it is about to begin here is not given up before it has begun and ended.
+func TestHandOverWaitsForBegin(t *testing.T) {
+	s := startNATS(t)
+	begin := make(chan struct{})
+	a := join(t, s.ClientURL(), "a", cameras(1), func(b *testBox, _ *Config) { b.stopped = begin })
+	until(t, "it has the lease", func() bool { box, _ := a.Holder("c000"); return box == "a" })
+	b := join(t, s.ClientURL(), "b", cameras(1), nil)
+	until(t, "the second box has joined", func() bool { return len(a.Status().Boxes) == 2 && b.Status().Publishing })
+	time.Sleep(testTiming.TTL / 4)
+	if err := a.handOver("c000", "b", WhyMove); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(testTiming.TTL)
+	if len(b.valid()) > 0 {
+		t.Error("it was taken while the first box was about to run it")
+	}
+	close(begin)
+	allRun(t, 1, b)
+}
+
 // A rate that a lease has been told stays with the camera, and its token does not change with it.
 func TestRates(t *testing.T) {
 	s := startNATS(t)

@@ -2,11 +2,10 @@ package fleet
 
 import (
 	"cmp"
-	"hash/fnv"
-	"io"
 	"maps"
 	"math"
 	"slices"
+	"time"
 )
 
 const (
@@ -28,19 +27,34 @@ type candidate struct {
 	capacity float64 // frames a second
 	load     float64 // of that, in use
 	full     bool    // it has as many cameras as it takes
+	labels   map[string]string
+	joined   instant
 }
 
-// score is how well a box suits a camera: that of rendezvous hashing with weights
-// (Mosharaf, Schindelhauer: the highest of -w/ln(u)), so each box is first for a share of
-// the cameras as large as its weight, and a change of one box's weight moves to it or away
+// score is how well a box suits a camera, given by its seed: that of rendezvous hashing with
+// weights (Mosharaf, Schindelhauer: the highest of -w/ln(u)), so each box is first for a share
+// of the cameras as large as its weight, and a change of one box's weight moves to it or away
 // from it only.
-func score(camera, box string, weight float64) float64 {
-	h := fnv.New64a()
-	_, _ = io.WriteString(h, camera)
-	_, _ = h.Write([]byte{0})
-	_, _ = io.WriteString(h, box)
-	u := (float64(mix(h.Sum64())>>11) + 0.5) / (1 << 53)
+func score(seed uint64, box string, weight float64) float64 {
+	u := (float64(mix(fnv1a(seed, box))>>11) + 0.5) / (1 << 53)
 	return -weight / math.Log(u)
+}
+
+// seed is what score needs of a camera's name, or of another one's.
+func seed(camera string) uint64 { return fnv1a(fnvOffset, camera) * fnvPrime }
+
+const (
+	fnvOffset = 0xcbf29ce484222325
+	fnvPrime  = 0x100000001b3
+)
+
+// fnv1a is hash/fnv's New64a, going on from h: without garbage for each pair of a camera and a
+// box.
+func fnv1a(h uint64, s string) uint64 {
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * fnvPrime
+	}
+	return h
 }
 
 // mix is SplitMix64's finaliser: names that differ in the last letter differ in every bit.
@@ -54,11 +68,9 @@ func mix(x uint64) uint64 {
 func (c candidate) use(rate float64) float64 { return (c.load + rate) / c.capacity }
 
 // class is 0 for a box with room, 1 for one that would be fuller than the others, 2 for
-// one that would drop frames, 3 for one that takes no more.
+// one that would drop frames.
 func (c candidate) class(rate, mean float64) int {
 	switch {
-	case c.full:
-		return 3
 	case c.use(rate) > 1:
 		return 2
 	case c.use(rate/2) > mean*(1+slack):
@@ -67,36 +79,76 @@ func (c candidate) class(rate, mean float64) int {
 	return 0
 }
 
-// ranked orders the boxes that may run a camera of that rate, the best first; mean is the
-// share of all capacity that all cameras take. Boxes that are full are left out. Those that
-// would drop frames come by how few.
+// rank is how well a box suits a camera.
+type rank struct {
+	class int
+	score float64
+	name  string
+}
+
+// rank is that of a camera of that seed and rate; mean is the share of all capacity that all
+// cameras take. Boxes that would drop frames come by how few.
+func (c *candidate) rank(seed uint64, rate, mean float64) rank {
+	r := rank{class: c.class(rate, mean), name: c.name}
+	if r.class >= 2 {
+		r.score = -c.use(rate)
+	} else {
+		r.score = score(seed, c.name, max(c.capacity-c.load, leastWeight*c.capacity))
+	}
+	return r
+}
+
+// compare is negative if a comes before b.
+func (a rank) compare(b rank) int {
+	return cmp.Or(a.class-b.class, cmp.Compare(b.score, a.score), cmp.Compare(a.name, b.name))
+}
+
+// ranked orders the boxes that may run a camera of that rate, the best first. Boxes that are
+// full are left out.
 func ranked(camera string, rate, mean float64, boxes []candidate) []candidate {
 	type scored struct {
 		candidate
-		class int
-		score float64
+		rank rank
 	}
 	all := make([]scored, 0, len(boxes))
 	for _, b := range boxes {
-		s := scored{b, b.class(rate, mean), 0}
-		switch s.class {
-		case 3:
-			continue
-		case 2:
-			s.score = -b.use(rate)
-		default:
-			s.score = score(camera, b.name, max(b.capacity-b.load, leastWeight*b.capacity))
+		if !b.full {
+			all = append(all, scored{b, b.rank(seed(camera), rate, mean)})
 		}
-		all = append(all, s)
 	}
-	slices.SortFunc(all, func(a, b scored) int {
-		return cmp.Or(a.class-b.class, cmp.Compare(b.score, a.score), cmp.Compare(a.name, b.name))
-	})
+	slices.SortFunc(all, func(a, b scored) int { return a.rank.compare(b.rank) })
 	list := make([]candidate, len(all))
 	for i, s := range all {
 		list[i] = s.candidate
 	}
 	return list
+}
+
+// patience is when a box takes cameras that nobody holds.
+type patience struct {
+	settle time.Duration // for how long a box that has joined takes none
+	delay  time.Duration // by how much later than the box before it a box takes one
+}
+
+// turn is when boxes[self] takes a camera that has been free since at, as far as is known now:
+// a little after all those that suit the camera better might have taken it, each of which may
+// have to look around first. If that is later than now it may be later still: no more boxes are
+// looked at than it takes to find out that it is.
+func (p patience) turn(self int, camera string, rate float64, wants map[string]string, mean float64, boxes []candidate, at, now instant) instant {
+	seed := seed(camera)
+	own := boxes[self].rank(seed, rate, mean)
+	var before time.Duration
+	for i := range boxes {
+		b := &boxes[i]
+		if i == self || b.full || b.rank(seed, rate, mean).compare(own) > 0 || !suits(b.labels, wants) {
+			continue
+		}
+		before += p.delay
+		if at = max(at, b.joined+p.settle); at+before > now {
+			break
+		}
+	}
+	return at + before
 }
 
 // meanUse is the share of the boxes' capacity that load takes.
@@ -187,7 +239,8 @@ func best(order []*candidate, held map[string][]placed, labels map[string]map[st
 				if from.use(-c.rate) < to.use(c.rate) || !suits(labels[to.name], c.wants) {
 					continue
 				}
-				if s := score(c.camera, to.name, 1) / score(c.camera, from.name, 1); at < 0 || s > highest {
+				seed := seed(c.camera)
+				if s := score(seed, to.name, 1) / score(seed, from.name, 1); at < 0 || s > highest {
 					at, highest = i, s
 				}
 			}
@@ -202,11 +255,7 @@ func best(order []*candidate, held map[string][]placed, labels map[string]map[st
 // ring are those of boxes whose life self watches: the k that follow it in the order of
 // their names' hashes, so that those who watch a box stand in no rack of its own.
 func ring(self string, boxes []string, k int) []string {
-	place := func(name string) uint64 {
-		h := fnv.New64a()
-		_, _ = io.WriteString(h, name)
-		return mix(h.Sum64())
-	}
+	place := func(name string) uint64 { return mix(fnv1a(fnvOffset, name)) }
 	set := map[string]bool{}
 	for _, b := range boxes {
 		if b != self {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -273,15 +274,15 @@ func (m *Member) watchOthers(now instant) {
 	if b := m.view.boxes[m.cfg.Box]; b == nil || b.Over {
 		return // it has not joined yet
 	}
-	watched := ring(m.cfg.Box, m.view.running(), watchers)
-	mine := map[string]bool{m.cfg.Box: true}
-	for _, box := range watched {
-		mine[box] = true
+	if m.ringOf != m.view.joins {
+		m.ring, m.ringOf = ring(m.cfg.Box, m.view.running(), watchers), m.view.joins
+	}
+	for _, box := range m.ring {
 		m.watchBox(box, now)
 		m.fence(box)
 	}
 	for box, sub := range m.subs {
-		if !mine[box] {
+		if box != m.cfg.Box && !slices.Contains(m.ring, box) {
 			_ = sub.Unsubscribe() // a connection that is lost has none
 			delete(m.subs, box)
 			delete(m.signs, box)

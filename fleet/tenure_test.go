@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -92,8 +93,68 @@ func TestRankedByRoom(t *testing.T) {
 	if want := "free fuller over far over"; strings.Join(got, " ") != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if s := score("x", "free", 90); s <= 0 || math.IsInf(s, 0) {
+	if s := score(seed("x"), "free", 90); s <= 0 || math.IsInf(s, 0) {
 		t.Errorf("score %v", s)
+	}
+}
+
+// Each box has its turn after those before it, whatever it looks at; one that has just joined makes those after it wait.
+func TestTurn(t *testing.T) {
+	p := patience{settle: time.Second, delay: 100 * time.Millisecond}
+	var boxes []candidate
+	for i := range 30 {
+		b := candidate{name: fmt.Sprintf("box%d", i), capacity: 100, load: float64(i) * 3, full: i%10 == 9, joined: never}
+		if i%2 == 0 {
+			b.labels = map[string]string{"gpu": "true"}
+		}
+		boxes = append(boxes, b)
+	}
+	const at = 10 * time.Second
+	for _, wants := range []map[string]string{nil, {"gpu": "true"}} {
+		for _, c := range cameras(50) {
+			var able []candidate
+			for _, b := range boxes {
+				if suits(b.labels, wants) {
+					able = append(able, b)
+				}
+			}
+			order := ranked(c.Name, 10, 0.5, able)
+			for self := range boxes {
+				when := at + p.delay*time.Duration(slices.IndexFunc(order, func(b candidate) bool { return b.name == boxes[self].name }))
+				if when < at {
+					continue // it may not run it
+				}
+				turn := func(now instant) instant { return p.turn(self, c.Name, 10, wants, 0.5, boxes, at, now) }
+				if turn(when) != when || turn(when-1) < when || turn(at+time.Hour) != when {
+					t.Fatalf("%s takes %s at %v, %v, %v, want %v", boxes[self].name, c.Name, turn(when-1), turn(when), turn(at+time.Hour), when)
+				}
+				if next := turn(at - 1); next > when {
+					t.Fatalf("%s looks at %s again at %v; it takes it at %v", boxes[self].name, c.Name, next, when)
+				}
+			}
+		}
+	}
+	order := ranked("x", 10, 0.5, boxes)
+	first := slices.IndexFunc(boxes, func(b candidate) bool { return b.name == order[0].name })
+	second := slices.IndexFunc(boxes, func(b candidate) bool { return b.name == order[1].name })
+	boxes[first].joined = at
+	if got, want := p.turn(second, "x", 10, nil, 0.5, boxes, at, at), at+p.settle+p.delay; got != want {
+		t.Errorf("the second takes it at %v, want %v", got, want)
+	}
+}
+
+// A box looks at ten thousand cameras that others take first in little time, and makes no garbage.
+func BenchmarkTurn(b *testing.B) {
+	p := patience{settle: time.Second, delay: 100 * time.Millisecond}
+	boxes := make([]candidate, 200)
+	for i := range boxes {
+		boxes[i] = candidate{name: fmt.Sprintf("box%d", i), capacity: 100, joined: never}
+	}
+	list := cameras(10000)
+	for b.Loop() {
+		for _, c := range list {
+			p.turn(0, c.Name, 10, nil, 0.5, boxes, 0, 0)
+		}
 	}
 }
 

@@ -37,15 +37,16 @@ type boxView struct {
 type view struct {
 	boxes  map[string]*boxView
 	orders map[string]order
-	leases map[string]lease // by camera
+	leases map[string]lease           // by camera
+	named  map[string]map[string]bool // cameras by the box that their lease names, whatever its session
 	plan   lease
-	rates  float64 // of all cameras that were ever held
+	joins  int // how often a session began or ended
 
 	revision uint64 // the newest that is known
 }
 
 func newView() *view {
-	return &view{boxes: map[string]*boxView{}, orders: map[string]order{}, leases: map[string]lease{}}
+	return &view{boxes: map[string]*boxView{}, orders: map[string]order{}, leases: map[string]lease{}, named: map[string]map[string]bool{}}
 }
 
 // alive is the box of that name if that session of it is not over.
@@ -94,6 +95,7 @@ func (v *view) apply(key string, value []byte, revision uint64, now instant) (ca
 		}
 		r, err := decode[record](value)
 		v.remove(camera)
+		v.name(camera, r.Box)
 		v.leases[camera] = lease{r, revision}
 		v.add(camera)
 		return []string{camera}, err
@@ -116,6 +118,7 @@ func (v *view) applyBox(name string, value []byte, revision uint64, now instant)
 		v.boxes[name] = next
 		return nil, err
 	}
+	v.joins++
 	if old != nil {
 		cameras = slices.Collect(maps.Keys(old.cameras))
 		for _, c := range cameras {
@@ -123,13 +126,29 @@ func (v *view) applyBox(name string, value []byte, revision uint64, now instant)
 		}
 	}
 	v.boxes[name] = next
-	for camera, l := range v.leases {
-		if l.Box == name && l.Session == b.Session {
+	for camera := range v.named[name] {
+		if v.leases[camera].Session == b.Session {
 			v.add(camera)
 			cameras = append(cameras, camera)
 		}
 	}
 	return cameras, err
+}
+
+// name notes that a camera's lease names that box from now on.
+func (v *view) name(camera, box string) {
+	if old := v.leases[camera].Box; old != "" {
+		if delete(v.named[old], camera); len(v.named[old]) == 0 {
+			delete(v.named, old)
+		}
+	}
+	if box == "" {
+		return
+	}
+	if v.named[box] == nil {
+		v.named[box] = map[string]bool{}
+	}
+	v.named[box][camera] = true
 }
 
 // remove and add have a camera's holder hold it no more, and hold it.
@@ -169,7 +188,7 @@ func (v *view) candidates(wants map[string]string, without string) []candidate {
 		if b.Over || b.Leaving || name == without || o.Cordoned || o.Drained || !suits(b.Labels, wants) {
 			continue
 		}
-		list = append(list, candidate{name, b.Capacity, b.load, b.Most > 0 && len(b.cameras) >= b.Most})
+		list = append(list, candidate{name, b.Capacity, b.load, b.Most > 0 && len(b.cameras) >= b.Most, b.Labels, b.joined})
 	}
 	return list
 }
