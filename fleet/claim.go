@@ -432,7 +432,8 @@ func (m *Member) evenOut(now instant) {
 	}
 }
 
-// cleanUp removes the keys of boxes that have been over for long.
+// cleanUp removes the keys of boxes that have been over for long. What they renewed stays: it is small, and a box that
+// comes again goes on from its revision.
 func (m *Member) cleanUp(now instant) {
 	for name, b := range m.view.boxes {
 		if b.Over && b.Session != "" && now-b.since >= forgetAfter {

@@ -6,15 +6,17 @@
 //
 // # Who holds what
 //
-// One key-value bucket has a key for each box, each camera and each order of an operator.
+// One key-value bucket has two keys for each box, and one for each camera and each order of an operator.
 // Every change is a compare-and-set on the key's revision, so the server decides between
 // two who want the same thing. The revision at which a camera's lease was taken is its
 // fencing token: it is greater than those of all who held the camera before. Whoever
 // consumes what is published and keeps to the highest token sees one box.
 //
-// A box that runs says so several times a second by a heartbeat, and renews its key every
-// few seconds. Those who watch it and have heard nothing for Timing.TTL end its session by
-// compare-and-set on its key; what that session held may then be taken. A box in turn
+// A box that runs says so several times a second by a heartbeat, and renews a key of its own
+// every few seconds, of which its heartbeats tell the revision: all boxes are told of all
+// other keys, of these only those five that watch it. Who watches it and has heard nothing
+// for Timing.TTL ends its session by compare-and-set on the key that it renews, and then says
+// so in the box's other key; what that session held may then be taken. A box in turn
 // publishes only while (Lease.Valid)
 //
 //   - a heartbeat that it sent less than TTL ago has come back to it, and

@@ -390,13 +390,6 @@ func (m *Member) learn(c change, now instant) {
 	for _, camera := range cameras {
 		m.reconsider(camera, now)
 	}
-	if name, ok := cutPrefix(c.key, boxKey); ok && m.view.boxes[name].revision == c.revision {
-		if s := m.signs[name]; s != nil {
-			b := m.view.boxes[name]
-			s.session, s.revision = b.Session, b.revision
-			s.sign(now) // it has been written by then
-		}
-	}
 }
 
 // concerns tells whether a key is this box's, or of a camera that it has.

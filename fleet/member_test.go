@@ -557,3 +557,54 @@ func TestRates(t *testing.T) {
 		t.Errorf("load %v of the box that has them next; want 50", load)
 	}
 }
+
+// What a box renews is told to no box but those that watch it.
+func TestQuiet(t *testing.T) {
+	s := startNATS(t)
+	a, b := join(t, s.ClientURL(), "a", cameras(4), nil), join(t, s.ClientURL(), "b", cameras(4), nil)
+	allRun(t, 4, a, b)
+	revision := func() uint64 {
+		_, r, err := a.store.life(t.Context(), "b")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	a.mu.Lock()
+	seen := a.seen
+	a.mu.Unlock()
+	for range 2 {
+		before := revision()
+		until(t, "the box has renewed its key", func() bool { return revision() > before })
+	}
+	until(t, "the box that watches it knows", func() bool {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return a.signs["b"].revision > seen
+	})
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.seen != seen {
+		t.Errorf("told of revision %d while nothing but that has changed since %d", a.seen, seen)
+	}
+}
+
+// A session that was ended by one who died before all were told is ended by the others.
+func TestHalfEnded(t *testing.T) {
+	s := startNATS(t)
+	a, b, c := join(t, s.ClientURL(), "a", cameras(6), nil), join(t, s.ClientURL(), "b", cameras(6), nil), join(t, s.ClientURL(), "c", cameras(6), nil)
+	allRun(t, 6, a, b, c)
+	b.kill()
+	l, revision, err := a.store.life(t.Context(), "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Over = true
+	if _, err := a.store.set(t.Context(), lifeKey+"b", encode(l), revision); err != nil {
+		t.Fatal(err)
+	}
+	allRun(t, 6, a, c)
+	if by := a.Status().Boxes[1].By; by == "" {
+		t.Error("nobody has ended it")
+	}
+}

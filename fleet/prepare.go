@@ -67,11 +67,8 @@ func (m *Member) away(camera string) bool {
 func (m *Member) giveAway() {
 	m.mu.Lock()
 	m.ending = true
-	if m.mayAct(m.now()) && !m.renewing {
-		m.right.Lock()
-		revision := m.self.tenure.revision
-		m.right.Unlock()
-		m.renew(m.now(), revision) // so that nobody gives this box any
+	if m.mayAct(m.now()) {
+		m.tell() // so that nobody gives this box any
 	}
 	m.mu.Unlock()
 	end := time.After(leavingTime)

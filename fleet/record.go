@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// Keys of the bucket.
+// Keys of the bucket. All boxes are told of all of them but those of lifeKey, which are renewed.
 const (
 	boxKey    = "box."
+	lifeKey   = "life."
 	cameraKey = "camera."
 	orderKey  = "order."
 	planKey   = "plan"
@@ -25,6 +26,8 @@ type Box struct {
 	Leaving bool `json:"leaving,omitempty"`
 	// By is who ended it, if that was somebody else.
 	By string `json:"by,omitempty"`
+	// Life is the revision at which the key that the session renews began.
+	Life uint64 `json:"life,omitempty"`
 	// Page is the URL of its page, empty if it has none for others.
 	Page    string            `json:"page,omitempty"`
 	Host    string            `json:"host,omitempty"`
@@ -34,6 +37,13 @@ type Box struct {
 	Capacity float64 `json:"capacity"`
 	// Most is how many cameras it takes; 0: any number.
 	Most int `json:"most,omitempty"`
+}
+
+// life is what a box renews, and what its session is ended by: all that it holds is its own until
+// this is over. Its Box says so afterwards, to all.
+type life struct {
+	Session string `json:"session"`
+	Over    bool   `json:"over,omitempty"`
 }
 
 // record is what is known of the lease of a camera, or of the plan.

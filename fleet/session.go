@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -40,16 +41,37 @@ func (m *Member) beat(now instant) {
 	m.listen(m.cfg.Box)
 	connection, connected := m.cfg.Conn.Stats().Reconnects, m.cfg.Conn.IsConnected()
 	m.right.Lock()
-	n, session := m.self.next, m.self.session
+	n, session, revision := m.self.next, m.self.session, m.self.tenure.revision
 	m.self.beats[n%uint64(len(m.self.beats))] = beat{now, connection}
 	m.self.next++
 	defer m.right.Unlock()
 	if connected { // else it would wait, and be as old as that when it arrives
-		_ = m.cfg.Conn.Publish(m.beatSubject(m.cfg.Box), []byte(session+" "+strconv.FormatUint(n, 10)))
+		_ = m.cfg.Conn.Publish(m.beatSubject(m.cfg.Box), heartbeat{session, n, revision}.text())
 	}
 	if m.cfg.Conn.Stats().Reconnects != connection { // nobody knows by which it goes
 		m.self.beats[n%uint64(len(m.self.beats))].connection = math.MaxUint64
 	}
+}
+
+// heartbeat is what a box says several times a second.
+type heartbeat struct {
+	session  string
+	number   uint64
+	revision uint64 // of its life's key, as it was confirmed
+}
+
+func (h heartbeat) text() []byte {
+	return fmt.Appendf(nil, "%s %d %d", h.session, h.number, h.revision)
+}
+
+func parseHeartbeat(text []byte) (h heartbeat, ok bool) {
+	fields := strings.Fields(string(text))
+	if len(fields) != 3 {
+		return h, false
+	}
+	number, err1 := strconv.ParseUint(fields[1], 10, 64)
+	revision, err2 := strconv.ParseUint(fields[2], 10, 64)
+	return heartbeat{fields[0], number, revision}, err1 == nil && err2 == nil
 }
 
 // listen subscribes to a box's heartbeats.
@@ -57,7 +79,7 @@ func (m *Member) listen(box string) {
 	if m.subs[box] != nil {
 		return
 	}
-	sub, err := m.cfg.Conn.Subscribe(m.beatSubject(box), func(msg *nats.Msg) { m.hear(box, string(msg.Data)) })
+	sub, err := m.cfg.Conn.Subscribe(m.beatSubject(box), func(msg *nats.Msg) { m.hear(box, msg.Data) })
 	if err != nil {
 		m.log.Warn("heartbeats are not heard", "box", box, "error", err)
 		return
@@ -75,20 +97,20 @@ func (m *Member) unsubscribe() {
 }
 
 // hear takes in a heartbeat.
-func (m *Member) hear(box, text string) {
-	session, number, _ := strings.Cut(text, " ")
-	n, err := strconv.ParseUint(number, 10, 64)
-	if err != nil {
+func (m *Member) hear(box string, text []byte) {
+	h, ok := parseHeartbeat(text)
+	if !ok {
 		return // nobody's that we know
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.now()
-	if box == m.cfg.Box && m.echo(session, n, now) {
+	if box == m.cfg.Box && m.echo(h.session, h.number, now) {
 		return
 	}
-	if s := m.signs[box]; s != nil && s.session == session {
+	if s := m.signs[box]; s != nil && s.session == h.session {
 		s.sign(now)
+		s.revision = max(s.revision, h.revision)
 		s.beats++
 	}
 }
@@ -172,7 +194,7 @@ func (m *Member) open(now instant) {
 	box := m.describe()
 	m.do(func(ctx context.Context) {
 		sent := m.now()
-		next, err := m.store.set(ctx, boxKey+m.cfg.Box, encode(box), revision)
+		next, err := m.begin(ctx, &box, revision)
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.opening = false
@@ -181,7 +203,7 @@ func (m *Member) open(now instant) {
 			return
 		}
 		m.right.Lock()
-		m.self.tenure, m.self.open = begin(m.cfg.Timing, next, sent), true
+		m.self.tenure, m.self.open = begin(m.cfg.Timing, box.Life, sent), true
 		m.right.Unlock()
 		m.duplicate = false
 		m.settled = m.now() + m.settleTime()
@@ -190,14 +212,31 @@ func (m *Member) open(now instant) {
 	})
 }
 
+// begin writes a session's keys and returns the revision of the box's. Another box of the same name that begins at the
+// same time has one of the two fail, and begins anew.
+func (m *Member) begin(ctx context.Context, box *Box, revision uint64) (next uint64, err error) {
+	_, old, err := m.store.life(ctx, m.cfg.Box)
+	if err != nil {
+		return 0, err
+	}
+	if box.Life, err = m.store.set(ctx, lifeKey+m.cfg.Box, encode(life{Session: box.Session}), old); err != nil {
+		return 0, err
+	}
+	return m.store.set(ctx, boxKey+m.cfg.Box, encode(box), revision)
+}
+
 // describe is what this box says of itself.
 func (m *Member) describe() Box {
 	b := Box{
 		Session: m.session(), Page: m.cfg.Page, Host: m.cfg.Host, Version: m.cfg.Version, Labels: m.cfg.Labels,
 		Leaving: m.ending, Most: m.cfg.Most, Capacity: finite(m.cfg.Capacity(), noCapacity),
 	}
-	if old := m.view.boxes[m.cfg.Box]; old != nil && !old.Over && b.Capacity < old.Capacity*capacityChange && old.Capacity < b.Capacity*capacityChange {
+	old := m.view.boxes[m.cfg.Box]
+	if old != nil && !old.Over && b.Capacity < old.Capacity*capacityChange && old.Capacity < b.Capacity*capacityChange {
 		b.Capacity = old.Capacity // it is measured, and never twice the same
+	}
+	if old != nil && old.Session == b.Session {
+		b.Life = old.Life
 	}
 	return b.tidy()
 }
@@ -210,10 +249,10 @@ const capacityChange = 1.15
 
 func (m *Member) renew(now instant, revision uint64) {
 	m.renewing, m.renewAt = true, now+m.renewPause()
-	box, session := m.describe(), m.session()
+	session := m.session()
 	m.do(func(ctx context.Context) {
 		sent := m.now()
-		next, err := m.store.set(ctx, boxKey+m.cfg.Box, encode(box), revision)
+		next, err := m.store.set(ctx, lifeKey+m.cfg.Box, encode(life{Session: session}), revision)
 		if errors.Is(err, errConflict) {
 			m.disputed(ctx, session)
 		}
@@ -228,24 +267,40 @@ func (m *Member) renew(now instant, revision uint64) {
 			m.self.tenure.confirmed(sent, next, m.now())
 		}
 		m.right.Unlock()
-		m.learn(change{boxKey + m.cfg.Box, encode(box), next}, m.now())
+		m.beatAt = 0 // those who watch need the new revision to end the session
+		m.tell()
 	})
 }
 
-// disputed finds out why this box's key is another than was thought: a renewal that was not confirmed has come
-// through after all, or somebody has ended the session.
+// tell says what this box says of itself if that has changed. It needs mu.
+func (m *Member) tell() {
+	old, box := m.view.boxes[m.cfg.Box], m.describe()
+	if old == nil || old.Session != box.Session || old.Over || bytes.Equal(encode(old.Box), encode(box)) {
+		return
+	}
+	m.do(func(ctx context.Context) {
+		next, err := m.store.set(ctx, boxKey+m.cfg.Box, encode(box), old.revision)
+		if err != nil {
+			m.refresh(boxKey + m.cfg.Box)
+			return
+		}
+		m.changed(change{boxKey + m.cfg.Box, encode(box), next})
+	})
+}
+
+// disputed finds out why the key that this box renews is another than was thought: a renewal that was not confirmed
+// has come through after all, or somebody has ended the session.
 func (m *Member) disputed(ctx context.Context, session string) {
-	c, err := m.store.get(ctx, boxKey+m.cfg.Box)
+	l, revision, err := m.store.life(ctx, m.cfg.Box)
 	if err != nil {
 		return // it is tried again
 	}
-	b, err := decode[Box](c.value)
 	m.right.Lock()
 	defer m.right.Unlock()
 	switch {
-	case m.self.session != session, c.revision < m.self.tenure.revision: // what a server says that lags behind
-	case err == nil && b.Session == session && !b.Over:
-		m.self.tenure.revision = c.revision
+	case m.self.session != session, revision < m.self.tenure.revision: // what a server says that lags behind
+	case l.Session == session && !l.Over:
+		m.self.tenure.revision = revision
 	default:
 		m.self.tenure.ended = true
 	}
@@ -265,7 +320,23 @@ func (m *Member) watchBox(box string, now instant) {
 	m.listen(box)
 	b := m.view.boxes[box]
 	if s := m.signs[box]; s == nil || s.session != b.Session {
-		m.signs[box] = &silence{session: b.Session, revision: b.revision, since: now}
+		s := &silence{session: b.Session, revision: b.Life, since: now}
+		m.signs[box] = s
+		m.do(func(ctx context.Context) { // it may be silent already
+			if l, revision, err := m.store.life(ctx, box); err == nil && l.Session == s.session {
+				m.newRevision(s, revision)
+			}
+		})
+	}
+}
+
+// newRevision takes in the revision of the key that a session renews, which is a sign of life by then.
+func (m *Member) newRevision(s *silence, revision uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if revision > s.revision {
+		s.revision = revision
+		s.sign(m.now())
 	}
 }
 
@@ -300,11 +371,14 @@ func (m *Member) fence(box string) {
 		return
 	}
 	m.fencing[box] = true
-	last, cameras := m.view.boxes[box].Box, len(m.view.boxes[box].cameras)
+	b := m.view.boxes[box]
+	last, cameras, revision, told := b.Box, len(b.cameras), s.revision, b.revision
 	last.Over, last.By = true, m.cfg.Box
-	revision := s.revision
 	m.do(func(ctx context.Context) {
-		next, err := m.store.set(ctx, boxKey+box, encode(last), revision)
+		next, err := uint64(0), m.end(ctx, box, s, revision)
+		if err == nil {
+			next, err = m.store.set(ctx, boxKey+box, encode(last), told)
+		}
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		delete(m.fencing, box)
@@ -318,6 +392,26 @@ func (m *Member) fence(box string) {
 		}
 		m.learn(change{boxKey + box, encode(last), next}, m.now())
 	})
+}
+
+// end ends the session that s is of, if the key that it renews has that revision. There is no error either if it has
+// ended already: who ended it may have died before all were told.
+func (m *Member) end(ctx context.Context, box string, s *silence, revision uint64) error {
+	_, err := m.store.set(ctx, lifeKey+box, encode(life{Session: s.session, Over: true}), revision)
+	if !errors.Is(err, errConflict) {
+		return err
+	}
+	l, newer, err := m.store.life(ctx, box)
+	switch {
+	case err != nil:
+		return err
+	case newer <= revision:
+		return errConflict // what a server says that lags behind
+	case l.Session == s.session && !l.Over:
+		m.newRevision(s, newer)
+		return errConflict
+	}
+	return nil
 }
 
 // leave has all cameras end, gives them to others, and ends the session.
@@ -359,28 +453,25 @@ func (m *Member) leave() {
 		case <-m.kick:
 		}
 	}
-	m.mu.Lock()
-	last := m.describe()
-	m.mu.Unlock()
-	last.Over = true
-	err := errConflict
-	for tries := 0; tries < 3 && errors.Is(err, errConflict); tries++ { // a renewal may be under way
-		m.right.Lock()
-		open, session, revision := m.self.open && !m.self.tenure.ended, m.self.session, m.self.tenure.revision
-		m.right.Unlock()
-		if !open {
-			return
-		}
-		if _, err = m.store.set(ctx, boxKey+m.cfg.Box, encode(last), revision); errors.Is(err, errConflict) {
-			m.disputed(ctx, session)
-		}
-	}
-	if err != nil {
-		m.log.Debug("the end of this box's session is not told", "error", err)
-	}
 	m.right.Lock()
+	open := m.self.open && !m.self.tenure.ended
 	m.self.open = false
 	m.right.Unlock()
+	err := errConflict
+	for tries := 0; open && tries < 3 && errors.Is(err, errConflict); tries++ { // something else may be being told
+		m.mu.Lock()
+		last, revision := m.describe(), m.view.boxes[m.cfg.Box].revision
+		m.mu.Unlock()
+		last.Over = true
+		if _, err = m.store.set(ctx, boxKey+m.cfg.Box, encode(last), revision); errors.Is(err, errConflict) {
+			if c, err := m.store.get(ctx, boxKey+m.cfg.Box); err == nil {
+				m.changed(c)
+			}
+		}
+	}
+	if open && err != nil {
+		m.log.Debug("the end of this box's session is not told", "error", err)
+	}
 }
 
 // leaveTimeout bounds how long it takes to leave.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -115,7 +116,27 @@ func (s *store) get(ctx context.Context, key string) (change, error) {
 	return change{key, entry.Value(), entry.Revision()}, nil
 }
 
-// watch hands over all keys, then says synced, and then hands over what changes, until ctx
+// watchedKeys are all but those that boxes renew: to tell every box of them all costs as much as
+// the square of the boxes.
+var watchedKeys = []string{boxKey + "*", cameraKey + ">", orderKey + "*", planKey}
+
+// life returns what a box renews and its revision, 0 if it was never there.
+func (s *store) life(ctx context.Context, box string) (life, uint64, error) {
+	c, err := s.get(ctx, lifeKey+box)
+	switch {
+	case errors.Is(err, jetstream.ErrKeyNotFound):
+		return life{}, 0, nil
+	case err != nil:
+		return life{}, 0, err
+	}
+	l, err := decode[life](c.value)
+	if err != nil {
+		l = life{Over: true} // nobody's that we know
+	}
+	return l, c.revision, nil
+}
+
+// watch hands over all of watchedKeys, then says synced, and then hands over what changes, until ctx
 // ends; after each failure and each new connection all of it again.
 func (s *store) watch(ctx context.Context, changed func(change), synced func()) {
 	for ctx.Err() == nil {
@@ -132,7 +153,7 @@ func (s *store) watchOnce(ctx context.Context, changed func(change), synced func
 		return
 	}
 	connection := s.conn.Stats().Reconnects
-	w, err := s.kv.WatchAll(ctx)
+	w, err := s.kv.WatchFiltered(ctx, slices.Clone(watchedKeys)) // it writes to them
 	if err != nil {
 		return
 	}

@@ -14,8 +14,8 @@ const never = instant(math.MinInt64 / 2)
 // tenure is what a box knows of its own right to what its session holds. It is a pure
 // function of what it is told.
 //
-// Others end a session by compare-and-set on the newest revision of the box's key that
-// they know, once they have heard nothing from it for TTL. Why nothing is published under
+// Others end a session by compare-and-set on the newest revision of the key that it renews
+// that they know, once they have heard nothing from it for TTL. Why nothing is published under
 // it by then: what they heard last was sent by the time they heard it, and until is TTL
 // less a margin after the newest thing sent that is known to have arrived, because it came
 // back. After a lapse the session may have been ended; a renewal that was sent since and
@@ -23,7 +23,7 @@ const never = instant(math.MinInt64 / 2)
 // learns of the new revision has to hear nothing for TTL from then on.
 type tenure struct {
 	timing   Timing
-	revision uint64  // of the box's key, as it was confirmed
+	revision uint64  // of the key that the box renews, as it was confirmed
 	heard    instant // when that was sent which is known to have arrived
 	renewed  instant // when the newest renewal was sent that was confirmed
 	lapsed   instant // a renewal that was sent since is needed
@@ -69,7 +69,7 @@ func (t *tenure) due(now instant) bool {
 // silence is what a box knows of another one's life.
 type silence struct {
 	session  string
-	revision uint64  // of its key, the newest known
+	revision uint64  // of the key that it renews, the newest known
 	since    instant // the last sign of life
 	beats    int     // heartbeats so far
 }

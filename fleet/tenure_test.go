@@ -246,3 +246,17 @@ func FuzzApply(f *testing.F) {
 		}
 	})
 }
+
+func FuzzHeartbeat(f *testing.F) {
+	f.Add([]byte("session 1 2"))
+	f.Add([]byte(" 1 2"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		h, ok := parseHeartbeat(text)
+		if !ok {
+			return
+		}
+		if again, ok := parseHeartbeat(h.text()); !ok || again != h {
+			t.Errorf("%q is %+v, which is told as %q", text, h, h.text())
+		}
+	})
+}
