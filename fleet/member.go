@@ -134,6 +134,7 @@ type Member struct {
 	beatAt    instant
 	signs     map[string]*silence // of the boxes that are watched
 	subs      map[string]*nats.Subscription
+	echoes    *nats.Subscription // to what this box says to itself alone
 	cameras   map[string]Camera
 	known     bool               // cameras have been told
 	free      map[string]instant // cameras that may be taken, since when
@@ -166,6 +167,7 @@ type rights struct {
 type beat struct {
 	sent       instant
 	connection uint64
+	deaf       bool // for this box alone
 }
 
 // leaving is where a camera is to go.
