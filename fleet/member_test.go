@@ -591,8 +591,12 @@ func TestRates(t *testing.T) {
 // What a box renews is told to no box but those that watch it.
 func TestQuiet(t *testing.T) {
 	s := startNATS(t)
-	a, b := join(t, s.ClientURL(), "a", cameras(4), nil), join(t, s.ClientURL(), "b", cameras(4), nil)
+	a, b := join(t, s.ClientURL(), "a", nil, nil), join(t, s.ClientURL(), "b", nil, nil)
+	know(t, a, b)
+	a.Cameras(cameras(4))
+	b.Cameras(cameras(4))
 	allRun(t, 4, a, b)
+	until(t, "they are even", func() bool { return len(a.valid()) == 2 && len(b.valid()) == 2 })
 	revision := func() uint64 {
 		_, r, err := a.store.life(t.Context(), "b")
 		if err != nil {
