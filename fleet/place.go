@@ -10,8 +10,9 @@ import (
 
 const (
 	// slack is by how much of the mean a box may be fuller than the others and still be
-	// given more.
-	slack = 0.05
+	// given more. With more of it boxes that take over what another had that died become so
+	// uneven that the plan moves other cameras.
+	slack = 0.01
 	// uneven is by how much of the mean two boxes differ before the plan moves cameras:
 	// well above slack, so that none go back and forth.
 	uneven = 0.12

@@ -3,6 +3,7 @@ package fleet
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -259,4 +260,74 @@ func FuzzHeartbeat(f *testing.F) {
 			t.Errorf("%q is %+v, which is told as %q", text, h, h.text())
 		}
 	})
+}
+
+// However the boxes are filled, those that run on take over what a box had that died without becoming so uneven that
+// the plan moves many more.
+func TestTakeOverStaysEven(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 1))
+	const n, each = 100, 50
+	var boxes []candidate
+	var load, capacity float64
+	held := make([]placed, n*each)
+	for i := range held {
+		held[i] = placed{camera: fmt.Sprintf("camera%d", i), rate: 5 + 20*random.Float64()}
+		load += held[i].rate
+	}
+	for i := range n {
+		boxes = append(boxes, candidate{name: fmt.Sprintf("box%d", i), capacity: []float64{1, 2, 4}[i%3], joined: never})
+		capacity += boxes[i].capacity
+	}
+	for i := range boxes {
+		boxes[i].capacity *= load / 0.6 / capacity
+	}
+	at := func(name string) int {
+		return slices.IndexFunc(boxes, func(b candidate) bool { return b.name == name })
+	}
+	place := func(c *placed) {
+		best := ranked(c.camera, c.rate, meanUse(load, boxes), boxes)[0].name
+		c.box = best
+		boxes[at(best)].load += c.rate
+	}
+	even := func() (moves int) {
+		for {
+			list := plan(boxes, held, nil, 100)
+			if len(list) == 0 {
+				return moves
+			}
+			for _, m := range list {
+				i := slices.IndexFunc(held, func(c placed) bool { return c.camera == m.camera })
+				boxes[at(m.from)].load -= held[i].rate
+				boxes[at(m.to)].load += held[i].rate
+				held[i].box = m.to
+				moves++
+			}
+		}
+	}
+	for i := range held {
+		place(&held[i])
+	}
+	even()
+	had, moved := 0, 0
+	for range n / 4 {
+		dead := random.IntN(len(boxes))
+		name := boxes[dead].name
+		boxes = slices.Delete(boxes, dead, dead+1)
+		for i := range held {
+			if held[i].box == name {
+				place(&held[i])
+				had++
+			}
+		}
+		moved += even()
+		mean := meanUse(load, boxes)
+		for _, b := range boxes {
+			if b.use(0) > 1.08*mean {
+				t.Errorf("%s is used by %.3f, all together by %.3f", b.name, b.use(0), mean)
+			}
+		}
+	}
+	if moved > had/50 {
+		t.Errorf("%d more cameras were moved for %d that had no box", moved, had)
+	}
 }
