@@ -18,16 +18,26 @@ type Proxy struct {
 
 	mu     sync.Mutex
 	links  map[*proxied]bool
-	frozen bool // new connections are accepted and nothing passes
-	rate   int  // bytes a second of each connection; 0: no limit
+	frozen [ways]bool // new connections are accepted and nothing passes that way
+	rate   int        // bytes a second of each connection; 0: no limit
 	closed bool
 }
+
+// Way is one of the two ways that bytes go.
+type Way int
+
+// The ways.
+const (
+	ToServer Way = iota
+	ToClient
+	ways
+)
 
 // proxied is one connection through a Proxy.
 type proxied struct {
 	near, far net.Conn
-	gate      chan struct{} // closed: bytes pass
-	corrupt   bool          // under Proxy.mu
+	gates     [ways]chan struct{} // closed: bytes pass that way
+	corrupt   bool                // under Proxy.mu
 }
 
 // New returns a proxy to the server at backend, host and port, that listens on a free
@@ -56,30 +66,34 @@ func (p *Proxy) accept() {
 			near.Close()
 			continue
 		}
-		l := &proxied{near: near, far: far, gate: make(chan struct{})}
+		l := &proxied{near: near, far: far}
 		p.mu.Lock()
 		p.links[l] = true
-		if !p.frozen || p.closed {
-			close(l.gate)
+		for way := range ways {
+			l.gates[way] = make(chan struct{})
+			if !p.frozen[way] || p.closed {
+				close(l.gates[way])
+			}
 		}
 		closed := p.closed
 		p.mu.Unlock()
 		if closed {
 			l.end()
 		}
-		p.done.Go(func() { p.pump(l, near, far, true) })
-		p.done.Go(func() { p.pump(l, far, near, false) })
+		p.done.Go(func() { p.pump(l, near, far, ToClient) })
+		p.done.Go(func() { p.pump(l, far, near, ToServer) })
 	}
 }
 
 // pump passes bytes from src to dst; those of the camera can be corrupted.
-func (p *Proxy) pump(l *proxied, dst, src net.Conn, fromCamera bool) {
+func (p *Proxy) pump(l *proxied, dst, src net.Conn, way Way) {
 	defer l.end()
+	fromCamera := way == ToClient
 	buf := make([]byte, 4096)
 	for {
 		n, err := src.Read(buf)
 		p.mu.Lock()
-		gate, corrupt, rate := l.gate, l.corrupt && fromCamera, p.rate
+		gate, corrupt, rate := l.gates[way], l.corrupt && fromCamera, p.rate
 		p.mu.Unlock()
 		<-gate
 		if rate > 0 && fromCamera {
@@ -104,10 +118,10 @@ func (l *proxied) end() {
 	l.far.Close()
 }
 
-// open tells whether bytes pass. It needs Proxy.mu, as pass does.
-func (l *proxied) open() bool {
+// open tells whether bytes pass that way. It needs Proxy.mu, as pass does.
+func (l *proxied) open(way Way) bool {
 	select {
-	case <-l.gate:
+	case <-l.gates[way]:
 		return true
 	default:
 		return false
@@ -115,8 +129,10 @@ func (l *proxied) open() bool {
 }
 
 func (l *proxied) pass() {
-	if !l.open() {
-		close(l.gate)
+	for way := range ways {
+		if !l.open(way) {
+			close(l.gates[way])
+		}
 	}
 }
 
@@ -124,12 +140,19 @@ func (l *proxied) pass() {
 // when the other host has lost its power. With all it does the same to new ones,
 // until Mend or Thaw.
 func (p *Proxy) Freeze(all bool) {
+	for way := range ways {
+		p.FreezeWay(way, all)
+	}
+}
+
+// FreezeWay is Freeze of what goes one way.
+func (p *Proxy) FreezeWay(way Way, all bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.frozen = all
+	p.frozen[way] = all
 	for l := range p.links {
-		if l.open() {
-			l.gate = make(chan struct{})
+		if l.open(way) {
+			l.gates[way] = make(chan struct{})
 		}
 	}
 }
@@ -138,14 +161,14 @@ func (p *Proxy) Freeze(all bool) {
 func (p *Proxy) Mend() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.frozen = false
+	p.frozen = [ways]bool{}
 }
 
 // Thaw lets pass what Freeze held.
 func (p *Proxy) Thaw() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.frozen = false
+	p.frozen = [ways]bool{}
 	for l := range p.links {
 		l.pass()
 	}

@@ -143,3 +143,69 @@ func TestFaults(t *testing.T) {
 		})
 	}
 }
+
+// What is frozen one way goes the other, also of connections that come later.
+func TestFreezeWay(t *testing.T) {
+	const patience, soon = 20 * time.Second, 50 * time.Millisecond
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	p, err := New(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	pair := func() (client, server net.Conn) {
+		t.Helper()
+		client, err := net.Dial("tcp", p.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if server, err = l.Accept(); err != nil {
+			t.Fatal(err)
+		}
+		return client, server
+	}
+	passes := func(from, to net.Conn, wait time.Duration) bool {
+		t.Helper()
+		if _, err := from.Write([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		_ = to.SetReadDeadline(time.Now().Add(wait))
+		_, err := to.Read(make([]byte, 1))
+		return err == nil
+	}
+	for way, name := range []string{ToServer: "to the server", ToClient: "to the client"} {
+		t.Run(name, func(t *testing.T) {
+			client, server := pair()
+			defer client.Close()
+			defer server.Close()
+			p.FreezeWay(Way(way), true)
+			later, there := pair()
+			defer later.Close()
+			defer there.Close()
+			for _, c := range [][2]net.Conn{{client, server}, {later, there}} {
+				near, far := c[0], c[1]
+				if Way(way) == ToClient {
+					near, far = far, near
+				}
+				if passes(near, far, soon) {
+					t.Error("the frozen way passes")
+				}
+				if !passes(far, near, patience) {
+					t.Error("the other way does not pass")
+				}
+			}
+			p.Thaw()
+			near, far := client, server
+			if Way(way) == ToClient {
+				near, far = far, near
+			}
+			if !passes(near, far, patience) {
+				t.Error("thawed, it does not pass")
+			}
+		})
+	}
+}
