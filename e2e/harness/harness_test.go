@@ -110,3 +110,20 @@ func TestNATS(t *testing.T) {
 	}
 	Until(t, time.Minute, "the connection to come back", func(context.Context) error { return conn.FlushTimeout(time.Second) })
 }
+
+// A cluster has a leader, tells clients of no other servers, and is whole again after one of them was killed.
+func TestNATSCluster(t *testing.T) {
+	c := StartNATSCluster(t, 3, "")
+	conn := Connect(t, c.Nodes[0].URL)
+	if others := conn.DiscoveredServers(); len(others) > 0 {
+		t.Errorf("a client is told of %q", others)
+	}
+	c.Nodes[1].Kill()
+	if err := c.Ready(t.Context()); err == nil {
+		t.Error("a server is gone, and the cluster is ready")
+	}
+	if err := c.Nodes[1].Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	Until(t, StartLimit, "the cluster to be whole", c.Ready)
+}

@@ -19,8 +19,8 @@ type NATS struct {
 	// URL is where it listens, Store the folder of its files.
 	URL, Store string
 
-	tb           testing.TB
-	path, config string
+	tb                 testing.TB
+	name, path, config string
 }
 
 // StartNATS starts one; conf, which may be empty, are further lines of its
@@ -33,6 +33,18 @@ func StartNATS(tb testing.TB, conf string) *NATS {
 // StartNATSIn is StartNATS with its files in a folder that is there.
 func StartNATSIn(tb testing.TB, store, conf string) *NATS {
 	tb.Helper()
+	// With a limit of its own: else one that starts while the disk is full takes none as its
+	// limit, and never stores anything.
+	n := newNATS(tb, "nats-server", FreeAddrs(tb, 1)[0], store, 128, conf)
+	if err := n.Start(tb.Context()); err != nil {
+		tb.Fatal(err)
+	}
+	return n
+}
+
+// newNATS is one that has not been started yet, which may store so many megabytes.
+func newNATS(tb testing.TB, name, addr, store string, megabytes int, conf string) *NATS {
+	tb.Helper()
 	// Built from the version in go.mod, and kept by the go command.
 	tool := exec.Command("go", "tool", "-n", "nats-server")
 	tool.Dir, tool.Stderr = filepath.Join(Root(tb), "e2e"), tb.Output()
@@ -40,16 +52,10 @@ func StartNATSIn(tb testing.TB, store, conf string) *NATS {
 	if err != nil {
 		tb.Fatalf("harness: building nats-server: %v", err)
 	}
-	addr := FreeAddrs(tb, 1)[0]
-	n := &NATS{URL: "nats://" + addr, Store: store, tb: tb, path: strings.TrimSpace(string(path))}
+	n := &NATS{URL: "nats://" + addr, Store: store, tb: tb, name: name, path: strings.TrimSpace(string(path))}
 	n.config = filepath.Join(n.Store, "nats.conf")
-	// With a limit of its own: else one that starts while the disk is full takes none as its
-	// limit, and never stores anything.
-	text := fmt.Sprintf("listen: %q\njetstream: {store_dir: %q, max_file_store: 128MB}\n%s\n", addr, n.Store, conf)
+	text := fmt.Sprintf("listen: %q\njetstream: {store_dir: %q, max_file_store: %dMB}\n%s\n", addr, n.Store, megabytes, conf)
 	if err := os.WriteFile(n.config, []byte(text), 0o600); err != nil {
-		tb.Fatal(err)
-	}
-	if err := n.Start(tb.Context()); err != nil {
 		tb.Fatal(err)
 	}
 	return n
@@ -57,7 +63,7 @@ func StartNATSIn(tb testing.TB, store, conf string) *NATS {
 
 // Start starts it again after it has ended, on its files, and waits until it listens.
 func (n *NATS) Start(ctx context.Context) (err error) {
-	if n.Process, err = start(n.tb, "nats-server", exec.Command(n.path, "-c", n.config)); err != nil {
+	if n.Process, err = start(n.tb, n.name, exec.Command(n.path, "-c", n.config)); err != nil {
 		return err
 	}
 	return Wait(ctx, StartLimit, "nats-server", func(ctx context.Context) error {

@@ -25,9 +25,9 @@ type Segd struct {
 	// Config is its file; empty: the demo, which has none.
 	Config string
 
-	tb   testing.TB
-	path string
-	args []string
+	tb         testing.TB
+	name, path string
+	args       []string
 }
 
 // How long segd may take until its API answers, and the demo to its first mask; it
@@ -40,6 +40,12 @@ const (
 // Run starts segd with a configuration, YAML, and waits until its API answers. Without
 // sections http and nats it gets free ports.
 func Run(tb testing.TB, yaml string, args ...string) *Segd {
+	tb.Helper()
+	return RunAs(tb, "segd", yaml, args...)
+}
+
+// RunAs is Run of one of several, which says what it says to NAME.log.
+func RunAs(tb testing.TB, name, yaml string, args ...string) *Segd {
 	tb.Helper()
 	addrs := FreeAddrs(tb, 2)
 	for i, section := range []string{"http", "nats"} {
@@ -59,7 +65,7 @@ func Run(tb testing.TB, yaml string, args ...string) *Segd {
 	if s.NATS == "" {
 		s.NATS = "nats://" + parsed.NATS.Addr
 	}
-	s.tb, s.path, s.args = tb, Program(tb), append([]string{"run", "-c", s.Config}, args...)
+	s.tb, s.name, s.path, s.args = tb, name, Program(tb), append([]string{"run", "-c", s.Config}, args...)
 	if err := s.Start(tb.Context()); err != nil {
 		tb.Fatal(err)
 	}
@@ -79,7 +85,7 @@ func Demo(tb testing.TB, args ...string) *Segd {
 // Start starts what Run has made again after it has ended, and waits until its API
 // answers.
 func (s *Segd) Start(ctx context.Context) (err error) {
-	if s.Process, err = start(s.tb, "segd", exec.Command(s.path, s.args...)); err != nil {
+	if s.Process, err = start(s.tb, s.name, exec.Command(s.path, s.args...)); err != nil {
 		return err
 	}
 	return s.Wait(ctx, StartLimit, "segd's API", func(ctx context.Context) error {
