@@ -38,7 +38,7 @@ E2E = @rm -rf bin/e2e/$@ && mkdir -p bin/e2e/$@ && \
 	$(GO) -C e2e test -buildvcs=false -tags e2e -count 1 -v -artifacts -outputdir $(CURDIR)/bin/e2e/$@
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test generate lint vulncheck fuzz interop browser-test api-test examples-test commands-test onvif-test outage endurance restart-test fleet-sim chaos follow-test natsdocs observability screenshot recording bench peers package package-test deploy-test clean
+.PHONY: help setup build run test generate lint vulncheck fuzz interop browser-test api-test examples-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos follow-test natsdocs observability screenshot recording bench peers package package-test deploy-test clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -132,6 +132,11 @@ restart-test: ## kill segd again and again, and look for the same objects; reloa
 # FLEETSIM="-boxes 10 -cameras 500 -for 1m -json" is passed on; see e2e/fleetsim for the other flags.
 fleet-sim: setup ## boxes of a fleet that crash and join, 10,000 cameras without pictures
 	$(E2E) -timeout 2h ./fleetsim -args $(FLEETSIM)
+# FLEET="-rounds 20 -json" is passed on. It steps the machine's clock: root's, on a machine with nothing else to do.
+fleet-test: ## three boxes, eight cameras and three NATS servers, and one fault after another
+	@scripts/setup interop
+	@$(MAKE) --no-print-directory build
+	$(E2E) -timeout 1h ./fleet -args $(FLEET)
 
 # CHAOS="-seed 2 -json" is passed on. It mounts a small disk and steps the machine's clock:
 # root's, on a machine with nothing else to do.

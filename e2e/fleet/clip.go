@@ -1,0 +1,77 @@
+package fleet
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/segd/segd/demo"
+	"github.com/segd/segd/ingest/codec"
+)
+
+const (
+	width, height = 160, 120
+	// loop is how many frames the clip has. Its object goes round once in them, so where it is follows from the
+	// number of the frame.
+	loop = 100
+	// side of the object, and radius of its way, in pixels.
+	side, radius = 28, 28
+	objectID     = 1
+)
+
+// newClip is an object that goes round in circles before a background that stands still. There is a key frame every
+// second.
+func newClip(fps int) (*demo.Clip, error) {
+	cfg := codec.EncoderConfig{Width: width, Height: height, FPS: fps}
+	enc, err := codec.NewEncoder(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer enc.Close()
+	var packets []codec.Packet
+	for k := range loop {
+		p, err := enc.BGR(picture(k), k%fps == 0)
+		if err != nil {
+			return nil, err
+		}
+		packets = append(packets, p...)
+	}
+	p, err := enc.Flush()
+	if err != nil {
+		return nil, err
+	}
+	return demo.NewClip(cfg, append(packets, p...))
+}
+
+// corner is where the object's upper left one is in a frame.
+func corner(k int) (x, y int) {
+	angle := 2 * math.Pi * float64(k) / loop
+	return width/2 - side/2 + int(math.Round(radius*math.Cos(angle))), height/2 - side/2 + int(math.Round(radius*math.Sin(angle)))
+}
+
+func picture(k int) []byte {
+	pix := make([]byte, 3*width*height)
+	left, top := corner(k)
+	for y := range height {
+		for x := range width {
+			// Green and grey cloth.
+			b, g, r := 60+x/4+10*((x/9+y/7)%2), 120+y/3, 60+12*((x/13)%3)
+			if dx, dy := x-left, y-top; dx >= 0 && dx < side && dy >= 0 && dy < side {
+				b, g, r = 40, 30+25*((dx/5)%2), 190+6*((dy/5)%4)
+			}
+			copy(pix[3*(y*width+x):], []byte{byte(b), byte(g), byte(r)})
+		}
+	}
+	return pix
+}
+
+// label is that of a camera's object.
+func label(camera string) string { return "thing-" + camera }
+
+// marks are an annotation of the object in the clip's first frame.
+func marks(camera string) string {
+	x, y := corner(0)
+	return fmt.Sprintf(`{"frame": 0, "width": %d, "height": %d,
+	"objects": [{"id": %d, "label": %q, "scribbles": [{"width": 16, "points": [[%d, %d]]}]}],
+	"background": [{"width": 6, "points": [[5, 5], [%[7]d, 5], [%[7]d, %[8]d], [5, %[8]d], [5, 5]]}]}`,
+		width, height, objectID, label(camera), x+side/2, y+side/2, width-6, height-6)
+}
