@@ -132,6 +132,7 @@ restart-test: ## kill segd again and again, and look for the same objects; reloa
 # FLEETSIM="-boxes 10 -cameras 500 -for 1m -json" is passed on; see e2e/fleetsim for the other flags.
 fleet-sim: setup ## boxes of a fleet that crash and join, 10,000 cameras without pictures
 	$(E2E) -timeout 2h ./fleetsim -args $(FLEETSIM)
+
 # FLEET="-rounds 20 -json" is passed on. It steps the machine's clock: root's, on a machine with nothing else to do.
 fleet-test: ## three boxes, eight cameras and three NATS servers, and one fault after another
 	@scripts/setup interop

@@ -23,6 +23,9 @@
 //   - a renewal that it sent less than Timing.Lease ago was confirmed, and after a lapse
 //     of either one that was sent since.
 //
+// Once none of its heartbeats has come back for TTL/2 it sends them for itself alone, and renews nothing: else one that
+// reaches others, and is not reached, would keep what it may not publish.
+//
 // So it has stopped before others may take over, by its own monotonic clock; nobody
 // compares clocks. The heartbeats let it go on while a cluster of NATS servers elects a
 // leader, during which nothing can be renewed, and nothing taken from it either. See

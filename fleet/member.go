@@ -139,8 +139,9 @@ type Member struct {
 	beatAt    instant
 	signs     map[string]*silence // of the boxes that are watched
 	subs      map[string]*nats.Subscription
-	ring      []string // the boxes that are this one's to watch
-	ringOf    int      // by that many joins
+	echoes    *nats.Subscription // to what this box says to itself alone
+	ring      []string           // the boxes that are this one's to watch
+	ringOf    int                // by that many joins
 	cameras   map[string]Camera
 	known     bool               // cameras have been told
 	free      map[string]freed   // cameras that may be taken
@@ -177,6 +178,7 @@ type rights struct {
 type beat struct {
 	sent       instant
 	connection uint64
+	deaf       bool // for this box alone
 }
 
 // leaving is where a camera is to go.

@@ -336,6 +336,36 @@ func (b *testBox) holds(camera string) bool {
 	return ok
 }
 
+// A box that reaches others and is not reached by anybody loses its cameras as one does that is dead, and is back when
+// it hears again.
+func TestDeaf(t *testing.T) {
+	s := startNATS(t)
+	proxy, err := netfault.New(strings.TrimPrefix(s.ClientURL(), "nats://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer proxy.Close()
+	const n = 6
+	a := join(t, "nats://"+proxy.Addr(), "a", nil, nil)
+	b := join(t, s.ClientURL(), "b", nil, nil)
+	know(t, a, b)
+	a.Cameras(cameras(n))
+	b.Cameras(cameras(n))
+	allRun(t, n, a, b)
+	proxy.FreezeWay(netfault.ToClient, true)
+	began := time.Now()
+	until(t, "the other has all", func() bool { return len(b.valid()) == n })
+	if took := time.Since(began); took < testTiming.TTL {
+		t.Errorf("taken over after %v", took)
+	}
+	if len(a.valid()) > 0 {
+		t.Error("the box that hears nothing publishes")
+	}
+	proxy.Thaw()
+	until(t, "it is back", func() bool { return len(a.valid()) >= n/2-1 })
+	allRun(t, n, a, b)
+}
+
 // A short lapse costs no camera: the box goes on with the same tokens.
 func TestLapse(t *testing.T) {
 	s := startNATS(t)

@@ -38,12 +38,13 @@ const (
 	ownClock          // who hears nothing itself takes that for silence
 	noRevision        // a session is ended whatever revision the key has by now
 	noWitness         // it is ended at the key's newest revision, however long ago a sign of life was
+	deafCounts        // a heartbeat that is for the box alone counts for it as one that others hear does
 	flaws
 )
 
 func (f flaw) String() string {
 	return []string{"sound", "no renewal after a lapse", "no continuity", "silence by one's own clock", "fencing without a revision",
-		"a new revision is no sign of life"}[f]
+		"a new revision is no sign of life", "a heartbeat for itself counts"}[f]
 }
 
 // world is one state of all.
@@ -142,6 +143,14 @@ func (w *world) nextOfA(f flaw, do func(what string, change func(n *world) bool)
 		n.a.beatAt, n.a.echo = n.now, n.now
 		return !n.b.connected || n.send(n.now+1)
 	})
+	// What A says to itself alone changes nothing for either, else.
+	do("A sends a heartbeat for itself", func(n *world) bool {
+		if f != deafCounts || !n.a.connected || n.a.beatAt == n.now || n.a.echo != noTick {
+			return false
+		}
+		n.a.beatAt, n.a.echo = n.now, n.now
+		return true
+	})
 	do("A's heartbeat comes back", func(n *world) bool {
 		if n.a.echo == noTick {
 			return false
@@ -226,7 +235,7 @@ func (w *world) nextOfB(f flaw, do func(what string, change func(n *world) bool)
 			if n.b.anew {
 				connection = 1
 			}
-			if h.echoed(sent, connection) && f != noContinuity {
+			if h.echoed(sent, connection, at(n.now)) && f != noContinuity {
 				s := silence{since: at(n.b.since)}
 				s.sign(sent)
 				n.b.since = ticks(s.since)

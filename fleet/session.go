@@ -32,21 +32,26 @@ func (m *Member) beatSubject(box string) string {
 	return Subject(m.cfg.Site, "heartbeat", box)
 }
 
-// beat sends a heartbeat when one is due.
+// beat sends a heartbeat when one is due. That of a box which hears none of its own any more is for itself alone:
+// nothing that others might do would reach it, and they are to take what it has, whether it reaches them or not.
 func (m *Member) beat(now instant) {
 	if now < m.beatAt {
 		return
 	}
 	m.beatAt = now + m.cfg.Timing.Beat
 	m.listen(m.cfg.Box)
+	subject, deaf := m.beatSubject(m.cfg.Box), m.deaf(now)
+	if deaf {
+		subject = Subject(m.cfg.Site, "echo", m.cfg.Box)
+	}
 	connection, connected := m.cfg.Conn.Stats().Reconnects, m.cfg.Conn.IsConnected()
 	m.right.Lock()
 	n, session, revision := m.self.next, m.self.session, m.self.tenure.revision
-	m.self.beats[n%uint64(len(m.self.beats))] = beat{now, connection}
+	m.self.beats[n%uint64(len(m.self.beats))] = beat{now, connection, deaf}
 	m.self.next++
 	defer m.right.Unlock()
 	if connected { // else it would wait, and be as old as that when it arrives
-		_ = m.cfg.Conn.Publish(m.beatSubject(m.cfg.Box), heartbeat{session, n, revision}.text())
+		_ = m.cfg.Conn.Publish(subject, heartbeat{session, n, revision}.text())
 	}
 	if m.cfg.Conn.Stats().Reconnects != connection { // nobody knows by which it goes
 		m.self.beats[n%uint64(len(m.self.beats))].connection = math.MaxUint64
@@ -74,10 +79,25 @@ func parseHeartbeat(text []byte) (h heartbeat, ok bool) {
 	return heartbeat{fields[0], number, revision}, err1 == nil && err2 == nil
 }
 
-// listen subscribes to a box's heartbeats.
+// deaf tells whether no heartbeat of this box has come back for so long that there must be a reason.
+func (m *Member) deaf(now instant) bool {
+	m.right.Lock()
+	defer m.right.Unlock()
+	return now >= m.self.hearing.at+m.cfg.Timing.deaf()
+}
+
+// listen subscribes to a box's heartbeats, and to those of this one that are for itself.
 func (m *Member) listen(box string) {
 	if m.subs[box] != nil {
 		return
+	}
+	if box == m.cfg.Box && m.echoes == nil {
+		sub, err := m.cfg.Conn.Subscribe(Subject(m.cfg.Site, "echo", box), func(msg *nats.Msg) { m.hear(box, msg.Data) })
+		if err != nil {
+			m.log.Warn("heartbeats are not heard", "box", box, "error", err)
+			return
+		}
+		m.echoes = sub
 	}
 	sub, err := m.cfg.Conn.Subscribe(m.beatSubject(box), func(msg *nats.Msg) { m.hear(box, msg.Data) })
 	if err != nil {
@@ -93,6 +113,10 @@ func (m *Member) unsubscribe() {
 	for box, sub := range m.subs {
 		_ = sub.Unsubscribe() // a connection that is lost has none
 		delete(m.subs, box)
+	}
+	if m.echoes != nil {
+		_ = m.echoes.Unsubscribe() // likewise
+		m.echoes = nil
 	}
 }
 
@@ -127,12 +151,12 @@ func (m *Member) echo(session string, n uint64, now instant) bool {
 		return true // as old as that says nothing
 	}
 	b := m.self.beats[n%uint64(len(m.self.beats))]
-	if m.self.hearing.echoed(b.sent, b.connection) {
+	if m.self.hearing.echoed(b.sent, b.connection, now) {
 		for _, s := range m.signs {
 			s.sign(b.sent)
 		}
 	}
-	if m.self.open {
+	if m.self.open && !b.deaf {
 		m.self.tenure.echoed(b.sent, now)
 	}
 	return true
@@ -157,7 +181,7 @@ func (m *Member) attend(now instant) {
 		m.open(now)
 		return
 	}
-	if due && !m.renewing && now >= m.renewAt {
+	if due && !m.renewing && now >= m.renewAt && !m.deaf(now) { // else it would be a sign of life
 		m.renew(now, revision)
 	}
 	if lapse := !valid; lapse != m.lapse {
@@ -172,7 +196,7 @@ func (m *Member) attend(now instant) {
 
 // open makes this box's key, after it has made sure that an earlier session of its name is over.
 func (m *Member) open(now instant) {
-	if m.opening || now < m.renewAt {
+	if m.opening || now < m.renewAt || m.deaf(now) {
 		return
 	}
 	m.renewAt = now + m.renewPause()

@@ -86,12 +86,14 @@ func (s *silence) over(echo instant, ttl time.Duration) bool { return echo >= s.
 type hearing struct {
 	echo       instant // when the newest heartbeat was sent that has come back
 	connection uint64  // by which
+	at         instant // when one came back last
 }
 
 // echoed notes that a heartbeat which was sent then, by a connection with that number, has
 // come back. anew says that what was sent before then may have gone down with another
 // connection: the silence of others begins no earlier.
-func (h *hearing) echoed(sent instant, connection uint64) (anew bool) {
+func (h *hearing) echoed(sent instant, connection uint64, now instant) (anew bool) {
+	h.at = max(h.at, now)
 	anew = connection != h.connection || h.echo == never
 	h.echo, h.connection = max(h.echo, sent), connection
 	return anew

@@ -42,3 +42,7 @@ func (t *Timing) setDefaults() error {
 // margin is by how much a box stops earlier than others may take over: how far clocks may
 // drift in TTL, and messages be late.
 func (t Timing) margin() time.Duration { return t.TTL / 8 }
+
+// deaf is after how long without a heartbeat that comes back a box says nothing to others any more: soon enough that
+// these take over little later than if it had died, and not for a few that are late.
+func (t Timing) deaf() time.Duration { return t.TTL / 2 }
