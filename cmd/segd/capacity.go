@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"sync"
 	"time"
 
+	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/internal/cores"
 	"github.com/segd/segd/pipeline"
 )
@@ -13,8 +15,11 @@ const (
 	capacityWindow = 30.0 // seconds
 	// busyLeast is what part of the cores must have been in use for a second to tell anything.
 	busyLeast = 0.03
-	// otherStages is how much longer a frame takes than the network does, before anything is measured.
+	// A frame takes otherStages times as long as the network does, and otherTime, before anything is measured.
 	otherStages = 3
+	otherTime   = 5 * time.Millisecond
+	// someNetwork is how long the network takes where nobody has timed it.
+	someNetwork = 40 * time.Millisecond
 )
 
 // capacity measures how many frames a second a box can label: those that it labels, by the share of its cores
@@ -32,13 +37,21 @@ type capacity struct {
 
 func newCapacity(c *cores.Cores) *capacity { return &capacity{cores: c, counts: map[string]uint64{}} }
 
-// guess says how long the network takes for a frame on all cores.
+// guess says how long the network takes for a frame on all cores; 0: nobody knows.
 func (c *capacity) guess(network time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if network > 0 {
-		c.begin = 1 / (otherStages * network.Seconds())
+	c.begin = 1 / (otherStages*cmp.Or(network, someNetwork) + otherTime).Seconds()
+}
+
+// networkTime is how long a model's network takes for a frame; 0: it was not timed.
+func networkTime(info dnn.Info) time.Duration {
+	for _, e := range info.Engines {
+		if e.Name == info.Engine && e.Milliseconds > 0 {
+			return time.Duration(e.Milliseconds * float64(time.Millisecond))
+		}
 	}
+	return time.Duration(info.Milliseconds * float64(time.Millisecond))
 }
 
 // measure is to be called once a second.

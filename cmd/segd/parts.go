@@ -84,7 +84,7 @@ func (d *daemon) openModel(cameras int) error {
 	d.detector.model = m
 	info := model.Info()
 	if d.box != nil {
-		d.box.capacity.guess(time.Duration(info.Milliseconds * float64(time.Millisecond)))
+		d.box.capacity.guess(networkTime(info))
 	}
 	d.meters.Backend(info.Engine+" "+info.Device, filepath.Base(info.Path))
 	for _, e := range info.Engines {
