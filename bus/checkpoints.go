@@ -46,10 +46,12 @@ type Checkpoints struct {
 
 	unfinished time.Duration // unfinishedAge
 
-	mu      sync.Mutex
+	mu      sync.Mutex // held for moments only: a server that is slow to answer about one camera holds up no other
 	store   jetstream.ObjectStore
-	newest  map[string]uint64 // by camera: the generation that was kept last
-	clearAt time.Time         // when what unfinished writes have left is to be removed; zero: never
+	stream  jetstream.Stream         // of store; nil: it has not been looked at
+	turns   map[string]chan struct{} // by camera: held by whoever reads or writes its checkpoints
+	newest  map[string]uint64        // by camera: the generation that was kept last
+	clearAt time.Time                // when what unfinished writes have left is to be removed; zero: never
 }
 
 // Checkpoints returns the site's, nil where nothing would survive the process: the server inside it
@@ -58,51 +60,92 @@ func (b *Bus) Checkpoints() *Checkpoints {
 	if b.cfg.URL == "" && b.cfg.StoreDir == "" {
 		return nil
 	}
-	return &Checkpoints{bus: b, unfinished: unfinishedAge, newest: map[string]uint64{}, clearAt: time.Now()}
+	return &Checkpoints{bus: b, unfinished: unfinishedAge, turns: map[string]chan struct{}{}, newest: map[string]uint64{}, clearAt: time.Now()}
 }
 
 // errNoStore says that nothing has been kept yet.
 var errNoStore = errors.New("nothing is kept")
 
+// turn waits until nobody reads or writes a camera's checkpoints; whoever has it gives it back by end.
+func (c *Checkpoints) turn(ctx context.Context, camera string) (end func(), err error) {
+	c.mu.Lock()
+	turn := c.turns[camera]
+	if turn == nil {
+		turn = make(chan struct{}, 1)
+		c.turns[camera] = turn
+	}
+	c.mu.Unlock()
+	select {
+	case turn <- struct{}{}:
+		return func() { <-turn }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
 // open returns the store. If there is none it is made, or the error is errNoStore.
-func (c *Checkpoints) open(ctx context.Context, make bool) (_ jetstream.ObjectStore, err error) {
+func (c *Checkpoints) open(ctx context.Context, make bool) (jetstream.ObjectStore, error) {
 	if !c.bus.conn.IsConnected() {
 		return nil, ErrNotConnected
 	}
-	if c.store == nil {
-		site := c.bus.cfg.Site
-		c.store, err = c.bus.events.js.ObjectStore(ctx, CheckpointBucket(site))
-		if errors.Is(err, jetstream.ErrBucketNotFound) {
-			if !make {
-				c.store = nil
-				return nil, errNoStore
-			}
-			c.store, err = c.bus.events.js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{
-				Bucket: CheckpointBucket(site), Description: "segd: what is known of the cameras of site " + site,
-				MaxBytes: checkpointBytes, Storage: jetstream.FileStorage, Replicas: max(1, c.bus.cfg.Replicas),
-			})
-		}
-		if err != nil {
-			c.store = nil
-			return nil, withoutJetStream(err)
-		}
+	c.mu.Lock()
+	store := c.store
+	c.mu.Unlock()
+	if store != nil {
+		return store, nil
 	}
-	if !c.clearAt.IsZero() && !time.Now().Before(c.clearAt) {
-		again, err := c.clear(ctx)
-		if err != nil {
-			return nil, err
+	site := c.bus.cfg.Site
+	store, err := c.bus.events.js.ObjectStore(ctx, CheckpointBucket(site))
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		if !make {
+			return nil, errNoStore
 		}
-		c.clearAt = time.Time{}
-		if again {
-			c.clearAt = time.Now().Add(c.unfinished)
-		}
+		store, err = c.bus.events.js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{
+			Bucket: CheckpointBucket(site), Description: "segd: what is known of the cameras of site " + site,
+			MaxBytes: checkpointBytes, Storage: jetstream.FileStorage, Replicas: max(1, c.bus.cfg.Replicas),
+		})
 	}
-	return c.store, nil
+	if err != nil {
+		return nil, withoutJetStream(err)
+	}
+	c.setStore(store)
+	return store, nil
+}
+
+// setStore notes the store that there is; nil: the next one looks.
+func (c *Checkpoints) setStore(store jetstream.ObjectStore) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.store, c.stream = store, nil
+}
+
+// tidy removes what unfinished writes have left, when it is time for that.
+func (c *Checkpoints) tidy(ctx context.Context, store jetstream.ObjectStore) error {
+	c.mu.Lock()
+	at := c.clearAt
+	due := !at.IsZero() && !time.Now().Before(at)
+	if due {
+		c.clearAt = time.Time{} // nobody else does meanwhile
+	}
+	c.mu.Unlock()
+	if !due {
+		return nil
+	}
+	again, err := c.clear(ctx, store)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case err != nil:
+		c.clearAt = at
+	case again:
+		c.clearAt = time.Now().Add(c.unfinished)
+	}
+	return err
 }
 
 // clear removes what writes have left that never ended; again says that there is more that may be such.
-func (c *Checkpoints) clear(ctx context.Context) (again bool, err error) {
-	objects, err := c.store.List(ctx)
+func (c *Checkpoints) clear(ctx context.Context, store jetstream.ObjectStore) (again bool, err error) {
+	objects, err := store.List(ctx)
 	if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
 		return false, err
 	}
@@ -133,6 +176,23 @@ func chunkSubject(site, nuid string) string { return "$O." + CheckpointBucket(si
 // metaSubject is where it says what an object is.
 func metaSubject(site, name string) string {
 	return "$O." + CheckpointBucket(site) + ".M." + base64.URLEncoding.EncodeToString([]byte(name))
+}
+
+// parts is the stream that has the parts of objects, as it was when it was first looked at.
+func (c *Checkpoints) parts(ctx context.Context) (jetstream.Stream, error) {
+	c.mu.Lock()
+	stream := c.stream
+	c.mu.Unlock()
+	if stream != nil {
+		return stream, nil
+	}
+	stream, err := c.bus.events.js.Stream(ctx, checkpointStream(c.bus.cfg.Site))
+	if err == nil {
+		c.mu.Lock()
+		c.stream = stream
+		c.mu.Unlock()
+	}
+	return stream, err
 }
 
 // chunks counts the parts of the object of that NUID, by subject.
@@ -180,11 +240,14 @@ func generationsOf(ctx context.Context, store jetstream.ObjectStore, camera stri
 // Load returns what is kept of a camera: the newest short one, and the others, the newest first; nil for what
 // there is and cannot be read.
 func (c *Checkpoints) Load(ctx context.Context, camera string) (short []byte, all [][]byte, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	fail := func(err error) ([]byte, [][]byte, error) {
 		return nil, nil, fmt.Errorf("bus: checkpoints of camera %s: %w", camera, err)
 	}
+	end, err := c.turn(ctx, camera)
+	if err != nil {
+		return fail(err)
+	}
+	defer end()
 	store, err := c.open(ctx, false)
 	if errors.Is(err, errNoStore) {
 		return nil, nil, nil
@@ -206,20 +269,36 @@ func (c *Checkpoints) Load(ctx context.Context, camera string) (short []byte, al
 		}
 		return data, err
 	}
-	for _, generation := range there {
-		data, err := read(object(camera, generation))
-		if err != nil {
-			return fail(err)
-		}
-		all = append(all, data)
+	// Beside one another: a camera waits for it that others may be waiting for.
+	var reading sync.WaitGroup
+	all = make([][]byte, len(there))
+	faults := make([]error, len(there)+1)
+	for i, generation := range there {
+		reading.Go(func() { all[i], faults[i] = read(object(camera, generation)) })
 	}
-	if short, err = read(shortObject(camera)); err != nil {
+	reading.Go(func() { short, faults[len(there)] = read(shortObject(camera)) })
+	reading.Wait()
+	if err := errors.Join(faults...); err != nil {
 		return fail(err)
 	}
 	if len(there) > 0 {
-		c.newest[camera] = there[0]
+		c.setNewest(camera, there[0])
 	}
 	return short, all, nil
+}
+
+// setNewest notes the generation of a camera's that was kept last; newestOf is that.
+func (c *Checkpoints) setNewest(camera string, generation uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.newest[camera] = generation
+}
+
+func (c *Checkpoints) newestOf(camera string) (generation uint64, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	generation, known = c.newest[camera]
+	return generation, known
 }
 
 // read returns an object. One that lacks parts is an error at once, where GetBytes would wait for them; and
@@ -234,6 +313,9 @@ func (c *Checkpoints) read(ctx context.Context, store jetstream.ObjectStore, nam
 	if err != nil {
 		return nil, err
 	}
+	if info.Chunks == 1 {
+		return c.readOne(ctx, info)
+	}
 	_, there, err := c.chunks(ctx, info.NUID)
 	if err != nil {
 		return nil, err
@@ -244,20 +326,52 @@ func (c *Checkpoints) read(ctx context.Context, store jetstream.ObjectStore, nam
 	return store.GetBytes(ctx, name)
 }
 
+// readOne returns an object of one part. Any server that keeps it answers, while there is no leader too.
+func (c *Checkpoints) readOne(ctx context.Context, info *jetstream.ObjectInfo) ([]byte, error) {
+	stream, err := c.parts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	part, err := stream.GetLastMsgForSubject(ctx, chunkSubject(c.bus.cfg.Site, info.NUID))
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil, errors.New("0 of its 1 parts are there")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if info.Digest != digestOf(part.Data) {
+		return nil, jetstream.ErrDigestMismatch
+	}
+	return part.Data, nil
+}
+
+// digestOf is what an object's information says of its data.
+func digestOf(data []byte) string {
+	digest := sha256.New()
+	_, _ = digest.Write(data) // it never fails
+	return jetstream.GetObjectDigestValue(digest)
+}
+
 // Save keeps a checkpoint of a camera as its newest, or as its newest short one. The one before stays until it is
 // whole, and one that is not short until there is the next but one.
 func (c *Checkpoints) Save(ctx context.Context, camera string, data []byte, short bool) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	fail := func(err error) error { return fmt.Errorf("bus: checkpoint of camera %s: %w", camera, err) }
+	end, err := c.turn(ctx, camera)
+	if err != nil {
+		return fail(err)
+	}
+	defer end()
 	store, err := c.open(ctx, true)
 	if err != nil {
+		return fail(err)
+	}
+	if err := c.tidy(ctx, store); err != nil {
 		return fail(err)
 	}
 	if short {
 		return c.put(ctx, store, camera, jetstream.ObjectMeta{Name: shortObject(camera)}, data)
 	}
-	newest, known := c.newest[camera]
+	newest, known := c.newestOf(camera)
 	if !known {
 		there, err := generationsOf(ctx, store, camera)
 		if err != nil {
@@ -273,7 +387,7 @@ func (c *Checkpoints) Save(ctx context.Context, camera string, data []byte, shor
 	}, data); err != nil {
 		return err
 	}
-	c.newest[camera] = next
+	c.setNewest(camera, next)
 	return nil
 }
 
@@ -282,7 +396,7 @@ func (c *Checkpoints) put(ctx context.Context, store jetstream.ObjectStore, came
 	if err == nil {
 		return nil
 	}
-	c.store = nil // it may have been removed; the next one looks
+	c.setStore(nil) // it may have been removed; the next one looks
 	if strings.Contains(err.Error(), "maximum bytes exceeded") {
 		if stream, e := c.bus.events.js.Stream(ctx, checkpointStream(c.bus.cfg.Site)); e == nil {
 			err = fmt.Errorf("%w: the limit of stream %s is %d bytes; accepted: a higher one, or fewer cameras' checkpoints", err, checkpointStream(c.bus.cfg.Site), stream.CachedInfo().Config.MaxBytes)
@@ -304,10 +418,8 @@ func (c *Checkpoints) write(ctx context.Context, store jetstream.ObjectStore, as
 	}
 	site := c.bus.cfg.Site
 	as.Opts = &jetstream.ObjectMetaOptions{ChunkSize: chunkSize}
-	digest := sha256.New()
-	_, _ = digest.Write(data) // it never fails
 	info := jetstream.ObjectInfo{
-		ObjectMeta: as, Bucket: CheckpointBucket(site), NUID: nuid.Next(), Size: uint64(len(data)), Digest: jetstream.GetObjectDigestValue(digest),
+		ObjectMeta: as, Bucket: CheckpointBucket(site), NUID: nuid.Next(), Size: uint64(len(data)), Digest: digestOf(data),
 	}
 	js, chunks := c.bus.events.js, chunkSubject(site, info.NUID)
 	for chunk := range slices.Chunk(data, chunkSize) {
@@ -358,11 +470,14 @@ func (c *Checkpoints) DeleteShort(ctx context.Context, camera string) error {
 }
 
 func (c *Checkpoints) remove(ctx context.Context, camera string, names []string) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	fail := func(err error) error {
 		return fmt.Errorf("bus: remove checkpoints of camera %s: %w", camera, err)
 	}
+	end, err := c.turn(ctx, camera)
+	if err != nil {
+		return fail(err)
+	}
+	defer end()
 	store, err := c.open(ctx, false)
 	if errors.Is(err, errNoStore) {
 		return nil
@@ -374,7 +489,9 @@ func (c *Checkpoints) remove(ctx context.Context, camera string, names []string)
 	if err != nil {
 		return fail(err)
 	}
+	c.mu.Lock()
 	delete(c.newest, camera)
+	c.mu.Unlock()
 	for _, name := range names {
 		info, err := store.GetInfo(ctx, name)
 		if errors.Is(err, jetstream.ErrObjectNotFound) {
@@ -395,8 +512,6 @@ func (c *Checkpoints) remove(ctx context.Context, camera string, names []string)
 
 // Cameras returns the names of those that something is kept of.
 func (c *Checkpoints) Cameras(ctx context.Context) ([]string, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	store, err := c.open(ctx, false)
 	if errors.Is(err, errNoStore) {
 		return nil, nil

@@ -236,20 +236,44 @@ func TestUnfinishedCheckpoint(t *testing.T) {
 		return chunks[left] > 0
 	}
 	c = b.Checkpoints()
-	loaded(t, c, "gate", nil, data)
+	save(t, c, "gate", []byte("short"), true)
 	if !isLeft() {
 		t.Error("what may be in progress is gone")
 	}
 	c = b.Checkpoints()
 	c.unfinished = 500 * time.Millisecond
-	loaded(t, c, "gate", nil, data)
 	eventually(t, "it is removed", func() bool {
-		loaded(t, c, "gate", nil, data)
+		save(t, c, "gate", []byte("short"), true)
 		return !isLeft()
 	})
+	loaded(t, c, "gate", []byte("short"), data)
 	if !c.clearAt.IsZero() {
 		t.Error("it looks on for more")
 	}
+}
+
+// Who waits for the checkpoints of one camera, because the server does not answer, holds up no other camera, and waits
+// no longer than it says.
+func TestCheckpointTurns(t *testing.T) {
+	b := open(t, Config{StoreDir: t.TempDir()})
+	c := b.Checkpoints()
+	save(t, c, "gate", []byte("a"), false)
+	end, err := c.turn(t.Context(), "gate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	save(t, c, "yard", []byte("b"), false)
+	loaded(t, c, "yard", nil, []byte("b"))
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, _, err := c.Load(ctx, "gate"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Load: %v", err)
+	}
+	if err := c.Save(ctx, "gate", []byte("c"), false); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Save: %v", err)
+	}
+	end()
+	loaded(t, c, "gate", nil, []byte("a"))
 }
 
 // A store without room says so, and what is in it stays.
@@ -588,6 +612,7 @@ func TestCheckpointRights(t *testing.T) {
 	}
 	c = b.Checkpoints()
 	c.unfinished = 0
+	save(t, c, "gate", data, true)
 	loaded(t, c, "gate", data, other, data)
 	if names, err := c.Cameras(t.Context()); err != nil || len(names) != 1 {
 		t.Errorf("%v, %v", names, err)

@@ -253,7 +253,7 @@ func New(cfg Config) (*Camera, error) {
 	c := &Camera{
 		cfg: cfg, log: cfg.Logger.With(keyCamera, cfg.Name),
 		turn: make(chan struct{}, 1), previews: make(chan struct{}, maxPreviews),
-		keeper: keeper{filled: make(chan struct{}, 1)},
+		keeper: keeper{filled: make(chan struct{}, 1), over: make(chan struct{})},
 	}
 	c.epoch.Store(uint64(time.Now().UnixMilli()))
 	c.stats.snap.Camera = cfg.Name

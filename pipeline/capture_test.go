@@ -35,6 +35,23 @@ func TestNewObjectsArePictured(t *testing.T) {
 	})
 }
 
+// The last checkpoint is kept at once, however short the time since the one before: another box may wait for it.
+func TestLastIsKeptAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, store := remembering(t)
+		b.cfg.Annotation = annotate(nil, 0)
+		_, stop := b.start(t)
+		for whole, short := store.count(); whole+short == 0; whole, short = store.count() {
+			time.Sleep(time.Millisecond)
+		}
+		before := time.Now()
+		stop()
+		if took := time.Since(before); took >= saveLeast/2 {
+			t.Errorf("it ends in %v; want no pause of %v", took, saveLeast)
+		}
+	})
+}
+
 // Of a camera that follows nothing nothing is kept from second to second.
 func TestNothingFollowedIsNotKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

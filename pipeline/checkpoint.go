@@ -66,6 +66,7 @@ type keeper struct {
 	waiting *capture
 	closed  bool
 	filled  chan struct{} // capacity 1
+	over    chan struct{} // closed when closed is
 
 	owing atomic.Bool // a whole one was not kept: the next is to be whole
 }
@@ -90,6 +91,7 @@ func (k *keeper) close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.closed = true
+	close(k.over)
 	k.wake()
 }
 
@@ -114,11 +116,12 @@ func (k *keeper) take() *capture {
 	}
 }
 
-// ended tells whether the next capture is the last.
-func (k *keeper) ended() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.closed
+// rest waits until the next capture may be kept: at once after close, as others may wait for the last one.
+func (k *keeper) rest() {
+	select {
+	case <-k.over:
+	case <-time.After(saveLeast):
+	}
 }
 
 // captureDue captures what is due after masks that somebody may have marked. It is called in the camera's turn.
@@ -200,9 +203,7 @@ func (c *Camera) keep(ctx context.Context) {
 			}
 			faults.add(time.Now(), err)
 		}
-		if !c.keeper.ended() {
-			time.Sleep(saveLeast)
-		}
+		c.keeper.rest()
 	}
 }
 

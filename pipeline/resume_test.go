@@ -715,7 +715,7 @@ func TestKeeper(t *testing.T) {
 	}
 	whole, newer, last := &capture{picture: frames[0]}, &capture{picture: frames[1]}, &capture{picture: frames[2]}
 	short := func() *capture { return &capture{short: true} }
-	k := keeper{filled: make(chan struct{}, 1)}
+	k := keeper{filled: make(chan struct{}, 1), over: make(chan struct{})}
 	first := short()
 	k.put(first)
 	if k.put(whole); k.waiting != whole {
