@@ -67,11 +67,10 @@ func picture(k int) []byte {
 // label is that of a camera's object.
 func label(camera string) string { return "thing-" + camera }
 
-// marks are an annotation of the object in the clip's first frame.
+// marks are an annotation of the object in the clip's first frame, by its outline.
 func marks(camera string) string {
 	x, y := corner(0)
 	return fmt.Sprintf(`{"frame": 0, "width": %d, "height": %d,
-	"objects": [{"id": %d, "label": %q, "scribbles": [{"width": 16, "points": [[%d, %d]]}]}],
-	"background": [{"width": 6, "points": [[5, 5], [%[7]d, 5], [%[7]d, %[8]d], [5, %[8]d], [5, 5]]}]}`,
-		width, height, objectID, label(camera), x+side/2, y+side/2, width-6, height-6)
+	"objects": [{"id": %d, "label": %q, "polygon": [[%d, %d], [%[7]d, %[6]d], [%[7]d, %[8]d], [%[5]d, %[8]d]]}]}`,
+		width, height, objectID, label(camera), x, y, x+side, y+side)
 }

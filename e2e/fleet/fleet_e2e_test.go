@@ -108,7 +108,7 @@ func (w *world) happen(kind string, random *rand.Rand) (r round) {
 			link.Thaw()
 		}
 	}
-	w.t.Logf("%v: %s, box %s with %d cameras", r.at.Round(time.Millisecond), kind, b.name, len(r.held))
+	w.t.Logf("%v: %s, box %s with %d cameras; %s", r.at.Round(time.Millisecond), kind, b.name, len(r.held), w.loads())
 	switch kind {
 	case kill:
 		for camera := range r.held {
@@ -163,6 +163,7 @@ func (w *world) happen(kind string, random *rand.Rand) (r round) {
 		r.back = w.record.now()
 		must(setClock(before.Round(0).Add(time.Since(before)))) // by the monotonic clock
 		must(err)
+		must(harness.Pause(ctx, 5*time.Second))
 	default:
 		w.t.Fatalf("nobody knows how to do %q", kind)
 	}

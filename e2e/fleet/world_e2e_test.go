@@ -271,3 +271,16 @@ func (w *world) stored() map[string]event {
 	})
 	return all
 }
+
+// loads says how full the boxes are, for people.
+func (w *world) loads() string {
+	s, err := w.status(w.t.Context())
+	if err != nil {
+		return err.Error()
+	}
+	text := "plan " + s.Plan
+	for _, b := range s.Boxes {
+		text += fmt.Sprintf(", %s %.0f of %.0f frames/s", b.Name, b.Load, b.Capacity)
+	}
+	return text
+}
