@@ -213,7 +213,7 @@ package-test: package ## install the .deb in a fresh Debian 12, run the demo and
 	@scripts/setup package-test
 	@scripts/packagetest
 
-deploy-test: build ## check the Helm chart, the compose file and the Dockerfiles
+deploy-test: build ## check the Helm chart, the compose files and the Dockerfiles
 	@scripts/setup deploy-test
 	GOBIN=$(CURDIR)/bin $(GO) install $(HELM)
 	GOBIN=$(CURDIR)/bin $(GO) install $(KUBECONFORM)

@@ -3,8 +3,11 @@ package bus
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -303,16 +306,89 @@ func TestLogins(t *testing.T) {
 	}
 }
 
-// The NATS of the compose file has the same roles, and lets segd do what it does.
-func TestComposeUsers(t *testing.T) {
-	const file = "../deploy/compose/nats.conf"
+// composeServer starts the NATS of the compose file, and returns the URL for a user.
+func composeServer(t *testing.T) (opts *server.Options, url func(user string) string) {
+	t.Helper()
 	for _, name := range []string{"SEGD", "SUBSCRIBER", "OPERATOR", "ADMIN"} {
 		t.Setenv("NATS_"+name, `"1234567890"`) // of digits, quoted as compose.yaml has it
 	}
-	opts, err := server.ProcessConfigFile(file)
+	opts, err := server.ProcessConfigFile("../deploy/compose/nats.conf")
 	if err != nil {
 		t.Fatal(err)
 	}
+	opts.Port = freePort(t)
+	opts.StoreDir = t.TempDir()
+	natsServer(t, *opts)
+	return opts, func(user string) string {
+		return strings.Replace(urlOf(opts.Port), "://", "://"+user+":1234567890@", 1)
+	}
+}
+
+// nothingDenied fails for each line that tells of a permission.
+func nothingDenied(t *testing.T, lines chan string) {
+	t.Helper()
+	close(lines)
+	for line := range lines {
+		if strings.Contains(strings.ToLower(line), "permission") {
+			t.Error(line)
+		}
+	}
+}
+
+// So many cameras are kept that the server wants segd to say now and then how far it has read: that takes a permission,
+// without which the server sends no more, and segd takes the rest for damaged.
+func TestComposeManyCameras(t *testing.T) {
+	_, url := composeServer(t)
+	lines := make(chan string, 10000)
+	b := open(t, Config{URL: url("segd"), Site: "home", Logger: logTo(lines)})
+	keeping, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	eventually(t, "the connection", b.Connected)
+	const cameras = 1200
+	value := make([]byte, 20_000)
+	for i := range cameras {
+		if err := b.KeepCamera(keeping, fmt.Sprintf("c%d", i), value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := b.KeptCameras(keeping)
+	read := 0
+	for _, v := range all {
+		if len(v) == len(value) {
+			read++
+		}
+	}
+	if err != nil || read != cameras {
+		t.Errorf("%d of %d kept cameras are read: %v", read, cameras, err)
+	}
+	closeNow(t, b)
+	nothingDenied(t, lines)
+}
+
+// segd's user there may what docs/nats.md says that it has to be allowed.
+func TestComposeIsDocumented(t *testing.T) {
+	text, err := os.ReadFile("../docs/nats.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	subjects := map[string][]string{}
+	for _, m := range regexp.MustCompile(`(?m)^    (publish|subscribe): +(.+)$`).FindAllStringSubmatch(string(text), -1) {
+		subjects[m[1]] = append(subjects[m[1]], strings.Fields(m[2])...)
+	}
+	want := &server.Permissions{Publish: &server.SubjectPermission{Allow: subjects["publish"]}, Subscribe: &server.SubjectPermission{Allow: subjects["subscribe"]}}
+	opts, _ := composeServer(t)
+	i := slices.IndexFunc(opts.Users, func(u *server.User) bool { return u.Username == "segd" })
+	if i < 0 {
+		t.Fatal("no segd")
+	}
+	if diff := cmp.Diff(sorted(want), sorted(opts.Users[i].Permissions)); diff != "" {
+		t.Errorf("deploy/compose/nats.conf permits segd something else than docs/nats.md asks for (-docs +file):\n%s", diff)
+	}
+}
+
+// The NATS of the compose file has the same roles, and lets segd do what it does.
+func TestComposeUsers(t *testing.T) {
+	opts, url := composeServer(t)
 	for _, role := range []Role{Subscriber, Operator, Admin} {
 		i := slices.IndexFunc(opts.Users, func(u *server.User) bool { return u.Username == string(role) })
 		if i < 0 {
@@ -323,13 +399,7 @@ func TestComposeUsers(t *testing.T) {
 			t.Errorf("%s may something else than within segd:\n%s", role, diff)
 		}
 	}
-	opts.Port = freePort(t)
-	opts.StoreDir = t.TempDir()
-	natsServer(t, *opts)
 	lines := make(chan string, 1000)
-	url := func(user string) string {
-		return strings.Replace(urlOf(opts.Port), "://", "://"+user+":1234567890@", 1)
-	}
 	b := open(t, Config{URL: url("segd"), Site: "home", Logger: logTo(lines), Masks: Retention{MaxAge: time.Minute}})
 	keeping, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -365,12 +435,7 @@ func TestComposeUsers(t *testing.T) {
 		t.Error(err)
 	}
 	closeNow(t, b)
-	close(lines)
-	for line := range lines {
-		if strings.Contains(strings.ToLower(line), "permission") {
-			t.Error(line)
-		}
-	}
+	nothingDenied(t, lines)
 }
 
 // sorted are p's subjects in one order; nil for everything.

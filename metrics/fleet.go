@@ -23,6 +23,9 @@ type Fleet struct {
 // noticed after some seconds.
 var takeoverBuckets = []float64{.05, .1, .25, .5, 1, 2, 3, 5, 10, 30, 60}
 
+// takenReasons are why a box has taken a camera; for all but the first two another one has given it.
+var takenReasons = []string{"new", "died", "left", "drain", "rebalance", "move", "misfit"}
+
 // FleetMeter counts what a box does in its fleet.
 type FleetMeter struct {
 	taken, given *prometheus.CounterVec
@@ -46,6 +49,12 @@ func (m *Metrics) Fleet(read func() Fleet) *FleetMeter {
 			Help: "Times in which this box might publish nothing, since it did not hear itself by NATS or could not renew its key."}),
 		fenced: prometheus.NewCounter(prometheus.CounterOpts{Name: name("fenced_total"),
 			Help: "Silent boxes whose cameras this box has set free."}),
+	}
+	for i, reason := range takenReasons { // a rate misses the step from nothing to 1
+		f.taken.WithLabelValues(reason)
+		if i >= 2 {
+			f.given.WithLabelValues(reason)
+		}
 	}
 	m.reg.MustRegister(f.taken, f.given, f.free, f.lapses, f.fenced, &fleetCollector{
 		read:       read,

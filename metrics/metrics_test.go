@@ -51,6 +51,32 @@ func full() (*prometheus.Registry, *Metrics, *Camera) {
 	return reg, m, c
 }
 
+// The counters of a fleet are there at 0 with every reason, so that rates see the first step.
+func TestFleetBeginsAt0(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	New(reg).Fleet(func() Fleet { return Fleet{} })
+	want := `# HELP segd_fleet_cameras_given_total Cameras that this box has given to others, by reason.
+# TYPE segd_fleet_cameras_given_total counter
+segd_fleet_cameras_given_total{reason="drain"} 0
+segd_fleet_cameras_given_total{reason="left"} 0
+segd_fleet_cameras_given_total{reason="misfit"} 0
+segd_fleet_cameras_given_total{reason="move"} 0
+segd_fleet_cameras_given_total{reason="rebalance"} 0
+# HELP segd_fleet_cameras_taken_total Cameras that this box has taken, by reason: new, died, left, drain, rebalance, move, misfit.
+# TYPE segd_fleet_cameras_taken_total counter
+segd_fleet_cameras_taken_total{reason="died"} 0
+segd_fleet_cameras_taken_total{reason="drain"} 0
+segd_fleet_cameras_taken_total{reason="left"} 0
+segd_fleet_cameras_taken_total{reason="misfit"} 0
+segd_fleet_cameras_taken_total{reason="move"} 0
+segd_fleet_cameras_taken_total{reason="new"} 0
+segd_fleet_cameras_taken_total{reason="rebalance"} 0
+`
+	if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "segd_fleet_cameras_taken_total", "segd_fleet_cameras_given_total"); err != nil {
+		t.Error(err)
+	}
+}
+
 // The linter is the one "promtool check metrics" runs.
 func TestLint(t *testing.T) {
 	reg, _, _ := full()

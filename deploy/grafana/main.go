@@ -20,6 +20,7 @@ import (
 // dashboards are the files' names, without the ending, and what makes them.
 var dashboards = map[string]func() *dashboard.DashboardBuilder{
 	"overview": overview,
+	"fleet":    fleet,
 	"camera":   camera,
 	"solver":   solver,
 }

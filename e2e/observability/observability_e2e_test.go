@@ -15,12 +15,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/segd/segd/demo"
 	"github.com/segd/segd/e2e/harness"
 )
 
 var (
 	wait = flag.Duration("for", time.Minute, "how long Prometheus scrapes before it is asked")
-	all  = flag.Bool("all", false, "list every expression and what it returned")
+	list = flag.Bool("all", false, "list every expression and what it returned")
 )
 
 // tool runs a program.
@@ -44,20 +45,73 @@ func TestRules(t *testing.T) {
 	tool(t, nil, "promtool", "test", "rules", filepath.Join(folder, "rules.test.yml"))
 }
 
-func TestQueries(t *testing.T) {
-	root := harness.Root(t)
+// scrape has a Prometheus scrape pages, with the rules, until the test ends.
+func scrape(t *testing.T, pages ...string) (_ api, p *harness.Process) {
+	t.Helper()
+	var targets []string
+	for _, page := range pages {
+		targets = append(targets, "'"+strings.Trim(strings.TrimPrefix(page, "http://"), "/")+"'")
+	}
+	addr, file := harness.FreeAddrs(t, 1)[0], filepath.Join(t.TempDir(), "prometheus.yml")
+	text := fmt.Sprintf("global: {scrape_interval: 2s, evaluation_interval: 2s}\n"+
+		"rule_files: ['%s/*.rules.yml']\n"+
+		"scrape_configs: [{job_name: segd, static_configs: [{targets: [%s]}]}]\n",
+		filepath.Join(harness.Root(t), rules), strings.Join(targets, ", "))
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p = harness.Start(t, "prometheus", "prometheus", "--config.file="+file,
+		"--storage.tsdb.path="+filepath.Join(t.TempDir(), "data"), "--web.listen-address="+addr, "--log.level=error")
+	return api{url: "http://" + addr}, p
+}
+
+// pass waits, and ends the test if one of the processes ends meanwhile.
+func pass(t *testing.T, d time.Duration, processes ...*harness.Process) {
+	t.Helper()
+	over := time.After(d)
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		for _, p := range processes {
+			select {
+			case <-p.Exited:
+				t.Fatalf("a process has ended: %v; its log is %s", p.Err(), p.Log)
+			default:
+			}
+		}
+		select {
+		case <-t.Context().Done():
+			t.Fatal(context.Cause(t.Context()))
+		case <-over:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// queries are those of dashboards and rules, and those that are excused.
+func queries(t *testing.T, p api) (all []query, excused map[string]string) {
+	t.Helper()
 	excused, err := readExcuses(emptyFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	panels, err := panelQueries(filepath.Join(root, boards))
+	panels, err := panelQueries(filepath.Join(harness.Root(t), boards))
 	if err != nil {
 		t.Fatal(err)
 	}
-	demo := harness.Demo(t)
+	ruled, err := p.ruleQueries(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(panels, ruled...), excused
+}
+
+func TestQueries(t *testing.T) {
+	segd := harness.Demo(t)
 	var metrics []byte
-	if err := demo.Wait(t.Context(), harness.DemoLimit, "metrics of the solver", func(ctx context.Context) error {
-		if metrics, err = harness.Get(ctx, demo.Page+"metrics"); err == nil && !bytes.Contains(metrics, []byte("segd_solver_lagrangian{")) {
+	if err := segd.Wait(t.Context(), harness.DemoLimit, "metrics of the solver", func(ctx context.Context) (err error) {
+		if metrics, err = harness.Get(ctx, segd.Page+"metrics"); err == nil && !bytes.Contains(metrics, []byte("segd_solver_lagrangian{")) {
 			err = errors.New("none yet")
 		}
 		return err
@@ -66,33 +120,69 @@ func TestQueries(t *testing.T) {
 	}
 	tool(t, metrics, "promtool", "check", "metrics")
 
-	addr, file := harness.FreeAddrs(t, 1)[0], filepath.Join(t.TempDir(), "prometheus.yml")
-	text := fmt.Sprintf("global: {scrape_interval: 2s, evaluation_interval: 2s}\n"+
-		"rule_files: ['%s/*.rules.yml']\n"+
-		"scrape_configs: [{job_name: segd, static_configs: [{targets: ['%s']}]}]\n",
-		filepath.Join(root, rules), strings.Trim(strings.TrimPrefix(demo.Page, "http://"), "/"))
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	prometheus := harness.Start(t, "prometheus", "prometheus", "--config.file="+file,
-		"--storage.tsdb.path="+filepath.Join(t.TempDir(), "data"), "--web.listen-address="+addr, "--log.level=error")
+	p, prometheus := scrape(t, segd.Page)
 	t.Logf("Prometheus scrapes the demo for %v", *wait)
-	select {
-	case <-t.Context().Done():
-		t.Fatal(context.Cause(t.Context()))
-	case <-prometheus.Exited:
-		t.Fatal("prometheus ended")
-	case <-demo.Exited:
-		t.Fatal("the demo ended")
-	case <-time.After(*wait):
-	}
+	pass(t, *wait, prometheus, segd.Process)
 
-	p := api{url: "http://" + addr, at: time.Now()}
-	ruled, err := p.ruleQueries(t.Context())
+	p.at = time.Now()
+	all, excused := queries(t, p)
+	fleet, others := split(all)
+	for _, q := range fleet {
+		delete(excused, q.name) // asked by TestFleetQueries
+	}
+	if err := p.check(t.Context(), t.Output(), others, excused, *list); err != nil {
+		t.Error(err)
+	}
+}
+
+// Two boxes share two cameras; then one of them is drained, and the other has both.
+func TestFleetQueries(t *testing.T) {
+	store := t.TempDir()
+	nats := harness.StartNATSIn(t, store, fmt.Sprintf("jetstream: {store_dir: %q, max_file_store: 1GB}", store)) // room for checkpoints
+	boxes := map[string]*harness.Segd{}
+	var pages []string
+	var processes []*harness.Process
+	for _, name := range []string{"box-a", "box-b"} {
+		s := harness.Run(t, fmt.Sprintf("nats: {url: '%s'}\nfleet: {box: %s}\nsuperpixels: 200\nmodel: {short_side: 64}\n"+
+			"cameras: [{name: %s, url: 'file:%s', loop: true}, {name: yard, url: 'file:%s', loop: true}]\n", nats.URL, name, camera, demo.ClipPath, demo.ClipPath))
+		boxes[name], pages, processes = s, append(pages, s.Page), append(processes, s.Process)
+	}
+	runs := func(box string, cameras float64) func(context.Context) error {
+		return func(ctx context.Context) error {
+			now, err := boxes[box].Metrics(ctx)
+			if err == nil && (now.Sum("segd_fleet_box_cameras") != cameras || now.Sum("segd_fleet_boxes") != 2 || now.Sum("segd_fleet_cameras_unplaced") != 0) {
+				err = fmt.Errorf("box %s runs %v cameras of %v, want %v", box, now.Sum("segd_fleet_box_cameras"), now.Sum("segd_fleet_cameras"), cameras)
+			}
+			return err
+		}
+	}
+	for box := range boxes {
+		harness.Until(t, harness.StartLimit, "a camera for each box", runs(box, 1))
+	}
+	metrics, err := harness.Get(t.Context(), boxes["box-a"].Page+"metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.check(t.Context(), t.Output(), append(panels, ruled...), excused, *all); err != nil {
+	tool(t, metrics, "promtool", "check", "metrics")
+
+	p, prometheus := scrape(t, pages...)
+	processes = append(processes, prometheus)
+	t.Logf("Prometheus scrapes two boxes for %v", *wait)
+	pass(t, *wait, processes...)
+	tool(t, nil, harness.Program(t), "fleet", "drain", "box-b", "--nats", nats.URL)
+	harness.Until(t, harness.StartLimit, "both cameras on one box", runs("box-a", 2))
+	pass(t, 10*time.Second, processes...) // so that it is scraped, and rates see it
+
+	p.at = time.Now()
+	all, excused := queries(t, p)
+	fleet, _ := split(all)
+	own := map[string]string{}
+	for _, q := range fleet {
+		if reason, ok := excused[q.name]; ok {
+			own[q.name] = reason
+		}
+	}
+	if err := p.check(t.Context(), t.Output(), fleet, own, *list); err != nil {
 		t.Error(err)
 	}
 }

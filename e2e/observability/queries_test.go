@@ -3,6 +3,7 @@ package observability
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -34,13 +35,23 @@ func TestPanelQueries(t *testing.T) {
 		found[q.name] = q.expr
 	}
 	for name, want := range map[string]string{
-		"camera / $camera":          `group by (camera) (segd_camera_up)`,
-		"solver / Label flips / A":  `segd_label_flips_ratio{camera="demo"}`,
-		"solver / By iteration / B": `segd_solver_iteration_lagrangian{camera="demo",iteration="2"}`,
-		"camera / Area / A":         `segd_object_area_pixels{camera="demo"}`,
+		"camera / $camera":           `group by (camera) (segd_camera_up)`,
+		"solver / Label flips / A":   `segd_label_flips_ratio{camera="demo"}`,
+		"solver / By iteration / B":  `segd_solver_iteration_lagrangian{camera="demo",iteration="2"}`,
+		"camera / Area / A":          `segd_object_area_pixels{camera="demo"}`,
+		"fleet / Cameras by box / A": `segd_fleet_box_cameras`,
 	} {
 		if found[name] != want {
 			t.Errorf("%s is %q, want %q", name, found[name], want)
+		}
+	}
+	fleet, others := split(queries)
+	if len(fleet) == 0 || len(others) == 0 || len(fleet)+len(others) != len(queries) {
+		t.Errorf("%d queries of fleets and %d others, of %d", len(fleet), len(others), len(queries))
+	}
+	for _, q := range fleet {
+		if !strings.HasPrefix(q.name, "fleet / ") && strings.Contains(q.expr, "segd_fleet_") {
+			t.Errorf("%s asks for a fleet, which most do not have: %s", q.name, q.expr)
 		}
 	}
 	if _, err := panelQueries(t.TempDir()); err == nil {
