@@ -28,7 +28,8 @@ type figures struct {
 	// at the end.
 	Imbalance spread `json:"imbalance"`
 	// MovesPerCrash are the leases that changed boxes from a crash until the next event, over those
-	// that the box had; MovesPerJoin those from a join until the next event, over what the box has then.
+	// that the box had. MovesPerJoin are those from a join until the next event, and after that those to the
+	// box until it is about as full as the others, over what it has then.
 	MovesPerCrash spread `json:"moves_per_crash"`
 	MovesPerJoin  spread `json:"moves_per_join"`
 	// DoubleHeld counts cameras that two boxes might publish at one moment, TokensFell leases that

@@ -190,10 +190,18 @@ func (x *fixture) events(f *figures, imbalances *[]float64) {
 		filling  bool // joined has less than its share
 		isJoin   bool // the newest event is its join
 		moves    float64
+		filled   float64 // moves to joined, and all others until the event after its join
 		began    = time.Now()
 		next     = began.Add(x.soon(1))
 		joinAt   time.Time
 	)
+	// full ends what is counted of a join.
+	full := func(at time.Time) {
+		had := len(joined.had())
+		filling = false
+		perJoin = append(perJoin, filled/float64(max(1, had)))
+		x.t.Logf("%s: %.0f moves in %v after it joined, it has %d cameras", joined.name, filled, at.Sub(joinedAt).Round(time.Second), had)
+	}
 	// over ends what is counted of the newest event.
 	over := func() {
 		if now == nil {
@@ -203,8 +211,6 @@ func (x *fixture) events(f *figures, imbalances *[]float64) {
 			*imbalances = append(*imbalances, x.imbalance())
 		}
 		if isJoin {
-			perJoin = append(perJoin, moves/float64(max(1, len(joined.had()))))
-			x.t.Logf("%s joined: %.0f moves, it has %d cameras, imbalance %.3f", joined.name, moves, len(joined.had()), x.imbalance())
 			return
 		}
 		perCrash = append(perCrash, moves/float64(now.had))
@@ -230,24 +236,31 @@ func (x *fixture) events(f *figures, imbalances *[]float64) {
 		}
 		// A box that has joined may still be filled when the next one crashes: that is no move for the
 		// sake of the crash.
-		if filling && x.load(joined)/joined.capacity > 0.95*x.mean() {
-			filling = false
-			x.t.Logf("%s has its share %v after it joined", joined.name, at.Sub(joinedAt).Round(time.Second))
-		}
 		for _, m := range x.takeMoves() {
-			if isJoin || !filling || m.why != fleet.WhyRebalance || m.to != joined.name {
+			if isJoin || filling && m.why == fleet.WhyRebalance && m.to == joined.name {
+				filled++
+			} else {
 				moves++
 			}
+		}
+		if filling && !isJoin && x.load(joined)/joined.capacity > 0.9*x.mean() {
+			full(at)
 		}
 		switch {
 		case at.Sub(began) > *length && !at.Before(next):
 			over()
+			if filling {
+				full(at)
+			}
 			f.Failover, f.FailoverEach = spreadOf(until), spreadOf(each)
 			f.MovesPerCrash, f.MovesPerJoin = spreadOf(perCrash), spreadOf(perJoin)
 			return
 		case !joinAt.IsZero() && at.After(joinAt):
 			over()
-			joinAt, moves, isJoin = time.Time{}, 0, true
+			if filling {
+				full(at)
+			}
+			joinAt, filled, isJoin = time.Time{}, 0, true
 			if err := x.join(gone.name); err != nil {
 				x.t.Fatal(err)
 			}
