@@ -642,3 +642,33 @@ func TestHalfEnded(t *testing.T) {
 		t.Error("nobody has ended it")
 	}
 }
+
+// Boxes that begin together with many cameras share them at once, and are not so busy with it that one is taken for
+// dead.
+func TestManyCameras(t *testing.T) {
+	s := startNATS(t)
+	const n, boxes = 2000, 8
+	var all []*testBox
+	for i := range boxes {
+		all = append(all, join(t, s.ClientURL(), fmt.Sprintf("box%d", i), nil, func(_ *testBox, cfg *Config) {
+			cfg.Logger = nil
+			cfg.Timing = Timing{} // as in a fleet: this is about a load
+			cfg.Capacity = func() float64 { return 4 * 10 * n / boxes }
+		}))
+	}
+	know(t, all...)
+	for _, b := range all {
+		b.Cameras(cameras(n))
+	}
+	allRun(t, n, all...)
+	counts, _ := spread(n, all...)
+	if least, most := slices.Min(counts), slices.Max(counts); least < n/boxes*3/4 || most > n/boxes*5/4 {
+		t.Errorf("the cameras are shared %v", counts)
+	}
+	for _, b := range all {
+		if b.fenced.Load() > 0 || b.lapsed.Load() > 0 {
+			t.Errorf("%s has ended %d sessions and lapsed %d times", b.name, b.fenced.Load(), b.lapsed.Load())
+		}
+		b.conn.Close() // as if all lost power: those that are left would take all, one after another
+	}
+}
