@@ -139,12 +139,6 @@ fleet-test: ## three boxes, eight cameras and three NATS servers, and one fault 
 fleet-sim: setup ## boxes of a fleet that crash and join, 10,000 cameras without pictures
 	$(E2E) -timeout 2h ./fleetsim -args $(FLEETSIM)
 
-# FLEET="-rounds 20 -json" is passed on. It steps the machine's clock: root's, on a machine with nothing else to do.
-fleet-test: ## three boxes, eight cameras and three NATS servers, and one fault after another
-	@scripts/setup interop
-	@$(MAKE) --no-print-directory build
-	$(E2E) -timeout 1h ./fleet -args $(FLEET)
-
 # CHAOS="-seed 2 -json" is passed on. It mounts a small disk and steps the machine's clock:
 # root's, on a machine with nothing else to do.
 chaos: ## a quarter of an hour of everything at once; then segd must be as it was
