@@ -73,7 +73,7 @@ func (m *Member) candidates(wants map[string]string, without string) []candidate
 // in no order, and then does other things for a while.
 func (m *Member) claim(now instant) {
 	m.claimPlan(now)
-	if !m.known || now < m.settled || now < m.claimAt || len(m.free) == 0 || m.ending {
+	if !m.known || now < m.claimAt || len(m.free) == 0 || m.ending {
 		return
 	}
 	boxes := m.candidates(nil, "")
@@ -94,6 +94,9 @@ func (m *Member) claim(now instant) {
 			at += m.meantDelay()
 		}
 		if l.To != m.cfg.Box {
+			if now < m.settled {
+				continue
+			}
 			wants := m.cameras[camera].Wants
 			if self < 0 || boxes[self].full || !suits(boxes[self].labels, wants) {
 				continue

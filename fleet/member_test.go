@@ -366,6 +366,26 @@ func TestDeaf(t *testing.T) {
 	allRun(t, n, a, b)
 }
 
+// A box that has just joined, and looks around, takes what it is given all the same.
+func TestGivenAtOnce(t *testing.T) {
+	s := startNATS(t)
+	slow := func(_ *testBox, cfg *Config) { cfg.Timing = Timing{TTL: 8 * time.Second} }
+	a := join(t, s.ClientURL(), "a", cameras(1), slow)
+	allRun(t, 1, a)
+	b := join(t, s.ClientURL(), "b", cameras(1), slow)
+	know(t, a, b)
+	if err := a.Move(t.Context(), "c000", "b"); err != nil {
+		t.Fatal(err)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.Member.mu.Lock()
+	defer b.Member.mu.Unlock()
+	if now := b.now(); now >= b.settled {
+		t.Errorf("it has the camera after %v, and had looked around after %v", now, b.settled)
+	}
+}
+
 // A short lapse costs no camera: the box goes on with the same tokens.
 func TestLapse(t *testing.T) {
 	s := startNATS(t)
