@@ -108,7 +108,7 @@ export class Boxes {
       item: element("li", "box"), name: element("span", "box-name", name), link: element("a", "box-name", name), own: element("span", "muted box-own", "this page's"),
       state: element("span", "pill"), load: element("div", "load"), part: element("div", "load-part"), loadText: element("span", "number"),
       count: element("span", "number muted"), labels: element("p", "box-labels"), about: element("p", "muted box-about"),
-      cameras: element("ul", "box-cameras"), rows: new Map(), actions: element("div", "box-actions operator-only"), fault: element("p", "field-fault"), busy: false,
+      figures: element("p", "box-figures"), cameras: element("ul", "box-cameras"), rows: new Map(), actions: element("div", "box-actions operator-only"), fault: element("p", "field-fault"), busy: false,
     };
     card.item.dataset.box = name;
     card.link.title = `The page of box ${name}`;
@@ -127,9 +127,8 @@ export class Boxes {
     card.actions.append(...Object.values(card.buttons));
     const head = element("div", "box-head");
     head.append(card.name, card.link, card.own, card.state);
-    const figures = element("p", "box-figures");
-    figures.append(card.loadText, card.count);
-    card.item.append(head, card.load, figures, card.labels, card.about, card.cameras, card.fault, card.actions);
+    card.figures.append(card.loadText, card.count);
+    card.item.append(head, card.load, card.figures, card.labels, card.about, card.cameras, card.fault, card.actions);
     return card;
   }
 
@@ -138,13 +137,14 @@ export class Boxes {
     card.item.dataset.state = card.state.dataset.state = state.kind;
     setText(card.state, state.word);
     card.state.title = state.kind === "silent" ? `Box ${box.by} noticed it` : "";
-    const linked = /^https?:/i.test(box.page ?? "") && box.name !== this.#box;
+    const linked = box.alive && /^https?:/i.test(box.page ?? "") && box.name !== this.#box;
     card.name.hidden = linked;
     card.link.hidden = !linked;
     if (linked && card.link.getAttribute("href") !== box.page) card.link.href = box.page;
     card.own.hidden = box.name !== this.#box;
     showLoad(card, box);
-    setText(card.count, box.alive ? cameraCount(box.cameras, box.max_cameras) : "");
+    card.figures.hidden = !box.alive;
+    setText(card.count, cameraCount(box.cameras, box.max_cameras));
     card.labels.hidden = !box.labels;
     const labels = labelsOf(box.labels);
     if (card.labels.textContent !== labels.join("")) card.labels.replaceChildren(...labels.map((l) => element("span", "box-label", l)));
@@ -248,7 +248,7 @@ function showLoad({ load, part, loadText }, { alive, capacity_fps: capacity, loa
   load.hidden = !known;
   load.dataset.over = String(known && now > capacity);
   part.style.setProperty("--part", `${known ? Math.min(100, (100 * now) / capacity) : 0}%`);
-  const text = !alive ? "" : known ? `${rate(now)} of ${rate(capacity)} frames/s` : `${rate(now)} frames/s, capacity not known yet`;
+  const text = known ? `${rate(now)} of ${rate(capacity)} frames/s` : `${rate(now)} frames/s, capacity not known yet`;
   setText(loadText, text);
   load.setAttribute("aria-valuemax", String(known ? capacity : 1));
   load.setAttribute("aria-valuenow", String(known ? Math.min(now, capacity) : 0));
