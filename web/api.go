@@ -19,6 +19,7 @@ const (
 
 	apiRoot    = "/api/v1"
 	cameraPath = apiRoot + "/cameras/{camera}"
+	livePath   = cameraPath + "/live"
 )
 
 // route is one operation of the API; openapi.json describes it.
@@ -34,7 +35,7 @@ func (s *Server) api() []route {
 		{http.MethodGet, apiRoot + "/openapi.json", limit.CostRead, serveOpenAPI},
 		{http.MethodGet, apiRoot + "/cameras", limit.CostRead, s.listCameras},
 		{http.MethodGet, cameraPath, limit.CostRead, s.showCamera},
-		{http.MethodGet, cameraPath + "/live", limit.CostRead, s.live},
+		{http.MethodGet, livePath, limit.CostRead, s.live},
 		{http.MethodGet, apiRoot + "/events", limit.CostRead, s.events},
 		{http.MethodPost, apiRoot + "/config/reload", limit.CostLarge, s.reload},
 	}
@@ -101,7 +102,7 @@ func (s *Server) mountAPI(mux *http.ServeMux, routes []route) {
 				refuseMethod(w, req, list)
 			}
 		}
-		mux.Handle(r.method+" "+r.path, s.gate.require(least, r.cost, s.gate.sameSite(s.orElsewhere(r.path, handler))))
+		mux.Handle(r.method+" "+r.path, s.gate.require(least, r.cost, s.gate.sameSite(s.orElsewhere(r, handler))))
 	}
 	fallback := func(pattern string, h http.HandlerFunc) {
 		mux.Handle(pattern, s.gate.require(mayView, limit.CostRead, h))
@@ -167,6 +168,9 @@ type cameraList struct {
 }
 
 func (s *Server) listCameras(w http.ResponseWriter, r *http.Request) {
+	if s.cfg.Fleet != nil {
+		w.Header().Set(headerBox, s.cfg.Fleet.Box())
+	}
 	cameras, adding := s.infos()
 	problem.WriteJSON(w, http.StatusOK, typeJSON, cameraList{s.cfg.Version, s.gate.role(r).String(), cameras, adding})
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/segd/segd/internal/limit"
 	"github.com/segd/segd/internal/problem"
@@ -22,8 +24,11 @@ type Fleet interface {
 	Order(ctx context.Context, box, order string) error
 	// MoveCamera has a camera run by that box, and returns once it is.
 	MoveCamera(ctx context.Context, camera, box string) error
-	// Elsewhere returns who answers the requests about a camera that another box runs; nil: this one does.
-	Elsewhere(camera string) http.Handler
+	// Box is the name of this box.
+	Box() string
+	// Elsewhere returns the box that runs a camera, if that is another one, and who answers requests about it there;
+	// empty and nil: this one does.
+	Elsewhere(camera string) (box string, there http.Handler)
 }
 
 // What a box may be ordered.
@@ -34,6 +39,10 @@ const (
 )
 
 const fleetPath = apiRoot + "/fleet"
+
+// headerBox tells, with the list of cameras, which box of a fleet answers; there is none without one. So the page need
+// not ask whether there is a fleet.
+const headerBox = "Segd-Box"
 
 // fleetRoutes are those of a box of a fleet.
 func (s *Server) fleetRoutes() []route {
@@ -94,16 +103,57 @@ func (s *Server) moveCamera(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// orElsewhere has the box answer that runs the camera, if that is another one, whoever may ask this one.
-func (s *Server) orElsewhere(path string, here http.Handler) http.Handler {
-	if s.cfg.Fleet == nil || !strings.HasPrefix(path, cameraPath+"/") {
+// orElsewhere has the box answer that runs the camera, if that is another one, whoever may ask this one. Changes of the
+// camera itself are made here: each box knows all cameras.
+func (s *Server) orElsewhere(r route, here http.Handler) http.Handler {
+	of := strings.HasPrefix(r.path, cameraPath+"/") || r.path == cameraPath && r.method == http.MethodGet
+	if s.cfg.Fleet == nil || !of {
 		return here
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if there := s.cfg.Fleet.Elsewhere(r.PathValue("camera")); there != nil {
-			there.ServeHTTP(w, r)
-			return
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		camera := req.PathValue("camera")
+		box, there := s.cfg.Fleet.Elsewhere(camera)
+		switch {
+		case there == nil:
+			here.ServeHTTP(w, req)
+		case r.path == livePath:
+			moved, end := s.whenMoved(req.Context(), camera, box)
+			defer end()
+			there.ServeHTTP(w, req.WithContext(moved))
+		default:
+			there.ServeHTTP(w, req)
 		}
-		here.ServeHTTP(w, r)
 	})
+}
+
+// lookMoved is how often it is looked whether a camera that somebody watches has moved.
+const lookMoved = 100 * time.Millisecond
+
+// whenMoved returns a context that ends once a camera is not run by that box any more (empty: this one, or none). Live
+// connections end with it, so that who watches comes again and is sent to where the camera is: a box that died does not
+// end them. end must be called.
+func (s *Server) whenMoved(ctx context.Context, camera, box string) (moved context.Context, end func()) {
+	moved, cancel := context.WithCancel(ctx)
+	if s.cfg.Fleet == nil {
+		return moved, cancel
+	}
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		tick := time.NewTicker(lookMoved)
+		defer tick.Stop()
+		for {
+			select {
+			case <-moved.Done():
+				return
+			case <-tick.C:
+			}
+			if now, _ := s.cfg.Fleet.Elsewhere(camera); now != box {
+				cancel()
+			}
+		}
+	})
+	return moved, func() {
+		cancel()
+		watch.Wait()
+	}
 }

@@ -3,9 +3,18 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
+
+	"github.com/coder/websocket"
 
 	"github.com/segd/segd/internal/problem"
 )
@@ -31,11 +40,15 @@ func (f *testFleet) MoveCamera(_ context.Context, camera, box string) error {
 	return f.fail
 }
 
-func (f *testFleet) Elsewhere(camera string) http.Handler {
+func (f *testFleet) Box() string { return "a" }
+
+func (f *testFleet) Elsewhere(camera string) (string, http.Handler) {
 	if camera != "yard" {
-		return nil
+		return "", nil
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { problem.Write(w, http.StatusNotFound, "answered elsewhere") })
+	return "b", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		problem.Write(w, http.StatusNotFound, "answered elsewhere")
+	})
 }
 
 func TestFleet(t *testing.T) {
@@ -80,5 +93,87 @@ func TestFleet(t *testing.T) {
 	_, h = serve(t, Config{}, "gate")
 	if a := ask(t, http.MethodGet, h.URL+apiRoot+"/fleet", "", ""); a.status != http.StatusNotFound {
 		t.Errorf("without a fleet: %d", a.status)
+	}
+}
+
+// twoBoxes is a fleet of the box that is asked, here, and another one, there.
+type twoBoxes struct {
+	Fleet
+
+	at    atomic.Value // the box, by name, that runs every camera
+	there http.Handler
+}
+
+func (f *twoBoxes) Box() string { return "here" }
+
+func (f *twoBoxes) Elsewhere(string) (string, http.Handler) {
+	if box := f.at.Load().(string); box != "here" {
+		return box, f.there
+	}
+	return "", nil
+}
+
+// Who watches a camera that moves is told, wherever it was and wherever it goes, and comes again.
+func TestLiveEndsWhenTheCameraMoves(t *testing.T) {
+	_, other := serve(t, Config{}, "gate")
+	at, err := url.Parse(other.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &twoBoxes{there: httputil.NewSingleHostReverseProxy(at)}
+	f.at.Store("here")
+	_, h := serve(t, Config{Fleet: f}, "gate")
+	for _, step := range []struct{ from, to, reason string }{
+		{"here", "there", "another box runs the camera"},
+		{"there", "elsewhere", ""}, // the way there is cut: the other box may be dead
+		{"elsewhere", "here", ""},
+	} {
+		f.at.Store(step.from)
+		conn := dial(t, h.URL, "/api/v1/cameras/gate/live", nil)
+		f.at.Store(step.to)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		_, _, err := conn.Read(ctx)
+		cancel()
+		var closed websocket.CloseError
+		if errors.As(err, &closed); closed.Reason != step.reason || errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("from %s to %s: %v; want reason %q", step.from, step.to, err, step.reason)
+		}
+	}
+}
+
+// What the other box knows alone is asked there, and what all boxes know is answered here.
+func TestWhatIsAskedElsewhere(t *testing.T) {
+	f := &twoBoxes{there: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		problem.WriteJSON(w, http.StatusOK, typeJSON, json.RawMessage(`"there"`))
+	})}
+	f.at.Store("there")
+	s, err := New(Config{Fleet: f, Commands: newCameras(), Cameras: &managed{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	s.Cameras([]string{"gate"})
+	for _, tt := range []struct {
+		method, path string
+		there        bool
+	}{
+		{http.MethodGet, "/cameras/gate", true},
+		{http.MethodPatch, "/cameras/gate", false},
+		{http.MethodDelete, "/cameras/gate", false},
+		{http.MethodGet, "/cameras/gate/snapshot", true},
+		{http.MethodPut, "/cameras/gate/zones", true},
+		{http.MethodGet, "/cameras", false},
+	} {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest(tt.method, "http://127.0.0.1"+apiRoot+tt.path, strings.NewReader("{}"))
+		r.Header.Set("Content-Type", typeJSON)
+		s.Handler().ServeHTTP(w, r)
+		body, _ := io.ReadAll(w.Body)
+		if got := strings.TrimSpace(string(body)) == `"there"`; got != tt.there {
+			t.Errorf("%s %s is answered there: %v; %s", tt.method, tt.path, got, body)
+		}
+		if tt.path == "/cameras" && w.Header().Get(headerBox) != "here" {
+			t.Errorf("the list does not say which box it is of: %q", w.Header())
+		}
 	}
 }

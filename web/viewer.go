@@ -132,9 +132,9 @@ func (v *viewer) take() (status []byte, events [][]byte, frame *packet, dropped 
 	return status, events, frame, v.dropped
 }
 
-// run serves the viewer until it leaves or fails, or quit or gone is closed. It
+// run serves the viewer until it leaves or fails, or quit, gone or moved is closed. It
 // returns when all its goroutines have ended.
-func (v *viewer) run(ctx context.Context, quit, gone <-chan struct{}) {
+func (v *viewer) run(ctx context.Context, quit, gone, moved <-chan struct{}) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	for _, part := range []func(context.Context){v.read, v.write, v.ping} {
@@ -151,6 +151,8 @@ func (v *viewer) run(ctx context.Context, quit, gone <-chan struct{}) {
 		v.goodbye(cancel, websocket.StatusGoingAway, "segd is stopping")
 	case <-gone:
 		v.goodbye(cancel, websocket.StatusGoingAway, "the camera was removed")
+	case <-moved:
+		v.goodbye(cancel, websocket.StatusGoingAway, "another box runs the camera")
 	}
 	cancel()
 	_ = v.conn.CloseNow() // may be closed already
@@ -279,10 +281,12 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request) {
 	}
 	defer func() { _ = conn.CloseNow() }()    // net/http no longer does, whatever happens
 	ctx := context.WithoutCancel(r.Context()) // the request ended with the upgrade
+	moved, end := s.whenMoved(ctx, name, "")
+	defer end()
 	v := newViewer(conn, options, s.cfg.WriteTimeout)
 	c.add(v)
 	defer c.remove(v)
-	v.run(ctx, s.quit, c.gone)
+	v.run(ctx, s.quit, c.gone, moved.Done())
 }
 
 func parseLiveOptions(query url.Values) (options liveOptions, err error) {

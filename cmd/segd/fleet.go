@@ -314,12 +314,16 @@ func (c fleetCommands) MoveCamera(ctx context.Context, camera, to string) error 
 	return fleetRefusal(c.d.box.member.Move(ctx, camera, to))
 }
 
-// Elsewhere is who answers for a camera that another box runs.
-func (c fleetCommands) Elsewhere(camera string) http.Handler {
-	if name, _ := c.d.box.elsewhere(camera); name != "" {
-		return c.d.box.forward.to(name)
+// Box is the name of this box.
+func (c fleetCommands) Box() string { return c.d.cfg.Fleet.Box }
+
+// Elsewhere is the box that runs a camera, if that is another one, and who answers for it.
+func (c fleetCommands) Elsewhere(camera string) (box string, there http.Handler) {
+	box, _ = c.d.box.elsewhere(camera)
+	if box == "" {
+		return "", nil
 	}
-	return nil
+	return box, c.d.box.forward.to(box)
 }
 
 // fleetRefusal gives an error of the fleet the status it answers with.

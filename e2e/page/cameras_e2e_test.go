@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -107,6 +108,14 @@ func (w *cameraWorld) invited(ctx context.Context) (err error) {
 	}
 	if err := w.desk.outOfSight(ctx, "#mark"); err != nil {
 		return err
+	}
+	// Without a fleet nothing of one is there, and nothing is asked about one.
+	if err := w.desk.outOfSight(ctx, "#boxes"); err != nil {
+		return err
+	}
+	var asked int
+	if err := w.desk.Evaluate(ctx, `performance.getEntriesByType("resource").filter((e) => e.name.includes("/fleet") && !e.name.includes("/assets/")).length`, &asked); err != nil || asked > 0 {
+		return errors.Join(err, fmt.Errorf("%d requests about a fleet", asked))
 	}
 	return w.desk.press(ctx, "#add-first")
 }

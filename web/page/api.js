@@ -13,7 +13,8 @@ export class Problem extends Error {
 
 const of = (camera, rest = "") => `/api/v1/cameras/${encodeURIComponent(camera)}${rest}`;
 
-async function ask(method, path, body, options = {}) {
+// ask returns what segd answers; heard, if given, is shown the headers.
+async function ask(method, path, body, { heard, ...options } = {}) {
   const json = body === undefined ? {} : { body: JSON.stringify(body), headers: { "Content-Type": "application/json" } };
   let response;
   try {
@@ -24,10 +25,18 @@ async function ask(method, path, body, options = {}) {
   }
   if (response.status === 401) location.assign("/login");
   if (!response.ok) throw new Problem(response.status, await response.json().catch(() => ({})));
+  heard?.(response.headers);
   return response.status === 204 ? null : response.json();
 }
 
-export const cameras = () => ask("GET", "/api/v1/cameras");
+
+// cameras lists them; box is the one that answers, empty where no boxes share them.
+export async function cameras() {
+  let box = "";
+  const list = await ask("GET", "/api/v1/cameras", undefined, { heard: (headers) => (box = headers.get("Segd-Box") ?? "") });
+  return { ...list, box };
+}
+
 export const camera = (camera) => ask("GET", of(camera));
 export const addCamera = (settings) => ask("POST", "/api/v1/cameras", settings);
 export const changeCamera = (camera, changes) => ask("PATCH", of(camera), changes);
@@ -42,6 +51,10 @@ export const remove = (camera, id) => ask("DELETE", of(camera, `/objects/${id}`)
 export const annotate = (camera, annotation) => ask("POST", of(camera, "/annotations"), annotation);
 export const preview = (camera, annotation, signal) =>
   ask("POST", of(camera, "/annotations?preview=true"), annotation, { signal });
+
+export const fleet = () => ask("GET", "/api/v1/fleet");
+export const orderBox = (box, order) => ask("POST", `/api/v1/fleet/boxes/${encodeURIComponent(box)}/${order}`);
+export const moveCamera = (camera, box) => ask("POST", `/api/v1/fleet/cameras/${encodeURIComponent(camera)}/move`, { box });
 
 // A page holds frames under a name of its own, so that none lets go what another
 // still marks.

@@ -23,7 +23,7 @@ export class CameraDialog {
   #named = false; // by hand
 
   // parts: dialog, form, title, close, ways, urlField, hostField, nameField, find, findStatus,
-  // foundBox, foundList, more, picture, passing, status, faults, danger, pause, remove, submit, anyway, cancel.
+  // foundBox, foundList, more, requiresField, picture, passing, status, faults, danger, pause, remove, submit, anyway, cancel.
   // told(what, name) is called with "added", "changed", "paused", "resumed" or "removed".
   constructor(parts, told) {
     this.#parts = parts;
@@ -51,18 +51,21 @@ export class CameraDialog {
   get open() { return this.#parts.dialog.open; }
   get #fields() { return this.#parts.form.elements; }
 
-  // add asks for a new camera; kept tells whether it will be there after a restart.
-  add(kept) {
+  // add asks for a new camera; kept tells whether it will be there after a restart, fleet whether boxes share
+  // the cameras.
+  add(kept, fleet) {
     this.#begin(null, { detect: usual });
+    this.#parts.requiresField.hidden = !fleet;
     this.#parts.passing.hidden = kept;
     this.#parts.dialog.showModal();
     this.#fields.url.focus();
   }
 
   // edit changes a camera that was added, which is as segd lists it.
-  edit(camera) {
-    const { name, url, kept, settings: { transport, fingerprint, detect } = {} } = camera;
-    this.#begin(camera, { name, url, transport, fingerprint, detect: detect?.classes?.join(", ") });
+  edit(camera, fleet) {
+    const { name, url, kept, settings: { transport, fingerprint, detect, requires } = {} } = camera;
+    this.#begin(camera, { name, url, transport, fingerprint, detect: detect?.classes?.join(", "), requires: requires?.join(", ") });
+    this.#parts.requiresField.hidden = !fleet;
     this.#parts.passing.hidden = kept;
     this.#parts.dialog.showModal();
     this.#fields.url.focus();
@@ -134,7 +137,7 @@ export class CameraDialog {
   #edited(field) {
     if (field.name === "way") this.#showWay();
     if (field.name === "name") this.#named = field.value !== "";
-    if (!reach.includes(field.name) && field.name !== "name" && field.name !== "detect") return;
+    if (!reach.includes(field.name) && !["name", "detect", "requires"].includes(field.name)) return;
     this.#asked = false;
     if (reach.includes(field.name)) {
       this.#request?.abort(); // it is for what was there before
@@ -209,15 +212,17 @@ export class CameraDialog {
 
   async #save() {
     const values = this.#values();
-    const { name, host, detect, ...rest } = values;
-    const classes = detect.split(",").map((c) => c.trim()).filter(Boolean);
+    const { name, host, detect, requires, ...rest } = values;
+    const classes = listed(detect);
+    const labels = listed(requires);
     if (this.#camera) {
       const changes = Object.fromEntries(reach.filter((k) => values[k] !== this.#before[k]).map((k) => [k, values[k] || null]));
       if (detect !== this.#before.detect) changes.detect = classes.length > 0 ? { classes } : null;
+      if (requires !== this.#before.requires) changes.requires = labels.length > 0 ? labels : null;
       if (await this.#ask("Saving…", () => api.changeCamera(name, changes))) this.#done("changed", name);
       return;
     }
-    const settings = { name, ...filled(rest), ...(classes.length > 0 && { detect: { classes } }) };
+    const settings = { name, ...filled(rest), ...(classes.length > 0 && { detect: { classes } }), ...(labels.length > 0 && { requires: labels }) };
     if (await this.#ask("Adding it…", () => api.addCamera(settings))) this.#done("added", name);
   }
 
@@ -242,6 +247,11 @@ export class CameraDialog {
     this.#parts.dialog.close();
     this.#told(what, name);
   }
+}
+
+// listed are the parts of a text with commas.
+function listed(text) {
+  return text.split(",").map((part) => part.trim()).filter(Boolean);
 }
 
 // filled leaves out what says nothing.

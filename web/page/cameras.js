@@ -10,6 +10,7 @@ export class Cameras {
   #stage;
   #toast;
   #look;
+  #fleet = false; // whether boxes share the cameras
   #adding = null; // how it is about adding cameras, as the API says; null: there is no such thing
   #readOnly = true; // who looks may change nothing
 
@@ -22,7 +23,7 @@ export class Cameras {
     this.#toast = toast;
     this.#look = look;
     for (const b of [parts.add, parts.first]) b.addEventListener("click", () => this.add());
-    parts.edit.addEventListener("click", () => this.#dialog.edit(stage.feed.info));
+    parts.edit.addEventListener("click", () => this.#dialog.edit(stage.feed.info, this.#fleet));
     parts.resume.addEventListener("click", () => this.#resume());
   }
 
@@ -30,8 +31,9 @@ export class Cameras {
   get open() { return this.#dialog.open; }
 
   // arrange heeds a list of the API's.
-  arrange({ access, adding = null, cameras }) {
+  arrange({ access, box = "", adding = null, cameras }) {
     const p = this.#parts;
+    this.#fleet = box !== "";
     this.#adding = adding;
     this.#readOnly = access === "viewer";
     p.add.hidden = this.#readOnly || !adding;
@@ -60,7 +62,7 @@ export class Cameras {
     if (this.#readOnly || !this.#adding) return;
     if (this.#adding.fault) return this.#toast.show(`No camera can be added: ${this.#adding.fault}`, { fault: true });
     if (document.fullscreenElement) document.exitFullscreen();
-    this.#dialog.add(this.#adding.kept);
+    this.#dialog.add(this.#adding.kept, this.#fleet);
   }
 
   async #resume() {

@@ -57,6 +57,6 @@ export class FieldFaults {
 const hiddenField = (input) => input.closest("[hidden]") !== null;
 
 // sentence begins with a capital, unless with a URL or the like.
-function sentence(text) {
-  return text.replace(/^(ingest|onvif): /, "").replace(/^[a-z](?=[a-z]* )/, (c) => c.toUpperCase());
+export function sentence(text) {
+  return text.replace(/^(ingest|onvif|fleet): /, "").replace(/^[a-z](?=[a-z]* )/, (c) => c.toUpperCase());
 }

@@ -1,16 +1,23 @@
 // What can honestly be said about a feed right now.
+import { sentence } from "./fieldfaults.js";
 import { clock, span } from "./format.js";
 
 const leastPatience = 2000; // ms without a frame before the picture counts as stale
 const published = /^ingest: whip:/; // the reason why a camera is down that nobody can dial
+const coming = "a box is about to take it"; // the fleet's word for a camera between two boxes
 const patienceFrames = 4; // or this many frame periods, for slow cameras
 
-// health returns kind (live, waiting, stale, down, lost or paused), a word for the pill, a
-// title and text for the veil over the picture, and what a small picture has room for
-// (note; may be missing).
+// health returns kind (live, moving, waiting, stale, down, lost or paused), a word for the pill, a
+// title and text for the veil over the picture (no title: no veil), and what a small picture has
+// room for (note; may be missing).
 export function health(feed, now = performance.now()) {
   if (feed.info.paused) return { kind: "paused", pill: "Paused", title: "Paused", text: "segd does not fetch its pictures until it is resumed." };
   if (feed.info.fault) return { kind: "down", pill: "Not running", title: "segd cannot run this camera", text: feed.info.fault };
+  const nowhere = feed.place?.fault && feed.quiet(now) > patience(feed);
+  if (feed.moving(now) && !(nowhere && feed.place.fault !== coming)) {
+    return { kind: "moving", pill: "Moving", title: feed.frame ? "" : "The camera moves to another box", text: "" };
+  }
+  if (nowhere) return { kind: "down", pill: "No box", title: "No box runs this camera", text: `${sentence(feed.place.fault)}.` };
   if (feed.link !== "open") return unlinked(feed, now);
   if (feed.status && !feed.status.up) return down(feed.status);
   if (!feed.frame) {

@@ -6,10 +6,14 @@ import { Timelines } from "./timeline.js";
 
 const inFlight = 2; // frames the server may send before the first is drawn
 const firstRetry = 500; // ms
+const movedRetry = 200; // ms: who takes the camera is known by then
+const movingMost = 10000; // ms until a camera that moves should show something again
 const lastRetry = 8000; // ms
 const silence = 10000; // ms without any message: the connection is dead, statuses come once a second
 const rateWindow = 3000; // ms over which shown frames are counted
 const removed = "the camera was removed"; // as segd says it when it closes the connection
+const moved = "another box runs the camera"; // likewise
+const given = "the camera was removed or paused"; // the status of a camera that a box has let go
 const small = "&width=320&fps=2"; // what a tile of the wall needs
 
 // ClockOffset estimates this clock minus the server's: the smallest difference
@@ -33,6 +37,7 @@ export class Feed {
   status = null; // newest Status of the camera
   layout = { zones: [], lines: [] }; // as the API has them
   info = {}; // what the API lists of the camera
+  place = null; // what the API tells of the camera in a fleet; null: there is no fleet
   link = "connecting"; // connecting | open | waiting
   retryAt = 0;
   reason = "";
@@ -52,10 +57,11 @@ export class Feed {
   #times = [];
   #offset = new ClockOffset();
   #kept = null; // a frame that somebody marks
+  #movedAt = -Infinity; // when the camera began to move to another box, unless it has shown something since
   #notify;
 
   // notify(feed, what, event) is called with "frame", "status", "link", "event" or "gone", when
-  // the camera is none any more, or is about to be another one of the name.
+  // the camera is none any more, is about to be another one of the name, or is run by another box.
   constructor(camera, notify) {
     this.camera = camera;
     this.#notify = notify;
@@ -114,6 +120,11 @@ export class Feed {
     return this.frame ? now - this.frame.shownAt : Infinity;
   }
 
+  // moving tells whether the camera is on its way to another box: nothing is wrong yet.
+  moving(now = performance.now()) {
+    return now - this.#movedAt < movingMost;
+  }
+
   #dial() {
     this.#setLink("connecting", this.reason);
     this.#connect();
@@ -142,10 +153,17 @@ export class Feed {
     this.#socket = null;
     if (this.#stopped) return;
     if (!this.#opened) this.#ask();
-    this.#wait(this.#retry * (0.75 + Math.random() / 2));
-    this.#retry = Math.min(lastRetry, this.#retry * 2);
+    // A box that dies says nothing: in a fleet any end may be a move.
+    const moves = this.place !== null && this.#opened && event.reason !== removed;
+    if (moves) this.#move();
+    this.#wait((moves ? movedRetry : this.#retry) * (0.75 + Math.random() / 2));
+    if (!this.moving()) this.#retry = Math.min(lastRetry, this.#retry * 2);
     this.#setLink("waiting", event.reason);
-    if (event.reason === removed) this.#notify(this, "gone");
+    if (event.reason === removed || event.reason === moved) this.#notify(this, "gone");
+  }
+
+  #move() {
+    if (!this.moving()) this.#movedAt = performance.now();
   }
 
   #wait(ms) {
@@ -157,6 +175,7 @@ export class Feed {
   // #ask learns why there was no connection: a WebSocket hides the answer that refused it.
   async #ask() {
     const response = await fetch(`/api/v1/cameras/${encodeURIComponent(this.camera)}/live`).catch(() => null);
+    if (response === null) this.#movedAt = -Infinity; // it is this segd that is away
     if (!response?.headers.get("Content-Type")?.startsWith("application/problem+json")) return;
     const { detail } = await response.json();
     if (this.link !== "waiting" || this.#stopped) return;
@@ -178,17 +197,18 @@ export class Feed {
     this.#retry = firstRetry;
     if (typeof data === "string") {
       const { status, event } = JSON.parse(data);
-      if (status) this.status = status;
+      if (this.place && status?.error === given) this.#move(); // the next status is the next box's
+      else if (status) this.status = status;
       this.#notify(this, event ? "event" : "status", event);
       return;
     }
     // One after the other, in order; the server sends no third before the first is acknowledged.
-    this.#work = this.#work.then(() => this.#show(data)).catch((error) => console.error(error)).then(() => {
+    this.#work = this.#work.then(() => this.#show(data, socket)).catch((error) => console.error(error)).then(() => {
       if (socket.readyState === WebSocket.OPEN) socket.send("ack");
     });
   }
 
-  async #show(data) {
+  async #show(data, socket) {
     const { header, jpeg } = parseFrame(data);
     const mask = header.frame;
     const image = await createImageBitmap(jpeg);
@@ -200,6 +220,7 @@ export class Feed {
     this.timelines.record(objects, now);
     const whole = image.width === mask.width;
     this.frame = { mask, objects, regions: toRegions(mask), image, whole, shownAt: now, age: wall - this.#offset.get() - Date.parse(mask.captureTime) };
+    if (socket === this.#socket && this.status?.up) this.#movedAt = -Infinity; // the camera has arrived
     this.dropped = header.dropped;
     this.shown++;
     this.#times.push(now);

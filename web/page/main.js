@@ -2,7 +2,9 @@
 // picture too.
 import * as api from "./api.js";
 import { Actions } from "./actions.js";
+import { Boxes } from "./boxes.js";
 import { Cameras } from "./cameras.js";
+import { origin, place } from "./fleet.js";
 import { Figures } from "./figures.js";
 import { Feed } from "./live.js";
 import { LeftOut } from "./leftout.js";
@@ -65,14 +67,23 @@ const cameras = new Cameras({
   dialog: byId("camera-dialog"), form: byId("camera-form"), title: byId("camera-dialog-title"), close: byId("camera-close"),
   ways: byId("camera-ways"), urlField: byId("camera-url-field"), hostField: byId("camera-host-field"), nameField: byId("camera-name-field"),
   find: byId("camera-find"), findStatus: byId("camera-find-status"), foundBox: byId("camera-found"), foundList: byId("camera-found-list"),
-  more: byId("camera-more"), picture: byId("camera-picture"), passing: byId("camera-passing"), status: byId("camera-status"), faults: byId("camera-faults"),
+  more: byId("camera-more"), requiresField: byId("camera-requires-field"), picture: byId("camera-picture"), passing: byId("camera-passing"), status: byId("camera-status"), faults: byId("camera-faults"),
   danger: byId("camera-danger"), pause: byId("camera-pause"), remove: byId("camera-remove"),
   submit: byId("camera-submit"), anyway: byId("camera-anyway"), cancel: byId("camera-cancel"),
 }, { stage, toast, look: () => look() });
+const boxes = new Boxes({
+  section: byId("boxes"), panel: byId("boxes-panel"), summary: byId("boxes-summary"), sum: byId("boxes-sum"), fault: byId("boxes-fault"),
+  list: byId("box-list"), unplaced: byId("unplaced"), unplacedList: byId("unplaced-list"), key: byId("boxes-key"),
+}, {
+  dialog: byId("box-dialog"), form: byId("box-form"), title: byId("box-dialog-title"), close: byId("box-close"), text: byId("box-dialog-text"),
+  field: byId("box-to-field"), to: byId("box-to"), status: byId("box-dialog-status"), faults: byId("box-dialog-faults"),
+  submit: byId("box-submit"), cancel: byId("box-cancel"),
+}, { toast, changed: () => settle() });
 
 function onFeed(feed, what, event) {
   if (what === "frame") {
     wall.paint(feed, stage.masks);
+    marking.follow(feed);
     if (feed === stage.feed) showFrame(feed);
   } else if (what === "link") {
     refresh();
@@ -103,6 +114,35 @@ function refresh() {
   leftOut.show(stage.feed);
   zoneList.show(stage.feed);
   cameras.show(stage.feed.info);
+  showPlace(stage.feed.place);
+}
+
+// showPlace says which box runs the camera that is seen.
+function showPlace(at) {
+  const node = byId("camera-box");
+  node.hidden = !at?.box; // where none does there is no picture, but the reason
+  setText(node, place(at));
+  node.title = at ? origin(at) : "";
+}
+
+// settle notes which box runs each camera.
+function settle() {
+  for (const feed of feeds.values()) {
+    const before = feed.place;
+    feed.place = boxes.of(feed.camera);
+    const now = feed.place?.box;
+    if (feed === stage.feed && before && now && before.box !== now) announce(`Box ${now} runs ${feed.camera} now.`);
+  }
+  refresh();
+}
+
+// learn asks what only the box knows that runs a camera, if that is another one.
+async function learn(feed) {
+  if (!boxes.elsewhere(feed.camera)) return;
+  const info = await api.camera(feed.camera).catch(() => null); // it may be on its way
+  if (!info) return;
+  feed.layout = { zones: info.zones, lines: info.lines };
+  if (info.width && info.height) feed.size = { width: info.width, height: info.height };
 }
 
 // mayDraw tells whether anything comes of drawing: a paused camera's picture is an old one.
@@ -119,7 +159,7 @@ function mark(id = 0) {
 function showMarking() {
   const ended = document.body.dataset.mode === "marking" && !marking.active;
   panel.show();
-  wall.section.inert = marking.active; // what was drawn must not be lost by a slip
+  wall.section.inert = boxes.section.inert = marking.active; // what was drawn must not be lost by a slip
   if (ended) byId("mark").focus({ preventScroll: true });
 }
 
@@ -134,7 +174,7 @@ function drawZone(kind) {
 function showZoning() {
   const ended = document.body.dataset.mode === "zoning" && !zoning.active;
   zonePanel.show();
-  wall.section.inert = zoning.active;
+  wall.section.inert = boxes.section.inert = zoning.active;
   if (!ended) return;
   refresh(); // the list has what was drawn
   byId("draw-zone").focus({ preventScroll: true });
@@ -158,6 +198,7 @@ function choose() {
   for (const other of feeds.values()) other.setLarge(other === feed);
   stage.select(feed);
   wall.select(feed.camera);
+  learn(feed);
   refresh();
 }
 
@@ -189,7 +230,8 @@ function arrange(list) {
     feed.info = info;
     if (info.paused || info.fault) feed.stop();
     if (width && height) feed.size = { width, height };
-    feed.layout = { zones, lines };
+    feed.place = boxes.of(name);
+    if (!boxes.elsewhere(name)) feed.layout = { zones, lines };
   }
   wall.arrange(names);
   byId("camera-keys").hidden = names.length < 2;
@@ -225,7 +267,9 @@ async function look() {
     setText(byId("version"), list.version ? `segd ${list.version}` : "");
     setAccess(list.access);
     cameras.arrange(list);
+    await boxes.arrange(list);
     arrange(list.cameras);
+    if (stage.feed) learn(stage.feed);
   } catch (problem) {
     if (feeds.size === 0) showEmpty("No connection to segd", `${problem.message} Trying again.`);
   } finally {
@@ -258,7 +302,7 @@ function fit() {
   stage.paint();
 }
 
-const liveKeys = { n: () => mark(), a: () => cameras.add(), z: () => drawZone("zone"), l: () => drawZone("line"), m: toggleMasks, r: toggleRegions, f: toggleFull, u: () => toast.undo(), "[": () => step(-1), "]": () => step(1) };
+const liveKeys = { n: () => mark(), a: () => cameras.add(), z: () => drawZone("zone"), l: () => drawZone("line"), m: toggleMasks, r: toggleRegions, f: toggleFull, b: () => boxes.show(), u: () => toast.undo(), "[": () => step(-1), "]": () => step(1) };
 const thicker = (by) => marking.setWidth(marking.pen.width + by);
 const markingKeys = {
   o: () => marking.setTool("object"), b: () => marking.setTool("background"), x: () => marking.setTool("box"),
@@ -286,7 +330,7 @@ function zoom(factor) {
 }
 
 function onKey(event) {
-  if (cameras.open) return; // it has keys of its own
+  if (cameras.open || boxes.open) return; // they have keys of their own
   const key = event.key.toLowerCase();
   const inField = event.target.closest("input:not([type=radio], [type=range]), textarea, select");
   if (marking.active && (event.ctrlKey || event.metaKey) && key === "z" && !inField) {

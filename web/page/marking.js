@@ -92,6 +92,14 @@ export class Marking {
     if (this.active) this.#leave(true);
   }
 
+  // follow heeds a newer frame of a camera. Under another epoch, as on another box, frames have other numbers: what is
+  // drawn would be taken for marks on another picture.
+  follow(feed) {
+    if (!this.active || feed !== this.#feed || feed.frame.mask.epoch === this.#frame.mask.epoch) return;
+    this.#leave(false);
+    this.#toast.show("The camera has begun anew, maybe on another box, and that picture is no longer kept. Freeze a newer one.", { fault: true });
+  }
+
   // letGo is called when the page is being left.
   letGo() {
     if (this.active) api.letGo(this.camera, this.sketch.sequence);

@@ -102,7 +102,7 @@ export class Stage {
     this.box.dataset.kind = h.kind;
     this.state.dataset.state = h.kind;
     setText(this.state, h.pill);
-    this.veil.hidden = h.kind === "live" || h.kind === "frozen";
+    this.veil.hidden = h.title === "";
     this.veil.dataset.kind = h.kind;
     setText(this.title, h.title);
     setText(this.text, h.text);

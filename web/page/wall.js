@@ -1,6 +1,7 @@
 // The wall: a small live picture of every camera; choosing one makes it large.
 import { element, setText } from "./dom.js";
 import { draw, fit } from "./draw.js";
+import { place } from "./fleet.js";
 import { health } from "./health.js";
 import { View } from "./view.js";
 
@@ -8,7 +9,7 @@ const paintEvery = 150; // ms: small pictures need no more, and many of them cos
 const whole = new View();
 
 export class Wall {
-  #tiles = new Map(); // camera → { item, link, canvas, state, note, painted }
+  #tiles = new Map(); // camera → { item, link, canvas, state, box, note, painted }
 
   constructor({ section, list }) {
     this.section = section;
@@ -56,6 +57,7 @@ export class Wall {
     tile.item.dataset.kind = h.kind;
     tile.state.dataset.state = h.kind;
     setText(tile.state, h.pill);
+    setText(tile.box, place(feed.place));
     setText(tile.note, h.note ?? "");
     tile.link.title = `${h.title} ${h.text}`.trim();
   }
@@ -70,8 +72,9 @@ function makeTile(camera) {
   const caption = element("span", "tile-caption");
   const state = element("span", "pill");
   caption.append(element("span", "tile-name", camera), state);
+  const box = element("span", "tile-note muted");
   const note = element("span", "tile-note muted");
-  link.append(canvas, caption, note);
+  link.append(canvas, caption, box, note);
   item.append(link);
-  return { item, link, canvas, state, note, painted: -Infinity };
+  return { item, link, canvas, state, box, note, painted: -Infinity };
 }
