@@ -249,7 +249,7 @@ func (m *Member) fits(camera, to string) error {
 	case b == nil || b.Over:
 		return unknownBox(to, sorted(m.view.running()))
 	case !suits(b.Labels, wants):
-		return fmt.Errorf("fleet: camera %s wants a box with the labels %v; box %s has %v", camera, wants, to, b.Labels)
+		return fmt.Errorf("fleet: camera %s requires a box with the labels %s; box %s has %s", camera, labelText(wants), to, labelText(b.Labels))
 	case b.Leaving:
 		return fmt.Errorf("fleet: box %s is about to end", to)
 	case m.view.orders[to] != (order{}):
@@ -408,7 +408,7 @@ func (m *Member) evenOut(now instant) {
 	cameras := make([]placed, 0, len(m.view.leases))
 	for camera, l := range m.view.leases {
 		b := m.view.holder(l)
-		if b == nil || m.view.orders[l.Box] != (order{}) {
+		if b == nil || m.view.orders[l.Box] != (order{}) || l.Why == WhyMove { // where somebody wants it
 			continue
 		}
 		if g, ok := m.moving[camera]; ok { // as if it had been moved already

@@ -471,6 +471,32 @@ func TestOrders(t *testing.T) {
 	}
 }
 
+// A camera that somebody has moved stays where it was moved to, however uneven that makes the boxes.
+func TestMovedStays(t *testing.T) {
+	s := startNATS(t)
+	const n = 8
+	a, b := join(t, s.ClientURL(), "a", nil, nil), join(t, s.ClientURL(), "b", nil, nil)
+	know(t, a, b)
+	a.Cameras(cameras(n))
+	b.Cameras(cameras(n))
+	allRun(t, n, a, b)
+	until(t, "they are even", func() bool { return len(a.valid()) == n/2 && len(b.valid()) == n/2 })
+	ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
+	defer cancel()
+	for camera := range b.valid() {
+		if err := a.Move(ctx, camera, "a"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	moved := a.valid()
+	until(t, "the plan has evened out what it may", func() bool { return len(b.valid()) == n/2 })
+	for camera, token := range a.valid() {
+		if moved[camera] != token {
+			t.Errorf("camera %s, which was moved to a box, has left it", camera)
+		}
+	}
+}
+
 // What one box cannot run another does; what nobody is told of ends.
 func TestMisfits(t *testing.T) {
 	s := startNATS(t)

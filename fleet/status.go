@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -101,7 +102,7 @@ func (m *Member) cameraStatus(c Camera) CameraStatus {
 	}
 	switch boxes := m.view.candidates(c.Wants, ""); {
 	case len(boxes) == 0 && len(c.Wants) > 0:
-		one.Fault = fmt.Sprintf("no box that takes cameras has the labels %v", c.Wants)
+		one.Fault = "no box that takes cameras has the labels " + labelText(c.Wants)
 	case len(boxes) == 0:
 		one.Fault = "no box takes cameras"
 	case !slices.ContainsFunc(boxes, func(b candidate) bool { return !b.full }):
@@ -110,6 +111,18 @@ func (m *Member) cameraStatus(c Camera) CameraStatus {
 		one.Fault = "a box is about to take it"
 	}
 	return one
+}
+
+// labelText is labels as the configuration has them.
+func labelText(labels map[string]string) string {
+	if len(labels) == 0 {
+		return "none"
+	}
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		list = append(list, name+"="+labels[name])
+	}
+	return strings.Join(list, ", ")
 }
 
 // Holder returns the box that runs a camera and the URL of its page; empty: none does.
