@@ -248,23 +248,26 @@ func (w *world) stored() map[string]event {
 		if err != nil {
 			return err
 		}
-		for {
-			msg, err := c.Next(jetstream.FetchMaxWait(2 * time.Second))
-			if errors.Is(err, nats.ErrTimeout) {
-				return nil
-			}
+		for { // by many: an ordered consumer is made anew for each batch
+			batch, err := c.Fetch(1000, jetstream.FetchMaxWait(2*time.Second))
 			if err != nil {
 				return err
 			}
-			e := &segdv1.Event{}
-			if err := proto.Unmarshal(msg.Data(), e); err != nil {
-				return err
+			n := len(all)
+			for msg := range batch.Messages() {
+				e := &segdv1.Event{}
+				if err := proto.Unmarshal(msg.Data(), e); err != nil {
+					return err
+				}
+				id := msg.Headers().Get(nats.MsgIdHdr)
+				if _, twice := all[id]; twice {
+					w.t.Errorf("event %s is in the stream twice", id)
+				}
+				if all[id], err = parseEvent(id, e); err != nil {
+					return err
+				}
 			}
-			id := msg.Headers().Get(nats.MsgIdHdr)
-			if _, twice := all[id]; twice {
-				w.t.Errorf("event %s is in the stream twice", id)
-			}
-			if all[id], err = parseEvent(id, e); err != nil {
+			if err := batch.Error(); err != nil || len(all) == n {
 				return err
 			}
 		}
