@@ -159,18 +159,26 @@ func (m *Member) take(camera string, l lease, free time.Duration) {
 		r.Why = WhyNew
 	}
 	m.pending[camera] = l.rate()
+	m.write(camera, r, l, func(token uint64) {
+		m.taken = append(m.taken, token)
+		m.cfg.Meter.Taken(r.Why, free)
+		m.log.Info("this box runs a camera", "camera", camera, "token", token, "from", r.From, "why", string(r.Why))
+	})
+}
+
+// write has r be a camera's record in place of l, and then calls done, with the revision that this makes. The camera is
+// one of m.pending until then.
+func (m *Member) write(camera string, r record, l lease, done func(revision uint64)) {
 	m.do(func(ctx context.Context) {
 		next, err := m.store.set(ctx, cameraKey+camera, encode(r), l.revision)
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		delete(m.pending, camera)
 		if err != nil {
-			m.refresh(cameraKey + camera) // somebody has it, or we have and were not told
+			m.refresh(cameraKey + camera) // somebody was first, or it is done and was not confirmed
 			return
 		}
-		m.taken = append(m.taken, next)
-		m.cfg.Meter.Taken(r.Why, free)
-		m.log.Info("this box runs a camera", "camera", camera, "token", next, "from", r.From, "why", string(r.Why))
+		done(next)
 		m.learn(change{cameraKey + camera, encode(r), next}, m.now())
 	})
 }
@@ -206,19 +214,10 @@ func (m *Member) release() {
 		l := m.view.leases[camera]
 		r := record{To: to.to, From: m.cfg.Box, Why: to.why, Rate: l.Rate}
 		m.pending[camera] = 0
-		m.do(func(ctx context.Context) {
-			next, err := m.store.set(ctx, cameraKey+camera, encode(r), l.revision)
-			m.mu.Lock()
-			defer m.mu.Unlock()
-			delete(m.pending, camera)
-			if err != nil {
-				m.refresh(cameraKey + camera)
-				return
-			}
+		m.write(camera, r, l, func(uint64) {
 			delete(m.leaving, camera)
 			m.cfg.Meter.Given(to.why)
 			m.log.Info("this box gives a camera up", "camera", camera, "to", to.to, "why", string(to.why))
-			m.learn(change{cameraKey + camera, encode(r), next}, m.now())
 		})
 	}
 }
@@ -467,16 +466,6 @@ func (m *Member) tellRates(now instant) {
 		r := l.record
 		r.Token, r.Rate = l.token(), rate
 		m.pending[camera] = 0
-		m.do(func(ctx context.Context) {
-			next, err := m.store.set(ctx, cameraKey+camera, encode(r), l.revision)
-			m.mu.Lock()
-			defer m.mu.Unlock()
-			delete(m.pending, camera)
-			if err != nil {
-				m.refresh(cameraKey + camera)
-				return
-			}
-			m.learn(change{cameraKey + camera, encode(r), next}, m.now())
-		})
+		m.write(camera, r, l, func(uint64) {})
 	}
 }

@@ -217,6 +217,17 @@ func know(t *testing.T, boxes ...*testBox) {
 	})
 }
 
+// two are boxes that have joined before they were told of so many cameras, which they share.
+func two(t *testing.T, s *server.Server, n int) (a, b *testBox) {
+	t.Helper()
+	a, b = join(t, s.ClientURL(), "a", nil, nil), join(t, s.ClientURL(), "b", nil, nil)
+	know(t, a, b)
+	a.Cameras(cameras(n))
+	b.Cameras(cameras(n))
+	allRun(t, n, a, b)
+	return a, b
+}
+
 func allRun(t *testing.T, n int, boxes ...*testBox) {
 	t.Helper()
 	until(t, fmt.Sprintf("%d cameras run", n), func() bool { _, all := spread(n, boxes...); return all })
@@ -226,11 +237,7 @@ func allRun(t *testing.T, n int, boxes ...*testBox) {
 func TestFleet(t *testing.T) {
 	s := startNATS(t)
 	const n = 30
-	a, b := join(t, s.ClientURL(), "a", nil, nil), join(t, s.ClientURL(), "b", nil, nil)
-	know(t, a, b)
-	a.Cameras(cameras(n))
-	b.Cameras(cameras(n))
-	allRun(t, n, a, b)
+	a, b := two(t, s, n)
 	if counts, _ := spread(n, a, b); min(counts[0], counts[1]) < n/3 {
 		t.Errorf("the cameras are shared %v", counts)
 	}
@@ -475,11 +482,7 @@ func TestOrders(t *testing.T) {
 func TestMovedStays(t *testing.T) {
 	s := startNATS(t)
 	const n = 8
-	a, b := join(t, s.ClientURL(), "a", nil, nil), join(t, s.ClientURL(), "b", nil, nil)
-	know(t, a, b)
-	a.Cameras(cameras(n))
-	b.Cameras(cameras(n))
-	allRun(t, n, a, b)
+	a, b := two(t, s, n)
 	until(t, "they are even", func() bool { return len(a.valid()) == n/2 && len(b.valid()) == n/2 })
 	ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
 	defer cancel()
@@ -637,11 +640,7 @@ func TestRates(t *testing.T) {
 // What a box renews is told to no box but those that watch it.
 func TestQuiet(t *testing.T) {
 	s := startNATS(t)
-	a, b := join(t, s.ClientURL(), "a", nil, nil), join(t, s.ClientURL(), "b", nil, nil)
-	know(t, a, b)
-	a.Cameras(cameras(4))
-	b.Cameras(cameras(4))
-	allRun(t, 4, a, b)
+	a, b := two(t, s, 4)
 	until(t, "they are even", func() bool { return len(a.valid()) == 2 && len(b.valid()) == 2 })
 	revision := func() uint64 {
 		_, r, err := a.store.life(t.Context(), "b")

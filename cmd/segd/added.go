@@ -205,11 +205,19 @@ func (d *daemon) warnDeclared(name string) {
 // idle are the added cameras that should run and do not, with what is marked in them. What is wrong with
 // others is noted.
 func (d *daemon) idle() (list []config.Camera, marks map[string]*annotation.Annotation) {
-	marks = map[string]*annotation.Annotation{}
 	running := d.current.Load().Cameras
+	return d.wantedAdded(func(name string) bool {
+		return slices.ContainsFunc(running, func(r config.Camera) bool { return r.Name == name })
+	})
+}
+
+// wantedAdded are the added cameras that are to run but for those that except tells of, with what is marked in them.
+// What is wrong with others is noted.
+func (d *daemon) wantedAdded(except func(name string) bool) (list []config.Camera, marks map[string]*annotation.Annotation) {
+	marks = map[string]*annotation.Annotation{}
 	for _, name := range d.added.names() {
 		c := d.added.get(name)
-		if c.Camera == nil || c.Paused || d.added.declared(name) || slices.ContainsFunc(running, func(r config.Camera) bool { return r.Name == name }) {
+		if c.Camera == nil || c.Paused || d.added.declared(name) || except(name) {
 			continue
 		}
 		whole, a, err := d.complete(c.storedCamera)

@@ -222,7 +222,7 @@ func (d *daemon) followKept(ctx context.Context) {
 		before := d.current.Load()
 		next := *before
 		next.Cameras = slices.Clone(d.added.fileCameras())
-		also, marks := d.wantedAdded()
+		also, marks := d.wantedAdded(func(string) bool { return false })
 		next.Cameras = d.ordered(slices.Concat(next.Cameras, also))
 		c, err := d.prepare(before, &next, marks)
 		if err == nil {
@@ -236,28 +236,6 @@ func (d *daemon) followKept(ctx context.Context) {
 			d.forget(ctx, name) // whoever removed it may have been before what this box kept at its end
 		}
 	})
-}
-
-// wantedAdded are the added cameras that some box is to run, with what is marked in them.
-func (d *daemon) wantedAdded() (list []config.Camera, marks map[string]*annotation.Annotation) {
-	marks = map[string]*annotation.Annotation{}
-	for _, name := range d.added.names() {
-		c := d.added.get(name)
-		if c.Camera == nil || c.Paused || d.added.declared(name) {
-			continue
-		}
-		whole, a, err := d.complete(c.storedCamera)
-		if err != nil {
-			d.leaveOut(name, err)
-			continue
-		}
-		d.added.put(name, whole)
-		list = append(list, whole.cam)
-		if a != nil {
-			marks[name] = a
-		}
-	}
-	return list, marks
 }
 
 // metrics are what Prometheus is told.
