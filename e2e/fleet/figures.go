@@ -93,6 +93,26 @@ func doublePublished(masks []*maskFrame) (n int) {
 	return n
 }
 
+// overlapping counts the masks of a camera that a box published when another one had begun to, under a greater lease. All
+// of them run on one machine, and have one clock.
+func overlapping(masks []*maskFrame) (n int) {
+	began := map[uint64]time.Duration{}
+	for _, m := range masks {
+		if at, ok := began[m.lease]; !ok || m.published < at {
+			began[m.lease] = m.published
+		}
+	}
+	for _, m := range masks {
+		for lease, at := range began {
+			if lease > m.lease && m.published > at {
+				n++
+				break
+			}
+		}
+	}
+	return n
+}
+
 // longestGap is when the longest time without the object ended that began between from and to and was longer than
 // least; from: there was none.
 func longestGap(masks []*maskFrame, from, to, least time.Duration) (ended, gap time.Duration) {

@@ -53,6 +53,17 @@ func TestDoublePublished(t *testing.T) {
 	}
 }
 
+// What comes late has been published before, and is nobody's fault.
+func TestOverlapping(t *testing.T) {
+	masks := []*maskFrame{got(1, 5, "a"), got(10, 9, "b"), got(11, 5, "a"), got(12, 5, "a"), got(13, 9, "b")}
+	for i, published := range []time.Duration{1, 10, 2, 11, 13} {
+		masks[i].published = published
+	}
+	if n := overlapping(masks); n != 1 {
+		t.Errorf("%d masks; want the one that a published after b had begun", n)
+	}
+}
+
 func TestLongestGap(t *testing.T) {
 	s := square(0)
 	masks := []*maskFrame{got(1, 1, "a", s), got(2, 1, "a", s), got(3, 1, "a"), got(7, 1, "a", s), got(8, 1, "a", s), got(20, 1, "a", s)}

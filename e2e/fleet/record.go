@@ -18,6 +18,7 @@ type maskFrame struct {
 	lease, epoch uint64
 	seq          uint64
 	capture      time.Duration // since the record began, by the camera's clock or segd's
+	published    time.Duration // since the record began, by the machine's clock
 	frame        *segdv1.MaskFrame
 }
 
@@ -86,7 +87,7 @@ func (r *record) mask(id string, m *segdv1.MaskFrame) {
 	run, _, _ := strings.Cut(id, ".")
 	now := r.now()
 	r.masks[m.Camera] = append(r.masks[m.Camera], &maskFrame{
-		at: now, run: run, lease: m.Lease, epoch: m.Epoch, seq: m.Sequence, capture: r.moment(m.CaptureTime.AsTime(), now), frame: m,
+		at: now, run: run, lease: m.Lease, epoch: m.Epoch, seq: m.Sequence, capture: r.moment(m.CaptureTime.AsTime(), now), published: r.moment(m.PublishTime.AsTime(), now), frame: m,
 	})
 }
 
