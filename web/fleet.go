@@ -3,8 +3,6 @@ package web
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -44,17 +42,22 @@ const fleetPath = apiRoot + "/fleet"
 // not ask whether there is a fleet.
 const headerBox = "Segd-Box"
 
-// fleetRoutes are those of a box of a fleet.
+// fleetRoutes are those of a box of a fleet; of a segd that is none they say so.
 func (s *Server) fleetRoutes() []route {
-	if s.cfg.Fleet == nil {
-		return nil
+	boxes := func(h http.HandlerFunc) http.HandlerFunc {
+		if s.cfg.Fleet != nil {
+			return h
+		}
+		return func(w http.ResponseWriter, _ *http.Request) {
+			problem.Write(w, http.StatusNotFound, "this segd is no box of a fleet; accepts this of one with fleet.box in its configuration")
+		}
 	}
 	routes := []route{
-		{http.MethodGet, fleetPath, limit.CostRead, s.showFleet},
-		{http.MethodPost, fleetPath + "/cameras/{camera}/move", limit.CostWork, s.moveCamera},
+		{http.MethodGet, fleetPath, limit.CostRead, boxes(s.showFleet)},
+		{http.MethodPost, fleetPath + "/cameras/{camera}/move", limit.CostWork, boxes(s.moveCamera)},
 	}
 	for _, order := range []string{OrderCordon, OrderDrain, OrderUncordon} {
-		routes = append(routes, route{http.MethodPost, fleetPath + "/boxes/{box}/" + order, limit.CostWork, s.orderBox(order)})
+		routes = append(routes, route{http.MethodPost, fleetPath + "/boxes/{box}/" + order, limit.CostWork, boxes(s.orderBox(order))})
 	}
 	return routes
 }
@@ -84,14 +87,12 @@ func (s *Server) moveCamera(w http.ResponseWriter, r *http.Request) {
 	var to struct {
 		Box string `json:"box"`
 	}
-	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, limit.MaxBody))
-	dec.DisallowUnknownFields()
-	err := dec.Decode(&to)
+	err := readJSON(w, r, limit.MaxBody, &to)
 	if err == nil && to.Box == "" {
-		err = errors.New("box is missing")
+		err = badField(Field{Pointer: "/box", Detail: "it is missing; accepts the name of a box"})
 	}
 	if err != nil {
-		problem.Write(w, http.StatusBadRequest, fmt.Sprintf(`%v; accepts {"box": "NAME"}`, err))
+		s.refuse(w, r, err)
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), commandTimeout)

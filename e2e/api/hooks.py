@@ -36,8 +36,15 @@ WORK = (
     "letGoFrame",
     "getSnapshot",
     "getMask",
+    "cordonBox",
+    "drainBox",
+    "uncordonBox",
+    "moveCamera",
 )
 COSTS = dict.fromkeys(LARGE, 10) | dict.fromkeys(WORK, 5)
+
+# Operations on a fleet, which the demo is no box of.
+FLEET = ("showFleet", "cordonBox", "drainBox", "uncordonBox", "moveCamera")
 
 # Each camera that was added dials and fails again and again: of those that the requests
 # add, so many stay.
@@ -323,6 +330,14 @@ def no_file_to_reload(ctx, response, case):
     if operation_of(case) == "reloadConfig" and response.status_code == 404:
         if "without a configuration file" not in response.json()["detail"]:
             raise AssertionError("refused, and not for want of a file")
+
+
+@schemathesis.check
+def no_fleet(ctx, response, case):
+    """The demo is no box of a fleet, and says so."""
+    if operation_of(case) in FLEET and response.status_code == 404:
+        if "no box of a fleet" not in response.json()["detail"]:
+            raise AssertionError("refused, and not for want of a fleet")
 
 
 def points_into(body, pointer):
