@@ -93,6 +93,7 @@ REASONS = re.compile(
             "the camera's url has no TLS",
             "annotation: open .*: (no such file|file name too long|is a directory|not a directory|invalid argument)",
             "accepted: one of the [0-9]+ classes that the detector knows",
+            "accepted: each label once",
             "is no zone; accepted",
             "missing; accepted: a list of at least one class",  # a patch of a camera that has none
             "another name; accepts",  # a camera keeps its name
