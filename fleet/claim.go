@@ -394,15 +394,19 @@ func (m *Member) evenOut(now instant) {
 	if len(m.pending) > 0 {
 		return
 	}
-	for _, f := range m.free {
-		if now-f.since < 3*m.cfg.Timing.TTL { // later nobody can take it
+	boxes := m.view.candidates(nil, "")
+	labels, at := map[string]map[string]string{}, map[string]*candidate{}
+	for i := range boxes {
+		b := &boxes[i]
+		labels[b.name], at[b.name] = m.view.boxes[b.name].Labels, b
+	}
+	for camera, f := range m.free {
+		switch to := at[m.view.leases[camera].To]; {
+		case to != nil: // as if it had it already
+			to.load += f.rate
+		case now-f.since < 3*m.cfg.Timing.TTL: // later nobody can take it
 			return
 		}
-	}
-	boxes := m.view.candidates(nil, "")
-	labels := map[string]map[string]string{}
-	for _, b := range boxes {
-		labels[b.name] = m.view.boxes[b.name].Labels
 	}
 	cameras := make([]placed, 0, len(m.view.leases))
 	for camera, l := range m.view.leases {
@@ -411,20 +415,18 @@ func (m *Member) evenOut(now instant) {
 			continue
 		}
 		if g, ok := m.moving[camera]; ok { // as if it had been moved already
-			for i := range boxes {
-				switch boxes[i].name {
-				case l.Box:
-					boxes[i].load -= l.rate()
-				case g.to:
-					boxes[i].load += l.rate()
-				}
+			if from := at[l.Box]; from != nil {
+				from.load -= l.rate()
+			}
+			if to := at[g.to]; to != nil {
+				to.load += l.rate()
 			}
 			continue
 		}
 		cameras = append(cameras, placed{camera, l.Box, l.rate(), m.cameras[camera].Wants})
 	}
 	slices.SortFunc(cameras, func(a, b placed) int { return compare(a.camera, b.camera) })
-	for _, g := range plan(boxes, cameras, labels, max(leastMoves, len(boxes)/boxesAMove)) {
+	for _, g := range plan(boxes, cameras, labels, movesASecond(boxes)) {
 		m.moving[g.camera] = moving{g.to, now + moveTime}
 		m.do(func(ctx context.Context) {
 			if err := m.ask(ctx, g.from, moveRequest{g.camera, g.to, g.why}); err != nil {

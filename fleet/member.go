@@ -23,10 +23,6 @@ const (
 	claimsAtOnce = 8
 	// leavingAtOnce is how many cameras a drained box gives away at a time.
 	leavingAtOnce = 4
-	// leastMoves and boxesAMove bound how many cameras the plan moves a second: one for so many
-	// boxes, and in a small fleet so many.
-	leastMoves = 4
-	boxesAMove = 4
 	// stepPause is from one look at what there is to do to the next, at least.
 	stepPause = 5 * time.Millisecond
 	// moveTime is for how long a move that was asked for counts as under way.

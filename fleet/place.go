@@ -15,7 +15,7 @@ const (
 	slack = 0.01
 	// uneven is by how much of the mean two boxes differ before the plan moves cameras:
 	// well above slack, so that none go back and forth.
-	uneven = 0.12
+	uneven = 0.09
 	// leastWeight is what a full box counts as having free, of its capacity.
 	leastWeight = 0.01
 	// unknownRate is taken for that of a camera which has not been followed.
@@ -186,6 +186,30 @@ type placed struct {
 	box    string
 	rate   float64
 	wants  map[string]string
+}
+
+const (
+	// leastMoves and boxesAMove bound how many cameras the plan moves a second: one for so many
+	// boxes, and in a small fleet so many.
+	leastMoves = 4
+	boxesAMove = 4
+	// hurry is by how much more it moves while a box drops frames though others have room: each
+	// move helps, as when one box was there before all others and has taken all cameras.
+	hurry = 4
+)
+
+func movesASecond(boxes []candidate) int {
+	n := max(leastMoves, len(boxes)/boxesAMove)
+	var load float64
+	over := false
+	for _, b := range boxes {
+		load += b.load
+		over = over || b.use(0) > 1
+	}
+	if over && meanUse(load, boxes) < 1 {
+		n *= hurry
+	}
+	return n
 }
 
 // plan is at most so many moves that even out how full the boxes are, the largest

@@ -331,3 +331,31 @@ func TestTakeOverStaysEven(t *testing.T) {
 		t.Errorf("%d more cameras were moved for %d that had no box", moved, had)
 	}
 }
+
+func TestMovesASecond(t *testing.T) {
+	fleet := func(n int, loads ...float64) []candidate {
+		boxes := make([]candidate, n)
+		for i := range boxes {
+			boxes[i] = candidate{capacity: 100, load: 60}
+		}
+		for i, load := range loads {
+			boxes[i].load = load
+		}
+		return boxes
+	}
+	for _, tc := range []struct {
+		what  string
+		boxes []candidate
+		want  int
+	}{
+		{"small", fleet(3), 4},
+		{"large", fleet(200), 50},
+		{"one drops frames", fleet(3, 150, 10, 10), 16},
+		{"all do", fleet(3, 150, 110, 110), 4},
+		{"none", nil, 4},
+	} {
+		if got := movesASecond(tc.boxes); got != tc.want {
+			t.Errorf("%s: %d, want %d", tc.what, got, tc.want)
+		}
+	}
+}
