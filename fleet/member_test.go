@@ -649,20 +649,20 @@ func TestQuiet(t *testing.T) {
 		}
 		return r
 	}
-	a.mu.Lock()
+	a.Member.mu.Lock()
 	seen := a.seen
-	a.mu.Unlock()
+	a.Member.mu.Unlock()
 	for range 2 {
 		before := revision()
 		until(t, "the box has renewed its key", func() bool { return revision() > before })
 	}
 	until(t, "the box that watches it knows", func() bool {
-		a.mu.Lock()
-		defer a.mu.Unlock()
+		a.Member.mu.Lock()
+		defer a.Member.mu.Unlock()
 		return a.signs["b"].revision > seen
 	})
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.Member.mu.Lock()
+	defer a.Member.mu.Unlock()
 	if a.seen != seen {
 		t.Errorf("told of revision %d while nothing but that has changed since %d", a.seen, seen)
 	}
