@@ -717,3 +717,30 @@ func TestManyCameras(t *testing.T) {
 		b.conn.Close() // as if all lost power: those that are left would take all, one after another
 	}
 }
+
+// A renewal that no heartbeat tells of, as of a box that nobody reaches any more, is found while it is silent, and not
+// when its session is to be ended: that would cost another TTL.
+func TestLastRenewal(t *testing.T) {
+	s := startNATS(t)
+	a, b := two(t, s, 2)
+	l, revision, err := a.store.life(t.Context(), "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.conn.Close()
+	began := time.Now()
+	if revision, err = a.store.set(t.Context(), lifeKey+"b", encode(l), revision); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the renewal is known", func() bool {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		s := a.signs["b"]
+		return s == nil || s.revision >= revision
+	})
+	if took := time.Since(began); took >= testTiming.TTL {
+		t.Errorf("it was known after %v, when the session was to be ended", took)
+	}
+	b.end()
+	allRun(t, 2, a)
+}

@@ -346,12 +346,18 @@ func (m *Member) watchBox(box string, now instant) {
 	if s := m.signs[box]; s == nil || s.session != b.Session {
 		s := &silence{session: b.Session, revision: b.Life, since: now}
 		m.signs[box] = s
-		m.do(func(ctx context.Context) { // it may be silent already
-			if l, revision, err := m.store.life(ctx, box); err == nil && l.Session == s.session {
-				m.newRevision(s, revision)
-			}
-		})
+		m.askLife(box, s, now) // it may be silent already
 	}
+}
+
+// askLife finds out whether a session has been renewed of late.
+func (m *Member) askLife(box string, s *silence, now instant) {
+	s.asked = now
+	m.do(func(ctx context.Context) {
+		if l, revision, err := m.store.life(ctx, box); err == nil && l.Session == s.session {
+			m.newRevision(s, revision)
+		}
+	})
 }
 
 // newRevision takes in the revision of the key that a session renews, which is a sign of life by then.
@@ -387,7 +393,12 @@ func (m *Member) watchOthers(now instant) {
 
 // fence ends a box's session if that has been silent for long enough.
 func (m *Member) fence(box string) {
-	s := m.signs[box]
+	s, now := m.signs[box], m.now()
+	// A renewal of which no heartbeat has told would only be found when the session cannot be ended, and be a sign of
+	// life then.
+	if beat := m.cfg.Timing.Beat; now-s.since >= 2*beat && now-s.asked >= beat {
+		m.askLife(box, s, now)
+	}
 	m.right.Lock()
 	over := s.over(m.self.hearing.echo, m.cfg.Timing.TTL)
 	m.right.Unlock()

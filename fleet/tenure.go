@@ -72,6 +72,7 @@ type silence struct {
 	revision uint64  // of the key that it renews, the newest known
 	since    instant // the last sign of life
 	beats    int     // heartbeats so far
+	asked    instant // when the key was looked at last
 }
 
 // sign notes a sign of life.
