@@ -1,10 +1,12 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -90,7 +92,7 @@ func (m *Member) claim(now instant) {
 			continue
 		}
 		l, at := m.view.leases[camera], f.since
-		if l.To != "" && l.To != m.cfg.Box && m.view.alive(l.To, m.sessionOf(l.To)) != nil {
+		if l.To != m.cfg.Box && m.view.runs(l.To) {
 			at += m.meantDelay()
 		}
 		if l.To != m.cfg.Box {
@@ -139,13 +141,6 @@ func (m *Member) patience() patience {
 // settleTime is for how long a box that has joined looks around before it takes anything: those that begin at the
 // same time are known by then.
 func (m *Member) settleTime() time.Duration { return m.cfg.Timing.TTL / 2 }
-
-func (m *Member) sessionOf(box string) string {
-	if b := m.view.boxes[box]; b != nil {
-		return b.Session
-	}
-	return ""
-}
 
 // take takes a camera's lease, of which l is known.
 func (m *Member) take(camera string, l lease, free time.Duration) {
@@ -245,8 +240,8 @@ func (m *Member) fits(camera, to string) error {
 	b := m.view.boxes[to]
 	wants := m.cameras[camera].Wants
 	switch {
-	case b == nil || b.Over:
-		return unknownBox(to, sorted(m.view.running()))
+	case !m.view.runs(to):
+		return unknownBox(to, m.view.running())
 	case !suits(b.Labels, wants):
 		return fmt.Errorf("fleet: camera %s requires a box with the labels %s; box %s has %s", camera, labelText(wants), to, labelText(b.Labels))
 	case b.Leaving:
@@ -257,11 +252,6 @@ func (m *Member) fits(camera, to string) error {
 		return fmt.Errorf("fleet: box %s has %d cameras, and takes no more", to, len(b.cameras))
 	}
 	return nil
-}
-
-func sorted(names []string) []string {
-	slices.Sort(names)
-	return names
 }
 
 // moveRequest asks a box to give a camera to another.
@@ -320,7 +310,7 @@ func (m *Member) ask(ctx context.Context, box string, r moveRequest) error {
 }
 
 // drain gives away what this box has while it is drained.
-func (m *Member) drain(instant) {
+func (m *Member) drain() {
 	if !(m.view.orders[m.cfg.Box].Drained || m.ending) || m.closing {
 		return
 	}
@@ -328,7 +318,7 @@ func (m *Member) drain(instant) {
 	if m.ending {
 		why = WhyLeft
 	}
-	for _, camera := range sorted(keys(m.mine())) {
+	for _, camera := range slices.Sorted(maps.Keys(m.mine())) {
 		if len(m.leaving) >= leavingAtOnce {
 			return
 		}
@@ -341,14 +331,6 @@ func (m *Member) drain(instant) {
 			poke(m.kick)
 		}
 	}
-}
-
-func keys[V any](set map[string]V) []string {
-	list := make([]string, 0, len(set))
-	for k := range set {
-		list = append(list, k)
-	}
-	return list
 }
 
 // claimPlan takes the lease of the plan if nobody has it and this box is the first of those that may.
@@ -395,10 +377,9 @@ func (m *Member) evenOut(now instant) {
 		return
 	}
 	boxes := m.view.candidates(nil, "")
-	labels, at := map[string]map[string]string{}, map[string]*candidate{}
+	at := map[string]*candidate{}
 	for i := range boxes {
-		b := &boxes[i]
-		labels[b.name], at[b.name] = m.view.boxes[b.name].Labels, b
+		at[boxes[i].name] = &boxes[i]
 	}
 	for camera, f := range m.free {
 		switch to := at[m.view.leases[camera].To]; {
@@ -425,8 +406,8 @@ func (m *Member) evenOut(now instant) {
 		}
 		cameras = append(cameras, placed{camera, l.Box, l.rate(), m.cameras[camera].Wants})
 	}
-	slices.SortFunc(cameras, func(a, b placed) int { return compare(a.camera, b.camera) })
-	for _, g := range plan(boxes, cameras, labels, movesASecond(boxes)) {
+	slices.SortFunc(cameras, func(a, b placed) int { return cmp.Compare(a.camera, b.camera) })
+	for _, g := range plan(boxes, cameras, movesASecond(boxes)) {
 		m.moving[g.camera] = moving{g.to, now + moveTime}
 		m.do(func(ctx context.Context) {
 			if err := m.ask(ctx, g.from, moveRequest{g.camera, g.to, g.why}); err != nil {

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -331,7 +333,7 @@ func (m *Member) step(now instant) {
 	m.claim(now)
 	m.release()
 	m.evenOut(now)
-	m.drain(now)
+	m.drain()
 	m.tellRates(now)
 }
 
@@ -392,7 +394,7 @@ func (m *Member) learn(c change, now instant) {
 
 // concerns tells whether a key is this box's, or of a camera that it has.
 func (m *Member) concerns(key string) bool {
-	if camera, ok := cutPrefix(key, cameraKey); ok {
+	if camera, ok := strings.CutPrefix(key, cameraKey); ok {
 		return m.view.leases[camera].Box == m.cfg.Box
 	}
 	return key == boxKey+m.cfg.Box
@@ -501,7 +503,7 @@ func (m *Member) drive(ctx context.Context) {
 			continue
 		}
 		leases := slices.Collect(maps.Values(want))
-		slices.SortFunc(leases, func(a, b *Lease) int { return compare(a.Camera, b.Camera) })
+		slices.SortFunc(leases, func(a, b *Lease) int { return cmp.Compare(a.Camera, b.Camera) })
 		faults := m.cfg.Runner.Run(ctx, leases)
 		m.mu.Lock()
 		m.running = tokens

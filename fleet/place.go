@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -213,8 +212,8 @@ func movesASecond(boxes []candidate) int {
 }
 
 // plan is at most so many moves that even out how full the boxes are, the largest
-// difference first. labels are those of the boxes.
-func plan(boxes []candidate, cameras []placed, labels map[string]map[string]string, most int) (moves []move) {
+// difference first.
+func plan(boxes []candidate, cameras []placed, most int) (moves []move) {
 	by := map[string]*candidate{}
 	order := make([]*candidate, len(boxes))
 	var load float64
@@ -232,7 +231,7 @@ func plan(boxes []candidate, cameras []placed, labels map[string]map[string]stri
 		slices.SortFunc(order, func(a, b *candidate) int {
 			return cmp.Or(cmp.Compare(b.use(0), a.use(0)), cmp.Compare(a.name, b.name))
 		})
-		m, i := best(order, held, labels, mean)
+		m, i := best(order, held, mean)
 		if i < 0 {
 			break
 		}
@@ -248,7 +247,7 @@ func plan(boxes []candidate, cameras []placed, labels map[string]map[string]stri
 // best is the move from the fullest box to the emptiest that helps, and the place of its
 // camera among those of the box; -1: there is none. Of the cameras it is the one that the
 // emptier box suits best.
-func best(order []*candidate, held map[string][]placed, labels map[string]map[string]string, mean float64) (move, int) {
+func best(order []*candidate, held map[string][]placed, mean float64) (move, int) {
 	for _, from := range order {
 		for k := len(order) - 1; k >= 0; k-- {
 			to := order[k]
@@ -261,7 +260,7 @@ func best(order []*candidate, held map[string][]placed, labels map[string]map[st
 			at, highest := -1, 0.
 			for i, c := range held[from.name] {
 				// It must not be the other way round afterwards.
-				if from.use(-c.rate) < to.use(c.rate) || !suits(labels[to.name], c.wants) {
+				if from.use(-c.rate) < to.use(c.rate) || !suits(to.labels, c.wants) {
 					continue
 				}
 				seed := seed(c.camera)
@@ -281,13 +280,7 @@ func best(order []*candidate, held map[string][]placed, labels map[string]map[st
 // their names' hashes, so that those who watch a box stand in no rack of its own.
 func ring(self string, boxes []string, k int) []string {
 	place := func(name string) uint64 { return mix(fnv1a(fnvOffset, name)) }
-	set := map[string]bool{}
-	for _, b := range boxes {
-		if b != self {
-			set[b] = true
-		}
-	}
-	others := slices.Collect(maps.Keys(set))
+	others := slices.DeleteFunc(slices.Clone(boxes), func(b string) bool { return b == self })
 	own := place(self)
 	slices.SortFunc(others, func(a, b string) int {
 		return cmp.Or(cmp.Compare(place(a)-own, place(b)-own), cmp.Compare(a, b))

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,10 +14,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nuid"
 )
-
-func compare(a, b string) int { return cmp.Compare(a, b) }
-
-func cutPrefix(s, prefix string) (string, bool) { return strings.CutPrefix(s, prefix) }
 
 // renewPause is between one try to renew and the next.
 func (m *Member) renewPause() time.Duration { return m.cfg.Timing.Beat }

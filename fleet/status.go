@@ -159,7 +159,7 @@ func (m *Member) order(ctx context.Context, box string, o order) error {
 	case !synced:
 		return errNotThere
 	case b == nil || b.Session == "":
-		return unknownBox(box, sorted(names))
+		return unknownBox(box, names)
 	}
 	if err := m.store.put(ctx, orderKey+box, encode(o)); err != nil {
 		return fmt.Errorf("fleet: box %s: %w", box, err)
@@ -202,25 +202,6 @@ func (m *Member) Move(ctx context.Context, camera, to string) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("fleet: camera %s is on its way to box %s: %w", camera, to, ctx.Err())
-		case <-tick.C:
-		}
-	}
-}
-
-// Drained waits until this box runs nothing any more.
-func (m *Member) Drained(ctx context.Context) error {
-	tick := time.NewTicker(m.cfg.Timing.Beat)
-	defer tick.Stop()
-	for {
-		m.mu.Lock()
-		left := len(m.mine())
-		m.mu.Unlock()
-		if left == 0 {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("fleet: %d cameras are left: %w", left, ctx.Err())
 		case <-tick.C:
 		}
 	}

@@ -166,7 +166,7 @@ func TestPlan(t *testing.T) {
 	for _, c := range cameras(8) {
 		placedThere = append(placedThere, placed{camera: c.Name, box: "a", rate: 10})
 	}
-	moves := plan(boxes, placedThere, nil, 10)
+	moves := plan(boxes, placedThere, 10)
 	if len(moves) != 3 {
 		t.Fatalf("%+v; want three to b: 50 and 50", moves)
 	}
@@ -175,18 +175,19 @@ func TestPlan(t *testing.T) {
 			t.Errorf("%+v", m)
 		}
 	}
-	if moves := plan(boxes, placedThere, nil, 1); len(moves) != 1 {
+	if moves := plan(boxes, placedThere, 1); len(moves) != 1 {
 		t.Errorf("%d moves, want at most one", len(moves))
 	}
 	for i := range placedThere {
 		placedThere[i].wants = map[string]string{"gpu": "true"}
 	}
-	if moves := plan(boxes, placedThere, map[string]map[string]string{"b": {"gpu": "false"}}, 10); len(moves) > 0 {
+	boxes[1].labels = map[string]string{"gpu": "false"}
+	if moves := plan(boxes, placedThere, 10); len(moves) > 0 {
 		t.Errorf("%+v to a box that lacks a label", moves)
 	}
 	// Two boxes that differ by less than a camera.
 	boxes = []candidate{{name: "a", capacity: 100, load: 20}, {name: "b", capacity: 100, load: 10}}
-	if moves := plan(boxes, []placed{{camera: "x", box: "a", rate: 10}, {camera: "y", box: "a", rate: 10}}, nil, 10); len(moves) > 0 {
+	if moves := plan(boxes, []placed{{camera: "x", box: "a", rate: 10}, {camera: "y", box: "a", rate: 10}}, 10); len(moves) > 0 {
 		t.Errorf("%+v: it would be as uneven the other way round", moves)
 	}
 }
@@ -291,7 +292,7 @@ func TestTakeOverStaysEven(t *testing.T) {
 	}
 	even := func() (moves int) {
 		for {
-			list := plan(boxes, held, nil, 100)
+			list := plan(boxes, held, 100)
 			if len(list) == 0 {
 				return moves
 			}

@@ -41,8 +41,6 @@ type view struct {
 	named  map[string]map[string]bool // cameras by the box that their lease names, whatever its session
 	plan   lease
 	joins  int // how often a session began or ended
-
-	revision uint64 // the newest that is known
 }
 
 func newView() *view {
@@ -70,7 +68,6 @@ func (v *view) holder(l lease) *boxView {
 // apply takes in a key's value, empty if it was deleted, and returns the cameras whose holder may be another. A
 // revision that is not newer than the one known of the key is ignored.
 func (v *view) apply(key string, value []byte, revision uint64, now instant) (cameras []string, err error) {
-	v.revision = max(v.revision, revision)
 	switch {
 	case key == planKey:
 		if revision <= v.plan.revision {
@@ -169,14 +166,21 @@ func (v *view) add(camera string) {
 	}
 }
 
-// running are the names of the boxes that are not over.
+// runs tells whether there is a box of that name that is not over.
+func (v *view) runs(box string) bool {
+	b := v.boxes[box]
+	return b != nil && !b.Over
+}
+
+// running are the names of the boxes that are not over, in their order.
 func (v *view) running() []string {
 	var names []string
-	for name, b := range v.boxes {
-		if !b.Over {
+	for name := range v.boxes {
+		if v.runs(name) {
 			names = append(names, name)
 		}
 	}
+	slices.Sort(names)
 	return names
 }
 
