@@ -263,7 +263,7 @@ func (d *daemon) runToo(ctx context.Context, list []config.Camera, marks map[str
 	before := d.current.Load()
 	next := *before
 	next.Cameras = d.ordered(slices.Concat(before.Cameras, list))
-	c, err := d.prepare(before, &next, marks)
+	c, err := d.prepare(&next, marks)
 	if err != nil {
 		return err
 	}

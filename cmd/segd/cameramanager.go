@@ -183,7 +183,7 @@ func (m cameraManager) change(ctx context.Context, name string, want *storedCame
 			next.Cameras = d.ordered(append(next.Cameras, whole.cam))
 		}
 	}
-	c, err := d.prepare(before, &next, marks)
+	c, err := d.prepare(&next, marks)
 	if err != nil {
 		return cameraRefusal(err)
 	}

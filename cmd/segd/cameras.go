@@ -104,12 +104,12 @@ func (d *daemon) build(ctx context.Context) (err error) {
 		all := *d.cfg
 		all.Cameras = d.ordered(slices.Concat(d.cfg.Cameras, also))
 		maps.Copy(marks, d.annotations)
-		if c, err := d.prepare(&none, &all, marks); err == nil {
+		if c, err := d.prepare(&all, marks); err == nil {
 			d.set.Stay()
 			return d.apply(ctx, c)
 		}
 	}
-	c, err := d.prepare(&none, d.cfg, d.annotations)
+	c, err := d.prepare(d.cfg, d.annotations)
 	if err != nil {
 		return err
 	}
@@ -131,12 +131,11 @@ type change struct {
 	abandon      func() error                      // gives back what was taken for it, if it is not applied
 }
 
-// prepare makes ready for the cameras of next in place of those of before. An error leaves everything as
-// it was. The caller has the daemon's turn.
-func (d *daemon) prepare(before, next *config.Config, annotations map[string]*annotation.Annotation) (_ *change, err error) {
+// prepare makes ready for the cameras of wanted, as far as this segd runs them, in place of those that it runs. An
+// error leaves everything as it was. The caller has the daemon's turn.
+func (d *daemon) prepare(wanted *config.Config, annotations map[string]*annotation.Annotation) (_ *change, err error) {
 	annotations = d.remember(annotations)
-	wanted := next
-	before, next = d.ran, d.here(wanted)
+	before, next := d.ran, d.here(wanted)
 	c := &change{
 		wanted: wanted, before: before, next: next, diff: config.Diff(before, next), again: d.anew(next),
 		build: map[string]func() pipeline.Config{},

@@ -91,24 +91,13 @@ func (l lease) Moved() string {
 	return fmt.Sprintf("box %s follows the camera in place of box %s, %s", l.box, l.From, why)
 }
 
-// leaseOf is the right to publish a camera; nil without a fleet.
+// leaseOf is the right to publish a camera that this box runs (see here); nil without a fleet.
 func (d *daemon) leaseOf(camera string) pipeline.Lease {
 	if d.box == nil {
 		return nil
 	}
-	if l := d.box.leases[camera]; l != nil {
-		return lease{l, d.cfg.Fleet.Box}
-	}
-	return lost{} // it is only looked whether the camera could be built
+	return lease{d.box.leases[camera], d.cfg.Fleet.Box}
 }
-
-// lost is a lease that this box does not have.
-type lost struct{}
-
-func (lost) Token() uint64 { return 0 }
-func (lost) Box() string   { return "" }
-func (lost) Moved() string { return "" }
-func (lost) Valid() bool   { return false }
 
 // here is cfg with the cameras only that this segd is to run: all of them without a fleet.
 func (d *daemon) here(cfg *config.Config) *config.Config {
@@ -181,8 +170,7 @@ func (b *box) built(cameras []config.Camera) {
 
 // change has run what b.leases say.
 func (b *box) change(ctx context.Context) error {
-	now := b.d.current.Load()
-	c, err := b.d.prepare(now, now, nil)
+	c, err := b.d.prepare(b.d.current.Load(), nil)
 	if err != nil {
 		return err
 	}
@@ -224,7 +212,7 @@ func (d *daemon) followKept(ctx context.Context) {
 		next.Cameras = slices.Clone(d.added.fileCameras())
 		also, marks := d.wantedAdded(func(string) bool { return false })
 		next.Cameras = d.ordered(slices.Concat(next.Cameras, also))
-		c, err := d.prepare(before, &next, marks)
+		c, err := d.prepare(&next, marks)
 		if err == nil {
 			err = d.apply(ctx, c)
 		}

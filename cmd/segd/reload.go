@@ -106,7 +106,7 @@ func (d *daemon) reconfigure(ctx context.Context, load func() (*config.Config, e
 	before := d.current.Load()
 	next := d.possible(before, wanted)
 	next.Cameras = d.withAdded(wanted.Cameras)
-	c, err := d.prepare(before, next, annotations)
+	c, err := d.prepare(next, annotations)
 	if err != nil {
 		return web.Reloaded{}, err
 	}
