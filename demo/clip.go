@@ -49,6 +49,30 @@ func Prepare(ctx context.Context, path string, start int, progress func(done, to
 	return prepare(ctx, path, Shape{Start: start}, progress)
 }
 
+// Draw returns a clip of as many frames as asked for, each of them what picture returns for its number: BGR, row after
+// row. There is a key frame in every cfg.GOP.
+func Draw(cfg codec.EncoderConfig, frames int, picture func(n int) []byte) (*Clip, error) {
+	enc, err := codec.NewEncoder(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("demo: %w", err)
+	}
+	defer enc.Close()
+	every := cmp.Or(cfg.GOP, cfg.FPS, 1)
+	var packets []codec.Packet
+	for n := range frames {
+		p, err := enc.BGR(picture(n), n%every == 0)
+		if err != nil {
+			return nil, fmt.Errorf("demo: frame %d: %w", n, err)
+		}
+		packets = append(packets, p...)
+	}
+	p, err := enc.Flush()
+	if err != nil {
+		return nil, fmt.Errorf("demo: %w", err)
+	}
+	return NewClip(cfg, append(packets, p...))
+}
+
 // Shape is what a clip is made into. Zero fields leave it as the file has it.
 type Shape struct {
 	// Width and Height in pixels, even; the picture is stretched to them.

@@ -144,25 +144,12 @@ func TestServe(t *testing.T) {
 // A frame of more packets than gortsplib holds by itself arrives whole.
 func TestServeLargeFrames(t *testing.T) {
 	cfg := codec.EncoderConfig{Width: 1280, Height: 720, FPS: 50, GOP: 1, CRF: 1}
-	enc, err := codec.NewEncoder(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer enc.Close()
 	noise := rand.New(rand.NewPCG(1, 2))
 	pix := make([]byte, 3*cfg.Width*cfg.Height)
 	for i := range pix {
 		pix[i] = byte(noise.Uint32())
 	}
-	packets, err := enc.BGR(pix, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rest, err := enc.Flush()
-	if err != nil {
-		t.Fatal(err)
-	}
-	clip, err := NewClip(cfg, append(packets, rest...))
+	clip, err := Draw(cfg, 1, func(int) []byte { return pix })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -284,14 +284,21 @@ func (b *testBox) kill() {
 	b.end()
 }
 
-// Whatever happens, two boxes never hold one camera at one time.
-func TestNeverTwo(t *testing.T) {
-	s := startNATS(t)
+// faultyLink is a way to s that can be cut.
+func faultyLink(t *testing.T, s *server.Server) *netfault.Proxy {
+	t.Helper()
 	proxy, err := netfault.New(strings.TrimPrefix(s.ClientURL(), "nats://"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer proxy.Close()
+	t.Cleanup(proxy.Close)
+	return proxy
+}
+
+// Whatever happens, two boxes never hold one camera at one time.
+func TestNeverTwo(t *testing.T) {
+	s := startNATS(t)
+	proxy := faultyLink(t, s)
 	const n = 6
 	a := join(t, "nats://"+proxy.Addr(), "a", cameras(n), nil)
 	b := join(t, s.ClientURL(), "b", cameras(n), nil)
@@ -347,11 +354,7 @@ func (b *testBox) holds(camera string) bool {
 // it hears again.
 func TestDeaf(t *testing.T) {
 	s := startNATS(t)
-	proxy, err := netfault.New(strings.TrimPrefix(s.ClientURL(), "nats://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer proxy.Close()
+	proxy := faultyLink(t, s)
 	const n = 6
 	a := join(t, "nats://"+proxy.Addr(), "a", nil, nil)
 	b := join(t, s.ClientURL(), "b", nil, nil)
@@ -396,11 +399,7 @@ func TestGivenAtOnce(t *testing.T) {
 // A short lapse costs no camera: the box goes on with the same tokens.
 func TestLapse(t *testing.T) {
 	s := startNATS(t)
-	proxy, err := netfault.New(strings.TrimPrefix(s.ClientURL(), "nats://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer proxy.Close()
+	proxy := faultyLink(t, s)
 	a := join(t, "nats://"+proxy.Addr(), "a", cameras(4), nil)
 	allRun(t, 4, a)
 	before := a.valid()

@@ -52,28 +52,13 @@ var clip = sync.OnceValues(func() (*demo.Clip, error) { return encode(2*clipFPS,
 // rareKeys is one of four seconds with one key frame, in which the square comes and goes.
 var rareKeys = sync.OnceValues(func() (*demo.Clip, error) { return encode(4*clipFPS, 4*clipFPS) })
 
-// encode makes a clip of frames with a key frame in every so many.
+// encode makes a clip of frames with a key frame in every so many, in which the square goes there and back.
 func encode(frames, gop int) (*demo.Clip, error) {
 	cfg := codec.EncoderConfig{Width: clipWidth, Height: clipHeight, FPS: clipFPS, GOP: gop}
-	enc, err := codec.NewEncoder(cfg)
-	if err != nil {
-		return nil, err
-	}
-	defer enc.Close()
-	var packets []codec.Packet
-	for n := range frames {
-		at := n % (4 * clipFPS) // there and back
-		p, err := enc.BGR(picture(min(at, 4*clipFPS-at)), n%gop == 0)
-		if err != nil {
-			return nil, err
-		}
-		packets = append(packets, p...)
-	}
-	p, err := enc.Flush()
-	if err != nil {
-		return nil, err
-	}
-	return demo.NewClip(cfg, append(packets, p...))
+	return demo.Draw(cfg, frames, func(n int) []byte {
+		at := n % (4 * clipFPS)
+		return picture(min(at, 4*clipFPS-at))
+	})
 }
 
 func picture(n int) []byte {

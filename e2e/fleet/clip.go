@@ -21,25 +21,7 @@ const (
 // newClip is an object that goes round in circles before a background that stands still. There is a key frame every
 // second.
 func newClip(fps int) (*demo.Clip, error) {
-	cfg := codec.EncoderConfig{Width: width, Height: height, FPS: fps}
-	enc, err := codec.NewEncoder(cfg)
-	if err != nil {
-		return nil, err
-	}
-	defer enc.Close()
-	var packets []codec.Packet
-	for k := range loop {
-		p, err := enc.BGR(picture(k), k%fps == 0)
-		if err != nil {
-			return nil, err
-		}
-		packets = append(packets, p...)
-	}
-	p, err := enc.Flush()
-	if err != nil {
-		return nil, err
-	}
-	return demo.NewClip(cfg, append(packets, p...))
+	return demo.Draw(codec.EncoderConfig{Width: width, Height: height, FPS: fps}, loop, picture)
 }
 
 // corner is where the object's upper left one is in a frame.

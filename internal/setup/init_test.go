@@ -20,25 +20,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // camera serves a second of grey.
 func camera(t *testing.T, cfg demo.Config) *demo.Server {
 	t.Helper()
-	shape := codec.EncoderConfig{Width: 96, Height: 64, FPS: 10}
-	enc, err := codec.NewEncoder(shape)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer enc.Close()
-	var packets []codec.Packet
-	for n := range 10 {
-		p, err := enc.BGR(bytes.Repeat([]byte{100}, 3*96*64), n == 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		packets = append(packets, p...)
-	}
-	last, err := enc.Flush()
-	if err != nil {
-		t.Fatal(err)
-	}
-	clip, err := demo.NewClip(shape, append(packets, last...))
+	clip, err := demo.Draw(codec.EncoderConfig{Width: 96, Height: 64, FPS: 10}, 10, func(int) []byte {
+		return bytes.Repeat([]byte{100}, 3*96*64)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
