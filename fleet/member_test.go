@@ -175,6 +175,11 @@ func (l testLog) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
+// writer calls a function for what is written.
+type writer func(text []byte)
+
+func (w writer) Write(text []byte) (int, error) { w(text); return len(text), nil }
+
 const waitLimit = 20 * time.Second
 
 // until waits for what, and fails if it does not come.
@@ -459,8 +464,8 @@ func TestOrders(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "it runs nothing any more", func() bool {
-		a.mu.Lock()
-		defer a.mu.Unlock()
+		a.Member.mu.Lock()
+		defer a.Member.mu.Unlock()
 		return len(a.mine()) == 0
 	})
 	allBut := func(boxes ...*testBox) func() bool {
@@ -533,8 +538,18 @@ func TestSameName(t *testing.T) {
 			t.Errorf("camera %s: token %d after %d", camera, token, tokens[camera])
 		}
 	}
-	other := join(t, s.ClientURL(), "a", cameras(3), nil)
+	var said atomic.Bool
+	other := join(t, s.ClientURL(), "a", cameras(3), func(_ *testBox, cfg *Config) {
+		cfg.Logger = slog.New(slog.NewTextHandler(writer(func(text []byte) {
+			if strings.Contains(string(text), "another box of this name") {
+				said.Store(true)
+			}
+		}), nil))
+	})
 	time.Sleep(3 * testTiming.TTL)
+	if !said.Load() {
+		t.Error("nobody is told that two boxes have one name")
+	}
 	if _, all := spread(3, again); !all || len(other.valid()) > 0 {
 		t.Errorf("the first has %v, the second box of its name %v", again.valid(), other.valid())
 	}
@@ -638,6 +653,78 @@ func TestRates(t *testing.T) {
 	}
 }
 
+// A capacity and rates that are measured a little differently each time are not told again.
+func TestSteady(t *testing.T) {
+	s := startNATS(t)
+	var more atomic.Bool
+	about := func(v float64) float64 {
+		if more.Load() {
+			v *= 1.1
+		}
+		return v
+	}
+	a := join(t, s.ClientURL(), "a", cameras(2), func(_ *testBox, cfg *Config) {
+		cfg.Capacity = func() float64 { return about(1000) }
+		cfg.Rate = func(string) float64 { return about(25) }
+	})
+	allRun(t, 2, a)
+	until(t, "the rates are known", func() bool { return a.Status().Boxes[0].Load == 50 })
+	told := func() [3]uint64 {
+		a.Member.mu.Lock()
+		defer a.Member.mu.Unlock()
+		return [3]uint64{a.view.boxes["a"].revision, a.view.leases["c000"].revision, a.view.leases["c001"].revision}
+	}
+	before := told()
+	for i := range 4 {
+		more.Store(i%2 == 0)
+		a.Member.mu.Lock()
+		a.rateAt = 0
+		a.tell()
+		a.Member.mu.Unlock()
+		time.Sleep(testTiming.TTL / 4)
+	}
+	if after := told(); after != before {
+		t.Errorf("the box's revision and its cameras' are %d, and were %d", after, before)
+	}
+}
+
+// A box that is drained gives a few of its cameras away at a time.
+func TestDrainedInTurn(t *testing.T) {
+	s := startNATS(t)
+	const n = 3 * leavingAtOnce
+	a := join(t, s.ClientURL(), "a", cameras(n), nil)
+	allRun(t, n, a)
+	if err := a.Drain(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	ready := make(chan struct{})
+	b := join(t, s.ClientURL(), "b", cameras(n), func(b *testBox, _ *Config) { b.slow = ready })
+	asked := func() int {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return len(b.prepared)
+	}
+	until(t, "it gives some away", func() bool { return asked() == leavingAtOnce })
+	time.Sleep(testTiming.TTL)
+	if got := asked(); got != leavingAtOnce {
+		t.Errorf("the other box is asked to make ready for %d cameras at once, want %d", got, leavingAtOnce)
+	}
+	close(ready)
+	allRun(t, n, b)
+}
+
+// The key of a box that has been over for long is removed.
+func TestForgotten(t *testing.T) {
+	s := startNATS(t)
+	a, b := two(t, s, 2)
+	b.end()
+	until(t, "it is known to have left", func() bool { return !a.Status().Boxes[1].Alive })
+	a.Member.mu.Lock()
+	a.view.boxes["b"].since -= forgetAfter
+	a.Member.mu.Unlock()
+	until(t, "it is listed no more", func() bool { return len(a.Status().Boxes) == 1 })
+}
+
 // What a box renews is told to no box but those that watch it.
 func TestQuiet(t *testing.T) {
 	s := startNATS(t)
@@ -734,8 +821,8 @@ func TestLastRenewal(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "the renewal is known", func() bool {
-		a.mu.Lock()
-		defer a.mu.Unlock()
+		a.Member.mu.Lock()
+		defer a.Member.mu.Unlock()
 		s := a.signs["b"]
 		return s == nil || s.revision >= revision
 	})
