@@ -15,8 +15,6 @@ const (
 	// uneven is by how much of the mean two boxes differ before the plan moves cameras:
 	// well above slack, so that none go back and forth.
 	uneven = 0.09
-	// leastWeight is what a full box counts as having free, of its capacity.
-	leastWeight = 0.01
 	// unknownRate is taken for that of a camera which has not been followed.
 	unknownRate = 10
 )
@@ -93,7 +91,7 @@ func (c *candidate) rank(seed uint64, rate, mean float64) rank {
 	if r.class >= 2 {
 		r.score = -c.use(rate)
 	} else {
-		r.score = score(seed, c.name, max(c.capacity-c.load, leastWeight*c.capacity))
+		r.score = score(seed, c.name, c.capacity-c.load)
 	}
 	return r
 }
