@@ -266,9 +266,21 @@ type Model struct {
 	// Prototxt is the description of a Caffe model, relative to the config file.
 	// Default the model's path with that ending.
 	Prototxt string `yaml:"prototxt"`
-	// Device computes the network: cpu, cuda, or auto for CUDA where OpenCV has it and
-	// there is a device. Default "auto".
+	// Device computes the network: cpu; cuda, an NVIDIA card by an OpenCV built for it or by
+	// ONNX Runtime's; tensorrt, a card by ONNX Runtime's TensorRT; or auto for cuda where there
+	// is one that works. While a card fails, the processor computes. Default "auto".
 	Device string `yaml:"device"`
+	// FP16 has a card compute in half precision, by OpenCV and TensorRT. Default false.
+	FP16 bool `yaml:"fp16"`
+	// Batch is how many pictures of a size, of all cameras, the network computes in one run at most, 1
+	// to 64. Default 8 on a card and 1 on the processor, which gains nothing by it.
+	Batch int `yaml:"batch"`
+	// BatchWait is how long a picture waits for others that are to be computed with it, up to 100ms.
+	// Default "2ms".
+	BatchWait string `yaml:"batch_wait"`
+	// EngineCache is the folder for what TensorRT makes of the network for a card, which takes minutes,
+	// relative to the config file. Default segd in the user's folder of caches.
+	EngineCache string `yaml:"engine_cache"`
 	// Engine computes the network: opencv, onnxruntime, or auto for the faster of the two
 	// on this machine, which is OpenCV where ONNX Runtime's library is not there. Default
 	// "auto".
@@ -282,8 +294,14 @@ type Model struct {
 	Threads int `yaml:"threads"`
 }
 
-// Detector finds what cameras with detect mark by themselves. Engine, engine library, device and
-// threads are the model's.
+// BatchWaitTime is BatchWait.
+func (m Model) BatchWaitTime() time.Duration {
+	t, _ := time.ParseDuration(m.BatchWait) // Parse has refused what is none
+	return t
+}
+
+// Detector finds what cameras with detect mark by themselves. What computes it is as for the model, but
+// for batches.
 type Detector struct {
 	// Path of an ONNX file with the outputs of a NanoDet, a YOLOX or a YOLOv8, relative to the
 	// config file. Default none: the NanoDet inside the binary.
@@ -459,6 +477,8 @@ const (
 
 	DefaultFleetTTL = "2s"
 
+	DefaultBatchWait = "2ms"
+
 	DefaultDetectEvery      = "1s"
 	DefaultDetectScore      = 0.4
 	DefaultDetectObjects    = 30
@@ -546,6 +566,7 @@ func (c *Config) setDefaults() {
 	or(&c.Model.ShortSide, DefaultShortSide)
 	or(&c.Model.Device, "auto")
 	or(&c.Model.Engine, "auto")
+	or(&c.Model.BatchWait, DefaultBatchWait)
 	or(&c.Log.Level, "info")
 	or(&c.Log.Format, "text")
 	or(&c.Log.SlowMS, DefaultSlowMS)
@@ -591,6 +612,7 @@ func (c *Config) resolve(dir string) {
 	join(&c.Model.Path)
 	join(&c.Model.Prototxt)
 	join(&c.Model.EngineLibrary)
+	join(&c.Model.EngineCache)
 	join(&c.Detector.Path)
 	join(&c.Detector.Names)
 	for i := range c.Cameras {

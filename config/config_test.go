@@ -28,7 +28,7 @@ func TestDefaults(t *testing.T) {
 		WHIP:        config.WHIP{Addr: "127.0.0.1:8189", SecondPublisher: "refuse"},
 		NATS:        config.NATS{Addr: "127.0.0.1:4222", Sync: "interval", Format: "protobuf", Duplicates: "refuse", Replicas: 1},
 		Fleet:       config.Fleet{TTL: "2s"},
-		Model:       config.Model{ShortSide: 480, Device: "auto", Engine: "auto"},
+		Model:       config.Model{ShortSide: 480, Device: "auto", BatchWait: "2ms", Engine: "auto"},
 		Log:         config.Log{Level: "info", Format: "text", SlowMS: 500},
 		Superpixels: 2000,
 		Tracker:     config.Tracker{BudgetMS: 50},
@@ -62,7 +62,7 @@ nats:
   events: {max_age: 24h, max_mib: 8}
   masks: {max_age: 90s, max_mib: 512}
 fleet: {box: box-1, labels: [gpu=true, near=gate], max_cameras: 20, page: "https://box-1:8080/", ttl: 5s}
-model: {path: m.caffemodel, taps: [a, "b"], short_side: 320, mean: [1, 2.5, -3], std: [1, 1, 2], rgb: true, prototxt: m.txt, device: cpu, engine: onnxruntime, engine_library: ort.so, threads: 2}
+model: {path: m.caffemodel, taps: [a, "b"], short_side: 320, mean: [1, 2.5, -3], std: [1, 1, 2], rgb: true, prototxt: m.txt, device: cpu, engine: onnxruntime, engine_library: ort.so, threads: 2, fp16: true, batch: 4, batch_wait: 5ms, engine_cache: cache}
 detector: {path: d.onnx}
 log: {level: debug, format: json, slow_ms: 80}
 superpixels: 6000
@@ -93,7 +93,7 @@ cameras:
 			Events: config.Retention{MaxAge: "24h", MaxMiB: 8}, Masks: config.Retention{MaxAge: "90s", MaxMiB: 512}},
 		Fleet: config.Fleet{Box: "box-1", Labels: []string{"gpu=true", "near=gate"}, MaxCameras: 20, Page: "https://box-1:8080/", TTL: "5s"},
 		Model: config.Model{Path: "m.caffemodel", Taps: []string{"a", "b"}, ShortSide: 320,
-			Mean: []float64{1, 2.5, -3}, Std: []float64{1, 1, 2}, RGB: true, Prototxt: "m.txt", Device: "cpu", Engine: "onnxruntime", EngineLibrary: "ort.so", Threads: 2},
+			Mean: []float64{1, 2.5, -3}, Std: []float64{1, 1, 2}, RGB: true, Prototxt: "m.txt", Device: "cpu", Engine: "onnxruntime", EngineLibrary: "ort.so", Threads: 2, FP16: true, Batch: 4, BatchWait: "5ms", EngineCache: "cache"},
 		Detector:    config.Detector{Path: "d.onnx"},
 		Log:         config.Log{Level: "debug", Format: "json", SlowMS: 80},
 		Superpixels: 6000,

@@ -26,6 +26,8 @@ const (
 	maxFPS                         = 1000
 	maxViewers                     = 10000
 	maxThreads                     = 1024
+	maxBatch                       = 64
+	maxBatchWait                   = 100 * time.Millisecond
 	maxBudgetMS                    = 10000
 	maxSlowMS                      = 3_600_000
 	maxStreamMiB                   = 1 << 20
@@ -123,7 +125,16 @@ func (d *decoder) whip(w *WHIP) {
 
 func (d *decoder) model(m *Model) {
 	d.within("model.short_side", m.ShortSide, minShortSide, maxShortSide)
-	d.oneOf("model.device", m.Device, "auto", "cpu", "cuda")
+	d.oneOf("model.device", m.Device, "auto", "cpu", "cuda", "tensorrt")
+	if m.Device == "tensorrt" && m.Engine == "opencv" {
+		d.bad("model.engine", "%q with device tensorrt; accepted: auto, onnxruntime", m.Engine)
+	}
+	if m.Batch != 0 {
+		d.within("model.batch", m.Batch, 1, maxBatch)
+	}
+	if wait, err := time.ParseDuration(m.BatchWait); err != nil || wait <= 0 || wait > maxBatchWait {
+		d.bad("model.batch_wait", "%q; accepted: a duration above 0 and up to 100ms, such as 2ms", clip(m.BatchWait))
+	}
 	d.oneOf("model.engine", m.Engine, "auto", "opencv", "onnxruntime")
 	if m.Threads != 0 {
 		d.within("model.threads", m.Threads, 1, maxThreads)

@@ -94,6 +94,7 @@ type Extractor struct {
 	modelErr      error
 	modelPanic    *Panic
 	modelDone     chan struct{}
+	modelCore     bool // it computes on a core
 	runModel      func()
 }
 
@@ -120,7 +121,9 @@ func New(cfg Config, m Model) (*Extractor, error) {
 			if v := recover(); v != nil {
 				e.modelPanic = &Panic{Value: v, Stack: debug.Stack()}
 			}
-			e.cfg.Cores.Release(1)
+			if e.modelCore {
+				e.cfg.Cores.Release(1)
+			}
 			e.modelDone <- struct{}{}
 		}()
 		e.modelErr = e.look(e.bgr, e.width, e.height, 1)
@@ -158,8 +161,8 @@ type Region struct {
 
 // Extract fills dst from a BGR24 image: width×height pixels, row-major, tight. Superpixels
 // are as Config says but for what plan says. It overwrites all of dst but Seq, reuses its
-// memory and its own, and keeps nothing of bgr. Where a core is free the model runs while the
-// superpixels grow, on another goroutine that has ended when Extract returns or panics. On error
+// memory and its own, and keeps nothing of bgr. Where a core is free, or the model is a DeviceModel that
+// needs none, it runs while the superpixels grow, on another goroutine that has ended when Extract returns or panics. On error
 // dst's contents are unspecified. A panic of that goroutine becomes one of Extract, with a *Panic.
 //
 // Of a large image superpixels are grown on a smaller one, of a shorter side of 540 pixels or
@@ -283,9 +286,13 @@ func (e *Extractor) segment(dst *Scene, bgr []byte, plan Plan) {
 		e.patches = append(e.patches, patchWork{})
 	}
 	e.modelErr = nil
+	e.modelCore = true
+	if d, ok := e.model.(DeviceModel); ok {
+		e.modelCore = d.NeedsCore()
+	}
 	switch {
 	case e.model == nil || len(e.crops) == 0:
-	case e.cfg.Cores.TryAcquire(1) == 0:
+	case e.modelCore && e.cfg.Cores.TryAcquire(1) == 0:
 		e.modelErr = e.look(bgr, width, height, 1)
 	default:
 		e.bgr, e.width, e.height = bgr, width, height

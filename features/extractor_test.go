@@ -479,6 +479,31 @@ func (m *watchfulModel) Features(dst []Map, bgr []byte, w, h int, v View) ([]Map
 	return m.fixedModel.Features(dst, bgr, w, h, v)
 }
 
+// cardModel needs no core.
+type cardModel struct{ *watchfulModel }
+
+func (cardModel) NeedsCore() bool { return false }
+
+// A model that computes on a device of its own runs beside the superpixels without a core.
+func TestExtractOnDevice(t *testing.T) {
+	const w, h = 300, 200
+	for free := range 2 {
+		m := &watchfulModel{}
+		shared := cores.New(1 + free)
+		shared.Acquire(false, time.Time{}) // the caller's
+		e, err := New(Config{Superpixels: 500, Cores: shared}, cardModel{m})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Extract(new(Scene), noiseImage(w, h, 3), w, h, Plan{Whole: true}); err != nil {
+			t.Fatal(err)
+		}
+		if n := shared.TryAcquire(2 + free); !m.beside || n != free {
+			t.Errorf("%d free cores: beside the superpixels: %t; free afterwards: %d", free, m.beside, n)
+		}
+	}
+}
+
 // Without a free core the model takes its turn on the caller's; the scene is the same, and
 // what was acquired is given back.
 func TestExtractOnFewCores(t *testing.T) {

@@ -143,6 +143,13 @@ type Model interface {
 	Features(dst []Map, bgr []byte, width, height int, view View) ([]Map, error)
 }
 
+// A DeviceModel is a Model that may compute on a device of its own.
+type DeviceModel interface {
+	Model
+	// NeedsCore says whether the processor computes the next image.
+	NeedsCore() bool
+}
+
 // A View is what of an image a model is shown. The zero View is all of it.
 type View struct {
 	image.Rectangle // of the image; empty: all of it

@@ -97,7 +97,6 @@ type Metrics struct {
 	unkept    *prometheus.CounterVec
 	automatic *prometheus.GaugeVec
 	build     *prometheus.GaugeVec
-	backend   *prometheus.GaugeVec
 	solver    solverVecs
 	commands  commandVecs
 
@@ -210,8 +209,6 @@ func New(reg prometheus.Registerer) *Metrics {
 			"Time the solver may take for a frame."),
 		build: gauge("build_info",
 			"Always 1; the labels say what runs.", "version", "revision", "goversion"),
-		backend: gauge("dnn_backend_info",
-			"Always 1; the labels say what computes the features with which model.", "backend", "model"),
 		solver: solverVecs{
 			iterations: histogram("solver_iterations",
 				"ADMM iterations a window.", iterationBuckets, labelCamera),
@@ -275,13 +272,6 @@ func (m *Metrics) Build(version, revision string) {
 	}
 	m.build.Reset()
 	m.build.WithLabelValues(version, revision, runtime.Version()).Set(1)
-}
-
-// Backend adds a segd_dnn_backend_info: what computes the features ("onnxruntime
-// cpu") with which model ("segd-s64"). Neither may hold anything unbounded, a
-// path with a time in it for one.
-func (m *Metrics) Backend(backend, model string) {
-	m.backend.WithLabelValues(backend, model).Set(1)
 }
 
 // Budget sets the time the solver may take for a frame.

@@ -21,7 +21,12 @@ func full() (*prometheus.Registry, *Metrics, *Camera) {
 	reg := prometheus.NewRegistry()
 	m := New(reg)
 	m.Build("v1.2.3", "abc")
-	m.Backend("onnxruntime cpu", "segd-s64")
+	m.Network(func() Network {
+		return Network{
+			Backend: "onnxruntime cpu", Model: "segd-s64", Failed: true, Failures: 2,
+			Runs: map[string]uint64{"cpu": 10, "cuda": 200}, Images: map[string]uint64{"cpu": 10, "cuda": 900},
+		}
+	})
 	c := m.Camera("demo")
 	c.Object(1, "person", Visible, 4141)
 	c.Zone("yard", 1, 3, 2)

@@ -76,7 +76,9 @@ func (d *daemon) openModel(cameras int) error {
 	if m.Threads == 0 {
 		m.Threads = max(1, runtime.GOMAXPROCS(0)/max(1, cameras)) // all may be in the network at once
 	}
-	model, err := configured.OpenModel(m)
+	opt := configured.ModelOptions(m)
+	opt.OnDevice = d.deviceChanged
+	model, err := configured.OpenModel(m.Path, opt)
 	if err != nil {
 		return err
 	}
@@ -86,11 +88,32 @@ func (d *daemon) openModel(cameras int) error {
 	if d.box != nil {
 		d.box.capacity.guess(networkTime(info))
 	}
-	d.meters.Backend(info.Engine+" "+info.Device, filepath.Base(info.Path))
+	d.meters.Network(func() metrics.Network { return networkMetrics(model.Status(), filepath.Base(info.Path)) })
 	for _, e := range info.Engines {
-		d.log.Info("the network's engine", "engine", e.Name, "version", e.Version, "used", e.Name == info.Engine, "milliseconds", e.Milliseconds, "error", e.Error)
+		d.log.Info("the network's engine", "engine", e.Name, "version", e.Version, "device", e.Device,
+			"used", e.Name == info.Engine && e.Device == info.Device, "milliseconds", e.Milliseconds, "batch", info.Batch, "error", e.Error, "unbatched", e.Unbatched)
 	}
 	return nil
+}
+
+// deviceChanged is told when a card has failed, and why, and when it computes again.
+func (d *daemon) deviceChanged(engine, device string, why error) {
+	if why != nil {
+		d.log.Error("the card has failed; the processor computes the network, and it is tried again by and by", "engine", engine, "device", device, "error", why)
+		return
+	}
+	d.log.Info("the card computes the network again", "engine", engine, "device", device)
+}
+
+func networkMetrics(s dnn.Status, model string) metrics.Network {
+	n := metrics.Network{
+		Backend: s.Engine + " " + s.Device, Model: model, Failed: s.Failed, Failures: s.Failures,
+		Runs: map[string]uint64{}, Images: map[string]uint64{},
+	}
+	for device, w := range s.Work {
+		n.Runs[device], n.Images[device] = w.Runs, w.Images
+	}
+	return n
 }
 
 // camera is the configuration of a camera that is first dialled as the i-th of several, with what is

@@ -70,6 +70,11 @@ func overview() *dashboard.DashboardBuilder {
 		WithPanel(lines(third, "Memory", "Resident, and of it Go's heap.", unitBytes,
 			query{`process_resident_memory_bytes and on (instance, job) segd_build_info`, "{{instance}} resident"},
 			query{`go_memstats_heap_inuse_bytes and on (instance, job) segd_build_info`, "{{instance}} Go heap"})).
+		WithPanel(lines(third, "Network runs", "Forward passes of the network a second, by device, and images in one.", unitCount,
+			query{`sum by (instance, device) (rate(segd_dnn_runs_total[$__rate_interval]))`, "{{instance}} {{device}}"},
+			query{`sum by (instance, device) (rate(segd_dnn_images_total[$__rate_interval])) / (sum by (instance, device) (rate(segd_dnn_runs_total[$__rate_interval])) > 0)`, "{{instance}} {{device}}, images a run"},
+			query{`segd_dnn_device_failed`, "{{instance}} card failed"},
+			query{`increase(segd_dnn_device_failures_total[$__rate_interval])`, "{{instance}} failures"})).
 		WithPanel(lines(third, "Versions", "What runs where.", unitNone,
 			query{`count by (version, instance) (segd_build_info)`, "{{version}} {{instance}}"},
 			query{`count by (backend, model) (segd_dnn_backend_info)`, "{{backend}} {{model}}"}))

@@ -5,11 +5,8 @@ package dnn
 import "C"
 
 import (
-	"errors"
 	"strings"
 	"unsafe"
-
-	"gocv.io/x/gocv"
 )
 
 // Build is what is known of the OpenCV that this process runs with.
@@ -40,38 +37,8 @@ func OpenCV() Build {
 	return b
 }
 
-// Devices.
-const (
-	deviceCPU  = "cpu"
-	deviceCUDA = "cuda"
-)
-
 // cudaDevices counts those that OpenCV can use, as Build.CUDADevices does.
 func cudaDevices() int { return int(C.segd_cuda_devices()) }
-
-// chooseDevice settles what computes a model, given how many CUDA devices there are.
-func chooseDevice(want string, devices int) (string, error) {
-	switch {
-	case want == deviceCPU:
-		return deviceCPU, nil
-	case devices > 0:
-		return deviceCUDA, nil
-	case want == deviceCUDA:
-		return "", errors.New("device cuda: this OpenCV sees no CUDA device; segd doctor says why")
-	}
-	return deviceCPU, nil
-}
-
-// useDevice has net computed by a device.
-func useDevice(net *gocv.Net, device string) error {
-	if device == deviceCPU {
-		return nil
-	}
-	if err := net.SetPreferableBackend(gocv.NetBackendCUDA); err != nil {
-		return err
-	}
-	return net.SetPreferableTarget(gocv.NetTargetCUDA)
-}
 
 // parseBuild reads cv::getBuildInformation's "  Key:   value" lines.
 func parseBuild(text string) Build {

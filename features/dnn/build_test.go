@@ -33,34 +33,6 @@ func TestParseBuild(t *testing.T) {
 	}
 }
 
-func TestDevice(t *testing.T) {
-	for _, tc := range []struct {
-		want    string
-		devices int
-		device  string
-		words   string
-	}{
-		{"", 0, "cpu", ""}, {"", 1, "cuda", ""}, {"auto", -1, "cpu", ""}, {"auto", 2, "cuda", ""},
-		{"cpu", 2, "cpu", ""}, {"cuda", 1, "cuda", ""}, {"cuda", 0, "", "no CUDA device"}, {"cuda", -1, "", "no CUDA device"},
-	} {
-		device, err := chooseDevice(tc.want, tc.devices)
-		if device != tc.device || (err != nil) != (tc.words != "") || err != nil && !strings.Contains(err.Error(), tc.words) {
-			t.Errorf("%q with %d devices: %q, %v", tc.want, tc.devices, device, err)
-		}
-	}
-	if _, err := Embedded(Options{Device: "gpu"}); err == nil || !strings.Contains(err.Error(), "auto, cpu or cuda") {
-		t.Errorf("device gpu: %v", err)
-	}
-	m, err := Embedded(Options{Device: "cpu"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	if m.Info().Device != "cpu" {
-		t.Errorf("computed by %q", m.Info().Device)
-	}
-}
-
 // The OpenCV that is here tells of itself.
 func TestOpenCV(t *testing.T) {
 	b := OpenCV()

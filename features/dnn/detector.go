@@ -70,18 +70,16 @@ type DetectorOptions struct {
 	// NamesFile is the path of the names of the model's classes, one a line in their order; empty
 	// means COCO's 80.
 	NamesFile string `json:"names_file,omitempty"`
-	// Engine, EngineLibrary, Device and Threads are as in Options.
-	Engine        string `json:"engine,omitempty"`
-	EngineLibrary string `json:"engine_library,omitempty"`
-	Device        string `json:"device,omitempty"`
-	Threads       int    `json:"threads,omitempty"`
+	// Computing says what computes it. Images are not batched: a camera looks for things too seldom for
+	// two to come at once.
+	Computing
 }
 
 // withDefaults returns o with zeros replaced and the names of all classes, or every fault in o.
 func (o DetectorOptions) withDefaults() (DetectorOptions, []string, error) {
-	engine, err := o.engine().withDefaults()
+	var err error
+	o.Computing, err = o.Computing.withDefaults()
 	faults := []error{err}
-	o.Engine, o.Threads = engine.Engine, engine.Threads
 	if o.Score == 0 {
 		o.Score = DefaultDetectorScore
 	}
@@ -98,11 +96,6 @@ func (o DetectorOptions) withDefaults() (DetectorOptions, []string, error) {
 		}
 	}
 	return o, names, errors.Join(faults...)
-}
-
-// engine are the options that say what computes.
-func (o DetectorOptions) engine() Options {
-	return Options{Engine: o.Engine, EngineLibrary: o.EngineLibrary, Device: o.Device, Threads: o.Threads}
 }
 
 // readNames reads a file of class names, or returns COCO's.
@@ -132,10 +125,11 @@ type DetectorInfo struct {
 	InputHeight int `json:"input_height"`
 	// Classes are all that the model knows, in its order.
 	Classes []string `json:"classes"`
-	// Engine computes it, EngineOpenCV or EngineONNXRuntime, on Device, "cpu" or "cuda".
+	// Engine computes it, EngineOpenCV or EngineONNXRuntime, on Device, DeviceCPU and so on, unless that has
+	// failed: see Computing.OnDevice.
 	Engine string `json:"engine"`
 	Device string `json:"device"`
-	// Engines are those that could, OpenCV first.
+	// Engines are those that could, those of the processor first.
 	Engines []EngineInfo `json:"engines"`
 	// Milliseconds is how long one image of the input's size took when the detector was probed, the
 	// second of two.
@@ -145,8 +139,8 @@ type DetectorInfo struct {
 // EmbeddedDetector opens the detector in the binary: NanoDet-m with an input of 640×384 pixels and
 // the 80 classes of COCO, described in models/nanodet-m.md.
 func EmbeddedDetector(opt DetectorOptions) (*Detector, error) {
-	if opt.EngineLibrary != "" {
-		return OpenDetector(EmbeddedDetectorName, opt) // a library of somebody's may do anything
+	if opt.uncertain() {
+		return OpenDetector(EmbeddedDetectorName, opt)
 	}
 	src, err := readONNX(EmbeddedDetectorName, embeddedDetector, wantDetector)
 	if err != nil {
@@ -162,7 +156,7 @@ func OpenDetector(path string, opt DetectorOptions) (*Detector, error) {
 	if err != nil {
 		return nil, err
 	}
-	opt.Engine = info.Engine
+	opt.settle(info.Engine, info.Device, info.Engines)
 	d, err := openDetectorUnchecked(path, opt)
 	if err != nil {
 		return nil, err
@@ -200,7 +194,8 @@ func openDetector(src *source, opt DetectorOptions) (*Detector, error) {
 	}
 	d := &Detector{least: opt.Score}
 	d.scratch.New = func() any { return new(decoding) }
-	d.prepare(src, opt.engine())
+	opt.Batch = 1
+	d.prepare(src, Options{Computing: opt.Computing})
 	if err := d.describe(names, opt.NamesFile); err != nil {
 		return nil, errors.Join(fmt.Errorf("features/dnn: model %s: %w", src.path, err), d.Close())
 	}
@@ -214,9 +209,6 @@ func openDetector(src *source, opt DetectorOptions) (*Detector, error) {
 
 // describe settles what computes d, what its outputs mean and how it sees an image.
 func (d *Detector) describe(names []string, namesFile string) (err error) {
-	if d.device, err = chooseDevice(d.opt.Device, cudaDevices()); err != nil {
-		return err
-	}
 	if d.taps, err = d.src.graph.detectorTaps(); err != nil {
 		return err
 	}
@@ -246,23 +238,23 @@ func (d *Detector) describe(names []string, namesFile string) (err error) {
 	}
 	d.info = DetectorInfo{
 		Path: d.src.path, SHA256: d.sha256, Layout: d.layout.name, InputWidth: size.X, InputHeight: size.Y,
-		Classes: names, Engine: d.chosen, Device: d.device, Engines: d.engines,
+		Classes: names, Engine: d.chosen().name, Device: d.chosen().device, Engines: d.engines,
 	}
 	return nil
 }
 
 // shapes runs the model once to see what its outputs are shaped like.
 func (d *Detector) shapes(size image.Point) (shapes [][]int, err error) {
-	n, err := d.engine.layOut(size)
+	n, err := d.cpu.layOut(size, 1)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, n.close()) }()
-	if err := n.run(); err != nil {
+	if err := n.run(1); err != nil {
 		return nil, err
 	}
 	for i, t := range d.taps {
-		_, shape, err := n.output(nil, i)
+		_, shape, err := n.output(nil, i, 0)
 		if err != nil {
 			return nil, fmt.Errorf("output %q: %w", t.name, err)
 		}
@@ -292,10 +284,10 @@ func (d *Detector) Detect(dst []features.Detection, bgr []byte, width, height in
 	defer d.scratch.Put(work)
 	work.found = work.found[:0]
 	show := d.layout.show(width, height)
-	err := d.see(bgr, width, show, func(n network) error {
+	err := d.see(bgr, width, show, func(n network, image int) error {
 		for i := range d.taps {
 			var err error
-			if work.rows, _, err = n.output(work.rows, i); err != nil {
+			if work.rows, _, err = n.output(work.rows, i, image); err != nil {
 				return err
 			}
 			if err := d.decode(work, i, show); err != nil {

@@ -161,7 +161,7 @@ func TestDetectLayouts(t *testing.T) {
 		path := f.file(false).write(t)
 		for _, engine := range []string{EngineOpenCV, EngineONNXRuntime} {
 			t.Run(name+" by "+engine, func(t *testing.T) {
-				d := mustOpenDetector(t, path, DetectorOptions{NamesFile: names, Engine: engine})
+				d := mustOpenDetector(t, path, DetectorOptions{NamesFile: names, Computing: Computing{Engine: engine}})
 				if i := d.Info(); i.Layout != strings.TrimSuffix(name, " in one") || i.InputWidth != 64 || i.InputHeight != 64 || !slices.Equal(i.Classes, []string{"red", "blue"}) || i.Engine != engine || len(i.SHA256) != 64 {
 					t.Errorf("%+v", i)
 				}
@@ -174,11 +174,11 @@ func TestDetectLayouts(t *testing.T) {
 						t.Errorf("found %v; want red at %v by %.4f", found, square, f.want)
 					}
 				}
-				blue := mustOpenDetector(t, path, DetectorOptions{NamesFile: names, Engine: engine, Classes: []string{"blue"}})
+				blue := mustOpenDetector(t, path, DetectorOptions{NamesFile: names, Classes: []string{"blue"}, Computing: Computing{Engine: engine}})
 				if found, err := blue.Detect(nil, bgr, w, h); err != nil || len(found) != 0 {
 					t.Errorf("found %v, %v; want nothing blue", found, err)
 				}
-				strict := mustOpenDetector(t, path, DetectorOptions{NamesFile: names, Engine: engine, Score: f.want + 1e-3})
+				strict := mustOpenDetector(t, path, DetectorOptions{NamesFile: names, Score: f.want + 1e-3, Computing: Computing{Engine: engine}})
 				if found, err := strict.Detect(nil, bgr, w, h); err != nil || len(found) != 0 {
 					t.Errorf("found %v, %v; want nothing of that score", found, err)
 				}
@@ -192,7 +192,7 @@ func TestDetectorInput(t *testing.T) {
 	bgr := slices.Repeat([]byte{10, 20, 30}, 128*64)
 	names := twoNames(t)
 	for name, f := range finders() {
-		d := mustOpenDetector(t, f.file(false).write(t), DetectorOptions{NamesFile: names, Engine: EngineOpenCV})
+		d := mustOpenDetector(t, f.file(false).write(t), DetectorOptions{NamesFile: names, Computing: Computing{Engine: EngineOpenCV}})
 		image := [3]float64{(10 - 103.53) / 57.375, (20 - 116.28) / 57.12, (30 - 123.675) / 58.395}
 		beside := [3]float64{-103.53 / 57.375, -116.28 / 57.12, -123.675 / 58.395}
 		first := 0 // row of the image
@@ -203,7 +203,7 @@ func TestDetectorInput(t *testing.T) {
 			image, beside = [3]float64{30. / 255, 20. / 255, 10. / 255}, [3]float64{114. / 255, 114. / 255, 114. / 255}
 			first = 16
 		}
-		err := d.see(bgr, 128, d.layout.show(128, 64), func(n network) error {
+		err := d.see(bgr, 128, d.layout.show(128, 64), func(n network, _ int) error {
 			in, err := n.input()
 			for i, v := range in {
 				y := i / 64 % 64
@@ -228,7 +228,7 @@ func TestDetectorInput(t *testing.T) {
 func TestDetectorAnySize(t *testing.T) {
 	names := twoNames(t)
 	for name, f := range finders() {
-		d := mustOpenDetector(t, f.file(true).write(t), DetectorOptions{NamesFile: names, Engine: EngineOpenCV})
+		d := mustOpenDetector(t, f.file(true).write(t), DetectorOptions{NamesFile: names, Computing: Computing{Engine: EngineOpenCV}})
 		if i := d.Info(); i.InputWidth != f.side || i.InputHeight != f.side {
 			t.Errorf("%s: %d×%d, want %d", name, i.InputWidth, i.InputHeight, f.side)
 		}
@@ -399,9 +399,9 @@ func TestDetectorRefuses(t *testing.T) {
 	}{
 		{"unknown class", EmbeddedDetectorName, DetectorOptions{Classes: []string{"person", "tank"}}, []string{`class "tank"; the model knows person, bicycle, car,`, "toothbrush"}},
 		{"score", EmbeddedDetectorName, DetectorOptions{Score: 1.5}, []string{"a score of 1.5; want above 0 and at most 1, or 0 for 0.5"}},
-		{"two faults", EmbeddedDetectorName, DetectorOptions{Score: math.Inf(1), Threads: -1}, []string{"score of +Inf", "-1 threads"}},
-		{"engine", EmbeddedDetectorName, DetectorOptions{Engine: "tensorflow"}, []string{`engine "tensorflow"; want auto`}},
-		{"device", EmbeddedDetectorName, DetectorOptions{Device: "gpu"}, []string{`device "gpu"; want auto`}},
+		{"two faults", EmbeddedDetectorName, DetectorOptions{Score: math.Inf(1), Computing: Computing{Threads: -1}}, []string{"score of +Inf", "-1 threads"}},
+		{"engine", EmbeddedDetectorName, DetectorOptions{Computing: Computing{Engine: "tensorflow"}}, []string{`engine "tensorflow"; want auto`}},
+		{"device", EmbeddedDetectorName, DetectorOptions{Computing: Computing{Device: "gpu"}}, []string{`device "gpu"; want auto`}},
 		{"no names", EmbeddedDetectorName, DetectorOptions{NamesFile: filepath.Join(dir, "none.txt")}, []string{"class names", "none.txt", "no such file"}},
 		{"an empty line", EmbeddedDetectorName, DetectorOptions{NamesFile: file("gap.txt", "a\n\nb\n")}, []string{"gap.txt: line 2 is empty; want a name a line"}},
 		{"empty names", EmbeddedDetectorName, DetectorOptions{NamesFile: file("empty.txt", "\n")}, []string{"empty.txt: line 1 is empty"}},
@@ -448,7 +448,7 @@ func TestDetectorWithoutOpenCV(t *testing.T) {
 	if found, err := d.Detect(nil, red, 64, 64); err != nil || len(found) != 1 {
 		t.Errorf("%v, %v", found, err)
 	}
-	if d, err := OpenDetector(path, DetectorOptions{NamesFile: names, Engine: EngineOpenCV}); !errors.Is(err, ErrRefused) {
+	if d, err := OpenDetector(path, DetectorOptions{NamesFile: names, Computing: Computing{Engine: EngineOpenCV}}); !errors.Is(err, ErrRefused) {
 		t.Errorf("OpenCV: %v, %v", d, err)
 	}
 }
@@ -482,7 +482,7 @@ func TestEmbeddedDetector(t *testing.T) {
 	want := []image.Rectangle{image.Rect(95, 43, 121, 128), image.Rect(190, 170, 236, 288)}
 	var all [2][]features.Detection
 	for i, engine := range []string{EngineOpenCV, EngineONNXRuntime} {
-		d, err := EmbeddedDetector(DetectorOptions{Engine: engine, Classes: []string{"person"}})
+		d, err := EmbeddedDetector(DetectorOptions{Classes: []string{"person"}, Computing: Computing{Engine: engine}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -623,7 +623,7 @@ func BenchmarkDetect(b *testing.B) {
 	bgr := noise(768, 576)
 	for _, engine := range []string{EngineOpenCV, EngineONNXRuntime} {
 		b.Run(engine, func(b *testing.B) {
-			d := mustOpenDetector(b, EmbeddedDetectorName, DetectorOptions{Engine: engine})
+			d := mustOpenDetector(b, EmbeddedDetectorName, DetectorOptions{Computing: Computing{Engine: engine}})
 			var found []features.Detection
 			b.ReportAllocs()
 			for b.Loop() {

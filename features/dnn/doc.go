@@ -14,12 +14,14 @@
 // OpenCV is always there and says what a model's layers are called and which of them are
 // taps. ONNX Runtime is a shared library that is loaded where it is found
 // ([LibraryFolders]); it is given the part of an ONNX model that makes the taps. Both make the
-// same to about 1e-6, and ONNX Runtime in a third of the time. Options.Engine chooses, and by
+// same to about 1e-6, and ONNX Runtime in a third of the time. Computing.Engine chooses, and by
 // default the faster one is taken, once it made the same of a frame; Info.Engines tells what
 // each took, or why it cannot be used.
 //
-// The processor computes, or a CUDA device where OpenCV was built for it and finds one
-// (Options.Device). Debian's OpenCV was not.
+// The processor computes, or a card where one of the engines can use it (Computing.Device): OpenCV
+// if it was built for CUDA, as Debian's is not, or an ONNX Runtime with its provider for CUDA or TensorRT. A
+// card is believed once it made the same of an image as the processor, which takes over when it fails. Images
+// of one size that are asked for at about the same time may go into one run (Computing.Batch).
 //
 // OpenCV ends the process on a model it dislikes, and a library that somebody names may do
 // anything, so Open and OpenDetector first have a child process try it ([Probe], [ProbeDetector]); what

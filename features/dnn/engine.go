@@ -18,10 +18,10 @@ const (
 	EngineONNXRuntime = "onnxruntime"
 )
 
-// An engine computes the taps of a model.
+// An engine computes the taps of a model on a device.
 type engine interface {
-	// layOut prepares the model for an input size.
-	layOut(size image.Point) (network, error)
+	// layOut prepares the model for an input size and at most so many images in a run.
+	layOut(size image.Point, images int) (network, error)
 	// step is what the sides of inputs that show a part of an image are multiples of, unless
 	// they show all there is: the more it takes to lay the model out, the fewer sizes there are
 	// to be.
@@ -32,15 +32,17 @@ type engine interface {
 	close() error
 }
 
-// A network is a model laid out for one input size. One goroutine at a time may use it.
+// A network is a model laid out for one input size. One goroutine at a time may use it, but outputs of
+// several images may be read at once.
 type network interface {
-	// input is the normalised image to be looked at, 1×3×height×width.
+	// input is the normalised images to be looked at, images×3×height×width; it may be longer.
 	input() ([]float32, error)
-	// run computes the taps of what input holds.
-	run() error
-	// output writes tap i of the last run to dst, as long as that is made: height×width×channels of
-	// planes, else rows×columns. The shape is the network's, until the next call.
-	output(dst []float32, i int) (data []float32, shape []int, err error)
+	// run computes the taps of the first so many images that input holds.
+	run(images int) error
+	// output writes tap i of an image in the last run to dst, as long as that is made:
+	// height×width×channels of planes, else rows×columns. The shape is the network's, until the next call for
+	// that image.
+	output(dst []float32, i, image int) (data []float32, shape []int, err error)
 	close() error
 }
 
@@ -48,6 +50,8 @@ type network interface {
 type EngineInfo struct {
 	Name    string `json:"name"` // EngineOpenCV or EngineONNXRuntime
 	Version string `json:"version,omitempty"`
+	// Device is what it computes on: DeviceCPU and so on.
+	Device string `json:"device"`
 	// Library is the file it was loaded from; OpenCV is linked.
 	Library string `json:"library,omitempty"`
 	// Milliseconds is what a frame of the nominal size takes, the fastest of a few; 0 if
@@ -55,21 +59,24 @@ type EngineInfo struct {
 	Milliseconds float64 `json:"milliseconds,omitempty"`
 	// Error is why it is not used.
 	Error string `json:"error,omitempty"`
+	// Unbatched is why it computes one image at a time although there may be more.
+	Unbatched string `json:"unbatched,omitempty"`
 }
 
-// choose settles what computes a model whose device, taps and nominal size are known.
-func (r *runner) choose() error {
-	cv := &openCV{src: r.src, device: r.device, taps: r.taps}
-	r.engine, r.chosen = cv, EngineOpenCV
-	r.engines = []EngineInfo{{Name: EngineOpenCV, Version: openCVVersion()}}
+// chooseProcessor settles what computes a model on the processor, its taps and nominal size known.
+func (r *runner) chooseProcessor() error {
+	cv := &openCV{src: r.src, device: DeviceCPU, taps: r.taps}
+	r.engines = []EngineInfo{{Name: EngineOpenCV, Version: openCVVersion(), Device: DeviceCPU}}
+	r.cpu = r.newBackend(cv, EngineOpenCV, DeviceCPU)
 	if r.opt.Engine == EngineOpenCV {
+		r.tryBatch(r.cpu, &r.engines[0])
 		return nil
 	}
-	ort, err := r.openONNXRuntime()
+	ort, err := r.openONNXRuntime(DeviceCPU)
 	if err != nil && r.opt.Engine == EngineONNXRuntime {
 		return err
 	}
-	about := EngineInfo{Name: EngineONNXRuntime}
+	about := EngineInfo{Name: EngineONNXRuntime, Device: DeviceCPU}
 	if err == nil {
 		about.Version, about.Library = ort.version, ort.library
 		if r.opt.Engine == EngineAuto {
@@ -77,7 +84,7 @@ func (r *runner) choose() error {
 			r.engines[0].Milliseconds, about.Milliseconds, err = c.milliseconds[0], c.milliseconds[1], c.err
 		}
 		if err == nil && about.Milliseconds <= r.engines[0].Milliseconds {
-			r.engine, r.chosen = ort, EngineONNXRuntime
+			r.cpu = r.newBackend(ort, EngineONNXRuntime, DeviceCPU)
 		} else if err := ort.close(); err != nil {
 			return err
 		}
@@ -86,6 +93,11 @@ func (r *runner) choose() error {
 		about.Error = err.Error()
 	}
 	r.engines = append(r.engines, about)
+	for i := range r.engines {
+		if r.engines[i].Name == r.cpu.name {
+			r.tryBatch(r.cpu, &r.engines[i])
+		}
+	}
 	return nil
 }
 
@@ -95,6 +107,8 @@ const (
 	// tolerance is how far the taps of two engines may be apart: the norm of their
 	// difference for the norm of the taps. That they add in different orders is worth 1e-6.
 	tolerance = 1e-3
+	// toleranceFP16 is that where one of them computes in half precision.
+	toleranceFP16 = 3e-2
 )
 
 // comparison is what two engines took for a frame, and how they contradict each other.
@@ -130,27 +144,39 @@ func compare(a, b engine, size image.Point, taps int) (c comparison) {
 			return c
 		}
 	}
-	for t := range taps {
-		if len(made[0][t]) != len(made[1][t]) {
-			c.err = fmt.Errorf("tap %d has %d values, and %d by OpenCV", t, len(made[1][t]), len(made[0][t]))
-			return c
+	c.err = apart(made[0], made[1], "OpenCV's", tolerance)
+	return c
+}
+
+// apart says by how much taps contradict those of somebody, if they do.
+func apart(want, made [][]float32, whose string, tolerance float64) error {
+	for t := range want {
+		if len(want[t]) != len(made[t]) {
+			return fmt.Errorf("tap %d has %d values, and %s has %d", t, len(made[t]), whose, len(want[t]))
 		}
 		var apart, norm float64
-		for i, v := range made[0][t] {
-			d := float64(made[1][t][i] - v)
+		for i, v := range want[t] {
+			d := float64(made[t][i] - v)
 			apart, norm = apart+d*d, norm+float64(v)*float64(v)
 		}
 		if !(apart <= tolerance*tolerance*norm) {
-			c.err = fmt.Errorf("tap %d differs from OpenCV's by %.2g of its norm", t, math.Sqrt(apart/norm))
-			return c
+			return fmt.Errorf("tap %d differs from %s by %.2g of its norm", t, whose, math.Sqrt(apart/norm))
 		}
 	}
-	return c
+	return nil
+}
+
+// fillNoise fills inputs with what no two runs have alike, unless they were asked for the same.
+func fillNoise(input []float32, seed uint64) {
+	noise := rand.New(rand.NewPCG(1, seed))
+	for i := range input {
+		input[i] = float32(noise.NormFloat64())
+	}
 }
 
 // trial times an engine, and returns what it made of the noise.
 func trial(e engine, size image.Point, taps int) (milliseconds float64, made [][]float32, err error) {
-	n, err := e.layOut(size)
+	n, err := e.layOut(size, 1)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -159,28 +185,82 @@ func trial(e engine, size image.Point, taps int) (milliseconds float64, made [][
 	if err != nil {
 		return 0, nil, err
 	}
-	noise := rand.New(rand.NewPCG(1, 2))
-	for i := range in {
-		in[i] = float32(noise.NormFloat64())
-	}
+	fillNoise(in, 2)
 	fastest := time.Duration(math.MaxInt64)
 	for i := range 1 + trials {
 		start := time.Now()
-		if err := n.run(); err != nil {
+		if err := n.run(1); err != nil {
 			return 0, nil, err
 		}
 		if i > 0 {
 			fastest = min(fastest, time.Since(start))
 		}
 	}
+	made, err = outputs(n, taps, 0)
+	return float64(fastest.Microseconds()) / 1000, made, err
+}
+
+// outputs are the taps of an image.
+func outputs(n network, taps, image int) (made [][]float32, err error) {
 	for i := range taps {
-		data, _, err := n.output(nil, i)
+		data, _, err := n.output(nil, i, image)
 		if err != nil {
-			return 0, nil, err
+			return nil, err
 		}
 		made = append(made, data)
 	}
-	return float64(fastest.Microseconds()) / 1000, made, nil
+	return made, nil
+}
+
+// tryBatch has a backend take one image at a time if the model makes something else of one
+// among others, and says why.
+func (r *runner) tryBatch(c *backend, about *EngineInfo) {
+	if c.most == 1 {
+		return
+	}
+	if err := batchTrial(c.engine, r.nominal, len(r.taps), r.tolerance(c.device)); err != nil {
+		c.most, about.Unbatched = 1, err.Error()
+	}
+}
+
+// batchTrial says how two images in a run differ from each in one of its own.
+func batchTrial(e engine, size image.Point, taps int, tolerance float64) (err error) {
+	n, err := e.layOut(size, 2)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, n.close()) }()
+	in, err := n.input()
+	if err != nil {
+		return err
+	}
+	values := inputChannels * size.X * size.Y
+	var alone [2][][]float32
+	for i := range alone {
+		fillNoise(in[:values], uint64(i))
+		if err := n.run(1); err != nil {
+			return err
+		}
+		if alone[i], err = outputs(n, taps, 0); err != nil {
+			return err
+		}
+	}
+	for i := range alone {
+		fillNoise(in[i*values:][:values], uint64(i))
+	}
+	if err := n.run(len(alone)); err != nil {
+		return err
+	}
+	for i, want := range alone {
+		made, err := outputs(n, taps, i)
+		if err != nil {
+			return err
+		}
+		if err := apart(want, made, "an image's alone", tolerance); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ErrRefused says that an engine did not take a model, or not this input.

@@ -138,7 +138,7 @@ func TestEngineUnfit(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, path := range []string{EmbeddedName, model} {
-				opt := Options{ShortSide: 64, EngineLibrary: tt.library, Engine: EngineONNXRuntime}
+				opt := Options{ShortSide: 64, Computing: Computing{EngineLibrary: tt.library, Engine: EngineONNXRuntime}}
 				open := func() (*Model, error) {
 					if path == EmbeddedName {
 						return Embedded(opt)
@@ -163,7 +163,7 @@ func TestEngineUnfit(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Embedded(Options{Engine: "tensorflow"}); err == nil || !strings.Contains(err.Error(), `engine "tensorflow"; want auto, opencv or onnxruntime`) {
+	if _, err := Embedded(Options{Computing: Computing{Engine: "tensorflow"}}); err == nil || !strings.Contains(err.Error(), `engine "tensorflow"; want auto, opencv or onnxruntime`) {
 		t.Errorf("engine tensorflow: %v", err)
 	}
 }
@@ -195,12 +195,12 @@ type made struct {
 	err error
 }
 
-func (m made) layOut(image.Point) (network, error) { return m, nil }
-func (m made) step() int                           { return sizeStep }
-func (m made) keep() int                           { return 0 }
-func (m made) input() ([]float32, error)           { return make([]float32, 3), nil }
-func (m made) run() error                          { return m.err }
-func (m made) output(_ []float32, _ int) ([]float32, []int, error) {
+func (m made) layOut(image.Point, int) (network, error) { return m, nil }
+func (m made) step() int                                { return sizeStep }
+func (m made) keep() int                                { return 0 }
+func (m made) input() ([]float32, error)                { return make([]float32, 3), nil }
+func (m made) run(int) error                            { return m.err }
+func (m made) output(_ []float32, _, _ int) ([]float32, []int, error) {
 	return m.tap, []int{1, 1, len(m.tap)}, nil
 }
 func (m made) close() error { return nil }
@@ -217,7 +217,7 @@ func TestCompare(t *testing.T) {
 		{"the same", made{tap: []float32{1, 2, 3}}, ""},
 		{"nearly the same", made{tap: []float32{1, 2, 3.001}}, ""},
 		{"other values", made{tap: []float32{1, 2, 3.1}}, "tap 0 differs from OpenCV's by 0.027"},
-		{"none", made{tap: []float32{1, 2}}, "tap 0 has 2 values, and 3 by OpenCV"},
+		{"none", made{tap: []float32{1, 2}}, "tap 0 has 2 values, and OpenCV's has 3"},
 		{"not a number", made{tap: []float32{1, 2, nan}}, "tap 0 differs"},
 		{"a failure", made{err: errors.New("no")}, "no"},
 	} {

@@ -40,10 +40,13 @@ type Info struct {
 	NominalHeight int     `json:"nominal_height"`
 	Taps          []Layer `json:"taps"`
 	Layers        []Layer `json:"layers,omitempty"`
-	// Engine computes it, EngineOpenCV or EngineONNXRuntime, on Device, "cpu" or "cuda".
+	// Engine computes it, EngineOpenCV or EngineONNXRuntime, on Device, DeviceCPU and so on, unless that has
+	// failed: see Computing.OnDevice.
 	Engine string `json:"engine"`
 	Device string `json:"device"`
-	// Engines are those that could, OpenCV first.
+	// Batch is how many images are computed in a run at most.
+	Batch int `json:"batch"`
+	// Engines are those that could, those of the processor first.
 	Engines []EngineInfo `json:"engines"`
 	// Milliseconds is how long one frame took when the model was probed, the second
 	// of two.

@@ -42,8 +42,8 @@ type source struct {
 
 // Embedded opens the model in the binary: 64 channels at stride 4.
 func Embedded(opt Options) (*Model, error) {
-	if opt.EngineLibrary != "" {
-		return Open(EmbeddedName, opt) // a library of somebody's may do anything
+	if opt.uncertain() {
+		return Open(EmbeddedName, opt)
 	}
 	src, err := readONNX(EmbeddedName, embedded, wantModel)
 	if err != nil {
@@ -60,7 +60,7 @@ func Open(path string, opt Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	opt.Engine = info.Engine
+	opt.settle(info.Engine, info.Device, info.Engines)
 	m, err := openUnchecked(path, opt)
 	if err != nil {
 		return nil, err
@@ -176,10 +176,7 @@ func open(src *source, opt Options) (*Model, error) {
 func (m *Model) describe() (err error) {
 	m.info.NominalWidth, m.info.NominalHeight = m.inputFor(16*m.opt.ShortSide/9, m.opt.ShortSide, 1)
 	m.nominal = image.Pt(m.info.NominalWidth, m.info.NominalHeight)
-	if m.device, err = chooseDevice(m.opt.Device, cudaDevices()); err != nil {
-		return err
-	}
-	cv := &openCV{src: m.src, device: m.device}
+	cv := &openCV{src: m.src, device: DeviceCPU}
 	if m.info.Layers, err = cv.layers(m.nominal); err != nil {
 		return err
 	}
@@ -189,9 +186,12 @@ func (m *Model) describe() (err error) {
 	for _, l := range m.info.Taps {
 		m.taps = append(m.taps, tap{l.Name, true})
 	}
-	err = m.choose()
-	m.info.Device, m.info.Engine, m.info.Engines = m.device, m.chosen, m.engines
-	return err
+	if err := m.choose(); err != nil {
+		return err
+	}
+	c := m.chosen()
+	m.info.Device, m.info.Engine, m.info.Engines, m.info.Batch = c.device, c.name, m.engines, c.most
+	return nil
 }
 
 // inputFor is the input size for all of an image at a scale.
@@ -221,7 +221,7 @@ func (m *Model) show(width, height int, v features.View) (s shown) {
 		return s
 	}
 	scale := float64(m.opt.ShortSide) * v.Scale / float64(min(width, height))
-	step := m.engine.step()
+	step := m.chosen().step()
 	s.Min.X, s.Max.X, s.size.X = spread(v.Min.X, v.Max.X, width, scale, step)
 	s.Min.Y, s.Max.Y, s.size.Y = spread(v.Min.Y, v.Max.Y, height, scale, step)
 	s.input = s.size
@@ -272,9 +272,9 @@ func (m *Model) Features(dst []features.Map, bgr []byte, width, height int, view
 		return nil, fmt.Errorf("features/dnn: %v of an image of %d×%d pixels would be scaled to %d×%d; want at most %d pixels", show.Rectangle, width, height, w, h, maxInput)
 	}
 	dst = slices.Grow(dst[:0], len(m.info.Taps))[:len(m.info.Taps)]
-	err := m.see(bgr, width, show, func(n network) error {
+	err := m.see(bgr, width, show, func(n network, image int) error {
 		for i := range dst {
-			if err := m.fetch(&dst[i], n, i, show); err != nil {
+			if err := m.fetch(&dst[i], n, i, image, show); err != nil {
 				return fmt.Errorf("tap %q: %w", m.info.Taps[i].Name, err)
 			}
 		}
@@ -286,11 +286,11 @@ func (m *Model) Features(dst []features.Map, bgr []byte, width, height int, view
 	return dst, nil
 }
 
-// fetch copies tap i of a run into dst, whose Data it reuses.
-func (m *Model) fetch(dst *features.Map, n network, i int, s shown) error {
+// fetch copies tap i of an image in a run into dst, whose Data it reuses.
+func (m *Model) fetch(dst *features.Map, n network, i, image int, s shown) error {
 	var shape []int
 	var err error
-	if dst.Data, shape, err = n.output(dst.Data, i); err != nil {
+	if dst.Data, shape, err = n.output(dst.Data, i, image); err != nil {
 		return err
 	}
 	if len(shape) != 3 {

@@ -170,7 +170,7 @@ func TestOptions(t *testing.T) {
 		want []string
 	}{
 		{"short side", Options{ShortSide: -1}, []string{"short side of -1"}},
-		{"two faults", Options{ShortSide: 1 << 20, Threads: -2}, []string{"short side of 1048576", "-2 threads"}},
+		{"two faults", Options{ShortSide: 1 << 20, Computing: Computing{Threads: -2}}, []string{"short side of 1048576", "-2 threads"}},
 		{"tap twice", Options{Taps: []string{"a", "a"}}, []string{`tap "a" is empty or named twice`}},
 		{"mean alone", Options{Mean: [3]float64{1, 1, 1}}, []string{"without std"}},
 		{"zero std", Options{Std: [3]float64{1, 0, 1}}, []string{"std above 0"}},
@@ -250,7 +250,7 @@ func TestTaps(t *testing.T) {
 // of it, away from the part's borders, at a scale too, and where.
 func TestCrop(t *testing.T) {
 	needONNXRuntime(t) // OpenCV's parts are wider
-	m, err := Embedded(Options{ShortSide: 512, Engine: EngineONNXRuntime})
+	m, err := Embedded(Options{ShortSide: 512, Computing: Computing{Engine: EngineONNXRuntime}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -464,7 +464,7 @@ func TestFeaturesOfManySizes(t *testing.T) {
 			if tt.engine == EngineONNXRuntime {
 				needONNXRuntime(t)
 			}
-			opt := Options{ShortSide: tt.side, Engine: tt.engine}
+			opt := Options{ShortSide: tt.side, Computing: Computing{Engine: tt.engine}}
 			m := mustOpen(t, EmbeddedName, opt)
 			for turn := range 2 {
 				for i := range 8 {
@@ -483,11 +483,11 @@ func TestFeaturesOfManySizes(t *testing.T) {
 						t.Errorf("turn %d, %d×%d: %d×%d cells other than %d×%d alone", turn, w, h, got[0].Width, got[0].Height, want[0].Width, want[0].Height)
 					}
 					pixels := 0
-					for _, n := range m.networks {
+					for _, n := range m.cpu.networks {
 						pixels += n.size.X * n.size.Y
 					}
-					if next := tt.side * (tt.side + 64*7); pixels > tt.max || i > 0 && pixels+next <= tt.max && len(m.networks) < i+1 {
-						t.Errorf("turn %d, %d×%d: laid out for %d sizes, %d pixels", turn, w, h, len(m.networks), pixels)
+					if next := tt.side * (tt.side + 64*7); pixels > tt.max || i > 0 && pixels+next <= tt.max && len(m.cpu.networks) < i+1 {
+						t.Errorf("turn %d, %d×%d: laid out for %d sizes, %d pixels", turn, w, h, len(m.cpu.networks), pixels)
 					}
 				}
 			}
@@ -498,7 +498,7 @@ func TestFeaturesOfManySizes(t *testing.T) {
 // Sizes for which ONNX Runtime does not stay laid out take no memory anew.
 func TestMemoryOfManySizes(t *testing.T) {
 	needONNXRuntime(t)
-	m := mustOpen(t, EmbeddedName, Options{ShortSide: 512, Engine: EngineONNXRuntime})
+	m := mustOpen(t, EmbeddedName, Options{ShortSide: 512, Computing: Computing{Engine: EngineONNXRuntime}})
 	bgr := noise(1088, 512)
 	var maps []features.Map
 	turn := func() {
@@ -518,8 +518,8 @@ func TestMemoryOfManySizes(t *testing.T) {
 	if n := after.TotalAlloc - before.TotalAlloc; n > 1<<16 {
 		t.Errorf("three sizes took %d bytes", n)
 	}
-	if len(m.networks) != 1 {
-		t.Errorf("laid out for %d sizes; this test wants one", len(m.networks))
+	if len(m.cpu.networks) != 1 {
+		t.Errorf("laid out for %d sizes; this test wants one", len(m.cpu.networks))
 	}
 }
 
@@ -578,8 +578,8 @@ type meeting struct {
 	met chan struct{}
 }
 
-func (m *meeting) layOut(size image.Point) (network, error) {
-	n, err := m.openCV.layOut(size)
+func (m *meeting) layOut(size image.Point, images int) (network, error) {
+	n, err := m.openCV.layOut(size, images)
 	return &meetingNetwork{n, m.met}, err
 }
 
@@ -588,21 +588,21 @@ type meetingNetwork struct {
 	met chan struct{}
 }
 
-func (n *meetingNetwork) run() error {
+func (n *meetingNetwork) run(images int) error {
 	select {
 	case n.met <- struct{}{}:
 	case <-n.met:
 	case <-time.After(time.Minute):
 		return errors.New("nobody else runs")
 	}
-	return n.network.run()
+	return n.network.run(images)
 }
 
 // Two cameras' frames are computed side by side, each as if it were alone.
 func TestFeaturesSideBySide(t *testing.T) {
-	opt := Options{ShortSide: 64, Engine: EngineOpenCV}
+	opt := Options{ShortSide: 64, Computing: Computing{Engine: EngineOpenCV}}
 	m, alone := mustOpen(t, EmbeddedName, opt), mustOpen(t, EmbeddedName, opt)
-	m.engine = &meeting{m.engine.(*openCV), make(chan struct{})}
+	m.cpu.engine = &meeting{m.cpu.engine.(*openCV), make(chan struct{})}
 	var running sync.WaitGroup
 	for k := range 2 {
 		running.Go(func() {
@@ -621,7 +621,7 @@ func TestFeaturesSideBySide(t *testing.T) {
 		})
 	}
 	running.Wait()
-	if len(m.networks) != 2 || len(m.scalers) != 2 {
-		t.Errorf("%d networks and %d scalers after two at once", len(m.networks), len(m.scalers))
+	if len(m.cpu.networks) != 2 {
+		t.Errorf("%d networks after two at once", len(m.cpu.networks))
 	}
 }

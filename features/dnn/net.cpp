@@ -74,10 +74,13 @@ char *segd_net_describe(void *p, int channels, int height, int width, char **tex
     });
 }
 
-char *segd_net_forward(void *p, void *blob, const char **names, int n, segd_outputs *outputs) {
+char *segd_net_forward(void *p, void *blob, int images, const char **names, int n, segd_outputs *outputs) {
     return guard([&] {
         auto &net = *static_cast<cv::dnn::Net *>(p);
-        net.setInput(*static_cast<cv::Mat *>(blob));
+        cv::Mat &all = *static_cast<cv::Mat *>(blob);
+        std::vector<int> size(all.size.p, all.size.p + all.dims);
+        size.at(0) = std::min(images, size.at(0));
+        net.setInput(cv::Mat(size, all.type(), all.data));
         outputs->maps.clear();
         if (n == 0) {
             net.forward(outputs->maps, net.getUnconnectedOutLayersNames());
@@ -88,11 +91,11 @@ char *segd_net_forward(void *p, void *blob, const char **names, int n, segd_outp
     });
 }
 
-char *segd_outputs_get(const segd_outputs *outputs, int i, const float **data, int dims[3]) {
+char *segd_outputs_get(const segd_outputs *outputs, int i, int image, int images, const float **data, int dims[3]) {
     return guard([&] {
         const cv::Mat &m = outputs->maps.at(i);
-        const bool fits = (m.dims == 3 || m.dims == 4) && m.size[0] == 1 && m.type() == CV_32F && m.isContinuous() && m.total() > 0;
-        *data = fits ? m.ptr<float>() : nullptr;
+        const bool fits = (m.dims == 3 || m.dims == 4) && m.size[0] == images && image < images && m.type() == CV_32F && m.isContinuous() && m.total() > 0;
+        *data = fits ? m.ptr<float>(image) : nullptr;
         for (int d = 0; d < 3; d++) {
             dims[d] = fits && d + 1 < m.dims ? m.size[d + 1] : 0;
         }

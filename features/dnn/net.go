@@ -75,13 +75,18 @@ type forwarder struct {
 	net     unsafe.Pointer
 	names   []*C.char
 	outputs *C.segd_outputs
-	// Here because what C sees must be on the heap.
+	found   []found // by image
+}
+
+// found is where an output is. It is kept because what C sees must be on the heap.
+type found struct {
 	data *C.float
 	dims [3]C.int
 }
 
-func newForwarder(net *gocv.Net, taps []tap) *forwarder {
-	f := &forwarder{net: netPointer(net), outputs: C.segd_outputs_new()}
+// newForwarder returns one for runs of so many images.
+func newForwarder(net *gocv.Net, taps []tap, images int) *forwarder {
+	f := &forwarder{net: netPointer(net), outputs: C.segd_outputs_new(), found: make([]found, images)}
 	for _, t := range taps {
 		f.names = append(f.names, C.CString(t.name))
 	}
@@ -96,31 +101,32 @@ func (f *forwarder) close() {
 	f.outputs, f.names = nil, nil
 }
 
-// run computes the taps of blob, which output then returns. Without
+// run computes the taps of the first images of blob, which output then returns. Without
 // taps it computes all of the net.
 func (f *forwarder) run(blob *gocv.Mat) error {
-	return failure(C.segd_net_forward(f.net, unsafe.Pointer(blob.Ptr()), unsafe.SliceData(f.names), C.int(len(f.names)), f.outputs))
+	return failure(C.segd_net_forward(f.net, unsafe.Pointer(blob.Ptr()), C.int(len(f.found)), unsafe.SliceData(f.names), C.int(len(f.names)), f.outputs))
 }
 
 // What a tap may turn out not to be.
 var (
 	errNoMap = errors.New("it is not a stack of float32 planes")
-	errShape = errors.New("it is neither 1×channels×height×width nor 1×rows×columns of float32")
+	errShape = errors.New("it is neither images×channels×height×width nor images×rows×columns of float32")
 )
 
-// output returns output i, in OpenCV's memory, and its dimensions after the first, which is 1: the
-// last is 0 if it has three.
-func (f *forwarder) output(i int) (data []float32, dims [3]int, err error) {
-	if err := failure(C.segd_outputs_get(f.outputs, C.int(i), &f.data, &f.dims[0])); err != nil {
+// output returns output i of an image, in OpenCV's memory, and its dimensions after the first: the
+// last is 0 if it has three. Outputs of several images may be asked for at once.
+func (f *forwarder) output(i, image int) (data []float32, dims [3]int, err error) {
+	at := &f.found[image]
+	if err := failure(C.segd_outputs_get(f.outputs, C.int(i), C.int(image), C.int(len(f.found)), &at.data, &at.dims[0])); err != nil {
 		return nil, dims, err
 	}
-	if f.data == nil {
+	if at.data == nil {
 		return nil, dims, errShape
 	}
 	n := 1
-	for d, size := range f.dims {
+	for d, size := range at.dims {
 		dims[d] = int(size)
 		n *= max(1, dims[d])
 	}
-	return unsafe.Slice((*float32)(f.data), n), dims, nil
+	return unsafe.Slice((*float32)(at.data), n), dims, nil
 }

@@ -33,14 +33,14 @@ void segd_outputs_free(segd_outputs *outputs);
 // models with a dynamic size know their shape only after a forward pass of that size.
 char *segd_net_describe(void *net, int channels, int height, int width, char **text);
 
-// segd_net_forward runs net on blob (a cv::Mat*) and keeps the outputs of the named
-// layers; with n = 0 it runs all of net and keeps nothing.
-char *segd_net_forward(void *net, void *blob, const char **names, int n, segd_outputs *outputs);
+// segd_net_forward runs net on the first images of blob (a cv::Mat* of images×channels×height×width)
+// and keeps the outputs of the named layers; with n = 0 it runs all of net and keeps nothing.
+char *segd_net_forward(void *net, void *blob, int images, const char **names, int n, segd_outputs *outputs);
 
-// segd_outputs_get tells where output i is, until the next forward pass, and its
-// dimensions: channels, height and width of 1×channels×height×width; rows, columns and 0
-// of 1×rows×columns. *data is NULL if it is neither or not of float32.
-char *segd_outputs_get(const segd_outputs *outputs, int i, const float **data, int dims[3]);
+// segd_outputs_get tells where output i is of an image among so many, until the next forward pass,
+// and its dimensions: channels, height and width of images×channels×height×width; rows, columns and 0
+// of images×rows×columns. *data is NULL if it is neither or not of float32.
+char *segd_outputs_get(const segd_outputs *outputs, int i, int image, int images, const float **data, int dims[3]);
 
 #ifdef __cplusplus
 }

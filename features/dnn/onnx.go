@@ -181,8 +181,9 @@ func (g *onnxGraph) tensor(layer string) (string, error) {
 const channelsLastSuffix = "/segd_channels_last"
 
 // cut returns data, the file that g was read from, with taps as its outputs, planes
-// 1×height×width×channels, and without what they do not need; and what the outputs are called.
-func (g *onnxGraph) cut(data []byte, taps []tap) (cut []byte, outputs []string, err error) {
+// 1×height×width×channels, and without what they do not need; and what the outputs are called. Its input
+// is left open to any number of images if several are to go into a run.
+func (g *onnxGraph) cut(data []byte, taps []tap, several bool) (cut []byte, outputs []string, err error) {
 	var added message // to the graph
 	needed := map[string]bool{}
 	for _, t := range taps {
@@ -214,15 +215,36 @@ func (g *onnxGraph) cut(data []byte, taps []tap) (cut []byte, outputs []string, 
 			return body, true, nil
 		}
 		graph, err := rewritten(body, func(num protowire.Number, body []byte) ([]byte, bool, error) {
-			if num == graphNode {
+			switch {
+			case num == graphNode:
 				at++
 				return body, keep[at], nil
+			case num == graphInput && several:
+				v, err := parseValue(body)
+				if err != nil || v.name != g.inputs[0].name {
+					return body, true, err
+				}
+				return openInput(v), true, nil
 			}
 			return body, num != graphOutput, nil
 		})
 		return append(graph, added...), true, err
 	})
 	return cut, outputs, err
+}
+
+// openInput is the ValueInfoProto of an input of any number of images.
+func openInput(v onnxValue) message {
+	shape := message{}
+	for i, n := range v.dims {
+		dim := message{}
+		if i > 0 && n > 0 {
+			dim = dim.int(dimValue, n)
+		}
+		shape = shape.bytes(shapeDim, dim)
+	}
+	tensor := message{}.int(tensorElem, v.elem).bytes(tensorShape, shape)
+	return message{}.string(valueName, v.name).bytes(valueType, message{}.bytes(typeTensor, tensor))
 }
 
 // transposed is the NodeProto that makes planes channels last.

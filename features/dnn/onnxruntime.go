@@ -16,8 +16,10 @@ import (
 // libraryName is ONNX Runtime's shared library.
 const libraryName = "libonnxruntime.so"
 
-// errNoLibrary: see LibraryFolders.
-var errNoLibrary = errors.New("there is no " + libraryName)
+var (
+	errNoLibrary  = errors.New("there is no " + libraryName) // see LibraryFolders
+	errNoProvider = errors.New("this ONNX Runtime computes on the processor only")
+)
 
 // LibraryFolders are where ONNX Runtime's shared library is looked for unless
 // Options.EngineLibrary says where it is: beside the program, in the folder of its package,
@@ -75,93 +77,189 @@ type onnxRuntime struct {
 	input            string
 	taps             []string // tensors, as cut makes them
 
-	mu     sync.Mutex                // guards what follows
-	shapes map[image.Point][][]int64 // of the taps, for each input size that was run
-	spare  [][]float32               // memory of networks that were closed
+	mu     sync.Mutex              // guards what follows
+	shapes map[inputOf][]ort.Shape // of the taps, for each input that was run
+	spare  [][]float32             // memory of networks that were closed
 }
 
-// openONNXRuntime prepares a model for ONNX Runtime.
-func (r *runner) openONNXRuntime() (e *onnxRuntime, err error) {
-	switch {
-	case r.src.graph == nil:
+// inputOf is an input size for so many images.
+type inputOf struct {
+	size   image.Point
+	images int
+}
+
+// openONNXRuntime prepares a model for ONNX Runtime on a device.
+func (r *runner) openONNXRuntime(device string) (e *onnxRuntime, err error) {
+	if r.src.graph == nil {
 		return nil, fmt.Errorf("ONNX Runtime does not read %s models", r.src.format)
-	case r.device != deviceCPU:
-		return nil, fmt.Errorf("ONNX Runtime does not compute on device %s here", r.device)
 	}
-	e = &onnxRuntime{library: r.opt.EngineLibrary, input: r.src.graph.inputs[0].name, shapes: map[image.Point][][]int64{}}
+	e = &onnxRuntime{library: r.opt.EngineLibrary, input: r.src.graph.inputs[0].name, shapes: map[inputOf][]ort.Shape{}}
 	if e.library == "" {
 		if e.library, err = findLibrary(); err != nil {
 			return nil, err
+		}
+	}
+	if provider := providers[device]; provider != "" {
+		// The library says no more than that it could not be loaded.
+		if _, err := os.Stat(filepath.Join(filepath.Dir(e.library), provider)); err != nil {
+			return nil, fmt.Errorf("%w: no %s beside %s", errNoProvider, provider, e.library)
 		}
 	}
 	if err := loadLibrary(e.library); err != nil {
 		return nil, fmt.Errorf("ONNX Runtime: %w", err)
 	}
 	e.version = ort.GetVersion()
-	cut, taps, err := r.src.graph.cut(r.src.data, r.taps)
+	cut, taps, err := r.src.graph.cut(r.src.data, r.taps, r.batchOn(device) > 1)
 	if err != nil {
 		return nil, err
 	}
 	e.taps = taps
-	if e.session, err = newSession(cut, e.input, e.taps, r.opt.Threads); err != nil {
-		return nil, refuse("ONNX Runtime", err.Error())
+	if e.session, err = r.newSession(cut, e, device); err != nil {
+		return nil, refuse("ONNX Runtime", onnxRuntimeWords(err.Error()))
 	}
 	return e, nil
 }
 
+// providers are the libraries that ONNX Runtime computes by on a card.
+var providers = map[string]string{
+	DeviceCUDA:     "libonnxruntime_providers_cuda.so",
+	DeviceTensorRT: "libonnxruntime_providers_tensorrt.so",
+}
+
 // newSession hands a model to ONNX Runtime.
-func newSession(model []byte, input string, taps []string, threads int) (_ *ort.DynamicAdvancedSession, err error) {
+func (r *runner) newSession(model []byte, e *onnxRuntime, device string) (_ *ort.DynamicAdvancedSession, err error) {
 	opt, err := ort.NewSessionOptions()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, opt.Destroy()) }()
 	for _, set := range []func() error{
-		func() error { return opt.SetIntraOpNumThreads(threads) },
+		func() error { return opt.SetIntraOpNumThreads(r.opt.Threads) },
 		func() error { return opt.SetInterOpNumThreads(1) },
 		// Threads that wait for work take the cores from the superpixels.
 		func() error { return opt.AddSessionConfigEntry("session.intra_op.allow_spinning", "0") },
 		// A block of memory for each input size that there ever was saves no time.
 		func() error { return opt.SetMemPattern(false) },
+		func() error { return r.addProviders(opt, e.input, device) },
 	} {
 		if err := set(); err != nil {
 			return nil, err
 		}
 	}
-	return ort.NewDynamicAdvancedSessionWithONNXData(model, []string{input}, taps, opt)
+	return ort.NewDynamicAdvancedSessionWithONNXData(model, []string{e.input}, e.taps, opt)
+}
+
+// addProviders has a session computed by a device.
+func (r *runner) addProviders(opt *ort.SessionOptions, input, device string) error {
+	if device == DeviceTensorRT {
+		cache, err := r.engineCache()
+		if err != nil {
+			return err
+		}
+		trt, err := ort.NewTensorRTProviderOptions()
+		if err != nil {
+			return err
+		}
+		err = trt.Update(r.tensorRTOptions(input, cache))
+		if err == nil {
+			err = opt.AppendExecutionProviderTensorRT(trt)
+		}
+		if err := errors.Join(err, trt.Destroy()); err != nil {
+			return err
+		}
+	}
+	if device == DeviceCPU {
+		return nil
+	}
+	// What TensorRT leaves is CUDA's, too.
+	cuda, err := ort.NewCUDAProviderOptions()
+	if err != nil {
+		return err
+	}
+	err = cuda.Update(map[string]string{
+		"cudnn_conv_algo_search": "HEURISTIC", // trying all of them takes seconds for every size of a window
+		"use_tf32":               "0",         // as exact as the processor
+	})
+	if err == nil {
+		err = opt.AppendExecutionProviderCUDA(cuda)
+	}
+	return errors.Join(err, cuda.Destroy())
+}
+
+// tensorRTOptions has one engine take every input there may be: to build one takes a minute, and
+// without a profile each size would have its own.
+func (r *runner) tensorRTOptions(input, cache string) map[string]string {
+	profile := func(images int, size image.Point) string {
+		return fmt.Sprintf("%s:%dx%dx%dx%d", input, images, inputChannels, size.Y, size.X)
+	}
+	least, most := image.Pt(sizeStep, sizeStep), r.nominal.Mul(2)
+	if r.src.fixed != (image.Point{}) {
+		least, most = r.src.fixed, r.src.fixed
+	}
+	options := map[string]string{
+		"trt_engine_cache_enable": "1",
+		"trt_engine_cache_path":   cache,
+		"trt_timing_cache_enable": "1",
+		"trt_timing_cache_path":   cache,
+		"trt_profile_min_shapes":  profile(1, least),
+		"trt_profile_opt_shapes":  profile(r.batchOn(DeviceTensorRT), r.nominal),
+		"trt_profile_max_shapes":  profile(r.batchOn(DeviceTensorRT), most),
+	}
+	if r.opt.FP16 {
+		options["trt_fp16_enable"] = "1"
+	}
+	return options
+}
+
+// engineCache is the folder for what TensorRT makes of this model. TensorRT names its files by the
+// card, too.
+func (r *runner) engineCache() (string, error) {
+	folder := r.opt.EngineCache
+	if folder == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return "", fmt.Errorf("where to keep TensorRT's engines: %w", err)
+		}
+		folder = filepath.Join(user, "segd")
+	}
+	folder = filepath.Join(folder, "tensorrt", r.sha256[:16])
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return "", fmt.Errorf("the folder of TensorRT's engines: %w", err)
+	}
+	return folder, nil
+}
+
+// onnxRuntimeWords shortens what ONNX Runtime says of a card and of libraries, in which the names of functions
+// and files are longer than what is wrong: "…cc:114 std::conditional_t<…> CUDA failure 100: no
+// CUDA-capable device is detected ; GPU=-1 ; hostname=…", "…cc:1962 … FAIL : Failed to load library …".
+func onnxRuntimeWords(s string) string {
+	for _, begin := range []string{"CUDA failure ", "CUDNN failure ", "Failed to load library "} {
+		if i := strings.LastIndex(s, begin); i >= 0 {
+			s, _, _ = strings.Cut(s[i:], " ; GPU=")
+		}
+	}
+	return s
 }
 
 func (e *onnxRuntime) close() error { return e.session.Destroy() }
 
 // onnxRuntimeNetwork has the memory for one input size. The session is the same for all.
 type onnxRuntimeNetwork struct {
-	engine  *onnxRuntime
-	size    image.Point
-	binding *ort.IoBinding
-	in      *bound
-	out     []*bound // once a run has told their shapes
+	engine *onnxRuntime
+	size   image.Point
+	in     []float32         // of all images; it may be longer
+	out    [][]float32       // of all images, once a run has told the shapes; they may be longer
+	runs   []*onnxRuntimeRun // by the number of images that they take, made when they are first run
+	last   *onnxRuntimeRun   // that was run
 }
 
-// bound is memory of Go's that ONNX Runtime reads or writes.
-type bound struct {
-	*ort.Tensor[float32]
-	shape []int     // the tensor's own, without a copy
-	data  []float32 // may be longer
-}
-
-func (e *onnxRuntime) newBound(shape []int64) (*bound, error) {
-	t, values := &bound{shape: make([]int, len(shape))}, 1
-	for i, n := range shape {
-		if n < 1 || n > maxInput {
-			return nil, fmt.Errorf("a tensor of %v values", shape)
-		}
-		t.shape[i] = int(n)
-		values *= int(n)
-	}
-	t.data = e.memory(values)
-	var err error
-	t.Tensor, err = ort.NewTensor(shape, t.data)
-	return t, err
+// onnxRuntimeRun binds the memory for so many images.
+type onnxRuntimeRun struct {
+	images  int
+	in      *ort.Tensor[float32]
+	binding *ort.IoBinding // once a run has told the shapes
+	out     []*ort.Tensor[float32]
+	shapes  [][]int // of out, without a copy
 }
 
 // maxSpare is how many pieces of memory wait for the next network: an input and a tap. Networks
@@ -181,31 +279,27 @@ func (e *onnxRuntime) memory(values int) []float32 {
 	return make([]float32, values)
 }
 
-// free destroys a tensor and keeps its memory, or what is larger.
-func (e *onnxRuntime) free(t *bound) error {
-	err := t.Destroy()
+// free keeps memory, or what is larger.
+func (e *onnxRuntime) free(data []float32) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	at, _ := slices.BinarySearchFunc(e.spare, len(t.data), func(s []float32, n int) int { return len(s) - n })
-	if e.spare = slices.Insert(e.spare, at, t.data); len(e.spare) > maxSpare {
+	at, _ := slices.BinarySearchFunc(e.spare, len(data), func(s []float32, n int) int { return len(s) - n })
+	if e.spare = slices.Insert(e.spare, at, data); len(e.spare) > maxSpare {
 		e.spare = slices.Delete(e.spare, 0, 1)
 	}
-	return err
 }
 
-func (e *onnxRuntime) layOut(size image.Point) (network, error) {
-	n := &onnxRuntimeNetwork{engine: e, size: size}
-	var err error
-	if n.in, err = e.newBound([]int64{1, inputChannels, int64(size.Y), int64(size.X)}); err != nil {
-		return nil, err
+func (e *onnxRuntime) layOut(size image.Point, images int) (network, error) {
+	values := images * inputChannels * size.X * size.Y
+	if values < 1 || size.X*size.Y > maxInput {
+		return nil, fmt.Errorf("an input of %d×%d pixels", size.X, size.Y)
 	}
-	e.mu.Lock()
-	shapes, known := e.shapes[size]
-	e.mu.Unlock()
-	if known {
-		if err := n.bind(shapes); err != nil {
-			return nil, errors.Join(err, n.close())
-		}
+	n := &onnxRuntimeNetwork{
+		engine: e, size: size, in: e.memory(values), out: make([][]float32, len(e.taps)),
+		runs: make([]*onnxRuntimeRun, 1+images),
+	}
+	if _, err := n.runFor(1); err != nil {
+		return nil, errors.Join(err, n.close())
 	}
 	return n, nil
 }
@@ -216,23 +310,50 @@ func (e *onnxRuntime) step() int { return sizeStep }
 // and taps 28 bytes a pixel for the embedded model.
 func (e *onnxRuntime) keep() int { return 1 << 19 }
 
-func (n *onnxRuntimeNetwork) input() ([]float32, error) { return n.in.GetData(), nil }
+func (n *onnxRuntimeNetwork) input() ([]float32, error) { return n.in, nil }
 
-func (n *onnxRuntimeNetwork) run() error {
-	if n.binding == nil {
-		if err := n.runFirst(); err != nil {
-			return errors.Join(err, n.unbind())
+// runFor returns what binds the memory for so many images, as far as shapes are known.
+func (n *onnxRuntimeNetwork) runFor(images int) (*onnxRuntimeRun, error) {
+	if n.runs[images] != nil {
+		return n.runs[images], nil
+	}
+	r := &onnxRuntimeRun{images: images}
+	var err error
+	shape := ort.NewShape(int64(images), inputChannels, int64(n.size.Y), int64(n.size.X))
+	if r.in, err = ort.NewTensor(shape, n.in[:shape.FlattenedSize()]); err != nil {
+		return nil, err
+	}
+	n.runs[images] = r // from here on close frees it
+	n.engine.mu.Lock()
+	shapes, known := n.engine.shapes[inputOf{n.size, images}]
+	n.engine.mu.Unlock()
+	if known {
+		err = n.bind(r, shapes)
+	}
+	return r, err
+}
+
+func (n *onnxRuntimeNetwork) run(images int) error {
+	r, err := n.runFor(images)
+	if err != nil {
+		return err
+	}
+	n.last = r
+	if r.binding == nil {
+		if err := n.runFirst(r); err != nil {
+			return errors.Join(err, r.unbind())
 		}
 		return nil
 	}
-	if err := n.engine.session.RunWithBinding(n.binding); err != nil {
-		return refuse("ONNX Runtime", err.Error())
+	if err := n.engine.session.RunWithBinding(r.binding); err != nil {
+		return refuse("ONNX Runtime", onnxRuntimeWords(err.Error()))
 	}
 	return nil
 }
 
-// runFirst is the first run, which tells the shapes of the taps, and lays out memory for them.
-func (n *onnxRuntimeNetwork) runFirst() (err error) {
+// runFirst is the first run of so many images, which tells the shapes of the taps, and lays out memory
+// for them.
+func (n *onnxRuntimeNetwork) runFirst(r *onnxRuntimeRun) (err error) {
 	made := make([]ort.Value, len(n.engine.taps))
 	defer func() {
 		for _, v := range made {
@@ -241,67 +362,101 @@ func (n *onnxRuntimeNetwork) runFirst() (err error) {
 			}
 		}
 	}()
-	if err := n.engine.session.Run([]ort.Value{n.in.Tensor}, made); err != nil {
-		return refuse("ONNX Runtime", err.Error())
+	if err := n.engine.session.Run([]ort.Value{r.in}, made); err != nil {
+		return refuse("ONNX Runtime", onnxRuntimeWords(err.Error()))
 	}
-	shapes := make([][]int64, len(made))
+	shapes := make([]ort.Shape, len(made))
 	for i, v := range made {
 		if _, ok := v.(*ort.Tensor[float32]); !ok {
 			return fmt.Errorf("tap %s is not of float32", n.engine.taps[i])
 		}
 		shapes[i] = v.GetShape()
 	}
-	if err := n.bind(shapes); err != nil {
+	if err := n.bind(r, shapes); err != nil {
 		return err
 	}
 	for i, v := range made {
-		copy(n.out[i].data, v.(*ort.Tensor[float32]).GetData())
+		copy(n.out[i], v.(*ort.Tensor[float32]).GetData())
 	}
 	n.engine.mu.Lock()
 	defer n.engine.mu.Unlock()
-	n.engine.shapes[n.size] = shapes
+	n.engine.shapes[inputOf{n.size, r.images}] = shapes
 	return nil
 }
 
 // bind lays out memory for taps of known shapes.
-func (n *onnxRuntimeNetwork) bind(shapes [][]int64) (err error) {
-	if n.binding, err = n.engine.session.CreateIoBinding(); err != nil {
+func (n *onnxRuntimeNetwork) bind(r *onnxRuntimeRun, shapes []ort.Shape) (err error) {
+	if r.binding, err = n.engine.session.CreateIoBinding(); err != nil {
 		return err
 	}
-	if err := n.binding.BindInput(n.engine.input, n.in.Tensor); err != nil {
+	if err := r.binding.BindInput(n.engine.input, r.in); err != nil {
 		return err
 	}
 	for i, shape := range shapes {
-		t, err := n.engine.newBound(shape)
+		t, err := n.outputTensor(i, r.images, shape)
 		if err != nil {
 			return fmt.Errorf("tap %s: %w", n.engine.taps[i], err)
 		}
-		n.out = append(n.out, t)
-		if err := n.binding.BindOutput(n.engine.taps[i], t.Tensor); err != nil {
+		sides := make([]int, len(shape))
+		for d, side := range shape {
+			sides[d] = int(side)
+		}
+		r.out, r.shapes = append(r.out, t), append(r.shapes, sides)
+		if err := r.binding.BindOutput(n.engine.taps[i], t); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// outputTensor is tap i of so many images, in the memory that there is for all.
+func (n *onnxRuntimeNetwork) outputTensor(i, images int, shape ort.Shape) (*ort.Tensor[float32], error) {
+	values := 1
+	for _, side := range shape {
+		if side < 1 || side > maxInput {
+			return nil, fmt.Errorf("a tensor of %v values", shape)
+		}
+		values *= int(side)
+	}
+	if most := len(n.runs) - 1; len(n.out[i]) < values*most/images {
+		n.out[i] = n.engine.memory(values * most / images)
+	}
+	return ort.NewTensor(shape, n.out[i][:values])
+}
+
 // unbind undoes bind.
-func (n *onnxRuntimeNetwork) unbind() (err error) {
-	if n.binding != nil {
-		err = n.binding.Destroy()
+func (r *onnxRuntimeRun) unbind() (err error) {
+	if r.binding != nil {
+		err = r.binding.Destroy()
 	}
-	for _, t := range n.out {
-		err = errors.Join(err, n.engine.free(t))
+	for _, t := range r.out {
+		err = errors.Join(err, t.Destroy())
 	}
-	n.binding, n.out = nil, nil
+	r.binding, r.out, r.shapes = nil, nil, nil
 	return err
 }
 
-func (n *onnxRuntimeNetwork) output(dst []float32, i int) (data []float32, shape []int, err error) {
-	t := n.out[i]
-	if len(t.shape) != 3 && len(t.shape) != 4 || t.shape[0] != 1 {
+func (n *onnxRuntimeNetwork) output(dst []float32, i, image int) (data []float32, shape []int, err error) {
+	shape = n.last.shapes[i]
+	if len(shape) != 3 && len(shape) != 4 || shape[0] != n.last.images {
 		return nil, nil, errShape
 	}
-	return append(dst[:0], t.GetData()...), t.shape[1:], nil
+	all := n.last.out[i].GetData()
+	values := len(all) / n.last.images
+	return append(dst[:0], all[image*values:][:values]...), shape[1:], nil
 }
 
-func (n *onnxRuntimeNetwork) close() error { return errors.Join(n.unbind(), n.engine.free(n.in)) }
+func (n *onnxRuntimeNetwork) close() (err error) {
+	for _, r := range n.runs {
+		if r != nil {
+			err = errors.Join(err, r.unbind(), r.in.Destroy())
+		}
+	}
+	for _, data := range n.out {
+		if data != nil {
+			n.engine.free(data)
+		}
+	}
+	n.engine.free(n.in)
+	return err
+}

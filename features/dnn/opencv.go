@@ -12,16 +12,24 @@ import (
 type openCV struct {
 	src    *source
 	device string
+	fp16   bool // of a card
 	taps   []tap
 }
 
 // openCVNetwork is a model that OpenCV has been given for one input size. To lay it out for
 // another takes OpenCV as long as to run it.
 type openCVNetwork struct {
+	engine *openCV
+	nets   []*openCVNet // by the number of images that they take, made when they are first run
+	last   *openCVNet   // that was run
+	blob   gocv.Mat     // the input
+	shapes [][3]int     // of the last output of each image
+}
+
+// openCVNet is what OpenCV has made of a model for so many images.
+type openCVNet struct {
 	net     *gocv.Net
 	forward *forwarder
-	blob    gocv.Mat // the input
-	shape   [3]int   // of the last output
 }
 
 func openCVVersion() string { return gocv.OpenCVVersion() }
@@ -45,7 +53,7 @@ func (s *source) load() (*gocv.Net, error) {
 	return &net, nil
 }
 
-func (e *openCV) layOut(size image.Point) (network, error) { return e.open(size) }
+func (e *openCV) layOut(size image.Point, images int) (network, error) { return e.open(size, images) }
 
 // step is that large because the model is loaded anew for every size.
 func (e *openCV) step() int { return 2 * sizeStep }
@@ -54,55 +62,90 @@ func (e *openCV) step() int { return 2 * sizeStep }
 // crops.
 func (e *openCV) keep() int { return 1 << 21 }
 
-// open lays the model out; without taps its run computes all of it.
-func (e *openCV) open(size image.Point) (*openCVNetwork, error) {
-	net, err := e.src.load()
+// open lays the model out for one image; for more when they come. Without taps its run computes all
+// of it.
+func (e *openCV) open(size image.Point, images int) (*openCVNetwork, error) {
+	n := &openCVNetwork{
+		engine: e, nets: make([]*openCVNet, 1+images), shapes: make([][3]int, images),
+		blob: gocv.NewMatWithSizes([]int{images, inputChannels, size.Y, size.X}, gocv.MatTypeCV32F),
+	}
+	if _, err := n.netFor(1); err != nil {
+		return nil, errors.Join(err, n.close())
+	}
+	return n, nil
+}
+
+// netFor loads the model for so many images, unless it has been. OpenCV lays a net out anew whenever
+// that number changes, so there is one for each.
+func (n *openCVNetwork) netFor(images int) (*openCVNet, error) {
+	if n.nets[images] != nil {
+		return n.nets[images], nil
+	}
+	net, err := n.engine.src.load()
 	if err != nil {
 		return nil, err
 	}
-	if err := useDevice(net, e.device); err != nil {
+	if err := n.engine.useDevice(net); err != nil {
 		return nil, errors.Join(err, net.Close())
 	}
-	return &openCVNetwork{
-		net: net, forward: newForwarder(net, e.taps),
-		blob: gocv.NewMatWithSizes([]int{1, inputChannels, size.Y, size.X}, gocv.MatTypeCV32F),
-	}, nil
+	n.nets[images] = &openCVNet{net: net, forward: newForwarder(net, n.engine.taps, images)}
+	return n.nets[images], nil
+}
+
+// useDevice has net computed by the engine's device.
+func (e *openCV) useDevice(net *gocv.Net) error {
+	if e.device == DeviceCPU {
+		return nil
+	}
+	target := gocv.NetTargetCUDA
+	if e.fp16 {
+		target = gocv.NetTargetCUDAFP16
+	}
+	if err := net.SetPreferableBackend(gocv.NetBackendCUDA); err != nil {
+		return err
+	}
+	return net.SetPreferableTarget(target)
 }
 
 func (e *openCV) close() error { return nil }
 
 // layers lists the layers of the model and their shapes for an input size.
 func (e *openCV) layers(size image.Point) (layers []Layer, err error) {
-	n, err := e.open(size)
+	n, err := e.open(size, 1)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, n.close()) }()
 	// Only after a forward pass do all layers know their shapes.
-	if err := n.run(); err != nil {
+	if err := n.run(1); err != nil {
 		return nil, err
 	}
-	return describe(n.net, size.Y, size.X)
+	return describe(n.last.net, size.Y, size.X)
 }
 
 func (n *openCVNetwork) input() ([]float32, error) { return n.blob.DataPtrFloat32() }
 
-func (n *openCVNetwork) run() error { return n.forward.run(&n.blob) }
+func (n *openCVNetwork) run(images int) (err error) {
+	if n.last, err = n.netFor(images); err != nil {
+		return err
+	}
+	return n.last.forward.run(&n.blob)
+}
 
-func (n *openCVNetwork) output(dst []float32, i int) (data []float32, shape []int, err error) {
-	made, dims, err := n.forward.output(i)
+func (n *openCVNetwork) output(dst []float32, i, image int) (data []float32, shape []int, err error) {
+	made, dims, err := n.last.forward.output(i, image)
 	if err != nil {
 		return nil, nil, err
 	}
 	if dims[2] == 0 { // rows and columns
-		n.shape = dims
-		return append(dst[:0], made...), n.shape[:2], nil
+		n.shapes[image] = dims
+		return append(dst[:0], made...), n.shapes[image][:2], nil
 	}
 	channels, height, width := dims[0], dims[1], dims[2]
-	n.shape = [3]int{height, width, channels}
+	n.shapes[image] = [3]int{height, width, channels}
 	data = slices.Grow(dst[:0], len(made))[:len(made)]
 	channelsLast(data, made, channels, height*width)
-	return data, n.shape[:], nil
+	return data, n.shapes[image][:], nil
 }
 
 // channelsLast transposes channels×cells to cells×channels, in strips of cells that stay in the
@@ -122,6 +165,12 @@ func channelsLast(dst, src []float32, channels, cells int) {
 }
 
 func (n *openCVNetwork) close() error {
-	n.forward.close()
-	return errors.Join(n.blob.Close(), n.net.Close())
+	err := n.blob.Close()
+	for _, net := range n.nets {
+		if net != nil {
+			net.forward.close()
+			err = errors.Join(err, net.net.Close())
+		}
+	}
+	return err
 }

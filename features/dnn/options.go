@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
+	"time"
 )
 
 const (
@@ -51,6 +53,11 @@ type Options struct {
 	// Prototxt is the network description of a Caffe model; empty means the weights'
 	// path with .prototxt for .caffemodel.
 	Prototxt string `json:"prototxt,omitempty"`
+	Computing
+}
+
+// Computing says what computes a model. The zero value is usable.
+type Computing struct {
 	// Threads is how many threads compute what Features was asked for; OpenCV's are for this
 	// process as a whole. 0: GOMAXPROCS, which is right for who does nothing else.
 	Threads int `json:"threads,omitempty"`
@@ -61,10 +68,30 @@ type Options struct {
 	// EngineLibrary is the path of ONNX Runtime's shared library; empty means the first
 	// libonnxruntime.so in [LibraryFolders].
 	EngineLibrary string `json:"engine_library,omitempty"`
-	// Device is what computes: "cpu"; "cuda", which is an error without a CUDA device
-	// and an OpenCV built for it; "" or "auto" for CUDA where there is one.
+	// Device is what computes: DeviceCPU; DeviceCUDA or DeviceTensorRT, which is an error where neither
+	// engine can; "" or DeviceAuto for CUDA where one can. OpenCV is asked first, then ONNX Runtime.
+	// When a card fails, the processor computes until it is there again.
 	Device string `json:"device,omitempty"`
+	// FP16 has a card compute in half precision, by OpenCV and by TensorRT; ONNX Runtime's CUDA does not.
+	FP16 bool `json:"fp16,omitempty"`
+	// Batch is how many images of a size, of all who use the model, are computed in one run at most;
+	// 0: DefaultBatch on a card, one on the processor. BatchWait is how long an image waits for others,
+	// 0: DefaultBatchWait; it waits for the run before it, however long that takes.
+	Batch     int           `json:"batch,omitempty"`
+	BatchWait time.Duration `json:"batch_wait,omitempty"`
+	// EngineCache is the folder that keeps what TensorRT makes of a model for a card, which takes it
+	// minutes; "" means segd in the user's folder of caches.
+	EngineCache string `json:"engine_cache,omitempty"`
+	// OnDevice is called when a card has failed, with what computes instead and why, and when it computes
+	// again, without an error; nil: nobody is told.
+	OnDevice func(engine, device string, why error) `json:"-"`
 }
+
+// maxBatch bounds Computing.Batch, and maxBatchWait Computing.BatchWait: a frame's time at 10 a second.
+const (
+	maxBatch     = 64
+	maxBatchWait = 100 * time.Millisecond
+)
 
 // withDefaults returns o with zeros replaced, or every fault in it.
 func (o Options) withDefaults() (Options, error) {
@@ -74,21 +101,6 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.ShortSide < 0 || o.ShortSide > maxSide {
 		fault("short side of %d pixels; want 1 to %d, or 0 for %d", o.ShortSide, maxSide, DefaultShortSide)
-	}
-	if o.Threads < 0 {
-		fault("%d threads; want 1 or more, or 0 for one a core", o.Threads)
-	}
-	switch o.Device {
-	case "", "auto", deviceCPU, deviceCUDA:
-	default:
-		fault("device %q; want auto, cpu or cuda", o.Device)
-	}
-	switch o.Engine {
-	case EngineAuto, EngineOpenCV, EngineONNXRuntime:
-	case "":
-		o.Engine = EngineAuto
-	default:
-		fault("engine %q; want auto, opencv or onnxruntime", o.Engine)
 	}
 	seen := map[string]bool{}
 	for _, t := range o.Taps {
@@ -112,10 +124,66 @@ func (o Options) withDefaults() (Options, error) {
 	if o.ShortSide == 0 {
 		o.ShortSide = DefaultShortSide
 	}
-	if o.Threads == 0 {
-		o.Threads = runtime.GOMAXPROCS(0)
+	var err error
+	o.Computing, err = o.Computing.withDefaults()
+	return o, errors.Join(append(faults, err)...)
+}
+
+// withDefaults returns c with zeros replaced, or every fault in it.
+func (c Computing) withDefaults() (Computing, error) {
+	var faults []error
+	fault := func(format string, args ...any) {
+		faults = append(faults, fmt.Errorf("features/dnn: "+format, args...))
 	}
-	return o, errors.Join(faults...)
+	if c.Threads < 0 {
+		fault("%d threads; want 1 or more, or 0 for one a core", c.Threads)
+	}
+	if c.Threads == 0 {
+		c.Threads = runtime.GOMAXPROCS(0)
+	}
+	switch c.Engine {
+	case EngineAuto, EngineOpenCV, EngineONNXRuntime:
+	case "":
+		c.Engine = EngineAuto
+	default:
+		fault("engine %q; want auto, opencv or onnxruntime", c.Engine)
+	}
+	switch c.Device {
+	case DeviceAuto, DeviceCPU, DeviceCUDA:
+	case "":
+		c.Device = DeviceAuto
+	case DeviceTensorRT:
+		if c.Engine == EngineOpenCV {
+			fault("device %s by engine %s; want engine auto or %s", c.Device, c.Engine, EngineONNXRuntime)
+		}
+	default:
+		fault("device %q; want auto, cpu, cuda or tensorrt", c.Device)
+	}
+	if c.Batch < 0 || c.Batch > maxBatch {
+		fault("%d images in a batch; want 1 to %d, or 0 for %d on a card and one on the processor", c.Batch, maxBatch, DefaultBatch)
+	}
+	if c.BatchWait < 0 || c.BatchWait > maxBatchWait {
+		fault("an image that waits %v for others; want at most %v, or 0 for %v", c.BatchWait, maxBatchWait, DefaultBatchWait)
+	}
+	if c.BatchWait == 0 {
+		c.BatchWait = DefaultBatchWait
+	}
+	return c, errors.Join(faults...)
+}
+
+// settle has a model computed by what computed it in a child. Where that is a card and nothing was amiss, the
+// engine that stands by is chosen as ever.
+func (c *Computing) settle(engine, device string, engines []EngineInfo) {
+	c.Device = device
+	if device == DeviceCPU || slices.ContainsFunc(engines, func(e EngineInfo) bool { return e.Error != "" }) {
+		c.Engine = engine
+	}
+}
+
+// uncertain says that a child process has to try an engine that computes so, whatever the model: a library
+// of somebody's may do anything, and so may what drives a card.
+func (c Computing) uncertain() bool {
+	return c.EngineLibrary != "" || c.Device == DeviceCUDA || c.Device == DeviceTensorRT || c.Device != DeviceCPU && cudaDevices() > 0
 }
 
 // inputSize chooses the model's input for an image: the shorter side about short,

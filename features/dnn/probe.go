@@ -50,7 +50,7 @@ type report struct {
 // it is. OpenCV ends the process that gives it a bad model, and a library that is not ONNX
 // Runtime's may do anything; here that befalls the child, and becomes an error with its last
 // words. If the engine is ours to choose and it may have been ONNX Runtime, a second child
-// tries the model without.
+// tries the model without; if the device is, and it may have been the card, another without that.
 //
 // The child is this program, called as "model check --json PATH", which must call
 // [ChildMain] before anything else or [Check] for these arguments. It has ended
@@ -65,17 +65,41 @@ func Probe(ctx context.Context, path string, opt Options) (Info, error) {
 		return Info{}, err
 	}
 	r, err := probe(ctx, path, request{Model: opt})
-	if crash, ok := errors.AsType[*crash](err); ok && opt.Engine == EngineAuto {
-		// It may have been ONNX Runtime.
-		opt.Engine = EngineOpenCV
+	for _, less := range opt.less() {
+		crash, ok := errors.AsType[*crash](err)
+		if !ok {
+			break
+		}
+		opt.Engine, opt.Device = less.engine, less.device
 		if r, err = probe(ctx, path, request{Model: opt}); err == nil {
-			r.Info.Engines = append(r.Info.Engines, EngineInfo{Name: EngineONNXRuntime, Library: opt.EngineLibrary, Error: crash.words})
+			less.culprit.Error = crash.words
+			r.Info.Engines = append(r.Info.Engines, less.culprit)
 		}
 	}
 	if err != nil {
 		return Info{}, err
 	}
 	return *r.Info, nil
+}
+
+// lesser is what a model is tried by after a child has crashed, and what may have been the culprit.
+type lesser struct {
+	engine, device string
+	culprit        EngineInfo
+}
+
+// less lists what is left to be tried, where that is ours to choose.
+func (c Computing) less() (list []lesser) {
+	if c.Engine == EngineAuto {
+		list = append(list, lesser{EngineOpenCV, c.Device, EngineInfo{Name: EngineONNXRuntime, Device: DeviceCPU, Library: c.EngineLibrary}})
+	}
+	if c.Device == DeviceAuto && cudaDevices() > 0 {
+		list = append(list, lesser{c.Engine, DeviceCPU, EngineInfo{Name: EngineOpenCV, Device: DeviceCUDA}})
+		if c.Engine == EngineAuto {
+			list = append(list, lesser{EngineOpenCV, DeviceCPU, EngineInfo{Name: EngineONNXRuntime, Device: DeviceCPU, Library: c.EngineLibrary}})
+		}
+	}
+	return list
 }
 
 // ProbeDetector does with a detector what Probe does with a feature model. If OpenCV was what

@@ -92,7 +92,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"truncated", file("half.onnx", embedded[:99999]), Options{}, false, []string{"half.onnx: the ONNX file is truncated at 99999 bytes"}},
 		{"aborts", clipper().write(t), Options{}, true, []string{"model.onnx: OpenCV refuses it", "Clip"}},
 		{"weights do not fit", unfit().write(t), Options{}, true, []string{"model.onnx: ", "OpenCV refuses it"}},
-		{"options", averager(64, 64).write(t), Options{Threads: -1}, false, []string{"-1 threads"}},
+		{"options", averager(64, 64).write(t), Options{Computing: Computing{Threads: -1}}, false, []string{"-1 threads"}},
 		{"tap", averager(64, 64).write(t), Options{Taps: []string{"nose"}}, false, []string{`no layer "nose"; it has "mean"`}},
 		{"Caffe without description", file("net.caffemodel", []byte("x")), Options{}, false, []string{"net.caffemodel: its description", "net.prototxt"}},
 		{"Caffe without sense", file("net2.caffemodel", []byte("x")), Options{Prototxt: file("net2.prototxt", []byte("layers and layers"))}, true, []string{"net2.caffemodel: OpenCV refuses it"}},

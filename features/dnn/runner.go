@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	"slices"
 	"sync"
 
 	"gocv.io/x/gocv"
@@ -18,7 +17,6 @@ type runner struct {
 	src    *source
 	opt    Options // of a detector those that say what computes it
 	sha256 string  // of the file
-	device string
 	// nominal is the input size that engines are timed with, taps is what they compute.
 	nominal image.Point
 	taps    []tap
@@ -27,16 +25,15 @@ type runner struct {
 	lut     [inputChannels][256]float32
 	outside [inputChannels]float32
 
-	engine  engine
-	chosen  string       // its name
-	engines []EngineInfo // that could, OpenCV first
+	// cpu computes, or stands by where card does, which is nil without one.
+	cpu, card *backend
+	failover  failover     // how the card fares
+	engines   []EngineInfo // that could compute
 
-	open   sync.RWMutex // held for reading while the engine is used; guards closed
+	open   sync.RWMutex // held for reading while an engine is used; guards closed
 	closed bool
 
-	mu       sync.Mutex // guards what follows
-	networks []laidOut  // that nobody uses, the last used first
-	scalers  []*scaler  // likewise
+	scalers scalers
 }
 
 // tap is a tensor that a network is run for.
@@ -52,12 +49,35 @@ type scaler struct {
 	scaled gocv.Mat // at the input's size
 }
 
-func (s *scaler) close() error { return errors.Join(s.image.Close(), s.scaled.Close()) }
+// scalers are those that nobody uses.
+type scalers struct {
+	mu   sync.Mutex
+	free []*scaler
+}
 
-// laidOut is a network and the size of its input.
-type laidOut struct {
-	network
-	size image.Point
+func (s *scalers) get() *scaler {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.free); n > 0 {
+		in := s.free[n-1]
+		s.free = s.free[:n-1]
+		return in
+	}
+	return &scaler{gocv.NewMat(), gocv.NewMat()}
+}
+
+func (s *scalers) put(in *scaler) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.free = append(s.free, in)
+}
+
+func (s *scalers) close() (err error) {
+	for _, in := range s.free {
+		err = errors.Join(err, in.image.Close(), in.scaled.Close())
+	}
+	s.free = nil
+	return err
 }
 
 // prepare sets what is known of a model before an engine sees it; opt has its defaults.
@@ -84,56 +104,6 @@ func checkImage(bgr []byte, width, height int) error {
 	return nil
 }
 
-// take returns the model laid out for an input size, and memory to scale an image in, for the
-// caller alone until put.
-func (r *runner) take(size image.Point) (n laidOut, s *scaler, err error) {
-	r.mu.Lock()
-	if k := len(r.scalers); k > 0 {
-		s, r.scalers = r.scalers[k-1], r.scalers[:k-1]
-	}
-	at := slices.IndexFunc(r.networks, func(n laidOut) bool { return n.size == size })
-	if at >= 0 {
-		n = r.networks[at]
-		r.networks = slices.Delete(r.networks, at, at+1)
-	}
-	r.mu.Unlock()
-	if s == nil {
-		s = &scaler{gocv.NewMat(), gocv.NewMat()}
-	}
-	if at < 0 {
-		n.size = size
-		if n.network, err = r.engine.layOut(size); err != nil {
-			return n, nil, errors.Join(err, s.close())
-		}
-	}
-	return n, s, nil
-}
-
-// put gives back what take returned. Of too many networks, those go which were not used for the
-// longest.
-func (r *runner) put(n laidOut, s *scaler) error {
-	r.mu.Lock()
-	r.scalers = append(r.scalers, s)
-	r.networks = append(r.networks, n)
-	copy(r.networks[1:], r.networks)
-	r.networks[0] = n
-	pixels, keep := 0, 0
-	for ; keep < len(r.networks); keep++ {
-		size := r.networks[keep].size
-		if pixels += size.X * size.Y; pixels > r.engine.keep() && keep > 0 {
-			break
-		}
-	}
-	var err error
-	for _, old := range r.networks[keep:] {
-		err = errors.Join(err, old.close())
-	}
-	clear(r.networks[keep:])
-	r.networks = r.networks[:keep]
-	r.mu.Unlock()
-	return err
-}
-
 // shown is what the model looks at: a part of the image, scaled to a size, in an input.
 type shown struct {
 	image.Rectangle
@@ -141,38 +111,40 @@ type shown struct {
 	at          image.Point // where the input's upper left corner of it is
 }
 
-// see shows the model an image and lets read have what it makes of it. Errors are without the
-// package's name.
-func (r *runner) see(bgr []byte, width int, s shown, read func(network) error) (err error) {
+// see shows the model an image and lets read have what it makes of it, among the images of a run.
+// Where the card fails the processor computes it. Errors are without the package's name.
+func (r *runner) see(bgr []byte, width int, s shown, read func(n network, image int) error) error {
 	r.open.RLock()
 	defer r.open.RUnlock()
 	if r.closed {
 		return errors.New("the model is closed")
 	}
-	n, memory, err := r.take(s.input)
-	if err != nil {
-		return fmt.Errorf("model %s for %d×%d pixels: %w", r.src.path, s.input.X, s.input.Y, err)
-	}
-	defer func() {
-		if put := r.put(n, memory); err == nil && put != nil {
-			err = fmt.Errorf("model %s: %w", r.src.path, put)
+	c := r.backend()
+	err := r.seeBy(c, bgr, width, s, read)
+	if c == r.card {
+		if failed, ok := errors.AsType[computeError](err); ok {
+			r.failOver(failed)
+			return r.seeBy(r.cpu, bgr, width, s, read)
 		}
-	}()
-	if err := r.normalise(n.network, memory, bgr, width, s); err != nil {
-		return err
+		r.failBack()
 	}
-	if err := n.run(); err != nil {
-		return fmt.Errorf("model %s on %d×%d pixels: %w", r.src.path, s.input.X, s.input.Y, err)
-	}
-	if err := read(n.network); err != nil {
+	return err
+}
+
+// seeBy is see by one backend.
+func (r *runner) seeBy(c *backend, bgr []byte, width int, s shown, read func(network, int) error) error {
+	err := c.compute(s.input, func(input []float32) error { return r.normalise(input, bgr, width, s) }, read)
+	if err != nil {
 		return fmt.Errorf("model %s on %d×%d pixels: %w", r.src.path, s.input.X, s.input.Y, err)
 	}
 	return nil
 }
 
-// normalise scales what is shown of the image and writes it to the network's input, plane by
+// normalise scales what is shown of the image and writes it to a network's input, plane by
 // plane; the rest of it becomes what r.outside says.
-func (r *runner) normalise(to network, in *scaler, bgr []byte, width int, s shown) error {
+func (r *runner) normalise(input []float32, bgr []byte, width int, s shown) error {
+	in := r.scalers.get()
+	defer r.scalers.put(in)
 	pix, stride := bgr[3*(s.Min.Y*width+s.Min.X):], 3*width
 	if s.Size() != s.size {
 		if in.image.Cols() != s.Dx() || in.image.Rows() != s.Dy() {
@@ -196,10 +168,6 @@ func (r *runner) normalise(to network, in *scaler, bgr []byte, width int, s show
 			return err
 		}
 		stride = 3 * s.size.X
-	}
-	input, err := to.input()
-	if err != nil {
-		return err
 	}
 	n := s.input.X * s.input.Y
 	first, second, third := input[:n], input[n:][:n], input[2*n:][:n]
@@ -246,15 +214,10 @@ func (r *runner) close() error {
 	}
 	r.closed = true
 	var err error
-	for _, n := range r.networks {
-		err = errors.Join(err, n.close())
+	for _, c := range []*backend{r.cpu, r.card} {
+		if c != nil {
+			err = errors.Join(err, c.shut())
+		}
 	}
-	for _, s := range r.scalers {
-		err = errors.Join(err, s.close())
-	}
-	r.networks, r.scalers = nil, nil
-	if r.engine != nil {
-		err = errors.Join(err, r.engine.close())
-	}
-	return err
+	return errors.Join(err, r.scalers.close())
 }

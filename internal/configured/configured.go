@@ -101,20 +101,27 @@ func ReadAnnotation(path string) (*annotation.Annotation, error) {
 // ModelOptions says how the configured model is used.
 func ModelOptions(cfg config.Model) dnn.Options {
 	opt := dnn.Options{
-		Taps: cfg.Taps, ShortSide: cfg.ShortSide, RGB: cfg.RGB, Prototxt: cfg.Prototxt, Threads: cfg.Threads, Device: cfg.Device,
-		Engine: cfg.Engine, EngineLibrary: cfg.EngineLibrary,
+		Taps: cfg.Taps, ShortSide: cfg.ShortSide, RGB: cfg.RGB, Prototxt: cfg.Prototxt, Computing: computing(cfg),
 	}
 	copy(opt.Mean[:], cfg.Mean)
 	copy(opt.Std[:], cfg.Std)
 	return opt
 }
 
-// OpenModel opens the configured model, or the one in the binary.
-func OpenModel(cfg config.Model) (*dnn.Model, error) {
-	if cfg.Path == "" {
-		return dnn.Embedded(ModelOptions(cfg))
+// computing says what computes the model, and the detector.
+func computing(cfg config.Model) dnn.Computing {
+	return dnn.Computing{
+		Threads: cfg.Threads, Device: cfg.Device, FP16: cfg.FP16, Batch: cfg.Batch, BatchWait: cfg.BatchWaitTime(),
+		Engine: cfg.Engine, EngineLibrary: cfg.EngineLibrary, EngineCache: cfg.EngineCache,
 	}
-	m, err := dnn.Open(cfg.Path, ModelOptions(cfg))
+}
+
+// OpenModel opens a model, or with an empty path the one in the binary.
+func OpenModel(path string, opt dnn.Options) (*dnn.Model, error) {
+	if path == "" {
+		return dnn.Embedded(opt)
+	}
+	m, err := dnn.Open(path, opt)
 	if err != nil {
 		return nil, cli.Usage(err)
 	}
@@ -124,9 +131,7 @@ func OpenModel(cfg config.Model) (*dnn.Model, error) {
 // OpenDetector opens the configured detector, or the one in the binary, for all that cameras are to mark;
 // nil if none is to mark anything. What computes it is as the model's.
 func OpenDetector(cfg *config.Config) (*dnn.Detector, error) {
-	opt := dnn.DetectorOptions{
-		NamesFile: cfg.Detector.Names, Engine: cfg.Model.Engine, EngineLibrary: cfg.Model.EngineLibrary, Device: cfg.Model.Device, Threads: cfg.Model.Threads,
-	}
+	opt := dnn.DetectorOptions{NamesFile: cfg.Detector.Names, Computing: computing(cfg.Model)}
 	for _, cam := range cfg.Cameras {
 		if d := cam.Detect; d.On() {
 			if opt.Score == 0 || d.Score < opt.Score {

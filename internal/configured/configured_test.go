@@ -33,10 +33,15 @@ func TestModelOptions(t *testing.T) {
 	got := ModelOptions(config.Model{
 		Path: "m.onnx", Taps: []string{"a"}, ShortSide: 320, Mean: []float64{1, 2, 3}, Std: []float64{4, 5, 6}, RGB: true,
 		Prototxt: "p", Device: "cpu", Engine: "onnxruntime", EngineLibrary: "l.so", Threads: 2,
+		FP16: true, Batch: 3, BatchWait: "5ms", EngineCache: "c",
 	})
 	want := dnn.Options{
 		Taps: []string{"a"}, ShortSide: 320, Mean: [3]float64{1, 2, 3}, Std: [3]float64{4, 5, 6}, RGB: true,
-		Prototxt: "p", Device: "cpu", Engine: "onnxruntime", EngineLibrary: "l.so", Threads: 2,
+		Prototxt: "p",
+		Computing: dnn.Computing{
+			Device: "cpu", Engine: "onnxruntime", EngineLibrary: "l.so", Threads: 2,
+			FP16: true, Batch: 3, BatchWait: 5 * time.Millisecond, EngineCache: "c",
+		},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)

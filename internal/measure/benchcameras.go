@@ -17,8 +17,11 @@ import (
 	"github.com/segd/segd/internal/cli"
 )
 
-// The benchmark's cameras: 480p at 25 frames a second, ten seconds in a loop.
-var benchShape = demo.Shape{Width: 854, Height: 480, FPS: 25, Frames: 250}
+// The cameras of `segd bench ingest` send so many frames a second, ten seconds in a loop.
+const (
+	benchFPS    = 25
+	benchFrames = 10 * benchFPS
+)
 
 // benchCamerasCommand is the process that `segd bench ingest` starts, so that the
 // cameras' own work is not counted. It writes {"urls": […]}, serves until a line
@@ -27,7 +30,7 @@ var benchShape = demo.Shape{Width: 854, Height: 480, FPS: 25, Frames: 250}
 func benchCamerasCommand(std cli.Streams) *cobra.Command {
 	var n int
 	var clip string
-	shape := benchShape
+	var shape demo.Shape
 	cmd := &cobra.Command{
 		Use:    "cameras",
 		Hidden: true,

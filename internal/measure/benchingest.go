@@ -14,6 +14,7 @@ import (
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/eval/soak"
 	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/configured"
 )
@@ -29,15 +30,27 @@ const (
 )
 
 type benchIngestFlags struct {
-	cameras   int
-	duration  time.Duration
-	transport string
-	clip      string
-	json      bool
+	cameras    int
+	duration   time.Duration
+	transport  string
+	decode     string
+	size, clip string
+	json       bool
+
+	width, height int // of size
 }
 
 // check refuses what cannot be measured.
-func (f benchIngestFlags) check() error {
+func (f *benchIngestFlags) check() error {
+	var err error
+	if f.width, f.height, err = parseSize(f.size); err != nil {
+		return err
+	}
+	switch codec.Device(f.decode) {
+	case codec.Software, codec.CUDA, codec.VAAPI, codec.AnyDevice:
+	default:
+		return cli.Usage(fmt.Errorf("--decode %q: accepted: software, cuda, vaapi, auto", f.decode))
+	}
 	switch {
 	case f.cameras < 1 || f.cameras > benchMostCameras:
 		return cli.Usage(fmt.Errorf("--cameras %d: accepted: 1 to %d", f.cameras, benchMostCameras))
@@ -52,16 +65,15 @@ func (f benchIngestFlags) check() error {
 }
 
 func benchIngestCommand(std cli.Streams) *cobra.Command {
-	var f benchIngestFlags
+	f := new(benchIngestFlags)
 	cmd := &cobra.Command{
 		Use:   "ingest",
 		Short: "What receiving and decoding cameras costs",
-		Long: fmt.Sprintf("Receives and decodes RTSP cameras of %d×%d H.264 at %d frames a second, served on\n"+
+		Long: fmt.Sprintf("Receives and decodes RTSP cameras of H.264 at %d frames a second, served on\n"+
 			"loopback by a process of their own, without looking for anything in the pictures.\n"+
 			"A frame is lost if a camera sent it and it was not decoded whole. CPU time, memory\n"+
 			"and frames/s are this process', a camera: 100 %% is one core, memory is resident MiB\n"+
-			"beyond what the process had before it opened the first.",
-			benchShape.Width, benchShape.Height, benchShape.FPS),
+			"beyond what the process had before it opened the first.", benchFPS),
 		Example: "  segd bench ingest --cameras 16 --for 60s\n" +
 			"  segd bench ingest --cameras 4 --transport udp --json",
 		Args: cobra.NoArgs,
@@ -70,6 +82,8 @@ func benchIngestCommand(std cli.Streams) *cobra.Command {
 	flags := cmd.Flags()
 	flags.IntVar(&f.cameras, "cameras", 16, "how many")
 	flags.DurationVar(&f.duration, "for", 20*time.Second, "measure for this long, once every camera is up")
+	flags.StringVar(&f.size, "size", "854x480", "of their pictures, WxH")
+	flags.StringVar(&f.decode, "decode", string(codec.Software), "what decodes: software, cuda, vaapi or auto")
 	flags.StringVar(&f.transport, "transport", "tcp", "tcp, udp or auto")
 	flags.StringVar(&f.clip, "clip", demo.FindClip(), "video that the cameras play")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object on standard output")
@@ -85,11 +99,11 @@ type ingestReport struct {
 	FPS        float64 `json:"fps"` // of one camera
 }
 
-func runBenchIngest(ctx context.Context, std cli.Streams, f benchIngestFlags) (err error) {
+func runBenchIngest(ctx context.Context, std cli.Streams, f *benchIngestFlags) (err error) {
 	if err := f.check(); err != nil {
 		return err
 	}
-	cameras, err := startBenchCameras(ctx, std.Err, f.cameras, f.clip, benchShape)
+	cameras, err := startBenchCameras(ctx, std.Err, f.cameras, f.clip, demo.Shape{Width: f.width, Height: f.height, FPS: benchFPS, Frames: benchFrames})
 	if err != nil {
 		return err
 	}
@@ -101,8 +115,8 @@ func runBenchIngest(ctx context.Context, std cli.Streams, f benchIngestFlags) (e
 	if f.json {
 		return cli.WriteJSON(std.Out, r)
 	}
-	_, err = fmt.Fprintf(std.Out, "%d cameras of %d×%d: %.1f frames/s each, %d frames lost, %.1f %% of a core and %.1f MiB a camera\n",
-		r.Cameras, benchShape.Width, benchShape.Height, r.FPS, r.FramesLost, r.CPU, r.RSSMB)
+	_, err = fmt.Fprintf(std.Out, "%d cameras of %s: %.1f frames/s each, %d frames lost, %.1f %% of a core and %.1f MiB a camera\n",
+		r.Cameras, f.size, r.FPS, r.FramesLost, r.CPU, r.RSSMB)
 	return err
 }
 
@@ -114,12 +128,12 @@ type receivers struct {
 }
 
 // receive begins to watch every camera. stop and done.Wait must follow.
-func receive(ctx context.Context, urls []string, transport string) (*receivers, error) {
+func receive(ctx context.Context, urls []string, transport string, decode codec.Device) (*receivers, error) {
 	r := &receivers{whole: make([]atomic.Int64, len(urls))}
 	var sources []*ingest.Source
 	for i, url := range urls {
 		s, err := ingest.Open(ingest.Config{
-			Camera: fmt.Sprint(i), URL: url, Transport: transport, FirstDial: configured.Stagger(i),
+			Camera: fmt.Sprint(i), URL: url, Transport: transport, Decode: decode, FirstDial: configured.Stagger(i),
 		})
 		if err != nil {
 			return nil, err
@@ -189,13 +203,13 @@ func (r *receivers) drain(ctx context.Context, sent []int64) (lost int64, err er
 	}
 }
 
-func measureIngest(ctx context.Context, std cli.Streams, f benchIngestFlags, cameras *benchCameras) (ingestReport, error) {
+func measureIngest(ctx context.Context, std cli.Streams, f *benchIngestFlags, cameras *benchCameras) (ingestReport, error) {
 	report := ingestReport{Cameras: f.cameras}
 	rss0, err := soak.ResidentMB()
 	if err != nil {
 		return report, err
 	}
-	r, err := receive(ctx, cameras.urls, f.transport)
+	r, err := receive(ctx, cameras.urls, f.transport, codec.Device(f.decode))
 	if err != nil {
 		return report, err
 	}

@@ -32,7 +32,6 @@ import (
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/internal/cli"
-	"github.com/segd/segd/internal/configured"
 )
 
 const (
@@ -47,7 +46,8 @@ const (
 
 type benchPipelineFlags struct {
 	cameras, fps, objects int
-	size, clip, engine    string
+	size, clip, model     string
+	computing             dnn.Computing
 	duration              time.Duration
 	json                  bool
 
@@ -56,9 +56,9 @@ type benchPipelineFlags struct {
 
 // check refuses what cannot be measured.
 func (f *benchPipelineFlags) check() error {
-	if n, err := fmt.Sscanf(f.size, "%dx%d", &f.width, &f.height); n != 2 || err != nil || fmt.Sprintf("%dx%d", f.width, f.height) != f.size ||
-		f.width < 64 || f.height < 64 || f.width > 7680 || f.height > 4320 || f.width%2 != 0 || f.height%2 != 0 {
-		return cli.Usage(fmt.Errorf("--size %q: accepted: even numbers from 64x64 to 7680x4320, such as 1920x1080", f.size))
+	var err error
+	if f.width, f.height, err = parseSize(f.size); err != nil {
+		return err
 	}
 	switch {
 	case f.cameras < 1 || f.cameras > benchMostCameras:
@@ -71,6 +71,15 @@ func (f *benchPipelineFlags) check() error {
 		return cli.Usage(fmt.Errorf("--for %v: accepted: a duration of 1s or more, such as 20s", f.duration))
 	}
 	return nil
+}
+
+// parseSize reads --size.
+func parseSize(size string) (width, height int, err error) {
+	if n, err := fmt.Sscanf(size, "%dx%d", &width, &height); n != 2 || err != nil || fmt.Sprintf("%dx%d", width, height) != size ||
+		width < 64 || height < 64 || width > 7680 || height > 4320 || width%2 != 0 || height%2 != 0 {
+		return 0, 0, cli.Usage(fmt.Errorf("--size %q: accepted: even numbers from 64x64 to 7680x4320, such as 1920x1080", size))
+	}
+	return width, height, nil
 }
 
 func benchPipelineCommand(std cli.Streams) *cobra.Command {
@@ -90,6 +99,8 @@ func benchPipelineCommand(std cli.Streams) *cobra.Command {
 			"  cpu_percent        100 is one core\n" +
 			"  rss_mb             resident memory\n" +
 			"  allocs_per_frame   on Go's heap, of published frames\n" +
+			"  images_per_run     that the model computes together (--batch)\n" +
+			"  device_failures    times a card failed and the processor took over\n" +
 			"  reference_ms       one forward of the model in the binary at 864×480, before segd is\n" +
 			"                     started, so that figures of different days compare",
 		Example: "  segd bench pipeline --cameras 1 --size 1920x1080 --fps 25 --objects 2\n" +
@@ -103,7 +114,10 @@ func benchPipelineCommand(std cli.Streams) *cobra.Command {
 	flags.IntVar(&f.fps, "fps", 25, "their frames a second")
 	flags.IntVar(&f.objects, "objects", 2, "followed in each")
 	flags.DurationVar(&f.duration, "for", 20*time.Second, "measure for this long")
-	flags.StringVar(&f.engine, "engine", dnn.EngineAuto, "what computes the model: auto, opencv or onnxruntime")
+	flags.StringVar(&f.model, "model", "", "ONNX or Caffe model (default the one in the binary, which reference_ms is of anyway)")
+	addComputing(cmd, &f.computing)
+	flags.IntVar(&f.computing.Batch, "batch", 0, "pictures that the model computes in one run at most (default 8 on a card, else 1)")
+	flags.DurationVar(&f.computing.BatchWait, "batch-wait", dnn.DefaultBatchWait, "how long a picture waits for others")
 	flags.StringVar(&f.clip, "clip", demo.FindClip(), "video that the cameras play; of another than the demo's no persons are marked")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object on standard output")
 	return cmd
@@ -126,6 +140,8 @@ type pipelineReport struct {
 	CPU       float64            `json:"cpu_percent"`
 	RSS       float64            `json:"rss_mb"`
 	Allocs    float64            `json:"allocs_per_frame"`
+	Batch     float64            `json:"images_per_run"`
+	Failures  float64            `json:"device_failures"`
 	Reference float64            `json:"reference_ms"`
 }
 
@@ -134,7 +150,7 @@ func runBenchPipeline(ctx context.Context, std cli.Streams, f *benchPipelineFlag
 		return err
 	}
 	report := pipelineReport{Cameras: f.cameras}
-	if report.Reference, err = reference(f.engine); err != nil {
+	if report.Reference, err = reference(f.computing); err != nil {
 		return err
 	}
 	shape := demo.Shape{Width: f.width, Height: f.height, FPS: f.fps}
@@ -168,14 +184,16 @@ func tellPipeline(w io.Writer, f *benchPipelineFlags, r *pipelineReport) error {
 	for _, stage := range slices.Sorted(maps.Keys(r.Stages)) {
 		fmt.Fprintf(w, "  %s %.1f", stage, r.Stages[stage])
 	}
-	_, err := fmt.Fprintf(w, "\n%.0f %% of a core, %.0f MiB resident, %.0f allocations a frame; the reference takes %.1f ms\n", r.CPU, r.RSS, r.Allocs, r.Reference)
+	_, err := fmt.Fprintf(w, "\n%.0f %% of a core, %.0f MiB resident, %.0f allocations a frame, %.2f images a run of the model; the reference takes %.1f ms\n",
+		r.CPU, r.RSS, r.Allocs, r.Batch, r.Reference)
 	return err
 }
 
 // reference is how long the model in the binary takes for a frame, in milliseconds: the
 // median of a few.
-func reference(engine string) (_ float64, err error) {
-	m, err := configured.OpenModel(config.Model{ShortSide: benchReferenceHeight, Engine: engine})
+func reference(computing dnn.Computing) (_ float64, err error) {
+	computing.Batch = 1
+	m, err := dnn.Embedded(dnn.Options{ShortSide: benchReferenceHeight, Computing: computing})
 	if err != nil {
 		return 0, cli.Usage(err)
 	}
@@ -238,7 +256,20 @@ func startBenchSegd(ctx context.Context, stderr io.Writer, f *benchPipelineFlags
 		_ = l.Close()
 	}
 	s.page, s.bus = "http://"+addrs[0]+"/", "nats://"+addrs[1]
-	text := fmt.Sprintf("http: {addr: '%s'}\nnats: {addr: '%s'}\nlog: {level: warn}\nmodel: {engine: %s}\ncameras:\n", addrs[0], addrs[1], f.engine)
+	text := fmt.Sprintf("http: {addr: '%s'}\nnats: {addr: '%s'}\nlog: {level: warn}\n", addrs[0], addrs[1])
+	c := f.computing
+	for _, file := range []*string{&f.model, &c.EngineLibrary} { // the configuration lies elsewhere
+		if *file != "" {
+			if *file, err = filepath.Abs(*file); err != nil {
+				return nil, err
+			}
+		}
+	}
+	text += fmt.Sprintf("model: {path: '%s', engine: '%s', engine_library: '%s', device: '%s', fp16: %t, batch_wait: %v", f.model, c.Engine, c.EngineLibrary, c.Device, c.FP16, c.BatchWait)
+	if c.Batch > 0 {
+		text += fmt.Sprintf(", batch: %d", c.Batch)
+	}
+	text += "}\ncameras:\n"
 	for i, url := range urls {
 		text += fmt.Sprintf("  - {name: %s, url: '%s', transport: tcp}\n", benchCameraName(i), url)
 	}
@@ -373,6 +404,8 @@ func (s *benchSegd) measure(ctx context.Context, std cli.Streams, f *benchPipeli
 	r.CPU = 100 * grown("process_cpu_seconds_total") / took
 	r.RSS = after.sum("process_resident_memory_bytes") / (1 << 20)
 	r.Allocs = grown("go_memstats_mallocs_total") / published
+	r.Batch = grown("segd_dnn_images_total") / max(1, grown("segd_dnn_runs_total"))
+	r.Failures = grown("segd_dnn_device_failures_total")
 	return nil
 }
 

@@ -26,7 +26,8 @@ import (
 
 // trackingFlags say how objects are followed.
 type trackingFlags struct {
-	model, mode, engine    string
+	model, mode            string
+	computing              dnn.Computing
 	superpixels, shortSide int
 	json                   bool
 }
@@ -34,7 +35,7 @@ type trackingFlags struct {
 func (f *trackingFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.model, "model", "", "ONNX or Caffe model (default the one in the binary)")
-	flags.StringVar(&f.engine, "engine", dnn.EngineAuto, "what computes the model: auto, opencv or onnxruntime")
+	addComputing(cmd, &f.computing)
 	flags.StringVar(&f.mode, "mode", tracker.Joint.String(), "joint, affinity, frozen or no-temporal")
 	flags.IntVar(&f.superpixels, "superpixels", 0, fmt.Sprintf("pieces a frame is cut into (default %d)", features.DefaultSuperpixels))
 	flags.IntVar(&f.shortSide, "short-side", config.DefaultShortSide, "shorter side of the picture the model sees, in pixels")
@@ -58,7 +59,20 @@ func (f *trackingFlags) modelName() string {
 
 // open returns the model, which the caller closes.
 func (f *trackingFlags) open() (*dnn.Model, error) {
-	return configured.OpenModel(config.Model{Path: f.model, ShortSide: f.shortSide, Engine: f.engine})
+	m, err := configured.OpenModel(f.model, dnn.Options{ShortSide: f.shortSide, Computing: f.computing})
+	if err != nil {
+		return nil, cli.Usage(err)
+	}
+	return m, nil
+}
+
+// addComputing adds the flags that say what computes the model, and the detector.
+func addComputing(cmd *cobra.Command, c *dnn.Computing) {
+	flags := cmd.Flags()
+	flags.StringVar(&c.Engine, "engine", dnn.EngineAuto, "what computes the model: auto, opencv or onnxruntime")
+	flags.StringVar(&c.EngineLibrary, "engine-library", "", "ONNX Runtime's shared library (default where segd run finds it)")
+	flags.StringVar(&c.Device, "device", dnn.DeviceAuto, "and on what: auto, cpu, cuda or tensorrt")
+	flags.BoolVar(&c.FP16, "fp16", false, "a card computes in half precision")
 }
 
 // require has cobra refuse a command line without the flags, which are defined.
@@ -269,7 +283,7 @@ func runDavis(cmd *cobra.Command, std cli.Streams, f davisFlags) error {
 	defer model.Close()
 	opt.Model = model
 	if marks || beside {
-		detector, err := dnn.EmbeddedDetector(dnn.DetectorOptions{Score: config.DefaultDetectScore, Engine: f.engine})
+		detector, err := dnn.EmbeddedDetector(dnn.DetectorOptions{Score: config.DefaultDetectScore, Computing: f.computing})
 		if err != nil {
 			return err
 		}

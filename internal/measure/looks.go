@@ -34,6 +34,6 @@ func (f *lookFlags) check() error {
 }
 
 // detector is one of these classes, which the caller closes.
-func (f *lookFlags) detector(classes []string, engine string) (*dnn.Detector, error) {
-	return dnn.EmbeddedDetector(dnn.DetectorOptions{Classes: classes, Score: f.score, Engine: engine})
+func (f *lookFlags) detector(classes []string, computing dnn.Computing) (*dnn.Detector, error) {
+	return dnn.EmbeddedDetector(dnn.DetectorOptions{Classes: classes, Score: f.score, Computing: computing})
 }

@@ -44,7 +44,7 @@ func modelCheckCommand(std cli.Streams) *cobra.Command {
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if detector {
-				info, err := dnn.ProbeDetector(cmd.Context(), args[0], dnn.DetectorOptions{Device: cfg.Device, NamesFile: names})
+				info, err := dnn.ProbeDetector(cmd.Context(), args[0], dnn.DetectorOptions{NamesFile: names, Computing: dnn.Computing{Device: cfg.Device}})
 				if err != nil {
 					return cli.Usage(err)
 				}
@@ -67,7 +67,7 @@ func modelCheckCommand(std cli.Streams) *cobra.Command {
 	cmd.Flags().BoolVar(&detector, "detector", false, "FILE is a detector")
 	cmd.Flags().StringVar(&names, "names", "", "file of the names of a detector's classes, one a line (default COCO's 80)")
 	cmd.Flags().StringSliceVar(&cfg.Taps, "taps", nil, "layers to read (default the model's outputs)")
-	cmd.Flags().StringVar(&cfg.Device, "device", "auto", "what computes it: auto, cpu or cuda")
+	cmd.Flags().StringVar(&cfg.Device, "device", "auto", "what computes it: auto, cpu, cuda or tensorrt")
 	cmd.Flags().IntVar(&cfg.ShortSide, "short-side", config.DefaultShortSide, "shorter side of the picture the model sees, in pixels")
 	return cmd
 }
@@ -137,9 +137,9 @@ func describeEngines(w io.Writer, engine, device string, engines []dnn.EngineInf
 	for _, e := range engines {
 		switch {
 		case e.Error != "":
-			fmt.Fprintf(w, "  not by %s: %s\n", e.Name, e.Error)
+			fmt.Fprintf(w, "  not by %s on %s: %s\n", e.Name, e.Device, e.Error)
 		case e.Milliseconds > 0:
-			fmt.Fprintf(w, "  %s %s takes %.1f ms\n", e.Name, e.Version, e.Milliseconds)
+			fmt.Fprintf(w, "  %s %s takes %.1f ms on %s\n", e.Name, e.Version, e.Milliseconds, e.Device)
 		}
 	}
 }

@@ -165,7 +165,7 @@ func refuseIdle(cmd *cobra.Command, follow bool) error {
 
 // runAutomatic has the persons found.
 func runAutomatic(ctx context.Context, std cli.Streams, f motFlags, opt mot.Options, lines [][2]zones.Point, bar *cli.Progress, out, detections *os.File) error {
-	detector, err := f.looks.detector([]string{"person"}, f.engine)
+	detector, err := f.looks.detector([]string{"person"}, f.computing)
 	if err != nil {
 		return err
 	}

@@ -119,7 +119,7 @@ func soakVideo(cmd *cobra.Command, std cli.Streams, f soakFlags, mode tracker.Mo
 	if len(f.classes) == 0 {
 		return cli.Usage(errors.New("--classes: none; want at least one, such as person"))
 	}
-	detector, err := f.looks.detector(f.classes, f.engine)
+	detector, err := f.looks.detector(f.classes, f.computing)
 	if err != nil {
 		return cli.Usage(fmt.Errorf("--classes, --engine: %w", err))
 	}

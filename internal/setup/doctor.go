@@ -222,7 +222,7 @@ func lookAtGPU(b dnn.Build, traces []string) finding {
 		f.Detail = "no NVIDIA device here; segd computes on the processor"
 	case !b.CUDA:
 		f.Verdict, f.Detail = lacking, traces[0]+" is there, but this OpenCV was built without CUDA; segd computes on the processor"
-		f.Fix = "build the image with deploy/docker/Dockerfile.cuda"
+		f.Fix = "an OpenCV with it, or an ONNX Runtime for cards: docs/gpu.md"
 	default:
 		f.Verdict, f.Detail = lacking, traces[0]+" is there, but its driver is missing or older than this CUDA wants"
 		f.Fix = "nvidia-smi"
@@ -248,16 +248,25 @@ func lookAtModel(ctx context.Context, cfg config.Model) []finding {
 func lookAtEngines(info dnn.Info) []finding {
 	var list []finding
 	for _, e := range info.Engines {
-		f := finding{What: "engine", Verdict: fine, Detail: strings.TrimSpace(e.Name + " " + e.Version)}
+		f := finding{What: "engine", Verdict: fine, Detail: strings.Join(strings.Fields(e.Name+" "+e.Version+" on "+e.Device), " ")}
 		if e.Milliseconds > 0 {
 			f.Detail += fmt.Sprintf(", %.1f ms", e.Milliseconds)
 		}
-		if e.Name == info.Engine {
+		if e.Name == info.Engine && e.Device == info.Device {
 			f.Detail += ", computes the model"
+			if info.Batch > 1 {
+				f.Detail += fmt.Sprintf(", up to %d pictures in a run", info.Batch)
+			}
+		}
+		if e.Unbatched != "" {
+			f.Detail += ", one picture at a time: " + e.Unbatched
 		}
 		if e.Error != "" {
 			f.Verdict, f.Detail = lacking, f.Detail+": "+e.Error
 			f.Fix = "scripts/setup gets ONNX Runtime, segd's packages have it, and model.engine_library names one that is elsewhere"
+			if e.Device != dnn.DeviceCPU {
+				f.Fix = "nvidia-smi says whether there is a card; docs/gpu.md what it wants"
+			}
 		}
 		list = append(list, f)
 	}
