@@ -38,7 +38,7 @@ E2E = @rm -rf bin/e2e/$@ && mkdir -p bin/e2e/$@ && \
 	$(GO) -C e2e test -buildvcs=false -tags e2e -count 1 -v -artifacts -outputdir $(CURDIR)/bin/e2e/$@
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test generate lint vulncheck fuzz interop browser-test api-test examples-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos follow-test natsdocs observability screenshot recording bench peers package package-test deploy-test clean
+.PHONY: help setup build run test generate lint vulncheck fuzz interop browser-test api-test examples-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos follow-test natsdocs observability screenshot recording bench peers gpu-test package package-test deploy-test clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -194,6 +194,11 @@ peers: ## compare with BK's max-flow, LIBLINEAR, OpenCV's flow, CSRT, GrabCut an
 	@$(CXX) -std=c++17 -O3 -Wall $$(pkg-config --cflags opencv4) -o bin/peer-superpixels e2e/cmd/peers/theirs/superpixels.cpp -lopencv_ximgproc -lopencv_imgproc -lopencv_core
 	@$(GO) -C e2e build -buildvcs=false -o $(CURDIR)/bin/peers ./cmd/peers
 	@bin/peers $(PEERS)
+
+# GPUTEST="-only memory -json card.json" is passed on. Its exit status is 2 where there is no card.
+gpu-test: build ## what an NVIDIA card makes, how fast, and what when it fails; docs/benchmarks.md
+	@$(GO) -C e2e build -buildvcs=false -o $(CURDIR)/bin/gputest ./cmd/gputest
+	@bin/gputest $(GPUTEST)
 
 package: setup ## a .deb and a tarball in dist/, for this machine's architecture
 	@scripts/setup package

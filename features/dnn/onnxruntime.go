@@ -73,6 +73,7 @@ func loadLibrary(path string) error {
 // onnxRuntime computes a model with ONNX Runtime.
 type onnxRuntime struct {
 	library, version string
+	device           string
 	session          *ort.DynamicAdvancedSession
 	input            string
 	taps             []string // tensors, as cut makes them
@@ -93,7 +94,7 @@ func (r *runner) openONNXRuntime(device string) (e *onnxRuntime, err error) {
 	if r.src.graph == nil {
 		return nil, fmt.Errorf("ONNX Runtime does not read %s models", r.src.format)
 	}
-	e = &onnxRuntime{library: r.opt.EngineLibrary, input: r.src.graph.inputs[0].name, shapes: map[inputOf][]ort.Shape{}}
+	e = &onnxRuntime{library: r.opt.EngineLibrary, device: device, input: r.src.graph.inputs[0].name, shapes: map[inputOf][]ort.Shape{}}
 	if e.library == "" {
 		if e.library, err = findLibrary(); err != nil {
 			return nil, err
@@ -307,8 +308,13 @@ func (e *onnxRuntime) layOut(size image.Point, images int) (network, error) {
 func (e *onnxRuntime) step() int { return sizeStep }
 
 // keep is enough for a whole picture and a few crops: a network is nothing but memory, of inputs
-// and taps 28 bytes a pixel for the embedded model.
-func (e *onnxRuntime) keep() int { return 1 << 19 }
+// and taps 28 bytes a pixel for the embedded model. On a card networks are of several images.
+func (e *onnxRuntime) keep() int {
+	if e.device != DeviceCPU {
+		return 1 << 22
+	}
+	return 1 << 19
+}
 
 func (n *onnxRuntimeNetwork) input() ([]float32, error) { return n.in, nil }
 

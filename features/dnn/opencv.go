@@ -59,8 +59,13 @@ func (e *openCV) layOut(size image.Point, images int) (network, error) { return 
 func (e *openCV) step() int { return 2 * sizeStep }
 
 // keep is enough for two cameras of different sizes, whole and at 1/2 and 1/4, and a few dozen
-// crops.
-func (e *openCV) keep() int { return 1 << 21 }
+// crops; on a card, where networks are of several images, for two whole pictures of eight and a dozen crops.
+func (e *openCV) keep() int {
+	if e.device != DeviceCPU {
+		return 1 << 23
+	}
+	return 1 << 21
+}
 
 // open lays the model out for one image; for more when they come. Without taps its run computes all
 // of it.

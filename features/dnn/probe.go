@@ -18,8 +18,10 @@ import (
 const (
 	// childVariable tells a child of Probe the options, and that it is one.
 	childVariable = "SEGD_MODEL_CHECK"
-	// probeTimeout is ample for reading a model and two frames on a slow board.
+	// probeTimeout is ample for reading a model and two frames on a slow board, buildTimeout for
+	// TensorRT, which builds an engine first.
 	probeTimeout = 60 * time.Second
+	buildTimeout = 30 * time.Minute
 	// maxReport bounds what is kept of a child's output.
 	maxReport = 4 << 20
 )
@@ -30,12 +32,20 @@ type request struct {
 	Detector *DetectorOptions `json:"detector,omitempty"` // of a detector, for which Model says nothing
 }
 
-// engine is the one that is asked for.
-func (q *request) engine() *string {
+// computing says what is asked for to compute it.
+func (q *request) computing() Computing {
 	if q.Detector != nil {
-		return &q.Detector.Engine
+		return q.Detector.Computing
 	}
-	return &q.Model.Engine
+	return q.Model.Computing
+}
+
+// timeout is how long the child may take.
+func (q *request) timeout() time.Duration {
+	if q.computing().Device == DeviceTensorRT {
+		return buildTimeout
+	}
+	return probeTimeout
 }
 
 // report is what the child writes to its standard output.
@@ -54,7 +64,8 @@ type report struct {
 //
 // The child is this program, called as "model check --json PATH", which must call
 // [ChildMain] before anything else or [Check] for these arguments. It has ended
-// when Probe returns; it is killed when ctx ends or after a minute.
+// when Probe returns; it is killed when ctx ends or after a minute, with
+// TensorRT, which may have to build an engine first, after half an hour.
 func Probe(ctx context.Context, path string, opt Options) (Info, error) {
 	opt, err := opt.withDefaults()
 	if err != nil {
@@ -169,7 +180,7 @@ func probe(ctx context.Context, path string, q request) (report, error) {
 	if err != nil {
 		return report{}, fmt.Errorf("features/dnn: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, q.timeout())
 	defer cancel()
 	cmd := exec.CommandContext(ctx, self, "model", "check", "--json", path)
 	cmd.Env = append(os.Environ(), childVariable+"="+string(options))
@@ -180,7 +191,7 @@ func probe(ctx context.Context, path string, q request) (report, error) {
 	if ctx.Err() != nil {
 		return report{}, fmt.Errorf("features/dnn: probing model %s: %w", path, context.Cause(ctx))
 	}
-	return readReport(path, *q.engine(), stdout.Bytes(), stderr.String(), err)
+	return readReport(path, q.computing().Engine, stdout.Bytes(), stderr.String(), err)
 }
 
 // readReport makes sense of what a child left behind.

@@ -316,6 +316,9 @@ func runDavis(cmd *cobra.Command, std cli.Streams, f davisFlags) error {
 	if err != nil {
 		return err
 	}
+	if s := model.Status(); s.Failures > 0 {
+		return fmt.Errorf("the card failed %d times, and the processor computed for it: these would be figures of both", s.Failures)
+	}
 	if f.json {
 		return json.NewEncoder(std.Out).Encode(report)
 	}
