@@ -38,7 +38,7 @@ E2E = @rm -rf bin/e2e/$@ && mkdir -p bin/e2e/$@ && \
 	$(GO) -C e2e test -buildvcs=false -tags e2e -count 1 -v -artifacts -outputdir $(CURDIR)/bin/e2e/$@
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test generate lint vulncheck fuzz interop browser-test api-test examples-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos follow-test natsdocs observability screenshot recording bench peers gpu-test package package-test deploy-test clean
+.PHONY: help setup build run test generate lint vulncheck fuzz interop browser-test api-test examples-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos follow-test natsdocs observability screenshot recording bench peers gpu-test train train-test package package-test deploy-test clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -199,6 +199,21 @@ peers: ## compare with BK's max-flow, LIBLINEAR, OpenCV's flow, CSRT, GrabCut an
 gpu-test: build ## what an NVIDIA card makes, how fast, and what when it fails; docs/benchmarks.md
 	@$(GO) -C e2e build -buildvcs=false -o $(CURDIR)/bin/gputest ./cmd/gputest
 	@bin/gputest $(GPUTEST)
+
+# Python's modules go to bin/train. TRAIN="--name segd-s64w --steps 20000" is passed on; train/README.md.
+train: DATA ?= bin/train-data
+train: build ## train the feature model anew; DATA=FOLDER has the pictures, or gets them
+	@scripts/setup train
+	@python3 -m venv bin/train
+	@bin/train/bin/pip install --quiet --disable-pip-version-check -r train/requirements.txt
+	@mkdir -p "$(DATA)" && cd train && $(CURDIR)/bin/train/bin/python -m segdtrain.data fetch "$(abspath $(DATA))"
+	@cd train && $(CURDIR)/bin/train/bin/python -m segdtrain --data "$(abspath $(DATA))" --out $(CURDIR)/bin/train-run $(TRAIN)
+
+train-test: ## ten steps on made pictures, and what each demand of the objective asks for
+	@scripts/setup train
+	@python3 -m venv bin/train
+	@bin/train/bin/pip install --quiet --disable-pip-version-check -r train/requirements.txt
+	@cd train && $(CURDIR)/bin/train/bin/python -m pytest -q -W ignore tests $(TRAINTEST)
 
 package: setup ## a .deb and a tarball in dist/, for this machine's architecture
 	@scripts/setup package

@@ -1,0 +1,230 @@
+"""Trains a network: python -m segdtrain --data FOLDER --out FOLDER [--name segd-s64] [--steps 14000].
+
+All that it makes is in the folder: checkpoint.pt, from which it goes on when it is started again with the same arguments;
+loss.csv and loss.png; target.npz, the teacher's components; and at the end NAME.onnx, NAME.md and network.pt.
+"""
+import argparse
+import csv
+import json
+import os
+import signal
+import sys
+import time
+from dataclasses import asdict
+
+import numpy as np
+import torch
+
+from . import card, data, export, network, objective, teacher, views
+
+TEACHER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../features/dnn/models/nanodet-m.onnx")
+# How often each kind of picture is taken; what is not there is left out.
+SHARES = {"pictures": 0.4, "regions": 0.35, "frames": 0.25}
+SIZE = 256
+SAVE_EVERY = 100
+TELL_EVERY = 25
+
+
+def arguments(argv):
+    p = argparse.ArgumentParser(prog="segdtrain", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--data", required=True, help="folder that python -m segdtrain.data fetch filled")
+    p.add_argument("--out", required=True, help="folder to work in")
+    p.add_argument("--name", default="segd-s64", choices=sorted(network.SHAPES), help="what is trained")
+    p.add_argument("--steps", type=int, default=14000)
+    p.add_argument("--batch", type=int, default=10, help="crops a step")
+    p.add_argument("--rate", type=float, default=2e-3, help="learning rate at its highest")
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    p.add_argument("--threads", type=int, default=0, help="of the processor (default one a core)")
+    p.add_argument("--teacher", default=TEACHER, help="segd's nanodet-m.onnx")
+    p.add_argument("--start", default="", help="network.pt whose weights are begun with, of the same shape")
+    for name, weight in asdict(objective.Weights()).items():
+        p.add_argument(f"--{name}", type=float, default=weight, help="weight of that demand")
+    p.add_argument("--target-batches", type=int, default=40, help="batches that the teacher's components are measured on")
+    args = p.parse_args(argv)
+    if args.steps < 1 or args.batch < 1:
+        p.error("--steps and --batch are at least 1")
+    return args
+
+
+# What has to be the same for a run to be gone on with.
+SAME = ("name", "steps", "batch", "rate", "seed", "distillation", "correspondence", "regions", "classifier", "start")
+
+
+class Batches:
+    """Makes batches of pairs. What a step sees depends on the seed and the step alone, so a run that goes on sees what it would have."""
+
+    def __init__(self, pictures, seed, size, batch, device):
+        self.pictures, self.seed, self.size, self.batch, self.device = pictures, seed, size, batch, device
+        kinds = [k for k in SHARES if pictures.items.get(k)]
+        self.kinds, shares = kinds, np.array([SHARES[k] for k in kinds])
+        self.shares = shares / shares.sum()
+
+    def __call__(self, step):
+        rng = np.random.default_rng((self.seed, step))
+        pairs = []
+        while len(pairs) < self.batch:
+            items = self.pictures.items[self.kinds[rng.choice(len(self.kinds), p=self.shares)]]
+            pairs.append(views.pair(rng, items[rng.integers(len(items))], self.size))
+        stack = lambda of: tuple(torch.from_numpy(np.stack([of(p)[i] for p in pairs])).to(self.device) for i in range(2))
+        return Batch(stack(lambda p: p.clean), stack(lambda p: p.seen), stack(lambda p: p.labels), [p.warp for p in pairs])
+
+
+class Batch:
+    def __init__(self, clean, seen, labels, warps):
+        self.clean, self.seen, self.labels, self.warps = clean, seen, labels, warps
+
+
+def rate(args, step):
+    """A warm-up of 200 steps, or a tenth, and a cosine to nothing."""
+    warm = min(200, max(1, args.steps // 10))
+    return args.rate * min(1.0, (step + 1) / warm) * 0.5 * (1 + np.cos(np.pi * step / args.steps)) + 1e-6
+
+
+def target(args, batches, teach, device):
+    path = os.path.join(args.out, "target.npz")
+    channels = network.SHAPES[args.name].channels
+    if os.path.exists(path):
+        t = dict(np.load(path))
+    else:
+        print("measuring the teacher", file=sys.stderr)
+        made = (network.normalise(batches(-1 - i & 0x7FFFFFFF).clean[0]) for i in range(args.target_batches))
+        t = teacher.Target.fit(teach, made)
+        np.savez(path, **t)
+    return teacher.Target(t["mean"], t["deviation"], t["basis"], t["variances"], channels).to(device)
+
+
+def main(argv=None):
+    args = arguments(argv)
+    os.makedirs(args.out, exist_ok=True)
+    if args.threads:
+        torch.set_num_threads(args.threads)
+    torch.manual_seed(args.seed)
+    pictures = data.find(args.data)
+    batches = Batches(pictures, args.seed, SIZE, args.batch, args.device)
+    teach = teacher.Teacher(args.teacher, args.device)
+    weights = objective.Weights(args.distillation, args.correspondence, args.regions, args.classifier)
+    score = objective.Objective(teach, target(args, batches, teach, args.device), weights)
+    net = network.Network(network.SHAPES[args.name]).to(args.device)
+    if args.start:
+        net.load_state_dict(torch.load(args.start, map_location=args.device)["network"])
+    optimiser = torch.optim.AdamW(net.parameters(), lr=args.rate, weight_decay=1e-4)
+    run = Run(args, net, optimiser)
+    run.resume()
+    torch.manual_seed(args.seed + run.step)
+    stop = []
+    for s in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(s, lambda *_: stop.append(1))
+    net.train()
+    while run.step < args.steps and not stop:
+        for group in optimiser.param_groups:
+            group["lr"] = rate(args, run.step)
+        loss, shown = score(net, network.normalise, batches(run.step))
+        optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(net.parameters(), 10.0)
+        optimiser.step()
+        run.done(shown)
+    run.save()
+    run.curves()
+    if run.step < args.steps:
+        print(f"stopped after {run.step} of {args.steps} steps; the same command goes on", file=sys.stderr)
+        return 1
+    finish(args, net, pictures, run)
+    return 0
+
+
+def finish(args, net, pictures, run):
+    """Writes the network for segd, checked in what will compute it, and its card."""
+    net.eval().cpu()
+    onnx = os.path.join(args.out, args.name + ".onnx")
+    apart = export.write(net, onnx)
+    torch.save({"network": net.state_dict(), "shape": net.shape.to_json()}, os.path.join(args.out, "network.pt"))
+    path = os.path.join(args.out, args.name + ".md")
+    card.write(path, args, net, pictures, run, onnx, apart)
+    print(f"{onnx} and {path}: OpenCV and ONNX Runtime differ from PyTorch by {apart} at most", file=sys.stderr)
+
+
+class Run:
+    """How far a training is, and what it has been like."""
+
+    def __init__(self, args, net, optimiser):
+        self.args, self.net, self.optimiser = args, net, optimiser
+        self.step, self.seconds, self.history, self.mean = 0, 0.0, [], {}
+        self.began = self.told = time.monotonic()
+        self.told_step = 0
+        self.path = os.path.join(args.out, "checkpoint.pt")
+
+    def resume(self):
+        if not os.path.exists(self.path):
+            return
+        c = torch.load(self.path, map_location=self.args.device, weights_only=False)
+        ours = {k: getattr(self.args, k) for k in SAME}
+        differ = {k: (c["arguments"][k], v) for k, v in ours.items() if c["arguments"][k] != v}
+        if differ:
+            raise SystemExit(f"{self.path} is of another training: " + ", ".join(f"--{k} {a}, now {b}" for k, (a, b) in differ.items()) + "; another --out begins anew")
+        self.net.load_state_dict(c["network"])
+        self.optimiser.load_state_dict(c["optimiser"])
+        self.step, self.seconds, self.history, self.mean = c["step"], c["seconds"], c["history"], c["mean"]
+        self.told_step = self.step
+        print(f"going on after step {self.step}", file=sys.stderr)
+
+    def save(self):
+        now = time.monotonic()
+        self.seconds += now - self.began
+        self.began = now
+        part = self.path + ".part"
+        torch.save(
+            dict(
+                network=self.net.state_dict(), optimiser=self.optimiser.state_dict(), step=self.step, seconds=self.seconds,
+                history=self.history, mean=self.mean, arguments={k: getattr(self.args, k) for k in SAME},
+            ),
+            part,
+        )
+        os.replace(part, self.path)
+
+    def done(self, shown):
+        self.step += 1
+        for k, v in shown.items():
+            self.mean[k] = v if k not in self.mean else 0.98 * self.mean[k] + 0.02 * v
+        if self.step % TELL_EVERY == 0 or self.step == self.args.steps:
+            self.history.append((self.step, dict(self.mean)))
+            self.tell()
+        if self.step % SAVE_EVERY == 0:
+            self.save()
+
+    def tell(self):
+        now = time.monotonic()
+        a_step = (now - self.told) / max(1, self.step - self.told_step)
+        self.told, self.told_step = now, self.step
+        left = (self.args.steps - self.step) * a_step / 60
+        print(
+            f"step {self.step} of {self.args.steps}, {left:.0f} min left: " + ", ".join(f"{k} {v:.4f}" for k, v in self.mean.items()),
+            file=sys.stderr, flush=True,
+        )
+
+    def curves(self):
+        names = sorted({k for _, m in self.history for k in m})
+        with open(os.path.join(self.args.out, "loss.csv"), "w", newline="", encoding="utf-8") as f:
+            w = csv.writer(f)
+            w.writerow(["step", *names])
+            for step, m in self.history:
+                w.writerow([step, *(m.get(k, "") for k in names)])
+        import matplotlib
+
+        matplotlib.use("Agg")
+        from matplotlib import pyplot
+
+        figure, axes = pyplot.subplots(1, max(1, len(names)), figsize=(4 * max(1, len(names)), 3), squeeze=False)
+        for axis, k in zip(axes[0], names):
+            points = [(s, m[k]) for s, m in self.history if k in m]
+            axis.plot(*zip(*points))
+            axis.set_title(k)
+            axis.set_xlabel("step")
+        figure.tight_layout()
+        figure.savefig(os.path.join(self.args.out, "loss.png"))
+        pyplot.close(figure)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,42 @@
+"""A model's card: what it is, what it saw, how it was trained and what it makes of it, written by the program that knows."""
+import hashlib
+import json
+import subprocess
+import time
+
+
+def write(path, args, net, pictures, run, onnx, apart):
+    with open(onnx, "rb") as f:
+        content = f.read()
+    parameters = sum(p.numel() for p in net.parameters())
+    last = run.history[-1][1] if run.history else {}
+    rows = [
+        ("input `image`", "1×3×H×W float32, **BGR**, (x − (103.53, 116.28, 123.675)) / 57.375, x in 0…255; H and W any multiples of 32"),
+        ("output `features`", f"1×{net.shape.channels}×H/4×W/4 float32; cell (i, j) is centred on input pixel (4i+1.5, 4j+1.5)"),
+        ("size", f"{parameters:,} parameters, {len(content):,} bytes, ONNX opset 11: Conv, Relu, Add, Resize"),
+        ("SHA-256", f"`{hashlib.sha256(content).hexdigest()}`"),
+        ("shape", f"`{json.dumps(net.shape.to_json())}`"),
+        ("checked", f"OpenCV 4.6 and ONNX Runtime against PyTorch, three sizes: largest difference {apart:.1g}"),
+        ("trained on", "; ".join(f"{len(v):,} {k}" for k, v in pictures.items.items())),
+        ("teacher", "six taps of NanoDet-m (RangiLyu, Apache-2.0), their leading principal components"),
+        ("steps", f"{run.step:,} of {args.batch} crops of 256², twice each; seed {args.seed}, learning rate {args.rate:g} to 0 by a cosine"),
+        ("weights of the demands", ", ".join(f"{k} {getattr(args, k):g}" for k in ("distillation", "correspondence", "regions", "classifier"))),
+        ("at the end", ", ".join(f"{k} {v:.3f}" for k, v in sorted(last.items()))),
+        ("took", f"{run.seconds / 3600:.1f} h on {args.device}, made {time.strftime('%Y-%m-%d')}"),
+        ("licence", "Apache-2.0, like the project"),
+    ]
+    sums = "\n".join(f"| {name} | `{sum_}` |" for name, sum_ in sorted(pictures.checksums.items()))
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(f"# {args.name}\n\nA feature model of segd's, trained by `train/`.\n\n| | |\n|---|---|\n")
+        f.writelines(f"| {k} | {v} |\n" for k, v in rows)
+        f.write(f"\nThe pictures, by SHA-256 over their names and contents (`python -m segdtrain.data list`):\n\n| | |\n|---|---|\n{sums}\n")
+        if args.start:
+            f.write(f"\nBegun with the weights of {args.start}.\n")
+
+
+def add_scores(path, segd, davis, model, repeat=3):
+    """Appends J and F of DAVIS' sequences by segd itself, which takes minutes."""
+    made = json.loads(subprocess.run([segd, "eval", "davis", "--root", davis, "--model", model, "--repeat", str(repeat), "--json"], check=True, capture_output=True).stdout)
+    with open(path, "a", encoding="utf-8") as f:
+        f.write(f"\nBy `segd eval davis --repeat {repeat}`: J {made['mean_j']:.3f}, F {made['mean_f']:.3f}.\n\n| | J |\n|---|---|\n")
+        f.writelines(f"| {s['name']} | {s['j']:.3f} |\n" for s in made["sequences"])

