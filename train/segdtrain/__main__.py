@@ -81,17 +81,21 @@ def rate(args, step):
     return args.rate * min(1.0, (step + 1) / warm) * 0.5 * (1 + np.cos(np.pi * step / args.steps)) + 1e-6
 
 
-def target(args, batches, teach, device):
+def target(args, batches, teach, net, device):
     path = os.path.join(args.out, "target.npz")
     channels = network.SHAPES[args.name].channels
+    measured = lambda n: (network.normalise(batches(-1 - i & 0x7FFFFFFF).clean[0]) for i in range(n))
     if os.path.exists(path):
         t = dict(np.load(path))
     else:
         print("measuring the teacher", file=sys.stderr)
-        made = (network.normalise(batches(-1 - i & 0x7FFFFFFF).clean[0]) for i in range(args.target_batches))
-        t = teacher.Target.fit(teach, made)
+        t = teacher.Target.fit(teach, measured(args.target_batches))
         np.savez(path, **t)
-    return teacher.Target(t["mean"], t["deviation"], t["basis"], t["variances"], channels).to(device)
+    made = teacher.Target(t["mean"], t["deviation"], t["basis"], t["variances"], channels).to(device)
+    if args.start:
+        net.eval()
+        made.turn(net, teach, measured(max(1, args.target_batches // 4)))
+    return made
 
 
 def main(argv=None):
@@ -104,10 +108,10 @@ def main(argv=None):
     batches = Batches(pictures, args.seed, SIZE, args.batch, args.device)
     teach = teacher.Teacher(args.teacher, args.device)
     weights = objective.Weights(args.distillation, args.correspondence, args.regions, args.classifier)
-    score = objective.Objective(teach, target(args, batches, teach, args.device), weights)
     net = network.Network(network.SHAPES[args.name]).to(args.device)
     if args.start:
         net.load_state_dict(torch.load(args.start, map_location=args.device)["network"])
+    score = objective.Objective(teach, target(args, batches, teach, net, args.device), weights)
     optimiser = torch.optim.AdamW(net.parameters(), lr=args.rate, weight_decay=1e-4)
     run = Run(args, net, optimiser)
     run.resume()

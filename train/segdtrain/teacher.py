@@ -97,6 +97,21 @@ class Target:
         variances, basis = np.linalg.eigh(z.T @ z / len(z))
         return dict(mean=mean, deviation=deviation, basis=basis[:, ::-1].copy(), variances=variances[::-1].copy())
 
+    @torch.no_grad()
+    def turn(self, network, teacher, batches):
+        """Turns the target to where a network is that was trained before. Components of nearly the same variance are in no
+        order, and signs are chance; what is made of features does not change by a turn, but a network would have to be
+        trained anew for it. The turn is orthogonal (Schönemann, Psychometrika 1966)."""
+        product = 0
+        for x in batches:
+            made = network(x)
+            want = self(teacher(x), made.shape[-1])
+            product = product + torch.einsum("nihw,njhw->ij", want, made)
+        u, _, v = torch.linalg.svd(product)
+        turn = (u @ v).T
+        self.weight = (turn @ self.weight.flatten(1)).view_as(self.weight)
+        self.bias = turn @ self.bias
+
     def to(self, device):
         self.weight, self.bias = self.weight.to(device), self.bias.to(device)
         return self

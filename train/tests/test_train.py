@@ -100,6 +100,19 @@ def test_teacher_is_the_detector():
         assert np.abs(a - b.numpy()).max() < 1e-3
 
 
+def test_target_is_turned_to_a_network_that_starts():
+    """A network whose features are the target in another order and with other signs is asked for nothing."""
+    teach = teacher.Teacher(train.TEACHER)
+    x = network.normalise(torch.rand(2, 3, 64, 64) * 255)
+    target = teacher.Target(**teacher.Target.fit(teach, [x], per_batch=200), channels=8)
+    want = target(teach(x), 16)
+    order, signs = torch.tensor([3, 1, 0, 2, 7, 6, 5, 4]), torch.tensor([1.0, -1, 1, -1, -1, 1, 1, -1]).view(1, 8, 1, 1)
+    start = lambda _: want[:, order] * signs
+    assert torch.nn.functional.mse_loss(want, start(x)) > 0.5
+    target.turn(start, teach, [x])
+    assert torch.nn.functional.mse_loss(target(teach(x), 16), start(x)) < 1e-4
+
+
 def test_superpixels():
     """They follow an edge that the grid does not, and pooling over them is the mean."""
     picture = torch.zeros(1, 3, 64, 64)
