@@ -23,10 +23,11 @@ HELM        := helm.sh/helm/v3/cmd/helm@v3.17.0
 KUBECONFORM := github.com/yannh/kubeconform/cmd/kubeconform@v0.6.7
 COMPOSE     := github.com/compose-spec/compose-go/v2/cmd@v2.4.7
 
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
-# The version comes from above, so the build asks git nothing (and works in a
-# checkout that belongs to another user).
-BUILD   := $(GO) build -buildvcs=false -ldflags "-X main.version=$(VERSION)"
+# Version and commit come from here, so the build asks git nothing: it works in a checkout
+# that belongs to another user, and in an image, where there is no .git.
+VERSION ?= $(shell scripts/version)
+COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)
+BUILD   := $(GO) build -buildvcs=false -ldflags "-X main.version=$(VERSION) -X main.commit=$(COMMIT)"
 
 # Packages whose tests also run under the race detector. What links OpenCV is
 # left out: the detector does not see into C++, and building it twice is slow.
@@ -38,7 +39,7 @@ E2E = @rm -rf bin/e2e/$@ && mkdir -p bin/e2e/$@ && \
 	$(GO) -C e2e test -buildvcs=false -tags e2e -count 1 -v -artifacts -outputdir $(CURDIR)/bin/e2e/$@
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test generate lint vulncheck fuzz interop browser-test api-test examples-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos follow-test natsdocs observability screenshot recording bench peers gpu-test train train-test package package-test deploy-test clean
+.PHONY: help setup build run test generate lint vulncheck fuzz interop browser-test api-test examples-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos follow-test natsdocs observability screenshot recording bench peers gpu-test train train-test package package-arm64 package-test deploy-test clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -217,11 +218,11 @@ train-test: ## ten steps on made pictures, and what each demand of the objective
 
 package: setup ## a .deb and a tarball in dist/, for this machine's architecture
 	@scripts/setup package
-	@GO="$(GO)" NFPM="$(GO) run $(NFPM)" scripts/package "$(VERSION)"
+	@GO="$(GO)" NFPM="$(GO) run $(NFPM)" scripts/package "$(VERSION)" "$(COMMIT)"
 
 package-arm64: build ## the same for arm64, cross-compiled in a Debian root of its own
 	@scripts/setup package package-test
-	@ARCH=arm64 GO="$(GO)" NFPM="$(GO) run $(NFPM)" scripts/package "$(VERSION)"
+	@ARCH=arm64 GO="$(GO)" NFPM="$(GO) run $(NFPM)" scripts/package "$(VERSION)" "$(COMMIT)"
 
 package-test: package ## install the .deb in a fresh Debian 12, run the demo and the service, remove it
 	@scripts/setup package-test

@@ -92,7 +92,7 @@ func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger, with 
 	}
 	d.limit = systemdLimit(log)
 	d.watch = newWatchdog(cfg.Cameras, d.limit)
-	d.meters.Build(version, "")
+	d.meters.Build(version, commit)
 	d.meters.Budget(time.Duration(cfg.Tracker.BudgetMS) * time.Millisecond)
 	defer func() {
 		if err != nil {
