@@ -17,8 +17,10 @@ PROTOC_GEN_GO := google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
 # NATS' own program. Used by `make natsdocs` only.
 NATSCLI := github.com/nats-io/natscli@v0.3.0
 
-# What packages and checks them. Used by `make package` and `make deploy-test` only.
+# What packages, what tells what is in an image, and what checks them. Used by `make package`,
+# `make image` and `make deploy-test` only.
 NFPM        := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.41.0
+SYFT        := github.com/anchore/syft/cmd/syft@v1.57.0
 HELM        := helm.sh/helm/v3/cmd/helm@v3.17.0
 KUBECONFORM := github.com/yannh/kubeconform/cmd/kubeconform@v0.6.7
 COMPOSE     := github.com/compose-spec/compose-go/v2/cmd@v2.4.7
@@ -39,7 +41,7 @@ E2E = @rm -rf bin/e2e/$@ && mkdir -p bin/e2e/$@ && \
 	$(GO) -C e2e test -buildvcs=false -tags e2e -count 1 -v -artifacts -outputdir $(CURDIR)/bin/e2e/$@
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test generate lint vulncheck fuzz interop browser-test api-test examples-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos follow-test natsdocs observability screenshot recording bench peers gpu-test train train-test package package-arm64 package-test deploy-test clean
+.PHONY: help setup build run test generate lint vulncheck fuzz interop browser-test api-test examples-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos follow-test natsdocs observability screenshot recording bench peers gpu-test train train-test package package-arm64 package-test image image-test deploy-test clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -216,9 +218,10 @@ train-test: ## ten steps on made pictures, and what each demand of the objective
 	@bin/train/bin/pip install --quiet --disable-pip-version-check -r train/requirements.txt
 	@cd train && $(CURDIR)/bin/train/bin/python -m pytest -q -W ignore tests $(TRAINTEST)
 
+# OPENCV=PREFIX takes the OpenCV there, as Dockerfile.cuda does.
 package: setup ## a .deb and a tarball in dist/, for this machine's architecture
 	@scripts/setup package
-	@GO="$(GO)" NFPM="$(GO) run $(NFPM)" scripts/package "$(VERSION)" "$(COMMIT)"
+	@OPENCV="$(OPENCV)" GO="$(GO)" NFPM="$(GO) run $(NFPM)" scripts/package "$(VERSION)" "$(COMMIT)"
 
 package-arm64: build ## the same for arm64, cross-compiled in a Debian root of its own
 	@scripts/setup package package-test
@@ -227,6 +230,16 @@ package-arm64: build ## the same for arm64, cross-compiled in a Debian root of i
 package-test: package ## install the .deb in a fresh Debian 12, run the demo and the service, remove it
 	@scripts/setup package-test
 	@scripts/packagetest
+
+# IMAGE=cuda OPENCV=/opt/opencv-cuda makes the one for NVIDIA cards; see scripts/image.
+IMAGE ?= cpu
+image: ## a container image by buildah, IMAGE=cpu or cuda, and an archive of it in dist/
+	@scripts/setup image
+	@OPENCV="$(OPENCV)" SYFT="$(GO) run $(SYFT)" scripts/image "$(IMAGE)" "$(VERSION)" "$(COMMIT)"
+
+image-test: ## build the image twice, compare, and try what is in it
+	@scripts/setup image
+	@OPENCV="$(OPENCV)" SYFT="$(GO) run $(SYFT)" scripts/imagetest "$(IMAGE)" "$(VERSION)" "$(COMMIT)"
 
 deploy-test: build ## check the Helm chart, the compose files and the Dockerfiles
 	@scripts/setup deploy-test

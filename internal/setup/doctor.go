@@ -222,7 +222,7 @@ func lookAtGPU(b dnn.Build, traces []string) finding {
 		f.Detail = "no NVIDIA device here; segd computes on the processor"
 	case !b.CUDA:
 		f.Verdict, f.Detail = lacking, traces[0]+" is there, but this OpenCV was built without CUDA; segd computes on the processor"
-		f.Fix = "an OpenCV with it, or an ONNX Runtime for cards: docs/gpu.md"
+		f.Fix = "make image IMAGE=cuda builds an image with one that has it; docs/gpu.md has other ways"
 	default:
 		f.Verdict, f.Detail = lacking, traces[0]+" is there, but its driver is missing or older than this CUDA wants"
 		f.Fix = "nvidia-smi"
