@@ -18,7 +18,7 @@ PROTOC_GEN_GO := google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
 NATSCLI := github.com/nats-io/natscli@v0.3.0
 
 # What packages, what tells what is in an image, and what checks them. Used by `make package`,
-# `make image` and `make deploy-test` only.
+# `make image`, `make deploy-test` and `make release` only.
 NFPM        := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.41.0
 SYFT        := github.com/anchore/syft/cmd/syft@v1.57.0
 HELM        := helm.sh/helm/v3/cmd/helm@v3.17.0
@@ -41,7 +41,7 @@ E2E = @rm -rf bin/e2e/$@ && mkdir -p bin/e2e/$@ && \
 	$(GO) -C e2e test -buildvcs=false -tags e2e -count 1 -v -artifacts -outputdir $(CURDIR)/bin/e2e/$@
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test generate lint vulncheck fuzz interop browser-test api-test examples-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos follow-test natsdocs observability screenshot recording bench peers gpu-test train train-test package package-arm64 package-test image image-test deploy-test clean
+.PHONY: help setup build run test generate lint vulncheck fuzz interop browser-test api-test examples-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos follow-test natsdocs observability screenshot recording bench peers gpu-test train train-test package package-arm64 package-test image image-test release deploy-test clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -240,6 +240,11 @@ image: ## a container image by buildah, IMAGE=cpu or cuda, and an archive of it 
 image-test: ## build the image twice, compare, and try what is in it
 	@scripts/setup image
 	@OPENCV="$(OPENCV)" SYFT="$(GO) run $(SYFT)" scripts/imagetest "$(IMAGE)" "$(VERSION)" "$(COMMIT)"
+
+# LEAVE_OUT="arm64 cuda" leaves those out; OPENCV=PREFIX as for the image.
+release: ## packages, images, what is in them, changes and checksums of the version in CHANGELOG.md
+	@scripts/setup package package-test image
+	@LEAVE_OUT="$(LEAVE_OUT)" OPENCV="$(OPENCV)" MAKE="$(MAKE)" SYFT="$(GO) run $(SYFT)" scripts/release
 
 deploy-test: build ## check the Helm chart, the compose files and the Dockerfiles
 	@scripts/setup deploy-test
