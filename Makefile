@@ -244,7 +244,7 @@ image-test: ## build the image twice, compare, and try what is in it
 # LEAVE_OUT="arm64 cuda" leaves those out; OPENCV=PREFIX as for the image.
 release: ## packages, images, what is in them, changes and checksums of the version in CHANGELOG.md
 	@scripts/setup package package-test image
-	@LEAVE_OUT="$(LEAVE_OUT)" OPENCV="$(OPENCV)" MAKE="$(MAKE)" SYFT="$(GO) run $(SYFT)" scripts/release
+	@LEAVE_OUT="$(LEAVE_OUT)" OPENCV="$(OPENCV)" SYFT="$(GO) run $(SYFT)" scripts/release
 
 deploy-test: build ## check the Helm chart, the compose files and the Dockerfiles
 	@scripts/setup deploy-test
