@@ -87,6 +87,7 @@ func TestUnbatched(t *testing.T) {
 
 // slow is an engine whose runs take a second and fail if they are told to. Its images are one number.
 type slow struct {
+	kept int // what keep says
 	fail atomic.Pointer[error]
 	mu   sync.Mutex
 	runs []int // images of each
@@ -96,17 +97,18 @@ func (e *slow) layOut(_ image.Point, images int) (network, error) {
 	return &slowNetwork{engine: e, in: make([]float32, 3*images)}, nil
 }
 func (e *slow) step() int    { return sizeStep }
-func (e *slow) keep() int    { return 1 }
+func (e *slow) keep() int    { return e.kept }
 func (e *slow) close() error { return nil }
 
 type slowNetwork struct {
-	engine *slow
-	in     []float32
+	engine   *slow
+	in, made []float32
 }
 
 func (n *slowNetwork) input() ([]float32, error) { return n.in, nil }
 
 func (n *slowNetwork) run(images int) error {
+	n.made = slices.Clone(n.in)
 	time.Sleep(time.Second)
 	n.engine.mu.Lock()
 	n.engine.runs = append(n.engine.runs, images)
@@ -118,7 +120,7 @@ func (n *slowNetwork) run(images int) error {
 }
 
 func (n *slowNetwork) output(dst []float32, _, image int) ([]float32, []int, error) {
-	return append(dst[:0], n.in[3*image]), []int{1, 1, 1}, nil
+	return append(dst[:0], n.made[3*image]), []int{1, 1, 1}, nil
 }
 func (n *slowNetwork) close() error { return nil }
 
@@ -184,6 +186,58 @@ func TestBatchWait(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Networks of several images take as much more memory, of which no more is kept.
+func TestBatchKeep(t *testing.T) {
+	c := newBackend(&slow{kept: 12}, "slow", DeviceCUDA, 4, 0)
+	for _, size := range []image.Point{{X: 1, Y: 1}, {X: 2, Y: 1}, {X: 1, Y: 2}} {
+		n, err := c.take(size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.put(n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(c.networks) != 1 || c.networks[0].size != image.Pt(1, 2) {
+		t.Errorf("%d networks are kept", len(c.networks))
+	}
+}
+
+// An image that takes long to be written is waited for by those of its run, and begins no other.
+func TestBatchSlowImage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := new(slow)
+		c := newBackend(e, "slow", DeviceCUDA, 4, time.Millisecond)
+		start := time.Now()
+		var users sync.WaitGroup
+		users.Go(func() {
+			if err := ask(c, 1); err != nil {
+				t.Error(err)
+			}
+		})
+		users.Go(func() {
+			time.Sleep(1)
+			err := c.compute(image.Pt(1, 1), func(in []float32) error {
+				time.Sleep(time.Minute)
+				in[0] = 2
+				return nil
+			}, func(n network, image int) error {
+				if got, _, err := n.output(nil, 0, image); err != nil || got[0] != 2 {
+					t.Errorf("%v, %v", got, err)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		users.Wait()
+		if took, want := time.Since(start), 1+time.Minute+time.Second; took != want || !slices.Equal(e.runs, []int{2}) {
+			t.Errorf("runs of %v images, after %v; want one of two after %v", e.runs, took, want)
+		}
+	})
 }
 
 // What is wrong with one image, even a panic, is nobody else's; a run that fails is all theirs.

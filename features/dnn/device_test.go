@@ -127,10 +127,16 @@ func TestFailover(t *testing.T) {
 		}
 		see()
 		runs(1, 0)
+		if len(r.card.networks) != 1 {
+			t.Errorf("%d networks of the card", len(r.card.networks))
+		}
 		lost := errors.New("the card is lost")
 		card.fail.Store(&lost)
 		see()
 		runs(2, 1)
+		if len(r.card.networks) != 0 {
+			t.Errorf("%d networks of a card that is lost", len(r.card.networks))
+		}
 		if len(heard) != 1 || heard[0].device != DeviceCPU || !errors.Is(heard[0].why, lost) || !r.NeedsCore() {
 			t.Fatalf("told %+v; it needs a core: %t", heard, r.NeedsCore())
 		}
