@@ -185,7 +185,7 @@ func TestFleetAdds(t *testing.T) {
 	one.want(http.StatusOK, http.MethodPatch, "/gate", `{"requires": []}`)
 	one.want(http.StatusOK, http.MethodPatch, "/gate", `{"fps": 10}`)
 	clitest.Until(t, time.Minute, "the other box to be told", func() bool {
-		return strings.Contains(string(two.list()["gate"].Settings["url"].(string)), dir) && fmt.Sprint(two.list()["gate"].Settings["fps"]) == "10"
+		return strings.Contains(two.list()["gate"].Settings["url"].(string), dir) && fmt.Sprint(two.list()["gate"].Settings["fps"]) == "10"
 	})
 	b.holder("gate")
 	two.want(http.StatusNoContent, http.MethodDelete, "/gate", "")

@@ -97,7 +97,7 @@ func (c *backend) count(images int) {
 }
 
 // shut closes all.
-func (c *backend) shut() error { return errors.Join(c.drop(), c.engine.close()) }
+func (c *backend) shut() error { return errors.Join(c.drop(), c.close()) }
 
 // computeError is how a device failed, not what is wrong with what it made.
 type computeError struct{ error }

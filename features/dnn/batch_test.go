@@ -218,7 +218,7 @@ func TestBatchSlowImage(t *testing.T) {
 			}
 		})
 		users.Go(func() {
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			err := c.compute(image.Pt(1, 1), func(in []float32) error {
 				time.Sleep(time.Minute)
 				in[0] = 2
@@ -251,7 +251,7 @@ func TestBatchFaults(t *testing.T) {
 		for _, first := range []bool{true, false} {
 			users.Go(func() {
 				if !first {
-					time.Sleep(1)
+					time.Sleep(time.Nanosecond)
 				}
 				if err := ask(c, 1); err != nil {
 					t.Error(err)
@@ -259,7 +259,7 @@ func TestBatchFaults(t *testing.T) {
 			})
 			users.Go(func() {
 				if first {
-					time.Sleep(1)
+					time.Sleep(time.Nanosecond)
 				}
 				if err := c.compute(image.Pt(1, 1), func([]float32) error { return wrong }, read); !errors.Is(err, wrong) {
 					t.Errorf("a wrong image: %v", err)
@@ -267,7 +267,7 @@ func TestBatchFaults(t *testing.T) {
 			})
 			users.Go(func() {
 				if first {
-					time.Sleep(1)
+					time.Sleep(time.Nanosecond)
 				}
 				defer func() {
 					if recover() == nil {

@@ -11,8 +11,6 @@ import (
 // A small writer of ONNX files, so that the tests need none from outside.
 
 const (
-	// attributeString is AttributeProto.STRING.
-	attributeString = 3
 	// elemInt64 is TensorProto.INT64.
 	elemInt64 = 7
 	// attributeInt is the number of AttributeProto.i, attributeIsInt AttributeProto.INT.
