@@ -38,12 +38,15 @@ def arguments(argv):
     p.add_argument("--threads", type=int, default=0, help="of the processor (default one a core)")
     p.add_argument("--teacher", default=TEACHER, help="segd's nanodet-m.onnx")
     p.add_argument("--start", default="", help="network.pt whose weights are begun with, of the same shape")
+    p.add_argument("--keep-start", type=float, default=0.0, help="share of --start's weights in those that are written, 0 to 1")
     for name, weight in asdict(objective.Weights()).items():
         p.add_argument(f"--{name}", type=float, default=weight, help="weight of that demand")
     p.add_argument("--target-batches", type=int, default=40, help="batches that the teacher's components are measured on")
     args = p.parse_args(argv)
     if args.steps < 1 or args.batch < 1:
         p.error("--steps and --batch are at least 1")
+    if not 0 <= args.keep_start <= 1 or args.keep_start and not args.start:
+        p.error(f"--keep-start {args.keep_start}: 0 to 1, with --start")
     return args
 
 
@@ -141,12 +144,20 @@ def main(argv=None):
 def finish(args, net, pictures, run):
     """Writes the network for segd, checked in what will compute it, and its card."""
     net.eval().cpu()
+    if args.keep_start:
+        net.load_state_dict(between(net.state_dict(), torch.load(args.start, map_location="cpu")["network"], args.keep_start))
     onnx = os.path.join(args.out, args.name + ".onnx")
     apart = export.write(net, onnx)
     torch.save({"network": net.state_dict(), "shape": net.shape.to_json()}, os.path.join(args.out, "network.pt"))
     path = os.path.join(args.out, args.name + ".md")
     card.write(path, args, net, pictures, run, onnx, apart)
     print(f"{onnx} and {path}: OpenCV and ONNX Runtime differ from PyTorch by {apart} at most", file=sys.stderr)
+
+
+def between(trained, start, share):
+    """Weights that are on the line from those that were begun with to those that were trained on, which keep more of what the
+    former could (Wortsman et al., Robust fine-tuning of zero-shot models, CVPR 2022)."""
+    return {k: (1 - share) * v + share * start[k] if v.is_floating_point() else v for k, v in trained.items()}
 
 
 class Run:

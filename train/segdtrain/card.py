@@ -31,7 +31,7 @@ def write(path, args, net, pictures, run, onnx, apart):
         f.writelines(f"| {k} | {v} |\n" for k, v in rows)
         f.write(f"\nThe pictures, by SHA-256 over their names and contents (`python -m segdtrain.data list`):\n\n| | |\n|---|---|\n{sums}\n")
         if args.start:
-            f.write(f"\nBegun with the weights of {args.start}.\n")
+            f.write(f"\nBegun with the weights of {args.start}; these are {args.keep_start:.0%} of those and {1 - args.keep_start:.0%} of what they became.\n")
 
 
 def add_scores(path, segd, davis, model, repeat=3):

@@ -201,6 +201,22 @@ def test_ten_steps(pictures, tmp_path):
         train.main([*common, "--out", str(whole), "--steps", "11"])
 
 
+def test_keeps_of_the_start_what_is_asked(pictures, tmp_path):
+    start = network.Network(network.SHAPES["segd-s64"])
+    torch.save({"network": start.state_dict(), "shape": start.shape.to_json()}, tmp_path / "start.pt")
+    command = ["--data", str(pictures), "--batch", "2", "--threads", "1", "--target-batches", "1", "--steps", "1", "--start", str(tmp_path / "start.pt")]
+    made = {}
+    for share in ("0", "0.5", "1"):
+        out = tmp_path / share
+        assert train.main([*command, "--out", str(out), "--keep-start", share]) == 0
+        made[share] = torch.load(out / "network.pt")["network"]["head.1.weight"]
+    assert torch.equal(made["1"], start.state_dict()["head.1.weight"])
+    assert not torch.equal(made["0"], made["1"])
+    assert torch.allclose(made["0.5"], (made["0"] + made["1"]) / 2)
+    with pytest.raises(SystemExit):
+        train.main(["--data", str(pictures), "--out", str(tmp_path / "x"), "--keep-start", "0.5"])
+
+
 def test_export_refuses_what_differs(tmp_path):
     net = network.Network(network.SHAPES["segd-s64"])
     path = str(tmp_path / "n.onnx")
