@@ -134,6 +134,12 @@ func (r *recorder) sequences() []uint64 {
 	return seqs
 }
 
+func (r *recorder) statusCount() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.statuses)
+}
+
 // kinds lists the events in order, those of one kind in a row once.
 func (r *recorder) kinds() []string {
 	r.mu.Lock()

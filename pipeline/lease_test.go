@@ -28,12 +28,12 @@ func TestLease(t *testing.T) {
 		lease.lost.Store(true)
 		time.Sleep(50 * time.Millisecond) // a frame in hand
 		whole, short := store.count()
-		masks, statuses := len(b.rec.sequences()), len(b.rec.statuses)
+		masks, statuses := len(b.rec.sequences()), b.rec.statusCount()
 		time.Sleep(5 * time.Second)
 		if n := len(b.rec.sequences()); n != masks {
 			t.Errorf("%d masks without a lease", n-masks)
 		}
-		if n := len(b.rec.statuses); n != statuses {
+		if n := b.rec.statusCount(); n != statuses {
 			t.Errorf("%d statuses without a lease", n-statuses)
 		}
 		if w, s := store.count(); w != whole || s != short {
@@ -44,11 +44,11 @@ func TestLease(t *testing.T) {
 		}
 		lease.lost.Store(false)
 		time.Sleep(time.Second)
+		stop() // from here on nobody writes what is read
 		last := b.rec.masks[len(b.rec.masks)-1]
 		if len(b.rec.masks) < masks+5 || len(last.Objects) != 1 || last.Objects[0].State != segdv1.State_STATE_VISIBLE {
 			t.Errorf("%d masks, %v, after the lease is valid again", len(b.rec.masks)-masks, last.Objects)
 		}
-		stop()
 		if last.Lease != 41 || b.rec.events[0].Lease != 41 || b.rec.statuses[0].Lease != 41 || b.rec.statuses[0].Box != "box-b" {
 			t.Errorf("the token is not told: %v, %v, %v", last.Lease, b.rec.events[0], b.rec.statuses[0])
 		}
