@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// What computes a model: Options.Device and Info.Device.
+// What computes a model: Computing.Device and Info.Device.
 const (
 	DeviceAuto     = "auto"
 	DeviceCPU      = "cpu"
@@ -16,9 +16,9 @@ const (
 )
 
 const (
-	// DefaultBatch is how many images a card computes in a run at most, unless Options.Batch says.
+	// DefaultBatch is how many images a card computes in a run at most, unless Computing.Batch says.
 	DefaultBatch = 8
-	// DefaultBatchWait is Options.BatchWait's default: about as long as a card takes for a run.
+	// DefaultBatchWait is Computing.BatchWait's default: about as long as a card takes for a run.
 	DefaultBatchWait = 2 * time.Millisecond
 )
 
@@ -151,33 +151,33 @@ func (r *runner) backend() *backend {
 	if r.card == nil {
 		return r.cpu
 	}
-	a := &r.failover
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.is {
+	f := &r.failover
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.is {
 		now := time.Now()
-		if now.Before(a.until) {
+		if now.Before(f.until) {
 			return r.cpu
 		}
-		a.tried, a.until = true, now.Add(a.pause) // whoever asks now tries it, others wait how that goes
+		f.tried, f.until = true, now.Add(f.pause) // whoever asks now tries it, others wait how that goes
 	}
 	return r.card
 }
 
 // failOver has the processor compute for a while, as the card has failed.
 func (r *runner) failOver(why error) {
-	a := &r.failover
-	a.mu.Lock()
-	before := a.is
+	f := &r.failover
+	f.mu.Lock()
+	before := f.is
 	if !before {
-		a.times++
+		f.times++
 	}
-	if !before || a.tried { // and not one of those that were at it when it failed
-		a.is, a.tried = true, false
-		a.pause = min(max(firstPause, 2*a.pause), mostPause)
-		a.until = time.Now().Add(a.pause)
+	if !before || f.tried { // and not one of those that were at it when it failed
+		f.is, f.tried = true, false
+		f.pause = min(max(firstPause, 2*f.pause), mostPause)
+		f.until = time.Now().Add(f.pause)
 	}
-	a.mu.Unlock()
+	f.mu.Unlock()
 	// What it was laid out for may be lost with it. An error of closing that says nothing new.
 	_ = r.card.drop()
 	if !before && r.opt.OnDevice != nil {
@@ -187,13 +187,13 @@ func (r *runner) failOver(why error) {
 
 // failBack is called when the card has computed an image.
 func (r *runner) failBack() {
-	a := &r.failover
-	a.mu.Lock()
-	back := a.tried
+	f := &r.failover
+	f.mu.Lock()
+	back := f.tried
 	if back {
-		a.is, a.tried, a.pause = false, false, 0
+		f.is, f.tried, f.pause = false, false, 0
 	}
-	a.mu.Unlock()
+	f.mu.Unlock()
 	if back && r.opt.OnDevice != nil {
 		r.opt.OnDevice(r.card.name, r.card.device, nil)
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// What computes a model: Options.Engine and Info.Engine.
+// What computes a model: Computing.Engine and Info.Engine.
 const (
 	EngineAuto        = "auto"
 	EngineOpenCV      = "opencv"

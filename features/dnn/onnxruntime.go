@@ -22,7 +22,7 @@ var (
 )
 
 // LibraryFolders are where ONNX Runtime's shared library is looked for unless
-// Options.EngineLibrary says where it is: beside the program, in the folder of its package,
+// Computing.EngineLibrary says where it is: beside the program, in the folder of its package,
 // and where scripts/setup puts it.
 func LibraryFolders() []string {
 	folders := []string{"/usr/local/lib/segd", "/usr/lib/segd"}

@@ -116,7 +116,7 @@ var plan = map[string]room{
 	"internal/backup":         {internal: []string{"bus", "checkpoint"}},
 	"internal/cores":          {without: numbersOnly},
 	"internal/draw":           {internal: []string{"bus/segdv1", "mask"}},
-	"internal/measure":        {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "eval/davis", "eval/moons", "eval/mot", "eval/scribbles", "eval/soak", "eval/ssl", "features", "features/dnn", "ingest", "ingest/codec", "internal/cli", "internal/configured", "internal/draw", "internal/record", "mask", "tracker", "zones"}, modules: []string{cobra, prom, "github.com/prometheus/client_model", "github.com/prometheus/common"}},
+	"internal/measure":        {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "eval/davis", "eval/moons", "eval/mot", "eval/scribbles", "eval/soak", "eval/ssl", "features", "features/dnn", "ingest", "ingest/codec", "internal/cli", "internal/configured", "internal/draw", "internal/pause", "internal/record", "mask", "tracker", "zones"}, modules: []string{cobra, prom, "github.com/prometheus/client_model", "github.com/prometheus/common"}},
 	"internal/record":         {internal: []string{"ingest/codec"}},
 	"internal/setup":          {internal: []string{"bus", "config", "demo", "deploy", "features/dnn", "ingest", "ingest/codec", "internal/cli", "internal/configured", "internal/redact", "onvif"}, modules: []string{cobra, term, xcpu}, tests: []string{"onvif/onviftest"}},
 	"internal/docs":           {},

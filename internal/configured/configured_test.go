@@ -46,6 +46,9 @@ func TestModelOptions(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
+	if config.DefaultBatchWait != dnn.DefaultBatchWait.String() {
+		t.Error("the defaults of config are not those of features/dnn")
+	}
 }
 
 // Every setting of what is marked reaches the camera, and the defaults are one.

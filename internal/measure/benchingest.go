@@ -17,6 +17,7 @@ import (
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/configured"
+	"github.com/segd/segd/internal/pause"
 )
 
 const (
@@ -177,7 +178,7 @@ func (r *receivers) up(ctx context.Context) error {
 		if time.Now().After(end) {
 			return fmt.Errorf("%d of %d cameras showed no frame within %v", dark, len(r.whole), benchPatience)
 		}
-		if err := pause(ctx, 10*time.Millisecond); err != nil {
+		if err := pause.For(ctx, 10*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -197,7 +198,7 @@ func (r *receivers) drain(ctx context.Context, sent []int64) (lost int64, err er
 		if lost == 0 || time.Since(since) > benchDrained || time.Now().After(end) {
 			return lost, nil
 		}
-		if err := pause(ctx, 10*time.Millisecond); err != nil {
+		if err := pause.For(ctx, 10*time.Millisecond); err != nil {
 			return lost, err
 		}
 	}
@@ -251,24 +252,12 @@ func measuring(ctx context.Context, std cli.Streams, d time.Duration) error {
 	steps := int(d / (100 * time.Millisecond))
 	began := time.Now()
 	for i := range steps {
-		if err := pause(ctx, time.Until(began.Add(d*time.Duration(i+1)/time.Duration(steps)))); err != nil {
+		if err := pause.For(ctx, time.Until(began.Add(d*time.Duration(i+1)/time.Duration(steps)))); err != nil {
 			return err
 		}
 		bar.Step(i+1, steps)
 	}
 	return nil
-}
-
-// pause waits for d, or less if ctx ends.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // cpuTime is what this process has used, in user and kernel mode (getrusage(2)).

@@ -32,6 +32,7 @@ import (
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/pause"
 )
 
 const (
@@ -317,7 +318,7 @@ func (s *benchSegd) wait(ctx context.Context, what string, ask func() error) err
 		if time.Now().After(end) {
 			return fmt.Errorf("waited %v in vain for %s: %w", benchPatience, what, err)
 		}
-		if err := pause(ctx, 20*time.Millisecond); err != nil {
+		if err := pause.For(ctx, 20*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -362,7 +363,7 @@ func (s *benchSegd) measure(ctx context.Context, std cli.Streams, f *benchPipeli
 			return err
 		}
 	}
-	if err := pause(ctx, benchSettled); err != nil {
+	if err := pause.For(ctx, benchSettled); err != nil {
 		return err
 	}
 

@@ -1,7 +1,8 @@
-// Package pause says how long to wait before trying again.
+// Package pause says how long to wait before trying again, and waits.
 package pause
 
 import (
+	"context"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -14,5 +15,17 @@ func Growing(least, most time.Duration) *backoff.ExponentialBackOff {
 	return &backoff.ExponentialBackOff{
 		InitialInterval: least * 3 / 4, MaxInterval: most * 3 / 4,
 		Multiplier: 2, RandomizationFactor: 1. / 3,
+	}
+}
+
+// For waits for d, or less if ctx ends; then the error is ctx's.
+func For(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }

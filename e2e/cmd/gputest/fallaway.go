@@ -16,6 +16,7 @@ import (
 
 	"github.com/segd/segd/e2e/process"
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/internal/pause"
 )
 
 // awayReport is how a card that had no memory left failed, and how it came back.
@@ -162,7 +163,7 @@ func fallAway(ctx context.Context, w way, p picture, card, processor network, t 
 		if time.Since(begin) > backWithin {
 			return nil, fmt.Errorf("%v after there was memory again the card does not compute; want it to", backWithin)
 		}
-		if err := pause(ctx, backEvery); err != nil {
+		if err := pause.For(ctx, backEvery); err != nil {
 			return nil, err
 		}
 		if err := ask(0); err != nil {
@@ -178,18 +179,6 @@ func fallAway(ctx context.Context, w way, p picture, card, processor network, t 
 			c.device, fmt.Sprint(c.why), s.Device, s.Work[w.Device].Images, computed, w.Device)
 	}
 	return r, nil
-}
-
-// pause waits for d, or less if ctx ends.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // takeMemory starts a child that takes the card's memory until it is told to end.
