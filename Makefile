@@ -203,7 +203,7 @@ gpu-test: build ## what an NVIDIA card makes, how fast, and what when it fails; 
 	@$(GO) -C e2e build -buildvcs=false -o $(CURDIR)/bin/gputest ./cmd/gputest
 	@bin/gputest $(GPUTEST)
 
-# Python's modules go to bin/train. TRAIN="--name segd-s64w --steps 20000" is passed on; train/README.md.
+# Python's modules go to bin/train. TRAIN="--name segd-m128 --seed 2" is passed on; train/README.md.
 train: DATA ?= bin/train-data
 train: build ## train the feature model anew; DATA=FOLDER has the pictures, or gets them
 	@scripts/setup train

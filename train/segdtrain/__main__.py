@@ -1,9 +1,10 @@
-"""Trains a network: python -m segdtrain --data FOLDER --out FOLDER [--name segd-s64] [--steps 14000].
+"""Trains a network: python -m segdtrain --data FOLDER --out FOLDER [--name segd-s64] [--steps 1000].
 
 All that it makes is in the folder: checkpoint.pt, from which it goes on when it is started again with the same arguments;
-loss.csv and loss.png; target.npz, the teacher's components; and at the end NAME.onnx, NAME.md and network.pt.
+start.pt, what was begun with; loss.csv and loss.png; and at the end NAME.onnx, NAME.md and network.pt.
 """
 import argparse
+import copy
 import csv
 import json
 import os
@@ -15,9 +16,9 @@ from dataclasses import asdict
 import numpy as np
 import torch
 
-from . import card, data, export, network, objective, teacher, views
+from . import card, data, export, network, objective, start, views
 
-TEACHER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../features/dnn/models/nanodet-m.onnx")
+NANODET = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../features/dnn/models/nanodet-m.onnx")
 # How often each kind of picture is taken; what is not there is left out.
 SHARES = {"pictures": 0.4, "regions": 0.35, "frames": 0.25}
 SIZE = 256
@@ -30,23 +31,23 @@ def arguments(argv):
     p.add_argument("--data", required=True, help="folder that python -m segdtrain.data fetch filled")
     p.add_argument("--out", required=True, help="folder to work in")
     p.add_argument("--name", default="segd-s64", choices=sorted(network.SHAPES), help="what is trained")
-    p.add_argument("--steps", type=int, default=14000)
+    p.add_argument("--steps", type=int, default=1000)
     p.add_argument("--batch", type=int, default=10, help="crops a step")
-    p.add_argument("--rate", type=float, default=2e-3, help="learning rate at its highest")
+    p.add_argument("--rate", type=float, default=5e-4, help="learning rate at its highest")
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     p.add_argument("--threads", type=int, default=0, help="of the processor (default one a core)")
-    p.add_argument("--teacher", default=TEACHER, help="segd's nanodet-m.onnx")
-    p.add_argument("--start", default="", help="network.pt whose weights are begun with, of the same shape")
-    p.add_argument("--keep-start", type=float, default=0.0, help="share of --start's weights in those that are written, 0 to 1")
+    p.add_argument("--nanodet", default=NANODET, help="segd's nanodet-m.onnx, whose backbone is begun with")
+    p.add_argument("--start", default="", help="network.pt whose weights are begun with instead, of the same shape")
+    p.add_argument("--keep-start", type=float, default=0.0, help="share of what was begun with in the weights that are written, 0 to 1")
     for name, weight in asdict(objective.Weights()).items():
         p.add_argument(f"--{name}", type=float, default=weight, help="weight of that demand")
-    p.add_argument("--target-batches", type=int, default=40, help="batches that the teacher's components are measured on")
+    p.add_argument("--fit-batches", type=int, default=40, help="batches that the first projection is fitted to")
     args = p.parse_args(argv)
     if args.steps < 1 or args.batch < 1:
         p.error("--steps and --batch are at least 1")
-    if not 0 <= args.keep_start <= 1 or args.keep_start and not args.start:
-        p.error(f"--keep-start {args.keep_start}: 0 to 1, with --start")
+    if not 0 <= args.keep_start <= 1:
+        p.error(f"--keep-start {args.keep_start}: 0 to 1")
     return args
 
 
@@ -84,21 +85,26 @@ def rate(args, step):
     return args.rate * min(1.0, (step + 1) / warm) * 0.5 * (1 + np.cos(np.pi * step / args.steps)) + 1e-6
 
 
-def target(args, batches, teach, net, device):
-    path = os.path.join(args.out, "target.npz")
-    channels = network.SHAPES[args.name].channels
-    measured = lambda n: (network.normalise(batches(-1 - i & 0x7FFFFFFF).clean[0]) for i in range(n))
+def begin(args, batches):
+    """The network that a training begins with, which start.pt in its folder has from then on."""
+    net = network.Network(network.SHAPES[args.name]).to(args.device)
+    path = os.path.join(args.out, "start.pt")
     if os.path.exists(path):
-        t = dict(np.load(path))
-    else:
-        print("measuring the teacher", file=sys.stderr)
-        t = teacher.Target.fit(teach, measured(args.target_batches))
-        np.savez(path, **t)
-    made = teacher.Target(t["mean"], t["deviation"], t["basis"], t["variances"], channels).to(device)
+        net.load_state_dict(torch.load(path, map_location=args.device)["network"])
+        return net
     if args.start:
-        net.eval()
-        made.turn(net, teach, measured(max(1, args.target_batches // 4)))
-    return made
+        net.load_state_dict(torch.load(args.start, map_location=args.device)["network"])
+    else:
+        start.load_backbone(net, args.nanodet)
+        held = (network.normalise(batches(-1 - i & 0x7FFFFFFF).clean[0]) for i in range(args.fit_batches))
+        share = start.fit_projection(net, held)
+        print(f"begun with NanoDet-m's backbone, {net.shape.channels} components of which are {share:.0%} of its variance", file=sys.stderr)
+    save(net, path)
+    return net
+
+
+def save(net, path):
+    torch.save({"network": net.state_dict(), "shape": net.shape.to_json()}, path)
 
 
 def main(argv=None):
@@ -109,12 +115,10 @@ def main(argv=None):
     torch.manual_seed(args.seed)
     pictures = data.find(args.data)
     batches = Batches(pictures, args.seed, SIZE, args.batch, args.device)
-    teach = teacher.Teacher(args.teacher, args.device)
     weights = objective.Weights(args.distillation, args.correspondence, args.regions, args.classifier)
-    net = network.Network(network.SHAPES[args.name]).to(args.device)
-    if args.start:
-        net.load_state_dict(torch.load(args.start, map_location=args.device)["network"])
-    score = objective.Objective(teach, target(args, batches, teach, net, args.device), weights)
+    net = begin(args, batches)
+    first = copy.deepcopy(net).requires_grad_(False)
+    score = objective.Objective(first, weights)
     optimiser = torch.optim.AdamW(net.parameters(), lr=args.rate, weight_decay=1e-4)
     run = Run(args, net, optimiser)
     run.resume()
@@ -122,7 +126,6 @@ def main(argv=None):
     stop = []
     for s in (signal.SIGINT, signal.SIGTERM):
         signal.signal(s, lambda *_: stop.append(1))
-    net.train()
     while run.step < args.steps and not stop:
         for group in optimiser.param_groups:
             group["lr"] = rate(args, run.step)
@@ -137,27 +140,26 @@ def main(argv=None):
     if run.step < args.steps:
         print(f"stopped after {run.step} of {args.steps} steps; the same command goes on", file=sys.stderr)
         return 1
-    finish(args, net, pictures, run)
+    finish(args, net, first, pictures, run)
     return 0
 
 
-def finish(args, net, pictures, run):
+def finish(args, net, first, pictures, run):
     """Writes the network for segd, checked in what will compute it, and its card."""
-    net.eval().cpu()
-    if args.keep_start:
-        net.load_state_dict(between(net.state_dict(), torch.load(args.start, map_location="cpu")["network"], args.keep_start))
+    net.load_state_dict(between(net.state_dict(), first.state_dict(), args.keep_start))
+    net.cpu()
     onnx = os.path.join(args.out, args.name + ".onnx")
     apart = export.write(net, onnx)
-    torch.save({"network": net.state_dict(), "shape": net.shape.to_json()}, os.path.join(args.out, "network.pt"))
+    save(net, os.path.join(args.out, "network.pt"))
     path = os.path.join(args.out, args.name + ".md")
     card.write(path, args, net, pictures, run, onnx, apart)
     print(f"{onnx} and {path}: OpenCV and ONNX Runtime differ from PyTorch by {apart} at most", file=sys.stderr)
 
 
-def between(trained, start, share):
+def between(trained, first, share):
     """Weights that are on the line from those that were begun with to those that were trained on, which keep more of what the
     former could (Wortsman et al., Robust fine-tuning of zero-shot models, CVPR 2022)."""
-    return {k: (1 - share) * v + share * start[k] if v.is_floating_point() else v for k, v in trained.items()}
+    return {k: (1 - share) * v + share * first[k] for k, v in trained.items()}
 
 
 class Run:

@@ -12,13 +12,13 @@ def write(path, args, net, pictures, run, onnx, apart):
     last = run.history[-1][1] if run.history else {}
     rows = [
         ("input `image`", "1×3×H×W float32, **BGR**, (x − (103.53, 116.28, 123.675)) / 57.375, x in 0…255; H and W any multiples of 32"),
-        ("output `features`", f"1×{net.shape.channels}×H/4×W/4 float32; cell (i, j) is centred on input pixel (4i+1.5, 4j+1.5)"),
-        ("size", f"{parameters:,} parameters, {len(content):,} bytes, ONNX opset 11: Conv, Relu, Add, Resize"),
+        ("output `features`", f"1×{net.shape.channels}×H/4×W/4 float32; cell (i, j) is of input pixel (4i+1.5, 4j+1.5)"),
+        ("size", f"{parameters:,} parameters, {len(content):,} bytes, ONNX opset 11: Conv, LeakyRelu, MaxPool, AveragePool, Split, Concat, Add, Resize"),
         ("SHA-256", f"`{hashlib.sha256(content).hexdigest()}`"),
         ("shape", f"`{json.dumps(net.shape.to_json())}`"),
         ("checked", f"OpenCV 4.6 and ONNX Runtime against PyTorch, three sizes: largest difference {apart:.1g}"),
         ("trained on", "; ".join(f"{len(v):,} {k}" for k, v in pictures.items.items())),
-        ("teacher", "six taps of NanoDet-m (RangiLyu, Apache-2.0), their leading principal components"),
+        ("begun with", args.start or "the backbone of NanoDet-m (RangiLyu, Apache-2.0), trained on COCO, and the leading principal components of its stages"),
         ("steps", f"{run.step:,} of {args.batch} crops of 256², twice each; seed {args.seed}, learning rate {args.rate:g} to 0 by a cosine"),
         ("weights of the demands", ", ".join(f"{k} {getattr(args, k):g}" for k in ("distillation", "correspondence", "regions", "classifier"))),
         ("at the end", ", ".join(f"{k} {v:.3f}" for k, v in sorted(last.items()))),
@@ -30,8 +30,8 @@ def write(path, args, net, pictures, run, onnx, apart):
         f.write(f"# {args.name}\n\nA feature model of segd's, trained by `train/`.\n\n| | |\n|---|---|\n")
         f.writelines(f"| {k} | {v} |\n" for k, v in rows)
         f.write(f"\nThe pictures, by SHA-256 over their names and contents (`python -m segdtrain.data list`):\n\n| | |\n|---|---|\n{sums}\n")
-        if args.start:
-            f.write(f"\nBegun with the weights of {args.start}; these are {args.keep_start:.0%} of those and {1 - args.keep_start:.0%} of what they became.\n")
+        if args.keep_start:
+            f.write(f"\nThe weights are {args.keep_start:.0%} of what was begun with and {1 - args.keep_start:.0%} of what that became.\n")
 
 
 def add_scores(path, segd, davis, model, repeat=3):

@@ -4,7 +4,8 @@ They are pooled over superpixels, standardised by the first view as a tracker's 
 (`features.FitProjection`: 64 for the variance of all channels, 4 for each of L, a and b) and compared by their cosine, or
 weighed by a linear classifier. There are three demands:
 
-distillation    the map is the teacher's, so that nothing it knows is lost
+distillation    the map of a disturbed picture is what the network that was begun with makes of it undisturbed, so that
+                nothing that one knows is lost
 correspondence  a superpixel of the second view is most like the one of the first that shows the same (InfoNCE; van den
                 Oord et al., 2018)
 regions         those of one region are alike (neighbourhood components; Goldberger et al., NIPS 2004), and a ridge
@@ -25,9 +26,9 @@ COLOUR_VARIANCE = 4.0
 @dataclass
 class Weights:
     distillation: float = 1.0
-    correspondence: float = 0.1
-    regions: float = 0.1
-    classifier: float = 0.5
+    correspondence: float = 0.05
+    regions: float = 0.2
+    classifier: float = 1.0
 
 
 HALF = 2  # superpixels are of pictures of half the size, which the maps, of a quarter, do not notice
@@ -98,8 +99,8 @@ def centres(segments, count):
 class Objective:
     """Scores a batch. seen and clean are (first, second) of N×3×S×S, labels of N×S×S, warps a list of 2×3 or None."""
 
-    def __init__(self, teacher, target, weights=Weights()):
-        self.teacher, self.target, self.weights = teacher, target, weights
+    def __init__(self, start, weights=Weights()):
+        self.start, self.weights = start, weights
 
     def __call__(self, network, normalise, batch):
         n, side = len(batch.seen[0]), batch.seen[0].shape[-1] // HALF
@@ -107,7 +108,7 @@ class Objective:
         losses = {}
         if self.weights.distillation:
             with torch.no_grad():
-                want = self.target(self.teacher(normalise(batch.clean[0])), maps.shape[-1])
+                want = self.start(normalise(batch.clean[0]))
             losses["distillation"] = F.mse_loss(maps[:n], want)
         colours = [superpixels.lab(F.avg_pool2d(p, HALF)) for p in batch.seen]
         labels = [l[:, ::HALF, ::HALF] for l in batch.labels]

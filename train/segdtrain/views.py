@@ -1,7 +1,7 @@
 """Two views of one thing, as a camera might have them: cropped, warped and disturbed.
 
-A view is what the network sees; of each there is also the undisturbed crop, which the teacher sees, and where each of its
-pixels is in the other view.
+A view is what the network sees; of each there is also the undisturbed crop, which the network that was begun with sees, and
+where each of its pixels is in the other view.
 """
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ MARGIN = 48  # round the first view, out of which the second one may look
 class Pair:
     """Two views, S×S. Pictures are 3×S×S float32 of 0…255, labels S×S."""
 
-    clean: tuple  # what the teacher sees
+    clean: tuple  # what the network that was begun with sees
     seen: tuple  # what the network sees
     labels: tuple
     # Where pixel p of the second view is in the first: matrix (2×3) of x and y; None of two frames of a video.
@@ -42,7 +42,7 @@ def cut(picture, labels, box, mirrored, size):
 
 
 def light(rng, p):
-    """What differs between pictures, and the teacher is to see as well."""
+    """What differs between pictures, and what is distilled is to show as well."""
     if rng.random() < 0.7:
         p = p * rng.uniform(0.6, 1.3) + rng.uniform(-25, 25)
     if rng.random() < 0.3:

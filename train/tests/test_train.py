@@ -9,7 +9,7 @@ import scipy.io
 import torch
 
 from segdtrain import __main__ as train
-from segdtrain import card, data, export, network, objective, superpixels, teacher, views
+from segdtrain import card, data, export, network, objective, start, superpixels, views
 
 
 @pytest.fixture(scope="module")
@@ -83,34 +83,50 @@ def test_views_agree(pictures):
     assert n > 1000 and apart / n < 12  # edges alone differ
 
 
-def test_teacher_is_the_detector():
-    """Run in PyTorch the teacher makes what ONNX Runtime makes of the file, at the file's size."""
+def test_backbone_is_the_detectors(tmp_path):
+    """The backbone makes what ONNX Runtime makes of the detector's file, at the file's size, whatever order channels are in."""
     import onnx
     import onnxruntime
 
-    model = onnx.load(train.TEACHER)
-    for t in teacher.TAPS:
+    model = onnx.load(train.NANODET)
+    stem, pooled, *stages = "424", "425", "492", "623", "690"
+    for t in (stem, pooled, *stages):
         model.graph.output.append(onnx.helper.make_tensor_value_info(t, onnx.TensorProto.FLOAT, None))
     size = [d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim]
     x = np.random.default_rng(1).normal(size=size).astype(np.float32)
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    want = session.run(list(teacher.TAPS), {model.graph.input[0].name: x})
-    got = teacher.Teacher(train.TEACHER)(torch.from_numpy(x))
-    for a, b in zip(want, got):
-        assert np.abs(a - b.numpy()).max() < 1e-3
+    want = session.run([stem, pooled, *stages], {model.graph.input[0].name: x})
+    net = network.Network(network.SHAPES["segd-s64"])
+    start.load_backbone(net, train.NANODET)
+    with torch.no_grad():
+        got = [t.numpy() for t in net.taps(torch.from_numpy(x))]
+    means = torch.nn.functional.avg_pool2d(torch.from_numpy(want[0]), 2).numpy()
+    assert np.abs(got[0] - np.concatenate([means, want[1]], 1)).max() < 1e-3
+    for stage, a, b in zip(net.stages, want[2:], got[1:]):
+        assert sorted(stage.order[-1]) == list(range(a.shape[1]))
+        assert np.abs(a[:, stage.order[-1]] - b).max() < 1e-3
+    other = str(tmp_path / "other.onnx")
+    torch.onnx.export(torch.nn.Conv2d(3, 8, 3), torch.zeros(1, 3, 8, 8), other, opset_version=11, dynamo=False)
+    with pytest.raises(ValueError, match="want segd's nanodet-m.onnx"):
+        start.load_backbone(net, other)
 
 
-def test_target_is_turned_to_a_network_that_starts():
-    """A network whose features are the target in another order and with other signs is asked for nothing."""
-    teach = teacher.Teacher(train.TEACHER)
-    x = network.normalise(torch.rand(2, 3, 64, 64) * 255)
-    target = teacher.Target(**teacher.Target.fit(teach, [x], per_batch=200), channels=8)
-    want = target(teach(x), 16)
-    order, signs = torch.tensor([3, 1, 0, 2, 7, 6, 5, 4]), torch.tensor([1.0, -1, 1, -1, -1, 1, 1, -1]).view(1, 8, 1, 1)
-    start = lambda _: want[:, order] * signs
-    assert torch.nn.functional.mse_loss(want, start(x)) > 0.5
-    target.turn(start, teach, [x])
-    assert torch.nn.functional.mse_loss(target(teach(x), 16), start(x)) < 1e-4
+def test_projection_is_to_leading_components():
+    """Of pictures it was fitted to, features have mean 0, an overall variance of 1, the larger ones first, and are not correlated."""
+    torch.manual_seed(1)
+    net = network.Network(network.Shape(channels=6))
+    start.load_backbone(net, train.NANODET)
+    squares = torch.nn.functional.interpolate(torch.rand(6, 3, 12, 12) * 255, size=(96, 96), mode="nearest")
+    x = network.normalise(squares)
+    assert 0.2 < start.fit_projection(net, [x], per_batch=10**6) < 0.9
+    with torch.no_grad():
+        made = net(x).permute(0, 2, 3, 1).flatten(0, 2).numpy()
+    assert np.abs(made.mean(0)).max() < 0.1
+    covariance = np.cov(made.T)
+    assert abs(np.trace(covariance) / 6 - 1) < 0.25  # what is coarse is smoothed twice
+    assert covariance[0, 0] > covariance[2, 2] > covariance[5, 5]
+    correlated = np.abs(np.corrcoef(made.T) - np.eye(6)).max()
+    assert correlated < 0.3, correlated
 
 
 def test_superpixels():
@@ -144,7 +160,7 @@ class Identity(torch.nn.Module):
 
 def score(batch, **weights):
     w = objective.Weights(**{**dict(distillation=0, correspondence=0, regions=0, classifier=0), **weights})
-    return objective.Objective(None, None, w)(Identity(), network.normalise, batch)[1]
+    return objective.Objective(None, w)(Identity(), network.normalise, batch)[1]
 
 
 def test_objective_tells_views_apart():
@@ -167,14 +183,14 @@ def test_objective_asks_for_regions():
 def test_gradient_reaches_the_network(pictures):
     batches = train.Batches(data.find(str(pictures)), 1, 128, 3, "cpu")
     net = network.Network(network.SHAPES["segd-s64"])
-    loss, _ = objective.Objective(None, None, objective.Weights(distillation=0))(net, network.normalise, batches(0))
+    loss, _ = objective.Objective(None, objective.Weights(distillation=0))(net, network.normalise, batches(0))
     loss.backward()
     assert all(p.grad is not None and torch.isfinite(p.grad).all() for p in net.parameters())
 
 
 def test_ten_steps(pictures, tmp_path):
     """A training that is stopped and gone on with ends where one that was not does; what it makes is taken by OpenCV."""
-    common = ["--data", str(pictures), "--batch", "2", "--threads", "1", "--target-batches", "2"]
+    common = ["--data", str(pictures), "--batch", "2", "--threads", "1", "--fit-batches", "2"]
     whole, halves = tmp_path / "whole", tmp_path / "halves"
     assert train.main([*common, "--out", str(whole), "--steps", "10"]) == 0
     stopping = train.Run.done
@@ -202,19 +218,29 @@ def test_ten_steps(pictures, tmp_path):
 
 
 def test_keeps_of_the_start_what_is_asked(pictures, tmp_path):
-    start = network.Network(network.SHAPES["segd-s64"])
-    torch.save({"network": start.state_dict(), "shape": start.shape.to_json()}, tmp_path / "start.pt")
-    command = ["--data", str(pictures), "--batch", "2", "--threads", "1", "--target-batches", "1", "--steps", "1", "--start", str(tmp_path / "start.pt")]
+    net = network.Network(network.SHAPES["segd-s64"])
+    given = tmp_path / "given.pt"
+    train.save(net, given)
+    command = ["--data", str(pictures), "--batch", "2", "--threads", "1", "--steps", "1", "--start", str(given)]
     made = {}
     for share in ("0", "0.5", "1"):
         out = tmp_path / share
         assert train.main([*command, "--out", str(out), "--keep-start", share]) == 0
-        made[share] = torch.load(out / "network.pt")["network"]["head.1.weight"]
-    assert torch.equal(made["1"], start.state_dict()["head.1.weight"])
+        made[share] = torch.load(out / "network.pt")["network"]["lateral.0.weight"]
+    assert torch.equal(made["1"], net.state_dict()["lateral.0.weight"])
     assert not torch.equal(made["0"], made["1"])
     assert torch.allclose(made["0.5"], (made["0"] + made["1"]) / 2)
     with pytest.raises(SystemExit):
-        train.main(["--data", str(pictures), "--out", str(tmp_path / "x"), "--keep-start", "0.5"])
+        train.main(["--data", str(pictures), "--out", str(tmp_path / "x"), "--keep-start", "1.5"])
+
+
+def test_distils_what_was_begun_with(pictures):
+    """Undisturbed, the network that was begun with is asked for nothing; of disturbed pictures it makes something else."""
+    net = network.Network(network.SHAPES["segd-s64"])
+    batch = train.Batches(data.find(str(pictures)), 1, 128, 4, "cpu")(0)
+    clean = train.Batch(batch.clean, batch.clean, batch.labels, batch.warps)
+    asked = lambda b: objective.Objective(net, objective.Weights(1, 0, 0, 0))(net, network.normalise, b)[1]["distillation"]
+    assert asked(clean) < 1e-9 < 1e-6 < asked(batch)
 
 
 def test_export_refuses_what_differs(tmp_path):
@@ -222,7 +248,7 @@ def test_export_refuses_what_differs(tmp_path):
     path = str(tmp_path / "n.onnx")
     assert export.write(net, path) < export.TOLERANCE
     with torch.no_grad():
-        net.head[1].bias += 1
+        net.lateral[0].bias += 1
     with pytest.raises(ValueError, match="differs from PyTorch"):
         export.check(net, path)
     assert set(export.layers(path, size=(64, 64), runs=1)) == {"OpenCV", "ONNX Runtime"}

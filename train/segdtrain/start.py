@@ -1,0 +1,75 @@
+"""What a training begins with: the backbone of NanoDet-m with the weights it was published with, as they are in segd's own
+detector, and a projection to the leading principal components of what it makes of the training pictures.
+
+What it makes of an undisturbed picture is what is distilled while it learns the rest.
+"""
+import numpy as np
+import onnx
+import torch
+import torch.nn.functional as F
+from onnx import numpy_helper
+
+from . import network
+
+
+def convolutions(path):
+    """Weights and biases of the convolutions of an ONNX file, in its order."""
+    graph = onnx.load(path).graph
+    constants = {w.name: torch.from_numpy(numpy_helper.to_array(w).copy()) for w in graph.initializer}
+    return [tuple(constants[name] for name in node.input[1:3]) for node in graph.node if node.op_type == "Conv"]
+
+
+def load_backbone(net, path):
+    """Gives a network the weights of NanoDet-m's backbone, which the convolutions of the file begin with."""
+    left = iter(convolutions(path))
+
+    def take(conv, rows=None, columns=None):
+        weight, bias = next(left, (torch.empty(0), torch.empty(0)))
+        if weight.shape != conv.weight.shape:
+            raise ValueError(f"{path} has a convolution of {tuple(weight.shape)} where {tuple(conv.weight.shape)} is wanted; want segd's nanodet-m.onnx")
+        rows = slice(None) if rows is None else rows
+        weight, bias = weight[rows], bias[rows]
+        conv.weight.copy_(weight if columns is None else weight[:, columns])
+        conv.bias.copy_(bias)
+
+    with torch.no_grad():
+        take(net.stem)
+        order = list(range(network.STEM))  # of the channels that a stage is given, as numbers of NanoDet's
+        for stage in net.stages:
+            take(stage.down[0], rows=order)
+            take(stage.down[1], rows=stage.made[-1], columns=order)
+            for unit, branch in enumerate(stage.branch):
+                take(branch.inward, columns=stage.order[unit - 1] if unit else order)
+                take(branch.depthwise)
+                take(branch.outward, rows=stage.made[unit])
+            order = stage.order[-1]
+
+
+@torch.no_grad()
+def fit_projection(net, batches, per_batch=2500):
+    """Sets the network's projection to the leading principal components of its standardised taps of batches of normalised
+    pictures, scaled to an overall variance of 1. A tap's variance is the root of its number of channels, so that neither the
+    few fine ones nor the many coarse ones decide alone. Returns the share of the variance that the components have."""
+    rows = []
+    for x in batches:
+        side = [n // 4 for n in x.shape[2:]]
+        taps = torch.cat([F.interpolate(t, size=side, mode="bilinear", align_corners=False) for t in net.taps(x)], 1)
+        taps = taps.permute(0, 2, 3, 1).flatten(0, 2)
+        rows.append(taps[torch.randperm(len(taps))[:per_batch]].double().cpu().numpy())
+    rows = np.concatenate(rows)
+    sizes = (network.STEM, network.STEM, *network.WIDTHS)
+    channels = np.repeat(sizes, sizes)  # of the tap that a column is of
+    mean, deviation = rows.mean(0), (rows.std(0) + 1e-3) * channels**0.25
+    z = (rows - mean) / deviation
+    variances, basis = np.linalg.eigh(z.T @ z / len(z))
+    count = net.shape.channels
+    variances, basis = variances[::-1], basis[:, ::-1][:, :count]
+    basis = basis * np.sign(basis[np.abs(basis).argmax(0), np.arange(count)])
+    weight = torch.from_numpy(basis.T / deviation / np.sqrt(variances[:count].sum() / count))
+    first = 0
+    for lateral in net.lateral:
+        n = lateral.in_channels
+        lateral.weight.copy_(weight[:, first : first + n, None, None])
+        first += n
+    net.lateral[0].bias.copy_(-(weight @ torch.from_numpy(mean)))
+    return float(variances[:count].sum() / variances.sum())
