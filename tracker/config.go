@@ -48,7 +48,7 @@ type Config struct {
 
 	// Of these nil is the default, because 0 has a use of its own.
 	Memory    *int     // earlier frames remembered for their differences; nil = 6
-	Smooth    *float64 // weight of a spatial edge against an affinity unary; nil = 0.25
+	Smooth    *float64 // weight of a spatial edge against an affinity unary; nil = 0.15
 	Ambiguous *float64 // training weight of a superpixel the affinity cannot place; nil = 0.1
 	Evidence  *float64 // weight of the affinity against the loss in training; nil = 1
 
@@ -118,7 +118,7 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.Novel, 0.5)
 	setDefault(&c.Recall, 0.75)
 	setDefault(&c.MaxDim, 96)
-	setDefault(&c.Smooth, new(0.25))
+	setDefault(&c.Smooth, new(0.15))
 	setDefault(&c.Classifier, 1)
 	setDefault(&c.Evidence, new(1.0))
 	setDefault(&c.Balance, 0.6)

@@ -2,6 +2,7 @@ package dnn
 
 import (
 	"errors"
+	"fmt"
 	"image"
 	"strings"
 	"testing"
@@ -40,7 +41,7 @@ func TestReadSourceRefuses(t *testing.T) {
 		{"empty", nil, "not an ONNX file"},
 		{"text", []byte("version https://git-lfs.github.com/spec/v1\n"), `not an ONNX file: it begins with "version https://"`},
 		{"page", []byte("<!DOCTYPE html><html>"), "not an ONNX file"},
-		{"truncated", embedded[:len(embedded)/2], "truncated at 1302055 bytes"},
+		{"truncated", embedded[:len(embedded)/2], fmt.Sprintf("truncated at %d bytes", len(embedded)/2)},
 		{"no nodes", onnxFile{}.bytes(), "no nodes"},
 		{"two inputs", two.bytes(), `2 inputs ["image" (1×3×64×64) "other" (1)]; want one float32 image`},
 		{"grey", grey.bytes(), `"image" (1×1×64×64) of element type 1; want one float32 image, 1×3×height×width`},

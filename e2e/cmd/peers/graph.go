@@ -23,7 +23,7 @@ type graph struct {
 const (
 	windowFrames     = 6
 	temporalEdges    = 4    // a superpixel
-	smooth           = 0.25 // an edge's weight against unaries in [0, 1]: the tracker's
+	smooth           = 0.25 // an edge's weight against unaries in [0, 1]
 	grabCut          = 50   // an edge's weight against −log p: Rother et al. 2004
 	windowSets       = 33   // of terminals
 	gridSets         = 9
