@@ -9,6 +9,7 @@ import (
 
 	"github.com/segd/segd/ingest/cameraurl"
 	"github.com/segd/segd/ingest/codec"
+	"github.com/segd/segd/internal/pause"
 )
 
 // ErrNoFrames is wrapped when a file or directory holds nothing that decodes.
@@ -133,12 +134,5 @@ func (p *pacer) wait(ctx context.Context, pts time.Duration) error {
 		p.zero = time.Now().Add(-pts)
 		return ctx.Err()
 	}
-	t := time.NewTimer(time.Until(p.zero.Add(pts)))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return pause.For(ctx, time.Until(p.zero.Add(pts)))
 }
