@@ -90,10 +90,10 @@ def begin(args, batches):
     net = network.Network(network.SHAPES[args.name]).to(args.device)
     path = os.path.join(args.out, "start.pt")
     if os.path.exists(path):
-        net.load_state_dict(torch.load(path, map_location=args.device)["network"])
+        load(net, path)
         return net
     if args.start:
-        net.load_state_dict(torch.load(args.start, map_location=args.device)["network"])
+        load(net, args.start)
     else:
         start.load_backbone(net, args.nanodet)
         held = (network.normalise(batches(-1 - i & 0x7FFFFFFF).clean[0]) for i in range(args.fit_batches))
@@ -103,8 +103,23 @@ def begin(args, batches):
     return net
 
 
+def load(net, path):
+    """Gives net the weights that save wrote."""
+    saved = torch.load(path, map_location="cpu")
+    if saved["shape"] != net.shape.to_json():
+        raise SystemExit(f"{path} is of a network of {saved['shape']}; want {net.shape.to_json()}")
+    net.load_state_dict(saved["network"])
+
+
 def save(net, path):
-    torch.save({"network": net.state_dict(), "shape": net.shape.to_json()}, path)
+    write({"network": net.state_dict(), "shape": net.shape.to_json()}, path)
+
+
+def write(content, path):
+    """Writes a file that is there whole or not at all."""
+    part = path + ".part"
+    torch.save(content, part)
+    os.replace(part, path)
 
 
 def main(argv=None):
@@ -190,15 +205,13 @@ class Run:
         now = time.monotonic()
         self.seconds += now - self.began
         self.began = now
-        part = self.path + ".part"
-        torch.save(
+        write(
             dict(
                 network=self.net.state_dict(), optimiser=self.optimiser.state_dict(), step=self.step, seconds=self.seconds,
                 history=self.history, mean=self.mean, arguments={k: getattr(self.args, k) for k in SAME},
             ),
-            part,
+            self.path,
         )
-        os.replace(part, self.path)
 
     def done(self, shown):
         self.step += 1

@@ -11,7 +11,6 @@ import tempfile
 
 import cv2
 import numpy as np
-import onnx
 import onnxruntime
 import torch
 
@@ -29,21 +28,7 @@ def write(net, path):
         net.cpu(), torch.randn(1, 3, *SIZES[0]), path, opset_version=11, input_names=["image"], output_names=["features"],
         dynamic_axes={"image": {2: "height", 3: "width"}, "features": {2: "height_4", 3: "width_4"}}, dynamo=False,
     )
-    _without_identities(path)
     return check(net, path)
-
-
-def _without_identities(path):
-    """The exporter shares weights that are equal by Identity nodes, which OpenCV does not take on constants."""
-    model = onnx.load(path)
-    constants = {w.name: w for w in model.graph.initializer}
-    for node in [n for n in model.graph.node if n.op_type == "Identity" and n.input[0] in constants]:
-        copy = onnx.TensorProto()
-        copy.CopyFrom(constants[node.input[0]])
-        copy.name = node.output[0]
-        model.graph.initializer.append(copy)
-        model.graph.node.remove(node)
-    onnx.save(model, path)
 
 
 @torch.no_grad()

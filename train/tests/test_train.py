@@ -129,6 +129,23 @@ def test_projection_is_to_leading_components():
     assert correlated < 0.3, correlated
 
 
+def test_taps_count_as_the_root_of_their_channels():
+    """Of all components together a channel has the less the more there are in its tap: a tap as the root of their number."""
+    torch.manual_seed(1)
+    net = network.Network(network.Shape(channels=2 * network.STEM + sum(network.WIDTHS)))
+    start.load_backbone(net, train.NANODET)
+    x = network.normalise(torch.nn.functional.interpolate(torch.rand(6, 3, 12, 12) * 255, size=(96, 96), mode="nearest"))
+    start.fit_projection(net, [x], per_batch=10**6)
+    has = []
+    with torch.no_grad():
+        for lateral, tap in zip(net.lateral[1:], net.taps(x)[1:]):
+            fine = torch.nn.functional.interpolate(tap, size=(24, 24), mode="bilinear", align_corners=False)
+            deviation = fine.std((0, 2, 3), correction=0) + 1e-3
+            has.append((lateral.weight[:, :, 0, 0] * deviation).square().sum(0).mean())
+    assert float(has[0] / has[1]) == pytest.approx(2**0.5, rel=0.02)
+    assert float(has[0] / has[2]) == pytest.approx(2, rel=0.02)
+
+
 def test_superpixels():
     """They follow an edge that the grid does not, and pooling over them is the mean."""
     picture = torch.zeros(1, 3, 64, 64)
@@ -220,7 +237,7 @@ def test_ten_steps(pictures, tmp_path):
 def test_keeps_of_the_start_what_is_asked(pictures, tmp_path):
     net = network.Network(network.SHAPES["segd-s64"])
     given = tmp_path / "given.pt"
-    train.save(net, given)
+    train.save(net, str(given))
     command = ["--data", str(pictures), "--batch", "2", "--threads", "1", "--steps", "1", "--start", str(given)]
     made = {}
     for share in ("0", "0.5", "1"):
@@ -232,6 +249,8 @@ def test_keeps_of_the_start_what_is_asked(pictures, tmp_path):
     assert torch.allclose(made["0.5"], (made["0"] + made["1"]) / 2)
     with pytest.raises(SystemExit):
         train.main(["--data", str(pictures), "--out", str(tmp_path / "x"), "--keep-start", "1.5"])
+    with pytest.raises(SystemExit, match="'channels': 64}; want {'channels': 128}"):
+        train.main([*command, "--out", str(tmp_path / "y"), "--name", "segd-m128"])
 
 
 def test_distils_what_was_begun_with(pictures):
