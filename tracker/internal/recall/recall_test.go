@@ -189,7 +189,8 @@ func TestDetectTooLittle(t *testing.T) {
 	}
 }
 
-// What is not there at the picture's size, but at half of it, is found there.
+// What is not there at the picture's size, but at half of it, is found there, but not a moment after the
+// object was in sight unless some of it is there at the picture's size, too.
 func TestDetectRescaled(t *testing.T) {
 	v, s, projection := sight(t, true)
 	other, _, _ := sight(t, false)
@@ -197,17 +198,23 @@ func TestDetectRescaled(t *testing.T) {
 	r.Look(v.Picture, s, projection)
 	r.LearnAnew(&v.Reference, 2)
 	r.background[1] = r.background[0]
-	for _, rescaled := range []bool{true, false} {
-		p, units := other.Picture, v.Unit
-		if !rescaled {
-			p, units = v.Picture, other.Unit
-		}
-		r.scales.Units = [][]float32{units}
-		found := belief.Detection{Rescaled: !rescaled}
-		o := life.Object{State: life.Occluded, Area: 9 * 36 / 4, X: 27, Y: 33, Unseen: 10}
-		r.Detect(p, []belief.Object{{Object: &o, Detection: &found}}, []*Sighting{v})
-		if slices.Max(found.Probability) < 0.5 || found.Rescaled != rescaled {
-			t.Errorf("probability %.2f, rescaled %t; want a detection, and %t", slices.Max(found.Probability), found.Rescaled, rescaled)
+	for _, tt := range []struct {
+		name               string
+		size, half         *Sighting // what is seen at the picture's size, and at half of it
+		unseen             int
+		detected, rescaled bool
+	}{
+		{"as large as it was", v, other, doublingFrames, true, false},
+		{"twice as large", other, v, doublingFrames, true, true},
+		{"twice as large a moment later", other, v, doublingFrames - 1, false, false},
+		{"twice as large a moment later, and seen at both sizes", v, v, 1, true, true},
+	} {
+		r.scales.Units = [][]float32{tt.half.Unit}
+		found := belief.Detection{Rescaled: !tt.rescaled}
+		o := life.Object{State: life.Occluded, Area: 9 * 36 / 16, X: 27, Y: 33, Unseen: tt.unseen}
+		r.Detect(tt.size.Picture, []belief.Object{{Object: &o, Detection: &found}}, []*Sighting{v})
+		if most := slices.Max(found.Probability); most >= 0.5 != tt.detected || tt.detected && found.Rescaled != tt.rescaled {
+			t.Errorf("%s: probability %.2f, rescaled %t; want a detection %t, rescaled %t", tt.name, most, found.Rescaled, tt.detected, tt.rescaled)
 		}
 	}
 }
