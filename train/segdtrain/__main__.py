@@ -1,7 +1,8 @@
-"""Trains a network: python -m segdtrain --data FOLDER --out FOLDER [--name segd-s64] [--steps 1000].
+"""Trains a network: python -m segdtrain --data FOLDER --out FOLDER [--name segd-s64] [--steps 1000] [--runs 3].
 
-All that it makes is in the folder: checkpoint.pt, from which it goes on when it is started again with the same arguments;
-start.pt, what was begun with; loss.csv and loss.png; and at the end NAME.onnx, NAME.md and network.pt.
+All that it makes is in the folder: start.pt, what was begun with; of each run, in a folder of its own, checkpoint.pt, from which
+it goes on when it is started again with the same arguments, loss.csv and loss.png; and at the end NAME.onnx, NAME.md and network.pt,
+the mean of what the runs made.
 """
 import argparse
 import copy
@@ -34,7 +35,8 @@ def arguments(argv):
     p.add_argument("--steps", type=int, default=1000)
     p.add_argument("--batch", type=int, default=10, help="crops a step")
     p.add_argument("--rate", type=float, default=5e-4, help="learning rate at its highest")
-    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--seed", type=int, default=1, help="of the first run, and of those after it one more each")
+    p.add_argument("--runs", type=int, default=3, help="from one beginning; the mean of their weights is written")
     p.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     p.add_argument("--threads", type=int, default=0, help="of the processor (default one a core)")
     p.add_argument("--nanodet", default=NANODET, help="segd's nanodet-m.onnx, whose backbone is begun with")
@@ -44,15 +46,15 @@ def arguments(argv):
         p.add_argument(f"--{name}", type=float, default=weight, help="weight of that demand")
     p.add_argument("--fit-batches", type=int, default=40, help="batches that the first projection is fitted to")
     args = p.parse_args(argv)
-    if args.steps < 1 or args.batch < 1:
-        p.error("--steps and --batch are at least 1")
+    if args.steps < 1 or args.batch < 1 or args.runs < 1:
+        p.error("--steps, --batch and --runs are at least 1")
     if not 0 <= args.keep_start <= 1:
         p.error(f"--keep-start {args.keep_start}: 0 to 1")
     return args
 
 
 # What has to be the same for a run to be gone on with.
-SAME = ("name", "steps", "batch", "rate", "seed", "distillation", "correspondence", "regions", "classifier", "start")
+SAME = ("name", "steps", "batch", "rate", "distillation", "correspondence", "regions", "classifier", "start")
 
 
 class Batches:
@@ -129,18 +131,30 @@ def main(argv=None):
         torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
     pictures = data.find(args.data)
-    batches = Batches(pictures, args.seed, SIZE, args.batch, args.device)
-    weights = objective.Weights(args.distillation, args.correspondence, args.regions, args.classifier)
-    net = begin(args, batches)
-    first = copy.deepcopy(net).requires_grad_(False)
-    score = objective.Objective(first, weights)
-    optimiser = torch.optim.AdamW(net.parameters(), lr=args.rate, weight_decay=1e-4)
-    run = Run(args, net, optimiser)
-    run.resume()
-    torch.manual_seed(args.seed + run.step)
+    first = begin(args, Batches(pictures, args.seed, SIZE, args.batch, args.device))
     stop = []
     for s in (signal.SIGINT, signal.SIGTERM):
         signal.signal(s, lambda *_: stop.append(1))
+    runs = []
+    for seed in range(args.seed, args.seed + args.runs):
+        runs.append(train(args, seed, pictures, first, stop))
+        if runs[-1].step < args.steps:
+            print(f"stopped after {runs[-1].step} of {args.steps} steps of run {len(runs)} of {args.runs}; the same command goes on", file=sys.stderr)
+            return 1
+    finish(args, first, pictures, runs)
+    return 0
+
+
+def train(args, seed, pictures, first, stop):
+    """A run from what first has, until it is done or there is something in stop."""
+    batches = Batches(pictures, seed, SIZE, args.batch, args.device)
+    net = copy.deepcopy(first).requires_grad_(True)
+    weights = objective.Weights(args.distillation, args.correspondence, args.regions, args.classifier)
+    score = objective.Objective(first.requires_grad_(False), weights)
+    optimiser = torch.optim.AdamW(net.parameters(), lr=args.rate, weight_decay=1e-4)
+    run = Run(args, seed, net, optimiser)
+    run.resume()
+    torch.manual_seed(seed + run.step)
     while run.step < args.steps and not stop:
         for group in optimiser.param_groups:
             group["lr"] = rate(args, run.step)
@@ -152,23 +166,27 @@ def main(argv=None):
         run.done(shown)
     run.save()
     run.curves()
-    if run.step < args.steps:
-        print(f"stopped after {run.step} of {args.steps} steps; the same command goes on", file=sys.stderr)
-        return 1
-    finish(args, net, first, pictures, run)
-    return 0
+    return run
 
 
-def finish(args, net, first, pictures, run):
+def finish(args, first, pictures, runs):
     """Writes the network for segd, checked in what will compute it, and its card."""
-    net.load_state_dict(between(net.state_dict(), first.state_dict(), args.keep_start))
+    net = copy.deepcopy(first)
+    trained = mean([run.net.state_dict() for run in runs])
+    net.load_state_dict(between(trained, first.state_dict(), args.keep_start))
     net.cpu()
     onnx = os.path.join(args.out, args.name + ".onnx")
     apart = export.write(net, onnx)
     save(net, os.path.join(args.out, "network.pt"))
     path = os.path.join(args.out, args.name + ".md")
-    card.write(path, args, net, pictures, run, onnx, apart)
+    card.write(path, args, net, pictures, runs, onnx, apart)
     print(f"{onnx} and {path}: OpenCV and ONNX Runtime differ from PyTorch by {apart} at most", file=sys.stderr)
+
+
+def mean(weights):
+    """The mean of several runs' weights, which is as good as the best of them where they were begun with the same (Wortsman
+    et al., Model soups, ICML 2022)."""
+    return {k: torch.stack([w[k] for w in weights]).mean(0) for k in weights[0]}
 
 
 def between(trained, first, share):
@@ -178,28 +196,31 @@ def between(trained, first, share):
 
 
 class Run:
-    """How far a training is, and what it has been like."""
+    """How far a run is, and what it has been like."""
 
-    def __init__(self, args, net, optimiser):
+    def __init__(self, args, seed, net, optimiser):
         self.args, self.net, self.optimiser = args, net, optimiser
+        self.same = {k: getattr(args, k) for k in SAME} | {"seed": seed}
+        self.folder = os.path.join(args.out, f"seed-{seed}")
+        os.makedirs(self.folder, exist_ok=True)
         self.step, self.seconds, self.history, self.mean = 0, 0.0, [], {}
         self.began = self.told = time.monotonic()
         self.told_step = 0
-        self.path = os.path.join(args.out, "checkpoint.pt")
+        self.path = os.path.join(self.folder, "checkpoint.pt")
 
     def resume(self):
         if not os.path.exists(self.path):
             return
         c = torch.load(self.path, map_location=self.args.device, weights_only=False)
-        ours = {k: getattr(self.args, k) for k in SAME}
-        differ = {k: (c["arguments"][k], v) for k, v in ours.items() if c["arguments"][k] != v}
+        differ = {k: (c["arguments"][k], v) for k, v in self.same.items() if c["arguments"][k] != v}
         if differ:
             raise SystemExit(f"{self.path} is of another training: " + ", ".join(f"--{k} {a}, now {b}" for k, (a, b) in differ.items()) + "; another --out begins anew")
         self.net.load_state_dict(c["network"])
         self.optimiser.load_state_dict(c["optimiser"])
         self.step, self.seconds, self.history, self.mean = c["step"], c["seconds"], c["history"], c["mean"]
         self.told_step = self.step
-        print(f"going on after step {self.step}", file=sys.stderr)
+        if self.step < self.args.steps:
+            print(f"{self.folder}: going on after step {self.step}", file=sys.stderr)
 
     def save(self):
         now = time.monotonic()
@@ -208,7 +229,7 @@ class Run:
         write(
             dict(
                 network=self.net.state_dict(), optimiser=self.optimiser.state_dict(), step=self.step, seconds=self.seconds,
-                history=self.history, mean=self.mean, arguments={k: getattr(self.args, k) for k in SAME},
+                history=self.history, mean=self.mean, arguments=self.same,
             ),
             self.path,
         )
@@ -229,13 +250,13 @@ class Run:
         self.told, self.told_step = now, self.step
         left = (self.args.steps - self.step) * a_step / 60
         print(
-            f"step {self.step} of {self.args.steps}, {left:.0f} min left: " + ", ".join(f"{k} {v:.4f}" for k, v in self.mean.items()),
+            f"seed {self.same['seed']}, step {self.step} of {self.args.steps}, {left:.0f} min left: " + ", ".join(f"{k} {v:.4f}" for k, v in self.mean.items()),
             file=sys.stderr, flush=True,
         )
 
     def curves(self):
         names = sorted({k for _, m in self.history for k in m})
-        with open(os.path.join(self.args.out, "loss.csv"), "w", newline="", encoding="utf-8") as f:
+        with open(os.path.join(self.folder, "loss.csv"), "w", newline="", encoding="utf-8") as f:
             w = csv.writer(f)
             w.writerow(["step", *names])
             for step, m in self.history:
@@ -252,7 +273,7 @@ class Run:
             axis.set_title(k)
             axis.set_xlabel("step")
         figure.tight_layout()
-        figure.savefig(os.path.join(self.args.out, "loss.png"))
+        figure.savefig(os.path.join(self.folder, "loss.png"))
         pyplot.close(figure)
 
 

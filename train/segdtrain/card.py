@@ -5,11 +5,12 @@ import subprocess
 import time
 
 
-def write(path, args, net, pictures, run, onnx, apart):
+def write(path, args, net, pictures, runs, onnx, apart):
     with open(onnx, "rb") as f:
         content = f.read()
     parameters = sum(p.numel() for p in net.parameters())
-    last = run.history[-1][1] if run.history else {}
+    last = [run.history[-1][1] for run in runs]
+    seeds = ", ".join(str(args.seed + k) for k in range(args.runs))
     rows = [
         ("input `image`", "1×3×H×W float32, **BGR**, (x − (103.53, 116.28, 123.675)) / 57.375, x in 0…255; H and W any multiples of 32"),
         ("output `features`", f"1×{net.shape.channels}×H/4×W/4 float32; cell (i, j) is of input pixel (4i+1.5, 4j+1.5)"),
@@ -19,10 +20,10 @@ def write(path, args, net, pictures, run, onnx, apart):
         ("checked", f"OpenCV 4.6 and ONNX Runtime against PyTorch, three sizes: largest difference {apart:.1g}"),
         ("trained on", "; ".join(f"{len(v):,} {k}" for k, v in pictures.items.items())),
         ("begun with", args.start or "the backbone of NanoDet-m (RangiLyu, Apache-2.0), trained on COCO, and the leading principal components of its stages"),
-        ("steps", f"{run.step:,} of {args.batch} crops of 256², twice each; seed {args.seed}, learning rate {args.rate:g} to 0 by a cosine"),
+        ("steps", f"{args.steps:,} of {args.batch} crops of 256², twice each, learning rate {args.rate:g} to 0 by a cosine; the mean of the weights of runs with seed {seeds}"),
         ("weights of the demands", ", ".join(f"{k} {getattr(args, k):g}" for k in ("distillation", "correspondence", "regions", "classifier"))),
-        ("at the end", ", ".join(f"{k} {v:.3f}" for k, v in sorted(last.items()))),
-        ("took", f"{run.seconds / 3600:.1f} h on {args.device}, made {time.strftime('%Y-%m-%d')}"),
+        ("at the end", ", ".join(f"{k} {sum(l[k] for l in last) / len(last):.3f}" for k in sorted(last[0]))),
+        ("took", f"{sum(run.seconds for run in runs) / 3600:.1f} h on {args.device}, made {time.strftime('%Y-%m-%d')}"),
         ("licence", "Apache-2.0, like the project"),
     ]
     sums = "\n".join(f"| {name} | `{sum_}` |" for name, sum_ in sorted(pictures.checksums.items()))

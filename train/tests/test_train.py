@@ -207,14 +207,14 @@ def test_gradient_reaches_the_network(pictures):
 
 def test_ten_steps(pictures, tmp_path):
     """A training that is stopped and gone on with ends where one that was not does; what it makes is taken by OpenCV."""
-    common = ["--data", str(pictures), "--batch", "2", "--threads", "1", "--fit-batches", "2"]
+    common = ["--data", str(pictures), "--batch", "2", "--threads", "1", "--fit-batches", "2", "--runs", "2"]
     whole, halves = tmp_path / "whole", tmp_path / "halves"
     assert train.main([*common, "--out", str(whole), "--steps", "10"]) == 0
     stopping = train.Run.done
 
     def stop_after_five(run, shown):
         stopping(run, shown)
-        if run.step == 5:
+        if run.step == 5 and run.same["seed"] == 2:
             os.kill(os.getpid(), 15)
 
     train.Run.done = stop_after_five
@@ -226,7 +226,11 @@ def test_ten_steps(pictures, tmp_path):
     a, b = (torch.load(f / "network.pt")["network"] for f in (whole, halves))
     for k in a:
         assert torch.allclose(a[k].float(), b[k].float(), atol=1e-5), k
-    for name in ("segd-s64.onnx", "segd-s64.md", "loss.csv", "loss.png"):
+    runs = [torch.load(whole / f"seed-{seed}" / "checkpoint.pt", weights_only=False)["network"] for seed in (1, 2)]
+    for k in a:
+        assert torch.allclose(a[k], (runs[0][k] + runs[1][k]) / 2, atol=1e-6), k
+    assert not torch.equal(runs[0]["lateral.0.weight"], runs[1]["lateral.0.weight"])
+    for name in ("segd-s64.onnx", "segd-s64.md", "seed-1/loss.csv", "seed-2/loss.png"):
         assert (whole / name).stat().st_size > 0
     text = (whole / "segd-s64.md").read_text()
     assert "SHA-256" in text and "4 regions" in text
@@ -238,7 +242,7 @@ def test_keeps_of_the_start_what_is_asked(pictures, tmp_path):
     net = network.Network(network.SHAPES["segd-s64"])
     given = tmp_path / "given.pt"
     train.save(net, str(given))
-    command = ["--data", str(pictures), "--batch", "2", "--threads", "1", "--steps", "1", "--start", str(given)]
+    command = ["--data", str(pictures), "--batch", "2", "--threads", "1", "--steps", "1", "--runs", "1", "--start", str(given)]
     made = {}
     for share in ("0", "0.5", "1"):
         out = tmp_path / share
