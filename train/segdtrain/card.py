@@ -22,7 +22,7 @@ def write(path, args, net, pictures, runs, onnx, apart):
         ("begun with", args.start or "the backbone of NanoDet-m (RangiLyu, Apache-2.0), trained on COCO, and the leading principal components of its stages"),
         ("steps", f"{args.steps:,} of {args.batch} crops of 256², twice each, learning rate {args.rate:g} to 0 by a cosine; the mean of the weights of runs with seed {seeds}"),
         ("weights of the demands", ", ".join(f"{k} {getattr(args, k):g}" for k in ("distillation", "correspondence", "regions", "classifier"))),
-        ("at the end", ", ".join(f"{k} {sum(l[k] for l in last) / len(last):.3f}" for k in sorted(last[0]))),
+        ("at the end", ", ".join(f"{k} {sum(l[k] for l in last) / len(last):.3f}" for k in sorted(set.intersection(*map(set, last))))),
         ("took", f"{sum(run.seconds for run in runs) / 3600:.1f} h on {args.device}, made {time.strftime('%Y-%m-%d')}"),
         ("licence", "Apache-2.0, like the project"),
     ]
