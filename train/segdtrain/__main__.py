@@ -136,8 +136,8 @@ def main(argv=None):
     for s in (signal.SIGINT, signal.SIGTERM):
         signal.signal(s, lambda *_: stop.append(1))
     runs = []
-    for seed in range(args.seed, args.seed + args.runs):
-        runs.append(train(args, seed, pictures, first, stop))
+    for k in range(args.runs):
+        runs.append(train(args, k, pictures, first, stop))
         if runs[-1].step < args.steps:
             print(f"stopped after {runs[-1].step} of {args.steps} steps of run {len(runs)} of {args.runs}; the same command goes on", file=sys.stderr)
             return 1
@@ -145,14 +145,15 @@ def main(argv=None):
     return 0
 
 
-def train(args, seed, pictures, first, stop):
-    """A run from what first has, until it is done or there is something in stop."""
+def train(args, k, pictures, first, stop):
+    """Run k, from what first has, until it is done or there is something in stop."""
+    seed = args.seed + k
     batches = Batches(pictures, seed, SIZE, args.batch, args.device)
     net = copy.deepcopy(first).requires_grad_(True)
     weights = objective.Weights(args.distillation, args.correspondence, args.regions, args.classifier)
     score = objective.Objective(first.requires_grad_(False), weights)
     optimiser = torch.optim.AdamW(net.parameters(), lr=args.rate, weight_decay=1e-4)
-    run = Run(args, seed, net, optimiser)
+    run = Run(args, k, seed, net, optimiser)
     run.resume()
     torch.manual_seed(seed + run.step)
     while run.step < args.steps and not stop:
@@ -184,8 +185,8 @@ def finish(args, first, pictures, runs):
 
 
 def mean(weights):
-    """The mean of several runs' weights, which is as good as the best of them where they were begun with the same (Wortsman
-    et al., Model soups, ICML 2022)."""
+    """The mean of several runs' weights, which makes sense where they were begun with the same (Wortsman et al., Model soups,
+    ICML 2022)."""
     return {k: torch.stack([w[k] for w in weights]).mean(0) for k in weights[0]}
 
 
@@ -198,10 +199,10 @@ def between(trained, first, share):
 class Run:
     """How far a run is, and what it has been like."""
 
-    def __init__(self, args, seed, net, optimiser):
-        self.args, self.net, self.optimiser = args, net, optimiser
-        self.same = {k: getattr(args, k) for k in SAME} | {"seed": seed}
-        self.folder = os.path.join(args.out, f"seed-{seed}")
+    def __init__(self, args, k, seed, net, optimiser):
+        self.args, self.seed, self.net, self.optimiser = args, seed, net, optimiser
+        self.same = {name: getattr(args, name) for name in SAME} | {"seed": seed}
+        self.folder = os.path.join(args.out, f"run-{k + 1}")
         os.makedirs(self.folder, exist_ok=True)
         self.step, self.seconds, self.history, self.mean = 0, 0.0, [], {}
         self.began = self.told = time.monotonic()
@@ -250,7 +251,7 @@ class Run:
         self.told, self.told_step = now, self.step
         left = (self.args.steps - self.step) * a_step / 60
         print(
-            f"seed {self.same['seed']}, step {self.step} of {self.args.steps}, {left:.0f} min left: " + ", ".join(f"{k} {v:.4f}" for k, v in self.mean.items()),
+            f"seed {self.seed}, step {self.step} of {self.args.steps}, {left:.0f} min left: " + ", ".join(f"{k} {v:.4f}" for k, v in self.mean.items()),
             file=sys.stderr, flush=True,
         )
 

@@ -10,7 +10,7 @@ def write(path, args, net, pictures, runs, onnx, apart):
         content = f.read()
     parameters = sum(p.numel() for p in net.parameters())
     last = [run.history[-1][1] for run in runs]
-    seeds = ", ".join(str(args.seed + k) for k in range(args.runs))
+    seeds = ", ".join(str(run.seed) for run in runs)
     rows = [
         ("input `image`", "1×3×H×W float32, **BGR**, (x − (103.53, 116.28, 123.675)) / 57.375, x in 0…255; H and W any multiples of 32"),
         ("output `features`", f"1×{net.shape.channels}×H/4×W/4 float32; cell (i, j) is of input pixel (4i+1.5, 4j+1.5)"),

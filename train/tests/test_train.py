@@ -214,7 +214,7 @@ def test_ten_steps(pictures, tmp_path):
 
     def stop_after_five(run, shown):
         stopping(run, shown)
-        if run.step == 5 and run.same["seed"] == 2:
+        if run.step == 5 and run.seed == 2:
             os.kill(os.getpid(), 15)
 
     train.Run.done = stop_after_five
@@ -226,16 +226,18 @@ def test_ten_steps(pictures, tmp_path):
     a, b = (torch.load(f / "network.pt")["network"] for f in (whole, halves))
     for k in a:
         assert torch.allclose(a[k].float(), b[k].float(), atol=1e-5), k
-    runs = [torch.load(whole / f"seed-{seed}" / "checkpoint.pt", weights_only=False)["network"] for seed in (1, 2)]
+    runs = [torch.load(whole / f"run-{k}" / "checkpoint.pt", weights_only=False)["network"] for k in (1, 2)]
     for k in a:
         assert torch.allclose(a[k], (runs[0][k] + runs[1][k]) / 2, atol=1e-6), k
     assert not torch.equal(runs[0]["lateral.0.weight"], runs[1]["lateral.0.weight"])
-    for name in ("segd-s64.onnx", "segd-s64.md", "seed-1/loss.csv", "seed-2/loss.png"):
+    for name in ("segd-s64.onnx", "segd-s64.md", "run-1/loss.csv", "run-2/loss.png"):
         assert (whole / name).stat().st_size > 0
     text = (whole / "segd-s64.md").read_text()
     assert "SHA-256" in text and "4 regions" in text
     with pytest.raises(SystemExit, match="another training: --steps 10, now 11"):
         train.main([*common, "--out", str(whole), "--steps", "11"])
+    with pytest.raises(SystemExit, match="another training: --seed 1, now 5"):
+        train.main([*common, "--out", str(whole), "--steps", "10", "--seed", "5"])
 
 
 def test_keeps_of_the_start_what_is_asked(pictures, tmp_path):
