@@ -40,7 +40,7 @@ const (
 	learnEvery = 4
 	// For how many of the camera's frames an object has to be out of sight before it may come back twice as large
 	// across with nothing of it seen as large as it was; for twice as many, four times as large. Half a second:
-	// without, bmx-trees' rider is a wall in his colours two frames after a tree hid him (J .528 for .575).
+	// without, bmx-trees' rider is a wall in his colours two frames after a tree hid him (J .537 for .557).
 	doublingFrames = 12
 	// What is lost is sought at other sizes once in coarseEvery frames of the camera
 	// only: it may be for long, and the other frames take a third less time.
@@ -186,7 +186,12 @@ func (r *Recall) Detect(p *picture.Picture, objects []belief.Object, annotated [
 			// What is larger than it should be at this size may be so at the next.
 			share := min(1, r.largestPiece(p)/(o.Area*math.Pow(4, float64(size))))
 			if size == 0 {
-				r.keepOwn(share >= detectShare)
+				r.own = scratch.Zero(r.own, p.N)
+				if share >= detectShare {
+					for _, i := range r.largest {
+						r.own[i] = true
+					}
+				}
 			} else if soon(o, size) && !r.bornOut() {
 				continue // something else that is larger and like it
 			}
@@ -203,14 +208,6 @@ func (r *Recall) Detect(p *picture.Picture, objects []belief.Object, annotated [
 				o.Probability[i] = 0
 			}
 		}
-	}
-}
-
-// keepOwn sets own: the largest piece, if that is enough to be the object.
-func (r *Recall) keepOwn(enough bool) {
-	r.own = scratch.Zero(r.own, len(r.probability))
-	for _, i := range r.largest {
-		r.own[i] = enough
 	}
 }
 

@@ -198,20 +198,41 @@ func TestDetectRescaled(t *testing.T) {
 	r.Look(v.Picture, s, projection)
 	r.LearnAnew(&v.Reference, 2)
 	r.background[1] = r.background[0]
+	// One superpixel of the object, which is too little to be it.
+	part := *other
+	few := *other.Picture
+	few.Unit = slices.Clone(other.Unit)
+	part.Picture = &few
+	for slot, i := range v.Grid.Order {
+		if v.Soft[2*i+1] > 0.5 {
+			copy(few.UnitAt(slot), v.UnitAt(slot))
+			break
+		}
+	}
+	const small, large = 9 * 36 / 16, 2 * 9 * 36
 	for _, tt := range []struct {
 		name               string
 		size, half         *Sighting // what is seen at the picture's size, and at half of it
+		area               float64
 		unseen             int
+		back, was          bool // whether it came back just now, and rescaled
 		detected, rescaled bool
 	}{
-		{"as large as it was", v, other, doublingFrames, true, false},
-		{"twice as large", other, v, doublingFrames, true, true},
-		{"twice as large a moment later", other, v, doublingFrames - 1, false, false},
-		{"twice as large a moment later, and seen at both sizes", v, v, 1, true, true},
+		{"as large as it was", v, other, small, doublingFrames, false, true, true, false},
+		{"twice as large", other, v, small, doublingFrames, false, false, true, true},
+		{"twice as large a moment later", other, v, small, doublingFrames - 1, false, false, false, false},
+		{"twice as large a moment later, and seen at both sizes", v, v, small, 1, false, false, true, true},
+		{"twice as large a moment later, and too little of it at its own", &part, v, large, 1, false, false, false, false},
+		{"the same, later", &part, v, large, doublingFrames, false, false, true, true},
+		{"back as it was, and larger", other, v, small, doublingFrames, true, false, false, false},
+		{"back larger", other, v, small, doublingFrames, true, true, true, true},
 	} {
 		r.scales.Units = [][]float32{tt.half.Unit}
-		found := belief.Detection{Rescaled: !tt.rescaled}
-		o := life.Object{State: life.Occluded, Area: 9 * 36 / 16, X: 27, Y: 33, Unseen: tt.unseen}
+		found := belief.Detection{Rescaled: tt.was}
+		o := life.Object{State: life.Occluded, Area: tt.area, X: 27, Y: 33, Unseen: tt.unseen}
+		if tt.back {
+			o.Observe(life.Sight{Area: int(tt.area), X: o.X, Y: o.Y}, false, 1, 50)
+		}
 		r.Detect(tt.size.Picture, []belief.Object{{Object: &o, Detection: &found}}, []*Sighting{v})
 		if most := slices.Max(found.Probability); most >= 0.5 != tt.detected || tt.detected && found.Rescaled != tt.rescaled {
 			t.Errorf("%s: probability %.2f, rescaled %t; want a detection %t, rescaled %t", tt.name, most, found.Rescaled, tt.detected, tt.rescaled)
