@@ -6,6 +6,7 @@ import (
 	"image"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -62,6 +63,9 @@ func loadLibrary(path string) error {
 	default:
 		return fmt.Errorf("%s: this process has loaded %s already", path, loaded.library)
 	}
+	// Why a library does not load is told to the thread that tried, and the package asks in a call of its own.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	ort.SetSharedLibraryPath(path)
 	if err := ort.InitializeEnvironment(ort.WithLogLevelFatal()); err != nil {
 		return err
