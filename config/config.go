@@ -255,7 +255,7 @@ type Model struct {
 	// Taps are the names of the layers to read. Default the model's outputs.
 	Taps []string `yaml:"taps"`
 	// ShortSide scales the picture before the network so that its shorter side
-	// is about this many pixels, 32 to 4096. Default 480.
+	// is about this many pixels, 32 to 4096. Default 544.
 	ShortSide int `yaml:"short_side"`
 	// Mean and Std, three numbers each in the model's channel order, normalise the
 	// input to (v−mean)/std, v in 0…255. Default those of the model in the binary.
@@ -469,7 +469,7 @@ const (
 	DefaultViewers     = 64
 	DefaultWHIPAddr    = "127.0.0.1:8189"
 	DefaultNATSAddr    = "127.0.0.1:4222"
-	DefaultShortSide   = 480
+	DefaultShortSide   = 544
 	DefaultSuperpixels = 2000
 	DefaultBudgetMS    = 50
 	DefaultSlowMS      = 500

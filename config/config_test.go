@@ -28,7 +28,7 @@ func TestDefaults(t *testing.T) {
 		WHIP:        config.WHIP{Addr: "127.0.0.1:8189", SecondPublisher: "refuse"},
 		NATS:        config.NATS{Addr: "127.0.0.1:4222", Sync: "interval", Format: "protobuf", Duplicates: "refuse", Replicas: 1},
 		Fleet:       config.Fleet{TTL: "2s"},
-		Model:       config.Model{ShortSide: 480, Device: "auto", BatchWait: "2ms", Engine: "auto"},
+		Model:       config.Model{ShortSide: 544, Device: "auto", BatchWait: "2ms", Engine: "auto"},
 		Log:         config.Log{Level: "info", Format: "text", SlowMS: 500},
 		Superpixels: 2000,
 		Tracker:     config.Tracker{BudgetMS: 50},

@@ -3,7 +3,7 @@ package onvif
 import "math"
 
 // DefaultShortSide is model.short_side's: what the network sees of a picture.
-const DefaultShortSide = 480
+const DefaultShortSide = 544
 
 // Frames a second that segd makes use of.
 const minFPS, maxFPS = 10, 25

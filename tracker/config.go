@@ -59,7 +59,7 @@ type Config struct {
 	History int
 
 	Links        int     // most similar superpixels looked up in each frame; 0 = 5
-	Radius       float64 // search radius in the latest frames, larger after dropped ones; 0 = 0.1
+	Radius       float64 // search radius in the latest frames, larger after dropped ones; 0 = 0.14
 	AnchorRadius float64 // search radius in annotated frames; 0 = 0.15
 	Temperature  float64 // of the links' weights in cosine; 0 = 0.07
 	AnchorWeight float64 // votes of an annotated frame against a latest one; 0 = 4
@@ -111,7 +111,7 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.Anchors, 8)
 	setDefault(&c.Memory, new(6))
 	setDefault(&c.Links, 5)
-	setDefault(&c.Radius, 0.1)
+	setDefault(&c.Radius, 0.14)
 	setDefault(&c.AnchorRadius, 0.15)
 	setDefault(&c.Temperature, 0.07)
 	setDefault(&c.AnchorWeight, 4)

@@ -30,7 +30,7 @@ const (
 	// them.
 	windowFrames = 6
 	// networkSide is how large the network sees the shorter side of a whole picture, about.
-	networkSide = 480
+	networkSide = 544
 	// Windows measure multiples of windowStep pixels of what the network sees, as far as the
 	// picture goes, so that one that stays where it is has its superpixels where they were.
 	windowStep = 16

@@ -15,7 +15,7 @@ const (
 	// features that usual backbones have.
 	sizeStep = 32
 	// DefaultShortSide is Options.ShortSide's default.
-	DefaultShortSide = 480
+	DefaultShortSide = 544
 	// maxSide bounds input sides and, beyond any sense, tensor dimensions.
 	maxSide = 1 << 15
 	// maxScale bounds how small, and how large, a model is shown an image.
