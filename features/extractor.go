@@ -85,6 +85,8 @@ type Extractor struct {
 	crops   []Crop
 	fine    []Region // of a patch
 	pool    pooler
+	light   lightMeter
+	shown   Exposure    // to the model
 	size    image.Point // of the image that the memory above is for
 
 	// The image the model is looking at while superpixels grow, and what became of
@@ -141,6 +143,8 @@ type Plan struct {
 	Whole bool
 	// Fine is what is to be finer still; the first of several that overlap counts.
 	Fine []Region
+	// Light is an earlier picture's, by which the model is shown this one.
+	Light Light
 }
 
 // A Crop is a part of an image. Of what lies beyond the image there is nothing.
@@ -182,6 +186,8 @@ func (e *Extractor) Extract(dst *Scene, bgr []byte, width, height int, plan Plan
 		}
 	}
 	e.begin(dst, bgr, width, height)
+	dst.Exposure = e.light.exposure(&dst.Thumbnail, &plan.Light)
+	e.shown = dst.Exposure
 	e.segment(dst, bgr, plan)
 	if p := e.modelPanic; p != nil {
 		e.modelPanic = nil
@@ -387,7 +393,7 @@ func (e *Extractor) look(bgr []byte, width, height int, scale float64) error {
 	all := image.Rect(0, 0, width, height)
 	for k, c := range e.crops {
 		context := int(contextShare * float64(min(width, height)) / float64(c.Zoom))
-		view := View{Scale: scale * float64(c.Zoom)} // as large at the image's borders
+		view := View{Scale: scale * float64(c.Zoom), Exposure: e.shown} // as large at the image's borders
 		view.Min.X, view.Max.X = around(c.Min.X, c.Max.X, context, width)
 		view.Min.Y, view.Max.Y = around(c.Min.Y, c.Max.Y, context, height)
 		if view.Rectangle == all {

@@ -30,6 +30,8 @@ type Scene struct {
 	Patches []Patch
 	// Thumbnail is all of the image.
 	Thumbnail Thumbnail
+	// Exposure is how the model was shown the image.
+	Exposure Exposure
 	// N counts superpixels, D the columns of X.
 	N, D int
 	// X is N×D: the model's channels averaged over the superpixel, map by map in
@@ -155,4 +157,6 @@ type View struct {
 	image.Rectangle // of the image; empty: all of it
 	// Scale is how large it is shown beside how large all of an image usually is; 0: 1.
 	Scale float64
+	// Exposure is what becomes of its bytes before.
+	Exposure Exposure
 }

@@ -50,6 +50,9 @@
 // background. A plan is made of the last frame; where a scene was planned before somebody marked
 // what is in it, Step has it made again.
 //
+// Plans also say in what light the last frame was, and the network is shown the next one as if it were in that
+// ([features.Light]): its features change with the light more than anything else does.
+//
 // What was marked on a picture of another time, before a restart, is looked for in the same
 // way: see [Tracker.Recall].
 //

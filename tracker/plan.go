@@ -60,7 +60,8 @@ func (t *Tracker) Plan(plan features.Plan) features.Plan { return t.plan(plan, t
 
 // plan is Plan of a scene that comes elapsed frames of the camera after the last one.
 func (t *Tracker) plan(plan features.Plan, elapsed int) features.Plan {
-	p := planner{size: t.size, dropped: min(max(0, elapsed-1), windowFrames), Plan: features.Plan{Crops: plan.Crops[:0], Fine: plan.Fine[:0]}}
+	p := planner{size: t.size, dropped: min(max(0, elapsed-1), windowFrames), Plan: features.Plan{Crops: plan.Crops[:0], Fine: plan.Fine[:0], Light: plan.Light}}
+	p.Light.Copy(&t.light)
 	var swept []int // zooms
 	for k := range t.objects.all {
 		o := &t.objects.all[k]

@@ -34,6 +34,7 @@ type Tracker struct {
 	fresh    int            // for how many pictures everything is looked at
 	remade   features.Scene // in place of one that was planned too early
 	elapsed  int            // frames of the camera that the newest came after the one before it
+	light    features.Light // of the newest scene that shows objects
 	past     past.History
 	affinity belief.Affinity
 	recall   recall.Recall
@@ -174,6 +175,7 @@ func (t *Tracker) load(s *features.Scene) *frame {
 	p := t.frames.pictures.Make(s, t.projection, *t.cfg.Smooth)
 	t.recall.Look(p, s, t.projection)
 	t.elapsed = t.frames.elapsed(s.Seq)
+	t.light.Set(s)
 	return t.frames.load(p, t.objects.labels())
 }
 

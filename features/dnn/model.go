@@ -268,6 +268,7 @@ func (m *Model) Features(dst []features.Map, bgr []byte, width, height int, view
 		return nil, fmt.Errorf("features/dnn: the part %v of an image of %d×%d pixels", view.Rectangle, width, height)
 	}
 	show := m.show(width, height, view)
+	show.exposure = view.Exposure
 	if w, h := show.input.X, show.input.Y; w*h > maxInput {
 		return nil, fmt.Errorf("features/dnn: %v of an image of %d×%d pixels would be scaled to %d×%d; want at most %d pixels", show.Rectangle, width, height, w, h, maxInput)
 	}

@@ -163,6 +163,38 @@ func TestNormalisation(t *testing.T) {
 	}
 }
 
+// An exposure is as if the image had been exposed so, and only for the view that asks for it.
+func TestExposure(t *testing.T) {
+	bgr := noise(64, 64)
+	x := features.Exposure{Gain: 0.3, Gamma: -0.2}
+	exposed := make([]byte, len(bgr))
+	for i, v := range bgr {
+		exposed[i] = byte(math.Round(x.At(v)))
+	}
+	path := averager(64, 64).write(t)
+	for _, opt := range []Options{raw, {RGB: true, Std: raw.Std}} {
+		m := mustOpen(t, path, opt)
+		see := func(bgr []byte, x features.Exposure) []float32 {
+			t.Helper()
+			maps, err := m.Features(nil, bgr, 64, 64, features.View{Exposure: x})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return maps[0].Data
+		}
+		plain, want := see(bgr, features.Exposure{}), see(exposed, features.Exposure{})
+		got, again := see(bgr, x), see(bgr, features.Exposure{})
+		for i := range got {
+			if math.Abs(float64(got[i]-want[i])) > 0.5 { // what rounding the bytes makes of it
+				t.Fatalf("RGB %t: value %d is %v; want %v as of the exposed image", opt.RGB, i, got[i], want[i])
+			}
+			if again[i] != plain[i] {
+				t.Fatalf("RGB %t: value %d is %v after an exposure, %v before", opt.RGB, i, again[i], plain[i])
+			}
+		}
+	}
+}
+
 func TestOptions(t *testing.T) {
 	tests := []struct {
 		name string

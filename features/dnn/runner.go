@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"gocv.io/x/gocv"
+
+	"github.com/segd/segd/features"
 )
 
 // runner shows images to a network, which one of the engines computes. Any goroutine may use it,
@@ -22,7 +24,7 @@ type runner struct {
 	taps    []tap
 	// lut normalises a byte of each channel of the input, in the model's order; outside is what
 	// they are where the input shows nothing of the image.
-	lut     [inputChannels][256]float32
+	lut     lut
 	outside [inputChannels]float32
 
 	// cpu computes, or stands by where card does, which is nil without one.
@@ -36,6 +38,19 @@ type runner struct {
 	scalers scalers
 }
 
+// lut is what becomes of a byte of each channel.
+type lut [inputChannels][256]float32
+
+// expose makes l what becomes of a byte whose exposure x is. of is that of one as it is.
+func (l *lut) expose(of *lut, x features.Exposure) {
+	for v := range 256 {
+		shown := float32(x.At(byte(v)) / 255)
+		for c := range l {
+			l[c][v] = of[c][0] + shown*(of[c][255]-of[c][0])
+		}
+	}
+}
+
 // tap is a tensor that a network is run for.
 type tap struct {
 	name string // the layer's, as OpenCV calls it
@@ -47,6 +62,7 @@ type tap struct {
 type scaler struct {
 	image  gocv.Mat // BGR24
 	scaled gocv.Mat // at the input's size
+	lut    lut      // of an image that is not shown as it is
 }
 
 // scalers are those that nobody uses.
@@ -63,7 +79,7 @@ func (s *scalers) get() *scaler {
 		s.free = s.free[:n-1]
 		return in
 	}
-	return &scaler{gocv.NewMat(), gocv.NewMat()}
+	return &scaler{image: gocv.NewMat(), scaled: gocv.NewMat()}
 }
 
 func (s *scalers) put(in *scaler) {
@@ -109,6 +125,7 @@ type shown struct {
 	image.Rectangle
 	size, input image.Point
 	at          image.Point // where the input's upper left corner of it is
+	exposure    features.Exposure
 }
 
 // see shows the model an image and lets read have what it makes of it, among the images of a run.
@@ -177,9 +194,14 @@ func (r *runner) normalise(input []float32, bgr []byte, width int, s shown) erro
 		setAll(third, r.outside[2])
 	}
 	blue, green, red := first, second, third
-	lb, lg, lr := &r.lut[0], &r.lut[1], &r.lut[2]
+	by := &r.lut
+	if s.exposure != (features.Exposure{}) {
+		by = &in.lut
+		by.expose(&r.lut, s.exposure)
+	}
+	lb, lg, lr := &by[0], &by[1], &by[2]
 	if r.opt.RGB {
-		blue, red, lb, lr = third, first, &r.lut[2], &r.lut[0]
+		blue, red, lb, lr = third, first, &by[2], &by[0]
 	}
 	for y := range s.size.Y {
 		row := func(plane []float32) []float32 { return plane[(s.at.Y+y)*s.input.X+s.at.X:][:s.size.X] }

@@ -1,0 +1,160 @@
+package features
+
+import (
+	"image"
+	"math"
+	"testing"
+)
+
+// lit is an image in another light: its bytes v as 255·gain·(v/255)^gamma.
+func lit(bgr []byte, gain, gamma float64) []byte {
+	out := make([]byte, len(bgr))
+	for i, v := range bgr {
+		out[i] = byte(math.Round(min(255, 255*gain*math.Pow(float64(v)/255, gamma))))
+	}
+	return out
+}
+
+// viewedModel keeps how it was shown the last image.
+type viewedModel struct {
+	fixedModel
+	view View
+}
+
+func (m *viewedModel) Features(dst []Map, bgr []byte, w, h int, v View) ([]Map, error) {
+	m.view = v
+	return m.fixedModel.Features(dst, bgr, w, h, v)
+}
+
+// What stands still is shown as it was, whatever the light; the model is told, and so is who reads the scene.
+func TestExposureFollowsLight(t *testing.T) {
+	const w, h = 640, 360
+	bgr := gradientImage(w, h)
+	for i, v := range bgr { // nothing burns out, or is black
+		bgr[i] = 20 + v/2
+	}
+	for _, tt := range []struct{ gain, gamma, left float64 }{{1, 1, 0}, {1.3, 1, 0.03}, {0.7, 1, 0.03}, {1, 1.3, 0.15}, {1, 0.8, 0.15}, {1.2, 1.3, 0.3}, {0.8, 0.75, 0.45}} {
+		m := &viewedModel{fixedModel: fixedModel{maps: []Map{{Channels: 1, Height: 1, Width: 1, StrideX: w, StrideY: h, Data: []float32{1}}}}}
+		e, err := New(Config{Superpixels: 50}, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s Scene
+		see := func(bgr []byte, light Light) {
+			t.Helper()
+			if err := e.Extract(&s, bgr, w, h, Plan{Whole: true, Light: light}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		see(bgr, Light{})
+		if s.Exposure != (Exposure{}) || m.view.Exposure != (Exposure{}) {
+			t.Fatalf("the first picture is shown by %+v, %+v", s.Exposure, m.view.Exposure)
+		}
+		var light Light
+		light.Set(&s)
+		now := lit(bgr, tt.gain, tt.gamma)
+		see(now, light)
+		if s.Exposure != m.view.Exposure {
+			t.Errorf("light %v: the scene says %+v, the model saw %+v", tt, s.Exposure, m.view.Exposure)
+		}
+		off, before := 0.0, 0.0
+		for i, v := range bgr {
+			off += math.Abs(s.Exposure.At(now[i])-float64(v)) / float64(len(bgr))
+			before += math.Abs(float64(now[i])-float64(v)) / float64(len(bgr))
+		}
+		if t.Logf("light %v: %+v, %.2f levels off, %.2f as it is", tt, s.Exposure, off, before); off > tt.left*before {
+			t.Errorf("light %v: shown %.2f levels off by %+v; as it is %.2f, of which %v may be left", tt, off, s.Exposure, before, tt.left)
+		}
+		if err := e.Coarsen(&s, now); err != nil {
+			t.Fatal(err)
+		}
+		if m.view.Exposure != s.Exposure || m.view.Scale == 1 {
+			t.Errorf("smaller it is seen by %+v; want %+v", m.view, s.Exposure)
+		}
+		shown := s.Exposure
+		light.Set(&s)
+		see(now, light) // it stays so: most of the change stays, some is the scene's own by now
+		if want := shown.Gain * (1 - lightFades); math.Abs(s.Exposure.Gain-want) > 0.01 {
+			t.Errorf("light %v: then a gain of %.3f; want %.3f", tt, s.Exposure.Gain, want)
+		}
+	}
+}
+
+// Half of an image that another thing covers is no light, and neither is another image.
+func TestExposureOfOtherThings(t *testing.T) {
+	const w, h = 640, 360
+	bgr, _ := discsImage(w, h, 60, 5)
+	other, _ := discsImage(w, h, 60, 9)
+	var s Scene
+	s.Thumbnail.Set(bgr, w, h)
+	var light Light
+	light.Set(&s)
+	covered := append([]byte(nil), bgr...)
+	for y := range h {
+		for x := w * 2 / 3; x < w; x++ {
+			copy(covered[3*(y*w+x):][:3], []byte{210, 220, 230})
+		}
+	}
+	for name, tt := range map[string]struct {
+		bgr  []byte
+		most float64
+	}{"a third is white": {covered, 0.03}, "all is another thing": {other, 0.08}, "all is dark": {make([]byte, 3*w*h), 0}} {
+		s.Thumbnail.Set(tt.bgr, w, h)
+		var m lightMeter
+		x := m.exposure(&s.Thumbnail, &light)
+		if worst := math.Abs(math.Log(x.At(100) / 100)); worst > tt.most {
+			t.Errorf("%s: shown by %+v, %.3f off at 100; want %.3f at most", name, x, worst, tt.most)
+		}
+	}
+}
+
+// However the light changes a picture stays one.
+func TestExposureEnds(t *testing.T) {
+	var m lightMeter
+	var s Scene
+	bgr := noiseImage(128, 72, 1)
+	for i := range 200 {
+		var light Light
+		light.Set(&s)
+		s.Thumbnail.Set(lit(bgr, []float64{0.9, 0.3}[i%2], 1), 128, 72)
+		s.Exposure = m.exposure(&s.Thumbnail, &light)
+		if i%2 == 0 {
+			s.Exposure = Exposure{Gain: float64(i), Gamma: float64(i)} // of nobody's making
+		} else if math.Abs(s.Exposure.Gain) > mostGain || math.Abs(s.Exposure.Gamma) > mostGamma {
+			t.Fatalf("picture %d is shown by %+v", i, s.Exposure)
+		}
+	}
+	if x := (Exposure{Gain: 1}); x.At(255) != 255 || x.At(0) != 0 {
+		t.Errorf("black and white are %v and %v", x.At(0), x.At(255))
+	}
+}
+
+// Its memory is used again.
+func TestExposureAllocs(t *testing.T) {
+	var m lightMeter
+	var s Scene
+	s.Thumbnail.Set(noiseImage(640, 360, 1), 640, 360)
+	var light, copied Light
+	if n := testing.AllocsPerRun(10, func() {
+		light.Set(&s)
+		copied.Copy(&light)
+		m.exposure(&s.Thumbnail, &copied)
+	}); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+	if light.cols != 640/2/(320/lightSide) || image.Pt(light.cols, light.rows) != image.Pt(copied.cols, copied.rows) {
+		t.Errorf("%d×%d blocks, copied %d×%d", light.cols, light.rows, copied.cols, copied.rows)
+	}
+}
+
+func BenchmarkExposure(b *testing.B) {
+	var m lightMeter
+	var s Scene
+	bgr, _ := discsImage(854, 480, 60, 5)
+	s.Thumbnail.Set(bgr, 854, 480)
+	var light Light
+	for b.Loop() {
+		light.Set(&s)
+		m.exposure(&s.Thumbnail, &light)
+	}
+}
