@@ -37,6 +37,9 @@ const (
 	lightFades = 0.02
 	// Beyond these nothing is left to be shown.
 	mostGain, mostGamma = 2, 0.9
+	// mostSlope bounds how much more of a level's logarithm is change than level: of a negative it is
+	// anything.
+	mostSlope = 1
 )
 
 // Light is what a later picture's exposure is told by: an earlier picture, and how that was
@@ -171,7 +174,7 @@ func (m *lightMeter) change(now, earlier []float32) (offset, slope float64) {
 		xy += (x[k] - meanX) * (y[k] - meanY) / lightBins
 	}
 	// change = a + b·mean
-	b := xy / (xx + lightRidge)
+	b := min(max(xy/(xx+lightRidge), -mostSlope), mostSlope)
 	a := meanY - b*meanX
 	m.off = m.off[:0]
 	for _, p := range m.pairs {

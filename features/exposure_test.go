@@ -83,7 +83,7 @@ func TestExposureFollowsLight(t *testing.T) {
 	}
 }
 
-// Half of an image that another thing covers is no light, and neither is another image.
+// A third of an image that another thing covers is no light, and neither is another image.
 func TestExposureOfOtherThings(t *testing.T) {
 	const w, h = 640, 360
 	bgr, _ := discsImage(w, h, 60, 5)
@@ -129,6 +129,32 @@ func TestExposureEnds(t *testing.T) {
 	}
 	if x := (Exposure{Gain: 1}); x.At(255) != 255 || x.At(0) != 0 {
 		t.Errorf("black and white are %v and %v", x.At(0), x.At(255))
+	}
+}
+
+// Neither a negative nor a picture of one brightness leaves an exposure that is none, which the next
+// pictures would inherit.
+func TestExposureOfANegative(t *testing.T) {
+	const w, h = 640, 360
+	ramp, negative := make([]byte, 3*w*h), make([]byte, 3*w*h)
+	for i := range ramp {
+		v := i / 3 % w * 255 / w
+		ramp[i], negative[i] = byte(v), byte(60+(255-v)/3)
+	}
+	pictures := [][]byte{ramp, negative, constantImage(w, h)}
+	for i, before := range pictures {
+		for j, now := range pictures {
+			var s Scene
+			var light Light
+			var m lightMeter
+			s.Thumbnail.Set(before, w, h)
+			light.Set(&s)
+			s.Thumbnail.Set(now, w, h)
+			x := m.exposure(&s.Thumbnail, &light)
+			if !(math.Abs(x.Gain) <= mostGain && math.Abs(x.Gamma) <= mostGamma) {
+				t.Errorf("picture %d after %d is shown by %+v", j, i, x)
+			}
+		}
 	}
 }
 
