@@ -42,43 +42,33 @@ const (
 	mostSlope = 1
 )
 
-// Light is what a later picture's exposure is told by: an earlier picture, and how that was
-// shown. Of the zero Light a picture is shown as it is.
+// Light is that of a picture, and how the picture was shown: what a later one's exposure is told by. By
+// the zero Light a picture is shown as it is.
 type Light struct {
-	exposure   Exposure
+	Exposure   Exposure
 	cols, rows int
-	levels     []float32 // Cols×Rows, logarithms
-}
-
-// Set makes l that of s. It keeps nothing of s.
-func (l *Light) Set(s *Scene) {
-	l.exposure = s.Exposure
-	l.measure(&s.Thumbnail)
+	levels     []float32 // rows×cols, logarithms
 }
 
 // Copy makes l the same as from, in its own memory.
 func (l *Light) Copy(from *Light) {
-	l.exposure, l.cols, l.rows = from.exposure, from.cols, from.rows
+	l.Exposure, l.cols, l.rows = from.Exposure, from.cols, from.rows
 	l.levels = append(l.levels[:0], from.levels...)
 }
 
-// levelOf is the logarithm of the grey, as a share of white, of each L in LabUnits.
+// levelOf is the logarithm of the sRGB grey, as a share of white, of each L in LabUnits.
 var levelOf = func() (levels [100*LabUnit + 1]float32) {
-	grey := 0
 	for l := range levels {
-		for grey < 255 {
-			if next, _, _ := lab.at(byte(grey+1), byte(grey+1), byte(grey+1)); int(next) > l {
-				break
-			}
-			grey++
+		f := (float64(l)/LabUnit + 16) / 116
+		y := f * f * f
+		if y <= labEpsilon {
+			y = float64(l) / LabUnit / labKappa
 		}
-		from, _, _ := lab.at(byte(grey), byte(grey), byte(grey))
-		v := float64(grey)
-		if grey < 255 {
-			to, _, _ := lab.at(byte(grey+1), byte(grey+1), byte(grey+1))
-			v += float64(l-int(from)) / float64(to-from)
+		grey := 12.92 * y
+		if y > 0.0031308 {
+			grey = 1.055*math.Pow(y, 1/2.4) - 0.055
 		}
-		levels[l] = float32(math.Log(max(v, 1) / 255))
+		levels[l] = float32(math.Log(max(grey, 1./255)))
 	}
 	return levels
 }()
@@ -108,7 +98,6 @@ func (l *Light) measure(t *Thumbnail) {
 
 // lightMeter tells exposures. It holds the memory for it.
 type lightMeter struct {
-	now   Light
 	pairs []levelPair
 	off   []float64
 }
@@ -116,24 +105,21 @@ type lightMeter struct {
 // levelPair is a block in two pictures.
 type levelPair struct{ mean, change float64 }
 
-// exposure is how a picture is to be shown so that what stands still looks as in the earlier one.
-// Only what most blocks at a level agree on counts, and what is left of their differences says how
-// far they do: what moves, and what a panning camera brings, is no light.
-func (m *lightMeter) exposure(t *Thumbnail, earlier *Light) Exposure {
-	if len(earlier.levels) == 0 {
-		return Exposure{}
+// meter makes l the light of an image, and its exposure such that what stands still looks as in the
+// earlier one. Only what most blocks at a level agree on counts, and what is left of their differences says
+// how far they do: what moves, and what a panning camera brings, is no light.
+func (m *lightMeter) meter(l *Light, t *Thumbnail, earlier *Light) {
+	l.measure(t)
+	l.Exposure = Exposure{}
+	if l.cols != earlier.cols || l.rows != earlier.rows {
+		return
 	}
-	m.now.measure(t)
-	x := earlier.exposure
-	if m.now.cols == earlier.cols && m.now.rows == earlier.rows {
-		offset, slope := m.change(m.now.levels, earlier.levels)
-		// The earlier picture's level is offset + slope·level, and is shown as Gain + e^Gamma·that.
-		x.Gain += math.Exp(x.Gamma) * offset
-		x.Gamma += math.Log(slope)
-	}
-	x.Gain = min(max(x.Gain*(1-lightFades), -mostGain), mostGain)
-	x.Gamma = min(max(x.Gamma*(1-lightFades), -mostGamma), mostGamma)
-	return x
+	offset, slope := m.change(l.levels, earlier.levels)
+	// The earlier picture's level is offset + slope·level, and is shown as Gain + e^Gamma·that.
+	gain := earlier.Exposure.Gain + math.Exp(earlier.Exposure.Gamma)*offset
+	gamma := earlier.Exposure.Gamma + math.Log(slope)
+	l.Exposure.Gain = min(max(gain*(1-lightFades), -mostGain), mostGain)
+	l.Exposure.Gamma = min(max(gamma*(1-lightFades), -mostGamma), mostGamma)
 }
 
 // change fits earlier levels as offset + slope·now.

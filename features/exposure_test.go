@@ -47,38 +47,38 @@ func TestExposureFollowsLight(t *testing.T) {
 			}
 		}
 		see(bgr, Light{})
-		if s.Exposure != (Exposure{}) || m.view.Exposure != (Exposure{}) {
-			t.Fatalf("the first picture is shown by %+v, %+v", s.Exposure, m.view.Exposure)
+		if s.Light.Exposure != (Exposure{}) || m.view.Exposure != (Exposure{}) {
+			t.Fatalf("the first picture is shown by %+v, %+v", s.Light.Exposure, m.view.Exposure)
 		}
 		var light Light
-		light.Set(&s)
+		light.Copy(&s.Light)
 		now := lit(bgr, tt.gain, tt.gamma)
 		see(now, light)
-		if s.Exposure != m.view.Exposure {
-			t.Errorf("light %v: the scene says %+v, the model saw %+v", tt, s.Exposure, m.view.Exposure)
+		if s.Light.Exposure != m.view.Exposure {
+			t.Errorf("light %v: the scene says %+v, the model saw %+v", tt, s.Light.Exposure, m.view.Exposure)
 		}
 		off, before := 0.0, 0.0
 		for i, v := range bgr {
-			off += math.Abs(s.Exposure.At(now[i])-float64(v)) / float64(len(bgr))
+			off += math.Abs(s.Light.Exposure.At(now[i])-float64(v)) / float64(len(bgr))
 			before += math.Abs(float64(now[i])-float64(v)) / float64(len(bgr))
 		}
-		if t.Logf("light %v: %+v, %.2f levels off, %.2f as it is", tt, s.Exposure, off, before); off > tt.left*before {
-			t.Errorf("light %v: shown %.2f levels off by %+v; as it is %.2f, of which %v may be left", tt, off, s.Exposure, before, tt.left)
+		if t.Logf("light %v: %+v, %.2f levels off, %.2f as it is", tt, s.Light.Exposure, off, before); off > tt.left*before {
+			t.Errorf("light %v: shown %.2f levels off by %+v; as it is %.2f, of which %v may be left", tt, off, s.Light.Exposure, before, tt.left)
 		}
 		if err := e.Coarsen(&s, now); err != nil {
 			t.Fatal(err)
 		}
-		if m.view.Exposure != s.Exposure || m.view.Scale == 1 {
-			t.Errorf("smaller it is seen by %+v; want %+v", m.view, s.Exposure)
+		if m.view.Exposure != s.Light.Exposure || m.view.Scale == 1 {
+			t.Errorf("smaller it is seen by %+v; want %+v", m.view, s.Light.Exposure)
 		}
-		shown := s.Exposure
+		shown := s.Light.Exposure
 		const later = 20
 		for range later { // it stays so, and is the scene's own by and by
-			light.Set(&s)
+			light.Copy(&s.Light)
 			see(now, light)
 		}
-		if want := shown.Gain * math.Pow(1-lightFades, later); math.Abs(s.Exposure.Gain-want) > 0.05*math.Abs(want) {
-			t.Errorf("light %v: %d pictures later the gain is %.3f; want %.3f", tt, later, s.Exposure.Gain, want)
+		if want := shown.Gain * math.Pow(1-lightFades, later); math.Abs(s.Light.Exposure.Gain-want) > 0.05*math.Abs(want) {
+			t.Errorf("light %v: %d pictures later the gain is %.3f; want %.3f", tt, later, s.Light.Exposure.Gain, want)
 		}
 	}
 }
@@ -91,7 +91,7 @@ func TestExposureOfOtherThings(t *testing.T) {
 	var s Scene
 	s.Thumbnail.Set(bgr, w, h)
 	var light Light
-	light.Set(&s)
+	light.measure(&s.Thumbnail)
 	covered := append([]byte(nil), bgr...)
 	for y := range h {
 		for x := w * 2 / 3; x < w; x++ {
@@ -104,10 +104,42 @@ func TestExposureOfOtherThings(t *testing.T) {
 	}{"a third is white": {covered, 0.03}, "all is another thing": {other, 0.08}, "all is dark": {make([]byte, 3*w*h), 0}} {
 		s.Thumbnail.Set(tt.bgr, w, h)
 		var m lightMeter
-		x := m.exposure(&s.Thumbnail, &light)
+		m.meter(&s.Light, &s.Thumbnail, &light)
+		x := s.Light.Exposure
 		if worst := math.Abs(math.Log(x.At(100) / 100)); worst > tt.most {
 			t.Errorf("%s: shown by %+v, %.3f off at 100; want %.3f at most", name, x, worst, tt.most)
 		}
+	}
+}
+
+// Pictures of another size, and scenes that nothing of is seen, say nothing.
+func TestExposureOfNothing(t *testing.T) {
+	e, err := New(Config{Superpixels: 50}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s Scene
+	var light Light
+	see := func(w, h int, bgr []byte, whole bool) Exposure {
+		t.Helper()
+		if err := e.Extract(&s, bgr, w, h, Plan{Whole: whole, Light: light}); err != nil {
+			t.Fatal(err)
+		}
+		return s.Light.Exposure
+	}
+	bgr := gradientImage(640, 360)
+	see(640, 360, bgr, true)
+	light.Copy(&s.Light)
+	if x := see(640, 360, lit(bgr, 0.7, 1), true); x == (Exposure{}) {
+		t.Error("another light of the same size makes no exposure")
+	}
+	light.Exposure.Gain = 0.5
+	if x := see(640, 480, gradientImage(640, 480), true); x != (Exposure{}) {
+		t.Errorf("a picture of another size is shown by %+v", x)
+	}
+	see(640, 360, lit(bgr, 0.7, 1), true)
+	if x := see(640, 360, bgr, false); x != (Exposure{}) || len(s.Light.levels) > 0 {
+		t.Errorf("a scene that shows nothing has %+v and %d levels of the one before", x, len(s.Light.levels))
 	}
 }
 
@@ -118,13 +150,13 @@ func TestExposureEnds(t *testing.T) {
 	bgr := noiseImage(128, 72, 1)
 	for i := range 200 {
 		var light Light
-		light.Set(&s)
+		light.Copy(&s.Light)
 		s.Thumbnail.Set(lit(bgr, []float64{0.9, 0.3}[i%2], 1), 128, 72)
-		s.Exposure = m.exposure(&s.Thumbnail, &light)
+		m.meter(&s.Light, &s.Thumbnail, &light)
 		if i%2 == 0 {
-			s.Exposure = Exposure{Gain: float64(i), Gamma: float64(i)} // of nobody's making
-		} else if math.Abs(s.Exposure.Gain) > mostGain || math.Abs(s.Exposure.Gamma) > mostGamma {
-			t.Fatalf("picture %d is shown by %+v", i, s.Exposure)
+			s.Light.Exposure = Exposure{Gain: float64(i), Gamma: float64(i)} // of nobody's making
+		} else if math.Abs(s.Light.Exposure.Gain) > mostGain || math.Abs(s.Light.Exposure.Gamma) > mostGamma {
+			t.Fatalf("picture %d is shown by %+v", i, s.Light.Exposure)
 		}
 	}
 	if x := (Exposure{Gain: 1}); x.At(255) != 255 || x.At(0) != 0 {
@@ -148,9 +180,10 @@ func TestExposureOfANegative(t *testing.T) {
 			var light Light
 			var m lightMeter
 			s.Thumbnail.Set(before, w, h)
-			light.Set(&s)
+			light.measure(&s.Thumbnail)
 			s.Thumbnail.Set(now, w, h)
-			x := m.exposure(&s.Thumbnail, &light)
+			m.meter(&s.Light, &s.Thumbnail, &light)
+			x := s.Light.Exposure
 			if !(math.Abs(x.Gain) <= mostGain && math.Abs(x.Gamma) <= mostGamma) {
 				t.Errorf("picture %d after %d is shown by %+v", j, i, x)
 			}
@@ -164,10 +197,10 @@ func TestExposureAllocs(t *testing.T) {
 	var s Scene
 	s.Thumbnail.Set(noiseImage(640, 360, 1), 640, 360)
 	var light, copied Light
+	light.measure(&s.Thumbnail)
 	if n := testing.AllocsPerRun(10, func() {
-		light.Set(&s)
 		copied.Copy(&light)
-		m.exposure(&s.Thumbnail, &copied)
+		m.meter(&light, &s.Thumbnail, &copied)
 	}); n > 0 {
 		t.Errorf("%v allocations", n)
 	}
@@ -181,9 +214,9 @@ func BenchmarkExposure(b *testing.B) {
 	var s Scene
 	bgr, _ := discsImage(854, 480, 60, 5)
 	s.Thumbnail.Set(bgr, 854, 480)
-	var light Light
+	var light, earlier Light
 	for b.Loop() {
-		light.Set(&s)
-		m.exposure(&s.Thumbnail, &light)
+		earlier.Copy(&light)
+		m.meter(&light, &s.Thumbnail, &earlier)
 	}
 }

@@ -86,7 +86,7 @@ type Extractor struct {
 	fine    []Region // of a patch
 	pool    pooler
 	light   lightMeter
-	shown   Exposure    // to the model
+	shown   Exposure    // how the model is shown the image
 	size    image.Point // of the image that the memory above is for
 
 	// The image the model is looking at while superpixels grow, and what became of
@@ -143,7 +143,7 @@ type Plan struct {
 	Whole bool
 	// Fine is what is to be finer still; the first of several that overlap counts.
 	Fine []Region
-	// Light is an earlier picture's, by which the model is shown this one.
+	// Light is an earlier image's, by which the model is shown this one.
 	Light Light
 }
 
@@ -186,8 +186,10 @@ func (e *Extractor) Extract(dst *Scene, bgr []byte, width, height int, plan Plan
 		}
 	}
 	e.begin(dst, bgr, width, height)
-	dst.Exposure = e.light.exposure(&dst.Thumbnail, &plan.Light)
-	e.shown = dst.Exposure
+	if plan.Whole || len(plan.Crops) > 0 {
+		e.light.meter(&dst.Light, &dst.Thumbnail, &plan.Light)
+	}
+	e.shown = dst.Light.Exposure
 	e.segment(dst, bgr, plan)
 	if p := e.modelPanic; p != nil {
 		e.modelPanic = nil
@@ -221,7 +223,7 @@ func (e *Extractor) begin(dst *Scene, bgr []byte, width, height int) {
 		*dst = Scene{Seq: dst.Seq}
 	}
 	dst.Width, dst.Height = width, height
-	dst.N, dst.Patches, dst.Coarse = 0, dst.Patches[:0], dst.Coarse[:0]
+	dst.N, dst.Patches, dst.Coarse, dst.Light = 0, dst.Patches[:0], dst.Coarse[:0], Light{levels: dst.Light.levels[:0]}
 	dst.Area, dst.Lab, dst.Centroid, dst.Edges = dst.Area[:0], dst.Lab[:0], dst.Centroid[:0], dst.Edges[:0]
 	dst.Thumbnail.Set(bgr, width, height)
 }

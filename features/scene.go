@@ -30,8 +30,8 @@ type Scene struct {
 	Patches []Patch
 	// Thumbnail is all of the image.
 	Thumbnail Thumbnail
-	// Exposure is how the model was shown the image.
-	Exposure Exposure
+	// Light is that of the image, and how the model was shown it.
+	Light Light
 	// N counts superpixels, D the columns of X.
 	N, D int
 	// X is N×D: the model's channels averaged over the superpixel, map by map in

@@ -175,7 +175,7 @@ func (t *Tracker) load(s *features.Scene) *frame {
 	p := t.frames.pictures.Make(s, t.projection, *t.cfg.Smooth)
 	t.recall.Look(p, s, t.projection)
 	t.elapsed = t.frames.elapsed(s.Seq)
-	t.light.Set(s)
+	t.light.Copy(&s.Light)
 	return t.frames.load(p, t.objects.labels())
 }
 

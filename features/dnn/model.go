@@ -207,7 +207,7 @@ func (m *Model) inputFor(width, height int, scale float64) (w, h int) {
 func (m *Model) show(width, height int, v features.View) (s shown) {
 	all := image.Rect(0, 0, width, height)
 	w, h := m.inputFor(width, height, v.Scale)
-	s = shown{Rectangle: all, size: image.Pt(w, h), input: image.Pt(w, h)}
+	s = shown{Rectangle: all, size: image.Pt(w, h), input: image.Pt(w, h), exposure: v.Exposure}
 	if m.info.InputWidth > 0 {
 		s.size = image.Pt(fixedSide(w, v.Scale), fixedSide(h, v.Scale))
 	}
@@ -268,7 +268,6 @@ func (m *Model) Features(dst []features.Map, bgr []byte, width, height int, view
 		return nil, fmt.Errorf("features/dnn: the part %v of an image of %d×%d pixels", view.Rectangle, width, height)
 	}
 	show := m.show(width, height, view)
-	show.exposure = view.Exposure
 	if w, h := show.input.X, show.input.Y; w*h > maxInput {
 		return nil, fmt.Errorf("features/dnn: %v of an image of %d×%d pixels would be scaled to %d×%d; want at most %d pixels", show.Rectangle, width, height, w, h, maxInput)
 	}
