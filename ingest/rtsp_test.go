@@ -248,15 +248,18 @@ func TestStall(t *testing.T) {
 		cam.send(p.Data)
 	}
 	w.take(4)
+	// It may dial before it says so, and the next picture goes to both connections.
+	e := &w.events
+	eventually(t, "Down", func() bool { e.mu.Lock(); defer e.mu.Unlock(); return e.downs == 1 })
 	cam.player() // it dials again
 	cam.send(packets(t, clipConfig, 1)[0].Data)
 	if f := w.next(); f.Seq != 4 {
 		t.Errorf("frame %d after the stall, want 4", f.Seq)
 	}
 	_ = w.stop()
-	mustWrap(t, w.events.lastDown, ErrStalled)
-	if w.events.reconnects != 1 {
-		t.Errorf("events: %+v", &w.events)
+	mustWrap(t, e.lastDown, ErrStalled)
+	if !strings.Contains(e.lastDown.Error(), "no picture for") || e.reconnects != 1 {
+		t.Errorf("down by %v; events: %+v", e.lastDown, e)
 	}
 }
 
