@@ -199,8 +199,14 @@ func (e *Extractor) Extract(dst *Scene, bgr []byte, width, height int, plan Plan
 		return fmt.Errorf("features: model: %w", e.modelErr)
 	}
 	var err error
-	dst.X, err = e.gather(dst.X, dst)
-	return err
+	if dst.X, err = e.gather(dst.X, dst); err != nil {
+		return err
+	}
+	for k := range dst.Patches { // the next ones come in the memory of dst's last
+		seen, w := &dst.Patches[k].Maps, &e.patches[k].maps
+		*seen, *w = *w, *seen
+	}
+	return nil
 }
 
 func check(bgr []byte, width, height int) error {

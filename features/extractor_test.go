@@ -300,6 +300,53 @@ func TestExtractRepeats(t *testing.T) {
 	}
 }
 
+// The maps in a scene are what the model saw of its image, also after the extractor went on
+// with another and coarsened it.
+func TestExtractKeepsMaps(t *testing.T) {
+	const w, h = 64, 48
+	var seen float32
+	model := modelFunc(func(dst []Map) []Map {
+		dst = slices.Grow(dst[:0], 1)[:1]
+		dst[0] = Map{Channels: 2, Height: 12, Width: 16, StrideX: 4, StrideY: 4, OffsetX: 1.5, OffsetY: 1.5, Data: grown(dst[0].Data, 2*12*16)}
+		for i := range dst[0].Data {
+			dst[0].Data[i] = seen
+		}
+		seen++
+		return dst
+	})
+	e, err := New(Config{Superpixels: 20}, model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bgr, _ := discsImage(w, h, 9, 1)
+	var scenes [2]Scene
+	for turn := range 3 {
+		for k := range scenes {
+			s, first := &scenes[k], seen
+			if err := e.Extract(s, bgr, w, h, Plan{Whole: true, Crops: []Crop{{image.Rect(0, 0, 30, 30), 1}}}); err != nil {
+				t.Fatal(err)
+			}
+			if err := e.Coarsen(s, bgr); err != nil {
+				t.Fatal(err)
+			}
+			for p, want := range []float32{first, first + 1} {
+				maps := s.Patches[p].Maps
+				if len(maps) != 1 || maps[0].Data[0] != want || maps[0].Data[len(maps[0].Data)-1] != want {
+					t.Errorf("turn %d, scene %d: patch %d has %d maps, of %v; want one of %v", turn, k, p, len(maps), maps[0].Data[:1], want)
+				}
+			}
+			if other := &scenes[1-k]; turn > 0 && k == 1 && other.Patches[0].Maps[0].Data[0] != first-6 {
+				t.Errorf("turn %d: the other scene has %v; want %v, which it had", turn, other.Patches[0].Maps[0].Data[0], first-6)
+			}
+		}
+	}
+}
+
+// modelFunc fills maps, whatever the image.
+type modelFunc func(dst []Map) []Map
+
+func (f modelFunc) Features(dst []Map, _ []byte, _, _ int, _ View) ([]Map, error) { return f(dst), nil }
+
 func TestExtractAllocs(t *testing.T) {
 	const w, h = 160, 120
 	r := rand.New(rand.NewPCG(4, 4))

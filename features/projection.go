@@ -169,6 +169,29 @@ func (p *Projection) Dim() int { return p.dim }
 // if there was a PCA.
 func (p *Projection) Variance() []float64 { return append([]float64(nil), p.spread...) }
 
+// Features is the number of columns that Apply takes.
+func (p *Projection) Features() int { return len(p.mean) }
+
+// Fold writes to dst, of a scene's D numbers, the weights that make of the features x of
+// a superpixel or a pixel what w, of Dim numbers, makes of z, which is x projected, and
+// returns what is missing: w·z = dst·x + constant. It costs O(D·Dim) with PCA, O(D) without.
+func (p *Projection) Fold(dst []float32, w []float64) (constant float64) {
+	for c := range p.mean {
+		v := 0.0
+		if p.basis == nil {
+			v = w[c]
+		} else {
+			for k, b := range p.basis[c*p.dim:][:p.dim] {
+				v += float64(b) * w[k]
+			}
+		}
+		v *= p.scale[c]
+		dst[c] = float32(v)
+		constant -= v * p.mean[c]
+	}
+	return constant
+}
+
 // Apply writes the projected features of s to dst, N rows of stride numbers, and returns
 // it. The first Dim of a row are set; those after them are the caller's. dst's memory is
 // reused if it is large enough, and then nothing is allocated.

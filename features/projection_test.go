@@ -207,6 +207,40 @@ func applied(p *Projection, s *Scene) (z []float64) {
 }
 
 // What follows the features in a row is left alone.
+// What weights make of projected features, folded ones make of those as they are.
+func TestProjectionFold(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 8))
+	s := correlatedScene(50, 12, 6, 3)
+	for _, dims := range []int{0, 4} {
+		p, err := FitProjection(s, dims)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Features() != s.D {
+			t.Errorf("%d features, want %d", p.Features(), s.D)
+		}
+		w := make([]float64, p.Dim())
+		for k := range w {
+			w[k] = r.NormFloat64()
+		}
+		folded := make([]float32, s.D)
+		constant := p.Fold(folded, w)
+		z := p.Apply(nil, p.Dim(), s)
+		for i := range s.N {
+			want, got := 0.0, constant
+			for k, v := range z[i*p.Dim():][:p.Dim()] {
+				want += w[k] * float64(v)
+			}
+			for c, v := range s.X[i*s.D:][:s.D] {
+				got += float64(folded[c]) * float64(v)
+			}
+			if math.Abs(got-want) > 1e-4*(1+math.Abs(want)) {
+				t.Fatalf("%d dimensions, superpixel %d: %g, want %g", dims, i, got, want)
+			}
+		}
+	}
+}
+
 func TestProjectionStride(t *testing.T) {
 	s := correlatedScene(20, 9, 5, 3)
 	for _, dim := range []int{0, 4} {

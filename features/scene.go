@@ -73,6 +73,8 @@ type Patch struct {
 	Boxes []image.Rectangle
 	// Pixels is Rows×Cols×3: every pixel's L, a and b, in units of 1/LabUnit.
 	Pixels []int16
+	// Maps are what the model saw of the patch and round it, in the model's order.
+	Maps []Map
 }
 
 // Unseen is the label of a pixel that lies in no superpixel of a patch.

@@ -20,7 +20,7 @@
 //
 // The newest frame is then cut with the classifier speaking as loudly as the
 // affinity is unsure, and the pixels along its outlines are cut once more by their
-// own colours. Package window, below internal/, has the objective, term by term, and
+// own colours and scores. Package window, below internal/, has the objective, term by term, and
 // what that cut is worth.
 //
 // While the camera stands still an object is also followed as a whole (package layout, below

@@ -11,6 +11,7 @@ import (
 	"github.com/segd/segd/tracker/internal/belief"
 	"github.com/segd/segd/tracker/internal/layout"
 	"github.com/segd/segd/tracker/internal/life"
+	"github.com/segd/segd/tracker/internal/outline"
 	"github.com/segd/segd/tracker/internal/seed"
 )
 
@@ -173,7 +174,11 @@ func looked(f *frame, box image.Rectangle) bool {
 
 // draw fills in the masks of res.
 func (t *Tracker) draw(ctx context.Context, f *frame, ann *annotation.Annotation, marked []seed.Object, res *Result) error {
-	if err := t.outline.Draw(ctx, f.Picture, f.y, t.objects.labels()); err != nil {
+	var c outline.Classifier
+	if t.cfg.Mode != Affinity {
+		c = outline.Classifier{Weights: t.window.Weights(), Projection: t.projection, Loudness: t.cfg.Classifier}
+	}
+	if err := t.outline.Draw(ctx, f.Picture, f.y, t.objects.labels(), c); err != nil {
 		return err
 	}
 	if ann != nil {

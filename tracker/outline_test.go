@@ -41,6 +41,50 @@ func TestOutlinesFollowThePixels(t *testing.T) {
 	}
 }
 
+// An object in the colours of the floor has the outline that the classifier says by what
+// the model saw. Where nobody estimates one, it has that of superpixels.
+func TestOutlinesFollowTheClassifier(t *testing.T) {
+	follow := func(mode Mode) float64 {
+		tr := newTracker(t, Config{Mode: mode})
+		sum := 0.0
+		for i := range uint64(6) {
+			pix, _ := draw(i)
+			_, truth := draw(i, disc{40 + 4*float64(i), 50, 22, red})
+			ex, err := features.New(features.Config{Superpixels: 300, Compactness: 300}, seer(truth[0]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := &features.Scene{Seq: i}
+			if err := ex.Extract(s, pix, testWidth, testHeight, features.Plan{Whole: true}); err != nil {
+				t.Fatal(err)
+			}
+			var a *annotation.Annotation
+			if i == 0 {
+				a = byMask(t, truth[0], 1)
+			}
+			if o := step(t, tr, s, a).Objects[0]; i > 0 {
+				sum += iou(o.Mask, truth[0]) / 5
+			}
+		}
+		return sum
+	}
+	without, with := follow(Affinity), follow(Joint)
+	if with < 0.95 || with < without+0.1 {
+		t.Errorf("mean IoU %.3f with the classifier, %.3f without; want .1 more, and at least 0.95", with, without)
+	}
+}
+
+// seer is a model that sees which pixels are an object's.
+type seer []uint8
+
+func (m seer) Features(dst []features.Map, _ []byte, width, height int, _ features.View) ([]features.Map, error) {
+	seen := features.Map{Channels: 1, Width: width, Height: height, StrideX: 1, StrideY: 1}
+	for _, v := range m {
+		seen.Data = append(seen.Data, float32(v))
+	}
+	return append(dst[:0], seen), nil
+}
+
 // A stroke is what somebody said; the outline does not take it back.
 func TestMarkedPixelsStay(t *testing.T) {
 	s, _ := film(t, 0, disc{80, 60, 24, red})

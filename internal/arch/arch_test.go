@@ -144,7 +144,7 @@ var plan = map[string]room{
 	"tracker/internal/labeling":      {without: numbersOnly},
 	"tracker/internal/cosine":        {modules: []string{gonum, xcpu}, without: numbersOnly},
 	"tracker/internal/picture":       {internal: []string{"features", "solver/mrf", "tracker/internal/cosine", "tracker/internal/scratch"}, tests: []string{"tracker/internal/scenetest"}, without: numbersOnly},
-	"tracker/internal/outline":       {internal: []string{"annotation", "features", "mask", "solver/mrf", "tracker/internal/picture", "tracker/internal/scratch"}, tests: []string{"tracker/internal/scenetest"}, without: numbersOnly},
+	"tracker/internal/outline":       {internal: []string{"annotation", "features", "mask", "solver/mrf", "tracker/internal/cosine", "tracker/internal/picture", "tracker/internal/scratch"}, tests: []string{"tracker/internal/scenetest"}, without: numbersOnly},
 	"tracker/internal/past":          {internal: []string{"annotation", "features", "tracker/internal/labeling"}, tests: []string{"tracker/internal/scenetest"}, without: numbersOnly},
 	"tracker/internal/life":          {internal: []string{"checkpoint/checkpointv1", "tracker/internal/picture", "tracker/internal/scratch"}, tests: []string{"features", "tracker/internal/scenetest"}, without: numbersOnly},
 	"tracker/internal/layout":        {internal: []string{"checkpoint/checkpointv1", "features", "tracker/internal/picture", "tracker/internal/scratch"}, tests: []string{"tracker/internal/scenetest"}, without: numbersOnly},

@@ -151,6 +151,7 @@ func (r *Drawer) cutPart(ctx context.Context, f scene, part []int32) error {
 	n := len(part)
 	r.places, r.right, r.down = scratch.Grow(r.places, n), scratch.Grow(r.right, n), scratch.Grow(r.down, n)
 	r.colours(f, part)
+	r.classify(f, part)
 	for m, k := range part {
 		p := int(r.band[k])
 		r.places[m] = int32(p)
@@ -190,6 +191,19 @@ func (r *Drawer) cutPart(ctx context.Context, f scene, part []int32) error {
 		r.labels[p] = r.set[r.y[m]]
 	}
 	return nil
+}
+
+// classify takes what the classifier says off the energies of a part.
+func (r *Drawer) classify(f scene, part []int32) {
+	if !r.scorer.ready {
+		return
+	}
+	r.scorer.forget()
+	for m, k := range part {
+		for l, score := range r.scorer.at(f.patch, int(r.at[k]), r.set) {
+			r.u[l*len(part)+m] -= r.scorer.loud * max(-1, min(1, score))
+		}
+	}
 }
 
 // colours sets r.u to the colour energies of a part.

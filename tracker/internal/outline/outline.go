@@ -18,13 +18,15 @@ import (
 
 // How the outlines are drawn. A pixel's energy for a label is its squared colour
 // distance to the likest superpixel around that has the label, over 2·sigma²
-// and at most farthest; a label other than its superpixel's costs up to
+// and at most farthest, less scored times the classifier's score for the label, which
+// counts from -1 to 1; a label other than its superpixel's costs up to
 // depthCost more, the farther the outline is; and an outline costs smoothness
 // a pixel where the colours are alike, less where they differ.
 const (
 	bandWidth  = 0.5 // half the band's width over the mean superpixel's side
 	sigma      = 6.0 // units of CIELAB
 	farthest   = 4.0
+	scored     = 0.7
 	depthCost  = 0.5
 	smoothness = 4.0
 	maxRings   = 64
@@ -41,18 +43,21 @@ type Drawer struct {
 
 	field
 	palettes palettes
+	scorer   scorer
 	cutter
 }
 
 // Draw labels the pixels of p, whose superpixels have labels y: as their superpixels,
-// but near an outline by their colours. Where no patch sees them they are background.
-func (r *Drawer) Draw(ctx context.Context, p *picture.Picture, y []int32, labels int) error {
+// but near an outline by their colours and what c says of them. Where no patch sees them they
+// are background.
+func (r *Drawer) Draw(ctx context.Context, p *picture.Picture, y []int32, labels int, c Classifier) error {
 	if r.width != p.Width || r.height != p.Height {
 		n := p.Width * p.Height
 		*r = Drawer{width: p.Width, height: p.Height, pixels: make([]uint8, n), bits: make([]uint8, n)}
 	}
 	r.wipe(r.pixels, r.drawn...)
 	r.drawn = r.drawn[:0]
+	r.scorer.learn(c)
 	for k := range p.Patches {
 		if err := r.drawPatch(ctx, scene{p, &p.Patches[k], y}, labels); err != nil {
 			return fmt.Errorf("outline: %w", err)
@@ -82,6 +87,7 @@ func (r *Drawer) drawPatch(ctx context.Context, f scene, labels int) error {
 	if r.findBand(uint8(min(rings, maxRings))); len(r.band) > 0 {
 		r.measure()
 		r.palettes.reset(f)
+		r.scorer.readyFor(f.patch)
 		r.price(rings)
 		if err := r.cut(ctx, f, labels); err != nil {
 			return err

@@ -51,7 +51,7 @@ func TestDrawFollowsThePixels(t *testing.T) {
 	var d Drawer
 	for range 2 { // the second time in the same memory
 		p, want, y := disc(t)
-		if err := d.Draw(t.Context(), p, y, 2); err != nil {
+		if err := d.Draw(t.Context(), p, y, 2, Classifier{}); err != nil {
 			t.Fatal(err)
 		}
 		got, area := d.Mask(p, y, 1)
@@ -91,7 +91,7 @@ func TestDrawIsSmooth(t *testing.T) {
 		}
 	}
 	var d Drawer
-	if err := d.Draw(t.Context(), p, y, 2); err != nil {
+	if err := d.Draw(t.Context(), p, y, 2, Classifier{}); err != nil {
 		t.Fatal(err)
 	}
 	for at, l := range d.pixels {
@@ -130,7 +130,7 @@ func TestDrawSeveral(t *testing.T) {
 	var d Drawer
 	for _, labels := range [][3]int32{{1, 0, 1}, {0, 1, 2}, {3, 0, 1}, {2, 3, 1}, {1, 1, 0}} {
 		p, want, y := panes(t, 7, 9, labels) // thirds of 14 pixels; bands are 6 wide
-		if err := d.Draw(t.Context(), p, y, 4); err != nil {
+		if err := d.Draw(t.Context(), p, y, 4, Classifier{}); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(d.Labels(), want) {
@@ -139,7 +139,7 @@ func TestDrawSeveral(t *testing.T) {
 	}
 	// One band of all three.
 	p, want, y := panes(t, 3, 9, [3]int32{1, 0, 2})
-	if err := d.Draw(t.Context(), p, y, 3); err != nil {
+	if err := d.Draw(t.Context(), p, y, 3, Classifier{}); err != nil {
 		t.Fatal(err)
 	}
 	if len(d.firsts) != 2 || len(d.set) != 3 {
@@ -154,10 +154,10 @@ func TestDrawSeveral(t *testing.T) {
 func TestDrawOfMoreLabels(t *testing.T) {
 	p, _, y := disc(t)
 	var two, more Drawer
-	if err := two.Draw(t.Context(), p, y, 2); err != nil {
+	if err := two.Draw(t.Context(), p, y, 2, Classifier{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := more.Draw(t.Context(), p, y, 5); err != nil {
+	if err := more.Draw(t.Context(), p, y, 5, Classifier{}); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(two.Labels(), more.Labels()) {
@@ -170,7 +170,7 @@ func TestDrawAllocatesNothing(t *testing.T) {
 		p, _, y := panes(t, 3, 9, labels)
 		var d Drawer
 		draw := func() {
-			if err := d.Draw(t.Context(), p, y, int(1+slices.Max(y))); err != nil {
+			if err := d.Draw(t.Context(), p, y, int(1+slices.Max(y)), Classifier{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -181,7 +181,8 @@ func TestDrawAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkDraw is a disc in a picture of 852×480, of noise.
+// BenchmarkDraw is a disc in a picture of 852×480, of noise, with and without a classifier of 64
+// channels at every fourth pixel.
 func BenchmarkDraw(b *testing.B) {
 	const cols, rows = 142, 80
 	inside := func(x, y int) bool { return math.Hypot(float64(x)-400, float64(y)-230) < 120 }
@@ -194,9 +195,18 @@ func BenchmarkDraw(b *testing.B) {
 		return [3]float64{l, 0, 0}
 	})
 	s.Patches[0].Spacing = 14
+	s.Maps, s.D, s.X = []int{64}, 67, nil
+	for range s.N * s.D {
+		s.X = append(s.X, float32(r.NormFloat64()))
+	}
+	s.Patches[0].Maps = []features.Map{mapOf(s.Width, s.Height, 64, 4, func(float64, float64, int) float64 { return r.NormFloat64() })}
 	projection, err := features.FitProjection(s, 0)
 	if err != nil {
 		b.Fatal(err)
+	}
+	known := Classifier{Projection: projection, Loudness: 1}
+	for range 2 * (projection.Dim() + 1) {
+		known.Weights = append(known.Weights, 0.1*r.NormFloat64())
 	}
 	var pool picture.Pool
 	p := pool.Make(s, projection, 0.25)
@@ -206,21 +216,24 @@ func BenchmarkDraw(b *testing.B) {
 			y[i] = 1
 		}
 	}
-	b.ReportAllocs()
-	var d Drawer
-	for b.Loop() {
-		if err := d.Draw(b.Context(), p, y, 2); err != nil {
-			b.Fatal(err)
-		}
-		d.Mask(p, y, 1)
+	for name, c := range map[string]Classifier{"colours": {}, "classifier": known} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			var d Drawer
+			for b.Loop() {
+				if err := d.Draw(b.Context(), p, y, 2, c); err != nil {
+					b.Fatal(err)
+				}
+				d.Mask(p, y, 1)
+			}
+		})
 	}
-	b.ReportMetric(float64(len(d.band)), "pixels")
 }
 
 func TestOverrule(t *testing.T) {
 	p, _, y := disc(t)
 	var d Drawer
-	if err := d.Draw(t.Context(), p, y, 3); err != nil {
+	if err := d.Draw(t.Context(), p, y, 3, Classifier{}); err != nil {
 		t.Fatal(err)
 	}
 	before := slices.Clone(d.pixels)
@@ -254,7 +267,7 @@ func TestOverrule(t *testing.T) {
 func TestMaskOfWhatIsThin(t *testing.T) {
 	p, _, y := disc(t)
 	var d Drawer
-	if err := d.Draw(t.Context(), p, y, 2); err != nil {
+	if err := d.Draw(t.Context(), p, y, 2, Classifier{}); err != nil {
 		t.Fatal(err)
 	}
 	clear(d.pixels)

@@ -69,6 +69,10 @@ type Window struct {
 // are the same, to the bit.
 func (w *Window) SetWorkers(n int) { w.workers = n }
 
+// Weights is the classifier, a row of Dim weights and that of picture.Bias for each label that
+// it knows, for reading until the next call.
+func (w *Window) Weights() []float64 { return w.weight }
+
 // Learn takes over another window's classifier.
 func (w *Window) Learn(other *Window) { w.weight = slices.Clone(other.weight) }
 

@@ -1,0 +1,134 @@
+package outline
+
+import (
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/tracker/internal/cosine"
+	"github.com/segd/segd/tracker/internal/picture"
+	"github.com/segd/segd/tracker/internal/scratch"
+)
+
+// Classifier is a linear classifier of projected features: for each label that it knows a row
+// of as many weights as the projection has dimensions, and the weight of picture.Bias; and how
+// loudly it speaks. The zero value knows none.
+type Classifier struct {
+	Weights    []float64
+	Projection *features.Projection
+	Loudness   float64
+}
+
+// scorer tells how pixels score under a classifier: by what the maps show at their places and
+// by their own colours.
+type scorer struct {
+	known int       // labels
+	loud  float32   // what a score of 1 is as an energy
+	width int       // of a row: weights of the maps' channels and of three colours, and a constant
+	rows  []float32 // known×width, for features that are not projected
+	ready bool      // the patch has the maps that the classifier knows
+	maps  []cells
+	sums  []float32 // of a pixel, by local label
+}
+
+// cells are the scores that a map's cells have for the labels of a part, made when they are
+// asked for.
+type cells struct {
+	*features.Map
+	column int     // of its first channel in a row
+	made   []int32 // by cell: where its scores are, but what is below first is of an earlier part
+	first  int32
+	scores []float32
+}
+
+// learn takes over a classifier.
+func (s *scorer) learn(c Classifier) {
+	s.known = 0
+	if c.Projection == nil {
+		return
+	}
+	s.loud = float32(scored * c.Loudness)
+	dim := c.Projection.Dim()
+	s.known, s.width = len(c.Weights)/(dim+1), c.Projection.Features()+1
+	s.rows = scratch.Grow(s.rows, s.known*s.width)
+	for l := range s.known {
+		w, row := c.Weights[l*(dim+1):], s.rows[l*s.width:][:s.width]
+		row[s.width-1] = float32(c.Projection.Fold(row, w[:dim]) + picture.Bias*w[dim])
+	}
+}
+
+// readyFor readies s for the parts of a patch.
+func (s *scorer) readyFor(p *features.Patch) {
+	for len(s.maps) < len(p.Maps) {
+		s.maps = append(s.maps, cells{})
+	}
+	s.maps = s.maps[:len(p.Maps)]
+	column := 0
+	for k := range s.maps {
+		c := &s.maps[k]
+		c.Map, c.column = &p.Maps[k], column
+		c.made, c.scores = scratch.Zero(c.made, c.Width*c.Height), append(c.scores[:0], 0)
+		column += c.Channels
+	}
+	s.ready = s.known > 0 && column+4 == s.width
+}
+
+// forget has all scores made anew, for the labels of another part.
+func (s *scorer) forget() {
+	for k := range s.maps {
+		s.maps[k].first = int32(len(s.maps[k].scores))
+	}
+}
+
+// at returns the scores of the patch's pixel with that index for each of labels, the same ones
+// since forget. A label that the classifier does not know has -1. They are there until the next call.
+func (s *scorer) at(p *features.Patch, index int, labels []uint8) []float32 {
+	const perLab = 1.0 / features.LabUnit
+	s.sums = scratch.Grow(s.sums, len(labels))
+	pixel := (*[3]int16)(p.Pixels[3*index:])
+	for l, label := range labels {
+		if s.sums[l] = -1; int(label) < s.known {
+			w := s.rows[(int(label)+1)*s.width-4:][:4]
+			s.sums[l] = perLab*(w[0]*float32(pixel[0])+w[1]*float32(pixel[1])+w[2]*float32(pixel[2])) + w[3]
+		}
+	}
+	half := float32(p.Shrink-1) / 2
+	x := float32(p.Min.X+index%p.Cols*p.Shrink) + half
+	y := float32(p.Min.Y+index/p.Cols*p.Shrink) + half
+	for k := range s.maps {
+		m := &s.maps[k]
+		j, right := between((x-float32(m.OffsetX))/float32(m.StrideX), m.Width)
+		i, down := between((y-float32(m.OffsetY))/float32(m.StrideY), m.Height)
+		s.add(m, labels, i*m.Width+j, (1-down)*(1-right))
+		s.add(m, labels, i*m.Width+min(j+1, m.Width-1), (1-down)*right)
+		i = min(i+1, m.Height-1)
+		s.add(m, labels, i*m.Width+j, down*(1-right))
+		s.add(m, labels, i*m.Width+min(j+1, m.Width-1), down*right)
+	}
+	return s.sums
+}
+
+// between is the cell before a place among n cells in a row, and how far it is from there to
+// the next.
+func between(at float32, n int) (cell int, share float32) {
+	at = max(0, min(at, float32(n-1)))
+	cell = int(at)
+	return cell, at - float32(cell)
+}
+
+// add adds so much of a cell's scores to s.sums.
+func (s *scorer) add(m *cells, labels []uint8, cell int, share float32) {
+	at := m.made[cell]
+	if at < m.first {
+		at = int32(len(m.scores))
+		m.made[cell] = at
+		x := m.Data[cell*m.Channels:][:m.Channels]
+		for _, label := range labels {
+			v := float32(0)
+			if int(label) < s.known {
+				v = cosine.Dot(x, s.rows[int(label)*s.width+m.column:][:m.Channels])
+			}
+			m.scores = append(m.scores, v)
+		}
+	}
+	for l, v := range m.scores[at:][:len(labels)] {
+		s.sums[l] += share * v
+	}
+}

@@ -1,0 +1,193 @@
+package outline
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/tracker/internal/picture"
+	"github.com/segd/segd/tracker/internal/scenetest"
+)
+
+// mapOf is a map of cells×cells of a picture, of what value says.
+func mapOf(width, height, channels int, cell float64, value func(x, y float64, channel int) float64) features.Map {
+	m := features.Map{
+		Channels: channels, Width: int(math.Ceil(float64(width) / cell)), Height: int(math.Ceil(float64(height) / cell)),
+		StrideX: cell, StrideY: cell, OffsetX: (cell - 1) / 2, OffsetY: (cell - 1) / 2,
+	}
+	for i := range m.Height {
+		for j := range m.Width {
+			for c := range channels {
+				m.Data = append(m.Data, float32(value(m.OffsetX+cell*float64(j), m.OffsetY+cell*float64(i), c)))
+			}
+		}
+	}
+	return m
+}
+
+// Where colours say nothing the outline is where the classifier says.
+func TestDrawAsTheClassifierSays(t *testing.T) {
+	const border, cell = 38, 2 // six pixels are one superpixel
+	for _, known := range []bool{false, true} {
+		s := scenetest.Squares(1, cols, rows, func(int, int) [3]float64 { return [3]float64{50, 0, 0} })
+		for i := range s.N {
+			for c := range 4 {
+				s.X[i*s.D+c] = float32(i%7) - 3 // of any variance
+			}
+		}
+		s.Patches[0].Maps = []features.Map{mapOf(s.Width, s.Height, 4, cell, func(x, _ float64, c int) float64 {
+			if c == 1 && x >= border {
+				return 1
+			}
+			return 0
+		})}
+		projection, err := features.FitProjection(s, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var pool picture.Pool
+		p := pool.Make(s, projection, 0.25)
+		y := make([]int32, p.N)
+		for i := range y {
+			if i%cols >= 6 { // from x = 36 on
+				y[i] = 1
+			}
+		}
+		var c Classifier
+		if known {
+			// The background's score is 20 where the channel is 0 and -20 where it is 1; of
+			// the object it is the other way round.
+			raw := make([]float32, s.D)
+			unit := make([]float64, p.Dim)
+			unit[1] = 1
+			constant := projection.Fold(raw, unit)
+			for l := range 2 {
+				w := make([]float64, p.Dim+1)
+				k := float64(40*l-20) * 2 / float64(raw[1])
+				w[1] = k
+				w[p.Dim] = -(k*constant + k*float64(raw[1])/2) / picture.Bias
+				c.Weights = append(c.Weights, w...)
+			}
+			c.Projection, c.Loudness = projection, 1
+		}
+		var d Drawer
+		if err := d.Draw(t.Context(), p, y, 2, c); err != nil {
+			t.Fatal(err)
+		}
+		want := 36 // as the superpixels
+		if known {
+			want = border
+		}
+		for at, l := range d.Labels() {
+			if x := at % p.Width; (l == 1) != (x >= want) {
+				t.Fatalf("known %v: pixel (%d, %d) has label %d; want the border at %d", known, x, at/p.Width, l, want)
+			}
+		}
+	}
+}
+
+// A pixel's scores are those of what the maps show there, projected.
+func TestScoreAgainstOracle(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	const width, height = 60, 42
+	for _, dims := range []int{0, 5} {
+		fit := &features.Scene{N: 40, D: 9, Maps: []int{4, 2}}
+		for range fit.N * fit.D {
+			fit.X = append(fit.X, float32(10*r.NormFloat64()+5))
+		}
+		projection, err := features.FitProjection(fit, dims)
+		if err != nil {
+			t.Fatal(err)
+		}
+		random := func(float64, float64, int) float64 { return r.NormFloat64() }
+		p := features.Patch{Shrink: 2, Cols: 20, Rows: 15, Maps: []features.Map{
+			mapOf(width, height, 4, 4, random), mapOf(width, height, 2, 7, random),
+		}}
+		p.Min.X, p.Min.Y = 11, 6
+		for range 3 * p.Cols * p.Rows {
+			p.Pixels = append(p.Pixels, int16(r.IntN(6000)))
+		}
+		dim := projection.Dim()
+		c := Classifier{Projection: projection}
+		for range 3 * (dim + 1) {
+			c.Weights = append(c.Weights, r.NormFloat64())
+		}
+		var s scorer
+		s.learn(c)
+		s.readyFor(&p)
+		if !s.ready {
+			t.Fatal("the maps are not those of the classifier")
+		}
+		for _, labels := range [][]uint8{{0, 2}, {2, 1, 0, 3}} {
+			s.forget()
+			for index := range p.Cols * p.Rows {
+				x, y := 11+2*float64(index%p.Cols)+0.5, 6+2*float64(index/p.Cols)+0.5
+				one := features.Scene{N: 1, D: 9}
+				for k := range p.Maps {
+					for channel := range p.Maps[k].Channels {
+						one.X = append(one.X, float32(interpolated(&p.Maps[k], channel, x, y)))
+					}
+				}
+				for k := range 3 {
+					one.X = append(one.X, float32(p.Pixels[3*index+k])/features.LabUnit)
+				}
+				z := projection.Apply(nil, dim, &one)
+				got := s.at(&p, index, labels)
+				for l, label := range labels {
+					want := -1.0 // not known
+					if label < 3 {
+						w := c.Weights[int(label)*(dim+1):]
+						want = picture.Bias * w[dim]
+						for k, v := range z {
+							want += float64(v) * w[k]
+						}
+					}
+					if math.Abs(float64(got[l])-want) > 1e-3*(1+math.Abs(want)) {
+						t.Fatalf("%d dimensions, pixel %d, label %d: score %v, want %v", dim, index, label, got[l], want)
+					}
+				}
+			}
+		}
+		p.Maps = p.Maps[:1]
+		if s.readyFor(&p); s.ready {
+			t.Error("ready for other maps")
+		}
+	}
+}
+
+// interpolated is a channel of a map at a place, between the four cells around it.
+func interpolated(m *features.Map, channel int, x, y float64) float64 {
+	fx := min(max((x-m.OffsetX)/m.StrideX, 0), float64(m.Width-1))
+	fy := min(max((y-m.OffsetY)/m.StrideY, 0), float64(m.Height-1))
+	at := func(i, j float64) float64 {
+		return float64(m.Data[(int(min(i, float64(m.Height-1)))*m.Width+int(min(j, float64(m.Width-1))))*m.Channels+channel])
+	}
+	x0, y0 := math.Floor(fx), math.Floor(fy)
+	a, b := fx-x0, fy-y0
+	return (1-b)*((1-a)*at(y0, x0)+a*at(y0, x0+1)) + b*((1-a)*at(y0+1, x0)+a*at(y0+1, x0+1))
+}
+
+// With several parts and a classifier, too, the second picture takes no memory.
+func TestScoreAllocatesNothing(t *testing.T) {
+	p, _, y := panes(t, 7, 9, [3]int32{1, 0, 2})
+	p.Patches[0].Maps = []features.Map{mapOf(p.Width, p.Height, 4, 4, func(x, y float64, _ int) float64 { return x - y })}
+	projection, err := features.FitProjection(scenetest.Squares(1, cols, rows, nil), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Classifier{Weights: slices.Repeat([]float64{0.1}, 3*(projection.Dim()+1)), Projection: projection, Loudness: 1}
+	var d Drawer
+	draw := func() {
+		if err := d.Draw(t.Context(), p, y, 3, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if draw(); !d.scorer.ready {
+		t.Fatal("the classifier says nothing")
+	}
+	if n := testing.AllocsPerRun(10, draw); n != 0 {
+		t.Errorf("%g allocations a picture; want none", n)
+	}
+}
