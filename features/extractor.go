@@ -91,13 +91,13 @@ type Extractor struct {
 
 	// The image the model is looking at while superpixels grow, and what became of
 	// it; modelDone orders access to them.
-	bgr           []byte
-	width, height int
-	modelErr      error
-	modelPanic    *Panic
-	modelDone     chan struct{}
-	modelCore     bool // it computes on a core
-	runModel      func()
+	bgr        []byte
+	scene      *Scene // that it is for
+	modelErr   error
+	modelPanic *Panic
+	modelDone  chan struct{}
+	modelCore  bool // it computes on a core
+	runModel   func()
 }
 
 // Panic is what Extract panics with when the model does, or what grows superpixels, which
@@ -128,7 +128,7 @@ func New(cfg Config, m Model) (*Extractor, error) {
 			}
 			e.modelDone <- struct{}{}
 		}()
-		e.modelErr = e.look(e.bgr, e.width, e.height, 1)
+		e.modelErr = e.look(e.scene, e.bgr, 1)
 	}
 	return e, nil
 }
@@ -199,14 +199,8 @@ func (e *Extractor) Extract(dst *Scene, bgr []byte, width, height int, plan Plan
 		return fmt.Errorf("features: model: %w", e.modelErr)
 	}
 	var err error
-	if dst.X, err = e.gather(dst.X, dst); err != nil {
-		return err
-	}
-	for k := range dst.Patches { // the next ones come in the memory of dst's last
-		seen, w := &dst.Patches[k].Maps, &e.patches[k].maps
-		*seen, *w = *w, *seen
-	}
-	return nil
+	dst.X, err = e.gather(dst.X, dst)
+	return err
 }
 
 func check(bgr []byte, width, height int) error {
@@ -277,8 +271,8 @@ func (f Region) grid() (cols, rows int) { return max(1, f.Dx()/f.Spacing), max(1
 
 // patchWork is what a patch takes until it is in the scene.
 type patchWork struct {
-	stats regionStats
-	maps  []Map
+	stats  regionStats
+	coarse []Map // what the model sees of it smaller
 }
 
 // segment cuts the image into dst's superpixels while the model looks at it, and
@@ -299,6 +293,14 @@ func (e *Extractor) segment(dst *Scene, bgr []byte, plan Plan) {
 	for len(e.patches) < len(e.crops) {
 		e.patches = append(e.patches, patchWork{})
 	}
+	dst.Patches = dst.Patches[:cap(dst.Patches)] // with the memory of earlier ones
+	for len(dst.Patches) < len(e.crops) {
+		dst.Patches = append(dst.Patches, Patch{})
+	}
+	dst.Patches = dst.Patches[:len(e.crops)]
+	for k := range dst.Patches {
+		dst.Patches[k].Maps = dst.Patches[k].Maps[:0]
+	}
 	e.modelErr = nil
 	e.modelCore = true
 	if d, ok := e.model.(DeviceModel); ok {
@@ -307,13 +309,13 @@ func (e *Extractor) segment(dst *Scene, bgr []byte, plan Plan) {
 	switch {
 	case e.model == nil || len(e.crops) == 0:
 	case e.modelCore && e.cfg.Cores.TryAcquire(1) == 0:
-		e.modelErr = e.look(bgr, width, height, 1)
+		e.modelErr = e.look(dst, bgr, 1)
 	default:
-		e.bgr, e.width, e.height = bgr, width, height
+		e.bgr, e.scene = bgr, dst
 		go e.runModel()
 		defer func() { // even if this goroutine panics: the image is not the model's for longer
 			<-e.modelDone
-			e.bgr = nil
+			e.bgr, e.scene = nil, nil
 		}()
 	}
 	helpers := e.cfg.Cores.TryAcquire(runtime.GOMAXPROCS(0) - 1)
@@ -323,7 +325,6 @@ func (e *Extractor) segment(dst *Scene, bgr []byte, plan Plan) {
 	}()
 	left := e.cfg.Superpixels
 	for k, c := range e.crops {
-		dst.Patches = slices.Grow(dst.Patches, 1)[:k+1] // with the memory of an earlier one
 		p := &dst.Patches[k]
 		e.place(p, c, width, height)
 		p.First = dst.N
@@ -396,8 +397,10 @@ func shrink(dst, bgr []byte, width int, p *Patch) {
 // object's size round it: as with all of the image; without context .007 less.
 const contextShare = 0.2
 
-// look has the model see every crop, at a scale beside its zoom.
-func (e *Extractor) look(bgr []byte, width, height int, scale float64) error {
+// look sets the maps of dst's patches to what the model sees of every crop, at a scale beside
+// its zoom.
+func (e *Extractor) look(dst *Scene, bgr []byte, scale float64) error {
+	width, height := dst.Width, dst.Height
 	all := image.Rect(0, 0, width, height)
 	for k, c := range e.crops {
 		context := int(contextShare * float64(min(width, height)) / float64(c.Zoom))
@@ -408,7 +411,8 @@ func (e *Extractor) look(bgr []byte, width, height int, scale float64) error {
 			view.Rectangle = image.Rectangle{}
 		}
 		var err error
-		if e.patches[k].maps, err = e.model.Features(e.patches[k].maps[:0], bgr, width, height, view); err != nil {
+		p := &dst.Patches[k]
+		if p.Maps, err = e.model.Features(p.Maps[:0], bgr, width, height, view); err != nil {
 			return err
 		}
 	}
@@ -433,8 +437,10 @@ func (e *Extractor) Coarsen(dst *Scene, bgr []byte) error {
 	if len(bgr) != 3*dst.Width*dst.Height {
 		return fmt.Errorf("features: %d bytes for a BGR24 image of %d×%d pixels; want %d", len(bgr), dst.Width, dst.Height, 3*dst.Width*dst.Height)
 	}
+	e.swapMaps(dst)
+	defer e.swapMaps(dst)
 	for k := range coarser {
-		if err := e.look(bgr, dst.Width, dst.Height, 1/float64(int(2)<<k)); err != nil {
+		if err := e.look(dst, bgr, 1/float64(int(2)<<k)); err != nil {
 			return fmt.Errorf("features: model: %w", err)
 		}
 		dst.Coarse = slices.Grow(dst.Coarse, 1)[:k+1]
@@ -446,6 +452,14 @@ func (e *Extractor) Coarsen(dst *Scene, bgr []byte) error {
 	return nil
 }
 
+// swapMaps has dst's patches hold their maps of smaller images, or those of this one again.
+func (e *Extractor) swapMaps(dst *Scene) {
+	for k := range dst.Patches {
+		p, w := &dst.Patches[k], &e.patches[k]
+		p.Maps, w.coarse = w.coarse, p.Maps
+	}
+}
+
 // coarser is how many halvings Coarsen sees.
 const coarser = 2
 
@@ -455,7 +469,7 @@ func (e *Extractor) gather(x []float32, dst *Scene) ([]float32, error) {
 	dst.D = colours
 	dst.Maps = dst.Maps[:0]
 	for k := range dst.Patches {
-		maps := e.patches[k].maps
+		maps := dst.Patches[k].Maps
 		for i := range maps {
 			if err := checkMap(&maps[i]); err != nil {
 				return x, fmt.Errorf("features: map %d of the model: %w", i, err)
@@ -468,13 +482,14 @@ func (e *Extractor) gather(x []float32, dst *Scene) ([]float32, error) {
 	}
 	x = grown(x, dst.N*dst.D)
 	for k := range dst.Patches {
-		w, column := &e.patches[k], 0
-		for i := range w.maps {
-			if i >= len(dst.Maps) || w.maps[i].Channels != dst.Maps[i] {
-				return x, fmt.Errorf("features: map %d of the model has %d channels; it had others before", i, w.maps[i].Channels)
+		p, column := &dst.Patches[k], 0
+		for i := range p.Maps {
+			m := &p.Maps[i]
+			if i >= len(dst.Maps) || m.Channels != dst.Maps[i] {
+				return x, fmt.Errorf("features: map %d of the model has %d channels; it had others before", i, m.Channels)
 			}
-			e.pool.pool(x, dst, &dst.Patches[k], &w.stats, &w.maps[i], column)
-			column += w.maps[i].Channels
+			e.pool.pool(x, dst, p, &e.patches[k].stats, m, column)
+			column += m.Channels
 		}
 	}
 	for k := range dst.N {

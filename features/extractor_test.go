@@ -582,3 +582,23 @@ func TestExtractOnFewCores(t *testing.T) {
 		}
 	}
 }
+
+// A scene that was made with a model is one without maps where there is none.
+func TestExtractForgetsMaps(t *testing.T) {
+	const w, h = 64, 48
+	r := rand.New(rand.NewPCG(4, 4))
+	bgr, _ := discsImage(w, h, 9, 1)
+	var s Scene
+	for _, model := range []Model{&fixedModel{maps: []Map{randomMap(5, 4, w, h, r)}}, nil} {
+		e, err := New(Config{Superpixels: 20}, model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Extract(&s, bgr, w, h, Plan{Whole: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.D != colours || len(s.Patches[0].Maps) > 0 {
+		t.Errorf("%d features and %d maps without a model; want the %d of colours", s.D, len(s.Patches[0].Maps), colours)
+	}
+}
