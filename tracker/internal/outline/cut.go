@@ -10,7 +10,7 @@ import (
 )
 
 // unit is what an energy of 1 is as a capacity: what a pixel and its edges weigh, at most 4 edges
-// of smoothness, farthest and depthCost, stays below mrf.MaxGridCapacity.
+// of smoothness, farthest, twice that of scores and depthCost, stays below mrf.MaxGridCapacity.
 const unit = 1 << 24
 
 // An edge's weight is read off a table of so many steps up to an exponent of so much, between
@@ -201,9 +201,17 @@ func (r *Drawer) classify(f scene, part []int32) {
 	r.scorer.forget()
 	for m, k := range part {
 		for l, score := range r.scorer.at(f.patch, int(r.at[k]), r.set) {
-			r.u[l*len(part)+m] -= r.scorer.loud * max(-1, min(1, score))
+			r.u[l*len(part)+m] -= r.scorer.loud * bounded(score)
 		}
 	}
+}
+
+// bounded is a score from -1 to 1; what is no number is -1.
+func bounded(score float32) float32 {
+	if score > -1 {
+		return min(score, 1)
+	}
+	return -1
 }
 
 // colours sets r.u to the colour energies of a part.

@@ -19,7 +19,7 @@ import (
 // How the outlines are drawn. A pixel's energy for a label is its squared colour
 // distance to the likest superpixel around that has the label, over 2·sigma²
 // and at most farthest, less scored times the classifier's score for the label, which
-// counts from -1 to 1; a label other than its superpixel's costs up to
+// counts from -1 to 1, and as no more than farthest; a label other than its superpixel's costs up to
 // depthCost more, the farther the outline is; and an outline costs smoothness
 // a pixel where the colours are alike, less where they differ.
 const (

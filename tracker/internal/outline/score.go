@@ -9,7 +9,7 @@ import (
 
 // Classifier is a linear classifier of projected features: for each label that it knows a row
 // of as many weights as the projection has dimensions, and the weight of picture.Bias; and how
-// loudly it speaks. The zero value knows none.
+// loudly it speaks: at 1 as usually. The zero value knows none.
 type Classifier struct {
 	Weights    []float64
 	Projection *features.Projection
@@ -44,7 +44,7 @@ func (s *scorer) learn(c Classifier) {
 	if c.Projection == nil {
 		return
 	}
-	s.loud = float32(scored * c.Loudness)
+	s.loud = float32(min(scored*c.Loudness, farthest))
 	dim := c.Projection.Dim()
 	s.known, s.width = len(c.Weights)/(dim+1), c.Projection.Features()+1
 	s.rows = scratch.Grow(s.rows, s.known*s.width)

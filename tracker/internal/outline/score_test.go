@@ -157,6 +157,33 @@ func TestScoreAgainstOracle(t *testing.T) {
 	}
 }
 
+// However large, a classifier's scores stay within what a cut may weigh, and what is no number
+// says that a pixel is nothing.
+func TestScoresOfAnySize(t *testing.T) {
+	for _, v := range []float64{1e30, -1e30, math.Inf(1), math.NaN()} {
+		for _, labels := range [][3]int32{{0, 1, 0}, {1, 0, 2}} {
+			p, _, y := panes(t, 3, 9, labels)
+			p.Patches[0].Maps = []features.Map{mapOf(p.Width, p.Height, 4, 4, func(float64, float64, int) float64 { return v })}
+			projection, err := features.FitProjection(scenetest.Squares(1, cols, rows, nil), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := int(1 + slices.Max(y))
+			c := Classifier{Projection: projection, Loudness: 1e9}
+			for k := range n * (projection.Dim() + 1) {
+				c.Weights = append(c.Weights, float64(k%3-1))
+			}
+			var d Drawer
+			if err := d.Draw(t.Context(), p, y, n, c); err != nil {
+				t.Errorf("%v: %v", v, err)
+			}
+			if !d.scorer.ready {
+				t.Error("the classifier says nothing")
+			}
+		}
+	}
+}
+
 // interpolated is a channel of a map at a place, between the four cells around it.
 func interpolated(m *features.Map, channel int, x, y float64) float64 {
 	fx := min(max((x-m.OffsetX)/m.StrideX, 0), float64(m.Width-1))
