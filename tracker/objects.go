@@ -176,7 +176,7 @@ func looked(f *frame, box image.Rectangle) bool {
 func (t *Tracker) draw(ctx context.Context, f *frame, ann *annotation.Annotation, marked []seed.Object, res *Result) error {
 	var c outline.Classifier
 	if t.cfg.Mode != Affinity {
-		c = outline.Classifier{Weights: t.window.Weights(), Projection: t.projection, Loudness: t.cfg.Classifier}
+		c = outline.Classifier{Rows: t.window.Weights(), Projection: t.projection, Weight: t.cfg.Classifier}
 	}
 	if err := t.outline.Draw(ctx, f.Picture, f.y, t.objects.labels(), c); err != nil {
 		return err

@@ -198,10 +198,10 @@ func (r *Drawer) classify(f scene, part []int32) {
 	if !r.scorer.ready {
 		return
 	}
-	r.scorer.forget()
+	r.scorer.next()
 	for m, k := range part {
 		for l, score := range r.scorer.at(f.patch, int(r.at[k]), r.set) {
-			r.u[l*len(part)+m] -= r.scorer.loud * bounded(score)
+			r.u[l*len(part)+m] -= r.scorer.weight * bounded(score)
 		}
 	}
 }

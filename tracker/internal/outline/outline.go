@@ -18,18 +18,18 @@ import (
 
 // How the outlines are drawn. A pixel's energy for a label is its squared colour
 // distance to the likest superpixel around that has the label, over 2·sigma²
-// and at most farthest, less scored times the classifier's score for the label, which
-// counts from -1 to 1, and as no more than farthest; a label other than its superpixel's costs up to
-// depthCost more, the farther the outline is; and an outline costs smoothness
-// a pixel where the colours are alike, less where they differ.
+// and at most farthest, less scoreWeight times the classifier's score for the label,
+// bounded to ±1; a label other than its superpixel's costs up to depthCost more, the
+// farther the outline is; and an outline costs smoothness a pixel where the colours are
+// alike, less where they differ.
 const (
-	bandWidth  = 0.5 // half the band's width over the mean superpixel's side
-	sigma      = 6.0 // units of CIELAB
-	farthest   = 4.0
-	scored     = 0.7
-	depthCost  = 0.5
-	smoothness = 4.0
-	maxRings   = 64
+	bandWidth   = 0.5 // half the band's width over the mean superpixel's side
+	sigma       = 6.0 // units of CIELAB
+	farthest    = 4.0
+	scoreWeight = 0.7 // times that of the Classifier, and at most farthest
+	depthCost   = 0.5
+	smoothness  = 4.0
+	maxRings    = 64
 )
 
 // Drawer draws one picture after another. The zero value is ready.
@@ -87,7 +87,7 @@ func (r *Drawer) drawPatch(ctx context.Context, f scene, labels int) error {
 	if r.findBand(uint8(min(rings, maxRings))); len(r.band) > 0 {
 		r.measure()
 		r.palettes.reset(f)
-		r.scorer.readyFor(f.patch)
+		r.scorer.reset(f.patch)
 		r.price(rings)
 		if err := r.cut(ctx, f, labels); err != nil {
 			return err

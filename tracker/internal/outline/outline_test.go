@@ -204,9 +204,9 @@ func BenchmarkDraw(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	known := Classifier{Projection: projection, Loudness: 1}
+	known := Classifier{Projection: projection, Weight: 1}
 	for range 2 * (projection.Dim() + 1) {
-		known.Weights = append(known.Weights, 0.1*r.NormFloat64())
+		known.Rows = append(known.Rows, 0.1*r.NormFloat64())
 	}
 	var pool picture.Pool
 	p := pool.Make(s, projection, 0.25)

@@ -7,25 +7,23 @@ import (
 	"github.com/segd/segd/tracker/internal/scratch"
 )
 
-// Classifier is a linear classifier of projected features: for each label that it knows a row
-// of as many weights as the projection has dimensions, and the weight of picture.Bias; and how
-// loudly it speaks: at 1 as usually. The zero value knows none.
+// Classifier is a linear classifier of projected features. The zero value knows no label.
 type Classifier struct {
-	Weights    []float64
+	Rows       []float64 // for each label it knows the projection's Dim weights, and that of picture.Bias
 	Projection *features.Projection
-	Loudness   float64
+	Weight     float64 // of its scores in the energy, 1 as usually
 }
 
 // scorer tells how pixels score under a classifier: by what the maps show at their places and
 // by their own colours.
 type scorer struct {
-	known int       // labels
-	loud  float32   // what a score of 1 is as an energy
-	width int       // of a row: weights of the maps' channels and of three colours, and a constant
-	rows  []float32 // known×width, for features that are not projected
-	ready bool      // the patch has the maps that the classifier knows
-	maps  []cells
-	sums  []float32 // of a pixel, by local label
+	known  int       // labels
+	weight float32   // what a score of 1 is as an energy
+	width  int       // of a row: weights of the maps' channels and of three colours, and a constant
+	rows   []float32 // known×width, for features that are not projected
+	ready  bool      // the patch has the maps that the classifier knows
+	maps   []cells
+	sums   []float32 // of a pixel, by local label
 }
 
 // cells are the scores that a map's cells have for the labels of a part, made when they are
@@ -44,18 +42,18 @@ func (s *scorer) learn(c Classifier) {
 	if c.Projection == nil {
 		return
 	}
-	s.loud = float32(min(scored*c.Loudness, farthest))
+	s.weight = float32(min(scoreWeight*c.Weight, farthest))
 	dim := c.Projection.Dim()
-	s.known, s.width = len(c.Weights)/(dim+1), c.Projection.Features()+1
+	s.known, s.width = len(c.Rows)/(dim+1), c.Projection.Features()+1
 	s.rows = scratch.Grow(s.rows, s.known*s.width)
 	for l := range s.known {
-		w, row := c.Weights[l*(dim+1):], s.rows[l*s.width:][:s.width]
+		w, row := c.Rows[l*(dim+1):], s.rows[l*s.width:][:s.width]
 		row[s.width-1] = float32(c.Projection.Fold(row, w[:dim]) + picture.Bias*w[dim])
 	}
 }
 
-// readyFor readies s for the parts of a patch.
-func (s *scorer) readyFor(p *features.Patch) {
+// reset readies s for the first part of a patch.
+func (s *scorer) reset(p *features.Patch) {
 	for len(s.maps) < len(p.Maps) {
 		s.maps = append(s.maps, cells{})
 	}
@@ -70,15 +68,15 @@ func (s *scorer) readyFor(p *features.Patch) {
 	s.ready = s.known > 0 && column+4 == s.width
 }
 
-// forget has all scores made anew, for the labels of another part.
-func (s *scorer) forget() {
+// next readies s for another part, whose labels may be others.
+func (s *scorer) next() {
 	for k := range s.maps {
 		s.maps[k].first = int32(len(s.maps[k].scores))
 	}
 }
 
 // at returns the scores of the patch's pixel with that index for each of labels, the same ones
-// since forget. A label that the classifier does not know has -1. They are there until the next call.
+// since next. A label that the classifier does not know has -1. They are there until the next call.
 func (s *scorer) at(p *features.Patch, index int, labels []uint8) []float32 {
 	const perLab = 1.0 / features.LabUnit
 	s.sums = scratch.Grow(s.sums, len(labels))

@@ -68,9 +68,9 @@ func TestDrawAsTheClassifierSays(t *testing.T) {
 				k := float64(40*l-20) * 2 / float64(raw[1])
 				w[1] = k
 				w[p.Dim] = -(k*constant + k*float64(raw[1])/2) / picture.Bias
-				c.Weights = append(c.Weights, w...)
+				c.Rows = append(c.Rows, w...)
 			}
-			c.Projection, c.Loudness = projection, 1
+			c.Projection, c.Weight = projection, 1
 		}
 		var d Drawer
 		if err := d.Draw(t.Context(), p, y, 2, c); err != nil {
@@ -112,16 +112,16 @@ func TestScoreAgainstOracle(t *testing.T) {
 		dim := projection.Dim()
 		c := Classifier{Projection: projection}
 		for range 3 * (dim + 1) {
-			c.Weights = append(c.Weights, r.NormFloat64())
+			c.Rows = append(c.Rows, r.NormFloat64())
 		}
 		var s scorer
 		s.learn(c)
-		s.readyFor(&p)
+		s.reset(&p)
 		if !s.ready {
 			t.Fatal("the maps are not those of the classifier")
 		}
 		for _, labels := range [][]uint8{{0, 2}, {2, 1, 0, 3}} {
-			s.forget()
+			s.next()
 			for index := range p.Cols * p.Rows {
 				x, y := 11+2*float64(index%p.Cols)+0.5, 6+2*float64(index/p.Cols)+0.5
 				one := features.Scene{N: 1, D: 9}
@@ -138,7 +138,7 @@ func TestScoreAgainstOracle(t *testing.T) {
 				for l, label := range labels {
 					want := -1.0 // not known
 					if label < 3 {
-						w := c.Weights[int(label)*(dim+1):]
+						w := c.Rows[int(label)*(dim+1):]
 						want = picture.Bias * w[dim]
 						for k, v := range z {
 							want += float64(v) * w[k]
@@ -151,7 +151,7 @@ func TestScoreAgainstOracle(t *testing.T) {
 			}
 		}
 		p.Maps = p.Maps[:1]
-		if s.readyFor(&p); s.ready {
+		if s.reset(&p); s.ready {
 			t.Error("ready for other maps")
 		}
 	}
@@ -169,9 +169,9 @@ func TestScoresOfAnySize(t *testing.T) {
 				t.Fatal(err)
 			}
 			n := int(1 + slices.Max(y))
-			c := Classifier{Projection: projection, Loudness: 1e9}
+			c := Classifier{Projection: projection, Weight: 1e9}
 			for k := range n * (projection.Dim() + 1) {
-				c.Weights = append(c.Weights, float64(k%3-1))
+				c.Rows = append(c.Rows, float64(k%3-1))
 			}
 			var d Drawer
 			if err := d.Draw(t.Context(), p, y, n, c); err != nil {
@@ -204,7 +204,7 @@ func TestScoreAllocatesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Classifier{Weights: slices.Repeat([]float64{0.1}, 3*(projection.Dim()+1)), Projection: projection, Loudness: 1}
+	c := Classifier{Rows: slices.Repeat([]float64{0.1}, 3*(projection.Dim()+1)), Projection: projection, Weight: 1}
 	var d Drawer
 	draw := func() {
 		if err := d.Draw(t.Context(), p, y, 3, c); err != nil {
