@@ -193,15 +193,22 @@ func (r *Drawer) cutPart(ctx context.Context, f scene, part []int32) error {
 	return nil
 }
 
-// classify takes what the classifier says off the energies of a part.
+// classify takes what the classifier says off the energies of a part: by how much a pixel's
+// score for a label is above what lies between those of the superpixels around that have the
+// label and of those that have not. A classifier may be wrong by as much here, and where it does
+// not tell these apart it has no say.
 func (r *Drawer) classify(f scene, part []int32) {
 	if !r.scorer.ready {
 		return
 	}
 	r.scorer.next()
 	for m, k := range part {
-		for l, score := range r.scorer.at(f.patch, int(r.at[k]), r.set) {
-			r.u[l*len(part)+m] -= r.scorer.weight * bounded(score)
+		at := r.at[k]
+		scores := r.scorer.at(f.patch, int(at), r.set)
+		for _, g := range r.palettes.of(f, f.patch.Labels[at]) {
+			if l := int(r.local[g.label]); g.told {
+				r.u[l*len(part)+m] -= r.scorer.weight * bounded(scores[l]-g.middle)
+			}
 		}
 	}
 }

@@ -7,6 +7,6 @@
 // models of their labels' colours. A pixel is scored by the features that the network's maps
 // have at its place, interpolated: they tell more places apart than superpixels, some of which
 // lie on both sides of an outline. A linear score of interpolated features is the interpolated
-// score, so it is that of the map's cells, of which the band covers few. What it is worth is in
-// docs/model.md.
+// score, so it is that of the map's cells, of which the band covers few. It is compared with the
+// scores of the superpixels around. What it is worth is in docs/model.md.
 package outline

@@ -18,8 +18,8 @@ import (
 
 // How the outlines are drawn. A pixel's energy for a label is its squared colour
 // distance to the likest superpixel around that has the label, over 2·sigma²
-// and at most farthest, less scoreWeight times the classifier's score for the label,
-// bounded to ±1; a label other than its superpixel's costs up to depthCost more, the
+// and at most farthest, less scoreWeight times how far the classifier's score for
+// the label is above what tells it there, bounded to ±1; a label other than its superpixel's costs up to depthCost more, the
 // farther the outline is; and an outline costs smoothness a pixel where the colours are
 // alike, less where they differ.
 const (
@@ -86,8 +86,8 @@ func (r *Drawer) drawPatch(ctx context.Context, f scene, labels int) error {
 	r.begin(f.patch, box.Inset(-int(min(rings, maxRings))-1).Intersect(patch), r.labelOf)
 	if r.findBand(uint8(min(rings, maxRings))); len(r.band) > 0 {
 		r.measure()
-		r.palettes.reset(f)
 		r.scorer.reset(f.patch)
+		r.palettes.reset(f, &r.scorer)
 		r.price(rings)
 		if err := r.cut(ctx, f, labels); err != nil {
 			return err

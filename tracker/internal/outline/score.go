@@ -21,6 +21,7 @@ type scorer struct {
 	weight float32   // what a score of 1 is as an energy
 	width  int       // of a row: weights of the maps' channels and of three colours, and a constant
 	rows   []float32 // known×width, for features that are not projected
+	whole  []float32 // the same for those that are: Classifier.Rows
 	ready  bool      // the patch has the maps that the classifier knows
 	maps   []cells
 	sums   []float32 // of a pixel, by local label
@@ -46,6 +47,10 @@ func (s *scorer) learn(c Classifier) {
 	dim := c.Projection.Dim()
 	s.known, s.width = len(c.Rows)/(dim+1), c.Projection.Features()+1
 	s.rows = scratch.Grow(s.rows, s.known*s.width)
+	s.whole = scratch.Grow(s.whole, len(c.Rows))
+	for k, v := range c.Rows {
+		s.whole[k] = float32(v)
+	}
 	for l := range s.known {
 		w, row := c.Rows[l*(dim+1):], s.rows[l*s.width:][:s.width]
 		row[s.width-1] = float32(c.Projection.Fold(row, w[:dim]) + picture.Bias*w[dim])
@@ -66,6 +71,15 @@ func (s *scorer) reset(p *features.Patch) {
 		column += c.Channels
 	}
 	s.ready = s.known > 0 && column+4 == s.width
+}
+
+// of is the score of a superpixel for a label; -1 if the classifier does not know that.
+func (s *scorer) of(f scene, i int32, label uint8) float32 {
+	if int(label) >= s.known {
+		return -1
+	}
+	d := f.Dim + 1
+	return cosine.Dot(f.Rows[int(i)*d:][:d], s.whole[int(label)*d:][:d])
 }
 
 // next readies s for another part, whose labels may be others.

@@ -27,22 +27,34 @@ func mapOf(width, height, channels int, cell float64, value func(x, y float64, c
 	return m
 }
 
-// Where colours say nothing the outline is where the classifier says.
+// Where colours say nothing the outline is where the classifier says, however wrong it is by
+// what is the same on both sides; but one that does not tell superpixels apart has no say.
 func TestDrawAsTheClassifierSays(t *testing.T) {
-	const border, cell = 38, 2 // six pixels are one superpixel
-	for _, known := range []bool{false, true} {
+	const border, superpixels, cell = 38, 36, 2
+	for _, tt := range []struct {
+		name          string
+		slope, offset float64 // of the object's score, by the channel that shows it
+		want          int
+	}{
+		{"nothing", 0, 0, superpixels},
+		{"right", 40, 0, border},
+		{"too high", 40, 100, border},
+		{"too low", 40, -100, border},
+		{"wrong", -40, 0, superpixels},
+	} {
 		s := scenetest.Squares(1, cols, rows, func(int, int) [3]float64 { return [3]float64{50, 0, 0} })
-		for i := range s.N {
-			for c := range 4 {
-				s.X[i*s.D+c] = float32(i%7) - 3 // of any variance
-			}
-		}
+		shown := func(x float64) float64 { return min(1, max(0, (x-border+1)/cell)) }
 		s.Patches[0].Maps = []features.Map{mapOf(s.Width, s.Height, 4, cell, func(x, _ float64, c int) float64 {
 			if c == 1 && x >= border {
 				return 1
 			}
 			return 0
 		})}
+		for i := range s.N {
+			for x := i % cols * scenetest.Side; x < (i%cols+1)*scenetest.Side; x++ {
+				s.X[i*s.D+1] += float32(shown(float64(x)+0.5)) / scenetest.Side
+			}
+		}
 		projection, err := features.FitProjection(s, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -51,38 +63,28 @@ func TestDrawAsTheClassifierSays(t *testing.T) {
 		p := pool.Make(s, projection, 0.25)
 		y := make([]int32, p.N)
 		for i := range y {
-			if i%cols >= 6 { // from x = 36 on
+			if i%cols*scenetest.Side >= superpixels {
 				y[i] = 1
 			}
 		}
-		var c Classifier
-		if known {
-			// The background's score is 20 where the channel is 0 and -20 where it is 1; of
-			// the object it is the other way round.
-			raw := make([]float32, s.D)
-			unit := make([]float64, p.Dim)
-			unit[1] = 1
-			constant := projection.Fold(raw, unit)
-			for l := range 2 {
-				w := make([]float64, p.Dim+1)
-				k := float64(40*l-20) * 2 / float64(raw[1])
-				w[1] = k
-				w[p.Dim] = -(k*constant + k*float64(raw[1])/2) / picture.Bias
-				c.Rows = append(c.Rows, w...)
-			}
-			c.Projection, c.Weight = projection, 1
+		raw, unit := make([]float32, s.D), make([]float64, p.Dim)
+		unit[1] = 1
+		constant := projection.Fold(raw, unit)
+		c := Classifier{Projection: projection, Weight: 1}
+		for l := range 2 { // the background's score falls as the object's rises
+			row := make([]float64, p.Dim+1)
+			row[1] = float64(2*l-1) * tt.slope / float64(raw[1])
+			row[p.Dim] = (tt.offset*float64(l) - row[1]*constant - float64(2*l-1)*tt.slope/2) / picture.Bias
+			c.Rows = append(c.Rows, row...)
 		}
 		var d Drawer
 		if err := d.Draw(t.Context(), p, y, 2, c); err != nil {
 			t.Fatal(err)
 		}
-		want := 36 // as the superpixels
-		if known {
-			want = border
-		}
 		for at, l := range d.Labels() {
-			if x := at % p.Width; (l == 1) != (x >= want) {
-				t.Fatalf("known %v: pixel (%d, %d) has label %d; want the border at %d", known, x, at/p.Width, l, want)
+			if x := at % p.Width; (l == 1) != (x >= tt.want) {
+				t.Errorf("%s: pixel (%d, %d) has label %d; want the border at %d", tt.name, x, at/p.Width, l, tt.want)
+				break
 			}
 		}
 	}
