@@ -86,7 +86,6 @@ type Extractor struct {
 	fine    []Region // of a patch
 	pool    pooler
 	light   lightMeter
-	shown   Exposure    // how the model is shown the image
 	size    image.Point // of the image that the memory above is for
 
 	// The image the model is looking at while superpixels grow, and what became of
@@ -189,7 +188,6 @@ func (e *Extractor) Extract(dst *Scene, bgr []byte, width, height int, plan Plan
 	if plan.Whole || len(plan.Crops) > 0 {
 		e.light.meter(&dst.Light, &dst.Thumbnail, &plan.Light)
 	}
-	e.shown = dst.Light.Exposure
 	e.segment(dst, bgr, plan)
 	if p := e.modelPanic; p != nil {
 		e.modelPanic = nil
@@ -404,7 +402,7 @@ func (e *Extractor) look(dst *Scene, bgr []byte, scale float64) error {
 	all := image.Rect(0, 0, width, height)
 	for k, c := range e.crops {
 		context := int(contextShare * float64(min(width, height)) / float64(c.Zoom))
-		view := View{Scale: scale * float64(c.Zoom), Exposure: e.shown} // as large at the image's borders
+		view := View{Scale: scale * float64(c.Zoom), Exposure: dst.Light.Exposure} // as large at the image's borders
 		view.Min.X, view.Max.X = around(c.Min.X, c.Max.X, context, width)
 		view.Min.Y, view.Max.Y = around(c.Min.Y, c.Max.Y, context, height)
 		if view.Rectangle == all {
