@@ -6,26 +6,32 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// axis holds, for each pixel of one image axis, the first of the two cells that
-// bilinear interpolation reads there and the second one's weight.
-type axis struct {
-	cell   []int32
-	weight []float32
+// An Axis holds, for each pixel of a patch across or down, the first of the two cells of a map
+// that bilinear interpolation reads there and the second one's weight. A map of one cell has no
+// second, whose weight is 0 then.
+type Axis struct {
+	Cell   []int32
+	Weight []float32
+}
+
+// Axes sets x and y to where m is read for the pixels of a patch. Beyond the outermost cell
+// centres the map continues as its nearest cell.
+func (m *Map) Axes(x, y *Axis, p *Patch) {
+	x.fill(p.Cols, m.Width, p.Min.X, p.Shrink, m.StrideX, m.OffsetX)
+	y.fill(p.Rows, m.Height, p.Min.Y, p.Shrink, m.StrideY, m.OffsetY)
 }
 
 // pooler averages feature maps over superpixels. The zero value is ready.
 type pooler struct {
-	x, y   axis
+	x, y   Axis
 	window []float32 // weights of the cells under one superpixel's bounding box
 	line   []float32 // weights along one run
 }
 
 // pool writes the mean of the bilinearly interpolated map m over each superpixel of a patch,
-// measured by stats, to columns column…column+m.Channels−1 of x, N×D of dst. Beyond the
-// outermost cell centres the map continues as its nearest cell.
+// measured by stats, to columns column…column+m.Channels−1 of x, N×D of dst.
 func (p *pooler) pool(x []float32, dst *Scene, patch *Patch, stats *regionStats, m *Map, column int) {
-	p.x.fill(patch.Cols, m.Width, patch.Min.X, patch.Shrink, m.StrideX, m.OffsetX)
-	p.y.fill(patch.Rows, m.Height, patch.Min.Y, patch.Shrink, m.StrideY, m.OffsetY)
+	m.Axes(&p.x, &p.y, patch)
 
 	c := m.Channels
 	blas := blas32.Implementation()
@@ -53,26 +59,26 @@ func (p *pooler) weigh(runs []run) (i0, j0, rows, cols int) {
 	for _, r := range runs[1:] {
 		left, right = min(left, r.x0), max(right, r.x1)
 	}
-	i0, j0 = int(p.y.cell[first.y]), int(p.x.cell[left])
-	rows = int(p.y.cell[last.y]) + 2 - i0
-	cols = int(p.x.cell[right-1]) + 2 - j0
+	i0, j0 = int(p.y.Cell[first.y]), int(p.x.Cell[left])
+	rows = int(p.y.Cell[last.y]) + 2 - i0
+	cols = int(p.x.Cell[right-1]) + 2 - j0
 	p.window = grown(p.window, rows*cols)
 	clear(p.window)
 	p.line = grown(p.line, cols)
 	for _, r := range runs {
-		from, to := int(p.x.cell[r.x0])-j0, int(p.x.cell[r.x1-1])+2-j0
+		from, to := int(p.x.Cell[r.x0])-j0, int(p.x.Cell[r.x1-1])+2-j0
 		line := p.line[from:to]
 		clear(line)
-		base := p.x.cell[r.x0]
-		weights := p.x.weight[r.x0:r.x1]
-		for i, cell := range p.x.cell[r.x0:r.x1] {
+		base := p.x.Cell[r.x0]
+		weights := p.x.Weight[r.x0:r.x1]
+		for i, cell := range p.x.Cell[r.x0:r.x1] {
 			w := weights[i]
 			at := line[cell-base:][:2]
 			at[0] += 1 - w
 			at[1] += w
 		}
-		wy := p.y.weight[r.y]
-		i := (int(p.y.cell[r.y]) - i0) * cols
+		wy := p.y.Weight[r.y]
+		i := (int(p.y.Cell[r.y]) - i0) * cols
 		upper := p.window[i+from : i+to]
 		lower := p.window[i+cols+from : i+cols+to]
 		for j, w := range line {
@@ -86,15 +92,15 @@ func (p *pooler) weigh(runs []run) (i0, j0, rows, cols int) {
 // fill computes the interpolation of n pixels on cells cells. Pixel i is centred where
 // the shrink pixels of the image from first + shrink·i on are, cell j on the image's pixel
 // stride·j + offset. A single cell is read twice with all weight on one.
-func (a *axis) fill(n, cells, first, shrink int, stride, offset float64) {
-	a.cell = grown(a.cell, n)
-	a.weight = grown(a.weight, n)
+func (a *Axis) fill(n, cells, first, shrink int, stride, offset float64) {
+	a.Cell = grown(a.Cell, n)
+	a.Weight = grown(a.Weight, n)
 	last := float64(cells - 1)
 	for i := range n {
 		pixel := float64(first+shrink*i) + float64(shrink-1)/2
 		at := min(max((pixel-offset)/stride, 0), last)
 		cell := min(math.Floor(at), max(last-1, 0))
-		a.cell[i] = int32(cell)
-		a.weight[i] = float32(at - cell)
+		a.Cell[i] = int32(cell)
+		a.Weight[i] = float32(at - cell)
 	}
 }

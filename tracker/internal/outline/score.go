@@ -31,6 +31,7 @@ type scorer struct {
 // asked for.
 type cells struct {
 	*features.Map
+	x, y   features.Axis
 	column int     // of its first channel in a row
 	made   []int32 // by cell: where its scores are, but what is below first is of an earlier part
 	first  int32
@@ -67,6 +68,7 @@ func (s *scorer) reset(p *features.Patch) {
 	for k := range s.maps {
 		c := &s.maps[k]
 		c.Map, c.column = &p.Maps[k], column
+		c.Axes(&c.x, &c.y, p)
 		c.made, c.scores = scratch.Zero(c.made, c.Width*c.Height), append(c.scores[:0], 0)
 		column += c.Channels
 	}
@@ -101,32 +103,24 @@ func (s *scorer) at(p *features.Patch, index int, labels []uint8) []float32 {
 			s.sums[l] = perLab*(w[0]*float32(pixel[0])+w[1]*float32(pixel[1])+w[2]*float32(pixel[2])) + w[3]
 		}
 	}
-	half := float32(p.Shrink-1) / 2
-	x := float32(p.Min.X+index%p.Cols*p.Shrink) + half
-	y := float32(p.Min.Y+index/p.Cols*p.Shrink) + half
 	for k := range s.maps {
 		m := &s.maps[k]
-		j, right := between((x-float32(m.OffsetX))/float32(m.StrideX), m.Width)
-		i, down := between((y-float32(m.OffsetY))/float32(m.StrideY), m.Height)
-		s.add(m, labels, i*m.Width+j, (1-down)*(1-right))
-		s.add(m, labels, i*m.Width+min(j+1, m.Width-1), (1-down)*right)
-		i = min(i+1, m.Height-1)
-		s.add(m, labels, i*m.Width+j, down*(1-right))
-		s.add(m, labels, i*m.Width+min(j+1, m.Width-1), down*right)
+		col, row := index%p.Cols, index/p.Cols
+		right, down := m.x.Weight[col], m.y.Weight[row]
+		cell := int(m.y.Cell[row])*m.Width + int(m.x.Cell[col])
+		s.add(m, labels, cell, (1-down)*(1-right))
+		s.add(m, labels, cell+1, (1-down)*right)
+		s.add(m, labels, cell+m.Width, down*(1-right))
+		s.add(m, labels, cell+m.Width+1, down*right)
 	}
 	return s.sums
 }
 
-// between is the cell before a place among n cells in a row, and how far it is from there to
-// the next.
-func between(at float32, n int) (cell int, share float32) {
-	at = max(0, min(at, float32(n-1)))
-	cell = int(at)
-	return cell, at - float32(cell)
-}
-
 // add adds so much of a cell's scores to s.sums.
 func (s *scorer) add(m *cells, labels []uint8, cell int, share float32) {
+	if share == 0 { // as it is of cells beyond a map that is one cell wide
+		return
+	}
 	at := m.made[cell]
 	if at < m.first {
 		at = int32(len(m.scores))

@@ -94,7 +94,7 @@ func TestDrawAsTheClassifierSays(t *testing.T) {
 func TestScoreAgainstOracle(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	const width, height = 60, 42
-	for _, dims := range []int{0, 5} {
+	for dims, coarse := range map[int]float64{0: 7, 5: 100} { // the map of 100 is one cell
 		fit := &features.Scene{N: 40, D: 9, Maps: []int{4, 2}}
 		for range fit.N * fit.D {
 			fit.X = append(fit.X, float32(10*r.NormFloat64()+5))
@@ -105,7 +105,7 @@ func TestScoreAgainstOracle(t *testing.T) {
 		}
 		random := func(float64, float64, int) float64 { return r.NormFloat64() }
 		p := features.Patch{Shrink: 2, Cols: 20, Rows: 15, Maps: []features.Map{
-			mapOf(width, height, 4, 4, random), mapOf(width, height, 2, 7, random),
+			mapOf(width, height, 4, 4, random), mapOf(width, height, 2, coarse, random),
 		}}
 		p.Min.X, p.Min.Y = 11, 6
 		for range 3 * p.Cols * p.Rows {
