@@ -15,6 +15,17 @@ import (
 
 const cols, rows = 12, 10
 
+// pictureOf is a scene as a picture, and the projection that its features went through.
+func pictureOf(t testing.TB, s *features.Scene) (*picture.Picture, *features.Projection) {
+	t.Helper()
+	projection, err := features.FitProjection(s, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pool picture.Pool
+	return pool.Make(s, projection, 0.25), projection
+}
+
 // disc is a white disc on black, and the superpixels that are mostly it.
 func disc(t *testing.T) (p *picture.Picture, truth []uint8, y []int32) {
 	t.Helper()
@@ -25,12 +36,7 @@ func disc(t *testing.T) (p *picture.Picture, truth []uint8, y []int32) {
 		}
 		return [3]float64{10, 0, 0}
 	})
-	projection, err := features.FitProjection(s, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var pool picture.Pool
-	p = pool.Make(s, projection, 0.25)
+	p, _ = pictureOf(t, s)
 	count := make([]int, p.N)
 	truth, y = make([]uint8, p.Width*p.Height), make([]int32, p.N)
 	for at, i := range p.Patches[0].Labels {
@@ -78,12 +84,7 @@ func TestDrawIsSmooth(t *testing.T) {
 		}
 		return [3]float64{40, 0, 0}
 	})
-	projection, err := features.FitProjection(s, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var pool picture.Pool
-	p := pool.Make(s, projection, 0.25)
+	p, _ := pictureOf(t, s)
 	y := make([]int32, p.N)
 	for i := range y {
 		if i%cols >= 6 {
@@ -109,12 +110,7 @@ func panes(t testing.TB, cols, rows int, labels [3]int32) (p *picture.Picture, t
 	s := scenetest.Squares(1, cols, rows, func(x, _ int) [3]float64 {
 		return [3]float64{20 + 30*float64(third(x)), 0, 0}
 	})
-	projection, err := features.FitProjection(s, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var pool picture.Pool
-	p = pool.Make(s, projection, 0.25)
+	p, _ = pictureOf(t, s)
 	truth, y = make([]uint8, p.Width*p.Height), make([]int32, p.N)
 	for at := range truth {
 		truth[at] = uint8(labels[third(at%p.Width)])
@@ -200,16 +196,11 @@ func BenchmarkDraw(b *testing.B) {
 		s.X = append(s.X, float32(r.NormFloat64()))
 	}
 	s.Patches[0].Maps = []features.Map{mapOf(s.Width, s.Height, 64, 4, func(float64, float64, int) float64 { return r.NormFloat64() })}
-	projection, err := features.FitProjection(s, 0)
-	if err != nil {
-		b.Fatal(err)
-	}
+	p, projection := pictureOf(b, s)
 	known := Classifier{Projection: projection, Weight: 1}
 	for range 2 * (projection.Dim() + 1) {
 		known.Rows = append(known.Rows, 0.1*r.NormFloat64())
 	}
-	var pool picture.Pool
-	p := pool.Make(s, projection, 0.25)
 	y := make([]int32, p.N)
 	for i := range y {
 		if inside(i%cols*scenetest.Side+3, i/cols*scenetest.Side+3) {

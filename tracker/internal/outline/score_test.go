@@ -55,12 +55,7 @@ func TestDrawAsTheClassifierSays(t *testing.T) {
 				s.X[i*s.D+1] += float32(shown(float64(x)+0.5)) / scenetest.Side
 			}
 		}
-		projection, err := features.FitProjection(s, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var pool picture.Pool
-		p := pool.Make(s, projection, 0.25)
+		p, projection := pictureOf(t, s)
 		y := make([]int32, p.N)
 		for i := range y {
 			if i%cols*scenetest.Side >= superpixels {
