@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/internal/freeport"
 )
 
 func TestMain(m *testing.M) {
@@ -80,12 +81,12 @@ func natsServer(t *testing.T, opts server.Options) (stop func()) {
 // freePort returns a port of the loopback interface that nobody uses now.
 func freePort(t *testing.T) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	_, port, _ := net.SplitHostPort(freeport.Addr(t))
+	n, err := strconv.Atoi(port)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port
+	return n
 }
 
 func urlOf(port int) string { return "nats://127.0.0.1:" + strconv.Itoa(port) }

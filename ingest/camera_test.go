@@ -18,6 +18,7 @@ import (
 
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/ingest/codec"
+	"github.com/segd/segd/internal/freeport"
 )
 
 // numbered returns a picture whose upper half shows n in binary, one block a
@@ -91,6 +92,9 @@ func clip(t testing.TB, cfg codec.EncoderConfig) *demo.Clip {
 // serve starts a sample camera.
 func serve(t testing.TB, c *demo.Clip, cfg demo.Config) *demo.Server {
 	t.Helper()
+	if cfg.Addr == "" {
+		cfg.Addr = freeport.Addr(t) // nobody else's when it is closed
+	}
 	s, err := demo.NewServer(c, cfg)
 	if err != nil {
 		t.Fatal(err)

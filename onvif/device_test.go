@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/segd/segd/internal/freeport"
 	"github.com/segd/segd/onvif/onviftest"
 )
 
@@ -242,17 +243,13 @@ func TestInspectNoAnswer(t *testing.T) {
 		})
 	}
 
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Close()
-	if _, err := Inspect(t.Context(), l.Addr().String(), "admin", "secret"); !errors.Is(err, ErrNoAnswer) || !strings.Contains(err.Error(), "connection refused") {
+	nobody := freeport.Addr(t)
+	if _, err := Inspect(t.Context(), nobody, "admin", "secret"); !errors.Is(err, ErrNoAnswer) || !strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("nobody: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Inspect(ctx, l.Addr().String(), "", ""); !errors.Is(err, context.Canceled) {
+	if _, err := Inspect(ctx, nobody, "", ""); !errors.Is(err, context.Canceled) {
 		t.Errorf("ended: %v", err)
 	}
 }

@@ -51,6 +51,9 @@ func (a *adding) start() {
 	a.t.Helper()
 	a.segd = start(a.t, "run", "-c", a.file, "--watch=false")
 	clitest.Until(a.t, time.Minute, "the page", func() bool {
+		if a.segd.Ended() {
+			a.t.Fatal("segd has ended before its page was there")
+		}
 		resp, err := http.Get("http://" + a.http + "/readyz")
 		if err != nil {
 			return false

@@ -13,13 +13,14 @@ import (
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/cli/clitest"
 	"github.com/segd/segd/internal/configured"
+	"github.com/segd/segd/internal/freeport"
 )
 
 // Whoever walks through the picture is marked by nobody, and can be kept, by the command line or by HTTP;
 // the metrics tell of it.
 func TestDetect(t *testing.T) {
 	t.Parallel()
-	httpAddr, natsAddr := freeAddr(t), freeAddr(t)
+	httpAddr, natsAddr := freeport.Addr(t), freeport.Addr(t)
 	segd := start(t, "run", "-c", clitest.File(t, "segd.yaml", quick(httpAddr, natsAddr)+"cameras:\n"+
 		"  - {name: yard, loop: true, url: 'file:"+demo.FindClip()+"', detect: {classes: [person], every: 500ms}}\n"))
 	h := listen(t, natsAddr)
@@ -111,7 +112,7 @@ func TestBadDetector(t *testing.T) {
 		{"a class that it does not know", "path: ''", "persn", `"persn"; accepted: one of the 80 classes that the detector knows, such as person`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := start(t, "run", "--base", ".", "-c", clitest.File(t, "segd.yaml", quick(freeAddr(t), freeAddr(t))+"detector: {"+tt.detector+"}\ncameras:\n"+
+			c := start(t, "run", "--base", ".", "-c", clitest.File(t, "segd.yaml", quick(freeport.Addr(t), freeport.Addr(t))+"detector: {"+tt.detector+"}\ncameras:\n"+
 				"  - {name: yard, url: 'whip:', detect: {classes: ["+tt.class+"]}}\n"))
 			err := c.Wait(t, time.Minute)
 			var printed strings.Builder
@@ -125,7 +126,7 @@ func TestBadDetector(t *testing.T) {
 // The demo as it comes finds who walks through its clip, and says so in its report.
 func TestDemoDetects(t *testing.T) {
 	t.Parallel()
-	c := start(t, "demo", "--for", "8s", "--json", "--addr", freeAddr(t), "--nats", freeAddr(t), "--superpixels", "300")
+	c := start(t, "demo", "--for", "8s", "--json", "--addr", freeport.Addr(t), "--nats", freeport.Addr(t), "--superpixels", "300")
 	if err := c.Wait(t, 2*time.Minute); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/cli/clitest"
+	"github.com/segd/segd/internal/freeport"
 )
 
 // doctorReport is what `segd doctor --json` prints, as its readers have it.
@@ -46,7 +47,7 @@ func (r doctorReport) find(t *testing.T, what string) finding {
 // This machine runs segd's tests, so all that segd needs is here.
 func TestDoctor(t *testing.T) {
 	t.Parallel()
-	path := clitest.File(t, "segd.yaml", quick(freeAddr(t), freeAddr(t))+"cameras: [{name: door, url: 'whip:'}]\nwhip: {addr: '127.0.0.1:0'}\n")
+	path := clitest.File(t, "segd.yaml", quick(freeport.Addr(t), freeport.Addr(t))+"cameras: [{name: door, url: 'whip:'}]\nwhip: {addr: '127.0.0.1:0'}\n")
 	r, err := doctorOf(t, "-c", path)
 	if err != nil || !r.OK || r.OpenCV.Version == "" {
 		t.Errorf("%v %+v", err, r)
@@ -78,7 +79,7 @@ func TestDoctorMisses(t *testing.T) {
 	}
 	defer l.Close()
 	taken := l.Addr().String()
-	path := clitest.File(t, "segd.yaml", "http: {addr: '"+taken+"'}\nnats: {url: 'nats://"+freeAddr(t)+"'}\ncameras: [{name: door, url: 'whip:'}]\nwhip: {addr: '127.0.0.1:0'}\n")
+	path := clitest.File(t, "segd.yaml", "http: {addr: '"+taken+"'}\nnats: {url: 'nats://"+freeport.Addr(t)+"'}\ncameras: [{name: door, url: 'whip:'}]\nwhip: {addr: '127.0.0.1:0'}\n")
 	r, err := doctorOf(t, "-c", path)
 	if cli.Status(err) != cli.ExitFailure || r.OK {
 		t.Errorf("%v, ok %v", err, r.OK)

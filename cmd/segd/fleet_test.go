@@ -18,6 +18,7 @@ import (
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/fleet"
 	"github.com/segd/segd/internal/cli/clitest"
+	"github.com/segd/segd/internal/freeport"
 )
 
 // boxes are segd that share cameras.
@@ -31,7 +32,7 @@ type boxes struct {
 
 func newBoxes(t *testing.T) *boxes {
 	t.Helper()
-	b := &boxes{t: t, nats: freeAddr(t), key: filepath.Join(t.TempDir(), "cameras.key"), byName: map[string]*adding{}}
+	b := &boxes{t: t, nats: freeport.Addr(t), key: filepath.Join(t.TempDir(), "cameras.key"), byName: map[string]*adding{}}
 	natsServer(t, b.nats, "secret")
 	b.heard = listen(t, "segd:secret@"+b.nats)
 	return b
@@ -42,7 +43,7 @@ func (b *boxes) start(name, more string, cameras ...string) *adding {
 	b.t.Helper()
 	a := newAdding(b.t, "", cameras...)
 	a.head = fmt.Sprintf("http: {addr: %q}\nwhip: {addr: %q}\nnats: {url: 'nats://segd:secret@%s', cameras_key: %q}\nfleet: {box: %s, ttl: 1s%s}\nsuperpixels: 96\nmodel: {short_side: 64}\n",
-		a.http, freeAddr(b.t), b.nats, b.key, name, more)
+		a.http, freeport.Addr(b.t), b.nats, b.key, name, more)
 	if len(cameras) > 0 {
 		a.write(cameras...)
 	} else {

@@ -20,6 +20,7 @@ import (
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/fleet"
 	"github.com/segd/segd/internal/cli/clitest"
+	"github.com/segd/segd/internal/freeport"
 )
 
 // denials notes what a NATS server permits nobody.
@@ -54,7 +55,7 @@ func composeCluster(t *testing.T, password string) (addrs []string, denied *deni
 	}
 	var peers, routes []string
 	for range 3 {
-		peers = append(peers, freeAddr(t))
+		peers = append(peers, freeport.Addr(t))
 		routes = append(routes, `"nats://route:`+route+`@`+peers[len(peers)-1]+`"`)
 	}
 	t.Setenv("NATS_ROUTE", `"`+route+`"`)

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"github.com/segd/segd/internal/cli/clitest"
+	"github.com/segd/segd/internal/freeport"
 	"net/http"
 	"testing"
 	"time"
@@ -11,7 +12,7 @@ import (
 // What the http section of the configuration says is what a running segd does.
 func TestHTTPSection(t *testing.T) {
 	t.Parallel()
-	addr, natsAddr := freeAddr(t), freeAddr(t)
+	addr, natsAddr := freeport.Addr(t), freeport.Addr(t)
 	start(t, "run", "-c", clitest.File(t, "segd.yaml", fmt.Sprintf("http: {addr: %q, token: operator-01234567, viewer_token: viewer-0123456789, trusted_proxies: [127.0.0.1], viewers: 1}\n"+
 		"nats: {addr: %q}\nsuperpixels: 96\nmodel: {short_side: 64}\ncameras: [{name: gate, url: 'rtsp://127.0.0.1:1/x'}]\n", addr, natsAddr)))
 	ask := func(method, path string, header ...string) *http.Response {

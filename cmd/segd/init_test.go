@@ -10,6 +10,7 @@ import (
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/freeport"
 )
 
 // segdInit runs segd init with args and nobody at the keyboard.
@@ -97,7 +98,7 @@ func TestInitRefuses(t *testing.T) {
 		{"the same name twice", []string{"--url", "whip:", "--url", "whip:", "--name", "a", "--name", "a"}, []string{"cameras[1].name"}, cli.ExitUsage},
 		{"a scheme", []string{"--url", "ftp://192.0.2.1/x"}, []string{"ftp", "rtsp://host/path"}, cli.ExitUsage},
 		{"a site with a dot", []string{"--url", "whip:", "--site", "a.b"}, []string{"site"}, cli.ExitUsage},
-		{"nothing listens", []string{"--url", "rtsp://" + freeAddr(t) + "/x"}, []string{"connection refused", "--no-probe"}, cli.ExitFailure},
+		{"nothing listens", []string{"--url", "rtsp://" + freeport.Addr(t) + "/x"}, []string{"connection refused", "--no-probe"}, cli.ExitFailure},
 		{"no password", []string{"--url", server.URL()}, []string{"user name", "--no-probe"}, cli.ExitFailure},
 		{"a folder that cannot be made", []string{"--url", "whip:", "-c", "/proc/none/segd.yaml"}, []string{"/proc/none"}, cli.ExitUsage},
 	} {

@@ -21,6 +21,7 @@ import (
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/cli/clitest"
 	"github.com/segd/segd/internal/draw"
+	"github.com/segd/segd/internal/freeport"
 )
 
 // heard is what a subscriber got.
@@ -129,9 +130,9 @@ func get(t *testing.T, url string) string {
 func TestCameraGoesAwayAndComesBack(t *testing.T) {
 	t.Parallel()
 	const outage = 10 * time.Second
-	addr := freeAddr(t)
+	addr := freeport.Addr(t)
 	server := camera(t, demo.Config{Addr: addr})
-	httpAddr, natsAddr := freeAddr(t), freeAddr(t)
+	httpAddr, natsAddr := freeport.Addr(t), freeport.Addr(t)
 	config := quick(httpAddr, natsAddr) + "cameras:\n" +
 		"  - {name: gate, transport: tcp, url: '" + server.URL() + "', annotation: '" + clitest.File(t, "a.json", squareAnnotation) + "'}\n" +
 		"  - {name: dead, url: 'rtsp://127.0.0.1:1/x'}\n" +
@@ -200,7 +201,7 @@ func TestCameraGoesAwayAndComesBack(t *testing.T) {
 // beside it, masks for `segd watch`, and an annotation while it runs.
 func TestDemo(t *testing.T) {
 	t.Parallel()
-	httpAddr, natsAddr := freeAddr(t), freeAddr(t)
+	httpAddr, natsAddr := freeport.Addr(t), freeport.Addr(t)
 	url := "nats://" + natsAddr
 	segd := start(t, "demo", "--by-hand", "--for", "12s", "--json", "--addr", httpAddr, "--nats", natsAddr, "--superpixels", "300")
 	h := listen(t, natsAddr)

@@ -20,6 +20,7 @@ import (
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/cli/clitest"
+	"github.com/segd/segd/internal/freeport"
 )
 
 // natsServer starts a server at addr that wants user segd with this password.
@@ -54,7 +55,7 @@ func natsServer(t *testing.T, addr, password string) (stop func()) {
 // arrive.
 func TestNATSServerRefuses(t *testing.T) {
 	t.Parallel()
-	addr, natsAddr := freeAddr(t), freeAddr(t)
+	addr, natsAddr := freeport.Addr(t), freeport.Addr(t)
 	stop := natsServer(t, natsAddr, "another")
 	cam := camera(t, demo.Config{})
 	config := fmt.Sprintf("http: {addr: %q}\nnats: {url: 'nats://segd:secret@%s'}\nsuperpixels: 96\nmodel: {short_side: 64}\n", addr, natsAddr) +
@@ -135,14 +136,14 @@ func metricOf(addr, name string) string {
 // that says where the first is; with the server's user of a role, watch hears the first.
 func TestSecondSegdIsRefused(t *testing.T) {
 	t.Parallel()
-	natsAddr := freeAddr(t)
+	natsAddr := freeport.Addr(t)
 	_, portText, err := net.SplitHostPort(natsAddr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cam := camera(t, demo.Config{})
 	config := func(natsSection string) string {
-		return clitest.File(t, "segd.yaml", fmt.Sprintf("http: {addr: %q}\nnats: {%s}\nsuperpixels: 96\nmodel: {short_side: 64}\n", freeAddr(t), natsSection)+
+		return clitest.File(t, "segd.yaml", fmt.Sprintf("http: {addr: %q}\nnats: {%s}\nsuperpixels: 96\nmodel: {short_side: 64}\n", freeport.Addr(t), natsSection)+
 			fmt.Sprintf("cameras: [{name: gate, url: %q, transport: tcp}]\n", cam.URL()))
 	}
 	first := start(t, "run", "-c", config(fmt.Sprintf("addr: %q, users: [{name: wall, password: wall-0123456789abcdef, role: subscriber}, {name: root, password: root-0123456789abcdef, role: admin}]", natsAddr)))
@@ -167,9 +168,9 @@ func TestSecondSegdIsRefused(t *testing.T) {
 // What is not stored when segd ends is said, with its number, once.
 func TestUnstoredEventsAreSaid(t *testing.T) {
 	t.Parallel()
-	addr := freeAddr(t)
-	config := fmt.Sprintf("http: {addr: %q}\nnats: {url: 'nats://%s'}\nsuperpixels: 96\nmodel: {short_side: 64}\n", addr, freeAddr(t)) +
-		fmt.Sprintf("cameras: [{name: gate, url: 'rtsp://%s/x'}]\n", freeAddr(t))
+	addr := freeport.Addr(t)
+	config := fmt.Sprintf("http: {addr: %q}\nnats: {url: 'nats://%s'}\nsuperpixels: 96\nmodel: {short_side: 64}\n", addr, freeport.Addr(t)) +
+		fmt.Sprintf("cameras: [{name: gate, url: 'rtsp://%s/x'}]\n", freeport.Addr(t))
 	segd := start(t, "run", "-c", clitest.File(t, "segd.yaml", config))
 	clitest.Until(t, time.Minute, "an event", func() bool { return metricOf(addr, "segd_bus_events_waiting") == "1" })
 	segd.Cancel()

@@ -18,6 +18,7 @@ import (
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/cli/clitest"
 	"github.com/segd/segd/internal/configured"
+	"github.com/segd/segd/internal/freeport"
 )
 
 // A running segd is asked by the command line and by HTTP, and both mean the same
@@ -25,7 +26,7 @@ import (
 func TestObjectsOfARunningSegd(t *testing.T) {
 	t.Parallel()
 	server := camera(t, demo.Config{})
-	httpAddr, natsAddr := freeAddr(t), freeAddr(t)
+	httpAddr, natsAddr := freeport.Addr(t), freeport.Addr(t)
 	api := "http://" + httpAddr + "/api/v1"
 	segd := start(t, "run", "-c", clitest.File(t, "segd.yaml", quick(httpAddr, natsAddr)+"cameras:\n"+
 		"  - {name: gate, transport: tcp, url: '"+server.URL()+"', annotation: '"+clitest.File(t, "a.json", squareAnnotation)+"'}\n"))

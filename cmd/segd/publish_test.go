@@ -14,6 +14,7 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/internal/cli/clitest"
+	"github.com/segd/segd/internal/freeport"
 )
 
 const whipToken = "publish-0123456789abcdef"
@@ -108,7 +109,7 @@ func sendWHIP(t *testing.T, url string) (end func()) {
 // is down again with the reason, and the daemon ends while the next one publishes.
 func TestPublisher(t *testing.T) {
 	t.Parallel()
-	httpAddr, natsAddr := freeAddr(t), freeAddr(t)
+	httpAddr, natsAddr := freeport.Addr(t), freeport.Addr(t)
 	config := clitest.File(t, "segd.yaml", quick(httpAddr, natsAddr)+
 		"whip: {addr: '127.0.0.1:0', token: "+whipToken+"}\ncameras: [{name: door, url: 'whip:'}]\n")
 

@@ -18,6 +18,7 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/internal/cli/clitest"
+	"github.com/segd/segd/internal/freeport"
 	"github.com/segd/segd/web"
 )
 
@@ -30,7 +31,7 @@ type reloading struct {
 
 func newReloading(t *testing.T, head string, cameras ...string) *reloading {
 	t.Helper()
-	r := &reloading{t: t, file: filepath.Join(t.TempDir(), "segd.yaml"), http: freeAddr(t), nats: freeAddr(t)}
+	r := &reloading{t: t, file: filepath.Join(t.TempDir(), "segd.yaml"), http: freeport.Addr(t), nats: freeport.Addr(t)}
 	r.head = quick(r.http, r.nats) + head
 	r.write(cameras...)
 	return r
@@ -376,7 +377,7 @@ func TestRemovedWhileAnnotated(t *testing.T) {
 func TestReloadOpensWhatIsNeeded(t *testing.T) {
 	t.Parallel()
 	gate := rtspCamera(t, "gate", "")
-	r := newReloading(t, fmt.Sprintf("whip: {addr: %q}\n", freeAddr(t)), gate)
+	r := newReloading(t, fmt.Sprintf("whip: {addr: %q}\n", freeport.Addr(t)), gate)
 	segd := start(t, "run", "-c", r.file, "--watch=false")
 	h := listen(t, r.nats)
 	url := "http://" + r.http + "/whip/door"

@@ -12,6 +12,7 @@ import (
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/internal/cli/clitest"
+	"github.com/segd/segd/internal/freeport"
 	"github.com/segd/segd/pipeline"
 )
 
@@ -118,7 +119,7 @@ func TestNotify(t *testing.T) {
 	}
 
 	server := camera(t, demo.Config{})
-	config := clitest.File(t, "segd.yaml", quick(freeAddr(t), freeAddr(t))+"cameras: [{name: gate, transport: tcp, url: '"+server.URL()+"'}]\n")
+	config := clitest.File(t, "segd.yaml", quick(freeport.Addr(t), freeport.Addr(t))+"cameras: [{name: gate, transport: tcp, url: '"+server.URL()+"'}]\n")
 	segd := start(t, "run", "-c", config)
 	if said := hear(); said != "READY=1" {
 		t.Errorf("its first word is %q", said)

@@ -14,6 +14,7 @@ import (
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/internal/cli/clitest"
+	"github.com/segd/segd/internal/freeport"
 )
 
 // /livez of a running segd: well while its camera advances, not when it is up and stands
@@ -21,8 +22,8 @@ import (
 func TestLivez(t *testing.T) {
 	t.Parallel()
 	server := camera(t, demo.Config{})
-	httpAddr := freeAddr(t)
-	cfg, err := config.Parse("livez", []byte(quick(httpAddr, freeAddr(t))+"cameras: [{name: gate, transport: tcp, url: '"+server.URL()+"'}]\n"), nil)
+	httpAddr := freeport.Addr(t)
+	cfg, err := config.Parse("livez", []byte(quick(httpAddr, freeport.Addr(t))+"cameras: [{name: gate, transport: tcp, url: '"+server.URL()+"'}]\n"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,13 +9,14 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/internal/cli/clitest"
+	"github.com/segd/segd/internal/freeport"
 )
 
 // The zones and lines of the configuration reach the events, the metrics, the status and the API.
 func TestZonesOfARunningSegd(t *testing.T) {
 	t.Parallel()
 	server := camera(t, demo.Config{})
-	httpAddr, natsAddr := freeAddr(t), freeAddr(t)
+	httpAddr, natsAddr := freeport.Addr(t), freeport.Addr(t)
 	start(t, "run", "-c", clitest.File(t, "segd.yaml", quick(httpAddr, natsAddr)+"cameras:\n"+
 		"  - {name: gate, transport: tcp, url: '"+server.URL()+"', annotation: '"+clitest.File(t, "a.json", squareAnnotation)+"',\n"+
 		"     zones: [{name: all, polygon: [[0, 0], [1, 0], [1, 1], [0, 1]], by: share, dwell: 1s}],\n"+

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/segd/segd/e2e/process"
+	"github.com/segd/segd/internal/freeport"
 )
 
 var program = flag.String("segd", "bin/segd", "the segd to try, relative to the repository's root")
@@ -119,7 +120,7 @@ func (p *Process) said(most int) []byte {
 // FreeAddrs returns n host:ports of loopback that are free.
 func FreeAddrs(tb testing.TB, n int) []string {
 	tb.Helper()
-	addrs, err := process.FreeAddrs(n)
+	addrs, err := freeport.Addrs(n)
 	if err != nil {
 		tb.Fatal(err)
 	}

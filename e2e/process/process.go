@@ -6,7 +6,6 @@ package process
 import (
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -131,19 +130,4 @@ func (p *Process) RSS() (int64, error) {
 func (p *Process) FDs() (int, error) {
 	entries, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(p.PID()), "fd"))
 	return len(entries), err
-}
-
-// FreeAddrs asks the system for n free ports on loopback. Somebody else could take
-// one before it is used; then whoever wanted it says so.
-func FreeAddrs(n int) ([]string, error) {
-	var addrs []string
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, fmt.Errorf("looking for a free port: %w", err)
-		}
-		defer func() { _ = l.Close() }()
-		addrs = append(addrs, l.Addr().String())
-	}
-	return addrs, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/pion/sdp/v3"
 
 	"github.com/segd/segd/ingest/codec"
+	"github.com/segd/segd/internal/freeport"
 )
 
 // plainOffer is one that is accepted.
@@ -200,13 +201,7 @@ func TestConfig(t *testing.T) {
 
 // Every interface, on one port.
 func TestEveryInterface(t *testing.T) {
-	probe, err := New(Config{Addr: "127.0.0.1:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := strings.TrimPrefix(probe.udp.GetListenAddresses()[0].String(), "127.0.0.1")
-	probe.Close()
-	s, err := New(Config{Addr: addr, Cameras: []string{"a"}})
+	s, err := New(Config{Addr: strings.TrimPrefix(freeport.Addr(t), "127.0.0.1"), Cameras: []string{"a"}})
 	if err != nil {
 		t.Fatal(err)
 	}

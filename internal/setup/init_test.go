@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"io"
-	"net"
 	"strings"
 	"testing"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/freeport"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -63,14 +63,7 @@ func TestInitAsks(t *testing.T) {
 	}
 
 	// Not there: kept all the same, since that was answered; a second one given up.
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	gone := "rtsp://" + l.Addr().String() + "/x"
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	gone := "rtsp://" + freeport.Addr(t) + "/x"
 	i = typing(io.Discard, nil, gone, "y", "", gone, "n")
 	if cameras, err = i.cameras(t.Context(), true); err != nil || len(cameras) != 1 || cameras[0].URL != gone || cameras[0].Name != "camera1" {
 		t.Errorf("%+v %v", cameras, err)

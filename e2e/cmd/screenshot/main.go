@@ -17,6 +17,7 @@ import (
 
 	"github.com/segd/segd/e2e/browser"
 	"github.com/segd/segd/e2e/process"
+	"github.com/segd/segd/internal/freeport"
 )
 
 type options struct {
@@ -48,7 +49,7 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 	defer cancel()
 
 	if opt.url == "" {
-		addrs, err := process.FreeAddrs(2)
+		addrs, err := freeport.Addrs(2)
 		if err != nil {
 			return err
 		}

@@ -40,7 +40,8 @@ type Command struct {
 	done chan error
 }
 
-// Start runs a command, with nothing to read, until it ends or the test does.
+// Start runs a command, with nothing to read, until it ends or the test does. What it wrote is told
+// where the test has failed.
 func Start(t *testing.T, run func(ctx context.Context, in io.Reader, out, err io.Writer) error) *Command {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -48,10 +49,16 @@ func Start(t *testing.T, run func(ctx context.Context, in io.Reader, out, err io
 	go func() { c.done <- run(ctx, strings.NewReader(""), &c.Out, &c.Err) }()
 	t.Cleanup(func() {
 		cancel()
-		_ = c.Wait(t, time.Minute) // how it ended is for the test to ask
+		err := c.Wait(t, time.Minute) // how it ended is for the test to ask
+		if t.Failed() {
+			t.Logf("the command ended with %v; it wrote\n%s%s", err, c.Out.String(), c.Err.String())
+		}
 	})
 	return c
 }
+
+// Ended returns whether the command has ended by now.
+func (c *Command) Ended() bool { return len(c.done) > 0 }
 
 // Wait returns the command's error.
 func (c *Command) Wait(t *testing.T, most time.Duration) error {
