@@ -272,6 +272,17 @@ func TestEventsAreKept(t *testing.T) {
 	}
 }
 
+// Nothing goes on after Close, however soon that is after the first event: TestMain looks.
+func TestEventThenClose(t *testing.T) {
+	for range 200 {
+		b := open(t, Config{})
+		if err := b.PublishEvent(&segdv1.Event{Camera: "demo"}); err != nil {
+			t.Fatal(err)
+		}
+		closeNow(t, b)
+	}
+}
+
 func TestExternalServerComesLater(t *testing.T) {
 	port := freePort(t)
 	b := open(t, Config{URL: urlOf(port)})

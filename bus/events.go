@@ -118,6 +118,8 @@ func newEvents(cfg Config) *events {
 // when use returns.
 func (e *events) use(ctx context.Context, conn *nats.Conn) (err error) {
 	e.conn = conn
+	// Its publisher ends with the connection. CleanupPublisher would leave a goroutine
+	// of it waiting for ever where that has not run yet (nats.go 1.55).
 	if e.js, err = jetstream.New(conn, jetstream.WithPublishAsyncTimeout(ackTimeout)); err != nil {
 		return fmt.Errorf("bus: JetStream: %w", err)
 	}
@@ -202,7 +204,6 @@ func (e *events) deny(err error) {
 }
 
 func (e *events) run(ctx context.Context) {
-	defer e.js.CleanupPublisher()
 	wait, retry := relook, pause.Growing(minRetry, maxRetry)
 	var next time.Time // when to try to store again
 	for e.wait(ctx, wait) {
