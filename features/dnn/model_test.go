@@ -2,6 +2,7 @@ package dnn
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"image"
@@ -62,6 +63,33 @@ func TestNetLayout(t *testing.T) {
 	if unsafe.Sizeof(gocv.Net{}) != unsafe.Sizeof(uintptr(0)) {
 		t.Errorf("a gocv.Net has %d bytes", unsafe.Sizeof(gocv.Net{}))
 	}
+}
+
+// Models may be opened while OpenCV computes: to set its threads then would end the process.
+func TestOpenWhileComputing(t *testing.T) {
+	m, err := Embedded(Options{ShortSide: 64, Computing: Computing{Engine: EngineOpenCV}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	var opening sync.WaitGroup
+	opening.Go(func() {
+		for threads := 1; ctx.Err() == nil; threads = threads%3 + 1 {
+			if other, err := open(&source{}, Options{Computing: Computing{Threads: threads}}); err == nil {
+				t.Error("a model without bytes was opened")
+				_ = other.Close()
+			}
+		}
+	})
+	image := make([]byte, 3*96*64)
+	for range 500 {
+		if _, err := m.Features(nil, image, 96, 64, features.View{}); err != nil {
+			t.Error(err)
+		}
+	}
+	stop()
+	opening.Wait()
 }
 
 func TestInputSize(t *testing.T) {

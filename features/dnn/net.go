@@ -12,13 +12,17 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unsafe"
 
 	"gocv.io/x/gocv"
 )
 
-// setThreads sets how many threads OpenCV uses in this process.
-func setThreads(n int) { C.segd_set_threads(C.int(n)) }
+var threads sync.Once
+
+// setThreads sets how many threads OpenCV uses in this process: once, since it makes its
+// arena of threads anew, and whoever computes in the old one ends the process (OpenCV 4.6 with TBB).
+func setThreads(n int) { threads.Do(func() { C.segd_set_threads(C.int(n)) }) }
 
 // netPointer is the cv::dnn::Net inside a gocv.Net, whose only field it is; a test
 // watches that this stays so.

@@ -59,7 +59,7 @@ type Options struct {
 // Computing says what computes a model. The zero value is usable.
 type Computing struct {
 	// Threads is how many threads compute what Features was asked for; OpenCV's are for this
-	// process as a whole. 0: GOMAXPROCS, which is right for who does nothing else.
+	// process as a whole, as the first model opened has them. 0: GOMAXPROCS, which is right for who does nothing else.
 	Threads int `json:"threads,omitempty"`
 	// Engine is EngineOpenCV; EngineONNXRuntime, which is an error if its library is not
 	// there or does not take the model; "" or EngineAuto for the faster of the two. They are
