@@ -8,7 +8,6 @@
 package freeport
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -105,7 +104,7 @@ func (b *block) take() (string, error) {
 			return addr, l.Close()
 		}
 	}
-	return "", errors.New("all ports from " + strconv.Itoa(b.first) + " on are taken")
+	return "", fmt.Errorf("all %d ports after %d are taken", blockSize-1, b.first)
 }
 
 func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

@@ -21,6 +21,11 @@ func TestAddrs(t *testing.T) {
 	}
 	defer two.lock.Close()
 
+	if l, err := net.Listen("tcp", loopback(one.first)); err == nil {
+		_ = l.Close()
+		t.Error("another process can have the block, too")
+	}
+
 	taken, err := net.Listen("tcp", loopback(one.first+3))
 	if err != nil {
 		t.Fatal(err)

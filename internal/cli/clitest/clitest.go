@@ -51,7 +51,7 @@ func Start(t *testing.T, run func(ctx context.Context, in io.Reader, out, err io
 		cancel()
 		err := c.Wait(t, time.Minute) // how it ended is for the test to ask
 		if t.Failed() {
-			t.Logf("the command ended with %v; it wrote\n%s%s", err, c.Out.String(), c.Err.String())
+			t.Logf("the command: %v; it wrote\n%s%s", err, c.Out.String(), c.Err.String())
 		}
 	})
 	return c
@@ -68,7 +68,7 @@ func (c *Command) Wait(t *testing.T, most time.Duration) error {
 		c.done <- err
 		return err
 	case <-time.After(most):
-		t.Errorf("the command has not ended after %v; it wrote\n%s%s", most, c.Out.String(), c.Err.String())
+		t.Errorf("the command has not ended after %v", most)
 		return errors.New("not ended")
 	}
 }
