@@ -30,6 +30,10 @@ const (
 	// limits of segd's own streams, for those of others.
 	streamReserve = 256 << 20
 
+	// maxConsumers of a stream is far above what segd needs itself, one while it reads a bucket. Each is
+	// a goroutine and some files, and what makes them may do so for ever.
+	maxConsumers = 256
+
 	// startTimeout is far above the tens of milliseconds the server takes.
 	startTimeout = 10 * time.Second
 )
@@ -95,7 +99,11 @@ func startServer(ctx context.Context, cfg Config) (_ *embedded, err error) {
 		JetStreamMaxStore:      space,
 		DisableJetStreamBanner: true,
 	}
-	opts.Users, opts.Nkeys = logins(cfg.Site, cfg.Users)
+	if len(cfg.Users) > 0 {
+		if err := addUsers(opts, cfg.Site, cfg.Users); err != nil {
+			return nil, err
+		}
+	}
 	if cfg.Cert != "" {
 		pair, err := keypair.Open(cfg.Cert, cfg.Key, cfg.Logger)
 		if err != nil {
@@ -121,7 +129,24 @@ func startServer(ctx context.Context, cfg Config) (_ *embedded, err error) {
 		e.jetStream = *js
 		e.jetStream.StoreDir = dir // the server's own has a folder more
 	}
+	if err := e.limitConsumers(len(cfg.Users)); err != nil {
+		return nil, fmt.Errorf("bus: JetStream: %w", err)
+	}
 	return e, nil
+}
+
+// limitConsumers has segd's account, the one with JetStream, keep no more than maxConsumers and one
+// for each user, of each stream.
+func (e *embedded) limitConsumers(users int) error {
+	own := e.server.GlobalAccount()
+	limits := map[string]server.JetStreamAccountLimits{"": {
+		MaxMemory: -1, MaxStore: -1, MaxStreams: -1, MaxAckPending: -1, // the server's
+		MaxConsumers: maxConsumers + users,
+	}}
+	if own.JetStreamEnabled() { // nobody has another account
+		return own.UpdateJetStreamLimits(limits)
+	}
+	return own.EnableJetStream(limits, nil)
 }
 
 // probeAddress finds out whether the address can be listened on, because the

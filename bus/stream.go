@@ -110,8 +110,62 @@ func createStreams(ctx context.Context, js jetstream.JetStream, cfg Config) (apa
 		if kind == KindEvent {
 			apart = there.SubjectTransform != nil && *there.SubjectTransform == *want.SubjectTransform
 		}
+		if cfg.URL == "" {
+			giveConsumers(ctx, js, want.Name, cfg)
+		}
 	}
 	return apart, nil
+}
+
+// metadataUser is of the consumers that giveConsumers makes: whose it is.
+const metadataUser = "segd_user"
+
+// giveConsumers gives each user who may not make consumers a durable one of stream, of its name, by
+// which it gets every message once, and removes those of users that are no more. A user who gets none
+// hears what is live, and the log says why.
+func giveConsumers(ctx context.Context, js jetstream.JetStream, stream string, cfg Config) {
+	ctx, cancel := context.WithTimeout(ctx, streamTimeout)
+	defer cancel()
+	fault := func(user string, err error) {
+		cfg.Logger.Warn("a NATS user has no consumer of a stream", "user", user, "stream", stream, "err", err)
+	}
+	users := map[string]bool{}
+	for _, u := range cfg.Users {
+		if u.Role == Admin {
+			continue
+		}
+		users[u.Name] = true
+		want := jetstream.ConsumerConfig{
+			Durable: u.Name, AckPolicy: jetstream.AckExplicitPolicy,
+			Description: "segd: of the user " + u.Name, Metadata: map[string]string{metadataUser: u.Name},
+		}
+		_, err := js.CreateOrUpdateConsumer(ctx, stream, want)
+		var api *jetstream.APIError
+		if errors.As(err, &api) { // one of that name is there that cannot become this one
+			if err = js.DeleteConsumer(ctx, stream, u.Name); err == nil {
+				_, err = js.CreateOrUpdateConsumer(ctx, stream, want)
+			}
+		}
+		if err != nil {
+			fault(u.Name, err)
+		}
+	}
+	s, err := js.Stream(ctx, stream)
+	if err != nil {
+		fault("", err)
+		return
+	}
+	list := s.ListConsumers(ctx)
+	for info := range list.Info() {
+		if user := info.Config.Metadata[metadataUser]; user != "" && !users[user] {
+			if err := s.DeleteConsumer(ctx, info.Name); err != nil {
+				fault(user, err)
+			}
+		}
+	}
+	if err := list.Err(); err != nil {
+		fault("", err)
+	}
 }
 
 // createStream returns the stream as it is then.

@@ -62,69 +62,93 @@ func checkUsers(users []User) error {
 	return errors.Join(faults...)
 }
 
-// logins are the server's for users at site.
-func logins(site string, users []User) (byPassword []*server.User, byKey []*server.NkeyUser) {
-	for _, u := range users {
-		if u.NKey != "" {
-			byKey = append(byKey, &server.NkeyUser{Nkey: u.NKey, Permissions: u.permissions(site)})
-		} else {
-			byPassword = append(byPassword, &server.User{Username: u.Name, Password: u.Password, Permissions: u.permissions(site)})
-		}
-	}
-	return byPassword, byKey
+// A grant is a service of segd's account, or of JetStream in it, that a user's account imports.
+type grant struct {
+	subject  string
+	response server.ServiceRespType
 }
 
-// Inbox is the prefix of the inboxes that a subscriber has for itself. NATS' usual
-// one would let it hear what others are answered.
-func (u User) Inbox() string { return "_INBOX_" + u.Name }
+// heard are the subjects that the account of whoever is not an admin imports: of every site, since
+// "segd watch CAMERA" asks for a camera wherever it is.
+var heard = []string{prefix + ".*.*." + string(KindMask), prefix + ".*.*." + string(KindEvent), prefix + ".*.*." + string(KindStatus)}
 
-// permissions are u's at site; nil is everything. docs/nats.md tells of them.
-func (u User) permissions(site string) *server.Permissions {
-	if u.Role == Admin {
-		return nil
-	}
-	// Of every site: "segd watch CAMERA" asks for a camera wherever it is.
-	hear := []string{u.Inbox() + ".>"}
-	for _, kind := range []Kind{KindMask, KindEvent, KindStatus} {
-		hear = append(hear, prefix+".*.*."+string(kind))
-	}
-	// What reads a stream: look it up, make a consumer, have it deliver, remove it.
-	say := []string{"$JS.API.INFO", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.LIST"}
+// services are what u may ask for at site. Of a stream these look at it, read one message, and take
+// the next ones of u's own consumer: whoever could make a consumer could have it deliver, and whoever is not
+// in an account of its own could have answers sent, where they pass for something else.
+func (u User) services(site string) []grant {
+	// Without the first the server answers all of $JS.API itself, that the account has no JetStream.
+	all := []grant{{"$JS.API.INFO", server.Singleton}}
 	for _, kind := range []Kind{KindEvent, KindMask} {
-		for _, s := range []string{
-			"$JS.API.STREAM.INFO.%s", "$JS.API.STREAM.MSG.GET.%s",
-			"$JS.API.CONSUMER.CREATE.%s", "$JS.API.CONSUMER.CREATE.%s.>", "$JS.API.CONSUMER.DURABLE.CREATE.%s.*",
-			"$JS.API.CONSUMER.INFO.%s.*", "$JS.API.CONSUMER.DELETE.%s.*", "$JS.API.CONSUMER.MSG.NEXT.%s.*", "$JS.API.CONSUMER.NAMES.%s", "$JS.API.CONSUMER.LIST.%s",
-			"$JS.ACK.%s.>", "$JS.ACK.*.*.%s.>", "$JS.FC.%s.>", "$JS.FC.*.*.%s.>",
-		} {
-			say = append(say, fmt.Sprintf(s, StreamName(site, kind)))
+		stream := StreamName(site, kind)
+		of := stream + "." + u.Name
+		all = append(all,
+			grant{"$JS.API.STREAM.INFO." + stream, server.Singleton},
+			grant{"$JS.API.STREAM.MSG.GET." + stream, server.Singleton},
+			grant{"$JS.API.CONSUMER.INFO." + of, server.Singleton},
+			grant{"$JS.API.CONSUMER.MSG.NEXT." + of, server.Streamed},
+			grant{"$JS.ACK." + of + ".>", server.Singleton},
+			grant{"$JS.ACK.*.*." + of + ".>", server.Singleton},
+		)
+	}
+	if u.Role != Operator {
+		return all
+	}
+	for _, verb := range []string{"PING", "INFO", "STATS"} {
+		all = append(all, grant{"$SRV." + verb, server.Streamed}, grant{"$SRV." + verb + ".>", server.Streamed})
+	}
+	for _, kind := range requests {
+		all = append(all, grant{prefix + "." + site + ".*." + string(kind), server.Singleton})
+	}
+	for _, kind := range siteRequests {
+		all = append(all, grant{siteSubject(site, kind), server.Singleton})
+	}
+	return all
+}
+
+// addUsers has opts let users in. An admin is in the server's global account, which is segd's own: its
+// streams, buckets and inboxes are there. Each other user is in an account of its own and
+// imports what its role may hear and ask for, so that nothing it sends, and no answer it has sent elsewhere,
+// reaches anybody but segd's services. The permissions only have the server say what it does not take.
+func addUsers(opts *server.Options, site string, users []User) error {
+	own := server.NewAccount(server.DEFAULT_GLOBAL_ACCOUNT)
+	opts.Accounts = []*server.Account{own}
+	for _, u := range users {
+		account, permissions := own, (*server.Permissions)(nil)
+		if u.Role != Admin {
+			account, permissions = server.NewAccount(u.Name), &server.Permissions{Publish: &server.SubjectPermission{}}
+			opts.Accounts = append(opts.Accounts, account)
+			for _, subject := range heard {
+				err := errors.Join(own.AddStreamExport(subject, nil), account.AddStreamImport(own, subject, ""))
+				if err != nil {
+					return fmt.Errorf("bus: user %s hears %s: %w", u.Name, subject, err)
+				}
+			}
+			for _, g := range u.services(site) {
+				err := errors.Join(own.AddServiceExportWithResponse(g.subject, g.response, nil), account.AddServiceImport(own, g.subject, g.subject))
+				if err != nil {
+					return fmt.Errorf("bus: user %s asks %s: %w", u.Name, g.subject, err)
+				}
+				permissions.Publish.Allow = append(permissions.Publish.Allow, g.subject)
+			}
+		}
+		if u.NKey != "" {
+			opts.Nkeys = append(opts.Nkeys, &server.NkeyUser{Nkey: u.NKey, Permissions: permissions, Account: account})
+		} else {
+			opts.Users = append(opts.Users, &server.User{Username: u.Name, Password: u.Password, Permissions: permissions, Account: account})
 		}
 	}
-	if u.Role == Operator {
-		hear = append(hear, "_INBOX.>")
-		say = append(say, "$SRV.PING", "$SRV.PING.>", "$SRV.INFO", "$SRV.INFO.>", "$SRV.STATS", "$SRV.STATS.>")
-		for _, kind := range requests {
-			say = append(say, prefix+"."+site+".*."+string(kind))
-		}
-		for _, kind := range siteRequests {
-			say = append(say, siteSubject(site, kind))
-		}
-	}
-	return &server.Permissions{
-		Publish:   &server.SubjectPermission{Allow: say},
-		Subscribe: &server.SubjectPermission{Allow: hear},
-	}
+	return nil
 }
 
 // isRequest tells whether a message is one, by its headers and the subject of its
-// answer. The server puts stored messages and its own answers wherever whoever may read
-// a stream has it, so those must not do what their reader may not; nor must an answer
-// of ours pass for a mask.
+// answer. Without one nobody waits for an answer: the server itself sends such messages, to where a
+// reader of a stream has it. So it does stored messages and its own answers; nor must an answer
+// of ours pass for a message of segd's or be a request to JetStream.
 func isRequest(reply string, headers map[string][]string) bool {
 	for _, of := range []string{"Status", "Nats-Stream"} {
 		if len(headers[of]) > 0 {
 			return false
 		}
 	}
-	return !strings.HasPrefix(reply, "$") && !strings.HasPrefix(reply, prefix+".")
+	return reply != "" && !strings.HasPrefix(reply, "$") && !strings.HasPrefix(reply, "segd.")
 }

@@ -174,7 +174,7 @@ type NATSUser struct {
 	Password string `yaml:"password" secret:""`
 	// NKey is the user's public key (U…), in place of a password. Default none.
 	NKey string `yaml:"nkey"`
-	// Role is subscriber (hears masks, events and status and reads their streams),
+	// Role is subscriber (hears masks, events and status and reads what is stored of them),
 	// operator (asks segd besides) or admin (may do everything). Required.
 	Role string `yaml:"role"`
 }

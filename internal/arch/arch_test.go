@@ -90,7 +90,7 @@ var plan = map[string]room{
 	"solver/loss":             {modules: []string{gonum}, without: numbersOnly},
 	"solver/mrf":              {modules: []string{gonum}, without: numbersOnly},
 	"lp":                      {cgo: true, without: numbersOnly},
-	"bus":                     {internal: []string{"bus/segdv1", "internal/keypair", "internal/limit", "internal/pause", "internal/redact", "mask"}, modules: []string{nats, protobuf}, tests: []string{"internal/freeport"}},
+	"bus":                     {internal: []string{"bus/segdv1", "internal/keypair", "internal/limit", "internal/pause", "internal/redact", "mask"}, modules: []string{nats, protobuf}, tests: []string{"internal/docs", "internal/freeport"}},
 	"metrics":                 {modules: []string{prom}},
 	"web":                     {internal: []string{"bus/segdv1", "ingest/codec", "internal/draw", "internal/keypair", "internal/limit", "internal/problem", "zones"}, modules: []string{websock, protobuf}, tests: []string{"internal/keypair/keypairtest", "mask", schema}},
 	"config":                  {internal: []string{"features/coco", "ingest/cameraurl", "internal/redact", "zones"}, modules: []string{yaml}},

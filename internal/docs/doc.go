@@ -1,3 +1,4 @@
-// Package docs has no code of its own; its test reads every Markdown file of the
-// repository and fails on a link that leads nowhere.
+// Package docs reads tables of the documentation, for tests that hold the code against them. Its own
+// tests read every Markdown file of the repository: a link that leads nowhere fails, and so does a message
+// that is quoted and not said.
 package docs
