@@ -34,6 +34,11 @@ const (
 	// a goroutine and some files, and what makes them may do so for ever.
 	maxConsumers = 256
 
+	// maxConns of clients, and maxSubs of each, bound what clients can have the server remember. segd's own
+	// connection has ten subscriptions a camera.
+	maxConns = 1024
+	maxSubs  = 10_000
+
 	// startTimeout is far above the tens of milliseconds the server takes.
 	startTimeout = 10 * time.Second
 )
@@ -92,6 +97,8 @@ func startServer(ctx context.Context, cfg Config) (_ *embedded, err error) {
 		NoSigs:                 true, // signals are the program's
 		MaxPayload:             maxPayload,
 		MaxPending:             maxPending,
+		MaxConn:                maxConns,
+		MaxSubs:                maxSubs,
 		JetStream:              true,
 		StoreDir:               dir,
 		SyncAlways:             cfg.SyncAlways,

@@ -360,6 +360,25 @@ func TestConsumersAreLimited(t *testing.T) {
 	}
 }
 
+// A client may not subscribe without end.
+func TestSubscriptionsAreLimited(t *testing.T) {
+	b, as, _ := guarded(t, Config{})
+	nc := login(t, as(Subscriber))
+	for i := range maxSubs + 1 {
+		if _, err := nc.SubscribeSync(fmt.Sprintf("x.%d", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = nc.Flush() // the connection may be gone
+	eventually(t, "the server refuses it", func() bool {
+		err := nc.LastError()
+		return err != nil && strings.Contains(strings.ToLower(err.Error()), "maximum subscriptions exceeded")
+	})
+	if !b.Connected() {
+		t.Error("segd's own connection is gone")
+	}
+}
+
 // NATS does not hold against a user's permissions where an answer goes. Whoever is in an account of its own has answers,
 // stored messages and its consumer's acknowledgements sent to subjects of its own account: to nobody.
 func TestAnswersElsewhere(t *testing.T) {
