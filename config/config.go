@@ -54,7 +54,8 @@ type HTTP struct {
 	// whose X-Forwarded-For and X-Forwarded-Proto are believed. Default none.
 	TrustedProxies []string `yaml:"trusted_proxies"`
 	// Viewers are at most as many live connections, 1 to 10000: a page has one for each
-	// camera, as has each client that follows events. Default 64.
+	// camera, as has each client that follows events. Who has ViewerToken and who has
+	// Token are counted apart, and each may have as many. Default 64.
 	Viewers int `yaml:"viewers"`
 	// TLS, if set, has everything served by HTTPS, and by that only.
 	TLS TLS `yaml:"tls"`

@@ -76,8 +76,8 @@ type Config struct {
 	TLSCert, TLSKey string
 	// Version is shown on the page.
 	Version string
-	// MaxViewers bounds the live connections, all cameras together; one page
-	// takes one for each camera. 0: DefaultMaxViewers.
+	// MaxViewers bounds the live connections of each role, all cameras together; one page
+	// takes one for each camera, those that other boxes run among them. 0: DefaultMaxViewers.
 	MaxViewers int
 	// JPEGQuality is 1 to 100. 0: DefaultJPEGQuality.
 	JPEGQuality int

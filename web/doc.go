@@ -33,6 +33,9 @@
 // Publishers come in by the handler given as Config.WHIP, whose callers are
 // checked here, and /publish/CAMERA is a page that sends a browser's camera to it.
 //
+// A box of a fleet hands requests on to the one that runs the camera (Config.Fleet). It checks who
+// asks and tells the other only as what they were let in (As), which answers by ServeHandedOn.
+//
 // Every method of Server may be called from any goroutine. Publish encodes the
 // JPEG on the caller's goroutine, and only while somebody watches the camera.
 package web

@@ -137,10 +137,11 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	if !s.enter(w) {
+	leave, ok := s.enter(w, r)
+	if !ok {
 		return
 	}
-	defer s.leave()
+	defer leave()
 	l := s.feed.join(camera, after, given != "")
 	defer s.feed.leave(l)
 	w.Header().Set("Content-Type", "text/event-stream")

@@ -118,6 +118,11 @@ func (s *Server) orElsewhere(r route, here http.Handler) http.Handler {
 		case there == nil:
 			here.ServeHTTP(w, req)
 		case r.path == livePath:
+			leave, ok := s.enter(w, req) // they are this box's, too
+			if !ok {
+				return
+			}
+			defer leave()
 			moved, end := s.whenMoved(req.Context(), camera, box)
 			defer end()
 			there.ServeHTTP(w, req.WithContext(moved))
@@ -132,11 +137,15 @@ const lookMoved = 100 * time.Millisecond
 
 // whenMoved returns a context that ends once a camera is not run by that box any more (empty: this one, or none). Live
 // connections end with it, so that who watches comes again and is sent to where the camera is: a box that died does not
-// end them. end must be called.
+// end them. If it is another box the context ends with the server, too. end must be called.
 func (s *Server) whenMoved(ctx context.Context, camera, box string) (moved context.Context, end func()) {
 	moved, cancel := context.WithCancel(ctx)
 	if s.cfg.Fleet == nil {
 		return moved, cancel
+	}
+	quit := s.quit
+	if box == "" {
+		quit = nil // who watches is told so
 	}
 	var watch sync.WaitGroup
 	watch.Go(func() {
@@ -145,6 +154,9 @@ func (s *Server) whenMoved(ctx context.Context, camera, box string) (moved conte
 		for {
 			select {
 			case <-moved.Done():
+				return
+			case <-quit:
+				cancel()
 				return
 			case <-tick.C:
 			}

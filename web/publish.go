@@ -36,6 +36,14 @@ func publishPage(page asset) http.HandlerFunc {
 func (g *gate) publisher(next http.Handler) http.Handler {
 	otherSites := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if as, handed := handedRole(r); handed {
+			if as != mayPublish && as != mayOperate {
+				problem.Write(w, http.StatusForbidden, onlyOperator+", or the one for publishing")
+				return
+			}
+			next.ServeHTTP(w, r)
+			return
+		}
 		h := w.Header()
 		if !g.open || g.publish != nil {
 			h.Set("Access-Control-Allow-Origin", "*")

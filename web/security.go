@@ -97,15 +97,22 @@ func same(given string, want [sha256.Size]byte) bool {
 type role int
 
 const (
-	nobody     role = iota
-	mayView         // see, and change nothing
-	mayOperate      // everything
+	mayPublish role = iota - 1 // and nothing else; only who was handed on as that has it
+	nobody
+	mayView    // see, and change nothing
+	mayOperate // everything
 )
 
-func (who role) String() string { return [...]string{"nobody", "viewer", "operator"}[who] }
+func (who role) String() string {
+	return map[role]string{mayPublish: "publisher", nobody: "nobody", mayView: Viewer, mayOperate: "operator"}[who]
+}
 
-// role of who sent r, by its token or cookie; everybody is operator where none is set.
+// role of who sent r, by its token or cookie; everybody is operator where none is set. Another box has looked at those
+// of what it hands on.
 func (g *gate) role(r *http.Request) role {
+	if as, handed := handedRole(r); handed {
+		return as
+	}
 	if g.open {
 		return mayOperate
 	}
@@ -165,7 +172,7 @@ func (g *gate) require(least role, cost int, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who := g.role(r)
 		switch {
-		case who == nobody:
+		case who <= nobody:
 			g.deny(w, r, `accepts "Authorization: Bearer TOKEN", or the cookie of the sign-in page`)
 		case !g.limits.spend(w, r, who, cost):
 		case who < least:
@@ -196,7 +203,8 @@ func (g *gate) sameSite(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, byToken := presented(r)
 		byToken = byToken && !g.open // then it was checked
-		if !byToken && otherSites.Check(r) != nil {
+		_, handed := handedRole(r)   // then all was
+		if !byToken && !handed && otherSites.Check(r) != nil {
 			problem.Write(w, http.StatusForbidden, "pages of other sites may change nothing here; accepts requests of segd's own page, "+
 				"of programs that are no browser, and those with the bearer token")
 			return

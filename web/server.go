@@ -36,6 +36,7 @@ type Server struct {
 	feed    *feed
 	tls     *keypair.Pair // nil: no TLS
 	handler http.Handler
+	inner   http.Handler   // without what is done before somebody is let in
 	quit    chan struct{}  // closed by Close
 	joined  sync.WaitGroup // one for each viewer
 	trying  chan struct{}  // holds one for each camera that is tried or looked for
@@ -45,7 +46,7 @@ type Server struct {
 	cameras  map[string]*camera
 	order    []string
 	strange  map[string]bool // unknown cameras that were logged
-	viewers  int
+	viewers  map[role]int
 	refused  uint64
 	closed   bool
 	listener net.Listener // nil unless listening
@@ -64,14 +65,16 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, gate: newGate(cfg), feed: newFeed(), quit: make(chan struct{}), trying: make(chan struct{}, tryingAtOnce),
-		cameras: make(map[string]*camera), strange: make(map[string]bool),
+		cameras: make(map[string]*camera), strange: make(map[string]bool), viewers: make(map[role]int),
 	}
 	if cfg.TLSCert != "" {
 		if s.tls, err = keypair.Open(cfg.TLSCert, cfg.TLSKey, cfg.Logger); err != nil {
 			return nil, fmt.Errorf("web: %w", err)
 		}
 	}
-	s.handler = s.routes(assets)
+	mux := s.routes(assets)
+	s.inner = s.recovering(mux)
+	s.handler = withSecurityHeaders(s.tls != nil, s.recovering(proxies(cfg.TrustedProxies).resolve(s.gate.checkHost(mux))))
 	return s, nil
 }
 
@@ -100,7 +103,7 @@ func (s *Server) routes(assets map[string]asset) http.Handler {
 		mux.HandleFunc("GET "+publishPath, publishPage(assets[publishName]))
 	}
 	s.mountAPI(mux, s.api())
-	return withSecurityHeaders(s.tls != nil, s.recovering(proxies(s.cfg.TrustedProxies).resolve(s.gate.checkHost(mux))))
+	return mux
 }
 
 // Handler returns the server as a handler, for tests and for serving it within
@@ -264,7 +267,11 @@ type Stats struct {
 func (s *Server) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Stats{s.viewers, s.refused, s.skipped.Load(), s.feed.dropped.Load()}
+	viewers := 0
+	for _, n := range s.viewers {
+		viewers += n
+	}
+	return Stats{viewers, s.refused, s.skipped.Load(), s.feed.dropped.Load()}
 }
 
 // Watched tells whether anybody watches camera, so that its pictures are wanted.
@@ -326,16 +333,18 @@ func (s *Server) list() []*camera {
 const retryRefused = "10"
 
 // enter counts a connection in, or answers why it cannot stay: there are too many, or
-// the server is closed.
-func (s *Server) enter(w http.ResponseWriter) bool {
+// the server is closed. Each role has its own allowance: viewers cannot keep operators
+// from seeing what they do. If it returns true, leave must be called.
+func (s *Server) enter(w http.ResponseWriter, r *http.Request) (leave func(), ok bool) {
+	as := s.gate.role(r)
 	s.mu.Lock()
-	closed, full := s.closed, s.viewers >= s.cfg.MaxViewers
+	closed, full := s.closed, s.viewers[as] >= s.cfg.MaxViewers
 	switch {
 	case closed:
 	case full:
 		s.refused++
 	default:
-		s.viewers++
+		s.viewers[as]++
 		s.joined.Add(1)
 	}
 	s.mu.Unlock()
@@ -346,12 +355,12 @@ func (s *Server) enter(w http.ResponseWriter) bool {
 		w.Header().Set("Retry-After", retryRefused)
 		problem.Write(w, http.StatusServiceUnavailable, fmt.Sprintf("segd has its limit of %d viewers (http.viewers)", s.cfg.MaxViewers))
 	}
-	return !closed && !full
+	return func() { s.leave(as) }, !closed && !full
 }
 
-func (s *Server) leave() {
+func (s *Server) leave(as role) {
 	s.mu.Lock()
-	s.viewers--
+	s.viewers[as]--
 	s.mu.Unlock()
 	s.joined.Done()
 }

@@ -269,10 +269,11 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, err)
 		return
 	}
-	if !s.enter(w) {
+	leave, ok := s.enter(w, r)
+	if !ok {
 		return
 	}
-	defer s.leave()
+	defer leave()
 	// Accept refuses other origins and writes its own answer.
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{CompressionMode: websocket.CompressionDisabled})
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -21,74 +22,155 @@ import (
 	"github.com/segd/segd/fleet"
 	"github.com/segd/segd/internal/natsconn"
 	"github.com/segd/segd/internal/problem"
+	"github.com/segd/segd/web"
 )
 
 const (
-	// forwardedFor is who sent a request that another box hands on; nobody but boxes gets here.
+	// forwardedFor is who sent a request that another box hands on, and forwardedAs as what that box has let them in
+	// (see web.Server.As); nobody but boxes gets here.
 	forwardedFor = "Segd-Forwarded-For"
-	// handedOn bounds how many connections of other boxes are answered at once.
-	handedOn = 64
-	// idleForward is for how long a connection to another box is kept for the next request.
-	idleForward   = 30 * time.Second
+	forwardedAs  = "Segd-Forwarded-As"
+	// handedOn bounds how many requests of other boxes are answered at once, by each lane, besides live connections.
+	handedOn      = 64
 	headerForward = 30 * time.Second // that it may take to answer
+	// retryFull is when to come again, in seconds, to a box that has as much to do as it may.
+	retryFull = "10"
 )
 
 // forwarder hands requests about cameras that other boxes run on to them, over NATS, and answers theirs.
 type forwarder struct {
 	d        *daemon
-	conn     *nats.Conn
-	listener net.Listener
+	keys     *boxKeys
+	commands *lane // of operators and publishers
+	views    *lane // live connections, and all that viewers ask
 	server   *http.Server
 	proxy    *httputil.ReverseProxy
-	tunnel   *http.Transport
 	served   sync.WaitGroup
+}
+
+// lane is a way between boxes. What goes by one takes nothing that another needs: it has a connection to NATS, where
+// pictures that wait hold up what comes after them, and an allowance of its own.
+type lane struct {
+	conn     *nats.Conn
+	listener net.Listener
+	tunnel   *http.Transport
 }
 
 // openForwarder begins to answer what other boxes hand on to this one.
 func (d *daemon) openForwarder() (_ *forwarder, err error) {
 	f := &forwarder{d: d}
-	if f.conn, err = d.bus.Another(); err != nil {
+	if f.keys, err = newBoxKeys(d.cfg); err != nil {
 		return nil, err
 	}
-	subject := func(box string) string { return fleet.Subject(d.cfg.Site, "http", box) }
-	f.tunnel = &http.Transport{
+	if f.commands, err = f.openLane("commands", handedOn); err != nil {
+		return nil, err
+	}
+	const roles = 2 // that may watch, each as many as http.viewers
+	if f.views, err = f.openLane("views", roles*d.cfg.HTTP.Viewers+handedOn); err != nil {
+		f.commands.conn.Close()
+		return nil, err
+	}
+	quiet := slog.NewLogLogger(d.log.Handler(), slog.LevelDebug)
+	f.proxy = &httputil.ReverseProxy{Transport: f, ErrorLog: quiet, Rewrite: handOn, ErrorHandler: f.failed}
+	f.server = &http.Server{Handler: http.HandlerFunc(f.answer), ReadHeaderTimeout: headerForward, ErrorLog: quiet}
+	for _, l := range []*lane{f.commands, f.views} {
+		f.served.Go(func() {
+			if err := f.server.Serve(l.listener); !errors.Is(err, http.ErrServerClosed) {
+				d.log.Warn("requests of other boxes are not answered any more", "error", err)
+			}
+		})
+	}
+	return f, nil
+}
+
+// openLane opens the lane of that kind, by which this box is asked no more at once than most.
+func (f *forwarder) openLane(kind string, most int) (*lane, error) {
+	subject := func(box string) string { return fleet.Subject(f.d.cfg.Site, kind, box) }
+	secured, err := f.keys.tls(f.d.cfg.Fleet.Box, endAsked)
+	if err != nil {
+		return nil, err
+	}
+	l := &lane{}
+	if l.conn, err = f.d.bus.Another(); err != nil {
+		return nil, err
+	}
+	listener, err := natsconn.Listen(l.conn, subject(f.d.cfg.Fleet.Box), natsconn.Config{Connections: most})
+	if err != nil {
+		l.conn.Close()
+		return nil, err
+	}
+	l.listener = tls.NewListener(listener, secured)
+	l.tunnel = &http.Transport{
 		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
 			box, _, err := net.SplitHostPort(addr)
 			if err != nil {
 				return nil, err
 			}
-			return natsconn.Dial(ctx, f.conn, subject(box), natsconn.Config{})
+			return f.dial(ctx, l.conn, subject(box), box)
 		},
-		IdleConnTimeout: idleForward, ResponseHeaderTimeout: headerForward, MaxConnsPerHost: handedOn, DisableCompression: true,
+		ResponseHeaderTimeout: headerForward, DisableCompression: true,
+		DisableKeepAlives: true, // those of many boxes, kept for later, would take all that one may be asked at once
 	}
-	quiet := slog.NewLogLogger(d.log.Handler(), slog.LevelDebug)
-	f.proxy = &httputil.ReverseProxy{
-		Transport: f.tunnel, ErrorLog: quiet,
-		Rewrite: func(r *httputil.ProxyRequest) {
-			box, _ := r.In.Context().Value(holder{}).(string)
-			r.SetURL(&url.URL{Scheme: "http", Host: box})
-			r.Out.Host = r.In.Host // which the page's origin is held against
-			r.Out.Header.Set(forwardedFor, r.In.RemoteAddr)
-		},
-		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			box, _ := r.Context().Value(holder{}).(string)
-			if r.Context().Err() == nil {
-				d.log.Debug("a request is not handed on", "box", box, "path", r.URL.Path, "error", err)
-			}
-			problem.Write(w, http.StatusBadGateway, fmt.Sprintf("box %s, which runs the camera, does not answer: %v", box, err))
-		},
-	}
-	if f.listener, err = natsconn.Listen(f.conn, subject(d.cfg.Fleet.Box), natsconn.Config{Connections: handedOn}); err != nil {
-		f.conn.Close()
+	return l, nil
+}
+
+// dial opens a connection to a box.
+func (f *forwarder) dial(ctx context.Context, over *nats.Conn, subject, box string) (net.Conn, error) {
+	secured, err := f.keys.tls(box, endAsking)
+	if err != nil {
 		return nil, err
 	}
-	f.server = &http.Server{Handler: http.HandlerFunc(f.answer), ReadHeaderTimeout: headerForward, ErrorLog: quiet}
-	f.served.Go(func() {
-		if err := f.server.Serve(f.listener); !errors.Is(err, http.ErrServerClosed) {
-			d.log.Warn("requests of other boxes are not answered any more", "error", err)
-		}
-	})
-	return f, nil
+	ctx, cancel := context.WithTimeout(ctx, headerForward)
+	defer cancel()
+	plain, err := natsconn.Dial(ctx, over, subject, natsconn.Config{})
+	if err != nil {
+		return nil, err
+	}
+	conn := tls.Client(plain, secured)
+	if err := conn.HandshakeContext(ctx); err != nil {
+		_ = plain.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// RoundTrip sends a request to the box that it is handed on to.
+func (f *forwarder) RoundTrip(r *http.Request) (*http.Response, error) {
+	if to := holderOf(r); to.as == web.Viewer || r.Header.Get("Upgrade") != "" {
+		return f.views.tunnel.RoundTrip(r)
+	}
+	return f.commands.tunnel.RoundTrip(r)
+}
+
+// handOn makes of a request the one that another box is sent: it tells who asks, and has nothing that lets them in.
+func handOn(r *httputil.ProxyRequest) {
+	to := holderOf(r.In)
+	r.SetURL(&url.URL{Scheme: "http", Host: to.box})
+	r.Out.Host = r.In.Host // which the page's origin is held against
+	for _, secret := range []string{"Authorization", "Proxy-Authorization", "Cookie"} {
+		r.Out.Header.Del(secret)
+	}
+	query := r.Out.URL.Query()
+	for _, secret := range []string{"token", "access_token"} {
+		query.Del(secret)
+	}
+	r.Out.URL.RawQuery = query.Encode()
+	r.Out.Header.Set(forwardedFor, r.In.RemoteAddr)
+	r.Out.Header.Set(forwardedAs, to.as)
+}
+
+// failed answers what was not handed on.
+func (f *forwarder) failed(w http.ResponseWriter, r *http.Request, err error) {
+	box := holderOf(r).box
+	if r.Context().Err() == nil {
+		f.d.log.Debug("a request is not handed on", "box", box, "path", r.URL.Path, "error", err)
+	}
+	if errors.Is(err, natsconn.ErrFull) {
+		w.Header().Set("Retry-After", retryFull)
+		problem.Write(w, http.StatusServiceUnavailable, fmt.Sprintf("box %s, which runs the camera, is asked as much as it may be at once; try again in %s s", box, retryFull))
+		return
+	}
+	problem.Write(w, http.StatusBadGateway, fmt.Sprintf("box %s, which runs the camera, does not answer: %v", box, err))
 }
 
 // answer answers a request that another box hands on, for a camera that this one runs.
@@ -98,16 +180,30 @@ func (f *forwarder) answer(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, http.StatusBadRequest, "the header "+forwardedFor+" is none that a box sends")
 		return
 	}
+	as := r.Header.Get(forwardedAs)
 	r.RemoteAddr = addr.String()
 	r.Header.Del(forwardedFor)
-	f.d.web.Handler().ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), handed{}, true)))
+	r.Header.Del(forwardedAs)
+	f.d.web.ServeHandedOn(w, r.WithContext(context.WithValue(r.Context(), handed{}, true)), as)
 }
 
-// holder is the context's key of the box that a request is handed on to, and handed of one that was.
+// holder is the box that a request is handed on to, and as what whoever asks was let in.
+type holder struct{ box, as string }
+
+// holderKey is the context's key of the holder, and handed that of a request that was handed on.
 type (
-	holder struct{}
-	handed struct{}
+	holderKey struct{}
+	handed    struct{}
 )
+
+func withHolder(ctx context.Context, to holder) context.Context {
+	return context.WithValue(ctx, holderKey{}, to)
+}
+
+func holderOf(r *http.Request) holder {
+	to, _ := r.Context().Value(holderKey{}).(holder)
+	return to
+}
 
 // to returns who hands requests on to a box.
 func (f *forwarder) to(box string) http.Handler {
@@ -116,7 +212,8 @@ func (f *forwarder) to(box string) http.Handler {
 			problem.Write(w, http.StatusServiceUnavailable, fmt.Sprintf("the camera is on its way to box %s", box))
 			return
 		}
-		f.proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), holder{}, box)))
+		to := holder{box, f.d.web.As(r)}
+		f.proxy.ServeHTTP(w, r.WithContext(withHolder(r.Context(), to)))
 	})
 }
 
@@ -126,8 +223,8 @@ func (f *forwarder) close() {
 	}
 	_ = f.server.Close() // what is under way ends with this box
 	f.served.Wait()
-	f.tunnel.CloseIdleConnections()
-	f.conn.Close()
+	f.commands.conn.Close()
+	f.views.conn.Close()
 }
 
 // elsewhere is the box that runs a camera, if that is another one, and the URL of its page.

@@ -27,6 +27,8 @@ type boxes struct {
 	nats   string
 	key    string
 	heard  *heard
+	http   string // more of every box's http, from a comma on
+	whip   string // likewise
 	byName map[string]*adding
 }
 
@@ -42,8 +44,8 @@ func newBoxes(t *testing.T) *boxes {
 func (b *boxes) start(name, more string, cameras ...string) *adding {
 	b.t.Helper()
 	a := newAdding(b.t, "", cameras...)
-	a.head = fmt.Sprintf("http: {addr: %q}\nwhip: {addr: %q}\nnats: {url: 'nats://segd:secret@%s', cameras_key: %q}\nfleet: {box: %s, ttl: 1s%s}\nsuperpixels: 96\nmodel: {short_side: 64}\n",
-		a.http, freeport.Addr(b.t), b.nats, b.key, name, more)
+	a.head = fmt.Sprintf("http: {addr: %q%s}\nwhip: {addr: %q%s}\nnats: {url: 'nats://segd:secret@%s', cameras_key: %q}\nfleet: {box: %s, ttl: 1s%s}\nsuperpixels: 96\nmodel: {short_side: 64}\n",
+		a.http, b.http, freeport.Addr(b.t), b.whip, b.nats, b.key, name, more)
 	if len(cameras) > 0 {
 		a.write(cameras...)
 	} else {

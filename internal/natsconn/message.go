@@ -47,6 +47,8 @@ type hello struct {
 	Inbox string `json:"inbox,omitempty"`
 	// Refused says, in an answer, why there is no connection.
 	Refused string `json:"refused,omitempty"`
+	// Full says that there are as many connections as may be, which is why.
+	Full bool `json:"full,omitempty"`
 }
 
 func (h hello) marshal() []byte {
@@ -61,6 +63,9 @@ func (h hello) marshal() []byte {
 // errRefused is what a listener said.
 var errRefused = errors.New("refused")
 
+// ErrFull is why Dial fails when the listener has as many connections as it may have (Config.Connections).
+var ErrFull = errors.New("there are as many connections as may be")
+
 // parseHello returns a hello that is fit to open a connection with.
 func parseHello(data []byte) (hello, error) {
 	var h hello
@@ -69,6 +74,9 @@ func parseHello(data []byte) (hello, error) {
 	}
 	if err := json.Unmarshal(data, &h); err != nil {
 		return h, err
+	}
+	if h.Full {
+		return h, fmt.Errorf("%w: %w", errRefused, ErrFull)
 	}
 	if h.Refused != "" {
 		return h, fmt.Errorf("%w: %s", errRefused, reason(h.Refused))

@@ -143,7 +143,7 @@ func (l *listener) request(m *nats.Msg) {
 	}
 	answer, c, err := l.accept(m.Data)
 	if err != nil {
-		answer = hello{Refused: reason(err.Error())}
+		answer = hello{Refused: reason(err.Error()), Full: errors.Is(err, ErrFull)}
 	}
 	err = m.Respond(answer.marshal())
 	if c != nil && (err != nil || !l.enqueue(c)) {
@@ -181,7 +181,7 @@ func (l *listener) reserve() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.open >= l.cfg.Connections {
-		return fmt.Errorf("there are %d connections, as many as may be", l.open)
+		return fmt.Errorf("%w: %d", ErrFull, l.open)
 	}
 	l.open++
 	return nil

@@ -174,6 +174,7 @@ func TestDialFails(t *testing.T) {
 		t.Errorf("nobody listens: %v", err)
 	}
 	for _, tc := range []struct{ name, answer, want string }{
+		{"full", `{"refused": "x", "full": true}`, ErrFull.Error()},
 		{"a reason", `{"refused": "no\nlonger"}`, "refused: no?longer"},
 		{"another version", `{"version": 2}`, "version 2; want 1"},
 		{"no JSON", `no`, "invalid character"},
@@ -226,7 +227,7 @@ func TestConnectionLimit(t *testing.T) {
 	dialTest(t, there, Config{})
 	refused := func() {
 		t.Helper()
-		if _, err := Dial(t.Context(), there, l.Addr().String(), Config{}); !errors.Is(err, errRefused) || !strings.Contains(err.Error(), "there are 2 connections") {
+		if _, err := Dial(t.Context(), there, l.Addr().String(), Config{}); !errors.Is(err, errRefused) || !strings.Contains(err.Error(), ErrFull.Error()) {
 			t.Fatalf("one more: %v", err)
 		}
 	}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"crypto/ed25519"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"time"
+
+	"github.com/segd/segd/config"
+)
+
+// errOtherTokens is why a box is not believed to be one of the fleet.
+var errOtherTokens = errors.New("its tokens are not those of this box; accepts the same http.token, http.viewer_token and whip.token on all boxes of a fleet")
+
+// boxKeys are the keys by which boxes know one another when they hand requests on, by TLS: a NATS server, and who may
+// listen there, then sees nothing of a request, changes nothing in it and sends none again. Whoever has a fleet's
+// tokens is one of its boxes, which decides itself who may do what; so the keys are made of these. Where there are no
+// tokens anybody can make the keys, as anybody may do everything.
+type boxKeys struct{ secret []byte }
+
+func newBoxKeys(c *config.Config) (*boxKeys, error) {
+	secret, err := json.Marshal([]string{c.Site, c.HTTP.Token, c.HTTP.ViewerToken, c.WHIP.Token})
+	return &boxKeys{secret}, err
+}
+
+// The ends of a connection between boxes have keys of their own, so that nobody can send one's words back to it.
+const (
+	endAsked  = "asked"
+	endAsking = "asking"
+)
+
+// of returns the key of an end of connections to box. It is another for each box, so that none can be had to answer for
+// another.
+func (k *boxKeys) of(box, end string) (ed25519.PrivateKey, error) {
+	seed, err := hkdf.Key(sha256.New, k.secret, nil, "segd between boxes 1 "+end+" "+box, ed25519.SeedSize)
+	if err != nil {
+		return nil, err
+	}
+	return ed25519.NewKeyFromSeed(seed), nil
+}
+
+// tls returns how an end of connections to box speaks.
+func (k *boxKeys) tls(box, end string) (*tls.Config, error) {
+	other := map[string]string{endAsked: endAsking, endAsking: endAsked}[end]
+	own, ownErr := k.of(box, end)
+	peer, peerErr := k.of(box, other)
+	if err := errors.Join(ownErr, peerErr); err != nil {
+		return nil, fmt.Errorf("the key of box %s: %w", box, err)
+	}
+	// Nothing but the key is looked at: clocks of boxes may be wrong.
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<32, 0)}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, own.Public(), own)
+	if err != nil {
+		return nil, fmt.Errorf("the certificate of box %s: %w", box, err)
+	}
+	want := peer.Public().(ed25519.PublicKey)
+	return &tls.Config{
+		MinVersion:             tls.VersionTLS13,
+		Certificates:           []tls.Certificate{{Certificate: [][]byte{cert}, PrivateKey: own}},
+		ClientAuth:             tls.RequireAnyClientCert,
+		SessionTicketsDisabled: true,
+		InsecureSkipVerify:     true, // of names and authorities, which there are none of
+		VerifyConnection: func(c tls.ConnectionState) error {
+			if !want.Equal(c.PeerCertificates[0].PublicKey) {
+				return errOtherTokens
+			}
+			return nil
+		},
+	}, nil
+}
