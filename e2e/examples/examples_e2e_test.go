@@ -21,6 +21,7 @@ import (
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/bustest"
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/demo"
 	"github.com/segd/segd/e2e/harness"
 	"github.com/segd/segd/mask"
 )
@@ -111,9 +112,10 @@ func TestPublished(t *testing.T) {
 		is segdv1.State
 	}
 	seen := map[state]coco{}
-	published := listen(t, harness.Demo(t, "--superpixels", "300").NATS)
+	published := listen(t, harness.Run(t, "superpixels: 300\nnats: {addr: '"+harness.FreeAddrs(t, 1)[0]+"'}\n"+
+		"cameras: [{name: demo, loop: true, url: 'file:"+demo.FindClip()+"', detect: {classes: [person]}}]\n").NATS)
 	end := time.After(5 * time.Minute) // people leave the picture after seconds, of which a slow machine sees few frames
-	for lost := 0; lost < 50; { // an object rests a second or two after it was lost
+	for lost := 0; lost < 50; {        // an object rests a second or two after it was lost
 		var f *segdv1.MaskFrame
 		select {
 		case f = <-published:
