@@ -3,6 +3,7 @@ package bus
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -22,7 +23,7 @@ const (
 // check returns what of m segd would not send, so that nobody who reads messages need
 // think of it: names that are no token of a subject (and may be part of a path), sizes
 // and objects out of bounds, a mask that does not cover its picture. Text for people
-// may still hold any character.
+// may still hold any character. The objects of a MaskFrame are for leaveOut.
 func check(m proto.Message) error {
 	switch m := m.(type) {
 	case *segdv1.MaskFrame:
@@ -79,19 +80,59 @@ func checkParts[P interface{ GetName() string }](field string, parts []P) error 
 	return nil
 }
 
+// checkNumber bounds how many objects there are.
+func checkNumber(objects int) error {
+	if objects > maxObjects {
+		return fmt.Errorf("objects: %d, want at most %d", objects, maxObjects)
+	}
+	return nil
+}
+
+// checkID holds the number of the i-th object to rise from 1. last is that of the one before.
+func checkID(i int, id, last uint32) error {
+	if id <= last {
+		return fmt.Errorf("objects[%d].id: %d after %d, want rising ones from 1", i, id, last)
+	}
+	return nil
+}
+
 // checkObjects bounds how many there are, and holds their numbers to rise from 1.
 func checkObjects[O interface{ GetId() uint32 }](objects []O) error {
-	if len(objects) > maxObjects {
-		return fmt.Errorf("objects: %d, want at most %d", len(objects), maxObjects)
+	if err := checkNumber(len(objects)); err != nil {
+		return err
 	}
 	last := uint32(0)
 	for i, o := range objects {
-		if id := o.GetId(); id <= last {
-			return fmt.Errorf("objects[%d].id: %d after %d, want rising ones from 1", i, id, last)
+		if err := checkID(i, o.GetId(), last); err != nil {
+			return err
 		}
 		last = o.GetId()
 	}
 	return nil
+}
+
+// leaveOut takes the objects out of m that segd would not send, and tells of the first and how many there were.
+func leaveOut(m *segdv1.MaskFrame) (first error, faulty int) {
+	last := uint32(0)
+	i := -1
+	m.Objects = slices.DeleteFunc(m.Objects, func(o *segdv1.Object) bool {
+		i++
+		err := checkID(i, o.GetId(), last)
+		if err == nil {
+			if _, err = mask.Parse(o.GetCounts(), int(m.GetWidth()), int(m.GetHeight())); err != nil {
+				err = fmt.Errorf("objects[%d].counts: %w", i, err)
+			}
+		}
+		if err == nil {
+			last = o.GetId()
+			return false
+		}
+		if faulty++; first == nil {
+			first = err
+		}
+		return true
+	})
+	return first, faulty
 }
 
 func checkMasks(m *segdv1.MaskFrame) error {
@@ -99,13 +140,8 @@ func checkMasks(m *segdv1.MaskFrame) error {
 	if width < 1 || height < 1 || width > maxSide || height > maxSide || width*height > maxPixels {
 		return fmt.Errorf("width and height: %d×%d, want 1 to %d a side and at most %d pixels in all", width, height, maxSide, maxPixels)
 	}
-	if err := checkObjects(m.GetObjects()); err != nil {
+	if err := checkNumber(len(m.GetObjects())); err != nil {
 		return err
-	}
-	for i, o := range m.GetObjects() {
-		if _, err := mask.Parse(o.GetCounts(), width, height); err != nil {
-			return fmt.Errorf("objects[%d].counts: %w", i, err)
-		}
 	}
 	for i, r := range m.GetRegionsOfInterest() {
 		b := r.GetBox()

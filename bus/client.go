@@ -40,7 +40,8 @@ type Handlers struct {
 	// Ready is called once, when the subscription is in place.
 	Ready func()
 	// Bad is called with the subject and the error of a message that cannot be
-	// decoded (ErrMessage) and was skipped, and with nats.ErrSlowConsumer when
+	// decoded (ErrMessage) and was skipped, with that of a frame whose objects were not all
+	// handed to Mask (ErrObjects), and with nats.ErrSlowConsumer when
 	// messages were lost because the handlers do not keep up.
 	Bad func(subject string, err error)
 
@@ -159,11 +160,11 @@ func handle[M proto.Message](msg *nats.Msg, f func(M), m M) error {
 	if f == nil {
 		return nil
 	}
-	if err := Unmarshal(msg.Header.Get(headerContentType), msg.Data, m); err != nil {
-		return err
+	err := Unmarshal(msg.Header.Get(headerContentType), msg.Data, m)
+	if err == nil || errors.Is(err, ErrObjects) {
+		f(m)
 	}
-	f(m)
-	return nil
+	return err
 }
 
 // Dial tries whether the NATS server url is there and lets us in; access is as

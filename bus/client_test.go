@@ -57,6 +57,27 @@ func TestWatchSkipsBadMessages(t *testing.T) {
 	}
 }
 
+// A frame with a faulty object is handed over without it, and told of.
+func TestWatchLeavesObjectsOut(t *testing.T) {
+	b := open(t, Config{})
+	masks, bads := make(chan *segdv1.MaskFrame, 1), make(chan error, 1)
+	watch(t, b.URL(), "demo", Handlers{
+		Mask: func(m *segdv1.MaskFrame) { masks <- m },
+		Bad:  func(_ string, err error) { bads <- err },
+	})
+	m := maskFrame("demo", 9)
+	m.Objects = append(m.Objects, &segdv1.Object{Id: 256, State: segdv1.State_STATE_LOST})
+	if err := b.PublishMask(m); err != nil {
+		t.Fatal(err)
+	}
+	if got := receive(t, masks); len(got.Objects) != 1 || got.Objects[0].Id != 1 {
+		t.Errorf("objects %v; want the one that has a mask", got.Objects)
+	}
+	if err := receive(t, bads); !errors.Is(err, ErrObjects) {
+		t.Errorf("reported %v; want ErrObjects", err)
+	}
+}
+
 func TestWatchErrors(t *testing.T) {
 	port := freePort(t)
 	err := Watch(t.Context(), "nats://user:secret@127.0.0.1:1,"+urlOf(port), "demo", Handlers{})

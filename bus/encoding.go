@@ -7,6 +7,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/segd/segd/bus/segdv1"
 )
 
 // The media types in the Content-Type header of every message. Protobuf's has
@@ -22,8 +24,12 @@ const (
 const headerContentType = "Content-Type"
 
 // ErrMessage is in the chain of the error about a message that cannot be
-// decoded.
+// decoded, or not all of it (ErrObjects).
 var ErrMessage = errors.New("bus: bad message")
+
+// ErrObjects is in the chain, beside ErrMessage, of the error about a MaskFrame of which objects
+// alone are such as segd would not send. What was decoded is without them and can be used.
+var ErrObjects = errors.New("objects are left out")
 
 // contentType returns the Content-Type header of m in protobuf or JSON. A message's name is a
 // token of media types, so it stands without quotes.
@@ -48,7 +54,9 @@ func marshal(dst []byte, m proto.Message, json bool) ([]byte, error) {
 
 // Unmarshal decodes a message of the given Content-Type into m. An empty
 // contentType means protobuf. Fields m does not know, of a newer segd, are kept
-// (protobuf) or ignored (JSON). Errors wrap ErrMessage.
+// (protobuf) or ignored (JSON). Errors wrap ErrMessage. Where single objects of a MaskFrame are
+// at fault the error wraps ErrObjects too, and m is the frame without them: whoever wants the others
+// goes on with it.
 //
 // data may be anything, from anybody. What m then holds is such as segd sends: site and
 // camera are names by CheckName, a picture's size is one that segd decodes, objects
@@ -80,6 +88,11 @@ func Unmarshal(contentType string, data []byte, m proto.Message) error {
 	}
 	if err := check(m); err != nil {
 		return fmt.Errorf("%w: a %s that segd would not send: %w", ErrMessage, messageName(m), err)
+	}
+	if m, ok := m.(*segdv1.MaskFrame); ok {
+		if err, n := leaveOut(m); n > 0 {
+			return fmt.Errorf("%w: frame %d of %s: %w, %d that segd would not send: %w", ErrMessage, m.GetSequence(), m.GetCamera(), ErrObjects, n, err)
+		}
 	}
 	return nil
 }

@@ -103,7 +103,9 @@ func FuzzUnmarshal(f *testing.F) {
 				if !errors.Is(err, ErrMessage) {
 					t.Fatalf("error %v does not wrap ErrMessage", err)
 				}
-				continue
+				if !errors.Is(err, ErrObjects) {
+					continue
+				}
 			}
 			if m, ok := m.(*segdv1.MaskFrame); ok {
 				usable(t, m)
@@ -207,6 +209,63 @@ func TestUnmarshalHostile(t *testing.T) {
 				t.Errorf("Unmarshal = %v, want %q", err, tt.err)
 			}
 		})
+	}
+}
+
+// A faulty object costs the frame's others nothing: they are there, and the error tells of it. A frame that is
+// faulty itself is refused whole.
+func TestUnmarshalLeavesObjectsOut(t *testing.T) {
+	frame := func(change func(*segdv1.MaskFrame)) *segdv1.MaskFrame {
+		m := maskFrame("gate", 7)
+		m.Site = "home"
+		for id := uint32(2); id <= 4; id++ {
+			o := proto.Clone(m.Objects[0]).(*segdv1.Object)
+			o.Id = id
+			m.Objects = append(m.Objects, o)
+		}
+		change(m)
+		return m
+	}
+	for _, tt := range []struct {
+		name string
+		m    *segdv1.MaskFrame
+		left []uint32
+		err  string
+	}{
+		{"no mask, as of what rested in earlier versions", frame(func(m *segdv1.MaskFrame) { m.Objects[3].Counts = "" }), []uint32{1, 2, 3}, "frame 7 of gate: objects are left out, 1 that segd would not send: objects[3].counts"},
+		{"two of them", frame(func(m *segdv1.MaskFrame) { m.Objects[1].Counts, m.Objects[3].Counts = "", "" }), []uint32{1, 3}, "2 that segd would not send: objects[1].counts"},
+		{"a mask of another size", frame(func(m *segdv1.MaskFrame) { m.Objects[0].Counts = "=" }), []uint32{2, 3, 4}, "objects[0].counts"},
+		{"no number", frame(func(m *segdv1.MaskFrame) { m.Objects[0].Id = 0 }), []uint32{2, 3, 4}, "objects[0].id: 0 after 0"},
+		{"a number twice", frame(func(m *segdv1.MaskFrame) { m.Objects[2].Id = 2 }), []uint32{1, 2, 4}, "objects[2].id: 2 after 2"},
+		{"all", frame(func(m *segdv1.MaskFrame) { m.Width, m.Height = 5, 5 }), nil, "4 that segd would not send"},
+	} {
+		for _, json := range []bool{false, true} {
+			data, err := marshal(nil, tt.m, json)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got segdv1.MaskFrame
+			err = Unmarshal(contentType(tt.m, json), data, &got)
+			if !errors.Is(err, ErrObjects) || !errors.Is(err, ErrMessage) || !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("%s: %v; want an ErrObjects with %q", tt.name, err, tt.err)
+			}
+			var left []uint32
+			for _, o := range got.Objects {
+				left = append(left, o.Id)
+			}
+			if !slices.Equal(left, tt.left) {
+				t.Errorf("%s: objects %v are left; want %v", tt.name, left, tt.left)
+			}
+			usable(t, &got)
+		}
+	}
+	m := frame(func(m *segdv1.MaskFrame) { m.Camera, m.Objects[0].Counts = "../x", "" })
+	data, err := marshal(nil, m, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Unmarshal("", data, new(segdv1.MaskFrame)); errors.Is(err, ErrObjects) || !errors.Is(err, ErrMessage) {
+		t.Errorf("a frame of no camera: %v; want an ErrMessage that is no ErrObjects", err)
 	}
 }
 

@@ -22,6 +22,11 @@ type RLE struct {
 	Counts        []uint32
 }
 
+// Empty returns the mask of no pixel of a picture of width×height.
+func Empty(width, height int) RLE {
+	return RLE{Width: width, Height: height, Counts: []uint32{uint32(width * height)}}
+}
+
 // stackColumns is the widest picture whose column offsets Encode keeps on its
 // stack (16 KiB); a wider one costs a second allocation.
 const stackColumns = 4096

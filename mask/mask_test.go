@@ -269,6 +269,19 @@ func TestGoldenPycocotoolsIoU(t *testing.T) {
 	}
 }
 
+// The empty mask is what an empty bitmap is encoded to, and is read again.
+func TestEmpty(t *testing.T) {
+	for _, size := range []image.Point{{0, 0}, {1, 1}, {7, 5}, {1920, 1080}} {
+		m := Empty(size.X, size.Y)
+		if want := Encode(make([]uint8, size.X*size.Y), size.X, size.Y); !cmp.Equal(m, want) {
+			t.Errorf("%v: %v; want %v", size, m, want)
+		}
+		if got, err := Parse(m.String(), size.X, size.Y); err != nil || got.Area() != 0 {
+			t.Errorf("%v: read as %v: %v", size, got, err)
+		}
+	}
+}
+
 func TestNoPixels(t *testing.T) {
 	for _, size := range []image.Point{{0, 0}, {0, 5}, {5, 0}} {
 		r := Encode(nil, size.X, size.Y)

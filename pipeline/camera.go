@@ -189,7 +189,8 @@ type Camera struct {
 	// turn is held by whoever uses stages: its stepper and the objects it knows. A
 	// channel, so that waiting for it can end.
 	turn      chan struct{}
-	stages    *stages // nil while there are none
+	stages    *stages   // nil while there are none
+	taken     time.Time // when the frame in hand was; zero between frames
 	zones     zoneWatch
 	automatic automatic
 	previews  chan struct{}

@@ -18,7 +18,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/bus/bustest"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
@@ -77,8 +80,10 @@ func annotate(frame *uint64, n int) *annotation.Annotation {
 	}
 }
 
-// recorder keeps what is published.
+// recorder keeps what is published, and fails its test when a message is not what is promised.
 type recorder struct {
+	tb testing.TB
+
 	mu       sync.Mutex
 	masks    []*segdv1.MaskFrame
 	events   []*segdv1.Event
@@ -87,7 +92,15 @@ type recorder struct {
 	refuse   func(seq uint64) error // of PublishMask; may be nil
 }
 
+// check holds a message against what is promised, as subscribers do.
+func (r *recorder) check(m proto.Message) {
+	if err := bustest.Check(m); err != nil {
+		r.tb.Errorf("published: %v", err)
+	}
+}
+
 func (r *recorder) PublishMask(m *segdv1.MaskFrame) error {
+	r.check(m)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.refuse != nil {
@@ -100,6 +113,7 @@ func (r *recorder) PublishMask(m *segdv1.MaskFrame) error {
 }
 
 func (r *recorder) PublishEvent(e *segdv1.Event) error {
+	r.check(e)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.events = append(r.events, e)
@@ -107,6 +121,7 @@ func (r *recorder) PublishEvent(e *segdv1.Event) error {
 }
 
 func (r *recorder) PublishStatus(s *segdv1.Status) error {
+	r.check(s)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.statuses = append(r.statuses, s)
@@ -114,6 +129,7 @@ func (r *recorder) PublishStatus(s *segdv1.Status) error {
 }
 
 func (r *recorder) Publish(m *segdv1.MaskFrame, bgr []byte) {
+	r.check(m)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(bgr) == 3*int(m.Width)*int(m.Height) {
@@ -121,8 +137,8 @@ func (r *recorder) Publish(m *segdv1.MaskFrame, bgr []byte) {
 	}
 }
 
-func (r *recorder) Status(*segdv1.Status) {}
-func (r *recorder) Event(*segdv1.Event)   {}
+func (r *recorder) Status(s *segdv1.Status) { r.check(s) }
+func (r *recorder) Event(e *segdv1.Event)   { r.check(e) }
 
 func (r *recorder) sequences() []uint64 {
 	r.mu.Lock()
@@ -242,7 +258,7 @@ type bench struct {
 }
 
 func newBench(t *testing.T, name string, frames int) *bench {
-	b := &bench{rec: &recorder{}, dir: pictures(t, frames)}
+	b := &bench{rec: &recorder{tb: t}, dir: pictures(t, frames)}
 	b.cfg = b.config(name)
 	return b
 }
@@ -934,7 +950,7 @@ func TestLatencyBelievesOnlyPlausibleClocks(t *testing.T) {
 		{"a clock far behind", ingest.ClockSenderReport, -time.Hour, 50 * time.Millisecond},
 	} {
 		f := &ingest.Frame{Clock: tt.clock, Received: received, Captured: received.Add(tt.captured)}
-		if got := since(f, now); got != tt.want {
+		if got := now.Sub(taken(f)); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/mask"
 	"github.com/segd/segd/tracker"
 )
 
@@ -62,12 +63,21 @@ func objects(res *tracker.Result, kind kindOf) []*segdv1.Object {
 	for i := range res.Objects {
 		o, m := &res.Objects[i], &own[i].object
 		m.Id, m.Label, m.State, m.Box = o.ID, o.Label, state(o.State), setBox(&own[i].box, o.Box)
-		m.Area, m.Score, m.Counts = int32(o.Area), o.Score, o.Mask.String()
+		m.Area, m.Score, m.Counts = int32(o.Area), o.Score, counts(o.Mask, res.Width, res.Height)
 		m.Class, m.Automatic = kind(o.ID)
 		all[i] = m
 	}
 	slices.SortFunc(all, func(a, b *segdv1.Object) int { return int(a.Id) - int(b.Id) })
 	return all
+}
+
+// counts is m as subscribers are promised it: of the picture's size in every state. What is out of sight may
+// have the zero mask, which has no size.
+func counts(m mask.RLE, width, height int) string {
+	if len(m.Counts) == 0 {
+		m = mask.Empty(width, height)
+	}
+	return m.String()
 }
 
 func stamp(m *segdv1.MaskFrame, now time.Time) { m.PublishTime = timestamppb.New(now) }

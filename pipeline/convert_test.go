@@ -3,12 +3,33 @@ package pipeline
 import (
 	"image"
 	"testing"
+	"time"
 
+	"github.com/segd/segd/bus/bustest"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/mask"
 	"github.com/segd/segd/tracker"
 )
+
+// Whatever state an object is in, its mask is one of the picture's size.
+func TestMaskInEveryState(t *testing.T) {
+	const width, height = 8, 6
+	bits := make([]uint8, width*height)
+	copy(bits[width+1:], []uint8{1, 1})
+	seen := mask.Encode(bits, width, height)
+	res := &tracker.Result{Width: width, Height: height, Objects: []tracker.Object{
+		{ID: 1, State: tracker.Visible, Mask: seen, Area: seen.Area(), Box: seen.Box(), Score: 0.5},
+		{ID: 2, State: tracker.Occluded, Mask: mask.Empty(width, height)},
+		{ID: 3, State: tracker.Occluded},
+		{ID: 4, State: tracker.Lost}, // it rests
+	}}
+	m := maskFrame("home", "gate", &item{frame: &ingest.Frame{Captured: time.Now(), Clock: ingest.ClockArrival}, scene: &features.Scene{}}, res, new(automatic).kind)
+	stamp(m, time.Now())
+	if err := bustest.Check(m); err != nil {
+		t.Error(err)
+	}
+}
 
 // A message is made of a few pieces of memory, not of one for each object, region and box.
 func TestMaskFrameAllocs(t *testing.T) {
@@ -17,11 +38,11 @@ func TestMaskFrameAllocs(t *testing.T) {
 	allocs := func() float64 {
 		return testing.AllocsPerRun(100, func() { maskFrame("home", "gate", it, res, new(automatic).kind) })
 	}
-	// The message, a time, and of objects and regions a list and what is in it.
+	// The message, a time, and of objects and regions a list and what is in it; and the text of each mask.
 	const most = 6
 	for n := range 4 {
-		if got := allocs(); got > most {
-			t.Errorf("%v allocations for %d objects and regions; want %d at most", got, n, most)
+		if got := allocs(); got > most+float64(n) {
+			t.Errorf("%v allocations for %d objects and regions; want %d at most, and one for each mask", got, n, most)
 		}
 		box := image.Rect(n, 0, n+2, 3)
 		it.scene.Patches = append(it.scene.Patches, features.Patch{Rectangle: box, Zoom: 1})

@@ -75,9 +75,22 @@ func (q *eventQueue) deliver(to func(*segdv1.Event)) {
 	}
 }
 
-// emit completes ev and queues it for the bus.
-func (c *Camera) emit(ev *segdv1.Event) {
-	ev.Site, ev.Camera, ev.Time, ev.Epoch = c.cfg.Site, c.cfg.Name, timestamppb.Now(), c.epoch.Load()
+// emit tells of what happens now.
+func (c *Camera) emit(ev *segdv1.Event) { c.emitAt(time.Now(), ev) }
+
+// emitSeen tells of what is seen on the frame in hand, which happened when that was taken, or is asked for between
+// two frames, which happens now. It is called in the camera's turn.
+func (c *Camera) emitSeen(ev *segdv1.Event) {
+	if c.taken.IsZero() {
+		c.emit(ev)
+	} else {
+		c.emitAt(c.taken, ev)
+	}
+}
+
+// emitAt completes ev, which happened then, and queues it for the bus.
+func (c *Camera) emitAt(then time.Time, ev *segdv1.Event) {
+	ev.Site, ev.Camera, ev.Time, ev.Epoch = c.cfg.Site, c.cfg.Name, timestamppb.New(then), c.epoch.Load()
 	ev.Lease = c.cfg.Lease.Token()
 	if !c.events.put(ev) {
 		c.log.Warn("event lost, the bus does not take it", keyEvent, ev.Kind.String(), keyMessage, ev.Message)
@@ -124,7 +137,7 @@ const unfitted = "it has no picture that it was made on: whether its objects are
 
 func (c *Camera) accepted(seq uint64, doubt string) {
 	c.log.Info("annotation accepted", keySeq, seq)
-	c.emit(&segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_ANNOTATION_ACCEPTED, Sequence: seq, Message: doubt})
+	c.emitSeen(&segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_ANNOTATION_ACCEPTED, Sequence: seq, Message: doubt})
 }
 
 // reject answers r with err. Who no longer waits has to know by the event which one it was.
@@ -178,7 +191,7 @@ func (st *states) removed(c *Camera, o *segdv1.Object, seq uint64, reason string
 	if o.Automatic && !known {
 		return // it never had a mask: nobody was told of it
 	}
-	c.emit(&segdv1.Event{
+	c.emitSeen(&segdv1.Event{
 		Kind: segdv1.EventKind_EVENT_KIND_OBJECT_REMOVED, ObjectId: o.Id, ObjectLabel: o.Label, Sequence: seq, Message: reason,
 	})
 }
@@ -241,12 +254,12 @@ func (st *states) observe(c *Camera, res *tracker.Result) {
 		if class, automatic := c.automatic.kind(o.ID); automatic && !known {
 			ev.Message = fmt.Sprintf("detected as %q", class)
 		}
-		c.emit(ev)
+		c.emitSeen(ev)
 	}
 }
 
 func (c *Camera) renamed(id uint32, from, to string, seq uint64) {
-	c.emit(&segdv1.Event{
+	c.emitSeen(&segdv1.Event{
 		Kind: segdv1.EventKind_EVENT_KIND_OBJECT_RENAMED, ObjectId: id, ObjectLabel: to, Sequence: seq,
 		Message: fmt.Sprintf("it was %q", from),
 	})

@@ -52,7 +52,7 @@ func whyEmpty(a *annotation.Annotation, k int, out *segdv1.Annotated) string {
 // notFollowed tells that an object has no mask soon after it was marked.
 func (c *Camera) notFollowed(id uint32, label string, seq uint64, why string) {
 	c.log.Warn("object not followed: "+why, keyObject, id)
-	c.emit(&segdv1.Event{
+	c.emitSeen(&segdv1.Event{
 		Kind: segdv1.EventKind_EVENT_KIND_OBJECT_NOT_FOLLOWED, ObjectId: id, ObjectLabel: label, Sequence: seq, Message: why,
 	})
 }

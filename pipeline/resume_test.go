@@ -157,7 +157,7 @@ func (b *bench) start(t *testing.T) (c *Camera, stop func()) {
 
 // again is a bench like b of which nothing is known, whose source goes on with the skip-th frame.
 func (b *bench) again(store Checkpoints, skip uint64) *bench {
-	other := &bench{rec: &recorder{}, dir: b.dir, loop: b.loop, tracker: b.tracker, cfg: b.cfg}
+	other := &bench{rec: &recorder{tb: b.rec.tb}, dir: b.dir, loop: b.loop, tracker: b.tracker, cfg: b.cfg}
 	other.cfg.Publisher, other.cfg.Viewer, other.cfg.Checkpoints = other.rec, other.rec, store
 	other.cfg.Open = func(o ingest.Observer) (Source, error) {
 		s, err := ingest.Open(ingest.Config{Camera: b.cfg.Name, URL: "dir:" + b.dir, FPS: testFPS, Loop: b.loop, Observer: o})
@@ -341,6 +341,38 @@ func TestResumeAtRest(t *testing.T) {
 		}
 		if kinds := again.rec.ofObjects(); !slices.Equal(kinds, []string{"OBJECT_BACK"}) {
 			t.Errorf("events %v", kinds)
+		}
+	})
+}
+
+// What rests when the camera ends rests in the run after it, and subscribers get a mask of it in every frame.
+func TestResumeResting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, store := remembering(t)
+		b.detecting(&finder{}, 200*time.Millisecond)
+		hide := func(b *bench, from uint64) {
+			open := b.cfg.Open
+			b.cfg.Open = func(o ingest.Observer) (Source, error) {
+				s, err := open(o)
+				return hidden{s, from, 1000}, err
+			}
+		}
+		hide(b, 25)
+		c, stop := b.start(t)
+		time.Sleep(8050 * time.Millisecond)
+		if c.automatic.marker.State().Objects[0].Resting != true {
+			t.Error("it does not rest; want what this test is about")
+		}
+		stop()
+		again := b.again(store, 1)
+		hide(again, 0)
+		_, stop = again.start(t)
+		time.Sleep(1500 * time.Millisecond)
+		stop()
+		for _, m := range again.rec.all() {
+			if o := one(t, m); o.Id != 256 || o.State != segdv1.State_STATE_LOST {
+				t.Fatalf("frame %d: %v; want it lost", m.Sequence, o)
+			}
 		}
 	})
 }

@@ -142,7 +142,7 @@ func BenchmarkCapture(b *testing.B) {
 			x, y := float64(20+70*(k%10)), float64(100+150*(k/10))
 			ann.Objects = append(ann.Objects, annotation.Object{ID: uint32(k + 1), Box: []float64{x, y, x + 40, y + 100}})
 		}
-		bench := &bench{rec: &recorder{}, dir: dir}
+		bench := &bench{rec: &recorder{tb: b}, dir: dir}
 		cfg := bench.config("demo")
 		cfg.Checkpoints = &shelf{}
 		c, err := New(cfg)

@@ -383,6 +383,8 @@ func (s *stages) track(ctx context.Context, it *item) error {
 	// Held until the masks are out: after a command no older masks may follow.
 	s.c.turn <- struct{}{}
 	defer func() { <-s.c.turn }()
+	s.c.taken = taken(it.frame)
+	defer func() { s.c.taken = time.Time{} }()
 	s.letGoExpired(time.Now())
 	res, err := s.label(ctx, it)
 	if err != nil {
@@ -435,7 +437,7 @@ func (s *stages) track(ctx context.Context, it *item) error {
 		c.log.Debug("masks not published", keySeq, it.seq, keyError, err)
 		return nil
 	}
-	latency := since(it.frame, now)
+	latency := now.Sub(c.taken)
 	c.stats.published(now, latency, res.Objects)
 	c.cfg.Meter.Published(latency)
 	if c.cfg.Slow > 0 && latency >= c.cfg.Slow {
@@ -447,15 +449,14 @@ func (s *stages) track(ctx context.Context, it *item) error {
 // maxTransit is the longest a frame is believed to travel from a camera here.
 const maxTransit = 2 * time.Second
 
-// since is how long ago f was captured. A camera's own clock counts only as far
-// as it can be true: one that runs ahead or minutes behind says nothing about
-// latency, and then the time of arrival has to do.
-func since(f *ingest.Frame, now time.Time) time.Duration {
-	here := now.Sub(f.Received)
+// taken is when f was captured, by the clock here. A camera's own clock counts only as
+// far as it can be true: one that runs ahead or minutes behind says nothing, and then the
+// time of arrival has to do.
+func taken(f *ingest.Frame) time.Time {
 	if transit := f.Received.Sub(f.Captured); f.Clock == ingest.ClockSenderReport && transit >= 0 && transit <= maxTransit {
-		return here + transit
+		return f.Received.Add(-transit)
 	}
-	return here
+	return f.Received
 }
 
 // inSight are the boxes of res's objects.

@@ -58,7 +58,7 @@ func FuzzTakeUp(f *testing.F) {
 	frames := seenFrames(f, dir, 2)
 	detector := &finder{}
 	f.Fuzz(func(t *testing.T, whole, short []byte) {
-		b := &bench{rec: &recorder{}, dir: dir}
+		b := &bench{rec: &recorder{tb: t}, dir: dir}
 		cfg := b.config("gate")
 		cfg.NewDetector = func() (Detector, error) { return detector, nil }
 		cfg.Detect, cfg.Zones = Detect{Classes: []string{"person"}}, layout
@@ -114,7 +114,7 @@ func FuzzTakeUp(f *testing.F) {
 func seeds(t testing.TB, dir string, layout zones.Layout) (whole, short []byte) {
 	t.Helper()
 	store := &shelf{}
-	b := &bench{rec: &recorder{}, dir: dir}
+	b := &bench{rec: &recorder{tb: t}, dir: dir}
 	cfg := b.config("gate")
 	cfg.NewDetector = func() (Detector, error) { return &finder{}, nil }
 	cfg.Detect, cfg.Zones, cfg.Checkpoints = Detect{Classes: []string{"person"}}, layout, store

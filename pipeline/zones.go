@@ -73,7 +73,7 @@ func (z *zoneWatch) forget(c *Camera, id uint32, label string, seq uint64) {
 
 func (z *zoneWatch) tell(c *Camera, events []zones.Event, seq uint64, label func(id uint32) string) {
 	for _, ev := range events {
-		c.emit(zoneEvent(ev, seq, label(ev.Object)))
+		c.emitSeen(zoneEvent(ev, seq, label(ev.Object)))
 	}
 	if len(events) > 0 {
 		z.counted(c)

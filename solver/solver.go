@@ -9,6 +9,10 @@ import (
 	"github.com/segd/segd/solver/internal/crew"
 )
 
+// ErrProblem says that a problem is none: something is missing, or a size or a label does not fit. The state is as
+// it was.
+var ErrProblem = errors.New("solver: bad problem")
+
 // ErrNotFinite says that a NaN or an infinity arose from the problem's numbers.
 var ErrNotFinite = errors.New("solver: NaN or infinity in the problem")
 
@@ -211,31 +215,50 @@ func (o Options) withDefaults(nu, sigma float64) Options {
 	return o
 }
 
-func check(p *Problem, s *State) {
-	n := p.Kernel.Len()
+// check says what is wrong with p and s. That numbers are finite shows while they are computed with.
+func check(p *Problem, s *State) error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%w: "+format, append([]any{ErrProblem}, args...)...)
+	}
 	switch {
 	case p.Labels < 2:
-		panic(fmt.Sprintf("solver: %d labels; want at least 2", p.Labels))
-	case p.Nu <= 0:
-		panic(fmt.Sprintf("solver: ν = %g; want > 0", p.Nu))
-	case len(s.Scores) != n*p.Labels || len(s.Lambda) != n*p.Labels || len(s.Y) != n:
-		panic(fmt.Sprintf("solver: state of %d scores, %d λ and %d labels for %d samples × %d labels", len(s.Scores), len(s.Lambda), len(s.Y), n, p.Labels))
-	case p.Omega != nil && len(p.Omega) != n:
-		panic(fmt.Sprintf("solver: %d weights for %d samples", len(p.Omega), n))
-	case p.Offset != nil && len(p.Offset) != n*p.Labels:
-		panic(fmt.Sprintf("solver: %d offsets for %d samples × %d labels", len(p.Offset), n, p.Labels))
-	case p.Unary != nil && len(p.Unary) != n*p.Labels:
-		panic(fmt.Sprintf("solver: %d unaries for %d samples × %d labels", len(p.Unary), n, p.Labels))
+		return bad("%d labels; want at least 2", p.Labels)
+	case p.Loss == nil || p.Kernel == nil || p.MRF == nil:
+		return bad("loss %T, kernel %T and MRF %T; want each", p.Loss, p.Kernel, p.MRF)
+	case !(p.Nu > 0):
+		return bad("ν = %g; want > 0", p.Nu)
 	}
+	n := p.Kernel.Len()
+	switch {
+	case n < 1:
+		return bad("no samples; want at least 1")
+	case len(s.Scores) != n*p.Labels || len(s.Lambda) != n*p.Labels || len(s.Y) != n:
+		return bad("state of %d scores, %d λ and %d labels for %d samples × %d labels", len(s.Scores), len(s.Lambda), len(s.Y), n, p.Labels)
+	case p.Omega != nil && len(p.Omega) != n:
+		return bad("%d weights for %d samples", len(p.Omega), n)
+	case p.Offset != nil && len(p.Offset) != n*p.Labels:
+		return bad("%d offsets for %d samples × %d labels", len(p.Offset), n, p.Labels)
+	case p.Unary != nil && len(p.Unary) != n*p.Labels:
+		return bad("%d unaries for %d samples × %d labels", len(p.Unary), n, p.Labels)
+	}
+	for i, y := range s.Y {
+		if y < 0 || int(y) >= p.Labels {
+			return bad("sample %d has label %d; want 0 to %d", i, y, p.Labels-1)
+		}
+	}
+	return nil
 }
 
 // Solve runs DC-ADMM (Alg. 1) on p from s until it converges, ctx ends or
 // opt.MaxIter iterations have passed, and leaves the iterate in s.
 //
+// The error wraps ErrProblem for what is no problem, and ErrNotFinite where numbers are not finite, or is p.MRF's.
 // When ctx ends, s holds the last whole iteration; that is a Status, not an error. Once ws has
 // grown to the largest n, it allocates nothing but what p.MRF allocates.
 func Solve(ctx context.Context, ws *Workspace, p *Problem, s *State, opt Options) (Result, error) {
-	check(p, s)
+	if err := check(p, s); err != nil {
+		return Result{}, err
+	}
 	sigma := p.Kernel.SigmaMin()
 	opt = opt.withDefaults(p.Nu, sigma)
 	ws.reset(p, s)

@@ -26,7 +26,7 @@ type Object struct {
 	ID    uint32
 	Label string
 	State State
-	Mask  mask.RLE // empty unless visible
+	Mask  mask.RLE // empty unless visible; of no size, if nobody looked for it in the frame
 	Area  int      // pixels
 	Box   image.Rectangle
 	Score float64 // mean probability of the label over the mask, 0…1

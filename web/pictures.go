@@ -47,7 +47,8 @@ func (s *Server) Snapshot(name string, overlay bool) (seq uint64, picture []byte
 		seq = m.GetSequence()
 		if overlay {
 			bgr = bytes.Clone(bgr)
-			if err := draw.BGR(bgr, int(m.GetWidth()), int(m.GetHeight())).Masks(m); err != nil {
+			err := draw.BGR(bgr, int(m.GetWidth()), int(m.GetHeight())).Masks(m)
+			if err := s.allBut(name, err); err != nil {
 				return err
 			}
 		}
@@ -80,7 +81,7 @@ func (s *Server) showMask(w http.ResponseWriter, r *http.Request, c *camera) {
 		problem.WriteJSON(w, http.StatusOK, typeJSON, newFrameInfo(m))
 		return
 	}
-	picture, err := maskPNG(m)
+	picture, err := s.maskPNG(m)
 	if err != nil {
 		s.refuse(w, r, err)
 		return
@@ -91,8 +92,9 @@ func (s *Server) showMask(w http.ResponseWriter, r *http.Request, c *camera) {
 
 // maskPNG is m as a PNG: grey, the object's id where it is. It has 8 bits a pixel, as annotations
 // accept, or 16 if there are objects with larger ids.
-func maskPNG(m *segdv1.MaskFrame) ([]byte, error) {
+func (s *Server) maskPNG(m *segdv1.MaskFrame) ([]byte, error) {
 	img, err := draw.Labels(m)
+	err = s.allBut(m.GetCamera(), err)
 	if errors.Is(err, draw.ErrID) {
 		return nil, &Refusal{Status: http.StatusNotAcceptable, Detail: fmt.Sprintf("%v; ask for %s", err, typeJSON)}
 	}
@@ -108,6 +110,15 @@ func maskPNG(m *segdv1.MaskFrame) ([]byte, error) {
 		return nil, fmt.Errorf("web: encoding PNG: %w", err)
 	}
 	return out.Bytes(), nil
+}
+
+// allBut logs that a faulty object was not drawn, and lets the others be shown; other errors it returns.
+func (s *Server) allBut(camera string, err error) error {
+	if errors.Is(err, draw.ErrMask) {
+		s.cfg.Logger.Error("an object is left out of a picture", "camera", camera, "error", err)
+		return nil
+	}
+	return err
 }
 
 // maskFormat chooses the media type of a mask by ?format=, or by Accept; PNG when

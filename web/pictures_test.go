@@ -49,9 +49,9 @@ func TestSnapshot(t *testing.T) {
 	if a := ask(t, "GET", h.URL+"/api/v1/cameras/gate/snapshot?overlay=yes", "", ""); a.status != 400 {
 		t.Errorf("overlay=yes: %d", a.status)
 	}
-	c.objects[0].Counts = "nonsense"
-	if a := ask(t, "GET", h.URL+"/api/v1/cameras/gate/snapshot?overlay=true", "", ""); a.status != 500 {
-		t.Errorf("a mask that is none: %d", a.status)
+	c.objects = append(c.objects, &segdv1.Object{Id: 256, Counts: "nonsense"}, &segdv1.Object{Id: 257})
+	if drawn := shot("?overlay=true"); grey(drawn, 32, 24) || !grey(drawn, 4, 4) {
+		t.Errorf("beside masks that are none: middle %v, corner %v", drawn.At(32, 24), drawn.At(4, 4))
 	}
 }
 
@@ -105,6 +105,13 @@ func TestMask(t *testing.T) {
 	if grey, ok := img.(*image.Gray16); err != nil || !ok || grey.Gray16At(0, 0).Y != 300 || grey.Gray16At(1, 2).Y != 1 || grey.Gray16At(5, 7).Y != 0 {
 		t.Errorf("with object 300: a %T, %v", img, err)
 	}
+	c.objects = append(c.objects, &segdv1.Object{Id: 301}) // has no mask
+	if a := ask(t, "GET", url, "", ""); a.status != 200 {
+		t.Errorf("with an object without a mask: %d %s", a.status, a.body)
+	} else if img, err := png.Decode(strings.NewReader(a.body)); err != nil || img.(*image.Gray16).Gray16At(0, 0).Y != 300 {
+		t.Errorf("with an object without a mask: %v, the others are %v", err, img)
+	}
+	c.objects = c.objects[:2]
 	c.objects[1].Id = 65536
 	if a := ask(t, "GET", url, "", ""); a.status != 406 || !strings.Contains(a.body, "object id 65536; a PNG holds ids up to 65535; ask for application/json") {
 		t.Errorf("with object 65536: %d %q", a.status, a.body)

@@ -973,7 +973,9 @@ type Event struct {
 	Site string `protobuf:"bytes,1,opt,name=site,proto3" json:"site,omitempty"`
 	// The camera's name, as in the subject.
 	Camera string `protobuf:"bytes,2,opt,name=camera,proto3" json:"camera,omitempty"`
-	// When it happened, by segd's wall clock.
+	// When it happened, by segd's wall clock. What was seen on the frame sequence happened when that
+	// frame was taken: the frame's capture_time, or when it was received where the camera's clock is ahead
+	// of segd's or more than 2 s behind. Anything else happened when segd did it or noticed it.
 	Time *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=time,proto3" json:"time,omitempty"`
 	// What happened.
 	Kind EventKind `protobuf:"varint,4,opt,name=kind,proto3,enum=segd.v1.EventKind" json:"kind,omitempty"`

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"image"
 	"image/png"
@@ -15,7 +16,10 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/segd/segd/bus"
+	"github.com/segd/segd/bus/bustest"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/internal/cli"
@@ -33,10 +37,16 @@ type heard struct {
 }
 
 // listen subscribes to what every camera says, once the NATS server at addr is
-// there. It stays away from commands: who listens to those counts as answering.
+// there, and fails the test when a message is not what is promised. It stays away from commands: who listens to those counts as answering.
 func listen(t *testing.T, addr string) *heard {
 	t.Helper()
 	h := &heard{status: map[string]*segdv1.Status{}}
+	take := func(m proto.Message, f func()) {
+		if err := bustest.Check(m); err != nil {
+			t.Error(err)
+		}
+		h.with(f)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	t.Cleanup(func() { cancel(); running.Wait() })
@@ -46,9 +56,14 @@ func listen(t *testing.T, addr string) *heard {
 			for ctx.Err() == nil {
 				_ = bus.Watch(ctx, "nats://"+addr, "segd.v1.*.*."+kind, bus.Handlers{
 					Ready:  func() { close(ready) },
-					Mask:   func(m *segdv1.MaskFrame) { h.with(func() { h.masks = append(h.masks, m) }) },
-					Event:  func(e *segdv1.Event) { h.with(func() { h.events = append(h.events, e) }) },
-					Status: func(s *segdv1.Status) { h.with(func() { h.status[s.Camera] = s }) },
+					Mask:   func(m *segdv1.MaskFrame) { take(m, func() { h.masks = append(h.masks, m) }) },
+					Event:  func(e *segdv1.Event) { take(e, func() { h.events = append(h.events, e) }) },
+					Status: func(s *segdv1.Status) { take(s, func() { h.status[s.Camera] = s }) },
+					Bad: func(subject string, err error) {
+						if errors.Is(err, bus.ErrMessage) {
+							t.Errorf("%s: %v", subject, err)
+						}
+					},
 				})
 				time.Sleep(20 * time.Millisecond) // the server is not there yet
 			}

@@ -23,9 +23,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/segd/segd/bus"
+	"github.com/segd/segd/bus/bustest"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/e2e/harness"
 	"github.com/segd/segd/internal/netfault"
@@ -140,9 +140,11 @@ func begin(t *testing.T) *world {
 	for c, name := range w.names {
 		if _, err := w.conn.Subscribe("segd.v1.home."+name+".mask", func(m *nats.Msg) {
 			var frame segdv1.MaskFrame
-			if proto.Unmarshal(m.Data, &frame) == nil {
-				w.health.mask(c, frame.GetPublishTime().AsTime())
+			if err := bustest.Unmarshal(m.Header.Get("Content-Type"), m.Data, &frame); err != nil {
+				t.Errorf("%s: %v", m.Subject, err)
+				return
 			}
+			w.health.mask(c, frame.GetPublishTime().AsTime())
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -338,7 +340,7 @@ func (w *world) lost(client *http.Client) (lost, stored int) {
 			w.t.Fatalf("the last event: %v", err)
 		}
 		var e segdv1.Event
-		if err := proto.Unmarshal(msg.Data, &e); err != nil {
+		if err := bustest.Unmarshal(msg.Header.Get("Content-Type"), msg.Data, &e); err != nil {
 			w.t.Fatal(err)
 		}
 		if e.GetKind() == segdv1.EventKind_EVENT_KIND_ANNOTATION_ACCEPTED {

@@ -22,8 +22,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"google.golang.org/protobuf/proto"
 
+	"github.com/segd/segd/bus/bustest"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/e2e/browser"
 	"github.com/segd/segd/e2e/harness"
@@ -155,7 +155,7 @@ type reader struct {
 
 func (r *reader) take(msg *nats.Msg) {
 	var m segdv1.MaskFrame
-	err := proto.Unmarshal(msg.Data, &m)
+	err := bustest.Unmarshal(msg.Header.Get("Content-Type"), msg.Data, &m)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err == nil && m.GetSequence() <= r.last {

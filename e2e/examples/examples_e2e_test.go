@@ -7,17 +7,21 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/segd/segd/bus"
+	"github.com/segd/segd/bus/bustest"
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/demo"
 	"github.com/segd/segd/e2e/harness"
 	"github.com/segd/segd/mask"
 )
@@ -41,34 +45,19 @@ func TestJavaScript(t *testing.T) {
 	checkSubscriber(t, folder+"subscribe-js", "node", "subscribe.mjs")
 }
 
-// Masks as pycocotools sees them: decoded, encoded again, measured.
-func TestPycocotools(t *testing.T) {
-	type coco struct {
-		Width  int    `json:"width"`
-		Height int    `json:"height"`
-		Counts string `json:"counts"`
-		Bits   string `json:"bits"`
-		Area   int    `json:"area"`
-		Box    [4]int `json:"box"`
-	}
-	var cases []coco
-	random := rand.New(rand.NewPCG(3, 4))
-	for _, size := range [][2]int{{1, 1}, {1, 70}, {70, 1}, {7, 5}, {64, 48}, {641, 359}} {
-		for _, density := range []float64{0, 0.002, 0.1, 0.5, 0.9, 0.998, 1} {
-			bits := make([]uint8, size[0]*size[1])
-			text := make([]byte, len(bits))
-			for i := range bits {
-				if random.Float64() < density {
-					bits[i] = 1
-				}
-				text[i] = '0' + bits[i]
-			}
-			m := mask.Encode(bits, size[0], size[1])
-			box := m.Box()
-			cases = append(cases, coco{size[0], size[1], m.String(), string(text), m.Area(),
-				[4]int{box.Min.X, box.Min.Y, box.Dx(), box.Dy()}})
-		}
-	}
+// coco is a mask as pycocotools is to see it.
+type coco struct {
+	Width  int    `json:"width"`
+	Height int    `json:"height"`
+	Counts string `json:"counts"`
+	Bits   string `json:"bits"`
+	Area   int    `json:"area"`
+	Box    [4]int `json:"box"`
+}
+
+// checkCoco has pycocotools decode masks, encode them again and measure them.
+func checkCoco(t *testing.T, cases []coco) {
+	t.Helper()
 	in, err := json.Marshal(cases)
 	if err != nil {
 		t.Fatal(err)
@@ -83,6 +72,66 @@ func TestPycocotools(t *testing.T) {
 	if got, want := strings.TrimSpace(string(out)), fmt.Sprint(len(cases)); got != want {
 		t.Errorf("pycocotools read %s masks of %s", got, want)
 	}
+}
+
+// text is a bitmap, a character a pixel.
+func text(bits []uint8) string {
+	out := make([]byte, len(bits))
+	for i, b := range bits {
+		out[i] = '0' + b
+	}
+	return string(out)
+}
+
+// Masks as pycocotools sees them: decoded, encoded again, measured.
+func TestPycocotools(t *testing.T) {
+	var cases []coco
+	random := rand.New(rand.NewPCG(3, 4))
+	for _, size := range [][2]int{{1, 1}, {1, 70}, {70, 1}, {7, 5}, {64, 48}, {641, 359}} {
+		for _, density := range []float64{0, 0.002, 0.1, 0.5, 0.9, 0.998, 1} {
+			bits := make([]uint8, size[0]*size[1])
+			for i := range bits {
+				if random.Float64() < density {
+					bits[i] = 1
+				}
+			}
+			m := mask.Encode(bits, size[0], size[1])
+			box := m.Box()
+			cases = append(cases, coco{size[0], size[1], m.String(), text(bits), m.Area(),
+				[4]int{box.Min.X, box.Min.Y, box.Dx(), box.Dy()}})
+		}
+	}
+	checkCoco(t, cases)
+}
+
+// What the demo publishes as it comes, with whom its detector finds, is what segd.proto promises, in every state
+// that an object is in; pycocotools reads the newest mask of each object in each state.
+func TestPublished(t *testing.T) {
+	type state struct {
+		id uint32
+		is segdv1.State
+	}
+	seen := map[state]coco{}
+	published := listen(t, harness.Run(t, "superpixels: 300\nnats: {addr: '"+harness.FreeAddrs(t, 1)[0]+"'}\n"+
+		"cameras: [{name: demo, loop: true, url: 'file:"+demo.FindClip()+"', detect: {classes: [person]}}]\n").NATS)
+	for lost := 0; lost < 50; { // an object rests a second or two after it was lost
+		f := next(t, published)
+		if err := bustest.Check(f); err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range f.Objects {
+			m, err := mask.Parse(o.Counts, int(f.Width), int(f.Height))
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen[state{o.Id, o.State}] = coco{int(f.Width), int(f.Height), o.Counts, text(m.Decode(nil)), int(o.Area),
+				[4]int{int(o.Box.GetX()), int(o.Box.GetY()), int(o.Box.GetWidth()), int(o.Box.GetHeight())}}
+			if o.State == segdv1.State_STATE_LOST {
+				lost++
+			}
+		}
+	}
+	checkCoco(t, slices.Collect(maps.Values(seen)))
 }
 
 // The subscribers beside one another at the demo: each prints every object of
@@ -138,6 +187,7 @@ func listen(t *testing.T, url string) <-chan *segdv1.MaskFrame {
 			_ = bus.Watch(ctx, url, "demo", bus.Handlers{
 				Ready: func() { close(ready) },
 				Mask:  func(f *segdv1.MaskFrame) { masks <- f },
+				Bad:   func(subject string, err error) { t.Errorf("%s: %v", subject, err) },
 			})
 			time.Sleep(50 * time.Millisecond)
 		}

@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/mask"
@@ -232,6 +234,14 @@ func madeFrames() (frames []*segdv1.MaskFrame, lines []line) {
 		o := &segdv1.Object{Id: 1, Label: tt.label, State: segdv1.State(1 + i%3), Counts: mask.Encode(bits, tt.width, tt.height).String()}
 		f.Objects = append(f.Objects, o)
 		frames, lines = append(frames, f), append(lines, lineOf(f, o, bits))
+		// Objects without a mask, as segd 0.1.0 sent what was at rest, cost this one nothing.
+		for id, counts := range []string{"", "7", "o", "ooooooo", "00\x7f", "0000000000000", "o?N0"} {
+			f.Objects = append(f.Objects, &segdv1.Object{Id: uint32(256 + id), Label: "faulty", State: segdv1.State_STATE_LOST, Counts: counts})
+		}
+		last := proto.Clone(o).(*segdv1.Object)
+		last.Id, last.Label = 1000, "the last"
+		f.Objects = append(f.Objects, last)
+		lines = append(lines, lineOf(f, last, bits))
 	}
 	return frames, lines
 }

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/segd/segd/bus"
+	"github.com/segd/segd/bus/bustest"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/e2e/harness"
@@ -122,7 +123,7 @@ func (w *world) subscribe(conn *nats.Conn) {
 }
 
 func (w *world) decode(msg *nats.Msg, m proto.Message) bool {
-	err := proto.Unmarshal(msg.Data, m)
+	err := bustest.Unmarshal(msg.Header.Get("Content-Type"), msg.Data, m)
 	if err != nil {
 		w.t.Errorf("%s: %v", msg.Subject, err)
 	}
@@ -256,7 +257,7 @@ func (w *world) stored() map[string]event {
 			n := len(all)
 			for msg := range batch.Messages() {
 				e := &segdv1.Event{}
-				if err := proto.Unmarshal(msg.Data(), e); err != nil {
+				if err := bustest.Unmarshal(msg.Headers().Get("Content-Type"), msg.Data(), e); err != nil {
 					return err
 				}
 				id := msg.Headers().Get(nats.MsgIdHdr)

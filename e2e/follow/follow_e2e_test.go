@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/segd/segd/bus"
+	"github.com/segd/segd/bus/bustest"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/e2e/harness"
@@ -109,9 +109,11 @@ func once(t *testing.T, truth *mot.Truth, playing string, m mot.Mark, only int) 
 	masks := make(chan *segdv1.MaskFrame, 1024) // more than come while one annotation is answered
 	if _, err := harness.Connect(t, segd.NATS).Subscribe(fmt.Sprintf("segd.v1.%s.%s.mask", site, camera), func(msg *nats.Msg) {
 		f := new(segdv1.MaskFrame)
-		if proto.Unmarshal(msg.Data, f) == nil {
-			masks <- f
+		if err := bustest.Unmarshal(msg.Header.Get("Content-Type"), msg.Data, f); err != nil {
+			t.Errorf("%s: %v", msg.Subject, err)
+			return
 		}
+		masks <- f
 	}); err != nil {
 		return nil, err
 	}

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/segd/segd/bus/bustest"
 	"github.com/segd/segd/bus/segdv1"
-	"google.golang.org/protobuf/proto"
 )
 
 // Every part once: a segd that watches a camera and publishes to a NATS server.
@@ -33,7 +33,7 @@ func TestSegd(t *testing.T) {
 			t.Fatal(err)
 		}
 		var m segdv1.MaskFrame
-		if err := proto.Unmarshal(msg.Data, &m); err != nil {
+		if err := bustest.Unmarshal(msg.Header.Get("Content-Type"), msg.Data, &m); err != nil {
 			t.Fatal(err)
 		}
 		return m.GetWidth(), m.GetHeight()

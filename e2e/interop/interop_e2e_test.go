@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"google.golang.org/protobuf/proto"
 
+	"github.com/segd/segd/bus/bustest"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/e2e/harness"
 )
@@ -54,7 +54,7 @@ func (b bus) mask(ctx context.Context) (*segdv1.MaskFrame, error) {
 		return nil, fmt.Errorf("waiting for a mask: %w", why(ctx, err))
 	}
 	var m segdv1.MaskFrame
-	return &m, proto.Unmarshal(msg.Data, &m)
+	return &m, bustest.Unmarshal(msg.Header.Get("Content-Type"), msg.Data, &m)
 }
 
 // down waits until the camera is down for a reason.
@@ -65,7 +65,7 @@ func (b bus) down(ctx context.Context, reason string) error {
 			return fmt.Errorf("waiting for the camera to be down, %q: %w", reason, why(ctx, err))
 		}
 		var e segdv1.Event
-		if err := proto.Unmarshal(msg.Data, &e); err != nil {
+		if err := bustest.Unmarshal(msg.Header.Get("Content-Type"), msg.Data, &e); err != nil {
 			return err
 		}
 		if e.GetKind() == segdv1.EventKind_EVENT_KIND_CAMERA_DOWN && strings.Contains(e.GetMessage(), reason) {

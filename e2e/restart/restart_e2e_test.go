@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"google.golang.org/protobuf/proto"
 
+	"github.com/segd/segd/bus/bustest"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/e2e/harness"
@@ -69,7 +69,7 @@ cameras: [{name: clip, url: '%s', transport: tcp, annotation: '%s'}]
 	conn := harness.Connect(t, s.NATS, nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond), nats.ReconnectJitter(0, 0))
 	_, err = conn.Subscribe(subject, func(msg *nats.Msg) {
 		m := &segdv1.MaskFrame{}
-		if err := proto.Unmarshal(msg.Data, m); err != nil {
+		if err := bustest.Unmarshal(msg.Header.Get("Content-Type"), msg.Data, m); err != nil {
 			t.Errorf("a mask: %v", err)
 			return
 		}

@@ -6,6 +6,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -41,7 +42,7 @@ func main() {
 }
 
 // show decodes one message, which is protobuf or JSON, and prints a line for each
-// object in it.
+// object in it. The error tells which objects have no mask.
 func show(w io.Writer, msg *nats.Msg) error {
 	var frame segdv1.MaskFrame
 	var err error
@@ -53,10 +54,12 @@ func show(w io.Writer, msg *nats.Msg) error {
 	if err != nil {
 		return err
 	}
+	var faults []error
 	for _, o := range frame.GetObjects() {
 		m, err := mask.Parse(o.GetCounts(), int(frame.GetWidth()), int(frame.GetHeight()))
-		if err != nil {
-			return err
+		if err != nil { // the others of the frame may be sound
+			faults = append(faults, fmt.Errorf("%s %d, object %d: %w", frame.GetCamera(), frame.GetSequence(), o.GetId(), err))
+			continue
 		}
 		var area, x, y int
 		for i, bit := range m.Decode(nil) { // height rows of width pixels, 0 or 1
@@ -71,5 +74,5 @@ func show(w io.Writer, msg *nats.Msg) error {
 		}
 		fmt.Fprintln(w)
 	}
-	return nil
+	return errors.Join(faults...)
 }

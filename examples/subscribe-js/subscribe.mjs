@@ -45,11 +45,12 @@ function decode(counts, width, height) {
   const bitmap = new Uint8Array(width * height);
   let at = 0, inside = 0;
   for (const length of runs(counts)) {
+    if (length < 0 || at + length > bitmap.length) throw new Error(`a run of ${length} pixels at ${at} in a picture of ${width}×${height}`);
     for (const end = at + length; at < end; at++)
       bitmap[(at % height) * width + Math.floor(at / height)] = inside;
     inside = 1 - inside;
   }
-  if (at !== width * height) throw new Error(`a mask of ${at} pixels in a picture of ${width}×${height}`);
+  if (at !== bitmap.length) throw new Error(`a mask of ${at} pixels in a picture of ${width}×${height}`);
   return bitmap;
 }
 
@@ -74,5 +75,11 @@ const login = pass ? { user, pass } : user ? { token: user } : {};
 const nc = await connect({ servers: server.host, ...login, maxReconnectAttempts: -1 });
 for await (const msg of nc.subscribe("segd.v1.*.*.mask")) {
   const frame = parse(msg);
-  for (const object of frame.objects) console.log(line(frame, object));
+  for (const object of frame.objects) {
+    try {
+      console.log(line(frame, object));
+    } catch (err) { // the others of the frame may be sound
+      console.error(`${frame.camera} ${frame.sequence}, object ${object.id}: ${err.message}`);
+    }
+  }
 }

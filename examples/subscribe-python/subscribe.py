@@ -28,8 +28,30 @@ def decode(msg):
     return segd_pb2.MaskFrame.FromString(msg.data)
 
 
+def check(counts, pixels):
+    """Raises ValueError unless counts are the runs of so many pixels: pycocotools
+    does not look, and makes up a mask, or reads beyond its memory."""
+    lengths, value, shift = [], 0, 0
+    for c in counts.encode():
+        value |= (c - 48 & 31) << shift
+        shift += 5
+        if c - 48 & 32:
+            continue  # more of the number follows
+        if c - 48 & 16:
+            value -= 1 << shift
+        if len(lengths) > 2:
+            value += lengths[-2]
+        if value < 0:
+            raise ValueError(f"a run of {value} pixels")
+        lengths.append(value)
+        value, shift = 0, 0
+    if shift or sum(lengths) != pixels:
+        raise ValueError(f"runs of {sum(lengths)} pixels in a picture of {pixels}")
+
+
 def line(frame, obj):
     """Returns what to print of one object."""
+    check(obj.counts, frame.height * frame.width)
     rle = {"size": [frame.height, frame.width], "counts": obj.counts}
     bitmap = mask.decode(rle)  # height x width, 0 or 1
     rows, columns = bitmap.nonzero()
@@ -51,7 +73,10 @@ async def main(url):
     async for msg in sub.messages:
         frame = decode(msg)
         for obj in frame.objects:
-            print(line(frame, obj), flush=True)
+            try:
+                print(line(frame, obj), flush=True)
+            except ValueError as err:  # the others of the frame may be sound
+                print(f"{frame.camera} {frame.sequence}, object {obj.id}: {err}", file=sys.stderr)
 
 
 try:

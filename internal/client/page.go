@@ -29,8 +29,8 @@ const (
 )
 
 // watchPage calls frame with each frame that the page at base shows of a camera,
-// until ctx ends.
-func watchPage(ctx context.Context, base, token, camera string, frame func(*segdv1.MaskFrame, []byte)) error {
+// until ctx ends, and leftOut with the error of one whose objects were not all such as segd sends.
+func watchPage(ctx context.Context, base, token, camera string, frame func(*segdv1.MaskFrame, []byte), leftOut func(error)) error {
 	u, err := url.Parse(base)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return cli.Usage(fmt.Errorf("--page %q; accepted: such as http://127.0.0.1:8080", base))
@@ -56,7 +56,9 @@ func watchPage(ctx context.Context, base, token, camera string, frame func(*segd
 			continue // a status
 		}
 		masks, picture, err := parseLive(message)
-		if err != nil {
+		if errors.Is(err, bus.ErrObjects) {
+			leftOut(err)
+		} else if err != nil {
 			return err
 		}
 		frame(masks, picture)
@@ -80,7 +82,7 @@ func explainDial(base, camera string, resp *http.Response, err error) error {
 }
 
 // parseLive takes a binary live message apart: the length of a JSON header,
-// the header, a JPEG.
+// the header, a JPEG. With an error that wraps bus.ErrObjects there is all but some objects.
 func parseLive(message []byte) (*segdv1.MaskFrame, []byte, error) {
 	const prefix = 4
 	if len(message) < prefix {
@@ -96,7 +98,11 @@ func parseLive(message []byte) (*segdv1.MaskFrame, []byte, error) {
 	}
 	masks := new(segdv1.MaskFrame)
 	if err := bus.Unmarshal(bus.TypeJSON, header.Frame, masks); err != nil {
-		return nil, nil, fmt.Errorf("watch: the page's masks: %w", err)
+		err = fmt.Errorf("watch: the page's masks: %w", err)
+		if !errors.Is(err, bus.ErrObjects) {
+			return nil, nil, err
+		}
+		return masks, message[prefix+n:], err
 	}
 	return masks, message[prefix+n:], nil
 }

@@ -29,7 +29,7 @@ func saveObjects(ctx context.Context, out io.Writer, page, token, camera, path s
 		saved = m
 		file, fault = annotationFile(m, picture)
 		cancel()
-	})
+	}, func(error) {}) // the others can be saved
 	switch {
 	case fault != nil:
 		return fmt.Errorf("objects: %w", fault)

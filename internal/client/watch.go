@@ -75,15 +75,43 @@ func watch(ctx context.Context, std cli.Streams, target string, f watchFlags) (e
 			s.offer(m, picture)
 		}
 	}
+	say := func(line string) { fmt.Fprintln(std.Err, cli.Printable(line)) }
+	faulty := leftOut{say: say}
+	defer faulty.sum()
 	if f.save != "" {
-		err = watchPage(ctx, f.page, f.token, target, show)
+		err = watchPage(ctx, f.page, f.token, target, show, faulty.add)
 	} else {
-		err = watchBus(ctx, std, target, f.nats, func(m *segdv1.MaskFrame) { show(m, nil) })
+		err = watchBus(ctx, std, target, f.nats, func(m *segdv1.MaskFrame) { show(m, nil) }, func(subject string, err error) {
+			if err = fmt.Errorf("%s: %w", subject, err); errors.Is(err, bus.ErrObjects) {
+				faulty.add(err)
+			} else {
+				say(err.Error())
+			}
+		})
 	}
 	if ctx.Err() != nil {
 		return nil // ended by whoever started it
 	}
 	return err
+}
+
+// leftOut tells of the first frame that objects were left out of, and in the end how many there were: where one
+// is faulty, those after it are.
+type leftOut struct {
+	say    func(string)
+	frames int
+}
+
+func (l *leftOut) add(err error) {
+	if l.frames++; l.frames == 1 {
+		l.say(fmt.Sprintf("%v; the others are there, and further frames like it are counted", err))
+	}
+}
+
+func (l *leftOut) sum() {
+	if l.frames > 0 {
+		l.say(fmt.Sprintf("watch: objects were left out of %d frames", l.frames))
+	}
 }
 
 // openSavers starts what f asks to be saved.
@@ -106,14 +134,12 @@ func openSavers(std cli.Streams, f watchFlags) (savers []*saver, err error) {
 	return savers, nil
 }
 
-func watchBus(ctx context.Context, std cli.Streams, target string, server natsFlags, show func(*segdv1.MaskFrame)) error {
+func watchBus(ctx context.Context, std cli.Streams, target string, server natsFlags, show func(*segdv1.MaskFrame), bad func(subject string, err error)) error {
 	return bus.Watch(ctx, server.url, target, bus.Handlers{
 		Mask:   show,
 		Event:  func(e *segdv1.Event) { fmt.Fprintln(std.Out, cli.Printable(eventLine(e))) },
 		Status: func(s *segdv1.Status) { fmt.Fprintln(std.Out, cli.Printable(statusLine(s))) },
-		Bad: func(subject string, err error) {
-			fmt.Fprintln(std.Err, cli.Printable(fmt.Sprintf("%s: %v", subject, err)))
-		},
+		Bad:    bad,
 		Logger: slog.New(slog.NewTextHandler(std.Err, nil)),
 	}, server.access)
 }

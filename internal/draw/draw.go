@@ -35,7 +35,8 @@ var Palette = func() color.Palette {
 }()
 
 // Labels draws every mask of m with its object's id; a higher id covers a lower. It is an *image.Paletted
-// or, where there are ids above 255, an *image.Gray16, which holds ids up to 65535.
+// or, where there are ids above 255, an *image.Gray16, which holds ids up to 65535. With an error that
+// wraps ErrMask it has the other objects.
 func Labels(m *segdv1.MaskFrame) (image.Image, error) {
 	largest := uint32(0)
 	for _, o := range m.GetObjects() {
@@ -44,46 +45,48 @@ func Labels(m *segdv1.MaskFrame) (image.Image, error) {
 	all := image.Rect(0, 0, int(m.GetWidth()), int(m.GetHeight()))
 	if largest < uint32(len(Palette)) {
 		img := image.NewPaletted(all, Palette)
-		return img, each(m, func(id uint32, bits []uint8) error {
+		return img, each(m, func(id uint32, bits []uint8) {
 			for i, b := range bits {
 				if b != 0 {
 					img.Pix[i] = uint8(id)
 				}
 			}
-			return nil
 		})
 	}
 	if largest > math.MaxUint16 {
 		return nil, fmt.Errorf("draw: %w: object id %d; a PNG holds ids up to %d", ErrID, largest, math.MaxUint16)
 	}
 	img := image.NewGray16(all)
-	return img, each(m, func(id uint32, bits []uint8) error {
+	return img, each(m, func(id uint32, bits []uint8) {
 		for i, b := range bits {
 			if b != 0 {
 				binary.BigEndian.PutUint16(img.Pix[2*i:], uint16(id))
 			}
 		}
-		return nil
 	})
 }
 
 // ErrID: an object's id does not fit into a picture's pixels.
 var ErrID = errors.New("too large an id")
 
-// each calls f with every object's mask, decoded until f returns.
-func each(m *segdv1.MaskFrame, f func(id uint32, bits []uint8) error) error {
+// ErrMask: an object has no mask that could be drawn. The others are drawn.
+var ErrMask = errors.New("no mask of the picture")
+
+// each calls f with every object's mask, decoded until f returns. Its error is of the first that has none.
+func each(m *segdv1.MaskFrame, f func(id uint32, bits []uint8)) (first error) {
 	var bits []uint8
 	for _, o := range m.GetObjects() {
 		rle, err := mask.Parse(o.GetCounts(), int(m.GetWidth()), int(m.GetHeight()))
 		if err != nil {
-			return fmt.Errorf("draw: frame %d, object %d: %w", m.GetSequence(), o.GetId(), err)
+			if first == nil {
+				first = fmt.Errorf("draw: frame %d, object %d: %w: %w", m.GetSequence(), o.GetId(), ErrMask, err)
+			}
+			continue
 		}
 		bits = rle.Decode(bits)
-		if err := f(o.GetId(), bits); err != nil {
-			return err
-		}
+		f(o.GetId(), bits)
 	}
-	return nil
+	return first
 }
 
 // Copy is img to be drawn on.
@@ -110,15 +113,15 @@ func RGBA(img *image.RGBA) Canvas {
 	return Canvas{img.Pix, img.Rect.Dx(), img.Rect.Dy(), img.Stride, 4, 0, 1, 2}
 }
 
-// Masks tints every object of m in its colour and draws its rim in the full colour.
+// Masks tints every object of m in its colour and draws its rim in the full colour. With an error that wraps
+// ErrMask it has drawn the other objects.
 func (c Canvas) Masks(m *segdv1.MaskFrame) error {
 	width, height := int(m.GetWidth()), int(m.GetHeight())
 	if c.width != width || c.height != height || len(c.pix) < (height-1)*c.stride+c.step*width {
 		return fmt.Errorf("draw: masks of %d×%d on a picture of %d×%d, %d bytes", width, height, c.width, c.height, len(c.pix))
 	}
-	return each(m, func(id uint32, bits []uint8) error {
+	return each(m, func(id uint32, bits []uint8) {
 		c.draw(bits, Colour(id), true)
-		return nil
 	})
 }
 

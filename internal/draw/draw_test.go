@@ -88,9 +88,23 @@ func TestMasks(t *testing.T) {
 	if BGR(bgr[:9], width, height).Masks(m) == nil || BGR(bgr, width, height-1).Masks(m) == nil {
 		t.Error("a picture of another size was drawn on")
 	}
-	m.Objects[0].Counts = "7"
-	if BGR(bgr, width, height).Masks(m) == nil {
-		t.Error("a mask that is none was drawn")
+}
+
+// An object without a mask costs the others nothing.
+func TestNoMask(t *testing.T) {
+	const width, height = 6, 8
+	m := frame(width, height, image.Rect(1, 2, 4, 6))
+	neighbour := m.Objects[0]
+	for _, counts := range []string{"", "7"} {
+		m.Objects = append([]*segdv1.Object{{Id: 1, Counts: counts}}, neighbour, &segdv1.Object{Id: 256, Counts: counts})
+		bgr := make([]byte, 3*width*height)
+		if err := BGR(bgr, width, height).Masks(m); !errors.Is(err, ErrMask) || bgr[3*(2*width+1)] == 0 {
+			t.Errorf("%q: %v, its neighbour has %v", counts, err, bgr[3*(2*width+1):][:3])
+		}
+		img, err := Labels(m)
+		if !errors.Is(err, ErrMask) || img == nil || img.At(1, 2) != color.Color(color.Gray16{Y: 3}) {
+			t.Errorf("%q: %v; want its neighbour in %v", counts, err, img)
+		}
 	}
 }
 
