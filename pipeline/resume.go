@@ -80,6 +80,9 @@ func (c *Camera) refuseCheckpoint(err error) {
 
 // read decodes a checkpoint of the camera.
 func (c *Camera) read(data []byte) (*checkpointv1.Checkpoint, error) {
+	if data == nil {
+		return nil, fmt.Errorf("pipeline: %w: what the store has of it is not what was kept", checkpoint.ErrDamaged)
+	}
 	cp, err := checkpoint.Decode(data)
 	if err == nil && cp.Camera != c.cfg.Name {
 		return nil, fmt.Errorf("pipeline: it is of camera %q", cp.Camera)
