@@ -33,6 +33,7 @@ const (
 	maxCells   = 32 * 32                    // of an object's layout
 	maxLooks   = 1 << 13                    // numbers that say what an object looks like
 	maxParts   = 32                         // zones, and lines, of a camera
+	maxPixels  = 8 * MaxBytes               // of all pictures: these as JPEG have more than a bit for each
 )
 
 var limits = wirelimit.Limits{
@@ -135,18 +136,35 @@ func Decode(data []byte) (*checkpointv1.Checkpoint, error) {
 	return c, nil
 }
 
-// Scene reads a picture of a checkpoint: what was marked on it or is shown by it, without picture,
-// and the picture, tight rows of BGR.
-func Scene(data []byte) (a *annotation.Annotation, bgr []byte, err error) {
-	if a, err = annotation.ParseFor(data, 0, 0); err != nil {
-		return nil, nil, fmt.Errorf("checkpoint: %w: a picture: %w", ErrDamaged, err)
+// Scene is a picture of a checkpoint.
+type Scene struct {
+	Annotation *annotation.Annotation // what was marked on it or is shown by it, without picture
+	BGR        []byte                 // the picture, tight rows
+}
+
+// Scenes reads pictures of a checkpoint, all those that it has. None is decoded before the sizes of all are known.
+func Scenes(data [][]byte) ([]Scene, error) {
+	scenes := make([]Scene, len(data))
+	left := maxPixels
+	for k := range scenes {
+		a, err := annotation.ParseFor(data[k], 0, 0)
+		if err != nil {
+			return nil, fmt.Errorf("checkpoint: %w: a picture: %w", ErrDamaged, err)
+		}
+		if a.Picture == nil {
+			return nil, fmt.Errorf("checkpoint: %w: a picture: none", ErrDamaged)
+		}
+		if left -= a.Width * a.Height; left < 0 {
+			return nil, fmt.Errorf("checkpoint: %w: the first %d of %d pictures have more pixels than %d; want at most as many in all", ErrDamaged, k+1, len(data), maxPixels)
+		}
+		scenes[k].Annotation = a
 	}
-	if a.Picture == nil {
-		return nil, nil, fmt.Errorf("checkpoint: %w: a picture: none", ErrDamaged)
+	for k := range scenes {
+		a, err := scenes[k].Annotation, error(nil)
+		if scenes[k].BGR, err = a.BGR(); err != nil {
+			return nil, fmt.Errorf("checkpoint: %w: %w", ErrDamaged, err)
+		}
+		a.Picture, a.Frame = nil, nil
 	}
-	if bgr, err = a.BGR(); err != nil {
-		return nil, nil, fmt.Errorf("checkpoint: %w: %w", ErrDamaged, err)
-	}
-	a.Picture, a.Frame = nil, nil
-	return a, bgr, nil
+	return scenes, nil
 }

@@ -59,10 +59,11 @@ func TestRoundTrip(t *testing.T) {
 	if got.Version != Version || !proto.Equal(got, c) {
 		t.Errorf("read back as %v; want %v", got, c)
 	}
-	a, bgr, err := Scene(got.Last)
-	if err != nil {
-		t.Fatal(err)
+	scenes, err := Scenes([][]byte{got.Marked[0], got.Last})
+	if err != nil || len(scenes) != 2 {
+		t.Fatalf("%d pictures, %v", len(scenes), err)
 	}
+	a, bgr := scenes[1].Annotation, scenes[1].BGR
 	if len(bgr) != 3*16*8 || a.Picture != nil || len(a.Objects) != 1 || a.Objects[0].ID != 1 {
 		t.Errorf("a picture of %d bytes, marked %+v", len(bgr), a)
 	}
@@ -252,9 +253,33 @@ func TestSceneFaults(t *testing.T) {
 		"half of it":       whole[:len(whole)/2],
 		"a broken picture": bytes.Replace(whole, []byte(`"picture":"`), []byte(`"picture":"AAAA`), 1),
 	} {
-		if _, _, err := Scene(data); !errors.Is(err, ErrDamaged) {
+		if _, err := Scenes([][]byte{whole, data}); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: %v; want it damaged", name, err)
 		}
+	}
+}
+
+// Pictures that are small as JPEG and large as pixels are refused before one of them is decoded.
+func TestManyPixels(t *testing.T) {
+	large := image.NewGray(image.Rect(0, 0, 16, 8))
+	var b bytes.Buffer
+	if err := jpeg.Encode(&b, large, nil); err != nil {
+		t.Fatal(err)
+	}
+	// Its size in the head alone: 8192×8192.
+	head := b.Bytes()
+	at := bytes.Index(head, []byte{0xff, 0xc0}) + 5
+	copy(head[at:], []byte{0x20, 0, 0x20, 0})
+	data, err := annotation.Marshal(&annotation.Annotation{Width: 8192, Height: 8192, Picture: head, Objects: []annotation.Object{{ID: 1, Box: []float64{1, 1, 9, 7}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := taken(func() { _, err = Scenes(slices.Repeat([][]byte{data}, maxScenes)) })
+	if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "the first 9 of 300 pictures have more pixels") {
+		t.Errorf("error is %v", err)
+	}
+	if n > 1<<20 {
+		t.Errorf("it took %d kB of memory", n>>10)
 	}
 }
 
@@ -283,9 +308,12 @@ func FuzzDecode(f *testing.F) {
 				}
 				continue
 			}
-			for _, scene := range append(c.Marked, c.Last) {
-				if a, bgr, err := Scene(scene); err == nil && len(bgr) != 3*a.Width*a.Height {
-					t.Fatalf("a picture of %d bytes, %d×%d", len(bgr), a.Width, a.Height)
+			for _, data := range append(c.Marked, c.Last) {
+				scenes, _ := Scenes([][]byte{data})
+				for _, s := range scenes {
+					if a := s.Annotation; len(s.BGR) != 3*a.Width*a.Height {
+						t.Fatalf("a picture of %d bytes, %d×%d", len(s.BGR), a.Width, a.Height)
+					}
 				}
 			}
 			again, err := Encode(c)
