@@ -8,17 +8,33 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/internal/wirelimit"
 	"github.com/segd/segd/mask"
 )
 
 // Whoever may publish on a NATS server can publish anything. These bound what a
 // message makes a subscriber allocate.
 const (
-	maxSide    = 8192        // pixels, as of the pictures that segd decodes
-	maxPixels  = 8192 * 4608 // likewise
-	maxObjects = 255         // as a camera follows
-	maxParts   = 32          // zones, and lines, of a camera
+	maxSide    = 8192           // pixels, as of the pictures that segd decodes
+	maxPixels  = 8192 * 4608    // likewise
+	maxObjects = 255            // as a camera follows
+	maxParts   = 32             // zones, and lines, of a camera
+	maxRegions = 2 * maxObjects // one round each object, and parts of the picture
+	maxMissed  = 64             // reasons; there are 5, and later ones may add some
 )
+
+// limits are looked at before a message is decoded.
+var limits = wirelimit.Limits{
+	"segd.v1.MaskFrame.objects":             maxObjects,
+	"segd.v1.MaskFrame.regions_of_interest": maxRegions,
+	"segd.v1.ObjectList.objects":            maxObjects,
+	"segd.v1.Annotated.objects":             maxObjects,
+	"segd.v1.Annotated.warnings":            maxObjects,
+	"segd.v1.Status.objects":                maxObjects,
+	"segd.v1.Status.missed":                 maxMissed,
+	"segd.v1.Status.zones":                  maxParts,
+	"segd.v1.Status.lines":                  maxParts,
+}
 
 // check returns what of m segd would not send, so that nobody who reads messages need
 // think of it: names that are no token of a subject (and may be part of a path), sizes
@@ -67,23 +83,12 @@ func checkPart(field, name string) error {
 	return nil
 }
 
-// checkParts bounds how many zones or lines there are, and their names.
+// checkParts holds the names of zones or lines to be such.
 func checkParts[P interface{ GetName() string }](field string, parts []P) error {
-	if len(parts) > maxParts {
-		return fmt.Errorf("%s: %d, want at most %d", field, len(parts), maxParts)
-	}
 	for i, p := range parts {
 		if err := CheckName(p.GetName()); err != nil {
 			return fmt.Errorf("%s[%d].name: %w", field, i, err)
 		}
-	}
-	return nil
-}
-
-// checkNumber bounds how many objects there are.
-func checkNumber(objects int) error {
-	if objects > maxObjects {
-		return fmt.Errorf("objects: %d, want at most %d", objects, maxObjects)
 	}
 	return nil
 }
@@ -96,11 +101,8 @@ func checkID(i int, id, last uint32) error {
 	return nil
 }
 
-// checkObjects bounds how many there are, and holds their numbers to rise from 1.
+// checkObjects holds the objects' numbers to rise from 1.
 func checkObjects[O interface{ GetId() uint32 }](objects []O) error {
-	if err := checkNumber(len(objects)); err != nil {
-		return err
-	}
 	last := uint32(0)
 	for i, o := range objects {
 		if err := checkID(i, o.GetId(), last); err != nil {
@@ -139,9 +141,6 @@ func checkMasks(m *segdv1.MaskFrame) error {
 	width, height := int(m.GetWidth()), int(m.GetHeight())
 	if width < 1 || height < 1 || width > maxSide || height > maxSide || width*height > maxPixels {
 		return fmt.Errorf("width and height: %d×%d, want 1 to %d a side and at most %d pixels in all", width, height, maxSide, maxPixels)
-	}
-	if err := checkNumber(len(m.GetObjects())); err != nil {
-		return err
 	}
 	for i, r := range m.GetRegionsOfInterest() {
 		b := r.GetBox()

@@ -1,12 +1,15 @@
 package bus
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,10 +29,15 @@ const (
 	// unfinishedAge is for how long an object may be on its way into the store: older parts of one that
 	// is not there are left over.
 	unfinishedAge = time.Minute
+	// maxSubjects is how many a NATS server names in one answer.
+	maxSubjects = 100_000
 
 	generationKey = "generation"
 	shortSuffix   = ".short"
 )
+
+// MaxCheckpoint is how large one may be, in bytes: as package checkpoint has them. A server elsewhere may send more.
+const MaxCheckpoint = 64 << 20
 
 // CheckpointBucket is the name of the JetStream object store that keeps a site's checkpoints. What the
 // objects in it are is docs/checkpoints.md's.
@@ -51,7 +59,8 @@ type Checkpoints struct {
 	stream  jetstream.Stream         // of store; nil: it has not been looked at
 	turns   map[string]chan struct{} // by camera: held by whoever reads or writes its checkpoints
 	newest  map[string]uint64        // by camera: the generation that was kept last
-	clearAt time.Time                // when what unfinished writes have left is to be removed; zero: never
+	clearAt time.Time                // when what is no checkpoint is to be removed; zero: never
+	cleared time.Time                // when that was done last
 }
 
 // Checkpoints returns the site's, nil where nothing would survive the process: the server inside it
@@ -119,8 +128,16 @@ func (c *Checkpoints) setStore(store jetstream.ObjectStore) {
 	c.store, c.stream = store, nil
 }
 
-// tidy removes what unfinished writes have left, when it is time for that.
-func (c *Checkpoints) tidy(ctx context.Context, store jetstream.ObjectStore) error {
+// half leaves time for what comes after.
+func half(ctx context.Context) (context.Context, context.CancelFunc) {
+	if end, ok := ctx.Deadline(); ok {
+		return context.WithTimeout(ctx, time.Until(end)/2)
+	}
+	return context.WithCancel(ctx)
+}
+
+// tidy removes what is no checkpoint, when it is time for that; what takes too long it leaves to the next.
+func (c *Checkpoints) tidy(ctx context.Context) error {
 	c.mu.Lock()
 	at := c.clearAt
 	due := !at.IsZero() && !time.Now().Before(at)
@@ -131,49 +148,142 @@ func (c *Checkpoints) tidy(ctx context.Context, store jetstream.ObjectStore) err
 	if !due {
 		return nil
 	}
-	again, err := c.clear(ctx, store)
+	most, cancel := half(ctx)
+	defer cancel()
+	again, err := c.clear(most)
+	if most.Err() != nil && ctx.Err() == nil {
+		err, again = nil, true
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
+	switch c.cleared = time.Now(); {
 	case err != nil:
 		c.clearAt = at
 	case again:
-		c.clearAt = time.Now().Add(c.unfinished)
+		c.clearAt = c.cleared.Add(c.unfinished)
 	}
 	return err
 }
 
-// clear removes what writes have left that never ended; again says that there is more that may be such.
-func (c *Checkpoints) clear(ctx context.Context, store jetstream.ObjectStore) (again bool, err error) {
-	objects, err := store.List(ctx)
-	if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
-		return false, err
+// clearSoon has a full store looked through, once it may have something else to remove than the last time.
+func (c *Checkpoints) clearSoon() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.clearAt.IsZero() {
+		c.clearAt = c.cleared.Add(c.unfinished)
 	}
-	stream, chunks, err := c.chunks(ctx, ">")
+}
+
+// clear removes what writes have left that never ended, and what somebody else has put there that is no object;
+// again says that there is more that may be such.
+func (c *Checkpoints) clear(ctx context.Context) (again bool, err error) {
+	objects, err := c.objects(ctx)
 	if err != nil {
 		return false, err
 	}
-	bucket := chunkSubject(c.bus.cfg.Site, "")
-	for subject := range chunks {
-		if slices.ContainsFunc(objects, func(o *jetstream.ObjectInfo) bool { return bucket+o.NUID == subject }) {
-			continue
-		}
-		last, err := stream.GetLastMsgForSubject(ctx, subject)
-		if err != nil || time.Since(last.Time) < c.unfinished {
-			again = true // it is gone, or somebody writes it
-			continue
-		}
-		if err := stream.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
+	whole := make(map[string]bool, 2*len(objects))
+	for subject, nuid := range objects {
+		whole[subject], whole[chunkSubject(c.bus.cfg.Site, nuid)] = true, true
+	}
+	stream, err := c.parts(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, subjects := range []string{metaSubject(c.bus.cfg.Site, ""), chunkSubject(c.bus.cfg.Site, "")} {
+		there, all, err := c.subjects(ctx, subjects+">")
+		if err != nil {
 			return false, err
+		}
+		again = again || !all
+		for _, subject := range there {
+			if whole[subject] || !literal(subject) {
+				continue
+			}
+			last, err := stream.GetLastMsgForSubject(ctx, subject)
+			if err != nil || time.Since(last.Time) < c.unfinished {
+				again = true // it is gone, or somebody writes it
+				continue
+			}
+			if err := stream.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
+				return false, err
+			}
+			// What it named as its parts is found to be nobody's the next time.
+			again = again || strings.HasPrefix(subject, metaSubject(c.bus.cfg.Site, ""))
 		}
 	}
 	return again, nil
 }
 
+// literal tells whether a subject is that of one message, and none that others match.
+func literal(subject string) bool {
+	return !slices.ContainsFunc(strings.Split(subject, "."), func(token string) bool { return token == "" || token == "*" || token == ">" })
+}
+
+// objects are where the objects are told of that there are, and their NUIDs. ObjectStore.List of nats.go 1.55 waits
+// for ever where the last thing that is told is none.
+func (c *Checkpoints) objects(ctx context.Context) (map[string]string, error) {
+	js, err := c.bus.conn.JetStream()
+	if err != nil {
+		return nil, err
+	}
+	metas := metaSubject(c.bus.cfg.Site, "")
+	sub, err := js.SubscribeSync(metas+">", nats.OrderedConsumer(), nats.BindStream(checkpointStream(c.bus.cfg.Site)), nats.DeliverLastPerSubject(), nats.Context(ctx))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = sub.Unsubscribe() }() // a connection that is lost has none
+	left, err := sub.InitialConsumerPending()
+	if err != nil {
+		return nil, err
+	}
+	objects := map[string]string{}
+	for left > 0 && len(objects) < maxSubjects {
+		msg, err := sub.NextMsgWithContext(ctx)
+		if err != nil {
+			return nil, err
+		}
+		about, err := msg.Metadata()
+		if err != nil {
+			return nil, err
+		}
+		left = about.NumPending
+		var info jetstream.ObjectInfo
+		if json.Unmarshal(msg.Data, &info) == nil && !info.Deleted && metaSubject(c.bus.cfg.Site, info.Name) == msg.Subject {
+			objects[msg.Subject] = info.NUID
+		}
+	}
+	return objects, nil
+}
+
+// subjects are those in the store that match one, if all is true, or some of them.
+func (c *Checkpoints) subjects(ctx context.Context, matching string) (there []string, all bool, err error) {
+	// Stream.Info of nats.go asks for all, however many there are.
+	request, err := json.Marshal(map[string]string{"subjects_filter": matching})
+	if err != nil {
+		return nil, false, err
+	}
+	msg, err := c.bus.conn.RequestWithContext(ctx, jetstream.DefaultAPIPrefix+"STREAM.INFO."+checkpointStream(c.bus.cfg.Site), request)
+	if err != nil {
+		return nil, false, err
+	}
+	var answer struct {
+		Error *jetstream.APIError
+		Total int
+		State struct{ Subjects map[string]uint64 }
+	}
+	if err := json.Unmarshal(msg.Data, &answer); err != nil {
+		return nil, false, err
+	}
+	if answer.Error != nil {
+		return nil, false, answer.Error
+	}
+	return slices.Collect(maps.Keys(answer.State.Subjects)), len(answer.State.Subjects) >= answer.Total, nil
+}
+
 // chunkSubject is where an object store has the parts of an object.
 func chunkSubject(site, nuid string) string { return "$O." + CheckpointBucket(site) + ".C." + nuid }
 
-// metaSubject is where it says what an object is.
+// metaSubject is where it says what an object is; "": where it says so of all.
 func metaSubject(site, name string) string {
 	return "$O." + CheckpointBucket(site) + ".M." + base64.URLEncoding.EncodeToString([]byte(name))
 }
@@ -195,17 +305,43 @@ func (c *Checkpoints) parts(ctx context.Context) (jetstream.Stream, error) {
 	return stream, err
 }
 
-// chunks counts the parts of the object of that NUID, by subject.
-func (c *Checkpoints) chunks(ctx context.Context, nuid string) (jetstream.Stream, map[string]uint64, error) {
-	stream, err := c.bus.events.js.Stream(ctx, checkpointStream(c.bus.cfg.Site))
+// chunks counts the parts of the object of that NUID.
+func (c *Checkpoints) chunks(ctx context.Context, nuid string) (uint64, error) {
+	stream, err := c.parts(ctx)
 	if err != nil {
-		return nil, nil, err
+		return 0, err
 	}
-	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(chunkSubject(c.bus.cfg.Site, nuid)))
+	subject := chunkSubject(c.bus.cfg.Site, nuid)
+	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(subject))
 	if err != nil {
-		return nil, nil, err
+		return 0, err
 	}
-	return stream, info.State.Subjects, nil
+	return info.State.Subjects[subject], nil
+}
+
+// info tells of an object. Whoever may write to the store can have it say anything: what no checkpoint's says is
+// jetstream.ErrBadObjectMeta.
+func (c *Checkpoints) info(ctx context.Context, store jetstream.ObjectStore, name string, opts ...jetstream.GetObjectInfoOpt) (*jetstream.ObjectInfo, error) {
+	info, err := store.GetInfo(ctx, name, opts...)
+	if err != nil {
+		return nil, err
+	}
+	bad := func(format string, args ...any) (*jetstream.ObjectInfo, error) {
+		return nil, fmt.Errorf("%w: %s", jetstream.ErrBadObjectMeta, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case info.Name != name:
+		return bad("name: %.100q; want %q", info.Name, name)
+	case !literal(info.NUID) || strings.Contains(info.NUID, "."): // it is part of a subject
+		return bad("nuid: %.100q; want one token of a subject", info.NUID)
+	case info.Opts != nil && info.Opts.Link != nil:
+		return bad("link: of another object; want none")
+	case info.Size > MaxCheckpoint:
+		return bad("size: %d bytes; want at most %d", info.Size, MaxCheckpoint)
+	case info.Chunks == 0 && info.Size > 0:
+		return bad("chunks: none of %d bytes; want one or more", info.Size)
+	}
+	return info, nil
 }
 
 // object is the name of a generation of a camera's.
@@ -216,17 +352,20 @@ func object(camera string, generation uint64) string {
 func shortObject(camera string) string { return camera + shortSuffix }
 
 // generationsOf are the generations there are of a camera's checkpoint, the newest first.
-func generationsOf(ctx context.Context, store jetstream.ObjectStore, camera string) (all []uint64, err error) {
+func (c *Checkpoints) generationsOf(ctx context.Context, store jetstream.ObjectStore, camera string) (all []uint64, err error) {
 	for k := range uint64(generations) {
-		info, err := store.GetInfo(ctx, object(camera, k))
+		info, err := c.info(ctx, store, object(camera, k))
+		// What somebody else has put there is as old as can be.
+		generation := k
 		switch {
 		case errors.Is(err, jetstream.ErrObjectNotFound):
 			continue
+		case errors.Is(err, jetstream.ErrBadObjectMeta):
 		case err != nil:
 			return nil, err
+		default:
+			generation, _ = strconv.ParseUint(info.Metadata[generationKey], 10, 64)
 		}
-		// What somebody else has put there is as old as can be.
-		generation, _ := strconv.ParseUint(info.Metadata[generationKey], 10, 64)
 		if generation%generations != k {
 			generation = k
 		}
@@ -255,7 +394,7 @@ func (c *Checkpoints) Load(ctx context.Context, camera string) (short []byte, al
 	if err != nil {
 		return fail(err)
 	}
-	there, err := generationsOf(ctx, store, camera)
+	there, err := c.generationsOf(ctx, store, camera)
 	if err != nil {
 		return fail(err)
 	}
@@ -302,28 +441,29 @@ func (c *Checkpoints) newestOf(camera string) (generation uint64, known bool) {
 }
 
 // read returns an object. One that lacks parts is an error at once, where GetBytes would wait for them; and
-// however long one takes, there is time for the next.
+// however long one takes, there is time for the next. Of more than it says no more is read.
 func (c *Checkpoints) read(ctx context.Context, store jetstream.ObjectStore, name string) ([]byte, error) {
-	if end, ok := ctx.Deadline(); ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Until(end)/2)
-		defer cancel()
-	}
-	info, err := store.GetInfo(ctx, name)
+	ctx, cancel := half(ctx)
+	defer cancel()
+	info, err := c.info(ctx, store, name)
 	if err != nil {
 		return nil, err
 	}
+	var data []byte
 	if info.Chunks == 1 {
-		return c.readOne(ctx, info)
+		data, err = c.readOne(ctx, info)
+	} else {
+		data, err = c.readAll(ctx, store, info)
 	}
-	_, there, err := c.chunks(ctx, info.NUID)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case uint64(len(data)) > info.Size:
+		return nil, fmt.Errorf("more than the %d bytes that it is said to have", info.Size)
+	case info.Digest != digestOf(data):
+		return nil, jetstream.ErrDigestMismatch
 	}
-	if n := there[chunkSubject(c.bus.cfg.Site, info.NUID)]; n != uint64(info.Chunks) {
-		return nil, fmt.Errorf("%d of its %d parts are there", n, info.Chunks)
-	}
-	return store.GetBytes(ctx, name)
+	return data, nil
 }
 
 // readOne returns an object of one part. Any server that keeps it answers, while there is no leader too.
@@ -339,10 +479,24 @@ func (c *Checkpoints) readOne(ctx context.Context, info *jetstream.ObjectInfo) (
 	if err != nil {
 		return nil, err
 	}
-	if info.Digest != digestOf(part.Data) {
-		return nil, jetstream.ErrDigestMismatch
-	}
 	return part.Data, nil
+}
+
+// readAll returns an object of several parts, and of more than it says to have one byte.
+func (c *Checkpoints) readAll(ctx context.Context, store jetstream.ObjectStore, info *jetstream.ObjectInfo) ([]byte, error) {
+	n, err := c.chunks(ctx, info.NUID)
+	if err != nil {
+		return nil, err
+	}
+	if n != uint64(info.Chunks) {
+		return nil, fmt.Errorf("%d of its %d parts are there", n, info.Chunks)
+	}
+	from, err := store.Get(ctx, info.Name)
+	if err != nil {
+		return nil, err
+	}
+	defer from.Close()
+	return io.ReadAll(io.LimitReader(from, int64(info.Size)+1))
 }
 
 // digestOf is what an object's information says of its data.
@@ -356,6 +510,9 @@ func digestOf(data []byte) string {
 // whole, and one that is not short until there is the next but one.
 func (c *Checkpoints) Save(ctx context.Context, camera string, data []byte, short bool) error {
 	fail := func(err error) error { return fmt.Errorf("bus: checkpoint of camera %s: %w", camera, err) }
+	if len(data) > MaxCheckpoint {
+		return fail(fmt.Errorf("%d bytes; want at most %d", len(data), MaxCheckpoint))
+	}
 	end, err := c.turn(ctx, camera)
 	if err != nil {
 		return fail(err)
@@ -365,7 +522,7 @@ func (c *Checkpoints) Save(ctx context.Context, camera string, data []byte, shor
 	if err != nil {
 		return fail(err)
 	}
-	if err := c.tidy(ctx, store); err != nil {
+	if err := c.tidy(ctx); err != nil {
 		return fail(err)
 	}
 	if short {
@@ -373,7 +530,7 @@ func (c *Checkpoints) Save(ctx context.Context, camera string, data []byte, shor
 	}
 	newest, known := c.newestOf(camera)
 	if !known {
-		there, err := generationsOf(ctx, store, camera)
+		there, err := c.generationsOf(ctx, store, camera)
 		if err != nil {
 			return fail(err)
 		}
@@ -398,6 +555,7 @@ func (c *Checkpoints) put(ctx context.Context, store jetstream.ObjectStore, came
 	}
 	c.setStore(nil) // it may have been removed; the next one looks
 	if strings.Contains(err.Error(), "maximum bytes exceeded") {
+		c.clearSoon()
 		if stream, e := c.bus.events.js.Stream(ctx, checkpointStream(c.bus.cfg.Site)); e == nil {
 			err = fmt.Errorf("%w: the limit of stream %s is %d bytes; accepted: a higher one, or fewer cameras' checkpoints", err, checkpointStream(c.bus.cfg.Site), stream.CachedInfo().Config.MaxBytes)
 		}
@@ -412,8 +570,8 @@ const chunkSize = 128 << 10
 // in place of the one there was, and then it takes that one's chunks away. ObjectStore.Put of nats.go 1.55 does the
 // same, but leaves a goroutine behind now and then, which waits for the end of its own publisher for ever.
 func (c *Checkpoints) write(ctx context.Context, store jetstream.ObjectStore, as jetstream.ObjectMeta, data []byte) error {
-	before, err := store.GetInfo(ctx, as.Name, jetstream.GetObjectInfoShowDeleted())
-	if err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+	before, err := c.info(ctx, store, as.Name, jetstream.GetObjectInfoShowDeleted())
+	if err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) && !errors.Is(err, jetstream.ErrBadObjectMeta) {
 		return err
 	}
 	site := c.bus.cfg.Site
@@ -485,23 +643,19 @@ func (c *Checkpoints) remove(ctx context.Context, camera string, names []string)
 	if err != nil {
 		return fail(err)
 	}
-	stream, err := c.bus.events.js.Stream(ctx, checkpointStream(c.bus.cfg.Site))
-	if err != nil {
-		return fail(err)
-	}
 	c.mu.Lock()
 	delete(c.newest, camera)
 	c.mu.Unlock()
 	for _, name := range names {
-		info, err := store.GetInfo(ctx, name)
+		info, err := c.info(ctx, store, name, jetstream.GetObjectInfoShowDeleted())
 		if errors.Is(err, jetstream.ErrObjectNotFound) {
 			continue
 		}
-		if err == nil {
-			err = store.Delete(ctx, name)
+		if err == nil || errors.Is(err, jetstream.ErrBadObjectMeta) {
+			err = c.purge(metaSubject(c.bus.cfg.Site, name))
 		}
-		if err == nil { // its mark too
-			err = stream.Purge(ctx, jetstream.WithPurgeSubject(metaSubject(c.bus.cfg.Site, info.Name)))
+		if err == nil && info != nil {
+			err = c.purge(chunkSubject(c.bus.cfg.Site, info.NUID))
 		}
 		if err != nil {
 			return fail(err)
@@ -512,22 +666,26 @@ func (c *Checkpoints) remove(ctx context.Context, camera string, names []string)
 
 // Cameras returns the names of those that something is kept of.
 func (c *Checkpoints) Cameras(ctx context.Context) ([]string, error) {
-	store, err := c.open(ctx, false)
+	fail := func(err error) ([]string, error) { return nil, fmt.Errorf("bus: checkpoints: %w", err) }
+	_, err := c.open(ctx, false)
 	if errors.Is(err, errNoStore) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("bus: checkpoints: %w", err)
+		return fail(err)
 	}
-	objects, err := store.List(ctx)
-	if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
-		return nil, fmt.Errorf("bus: checkpoints: %w", err)
+	objects, err := c.objects(ctx)
+	if err != nil {
+		return fail(err)
 	}
 	var cameras []string
-	for _, o := range objects {
-		i := strings.LastIndexByte(o.Name, '.')
-		if i > 0 && CheckName(o.Name[:i]) == nil {
-			cameras = append(cameras, o.Name[:i])
+	for subject := range objects {
+		name, err := base64.URLEncoding.DecodeString(strings.TrimPrefix(subject, metaSubject(c.bus.cfg.Site, "")))
+		if err != nil {
+			return fail(err)
+		}
+		if i := bytes.LastIndexByte(name, '.'); i > 0 && CheckName(string(name[:i])) == nil {
+			cameras = append(cameras, string(name[:i]))
 		}
 	}
 	slices.Sort(cameras)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"math/rand/v2"
 	"os"
@@ -173,7 +174,7 @@ func TestDamagedCheckpoint(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
-		"the last part is another": func(t *testing.T, b *Bus, subject string) {
+		"a bit of the last part is another": func(t *testing.T, b *Bus, subject string) {
 			stream, _, _ := parts(t, b)
 			last, err := stream.GetLastMsgForSubject(t.Context(), subject)
 			if err != nil {
@@ -195,28 +196,231 @@ func TestDamagedCheckpoint(t *testing.T) {
 			}
 		},
 	} {
+		for parts, size := range map[string]int{"of one": 1000, "of several": 300_000} {
+			t.Run(name+" "+parts, func(t *testing.T) {
+				b := open(t, Config{StoreDir: t.TempDir()})
+				c := b.Checkpoints()
+				first, second := sealedData(1, size), sealedData(2, size)
+				save(t, c, "gate", first, false)
+				save(t, c, "gate", second, false)
+				save(t, c, "gate", first, true)
+				damage(t, b, partOf(t, b, "gate.0")) // the second
+				begun := time.Now()
+				loaded(t, c, "gate", first, nil, first)
+				if took := time.Since(begun); took > 2*time.Second {
+					t.Errorf("it took %v", took)
+				}
+				damage(t, b, partOf(t, b, "gate.short"))
+				loaded(t, c, "gate", nil, nil, first)
+				third := sealedData(3, 1000)
+				c = b.Checkpoints()
+				save(t, c, "gate", third, false)
+				save(t, c, "gate", second, false)
+				save(t, c, "gate", third, true)
+				loaded(t, c, "gate", third, second, third)
+			})
+		}
+	}
+}
+
+// metaOf is an object's information, as somebody might write it.
+func metaOf(name, nuid string, size uint64, chunks uint32, data []byte) jetstream.ObjectInfo {
+	return jetstream.ObjectInfo{
+		ObjectMeta: jetstream.ObjectMeta{Name: name, Metadata: map[string]string{generationKey: "4"}},
+		Bucket:     CheckpointBucket("local"), NUID: nuid, Size: size, Chunks: chunks, Digest: digestOf(data),
+	}
+}
+
+// tell publishes what somebody who may write to the store does there.
+func tell(t *testing.T, b *Bus, subject string, content any) {
+	t.Helper()
+	data, ok := content.([]byte)
+	if !ok {
+		var err error
+		if data, err = json.Marshal(content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := b.events.js.Publish(t.Context(), subject, data); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What somebody writes where a checkpoint's information is costs that checkpoint and no other, and the next one
+// replaces it.
+func TestJunkAsCheckpoint(t *testing.T) {
+	link := metaOf("gate.0", "ABC", 5, 1, []byte("other"))
+	link.Opts = &jetstream.ObjectMetaOptions{Link: &jetstream.ObjectLink{Bucket: link.Bucket, Name: "gate.0"}}
+	for name, junk := range map[string]any{
+		"no JSON":            []byte("mqtt"),
+		"another JSON":       []byte("[1]"),
+		"nothing":            []byte{},
+		"all parts there":    metaOf("gate.0", ">", 5, 1, []byte("x")),
+		"any part there":     metaOf("gate.0", "*", 5, 1, []byte("x")),
+		"no part":            metaOf("gate.0", "", 5, 1, []byte("x")),
+		"a part elsewhere":   metaOf("gate.0", "A.B", 5, 1, []byte("x")),
+		"another's name":     metaOf("porch.0", "ABC", 5, 1, []byte("x")),
+		"a link to itself":   link,
+		"none of its parts":  metaOf("gate.0", "ABC", 5, 0, []byte("x")),
+		"far too large":      metaOf("gate.0", "ABC", 1<<40, 1<<23, []byte("x")),
+		"somewhat too large": metaOf("gate.0", "ABC", MaxCheckpoint+1, 1, []byte("x")),
+	} {
 		t.Run(name, func(t *testing.T) {
 			b := open(t, Config{StoreDir: t.TempDir()})
 			c := b.Checkpoints()
-			first, second := sealedData(1, 300_000), sealedData(2, 300_000)
-			save(t, c, "gate", first, false)
-			save(t, c, "gate", second, false)
-			save(t, c, "gate", first, true)
-			damage(t, b, partOf(t, b, "gate.0")) // the second
+			data, other := sealedData(1, 300_000), sealedData(2, 1000)
+			save(t, c, "porch", other, false)
+			for range 2 {
+				save(t, c, "gate", data, false)
+			}
+			save(t, c, "gate", data, true)
+			tell(t, b, metaSubject("local", "gate.0"), junk)
 			begun := time.Now()
-			loaded(t, c, "gate", first, nil, first)
-			if took := time.Since(begun); took > 2*time.Second {
+			c = b.Checkpoints()
+			store, err := c.open(t.Context(), false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if info, err := c.info(t.Context(), store, "gate.0"); !errors.Is(err, jetstream.ErrBadObjectMeta) {
+				t.Errorf("it is taken for %+v, %v", info, err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			short, all, err := c.Load(ctx, "gate")
+			if err != nil {
+				t.Fatal(err)
+			}
+			slices.SortFunc(all, bytes.Compare) // which of them is newer is not known
+			if !bytes.Equal(short, data) || len(all) != 2 || all[0] != nil || !bytes.Equal(all[1], data) {
+				t.Errorf("short of %d bytes, others %d and %d; want one that is nil", len(short), len(all[0]), len(all[1]))
+			}
+			if took := time.Since(begun); took > patience/4 {
 				t.Errorf("it took %v", took)
 			}
-			damage(t, b, partOf(t, b, "gate.short"))
-			loaded(t, c, "gate", nil, nil, first)
-			third := sealedData(3, 1000)
-			c = b.Checkpoints()
-			save(t, c, "gate", third, false)
-			save(t, c, "gate", second, false)
-			save(t, c, "gate", third, true)
-			loaded(t, c, "gate", third, second, third)
+			for range 2 {
+				save(t, c, "gate", other, false)
+			}
+			loaded(t, c, "gate", data, other, other)
+			loaded(t, c, "porch", nil, other)
+			tell(t, b, metaSubject("local", "gate.0"), junk)
+			if err := c.Delete(t.Context(), "gate"); err != nil {
+				t.Error(err)
+			}
+			loaded(t, c, "gate", nil)
+			loaded(t, c, "porch", nil, other)
 		})
+	}
+}
+
+// What somebody writes into the store that is no object at all is passed over, and removed once it is as old as what
+// an unfinished write has left.
+func TestJunkInStore(t *testing.T) {
+	b := open(t, Config{StoreDir: t.TempDir()})
+	c := b.Checkpoints()
+	data := sealedData(1, 300_000)
+	save(t, c, "gate", data, false)
+	base := "$O." + CheckpointBucket("local")
+	junk := []string{base + ".C.mqtt", base + ".C.a.b.c", base + ".M.mqtt", base + ".M.a.b", metaSubject("local", "gate.9"), metaSubject("local", "yard.0")}
+	for _, subject := range junk {
+		tell(t, b, subject, []byte("mqtt"))
+	}
+	for _, all := range []string{base + ".C.>", base + ".M.*", "$O.*.C.>"} { // nobody is to take them for a wildcard
+		if err := b.conn.Publish(all, []byte("mqtt")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tell(t, b, metaSubject("local", "of.another"), metaOf("of.another", "OTHER", 1, 1, []byte("x")))
+	tell(t, b, chunkSubject("local", "OTHER"), []byte("x"))
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if names, err := c.Cameras(ctx); err != nil || !slices.Contains(names, "gate") {
+		t.Errorf("%v, %v", names, err)
+	}
+	c = b.Checkpoints()
+	c.unfinished = 500 * time.Millisecond
+	eventually(t, "all of it is removed", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		if err := c.Save(ctx, "gate", []byte("short"), true); err != nil {
+			t.Fatal(err)
+		}
+		_, chunks, metas := parts(t, b)
+		return !slices.ContainsFunc(junk, func(subject string) bool { return chunks[subject]+metas[subject] > 0 })
+	})
+	_, chunks, metas := parts(t, b)
+	literals := func(of map[string]uint64) (n int) {
+		for subject := range of {
+			if literal(subject) {
+				n++
+			}
+		}
+		return n
+	}
+	if literals(chunks) != 3 || literals(metas) != 3 {
+		t.Errorf("there are %v, %v; want the two of gate and another's", chunks, metas)
+	}
+	time.Sleep(c.unfinished)
+	if _, err := c.clear(ctx); err != nil {
+		t.Error(err)
+	}
+	loaded(t, c, "gate", []byte("short"), data)
+}
+
+// A store that junk fills after the start takes checkpoints again.
+func TestJunkFillsStore(t *testing.T) {
+	b := open(t, Config{StoreDir: t.TempDir()})
+	if _, err := b.events.js.CreateObjectStore(t.Context(), jetstream.ObjectStoreConfig{Bucket: CheckpointBucket(b.cfg.Site), MaxBytes: 1 << 20}); err != nil {
+		t.Fatal(err)
+	}
+	c := b.Checkpoints()
+	c.unfinished = 100 * time.Millisecond
+	data := sealedData(1, 100_000)
+	save(t, c, "gate", data, false)
+	for i := 0; ; i++ {
+		if _, err := b.events.js.Publish(t.Context(), chunkSubject("local", "junk"+strconv.Itoa(i)), data); err != nil {
+			break
+		}
+	}
+	eventually(t, "there is room", func() bool { return c.Save(t.Context(), "gate", data, false) == nil })
+	loaded(t, c, "gate", nil, data, data)
+}
+
+// A server of others may say that a checkpoint is small, and send much.
+func TestSizeOfCheckpoint(t *testing.T) {
+	b := open(t, Config{StoreDir: t.TempDir()})
+	c := b.Checkpoints()
+	first := sealedData(1, 1000)
+	for range 2 {
+		save(t, c, "gate", first, false)
+	}
+	chunk := make([]byte, 1<<19)
+	for parts := range uint32(3) {
+		nuid := "MUCH" + strconv.Itoa(int(parts))
+		all := slices.Repeat(chunk, int(parts)+1)
+		for range parts + 1 {
+			tell(t, b, chunkSubject("local", nuid), chunk)
+		}
+		tell(t, b, metaSubject("local", "gate.0"), metaOf("gate.0", nuid, 1000, parts+1, all))
+		store, err := c.open(t.Context(), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := c.info(t.Context(), store, "gate.0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if parts > 0 {
+			if data, err := c.readAll(t.Context(), store, info); err != nil || len(data) != 1001 {
+				t.Errorf("%d bytes were read of 1000 that are said, %v", len(data), err)
+			}
+		}
+		if data, err := c.read(t.Context(), store, "gate.0"); err == nil || !strings.Contains(err.Error(), "more than the 1000 bytes") {
+			t.Errorf("%d bytes where 1000 are said, %v", len(data), err)
+		}
+	}
+	loaded(t, c, "gate", nil, nil, first)
+	if err := c.Save(t.Context(), "gate", make([]byte, MaxCheckpoint+1), false); err == nil || !strings.Contains(err.Error(), "at most 67108864") {
+		t.Errorf("more was kept than is read: %v", err)
 	}
 }
 

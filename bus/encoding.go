@@ -77,9 +77,13 @@ func Unmarshal(contentType string, data []byte, m proto.Message) error {
 	var err error
 	switch media {
 	case TypeProtobuf:
-		err = proto.Unmarshal(data, m)
+		if err = limits.Wire(data, m.ProtoReflect().Descriptor()); err == nil {
+			err = proto.Unmarshal(data, m)
+		}
 	case TypeJSON:
-		err = protojson.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(data, m)
+		if err = limits.JSON(data, m.ProtoReflect().Descriptor()); err == nil {
+			err = protojson.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(data, m)
+		}
 	default:
 		return fmt.Errorf("%w: %s %q, want %s or %s", ErrMessage, headerContentType, contentType, TypeProtobuf, TypeJSON)
 	}

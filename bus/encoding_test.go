@@ -4,13 +4,16 @@ import (
 	"errors"
 	"math"
 	"mime"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/internal/wirelimit"
 	"github.com/segd/segd/mask"
 )
 
@@ -99,7 +102,15 @@ func FuzzUnmarshal(f *testing.F) {
 	f.Add("text/plain", []byte("hi"))
 	f.Fuzz(func(t *testing.T, contentType string, data []byte) {
 		for _, m := range []proto.Message{new(segdv1.MaskFrame), new(segdv1.Event), new(segdv1.Status)} {
-			if err := Unmarshal(contentType, data, m); err != nil {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			err := Unmarshal(contentType, data, m)
+			runtime.ReadMemStats(&after)
+			// As many objects and regions as there may be, and what they say, in a few forms on the way.
+			if n := after.TotalAlloc - before.TotalAlloc; n > uint64(1<<20+32*len(data)) {
+				t.Fatalf("%d bytes took %d of memory", len(data), n)
+			}
+			if err != nil {
 				if !errors.Is(err, ErrMessage) {
 					t.Fatalf("error %v does not wrap ErrMessage", err)
 				}
@@ -189,12 +200,12 @@ func TestUnmarshalHostile(t *testing.T) {
 		{"an event", &segdv1.Event{Site: "home", Camera: "a/b"}, `camera: bus: bad name "a/b"`},
 		{"a status", &segdv1.Status{Site: "home", Camera: "a b"}, `camera: bus: bad name "a b"`},
 		{"a status of as many objects as there may be", &segdv1.Status{Site: "home", Camera: "gate", Objects: many(255)}, ""},
-		{"a status of more", &segdv1.Status{Site: "home", Camera: "gate", Objects: many(256)}, "objects: 256, want at most 255"},
+		{"a status of more", &segdv1.Status{Site: "home", Camera: "gate", Objects: many(256)}, "segd.v1.Status.objects: too many values; want at most 255"},
 		{"an event in a zone", &segdv1.Event{Site: "home", Camera: "gate", Zone: "yard", Line: "street"}, ""},
 		{"a zone with an escape", &segdv1.Event{Site: "home", Camera: "gate", Zone: "\x1b[2J"}, `zone: bus: bad name "\x1b[2J"`},
 		{"a line that climbs", &segdv1.Event{Site: "home", Camera: "gate", Line: "../x"}, `line: bus: bad name "../x"`},
 		{"a status of as many zones as there may be", &segdv1.Status{Site: "home", Camera: "gate", Zones: zones(32)}, ""},
-		{"a status of more zones", &segdv1.Status{Site: "home", Camera: "gate", Zones: zones(33)}, "zones: 33, want at most 32"},
+		{"a status of more zones", &segdv1.Status{Site: "home", Camera: "gate", Zones: zones(33)}, "segd.v1.Status.zones: too many values; want at most 32"},
 		{"a status of a line without name", &segdv1.Status{Site: "home", Camera: "gate", Lines: []*segdv1.LineStatus{{}}}, "lines[0].name: bus: bad name"},
 		{"a list", &segdv1.ObjectList{Site: "home", Camera: "gate", Objects: []*segdv1.Object{{Id: 2}, {Id: 1}}}, "objects[1].id: 1 after 2"},
 		{"a reply", &segdv1.Annotated{Site: "home", Camera: "gate", Objects: []*segdv1.Object{{}}}, "objects[0].id: 0"},
@@ -266,6 +277,61 @@ func TestUnmarshalLeavesObjectsOut(t *testing.T) {
 	}
 	if err := Unmarshal("", data, new(segdv1.MaskFrame)); errors.Is(err, ErrObjects) || !errors.Is(err, ErrMessage) {
 		t.Errorf("a frame of no camera: %v; want an ErrMessage that is no ErrObjects", err)
+	}
+}
+
+// What is small on the wire and large in memory is refused before it is large.
+func TestUnmarshalBombs(t *testing.T) {
+	const many = 3_000_000
+	for name, tt := range map[string]struct {
+		contentType string
+		data        string
+		m           proto.Message
+		field       string
+	}{
+		"objects":          {TypeProtobuf, strings.Repeat("\x52\x00", many), new(segdv1.MaskFrame), "segd.v1.MaskFrame.objects"},
+		"regions":          {TypeProtobuf, strings.Repeat("\x5a\x00", many), new(segdv1.MaskFrame), "segd.v1.MaskFrame.regions_of_interest"},
+		"warnings":         {TypeProtobuf, strings.Repeat("\x32\x00", many), new(segdv1.Annotated), "segd.v1.Annotated.warnings"},
+		"zones":            {TypeProtobuf, strings.Repeat("\xba\x01\x00", many), new(segdv1.Status), "segd.v1.Status.zones"},
+		"what was missed":  {TypeProtobuf, strings.Repeat("\x92\x01\x00", many), new(segdv1.Status), "segd.v1.Status.missed"},
+		"objects, as JSON": {TypeJSON, `{"objects": [` + strings.Repeat("{},", many) + `{}]}`, new(segdv1.MaskFrame), "segd.v1.MaskFrame.objects"},
+		"regions by their other name, as JSON": {
+			TypeJSON, `{"regions_of_interest": [` + strings.Repeat("{},", many) + `{}]}`, new(segdv1.MaskFrame), "segd.v1.MaskFrame.regions_of_interest",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			data := []byte(tt.data)
+			var before, after runtime.MemStats
+			var err error
+			runtime.ReadMemStats(&before)
+			err = Unmarshal(tt.contentType, data, tt.m)
+			runtime.ReadMemStats(&after)
+			if !errors.Is(err, ErrMessage) || !strings.Contains(err.Error(), tt.field+": too many values; want at most ") {
+				t.Errorf("Unmarshal = %.200v, want too many of %s", err, tt.field)
+			}
+			if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 {
+				t.Errorf("%d MiB took %d MiB of memory; want less than one", len(data)>>20, n>>20)
+			}
+		})
+	}
+}
+
+// Every field that can have many values has a limit.
+func TestLimitsAreWhole(t *testing.T) {
+	var names []protoreflect.FullName
+	messages := segdv1.File_bus_segdv1_segd_proto.Messages()
+	for i := range messages.Len() {
+		names = append(names, wirelimit.Repeated(messages.Get(i))...)
+	}
+	for _, name := range names {
+		if limits[name] == 0 {
+			t.Errorf("%s has no limit", name)
+		}
+	}
+	for name := range limits {
+		if !slices.Contains(names, name) {
+			t.Errorf("%s has a limit, and is no such field", name)
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/checkpoint/checkpointv1"
+	"github.com/segd/segd/internal/wirelimit"
 )
 
 // Version is that of the checkpoints that Encode writes.
@@ -20,10 +21,41 @@ const Version = 1
 const (
 	MaxBytes    = 64 << 20 // nine pictures of 4K
 	maxUnpacked = 192 << 20
-	maxScenes   = 300 // people's objects, each in a picture of its own, and the last one
+	maxWindow   = 8 << 20 // what RFC 8878 has every decoder take; Encode has 4 MiB
+	maxScenes   = 300     // people's objects, each in a picture of its own, and the last one
 	maxFPS      = 1000
 	maxPTS      = math.MaxInt64 / 2 // the time away is added
 )
+
+// Limits on how many values there are of what Decode takes, in all of a checkpoint.
+const (
+	maxObjects = 2 * annotation.MaxFollowed // followed, and at rest
+	maxCells   = 32 * 32                    // of an object's layout
+	maxLooks   = 1 << 13                    // numbers that say what an object looks like
+	maxParts   = 32                         // zones, and lines, of a camera
+	maxPixels  = 8 * MaxBytes               // of all pictures: these as JPEG have more than a bit for each
+)
+
+var limits = wirelimit.Limits{
+	"segd.checkpoint.v1.Checkpoint.marked":  maxScenes,
+	"segd.checkpoint.v1.Checkpoint.objects": maxObjects,
+	"segd.checkpoint.v1.Tracker.objects":    maxObjects,
+	"segd.checkpoint.v1.TrackedObject.box":  maxObjects * 4,
+	"segd.checkpoint.v1.Layout.first":       maxObjects * maxCells * 3,
+	"segd.checkpoint.v1.Layout.now":         maxObjects * maxCells * 3,
+	"segd.checkpoint.v1.Layout.occupied":    maxObjects * maxCells,
+	"segd.checkpoint.v1.Layout.marked":      maxObjects * maxLooks,
+	"segd.checkpoint.v1.Layout.lately":      maxObjects * maxLooks,
+	"segd.checkpoint.v1.Marker.objects":     maxObjects,
+	"segd.checkpoint.v1.Marker.corrected":   maxObjects,
+	"segd.checkpoint.v1.MarkedObject.box":   maxObjects * 4,
+	"segd.checkpoint.v1.MarkedObject.looks": maxObjects * maxLooks,
+	"segd.checkpoint.v1.Zones.zones":        maxParts,
+	"segd.checkpoint.v1.Zones.lines":        maxParts,
+	"segd.checkpoint.v1.Zones.tracks":       maxObjects,
+	"segd.checkpoint.v1.ZoneTrack.zones":    maxObjects * maxParts,
+	"segd.checkpoint.v1.ZoneTrack.lines":    maxObjects * maxParts,
+}
 
 // ErrDamaged is wrapped by Decode's error of what Encode has not written like that.
 var ErrDamaged = errors.New("damaged checkpoint")
@@ -36,7 +68,7 @@ var coder = sync.OnceValues(func() (c struct {
 ) {
 	var errTo, errFrom error
 	c.to, errTo = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
-	c.from, errFrom = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxUnpacked))
+	c.from, errFrom = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxUnpacked), zstd.WithDecoderMaxWindow(maxWindow))
 	return c, errors.Join(errTo, errFrom)
 })
 
@@ -52,6 +84,9 @@ func Encode(c *checkpointv1.Checkpoint) ([]byte, error) {
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
 	data := zstd.to.EncodeAll(plain, nil)
+	if err := limits.Wire(plain, c.ProtoReflect().Descriptor()); err != nil { // Decode would refuse it
+		return nil, fmt.Errorf("checkpoint: of camera %s: %w", c.Camera, err)
+	}
 	if len(data) > MaxBytes || len(plain) > maxUnpacked {
 		return nil, fmt.Errorf("checkpoint: of camera %s: %d bytes, %d unpacked; want at most %d, and %d", c.Camera, len(data), len(plain), MaxBytes, maxUnpacked)
 	}
@@ -72,6 +107,9 @@ func Decode(data []byte) (*checkpointv1.Checkpoint, error) {
 		return nil, fmt.Errorf("checkpoint: %w: %w", ErrDamaged, err)
 	}
 	c := &checkpointv1.Checkpoint{}
+	if err := limits.Wire(plain, c.ProtoReflect().Descriptor()); err != nil {
+		return nil, fmt.Errorf("checkpoint: %w: %w", ErrDamaged, err)
+	}
 	if err := proto.Unmarshal(plain, c); err != nil {
 		return nil, fmt.Errorf("checkpoint: %w: %w", ErrDamaged, err)
 	}
@@ -91,8 +129,6 @@ func Decode(data []byte) (*checkpointv1.Checkpoint, error) {
 		return nil, bad("sequence", "%d, of epoch %d; want at most 2⁶³−1", c.Sequence, c.Epoch)
 	case c.PtsNs < 0 || c.PtsNs > maxPTS:
 		return nil, bad("pts_ns", "%d; want 0 to %d", c.PtsNs, int64(maxPTS))
-	case len(c.Marked) > maxScenes:
-		return nil, bad("marked", "%d pictures; want at most %d", len(c.Marked), maxScenes)
 	}
 	if c.Version != Version {
 		c.Tracker, c.Marker, c.Zones = nil, nil, nil
@@ -100,18 +136,35 @@ func Decode(data []byte) (*checkpointv1.Checkpoint, error) {
 	return c, nil
 }
 
-// Scene reads a picture of a checkpoint: what was marked on it or is shown by it, without picture,
-// and the picture, tight rows of BGR.
-func Scene(data []byte) (a *annotation.Annotation, bgr []byte, err error) {
-	if a, err = annotation.ParseFor(data, 0, 0); err != nil {
-		return nil, nil, fmt.Errorf("checkpoint: %w: a picture: %w", ErrDamaged, err)
+// Scene is a picture of a checkpoint.
+type Scene struct {
+	Annotation *annotation.Annotation // what was marked on it or is shown by it, without picture
+	BGR        []byte                 // the picture, tight rows
+}
+
+// Scenes reads pictures of a checkpoint, all those that it has. None is decoded before the sizes of all are known.
+func Scenes(data [][]byte) ([]Scene, error) {
+	scenes := make([]Scene, len(data))
+	left := maxPixels
+	for k := range scenes {
+		a, err := annotation.ParseFor(data[k], 0, 0)
+		if err != nil {
+			return nil, fmt.Errorf("checkpoint: %w: a picture: %w", ErrDamaged, err)
+		}
+		if a.Picture == nil {
+			return nil, fmt.Errorf("checkpoint: %w: a picture: none", ErrDamaged)
+		}
+		if left -= a.Width * a.Height; left < 0 {
+			return nil, fmt.Errorf("checkpoint: %w: the first %d of %d pictures have more pixels than %d; want at most as many in all", ErrDamaged, k+1, len(data), maxPixels)
+		}
+		scenes[k].Annotation = a
 	}
-	if a.Picture == nil {
-		return nil, nil, fmt.Errorf("checkpoint: %w: a picture: none", ErrDamaged)
+	for k := range scenes {
+		a, err := scenes[k].Annotation, error(nil)
+		if scenes[k].BGR, err = a.BGR(); err != nil {
+			return nil, fmt.Errorf("checkpoint: %w: %w", ErrDamaged, err)
+		}
+		a.Picture, a.Frame = nil, nil
 	}
-	if bgr, err = a.BGR(); err != nil {
-		return nil, nil, fmt.Errorf("checkpoint: %w: %w", ErrDamaged, err)
-	}
-	a.Picture, a.Frame = nil, nil
-	return a, bgr, nil
+	return scenes, nil
 }

@@ -6,15 +6,19 @@ import (
 	"image"
 	"image/jpeg"
 	"math"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/checkpoint/checkpointv1"
+	"github.com/segd/segd/internal/wirelimit"
 )
 
 // picture is an annotation with its picture.
@@ -55,10 +59,11 @@ func TestRoundTrip(t *testing.T) {
 	if got.Version != Version || !proto.Equal(got, c) {
 		t.Errorf("read back as %v; want %v", got, c)
 	}
-	a, bgr, err := Scene(got.Last)
-	if err != nil {
-		t.Fatal(err)
+	scenes, err := Scenes([][]byte{got.Marked[0], got.Last})
+	if err != nil || len(scenes) != 2 {
+		t.Fatalf("%d pictures, %v", len(scenes), err)
 	}
+	a, bgr := scenes[1].Annotation, scenes[1].BGR
 	if len(bgr) != 3*16*8 || a.Picture != nil || len(a.Objects) != 1 || a.Objects[0].ID != 1 {
 		t.Errorf("a picture of %d bytes, marked %+v", len(bgr), a)
 	}
@@ -117,7 +122,6 @@ func TestFaults(t *testing.T) {
 		{"sequence", func(c *checkpointv1.Checkpoint) { c.Epoch = math.MaxUint64 }},
 		{"pts_ns", func(c *checkpointv1.Checkpoint) { c.PtsNs = -1 }},
 		{"pts_ns", func(c *checkpointv1.Checkpoint) { c.PtsNs = math.MaxInt64 }},
-		{"marked", func(c *checkpointv1.Checkpoint) { c.Marked = make([][]byte, maxScenes+1) }},
 	} {
 		c := small(t)
 		c.Version = Version
@@ -161,10 +165,81 @@ func TestLimits(t *testing.T) {
 	if _, err := Decode(make([]byte, MaxBytes+1)); !errors.Is(err, ErrDamaged) {
 		t.Errorf("%d bytes: %v", MaxBytes+1, err)
 	}
-	c := small(t)
-	c.Last = make([]byte, maxUnpacked)
-	if _, err := Encode(c); err == nil {
-		t.Error("more was written than is read")
+	for name, change := range map[string]func(*checkpointv1.Checkpoint){
+		"bytes":    func(c *checkpointv1.Checkpoint) { c.Last = make([]byte, maxUnpacked) },
+		"pictures": func(c *checkpointv1.Checkpoint) { c.Marked = make([][]byte, maxScenes+1) },
+	} {
+		c := small(t)
+		change(c)
+		if _, err := Encode(c); err == nil {
+			t.Errorf("more %s were written than are read", name)
+		}
+	}
+}
+
+// mostTaken is what it may take to decode a checkpoint that has so many bytes unpacked, in bytes of memory: these,
+// once more as what they mean, and the values that limits accept.
+func mostTaken(unpacked int) uint64 { return uint64(16<<20 + 2*unpacked) }
+
+// taken is how much memory f takes, also what it gives back.
+func taken(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// What is small in the store and large in memory is refused before it is large, in whichever field it is, at once and
+// in parts that are merged.
+func TestBombs(t *testing.T) {
+	field := func(number protowire.Number, value []byte) []byte {
+		return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), value)
+	}
+	fill := func(part []byte) []byte { return bytes.Repeat(part, 20_000_000/len(part)) }
+	if _, err := Encode(small(t)); err != nil { // what is made once
+		t.Fatal(err)
+	}
+	for name, plain := range map[string][]byte{
+		"objects":                     fill(field(10, nil)), // 52 00
+		"marked pictures":             fill(field(8, nil)),
+		"tracked objects":             field(11, fill(field(3, nil))),
+		"tracked objects that merge":  fill(field(11, field(3, nil))),
+		"tracked objects with a life": field(11, fill(field(3, append(field(2, nil), field(3, nil)...)))),
+		"a box":                       field(11, field(3, field(4, fill([]byte{1})))),
+		"a box number by number":      field(11, field(3, fill([]byte{0x20, 1}))),
+		"marked objects":              field(12, fill(field(2, nil))),
+		"corrected ones":              field(12, field(3, fill([]byte{1}))),
+		"zones":                       field(13, fill(field(3, nil))),
+		"zones of a track":            field(13, field(5, fill(field(6, nil)))),
+	} {
+		t.Run(name, func(t *testing.T) {
+			plain = append([]byte{0x08, Version}, plain...)
+			data := packed(t, plain)
+			var err error
+			n := taken(func() { _, err = Decode(data) })
+			if !errors.Is(err, ErrDamaged) || !errors.Is(err, wirelimit.ErrMany) {
+				t.Errorf("error is %v; want too many values", err)
+			}
+			if most := mostTaken(len(plain)); n > most {
+				t.Errorf("%d kB took %d MiB of memory; want at most %d", len(data)>>10, n>>20, most>>20)
+			}
+		})
+	}
+}
+
+// Every field that can have many values has a limit.
+func TestLimitsAreWhole(t *testing.T) {
+	names := wirelimit.Repeated((&checkpointv1.Checkpoint{}).ProtoReflect().Descriptor())
+	for _, name := range names {
+		if limits[name] == 0 {
+			t.Errorf("%s has no limit", name)
+		}
+	}
+	for name := range limits {
+		if !slices.Contains(names, name) {
+			t.Errorf("%s has a limit, and is no such field", name)
+		}
 	}
 }
 
@@ -178,13 +253,37 @@ func TestSceneFaults(t *testing.T) {
 		"half of it":       whole[:len(whole)/2],
 		"a broken picture": bytes.Replace(whole, []byte(`"picture":"`), []byte(`"picture":"AAAA`), 1),
 	} {
-		if _, _, err := Scene(data); !errors.Is(err, ErrDamaged) {
+		if _, err := Scenes([][]byte{whole, data}); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: %v; want it damaged", name, err)
 		}
 	}
 }
 
-// FuzzDecode reads whatever it is given without a panic, packed or not.
+// Pictures that are small as JPEG and large as pixels are refused before one of them is decoded.
+func TestManyPixels(t *testing.T) {
+	large := image.NewGray(image.Rect(0, 0, 16, 8))
+	var b bytes.Buffer
+	if err := jpeg.Encode(&b, large, nil); err != nil {
+		t.Fatal(err)
+	}
+	// Its size in the head alone: 8192×8192.
+	head := b.Bytes()
+	at := bytes.Index(head, []byte{0xff, 0xc0}) + 5
+	copy(head[at:], []byte{0x20, 0, 0x20, 0})
+	data, err := annotation.Marshal(&annotation.Annotation{Width: 8192, Height: 8192, Picture: head, Objects: []annotation.Object{{ID: 1, Box: []float64{1, 1, 9, 7}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := taken(func() { _, err = Scenes(slices.Repeat([][]byte{data}, maxScenes)) })
+	if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "the first 9 of 300 pictures have more pixels") {
+		t.Errorf("error is %v", err)
+	}
+	if n > 1<<20 {
+		t.Errorf("it took %d kB of memory", n>>10)
+	}
+}
+
+// FuzzDecode reads whatever it is given, packed or not, without a panic and without much memory.
 func FuzzDecode(f *testing.F) {
 	data, err := Encode(small(f))
 	if err != nil {
@@ -197,17 +296,24 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Add(plain)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, data := range [][]byte{data, packed(t, data)} {
-			c, err := Decode(data)
+		for unpacked, data := range map[int][]byte{maxUnpacked: data, len(data): packed(t, data)} {
+			var c *checkpointv1.Checkpoint
+			var err error
+			if n := taken(func() { c, err = Decode(data) }); n > mostTaken(unpacked) {
+				t.Fatalf("%d bytes took %d MiB of memory; want at most %d", len(data), n>>20, mostTaken(unpacked)>>20)
+			}
 			if err != nil {
 				if !errors.Is(err, ErrDamaged) {
 					t.Fatalf("%v; want it damaged", err)
 				}
 				continue
 			}
-			for _, scene := range append(c.Marked, c.Last) {
-				if a, bgr, err := Scene(scene); err == nil && len(bgr) != 3*a.Width*a.Height {
-					t.Fatalf("a picture of %d bytes, %d×%d", len(bgr), a.Width, a.Height)
+			for _, data := range append(c.Marked, c.Last) {
+				scenes, _ := Scenes([][]byte{data})
+				for _, s := range scenes {
+					if a := s.Annotation; len(s.BGR) != 3*a.Width*a.Height {
+						t.Fatalf("a picture of %d bytes, %d×%d", len(s.BGR), a.Width, a.Height)
+					}
 				}
 			}
 			again, err := Encode(c)

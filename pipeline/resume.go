@@ -80,6 +80,9 @@ func (c *Camera) refuseCheckpoint(err error) {
 
 // read decodes a checkpoint of the camera.
 func (c *Camera) read(data []byte) (*checkpointv1.Checkpoint, error) {
+	if data == nil {
+		return nil, fmt.Errorf("pipeline: %w: what the store has of it is not what was kept", checkpoint.ErrDamaged)
+	}
 	cp, err := checkpoint.Decode(data)
 	if err == nil && cp.Camera != c.cfg.Name {
 		return nil, fmt.Errorf("pipeline: it is of camera %q", cp.Camera)
@@ -179,20 +182,18 @@ func (c *Camera) unchanged(cp *checkpointv1.Checkpoint) bool {
 // remembered is what cp has of pictures and objects.
 func remembered(cp *checkpointv1.Checkpoint) (*memory, error) {
 	m := &memory{lost: states{}}
-	for k, data := range append(slices.Clone(cp.Marked), cp.Last) {
-		if len(data) == 0 {
-			continue
-		}
-		a, bgr, err := checkpoint.Scene(data)
-		if err != nil {
-			return nil, err
-		}
-		if s := (scene{annotation: a, bgr: bgr}); k == len(cp.Marked) {
-			m.last = &s
-		} else {
-			s.json = data
-			m.marked = append(m.marked, s)
-		}
+	pictures := slices.DeleteFunc(append(slices.Clone(cp.Marked), cp.Last), func(data []byte) bool { return len(data) == 0 })
+	scenes, err := checkpoint.Scenes(pictures)
+	if err != nil {
+		return nil, err
+	}
+	for k, s := range scenes {
+		m.marked = append(m.marked, scene{s.Annotation, s.BGR, pictures[k]})
+	}
+	if len(cp.Last) > 0 {
+		n := len(m.marked) - 1
+		m.last, m.marked = &m.marked[n], m.marked[:n:n]
+		m.last.json = nil
 	}
 	for _, o := range cp.Objects {
 		if err := annotation.CheckLabel("label", o.Label); err != nil || o.State > uint32(tracker.Lost) {

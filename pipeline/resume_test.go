@@ -571,7 +571,7 @@ func TestResumeFaulty(t *testing.T) {
 			data := s.all[len(s.all)-1].data
 			data[len(data)/2] ^= 1
 		}, "damaged checkpoint"},
-		{"the newest cannot be read", func(t *testing.T, s *shelf) { s.all[len(s.all)-1].data = nil }, "damaged checkpoint"},
+		{"the newest cannot be read", func(t *testing.T, s *shelf) { s.all[len(s.all)-1].data = nil }, "damaged checkpoint: what the store has of it is not what was kept"},
 		{"of another camera", func(t *testing.T, s *shelf) {
 			s.change(t, func(c *checkpointv1.Checkpoint) { c.Camera = "yard" })
 		}, `it is of camera "yard"`},

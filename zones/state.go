@@ -37,8 +37,14 @@ func (w *Watcher) State() (*checkpointv1.Zones, error) {
 	return s, nil
 }
 
+// maxLayout is how many bytes of JSON the largest layout has at most: its zones, each with its points of two numbers.
+const maxLayout = MaxZones * MaxPoints * 2 * 32
+
 // Resume returns a Watcher that goes on where another was when s was taken.
 func Resume(s *checkpointv1.Zones) (*Watcher, error) {
+	if len(s.Layout) > maxLayout {
+		return nil, fmt.Errorf("zones: state: layout: %d bytes; want at most %d", len(s.Layout), maxLayout)
+	}
 	var l Layout
 	if err := json.Unmarshal(s.Layout, &l); err != nil {
 		return nil, fmt.Errorf("zones: state: layout: %w", err)

@@ -3,6 +3,7 @@ package zones
 import (
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -141,5 +142,42 @@ func TestResumeFaults(t *testing.T) {
 		if _, err := Resume(s); err == nil || !strings.HasPrefix(err.Error(), "zones: ") {
 			t.Errorf("%s: error %v", name, err)
 		}
+	}
+}
+
+// A layout of more bytes than the largest has is refused before it is decoded.
+func TestResumeMuch(t *testing.T) {
+	s := &checkpointv1.Zones{Layout: []byte(`{"Zones":[` + strings.Repeat("{},", 2_000_000) + `{}]}`)}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := Resume(s)
+	runtime.ReadMemStats(&after)
+	if err == nil || !strings.Contains(err.Error(), "layout: 6000014 bytes; want at most") {
+		t.Errorf("error %.200v", err)
+	}
+	if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 {
+		t.Errorf("%d MiB of layout took %d MiB of memory", len(s.Layout)>>20, n>>20)
+	}
+
+	name := strings.Repeat("n", maxName-2)
+	var l Layout
+	for i := range MaxZones {
+		z := Zone{Name: fmt.Sprintf("%s%02d", name, i), By: ByShare, Share: 1.0 / 3, Dwell: math.MaxInt64}
+		for k := range MaxPoints {
+			sin, cos := math.Sincos(2 * math.Pi * float64(k) / MaxPoints)
+			z.Polygon = append(z.Polygon, Point{0.5 + sin/3, 0.5 + cos/3})
+		}
+		l.Zones = append(l.Zones, z)
+		l.Lines = append(l.Lines, Line{z.Name, z.Polygon[:2]})
+	}
+	w, err := New(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err = w.State(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Resume(s); err != nil || len(s.Layout) < maxLayout/3 {
+		t.Errorf("the largest, of %d bytes: %v", len(s.Layout), err)
 	}
 }

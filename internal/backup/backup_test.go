@@ -6,11 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/segd/segd/bus"
+	"github.com/segd/segd/checkpoint"
 )
 
 func sample() *Backup {
@@ -41,6 +45,46 @@ func TestBackup(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
+		}
+	}
+}
+
+// What is written as a checkpoint is kept, and read again.
+func TestMaxCheckpoint(t *testing.T) {
+	if bus.MaxCheckpoint != checkpoint.MaxBytes {
+		t.Errorf("bus keeps %d bytes, and checkpoints have %d", bus.MaxCheckpoint, checkpoint.MaxBytes)
+	}
+}
+
+// taken is how much memory f takes, also what it gives back.
+func taken(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// mostTaken is what it may take to read a file of so many bytes: what it has, and what is set aside on the way to that,
+// as of a file that grows.
+func mostTaken(size int) uint64 { return uint64(1<<20 + 8*size) }
+
+// What is small in a file and large in memory is refused before it is large.
+func TestBombs(t *testing.T) {
+	for name, tt := range map[string]struct{ manifest, want string }{
+		"files":           {`{"version": 1, "site": "home", "files": [` + strings.Repeat("{},", 300_000) + `{}]}`, "files; accepted: at most 3001"},
+		"a deep manifest": {strings.Repeat("[", 1_000_000), "exceeded max depth"},
+		"files in files":  {`{"version": 1, "site": "home", "files": [{"name": [` + strings.Repeat("{},", 300_000) + `{}]}]}`, "cannot unmarshal"},
+		"much else":       {`{"version": 1, "site": "home", "more": [` + strings.Repeat("{},", 300_000) + `{}]}`, ""},
+	} {
+		data := tarOf(t, entry{manifestName, tt.manifest, tar.TypeReg})
+		var err error
+		n := taken(func() { _, err = Read(bytes.NewReader(data)) })
+		if tt.want != "" && (!errors.Is(err, ErrBad) || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s: %.200v; want %q", name, err, tt.want)
+		}
+		if most := mostTaken(len(data)); n > most {
+			t.Errorf("%s: %d kB took %d kB of memory; want at most %d", name, len(data)>>10, n>>10, most>>10)
 		}
 	}
 }
@@ -138,7 +182,11 @@ func FuzzRead(f *testing.F) {
 	f.Add(tarOf(f, manifestOf(1, 1, "cameras/a/short"), entry{"cameras/a/short", "x", tar.TypeReg}))
 	f.Add(tarOf(f, manifestOf(1, -1, "key")))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		b, err := Read(bytes.NewReader(data))
+		var b *Backup
+		var err error
+		if n := taken(func() { b, err = Read(bytes.NewReader(data)) }); n > mostTaken(len(data)) {
+			t.Fatalf("%d bytes took %d of memory; want at most %d", len(data), n, mostTaken(len(data)))
+		}
 		if err != nil {
 			return
 		}

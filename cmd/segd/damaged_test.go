@@ -1,0 +1,129 @@
+package main
+
+import (
+	"log/slog"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/segd/segd/bus"
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/demo"
+	"github.com/segd/segd/internal/cli/clitest"
+)
+
+// A checkpoint of which a disk has made another bit is refused, with an event, and the one before it is used.
+func TestDamagedCheckpoint(t *testing.T) {
+	t.Parallel()
+	gate := "{name: gate, transport: tcp, url: '" + camera(t, demo.Config{}).URL() + "'}"
+	a, store := keeping(t, gate)
+	a.start()
+	a.follows("gate")
+	a.stop()
+	flipNewest(t, store, "gate")
+	a.start()
+	a.up("gate")
+	if text := a.want(http.StatusOK, http.MethodGet, "/gate/objects", ""); !strings.Contains(text, "square") {
+		t.Errorf("the checkpoint before is not used: %s", text)
+	}
+	clitest.Until(t, time.Minute, "the event", func() bool {
+		return slices.Contains(a.keptEvents(), segdv1.EventKind_EVENT_KIND_CHECKPOINT_REFUSED)
+	})
+	if !lineWith(a.segd.Err.String(), []string{"a checkpoint cannot be read", "camera=gate"}) {
+		t.Errorf("the log does not say why:\n%s", a.segd.Err.String())
+	}
+}
+
+// keptEvents are the kinds of the events of all cameras, the oldest first.
+func (a *adding) keptEvents() (kinds []segdv1.EventKind) {
+	a.t.Helper()
+	nc, err := nats.Connect("nats://" + a.nats)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	stream, err := js.Stream(a.t.Context(), "segd_home_event")
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	for n := range stream.CachedInfo().State.LastSeq {
+		msg, err := stream.GetMsg(a.t.Context(), n+1)
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		var e segdv1.Event
+		if err := bus.Unmarshal(msg.Header.Get("Content-Type"), msg.Data, &e); err != nil {
+			a.t.Fatal(err)
+		}
+		kinds = append(kinds, e.Kind)
+	}
+	return kinds
+}
+
+// flipNewest changes a bit of the newest whole checkpoint of a camera in the store of a segd that does not run.
+func flipNewest(t *testing.T, dir, camera string) {
+	t.Helper()
+	b, err := bus.Open(t.Context(), bus.Config{Site: "home", StoreDir: dir, KeptOnly: true, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	nc, err := nats.Connect(b.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := js.ObjectStore(t.Context(), bus.CheckpointBucket("home"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var newest *jetstream.ObjectInfo
+	most := -1
+	for k := range 2 {
+		info, err := objects.GetInfo(t.Context(), camera+"."+strconv.Itoa(k))
+		if err != nil {
+			t.Fatal(err)
+		}
+		generation, err := strconv.Atoi(info.Metadata["generation"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if generation > most {
+			newest, most = info, generation
+		}
+	}
+	stream, err := js.Stream(t.Context(), "OBJ_"+bus.CheckpointBucket("home"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	subject := "$O." + bus.CheckpointBucket("home") + ".C." + newest.NUID
+	last, err := stream.GetLastMsgForSubject(t.Context(), subject)
+	if err == nil {
+		err = stream.DeleteMsg(t.Context(), last.Sequence)
+	}
+	if err == nil {
+		last.Data[len(last.Data)/2] ^= 1
+		_, err = js.Publish(t.Context(), subject, last.Data)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
