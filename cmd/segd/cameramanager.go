@@ -173,7 +173,7 @@ func (m cameraManager) change(ctx context.Context, name string, want *storedCame
 	if want != nil {
 		var a *annotation.Annotation
 		var err error
-		if whole, a, err = d.complete(*want); err != nil {
+		if whole, a, err = d.complete(ctx, *want); err != nil {
 			return cameraRefusal(err)
 		}
 		if a != nil {

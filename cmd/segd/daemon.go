@@ -87,7 +87,7 @@ func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger, with 
 	if with != nil {
 		with(d)
 	}
-	if d.annotations, err = checkFiles(cfg); err != nil {
+	if d.annotations, err = checkFiles(ctx, cfg); err != nil {
 		return nil, err
 	}
 	d.limit = systemdLimit(log)

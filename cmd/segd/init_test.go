@@ -40,7 +40,7 @@ func TestInit(t *testing.T) {
 	if info.Mode().Perm() != 0o600 {
 		t.Errorf("others may read the passwords: %v", info.Mode())
 	}
-	cfg, err := config.Load(path, nil)
+	cfg, err := config.Load(t.Context(), path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestInit(t *testing.T) {
 	if _, _, err := segdInit(t, "--url", "whip:", "--name", "phone", "-c", path, "--force"); err != nil {
 		t.Error(err)
 	}
-	if cfg, err = config.Load(path, nil); err != nil || len(cfg.Cameras) != 1 || cfg.Cameras[0].Name != "phone" {
+	if cfg, err = config.Load(t.Context(), path, nil); err != nil || len(cfg.Cameras) != 1 || cfg.Cameras[0].Name != "phone" {
 		t.Errorf("%+v %v", cfg, err)
 	}
 	if left, _ := filepath.Glob(filepath.Dir(path) + "/*"); len(left) != 1 {

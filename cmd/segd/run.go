@@ -49,8 +49,8 @@ func runCommand(std cli.Streams) *cobra.Command {
 func runDaemon(ctx context.Context, std cli.Streams, from source) (err error) {
 	signals, stop := hangups()
 	defer stop()
-	sum := source{file: from.file}.sum() // a change from now on is one
-	cfg, err := config.LoadIn(from.base, from.file, os.Environ())
+	sum := source{file: from.file}.sum(ctx) // a change from now on is one
+	cfg, err := config.LoadIn(ctx, from.base, from.file, os.Environ())
 	if err != nil {
 		return cli.Usage(err)
 	}

@@ -52,7 +52,7 @@ func (r *reloader) run(ctx context.Context) {
 		case <-settle:
 			settle = nil
 			follow()
-			now, known := r.source.sum(), r.known.Load()
+			now, known := r.source.sum(ctx), r.known.Load()
 			switch {
 			case now == nil, known != nil && *now == *known: // gone for now, or nothing new
 			case last == nil || *now != *last:
