@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,6 +40,19 @@ func TestInit(t *testing.T) {
 	}
 	if info.Mode().Perm() != 0o600 {
 		t.Errorf("others may read the passwords: %v", info.Mode())
+	}
+	// In a folder that hands its group down, which is how a service's user is let in, that group may read it.
+	shared := filepath.Join(t.TempDir(), "segd.yaml")
+	if err := os.Chmod(filepath.Dir(shared), 0o750|fs.ModeSetgid); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{nil, {"--force"}} {
+		if _, log, err := segdInit(t, append(args, "--url", "whip:", "-c", shared)...); err != nil {
+			t.Fatalf("%v\n%s", err, log)
+		}
+		if info, err := os.Stat(shared); err != nil || info.Mode().Perm() != 0o640 {
+			t.Errorf("in a folder of a group: %v, %v", info.Mode(), err)
+		}
 	}
 	cfg, err := config.Load(t.Context(), path, nil)
 	if err != nil {

@@ -23,21 +23,11 @@ import (
 // source is where the configuration is read, at the start and again.
 type source struct {
 	file, base string
-	again      string // read in place of file once it is there; may be empty
-	watch      bool   // it is read again when it changes
-}
-
-func (s source) path() string {
-	if s.again != "" {
-		if _, err := os.Stat(s.again); err == nil {
-			return s.again
-		}
-	}
-	return s.file
+	watch      bool // it is read again when it changes
 }
 
 func (s source) load(ctx context.Context) (*config.Config, error) {
-	cfg, err := config.LoadIn(ctx, s.base, s.path(), os.Environ())
+	cfg, err := config.LoadIn(ctx, s.base, s.file, os.Environ())
 	if err != nil {
 		return nil, cli.Usage(err)
 	}
@@ -46,7 +36,7 @@ func (s source) load(ctx context.Context) (*config.Config, error) {
 
 // sum is that of the file as it is now; nil: it cannot be read.
 func (s source) sum(ctx context.Context) *[sha256.Size]byte {
-	text, err := files.Read(ctx, s.path(), files.Config)
+	text, err := files.Read(ctx, s.file, files.Config)
 	if err != nil {
 		return nil
 	}

@@ -40,9 +40,7 @@ func runCommand(std cli.Streams) *cobra.Command {
 	cli.ConfigFlag(cmd, &from.file)
 	cmd.Flags().StringVar(&from.base, "base", "", "folder that relative paths in the file start at (default the file's)")
 	cmd.Flags().BoolVar(&from.watch, "watch", true, "read the configuration again when its file changes")
-	cmd.Flags().StringVar(&from.again, "reload-from", "", "file that a reload reads in place of the configuration, once it is there")
 	_ = cmd.MarkFlagDirname("base") // the flags are there
-	_ = cmd.MarkFlagFilename("reload-from", "yaml", "yml")
 	return cmd
 }
 
