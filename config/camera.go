@@ -103,7 +103,7 @@ func (d *decoder) json(path string, v any, dst reflect.Value) {
 		return
 	case reflect.String:
 		if s, ok := v.(string); ok {
-			dst.SetString(s)
+			d.text(at, path, s, dst)
 			return
 		}
 	case reflect.Bool:

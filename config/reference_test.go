@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/segd/segd/internal/limit"
 )
 
 //go:generate go test -run TestReference . -update
@@ -23,7 +25,7 @@ const reference = "../docs/configuration.md"
 
 var update = flag.Bool("update", false, "write "+reference)
 
-const referenceHead = `# Configuration
+var referenceHead = fmt.Sprintf(`# Configuration
 
 <!-- Made of config/config.go by go generate ./config. Do not edit. -->
 
@@ -38,9 +40,11 @@ the model loads and whether the cameras answer.
   than the file. ` + "`segd demo`" + ` heeds the same variables. Lists, and what is in
   ` + "`cameras`" + `, come from the file only.
 - Relative paths start at the folder of the file.
+- A text has at most %d bytes; a name, a url, a path, and a token or password have limits
+  [of their own](api.md#limits), and so have [files](operations.md#files).
 - Cameras come, go and change while segd runs, and so does ` + "`" + `log.level` + "`" + `; a change of anything else
   takes a restart ([operations.md](operations.md#change-the-configuration)).
-`
+`, limit.MaxText)
 
 // The page is what the code makes of it.
 func TestReference(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/internal/configured"
+	"github.com/segd/segd/internal/limit"
 	"github.com/segd/segd/internal/redact"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/web"
@@ -355,6 +356,9 @@ func readObject(body []byte) (map[string]any, error) {
 	}
 	if err != nil {
 		return nil, &web.Refusal{Status: http.StatusBadRequest, Detail: "the body is not a JSON object: " + err.Error()}
+	}
+	if pointer, why := limit.LongText("", object); why != "" {
+		return nil, refuseField(pointer, "%s", why)
 	}
 	return object, nil
 }

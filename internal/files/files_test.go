@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/segd/segd/internal/limit"
 )
 
 func write(t *testing.T, path string, text []byte) string {
@@ -93,6 +95,19 @@ func TestList(t *testing.T) {
 	for _, path := range []string{pipe, filepath.Join(dir, "a"), "/dev/ptmx"} {
 		if _, err := List(t.Context(), path); !errors.Is(err, ErrKind) || !strings.Contains(err.Error(), "accepted: a folder") {
 			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+// docs/operations.md has the kinds and their sizes.
+func TestDocs(t *testing.T) {
+	text, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range []Kind{Config, Annotation, Picture, Names, Model, Description, PEM, Key} {
+		if row := "| " + k.name + " | " + limit.Text(k.most) + " |\n"; !strings.Contains(string(text), row) {
+			t.Errorf("docs/operations.md lacks %q", row)
 		}
 	}
 }
