@@ -267,6 +267,9 @@ func parseRequest(data []byte, v any) error {
 	if len(data) == 0 {
 		return nil
 	}
+	if pointer, why := limit.LongJSON(data); why != "" {
+		return fmt.Errorf("the payload: %s: %s", pointer, why)
+	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(v); err != nil {

@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,7 +20,7 @@ import (
 // ParseCamera reads one camera, a JSON object with the names of the YAML file, completes and checks it.
 // Relative paths are joined to dir. The classes that it marks are held to those of detector. The error is
 // Faults, whose paths begin at the camera: url, or zones[0].polygon.
-func ParseCamera(text []byte, dir string, detector Detector) (Camera, error) {
+func ParseCamera(ctx context.Context, text []byte, dir string, detector Detector) (Camera, error) {
 	const at = "cameras[0]"
 	d := &decoder{file: "camera", source: map[string]place{}, readable: true}
 	c := &Config{Cameras: make([]Camera, 1)}
@@ -33,7 +34,7 @@ func ParseCamera(text []byte, dir string, detector Detector) (Camera, error) {
 	d.cameras(c.Cameras)
 	known := coco.Names()
 	if detector.Names != "" && c.Cameras[0].Detect.On() {
-		if known, err = readNames(detector.Names); err != nil {
+		if known, err = readNames(ctx, detector.Names); err != nil {
 			return Camera{}, fmt.Errorf("config: detector.names: %w", err)
 		}
 	}
@@ -102,7 +103,7 @@ func (d *decoder) json(path string, v any, dst reflect.Value) {
 		return
 	case reflect.String:
 		if s, ok := v.(string); ok {
-			dst.SetString(s)
+			d.text(at, path, s, dst)
 			return
 		}
 	case reflect.Bool:

@@ -24,11 +24,11 @@ func TestParseCamera(t *testing.T) {
 	if err := os.WriteFile(file, []byte("cameras: ["+json+"]"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want, err := config.Load(file, nil)
+	want, err := config.Load(t.Context(), file, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := config.ParseCamera([]byte(json), dir, config.Detector{})
+	got, err := config.ParseCamera(t.Context(), []byte(json), dir, config.Detector{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestParseCameraFaults(t *testing.T) {
 		"huge":           {`{"name": "a", "url": "whip:", "fps": 1e999, "detect": {"classes": ["fox"], "max_objects": 99999999999999999999}}`, []string{`detect.max_objects: found the number`, `fps: found the number 1e999`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := config.ParseCamera([]byte(tt.text), "", config.Detector{Names: names})
+			_, err := config.ParseCamera(t.Context(), []byte(tt.text), "", config.Detector{Names: names})
 			var faults config.Faults
 			if !errors.As(err, &faults) {
 				t.Fatalf("%v; want Faults", err)
@@ -85,7 +85,7 @@ func FuzzParseCamera(f *testing.F) {
 	f.Add(`{"name": "a", "url": "rtsp://h/", "detect": {"classes": ["person"]}, "zones": [{"name": "z", "polygon": [[0, 0], [1, 0], [1, 1]]}]}`)
 	f.Add(`{"fps": 1e999, "zones": [[], {}, 0]}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		c, err := config.ParseCamera([]byte(text), "", config.Detector{})
+		c, err := config.ParseCamera(t.Context(), []byte(text), "", config.Detector{})
 		var faults config.Faults
 		if err == nil && (c.Name == "" || c.URL == "" || c.FPS == 0) || err != nil && !errors.As(err, &faults) {
 			t.Errorf("%+v, %v", c, err)

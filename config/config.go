@@ -1,16 +1,17 @@
 package config
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/segd/segd/features/coco"
 	"github.com/segd/segd/ingest/cameraurl"
+	"github.com/segd/segd/internal/files"
 	"github.com/segd/segd/zones"
 )
 
@@ -490,14 +491,14 @@ const (
 // Load reads, overrides, completes and checks the file at path. environ is a
 // list of NAME=value such as os.Environ returns. Relative paths in the result
 // are joined to the file's folder. The error is the file's own, or Faults.
-func Load(path string, environ []string) (*Config, error) {
-	return LoadIn(filepath.Dir(path), path, environ)
+func Load(ctx context.Context, path string, environ []string) (*Config, error) {
+	return LoadIn(ctx, filepath.Dir(path), path, environ)
 }
 
 // LoadIn is Load with relative paths joined to dir, for a file that was handed over
 // at another place than where it is kept.
-func LoadIn(dir, path string, environ []string) (*Config, error) {
-	text, err := os.ReadFile(path)
+func LoadIn(ctx context.Context, dir, path string, environ []string) (*Config, error) {
+	text, err := files.Read(ctx, path, files.Config)
 	if err != nil {
 		return nil, fmt.Errorf("config: %w", err)
 	}
@@ -509,7 +510,7 @@ func LoadIn(dir, path string, environ []string) (*Config, error) {
 	if c.Detector.Names == "" {
 		return c, nil
 	}
-	known, err := readNames(c.Detector.Names)
+	known, err := readNames(ctx, c.Detector.Names)
 	if err != nil {
 		d.bad("detector.names", "%v; accepted: a file with the names of the detector's classes, one a line", err)
 	} else {
@@ -522,8 +523,8 @@ func LoadIn(dir, path string, environ []string) (*Config, error) {
 }
 
 // readNames reads a file of class names.
-func readNames(path string) ([]string, error) {
-	text, err := os.ReadFile(path)
+func readNames(ctx context.Context, path string) ([]string, error) {
+	text, err := files.Read(ctx, path, files.Names)
 	if err != nil {
 		return nil, err
 	}

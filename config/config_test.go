@@ -406,7 +406,7 @@ cameras:
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := config.Load(file, nil)
+	c, err := config.Load(t.Context(), file, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -418,13 +418,13 @@ cameras:
 		t.Error(diff)
 	}
 	// Kept at one place, handed over at another.
-	if c, err = config.LoadIn("/etc/segd", file, nil); err != nil || c.Cameras[0].Annotation != "/etc/segd/a.json" || c.Model.Path != "/abs/m.onnx" {
+	if c, err = config.LoadIn(t.Context(), "/etc/segd", file, nil); err != nil || c.Cameras[0].Annotation != "/etc/segd/a.json" || c.Model.Path != "/abs/m.onnx" {
 		t.Errorf("%+v %v", c, err)
 	}
 }
 
 func TestLoadMissingFile(t *testing.T) {
-	_, err := config.Load("/does/not/exist.yaml", nil)
+	_, err := config.Load(t.Context(), "/does/not/exist.yaml", nil)
 	if !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
@@ -449,7 +449,7 @@ func TestDetectorNames(t *testing.T) {
 		{"none.txt", "crate", `no such file or directory; accepted: a file with the names`},
 	} {
 		file := write("segd.yaml", "detector: {path: d.onnx, names: "+tt.names+"}\n"+minimal+"    detect: {classes: ["+tt.class+"]}\n")
-		c, err := config.Load(file, nil)
+		c, err := config.Load(t.Context(), file, nil)
 		if tt.want == "" {
 			if err != nil || c.Detector != (config.Detector{Path: dir + "/d.onnx", Names: dir + "/names.txt"}) {
 				t.Errorf("%+v, %v", c, err)
@@ -464,7 +464,7 @@ func TestDetectorNames(t *testing.T) {
 
 // The example that ships must be accepted as it stands.
 func TestExampleFile(t *testing.T) {
-	c, err := config.Load("../deploy/segd.example.yaml", nil)
+	c, err := config.Load(t.Context(), "../deploy/segd.example.yaml", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
+	"github.com/segd/segd/internal/limit"
 	"github.com/segd/segd/internal/redact"
 )
 
@@ -26,10 +27,19 @@ type decoder struct {
 	readable bool
 }
 
+// text stores s in dst, a text that is not too long.
+func (d *decoder) text(at place, path, s string, dst reflect.Value) {
+	if why := limit.TooLong(path, s); why != "" {
+		d.fault(at, path, "%s", why)
+		return
+	}
+	dst.SetString(s)
+}
+
 func (d *decoder) fault(at place, path, format string, args ...any) {
 	d.faults = append(d.faults, Fault{
 		File: at.file, Line: at.line, Column: at.column,
-		Path: path, Message: redact.Text(fmt.Sprintf(format, args...)),
+		Path: path, Message: limit.Cut(redact.Text(fmt.Sprintf(format, args...)), limit.MaxLogged),
 	})
 }
 
@@ -129,7 +139,7 @@ func (d *decoder) object(path string, n ast.Node, dst reflect.Value) {
 		index := slices.Index(keys(dst.Type()), key)
 		if index < 0 {
 			d.fault(d.at(pair), path, "unknown key %q; accepted: %s",
-				key, strings.Join(keys(dst.Type()), ", "))
+				clip(key), strings.Join(keys(dst.Type()), ", "))
 			continue
 		}
 		d.value(join(path, key), pair.Value, dst.Field(index))
@@ -149,14 +159,15 @@ func (d *decoder) list(path string, n ast.Node, dst reflect.Value) {
 }
 
 func (d *decoder) scalar(path string, n ast.Node, dst reflect.Value) {
+	at := d.at(n)
 	switch dst.Kind() {
 	case reflect.String:
 		switch n := n.(type) {
 		case *ast.StringNode:
-			dst.SetString(n.Value)
+			d.text(at, path, n.Value, dst)
 			return
 		case *ast.LiteralNode:
-			dst.SetString(n.Value.Value)
+			d.text(at, path, n.Value.Value, dst)
 			return
 		}
 	case reflect.Int:
@@ -190,7 +201,7 @@ func (d *decoder) scalar(path string, n ast.Node, dst reflect.Value) {
 			return
 		}
 	}
-	d.fault(d.at(n), path, "%s; accepted: %s", describe(n), kindName(dst.Kind()))
+	d.fault(at, path, "%s; accepted: %s", describe(n), kindName(dst.Kind()))
 }
 
 // keys are the YAML names of a struct's fields, in order.

@@ -36,7 +36,9 @@ func (d *decoder) override(path string, dst reflect.Value, values map[string]str
 		}
 		at := place{file: name}
 		d.source[fieldPath] = at
-		if !set(field, text) {
+		if field.Kind() == reflect.String {
+			d.text(at, fieldPath, text, field)
+		} else if !set(field, text) {
 			d.fault(at, fieldPath, "found %q; accepted: %s", clip(text), kindName(field.Kind()))
 		}
 	}
@@ -49,8 +51,6 @@ func variableName(path string) string {
 
 func set(field reflect.Value, text string) bool {
 	switch field.Kind() {
-	case reflect.String:
-		field.SetString(text)
 	case reflect.Int:
 		v, err := strconv.Atoi(text)
 		if err != nil {

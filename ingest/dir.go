@@ -1,6 +1,8 @@
 package ingest
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"image"
@@ -9,13 +11,13 @@ import (
 	_ "image/jpeg" // decodes JPEG
 	_ "image/png"  // decodes PNG
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/segd/segd/ingest/codec"
+	"github.com/segd/segd/internal/files"
 )
 
 // dirReader reads a directory's images in the order of their names.
@@ -27,8 +29,8 @@ type dirReader struct {
 
 var imageExtensions = []string{".jpg", ".jpeg", ".png"}
 
-func openDir(path string, fps float64) (*dirReader, error) {
-	entries, err := os.ReadDir(path) // sorted by name
+func openDir(ctx context.Context, path string, fps float64) (*dirReader, error) {
+	entries, err := files.List(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("ingest: %w", err)
 	}
@@ -48,14 +50,14 @@ func openDir(path string, fps float64) (*dirReader, error) {
 func (r *dirReader) interval() time.Duration { return r.step }
 func (r *dirReader) close()                  {}
 
-func (r *dirReader) next(p *pool) (*Frame, error) {
+func (r *dirReader) next(ctx context.Context, p *pool) (*Frame, error) {
 	if r.n == len(r.paths) {
 		return nil, io.EOF
 	}
 	path := r.paths[r.n]
 	pts := time.Duration(r.n) * r.step
 	r.n++
-	f, err := readImage(p, path)
+	f, err := readImage(ctx, p, path)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -64,23 +66,22 @@ func (r *dirReader) next(p *pool) (*Frame, error) {
 }
 
 // readImage decodes one image file. Its size is looked at before its pixels.
-func readImage(p *pool, path string) (*Frame, error) {
-	file, err := os.Open(path)
+func readImage(ctx context.Context, p *pool, path string) (*Frame, error) {
+	text, err := files.Read(ctx, path, files.Picture)
+	if errors.Is(err, files.ErrKind) {
+		return nil, fmt.Errorf("%w: %w", codec.ErrUndecodable, err)
+	}
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
-	cfg, _, err := image.DecodeConfig(file)
+	cfg, _, err := image.DecodeConfig(bytes.NewReader(text))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", codec.ErrUndecodable, err)
 	}
 	if err := codec.CheckSize(cfg.Width, cfg.Height); err != nil {
 		return nil, fmt.Errorf("%w: %w", codec.ErrUndecodable, err)
 	}
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return nil, err
-	}
-	img, _, err := image.Decode(file)
+	img, _, err := image.Decode(bytes.NewReader(text))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", codec.ErrUndecodable, err)
 	}

@@ -19,7 +19,7 @@ var ErrNoFrames = errors.New("no frame could be decoded")
 type reader interface {
 	// next returns the next frame, its media time filled in as PTS, or io.EOF. An
 	// error that wraps codec.ErrUndecodable is about one frame.
-	next(p *pool) (*Frame, error)
+	next(ctx context.Context, p *pool) (*Frame, error)
 	// interval is the nominal time from one frame to the next.
 	interval() time.Duration
 	close()
@@ -30,7 +30,6 @@ func (s *Source) runStored(ctx context.Context, sink func(*Frame)) error {
 	pace := pacer{asFast: s.cfg.AsFast}
 	up := false
 	for {
-		before := s.seq
 		err := s.readOnce(ctx, &pace, func(f *Frame) {
 			if !up {
 				up = true
@@ -43,8 +42,6 @@ func (s *Source) runStored(ctx context.Context, sink func(*Frame)) error {
 			return ctx.Err()
 		case err != nil:
 			return err
-		case s.seq == before:
-			return fmt.Errorf("ingest: %s: %w", s.Name(), ErrNoFrames)
 		case !s.cfg.Loop:
 			return nil
 		}
@@ -52,9 +49,9 @@ func (s *Source) runStored(ctx context.Context, sink func(*Frame)) error {
 	}
 }
 
-func (s *Source) openReader() (reader, error) {
+func (s *Source) openReader(ctx context.Context) (reader, error) {
 	if s.url.Kind == cameraurl.Dir {
-		return openDir(s.url.Path, s.cfg.FPS)
+		return openDir(ctx, s.url.Path, s.cfg.FPS)
 	}
 	m, err := codec.OpenFile(s.url.Path)
 	if err != nil {
@@ -64,21 +61,28 @@ func (s *Source) openReader() (reader, error) {
 }
 
 func (s *Source) readOnce(ctx context.Context, pace *pacer, emit func(*Frame)) error {
-	r, err := s.openReader()
+	r, err := s.openReader(ctx)
 	if err != nil {
 		return err
 	}
 	defer r.close()
+	before := s.seq
+	var why error // the newest frame was skipped
 	bad := coalescer{log: s.log, msg: "frame skipped"}
 	defer bad.flush()
 	for ctx.Err() == nil {
-		f, err := r.next(&s.pool)
+		f, err := r.next(ctx, &s.pool)
 		switch {
-		case errors.Is(err, io.EOF):
+		case errors.Is(err, io.EOF) && s.seq > before:
 			return nil
+		case errors.Is(err, io.EOF) && why != nil:
+			return fmt.Errorf("ingest: %s: %w: %w", s.Name(), ErrNoFrames, why)
+		case errors.Is(err, io.EOF):
+			return fmt.Errorf("ingest: %s: %w", s.Name(), ErrNoFrames)
 		case errors.Is(err, codec.ErrUndecodable):
 			s.cfg.Observer.missed(MissUndecodable, 1)
 			bad.add(1, err)
+			why = err
 			continue
 		case err != nil:
 			return fmt.Errorf("ingest: %w", err)
@@ -100,7 +104,7 @@ type fileReader struct{ m *codec.Demuxer }
 func (r *fileReader) interval() time.Duration { return r.m.FrameInterval() }
 func (r *fileReader) close()                  { r.m.Close() }
 
-func (r *fileReader) next(p *pool) (*Frame, error) {
+func (r *fileReader) next(_ context.Context, p *pool) (*Frame, error) {
 	pic, err := r.m.Next()
 	if err != nil {
 		return nil, err

@@ -215,7 +215,7 @@ func hugePNG() []byte {
 func TestHugeImage(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "a.png", hugePNG())
-	_, err := readImage(&pool{}, filepath.Join(dir, "a.png"))
+	_, err := readImage(t.Context(), &pool{}, filepath.Join(dir, "a.png"))
 	mustWrap(t, err, codec.ErrTooLarge)
 	mustWrap(t, err, codec.ErrUndecodable)
 }
@@ -233,7 +233,7 @@ func TestStoredErrors(t *testing.T) {
 		{"no images", "dir:" + empty, ".jpg, .jpeg and .png are accepted", nil},
 		{"only bad images", "dir:" + bad, "no frame could be decoded", ErrNoFrames},
 		{"not a video", "file:" + text, "not a video file", nil},
-		{"directory as file", "file:" + empty, "not a regular file", nil},
+		{"directory as file", "file:" + empty, "is a folder; accepted: a regular file", nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var e events

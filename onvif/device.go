@@ -134,7 +134,7 @@ func (c *client) readClock(ctx context.Context, service *url.URL) error {
 	}
 	asked := time.Now()
 	err := c.call(ctx, service, `<GetSystemDateAndTime xmlns="http://www.onvif.org/ver10/device/wsdl"/>`, false, &answer)
-	if errors.Is(err, ErrFault) || errors.Is(err, ErrUnauthorized) && c.user != "" {
+	if errors.Is(err, ErrFault) || errors.Is(err, ErrUnauthorized) && c.user != "" && !c.denied {
 		return nil
 	}
 	if err != nil {

@@ -84,6 +84,9 @@ func TestInspect(t *testing.T) {
 				if diff := cmp.Diff(tc.want("127.0.0.1"), d.Profiles); diff != "" {
 					t.Errorf("%s: %s", given, diff)
 				}
+				if n := tc.sim.Refused(); n > 0 {
+					t.Errorf("%d questions with the right user were refused: %q", n, tc.sim.Asked())
+				}
 				if d.Service != "http://"+address+"/onvif/device_service" {
 					t.Errorf("service %s", d.Service)
 				}
@@ -102,17 +105,20 @@ func TestInspectRefused(t *testing.T) {
 		sim            *onviftest.Camera
 		user, password string
 		words          string
-		most           int // questions to it that a wrong user goes with
 	}{
-		{"no user", &onviftest.Camera{Version: 2, User: "admin", Password: "right"}, "", "", "wants user and password", 1},
-		{"no user, HTTP Digest", &onviftest.Camera{Version: 2, User: "admin", Password: "right", HTTPDigest: true, ShutClock: true}, "", "", "wants user and password", 0},
-		{"wrong password", &onviftest.Camera{Version: 2, User: "admin", Password: "right"}, "admin", "wr0ng", "refuses user and password", 1},
-		{"wrong password, HTTP Digest", &onviftest.Camera{Version: 2, User: "admin", Password: "right", HTTPDigest: true}, "admin", "wr0ng", "refuses user and password", 2},
-		{"wrong user", &onviftest.Camera{Version: 2, User: "admin", Password: "right"}, "root", "right", "refuses user and password", 1},
-		{"clock ahead, and wrong", &onviftest.Camera{Version: 2, User: "admin", Password: "right", Ahead: 3 * time.Hour}, "admin", "wr0ng", "its clock, which is 3h0m0s ahead", 1},
-		{"clock that it does not tell", &onviftest.Camera{Version: 2, User: "admin", Password: "right", Ahead: time.Minute, ShutClock: true}, "admin", "right", "if they are right its clock is wrong", 1},
-		{"profiles for nobody", &onviftest.Camera{Version: 3, Answers: map[string]string{"GetProfiles": onviftest.NotAuthorized}}, "admin", "wr0ng", "refuses user and password", 2},
-		{"in words alone", &onviftest.Camera{Version: 2, Answers: map[string]string{"GetServices": `<SOAP-ENV:Fault><faultcode>SOAP-ENV:Client</faultcode><faultstring>Authentication failed</faultstring></SOAP-ENV:Fault>`}}, "admin", "wr0ng", "refuses user and password", 1},
+		{"no user", &onviftest.Camera{Version: 2, User: "admin", Password: "right"}, "", "", "wants user and password"},
+		{"no user, HTTP Digest", &onviftest.Camera{Version: 2, User: "admin", Password: "right", HTTPDigest: true, ShutClock: true}, "", "", "wants user and password"},
+		{"wrong password", &onviftest.Camera{Version: 2, User: "admin", Password: "right"}, "admin", "wr0ng", "refuses user and password"},
+		{"wrong password, HTTP Digest", &onviftest.Camera{Version: 2, User: "admin", Password: "right", HTTPDigest: true}, "admin", "wr0ng", "refuses user and password"},
+		{"wrong password, HTTP Digest even for the time", &onviftest.Camera{Version: 2, User: "admin", Password: "right", HTTPDigest: true, ShutClock: true}, "admin", "wr0ng", "refuses user and password"},
+		{"wrong password, the time is for users", &onviftest.Camera{Version: 3, User: "admin", Password: "right", ShutClock: true}, "admin", "wr0ng", "refuses user and password"},
+		{"wrong password, before GetServices", &onviftest.Camera{Version: 1, User: "admin", Password: "right", HTTPDigest: true}, "admin", "wr0ng", "refuses user and password"},
+		{"streams for nobody", &onviftest.Camera{Version: 3, Answers: map[string]string{"GetStreamUri": onviftest.NotAuthorized}}, "admin", "wr0ng", "refuses user and password"},
+		{"wrong user", &onviftest.Camera{Version: 2, User: "admin", Password: "right"}, "root", "right", "refuses user and password"},
+		{"clock ahead, and wrong", &onviftest.Camera{Version: 2, User: "admin", Password: "right", Ahead: 3 * time.Hour}, "admin", "wr0ng", "its clock, which is 3h0m0s ahead"},
+		{"clock that it does not tell", &onviftest.Camera{Version: 2, User: "admin", Password: "right", Ahead: time.Minute, ShutClock: true}, "admin", "right", "if they are right its clock is wrong"},
+		{"profiles for nobody", &onviftest.Camera{Version: 3, Answers: map[string]string{"GetProfiles": onviftest.NotAuthorized}}, "admin", "wr0ng", "refuses user and password"},
+		{"in words alone", &onviftest.Camera{Version: 2, Answers: map[string]string{"GetServices": `<SOAP-ENV:Fault><faultcode>SOAP-ENV:Client</faultcode><faultstring>Authentication failed</faultstring></SOAP-ENV:Fault>`}}, "admin", "wr0ng", "refuses user and password"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -124,8 +130,12 @@ func TestInspectRefused(t *testing.T) {
 			if text := fmt.Sprint(err); strings.Contains(text, "wr0ng") || strings.Contains(text, "\n") {
 				t.Errorf("it says %q", text)
 			}
-			if n := len(tc.sim.Asked()); n > tc.most+1 {
-				t.Errorf("asked %d times after it refused: %q", n, tc.sim.Asked())
+			want := 1
+			if tc.user == "" {
+				want = 0
+			}
+			if n := tc.sim.Refused(); n != want {
+				t.Errorf("it refused a user %d times, want %d: a strict camera locks the account; asked %q", n, want, tc.sim.Asked())
 			}
 		})
 	}

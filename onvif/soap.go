@@ -49,6 +49,15 @@ type client struct {
 	// ahead is how far its clock is before ours, if clock says that it is known.
 	ahead time.Duration
 	clock bool
+	// told says that it is told the user, which it is once it has refused to answer anybody, and how: by
+	// challenge, which is nil if it did not ask for HTTP Digest, and by UsernameToken. count is how often
+	// challenge was used.
+	told      bool
+	challenge *digest.Challenge
+	count     int
+	// accepted says that it has let the user in, denied that it has not: then it is asked no more, since
+	// many cameras lock an account after a few refusals.
+	accepted, denied bool
 }
 
 func newClient(host, user, password string) *client {
@@ -62,23 +71,22 @@ func newClient(host, user, password string) *client {
 		// A camera has no business sending segd to somebody else.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
-	if user != "" {
-		c.http.Transport = &digest.Transport{Username: user, Password: password, Transport: bounded{transport}, FindChallenge: challenge}
-	}
 	return c
 }
 
-// challenge finds what HTTP Digest is asked for by. A camera that asks for something
-// else, or for nothing that can be read, refuses for all that is known.
-func challenge(h http.Header) (*digest.Challenge, error) {
-	found, err := digest.FindChallenge(h)
-	if err != nil {
-		return nil, digest.ErrNoChallenge
+// challenged finds what HTTP Digest is asked for by, nil if it is not, or in no way that can be read.
+func challenged(resp *http.Response) *digest.Challenge {
+	if resp.StatusCode != http.StatusUnauthorized {
+		return nil
 	}
-	return found, nil
+	found, err := digest.FindChallenge(resp.Header)
+	if err != nil || !digest.CanDigest(found) {
+		return nil
+	}
+	return found
 }
 
-// bounded bounds the answers that pass it, those too that digest reads.
+// bounded bounds the answers that pass it.
 type bounded struct{ *http.Transport }
 
 func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -106,33 +114,73 @@ func serviceURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// call asks service something and reads the answer into into. signed says whether the
-// camera is told the user.
+// call asks service something and reads the answer into into: first as anybody, since only a camera that
+// refuses that says how it wants to be told the user. signed says whether a UsernameToken may do that.
 func (c *client) call(ctx context.Context, service *url.URL, question string, signed bool, into any) error {
+	if c.denied {
+		return c.refused()
+	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, service.String(), bytes.NewReader(c.envelope(question, signed)))
+	as := c.told && (signed || c.challenge != nil) // the user
+	found, err := c.ask(ctx, service, question, signed, into)
+	switch {
+	case err == nil:
+		c.accepted = c.accepted || as
+		return nil
+	case c.user == "", errors.Is(err, ErrNoAnswer), ctx.Err() != nil:
+		return err
+	case as && errors.Is(err, ErrUnauthorized) && (!c.accepted || found == nil):
+		c.denied = true
+		return err
+	case as && !errors.Is(err, ErrUnauthorized):
+		return err
+	case found == nil && !signed:
+		return err
+	}
+	// It may refuse in other words than it should, and one that has let the user in may want a new nonce.
+	c.told, c.challenge, c.count = true, found, 0
+	if _, err = c.ask(ctx, service, question, signed, into); errors.Is(err, ErrUnauthorized) {
+		c.denied = true
+	} else if err == nil {
+		c.accepted = true
+	}
+	return err
+}
+
+// ask is call once, and finds by what HTTP Digest is asked for, if the answer is a refusal that says so.
+func (c *client) ask(ctx context.Context, service *url.URL, question string, signed bool, into any) (*digest.Challenge, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, service.String(), bytes.NewReader(c.envelope(question, c.told && signed)))
 	if err != nil {
-		return c.silent(ctx, err)
+		return nil, c.silent(ctx, err)
 	}
 	req.Header.Set("Content-Type", contentType)
 	req.Header.Set("User-Agent", "segd")
+	if c.told && c.challenge != nil {
+		c.count++
+		secret, err := digest.Digest(c.challenge, digest.Options{
+			Method: req.Method, URI: req.URL.RequestURI(), GetBody: req.GetBody, Count: c.count, Username: c.user, Password: c.password,
+		})
+		if err != nil { // challenged has let it pass
+			return nil, c.fail(ErrNotONVIF, "asks for the user in a way that is not known: %s", clean(err.Error()))
+		}
+		req.Header.Set("Authorization", secret.String())
+	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return c.silent(ctx, err)
+		return nil, c.silent(ctx, err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode == http.StatusUnauthorized {
-		return c.refused()
-	}
 	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return c.silent(ctx, err)
+	switch {
+	case resp.StatusCode == http.StatusUnauthorized:
+		return challenged(resp), c.refused()
+	case err != nil:
+		return nil, c.silent(ctx, err)
+	case len(data) > maxAnswer:
+		return nil, c.fail(ErrNotONVIF, "is no ONVIF device: it answers with more than %d KiB", maxAnswer>>10)
 	}
-	if len(data) > maxAnswer {
-		return c.fail(ErrNotONVIF, "is no ONVIF device: it answers with more than %d KiB", maxAnswer>>10)
-	}
-	return c.read(resp, data, into)
+	return nil, c.read(resp, data, into)
 }
 
 // read reads an answer's body, which may be a fault, whatever its status.
@@ -239,12 +287,12 @@ func (f *fault) words() []string {
 	return words
 }
 
-// unauthorized tells the faults ter:NotAuthorized, wsse:FailedAuthentication and the
+// unauthorized tells the faults ter:NotAuthorized, wsse:FailedAuthentication, wsse:InvalidSecurity and the
 // sentences that some cameras have instead.
 func (f *fault) unauthorized() bool {
 	text := strings.ToLower(strings.ReplaceAll(strings.Join(f.words(), "\n"), " ", ""))
 	return strings.Contains(text, "notauthorized") || strings.Contains(text, "failedauthentication") || strings.Contains(text, "unauthorized") ||
-		strings.Contains(text, "authenticationfail")
+		strings.Contains(text, "authenticationfail") || strings.Contains(text, "invalidsecurity")
 }
 
 func (f *fault) String() string {
@@ -267,7 +315,7 @@ func decode(data []byte, into any) error {
 func (c *client) envelope(question string, signed bool) []byte {
 	var b bytes.Buffer
 	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?><s:Envelope xmlns:s="http://www.w3.org/2003/05/soap-envelope">`)
-	if signed && c.user != "" {
+	if signed {
 		var nonce [16]byte
 		_, _ = rand.Read(nonce[:]) // never fails
 		created := time.Now().Add(c.ahead).UTC().Format("2006-01-02T15:04:05.000Z")

@@ -353,6 +353,9 @@ func decode(what string, body []byte, v any) error {
 	if err := json.Unmarshal(body, &members); err != nil || members == nil {
 		return &Refusal{Status: http.StatusBadRequest, Detail: fmt.Sprintf("%s is not a JSON object: %s", what, reason(err))}
 	}
+	if pointer, why := limit.LongJSON(body); why != "" {
+		return badField(Field{Pointer: pointer, Detail: why})
+	}
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.DisallowUnknownFields()
 	err := dec.Decode(v)

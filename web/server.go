@@ -15,6 +15,7 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/internal/keypair"
+	"github.com/segd/segd/internal/limit"
 	"github.com/segd/segd/internal/problem"
 )
 
@@ -23,7 +24,6 @@ const (
 	requestTimeout  = 30 * time.Second
 	idleTimeout     = 2 * time.Minute
 	shutdownTimeout = 3 * time.Second
-	maxHeaderBytes  = 16 << 10
 )
 
 // ErrClosed is why no viewer is accepted any more.
@@ -171,7 +171,7 @@ func (s *Server) Run(ctx context.Context) error {
 		ReadTimeout:       requestTimeout,
 		WriteTimeout:      requestTimeout, // not of live connections: they have their own
 		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeaderBytes,
+		MaxHeaderBytes:    limit.MaxHeader,
 		ErrorLog:          slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
 	}
 	served := make(chan error, 1)

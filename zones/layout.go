@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/segd/segd/internal/limit"
 )
 
 // Limits of a Layout.
@@ -13,8 +15,6 @@ const (
 	MaxLines  = 32
 	MaxPoints = 64 // of a zone
 	MinDwell  = time.Second
-
-	maxName = 64 // bytes
 )
 
 // DefaultShare is that of a Zone whose Share is 0.
@@ -126,16 +126,16 @@ func (c *checker) name(list string, i int, name string, first map[string]int) {
 	field := fmt.Sprintf("%s[%d].name", list, i)
 	const accepted = "accepted: 1 to %d letters, digits, _ and -"
 	if name == "" {
-		c.bad(field, "missing; "+accepted, maxName)
+		c.bad(field, "missing; "+accepted, limit.MaxName)
 		return
 	}
-	if len(name) > maxName {
-		c.bad(field, "%d bytes; "+accepted, len(name), maxName)
+	if len(name) > limit.MaxName {
+		c.bad(field, "%d bytes; "+accepted, len(name), limit.MaxName)
 		return
 	}
 	for _, r := range name {
 		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-' {
-			c.bad(field, "%q contains %q; "+accepted, name, r, maxName)
+			c.bad(field, "%q contains %q; "+accepted, name, r, limit.MaxName)
 			return
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/segd/segd/checkpoint/checkpointv1"
+	"github.com/segd/segd/internal/limit"
 )
 
 // over is what happens to object 1 in frames, where another Watcher goes on after the first n.
@@ -159,7 +160,7 @@ func TestResumeMuch(t *testing.T) {
 		t.Errorf("%d MiB of layout took %d MiB of memory", len(s.Layout)>>20, n>>20)
 	}
 
-	name := strings.Repeat("n", maxName-2)
+	name := strings.Repeat("n", limit.MaxName-2)
 	var l Layout
 	for i := range MaxZones {
 		z := Zone{Name: fmt.Sprintf("%s%02d", name, i), By: ByShare, Share: 1.0 / 3, Dwell: math.MaxInt64}

@@ -134,16 +134,16 @@ func (d *daemon) mostAdded() int {
 
 // complete is a camera as it was given, with all that it has by default, and what is marked in it. An error
 // is config.Faults or has a settingError.
-func (d *daemon) complete(c storedCamera) (_ *addedCamera, marks *annotation.Annotation, err error) {
+func (d *daemon) complete(ctx context.Context, c storedCamera) (_ *addedCamera, marks *annotation.Annotation, err error) {
 	text, err := json.Marshal(c.Camera)
 	if err != nil {
 		return nil, nil, err
 	}
-	cam, err := config.ParseCamera(text, d.added.base, d.current.Load().Detector)
+	cam, err := config.ParseCamera(ctx, text, d.added.base, d.current.Load().Detector)
 	if err != nil {
 		return nil, nil, err
 	}
-	if marks, err = checkCamera("", cam); err != nil {
+	if marks, err = checkCamera(ctx, "", cam); err != nil {
 		return nil, nil, err
 	}
 	return &addedCamera{storedCamera: c, cam: cam}, marks, nil
@@ -204,23 +204,23 @@ func (d *daemon) warnDeclared(name string) {
 
 // idle are the added cameras that should run and do not, with what is marked in them. What is wrong with
 // others is noted.
-func (d *daemon) idle() (list []config.Camera, marks map[string]*annotation.Annotation) {
+func (d *daemon) idle(ctx context.Context) (list []config.Camera, marks map[string]*annotation.Annotation) {
 	running := d.current.Load().Cameras
-	return d.wantedAdded(func(name string) bool {
+	return d.wantedAdded(ctx, func(name string) bool {
 		return slices.ContainsFunc(running, func(r config.Camera) bool { return r.Name == name })
 	})
 }
 
 // wantedAdded are the added cameras that are to run but for those that except tells of, with what is marked in them.
 // What is wrong with others is noted.
-func (d *daemon) wantedAdded(except func(name string) bool) (list []config.Camera, marks map[string]*annotation.Annotation) {
+func (d *daemon) wantedAdded(ctx context.Context, except func(name string) bool) (list []config.Camera, marks map[string]*annotation.Annotation) {
 	marks = map[string]*annotation.Annotation{}
 	for _, name := range d.added.names() {
 		c := d.added.get(name)
 		if c.Camera == nil || c.Paused || d.added.declared(name) || except(name) {
 			continue
 		}
-		whole, a, err := d.complete(c.storedCamera)
+		whole, a, err := d.complete(ctx, c.storedCamera)
 		if err != nil {
 			d.leaveOut(name, err)
 			continue
@@ -242,7 +242,7 @@ func (d *daemon) leaveOut(name string, err error) {
 // join has those added cameras run that should and do not: all at once or, where that cannot be, each by
 // itself. The caller has the daemon's turn.
 func (d *daemon) join(ctx context.Context) {
-	list, marks := d.idle()
+	list, marks := d.idle(ctx)
 	if len(list) == 0 {
 		return
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/internal/configured"
+	"github.com/segd/segd/internal/limit"
 	"github.com/segd/segd/internal/redact"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/web"
@@ -173,7 +174,7 @@ func (m cameraManager) change(ctx context.Context, name string, want *storedCame
 	if want != nil {
 		var a *annotation.Annotation
 		var err error
-		if whole, a, err = d.complete(*want); err != nil {
+		if whole, a, err = d.complete(ctx, *want); err != nil {
 			return cameraRefusal(err)
 		}
 		if a != nil {
@@ -355,6 +356,9 @@ func readObject(body []byte) (map[string]any, error) {
 	}
 	if err != nil {
 		return nil, &web.Refusal{Status: http.StatusBadRequest, Detail: "the body is not a JSON object: " + err.Error()}
+	}
+	if pointer, why := limit.LongText("", object); why != "" {
+		return nil, refuseField(pointer, "%s", why)
 	}
 	return object, nil
 }

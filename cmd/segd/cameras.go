@@ -33,11 +33,11 @@ func (e *settingError) Unwrap() error { return e.err }
 
 // checkFiles finds what the configuration cannot know to be wrong with its cameras: their URLs and
 // their annotations, which it returns, by camera.
-func checkFiles(cfg *config.Config) (map[string]*annotation.Annotation, error) {
+func checkFiles(ctx context.Context, cfg *config.Config) (map[string]*annotation.Annotation, error) {
 	annotations := map[string]*annotation.Annotation{}
 	var faults []error
 	for i, cam := range cfg.Cameras {
-		a, err := checkCamera(fmt.Sprintf("cameras[%d].", i), cam)
+		a, err := checkCamera(ctx, fmt.Sprintf("cameras[%d].", i), cam)
 		faults = append(faults, err)
 		if a != nil {
 			annotations[cam.Name] = a
@@ -47,10 +47,10 @@ func checkFiles(cfg *config.Config) (map[string]*annotation.Annotation, error) {
 }
 
 // checkCamera is checkFiles of one camera, whose settings are below at.
-func checkCamera(at string, cam config.Camera) (a *annotation.Annotation, err error) {
+func checkCamera(ctx context.Context, at string, cam config.Camera) (a *annotation.Annotation, err error) {
 	var faults []error
 	if cam.Annotation != "" {
-		if a, err = configured.ReadAnnotation(cam.Annotation); err != nil {
+		if a, err = configured.ReadAnnotation(ctx, cam.Annotation); err != nil {
 			faults = append(faults, &settingError{at + "annotation", fmt.Errorf("camera %s: %w", cam.Name, err)})
 		}
 	}
@@ -77,7 +77,7 @@ func (d *daemon) build(ctx context.Context) (err error) {
 	} else if !errors.Is(err, errNoKeyPath) {
 		d.log.Error("the cameras that are kept are not known yet", "error", err)
 	}
-	also, marks := d.idle()
+	also, marks := d.idle(ctx)
 	if d.set, err = pipeline.NewSet(); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/internal/cores"
+	"github.com/segd/segd/internal/limit"
 	"github.com/segd/segd/metrics"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/web"
@@ -65,11 +67,35 @@ type checkpoints interface {
 func newLogger(w io.Writer, cfg config.Log) (*slog.Logger, *slog.LevelVar) {
 	level := new(slog.LevelVar)
 	setLevel(level, cfg)
-	opt := &slog.HandlerOptions{Level: level}
+	opt := &slog.HandlerOptions{Level: level, ReplaceAttr: cutAttr}
 	if cfg.Format == "json" {
 		return slog.New(slog.NewJSONHandler(w, opt)), level
 	}
 	return slog.New(slog.NewTextHandler(w, opt)), level
+}
+
+// cutAttr cuts what others have made long: none of them is to fill the disk.
+func cutAttr(_ []string, a slog.Attr) slog.Attr {
+	var text string
+	switch v := a.Value.Any().(type) {
+	case string:
+		text = v
+	case error:
+		text = v.Error()
+	default:
+		if a.Value.Kind() != slog.KindAny {
+			return a // of a few bytes
+		}
+		text = fmt.Sprint(v)
+	}
+	most := limit.MaxLogged
+	if a.Key == "stack" {
+		most = limit.MaxStack
+	}
+	if len(text) > most {
+		a.Value = slog.StringValue(limit.Cut(text, most))
+	}
+	return a
 }
 
 func setLevel(level *slog.LevelVar, cfg config.Log) {
@@ -87,7 +113,7 @@ func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger, with 
 	if with != nil {
 		with(d)
 	}
-	if d.annotations, err = checkFiles(cfg); err != nil {
+	if d.annotations, err = checkFiles(ctx, cfg); err != nil {
 		return nil, err
 	}
 	d.limit = systemdLimit(log)

@@ -51,7 +51,7 @@ func TestSyncSetting(t *testing.T) {
 		"nats: {store_dir: js, sync: interval}\n" + camera: false,
 		"nats: {store_dir: js, sync: always}\n" + camera:   true,
 	} {
-		cfg, err := config.Load(clitest.File(t, "segd.yaml", text), nil)
+		cfg, err := config.Load(t.Context(), clitest.File(t, "segd.yaml", text), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

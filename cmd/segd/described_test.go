@@ -127,7 +127,7 @@ func TestCamerasAsDescribed(t *testing.T) {
 		if err == nil {
 			var text []byte
 			if text, err = json.Marshal(camera.Camera); err == nil {
-				_, err = config.ParseCamera(text, "", config.Detector{})
+				_, err = config.ParseCamera(t.Context(), text, "", config.Detector{})
 			}
 		}
 		if (err == nil) != tt.ok {

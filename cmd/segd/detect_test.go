@@ -79,7 +79,7 @@ func TestDetect(t *testing.T) {
 		t.Errorf("the API lists %s", list)
 	}
 	if out, err := ask(strings.Replace(save, "3s", "60s", 1)); err == nil { // unless it is out of sight by now
-		a, err := configured.ReadAnnotation(file)
+		a, err := configured.ReadAnnotation(t.Context(), file)
 		if err != nil || len(a.Objects) != 1 || a.Objects[0].ID > 255 || a.Objects[0].Label != "person" {
 			t.Errorf("%s%v: %+v; want the one that is kept under a number that a mask holds", out, err, a)
 		}

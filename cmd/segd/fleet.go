@@ -210,7 +210,7 @@ func (d *daemon) followKept(ctx context.Context) {
 		before := d.current.Load()
 		next := *before
 		next.Cameras = slices.Clone(d.added.fileCameras())
-		also, marks := d.wantedAdded(func(string) bool { return false })
+		also, marks := d.wantedAdded(ctx, func(string) bool { return false })
 		next.Cameras = d.ordered(slices.Concat(next.Cameras, also))
 		c, err := d.prepare(&next, marks)
 		if err == nil {

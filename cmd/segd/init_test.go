@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,7 +41,20 @@ func TestInit(t *testing.T) {
 	if info.Mode().Perm() != 0o600 {
 		t.Errorf("others may read the passwords: %v", info.Mode())
 	}
-	cfg, err := config.Load(path, nil)
+	// In a folder that hands its group down, which is how a service's user is let in, that group may read it.
+	shared := filepath.Join(t.TempDir(), "segd.yaml")
+	if err := os.Chmod(filepath.Dir(shared), 0o750|fs.ModeSetgid); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{nil, {"--force"}} {
+		if _, log, err := segdInit(t, append(args, "--url", "whip:", "-c", shared)...); err != nil {
+			t.Fatalf("%v\n%s", err, log)
+		}
+		if info, err := os.Stat(shared); err != nil || info.Mode().Perm() != 0o640 {
+			t.Errorf("in a folder of a group: %v, %v", info.Mode(), err)
+		}
+	}
+	cfg, err := config.Load(t.Context(), path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +89,7 @@ func TestInit(t *testing.T) {
 	if _, _, err := segdInit(t, "--url", "whip:", "--name", "phone", "-c", path, "--force"); err != nil {
 		t.Error(err)
 	}
-	if cfg, err = config.Load(path, nil); err != nil || len(cfg.Cameras) != 1 || cfg.Cameras[0].Name != "phone" {
+	if cfg, err = config.Load(t.Context(), path, nil); err != nil || len(cfg.Cameras) != 1 || cfg.Cameras[0].Name != "phone" {
 		t.Errorf("%+v %v", cfg, err)
 	}
 	if left, _ := filepath.Glob(filepath.Dir(path) + "/*"); len(left) != 1 {

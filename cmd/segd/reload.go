@@ -14,6 +14,7 @@ import (
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/files"
 	"github.com/segd/segd/internal/problem"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/web"
@@ -22,21 +23,11 @@ import (
 // source is where the configuration is read, at the start and again.
 type source struct {
 	file, base string
-	again      string // read in place of file once it is there; may be empty
-	watch      bool   // it is read again when it changes
+	watch      bool // it is read again when it changes
 }
 
-func (s source) path() string {
-	if s.again != "" {
-		if _, err := os.Stat(s.again); err == nil {
-			return s.again
-		}
-	}
-	return s.file
-}
-
-func (s source) load() (*config.Config, error) {
-	cfg, err := config.LoadIn(s.base, s.path(), os.Environ())
+func (s source) load(ctx context.Context) (*config.Config, error) {
+	cfg, err := config.LoadIn(ctx, s.base, s.file, os.Environ())
 	if err != nil {
 		return nil, cli.Usage(err)
 	}
@@ -44,8 +35,8 @@ func (s source) load() (*config.Config, error) {
 }
 
 // sum is that of the file as it is now; nil: it cannot be read.
-func (s source) sum() *[sha256.Size]byte {
-	text, err := os.ReadFile(s.path())
+func (s source) sum(ctx context.Context) *[sha256.Size]byte {
+	text, err := files.Read(ctx, s.file, files.Config)
 	if err != nil {
 		return nil
 	}
@@ -80,7 +71,7 @@ func (r *reloader) reload(ctx context.Context, why string) (web.Reloaded, error)
 	tellSystemd(d.log, sd.SdNotifyReloading+"\n"+sd.SdNotifyMonotonicUsec())
 	defer tellSystemd(d.log, sd.SdNotifyReady)
 
-	r.known.Store(r.source.sum())
+	r.known.Store(r.source.sum(ctx))
 	out, err := d.reconfigure(ctx, r.source.load)
 	if err != nil {
 		d.log.Error("the configuration is not taken over", "why", why, "error", err)
@@ -94,12 +85,12 @@ func (r *reloader) reload(ctx context.Context, why string) (web.Reloaded, error)
 }
 
 // reconfigure has d do what load returns. The caller has its turn.
-func (d *daemon) reconfigure(ctx context.Context, load func() (*config.Config, error)) (web.Reloaded, error) {
-	wanted, err := load()
+func (d *daemon) reconfigure(ctx context.Context, load func(context.Context) (*config.Config, error)) (web.Reloaded, error) {
+	wanted, err := load(ctx)
 	if err != nil {
 		return web.Reloaded{}, err
 	}
-	annotations, err := checkFiles(wanted)
+	annotations, err := checkFiles(ctx, wanted)
 	if err != nil {
 		return web.Reloaded{}, err
 	}

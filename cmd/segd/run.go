@@ -40,17 +40,15 @@ func runCommand(std cli.Streams) *cobra.Command {
 	cli.ConfigFlag(cmd, &from.file)
 	cmd.Flags().StringVar(&from.base, "base", "", "folder that relative paths in the file start at (default the file's)")
 	cmd.Flags().BoolVar(&from.watch, "watch", true, "read the configuration again when its file changes")
-	cmd.Flags().StringVar(&from.again, "reload-from", "", "file that a reload reads in place of the configuration, once it is there")
 	_ = cmd.MarkFlagDirname("base") // the flags are there
-	_ = cmd.MarkFlagFilename("reload-from", "yaml", "yml")
 	return cmd
 }
 
 func runDaemon(ctx context.Context, std cli.Streams, from source) (err error) {
 	signals, stop := hangups()
 	defer stop()
-	sum := source{file: from.file}.sum() // a change from now on is one
-	cfg, err := config.LoadIn(from.base, from.file, os.Environ())
+	sum := source{file: from.file}.sum(ctx) // a change from now on is one
+	cfg, err := config.LoadIn(ctx, from.base, from.file, os.Environ())
 	if err != nil {
 		return cli.Usage(err)
 	}

@@ -43,7 +43,7 @@ func (m cameraManager) Try(ctx context.Context, body []byte) (*web.Tried, error)
 	if err := want.merge(given); err != nil {
 		return nil, err
 	}
-	whole, _, err := m.d.complete(want)
+	whole, _, err := m.d.complete(ctx, want)
 	if err != nil {
 		return nil, cameraRefusal(err)
 	}

@@ -52,7 +52,7 @@ func (r *reloader) run(ctx context.Context) {
 		case <-settle:
 			settle = nil
 			follow()
-			now, known := r.source.sum(), r.known.Load()
+			now, known := r.source.sum(ctx), r.known.Load()
 			switch {
 			case now == nil, known != nil && *now == *known: // gone for now, or nothing new
 			case last == nil || *now != *last:
@@ -67,12 +67,8 @@ func (r *reloader) run(ctx context.Context) {
 
 // follow watches the folder of the file, and that of what it is a link to by now.
 func (r *reloader) follow(watcher *fsnotify.Watcher) {
-	path := r.source.path()
-	folders := []string{filepath.Dir(r.source.file), filepath.Dir(path)}
-	if r.source.again != "" {
-		folders = append(folders, filepath.Dir(r.source.again))
-	}
-	if target, err := filepath.EvalSymlinks(path); err == nil {
+	folders := []string{filepath.Dir(r.source.file)}
+	if target, err := filepath.EvalSymlinks(r.source.file); err == nil {
 		folders = append(folders, filepath.Dir(target))
 	}
 	for _, f := range watcher.WatchList() {

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/features/coco"
+	"github.com/segd/segd/internal/files"
 )
 
 // EmbeddedDetectorName is what DetectorInfo calls the detector that ships in the binary.
@@ -103,7 +103,7 @@ func readNames(path string) ([]string, error) {
 	if path == "" {
 		return coco.Names(), nil
 	}
-	data, err := os.ReadFile(path)
+	data, err := files.Read(context.Background(), path, files.Names)
 	if err != nil {
 		return nil, fmt.Errorf("features/dnn: class names: %w", err)
 	}

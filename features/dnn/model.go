@@ -8,12 +8,12 @@ import (
 	"image"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/internal/files"
 )
 
 // EmbeddedName is what Info calls the model that ships in the binary.
@@ -97,7 +97,7 @@ func readSource(path string, opt Options) (*source, error) {
 		if prototxt == "" {
 			prototxt = strings.TrimSuffix(path, filepath.Ext(path)) + ".prototxt"
 		}
-		if src.prototxt, err = os.ReadFile(prototxt); err != nil {
+		if src.prototxt, err = files.Read(context.Background(), prototxt, files.Description); err != nil {
 			return nil, fmt.Errorf("features/dnn: model %s: its description: %w", path, err)
 		}
 		if len(src.data) == 0 || len(src.prototxt) == 0 {
@@ -110,7 +110,7 @@ func readSource(path string, opt Options) (*source, error) {
 
 // readFile reads a file, or a model in the binary by its name.
 func readFile(path, embeddedName string, embedded []byte) ([]byte, error) {
-	data, err := os.ReadFile(path)
+	data, err := files.Read(context.Background(), path, files.Model)
 	if err == nil {
 		return data, nil
 	}

@@ -12,6 +12,8 @@ import (
 	"sync"
 
 	ort "github.com/yalue/onnxruntime_go"
+
+	"github.com/segd/segd/internal/files"
 )
 
 // libraryName is ONNX Runtime's shared library.
@@ -109,6 +111,9 @@ func (r *runner) openONNXRuntime(device string) (e *onnxRuntime, err error) {
 		if _, err := os.Stat(filepath.Join(filepath.Dir(e.library), provider)); err != nil {
 			return nil, fmt.Errorf("%w: no %s beside %s", errNoProvider, provider, e.library)
 		}
+	}
+	if err := files.Check(e.library, files.Library); err != nil {
+		return nil, fmt.Errorf("ONNX Runtime: %w", err)
 	}
 	if err := loadLibrary(e.library); err != nil {
 		return nil, fmt.Errorf("ONNX Runtime: %w", err)

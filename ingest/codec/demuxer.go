@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"strings"
+	"syscall"
 	"time"
 
 	"github.com/asticode/go-astiav"
+
+	"github.com/segd/segd/internal/files"
 )
 
 // Demuxer reads the first video track of a file as decoded pictures.
@@ -29,38 +32,55 @@ type Demuxer struct {
 	count         int
 }
 
-// OpenFile opens the file at path, in any container and codec this FFmpeg
-// knows. Only that one file is read: a playlist that points elsewhere fails.
+// containers are the demuxers that files are read by. FFmpeg has others that draw text, follow playlists and
+// count up names of files: what is no video is not to be shown, nor any other file than the one that was named.
+var containers = []string{
+	"asf", "av1", "avi", "dv", "flv", "h264", "hevc", "ivf", "m4v", "matroska", "mjpeg", "mov", "mp4", "mpeg", "mpegts",
+	"mpegvideo", "mxf", "nut", "obu", "ogg", "vc1", "webm", "yuv4mpegpipe",
+}
+
+// notListed is how FFmpeg refuses a format that is not among those that are accepted.
+var notListed = astiav.Error(-int(syscall.EINVAL))
+
+// errFormat is about a file that is in none of them.
+func errFormat(why error) error {
+	return fmt.Errorf("not a video file that is read: %w; accepted: those of FFmpeg's formats %s", why, strings.Join(containers, ", "))
+}
+
+// OpenFile opens the file at path, in one of containers and any codec this FFmpeg
+// knows. Only that one file is read.
 func OpenFile(path string) (*Demuxer, error) {
 	// FFmpeg would take a URL, a device or a pipe for a file.
-	info, err := os.Stat(path)
+	file, err := files.Open(path, files.Video)
 	if err != nil {
 		return nil, fmt.Errorf("codec: %w", err)
 	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("codec: %s is not a regular file", path)
-	}
+	defer file.Close() // FFmpeg opens it once more
 	m := &Demuxer{path: path, last: -1}
-	if err := m.open(); err != nil {
+	// By the number it is the file that was looked at, whatever has that name by now.
+	if err := m.open(fmt.Sprintf("file:/proc/self/fd/%d", file.Fd())); err != nil {
 		m.Close()
 		return nil, fmt.Errorf("codec: %s: %w", path, err)
 	}
 	return m, nil
 }
 
-func (m *Demuxer) open() error {
+func (m *Demuxer) open(url string) error {
 	options := astiav.NewDictionary()
 	defer options.Free()
-	if err := setOptions(options, "protocol_whitelist", "file"); err != nil {
+	if err := setOptions(options, "protocol_whitelist", "file", "format_whitelist", strings.Join(containers, ",")); err != nil {
 		return err
 	}
 	m.format = astiav.AllocFormatContext()
-	if err := m.format.OpenInput("file:"+m.path, nil, options); err != nil {
+	if err := m.format.OpenInput(url, nil, options); err != nil {
 		m.format = nil // freed by FFmpeg when it fails
-		return fmt.Errorf("not a video file FFmpeg can read: %w", err)
+		if errors.Is(err, notListed) {
+			err = errors.New("its format is another")
+		}
+		return errFormat(err)
 	}
 	if err := m.format.FindStreamInfo(nil); err != nil {
-		return fmt.Errorf("not a video file FFmpeg can read: %w", err)
+		return errFormat(err)
 	}
 	track, err := m.pickTrack()
 	if err != nil {
@@ -78,7 +98,7 @@ func (m *Demuxer) pickTrack() (*astiav.Stream, error) {
 		}
 		found = append(found, kind.String())
 	}
-	return nil, fmt.Errorf("%w, found %v", ErrNoVideo, found)
+	return nil, errFormat(fmt.Errorf("%w, found %v", ErrNoVideo, found))
 }
 
 func (m *Demuxer) openTrack(s *astiav.Stream) error {
@@ -89,7 +109,7 @@ func (m *Demuxer) openTrack(s *astiav.Stream) error {
 	}
 	m.width, m.height = par.Width(), par.Height()
 	if m.width <= 0 || m.height <= 0 {
-		return errors.New("not a video file FFmpeg can read: nothing in it tells the picture's size")
+		return errFormat(errors.New("nothing in it tells the picture's size"))
 	}
 	if err := CheckSize(m.width, m.height); err != nil {
 		return err

@@ -2,7 +2,7 @@
 // FFmpeg's libraries.
 //
 // In: H.264 or H.265 access units in Annex-B form (and single pictures of a few
-// other codecs), or a file in any container FFmpeg opens. Out: a [Picture],
+// other codecs), or a video file. Out: a [Picture],
 // which writes itself as tight BGR24 rows into memory the caller owns. The
 // [Encoder] goes the other way, for the sample camera and for tests, and a [Muxer]
 // writes what it makes to a file.

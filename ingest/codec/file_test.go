@@ -87,12 +87,12 @@ func TestFileErrors(t *testing.T) {
 		name, path, want string
 	}{
 		{"missing", filepath.Join(dir, "none.mp4"), "no such file"},
-		{"directory", dir, "not a regular file"},
+		{"directory", dir, "is a folder; accepted: a regular file"},
 		{"URL", "http://127.0.0.1:1/x", "no such file"},
-		{"text", writeFile(t, "a.txt", []byte("hello, this is no video at all\n")), "not a video file"},
-		{"empty", writeFile(t, "a.mp4", nil), "not a video file"},
-		{"sound only", writeFile(t, "a.wav", wav()), "no video track"},
-		{"playlist", writeFile(t, "a.m3u8", []byte("#EXTM3U\n#EXTINF:1,\nhttp://127.0.0.1:1/a.ts\n#EXT-X-ENDLIST\n")), "not a video file"},
+		{"text", writeFile(t, "a.txt", []byte("hello, this is no video at all\n")), "not a video file that is read"},
+		{"empty", writeFile(t, "a.mp4", nil), "not a video file that is read"},
+		{"sound only", writeFile(t, "a.wav", wav()), "not a video file that is read"},
+		{"playlist", writeFile(t, "a.m3u8", []byte("#EXTM3U\n#EXTINF:1,\nhttp://127.0.0.1:1/a.ts\n#EXT-X-ENDLIST\n")), "not a video file that is read"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			m, err := OpenFile(tc.path)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -15,8 +16,8 @@ func ConfigFlag(cmd *cobra.Command, file *string) {
 }
 
 // LoadConfig reads the configuration; what is wrong with it is a usage error.
-func LoadConfig(file string) (*config.Config, error) {
-	cfg, err := config.Load(file, os.Environ())
+func LoadConfig(ctx context.Context, file string) (*config.Config, error) {
+	cfg, err := config.Load(ctx, file, os.Environ())
 	if err != nil {
 		return nil, Usage(err)
 	}

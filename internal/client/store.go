@@ -52,7 +52,7 @@ func (f *storeFlags) open(ctx context.Context, std cli.Streams) (_ *store, err e
 	log := slog.New(slog.NewTextHandler(std.Err, &slog.HandlerOptions{Level: slog.LevelError}))
 	cfg := bus.Config{Site: f.to.site, URL: f.to.server.url, Access: f.to.server.access, Logger: log}
 	if f.config != "" {
-		c, err := cli.LoadConfig(f.config)
+		c, err := cli.LoadConfig(ctx, f.config)
 		if err != nil {
 			return nil, err
 		}

@@ -3,10 +3,11 @@
 package configured
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -20,6 +21,7 @@ import (
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/files"
 	"github.com/segd/segd/pipeline"
 )
 
@@ -82,13 +84,12 @@ func NATSAccess(cfg config.NATS) bus.Access {
 }
 
 // ReadAnnotation reads an annotation that the configuration names.
-func ReadAnnotation(path string) (*annotation.Annotation, error) {
-	f, err := os.Open(path)
+func ReadAnnotation(ctx context.Context, path string) (*annotation.Annotation, error) {
+	text, err := files.Read(ctx, path, files.Annotation)
 	if err != nil {
 		return nil, cli.Usage(fmt.Errorf("annotation: %w", err))
 	}
-	defer f.Close()
-	a, err := annotation.Parse(f)
+	a, err := annotation.Parse(bytes.NewReader(text))
 	if err == nil && a.Picture != nil {
 		_, err = a.BGR() // all of it is there
 	}

@@ -3,12 +3,15 @@
 package keypair
 
 import (
+	"context"
 	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"os"
 	"sync"
 	"time"
+
+	"github.com/segd/segd/internal/files"
 )
 
 // recheck is how long a certificate is used before its files are looked at.
@@ -52,12 +55,23 @@ func (c *Pair) times() (written [2]time.Time, err error) {
 }
 
 func (c *Pair) read(written [2]time.Time) error {
-	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
+	pair, err := Read(c.certFile, c.keyFile)
 	if err != nil {
 		return fmt.Errorf("%s and %s: %w", c.certFile, c.keyFile, err)
 	}
 	c.pair, c.written = &pair, written
 	return nil
+}
+
+// Read reads a pair once.
+func Read(certFile, keyFile string) (pair tls.Certificate, err error) {
+	var text [2][]byte
+	for i, name := range []string{certFile, keyFile} {
+		if text[i], err = files.Read(context.Background(), name, files.PEM); err != nil {
+			return pair, err
+		}
+	}
+	return tls.X509KeyPair(text[0], text[1])
 }
 
 // Get is for tls.Config.GetCertificate. Files that cannot be read, perhaps because

@@ -3,16 +3,18 @@
 package sealed
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"golang.org/x/crypto/nacl/secretbox"
+
+	"github.com/segd/segd/internal/files"
 )
 
 const (
@@ -30,12 +32,7 @@ type Key struct{ key [keySize]byte }
 
 // ReadKey reads the key in the file at path. The error wraps fs.ErrNotExist if there is none.
 func ReadKey(path string) (*Key, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("key file: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, 4*keySize))
+	text, err := files.Read(context.Background(), path, files.Key)
 	if err != nil {
 		return nil, fmt.Errorf("key file: %w", err)
 	}

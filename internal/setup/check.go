@@ -36,7 +36,7 @@ func checkCommand(std cli.Streams) *cobra.Command {
 			"  segd check -c /etc/segd/segd.yaml && systemctl reload segd",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := cli.LoadConfig(file)
+			cfg, err := cli.LoadConfig(cmd.Context(), file)
 			if err != nil {
 				return err
 			}
@@ -174,7 +174,7 @@ func checkNATS(ctx context.Context, cfg *config.Config) (string, error) {
 func checkCamera(ctx context.Context, cam config.Camera) (string, error) {
 	detail := ""
 	if cam.Annotation != "" {
-		a, err := configured.ReadAnnotation(cam.Annotation)
+		a, err := configured.ReadAnnotation(ctx, cam.Annotation)
 		if err != nil {
 			return "", err
 		}

@@ -39,7 +39,7 @@ func doctorCommand(std cli.Streams, version string) *cobra.Command {
 			"  segd doctor --json",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := doctorConfig(file)
+			cfg, err := doctorConfig(cmd.Context(), file)
 			if err != nil {
 				return err
 			}
@@ -53,9 +53,9 @@ func doctorCommand(std cli.Streams, version string) *cobra.Command {
 
 // doctorConfig reads file, or stands in for it: a camera that anybody may publish
 // to makes segd listen on all that it ever does.
-func doctorConfig(file string) (*config.Config, error) {
+func doctorConfig(ctx context.Context, file string) (*config.Config, error) {
 	if file != "" {
-		return cli.LoadConfig(file)
+		return cli.LoadConfig(ctx, file)
 	}
 	cfg, err := config.Parse("doctor", []byte("cameras: [{name: any, url: 'whip:'}]"), os.Environ())
 	if err != nil {

@@ -61,7 +61,8 @@ func initCommand(std cli.Streams) *cobra.Command {
 			"camera that was found the stream is taken that suits segd best. Of an RTSP camera the\n" +
 			"address will do: the paths that makers use are tried. User name and password are asked\n" +
 			"for when the camera wants them.\n\n" +
-			"With --url nothing is asked. The file holds passwords, so only its owner may read it;\n" +
+			"With --url nothing is asked. The file holds passwords, so only its owner may read it, and\n" +
+			"its group in a folder that hands its own down (setgid), as the package's /etc/segd does;\n" +
 			"one that exists is left alone unless --force says otherwise.",
 		Example: "  segd init\n" +
 			"  segd init --url rtsp://user:password@192.0.2.10/stream1 --name gate\n" +
@@ -430,18 +431,23 @@ func quote(text string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// writeConfig writes text to a file that only its owner may read. By force it takes
+// writeConfig writes text to a file that only its owner may read, and its group where the folder hands its own
+// down (setgid): that is how a service's user is let in. By force it takes
 // the place of another, which is there until the new one is whole.
 func writeConfig(path, text string, force bool) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return cli.Usage(fmt.Errorf("init: %w", err))
+	}
+	var mode fs.FileMode = 0o600
+	if folder, err := os.Stat(filepath.Dir(path)); err == nil && folder.Mode()&fs.ModeSetgid != 0 {
+		mode = 0o640
 	}
 	target := path
 	if force {
 		target += ".new"
 		_ = os.Remove(target) // of an init that was killed
 	}
-	f, err := os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		return cli.Usage(fmt.Errorf("init: %s exists by now and is left as it is; --force replaces it", path))
@@ -449,7 +455,7 @@ func writeConfig(path, text string, force bool) error {
 		return cli.Usage(fmt.Errorf("init: %w", err))
 	}
 	_, err = f.WriteString(text)
-	err = errors.Join(err, f.Close())
+	err = errors.Join(err, f.Chmod(mode), f.Close()) // whatever the umask
 	if err == nil && force {
 		err = os.Rename(target, path)
 	}

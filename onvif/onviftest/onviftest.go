@@ -36,9 +36,10 @@ type Camera struct {
 	// Version of ONVIF: before 2 there is no GetServices, before 3 no Media2.
 	Version int
 
-	mu     sync.Mutex
-	asked  []string
-	nonces map[string]bool
+	mu      sync.Mutex
+	asked   []string
+	refused int
+	nonces  map[string]bool
 }
 
 // question is a request as the device reads it.
@@ -119,6 +120,13 @@ func (c *Camera) Asked() []string {
 	return c.asked
 }
 
+// Refused is how many questions it refused that came with a user: a strict camera locks the account after some.
+func (c *Camera) Refused() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.refused
+}
+
 // ServeHTTP answers a question.
 func (c *Camera) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
@@ -135,14 +143,21 @@ func (c *Camera) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := q.Body.Any.XMLName
 	c.asked = append(c.asked, name.Local)
 	w.Header().Set("Content-Type", "application/soap+xml; charset=utf-8")
+	refuse := func() {
+		if r.Header.Get("Authorization") != "" || q.Header.Security.Token != nil {
+			c.refused++
+		}
+	}
 	free := name.Local == "GetSystemDateAndTime" && !c.ShutClock // the one that the specification lets anybody ask
 	switch {
 	case free || c.User == "":
 	case c.HTTPDigest && !c.digested(r):
+		refuse()
 		w.Header().Set("WWW-Authenticate", `Digest realm="cam", nonce="abc123", qop="auth", algorithm=MD5`)
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	case !c.HTTPDigest && !c.signed(q.Header.Security.Token):
+		refuse()
 		w.WriteHeader(http.StatusBadRequest)
 		fmt.Fprint(w, Head, NotAuthorized, Tail)
 		return
@@ -150,6 +165,9 @@ func (c *Camera) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer, ok := c.Answers[name.Local]
 	if !ok {
 		answer = c.answer(r, name, q.Body.Any.Token)
+	}
+	if strings.Contains(answer, "NotAuthorized") || strings.Contains(answer, "Authentication failed") {
+		refuse()
 	}
 	fmt.Fprint(w, Head, answer, Tail)
 }

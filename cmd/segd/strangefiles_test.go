@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/segd/segd/internal/cli/clitest"
+)
+
+// What a path leads to need not be a file: a pipe or a terminal never ends. Whoever names one is told so
+// within the request, no other request waits, and SIGTERM ends segd.
+func TestStrangeFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	fifo := func(name string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Mkfifo(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	pipe := fifo("pipe")
+	mixed := filepath.Dir(fifo("mixed/a.jpg"))
+	folder := pictures(t, 5)
+	r := newReloading(t, "", fmt.Sprintf("{name: attic, url: 'dir:%s', loop: true, fps: 5}", folder),
+		fmt.Sprintf("{name: mixed, url: 'dir:%s', loop: true, fps: 5}", mixed))
+
+	var out, errs clitest.Output
+	segd := exec.CommandContext(t.Context(), os.Args[0], "run", "-c", r.file)
+	segd.Stdout, segd.Stderr = &out, &errs
+	if err := segd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- segd.Wait() }()
+	t.Cleanup(func() { _ = segd.Process.Kill(); <-ended })
+	listen(t, r.nats)
+
+	ask := func(path, body string, want int, says ...string) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // requests have 15 s at most
+		defer cancel()
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+r.http+"/api/v1/"+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Errorf("%s %s: %v", path, body, err)
+			return
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		if resp.StatusCode != want {
+			t.Errorf("%s %s: status %d, want %d: %s", path, body, resp.StatusCode, want, text)
+		}
+		for _, word := range says {
+			if !strings.Contains(string(text), word) {
+				t.Errorf("%s %s: the answer lacks %q: %s", path, body, word, text)
+			}
+		}
+	}
+	const only = "accepted: a regular file"
+	for _, path := range []string{pipe, "/dev/ptmx", "/dev/zero", dir} {
+		ask("cameras", fmt.Sprintf(`{"name": "new", "url": "dir:%s", "annotation": %q}`, folder, path), http.StatusUnprocessableEntity, "/annotation", only)
+	}
+	ask("cameras/test", fmt.Sprintf(`{"url": "dir:%s"}`, mixed), http.StatusUnprocessableEntity, "/url", "a named pipe", only)
+	ask("cameras/test", fmt.Sprintf(`{"url": "file:%s"}`, pipe), http.StatusUnprocessableEntity, "/url", "a named pipe", only)
+	ask("cameras/test", fmt.Sprintf(`{"url": "dir:%s"}`, pipe), http.StatusUnprocessableEntity, "/url", "folder")
+
+	r.write(fmt.Sprintf("{name: attic, url: 'dir:%s', loop: true, fps: 5, annotation: /dev/ptmx}", folder))
+	ask("config/reload", "", http.StatusUnprocessableEntity, "/cameras/0/annotation", only)
+	r.head += fmt.Sprintf("detector: {names: %q}\n", pipe)
+	r.write(fmt.Sprintf("{name: attic, url: 'dir:%s', loop: true, fps: 5}", folder))
+	ask("config/reload", "", http.StatusUnprocessableEntity, "detector.names", only)
+	if err := os.Rename(fifo("segd.yaml"), r.file); err != nil {
+		t.Fatal(err)
+	}
+	ask("config/reload", "", http.StatusUnprocessableEntity, "a named pipe", only)
+	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM} {
+		if err := segd.Process.Signal(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	select {
+	case err := <-ended:
+		ended <- err
+		if err != nil {
+			t.Errorf("segd ended with %v; it wrote\n%s%s", err, out.String(), errs.String())
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("SIGTERM does not end it")
+	}
+
+	// At the start too.
+	for _, args := range [][]string{{"run", "-c", r.file}, {"check", "-c", r.file}} {
+		err := run(t.Context(), args, strings.NewReader(""), io.Discard, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), only) {
+			t.Errorf("%v: %v", args, err)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/segd/segd/internal/limit"
+)
+
+func write(t *testing.T, path string, text []byte) string {
+	t.Helper()
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// None of these is waited for, nor read without end.
+func TestRead(t *testing.T) {
+	dir := t.TempDir()
+	pipe, socket, link := filepath.Join(dir, "pipe"), filepath.Join(dir, "socket"), filepath.Join(dir, "link")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	if err := os.Symlink(pipe, link); err != nil {
+		t.Fatal(err)
+	}
+	small := Kind{"a poem", 1 << 10}
+	for _, tt := range []struct{ name, path, want string }{
+		{"a pipe", pipe, "is a named pipe; accepted: a regular file of at most 1 KiB with a poem"},
+		{"a link to a pipe", link, "is a named pipe"},
+		{"a terminal", "/dev/ptmx", "is a device"},
+		{"zeros", "/dev/zero", "is a device"},
+		{"a socket", socket, "is a socket"},
+		{"a folder", dir, "is a folder"},
+		{"too large", write(t, filepath.Join(dir, "large"), make([]byte, 1<<10+1)), "has 1025 bytes; accepted: a regular file of at most 1 KiB with a poem"},
+		{"more than it says", "/proc/self/smaps", "has more than 1024 bytes"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if text, err := Read(t.Context(), tt.path, small); !errors.Is(err, ErrKind) || !strings.Contains(err.Error(), tt.path+" "+tt.want) {
+				t.Errorf("%d bytes, %v", len(text), err)
+			}
+		})
+	}
+	if _, err := Read(t.Context(), filepath.Join(dir, "none"), small); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("of a file that is not there: %v", err)
+	}
+	for n := range 3 {
+		want := slices.Repeat([]byte("x"), n<<9)
+		text, err := Read(t.Context(), write(t, filepath.Join(dir, "poem"), want), small)
+		if err != nil || !slices.Equal(text, want) {
+			t.Errorf("of %d bytes: %d, %v", len(want), len(text), err)
+		}
+	}
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Read(done, filepath.Join(dir, "poem"), small); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the context: %v", err)
+	}
+	if _, err := List(done, dir); !errors.Is(err, context.Canceled) {
+		t.Errorf("listed after the context: %v", err)
+	}
+}
+
+func TestList(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"c", "a", "b"} {
+		write(t, filepath.Join(dir, name), nil)
+	}
+	var names []string
+	entries, err := List(t.Context(), dir)
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if err != nil || !slices.Equal(names, []string{"a", "b", "c"}) {
+		t.Errorf("%v, %v", names, err)
+	}
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{pipe, filepath.Join(dir, "a"), "/dev/ptmx"} {
+		if _, err := List(t.Context(), path); !errors.Is(err, ErrKind) || !strings.Contains(err.Error(), "accepted: a folder") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+// docs/operations.md has the kinds and their sizes.
+func TestDocs(t *testing.T) {
+	text, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range []Kind{Config, Annotation, Picture, Names, Model, Description, PEM, Key} {
+		if row := "| " + k.name + " | " + limit.Text(k.most) + " |\n"; !strings.Contains(string(text), row) {
+			t.Errorf("docs/operations.md lacks %q", row)
+		}
+	}
+}
