@@ -29,20 +29,20 @@ var referenceHead = fmt.Sprintf(`# Configuration
 
 <!-- Made of config/config.go by go generate ./config. Do not edit. -->
 
-segd reads one YAML file, ` + "`segd run -c segd.yaml`" + `.
+segd reads one YAML file, `+"`segd run -c segd.yaml`"+`.
 [deploy/segd.example.yaml](../deploy/segd.example.yaml) is one to begin with, and
-` + "`segd check -c segd.yaml`" + ` says what is wrong with it, each fault with its line, whether
+`+"`segd check -c segd.yaml`"+` says what is wrong with it, each fault with its line, whether
 the model loads and whether the cameras answer.
 
-- Only ` + "`cameras`" + ` is required. What is left out has the default named here.
+- Only `+"`cameras`"+` is required. What is left out has the default named here.
 - A key that is not listed here is an error, and so is a value of another type.
 - A setting with a variable beside it can come from the environment, which counts more
-  than the file. ` + "`segd demo`" + ` heeds the same variables. Lists, and what is in
-  ` + "`cameras`" + `, come from the file only.
+  than the file. `+"`segd demo`"+` heeds the same variables. Lists, and what is in
+  `+"`cameras`"+`, come from the file only.
 - Relative paths start at the folder of the file.
 - A text has at most %d bytes; a name, a url, a path, and a token or password have limits
   [of their own](api.md#limits), and so have [files](operations.md#files).
-- Cameras come, go and change while segd runs, and so does ` + "`" + `log.level` + "`" + `; a change of anything else
+- Cameras come, go and change while segd runs, and so does `+"`"+`log.level`+"`"+`; a change of anything else
   takes a restart ([operations.md](operations.md#change-the-configuration)).
 `, limit.MaxText)
 
