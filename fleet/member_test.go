@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/segd/segd/internal/netfault"
+	"github.com/segd/segd/internal/waitfor"
 )
 
 // testTiming is fast, and slow enough for a busy machine.
@@ -29,7 +30,7 @@ func startNATS(t testing.TB) *server.Server {
 		t.Fatal(err)
 	}
 	s.Start()
-	if !s.ReadyForConnections(10 * time.Second) {
+	if !s.ReadyForConnections(waitLimit) {
 		t.Fatal("the NATS server does not listen")
 	}
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
@@ -180,17 +181,12 @@ type writer func(text []byte)
 
 func (w writer) Write(text []byte) (int, error) { w(text); return len(text), nil }
 
-const waitLimit = 20 * time.Second
+const waitLimit = waitfor.Limit
 
 // until waits for what, and fails if it does not come.
 func until(t testing.TB, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(waitLimit); !is(); {
-		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s", waitLimit, what)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	waitfor.True(t, what, is)
 }
 
 // spread tells whether boxes run all of n cameras, each once, and by how many each.

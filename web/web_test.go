@@ -22,13 +22,14 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/internal/waitfor"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
 	testToken = "0123456789abcdef-test"
-	patience  = 30 * time.Second
+	patience  = waitfor.Limit
 
 	bigMessage  = 32 << 20
 	slowTimeout = 2 * time.Second // far above what encoding a frame takes on a busy machine
@@ -102,11 +103,7 @@ func (c *camera) unsent() (n int) {
 
 func waitFor(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited %v for: %s", patience, what)
-		}
-	}
+	waitfor.True(t, what, ok)
 }
 
 // liveFrame is a binary live message taken apart.

@@ -18,6 +18,7 @@ import (
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/demo"
+	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/cli/clitest"
 	"github.com/segd/segd/internal/draw"
@@ -203,7 +204,7 @@ func TestDemo(t *testing.T) {
 	t.Parallel()
 	httpAddr, natsAddr := freeport.Addr(t), freeport.Addr(t)
 	url := "nats://" + natsAddr
-	segd := start(t, "demo", "--by-hand", "--for", "12s", "--json", "--addr", httpAddr, "--nats", natsAddr, "--superpixels", "300")
+	segd := start(t, "demo", "--by-hand", "--json", "--addr", httpAddr, "--nats", natsAddr, "--superpixels", "300")
 	h := listen(t, natsAddr)
 
 	dir := t.TempDir()
@@ -251,6 +252,9 @@ func TestDemo(t *testing.T) {
 		t.Errorf("annotating frame %d when %d had come: %v", seen[max(0, len(seen)-3)].Sequence, seen[len(seen)-1].Sequence, err)
 	}
 
+	const seconds = 8 // what a fast machine has not yet done by now
+	clitest.Until(t, time.Minute, "a line a second", func() bool { return strings.Count(segd.Err.String(), "  demo  in ") >= seconds })
+	segd.Cancel()
 	if err := segd.Wait(t, 2*time.Minute); err != nil {
 		t.Fatalf("demo ended with %v\n%s", err, segd.Err.String())
 	}
@@ -285,21 +289,49 @@ func TestDemo(t *testing.T) {
 	if *r.FramesIn != *r.FramesDropped+*r.FramesPublished {
 		t.Errorf("%d frames in are not %d dropped and %d published", *r.FramesIn, *r.FramesDropped, *r.FramesPublished)
 	}
-	if *r.FramesIn < 90 || *r.FramesIn > 130 {
-		t.Errorf("%d frames in 12 s of 10 a second", *r.FramesIn)
-	}
-	if got := uint64(len(h.of("demo"))); got != *r.FramesPublished {
+	masks := h.of("demo")
+	if got := uint64(len(masks)); got != *r.FramesPublished {
 		t.Errorf("a subscriber from the start got %d masks, %d were published", got, *r.FramesPublished)
+	}
+	first, last := masks[0], masks[len(masks)-1]
+	if *r.FramesIn <= last.Sequence {
+		t.Errorf("%d frames in, and frame %d was published", *r.FramesIn, last.Sequence)
+	}
+	if step := time.Duration(last.PtsNs-first.PtsNs) / time.Duration(last.Sequence-first.Sequence); step.Round(time.Millisecond) != 100*time.Millisecond {
+		t.Errorf("a frame every %v; the clip has 10 a second", step)
 	}
 	if len(r.Objects) == 0 || *r.Objects[0].ID != 1 || *r.Objects[0].VisibleFrames == 0 {
 		t.Errorf("objects: %s", segd.Out.String())
 	}
-	checkPersons(t, h.of("demo"))
-	if lines := strings.Count(segd.Err.String(), "  demo  in "); lines < 8 {
-		t.Errorf("%d lines in 12 s:\n%s", lines, segd.Err.String())
-	}
+	checkPersons(t, masks)
 	checkSaved(t, dir, h)
 	checkOverlay(t, overlays, h)
+}
+
+// A demo that is given a time ends by itself, with its report.
+func TestDemoEnds(t *testing.T) {
+	t.Parallel()
+	video := filepath.Join(t.TempDir(), "square.mp4")
+	m, err := codec.CreateFile(video, codec.EncoderConfig{Width: clipWidth, Height: clipHeight, FPS: clipFPS})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range demo.Start + 1 {
+		if err := m.BGR(picture(n%20), time.Duration(n)*time.Second/clipFPS); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c := start(t, "demo", "--for", "1s", "--json", "--clip", video, "--addr", freeport.Addr(t), "--nats", freeport.Addr(t))
+	if err := c.Wait(t, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	var r demoReport
+	if err := json.Unmarshal([]byte(c.Out.String()), &r); err != nil || r.Objects == nil {
+		t.Errorf("%v in %s", err, c.Out.String())
+	}
 }
 
 // checkPersons holds the first masks, which nobody has corrected yet, against where

@@ -28,9 +28,10 @@ import (
 	"golang.org/x/net/nettest"
 
 	"github.com/segd/segd/internal/netfault"
+	"github.com/segd/segd/internal/waitfor"
 )
 
-const patience = 5 * time.Second
+const patience = waitfor.Limit
 
 func startNATS(t testing.TB, options server.Options) *server.Server {
 	t.Helper()
