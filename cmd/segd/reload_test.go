@@ -334,29 +334,24 @@ func TestTwoReloads(t *testing.T) {
 // not keep it.
 func TestRemovedWhileAnnotated(t *testing.T) {
 	t.Parallel()
-	gate, yard := rtspCamera(t, "gate", ""), rtspCamera(t, "yard", "")
-	r := newReloading(t, "", gate, yard)
+	const gate = "{name: gate, url: 'whip:'}"
+	yard := rtspCamera(t, "yard", "")
+	r := newReloading(t, fmt.Sprintf("whip: {addr: %q}\n", freeport.Addr(t)), gate, yard)
 	segd := start(t, "run", "-c", r.file, "--watch=false")
 	h := listen(t, r.nats)
-	clitest.Until(t, time.Minute, "masks", func() bool { return len(h.of("gate")) > 20 && len(h.of("yard")) > 20 })
-	masks := h.of("gate")
-	var asking sync.WaitGroup
-	asking.Go(func() {
-		body := strings.Replace(squareAnnotation, `"frame": 0`, fmt.Sprintf(`"frame": %d`, masks[len(masks)-1].Sequence+50), 1)
-		status, text := send(t, http.MethodPost, "http://"+r.http+"/api/v1/cameras/gate/annotations", body)
-		if status != http.StatusServiceUnavailable || !strings.Contains(text, "the camera was removed") {
-			t.Errorf("the annotation is answered %d %s", status, text)
-		}
-	})
-	time.Sleep(time.Second) // it waits for a frame to come
+	clitest.Until(t, time.Minute, "masks", func() bool { return len(h.of("yard")) > 20 })
+	answer := waits(t, "http://"+r.http+"/api/v1/cameras/gate/annotations")
 	r.write(yard)
 	if out := r.reloaded(); !slices.Equal(out.Removed, []string{"gate"}) {
 		t.Errorf("%+v", out)
 	}
-	asking.Wait()
+	if got := <-answer; got.status != http.StatusServiceUnavailable || !strings.Contains(got.text, "the camera was removed") {
+		t.Errorf("the annotation is answered %+v", got)
+	}
 	r.untouched(h, "yard")
 
 	r.write(gate, yard)
+	var asking sync.WaitGroup
 	asking.Go(func() {
 		resp, err := http.Post("http://"+r.http+"/api/v1/config/reload", "", nil)
 		if err == nil { // whatever it is told
@@ -370,6 +365,29 @@ func TestRemovedWhileAnnotated(t *testing.T) {
 		t.Errorf("ended while it reloads: %v", err)
 	}
 	asking.Wait()
+}
+
+type answered struct {
+	status int
+	text   string
+}
+
+// waits has somebody wait for a frame of a camera to which nobody publishes, so that none comes however long
+// this machine takes, and returns once that one does, with where its answer comes: of two who ask for the same
+// frame the second is told that another one waits.
+func waits(t *testing.T, url string) <-chan answered {
+	t.Helper()
+	answers := make(chan answered, 2)
+	for range cap(answers) {
+		go func() {
+			status, text := send(t, http.MethodPost, url, squareAnnotation)
+			answers <- answered{status, text}
+		}()
+	}
+	if got := <-answers; got.status != http.StatusConflict || !strings.Contains(got.text, "another annotation waits") {
+		t.Fatalf("nobody waits: %+v", got)
+	}
+	return answers
 }
 
 // A camera that publishers come to is the first of its kind, and one that marks by itself another one: what
