@@ -137,25 +137,30 @@ func TestFleet(t *testing.T) {
 
 	// One that ends gives its cameras up at once.
 	b.byName[first].stop()
-	began := time.Now()
 	b.holder("gate", first)
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("the camera is back after %v", took)
+	for _, c := range b.status().Cameras {
+		if c.Name == "gate" && (c.Why != fleet.WhyLeft || c.From != first) {
+			t.Errorf("the camera is back because of %q, from box %q; want that box %s has left it", c.Why, c.From, first)
+		}
 	}
 
-	// What subscribers get of the camera: the object in nearly every frame, and of one box at a time.
+	// What subscribers get of the camera is of one box at a time.
 	masks := b.heard.of("gate")
-	last, with := uint64(0), 0
+	last, leases, with := uint64(0), 0, 0
 	for _, m := range masks {
 		if m.Lease < last {
 			t.Fatalf("a mask under lease %d came after one under %d, and no box has failed", m.Lease, last)
 		}
-		last = m.Lease
+		if m.Lease > last {
+			last = m.Lease
+			leases++
+		}
 		if len(m.Objects) > 0 && m.Objects[0].Label == "square" && m.Objects[0].Id == 1 {
 			with++
 		}
 	}
-	if with < len(masks)*8/10 {
+	// The object in all but the first that a box publishes, however few that are.
+	if with < len(masks)-leases {
 		t.Errorf("%d of %d masks have the object", with, len(masks))
 	}
 	for _, a := range []*adding{one, two} {
@@ -275,7 +280,7 @@ func TestFleetForwards(t *testing.T) {
 	_ = three
 }
 
-// A camera that is moved while both boxes run shows in nearly every second, though its key frames are four seconds apart.
+// A camera that is moved while both boxes run shows on: the new box does not wait for a key frame of its own.
 func TestFleetMovesAtOnce(t *testing.T) {
 	t.Parallel()
 	b := newBoxes(t)
@@ -303,12 +308,13 @@ func TestFleetMovesAtOnce(t *testing.T) {
 	}
 	b.holder("gate", first)
 	masks := b.heard.of("gate")[before-1:]
-	var gap time.Duration
-	for i, m := range masks[1:] {
-		gap = max(gap, m.PublishTime.AsTime().Sub(masks[i].PublishTime.AsTime()))
-	}
+	i := slices.IndexFunc(masks, func(m *segdv1.MaskFrame) bool { return m.Lease != masks[0].Lease })
+	gap := masks[i].PublishTime.AsTime().Sub(masks[i-1].PublishTime.AsTime())
 	t.Logf("%v without masks", gap)
-	if gap > 1500*time.Millisecond {
-		t.Errorf("%v without masks; its key frames are four seconds apart", gap)
+	// A slow machine takes its time, and goes on with any frame: who waits goes on with a key frame, in which
+	// the square is where it begins, give or take a superpixel.
+	const atKey = 13
+	if gap > keysApart/2 && (len(masks[i].Objects) == 0 || masks[i].Objects[0].Box.X < atKey) {
+		t.Errorf("%v without masks; its key frames are %v apart", gap, keysApart)
 	}
 }

@@ -156,14 +156,14 @@ func TestCameraGoesAwayAndComesBack(t *testing.T) {
 
 	server.Close()
 	killed := time.Now()
-	clitest.Until(t, 15*time.Second, "the event that the camera is down", func() bool {
+	clitest.Until(t, time.Minute, "the event that the camera is down", func() bool {
 		return h.event("gate", segdv1.EventKind_EVENT_KIND_CAMERA_DOWN) != nil
 	})
 	time.Sleep(outage - time.Since(killed))
 	before := h.of("gate")
 	for _, m := range before {
-		if late := m.GetPublishTime().AsTime().Sub(killed); late > 3*time.Second {
-			t.Errorf("frame %d was published %v after the server was killed", m.Sequence, late)
+		if late := m.GetCaptureTime().AsTime().Sub(killed); late > time.Second {
+			t.Errorf("frame %d is of %v after the server was killed", m.Sequence, late)
 		}
 	}
 
