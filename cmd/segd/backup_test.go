@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -35,7 +36,10 @@ func (a *adding) follows(name string) {
 }
 
 // keptObjects are the names of the objects in the store of checkpoints.
-func (a *adding) keptObjects() (names []string) {
+func (a *adding) keptObjects() []string { return slices.Collect(maps.Keys(a.kept())) }
+
+// kept are the objects in the store of checkpoints: by name, what is another with each write.
+func (a *adding) kept() map[string]string {
 	a.t.Helper()
 	nc, err := nats.Connect("nats://" + a.nats)
 	if err != nil {
@@ -54,10 +58,11 @@ func (a *adding) keptObjects() (names []string) {
 	if err != nil {
 		return nil
 	}
+	objects := map[string]string{}
 	for _, o := range list {
-		names = append(names, o.Name)
+		objects[o.Name] = o.NUID
 	}
-	return names
+	return objects
 }
 
 // What was known of a camera that was added goes with it; of one that is taken out of the configuration it
@@ -126,7 +131,10 @@ func TestBackup(t *testing.T) {
 	a.follows("yard")
 	a.follows("gate")
 	segdIs(t, 0, "mine", "rename", "yard", "1", "mine", "--nats", server)
-	time.Sleep(3 * time.Second) // until that is kept
+	for range 2 { // the first may have been under way
+		before := a.kept()["yard.short"]
+		clitest.Until(t, time.Minute, "that to be kept", func() bool { return a.kept()["yard.short"] != before })
+	}
 	segdIs(t, 2, `no camera "attic"; accepted: gate, yard`, "backup", file, "--cameras", "attic", "--nats", server)
 	segdIs(t, 2, "--key FILE", "backup", file, "--with-key", "--nats", server)
 	segdIs(t, 1, "leave out -c", "backup", file, "-c", a.file)
