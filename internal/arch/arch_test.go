@@ -94,7 +94,7 @@ var plan = map[string]room{
 	"metrics":                 {modules: []string{prom}},
 	"web":                     {internal: []string{"bus/segdv1", "ingest/codec", "internal/draw", "internal/keypair", "internal/limit", "internal/problem", "zones"}, modules: []string{websock, protobuf}, tests: []string{"internal/keypair/keypairtest", "internal/waitfor", "mask", schema}},
 	"config":                  {internal: []string{"features/coco", "ingest/cameraurl", "internal/redact", "zones"}, modules: []string{yaml}},
-	"onvif":                   {internal: []string{"internal/redact"}, modules: []string{digest, ipv4}, tests: []string{"internal/freeport", "onvif/onviftest"}},
+	"onvif":                   {internal: []string{"internal/redact"}, modules: []string{digest, ipv4}, tests: []string{"internal/freeport", "internal/waitfor", "onvif/onviftest"}},
 	"pipeline":                {internal: []string{"annotation", "bus/segdv1", "checkpoint", "checkpoint/checkpointv1", "features", "ingest", "ingest/codec", "internal/pause", "marking", "mask", "tracker", "zones"}, modules: []string{hdr, protobuf}, tests: []string{"demo", "github.com/klauspost/compress/zstd", "ingest/codec", "internal/cores"}},
 	"eval/davis":              {internal: []string{"annotation", "eval/internal/clip", "eval/internal/stats", "features", "marking", "mask", "tracker"}, tests: []string{"eval/internal/clip/cliptest"}},
 	"eval/moons":              {internal: []string{"eval/internal/stats", "lp", "solver", "solver/baseline", "solver/clique", "solver/kernel", "solver/loss"}, modules: []string{xsync}},
