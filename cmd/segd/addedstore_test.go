@@ -9,13 +9,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/segd/segd/internal/cli/clitest"
 	"github.com/segd/segd/internal/freeport"
+	"github.com/segd/segd/internal/waitfor"
 )
 
 // segdDoes runs a command line to its end and returns what it prints.
@@ -207,7 +207,7 @@ func TestCamerasKeptElsewhere(t *testing.T) {
 	a.up("yard")
 
 	host.stop()
-	clitest.Until(t, time.Minute, "the loss of the connection", func() bool {
+	waitfor.True(t, "the loss of the connection", func() bool {
 		resp, err := http.Get("http://" + a.http + "/readyz")
 		if err != nil {
 			return false
@@ -223,10 +223,10 @@ func TestCamerasKeptElsewhere(t *testing.T) {
 		t.Errorf("%+v", list)
 	}
 	a.segd.Cancel()
-	_ = a.segd.Wait(t, time.Minute) // it says what is lost
+	_ = a.segd.Wait(t) // it says what is lost
 
 	a.segd = start(t, "run", "-c", a.file, "--watch=false") // its server is not there yet
-	clitest.Until(t, time.Minute, "the page", func() bool {
+	waitfor.True(t, "the page", func() bool {
 		resp, err := http.Get("http://" + a.http + "/livez")
 		if err != nil {
 			return false
@@ -238,7 +238,7 @@ func TestCamerasKeptElsewhere(t *testing.T) {
 	}
 	a.want(http.StatusServiceUnavailable, http.MethodPost, "", camera)
 	host.start()
-	clitest.Until(t, time.Minute, "the camera that is kept", func() bool { return a.list()["yard"].Status != nil })
+	waitfor.True(t, "the camera that is kept", func() bool { return a.list()["yard"].Status != nil })
 }
 
 // The command line adds, changes, lists and removes over NATS.

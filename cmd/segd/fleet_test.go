@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/coder/websocket"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/segd/segd/fleet"
 	"github.com/segd/segd/internal/cli/clitest"
 	"github.com/segd/segd/internal/freeport"
+	"github.com/segd/segd/internal/waitfor"
 )
 
 // boxes are segd that share cameras.
@@ -78,7 +78,7 @@ func (b *boxes) do(args ...string) (string, error) {
 // holder waits until a camera is run by a box other than those, and publishes from there.
 func (b *boxes) holder(camera string, not ...string) (box string) {
 	b.t.Helper()
-	clitest.Until(b.t, time.Minute, "masks of camera "+camera, func() bool {
+	waitfor.True(b.t, "masks of camera "+camera, func() bool {
 		for _, c := range b.status().Cameras {
 			if c.Name != camera || c.Box == "" || slices.Contains(not, c.Box) {
 				continue
@@ -190,12 +190,12 @@ func TestFleetAdds(t *testing.T) {
 	}
 	one.want(http.StatusOK, http.MethodPatch, "/gate", `{"requires": []}`)
 	one.want(http.StatusOK, http.MethodPatch, "/gate", `{"fps": 10}`)
-	clitest.Until(t, time.Minute, "the other box to be told", func() bool {
+	waitfor.True(t, "the other box to be told", func() bool {
 		return strings.Contains(two.list()["gate"].Settings["url"].(string), dir) && fmt.Sprint(two.list()["gate"].Settings["fps"]) == "10"
 	})
 	b.holder("gate")
 	two.want(http.StatusNoContent, http.MethodDelete, "/gate", "")
-	clitest.Until(t, time.Minute, "it is gone", func() bool { return len(one.list()) == 0 && len(b.status().Cameras) == 0 })
+	waitfor.True(t, "it is gone", func() bool { return len(one.list()) == 0 && len(b.status().Cameras) == 0 })
 }
 
 // Any box answers for a camera that another one runs: pictures, annotations, live, and what publishers ask.
@@ -224,7 +224,7 @@ func TestFleetForwards(t *testing.T) {
 	two.want(http.StatusBadRequest, http.MethodPut, "/gate/zones", `{"zones": [{"name": "a b", "polygon": []}], "lines": []}`)
 	one.want(http.StatusNotFound, http.MethodGet, "/nosuch/objects", "")
 
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), waitfor.Limit)
 	defer cancel()
 	live, _, err := websocket.Dial(ctx, "ws://"+two.http+"/api/v1/cameras/gate/live", nil)
 	if err != nil {
@@ -241,7 +241,7 @@ func TestFleetForwards(t *testing.T) {
 			pictures++
 		}
 	}
-	clitest.Until(t, time.Minute, "the status of a camera that another box runs", func() bool {
+	waitfor.True(t, "the status of a camera that another box runs", func() bool {
 		c := two.list()["gate"]
 		return c.Status != nil && c.Status.Up
 	})
@@ -258,7 +258,7 @@ func TestFleetForwards(t *testing.T) {
 		resp.Body.Close()
 		return resp
 	}
-	clitest.Until(t, time.Minute, "all cameras have a box", func() bool {
+	waitfor.True(t, "all cameras have a box", func() bool {
 		return !slices.ContainsFunc(b.status().Cameras, func(c fleet.CameraStatus) bool { return c.Box == "" })
 	})
 	if resp := post("gap"); resp.StatusCode != http.StatusTemporaryRedirect || resp.Header.Get("Location") != "http://127.0.0.1:1/segd/whip/gap" {
@@ -273,7 +273,7 @@ func TestFleetForwards(t *testing.T) {
 
 	// What cannot be handed on is said. The box falls silent only later.
 	one.segd.Cancel()
-	clitest.Until(t, time.Minute, "nobody answers", func() bool {
+	waitfor.True(t, "nobody answers", func() bool {
 		status, _ := two.ask(http.MethodGet, "/gate/snapshot", "")
 		return status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusNotFound
 	})
@@ -300,7 +300,7 @@ func TestFleetMovesAtOnce(t *testing.T) {
 	b.start("one", "", file)
 	first := b.holder("gate")
 	b.start("two", "", file)
-	clitest.Until(t, time.Minute, "the second box", func() bool { return len(b.status().Boxes) == 2 })
+	waitfor.True(t, "the second box", func() bool { return len(b.status().Boxes) == 2 })
 	other := map[string]string{"one": "two", "two": "one"}[first]
 	before := len(b.heard.of("gate"))
 	if text, err := b.do("move", "gate", other); err != nil {

@@ -111,7 +111,7 @@ var plan = map[string]room{
 	"examples/subscribe-go":   {internal: []string{"bus/segdv1", "mask"}, modules: []string{nats, protobuf}},
 	"internal/arch":           {},
 	"internal/cli":            {internal: []string{"annotation", "bus", "config", "features/dnn", "ingest", "pipeline"}, modules: []string{cobra, progress, term}},
-	"internal/client":         {internal: []string{"annotation", "bus", "bus/segdv1", "checkpoint", "checkpoint/checkpointv1", "config", "internal/backup", "internal/cli", "internal/configured", "internal/draw", "internal/record", "internal/sealed"}, modules: []string{cobra, protobuf, websock}, tests: []string{"ingest/codec", "internal/cli/clitest", "mask", nats}},
+	"internal/client":         {internal: []string{"annotation", "bus", "bus/segdv1", "checkpoint", "checkpoint/checkpointv1", "config", "internal/backup", "internal/cli", "internal/configured", "internal/draw", "internal/record", "internal/sealed"}, modules: []string{cobra, protobuf, websock}, tests: []string{"ingest/codec", "internal/cli/clitest", "internal/waitfor", "mask", nats}},
 	"internal/configured":     {internal: []string{"annotation", "bus", "config", "features/dnn", "ingest", "ingest/codec", "internal/cli", "pipeline"}, tests: []string{"marking"}},
 	"internal/backup":         {internal: []string{"bus", "checkpoint"}},
 	"internal/cores":          {without: numbersOnly},
@@ -132,11 +132,11 @@ var plan = map[string]room{
 	"internal/problem":        {},
 	"internal/redact":         {},
 	"deploy/prometheus":       {tests: []string{yaml}},
-	"cmd/segd":                {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "features", "features/dnn", "fleet", "ingest", "ingest/cameraurl", "ingest/codec", "ingest/whip", "internal/cli", "internal/client", "internal/configured", "internal/cores", "internal/measure", "internal/natsconn", "internal/problem", "internal/redact", "internal/sealed", "internal/setup", "mask", "metrics", "onvif", "pipeline", "tracker", "web", "zones"}, modules: []string{cobra, fsnotify, nats, prom, sdaemon}, tests: []string{"deploy", "eval/davis", "internal/cli/clitest", "internal/draw", "internal/freeport", "onvif/onviftest", pion, protobuf, schema, websock}},
+	"cmd/segd":                {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "features", "features/dnn", "fleet", "ingest", "ingest/cameraurl", "ingest/codec", "ingest/whip", "internal/cli", "internal/client", "internal/configured", "internal/cores", "internal/measure", "internal/natsconn", "internal/problem", "internal/redact", "internal/sealed", "internal/setup", "mask", "metrics", "onvif", "pipeline", "tracker", "web", "zones"}, modules: []string{cobra, fsnotify, nats, prom, sdaemon}, tests: []string{"deploy", "eval/davis", "internal/cli/clitest", "internal/draw", "internal/freeport", "internal/waitfor", "onvif/onviftest", pion, protobuf, schema, websock}},
 
 	"eval/internal/clip/cliptest":  {},
 	"eval/internal/npy/npytest":    {},
-	"internal/cli/clitest":         {},
+	"internal/cli/clitest":         {internal: []string{"internal/waitfor"}},
 	"internal/keypair/keypairtest": {},
 	"onvif/onviftest":              {modules: []string{digest}},
 
