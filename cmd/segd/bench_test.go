@@ -43,18 +43,7 @@ func TestBenchIngest(t *testing.T) {
 // A segd of its own is measured with cameras and objects, and ended; the JSON has the
 // documented keys and no others.
 func TestBenchPipeline(t *testing.T) {
-	var c *clitest.Command
-	for seconds := 1; ; seconds *= 4 { // longer where a machine publishes nothing in that time
-		c = start(t, "bench", "pipeline", "--cameras", "2", "--size", "160x120", "--fps", "5", "--objects", "3", "--batch", "2", "--for", fmt.Sprintf("%ds", seconds), "--json")
-		err := c.Wait(t)
-		if err == nil {
-			break
-		}
-		if seconds > 60 || !strings.Contains(err.Error(), "no frame was published") {
-			t.Fatalf("%v\n%s", err, c.Err.String())
-		}
-	}
-	var r struct {
+	type report struct {
 		Cameras int     `json:"cameras"`
 		FPS     float64 `json:"fps"`
 		Dropped float64 `json:"dropped_percent"`
@@ -71,18 +60,37 @@ func TestBenchPipeline(t *testing.T) {
 		Failures  float64            `json:"device_failures"`
 		Reference float64            `json:"reference_ms"`
 	}
-	dec := json.NewDecoder(strings.NewReader(c.Out.String()))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&r); err != nil {
-		t.Fatalf("%v in %s", err, c.Out.String())
+	var r report
+	var c *clitest.Command
+	var missing []string
+	for seconds := 1; ; seconds *= 4 { // for longer where a machine does not do in a second what is to be measured
+		c = start(t, "bench", "pipeline", "--cameras", "2", "--size", "160x120", "--fps", "5", "--objects", "3", "--batch", "2", "--for", fmt.Sprintf("%ds", seconds), "--json")
+		if err := c.Wait(t); err != nil {
+			if seconds < 60 && strings.Contains(err.Error(), "no frame was published") {
+				continue
+			}
+			t.Fatalf("%v\n%s", err, c.Err.String())
+		}
+		dec := json.NewDecoder(strings.NewReader(c.Out.String()))
+		dec.DisallowUnknownFields()
+		r, missing = report{}, nil
+		if err := dec.Decode(&r); err != nil {
+			t.Fatalf("%v in %s", err, c.Out.String())
+		}
+		for _, stage := range []string{"features", "track", "view", "affinity", "solve", "mask"} {
+			if _, ok := r.Stages[stage]; !ok {
+				missing = append(missing, stage)
+			}
+		}
+		if len(missing) == 0 || seconds > 60 {
+			break
+		}
 	}
 	if r.Cameras != 2 || !(r.FPS > 0) || r.Dropped < 0 || r.Dropped > 100 || !(r.Latency.P50 > 0) || r.Latency.P95 < r.Latency.P50 || r.Latency.P99 < r.Latency.P95 ||
 		!(r.CPU > 0) || !(r.RSS > 0) || !(r.Allocs > 0) || !(r.Batch >= 1 && r.Batch <= 2) || r.Failures != 0 || !(r.Reference > 0) {
 		t.Errorf("%s", c.Out.String())
 	}
-	for _, stage := range []string{"features", "track", "view", "affinity", "solve", "mask"} {
-		if _, ok := r.Stages[stage]; !ok {
-			t.Errorf("no stage %s in %v", stage, r.Stages)
-		}
+	if len(missing) > 0 {
+		t.Errorf("no stages %q in %v", missing, r.Stages)
 	}
 }
