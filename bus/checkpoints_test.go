@@ -294,7 +294,7 @@ func TestJunkAsCheckpoint(t *testing.T) {
 			if !bytes.Equal(short, data) || len(all) != 2 || all[0] != nil || !bytes.Equal(all[1], data) {
 				t.Errorf("short of %d bytes, others %d and %d; want one that is nil", len(short), len(all[0]), len(all[1]))
 			}
-			if took := time.Since(begun); took > patience/4 {
+			if took := time.Since(begun); took > patience/4 { // half of which is what waiting for the part would take
 				t.Errorf("it took %v", took)
 			}
 			for range 2 {
@@ -554,10 +554,7 @@ func TestCheckpointOnFullDisk(t *testing.T) {
 
 // However the power is cut, segd starts again, each camera has a checkpoint that is whole, and more are kept.
 func TestPowerCut(t *testing.T) {
-	copies := 200
-	if testing.Short() {
-		copies = 20
-	}
+	const copies = 60 // each at another moment of a write, and others in the next run
 	dir := t.TempDir()
 	live := filepath.Join(dir, "live")
 	b := open(t, Config{StoreDir: live})
@@ -575,11 +572,13 @@ func TestPowerCut(t *testing.T) {
 	saving.Go(func() {
 		for i := uint64(1); ctx.Err() == nil; i++ {
 			camera := cameras[rand.IntN(len(cameras))]
-			if err := c.Save(ctx, camera, sealedData(i, 1000+rand.IntN(300_000)), i%3 != 0); err != nil && ctx.Err() == nil {
+			switch err := c.Save(ctx, camera, sealedData(i, 1000+rand.IntN(300_000)), i%3 != 0); {
+			case err == nil:
+				saved++
+			case ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded): // that of the client, where a machine is slow
 				t.Errorf("save: %v", err)
 				return
 			}
-			saved++
 		}
 	})
 	at := filepath.Join(dir, "cut")
@@ -672,12 +671,14 @@ func useStore(t *testing.T, dir string, log chan string) {
 	}
 	defer closeNow(t, b)
 	c := b.Checkpoints()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	short, all, err := c.Load(ctx, "gate")
+	loads, cancel := context.WithTimeout(t.Context(), 20*time.Second) // it waits half of that for a part that is damaged
+	short, all, err := c.Load(loads, "gate")
+	cancel()
 	if err != nil {
 		t.Error(err)
 	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
 	for _, data := range append(all, short) {
 		if data != nil && !whole(data) {
 			t.Error("one is damaged and was loaded")

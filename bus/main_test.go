@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/internal/freeport"
+	"github.com/segd/segd/internal/waitfor"
 )
 
 func TestMain(m *testing.M) {
@@ -28,8 +28,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// patience is how long a test waits for what takes milliseconds.
-const patience = 20 * time.Second
+const patience = waitfor.Limit
 
 // open opens a Bus that the test's end closes.
 func open(t *testing.T, cfg Config) *Bus {
@@ -116,24 +115,13 @@ func watch(t *testing.T, url, target string, h Handlers, access ...Access) {
 // receive returns the next value of c.
 func receive[T any](t *testing.T, c <-chan T) T {
 	t.Helper()
-	select {
-	case v := <-c:
-		return v
-	case <-time.After(patience):
-		t.Fatal("nothing arrives")
-		panic("unreachable")
-	}
+	return waitfor.Next(t, "something to arrive", c)
 }
 
 // eventually waits for a condition that another process's doing brings about.
 func eventually(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if f() {
-			return
-		}
-	}
-	t.Fatalf("never: %s", what)
+	waitfor.True(t, what, f)
 }
 
 // connect is a plain NATS client.

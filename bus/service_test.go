@@ -241,7 +241,7 @@ func TestCloseDuringAnnotate(t *testing.T) {
 			}
 			close(entered)
 			<-ctx.Done()
-			return nil, fmt.Errorf("not done: %w", ctx.Err())
+			return nil, fmt.Errorf("not done: %w", ctx.Err()) // cancelled by Close, and not out of time
 		},
 	})
 	if err != nil {
@@ -256,14 +256,10 @@ func TestCloseDuringAnnotate(t *testing.T) {
 	if _, err := (Target{URL: b.URL(), Site: "local", Camera: "fast"}).Annotate(t.Context(), []byte("{}")); err != nil {
 		t.Error(err)
 	}
-	start := time.Now()
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if d := time.Since(start); d > commandTimeout/2 {
-		t.Errorf("Close took %v", d)
-	}
-	if err := receive(t, reply); !errors.Is(err, ErrRejected) || !strings.Contains(err.Error(), "not done") {
+	if err := receive(t, reply); !errors.Is(err, ErrRejected) || !strings.Contains(err.Error(), "not done: "+context.Canceled.Error()) {
 		t.Errorf("Annotate = %v, want the handler's error", err)
 	}
 }

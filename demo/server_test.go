@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"testing"
-	"time"
 
 	"github.com/bluenviron/gortsplib/v5"
 	"github.com/bluenviron/gortsplib/v5/pkg/base"
@@ -16,9 +15,8 @@ import (
 	"github.com/pion/rtp"
 
 	"github.com/segd/segd/ingest/codec"
+	"github.com/segd/segd/internal/waitfor"
 )
-
-const patience = 20 * time.Second
 
 var testClip = codec.EncoderConfig{Width: 64, Height: 48, FPS: 50, GOP: 4}
 
@@ -91,13 +89,7 @@ func client(t *testing.T, address string, proto gortsplib.Protocol) (<-chan samp
 
 func receive[T any](t *testing.T, c <-chan T) T {
 	t.Helper()
-	select {
-	case v := <-c:
-		return v
-	case <-time.After(patience):
-		t.Fatal("nothing came")
-		panic("unreachable")
-	}
+	return waitfor.Next(t, "something to come", c)
 }
 
 // The first client gets every frame from the start frame on, over the loop,

@@ -19,6 +19,7 @@ import (
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/internal/freeport"
+	"github.com/segd/segd/internal/waitfor"
 )
 
 // numbered returns a picture whose upper half shows n in binary, one block a
@@ -188,8 +189,7 @@ func start(t testing.TB, cfg Config) *watch {
 	return w
 }
 
-// patience is how long a test waits for what must come.
-const patience = 20 * time.Second
+const patience = waitfor.Limit
 
 func (w *watch) next() seen {
 	w.t.Helper()
@@ -218,11 +218,7 @@ func (w *watch) take(n int) []seen {
 // eventually waits for what another goroutine brings about.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not in %v: %s", patience, what)
-		}
-	}
+	waitfor.True(t, what, ok)
 }
 
 // rawCamera is an RTSP server whose stream a test writes by hand.

@@ -111,7 +111,7 @@ func TestTooLargeCamera(t *testing.T) {
 	cam := serveRaw(t, h264Media())
 	done := make(chan error, 1)
 	cfg := testConfig(cam.url(), "tcp")
-	cfg.StallTimeout = 500 * time.Millisecond
+	cfg.StallTimeout = time.Second
 	go func() { done <- Probe(context.Background(), cfg) }()
 	cam.player()
 	cam.sendNALUs([][]byte{hugeSPS, {0x68, 0xce, 0x38, 0x80}, {0x65, 0x88, 0x84, 0x21}})
@@ -132,13 +132,10 @@ func TestLogs(t *testing.T) {
 	var buf lockedBuffer
 	cfg := testConfig("rtsp://admin:s3cret@"+gone.Addr()+"/demo", "tcp")
 	cfg.Logger = slog.New(slog.NewTextHandler(&buf, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	s, err := Open(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 400*time.Millisecond) // about 15 attempts
-	defer cancel()
-	mustWrap(t, s.Run(ctx, func(f *Frame) { f.Release() }), context.DeadlineExceeded)
+	w := start(t, cfg)
+	e := &w.events
+	eventually(t, "many attempts", func() bool { e.mu.Lock(); defer e.mu.Unlock(); return len(e.retries) >= 15 })
+	mustWrap(t, w.stop(), context.Canceled)
 	text := buf.String()
 	if n := strings.Count(text, "\n"); n != 1 {
 		t.Errorf("%d lines:\n%s", n, text)

@@ -132,7 +132,7 @@ func TestStallNamesBadPackets(t *testing.T) {
 	t.Parallel()
 	cam := serveRaw(t, h264Media())
 	cfg := testConfig(cam.url(), "tcp")
-	cfg.StallTimeout = 500 * time.Millisecond
+	cfg.StallTimeout = time.Second
 	done := make(chan error, 1)
 	go func() { done <- Probe(context.Background(), cfg) }()
 	cam.player()

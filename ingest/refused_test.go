@@ -165,7 +165,7 @@ func TestRefusalsAreFarApart(t *testing.T) {
 func slowLocked(t *testing.T) (*rawCamera, Config) {
 	cam := serveRaw(t, h264Media())
 	cam.user, cam.password = "admin", "s3cret"
-	cam.slow = 3 * dialAgain / 2
+	cam.slow = 3 * dialAgain
 	cfg := testConfig(strings.Replace(cam.url(), "//", "//admin:guess1@", 1), "tcp")
 	cfg.StallTimeout = patience
 	return cam, cfg

@@ -239,7 +239,7 @@ func TestStall(t *testing.T) {
 	t.Parallel()
 	cam := serveRaw(t, h264Media())
 	cfg := testConfig(cam.url(), "tcp")
-	cfg.StallTimeout = 500 * time.Millisecond
+	cfg.StallTimeout = time.Second
 	w := start(t, cfg)
 	for _, p := range packets(t, clipConfig, 4) {
 		if p.Key {

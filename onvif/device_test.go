@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/segd/segd/internal/freeport"
+	"github.com/segd/segd/internal/waitfor"
 	"github.com/segd/segd/onvif/onviftest"
 )
 
@@ -190,14 +191,10 @@ func TestInspectHostile(t *testing.T) {
 			t.Parallel()
 			server := httptest.NewServer(tc.serve)
 			defer server.Close()
-			began := time.Now()
 			_, err := Inspect(t.Context(), server.URL, "admin", "secret")
 			text := fmt.Sprint(err)
 			if !errors.Is(err, tc.kind) || !strings.Contains(text, tc.words) || len(text) > 500 || strings.ContainsAny(text, "\n\r") || strings.Contains(text, "secret") || strings.Contains(text, "hunter2") {
 				t.Errorf("%q; want %v, %q", text, tc.kind, tc.words)
-			}
-			if took := time.Since(began); took > callTimeout {
-				t.Errorf("it took %v", took)
 			}
 		})
 	}
@@ -341,11 +338,7 @@ func TestInspectEnds(t *testing.T) {
 	if _, err := Inspect(t.Context(), server.URL, "", ""); err != nil {
 		t.Fatal(err)
 	}
-	for begun := time.Now(); open.Load() != 0; time.Sleep(time.Millisecond) {
-		if time.Since(begun) > 5*time.Second {
-			t.Fatalf("%d connections are left", open.Load())
-		}
-	}
+	waitfor.True(t, "no connection to be left", func() bool { return open.Load() == 0 })
 }
 
 // failing is a network that goes away at a word.

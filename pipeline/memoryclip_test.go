@@ -6,6 +6,7 @@ package pipeline
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"image"
@@ -115,10 +116,13 @@ func TestRestartAtAnotherMoment(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := clipBench(t, dirs[1])
 				b.cfg.Annotation = demoAnnotation(t, tt.picture)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
 				if tt.picture == "" {
 					b.cfg.Annotation.Frame = nil
+					b.onStep = func(*features.Scene, *annotation.Annotation) error { cancel(); return nil } // the first is looked at
 				}
-				b.run(t.Context(), t)
+				b.run(ctx, t)
 				accepted := b.rec.event(segdv1.EventKind_EVENT_KIND_ANNOTATION_ACCEPTED)
 				if accepted == nil || (accepted.Message == "") != (tt.picture != "") {
 					t.Fatalf("event %v", accepted)

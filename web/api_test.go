@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -355,53 +356,54 @@ func TestAPIWantsTheToken(t *testing.T) {
 
 // A client that asks without end is told to wait, and others are not.
 func TestRateLimit(t *testing.T) {
-	s, err := New(Config{Commands: newCameras()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	s.Cameras([]string{"gate"})
-	from := func(addr, method, path string) int {
-		req, err := http.NewRequestWithContext(t.Context(), method, "http://localhost"+path, strings.NewReader("{}"))
+	synctest.Test(t, func(t *testing.T) { // no allowance comes meanwhile
+		s, err := New(Config{Commands: newCameras()})
 		if err != nil {
 			t.Fatal(err)
 		}
-		req.RemoteAddr = addr
-		req.Header.Set("Content-Type", typeJSON)
-		w := &recordedAnswer{header: http.Header{}}
-		s.Handler().ServeHTTP(w, req)
-		if w.status == http.StatusTooManyRequests && (w.header.Get("Retry-After") == "" || !strings.Contains(w.body.String(), "try again in")) {
-			t.Errorf("429 without a time: %v %s", w.header, &w.body)
+		defer s.Close()
+		s.Cameras([]string{"gate"})
+		from := func(addr, method, path string) int {
+			req, err := http.NewRequestWithContext(t.Context(), method, "http://localhost"+path, strings.NewReader("{}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.RemoteAddr = addr
+			req.Header.Set("Content-Type", typeJSON)
+			w := &recordedAnswer{header: http.Header{}}
+			s.Handler().ServeHTTP(w, req)
+			if w.status == http.StatusTooManyRequests && (w.header.Get("Retry-After") == "" || !strings.Contains(w.body.String(), "try again in")) {
+				t.Errorf("429 without a time: %v %s", w.header, &w.body)
+			}
+			return w.status
 		}
-		return w.status
-	}
-	const greedy = "192.0.2.1:1000"
-	granted := 0
-	for range 10 * limit.Burst {
-		if from(greedy, "POST", "/api/v1/cameras/gate/annotations") == 200 {
-			granted++
+		const greedy = "192.0.2.1:1000"
+		granted := 0
+		for range 10 * limit.Burst {
+			if from(greedy, "POST", "/api/v1/cameras/gate/annotations") == 200 {
+				granted++
+			}
 		}
-	}
-	// What comes while the test runs is on top of the burst.
-	if granted < limit.Burst/limit.CostLarge || granted > 9*limit.Burst {
-		t.Errorf("%d annotations granted at once", granted)
-	}
-	if got := from("192.0.2.1:2000", "POST", "/api/v1/cameras/gate/annotations"); got != 429 {
-		t.Errorf("from another port: %d", got)
-	}
-	if got := from("192.0.2.2:1000", "POST", "/api/v1/cameras/gate/annotations"); got != 200 {
-		t.Errorf("from another address: %d", got)
-	}
-	for i := range 3 * limit.MaxKeys {
-		from(fmt.Sprintf("[2001:db8:%x::1]:1", i), "GET", "/api/v1/cameras")
-	}
-	if n := s.gate.limits.clients.Len(); n > limit.MaxKeys {
-		t.Errorf("%d clients are remembered", n)
-	}
-	a, b := clientOf(&http.Request{RemoteAddr: "[2001:db8::1]:1"}), clientOf(&http.Request{RemoteAddr: "[2001:db8::2:0:0:2]:1"})
-	if a != b {
-		t.Errorf("%v and %v are one network", a, b)
-	}
+		if granted != limit.Burst/limit.CostLarge {
+			t.Errorf("%d annotations granted at once", granted)
+		}
+		if got := from("192.0.2.1:2000", "POST", "/api/v1/cameras/gate/annotations"); got != 429 {
+			t.Errorf("from another port: %d", got)
+		}
+		if got := from("192.0.2.2:1000", "POST", "/api/v1/cameras/gate/annotations"); got != 200 {
+			t.Errorf("from another address: %d", got)
+		}
+		for i := range 3 * limit.MaxKeys {
+			from(fmt.Sprintf("[2001:db8:%x::1]:1", i), "GET", "/api/v1/cameras")
+		}
+		if n := s.gate.limits.clients.Len(); n > limit.MaxKeys {
+			t.Errorf("%d clients are remembered", n)
+		}
+		a, b := clientOf(&http.Request{RemoteAddr: "[2001:db8::1]:1"}), clientOf(&http.Request{RemoteAddr: "[2001:db8::2:0:0:2]:1"})
+		if a != b {
+			t.Errorf("%v and %v are one network", a, b)
+		}
+	})
 }
 
 // recordedAnswer is an http.ResponseWriter.

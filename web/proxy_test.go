@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/segd/segd/internal/limit"
 )
@@ -50,27 +51,29 @@ func TestClientBehindProxies(t *testing.T) {
 		{"a stranger claims to pass on a proxy", "192.0.2.9:1", "203.0.113.1, 10.1.2.3", "203.0.113.2, 10.1.2.3", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s, err := New(Config{Token: testToken, TrustedProxies: testProxies, Commands: newCameras()})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer s.Close()
-			s.Cameras([]string{"gate"})
-			from := func(who string) int {
-				return through(t, s, tt.peer, "GET", "/api/v1/cameras/gate/snapshot", forwarded, who, "Authorization", "Bearer "+testToken).Code
-			}
-			spent := false
-			for range 10 * limit.Burst {
-				if spent = from(tt.a) == http.StatusTooManyRequests; spent {
-					break
+			synctest.Test(t, func(t *testing.T) { // no allowance comes meanwhile
+				s, err := New(Config{Token: testToken, TrustedProxies: testProxies, Commands: newCameras()})
+				if err != nil {
+					t.Fatal(err)
 				}
-			}
-			if !spent {
-				t.Fatal("the first one's allowance has no end")
-			}
-			if got := from(tt.b) == http.StatusTooManyRequests; got != tt.same {
-				t.Errorf("%q spends the allowance of %q: %v; want %v", tt.b, tt.a, got, tt.same)
-			}
+				defer s.Close()
+				s.Cameras([]string{"gate"})
+				from := func(who string) int {
+					return through(t, s, tt.peer, "GET", "/api/v1/cameras/gate/snapshot", forwarded, who, "Authorization", "Bearer "+testToken).Code
+				}
+				spent := false
+				for range 10 * limit.Burst {
+					if spent = from(tt.a) == http.StatusTooManyRequests; spent {
+						break
+					}
+				}
+				if !spent {
+					t.Fatal("the first one's allowance has no end")
+				}
+				if got := from(tt.b) == http.StatusTooManyRequests; got != tt.same {
+					t.Errorf("%q spends the allowance of %q: %v; want %v", tt.b, tt.a, got, tt.same)
+				}
+			})
 		})
 	}
 }
@@ -129,33 +132,35 @@ func TestFailedAuthentication(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := New(Config{
-				Token: testToken, Commands: newCameras(), Metrics: http.NotFoundHandler(),
-				WHIP: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }),
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer s.Close()
-			s.Cameras([]string{"gate"})
-			limited := 0
-			for i := range 3 * limit.Burst {
-				w := attempt(s, i)
-				if w.Code == http.StatusTooManyRequests {
-					limited++
-					if w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "without a right token") {
-						t.Fatalf("%v %s", w.Header(), w.Body)
+			synctest.Test(t, func(t *testing.T) { // no allowance comes meanwhile
+				s, err := New(Config{
+					Token: testToken, Commands: newCameras(), Metrics: http.NotFoundHandler(),
+					WHIP: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }),
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer s.Close()
+				s.Cameras([]string{"gate"})
+				limited := 0
+				for i := range 3 * limit.Burst {
+					w := attempt(s, i)
+					if w.Code == http.StatusTooManyRequests {
+						limited++
+						if w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "without a right token") {
+							t.Fatalf("%v %s", w.Header(), w.Body)
+						}
 					}
 				}
-			}
-			if limited < limit.Burst {
-				t.Errorf("of %d guesses %d were refused for their number", 3*limit.Burst, limited)
-			}
-			for _, path := range []string{"/api/v1/cameras", "/api/v1/cameras/gate/snapshot"} {
-				if w := through(t, s, "192.0.2.9:1", "GET", path, "Authorization", "Bearer "+testToken); w.Code != http.StatusOK {
-					t.Errorf("the right token from there: %s: %d %s", path, w.Code, w.Body)
+				if limited < limit.Burst {
+					t.Errorf("of %d guesses %d were refused for their number", 3*limit.Burst, limited)
 				}
-			}
+				for _, path := range []string{"/api/v1/cameras", "/api/v1/cameras/gate/snapshot"} {
+					if w := through(t, s, "192.0.2.9:1", "GET", path, "Authorization", "Bearer "+testToken); w.Code != http.StatusOK {
+						t.Errorf("the right token from there: %s: %d %s", path, w.Code, w.Body)
+					}
+				}
+			})
 		})
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/internal/cli/clitest"
+	"github.com/segd/segd/internal/waitfor"
 	"github.com/segd/segd/onvif/onviftest"
 )
 
@@ -50,7 +51,7 @@ func newAdding(t *testing.T, head string, cameras ...string) *adding {
 func (a *adding) start() {
 	a.t.Helper()
 	a.segd = start(a.t, "run", "-c", a.file, "--watch=false")
-	clitest.Until(a.t, time.Minute, "the page", func() bool {
+	waitfor.True(a.t, "the page", func() bool {
 		if a.segd.Ended() {
 			a.t.Fatal("segd has ended before its page was there")
 		}
@@ -73,7 +74,7 @@ func (a *adding) restart() {
 func (a *adding) stop() {
 	a.t.Helper()
 	a.segd.Cancel()
-	if err := a.segd.Wait(a.t, time.Minute); err != nil {
+	if err := a.segd.Wait(a.t); err != nil {
 		a.t.Fatal(err)
 	}
 }
@@ -116,7 +117,7 @@ func (a *adding) list() map[string]listedCamera {
 // up waits until a camera shows pictures.
 func (a *adding) up(name string) {
 	a.t.Helper()
-	clitest.Until(a.t, time.Minute, "camera "+name, func() bool {
+	waitfor.True(a.t, "camera "+name, func() bool {
 		c := a.list()[name]
 		return c.Status != nil && c.Status.Up
 	})
@@ -228,14 +229,14 @@ func TestAddedCameras(t *testing.T) {
 	}
 
 	h = listen(t, a.nats)
-	clitest.Until(t, time.Minute, "masks", func() bool { return len(h.of("gate")) > 5 })
+	waitfor.True(t, "masks", func() bool { return len(h.of("gate")) > 5 })
 	a.want(http.StatusNoContent, http.MethodDelete, "/yard", "")
 	a.want(http.StatusNotFound, http.MethodDelete, "/yard", "")
 	if _, there := a.list()["yard"]; there || strings.Contains(get(t, "http://"+a.http+"/metrics"), `"yard"`) {
 		t.Error("the removed camera is there")
 	}
 	from := len(h.of("gate"))
-	clitest.Until(t, time.Minute, "more masks", func() bool { return len(h.of("gate")) > from+5 })
+	waitfor.True(t, "more masks", func() bool { return len(h.of("gate")) > from+5 })
 	a.untouched(h, "gate")
 	a.restart()
 	if _, there := a.list()["yard"]; there {

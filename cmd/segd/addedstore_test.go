@@ -9,13 +9,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/segd/segd/demo"
 	"github.com/segd/segd/internal/cli/clitest"
+	"github.com/segd/segd/internal/freeport"
+	"github.com/segd/segd/internal/waitfor"
 )
 
 // segdDoes runs a command line to its end and returns what it prints.
@@ -207,7 +207,7 @@ func TestCamerasKeptElsewhere(t *testing.T) {
 	a.up("yard")
 
 	host.stop()
-	clitest.Until(t, time.Minute, "the loss of the connection", func() bool {
+	waitfor.True(t, "the loss of the connection", func() bool {
 		resp, err := http.Get("http://" + a.http + "/readyz")
 		if err != nil {
 			return false
@@ -223,10 +223,10 @@ func TestCamerasKeptElsewhere(t *testing.T) {
 		t.Errorf("%+v", list)
 	}
 	a.segd.Cancel()
-	_ = a.segd.Wait(t, time.Minute) // it says what is lost
+	_ = a.segd.Wait(t) // it says what is lost
 
 	a.segd = start(t, "run", "-c", a.file, "--watch=false") // its server is not there yet
-	clitest.Until(t, time.Minute, "the page", func() bool {
+	waitfor.True(t, "the page", func() bool {
 		resp, err := http.Get("http://" + a.http + "/livez")
 		if err != nil {
 			return false
@@ -238,7 +238,7 @@ func TestCamerasKeptElsewhere(t *testing.T) {
 	}
 	a.want(http.StatusServiceUnavailable, http.MethodPost, "", camera)
 	host.start()
-	clitest.Until(t, time.Minute, "the camera that is kept", func() bool { return a.list()["yard"].Status != nil })
+	waitfor.True(t, "the camera that is kept", func() bool { return a.list()["yard"].Status != nil })
 }
 
 // The command line adds, changes, lists and removes over NATS.
@@ -293,36 +293,13 @@ func TestCameraCommands(t *testing.T) {
 // Who marks on a camera that is removed meanwhile is answered soon.
 func TestRemovedWhileMarked(t *testing.T) {
 	t.Parallel()
-	a := newAdding(t, "")
+	a := newAdding(t, fmt.Sprintf("whip: {addr: %q}\n", freeport.Addr(t)))
 	a.start()
-	a.want(http.StatusCreated, http.MethodPost, "", `{"name": "yard", "url": "`+camera(t, demo.Config{}).URL()+`", "transport": "tcp"}`)
-	a.up("yard")
-	var now struct{ Sequence uint64 }
-	if err := json.Unmarshal([]byte(a.want(http.StatusOK, http.MethodGet, "/yard/objects", "")), &now); err != nil {
-		t.Fatal(err)
-	}
-	type answer struct {
-		status int
-		text   string
-	}
-	answers := make(chan answer, 1)
-	go func() { // of a frame that is to come in 8 s
-		status, text := send(t, http.MethodPost, "http://"+a.http+"/api/v1/cameras/yard/annotations", strings.Replace(squareAnnotation, `"frame": 0`, fmt.Sprintf(`"frame": %d`, now.Sequence+8*clipFPS), 1))
-		answers <- answer{status, text}
-	}()
-	select {
-	case got := <-answers:
-		t.Fatalf("it does not wait: %d %s", got.status, got.text)
-	case <-time.After(500 * time.Millisecond):
-	}
+	a.want(http.StatusCreated, http.MethodPost, "", `{"name": "yard", "url": "whip:"}`)
+	answer := waits(t, "http://"+a.http+"/api/v1/cameras/yard/annotations")
 	a.want(http.StatusNoContent, http.MethodDelete, "/yard", "")
-	select {
-	case got := <-answers:
-		if got.status != http.StatusServiceUnavailable && got.status != http.StatusNotFound {
-			t.Errorf("%d %s", got.status, got.text)
-		}
-	case <-time.After(3 * time.Second):
-		t.Error("who marked on it still waits")
+	if got := <-answer; got.status != http.StatusServiceUnavailable || !strings.Contains(got.text, "the camera was removed") {
+		t.Errorf("who marked on it is answered %+v", got)
 	}
 	if status, text := a.ask(http.MethodPost, "/yard/annotations", squareAnnotation); status != http.StatusNotFound {
 		t.Errorf("afterwards: %d %s", status, text)

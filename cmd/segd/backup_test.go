@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -18,6 +18,7 @@ import (
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/cli/clitest"
+	"github.com/segd/segd/internal/waitfor"
 )
 
 // square is an annotation of the red square in the frame that comes next.
@@ -28,14 +29,17 @@ func (a *adding) follows(name string) {
 	a.t.Helper()
 	a.up(name)
 	a.want(http.StatusOK, http.MethodPost, "/"+name+"/annotations", square)
-	clitest.Until(a.t, time.Minute, "checkpoints of "+name, func() bool {
+	waitfor.True(a.t, "checkpoints of "+name, func() bool {
 		objects := a.keptObjects()
 		return slices.Contains(objects, name+".0") && slices.Contains(objects, name+".short")
 	})
 }
 
 // keptObjects are the names of the objects in the store of checkpoints.
-func (a *adding) keptObjects() (names []string) {
+func (a *adding) keptObjects() []string { return slices.Collect(maps.Keys(a.kept())) }
+
+// kept are the objects in the store of checkpoints: by name, what is another with each write.
+func (a *adding) kept() map[string]string {
 	a.t.Helper()
 	nc, err := nats.Connect("nats://" + a.nats)
 	if err != nil {
@@ -54,10 +58,11 @@ func (a *adding) keptObjects() (names []string) {
 	if err != nil {
 		return nil
 	}
+	objects := map[string]string{}
 	for _, o := range list {
-		names = append(names, o.Name)
+		objects[o.Name] = o.NUID
 	}
-	return names
+	return objects
 }
 
 // What was known of a camera that was added goes with it; of one that is taken out of the configuration it
@@ -92,7 +97,7 @@ func TestCheckpointsOfRemovedCameras(t *testing.T) {
 	a.write(gate)
 	a.reloaded()
 	a.up("gate")
-	clitest.Until(t, 30*time.Second, "gate's square", func() bool {
+	waitfor.True(t, "gate's square", func() bool {
 		return strings.Contains(a.want(http.StatusOK, http.MethodGet, "/gate/objects", ""), "square")
 	})
 }
@@ -126,7 +131,10 @@ func TestBackup(t *testing.T) {
 	a.follows("yard")
 	a.follows("gate")
 	segdIs(t, 0, "mine", "rename", "yard", "1", "mine", "--nats", server)
-	time.Sleep(3 * time.Second) // until that is kept
+	for range 2 { // the first may have been under way
+		before := a.kept()["yard.short"]
+		waitfor.True(t, "that to be kept", func() bool { return a.kept()["yard.short"] != before })
+	}
 	segdIs(t, 2, `no camera "attic"; accepted: gate, yard`, "backup", file, "--cameras", "attic", "--nats", server)
 	segdIs(t, 2, "--key FILE", "backup", file, "--with-key", "--nats", server)
 	segdIs(t, 1, "leave out -c", "backup", file, "-c", a.file)
@@ -196,7 +204,7 @@ func TestBackup(t *testing.T) {
 				Label, State string
 			}
 		}
-		clitest.Until(t, 30*time.Second, "the object of "+tt.name, func() bool {
+		waitfor.True(t, "the object of "+tt.name, func() bool {
 			if err := json.Unmarshal([]byte(tt.box.want(http.StatusOK, http.MethodGet, "/"+tt.name+"/objects", "")), &list); err != nil {
 				t.Fatal(err)
 			}
@@ -214,7 +222,7 @@ func TestBackup(t *testing.T) {
 	server = "nats://" + b.nats
 	segdIs(t, 1, "a segd runs these cameras", "restore", withKey, "--nats", server, "--cameras", "yard", "--replace")
 	segdIs(t, 0, "paused", "camera", "pause", "yard", "--nats", server)
-	clitest.Until(t, time.Minute, "a newer checkpoint", func() bool { return slices.Contains(b.keptObjects(), "yard.1") })
+	waitfor.True(t, "a newer checkpoint", func() bool { return slices.Contains(b.keptObjects(), "yard.1") })
 	segdIs(t, 1, "nothing was changed; accepted: --replace", "restore", file, "--nats", server, "--cameras", "yard")
 	segdIs(t, 1, "newer than", "restore", file, "--nats", server, "--cameras", "yard")
 	segdIs(t, 0, "yard: restored", "restore", withKey, "--nats", server, "--cameras", "yard", "--replace", "--key", keyB)
@@ -249,7 +257,7 @@ func TestBackupRights(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "home.tar")
 	for _, command := range []string{"backup", "restore"} {
 		if command == "restore" {
-			clitest.Until(t, time.Minute, "a backup", func() bool {
+			waitfor.True(t, "a backup", func() bool {
 				_, err := segdDoes(t, "backup", file, "--nats", "nats://me:"+password+"@"+a.nats)
 				return err == nil
 			})

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/internal/cli"
@@ -97,7 +96,7 @@ func TestBadInput(t *testing.T) {
 				args = append(args, "-c", clitest.File(t, "segd.yaml", config))
 			}
 			c := start(t, args...)
-			err := c.Wait(t, time.Minute)
+			err := c.Wait(t)
 			var printed strings.Builder
 			if got := cli.Report(&printed, err); got != tt.status {
 				t.Errorf("exit status %d, want %d", got, tt.status)
@@ -116,7 +115,7 @@ func TestBadInput(t *testing.T) {
 			"  - {name: locked, url: '" + lockedURL + "', transport: tcp}\n" +
 			"  - {name: nofile, url: 'file:gone.avi', detect: {classes: [person]}}\n"
 		c := start(t, "check", "-c", clitest.File(t, "segd.yaml", config))
-		err := c.Wait(t, time.Minute)
+		err := c.Wait(t)
 		if cli.Status(err) != 2 {
 			t.Errorf("exit status %d of %v, want 2", cli.Status(err), err)
 		}
@@ -144,7 +143,7 @@ func TestCheckAllWell(t *testing.T) {
 	s := camera(t, demo.Config{})
 	config := "http: {addr: '127.0.0.1:0'}\nnats: {addr: '127.0.0.1:0'}\nsuperpixels: 96\ncameras: [{name: gate, transport: tcp, url: '" + s.URL() + "', annotation: '" + clitest.File(t, "a.json", squareAnnotation) + "', detect: {classes: [car]}}]\n"
 	c := start(t, "check", "-c", clitest.File(t, "segd.yaml", config))
-	if err := c.Wait(t, time.Minute); err != nil {
+	if err := c.Wait(t); err != nil {
 		t.Error(err)
 	}
 	for _, want := range [][]string{{"model: ok", "segd-s64", "64 channels"}, {"camera gate: ok", "96×64"}, {"detector: ok", "nanodet-m, NanoDet of 640×384 with 80 classes"}} {
@@ -169,7 +168,7 @@ func TestSecondOnTheSamePort(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := start(t, "demo", "--addr", tt.http, "--nats", tt.nats)
 			var printed strings.Builder
-			if got := cli.Report(&printed, c.Wait(t, time.Minute)); got != 1 {
+			if got := cli.Report(&printed, c.Wait(t)); got != 1 {
 				t.Errorf("exit status %d, want 1", got)
 			}
 			checkLine(t, printed.String(), []string{addr, "in use"})

@@ -3,16 +3,18 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/segd/segd/internal/cli/clitest"
 )
 
 // Cameras of another process are received and measured; the JSON has the
 // documented keys and no others.
 func TestBenchIngest(t *testing.T) {
 	c := start(t, "bench", "ingest", "--cameras", "2", "--for", "1s", "--json")
-	if err := c.Wait(t, time.Minute); err != nil {
+	if err := c.Wait(t); err != nil {
 		t.Fatalf("%v\n%s", err, c.Err.String())
 	}
 	var r struct {
@@ -32,7 +34,7 @@ func TestBenchIngest(t *testing.T) {
 	if r.FramesLost == nil || *r.FramesLost < 0 || r.Cameras != 2 || r.CPU <= 0 || r.RSSMB == nil || r.FPS <= 0 {
 		t.Errorf("%s", c.Out.String())
 	}
-	if c = start(t, "bench", "ingest", "--cameras", "1", "--for", "1s", "--transport", "udp", "--size", "320x240"); c.Wait(t, time.Minute) != nil ||
+	if c = start(t, "bench", "ingest", "--cameras", "1", "--for", "1s", "--transport", "udp", "--size", "320x240"); c.Wait(t) != nil ||
 		!strings.HasPrefix(c.Out.String(), "1 cameras of 320x240: ") || !strings.Contains(c.Out.String(), " frames lost, ") {
 		t.Errorf("for people:\n%s%s", c.Out.String(), c.Err.String())
 	}
@@ -41,11 +43,7 @@ func TestBenchIngest(t *testing.T) {
 // A segd of its own is measured with cameras and objects, and ended; the JSON has the
 // documented keys and no others.
 func TestBenchPipeline(t *testing.T) {
-	c := start(t, "bench", "pipeline", "--cameras", "2", "--size", "160x120", "--fps", "5", "--objects", "3", "--batch", "2", "--for", "1s", "--json")
-	if err := c.Wait(t, 2*time.Minute); err != nil {
-		t.Fatalf("%v\n%s", err, c.Err.String())
-	}
-	var r struct {
+	type report struct {
 		Cameras int     `json:"cameras"`
 		FPS     float64 `json:"fps"`
 		Dropped float64 `json:"dropped_percent"`
@@ -62,18 +60,37 @@ func TestBenchPipeline(t *testing.T) {
 		Failures  float64            `json:"device_failures"`
 		Reference float64            `json:"reference_ms"`
 	}
-	dec := json.NewDecoder(strings.NewReader(c.Out.String()))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&r); err != nil {
-		t.Fatalf("%v in %s", err, c.Out.String())
+	var r report
+	var c *clitest.Command
+	var missing []string
+	for seconds := 1; ; seconds *= 4 { // for longer where a machine does not do in a second what is to be measured
+		c = start(t, "bench", "pipeline", "--cameras", "2", "--size", "160x120", "--fps", "5", "--objects", "3", "--batch", "2", "--for", fmt.Sprintf("%ds", seconds), "--json")
+		if err := c.Wait(t); err != nil {
+			if seconds < 60 && strings.Contains(err.Error(), "no frame was published") {
+				continue
+			}
+			t.Fatalf("%v\n%s", err, c.Err.String())
+		}
+		dec := json.NewDecoder(strings.NewReader(c.Out.String()))
+		dec.DisallowUnknownFields()
+		r, missing = report{}, nil
+		if err := dec.Decode(&r); err != nil {
+			t.Fatalf("%v in %s", err, c.Out.String())
+		}
+		for _, stage := range []string{"features", "track", "view", "affinity", "solve", "mask"} {
+			if _, ok := r.Stages[stage]; !ok {
+				missing = append(missing, stage)
+			}
+		}
+		if len(missing) == 0 || seconds > 60 {
+			break
+		}
 	}
 	if r.Cameras != 2 || !(r.FPS > 0) || r.Dropped < 0 || r.Dropped > 100 || !(r.Latency.P50 > 0) || r.Latency.P95 < r.Latency.P50 || r.Latency.P99 < r.Latency.P95 ||
 		!(r.CPU > 0) || !(r.RSS > 0) || !(r.Allocs > 0) || !(r.Batch >= 1 && r.Batch <= 2) || r.Failures != 0 || !(r.Reference > 0) {
 		t.Errorf("%s", c.Out.String())
 	}
-	for _, stage := range []string{"features", "track", "view", "affinity", "solve", "mask"} {
-		if _, ok := r.Stages[stage]; !ok {
-			t.Errorf("no stage %s in %v", stage, r.Stages)
-		}
+	if len(missing) > 0 {
+		t.Errorf("no stages %q in %v", missing, r.Stages)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -15,7 +14,7 @@ import (
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/demo"
-	"github.com/segd/segd/internal/cli/clitest"
+	"github.com/segd/segd/internal/waitfor"
 )
 
 // A checkpoint of which a disk has made another bit is refused, with an event, and the one before it is used.
@@ -32,7 +31,7 @@ func TestDamagedCheckpoint(t *testing.T) {
 	if text := a.want(http.StatusOK, http.MethodGet, "/gate/objects", ""); !strings.Contains(text, "square") {
 		t.Errorf("the checkpoint before is not used: %s", text)
 	}
-	clitest.Until(t, time.Minute, "the event", func() bool {
+	waitfor.True(t, "the event", func() bool {
 		return slices.Contains(a.keptEvents(), segdv1.EventKind_EVENT_KIND_CHECKPOINT_REFUSED)
 	})
 	if !lineWith(a.segd.Err.String(), []string{"a checkpoint cannot be read", "camera=gate"}) {

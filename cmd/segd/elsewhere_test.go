@@ -15,8 +15,8 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/segd/segd/fleet"
-	"github.com/segd/segd/internal/cli/clitest"
 	"github.com/segd/segd/internal/natsconn"
+	"github.com/segd/segd/internal/waitfor"
 )
 
 const (
@@ -269,7 +269,7 @@ func TestFleetViewersLeaveRoomForCommands(t *testing.T) {
 			t.Errorf("an annotation: %s %s", resp.Status, text)
 		}
 		for _, token := range []string{operatorToken, viewerToken} {
-			clitest.Until(t, time.Minute, "an answer about the objects", func() bool {
+			waitfor.True(t, "an answer about the objects", func() bool {
 				resp, text := request(t, http.MethodGet, at+"objects", "", "Authorization", "Bearer "+token)
 				if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusTooManyRequests {
 					t.Fatalf("objects: %s %s", resp.Status, text)

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/internal/cli"
@@ -109,7 +108,7 @@ func TestEvalPicturesRefuse(t *testing.T) {
 		{"too short to cover", []string{"davis", "--root", root, "--perturb", "occlusion"}, 1, []string{"one has 3 frames", "takes 35"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			err := start(t, append([]string{"eval"}, tt.args...)...).Wait(t, time.Minute)
+			err := start(t, append([]string{"eval"}, tt.args...)...).Wait(t)
 			if cli.Status(err) != tt.status {
 				t.Fatalf("exit status %d of %v; want %d", cli.Status(err), err, tt.status)
 			}
@@ -125,7 +124,7 @@ func TestEvalPicturesRefuse(t *testing.T) {
 func TestEvalDavis(t *testing.T) {
 	root, out := davisFolder(t, 3), t.TempDir()
 	c := start(t, "eval", "davis", "--root", root, "--sequences", "two", "--superpixels", "200", "--perturb", "noise", "--overlay", out)
-	if err := c.Wait(t, time.Minute); err != nil {
+	if err := c.Wait(t); err != nil {
 		t.Fatal(err)
 	}
 	for _, parts := range [][]string{{"sequence", "J", "F", "J decay", "F decay", "instability", "ms/frame"}, {"false", "outline", "near", "far"}, {"ms/frame", "features", "(network)", "projection", "affinity", "solve", "mask"}, {"noise, seed 1", "J undisturbed", "J drop"}, {"two"}, {"mean"}} {
@@ -150,7 +149,7 @@ func TestEvalDavis(t *testing.T) {
 func TestEvalDavisRepeat(t *testing.T) {
 	root := davisFolder(t, 6)
 	c := start(t, "eval", "davis", "--root", root, "--sequences", "two", "--superpixels", "200", "--repeat", "2", "--backwards")
-	if err := c.Wait(t, time.Minute); err != nil {
+	if err := c.Wait(t); err != nil {
 		t.Fatal(err)
 	}
 	for _, parts := range [][]string{{"played backwards"}, {"2 repeats, seed 1"}, {"two", "±"}, {"mean", "±"}} {
@@ -163,7 +162,7 @@ func TestEvalDavisRepeat(t *testing.T) {
 func TestEvalDavisJSONAndVideo(t *testing.T) {
 	video := filepath.Join(t.TempDir(), "all.MP4")
 	c := start(t, "eval", "davis", "--root", davisFolder(t, 3), "--superpixels", "200", "--mode", "no-temporal", "--json", "--overlay", video)
-	if err := c.Wait(t, time.Minute); err != nil {
+	if err := c.Wait(t); err != nil {
 		t.Fatal(err)
 	}
 	var report struct {
@@ -193,7 +192,7 @@ func TestEvalDavisJSONAndVideo(t *testing.T) {
 func TestEvalDavisMosaic(t *testing.T) {
 	root, out := davisSequences(t, 6, "one", "two", "three", "four", "five"), t.TempDir()
 	c := start(t, "eval", "davis", "--root", root, "--superpixels", "400", "--mosaic", "--sequences", "one,two,three,four", "--overlay", out)
-	if err := c.Wait(t, time.Minute); err != nil {
+	if err := c.Wait(t); err != nil {
 		t.Fatal(err)
 	}
 	for _, parts := range [][]string{{"mosaic", "sequence", "frames", "J", "J alone", "difference"}, {"1", "one", "4"}, {"four"}, {"mean"}} {
@@ -218,7 +217,7 @@ func TestEvalDavisMosaic(t *testing.T) {
 	}
 
 	c = start(t, "eval", "davis", "--root", root, "--superpixels", "400", "--mosaic", "--json", "--repeat", "1")
-	if err := c.Wait(t, time.Minute); err != nil {
+	if err := c.Wait(t); err != nil {
 		t.Fatal(err)
 	}
 	var report struct {
@@ -247,7 +246,7 @@ func TestEvalDavisMosaic(t *testing.T) {
 func TestEvalDavisInset(t *testing.T) {
 	out := t.TempDir()
 	c := start(t, "eval", "davis", "--root", davisFolder(t, 3), "--sequences", "two", "--superpixels", "200", "--inset", "320x200", "--overlay", out)
-	if err := c.Wait(t, time.Minute); err != nil {
+	if err := c.Wait(t); err != nil {
 		t.Fatal(err)
 	}
 	for _, parts := range [][]string{{"shrunk into 320×200", "scale"}, {"two", "1.000"}, {"mean"}} {
@@ -263,7 +262,7 @@ func TestEvalDavisInset(t *testing.T) {
 func TestEvalScribbles(t *testing.T) {
 	root, out := davisFolder(t, 3), t.TempDir()
 	c := start(t, "eval", "scribbles", "--root", root, "--superpixels", "200", "--sequences", "one", "--seeds", "2", "--overlay", out)
-	if err := c.Wait(t, time.Minute); err != nil {
+	if err := c.Wait(t); err != nil {
 		t.Fatal(err)
 	}
 	for _, parts := range [][]string{{"J, 2 seeds", "segd", "k-means"}, {"one"}, {"median of all"}, {"mean of all"}} {
@@ -304,7 +303,7 @@ func TestEvalDavisBeside(t *testing.T) {
 	root := davisFolder(t, 4)
 	run := func(args ...string) string {
 		c := start(t, append([]string{"eval", "davis", "--root", root, "--superpixels", "100", "--short-side", "64", "--beside", "detector"}, args...)...)
-		if err := c.Wait(t, time.Minute); err != nil {
+		if err := c.Wait(t); err != nil {
 			t.Fatal(err)
 		}
 		return c.Out.String()

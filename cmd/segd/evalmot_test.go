@@ -51,7 +51,7 @@ func TestEvalMot(t *testing.T) {
 	video, truth := street(t)
 	out := filepath.Join(t.TempDir(), "result.txt")
 	c := start(t, "eval", "mot", "--video", video, "--truth", truth, "--superpixels", "300", "--frames", "3-10", "--follow", "all", "--out", out)
-	if err := c.Wait(t, time.Minute); err != nil {
+	if err := c.Wait(t); err != nil {
 		t.Fatal(err)
 	}
 	for _, parts := range [][]string{{"frames 3 to 10, marked by box", "IDF1", "IDP", "IDR", "switches"}, {"alone", "1.000"}, {"together", "1.000"}, {"person", "marked", "present", "right", "false", "missed"}, {"5", "3", "7", "0"}} {
@@ -77,7 +77,7 @@ func TestEvalMotAutomatic(t *testing.T) {
 	dir := t.TempDir()
 	out, detections := filepath.Join(dir, "result.txt"), filepath.Join(dir, "det.txt")
 	c := start(t, "eval", "mot", "--video", video, "--truth", truth, "--superpixels", "300", "--frames", "2-12", "--out", out, "--detections", detections, "--line", "0.28,0,0.28,1", "--json")
-	if err := c.Wait(t, time.Minute); err != nil {
+	if err := c.Wait(t); err != nil {
 		t.Fatal(err)
 	}
 	var report map[string]any
@@ -107,7 +107,7 @@ func TestEvalMotAutomatic(t *testing.T) {
 func TestEvalMotJSON(t *testing.T) {
 	video, truth := street(t)
 	c := start(t, "eval", "mot", "--video", video, "--truth", truth, "--superpixels", "300", "--follow", "5", "--mark", "ellipse", "--mode", "affinity", "--json")
-	if err := c.Wait(t, time.Minute); err != nil {
+	if err := c.Wait(t); err != nil {
 		t.Fatal(err)
 	}
 	type group struct {
@@ -178,7 +178,7 @@ func TestEvalMotRefuses(t *testing.T) {
 		{"video is cut off", []string{"--video", cut, "--truth", truth, "--superpixels", "50"}, 1, []string{"mot: "}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			err := start(t, append([]string{"eval", "mot"}, tt.args...)...).Wait(t, time.Minute)
+			err := start(t, append([]string{"eval", "mot"}, tt.args...)...).Wait(t)
 			if cli.Status(err) != tt.status {
 				t.Fatalf("exit status %d of %v; want %d", cli.Status(err), err, tt.status)
 			}
@@ -196,7 +196,7 @@ func TestEvalMotScore(t *testing.T) {
 	result := clitest.File(t, "result.txt", "1,3,21,17,24,64,0.9,-1,-1,-1\n3,4,21,17,24,60,0.5,-1,-1,-1\n3,9,121,17,24,60,0.5,-1,-1,-1\n5,4,21,17,24,60,0.5,-1,-1,-1\n")
 	score := func(args ...string) string {
 		c := start(t, append([]string{"eval", "mot", "score", "--truth", truth, "--result", result}, args...)...)
-		if err := c.Wait(t, time.Minute); err != nil {
+		if err := c.Wait(t); err != nil {
 			t.Fatal(err)
 		}
 		return c.Out.String()
@@ -223,7 +223,7 @@ func TestEvalMotScore(t *testing.T) {
 		{"frames", []string{"--truth", truth, "--result", result, "--frames", "0-2"}, []string{"--frames", `"0-2"`, "A-B"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			err := start(t, append([]string{"eval", "mot", "score"}, tt.args...)...).Wait(t, time.Minute)
+			err := start(t, append([]string{"eval", "mot", "score"}, tt.args...)...).Wait(t)
 			if cli.Status(err) != 2 {
 				t.Fatalf("exit status %d of %v; want 2", cli.Status(err), err)
 			}

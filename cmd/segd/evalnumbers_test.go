@@ -3,7 +3,6 @@ package main
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/segd/segd/internal/cli"
 )
@@ -21,7 +20,7 @@ func TestEvalRefuses(t *testing.T) {
 		{"nothing there", []string{"eval", "ssl", "--root", "/no/ssl"}, 1, []string{"/no/ssl/digit1/features.npy", "want a folder with digit1"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			err := start(t, tt.args...).Wait(t, time.Minute)
+			err := start(t, tt.args...).Wait(t)
 			if cli.Status(err) != tt.status {
 				t.Fatalf("exit status %d of %v; want %d", cli.Status(err), err, tt.status)
 			}
@@ -36,7 +35,7 @@ func TestEvalRefuses(t *testing.T) {
 
 func TestEvalMoons(t *testing.T) {
 	c := start(t, "eval", "moons", "--seeds", "1")
-	if err := c.Wait(t, 3*time.Minute); err != nil {
+	if err := c.Wait(t); err != nil {
 		t.Fatal(err)
 	}
 	for _, parts := range [][]string{{"method", "median", "paper"}, {"kernel k-means", "66.6 %"}, {"coordinate descent", "68.5 %"}, {"DC-ADMM", "2.5 %"}} {

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/coder/websocket"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/segd/segd/fleet"
 	"github.com/segd/segd/internal/cli/clitest"
 	"github.com/segd/segd/internal/freeport"
+	"github.com/segd/segd/internal/waitfor"
 )
 
 // boxes are segd that share cameras.
@@ -80,7 +80,7 @@ func (b *boxes) do(args ...string) (string, error) {
 // holder waits until a camera is run by a box other than those, and publishes from there.
 func (b *boxes) holder(camera string, not ...string) (box string) {
 	b.t.Helper()
-	clitest.Until(b.t, time.Minute, "masks of camera "+camera, func() bool {
+	waitfor.True(b.t, "masks of camera "+camera, func() bool {
 		for _, c := range b.status().Cameras {
 			if c.Name != camera || c.Box == "" || slices.Contains(not, c.Box) {
 				continue
@@ -139,25 +139,30 @@ func TestFleet(t *testing.T) {
 
 	// One that ends gives its cameras up at once.
 	b.byName[first].stop()
-	began := time.Now()
 	b.holder("gate", first)
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("the camera is back after %v", took)
+	for _, c := range b.status().Cameras {
+		if c.Name == "gate" && (c.Why != fleet.WhyLeft || c.From != first) {
+			t.Errorf("the camera is back because of %q, from box %q; want that box %s has left it", c.Why, c.From, first)
+		}
 	}
 
-	// What subscribers get of the camera: the object in nearly every frame, and of one box at a time.
+	// What subscribers get of the camera is of one box at a time.
 	masks := b.heard.of("gate")
-	last, with := uint64(0), 0
+	last, leases, with := uint64(0), 0, 0
 	for _, m := range masks {
 		if m.Lease < last {
 			t.Fatalf("a mask under lease %d came after one under %d, and no box has failed", m.Lease, last)
 		}
-		last = m.Lease
+		if m.Lease > last {
+			last = m.Lease
+			leases++
+		}
 		if len(m.Objects) > 0 && m.Objects[0].Label == "square" && m.Objects[0].Id == 1 {
 			with++
 		}
 	}
-	if with < len(masks)*8/10 {
+	// The object in all but the first that a box publishes, however few that are.
+	if with < len(masks)-leases {
 		t.Errorf("%d of %d masks have the object", with, len(masks))
 	}
 	for _, a := range []*adding{one, two} {
@@ -187,12 +192,12 @@ func TestFleetAdds(t *testing.T) {
 	}
 	one.want(http.StatusOK, http.MethodPatch, "/gate", `{"requires": []}`)
 	one.want(http.StatusOK, http.MethodPatch, "/gate", `{"fps": 10}`)
-	clitest.Until(t, time.Minute, "the other box to be told", func() bool {
+	waitfor.True(t, "the other box to be told", func() bool {
 		return strings.Contains(two.list()["gate"].Settings["url"].(string), dir) && fmt.Sprint(two.list()["gate"].Settings["fps"]) == "10"
 	})
 	b.holder("gate")
 	two.want(http.StatusNoContent, http.MethodDelete, "/gate", "")
-	clitest.Until(t, time.Minute, "it is gone", func() bool { return len(one.list()) == 0 && len(b.status().Cameras) == 0 })
+	waitfor.True(t, "it is gone", func() bool { return len(one.list()) == 0 && len(b.status().Cameras) == 0 })
 }
 
 // Any box answers for a camera that another one runs: pictures, annotations, live, and what publishers ask.
@@ -221,7 +226,7 @@ func TestFleetForwards(t *testing.T) {
 	two.want(http.StatusBadRequest, http.MethodPut, "/gate/zones", `{"zones": [{"name": "a b", "polygon": []}], "lines": []}`)
 	one.want(http.StatusNotFound, http.MethodGet, "/nosuch/objects", "")
 
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), waitfor.Limit)
 	defer cancel()
 	live, _, err := websocket.Dial(ctx, "ws://"+two.http+"/api/v1/cameras/gate/live", nil)
 	if err != nil {
@@ -238,7 +243,7 @@ func TestFleetForwards(t *testing.T) {
 			pictures++
 		}
 	}
-	clitest.Until(t, time.Minute, "the status of a camera that another box runs", func() bool {
+	waitfor.True(t, "the status of a camera that another box runs", func() bool {
 		c := two.list()["gate"]
 		return c.Status != nil && c.Status.Up
 	})
@@ -255,7 +260,7 @@ func TestFleetForwards(t *testing.T) {
 		resp.Body.Close()
 		return resp
 	}
-	clitest.Until(t, time.Minute, "all cameras have a box", func() bool {
+	waitfor.True(t, "all cameras have a box", func() bool {
 		return !slices.ContainsFunc(b.status().Cameras, func(c fleet.CameraStatus) bool { return c.Box == "" })
 	})
 	if resp := post("gap"); resp.StatusCode != http.StatusTemporaryRedirect || resp.Header.Get("Location") != "http://127.0.0.1:1/segd/whip/gap" {
@@ -270,14 +275,14 @@ func TestFleetForwards(t *testing.T) {
 
 	// What cannot be handed on is said. The box falls silent only later.
 	one.segd.Cancel()
-	clitest.Until(t, time.Minute, "nobody answers", func() bool {
+	waitfor.True(t, "nobody answers", func() bool {
 		status, _ := two.ask(http.MethodGet, "/gate/snapshot", "")
 		return status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusNotFound
 	})
 	_ = three
 }
 
-// A camera that is moved while both boxes run shows in nearly every second, though its key frames are four seconds apart.
+// A camera that is moved while both boxes run shows on: the new box does not wait for a key frame of its own.
 func TestFleetMovesAtOnce(t *testing.T) {
 	t.Parallel()
 	b := newBoxes(t)
@@ -297,7 +302,7 @@ func TestFleetMovesAtOnce(t *testing.T) {
 	b.start("one", "", file)
 	first := b.holder("gate")
 	b.start("two", "", file)
-	clitest.Until(t, time.Minute, "the second box", func() bool { return len(b.status().Boxes) == 2 })
+	waitfor.True(t, "the second box", func() bool { return len(b.status().Boxes) == 2 })
 	other := map[string]string{"one": "two", "two": "one"}[first]
 	before := len(b.heard.of("gate"))
 	if text, err := b.do("move", "gate", other); err != nil {
@@ -305,12 +310,13 @@ func TestFleetMovesAtOnce(t *testing.T) {
 	}
 	b.holder("gate", first)
 	masks := b.heard.of("gate")[before-1:]
-	var gap time.Duration
-	for i, m := range masks[1:] {
-		gap = max(gap, m.PublishTime.AsTime().Sub(masks[i].PublishTime.AsTime()))
-	}
+	i := slices.IndexFunc(masks, func(m *segdv1.MaskFrame) bool { return m.Lease != masks[0].Lease })
+	gap := masks[i].PublishTime.AsTime().Sub(masks[i-1].PublishTime.AsTime())
 	t.Logf("%v without masks", gap)
-	if gap > 1500*time.Millisecond {
-		t.Errorf("%v without masks; its key frames are four seconds apart", gap)
+	// A slow machine takes its time, and goes on with any frame: who waits goes on with a key frame, in which
+	// the square is where it begins, give or take a superpixel.
+	const atKey = 13
+	if gap > keysApart/2 && (len(masks[i].Objects) == 0 || masks[i].Objects[0].Box.X < atKey) {
+		t.Errorf("%v without masks; its key frames are %v apart", gap, keysApart)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -21,6 +20,7 @@ import (
 	"github.com/segd/segd/fleet"
 	"github.com/segd/segd/internal/cli/clitest"
 	"github.com/segd/segd/internal/freeport"
+	"github.com/segd/segd/internal/waitfor"
 )
 
 // denials notes what a NATS server permits nobody.
@@ -82,12 +82,12 @@ func composeCluster(t *testing.T, password string) (addrs []string, denied *deni
 		s.SetLogger(denied, false, false)
 		s.Start()
 		t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-		if !s.ReadyForConnections(time.Minute) {
+		if !s.ReadyForConnections(waitfor.Limit) {
 			t.Fatal("a NATS server does not start")
 		}
 		servers, addrs = append(servers, s), append(addrs, s.Addr().String())
 	}
-	clitest.Until(t, time.Minute, "a leader of JetStream", func() bool {
+	waitfor.True(t, "a leader of JetStream", func() bool {
 		for _, s := range servers {
 			if s.JetStreamIsLeader() && len(s.JetStreamClusterPeers()) == len(peers) {
 				return true
@@ -136,11 +136,11 @@ func TestComposeFleet(t *testing.T) {
 
 	one.want(http.StatusCreated, http.MethodPost, "", fmt.Sprintf(`{"name": "attic", "url": "dir:%s", "fps": 5, "loop": true}`, pictures(t, 20)))
 	b.holder("attic")
-	clitest.Until(t, time.Minute, "the other box to know of it", func() bool { return two.list()["attic"].Source == "added" })
+	waitfor.True(t, "the other box to know of it", func() bool { return two.list()["attic"].Source == "added" })
 	two.want(http.StatusOK, http.MethodPatch, "/attic", `{"fps": 10}`)
-	clitest.Until(t, time.Minute, "the other box to be told", func() bool { return fmt.Sprint(one.list()["attic"].Settings["fps"]) == "10" })
+	waitfor.True(t, "the other box to be told", func() bool { return fmt.Sprint(one.list()["attic"].Settings["fps"]) == "10" })
 
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), waitfor.Limit)
 	defer cancel()
 	login := func(user string) jetstream.JetStream {
 		t.Helper()

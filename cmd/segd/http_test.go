@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"github.com/segd/segd/internal/cli/clitest"
 	"github.com/segd/segd/internal/freeport"
+	"github.com/segd/segd/internal/waitfor"
 	"net/http"
 	"testing"
-	"time"
 )
 
 // What the http section of the configuration says is what a running segd does.
@@ -30,7 +30,7 @@ func TestHTTPSection(t *testing.T) {
 		t.Cleanup(func() { _ = resp.Body.Close() })
 		return resp
 	}
-	clitest.Until(t, time.Minute, "segd", func() bool { return ask("GET", "/livez").StatusCode == http.StatusOK })
+	waitfor.True(t, "segd", func() bool { return ask("GET", "/livez").StatusCode == http.StatusOK })
 	const viewer = "Bearer viewer-0123456789"
 	if resp := ask("GET", "/api/v1/cameras", "Authorization", viewer); resp.StatusCode != http.StatusOK {
 		t.Errorf("a viewer sees %s", resp.Status)

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/internal/cli/clitest"
@@ -86,7 +85,7 @@ func TestLongRequests(t *testing.T) {
 		t.Errorf("zones: %d, %d bytes: %.300s", status, len(answer), answer)
 	}
 	segd.Cancel()
-	if err := segd.Wait(t, time.Minute); err != nil {
+	if err := segd.Wait(t); err != nil {
 		t.Error(err)
 	}
 	if n := len(errs.String()); n > 64<<10 {

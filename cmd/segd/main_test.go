@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -37,8 +38,14 @@ const clipWidth, clipHeight, clipFPS = 96, 64, 10
 // clip is two seconds of a red square moving over green.
 var clip = sync.OnceValues(func() (*demo.Clip, error) { return encode(2*clipFPS, clipFPS) })
 
-// rareKeys is one of four seconds with one key frame, in which the square comes and goes.
-var rareKeys = sync.OnceValues(func() (*demo.Clip, error) { return encode(4*clipFPS, 4*clipFPS) })
+// keysApart is how far the key frames of rareKeys are apart. A box waits for one for 6 s before it takes a camera over.
+const keysApart = 4 * time.Second
+
+// rareKeys is a clip with one key frame, in which the square comes and goes.
+var rareKeys = sync.OnceValues(func() (*demo.Clip, error) {
+	n := clipFPS * int(keysApart/time.Second)
+	return encode(n, n)
+})
 
 // encode makes a clip of frames with a key frame in every so many, in which the square goes there and back.
 func encode(frames, gop int) (*demo.Clip, error) {

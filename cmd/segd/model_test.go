@@ -2,7 +2,6 @@ package main
 
 import (
 	"testing"
-	"time"
 )
 
 // What is in the binary is listed, and a detector is told of by what it is.
@@ -15,7 +14,7 @@ func TestModels(t *testing.T) {
 		{[]string{"model", "check", "--detector", "nanodet-m"}, [][]string{{"nanodet-m", "NanoDet"}, {"input 640×384, 80 classes", " ms"}}},
 	} {
 		c := start(t, tt.args...)
-		if err := c.Wait(t, time.Minute); err != nil {
+		if err := c.Wait(t); err != nil {
 			t.Fatal(err)
 		}
 		for _, want := range tt.want {

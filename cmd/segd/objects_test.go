@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/demo"
@@ -19,6 +18,7 @@ import (
 	"github.com/segd/segd/internal/cli/clitest"
 	"github.com/segd/segd/internal/configured"
 	"github.com/segd/segd/internal/freeport"
+	"github.com/segd/segd/internal/waitfor"
 )
 
 // A running segd is asked by the command line and by HTTP, and both mean the same
@@ -31,7 +31,7 @@ func TestObjectsOfARunningSegd(t *testing.T) {
 	segd := start(t, "run", "-c", clitest.File(t, "segd.yaml", quick(httpAddr, natsAddr)+"cameras:\n"+
 		"  - {name: gate, transport: tcp, url: '"+server.URL()+"', annotation: '"+clitest.File(t, "a.json", squareAnnotation)+"'}\n"))
 	h := listen(t, natsAddr)
-	clitest.Until(t, time.Minute, "an object", func() bool {
+	waitfor.True(t, "an object", func() bool {
 		masks := h.of("gate")
 		return len(masks) > 3 && len(masks[len(masks)-1].Objects) == 1
 	})
@@ -46,7 +46,7 @@ func TestObjectsOfARunningSegd(t *testing.T) {
 			}
 			c := start(t, append(args, "--nats", "nats://"+natsAddr)...)
 			var printed strings.Builder
-			got := fmt.Sprint(cli.Report(&printed, c.Wait(t, time.Minute)))
+			got := fmt.Sprint(cli.Report(&printed, c.Wait(t)))
 			out := c.Out.String() + printed.String()
 			if got != row[1] || !lineWith(strings.ReplaceAll(out, " ", ""), row[2:]) {
 				t.Errorf("segd %s: exit status %s, want %s with %q in\n%s", row[0], got, row[1], row[2:], out)
@@ -112,11 +112,11 @@ func TestObjectsOfARunningSegd(t *testing.T) {
 		t.Errorf("an object without a mask: %d %s", status, text)
 	}
 	c := start(t, "annotate", "gate", clitest.File(t, "empty.json", empty), "--nats", "nats://"+natsAddr)
-	if err := c.Wait(t, time.Minute); err != nil || !strings.Contains(c.Out.String(), "gate: annotation accepted, on frame ") ||
+	if err := c.Wait(t); err != nil || !strings.Contains(c.Out.String(), "gate: annotation accepted, on frame ") ||
 		!strings.Contains(c.Out.String(), "gate: warning: object 3: it has no mask in frame ") {
 		t.Errorf("segd annotate says %q, %v", c.Out.String(), err)
 	}
-	clitest.Until(t, time.Minute, "an event of it", func() bool {
+	waitfor.True(t, "an event of it", func() bool {
 		return h.event("gate", segdv1.EventKind_EVENT_KIND_OBJECT_NOT_FOLLOWED).GetObjectId() == 3
 	})
 	if list := get(t, api+"/cameras/gate/objects"); !strings.Contains(list, "corner") {
@@ -148,11 +148,11 @@ func TestObjectsOfARunningSegd(t *testing.T) {
 		t.Errorf("a mask of another size: %s %s, %v", resp.Status, text, err)
 	}
 	c = start(t, "annotate", "gate", clitest.File(t, "foreign.png", mask.String()), "--nats", "nats://"+natsAddr)
-	if err := c.Wait(t, time.Minute); err == nil || !strings.Contains(err.Error(), refused) {
+	if err := c.Wait(t); err == nil || !strings.Contains(err.Error(), refused) {
 		t.Errorf("segd annotate says %q, %v", c.Out.String(), err)
 	}
 	commands([][]string{{"clear gate", "0", "gate:allobjectsremoved"}, {"objects gate", "0", "gate:noobjects"}})
-	clitest.Until(t, time.Minute, "the events of it all", func() bool {
+	waitfor.True(t, "the events of it all", func() bool {
 		return h.event("gate", segdv1.EventKind_EVENT_KIND_OBJECT_RENAMED).GetObjectLabel() == "the one" &&
 			h.event("gate", segdv1.EventKind_EVENT_KIND_OBJECT_REMOVED) != nil
 	})
@@ -160,7 +160,7 @@ func TestObjectsOfARunningSegd(t *testing.T) {
 		t.Errorf("the configuration is %s", settings)
 	}
 	segd.Cancel()
-	if err := segd.Wait(t, time.Minute); err != nil {
+	if err := segd.Wait(t); err != nil {
 		t.Error(err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/internal/cli/clitest"
 	"github.com/segd/segd/internal/freeport"
+	"github.com/segd/segd/internal/waitfor"
 )
 
 const whipToken = "publish-0123456789abcdef"
@@ -114,13 +115,13 @@ func TestPublisher(t *testing.T) {
 		"whip: {addr: '127.0.0.1:0', token: "+whipToken+"}\ncameras: [{name: door, url: 'whip:'}]\n")
 
 	c := start(t, "check", "-c", config)
-	if err := c.Wait(t, time.Minute); err != nil || !lineWith(c.Out.String(), []string{"camera door: ok", "/whip/door"}) {
+	if err := c.Wait(t); err != nil || !lineWith(c.Out.String(), []string{"camera door: ok", "/whip/door"}) {
 		t.Errorf("check: %v\n%s", err, c.Out.String())
 	}
 
 	segd := start(t, "run", "-c", config)
 	h := listen(t, natsAddr)
-	clitest.Until(t, time.Minute, "the status of a camera without a publisher", func() (ok bool) {
+	waitfor.True(t, "the status of a camera without a publisher", func() (ok bool) {
 		h.with(func() {
 			s := h.status["door"]
 			ok = s != nil && !s.Up && strings.Contains(s.Error, "nobody publishes yet")
@@ -141,7 +142,7 @@ func TestPublisher(t *testing.T) {
 	}
 
 	end := sendWHIP(t, url)
-	clitest.Until(t, time.Minute, "masks", func() bool { return len(h.of("door")) >= 5 })
+	waitfor.True(t, "masks", func() bool { return len(h.of("door")) >= 5 })
 	if m := h.of("door")[4]; m.Width != clipWidth || m.Height != clipHeight {
 		t.Errorf("mask of %d×%d", m.Width, m.Height)
 	}
@@ -149,16 +150,16 @@ func TestPublisher(t *testing.T) {
 		t.Error("no event that the camera is up")
 	}
 	end()
-	clitest.Until(t, time.Minute, "the event that the publisher has ended", func() bool {
+	waitfor.True(t, "the event that the publisher has ended", func() bool {
 		e := h.event("door", segdv1.EventKind_EVENT_KIND_CAMERA_DOWN)
 		return e != nil && strings.Contains(e.Message, "has ended")
 	})
 	sendWHIP(t, url)
-	clitest.Until(t, time.Minute, "the reconnect to be counted", func() bool {
+	waitfor.True(t, "the reconnect to be counted", func() bool {
 		return metric(t, httpAddr, `segd_ingest_reconnects_total{camera="door"}`) == "1"
 	})
 	segd.Cancel()
-	if err := segd.Wait(t, 30*time.Second); err != nil {
+	if err := segd.Wait(t); err != nil {
 		t.Errorf("run ended with %v", err)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/internal/cli/clitest"
 	"github.com/segd/segd/internal/freeport"
+	"github.com/segd/segd/internal/waitfor"
 	"github.com/segd/segd/web"
 )
 
@@ -138,7 +139,7 @@ func TestHangup(t *testing.T) {
 		if err := segd.Process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		clitest.Until(t, time.Minute, "a word about SIGHUP", func() bool {
+		waitfor.True(t, "a word about SIGHUP", func() bool {
 			select {
 			case err := <-ended:
 				ended <- err
@@ -152,7 +153,7 @@ func TestHangup(t *testing.T) {
 	more := func(name string) {
 		t.Helper()
 		from := len(h.of(name))
-		clitest.Until(t, time.Minute, "masks of "+name, func() bool { return len(h.of(name)) >= from+5 })
+		waitfor.True(t, "masks of "+name, func() bool { return len(h.of(name)) >= from+5 })
 	}
 	more("gate")
 	more("yard")
@@ -208,7 +209,7 @@ func TestHangup(t *testing.T) {
 		if err != nil || !strings.Contains(out.String(), "gate after") { // the summary is written after draining
 			t.Errorf("segd ended with %v; it wrote\n%s%s", err, out.String(), errs.String())
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(waitfor.Limit):
 		t.Fatal("SIGTERM does not end it")
 	}
 }
@@ -221,7 +222,7 @@ func TestReloadAnswers(t *testing.T) {
 	r := newReloading(t, "", gate)
 	segd := start(t, "run", "-c", r.file, "--watch=false")
 	h := listen(t, r.nats)
-	clitest.Until(t, time.Minute, "masks", func() bool { return len(h.of("gate")) > 5 })
+	waitfor.True(t, "masks", func() bool { return len(h.of("gate")) > 5 })
 	cameras := func() (names []string) {
 		var list struct{ Cameras []struct{ Name string } }
 		if err := json.Unmarshal([]byte(get(t, "http://"+r.http+"/api/v1/cameras")), &list); err != nil {
@@ -270,7 +271,7 @@ func TestReloadAnswers(t *testing.T) {
 	if out := r.reloaded(); len(out.Added) > 0 || len(out.Restart) != 3 {
 		t.Errorf("again: %+v", out)
 	}
-	clitest.Until(t, time.Minute, "a line of the new level", func() bool { return strings.Contains(segd.Err.String(), "level=DEBUG") })
+	waitfor.True(t, "a line of the new level", func() bool { return strings.Contains(segd.Err.String(), "level=DEBUG") })
 
 	// Zones alone are others: the camera goes on with them.
 	r.head = head
@@ -286,16 +287,16 @@ func TestReloadAnswers(t *testing.T) {
 	// Somebody else asks, and is told the same.
 	r.write(zoned, "{name: b, url: 'rtsp://127.0.0.1:1/'}")
 	ask := start(t, "reload", "--nats", "nats://"+r.nats)
-	if err := ask.Wait(t, time.Minute); err != nil || ask.Out.String() != "added: b\n" {
+	if err := ask.Wait(t); err != nil || ask.Out.String() != "added: b\n" {
 		t.Errorf("segd reload: %v, %q", err, ask.Out.String())
 	}
 	r.write("{name: b, url: 'ftp://x/'}")
 	ask = start(t, "reload", "--nats", "nats://"+r.nats)
-	if err := ask.Wait(t, time.Minute); err == nil || !strings.Contains(err.Error(), "cameras[0].url") {
+	if err := ask.Wait(t); err == nil || !strings.Contains(err.Error(), "cameras[0].url") {
 		t.Errorf("segd reload of a wrong file: %v", err)
 	}
 	more := len(h.of("gate"))
-	clitest.Until(t, time.Minute, "more masks", func() bool { return len(h.of("gate")) >= more+5 })
+	waitfor.True(t, "more masks", func() bool { return len(h.of("gate")) >= more+5 })
 	r.untouched(h, "gate")
 }
 
@@ -334,29 +335,24 @@ func TestTwoReloads(t *testing.T) {
 // not keep it.
 func TestRemovedWhileAnnotated(t *testing.T) {
 	t.Parallel()
-	gate, yard := rtspCamera(t, "gate", ""), rtspCamera(t, "yard", "")
-	r := newReloading(t, "", gate, yard)
+	const gate = "{name: gate, url: 'whip:'}"
+	yard := rtspCamera(t, "yard", "")
+	r := newReloading(t, fmt.Sprintf("whip: {addr: %q}\n", freeport.Addr(t)), gate, yard)
 	segd := start(t, "run", "-c", r.file, "--watch=false")
 	h := listen(t, r.nats)
-	clitest.Until(t, time.Minute, "masks", func() bool { return len(h.of("gate")) > 20 && len(h.of("yard")) > 20 })
-	masks := h.of("gate")
-	var asking sync.WaitGroup
-	asking.Go(func() {
-		body := strings.Replace(squareAnnotation, `"frame": 0`, fmt.Sprintf(`"frame": %d`, masks[len(masks)-1].Sequence+50), 1)
-		status, text := send(t, http.MethodPost, "http://"+r.http+"/api/v1/cameras/gate/annotations", body)
-		if status != http.StatusServiceUnavailable || !strings.Contains(text, "the camera was removed") {
-			t.Errorf("the annotation is answered %d %s", status, text)
-		}
-	})
-	time.Sleep(time.Second) // it waits for a frame to come
+	waitfor.True(t, "masks", func() bool { return len(h.of("yard")) > 20 })
+	answer := waits(t, "http://"+r.http+"/api/v1/cameras/gate/annotations")
 	r.write(yard)
 	if out := r.reloaded(); !slices.Equal(out.Removed, []string{"gate"}) {
 		t.Errorf("%+v", out)
 	}
-	asking.Wait()
+	if got := <-answer; got.status != http.StatusServiceUnavailable || !strings.Contains(got.text, "the camera was removed") {
+		t.Errorf("the annotation is answered %+v", got)
+	}
 	r.untouched(h, "yard")
 
 	r.write(gate, yard)
+	var asking sync.WaitGroup
 	asking.Go(func() {
 		resp, err := http.Post("http://"+r.http+"/api/v1/config/reload", "", nil)
 		if err == nil { // whatever it is told
@@ -366,10 +362,33 @@ func TestRemovedWhileAnnotated(t *testing.T) {
 	})
 	time.Sleep(50 * time.Millisecond)
 	segd.Cancel()
-	if err := segd.Wait(t, 30*time.Second); err != nil {
+	if err := segd.Wait(t); err != nil {
 		t.Errorf("ended while it reloads: %v", err)
 	}
 	asking.Wait()
+}
+
+type answered struct {
+	status int
+	text   string
+}
+
+// waits has somebody wait for a frame of a camera to which nobody publishes, so that none comes however long
+// this machine takes, and returns once that one does, with where its answer comes: of two who ask for the same
+// frame the second is told that another one waits.
+func waits(t *testing.T, url string) <-chan answered {
+	t.Helper()
+	answers := make(chan answered, 2)
+	for range cap(answers) {
+		go func() {
+			status, text := send(t, http.MethodPost, url, squareAnnotation)
+			answers <- answered{status, text}
+		}()
+	}
+	if got := <-answers; got.status != http.StatusConflict || !strings.Contains(got.text, "another annotation waits") {
+		t.Fatalf("nobody waits: %+v", got)
+	}
+	return answers
 }
 
 // A camera that publishers come to is the first of its kind, and one that marks by itself another one: what
@@ -388,7 +407,7 @@ func TestReloadOpensWhatIsNeeded(t *testing.T) {
 	r.write(gate, door)
 	r.reloaded()
 	sendWHIP(t, url)
-	clitest.Until(t, time.Minute, "the publisher's masks", func() bool { return len(h.of("door")) > 5 })
+	waitfor.True(t, "the publisher's masks", func() bool { return len(h.of("door")) > 5 })
 
 	detects := func(class string) string {
 		return strings.TrimSuffix(gate, "}") + ", detect: {classes: [" + class + "]}}"
@@ -402,7 +421,7 @@ func TestReloadOpensWhatIsNeeded(t *testing.T) {
 			t.Errorf("%d detectors were opened, want %d", n, i+1)
 		}
 		from := len(h.of("gate"))
-		clitest.Until(t, time.Minute, "masks", func() bool { return len(h.of("gate")) >= from+5 })
+		waitfor.True(t, "masks", func() bool { return len(h.of("gate")) >= from+5 })
 	}
 	r.write(detects("person"), door) // which the last one finds too
 	r.reloaded()
@@ -415,7 +434,7 @@ func TestReloadOpensWhatIsNeeded(t *testing.T) {
 		t.Errorf("with that camera removed: %d %s", status, text)
 	}
 	segd.Cancel()
-	if err := segd.Wait(t, time.Minute); err != nil {
+	if err := segd.Wait(t); err != nil {
 		t.Error(err)
 	}
 }
@@ -444,12 +463,12 @@ func TestFileIsWatched(t *testing.T) {
 	segd := start(t, "run", "-c", r.file)
 	listen(t, r.nats)
 	n := 0
+	count := func() int { return strings.Count(segd.Err.String(), `why="the file has changed"`) }
 	changes := func(what string, change func()) {
 		t.Helper()
 		change()
 		n++
-		count := func() int { return strings.Count(segd.Err.String(), `why="the file has changed"`) }
-		clitest.Until(t, time.Minute, what, func() bool { return count() >= n })
+		waitfor.True(t, what, func() bool { return count() >= n })
 		time.Sleep(4 * settleTime) // for what must not come
 		if got := count(); got != n {
 			t.Errorf("%s: read %d times, want once", what, got-n+1)
@@ -462,20 +481,33 @@ func TestFileIsWatched(t *testing.T) {
 		t.Errorf("before any change it says\n%s", text)
 	}
 	changes("a rename", func() { r.write(a, b) })
-	changes("a burst of writes", func() {
-		text := r.text(a, b, c)
-		f, err := os.Create(r.file)
-		if err != nil {
+	// A machine that halts this in the middle of it has left the file as it was for long enough.
+	text, halts := r.text(a, b, c), 0
+	f, err := os.Create(r.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, last := 0, time.Now(); i < len(text); i++ {
+		if _, err := f.WriteString(text[i : i+1]); err != nil {
 			t.Fatal(err)
 		}
-		defer f.Close()
-		for i := range text {
-			if _, err := f.WriteString(text[i : i+1]); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(3 * time.Millisecond)
+		if time.Since(last) >= settleTime {
+			halts++
 		}
+		last = time.Now()
+		time.Sleep(3 * time.Millisecond)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	waitfor.True(t, "what a burst of writes has left", func() bool {
+		return strings.Contains(get(t, "http://"+r.http+"/api/v1/cameras"), `"name":"c"`)
 	})
+	time.Sleep(4 * settleTime)
+	if got := count(); got > n+1+halts {
+		t.Errorf("a burst of writes: read %d times, want once", got-n)
+	}
+	n = count()
 	changes("a link in its place", func() {
 		if err := os.Remove(r.file); err != nil {
 			t.Fatal(err)
@@ -502,7 +534,7 @@ func TestFileIsWatched(t *testing.T) {
 		t.Errorf("the cameras in the end: %s", list)
 	}
 	segd.Cancel()
-	if err := segd.Wait(t, time.Minute); err != nil {
+	if err := segd.Wait(t); err != nil {
 		t.Error(err)
 	}
 }

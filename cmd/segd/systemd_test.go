@@ -13,6 +13,7 @@ import (
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/internal/cli/clitest"
 	"github.com/segd/segd/internal/freeport"
+	"github.com/segd/segd/internal/waitfor"
 	"github.com/segd/segd/pipeline"
 )
 
@@ -100,7 +101,7 @@ func TestNotify(t *testing.T) {
 	hear := func() string {
 		t.Helper()
 		b := make([]byte, 4096)
-		if err := conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		if err := conn.SetReadDeadline(time.Now().Add(waitfor.Limit)); err != nil {
 			t.Fatal(err)
 		}
 		n, err := conn.Read(b)
@@ -155,7 +156,7 @@ func TestNotify(t *testing.T) {
 	}
 	segd.Cancel()
 	hearUntil("STOPPING=1")
-	if err := segd.Wait(t, time.Minute); err != nil {
+	if err := segd.Wait(t); err != nil {
 		t.Error(err)
 	}
 }

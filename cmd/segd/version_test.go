@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"runtime"
 	"testing"
-	"time"
 )
 
 func TestVersion(t *testing.T) {
@@ -12,7 +11,7 @@ func TestVersion(t *testing.T) {
 	version, commit = "0.1.0+5.g1a2b3c4", "1a2b3c4d"
 
 	text := start(t, "version")
-	if err := text.Wait(t, time.Minute); err != nil {
+	if err := text.Wait(t); err != nil {
 		t.Fatal(err)
 	}
 	want := "segd 0.1.0+5.g1a2b3c4 (commit 1a2b3c4d, " + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH + ")\n"
@@ -21,7 +20,7 @@ func TestVersion(t *testing.T) {
 	}
 
 	asJSON := start(t, "version", "--json")
-	if err := asJSON.Wait(t, time.Minute); err != nil {
+	if err := asJSON.Wait(t); err != nil {
 		t.Fatal(err)
 	}
 	var got map[string]string

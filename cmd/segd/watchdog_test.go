@@ -13,8 +13,8 @@ import (
 
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/demo"
-	"github.com/segd/segd/internal/cli/clitest"
 	"github.com/segd/segd/internal/freeport"
+	"github.com/segd/segd/internal/waitfor"
 )
 
 // /livez of a running segd: well while its camera advances, not when it is up and stands
@@ -57,7 +57,7 @@ func TestLivez(t *testing.T) {
 		text, err := io.ReadAll(resp.Body)
 		return fmt.Sprint(resp.StatusCode, " ", string(text), err)
 	}
-	clitest.Until(t, time.Minute, "a frame", func() bool { return d.set.Snapshots()[0].Published > 0 })
+	waitfor.True(t, "a frame", func() bool { return d.set.Snapshots()[0].Published > 0 })
 	if got := livez(); !strings.HasPrefix(got, "200 ok") {
 		t.Errorf("of a camera that advances: %s", got)
 	}
@@ -68,7 +68,7 @@ func TestLivez(t *testing.T) {
 		t.Errorf("of one that stands still: %s", got)
 	}
 	server.Close()
-	clitest.Until(t, time.Minute, "the camera to be down", func() bool { return !d.set.Snapshots()[0].Up })
+	waitfor.True(t, "the camera to be down", func() bool { return !d.set.Snapshots()[0].Up })
 	if got := livez(); !strings.HasPrefix(got, "200 ok") {
 		t.Errorf("without a camera that is up: %s", got)
 	}

@@ -4,12 +4,12 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/internal/cli/clitest"
 	"github.com/segd/segd/internal/freeport"
+	"github.com/segd/segd/internal/waitfor"
 )
 
 // The zones and lines of the configuration reach the events, the metrics, the status and the API.
@@ -22,7 +22,7 @@ func TestZonesOfARunningSegd(t *testing.T) {
 		"     zones: [{name: all, polygon: [[0, 0], [1, 0], [1, 1], [0, 1]], by: share, dwell: 1s}],\n"+
 		"     lines: [{name: edge, points: [[0, 0.01], [0.01, 0]]}]}\n"))
 	h := listen(t, natsAddr)
-	clitest.Until(t, time.Minute, "an object that stays", func() bool {
+	waitfor.True(t, "an object that stays", func() bool {
 		return h.event("gate", segdv1.EventKind_EVENT_KIND_OBJECT_STAYED) != nil
 	})
 	if e := h.event("gate", segdv1.EventKind_EVENT_KIND_OBJECT_ENTERED); e.GetZone() != "all" || e.GetObjectId() != 1 || e.GetObjectLabel() != "square" {
@@ -39,7 +39,7 @@ func TestZonesOfARunningSegd(t *testing.T) {
 		}
 	}
 	var info string
-	clitest.Until(t, time.Minute, "the entry in the status", func() bool {
+	waitfor.True(t, "the entry in the status", func() bool {
 		info = strings.ReplaceAll(get(t, "http://"+httpAddr+"/api/v1/cameras/gate"), " ", "")
 		return strings.Contains(info, `"zones":[{"name":"all","objects":1,"entries":"1","stays":"1"}],"lines":[{"name":"edge","aToB":"0","bToA":"0"}]`)
 	})
@@ -58,7 +58,7 @@ func TestZonesOfARunningSegd(t *testing.T) {
 	if status != http.StatusOK || !strings.Contains(answer, `{"name":"new",`+polygon+`,"by":"share","share":0.5,"dwell":""}],"lines":[]}`) {
 		t.Errorf("%d %s", status, answer)
 	}
-	clitest.Until(t, time.Minute, "the object in the new zone", func() bool {
+	waitfor.True(t, "the object in the new zone", func() bool {
 		return metric(t, httpAddr, `segd_zone_objects{camera="gate",zone="new"}`) == "1"
 	})
 	if text := get(t, "http://"+httpAddr+"/metrics"); !strings.Contains(text, `segd_zone_entries_total{camera="gate",zone="all"} 1`) || strings.Contains(text, `line="edge"`) {

@@ -23,6 +23,7 @@ import (
 
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/internal/waitfor"
 	"github.com/segd/segd/mask"
 )
 
@@ -134,8 +135,8 @@ func (s *subscriber) next(t *testing.T) line {
 			t.Fatal("it ended")
 		}
 		return l
-	case <-time.After(time.Minute):
-		t.Fatal("it prints nothing for a minute")
+	case <-time.After(waitfor.Limit):
+		t.Fatalf("it prints nothing for %v", waitfor.Limit)
 	}
 	panic("unreachable")
 }
@@ -180,7 +181,7 @@ func checkSubscriber(t *testing.T, dir, name string, args ...string) {
 // starts, and until then nobody listens.
 func greet(t *testing.T, b *bus.Bus, s *subscriber) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+	for end := time.Now().Add(waitfor.Limit); time.Now().Before(end); {
 		err := b.PublishMask(&segdv1.MaskFrame{Camera: "hello", Width: 4, Height: 3,
 			Objects: []*segdv1.Object{{Id: 1, Label: "x", State: segdv1.State_STATE_VISIBLE, Counts: "32112"}}})
 		if err != nil {
@@ -198,7 +199,7 @@ func greet(t *testing.T, b *bus.Bus, s *subscriber) {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	t.Fatal("it prints nothing for a minute")
+	t.Fatalf("it prints nothing for %v", waitfor.Limit)
 }
 
 // madeFrames are frames with masks of every kind, and the lines they stand for,

@@ -3,13 +3,15 @@ package process
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"github.com/segd/segd/internal/waitfor"
 )
 
 // script is a shell that starts a child, says both their numbers, and waits.
@@ -41,14 +43,10 @@ func script(t *testing.T, text string) (p *Process, child int) {
 // has asked about.
 func gone(t *testing.T, pid int) {
 	t.Helper()
-	for range 200 {
+	waitfor.True(t, fmt.Sprintf("process %d to be gone", pid), func() bool {
 		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-		if err != nil || bytes.Contains(stat, []byte(") Z ")) {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Errorf("process %d is still there", pid)
+		return err != nil || bytes.Contains(stat, []byte(") Z "))
+	})
 }
 
 func TestEndsWithItsChildren(t *testing.T) {
@@ -99,13 +97,7 @@ func TestSuspend(t *testing.T) {
 	}
 	wait := func(what string, ok func(string) bool) {
 		t.Helper()
-		for range 200 {
-			if ok(state()) {
-				return
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-		t.Fatalf("%s: state %s", what, state())
+		waitfor.True(t, what, func() bool { return ok(state()) })
 	}
 	if err := p.Suspend(); err != nil {
 		t.Fatal(err)

@@ -26,12 +26,13 @@ import (
 
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/ingest/codec"
+	"github.com/segd/segd/internal/waitfor"
 )
 
 const (
 	width, height = 320, 240
 	numberBits    = 10
-	patience      = 30 * time.Second // how long a test waits for what must come
+	patience      = waitfor.Limit
 )
 
 // numbered returns a picture whose upper half shows n in binary, one block a bit,
@@ -71,11 +72,7 @@ func number(f *ingest.Frame) int {
 // eventually waits for what another goroutine brings about.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not in %v: %s", patience, what)
-		}
-	}
+	waitfor.True(t, what, ok)
 }
 
 // serve starts a server for the cameras of cfg ("a" unless it names some) and

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -15,6 +14,7 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/cli/clitest"
+	"github.com/segd/segd/internal/waitfor"
 )
 
 // openNATS starts a server that lets everybody publish everything, and connects to it.
@@ -26,7 +26,7 @@ func openNATS(t *testing.T) (*server.Server, *nats.Conn) {
 	}
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(time.Minute) {
+	if !s.ReadyForConnections(waitfor.Limit) {
 		t.Fatal("the NATS server does not start")
 	}
 	nc, err := nats.Connect(s.ClientURL())
@@ -75,7 +75,7 @@ func TestWatchHostileMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := start(t, "watch", "segd.v1.*.*.*", "--nats", s.ClientURL(), "--masks", masks)
-	clitest.Until(t, time.Minute, "the subscription", func() bool { return s.NumSubscriptions() > 0 && subscribed(s) })
+	waitfor.True(t, "the subscription", func() bool { return s.NumSubscriptions() > 0 && subscribed(s) })
 
 	good, _ := liveFrame(t, 7, 64, 48)
 	good.Site = "home"
@@ -101,9 +101,9 @@ func TestWatchHostileMessages(t *testing.T) {
 	publish(t, nc, "segd.v1.home.gate.event", &segdv1.Event{Site: "home", Camera: "\x1b[H"})
 	publish(t, nc, "segd.v1.home.gate.status", &segdv1.Status{Site: "home", Camera: "gate", Error: "\x1b[1;1H"})
 	publish(t, nc, "segd.v1.home.gate.mask", good)
-	clitest.Until(t, time.Minute, "the good frame", func() bool { return strings.Contains(c.Out.String(), "frame 7 ") })
+	waitfor.True(t, "the good frame", func() bool { return strings.Contains(c.Out.String(), "frame 7 ") })
 	c.Cancel()
-	if err := c.Wait(t, time.Minute); err != nil {
+	if err := c.Wait(t); err != nil {
 		t.Errorf("watch ended with %v", err)
 	}
 
@@ -131,7 +131,7 @@ func TestWatchLeavesObjectsOut(t *testing.T) {
 	s, nc := openNATS(t)
 	masks := t.TempDir()
 	c := start(t, "watch", "gate", "--nats", s.ClientURL(), "--masks", masks)
-	clitest.Until(t, time.Minute, "the subscription", func() bool { return subscribed(s) })
+	waitfor.True(t, "the subscription", func() bool { return subscribed(s) })
 	for seq := range uint64(4) {
 		m, _ := liveFrame(t, seq, 64, 48)
 		m.Site = "home"
@@ -140,9 +140,9 @@ func TestWatchLeavesObjectsOut(t *testing.T) {
 		}
 		publish(t, nc, "segd.v1.home.gate.mask", m)
 	}
-	clitest.Until(t, time.Minute, "the last frame", func() bool { return strings.Contains(c.Out.String(), "frame 3 ") })
+	waitfor.True(t, "the last frame", func() bool { return strings.Contains(c.Out.String(), "frame 3 ") })
 	c.Cancel()
-	if err := c.Wait(t, time.Minute); err != nil {
+	if err := c.Wait(t); err != nil {
 		t.Errorf("watch ended with %v", err)
 	}
 	if got := strings.Join(files(t, masks), " "); got != "gate-000000.png gate-000001.png gate-000002.png gate-000003.png" {
@@ -193,7 +193,7 @@ func TestHostileReplies(t *testing.T) {
 	} {
 		t.Run(tt.args[0], func(t *testing.T) {
 			c := start(t, append(tt.args, "--nats", s.ClientURL(), "--site", "home")...)
-			cli.Report(&c.Err, c.Wait(t, time.Minute))
+			cli.Report(&c.Err, c.Wait(t))
 			if out, err := c.Out.String(), c.Err.String(); strings.Contains(out+err, "\x1b") ||
 				!strings.Contains(out, tt.out) || !strings.Contains(err, tt.err) {
 				t.Errorf("it said %q and %q; want %s and %s", out, err, tt.out, tt.err)

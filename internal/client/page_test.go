@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 	"unicode"
 
 	"github.com/coder/websocket"
@@ -80,7 +79,7 @@ func TestSaveLeavesObjectsOut(t *testing.T) {
 	defer page.Close()
 	dir := t.TempDir()
 	c := start(t, "watch", "gate", "--page", page.URL, "--save", dir)
-	if err := c.Wait(t, time.Minute); err == nil || !strings.Contains(err.Error(), "StatusGoingAway") {
+	if err := c.Wait(t); err == nil || !strings.Contains(err.Error(), "StatusGoingAway") {
 		t.Errorf("watch ended with %v; want the page's end", err)
 	}
 	if got := files(t, dir); !slices.Equal(got, []string{"gate-000007.png"}) {

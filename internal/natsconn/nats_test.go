@@ -28,9 +28,10 @@ import (
 	"golang.org/x/net/nettest"
 
 	"github.com/segd/segd/internal/netfault"
+	"github.com/segd/segd/internal/waitfor"
 )
 
-const patience = 5 * time.Second
+const patience = waitfor.Limit
 
 func startNATS(t testing.TB, options server.Options) *server.Server {
 	t.Helper()
@@ -327,7 +328,7 @@ func TestErrors(t *testing.T) {
 func TestPeerVanishes(t *testing.T) {
 	s := startNATS(t, server.Options{})
 	here, there := connect(t, s.ClientURL()), connect(t, s.ClientURL(), nats.NoReconnect())
-	l := listen(t, here, Config{KeepAlive: 20 * time.Millisecond, Silence: 200 * time.Millisecond})
+	l := listen(t, here, Config{KeepAlive: 20 * time.Millisecond, Silence: 2 * time.Second})
 	far := dialTest(t, there, Config{KeepAlive: 20 * time.Millisecond, Silence: time.Hour})
 	near := acceptTest(t, l)
 	for _, c := range []net.Conn{near, far} { // they know one another

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/segd/segd/internal/waitfor"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -40,7 +42,7 @@ func echo(t *testing.T) string {
 // Each fault does what it says, and after any of them the proxy closes.
 func TestFaults(t *testing.T) {
 	const word = "hello"
-	const soon, patience = 50 * time.Millisecond, 20 * time.Second
+	const soon, patience = 50 * time.Millisecond, waitfor.Limit
 	ask := func(t *testing.T, c net.Conn, wait time.Duration) (string, error) {
 		t.Helper()
 		if _, err := io.WriteString(c, word); err != nil {
@@ -146,7 +148,7 @@ func TestFaults(t *testing.T) {
 
 // What is frozen one way goes the other, also of connections that come later.
 func TestFreezeWay(t *testing.T) {
-	const patience, soon = 20 * time.Second, 50 * time.Millisecond
+	const patience, soon = waitfor.Limit, 50 * time.Millisecond
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

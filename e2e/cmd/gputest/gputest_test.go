@@ -19,6 +19,7 @@ import (
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/ingest/codec"
+	"github.com/segd/segd/internal/waitfor"
 )
 
 // TestMain lets the test binary be the children that the program starts.
@@ -124,9 +125,13 @@ func smi(t *testing.T, script string) {
 }
 
 func TestWatchGPU(t *testing.T) {
-	smi(t, `[ "$*" = "--id=3 --query-gpu=utilization.gpu,memory.used --format=csv,noheader,nounits" ] && echo "42, 1000"`)
+	asked := filepath.Join(t.TempDir(), "asked")
+	smi(t, `echo >>`+asked+`; [ "$*" = "--id=3 --query-gpu=utilization.gpu,memory.used --format=csv,noheader,nounits" ] && echo "42, 1000"`)
 	w := watchGPU(t.Context(), "3")
-	time.Sleep(gpuEvery + gpuEvery/2)
+	waitfor.True(t, "the card to be asked again after an answer", func() bool {
+		lines, err := os.ReadFile(asked)
+		return err == nil && len(lines) >= 2
+	})
 	samples, err := w.end()
 	if err != nil || len(samples) < 1 || samples[0].utilization != 42 || samples[0].memory != 1000 {
 		t.Errorf("%v, %v", samples, err)
@@ -145,11 +150,15 @@ func TestWatchGPU(t *testing.T) {
 }
 
 func TestSegd(t *testing.T) {
-	smi(t, `echo "42, 1000"`)
+	asked := filepath.Join(t.TempDir(), "asked")
+	if err := os.WriteFile(asked, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	smi(t, `echo >>`+asked+`; echo "42, 1000"`)
 	program := filepath.Join(t.TempDir(), "segd")
 	if err := os.WriteFile(program, []byte("#!/bin/sh\n"+`echo "time=1 level=WARN" >&2
 case $1 in
-fine) sleep 3; echo '{"mean_j": 0.5}' ;;
+fine) until [ "$(wc -l <`+asked+`)" -ge 3 ]; do sleep 0.1; done; echo '{"mean_j": 0.5}' ;;
 no-object) echo fine ;;
 fails) echo "segd: no model" >&2; echo more >&2; exit 3 ;;
 hangs) sleep 100 ;;

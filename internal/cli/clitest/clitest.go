@@ -4,14 +4,14 @@ package clitest
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"time"
+
+	"github.com/segd/segd/internal/waitfor"
 )
 
 // Output is a writer that can be read meanwhile.
@@ -49,7 +49,7 @@ func Start(t *testing.T, run func(ctx context.Context, in io.Reader, out, err io
 	go func() { c.done <- run(ctx, strings.NewReader(""), &c.Out, &c.Err) }()
 	t.Cleanup(func() {
 		cancel()
-		err := c.Wait(t, time.Minute) // how it ended is for the test to ask
+		err := c.Wait(t) // how it ended is for the test to ask
 		if t.Failed() {
 			t.Logf("the command: %v; it wrote\n%s%s", err, c.Out.String(), c.Err.String())
 		}
@@ -61,26 +61,11 @@ func Start(t *testing.T, run func(ctx context.Context, in io.Reader, out, err io
 func (c *Command) Ended() bool { return len(c.done) > 0 }
 
 // Wait returns the command's error.
-func (c *Command) Wait(t *testing.T, most time.Duration) error {
+func (c *Command) Wait(t *testing.T) error {
 	t.Helper()
-	select {
-	case err := <-c.done:
-		c.done <- err
-		return err
-	case <-time.After(most):
-		t.Errorf("the command has not ended after %v", most)
-		return errors.New("not ended")
-	}
-}
-
-// Until waits for something to become true.
-func Until(t *testing.T, most time.Duration, what string, f func() bool) {
-	t.Helper()
-	for end := time.Now().Add(most); !f(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited %v in vain for %s", most, what)
-		}
-	}
+	err := waitfor.Next(t, "the command to end", c.done)
+	c.done <- err
+	return err
 }
 
 // File writes text to a file of that name and returns its path.
