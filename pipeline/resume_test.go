@@ -360,10 +360,10 @@ func TestResumeResting(t *testing.T) {
 		hide(b, 25)
 		c, stop := b.start(t)
 		time.Sleep(8050 * time.Millisecond)
-		if c.automatic.marker.State().Objects[0].Resting != true {
+		stop()
+		if !c.automatic.marker.State().Objects[0].Resting {
 			t.Error("it does not rest; want what this test is about")
 		}
-		stop()
 		again := b.again(store, 1)
 		hide(again, 0)
 		_, stop = again.start(t)
