@@ -154,7 +154,7 @@ func TestFleetHandsOnNoSecrets(t *testing.T) {
 			}
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), waitfor.Limit)
 	defer cancel()
 	live, _, err := websocket.Dial(ctx, "ws://"+two.http+"/api/v1/cameras/gate/live", &websocket.DialOptions{
 		HTTPHeader: http.Header{"Authorization": {"Bearer " + viewerToken}},
@@ -225,7 +225,7 @@ func TestFleetViewersLeaveRoomForCommands(t *testing.T) {
 		asked = append(asked, b.start(name, "", file))
 	}
 	b.holder("gate")
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), waitfor.Limit)
 	defer cancel()
 	watch := func(a *adding) (*websocket.Conn, *http.Response, error) {
 		for {

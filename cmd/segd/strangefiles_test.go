@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/segd/segd/internal/cli/clitest"
+	"github.com/segd/segd/internal/waitfor"
 )
 
 // What a path leads to need not be a file: a pipe or a terminal never ends. Whoever names one is told so
@@ -51,7 +52,7 @@ func TestStrangeFiles(t *testing.T) {
 
 	ask := func(path, body string, want int, says ...string) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // requests have 15 s at most
+		ctx, cancel := context.WithTimeout(t.Context(), waitfor.Limit) // requests have 15 s at most
 		defer cancel()
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+r.http+"/api/v1/"+path, strings.NewReader(body))
 		if err != nil {
@@ -105,7 +106,7 @@ func TestStrangeFiles(t *testing.T) {
 		if err != nil {
 			t.Errorf("segd ended with %v; it wrote\n%s%s", err, out.String(), errs.String())
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(waitfor.Limit):
 		t.Fatal("SIGTERM does not end it")
 	}
 
