@@ -131,7 +131,7 @@ func TestEngineUnfit(t *testing.T) {
 		name, library string
 		want          []string
 	}{
-		{"no such library", filepath.Join(dir, "none.so"), []string{"none.so", "No such file"}},
+		{"no such library", filepath.Join(dir, "none.so"), []string{"none.so", "no such file"}},
 		{"not a library", text, []string{"text.so", "file too short"}},
 		{"another library", library(t, "int segd_test(void) { return 1; }"), []string{"OrtGetApiBase"}},
 		{"one that ends the process", library(t, "#include <stdlib.h>\nvoid *OrtGetApiBase(void) { abort(); }"), []string{"SIGABRT"}},
