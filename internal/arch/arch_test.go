@@ -92,7 +92,7 @@ var plan = map[string]room{
 	"lp":                      {cgo: true, without: numbersOnly},
 	"bus":                     {internal: []string{"bus/segdv1", "internal/keypair", "internal/limit", "internal/pause", "internal/redact", "mask"}, modules: []string{nats, protobuf}, tests: []string{"internal/docs", "internal/freeport"}},
 	"metrics":                 {modules: []string{prom}},
-	"web":                     {internal: []string{"bus/segdv1", "ingest/codec", "internal/draw", "internal/keypair", "internal/limit", "internal/problem", "zones"}, modules: []string{websock, protobuf}, tests: []string{"internal/keypair/keypairtest", "mask", schema}},
+	"web":                     {internal: []string{"bus/segdv1", "ingest/codec", "internal/draw", "internal/keypair", "internal/limit", "internal/problem", "zones"}, modules: []string{websock, protobuf}, tests: []string{"internal/docs", "internal/keypair/keypairtest", "mask", schema}},
 	"config":                  {internal: []string{"features/coco", "ingest/cameraurl", "internal/redact", "zones"}, modules: []string{yaml}},
 	"onvif":                   {internal: []string{"internal/redact"}, modules: []string{digest, ipv4}, tests: []string{"internal/freeport", "onvif/onviftest"}},
 	"pipeline":                {internal: []string{"annotation", "bus/segdv1", "checkpoint", "checkpoint/checkpointv1", "features", "ingest", "ingest/codec", "internal/pause", "marking", "mask", "tracker", "zones"}, modules: []string{hdr, protobuf}, tests: []string{"demo", "github.com/klauspost/compress/zstd", "ingest/codec", "internal/cores"}},
