@@ -163,7 +163,7 @@ func (w *world) as(user string) string {
 func (w *world) settle() {
 	w.t.Helper()
 	ctx := w.t.Context()
-	w.admin = harness.Connect(w.t, w.as("admin"), nats.MaxReconnects(5))
+	w.admin = harness.Connect(w.t, w.as("admin"))
 	var err error
 	if w.js, err = jetstream.New(w.admin); err != nil {
 		w.t.Fatal(err)
