@@ -41,7 +41,7 @@ E2E = @rm -rf bin/e2e/$@ && mkdir -p bin/e2e/$@ && \
 	$(GO) -C e2e test -buildvcs=false -tags e2e -count 1 -v -artifacts -outputdir $(CURDIR)/bin/e2e/$@
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test generate lint vulncheck fuzz interop browser-test api-test examples-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos follow-test natsdocs observability screenshot recording bench peers gpu-test train train-test package package-arm64 package-test image image-test release deploy-test clean
+.PHONY: help setup build run test generate lint vulncheck fuzz interop browser-test api-test examples-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos attack follow-test natsdocs observability screenshot recording bench peers gpu-test train train-test package package-arm64 package-test image image-test release deploy-test clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -148,6 +148,10 @@ chaos: ## a quarter of an hour of everything at once; then segd must be as it wa
 	@scripts/setup interop
 	@$(MAKE) --no-print-directory build
 	$(E2E) -timeout 1h ./chaos -args $(CHAOS)
+
+# ATTACK="-json -for 2m -seed 1" is passed on; ATTACKTEST="-run TestAttack/inside" goes to go test.
+attack: build ## try what nobody, subscribers, viewers and operators may not do; nothing of segd's may change
+	$(E2E) -timeout 30m ./attack $(ATTACKTEST) -args $(ATTACK)
 
 # TRUTH=FILE holds the true boxes. FOLLOWTEST="-run TestFollow/boxes -fps 2" is passed on.
 follow-test: build ## follow the clip's persons in a running segd, and count; wants TRUTH=gt.txt

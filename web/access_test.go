@@ -8,14 +8,63 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/segd/segd/internal/docs"
 )
 
-const viewerToken = "viewer-0123456789abcdef"
+const (
+	viewerToken    = "viewer-0123456789abcdef"
+	publisherToken = "publisher-0123456789"
+)
+
+// docs/security.md names what is served, and nothing else.
+func TestRoutesAreDocumented(t *testing.T) {
+	s, err := New(Config{
+		Commands: newCameras(), Cameras: &managed{}, Settings: func() json.RawMessage { return nil }, Reload: reloads,
+		Metrics: http.NotFoundHandler(), WHIP: http.NotFoundHandler(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	rows, err := docs.Table("../docs/security.md", "Over HTTP")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, row := range rows {
+		for _, route := range row.Names {
+			if strings.Contains(route, " "+whipPath) {
+				route = whipPath // the package whip's, by whatever method
+			}
+			want = append(want, route)
+		}
+	}
+	methods := map[string]bool{} // paths that have some: their other methods are answered 405
+	for _, pattern := range s.served {
+		if _, path, ok := strings.Cut(pattern, " "); ok {
+			methods[path] = true
+		}
+	}
+	var got []string
+	for _, pattern := range s.served {
+		if !methods[pattern] && pattern != apiRoot+"/" { // which is answered 404
+			got = append(got, strings.Replace(pattern, "/{$}", "/", 1))
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(slices.Compact(want), got); diff != "" {
+		t.Errorf("what is served (-docs/security.md +code):\n%s", diff)
+	}
+}
 
 // Who may do what, over all that is served.
 func TestAccess(t *testing.T) {
 	s, err := New(Config{
-		Token: testToken, ViewerToken: viewerToken, PublishToken: "publisher-0123456789", Commands: newCameras(),
+		Token: testToken, ViewerToken: viewerToken, PublishToken: publisherToken, Commands: newCameras(), Cameras: &managed{},
 		Settings: func() json.RawMessage { return json.RawMessage(`{}`) }, Reload: reloads, Metrics: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
 		WHIP:  http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) }),
 		Alive: func() error { return fmt.Errorf("camera gate stands still") },
@@ -26,32 +75,13 @@ func TestAccess(t *testing.T) {
 	defer s.Close()
 	s.Cameras([]string{"gate"})
 
-	type served struct {
-		method, path string
-		operator     bool // needs the operator
-		public       bool // needs nobody
+	// What docs/security.md says, and two of the API's own answers to what it does not have.
+	rows, err := docs.Table("../docs/security.md", "Over HTTP")
+	if err != nil {
+		t.Fatal(err)
 	}
-	all := []served{
-		{"GET", "/", false, false},
-		{"GET", "/metrics", false, false},
-		{"GET", "/api/v1/nothing", false, false},
-		{"PUT", "/api/v1/cameras", false, false}, // 405
-		{"POST", "/whip/gate", true, false},
-		{"PATCH", "/whip/gate/1", true, false},
-		{"DELETE", "/whip/gate/1", true, false},
-		{"GET", "/login", false, true},
-		{"GET", "/livez", false, true},
-		{"GET", "/readyz", false, true},
-		{"GET", "/assets/main.js", false, true},
-		{"GET", "/publish/gate", false, true},
-	}
-	fill := strings.NewReplacer("{camera}", "gate", "{id}", "1", "{sequence}", "41", "{holder}", "me")
-	for _, r := range s.api() {
-		if strings.HasSuffix(r.path, "/events") || strings.HasSuffix(r.path, "/live") {
-			continue // below: they have no end
-		}
-		all = append(all, served{r.method, fill.Replace(r.path), r.method != http.MethodGet, false})
-	}
+	rows = append(rows, docs.Row{Names: []string{"GET /api/v1/nothing", "PUT /api/v1/cameras"}, Cells: map[string]string{"nobody": "no", "publisher": "no", "viewer": "yes", "operator": "yes"}})
+	fill := strings.NewReplacer("{camera}", "gate", "{id}", "1", "{sequence}", "41", "{holder}", "me", "{name}", "main.js", "{box}", "a")
 	ask := func(method, path string, header ...string) *httptest.ResponseRecorder {
 		body := ""
 		switch {
@@ -80,35 +110,33 @@ func TestAccess(t *testing.T) {
 		t.Fatalf("signing in with %q: %d %s", token, w.Code, w.Body)
 		return ""
 	}
-	operators := [][]string{{"Authorization", "Bearer " + testToken}, {"Cookie", cookie(testToken)}}
-	viewers := [][]string{{"Authorization", "Bearer " + viewerToken}, {"Cookie", cookie(viewerToken)}}
-	strangers := [][]string{nil, {"Authorization", "Bearer wrong-wrong-wrong-wrong"}, {"Cookie", cookieName + "=" + viewerToken}}
-
-	refused := []int{http.StatusUnauthorized, http.StatusForbidden}
-	for _, r := range all {
-		for _, who := range operators {
-			if w := ask(r.method, r.path, who...); slices.Contains(refused, w.Code) {
-				t.Errorf("operator, %s %s: %d %s", r.method, r.path, w.Code, w.Body)
+	as := map[string][][]string{
+		"nobody":    {nil, {"Authorization", "Bearer wrong-wrong-wrong-wrong"}, {"Cookie", cookieName + "=" + viewerToken}},
+		"publisher": {{"Authorization", "Bearer " + publisherToken}},
+		"viewer":    {{"Authorization", "Bearer " + viewerToken}, {"Cookie", cookie(viewerToken)}},
+		"operator":  {{"Authorization", "Bearer " + testToken}, {"Cookie", cookie(testToken)}},
+	}
+	for _, row := range rows {
+		for _, route := range row.Names {
+			if strings.HasSuffix(route, "/events") || strings.HasSuffix(route, "/live") {
+				continue // below: they have no end
 			}
-		}
-		for _, who := range viewers {
-			w := ask(r.method, r.path, who...)
-			if r.operator && (w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), "the operator's token")) {
-				t.Errorf("viewer, %s %s: %d %s; want 403 that says whose token it takes", r.method, r.path, w.Code, w.Body)
-			}
-			if !r.operator && slices.Contains(refused, w.Code) {
-				t.Errorf("viewer, %s %s: %d %s", r.method, r.path, w.Code, w.Body)
-			}
-		}
-		for _, who := range strangers {
-			w := ask(r.method, r.path, who...)
-			out := w.Code == http.StatusUnauthorized || w.Code == http.StatusSeeOther
-			if out == r.public {
-				t.Errorf("stranger, %s %s: %d %s", r.method, r.path, w.Code, w.Body)
+			method, path, _ := strings.Cut(fill.Replace(route), " ")
+			for who, ways := range as {
+				for _, header := range ways {
+					w := ask(method, path, header...)
+					refused := w.Code == http.StatusUnauthorized || w.Code == http.StatusForbidden || w.Code == http.StatusSeeOther && path != "/login"
+					if may := row.Cells[who] == "yes"; refused == may {
+						t.Errorf("%s, %s: %d %s; want %s", who, route, w.Code, w.Body, row.Cells[who])
+					}
+					if who == "viewer" && w.Code == http.StatusForbidden && !strings.Contains(w.Body.String(), "the operator's token") {
+						t.Errorf("viewer, %s: %s; want it to say whose token it takes", route, w.Body)
+					}
+				}
 			}
 		}
 	}
-	if w := ask("POST", "/whip/gate", "Authorization", "Bearer publisher-0123456789"); w.Code != http.StatusCreated {
+	if w := ask("POST", "/whip/gate", "Authorization", "Bearer "+publisherToken); w.Code != http.StatusCreated {
 		t.Errorf("a publisher: %d %s", w.Code, w.Body)
 	}
 	// Reasons and names are for who may see the cameras.

@@ -70,7 +70,7 @@ func (s *Server) api() []route {
 
 // mountAPI serves the routes to those who may ask, and answers everything else under
 // apiRoot with a problem document.
-func (s *Server) mountAPI(mux *http.ServeMux, routes []route) {
+func (s *Server) mountAPI(mux *mux, routes []route) {
 	methods := map[string][]string{}
 	for _, r := range routes {
 		methods[r.path] = append(methods[r.path], r.method)

@@ -37,6 +37,7 @@ type Server struct {
 	tls     *keypair.Pair // nil: no TLS
 	handler http.Handler
 	inner   http.Handler   // without what is done before somebody is let in
+	served  []string       // the patterns of what is
 	quit    chan struct{}  // closed by Close
 	joined  sync.WaitGroup // one for each viewer
 	trying  chan struct{}  // holds one for each camera that is tried or looked for
@@ -78,8 +79,23 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
+// mux is a ServeMux that tells what it serves.
+type mux struct {
+	http.ServeMux
+	patterns []string
+}
+
+func (m *mux) Handle(pattern string, h http.Handler) {
+	m.ServeMux.Handle(pattern, h)
+	m.patterns = append(m.patterns, pattern)
+}
+
+func (m *mux) HandleFunc(pattern string, h func(http.ResponseWriter, *http.Request)) {
+	m.Handle(pattern, http.HandlerFunc(h))
+}
+
 func (s *Server) routes(assets map[string]asset) http.Handler {
-	mux := http.NewServeMux()
+	mux := new(mux)
 	private := func(pattern string, h http.Handler) { mux.Handle(pattern, s.gate.require(mayView, 0, h)) }
 
 	mux.HandleFunc("GET /{$}", s.gate.page(assets[indexName]))
@@ -103,6 +119,7 @@ func (s *Server) routes(assets map[string]asset) http.Handler {
 		mux.HandleFunc("GET "+publishPath, publishPage(assets[publishName]))
 	}
 	s.mountAPI(mux, s.api())
+	s.served = mux.patterns
 	return mux
 }
 

@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +22,7 @@ type NATS struct {
 
 	tb                 testing.TB
 	name, path, config string
+	args               []string // beside the configuration
 }
 
 // StartNATS starts one; conf, which may be empty, are further lines of its
@@ -36,6 +38,34 @@ func StartNATSIn(tb testing.TB, store, conf string) *NATS {
 	// With a limit of its own: else one that starts while the disk is full takes none as its
 	// limit, and never stores anything.
 	n := newNATS(tb, "nats-server", FreeAddrs(tb, 1)[0], store, 128, conf)
+	if err := n.Start(tb.Context()); err != nil {
+		tb.Fatal(err)
+	}
+	return n
+}
+
+// StartCompose starts one with the configuration of the compose file, on a port and in a folder of its own. Its users
+// have the passwords of the environment.
+func StartCompose(tb testing.TB) *NATS {
+	tb.Helper()
+	const store = "store_dir: /data"
+	text, err := os.ReadFile(filepath.Join(Root(tb), "deploy", "compose", "nats.conf"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if !strings.Contains(string(text), store) {
+		tb.Fatalf("harness: nats.conf of the compose file has no %q", store)
+	}
+	n := newNATS(tb, "nats-server", FreeAddrs(tb, 1)[0], tb.TempDir(), 0, "")
+	own := strings.Replace(string(text), store, fmt.Sprintf("store_dir: %q", n.Store), 1)
+	if err := os.WriteFile(n.config, []byte(own), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	host, port, err := net.SplitHostPort(strings.TrimPrefix(n.URL, "nats://"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	n.args = []string{"-a", host, "-p", port}
 	if err := n.Start(tb.Context()); err != nil {
 		tb.Fatal(err)
 	}
@@ -63,7 +93,7 @@ func newNATS(tb testing.TB, name, addr, store string, megabytes int, conf string
 
 // Start starts it again after it has ended, on its files, and waits until it listens.
 func (n *NATS) Start(ctx context.Context) (err error) {
-	if n.Process, err = start(n.tb, n.name, exec.Command(n.path, "-c", n.config)); err != nil {
+	if n.Process, err = start(n.tb, n.name, exec.Command(n.path, append([]string{"-c", n.config}, n.args...)...)); err != nil {
 		return err
 	}
 	return Wait(ctx, StartLimit, "nats-server", func(ctx context.Context) error {
