@@ -45,6 +45,8 @@ const (
 	manyViews = 64
 	// atRandom bounds the tries at random of a role.
 	atRandom = 20_000
+	// longest is an error's text, in bytes: a few sentences that quote a part of what was sent.
+	longest = 4 << 10
 	// batch of them goes before the server is asked what it denied.
 	batch = 500
 )
@@ -661,7 +663,7 @@ func (w *world) cameras() []hostile {
 	text := write("text.txt", strings.Repeat("root:x:0:0:a secret that is no picture\n", 40))
 	list := write("list.m3u8", "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n"+text+"\n#EXT-X-ENDLIST\n")
 	concat := write("list.ffconcat", "ffconcat version 1.0\nfile '"+filepath.Join(w.dir, "0.png")+"'\n")
-	long := strings.Repeat("x", 200_000)
+	long := strings.Repeat("a", 200_000)
 	url := func(u string) string { return `"url":"` + u + `"` }
 	return []hostile{
 		{"an annotation that is a terminal", url("dir:"+w.dir) + `,"annotation":"/dev/ptmx"`, false},
@@ -701,13 +703,16 @@ func (w *world) camera(s *Stage, c hostile) {
 		if err != nil || slices.Contains([]int{http.StatusInternalServerError, http.StatusBadGateway}, status) {
 			s.fault("%s %s: %d %.200q, %v", method, path, status, answer, err)
 		}
+		if status >= 400 && len(answer) > longest {
+			s.fault("%s %s: %d in %d bytes; want a few words", method, path, status, len(answer))
+		}
 		return status
 	}
 	const at = "/api/v1/cameras"
 	isNone := !strings.Contains(c.fields, `"url":"dir:`+w.dir)
 	tried := answered(http.MethodPost, at+"/test", "{"+c.fields+"}")
 	added := answered(http.MethodPost, at, `{"name":"`+spare+`",`+c.fields+`}`)
-	if c.refuse && added != http.StatusBadRequest && added != http.StatusRequestEntityTooLarge {
+	if c.refuse && !slices.Contains([]int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}, added) {
 		s.fault("was not refused, but answered with %d", added)
 	}
 	if isNone && tried == http.StatusOK {
