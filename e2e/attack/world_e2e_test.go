@@ -529,6 +529,13 @@ func (w *world) watch(user string, others rights) (*witness, error) {
 	v := &witness{user: user, conn: conn, frames: map[string][2]uint64{}, masks: map[string]int{}, events: map[string]bool{}}
 	never := targets()
 	hear := func(m *nats.Msg) {
+		if limited && (m.Header.Get("Status") != "" || strings.HasPrefix(m.Reply, "$JS.ACK.") && strings.Contains(m.Reply, "."+user+".")) {
+			return // of its own consumer, whose next messages it has asked for before
+		}
+		// A stored message bears its own subject, wherever it is sent.
+		if slices.Contains(never, m.Sub.Subject) {
+			m.Subject = m.Sub.Subject
+		}
 		fault := v.hear(m)
 		switch {
 		case fault != nil:
@@ -541,16 +548,16 @@ func (w *world) watch(user string, others rights) (*witness, error) {
 		}
 		if fault != nil {
 			v.mu.Lock()
-			v.faults = append(v.faults, fmt.Sprintf("in the account of %s: %s: %v: %.80q", user, m.Subject, fault, m.Data))
+			v.faults = append(v.faults, fmt.Sprintf("in the account of %s, on %s: %s, reply %q: %v: %.80q", user, m.Sub.Subject, m.Subject, m.Reply, fault, m.Data))
 			v.mu.Unlock()
 		}
 	}
-	// In segd's account not to inboxes: a stored message that is sent to one bears its own subject.
+	// In segd's account not to inboxes.
 	subjects := []string{">"}
 	if !limited {
-		subjects = []string{"segd.>"}
+		subjects = []string{"segd.v1.*.*.mask", "segd.v1.*.*.event", "segd.v1.*.*.status"}
 		for _, target := range never {
-			if !strings.HasPrefix(target, "segd.") {
+			if !matches(target, subjects[:3]) {
 				subjects = append(subjects, target)
 			}
 		}
