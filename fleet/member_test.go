@@ -239,9 +239,11 @@ func TestFleet(t *testing.T) {
 	s := startNATS(t)
 	const n = 30
 	a, b := two(t, s, n)
-	if counts, _ := spread(n, a, b); min(counts[0], counts[1]) < n/3 {
-		t.Errorf("the cameras are shared %v", counts)
-	}
+	// A box that was slow to take cameras at first is given some by the plan.
+	until(t, "the boxes share the cameras", func() bool {
+		counts, all := spread(n, a, b)
+		return all && min(counts[0], counts[1]) >= n/3
+	})
 	tokens := a.valid()
 	c := join(t, s.ClientURL(), "c", cameras(n), nil)
 	until(t, "the third box has its share", func() bool { return len(c.valid()) >= n/3-2 })
