@@ -429,10 +429,10 @@ type levels map[string]float64
 // has not collected yet.
 const memory = 4 * 64 << 20
 
-// measure returns the levels of all boxes.
+// measure returns the levels of all boxes together: a camera that moves from one to another takes what it needs along.
 func (w *world) measure(ctx context.Context) (levels, error) {
 	all := levels{}
-	for i, b := range w.boxes {
+	for _, b := range w.boxes {
 		status, body, err := w.ask(ctx, http.MethodGet, b.Page, operatorToken, "/metrics", "")
 		if err != nil || status != http.StatusOK {
 			return nil, fmt.Errorf("metrics: %d, %w", status, err)
@@ -442,7 +442,7 @@ func (w *world) measure(ctx context.Context) (levels, error) {
 			return nil, err
 		}
 		for _, name := range []string{"go_goroutines", "process_open_fds", "process_resident_memory_bytes"} {
-			all[fmt.Sprintf("%s of segd %d", name, i)] = now.Sum(name)
+			all[name] += now.Sum(name)
 		}
 	}
 	return all, nil
