@@ -82,7 +82,7 @@ REASONS = re.compile(
             "both points are",
             r"is (zones|lines)\[[0-9]+\]'s name already",
             "accept(s|ed:) a duration of 1s or more",
-            "[0-9]+ bytes; accepted: at most [0-9]+",  # where a character has several
+            "[0-9]+ bytes; accepted: at most [0-9]+",  # docs/api.md, Limits: of bytes, where JSON schema counts characters
             # of cameras
             r"a duration (from 100ms to 1h|of more than 0 up to 10s)",
             "the url names no host that a user could be of",
