@@ -284,46 +284,53 @@ func TestRolesAreDocumented(t *testing.T) {
 
 func sortedStrings(s []string) []string { return slices.Sorted(slices.Values(s)) }
 
+// asUser is the URL for a user of the password watchers.
+func asUser(b *Bus, user string) string {
+	return strings.Replace(b.URL(), "://", "://"+user+":"+watchers+"@", 1)
+}
+
+// nextEvent is the subject of the next event of a user's consumer, which it acknowledges.
+func nextEvent(t *testing.T, b *Bus, user string) string {
+	t.Helper()
+	js, err := jetstream.New(login(t, asUser(b, user)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	consumer, err := js.Consumer(t.Context(), StreamName("home", KindEvent), user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	msg, err := consumer.Next()
+	if err == nil {
+		err = msg.DoubleAck(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return msg.Subject()
+}
+
 // Each user has a consumer of its own, which keeps how far it has read over a restart, and goes with the user.
 func TestUsersConsumers(t *testing.T) {
 	cfg := Config{Site: "home", StoreDir: t.TempDir(), Users: []User{
 		{Name: "billing", Password: watchers, Role: Subscriber}, {Name: "wall", Password: watchers, Role: Subscriber}, {Name: "admin", Password: watchers, Role: Admin},
 	}}
-	next := func(b *Bus, user string) string {
-		t.Helper()
-		js, err := jetstream.New(login(t, strings.Replace(b.URL(), "://", "://"+user+":"+watchers+"@", 1)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		consumer, err := js.Consumer(t.Context(), StreamName("home", KindEvent), user)
-		if err != nil {
-			t.Fatal(err)
-		}
-		msg, err := consumer.Next()
-		if err == nil {
-			err = msg.DoubleAck(t.Context())
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		return msg.Subject()
-	}
 	b := open(t, cfg)
 	for _, camera := range []string{"a", "b"} {
 		if err := b.PublishEvent(&segdv1.Event{Camera: camera}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := next(b, "billing"); got != "segd.v1.home.a.event" {
+	if got := nextEvent(t, b, "billing"); got != "segd.v1.home.a.event" {
 		t.Errorf("first %s", got)
 	}
 	closeNow(t, b)
 	cfg.Users = slices.Delete(cfg.Users, 1, 2)
 	b = open(t, cfg)
-	if got := next(b, "billing"); got != "segd.v1.home.b.event" {
+	if got := nextEvent(t, b, "billing"); got != "segd.v1.home.b.event" {
 		t.Errorf("after a restart %s, want what comes next", got)
 	}
-	js, err := jetstream.New(login(t, strings.Replace(b.URL(), "://", "://admin:"+watchers+"@", 1)))
+	js, err := jetstream.New(login(t, asUser(b, "admin")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -340,23 +347,113 @@ func TestUsersConsumers(t *testing.T) {
 	}
 }
 
+// A consumer of the user's name that cannot become the user's, as an earlier version had users make, gives way to one that
+// is.
+func TestUsersConsumerInPlaceOfAnother(t *testing.T) {
+	cfg := Config{Site: "home", StoreDir: t.TempDir()}
+	b := open(t, cfg)
+	if err := b.PublishEvent(&segdv1.Event{Camera: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the event is stored", func() bool { return b.Stats().EventsStored == 1 })
+	old, err := login(t, b.URL()).JetStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = old.AddConsumer(StreamName("home", KindEvent), &nats.ConsumerConfig{
+		Durable: "billing", AckPolicy: nats.AckExplicitPolicy, DeliverSubject: "segd.v1.home.a.clear",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeNow(t, b)
+	cfg.Users = []User{{Name: "billing", Password: watchers, Role: Subscriber}}
+	b = open(t, cfg)
+	if got := nextEvent(t, b, "billing"); got != "segd.v1.home.a.event" {
+		t.Errorf("first %s", got)
+	}
+}
+
+// JetStream that was opened anew, as after a full disk, keeps events and has the users' consumers and the limit of them.
+func TestReopenWithUsers(t *testing.T) {
+	b := open(t, Config{Site: "home", StoreDir: t.TempDir(), Users: []User{
+		{Name: "billing", Password: watchers, Role: Subscriber}, {Name: "admin", Password: watchers, Role: Admin},
+	}})
+	if err := b.server.reopen(); err != nil {
+		t.Fatal(err)
+	}
+	b.events.again()
+	if err := b.PublishEvent(&segdv1.Event{Camera: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := nextEvent(t, b, "billing"); got != "segd.v1.home.a.event" {
+		t.Errorf("first %s", got)
+	}
+	consumersAreLimited(t, asUser(b, "admin"), StreamName("home", KindEvent))
+}
+
 // Consumers cost memory and files, and there are no more of them than some, with users or without.
 func TestConsumersAreLimited(t *testing.T) {
 	for name, users := range map[string][]User{"anybody": nil, "users": {{Name: "admin", Password: watchers, Role: Admin}}} {
 		t.Run(name, func(t *testing.T) {
 			b := open(t, Config{Site: "home", Users: users})
-			js, err := jetstream.New(login(t, strings.Replace(b.URL(), "://", "://admin:"+watchers+"@", 1)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			n := 0
-			for ; n < 2*maxConsumers && err == nil; n++ {
-				_, err = js.CreateConsumer(t.Context(), StreamName("home", KindEvent), jetstream.ConsumerConfig{Durable: fmt.Sprintf("c%d", n)})
-			}
-			if err == nil || !strings.Contains(err.Error(), "maximum consumers limit reached") || n > maxConsumers+len(users)+1 {
-				t.Errorf("%d consumers, then %v", n, err)
-			}
+			consumersAreLimited(t, asUser(b, "admin"), StreamName("home", KindEvent))
 		})
+	}
+	t.Run("compose", func(t *testing.T) {
+		_, url := composeServer(t)
+		js, err := jetstream.New(login(t, url("admin")))
+		if err == nil {
+			_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "some", Subjects: []string{"some"}})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		consumersAreLimited(t, url("admin"), "some")
+	})
+}
+
+func consumersAreLimited(t *testing.T, url, stream string) {
+	t.Helper()
+	js, err := jetstream.New(login(t, url))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for ; n < 2*maxConsumers && err == nil; n++ {
+		_, err = js.CreateConsumer(t.Context(), stream, jetstream.ConsumerConfig{Durable: fmt.Sprintf("c%d", n)})
+	}
+	const others = 2 // a consumer more for each user, and the one that is refused
+	if err == nil || !strings.Contains(err.Error(), "maximum consumers limit reached") || n > maxConsumers+others {
+		t.Errorf("%d consumers, then %v", n, err)
+	}
+}
+
+// Clients may not connect without end.
+func TestConnectionsAreLimited(t *testing.T) {
+	b := open(t, Config{})
+	var all []*nats.Conn
+	for len(all) < 2*maxConns {
+		nc, err := nats.Connect(b.URL(), nats.NoReconnect())
+		if err != nil { // the server closes it before or after it has said why
+			break
+		}
+		defer nc.Close()
+		all = append(all, nc)
+	}
+	if n := len(all); n == 0 || n >= maxConns { // one is segd's own
+		t.Fatalf("%d connections", n)
+	}
+	all[0].Close()
+	eventually(t, "there is room for another", func() bool {
+		nc, err := nats.Connect(b.URL(), nats.NoReconnect())
+		if err == nil {
+			nc.Close()
+		}
+		return err == nil
+	})
+	if !b.Connected() {
+		t.Error("segd's own connection is gone")
 	}
 }
 
