@@ -111,19 +111,19 @@ func createStreams(ctx context.Context, js jetstream.JetStream, cfg Config) (apa
 			apart = there.SubjectTransform != nil && *there.SubjectTransform == *want.SubjectTransform
 		}
 		if cfg.URL == "" {
-			giveConsumers(ctx, js, want.Name, cfg)
+			reconcileConsumers(ctx, js, want.Name, cfg)
 		}
 	}
 	return apart, nil
 }
 
-// metadataUser is of the consumers that giveConsumers makes: whose it is.
+// metadataUser is of the consumers that reconcileConsumers makes: whose it is.
 const metadataUser = "segd_user"
 
-// giveConsumers gives each user who may not make consumers a durable one of stream, of its name, by
+// reconcileConsumers gives each user who may not make consumers a durable one of stream, of its name, by
 // which it gets every message once, and removes those of users that are no more. A user who gets none
 // hears what is live, and the log says why.
-func giveConsumers(ctx context.Context, js jetstream.JetStream, stream string, cfg Config) {
+func reconcileConsumers(ctx context.Context, js jetstream.JetStream, stream string, cfg Config) {
 	ctx, cancel := context.WithTimeout(ctx, streamTimeout)
 	defer cancel()
 	fault := func(user string, err error) {

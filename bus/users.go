@@ -62,45 +62,45 @@ func checkUsers(users []User) error {
 	return errors.Join(faults...)
 }
 
-// A grant is a service of segd's account, or of JetStream in it, that a user's account imports.
-type grant struct {
+// A serviceImport is a service of segd's account, or of JetStream in it, that a user's account imports.
+type serviceImport struct {
 	subject  string
 	response server.ServiceRespType
 }
 
-// heard are the subjects that the account of whoever is not an admin imports: of every site, since
+// streamImports are the subjects that the account of whoever is not an admin imports: of every site, since
 // "segd watch CAMERA" asks for a camera wherever it is.
-var heard = []string{prefix + ".*.*." + string(KindMask), prefix + ".*.*." + string(KindEvent), prefix + ".*.*." + string(KindStatus)}
+var streamImports = []string{prefix + ".*.*." + string(KindMask), prefix + ".*.*." + string(KindEvent), prefix + ".*.*." + string(KindStatus)}
 
-// services are what u may ask for at site. Of a stream these look at it, read one message, and take
+// serviceImports are what u may ask for at site. Of a stream these look at it, read one message, and take
 // the next ones of u's own consumer: whoever could make a consumer could have it deliver, and whoever is not
 // in an account of its own could have answers sent, where they pass for something else.
-func (u User) services(site string) []grant {
+func (u User) serviceImports(site string) []serviceImport {
 	// Without the first the server answers all of $JS.API itself, that the account has no JetStream.
-	all := []grant{{"$JS.API.INFO", server.Singleton}}
+	all := []serviceImport{{"$JS.API.INFO", server.Singleton}}
 	for _, kind := range []Kind{KindEvent, KindMask} {
 		stream := StreamName(site, kind)
 		of := stream + "." + u.Name
 		all = append(all,
-			grant{"$JS.API.STREAM.INFO." + stream, server.Singleton},
-			grant{"$JS.API.STREAM.MSG.GET." + stream, server.Singleton},
-			grant{"$JS.API.CONSUMER.INFO." + of, server.Singleton},
-			grant{"$JS.API.CONSUMER.MSG.NEXT." + of, server.Streamed},
-			grant{"$JS.ACK." + of + ".>", server.Singleton},
-			grant{"$JS.ACK.*.*." + of + ".>", server.Singleton},
+			serviceImport{"$JS.API.STREAM.INFO." + stream, server.Singleton},
+			serviceImport{"$JS.API.STREAM.MSG.GET." + stream, server.Singleton},
+			serviceImport{"$JS.API.CONSUMER.INFO." + of, server.Singleton},
+			serviceImport{"$JS.API.CONSUMER.MSG.NEXT." + of, server.Streamed},
+			serviceImport{"$JS.ACK." + of + ".>", server.Singleton},
+			serviceImport{"$JS.ACK.*.*." + of + ".>", server.Singleton},
 		)
 	}
 	if u.Role != Operator {
 		return all
 	}
 	for _, verb := range []string{"PING", "INFO", "STATS"} {
-		all = append(all, grant{"$SRV." + verb, server.Streamed}, grant{"$SRV." + verb + ".>", server.Streamed})
+		all = append(all, serviceImport{"$SRV." + verb, server.Streamed}, serviceImport{"$SRV." + verb + ".>", server.Streamed})
 	}
 	for _, kind := range requests {
-		all = append(all, grant{prefix + "." + site + ".*." + string(kind), server.Singleton})
+		all = append(all, serviceImport{prefix + "." + site + ".*." + string(kind), server.Singleton})
 	}
 	for _, kind := range siteRequests {
-		all = append(all, grant{siteSubject(site, kind), server.Singleton})
+		all = append(all, serviceImport{siteSubject(site, kind), server.Singleton})
 	}
 	return all
 }
@@ -117,13 +117,13 @@ func addUsers(opts *server.Options, site string, users []User) error {
 		if u.Role != Admin {
 			account, permissions = server.NewAccount(u.Name), &server.Permissions{Publish: &server.SubjectPermission{}}
 			opts.Accounts = append(opts.Accounts, account)
-			for _, subject := range heard {
+			for _, subject := range streamImports {
 				err := errors.Join(own.AddStreamExport(subject, nil), account.AddStreamImport(own, subject, ""))
 				if err != nil {
 					return fmt.Errorf("bus: user %s hears %s: %w", u.Name, subject, err)
 				}
 			}
-			for _, g := range u.services(site) {
+			for _, g := range u.serviceImports(site) {
 				err := errors.Join(own.AddServiceExportWithResponse(g.subject, g.response, nil), account.AddServiceImport(own, g.subject, g.subject))
 				if err != nil {
 					return fmt.Errorf("bus: user %s asks %s: %w", u.Name, g.subject, err)

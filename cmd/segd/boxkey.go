@@ -32,8 +32,8 @@ func newBoxKeys(c *config.Config) (*boxKeys, error) {
 
 // The ends of a connection between boxes have keys of their own, so that nobody can send one's words back to it.
 const (
-	endAsked  = "asked"
-	endAsking = "asking"
+	endServer = "server"
+	endClient = "client"
 )
 
 // of returns the key of an end of connections to box. It is another for each box, so that none can be had to answer for
@@ -48,7 +48,7 @@ func (k *boxKeys) of(box, end string) (ed25519.PrivateKey, error) {
 
 // tls returns how an end of connections to box speaks.
 func (k *boxKeys) tls(box, end string) (*tls.Config, error) {
-	other := map[string]string{endAsked: endAsking, endAsking: endAsked}[end]
+	other := map[string]string{endServer: endClient, endClient: endServer}[end]
 	own, ownErr := k.of(box, end)
 	peer, peerErr := k.of(box, other)
 	if err := errors.Join(ownErr, peerErr); err != nil {

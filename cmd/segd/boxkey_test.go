@@ -58,18 +58,18 @@ func TestBoxKeys(t *testing.T) {
 		asked  *tls.Config
 		ok     bool
 	}{
-		{"the same", end(fleet("home", "a", "b", "c"), "one", endAsking), end(ours, "one", endAsked), true},
-		{"no tokens", end(fleet("home", "", "", ""), "one", endAsking), end(open, "one", endAsked), true},
-		{"another operator's token", end(fleet("home", "x", "b", "c"), "one", endAsking), end(ours, "one", endAsked), false},
-		{"another viewer's token", end(fleet("home", "a", "x", "c"), "one", endAsking), end(ours, "one", endAsked), false},
-		{"another publisher's token", end(fleet("home", "a", "b", "x"), "one", endAsking), end(ours, "one", endAsked), false},
-		{"tokens in other places", end(fleet("home", "b", "a", "c"), "one", endAsking), end(ours, "one", endAsked), false},
-		{"another site", end(fleet("yard", "a", "b", "c"), "one", endAsking), end(ours, "one", endAsked), false},
-		{"tokens on one box only", end(open, "one", endAsking), end(ours, "one", endAsked), false},
-		{"tokens on the other box only", end(ours, "one", endAsking), end(open, "one", endAsked), false},
-		{"another box answers", end(ours, "one", endAsking), end(ours, "two", endAsked), false},
-		{"who is asked asks", end(ours, "one", endAsked), end(ours, "one", endAsked), false},
-		{"who asks is asked", end(ours, "one", endAsking), end(ours, "one", endAsking), false},
+		{"the same", end(fleet("home", "a", "b", "c"), "one", endClient), end(ours, "one", endServer), true},
+		{"no tokens", end(fleet("home", "", "", ""), "one", endClient), end(open, "one", endServer), true},
+		{"another operator's token", end(fleet("home", "x", "b", "c"), "one", endClient), end(ours, "one", endServer), false},
+		{"another viewer's token", end(fleet("home", "a", "x", "c"), "one", endClient), end(ours, "one", endServer), false},
+		{"another publisher's token", end(fleet("home", "a", "b", "x"), "one", endClient), end(ours, "one", endServer), false},
+		{"tokens in other places", end(fleet("home", "b", "a", "c"), "one", endClient), end(ours, "one", endServer), false},
+		{"another site", end(fleet("yard", "a", "b", "c"), "one", endClient), end(ours, "one", endServer), false},
+		{"tokens on one box only", end(open, "one", endClient), end(ours, "one", endServer), false},
+		{"tokens on the other box only", end(ours, "one", endClient), end(open, "one", endServer), false},
+		{"another box answers", end(ours, "one", endClient), end(ours, "two", endServer), false},
+		{"who is asked asks", end(ours, "one", endServer), end(ours, "one", endServer), false},
+		{"who asks is asked", end(ours, "one", endClient), end(ours, "one", endClient), false},
 	} {
 		askedErr, askingErr := meet(t, tt.asked, tt.asking)
 		if ok := askedErr == nil && askingErr == nil; ok != tt.ok {
@@ -81,13 +81,13 @@ func TestBoxKeys(t *testing.T) {
 	}
 
 	// Somebody who does not care whom they ask is not answered.
-	stranger := end(fleet("home", "x", "", ""), "one", endAsking)
+	stranger := end(fleet("home", "x", "", ""), "one", endClient)
 	stranger.VerifyConnection = nil
-	if err, _ := meet(t, end(ours, "one", endAsked), stranger); !errors.Is(err, errOtherTokens) {
+	if err, _ := meet(t, end(ours, "one", endServer), stranger); !errors.Is(err, errOtherTokens) {
 		t.Errorf("a stranger: %v", err)
 	}
 	stranger.Certificates = nil
-	if err, _ := meet(t, end(ours, "one", endAsked), stranger); err == nil {
+	if err, _ := meet(t, end(ours, "one", endServer), stranger); err == nil {
 		t.Error("somebody without a key is answered")
 	}
 }

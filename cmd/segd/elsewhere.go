@@ -30,7 +30,7 @@ const (
 	// (see web.Server.As); nobody but boxes gets here.
 	forwardedFor = "Segd-Forwarded-For"
 	forwardedAs  = "Segd-Forwarded-As"
-	// handedOn bounds how many requests of other boxes are answered at once, by each lane, besides live connections.
+	// handedOn bounds how many requests of other boxes are answered at once, by each tunnel, besides live connections.
 	handedOn      = 64
 	headerForward = 30 * time.Second // that it may take to answer
 	// retryFull is when to come again, in seconds, to a box that has as much to do as it may.
@@ -41,19 +41,19 @@ const (
 type forwarder struct {
 	d        *daemon
 	keys     *boxKeys
-	commands *lane // of operators and publishers
-	views    *lane // live connections, and all that viewers ask
+	commands *tunnel // of operators and publishers
+	views    *tunnel // live connections, and all that viewers ask
 	server   *http.Server
 	proxy    *httputil.ReverseProxy
 	served   sync.WaitGroup
 }
 
-// lane is a way between boxes. What goes by one takes nothing that another needs: it has a connection to NATS, where
+// tunnel is a way between boxes. What goes by one takes nothing that another needs: it has a connection to NATS, where
 // pictures that wait hold up what comes after them, and an allowance of its own.
-type lane struct {
-	conn     *nats.Conn
-	listener net.Listener
-	tunnel   *http.Transport
+type tunnel struct {
+	conn      *nats.Conn
+	listener  net.Listener
+	transport *http.Transport
 }
 
 // openForwarder begins to answer what other boxes hand on to this one.
@@ -62,20 +62,20 @@ func (d *daemon) openForwarder() (_ *forwarder, err error) {
 	if f.keys, err = newBoxKeys(d.cfg); err != nil {
 		return nil, err
 	}
-	if f.commands, err = f.openLane("commands", handedOn); err != nil {
+	if f.commands, err = f.openTunnel("commands", handedOn); err != nil {
 		return nil, err
 	}
 	const roles = 2 // that may watch, each as many as http.viewers
-	if f.views, err = f.openLane("views", roles*d.cfg.HTTP.Viewers+handedOn); err != nil {
+	if f.views, err = f.openTunnel("views", roles*d.cfg.HTTP.Viewers+handedOn); err != nil {
 		f.commands.conn.Close()
 		return nil, err
 	}
 	quiet := slog.NewLogLogger(d.log.Handler(), slog.LevelDebug)
 	f.proxy = &httputil.ReverseProxy{Transport: f, ErrorLog: quiet, Rewrite: handOn, ErrorHandler: f.failed}
 	f.server = &http.Server{Handler: http.HandlerFunc(f.answer), ReadHeaderTimeout: headerForward, ErrorLog: quiet}
-	for _, l := range []*lane{f.commands, f.views} {
+	for _, t := range []*tunnel{f.commands, f.views} {
 		f.served.Go(func() {
-			if err := f.server.Serve(l.listener); !errors.Is(err, http.ErrServerClosed) {
+			if err := f.server.Serve(t.listener); !errors.Is(err, http.ErrServerClosed) {
 				d.log.Warn("requests of other boxes are not answered any more", "error", err)
 			}
 		})
@@ -83,40 +83,40 @@ func (d *daemon) openForwarder() (_ *forwarder, err error) {
 	return f, nil
 }
 
-// openLane opens the lane of that kind, by which this box is asked no more at once than most.
-func (f *forwarder) openLane(kind string, most int) (*lane, error) {
+// openTunnel opens the tunnel of that kind, by which this box is asked no more at once than most.
+func (f *forwarder) openTunnel(kind string, most int) (*tunnel, error) {
 	subject := func(box string) string { return fleet.Subject(f.d.cfg.Site, kind, box) }
-	secured, err := f.keys.tls(f.d.cfg.Fleet.Box, endAsked)
+	secured, err := f.keys.tls(f.d.cfg.Fleet.Box, endServer)
 	if err != nil {
 		return nil, err
 	}
-	l := &lane{}
-	if l.conn, err = f.d.bus.Another(); err != nil {
+	t := &tunnel{}
+	if t.conn, err = f.d.bus.Another(); err != nil {
 		return nil, err
 	}
-	listener, err := natsconn.Listen(l.conn, subject(f.d.cfg.Fleet.Box), natsconn.Config{Connections: most})
+	listener, err := natsconn.Listen(t.conn, subject(f.d.cfg.Fleet.Box), natsconn.Config{Connections: most})
 	if err != nil {
-		l.conn.Close()
+		t.conn.Close()
 		return nil, err
 	}
-	l.listener = tls.NewListener(listener, secured)
-	l.tunnel = &http.Transport{
+	t.listener = tls.NewListener(listener, secured)
+	t.transport = &http.Transport{
 		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
 			box, _, err := net.SplitHostPort(addr)
 			if err != nil {
 				return nil, err
 			}
-			return f.dial(ctx, l.conn, subject(box), box)
+			return f.dial(ctx, t.conn, subject(box), box)
 		},
 		ResponseHeaderTimeout: headerForward, DisableCompression: true,
 		DisableKeepAlives: true, // those of many boxes, kept for later, would take all that one may be asked at once
 	}
-	return l, nil
+	return t, nil
 }
 
 // dial opens a connection to a box.
 func (f *forwarder) dial(ctx context.Context, over *nats.Conn, subject, box string) (net.Conn, error) {
-	secured, err := f.keys.tls(box, endAsking)
+	secured, err := f.keys.tls(box, endClient)
 	if err != nil {
 		return nil, err
 	}
@@ -137,9 +137,9 @@ func (f *forwarder) dial(ctx context.Context, over *nats.Conn, subject, box stri
 // RoundTrip sends a request to the box that it is handed on to.
 func (f *forwarder) RoundTrip(r *http.Request) (*http.Response, error) {
 	if to := holderOf(r); to.as == web.Viewer || r.Header.Get("Upgrade") != "" {
-		return f.views.tunnel.RoundTrip(r)
+		return f.views.transport.RoundTrip(r)
 	}
-	return f.commands.tunnel.RoundTrip(r)
+	return f.commands.transport.RoundTrip(r)
 }
 
 // handOn makes of a request the one that another box is sent: it tells who asks, and has nothing that lets them in.
