@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 	"mime"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +12,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/internal/wirelimit"
+	"github.com/segd/segd/internal/memtest"
 	"github.com/segd/segd/mask"
 )
 
@@ -102,12 +101,10 @@ func FuzzUnmarshal(f *testing.F) {
 	f.Add("text/plain", []byte("hi"))
 	f.Fuzz(func(t *testing.T, contentType string, data []byte) {
 		for _, m := range []proto.Message{new(segdv1.MaskFrame), new(segdv1.Event), new(segdv1.Status)} {
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			err := Unmarshal(contentType, data, m)
-			runtime.ReadMemStats(&after)
+			var err error
+			n := memtest.Allocated(func() { err = Unmarshal(contentType, data, m) })
 			// As many objects and regions as there may be, and what they say, in a few forms on the way.
-			if n := after.TotalAlloc - before.TotalAlloc; n > uint64(1<<20+32*len(data)) {
+			if n > uint64(1<<20+32*len(data)) {
 				t.Fatalf("%d bytes took %d of memory", len(data), n)
 			}
 			if err != nil {
@@ -301,15 +298,12 @@ func TestUnmarshalBombs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			data := []byte(tt.data)
-			var before, after runtime.MemStats
 			var err error
-			runtime.ReadMemStats(&before)
-			err = Unmarshal(tt.contentType, data, tt.m)
-			runtime.ReadMemStats(&after)
+			n := memtest.Allocated(func() { err = Unmarshal(tt.contentType, data, tt.m) })
 			if !errors.Is(err, ErrMessage) || !strings.Contains(err.Error(), tt.field+": too many values; want at most ") {
 				t.Errorf("Unmarshal = %.200v, want too many of %s", err, tt.field)
 			}
-			if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 {
+			if n > 1<<20 {
 				t.Errorf("%d MiB took %d MiB of memory; want less than one", len(data)>>20, n>>20)
 			}
 		})
@@ -318,20 +312,12 @@ func TestUnmarshalBombs(t *testing.T) {
 
 // Every field that can have many values has a limit.
 func TestLimitsAreWhole(t *testing.T) {
-	var names []protoreflect.FullName
-	messages := segdv1.File_bus_segdv1_segd_proto.Messages()
-	for i := range messages.Len() {
-		names = append(names, wirelimit.Repeated(messages.Get(i))...)
+	var messages []protoreflect.MessageDescriptor
+	for i := range segdv1.File_bus_segdv1_segd_proto.Messages().Len() {
+		messages = append(messages, segdv1.File_bus_segdv1_segd_proto.Messages().Get(i))
 	}
-	for _, name := range names {
-		if limits[name] == 0 {
-			t.Errorf("%s has no limit", name)
-		}
-	}
-	for name := range limits {
-		if !slices.Contains(names, name) {
-			t.Errorf("%s has a limit, and is no such field", name)
-		}
+	if err := limits.Check(messages...); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -83,10 +83,10 @@ func Encode(c *checkpointv1.Checkpoint) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
-	data := zstd.to.EncodeAll(plain, nil)
 	if err := limits.Wire(plain, c.ProtoReflect().Descriptor()); err != nil { // Decode would refuse it
 		return nil, fmt.Errorf("checkpoint: of camera %s: %w", c.Camera, err)
 	}
+	data := zstd.to.EncodeAll(plain, nil)
 	if len(data) > MaxBytes || len(plain) > maxUnpacked {
 		return nil, fmt.Errorf("checkpoint: of camera %s: %d bytes, %d unpacked; want at most %d, and %d", c.Camera, len(data), len(plain), MaxBytes, maxUnpacked)
 	}

@@ -6,7 +6,6 @@ import (
 	"image"
 	"image/jpeg"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/checkpoint/checkpointv1"
+	"github.com/segd/segd/internal/memtest"
 	"github.com/segd/segd/internal/wirelimit"
 )
 
@@ -181,15 +181,6 @@ func TestLimits(t *testing.T) {
 // once more as what they mean, and the values that limits accept.
 func mostTaken(unpacked int) uint64 { return uint64(16<<20 + 2*unpacked) }
 
-// taken is how much memory f takes, also what it gives back.
-func taken(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
-
 // What is small in the store and large in memory is refused before it is large, in whichever field it is, at once and
 // in parts that are merged.
 func TestBombs(t *testing.T) {
@@ -217,7 +208,7 @@ func TestBombs(t *testing.T) {
 			plain = append([]byte{0x08, Version}, plain...)
 			data := packed(t, plain)
 			var err error
-			n := taken(func() { _, err = Decode(data) })
+			n := memtest.Allocated(func() { _, err = Decode(data) })
 			if !errors.Is(err, ErrDamaged) || !errors.Is(err, wirelimit.ErrMany) {
 				t.Errorf("error is %v; want too many values", err)
 			}
@@ -230,16 +221,8 @@ func TestBombs(t *testing.T) {
 
 // Every field that can have many values has a limit.
 func TestLimitsAreWhole(t *testing.T) {
-	names := wirelimit.Repeated((&checkpointv1.Checkpoint{}).ProtoReflect().Descriptor())
-	for _, name := range names {
-		if limits[name] == 0 {
-			t.Errorf("%s has no limit", name)
-		}
-	}
-	for name := range limits {
-		if !slices.Contains(names, name) {
-			t.Errorf("%s has a limit, and is no such field", name)
-		}
+	if err := limits.Check((&checkpointv1.Checkpoint{}).ProtoReflect().Descriptor()); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -274,7 +257,7 @@ func TestManyPixels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := taken(func() { _, err = Scenes(slices.Repeat([][]byte{data}, maxScenes)) })
+	n := memtest.Allocated(func() { _, err = Scenes(slices.Repeat([][]byte{data}, maxScenes)) })
 	if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "the first 9 of 300 pictures have more pixels") {
 		t.Errorf("error is %v", err)
 	}
@@ -299,7 +282,7 @@ func FuzzDecode(f *testing.F) {
 		for unpacked, data := range map[int][]byte{maxUnpacked: data, len(data): packed(t, data)} {
 			var c *checkpointv1.Checkpoint
 			var err error
-			if n := taken(func() { c, err = Decode(data) }); n > mostTaken(unpacked) {
+			if n := memtest.Allocated(func() { c, err = Decode(data) }); n > mostTaken(unpacked) {
 				t.Fatalf("%d bytes took %d MiB of memory; want at most %d", len(data), n>>20, mostTaken(unpacked)>>20)
 			}
 			if err != nil {

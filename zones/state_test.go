@@ -3,7 +3,6 @@ package zones
 import (
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/segd/segd/checkpoint/checkpointv1"
 	"github.com/segd/segd/internal/limit"
+	"github.com/segd/segd/internal/memtest"
 )
 
 // over is what happens to object 1 in frames, where another Watcher goes on after the first n.
@@ -149,14 +149,12 @@ func TestResumeFaults(t *testing.T) {
 // A layout of more bytes than the largest has is refused before it is decoded.
 func TestResumeMuch(t *testing.T) {
 	s := &checkpointv1.Zones{Layout: []byte(`{"Zones":[` + strings.Repeat("{},", 2_000_000) + `{}]}`)}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	_, err := Resume(s)
-	runtime.ReadMemStats(&after)
+	var err error
+	n := memtest.Allocated(func() { _, err = Resume(s) })
 	if err == nil || !strings.Contains(err.Error(), "layout: 6000014 bytes; want at most") {
 		t.Errorf("error %.200v", err)
 	}
-	if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 {
+	if n > 1<<20 {
 		t.Errorf("%d MiB of layout took %d MiB of memory", len(s.Layout)>>20, n>>20)
 	}
 

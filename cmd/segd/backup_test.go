@@ -35,21 +35,28 @@ func (a *adding) follows(name string) {
 	})
 }
 
+// jetStream is that of the server at url, until end is called.
+func jetStream(t *testing.T, url string) (js jetstream.JetStream, end func()) {
+	t.Helper()
+	nc, err := nats.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if js, err = jetstream.New(nc); err != nil {
+		nc.Close()
+		t.Fatal(err)
+	}
+	return js, nc.Close
+}
+
 // keptObjects are the names of the objects in the store of checkpoints.
 func (a *adding) keptObjects() []string { return slices.Collect(maps.Keys(a.kept())) }
 
 // kept are the objects in the store of checkpoints: by name, what is another with each write.
 func (a *adding) kept() map[string]string {
 	a.t.Helper()
-	nc, err := nats.Connect("nats://" + a.nats)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	defer nc.Close()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	js, end := jetStream(a.t, "nats://"+a.nats)
+	defer end()
 	store, err := js.ObjectStore(a.t.Context(), "segd_home_checkpoints")
 	if err != nil {
 		return nil

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/segd/segd/bus"
@@ -42,15 +41,8 @@ func TestDamagedCheckpoint(t *testing.T) {
 // keptEvents are the kinds of the events of all cameras, the oldest first.
 func (a *adding) keptEvents() (kinds []segdv1.EventKind) {
 	a.t.Helper()
-	nc, err := nats.Connect("nats://" + a.nats)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	defer nc.Close()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	js, end := jetStream(a.t, "nats://"+a.nats)
+	defer end()
 	stream, err := js.Stream(a.t.Context(), "segd_home_event")
 	if err != nil {
 		a.t.Fatal(err)
@@ -81,15 +73,8 @@ func flipNewest(t *testing.T, dir, camera string) {
 			t.Error(err)
 		}
 	}()
-	nc, err := nats.Connect(b.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	js, end := jetStream(t, b.URL())
+	defer end()
 	objects, err := js.ObjectStore(t.Context(), bus.CheckpointBucket("home"))
 	if err != nil {
 		t.Fatal(err)

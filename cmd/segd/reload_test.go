@@ -123,28 +123,15 @@ func TestHangup(t *testing.T) {
 	attic := fmt.Sprintf("{name: attic, url: 'dir:%s', loop: true, fps: 5}", dir)
 	r := newReloading(t, "", gate, yard(5))
 
-	var out, errs clitest.Output
-	segd := exec.CommandContext(t.Context(), os.Args[0], "run", "-c", r.file, "--watch=false")
-	segd.Stdout, segd.Stderr = &out, &errs
-	if err := segd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- segd.Wait() }()
-	t.Cleanup(func() { _ = segd.Process.Kill(); <-ended })
-	said := func() int { return strings.Count(errs.String(), "why=SIGHUP") }
+	segd := startProcess(t, "run", "-c", r.file, "--watch=false")
+	said := func() int { return strings.Count(segd.err.String(), "why=SIGHUP") }
 	hangUp := func() {
 		t.Helper()
 		n := said()
-		if err := segd.Process.Signal(syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
+		segd.signal(syscall.SIGHUP)
 		waitfor.True(t, "a word about SIGHUP", func() bool {
-			select {
-			case err := <-ended:
-				ended <- err
-				t.Fatalf("segd ended with %v; it wrote\n%s%s", err, out.String(), errs.String())
-			default:
+			if len(segd.ended) > 0 {
+				t.Fatalf("segd ended with %v", segd.end())
 			}
 			return said() > n
 		})
@@ -161,8 +148,8 @@ func TestHangup(t *testing.T) {
 	hangUp() // nothing differs
 	r.write(gate, yard(10), attic)
 	hangUp()
-	if !lineWith(errs.String(), []string{"was read again", "why=SIGHUP", "added=[attic]", "changed=[yard]", "removed=[]"}) {
-		t.Errorf("it says\n%s", errs.String())
+	if !lineWith(segd.err.String(), []string{"was read again", "why=SIGHUP", "added=[attic]", "changed=[yard]", "removed=[]"}) {
+		t.Errorf("it says\n%s", segd.err.String())
 	}
 	more("attic")
 	if e := h.event("yard", segdv1.EventKind_EVENT_KIND_CAMERA_DOWN); e == nil || !strings.Contains(e.Message, "the camera's configuration has changed") {
@@ -177,8 +164,8 @@ func TestHangup(t *testing.T) {
 
 	r.write(gate, yard(10), "{name: attic, url: 'ftp://x/'}")
 	hangUp()
-	if !lineWith(errs.String(), []string{"is not taken over", "why=SIGHUP", "cameras[2].url"}) {
-		t.Errorf("of a wrong file it says\n%s", errs.String())
+	if !lineWith(segd.err.String(), []string{"is not taken over", "why=SIGHUP", "cameras[2].url"}) {
+		t.Errorf("of a wrong file it says\n%s", segd.err.String())
 	}
 	more("attic")
 	more("yard")
@@ -200,18 +187,52 @@ func TestHangup(t *testing.T) {
 	more("gate")
 	r.untouched(h, "gate")
 
-	if err := segd.Process.Signal(syscall.SIGTERM); err != nil {
+	segd.signal(syscall.SIGTERM)
+	if err := segd.end(); err != nil || !strings.Contains(segd.out.String(), "gate after") { // the summary is written after draining
+		t.Errorf("segd ended with %v", err)
+	}
+}
+
+// process is segd in a process of its own, which gets signals.
+type process struct {
+	t        *testing.T
+	cmd      *exec.Cmd
+	out, err clitest.Output
+	ended    chan error // holds how it ended, once it has
+}
+
+// startProcess starts segd with args. What it wrote is told of if the test fails.
+func startProcess(t *testing.T, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, cmd: exec.CommandContext(t.Context(), os.Args[0], args...), ended: make(chan error, 1)}
+	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.err
+	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case err := <-ended:
-		ended <- err
-		if err != nil || !strings.Contains(out.String(), "gate after") { // the summary is written after draining
-			t.Errorf("segd ended with %v; it wrote\n%s%s", err, out.String(), errs.String())
+	go func() { p.ended <- p.cmd.Wait() }()
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill()
+		<-p.ended
+		if t.Failed() {
+			t.Logf("segd wrote\n%s%s", p.out.String(), p.err.String())
 		}
-	case <-time.After(waitfor.Limit):
-		t.Fatal("SIGTERM does not end it")
+	})
+	return p
+}
+
+func (p *process) signal(s syscall.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		p.t.Fatal(err)
 	}
+}
+
+// end waits until it has ended, and returns with what.
+func (p *process) end() error {
+	p.t.Helper()
+	err := waitfor.Next(p.t, "segd to end", p.ended)
+	p.ended <- err
+	return err
 }
 
 // What the API answers: what was done and what takes a restart; where a file is wrong; and nothing is done

@@ -6,14 +6,11 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
-	"github.com/segd/segd/internal/cli/clitest"
 	"github.com/segd/segd/internal/waitfor"
 )
 
@@ -39,15 +36,7 @@ func TestStrangeFiles(t *testing.T) {
 	r := newReloading(t, "", fmt.Sprintf("{name: attic, url: 'dir:%s', loop: true, fps: 5}", folder),
 		fmt.Sprintf("{name: mixed, url: 'dir:%s', loop: true, fps: 5}", mixed))
 
-	var out, errs clitest.Output
-	segd := exec.CommandContext(t.Context(), os.Args[0], "run", "-c", r.file)
-	segd.Stdout, segd.Stderr = &out, &errs
-	if err := segd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- segd.Wait() }()
-	t.Cleanup(func() { _ = segd.Process.Kill(); <-ended })
+	segd := startProcess(t, "run", "-c", r.file)
 	listen(t, r.nats)
 
 	ask := func(path, body string, want int, says ...string) {
@@ -95,19 +84,10 @@ func TestStrangeFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask("config/reload", "", http.StatusUnprocessableEntity, "a named pipe", only)
-	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM} {
-		if err := segd.Process.Signal(s); err != nil {
-			t.Fatal(err)
-		}
-	}
-	select {
-	case err := <-ended:
-		ended <- err
-		if err != nil {
-			t.Errorf("segd ended with %v; it wrote\n%s%s", err, out.String(), errs.String())
-		}
-	case <-time.After(waitfor.Limit):
-		t.Fatal("SIGTERM does not end it")
+	segd.signal(syscall.SIGHUP)
+	segd.signal(syscall.SIGTERM)
+	if err := segd.end(); err != nil {
+		t.Errorf("segd ended with %v", err)
 	}
 
 	// At the start too.

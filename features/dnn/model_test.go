@@ -8,7 +8,6 @@ import (
 	"image"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 	"gocv.io/x/gocv"
 
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/internal/memtest"
 )
 
 // raw is Options that leave bytes as they are.
@@ -571,11 +571,7 @@ func TestMemoryOfManySizes(t *testing.T) {
 	}
 	turn()
 	turn()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	turn()
-	runtime.ReadMemStats(&after)
-	if n := after.TotalAlloc - before.TotalAlloc; n > 1<<16 {
+	if n := memtest.Allocated(turn); n > 1<<16 {
 		t.Errorf("three sizes took %d bytes", n)
 	}
 	if len(m.cpu.networks) != 1 {

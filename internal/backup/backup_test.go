@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/checkpoint"
+	"github.com/segd/segd/internal/memtest"
 )
 
 func sample() *Backup {
@@ -56,15 +56,6 @@ func TestMaxCheckpoint(t *testing.T) {
 	}
 }
 
-// taken is how much memory f takes, also what it gives back.
-func taken(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
-
 // mostTaken is what it may take to read a file of so many bytes: what it has, and what is set aside on the way to that,
 // as of a file that grows.
 func mostTaken(size int) uint64 { return uint64(1<<20 + 8*size) }
@@ -79,7 +70,7 @@ func TestBombs(t *testing.T) {
 	} {
 		data := tarOf(t, entry{manifestName, tt.manifest, tar.TypeReg})
 		var err error
-		n := taken(func() { _, err = Read(bytes.NewReader(data)) })
+		n := memtest.Allocated(func() { _, err = Read(bytes.NewReader(data)) })
 		if tt.want != "" && (!errors.Is(err, ErrBad) || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s: %.200v; want %q", name, err, tt.want)
 		}
@@ -184,7 +175,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var b *Backup
 		var err error
-		if n := taken(func() { b, err = Read(bytes.NewReader(data)) }); n > mostTaken(len(data)) {
+		if n := memtest.Allocated(func() { b, err = Read(bytes.NewReader(data)) }); n > mostTaken(len(data)) {
 			t.Fatalf("%d bytes took %d of memory; want at most %d", len(data), n, mostTaken(len(data)))
 		}
 		if err != nil {

@@ -38,15 +38,35 @@ func (l Limits) JSON(data []byte, message protoreflect.MessageDescriptor) error 
 	return err
 }
 
-// Repeated are the fields of a message, and of those inside, that Limits have to name.
-func Repeated(message protoreflect.MessageDescriptor) (names []protoreflect.FullName) {
+// Check tells which fields of messages, and of those inside, have no limit, and which limits are of no such field.
+func (l Limits) Check(messages ...protoreflect.MessageDescriptor) error {
+	there := map[protoreflect.FullName]bool{}
+	var faults []error
+	for _, message := range messages {
+		for _, name := range repeated(message) {
+			if !there[name] && l[name] == 0 {
+				faults = append(faults, fmt.Errorf("%s has no limit", name))
+			}
+			there[name] = true
+		}
+	}
+	for name := range l {
+		if !there[name] {
+			faults = append(faults, fmt.Errorf("%s has a limit, and is no such field", name))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// repeated are the fields of a message, and of those inside, that Limits have to name.
+func repeated(message protoreflect.MessageDescriptor) (names []protoreflect.FullName) {
 	for i := range message.Fields().Len() {
 		field := message.Fields().Get(i)
 		if field.IsList() || field.IsMap() {
 			names = append(names, field.FullName())
 		}
 		if field.Message() != nil {
-			names = append(names, Repeated(field.Message())...)
+			names = append(names, repeated(field.Message())...)
 		}
 	}
 	return names

@@ -137,9 +137,18 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-func TestRepeated(t *testing.T) {
-	got := wirelimit.Repeated((&segdv1.Annotated{}).ProtoReflect().Descriptor())
-	if want := []protoreflect.FullName{"segd.v1.Annotated.objects", "segd.v1.Annotated.warnings"}; !slices.Equal(got, want) {
-		t.Errorf("%q; want %q", got, want)
+func TestCheck(t *testing.T) {
+	message := (&segdv1.Annotated{}).ProtoReflect().Descriptor()
+	whole := wirelimit.Limits{"segd.v1.Annotated.objects": 1, "segd.v1.Annotated.warnings": 1}
+	if err := whole.Check(message, message); err != nil {
+		t.Error(err)
+	}
+	for want, l := range map[string]wirelimit.Limits{
+		"segd.v1.Annotated.warnings has no limit":                  {"segd.v1.Annotated.objects": 1},
+		"segd.v1.Annotated.site has a limit, and is no such field": {"segd.v1.Annotated.objects": 1, "segd.v1.Annotated.warnings": 1, "segd.v1.Annotated.site": 1},
+	} {
+		if err := l.Check(message); err == nil || err.Error() != want {
+			t.Errorf("%v; want %s", err, want)
+		}
 	}
 }
