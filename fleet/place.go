@@ -257,8 +257,13 @@ func best(order []*candidate, held map[string][]placed, mean float64) (move, int
 			}
 			at, highest := -1, 0.
 			for i, c := range held[from.name] {
-				// It must not be the other way round afterwards.
-				if from.use(-c.rate) < to.use(c.rate) || !suits(to.labels, c.wants) {
+				// It must not be the other way round afterwards. But a box without cameras has measured
+				// nothing, and its capacity is a guess: that it is less full than the other was is enough.
+				least := from.use(-c.rate)
+				if to.load == 0 {
+					least = from.use(0)
+				}
+				if least < to.use(c.rate) || !suits(to.labels, c.wants) {
 					continue
 				}
 				seed := seed(c.camera)

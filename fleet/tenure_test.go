@@ -185,6 +185,15 @@ func TestPlan(t *testing.T) {
 	if moves := plan(boxes, placedThere, 10); len(moves) > 0 {
 		t.Errorf("%+v to a box that lacks a label", moves)
 	}
+	// A box that has measured nothing takes one camera, and no second one, however little it thinks it can do.
+	boxes = []candidate{{name: "a", capacity: 290, load: 30}, {name: "b", capacity: 130}}
+	var three []placed
+	for _, c := range cameras(3) {
+		three = append(three, placed{camera: c.Name, box: "a", rate: 10})
+	}
+	if moves := plan(boxes, three, 10); len(moves) != 1 || moves[0].to != "b" {
+		t.Errorf("%+v; want one to b", moves)
+	}
 	// Two boxes that differ by less than a camera.
 	boxes = []candidate{{name: "a", capacity: 100, load: 20}, {name: "b", capacity: 100, load: 10}}
 	if moves := plan(boxes, []placed{{camera: "x", box: "a", rate: 10}, {camera: "y", box: "a", rate: 10}}, 10); len(moves) > 0 {
