@@ -1,4 +1,4 @@
-package mot
+package assignment
 
 import (
 	"fmt"

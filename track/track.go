@@ -1,0 +1,158 @@
+package track
+
+import "time"
+
+// A Box is a rectangle in pixels, X to the right, Y downwards; it may reach outside the picture.
+type Box struct{ X0, Y0, X1, Y1 float64 }
+
+// A Detection is one thing that a detector sees in a frame.
+type Detection struct {
+	Box   Box
+	Class string
+	// Score is how sure the detector is, 0 to 1.
+	Score float64
+	// Appearance is what the thing looks like, a vector of unit length, as long as all others'; nil if
+	// that is not known. Things that look alike have a scalar product near 1.
+	Appearance []float32
+}
+
+// A Frame is what is known of one picture.
+type Frame struct {
+	// Time is when it was taken, since any one moment.
+	Time time.Duration
+	// Width and Height are the picture's, in pixels; 0 if not known.
+	Width, Height float64
+	// Found is what the detector sees, in any order.
+	Found []Detection
+	// Looked are the parts of the picture that the detector saw, all of it if there are none: what is
+	// elsewhere is not missed. To say that it saw nothing, give one empty box.
+	Looked []Box
+}
+
+// State is how a track stands.
+type State uint8
+
+// A track is Tentative until it has been detected again, Seen while it is detected, Predicted while it is not,
+// and Lost after Config.Predict of that, until it is known again or ends.
+const (
+	Tentative State = iota
+	Seen
+	Predicted
+	Lost
+)
+
+// A Track is one thing over time.
+type Track struct {
+	// ID counts from 1 and is never used again.
+	ID    uint32
+	Class string
+	// Box is where it is: all of it, whatever is in front and wherever the picture ends.
+	Box Box
+	// Velocity is in pixels a second, right and down.
+	Velocity [2]float64
+	State    State
+	// Score is the mean of its detections' scores, the later ones weighing more.
+	Score float64
+	// Detected is the index of its detection in the frame's Found, or -1.
+	Detected int
+	// Covered is the share of the box that boxes of other tracks cover whose lower edge is further down, and
+	// which are thus in front.
+	Covered float64
+}
+
+// Ended says that a track is no more.
+type Ended struct {
+	ID     uint32
+	Reason Reason
+	// Into is the track that it was merged into, if Reason is Merged.
+	Into uint32
+}
+
+// Reason is why a track ended.
+type Reason uint8
+
+// Unconfirmed tracks were not detected again, Forgotten ones not for Config.Keep. Left ones went out of the picture.
+// Merged ones were a second track of one thing. Still ones were never sure and never moved.
+const (
+	Unconfirmed Reason = iota + 1
+	Forgotten
+	Left
+	Merged
+	Still
+)
+
+// Config holds what a user may want otherwise. The zero value means the defaults.
+type Config struct {
+	// Sure is the score from which on a detection may begin a track. Below it a detection only
+	// continues one. Default .5.
+	Sure float64
+	// Least is the score below which detections do not count. Default .15.
+	Least float64
+	// MinHeight is how high a box must be to count, in pixels. Default 0.
+	MinHeight float64
+	// Predict is for how long a track that is not detected is still said to be somewhere. Default 1 s.
+	Predict time.Duration
+	// Keep is for how long a track can be known again. Default 6 s.
+	Keep time.Duration
+	// Most is how many tracks there are at most, and detections of a frame, the surest. Default 256.
+	Most int
+	// Alike are groups of classes that a detector takes for one another. Default {{"car", "truck", "bus"}}.
+	Alike [][]string
+}
+
+// A Tracker follows things from frame to frame. It belongs to one goroutine.
+type Tracker struct {
+	config Config
+}
+
+// New returns a tracker without tracks, or all that is wrong with the configuration.
+func New(c Config) (*Tracker, error) {
+	return &Tracker{config: c}, nil
+}
+
+// Step takes the next frame and returns all tracks, in the order of their ids, and those that ended. Both
+// slices hold until the next call.
+func (t *Tracker) Step(f *Frame) (tracks []Track, ended []Ended) {
+	return nil, nil
+}
+
+// Begin starts a track of something that somebody, not a detector, knows to be at box at the time given: it is
+// confirmed from the beginning. The id is 0 if the box is none or there are Config.Most tracks.
+func (t *Tracker) Begin(at time.Duration, box Box, class string) (id uint32) {
+	return 0
+}
+
+// End ends a track, if there is one of that id.
+func (t *Tracker) End(id uint32) {}
+
+// A Snapshot is what a Tracker goes on from.
+type Snapshot struct {
+	// Time is that of the last frame.
+	Time time.Duration
+	// Next is the next track's id.
+	Next uint32
+	// Tracks are the confirmed ones.
+	Tracks []Saved
+}
+
+// Saved is one track of a Snapshot.
+type Saved struct {
+	ID       uint32
+	Class    string
+	Box      Box
+	Velocity [2]float64
+	Score    float64
+	// Moved says that it has left the place where it began.
+	Moved bool
+	// Unseen is for how long it has not been detected.
+	Unseen time.Duration
+	// Appearance is of unit length, or nil.
+	Appearance []float32
+}
+
+// State returns what is worth keeping over a restart. It shares no memory with the tracker.
+func (t *Tracker) State() Snapshot { return Snapshot{} }
+
+// Resume replaces all tracks by those of a snapshot. It refuses what State cannot have returned, and then changes
+// nothing.
+func (t *Tracker) Resume(s Snapshot) error { return nil }
