@@ -34,6 +34,12 @@ func (b Box) off(c Box) float64 {
 	return max(math.Abs(b.X0-c.X0), math.Abs(b.Y0-c.Y0), math.Abs(b.X1-c.X1), math.Abs(b.Y1-c.Y1))
 }
 
+// grown is how many times as high the higher of two boxes is.
+func (b Box) grown(c Box) float64 {
+	g := (b.Y1 - b.Y0) / (c.Y1 - c.Y0)
+	return max(g, 1/g)
+}
+
 // cells tells which of 8×8 cells of b have their centre in c, a bit each.
 func (b Box) cells(c Box) uint64 {
 	span := func(b0, b1, c0, c1 float64) (first, end int) {

@@ -8,18 +8,17 @@ import (
 // Noise of the filter, in lengths of the thing: the longer side of its box, the height of a person. A deviation
 // "a root second" grows with the root of time.
 const (
-	// What a detector's boxes are off: their centre across and down, width, height. Between NanoDet's boxes
-	// and true ones on the demo's clip, the median deviation is .03 to .08.
-	offX, offY, offWidth, offHeight = .05, .03, .1, .075
+	// What the centre and the sides of a detector's boxes are off.
+	offAt, offSize = .05, .1
 	// unsureOff is by how many times as much boxes are off that are not sure: half of one is hidden.
 	unsureOff = 3.
 	// offFor is how long a box stays off: of more boxes in that time, each says less.
 	offFor = 100 * time.Millisecond
-	// How far a thing goes beside its velocity, across and down, and how its size changes, a root second.
-	driftX, driftY, driftSize = .032, .016, .032
+	// How far a thing goes beside its velocity, and how its sides change, a root second.
+	driftAt, driftSize = .06, .032
 	// How its velocity changes, a second and root second.
-	shakeX, shakeY = .19, .095
-	// The deviation of the velocity of a thing that has just been found, a second: a person walks about .8.
+	shake = .25
+	// The deviation of the velocity of a thing that has just been found, across and down, a second: a person walks .8.
 	beginX, beginY = .5, .15
 )
 
@@ -60,17 +59,17 @@ func begin(b Box, v [2]float64) motion {
 		return axis{x: x, v: v, xx: off * off * l * l, vv: moves * moves * l * l}
 	}
 	return motion{
-		at((b.X0+b.X1)/2, v[0], offX, beginX),
-		at((b.Y0+b.Y1)/2, v[1], offY, beginY),
-		at(b.X1-b.X0, 0, offWidth, 0),
-		at(b.Y1-b.Y0, 0, offHeight, 0),
+		at((b.X0+b.X1)/2, v[0], offAt, beginX),
+		at((b.Y0+b.Y1)/2, v[1], offAt, beginY),
+		at(b.X1-b.X0, 0, offSize, 0),
+		at(b.Y1-b.Y0, 0, offSize, 0),
 	}
 }
 
 func (m *motion) predict(d time.Duration) {
 	l, s := m.box().length(), d.Seconds()
-	m.x.predict(s, driftX*l, shakeX*l)
-	m.y.predict(s, driftY*l, shakeY*l)
+	m.x.predict(s, driftAt*l, shake*l)
+	m.y.predict(s, driftAt*l, shake*l)
 	m.width.predict(s, driftSize*l, 0)
 	m.height.predict(s, driftSize*l, 0)
 }
@@ -81,10 +80,10 @@ func (m *motion) update(b Box, since time.Duration, unsure bool) {
 	if unsure {
 		off *= unsureOff
 	}
-	m.x.update((b.X0+b.X1)/2, offX*off)
-	m.y.update((b.Y0+b.Y1)/2, offY*off)
-	m.width.update(b.X1-b.X0, offWidth*off)
-	m.height.update(b.Y1-b.Y0, offHeight*off)
+	m.x.update((b.X0+b.X1)/2, offAt*off)
+	m.y.update((b.Y0+b.Y1)/2, offAt*off)
+	m.width.update(b.X1-b.X0, offSize*off)
+	m.height.update(b.Y1-b.Y0, offSize*off)
 }
 
 func (m *motion) box() Box {

@@ -26,8 +26,6 @@ type Saved struct {
 	Box      Box
 	Velocity [2]float64 // pixels a second
 	Score    float64
-	// Moved says that it has left the place where it began.
-	Moved bool
 	// Unseen is for how long it has not been detected.
 	Unseen time.Duration
 	// Appearance is of unit length, or empty.
@@ -38,10 +36,10 @@ type Saved struct {
 func (t *Tracker) State() Snapshot {
 	s := Snapshot{Time: t.last, Next: t.next}
 	for _, k := range t.tracks {
-		if k.id != 0 && k.confirmed {
+		if k.confirmed {
 			s.Tracks = append(s.Tracks, Saved{
 				ID: k.id, Class: k.class, Box: k.motion.box(), Velocity: k.motion.velocity(), Score: k.score,
-				Moved: k.moved, Unseen: t.now - k.seen, Appearance: slices.Clone(k.appearance),
+				Unseen: t.now - k.seen, Appearance: slices.Clone(k.appearance),
 			})
 		}
 	}
@@ -73,7 +71,7 @@ func (t *Tracker) Resume(s Snapshot) error {
 		t.next = k.ID
 		n := t.add(k.Box, k.Class)
 		n.motion = begin(k.Box, k.Velocity)
-		n.score, n.moved, n.confirmed = k.Score, k.Moved, true
+		n.score, n.confirmed = k.Score, true
 		n.missed = k.Unseen
 		n.seen, n.looked = t.now-k.Unseen, t.now
 		n.begun = n.seen - max(t.config.Predict, againAfter)

@@ -72,7 +72,7 @@ type Ended struct {
 type Reason uint8
 
 // Unconfirmed tracks were not detected again, Forgotten ones not for Config.Keep. Left ones went out of the picture.
-// Merged ones were a second track of one thing. Still ones were never sure and never moved.
+// Merged ones were a second track of one thing. Still ones do not move and are unsure.
 const (
 	Unconfirmed Reason = iota + 1
 	Forgotten
@@ -83,11 +83,9 @@ const (
 
 // Config holds what a user may want otherwise. The zero value means the defaults.
 type Config struct {
-	// Sure is the score from which on a detection may begin a track. Below it a detection only
-	// continues one. Default .5.
-	Sure float64
-	// Least is the score below which detections do not count. Default .15.
-	Least float64
+	// Least, Sure and Confirm are scores of detections. Those from Least on count, default .25. Those from Sure on, default
+	// .42, begin tracks and are given to tracks first. A track that never had one of Confirm, default .6, is not confirmed.
+	Least, Sure, Confirm float64
 	// MinHeight is how high a box must be to count, in pixels. Default 0.
 	MinHeight float64
 	// Predict is for how long a track that is not detected is still said to be somewhere. Default 1 s.

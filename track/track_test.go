@@ -106,7 +106,7 @@ func TestHiddenForAMomentKeepsItsID(t *testing.T) {
 		if s > 2.15 && hidden { // it counts as seen for a moment
 			want = Predicted
 		}
-		if k := tracks[0]; s > .5 && k.Box.iou(walk(s)) < .8 || k.State != want || k.Detected >= 0 == hidden {
+		if k := tracks[0]; s > .5 && k.Box.iou(walk(s)) < .8 || s > 0 && k.State != want || k.Detected >= 0 == hidden {
 			t.Errorf("after %v s it is %+v; it is at %v", s, k, walk(s))
 		}
 	})
@@ -147,12 +147,13 @@ func TestConfirmation(t *testing.T) {
 		scores []float64 // every 100 ms
 		want   [][]State
 	}{
-		"once, so so":        {[]float64{.55, 0, 0}, [][]State{{Tentative}, nil, nil}},
-		"twice, so so":       {[]float64{.55, .55, 0}, [][]State{{Tentative}, {Seen}, {Seen}}},
-		"once, certain":      {[]float64{.8, 0}, [][]State{{Seen}, {Seen}}},
-		"continued unsurely": {[]float64{.55, .2, .2}, [][]State{{Tentative}, {Seen}, {Seen}}},
-		"never sure":         {[]float64{.45, .45, .45}, [][]State{nil, nil, nil}},
-		"hardly anything":    {[]float64{.8, .1}, [][]State{{Seen}, {Seen}}},
+		"once":             {[]float64{.8, 0, 0}, [][]State{{Tentative}, nil, nil}},
+		"twice":            {[]float64{.8, .8, 0}, [][]State{{Tentative}, {Seen}, {Seen}}},
+		"certain at last":  {[]float64{.5, .5, .65}, [][]State{{Tentative}, {Tentative}, {Seen}}},
+		"certain at first": {[]float64{.8, .3, .3}, [][]State{{Tentative}, {Seen}, {Seen}}},
+		"never certain":    {[]float64{.55, .55, .55}, [][]State{{Tentative}, {Tentative}, {Tentative}}},
+		"never sure":       {[]float64{.4, .4, .4}, [][]State{nil, nil, nil}},
+		"hardly anything":  {[]float64{.8, .2}, [][]State{{Tentative}, nil}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := tracker(t, Config{})
@@ -187,36 +188,39 @@ func TestStill(t *testing.T) {
 		x, y := rng.NormFloat64(), rng.NormFloat64()
 		return Box{b.X0 + x, b.Y0 + y, b.X1 + x, b.Y1 + y}
 	}
+	first := func(s, score, then float64) float64 { // s seconds from the beginning
+		if s < .5 {
+			return score
+		}
+		return then
+	}
 	for name, c := range map[string]struct {
 		scene func(s float64) Detection
-		ids   []uint32 // at the end
+		want  []State // at the end
 		still int
 	}{
-		"a post":                  {func(s float64) Detection { return seen(shaken(at(200, 300)), .55) }, nil, 1},
-		"a person who stands":     {func(s float64) Detection { return seen(shaken(at(200, 300)), .7) }, []uint32{1}, 0},
-		"one who came and stands": {func(s float64) Detection { return seen(shaken(at(200+50*min(s, 2), 300)), .55) }, []uint32{1}, 0},
-		"one who stood and goes":  {func(s float64) Detection { return seen(shaken(at(200+50*max(0, s-20), 300)), .55) }, []uint32{2}, 1},
-		"one who becomes certain": {func(s float64) Detection {
-			return seen(shaken(at(200, 300)), map[bool]float64{true: .55, false: .8}[s < 20])
-		}, []uint32{2}, 1},
+		"a post":              {func(s float64) Detection { return seen(shaken(at(200, 300)), first(s, .7, .3)) }, nil, 1},
+		"a poster":            {func(s float64) Detection { return seen(shaken(at(200, 300)), .55) }, []State{Tentative}, 0},
+		"a person who stands": {func(s float64) Detection { return seen(shaken(at(200, 300)), first(s, .7, .5)) }, []State{Seen}, 0},
+		"one who walks":       {func(s float64) Detection { return seen(shaken(at(50+30*s, 300)), first(s, .7, .3)) }, []State{Seen}, 0},
+		"one who stops": {func(s float64) Detection {
+			return seen(shaken(at(50+30*min(s, 20), 300)), first(s, .7, .3))
+		}, nil, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k, still := tracker(t, Config{}), 0
-			var ids []uint32
+			var last []Track
 			play(k, 0, 30*second, 10, func(s float64) []Detection { return []Detection{c.scene(s)} }, func(s float64, tracks []Track, ended []Ended) {
 				for _, e := range ended {
 					still++
-					if e.Reason != Still || s > 2 {
+					if e != (Ended{ID: 1, Reason: Still}) {
 						t.Errorf("after %v s %+v ended", s, e)
 					}
 				}
-				ids = nil
-				for _, k := range tracks {
-					ids = append(ids, k.ID)
-				}
+				last = tracks
 			})
-			if !cmp.Equal(ids, c.ids) || still != c.still {
-				t.Errorf("tracks %v, %d given up; want %v, %d", ids, still, c.ids, c.still)
+			if !cmp.Equal(states(last), c.want) || still != c.still {
+				t.Errorf("tracks %+v, %d given up; want %v, %d", last, still, c.want, c.still)
 			}
 		})
 	}
@@ -239,7 +243,7 @@ func TestKnownAgain(t *testing.T) {
 			play(k, 0, second, 10, func(float64) []Detection { return []Detection{seen(at(200, 300), .8, red...)} }, nil)
 			play(k, second, 4*second, 10, func(float64) []Detection { return nil }, nil)
 			tracks := step(k, 4, seen(c.where, .8, c.looks...))
-			if got := nearest(tracks, c.where); got.ID != c.id || got.State != Seen || got.Detected != 0 {
+			if got := nearest(tracks, c.where); got.ID != c.id || (got.State == Seen) != (c.id == 1) || got.Detected != 0 {
 				t.Errorf("it is %+v; want %d", got, c.id)
 			}
 		})
@@ -279,7 +283,7 @@ func TestRate(t *testing.T) {
 			found = found[1:]
 		}
 		if s > 3.95 { // it appears
-			found = append(found, seen(at(500, 250+30*(s-4)), .58, blue...))
+			found = append(found, seen(at(500, 250+30*(s-4)), .7, blue...))
 		}
 		return found
 	}
@@ -292,7 +296,7 @@ func TestRate(t *testing.T) {
 			tracks = now
 			ended += len(e)
 		})
-		if ended != 1 || len(tracks) != 2 {
+		if ended != 0 || len(tracks) != 3 {
 			t.Fatalf("%v a second: %d tracks ended, there are %+v", rate, ended, tracks)
 		}
 		if want == nil {
@@ -438,7 +442,7 @@ func TestBeginAndEnd(t *testing.T) {
 	step(k, 1)
 	id := k.Begin(second/2, at(200, 300), "person")
 	for i := range 40 { // unsure and still, but somebody said so
-		tracks := step(k, 1.1+.1*float64(i), seen(at(200, 300), .4))
+		tracks := step(k, 1.1+.1*float64(i), seen(at(200, 300), .3))
 		if len(tracks) != 1 || tracks[0].ID != id || tracks[0].State != Seen {
 			t.Fatalf("%+v", tracks)
 		}
@@ -492,7 +496,7 @@ func TestStateAndResume(t *testing.T) {
 	play(k, 0, 2*second, 10, scene, nil)
 	step(k, 2, scene(2)[0], seen(at(500, 250), .6))
 	saved := k.State()
-	if len(saved.Tracks) != 2 || saved.Next != 4 || saved.Tracks[1].Unseen != second/10 || !saved.Tracks[0].Moved {
+	if len(saved.Tracks) != 2 || saved.Next != 4 || saved.Tracks[1].Unseen != second/10 {
 		t.Fatalf("%+v", saved)
 	}
 	again := tracker(t, Config{})
@@ -529,8 +533,8 @@ func TestStateAndResume(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
-	_, err := New(Config{Sure: 2, Least: -1, MinHeight: math.NaN(), Predict: -1, Keep: -1, Most: -1, Alike: [][]string{{"a", "b"}, {"b"}}})
-	for _, want := range []string{"Sure", "Least", "MinHeight", "Predict", "Keep", "Most", "Alike"} {
+	_, err := New(Config{Sure: 2, Least: -1, Confirm: math.Inf(1), MinHeight: math.NaN(), Predict: -1, Keep: -1, Most: -1, Alike: [][]string{{"a", "b"}, {"b"}}})
+	for _, want := range []string{"Sure", "Least", "Confirm", "MinHeight", "Predict", "Keep", "Most", "Alike"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; it says nothing of %s", err, want)
 		}
@@ -553,7 +557,7 @@ func TestFilterIsKalmans(t *testing.T) {
 		for i := range 6 {
 			f.Set(i, i, 1)
 		}
-		for i, n := range [][2]float64{{driftX, shakeX}, {driftY, shakeY}, {driftSize}, {driftSize}} {
+		for i, n := range [][2]float64{{driftAt, shake}, {driftAt, shake}, {driftSize}, {driftSize}} {
 			a := n[1] * n[1] * l * l
 			q.Set(i, i, n[0]*n[0]*l*l*s+a*s*s*s/3)
 			if i < 2 {
@@ -573,7 +577,7 @@ func TestFilterIsKalmans(t *testing.T) {
 		b := at(200+20*rng.Float64(), 300+20*rng.Float64())
 		l = m.box().length()
 		h, r := mat.NewDense(4, 6, nil), mat.NewDense(4, 4, nil)
-		for i, off := range []float64{offX, offY, offWidth, offHeight} {
+		for i, off := range []float64{offAt, offAt, offSize, offSize} {
 			h.Set(i, i, 1)
 			r.Set(i, i, off*l*off*l)
 		}

@@ -13,74 +13,53 @@ import (
 
 const (
 	// A pair of a track and a detection counts if their boxes have leastIoU, or the one is within reach deviations of
-	// where the other is predicted.
-	leastIoU = .2
-	reach    = 3.
-	// Whoever predicts is off by leastX and leastFoot lengths at least, whatever the filter says.
-	leastX, leastFoot = .08, .05
-	// mostGrown is how many times as high a detection may be as the track, or the other way round.
+	// where the other is predicted, and if the one is not mostGrown times as high as the other.
+	leastIoU  = .2
+	reach     = 3.
 	mostGrown = 1.6
 	// leastAlike is the scalar product of appearances below which two are not the same.
 	leastAlike = .5
-	// What a pair is worth: IoU, appearance, less how far off it is and what it has grown.
-	alikeWeight, offWeight, mostOff, grownWeight = .5, .03, 12., .5
-	// plainAlike is what two are alike of which one has no appearance.
-	plainAlike = .8
+	// Whoever predicts is off by leastX and leastFoot lengths at least, whatever the filter says.
+	leastX, leastFoot = .08, .05
+	// What a pair is worth: 1, IoU, appearance, less how far off it is.
+	alikeWeight, offWeight, mostOff = .5, .03, 12.
 	// unsureIoU is what a detection that is not sure must have in common with the track.
-	unsureIoU = .3
-	// An unsure detection beside a sure one is a part of it, if the sure one's score times IoU is more than this.
-	partOf = .5
+	unsureIoU = .5
 
-	// surest is the score from which on one detection is enough for a track to be confirmed.
-	surest = .65
-	// confirmAfter is for how long others must have been detected.
+	// confirmAfter is for how long a track must have been detected, or it is not confirmed.
 	confirmAfter = 80 * time.Millisecond
-
 	// missMost is the share of Config.Predict that one look counts for that does not find the track, however
 	// long ago the one before was.
 	missMost = .4
 	// moment is for how long a track that is not detected counts as seen.
 	moment = 250 * time.Millisecond
 
-	// What is lost is known again if it looks as alike and is not further from where it was, or is predicted, than it
-	// gets in that time: reachAgain lengths a second, growing with time to the power of reachPower.
-	alikeAgain = .72
-	reachAgain = 1.3
-	reachPower = .7
-	reachBegin = .3
-	againAfter = 200 * time.Millisecond
-	// pairs is what one more pair is worth: more than how good two of them are.
-	pairs = 20.
-	// slower is what is left of its velocity then.
-	slower = .5
+	// What is lost is known again if it looks alikeAgain and is not further from where it was, or is predicted, than it
+	// gets in that time: reachBegin lengths and reachAgain a second. So is what was detected for againAfter.
+	alikeAgain             = .8
+	reachBegin, reachAgain = .3, 1.3
+	againAfter             = 200 * time.Millisecond
 
-	// stillIoU is what a detection has in common with what was given up and is still there.
-	stillIoU = .5
-
-	// A detection does not begin a track where there is one: by IoU, or by its own share.
-	sameIoU, sameShare = .6, .8
+	// sameIoU is what a detection has in common with a track if it does not begin another.
+	sameIoU = .4
 	// Two tracks that have mergeIoU for mergeAfter are one.
 	mergeIoU   = .6
 	mergeAfter = 500 * time.Millisecond
 
-	// What has not moved by stillMoved lengths in stillAfter and has a mean score below stillScore is given up.
+	// What has not moved by stillMoved lengths for stillAfter, and has a score below stillScore, is given up.
 	stillMoved = .15
 	stillAfter = 1500 * time.Millisecond
-	stillScore = .62
+	stillScore = .4
 
 	// scoreOver and learnOver are how long a detection's score and appearance last in the track's.
 	scoreOver = 700 * time.Millisecond
 	learnOver = 600 * time.Millisecond
-	// learnCovered is how much may be covered of what a track learns its appearance from.
-	learnCovered = .25
-
-	// leftAfter is how long a track is missed that has its centre outside of the picture until it ends.
-	leftAfter = 300 * time.Millisecond
 )
 
 const (
-	defaultSure    = .5
-	defaultLeast   = .15
+	defaultLeast   = .25
+	defaultSure    = .42
+	defaultConfirm = .6
 	defaultPredict = time.Second
 	defaultKeep    = 6 * time.Second
 	defaultMost    = 256
@@ -110,7 +89,7 @@ type Tracker struct {
 
 // track is one thing over time.
 type track struct {
-	id     uint32 // 0 if it is given up
+	id     uint32
 	class  string
 	group  string
 	best   float64 // score of the detection that class is of
@@ -123,9 +102,10 @@ type track struct {
 	// is for how long it was looked for in vain.
 	begun, seen, looked, missed time.Duration
 	confirmed                   bool
-	// origin is the box where it began; moved says that it has left it.
+	told                        bool // by somebody, not by a detector
+	// origin is the box where it has been since rested.
 	origin Box
-	moved  bool
+	rested time.Duration
 	// twin is the track on which it has been for as long.
 	twin    uint32
 	twinFor time.Duration
@@ -154,11 +134,13 @@ func New(c Config) (*Tracker, error) {
 	}
 	check(c.Sure >= 0 && c.Sure <= 1, "Sure is %v; it is a score, from 0 to 1", c.Sure)
 	check(c.Least >= 0 && c.Least <= 1, "Least is %v; it is a score, from 0 to 1", c.Least)
+	check(c.Confirm >= 0 && c.Confirm <= 1, "Confirm is %v; it is a score, from 0 to 1", c.Confirm)
 	check(c.MinHeight >= 0 && c.MinHeight <= furthest, "MinHeight is %v; it is in pixels, from 0", c.MinHeight)
 	check(c.Predict >= 0, "Predict is %v; it is 0 or more", c.Predict)
 	check(c.Keep >= 0, "Keep is %v; it is 0 or more", c.Keep)
 	check(c.Most >= 0, "Most is %d; it is 0 or more", c.Most)
 	c.Sure, c.Least = cmp.Or(c.Sure, defaultSure), cmp.Or(c.Least, defaultLeast)
+	c.Confirm = cmp.Or(c.Confirm, defaultConfirm)
 	c.Predict, c.Keep = cmp.Or(c.Predict, defaultPredict), cmp.Or(c.Keep, defaultKeep)
 	c.Most = cmp.Or(c.Most, defaultMost)
 	if c.Alike == nil {
@@ -195,7 +177,6 @@ func (t *Tracker) Step(f *Frame) (tracks []Track, ended []Ended) {
 	t.match()
 	t.miss(f)
 	t.merge()
-	t.giveUp()
 	t.bear()
 	t.sweep(f)
 	return t.report(), t.ended
@@ -225,19 +206,6 @@ func (t *Tracker) take(all []Detection) {
 	}
 	slices.SortStableFunc(t.found, func(a, b found) int { return cmp.Compare(b.Score, a.Score) })
 	t.found = t.found[:min(len(t.found), t.config.Most)]
-	sure := 0
-	for sure < len(t.found) && t.found[sure].Score >= t.config.Sure {
-		sure++
-	}
-	kept := t.found[:sure]
-	for _, d := range t.found[sure:] {
-		if !slices.ContainsFunc(t.found[:sure], func(s found) bool {
-			return s.group == d.group && s.Score*s.Box.iou(d.Box) > partOf
-		}) {
-			kept = append(kept, d)
-		}
-	}
-	t.found = kept
 }
 
 // unit returns an appearance if it is of unit length, as far as it matters.
@@ -259,7 +227,7 @@ var impossible = math.Inf(-1)
 func (t *Tracker) match() {
 	sure := func(d *found) bool { return d.Score >= t.config.Sure }
 	unsure := func(d *found) bool { return d.Score < t.config.Sure }
-	active := func(k *track) bool { return k.id != 0 && !t.lost(k) }
+	active := func(k *track) bool { return !t.lost(k) }
 	t.pair(active, sure, t.worth, t.detect)
 	t.pair(active, unsure, func(k *track, d *found) float64 {
 		if k.place.iou(d.Box) < unsureIoU {
@@ -267,18 +235,10 @@ func (t *Tracker) match() {
 		}
 		return t.worth(k, d)
 	}, t.detect)
-	t.pair(func(k *track) bool { return k.id != 0 && k.lived() >= againAfter }, sure, t.again, func(k *track, d *found) {
-		v := k.motion.velocity()
-		k.motion = begin(d.Box, [2]float64{slower * v[0], slower * v[1]})
+	t.pair(func(k *track) bool { return k.lived() >= againAfter }, sure, t.again, func(k *track, d *found) {
+		k.motion = begin(d.Box, [2]float64{})
 		t.detect(k, d)
 	})
-	// What was given up takes its detections with it.
-	t.pair(func(k *track) bool { return k.id == 0 }, func(*found) bool { return true }, func(k *track, d *found) float64 {
-		if iou := k.place.iou(d.Box); iou > stillIoU {
-			return iou
-		}
-		return impossible
-	}, t.detect)
 }
 
 // pair takes of the tracks and detections that are free and of some kind as many pairs as are possible, and of these
@@ -312,7 +272,7 @@ func (t *Tracker) pair(tracks func(*track) bool, detections func(*found) bool, w
 	m := len(t.columns)
 	of := t.pairing.Assign(len(t.rows), m, func(i, j int) float64 {
 		if v := t.values[i*m+j]; v != impossible {
-			return -pairs - v
+			return -1 - v
 		}
 		return 0
 	})
@@ -326,21 +286,18 @@ func (t *Tracker) pair(tracks func(*track) bool, detections func(*found) bool, w
 
 // worth is what a pair of a track that goes on and a detection is worth.
 func (t *Tracker) worth(k *track, d *found) float64 {
-	m, b := &k.motion, d.Box
-	height, length := k.place.Y1-k.place.Y0, k.place.length()
-	x := ((b.X0+b.X1)/2 - m.x.x) / max(math.Sqrt(m.x.xx+offX*offX*length*length), leastX*length)
-	foot := (b.Y1 - k.place.Y1) / max(math.Sqrt(m.y.xx+offX*offX*length*length), leastFoot*length)
-	off, grown := x*x+foot*foot, math.Abs(math.Log((b.Y1-b.Y0)/height))
-	iou, alike := k.place.iou(b), plainAlike
-	if iou < leastIoU && off > reach*reach || grown > math.Log(mostGrown) {
+	m, b, length := &k.motion, d.Box, k.place.length()
+	x := ((b.X0+b.X1)/2 - m.x.x) / max(math.Sqrt(m.x.xx+offAt*offAt*length*length), leastX*length)
+	foot := (b.Y1 - k.place.Y1) / max(math.Sqrt(m.y.xx+offAt*offAt*length*length), leastFoot*length)
+	off, iou := x*x+foot*foot, k.place.iou(b)
+	if iou < leastIoU && off > reach*reach || b.grown(k.place) > mostGrown {
 		return impossible
 	}
-	if like, known := k.alike(d); known {
-		if alike = like; alike < leastAlike {
-			return impossible
-		}
+	alike := k.alike(d)
+	if alike < leastAlike {
+		return impossible
 	}
-	return iou + alikeWeight*alike - offWeight*min(off, mostOff) - grownWeight*grown
+	return iou + alikeWeight*alike - offWeight*min(off, mostOff)
 }
 
 // again is what it is worth that a detection is of a track of which nobody knows where it went.
@@ -348,26 +305,26 @@ func (t *Tracker) again(k *track, d *found) float64 {
 	b, height := d.Box, k.last.Y1-k.last.Y0
 	from := func(c Box) float64 { return math.Hypot((b.X0+b.X1-c.X0-c.X1)/2, b.Y1-c.Y1) }
 	far := min(from(k.place), from(k.last)) / height
-	limit := reachAgain*math.Pow((t.now-k.seen).Seconds(), reachPower) + reachBegin
-	if far > limit || math.Abs(math.Log((b.Y1-b.Y0)/height)) > math.Log(mostGrown) {
+	limit := reachBegin + reachAgain*(t.now-k.seen).Seconds()
+	if far > limit || b.grown(k.last) > mostGrown {
 		return impossible
 	}
-	alike, known := k.alike(d)
-	if !known || alike < alikeAgain {
+	alike := k.alike(d)
+	if alike < alikeAgain {
 		return impossible
 	}
 	return alike - .1*far/limit
 }
 
-// alike is the scalar product of appearances, if both are known.
-func (k *track) alike(d *found) (product float64, known bool) {
+// alike is the scalar product of appearances, leastAlike if one is not known.
+func (k *track) alike(d *found) (product float64) {
 	if len(d.appearance) == 0 || len(d.appearance) != len(k.appearance) {
-		return 0, false
+		return leastAlike
 	}
 	for i, v := range d.appearance {
 		product += float64(v) * float64(k.appearance[i])
 	}
-	return product, true
+	return product
 }
 
 // detect says that a detection is of a track.
@@ -378,12 +335,14 @@ func (t *Tracker) detect(k *track, d *found) {
 	if d.Score > k.best {
 		k.best, k.class = d.Score, d.Class
 	}
-	if d.Score >= t.config.Sure && share(t.front(k, d.Box)) < learnCovered {
+	if d.Score >= t.config.Sure {
 		k.learn(d.appearance, 1-math.Exp(-lasts/learnOver.Seconds()))
 	}
 	k.seen, k.looked, k.missed, k.last, k.detected = t.now, t.now, 0, d.Box, d.index
-	k.confirmed = k.confirmed || d.Score >= surest || k.lived() >= confirmAfter
-	k.moved = k.moved || k.motion.box().off(k.origin) > stillMoved*k.origin.length()
+	k.confirmed = k.confirmed || k.best >= t.config.Confirm && k.lived() >= confirmAfter
+	if b := k.motion.box(); b.off(k.origin) > stillMoved*k.origin.length() {
+		k.origin, k.rested = b, t.now
+	}
 }
 
 // learn moves the track's appearance towards another by a share of the way.
@@ -412,7 +371,7 @@ func (k *track) learn(a []float32, share float64) {
 // front are the cells of a box that other tracks' boxes with a lower foot cover.
 func (t *Tracker) front(k *track, b Box) (cells uint64) {
 	for _, o := range t.tracks {
-		if o != k && o.id != 0 && o.place.Y1 > b.Y1 && !t.lost(o) {
+		if o != k && o.place.Y1 > b.Y1 && !t.lost(o) {
 			cells |= b.cells(o.place)
 		}
 	}
@@ -454,14 +413,14 @@ func (t *Tracker) merge() {
 		k.place = k.motion.box()
 	}
 	for _, k := range t.tracks {
-		if k.id == 0 || t.lost(k) {
+		if t.lost(k) {
 			continue
 		}
 		best := mergeIoU
 		var twin uint32
 		for _, o := range t.tracks {
 			longer := o.lived() > k.lived() || o.lived() == k.lived() && o.id < k.id
-			if o.id == 0 || o.group != k.group || !longer || t.lost(o) {
+			if o.group != k.group || !longer || t.lost(o) {
 				continue
 			}
 			if iou := k.place.iou(o.place); iou > best {
@@ -478,22 +437,6 @@ func (t *Tracker) merge() {
 	t.remove()
 }
 
-// giveUp gives up what is still and was never sure, until that changes.
-func (t *Tracker) giveUp() {
-	for _, k := range t.tracks {
-		if k.detected < 0 {
-			continue
-		}
-		sure := k.moved || k.score >= stillScore
-		if k.id != 0 && !sure && k.lived() >= stillAfter {
-			t.ended = append(t.ended, Ended{ID: k.id, Reason: Still})
-			k.id = 0
-		} else if k.id == 0 && sure {
-			k.id = t.name()
-		}
-	}
-}
-
 // bear begins tracks of what is sure and of no track.
 func (t *Tracker) bear() {
 	for i := range t.found {
@@ -502,8 +445,7 @@ func (t *Tracker) bear() {
 			return
 		}
 		if d.taken || slices.ContainsFunc(t.tracks, func(k *track) bool {
-			both := k.place.intersect(d.Box).area()
-			return k.group == d.group && !t.lost(k) && (k.place.iou(d.Box) > sameIoU || both > sameShare*d.Box.area())
+			return k.group == d.group && !t.lost(k) && k.place.iou(d.Box) > sameIoU
 		}) {
 			continue
 		}
@@ -511,7 +453,7 @@ func (t *Tracker) bear() {
 		if k == nil {
 			return
 		}
-		k.best, k.score, k.detected, k.confirmed = d.Score, d.Score, d.index, d.Score >= surest
+		k.best, k.score, k.detected = d.Score, d.Score, d.index
 		k.learn(d.appearance, 1)
 	}
 }
@@ -537,7 +479,7 @@ func (t *Tracker) add(b Box, class string) *track {
 	}
 	*k = track{
 		id: t.name(), class: class, group: t.groupOf(class), motion: begin(b, [2]float64{}), place: b, appearance: k.appearance[:0],
-		begun: t.now, seen: t.now, looked: t.now, origin: b, last: b, detected: -1,
+		begun: t.now, seen: t.now, looked: t.now, rested: t.now, origin: b, last: b, detected: -1,
 	}
 	t.tracks = append(t.tracks, k)
 	return k
@@ -559,13 +501,11 @@ func (t *Tracker) groupOf(class string) string {
 
 // end says that a track is no more; remove takes it away.
 func (t *Tracker) end(k *track, reason Reason) {
-	if k.id != 0 {
-		into := uint32(0)
-		if reason == Merged {
-			into = k.twin
-		}
-		t.ended = append(t.ended, Ended{ID: k.id, Reason: reason, Into: into})
+	e := Ended{ID: k.id, Reason: reason}
+	if reason == Merged {
+		e.Into = k.twin
 	}
+	t.ended = append(t.ended, e)
 	k.over = true
 }
 
@@ -581,15 +521,17 @@ func (t *Tracker) remove() {
 	t.tracks = left
 }
 
-// sweep ends the tracks of what nobody has seen for too long, or which went out of the picture.
+// sweep ends the tracks of what went out of the picture, was hardly seen, or is still and unsure.
 func (t *Tracker) sweep(f *Frame) {
 	for _, k := range t.tracks {
 		x, y := k.motion.x.x, k.motion.y.x
 		switch {
-		case f.Width > 0 && f.Height > 0 && k.missed >= leftAfter && (x < 0 || x > f.Width || y < 0 || y > f.Height):
+		case f.Width > 0 && f.Height > 0 && k.missed > 0 && (x < 0 || x > f.Width || y < 0 || y > f.Height):
 			t.end(k, Left)
 		case k.lived() < againAfter && t.lost(k):
 			t.end(k, Unconfirmed)
+		case k.detected >= 0 && !k.told && k.score < stillScore && t.now-k.rested >= stillAfter:
+			t.end(k, Still)
 		}
 	}
 	t.remove()
@@ -599,9 +541,6 @@ func (t *Tracker) sweep(f *Frame) {
 func (t *Tracker) report() []Track {
 	t.out = t.out[:0]
 	for _, k := range t.tracks {
-		if k.id == 0 {
-			continue
-		}
 		state := Predicted
 		switch {
 		case !k.confirmed:
@@ -634,7 +573,7 @@ func (t *Tracker) Begin(at time.Duration, box Box, class string) (id uint32) {
 	ago := min(max(t.last-at, 0), t.config.Keep)
 	k.seen, k.looked = t.now-ago, t.now-ago
 	k.begun = k.seen - max(t.config.Predict, againAfter)
-	k.score, k.confirmed, k.moved = 1, true, true
+	k.score, k.confirmed, k.told = 1, true, true
 	k.motion.predict(ago)
 	return k.id
 }
@@ -642,7 +581,7 @@ func (t *Tracker) Begin(at time.Duration, box Box, class string) (id uint32) {
 // End ends a track, if there is one of that id; Step does not return it as ended.
 func (t *Tracker) End(id uint32) {
 	for _, k := range t.tracks {
-		if id != 0 && k.id == id {
+		if k.id == id {
 			k.over = true
 		}
 	}
