@@ -338,6 +338,21 @@ func TestWhereNobodyLooks(t *testing.T) {
 	}
 }
 
+// However long nobody looked: one look in vain is one.
+func TestOneLookInVain(t *testing.T) {
+	k := tracker(t, Config{})
+	play(k, 0, second, 10, func(float64) []Detection { return []Detection{seen(at(200, 300), .8)} }, nil)
+	for i := range 40 {
+		f := Frame{Time: second + time.Duration(i)*second/10, Looked: []Box{{}}}
+		if i == 30 {
+			f.Looked = nil
+		}
+		if tracks, _ := k.Step(&f); len(tracks) != 1 || (tracks[0].State == Seen) != (i < 30) || tracks[0].State == Lost {
+			t.Fatalf("frame %d: %+v", i, tracks)
+		}
+	}
+}
+
 // A track that is looked for once a second is not lost by one look that does not find it.
 func TestRareLooks(t *testing.T) {
 	k := tracker(t, Config{})

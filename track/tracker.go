@@ -19,9 +19,7 @@ const (
 	mostGrown = 1.6
 	// leastAlike is the scalar product of appearances below which two are not the same.
 	leastAlike = .5
-	// Whoever predicts is off by leastX and leastFoot lengths at least, whatever the filter says.
-	leastX, leastFoot = .08, .05
-	// What a pair is worth: 1, IoU, appearance, less how far off it is.
+	// What a pair is worth: 1, IoU, appearance, less the square of deviations that it is off.
 	alikeWeight, offWeight, mostOff = .5, .03, 12.
 	// unsureIoU is what a detection that is not sure must have in common with the track.
 	unsureIoU = .5
@@ -286,10 +284,9 @@ func (t *Tracker) pair(tracks func(*track) bool, detections func(*found) bool, w
 
 // worth is what a pair of a track that goes on and a detection is worth.
 func (t *Tracker) worth(k *track, d *found) float64 {
-	m, b, length := &k.motion, d.Box, k.place.length()
-	x := ((b.X0+b.X1)/2 - m.x.x) / max(math.Sqrt(m.x.xx+offAt*offAt*length*length), leastX*length)
-	foot := (b.Y1 - k.place.Y1) / max(math.Sqrt(m.y.xx+offAt*offAt*length*length), leastFoot*length)
-	off, iou := x*x+foot*foot, k.place.iou(b)
+	m, b, noise := &k.motion, d.Box, offAt*offAt*k.place.length()*k.place.length()
+	x, foot := (b.X0+b.X1)/2-m.x.x, b.Y1-k.place.Y1
+	off, iou := x*x/(m.x.xx+noise)+foot*foot/(m.y.xx+noise), k.place.iou(b)
 	if iou < leastIoU && off > reach*reach || b.grown(k.place) > mostGrown {
 		return impossible
 	}
