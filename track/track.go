@@ -32,7 +32,7 @@ type Frame struct {
 // State is how a track stands.
 type State uint8
 
-// A track is Tentative until it has been detected again, Seen while it is detected, Predicted while it is not,
+// A track is Tentative until it is confirmed, Seen while it is detected, Predicted while it is not,
 // and Lost after Config.Predict of that, until it is known again or ends.
 const (
 	Tentative State = iota
@@ -88,7 +88,7 @@ type Config struct {
 	Least, Sure, Confirm float64
 	// MinHeight is how high a box must be to count, in pixels. Default 0.
 	MinHeight float64
-	// Predict is for how long a track that is not detected is still said to be somewhere. Default 1 s.
+	// Predict is for how long a track that is looked for in vain is still said to be somewhere. Default 1 s.
 	Predict time.Duration
 	// Keep is for how long a track can be known again. Default 6 s.
 	Keep time.Duration
