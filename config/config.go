@@ -306,7 +306,7 @@ func (m Model) BatchWaitTime() time.Duration {
 // for batches.
 type Detector struct {
 	// Path of an ONNX file with the outputs of a NanoDet, a YOLOX or a YOLOv8, relative to the
-	// config file. Default none: the NanoDet inside the binary.
+	// config file. Default none: the heads of the model, which that in the binary has.
 	Path string `yaml:"path"`
 	// Names is a file with the names of the detector's classes, one a line in their order, relative to
 	// the config file. Default none: COCO's 80.

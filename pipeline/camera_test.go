@@ -545,7 +545,7 @@ func TestPanicStaysInItsCamera(t *testing.T) {
 // wildModel panics at the sixth image, on the goroutine it is run on.
 type wildModel struct{ images int }
 
-func (m *wildModel) Features(dst []features.Map, _ []byte, _, _ int, _ features.View) ([]features.Map, error) {
+func (m *wildModel) Features(dst features.Sight, _ []byte, _, _ int, _ features.View) (features.Sight, error) {
 	m.images++
 	if m.images == 6 {
 		panic("a wild index")

@@ -11,7 +11,6 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/config"
-	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/configured"
@@ -173,9 +172,9 @@ func (d *daemon) prepare(wanted *config.Config, annotations map[string]*annotati
 		n, marks := len(c.build), annotations[cam.Name]
 		c.build[cam.Name] = func() pipeline.Config {
 			d.meters.Remove(cam.Name) // what the one before it had
-			return d.camera(n, cam, marks, c.dnn())
+			return d.camera(n, cam, marks, c.finds())
 		}
-		if err := d.camera(n, cam, marks, c.dnn()).Check(); err != nil {
+		if err := d.camera(n, cam, marks, c.finds()).Check(); err != nil {
 			faults = append(faults, &settingError{fmt.Sprintf("cameras[%d]", i), err})
 		}
 	}
@@ -203,7 +202,7 @@ func (c *change) moves(name string) bool {
 	return slices.ContainsFunc(c.diff.Changed, func(cam config.CameraDifference) bool { return cam.Name == name && cam.LayoutOnly() })
 }
 
-func (c *change) dnn() *dnn.Detector {
+func (c *change) finds() configured.Detector {
 	if c.detector == nil {
 		return nil
 	}

@@ -2,14 +2,11 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
-	"path/filepath"
 	"slices"
 
 	"github.com/segd/segd/config"
-	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/internal/configured"
 )
 
@@ -24,7 +21,7 @@ type detectors struct {
 
 // detector is one, with what it looks for.
 type detector struct {
-	*dnn.Detector
+	configured.Detector
 	classes []string
 	score   float64
 }
@@ -47,8 +44,7 @@ func (d *detectors) open(cfg *config.Config, log *slog.Logger) (_ *detector, ope
 	if one == nil || err != nil {
 		return nil, false, err
 	}
-	info := one.Info()
-	log.Info("the detector", "model", filepath.Base(info.Path), "engine", info.Engine, "input", fmt.Sprintf("%d×%d", info.InputWidth, info.InputHeight))
+	log.Info("the detector", "model", one.String())
 	found := &detector{Detector: one, score: 1}
 	for _, cam := range cfg.Cameras {
 		if cam.Detect.On() {

@@ -118,7 +118,7 @@ func networkMetrics(s dnn.Status, model string) metrics.Network {
 
 // camera is the configuration of a camera that is first dialled as the i-th of several, with what is
 // marked in its first frames and what finds things in them, if there are such.
-func (d *daemon) camera(i int, cam config.Camera, marks *annotation.Annotation, detector *dnn.Detector) pipeline.Config {
+func (d *daemon) camera(i int, cam config.Camera, marks *annotation.Annotation, detector pipeline.Detector) pipeline.Config {
 	m := meter{d.meters.Camera(cam.Name)}
 	c := pipeline.Config{
 		Site: d.cfg.Site, Name: cam.Name,

@@ -100,9 +100,10 @@ func TestNetworkTime(t *testing.T) {
 
 type slowModel time.Duration
 
-func (m slowModel) Features(dst []features.Map, bgr []byte, width, height int, v features.View) ([]features.Map, error) {
+func (m slowModel) Features(dst features.Sight, bgr []byte, _, _ int, _ features.View) (features.Sight, error) {
 	time.Sleep(time.Duration(m))
-	return append(dst, features.Map{Channels: 1, Height: 1, Width: 1, StrideX: 1, StrideY: 1, Data: []float32{float32(bgr[0])}}), nil
+	dst.Maps = append(dst.Maps, features.Map{Channels: 1, Height: 1, Width: 1, StrideX: 1, StrideY: 1, Data: []float32{float32(bgr[0])}})
+	return dst, nil
 }
 
 func TestFrameEndsTheRun(t *testing.T) {

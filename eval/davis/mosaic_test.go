@@ -275,6 +275,6 @@ func TestMosaicRefuses(t *testing.T) {
 
 type failingModel struct{}
 
-func (failingModel) Features([]features.Map, []byte, int, int, features.View) ([]features.Map, error) {
-	return nil, errors.New("no network")
+func (failingModel) Features(features.Sight, []byte, int, int, features.View) (features.Sight, error) {
+	return features.Sight{}, errors.New("no network")
 }

@@ -113,7 +113,7 @@ var plan = map[string]room{
 	"internal/arch":           {},
 	"internal/cli":            {internal: []string{"annotation", "bus", "config", "features/dnn", "ingest", "pipeline"}, modules: []string{cobra, progress, term}},
 	"internal/client":         {internal: []string{"annotation", "bus", "bus/segdv1", "checkpoint", "checkpoint/checkpointv1", "config", "internal/backup", "internal/cli", "internal/configured", "internal/draw", "internal/record", "internal/sealed"}, modules: []string{cobra, protobuf, websock}, tests: []string{"ingest/codec", "internal/cli/clitest", "internal/waitfor", "mask", nats}},
-	"internal/configured":     {internal: []string{"annotation", "bus", "config", "features/dnn", "ingest", "ingest/codec", "internal/cli", "internal/files", "pipeline"}, tests: []string{"marking"}},
+	"internal/configured":     {internal: []string{"annotation", "bus", "config", "features", "features/dnn", "ingest", "ingest/codec", "internal/cli", "internal/files", "pipeline"}, tests: []string{"marking"}},
 	"internal/backup":         {internal: []string{"bus", "checkpoint"}, tests: []string{"internal/memtest"}},
 	"internal/cores":          {without: numbersOnly},
 	"internal/draw":           {internal: []string{"bus/segdv1", "mask"}},

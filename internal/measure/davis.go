@@ -158,7 +158,7 @@ func evalDavisCommand(std cli.Streams) *cobra.Command {
 			"frame, if it is higher, and puts it into the middle of a frame of that size, whose rest is\n" +
 			"the first frame's mean colour: small objects. Outlines are matched as in the sequence\n" +
 			"without the rest.\n\n" +
-			"--marks detector has each object begin with what the detector in the binary finds of\n" +
+			"--marks detector has each object begin with what the model's heads find of\n" +
 			"it, in the first frame in which a box has an IoU of 0.3 or more with the true one, the\n" +
 			"best of several. Frames before are left out, and sequences in which there is none.\n\n" +
 			"--beside detector marks and follows what the detector finds in every tenth frame, too,\n" +
@@ -283,11 +283,10 @@ func runDavis(cmd *cobra.Command, std cli.Streams, f davisFlags) error {
 	defer model.Close()
 	opt.Model = model
 	if marks || beside {
-		detector, err := dnn.EmbeddedDetector(dnn.DetectorOptions{Score: config.DefaultDetectScore, Computing: f.computing})
+		detector, err := configured.Heads(model, nil, config.DefaultDetectScore)
 		if err != nil {
-			return err
+			return cli.Usage(err)
 		}
-		defer detector.Close()
 		if marks {
 			opt.Marks = detector
 		}

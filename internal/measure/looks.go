@@ -8,9 +8,10 @@ import (
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/configured"
 )
 
-// lookFlags say when the detector in the binary looks, and what counts as detected.
+// lookFlags say when the model's heads look at a whole picture, and what counts as detected.
 type lookFlags struct {
 	every int
 	score float64
@@ -33,7 +34,11 @@ func (f *lookFlags) check() error {
 	return nil
 }
 
-// detector is one of these classes, which the caller closes.
-func (f *lookFlags) detector(classes []string, computing dnn.Computing) (*dnn.Detector, error) {
-	return dnn.EmbeddedDetector(dnn.DetectorOptions{Classes: classes, Score: f.score, Computing: computing})
+// detector finds these classes by a model.
+func (f *lookFlags) detector(m *dnn.Model, classes ...string) (configured.Detector, error) {
+	d, err := configured.Heads(m, classes, f.score)
+	if err != nil {
+		return nil, cli.Usage(err)
+	}
+	return d, nil
 }

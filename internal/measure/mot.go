@@ -34,7 +34,7 @@ func evalMotCommand(std cli.Streams) *cobra.Command {
 		Short: "Persons of a video, found or marked, and followed",
 		Long: "Follows the persons of a video whose true boxes GT has in MOTChallenge's format, finds\n" +
 			"them by itself, and scores the bounding boxes of their masks as py-motmetrics does: see\n" +
-			"segd eval mot score. The detector in the binary looks at every --every'th frame.\n" +
+			"segd eval mot score. The model's heads look at every --every'th frame.\n" +
 			"--line counts who crosses a line, by the masks' feet as a camera does and by the true\n" +
 			"boxes' lower middles, which have to settle on the other side likewise.\n\n" +
 			"With --follow each is marked once, by the true box of the first frame in which it is\n" +
@@ -134,7 +134,12 @@ func runMot(cmd *cobra.Command, std cli.Streams, f motFlags) (err error) {
 	bar := cli.NewProgress(std.Err, "following the persons")
 	opt.Progress = bar.Step
 	if f.follow == "" {
-		return runAutomatic(cmd.Context(), std, f, opt, lines, bar, out, detections)
+		detector, err := f.looks.detector(model, "person")
+		if err != nil {
+			return err
+		}
+		auto := mot.Automatic{Detector: detector, Every: f.looks.every, Lines: lines}
+		return runAutomatic(cmd.Context(), std, f, opt, auto, bar, out, detections)
 	}
 	report, err := mot.Run(cmd.Context(), opt)
 	bar.End()
@@ -164,13 +169,8 @@ func refuseIdle(cmd *cobra.Command, follow bool) error {
 }
 
 // runAutomatic has the persons found.
-func runAutomatic(ctx context.Context, std cli.Streams, f motFlags, opt mot.Options, lines [][2]zones.Point, bar *cli.Progress, out, detections *os.File) error {
-	detector, err := f.looks.detector([]string{"person"}, f.computing)
-	if err != nil {
-		return err
-	}
-	defer detector.Close()
-	report, err := mot.RunAutomatic(ctx, opt, mot.Automatic{Detector: detector, Every: f.looks.every, Lines: lines})
+func runAutomatic(ctx context.Context, std cli.Streams, f motFlags, opt mot.Options, auto mot.Automatic, bar *cli.Progress, out, detections *os.File) error {
+	report, err := mot.RunAutomatic(ctx, opt, auto)
 	bar.End()
 	if err != nil {
 		return err

@@ -119,16 +119,15 @@ func soakVideo(cmd *cobra.Command, std cli.Streams, f soakFlags, mode tracker.Mo
 	if len(f.classes) == 0 {
 		return cli.Usage(errors.New("--classes: none; want at least one, such as person"))
 	}
-	detector, err := f.looks.detector(f.classes, f.computing)
-	if err != nil {
-		return cli.Usage(fmt.Errorf("--classes, --engine: %w", err))
-	}
-	defer detector.Close()
 	model, err := f.open()
 	if err != nil {
 		return err
 	}
 	defer model.Close()
+	detector, err := f.looks.detector(model, f.classes...)
+	if err != nil {
+		return cli.Usage(fmt.Errorf("--classes, --model: %w", err))
+	}
 	bar := cli.NewProgress(std.Err, "following what is found")
 	r, err := soak.RunAutomatic(cmd.Context(), soak.AutomaticOptions{
 		Video:     playFile(f.video, true),

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -125,8 +124,7 @@ func checkDetector(cfg *config.Config) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	info := d.Info()
-	return fmt.Sprintf(": %s, %s of %d×%d with %d classes, by %s", filepath.Base(info.Path), info.Layout, info.InputWidth, info.InputHeight, len(info.Classes), info.Engine), d.Close()
+	return ": " + d.String(), d.Close()
 }
 
 // checkAddress fails if somebody else listens there. That a segd does is what one

@@ -45,30 +45,31 @@ func inMS(d time.Duration) float64 { return float64(d) / float64(time.Millisecon
 // it. Whoever reads spent has seen Extract return.
 type cachedModel struct {
 	features.Model
-	spent time.Duration
-	maps  map[features.View][]features.Map // of the picture; nil: nothing is kept
+	spent  time.Duration
+	sights map[features.View]features.Sight // of the picture; nil: nothing is kept
 }
 
 func (m *cachedModel) reset() {
 	m.spent = 0
-	clear(m.maps)
+	clear(m.sights)
 }
 
-func (m *cachedModel) Features(dst []features.Map, bgr []byte, width, height int, view features.View) ([]features.Map, error) {
-	if _, kept := m.maps[view]; !kept {
+func (m *cachedModel) Features(dst features.Sight, bgr []byte, width, height int, view features.View) (features.Sight, error) {
+	kept, ok := m.sights[view]
+	if !ok {
 		start := time.Now()
 		defer func() { m.spent += time.Since(start) }()
-		maps, err := m.Model.Features(dst, bgr, width, height, view)
-		if err != nil || m.maps == nil {
-			return maps, err
+		made, err := m.Model.Features(dst, bgr, width, height, view)
+		if err != nil || m.sights == nil {
+			return made, err
 		}
-		maps = slices.Clone(maps[len(dst):])
-		for k := range maps { // the model may write over its own
-			maps[k].Data = slices.Clone(maps[k].Data)
+		kept = features.Sight{Maps: slices.Clone(made.Maps), Found: slices.Clone(made.Found)}
+		for k := range kept.Maps { // the model may write over its own
+			kept.Maps[k].Data = slices.Clone(kept.Maps[k].Data)
 		}
-		m.maps[view] = maps
+		m.sights[view] = kept
 	}
-	return append(dst, m.maps[view]...), nil
+	return features.Sight{Maps: append(dst.Maps[:0], kept.Maps...), Found: append(dst.Found[:0], kept.Found...)}, nil
 }
 
 // View is a camera's frames as trackers see them: the model looks at each once, however
@@ -85,7 +86,7 @@ type View struct {
 func NewView(model features.Model, f features.Config) (*View, error) {
 	v, err := newView(model, f)
 	if v.model != nil {
-		v.model.maps = map[features.View][]features.Map{}
+		v.model.sights = map[features.View]features.Sight{}
 	}
 	return v, err
 }

@@ -12,9 +12,10 @@ import (
 // flatModel sees nothing, and counts how often it looks at each size.
 type flatModel map[float64]int
 
-func (m flatModel) Features(dst []features.Map, _ []byte, width, height int, v features.View) ([]features.Map, error) {
+func (m flatModel) Features(dst features.Sight, _ []byte, width, height int, v features.View) (features.Sight, error) {
 	m[v.Scale]++
-	return append(dst, features.Map{Channels: 1, Height: 1, Width: 1, StrideX: float64(width), StrideY: float64(height), Data: []float32{0.5}}), nil
+	dst.Maps = append(dst.Maps, features.Map{Channels: 1, Height: 1, Width: 1, StrideX: float64(width), StrideY: float64(height), Data: []float32{0.5}})
+	return dst, nil
 }
 
 // However many trackers look on, a picture is looked at once at each size, and at the
