@@ -8,9 +8,11 @@ import (
 )
 
 const (
-	// cutShort is how near to a border of what the model sees a box ends whose thing goes on beyond it, in the stride
-	// of the cell that says so: a cell's distance from the border is known no better.
-	cutShort = 0.5
+	// cutShort is how near to a border of what the model sees, in pixels of its input, a box ends whose thing goes on
+	// beyond it: half of the finest stride. In windows with 12 to 76 pixels round 120 persons of the demo's clip,
+	// from a score of .3 on, of what is found .82 to .85 are persons if nothing is left out, .86 to .91 with 0,
+	// .93 to .95 with 4, .94 to .97 with 8, and of 12 pixels round persons .91, .91, .90 and .88 are found.
+	cutShort = 4
 	// maxCandidates is how much may overlap before it is sorted out: as much as NanoDet looks at of a stride.
 	maxCandidates = 1000
 )
@@ -38,7 +40,7 @@ func (m *Model) find(found []features.Detection, planes []float32, stride int, s
 				sides[k] = planes[(l.classes+k)*n+at]
 			}
 			left, top, right, bottom := l.around(sides[:], float64(at%cols), float64(at/cols), float64(stride))
-			if s.cuts(left, top, right, bottom, cutShort*float64(stride), size) {
+			if s.cuts(left, top, right, bottom, cutShort, size) {
 				continue
 			}
 			if box := s.inImage(left, top, right, bottom); !box.Empty() {
