@@ -51,7 +51,7 @@ func TestBadInput(t *testing.T) {
 		{name: "no model file", config: "model: {path: gone.onnx}\n" + camera1, args: []string{"run"}, status: 2,
 			want: []string{"gone.onnx", "no such file"}},
 		{name: "not a model", args: []string{"model", "check", model}, status: 2, want: []string{"broken.onnx", ".onnx"}},
-		{name: "not a detector", args: []string{"model", "check", "--detector", "../../features/dnn/models/segd-s64.onnx"}, status: 2, want: []string{"its outputs are 1×64×", "want NanoDet's"}},
+		{name: "not a detector", args: []string{"model", "check", "--detector", "../../features/dnn/models/segd-s64.onnx"}, status: 2, want: []string{`its outputs are "features" (1×64×?×?), "heads_8"`, "want NanoDet's"}},
 		{name: "names that do not fit", args: []string{"model", "check", "--detector", "../../train/nanodet-m.onnx", "--names", model}, status: 2, want: []string{"which is for 80 as NanoDet", "broken.onnx names 1 classes"}},
 		{name: "a model that OpenCV refuses", args: []string{"model", "check", refused}, status: 2, want: []string{"refused.onnx"}},
 		{name: "annotation is missing", config: "cameras: [{name: gate, url: 'file:x', annotation: gone.json}]\n", args: []string{"run"}, status: 2,
