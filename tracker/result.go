@@ -29,7 +29,9 @@ type Object struct {
 	Mask  mask.RLE // empty unless visible; of no size, if nobody looked for it in the frame
 	Area  int      // pixels
 	Box   image.Rectangle
-	Score float64 // mean probability of the label over the mask, 0…1
+	// Extent is the full box by the object's track; empty without one.
+	Extent image.Rectangle
+	Score  float64 // mean probability of the label over the mask, 0…1
 }
 
 // State is where an object is in its life.

@@ -69,13 +69,13 @@ func TestRun(t *testing.T) {
 	}
 	for _, key := range []string{
 		`"mode":"joint"`, `"model":"colour"`, `"sequences":[{"name":"square","frames":4,"j":`, `"f":`, `"ms_per_frame":`, `"mean_j":`, `"mean_f":`,
-		`"j_decay":`, `"f_decay":`, `"instability":`, `"false":{"outline":`, `"mean_false":{"outline":`, `"reliability":[{"from":0.9,"masks":4,"score":`, `"stage_ms":{"network":0,"features":`, `"mean_instability":`,
+		`"j_decay":`, `"f_decay":`, `"instability":`, `"false":{"outline":`, `"mean_false":{"outline":`, `"reliability":[{"from":0.9,"masks":4,"score":`, `"stage_ms":{"network":0,"features":`, `"camera_motion":0,"camera":"standing"`, `"standing":{"sequences":1,"mean_j":`, `"moving":null`, `"mean_instability":`,
 	} {
 		if !strings.Contains(string(text), key) {
 			t.Errorf("report %s lacks %s", text, key)
 		}
 	}
-	for _, key := range []string{"perturb", "seed", "skipped", "undisturbed", "covered", "after"} {
+	for _, key := range []string{"perturb", "seed", "skipped", "undisturbed", "covered", "after", "stabilise"} {
 		if strings.Contains(string(text), key) {
 			t.Errorf("undisturbed report has %s: %s", key, text)
 		}

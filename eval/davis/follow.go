@@ -7,6 +7,7 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/eval/internal/clip"
+	"github.com/segd/segd/eval/internal/stats"
 	"github.com/segd/segd/mask"
 	"github.com/segd/segd/tracker"
 )
@@ -20,6 +21,7 @@ type following struct {
 	area    []int     // pixels of the mask
 	score   []float64
 	truth   []int   // pixels of the undisturbed truth
+	motion  float64 // of the camera from frame to frame, the median
 	others  int     // objects marked beside
 	stageMS StageMS // mean
 }
@@ -41,6 +43,8 @@ func follow(ctx context.Context, opt *Options, t *take, d disturbance, frame fun
 	}
 	out := &following{}
 	var bits []uint8
+	var camera gauge
+	var motions []float64
 	var lastMask, lastTruth mask.RLE
 	for i := range t.Images {
 		if err := ctx.Err(); err != nil {
@@ -51,6 +55,9 @@ func follow(ctx context.Context, opt *Options, t *take, d disturbance, frame fun
 			return nil, err
 		}
 		out.truth = append(out.truth, mask.Encode(p.Truth, p.Width, p.Height).Area())
+		if m, ok := camera.step(p); ok {
+			motions = append(motions, m)
+		}
 		var ann *annotation.Annotation
 		if i == 0 {
 			if !slices.Contains(p.Truth, 1) {
@@ -98,6 +105,7 @@ func follow(ctx context.Context, opt *Options, t *take, d disturbance, frame fun
 		}
 		tick()
 	}
+	out.motion = stats.Median(motions)
 	out.others = len(others.marked)
 	return out, nil
 }

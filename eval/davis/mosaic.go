@@ -241,13 +241,16 @@ func mosaics(all [][]*take) (out [][]*mosaic, err error) {
 // truth is its annotation. A mosaic is as long as the shortest of the four. Each sequence is
 // followed alone as well, in the same frames. A last mosaic of fewer is filled up by the first
 // sequences, which count where they were before only. Options are as for Run; there is no
-// perturbation, no inset and no detector. Pictures that changes have made smaller by a few pixels are cut alike.
+// perturbation, no standing copy, no inset and no detector. Pictures that changes have made smaller by a few pixels are cut alike.
 func RunMosaic(ctx context.Context, opt Options) (*MosaicReport, error) {
 	if opt.Perturb != Undisturbed {
 		return nil, fmt.Errorf("davis: perturbation %s; a mosaic is not disturbed", opt.Perturb)
 	}
 	if opt.Inset != (image.Point{}) {
 		return nil, fmt.Errorf("davis: inset %d×%d; a mosaic has none", opt.Inset.X, opt.Inset.Y)
+	}
+	if opt.Stabilise {
+		return nil, errors.New("davis: a mosaic is of the sequences as they are; want no Stabilise")
 	}
 	if opt.Marks != nil || opt.Beside != nil {
 		return nil, errors.New("davis: a mosaic's objects begin with their true masks, and nothing is marked beside them; want neither Marks nor Beside")

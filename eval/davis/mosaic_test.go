@@ -263,6 +263,7 @@ func TestMosaicRefuses(t *testing.T) {
 		{"sizes", Options{Root: wide}, "d is 192×128, a is 96×64"},
 		{"no object", Options{Root: empty}, "marks no object"},
 		{"no such sequence", Options{Root: four, Sequences: []string{"a", "x"}}, `no sequence "x"`},
+		{"standing copies", Options{Root: four, Stabilise: true}, "want no Stabilise"},
 		{"model", Options{Root: four, Model: failingModel{}}, "davis: mosaic of a, b, c and d: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

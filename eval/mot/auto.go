@@ -24,11 +24,14 @@ type Automatic struct {
 
 // AutomaticReport is the outcome, in the stable form `segd eval mot --json` prints.
 type AutomaticReport struct {
-	Figures
+	Figures                  // of the boxes that count
+	Counted      string      `json:"boxes"` // which these are
+	ByExtent     Figures     `json:"by_extent"`
+	ByMask       Figures     `json:"by_mask"`
 	Milliseconds float64     `json:"ms_per_frame"` // of the whole work but decoding; the mean
 	Lines        []Crossings `json:"lines,omitempty"`
 
-	Boxes    []Found `json:"-"` // of all masks, frame by frame
+	Boxes    []Found `json:"-"` // those that count, frame by frame
 	Detected []Found `json:"-"` // what the detector found, with id −1
 }
 
@@ -55,7 +58,12 @@ func RunAutomatic(ctx context.Context, opt Options, auto Automatic) (*AutomaticR
 	if r.frame < opt.Last {
 		return nil, fmt.Errorf("mot: the video ends with frame %d; want %d", r.frame, opt.Last)
 	}
-	r.report.Figures = Score(opt.Truth, r.report.Boxes, opt.First, opt.Last)
+	r.report.Counted, r.report.Boxes = opt.Boxes.String(), r.found[opt.Boxes]
+	r.report.ByExtent = Score(opt.Truth, r.found[Extents], opt.First, opt.Last)
+	r.report.ByMask = Score(opt.Truth, r.found[Masks], opt.First, opt.Last)
+	if r.report.Figures = r.report.ByExtent; opt.Boxes == Masks {
+		r.report.Figures = r.report.ByMask
+	}
 	r.report.Lines = r.crossings.report()
 	r.report.Milliseconds = float64(r.took.Microseconds()) / 1000 / float64(opt.Last-opt.First+1)
 	return r.report, nil
@@ -69,6 +77,7 @@ type automaticRun struct {
 	frame  int // shown last, from 1
 	took   time.Duration
 	report *AutomaticReport
+	found  [len(boxesNames)][]Found // by Boxes
 
 	crossings *crossings
 }
@@ -90,9 +99,12 @@ func (r *automaticRun) show(ctx context.Context, p *Picture) error {
 	for _, f := range res.Found {
 		r.report.Detected = append(r.report.Detected, Found{r.frame, -1, boxOf(f.Box), f.Score})
 	}
-	for _, o := range res.Objects {
-		if !o.Box.Empty() {
-			r.report.Boxes = append(r.report.Boxes, Found{r.frame, int(o.ID), boxOf(o.Box), o.Score})
+	for k := range res.Objects {
+		o := &res.Objects[k]
+		for b := range r.found {
+			if box := Boxes(b).of(o); !box.Empty() {
+				r.found[b] = append(r.found[b], Found{r.frame, int(o.ID), boxOf(box), o.Score})
+			}
 		}
 	}
 	if r.opt.Progress != nil {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/tracker"
 )
@@ -45,6 +47,9 @@ func TestRunAutomatic(t *testing.T) {
 	}
 	if f := report.Figures; f.MOTA == nil || *f.MOTA < 0.8 || *f.IDF1 < 0.8 || f.IDSwitches > 0 {
 		t.Errorf("figures %+v of %+v; want nearly all to be found", f, report.Boxes)
+	}
+	if d := cmp.Diff(report.ByMask, report.ByExtent); d != "" || report.Counted != "extent" {
+		t.Errorf("%s by %s; want the masks' without tracks", d, report.Counted)
 	}
 	if report.Milliseconds <= 0 {
 		t.Error("no time was taken")

@@ -27,6 +27,7 @@ type Options struct {
 	First, Last int   // frames looked at, from 1; 0 means 1 and the truth's last
 	Follow      []int // persons; nil means all that are to be seen in these frames
 	Mark        Mark
+	Boxes       Boxes // that figures are of
 	Model       features.Model
 	ModelName   string
 	Features    features.Config
@@ -42,17 +43,24 @@ type Report struct {
 	FirstFrame int    `json:"first_frame"`
 	LastFrame  int    `json:"last_frame"`
 
-	// Alone: each person by a tracker that knows nobody else. Together: all by one. What
-	// Alone counts is summed over the persons.
-	Alone    Group `json:"alone"`
-	Together Group `json:"together"`
+	Ways            // of the boxes that count
+	Counted  string `json:"boxes"` // which these are
+	ByExtent Ways   `json:"by_extent"`
+	ByMask   Ways   `json:"by_mask"`
 
-	// Reliability is how many of the boxes counted, alone and together, are right by the
-	// scores of their masks.
+	// Reliability is how many of the masks' boxes, alone and together, are right by the
+	// masks' scores.
 	Reliability []Bin `json:"reliability"`
 
 	// Boxes are those of Together that were counted, frame by frame.
 	Boxes []Found `json:"-"`
+}
+
+// Ways are the figures of both ways to follow. Alone: each person by a tracker that knows nobody
+// else. Together: all by one. What Alone counts is summed over the persons.
+type Ways struct {
+	Alone    Group `json:"alone"`
+	Together Group `json:"together"`
 }
 
 // Bin is how many of the masks with a score in a tenth of 0…1 are right.
@@ -164,7 +172,7 @@ type run struct {
 	together *tracker.Tracker
 	frame    int // shown last, from 1
 
-	aloneTracks, togetherTracks []track // by person
+	aloneTracks, togetherTracks [len(boxesNames)][]track // by Boxes and person
 }
 
 // show takes the next frame.
@@ -199,9 +207,13 @@ func (r *run) begin(s size) error {
 	for k, id := range r.ids {
 		p := person{id: id, number: uint32(k + 1), mark: r.opt.Truth.markFrame(id, r.opt.First, r.opt.Last, s)}
 		r.persons = append(r.persons, p)
-		r.aloneTracks = append(r.aloneTracks, track{person: p, truth: r.opt.Truth.boxes[id]})
+		for b := range r.aloneTracks {
+			r.aloneTracks[b] = append(r.aloneTracks[b], track{person: p, boxes: Boxes(b), truth: r.opt.Truth.boxes[id]})
+		}
 	}
-	r.togetherTracks = slices.Clone(r.aloneTracks)
+	for b, tracks := range r.aloneTracks {
+		r.togetherTracks[b] = slices.Clone(tracks)
+	}
 	for range r.persons {
 		t, err := tracker.New(r.opt.Tracker)
 		if err != nil {
@@ -232,11 +244,11 @@ func (r *run) follow(ctx context.Context, p *Picture) error {
 			}
 			own, marked = []annotation.Object{o}, append(marked, o)
 		}
-		if err := r.step(ctx, r.alone[k], own, r.aloneTracks[k:k+1]); err != nil {
+		if err := r.step(ctx, r.alone[k], own, r.aloneTracks[Extents][k:k+1], r.aloneTracks[Masks][k:k+1]); err != nil {
 			return fmt.Errorf("person %d alone: %w", person.id, err)
 		}
 	}
-	if err := r.step(ctx, r.together, marked, r.togetherTracks); err != nil {
+	if err := r.step(ctx, r.together, marked, r.togetherTracks[:]...); err != nil {
 		return fmt.Errorf("all together: %w", err)
 	}
 	return nil
@@ -265,7 +277,7 @@ func (r *run) await(ctx context.Context) error {
 
 // step has a tracker look at the frame, in which some may be marked, and notes where
 // it finds those of the tracks.
-func (r *run) step(ctx context.Context, t *tracker.Tracker, marked []annotation.Object, tracks []track) error {
+func (r *run) step(ctx context.Context, t *tracker.Tracker, marked []annotation.Object, tracks ...[]track) error {
 	var ann *annotation.Annotation
 	if len(marked) > 0 {
 		ann = &annotation.Annotation{Width: r.size.width, Height: r.size.height, Objects: marked}
@@ -278,8 +290,10 @@ func (r *run) step(ctx context.Context, t *tracker.Tracker, marked []annotation.
 	if err != nil {
 		return err
 	}
-	for k := range tracks {
-		tracks[k].note(r.frame, res)
+	for _, of := range tracks {
+		for k := range of {
+			of[k].note(r.frame, res)
+		}
 	}
 	return nil
 }
@@ -287,31 +301,42 @@ func (r *run) step(ctx context.Context, t *tracker.Tracker, marked []annotation.
 func (r *run) report() *Report {
 	report := &Report{
 		Mode: r.opt.Tracker.Mode.String(), Model: r.opt.ModelName, Mark: r.opt.Mark.String(),
-		FirstFrame: r.opt.First, LastFrame: r.opt.Last,
+		FirstFrame: r.opt.First, LastFrame: r.opt.Last, Counted: r.opt.Boxes.String(),
 	}
 	looked := make([]int, 0, r.opt.Last-r.opt.First+1)
 	for n := r.opt.First; n <= r.opt.Last; n++ {
 		looked = append(looked, n)
 	}
-	var sum counts
-	for k := range r.aloneTracks {
-		sum = sum.plus(score(sideBySide(r.aloneTracks[k:k+1], looked), followDistance))
+	report.ByExtent, report.ByMask = r.ways(Extents, looked), r.ways(Masks, looked)
+	if report.Ways = report.ByExtent; r.opt.Boxes == Masks {
+		report.Ways = report.ByMask
 	}
-	report.Alone = group(sum, r.aloneTracks, looked)
-	report.Together = group(score(sideBySide(r.togetherTracks, looked), followDistance), r.togetherTracks, looked)
 	var reliability stats.Reliability
-	for _, tracks := range [][]track{r.aloneTracks, r.togetherTracks} {
+	for _, tracks := range [][]track{r.aloneTracks[Masks], r.togetherTracks[Masks]} {
 		for k := range tracks {
 			tracks[k].rate(&reliability)
 		}
 	}
 	report.Reliability = reliability.Bins()
 	for _, n := range looked {
-		for k := range r.togetherTracks {
-			if f := r.togetherTracks[k].at(n); f != nil {
+		for k := range r.persons {
+			if f := r.togetherTracks[r.opt.Boxes][k].at(n); f != nil {
 				report.Boxes = append(report.Boxes, *f)
 			}
 		}
 	}
 	return report
+}
+
+// ways are the figures of one kind of boxes.
+func (r *run) ways(b Boxes, looked []int) Ways {
+	alone, together := r.aloneTracks[b], r.togetherTracks[b]
+	var sum counts
+	for k := range alone {
+		sum = sum.plus(score(sideBySide(alone[k:k+1], looked), followDistance))
+	}
+	return Ways{
+		Alone:    group(sum, alone, looked),
+		Together: group(score(sideBySide(together, looked), followDistance), together, looked),
+	}
 }

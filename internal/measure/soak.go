@@ -131,7 +131,7 @@ func soakVideo(cmd *cobra.Command, std cli.Streams, f soakFlags, mode tracker.Mo
 	defer model.Close()
 	bar := cli.NewProgress(std.Err, "following what is found")
 	r, err := soak.RunAutomatic(cmd.Context(), soak.AutomaticOptions{
-		Video:     playFile(f.video, true),
+		Video:     playFile(f.video, 0, true),
 		VideoName: f.video,
 		Detector:  detector,
 		Every:     f.looks.every,
