@@ -139,7 +139,7 @@ type Sequence struct {
 	StageMS     StageMS `json:"stage_ms"` // mean
 
 	// CameraMotion is how far the camera moves from frame to frame, the median, as a share of the picture's longer
-	// side, measured in the blocks away from the true mask; it stands below 0.001.
+	// side, measured in the blocks away from the true mask; it stands below 0.002.
 	CameraMotion float64 `json:"camera_motion"`
 	Camera       string  `json:"camera"` // "standing" or "moving"
 
@@ -187,7 +187,7 @@ const detectorName = "detector"
 // more and begins up to two frames later, all fixed by Seed, the repeat's number and the
 // sequence's name. A standing copy comes of that: the still picture is the frame with least of the object, and where that
 // was, its surroundings mirrored. Before it the object's true pixels go to one side, back, to the other and back, turn by 45°
-// each way, grow evenly from 1 to 3 times, and are lit differently, by ±40 % of gain and gamma as with Lighting. The code as JPEG comes
+// each way, grow evenly from 1 to 3 times, and are lit differently, by ±30 % of gain and ±20 % of gamma. The code as JPEG comes
 // after it. An inset comes after that: the sequence is shrunk so that its object is 80
 // pixels high in the first frame, if it is higher, and fits the frame, and is put into the
 // middle of it, around which all is the first frame's mean colour. Repeats and runs backwards begin with the first frame that shows

@@ -7,11 +7,12 @@ import (
 	"slices"
 
 	"github.com/segd/segd/eval/internal/clip"
+	"github.com/segd/segd/eval/internal/stats"
 )
 
 // The course of a standing copy's object, over all frames.
 const (
-	stillGrow = 3.          // it grows evenly from 1 to that
+	stillGrow = 3.          // it grows evenly from 1 to that, whatever it does in the sequence
 	stillTurn = math.Pi / 4 // it turns by so much to one side, back, to the other side and back
 	// stillFill is the share of the picture's sides that it fills at most. It begins smaller if it must, and never
 	// larger than it is.
@@ -19,6 +20,11 @@ const (
 	// stillWay is how far it goes from the picture's middle to either side, as a share of the sides; less where
 	// it would leave the picture.
 	stillWay = 0.15
+	// By so much its gain and its gamma change.
+	stillGain, stillGamma = 0.3, 0.2
+	// stillSteady is how many frames before and after one are looked at for the object's own size: an object that is
+	// hidden in part for a while is no smaller.
+	stillSteady = 8
 	// stillHole is how many pixels around the object are taken off the plate as well: truths leave out motion blur.
 	stillHole = 8
 )
@@ -43,7 +49,7 @@ type pose struct {
 func newStill(t *take) (*still, error) {
 	s := &still{poses: make([]pose, len(t.Images))}
 	least := math.MaxInt
-	base := 1.
+	sizes := make([]float64, len(s.poses)) // square roots of the object's pixels
 	for i := range s.poses {
 		p, err := t.cropped(i)
 		if err != nil {
@@ -54,17 +60,13 @@ func newStill(t *take) (*still, error) {
 		if n < least {
 			least, s.plate = n, p
 		}
-		pose.scale = math.Pow(stillGrow, s.course(i))
-		for k, side := range [2]int{p.Width, p.Height} {
-			if reach := math.Max(-pose.low[k], pose.high[k]); reach > 0 {
-				base = math.Min(base, stillFill/2*float64(side)/(pose.scale*reach))
-			}
-		}
+		sizes[i] = math.Sqrt(float64(n))
 	}
 	if err := vacate(s.plate); err != nil {
 		return nil, err
 	}
-	s.place(base)
+	s.grow(sizes)
+	s.place()
 	return s, nil
 }
 
@@ -103,26 +105,56 @@ func (p *pose) turned(x, y float64) [2]float64 {
 	return [2]float64{p.turn[1]*x - p.turn[0]*y, p.turn[0]*x + p.turn[1]*y}
 }
 
-// place settles scales, ways and light.
-func (s *still) place(base float64) {
-	sides := [2]float64{float64(s.plate.Width), float64(s.plate.Height)}
-	way := [2]float64{stillWay, stillWay}
+// grow settles the scales, by the object's own sizes.
+func (s *still) grow(sizes []float64) {
+	around := func(v []float64, i int) []float64 {
+		return v[max(0, i-stillSteady):min(len(v), i+stillSteady+1)]
+	}
+	largest, own := make([]float64, len(sizes)), make([]float64, len(sizes))
+	for i := range sizes {
+		largest[i] = slices.Max(around(sizes, i))
+	}
+	for i := range sizes {
+		own[i] = math.Max(1, stats.Mean(around(largest, i)))
+	}
+	begin := 1.
 	for i := range s.poses {
 		p := &s.poses[i]
-		p.scale *= base
-		for k, side := range sides {
-			reach := math.Max(-p.low[k], p.high[k]) * p.scale
+		p.scale = math.Pow(stillGrow, s.course(i)) * own[0] / own[i]
+		for k, side := range s.sides() {
+			if reach := p.reach(k); reach > 0 {
+				begin = math.Min(begin, stillFill/2*side/reach)
+			}
+		}
+	}
+	for i := range s.poses {
+		s.poses[i].scale *= begin
+	}
+}
+
+func (s *still) sides() [2]float64 {
+	return [2]float64{float64(s.plate.Width), float64(s.plate.Height)}
+}
+
+// reach is how far the object goes from its centroid to either side.
+func (p *pose) reach(k int) float64 { return p.scale * math.Max(-p.low[k], p.high[k]) }
+
+// place settles ways and light.
+func (s *still) place() {
+	way := [2]float64{stillWay, stillWay}
+	for i := range s.poses {
+		for k, side := range s.sides() {
 			if v := math.Abs(s.swing(i, k)); v > 0 {
-				way[k] = math.Min(way[k], (side/2-reach-1)/side/v)
+				way[k] = math.Min(way[k], (side/2-s.poses[i].reach(k)-1)/side/v)
 			}
 		}
 	}
 	for i := range s.poses {
 		p := &s.poses[i]
-		for k, side := range sides {
+		for k, side := range s.sides() {
 			p.to[k] = side/2 + way[k]*side*s.swing(i, k)
 		}
-		p.light = lit(1+lightRamp*s.swing(i, 0), 1+lightRamp*s.swing(i, 1))
+		p.light = lit(1+stillGain*s.swing(i, 0), 1+stillGamma*s.swing(i, 1))
 	}
 }
 

@@ -74,7 +74,7 @@ func TestStill(t *testing.T) {
 	if grown := float64(largest) / float64(first); math.Abs(grown-9) > 0.8 {
 		t.Errorf("it grows to %.1f times; want 9", grown)
 	}
-	if red[30] > 0.7*red[0] || red[10] < 1.1*red[0] {
+	if red[30] > 0.8*red[0] || red[10] < 1.1*red[0] {
 		t.Errorf("its red is %.0f, later %.0f and %.0f; want more and then less", red[0], red[10], red[30])
 	}
 	for _, i := range []int{0, 7} {

@@ -157,11 +157,11 @@ func evalDavisCommand(std cli.Streams) *cobra.Command {
 			"sequences, which count once. Pictures are not disturbed.\n\n" +
 			"Sequences in which the camera stands are reported apart from those in which it moves:\n" +
 			"its motion from frame to frame, the median, is measured by matching blocks away from the\n" +
-			"true mask, as a share of the picture's longer side. Below 0.1 % it stands.\n\n" +
+			"true mask, as a share of the picture's longer side. Below 0.2 % it stands.\n\n" +
 			"--stabilise follows standing copies of the sequences: the object's true pixels before a\n" +
 			"still picture, the frame with least of the object, which is filled with its surroundings.\n" +
 			"Over the sequence it goes to both sides, turns by 45° each way, grows to 3 times and is lit\n" +
-			"by ±40 % of gain and gamma.\n\n" +
+			"by ±30 % of gain and ±20 % of gamma.\n\n" +
 			"--inset WxH shrinks each sequence so that its object is 80 pixels high in the first\n" +
 			"frame, if it is higher, and puts it into the middle of a frame of that size, whose rest is\n" +
 			"the first frame's mean colour: small objects. Outlines are matched as in the sequence\n" +
