@@ -203,7 +203,7 @@ func TestEvalMotRefuses(t *testing.T) {
 		{"no class", []string{"--video", video, "--truth", truth, "--classes", ""}, 2, []string{"--classes", "at least one"}},
 		{"height", []string{"--video", video, "--truth", truth, "--min-height", "-1"}, 2, []string{"--min-height -1", "0 or more"}},
 		{"boxes", []string{"--video", video, "--truth", truth, "--boxes", "all"}, 2, []string{"--boxes", `"all"`, "extent or mask"}},
-		{"pictures a second", []string{"--video", filepath.Dir(video), "--truth", truth, "--fps", "-1"}, 1, []string{"fps -1"}},
+		{"pictures a second", []string{"--video", filepath.Dir(video), "--truth", truth, "--fps", "-1"}, 2, []string{"fps -1"}},
 		{"line of three numbers", []string{"--video", video, "--truth", truth, "--line", "0,0,1"}, 2, []string{`--line "0,0,1"`, "X1,Y1,X2,Y2"}},
 		{"line of words", []string{"--video", video, "--truth", truth, "--line", "a,b,c,d"}, 2, []string{`--line "a,b,c,d"`, "X1,Y1,X2,Y2"}},
 		{"line outside", []string{"--video", video, "--truth", truth, "--line", "0,0.5,100,0.5"}, 2, []string{`--line "0,0.5,100,0.5"`, "0 to 1"}},
