@@ -30,6 +30,8 @@ type Object struct {
 	Area  int      // pixels
 	Box   image.Rectangle
 	Score float64 // mean probability of the label over the mask, 0…1
+
+	Extent image.Rectangle // the full box by the object's track, predicted while hidden; empty without one
 }
 
 // State is where an object is in its life.
