@@ -415,8 +415,8 @@ type Zone struct {
 	// Polygon is its corners in order, 3 to 64 of [x, y]: fractions of the picture's width
 	// from the left and of its height from the top, 0 to 1. Its sides do not cross. Required.
 	Polygon [][]float64 `yaml:"polygon"`
-	// By is what tells that an object is in it: foot, the middle of the mask's lowest rows, or
-	// share, that of the mask's pixels which are in it. Default "foot".
+	// By is what tells that an object is in it: foot, the middle of the lower edge of its extent or, without
+	// one, of the mask's lowest rows, or share, that of the mask's pixels which are in it. Default "foot".
 	By string `yaml:"by"`
 	// Share is the part of the mask's pixels from which on an object is in it, above 0 to 1;
 	// with by: share only. Default 0.5.

@@ -31,6 +31,29 @@ func TestMaskInEveryState(t *testing.T) {
 	}
 }
 
+// An extent is published with or without a mask, and as far outside of the picture as is promised.
+func TestExtentInMaskFrame(t *testing.T) {
+	res := &tracker.Result{Width: 8, Height: 6}
+	for i, tt := range []struct{ is, want image.Rectangle }{
+		{image.Rect(1, 2, 3, 4), image.Rect(1, 2, 3, 4)},
+		{image.Rect(-2, 3, 5, 11), image.Rect(-2, 3, 5, 11)},
+		{image.Rect(-100, -100, 100, 100), image.Rect(-8, -6, 16, 12)},
+		{image.Rectangle{}, image.Rectangle{}},
+		{image.Rect(16, 0, 20, 4), image.Rectangle{}},
+	} {
+		res.Objects = []tracker.Object{{ID: uint32(i + 1), State: tracker.Occluded, Extent: tt.is}}
+		m := maskFrame("home", "gate", &item{frame: &ingest.Frame{Captured: time.Now(), Clock: ingest.ClockArrival}, scene: &features.Scene{}}, res, new(automatic).kind)
+		stamp(m, time.Now())
+		if err := bustest.Check(m); err != nil {
+			t.Error(err)
+		}
+		e := m.Objects[0].Extent
+		if got := image.Rect(int(e.GetX()), int(e.GetY()), int(e.GetX()+e.GetWidth()), int(e.GetY()+e.GetHeight())); got != tt.want || (e == nil) != tt.want.Empty() {
+			t.Errorf("%v is published as %v; want %v", tt.is, e, tt.want)
+		}
+	}
+}
+
 // A message is made of a few pieces of memory, not of one for each object, region and box.
 func TestMaskFrameAllocs(t *testing.T) {
 	it := &item{frame: &ingest.Frame{}, scene: &features.Scene{}}
@@ -46,7 +69,7 @@ func TestMaskFrameAllocs(t *testing.T) {
 		}
 		box := image.Rect(n, 0, n+2, 3)
 		it.scene.Patches = append(it.scene.Patches, features.Patch{Rectangle: box, Zoom: 1})
-		res.Objects = append(res.Objects, tracker.Object{ID: uint32(4 - n), Mask: mask.RLE{}, Box: box})
+		res.Objects = append(res.Objects, tracker.Object{ID: uint32(4 - n), Mask: mask.RLE{}, Box: box, Extent: box})
 	}
 	m := maskFrame("home", "gate", it, res, new(automatic).kind)
 	for i, o := range m.Objects {

@@ -35,7 +35,7 @@ func evalMotCommand(std cli.Streams) *cobra.Command {
 		Long: "Follows the persons of a video whose true boxes GT has in MOTChallenge's format, finds\n" +
 			"them by itself, and scores the bounding boxes of their masks as py-motmetrics does: see\n" +
 			"segd eval mot score. The detector in the binary looks at every --every'th frame.\n" +
-			"--line counts who crosses a line, by the masks' feet as a camera does and by the true\n" +
+			"--line counts who crosses a line, by the feet of extents or masks as a camera does and by the true\n" +
 			"boxes' lower middles, which have to settle on the other side likewise.\n\n" +
 			"With --follow each is marked once, by the true box of the first frame in which it is\n" +
 			"whole and at least 60 pixels tall (or that of its tallest box, if it never is), and\n" +
