@@ -35,7 +35,7 @@ const hiding = `(async () => {
   const objects = toObjects({ width: 200, height: 120, objects: [
     { ...hidden, id: 1, extent: { x: -20, y: 30, width: 60, height: 80 } }, { ...hidden, id: 2, extent: null },
   ] });
-  const ctx = document.createElement("canvas").getContext("2d");
+  const ctx = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   const place = { left: 0, top: 0, scale: 1 };
   drawExtents(ctx, objects, place, 1);
   const side = ctx.getImageData(39, 30, 1, 80).data;
