@@ -44,7 +44,7 @@ type Stepper interface {
 	Recall(ctx context.Context, s *features.Scene, ann *annotation.Annotation) error
 	// State is what it knows besides what pictures show, and Resume has it, after Recall, know that of
 	// another one.
-	State(background bool) *checkpointv1.Tracker
+	State() *checkpointv1.Tracker
 	Resume(*checkpointv1.Tracker) error
 	Preview(ann *annotation.Annotation) (*tracker.Preview, error)
 	Remove(id uint32) bool

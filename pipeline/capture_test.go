@@ -157,9 +157,9 @@ type stateful struct {
 	asked func()
 }
 
-func (s stateful) State(background bool) *checkpointv1.Tracker {
+func (s stateful) State() *checkpointv1.Tracker {
 	s.asked()
-	return s.Stepper.State(background)
+	return s.Stepper.State()
 }
 
 // Masks are out before what is known is noted.

@@ -147,7 +147,6 @@ func update(cp, later *checkpointv1.Checkpoint) {
 		later.Tracker.Width != cp.Tracker.Width || later.Tracker.Height != cp.Tracker.Height {
 		return
 	}
-	later.Tracker.Background = cp.Tracker.Background
 	later.Marked, later.Last = cp.Marked, cp.Last
 	proto.Reset(cp)
 	proto.Merge(cp, later)

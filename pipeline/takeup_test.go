@@ -103,7 +103,7 @@ func FuzzTakeUp(f *testing.F) {
 			it.masks = maskFrame(cfg.Site, cfg.Name, it, res, c.automatic.kind)
 			s.objects.observe(c, res)
 			c.zones.observe(c, it, res)
-			s.step.State(true)
+			s.step.State()
 			c.automatic.state()
 			c.zones.state(layout)
 		}
@@ -139,7 +139,7 @@ func seeds(t testing.TB, dir string, layout zones.Layout) (whole, short []byte) 
 		return data
 	}
 	whole = plain(cp)
-	cp.Marked, cp.Last, cp.Tracker.Background = nil, nil, nil
+	cp.Marked, cp.Last = nil, nil
 	cp.Sequence++
 	return whole, plain(cp)
 }

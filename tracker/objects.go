@@ -9,7 +9,6 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/tracker/internal/belief"
-	"github.com/segd/segd/tracker/internal/layout"
 	"github.com/segd/segd/tracker/internal/life"
 	"github.com/segd/segd/tracker/internal/outline"
 	"github.com/segd/segd/tracker/internal/seed"
@@ -22,7 +21,6 @@ type object struct {
 	life.Object
 	belief.Detection                 // in the newest frame
 	box              image.Rectangle // of the last mask
-	layout           *layout.Object
 }
 
 // objects are those followed: label l is all[l−1], label 0 is the background.
@@ -65,7 +63,6 @@ func (o *objects) clone() objects {
 	c := objects{all: slices.Clone(o.all)}
 	for k := range c.all {
 		c.all[k].Detection = belief.Detection{}
-		c.all[k].layout = c.all[k].layout.Clone()
 	}
 	return c
 }
@@ -91,7 +88,7 @@ func (t *Tracker) accept(a *annotation.Annotation, s *features.Scene, inSight fu
 	_, areas := extents(a)
 	p := planner{size: image.Pt(a.Width, a.Height)}
 	for k, o := range a.Objects {
-		fresh := object{id: o.ID, label: o.Label, layout: &layout.Object{}, Object: life.Object{Zoom: p.zoom(areas[k])}}
+		fresh := object{id: o.ID, label: o.Label, Object: life.Object{Zoom: p.zoom(areas[k])}}
 		i := t.objects.find(o.ID)
 		if i < 0 {
 			t.objects.all = append(t.objects.all, fresh)

@@ -114,11 +114,8 @@ func PlanFor(plan features.Plan, ann *annotation.Annotation) features.Plan {
 // whereabouts is where o may be in the next frame: in a box, which is empty if nobody needs
 // to look, or anywhere.
 func (t *Tracker) whereabouts(o *object) (box image.Rectangle, anywhere bool) {
-	switch {
-	case o.State == Visible || o.Detected():
+	if o.State == Visible || o.Detected() {
 		return o.box, o.box.Empty()
-	case t.whole.Knows(o.layout): // it looks for o everywhere
-		return t.whole.Box(o.layout), false
 	}
 	reach := recall.Reach(&o.Object, t.size)
 	box = image.Rect(int(o.X-reach), int(o.Y-reach), int(o.X+reach), int(o.Y+reach)).Intersect(image.Rectangle{Max: t.size})

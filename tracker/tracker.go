@@ -42,7 +42,6 @@ type Tracker struct {
 	window   window.Window
 	outline  outline.Drawer
 	pieces   life.Pieces
-	whole    whole
 }
 
 // New returns a tracker without objects.
@@ -120,9 +119,6 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, p Picture, ann *a
 	if err != nil {
 		return nil, err
 	}
-	if t.cfg.Mode.looksUp() {
-		t.whole.Look(s)
-	}
 	res := &Result{Seq: s.Seq, Width: s.Width, Height: s.Height}
 	var labels []uint8
 	if t.objects.labels() > 1 {
@@ -137,11 +133,9 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, p Picture, ann *a
 			return nil, err
 		}
 		labels = t.outline.Labels()
-	} else {
-		t.whole.Learn(nil, nil, nil)
 	}
 	if p != nil {
-		t.past.Keep(s, p, labels, t.whole.Picture(), t.cfg.history(p.Bytes()+len(t.whole.Picture())))
+		t.past.Keep(s, p, labels, t.cfg.history(p.Bytes()))
 	}
 	res.Forgotten, t.forgotten = t.forgotten, nil
 	return res, nil
@@ -187,7 +181,6 @@ func (t *Tracker) expect(f *frame) {
 		f.Belief.Uniform(t.objects.labels())
 		t.window.Guess(&f.Frame, f.y, t.objects.labels())
 	default:
-		t.followWhole(f)
 		t.recall.Detect(f.Picture, t.objects.views(), t.frames.sightings())
 		t.affinity.Propagate(&f.Belief, f.Picture, t.elapsed, t.frames.sources(f.Seq, t.cfg.Refs), t.objects.views())
 		f.Belief.Labels(f.y)
@@ -216,7 +209,6 @@ func (t *Tracker) label(ctx context.Context, f *frame, ann *annotation.Annotatio
 		return fmt.Errorf("tracker: %w", err)
 	}
 	res.Solve.MaskTime = time.Since(start)
-	t.learnWhole(f, ann, marked)
 	t.learn(f, ann != nil)
 	if ann != nil {
 		f.KeepMap() // it may be annotated again
@@ -330,10 +322,9 @@ func (t *Tracker) Close() { t.past.Clear() }
 
 // Searching tells whether the next Step should have a scene with Coarse, because an
 // object that is out of sight, or back for a moment only, is then found at other
-// sizes, too. For one that is lost it does so now and then, and not for those that are
-// looked for as wholes.
+// sizes, too. For one that is lost it does so now and then.
 func (t *Tracker) Searching() bool {
 	return t.cfg.Mode.looksUp() && slices.ContainsFunc(t.objects.all, func(o object) bool {
-		return recall.Wants(&o.Object, t.elapsed) && !t.whole.Knows(o.layout)
+		return recall.Wants(&o.Object, t.elapsed)
 	})
 }

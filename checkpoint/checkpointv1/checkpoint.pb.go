@@ -28,7 +28,7 @@ const (
 )
 
 // Checkpoint is what is known of a camera after a frame. A short one, which comes more often, lacks
-// what is large and changes little: marked, last and Tracker.background.
+// what is large and changes little: marked and last.
 type Checkpoint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Version of all that follows.
@@ -270,7 +270,6 @@ type Tracker struct {
 	Width         int32            `protobuf:"varint,1,opt,name=width,proto3" json:"width,omitempty"`
 	Height        int32            `protobuf:"varint,2,opt,name=height,proto3" json:"height,omitempty"`
 	Objects       []*TrackedObject `protobuf:"bytes,3,rep,name=objects,proto3" json:"objects,omitempty"`
-	Background    *Background      `protobuf:"bytes,4,opt,name=background,proto3" json:"background,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -326,20 +325,11 @@ func (x *Tracker) GetObjects() []*TrackedObject {
 	return nil
 }
 
-func (x *Tracker) GetBackground() *Background {
-	if x != nil {
-		return x.Background
-	}
-	return nil
-}
-
 // TrackedObject is one of the tracker's objects.
 type TrackedObject struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Life  *Life                  `protobuf:"bytes,2,opt,name=life,proto3" json:"life,omitempty"`
-	// What it is as a whole; absent if nothing is known of that.
-	Layout *Layout `protobuf:"bytes,3,opt,name=layout,proto3" json:"layout,omitempty"`
 	// Of its last mask, in pixels: left, top, right, bottom.
 	Box           []int32 `protobuf:"varint,4,rep,packed,name=box,proto3" json:"box,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -386,13 +376,6 @@ func (x *TrackedObject) GetId() uint32 {
 func (x *TrackedObject) GetLife() *Life {
 	if x != nil {
 		return x.Life
-	}
-	return nil
-}
-
-func (x *TrackedObject) GetLayout() *Layout {
-	if x != nil {
-		return x.Layout
 	}
 	return nil
 }
@@ -513,376 +496,6 @@ func (x *Life) GetRequired() int32 {
 	return 0
 }
 
-// Layout is an object as a whole; package layout has what the fields mean.
-type Layout struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	Found    bool                   `protobuf:"varint,1,opt,name=found,proto3" json:"found,omitempty"`
-	Sequence uint64                 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
-	Columns  int32                  `protobuf:"varint,3,opt,name=columns,proto3" json:"columns,omitempty"`
-	Rows     int32                  `protobuf:"varint,4,opt,name=rows,proto3" json:"rows,omitempty"`
-	// L, a and b of rows×columns cells.
-	First []float32 `protobuf:"fixed32,5,rep,packed,name=first,proto3" json:"first,omitempty"`
-	Now   []float32 `protobuf:"fixed32,6,rep,packed,name=now,proto3" json:"now,omitempty"`
-	// Of rows×columns cells.
-	Occupied      []float32 `protobuf:"fixed32,7,rep,packed,name=occupied,proto3" json:"occupied,omitempty"`
-	X             float64   `protobuf:"fixed64,8,opt,name=x,proto3" json:"x,omitempty"`
-	Y             float64   `protobuf:"fixed64,9,opt,name=y,proto3" json:"y,omitempty"`
-	Width         float64   `protobuf:"fixed64,10,opt,name=width,proto3" json:"width,omitempty"`
-	Height        float64   `protobuf:"fixed64,11,opt,name=height,proto3" json:"height,omitempty"`
-	FoundWidth    float64   `protobuf:"fixed64,12,opt,name=found_width,json=foundWidth,proto3" json:"found_width,omitempty"`
-	FoundHeight   float64   `protobuf:"fixed64,13,opt,name=found_height,json=foundHeight,proto3" json:"found_height,omitempty"`
-	Vx            float64   `protobuf:"fixed64,14,opt,name=vx,proto3" json:"vx,omitempty"`
-	Vy            float64   `protobuf:"fixed64,15,opt,name=vy,proto3" json:"vy,omitempty"`
-	Match         float64   `protobuf:"fixed64,16,opt,name=match,proto3" json:"match,omitempty"`
-	Typical       float64   `protobuf:"fixed64,17,opt,name=typical,proto3" json:"typical,omitempty"`
-	Marked        []float32 `protobuf:"fixed32,18,rep,packed,name=marked,proto3" json:"marked,omitempty"`
-	Lately        []float32 `protobuf:"fixed32,19,rep,packed,name=lately,proto3" json:"lately,omitempty"`
-	Similarity    float64   `protobuf:"fixed64,20,opt,name=similarity,proto3" json:"similarity,omitempty"`
-	Certain       bool      `protobuf:"varint,21,opt,name=certain,proto3" json:"certain,omitempty"`
-	Returned      bool      `protobuf:"varint,22,opt,name=returned,proto3" json:"returned,omitempty"`
-	Apart         int32     `protobuf:"varint,23,opt,name=apart,proto3" json:"apart,omitempty"`
-	Age           int32     `protobuf:"varint,24,opt,name=age,proto3" json:"age,omitempty"`
-	Unseen        int32     `protobuf:"varint,25,opt,name=unseen,proto3" json:"unseen,omitempty"`
-	Left          bool      `protobuf:"varint,26,opt,name=left,proto3" json:"left,omitempty"`
-	Hits          int32     `protobuf:"varint,27,opt,name=hits,proto3" json:"hits,omitempty"`
-	Recalled      bool      `protobuf:"varint,28,opt,name=recalled,proto3" json:"recalled,omitempty"`
-	Stood         bool      `protobuf:"varint,29,opt,name=stood,proto3" json:"stood,omitempty"`
-	Missed        int32     `protobuf:"varint,30,opt,name=missed,proto3" json:"missed,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Layout) Reset() {
-	*x = Layout{}
-	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[5]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Layout) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Layout) ProtoMessage() {}
-
-func (x *Layout) ProtoReflect() protoreflect.Message {
-	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[5]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Layout.ProtoReflect.Descriptor instead.
-func (*Layout) Descriptor() ([]byte, []int) {
-	return file_checkpoint_checkpointv1_checkpoint_proto_rawDescGZIP(), []int{5}
-}
-
-func (x *Layout) GetFound() bool {
-	if x != nil {
-		return x.Found
-	}
-	return false
-}
-
-func (x *Layout) GetSequence() uint64 {
-	if x != nil {
-		return x.Sequence
-	}
-	return 0
-}
-
-func (x *Layout) GetColumns() int32 {
-	if x != nil {
-		return x.Columns
-	}
-	return 0
-}
-
-func (x *Layout) GetRows() int32 {
-	if x != nil {
-		return x.Rows
-	}
-	return 0
-}
-
-func (x *Layout) GetFirst() []float32 {
-	if x != nil {
-		return x.First
-	}
-	return nil
-}
-
-func (x *Layout) GetNow() []float32 {
-	if x != nil {
-		return x.Now
-	}
-	return nil
-}
-
-func (x *Layout) GetOccupied() []float32 {
-	if x != nil {
-		return x.Occupied
-	}
-	return nil
-}
-
-func (x *Layout) GetX() float64 {
-	if x != nil {
-		return x.X
-	}
-	return 0
-}
-
-func (x *Layout) GetY() float64 {
-	if x != nil {
-		return x.Y
-	}
-	return 0
-}
-
-func (x *Layout) GetWidth() float64 {
-	if x != nil {
-		return x.Width
-	}
-	return 0
-}
-
-func (x *Layout) GetHeight() float64 {
-	if x != nil {
-		return x.Height
-	}
-	return 0
-}
-
-func (x *Layout) GetFoundWidth() float64 {
-	if x != nil {
-		return x.FoundWidth
-	}
-	return 0
-}
-
-func (x *Layout) GetFoundHeight() float64 {
-	if x != nil {
-		return x.FoundHeight
-	}
-	return 0
-}
-
-func (x *Layout) GetVx() float64 {
-	if x != nil {
-		return x.Vx
-	}
-	return 0
-}
-
-func (x *Layout) GetVy() float64 {
-	if x != nil {
-		return x.Vy
-	}
-	return 0
-}
-
-func (x *Layout) GetMatch() float64 {
-	if x != nil {
-		return x.Match
-	}
-	return 0
-}
-
-func (x *Layout) GetTypical() float64 {
-	if x != nil {
-		return x.Typical
-	}
-	return 0
-}
-
-func (x *Layout) GetMarked() []float32 {
-	if x != nil {
-		return x.Marked
-	}
-	return nil
-}
-
-func (x *Layout) GetLately() []float32 {
-	if x != nil {
-		return x.Lately
-	}
-	return nil
-}
-
-func (x *Layout) GetSimilarity() float64 {
-	if x != nil {
-		return x.Similarity
-	}
-	return 0
-}
-
-func (x *Layout) GetCertain() bool {
-	if x != nil {
-		return x.Certain
-	}
-	return false
-}
-
-func (x *Layout) GetReturned() bool {
-	if x != nil {
-		return x.Returned
-	}
-	return false
-}
-
-func (x *Layout) GetApart() int32 {
-	if x != nil {
-		return x.Apart
-	}
-	return 0
-}
-
-func (x *Layout) GetAge() int32 {
-	if x != nil {
-		return x.Age
-	}
-	return 0
-}
-
-func (x *Layout) GetUnseen() int32 {
-	if x != nil {
-		return x.Unseen
-	}
-	return 0
-}
-
-func (x *Layout) GetLeft() bool {
-	if x != nil {
-		return x.Left
-	}
-	return false
-}
-
-func (x *Layout) GetHits() int32 {
-	if x != nil {
-		return x.Hits
-	}
-	return 0
-}
-
-func (x *Layout) GetRecalled() bool {
-	if x != nil {
-		return x.Recalled
-	}
-	return false
-}
-
-func (x *Layout) GetStood() bool {
-	if x != nil {
-		return x.Stood
-	}
-	return false
-}
-
-func (x *Layout) GetMissed() int32 {
-	if x != nil {
-		return x.Missed
-	}
-	return 0
-}
-
-// Background is what the places of the picture look like without anybody.
-type Background struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Cells.
-	Width  int32 `protobuf:"varint,1,opt,name=width,proto3" json:"width,omitempty"`
-	Height int32 `protobuf:"varint,2,opt,name=height,proto3" json:"height,omitempty"`
-	// For how many pictures the camera has not moved.
-	Still int32 `protobuf:"varint,3,opt,name=still,proto3" json:"still,omitempty"`
-	// height×width×3: the cells' colours. L in steps of 0.5 from 0, a and b in steps of 1 from
-	// −128.
-	Colours []byte `protobuf:"bytes,4,opt,name=colours,proto3" json:"colours,omitempty"`
-	// height×width: in how many pictures each was seen, at most 255.
-	Seen []byte `protobuf:"bytes,5,opt,name=seen,proto3" json:"seen,omitempty"`
-	// height×width: 1 where an object was in the newest picture.
-	Covered       []byte `protobuf:"bytes,6,opt,name=covered,proto3" json:"covered,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Background) Reset() {
-	*x = Background{}
-	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[6]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Background) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Background) ProtoMessage() {}
-
-func (x *Background) ProtoReflect() protoreflect.Message {
-	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[6]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Background.ProtoReflect.Descriptor instead.
-func (*Background) Descriptor() ([]byte, []int) {
-	return file_checkpoint_checkpointv1_checkpoint_proto_rawDescGZIP(), []int{6}
-}
-
-func (x *Background) GetWidth() int32 {
-	if x != nil {
-		return x.Width
-	}
-	return 0
-}
-
-func (x *Background) GetHeight() int32 {
-	if x != nil {
-		return x.Height
-	}
-	return 0
-}
-
-func (x *Background) GetStill() int32 {
-	if x != nil {
-		return x.Still
-	}
-	return 0
-}
-
-func (x *Background) GetColours() []byte {
-	if x != nil {
-		return x.Colours
-	}
-	return nil
-}
-
-func (x *Background) GetSeen() []byte {
-	if x != nil {
-		return x.Seen
-	}
-	return nil
-}
-
-func (x *Background) GetCovered() []byte {
-	if x != nil {
-		return x.Covered
-	}
-	return nil
-}
-
 // Marker is what package marking knows.
 type Marker struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -896,7 +509,7 @@ type Marker struct {
 
 func (x *Marker) Reset() {
 	*x = Marker{}
-	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[7]
+	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -908,7 +521,7 @@ func (x *Marker) String() string {
 func (*Marker) ProtoMessage() {}
 
 func (x *Marker) ProtoReflect() protoreflect.Message {
-	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[7]
+	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -921,7 +534,7 @@ func (x *Marker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Marker.ProtoReflect.Descriptor instead.
 func (*Marker) Descriptor() ([]byte, []int) {
-	return file_checkpoint_checkpointv1_checkpoint_proto_rawDescGZIP(), []int{7}
+	return file_checkpoint_checkpointv1_checkpoint_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Marker) GetNextId() uint32 {
@@ -973,7 +586,7 @@ type MarkedObject struct {
 
 func (x *MarkedObject) Reset() {
 	*x = MarkedObject{}
-	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[8]
+	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -985,7 +598,7 @@ func (x *MarkedObject) String() string {
 func (*MarkedObject) ProtoMessage() {}
 
 func (x *MarkedObject) ProtoReflect() protoreflect.Message {
-	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[8]
+	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -998,7 +611,7 @@ func (x *MarkedObject) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MarkedObject.ProtoReflect.Descriptor instead.
 func (*MarkedObject) Descriptor() ([]byte, []int) {
-	return file_checkpoint_checkpointv1_checkpoint_proto_rawDescGZIP(), []int{8}
+	return file_checkpoint_checkpointv1_checkpoint_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *MarkedObject) GetId() uint32 {
@@ -1124,7 +737,7 @@ type Zones struct {
 
 func (x *Zones) Reset() {
 	*x = Zones{}
-	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[9]
+	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1136,7 +749,7 @@ func (x *Zones) String() string {
 func (*Zones) ProtoMessage() {}
 
 func (x *Zones) ProtoReflect() protoreflect.Message {
-	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[9]
+	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1149,7 +762,7 @@ func (x *Zones) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Zones.ProtoReflect.Descriptor instead.
 func (*Zones) Descriptor() ([]byte, []int) {
-	return file_checkpoint_checkpointv1_checkpoint_proto_rawDescGZIP(), []int{9}
+	return file_checkpoint_checkpointv1_checkpoint_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Zones) GetLayout() []byte {
@@ -1197,7 +810,7 @@ type ZoneCount struct {
 
 func (x *ZoneCount) Reset() {
 	*x = ZoneCount{}
-	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[10]
+	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1209,7 +822,7 @@ func (x *ZoneCount) String() string {
 func (*ZoneCount) ProtoMessage() {}
 
 func (x *ZoneCount) ProtoReflect() protoreflect.Message {
-	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[10]
+	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1222,7 +835,7 @@ func (x *ZoneCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ZoneCount.ProtoReflect.Descriptor instead.
 func (*ZoneCount) Descriptor() ([]byte, []int) {
-	return file_checkpoint_checkpointv1_checkpoint_proto_rawDescGZIP(), []int{10}
+	return file_checkpoint_checkpointv1_checkpoint_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ZoneCount) GetEntries() uint64 {
@@ -1249,7 +862,7 @@ type LineCount struct {
 
 func (x *LineCount) Reset() {
 	*x = LineCount{}
-	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[11]
+	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1261,7 +874,7 @@ func (x *LineCount) String() string {
 func (*LineCount) ProtoMessage() {}
 
 func (x *LineCount) ProtoReflect() protoreflect.Message {
-	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[11]
+	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1274,7 +887,7 @@ func (x *LineCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LineCount.ProtoReflect.Descriptor instead.
 func (*LineCount) Descriptor() ([]byte, []int) {
-	return file_checkpoint_checkpointv1_checkpoint_proto_rawDescGZIP(), []int{11}
+	return file_checkpoint_checkpointv1_checkpoint_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *LineCount) GetAToB() uint64 {
@@ -1309,7 +922,7 @@ type ZoneTrack struct {
 
 func (x *ZoneTrack) Reset() {
 	*x = ZoneTrack{}
-	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[12]
+	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1321,7 +934,7 @@ func (x *ZoneTrack) String() string {
 func (*ZoneTrack) ProtoMessage() {}
 
 func (x *ZoneTrack) ProtoReflect() protoreflect.Message {
-	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[12]
+	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1334,7 +947,7 @@ func (x *ZoneTrack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ZoneTrack.ProtoReflect.Descriptor instead.
 func (*ZoneTrack) Descriptor() ([]byte, []int) {
-	return file_checkpoint_checkpointv1_checkpoint_proto_rawDescGZIP(), []int{12}
+	return file_checkpoint_checkpointv1_checkpoint_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ZoneTrack) GetObject() uint32 {
@@ -1397,7 +1010,7 @@ type InZone struct {
 
 func (x *InZone) Reset() {
 	*x = InZone{}
-	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[13]
+	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1409,7 +1022,7 @@ func (x *InZone) String() string {
 func (*InZone) ProtoMessage() {}
 
 func (x *InZone) ProtoReflect() protoreflect.Message {
-	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[13]
+	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1422,7 +1035,7 @@ func (x *InZone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InZone.ProtoReflect.Descriptor instead.
 func (*InZone) Descriptor() ([]byte, []int) {
-	return file_checkpoint_checkpointv1_checkpoint_proto_rawDescGZIP(), []int{13}
+	return file_checkpoint_checkpointv1_checkpoint_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *InZone) GetInside() bool {
@@ -1457,7 +1070,7 @@ type AtLine struct {
 
 func (x *AtLine) Reset() {
 	*x = AtLine{}
-	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[14]
+	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1469,7 +1082,7 @@ func (x *AtLine) String() string {
 func (*AtLine) ProtoMessage() {}
 
 func (x *AtLine) ProtoReflect() protoreflect.Message {
-	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[14]
+	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1482,7 +1095,7 @@ func (x *AtLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AtLine.ProtoReflect.Descriptor instead.
 func (*AtLine) Descriptor() ([]byte, []int) {
-	return file_checkpoint_checkpointv1_checkpoint_proto_rawDescGZIP(), []int{14}
+	return file_checkpoint_checkpointv1_checkpoint_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *AtLine) GetKnown() bool {
@@ -1534,19 +1147,16 @@ const file_checkpoint_checkpointv1_checkpoint_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\x12\x14\n" +
 	"\x05state\x18\x03 \x01(\rR\x05state\x12\x1a\n" +
-	"\bappeared\x18\x04 \x01(\bR\bappeared\"\xb4\x01\n" +
+	"\bappeared\x18\x04 \x01(\bR\bappeared\"\x86\x01\n" +
 	"\aTracker\x12\x14\n" +
 	"\x05width\x18\x01 \x01(\x05R\x05width\x12\x16\n" +
 	"\x06height\x18\x02 \x01(\x05R\x06height\x12;\n" +
-	"\aobjects\x18\x03 \x03(\v2!.segd.checkpoint.v1.TrackedObjectR\aobjects\x12>\n" +
-	"\n" +
-	"background\x18\x04 \x01(\v2\x1e.segd.checkpoint.v1.BackgroundR\n" +
-	"background\"\x93\x01\n" +
+	"\aobjects\x18\x03 \x03(\v2!.segd.checkpoint.v1.TrackedObjectR\aobjectsJ\x04\b\x04\x10\x05R\n" +
+	"background\"m\n" +
 	"\rTrackedObject\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12,\n" +
-	"\x04life\x18\x02 \x01(\v2\x18.segd.checkpoint.v1.LifeR\x04life\x122\n" +
-	"\x06layout\x18\x03 \x01(\v2\x1a.segd.checkpoint.v1.LayoutR\x06layout\x12\x10\n" +
-	"\x03box\x18\x04 \x03(\x05R\x03box\"\xc6\x01\n" +
+	"\x04life\x18\x02 \x01(\v2\x18.segd.checkpoint.v1.LifeR\x04life\x12\x10\n" +
+	"\x03box\x18\x04 \x03(\x05R\x03boxJ\x04\b\x03\x10\x04R\x06layout\"\xc6\x01\n" +
 	"\x04Life\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\rR\x05state\x12\x12\n" +
 	"\x04area\x18\x02 \x01(\x01R\x04area\x12\f\n" +
@@ -1556,50 +1166,7 @@ const file_checkpoint_checkpointv1_checkpoint_proto_rawDesc = "" +
 	"\x04zoom\x18\x06 \x01(\x05R\x04zoom\x12\x1c\n" +
 	"\tprobation\x18\a \x01(\x05R\tprobation\x12\x12\n" +
 	"\x04hits\x18\b \x01(\x05R\x04hits\x12\x1a\n" +
-	"\brequired\x18\t \x01(\x05R\brequired\"\xc2\x05\n" +
-	"\x06Layout\x12\x14\n" +
-	"\x05found\x18\x01 \x01(\bR\x05found\x12\x1a\n" +
-	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x18\n" +
-	"\acolumns\x18\x03 \x01(\x05R\acolumns\x12\x12\n" +
-	"\x04rows\x18\x04 \x01(\x05R\x04rows\x12\x14\n" +
-	"\x05first\x18\x05 \x03(\x02R\x05first\x12\x10\n" +
-	"\x03now\x18\x06 \x03(\x02R\x03now\x12\x1a\n" +
-	"\boccupied\x18\a \x03(\x02R\boccupied\x12\f\n" +
-	"\x01x\x18\b \x01(\x01R\x01x\x12\f\n" +
-	"\x01y\x18\t \x01(\x01R\x01y\x12\x14\n" +
-	"\x05width\x18\n" +
-	" \x01(\x01R\x05width\x12\x16\n" +
-	"\x06height\x18\v \x01(\x01R\x06height\x12\x1f\n" +
-	"\vfound_width\x18\f \x01(\x01R\n" +
-	"foundWidth\x12!\n" +
-	"\ffound_height\x18\r \x01(\x01R\vfoundHeight\x12\x0e\n" +
-	"\x02vx\x18\x0e \x01(\x01R\x02vx\x12\x0e\n" +
-	"\x02vy\x18\x0f \x01(\x01R\x02vy\x12\x14\n" +
-	"\x05match\x18\x10 \x01(\x01R\x05match\x12\x18\n" +
-	"\atypical\x18\x11 \x01(\x01R\atypical\x12\x16\n" +
-	"\x06marked\x18\x12 \x03(\x02R\x06marked\x12\x16\n" +
-	"\x06lately\x18\x13 \x03(\x02R\x06lately\x12\x1e\n" +
-	"\n" +
-	"similarity\x18\x14 \x01(\x01R\n" +
-	"similarity\x12\x18\n" +
-	"\acertain\x18\x15 \x01(\bR\acertain\x12\x1a\n" +
-	"\breturned\x18\x16 \x01(\bR\breturned\x12\x14\n" +
-	"\x05apart\x18\x17 \x01(\x05R\x05apart\x12\x10\n" +
-	"\x03age\x18\x18 \x01(\x05R\x03age\x12\x16\n" +
-	"\x06unseen\x18\x19 \x01(\x05R\x06unseen\x12\x12\n" +
-	"\x04left\x18\x1a \x01(\bR\x04left\x12\x12\n" +
-	"\x04hits\x18\x1b \x01(\x05R\x04hits\x12\x1a\n" +
-	"\brecalled\x18\x1c \x01(\bR\brecalled\x12\x14\n" +
-	"\x05stood\x18\x1d \x01(\bR\x05stood\x12\x16\n" +
-	"\x06missed\x18\x1e \x01(\x05R\x06missed\"\x98\x01\n" +
-	"\n" +
-	"Background\x12\x14\n" +
-	"\x05width\x18\x01 \x01(\x05R\x05width\x12\x16\n" +
-	"\x06height\x18\x02 \x01(\x05R\x06height\x12\x14\n" +
-	"\x05still\x18\x03 \x01(\x05R\x05still\x12\x18\n" +
-	"\acolours\x18\x04 \x01(\fR\acolours\x12\x12\n" +
-	"\x04seen\x18\x05 \x01(\fR\x04seen\x12\x18\n" +
-	"\acovered\x18\x06 \x01(\fR\acovered\"{\n" +
+	"\brequired\x18\t \x01(\x05R\brequired\"{\n" +
 	"\x06Marker\x12\x17\n" +
 	"\anext_id\x18\x01 \x01(\rR\x06nextId\x12:\n" +
 	"\aobjects\x18\x02 \x03(\v2 .segd.checkpoint.v1.MarkedObjectR\aobjects\x12\x1c\n" +
@@ -1667,46 +1234,42 @@ func file_checkpoint_checkpointv1_checkpoint_proto_rawDescGZIP() []byte {
 	return file_checkpoint_checkpointv1_checkpoint_proto_rawDescData
 }
 
-var file_checkpoint_checkpointv1_checkpoint_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_checkpoint_checkpointv1_checkpoint_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_checkpoint_checkpointv1_checkpoint_proto_goTypes = []any{
 	(*Checkpoint)(nil),            // 0: segd.checkpoint.v1.Checkpoint
 	(*Object)(nil),                // 1: segd.checkpoint.v1.Object
 	(*Tracker)(nil),               // 2: segd.checkpoint.v1.Tracker
 	(*TrackedObject)(nil),         // 3: segd.checkpoint.v1.TrackedObject
 	(*Life)(nil),                  // 4: segd.checkpoint.v1.Life
-	(*Layout)(nil),                // 5: segd.checkpoint.v1.Layout
-	(*Background)(nil),            // 6: segd.checkpoint.v1.Background
-	(*Marker)(nil),                // 7: segd.checkpoint.v1.Marker
-	(*MarkedObject)(nil),          // 8: segd.checkpoint.v1.MarkedObject
-	(*Zones)(nil),                 // 9: segd.checkpoint.v1.Zones
-	(*ZoneCount)(nil),             // 10: segd.checkpoint.v1.ZoneCount
-	(*LineCount)(nil),             // 11: segd.checkpoint.v1.LineCount
-	(*ZoneTrack)(nil),             // 12: segd.checkpoint.v1.ZoneTrack
-	(*InZone)(nil),                // 13: segd.checkpoint.v1.InZone
-	(*AtLine)(nil),                // 14: segd.checkpoint.v1.AtLine
-	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
+	(*Marker)(nil),                // 5: segd.checkpoint.v1.Marker
+	(*MarkedObject)(nil),          // 6: segd.checkpoint.v1.MarkedObject
+	(*Zones)(nil),                 // 7: segd.checkpoint.v1.Zones
+	(*ZoneCount)(nil),             // 8: segd.checkpoint.v1.ZoneCount
+	(*LineCount)(nil),             // 9: segd.checkpoint.v1.LineCount
+	(*ZoneTrack)(nil),             // 10: segd.checkpoint.v1.ZoneTrack
+	(*InZone)(nil),                // 11: segd.checkpoint.v1.InZone
+	(*AtLine)(nil),                // 12: segd.checkpoint.v1.AtLine
+	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
 }
 var file_checkpoint_checkpointv1_checkpoint_proto_depIdxs = []int32{
-	15, // 0: segd.checkpoint.v1.Checkpoint.time:type_name -> google.protobuf.Timestamp
+	13, // 0: segd.checkpoint.v1.Checkpoint.time:type_name -> google.protobuf.Timestamp
 	1,  // 1: segd.checkpoint.v1.Checkpoint.objects:type_name -> segd.checkpoint.v1.Object
 	2,  // 2: segd.checkpoint.v1.Checkpoint.tracker:type_name -> segd.checkpoint.v1.Tracker
-	7,  // 3: segd.checkpoint.v1.Checkpoint.marker:type_name -> segd.checkpoint.v1.Marker
-	9,  // 4: segd.checkpoint.v1.Checkpoint.zones:type_name -> segd.checkpoint.v1.Zones
+	5,  // 3: segd.checkpoint.v1.Checkpoint.marker:type_name -> segd.checkpoint.v1.Marker
+	7,  // 4: segd.checkpoint.v1.Checkpoint.zones:type_name -> segd.checkpoint.v1.Zones
 	3,  // 5: segd.checkpoint.v1.Tracker.objects:type_name -> segd.checkpoint.v1.TrackedObject
-	6,  // 6: segd.checkpoint.v1.Tracker.background:type_name -> segd.checkpoint.v1.Background
-	4,  // 7: segd.checkpoint.v1.TrackedObject.life:type_name -> segd.checkpoint.v1.Life
-	5,  // 8: segd.checkpoint.v1.TrackedObject.layout:type_name -> segd.checkpoint.v1.Layout
-	8,  // 9: segd.checkpoint.v1.Marker.objects:type_name -> segd.checkpoint.v1.MarkedObject
-	10, // 10: segd.checkpoint.v1.Zones.zones:type_name -> segd.checkpoint.v1.ZoneCount
-	11, // 11: segd.checkpoint.v1.Zones.lines:type_name -> segd.checkpoint.v1.LineCount
-	12, // 12: segd.checkpoint.v1.Zones.tracks:type_name -> segd.checkpoint.v1.ZoneTrack
-	13, // 13: segd.checkpoint.v1.ZoneTrack.zones:type_name -> segd.checkpoint.v1.InZone
-	14, // 14: segd.checkpoint.v1.ZoneTrack.lines:type_name -> segd.checkpoint.v1.AtLine
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	4,  // 6: segd.checkpoint.v1.TrackedObject.life:type_name -> segd.checkpoint.v1.Life
+	6,  // 7: segd.checkpoint.v1.Marker.objects:type_name -> segd.checkpoint.v1.MarkedObject
+	8,  // 8: segd.checkpoint.v1.Zones.zones:type_name -> segd.checkpoint.v1.ZoneCount
+	9,  // 9: segd.checkpoint.v1.Zones.lines:type_name -> segd.checkpoint.v1.LineCount
+	10, // 10: segd.checkpoint.v1.Zones.tracks:type_name -> segd.checkpoint.v1.ZoneTrack
+	11, // 11: segd.checkpoint.v1.ZoneTrack.zones:type_name -> segd.checkpoint.v1.InZone
+	12, // 12: segd.checkpoint.v1.ZoneTrack.lines:type_name -> segd.checkpoint.v1.AtLine
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_checkpoint_checkpointv1_checkpoint_proto_init() }
@@ -1720,7 +1283,7 @@ func file_checkpoint_checkpointv1_checkpoint_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_checkpoint_checkpointv1_checkpoint_proto_rawDesc), len(file_checkpoint_checkpointv1_checkpoint_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,9 +1,6 @@
 package belief
 
 import (
-	"math"
-	"slices"
-
 	"github.com/segd/segd/tracker/internal/cosine"
 	"github.com/segd/segd/tracker/internal/labeling"
 	"github.com/segd/segd/tracker/internal/life"
@@ -31,12 +28,6 @@ const (
 	// dropped since. The cost grows with the square, and what is alike farther away is
 	// ever less likely to be the same.
 	maxPace = 2
-	// How far the votes for a label are believed where there is evidence of the whole object,
-	// and that where there are votes: votes repeat what they made of the frame before, and
-	// a superpixel may show something else than what is round it.
-	leastVotes    = 0.5
-	leastEvidence = 0.05
-	evidencePower = 1.5
 	// The standard deviation of what belongs to a label from the label's motion, in radii
 	// of the search.
 	motionSpread = 0.45
@@ -91,7 +82,6 @@ func (a *Affinity) Propagate(b *Belief, p *picture.Picture, elapsed int, sources
 	a.settleOpen(b, elapsed, sources, objects)
 	normalise(b.Q, a.asked, labels)
 	redetect(b, objects)
-	b.weigh(objects)
 }
 
 // radius is how far from where something was in s it may be now, as Config has lengths.
@@ -362,38 +352,6 @@ func redetect(b *Belief, objects []Object) {
 			if p > 0 {
 				b.Trust[i] = returnTrust
 			}
-		}
-	}
-}
-
-// weigh multiplies the odds of every label by those of the evidence of its object, where
-// there is any. Where a whole object is not, nothing of it is.
-func (b *Belief) weigh(objects []Object) {
-	if !slices.ContainsFunc(objects, func(o Object) bool { return len(o.Evidence) > 0 }) {
-		return
-	}
-	labels := 1 + len(objects)
-	for i := range len(b.Trust) {
-		row, sum := b.Q[i*labels:(i+1)*labels], 0.0
-		for k, o := range objects {
-			if len(o.Evidence) == 0 {
-				continue
-			}
-			p, vote := o.Evidence[i], &row[k+1]
-			if p == 0 {
-				row[0] += *vote
-				*vote = 0
-				continue
-			}
-			p = max(leastEvidence, min(1-leastEvidence, p))
-			*vote = max(*vote, leastVotes) * math.Pow(p/(1-p), evidencePower)
-		}
-		row[0] = max(row[0], leastVotes)
-		for _, v := range row {
-			sum += v
-		}
-		for l := range row {
-			row[l] /= sum
 		}
 	}
 }

@@ -170,7 +170,6 @@ type Detection struct {
 	Probability []float64 // N; below 1, and 0 where it is not worth a thought
 	Suspect     []bool    // N: where it may have been at one size or another
 	Rescaled    bool      // whether it was found at another size than it had
-	Evidence    []float64 // N: that it is this object as a whole, 0 where that is not; or empty if nobody knows
 }
 
 func anyHidden(objects []Object) bool {

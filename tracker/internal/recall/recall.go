@@ -159,21 +159,11 @@ func (r *Recall) learn(p *picture.Picture, accept func(i int32) bool) {
 
 // Detect sets the objects' detections in p, the newest picture: at the size where most
 // of what an object should be is likely to be it. One that is out of sight has none
-// anywhere unless enough of it is likely; one that is confirmed has none. One of which
-// there is evidence as a whole is where that says.
+// anywhere unless enough of it is likely; one that is confirmed has none.
 func (r *Recall) Detect(p *picture.Picture, objects []belief.Object, annotated []*Sighting) {
 	for k, o := range objects {
 		o.Probability, o.Suspect = scratch.Zero(o.Probability, p.N), scratch.Zero(o.Suspect, p.N)
 		if o.Confirmed() {
-			continue
-		}
-		if len(o.Evidence) > 0 { // it is where it is as a whole
-			o.Rescaled = false
-			for i, p := range o.Evidence {
-				if o.Suspect[i] = p >= suspect; p > 0.5 {
-					o.Probability[i] = p
-				}
-			}
 			continue
 		}
 		r.gatherLooks(k+1, 1+len(objects), p.UnitDim(), annotated)
