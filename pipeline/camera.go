@@ -39,7 +39,7 @@ type Extractor interface {
 // goroutine at a time. An annotation may name an earlier frame. An error that wraps
 // annotation.ErrInvalid refuses the annotation and leaves the stepper as it was.
 type Stepper interface {
-	Step(ctx context.Context, s *features.Scene, p tracker.Picture, ann *annotation.Annotation) (*tracker.Result, error)
+	Step(ctx context.Context, s *features.Scene, p tracker.Picture, ann *annotation.Annotation, extents []tracker.Extent) (*tracker.Result, error)
 	// Recall takes in a scene of another time, before the first Step.
 	Recall(ctx context.Context, s *features.Scene, ann *annotation.Annotation) error
 	// State is what it knows besides what pictures show, and Resume has it, after Recall, know that of

@@ -227,7 +227,7 @@ func (e *extractor) Extract(dst *features.Scene, bgr []byte, width, height int, 
 	return e.Extractor.Extract(dst, bgr, width, height, plan)
 }
 
-func (s *stepper) Step(ctx context.Context, sc *features.Scene, p tracker.Picture, a *annotation.Annotation) (*tracker.Result, error) {
+func (s *stepper) Step(ctx context.Context, sc *features.Scene, p tracker.Picture, a *annotation.Annotation, extents []tracker.Extent) (*tracker.Result, error) {
 	if s.before != nil {
 		if err := s.before(sc, a); err != nil {
 			return nil, err
@@ -236,7 +236,7 @@ func (s *stepper) Step(ctx context.Context, sc *features.Scene, p tracker.Pictur
 	if s.picture != nil {
 		s.picture(sc, p)
 	}
-	res, err := s.Stepper.Step(ctx, sc, p, a)
+	res, err := s.Stepper.Step(ctx, sc, p, a, extents)
 	if err == nil && s.after != nil {
 		s.after(res)
 	}

@@ -95,11 +95,11 @@ type marked struct {
 	n *atomic.Int32
 }
 
-func (m marked) Step(ctx context.Context, s *features.Scene, p tracker.Picture, ann *annotation.Annotation) (*tracker.Result, error) {
+func (m marked) Step(ctx context.Context, s *features.Scene, p tracker.Picture, ann *annotation.Annotation, extents []tracker.Extent) (*tracker.Result, error) {
 	if ann != nil {
 		m.n.Add(1)
 	}
-	return m.Stepper.Step(ctx, s, p, ann)
+	return m.Stepper.Step(ctx, s, p, ann, extents)
 }
 
 // litFrom brightens a place of a source's frames from one on.

@@ -165,7 +165,7 @@ func BenchmarkCapture(b *testing.B) {
 			if k != 1 {
 				a = nil
 			}
-			res, err := s.step.Step(context.Background(), it.scene, nil, a)
+			res, err := s.step.Step(context.Background(), it.scene, nil, a, nil)
 			if err != nil {
 				b.Fatal(err)
 			}

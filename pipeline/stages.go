@@ -481,23 +481,23 @@ func (s *stages) label(ctx context.Context, it *item) (*tracker.Result, error) {
 	p := &picture{kept, &s.earlier}
 	if it.note == nil {
 		ann := s.decide(it)
-		res, err := s.step.Step(ctx, it.scene, p, ann)
+		res, err := s.step.Step(ctx, it.scene, p, ann, nil)
 		if ann != nil && errors.Is(err, annotation.ErrInvalid) {
 			s.c.lookFailed(fmt.Errorf("pipeline: what was detected in frame %d: %w", it.seq, err))
-			return s.step.Step(ctx, it.scene, p, nil)
+			return s.step.Step(ctx, it.scene, p, nil, nil)
 		}
 		return res, err
 	}
 	var res *tracker.Result
 	if err = s.c.admit(it.note.annotation); err == nil {
-		res, err = s.step.Step(ctx, it.scene, p, it.note.annotation)
+		res, err = s.step.Step(ctx, it.scene, p, it.note.annotation, nil)
 	}
 	switch {
 	case err == nil:
 		s.c.automatic.correct(it.note.annotation)
 	case errors.Is(err, annotation.ErrInvalid):
 		s.c.resolve(it, fmt.Errorf("%w: %w", ErrAnnotate, err))
-		return s.step.Step(ctx, it.scene, p, nil)
+		return s.step.Step(ctx, it.scene, p, nil, nil)
 	}
 	return res, err
 }

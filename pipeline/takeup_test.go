@@ -93,7 +93,7 @@ func FuzzTakeUp(f *testing.F) {
 			if k == 1 {
 				s.look(it)
 			}
-			res, err := s.step.Step(context.Background(), it.scene, nil, s.decide(it))
+			res, err := s.step.Step(context.Background(), it.scene, nil, s.decide(it), nil)
 			if errors.Is(err, annotation.ErrInvalid) {
 				continue
 			} else if err != nil {

@@ -32,6 +32,7 @@ func (t *Tracker) amend(ctx context.Context, s *features.Scene, ann *annotation.
 	newest, _ := t.past.Newest()
 	for k := range t.objects.all {
 		t.objects.all[k].Rewind(int(newest-scene.Seq) + 1)
+		t.objects.all[k].Tracked = false // where it was then nobody says
 	}
 	t.evictAll()
 	f := t.load(scene)

@@ -21,6 +21,8 @@ type object struct {
 	life.Object
 	belief.Detection                 // in the newest frame
 	box              image.Rectangle // of the last mask
+	extent           image.Rectangle // by its track, lately
+	hidden           bool            // by that
 }
 
 // objects are those followed: label l is all[l−1], label 0 is the background.
@@ -54,6 +56,9 @@ func (o *objects) views() []belief.Object {
 	o.viewsOf = o.viewsOf[:0]
 	for k := range o.all {
 		o.viewsOf = append(o.viewsOf, belief.Object{Object: &o.all[k].Object, Detection: &o.all[k].Detection})
+		if at := &o.all[k]; at.Tracked && !at.hidden {
+			o.viewsOf[k].Extent = at.extent
+		}
 	}
 	return o.viewsOf
 }
@@ -62,9 +67,31 @@ func (o *objects) views() []belief.Object {
 func (o *objects) clone() objects {
 	c := objects{all: slices.Clone(o.all)}
 	for k := range c.all {
-		c.all[k].Detection = belief.Detection{}
+		c.all[k].Detection, c.all[k].Tracked = belief.Detection{}, false
 	}
 	return c
+}
+
+// track notes where the objects with a track are, and moves what is known of their places along.
+func (o *objects) track(extents []Extent) {
+	for k := range o.all {
+		at := &o.all[k]
+		i := slices.IndexFunc(extents, func(e Extent) bool { return e.ID == at.id })
+		before := at.Tracked
+		if at.Tracked = i >= 0; !at.Tracked {
+			continue
+		}
+		to := extents[i].Box
+		switch {
+		case to.Empty():
+		case before && !at.extent.Empty():
+			way := to.Min.Add(to.Max).Sub(at.extent.Min).Sub(at.extent.Max) // twice
+			at.X, at.Y = at.X+float64(way.X)/2, at.Y+float64(way.Y)/2
+		case at.State != Visible:
+			at.X, at.Y = float64(to.Min.X+to.Max.X)/2, float64(to.Min.Y+to.Max.Y)/2
+		}
+		at.extent, at.hidden = to, extents[i].Hidden
+	}
 }
 
 // accept checks the annotation, if there is one, against the scene and makes room for
@@ -143,11 +170,17 @@ func (t *Tracker) observe(f *frame, annotated bool, res *Result) {
 		o, l := &t.objects.all[k], k+1
 		sight := life.Measure(f.Picture, f.y, f.Belief.Q, l, labels)
 		sight.Overlooked = o.Detected() && !looked(f, o.box)
+		if o.Tracked && o.hidden {
+			sight = life.Sight{}
+		}
 		confident := o.Observe(sight, annotated, t.elapsed, t.cfg.OccludedFrames)
 		if o.Detected() {
 			o.box = sight.Box
 		}
 		out := Object{ID: o.id, Label: o.label, State: o.State}
+		if o.Tracked {
+			out.Extent = o.extent
+		}
 		if out.Label == "" {
 			out.Label = fmt.Sprintf("object %d", o.id)
 		}

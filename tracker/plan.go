@@ -66,7 +66,7 @@ func (t *Tracker) plan(plan features.Plan, elapsed int) features.Plan {
 	for k := range t.objects.all {
 		o := &t.objects.all[k]
 		if o.State != Lost {
-			p.fine(o.box, o.Area)
+			p.fine(o.place())
 		}
 		switch box, anywhere := t.whereabouts(o); {
 		case anywhere:
@@ -77,7 +77,7 @@ func (t *Tracker) plan(plan features.Plan, elapsed int) features.Plan {
 			p.window(box, o.Zoom)
 		}
 	}
-	if t.fresh > 0 || t.seeking > 0 && slices.ContainsFunc(t.objects.all, func(o object) bool { return o.State != Visible }) {
+	if t.fresh > 0 || t.seeking > 0 && slices.ContainsFunc(t.objects.all, func(o object) bool { return o.Sought() }) {
 		p.Whole, swept = true, nil
 	}
 	if len(swept) == 0 && len(p.Crops) == 0 && !p.Whole && len(t.objects.all) > 0 {
@@ -111,9 +111,23 @@ func PlanFor(plan features.Plan, ann *annotation.Annotation) features.Plan {
 	return p.Plan
 }
 
+// place is o's box, and its area: of one that has a track, by that until it has been seen.
+func (o *object) place() (box image.Rectangle, area float64) {
+	if !o.Tracked {
+		return o.box, o.Area
+	}
+	if o.Area > 0 {
+		return o.extent, o.Area
+	}
+	return o.extent, fineFilled * float64(o.extent.Dx()*o.extent.Dy())
+}
+
 // whereabouts is where o may be in the next frame: in a box, which is empty if nobody needs
 // to look, or anywhere.
 func (t *Tracker) whereabouts(o *object) (box image.Rectangle, anywhere bool) {
+	if o.Tracked {
+		return o.extent, false
+	}
 	if o.State == Visible || o.Detected() {
 		return o.box, o.box.Empty()
 	}

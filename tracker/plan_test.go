@@ -77,7 +77,7 @@ func TestSmallObjectsAreSeenFiner(t *testing.T) {
 			if err := ex.Extract(s, pix, testWidth, testHeight, plan); err != nil {
 				t.Fatal(err)
 			}
-			res, err := tr.Step(context.Background(), s, nil, ann)
+			res, err := tr.Step(context.Background(), s, nil, ann, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -92,8 +92,11 @@ type Picture = past.Picture
 //
 // A scene of another size than the last one makes the tracker forget its objects.
 //
+// extents say of the objects that have a track where they are in s. Ids that t does not know are ignored; of two
+// of an id the first counts.
+//
 // The labels use this and earlier scenes only.
-func (t *Tracker) Step(ctx context.Context, s *features.Scene, p Picture, ann *annotation.Annotation) (*Result, error) {
+func (t *Tracker) Step(ctx context.Context, s *features.Scene, p Picture, ann *annotation.Annotation, extents []Extent) (*Result, error) {
 	if t.past.Differs(s) || t.frames.differ(s) {
 		t.forgotten = t.objects.appendIDs(t.forgotten)
 		t.past.Clear()
@@ -108,6 +111,7 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, p Picture, ann *a
 		}
 		ann = nil
 	}
+	t.objects.track(extents)
 	if elapsed := t.frames.elapsed(s.Seq); ann == nil && p != nil && !t.shown(s, elapsed) {
 		t.remade.Seq = s.Seq
 		if err := p.Scene(&t.remade, t.plan(features.Plan{}, elapsed)); err != nil {
@@ -119,6 +123,7 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, p Picture, ann *a
 	if err != nil {
 		return nil, err
 	}
+	t.objects.track(extents) // those that ann is the first to name
 	res := &Result{Seq: s.Seq, Width: s.Width, Height: s.Height}
 	var labels []uint8
 	if t.objects.labels() > 1 {
@@ -149,13 +154,19 @@ func (t *Tracker) shown(s *features.Scene, elapsed int) bool {
 		return false
 	}
 	for _, o := range t.objects.all {
-		way := windowMargin * float64(max(o.box.Dx(), o.box.Dy())*min(max(0, elapsed-1), windowFrames))
-		reach := o.box.Inset(-int(way)).Intersect(image.Rectangle{Max: t.size})
+		picture := image.Rectangle{Max: t.size}
+		box, in, way := o.box, o.State == Visible, 0.0
+		if o.Tracked {
+			box, in = o.extent.Intersect(picture), !o.hidden
+		} else {
+			way = windowMargin * float64(max(box.Dx(), box.Dy())*min(max(0, elapsed-1), windowFrames))
+		}
+		reach := box.Inset(-int(way)).Intersect(picture)
 		if elapsed == 1 { // what it has not left
-			middle := o.box.Min.Add(o.box.Max).Div(2)
+			middle := box.Min.Add(box.Max).Div(2)
 			reach = image.Rectangle{Min: middle, Max: middle.Add(image.Pt(1, 1))}
 		}
-		if o.State == Visible && !o.box.Empty() && !slices.ContainsFunc(s.Patches, func(p features.Patch) bool {
+		if in && !box.Empty() && !slices.ContainsFunc(s.Patches, func(p features.Patch) bool {
 			return reach.In(p.Rectangle) && p.Zoom == o.Zoom
 		}) {
 			return false

@@ -256,7 +256,7 @@ func (r *run) await(ctx context.Context) error {
 				return err
 			}
 		}
-		if _, err = r.alone[k].Step(ctx, scene, nil, nil); err != nil {
+		if _, err = r.alone[k].Step(ctx, scene, nil, nil, nil); err != nil {
 			return fmt.Errorf("person %d alone: %w", person.id, err)
 		}
 	}
@@ -274,7 +274,7 @@ func (r *run) step(ctx context.Context, t *tracker.Tracker, marked []annotation.
 	if err != nil {
 		return err
 	}
-	res, err := t.Step(ctx, scene, nil, ann)
+	res, err := t.Step(ctx, scene, nil, ann, nil)
 	if err != nil {
 		return err
 	}

@@ -92,7 +92,7 @@ func (a *Automatic) Step(ctx context.Context, seq int, p *Picture, look bool) (f
 	if err != nil {
 		return f, err
 	}
-	if f.Result, err = a.tracker.Step(ctx, scene, nil, f.Decision.Annotation); err != nil {
+	if f.Result, err = a.tracker.Step(ctx, scene, nil, f.Decision.Annotation, nil); err != nil {
 		return f, err
 	}
 	f.Tracked = len(f.Objects)

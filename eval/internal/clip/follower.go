@@ -166,7 +166,7 @@ func (w *Follower) Step(ctx context.Context, seq int, p *Picture, ann *annotatio
 		took.Network = inMS(w.view.model.spent)
 	}
 	start = time.Now()
-	res, err := w.tracker.Step(ctx, scene, nil, ann)
+	res, err := w.tracker.Step(ctx, scene, nil, ann, nil)
 	if err != nil {
 		return nil, took, err
 	}

@@ -65,7 +65,7 @@ func TestView(t *testing.T) {
 			if s.N > 100 != (k < 2) || k == 2 && s.N > 0 {
 				t.Errorf("frame %d: tracker %d has %d superpixels", i, k, s.N)
 			}
-			if _, err := tr.Step(t.Context(), s, nil, a); err != nil {
+			if _, err := tr.Step(t.Context(), s, nil, a, nil); err != nil {
 				t.Fatal(err)
 			}
 		}

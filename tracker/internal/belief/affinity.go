@@ -52,6 +52,7 @@ type Affinity struct {
 	side      []float64 // N: the longest Side of the objects it can be, pixels
 	shifted   [][]bool  // of each object, N: whether it can be that, which is elsewhere than in an annotated frame
 	found     []float64 // L: pixels
+	extents   extents
 }
 
 // Propagate sets b, that of p, from the sources, and the objects' detections. p came
@@ -64,6 +65,7 @@ type Affinity struct {
 // far as what they are for has moved there as the rest of its label has.
 func (a *Affinity) Propagate(b *Belief, p *picture.Picture, elapsed int, sources []Source, objects []Object) {
 	labels := 1 + len(objects)
+	a.extents.lay(p, objects)
 	a.reach(p, sources, objects)
 	a.support, a.reliable = scratch.Grow(a.support, p.N), scratch.Grow(a.reliable, p.N)
 	for again := true; again; again = a.relax(b, p, objects) {
@@ -76,6 +78,9 @@ func (a *Affinity) Propagate(b *Belief, p *picture.Picture, elapsed int, sources
 				if s.knowsAll(labels) == complete {
 					a.ask(b, p, s, objects)
 				}
+			}
+			if complete {
+				a.extents.vote(votes{b.Q, a.support, a.reliable, a.candidate, labels}, a.asked)
 			}
 		}
 	}
@@ -136,6 +141,9 @@ func (a *Affinity) reach(p *picture.Picture, sources []Source, objects []Object)
 	for l := 1; l < labels; l++ {
 		side := objects[l-1].Side(p.Side())
 		a.spread.reset(p)
+		if objects[l-1].Tracked && objects[l-1].Extent.Empty() {
+			continue
+		}
 		for _, s := range sources {
 			if s.Latest {
 				a.spread.add(p, s.Reference, l, labels, a.radius(s)*side)
@@ -159,6 +167,13 @@ func (a *Affinity) reach(p *picture.Picture, sources []Source, objects []Object)
 	for k, o := range objects {
 		for i, probability := range o.Probability {
 			if probability > 0 {
+				a.asked[i], a.candidate[i*labels+k+1] = true, true
+			}
+		}
+	}
+	for _, k := range a.extents.order {
+		for i := range p.N {
+			if a.extents.Soft[i*labels+k+1] >= leastShown {
 				a.asked[i], a.candidate[i*labels+k+1] = true, true
 			}
 		}
@@ -210,7 +225,7 @@ func (a *Affinity) relax(b *Belief, p *picture.Picture, objects []Object) (again
 		a.found[labeling.Argmax(b.Q[i*labels:(i+1)*labels])] += float64(p.Area[i])
 	}
 	for k, o := range objects {
-		if l := k + 1; o.State == life.Visible && a.found[l] < life.StayShare*o.Area {
+		if l := k + 1; o.State == life.Visible && !o.Tracked && a.found[l] < life.StayShare*o.Area {
 			for i := range p.N {
 				again = again || !a.candidate[i*labels+l]
 				a.candidate[i*labels+l] = true
@@ -299,10 +314,10 @@ func (a *Affinity) settleOpen(b *Belief, elapsed int, sources []Source, objects 
 	for _, s := range sources {
 		novel += a.weight(s) * float64(a.Links) * cosine.Weight(a.Novel, a.Temperature)
 	}
-	hidden, confirmed := anyHidden(objects), allConfirmed(objects)
+	sought, confirmed := anySought(objects), allConfirmed(objects)
 	for i, support := range a.support {
 		if !a.asked[i] {
-			if hidden {
+			if sought {
 				b.Trust[i] = 0
 			}
 			continue
@@ -342,8 +357,8 @@ func redetect(b *Belief, objects []Object) {
 	labels := 1 + len(objects)
 	for k, o := range objects {
 		for i, p := range o.Probability {
-			b.Unlearnt[i] = b.Unlearnt[i] || p > 0 && (o.Rescaled || p < 0.5 && o.State != life.Visible)
-			if o.State == life.Visible {
+			b.Unlearnt[i] = b.Unlearnt[i] || p > 0 && (o.Rescaled || p < 0.5 && o.Sought())
+			if !o.Sought() {
 				continue
 			}
 			row := b.Q[i*labels : (i+1)*labels]

@@ -1,6 +1,7 @@
 package belief
 
 import (
+	"image"
 	"math"
 	"slices"
 
@@ -163,6 +164,7 @@ type Source struct {
 type Object struct {
 	*life.Object
 	*Detection
+	Extent image.Rectangle // pixels; of one that is tracked and in sight, else empty
 }
 
 // Detection is where an object that is not confirmed is likely to be by its looks.
@@ -172,9 +174,7 @@ type Detection struct {
 	Rescaled    bool      // whether it was found at another size than it had
 }
 
-func anyHidden(objects []Object) bool {
-	return slices.ContainsFunc(objects, func(o Object) bool { return o.State != life.Visible })
-}
+func anySought(objects []Object) bool { return slices.ContainsFunc(objects, Object.Sought) }
 
 func allConfirmed(objects []Object) bool {
 	return !slices.ContainsFunc(objects, func(o Object) bool { return !o.Confirmed() })
