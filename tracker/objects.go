@@ -14,6 +14,9 @@ import (
 	"github.com/segd/segd/tracker/internal/seed"
 )
 
+// fits is the IoU of a mask's box and the track's from which on the one fits the other.
+const fits = 0.7
+
 // object is what the tracker remembers of an annotated object between frames.
 type object struct {
 	id    uint32
@@ -23,6 +26,7 @@ type object struct {
 	box              image.Rectangle // of the last mask
 	extent           image.Rectangle // by its track, lately
 	hidden           bool            // by that
+	misfit           float64         // of its last mask's box and the extent then, 0…1
 }
 
 // objects are those followed: label l is all[l−1], label 0 is the background.
@@ -57,7 +61,7 @@ func (o *objects) views() []belief.Object {
 	for k := range o.all {
 		o.viewsOf = append(o.viewsOf, belief.Object{Object: &o.all[k].Object, Detection: &o.all[k].Detection})
 		if at := &o.all[k]; at.Tracked && !at.hidden {
-			o.viewsOf[k].Extent = at.extent
+			o.viewsOf[k].Extent, o.viewsOf[k].Misfit = at.extent, at.misfit
 		}
 	}
 	return o.viewsOf
@@ -224,8 +228,10 @@ func (t *Tracker) draw(ctx context.Context, f *frame, ann *annotation.Annotation
 		o := &res.Objects[k]
 		o.Mask, o.Area = t.outline.Mask(f.Picture, f.y, k+1)
 		o.Box = o.Mask.Box()
+		at := &t.objects.all[k]
+		at.misfit = max(0, 1-features.IoU(o.Box, at.extent.Intersect(image.Rectangle{Max: t.size}))/fits)
 		if o.State == Visible {
-			t.objects.all[k].box = o.Box
+			at.box = o.Box
 		}
 	}
 	return nil

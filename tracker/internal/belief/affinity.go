@@ -80,11 +80,12 @@ func (a *Affinity) Propagate(b *Belief, p *picture.Picture, elapsed int, sources
 				}
 			}
 			if complete {
-				a.extents.vote(votes{b.Q, a.support, a.reliable, a.candidate, labels}, a.asked)
+				a.extents.vote(votes{b.Q, a.support, a.reliable, a.candidate, labels}, objects)
 			}
 		}
 	}
 	a.settleOpen(b, elapsed, sources, objects)
+	a.extents.weigh(b.Q, objects)
 	normalise(b.Q, a.asked, labels)
 	redetect(b, objects)
 }
@@ -173,7 +174,7 @@ func (a *Affinity) reach(p *picture.Picture, sources []Source, objects []Object)
 	}
 	for _, k := range a.extents.order {
 		for i := range p.N {
-			if a.extents.Soft[i*labels+k+1] >= leastShown {
+			if a.extents.shown(i, k, labels) >= leastShown {
 				a.asked[i], a.candidate[i*labels+k+1] = true, true
 			}
 		}

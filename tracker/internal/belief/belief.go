@@ -165,6 +165,7 @@ type Object struct {
 	*life.Object
 	*Detection
 	Extent image.Rectangle // pixels; of one that is tracked and in sight, else empty
+	Misfit float64         // how little its last mask's box was that, 0…1
 }
 
 // Detection is where an object that is not confirmed is likely to be by its looks.
