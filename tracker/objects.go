@@ -14,7 +14,8 @@ import (
 	"github.com/segd/segd/tracker/internal/seed"
 )
 
-// fits is the IoU of a mask's box and the track's from which on the one fits the other.
+// fits is the IoU of a mask's box and the track's from which on the one fits the other: at .85 J of libby and dog,
+// marked by boxes, is .875 for .886.
 const fits = 0.7
 
 // object is what the tracker remembers of an annotated object between frames.
@@ -229,7 +230,9 @@ func (t *Tracker) draw(ctx context.Context, f *frame, ann *annotation.Annotation
 		o.Mask, o.Area = t.outline.Mask(f.Picture, f.y, k+1)
 		o.Box = o.Mask.Box()
 		at := &t.objects.all[k]
-		at.misfit = max(0, 1-features.IoU(o.Box, at.extent.Intersect(image.Rectangle{Max: t.size}))/fits)
+		if at.misfit = 0; at.Tracked {
+			at.misfit = max(0, 1-features.IoU(o.Box, at.extent.Intersect(image.Rectangle{Max: t.size}))/fits)
+		}
 		if o.State == Visible {
 			at.box = o.Box
 		}
