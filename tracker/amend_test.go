@@ -146,7 +146,7 @@ func (broken) Scene(*features.Scene, features.Plan) error { return errors.New("o
 // that ends, with another picture size and with the tracker.
 func TestPicturesAreReleased(t *testing.T) {
 	const most = 10 // frames that are kept
-	frame := testWidth*testHeight*3/2 + testWidth*testHeight*3
+	frame := testWidth * testHeight * 3 / 2
 	tr := newTracker(t, Config{History: most * frame})
 	var photos []*photo
 	show := func(s *features.Scene, a *annotation.Annotation) {
