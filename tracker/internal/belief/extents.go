@@ -86,13 +86,14 @@ func (e *extents) vote(v votes, objects []Object) {
 					others += n
 				}
 			}
-			for l := range row {
-				if l != k+1 && others > 0 {
-					row[l] *= 1 + (weight-own)/others
-				}
-			}
-			if others == 0 {
+			if others < leastShown { // hardly any vote
 				row[0] += weight - own
+			} else {
+				for l := range row {
+					if l != k+1 {
+						row[l] *= 1 + (weight-own)/others
+					}
+				}
 			}
 			row[k+1] += own
 			v.support[i] += weight
