@@ -45,13 +45,13 @@ func check(m proto.Message) error {
 	case *segdv1.MaskFrame:
 		return errors.Join(checkNames(m), checkMasks(m))
 	case *segdv1.ObjectList:
-		return errors.Join(checkNames(m), checkObjects(m.GetObjects()))
+		return errors.Join(checkNames(m), checkObjects(m.GetObjects()), checkExtents(m.GetObjects()))
 	case *segdv1.Annotated:
-		return errors.Join(checkNames(m), checkObjects(m.GetObjects()))
+		return errors.Join(checkNames(m), checkObjects(m.GetObjects()), checkExtents(m.GetObjects()))
 	case *segdv1.Status:
 		return errors.Join(checkNames(m), checkObjects(m.GetObjects()), checkParts("zones", m.GetZones()), checkParts("lines", m.GetLines()))
 	case *segdv1.Event:
-		return errors.Join(checkNames(m), checkPart("zone", m.GetZone()), checkPart("line", m.GetLine()))
+		return errors.Join(checkNames(m), checkPart("zone", m.GetZone()), checkPart("line", m.GetLine()), checkExtent(m.GetExtent(), maxSide, maxSide))
 	}
 	return nil
 }
@@ -113,6 +113,28 @@ func checkObjects[O interface{ GetId() uint32 }](objects []O) error {
 	return nil
 }
 
+// checkExtents holds the extents of objects in a picture of unknown size.
+func checkExtents(objects []*segdv1.Object) error {
+	for i, o := range objects {
+		if err := checkExtent(o.GetExtent(), maxSide, maxSide); err != nil {
+			return fmt.Errorf("objects[%d].%w", i, err)
+		}
+	}
+	return nil
+}
+
+// checkExtent holds an extent, if there is one, to reach beyond each side of a picture of that size by as much as
+// that is wide or high at most.
+func checkExtent(b *segdv1.Box, width, height int) error {
+	if b == nil {
+		return nil
+	}
+	if x, y, w, h := int(b.GetX()), int(b.GetY()), int(b.GetWidth()), int(b.GetHeight()); x < -width || y < -height || w < 1 || h < 1 || x+w > 2*width || y+h > 2*height {
+		return fmt.Errorf("extent: %d×%d at %d,%d, want a part of what is from %d,%d to %d,%d", w, h, x, y, -width, -height, 2*width, 2*height)
+	}
+	return nil
+}
+
 // leaveOut takes the objects out of m that segd would not send, and tells of the first and how many there were.
 func leaveOut(m *segdv1.MaskFrame) (first error, faulty int) {
 	last := uint32(0)
@@ -123,6 +145,8 @@ func leaveOut(m *segdv1.MaskFrame) (first error, faulty int) {
 		if err == nil {
 			if _, err = mask.Parse(o.GetCounts(), int(m.GetWidth()), int(m.GetHeight())); err != nil {
 				err = fmt.Errorf("objects[%d].counts: %w", i, err)
+			} else if err = checkExtent(o.GetExtent(), int(m.GetWidth()), int(m.GetHeight())); err != nil {
+				err = fmt.Errorf("objects[%d].%w", i, err)
 			}
 		}
 		if err == nil {

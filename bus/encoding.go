@@ -60,7 +60,8 @@ func marshal(dst []byte, m proto.Message, json bool) ([]byte, error) {
 //
 // data may be anything, from anybody. What m then holds is such as segd sends: site and
 // camera are names by CheckName, a picture's size is one that segd decodes, objects
-// have rising ids from 1 and are 255 at most, and each counts is a mask of that size. Labels and other
+// have rising ids from 1 and are 255 at most, each counts is a mask of that size, and no extent reaches
+// farther outside than that size. Labels and other
 // text for people may hold any character: escape it for a terminal or a page.
 func Unmarshal(contentType string, data []byte, m proto.Message) error {
 	media, name := TypeProtobuf, ""

@@ -168,6 +168,10 @@ func TestUnmarshalHostile(t *testing.T) {
 			m.RegionsOfInterest = append(m.RegionsOfInterest, &segdv1.Region{Box: box, Zoom: zoom})
 		}
 	}
+	list := func(x, y, width, height int32) *segdv1.ObjectList {
+		extent := &segdv1.Box{X: x, Y: y, Width: width, Height: height}
+		return &segdv1.ObjectList{Site: "home", Camera: "gate", Objects: []*segdv1.Object{{Id: 1, Extent: extent}}}
+	}
 	for _, tt := range []struct {
 		name string
 		m    proto.Message
@@ -194,6 +198,11 @@ func TestUnmarshalHostile(t *testing.T) {
 		{"a region that goes round", frame(region(1, 0, math.MaxInt32, 3, 1)), "regions_of_interest[0].box: 2147483647×3 at 1,0"},
 		{"a region without a box", frame(func(m *segdv1.MaskFrame) { m.RegionsOfInterest = []*segdv1.Region{{Zoom: 1}} }), "regions_of_interest[0].box: 0×0 at 0,0"},
 		{"a region without a zoom", frame(func(m *segdv1.MaskFrame) { region(0, 0, 4, 3, 1)(m); region(0, 0, 4, 3, 0)(m) }), "regions_of_interest[1].zoom: 0, want 1 or more"},
+		{"a list of what has left the picture", list(-8192, -8192, 24576, 24576), ""},
+		{"a list of what is far outside", list(16384, 0, 1, 1), "objects[0].extent: 1×1 at 16384,0, want a part of what is from -8192,-8192 to 16384,16384"},
+		{"a reply with an empty extent", &segdv1.Annotated{Site: "home", Camera: "gate", Objects: []*segdv1.Object{{Id: 1, Extent: &segdv1.Box{}}}}, "objects[0].extent: 0×0"},
+		{"an event with an extent", &segdv1.Event{Site: "home", Camera: "gate", Extent: &segdv1.Box{X: -3, Width: 5, Height: 9}}, ""},
+		{"an event with one that goes round", &segdv1.Event{Site: "home", Camera: "gate", Extent: &segdv1.Box{X: 1, Width: math.MaxInt32, Height: 9}}, "extent: 2147483647×9 at 1,0"},
 		{"an event", &segdv1.Event{Site: "home", Camera: "a/b"}, `camera: bus: bad name "a/b"`},
 		{"a status", &segdv1.Status{Site: "home", Camera: "a b"}, `camera: bus: bad name "a b"`},
 		{"a status of as many objects as there may be", &segdv1.Status{Site: "home", Camera: "gate", Objects: many(255)}, ""},
@@ -246,6 +255,16 @@ func TestUnmarshalLeavesObjectsOut(t *testing.T) {
 		{"no number", frame(func(m *segdv1.MaskFrame) { m.Objects[0].Id = 0 }), []uint32{2, 3, 4}, "objects[0].id: 0 after 0"},
 		{"a number twice", frame(func(m *segdv1.MaskFrame) { m.Objects[2].Id = 2 }), []uint32{1, 2, 4}, "objects[2].id: 2 after 2"},
 		{"all", frame(func(m *segdv1.MaskFrame) { m.Width, m.Height = 5, 5 }), nil, "4 that segd would not send"},
+		{"extents outside of 4×3", frame(func(m *segdv1.MaskFrame) {
+			for i, e := range []*segdv1.Box{{X: -5, Width: 9, Height: 1}, {X: -4, Y: -3, Width: 12, Height: 9}, {Y: 6, Width: 1, Height: 1}, {X: 7, Y: -3, Width: 1, Height: 1}} {
+				m.Objects[i].Extent = e
+			}
+		}), []uint32{2, 4}, "2 that segd would not send: objects[0].extent: 9×1 at -5,0, want a part of what is from -4,-3 to 8,6"},
+		{"empty extents", frame(func(m *segdv1.MaskFrame) {
+			for i, e := range []*segdv1.Box{nil, {}, {Width: 1}, {Width: 1, Height: -1}} {
+				m.Objects[i].Extent = e
+			}
+		}), []uint32{1}, "3 that segd would not send: objects[1].extent: 0×0 at 0,0"},
 	} {
 		for _, json := range []bool{false, true} {
 			data, err := marshal(nil, tt.m, json)

@@ -285,7 +285,10 @@ func parseRequest(data []byte, v any) error {
 func withoutCounts(objects []*segdv1.Object) []*segdv1.Object {
 	bare := make([]*segdv1.Object, len(objects))
 	for i, o := range objects {
-		bare[i] = &segdv1.Object{Id: o.GetId(), Label: o.GetLabel(), State: o.GetState(), Box: o.GetBox(), Area: o.GetArea(), Score: o.GetScore(), Class: o.GetClass(), Automatic: o.GetAutomatic()}
+		bare[i] = &segdv1.Object{
+			Id: o.GetId(), Label: o.GetLabel(), State: o.GetState(), Box: o.GetBox(), Area: o.GetArea(), Score: o.GetScore(),
+			Class: o.GetClass(), Automatic: o.GetAutomatic(), Extent: o.GetExtent(),
+		}
 	}
 	return bare
 }

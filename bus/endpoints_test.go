@@ -27,7 +27,7 @@ func (c coded) Code() int     { return c.code }
 
 var dog = &segdv1.Object{
 	Id: 2, Label: "dog", State: segdv1.State_STATE_VISIBLE, Box: &segdv1.Box{X: 1, Y: 2, Width: 3, Height: 4},
-	Area: 12, Score: 0.5, Counts: "52203",
+	Area: 12, Score: 0.5, Counts: "52203", Extent: &segdv1.Box{X: -1, Y: 2, Width: 5, Height: 9},
 }
 
 // notes is what a service was asked, by the goroutines that serve it.
@@ -121,11 +121,11 @@ func TestRequests(t *testing.T) {
 		if err := demo.Clear(ctx, 7); !errors.Is(err, ErrRejected) || !strings.Contains(err.Error(), "clear demo: wrapped: it is 404") {
 			t.Errorf("an unknown object: %v", err)
 		}
-		want := &segdv1.Object{Id: 9, Label: `a "cat"`, State: dog.State, Box: dog.Box, Area: 12, Score: 0.5}
+		want := &segdv1.Object{Id: 9, Label: `a "cat"`, State: dog.State, Box: dog.Box, Extent: dog.Extent, Area: 12, Score: 0.5}
 		if o, err := demo.Rename(ctx, 9, `a "cat"`); err != nil || !proto.Equal(o, want) {
 			t.Errorf("renamed %v, %v", o, err)
 		}
-		want = &segdv1.Object{Id: 256, Label: "dog", State: dog.State, Box: dog.Box, Area: 12, Score: 0.5, Class: "dog", Automatic: true}
+		want = &segdv1.Object{Id: 256, Label: "dog", State: dog.State, Box: dog.Box, Extent: dog.Extent, Area: 12, Score: 0.5, Class: "dog", Automatic: true}
 		if o, err := demo.Keep(ctx, 256); err != nil || !proto.Equal(o, want) {
 			t.Errorf("kept %v, %v", o, err)
 		}

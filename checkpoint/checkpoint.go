@@ -30,7 +30,7 @@ const (
 // Limits on how many values there are of what Decode takes, in all of a checkpoint.
 const (
 	maxObjects = 2 * annotation.MaxFollowed // followed, and at rest
-	maxCells   = 32 * 32                    // of an object's layout
+	maxTracks  = 256                        // as many as package track has
 	maxLooks   = 1 << 13                    // numbers that say what an object looks like
 	maxParts   = 32                         // zones, and lines, of a camera
 	maxPixels  = 8 * MaxBytes               // of all pictures: these as JPEG have more than a bit for each
@@ -41,15 +41,12 @@ var limits = wirelimit.Limits{
 	"segd.checkpoint.v1.Checkpoint.objects": maxObjects,
 	"segd.checkpoint.v1.Tracker.objects":    maxObjects,
 	"segd.checkpoint.v1.TrackedObject.box":  maxObjects * 4,
-	"segd.checkpoint.v1.Layout.first":       maxObjects * maxCells * 3,
-	"segd.checkpoint.v1.Layout.now":         maxObjects * maxCells * 3,
-	"segd.checkpoint.v1.Layout.occupied":    maxObjects * maxCells,
-	"segd.checkpoint.v1.Layout.marked":      maxObjects * maxLooks,
-	"segd.checkpoint.v1.Layout.lately":      maxObjects * maxLooks,
 	"segd.checkpoint.v1.Marker.objects":     maxObjects,
 	"segd.checkpoint.v1.Marker.corrected":   maxObjects,
-	"segd.checkpoint.v1.MarkedObject.box":   maxObjects * 4,
-	"segd.checkpoint.v1.MarkedObject.looks": maxObjects * maxLooks,
+	"segd.checkpoint.v1.Tracks.tracks":      maxTracks,
+	"segd.checkpoint.v1.Track.box":          maxTracks * 4,
+	"segd.checkpoint.v1.Track.velocity":     maxTracks * 2,
+	"segd.checkpoint.v1.Track.appearance":   maxTracks * maxLooks,
 	"segd.checkpoint.v1.Zones.zones":        maxParts,
 	"segd.checkpoint.v1.Zones.lines":        maxParts,
 	"segd.checkpoint.v1.Zones.tracks":       maxObjects,

@@ -69,6 +69,24 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// What a checkpoint of before knows of templates and of the background is left alone.
+func TestTemplatesAreIgnored(t *testing.T) {
+	c := small(t)
+	field := func(n protowire.Number) []byte {
+		return protowire.AppendBytes(protowire.AppendTag(nil, n, protowire.BytesType), []byte{8, 1, 42, 4, 0, 0, 0, 0})
+	}
+	c.Tracker.ProtoReflect().SetUnknown(field(4))
+	c.Tracker.Objects[0].ProtoReflect().SetUnknown(field(3))
+	data, err := Encode(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Decode(data)
+	if err != nil || len(got.Tracker.Objects) != 1 || got.Tracker.Objects[0].Life.GetArea() != 48 {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
 // Wherever a byte is another, or the end is missing, that is found out, or nothing has changed.
 func TestDamage(t *testing.T) {
 	c := small(t)

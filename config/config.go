@@ -306,7 +306,7 @@ func (m Model) BatchWaitTime() time.Duration {
 // for batches.
 type Detector struct {
 	// Path of an ONNX file with the outputs of a NanoDet, a YOLOX or a YOLOv8, relative to the
-	// config file. Default none: the NanoDet inside the binary.
+	// config file. Default none: the heads of the model, which that in the binary has.
 	Path string `yaml:"path"`
 	// Names is a file with the names of the detector's classes, one a line in their order, relative to
 	// the config file. Default none: COCO's 80.
@@ -376,9 +376,10 @@ type Detect struct {
 	// Classes are the names of what is marked, such as person or car, of those that the detector knows.
 	// Required.
 	Classes []string `yaml:"classes"`
-	// Every is the time from one look of the detector to the next, 100ms to 1h. Default "1s".
+	// Every is the time from one look at all of a picture to the next, 100ms to 1h. With a detector.path, which
+	// nothing is detected without, 200ms. Default "1s".
 	Every string `yaml:"every"`
-	// Score is how sure the detector has to be, above 0 to 1. Default 0.4.
+	// Score is how sure the network has to have been of a thing once for it to be marked, above 0 to 1. Default 0.6.
 	Score float64 `yaml:"score"`
 	// MaxObjects is how many objects that were marked so there are at most, 1 to 100. Default 30.
 	MaxObjects int `yaml:"max_objects"`
@@ -386,7 +387,7 @@ type Detect struct {
 	Keep string `yaml:"keep"`
 	// Reidentify is how much something new has to look like an object that was lost to be that again, of
 	// the likeness of their colours, above 0 to 1. The higher it is, the fewer are taken for somebody
-	// else, and the fewer are known again; 1: none. Default 0.75.
+	// else, and the fewer are known again; 1: none. Default 0.8.
 	Reidentify float64 `yaml:"reidentify"`
 	// Zones are names of zones of the same camera: only what stands in one of them when it is found, by
 	// the middle of its box's lower edge, is marked. Default none: anywhere.
@@ -415,8 +416,8 @@ type Zone struct {
 	// Polygon is its corners in order, 3 to 64 of [x, y]: fractions of the picture's width
 	// from the left and of its height from the top, 0 to 1. Its sides do not cross. Required.
 	Polygon [][]float64 `yaml:"polygon"`
-	// By is what tells that an object is in it: foot, the middle of the mask's lowest rows, or
-	// share, that of the mask's pixels which are in it. Default "foot".
+	// By is what tells that an object is in it: foot, the middle of the lower edge of its extent or, without
+	// one, of the mask's lowest rows, or share, that of the mask's pixels which are in it. Default "foot".
 	By string `yaml:"by"`
 	// Share is the part of the mask's pixels from which on an object is in it, above 0 to 1;
 	// with by: share only. Default 0.5.
@@ -482,10 +483,11 @@ const (
 	DefaultBatchWait = "2ms"
 
 	DefaultDetectEvery      = "1s"
-	DefaultDetectScore      = 0.4
+	DefaultDetectorEvery    = "200ms"
+	DefaultDetectScore      = 0.6
 	DefaultDetectObjects    = 30
 	DefaultDetectKeep       = "30s"
-	DefaultDetectReidentify = 0.75
+	DefaultDetectReidentify = 0.8
 )
 
 // Load reads, overrides, completes and checks the file at path. environ is a
@@ -579,6 +581,9 @@ func (c *Config) setDefaults() {
 		or(&c.Cameras[i].Decode, "software")
 		or(&c.Cameras[i].FPS, DefaultFPS)
 		if d := &c.Cameras[i].Detect; d.On() {
+			if c.Detector.Path != "" {
+				or(&d.Every, DefaultDetectorEvery)
+			}
 			or(&d.Every, DefaultDetectEvery)
 			or(&d.Score, DefaultDetectScore)
 			or(&d.MaxObjects, DefaultDetectObjects)

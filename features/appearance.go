@@ -26,15 +26,8 @@ const sideFall = 3
 // stripes×binsL×binsAB×binsAB, of sum 1; nil if not known.
 type Appearance []float32
 
-// Begin returns an appearance of nothing, in a's memory.
-func (a Appearance) Begin() Appearance {
-	a = grown(a, appearanceBins)
-	clear(a)
-	return a
-}
-
-// Add adds a place of a colour, L, a and b, height from 0, the top, to 1.
-func (a Appearance) Add(height float64, c [3]float32, weight float32) {
+// add adds a place of a colour, L, a and b, height from 0, the top, to 1.
+func (a Appearance) add(height float64, c [3]float32, weight float32) {
 	s, toS := bin(height*stripes-.5, stripes)
 	l, toL := bin(float64(c[0])/binL, binsL)
 	u, toU := bin(float64(c[1])/binAB+(binsAB-1)/2., binsAB)
@@ -44,13 +37,6 @@ func (a Appearance) Add(height float64, c [3]float32, weight float32) {
 		share := weight * toL[k>>2] * toU[k>>1&1] * toV[k&1]
 		a[at] += toS[0] * share
 		a[at+binsL*binsAB*binsAB] += toS[1] * share
-	}
-}
-
-// Normalise makes the sum 1 of an appearance whose weights have another.
-func (a Appearance) Normalise(sum float32) {
-	for i := range a {
-		a[i] /= max(sum, 1e-9)
 	}
 }
 
@@ -97,7 +83,7 @@ func (t *Thumbnail) Appearance(box image.Rectangle) Appearance {
 	if cells.Empty() {
 		return nil
 	}
-	a, sum := Appearance(nil).Begin(), float32(0)
+	a, sum := make(Appearance, appearanceBins), float32(0)
 	for y := cells.Min.Y; y < cells.Max.Y; y++ {
 		height := (float64(y-cells.Min.Y) + .5) / float64(cells.Dy())
 		for x := cells.Min.X; x < cells.Max.X; x++ {
@@ -105,10 +91,12 @@ func (t *Thumbnail) Appearance(box image.Rectangle) Appearance {
 			weight := float32(math.Exp(-sideFall * u * u))
 			sum += weight
 			c := t.Lab[3*(y*t.Width+x):][:3:3]
-			a.Add(height, [3]float32{float32(c[0]) / LabUnit, float32(c[1]) / LabUnit, float32(c[2]) / LabUnit}, weight)
+			a.add(height, [3]float32{float32(c[0]) / LabUnit, float32(c[1]) / LabUnit, float32(c[2]) / LabUnit}, weight)
 		}
 	}
-	a.Normalise(sum)
+	for i := range a {
+		a[i] /= max(sum, 1e-9)
+	}
 	return a
 }
 

@@ -195,3 +195,76 @@ func TestHiddenCrop(t *testing.T) {
 		t.Errorf("patches of %d and %d superpixels; want some and none", s.Patches[0].N, s.Patches[1].N)
 	}
 }
+
+// finderModel finds the same things wherever it looks.
+type finderModel struct {
+	fixedModel
+	found []Detection
+	views []View
+}
+
+func (m *finderModel) Features(dst Sight, bgr []byte, w, h int, v View) (Sight, error) {
+	m.views = append(m.views, v)
+	sight, err := m.fixedModel.Features(dst, bgr, w, h, v)
+	sight.Found = append(dst.Found[:0], m.found...)
+	for i := range sight.Found { // each view a little more to the right, and less sure
+		sight.Found[i].Box = sight.Found[i].Box.Add(image.Pt(len(m.views)-1, 0))
+		sight.Found[i].Score -= float64(len(m.views)-1) / 100
+	}
+	return sight, err
+}
+
+// A scene has what is found in its views, each thing once, and says where the model looked; what it sees smaller is not looked at.
+func TestFound(t *testing.T) {
+	const w, h = 200, 100
+	near, far := Detection{image.Rect(20, 20, 40, 60), "person", 0.5}, Detection{image.Rect(100, 20, 140, 60), "car", 0.7}
+	on := Detection{near.Box, "dog", 0.3}
+	all := image.Rect(0, 0, w, h)
+	for _, tt := range []struct {
+		name   string
+		plan   Plan
+		looked []image.Rectangle
+		found  int
+	}{
+		{"nothing", Plan{}, nil, 0},
+		{"all", Plan{Whole: true}, []image.Rectangle{all}, 3},
+		{"two parts", Plan{Crops: []Crop{{image.Rect(30, 30, 60, 60), 1}, {image.Rect(100, 30, 120, 60), 1}}}, []image.Rectangle{image.Rect(10, 10, 80, 80), image.Rect(80, 10, 140, 80)}, 3},
+		{"a part and all", Plan{Whole: true, Crops: []Crop{{image.Rect(30, 30, 60, 60), 2}}}, []image.Rectangle{all}, 3},
+	} {
+		model := &finderModel{fixedModel{maps: []Map{randomMap(2, 4, w, h, rand.New(rand.NewPCG(1, 1)))}}, []Detection{far, near, on}, nil}
+		e, err := New(Config{Superpixels: 50}, model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s Scene
+		bgr := noiseImage(w, h, 3)
+		for range 2 { // the second time in the same memory
+			model.views = nil
+			if err := e.Extract(&s, bgr, w, h, tt.plan); err != nil {
+				t.Fatal(err)
+			}
+			if err := e.Coarsen(&s, bgr); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(s.Looked, tt.looked) {
+				t.Errorf("%s: looked at %v, want %v", tt.name, s.Looked, tt.looked)
+			}
+			if want := []Detection{far, near, on}[:tt.found]; !slices.Equal(s.Found, want) {
+				t.Errorf("%s: found %v, want %v", tt.name, s.Found, want)
+			}
+		}
+	}
+	// What two views see at different places is two things.
+	model := &finderModel{fixedModel{maps: []Map{randomMap(2, 4, w, h, rand.New(rand.NewPCG(1, 1)))}}, []Detection{{image.Rect(20, 20, 22, 60), "person", 0.5}}, nil}
+	e, err := New(Config{Superpixels: 50}, model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s Scene
+	if err := e.Extract(&s, noiseImage(w, h, 3), w, h, Plan{Crops: []Crop{{image.Rect(30, 30, 60, 60), 1}, {image.Rect(100, 30, 120, 60), 1}}}); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Found) != 2 || s.Found[0].Score < s.Found[1].Score {
+		t.Errorf("found %v, want two, the better first", s.Found)
+	}
+}

@@ -1,6 +1,17 @@
 package features
 
-import "image"
+import (
+	"cmp"
+	"image"
+	"slices"
+)
+
+// LeastScore is the score from which on a Model tells what it finds: below it NanoDet's boxes are of
+// little use even to somebody who knows where to expect a thing.
+const LeastScore = 0.15
+
+// MaxFound bounds what is said to be found in an image.
+const MaxFound = 100
 
 // Detection is one thing that a detector sees in an image.
 type Detection struct {
@@ -17,4 +28,31 @@ func IoU(a, b image.Rectangle) float64 {
 	area := func(r image.Rectangle) int { return r.Dx() * r.Dy() }
 	both := area(a.Intersect(b))
 	return float64(both) / float64(area(a)+area(b)-both)
+}
+
+// SameThing is the intersection over union beyond which two boxes of a class that a Model finds are of one
+// thing, as NanoDet's configurations have it.
+const SameThing = 0.6
+
+// Suppress sorts what was found, the best scores first, and leaves the MaxFound best of what does not overlap
+// too much with something better: by an intersection over union beyond same with what is of its class, and
+// beyond other with what is of another, 1 for never. It returns them at the beginning of found.
+func Suppress(found []Detection, same, other float64) []Detection {
+	slices.SortStableFunc(found, func(a, b Detection) int { return cmp.Compare(b.Score, a.Score) })
+	kept := found[:0]
+	for _, f := range found {
+		if len(kept) == MaxFound {
+			break
+		}
+		if !slices.ContainsFunc(kept, func(better Detection) bool {
+			limit := other
+			if better.Class == f.Class {
+				limit = same
+			}
+			return IoU(better.Box, f.Box) > limit
+		}) {
+			kept = append(kept, f)
+		}
+	}
+	return kept
 }

@@ -19,6 +19,9 @@
 // whatever the number of cores. A [Region] that is to be finer
 // gets a grid of seeds of its own; how they grow is the same everywhere.
 //
+// A Model may find things in what it is shown, too: a scene has what it finds in its parts, each thing once, and
+// says where it looked.
+//
 // A scene need not show all of an image: a [Plan] says which parts, and how large. Each becomes a
 // [Patch] with superpixels of its own, for which the model sees the part and a little round it. Of
 // an image much larger than the model sees it, superpixels grow on a smaller one, but in parts

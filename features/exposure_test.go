@@ -21,7 +21,7 @@ type viewedModel struct {
 	view View
 }
 
-func (m *viewedModel) Features(dst []Map, bgr []byte, w, h int, v View) ([]Map, error) {
+func (m *viewedModel) Features(dst Sight, bgr []byte, w, h int, v View) (Sight, error) {
 	m.view = v
 	return m.fixedModel.Features(dst, bgr, w, h, v)
 }

@@ -83,7 +83,8 @@ type Extractor struct {
 	shrunk  []byte // a crop at the size its patch has
 	hidden  []image.Rectangle
 	crops   []Crop
-	fine    []Region // of a patch
+	fine    []Region    // of a patch
+	found   []Detection // in a view
 	pool    pooler
 	light   lightMeter
 	size    image.Point // of the image that the memory above is for
@@ -223,6 +224,7 @@ func (e *Extractor) begin(dst *Scene, bgr []byte, width, height int) {
 	dst.Width, dst.Height = width, height
 	dst.N, dst.Patches, dst.Coarse, dst.Light = 0, dst.Patches[:0], dst.Coarse[:0], Light{levels: dst.Light.levels[:0]}
 	dst.Area, dst.Lab, dst.Centroid, dst.Edges = dst.Area[:0], dst.Lab[:0], dst.Centroid[:0], dst.Edges[:0]
+	dst.Found, dst.Looked = dst.Found[:0], dst.Looked[:0]
 	dst.Thumbnail.Set(bgr, width, height)
 }
 
@@ -396,7 +398,7 @@ func shrink(dst, bgr []byte, width int, p *Patch) {
 const contextShare = 0.2
 
 // look sets the maps of dst's patches to what the model sees of every crop, at a scale beside
-// its zoom.
+// its zoom. At full scale it sets what is found, too.
 func (e *Extractor) look(dst *Scene, bgr []byte, scale float64) error {
 	width, height := dst.Width, dst.Height
 	all := image.Rect(0, 0, width, height)
@@ -405,14 +407,23 @@ func (e *Extractor) look(dst *Scene, bgr []byte, scale float64) error {
 		view := View{Scale: scale * float64(c.Zoom), Exposure: dst.Light.Exposure} // as large at the image's borders
 		view.Min.X, view.Max.X = around(c.Min.X, c.Max.X, context, width)
 		view.Min.Y, view.Max.Y = around(c.Min.Y, c.Max.Y, context, height)
-		if view.Rectangle == all {
+		seen := view.Rectangle
+		if seen == all {
 			view.Rectangle = image.Rectangle{}
 		}
-		var err error
 		p := &dst.Patches[k]
-		if p.Maps, err = e.model.Features(p.Maps[:0], bgr, width, height, view); err != nil {
+		sight, err := e.model.Features(Sight{p.Maps[:0], e.found[:0]}, bgr, width, height, view)
+		if err != nil {
 			return err
 		}
+		p.Maps, e.found = sight.Maps, sight.Found
+		if scale == 1 {
+			dst.Found, dst.Looked = append(dst.Found, sight.Found...), append(dst.Looked, seen)
+		}
+	}
+	dst.Found = Suppress(dst.Found, SameThing, 1)
+	if slices.Contains(dst.Looked, all) {
+		dst.Looked = append(dst.Looked[:0], all)
 	}
 	return nil
 }

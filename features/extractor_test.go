@@ -23,8 +23,8 @@ type fixedModel struct {
 	err  error
 }
 
-func (m *fixedModel) Features(dst []Map, _ []byte, _, _ int, _ View) ([]Map, error) {
-	return append(dst[:0], m.maps...), m.err
+func (m *fixedModel) Features(dst Sight, _ []byte, _, _ int, _ View) (Sight, error) {
+	return Sight{Maps: append(dst.Maps[:0], m.maps...)}, m.err
 }
 
 // randomMap covers a w×h image with cells of about the given stride, evenly.
@@ -189,7 +189,7 @@ type panickyModel struct {
 	panicked bool
 }
 
-func (m *panickyModel) Features(dst []Map, bgr []byte, w, h int, v View) ([]Map, error) {
+func (m *panickyModel) Features(dst Sight, bgr []byte, w, h int, v View) (Sight, error) {
 	if !m.panicked {
 		m.panicked = true
 		m.indexWildly(len(bgr))
@@ -241,7 +241,7 @@ type slowModel struct {
 	through bool
 }
 
-func (m *slowModel) Features(dst []Map, bgr []byte, w, h int, v View) ([]Map, error) {
+func (m *slowModel) Features(dst Sight, bgr []byte, w, h int, v View) (Sight, error) {
 	time.Sleep(time.Second)
 	m.through = true
 	return m.fixedModel.Features(dst, bgr, w, h, v)
@@ -345,7 +345,9 @@ func TestExtractKeepsMaps(t *testing.T) {
 // modelFunc fills maps, whatever the image.
 type modelFunc func(dst []Map) []Map
 
-func (f modelFunc) Features(dst []Map, _ []byte, _, _ int, _ View) ([]Map, error) { return f(dst), nil }
+func (f modelFunc) Features(dst Sight, _ []byte, _, _ int, _ View) (Sight, error) {
+	return Sight{Maps: f(dst.Maps)}, nil
+}
 
 func TestExtractAllocs(t *testing.T) {
 	const w, h = 160, 120
@@ -430,16 +432,16 @@ func BenchmarkExtractColour(b *testing.B) {
 // shrinkingModel shows which size it was asked for.
 type shrinkingModel struct{ fixedModel }
 
-func (m *shrinkingModel) Features(dst []Map, bgr []byte, w, h int, v View) ([]Map, error) {
-	maps, err := m.fixedModel.Features(dst, bgr, w, h, v)
-	maps = slices.Clone(maps)
+func (m *shrinkingModel) Features(dst Sight, bgr []byte, w, h int, v View) (Sight, error) {
+	sight, err := m.fixedModel.Features(dst, bgr, w, h, v)
+	maps := slices.Clone(sight.Maps)
 	for i := range maps {
 		maps[i].Data = slices.Clone(maps[i].Data)
 		for k := range maps[i].Data {
 			maps[i].Data[k] *= float32(1 / v.Scale)
 		}
 	}
-	return maps, err
+	return Sight{Maps: maps}, err
 }
 
 func TestCoarsen(t *testing.T) {
@@ -521,7 +523,7 @@ type watchfulModel struct {
 	beside bool
 }
 
-func (m *watchfulModel) Features(dst []Map, bgr []byte, w, h int, v View) ([]Map, error) {
+func (m *watchfulModel) Features(dst Sight, bgr []byte, w, h int, v View) (Sight, error) {
 	m.beside = strings.Contains(string(debug.Stack()), "created by github.com/segd/segd/features.(*Extractor).segment")
 	return m.fixedModel.Features(dst, bgr, w, h, v)
 }

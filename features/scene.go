@@ -51,6 +51,12 @@ type Scene struct {
 	// Coarse holds X as the model sees the image at 1/2 and at 1/4 of its size, if
 	// somebody asked for it: see [Extractor.Coarsen].
 	Coarse [][]float32
+	// Found is what the model finds in the parts of the image that it sees, each thing once, the best
+	// scores first.
+	Found []Detection
+	// Looked are these parts, the crops of the plan with what is round them: all of the image alone if
+	// that is one of them. What lies elsewhere nobody looked for.
+	Looked []image.Rectangle
 }
 
 // A Patch is a part of an image that is seen, and how.
@@ -138,13 +144,22 @@ type Map struct {
 	Data []float32
 }
 
-// A Model computes feature maps of an image; features/dnn has one.
+// A Sight is what a Model makes of a view of an image.
+type Sight struct {
+	Maps []Map
+	// Found are the things in view, of any class that the model knows and with a score of LeastScore or
+	// more, the best first; nothing if it knows none. What a border of the view cuts, unless it is
+	// one of the image, is left out.
+	Found []Detection
+}
+
+// A Model computes feature maps of an image, and finds things in it; features/dnn has one.
 type Model interface {
 	// Features computes the maps of what view shows of a BGR24 image of width×height pixels
-	// (tight, 3·width·height bytes, not kept), and returns them in dst, whose memory it
-	// reuses. Number, order and channels of the maps never change, and cells are placed
+	// (tight, 3·width·height bytes, not kept), and what is found there, and returns them in dst, whose
+	// memory it reuses. Number, order and channels of the maps never change; cells and boxes are placed
 	// in the image as it is. The model may look farther than the view.
-	Features(dst []Map, bgr []byte, width, height int, view View) ([]Map, error)
+	Features(dst Sight, bgr []byte, width, height int, view View) (Sight, error)
 }
 
 // A DeviceModel is a Model that may compute on a device of its own.

@@ -1,23 +1,18 @@
-// Package marking marks objects by itself: it decides what the findings of a detector mean for the
-// objects that a tracker follows.
+// Package marking decides which objects there are: it binds the objects that a tracker follows to the tracks of
+// what a network detects (package track), begins objects by itself and ends them.
 //
-// A detector says what there is and about where, now and then; a tracker says which pixels, in every
-// frame. In go the tracker's results, and the detections in some of the frames; out come boxes for the
-// tracker, of the same kind as people draw ([annotation.Annotation], Automatic), and the objects that
-// are none any more:
+// In go the detections of every frame and what the tracker makes of it; out come, for the tracker, the extents of
+// the objects that have a track, boxes of objects that begin, of the same kind as people draw
+// ([annotation.Annotation], Automatic), and the objects that are none any more:
 //
-//   - A detection is of the object whose box, moved on as it moved lately, overlaps it the most. An
-//     object that was marked here gets it for its box anew: a mask that has crept beyond it or has
-//     shrunk is mended, and one that was out of sight is there again under its old id.
-//   - One that is of no object, and lies on none, becomes a new object; of two of which one lies in the
-//     other only one does.
-//   - An object marked here that has a mask but is not detected any more, or that was out of sight for
-//     too long, is gone.
+//   - A track that is confirmed and has no object gets one, if it is of a class that is wanted. It is marked once,
+//     by the box that was detected.
+//   - The object of a track goes where the track goes. While the track is lost the object rests: the tracker does
+//     not follow it. If the track is known again the object is marked again under its old id; if it ends, so does
+//     the object.
+//   - An object that people marked is bound to the track whose box its mask fits, if there is one. It does not end
+//     with its track, but is followed without one then.
 //
-// Objects that people marked are theirs: they take the detections that are of them, so that no other
-// object begins there, and nothing else is done to them. What was marked here becomes theirs when they
-// keep it. Where they removed an object none begins while what is there is detected.
-//
-// The steps are those of tracking by detection (Bewley et al., Simple online and realtime tracking, 2016),
-// with masks between the detections instead of a Kalman filter.
+// Objects that people marked are theirs, and what was marked here becomes theirs when they keep it. Where they
+// removed an object none begins for its track.
 package marking

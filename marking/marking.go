@@ -1,14 +1,15 @@
 package marking
 
 import (
-	"cmp"
 	"fmt"
 	"image"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/track"
 	"github.com/segd/segd/tracker"
 )
 
@@ -17,77 +18,69 @@ const FirstID = annotation.MaxID + 1
 
 // Config tunes a Marker. The zero value takes every default.
 type Config struct {
+	// Classes are those of which objects begin by themselves; none: nothing does, and tracks are for what people mark.
+	Classes []string
 	// MaxObjects is how many objects that were marked here there are at most; 0 means
 	// DefaultMaxObjects.
 	MaxObjects int
-	// Keep is for how many frames of the camera an object may be out of sight; 0 means DefaultKeep.
-	Keep uint64
-	// Reidentify is how much something new has to look like an object that was out of sight for long to
-	// be that again, 0 to 1 of Bhattacharyya's coefficient of their colours from top to bottom: fewer are
-	// taken for somebody else the higher it is, and fewer are known again. 0 means DefaultReidentify, 1
-	// that nothing is.
-	Reidentify float64
-	// Begin tells whether a new object may begin with a detection in a picture of that size; nil means
-	// always.
-	Begin func(d features.Detection, width, height int) bool
+	// Begin tells whether a new object may begin in a box of a picture of that size; nil means always.
+	Begin func(box image.Rectangle, size image.Point) bool
+	// Track tunes the tracks.
+	Track track.Config
 }
 
-// Defaults of Config.
-const (
-	DefaultMaxObjects = 30
-	DefaultKeep       = 300
-	DefaultReidentify = 0.75
-)
+// DefaultMaxObjects is Config.MaxObjects' default.
+const DefaultMaxObjects = 30
 
-const (
-	// A detection may be of an object with a box of at least this IoU with it: SORT's.
-	leastIoU = 0.3
-	// One that is of no object is nothing new where an object's box covers more than this share of it.
-	coveredShare = 0.5
-	// Two detections of a class, of which more than this share of one is in the other, are of one thing.
-	nestedShare = 0.7
-	// In so many looks an object has to be detected before it is waited for: one that is not detected again
-	// and is out of sight before that is gone.
-	confirmed = 3
-	// An object in sight that was not detected in more looks in a row than this is none.
-	maxUndetected = 2
+// followed are the classes whose tracks people's objects are bound to, beside Config.Classes: persons and road vehicles.
+var followed = []string{"person", "bicycle", "car", "motorcycle", "bus", "truck"}
 
-	// What an object's speed is: a running mean, with this weight of the newest, of frames at most so
-	// many apart. It goes on for as many at most.
-	speedRate    = 0.2
-	speedFrames  = 3
-	maxPredicted = 20
-)
+// motionRate is the weight of a frame in the mean of the camera's motion.
+const motionRate = 0.2
+
+// fitIoU is the least IoU of the box of people's object's mask and a track's box for the object to be bound to the
+// track: half as much again as the 0.5 by which a detection counts as right, since a mask that is not of the whole
+// thing (a jacket, a rider without the bicycle) must not follow the whole.
+const fitIoU = 0.75
 
 // object is one that the tracker follows, or that rests.
 type object struct {
-	id         uint32
-	own        bool   // marked here
-	kept       bool   // by people, though it is own
-	class      string // if so
-	label      string // what it is called
-	state      tracker.State
-	box        image.Rectangle // of its last mask
-	seen       uint64          // the frame of that
-	speed      [2]float64      // pixels a frame
-	undetected int             // looks in a row
-	detected   int             // looks in all
+	id    uint32
+	track uint32 // 0: it has none
+	own   bool   // marked here
+	kept  bool   // by people, though it is own
+	class string // of its track, if it was marked here
+	label string // what it is called
 
-	resting bool                // lost, and the tracker does not follow it
-	awaited bool                // it rests since a restart alone: it is where it is expected
-	looks   features.Appearance // by its detections
-	place   place
+	visible bool
+	box     image.Rectangle // of its last mask
+	resting bool            // its track is lost, and the tracker does not follow it
 }
 
-// A Marker marks what is detected in the frames of one camera. It belongs to one goroutine.
+// A Marker knows the objects of one camera. It belongs to one goroutine.
 type Marker struct {
 	cfg     Config
 	nextID  uint32
 	objects []object
-	removed []removed
-	still   []still
-	last    uint64 // the frame that was observed last
+	tracks  *track.Tracker
+	now     []track.Track   // after the last frame
+	about   map[uint32]note // by track
+	size    image.Point     // of the pictures
+	camera  features.CameraMotion
+	moves   float64              // the camera's motion of late
+	found   []features.Detection // in the last frame, of classes that have tracks
 }
+
+// note is what is known of a track.
+type note struct {
+	frames   int  // for how many it has been there
+	unwanted bool // nothing begins: people removed its object, or the tracker refused it
+	refused  bool // there was no room once
+}
+
+// beginFrames is for how many frames a track is there before its object begins: after that what is round the track is
+// seen finer, as all masks are made of, where no frame waits for the plan of the one before.
+const beginFrames = 1
 
 // New returns a Marker that knows no objects.
 func New(cfg Config) (*Marker, error) {
@@ -97,16 +90,260 @@ func New(cfg Config) (*Marker, error) {
 	if cfg.MaxObjects == 0 {
 		cfg.MaxObjects = DefaultMaxObjects
 	}
-	if !(cfg.Reidentify >= 0 && cfg.Reidentify <= 1) {
-		return nil, fmt.Errorf("marking: reidentify %v; want 0 to 1", cfg.Reidentify)
+	tracks, err := track.New(cfg.Track)
+	if err != nil {
+		return nil, fmt.Errorf("marking: %w", err)
 	}
-	if cfg.Reidentify == 0 {
-		cfg.Reidentify = DefaultReidentify
+	return &Marker{cfg: cfg, nextID: FirstID, tracks: tracks, about: map[uint32]note{}}, nil
+}
+
+// A Frame is what a network detected in one.
+type Frame struct {
+	Time          time.Duration // of the stream
+	Width, Height int           // of its picture
+	Found         []features.Detection
+	Looked        []image.Rectangle   // where it looked
+	Thumbnail     *features.Thumbnail // of the picture
+	// Marked is whether people mark something in the frame: nothing begins by itself then.
+	Marked bool
+}
+
+// sees tells whether the middle of a box, or what is nearest to it in the picture, was looked at.
+func (f *Frame) sees(box image.Rectangle) bool {
+	middle := box.Min.Add(box.Max).Div(2)
+	middle.X, middle.Y = min(max(middle.X, 0), f.Width-1), min(max(middle.Y, 0), f.Height-1)
+	return slices.ContainsFunc(f.Looked, func(r image.Rectangle) bool { return middle.In(r) })
+}
+
+// A Decision is what a frame leads to.
+type Decision struct {
+	// Annotation marks objects in the frame; nil if there is nothing to be marked.
+	Annotation *annotation.Annotation
+	// Extents are those of the objects that have a track and do not rest, where the frame was looked at.
+	Extents []tracker.Extent
+	// Gone are objects that are none any more, which the tracker is to forget.
+	Gone []Gone
+	// Rest are the ids of lost objects that the tracker is to forget, but that may come back: they are
+	// marked again then.
+	Rest []uint32
+	// Refused is how many tracks did not become objects, because there are too many: Config.MaxObjects of
+	// them, or annotation.MaxFollowed with those of people. Each is told once.
+	Refused int
+}
+
+// Gone is an object that ended.
+type Gone struct {
+	ID     uint32
+	Reason string // for people
+}
+
+// reasons are why tracks end.
+var reasons = map[track.Reason]string{
+	track.Unconfirmed: "it was not detected again",
+	track.Forgotten:   "it was out of sight for too long",
+	track.Left:        "it left the picture",
+	track.Merged:      "it is the same as another object",
+	track.Still:       "it does not move, and the detector is not sure of it",
+}
+
+// Step says what f leads to.
+func (m *Marker) Step(f *Frame) (d Decision) {
+	if size := image.Pt(f.Width, f.Height); size != m.size {
+		m.resize(size)
 	}
-	if cfg.Keep == 0 {
-		cfg.Keep = DefaultKeep
+	motion, _ := m.camera.Step(f.Thumbnail, nil)
+	m.moves += motionRate * (motion - m.moves)
+	tracks, ended := m.tracks.Step(m.frame(f))
+	m.now = tracks
+	for _, e := range ended {
+		delete(m.about, e.ID)
+		switch o := m.of(e.ID); {
+		case o == nil:
+		case e.Reason == track.Merged && m.of(e.Into) == nil:
+			o.track = e.Into
+		case o.own && !o.kept:
+			d.Gone = append(d.Gone, Gone{o.id, reasons[e.Reason]})
+		default:
+			o.track = 0
+		}
 	}
-	return &Marker{cfg: cfg, nextID: FirstID}, nil
+	m.objects = slices.DeleteFunc(m.objects, func(o object) bool {
+		return slices.ContainsFunc(d.Gone, func(g Gone) bool { return g.ID == o.id })
+	})
+	ann := &annotation.Annotation{Width: f.Width, Height: f.Height, Automatic: true}
+	for i := range tracks {
+		t := &tracks[i]
+		n := m.about[t.ID]
+		n.frames++
+		m.about[t.ID] = n
+		o := m.of(t.ID)
+		if o == nil {
+			o = m.bind(t)
+		}
+		switch {
+		case o == nil:
+			if m.begins(f, t, &d) {
+				m.objects = append(m.objects, object{id: m.nextID, own: true, track: t.ID, class: t.Class, label: t.Class})
+				m.nextID++
+				o = &m.objects[len(m.objects)-1]
+				ann.Objects = append(ann.Objects, marked(o, m.box(t)))
+			}
+		case o.resting && !f.Marked && t.State == track.Seen && m.room():
+			o.resting = false
+			ann.Objects = append(ann.Objects, marked(o, m.box(t)))
+		case o.own && !o.kept && !o.resting && t.State == track.Lost:
+			o.resting, o.visible = true, false
+			d.Rest = append(d.Rest, o.id)
+		}
+		// What people marked is followed without a track where that is lost, or the camera moves: tracks know nothing
+		// of how it does.
+		if o != nil && !o.resting && t.State != track.Lost && f.sees(rounded(t.Box)) && (m.stands() || o.own && !o.kept) {
+			d.Extents = append(d.Extents, tracker.Extent{ID: o.id, Box: rounded(t.Box), Predicted: t.State == track.Predicted})
+		}
+	}
+	if len(ann.Objects) > 0 {
+		d.Annotation = ann
+	}
+	return d
+}
+
+// box is that of a track: what was detected in the frame, or where it is expected in it.
+func (m *Marker) box(t *track.Track) image.Rectangle {
+	if t.Detected >= 0 {
+		return m.found[t.Detected].Box
+	}
+	return rounded(t.Box).Intersect(image.Rectangle{Max: m.size})
+}
+
+// frame is f as the tracks see it.
+func (m *Marker) frame(f *Frame) *track.Frame {
+	out := &track.Frame{Time: f.Time, Width: float64(f.Width), Height: float64(f.Height)}
+	for _, r := range f.Looked {
+		out.Looked = append(out.Looked, boxOf(r))
+	}
+	if len(out.Looked) == 0 {
+		out.Looked = append(out.Looked, track.Box{}) // nowhere
+	}
+	m.found = m.found[:0]
+	for _, d := range f.Found {
+		if !slices.Contains(m.cfg.Classes, d.Class) && !slices.Contains(followed, d.Class) {
+			continue
+		}
+		m.found = append(m.found, d)
+		looks := f.Thumbnail.Appearance(d.Box)
+		for i, v := range looks { // of length 1: the cosine is Bhattacharyya's coefficient then
+			looks[i] = float32(math.Sqrt(float64(v)))
+		}
+		out.Found = append(out.Found, track.Detection{Box: boxOf(d.Box), Class: d.Class, Score: d.Score, Appearance: looks})
+	}
+	return out
+}
+
+func boxOf(r image.Rectangle) track.Box {
+	return track.Box{X0: float64(r.Min.X), Y0: float64(r.Min.Y), X1: float64(r.Max.X), Y1: float64(r.Max.Y)}
+}
+
+func rounded(b track.Box) image.Rectangle {
+	round := func(v float64) int { return int(math.Round(v)) }
+	return image.Rect(round(b.X0), round(b.Y0), round(b.X1), round(b.Y1))
+}
+
+// marked is o in an annotation.
+func marked(o *object, box image.Rectangle) annotation.Object {
+	return annotation.Object{ID: o.id, Label: o.label, Box: []float64{
+		float64(box.Min.X), float64(box.Min.Y), float64(box.Max.X), float64(box.Max.Y),
+	}}
+}
+
+// resize begins anew with pictures of another size: no box is where it was.
+func (m *Marker) resize(size image.Point) {
+	if m.size != (image.Point{}) {
+		m.tracks, _ = track.New(m.cfg.Track) // it was fine before
+		m.now = nil
+		clear(m.about)
+		m.objects = slices.DeleteFunc(m.objects, func(o object) bool { return o.resting })
+		for k := range m.objects {
+			m.objects[k].track = 0
+		}
+	}
+	m.size = size
+}
+
+// stands tells whether the camera does.
+func (m *Marker) stands() bool { return m.moves < features.StandingMotion }
+
+// of is the object of a track, or nil.
+func (m *Marker) of(track uint32) *object {
+	if at := slices.IndexFunc(m.objects, func(o object) bool { return o.track == track && track != 0 }); at >= 0 {
+		return &m.objects[at]
+	}
+	return nil
+}
+
+// bind gives a track that was detected just now to the object without one whose mask it fits best, or returns nil.
+func (m *Marker) bind(t *track.Track) (best *object) {
+	if t.State != track.Seen || t.Detected < 0 || !m.stands() {
+		return nil
+	}
+	most := fitIoU
+	for k := range m.objects {
+		o := &m.objects[k]
+		if o.track != 0 || o.resting || !o.visible || o.box.Empty() {
+			continue
+		}
+		if v := features.IoU(o.box, rounded(t.Box)); v >= most {
+			best, most = o, v
+		}
+	}
+	if best != nil {
+		best.track = t.ID
+	}
+	return best
+}
+
+// begins tells whether an object begins with a track that has none.
+func (m *Marker) begins(f *Frame, t *track.Track, d *Decision) bool {
+	n := m.about[t.ID]
+	switch {
+	case f.Marked || n.unwanted || n.frames <= beginFrames || t.State != track.Seen || !slices.Contains(m.cfg.Classes, t.Class):
+		return false
+	case m.box(t).Empty() || m.covered(t.Box):
+		return false
+	case m.cfg.Begin != nil && !m.cfg.Begin(m.box(t), m.size):
+		return false
+	case m.room():
+		return true
+	}
+	if !n.refused {
+		n.refused = true
+		m.about[t.ID] = n
+		d.Refused++
+	}
+	return false
+}
+
+// room tells whether there may be one more object that was marked here.
+func (m *Marker) room() bool { return m.own() < m.cfg.MaxObjects && m.Len() < annotation.MaxFollowed }
+
+// covered tells whether an object without a track is in sight in most of a box: the thing is somebody's already.
+func (m *Marker) covered(b track.Box) bool {
+	box := rounded(b)
+	return slices.ContainsFunc(m.objects, func(o object) bool {
+		return o.track == 0 && o.visible && 2*area(o.box.Intersect(box)) > area(box)
+	})
+}
+
+func area(r image.Rectangle) int { return r.Dx() * r.Dy() }
+
+// Windows are where tracks without an object are, which are to be looked at.
+func (m *Marker) Windows() (boxes []image.Rectangle) {
+	for i := range m.now {
+		t := &m.now[i]
+		if o := m.of(t.ID); (o == nil || o.resting) && t.State != track.Lost {
+			boxes = append(boxes, rounded(t.Box))
+		}
+	}
+	return boxes
 }
 
 // Observe takes what the tracker knows after a frame, and adds to it the objects that rest, which are
@@ -120,13 +357,16 @@ func (m *Marker) Observe(res *tracker.Result) {
 		}
 		o := &m.objects[at]
 		o.label, o.resting = r.Label, false
-		if o.state = r.State; r.State == tracker.Visible && !r.Box.Empty() {
-			o.move(r.Box, res.Seq, m.last)
+		if o.visible = r.State == tracker.Visible && !r.Box.Empty(); o.visible {
+			o.box = r.Box
 		}
 	}
-	m.last = res.Seq
 	m.objects = slices.DeleteFunc(m.objects, func(o object) bool {
-		return !o.resting && !slices.ContainsFunc(res.Objects, func(r tracker.Object) bool { return r.ID == o.id })
+		gone := !o.resting && !slices.ContainsFunc(res.Objects, func(r tracker.Object) bool { return r.ID == o.id })
+		if gone && o.track != 0 {
+			m.spurn(o.track) // the tracker refused it
+		}
+		return gone
 	})
 	for _, o := range m.objects {
 		if o.resting {
@@ -135,213 +375,12 @@ func (m *Marker) Observe(res *tracker.Result) {
 	}
 }
 
-// move notes where o is in frame seq. last is the frame that was observed before: frames between are
-// those that were dropped, and say nothing against what was seen in both.
-func (o *object) move(box image.Rectangle, seq, last uint64) {
-	n := seq - o.seen
-	dropped := o.seen == last && n > speedFrames && n <= maxPredicted
-	if !o.box.Empty() && n > 0 && (n <= speedFrames || dropped) {
-		rate := speedRate
-		if dropped {
-			rate = 1 - math.Pow(1-speedRate, float64(n))
-		}
-		way := box.Min.Add(box.Max).Sub(o.box.Min).Sub(o.box.Max) // of the centre, twice
-		o.speed[0] += rate * (float64(way.X)/float64(2*n) - o.speed[0])
-		o.speed[1] += rate * (float64(way.Y)/float64(2*n) - o.speed[1])
+// spurn has nothing begin with a track.
+func (m *Marker) spurn(track uint32) {
+	if n, ok := m.about[track]; ok {
+		n.unwanted = true
+		m.about[track] = n
 	}
-	o.box, o.seen = box, seq
-}
-
-// expected is where o is likely to be in frame seq.
-func (o *object) expected(seq uint64) image.Rectangle {
-	n := float64(min(seq-o.seen, maxPredicted))
-	return o.box.Add(image.Pt(int(n*o.speed[0]), int(n*o.speed[1])))
-}
-
-// A Decision is what a look leads to.
-type Decision struct {
-	// Annotation marks objects in the frame that was looked at; nil if there is nothing to be marked.
-	Annotation *annotation.Annotation
-	// Gone are the ids of objects that are none any more, which the tracker is to forget.
-	Gone []uint32
-	// Rest are the ids of lost objects that the tracker is to forget, but that may come back: they are
-	// marked again then.
-	Rest []uint32
-	// Refused is how many detections would have become objects, had there not been too many:
-	// Config.MaxObjects of them, or annotation.MaxFollowed with those of people.
-	Refused int
-}
-
-// A Look is what a detector found in a frame.
-type Look struct {
-	Seq           uint64 // of the frame, which comes after those that were observed
-	Width, Height int    // of its picture
-	Found         []features.Detection
-	Thumbnail     *features.Thumbnail // of the picture
-	// Extra is whether the look comes before its time, to find what is new: what is in sight is not marked
-	// again, and what is not detected does not count as gone.
-	Extra bool
-}
-
-// Decide says what l leads to.
-func (m *Marker) Decide(l *Look) Decision {
-	ann := &annotation.Annotation{Width: l.Width, Height: l.Height, Automatic: true}
-	mark := func(o *object, d features.Detection, label string) {
-		ann.Objects = append(ann.Objects, annotation.Object{
-			ID: o.id, Label: label,
-			Box: []float64{float64(d.Box.Min.X), float64(d.Box.Min.Y), float64(d.Box.Max.X), float64(d.Box.Max.Y)},
-		})
-	}
-	looks := l.appearances()
-	of := m.assign(l)
-	m.recognise(l, of, looks)
-	detected := make([]bool, len(m.objects))
-	var given []uint32
-	back := 0 // of those that rest
-	for i, at := range of {
-		if at < 0 {
-			continue
-		}
-		detected[at] = true
-		switch o := &m.objects[at]; {
-		case !o.own && !o.resting:
-		case m.isNothing(o, l, l.Found[i]):
-			given = append(given, o.id)
-		default:
-			if o.resting {
-				back++
-			}
-			o.learn(looks[i])
-			if !l.Extra || o.state != tracker.Visible {
-				mark(o, l.Found[i], o.name())
-			}
-		}
-	}
-	decision := m.bury(l, detected, given)
-	unwanted := m.unwanted(l, of)
-	m.watchStill(l)
-	taken := slices.Clone(unwanted) // what is of something
-	for i, at := range of {
-		taken[i] = taken[i] || at >= 0
-	}
-	for i, d := range l.Found {
-		switch {
-		case of[i] >= 0 || unwanted[i] || m.isStill(l, d) || m.covered(l.Seq, d.Box) || l.twice(i, taken):
-		case m.cfg.Begin != nil && !m.cfg.Begin(d, l.Width, l.Height):
-		case m.own()+back >= m.cfg.MaxObjects || m.Len()+back >= annotation.MaxFollowed:
-			decision.Refused++
-		default:
-			o := object{id: m.nextID, own: true, class: d.Class, box: d.Box, seen: l.Seq, detected: 1, place: l.placeOf(d)}
-			o.learn(looks[i])
-			m.nextID++
-			m.objects = append(m.objects, o)
-			taken[i] = true
-			mark(&o, d, d.Class)
-		}
-	}
-	if len(ann.Objects) > 0 {
-		decision.Annotation = ann
-	}
-	return decision
-}
-
-// name is what o is to be called in an annotation: the tracker knows it unless o rests.
-func (o *object) name() string {
-	if o.resting {
-		return o.label
-	}
-	return ""
-}
-
-// assign says of which object each detection is, −1 if of none: greedily, the largest overlap first.
-func (m *Marker) assign(l *Look) (of []int) {
-	type pair struct {
-		detection, object int
-		iou               float64
-	}
-	var pairs []pair
-	for i, d := range l.Found {
-		for k := range m.objects {
-			o := &m.objects[k]
-			if o.resting && !o.awaited {
-				continue
-			}
-			if v := features.IoU(d.Box, o.expected(l.Seq)); v >= leastIoU && (!o.own || o.class == d.Class) {
-				pairs = append(pairs, pair{i, k, v})
-			}
-		}
-	}
-	slices.SortStableFunc(pairs, func(a, b pair) int { return cmp.Compare(b.iou, a.iou) })
-	of = slices.Repeat([]int{-1}, len(l.Found))
-	taken := make([]bool, len(m.objects))
-	for _, p := range pairs {
-		if of[p.detection] < 0 && !taken[p.object] {
-			of[p.detection], taken[p.object] = p.object, true
-		}
-	}
-	return of
-}
-
-// bury forgets the objects marked here that are gone, with those that were given up, and lays those to rest
-// that the tracker has lost. An extra look does not count those that are not detected.
-func (m *Marker) bury(l *Look, detected []bool, given []uint32) (d Decision) {
-	d.Gone = given
-	resting := 0
-	for k := range detected {
-		o := &m.objects[k]
-		o.awaited = false
-		switch {
-		case detected[k]:
-			o.undetected = 0
-			o.detected++
-		case o.state == tracker.Visible && !l.Extra:
-			o.undetected++
-		}
-		if detected[k] || !o.own || o.kept {
-			continue
-		}
-		doubtful := !l.Extra && o.state != tracker.Visible && o.detected < confirmed
-		switch {
-		case o.undetected > maxUndetected || l.Seq-o.seen > m.cfg.Keep || doubtful:
-			d.Gone = append(d.Gone, o.id)
-		case o.resting:
-			resting++
-		case o.state == tracker.Lost:
-			o.resting = true
-			resting++
-			d.Rest = append(d.Rest, o.id)
-		}
-	}
-	for ; resting > m.cfg.MaxObjects; resting-- {
-		oldest := m.oldestResting(d.Gone, detected)
-		d.Gone = append(d.Gone, oldest)
-		d.Rest = slices.DeleteFunc(d.Rest, func(id uint32) bool { return id == oldest })
-	}
-	m.objects = slices.DeleteFunc(m.objects, func(o object) bool { return slices.Contains(d.Gone, o.id) })
-	return d
-}
-
-// covered tells whether there is an object in sight in most of a box.
-func (m *Marker) covered(seq uint64, box image.Rectangle) bool {
-	return slices.ContainsFunc(m.objects, func(o object) bool {
-		return o.state == tracker.Visible && area(o.expected(seq).Intersect(box)) > coveredShare*area(box)
-	})
-}
-
-// twice tells whether what was detected i-th is of the same thing as another detection that is taken: it
-// lies in that one, or it lies round it and the detector is less sure of it.
-func (l *Look) twice(i int, taken []bool) bool {
-	d := l.Found[i]
-	for k, other := range l.Found {
-		if !taken[k] || k == i || other.Class != d.Class {
-			continue
-		}
-		both := area(d.Box.Intersect(other.Box))
-		if both > nestedShare*area(d.Box) || both > nestedShare*area(other.Box) && d.Score <= other.Score {
-			return true
-		}
-	}
-	return false
 }
 
 // own counts the objects that were marked here, that nobody keeps and that do not rest.
@@ -353,5 +392,3 @@ func (m *Marker) own() (n int) {
 	}
 	return n
 }
-
-func area(r image.Rectangle) float64 { return float64(r.Dx()) * float64(r.Dy()) }

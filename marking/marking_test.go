@@ -4,23 +4,34 @@ import (
 	"image"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/track"
 	"github.com/segd/segd/tracker"
 )
 
 const width, height = 640, 480
 
-// scene is a Marker and a tracker that sees what it is told.
-type scene struct {
-	t   *testing.T
-	m   *Marker
-	seq uint64
+var everywhere = []image.Rectangle{image.Rect(0, 0, width, height)}
 
-	picture features.Thumbnail // nothing is to be seen unless a test says what
+// scene is a Marker and a tracker that sees what it is told, in ten frames a second.
+type scene struct {
+	t *testing.T
+	m *Marker
+	n int // frames so far
+
+	marked   bool             // people mark something
+	pan      int              // pixels that the camera moves a frame
+	objects  []tracker.Object // of the last frame
+	begun    []uint32         // in the last frame
+	decision Decision
 }
 
 func begin(t *testing.T, cfg Config) *scene {
+	if cfg.Classes == nil {
+		cfg.Classes = []string{"person", "car"}
+	}
 	m, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -32,233 +43,254 @@ func begin(t *testing.T, cfg Config) *scene {
 func box(x int) image.Rectangle { return image.Rect(x, 100, x+30, 180) }
 
 func person(b image.Rectangle) features.Detection {
-	return features.Detection{Box: b, Class: "person", Score: 0.7}
+	return features.Detection{Box: b, Class: "person", Score: 0.8}
 }
 
-func visible(id uint32, b image.Rectangle) tracker.Object {
-	return tracker.Object{ID: id, State: tracker.Visible, Box: b}
-}
+// colours are those of what is found, one after the other.
+var colours = [][3]byte{{20, 20, 220}, {220, 40, 20}, {20, 200, 20}, {200, 200, 200}}
 
-func hidden(id uint32) tracker.Object { return tracker.Object{ID: id, State: tracker.Occluded} }
-
-// look returns the ids that are marked, and their boxes, and those that are gone.
-func (s *scene) look(found ...features.Detection) (marked []uint32, boxes []image.Rectangle, gone []uint32) {
+// frame shows one in which that is found. The tracker follows what is marked by the box of its track.
+func (s *scene) frame(found ...features.Detection) {
 	s.t.Helper()
-	return s.took(s.decide(found...))
-}
-
-// decide is what a look leads to.
-func (s *scene) decide(found ...features.Detection) Decision {
-	return s.m.Decide(&Look{Seq: s.seq, Width: width, Height: height, Found: found, Thumbnail: &s.picture})
-}
-
-// extra is decide of a look before its time.
-func (s *scene) extra(found ...features.Detection) Decision {
-	return s.m.Decide(&Look{Seq: s.seq, Width: width, Height: height, Found: found, Thumbnail: &s.picture, Extra: true})
-}
-
-// took returns what is marked and where, and what is gone.
-func (s *scene) took(d Decision) (marked []uint32, boxes []image.Rectangle, gone []uint32) {
-	s.t.Helper()
-	if d.Annotation != nil {
-		if err := d.Annotation.Validate(); err != nil || !d.Annotation.Automatic {
-			s.t.Fatalf("annotation %+v: %v; want a valid one of a detector", d.Annotation, err)
-		}
-		for _, o := range d.Annotation.Objects {
-			marked = append(marked, o.ID)
-			boxes = append(boxes, image.Rect(int(o.Box[0]), int(o.Box[1]), int(o.Box[2]), int(o.Box[3])))
+	bgr := make([]byte, 3*width*height)
+	for i := range width * height { // tiles of 16 pixels
+		if x, y := (i%width+s.pan*s.n)/16, i/width/16; (x*7+y*13+x*y)%5 < 2 {
+			bgr[3*i], bgr[3*i+1], bgr[3*i+2] = 90, 90, 90
 		}
 	}
-	return marked, boxes, d.Gone
-}
-
-// observe has the tracker see objects in this frame, after which comes the next.
-func (s *scene) observe(objects ...tracker.Object) {
-	s.m.Observe(&tracker.Result{Seq: s.seq, Width: width, Height: height, Objects: objects})
-	s.seq++
-}
-
-// What is detected for the first time is a new object; then it is the one that was there, and gets its box
-// anew.
-func TestNewAndKnown(t *testing.T) {
-	s := begin(t, Config{})
-	if marked, _, _ := s.look(person(box(100)), person(box(300))); !slices.Equal(marked, []uint32{FirstID, FirstID + 1}) {
-		t.Fatalf("marked %v; want two new objects", marked)
-	}
-	s.observe(visible(FirstID, box(100)), visible(FirstID+1, box(300)))
-	want := box(312)
-	marked, boxes, _ := s.look(person(want))
-	if !slices.Equal(marked, []uint32{FirstID + 1}) || boxes[0] != want {
-		t.Errorf("marked %v in %v; want the second in %v", marked, boxes, want)
-	}
-}
-
-// Of two that overlap a detection the one that does so more gets it.
-func TestAssign(t *testing.T) {
-	s := begin(t, Config{})
-	s.look(person(box(100)), person(box(116)))
-	s.observe(visible(FirstID, box(100)), visible(FirstID+1, box(116)))
-	if marked, _, _ := s.look(person(box(126)), person(box(106))); !slices.Equal(marked, []uint32{FirstID + 1, FirstID}) {
-		t.Errorf("marked %v; want each what is nearest", marked)
-	}
-}
-
-// One of another class is another object.
-func TestClasses(t *testing.T) {
-	s := begin(t, Config{})
-	s.look(person(box(100)))
-	s.observe(visible(FirstID, image.Rect(100, 100, 110, 180)))
-	car := person(box(100))
-	car.Class = "car"
-	if marked, _, _ := s.look(car); !slices.Equal(marked, []uint32{FirstID + 1}) {
-		t.Errorf("marked %v; want a new object", marked)
-	}
-}
-
-// An object that walks is looked for where it has gone since it was last seen.
-func TestMoves(t *testing.T) {
-	s := begin(t, Config{})
-	s.look(person(box(100)))
-	for k := range 30 {
-		s.observe(visible(FirstID, box(100+10*k)))
-	}
-	for range 5 {
-		s.observe(hidden(FirstID))
-	}
-	if marked, _, _ := s.look(person(box(100 + 10*35))); !slices.Equal(marked, []uint32{FirstID}) {
-		t.Errorf("marked %v; want what was seen 60 pixels before", marked)
-	}
-}
-
-// What lies on an object in sight is no other one; on the place of one that is out of sight it may be.
-func TestCovered(t *testing.T) {
-	s := begin(t, Config{})
-	s.look(person(box(100)))
-	s.observe(visible(FirstID, box(100)))
-	head := person(image.Rect(100, 100, 130, 115))
-	if marked, _, _ := s.look(head); marked != nil {
-		t.Errorf("marked %v; want nothing for a part of an object", marked)
-	}
-	s.observe(hidden(FirstID))
-	if marked, _, _ := s.look(head); !slices.Equal(marked, []uint32{FirstID + 1}) {
-		t.Errorf("marked %v; want a new object", marked)
-	}
-}
-
-// What a person marked is left alone, and nothing begins on it.
-func TestPersonsObjects(t *testing.T) {
-	s := begin(t, Config{Keep: 5})
-	for range 10 {
-		if marked, _, gone := s.look(person(box(100))); s.seq > 0 && (marked != nil || gone != nil) {
-			t.Fatalf("frame %d: marked %v, gone %v; want neither", s.seq, marked, gone)
-		} else if s.seq == 0 {
-			s.m.objects = nil // there was none yet
-		}
-		s.observe(visible(7, box(102)))
-	}
-	for range 10 {
-		if _, _, gone := s.look(); gone != nil {
-			t.Fatalf("frame %d: %v is gone", s.seq, gone)
-		}
-		s.observe(visible(7, box(102)))
-	}
-}
-
-// What has a mask and is not detected any more is gone, but not what was overlooked once or twice.
-func TestUndetected(t *testing.T) {
-	s := begin(t, Config{})
-	s.look(person(box(100)))
-	for k, found := range []bool{false, false, true, false, false} {
-		s.observe(visible(FirstID, box(100)))
-		var detections []features.Detection
-		if found {
-			detections = append(detections, person(box(100)))
-		}
-		if _, _, gone := s.look(detections...); gone != nil {
-			t.Fatalf("look %d: %v is gone", k, gone)
+	for k, d := range found {
+		for y := d.Box.Min.Y; y < d.Box.Max.Y; y++ {
+			for x := d.Box.Min.X; x < d.Box.Max.X; x++ {
+				copy(bgr[3*(y*width+x):], colours[k][:])
+			}
 		}
 	}
-	s.observe(visible(FirstID, box(100)))
-	if _, _, gone := s.look(); !slices.Equal(gone, []uint32{FirstID}) {
-		t.Errorf("%v is gone; want the object", gone)
+	var picture features.Thumbnail
+	picture.Set(bgr, width, height)
+	d := s.m.Step(&Frame{
+		Time: time.Duration(s.n) * 100 * time.Millisecond, Width: width, Height: height,
+		Found: found, Looked: everywhere, Thumbnail: &picture, Marked: s.marked,
+	})
+	s.n++
+	s.begun, s.decision = nil, d
+	s.objects = slices.DeleteFunc(s.objects, func(o tracker.Object) bool {
+		return o.State == tracker.Lost || slices.Contains(d.Rest, o.ID) || slices.ContainsFunc(d.Gone, func(g Gone) bool { return g.ID == o.ID })
+	})
+	if a := d.Annotation; a != nil {
+		if err := a.Validate(); err != nil || !a.Automatic || a.Width != width || a.Height != height {
+			s.t.Fatalf("annotation %+v: %v; want a valid one of a detector", a, err)
+		}
+		for _, o := range a.Objects {
+			s.begun = append(s.begun, o.ID)
+			b := image.Rect(int(o.Box[0]), int(o.Box[1]), int(o.Box[2]), int(o.Box[3]))
+			s.objects = append(s.objects, tracker.Object{ID: o.ID, Label: o.Label, Box: b})
+		}
+	}
+	for k := range s.objects {
+		for _, e := range d.Extents {
+			if e.ID == s.objects[k].ID {
+				s.objects[k].Box, s.objects[k].State = e.Box, tracker.Visible
+			}
+		}
 	}
 	s.observe()
-	if marked, _, _ := s.look(person(box(100))); !slices.Equal(marked, []uint32{FirstID + 1}) {
-		t.Errorf("marked %v; want an id that was not used", marked)
+}
+
+// observe has the marker know what the tracker does.
+func (s *scene) observe() {
+	res := &tracker.Result{Width: width, Height: height, Objects: s.objects}
+	s.m.Observe(res)
+	s.objects = res.Objects
+}
+
+// extent is that of an object in the last frame.
+func (s *scene) extent(id uint32) image.Rectangle {
+	for _, e := range s.decision.Extents {
+		if e.ID == id {
+			return e.Box
+		}
+	}
+	return image.Rectangle{}
+}
+
+func (s *scene) object(id uint32) *tracker.Object {
+	if at := slices.IndexFunc(s.objects, func(o tracker.Object) bool { return o.ID == id }); at >= 0 {
+		return &s.objects[at]
+	}
+	return nil
+}
+
+// What is detected for long enough is a new object, marked once; then its extent goes where its track goes.
+func TestBegins(t *testing.T) {
+	s := begin(t, Config{})
+	for n := range 30 {
+		s.frame(person(box(100+4*n)), person(box(400)))
+		var want []uint32
+		if n == beginFrames {
+			want = []uint32{FirstID, FirstID + 1}
+		}
+		if !slices.Equal(s.begun, want) {
+			t.Fatalf("frame %d: marked %v; want %v", n, s.begun, want)
+		}
+		if n >= beginFrames {
+			for id, b := range map[uint32]image.Rectangle{FirstID: box(100 + 4*n), FirstID + 1: box(400)} {
+				if v := features.IoU(s.extent(id), b); v < 0.8 {
+					t.Errorf("frame %d: object %d is in %v; want %v", n, id, s.extent(id), b)
+				}
+			}
+		}
+	}
+	if class, automatic := s.m.Class(FirstID); class != "person" || !automatic || s.m.Automatic() != 2 || s.m.Len() != 2 || len(s.m.Windows()) != 0 {
+		t.Errorf("class %q, automatic %v, %d objects", class, automatic, s.m.Len())
+	}
+	if o := s.object(FirstID); o.Label != "person" {
+		t.Errorf("it is called %q", o.Label)
 	}
 }
 
-// What is out of sight waits for as long as it is to be kept.
-func TestKeep(t *testing.T) {
-	s := begin(t, Config{Keep: 4})
-	for range confirmed {
-		s.look(person(box(100)))
-		s.observe(visible(FirstID, box(100)))
+// A track that has no object yet is to be looked at.
+func TestWindows(t *testing.T) {
+	s := begin(t, Config{})
+	s.frame(person(box(100)))
+	if w := s.m.Windows(); len(w) != 1 || features.IoU(w[0], box(100)) < 0.9 {
+		t.Errorf("windows %v; want one round the person", w)
+	}
+}
+
+// Nothing begins of a class that is not wanted, with a lower score, where Begin forbids it, while people mark, or
+// where there is an object of people's.
+func TestBeginsNot(t *testing.T) {
+	dog, unsure := person(box(200)), person(box(300))
+	dog.Class, unsure.Score = "dog", 0.55
+	s := begin(t, Config{Begin: func(b image.Rectangle, size image.Point) bool {
+		return size == image.Pt(width, height) && b.Min.X < 350
+	}})
+	s.objects = []tracker.Object{{ID: 7, State: tracker.Visible, Box: image.Rect(80, 90, 200, 180)}} // that fits no track
+	s.observe()
+	for range 10 {
+		s.frame(dog, unsure, person(box(400)), person(box(100)))
+	}
+	if len(s.objects) != 1 {
+		t.Errorf("objects %v; want people's alone", s.objects)
+	}
+	s.marked = true
+	for range 5 {
+		s.frame(person(box(20)))
+		if s.begun != nil {
+			t.Fatal("an object began where people mark")
+		}
+	}
+	s.marked = false
+	if s.frame(person(box(20))); len(s.begun) != 1 {
+		t.Error("it did not begin afterwards")
+	}
+	if s = begin(t, Config{Classes: []string{}}); s.m.cfg.Classes != nil {
+		for range 10 {
+			s.frame(person(box(100)))
+		}
+		if len(s.objects) > 0 || len(s.m.Windows()) != 1 {
+			t.Errorf("objects %v without classes; want none, and a window", s.objects)
+		}
+	}
+}
+
+// One that is hidden for a moment keeps its object; for longer it rests, and is the same again; when its track ends
+// it is gone.
+func TestRests(t *testing.T) {
+	s := begin(t, Config{Track: track.Config{Keep: 4 * time.Second}})
+	for range 10 {
+		s.frame(person(box(100)))
+	}
+	for range 5 {
+		s.frame()
+		if o := s.object(FirstID); o == nil || o.State != tracker.Visible || s.extent(FirstID).Empty() {
+			t.Fatalf("frame %d: %v; want it followed", s.n, o)
+		}
+	}
+	rested := 0
+	for range 15 {
+		s.frame()
+		rested += len(s.decision.Rest)
+	}
+	if o := s.object(FirstID); rested != 1 || o == nil || o.State != tracker.Lost || s.m.Len() != 0 || !s.m.Follows(FirstID) {
+		t.Fatalf("%v, rested %d times; want it lost", o, rested)
+	}
+	if !s.m.Rename(FirstID, "Ada") || s.m.Rename(99, "Bob") {
+		t.Error("one that rests cannot be renamed, or one that there is not")
+	}
+	for range 3 {
+		s.frame(person(box(104)))
+	}
+	if o := s.object(FirstID); o == nil || o.State != tracker.Visible || o.Label != "Ada" || len(s.objects) != 1 {
+		t.Fatalf("%v; want it to be back under its id", s.objects)
+	}
+	for range 60 {
+		s.frame()
+		if len(s.decision.Gone) > 0 {
+			break
+		}
+	}
+	if g := s.decision.Gone; len(g) != 1 || g[0] != (Gone{FirstID, "it was out of sight for too long"}) || s.m.Follows(FirstID) {
+		t.Errorf("gone: %v", g)
 	}
 	for range 4 {
-		if _, _, gone := s.look(); gone != nil {
-			t.Fatalf("frame %d: %v is gone", s.seq, gone)
-		}
-		s.observe(hidden(FirstID))
+		s.frame(person(box(104)))
 	}
-	if _, _, gone := s.look(); !slices.Equal(gone, []uint32{FirstID}) {
-		t.Errorf("frame %d: %v is gone; want the object", s.seq, gone)
+	if s.object(FirstID+1) == nil {
+		t.Errorf("objects %v; want a new one", s.objects)
 	}
 }
 
-// There are only so many objects, whatever a detector finds.
+// There are only so many objects; each that is refused is told once, and begins when there is room.
 func TestMaxObjects(t *testing.T) {
-	s := begin(t, Config{MaxObjects: 3})
-	var found []features.Detection
-	for k := range 10 {
-		found = append(found, person(box(60*k)))
+	s := begin(t, Config{MaxObjects: 2})
+	refused := 0
+	for range 10 {
+		s.frame(person(box(50)), person(box(150)), person(box(250)), person(box(350)))
+		refused += s.decision.Refused
 	}
-	if marked, _, _ := s.look(found...); len(marked) != 3 {
-		t.Errorf("%d objects; want 3", len(marked))
+	if len(s.objects) != 2 || refused != 2 {
+		t.Errorf("%d objects, %d refused; want 2 of both", len(s.objects), refused)
 	}
-	if _, err := New(Config{MaxObjects: -1}); err == nil {
-		t.Error("-1 objects are accepted")
+	id := s.objects[0].ID
+	s.objects = s.objects[1:]
+	s.m.Remove(id)
+	s.frame(person(box(50)), person(box(150)), person(box(250)), person(box(350)))
+	if len(s.begun) != 1 {
+		t.Errorf("%v began; want one of those that were refused", s.begun)
 	}
 }
 
-// A head in the box of its person is nobody new, nor is a box round somebody that the detector is less sure
-// of, whether they are known or new.
-func TestNested(t *testing.T) {
-	whole := person(box(100))
-	head := person(image.Rect(105, 100, 125, 130))
-	head.Score = 0.9
-	wide := person(image.Rect(96, 96, 146, 184))
-	wide.Score = 0.5
-	dog := head
-	dog.Class = "dog"
-	beside := person(box(115))
-	for _, tt := range []struct {
-		name  string
-		found []features.Detection
-		known int // of found, who are objects before
-		want  int // that are new
-	}{
-		{"head of one who is known", []features.Detection{whole, head}, 1, 0},
-		{"head of one who is new", []features.Detection{whole, head}, 0, 1},
-		{"round one who is known", []features.Detection{whole, wide}, 1, 0},
-		{"round one who is new", []features.Detection{whole, wide}, 0, 1},
-		{"round one the detector is less sure of", []features.Detection{whole, {Box: wide.Box, Class: "person", Score: 0.8}}, 1, 1},
-		{"round one who is new, but not first", []features.Detection{wide, whole}, 0, 1},
-		{"of another class", []features.Detection{whole, dog}, 1, 1},
-		{"half behind", []features.Detection{whole, beside}, 0, 2},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			s := begin(t, Config{})
-			if tt.known > 0 {
-				s.look(tt.found[:tt.known]...)
-				// Its mask is small by now: what covers an object in sight is nothing new anyway.
-				s.observe(visible(FirstID, image.Rect(100, 140, 130, 180)))
-			}
-			marked, _, _ := s.look(tt.found...)
-			fresh := slices.DeleteFunc(marked, func(id uint32) bool { return id < FirstID+uint32(tt.known) })
-			if len(fresh) != tt.want {
-				t.Errorf("marked %v; want %d new ones", marked, tt.want)
-			}
-		})
+// What the tracker refuses to follow is not marked again.
+func TestRefused(t *testing.T) {
+	s := begin(t, Config{})
+	for n := range 10 {
+		s.frame(person(box(100)))
+		if len(s.begun) > 0 && n != beginFrames {
+			t.Fatalf("marked again in frame %d", n)
+		}
+		s.objects = nil
+		s.observe()
+	}
+}
+
+// Pictures of another size begin anew.
+func TestResize(t *testing.T) {
+	s := begin(t, Config{})
+	for range 5 {
+		s.frame(person(box(100)))
+	}
+	s.m.Step(&Frame{Time: time.Second, Width: 2 * width, Height: height, Thumbnail: &features.Thumbnail{}})
+	s.m.Observe(&tracker.Result{})
+	if s.m.Len() != 0 || len(s.m.Windows()) != 0 {
+		t.Errorf("%d objects, windows %v; want none", s.m.Len(), s.m.Windows())
+	}
+}
+
+func TestConfig(t *testing.T) {
+	for _, cfg := range []Config{{MaxObjects: -1}, {Track: track.Config{Keep: -1}}} {
+		if _, err := New(cfg); err == nil {
+			t.Errorf("%+v was taken", cfg)
+		}
 	}
 }

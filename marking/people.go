@@ -1,43 +1,26 @@
 package marking
 
 import (
-	"image"
 	"slices"
 
-	"github.com/segd/segd/features"
-	"github.com/segd/segd/tracker"
+	"github.com/segd/segd/track"
 )
 
-// removed is a place where people had an object removed, and what is there is nothing new.
-type removed struct {
-	class      string // empty: any
-	box        image.Rectangle
-	seen       uint64     // the frame of that
-	speed      [2]float64 // pixels a frame
-	undetected int        // looks in a row
-}
-
-const (
-	// maxRemoved bounds the places: the oldest go first.
-	maxRemoved = 100
-	// A detection may be at such a place with a box of at least this IoU with it. It is less than
-	// leastIoU: nobody follows what is there.
-	removedIoU = 0.1
-)
-
-// Reset forgets all objects, but not which ids were used and what people removed. known are those
+// Reset forgets all objects and tracks, but not which ids were used. known are those
 // that the tracker follows by now; they are people's, and those of kept, with their classes, are as
 // Keep leaves them.
 func (m *Marker) Reset(known []uint32, kept map[uint32]string) {
-	m.objects = m.objects[:0]
+	m.objects, m.now = m.objects[:0], nil
+	m.tracks, _ = track.New(m.cfg.Track) // it was fine before
+	clear(m.about)
 	for _, id := range known {
 		class, ok := kept[id]
-		m.objects = append(m.objects, object{id: id, own: ok, kept: ok, class: class, state: tracker.Lost})
+		m.objects = append(m.objects, object{id: id, own: ok, kept: ok, class: class})
 	}
 }
 
-// Keep has an object that was marked here stay when it is not detected any more. Its mask is mended as
-// before. It does nothing to what is people's; false if there is no such object.
+// Keep has an object that was marked here stay when its track ends. It does nothing to what is people's; false if
+// there is no such object.
 func (m *Marker) Keep(id uint32) bool {
 	at := m.find(id)
 	if at >= 0 {
@@ -46,10 +29,11 @@ func (m *Marker) Keep(id uint32) bool {
 	return at >= 0
 }
 
-// Yield makes an object people's altogether, as they have marked it themselves.
+// Yield makes an object people's altogether, as they have marked it themselves: it may be another thing than its
+// track's.
 func (m *Marker) Yield(id uint32) {
 	if at := m.find(id); at >= 0 {
-		m.objects[at].own, m.objects[at].kept = false, false
+		m.objects[at].own, m.objects[at].kept, m.objects[at].track = false, false, 0
 	}
 }
 
@@ -58,18 +42,10 @@ func (m *Marker) Forget(id uint32) {
 	m.objects = slices.DeleteFunc(m.objects, func(o object) bool { return o.id == id })
 }
 
-// Remove forgets an object that people do not want, after frame seq. No other begins where it is, moved
-// on as it moved, while something of its class is detected there, and for two looks more.
-func (m *Marker) Remove(id uint32, seq uint64) {
-	at := m.find(id)
-	if at < 0 {
-		return
-	}
-	if o := m.objects[at]; !o.box.Empty() && o.state != tracker.Lost {
-		if len(m.removed) == maxRemoved {
-			m.removed = slices.Delete(m.removed, 0, 1)
-		}
-		m.removed = append(m.removed, removed{class: o.class, box: o.expected(seq), seen: seq, speed: o.speed})
+// Remove forgets an object that people do not want. No other begins for its track.
+func (m *Marker) Remove(id uint32) {
+	if at := m.find(id); at >= 0 {
+		m.spurn(m.objects[at].track)
 	}
 	m.Forget(id)
 }
@@ -111,46 +87,4 @@ func (m *Marker) Rename(id uint32, label string) bool {
 
 func (m *Marker) find(id uint32) int {
 	return slices.IndexFunc(m.objects, func(o object) bool { return o.id == id })
-}
-
-// unwanted tells which detections, of those that are of no object, are where people had
-// one removed. Unless the look is an extra one it forgets the places where nothing was detected.
-func (m *Marker) unwanted(l *Look, of []int) []bool {
-	not := make([]bool, len(l.Found))
-	for k := range m.removed {
-		r := &m.removed[k]
-		best, most := -1, removedIoU
-		for i, d := range l.Found {
-			if of[i] >= 0 || not[i] || r.class != "" && r.class != d.Class {
-				continue
-			}
-			if v := features.IoU(d.Box, r.expected(l.Seq)); v >= most {
-				best, most = i, v
-			}
-		}
-		switch {
-		case best >= 0:
-			not[best] = true
-			r.move(l.Found[best].Box, l.Seq)
-		case !l.Extra:
-			r.undetected++
-		}
-	}
-	m.removed = slices.DeleteFunc(m.removed, func(r removed) bool { return r.undetected > maxUndetected })
-	return not
-}
-
-// expected is where r is likely to be in frame seq.
-func (r *removed) expected(seq uint64) image.Rectangle {
-	n := float64(seq - r.seen)
-	return r.box.Add(image.Pt(int(n*r.speed[0]), int(n*r.speed[1])))
-}
-
-// move notes that r was detected in frame seq.
-func (r *removed) move(box image.Rectangle, seq uint64) {
-	if n := float64(seq - r.seen); n > 0 {
-		way := box.Min.Add(box.Max).Sub(r.box.Min).Sub(r.box.Max) // of the centre, twice
-		r.speed = [2]float64{float64(way.X) / (2 * n), float64(way.Y) / (2 * n)}
-	}
-	r.box, r.seen, r.undetected = box, seq, 0
 }

@@ -5,18 +5,77 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/segd/segd/annotation"
-	"github.com/segd/segd/features"
+	"github.com/segd/segd/tracker"
 )
 
-// What people keep is never gone by itself and is no automatic object, but still of its class and mended.
-// What they have marked themselves since is left alone.
+// An object that people marked is bound to the track whose box its mask fits: its extent is the track's. It is not
+// of what was marked here, and does not end with its track.
+func TestBind(t *testing.T) {
+	s := begin(t, Config{})
+	s.objects = []tracker.Object{
+		{ID: 1, State: tracker.Visible, Box: box(101)},
+		{ID: 2, State: tracker.Visible, Box: image.Rect(300, 130, 330, 180)}, // no more than legs
+	}
+	s.observe()
+	for range 5 {
+		s.frame(person(box(100)), person(box(300)))
+	}
+	if len(s.objects) != 2 || s.extent(1).Empty() || !s.extent(2).Empty() {
+		t.Errorf("objects %v, extents %v; want the first bound alone, and nothing to begin on either", s.objects, s.decision.Extents)
+	}
+	if class, automatic := s.m.Class(1); class != "" || automatic || s.m.Automatic() != 0 {
+		t.Errorf("class %q, automatic %v", class, automatic)
+	}
+	for range 120 {
+		s.frame(person(box(300)))
+		if len(s.decision.Gone)+len(s.decision.Rest) > 0 {
+			t.Fatal("people's object ended by itself")
+		}
+	}
+	if o := s.object(1); o == nil || !s.extent(1).Empty() {
+		t.Errorf("%v has extent %v; want it followed without a track", o, s.extent(1))
+	}
+}
+
+// Where its track is lost people's object is followed without one.
+func TestLost(t *testing.T) {
+	s := begin(t, Config{})
+	s.objects = []tracker.Object{{ID: 1, State: tracker.Visible, Box: box(101)}}
+	s.observe()
+	for range 5 {
+		s.frame(person(box(100)))
+	}
+	for n := range 20 {
+		s.frame()
+		e := s.decision.Extents
+		if n == 2 && (len(e) != 1 || !e[0].Predicted) || n == 19 && len(e) != 0 {
+			t.Errorf("frame %d: extents %v; want one that is predicted, and then none", n, e)
+		}
+	}
+}
+
+// While the camera moves people's objects are bound to nothing: tracks know nothing of how it does.
+func TestCameraMoves(t *testing.T) {
+	for _, pan := range []int{0, 6} { // pixels a frame
+		s := begin(t, Config{})
+		s.pan = pan
+		s.objects = []tracker.Object{{ID: 1, State: tracker.Visible, Box: box(101)}}
+		s.observe()
+		for range 10 {
+			s.frame(person(box(100)))
+		}
+		if got := len(s.decision.Extents); (got == 1) != (pan == 0) {
+			t.Errorf("%d pixels a frame: %d extents", pan, got)
+		}
+	}
+}
+
+// What people keep is never gone by itself and is no automatic object, but still of its class. What they have marked
+// themselves since is no more bound to its track, until its mask fits one.
 func TestKeepObject(t *testing.T) {
 	s := begin(t, Config{})
-	s.look(person(box(100)))
-	s.observe(visible(FirstID, box(100)))
-	if class, automatic := s.m.Class(FirstID); class != "person" || !automatic || s.m.Automatic() != 1 {
-		t.Errorf("class %q, automatic %v, %d of them; want an automatic person", class, automatic, s.m.Automatic())
+	for range 5 {
+		s.frame(person(box(100)))
 	}
 	if s.m.Keep(99) || !s.m.Keep(FirstID) {
 		t.Error("it was not kept, or one that there is not")
@@ -24,212 +83,74 @@ func TestKeepObject(t *testing.T) {
 	if class, automatic := s.m.Class(FirstID); class != "person" || automatic || s.m.Automatic() != 0 || s.m.Len() != 1 {
 		t.Errorf("class %q, automatic %v, %d of them; want a person that is people's", class, automatic, s.m.Automatic())
 	}
-	for range 10 {
-		if marked, _, gone := s.look(); marked != nil || gone != nil {
-			t.Fatalf("frame %d: marked %v, gone %v", s.seq, marked, gone)
+	for range 120 {
+		s.frame()
+		if len(s.decision.Gone)+len(s.decision.Rest) > 0 {
+			t.Fatal("what people keep ended by itself")
 		}
-		s.observe(visible(FirstID, box(100)))
 	}
-	if marked, _, _ := s.look(person(box(110))); !slices.Equal(marked, []uint32{FirstID}) {
-		t.Errorf("marked %v; want it mended", marked)
+	s.object(FirstID).Box = box(110) // found again by the tracker
+	s.object(FirstID).State = tracker.Visible
+	s.observe()
+	for range 5 {
+		s.frame(person(box(110)))
+	}
+	if len(s.objects) != 1 || s.extent(FirstID).Empty() {
+		t.Errorf("objects %v, extents %v; want the same bound again", s.objects, s.decision.Extents)
 	}
 	s.m.Yield(FirstID)
 	s.m.Yield(99)
-	if marked, _, gone := s.look(person(box(110))); marked != nil || gone != nil || s.m.Len() != 1 {
-		t.Errorf("marked %v, gone %v; want what is people's left alone", marked, gone)
+	s.object(FirstID).Box = image.Rect(110, 130, 140, 180)
+	s.observe()
+	for range 5 {
+		s.frame(person(box(110)))
+	}
+	if len(s.objects) != 1 || !s.extent(FirstID).Empty() {
+		t.Errorf("objects %v, extents %v; want what is people's left alone", s.objects, s.decision.Extents)
 	}
 	s.m.Reset([]uint32{7, FirstID}, map[uint32]string{FirstID: "person", 300: "dog"})
 	if class, automatic := s.m.Class(FirstID); class != "person" || automatic || s.m.Len() != 2 {
 		t.Errorf("after new stages: %q, automatic %v", class, automatic)
 	}
-	s.observe(hidden(7), visible(FirstID, box(100)))
-	if marked, _, _ := s.look(person(box(110))); !slices.Equal(marked, []uint32{FirstID}) {
-		t.Errorf("after new stages: marked %v; want it mended", marked)
-	}
 }
 
-// What people removed is not marked again while it is detected, wherever it walks, and for two looks
-// more; what is not of its class, or elsewhere, is.
+// What people removed does not begin again while it is tracked; what is forgotten does.
 func TestRemove(t *testing.T) {
 	s := begin(t, Config{})
-	s.look(person(box(100)))
-	for k := range 10 {
-		s.observe(visible(FirstID, box(100+5*k)))
+	for range 5 {
+		s.frame(person(box(100)), person(box(300)))
 	}
-	s.m.Remove(FirstID, s.seq)
-	if s.m.Follows(FirstID) || s.m.Len() != 0 {
-		t.Error("it is followed still")
-	}
-	at := 145
-	for k := range 5 {
-		at += 40
-		for range 10 {
-			s.observe()
-		}
-		found := []features.Detection{person(box(at))}
-		if k == 2 || k == 3 {
-			found = nil
-		}
-		if marked, _, _ := s.look(found...); marked != nil {
-			t.Fatalf("look %d: marked %v", k, marked)
-		}
-	}
-	dog := person(box(at + 40))
-	dog.Class = "dog"
-	if marked, _, _ := s.look(dog, person(box(20))); !slices.Equal(marked, []uint32{FirstID + 1, FirstID + 2}) {
-		t.Errorf("marked %v; want another class, and another place", marked)
-	}
-	s.observe(visible(FirstID+1, box(at+40)), visible(FirstID+2, box(20)))
+	s.m.Remove(FirstID)
+	s.m.Remove(77777) // that there is not
 	s.m.Forget(FirstID + 1)
-	for range 2 {
-		s.look(person(box(20)))
-		s.observe(visible(FirstID+2, box(20)))
+	s.objects = nil
+	var begun []uint32
+	for n := range 30 {
+		s.frame(person(box(100+4*n)), person(box(300)))
+		begun = append(begun, s.begun...)
 	}
-	if marked, _, _ := s.look(person(box(20)), person(box(at+40))); !slices.Equal(marked, []uint32{FirstID + 2, FirstID + 3}) {
-		t.Errorf("marked %v; want what comes there later to be marked", marked)
+	if !slices.Equal(begun, []uint32{FirstID + 2}) {
+		t.Errorf("marked %v; want what was forgotten alone", begun)
 	}
-}
-
-// The places where people removed objects are bounded, and one of people's has no class.
-func TestRemoveMany(t *testing.T) {
-	s := begin(t, Config{})
-	for id := range uint32(3 * maxRemoved) {
-		s.observe(visible(id+1, box(100)))
-		s.m.Remove(id+1, s.seq)
-	}
-	if n := len(s.m.removed); n != maxRemoved {
-		t.Errorf("%d places; want %d", n, maxRemoved)
-	}
-	if marked, _, _ := s.look(person(box(100))); marked != nil {
-		t.Errorf("marked %v on what people removed", marked)
-	}
-	s.m.Remove(77777, s.seq) // that there is not
 }
 
 // New stages know no automatic objects, and ids go on.
 func TestReset(t *testing.T) {
 	s := begin(t, Config{})
-	s.look(person(box(100)))
-	s.observe(visible(FirstID, box(100)))
+	for range 5 {
+		s.frame(person(box(100)))
+	}
 	s.m.Reset([]uint32{7, FirstID + 40}, nil)
 	if !s.m.Follows(7) || s.m.Follows(FirstID) || s.m.Len() != 2 {
 		t.Errorf("follows %+v; want what it was told", s.m.objects)
 	}
-	if marked, _, _ := s.look(person(box(100))); !slices.Equal(marked, []uint32{FirstID + 1}) {
-		t.Errorf("marked %v; want the next id", marked)
+	s.objects = []tracker.Object{{ID: 7, State: tracker.Lost}, {ID: FirstID + 40, State: tracker.Lost}}
+	var begun []uint32
+	for range 5 {
+		s.frame(person(box(100)))
+		begun = append(begun, s.begun...)
 	}
-}
-
-// With people's there are as many objects as the tracker has labels, and what does not fit is counted.
-func TestMaxFollowed(t *testing.T) {
-	s := begin(t, Config{MaxObjects: 100})
-	known := make([]uint32, annotation.MaxFollowed-2)
-	for k := range known {
-		known[k] = uint32(k + 1)
-	}
-	s.m.Reset(known, nil)
-	var found []features.Detection
-	for k := range 5 {
-		found = append(found, person(box(60*k)))
-	}
-	if d := s.decide(found...); len(d.Annotation.Objects) != 2 || d.Refused != 3 || s.m.Len() != annotation.MaxFollowed {
-		t.Errorf("%d marked, %d refused; want 2 and 3", len(d.Annotation.Objects), d.Refused)
-	}
-	s = begin(t, Config{MaxObjects: 1})
-	if d := s.decide(found...); d.Refused != 4 {
-		t.Errorf("%d refused; want 4", d.Refused)
-	}
-}
-
-// Objects begin where they may, and are marked anywhere.
-func TestBegin(t *testing.T) {
-	s := begin(t, Config{Begin: func(d features.Detection, w, h int) bool {
-		return w == width && h == height && d.Box.Min.X >= 200
-	}})
-	if marked, _, _ := s.look(person(box(100)), person(box(200))); !slices.Equal(marked, []uint32{FirstID}) {
-		t.Fatalf("marked %v; want one", marked)
-	}
-	s.observe(visible(FirstID, box(190)))
-	if marked, boxes, _ := s.look(person(box(178))); !slices.Equal(marked, []uint32{FirstID}) || boxes[0] != box(178) {
-		t.Errorf("marked %v in %v; want it where it has gone", marked, boxes)
-	}
-}
-
-// What an extra look does not show is not gone by that.
-func TestLookExtra(t *testing.T) {
-	s := begin(t, Config{})
-	s.look(person(box(100)))
-	for range 10 {
-		s.observe(visible(FirstID, box(100)))
-		if d := s.extra(); d.Gone != nil {
-			t.Fatalf("frame %d: %v is gone", s.seq, d.Gone)
-		}
-	}
-	if d := s.extra(person(image.Rect(400, 100, 430, 180))); d.Annotation == nil {
-		t.Error("nothing new is marked")
-	}
-}
-
-// An object that is marked again keeps what it is called by then.
-func TestLabel(t *testing.T) {
-	s := begin(t, Config{})
-	if d := s.decide(person(box(100))); d.Annotation.Objects[0].Label != "person" {
-		t.Errorf("a new one is called %q", d.Annotation.Objects[0].Label)
-	}
-	s.observe(visible(FirstID, box(100)))
-	if d := s.decide(person(box(112))); d.Annotation.Objects[0].Label != "" {
-		t.Errorf("a known one is called %q anew", d.Annotation.Objects[0].Label)
-	}
-}
-
-// What is not detected again and goes out of sight soon is not waited for.
-func TestConfirm(t *testing.T) {
-	for detected := 1; detected <= 3; detected++ {
-		s := begin(t, Config{})
-		for range detected {
-			s.look(person(box(100)))
-			s.observe(visible(FirstID, box(100)))
-		}
-		s.observe(hidden(FirstID))
-		if d := s.extra(); d.Gone != nil {
-			t.Errorf("detected %d times: gone by an extra look", detected)
-		}
-		if _, _, gone := s.look(); (len(gone) == 1) != (detected < 3) {
-			t.Errorf("detected %d times: gone %v", detected, gone)
-		}
-	}
-}
-
-// What moves is expected where it goes though most frames are dropped.
-func TestMovesWithFramesDropped(t *testing.T) {
-	s := begin(t, Config{})
-	s.look(person(box(100)))
-	for k := range 6 {
-		s.observe(visible(FirstID, box(100+32*k)))
-		s.seq += 7
-	}
-	if marked, _, _ := s.look(person(box(100 + 32*6 + 10))); !slices.Equal(marked, []uint32{FirstID}) {
-		t.Errorf("marked %v; want what was 32 pixels away eight frames before", marked)
-	}
-}
-
-// What is in sight is not marked again by an extra look.
-func TestExtraMarks(t *testing.T) {
-	for _, tt := range []struct{ extra, visible, marked bool }{
-		{false, true, true}, {true, true, false}, {false, false, true}, {true, false, true},
-	} {
-		s := begin(t, Config{})
-		s.look(person(box(100)))
-		s.observe(visible(FirstID, box(100)))
-		if !tt.visible {
-			s.observe(hidden(FirstID))
-		}
-		decide := s.decide
-		if tt.extra {
-			decide = s.extra
-		}
-		if d := decide(person(box(112))); (d.Annotation != nil) != tt.marked || s.m.Len() != 1 {
-			t.Errorf("%+v: %+v", tt, d)
-		}
+	if !slices.Equal(begun, []uint32{FirstID + 1}) {
+		t.Errorf("marked %v; want the next id", begun)
 	}
 }

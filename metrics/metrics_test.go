@@ -286,13 +286,13 @@ segd_camera_restarts_total{camera="demo"} 1
 # HELP segd_view_frames_dropped_total Published frames that the page had no time to draw.
 # TYPE segd_view_frames_dropped_total counter
 segd_view_frames_dropped_total{camera="demo"} 1
-# HELP segd_detector_looks_total Frames that the detector looked at, or tried to.
+# HELP segd_detector_looks_total Frames that a detector of its own looked at, or tried to.
 # TYPE segd_detector_looks_total counter
 segd_detector_looks_total{camera="demo"} 2
 # HELP segd_detector_failures_total Of these, looks that came to nothing because something failed.
 # TYPE segd_detector_failures_total counter
 segd_detector_failures_total{camera="demo"} 1
-# HELP segd_detections_total Things that were detected in a look, known or new, by class.
+# HELP segd_detections_total Things of the wanted classes that were detected in a frame, known or new, by class.
 # TYPE segd_detections_total counter
 segd_detections_total{camera="demo",class="car"} 1
 segd_detections_total{camera="demo",class="person"} 2

@@ -94,17 +94,20 @@ func one(t *testing.T, m *segdv1.MaskFrame) *segdv1.Object {
 	return m.Objects[0]
 }
 
-// From the frame on in which it is detected the square has a mask, and nobody marked it.
+// Two frames after the square is detected it has a mask, and nobody marked it.
 func TestAutomatic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, "gate", 30)
 		f := &finder{}
-		meter := b.detecting(f, time.Second)
+		meter := b.detecting(f, 200*time.Millisecond)
 		_, snap := b.run(t.Context(), t)
 		if snap.Published != 30 {
 			t.Fatalf("%d published; want 30", snap.Published)
 		}
 		for n, m := range b.rec.masks {
+			if n < 2 && len(m.Objects) == 0 {
+				continue
+			}
 			o := one(t, m)
 			if o.Id != 256 || o.Label != "person" || o.Class != "person" || !o.Automatic || o.State != segdv1.State_STATE_VISIBLE {
 				t.Fatalf("frame %d: %v", n, o)
@@ -123,7 +126,7 @@ func TestAutomatic(t *testing.T) {
 		if got := b.rec.message(segdv1.EventKind_EVENT_KIND_OBJECT_APPEARED); got != `detected as "person"` {
 			t.Errorf("message %q", got)
 		}
-		if n := int(f.calls.Load()); n < 3 || n > 3*earlyPart || meter.looks != n || meter.classes["person"] != n || meter.automatic != 1 || meter.failed+meter.unmarked != 0 {
+		if n := int(f.calls.Load()); n != 15 || meter.looks != n || meter.classes["person"] != n || meter.automatic != 1 || meter.failed+meter.unmarked != 0 {
 			t.Errorf("%d looks, meter %+v", n, meter)
 		}
 	})
@@ -132,13 +135,16 @@ func TestAutomatic(t *testing.T) {
 // An object that is not detected any more ends with an event, and what is detected then is another.
 func TestAutomaticGone(t *testing.T) {
 	f := &finder{}
-	live(t, func(b *bench) { b.detecting(f, 200*time.Millisecond) }, func(t *testing.T, b *bench, c *Camera) {
+	live(t, func(b *bench) {
+		b.detecting(f, 200*time.Millisecond)
+		b.cfg.Detect.Keep = 1500 * time.Millisecond
+	}, func(t *testing.T, b *bench, c *Camera) {
 		f.blind.Store(true)
-		time.Sleep(1500 * time.Millisecond)
+		time.Sleep(2500 * time.Millisecond)
 		if m := b.rec.newest(); len(m.Objects) != 0 || len(c.Snapshot().Objects) != 0 {
 			t.Errorf("objects %v, status %v; want none", m.Objects, c.Snapshot().Objects)
 		}
-		if e := b.rec.event(segdv1.EventKind_EVENT_KIND_OBJECT_REMOVED); e == nil || e.ObjectId != 256 || e.Message != "it is not detected any more" {
+		if e := b.rec.event(segdv1.EventKind_EVENT_KIND_OBJECT_REMOVED); e == nil || e.ObjectId != 256 || e.Message != "it was out of sight for too long" {
 			t.Errorf("event %v", e)
 		}
 		f.blind.Store(false)
@@ -187,7 +193,7 @@ func TestAutomaticOutOfSight(t *testing.T) {
 				t.Errorf("kept for %v: object %v; want %d in sight", tt.keep, o, tt.id)
 			}
 			e := b.rec.event(segdv1.EventKind_EVENT_KIND_OBJECT_REMOVED)
-			if (e != nil) != (tt.id == 257) || e != nil && e.Message != "it was out of sight for 500ms" {
+			if (e != nil) != (tt.id == 257) || e != nil && e.Message != "it was out of sight for too long" {
 				t.Errorf("kept for %v: event %v", tt.keep, e)
 			}
 		})
@@ -315,7 +321,10 @@ func TestAutomaticEndsWithStages(t *testing.T) {
 // What people removed is not marked again while it is detected.
 func TestRemoveAutomatic(t *testing.T) {
 	f := &finder{}
-	live(t, func(b *bench) { b.detecting(f, 200*time.Millisecond) }, func(t *testing.T, b *bench, c *Camera) {
+	live(t, func(b *bench) {
+		b.detecting(f, 200*time.Millisecond)
+		b.cfg.Detect.Keep = 1500 * time.Millisecond
+	}, func(t *testing.T, b *bench, c *Camera) {
 		if err := c.Clear(t.Context(), 256); err != nil {
 			t.Fatal(err)
 		}
@@ -324,7 +333,7 @@ func TestRemoveAutomatic(t *testing.T) {
 			t.Errorf("objects %v; want none", m.Objects)
 		}
 		f.blind.Store(true)
-		time.Sleep(1500 * time.Millisecond)
+		time.Sleep(2500 * time.Millisecond)
 		f.blind.Store(false)
 		time.Sleep(time.Second)
 		if o := one(t, b.rec.newest()); o.Id != 257 {
@@ -395,24 +404,14 @@ func TestCorrectAutomatic(t *testing.T) {
 	})
 }
 
-// Persons' objects are theirs beside a detector; a frame that they annotate is not looked at.
+// Persons' objects are theirs beside a detector, and nothing begins on them.
 func TestPeopleBesideDetector(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, "gate", 24)
 		f := &finder{}
 		b.detecting(f, 200*time.Millisecond)
 		b.cfg.Annotation = annotate(ptr(0), 0)
-		var looked []uint64
-		b.onExtract = func(s *features.Scene, _ features.Plan) error {
-			if n := int(f.calls.Load()); n > len(looked) {
-				looked = append(looked, s.Seq)
-			}
-			return nil
-		}
 		b.run(t.Context(), t)
-		if len(looked) < 5 || looked[0] != 1 {
-			t.Errorf("looked at %v; want the frame after the annotated one first", looked)
-		}
 		for _, m := range b.rec.masks {
 			if o := one(t, m); o.Id != 1 || o.Automatic || o.Class != "" {
 				t.Fatalf("frame %d: %v", m.Sequence, o)
@@ -466,27 +465,14 @@ func TestDetectorFindsTooMuch(t *testing.T) {
 			t.Errorf("%d published, meter %+v; want 3 objects and all others refused", snap.Published, meter)
 		}
 	})
-	d := Detect{Classes: []string{"person"}, Score: 0.4}
 	box := image.Rect(10, 10, 20, 30)
-	var found []features.Detection
-	for _, f := range []features.Detection{
+	found := sift([]features.Detection{
 		{Box: image.Rectangle{Min: image.Pt(20, 30), Max: image.Pt(10, 10)}, Score: 0.9, Class: "person"}, {Box: image.Rect(-9, -9, 0, 0), Score: 0.9, Class: "person"},
-		{Box: box, Score: math.NaN(), Class: "person"}, {Box: box, Score: math.Inf(1), Class: "person"}, {Box: box, Score: 0.39, Class: "person"},
-		{Box: box, Score: 0.9, Class: "cat"}, {Box: box, Score: 0.9},
+		{Box: box, Score: math.NaN(), Class: "person"}, {Box: box, Score: math.Inf(1), Class: "person"},
 		{Box: image.Rect(-1000, 40, 5, 1<<30), Score: 0.4, Class: "person"},
-	} {
-		found = append(found, f)
-	}
-	if got := d.sift(found, 64, 48); len(got) != 1 || got[0].Box != image.Rect(0, 40, 5, 48) {
-		t.Errorf("sifted %v; want what is in the picture of the last", got)
-	}
-	found = found[:0]
-	for range 500 {
-		found = append(found, features.Detection{Box: image.Rect(0, 0, 64, 48), Score: 0.9, Class: "person"})
-	}
-	l := look{found: d.sift(found, 64, 48)}
-	if err := l.boxes(64, 48).Validate(); err != nil || len(l.found) != maxFoundArea {
-		t.Errorf("%d boxes of all of the picture: %v", len(l.found), err)
+	}, 64, 48)
+	if len(found) != 1 || found[0].Box != image.Rect(0, 40, 5, 48) {
+		t.Errorf("sifted %v; want what is in the picture of the last", found)
 	}
 }
 
@@ -500,7 +486,7 @@ func TestDetectZones(t *testing.T) {
 		b.detecting(&finder{}, 100*time.Millisecond)
 		b.cfg.Zones, b.cfg.Detect.Zones = right, []string{"right"}
 	}, func(t *testing.T, b *bench, c *Camera) {
-		began := -1
+		began, waited := -1, 0
 		for n, m := range b.rec.all() {
 			r := square(n)
 			in := (r.Min.X+r.Max.X)/2 >= testWidth/2
@@ -510,7 +496,9 @@ func TestDetectZones(t *testing.T) {
 					t.Errorf("it began in frame %d, out of the zone", n)
 				}
 			case in && began < 0:
-				t.Errorf("frame %d: nothing is marked in the zone", n)
+				if waited++; waited > 2 {
+					t.Errorf("frame %d: nothing is marked in the zone", n)
+				}
 			case began >= 0:
 				one(t, m)
 			}
@@ -521,68 +509,12 @@ func TestDetectZones(t *testing.T) {
 		if _, err := c.SetZones(t.Context(), zones.Layout{}); err != nil {
 			t.Fatal(err)
 		}
-		if c.mayBegin(features.Detection{Box: image.Rect(40, 10, 60, 40)}, testWidth, testHeight) {
+		if c.mayBegin(image.Rect(40, 10, 60, 40), image.Pt(testWidth, testHeight)) {
 			t.Error("something begins in a zone that is no more")
 		}
 	})
 	if z := right.Zones[0]; !z.Holds(zones.Point{0.75, 0.99}) || z.Holds(zones.Point{0.25, 0.5}) {
 		t.Error("a zone holds what is not in it, or not what is")
-	}
-}
-
-// Something new that moves is looked at before the time has come, but not what is known to move.
-func TestLooksEarly(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, "gate", 30)
-		f := &finder{}
-		b.detecting(f, 3*time.Second)
-		open := b.cfg.Open
-		b.cfg.Open = func(o ingest.Observer) (Source, error) {
-			s, err := open(o)
-			return hidden{s, 0, 15}, err
-		}
-		b.run(t.Context(), t)
-		for n, m := range b.rec.masks {
-			if want := n >= 15; (len(m.Objects) == 1) != want {
-				t.Errorf("frame %d has %v; want an object as soon as it is there", n, m.Objects)
-			}
-		}
-		if n := f.calls.Load(); n != 2 {
-			t.Errorf("%d looks; want one, and an early one", n)
-		}
-	})
-	var s scenery
-	bgr := make([]byte, 3*640*480)
-	s.take(bgr, 640, 480)
-	paint := func(r image.Rectangle) {
-		for y := r.Min.Y; y < r.Max.Y; y++ {
-			for x := r.Min.X; x < r.Max.X; x++ {
-				bgr[3*(y*640+x)+1] = 90
-			}
-		}
-	}
-	if s.differs(bgr, 640, 480, nil, nil) {
-		t.Error("the same picture differs")
-	}
-	paint(image.Rect(2, 2, 18, 18))
-	if s.differs(bgr, 640, 480, nil, nil) {
-		t.Error("a small spot differs")
-	}
-	walker := image.Rect(300, 200, 340, 300)
-	paint(walker)
-	if !s.differs(bgr, 640, 480, nil, nil) || !s.differs(bgr, 640, 480, []image.Rectangle{image.Rect(0, 0, 60, 60)}, nil) {
-		t.Error("somebody does not differ from nobody")
-	}
-	known := []image.Rectangle{walker.Inset(8)}
-	if s.differs(bgr, 640, 480, known, nil) || s.differs(bgr, 640, 480, nil, known) {
-		t.Error("what is known, or was, differs")
-	}
-	if !s.differs(bgr, 320, 480, known, known) {
-		t.Error("a picture of another size does not differ")
-	}
-	s.take(bgr[:3*5*3], 5, 3) // fewer pixels than cells
-	if s.differs(bgr[:3*5*3], 5, 3, nil, nil) {
-		t.Error("a tiny picture differs from itself")
 	}
 }
 

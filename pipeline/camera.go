@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image"
 	"log/slog"
 	"slices"
 	"sync"
@@ -39,20 +40,20 @@ type Extractor interface {
 // goroutine at a time. An annotation may name an earlier frame. An error that wraps
 // annotation.ErrInvalid refuses the annotation and leaves the stepper as it was.
 type Stepper interface {
-	Step(ctx context.Context, s *features.Scene, p tracker.Picture, ann *annotation.Annotation) (*tracker.Result, error)
+	Step(ctx context.Context, s *features.Scene, p tracker.Picture, ann *annotation.Annotation, extents []tracker.Extent) (*tracker.Result, error)
 	// Recall takes in a scene of another time, before the first Step.
 	Recall(ctx context.Context, s *features.Scene, ann *annotation.Annotation) error
 	// State is what it knows besides what pictures show, and Resume has it, after Recall, know that of
 	// another one.
-	State(background bool) *checkpointv1.Tracker
+	State() *checkpointv1.Tracker
 	Resume(*checkpointv1.Tracker) error
 	Preview(ann *annotation.Annotation) (*tracker.Preview, error)
 	Remove(id uint32) bool
 	Rename(id uint32, label string) (bool, error)
 	Hold(seq uint64) error
 	LetGo(seq uint64)
-	// Plan is what the next scene is to show.
-	Plan(plan features.Plan) features.Plan
+	// Plan is what the next scene is to show, with what is round some boxes.
+	Plan(plan features.Plan, boxes ...image.Rectangle) features.Plan
 	// Searching tells whether coarse scenes would help to find an object.
 	Searching() bool
 	// Close releases what pictures it keeps.
@@ -86,7 +87,7 @@ type Meter interface {
 	Solved(tracker.Solve)
 	Looked(d time.Duration) // the detector has, or tried to
 	LookFailed()            // of those Looked
-	Detected(class string)  // one thing, in a look
+	Detected(class string)  // one thing, in a frame
 	Unmarked(n int)         // things that were detected, but too many objects are marked
 	Automatic(n int)        // objects there are that were marked automatically
 	Object(tracker.Object)

@@ -227,7 +227,7 @@ func (e *extractor) Extract(dst *features.Scene, bgr []byte, width, height int, 
 	return e.Extractor.Extract(dst, bgr, width, height, plan)
 }
 
-func (s *stepper) Step(ctx context.Context, sc *features.Scene, p tracker.Picture, a *annotation.Annotation) (*tracker.Result, error) {
+func (s *stepper) Step(ctx context.Context, sc *features.Scene, p tracker.Picture, a *annotation.Annotation, e []tracker.Extent) (*tracker.Result, error) {
 	if s.before != nil {
 		if err := s.before(sc, a); err != nil {
 			return nil, err
@@ -236,7 +236,7 @@ func (s *stepper) Step(ctx context.Context, sc *features.Scene, p tracker.Pictur
 	if s.picture != nil {
 		s.picture(sc, p)
 	}
-	res, err := s.Stepper.Step(ctx, sc, p, a)
+	res, err := s.Stepper.Step(ctx, sc, p, a, e)
 	if err == nil && s.after != nil {
 		s.after(res)
 	}
@@ -545,7 +545,7 @@ func TestPanicStaysInItsCamera(t *testing.T) {
 // wildModel panics at the sixth image, on the goroutine it is run on.
 type wildModel struct{ images int }
 
-func (m *wildModel) Features(dst []features.Map, _ []byte, _, _ int, _ features.View) ([]features.Map, error) {
+func (m *wildModel) Features(dst features.Sight, _ []byte, _, _ int, _ features.View) (features.Sight, error) {
 	m.images++
 	if m.images == 6 {
 		panic("a wild index")
@@ -921,6 +921,9 @@ func TestDamageIsCounted(t *testing.T) {
 
 func TestStateEvents(t *testing.T) {
 	c := &Camera{cfg: Config{Meter: uncounted{}, Lease: owned{}}}
+	if err := c.automatic.begin(c); err != nil {
+		t.Fatal(err)
+	}
 	var st states
 	for _, s := range []tracker.State{tracker.Occluded, tracker.Visible, tracker.Visible, tracker.Occluded,
 		tracker.Lost, tracker.Lost, tracker.Visible} {

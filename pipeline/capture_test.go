@@ -27,7 +27,7 @@ func TestNewObjectsArePictured(t *testing.T) {
 		time.Sleep(8 * time.Second) // whole ones after 0, 2 and 6 s; the next would come after 14
 		f.blind.Store(false)
 		before, _ := store.count()
-		time.Sleep(wholeNew)
+		time.Sleep(wholeNew + 500*time.Millisecond) // it begins once it is confirmed
 		if whole, _ := store.count(); before != 3 || whole != before+1 {
 			t.Errorf("%d whole ones, and %d when an object has been in sight for %v; want 3 and 4", before, whole, wholeNew)
 		}
@@ -157,9 +157,9 @@ type stateful struct {
 	asked func()
 }
 
-func (s stateful) State(background bool) *checkpointv1.Tracker {
+func (s stateful) State() *checkpointv1.Tracker {
 	s.asked()
-	return s.Stepper.State(background)
+	return s.Stepper.State()
 }
 
 // Masks are out before what is known is noted.

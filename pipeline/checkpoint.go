@@ -29,8 +29,8 @@ type Checkpoints interface {
 }
 
 const (
-	// captureEvery is how often what changes with every frame is kept. The newest picture and the background
-	// are after each command, wholeFirst later, when there is something to be known of what was marked, and then
+	// captureEvery is how often what changes with every frame is kept. The newest picture
+	// is after each command, wholeFirst later, when there is something to be known of what was marked, and then
 	// ever more seldom, down to once in wholeEvery, or in wholeNew while an object is in sight that no picture shows.
 	captureEvery = time.Second
 	wholeFirst   = 2 * time.Second
@@ -140,7 +140,7 @@ func (s *stages) captureDue(masks *segdv1.MaskFrame, marked bool, now time.Time)
 	}
 }
 
-// capture notes what the camera knows, and hands it over to be kept, with the pictures and the background if
+// capture notes what the camera knows, and hands it over to be kept, with the pictures if
 // whole is true. It is called in the camera's turn, with the stages that there are.
 func (c *Camera) capture(s *stages, whole bool) {
 	c.captured = time.Now()
@@ -148,7 +148,7 @@ func (c *Camera) capture(s *stages, whole bool) {
 		c.wholeIn = min(2*max(c.wholeIn, wholeFirst/2), wholeEvery)
 		c.capturedWhole = c.captured
 	}
-	state := s.step.State(whole)
+	state := s.step.State()
 	c.memory.setState(state)
 	if c.cfg.Checkpoints == nil {
 		return

@@ -72,9 +72,7 @@ func (c *Camera) Clear(ctx context.Context, id uint32) error {
 			gone = objects[i : i+1]
 		}
 		for _, o := range gone {
-			if m := c.automatic.marker; m != nil {
-				m.Remove(o.Id, seq)
-			}
+			c.automatic.marker.Remove(o.Id)
 			c.automatic.forget(o.Id)
 			c.log.Info("object removed", keyObject, o.Id)
 		}
@@ -147,9 +145,7 @@ func (c *Camera) Rename(ctx context.Context, id uint32, label string) (renamed *
 		if _, err := s.step.Rename(id, label); err != nil {
 			return fmt.Errorf("pipeline: camera %s: %w", c.cfg.Name, err)
 		}
-		if m := c.automatic.marker; m != nil {
-			m.Rename(id, label)
-		}
+		c.automatic.marker.Rename(id, label)
 		c.memory.change(func(known *annotation.Object) bool {
 			if known.ID == id {
 				known.Label = label

@@ -57,14 +57,17 @@ type kindOf func(id uint32) (class string, automatic bool)
 func objects(res *tracker.Result, kind kindOf) []*segdv1.Object {
 	all := make([]*segdv1.Object, len(res.Objects))
 	own := make([]struct { // of all, in one piece
-		object segdv1.Object
-		box    segdv1.Box
+		object      segdv1.Object
+		box, extent segdv1.Box
 	}, len(all))
 	for i := range res.Objects {
 		o, m := &res.Objects[i], &own[i].object
 		m.Id, m.Label, m.State, m.Box = o.ID, o.Label, state(o.State), setBox(&own[i].box, o.Box)
 		m.Area, m.Score, m.Counts = int32(o.Area), o.Score, counts(o.Mask, res.Width, res.Height)
 		m.Class, m.Automatic = kind(o.ID)
+		if extent := o.Extent.Intersect(image.Rect(-res.Width, -res.Height, 2*res.Width, 2*res.Height)); !extent.Empty() { // as subscribers are promised
+			m.Extent = setBox(&own[i].extent, extent)
+		}
 		all[i] = m
 	}
 	slices.SortFunc(all, func(a, b *segdv1.Object) int { return int(a.Id) - int(b.Id) })

@@ -24,10 +24,33 @@ func TestMaskInEveryState(t *testing.T) {
 		{ID: 3, State: tracker.Occluded},
 		{ID: 4, State: tracker.Lost}, // it rests
 	}}
-	m := maskFrame("home", "gate", &item{frame: &ingest.Frame{Captured: time.Now(), Clock: ingest.ClockArrival}, scene: &features.Scene{}}, res, new(automatic).kind)
+	m := maskFrame("home", "gate", &item{frame: &ingest.Frame{Captured: time.Now(), Clock: ingest.ClockArrival}, scene: &features.Scene{}}, res, people)
 	stamp(m, time.Now())
 	if err := bustest.Check(m); err != nil {
 		t.Error(err)
+	}
+}
+
+// An extent is published with or without a mask, and as far outside of the picture as is promised.
+func TestExtentInMaskFrame(t *testing.T) {
+	res := &tracker.Result{Width: 8, Height: 6}
+	for i, tt := range []struct{ is, want image.Rectangle }{
+		{image.Rect(1, 2, 3, 4), image.Rect(1, 2, 3, 4)},
+		{image.Rect(-2, 3, 5, 11), image.Rect(-2, 3, 5, 11)},
+		{image.Rect(-100, -100, 100, 100), image.Rect(-8, -6, 16, 12)},
+		{image.Rectangle{}, image.Rectangle{}},
+		{image.Rect(16, 0, 20, 4), image.Rectangle{}},
+	} {
+		res.Objects = []tracker.Object{{ID: uint32(i + 1), State: tracker.Occluded, Extent: tt.is}}
+		m := maskFrame("home", "gate", &item{frame: &ingest.Frame{Captured: time.Now(), Clock: ingest.ClockArrival}, scene: &features.Scene{}}, res, people)
+		stamp(m, time.Now())
+		if err := bustest.Check(m); err != nil {
+			t.Error(err)
+		}
+		e := m.Objects[0].Extent
+		if got := image.Rect(int(e.GetX()), int(e.GetY()), int(e.GetX()+e.GetWidth()), int(e.GetY()+e.GetHeight())); got != tt.want || (e == nil) != tt.want.Empty() {
+			t.Errorf("%v is published as %v; want %v", tt.is, e, tt.want)
+		}
 	}
 }
 
@@ -36,7 +59,7 @@ func TestMaskFrameAllocs(t *testing.T) {
 	it := &item{frame: &ingest.Frame{}, scene: &features.Scene{}}
 	res := &tracker.Result{Width: 8, Height: 8}
 	allocs := func() float64 {
-		return testing.AllocsPerRun(100, func() { maskFrame("home", "gate", it, res, new(automatic).kind) })
+		return testing.AllocsPerRun(100, func() { maskFrame("home", "gate", it, res, people) })
 	}
 	// The message, a time, and of objects and regions a list and what is in it; and the text of each mask.
 	const most = 6
@@ -46,12 +69,15 @@ func TestMaskFrameAllocs(t *testing.T) {
 		}
 		box := image.Rect(n, 0, n+2, 3)
 		it.scene.Patches = append(it.scene.Patches, features.Patch{Rectangle: box, Zoom: 1})
-		res.Objects = append(res.Objects, tracker.Object{ID: uint32(4 - n), Mask: mask.RLE{}, Box: box})
+		res.Objects = append(res.Objects, tracker.Object{ID: uint32(4 - n), Mask: mask.RLE{}, Box: box, Extent: box})
 	}
-	m := maskFrame("home", "gate", it, res, new(automatic).kind)
+	m := maskFrame("home", "gate", it, res, people)
 	for i, o := range m.Objects {
 		if x := int32(3 - i); o.Id != uint32(i+1) || o.Box.X != x || m.RegionsOfInterest[i].Box.X != int32(i) {
 			t.Errorf("object %d: %v, region %v", i, o, m.RegionsOfInterest[i])
 		}
 	}
 }
+
+// people is the kind of what people marked.
+func people(uint32) (string, bool) { return "", false }

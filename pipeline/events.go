@@ -91,7 +91,7 @@ func (c *Camera) emitSeen(ev *segdv1.Event) {
 // emitAt completes ev, which happened then, and queues it for the bus.
 func (c *Camera) emitAt(then time.Time, ev *segdv1.Event) {
 	ev.Site, ev.Camera, ev.Time, ev.Epoch = c.cfg.Site, c.cfg.Name, timestamppb.New(then), c.epoch.Load()
-	ev.Lease = c.cfg.Lease.Token()
+	ev.Lease, ev.Extent = c.cfg.Lease.Token(), c.newest.extent(ev.ObjectId)
 	if !c.events.put(ev) {
 		c.log.Warn("event lost, the bus does not take it", keyEvent, ev.Kind.String(), keyMessage, ev.Message)
 	}

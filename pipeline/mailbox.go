@@ -18,8 +18,7 @@ type item struct {
 	note  *request      // annotation of exactly this frame, or nil
 	scene *features.Scene
 	masks *segdv1.MaskFrame
-	look  *look // what the detector found in it; nil: it did not look
-	core  bool  // whether it has one, which goes on with it
+	core  bool // whether it has one, which goes on with it
 
 	began, ended [Stages]time.Time // its time in each stage
 }

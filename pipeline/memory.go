@@ -136,13 +136,10 @@ func (m *memory) encoded(s scene) {
 	}
 }
 
-// setState notes what the tracker knows, of the background only if s has that.
+// setState notes what the tracker knows.
 func (m *memory) setState(s *checkpointv1.Tracker) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if s.Background == nil && m.state != nil && m.state.Width == s.Width && m.state.Height == s.Height {
-		s = &checkpointv1.Tracker{Width: s.Width, Height: s.Height, Objects: s.Objects, Background: m.state.Background}
-	}
 	m.state = s
 }
 
@@ -313,7 +310,7 @@ func (s *stages) recollect(ctx context.Context, next uint64) error {
 	s.awaiting.Store(len(followed) > 0) // for a frame at least
 	s.objects = states{}
 	for id, o := range lost {
-		if slices.Contains(followed, id) || s.c.automatic.follows(id) {
+		if slices.Contains(followed, id) || s.c.automatic.marker.Follows(id) {
 			s.objects[id] = o
 		}
 	}

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -24,7 +25,8 @@ type newest struct {
 	picture *ingest.Frame // one reference; nil before the first and after the end
 	frames  []*segdv1.MaskFrame
 	bytes   int
-	objects []*segdv1.Object // of the newest frame, without what was removed since
+	objects []*segdv1.Object       // of the newest frame, without what was removed since
+	extents map[uint32]*segdv1.Box // of these, or the last one of what is out of sight
 }
 
 // keep takes in a frame that is about to be published, and drops the oldest masks
@@ -37,12 +39,40 @@ func (n *newest) keep(it *item) {
 		n.picture.Release()
 	}
 	n.picture, n.objects = it.frame, it.masks.Objects
+	n.keepExtents(it.masks)
 	n.frames = append(n.frames, it.masks)
 	n.bytes += proto.Size(it.masks)
 	for len(n.frames) > maxFrames || n.bytes > maxFrameBytes && len(n.frames) > 1 {
 		n.bytes -= proto.Size(n.frames[0])
 		n.frames = slices.Delete(n.frames, 0, 1)
 	}
+}
+
+// keepExtents takes in where the objects of m, the frame after those there are, are by their tracks.
+func (n *newest) keepExtents(m *segdv1.MaskFrame) {
+	if n.extents == nil {
+		n.extents = map[uint32]*segdv1.Box{}
+	}
+	if k := len(n.frames); k > 0 && (n.frames[k-1].Width != m.Width || n.frames[k-1].Height != m.Height) {
+		clear(n.extents) // they are of another picture
+	}
+	maps.DeleteFunc(n.extents, func(id uint32, _ *segdv1.Box) bool {
+		return !slices.ContainsFunc(m.Objects, func(o *segdv1.Object) bool { return o.Id == id })
+	})
+	for _, o := range m.Objects {
+		if o.Extent != nil {
+			n.extents[o.Id] = o.Extent
+		} else if o.Area > 0 {
+			delete(n.extents, o.Id) // it has no track any more
+		}
+	}
+}
+
+// extent is an object's in the newest frame or, of one that is out of sight, the last one it had; nil without one.
+func (n *newest) extent(id uint32) *segdv1.Box {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.extents[id]
 }
 
 // drop gives the picture back.

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"context"
 	"image"
 	"slices"
 	"sync"
@@ -10,11 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
-	"github.com/segd/segd/tracker"
 )
 
 // removals counts what a stepper is told to forget.
@@ -89,70 +86,20 @@ func rests(t *testing.T, reidentify float64) {
 	})
 }
 
-// marked counts the frames that a stepper is told to mark something in.
-type marked struct {
-	Stepper
-	n *atomic.Int32
-}
-
-func (m marked) Step(ctx context.Context, s *features.Scene, p tracker.Picture, ann *annotation.Annotation) (*tracker.Result, error) {
-	if ann != nil {
-		m.n.Add(1)
-	}
-	return m.Stepper.Step(ctx, s, p, ann)
-}
-
-// litFrom brightens a place of a source's frames from one on.
-type litFrom struct {
-	Source
-	from uint64
-}
-
-func (l litFrom) Run(ctx context.Context, sink func(*ingest.Frame)) error {
-	return l.Source.Run(ctx, func(f *ingest.Frame) {
-		for y := f.Height * 3 / 4; y < f.Height && f.Seq >= l.from; y++ {
-			for x := f.Width / 2; x < f.Width; x++ {
-				copy(f.Pix[3*(y*f.Width+x):], []byte{200, 250, 30})
-			}
-		}
-		sink(f)
-	})
-}
-
-// An early look, because something moves somewhere, leaves what is in sight alone.
-func TestEarlyLookMarksNothingAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, "gate", 30)
-		f := &finder{}
-		b.detecting(f, 3*time.Second)
-		open, make := b.cfg.Open, b.cfg.NewStepper
-		b.cfg.Open = func(o ingest.Observer) (Source, error) {
-			s, err := open(o)
-			return litFrom{s, 15}, err
-		}
-		var n atomic.Int32
-		b.cfg.NewStepper = func() (Stepper, error) {
-			s, err := make()
-			return marked{s, &n}, err
-		}
-		b.run(t.Context(), t)
-		if f.calls.Load() != 2 || n.Load() != 1 {
-			t.Errorf("%d looks, marks in %d frames; want an early one that marks nothing", f.calls.Load(), n.Load())
-		}
-	})
-}
-
 // A camera whose stream time jumps back is looked at, and of many small things the first count.
 func TestLookLimits(t *testing.T) {
-	l := looks{detector: &finder{}, every: time.Second, any: true, last: time.Hour}
-	if due, early := l.due(&item{seq: 1, pts: time.Minute}, nil); !due || early {
-		t.Errorf("after a jump back: due %t, early %t; want a look", due, early)
+	l := looks{every: time.Second, any: true, last: time.Hour}
+	if !l.due(time.Minute) {
+		t.Error("no look after a jump back")
+	}
+	if (&looks{}).due(0) {
+		t.Error("a look of a camera that marks nothing")
 	}
 	var found []features.Detection
 	for range 500 {
 		found = append(found, features.Detection{Box: image.Rect(0, 0, 2, 2), Score: 0.9, Class: "person"})
 	}
-	if got := (&Detect{Classes: []string{"person"}}).sift(found, 64, 48); len(got) != maxFound {
+	if got := sift(found, 64, 48); len(got) != maxFound {
 		t.Errorf("%d are sifted; want %d", len(got), maxFound)
 	}
 }

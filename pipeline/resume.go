@@ -111,7 +111,7 @@ func (c *Camera) takeUp(data, short []byte, now time.Time) error {
 		m.forgetUnmarked()
 		cp.Marker = &checkpointv1.Marker{NextId: 1 + slices.Max(append(m.ids(), 0))} // no id is used again
 	}
-	if c.automatic.marker == nil { // nobody would end what was marked automatically
+	if !c.detects() { // nobody would end what was marked automatically
 		m.forgetAutomatic(cp.Marker)
 	}
 	away := min(max(0, now.Sub(cp.Time.AsTime())), longestAway)
@@ -120,6 +120,8 @@ func (c *Camera) takeUp(data, short []byte, now time.Time) error {
 	m.marker = cp.Marker
 	if m.state = cp.Tracker; stale {
 		m.state = nil
+	}
+	if stale || cp.Marker.GetTracks() == nil { // of before there were tracks: what is there is found anew
 		m.forgetAutomatic(cp.Marker)
 	}
 	if c.unchanged(cp) { // what it marks has been followed since
@@ -147,7 +149,6 @@ func update(cp, later *checkpointv1.Checkpoint) {
 		later.Tracker.Width != cp.Tracker.Width || later.Tracker.Height != cp.Tracker.Height {
 		return
 	}
-	later.Tracker.Background = cp.Tracker.Background
 	later.Marked, later.Last = cp.Marked, cp.Last
 	proto.Reset(cp)
 	proto.Merge(cp, later)
@@ -270,7 +271,7 @@ func (m *memory) takeMarker() *checkpointv1.Marker {
 
 // takeUpMarker has the marker know what new stages follow; before is what that of a run before knew, or nil.
 func (c *Camera) takeUpMarker(before *checkpointv1.Marker, followed []uint32) {
-	if before == nil || c.automatic.marker == nil {
+	if before == nil {
 		c.automatic.reset(followed)
 		return
 	}
@@ -283,14 +284,8 @@ func (c *Camera) takeUpMarker(before *checkpointv1.Marker, followed []uint32) {
 
 // state is what is known of what the camera marks by itself.
 func (a *automatic) state() *checkpointv1.Marker {
-	if a.marker == nil {
-		return nil
-	}
 	s := a.marker.State()
 	for _, o := range s.Objects {
-		if pts, ok := a.seen[o.Id]; ok {
-			o.SeenPtsNs = pts.Nanoseconds()
-		}
 		o.Class = cmp.Or(o.Class, a.kept[o.Id])
 	}
 	for id := range a.corrected {
@@ -309,7 +304,6 @@ func (a *automatic) takeUp(s *checkpointv1.Marker, followed []uint32) error {
 		switch _, automatic := a.marker.Class(o.Id); {
 		case !a.marker.Follows(o.Id):
 		case automatic:
-			a.seen[o.Id] = time.Duration(o.SeenPtsNs)
 		case o.Class != "":
 			a.kept[o.Id] = o.Class
 			a.corrected[o.Id] = slices.Contains(s.Corrected, o.Id)

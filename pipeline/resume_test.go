@@ -297,13 +297,14 @@ func TestResumeAutomatic(t *testing.T) {
 				stop()
 				time.Sleep(tt.away)
 				again, _ := b.rerun(t, store, 3, 2050*time.Millisecond)
-				first, last, kinds := one(t, again.rec.all()[0]), again.rec.newest().Objects, again.rec.ofObjects()
+				all, last, kinds := again.rec.all(), again.rec.newest().Objects, again.rec.ofObjects()
 				if !tt.keep && tt.away > 0 { // it ended, as it was out of sight for too long
-					if first.Id != 257 || !slices.Equal(kinds, []string{"OBJECT_REMOVED", "OBJECT_APPEARED"}) {
-						t.Errorf("%v in the first frame, events %v; want another one", first, kinds)
+					if first := one(t, all[2]); first.Id != 257 || !slices.Equal(kinds, []string{"OBJECT_REMOVED", "OBJECT_APPEARED"}) {
+						t.Errorf("%v in the third frame, events %v; want another one", first, kinds)
 					}
 					return
 				}
+				first := one(t, all[0])
 				if first.Id != 256 || first.Class != "person" || first.Automatic == tt.keep {
 					t.Errorf("%v in the first frame", first)
 				}
@@ -327,7 +328,7 @@ func TestResumeAtRest(t *testing.T) {
 		open := b.cfg.Open
 		b.cfg.Open = func(o ingest.Observer) (Source, error) {
 			s, err := open(o)
-			return hidden{s, 25, 1000}, err
+			return hidden{s, 14, 1000}, err
 		}
 		_, stop := b.start(t)
 		time.Sleep(4050 * time.Millisecond)
@@ -357,7 +358,7 @@ func TestResumeResting(t *testing.T) {
 				return hidden{s, from, 1000}, err
 			}
 		}
-		hide(b, 25)
+		hide(b, 14) // on its way from the middle of the picture
 		c, stop := b.start(t)
 		time.Sleep(8050 * time.Millisecond)
 		stop()
@@ -391,7 +392,7 @@ func TestResumeWithoutWhatMarked(t *testing.T) {
 				store.change(t, func(c *checkpointv1.Checkpoint) {})
 				store.foreign(t)
 			} else {
-				b.cfg.NewDetector = nil
+				b.cfg.NewDetector, b.cfg.Detect = nil, Detect{}
 			}
 			again, _ := b.rerun(t, store, 3, 1000*time.Millisecond)
 			for _, m := range again.rec.all() {

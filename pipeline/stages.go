@@ -62,7 +62,9 @@ type stages struct {
 	objects states
 	holds   map[hold]time.Time // until when
 	slow    slowFrames         // of the tracker's goroutine
-	looks   looks              // of the goroutine that makes scenes
+	// Of the goroutine that makes scenes.
+	looks    looks
+	detector Detector // nil: the model's own heads do it
 
 	// What was marked before these stages were, but for what was seen since.
 	sought      map[uint32]string // labels
@@ -75,9 +77,7 @@ type stages struct {
 
 	plan      atomic.Pointer[features.Plan] // the stepper's, for the next scene
 	searching atomic.Bool                   // whether the stepper looks for an object
-
-	known    atomic.Pointer[[]image.Rectangle] // boxes of the objects in sight
-	awaiting atomic.Bool                       // some of sought are neither found nor given up yet
+	awaiting  atomic.Bool                   // some of sought are neither found nor given up yet
 
 	mu       sync.Mutex
 	err      error // the first failure
@@ -163,9 +163,11 @@ func (s *stages) build() (err error) {
 		return fmt.Errorf("pipeline: features: %w", err)
 	}
 	if s.c.cfg.NewDetector != nil {
-		if s.looks.detector, err = s.c.cfg.NewDetector(); err != nil {
+		if s.detector, err = s.c.cfg.NewDetector(); err != nil {
 			return fmt.Errorf("pipeline: detector: %w", err)
 		}
+	}
+	if s.c.detects() {
 		s.looks.every = s.c.cfg.Detect.Every
 	}
 	step, err := s.c.cfg.NewStepper()
@@ -350,7 +352,7 @@ func (s *stages) features(it *item) error {
 		it.scene = new(features.Scene)
 	}
 	it.scene.Seq = it.seq
-	s.look(it)
+	due := s.looks.due(it.pts)
 	// As of the last frame that was labelled, one or two before this one: what has moved
 	// out of where it is to be finer is a little coarser, and what comes back is found that
 	// much later.
@@ -358,18 +360,17 @@ func (s *stages) features(it *item) error {
 	if p := s.plan.Load(); p != nil {
 		plan = *p
 	}
-	if it.note != nil && (it.note.annotation.Frame == nil || *it.note.annotation.Frame == it.seq) {
+	switch {
+	case it.note != nil && (it.note.annotation.Frame == nil || *it.note.annotation.Frame == it.seq):
 		plan = tracker.PlanFor(plan, it.note.annotation)
 		s.plan.Store(&plan) // what comes until it is labelled shows all, too
-	} else if it.look != nil && len(it.look.found) > 0 {
-		plan = tracker.PlanFor(plan, it.look.boxes(it.frame.Width, it.frame.Height))
-		if known := s.known.Load(); known == nil || it.look.unknown(*known) {
-			s.plan.Store(&plan) // likewise
-		}
+	case due:
+		plan = tracker.PlanWhole(plan)
 	}
 	if err := s.extract.Extract(it.scene, it.frame.Pix, it.frame.Width, it.frame.Height, plan); err != nil {
 		return err
 	}
+	s.look(it, due)
 	s.c.cfg.Meter.Extracted(it.scene)
 	if !s.searching.Load() {
 		return nil
@@ -390,15 +391,12 @@ func (s *stages) track(ctx context.Context, it *item) error {
 	if err != nil {
 		return err
 	}
-	plan := s.step.Plan(features.Plan{})
+	c := s.c
+	c.automatic.observe(c, res)
+	plan := s.step.Plan(features.Plan{}, c.automatic.marker.Windows()...)
 	s.plan.Store(&plan)
 	s.searching.Store(s.step.Searching())
-	c := s.c
 	c.cfg.Meter.Solved(res.Solve)
-	c.automatic.observe(c, it.pts, res)
-	if s.looks.detector != nil {
-		s.known.Store(inSight(res))
-	}
 	it.masks = maskFrame(c.cfg.Site, c.cfg.Name, it, res, c.automatic.kind)
 	it.masks.Epoch, it.masks.Lease = c.epoch.Load(), c.cfg.Lease.Token()
 	s.recycle(it)
@@ -459,18 +457,7 @@ func taken(f *ingest.Frame) time.Time {
 	return f.Received
 }
 
-// inSight are the boxes of res's objects.
-func inSight(res *tracker.Result) *[]image.Rectangle {
-	boxes := make([]image.Rectangle, 0, len(res.Objects))
-	for _, o := range res.Objects {
-		if !o.Box.Empty() {
-			boxes = append(boxes, o.Box)
-		}
-	}
-	return &boxes
-}
-
-// label steps the tracker, with the frame's annotation first if it has one, or what the detector found
+// label steps the tracker, with the frame's annotation first if it has one, or what begins by itself
 // in it, and without it when that is refused.
 func (s *stages) label(ctx context.Context, it *item) (*tracker.Result, error) {
 	kept, err := it.frame.Keep()
@@ -479,25 +466,25 @@ func (s *stages) label(ctx context.Context, it *item) (*tracker.Result, error) {
 	}
 	defer kept.Release()
 	p := &picture{kept, &s.earlier}
+	d := s.decide(it)
 	if it.note == nil {
-		ann := s.decide(it)
-		res, err := s.step.Step(ctx, it.scene, p, ann)
-		if ann != nil && errors.Is(err, annotation.ErrInvalid) {
+		res, err := s.step.Step(ctx, it.scene, p, d.Annotation, d.Extents)
+		if d.Annotation != nil && errors.Is(err, annotation.ErrInvalid) {
 			s.c.lookFailed(fmt.Errorf("pipeline: what was detected in frame %d: %w", it.seq, err))
-			return s.step.Step(ctx, it.scene, p, nil)
+			return s.step.Step(ctx, it.scene, p, nil, d.Extents)
 		}
 		return res, err
 	}
 	var res *tracker.Result
 	if err = s.c.admit(it.note.annotation); err == nil {
-		res, err = s.step.Step(ctx, it.scene, p, it.note.annotation)
+		res, err = s.step.Step(ctx, it.scene, p, it.note.annotation, d.Extents)
 	}
 	switch {
 	case err == nil:
 		s.c.automatic.correct(it.note.annotation)
 	case errors.Is(err, annotation.ErrInvalid):
 		s.c.resolve(it, fmt.Errorf("%w: %w", ErrAnnotate, err))
-		return s.step.Step(ctx, it.scene, p, nil)
+		return s.step.Step(ctx, it.scene, p, nil, d.Extents)
 	}
 	return res, err
 }

@@ -90,20 +90,20 @@ func FuzzTakeUp(f *testing.F) {
 			if err := s.extract.Extract(it.scene, frame.Pix, frame.Width, frame.Height, s.step.Plan(features.Plan{})); err != nil {
 				t.Fatal(err)
 			}
-			if k == 1 {
-				s.look(it)
-			}
-			res, err := s.step.Step(context.Background(), it.scene, nil, s.decide(it))
+			s.detector = detector
+			s.look(it, k == 1)
+			d := s.decide(it)
+			res, err := s.step.Step(context.Background(), it.scene, nil, d.Annotation, d.Extents)
 			if errors.Is(err, annotation.ErrInvalid) {
 				continue
 			} else if err != nil {
 				return
 			}
-			c.automatic.observe(c, it.pts, res)
+			c.automatic.observe(c, res)
 			it.masks = maskFrame(cfg.Site, cfg.Name, it, res, c.automatic.kind)
 			s.objects.observe(c, res)
 			c.zones.observe(c, it, res)
-			s.step.State(true)
+			s.step.State()
 			c.automatic.state()
 			c.zones.state(layout)
 		}
@@ -139,7 +139,7 @@ func seeds(t testing.TB, dir string, layout zones.Layout) (whole, short []byte) 
 		return data
 	}
 	whole = plain(cp)
-	cp.Marked, cp.Last, cp.Tracker.Background = nil, nil, nil
+	cp.Marked, cp.Last = nil, nil
 	cp.Sequence++
 	return whole, plain(cp)
 }

@@ -55,7 +55,7 @@ func (z *zoneWatch) observe(c *Camera, it *item, res *tracker.Result) {
 	}
 	z.objects = z.objects[:0]
 	for _, o := range res.Objects {
-		z.objects = append(z.objects, zones.OfMask(o.ID, o.Mask, o.State == tracker.Lost))
+		z.objects = append(z.objects, zones.OfMask(o.ID, o.Mask, o.State == tracker.Lost).WithExtent(o.Extent, res.Width, res.Height))
 	}
 	events := z.watcher.Observe(zones.Frame{Time: it.pts, Width: res.Width, Height: res.Height, Objects: z.objects})
 	z.tell(c, events, it.seq, func(id uint32) string {

@@ -12,14 +12,9 @@ import (
 	"github.com/segd/segd/tracker/internal/seed"
 )
 
-// maxPassed is in how many pictures that are not labelled again the objects of an annotation
-// are looked for on their way to the present.
-const maxPassed = 128
-
 // amend applies an annotation of an earlier frame than that of s: its scene becomes an
 // annotated frame, with which the window starts anew, and some of what was seen since is
-// labelled again. While the camera stands the objects of the annotation are followed as
-// wholes through the pictures between.
+// labelled again.
 func (t *Tracker) amend(ctx context.Context, s *features.Scene, ann *annotation.Annotation) error {
 	at, err := t.past.Find(*ann.Frame, s.Seq)
 	if err != nil {
@@ -37,31 +32,23 @@ func (t *Tracker) amend(ctx context.Context, s *features.Scene, ann *annotation.
 	newest, _ := t.past.Newest()
 	for k := range t.objects.all {
 		t.objects.all[k].Rewind(int(newest-scene.Seq) + 1)
+		t.objects.all[k].Tracked = false // where it was then nobody says
 	}
-	t.whole.LookBack(scene.Seq, t.past.Small(at))
 	t.evictAll()
 	f := t.load(scene)
 	t.recollect(f, shown)
 	if err := t.relabel(ctx, at, f, ann, marked); err != nil {
 		return err
 	}
-	step := 1 + (t.past.Len()-at)/maxPassed
 	for _, to := range t.past.Replays(at) {
-		for at += step; at < to; at += step {
-			seq, _, _ := t.past.Frame(at)
-			t.whole.LookBack(seq, t.past.Small(at))
-			t.whole.Pass(t.layouts())
-		}
 		if err := t.remake(scene, to, t.Plan(features.Plan{})); err != nil {
 			return err
 		}
-		t.whole.LookBack(scene.Seq, t.past.Small(to))
 		f := t.load(scene)
 		t.expect(f)
 		if err := t.relabel(ctx, to, f, nil, nil); err != nil {
 			return err
 		}
-		at = to
 	}
 	return nil
 }

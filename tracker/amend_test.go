@@ -122,7 +122,7 @@ func TestFramesWithoutAScene(t *testing.T) {
 	for seq, want := range map[uint64]string{2: "frame: 2 was", 3: "tracker: scene of frame 3: out of order"} {
 		a := byMask(t, truth[0], 1)
 		a.Frame = &seq
-		_, err := tr.Step(t.Context(), s, nil, a)
+		_, err := tr.Step(t.Context(), s, nil, a, nil)
 		if err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, annotation.ErrInvalid) != (seq == 2) {
 			t.Errorf("frame %d: %v; want %q", seq, err, want)
 		}
@@ -146,7 +146,7 @@ func (broken) Scene(*features.Scene, features.Plan) error { return errors.New("o
 // that ends, with another picture size and with the tracker.
 func TestPicturesAreReleased(t *testing.T) {
 	const most = 10 // frames that are kept
-	frame := testWidth*testHeight*3/2 + testWidth*testHeight*3
+	frame := testWidth * testHeight * 3 / 2
 	tr := newTracker(t, Config{History: most * frame})
 	var photos []*photo
 	show := func(s *features.Scene, a *annotation.Annotation) {

@@ -54,8 +54,7 @@ type Config struct {
 
 	// History bounds the bytes of earlier frames kept, the latest ones, which
 	// annotations may name; 0 = 64 MiB, or more, up to 128 MiB, for 40 frames. One of
-	// 768×576 pixels in YUV 4:2:0 takes 1.0 MB, a third of which is a smaller picture of
-	// it, one of 1920×1080 3.4 MB.
+	// 768×576 pixels in YUV 4:2:0 takes 0.7 MB, one of 1920×1080 3.1 MB.
 	History int
 
 	Links        int     // most similar superpixels looked up in each frame; 0 = 5

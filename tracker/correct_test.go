@@ -307,14 +307,14 @@ func TestFramesThatCannotBeAnnotated(t *testing.T) {
 			} {
 				bad := byMask(t, truth[0], 1)
 				bad.Frame = &seq
-				if _, err := tr.Step(t.Context(), s, nil, bad); !errors.Is(err, annotation.ErrInvalid) || !strings.Contains(err.Error(), message) {
+				if _, err := tr.Step(t.Context(), s, nil, bad, nil); !errors.Is(err, annotation.ErrInvalid) || !strings.Contains(err.Error(), message) {
 					t.Errorf("frame %d: %v; want %q", seq, err, message)
 				}
 			}
 			unknown := empty()
 			unknown.Objects = []annotation.Object{{ID: 7}}
 			unknown.Background = stroke(4, annotation.Point{5, 5})
-			if _, err := tr.Step(t.Context(), s, nil, unknown); !errors.Is(err, annotation.ErrInvalid) || !strings.Contains(err.Error(), "object 7 is not known yet") {
+			if _, err := tr.Step(t.Context(), s, nil, unknown, nil); !errors.Is(err, annotation.ErrInvalid) || !strings.Contains(err.Error(), "object 7 is not known yet") {
 				t.Errorf("an unknown object without a mark: %v", err)
 			}
 		}
@@ -326,7 +326,7 @@ func TestFramesThatCannotBeAnnotated(t *testing.T) {
 	blank := empty()
 	blank.Background = stroke(4, annotation.Point{5, 5})
 	s, _ := film(t, 0)
-	if _, err := newTracker(t, Config{}).Step(t.Context(), s, nil, blank); !errors.Is(err, annotation.ErrInvalid) || !strings.Contains(err.Error(), "no object is known") {
+	if _, err := newTracker(t, Config{}).Step(t.Context(), s, nil, blank, nil); !errors.Is(err, annotation.ErrInvalid) || !strings.Contains(err.Error(), "no object is known") {
 		t.Errorf("background strokes without an object: %v", err)
 	}
 }

@@ -23,12 +23,12 @@
 // own colours and scores. Package window, below internal/, has the objective, term by term, and
 // what that cut is worth.
 //
-// While the camera stands still an object is also followed as a whole (package layout, below
-// internal/): by what it looks like from top to bottom, how it moves, what the places of the
-// picture look like without it and which other objects are there. Where that finds it multiplies
-// the odds of the affinity; where it is not found it is out of sight.
+// An object may have a track: somebody else says, picture by picture, where all of it is and whether it
+// is in sight ([Extent]). Its state is that of the track. What is in its box, which boxes with a lower foot
+// cover in part, is likelier to be it, and what is outside less likely: as so many votes among those of the
+// affinity. Nothing of what follows is for it.
 //
-// Else an object out of sight is looked for by its looks in the annotated frames and a few
+// An object without one that is out of sight is looked for by its looks in the annotated frames and a few
 // remembered ones, chosen for their differences, against those of the background seen
 // meanwhile; first near where it was last seen, then ever farther away; as large as it
 // was or up to four times as large across, where scenes have Coarse (see
@@ -57,15 +57,14 @@
 // way: see [Tracker.Recall].
 //
 // A frame of the last seconds can still be annotated: its scene is made anew of its [Picture],
-// and so are those of some that followed it, which are labelled again; in the small pictures
-// between the annotation's objects are followed as wholes.
+// and so are those of some that followed it, which are labelled again.
 //
 // # Inside
 //
 // A [Tracker] is the order of the steps; what they do is in packages below internal/,
 // which import downward only. A scene becomes a picture.Picture, immutable; belief says
-// what its superpixels are by the affinity, with what recall found again of objects out of
-// sight, and where layout found them as wholes; seed changes that by what somebody marked; window estimates the classifier and
+// what its superpixels are by the affinity and the objects' extents, with what recall found again of
+// objects out of sight; seed changes that by what somebody marked; window estimates the classifier and
 // labels the newest frame, and alone knows package solver; life moves the objects' states
 // on; outline draws the masks; past keeps the pictures that can still be annotated. Below
 // them are cosine (which features are alike), perceptron (what seed judges boxes by), labeling

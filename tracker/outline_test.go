@@ -77,12 +77,12 @@ func TestOutlinesFollowTheClassifier(t *testing.T) {
 // seer is a model that sees which pixels are an object's.
 type seer []uint8
 
-func (m seer) Features(dst []features.Map, _ []byte, width, height int, _ features.View) ([]features.Map, error) {
+func (m seer) Features(dst features.Sight, _ []byte, width, height int, _ features.View) (features.Sight, error) {
 	seen := features.Map{Channels: 1, Width: width, Height: height, StrideX: 1, StrideY: 1}
 	for _, v := range m {
 		seen.Data = append(seen.Data, float32(v))
 	}
-	return append(dst[:0], seen), nil
+	return features.Sight{Maps: append(dst.Maps[:0], seen)}, nil
 }
 
 // A stroke is what somebody said; the outline does not take it back.

@@ -55,18 +55,20 @@ const (
 
 // Plan returns what the next scene is to show, in plan's memory: windows round the objects and
 // round where those that are out of sight may be, in turns if that is anywhere; finer where
-// objects are small. Of a camera that has no objects nothing is to be seen.
-func (t *Tracker) Plan(plan features.Plan) features.Plan { return t.plan(plan, t.elapsed) }
+// objects are small; and round boxes where there may be more. Of a camera that has neither nothing is to be seen.
+func (t *Tracker) Plan(plan features.Plan, boxes ...image.Rectangle) features.Plan {
+	return t.plan(plan, t.elapsed, boxes...)
+}
 
 // plan is Plan of a scene that comes elapsed frames of the camera after the last one.
-func (t *Tracker) plan(plan features.Plan, elapsed int) features.Plan {
+func (t *Tracker) plan(plan features.Plan, elapsed int, boxes ...image.Rectangle) features.Plan {
 	p := planner{size: t.size, dropped: min(max(0, elapsed-1), windowFrames), Plan: features.Plan{Crops: plan.Crops[:0], Fine: plan.Fine[:0], Light: plan.Light}}
 	p.Light.Copy(&t.light)
 	var swept []int // zooms
 	for k := range t.objects.all {
 		o := &t.objects.all[k]
 		if o.State != Lost {
-			p.fine(o.box, o.Area)
+			p.fine(o.place())
 		}
 		switch box, anywhere := t.whereabouts(o); {
 		case anywhere:
@@ -77,7 +79,12 @@ func (t *Tracker) plan(plan features.Plan, elapsed int) features.Plan {
 			p.window(box, o.Zoom)
 		}
 	}
-	if t.fresh > 0 || t.seeking > 0 && slices.ContainsFunc(t.objects.all, func(o object) bool { return o.State != Visible }) {
+	for _, box := range boxes {
+		area := fineFilled * float64(box.Dx()*box.Dy())
+		p.fine(box, area)
+		p.window(box, p.zoom(area))
+	}
+	if t.fresh > 0 || t.seeking > 0 && slices.ContainsFunc(t.objects.all, func(o object) bool { return o.Sought() }) {
 		p.Whole, swept = true, nil
 	}
 	if len(swept) == 0 && len(p.Crops) == 0 && !p.Whole && len(t.objects.all) > 0 {
@@ -86,6 +93,14 @@ func (t *Tracker) plan(plan features.Plan, elapsed int) features.Plan {
 	if n := len(swept); n > 0 { // one after the other
 		p.sweep(t.turn/n, swept[t.turn%n])
 	}
+	p.finish()
+	return p.Plan
+}
+
+// PlanWhole is plan, which it leaves alone, and all of the picture.
+func PlanWhole(plan features.Plan) features.Plan {
+	p := planner{Plan: plan}
+	p.Whole, p.Crops, p.Fine = true, slices.Clone(plan.Crops), slices.Clone(plan.Fine)
 	p.finish()
 	return p.Plan
 }
@@ -111,14 +126,28 @@ func PlanFor(plan features.Plan, ann *annotation.Annotation) features.Plan {
 	return p.Plan
 }
 
+// place is o's box, and its area: of one that has a track, by that until it has been seen.
+func (o *object) place() (box image.Rectangle, area float64) {
+	if !o.Tracked {
+		return o.box, o.Area
+	}
+	if o.Area > 0 {
+		return o.extent, o.Area
+	}
+	return o.extent, fineFilled * float64(o.extent.Dx()*o.extent.Dy())
+}
+
 // whereabouts is where o may be in the next frame: in a box, which is empty if nobody needs
 // to look, or anywhere.
 func (t *Tracker) whereabouts(o *object) (box image.Rectangle, anywhere bool) {
 	switch {
-	case o.State == Visible || o.Detected():
+	case o.Tracked && o.State == Visible:
+		return o.extent.Union(o.box), false // whatever the track says, what is seen is followed
+	case o.Tracked:
+		return o.extent, false
+	}
+	if o.State == Visible || o.Detected() {
 		return o.box, o.box.Empty()
-	case t.whole.Knows(o.layout): // it looks for o everywhere
-		return t.whole.Box(o.layout), false
 	}
 	reach := recall.Reach(&o.Object, t.size)
 	box = image.Rect(int(o.X-reach), int(o.Y-reach), int(o.X+reach), int(o.Y+reach)).Intersect(image.Rectangle{Max: t.size})

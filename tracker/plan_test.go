@@ -77,7 +77,7 @@ func TestSmallObjectsAreSeenFiner(t *testing.T) {
 			if err := ex.Extract(s, pix, testWidth, testHeight, plan); err != nil {
 				t.Fatal(err)
 			}
-			res, err := tr.Step(context.Background(), s, nil, ann)
+			res, err := tr.Step(context.Background(), s, nil, ann, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -135,7 +135,7 @@ func TestWindowsFollowTheObjects(t *testing.T) {
 	}
 }
 
-// What is lost, by a camera that moves, is looked for in one part of the picture after the other,
+// What is lost is looked for in one part of the picture after the other,
 // and found where it comes back.
 func TestLostObjectsAreSweptFor(t *testing.T) {
 	tr := newTracker(t, Config{OccludedFrames: 4})
@@ -166,7 +166,6 @@ func TestLostObjectsAreSweptFor(t *testing.T) {
 		}
 		s, p, _ := filmShot(t, i, plan, ball)
 		res := stepOf(t, tr, s, p, a)
-		tr.objects.all[0].layout.Forget() // as if the camera moved
 		if i >= 40 && found == 0 && res.Objects[0].State == Visible {
 			found = int(i)
 			if j := iou(res.Objects[0].Mask, truth[0]); j < 0.8 {

@@ -24,9 +24,6 @@ func (t *Tracker) Recall(ctx context.Context, s *features.Scene, ann *annotation
 	if err != nil {
 		return err
 	}
-	if t.cfg.Mode.looksUp() {
-		t.whole.Look(s)
-	}
 	f := t.load(s)
 	f.recalled = true
 	t.expect(f)
@@ -35,9 +32,7 @@ func (t *Tracker) Recall(ctx context.Context, s *features.Scene, ann *annotation
 	}
 	t.evictAll()
 	for k := range t.objects.all {
-		o := &t.objects.all[k]
-		o.Lose(t.cfg.OccludedFrames)
-		o.layout.Recall(o.Unseen)
+		t.objects.all[k].Lose(t.cfg.OccludedFrames)
 	}
 	return nil
 }

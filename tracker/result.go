@@ -30,6 +30,20 @@ type Object struct {
 	Area  int      // pixels
 	Box   image.Rectangle
 	Score float64 // mean probability of the label over the mask, 0…1
+
+	// Extent is all of it by its track, in pixels, what is hidden or outside the picture included; empty for
+	// an object without a track.
+	Extent image.Rectangle
+}
+
+// Extent is where an object is that has a track: a detector's boxes, say, put together from picture to
+// picture. Such an object's state is its track's.
+type Extent struct {
+	ID  uint32
+	Box image.Rectangle // all of it, in pixels, what is hidden and what is outside the picture included
+	// Predicted is whether it is not detected, and Box no more than where it should be: then that says nothing of
+	// what is seen.
+	Predicted bool
 }
 
 // State is where an object is in its life.

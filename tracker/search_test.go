@@ -14,7 +14,7 @@ import (
 // the image as it is shown: what a network's channels are like.
 type checksModel struct{}
 
-func (checksModel) Features(dst []features.Map, bgr []byte, width, height int, v features.View) ([]features.Map, error) {
+func (checksModel) Features(dst features.Sight, bgr []byte, width, height int, v features.View) (features.Sight, error) {
 	shrink := int(1 / v.Scale)
 	w, h := width/shrink, height/shrink
 	grey := make([]float64, w*h)
@@ -40,7 +40,7 @@ func (checksModel) Features(dst []features.Map, bgr []byte, width, height int, v
 			}
 		}
 	}
-	return append(dst[:0], m), nil
+	return features.Sight{Maps: append(dst.Maps[:0], m)}, nil
 }
 
 // What comes back magnified, in front of a camera that moves, has other features, and is known

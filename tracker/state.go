@@ -8,22 +8,18 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/checkpoint/checkpointv1"
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/tracker/internal/layout"
 	"github.com/segd/segd/tracker/internal/life"
 )
 
-// State is what t knows of its objects besides what pictures show of them: where each is, what
-// it is as a whole, and, if background is true, what is behind them all. It shares nothing with t. With the
-// pictures that the objects were marked on and the newest one another tracker can go on, by Recall and Resume.
-func (t *Tracker) State(background bool) *checkpointv1.Tracker {
+// State is what t knows of its objects besides what pictures show of them: where each is, and where it
+// is in its life. It shares nothing with t. With the pictures that the objects were marked on and the
+// newest one another tracker can go on, by Recall and Resume.
+func (t *Tracker) State() *checkpointv1.Tracker {
 	s := &checkpointv1.Tracker{Width: int32(t.size.X), Height: int32(t.size.Y)}
-	if background {
-		s.Background = t.whole.Kept()
-	}
 	for k := range t.objects.all {
 		o := &t.objects.all[k]
 		s.Objects = append(s.Objects, &checkpointv1.TrackedObject{
-			Id: o.id, Life: o.Object.Kept(), Layout: o.layout.Kept(),
+			Id: o.id, Life: o.Object.Kept(),
 			Box: []int32{int32(o.box.Min.X), int32(o.box.Min.Y), int32(o.box.Max.X), int32(o.box.Max.Y)},
 		})
 	}
@@ -42,9 +38,8 @@ func (t *Tracker) Resume(s *checkpointv1.Tracker) error {
 		return fmt.Errorf("tracker: the state is of %d objects; want at most %d", n, annotation.MaxFollowed)
 	}
 	type known struct {
-		life   life.Object
-		layout layout.Object
-		box    image.Rectangle
+		life life.Object
+		box  image.Rectangle
 	}
 	all := make([]known, len(s.Objects))
 	for k, o := range s.Objects {
@@ -58,26 +53,14 @@ func (t *Tracker) Resume(s *checkpointv1.Tracker) error {
 		if zoom := all[k].life.Zoom; zoom > features.MaxZoom(t.size.X, t.size.Y) || zoom&(zoom-1) != 0 {
 			faults = append(faults, fmt.Errorf("zoom %d; want a power of two, at most %d", zoom, features.MaxZoom(t.size.X, t.size.Y)))
 		}
-		if o.Layout != nil {
-			faults = append(faults, all[k].layout.Resume(o.Layout))
-		}
 		if err := errors.Join(faults...); err != nil {
 			return fmt.Errorf("tracker: state of object %d: %w", o.Id, err)
-		}
-	}
-	stood := false // else what is known of objects as wholes does not outlast a gap
-	if s.Background != nil {
-		var err error
-		if stood, err = t.whole.Resume(s.Background); err != nil {
-			return fmt.Errorf("tracker: %w", err)
 		}
 	}
 	for k, o := range s.Objects {
 		if at := t.objects.find(o.Id); at >= 0 {
 			to := &t.objects.all[at]
-			if to.Object, to.box = all[k].life, all[k].box; stood {
-				*to.layout = all[k].layout
-			}
+			to.Object, to.box = all[k].life, all[k].box
 		}
 	}
 	return nil

@@ -42,7 +42,6 @@ type Tracker struct {
 	window   window.Window
 	outline  outline.Drawer
 	pieces   life.Pieces
-	whole    whole
 }
 
 // New returns a tracker without objects.
@@ -93,8 +92,11 @@ type Picture = past.Picture
 //
 // A scene of another size than the last one makes the tracker forget its objects.
 //
+// extents say of the objects that have a track where they are in s. Ids that t does not know are ignored; of two
+// of an id the first counts.
+//
 // The labels use this and earlier scenes only.
-func (t *Tracker) Step(ctx context.Context, s *features.Scene, p Picture, ann *annotation.Annotation) (*Result, error) {
+func (t *Tracker) Step(ctx context.Context, s *features.Scene, p Picture, ann *annotation.Annotation, extents []Extent) (*Result, error) {
 	if t.past.Differs(s) || t.frames.differ(s) {
 		t.forgotten = t.objects.appendIDs(t.forgotten)
 		t.past.Clear()
@@ -109,6 +111,7 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, p Picture, ann *a
 		}
 		ann = nil
 	}
+	t.objects.track(extents)
 	if elapsed := t.frames.elapsed(s.Seq); ann == nil && p != nil && !t.shown(s, elapsed) {
 		t.remade.Seq = s.Seq
 		if err := p.Scene(&t.remade, t.plan(features.Plan{}, elapsed)); err != nil {
@@ -120,9 +123,7 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, p Picture, ann *a
 	if err != nil {
 		return nil, err
 	}
-	if t.cfg.Mode.looksUp() {
-		t.whole.Look(s)
-	}
+	t.objects.track(extents) // those that ann is the first to name
 	res := &Result{Seq: s.Seq, Width: s.Width, Height: s.Height}
 	var labels []uint8
 	if t.objects.labels() > 1 {
@@ -137,11 +138,9 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, p Picture, ann *a
 			return nil, err
 		}
 		labels = t.outline.Labels()
-	} else {
-		t.whole.Learn(nil, nil, nil)
 	}
 	if p != nil {
-		t.past.Keep(s, p, labels, t.whole.Picture(), t.cfg.history(p.Bytes()+len(t.whole.Picture())))
+		t.past.Keep(s, p, labels, t.cfg.history(p.Bytes()))
 	}
 	res.Forgotten, t.forgotten = t.forgotten, nil
 	return res, nil
@@ -155,13 +154,19 @@ func (t *Tracker) shown(s *features.Scene, elapsed int) bool {
 		return false
 	}
 	for _, o := range t.objects.all {
-		way := windowMargin * float64(max(o.box.Dx(), o.box.Dy())*min(max(0, elapsed-1), windowFrames))
-		reach := o.box.Inset(-int(way)).Intersect(image.Rectangle{Max: t.size})
+		picture := image.Rectangle{Max: t.size}
+		box, in, way := o.box, o.State == Visible, 0.0
+		if o.Tracked {
+			box, in = o.extent.Intersect(picture), in || !o.predicted
+		} else {
+			way = windowMargin * float64(max(box.Dx(), box.Dy())*min(max(0, elapsed-1), windowFrames))
+		}
+		reach := box.Inset(-int(way)).Intersect(picture)
 		if elapsed == 1 { // what it has not left
-			middle := o.box.Min.Add(o.box.Max).Div(2)
+			middle := box.Min.Add(box.Max).Div(2)
 			reach = image.Rectangle{Min: middle, Max: middle.Add(image.Pt(1, 1))}
 		}
-		if o.State == Visible && !o.box.Empty() && !slices.ContainsFunc(s.Patches, func(p features.Patch) bool {
+		if in && !box.Empty() && !slices.ContainsFunc(s.Patches, func(p features.Patch) bool {
 			return reach.In(p.Rectangle) && p.Zoom == o.Zoom
 		}) {
 			return false
@@ -187,7 +192,6 @@ func (t *Tracker) expect(f *frame) {
 		f.Belief.Uniform(t.objects.labels())
 		t.window.Guess(&f.Frame, f.y, t.objects.labels())
 	default:
-		t.followWhole(f)
 		t.recall.Detect(f.Picture, t.objects.views(), t.frames.sightings())
 		t.affinity.Propagate(&f.Belief, f.Picture, t.elapsed, t.frames.sources(f.Seq, t.cfg.Refs), t.objects.views())
 		f.Belief.Labels(f.y)
@@ -216,7 +220,6 @@ func (t *Tracker) label(ctx context.Context, f *frame, ann *annotation.Annotatio
 		return fmt.Errorf("tracker: %w", err)
 	}
 	res.Solve.MaskTime = time.Since(start)
-	t.learnWhole(f, ann, marked)
 	t.learn(f, ann != nil)
 	if ann != nil {
 		f.KeepMap() // it may be annotated again
@@ -330,10 +333,9 @@ func (t *Tracker) Close() { t.past.Clear() }
 
 // Searching tells whether the next Step should have a scene with Coarse, because an
 // object that is out of sight, or back for a moment only, is then found at other
-// sizes, too. For one that is lost it does so now and then, and not for those that are
-// looked for as wholes.
+// sizes, too. For one that is lost it does so now and then.
 func (t *Tracker) Searching() bool {
 	return t.cfg.Mode.looksUp() && slices.ContainsFunc(t.objects.all, func(o object) bool {
-		return recall.Wants(&o.Object, t.elapsed) && !t.whole.Knows(o.layout)
+		return recall.Wants(&o.Object, t.elapsed)
 	})
 }

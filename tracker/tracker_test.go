@@ -96,7 +96,7 @@ func step(t testing.TB, tr *Tracker, s *features.Scene, a *annotation.Annotation
 
 func stepOf(t testing.TB, tr *Tracker, s *features.Scene, p Picture, a *annotation.Annotation) *Result {
 	t.Helper()
-	res, err := tr.Step(context.Background(), s, p, a)
+	res, err := tr.Step(context.Background(), s, p, a, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -372,7 +372,7 @@ func TestFaultyAnnotationChangesNothing(t *testing.T) {
 	s, _ := film(t, 0, disc{80, 60, 20, red})
 	a := scribbles()
 	a.Width = 320
-	if _, err := tr.Step(t.Context(), s, nil, a); !errors.Is(err, annotation.ErrInvalid) {
+	if _, err := tr.Step(t.Context(), s, nil, a, nil); !errors.Is(err, annotation.ErrInvalid) {
 		t.Fatalf("error is %v; want annotation.ErrInvalid for another size", err)
 	}
 	if res := step(t, tr, s, nil); len(res.Objects) != 0 {
@@ -398,7 +398,7 @@ func TestNewPictureSizeForgets(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A refused annotation has no result: the next one tells it.
-	if _, err := tr.Step(t.Context(), small, nil, scribbles()); !errors.Is(err, annotation.ErrInvalid) {
+	if _, err := tr.Step(t.Context(), small, nil, scribbles(), nil); !errors.Is(err, annotation.ErrInvalid) {
 		t.Fatalf("error is %v; want annotation.ErrInvalid for the old size", err)
 	}
 	if res := step(t, tr, small, nil); len(res.Objects) != 0 || res.Width != 64 || !slices.Equal(res.Forgotten, []uint32{1}) {
@@ -523,7 +523,7 @@ func ExampleTracker() {
 	}
 	ann, _ := annotation.FromMask(bits, 16, 16, 1, "left half")
 	for s.Seq = range 3 {
-		res, err := tr.Step(context.Background(), &s, nil, ann)
+		res, err := tr.Step(context.Background(), &s, nil, ann, nil)
 		if err != nil {
 			fmt.Println(err)
 			return

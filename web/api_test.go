@@ -42,7 +42,7 @@ type cameras struct {
 func newCameras() *cameras {
 	box := &segdv1.Box{X: 1, Y: 2, Width: 3, Height: 4}
 	return &cameras{width: 6, height: 8, objects: []*segdv1.Object{
-		{Id: 1, Label: "walker", State: segdv1.State_STATE_VISIBLE, Box: box, Area: 12, Score: 0.75, Class: "person", Automatic: true, Counts: counts(image.Rect(1, 2, 4, 6))},
+		{Id: 1, Label: "walker", State: segdv1.State_STATE_VISIBLE, Box: box, Extent: &segdv1.Box{X: -1, Y: 2, Width: 5, Height: 9}, Area: 12, Score: 0.75, Class: "person", Automatic: true, Counts: counts(image.Rect(1, 2, 4, 6))},
 		{Id: 2, Label: "dog", State: segdv1.State_STATE_LOST, Box: &segdv1.Box{}, Counts: counts(image.Rectangle{})},
 	}}
 }
@@ -228,7 +228,7 @@ func TestCommands(t *testing.T) {
 		want                                  string // within the answer
 		call                                  string
 	}{
-		{"objects", "GET", "/objects", "", "", 200, `{"sequence":41,"objects":[{"id":1,"label":"walker","state":"STATE_VISIBLE","box":{"x":1,"y":2,"width":3,"height":4},"area":12,"score":0.75,"class":"person","automatic":true},{"id":2,`, "objects gate"},
+		{"objects", "GET", "/objects", "", "", 200, `{"sequence":41,"objects":[{"id":1,"label":"walker","state":"STATE_VISIBLE","box":{"x":1,"y":2,"width":3,"height":4},"extent":{"x":-1,"y":2,"width":5,"height":9},"area":12,"score":0.75,"class":"person","automatic":true},{"id":2,`, "objects gate"},
 		{"rename", "PATCH", "/objects/2", typeJSON, `{"label":"cat"}`, 200, `{"id":2,"label":"cat",`, `rename gate 2 "cat"`},
 		{"rename to nothing", "PATCH", "/objects/2", typeJSON, `{}`, 400, `"errors":[{"pointer":"/label","detail":"it is missing`, ""},
 		{"rename to null", "PATCH", "/objects/2", typeJSON, `{"label":null}`, 400, `"/label"`, ""},

@@ -70,12 +70,13 @@ type objectBox struct {
 }
 
 type objectInfo struct {
-	ID    uint32    `json:"id"`
-	Label string    `json:"label"`
-	State string    `json:"state"` // segd.v1.State
-	Box   objectBox `json:"box"`
-	Area  int32     `json:"area"`
-	Score float64   `json:"score"`
+	ID     uint32     `json:"id"`
+	Label  string     `json:"label"`
+	State  string     `json:"state"` // segd.v1.State
+	Box    objectBox  `json:"box"`
+	Extent *objectBox `json:"extent,omitempty"` // absent without a track
+	Area   int32      `json:"area"`
+	Score  float64    `json:"score"`
 
 	Class     string `json:"class"` // empty: people marked it
 	Automatic bool   `json:"automatic"`
@@ -127,12 +128,19 @@ func newAccepted(a *segdv1.Annotated) accepted {
 }
 
 func newObjectInfo(o *segdv1.Object) objectInfo {
-	b := o.GetBox()
-	return objectInfo{
+	info := objectInfo{
 		ID: o.GetId(), Label: o.GetLabel(), State: o.GetState().String(), Area: o.GetArea(), Score: o.GetScore(),
-		Box:   objectBox{b.GetX(), b.GetY(), b.GetWidth(), b.GetHeight()},
-		Class: o.GetClass(), Automatic: o.GetAutomatic(),
+		Box: newObjectBox(o.GetBox()), Class: o.GetClass(), Automatic: o.GetAutomatic(),
 	}
+	if o.GetExtent() != nil {
+		extent := newObjectBox(o.GetExtent())
+		info.Extent = &extent
+	}
+	return info
+}
+
+func newObjectBox(b *segdv1.Box) objectBox {
+	return objectBox{b.GetX(), b.GetY(), b.GetWidth(), b.GetHeight()}
 }
 
 func newFrameInfo(m *segdv1.MaskFrame) frameInfo {

@@ -226,6 +226,30 @@ func TestOpenAPICheckFinds(t *testing.T) {
 	}
 }
 
+// Events, which come by SSE, are as described, with an extent and without.
+func TestOpenAPIDescribesEvents(t *testing.T) {
+	schema, err := describedAPI(t).compile.Compile("openapi.json#/components/schemas/Event")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		extent *segdv1.Box
+		ok     bool
+	}{{nil, true}, {&segdv1.Box{X: -3, Width: 5, Height: 9}, true}, {&segdv1.Box{}, false}} {
+		text, err := wire.Marshal(&segdv1.Event{Camera: "gate", Kind: segdv1.EventKind_EVENT_KIND_OBJECT_LOST, ObjectId: 1, Extent: tt.extent})
+		if err != nil {
+			t.Fatal(err)
+		}
+		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(value); (err == nil) != tt.ok {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 func TestOpenAPIIsServed(t *testing.T) {
 	_, h := serve(t, Config{}, "gate")
 	if a := ask(t, "GET", h.URL+"/api/v1/openapi.json", "", ""); a.status != 200 || a.body != string(openAPI) {

@@ -5,8 +5,9 @@
 // each frame's objects, as masks or boxes; out come events, and how many there were so far.
 //
 // An object is where its foot is: of a mask the middle of its lowest rows (OfMask), of a box
-// the middle of its bottom edge (OfBox). A zone may look at the share of the mask's pixels in
-// it instead.
+// the middle of its bottom edge (OfBox), and so of a mask whose object's full extent is known,
+// though part of it is hidden (Object.WithExtent). A zone may look at the share of the mask's
+// pixels in it instead.
 //
 // A mask flickers, and a foot trembles. So what is new has to last for Settle before it counts,
 // and an object has to be beyond a margin, a tenth of its height, to have left a zone or to be

@@ -1,6 +1,7 @@
 package zones
 
 import (
+	"image"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -100,5 +101,35 @@ func TestOfMask(t *testing.T) {
 	}
 	if o := OfMask(3, mask.RLE{}, false); o.Visible {
 		t.Errorf("no mask is %+v", o)
+	}
+}
+
+// An object that is seen has the foot of its extent, in the picture; one that is hidden is where it was seen last.
+func TestWithExtent(t *testing.T) {
+	const width, height = 40, 100
+	bits := make([]uint8, width*height)
+	bits[20*width+10] = 1
+	seen := OfMask(3, mask.Encode(bits, width, height), false)
+	for _, tt := range []struct {
+		name   string
+		extent image.Rectangle
+		x, y   float64 // pixels
+		tall   float64
+	}{
+		{"none", image.Rectangle{}, 10.5, 20.5, 1},
+		{"legs behind a fence", image.Rect(6, 10, 16, 60), 11, 59.5, 50},
+		{"legs below the picture", image.Rect(6, 80, 16, 130), 11, 99.5, 50},
+		{"half of it beyond the left edge", image.Rect(-20, 10, 10, 60), 0.5, 59.5, 50},
+		{"and beyond the right one", image.Rect(35, 10, 60, 60), 39.5, 59.5, 50},
+	} {
+		o := seen.WithExtent(tt.extent, width, height)
+		if !o.Visible || o.ID != 3 || math.Abs(o.Foot[0]*width-tt.x) > 1e-9 || math.Abs(o.Foot[1]*height-tt.y) > 1e-9 || o.Height != tt.tall {
+			t.Errorf("%s: %v, %v tall; want %v, %v and %v", tt.name, o.Foot, o.Height, tt.x, tt.y, tt.tall)
+		}
+	}
+	for _, o := range []Object{hidden, lost} {
+		if got := o.WithExtent(image.Rect(6, 10, 16, 60), width, height); got.Visible || got.Foot != o.Foot {
+			t.Errorf("%+v with an extent is %+v", o, got)
+		}
 	}
 }

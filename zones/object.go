@@ -1,6 +1,7 @@
 package zones
 
 import (
+	"image"
 	"time"
 
 	"github.com/segd/segd/mask"
@@ -70,4 +71,17 @@ func OfBox(id uint32, left, top, boxWidth, boxHeight float64, width, height int)
 		ID: id, Visible: true, Height: boxHeight,
 		Foot: Point{(left + boxWidth/2) / float64(width), (top + boxHeight) / float64(height)},
 	}
+}
+
+// WithExtent is o with the foot and the height of its full extent, in pixels of a picture of that size; o as it is
+// if that is empty or o is not visible: where something is predicted to be it was not seen. Its foot is the middle
+// of the lowest row, and in the picture: of somebody who stands below that, at its lower edge.
+func (o Object) WithExtent(extent image.Rectangle, width, height int) Object {
+	if !o.Visible || extent.Empty() {
+		return o
+	}
+	inside := func(v float64, size int) float64 { return min(max(v, 0.5), float64(size)-0.5) / float64(size) }
+	o.Foot = Point{inside(float64(extent.Min.X+extent.Max.X)/2, width), inside(float64(extent.Max.Y)-0.5, height)}
+	o.Height = float64(extent.Dy())
+	return o
 }

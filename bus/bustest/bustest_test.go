@@ -30,6 +30,11 @@ func TestCheck(t *testing.T) {
 		{"another area", frame(func(_ *segdv1.MaskFrame, o *segdv1.Object) { o.Area = 2 }), "area 2"},
 		{"another box", frame(func(_ *segdv1.MaskFrame, o *segdv1.Object) { o.Box.X = 1 }), "box (1,1)-(2,2)"},
 		{"hidden with a mask", frame(func(_ *segdv1.MaskFrame, o *segdv1.Object) { o.State = segdv1.State_STATE_LOST }), "STATE_LOST with 1 pixels"},
+		{"hidden with an extent", frame(func(_ *segdv1.MaskFrame, o *segdv1.Object) {
+			o.State, o.Counts, o.Area, o.Score, o.Box = segdv1.State_STATE_OCCLUDED, "<", 0, 0, nil
+			o.Extent = &segdv1.Box{X: -1, Y: -1, Width: 3, Height: 5}
+		}), ""},
+		{"an extent far outside", frame(func(_ *segdv1.MaskFrame, o *segdv1.Object) { o.Extent = &segdv1.Box{X: 8, Width: 1, Height: 1} }), "objects[0].extent"},
 		{"a high score", frame(func(_ *segdv1.MaskFrame, o *segdv1.Object) { o.Score = 1.5 }), "score 1.5"},
 		{"no time", frame(func(m *segdv1.MaskFrame, _ *segdv1.Object) { m.CaptureTime = nil }), "capture_time"},
 		{"an event", &segdv1.Event{Site: "home", Camera: "gate", Time: now, Kind: segdv1.EventKind_EVENT_KIND_CAMERA_UP}, ""},

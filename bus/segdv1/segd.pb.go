@@ -320,8 +320,7 @@ func (Direction) EnumDescriptor() ([]byte, []int) {
 	return file_bus_segdv1_segd_proto_rawDescGZIP(), []int{3}
 }
 
-// Box is an upright rectangle: that of an object is the smallest around its mask, all 0
-// without a mask.
+// Box is an upright rectangle.
 type Box struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Left edge, in pixels, inclusive.
@@ -404,7 +403,7 @@ type Object struct {
 	Label string `protobuf:"bytes,2,opt,name=label,proto3" json:"label,omitempty"`
 	// What became of it in this frame.
 	State State `protobuf:"varint,3,opt,name=state,proto3,enum=segd.v1.State" json:"state,omitempty"`
-	// The smallest rectangle around its mask, in pixels.
+	// The smallest rectangle around its mask, in pixels; all 0 without a mask.
 	Box *Box `protobuf:"bytes,4,opt,name=box,proto3" json:"box,omitempty"`
 	// Number of its mask's pixels.
 	Area int32 `protobuf:"varint,5,opt,name=area,proto3" json:"area,omitempty"`
@@ -419,7 +418,12 @@ type Object struct {
 	Class string `protobuf:"bytes,8,opt,name=class,proto3" json:"class,omitempty"`
 	// Whether segd marked it by itself and nobody has kept it or corrected it since: it is forgotten
 	// when it is not detected any more.
-	Automatic     bool `protobuf:"varint,9,opt,name=automatic,proto3" json:"automatic,omitempty"`
+	Automatic bool `protobuf:"varint,9,opt,name=automatic,proto3" json:"automatic,omitempty"`
+	// The rectangle round all of the object by its track, in pixels: with what of it is hidden or outside
+	// of the picture, and predicted while it is out of sight. Absent for one that has no track, as what the
+	// detector does not know, and when it has been out of sight for too long to be predicted. Never empty;
+	// it may reach beyond each side of the picture, by as much as that is wide or high at most.
+	Extent        *Box `protobuf:"bytes,10,opt,name=extent,proto3" json:"extent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -515,6 +519,13 @@ func (x *Object) GetAutomatic() bool {
 		return x.Automatic
 	}
 	return false
+}
+
+func (x *Object) GetExtent() *Box {
+	if x != nil {
+		return x.Extent
+	}
+	return nil
 }
 
 // Region is a part of a frame that was looked at, and how closely.
@@ -1000,7 +1011,10 @@ type Event struct {
 	// As of MaskFrame.
 	Epoch uint64 `protobuf:"varint,13,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// As of MaskFrame.
-	Lease         uint64 `protobuf:"varint,14,opt,name=lease,proto3" json:"lease,omitempty"`
+	Lease uint64 `protobuf:"varint,14,opt,name=lease,proto3" json:"lease,omitempty"`
+	// The object's extent in the frame sequence, as in Object; of one that is out of sight and no longer
+	// predicted, the last one it had. Absent without one.
+	Extent        *Box `protobuf:"bytes,15,opt,name=extent,proto3" json:"extent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1131,6 +1145,13 @@ func (x *Event) GetLease() uint64 {
 		return x.Lease
 	}
 	return 0
+}
+
+func (x *Event) GetExtent() *Box {
+	if x != nil {
+		return x.Extent
+	}
+	return nil
 }
 
 // ObjectStatus is one object's state in the newest frame.
@@ -1639,7 +1660,7 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\x01x\x18\x01 \x01(\x05R\x01x\x12\f\n" +
 	"\x01y\x18\x02 \x01(\x05R\x01y\x12\x14\n" +
 	"\x05width\x18\x03 \x01(\x05R\x05width\x12\x16\n" +
-	"\x06height\x18\x04 \x01(\x05R\x06height\"\xea\x01\n" +
+	"\x06height\x18\x04 \x01(\x05R\x06height\"\x90\x02\n" +
 	"\x06Object\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\x12$\n" +
@@ -1649,7 +1670,9 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\x05score\x18\x06 \x01(\x01R\x05score\x12\x16\n" +
 	"\x06counts\x18\a \x01(\tR\x06counts\x12\x14\n" +
 	"\x05class\x18\b \x01(\tR\x05class\x12\x1c\n" +
-	"\tautomatic\x18\t \x01(\bR\tautomatic\"<\n" +
+	"\tautomatic\x18\t \x01(\bR\tautomatic\x12$\n" +
+	"\x06extent\x18\n" +
+	" \x01(\v2\f.segd.v1.BoxR\x06extent\"<\n" +
 	"\x06Region\x12\x1e\n" +
 	"\x03box\x18\x01 \x01(\v2\f.segd.v1.BoxR\x03box\x12\x12\n" +
 	"\x04zoom\x18\x02 \x01(\x05R\x04zoom\"\xea\x03\n" +
@@ -1684,7 +1707,7 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\x0emasks_sequence\x18\x04 \x01(\x04R\rmasksSequence\x12)\n" +
 	"\aobjects\x18\x05 \x03(\v2\x0f.segd.v1.ObjectR\aobjects\x12,\n" +
 	"\bwarnings\x18\x06 \x03(\v2\x10.segd.v1.WarningR\bwarnings\x12\x18\n" +
-	"\apending\x18\a \x01(\bR\apending\"\xaa\x03\n" +
+	"\apending\x18\a \x01(\bR\apending\"\xd0\x03\n" +
 	"\x05Event\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x16\n" +
 	"\x06camera\x18\x02 \x01(\tR\x06camera\x12.\n" +
@@ -1700,7 +1723,8 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	"\x04line\x18\v \x01(\tR\x04line\x120\n" +
 	"\tdirection\x18\f \x01(\x0e2\x12.segd.v1.DirectionR\tdirection\x12\x14\n" +
 	"\x05epoch\x18\r \x01(\x04R\x05epoch\x12\x14\n" +
-	"\x05lease\x18\x0e \x01(\x04R\x05lease\"n\n" +
+	"\x05lease\x18\x0e \x01(\x04R\x05lease\x12$\n" +
+	"\x06extent\x18\x0f \x01(\v2\f.segd.v1.BoxR\x06extent\"n\n" +
 	"\fObjectStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\x12$\n" +
@@ -1825,31 +1849,33 @@ var file_bus_segdv1_segd_proto_goTypes = []any{
 var file_bus_segdv1_segd_proto_depIdxs = []int32{
 	1,  // 0: segd.v1.Object.state:type_name -> segd.v1.State
 	4,  // 1: segd.v1.Object.box:type_name -> segd.v1.Box
-	4,  // 2: segd.v1.Region.box:type_name -> segd.v1.Box
-	17, // 3: segd.v1.MaskFrame.capture_time:type_name -> google.protobuf.Timestamp
-	0,  // 4: segd.v1.MaskFrame.capture_clock:type_name -> segd.v1.CaptureClock
-	17, // 5: segd.v1.MaskFrame.publish_time:type_name -> google.protobuf.Timestamp
-	5,  // 6: segd.v1.MaskFrame.objects:type_name -> segd.v1.Object
-	6,  // 7: segd.v1.MaskFrame.regions_of_interest:type_name -> segd.v1.Region
-	5,  // 8: segd.v1.ObjectList.objects:type_name -> segd.v1.Object
-	5,  // 9: segd.v1.Annotated.objects:type_name -> segd.v1.Object
-	9,  // 10: segd.v1.Annotated.warnings:type_name -> segd.v1.Warning
-	17, // 11: segd.v1.Event.time:type_name -> google.protobuf.Timestamp
-	2,  // 12: segd.v1.Event.kind:type_name -> segd.v1.EventKind
-	3,  // 13: segd.v1.Event.direction:type_name -> segd.v1.Direction
-	1,  // 14: segd.v1.ObjectStatus.state:type_name -> segd.v1.State
-	17, // 15: segd.v1.Status.time:type_name -> google.protobuf.Timestamp
-	17, // 16: segd.v1.Status.down_since:type_name -> google.protobuf.Timestamp
-	12, // 17: segd.v1.Status.objects:type_name -> segd.v1.ObjectStatus
-	16, // 18: segd.v1.Status.missed:type_name -> segd.v1.Status.MissedEntry
-	17, // 19: segd.v1.Status.next_attempt:type_name -> google.protobuf.Timestamp
-	13, // 20: segd.v1.Status.zones:type_name -> segd.v1.ZoneStatus
-	14, // 21: segd.v1.Status.lines:type_name -> segd.v1.LineStatus
-	22, // [22:22] is the sub-list for method output_type
-	22, // [22:22] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	4,  // 2: segd.v1.Object.extent:type_name -> segd.v1.Box
+	4,  // 3: segd.v1.Region.box:type_name -> segd.v1.Box
+	17, // 4: segd.v1.MaskFrame.capture_time:type_name -> google.protobuf.Timestamp
+	0,  // 5: segd.v1.MaskFrame.capture_clock:type_name -> segd.v1.CaptureClock
+	17, // 6: segd.v1.MaskFrame.publish_time:type_name -> google.protobuf.Timestamp
+	5,  // 7: segd.v1.MaskFrame.objects:type_name -> segd.v1.Object
+	6,  // 8: segd.v1.MaskFrame.regions_of_interest:type_name -> segd.v1.Region
+	5,  // 9: segd.v1.ObjectList.objects:type_name -> segd.v1.Object
+	5,  // 10: segd.v1.Annotated.objects:type_name -> segd.v1.Object
+	9,  // 11: segd.v1.Annotated.warnings:type_name -> segd.v1.Warning
+	17, // 12: segd.v1.Event.time:type_name -> google.protobuf.Timestamp
+	2,  // 13: segd.v1.Event.kind:type_name -> segd.v1.EventKind
+	3,  // 14: segd.v1.Event.direction:type_name -> segd.v1.Direction
+	4,  // 15: segd.v1.Event.extent:type_name -> segd.v1.Box
+	1,  // 16: segd.v1.ObjectStatus.state:type_name -> segd.v1.State
+	17, // 17: segd.v1.Status.time:type_name -> google.protobuf.Timestamp
+	17, // 18: segd.v1.Status.down_since:type_name -> google.protobuf.Timestamp
+	12, // 19: segd.v1.Status.objects:type_name -> segd.v1.ObjectStatus
+	16, // 20: segd.v1.Status.missed:type_name -> segd.v1.Status.MissedEntry
+	17, // 21: segd.v1.Status.next_attempt:type_name -> google.protobuf.Timestamp
+	13, // 22: segd.v1.Status.zones:type_name -> segd.v1.ZoneStatus
+	14, // 23: segd.v1.Status.lines:type_name -> segd.v1.LineStatus
+	24, // [24:24] is the sub-list for method output_type
+	24, // [24:24] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_bus_segdv1_segd_proto_init() }

@@ -28,7 +28,7 @@ const (
 )
 
 // Checkpoint is what is known of a camera after a frame. A short one, which comes more often, lacks
-// what is large and changes little: marked, last and Tracker.background.
+// what is large and changes little: marked and last.
 type Checkpoint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Version of all that follows.
@@ -270,7 +270,6 @@ type Tracker struct {
 	Width         int32            `protobuf:"varint,1,opt,name=width,proto3" json:"width,omitempty"`
 	Height        int32            `protobuf:"varint,2,opt,name=height,proto3" json:"height,omitempty"`
 	Objects       []*TrackedObject `protobuf:"bytes,3,rep,name=objects,proto3" json:"objects,omitempty"`
-	Background    *Background      `protobuf:"bytes,4,opt,name=background,proto3" json:"background,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -326,20 +325,11 @@ func (x *Tracker) GetObjects() []*TrackedObject {
 	return nil
 }
 
-func (x *Tracker) GetBackground() *Background {
-	if x != nil {
-		return x.Background
-	}
-	return nil
-}
-
 // TrackedObject is one of the tracker's objects.
 type TrackedObject struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Life  *Life                  `protobuf:"bytes,2,opt,name=life,proto3" json:"life,omitempty"`
-	// What it is as a whole; absent if nothing is known of that.
-	Layout *Layout `protobuf:"bytes,3,opt,name=layout,proto3" json:"layout,omitempty"`
 	// Of its last mask, in pixels: left, top, right, bottom.
 	Box           []int32 `protobuf:"varint,4,rep,packed,name=box,proto3" json:"box,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -386,13 +376,6 @@ func (x *TrackedObject) GetId() uint32 {
 func (x *TrackedObject) GetLife() *Life {
 	if x != nil {
 		return x.Life
-	}
-	return nil
-}
-
-func (x *TrackedObject) GetLayout() *Layout {
-	if x != nil {
-		return x.Layout
 	}
 	return nil
 }
@@ -513,390 +496,22 @@ func (x *Life) GetRequired() int32 {
 	return 0
 }
 
-// Layout is an object as a whole; package layout has what the fields mean.
-type Layout struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	Found    bool                   `protobuf:"varint,1,opt,name=found,proto3" json:"found,omitempty"`
-	Sequence uint64                 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
-	Columns  int32                  `protobuf:"varint,3,opt,name=columns,proto3" json:"columns,omitempty"`
-	Rows     int32                  `protobuf:"varint,4,opt,name=rows,proto3" json:"rows,omitempty"`
-	// L, a and b of rows×columns cells.
-	First []float32 `protobuf:"fixed32,5,rep,packed,name=first,proto3" json:"first,omitempty"`
-	Now   []float32 `protobuf:"fixed32,6,rep,packed,name=now,proto3" json:"now,omitempty"`
-	// Of rows×columns cells.
-	Occupied      []float32 `protobuf:"fixed32,7,rep,packed,name=occupied,proto3" json:"occupied,omitempty"`
-	X             float64   `protobuf:"fixed64,8,opt,name=x,proto3" json:"x,omitempty"`
-	Y             float64   `protobuf:"fixed64,9,opt,name=y,proto3" json:"y,omitempty"`
-	Width         float64   `protobuf:"fixed64,10,opt,name=width,proto3" json:"width,omitempty"`
-	Height        float64   `protobuf:"fixed64,11,opt,name=height,proto3" json:"height,omitempty"`
-	FoundWidth    float64   `protobuf:"fixed64,12,opt,name=found_width,json=foundWidth,proto3" json:"found_width,omitempty"`
-	FoundHeight   float64   `protobuf:"fixed64,13,opt,name=found_height,json=foundHeight,proto3" json:"found_height,omitempty"`
-	Vx            float64   `protobuf:"fixed64,14,opt,name=vx,proto3" json:"vx,omitempty"`
-	Vy            float64   `protobuf:"fixed64,15,opt,name=vy,proto3" json:"vy,omitempty"`
-	Match         float64   `protobuf:"fixed64,16,opt,name=match,proto3" json:"match,omitempty"`
-	Typical       float64   `protobuf:"fixed64,17,opt,name=typical,proto3" json:"typical,omitempty"`
-	Marked        []float32 `protobuf:"fixed32,18,rep,packed,name=marked,proto3" json:"marked,omitempty"`
-	Lately        []float32 `protobuf:"fixed32,19,rep,packed,name=lately,proto3" json:"lately,omitempty"`
-	Similarity    float64   `protobuf:"fixed64,20,opt,name=similarity,proto3" json:"similarity,omitempty"`
-	Certain       bool      `protobuf:"varint,21,opt,name=certain,proto3" json:"certain,omitempty"`
-	Returned      bool      `protobuf:"varint,22,opt,name=returned,proto3" json:"returned,omitempty"`
-	Apart         int32     `protobuf:"varint,23,opt,name=apart,proto3" json:"apart,omitempty"`
-	Age           int32     `protobuf:"varint,24,opt,name=age,proto3" json:"age,omitempty"`
-	Unseen        int32     `protobuf:"varint,25,opt,name=unseen,proto3" json:"unseen,omitempty"`
-	Left          bool      `protobuf:"varint,26,opt,name=left,proto3" json:"left,omitempty"`
-	Hits          int32     `protobuf:"varint,27,opt,name=hits,proto3" json:"hits,omitempty"`
-	Recalled      bool      `protobuf:"varint,28,opt,name=recalled,proto3" json:"recalled,omitempty"`
-	Stood         bool      `protobuf:"varint,29,opt,name=stood,proto3" json:"stood,omitempty"`
-	Missed        int32     `protobuf:"varint,30,opt,name=missed,proto3" json:"missed,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Layout) Reset() {
-	*x = Layout{}
-	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[5]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Layout) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Layout) ProtoMessage() {}
-
-func (x *Layout) ProtoReflect() protoreflect.Message {
-	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[5]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Layout.ProtoReflect.Descriptor instead.
-func (*Layout) Descriptor() ([]byte, []int) {
-	return file_checkpoint_checkpointv1_checkpoint_proto_rawDescGZIP(), []int{5}
-}
-
-func (x *Layout) GetFound() bool {
-	if x != nil {
-		return x.Found
-	}
-	return false
-}
-
-func (x *Layout) GetSequence() uint64 {
-	if x != nil {
-		return x.Sequence
-	}
-	return 0
-}
-
-func (x *Layout) GetColumns() int32 {
-	if x != nil {
-		return x.Columns
-	}
-	return 0
-}
-
-func (x *Layout) GetRows() int32 {
-	if x != nil {
-		return x.Rows
-	}
-	return 0
-}
-
-func (x *Layout) GetFirst() []float32 {
-	if x != nil {
-		return x.First
-	}
-	return nil
-}
-
-func (x *Layout) GetNow() []float32 {
-	if x != nil {
-		return x.Now
-	}
-	return nil
-}
-
-func (x *Layout) GetOccupied() []float32 {
-	if x != nil {
-		return x.Occupied
-	}
-	return nil
-}
-
-func (x *Layout) GetX() float64 {
-	if x != nil {
-		return x.X
-	}
-	return 0
-}
-
-func (x *Layout) GetY() float64 {
-	if x != nil {
-		return x.Y
-	}
-	return 0
-}
-
-func (x *Layout) GetWidth() float64 {
-	if x != nil {
-		return x.Width
-	}
-	return 0
-}
-
-func (x *Layout) GetHeight() float64 {
-	if x != nil {
-		return x.Height
-	}
-	return 0
-}
-
-func (x *Layout) GetFoundWidth() float64 {
-	if x != nil {
-		return x.FoundWidth
-	}
-	return 0
-}
-
-func (x *Layout) GetFoundHeight() float64 {
-	if x != nil {
-		return x.FoundHeight
-	}
-	return 0
-}
-
-func (x *Layout) GetVx() float64 {
-	if x != nil {
-		return x.Vx
-	}
-	return 0
-}
-
-func (x *Layout) GetVy() float64 {
-	if x != nil {
-		return x.Vy
-	}
-	return 0
-}
-
-func (x *Layout) GetMatch() float64 {
-	if x != nil {
-		return x.Match
-	}
-	return 0
-}
-
-func (x *Layout) GetTypical() float64 {
-	if x != nil {
-		return x.Typical
-	}
-	return 0
-}
-
-func (x *Layout) GetMarked() []float32 {
-	if x != nil {
-		return x.Marked
-	}
-	return nil
-}
-
-func (x *Layout) GetLately() []float32 {
-	if x != nil {
-		return x.Lately
-	}
-	return nil
-}
-
-func (x *Layout) GetSimilarity() float64 {
-	if x != nil {
-		return x.Similarity
-	}
-	return 0
-}
-
-func (x *Layout) GetCertain() bool {
-	if x != nil {
-		return x.Certain
-	}
-	return false
-}
-
-func (x *Layout) GetReturned() bool {
-	if x != nil {
-		return x.Returned
-	}
-	return false
-}
-
-func (x *Layout) GetApart() int32 {
-	if x != nil {
-		return x.Apart
-	}
-	return 0
-}
-
-func (x *Layout) GetAge() int32 {
-	if x != nil {
-		return x.Age
-	}
-	return 0
-}
-
-func (x *Layout) GetUnseen() int32 {
-	if x != nil {
-		return x.Unseen
-	}
-	return 0
-}
-
-func (x *Layout) GetLeft() bool {
-	if x != nil {
-		return x.Left
-	}
-	return false
-}
-
-func (x *Layout) GetHits() int32 {
-	if x != nil {
-		return x.Hits
-	}
-	return 0
-}
-
-func (x *Layout) GetRecalled() bool {
-	if x != nil {
-		return x.Recalled
-	}
-	return false
-}
-
-func (x *Layout) GetStood() bool {
-	if x != nil {
-		return x.Stood
-	}
-	return false
-}
-
-func (x *Layout) GetMissed() int32 {
-	if x != nil {
-		return x.Missed
-	}
-	return 0
-}
-
-// Background is what the places of the picture look like without anybody.
-type Background struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Cells.
-	Width  int32 `protobuf:"varint,1,opt,name=width,proto3" json:"width,omitempty"`
-	Height int32 `protobuf:"varint,2,opt,name=height,proto3" json:"height,omitempty"`
-	// For how many pictures the camera has not moved.
-	Still int32 `protobuf:"varint,3,opt,name=still,proto3" json:"still,omitempty"`
-	// height×width×3: the cells' colours. L in steps of 0.5 from 0, a and b in steps of 1 from
-	// −128.
-	Colours []byte `protobuf:"bytes,4,opt,name=colours,proto3" json:"colours,omitempty"`
-	// height×width: in how many pictures each was seen, at most 255.
-	Seen []byte `protobuf:"bytes,5,opt,name=seen,proto3" json:"seen,omitempty"`
-	// height×width: 1 where an object was in the newest picture.
-	Covered       []byte `protobuf:"bytes,6,opt,name=covered,proto3" json:"covered,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Background) Reset() {
-	*x = Background{}
-	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[6]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Background) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Background) ProtoMessage() {}
-
-func (x *Background) ProtoReflect() protoreflect.Message {
-	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[6]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Background.ProtoReflect.Descriptor instead.
-func (*Background) Descriptor() ([]byte, []int) {
-	return file_checkpoint_checkpointv1_checkpoint_proto_rawDescGZIP(), []int{6}
-}
-
-func (x *Background) GetWidth() int32 {
-	if x != nil {
-		return x.Width
-	}
-	return 0
-}
-
-func (x *Background) GetHeight() int32 {
-	if x != nil {
-		return x.Height
-	}
-	return 0
-}
-
-func (x *Background) GetStill() int32 {
-	if x != nil {
-		return x.Still
-	}
-	return 0
-}
-
-func (x *Background) GetColours() []byte {
-	if x != nil {
-		return x.Colours
-	}
-	return nil
-}
-
-func (x *Background) GetSeen() []byte {
-	if x != nil {
-		return x.Seen
-	}
-	return nil
-}
-
-func (x *Background) GetCovered() []byte {
-	if x != nil {
-		return x.Covered
-	}
-	return nil
-}
-
 // Marker is what package marking knows.
 type Marker struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	NextId  uint32                 `protobuf:"varint,1,opt,name=next_id,json=nextId,proto3" json:"next_id,omitempty"`
 	Objects []*MarkedObject        `protobuf:"bytes,2,rep,name=objects,proto3" json:"objects,omitempty"`
 	// Of objects that people have marked themselves since they were detected.
-	Corrected     []uint32 `protobuf:"varint,3,rep,packed,name=corrected,proto3" json:"corrected,omitempty"`
+	Corrected []uint32 `protobuf:"varint,3,rep,packed,name=corrected,proto3" json:"corrected,omitempty"`
+	// Absent in a checkpoint from before there were tracks.
+	Tracks        *Tracks `protobuf:"bytes,4,opt,name=tracks,proto3" json:"tracks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Marker) Reset() {
 	*x = Marker{}
-	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[7]
+	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -908,7 +523,7 @@ func (x *Marker) String() string {
 func (*Marker) ProtoMessage() {}
 
 func (x *Marker) ProtoReflect() protoreflect.Message {
-	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[7]
+	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -921,7 +536,7 @@ func (x *Marker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Marker.ProtoReflect.Descriptor instead.
 func (*Marker) Descriptor() ([]byte, []int) {
-	return file_checkpoint_checkpointv1_checkpoint_proto_rawDescGZIP(), []int{7}
+	return file_checkpoint_checkpointv1_checkpoint_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Marker) GetNextId() uint32 {
@@ -945,35 +560,31 @@ func (x *Marker) GetCorrected() []uint32 {
 	return nil
 }
 
-// MarkedObject is one that a detector found, or did not.
+func (x *Marker) GetTracks() *Tracks {
+	if x != nil {
+		return x.Tracks
+	}
+	return nil
+}
+
+// MarkedObject is one that a tracker follows, or that rests.
 type MarkedObject struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Id    uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	Own   bool                   `protobuf:"varint,2,opt,name=own,proto3" json:"own,omitempty"`
-	Kept  bool                   `protobuf:"varint,3,opt,name=kept,proto3" json:"kept,omitempty"`
-	Class string                 `protobuf:"bytes,4,opt,name=class,proto3" json:"class,omitempty"`
-	Label string                 `protobuf:"bytes,5,opt,name=label,proto3" json:"label,omitempty"`
-	// 0 visible, 1 occluded, 2 lost.
-	State uint32 `protobuf:"varint,6,opt,name=state,proto3" json:"state,omitempty"`
-	// Left, top, right, bottom; pixels.
-	Box  []int32 `protobuf:"varint,7,rep,packed,name=box,proto3" json:"box,omitempty"`
-	Seen uint64  `protobuf:"varint,8,opt,name=seen,proto3" json:"seen,omitempty"`
-	// Pixels a frame.
-	Vx         float64   `protobuf:"fixed64,9,opt,name=vx,proto3" json:"vx,omitempty"`
-	Vy         float64   `protobuf:"fixed64,10,opt,name=vy,proto3" json:"vy,omitempty"`
-	Undetected int32     `protobuf:"varint,11,opt,name=undetected,proto3" json:"undetected,omitempty"`
-	Detected   int32     `protobuf:"varint,12,opt,name=detected,proto3" json:"detected,omitempty"`
-	Resting    bool      `protobuf:"varint,13,opt,name=resting,proto3" json:"resting,omitempty"`
-	Looks      []float32 `protobuf:"fixed32,14,rep,packed,name=looks,proto3" json:"looks,omitempty"`
-	// When it was last in sight, in nanoseconds of stream time.
-	SeenPtsNs     int64 `protobuf:"varint,15,opt,name=seen_pts_ns,json=seenPtsNs,proto3" json:"seen_pts_ns,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Id      uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Own     bool                   `protobuf:"varint,2,opt,name=own,proto3" json:"own,omitempty"`
+	Kept    bool                   `protobuf:"varint,3,opt,name=kept,proto3" json:"kept,omitempty"`
+	Class   string                 `protobuf:"bytes,4,opt,name=class,proto3" json:"class,omitempty"`
+	Label   string                 `protobuf:"bytes,5,opt,name=label,proto3" json:"label,omitempty"`
+	Resting bool                   `protobuf:"varint,13,opt,name=resting,proto3" json:"resting,omitempty"`
+	// The id of its track; 0 if it has none.
+	Track         uint32 `protobuf:"varint,16,opt,name=track,proto3" json:"track,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *MarkedObject) Reset() {
 	*x = MarkedObject{}
-	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[8]
+	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -985,7 +596,7 @@ func (x *MarkedObject) String() string {
 func (*MarkedObject) ProtoMessage() {}
 
 func (x *MarkedObject) ProtoReflect() protoreflect.Message {
-	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[8]
+	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -998,7 +609,7 @@ func (x *MarkedObject) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MarkedObject.ProtoReflect.Descriptor instead.
 func (*MarkedObject) Descriptor() ([]byte, []int) {
-	return file_checkpoint_checkpointv1_checkpoint_proto_rawDescGZIP(), []int{8}
+	return file_checkpoint_checkpointv1_checkpoint_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *MarkedObject) GetId() uint32 {
@@ -1036,55 +647,6 @@ func (x *MarkedObject) GetLabel() string {
 	return ""
 }
 
-func (x *MarkedObject) GetState() uint32 {
-	if x != nil {
-		return x.State
-	}
-	return 0
-}
-
-func (x *MarkedObject) GetBox() []int32 {
-	if x != nil {
-		return x.Box
-	}
-	return nil
-}
-
-func (x *MarkedObject) GetSeen() uint64 {
-	if x != nil {
-		return x.Seen
-	}
-	return 0
-}
-
-func (x *MarkedObject) GetVx() float64 {
-	if x != nil {
-		return x.Vx
-	}
-	return 0
-}
-
-func (x *MarkedObject) GetVy() float64 {
-	if x != nil {
-		return x.Vy
-	}
-	return 0
-}
-
-func (x *MarkedObject) GetUndetected() int32 {
-	if x != nil {
-		return x.Undetected
-	}
-	return 0
-}
-
-func (x *MarkedObject) GetDetected() int32 {
-	if x != nil {
-		return x.Detected
-	}
-	return 0
-}
-
 func (x *MarkedObject) GetResting() bool {
 	if x != nil {
 		return x.Resting
@@ -1092,18 +654,166 @@ func (x *MarkedObject) GetResting() bool {
 	return false
 }
 
-func (x *MarkedObject) GetLooks() []float32 {
+func (x *MarkedObject) GetTrack() uint32 {
 	if x != nil {
-		return x.Looks
+		return x.Track
+	}
+	return 0
+}
+
+// Tracks are what package track knows, which has what the fields mean.
+type Tracks struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TimeNs        int64                  `protobuf:"varint,1,opt,name=time_ns,json=timeNs,proto3" json:"time_ns,omitempty"`
+	Next          uint32                 `protobuf:"varint,2,opt,name=next,proto3" json:"next,omitempty"`
+	Tracks        []*Track               `protobuf:"bytes,3,rep,name=tracks,proto3" json:"tracks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Tracks) Reset() {
+	*x = Tracks{}
+	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Tracks) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Tracks) ProtoMessage() {}
+
+func (x *Tracks) ProtoReflect() protoreflect.Message {
+	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Tracks.ProtoReflect.Descriptor instead.
+func (*Tracks) Descriptor() ([]byte, []int) {
+	return file_checkpoint_checkpointv1_checkpoint_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Tracks) GetTimeNs() int64 {
+	if x != nil {
+		return x.TimeNs
+	}
+	return 0
+}
+
+func (x *Tracks) GetNext() uint32 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
+func (x *Tracks) GetTracks() []*Track {
+	if x != nil {
+		return x.Tracks
 	}
 	return nil
 }
 
-func (x *MarkedObject) GetSeenPtsNs() int64 {
+type Track struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Class string                 `protobuf:"bytes,2,opt,name=class,proto3" json:"class,omitempty"`
+	// Left, top, right, bottom; pixels.
+	Box []float64 `protobuf:"fixed64,3,rep,packed,name=box,proto3" json:"box,omitempty"`
+	// Pixels a second, right and down.
+	Velocity      []float64 `protobuf:"fixed64,4,rep,packed,name=velocity,proto3" json:"velocity,omitempty"`
+	Score         float64   `protobuf:"fixed64,5,opt,name=score,proto3" json:"score,omitempty"`
+	UnseenNs      int64     `protobuf:"varint,6,opt,name=unseen_ns,json=unseenNs,proto3" json:"unseen_ns,omitempty"`
+	Appearance    []float32 `protobuf:"fixed32,7,rep,packed,name=appearance,proto3" json:"appearance,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Track) Reset() {
+	*x = Track{}
+	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Track) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Track) ProtoMessage() {}
+
+func (x *Track) ProtoReflect() protoreflect.Message {
+	mi := &file_checkpoint_checkpointv1_checkpoint_proto_msgTypes[8]
 	if x != nil {
-		return x.SeenPtsNs
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Track.ProtoReflect.Descriptor instead.
+func (*Track) Descriptor() ([]byte, []int) {
+	return file_checkpoint_checkpointv1_checkpoint_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Track) GetId() uint32 {
+	if x != nil {
+		return x.Id
 	}
 	return 0
+}
+
+func (x *Track) GetClass() string {
+	if x != nil {
+		return x.Class
+	}
+	return ""
+}
+
+func (x *Track) GetBox() []float64 {
+	if x != nil {
+		return x.Box
+	}
+	return nil
+}
+
+func (x *Track) GetVelocity() []float64 {
+	if x != nil {
+		return x.Velocity
+	}
+	return nil
+}
+
+func (x *Track) GetScore() float64 {
+	if x != nil {
+		return x.Score
+	}
+	return 0
+}
+
+func (x *Track) GetUnseenNs() int64 {
+	if x != nil {
+		return x.UnseenNs
+	}
+	return 0
+}
+
+func (x *Track) GetAppearance() []float32 {
+	if x != nil {
+		return x.Appearance
+	}
+	return nil
 }
 
 // Zones are a camera's zones and lines, what they have counted and where objects are.
@@ -1534,19 +1244,16 @@ const file_checkpoint_checkpointv1_checkpoint_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\x12\x14\n" +
 	"\x05state\x18\x03 \x01(\rR\x05state\x12\x1a\n" +
-	"\bappeared\x18\x04 \x01(\bR\bappeared\"\xb4\x01\n" +
+	"\bappeared\x18\x04 \x01(\bR\bappeared\"\x86\x01\n" +
 	"\aTracker\x12\x14\n" +
 	"\x05width\x18\x01 \x01(\x05R\x05width\x12\x16\n" +
 	"\x06height\x18\x02 \x01(\x05R\x06height\x12;\n" +
-	"\aobjects\x18\x03 \x03(\v2!.segd.checkpoint.v1.TrackedObjectR\aobjects\x12>\n" +
-	"\n" +
-	"background\x18\x04 \x01(\v2\x1e.segd.checkpoint.v1.BackgroundR\n" +
-	"background\"\x93\x01\n" +
+	"\aobjects\x18\x03 \x03(\v2!.segd.checkpoint.v1.TrackedObjectR\aobjectsJ\x04\b\x04\x10\x05R\n" +
+	"background\"m\n" +
 	"\rTrackedObject\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12,\n" +
-	"\x04life\x18\x02 \x01(\v2\x18.segd.checkpoint.v1.LifeR\x04life\x122\n" +
-	"\x06layout\x18\x03 \x01(\v2\x1a.segd.checkpoint.v1.LayoutR\x06layout\x12\x10\n" +
-	"\x03box\x18\x04 \x03(\x05R\x03box\"\xc6\x01\n" +
+	"\x04life\x18\x02 \x01(\v2\x18.segd.checkpoint.v1.LifeR\x04life\x12\x10\n" +
+	"\x03box\x18\x04 \x03(\x05R\x03boxJ\x04\b\x03\x10\x04R\x06layout\"\xc6\x01\n" +
 	"\x04Life\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\rR\x05state\x12\x12\n" +
 	"\x04area\x18\x02 \x01(\x01R\x04area\x12\f\n" +
@@ -1556,73 +1263,34 @@ const file_checkpoint_checkpointv1_checkpoint_proto_rawDesc = "" +
 	"\x04zoom\x18\x06 \x01(\x05R\x04zoom\x12\x1c\n" +
 	"\tprobation\x18\a \x01(\x05R\tprobation\x12\x12\n" +
 	"\x04hits\x18\b \x01(\x05R\x04hits\x12\x1a\n" +
-	"\brequired\x18\t \x01(\x05R\brequired\"\xc2\x05\n" +
-	"\x06Layout\x12\x14\n" +
-	"\x05found\x18\x01 \x01(\bR\x05found\x12\x1a\n" +
-	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x18\n" +
-	"\acolumns\x18\x03 \x01(\x05R\acolumns\x12\x12\n" +
-	"\x04rows\x18\x04 \x01(\x05R\x04rows\x12\x14\n" +
-	"\x05first\x18\x05 \x03(\x02R\x05first\x12\x10\n" +
-	"\x03now\x18\x06 \x03(\x02R\x03now\x12\x1a\n" +
-	"\boccupied\x18\a \x03(\x02R\boccupied\x12\f\n" +
-	"\x01x\x18\b \x01(\x01R\x01x\x12\f\n" +
-	"\x01y\x18\t \x01(\x01R\x01y\x12\x14\n" +
-	"\x05width\x18\n" +
-	" \x01(\x01R\x05width\x12\x16\n" +
-	"\x06height\x18\v \x01(\x01R\x06height\x12\x1f\n" +
-	"\vfound_width\x18\f \x01(\x01R\n" +
-	"foundWidth\x12!\n" +
-	"\ffound_height\x18\r \x01(\x01R\vfoundHeight\x12\x0e\n" +
-	"\x02vx\x18\x0e \x01(\x01R\x02vx\x12\x0e\n" +
-	"\x02vy\x18\x0f \x01(\x01R\x02vy\x12\x14\n" +
-	"\x05match\x18\x10 \x01(\x01R\x05match\x12\x18\n" +
-	"\atypical\x18\x11 \x01(\x01R\atypical\x12\x16\n" +
-	"\x06marked\x18\x12 \x03(\x02R\x06marked\x12\x16\n" +
-	"\x06lately\x18\x13 \x03(\x02R\x06lately\x12\x1e\n" +
-	"\n" +
-	"similarity\x18\x14 \x01(\x01R\n" +
-	"similarity\x12\x18\n" +
-	"\acertain\x18\x15 \x01(\bR\acertain\x12\x1a\n" +
-	"\breturned\x18\x16 \x01(\bR\breturned\x12\x14\n" +
-	"\x05apart\x18\x17 \x01(\x05R\x05apart\x12\x10\n" +
-	"\x03age\x18\x18 \x01(\x05R\x03age\x12\x16\n" +
-	"\x06unseen\x18\x19 \x01(\x05R\x06unseen\x12\x12\n" +
-	"\x04left\x18\x1a \x01(\bR\x04left\x12\x12\n" +
-	"\x04hits\x18\x1b \x01(\x05R\x04hits\x12\x1a\n" +
-	"\brecalled\x18\x1c \x01(\bR\brecalled\x12\x14\n" +
-	"\x05stood\x18\x1d \x01(\bR\x05stood\x12\x16\n" +
-	"\x06missed\x18\x1e \x01(\x05R\x06missed\"\x98\x01\n" +
-	"\n" +
-	"Background\x12\x14\n" +
-	"\x05width\x18\x01 \x01(\x05R\x05width\x12\x16\n" +
-	"\x06height\x18\x02 \x01(\x05R\x06height\x12\x14\n" +
-	"\x05still\x18\x03 \x01(\x05R\x05still\x12\x18\n" +
-	"\acolours\x18\x04 \x01(\fR\acolours\x12\x12\n" +
-	"\x04seen\x18\x05 \x01(\fR\x04seen\x12\x18\n" +
-	"\acovered\x18\x06 \x01(\fR\acovered\"{\n" +
+	"\brequired\x18\t \x01(\x05R\brequired\"\xaf\x01\n" +
 	"\x06Marker\x12\x17\n" +
 	"\anext_id\x18\x01 \x01(\rR\x06nextId\x12:\n" +
 	"\aobjects\x18\x02 \x03(\v2 .segd.checkpoint.v1.MarkedObjectR\aobjects\x12\x1c\n" +
-	"\tcorrected\x18\x03 \x03(\rR\tcorrected\"\xd8\x02\n" +
+	"\tcorrected\x18\x03 \x03(\rR\tcorrected\x122\n" +
+	"\x06tracks\x18\x04 \x01(\v2\x1a.segd.checkpoint.v1.TracksR\x06tracks\"\xb2\x01\n" +
 	"\fMarkedObject\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x10\n" +
 	"\x03own\x18\x02 \x01(\bR\x03own\x12\x12\n" +
 	"\x04kept\x18\x03 \x01(\bR\x04kept\x12\x14\n" +
 	"\x05class\x18\x04 \x01(\tR\x05class\x12\x14\n" +
-	"\x05label\x18\x05 \x01(\tR\x05label\x12\x14\n" +
-	"\x05state\x18\x06 \x01(\rR\x05state\x12\x10\n" +
-	"\x03box\x18\a \x03(\x05R\x03box\x12\x12\n" +
-	"\x04seen\x18\b \x01(\x04R\x04seen\x12\x0e\n" +
-	"\x02vx\x18\t \x01(\x01R\x02vx\x12\x0e\n" +
-	"\x02vy\x18\n" +
-	" \x01(\x01R\x02vy\x12\x1e\n" +
-	"\n" +
-	"undetected\x18\v \x01(\x05R\n" +
-	"undetected\x12\x1a\n" +
-	"\bdetected\x18\f \x01(\x05R\bdetected\x12\x18\n" +
+	"\x05label\x18\x05 \x01(\tR\x05label\x12\x18\n" +
 	"\aresting\x18\r \x01(\bR\aresting\x12\x14\n" +
-	"\x05looks\x18\x0e \x03(\x02R\x05looks\x12\x1e\n" +
-	"\vseen_pts_ns\x18\x0f \x01(\x03R\tseenPtsNs\"\xe0\x01\n" +
+	"\x05track\x18\x10 \x01(\rR\x05trackJ\x04\b\x06\x10\rJ\x04\b\x0e\x10\x0fJ\x04\b\x0f\x10\x10\"h\n" +
+	"\x06Tracks\x12\x17\n" +
+	"\atime_ns\x18\x01 \x01(\x03R\x06timeNs\x12\x12\n" +
+	"\x04next\x18\x02 \x01(\rR\x04next\x121\n" +
+	"\x06tracks\x18\x03 \x03(\v2\x19.segd.checkpoint.v1.TrackR\x06tracks\"\xae\x01\n" +
+	"\x05Track\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\rR\x02id\x12\x14\n" +
+	"\x05class\x18\x02 \x01(\tR\x05class\x12\x10\n" +
+	"\x03box\x18\x03 \x03(\x01R\x03box\x12\x1a\n" +
+	"\bvelocity\x18\x04 \x03(\x01R\bvelocity\x12\x14\n" +
+	"\x05score\x18\x05 \x01(\x01R\x05score\x12\x1b\n" +
+	"\tunseen_ns\x18\x06 \x01(\x03R\bunseenNs\x12\x1e\n" +
+	"\n" +
+	"appearance\x18\a \x03(\x02R\n" +
+	"appearance\"\xe0\x01\n" +
 	"\x05Zones\x12\x16\n" +
 	"\x06layout\x18\x01 \x01(\fR\x06layout\x12\x1e\n" +
 	"\n" +
@@ -1674,10 +1342,10 @@ var file_checkpoint_checkpointv1_checkpoint_proto_goTypes = []any{
 	(*Tracker)(nil),               // 2: segd.checkpoint.v1.Tracker
 	(*TrackedObject)(nil),         // 3: segd.checkpoint.v1.TrackedObject
 	(*Life)(nil),                  // 4: segd.checkpoint.v1.Life
-	(*Layout)(nil),                // 5: segd.checkpoint.v1.Layout
-	(*Background)(nil),            // 6: segd.checkpoint.v1.Background
-	(*Marker)(nil),                // 7: segd.checkpoint.v1.Marker
-	(*MarkedObject)(nil),          // 8: segd.checkpoint.v1.MarkedObject
+	(*Marker)(nil),                // 5: segd.checkpoint.v1.Marker
+	(*MarkedObject)(nil),          // 6: segd.checkpoint.v1.MarkedObject
+	(*Tracks)(nil),                // 7: segd.checkpoint.v1.Tracks
+	(*Track)(nil),                 // 8: segd.checkpoint.v1.Track
 	(*Zones)(nil),                 // 9: segd.checkpoint.v1.Zones
 	(*ZoneCount)(nil),             // 10: segd.checkpoint.v1.ZoneCount
 	(*LineCount)(nil),             // 11: segd.checkpoint.v1.LineCount
@@ -1690,13 +1358,13 @@ var file_checkpoint_checkpointv1_checkpoint_proto_depIdxs = []int32{
 	15, // 0: segd.checkpoint.v1.Checkpoint.time:type_name -> google.protobuf.Timestamp
 	1,  // 1: segd.checkpoint.v1.Checkpoint.objects:type_name -> segd.checkpoint.v1.Object
 	2,  // 2: segd.checkpoint.v1.Checkpoint.tracker:type_name -> segd.checkpoint.v1.Tracker
-	7,  // 3: segd.checkpoint.v1.Checkpoint.marker:type_name -> segd.checkpoint.v1.Marker
+	5,  // 3: segd.checkpoint.v1.Checkpoint.marker:type_name -> segd.checkpoint.v1.Marker
 	9,  // 4: segd.checkpoint.v1.Checkpoint.zones:type_name -> segd.checkpoint.v1.Zones
 	3,  // 5: segd.checkpoint.v1.Tracker.objects:type_name -> segd.checkpoint.v1.TrackedObject
-	6,  // 6: segd.checkpoint.v1.Tracker.background:type_name -> segd.checkpoint.v1.Background
-	4,  // 7: segd.checkpoint.v1.TrackedObject.life:type_name -> segd.checkpoint.v1.Life
-	5,  // 8: segd.checkpoint.v1.TrackedObject.layout:type_name -> segd.checkpoint.v1.Layout
-	8,  // 9: segd.checkpoint.v1.Marker.objects:type_name -> segd.checkpoint.v1.MarkedObject
+	4,  // 6: segd.checkpoint.v1.TrackedObject.life:type_name -> segd.checkpoint.v1.Life
+	6,  // 7: segd.checkpoint.v1.Marker.objects:type_name -> segd.checkpoint.v1.MarkedObject
+	7,  // 8: segd.checkpoint.v1.Marker.tracks:type_name -> segd.checkpoint.v1.Tracks
+	8,  // 9: segd.checkpoint.v1.Tracks.tracks:type_name -> segd.checkpoint.v1.Track
 	10, // 10: segd.checkpoint.v1.Zones.zones:type_name -> segd.checkpoint.v1.ZoneCount
 	11, // 11: segd.checkpoint.v1.Zones.lines:type_name -> segd.checkpoint.v1.LineCount
 	12, // 12: segd.checkpoint.v1.Zones.tracks:type_name -> segd.checkpoint.v1.ZoneTrack

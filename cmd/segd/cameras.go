@@ -11,7 +11,6 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/config"
-	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/configured"
@@ -127,7 +126,6 @@ type change struct {
 	again        []string       // cameras that are built anew whatever differs
 	diff         config.Difference
 	build        map[string]func() pipeline.Config // of the cameras that are new or built anew
-	detector     *detector                         // of those; nil: they need none
 	abandon      func() error                      // gives back what was taken for it, if it is not applied
 }
 
@@ -144,16 +142,12 @@ func (d *daemon) prepare(wanted *config.Config, annotations map[string]*annotati
 	if err != nil {
 		return nil, err
 	}
-	var opened bool
 	c.abandon = func() error {
 		if whip {
 			d.whip.close()
 		}
 		for _, name := range c.diff.Added {
 			d.meters.Remove(name)
-		}
-		if opened {
-			return c.detector.Close()
 		}
 		return nil
 	}
@@ -162,7 +156,7 @@ func (d *daemon) prepare(wanted *config.Config, annotations map[string]*annotati
 			err = errors.Join(err, c.abandon())
 		}
 	}()
-	if c.detector, opened, err = d.detector.open(next, d.log); err != nil {
+	if err := d.openDetector(next); err != nil {
 		return nil, err
 	}
 	var faults []error
@@ -173,9 +167,9 @@ func (d *daemon) prepare(wanted *config.Config, annotations map[string]*annotati
 		n, marks := len(c.build), annotations[cam.Name]
 		c.build[cam.Name] = func() pipeline.Config {
 			d.meters.Remove(cam.Name) // what the one before it had
-			return d.camera(n, cam, marks, c.dnn())
+			return d.camera(n, cam, marks, d.detector)
 		}
-		if err := d.camera(n, cam, marks, c.dnn()).Check(); err != nil {
+		if err := d.camera(n, cam, marks, d.detector).Check(); err != nil {
 			faults = append(faults, &settingError{fmt.Sprintf("cameras[%d]", i), err})
 		}
 	}
@@ -201,13 +195,6 @@ func (c *change) builds(name string) bool {
 // moves tells whether nothing but the zones and lines of that camera are others.
 func (c *change) moves(name string) bool {
 	return slices.ContainsFunc(c.diff.Changed, func(cam config.CameraDifference) bool { return cam.Name == name && cam.LayoutOnly() })
-}
-
-func (c *change) dnn() *dnn.Detector {
-	if c.detector == nil {
-		return nil
-	}
-	return c.detector.Detector
 }
 
 // all are the cameras to come, and then those that go.
@@ -258,11 +245,7 @@ func (d *daemon) apply(ctx context.Context, c *change) error {
 	for _, name := range c.diff.Removed {
 		d.meters.Remove(name)
 	}
-	built := map[string]bool{}
-	for name := range c.build {
-		built[name] = true
-	}
-	faults = append(faults, d.bus.Cameras(names(next.Cameras)), d.detector.use(c.detector, built, next.Cameras))
+	faults = append(faults, d.bus.Cameras(names(next.Cameras)))
 	d.ran = &next
 	if d.box == nil {
 		d.current.Store(&next)

@@ -15,6 +15,7 @@ import (
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/internal/configured"
 	"github.com/segd/segd/internal/cores"
 	"github.com/segd/segd/internal/limit"
 	"github.com/segd/segd/metrics"
@@ -41,8 +42,10 @@ type daemon struct {
 	kept     checkpoints // nil: nothing is kept over a restart
 	drained  bool        // serve has closed the bus, and told how that went
 	model    features.Model
-	models   []io.Closer // the network's
-	detector detectors
+	models   []io.Closer         // the network's
+	detector configured.Detector // for all cameras that detect; nil: the network's heads do
+	computed config.Model        // what computes network and detector
+	heads    bool                // the network has some
 	cores    *cores.Cores
 	set      *pipeline.Set
 	box      *box           // nil: there is no fleet
@@ -174,6 +177,8 @@ func (d *daemon) close() error {
 		faults = append(faults, m.Close())
 	}
 	d.models = nil
-	faults = append(faults, d.detector.close())
+	if d.detector != nil {
+		faults = append(faults, d.detector.Close())
+	}
 	return errors.Join(faults...)
 }

@@ -89,6 +89,7 @@ func TestEvalPicturesRefuse(t *testing.T) {
 		{"inset too low", []string{"davis", "--root", root, "--inset", "640x63"}, 2, []string{`--inset "640x63"`, "64 to 8192"}},
 		{"inset too wide", []string{"davis", "--root", root, "--inset", "8193x64"}, 2, []string{`--inset "8193x64"`, "64 to 8192"}},
 		{"mosaic inset", []string{"davis", "--root", root, "--mosaic", "--inset", "640x360"}, 2, []string{"--mosaic", "--inset", "one of them"}},
+		{"mosaic of copies", []string{"davis", "--root", root, "--mosaic", "--stabilise"}, 2, []string{"--mosaic with --stabilise", "one of them"}},
 		{"marks", []string{"davis", "--root", root, "--marks", "box"}, 2, []string{`--marks "box"`, "mask, detector"}},
 		{"beside", []string{"davis", "--root", root, "--beside", "all"}, 2, []string{`--beside "all"`, "nothing, detector"}},
 		{"mosaic marked by a detector", []string{"davis", "--root", root, "--mosaic", "--marks", "detector"}, 2, []string{"--mosaic with --marks detector", "one of them"}},
@@ -240,6 +241,25 @@ func TestEvalDavisMosaic(t *testing.T) {
 		if row := report.Mosaic[i]; row.Sequence != name || row.Mosaic != 1+i/4 || row.J == nil || row.JAlone == nil || *row.Difference != *row.J-*row.JAlone {
 			t.Errorf("row %d of %s; want %s with its J alone", i, c.Out.String(), name)
 		}
+	}
+}
+
+// The object is before a picture that stands, and the copies' figures are said to be theirs.
+func TestEvalDavisStabilise(t *testing.T) {
+	out := t.TempDir()
+	c := start(t, "eval", "davis", "--root", davisFolder(t, 4), "--sequences", "two", "--superpixels", "200", "--stabilise", "--overlay", out)
+	if err := c.Wait(t); err != nil {
+		t.Fatal(err)
+	}
+	for _, parts := range [][]string{{"standing copies"}, {"camera", "motion/frame", "J", "F"}, {"two", "0.00 %", "standing"}, {"mean of 1", "standing"}} {
+		if !lineWith(c.Out.String(), parts) {
+			t.Errorf("no line has all of %q:\n%s", parts, c.Out.String())
+		}
+	}
+	// The square of 30 pixels begins smaller, so that there is room for three times that.
+	img := readPNG(t, filepath.Join(out, "two-00000.png"))
+	if r, g, b, _ := img.At(32, 18).RGBA(); g <= r || g <= b {
+		t.Errorf("beside the smaller square is %v; want green", img.At(32, 18))
 	}
 }
 

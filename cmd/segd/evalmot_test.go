@@ -1,9 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"image"
+	"image/color"
+	"image/png"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,7 +80,7 @@ func TestEvalMotAutomatic(t *testing.T) {
 	video, truth := street(t)
 	dir := t.TempDir()
 	out, detections := filepath.Join(dir, "result.txt"), filepath.Join(dir, "det.txt")
-	c := start(t, "eval", "mot", "--video", video, "--truth", truth, "--superpixels", "300", "--frames", "2-12", "--out", out, "--detections", detections, "--line", "0.28,0,0.28,1", "--json")
+	c := start(t, "eval", "mot", "--video", video, "--truth", truth, "--superpixels", "300", "--frames", "2-12", "--out", out, "--detections", detections, "--line", "0.28,0,0.28,1", "--boxes", "mask", "--classes", "person,car", "--json")
 	if err := c.Wait(t); err != nil {
 		t.Fatal(err)
 	}
@@ -89,6 +93,9 @@ func TestEvalMotAutomatic(t *testing.T) {
 	if want := `[{"counted":{"a_to_b":0,"b_to_a":0},"line":[0.28,0,0.28,1],"true":{"a_to_b":0,"b_to_a":1}}]`; string(lines) != want {
 		t.Errorf("lines are %s; want %s", lines, want)
 	}
+	if report["boxes"] != "mask" || fmt.Sprint(report["by_mask"]) != fmt.Sprint(report["by_extent"]) || report["by_mask"] == nil {
+		t.Errorf("figures are not of masks, or not of both boxes:\n%s", c.Out.String())
+	}
 	for _, key := range []string{"mota", "idf1", "id_switches", "fragmentations", "recall", "ms_per_frame"} {
 		if v, ok := report[key].(float64); !ok || (v != 0) != (key == "ms_per_frame") {
 			t.Errorf("%s is not what nobody's is:\n%s", key, c.Out.String())
@@ -97,9 +104,38 @@ func TestEvalMotAutomatic(t *testing.T) {
 	if v, ok := report["precision"]; !ok || v != nil {
 		t.Errorf("precision is not null:\n%s", c.Out.String())
 	}
-	for _, file := range []string{out, detections} {
-		if text, err := os.ReadFile(file); err != nil || len(text) > 0 {
-			t.Errorf("%s: %q, %v; want an empty file", file, text, err)
+	if text, err := os.ReadFile(out); err != nil || len(text) > 0 {
+		t.Errorf("%s: %q, %v; want an empty file", out, text, err)
+	}
+	if _, err := os.Stat(detections); err != nil {
+		t.Error(err)
+	}
+}
+
+// MOTChallenge's videos are folders of pictures.
+func TestEvalMotFolder(t *testing.T) {
+	dir, lines := t.TempDir(), ""
+	for n := range 5 {
+		img := image.NewRGBA(image.Rect(0, 0, 160, 96))
+		for i := range 160 * 96 {
+			img.SetRGBA(i%160, i/160, color.RGBA{80, uint8(110 + i%8), 70, 255})
+			if x, y := i%160, i/160; x >= 20+3*n && x < 44+3*n && y >= 16 && y < 80 {
+				img.SetRGBA(x, y, color.RGBA{210, 30, 30, 255})
+			}
+		}
+		var picture bytes.Buffer
+		if err := errors.Join(png.Encode(&picture, img), os.WriteFile(filepath.Join(dir, fmt.Sprintf("%06d.png", n+1)), picture.Bytes(), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		lines += fmt.Sprintf("%d,5,%d,17,24,64,1,-1,-1,-1\n", n+1, 21+3*n)
+	}
+	c := start(t, "eval", "mot", "--video", dir, "--fps", "10", "--truth", clitest.File(t, "gt.txt", lines), "--superpixels", "300", "--follow", "all")
+	if err := c.Wait(t); err != nil {
+		t.Fatal(err)
+	}
+	for _, parts := range [][]string{{"frames 1 to 5, marked by box, boxes: extent"}, {"together", "1.000"}, {"5", "1", "4", "4"}} {
+		if !lineWith(c.Out.String(), parts) {
+			t.Errorf("no line has all of %q:\n%s", parts, c.Out.String())
 		}
 	}
 }
@@ -162,6 +198,13 @@ func TestEvalMotRefuses(t *testing.T) {
 		{"score of what is marked", []string{"--video", video, "--truth", truth, "--follow", "5", "--score", "0.5"}, 2, []string{"--score with --follow", "accepted"}},
 		{"detections of what is marked", []string{"--video", video, "--truth", truth, "--follow", "5", "--detections", "/no/det.txt"}, 2, []string{"--detections with --follow", "accepted"}},
 		{"line of what is marked", []string{"--video", video, "--truth", truth, "--follow", "5", "--line", "0,0,1,1"}, 2, []string{"--line with --follow", "accepted"}},
+		{"classes of what is marked", []string{"--video", video, "--truth", truth, "--follow", "5", "--classes", "car"}, 2, []string{"--classes with --follow", "accepted"}},
+		{"height of what is marked", []string{"--video", video, "--truth", truth, "--follow", "5", "--min-height", "48"}, 2, []string{"--min-height with --follow", "accepted"}},
+		{"class", []string{"--video", video, "--truth", truth, "--classes", "tank"}, 2, []string{"--classes", `"tank"`, "person"}},
+		{"no class", []string{"--video", video, "--truth", truth, "--classes", ""}, 2, []string{"--classes", "at least one"}},
+		{"height", []string{"--video", video, "--truth", truth, "--min-height", "-1"}, 2, []string{"--min-height -1", "0 or more"}},
+		{"boxes", []string{"--video", video, "--truth", truth, "--boxes", "all"}, 2, []string{"--boxes", `"all"`, "extent or mask"}},
+		{"pictures a second", []string{"--video", filepath.Dir(video), "--truth", truth, "--fps", "-1"}, 2, []string{"fps -1"}},
 		{"line of three numbers", []string{"--video", video, "--truth", truth, "--line", "0,0,1"}, 2, []string{`--line "0,0,1"`, "X1,Y1,X2,Y2"}},
 		{"line of words", []string{"--video", video, "--truth", truth, "--line", "a,b,c,d"}, 2, []string{`--line "a,b,c,d"`, "X1,Y1,X2,Y2"}},
 		{"line outside", []string{"--video", video, "--truth", truth, "--line", "0,0.5,100,0.5"}, 2, []string{`--line "0,0.5,100,0.5"`, "0 to 1"}},
@@ -210,11 +253,16 @@ func TestEvalMotScore(t *testing.T) {
 			t.Errorf("no line has all of %q:\n%s", parts, got)
 		}
 	}
+	// Nobody is 65 pixels tall.
+	if got, want := score("--json", "--min-height", "65"), `{"mota":null,"idf1":null,"id_switches":0,"fragmentations":0,"recall":null,"precision":null}`+"\n"; got != want {
+		t.Errorf("%s; want %s", got, want)
+	}
 	for _, tt := range []struct {
 		name string
 		args []string
 		want []string
 	}{
+		{"height", []string{"--truth", truth, "--result", result, "--min-height", "x"}, []string{"--min-height", `"x"`}},
 		{"no truth", []string{"--result", result}, []string{`"truth"`}},
 		{"no result", []string{"--truth", truth}, []string{`"result"`}},
 		{"truth is missing", []string{"--truth", "/no/gt.txt", "--result", result}, []string{"--truth", "/no/gt.txt"}},

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -83,8 +85,8 @@ func (d *daemon) openModel(cameras int) error {
 		return err
 	}
 	d.model, d.models = model, append(d.models, model)
-	d.detector.model = m
 	info := model.Info()
+	d.computed, d.heads = m, len(info.Classes) > 0
 	if d.box != nil {
 		d.box.capacity.guess(networkTime(info))
 	}
@@ -94,6 +96,26 @@ func (d *daemon) openModel(cameras int) error {
 			"used", e.Name == info.Engine && e.Device == info.Device, "milliseconds", e.Milliseconds, "batch", info.Batch, "error", e.Error, "unbatched", e.Unbatched)
 	}
 	return nil
+}
+
+// openDetector opens the configured detector when cameras come that the first need it, or says why the network cannot
+// do without.
+func (d *daemon) openDetector(next *config.Config) error {
+	i := slices.IndexFunc(next.Cameras, func(c config.Camera) bool { return c.Detect.On() })
+	switch {
+	case i < 0 || d.detector != nil:
+		return nil
+	case next.Detector.Path == "" && !d.heads:
+		return &settingError{fmt.Sprintf("cameras[%d].detect", i), fmt.Errorf(
+			"the network %s has no heads that detect; accepted: no detect, the network in the binary, or a detector.path", d.cfg.Model.Path)}
+	}
+	with := *next
+	with.Model = d.computed
+	var err error
+	if d.detector, err = configured.OpenDetector(&with); d.detector != nil {
+		d.log.Info("the detector", "model", d.detector.String())
+	}
+	return err
 }
 
 // deviceChanged is told when a card has failed, and why, and when it computes again.
@@ -118,7 +140,7 @@ func networkMetrics(s dnn.Status, model string) metrics.Network {
 
 // camera is the configuration of a camera that is first dialled as the i-th of several, with what is
 // marked in its first frames and what finds things in them, if there are such.
-func (d *daemon) camera(i int, cam config.Camera, marks *annotation.Annotation, detector *dnn.Detector) pipeline.Config {
+func (d *daemon) camera(i int, cam config.Camera, marks *annotation.Annotation, detector pipeline.Detector) pipeline.Config {
 	m := meter{d.meters.Camera(cam.Name)}
 	c := pipeline.Config{
 		Site: d.cfg.Site, Name: cam.Name,
@@ -157,7 +179,10 @@ func (d *daemon) camera(i int, cam config.Camera, marks *annotation.Annotation, 
 		Logger: d.log,
 	}
 	if cam.Detect.On() {
-		c.Detect, c.NewDetector = configured.Detect(cam.Detect), func() (pipeline.Detector, error) { return detector, nil }
+		c.Detect = configured.Detect(cam.Detect)
+		if detector != nil {
+			c.NewDetector = func() (pipeline.Detector, error) { return detector, nil }
+		}
 	}
 	return c
 }

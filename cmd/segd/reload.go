@@ -131,7 +131,7 @@ func (d *daemon) possible(before, wanted *config.Config) *config.Config {
 		next.WHIP = wanted.WHIP
 		next.WHIP.Token = before.WHIP.Token
 	}
-	if len(d.detector.all) == 0 {
+	if d.detector == nil {
 		next.Detector = wanted.Detector
 	}
 	return &next

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/segd/segd/ingest/codec"
 )
 
 // ready says why segd is not ready. A camera that is down is no reason: others
@@ -40,10 +42,11 @@ func (d *daemon) serve(ctx context.Context, tick func(elapsed time.Duration)) er
 	})
 	ticked := make(chan struct{})
 	if tick != nil {
-		helpers.Go(func() { everySecond(ticked, tick) })
+		helpers.Go(func() { every(time.Second, ticked, tick) })
 	}
 
-	helpers.Go(func() { everySecond(ticked, func(time.Duration) { _ = d.alive() }) }) // it is to see each advance
+	helpers.Go(func() { every(time.Second, ticked, func(time.Duration) { _ = d.alive() }) }) // it is to see each advance
+	helpers.Go(func() { every(time.Minute, ticked, func(time.Duration) { codec.GiveBack() }) })
 	if d.reloader != nil {
 		helpers.Go(func() { d.reloader.run(ctx) })
 	}
@@ -57,7 +60,7 @@ func (d *daemon) serve(ctx context.Context, tick func(elapsed time.Duration)) er
 		defer stop()
 		helpers.Go(func() { d.followKept(ctx) })
 		helpers.Go(func() { d.box.hearOthers(ctx) })
-		helpers.Go(func() { everySecond(ticked, func(time.Duration) { d.box.capacity.measure(d.set.Snapshots()) }) })
+		helpers.Go(func() { every(time.Second, ticked, func(time.Duration) { d.box.capacity.measure(d.set.Snapshots()) }) })
 		helpers.Go(func() {
 			defer stop()   // the cameras have ended by then, and are others'
 			defer cancel() // should it end by itself
@@ -82,10 +85,10 @@ func (d *daemon) serve(ctx context.Context, tick func(elapsed time.Duration)) er
 	return errors.Join(err, webErr, fleetErr)
 }
 
-// everySecond calls tick until done is closed.
-func everySecond(done <-chan struct{}, tick func(elapsed time.Duration)) {
+// every calls tick at intervals until done is closed.
+func every(interval time.Duration, done <-chan struct{}, tick func(elapsed time.Duration)) {
 	start := time.Now()
-	ticker := time.NewTicker(time.Second)
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
 		select {

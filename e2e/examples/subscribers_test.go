@@ -38,16 +38,17 @@ type line struct {
 	state    string
 	area     int
 	x, y     float64 // centre, in pixels; 0 without a mask
+	extent   string  // such as "-3,4 12×30"; empty without one
 }
 
-var lineForm = regexp.MustCompile(`^(\S+) (\d+) (.*) (visible|occluded|lost) (\d+) px(?: around (\d+\.\d),(\d+\.\d))?$`)
+var lineForm = regexp.MustCompile(`^(\S+) (\d+) (.*) (visible|occluded|lost) (\d+) px(?: around (\d+\.\d),(\d+\.\d))?(?: within (-?\d+,-?\d+ \d+×\d+))?$`)
 
 func parseLine(text string) (line, error) {
 	m := lineForm.FindStringSubmatch(text)
 	if m == nil {
 		return line{}, fmt.Errorf("it prints %q", text)
 	}
-	l := line{camera: m[1], label: m[3], state: m[4]}
+	l := line{camera: m[1], label: m[3], state: m[4], extent: m[8]}
 	var faults [4]error
 	l.sequence, faults[0] = strconv.ParseUint(m[2], 10, 64)
 	l.area, faults[1] = strconv.Atoi(m[5])
@@ -80,6 +81,9 @@ func lineOf(f *segdv1.MaskFrame, o *segdv1.Object, bits []uint8) line {
 	if l.area > 0 {
 		l.x /= float64(l.area)
 		l.y /= float64(l.area)
+	}
+	if e := o.Extent; e != nil {
+		l.extent = fmt.Sprintf("%d,%d %d×%d", e.X, e.Y, e.Width, e.Height)
 	}
 	return l
 }
@@ -240,7 +244,7 @@ func madeFrames() (frames []*segdv1.MaskFrame, lines []line) {
 			f.Objects = append(f.Objects, &segdv1.Object{Id: uint32(256 + id), Label: "faulty", State: segdv1.State_STATE_LOST, Counts: counts})
 		}
 		last := proto.Clone(o).(*segdv1.Object)
-		last.Id, last.Label = 1000, "the last"
+		last.Id, last.Label, last.Extent = 1000, "the last", &segdv1.Box{X: int32(i%3) - 1, Y: -2, Width: 3, Height: 4}
 		f.Objects = append(f.Objects, last)
 		lines = append(lines, lineOf(f, last, bits))
 	}

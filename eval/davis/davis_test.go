@@ -69,13 +69,13 @@ func TestRun(t *testing.T) {
 	}
 	for _, key := range []string{
 		`"mode":"joint"`, `"model":"colour"`, `"sequences":[{"name":"square","frames":4,"j":`, `"f":`, `"ms_per_frame":`, `"mean_j":`, `"mean_f":`,
-		`"j_decay":`, `"f_decay":`, `"instability":`, `"false":{"outline":`, `"mean_false":{"outline":`, `"reliability":[{"from":0.9,"masks":4,"score":`, `"stage_ms":{"network":0,"features":`, `"mean_instability":`,
+		`"j_decay":`, `"f_decay":`, `"instability":`, `"false":{"outline":`, `"mean_false":{"outline":`, `"reliability":[{"from":0.9,"masks":4,"score":`, `"stage_ms":{"network":0,"features":`, `"camera_motion":0,"camera":"standing"`, `"standing":{"sequences":1,"mean_j":`, `"moving":null`, `"mean_instability":`,
 	} {
 		if !strings.Contains(string(text), key) {
 			t.Errorf("report %s lacks %s", text, key)
 		}
 	}
-	for _, key := range []string{"perturb", "seed", "skipped", "undisturbed", "covered", "after"} {
+	for _, key := range []string{"perturb", "seed", "skipped", "undisturbed", "covered", "after", "stabilise"} {
 		if strings.Contains(string(text), key) {
 			t.Errorf("undisturbed report has %s: %s", key, text)
 		}
@@ -100,9 +100,10 @@ func TestNetworkTime(t *testing.T) {
 
 type slowModel time.Duration
 
-func (m slowModel) Features(dst []features.Map, bgr []byte, width, height int, v features.View) ([]features.Map, error) {
+func (m slowModel) Features(dst features.Sight, bgr []byte, _, _ int, _ features.View) (features.Sight, error) {
 	time.Sleep(time.Duration(m))
-	return append(dst, features.Map{Channels: 1, Height: 1, Width: 1, StrideX: 1, StrideY: 1, Data: []float32{float32(bgr[0])}}), nil
+	dst.Maps = append(dst.Maps, features.Map{Channels: 1, Height: 1, Width: 1, StrideX: 1, StrideY: 1, Data: []float32{float32(bgr[0])}})
+	return dst, nil
 }
 
 func TestFrameEndsTheRun(t *testing.T) {

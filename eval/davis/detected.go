@@ -3,14 +3,10 @@ package davis
 import (
 	"context"
 	"fmt"
-	"slices"
-
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/eval/internal/clip"
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/marking"
 	"github.com/segd/segd/mask"
-	"github.com/segd/segd/tracker"
 )
 
 // Detector finds things in pictures.
@@ -19,7 +15,8 @@ type Detector = clip.Detector
 const (
 	// foundIoU is the IoU with the true box from which on a detection is of the object.
 	foundIoU = 0.3
-	// besideEvery is how many frames there are from one look beside the object to the next.
+	// besideEvery is how many frames there are from one look at all of a picture to the next, where objects begin
+	// by themselves beside the object.
 	besideEvery = 10
 )
 
@@ -102,43 +99,5 @@ func (m *Mark) annotation(p *clip.Picture) *annotation.Annotation {
 	return &annotation.Annotation{
 		Width: p.Width, Height: p.Height,
 		Objects: []annotation.Object{{ID: objectID, Label: m.Class, Box: m.box}},
-	}
-}
-
-// beside is what a detector marks beside the object. The zero value marks nothing.
-type beside struct {
-	finder *clip.Finder
-	marked map[uint32]bool
-}
-
-func newBeside(d Detector) (b beside, err error) {
-	if d == nil {
-		return b, nil
-	}
-	b.marked = map[uint32]bool{}
-	b.finder, err = clip.NewFinder(d, marking.Config{})
-	return b, err
-}
-
-// look says what to mark in frame i, which nobody has annotated, and what to forget.
-func (b *beside) look(i int, p *clip.Picture) (ann *annotation.Annotation, forget []uint32, err error) {
-	if b.finder == nil || i%besideEvery != 1 { // frame 0 is the object's
-		return nil, nil, nil
-	}
-	_, d, err := b.finder.Look(i, p)
-	if err != nil {
-		return nil, nil, fmt.Errorf("frame %d: %w", i, err)
-	}
-	if d.Annotation != nil {
-		for _, o := range d.Annotation.Objects {
-			b.marked[o.ID] = true
-		}
-	}
-	return d.Annotation, slices.Concat(d.Gone, d.Rest), nil
-}
-
-func (b *beside) observe(res *tracker.Result) {
-	if b.finder != nil {
-		b.finder.Observe(res)
 	}
 }

@@ -14,6 +14,7 @@ func (s *Sequence) fill(run *following) {
 	s.JDecay, s.FDecay = decay(run.j[1:last]), decay(run.f[1:last])
 	s.Instability = stats.Mean(run.excess[1:last])
 	s.False = falseOf(run.false[1:last], run.seen[1:last])
+	s.CameraMotion = run.motion
 	s.StageMS, s.MSPerFrame = run.stageMS, run.stageMS.Total()
 }
 
@@ -59,7 +60,7 @@ func (s *Sequence) compare(run, plain *following, d disturbance) {
 
 // figures lists those that are means over repeats.
 func (s *Sequence) figures() []*float64 {
-	return []*float64{&s.Frames, &s.J, &s.F, &s.MSPerFrame, &s.JDecay, &s.FDecay, &s.Instability, &s.False.Outline, &s.False.Near, &s.False.Far}
+	return []*float64{&s.Frames, &s.J, &s.F, &s.CameraMotion, &s.MSPerFrame, &s.JDecay, &s.FDecay, &s.Instability, &s.False.Outline, &s.False.Near, &s.False.Far}
 }
 
 // optional lists those that can be null.
@@ -112,6 +113,10 @@ func (r *Report) sum(repeats [][]Sequence, n int) {
 		row.JSD = new(stats.Deviation(j))
 		r.Sequences = append(r.Sequences, row)
 	}
+	for i := range r.Sequences {
+		r.Sequences[i].stands()
+	}
+	r.Standing, r.Moving = r.byCamera(standing), r.byCamera(moving)
 	all := func(get func(*Sequence) *float64) (out []float64) {
 		for i := range r.Sequences {
 			if v := get(&r.Sequences[i]); v != nil {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/eval/internal/clip"
+	"github.com/segd/segd/eval/internal/stats"
+	"github.com/segd/segd/marking"
 	"github.com/segd/segd/mask"
 	"github.com/segd/segd/tracker"
 )
@@ -20,6 +22,7 @@ type following struct {
 	area    []int     // pixels of the mask
 	score   []float64
 	truth   []int   // pixels of the undisturbed truth
+	motion  float64 // of the camera from frame to frame, the median
 	others  int     // objects marked beside
 	stageMS StageMS // mean
 }
@@ -31,16 +34,15 @@ const objectID = 1
 // there, is the annotation. d may disturb every frame; the truth is then what is left to be
 // seen.
 func follow(ctx context.Context, opt *Options, t *take, d disturbance, frame func(int, Frame) error, tick func()) (*following, error) {
-	w, err := clip.NewFollower(opt.Model, opt.Features, opt.Tracker)
+	w, err := clip.NewCamera(opt.Model, opt.Features, opt.Tracker, marking.Config{Classes: opt.Beside}, nil)
 	if err != nil {
 		return nil, err
 	}
-	others, err := newBeside(opt.Beside)
-	if err != nil {
-		return nil, err
-	}
+	others := map[uint32]bool{}
 	out := &following{}
 	var bits []uint8
+	var camera gauge
+	var motions []float64
 	var lastMask, lastTruth mask.RLE
 	for i := range t.Images {
 		if err := ctx.Err(); err != nil {
@@ -51,6 +53,9 @@ func follow(ctx context.Context, opt *Options, t *take, d disturbance, frame fun
 			return nil, err
 		}
 		out.truth = append(out.truth, mask.Encode(p.Truth, p.Width, p.Height).Area())
+		if m, ok := camera.step(p); ok {
+			motions = append(motions, m)
+		}
 		var ann *annotation.Annotation
 		if i == 0 {
 			if !slices.Contains(p.Truth, 1) {
@@ -65,18 +70,16 @@ func follow(ctx context.Context, opt *Options, t *take, d disturbance, frame fun
 		if d != nil {
 			d.apply(i, p)
 		}
-		if i > 0 {
-			var forget []uint32
-			if ann, forget, err = others.look(i, p); err != nil {
-				return nil, err
-			}
-			w.Forget(forget)
-		}
-		res, took, err := w.Step(ctx, i, p, ann)
+		// Frame 0 is the object's.
+		res, err := w.Step(ctx, i, p, ann, len(opt.Beside) > 0 && i%besideEvery == 1)
 		if err != nil {
 			return nil, err
 		}
-		others.observe(res)
+		for _, o := range res.Objects {
+			if o.ID != objectID {
+				others[o.ID] = true
+			}
+		}
 		object := res.Objects[slices.IndexFunc(res.Objects, func(o tracker.Object) bool { return o.ID == objectID })]
 		got, truth := object.Mask, mask.Encode(p.Truth, p.Width, p.Height)
 		bits = got.Decode(bits)
@@ -85,19 +88,20 @@ func follow(ctx context.Context, opt *Options, t *take, d disturbance, frame fun
 		out.seen = append(out.seen, truth.Area())
 		out.area = append(out.area, got.Area())
 		out.score = append(out.score, object.Score)
-		out.stageMS.Add(took, 1/float64(len(t.Images)))
+		out.stageMS.Add(res.Took, 1/float64(len(t.Images)))
 		if i == 0 {
 			lastMask, lastTruth = got, truth
 		}
 		out.excess = append(out.excess, mask.IoU(lastTruth, truth)-mask.IoU(lastMask, got))
 		lastMask, lastTruth = got, truth
 		if frame != nil {
-			if err := frame(i, Frame{Image: p.Image(), Truth: truth, Result: res, J: out.j[i], Took: took}); err != nil {
+			if err := frame(i, Frame{Image: p.Image(), Truth: truth, Result: res.Result, J: out.j[i], Took: res.Took}); err != nil {
 				return nil, err
 			}
 		}
 		tick()
 	}
-	out.others = len(others.marked)
+	out.motion = stats.Median(motions)
+	out.others = len(others)
 	return out, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/eval/internal/clip"
 	"github.com/segd/segd/eval/internal/stats"
+	"github.com/segd/segd/marking"
 	"github.com/segd/segd/mask"
 )
 
@@ -129,7 +130,7 @@ func (m *mosaic) annotation(p *clip.Picture) (*annotation.Annotation, error) {
 
 // follow runs one tracker over the mosaic and returns each part's J, frame by frame.
 func (m *mosaic) follow(ctx context.Context, opt *Options, frame func(int, Frame) error, tick func()) ([][]float64, error) {
-	w, err := clip.NewFollower(opt.Model, opt.Features, opt.Tracker)
+	w, err := clip.NewCamera(opt.Model, opt.Features, opt.Tracker, marking.Config{}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +149,7 @@ func (m *mosaic) follow(ctx context.Context, opt *Options, frame func(int, Frame
 				return nil, err
 			}
 		}
-		res, _, err := w.Step(ctx, i, p, ann)
+		res, err := w.Step(ctx, i, p, ann, false)
 		if err != nil {
 			return nil, err
 		}
@@ -159,7 +160,7 @@ func (m *mosaic) follow(ctx context.Context, opt *Options, frame func(int, Frame
 			mean += j[k][i] / float64(len(m.parts))
 		}
 		if frame != nil {
-			if err := frame(i, Frame{Image: p.Image(), Truth: mask.Encode(p.Truth, p.Width, p.Height), Result: res, J: mean}); err != nil {
+			if err := frame(i, Frame{Image: p.Image(), Truth: mask.Encode(p.Truth, p.Width, p.Height), Result: res.Result, J: mean}); err != nil {
 				return nil, err
 			}
 		}
@@ -241,7 +242,7 @@ func mosaics(all [][]*take) (out [][]*mosaic, err error) {
 // truth is its annotation. A mosaic is as long as the shortest of the four. Each sequence is
 // followed alone as well, in the same frames. A last mosaic of fewer is filled up by the first
 // sequences, which count where they were before only. Options are as for Run; there is no
-// perturbation, no inset and no detector. Pictures that changes have made smaller by a few pixels are cut alike.
+// perturbation, no standing copy, no inset and no detector. Pictures that changes have made smaller by a few pixels are cut alike.
 func RunMosaic(ctx context.Context, opt Options) (*MosaicReport, error) {
 	if opt.Perturb != Undisturbed {
 		return nil, fmt.Errorf("davis: perturbation %s; a mosaic is not disturbed", opt.Perturb)
@@ -249,7 +250,10 @@ func RunMosaic(ctx context.Context, opt Options) (*MosaicReport, error) {
 	if opt.Inset != (image.Point{}) {
 		return nil, fmt.Errorf("davis: inset %d×%d; a mosaic has none", opt.Inset.X, opt.Inset.Y)
 	}
-	if opt.Marks != nil || opt.Beside != nil {
+	if opt.Stabilise {
+		return nil, errors.New("davis: a mosaic is of the sequences as they are; want no Stabilise")
+	}
+	if opt.Marks != nil || len(opt.Beside) > 0 {
 		return nil, errors.New("davis: a mosaic's objects begin with their true masks, and nothing is marked beside them; want neither Marks nor Beside")
 	}
 	all, skipped, err := opt.open()

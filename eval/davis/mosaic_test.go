@@ -263,6 +263,7 @@ func TestMosaicRefuses(t *testing.T) {
 		{"sizes", Options{Root: wide}, "d is 192×128, a is 96×64"},
 		{"no object", Options{Root: empty}, "marks no object"},
 		{"no such sequence", Options{Root: four, Sequences: []string{"a", "x"}}, `no sequence "x"`},
+		{"standing copies", Options{Root: four, Stabilise: true}, "want no Stabilise"},
 		{"model", Options{Root: four, Model: failingModel{}}, "davis: mosaic of a, b, c and d: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -275,6 +276,6 @@ func TestMosaicRefuses(t *testing.T) {
 
 type failingModel struct{}
 
-func (failingModel) Features([]features.Map, []byte, int, int, features.View) ([]features.Map, error) {
-	return nil, errors.New("no network")
+func (failingModel) Features(features.Sight, []byte, int, int, features.View) (features.Sight, error) {
+	return features.Sight{}, errors.New("no network")
 }

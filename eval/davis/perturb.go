@@ -92,11 +92,17 @@ func newLighting(seed uint64, t *take) lighting {
 		if i > 0 {
 			gain *= 1 + lightFlicker*(2*rng.Float64()-1)
 		}
-		for v := range l[i] {
-			l[i][v] = clampByte(255 * gain * math.Pow(float64(v)/255, gamma))
-		}
+		l[i] = lit(gain, gamma)
 	}
 	return l
+}
+
+// lit is what every 8-bit value becomes.
+func lit(gain, gamma float64) (values [256]byte) {
+	for v := range values {
+		values[v] = clampByte(255 * gain * math.Pow(float64(v)/255, gamma))
+	}
+	return values
 }
 
 func (l lighting) apply(i int, p *clip.Picture) {

@@ -14,6 +14,7 @@ type take struct {
 	*clip.Clip
 	change *change     // nil leaves the pictures as they are
 	cut    image.Point // what is left of them then, from the upper left corner; zero: all
+	still  *still      // what is shown instead of them; nil: they are
 	inset  *inset      // they are put into; nil: none
 	mark   *Mark       // of the first frame; nil: the true mask
 }
@@ -57,9 +58,12 @@ func (ch *change) kept(width, height int) image.Rectangle {
 	return r
 }
 
-// Read reads frame i, makes the change, and shrinks or cuts.
+// Read reads frame i, puts its object before the still picture, makes the change, and shrinks or cuts.
 func (t *take) Read(i int) (*clip.Picture, error) {
 	p, err := t.cropped(i)
+	if err == nil && t.still != nil {
+		p = t.still.apply(i, p)
+	}
 	if err == nil && t.change != nil {
 		err = p.Recode(t.change.quality)
 	}
@@ -99,6 +103,9 @@ func (t *take) from(i int) *take { return t.frames(i, len(t.Images)) }
 func (t *take) frames(i, end int) *take {
 	out := *t
 	out.Clip = &clip.Clip{Name: t.Name, Images: t.Images[i:end], Truths: t.Truths[i:end]}
+	if t.still != nil {
+		out.still = &still{plate: t.still.plate, poses: t.still.poses[i:end]}
+	}
 	return &out
 }
 
@@ -167,6 +174,11 @@ func (opt *Options) takes(clips []*clip.Clip) (all [][]*take, skipped []Skipped,
 			}
 			if reason = opt.Perturb.tooShort(len(t.Images)); reason != "" {
 				break
+			}
+			if opt.Stabilise {
+				if t.still, err = newStill(t); err != nil {
+					return nil, nil, fmt.Errorf("davis: %s: %w", c.Name, err)
+				}
 			}
 			if opt.Inset != (image.Point{}) {
 				if t.inset, err = newInset(t, opt.Inset); err != nil {

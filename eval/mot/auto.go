@@ -16,19 +16,22 @@ type Detector = clip.Detector
 
 // Automatic says how what a detector finds is followed.
 type Automatic struct {
-	Detector Detector
-	Every    int // frames from one look to the next
+	Detector Detector // nil: the model's heads detect
+	Every    int      // frames from one look at all of a picture to the next
 	Marking  marking.Config
 	Lines    [][2]zones.Point // crossings of them are counted
 }
 
 // AutomaticReport is the outcome, in the stable form `segd eval mot --json` prints.
 type AutomaticReport struct {
-	Figures
+	Figures                  // of the boxes that count
+	Counted      string      `json:"boxes"` // which these are
+	ByExtent     Figures     `json:"by_extent"`
+	ByMask       Figures     `json:"by_mask"`
 	Milliseconds float64     `json:"ms_per_frame"` // of the whole work but decoding; the mean
 	Lines        []Crossings `json:"lines,omitempty"`
 
-	Boxes    []Found `json:"-"` // of all masks, frame by frame
+	Boxes    []Found `json:"-"` // those that count, frame by frame
 	Detected []Found `json:"-"` // what the detector found, with id −1
 }
 
@@ -43,7 +46,7 @@ func RunAutomatic(ctx context.Context, opt Options, auto Automatic) (*AutomaticR
 	}
 	r := &automaticRun{opt: &opt, every: auto.Every, report: &AutomaticReport{}}
 	var err error
-	if r.camera, err = clip.NewAutomatic(opt.Model, opt.Features, opt.Tracker, auto.Marking, auto.Detector); err != nil {
+	if r.camera, err = clip.NewCamera(opt.Model, opt.Features, opt.Tracker, auto.Marking, auto.Detector); err != nil {
 		return nil, err
 	}
 	if r.crossings, err = newCrossings(opt.Truth, auto.Lines); err != nil {
@@ -55,7 +58,12 @@ func RunAutomatic(ctx context.Context, opt Options, auto Automatic) (*AutomaticR
 	if r.frame < opt.Last {
 		return nil, fmt.Errorf("mot: the video ends with frame %d; want %d", r.frame, opt.Last)
 	}
-	r.report.Figures = Score(opt.Truth, r.report.Boxes, opt.First, opt.Last)
+	r.report.Counted, r.report.Boxes = opt.Boxes.String(), r.found[opt.Boxes]
+	r.report.ByExtent = Score(opt.Truth, r.found[Extents], opt.First, opt.Last)
+	r.report.ByMask = Score(opt.Truth, r.found[Masks], opt.First, opt.Last)
+	if r.report.Figures = r.report.ByExtent; opt.Boxes == Masks {
+		r.report.Figures = r.report.ByMask
+	}
 	r.report.Lines = r.crossings.report()
 	r.report.Milliseconds = float64(r.took.Microseconds()) / 1000 / float64(opt.Last-opt.First+1)
 	return r.report, nil
@@ -65,10 +73,11 @@ func RunAutomatic(ctx context.Context, opt Options, auto Automatic) (*AutomaticR
 type automaticRun struct {
 	opt    *Options
 	every  int
-	camera *clip.Automatic
+	camera *clip.Camera
 	frame  int // shown last, from 1
 	took   time.Duration
 	report *AutomaticReport
+	found  [len(boxesNames)][]Found // by Boxes
 
 	crossings *crossings
 }
@@ -81,7 +90,7 @@ func (r *automaticRun) show(ctx context.Context, p *Picture) error {
 	}
 	start := time.Now()
 	// A tracker counts frames from 0, as a camera does.
-	res, err := r.camera.Step(ctx, r.frame-1, p, (r.frame-r.opt.First)%r.every == 0)
+	res, err := r.camera.Step(ctx, r.frame-1, p, nil, (r.frame-r.opt.First)%r.every == 0)
 	if err != nil {
 		return fmt.Errorf("frame %d: %w", r.frame, err)
 	}
@@ -90,9 +99,12 @@ func (r *automaticRun) show(ctx context.Context, p *Picture) error {
 	for _, f := range res.Found {
 		r.report.Detected = append(r.report.Detected, Found{r.frame, -1, boxOf(f.Box), f.Score})
 	}
-	for _, o := range res.Objects {
-		if !o.Box.Empty() {
-			r.report.Boxes = append(r.report.Boxes, Found{r.frame, int(o.ID), boxOf(o.Box), o.Score})
+	for k := range res.Objects {
+		o := &res.Objects[k]
+		for b := range r.found {
+			if box := Boxes(b).of(o); !box.Empty() {
+				r.found[b] = append(r.found[b], Found{r.frame, int(o.ID), boxOf(box), o.Score})
+			}
 		}
 	}
 	if r.opt.Progress != nil {

@@ -7,7 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/marking"
 	"github.com/segd/segd/tracker"
 )
 
@@ -31,20 +34,26 @@ func (d *streetDetector) Detect(dst []features.Detection, _ []byte, _, _ int) ([
 	return dst, d.err
 }
 
-// Two that a detector finds now and then have masks in every frame, and one number each.
+// persons begin by themselves.
+var persons = marking.Config{Classes: []string{"person"}}
+
+// Two that a detector finds have masks from their second frame on, and one number each.
 func TestRunAutomatic(t *testing.T) {
 	const frames = 20
 	opt := streetOptions(t, frames)
-	d := &streetDetector{first: 1, every: 5}
-	report, err := RunAutomatic(t.Context(), opt, Automatic{Detector: d, Every: 5})
+	d := &streetDetector{first: 1, every: 1}
+	report, err := RunAutomatic(t.Context(), opt, Automatic{Detector: d, Every: 1, Marking: persons})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.looks != 4 || len(report.Detected) != 4+3 {
-		t.Errorf("%d looks, %d detections; want 4 and 7", d.looks, len(report.Detected))
+	if d.looks != frames || len(report.Detected) < frames {
+		t.Errorf("%d looks, %d detections; want %d, and more", d.looks, len(report.Detected), frames)
 	}
 	if f := report.Figures; f.MOTA == nil || *f.MOTA < 0.8 || *f.IDF1 < 0.8 || f.IDSwitches > 0 {
 		t.Errorf("figures %+v of %+v; want nearly all to be found", f, report.Boxes)
+	}
+	if d := cmp.Diff(report.Figures, report.ByExtent); d != "" || report.Counted != "extent" {
+		t.Errorf("%s by %s; want those of extents", d, report.Counted)
 	}
 	if report.Milliseconds <= 0 {
 		t.Error("no time was taken")
@@ -56,8 +65,8 @@ func TestRunAutomatic(t *testing.T) {
 	if len(ids) != 2 {
 		t.Errorf("ids %v; want two", ids)
 	}
-	if !slices.IsSortedFunc(report.Boxes, func(a, b Found) int { return a.Frame - b.Frame }) || report.Boxes[0].Frame != 1 {
-		t.Error("boxes are not those of frame 1 on, in order")
+	if !slices.IsSortedFunc(report.Boxes, func(a, b Found) int { return a.Frame - b.Frame }) || report.Boxes[0].Frame != 2 {
+		t.Error("boxes are not those of frame 2 on, in order")
 	}
 }
 
@@ -66,7 +75,7 @@ func TestRunAutomaticModes(t *testing.T) {
 	for mode := tracker.Joint; mode <= tracker.NoTemporal; mode++ {
 		opt := streetOptions(t, 20)
 		opt.Tracker.Mode = mode
-		report, err := RunAutomatic(t.Context(), opt, Automatic{Detector: &streetDetector{first: 1, every: 5}, Every: 5})
+		report, err := RunAutomatic(t.Context(), opt, Automatic{Detector: &streetDetector{first: 1, every: 1}, Every: 1, Marking: persons})
 		if err != nil {
 			t.Fatalf("%s: %v", mode, err)
 		}

@@ -22,7 +22,7 @@ type Directions struct {
 	BToA uint64 `json:"b_to_a"`
 }
 
-// crossings counts, as a camera does, by the feet of masks and by those of true boxes.
+// crossings counts, as a camera does, by the feet of extents and masks and by those of true boxes.
 type crossings struct {
 	truth         *Truth
 	found, really *zones.Watcher
@@ -45,7 +45,7 @@ func newCrossings(truth *Truth, lines [][2]zones.Point) (c *crossings, err error
 func (c *crossings) observe(n int, at time.Duration, res *tracker.Result) {
 	f := zones.Frame{Time: at, Width: res.Width, Height: res.Height}
 	for _, o := range res.Objects {
-		f.Objects = append(f.Objects, zones.OfMask(o.ID, o.Mask, o.State == tracker.Lost))
+		f.Objects = append(f.Objects, zones.OfMask(o.ID, o.Mask, o.State == tracker.Lost).WithExtent(o.Extent, res.Width, res.Height))
 	}
 	c.found.Observe(f)
 	f.Objects = nil

@@ -17,7 +17,7 @@ func TestCrossings(t *testing.T) {
 	upright := func(x float64) [2]zones.Point { return [2]zones.Point{{x, 0}, {x, 1}} }
 	// Red goes right from .13 to .36, blue left from .99 to .73.
 	lines := [][2]zones.Point{upright(0.25), upright(0.85), {{0.85, 1}, {0.85, 0}}, upright(0.55)}
-	r, err := RunAutomatic(t.Context(), opt, Automatic{Detector: &streetDetector{first: 1, every: 5}, Every: 5, Lines: lines})
+	r, err := RunAutomatic(t.Context(), opt, Automatic{Detector: &streetDetector{first: 1, every: 1}, Every: 1, Lines: lines, Marking: persons})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/segd/segd/eval/internal/clip"
 	"github.com/segd/segd/eval/internal/stats"
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/marking"
 	"github.com/segd/segd/tracker"
 )
 
@@ -27,6 +28,7 @@ type Options struct {
 	First, Last int   // frames looked at, from 1; 0 means 1 and the truth's last
 	Follow      []int // persons; nil means all that are to be seen in these frames
 	Mark        Mark
+	Boxes       Boxes // that figures are of
 	Model       features.Model
 	ModelName   string
 	Features    features.Config
@@ -42,17 +44,24 @@ type Report struct {
 	FirstFrame int    `json:"first_frame"`
 	LastFrame  int    `json:"last_frame"`
 
-	// Alone: each person by a tracker that knows nobody else. Together: all by one. What
-	// Alone counts is summed over the persons.
-	Alone    Group `json:"alone"`
-	Together Group `json:"together"`
+	Ways            // of the boxes that count
+	Counted  string `json:"boxes"` // which these are
+	ByExtent Ways   `json:"by_extent"`
+	ByMask   Ways   `json:"by_mask"`
 
-	// Reliability is how many of the boxes counted, alone and together, are right by the
-	// scores of their masks.
+	// Reliability is how many of the masks' boxes, alone and together, are right by the
+	// masks' scores.
 	Reliability []Bin `json:"reliability"`
 
 	// Boxes are those of Together that were counted, frame by frame.
 	Boxes []Found `json:"-"`
+}
+
+// Ways are the figures of both ways to follow. Alone: each person by a tracker that knows nobody
+// else. Together: all by one. What Alone counts is summed over the persons.
+type Ways struct {
+	Alone    Group `json:"alone"`
+	Together Group `json:"together"`
 }
 
 // Bin is how many of the masks with a score in a tenth of 0…1 are right.
@@ -95,9 +104,6 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 	if err := opt.frames(); err != nil {
 		return nil, err
 	}
-	// No annotation is of an earlier frame, so no tracker keeps any for that; one a
-	// person, they would take 64 MiB each.
-	opt.Tracker.History = 1
 	r := &run{opt: &opt}
 	var err error
 	if r.ids, err = opt.persons(); err != nil {
@@ -106,7 +112,7 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 	if r.view, err = clip.NewView(opt.Model, opt.Features); err != nil {
 		return nil, err
 	}
-	if r.together, err = tracker.New(opt.Tracker); err != nil {
+	if r.together, err = r.view.Camera(opt.Tracker, marking.Config{}, nil); err != nil {
 		return nil, err
 	}
 	if err := opt.Video(ctx, func(p *Picture) error { return r.show(ctx, p) }); err != nil && !errors.Is(err, errEnough) {
@@ -160,11 +166,11 @@ type run struct {
 	size     size
 	persons  []person // from the first frame on
 	view     *clip.View
-	alone    []*tracker.Tracker // from the first frame on
-	together *tracker.Tracker
+	alone    []*clip.Camera // from the first frame on
+	together *clip.Camera
 	frame    int // shown last, from 1
 
-	aloneTracks, togetherTracks []track // by person
+	aloneTracks, togetherTracks [len(boxesNames)][]track // by Boxes and person
 }
 
 // show takes the next frame.
@@ -199,15 +205,19 @@ func (r *run) begin(s size) error {
 	for k, id := range r.ids {
 		p := person{id: id, number: uint32(k + 1), mark: r.opt.Truth.markFrame(id, r.opt.First, r.opt.Last, s)}
 		r.persons = append(r.persons, p)
-		r.aloneTracks = append(r.aloneTracks, track{person: p, truth: r.opt.Truth.boxes[id]})
+		for b := range r.aloneTracks {
+			r.aloneTracks[b] = append(r.aloneTracks[b], track{person: p, boxes: Boxes(b), truth: r.opt.Truth.boxes[id]})
+		}
 	}
-	r.togetherTracks = slices.Clone(r.aloneTracks)
+	for b, tracks := range r.aloneTracks {
+		r.togetherTracks[b] = slices.Clone(tracks)
+	}
 	for range r.persons {
-		t, err := tracker.New(r.opt.Tracker)
+		c, err := r.view.Camera(r.opt.Tracker, marking.Config{}, nil)
 		if err != nil {
 			return err
 		}
-		r.alone = append(r.alone, t)
+		r.alone = append(r.alone, c)
 	}
 	return nil
 }
@@ -216,12 +226,12 @@ func (r *run) begin(s size) error {
 func (r *run) follow(ctx context.Context, p *Picture) error {
 	// A tracker counts frames from 0, as a camera does.
 	r.view.Look(r.frame-1, p)
-	if err := r.await(ctx); err != nil {
-		return err
-	}
 	var marked []annotation.Object
 	for k, person := range r.persons {
-		if r.frame < person.mark {
+		if r.frame < person.mark { // a camera is watched before somebody marks an object
+			if _, err := r.alone[k].Follow(ctx, nil, false); err != nil {
+				return fmt.Errorf("person %d alone: %w", person.id, err)
+			}
 			continue
 		}
 		var own []annotation.Object
@@ -232,54 +242,31 @@ func (r *run) follow(ctx context.Context, p *Picture) error {
 			}
 			own, marked = []annotation.Object{o}, append(marked, o)
 		}
-		if err := r.step(ctx, r.alone[k], own, r.aloneTracks[k:k+1]); err != nil {
+		if err := r.step(ctx, r.alone[k], own, r.aloneTracks[Extents][k:k+1], r.aloneTracks[Masks][k:k+1]); err != nil {
 			return fmt.Errorf("person %d alone: %w", person.id, err)
 		}
 	}
-	if err := r.step(ctx, r.together, marked, r.togetherTracks); err != nil {
+	if err := r.step(ctx, r.together, marked, r.togetherTracks[:]...); err != nil {
 		return fmt.Errorf("all together: %w", err)
 	}
 	return nil
 }
 
-// await has the trackers look at the frame whose person is yet to be marked: a camera is
-// watched before somebody marks an object. They see one and the same scene.
-func (r *run) await(ctx context.Context) error {
-	var scene *features.Scene
-	for k, person := range r.persons {
-		if r.frame >= person.mark {
-			continue
-		}
-		var err error
-		if scene == nil {
-			if scene, err = r.view.For(r.alone[k], nil); err != nil {
-				return err
-			}
-		}
-		if _, err = r.alone[k].Step(ctx, scene, nil, nil); err != nil {
-			return fmt.Errorf("person %d alone: %w", person.id, err)
-		}
-	}
-	return nil
-}
-
-// step has a tracker look at the frame, in which some may be marked, and notes where
+// step has a camera look at the frame, in which some may be marked, and notes where
 // it finds those of the tracks.
-func (r *run) step(ctx context.Context, t *tracker.Tracker, marked []annotation.Object, tracks []track) error {
+func (r *run) step(ctx context.Context, c *clip.Camera, marked []annotation.Object, tracks ...[]track) error {
 	var ann *annotation.Annotation
 	if len(marked) > 0 {
 		ann = &annotation.Annotation{Width: r.size.width, Height: r.size.height, Objects: marked}
 	}
-	scene, err := r.view.For(t, ann)
+	res, err := c.Follow(ctx, ann, false)
 	if err != nil {
 		return err
 	}
-	res, err := t.Step(ctx, scene, nil, ann)
-	if err != nil {
-		return err
-	}
-	for k := range tracks {
-		tracks[k].note(r.frame, res)
+	for _, of := range tracks {
+		for k := range of {
+			of[k].note(r.frame, res.Result)
+		}
 	}
 	return nil
 }
@@ -287,31 +274,42 @@ func (r *run) step(ctx context.Context, t *tracker.Tracker, marked []annotation.
 func (r *run) report() *Report {
 	report := &Report{
 		Mode: r.opt.Tracker.Mode.String(), Model: r.opt.ModelName, Mark: r.opt.Mark.String(),
-		FirstFrame: r.opt.First, LastFrame: r.opt.Last,
+		FirstFrame: r.opt.First, LastFrame: r.opt.Last, Counted: r.opt.Boxes.String(),
 	}
 	looked := make([]int, 0, r.opt.Last-r.opt.First+1)
 	for n := r.opt.First; n <= r.opt.Last; n++ {
 		looked = append(looked, n)
 	}
-	var sum counts
-	for k := range r.aloneTracks {
-		sum = sum.plus(score(sideBySide(r.aloneTracks[k:k+1], looked), followDistance))
+	report.ByExtent, report.ByMask = r.ways(Extents, looked), r.ways(Masks, looked)
+	if report.Ways = report.ByExtent; r.opt.Boxes == Masks {
+		report.Ways = report.ByMask
 	}
-	report.Alone = group(sum, r.aloneTracks, looked)
-	report.Together = group(score(sideBySide(r.togetherTracks, looked), followDistance), r.togetherTracks, looked)
 	var reliability stats.Reliability
-	for _, tracks := range [][]track{r.aloneTracks, r.togetherTracks} {
+	for _, tracks := range [][]track{r.aloneTracks[Masks], r.togetherTracks[Masks]} {
 		for k := range tracks {
 			tracks[k].rate(&reliability)
 		}
 	}
 	report.Reliability = reliability.Bins()
 	for _, n := range looked {
-		for k := range r.togetherTracks {
-			if f := r.togetherTracks[k].at(n); f != nil {
+		for k := range r.persons {
+			if f := r.togetherTracks[r.opt.Boxes][k].at(n); f != nil {
 				report.Boxes = append(report.Boxes, *f)
 			}
 		}
 	}
 	return report
+}
+
+// ways are the figures of one kind of boxes.
+func (r *run) ways(b Boxes, looked []int) Ways {
+	alone, together := r.aloneTracks[b], r.togetherTracks[b]
+	var sum counts
+	for k := range alone {
+		sum = sum.plus(score(sideBySide(alone[k:k+1], looked), followDistance))
+	}
+	return Ways{
+		Alone:    group(sum, alone, looked),
+		Together: group(score(sideBySide(together, looked), followDistance), together, looked),
+	}
 }

@@ -55,7 +55,8 @@ type Figures struct {
 //
 // True boxes that are not to be considered count neither for nor against: in each frame
 // all true boxes are paired with found ones, and who is paired with one of these is left
-// out, as py-motmetrics and MOTChallenge leave out those on distractors.
+// out, as py-motmetrics and MOTChallenge leave out those on distractors. Who is paired with none and is
+// less tall than [Truth.IgnoreBelow] asks for is left out, too.
 func Score(truth *Truth, found []Found, first, last int) Figures {
 	c := score(truth.against(found, first, last), trackDistance)
 	return Figures{
@@ -89,12 +90,15 @@ func (t *Truth) against(found []Found, first, last int) []frame {
 	for _, n := range slices.Sorted(maps.Keys(numbers)) {
 		f := frame{found: said[n]}
 		dropped := map[int]bool{}
+		for _, h := range said[n] {
+			dropped[h.id] = h.box.Height < t.least
+		}
 		for i, j := range pair(real[n], said[n], trackDistance) {
-			switch b := real[n][i]; {
-			case !t.boxes[b.id][n].ignored:
+			if j >= 0 {
+				dropped[said[n][j].id] = t.boxes[real[n][i].id][n].ignored
+			}
+			if b := real[n][i]; !t.boxes[b.id][n].ignored {
 				f.truth = append(f.truth, b)
-			case j >= 0:
-				dropped[said[n][j].id] = true
 			}
 		}
 		f.found = slices.DeleteFunc(f.found, func(h named) bool { return dropped[h.id] })

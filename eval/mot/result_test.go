@@ -204,6 +204,32 @@ func TestScoreRules(t *testing.T) {
 	}
 }
 
+// Who is less tall counts no more than who is ignored, and what is found less tall counts where it is on somebody who
+// does.
+func TestIgnoreBelow(t *testing.T) {
+	lines := []string{"1,1,1,1,20,60,1", "1,2,101,1,20,40,1", "1,3,201,1,20,48,1"}
+	for _, tt := range []struct {
+		name   string
+		result []string
+		want   [3]float64 // MOTA, recall, precision
+	}{
+		{"all", []string{"1,5,1,1,20,60,1", "1,6,101,1,20,40,1", "1,7,201,1,20,48,1"}, [3]float64{1, 1, 1}},
+		{"nobody who is small", []string{"1,5,1,1,20,60,1", "1,7,201,1,20,48,1"}, [3]float64{1, 1, 1}},
+		{"small on nobody", []string{"1,5,1,1,20,60,1", "1,7,201,1,20,48,1", "1,8,301,1,20,47,1"}, [3]float64{1, 1, 1}},
+		{"tall on nobody", []string{"1,5,1,1,20,60,1", "1,7,201,1,20,48,1", "1,8,301,1,20,48,1"}, [3]float64{0.5, 1, 2. / 3}},
+		{"small on who is tall", []string{"1,5,1,1,20,60,1", "1,7,201,1,20,40,1"}, [3]float64{1, 1, 1}},
+		{"small on who is tall and wrong", []string{"1,5,1,1,20,60,1", "1,7,201,1,20,20,1"}, [3]float64{0.5, 0.5, 1}},
+		{"tall on who is small", []string{"1,5,1,1,20,60,1", "1,7,201,1,20,48,1", "1,6,101,1,20,50,1"}, [3]float64{1, 1, 1}},
+	} {
+		truth := parse(t, lines...)
+		truth.IgnoreBelow(48)
+		f := Score(truth, parseResult(t, tt.result...), 0, 0)
+		if *f.MOTA != tt.want[0] || *f.Recall != tt.want[1] || *f.Precision != tt.want[2] {
+			t.Errorf("%s: MOTA %v, recall %v, precision %v; want %v", tt.name, *f.MOTA, *f.Recall, *f.Precision, tt.want)
+		}
+	}
+}
+
 func TestFiguresJSON(t *testing.T) {
 	text, err := json.Marshal(Score(parse(t, "1,1,1,1,10,10,1"), nil, 0, 0))
 	if want := `{"mota":0,"idf1":0,"id_switches":0,"fragmentations":0,"recall":0,"precision":null}`; err != nil || string(text) != want {

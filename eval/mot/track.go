@@ -22,20 +22,23 @@ type Found struct {
 // marked: that one was told.
 type track struct {
 	person
+	boxes Boxes         // that are noted
 	truth map[int]entry // by frame
 	found map[int]Found // likewise
 }
 
-// note keeps where the person is by a tracker's result: the box of its mask.
+// note keeps where the person is by a tracker's result.
 func (t *track) note(n int, res *tracker.Result) {
 	if n <= t.mark {
 		return
 	}
 	k := slices.IndexFunc(res.Objects, func(o tracker.Object) bool { return o.ID == t.number })
-	if k < 0 || res.Objects[k].State != tracker.Visible || res.Objects[k].Area == 0 {
+	if k < 0 {
 		return
 	}
-	t.see(n, boxOf(res.Objects[k].Box), res.Objects[k].Score)
+	if b := t.boxes.of(&res.Objects[k]); !b.Empty() {
+		t.see(n, boxOf(b), res.Objects[k].Score)
+	}
 }
 
 // see keeps that the person is said to be in box b. One on a true box that is not to be

@@ -11,12 +11,13 @@ import (
 type Truth struct {
 	boxes map[int]map[int]entry // by id and frame
 	last  int                   // frame
+	least float64               // pixels that somebody who counts is tall
 }
 
 // entry is one line of the truth.
 type entry struct {
 	box     Box
-	ignored bool // flagged as one that is not to be considered
+	ignored bool // not to be considered
 }
 
 // ParseTruth reads MOTChallenge's ground truth: a line a box, of frame, id, left, top,
@@ -45,6 +46,18 @@ func (t *Truth) add(l line) error {
 	t.boxes[l.id][l.frame] = entry{l.box, l.seventh == 0}
 	t.last = max(t.last, l.frame)
 	return nil
+}
+
+// IgnoreBelow has nobody considered in frames in which the true box is less than height pixels tall, as if its flag
+// were 0. [Score] then also leaves out found boxes less tall that are on nobody's.
+func (t *Truth) IgnoreBelow(height float64) {
+	t.least = height
+	for _, frames := range t.boxes {
+		for n, e := range frames {
+			e.ignored = e.ignored || e.box.Height < height
+			frames[n] = e
+		}
+	}
 }
 
 // IDs returns all persons, in order.

@@ -213,7 +213,7 @@ func (m *methods) track(ctx context.Context, a *annotation.Annotation) (mask.RLE
 			return mask.RLE{}, err
 		}
 	}
-	res, err := t.Step(ctx, scene, nil, a)
+	res, err := t.Step(ctx, scene, nil, a, nil)
 	if err != nil {
 		return mask.RLE{}, err
 	}

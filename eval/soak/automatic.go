@@ -63,7 +63,7 @@ func RunAutomatic(ctx context.Context, opt AutomaticOptions) (*AutomaticReport, 
 	}
 	r := &automaticRun{opt: &opt}
 	var err error
-	if r.camera, err = clip.NewAutomatic(opt.Model, opt.Features, opt.Tracker, opt.Marking, opt.Detector); err != nil {
+	if r.camera, err = clip.NewCamera(opt.Model, opt.Features, opt.Tracker, opt.Marking, opt.Detector); err != nil {
 		return nil, err
 	}
 	if err := opt.Video(ctx, func(p *clip.Picture) error { return r.show(ctx, p) }); err != nil && !errors.Is(err, errEnough) {
@@ -82,7 +82,7 @@ func RunAutomatic(ctx context.Context, opt AutomaticOptions) (*AutomaticReport, 
 // automaticRun is one pass over the video.
 type automaticRun struct {
 	opt     *AutomaticOptions
-	camera  *clip.Automatic
+	camera  *clip.Camera
 	shown   int
 	took    time.Duration
 	objects Objects
@@ -100,7 +100,7 @@ func (r *automaticRun) show(ctx context.Context, p *clip.Picture) error {
 		return fmt.Errorf("frame %d has %d×%d pixels; want %d×%d as before", r.shown, p.Width, p.Height, r.width, r.height)
 	}
 	start := time.Now()
-	f, err := r.camera.Step(ctx, r.shown, p, r.shown%r.opt.Every == 0)
+	f, err := r.camera.Step(ctx, r.shown, p, nil, r.shown%r.opt.Every == 0)
 	if err != nil {
 		return fmt.Errorf("frame %d: %w", r.shown, err)
 	}

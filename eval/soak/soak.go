@@ -7,6 +7,7 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/eval/internal/clip"
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/marking"
 	"github.com/segd/segd/mask"
 	"github.com/segd/segd/tracker"
 )
@@ -43,7 +44,7 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 		return nil, err
 	}
 	c := clips[0]
-	w, err := clip.NewFollower(opt.Model, opt.Features, opt.Tracker)
+	w, err := clip.NewCamera(opt.Model, opt.Features, opt.Tracker, marking.Config{}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -57,17 +58,18 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 		if err != nil {
 			return nil, fmt.Errorf("soak: %w", err)
 		}
+		p.Time = clip.Time(i)
 		var ann *annotation.Annotation
 		if i == 0 {
 			if ann, err = annotation.FromMask(p.Truth, p.Width, p.Height, 1, c.Name); err != nil {
 				return nil, fmt.Errorf("soak: %w", err)
 			}
 		}
-		res, took, err := w.Step(ctx, i, p, ann)
+		res, err := w.Step(ctx, i, p, ann, false)
 		if err != nil {
 			return nil, fmt.Errorf("soak: frame %d: %w", i, err)
 		}
-		report.MSPerFrame += took.Total() / float64(opt.Frames)
+		report.MSPerFrame += res.Took.Total() / float64(opt.Frames)
 		if i > 0 {
 			report.J += mask.IoU(res.Objects[0].Mask, mask.Encode(p.Truth, p.Width, p.Height)) / float64(opt.Frames-1)
 		}

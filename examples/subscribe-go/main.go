@@ -1,6 +1,6 @@
 // Subscribe-go prints every mask of every camera: the camera, the frame's
 // number, and each object's name, state, area and centre, taken from the decoded
-// mask.
+// mask, and the extent of what has a track.
 //
 //	go run ./examples/subscribe-go [nats://127.0.0.1:4222]
 package main
@@ -71,6 +71,9 @@ func show(w io.Writer, msg *nats.Msg) error {
 		fmt.Fprintf(w, "%s %d %s %s %d px", frame.GetCamera(), frame.GetSequence(), o.GetLabel(), state, area)
 		if area > 0 {
 			fmt.Fprintf(w, " around %.1f,%.1f", float64(x)/float64(area), float64(y)/float64(area))
+		}
+		if e := o.GetExtent(); e != nil { // all of it, also while it is hidden
+			fmt.Fprintf(w, " within %d,%d %d×%d", e.GetX(), e.GetY(), e.GetWidth(), e.GetHeight())
 		}
 		fmt.Fprintln(w)
 	}

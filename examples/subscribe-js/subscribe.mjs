@@ -1,5 +1,6 @@
 // Prints every mask of every camera: the camera, the frame's number, and each
-// object's name, state, area and centre, taken from the decoded mask.
+// object's name, state, area and centre, taken from the decoded mask, and the
+// extent of what has a track.
 //
 //	npm ci
 //	node subscribe.mjs [nats://127.0.0.1:4222]
@@ -64,8 +65,10 @@ function line(frame, object) {
     y += bit * Math.floor(i / width);
   });
   const state = object.state.replace("STATE_", "").toLowerCase();
-  const text = `${frame.camera} ${frame.sequence} ${object.label} ${state} ${area} px`;
-  return area ? `${text} around ${(x / area).toFixed(1)},${(y / area).toFixed(1)}` : text;
+  let text = `${frame.camera} ${frame.sequence} ${object.label} ${state} ${area} px`;
+  if (area) text += ` around ${(x / area).toFixed(1)},${(y / area).toFixed(1)}`;
+  const extent = object.extent; // all of it, also while it is hidden
+  return extent ? `${text} within ${extent.x},${extent.y} ${extent.width}×${extent.height}` : text;
 }
 
 // nats.js takes no user and password, or token, from the URL.

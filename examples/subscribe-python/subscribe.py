@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Prints every mask of every camera: the camera, the frame's number, and each
-object's name, state, area and centre, taken from the decoded mask.
+object's name, state, area and centre, taken from the decoded mask, and the
+extent of what has a track.
 
     python3 -m venv venv
     venv/bin/pip install -r requirements.txt
@@ -59,6 +60,9 @@ def line(frame, obj):
     text = f"{frame.camera} {frame.sequence} {obj.label} {state} {len(rows)} px"
     if len(rows):
         text += f" around {columns.mean():.1f},{rows.mean():.1f}"
+    if obj.HasField("extent"):  # all of it, also while it is hidden
+        e = obj.extent
+        text += f" within {e.x},{e.y} {e.width}×{e.height}"
     return text
 
 

@@ -39,13 +39,13 @@ func TestBatch(t *testing.T) {
 						for i := range bgr {
 							bgr[i] ^= byte(k) // no two alike
 						}
-						got, err := m.Features(nil, bgr, w, h, features.View{})
+						got, err := m.Features(features.Sight{}, bgr, w, h, features.View{})
 						if err != nil {
 							t.Error(err)
 							return
 						}
-						want, err := alone.Features(nil, bgr, w, h, features.View{})
-						if err != nil || !equalMaps(got[0], want[0]) || !(distance(got[0].Data, want[0].Data) < 1e-5) {
+						want, err := alone.Features(features.Sight{}, bgr, w, h, features.View{})
+						if err != nil || !equalMaps(got.Maps[0], want.Maps[0]) || !(distance(got.Maps[0].Data, want.Maps[0].Data) < 1e-5) {
 							t.Errorf("image %d: %v, or another map than alone", k, err)
 						}
 					})
@@ -79,7 +79,7 @@ func TestUnbatched(t *testing.T) {
 		if i := slices.IndexFunc(info.Engines, func(e EngineInfo) bool { return e.Name == engine }); info.Batch != 1 || info.Engines[i].Unbatched == "" {
 			t.Errorf("%s: batches of %d, %+v", engine, info.Batch, info.Engines)
 		}
-		if _, err := m.Features(nil, noise(64, 64), 64, 64, features.View{}); err != nil {
+		if _, err := m.Features(features.Sight{}, noise(64, 64), 64, 64, features.View{}); err != nil {
 			t.Errorf("%s: %v", engine, err)
 		}
 	}
@@ -122,7 +122,8 @@ func (n *slowNetwork) run(images int) error {
 func (n *slowNetwork) output(dst []float32, _, image int) ([]float32, []int, error) {
 	return append(dst[:0], n.made[3*image]), []int{1, 1, 1}, nil
 }
-func (n *slowNetwork) close() error { return nil }
+func (n *slowNetwork) lend(int, int) ([]float32, []int, error) { return nil, nil, errShape }
+func (n *slowNetwork) close() error                            { return nil }
 
 // ask has a backend compute a number, which becomes itself.
 func ask(c *backend, v float32) error {

@@ -2,10 +2,10 @@ package dnn
 
 import (
 	"context"
-	_ "embed" // the model
 	"errors"
 	"fmt"
 	"image"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -15,17 +15,8 @@ import (
 	"github.com/segd/segd/internal/files"
 )
 
-// EmbeddedDetectorName is what DetectorInfo calls the detector that ships in the binary.
-const EmbeddedDetectorName = "nanodet-m"
-
-//go:embed models/nanodet-m.onnx
-var embeddedDetector []byte
-
 // DefaultDetectorScore is DetectorOptions.Score's default.
 const DefaultDetectorScore = 0.5
-
-// maxDetections bounds what one image is said to show.
-const maxDetections = 100
 
 // A Detector finds things in images, with OpenCV or with ONNX Runtime: a box, a class and a score
 // each. Any goroutine may use it, several at once; cameras may share it.
@@ -136,19 +127,6 @@ type DetectorInfo struct {
 	Milliseconds float64 `json:"milliseconds,omitempty"`
 }
 
-// EmbeddedDetector opens the detector in the binary: NanoDet-m with an input of 640×384 pixels and
-// the 80 classes of COCO, described in models/nanodet-m.md.
-func EmbeddedDetector(opt DetectorOptions) (*Detector, error) {
-	if opt.uncertain() {
-		return OpenDetector(EmbeddedDetectorName, opt)
-	}
-	src, err := readONNX(EmbeddedDetectorName, embeddedDetector, wantDetector)
-	if err != nil {
-		return nil, err
-	}
-	return openDetector(src, opt)
-}
-
 // OpenDetector opens an ONNX file as a detector. A child process tries it first, as for Open: see
 // [ProbeDetector].
 func OpenDetector(path string, opt DetectorOptions) (*Detector, error) {
@@ -178,7 +156,7 @@ const wantDetector = "want .onnx"
 
 // readDetector reads a detector's file and finds out what can be found out without an engine.
 func readDetector(path string) (*source, error) {
-	data, err := readFile(path, EmbeddedDetectorName, embeddedDetector)
+	data, err := readFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -271,6 +249,12 @@ func (d *Detector) Info() DetectorInfo {
 	return info
 }
 
+// String says what the detector is.
+func (d *Detector) String() string {
+	i := &d.info
+	return fmt.Sprintf("%s, %s of %d×%d with %d classes, by %s", filepath.Base(i.Path), i.Layout, i.InputWidth, i.InputHeight, len(i.Classes), i.Engine)
+}
+
 // Detect writes what it finds in an image, width×height pixels of BGR24, row-major and without gaps,
 // to dst from its beginning: at most 100 detections, the best scores first. Of two that are nearly
 // the same thing the better one is left: of one class those whose boxes have an intersection over
@@ -299,7 +283,7 @@ func (d *Detector) Detect(dst []features.Detection, bgr []byte, width, height in
 	if err != nil {
 		return nil, fmt.Errorf("features/dnn: %w", err)
 	}
-	return suppress(dst[:0], work.found), nil
+	return append(dst[:0], features.Suppress(work.found, overlap, otherOverlap)...), nil
 }
 
 // Close releases the engine's memory. Calling it again does nothing.

@@ -15,6 +15,9 @@ import (
 	"github.com/segd/segd/features"
 )
 
+// nanoDetFile is NanoDet-m as it was published, with an input of 640×384 pixels.
+const nanoDetFile = "../../train/nanodet-m.onnx"
+
 // mustOpenDetector opens a detector without a child, for tests of what comes after.
 func mustOpenDetector(t testing.TB, path string, opt DetectorOptions) *Detector {
 	t.Helper()
@@ -311,7 +314,7 @@ func TestDecode(t *testing.T) {
 			if err := d.decode(&work, 0, l.show(128, 128)); err != nil {
 				t.Fatal(err)
 			}
-			found := suppress(nil, work.found)
+			found := features.Suppress(work.found, overlap, otherOverlap)
 			for i := range found {
 				found[i].Score = math.Round(1e6*found[i].Score) / 1e6
 			}
@@ -323,34 +326,6 @@ func TestDecode(t *testing.T) {
 				t.Errorf("a shorter output: %v", err)
 			}
 		})
-	}
-}
-
-func TestSuppress(t *testing.T) {
-	at := func(x, side int, class string, score float64) features.Detection {
-		return features.Detection{Box: image.Rect(x, 0, x+side, side), Class: class, Score: score}
-	}
-	for _, tt := range []struct {
-		name  string
-		found []features.Detection
-		want  []features.Detection
-	}{
-		{"the best first", []features.Detection{at(0, 9, "a", 0.6), at(50, 9, "a", 0.7)}, []features.Detection{at(50, 9, "a", 0.7), at(0, 9, "a", 0.6)}},
-		{"the same thing", []features.Detection{at(0, 12, "a", 0.6), at(3, 12, "a", 0.7)}, []features.Detection{at(3, 12, "a", 0.7)}},
-		{"as two classes", []features.Detection{at(0, 12, "a", 0.6), at(1, 12, "b", 0.7)}, []features.Detection{at(1, 12, "b", 0.7)}},
-		{"one on another", []features.Detection{at(0, 12, "a", 0.6), at(3, 12, "b", 0.7)}, []features.Detection{at(3, 12, "b", 0.7), at(0, 12, "a", 0.6)}},
-		{"as good", []features.Detection{at(0, 9, "a", 0.6), at(50, 9, "b", 0.6)}, []features.Detection{at(0, 9, "a", 0.6), at(50, 9, "b", 0.6)}},
-	} {
-		if got := suppress(nil, tt.found); !slices.Equal(got, tt.want) {
-			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
-		}
-	}
-	var many []features.Detection
-	for i := range 500 {
-		many = append(many, at(20*i, 9, "a", float64(i)/500))
-	}
-	if got := suppress(nil, many); len(got) != maxDetections || got[0].Score != 499./500 {
-		t.Errorf("of 500 %d are left, the best %v", len(got), got[0])
 	}
 }
 
@@ -397,15 +372,15 @@ func TestDetectorRefuses(t *testing.T) {
 		opt        DetectorOptions
 		want       []string
 	}{
-		{"unknown class", EmbeddedDetectorName, DetectorOptions{Classes: []string{"person", "tank"}}, []string{`class "tank"; the model knows person, bicycle, car,`, "toothbrush"}},
-		{"score", EmbeddedDetectorName, DetectorOptions{Score: 1.5}, []string{"a score of 1.5; want above 0 and at most 1, or 0 for 0.5"}},
-		{"two faults", EmbeddedDetectorName, DetectorOptions{Score: math.Inf(1), Computing: Computing{Threads: -1}}, []string{"score of +Inf", "-1 threads"}},
-		{"engine", EmbeddedDetectorName, DetectorOptions{Computing: Computing{Engine: "tensorflow"}}, []string{`engine "tensorflow"; want auto`}},
-		{"device", EmbeddedDetectorName, DetectorOptions{Computing: Computing{Device: "gpu"}}, []string{`device "gpu"; want auto`}},
-		{"no names", EmbeddedDetectorName, DetectorOptions{NamesFile: filepath.Join(dir, "none.txt")}, []string{"class names", "none.txt", "no such file"}},
-		{"an empty line", EmbeddedDetectorName, DetectorOptions{NamesFile: file("gap.txt", "a\n\nb\n")}, []string{"gap.txt: line 2 is empty; want a name a line"}},
-		{"empty names", EmbeddedDetectorName, DetectorOptions{NamesFile: file("empty.txt", "\n")}, []string{"empty.txt: line 1 is empty"}},
-		{"too few names", EmbeddedDetectorName, DetectorOptions{NamesFile: file("few.txt", "a\nb\n")}, []string{"model nanodet-m: its outputs are 1×112×48×80, 1×112×24×40, 1×112×12×20, which is for 80 as NanoDet or 68 as NanoDet; ", "few.txt names 2 classes"}},
+		{"unknown class", nanoDetFile, DetectorOptions{Classes: []string{"person", "tank"}}, []string{`class "tank"; the model knows person, bicycle, car,`, "toothbrush"}},
+		{"score", nanoDetFile, DetectorOptions{Score: 1.5}, []string{"a score of 1.5; want above 0 and at most 1, or 0 for 0.5"}},
+		{"two faults", nanoDetFile, DetectorOptions{Score: math.Inf(1), Computing: Computing{Threads: -1}}, []string{"score of +Inf", "-1 threads"}},
+		{"engine", nanoDetFile, DetectorOptions{Computing: Computing{Engine: "tensorflow"}}, []string{`engine "tensorflow"; want auto`}},
+		{"device", nanoDetFile, DetectorOptions{Computing: Computing{Device: "gpu"}}, []string{`device "gpu"; want auto`}},
+		{"no names", nanoDetFile, DetectorOptions{NamesFile: filepath.Join(dir, "none.txt")}, []string{"class names", "none.txt", "no such file"}},
+		{"an empty line", nanoDetFile, DetectorOptions{NamesFile: file("gap.txt", "a\n\nb\n")}, []string{"gap.txt: line 2 is empty; want a name a line"}},
+		{"empty names", nanoDetFile, DetectorOptions{NamesFile: file("empty.txt", "\n")}, []string{"empty.txt: line 1 is empty"}},
+		{"too few names", nanoDetFile, DetectorOptions{NamesFile: file("few.txt", "a\nb\n")}, []string{"nanodet-m.onnx: its outputs are 1×112×48×80, 1×112×24×40, 1×112×12×20, which is for 80 as NanoDet or 68 as NanoDet; ", "few.txt names 2 classes"}},
 		{"not COCO's", yolo, DetectorOptions{}, []string{"model.onnx: its outputs are 1×84×7, which is for 2 as YOLOX; without a file of names they are COCO's 80"}},
 		{"missing", filepath.Join(dir, "none.onnx"), DetectorOptions{}, []string{"none.onnx", "no such file"}},
 		{"not a model", file("text.onnx", "hello"), DetectorOptions{}, []string{"text.onnx: not an ONNX file", "want .onnx"}},
@@ -475,19 +450,16 @@ func persons(t testing.TB) (bgr []byte, width, height int) {
 	return bgr, size.X, size.Y
 }
 
-// The detector in the binary finds two persons, by both engines.
-func TestEmbeddedDetector(t *testing.T) {
+// NanoDet finds two persons, by both engines.
+func TestNanoDet(t *testing.T) {
 	needONNXRuntime(t)
 	bgr, w, h := persons(t)
 	want := []image.Rectangle{image.Rect(95, 43, 121, 128), image.Rect(190, 170, 236, 288)}
 	var all [2][]features.Detection
 	for i, engine := range []string{EngineOpenCV, EngineONNXRuntime} {
-		d, err := EmbeddedDetector(DetectorOptions{Classes: []string{"person"}, Computing: Computing{Engine: engine}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer d.Close()
-		if i := d.Info(); i.Layout != "NanoDet" || i.InputWidth != 640 || i.InputHeight != 384 || len(i.Classes) != 80 || i.Path != EmbeddedDetectorName || i.Engine != engine || i.Device != "cpu" {
+		var err error
+		d := mustOpenDetector(t, nanoDetFile, DetectorOptions{Classes: []string{"person"}, Computing: Computing{Engine: engine}})
+		if i := d.Info(); i.Layout != "NanoDet" || i.InputWidth != 640 || i.InputHeight != 384 || len(i.Classes) != 80 || i.Path != nanoDetFile || i.Engine != engine || i.Device != "cpu" {
 			t.Errorf("%+v", i)
 		}
 		if all[i], err = d.Detect(nil, bgr, w, h); err != nil {
@@ -514,7 +486,7 @@ func TestEmbeddedDetector(t *testing.T) {
 
 // Several at once get what they would get alone, and a closed detector says so.
 func TestDetectShared(t *testing.T) {
-	d, err := EmbeddedDetector(DetectorOptions{Score: 0.1})
+	d, err := openDetectorUnchecked(nanoDetFile, DetectorOptions{Score: 0.1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -550,7 +522,7 @@ func TestDetectShared(t *testing.T) {
 }
 
 func TestDetectAllocs(t *testing.T) {
-	d, err := EmbeddedDetector(DetectorOptions{Score: 0.1})
+	d, err := openDetectorUnchecked(nanoDetFile, DetectorOptions{Score: 0.1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -604,8 +576,8 @@ func FuzzDecode(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		found := suppress(nil, work.found)
-		if len(found) > maxDetections {
+		found := features.Suppress(work.found, overlap, otherOverlap)
+		if len(found) > features.MaxFound {
 			t.Errorf("%d found", len(found))
 		}
 		best := 1.
@@ -623,7 +595,7 @@ func BenchmarkDetect(b *testing.B) {
 	bgr := noise(768, 576)
 	for _, engine := range []string{EngineOpenCV, EngineONNXRuntime} {
 		b.Run(engine, func(b *testing.B) {
-			d := mustOpenDetector(b, EmbeddedDetectorName, DetectorOptions{Computing: Computing{Engine: engine}})
+			d := mustOpenDetector(b, nanoDetFile, DetectorOptions{Computing: Computing{Engine: engine}})
 			var found []features.Detection
 			b.ReportAllocs()
 			for b.Loop() {

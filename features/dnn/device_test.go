@@ -85,7 +85,7 @@ func TestUseCard(t *testing.T) {
 		t.Errorf("it needs a core: %t; batches of %d", m.NeedsCore(), m.card.most)
 	}
 	bgr := noise(100, 70)
-	got, err := m.Features(nil, bgr, 100, 70, features.View{})
+	got, err := m.Features(features.Sight{}, bgr, 100, 70, features.View{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,8 +93,8 @@ func TestUseCard(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	alone := mustOpen(t, EmbeddedName, Options{ShortSide: 64, Computing: Computing{Engine: EngineOpenCV, Device: DeviceCPU}})
-	want, err := alone.Features(nil, bgr, 100, 70, features.View{})
-	if err != nil || !(distance(got[0].Data, want[0].Data) < 1e-5) {
+	want, err := alone.Features(features.Sight{}, bgr, 100, 70, features.View{})
+	if err != nil || !(distance(got.Maps[0].Data, want.Maps[0].Data) < 1e-5) {
 		t.Errorf("%v, or another map", err)
 	}
 }

@@ -2,13 +2,12 @@
 // Runtime. It is the only package of segd that links OpenCV.
 //
 // [Embedded] opens the model in the binary (segd-s64, described in
-// models/segd-s64.md), [Open] an ONNX or Caffe file. In goes a BGR24 image, out
+// models/segd-s64.md), [Open] an ONNX or Caffe file. In goes a BGR24 image, or a part of one, out
 // come one [features.Map] a tap in memory of Go's own, placed on the image's own
-// pixels whatever size the model saw. A [Model] may be used from any goroutine,
-// by several at once.
+// pixels whatever size the model saw, and of a model with heads what it finds ([Info.Classes]). A [Model] may be
+// used from any goroutine, by several at once.
 //
-// [EmbeddedDetector] opens the detector in the binary (NanoDet-m, described in
-// models/nanodet-m.md), [OpenDetector] an ONNX file with the outputs of a NanoDet, a YOLOX or a
+// [OpenDetector] opens an ONNX file with the outputs of a NanoDet, a YOLOX or a
 // YOLOv8. In goes a BGR24 image, out come [features.Detection]s in its pixels: see [Detector].
 //
 // OpenCV is always there and says what a model's layers are called and which of them are

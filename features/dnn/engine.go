@@ -33,16 +33,17 @@ type engine interface {
 }
 
 // A network is a model laid out for one input size. One goroutine at a time may use it, but outputs of
-// several images may be read at once.
+// several images may be read at once. The shapes that it returns are its own, until the next call for that image.
 type network interface {
 	// input is the normalised images to be looked at, images×3×height×width; it may be longer.
 	input() ([]float32, error)
 	// run computes the taps of the first so many images that input holds.
 	run(images int) error
 	// output writes tap i of an image in the last run to dst, as long as that is made:
-	// height×width×channels of planes, else rows×columns. The shape is the network's, until the next call for
-	// that image.
+	// height×width×channels of planes, else as lend has it.
 	output(dst []float32, i, image int) (data []float32, shape []int, err error)
+	// lend is tap i of an image, which is not of planes, in the network's memory, until it runs again.
+	lend(i, image int) (data []float32, shape []int, err error)
 	close() error
 }
 

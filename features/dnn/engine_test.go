@@ -64,15 +64,15 @@ func TestEnginesAgree(t *testing.T) {
 				t.Fatalf("taps %v, and %v", a, b)
 			}
 			for _, size := range []struct{ w, h, shrink int }{{113, 64, 1}, {64, 96, 1}, {128, 128, 2}, {113, 64, 1}} {
-				var maps [2][]features.Map
+				var made [2]features.Sight
 				for i, m := range models {
 					var err error
-					if maps[i], err = m.Features(nil, noise(size.w, size.h), size.w, size.h, features.View{Scale: 1 / float64(size.shrink)}); err != nil {
+					if made[i], err = m.Features(features.Sight{}, noise(size.w, size.h), size.w, size.h, features.View{Scale: 1 / float64(size.shrink)}); err != nil {
 						t.Fatal(err)
 					}
 				}
-				for k, a := range maps[0] {
-					b := maps[1][k]
+				for k, a := range made[0].Maps {
+					b := made[1].Maps[k]
 					d := distance(a.Data, b.Data)
 					if a.Data, b.Data = nil, nil; !equalMaps(a, b) || !(d < 1e-5) {
 						t.Errorf("%v, map %d: %+v by OpenCV, %+v by ONNX Runtime; apart by %.2g", size, k, a, b, d)
@@ -203,7 +203,8 @@ func (m made) run(int) error                            { return m.err }
 func (m made) output(_ []float32, _, _ int) ([]float32, []int, error) {
 	return m.tap, []int{1, 1, len(m.tap)}, nil
 }
-func (m made) close() error { return nil }
+func (m made) lend(int, int) ([]float32, []int, error) { return nil, nil, errShape }
+func (m made) close() error                            { return nil }
 
 // An engine that makes something else of a picture is not chosen, however fast it is.
 func TestCompare(t *testing.T) {

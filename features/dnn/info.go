@@ -2,8 +2,12 @@ package dnn
 
 import (
 	"fmt"
+	"image"
 	"math"
+	"slices"
 	"strings"
+
+	"github.com/segd/segd/features/coco"
 )
 
 // A Layer is one layer of a model as OpenCV sees it.
@@ -24,9 +28,12 @@ func (l *Layer) isMap() bool {
 
 // Info describes a model. A tap is a layer whose output becomes a feature map. If
 // none are named, those of the model's outputs are taken that are feature maps of
-// stride 32 or less; if there are none, for each of the strides 4, 8, 16 and 32 the
+// stride 32 or less and no heads; if there are none, for each of the strides 4, 8, 16 and 32 the
 // last layer of the backbone at that stride, which is the last one before the
 // network first goes to a coarser stride.
+//
+// Heads are three outputs that say what is where as NanoDet's do (see [Detector]), at the strides 8, 16 and
+// 32, for the classes of COCO.
 type Info struct {
 	Path   string `json:"path"`
 	Format string `json:"format"` // "onnx" or "caffe"
@@ -39,7 +46,9 @@ type Info struct {
 	NominalWidth  int     `json:"nominal_width"`
 	NominalHeight int     `json:"nominal_height"`
 	Taps          []Layer `json:"taps"`
-	Layers        []Layer `json:"layers,omitempty"`
+	// Classes are those of what its heads find; empty: it has none.
+	Classes []string `json:"classes,omitempty"`
+	Layers  []Layer  `json:"layers,omitempty"`
 	// Engine computes it, EngineOpenCV or EngineONNXRuntime, on Device, DeviceCPU and so on, unless that has
 	// failed: see Computing.OnDevice.
 	Engine string `json:"engine"`
@@ -122,11 +131,33 @@ func (i *Info) stride(l *Layer) int {
 	return int(x)
 }
 
+// heads finds the model's heads, and what they are of an input of the nominal size; nil: it has none.
+func (i *Info) heads() (heads []Layer, of layout) {
+	for _, b := range bins {
+		classes := len(coco.Names())
+		var shapes [][]int
+		heads = nil
+		for _, l := range i.Layers {
+			if l.Output && l.isMap() && l.Shape[1] == classes+4*b {
+				heads, shapes = append(heads, l), append(shapes, []int{l.Shape[2], l.Shape[3], l.Shape[1]})
+			}
+		}
+		if strides := planeStrides(shapes, image.Pt(i.NominalWidth, i.NominalHeight)); strides != nil {
+			of = nanoDetPlanes(b, strides)
+			of.classes = classes
+			return heads, of
+		}
+	}
+	return nil, layout{}
+}
+
 // defaults chooses taps as Info documents.
 func (i *Info) defaults() ([]Layer, error) {
+	heads, _ := i.heads()
 	var outputs []Layer
 	for _, l := range i.Layers {
-		if s := i.stride(&l); l.Output && s > 0 && s <= sizeStep {
+		head := slices.ContainsFunc(heads, func(h Layer) bool { return h.Name == l.Name })
+		if s := i.stride(&l); l.Output && !head && s > 0 && s <= sizeStep {
 			outputs = append(outputs, l)
 		}
 	}

@@ -1,7 +1,6 @@
 package dnn
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"image"
@@ -107,7 +106,9 @@ func layoutError(shapes []string) error {
 }
 
 // bins are how many a side's distribution has: reg_max is 7 in NanoDet's configurations, or 10.
-var bins = []int{8, 11}
+var bins = []int{8, maxBins}
+
+const maxBins = 11
 
 // readings are the layouts that outputs of these shapes, of an input of a size, may have.
 func readings(shapes [][]int, size image.Point) (fit []layout) {
@@ -118,7 +119,7 @@ func readings(shapes [][]int, size image.Point) (fit []layout) {
 	}
 	if strides := planeStrides(shapes, size); strides != nil {
 		for _, b := range bins {
-			add(layout{family: nanoDet, bins: b, logits: true, place: 0.5, strides: strides}, shapes[0][2])
+			add(nanoDetPlanes(b, strides), shapes[0][2])
 		}
 	}
 	if len(shapes) != 1 || len(shapes[0]) != 2 {
@@ -139,6 +140,11 @@ func readings(shapes [][]int, size image.Point) (fit []layout) {
 		add(layout{family: yolov8, strides: [][]int{three}, transposed: true}, rows)
 	}
 	return fit
+}
+
+// nanoDetPlanes is the layout of NanoDet's outputs as it was trained, of so many bins.
+func nanoDetPlanes(bins int, strides [][]int) layout {
+	return layout{family: nanoDet, bins: bins, logits: true, place: 0.5, strides: strides}
 }
 
 // planeStrides are the strides of three outputs that are planes of as many channels, one each of 8,
@@ -263,10 +269,7 @@ func (l *layout) score(row []float32, wanted []int) (score float64, class int) {
 func (l *layout) decodeBox(row []float32, x, y, stride float64) (left, top, right, bottom float64) {
 	switch l.box {
 	case distributions:
-		x, y = (x+l.place)*stride, (y+l.place)*stride
-		sides := row[l.classes:]
-		return x - stride*expectation(sides[:l.bins]), y - stride*expectation(sides[l.bins:][:l.bins]),
-			x + stride*expectation(sides[2*l.bins:][:l.bins]), y + stride*expectation(sides[3*l.bins:][:l.bins])
+		return l.around(row[l.classes:], x, y, stride)
 	case fromCell:
 		x, y = (x+float64(row[0]))*stride, (y+float64(row[1]))*stride
 		w, h := math.Exp(float64(row[2]))*stride, math.Exp(float64(row[3]))*stride
@@ -276,6 +279,13 @@ func (l *layout) decodeBox(row []float32, x, y, stride float64) (left, top, righ
 		w, h := float64(row[2]), float64(row[3])
 		return x - w/2, y - h/2, x + w/2, y + h/2
 	}
+}
+
+// around is the box round a cell of which sides holds four distributions: left, top, right and bottom.
+func (l *layout) around(sides []float32, x, y, stride float64) (left, top, right, bottom float64) {
+	x, y = (x+l.place)*stride, (y+l.place)*stride
+	return x - stride*expectation(sides[:l.bins]), y - stride*expectation(sides[l.bins:][:l.bins]),
+		x + stride*expectation(sides[2*l.bins:][:l.bins]), y + stride*expectation(sides[3*l.bins:][:l.bins])
 }
 
 // expectation is that of a bin's number, given the logits of all.
@@ -303,7 +313,7 @@ func (s *shown) inImage(left, top, right, bottom float64) image.Rectangle {
 	return image.Rectangle{
 		Min: image.Pt(pixel(left, s.Dx()), pixel(top, s.Dy())),
 		Max: image.Pt(pixel(right, s.Dx()), pixel(bottom, s.Dy())),
-	}
+	}.Add(s.Min)
 }
 
 // How much two boxes may overlap, as intersection over union: of one class, as NanoDet's and YOLO's
@@ -312,24 +322,3 @@ const (
 	overlap      = 0.5
 	otherOverlap = 0.8
 )
-
-// suppress appends the best of what was found, which it sorts, to dst, leaving out what overlaps with
-// a better one.
-func suppress(dst, found []features.Detection) []features.Detection {
-	slices.SortStableFunc(found, func(a, b features.Detection) int { return cmp.Compare(b.Score, a.Score) })
-	for _, f := range found {
-		if len(dst) == maxDetections {
-			break
-		}
-		if !slices.ContainsFunc(dst, func(better features.Detection) bool {
-			limit := otherOverlap
-			if better.Class == f.Class {
-				limit = overlap
-			}
-			return features.IoU(better.Box, f.Box) > limit
-		}) {
-			dst = append(dst, f)
-		}
-	}
-	return dst
-}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/features/coco"
 	"github.com/segd/segd/internal/files"
 )
 
@@ -22,11 +23,12 @@ const EmbeddedName = "segd-s64"
 //go:embed models/segd-s64.onnx
 var embedded []byte
 
-// A Model computes feature maps, with OpenCV or with ONNX Runtime. It implements
-// features.Model. Any goroutine may use it, several at once; cameras may share it.
+// A Model computes feature maps, and finds things where it has heads, with OpenCV or with ONNX Runtime. It
+// implements features.Model. Any goroutine may use it, several at once; cameras may share it.
 type Model struct {
 	runner
-	info Info
+	info  Info
+	heads layout // behind the taps; without strides there are none
 }
 
 // source is a model file that has been read and looked at, but not by an engine.
@@ -40,7 +42,7 @@ type source struct {
 	fixed image.Point
 }
 
-// Embedded opens the model in the binary: 64 channels at stride 4.
+// Embedded opens the model in the binary: 64 channels at stride 4, and heads for the 80 classes of COCO.
 func Embedded(opt Options) (*Model, error) {
 	if opt.uncertain() {
 		return Open(EmbeddedName, opt)
@@ -87,7 +89,10 @@ const (
 // readSource reads the file or files of a model and finds out what can be found out
 // without an engine.
 func readSource(path string, opt Options) (*source, error) {
-	data, err := readFile(path, EmbeddedName, embedded)
+	data, err := readFile(path)
+	if path == EmbeddedName && errors.Is(err, fs.ErrNotExist) {
+		data, err = embedded, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -108,16 +113,12 @@ func readSource(path string, opt Options) (*source, error) {
 	return readONNX(path, data, wantModel)
 }
 
-// readFile reads a file, or a model in the binary by its name.
-func readFile(path, embeddedName string, embedded []byte) ([]byte, error) {
+func readFile(path string) ([]byte, error) {
 	data, err := files.Read(context.Background(), path, files.Model)
-	if err == nil {
-		return data, nil
+	if err != nil {
+		return nil, fmt.Errorf("features/dnn: model: %w", err)
 	}
-	if path == embeddedName && errors.Is(err, fs.ErrNotExist) {
-		return embedded, nil
-	}
-	return nil, fmt.Errorf("features/dnn: model: %w", err)
+	return data, nil
 }
 
 // readONNX looks at an ONNX file, or says what was wanted.
@@ -186,6 +187,12 @@ func (m *Model) describe() (err error) {
 	for _, l := range m.info.Taps {
 		m.taps = append(m.taps, tap{l.Name, true})
 	}
+	heads, of := m.info.heads()
+	for _, l := range heads {
+		m.taps = append(m.taps, tap{l.Name, false})
+		m.info.Classes = coco.Names()
+	}
+	m.heads = of
 	if err := m.choose(); err != nil {
 		return err
 	}
@@ -247,42 +254,54 @@ func (m *Model) Info() Info {
 	info := m.info
 	info.Layers = slices.Clone(info.Layers)
 	info.Taps = slices.Clone(info.Taps)
+	info.Classes = slices.Clone(info.Classes)
 	return info
 }
 
-// Features implements features.Model: one map a tap, in the order of Info().Taps. A
-// model with an input size of its own sees what does not fill it in the input's upper left
+// Features implements features.Model: one map a tap, in the order of Info().Taps, and what the heads find,
+// of any of Info().Classes. A model with an input size of its own sees what does not fill it in the input's upper left
 // corner, and the mean beside it. Features allocates nothing once dst and the model
 // have seen the size.
-func (m *Model) Features(dst []features.Map, bgr []byte, width, height int, view features.View) ([]features.Map, error) {
+func (m *Model) Features(dst features.Sight, bgr []byte, width, height int, view features.View) (features.Sight, error) {
 	if err := checkImage(bgr, width, height); err != nil {
-		return nil, err
+		return features.Sight{}, err
 	}
 	if view.Scale == 0 {
 		view.Scale = 1
 	}
 	if !(view.Scale >= 1.0/maxScale && view.Scale <= maxScale) {
-		return nil, fmt.Errorf("features/dnn: an image at %g of its size; want 1/%d to %d", view.Scale, maxScale, maxScale)
+		return features.Sight{}, fmt.Errorf("features/dnn: an image at %g of its size; want 1/%d to %d", view.Scale, maxScale, maxScale)
 	}
 	if !view.In(image.Rect(0, 0, width, height)) {
-		return nil, fmt.Errorf("features/dnn: the part %v of an image of %d×%d pixels", view.Rectangle, width, height)
+		return features.Sight{}, fmt.Errorf("features/dnn: the part %v of an image of %d×%d pixels", view.Rectangle, width, height)
 	}
 	show := m.show(width, height, view)
 	if w, h := show.input.X, show.input.Y; w*h > maxInput {
-		return nil, fmt.Errorf("features/dnn: %v of an image of %d×%d pixels would be scaled to %d×%d; want at most %d pixels", show.Rectangle, width, height, w, h, maxInput)
+		return features.Sight{}, fmt.Errorf("features/dnn: %v of an image of %d×%d pixels would be scaled to %d×%d; want at most %d pixels", show.Rectangle, width, height, w, h, maxInput)
 	}
-	dst = slices.Grow(dst[:0], len(m.info.Taps))[:len(m.info.Taps)]
-	err := m.see(bgr, width, show, func(n network, image int) error {
-		for i := range dst {
-			if err := m.fetch(&dst[i], n, i, image, show); err != nil {
+	taps := len(m.info.Taps)
+	dst.Maps, dst.Found = slices.Grow(dst.Maps[:0], taps)[:taps], dst.Found[:0]
+	err := m.see(bgr, width, show, func(n network, at int) error {
+		for i := range dst.Maps {
+			if err := m.fetch(&dst.Maps[i], n, i, at, show); err != nil {
 				return fmt.Errorf("tap %q: %w", m.info.Taps[i].Name, err)
+			}
+		}
+		for i, strides := range m.heads.strides {
+			planes, _, err := n.lend(taps+i, at)
+			if err == nil {
+				dst.Found, err = m.find(dst.Found, planes, strides[0], show, image.Pt(width, height))
+			}
+			if err != nil {
+				return fmt.Errorf("head %q: %w", m.taps[taps+i].name, err)
 			}
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("features/dnn: %w", err)
+		return features.Sight{}, fmt.Errorf("features/dnn: %w", err)
 	}
+	dst.Found = features.Suppress(dst.Found, features.SameThing, 1)
 	return dst, nil
 }
 

@@ -84,7 +84,7 @@ func TestOpenWhileComputing(t *testing.T) {
 	})
 	image := make([]byte, 3*96*64)
 	for range 500 {
-		if _, err := m.Features(nil, image, 96, 64, features.View{}); err != nil {
+		if _, err := m.Features(features.Sight{}, image, 96, 64, features.View{}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -134,13 +134,13 @@ func TestGeometry(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			m := mustOpen(t, averager(tt.modelW, tt.modelH).write(t), raw)
-			maps, err := m.Features(nil, ramp(tt.imageW, tt.imageH), tt.imageW, tt.imageH, features.View{Scale: 1 / float64(tt.shrink)})
+			sight, err := m.Features(features.Sight{}, ramp(tt.imageW, tt.imageH), tt.imageW, tt.imageH, features.View{Scale: 1 / float64(tt.shrink)})
 			if err != nil {
 				t.Fatal(err)
 			}
-			mp := maps[0]
-			if len(maps) != 1 || mp.Channels != 3 || mp.Height != tt.modelH/4 || mp.Width != tt.modelW/4 {
-				t.Fatalf("%d maps, the first %d×%d×%d", len(maps), mp.Channels, mp.Height, mp.Width)
+			mp := sight.Maps[0]
+			if len(sight.Maps) != 1 || mp.Channels != 3 || mp.Height != tt.modelH/4 || mp.Width != tt.modelW/4 {
+				t.Fatalf("%d maps, the first %d×%d×%d", len(sight.Maps), mp.Channels, mp.Height, mp.Width)
 			}
 			for i := range mp.Height {
 				for j := range mp.Width {
@@ -178,12 +178,12 @@ func TestNormalisation(t *testing.T) {
 	path := averager(64, 64).write(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			maps, err := mustOpen(t, path, tt.opt).Features(nil, bgr, 64, 64, features.View{})
+			sight, err := mustOpen(t, path, tt.opt).Features(features.Sight{}, bgr, 64, 64, features.View{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			for c, want := range tt.want {
-				if got := maps[0].Data[40*3+c]; math.Abs(float64(got)-want) > 1e-5 {
+				if got := sight.Maps[0].Data[40*3+c]; math.Abs(float64(got)-want) > 1e-5 {
 					t.Errorf("channel %d is %v, want %v", c, got, want)
 				}
 			}
@@ -204,11 +204,11 @@ func TestExposure(t *testing.T) {
 		m := mustOpen(t, path, opt)
 		see := func(bgr []byte, x features.Exposure) []float32 {
 			t.Helper()
-			maps, err := m.Features(nil, bgr, 64, 64, features.View{Exposure: x})
+			sight, err := m.Features(features.Sight{}, bgr, 64, 64, features.View{Exposure: x})
 			if err != nil {
 				t.Fatal(err)
 			}
-			return maps[0].Data
+			return sight.Maps[0].Data
 		}
 		plain, want := see(bgr, features.Exposure{}), see(exposed, features.Exposure{})
 		got, again := see(bgr, x), see(bgr, features.Exposure{})
@@ -291,11 +291,11 @@ func TestTaps(t *testing.T) {
 			}
 			// The shapes must be what comes out, at this size and at another.
 			for _, size := range [][2]int{{info.NominalWidth, info.NominalHeight}, {64, 96}} {
-				maps, err := m.Features(nil, noise(size[0], size[1]), size[0], size[1], features.View{})
+				sight, err := m.Features(features.Sight{}, noise(size[0], size[1]), size[0], size[1], features.View{})
 				if err != nil {
 					t.Fatal(err)
 				}
-				for i, mp := range maps {
+				for i, mp := range sight.Maps {
 					stride := info.NominalHeight / info.Taps[i].Shape[2]
 					if mp.Channels != 3 || mp.Height != size[1]/stride || mp.Width != size[0]/stride || mp.StrideX != float64(stride) {
 						t.Errorf("%v: map %d is %d×%d×%d with stride %v", size, i, mp.Channels, mp.Height, mp.Width, mp.StrideX)
@@ -332,15 +332,15 @@ func TestCrop(t *testing.T) {
 		{"the image's width", image.Rect(0, 32, 640, 480), 1, 1.5, 33.5, 160, 1e-5},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			whole, err := m.Features(nil, bgr, w, h, features.View{Scale: tt.scale})
+			whole, err := m.Features(features.Sight{}, bgr, w, h, features.View{Scale: tt.scale})
 			if err != nil {
 				t.Fatal(err)
 			}
-			part, err := m.Features(nil, bgr, w, h, features.View{Rectangle: tt.crop, Scale: tt.scale})
+			part, err := m.Features(features.Sight{}, bgr, w, h, features.View{Rectangle: tt.crop, Scale: tt.scale})
 			if err != nil {
 				t.Fatal(err)
 			}
-			a, b := &whole[0], &part[0]
+			a, b := &whole.Maps[0], &part.Maps[0]
 			if b.StrideX != a.StrideX || b.StrideY != a.StrideY || math.Abs(b.OffsetX-tt.x) > 1 || math.Abs(b.OffsetY-tt.y) > 1 || b.Width != tt.cols {
 				t.Fatalf("%d×%d cells from %v, %v, %v apart; want %d from %v, %v, %v apart", b.Width, b.Height, b.OffsetX, b.OffsetY, b.StrideX, tt.cols, tt.x, tt.y, a.StrideX)
 			}
@@ -362,7 +362,7 @@ func TestCrop(t *testing.T) {
 		})
 	}
 	for _, v := range []features.View{{Rectangle: image.Rect(0, 0, 641, 9)}, {Scale: -1}, {Scale: 65}, {Scale: math.NaN()}} {
-		if _, err := m.Features(nil, bgr, w, h, v); err == nil {
+		if _, err := m.Features(features.Sight{}, bgr, w, h, v); err == nil {
 			t.Errorf("%+v is taken", v)
 		}
 	}
@@ -388,15 +388,15 @@ func TestEmbeddedMoves(t *testing.T) {
 		}
 		return bgr
 	}
-	a, err := m.Features(nil, crop(0), size, size, features.View{})
+	a, err := m.Features(features.Sight{}, crop(0), size, size, features.View{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := m.Features(nil, crop(shift), size, size, features.View{})
+	b, err := m.Features(features.Sight{}, crop(shift), size, size, features.View{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	mp := a[0]
+	mp := a.Maps[0]
 	if mp.Height != size/4 || mp.Width != size/4 || mp.StrideX != 4 || mp.OffsetX != 1.5 || mp.StrideY != 4 || mp.OffsetY != 1.5 {
 		t.Fatalf("%d×%d cells, stride %v, offset %v", mp.Height, mp.Width, mp.StrideX, mp.OffsetX)
 	}
@@ -406,7 +406,7 @@ func TestEmbeddedMoves(t *testing.T) {
 		for i := far; i < mp.Height-far; i++ {
 			for j := far; j < mp.Width-far-shift/4; j++ {
 				at := (i*mp.Width+j)*mp.Channels + c
-				v := float64(b[0].Data[at])
+				v := float64(b.Maps[0].Data[at])
 				moved += math.Pow(float64(mp.Data[at+shift/4*mp.Channels])-v, 2)
 				stayed += math.Pow(float64(mp.Data[at])-v, 2)
 				power += v * v
@@ -441,7 +441,7 @@ func TestFeaturesRefuses(t *testing.T) {
 		name        string
 		w, h, bytes int
 	}{{"no pixels", 0, 0, 0}, {"short", 4, 4, 47}, {"negative", -1, -1, 3}, {"huge", 1 << 16, 1, 3 << 16}, {"a thread", 1 << 15, 1, 3 << 15}} {
-		if _, err := m.Features(nil, make([]byte, tt.bytes), tt.w, tt.h, features.View{}); err == nil {
+		if _, err := m.Features(features.Sight{}, make([]byte, tt.bytes), tt.w, tt.h, features.View{}); err == nil {
 			t.Errorf("%s: no error", tt.name)
 		}
 	}
@@ -450,7 +450,7 @@ func TestFeaturesRefuses(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := m.Features(nil, make([]byte, 48), 4, 4, features.View{}); err == nil || !strings.Contains(err.Error(), "closed") {
+	if _, err := m.Features(features.Sight{}, make([]byte, 48), 4, 4, features.View{}); err == nil || !strings.Contains(err.Error(), "closed") {
 		t.Errorf("a closed model says %v", err)
 	}
 }
@@ -464,9 +464,9 @@ func TestFeaturesShared(t *testing.T) {
 	}
 	defer m.Close()
 	sizes := [][2]int{{64, 64}, {128, 64}}
-	var want [2][]features.Map
+	var want [2]features.Sight
 	for i, s := range sizes {
-		if want[i], err = m.Features(nil, noise(s[0], s[1]), s[0], s[1], features.View{}); err != nil {
+		if want[i], err = m.Features(features.Sight{}, noise(s[0], s[1]), s[0], s[1], features.View{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -475,14 +475,14 @@ func TestFeaturesShared(t *testing.T) {
 		wg.Go(func() {
 			s := sizes[g%2]
 			bgr := noise(s[0], s[1])
-			var maps []features.Map
+			var sight features.Sight
 			for range 5 {
 				var err error
-				if maps, err = m.Features(maps, bgr, s[0], s[1], features.View{}); err != nil {
+				if sight, err = m.Features(sight, bgr, s[0], s[1], features.View{}); err != nil {
 					t.Error(err)
 					return
 				}
-				if !slices.Equal(maps[0].Data, want[g%2][0].Data) {
+				if !slices.Equal(sight.Maps[0].Data, want[g%2].Maps[0].Data) {
 					t.Error("features differ from those computed alone")
 				}
 			}
@@ -498,9 +498,9 @@ func TestFeaturesAllocs(t *testing.T) {
 	}
 	defer m.Close()
 	bgr := noise(100, 70) // resized
-	var maps []features.Map
+	var sight features.Sight
 	run := func() {
-		if maps, err = m.Features(maps, bgr, 100, 70, features.View{}); err != nil {
+		if sight, err = m.Features(sight, bgr, 100, 70, features.View{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -530,17 +530,17 @@ func TestFeaturesOfManySizes(t *testing.T) {
 				for i := range 8 {
 					w, h := tt.side+64*(i*5%8), tt.side
 					bgr := noise(w, h)
-					got, err := m.Features(nil, bgr, w, h, features.View{})
+					got, err := m.Features(features.Sight{}, bgr, w, h, features.View{})
 					if err != nil {
 						t.Fatal(err)
 					}
 					alone := mustOpen(t, EmbeddedName, opt)
-					want, err := alone.Features(nil, bgr, w, h, features.View{})
+					want, err := alone.Features(features.Sight{}, bgr, w, h, features.View{})
 					if err != nil {
 						t.Fatal(err)
 					}
-					if got[0].Width != want[0].Width || !slices.Equal(got[0].Data, want[0].Data) {
-						t.Errorf("turn %d, %d×%d: %d×%d cells other than %d×%d alone", turn, w, h, got[0].Width, got[0].Height, want[0].Width, want[0].Height)
+					if got.Maps[0].Width != want.Maps[0].Width || !slices.Equal(got.Maps[0].Data, want.Maps[0].Data) {
+						t.Errorf("turn %d, %d×%d: %d×%d cells other than %d×%d alone", turn, w, h, got.Maps[0].Width, got.Maps[0].Height, want.Maps[0].Width, want.Maps[0].Height)
 					}
 					pixels := 0
 					for _, n := range m.cpu.networks {
@@ -560,11 +560,11 @@ func TestMemoryOfManySizes(t *testing.T) {
 	needONNXRuntime(t)
 	m := mustOpen(t, EmbeddedName, Options{ShortSide: 512, Computing: Computing{Engine: EngineONNXRuntime}})
 	bgr := noise(1088, 512)
-	var maps []features.Map
+	var sight features.Sight
 	turn := func() {
 		for _, w := range []int{1088, 1024, 1056} {
 			var err error
-			if maps, err = m.Features(maps, bgr[:3*w*512], w, 512, features.View{}); err != nil {
+			if sight, err = m.Features(sight, bgr[:3*w*512], w, 512, features.View{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -591,13 +591,13 @@ func BenchmarkEmbedded(b *testing.B) {
 			}
 			defer m.Close()
 			bgr := noise(bench.w, bench.h)
-			maps, err := m.Features(nil, bgr, bench.w, bench.h, features.View{})
+			sight, err := m.Features(features.Sight{}, bgr, bench.w, bench.h, features.View{})
 			if err != nil {
 				b.Fatal(err)
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				if maps, err = m.Features(maps, bgr, bench.w, bench.h, features.View{}); err != nil {
+				if sight, err = m.Features(sight, bgr, bench.w, bench.h, features.View{}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -616,10 +616,10 @@ func BenchmarkEmbeddedSizes(b *testing.B) {
 			}
 			defer m.Close()
 			bgr := noise(w, h)
-			var maps []features.Map
+			var sight features.Sight
 			for b.Loop() {
 				for _, shrink := range shrinks {
-					if maps, err = m.Features(maps, bgr, w, h, features.View{Scale: 1 / float64(shrink)}); err != nil {
+					if sight, err = m.Features(sight, bgr, w, h, features.View{Scale: 1 / float64(shrink)}); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -664,13 +664,13 @@ func TestFeaturesSideBySide(t *testing.T) {
 		running.Go(func() {
 			bgr := noise(100+k, 70) // of one size for the network
 			for range 3 {
-				got, err := m.Features(nil, bgr, 100+k, 70, features.View{})
+				got, err := m.Features(features.Sight{}, bgr, 100+k, 70, features.View{})
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				want, err := alone.Features(nil, bgr, 100+k, 70, features.View{})
-				if err != nil || !slices.Equal(got[0].Data, want[0].Data) {
+				want, err := alone.Features(features.Sight{}, bgr, 100+k, 70, features.View{})
+				if err != nil || !slices.Equal(got.Maps[0].Data, want.Maps[0].Data) {
 					t.Errorf("camera %d: %v, or other maps than alone", k, err)
 				}
 			}

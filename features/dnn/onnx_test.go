@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -16,7 +17,11 @@ func TestParseEmbedded(t *testing.T) {
 	if len(g.inputs) != 1 || g.inputs[0].String() != `"image" (1×3×?×?)` || len(g.nodes) < 40 {
 		t.Errorf("%d nodes, inputs %v", len(g.nodes), g.inputs)
 	}
-	if len(g.outputs) != 1 || g.outputs[0].name != "features" {
+	var outputs []string
+	for _, v := range g.outputs {
+		outputs = append(outputs, v.name)
+	}
+	if want := []string{"features", "heads_8", "heads_16", "heads_32"}; !slices.Equal(outputs, want) {
 		t.Errorf("outputs %v", g.outputs)
 	}
 }

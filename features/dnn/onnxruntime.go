@@ -272,9 +272,9 @@ type onnxRuntimeRun struct {
 	shapes  [][]int // of out, without a copy
 }
 
-// maxSpare is how many pieces of memory wait for the next network: an input and a tap. Networks
+// maxSpare is how many pieces of memory wait for the next network: an input, a tap and three heads. Networks
 // of windows that grow and shrink come and go, and fresh memory takes a fifth of a forward pass.
-const maxSpare = 2
+const maxSpare = 5
 
 // memory returns so many values or more, of any value.
 func (e *onnxRuntime) memory(values int) []float32 {
@@ -317,7 +317,7 @@ func (e *onnxRuntime) layOut(size image.Point, images int) (network, error) {
 func (e *onnxRuntime) step() int { return sizeStep }
 
 // keep is enough for a whole picture and a few crops: a network is nothing but memory, of inputs
-// and taps 28 bytes a pixel for the embedded model. On a card networks are of several images.
+// and taps 37 bytes a pixel for the embedded model. On a card networks are of several images.
 func (e *onnxRuntime) keep() int {
 	if e.device != DeviceCPU {
 		return 1 << 22
@@ -452,13 +452,18 @@ func (r *onnxRuntimeRun) unbind() (err error) {
 }
 
 func (n *onnxRuntimeNetwork) output(dst []float32, i, image int) (data []float32, shape []int, err error) {
+	data, shape, err = n.lend(i, image) // planes have their channels last there
+	return append(dst[:0], data...), shape, err
+}
+
+func (n *onnxRuntimeNetwork) lend(i, image int) (data []float32, shape []int, err error) {
 	shape = n.last.shapes[i]
 	if len(shape) != 3 && len(shape) != 4 || shape[0] != n.last.images {
 		return nil, nil, errShape
 	}
 	all := n.last.out[i].GetData()
 	values := len(all) / n.last.images
-	return append(dst[:0], all[image*values:][:values]...), shape[1:], nil
+	return all[image*values:][:values], shape[1:], nil
 }
 
 func (n *onnxRuntimeNetwork) close() (err error) {

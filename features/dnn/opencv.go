@@ -138,19 +138,30 @@ func (n *openCVNetwork) run(images int) (err error) {
 }
 
 func (n *openCVNetwork) output(dst []float32, i, image int) (data []float32, shape []int, err error) {
+	made, shape, err := n.lend(i, image)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(shape) < 3 || !n.engine.taps[i].planes {
+		return append(dst[:0], made...), shape, nil
+	}
+	channels, height, width := shape[0], shape[1], shape[2]
+	n.shapes[image] = [3]int{height, width, channels}
+	data = slices.Grow(dst[:0], len(made))[:len(made)]
+	channelsLast(data, made, channels, height*width)
+	return data, shape, nil
+}
+
+func (n *openCVNetwork) lend(i, image int) (data []float32, shape []int, err error) {
 	made, dims, err := n.last.forward.output(i, image)
 	if err != nil {
 		return nil, nil, err
 	}
-	if dims[2] == 0 { // rows and columns
-		n.shapes[image] = dims
-		return append(dst[:0], made...), n.shapes[image][:2], nil
+	n.shapes[image] = dims
+	if shape = n.shapes[image][:]; dims[2] == 0 { // rows and columns
+		shape = shape[:2]
 	}
-	channels, height, width := dims[0], dims[1], dims[2]
-	n.shapes[image] = [3]int{height, width, channels}
-	data = slices.Grow(dst[:0], len(made))[:len(made)]
-	channelsLast(data, made, channels, height*width)
-	return data, n.shapes[image][:], nil
+	return made, shape, nil
 }
 
 // channelsLast transposes channels×cells to cells×channels, in strips of cells that stay in the

@@ -274,12 +274,12 @@ func tryModel(path string, opt Options) (Info, error) {
 	info := m.Info()
 	grey := bytes.Repeat([]byte{128}, 3*info.NominalWidth*info.NominalHeight)
 	// The first frame lays out memory, the second is timed.
-	maps, err := m.Features(nil, grey, info.NominalWidth, info.NominalHeight, features.View{})
+	sight, err := m.Features(features.Sight{}, grey, info.NominalWidth, info.NominalHeight, features.View{})
 	if err != nil {
 		return Info{}, err
 	}
 	start := time.Now()
-	if _, err := m.Features(maps, grey, info.NominalWidth, info.NominalHeight, features.View{}); err != nil {
+	if _, err := m.Features(sight, grey, info.NominalWidth, info.NominalHeight, features.View{}); err != nil {
 		return Info{}, err
 	}
 	info.Milliseconds = float64(time.Since(start).Microseconds()) / 1000

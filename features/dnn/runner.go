@@ -54,7 +54,7 @@ func (l *lut) expose(of *lut, x features.Exposure) {
 // tap is a tensor that a network is run for.
 type tap struct {
 	name string // the layer's, as OpenCV calls it
-	// planes says that it is 1×channels×height×width; else it is 1×rows×columns.
+	// planes says that it is 1×channels×height×width, to be had as height×width×channels; else it is taken as it is.
 	planes bool
 }
 

@@ -3,10 +3,16 @@ package codec
 /*
 #include <malloc.h>
 
-// Elsewhere than in glibc there is nothing to set.
+// Elsewhere than in glibc there is nothing to set, and nothing to give back.
 static void few_arenas(void) {
 #ifdef M_ARENA_MAX
 	mallopt(M_ARENA_MAX, 2);
+#endif
+}
+
+static void give_back(void) {
+#ifdef __GLIBC__
+	malloc_trim(0);
 #endif
 }
 */
@@ -17,3 +23,9 @@ import "C"
 // 85 to 89 MiB 1 % larger at most; without this it was 94 to 98 MiB, and 5 % larger once
 // (two runs each of TestNothingStays in ingest/whip, SEGD_TEST_CYCLES=1000).
 func init() { C.few_arenas() }
+
+// GiveBack gives the system the pages of what FFmpeg and other libraries have freed: 6 ms of a core for
+// 62 MiB, 0.3 ms when there is nothing. glibc itself gives back only the end of a heap. FFmpeg frees
+// the pictures of a closed decoder together, when the last one that was kept is given back; by then
+// the next decoder's lie behind them, and their memory would stay resident.
+func GiveBack() { C.give_back() }

@@ -52,11 +52,10 @@ func objectsCommand(std cli.Streams) *cobra.Command {
 				return err
 			}
 			table := tabwriter.NewWriter(std.Out, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(table, "ID\tNAME\tSTATE\tAREA\tBOX\tSCORE\tMARKED")
+			fmt.Fprintln(table, "ID\tNAME\tSTATE\tAREA\tBOX\tEXTENT\tSCORE\tMARKED")
 			for _, o := range list.GetObjects() {
-				b := o.GetBox()
-				fmt.Fprintf(table, "%d\t%s\t%s\t%d\t%d×%d+%d+%d\t%.2f\t%s\n", o.GetId(), cli.Printable(o.GetLabel()), stateName(o.GetState()), o.GetArea(),
-					b.GetWidth(), b.GetHeight(), b.GetX(), b.GetY(), o.GetScore(), markedBy(o))
+				fmt.Fprintf(table, "%d\t%s\t%s\t%d\t%s\t%s\t%.2f\t%s\n", o.GetId(), cli.Printable(o.GetLabel()), stateName(o.GetState()), o.GetArea(),
+					boxText(o.GetBox()), boxText(o.GetExtent()), o.GetScore(), markedBy(o))
 			}
 			return table.Flush()
 		},
@@ -69,6 +68,14 @@ func objectsCommand(std cli.Streams) *cobra.Command {
 	flags.StringVar(&token, "token", os.Getenv("SEGD_HTTP_TOKEN"), "the page's token (default $SEGD_HTTP_TOKEN)")
 	flags.Lookup("token").DefValue = "" // keeps it out of --help
 	return cmd
+}
+
+// boxText is a box as X11 has geometries, such as 49×138+253+371; - for none.
+func boxText(b *segdv1.Box) string {
+	if b == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%d×%d%+d%+d", b.GetWidth(), b.GetHeight(), b.GetX(), b.GetY())
 }
 
 // markedBy says whose an object is.

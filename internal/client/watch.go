@@ -160,8 +160,17 @@ func maskLine(m *segdv1.MaskFrame) string {
 			fmt.Fprintf(&b, " %d px at (%d,%d) %d×%d, score %.2f",
 				o.Area, o.Box.GetX(), o.Box.GetY(), o.Box.GetWidth(), o.Box.GetHeight(), o.Score)
 		}
+		b.WriteString(extentText(o.Extent))
 	}
 	return b.String()
+}
+
+// extentText is an object's extent at the end of what is said of it; empty without one.
+func extentText(e *segdv1.Box) string {
+	if e == nil {
+		return ""
+	}
+	return fmt.Sprintf(", extent (%d,%d) %d×%d", e.X, e.Y, e.Width, e.Height)
 }
 
 func stateName(s segdv1.State) string {
@@ -172,7 +181,7 @@ func eventLine(e *segdv1.Event) string {
 	kind := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(e.Kind.String(), "EVENT_KIND_")), "_", " ")
 	line := fmt.Sprintf("%s  %s  %s", clock(e.GetTime().AsTime()), e.Camera, kind)
 	if e.ObjectId != 0 {
-		line += ": " + cli.ObjectName(e.ObjectId, e.ObjectLabel)
+		line += ": " + cli.ObjectName(e.ObjectId, e.ObjectLabel) + extentText(e.Extent)
 	}
 	if e.Message != "" {
 		line += ": " + e.Message

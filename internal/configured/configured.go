@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -127,38 +126,6 @@ func OpenModel(path string, opt dnn.Options) (*dnn.Model, error) {
 		return nil, cli.Usage(err)
 	}
 	return m, nil
-}
-
-// OpenDetector opens the configured detector, or the one in the binary, for all that cameras are to mark;
-// nil if none is to mark anything. What computes it is as the model's.
-func OpenDetector(cfg *config.Config) (*dnn.Detector, error) {
-	opt := dnn.DetectorOptions{NamesFile: cfg.Detector.Names, Computing: computing(cfg.Model)}
-	for _, cam := range cfg.Cameras {
-		if d := cam.Detect; d.On() {
-			if opt.Score == 0 || d.Score < opt.Score {
-				opt.Score = d.Score
-			}
-			for _, class := range d.Classes {
-				if !slices.Contains(opt.Classes, class) {
-					opt.Classes = append(opt.Classes, class)
-				}
-			}
-		}
-	}
-	if len(opt.Classes) == 0 {
-		return nil, nil
-	}
-	var d *dnn.Detector
-	var err error
-	if cfg.Detector.Path == "" {
-		d, err = dnn.EmbeddedDetector(opt)
-	} else {
-		d, err = dnn.OpenDetector(cfg.Detector.Path, opt)
-	}
-	if err != nil {
-		return nil, cli.Usage(fmt.Errorf("detector: %w", err))
-	}
-	return d, nil
 }
 
 // Detect is what a camera marks by itself.

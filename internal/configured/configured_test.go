@@ -9,6 +9,7 @@ import (
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/marking"
 	"github.com/segd/segd/pipeline"
+	"github.com/segd/segd/track"
 )
 
 // A thousand cameras are dialled over a second, no more than 1 in 50 at once.
@@ -63,8 +64,8 @@ func TestDetect(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	every, keep := pipeline.DefaultEvery.String(), pipeline.DefaultKeep.String()
-	if config.DefaultDetectEvery != every || config.DefaultDetectKeep != keep ||
-		config.DefaultDetectObjects != marking.DefaultMaxObjects || config.DefaultDetectReidentify != marking.DefaultReidentify {
+	if config.DefaultDetectEvery != every || config.DefaultDetectorEvery != pipeline.DefaultDetectorEvery.String() || config.DefaultDetectKeep != keep ||
+		config.DefaultDetectObjects != marking.DefaultMaxObjects || config.DefaultDetectReidentify != track.DefaultReidentify || config.DefaultDetectScore != track.DefaultConfirm {
 		t.Error("the defaults of config are not those of pipeline and marking")
 	}
 }

@@ -200,11 +200,11 @@ func reference(computing dnn.Computing) (_ float64, err error) {
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
 	grey := bytes.Repeat([]byte{128}, 3*benchReferenceWidth*benchReferenceHeight)
-	var maps []features.Map
+	var sight features.Sight
 	var took []float64
 	for range benchReferenceRuns {
 		start := time.Now()
-		if maps, err = m.Features(maps, grey, benchReferenceWidth, benchReferenceHeight, features.View{}); err != nil {
+		if sight, err = m.Features(sight, grey, benchReferenceWidth, benchReferenceHeight, features.View{}); err != nil {
 			return 0, err
 		}
 		took = append(took, milliseconds(time.Since(start)))

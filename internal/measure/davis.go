@@ -113,6 +113,7 @@ type davisFlags struct {
 	repeat    int
 	backwards bool
 	mosaic    bool
+	stabilise bool
 	inset     string
 	marks     string
 	beside    string
@@ -154,11 +155,18 @@ func evalDavisCommand(std cli.Streams) *cobra.Command {
 			"each from its first mask. Printed are J there, \"J alone\" of the sequence by itself in\n" +
 			"the same frames, and the difference. A last mosaic of fewer is filled up by the first\n" +
 			"sequences, which count once. Pictures are not disturbed.\n\n" +
+			"Sequences in which the camera stands are reported apart from those in which it moves:\n" +
+			"its motion from frame to frame, the median, is measured by matching blocks away from the\n" +
+			"true mask, as a share of the picture's longer side. Below 0.2 % it stands.\n\n" +
+			"--stabilise follows standing copies of the sequences: the object's true pixels before a\n" +
+			"still picture, the frame with least of the object, which is filled with its surroundings.\n" +
+			"Over the sequence it goes to both sides, turns by 45° each way, grows to 3 times and\n" +
+			"is lit by ±30 % of gain and ±20 % of gamma.\n\n" +
 			"--inset WxH shrinks each sequence so that its object is 80 pixels high in the first\n" +
 			"frame, if it is higher, and puts it into the middle of a frame of that size, whose rest is\n" +
 			"the first frame's mean colour: small objects. Outlines are matched as in the sequence\n" +
 			"without the rest.\n\n" +
-			"--marks detector has each object begin with what the detector in the binary finds of\n" +
+			"--marks detector has each object begin with what the model's heads find of\n" +
 			"it, in the first frame in which a box has an IoU of 0.3 or more with the true one, the\n" +
 			"best of several. Frames before are left out, and sequences in which there is none.\n\n" +
 			"--beside detector marks and follows what the detector finds in every tenth frame, too,\n" +
@@ -171,6 +179,7 @@ func evalDavisCommand(std cli.Streams) *cobra.Command {
 			"  segd eval davis --root DAVIS --repeat 5 --backwards\n" +
 			"  segd eval davis --root DAVIS --sequences all --json >figures.json\n" +
 			"  segd eval davis --root DAVIS --mosaic\n" +
+			"  segd eval davis --root DAVIS --stabilise\n" +
 			"  segd eval davis --root DAVIS --inset 1920x1080\n" +
 			"  segd eval davis --root DAVIS --sequences libby --overlay out",
 		Args: cobra.NoArgs,
@@ -183,6 +192,7 @@ func evalDavisCommand(std cli.Streams) *cobra.Command {
 	flags.IntVar(&f.repeat, "repeat", 0, "runs of each sequence under tiny changes (0: one run, unchanged)")
 	flags.BoolVar(&f.backwards, "backwards", false, "play each sequence from its last frame to its first")
 	flags.BoolVar(&f.mosaic, "mosaic", false, "four sequences in one picture, four objects followed at once")
+	flags.BoolVar(&f.stabilise, "stabilise", false, "standing copies: each object before a still picture, turned, scaled and lit differently")
 	flags.StringVar(&f.inset, "inset", "", "WIDTHxHEIGHT of a frame that each sequence is shrunk into, so that its object is small")
 	flags.StringVar(&f.marks, "marks", marksMask, "what an object begins with: mask, the true one, or detector")
 	flags.StringVar(&f.beside, "beside", besideNothing, "what is marked beside the object: nothing, or detector, what it finds")
@@ -249,6 +259,9 @@ func runDavis(cmd *cobra.Command, std cli.Streams, f davisFlags) error {
 	if f.mosaic && f.inset != "" {
 		return cli.Usage(errors.New("--mosaic with --inset; accepted: one of them"))
 	}
+	if f.mosaic && f.stabilise {
+		return cli.Usage(errors.New("--mosaic with --stabilise; accepted: one of them"))
+	}
 	inset, err := parseInset(f.inset)
 	if err != nil {
 		return err
@@ -266,6 +279,7 @@ func runDavis(cmd *cobra.Command, std cli.Streams, f davisFlags) error {
 		Perturb:   perturb,
 		Repeat:    f.repeat,
 		Backwards: f.backwards,
+		Stabilise: f.stabilise,
 		Inset:     inset,
 		Seed:      f.seed,
 	}
@@ -283,16 +297,17 @@ func runDavis(cmd *cobra.Command, std cli.Streams, f davisFlags) error {
 	defer model.Close()
 	opt.Model = model
 	if marks || beside {
-		detector, err := dnn.EmbeddedDetector(dnn.DetectorOptions{Score: config.DefaultDetectScore, Computing: f.computing})
+		// marksScore is the least of a detection that an object begins with.
+		const marksScore = 0.4
+		detector, err := configured.Heads(model, nil, marksScore)
 		if err != nil {
-			return err
+			return cli.Usage(err)
 		}
-		defer detector.Close()
 		if marks {
 			opt.Marks = detector
 		}
 		if beside {
-			opt.Beside = detector
+			opt.Beside = []string{"person", "bicycle", "car", "motorcycle", "bus", "truck"}
 		}
 	}
 
@@ -360,11 +375,27 @@ func printDavis(out io.Writer, r *davis.Report, perturb davis.Perturbation) erro
 		fmt.Fprintf(w, "%d repeats, seed %d\n", r.Repeat.N, *r.Seed)
 		sd = &r.Repeat.SDJ
 	}
+	if r.Stabilise {
+		fmt.Fprintf(w, "standing copies\n")
+	}
 	fmt.Fprintf(w, "sequence\tframes\tJ\tF\tJ decay\tF decay\tinstability\tms/frame\n")
 	for _, s := range r.Sequences {
 		fmt.Fprintf(w, "%s\t%.4g\t%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.0f\n", s.Name, s.Frames, withDeviation(s.J, s.JSD), s.F, s.JDecay, s.FDecay, s.Instability, s.MSPerFrame)
 	}
 	fmt.Fprintf(w, "mean\t\t%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.0f\n", withDeviation(r.MeanJ, sd), r.MeanF, r.MeanJDecay, r.MeanFDecay, r.MeanInstability, r.MeanMSPerFrame)
+
+	fmt.Fprintf(w, "\ncamera\tmotion/frame\t\tJ\tF\n")
+	for _, s := range r.Sequences {
+		fmt.Fprintf(w, "%s\t%.2f %%\t%s\t%.3f\t%.3f\n", s.Name, 100*s.CameraMotion, s.Camera, s.J, s.F)
+	}
+	for _, c := range []struct {
+		name string
+		*davis.ByCamera
+	}{{"standing", r.Standing}, {"moving", r.Moving}} {
+		if c.ByCamera != nil {
+			fmt.Fprintf(w, "mean of %d\t\t%s\t%.3f\t%.3f\n", c.Sequences, c.name, c.MeanJ, c.MeanF)
+		}
+	}
 
 	if r.Marks != "" && r.Repeat == nil {
 		fmt.Fprintf(w, "\nbegun with\tframe\tclass\tscore\tIoU\n")

@@ -8,9 +8,10 @@ import (
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/configured"
 )
 
-// lookFlags say when the detector in the binary looks, and what counts as detected.
+// lookFlags say when the model's heads look at a whole picture, and what counts as detected.
 type lookFlags struct {
 	every int
 	score float64
@@ -19,8 +20,8 @@ type lookFlags struct {
 // add defines them; when says with which other flags they are of use.
 func (f *lookFlags) add(cmd *cobra.Command, when string) {
 	flags := cmd.Flags()
-	flags.IntVar(&f.every, "every", 10, "frames from one look of the detector to the next; "+when)
-	flags.Float64Var(&f.score, "score", config.DefaultDetectScore, "score from which on a detection counts, 0.01 to 1; "+when)
+	flags.IntVar(&f.every, "every", 10, "frames from one look at all of a picture to the next; "+when)
+	flags.Float64Var(&f.score, "score", config.DefaultDetectScore, "score from which on an object begins, 0.01 to 1; "+when)
 }
 
 func (f *lookFlags) check() error {
@@ -33,7 +34,8 @@ func (f *lookFlags) check() error {
 	return nil
 }
 
-// detector is one of these classes, which the caller closes.
-func (f *lookFlags) detector(classes []string, computing dnn.Computing) (*dnn.Detector, error) {
-	return dnn.EmbeddedDetector(dnn.DetectorOptions{Classes: classes, Score: f.score, Computing: computing})
+// known tells whether a model detects these classes.
+func (f *lookFlags) known(m *dnn.Model, classes []string) error {
+	_, err := configured.Heads(m, classes, f.score)
+	return err
 }

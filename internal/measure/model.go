@@ -85,16 +85,7 @@ func modelListCommand(std cli.Streams) *cobra.Command {
 			}
 			defer func() { err = errors.Join(err, m.Close()) }()
 			fmt.Fprintln(std.Out, "in the binary, Apache-2.0, used where model.path is empty:")
-			if err := describeModel(std.Out, m.Info()); err != nil {
-				return err
-			}
-			d, err := dnn.EmbeddedDetector(dnn.DetectorOptions{})
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, d.Close()) }()
-			fmt.Fprintln(std.Out, "in the binary, Apache-2.0, a detector:")
-			return describeDetector(std.Out, d.Info())
+			return describeModel(std.Out, m.Info())
 		},
 	}
 }
@@ -111,6 +102,11 @@ func describeModel(w io.Writer, info dnn.Info) error {
 	}
 	fmt.Fprintln(w)
 	describeEngines(w, info.Engine, info.Device, info.Engines)
+	if len(info.Classes) > 0 {
+		if err := describeClasses(w, info.Classes); err != nil {
+			return err
+		}
+	}
 	for _, tap := range info.Taps {
 		shape := strings.Trim(strings.ReplaceAll(fmt.Sprint(tap.Shape), " ", "×"), "[]")
 		if _, err := fmt.Fprintf(w, "  tap %s  %s\n", tap.Name, shape); err != nil {
@@ -128,7 +124,11 @@ func describeDetector(w io.Writer, info dnn.DetectorInfo) error {
 	}
 	fmt.Fprintln(w)
 	describeEngines(w, info.Engine, info.Device, info.Engines)
-	_, err := fmt.Fprintf(w, "  classes: %s\n", strings.Join(info.Classes, ", "))
+	return describeClasses(w, info.Classes)
+}
+
+func describeClasses(w io.Writer, classes []string) error {
+	_, err := fmt.Fprintf(w, "  classes: %s\n", strings.Join(classes, ", "))
 	return err
 }
 

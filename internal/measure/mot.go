@@ -17,30 +17,38 @@ import (
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/marking"
+	"github.com/segd/segd/track"
 	"github.com/segd/segd/zones"
 )
 
 type motFlags struct {
 	trackingFlags
-	looks                                               lookFlags
-	video, truth, frames, follow, mark, out, detections string
-	lines                                               []string
+	looks                                                      lookFlags
+	video, truth, frames, follow, mark, boxes, out, detections string
+	lines, classes                                             []string
+	fps, minHeight                                             float64
 }
 
 func evalMotCommand(std cli.Streams) *cobra.Command {
 	var f motFlags
 	cmd := &cobra.Command{
 		Use:   "mot --video FILE --truth GT",
-		Short: "Persons of a video, found or marked, and followed",
-		Long: "Follows the persons of a video whose true boxes GT has in MOTChallenge's format, finds\n" +
-			"them by itself, and scores the bounding boxes of their masks as py-motmetrics does: see\n" +
-			"segd eval mot score. The detector in the binary looks at every --every'th frame.\n" +
-			"--line counts who crosses a line, by the masks' feet as a camera does and by the true\n" +
-			"boxes' lower middles, which have to settle on the other side likewise.\n\n" +
+		Short: "Persons or vehicles of a video, found or marked, and followed",
+		Long: "Follows the persons of a video, or --classes, whose true boxes GT has in MOTChallenge's\n" +
+			"format, finds them by itself, and scores their boxes as py-motmetrics does: see segd eval\n" +
+			"mot score. The model looks at all of every --every'th frame. With --min-height\n" +
+			"true boxes less tall count as little as those of flag 0, and found ones less tall that are\n" +
+			"on none are left out.\n" +
+			"--boxes says which boxes are scored: extent, the full ones by the objects' tracks, also\n" +
+			"while they are hidden, and of an object without a track its mask's; or mask, those of all\n" +
+			"masks. --json has the figures of both.\n" +
+			"--line counts who crosses a line, by the feet of extents or masks as a camera does and\n" +
+			"by the true boxes' lower middles, which have to settle on the other side likewise.\n\n" +
 			"With --follow each is marked once, by the true box of the first frame in which it is\n" +
 			"whole and at least 60 pixels tall (or that of its tallest box, if it never is), and\n" +
 			"followed from then on: alone, by a tracker of its own, and together, by one tracker of\n" +
-			"all. A mask's bounding box is right where its intersection over union with the person's\n" +
+			"all. A box is right where its intersection over union with the person's\n" +
 			"true box is at least 0.3. Counted is from the frame after the mark on:\n\n" +
 			"  IDF1, IDP, IDR  by the assignment of found to true persons that is best for the\n" +
 			"                  whole video, as py-motmetrics has them; alone: sums over the persons\n" +
@@ -48,11 +56,13 @@ func evalMotCommand(std cli.Streams) *cobra.Command {
 			"  present         frames with a true box\n" +
 			"  right, missed   of these, those where the person's own box is right, and the others\n" +
 			"  false           frames with a box that is not right, the person present or not\n" +
-			"  score from      of the boxes of masks with a score in a tenth of 0 to 1, alone and\n" +
+			"  score from      of the masks' boxes with a score in a tenth of 0 to 1, alone and\n" +
 			"                  together, how many are right\n\n" +
 			"True boxes of flag 0 are not counted, nor are a person's own boxes on them. The boxes\n" +
 			"of all persons together are written to --out, as results of MOTChallenge.",
 		Example: "  segd eval mot --video vtest.avi --truth gt.txt --frames 1-400 --out result.txt\n" +
+			"  segd eval mot --video MOT16-02/img1 --fps 30 --truth MOT16-02/gt/gt.txt --every 15\n" +
+			"  segd eval mot --video street.mp4 --truth gt.txt --classes car,truck,bus --min-height 48\n" +
 			"  segd eval mot --video vtest.avi --truth gt.txt --line .5,0,.5,1 --line 0,.5,1,.5\n" +
 			"  segd eval mot --video vtest.avi --truth gt.txt --follow all --mark ellipse\n" +
 			"  segd eval mot --video vtest.avi --truth gt.txt --frames 100-250 --follow 9,13 --json",
@@ -60,11 +70,15 @@ func evalMotCommand(std cli.Streams) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return runMot(cmd, std, f) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.video, "video", "", "video file, of any container FFmpeg opens")
+	flags.StringVar(&f.video, "video", "", "video file, of any container FFmpeg opens, or folder of pictures in the order of their names")
+	flags.Float64Var(&f.fps, "fps", 0, "pictures a second of a folder (default 25)")
 	flags.StringVar(&f.truth, "truth", "", "its true boxes, MOTChallenge's gt.txt")
 	flags.StringVar(&f.frames, "frames", "", "A-B: first and last frame looked at, counted from 1 (default all of the truth)")
 	flags.StringVar(&f.follow, "follow", "", "mark these: ids of persons, separated by commas, or all (default nobody: all are found)")
 	f.looks.add(cmd, "not with --follow")
+	flags.StringSliceVar(&f.classes, "classes", []string{"person"}, "what is found, by the names of COCO's classes; not with --follow")
+	addMinHeight(cmd, &f.minHeight, "; not with --follow")
+	flags.StringVar(&f.boxes, "boxes", mot.Extents.String(), "which boxes figures and --out are of: extent or mask")
 	flags.StringVar(&f.detections, "detections", "", "file to write what was detected to, as MOTChallenge's det.txt; not with --follow")
 	flags.StringArrayVar(&f.lines, "line", nil, "X1,Y1,X2,Y2, fractions of the picture's width and height: count who crosses this line; repeat it for more; not with --follow")
 	flags.StringVar(&f.mark, "mark", mot.MarkBox.String(), "what persons are marked by, with --follow: box, or ellipse, the outline of the one in the box")
@@ -77,7 +91,7 @@ func evalMotCommand(std cli.Streams) *cobra.Command {
 
 func runMot(cmd *cobra.Command, std cli.Streams, f motFlags) (err error) {
 	opt := mot.Options{
-		Video:     playFile(f.video, false),
+		Video:     playFile(f.video, f.fps, false),
 		ModelName: f.modelName(),
 		Features:  features.Config{Superpixels: f.superpixels},
 	}
@@ -98,15 +112,21 @@ func runMot(cmd *cobra.Command, std cli.Streams, f motFlags) (err error) {
 	if opt.Mark, err = mot.ParseMark(f.mark); err != nil {
 		return cli.Usage(fmt.Errorf("--mark: %w", err))
 	}
+	if opt.Boxes, err = mot.ParseBoxes(f.boxes); err != nil {
+		return cli.Usage(fmt.Errorf("--boxes: %w", err))
+	}
 	if err := f.looks.check(); err != nil {
 		return err
+	}
+	if len(f.classes) == 0 {
+		return cli.Usage(errors.New("--classes: none; accepted: at least one, such as person"))
 	}
 	lines, err := parseLines(f.lines)
 	if err != nil {
 		return err
 	}
-	if opt.Truth, err = readTruth(f.truth); err != nil {
-		return cli.Usage(fmt.Errorf("--truth: %w", err))
+	if opt.Truth, err = readTruth(f.truth, f.minHeight); err != nil {
+		return err
 	}
 	// Better a fault now than after the last frame.
 	var out, detections *os.File
@@ -134,7 +154,11 @@ func runMot(cmd *cobra.Command, std cli.Streams, f motFlags) (err error) {
 	bar := cli.NewProgress(std.Err, "following the persons")
 	opt.Progress = bar.Step
 	if f.follow == "" {
-		return runAutomatic(cmd.Context(), std, f, opt, lines, bar, out, detections)
+		if err := f.looks.known(model, f.classes); err != nil {
+			return cli.Usage(fmt.Errorf("--classes: %w", err))
+		}
+		auto := mot.Automatic{Marking: marking.Config{Classes: f.classes, Track: track.Config{Confirm: f.looks.score}}, Every: f.looks.every, Lines: lines}
+		return runAutomatic(cmd.Context(), std, f, opt, auto, bar, out, detections)
 	}
 	report, err := mot.Run(cmd.Context(), opt)
 	bar.End()
@@ -152,9 +176,9 @@ func runMot(cmd *cobra.Command, std cli.Streams, f motFlags) (err error) {
 
 // refuseIdle refuses flags that would do nothing.
 func refuseIdle(cmd *cobra.Command, follow bool) error {
-	for _, name := range []string{"every", "score", "detections", "line"} {
+	for _, name := range []string{"every", "score", "classes", "min-height", "detections", "line"} {
 		if follow && cmd.Flags().Changed(name) {
-			return cli.Usage(fmt.Errorf("--%s with --follow; accepted: one of them, nothing is detected where persons are marked", name))
+			return cli.Usage(fmt.Errorf("--%s with --follow; accepted: one of them, where persons are marked they alone are followed", name))
 		}
 	}
 	if !follow && cmd.Flags().Changed("mark") {
@@ -164,13 +188,8 @@ func refuseIdle(cmd *cobra.Command, follow bool) error {
 }
 
 // runAutomatic has the persons found.
-func runAutomatic(ctx context.Context, std cli.Streams, f motFlags, opt mot.Options, lines [][2]zones.Point, bar *cli.Progress, out, detections *os.File) error {
-	detector, err := f.looks.detector([]string{"person"}, f.computing)
-	if err != nil {
-		return err
-	}
-	defer detector.Close()
-	report, err := mot.RunAutomatic(ctx, opt, mot.Automatic{Detector: detector, Every: f.looks.every, Lines: lines})
+func runAutomatic(ctx context.Context, std cli.Streams, f motFlags, opt mot.Options, auto mot.Automatic, bar *cli.Progress, out, detections *os.File) error {
+	report, err := mot.RunAutomatic(ctx, opt, auto)
 	bar.End()
 	if err != nil {
 		return err
@@ -181,6 +200,7 @@ func runAutomatic(ctx context.Context, std cli.Streams, f motFlags, opt mot.Opti
 	if f.json {
 		return json.NewEncoder(std.Out).Encode(report)
 	}
+	fmt.Fprintf(std.Out, "boxes: %s\n", report.Counted)
 	if err := printFigures(std.Out, report.Figures); err != nil {
 		return err
 	}
@@ -265,7 +285,23 @@ func parseIDs(s string) ([]int, error) {
 	return ids, nil
 }
 
-func readTruth(path string) (*mot.Truth, error) { return readBoxes(path, mot.ParseTruth) }
+// addMinHeight adds the flag that readTruth takes.
+func addMinHeight(cmd *cobra.Command, to *float64, when string) {
+	cmd.Flags().Float64Var(to, "min-height", 0, "pixels that a box is tall to count"+when)
+}
+
+// readTruth reads true boxes, of which those less tall than minHeight do not count.
+func readTruth(path string, minHeight float64) (*mot.Truth, error) {
+	if !(minHeight >= 0) {
+		return nil, cli.Usage(fmt.Errorf("--min-height %v; accepted: 0 or more", minHeight))
+	}
+	truth, err := readBoxes(path, mot.ParseTruth)
+	if err != nil {
+		return nil, cli.Usage(fmt.Errorf("--truth: %w", err))
+	}
+	truth.IgnoreBelow(minHeight)
+	return truth, nil
+}
 
 func readBoxes[T any](path string, parse func(io.Reader, string) (T, error)) (boxes T, err error) {
 	file, err := os.Open(path)
@@ -276,15 +312,19 @@ func readBoxes[T any](path string, parse func(io.Reader, string) (T, error)) (bo
 	return parse(file, path)
 }
 
-// playFile shows every frame of a video file, over and over if it loops. One that cannot be decoded is an
-// error: the numbers of those after it would be wrong.
-func playFile(path string, loop bool) mot.Video {
+// playFile shows every frame of a video file, or every picture of a folder, fps a second (0: 25), over and over if
+// it loops. One that cannot be decoded is an error: the numbers of those after it would be wrong.
+func playFile(path string, fps float64, loop bool) mot.Video {
+	scheme := "file:"
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		scheme = "dir:"
+	}
 	return func(ctx context.Context, show func(*mot.Picture) error) error {
 		playing, stop := context.WithCancelCause(ctx)
 		defer stop(nil)
 		var last uint64
 		source, err := ingest.Open(ingest.Config{
-			Camera: "video", URL: "file:" + path, AsFast: true, Loop: loop,
+			Camera: "video", URL: scheme + path, FPS: fps, AsFast: true, Loop: loop,
 			Observer: ingest.Observer{Missed: func(why ingest.Miss, _ int) {
 				stop(fmt.Errorf("%s: the frame after frame %d is missing (%v); want a video of which every frame can be decoded", path, last, why))
 			}},
@@ -311,7 +351,7 @@ func playFile(path string, loop bool) mot.Video {
 
 func printMot(out io.Writer, r *mot.Report) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "frames %d to %d, marked by %s\tIDF1\tIDP\tIDR\tswitches\n", r.FirstFrame, r.LastFrame, r.Mark)
+	fmt.Fprintf(w, "frames %d to %d, marked by %s, boxes: %s\tIDF1\tIDP\tIDR\tswitches\n", r.FirstFrame, r.LastFrame, r.Mark, r.Counted)
 	for _, g := range []struct {
 		name  string
 		group *mot.Group

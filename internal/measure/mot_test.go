@@ -38,7 +38,7 @@ func TestPlayFile(t *testing.T) {
 		err  error
 	}{{false, frames, nil}, {true, 2*frames + 3, enough}} {
 		shown := 0
-		err := playFile(video, tt.loop)(t.Context(), func(p *mot.Picture) error {
+		err := playFile(video, 0, tt.loop)(t.Context(), func(p *mot.Picture) error {
 			if got, want := int(p.BGR[0]), 40+30*(shown%frames); got < want-10 || got > want+10 {
 				t.Errorf("loop %v: frame %d is of grey %d; want %d", tt.loop, shown, got, want)
 			}

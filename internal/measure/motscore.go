@@ -14,6 +14,7 @@ import (
 
 type motScoreFlags struct {
 	truth, result, frames string
+	minHeight             float64
 	json                  bool
 }
 
@@ -32,7 +33,9 @@ func evalMotScoreCommand(std cli.Streams) *cobra.Command {
 			"  fragmentations  times that a person is lost, and found again later\n" +
 			"  recall          share of the true boxes that are found\n" +
 			"  precision       share of the found boxes that are right\n\n" +
-			"True boxes of flag 0 are not counted, nor is a found box that is paired with one.",
+			"True boxes of flag 0 are not counted, nor is a found box that is paired with one. With\n" +
+			"--min-height true boxes less tall count as little, and found ones less tall that are\n" +
+			"paired with none are left out.",
 		Example: "  segd eval mot score --truth gt.txt --result result.txt --frames 1-400\n" +
 			"  segd eval mot score --truth gt.txt --result result.txt --json",
 		Args: cobra.NoArgs,
@@ -42,6 +45,7 @@ func evalMotScoreCommand(std cli.Streams) *cobra.Command {
 	flags.StringVar(&f.truth, "truth", "", "true boxes, MOTChallenge's gt.txt")
 	flags.StringVar(&f.result, "result", "", "found boxes, as results of MOTChallenge")
 	flags.StringVar(&f.frames, "frames", "", "A-B: first and last frame looked at, counted from 1 (default all of either file)")
+	addMinHeight(cmd, &f.minHeight, "")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object on standard output")
 	require(cmd, "truth", "result")
 	return cmd
@@ -52,9 +56,9 @@ func runMotScore(std cli.Streams, f motScoreFlags) error {
 	if err != nil {
 		return cli.Usage(fmt.Errorf("--frames: %w", err))
 	}
-	truth, err := readTruth(f.truth)
+	truth, err := readTruth(f.truth, f.minHeight)
 	if err != nil {
-		return cli.Usage(fmt.Errorf("--truth: %w", err))
+		return err
 	}
 	result, err := readBoxes(f.result, mot.ParseResult)
 	if err != nil {

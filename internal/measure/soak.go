@@ -10,6 +10,8 @@ import (
 	"github.com/segd/segd/eval/soak"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/marking"
+	"github.com/segd/segd/track"
 	"github.com/segd/segd/tracker"
 )
 
@@ -119,21 +121,19 @@ func soakVideo(cmd *cobra.Command, std cli.Streams, f soakFlags, mode tracker.Mo
 	if len(f.classes) == 0 {
 		return cli.Usage(errors.New("--classes: none; want at least one, such as person"))
 	}
-	detector, err := f.looks.detector(f.classes, f.computing)
-	if err != nil {
-		return cli.Usage(fmt.Errorf("--classes, --engine: %w", err))
-	}
-	defer detector.Close()
 	model, err := f.open()
 	if err != nil {
 		return err
 	}
 	defer model.Close()
+	if err := f.looks.known(model, f.classes); err != nil {
+		return cli.Usage(fmt.Errorf("--classes, --model: %w", err))
+	}
 	bar := cli.NewProgress(std.Err, "following what is found")
 	r, err := soak.RunAutomatic(cmd.Context(), soak.AutomaticOptions{
-		Video:     playFile(f.video, true),
+		Video:     playFile(f.video, 0, true),
 		VideoName: f.video,
-		Detector:  detector,
+		Marking:   marking.Config{Classes: f.classes, Track: track.Config{Confirm: f.looks.score}},
 		Every:     f.looks.every,
 		ModelName: f.modelName(),
 		Model:     model,

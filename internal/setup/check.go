@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -119,14 +118,13 @@ func check(ctx context.Context, w, progress io.Writer, cfg *config.Config) error
 	return errCheck
 }
 
-// checkDetector opens what finds the things that cameras mark by themselves.
+// checkDetector opens what finds the things that cameras mark by themselves, if that is not the network.
 func checkDetector(cfg *config.Config) (string, error) {
 	d, err := configured.OpenDetector(cfg)
-	if err != nil {
-		return "", err
+	if err != nil || d == nil {
+		return ": the network's own", err
 	}
-	info := d.Info()
-	return fmt.Sprintf(": %s, %s of %d×%d with %d classes, by %s", filepath.Base(info.Path), info.Layout, info.InputWidth, info.InputHeight, len(info.Classes), info.Engine), d.Close()
+	return ": " + d.String(), d.Close()
 }
 
 // checkAddress fails if somebody else listens there. That a segd does is what one

@@ -42,11 +42,12 @@ func TestLimits(t *testing.T) {
 			&checkpointv1.Checkpoint{
 				Marked: [][]byte{{}, {1, 2}},
 				Tracker: &checkpointv1.Tracker{Objects: []*checkpointv1.TrackedObject{
-					{Box: []int32{0, 300, -1, 70000}}, {Box: []int32{1}, Layout: &checkpointv1.Layout{First: []float32{1, 2, 3}}},
+					{Box: []int32{0, 300, -1, 70000}}, {Box: []int32{1}},
 				}},
+				Marker: &checkpointv1.Marker{Tracks: &checkpointv1.Tracks{Tracks: []*checkpointv1.Track{{Appearance: []float32{1, 2, 3}}}}},
 			},
 			fields("segd.checkpoint.v1.Checkpoint.marked", 2, "segd.checkpoint.v1.Tracker.objects", 2,
-				"segd.checkpoint.v1.TrackedObject.box", 5, "segd.checkpoint.v1.Layout.first", 3),
+				"segd.checkpoint.v1.TrackedObject.box", 5, "segd.checkpoint.v1.Tracks.tracks", 1, "segd.checkpoint.v1.Track.appearance", 3),
 		},
 	} {
 		md := m.m.ProtoReflect().Descriptor()

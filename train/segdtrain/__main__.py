@@ -19,7 +19,6 @@ import torch
 
 from . import card, data, export, network, objective, start, views
 
-NANODET = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../features/dnn/models/nanodet-m.onnx")
 # How often each kind of picture is taken; what is not there is left out.
 SHARES = {"pictures": 0.4, "regions": 0.35, "frames": 0.25}
 SIZE = 256
@@ -39,7 +38,7 @@ def arguments(argv):
     p.add_argument("--runs", type=int, default=3, help="from one beginning; the mean of their weights is written")
     p.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     p.add_argument("--threads", type=int, default=0, help="of the processor (default one a core)")
-    p.add_argument("--nanodet", default=NANODET, help="segd's nanodet-m.onnx, whose backbone is begun with")
+    p.add_argument("--nanodet", default=start.NANODET, help="segd's nanodet-m.onnx, whose backbone is begun with, and whose heads are added")
     p.add_argument("--start", default="", help="network.pt whose weights are begun with instead, of the same shape")
     p.add_argument("--keep-start", type=float, default=0.0, help="share of what was begun with in the weights that are written, 0 to 1")
     for name, weight in asdict(objective.Weights()).items():
@@ -176,12 +175,12 @@ def finish(args, first, pictures, runs):
     trained = mean([run.net.state_dict() for run in runs])
     net.load_state_dict(between(trained, first.state_dict(), args.keep_start))
     net.cpu()
-    onnx = os.path.join(args.out, args.name + ".onnx")
-    apart = export.write(net, onnx)
+    model = os.path.join(args.out, args.name + ".onnx")
+    apart = export.write(net, model, args.nanodet)
     save(net, os.path.join(args.out, "network.pt"))
     path = os.path.join(args.out, args.name + ".md")
-    card.write(path, args, net, pictures, runs, onnx, apart)
-    print(f"{onnx} and {path}: OpenCV and ONNX Runtime differ from PyTorch by {apart} at most", file=sys.stderr)
+    card.write(path, args, net, pictures, runs, model, apart)
+    print(f"{model} and {path}: OpenCV and ONNX Runtime differ from PyTorch by {apart} at most", file=sys.stderr)
 
 
 def mean(weights):

@@ -1,8 +1,10 @@
-"""What a training begins with: the backbone of NanoDet-m with the weights it was published with, as they are in segd's own
-detector, and a projection to the leading principal components of what it makes of the training pictures.
+"""What a training begins with: the backbone of NanoDet-m with the weights it was published with, and a projection to the
+leading principal components of what it makes of the training pictures.
 
 What it makes of an undisturbed picture is what is distilled while it learns the rest.
 """
+import os
+
 import numpy as np
 import onnx
 import torch
@@ -10,6 +12,8 @@ import torch.nn.functional as F
 from onnx import numpy_helper
 
 from . import network
+
+NANODET = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../nanodet-m.onnx")
 
 
 def convolutions(path):

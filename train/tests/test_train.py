@@ -9,7 +9,7 @@ import scipy.io
 import torch
 
 from segdtrain import __main__ as train
-from segdtrain import card, data, export, network, objective, start, superpixels, views
+from segdtrain import card, data, export, heads, network, objective, start, superpixels, views
 
 
 @pytest.fixture(scope="module")
@@ -83,12 +83,12 @@ def test_views_agree(pictures):
     assert n > 1000 and apart / n < 12  # edges alone differ
 
 
-def test_backbone_is_the_detectors(tmp_path):
-    """The backbone makes what ONNX Runtime makes of the detector's file, at the file's size, whatever order channels are in."""
+def test_backbone_is_nanodets(tmp_path):
+    """The backbone makes what ONNX Runtime makes of NanoDet's file, at the file's size, whatever order channels are in."""
     import onnx
     import onnxruntime
 
-    model = onnx.load(train.NANODET)
+    model = onnx.load(start.NANODET)
     stem, pooled, *stages = "424", "425", "492", "623", "690"
     for t in (stem, pooled, *stages):
         model.graph.output.append(onnx.helper.make_tensor_value_info(t, onnx.TensorProto.FLOAT, None))
@@ -97,7 +97,7 @@ def test_backbone_is_the_detectors(tmp_path):
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     want = session.run([stem, pooled, *stages], {model.graph.input[0].name: x})
     net = network.Network(network.SHAPES["segd-s64"])
-    start.load_backbone(net, train.NANODET)
+    start.load_backbone(net, start.NANODET)
     with torch.no_grad():
         got = [t.numpy() for t in net.taps(torch.from_numpy(x))]
     means = torch.nn.functional.avg_pool2d(torch.from_numpy(want[0]), 2).numpy()
@@ -115,7 +115,7 @@ def test_projection_is_to_leading_components():
     """Of pictures it was fitted to, features have mean 0, an overall variance of 1, the larger ones first, and are not correlated."""
     torch.manual_seed(1)
     net = network.Network(network.Shape(channels=6))
-    start.load_backbone(net, train.NANODET)
+    start.load_backbone(net, start.NANODET)
     squares = torch.nn.functional.interpolate(torch.rand(6, 3, 12, 12) * 255, size=(96, 96), mode="nearest")
     x = network.normalise(squares)
     assert 0.2 < start.fit_projection(net, [x], per_batch=10**6) < 0.9
@@ -133,7 +133,7 @@ def test_taps_count_as_the_root_of_their_channels():
     """Of all components together a channel has the less the more there are in its tap: a tap as the root of their number."""
     torch.manual_seed(1)
     net = network.Network(network.Shape(channels=2 * network.STEM + sum(network.WIDTHS)))
-    start.load_backbone(net, train.NANODET)
+    start.load_backbone(net, start.NANODET)
     x = network.normalise(torch.nn.functional.interpolate(torch.rand(6, 3, 12, 12) * 255, size=(96, 96), mode="nearest"))
     start.fit_projection(net, [x], per_batch=10**6)
     has = []
@@ -277,6 +277,32 @@ def test_export_refuses_what_differs(tmp_path):
     with pytest.raises(ValueError, match="differs from PyTorch"):
         export.check(net, path)
     assert set(export.layers(path, size=(64, 64), runs=1)) == {"OpenCV", "ONNX Runtime"}
+
+
+def test_heads_are_nanodets(tmp_path, monkeypatch):
+    """On the backbone that NanoDet was published with they make what it makes; features stay as they were, and nothing is
+    grafted twice, or on what is no network of segd's."""
+    import onnxruntime
+
+    plain, with_heads = str(tmp_path / "plain.onnx"), str(tmp_path / "heads.onnx")
+    export.features(network.Network(network.SHAPES["segd-s64"]), plain)
+    assert export.add_heads(plain, with_heads) < export.HEADS_TOLERANCE
+    x = np.random.default_rng(1).normal(size=(1, 3, 96, 64)).astype(np.float32)
+    made = [onnxruntime.InferenceSession(p, providers=["CPUExecutionProvider"]).run(None, {"image": x}) for p in (plain, with_heads)]
+    assert np.array_equal(made[0][0], made[1][0])
+    assert [m.shape for m in made[1][1:]] == [(1, 112, 96 // s, 64 // s) for s in heads.STRIDES]
+    with pytest.raises(ValueError, match="has heads already"):
+        heads.graft(with_heads, start.NANODET)
+    with pytest.raises(ValueError, match="not a network of segd's"):
+        heads.graft(start.NANODET, start.NANODET)
+    assert [round(n / 1e6) for n in heads.multiply_adds(with_heads, 544, 960)] == [1462, 490]
+    # A channel out of its place is noticed.
+    stages = network.Network(network.SHAPES["segd-s64"]).stages
+    for stage in stages:
+        stage.order[-1] = stage.order[-1][::-1]
+    monkeypatch.setattr(heads, "orders", lambda: [stage.order[-1] for stage in stages])
+    with pytest.raises(ValueError, match="differs from NanoDet"):
+        export.add_heads(plain, with_heads)
 
 
 def test_scores_are_added_to_the_card(tmp_path):

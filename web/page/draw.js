@@ -38,28 +38,54 @@ export function draw(canvas, { image, objects, size }, { masks, ratio, view }) {
 
 // drawRegions draws where objects are looked for, and how much larger than the rest, on a
 // picture that was drawn at a place. Lines are dark with light dashes, to be seen on both.
-export function drawRegions(ctx, regions, { left, top, scale }, ratio) {
-  const line = Math.max(1, Math.round(ratio));
+export function drawRegions(ctx, regions, place, ratio) {
+  const line = thin(ratio);
   ctx.save();
   ctx.setTransform(1, 0, 0, 1, 0, 0);
   ctx.lineWidth = line;
   ctx.font = `600 ${chipFont * ratio}px system-ui, sans-serif`;
   ctx.textBaseline = "top";
   for (const region of regions) {
-    const x = Math.round(left + region.x * scale);
-    const y = Math.round(top + region.y * scale);
-    const right = Math.round(left + (region.x + region.width) * scale);
-    const bottom = Math.round(top + (region.y + region.height) * scale);
-    const side = [x + line / 2, y + line / 2, right - x - line, bottom - y - line]; // within, and on whole pixels
-    ctx.setLineDash([]);
-    ctx.strokeStyle = "#000";
-    ctx.strokeRect(...side);
-    ctx.setLineDash([5 * line, 5 * line]);
-    ctx.strokeStyle = "#fff";
-    ctx.strokeRect(...side);
+    const { x, y } = strokeDashed(ctx, region, place, "#fff", 5 * line);
     if (region.zoom > 1) drawZoom(ctx, `×${region.zoom}`, x + line, y + line, ratio);
   }
   ctx.restore();
+}
+
+// drawExtents draws the box round all of each object that has a track, on a picture that was drawn at a place:
+// plain of one that is hidden, which has nothing else to be seen by.
+export function drawExtents(ctx, objects, place, ratio) {
+  const line = thin(ratio);
+  ctx.save();
+  ctx.setTransform(1, 0, 0, 1, 0, 0);
+  ctx.lineWidth = line;
+  for (const { id, area, extent } of objects) {
+    if (!extent) continue;
+    ctx.globalAlpha = area > 0 ? 0.5 : 1;
+    strokeDashed(ctx, extent, place, colour(id), 3 * line);
+  }
+  ctx.restore();
+}
+
+function thin(ratio) {
+  return Math.max(1, Math.round(ratio));
+}
+
+// strokeDashed draws a box of the picture, within it and on whole pixels, dark with dashes, and returns its corner.
+function strokeDashed(ctx, box, { left, top, scale }, style, dash) {
+  const line = ctx.lineWidth;
+  const x = Math.round(left + box.x * scale);
+  const y = Math.round(top + box.y * scale);
+  const right = Math.round(left + (box.x + box.width) * scale);
+  const bottom = Math.round(top + (box.y + box.height) * scale);
+  const side = [x + line / 2, y + line / 2, right - x - line, bottom - y - line];
+  ctx.setLineDash([]);
+  ctx.strokeStyle = "#000";
+  ctx.strokeRect(...side);
+  ctx.setLineDash([dash, dash]);
+  ctx.strokeStyle = style;
+  ctx.strokeRect(...side);
+  return { x, y };
 }
 
 function drawZoom(ctx, text, x, y, ratio) {
@@ -92,13 +118,14 @@ function drawMask(ctx, object, left, top, scale, ratio) {
   ctx.restore();
 }
 
-// drawChip names an object just above its mask, if any of that is in sight.
+// drawChip names an object just above its mask or, if it is hidden, its extent, and says so; if any of that is in sight.
 function drawChip(ctx, object, left, top, scale, ratio) {
-  const box = boundsOf(object.loops);
+  const box = boundsOf(object);
   const { canvas } = ctx;
   if (!box || left + box.right * scale < 0 || top + box.bottom * scale < 0 ||
     left + box.left * scale > canvas.width || top + box.top * scale > canvas.height) return;
-  drawText(ctx, object.label, colour(object.id), { x: left + ((box.left + box.right) / 2) * scale, y: top + box.top * scale }, ratio);
+  const text = object.loops.length > 0 ? object.label : `${object.label}, ${object.state}`;
+  drawText(ctx, text, colour(object.id), { x: left + ((box.left + box.right) / 2) * scale, y: top + box.top * scale }, ratio);
 }
 
 // drawText writes above a place of the canvas, on dark, and keeps to the canvas.
@@ -119,9 +146,11 @@ export function drawText(ctx, text, style, at, ratio) {
   ctx.fillText(text, x + chipPad * ratio, y + height / 2 + ratio / 2);
 }
 
-// boundsOf is the box round an object's loops, or null when it has none.
-function boundsOf(loops) {
-  if (loops.length === 0) return null;
+// boundsOf is the box round an object's loops, or its extent when it has none, or null.
+function boundsOf({ loops, extent }) {
+  if (loops.length === 0) {
+    return extent && { left: extent.x, top: extent.y, right: extent.x + extent.width, bottom: extent.y + extent.height };
+  }
   const box = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity };
   for (const loop of loops) {
     for (let i = 0; i < loop.length; i += 2) {

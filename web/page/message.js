@@ -28,15 +28,18 @@ export function toObjects(mask) {
     counts: o.counts ?? "",
     kind: o.class ?? "", // what it was detected as; empty for what people marked
     automatic: Boolean(o.automatic),
+    extent: o.extent ? toBox(o.extent) : null, // all of it by its track, beyond the picture too; predicted while it is hidden
     loops: o.counts ? polygons(decode(parseCounts(o.counts), mask.width, mask.height)) : [],
   }));
 }
 
 // toRegions makes of a MaskFrame where objects were looked for.
 export function toRegions(mask) {
-  return (mask.regionsOfInterest ?? []).map(({ box, zoom }) => ({
-    x: box.x ?? 0, y: box.y ?? 0, width: box.width, height: box.height, zoom,
-  }));
+  return (mask.regionsOfInterest ?? []).map(({ box, zoom }) => ({ ...toBox(box), zoom }));
+}
+
+function toBox({ x = 0, y = 0, width, height }) {
+  return { x, y, width, height };
 }
 
 // warning is a sentence about an object that was marked and has no mask.

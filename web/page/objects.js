@@ -54,6 +54,8 @@ export class ObjectList {
     row.name = object.label;
     setText(row.label, object.label);
     setText(row.state, words[object.state] ?? object.state);
+    const where = object.extent && object.area === 0 ? "The dashed box in the picture is where its track predicts it" : "";
+    if (row.state.title !== where) row.state.title = where;
     setText(row.origin, origin(object));
     row.item.dataset.automatic = String(object.automatic);
     row.keep.hidden = !object.automatic;

@@ -1,6 +1,6 @@
 // The large picture of one camera with its state: live, or frozen to be marked.
 import { setText } from "./dom.js";
-import { draw, drawLabels, drawRegions, fit, unlit } from "./draw.js";
+import { draw, drawExtents, drawLabels, drawRegions, fit, unlit } from "./draw.js";
 import { drawZones } from "./drawzones.js";
 import { count } from "./format.js";
 import { health } from "./health.js";
@@ -87,6 +87,7 @@ export class Stage {
     const masks = this.masks || frozen !== null;
     const place = draw(this.canvas, { image: frame.image, objects, size: frame.mask }, { masks, ratio, view: this.view });
     const ctx = this.canvas.getContext("2d");
+    if (masks) drawExtents(ctx, objects, place, ratio);
     frozen?.ink(ctx, place, ratio);
     if (!frozen) drawZones(ctx, { layout: this.feed.layout, status: this.feed.status, size: frame.mask }, place, ratio);
     if (this.regions && !frozen) drawRegions(ctx, frame.regions, place, ratio);

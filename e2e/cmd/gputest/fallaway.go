@@ -99,7 +99,7 @@ func tryFallAway(ctx context.Context, q request) (r *awayReport, err error) {
 // gives the memory back and waits for the card.
 func fallAway(ctx context.Context, w way, p picture, card, processor network, t *told, take taking) (r *awayReport, err error) {
 	r = &awayReport{Way: w.Name}
-	var made, want []features.Map
+	var made, want features.Sight
 	ask := func(size int) error {
 		v := features.View{Scale: 1 + float64(size)/8}
 		var err error
@@ -109,7 +109,7 @@ func fallAway(ctx context.Context, w way, p picture, card, processor network, t 
 		if want, err = processor.Features(want, p.bgr, p.width, p.height, v); err != nil {
 			return fmt.Errorf("the processor: %w", err)
 		}
-		d, err := differenceOf(want, made)
+		d, err := differenceOf(want.Maps, made.Maps)
 		if err != nil {
 			return err
 		}

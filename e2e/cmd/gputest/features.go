@@ -109,11 +109,11 @@ func referenceMaps(q request, pictures []picture) (maps [][]features.Map, err er
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
 	for _, p := range pictures {
-		made, err := m.Features(nil, p.bgr, p.width, p.height, features.View{})
+		made, err := m.Features(features.Sight{}, p.bgr, p.width, p.height, features.View{})
 		if err != nil {
 			return nil, err
 		}
-		maps = append(maps, made)
+		maps = append(maps, made.Maps)
 	}
 	return maps, nil
 }
@@ -132,19 +132,19 @@ func measureAlone(ctx context.Context, q request, pictures []picture, want [][]f
 	}
 	var apart difference
 	for i, p := range pictures {
-		made, err := m.Features(nil, p.bgr, p.width, p.height, features.View{})
+		made, err := m.Features(features.Sight{}, p.bgr, p.width, p.height, features.View{})
 		if err != nil {
 			return nil, err
 		}
-		d, err := differenceOf(want[i], made)
+		d, err := differenceOf(want[i], made.Maps)
 		if err != nil {
 			return nil, fmt.Errorf("picture %d: %w", i, err)
 		}
-		apart, maps = apart.wider(d), append(maps, made)
+		apart, maps = apart.wider(d), append(maps, made.Maps)
 	}
 	r.Largest, r.Relative = apart.largest, apart.relative
 	var took []float64
-	var made []features.Map
+	var made features.Sight
 	for range timedRounds {
 		for _, p := range pictures {
 			if err := ctx.Err(); err != nil {
@@ -179,7 +179,7 @@ func measureBatches(ctx context.Context, q request, pictures []picture, want [][
 	var mu sync.Mutex
 	var apart difference
 	err = together(askers, func(i int) error {
-		var made []features.Map
+		var made features.Sight
 		for round := range len(pictures) {
 			at := (i + round) % len(pictures)
 			p := pictures[at]
@@ -187,7 +187,7 @@ func measureBatches(ctx context.Context, q request, pictures []picture, want [][
 			if made, err = m.Features(made, p.bgr, p.width, p.height, features.View{}); err != nil {
 				return err
 			}
-			d, err := differenceOf(want[at], made)
+			d, err := differenceOf(want[at], made.Maps)
 			if err != nil {
 				return fmt.Errorf("picture %d: %w", at, err)
 			}
@@ -206,7 +206,7 @@ func measureBatches(ctx context.Context, q request, pictures []picture, want [][
 	r.Batched = apart.relative
 	before, begin := m.Status().Work[q.Way.Device], time.Now()
 	err = together(askers, func(i int) error {
-		var made []features.Map
+		var made features.Sight
 		for k := i; time.Since(begin) < throughputTime; k++ {
 			p := pictures[k%len(pictures)]
 			var err error

@@ -511,7 +511,7 @@ type fakeNetwork struct {
 
 func (n *fakeNetwork) Status() dnn.Status { return n.status }
 
-func (n *fakeNetwork) Features(_ []features.Map, _ []byte, _, _ int, v features.View) ([]features.Map, error) {
+func (n *fakeNetwork) Features(_ features.Sight, _ []byte, _, _ int, v features.View) (features.Sight, error) {
 	tell := func(device string, why error) {
 		if n.told != nil && !n.silent {
 			n.told.onDevice("", device, why)
@@ -520,7 +520,7 @@ func (n *fakeNetwork) Features(_ []features.Map, _ []byte, _, _ int, v features.
 	made := oneMap(1, float32(v.Scale))
 	switch {
 	case n.told == nil: // the processor
-		return made, nil
+		return features.Sight{Maps: made}, nil
 	case n.taken && v.Scale >= n.failsFrom && !n.status.Failed:
 		n.status.Failed, n.status.Device, n.status.Failures, n.everFailed = true, dnn.DeviceCPU, 1, true
 		tell(dnn.DeviceCPU, errors.New("out of memory"))
@@ -536,7 +536,7 @@ func (n *fakeNetwork) Features(_ []features.Map, _ []byte, _, _ int, v features.
 	if n.wrong && n.everFailed {
 		made[0].Data[0] = 1.1
 	}
-	return made, nil
+	return features.Sight{Maps: made}, nil
 }
 
 func TestFallAway(t *testing.T) {

@@ -108,7 +108,7 @@ func measureMemory(ctx context.Context, q request) (r *memoryReport, err error) 
 // askForViews has so many ask for views of a picture at once, from one number to another.
 func askForViews(ctx context.Context, m network, p picture, list []features.View, askers, from, to int) error {
 	return together(askers, func(i int) error {
-		var made []features.Map
+		var made features.Sight
 		for k := from + i; k < to; k += askers {
 			if err := ctx.Err(); err != nil {
 				return err

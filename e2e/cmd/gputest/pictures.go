@@ -48,7 +48,7 @@ func readPictures(path string, n int) (pictures []picture, err error) {
 
 // network is what a [dnn.Model] does here.
 type network interface {
-	Features(dst []features.Map, bgr []byte, width, height int, view features.View) ([]features.Map, error)
+	Features(dst features.Sight, bgr []byte, width, height int, view features.View) (features.Sight, error)
 	Status() dnn.Status
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/segd/segd/eval/mot"
+	"github.com/segd/segd/internal/assignment"
 )
 
 // The constants of SORT (Bewley et al., "Simple Online and Realtime Tracking", 2016), of
@@ -160,7 +161,7 @@ func associate(detections []mot.Found, tracks []*sortTrack) []int {
 	if !rivals {
 		return of
 	}
-	of = mot.Assign(len(detections), len(tracks), func(d, k int) float64 { return -iou(d, k) })
+	of = assignment.Assign(len(detections), len(tracks), func(d, k int) float64 { return -iou(d, k) })
 	for d, k := range of {
 		if k >= 0 && iou(d, k) < sortIoU {
 			of[d] = -1

@@ -91,7 +91,7 @@ type Picture struct {
 	Width, Height int
 	BGR           []byte  // tight BGR24
 	Truth         []uint8 // 1 on the object
-	// Time is stream time; of a video's frames.
+	// Time is stream time.
 	Time time.Duration
 }
 
@@ -113,13 +113,16 @@ func (p *Picture) Mean() (bgr [3]byte) {
 	return bgr
 }
 
+// Time is when frame i is shown: DAVIS has 24 frames a second.
+func Time(i int) time.Duration { return time.Duration(i) * time.Second / 24 }
+
 // Read reads frame i.
 func (c *Clip) Read(i int) (*Picture, error) {
 	img, err := readImage(c.Images[i])
 	if err != nil {
 		return nil, err
 	}
-	p := &Picture{Width: img.Bounds().Dx(), Height: img.Bounds().Dy(), BGR: toBGR(img)}
+	p := &Picture{Width: img.Bounds().Dx(), Height: img.Bounds().Dy(), BGR: toBGR(img), Time: Time(i)}
 	p.Truth, err = readTruth(c.Truths[i], p.Width, p.Height)
 	return p, err
 }

@@ -1,9 +1,6 @@
 package belief
 
 import (
-	"math"
-	"slices"
-
 	"github.com/segd/segd/tracker/internal/cosine"
 	"github.com/segd/segd/tracker/internal/labeling"
 	"github.com/segd/segd/tracker/internal/life"
@@ -31,12 +28,6 @@ const (
 	// dropped since. The cost grows with the square, and what is alike farther away is
 	// ever less likely to be the same.
 	maxPace = 2
-	// How far the votes for a label are believed where there is evidence of the whole object,
-	// and that where there are votes: votes repeat what they made of the frame before, and
-	// a superpixel may show something else than what is round it.
-	leastVotes    = 0.5
-	leastEvidence = 0.05
-	evidencePower = 1.5
 	// The standard deviation of what belongs to a label from the label's motion, in radii
 	// of the search.
 	motionSpread = 0.45
@@ -61,6 +52,7 @@ type Affinity struct {
 	side      []float64 // N: the longest Side of the objects it can be, pixels
 	shifted   [][]bool  // of each object, N: whether it can be that, which is elsewhere than in an annotated frame
 	found     []float64 // L: pixels
+	extents   extents
 }
 
 // Propagate sets b, that of p, from the sources, and the objects' detections. p came
@@ -73,6 +65,7 @@ type Affinity struct {
 // far as what they are for has moved there as the rest of its label has.
 func (a *Affinity) Propagate(b *Belief, p *picture.Picture, elapsed int, sources []Source, objects []Object) {
 	labels := 1 + len(objects)
+	a.extents.lay(p, objects)
 	a.reach(p, sources, objects)
 	a.support, a.reliable = scratch.Grow(a.support, p.N), scratch.Grow(a.reliable, p.N)
 	for again := true; again; again = a.relax(b, p, objects) {
@@ -86,12 +79,15 @@ func (a *Affinity) Propagate(b *Belief, p *picture.Picture, elapsed int, sources
 					a.ask(b, p, s, objects)
 				}
 			}
+			if complete {
+				a.extents.vote(votes{b.Q, a.support, a.reliable, a.candidate, labels}, objects)
+			}
 		}
 	}
 	a.settleOpen(b, elapsed, sources, objects)
+	a.extents.weigh(b.Q, objects)
 	normalise(b.Q, a.asked, labels)
 	redetect(b, objects)
-	b.weigh(objects)
 }
 
 // radius is how far from where something was in s it may be now, as Config has lengths.
@@ -173,6 +169,13 @@ func (a *Affinity) reach(p *picture.Picture, sources []Source, objects []Object)
 			}
 		}
 	}
+	for _, k := range a.extents.order {
+		for i := range p.N {
+			if a.extents.shown(i, k, labels) >= leastShown {
+				a.asked[i], a.candidate[i*labels+k+1] = true, true
+			}
+		}
+	}
 }
 
 // spread is what is near to any of many superpixels.
@@ -220,7 +223,7 @@ func (a *Affinity) relax(b *Belief, p *picture.Picture, objects []Object) (again
 		a.found[labeling.Argmax(b.Q[i*labels:(i+1)*labels])] += float64(p.Area[i])
 	}
 	for k, o := range objects {
-		if l := k + 1; o.State == life.Visible && a.found[l] < life.StayShare*o.Area {
+		if l := k + 1; o.State == life.Visible && !o.Tracked && a.found[l] < life.StayShare*o.Area {
 			for i := range p.N {
 				again = again || !a.candidate[i*labels+l]
 				a.candidate[i*labels+l] = true
@@ -309,10 +312,10 @@ func (a *Affinity) settleOpen(b *Belief, elapsed int, sources []Source, objects 
 	for _, s := range sources {
 		novel += a.weight(s) * float64(a.Links) * cosine.Weight(a.Novel, a.Temperature)
 	}
-	hidden, confirmed := anyHidden(objects), allConfirmed(objects)
+	sought, confirmed := anySought(objects), allConfirmed(objects)
 	for i, support := range a.support {
 		if !a.asked[i] {
-			if hidden {
+			if sought {
 				b.Trust[i] = 0
 			}
 			continue
@@ -352,8 +355,8 @@ func redetect(b *Belief, objects []Object) {
 	labels := 1 + len(objects)
 	for k, o := range objects {
 		for i, p := range o.Probability {
-			b.Unlearnt[i] = b.Unlearnt[i] || p > 0 && (o.Rescaled || p < 0.5 && o.State != life.Visible)
-			if o.State == life.Visible {
+			b.Unlearnt[i] = b.Unlearnt[i] || p > 0 && (o.Rescaled || p < 0.5 && o.Sought())
+			if !o.Sought() {
 				continue
 			}
 			row := b.Q[i*labels : (i+1)*labels]
@@ -362,38 +365,6 @@ func redetect(b *Belief, objects []Object) {
 			if p > 0 {
 				b.Trust[i] = returnTrust
 			}
-		}
-	}
-}
-
-// weigh multiplies the odds of every label by those of the evidence of its object, where
-// there is any. Where a whole object is not, nothing of it is.
-func (b *Belief) weigh(objects []Object) {
-	if !slices.ContainsFunc(objects, func(o Object) bool { return len(o.Evidence) > 0 }) {
-		return
-	}
-	labels := 1 + len(objects)
-	for i := range len(b.Trust) {
-		row, sum := b.Q[i*labels:(i+1)*labels], 0.0
-		for k, o := range objects {
-			if len(o.Evidence) == 0 {
-				continue
-			}
-			p, vote := o.Evidence[i], &row[k+1]
-			if p == 0 {
-				row[0] += *vote
-				*vote = 0
-				continue
-			}
-			p = max(leastEvidence, min(1-leastEvidence, p))
-			*vote = max(*vote, leastVotes) * math.Pow(p/(1-p), evidencePower)
-		}
-		row[0] = max(row[0], leastVotes)
-		for _, v := range row {
-			sum += v
-		}
-		for l := range row {
-			row[l] /= sum
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package belief
 
 import (
+	"image"
 	"math"
 	"slices"
 
@@ -163,6 +164,8 @@ type Source struct {
 type Object struct {
 	*life.Object
 	*Detection
+	Extent image.Rectangle // pixels; of one that is tracked and in sight, else empty
+	Misfit float64         // how little its last mask's box was that, 0…1
 }
 
 // Detection is where an object that is not confirmed is likely to be by its looks.
@@ -170,12 +173,9 @@ type Detection struct {
 	Probability []float64 // N; below 1, and 0 where it is not worth a thought
 	Suspect     []bool    // N: where it may have been at one size or another
 	Rescaled    bool      // whether it was found at another size than it had
-	Evidence    []float64 // N: that it is this object as a whole, 0 where that is not; or empty if nobody knows
 }
 
-func anyHidden(objects []Object) bool {
-	return slices.ContainsFunc(objects, func(o Object) bool { return o.State != life.Visible })
-}
+func anySought(objects []Object) bool { return slices.ContainsFunc(objects, Object.Sought) }
 
 func allConfirmed(objects []Object) bool {
 	return !slices.ContainsFunc(objects, func(o Object) bool { return !o.Confirmed() })

@@ -50,6 +50,10 @@ type Object struct {
 	X, Y   float64 // centre of its last mask, pixels
 	Unseen int     // frames of the camera since it was last visible
 
+	// Tracked is whether somebody else says where it is and whether it is in sight: it is, then, where it
+	// has any superpixel, and needs no probation.
+	Tracked bool
+
 	// Zoom is how many times as large it is looked at as a whole picture is; 0: 1.
 	Zoom int
 
@@ -63,11 +67,14 @@ type Object struct {
 // as it is looked at. It follows the object, not what else the camera shows.
 func (o *Object) Side(whole float64) float64 { return whole / float64(max(1, o.Zoom)) }
 
-// Confirmed tells whether the object is in sight, and not on probation.
-func (o *Object) Confirmed() bool { return o.State == Visible && o.probation <= 0 }
+// Confirmed tells whether the object is in sight and not on probation, or tracked.
+func (o *Object) Confirmed() bool { return o.Tracked || o.State == Visible && o.probation <= 0 }
 
-// Detected tells whether the object, which is out of sight, seems to be back.
-func (o *Object) Detected() bool { return o.State != Visible && o.hits > 0 }
+// Sought tells whether the object is out of sight and looked for by its looks.
+func (o *Object) Sought() bool { return o.State != Visible && !o.Tracked }
+
+// Detected tells whether the object, which is sought, seems to be back.
+func (o *Object) Detected() bool { return o.Sought() && o.hits > 0 }
 
 // Sight is what a labelled picture shows of an object.
 type Sight struct {
@@ -135,8 +142,10 @@ func (o *Object) count(s Sight, elapsed, lostAfter int) {
 	if o.State != Visible {
 		need = returnShare
 	}
-	seen := area > 0 && float64(area) >= need*o.Area
+	seen := area > 0 && (o.Tracked || float64(area) >= need*o.Area)
 	switch {
+	case o.Tracked:
+		o.probation, o.hits, o.required = 0, 0, 0
 	case o.State == Visible:
 	case s.Overlooked:
 		seen = false

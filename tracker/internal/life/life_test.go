@@ -178,3 +178,22 @@ func TestOverlooked(t *testing.T) {
 		t.Error("it is back after it was looked for and not there")
 	}
 }
+
+// An object with a track is in sight as soon as anything of it is, however little, and needs no time to be
+// believed; without one it is a matter of its area again.
+func TestTracked(t *testing.T) {
+	o := Object{Tracked: true}
+	for i, f := range []struct {
+		area    int
+		tracked bool
+		want    State
+	}{{100, true, Visible}, {1, true, Visible}, {0, true, Occluded}, {1, true, Visible}, {0, true, Occluded}, {1, false, Occluded}, {100, false, Visible}, {1, false, Occluded}, {1, true, Visible}} {
+		o.Tracked = f.tracked
+		if o.Observe(Sight{Area: f.area}, false, 1, 50); o.State != f.want {
+			t.Errorf("step %d: %v; want %v", i, o.State, f.want)
+		}
+		if f.tracked && (!o.Confirmed() || o.Sought() || o.Detected()) {
+			t.Errorf("step %d: it is looked for, though it has a track", i)
+		}
+	}
+}

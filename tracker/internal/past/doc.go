@@ -4,7 +4,6 @@
 // In go pictures with the labels of their pixels, oldest first; out come scenes (package
 // features) by sequence number, made of the picture when somebody asks, and which of those
 // after it are to be labelled again. What is kept is bounded in bytes. A frame that somebody
-// holds stays beyond the bound, and so does a trail of frames and, closer together, of small
-// pictures after it, ever thinner, along which its objects are followed to the present. What a
-// picture is, and what a small one, is for somebody else to say.
+// holds stays beyond the bound, and so does a trail of frames after it, ever thinner, along which
+// its objects are followed to the present. What a picture is, is for somebody else to say.
 package past

@@ -22,7 +22,7 @@ func TestLabels(t *testing.T) {
 	for range 6 {
 		marks = append(marks, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0)
 	}
-	h.Keep(s, photoOf(s), marks, nil, 1<<20)
+	h.Keep(s, photoOf(s), marks, 1<<20)
 	before := h.bytes
 	shown := h.Labels(0).Clone()
 	if box, area := shown.Extent(2, s.Width); box != image.Rect(6, 0, 10, 6) || area != 24 {

@@ -36,16 +36,15 @@ type History struct {
 type entry struct {
 	seq           uint64
 	width, height int
-	picture       Picture // nil: nothing but the small one is left
-	bytes         int     // of picture
-	small         []byte  // as it was given
+	picture       Picture
+	bytes         int // of picture
 	labels        Labels
 	held          int // by how many
 }
 
 // size is the entry's bytes, those of slices not yet filled included.
 func (e *entry) size() int {
-	return e.bytes + cap(e.small) + cap(e.labels.values) + 2*cap(e.labels.runs)
+	return e.bytes + cap(e.labels.values) + 2*cap(e.labels.runs)
 }
 
 // Differs tells whether s has another picture size than what is kept.
@@ -60,18 +59,16 @@ func (h *History) Differs(s *features.Scene) bool {
 // Clear drops everything.
 func (h *History) Clear() {
 	for _, e := range h.entries {
-		if e.picture != nil {
-			e.picture.Release()
-		}
+		e.picture.Release()
 	}
 	*h = History{}
 }
 
-// Keep adds the frame of s, newer than the last one: its picture, which it retains, how its
-// pixels were labelled (none: nothing is tracked yet), and a small picture that somebody wants
-// to have as well. It drops the oldest frames beyond limit bytes. Nothing of s, labels and small
-// is kept itself. Once the limit is reached it allocates next to nothing.
-func (h *History) Keep(s *features.Scene, p Picture, labels []uint8, small []byte, limit int) {
+// Keep adds the frame of s, newer than the last one: its picture, which it retains, and how its
+// pixels were labelled (none: nothing is tracked yet). It drops the oldest frames beyond limit
+// bytes. Nothing of s and labels is kept itself. Once the limit is reached it allocates next to
+// nothing.
+func (h *History) Keep(s *features.Scene, p Picture, labels []uint8, limit int) {
 	var e *entry
 	if n := len(h.free); n > 0 {
 		e, h.free = h.free[n-1], h.free[:n-1]
@@ -80,96 +77,59 @@ func (h *History) Keep(s *features.Scene, p Picture, labels []uint8, small []byt
 	}
 	p.Retain()
 	e.seq, e.width, e.height, e.picture, e.bytes, e.held = s.Seq, s.Width, s.Height, p, p.Bytes(), 0
-	e.small = append(e.small[:0], small...)
 	e.labels.set(labels)
 	h.entries = append(h.entries, e)
 	h.bytes += e.size()
 	for h.bytes > limit && len(h.entries) > h.beyond {
 		oldest := h.entries[h.beyond]
 		h.bytes -= oldest.size()
-		switch {
-		case h.stays(oldest):
-		case h.beyond > 0 && len(oldest.small) > 0 && oldest.seq-h.entries[h.beyond-1].seq >= h.stride/firstStride:
-			h.strip(h.beyond)
-		default:
+		if !h.stays(oldest) {
 			h.drop(h.beyond)
 			continue
 		}
-		h.trail += h.entries[h.beyond].size()
+		h.trail += oldest.size()
 		h.beyond++
 	}
 	for h.trail > limit && h.thin() {
 	}
 }
 
+// drop forgets the frame at a place. What it was is for a frame to come; one is enough.
 func (h *History) drop(at int) {
-	h.recycle(h.entries[at])
+	e := h.entries[at]
+	e.picture.Release()
+	e.picture = nil
+	h.free = append(h.free[:0], e)
 	h.entries = slices.Delete(h.entries, at, at+1)
 }
 
-// strip leaves nothing but its small picture of the frame at a place.
-func (h *History) strip(at int) {
-	e := h.entries[at]
-	h.entries[at] = &entry{seq: e.seq, width: e.width, height: e.height, small: e.small}
-	e.small = nil
-	h.recycle(e)
-}
-
-// recycle takes e for a frame to come; one is enough.
-func (h *History) recycle(e *entry) {
-	if e.picture != nil {
-		e.picture.Release()
-		e.picture, e.bytes = nil, 0
-	}
-	h.free = append(h.free[:0], e)
-}
-
 // firstStride is the distance of a trail's pictures to begin with, in frames. The
-// latest 70, labelled again maxReplay times, are as far apart. Of the small ones
-// between them all stay at first.
+// latest 70, labelled again maxReplay times, are as far apart.
 const firstStride = 9
 
 // stays tells whether e, the oldest of the latest frames, goes to the trail as it is.
 func (h *History) stays(e *entry) bool {
-	if e.held > 0 {
-		return true
-	}
-	for _, last := range slices.Backward(h.entries[:h.beyond]) {
-		if last.picture != nil {
-			return e.seq-last.seq >= h.stride
-		}
-	}
-	return false
+	return e.held > 0 || h.beyond > 0 && e.seq-h.entries[h.beyond-1].seq >= h.stride
 }
 
-// thin doubles the distance of the trail's pictures, and of its small ones. It returns false
-// when only held ones are left.
+// thin doubles the distance of the trail's pictures. It returns false when only held ones are
+// left.
 func (h *History) thin() bool {
-	if h.stride/firstStride > h.entries[h.beyond-1].seq-h.entries[0].seq {
+	if h.stride > h.entries[h.beyond-1].seq-h.entries[0].seq {
 		return false
 	}
 	h.stride *= 2
-	picture, small := h.entries[0].seq, h.entries[0].seq
+	last := h.entries[0].seq
 	for at := 1; at < h.beyond; {
 		e := h.entries[at]
-		seq := e.seq
-		if e.held > 0 || e.picture != nil && seq-picture >= h.stride {
-			picture, small = seq, seq
+		if e.held > 0 || e.seq-last >= h.stride {
+			last = e.seq
 			at++
 			continue
 		}
 		h.trail -= e.size()
-		if seq-small < h.stride/firstStride || len(e.small) == 0 {
-			h.drop(at)
-			h.beyond--
-			continue
-		}
-		if e.picture != nil {
-			h.strip(at)
-		}
-		h.trail += h.entries[at].size()
-		small = seq
-		at++
+		h.drop(at)
+		h.beyond--
 	}
 	return true
 }
@@ -241,12 +201,8 @@ func (h *History) Frame(at int) (seq uint64, width, height int) {
 	return e.seq, e.width, e.height
 }
 
-// Picture is that of the frame at a place, as long as it is kept; nil if nothing but the small
-// one is left.
+// Picture is that of the frame at a place, as long as it is kept.
 func (h *History) Picture(at int) Picture { return h.entries[at].picture }
-
-// Small is the small picture of the frame at a place. It is for reading, and until the next Keep.
-func (h *History) Small(at int) []byte { return h.entries[at].small }
 
 // Labels are those of the frame at a place, in memory of its own until the next call of a method.
 func (h *History) Labels(at int) Labels { return h.entries[at].labels }
@@ -264,9 +220,6 @@ func (h *History) DropLabels() {
 		e.labels.set(nil)
 	}
 }
-
-// Len is how many places there are.
-func (h *History) Len() int { return len(h.entries) }
 
 // Newest is the number of the latest frame kept, if there is one.
 func (h *History) Newest() (seq uint64, any bool) {
@@ -292,7 +245,7 @@ func (h *History) Find(seq, newest uint64) (int, error) {
 	})
 	n := len(h.entries)
 	switch {
-	case found && h.entries[i].picture != nil:
+	case found:
 		return i, nil
 	case seq > newest:
 		return 0, annotation.FrameFaultf("%d has not come yet; the newest is %d", seq, newest)
@@ -316,28 +269,23 @@ const (
 
 // Replays returns the places of the frames to label again after that at a place.
 func (h *History) Replays(at int) []int {
-	var after []int // the frames' places
-	for k := at + 1; k < len(h.entries); k++ {
-		if h.entries[k].picture != nil {
-			after = append(after, k)
-		}
-	}
-	if len(after) == 0 {
+	after := len(h.entries) - 1 - at
+	if after == 0 {
 		return nil
 	}
 	seq := func(i int) uint64 { return h.entries[i].seq }
 	span := seq(len(h.entries)-1) - seq(at)
-	count := min(len(after), max(maxReplay, min(maxLongReplay, int(span/firstStride))))
+	count := min(after, max(maxReplay, min(maxLongReplay, int(span/firstStride))))
 	var places []int
-	next := 0
+	next := at + 1
 	for k := range count {
 		// The last one up to an even share of the way, with as many left as are wanted.
 		until := seq(at) + uint64(k+1)*span/uint64(count)
-		last := len(after) - (count - k)
-		for next < last && seq(after[next+1]) <= until {
+		last := len(h.entries) - (count - k)
+		for next < last && seq(next+1) <= until {
 			next++
 		}
-		places = append(places, after[next])
+		places = append(places, next)
 		next++
 	}
 	return places

@@ -25,10 +25,10 @@ func (p *photo) Retain()                                          { p.refs++ }
 func (p *photo) Release()                                         { p.refs-- }
 
 // keep has h keep the i-th of some frames without labels.
-func keep(h *History, i uint64, small []byte, limit int) *photo {
+func keep(h *History, i uint64, limit int) *photo {
 	s := scenetest.Squares(i, 8, 6, nil)
 	p := photoOf(s)
-	h.Keep(s, p, nil, small, limit)
+	h.Keep(s, p, nil, limit)
 	return p
 }
 
@@ -50,10 +50,10 @@ func TestHistoryIsBoundedAndExact(t *testing.T) {
 		s := scenetest.Squares(i, 12, 9, nil)
 		p := photoOf(s)
 		scenes, photos = append(scenes, s), append(photos, p)
-		h.Keep(s, p, drawn(s), []byte{byte(i), 1, 2}, limit)
+		h.Keep(s, p, drawn(s), limit)
 		if i == 0 {
 			h.Clear()
-			h.Keep(s, p, drawn(s), []byte{byte(i), 1, 2}, 1<<30)
+			h.Keep(s, p, drawn(s), 1<<30)
 			limit = 8 * h.bytes
 			continue
 		}
@@ -72,7 +72,7 @@ func TestHistoryIsBoundedAndExact(t *testing.T) {
 	for k := range h.entries {
 		want := scenes[first+k]
 		seq, width, height := h.Frame(k)
-		if seq != want.Seq || width != want.Width || height != want.Height || h.Picture(k) != photos[first+k] || !slices.Equal(h.Small(k), []byte{byte(want.Seq), 1, 2}) {
+		if seq != want.Seq || width != want.Width || height != want.Height || h.Picture(k) != photos[first+k] {
 			t.Fatalf("frame %d is not what was kept", want.Seq)
 		}
 		if got := pixels(h.Labels(k)); !slices.Equal(got, drawn(want)) {
@@ -138,7 +138,7 @@ func TestHoldsAreBounded(t *testing.T) {
 	var held []uint64
 	var photos []*photo
 	for i := range uint64(400) {
-		photos = append(photos, keep(h, i, nil, limit))
+		photos = append(photos, keep(h, i, limit))
 		if i%20 == 10 && len(held) < MaxHeld {
 			if err := h.Hold(i - 1); err != nil {
 				t.Fatal(err)
@@ -152,9 +152,6 @@ func TestHoldsAreBounded(t *testing.T) {
 				t.Fatalf("frame %d: scenes out of order", i)
 			}
 			last = e.seq
-			if e.picture == nil {
-				t.Fatalf("frame %d: %d has stayed without a picture, large or small", i, last)
-			}
 			if k < h.beyond {
 				trail += e.size()
 			} else {
@@ -202,20 +199,18 @@ func TestHoldsAreBounded(t *testing.T) {
 	}
 }
 
-// While a frame is held the small pictures of those after it stay, closer together than the
-// frames, and are all of theirs: they can be neither annotated nor labelled again.
-func TestSmallPicturesStay(t *testing.T) {
+// While a frame is held a trail of those after it stays, ever thinner.
+func TestTrailStays(t *testing.T) {
 	const held, limit = 30, 150_000
 	h := &History{}
 	for i := range uint64(held + 1) {
-		keep(h, i, make([]byte, 100), limit)
+		keep(h, i, limit)
 	}
 	if err := h.Hold(held); err != nil {
 		t.Fatal(err)
 	}
-	most := uint64(0) // least distance of the pictures
-	for i := uint64(held + 1); i < 2000; i++ {
-		keep(h, i, make([]byte, 100), limit)
+	for i := uint64(held + 1); i < 4000; i++ {
+		keep(h, i, limit)
 		at, err := h.Find(held, i)
 		if err != nil {
 			t.Fatal(err)
@@ -223,39 +218,21 @@ func TestSmallPicturesStay(t *testing.T) {
 		if h.beyond > 0 && at != 0 {
 			t.Fatalf("frame %d: %d are kept from before the held one", i, at)
 		}
-		most = max(most, h.stride/firstStride)
-		last, lastFrame, frames := uint64(held), uint64(held), 0
+		last := uint64(held)
 		for k := at + 1; k < len(h.entries); k++ {
 			seq, _, _ := h.Frame(k)
-			if seq-last > most && k < h.beyond {
-				t.Fatalf("frame %d: a small picture %d after the one before; want at most %d", i, seq-last, most)
+			if seq-last > h.stride {
+				t.Fatalf("frame %d: a picture %d after the one before; want at most %d", i, seq-last, h.stride)
 			}
-			if last = seq; len(h.Small(k)) != 100 {
-				t.Fatalf("frame %d: no small picture of %d", i, last)
-			}
-			if _, err := h.Find(last, i); (err == nil) != (h.Picture(k) != nil) {
-				t.Fatalf("frame %d: %d with a picture %t: %v", i, last, h.Picture(k) != nil, err)
-			}
-			if h.Picture(k) != nil {
-				if last-lastFrame > h.stride {
-					t.Fatalf("frame %d: a picture %d after the one before; want at most %d", i, last-lastFrame, h.stride)
-				}
-				lastFrame = last
-				frames++
-			}
+			last = seq
 		}
-		places := h.Replays(at)
+		frames, places := len(h.entries)-at-1, h.Replays(at)
 		if len(places) != min(frames, max(maxReplay, min(maxLongReplay, int(i-held)/firstStride))) {
 			t.Fatalf("frame %d: %d of %d frames are labelled again", i, len(places), frames)
 		}
-		for _, k := range places {
-			if h.Picture(k) == nil {
-				t.Fatalf("frame %d: one that has lost its picture is to be labelled again", i)
-			}
-		}
 	}
-	if most < 4 || h.trail > limit {
-		t.Errorf("small pictures %d apart, %d bytes; want the test to thin them, to at most %d", most, h.trail, limit)
+	if h.stride < 4*firstStride || h.trail > limit {
+		t.Errorf("%d apart, %d bytes; want the test to thin them, to at most %d", h.stride, h.trail, limit)
 	}
 }
 
@@ -263,7 +240,7 @@ func TestSmallPicturesStay(t *testing.T) {
 func TestHeldBeyondTheLimit(t *testing.T) {
 	h := &History{}
 	for i := range uint64(300) {
-		keep(h, i, make([]byte, 100), 15_000)
+		keep(h, i, 15_000)
 		if i > 0 && i <= 3 {
 			if err := h.Hold(i); err != nil {
 				t.Fatal(err)
@@ -319,7 +296,7 @@ func TestKeepAllocatesNothing(t *testing.T) {
 	p, labels := photoOf(s), drawn(s)
 	keep := func() {
 		s.Seq++
-		h.Keep(s, p, labels, nil, 60_000)
+		h.Keep(s, p, labels, 60_000)
 	}
 	for range 50 {
 		keep()

@@ -119,7 +119,7 @@ func (r *Recall) LearnAnew(ref *belief.Reference, labels int) {
 // is out of sight: but for where that may have been. elapsed is by how many of the
 // camera's frames p came after the picture before it.
 func (r *Recall) Learn(p *picture.Picture, y []int32, objects []belief.Object, elapsed int) {
-	if !slices.ContainsFunc(objects, hidden) {
+	if !slices.ContainsFunc(objects, belief.Object.Sought) {
 		r.hidden = 0
 		return
 	}
@@ -128,11 +128,9 @@ func (r *Recall) Learn(p *picture.Picture, y []int32, objects []belief.Object, e
 		return
 	}
 	r.learn(p, func(i int32) bool {
-		return y[i] == 0 && !slices.ContainsFunc(objects, func(o belief.Object) bool { return hidden(o) && o.Suspect[i] })
+		return y[i] == 0 && !slices.ContainsFunc(objects, func(o belief.Object) bool { return o.Sought() && o.Suspect[i] })
 	})
 }
-
-func hidden(o belief.Object) bool { return o.State != life.Visible }
 
 // learn takes superpixels of p into the background of every size, every other one that
 // accept accepts. The oldest rows go.
@@ -159,21 +157,11 @@ func (r *Recall) learn(p *picture.Picture, accept func(i int32) bool) {
 
 // Detect sets the objects' detections in p, the newest picture: at the size where most
 // of what an object should be is likely to be it. One that is out of sight has none
-// anywhere unless enough of it is likely; one that is confirmed has none. One of which
-// there is evidence as a whole is where that says.
+// anywhere unless enough of it is likely; one that is confirmed has none.
 func (r *Recall) Detect(p *picture.Picture, objects []belief.Object, annotated []*Sighting) {
 	for k, o := range objects {
 		o.Probability, o.Suspect = scratch.Zero(o.Probability, p.N), scratch.Zero(o.Suspect, p.N)
 		if o.Confirmed() {
-			continue
-		}
-		if len(o.Evidence) > 0 { // it is where it is as a whole
-			o.Rescaled = false
-			for i, p := range o.Evidence {
-				if o.Suspect[i] = p >= suspect; p > 0.5 {
-					o.Probability[i] = p
-				}
-			}
 			continue
 		}
 		r.gatherLooks(k+1, 1+len(objects), p.UnitDim(), annotated)
@@ -198,7 +186,7 @@ func (r *Recall) Detect(p *picture.Picture, objects []belief.Object, annotated [
 			if share > 0 && share >= most && (o.State == life.Visible || share >= detectShare) {
 				most = share
 				copy(o.Probability, r.probability)
-				if hidden(o) {
+				if o.Sought() {
 					o.Rescaled = size > 0
 				}
 			}
@@ -213,7 +201,7 @@ func (r *Recall) Detect(p *picture.Picture, objects []belief.Object, annotated [
 
 // soon tells whether an object was in sight too lately to be that much larger by now all over.
 func soon(o belief.Object, size int) bool {
-	if hidden(o) {
+	if o.Sought() {
 		return o.Unseen < size*doublingFrames
 	}
 	return !o.Rescaled // it came back as large as it was

@@ -241,27 +241,6 @@ func TestDetectRescaled(t *testing.T) {
 }
 
 // Background is learnt at every size, bounded, without what may have been the object.
-// An object of which there is evidence as a whole is where that says, whatever its pieces
-// look like.
-func TestDetectWhole(t *testing.T) {
-	v, s, projection := sight(t, true)
-	r := Recall{Config: tuned}
-	r.Look(v.Picture, s, projection)
-	r.LearnAnew(&v.Reference, 2)
-	found := belief.Detection{Rescaled: true, Evidence: make([]float64, v.N)}
-	found.Evidence[1], found.Evidence[2], found.Evidence[3] = 0.9, 0.4, 0.1
-	o := life.Object{State: life.Occluded, Area: 9 * 36, X: 27, Y: 33, Unseen: 30}
-	r.Detect(v.Picture, []belief.Object{{Object: &o, Detection: &found}}, []*Sighting{v})
-	for i, p := range found.Probability {
-		if want := map[int]float64{1: 0.9}[i]; p != want || found.Suspect[i] != (i == 1 || i == 2) {
-			t.Errorf("superpixel %d: probability %g, suspect %t", i, p, found.Suspect[i])
-		}
-	}
-	if found.Rescaled {
-		t.Error("found at another size")
-	}
-}
-
 func TestLearn(t *testing.T) {
 	v, s, projection := sight(t, true)
 	r := Recall{Config: tuned}

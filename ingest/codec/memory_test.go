@@ -1,0 +1,64 @@
+package codec
+
+import (
+	"fmt"
+	"os"
+	"testing"
+)
+
+// resident is the process's resident memory in bytes.
+func resident(t *testing.T) int {
+	t.Helper()
+	statm, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var size, pages int
+	if _, err := fmt.Sscan(string(statm), &size, &pages); err != nil {
+		t.Fatal(err)
+	}
+	return pages * os.Getpagesize()
+}
+
+// Of pictures that are no longer kept the memory goes back to the system, whatever lies between them.
+// Not parallel: it measures the process.
+func TestGiveBack(t *testing.T) {
+	// Planes of another camera's pictures, which stay, lie between those of this one. Both are
+	// smaller than what glibc maps one by one.
+	const n, width, height = 200, 320, 240
+	packets := encode(t, EncoderConfig{Codec: H264, Width: width, Height: height, FPS: 5}, n)
+	var decoders [2]*Decoder
+	var kept [2][]*Kept
+	for i := range decoders {
+		decoders[i] = newDecoder(t, H264)
+	}
+	for _, p := range packets {
+		for i, d := range decoders {
+			if err := d.Decode(p.Data, p.PTS, func(p *Picture) {
+				k, err := p.Keep()
+				if err != nil {
+					t.Fatal(err)
+				}
+				kept[i] = append(kept[i], k)
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	decoders[0].Close()
+	GiveBack() // of what tests before this one left
+	before := resident(t)
+	for _, k := range kept[0] {
+		k.Free()
+	}
+	freed := before - resident(t)
+	GiveBack()
+	back := before - resident(t)
+	for _, k := range kept[1] {
+		k.Free()
+	}
+	const want = n * width * height * 3 / 2 // without what rows are padded with
+	if t.Logf("%d bytes went back when they were freed, %d with GiveBack", freed, back); back < want {
+		t.Errorf("%d bytes went back to the system; want %d", back, want)
+	}
+}

@@ -1,0 +1,24 @@
+package client
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/segd/segd/bus/segdv1"
+)
+
+// Lines and tables tell the extent of what has one, hidden or not.
+func TestExtentText(t *testing.T) {
+	extent := &segdv1.Box{X: -3, Y: 4, Width: 12, Height: 30}
+	hidden := &segdv1.Object{Id: 1, Label: "Anna", State: segdv1.State_STATE_OCCLUDED, Extent: extent}
+	for line, want := range map[string]string{
+		maskLine(&segdv1.MaskFrame{Objects: []*segdv1.Object{hidden, {Id: 2, Label: "bag", State: segdv1.State_STATE_LOST}}}): "Anna occluded, extent (-3,4) 12×30  bag lost",
+		eventLine(&segdv1.Event{ObjectId: 1, ObjectLabel: "Anna", Extent: extent, Message: "zone yard"}):                      "Anna, extent (-3,4) 12×30: zone yard",
+		boxText(extent): "12×30-3+4",
+		boxText(nil):    "-",
+	} {
+		if !strings.Contains(line, want) {
+			t.Errorf("%q; want %q in it", line, want)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package track
+
+import "time"
+
+// A Box is a rectangle in pixels, X to the right, Y downwards; it may reach outside the picture.
+type Box struct{ X0, Y0, X1, Y1 float64 }
+
+// A Detection is one thing that a detector sees in a frame.
+type Detection struct {
+	Box   Box
+	Class string
+	// Score is how sure the detector is, 0 to 1.
+	Score float64
+	// Appearance is what the thing looks like, a vector of unit length, as long as all others'; nil if
+	// that is not known. Things that look alike have a scalar product near 1.
+	Appearance []float32
+}
+
+// A Frame is what is known of one picture.
+type Frame struct {
+	// Time is when it was taken, since any one moment.
+	Time time.Duration
+	// Width and Height are the picture's, in pixels; 0 if not known.
+	Width, Height float64
+	// Found is what the detector sees, in any order.
+	Found []Detection
+	// Looked are the parts of the picture that the detector saw, all of it if there are none: what is
+	// elsewhere is not missed. To say that it saw nothing, give one empty box.
+	Looked []Box
+}
+
+// State is how a track stands.
+type State uint8
+
+// A track is Tentative until it is confirmed, Seen while it is detected, Predicted while it is not,
+// and Lost after Config.Predict of that, until it is known again or ends.
+const (
+	Tentative State = iota
+	Seen
+	Predicted
+	Lost
+)
+
+// A Track is one thing over time.
+type Track struct {
+	// ID counts from 1 and is never used again.
+	ID    uint32
+	Class string
+	// Box is where it is: all of it, whatever is in front and wherever the picture ends.
+	Box Box
+	// Velocity is in pixels a second, right and down.
+	Velocity [2]float64
+	State    State
+	// Score is the mean of its detections' scores, the later ones weighing more.
+	Score float64
+	// Detected is the index of its detection in the frame's Found, or -1.
+	Detected int
+	// Covered is the share of the box that boxes of other tracks cover whose lower edge is further down, and
+	// which are thus in front.
+	Covered float64
+}
+
+// Ended says that a track is no more.
+type Ended struct {
+	ID     uint32
+	Reason Reason
+	// Into is the track that it was merged into, if Reason is Merged.
+	Into uint32
+}
+
+// Reason is why a track ended.
+type Reason uint8
+
+// Unconfirmed tracks were not detected again, Forgotten ones not for Config.Keep. Left ones went out of the picture.
+// Merged ones were a second track of one thing. Still ones do not move and are unsure.
+const (
+	Unconfirmed Reason = iota + 1
+	Forgotten
+	Left
+	Merged
+	Still
+)
+
+// Config holds what a user may want otherwise. The zero value means the defaults.
+type Config struct {
+	// Least, Sure and Confirm are scores of detections. Those from Least on count, default .25. Those from Sure on, default
+	// .42 or Confirm, begin tracks and are given to tracks first. A track that never had one of Confirm, default .6, is not confirmed.
+	Least, Sure, Confirm float64
+	// MinHeight is how high a box must be to count, in pixels. Default 0.
+	MinHeight float64
+	// Predict is for how long a track that is looked for in vain is still said to be somewhere. Default 1 s.
+	Predict time.Duration
+	// Keep is for how long a track can be known again. Default 6 s.
+	Keep time.Duration
+	// Reidentify is the scalar product of appearances from which on a lost track is known again, up to 1, which is never. Default DefaultReidentify.
+	Reidentify float64
+	// Most is how many tracks there are at most, and detections of a frame, the surest. Default 256.
+	Most int
+	// Alike are groups of classes that a detector takes for one another. Default {{"car", "truck", "bus"}}.
+	Alike [][]string
+}

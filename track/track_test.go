@@ -1,0 +1,761 @@
+package track
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"gonum.org/v1/gonum/mat"
+)
+
+const second = time.Second
+
+// at is the box of a person of 40×100 pixels who stands at x, y.
+func at(x, y float64) Box { return Box{x - 20, y - 100, x + 20, y} }
+
+func seen(b Box, score float64, looks ...float32) Detection {
+	return Detection{Box: b, Class: "person", Score: score, Appearance: looks}
+}
+
+var red, blue = []float32{1, 0, 0}, []float32{0, 0, 1}
+
+// play steps through a scene from and to a time.
+func play(t *Tracker, from, to time.Duration, rate float64, scene func(s float64) []Detection, each func(s float64, tracks []Track, ended []Ended)) {
+	for i := math.Ceil(from.Seconds() * rate); i/rate < to.Seconds(); i++ {
+		tracks, ended := t.Step(&Frame{Time: time.Duration(i / rate * float64(second)), Width: 1000, Height: 500, Found: scene(i / rate)})
+		if each != nil {
+			each(i/rate, tracks, ended)
+		}
+	}
+}
+
+func tracker(t testing.TB, c Config) *Tracker {
+	t.Helper()
+	k, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// nearest is the track whose box has the most in common with b.
+func nearest(tracks []Track, b Box) (best Track) {
+	for _, k := range tracks {
+		if k.Box.iou(b) > best.Box.iou(b) {
+			best = k
+		}
+	}
+	return best
+}
+
+func step(t *Tracker, s float64, found ...Detection) []Track {
+	tracks, _ := t.Step(&Frame{Time: time.Duration(s * float64(second)), Width: 1000, Height: 500, Found: found})
+	return tracks
+}
+
+func states(tracks []Track) (s []State) {
+	for _, k := range tracks {
+		s = append(s, k.State)
+	}
+	return s
+}
+
+// Two walk towards one another, for .8 s nobody sees them, and both turn round: their motion says that they
+// passed, their looks that they did not.
+func TestLooksDecideWhoTurnedRound(t *testing.T) {
+	left := func(s float64) Box { return at(300+80*min(s, 4-s), 300) }
+	right := func(s float64) Box { return at(660-80*min(s, 4-s), 300) }
+	for name, looks := range map[string][2][]float32{"looks": {red, blue}, "no looks": {}} {
+		var before, after [2]uint32
+		play(tracker(t, Config{}), 0, 4*second, 10, func(s float64) []Detection {
+			if math.Abs(s-2) < .39 {
+				return nil
+			}
+			return []Detection{seen(left(s), .8, looks[0]...), seen(right(s), .8, looks[1]...)}
+		}, func(s float64, tracks []Track, _ []Ended) {
+			ids := [2]uint32{nearest(tracks, left(s)).ID, nearest(tracks, right(s)).ID}
+			if s < 1.5 {
+				before = ids
+			}
+			after = ids
+		})
+		if before != [2]uint32{1, 2} || (after == before) != (name == "looks") {
+			t.Errorf("%s: ids are %v, then %v", name, before, after)
+		}
+	}
+}
+
+func TestHiddenForAMomentKeepsItsID(t *testing.T) {
+	k := tracker(t, Config{})
+	walk := func(s float64) Box { return at(100+90*s, 300) }
+	play(k, 0, 4*second, 10, func(s float64) []Detection {
+		if s > 1.95 && s < 2.75 {
+			return nil
+		}
+		return []Detection{seen(walk(s), .8)}
+	}, func(s float64, tracks []Track, _ []Ended) {
+		if len(tracks) != 1 || tracks[0].ID != 1 {
+			t.Fatalf("after %v s there are %+v", s, tracks)
+		}
+		hidden, want := s > 1.95 && s < 2.75, Seen
+		if s > 2.15 && hidden { // it counts as seen for a moment
+			want = Predicted
+		}
+		if k := tracks[0]; s > .5 && k.Box.iou(walk(s)) < .8 || s > 0 && k.State != want || k.Detected >= 0 == hidden {
+			t.Errorf("after %v s it is %+v; it is at %v", s, k, walk(s))
+		}
+	})
+}
+
+func TestPredictionEnds(t *testing.T) {
+	for _, c := range []Config{{}, {Predict: 2 * second, Keep: 3 * second}} {
+		k := tracker(t, c)
+		var predicted, kept float64
+		play(k, 0, 12*second, 10, func(s float64) []Detection {
+			if s > 3 {
+				return nil
+			}
+			return []Detection{seen(at(200, 300), .8)}
+		}, func(s float64, tracks []Track, ended []Ended) {
+			if len(tracks) > 0 && tracks[0].State != Lost {
+				predicted = s - 3
+			}
+			if len(ended) > 0 {
+				kept = s - 3
+				if want := []Ended{{ID: 1, Reason: Forgotten}}; !cmp.Equal(ended, want) {
+					t.Errorf("%+v ended; want %+v", ended, want)
+				}
+			}
+		})
+		if p := k.config.Predict.Seconds(); math.Abs(predicted-p) > .11 {
+			t.Errorf("predicted for %v s; want %v", predicted, p)
+		}
+		if p := k.config.Keep.Seconds(); math.Abs(kept-p) > .11 {
+			t.Errorf("kept for %v s; want %v", kept, p)
+		}
+	}
+}
+
+func TestConfirmation(t *testing.T) {
+	there := at(200, 300)
+	for name, c := range map[string]struct {
+		scores []float64 // every 100 ms
+		want   [][]State
+	}{
+		"once":             {[]float64{.8, 0, 0}, [][]State{{Tentative}, nil, nil}},
+		"twice":            {[]float64{.8, .8, 0}, [][]State{{Tentative}, {Seen}, {Seen}}},
+		"certain at last":  {[]float64{.5, .5, .65}, [][]State{{Tentative}, {Tentative}, {Seen}}},
+		"certain at first": {[]float64{.8, .3, .3}, [][]State{{Tentative}, {Seen}, {Seen}}},
+		"never certain":    {[]float64{.55, .55, .55}, [][]State{{Tentative}, {Tentative}, {Tentative}}},
+		"never sure":       {[]float64{.4, .4, .4}, [][]State{nil, nil, nil}},
+		"hardly anything":  {[]float64{.8, .2}, [][]State{{Tentative}, nil}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := tracker(t, Config{})
+			for i, score := range c.scores {
+				if got := states(step(k, .1*float64(i), seen(there, score))); !cmp.Equal(got, c.want[i]) {
+					t.Errorf("frame %d: %v; want %v", i, got, c.want[i])
+				}
+			}
+		})
+	}
+}
+
+// An unsure box continues a track: without it, what is unsure for two seconds would be lost.
+func TestUnsureContinues(t *testing.T) {
+	k := tracker(t, Config{})
+	play(k, 0, 4*second, 10, func(s float64) []Detection {
+		score := .8
+		if s > 1 {
+			score = .3
+		}
+		return []Detection{seen(at(100+90*s, 300), score)}
+	}, func(s float64, tracks []Track, _ []Ended) {
+		if len(tracks) != 1 || tracks[0].ID != 1 || tracks[0].Detected != 0 {
+			t.Errorf("after %v s: %+v", s, tracks)
+		}
+	})
+}
+
+func TestStill(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	shaken := func(b Box) Box {
+		x, y := rng.NormFloat64(), rng.NormFloat64()
+		return Box{b.X0 + x, b.Y0 + y, b.X1 + x, b.Y1 + y}
+	}
+	first := func(s, score, then float64) float64 { // s seconds from the beginning
+		if s < .5 {
+			return score
+		}
+		return then
+	}
+	for name, c := range map[string]struct {
+		scene func(s float64) Detection
+		want  []State // at the end
+		still int
+	}{
+		"a post":              {func(s float64) Detection { return seen(shaken(at(200, 300)), first(s, .7, .3)) }, nil, 1},
+		"a poster":            {func(s float64) Detection { return seen(shaken(at(200, 300)), .55) }, []State{Tentative}, 0},
+		"a person who stands": {func(s float64) Detection { return seen(shaken(at(200, 300)), first(s, .7, .5)) }, []State{Seen}, 0},
+		"one who walks":       {func(s float64) Detection { return seen(shaken(at(50+30*s, 300)), first(s, .7, .3)) }, []State{Seen}, 0},
+		"one who stops": {func(s float64) Detection {
+			return seen(shaken(at(50+30*min(s, 20), 300)), first(s, .7, .3))
+		}, nil, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k, still := tracker(t, Config{}), 0
+			var last []Track
+			play(k, 0, 30*second, 10, func(s float64) []Detection { return []Detection{c.scene(s)} }, func(s float64, tracks []Track, ended []Ended) {
+				for _, e := range ended {
+					still++
+					if e != (Ended{ID: 1, Reason: Still}) {
+						t.Errorf("after %v s %+v ended", s, e)
+					}
+				}
+				last = tracks
+			})
+			if !cmp.Equal(states(last), c.want) || still != c.still {
+				t.Errorf("tracks %+v, %d given up; want %v, %d", last, still, c.want, c.still)
+			}
+		})
+	}
+}
+
+func TestKnownAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		where Box
+		looks []float32
+		id    uint32
+	}{
+		"who looks like it":          {at(400, 300), red, 1},
+		"who does not":               {at(400, 300), blue, 2},
+		"who looks like nothing":     {at(400, 300), nil, 2},
+		"who is too far away":        {at(900, 300), red, 2},
+		"who is of another distance": {Box{390, 250, 410, 300}, red, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := tracker(t, Config{})
+			play(k, 0, second, 10, func(float64) []Detection { return []Detection{seen(at(200, 300), .8, red...)} }, nil)
+			play(k, second, 4*second, 10, func(float64) []Detection { return nil }, nil)
+			tracks := step(k, 4, seen(c.where, .8, c.looks...))
+			if got := nearest(tracks, c.where); got.ID != c.id || (got.State == Seen) != (c.id == 1) || got.Detected != 0 {
+				t.Errorf("it is %+v; want %d", got, c.id)
+			}
+		})
+	}
+}
+
+// What the clock does: after a minute nobody is known, when it jumps back all are.
+func TestClock(t *testing.T) {
+	for name, c := range map[string]struct {
+		jump time.Duration
+		id   uint32
+	}{
+		"a second": {second, 1}, "a minute": {time.Minute, 2}, "for ever": {math.MaxInt64 - 2*second, 2},
+		"back": {-time.Hour, 1}, "back for ever": {math.MinInt64, 1}, "not at all": {-100 * time.Millisecond, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := tracker(t, Config{})
+			for i := range 20 {
+				time := time.Duration(i) * second / 10
+				if i >= 10 {
+					time += c.jump
+				}
+				tracks, _ := k.Step(&Frame{Time: time, Width: 1000, Height: 500, Found: []Detection{seen(at(100+float64(i), 300), .8)}})
+				if want := map[bool]uint32{true: 1, false: c.id}[i < 10]; nearest(tracks, at(100+float64(i), 300)).ID != want {
+					t.Fatalf("frame %d: %+v; want %d", i, tracks, want)
+				}
+			}
+		})
+	}
+}
+
+// The tracks of a scene are the same however many frames there are of it.
+func TestRate(t *testing.T) {
+	scene := func(s float64) []Detection {
+		found := []Detection{seen(at(100+90*s, 300), .8, red...), seen(at(800, 450), .55, blue...)}
+		if s > 1.95 && s < 2.65 { // hidden
+			found = found[1:]
+		}
+		if s > 3.95 { // it appears
+			found = append(found, seen(at(500, 250+30*(s-4)), .7, blue...))
+		}
+		return found
+	}
+	var want []Track
+	for _, rate := range []float64{10, 5, 25, 50} {
+		k := tracker(t, Config{})
+		var tracks []Track
+		ended := 0
+		play(k, 0, 6*second+1, rate, scene, func(_ float64, now []Track, e []Ended) {
+			tracks = now
+			ended += len(e)
+		})
+		if ended != 0 || len(tracks) != 3 {
+			t.Fatalf("%v a second: %d tracks ended, there are %+v", rate, ended, tracks)
+		}
+		if want == nil {
+			want = append(want, tracks...)
+			continue
+		}
+		for i, k := range tracks {
+			w := want[i]
+			if k.ID != w.ID || k.State != w.State || k.Box.iou(w.Box) < .95 || math.Hypot(k.Velocity[0]-w.Velocity[0], k.Velocity[1]-w.Velocity[1]) > 5 {
+				t.Errorf("%v a second: %+v; with 10 %+v", rate, k, w)
+			}
+		}
+	}
+}
+
+func TestWhereNobodyLooks(t *testing.T) {
+	for name, c := range map[string]struct {
+		looked []Box
+		want   State
+	}{
+		"all":                {nil, Lost},
+		"round it":           {[]Box{{0, 0, 50, 50}, {150, 150, 260, 320}}, Lost},
+		"at a part of it":    {[]Box{{150, 250, 260, 320}}, Seen},
+		"elsewhere":          {[]Box{{500, 0, 1000, 500}}, Seen},
+		"nowhere":            {[]Box{{}}, Seen},
+		"what is no number":  {[]Box{{math.NaN(), 0, 1000, 500}}, Seen},
+		"further than it is": {[]Box{{-1e9, -1e9, 1e9, 1e9}}, Lost},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := tracker(t, Config{})
+			play(k, 0, second, 10, func(float64) []Detection { return []Detection{seen(at(200, 300), .8)} }, nil)
+			for i := range 30 {
+				tracks, _ := k.Step(&Frame{Time: second + time.Duration(i)*second/10, Width: 1000, Height: 500, Looked: c.looked})
+				if i == 29 && !cmp.Equal(states(tracks), []State{c.want}) {
+					t.Errorf("%+v; want %v", tracks, c.want)
+				}
+			}
+		})
+	}
+}
+
+// However long nobody looked: one look in vain is one.
+func TestOneLookInVain(t *testing.T) {
+	k := tracker(t, Config{})
+	play(k, 0, second, 10, func(float64) []Detection { return []Detection{seen(at(200, 300), .8)} }, nil)
+	for i := range 40 {
+		f := Frame{Time: second + time.Duration(i)*second/10, Looked: []Box{{}}}
+		if i == 30 {
+			f.Looked = nil
+		}
+		if tracks, _ := k.Step(&f); len(tracks) != 1 || (tracks[0].State == Seen) != (i < 30) || tracks[0].State == Lost {
+			t.Fatalf("frame %d: %+v", i, tracks)
+		}
+	}
+}
+
+// A track that is looked for once a second is not lost by one look that does not find it.
+func TestRareLooks(t *testing.T) {
+	k := tracker(t, Config{})
+	for i := range 8 {
+		var found []Detection
+		if i != 3 {
+			found = []Detection{seen(at(200+10*float64(i), 300), .8)}
+		}
+		tracks := step(k, float64(i), found...)
+		if len(tracks) != 1 || tracks[0].ID != 1 || tracks[0].State == Lost {
+			t.Errorf("second %d: %+v", i, tracks)
+		}
+	}
+}
+
+func TestMerge(t *testing.T) {
+	k := tracker(t, Config{})
+	var gone []Ended
+	play(k, 0, 4*second, 10, func(s float64) []Detection {
+		// A second box of the same person comes over the first.
+		return []Detection{seen(at(200, 300), .8), seen(at(200+max(5, 60-60*s), 300), .7)}
+	}, func(s float64, tracks []Track, ended []Ended) {
+		gone = append(gone, ended...)
+		if s > 2.5 && (len(tracks) != 1 || tracks[0].ID != 1) {
+			t.Errorf("after %v s: %+v", s, tracks)
+		}
+	})
+	if want := []Ended{{ID: 2, Reason: Merged, Into: 1}}; !cmp.Equal(gone, want) {
+		t.Errorf("%+v ended; want %+v", gone, want)
+	}
+}
+
+func TestLeaves(t *testing.T) {
+	k := tracker(t, Config{})
+	var gone []Ended
+	play(k, 0, 4*second, 10, func(s float64) []Detection {
+		b := at(900+100*s, 300)
+		if b.X0 > 980 {
+			return nil
+		}
+		b.X1 = min(b.X1, 1000)
+		return []Detection{seen(b, .8)}
+	}, func(_ float64, _ []Track, ended []Ended) { gone = append(gone, ended...) })
+	if want := []Ended{{ID: 1, Reason: Left}}; !cmp.Equal(gone, want) {
+		t.Errorf("%+v ended; want %+v", gone, want)
+	}
+}
+
+func TestClasses(t *testing.T) {
+	k := tracker(t, Config{})
+	classes := []string{"car", "truck", "car", "bus"}
+	for i, class := range classes {
+		tracks := step(k, .1*float64(i), Detection{Box: at(200, 300), Class: class, Score: []float64{.7, .8, .6, .6}[i]})
+		if want := []string{"car", "truck", "truck", "truck"}[i]; len(tracks) != 1 || tracks[0].Class != want {
+			t.Errorf("frame %d: %+v; want one %s", i, tracks, want)
+		}
+	}
+	tracks := step(k, .4, Detection{Box: at(200, 300), Class: "person", Score: .8})
+	if len(tracks) != 2 || tracks[0].Detected != -1 || tracks[1].Class != "person" {
+		t.Errorf("a person is %+v", tracks)
+	}
+}
+
+func TestHeight(t *testing.T) {
+	k := tracker(t, Config{MinHeight: 100.5})
+	if tracks := step(k, 0, seen(at(200, 300), .8), seen(Box{400, 100, 440, 201}, .8)); len(tracks) != 1 || tracks[0].Detected != 1 {
+		t.Errorf("%+v", tracks)
+	}
+}
+
+func TestCovered(t *testing.T) {
+	k := tracker(t, Config{})
+	tracks := step(k, 0, seen(at(200, 300), .8), seen(at(220, 350), .8), seen(at(500, 300), .8))
+	for i, want := range []float64{.25, 0, 0} {
+		if tracks[i].Covered != want {
+			t.Errorf("%+v; want %v", tracks[i], want)
+		}
+	}
+}
+
+func TestCells(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 1000 {
+		v := func() float64 { return 12 * rng.Float64() }
+		b, c := Box{0, 0, 4 + v(), 4 + v()}, Box{v(), v(), v(), v()}
+		var want uint64
+		for i := range 64 {
+			x, y := (float64(i%8)+.5)/8*b.X1, (float64(i/8)+.5)/8*b.Y1
+			if x > c.X0 && x < c.X1 && y > c.Y0 && y < c.Y1 {
+				want |= 1 << i
+			}
+		}
+		if got := b.cells(c); got != want {
+			t.Fatalf("of %v in %v: %b; want %b", b, c, got, want)
+		}
+	}
+}
+
+func TestBeginAndEnd(t *testing.T) {
+	k := tracker(t, Config{})
+	step(k, 0)
+	step(k, 1)
+	id := k.Begin(second/2, at(200, 300), "person")
+	for i := range 40 { // unsure and still, but somebody said so
+		tracks := step(k, 1.1+.1*float64(i), seen(at(200, 300), .3))
+		if len(tracks) != 1 || tracks[0].ID != id || tracks[0].State != Seen {
+			t.Fatalf("%+v", tracks)
+		}
+	}
+	for _, b := range []Box{{}, {10, 10, 5, 20}, {math.NaN(), 0, 1, 1}, {0, 0, math.Inf(1), 1}} {
+		if id := k.Begin(second, b, "person"); id != 0 {
+			t.Errorf("%v is %d", b, id)
+		}
+	}
+	k.End(id)
+	k.End(0)
+	if tracks, ended := k.Step(&Frame{Time: 6 * second}); len(tracks)+len(ended) != 0 {
+		t.Errorf("%+v, %+v", tracks, ended)
+	}
+	// What no detector ever sees is predicted for a while, too.
+	id = k.Begin(6*second, at(200, 300), "person")
+	if tracks := step(k, 6.5); len(tracks) != 1 || tracks[0].ID != id || tracks[0].State != Predicted {
+		t.Errorf("%+v", tracks)
+	}
+}
+
+func TestMost(t *testing.T) {
+	k := tracker(t, Config{Most: 3})
+	many := func(n int, y float64) (found []Detection) {
+		for i := range n {
+			found = append(found, seen(at(50+60*float64(i), y), .8-.01*float64(i)))
+		}
+		return found
+	}
+	play(k, 0, second, 10, func(float64) []Detection { return many(10, 200) }, func(_ float64, tracks []Track, _ []Ended) {
+		if len(tracks) != 3 || tracks[2].ID != 3 {
+			t.Fatalf("%+v", tracks)
+		}
+	})
+	if id := k.Begin(second, at(900, 300), "person"); id != 0 {
+		t.Errorf("a fourth track, %d", id)
+	}
+	play(k, second, 3*second, 10, func(float64) []Detection { return nil }, nil)
+	// What is lost makes room.
+	tracks, ended := k.Step(&Frame{Time: 3 * second, Found: many(1, 450)})
+	if len(tracks) != 3 || tracks[2].ID != 4 || len(ended) != 1 || ended[0].Reason != Forgotten {
+		t.Errorf("%+v, %+v", tracks, ended)
+	}
+}
+
+func TestStateAndResume(t *testing.T) {
+	scene := func(s float64) []Detection {
+		return []Detection{seen(at(100+90*s, 300), .8, red...), seen(at(800-40*s, 450), .7, blue...)}
+	}
+	k := tracker(t, Config{})
+	play(k, 0, 2*second, 10, scene, nil)
+	step(k, 2, scene(2)[0], seen(at(500, 250), .6))
+	saved := k.State()
+	if len(saved.Tracks) != 2 || saved.Next != 4 || saved.Tracks[1].Unseen != second/10 {
+		t.Fatalf("%+v", saved)
+	}
+	again := tracker(t, Config{})
+	step(again, 100, seen(at(50, 300), .9)) // goes
+	if err := again.Resume(saved); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(saved, again.State(), cmpopts.EquateApprox(0, 1e-9)); d != "" {
+		t.Error(d)
+	}
+	if tracks := step(again, 2.1, scene(2.1)...); len(tracks) != 2 || tracks[0].ID != 1 || tracks[0].Detected != 0 || tracks[1].ID != 2 || tracks[1].Detected != 1 {
+		t.Errorf("%+v", tracks)
+	}
+	if err := again.Resume(Snapshot{}); err != nil || !cmp.Equal(again.State(), Snapshot{Next: 1}) {
+		t.Errorf("%v: %+v", err, again.State())
+	}
+	for name, spoil := range map[string]func(s *Snapshot){
+		"box":        func(s *Snapshot) { s.Tracks[0].Box.X1 = math.NaN() },
+		"velocity":   func(s *Snapshot) { s.Tracks[0].Velocity[1] = math.Inf(1) },
+		"score":      func(s *Snapshot) { s.Tracks[0].Score = 2 },
+		"seen":       func(s *Snapshot) { s.Tracks[0].Unseen = -1 },
+		"appearance": func(s *Snapshot) { s.Tracks[0].Appearance = []float32{1, 1} },
+		"ids":        func(s *Snapshot) { s.Tracks[0].ID = 2 },
+		"before 2":   func(s *Snapshot) { s.Next = 2 },
+		"tracks":     func(s *Snapshot) { s.Tracks = make([]Saved, 1000) },
+	} {
+		s := k.State()
+		spoil(&s)
+		before := again.State()
+		if err := again.Resume(s); err == nil || !strings.Contains(err.Error(), name) || !cmp.Equal(before, again.State()) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestConfig(t *testing.T) {
+	_, err := New(Config{Sure: 2, Least: -1, Confirm: math.Inf(1), MinHeight: math.NaN(), Predict: -1, Keep: -1, Most: -1, Alike: [][]string{{"a", "b"}, {"b"}}})
+	for _, want := range []string{"Sure", "Least", "Confirm", "MinHeight", "Predict", "Keep", "Most", "Alike"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; it says nothing of %s", err, want)
+		}
+	}
+}
+
+// The four filters are the one of six states that gonum would compute.
+func TestFilterIsKalmans(t *testing.T) {
+	m := begin(at(200, 300), [2]float64{3, 4})
+	x := mat.NewVecDense(6, []float64{m.x.x, m.y.x, m.width.x, m.height.x, m.x.v, m.y.v})
+	p := mat.NewDense(6, 6, nil)
+	for i, v := range []float64{m.x.xx, m.y.xx, m.width.xx, m.height.xx, m.x.vv, m.y.vv} {
+		p.Set(i, i, v)
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 20 {
+		d, l := time.Duration(rng.Int64N(int64(second))), m.box().length()
+		s := d.Seconds()
+		f, q := mat.NewDense(6, 6, nil), mat.NewDense(6, 6, nil)
+		for i := range 6 {
+			f.Set(i, i, 1)
+		}
+		for i, n := range [][2]float64{{driftAt, shake}, {driftAt, shake}, {driftSize}, {driftSize}} {
+			a := n[1] * n[1] * l * l
+			q.Set(i, i, n[0]*n[0]*l*l*s+a*s*s*s/3)
+			if i < 2 {
+				f.Set(i, i+4, s)
+				q.Set(i, i+4, a*s*s/2)
+				q.Set(i+4, i, a*s*s/2)
+				q.Set(i+4, i+4, a*s)
+			}
+		}
+		var nx mat.VecDense
+		nx.MulVec(f, x)
+		var np mat.Dense
+		np.Product(f, p, f.T())
+		np.Add(&np, q)
+		m.predict(d)
+
+		b := at(200+20*rng.Float64(), 300+20*rng.Float64())
+		l = m.box().length()
+		h, r := mat.NewDense(4, 6, nil), mat.NewDense(4, 4, nil)
+		for i, off := range []float64{offAt, offAt, offSize, offSize} {
+			h.Set(i, i, 1)
+			r.Set(i, i, off*l*off*l)
+		}
+		var sum, gain, inverse, up mat.Dense
+		sum.Product(h, &np, h.T())
+		sum.Add(&sum, r)
+		if err := inverse.Inverse(&sum); err != nil {
+			t.Fatal(err)
+		}
+		gain.Product(&np, h.T(), &inverse)
+		var off mat.VecDense
+		off.MulVec(h, &nx)
+		off.SubVec(mat.NewVecDense(4, []float64{(b.X0 + b.X1) / 2, (b.Y0 + b.Y1) / 2, b.X1 - b.X0, b.Y1 - b.Y0}), &off)
+		var by mat.VecDense
+		by.MulVec(&gain, &off)
+		x.AddVec(&nx, &by)
+		up.Product(&gain, h, &np)
+		p.Sub(&np, &up)
+		m.update(b, second, false)
+
+		got := []float64{m.x.x, m.y.x, m.width.x, m.height.x, m.x.v, m.y.v, m.x.xx, m.x.xv, m.x.vv, m.y.xv}
+		want := []float64{x.AtVec(0), x.AtVec(1), x.AtVec(2), x.AtVec(3), x.AtVec(4), x.AtVec(5), p.At(0, 0), p.At(0, 4), p.At(4, 4), p.At(1, 5)}
+		for i := range got {
+			if math.Abs(got[i]-want[i]) > 1e-9*(1+math.Abs(want[i])) {
+				t.Fatalf("%v; want %v", got, want)
+			}
+		}
+	}
+}
+
+// crowd is n persons who walk to and fro.
+func crowd(n int) func(s float64) []Detection {
+	rng := rand.New(rand.NewPCG(1, 2))
+	phase, looks := make([]float64, n), make([][]float32, n)
+	for i := range n {
+		phase[i] = rng.Float64()
+		looks[i] = unitOf(rng, 64)
+	}
+	found := make([]Detection, n)
+	return func(s float64) []Detection {
+		for i := range found {
+			found[i] = seen(at(500+400*math.Sin(.2*s+7*phase[i]), 100+400*phase[i]), .5+.5*phase[i], looks[i]...)
+		}
+		return found
+	}
+}
+
+func unitOf(rng *rand.Rand, n int) []float32 {
+	a, sum := make([]float32, n), 0.
+	for i := range a {
+		a[i] = rng.Float32()
+		sum += float64(a[i]) * float64(a[i])
+	}
+	for i := range a {
+		a[i] /= float32(math.Sqrt(sum))
+	}
+	return a
+}
+
+func TestStepAllocatesNothing(t *testing.T) {
+	k, scene, s := tracker(t, Config{}), crowd(30), 0.
+	f := &Frame{Width: 1000, Height: 500}
+	next := func() {
+		s += .1
+		f.Time, f.Found = time.Duration(s*float64(second)), scene(s)
+		k.Step(f)
+	}
+	for range 600 {
+		next()
+	}
+	if n := testing.AllocsPerRun(100, next); n > 0 {
+		t.Errorf("%v allocations a step", n)
+	}
+}
+
+func BenchmarkStep(b *testing.B) {
+	for name, n := range map[string]int{"10": 10, "30": 30, "500": 500} {
+		b.Run(name, func(b *testing.B) {
+			k, scene, s := tracker(b, Config{}), crowd(n), 0.
+			for b.Loop() {
+				s += .1
+				k.Step(&Frame{Time: time.Duration(s * float64(second)), Width: 1000, Height: 500, Found: scene(s)})
+			}
+		})
+	}
+}
+
+// Whatever a detector says, tracks are boxes with numbers, bounded, of different ids; and what was saved resumes.
+func FuzzStep(f *testing.F) {
+	f.Add(uint64(1), uint64(2), uint8(20))
+	f.Add(uint64(0), math.Float64bits(math.NaN()), uint8(200))
+	f.Fuzz(func(t *testing.T, seed, value uint64, steps uint8) {
+		k, rng := tracker(t, Config{Most: 40}), rand.New(rand.NewPCG(seed, value))
+		number := func() float64 {
+			switch rng.IntN(20) {
+			case 0:
+				return math.Float64frombits(rng.Uint64())
+			case 1:
+				return math.Float64frombits(value)
+			}
+			return 600 * rng.Float64()
+		}
+		box := func() Box {
+			x, y := number(), number()
+			return Box{x, y, x + number()/4, y + number()/4}
+		}
+		ids, clock := map[uint32]bool{}, time.Duration(0)
+		for range steps {
+			clock += time.Duration(rng.IntN(2e8))
+			if rng.IntN(20) == 0 {
+				clock = time.Duration(rng.Uint64())
+			}
+			frame := Frame{Time: clock, Width: number(), Height: number()}
+			for range rng.IntN(60) {
+				d := Detection{Box: box(), Class: []string{"person", "car", "bus", ""}[rng.IntN(4)], Score: number() / 600, Appearance: unitOf(rng, rng.IntN(3))}
+				if rng.IntN(10) == 0 && len(d.Appearance) > 0 {
+					d.Appearance[0] = float32(number())
+				}
+				frame.Found = append(frame.Found, d)
+			}
+			for range rng.IntN(3) {
+				frame.Looked = append(frame.Looked, box())
+			}
+			tracks, ended := k.Step(&frame)
+			if len(tracks) > 40 {
+				t.Fatalf("%d tracks", len(tracks))
+			}
+			now := map[uint32]bool{}
+			for _, o := range tracks {
+				if !o.Box.valid() || now[o.ID] || o.ID == 0 || o.Detected >= len(frame.Found) || !(o.Score >= 0 && o.Score <= 1) || !(math.Abs(o.Velocity[0]+o.Velocity[1]) < math.Inf(1)) {
+					t.Fatalf("%+v", o)
+				}
+				now[o.ID] = true
+			}
+			for i, e := range ended { // what another is merged into may end later in the same step
+				later := slices.ContainsFunc(ended[i+1:], func(l Ended) bool { return l.ID == e.Into })
+				if now[e.ID] || e.Reason == Merged && !now[e.Into] && !later {
+					t.Fatalf("%+v of %+v", ended, tracks)
+				}
+			}
+			for _, e := range ended {
+				now[e.ID] = true
+			}
+			for id := range ids {
+				if !now[id] {
+					t.Fatalf("%d went without a word", id)
+				}
+			}
+			for _, e := range ended {
+				delete(now, e.ID)
+			}
+			ids = now
+			if rng.IntN(10) == 0 {
+				if id := k.Begin(time.Duration(rng.Uint64()), box(), "person"); id != 0 {
+					ids[id] = true
+				}
+			}
+			if rng.IntN(10) == 0 {
+				if err := k.Resume(k.State()); err != nil {
+					t.Fatal(err)
+				}
+				clear(ids)
+			}
+		}
+	})
+}

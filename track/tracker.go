@@ -1,0 +1,593 @@
+package track
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/segd/segd/internal/assignment"
+)
+
+const (
+	// A pair of a track and a detection counts if their boxes have leastIoU, or the one is within reach deviations of
+	// where the other is predicted, and if the one is not mostGrown times as high as the other.
+	leastIoU  = .2
+	reach     = 3.
+	mostGrown = 1.6
+	// leastAlike is the scalar product of appearances below which two are not the same.
+	leastAlike = .5
+	// What a pair is worth: 1, IoU, appearance, less the square of deviations that it is off.
+	alikeWeight, offWeight, mostOff = .5, .03, 12.
+	// unsureIoU is what a detection that is not sure must have in common with the track.
+	unsureIoU = .5
+
+	// confirmAfter is for how long a track must have been detected, or it is not confirmed.
+	confirmAfter = 80 * time.Millisecond
+	// missMost is the share of Config.Predict that one look counts for that does not find the track, however
+	// long ago the one before was.
+	missMost = .4
+	// moment is for how long a track that is not detected counts as seen.
+	moment = 250 * time.Millisecond
+
+	// What is lost is known again if it looks alike by Config.Reidentify and is not further from where it was, or is predicted, than it
+	// gets in that time: reachBegin lengths and reachAgain a second. So is what was detected for againAfter.
+	reachBegin, reachAgain = .3, 1.3
+	againAfter             = 200 * time.Millisecond
+
+	// sameIoU is what a detection has in common with a track if it does not begin another.
+	sameIoU = .4
+	// Two tracks that have mergeIoU for mergeAfter are one.
+	mergeIoU   = .6
+	mergeAfter = 500 * time.Millisecond
+
+	// What has not moved by stillMoved lengths for stillAfter, and has a score below stillScore, is given up.
+	stillMoved = .15
+	stillAfter = 1500 * time.Millisecond
+	stillScore = .4
+
+	// scoreOver and learnOver are how long a detection's score and appearance last in the track's.
+	scoreOver = 700 * time.Millisecond
+	learnOver = 600 * time.Millisecond
+)
+
+const (
+	defaultLeast   = .25
+	defaultSure    = .42
+	defaultPredict = time.Second
+	defaultKeep    = 6 * time.Second
+	defaultMost    = 256
+)
+
+// Defaults of Config.Confirm and Config.Reidentify.
+const (
+	DefaultConfirm    = .6
+	DefaultReidentify = .8
+)
+
+// A Tracker follows things from frame to frame. It belongs to one goroutine.
+type Tracker struct {
+	config Config
+	group  map[string]string // of classes that are not alone in theirs
+	next   uint32
+	// last is the last frame's time, now the tracker's own, which never goes back.
+	begun     bool
+	last, now time.Duration
+	since     time.Duration // how long the last frame was after the one before
+	tracks    []*track
+	spare     []*track
+
+	// Of the step.
+	pairing assignment.Solver
+	found   []found
+	rows    []*track
+	columns []*found
+	values  []float64 // rows×columns
+	out     []Track
+	ended   []Ended
+}
+
+// track is one thing over time.
+type track struct {
+	id     uint32
+	class  string
+	group  string
+	best   float64 // score of the detection that class is of
+	motion motion
+	place  Box // the box predicted for this frame
+	// appearance is of unit length, or empty.
+	appearance []float32
+	score      float64
+	// begun and seen are when it was first and last detected, looked when it was last looked for. missed
+	// is for how long it was looked for in vain.
+	begun, seen, looked, missed time.Duration
+	confirmed                   bool
+	told                        bool // by somebody, not by a detector
+	// origin is the box where it has been since rested.
+	origin Box
+	rested time.Duration
+	// twin is the track on which it has been for as long.
+	twin    uint32
+	twinFor time.Duration
+
+	over     bool
+	detected int // in the frame's Found, or -1
+	last     Box // where it was detected last
+}
+
+// found is a detection of the step's that counts.
+type found struct {
+	*Detection
+	appearance []float32 // nil if it is not of unit length
+	index      int
+	group      string
+	taken      bool
+}
+
+// New returns a tracker without tracks, or all that is wrong with the configuration.
+func New(c Config) (*Tracker, error) {
+	var faults []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			faults = append(faults, fmt.Errorf("track: "+format, args...))
+		}
+	}
+	check(c.Sure >= 0 && c.Sure <= 1, "Sure is %v; it is a score, from 0 to 1", c.Sure)
+	check(c.Least >= 0 && c.Least <= 1, "Least is %v; it is a score, from 0 to 1", c.Least)
+	check(c.Confirm >= 0 && c.Confirm <= 1, "Confirm is %v; it is a score, from 0 to 1", c.Confirm)
+	check(c.MinHeight >= 0 && c.MinHeight <= furthest, "MinHeight is %v; it is in pixels, from 0", c.MinHeight)
+	check(c.Predict >= 0, "Predict is %v; it is 0 or more", c.Predict)
+	check(c.Keep >= 0, "Keep is %v; it is 0 or more", c.Keep)
+	check(c.Reidentify >= 0 && c.Reidentify <= 1, "Reidentify is %v; it is a scalar product, from 0 to 1", c.Reidentify)
+	check(c.Most >= 0, "Most is %d; it is 0 or more", c.Most)
+	c.Confirm = cmp.Or(c.Confirm, DefaultConfirm)
+	c.Sure = cmp.Or(c.Sure, min(defaultSure, c.Confirm))
+	c.Least = cmp.Or(c.Least, min(defaultLeast, c.Sure))
+	c.Predict, c.Keep = cmp.Or(c.Predict, defaultPredict), cmp.Or(c.Keep, defaultKeep)
+	c.Reidentify = cmp.Or(c.Reidentify, DefaultReidentify)
+	c.Most = cmp.Or(c.Most, defaultMost)
+	if c.Alike == nil {
+		c.Alike = [][]string{{"car", "truck", "bus"}}
+	}
+	t := &Tracker{config: c, group: map[string]string{}, next: 1}
+	for _, classes := range c.Alike {
+		for _, class := range classes {
+			_, twice := t.group[class]
+			check(!twice, "Alike has %q twice", class)
+			t.group[class] = classes[0]
+		}
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// Step takes the next frame and returns all tracks, in the order of their ids, and those that ended. Both
+// slices hold until the next call. A frame that is not later than the one before counts as one of the same time.
+func (t *Tracker) Step(f *Frame) (tracks []Track, ended []Ended) {
+	t.advance(f.Time)
+	t.ended = t.ended[:0]
+	for _, k := range t.tracks {
+		k.motion.predict(t.since)
+		k.place, k.detected = k.motion.box(), -1
+		if t.now-k.seen > t.config.Keep || !k.place.valid() {
+			t.end(k, Forgotten)
+		}
+	}
+	t.remove()
+	t.take(f.Found)
+	t.match()
+	t.miss(f)
+	t.merge()
+	t.bear()
+	t.sweep(f)
+	return t.report(), t.ended
+}
+
+// advance sets the clock on, by no more than ends every track.
+func (t *Tracker) advance(to time.Duration) {
+	t.since = 0
+	if t.begun && to > t.last {
+		t.since = to - t.last
+		if end := t.config.Keep + time.Second; t.since < 0 || t.since > end { // an overflow, or a gap
+			t.since = end
+		}
+	}
+	t.begun, t.last, t.now = true, to, t.now+t.since
+}
+
+// take keeps of what was found what counts, the surest first.
+func (t *Tracker) take(all []Detection) {
+	t.found = t.found[:0]
+	for i := range all {
+		d := &all[i]
+		if !d.Box.valid() || !(d.Score >= t.config.Least && d.Score <= 1) || d.Box.Y1-d.Box.Y0 < t.config.MinHeight {
+			continue
+		}
+		t.found = append(t.found, found{Detection: d, appearance: unit(d.Appearance), index: i, group: t.groupOf(d.Class)})
+	}
+	slices.SortStableFunc(t.found, func(a, b found) int { return cmp.Compare(b.Score, a.Score) })
+	t.found = t.found[:min(len(t.found), t.config.Most)]
+}
+
+// unit returns an appearance if it is of unit length, as far as it matters.
+func unit(a []float32) []float32 {
+	square := 0.0
+	for _, v := range a {
+		square += float64(v) * float64(v)
+	}
+	if !(math.Abs(square-1) < .02) { // or NaN
+		return nil
+	}
+	return a
+}
+
+// impossible is what a pair is worth that cannot be one.
+var impossible = math.Inf(-1)
+
+// match gives each track the detection that is of it, if there is one.
+func (t *Tracker) match() {
+	sure := func(d *found) bool { return d.Score >= t.config.Sure }
+	unsure := func(d *found) bool { return d.Score < t.config.Sure }
+	active := func(k *track) bool { return !t.lost(k) }
+	t.pair(active, sure, t.worth, t.detect)
+	t.pair(active, unsure, func(k *track, d *found) float64 {
+		if k.place.iou(d.Box) < unsureIoU {
+			return impossible
+		}
+		return t.worth(k, d)
+	}, t.detect)
+	t.pair(func(k *track) bool { return k.lived() >= againAfter }, sure, t.again, func(k *track, d *found) {
+		k.motion = begin(d.Box, [2]float64{})
+		t.detect(k, d)
+	})
+}
+
+// pair takes of the tracks and detections that are free and of some kind as many pairs as are possible, and of these
+// the ones that are worth most.
+func (t *Tracker) pair(tracks func(*track) bool, detections func(*found) bool, worth func(*track, *found) float64, then func(*track, *found)) {
+	t.rows, t.columns, t.values = t.rows[:0], t.columns[:0], t.values[:0]
+	for i := range t.found {
+		if d := &t.found[i]; !d.taken && detections(d) {
+			t.columns = append(t.columns, d)
+		}
+	}
+	for _, k := range t.tracks {
+		if k.detected >= 0 || !tracks(k) {
+			continue
+		}
+		row, any := len(t.values), false
+		for _, d := range t.columns {
+			v := impossible
+			if k.group == d.group {
+				v = worth(k, d)
+			}
+			any = any || v != impossible
+			t.values = append(t.values, v)
+		}
+		if !any {
+			t.values = t.values[:row]
+			continue
+		}
+		t.rows = append(t.rows, k)
+	}
+	m := len(t.columns)
+	of := t.pairing.Assign(len(t.rows), m, func(i, j int) float64 {
+		if v := t.values[i*m+j]; v != impossible {
+			return -1 - v
+		}
+		return 0
+	})
+	for i, j := range of {
+		if j >= 0 && t.values[i*m+j] != impossible {
+			t.columns[j].taken = true
+			then(t.rows[i], t.columns[j])
+		}
+	}
+}
+
+// worth is what a pair of a track that goes on and a detection is worth.
+func (t *Tracker) worth(k *track, d *found) float64 {
+	m, b, noise := &k.motion, d.Box, offAt*offAt*k.place.length()*k.place.length()
+	x, foot := (b.X0+b.X1)/2-m.x.x, b.Y1-k.place.Y1
+	off, iou := x*x/(m.x.xx+noise)+foot*foot/(m.y.xx+noise), k.place.iou(b)
+	if iou < leastIoU && off > reach*reach || b.grown(k.place) > mostGrown {
+		return impossible
+	}
+	alike := k.alike(d)
+	if alike < leastAlike {
+		return impossible
+	}
+	return iou + alikeWeight*alike - offWeight*min(off, mostOff)
+}
+
+// again is what it is worth that a detection is of a track of which nobody knows where it went.
+func (t *Tracker) again(k *track, d *found) float64 {
+	b, height := d.Box, k.last.Y1-k.last.Y0
+	from := func(c Box) float64 { return math.Hypot((b.X0+b.X1-c.X0-c.X1)/2, b.Y1-c.Y1) }
+	far := min(from(k.place), from(k.last)) / height
+	limit := reachBegin + reachAgain*(t.now-k.seen).Seconds()
+	if far > limit || b.grown(k.last) > mostGrown {
+		return impossible
+	}
+	alike := k.alike(d)
+	if alike < t.config.Reidentify || t.config.Reidentify == 1 {
+		return impossible
+	}
+	return alike - .1*far/limit
+}
+
+// alike is the scalar product of appearances, leastAlike if one is not known.
+func (k *track) alike(d *found) (product float64) {
+	if len(d.appearance) == 0 || len(d.appearance) != len(k.appearance) {
+		return leastAlike
+	}
+	for i, v := range d.appearance {
+		product += float64(v) * float64(k.appearance[i])
+	}
+	return product
+}
+
+// detect says that a detection is of a track.
+func (t *Tracker) detect(k *track, d *found) {
+	k.motion.update(d.Box, t.since, d.Score < t.config.Sure)
+	lasts := min(t.now-k.seen, offFor).Seconds()
+	k.score += (d.Score - k.score) * (1 - math.Exp(-lasts/scoreOver.Seconds()))
+	if d.Score > k.best {
+		k.best, k.class = d.Score, d.Class
+	}
+	if d.Score >= t.config.Sure {
+		k.learn(d.appearance, 1-math.Exp(-lasts/learnOver.Seconds()))
+	}
+	k.seen, k.looked, k.missed, k.last, k.detected = t.now, t.now, 0, d.Box, d.index
+	k.confirmed = k.confirmed || k.best >= t.config.Confirm && k.lived() >= confirmAfter
+	if b := k.motion.box(); b.off(k.origin) > stillMoved*k.origin.length() {
+		k.origin, k.rested = b, t.now
+	}
+}
+
+// learn moves the track's appearance towards another by a share of the way.
+func (k *track) learn(a []float32, share float64) {
+	if len(a) == 0 {
+		return
+	}
+	if len(k.appearance) != len(a) {
+		k.appearance = append(k.appearance[:0], a...)
+		return
+	}
+	sum := 0.0
+	for i, v := range a {
+		k.appearance[i] += float32(share) * (v - k.appearance[i])
+		sum += float64(k.appearance[i]) * float64(k.appearance[i])
+	}
+	if sum == 0 {
+		return
+	}
+	scale := float32(1 / math.Sqrt(sum))
+	for i := range k.appearance {
+		k.appearance[i] *= scale
+	}
+}
+
+// front are the cells of a box that other tracks' boxes with a lower foot cover.
+func (t *Tracker) front(k *track, b Box) (cells uint64) {
+	for _, o := range t.tracks {
+		if o != k && o.place.Y1 > b.Y1 && !t.lost(o) {
+			cells |= b.cells(o.place)
+		}
+	}
+	return cells
+}
+
+// lived is from when on to when a track was detected.
+func (k *track) lived() time.Duration { return k.seen - k.begun }
+
+// lost tells whether nobody knows any more where a track is.
+func (t *Tracker) lost(k *track) bool {
+	if !k.confirmed {
+		return k.missed > confirmAfter
+	}
+	return k.missed > min(t.config.Predict, max(k.lived(), againAfter))
+}
+
+// miss counts for how long tracks were looked for in vain.
+func (t *Tracker) miss(f *Frame) {
+	for _, k := range t.tracks {
+		if k.detected < 0 && f.looked(k.place) {
+			k.missed += min(t.now-k.looked, time.Duration(missMost*float64(t.config.Predict)))
+			k.looked = t.now
+		}
+	}
+}
+
+// looked tells whether the detector saw all of a box that is in the picture.
+func (f *Frame) looked(b Box) bool {
+	if f.Width > 0 && f.Height > 0 {
+		b = b.intersect(Box{0, 0, f.Width, f.Height})
+	}
+	return len(f.Looked) == 0 || b.area() == 0 || slices.ContainsFunc(f.Looked, func(l Box) bool { return l.intersect(b) == b })
+}
+
+// merge ends what has been in the place of a track that lived longer.
+func (t *Tracker) merge() {
+	for _, k := range t.tracks {
+		k.place = k.motion.box()
+	}
+	for _, k := range t.tracks {
+		if t.lost(k) {
+			continue
+		}
+		best := mergeIoU
+		var twin uint32
+		for _, o := range t.tracks {
+			longer := o.lived() > k.lived() || o.lived() == k.lived() && o.id < k.id
+			if o.group != k.group || !longer || t.lost(o) {
+				continue
+			}
+			if iou := k.place.iou(o.place); iou > best {
+				best, twin = iou, o.id
+			}
+		}
+		if k.twin != twin {
+			k.twin, k.twinFor = twin, -t.since
+		}
+		if k.twinFor += t.since; twin != 0 && k.twinFor >= mergeAfter {
+			t.end(k, Merged)
+		}
+	}
+	t.remove()
+}
+
+// bear begins tracks of what is sure and of no track.
+func (t *Tracker) bear() {
+	for i := range t.found {
+		d := &t.found[i]
+		if d.Score < t.config.Sure {
+			return
+		}
+		if d.taken || slices.ContainsFunc(t.tracks, func(k *track) bool {
+			return k.group == d.group && !t.lost(k) && k.place.iou(d.Box) > sameIoU
+		}) {
+			continue
+		}
+		k := t.add(d.Box, d.Class)
+		if k == nil {
+			return
+		}
+		k.best, k.score, k.detected = d.Score, d.Score, d.index
+		k.learn(d.appearance, 1)
+	}
+}
+
+// add adds a track that begins now, in the place of the one lost longest if there are too many; nil if none is lost.
+func (t *Tracker) add(b Box, class string) *track {
+	if len(t.tracks) >= t.config.Most {
+		var longest *track
+		for _, k := range t.tracks {
+			if t.lost(k) && (longest == nil || k.seen < longest.seen) {
+				longest = k
+			}
+		}
+		if longest == nil {
+			return nil
+		}
+		t.end(longest, Forgotten)
+		t.remove()
+	}
+	k := new(track)
+	if n := len(t.spare); n > 0 {
+		k, t.spare = t.spare[n-1], t.spare[:n-1]
+	}
+	*k = track{
+		id: t.name(), class: class, group: t.groupOf(class), motion: begin(b, [2]float64{}), place: b, appearance: k.appearance[:0],
+		begun: t.now, seen: t.now, looked: t.now, rested: t.now, origin: b, last: b, detected: -1,
+	}
+	t.tracks = append(t.tracks, k)
+	return k
+}
+
+// name returns the next id.
+func (t *Tracker) name() uint32 {
+	id := t.next
+	t.next = max(1, t.next+1) // 0 is none
+	return id
+}
+
+func (t *Tracker) groupOf(class string) string {
+	if group, ok := t.group[class]; ok {
+		return group
+	}
+	return class
+}
+
+// end says that a track is no more; remove takes it away.
+func (t *Tracker) end(k *track, reason Reason) {
+	e := Ended{ID: k.id, Reason: reason}
+	if reason == Merged {
+		e.Into = k.twin
+	}
+	t.ended = append(t.ended, e)
+	k.over = true
+}
+
+func (t *Tracker) remove() {
+	left := t.tracks[:0]
+	for _, k := range t.tracks {
+		if k.over {
+			t.spare = append(t.spare, k)
+		} else {
+			left = append(left, k)
+		}
+	}
+	t.tracks = left
+}
+
+// sweep ends the tracks of what went out of the picture, was hardly seen, or is still and unsure.
+func (t *Tracker) sweep(f *Frame) {
+	for _, k := range t.tracks {
+		x, y := k.motion.x.x, k.motion.y.x
+		switch {
+		case f.Width > 0 && f.Height > 0 && k.missed > 0 && !t.lost(k) && (x < 0 || x > f.Width || y < 0 || y > f.Height):
+			t.end(k, Left)
+		case k.lived() < againAfter && t.lost(k):
+			t.end(k, Unconfirmed)
+		case k.detected >= 0 && !k.told && k.score < stillScore && t.now-k.rested >= stillAfter:
+			t.end(k, Still)
+		}
+	}
+	t.remove()
+}
+
+// report makes the tracks that a user sees.
+func (t *Tracker) report() []Track {
+	t.out = t.out[:0]
+	for _, k := range t.tracks {
+		state := Predicted
+		switch {
+		case !k.confirmed:
+			state = Tentative
+		case t.lost(k):
+			state = Lost
+		case k.missed <= moment:
+			state = Seen
+		}
+		t.out = append(t.out, Track{
+			ID: k.id, Class: k.class, Box: k.place, Velocity: k.motion.velocity(), State: state,
+			Score: k.score, Detected: k.detected, Covered: share(t.front(k, k.place)),
+		})
+	}
+	slices.SortFunc(t.out, func(a, b Track) int { return cmp.Compare(a.ID, b.ID) })
+	return t.out
+}
+
+// Begin starts a track of something that somebody, not a detector, knows to be at box at the time given: it is
+// confirmed from the beginning and never given up for being still. The id is 0 if the box is none or there are
+// Config.Most tracks.
+func (t *Tracker) Begin(at time.Duration, box Box, class string) (id uint32) {
+	if !box.valid() || len(t.tracks) >= t.config.Most {
+		return 0
+	}
+	if !t.begun {
+		t.begun, t.last = true, at
+	}
+	k := t.add(box, class)
+	ago := min(max(t.last-at, 0), t.config.Keep)
+	k.seen, k.looked = t.now-ago, t.now-ago
+	k.begun = k.seen - max(t.config.Predict, againAfter)
+	k.score, k.confirmed, k.told = 1, true, true
+	k.motion.predict(ago)
+	return k.id
+}
+
+// End ends a track, if there is one of that id; Step does not return it as ended.
+func (t *Tracker) End(id uint32) {
+	for _, k := range t.tracks {
+		if k.id == id {
+			k.over = true
+		}
+	}
+	t.remove()
+}

@@ -1,0 +1,123 @@
+package tracker
+
+import (
+	"image"
+	"testing"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/features"
+)
+
+// box is what a track says of a disc.
+func (d disc) box() image.Rectangle {
+	return image.Rect(int(d.x-d.r), int(d.y-d.r), int(d.x+d.r)+1, int(d.y+d.r)+1)
+}
+
+// filmed has tr look at the discs in the frame that it plans; extents may be nil.
+func filmed(t *testing.T, tr *Tracker, seq uint64, ann *annotation.Annotation, extents []Extent, discs ...disc) (*Result, [][]uint8) {
+	t.Helper()
+	plan := tr.Plan(features.Plan{})
+	if ann != nil {
+		plan = PlanFor(plan, ann)
+	}
+	s, p, truth := filmShot(t, seq, plan, discs...)
+	res, err := tr.Step(t.Context(), s, p, ann, extents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, truth
+}
+
+// An object with a track is in sight where that says so, at once, wherever it is, without probation; its extent is
+// told. Without the track it is not found so far away.
+func TestTrackDecides(t *testing.T) {
+	for _, tracked := range []bool{true, false} {
+		tr := newTracker(t, Config{})
+		for i := range uint64(30) {
+			ball, hidden := disc{30, 40, 12, red}, i >= 10 && i < 20 // as if behind something
+			if i >= 20 {
+				ball.x, ball.y = 130, 90
+			}
+			extents := []Extent{{ID: 7, Box: image.Rect(0, 0, 9, 9)}, {ID: 1, Box: ball.box(), Predicted: hidden}, {ID: 1}}
+			if !tracked {
+				extents = nil
+			}
+			var a *annotation.Annotation
+			if i == 0 {
+				_, truth := draw(i, ball)
+				a = byMask(t, truth[0], 1)
+			}
+			shown := ball
+			if hidden {
+				shown.r = -1
+			}
+			res, truth := filmed(t, tr, i, a, extents, shown)
+			o := res.Objects[0]
+			if !tracked {
+				if o.Extent != (image.Rectangle{}) || i == 20 && o.State == Visible {
+					t.Errorf("frame %d without a track: %v in %v", i, o.State, o.Extent)
+				}
+				continue
+			}
+			if (o.State == Visible) == hidden || (o.Area > 0) == hidden || o.Extent != ball.box() {
+				t.Errorf("frame %d: %v with %d pixels in %v; want it hidden: %t, in %v", i, o.State, o.Area, o.Extent, hidden, ball.box())
+			}
+			if j := iou(o.Mask, truth[0]); !hidden && j < 0.7 {
+				t.Errorf("frame %d: IoU %.2f", i, j)
+			}
+			if tr.Searching() {
+				t.Errorf("frame %d: other sizes are asked for", i)
+			}
+		}
+		if res, _ := filmed(t, tr, 30, nil, nil); res.Objects[0].Extent != (image.Rectangle{}) {
+			t.Error("an extent of an object whose track has ended")
+		}
+	}
+}
+
+// What is looked at is round the extent, also round one of whom nothing is in sight.
+func TestWindowsFollowTheTrack(t *testing.T) {
+	tr := newTracker(t, Config{})
+	ball := disc{30, 40, 9, red}
+	_, truth := draw(0, ball)
+	for i := range uint64(freshPictures + 2) {
+		var a *annotation.Annotation
+		if i == 0 {
+			a = byMask(t, truth[0], 1)
+		}
+		filmed(t, tr, i, a, []Extent{{ID: 1, Box: ball.box()}}, ball)
+	}
+	at := image.Rect(120, 70, 175, 110)
+	filmed(t, tr, freshPictures+2, nil, []Extent{{ID: 1, Box: at, Predicted: true}})
+	plan := tr.Plan(features.Plan{})
+	if plan.Whole || len(plan.Crops) != 1 || !image.Rect(120, 70, testWidth, 110).In(plan.Crops[0].Rectangle) || plan.Crops[0].Min.X < 80 {
+		t.Errorf("whole %t, %v; want a window round %v", plan.Whole, plan.Crops, at)
+	}
+}
+
+// Two that are alike, and come by one another, have each a mask in its box before and after.
+func TestExtentsTellTwinsApart(t *testing.T) {
+	twins := func(i uint64) []disc { return []disc{{50 + float64(i), 50, 14, red}, {110 - float64(i), 58, 14, red}} }
+	tr := newTracker(t, Config{})
+	for i := range uint64(56) {
+		at := twins(i)
+		var a *annotation.Annotation
+		if i == 0 {
+			_, truth := draw(i, at...)
+			a = &annotation.Annotation{Width: testWidth, Height: testHeight, Mask: make([]uint8, testWidth*testHeight), Objects: []annotation.Object{{ID: 1}, {ID: 2}}}
+			for k := range truth {
+				for p, v := range truth[k] {
+					if v != 0 {
+						a.Mask[p] = uint8(k + 1)
+					}
+				}
+			}
+		}
+		res, truth := filmed(t, tr, i, a, []Extent{{ID: 1, Box: at[0].box()}, {ID: 2, Box: at[1].box()}}, at...)
+		for k, o := range res.Objects {
+			if j := iou(o.Mask, truth[k]); (i < 16 || i > 46) && j < 0.6 {
+				t.Errorf("frame %d, object %d: IoU %.2f", i, k+1, j)
+			}
+		}
+	}
+}

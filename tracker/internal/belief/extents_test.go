@@ -1,0 +1,72 @@
+package belief
+
+import (
+	"image"
+	"math"
+	"testing"
+
+	"github.com/segd/segd/tracker/internal/life"
+)
+
+// tracked are objects with a track, in boxes; empty ones are hidden.
+func tracked(misfit float64, boxes ...image.Rectangle) (all []Object) {
+	for _, b := range boxes {
+		all = append(all, Object{Object: &life.Object{Tracked: true, Area: 100}, Detection: &Detection{}, Extent: b, Misfit: misfit})
+	}
+	return all
+}
+
+// A box with a lower foot is in front: of what it does not fill the others have their share.
+func TestExtentsAreLaid(t *testing.T) {
+	p := made(t, 1)[0]
+	front, behind := image.Rect(10, 6, 40, 56), image.Rect(20, 0, 50, 40)
+	var e extents
+	e.lay(p, tracked(1, behind, front, image.Rectangle{}))
+	if len(e.order) != 2 || e.order[0] != 1 {
+		t.Fatalf("from the front %v; want the second and the first, without the hidden one", e.order)
+	}
+	share := func(box image.Rectangle, i int) float64 { return 1 / (1 + math.Exp(-boxLogit(box, p, i))) }
+	for i := range p.N {
+		at := image.Pt(int(p.Centroid[2*i]), int(p.Centroid[2*i+1]))
+		f, b := share(front, i), share(behind, i)
+		if math.Abs(e.shown(i, 1, 4)-f) > 1e-9 || math.Abs(e.shown(i, 0, 4)-(1-f)*b) > 1e-9 {
+			t.Fatalf("superpixel %d: %g and %g; want %g and %g", i, e.shown(i, 1, 4), e.shown(i, 0, 4), f, (1-f)*b)
+		}
+		if in := at.In(front.Inset(5)); in && f < 0.7 || !at.In(front.Inset(-12)) && f > 0.1 {
+			t.Errorf("superpixel %d at %v: %g", i, at, f)
+		}
+	}
+}
+
+// The boxes vote for what their objects' masks do not fit, and a superpixel far outside of a box is background,
+// whoever votes for it, but what has no track. Where a mask fits its box that counts for less inside.
+func TestExtentsVote(t *testing.T) {
+	p := made(t, 1)[0]
+	box := image.Rect(0, 0, 24, 24)
+	for _, misfit := range []float64{0, 1} {
+		objects := append(tracked(misfit, box), Object{Object: &life.Object{Area: 100}, Detection: &Detection{}})
+		var e extents
+		e.lay(p, objects)
+		v := votes{q: make([]float64, 3*p.N), support: make([]float64, p.N), reliable: make([]float64, p.N), candidate: make([]bool, 3*p.N), labels: 3}
+		for i := range p.N {
+			v.q[3*i], v.q[3*i+1], v.q[3*i+2] = 2, 4, 6
+			v.candidate[3*i], v.candidate[3*i+1], v.candidate[3*i+2] = true, true, true
+		}
+		e.vote(v, objects)
+		e.weigh(v.q, objects)
+		for i := range p.N {
+			row, at := v.q[3*i:3*i+3], image.Pt(int(p.Centroid[2*i]), int(p.Centroid[2*i+1]))
+			if want := misfit * boxVotes; v.support[i] != want || v.reliable[i] != want {
+				t.Fatalf("misfit %g, superpixel %d: %g votes; want %g", misfit, i, v.support[i], want)
+			}
+			switch {
+			case at.In(box.Inset(4)) && misfit == 0 && (row[0] != 2 || row[1] < 4 || row[1] > 4*math.Exp(boxOdds*insideShare) || row[2] != 6):
+				t.Errorf("superpixel %d in a box that the mask fits: %v", i, row)
+			case at.In(box.Inset(4)) && misfit == 1 && row[1] < 5*(row[0]+row[2]):
+				t.Errorf("superpixel %d in a box without a mask: %v", i, row)
+			case !at.In(box.Inset(-12)) && (row[1] > 0.1*row[0] || row[2] < 6):
+				t.Errorf("misfit %g, superpixel %d outside: %v", misfit, i, row)
+			}
+		}
+	}
+}
