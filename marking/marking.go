@@ -305,11 +305,7 @@ func (m *Marker) bind(t *track.Track) (best *object) {
 func (m *Marker) begins(f *Frame, t *track.Track, d *Decision) bool {
 	n := m.about[t.ID]
 	switch {
-	case f.Marked || n.unwanted || n.frames <= beginFrames || t.State != track.Seen || !slices.Contains(m.cfg.Classes, t.Class):
-		return false
-	case m.box(t).Empty() || m.covered(t.Box):
-		return false
-	case m.cfg.Begin != nil && !m.cfg.Begin(m.box(t), m.size):
+	case f.Marked || n.frames <= beginFrames || t.State != track.Seen || !m.may(t):
 		return false
 	case m.room():
 		return true
@@ -335,15 +331,21 @@ func (m *Marker) covered(b track.Box) bool {
 
 func area(r image.Rectangle) int { return r.Dx() * r.Dy() }
 
-// Windows are where tracks without an object are, which are to be looked at.
+// Windows are where tracks are that are to be looked at though they have no object: those with which one may begin.
 func (m *Marker) Windows() (boxes []image.Rectangle) {
 	for i := range m.now {
 		t := &m.now[i]
-		if o := m.of(t.ID); (o == nil || o.resting) && t.State != track.Lost {
+		if o := m.of(t.ID); t.State != track.Lost && (o == nil && m.may(t) || o != nil && o.resting) {
 			boxes = append(boxes, rounded(t.Box))
 		}
 	}
 	return boxes
+}
+
+// may tells whether an object may begin with a track where it is.
+func (m *Marker) may(t *track.Track) bool {
+	return !m.about[t.ID].unwanted && slices.Contains(m.cfg.Classes, t.Class) && !m.box(t).Empty() && !m.covered(t.Box) &&
+		(m.cfg.Begin == nil || m.cfg.Begin(m.box(t), m.size))
 }
 
 // Observe takes what the tracker knows after a frame, and adds to it the objects that rest, which are
