@@ -55,9 +55,6 @@ type Track struct {
 	Score float64
 	// Detected is the index of its detection in the frame's Found, or -1.
 	Detected int
-	// Covered is the share of the box that boxes of other tracks cover whose lower edge is further down, and
-	// which are thus in front.
-	Covered float64
 }
 
 // Ended says that a track is no more.

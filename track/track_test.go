@@ -423,16 +423,6 @@ func TestHeight(t *testing.T) {
 	}
 }
 
-func TestCovered(t *testing.T) {
-	k := tracker(t, Config{})
-	tracks := step(k, 0, seen(at(200, 300), .8), seen(at(220, 350), .8), seen(at(500, 300), .8))
-	for i, want := range []float64{.25, 0, 0} {
-		if tracks[i].Covered != want {
-			t.Errorf("%+v; want %v", tracks[i], want)
-		}
-	}
-}
-
 func TestCells(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 1000 {
@@ -451,34 +441,6 @@ func TestCells(t *testing.T) {
 	}
 }
 
-func TestBeginAndEnd(t *testing.T) {
-	k := tracker(t, Config{})
-	step(k, 0)
-	step(k, 1)
-	id := k.Begin(second/2, at(200, 300), "person")
-	for i := range 40 { // unsure and still, but somebody said so
-		tracks := step(k, 1.1+.1*float64(i), seen(at(200, 300), .3))
-		if len(tracks) != 1 || tracks[0].ID != id || tracks[0].State != Seen {
-			t.Fatalf("%+v", tracks)
-		}
-	}
-	for _, b := range []Box{{}, {10, 10, 5, 20}, {math.NaN(), 0, 1, 1}, {0, 0, math.Inf(1), 1}} {
-		if id := k.Begin(second, b, "person"); id != 0 {
-			t.Errorf("%v is %d", b, id)
-		}
-	}
-	k.End(id)
-	k.End(0)
-	if tracks, ended := k.Step(&Frame{Time: 6 * second}); len(tracks)+len(ended) != 0 {
-		t.Errorf("%+v, %+v", tracks, ended)
-	}
-	// What no detector ever sees is predicted for a while, too.
-	id = k.Begin(6*second, at(200, 300), "person")
-	if tracks := step(k, 6.5); len(tracks) != 1 || tracks[0].ID != id || tracks[0].State != Predicted {
-		t.Errorf("%+v", tracks)
-	}
-}
-
 func TestMost(t *testing.T) {
 	k := tracker(t, Config{Most: 3})
 	many := func(n int, y float64) (found []Detection) {
@@ -492,9 +454,6 @@ func TestMost(t *testing.T) {
 			t.Fatalf("%+v", tracks)
 		}
 	})
-	if id := k.Begin(second, at(900, 300), "person"); id != 0 {
-		t.Errorf("a fourth track, %d", id)
-	}
 	play(k, second, 3*second, 10, func(float64) []Detection { return nil }, nil)
 	// What is lost makes room.
 	tracks, ended := k.Step(&Frame{Time: 3 * second, Found: many(1, 450)})
@@ -745,11 +704,6 @@ func FuzzStep(f *testing.F) {
 				delete(now, e.ID)
 			}
 			ids = now
-			if rng.IntN(10) == 0 {
-				if id := k.Begin(time.Duration(rng.Uint64()), box(), "person"); id != 0 {
-					ids[id] = true
-				}
-			}
 			if rng.IntN(10) == 0 {
 				if err := k.Resume(k.State()); err != nil {
 					t.Fatal(err)

@@ -104,7 +104,6 @@ type track struct {
 	// is for how long it was looked for in vain.
 	begun, seen, looked, missed time.Duration
 	confirmed                   bool
-	told                        bool // by somebody, not by a detector
 	// origin is the box where it has been since rested.
 	origin Box
 	rested time.Duration
@@ -534,7 +533,7 @@ func (t *Tracker) sweep(f *Frame) {
 			t.end(k, Left)
 		case k.lived() < againAfter && t.lost(k):
 			t.end(k, Unconfirmed)
-		case k.detected >= 0 && !k.told && k.score < stillScore && t.now-k.rested >= stillAfter:
+		case k.detected >= 0 && k.score < stillScore && t.now-k.rested >= stillAfter:
 			t.end(k, Still)
 		}
 	}
@@ -556,38 +555,9 @@ func (t *Tracker) report() []Track {
 		}
 		t.out = append(t.out, Track{
 			ID: k.id, Class: k.class, Box: k.place, Velocity: k.motion.velocity(), State: state,
-			Score: k.score, Detected: k.detected, Covered: share(t.front(k, k.place)),
+			Score: k.score, Detected: k.detected,
 		})
 	}
 	slices.SortFunc(t.out, func(a, b Track) int { return cmp.Compare(a.ID, b.ID) })
 	return t.out
-}
-
-// Begin starts a track of something that somebody, not a detector, knows to be at box at the time given: it is
-// confirmed from the beginning and never given up for being still. The id is 0 if the box is none or there are
-// Config.Most tracks.
-func (t *Tracker) Begin(at time.Duration, box Box, class string) (id uint32) {
-	if !box.valid() || len(t.tracks) >= t.config.Most {
-		return 0
-	}
-	if !t.begun {
-		t.begun, t.last = true, at
-	}
-	k := t.add(box, class)
-	ago := min(max(t.last-at, 0), t.config.Keep)
-	k.seen, k.looked = t.now-ago, t.now-ago
-	k.begun = k.seen - max(t.config.Predict, againAfter)
-	k.score, k.confirmed, k.told = 1, true, true
-	k.motion.predict(ago)
-	return k.id
-}
-
-// End ends a track, if there is one of that id; Step does not return it as ended.
-func (t *Tracker) End(id uint32) {
-	for _, k := range t.tracks {
-		if k.id == id {
-			k.over = true
-		}
-	}
-	t.remove()
 }
