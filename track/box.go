@@ -2,7 +2,6 @@ package track
 
 import (
 	"math"
-	"math/bits"
 )
 
 // furthest is how far from the picture's corner a box may be, in pixels: no picture is as large.
@@ -39,25 +38,3 @@ func (b Box) grown(c Box) float64 {
 	g := (b.Y1 - b.Y0) / (c.Y1 - c.Y0)
 	return max(g, 1/g)
 }
-
-// cells tells which of 8×8 cells of b have their centre in c, a bit each.
-func (b Box) cells(c Box) uint64 {
-	span := func(b0, b1, c0, c1 float64) (first, end int) {
-		at := func(v float64) int { return int(math.Ceil(min(max((v-b0)/(b1-b0)*8, 0), 8) - .5)) }
-		return at(c0), at(c1)
-	}
-	x0, x1 := span(b.X0, b.X1, c.X0, c.X1)
-	y0, y1 := span(b.Y0, b.Y1, c.Y0, c.Y1)
-	if x0 >= x1 || y0 >= y1 {
-		return 0
-	}
-	row := uint64(1)<<x1 - uint64(1)<<x0
-	all := uint64(0)
-	for y := y0; y < y1; y++ {
-		all |= row << (8 * y)
-	}
-	return all
-}
-
-// share is how much of a box its cells are.
-func share(cells uint64) float64 { return float64(bits.OnesCount64(cells)) / 64 }

@@ -423,24 +423,6 @@ func TestHeight(t *testing.T) {
 	}
 }
 
-func TestCells(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	for range 1000 {
-		v := func() float64 { return 12 * rng.Float64() }
-		b, c := Box{0, 0, 4 + v(), 4 + v()}, Box{v(), v(), v(), v()}
-		var want uint64
-		for i := range 64 {
-			x, y := (float64(i%8)+.5)/8*b.X1, (float64(i/8)+.5)/8*b.Y1
-			if x > c.X0 && x < c.X1 && y > c.Y0 && y < c.Y1 {
-				want |= 1 << i
-			}
-		}
-		if got := b.cells(c); got != want {
-			t.Fatalf("of %v in %v: %b; want %b", b, c, got, want)
-		}
-	}
-}
-
 func TestMost(t *testing.T) {
 	k := tracker(t, Config{Most: 3})
 	many := func(n int, y float64) (found []Detection) {

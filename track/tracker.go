@@ -371,16 +371,6 @@ func (k *track) learn(a []float32, share float64) {
 	}
 }
 
-// front are the cells of a box that other tracks' boxes with a lower foot cover.
-func (t *Tracker) front(k *track, b Box) (cells uint64) {
-	for _, o := range t.tracks {
-		if o != k && o.place.Y1 > b.Y1 && !t.lost(o) {
-			cells |= b.cells(o.place)
-		}
-	}
-	return cells
-}
-
 // lived is from when on to when a track was detected.
 func (k *track) lived() time.Duration { return k.seen - k.begun }
 
