@@ -39,9 +39,12 @@ var followed = []string{"person", "bicycle", "car", "motorcycle", "bus", "truck"
 const motionRate = 0.2
 
 // fitIoU is the least IoU of the box of people's object's mask and a track's box for the object to be bound to the
-// track: half as much again as the 0.5 by which a detection counts as right, since a mask that is not of the whole
-// thing (a jacket, a rider without the bicycle) must not follow the whole.
+// track: half as much again as that by which a detection counts as right. With 0.5 a segd that is killed and started has
+// masks less like those of one that goes on.
 const fitIoU = 0.75
+
+// markIoU is as fitIoU in the frame in which people mark the object: as that by which a detection counts as right.
+const markIoU = 0.5
 
 // object is one that the tracker follows, or that rests.
 type object struct {

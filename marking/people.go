@@ -3,6 +3,7 @@ package marking
 import (
 	"slices"
 
+	"github.com/segd/segd/features"
 	"github.com/segd/segd/track"
 )
 
@@ -34,6 +35,22 @@ func (m *Marker) Keep(id uint32) bool {
 func (m *Marker) Yield(id uint32) {
 	if at := m.find(id); at >= 0 {
 		m.objects[at].own, m.objects[at].kept, m.objects[at].track = false, false, 0
+	}
+}
+
+// Bind binds an object that people have marked in the last frame, after Observe, to the track that its mask fits best
+// there: what they marked is more surely a thing than what a mask has become later.
+func (m *Marker) Bind(id uint32) {
+	at := m.find(id)
+	if at < 0 || !m.stands() || !m.objects[at].visible {
+		return
+	}
+	o, most := &m.objects[at], markIoU
+	for i := range m.now {
+		t := &m.now[i]
+		if v := features.IoU(o.box, rounded(t.Box)); v >= most && t.Detected >= 0 && (m.of(t.ID) == nil || m.of(t.ID) == o) {
+			o.track, most = t.ID, v
+		}
 	}
 }
 

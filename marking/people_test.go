@@ -14,7 +14,7 @@ func TestBind(t *testing.T) {
 	s := begin(t, Config{})
 	s.objects = []tracker.Object{
 		{ID: 1, State: tracker.Visible, Box: box(101)},
-		{ID: 2, State: tracker.Visible, Box: image.Rect(300, 130, 330, 180)}, // no more than legs
+		{ID: 2, State: tracker.Visible, Box: image.Rect(270, 60, 330, 200)}, // more than that person
 	}
 	s.observe()
 	for range 5 {
@@ -34,6 +34,27 @@ func TestBind(t *testing.T) {
 	}
 	if o := s.object(1); o == nil || !s.extent(1).Empty() {
 		t.Errorf("%v has extent %v; want it followed without a track", o, s.extent(1))
+	}
+}
+
+// What people have just marked is bound to a track that fits it less, too.
+func TestBindMarked(t *testing.T) {
+	for _, marked := range []bool{true, false} {
+		s := begin(t, Config{})
+		for n := range 5 {
+			if n == 2 {
+				s.objects = []tracker.Object{{ID: 1, State: tracker.Visible, Box: image.Rect(100, 100, 130, 152)}}
+				s.marked = true
+			}
+			s.frame(person(box(100)))
+			if n == 2 && marked {
+				s.m.Bind(1)
+				s.m.Bind(77) // that there is not
+			}
+		}
+		if got := !s.extent(1).Empty(); got != marked {
+			t.Errorf("marked %t: bound %t", marked, got)
+		}
 	}
 }
 
@@ -100,7 +121,7 @@ func TestKeepObject(t *testing.T) {
 	}
 	s.m.Yield(FirstID)
 	s.m.Yield(99)
-	s.object(FirstID).Box = image.Rect(110, 130, 140, 180)
+	s.object(FirstID).Box = image.Rect(80, 60, 140, 200)
 	s.observe()
 	for range 5 {
 		s.frame(person(box(110)))

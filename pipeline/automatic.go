@@ -339,6 +339,15 @@ func (s *stages) endAll() {
 	s.c.cfg.Meter.Automatic(0)
 }
 
+// bind binds what people have marked in frame seq, the last one, to the tracks of it.
+func (a *automatic) bind(by *annotation.Annotation, seq uint64) {
+	for k, o := range by.Objects {
+		if by.HasMarks(k) && (by.Frame == nil || *by.Frame == seq) {
+			a.marker.Bind(o.ID)
+		}
+	}
+}
+
 // correct makes the automatic and kept objects people's that they have marked. What they have marked
 // is remembered with the frame.
 func (a *automatic) correct(by *annotation.Annotation) {

@@ -393,6 +393,9 @@ func (s *stages) track(ctx context.Context, it *item) error {
 	}
 	c := s.c
 	c.automatic.observe(c, res)
+	if it.note != nil {
+		c.automatic.bind(it.note.annotation, it.seq)
+	}
 	plan := s.step.Plan(features.Plan{}, c.automatic.marker.Windows()...)
 	s.plan.Store(&plan)
 	s.searching.Store(s.step.Searching())

@@ -105,6 +105,7 @@ func (c *Camera) Follow(ctx context.Context, ann *annotation.Annotation, look bo
 	for _, id := range f.Decision.Rest {
 		c.tracker.Remove(id)
 	}
+	people := ann
 	if ann == nil {
 		ann = f.Decision.Annotation
 	}
@@ -114,6 +115,11 @@ func (c *Camera) Follow(ctx context.Context, ann *annotation.Annotation, look bo
 	all := time.Since(start)
 	f.Tracked = len(f.Objects)
 	c.marker.Observe(f.Result)
+	if people != nil {
+		for _, o := range people.Objects {
+			c.marker.Bind(o.ID)
+		}
+	}
 	s := &f.Solve
 	f.Took.Affinity, f.Took.Solve, f.Took.Mask = inMS(s.AffinityTime), inMS(s.SolveTime), inMS(s.MaskTime)
 	f.Took.Projection = inMS(all - s.AffinityTime - s.SolveTime - s.MaskTime)

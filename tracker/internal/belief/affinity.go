@@ -86,6 +86,7 @@ func (a *Affinity) Propagate(b *Belief, p *picture.Picture, elapsed int, sources
 	}
 	a.settleOpen(b, elapsed, sources, objects)
 	a.extents.weigh(b.Q, objects)
+	b.Shown = a.extents.admit(b.Shown[:0], p.N, labels)
 	normalise(b.Q, a.asked, labels)
 	redetect(b, objects)
 }

@@ -16,12 +16,15 @@ type Belief struct {
 	Q        []float64 // N×L probabilities of the labels
 	Trust    []float64 // N: how far the labels can bear out later ones, 0…1
 	Unlearnt []bool    // N: of what the classifier can say nothing: an object may come back there
+	// Shown are N×L shares of the classifier's scores that count, by the objects' extents; empty: all do.
+	Shown []float64
 }
 
 // Reset makes b that of n superpixels of which nothing is known: Q is zero.
 func (b *Belief) Reset(n, labels int) {
 	b.Q = scratch.Zero(b.Q, n*labels)
 	b.Unlearnt = scratch.Zero(b.Unlearnt, n)
+	b.Shown = b.Shown[:0]
 	b.Trust = scratch.Grow(b.Trust, n)
 	for i := range b.Trust {
 		b.Trust[i] = 1

@@ -127,3 +127,20 @@ func (e *extents) weigh(q []float64, objects []Object) {
 		}
 	}
 }
+
+// admit appends N×L shares of what a classifier says of each label that count: of an object with a box what the boxes
+// say that is to be seen of it, of all others 1. It appends nothing where no object has a box.
+func (e *extents) admit(dst []float64, n, labels int) []float64 {
+	if len(e.order) == 0 {
+		return dst
+	}
+	for range n * labels {
+		dst = append(dst, 1)
+	}
+	for _, k := range e.order {
+		for i := range n {
+			dst[i*labels+k+1] = e.shown(i, k, labels)
+		}
+	}
+	return dst
+}

@@ -278,9 +278,16 @@ const scoreLimit = 2.0
 // w.scores.
 func (w *Window) addClassifier(u []float64, f *Frame, i int, weight float64) {
 	w.scores = scratch.Grow(w.scores, len(u))
+	var shown []float64
+	if len(f.Belief.Shown) > 0 {
+		shown = f.Belief.Shown[i*len(u):][:len(u)]
+	}
 	w.score(w.scores, f, i)
 	for l, score := range w.scores {
 		score = math.Max(-scoreLimit, math.Min(scoreLimit, score))
+		if len(shown) > 0 {
+			score = shown[l]*(score+scoreLimit) - scoreLimit
+		}
 		pos, neg := math.Max(0, 1-score), math.Max(0, 1+score)
 		for c := range u {
 			if c == l {
