@@ -75,7 +75,7 @@ func (b *Belief) Labels(y []int32) {
 
 // Clone shares nothing with b.
 func (b *Belief) Clone() Belief {
-	return Belief{Q: slices.Clone(b.Q), Trust: slices.Clone(b.Trust), Unlearnt: slices.Clone(b.Unlearnt)}
+	return Belief{Q: slices.Clone(b.Q), Trust: slices.Clone(b.Trust), Unlearnt: slices.Clone(b.Unlearnt), Shown: slices.Clone(b.Shown)}
 }
 
 // Reference is what a later frame looks up of an earlier one.
