@@ -324,12 +324,18 @@ func (m *Marker) begins(f *Frame, t *track.Track, d *Decision) bool {
 // room tells whether there may be one more object that was marked here.
 func (m *Marker) room() bool { return m.own() < m.cfg.MaxObjects && m.Len() < annotation.MaxFollowed }
 
-// covered tells whether an object without a track is in sight in most of a box: the thing is somebody's already.
+// covered tells whether an object that is followed without a track is in sight in most of a box: the thing is somebody's
+// already.
 func (m *Marker) covered(b track.Box) bool {
 	box := rounded(b)
 	return slices.ContainsFunc(m.objects, func(o object) bool {
-		return o.track == 0 && o.visible && 2*area(o.box.Intersect(box)) > area(box)
+		return (o.track == 0 || m.lost(o.track)) && o.visible && 2*area(o.box.Intersect(box)) > area(box)
 	})
+}
+
+// lost tells whether nobody knows where a track is.
+func (m *Marker) lost(id uint32) bool {
+	return slices.ContainsFunc(m.now, func(t track.Track) bool { return t.ID == id && t.State == track.Lost })
 }
 
 func area(r image.Rectangle) int { return r.Dx() * r.Dy() }

@@ -75,6 +75,27 @@ func TestLost(t *testing.T) {
 	}
 }
 
+// Nothing begins on people's object that is followed without its track, which is lost.
+func TestBeginsNotOnLost(t *testing.T) {
+	s := begin(t, Config{})
+	s.objects = []tracker.Object{{ID: 1, State: tracker.Visible, Box: box(101)}}
+	s.observe()
+	for range 5 {
+		s.frame(person(box(100)))
+	}
+	for range 20 {
+		s.frame()
+	}
+	s.object(1).Box = box(500) // as the tracker sees it
+	s.observe()
+	for range 5 {
+		s.frame(person(box(500)))
+	}
+	if len(s.objects) != 1 {
+		t.Errorf("objects %v; want people's alone", s.objects)
+	}
+}
+
 // While the camera moves people's objects are bound to nothing: tracks know nothing of how it does.
 func TestCameraMoves(t *testing.T) {
 	for _, pan := range []int{0, 6} { // pixels a frame
