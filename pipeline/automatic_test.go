@@ -420,6 +420,28 @@ func TestPeopleBesideDetector(t *testing.T) {
 	})
 }
 
+// What people mark is bound in that frame to what is detected there, though the mark is of no more than a part of it.
+func TestMarkedIsBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, "gate", 24)
+		b.detecting(&finder{}, 100*time.Millisecond)
+		part := &annotation.Annotation{Frame: ptr(0), Width: testWidth, Height: testHeight, Mask: make([]uint8, testWidth*testHeight), Objects: []annotation.Object{{ID: 1}}}
+		r := square(0)
+		for y := r.Min.Y; y < r.Min.Y+side*10/16; y++ {
+			for x := r.Min.X; x < r.Max.X; x++ {
+				part.Mask[y*testWidth+x] = 1
+			}
+		}
+		b.cfg.Annotation = part
+		b.run(t.Context(), t)
+		for _, m := range b.rec.masks[1:] {
+			if o := one(t, m); o.Id != 1 || o.Extent == nil {
+				t.Fatalf("frame %d: %v; want an extent", m.Sequence, o)
+			}
+		}
+	})
+}
+
 // A detector that fails or panics costs the look, which is counted and told in the log, and no frame.
 func TestDetectorFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -95,6 +95,25 @@ func TestWindowsFollowTheTrack(t *testing.T) {
 	}
 }
 
+// While it is in sight what is looked at is round its mask, too, wherever its track has gone.
+func TestWindowsKeepWhatIsSeen(t *testing.T) {
+	tr := newTracker(t, Config{})
+	ball := disc{30, 40, 9, red}
+	_, truth := draw(0, ball)
+	for i := range uint64(freshPictures + 2) {
+		var a *annotation.Annotation
+		if i == 0 {
+			a = byMask(t, truth[0], 1)
+		}
+		filmed(t, tr, i, a, []Extent{{ID: 1, Box: ball.box()}}, ball)
+	}
+	filmed(t, tr, freshPictures+2, nil, []Extent{{ID: 1, Box: image.Rect(80, 40, 98, 58), Predicted: true}}, ball)
+	plan := tr.Plan(features.Plan{})
+	if plan.Whole || len(plan.Crops) == 0 || !ball.box().In(plan.Crops[0].Rectangle) {
+		t.Errorf("%+v; want a window that has the ball in %v", plan, ball.box())
+	}
+}
+
 // Two that are alike, and come by one another, have each a mask in its box before and after.
 func TestExtentsTellTwinsApart(t *testing.T) {
 	twins := func(i uint64) []disc { return []disc{{50 + float64(i), 50, 14, red}, {110 - float64(i), 58, 14, red}} }

@@ -133,6 +133,12 @@ func TestWindowsFollowTheObjects(t *testing.T) {
 	if p := tr.Plan(features.Plan{}); p.Whole || len(p.Crops)+len(p.Fine) > 0 {
 		t.Errorf("of an object that was removed %+v is to be seen; want nothing", p)
 	}
+	s, picture, _ := filmShot(t, 20, features.Plan{})
+	stepOf(t, tr, s, picture, nil)
+	box := image.Rect(40, 30, 50, 60)
+	if p := tr.Plan(features.Plan{}, box); len(p.Crops) != 1 || len(p.Fine) != 1 || !box.In(p.Crops[0].Rectangle) || !box.In(p.Fine[0].Rectangle) {
+		t.Errorf("%+v is to be seen; want what is round %v, and finer", p, box)
+	}
 }
 
 // What is lost is looked for in one part of the picture after the other,

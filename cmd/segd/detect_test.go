@@ -2,12 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/config"
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/cli/clitest"
@@ -119,6 +121,25 @@ func TestBadDetector(t *testing.T) {
 				t.Errorf("exit status %d with %q; want %d with %q", code, printed.String(), cli.ExitUsage, tt.want)
 			}
 		})
+	}
+}
+
+// A network without heads is no network for detect, unless there is a detector; the setting is named.
+func TestDetectNeedsHeads(t *testing.T) {
+	t.Parallel()
+	cfg, err := config.Parse("test", []byte("cameras: [{name: a, url: 'whip:'}, {name: b, url: 'whip:', detect: {classes: [person]}}]\n"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Model.Path = "own.onnx"
+	d := &daemon{cfg: cfg}
+	var fault *settingError
+	if err := d.openDetector(cfg); !errors.As(err, &fault) || fault.path != "cameras[1].detect" || !strings.Contains(err.Error(), "camera b: detect: the network own.onnx has no heads") {
+		t.Errorf("%v; want it to name the setting and the network", err)
+	}
+	d.heads = true
+	if err := d.openDetector(cfg); err != nil || d.detector != nil {
+		t.Errorf("%v, detector %v; want the network's heads to do", err, d.detector)
 	}
 }
 

@@ -106,8 +106,9 @@ func (d *daemon) openDetector(next *config.Config) error {
 	case i < 0 || d.detector != nil:
 		return nil
 	case next.Detector.Path == "" && !d.heads:
-		return &settingError{fmt.Sprintf("cameras[%d].detect", i), fmt.Errorf(
-			"the network %s has no heads that detect; accepted: no detect, the network in the binary, or a detector.path", d.cfg.Model.Path)}
+		return cli.Usage(&settingError{fmt.Sprintf("cameras[%d].detect", i), fmt.Errorf(
+			"camera %s: detect: the network %s has no heads; accepted: no detect, the network in the binary, or a detector.path",
+			next.Cameras[i].Name, d.cfg.Model.Path)})
 	}
 	with := *next
 	with.Model = d.computed

@@ -60,7 +60,7 @@ func TestExtentsVote(t *testing.T) {
 				t.Fatalf("misfit %g, superpixel %d: %g votes; want %g", misfit, i, v.support[i], want)
 			}
 			switch {
-			case at.In(box.Inset(4)) && misfit == 0 && (row[0] != 2 || row[1] < 4 || row[1] > 4*math.Exp(boxOdds*insideShare) || row[2] != 6):
+			case at.In(box.Inset(4)) && misfit == 0 && (row[0] != 2 || row[1] < 8 || row[1] > 4*math.Exp(boxOdds*insideShare) || row[2] != 6):
 				t.Errorf("superpixel %d in a box that the mask fits: %v", i, row)
 			case at.In(box.Inset(4)) && misfit == 1 && row[1] < 5*(row[0]+row[2]):
 				t.Errorf("superpixel %d in a box without a mask: %v", i, row)

@@ -75,6 +75,15 @@ func TestClassifierIsLearnt(t *testing.T) {
 	if err := w.Decide(t.Context(), f, got, labels, true); err != nil || !slices.Equal(got, truth) {
 		t.Errorf("decided %v (%v); want %v", got, err, truth)
 	}
+	f.Belief.Shown = make([]float64, len(f.Belief.Q))
+	for i := range truth { // nothing is to be seen of the object, by the extents
+		f.Belief.Shown[labels*i] = 1
+	}
+	clear(got)
+	if err := w.Decide(t.Context(), f, got, labels, true); err != nil || slices.Contains(got, 1) {
+		t.Errorf("the classifier finds what the extents say is not to be seen: %v (%v)", got, err)
+	}
+	f.Belief.Shown = nil
 	for i := range f.Belief.Unlearnt {
 		f.Belief.Unlearnt[i] = true
 	}
