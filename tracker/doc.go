@@ -23,10 +23,10 @@
 // own colours and scores. Package window, below internal/, has the objective, term by term, and
 // what that cut is worth.
 //
-// An object may have a track: somebody else says, picture by picture, where all of it is and whether it
-// is in sight ([Extent]). Its state is that of the track. What is in its box, which boxes with a lower foot
-// cover in part, is likelier to be it, and what is outside less likely: as so many votes among those of the
-// affinity. Nothing of what follows is for it.
+// An object may have a track: somebody else says, picture by picture, where all of it is ([Extent]). What is in its box,
+// which boxes with a lower foot cover in part, is likelier to be it, and what is outside less likely: as so many votes
+// among those of the affinity. A box that is only predicted says nothing of the pixels. It is in sight where it has any
+// superpixel; nothing of what follows is for it.
 //
 // An object without one that is out of sight is looked for by its looks in the annotated frames and a few
 // remembered ones, chosen for their differences, against those of the background seen

@@ -37,7 +37,7 @@ type Object struct {
 }
 
 // Extent is where an object is that has a track: a detector's boxes, say, put together from picture to
-// picture. Such an object's state is its track's.
+// picture.
 type Extent struct {
 	ID  uint32
 	Box image.Rectangle // all of it, in pixels, what is hidden and what is outside the picture included

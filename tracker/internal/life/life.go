@@ -50,7 +50,7 @@ type Object struct {
 	X, Y   float64 // centre of its last mask, pixels
 	Unseen int     // frames of the camera since it was last visible
 
-	// Tracked is whether somebody else says where it is and whether it is in sight: it is, then, where it
+	// Tracked is whether somebody else says where it is: it is in sight, then, where it
 	// has any superpixel, and needs no probation.
 	Tracked bool
 
