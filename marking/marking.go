@@ -39,8 +39,8 @@ var followed = []string{"person", "bicycle", "car", "motorcycle", "bus", "truck"
 const motionRate = 0.2
 
 // fitIoU is the least IoU of the box of people's object's mask and a track's box for the object to be bound to the
-// track: half as much again as that by which a detection counts as right. With 0.5 a segd that is killed and started has
-// masks less like those of one that goes on.
+// track: half as much again as that by which a detection counts as right, since a mask that is not of the whole
+// thing (a jacket, a rider without the bicycle) must not follow the whole.
 const fitIoU = 0.75
 
 // markIoU is as fitIoU in the frame in which people mark the object: as that by which a detection counts as right.
@@ -261,15 +261,20 @@ func marked(o *object, box image.Rectangle) annotation.Object {
 // resize begins anew with pictures of another size: no box is where it was.
 func (m *Marker) resize(size image.Point) {
 	if m.size != (image.Point{}) {
-		m.tracks, _ = track.New(m.cfg.Track) // it was fine before
-		m.now = nil
-		clear(m.about)
+		m.forgetTracks()
 		m.objects = slices.DeleteFunc(m.objects, func(o object) bool { return o.resting })
 		for k := range m.objects {
 			m.objects[k].track = 0
 		}
 	}
 	m.size = size
+}
+
+// forgetTracks forgets all tracks.
+func (m *Marker) forgetTracks() {
+	m.tracks, _ = track.New(m.cfg.Track) // it was fine before
+	m.now = nil
+	clear(m.about)
 }
 
 // stands tells whether the camera does.
@@ -375,7 +380,7 @@ func (m *Marker) Observe(res *tracker.Result) {
 	m.objects = slices.DeleteFunc(m.objects, func(o object) bool {
 		gone := !o.resting && !slices.ContainsFunc(res.Objects, func(r tracker.Object) bool { return r.ID == o.id })
 		if gone && o.track != 0 {
-			m.spurn(o.track) // the tracker refused it
+			m.refuse(o.track) // the tracker refused it
 		}
 		return gone
 	})
@@ -386,8 +391,8 @@ func (m *Marker) Observe(res *tracker.Result) {
 	}
 }
 
-// spurn has nothing begin with a track.
-func (m *Marker) spurn(track uint32) {
+// refuse has nothing begin with a track.
+func (m *Marker) refuse(track uint32) {
 	if n, ok := m.about[track]; ok {
 		n.unwanted = true
 		m.about[track] = n

@@ -4,16 +4,14 @@ import (
 	"slices"
 
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/track"
 )
 
 // Reset forgets all objects and tracks, but not which ids were used. known are those
 // that the tracker follows by now; they are people's, and those of kept, with their classes, are as
 // Keep leaves them.
 func (m *Marker) Reset(known []uint32, kept map[uint32]string) {
-	m.objects, m.now = m.objects[:0], nil
-	m.tracks, _ = track.New(m.cfg.Track) // it was fine before
-	clear(m.about)
+	m.objects = m.objects[:0]
+	m.forgetTracks()
 	for _, id := range known {
 		class, ok := kept[id]
 		m.objects = append(m.objects, object{id: id, own: ok, kept: ok, class: class})
@@ -62,7 +60,7 @@ func (m *Marker) Forget(id uint32) {
 // Remove forgets an object that people do not want. No other begins for its track.
 func (m *Marker) Remove(id uint32) {
 	if at := m.find(id); at >= 0 {
-		m.spurn(m.objects[at].track)
+		m.refuse(m.objects[at].track)
 	}
 	m.Forget(id)
 }

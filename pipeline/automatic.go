@@ -45,9 +45,6 @@ const (
 	DefaultKeep          = 30 * time.Second
 )
 
-// maxFound bounds what a detector may have found in a frame, whatever it says.
-const maxFound = 100
-
 // faults are all that is wrong with d.
 func (d *Detect) faults(layout zones.Layout) error {
 	var faults []error
@@ -273,7 +270,7 @@ func sift(found []features.Detection, width, height int) []features.Detection {
 		if f.Box.Empty() || !(f.Score >= 0 && f.Score <= 1) {
 			continue
 		}
-		if kept = append(kept, f); len(kept) == maxFound {
+		if kept = append(kept, f); len(kept) == features.MaxFound {
 			break
 		}
 	}

@@ -99,7 +99,7 @@ func TestLookLimits(t *testing.T) {
 	for range 500 {
 		found = append(found, features.Detection{Box: image.Rect(0, 0, 2, 2), Score: 0.9, Class: "person"})
 	}
-	if got := sift(found, 64, 48); len(got) != maxFound {
-		t.Errorf("%d are sifted; want %d", len(got), maxFound)
+	if got := sift(found, 64, 48); len(got) != features.MaxFound {
+		t.Errorf("%d are sifted; want %d", len(got), features.MaxFound)
 	}
 }

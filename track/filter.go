@@ -16,8 +16,8 @@ const (
 	offFor = 100 * time.Millisecond
 	// How far a thing goes beside its velocity, and how its sides change, a root second.
 	driftAt, driftSize = .06, .032
-	// How its velocity changes, a second and root second.
-	shake = .25
+	// How its velocity changes: white-noise acceleration, a second and root second.
+	acceleration = .25
 	// The deviation of the velocity of a thing that has just been found, across and down, a second: a person walks .8.
 	beginX, beginY = .5, .15
 )
@@ -30,10 +30,10 @@ type axis struct {
 	xx, xv, vv float64 // covariance
 }
 
-// predict moves it on by seconds. drift and shake are deviations a root second of x and of v.
-func (a *axis) predict(seconds, drift, shake float64) {
+// predict moves it on by seconds. drift and acceleration are deviations a root second of x and of v.
+func (a *axis) predict(seconds, drift, acceleration float64) {
 	a.x += a.v * seconds
-	q := shake * shake * seconds
+	q := acceleration * acceleration * seconds
 	a.xx += seconds*(2*a.xv+seconds*a.vv) + drift*drift*seconds + q*seconds*seconds/3
 	a.xv += seconds*a.vv + q*seconds/2
 	a.vv += q
@@ -68,8 +68,8 @@ func begin(b Box, v [2]float64) motion {
 
 func (m *motion) predict(d time.Duration) {
 	l, s := m.box().length(), d.Seconds()
-	m.x.predict(s, driftAt*l, shake*l)
-	m.y.predict(s, driftAt*l, shake*l)
+	m.x.predict(s, driftAt*l, acceleration*l)
+	m.y.predict(s, driftAt*l, acceleration*l)
 	m.width.predict(s, driftSize*l, 0)
 	m.height.predict(s, driftSize*l, 0)
 }

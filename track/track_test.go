@@ -513,7 +513,7 @@ func TestFilterIsKalmans(t *testing.T) {
 		for i := range 6 {
 			f.Set(i, i, 1)
 		}
-		for i, n := range [][2]float64{{driftAt, shake}, {driftAt, shake}, {driftSize}, {driftSize}} {
+		for i, n := range [][2]float64{{driftAt, acceleration}, {driftAt, acceleration}, {driftSize}, {driftSize}} {
 			a := n[1] * n[1] * l * l
 			q.Set(i, i, n[0]*n[0]*l*l*s+a*s*s*s/3)
 			if i < 2 {

@@ -107,9 +107,9 @@ type track struct {
 	// origin is the box where it has been since rested.
 	origin Box
 	rested time.Duration
-	// twin is the track on which it has been for as long.
-	twin    uint32
-	twinFor time.Duration
+	// duplicates is the track on which it has been for as long.
+	duplicates    uint32
+	duplicatesFor time.Duration
 
 	over     bool
 	detected int // in the frame's Found, or -1
@@ -181,7 +181,7 @@ func (t *Tracker) Step(f *Frame) (tracks []Track, ended []Ended) {
 	t.match()
 	t.miss(f)
 	t.merge()
-	t.bear()
+	t.initiate()
 	t.sweep(f)
 	return t.report(), t.ended
 }
@@ -410,28 +410,28 @@ func (t *Tracker) merge() {
 			continue
 		}
 		best := mergeIoU
-		var twin uint32
+		var of uint32
 		for _, o := range t.tracks {
 			longer := o.lived() > k.lived() || o.lived() == k.lived() && o.id < k.id
 			if o.group != k.group || !longer || t.lost(o) {
 				continue
 			}
 			if iou := k.place.iou(o.place); iou > best {
-				best, twin = iou, o.id
+				best, of = iou, o.id
 			}
 		}
-		if k.twin != twin {
-			k.twin, k.twinFor = twin, -t.since
+		if k.duplicates != of {
+			k.duplicates, k.duplicatesFor = of, -t.since
 		}
-		if k.twinFor += t.since; twin != 0 && k.twinFor >= mergeAfter {
+		if k.duplicatesFor += t.since; of != 0 && k.duplicatesFor >= mergeAfter {
 			t.end(k, Merged)
 		}
 	}
 	t.remove()
 }
 
-// bear begins tracks of what is sure and of no track.
-func (t *Tracker) bear() {
+// initiate begins tracks of what is sure and of no track.
+func (t *Tracker) initiate() {
 	for i := range t.found {
 		d := &t.found[i]
 		if d.Score < t.config.Sure {
@@ -496,7 +496,7 @@ func (t *Tracker) groupOf(class string) string {
 func (t *Tracker) end(k *track, reason Reason) {
 	e := Ended{ID: k.id, Reason: reason}
 	if reason == Merged {
-		e.Into = k.twin
+		e.Into = k.duplicates
 	}
 	t.ended = append(t.ended, e)
 	k.over = true
