@@ -6,15 +6,18 @@ import (
 	"github.com/segd/segd/features"
 )
 
-// Reset forgets all objects and tracks, but not which ids were used. known are those
-// that the tracker follows by now; they are people's, and those of kept, with their classes, are as
-// Keep leaves them.
+// Reset forgets all objects but known, those that the tracker follows by now. These are people's, and those of kept, with
+// their classes, are as Keep leaves them. Each has the track that it had.
 func (m *Marker) Reset(known []uint32, kept map[uint32]string) {
-	m.objects = m.objects[:0]
-	m.forgetTracks()
+	before := m.objects
+	m.objects = nil
 	for _, id := range known {
 		class, ok := kept[id]
-		m.objects = append(m.objects, object{id: id, own: ok, kept: ok, class: class})
+		o := object{id: id, own: ok, kept: ok, class: class}
+		if at := slices.IndexFunc(before, func(o object) bool { return o.id == id }); at >= 0 {
+			o.track = before[at].track
+		}
+		m.objects = append(m.objects, o)
 	}
 }
 

@@ -332,7 +332,6 @@ func (s *stages) endAll() {
 		}
 	}
 	s.end(ids, "the camera's stages ended; what is there is found anew")
-	s.c.automatic.marker.Reset(nil, nil)
 	s.c.cfg.Meter.Automatic(0)
 }
 

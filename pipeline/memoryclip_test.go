@@ -23,6 +23,7 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/tracker"
 )
@@ -89,6 +90,13 @@ func clipBench(t *testing.T, dir string) *bench {
 	b := newBench(t, "demo", 1)
 	b.dir = dir
 	b.cfg.NewExtractor = func() (Extractor, error) { return features.New(features.Config{}, nil) }
+	return b
+}
+
+// networkBench is as clipBench, and knows persons.
+func networkBench(t *testing.T, dir string, model *dnn.Model) *bench {
+	b := clipBench(t, dir)
+	b.cfg.NewExtractor = func() (Extractor, error) { return features.New(features.Config{}, model) }
 	return b
 }
 

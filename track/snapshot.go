@@ -75,7 +75,9 @@ func (t *Tracker) Resume(s Snapshot) error {
 		k := &s.Tracks[i]
 		t.next = k.ID
 		n := t.add(k.Box, k.Class)
-		n.motion = begin(k.Box, k.Velocity)
+		n.motion = begin(k.Box, [2]float64{})
+		n.motion.predict(min(k.Unseen, t.config.Keep)) // it may have gone by so much
+		n.motion.x.v, n.motion.y.v = k.Velocity[0], k.Velocity[1]
 		n.score, n.confirmed = k.Score, true
 		n.missed = k.Unseen
 		n.seen, n.looked = t.now-k.Unseen, t.now

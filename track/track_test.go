@@ -250,6 +250,38 @@ func TestKnownAgain(t *testing.T) {
 	}
 }
 
+// After a pause nobody knows quite where somebody is, and looks decide, even of what is where one was to be expected.
+func TestAPauseLeavesTheLooks(t *testing.T) {
+	expected, elsewhere := at(300, 300), at(430, 300)
+	other := []float32{.6, 0, .8} // something red about it
+	for name, c := range map[string]struct {
+		looks [2][]float32 // of what is at both places
+		first bool         // whether what is where it was to be expected is it
+	}{
+		"it and another": {[2][]float32{other, red}, false}, "it where it was to be": {[2][]float32{red, other}, true}, "no looks": {first: true},
+	} {
+		for _, restart := range []bool{false, true} {
+			k := tracker(t, Config{})
+			looks := red
+			if c.looks[0] == nil {
+				looks = nil
+			}
+			play(k, 0, second, 10, func(s float64) []Detection { return []Detection{seen(at(200+25*s, 300), .8, looks...)} }, nil)
+			if restart {
+				s := k.State()
+				k = tracker(t, Config{})
+				if err := k.Resume(s); err != nil {
+					t.Fatal(err)
+				}
+			}
+			tracks := step(k, 4, seen(expected, .8, c.looks[0]...), seen(elsewhere, .8, c.looks[1]...))
+			if got := nearest(tracks, expected).ID == 1; got != c.first {
+				t.Errorf("%s, restarted %t: %+v", name, restart, tracks)
+			}
+		}
+	}
+}
+
 // What the clock does: after a minute nobody is known, when it jumps back all are.
 func TestClock(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -32,10 +32,10 @@ const (
 	// moment is for how long a track that is not detected counts as seen.
 	moment = 250 * time.Millisecond
 
-	// What is lost is known again if it looks alike by Config.Reidentify and is not further from where it was, or is predicted, than it
-	// gets in that time: reachBegin lengths and reachAgain a second. So is what was detected for againAfter.
-	reachBegin, reachAgain = .3, 1.3
-	againAfter             = 200 * time.Millisecond
+	// A track whose prediction deviates by more than vague lengths, or that is lost, is given what is within reach and looks alike by
+	// Config.Reidentify, if it was ever detected for againAfter.
+	vague      = .35
+	againAfter = 200 * time.Millisecond
 
 	// sameIoU is what a detection has in common with a track if it does not begin another.
 	sameIoU = .4
@@ -64,7 +64,7 @@ const (
 // Defaults of Config.Confirm and Config.Reidentify.
 const (
 	DefaultConfirm    = .6
-	DefaultReidentify = .8
+	DefaultReidentify = .7
 )
 
 // A Tracker follows things from frame to frame. It belongs to one goroutine.
@@ -231,7 +231,9 @@ var impossible = math.Inf(-1)
 func (t *Tracker) match() {
 	sure := func(d *found) bool { return d.Score >= t.config.Sure }
 	unsure := func(d *found) bool { return d.Score < t.config.Sure }
-	active := func(k *track) bool { return !t.lost(k) }
+	active := func(k *track) bool {
+		return !t.lost(k) && (k.placed() || len(k.appearance) == 0 || k.lived() < againAfter)
+	}
 	t.pair(active, sure, t.worth, t.detect)
 	t.pair(active, unsure, func(k *track, d *found) float64 {
 		if k.place.iou(d.Box) < unsureIoU {
@@ -239,10 +241,7 @@ func (t *Tracker) match() {
 		}
 		return t.worth(k, d)
 	}, t.detect)
-	t.pair(func(k *track) bool { return k.lived() >= againAfter }, sure, t.again, func(k *track, d *found) {
-		k.motion = begin(d.Box, [2]float64{})
-		t.detect(k, d)
-	})
+	t.pair(func(k *track) bool { return k.lived() >= againAfter }, sure, t.again, t.detect)
 }
 
 // pair takes of the tracks and detections that are free and of some kind as many pairs as are possible, and of these
@@ -290,33 +289,27 @@ func (t *Tracker) pair(tracks func(*track) bool, detections func(*found) bool, w
 
 // worth is what a pair of a track that goes on and a detection is worth.
 func (t *Tracker) worth(k *track, d *found) float64 {
-	m, b, noise := &k.motion, d.Box, offAt*offAt*k.place.length()*k.place.length()
-	x, foot := (b.X0+b.X1)/2-m.x.x, b.Y1-k.place.Y1
-	off, iou := x*x/(m.x.xx+noise)+foot*foot/(m.y.xx+noise), k.place.iou(b)
-	if iou < leastIoU && off > reach*reach || b.grown(k.place) > mostGrown {
-		return impossible
-	}
-	alike := k.alike(d)
-	if alike < leastAlike {
+	off, iou, alike := k.off(d.Box, k.place), k.place.iou(d.Box), k.alike(d)
+	if iou < leastIoU && off > reach*reach || d.Box.grown(k.place) > mostGrown || alike < leastAlike {
 		return impossible
 	}
 	return iou + alikeWeight*alike - offWeight*min(off, mostOff)
 }
 
-// again is what it is worth that a detection is of a track of which nobody knows where it went.
+// off is the square of the deviations that a box is off another, where the track may be: its middle across, its foot down.
+func (k *track) off(b, from Box) float64 {
+	noise := offAt * k.place.length()
+	x, foot := (b.X0+b.X1-from.X0-from.X1)/2, b.Y1-from.Y1
+	return x*x/(k.motion.x.xx+noise*noise) + foot*foot/(k.motion.y.xx+noise*noise)
+}
+
+// again is what it is worth that a detection is of a track of which it is not known well where it is.
 func (t *Tracker) again(k *track, d *found) float64 {
-	b, height := d.Box, k.last.Y1-k.last.Y0
-	from := func(c Box) float64 { return math.Hypot((b.X0+b.X1-c.X0-c.X1)/2, b.Y1-c.Y1) }
-	far := min(from(k.place), from(k.last)) / height
-	limit := reachBegin + reachAgain*(t.now-k.seen).Seconds()
-	if far > limit || b.grown(k.last) > mostGrown {
+	off, alike := min(k.off(d.Box, k.place), k.off(d.Box, k.last)), k.alike(d)
+	if off > reach*reach || d.Box.grown(k.last) > mostGrown || alike < t.config.Reidentify || t.config.Reidentify == 1 {
 		return impossible
 	}
-	alike := k.alike(d)
-	if alike < t.config.Reidentify || t.config.Reidentify == 1 {
-		return impossible
-	}
-	return alike - .1*far/limit
+	return alike - offWeight*off
 }
 
 // alike is the scalar product of appearances, leastAlike if one is not known.
@@ -373,6 +366,9 @@ func (k *track) learn(a []float32, share float64) {
 
 // lived is from when on to when a track was detected.
 func (k *track) lived() time.Duration { return k.seen - k.begun }
+
+// placed tells whether it is known where a track is, so that what is there is it whatever it looks like.
+func (k *track) placed() bool { return k.motion.x.xx <= vague*vague*k.place.length()*k.place.length() }
 
 // lost tells whether nobody knows any more where a track is.
 func (t *Tracker) lost(k *track) bool {
