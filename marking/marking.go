@@ -288,7 +288,7 @@ func (m *Marker) of(track uint32) *object {
 	return nil
 }
 
-// bind gives a track that was detected just now to the object without one whose mask it fits best, or returns nil.
+// bind gives a track that was detected just now to the object without one, or whose own is lost, whose mask it fits best, or returns nil.
 func (m *Marker) bind(t *track.Track) (best *object) {
 	if t.State != track.Seen || t.Detected < 0 || !m.stands() {
 		return nil
@@ -296,7 +296,7 @@ func (m *Marker) bind(t *track.Track) (best *object) {
 	most := fitIoU
 	for k := range m.objects {
 		o := &m.objects[k]
-		if o.track != 0 || o.resting || !o.visible || o.box.Empty() {
+		if o.track != 0 && !m.lost(o.track) || o.resting || !o.visible || o.box.Empty() {
 			continue
 		}
 		if v := features.IoU(o.box, rounded(t.Box)); v >= most {

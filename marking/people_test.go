@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/segd/segd/features"
 	"github.com/segd/segd/tracker"
 )
 
@@ -75,7 +76,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// Nothing begins on people's object that is followed without its track, which is lost.
+// Nothing begins on people's object that is followed without its track, which is lost; what it is on becomes its track.
 func TestBeginsNotOnLost(t *testing.T) {
 	s := begin(t, Config{})
 	s.objects = []tracker.Object{{ID: 1, State: tracker.Visible, Box: box(101)}}
@@ -93,6 +94,9 @@ func TestBeginsNotOnLost(t *testing.T) {
 	}
 	if len(s.objects) != 1 {
 		t.Errorf("objects %v; want people's alone", s.objects)
+	}
+	if got := s.extent(1); features.IoU(got, box(500)) < 0.8 {
+		t.Errorf("extent %v; want that of the track that its mask fits", got)
 	}
 }
 
@@ -194,5 +198,21 @@ func TestReset(t *testing.T) {
 	}
 	if !slices.Equal(begun, []uint32{FirstID + 1}) {
 		t.Errorf("marked %v; want the next id", begun)
+	}
+}
+
+// New stages know where people's objects are: these have the tracks that they had.
+func TestResetLeavesTracks(t *testing.T) {
+	s := begin(t, Config{})
+	s.objects = []tracker.Object{{ID: 1, State: tracker.Visible, Box: box(101)}}
+	s.observe()
+	for range 5 {
+		s.frame(person(box(100)))
+	}
+	s.m.Reset([]uint32{1}, nil)
+	s.objects = []tracker.Object{{ID: 1, State: tracker.Lost}}
+	s.frame(person(box(100)))
+	if s.extent(1).Empty() || len(s.begun) > 0 {
+		t.Errorf("extents %v, begun %v; want that of people's object", s.decision.Extents, s.begun)
 	}
 }
