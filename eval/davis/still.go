@@ -160,7 +160,7 @@ func (s *still) place() {
 
 // apply is the plate with the object of frame i, of which p is the picture.
 func (s *still) apply(i int, p *clip.Picture) *clip.Picture {
-	out := &clip.Picture{Width: s.plate.Width, Height: s.plate.Height, BGR: slices.Clone(s.plate.BGR), Truth: slices.Clone(s.plate.Truth)}
+	out := &clip.Picture{Width: s.plate.Width, Height: s.plate.Height, BGR: slices.Clone(s.plate.BGR), Truth: slices.Clone(s.plate.Truth), Time: p.Time}
 	pose, cover := &s.poses[i], softened(p)
 	at := func(k int, end float64) int { return int(pose.to[k] + pose.scale*end) }
 	in := image.Rect(at(0, pose.low[0])-2, at(1, pose.low[1])-2, at(0, pose.high[0])+3, at(1, pose.high[1])+3)

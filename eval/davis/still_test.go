@@ -39,6 +39,9 @@ func TestStill(t *testing.T) {
 	soft := 0
 	for i := range frames {
 		p := readFrame(t, c, i)
+		if p.Time != clip.Time(i) {
+			t.Errorf("frame %d: shown at %v; want %v, or tracks stand still", i, p.Time, clip.Time(i))
+		}
 		truth := mask.Encode(p.Truth, p.Width, p.Height)
 		box := truth.Box()
 		if !box.In(image.Rect(1, 1, p.Width-1, p.Height-1)) {
