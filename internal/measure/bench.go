@@ -14,6 +14,6 @@ func benchCommand(std cli.Streams) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(benchIngestCommand(std), benchPipelineCommand(std), benchCamerasCommand(std))
+	cmd.AddCommand(benchIngestCommand(std), benchPipelineCommand(std), benchCrowdCommand(std), benchCamerasCommand(std))
 	return cmd
 }

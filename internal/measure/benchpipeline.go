@@ -52,7 +52,8 @@ type benchPipelineFlags struct {
 	duration              time.Duration
 	json                  bool
 
-	width, height int // of size
+	width, height int  // of size
+	detect        bool // persons are marked by segd itself
 }
 
 // check refuses what cannot be measured.
@@ -144,6 +145,8 @@ type pipelineReport struct {
 	Batch     float64            `json:"images_per_run"`
 	Failures  float64            `json:"device_failures"`
 	Reference float64            `json:"reference_ms"`
+
+	objects float64 // with a mask, a frame
 }
 
 func runBenchPipeline(ctx context.Context, std cli.Streams, f *benchPipelineFlags) (err error) {
@@ -228,6 +231,7 @@ type benchSegd struct {
 	newest    map[string]*segdv1.MaskFrame // by camera
 	recording bool
 	latencies []float64 // of the frames since recording began, milliseconds
+	masks     int       // in them
 }
 
 func benchCameraName(i int) string { return fmt.Sprintf("camera%d", i) }
@@ -271,8 +275,12 @@ func startBenchSegd(ctx context.Context, stderr io.Writer, f *benchPipelineFlags
 		text += fmt.Sprintf(", batch: %d", c.Batch)
 	}
 	text += "}\ncameras:\n"
+	detect := ""
+	if f.detect {
+		detect = ", detect: {classes: [person]}"
+	}
 	for i, url := range urls {
-		text += fmt.Sprintf("  - {name: %s, url: '%s', transport: tcp}\n", benchCameraName(i), url)
+		text += fmt.Sprintf("  - {name: %s, url: '%s', transport: tcp%s}\n", benchCameraName(i), url, detect)
 	}
 	file := filepath.Join(s.dir, "segd.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -305,6 +313,11 @@ func (s *benchSegd) see(m *segdv1.MaskFrame) {
 	s.newest[m.GetCamera()] = m
 	if s.recording {
 		s.latencies = append(s.latencies, milliseconds(m.GetPublishTime().AsTime().Sub(m.GetCaptureTime().AsTime())))
+		for _, o := range m.GetObjects() {
+			if o.GetArea() > 0 {
+				s.masks++
+			}
+		}
 	}
 }
 
@@ -363,10 +376,14 @@ func (s *benchSegd) measure(ctx context.Context, std cli.Streams, f *benchPipeli
 			return err
 		}
 	}
+	return s.observe(ctx, std, f, r)
+}
+
+// observe waits a little, and measures.
+func (s *benchSegd) observe(ctx context.Context, std cli.Streams, f *benchPipelineFlags, r *pipelineReport) error {
 	if err := pause.For(ctx, benchSettled); err != nil {
 		return err
 	}
-
 	before, err := s.metrics(ctx)
 	if err != nil {
 		return err
@@ -376,7 +393,7 @@ func (s *benchSegd) measure(ctx context.Context, std cli.Streams, f *benchPipeli
 	if err := measuring(ctx, std, f.duration); err != nil {
 		return err
 	}
-	latencies := s.record(false)
+	latencies, masks := s.record(false)
 	took := time.Since(began).Seconds()
 	after, err := s.metrics(ctx)
 	if err != nil {
@@ -389,6 +406,7 @@ func (s *benchSegd) measure(ctx context.Context, std cli.Streams, f *benchPipeli
 		return after.sum(name, labels...) - before.sum(name, labels...)
 	}
 	published := grown("segd_frames_total", "outcome", "published")
+	r.objects = float64(masks) / float64(len(latencies))
 	r.FPS = published / took / float64(f.cameras)
 	r.Dropped = 100 * (1 - published/grown("segd_frames_total"))
 	slices.Sort(latencies)
@@ -421,13 +439,13 @@ func (s *benchSegd) published(camera string, objects int) error {
 	return nil
 }
 
-// record begins or ends to keep the latencies, and returns those that were kept.
-func (s *benchSegd) record(on bool) []float64 {
+// record begins or ends to keep the latencies, and returns those that were kept, and how many masks there were.
+func (s *benchSegd) record(on bool) (latencies []float64, masks int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	kept := s.latencies
-	s.recording, s.latencies = on, nil
-	return kept
+	latencies, masks = s.latencies, s.masks
+	s.recording, s.latencies, s.masks = on, nil, 0
+	return latencies, masks
 }
 
 // benchObjects returns the annotation of a frame, nil for the newest, as JSON.
