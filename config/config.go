@@ -377,7 +377,7 @@ type Detect struct {
 	// Required.
 	Classes []string `yaml:"classes"`
 	// Every is the time from one look at all of a picture to the next, 100ms to 1h. With a detector.path, which
-	// nothing is detected without, 200ms. Default "1s".
+	// nothing is detected without, 200ms. Frames that are dropped do not count. Default "1s".
 	Every string `yaml:"every"`
 	// Score is how sure the network has to have been of a thing once for it to be marked, above 0 to 1. Default 0.6.
 	Score float64 `yaml:"score"`

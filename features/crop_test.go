@@ -228,7 +228,7 @@ func TestFound(t *testing.T) {
 	}{
 		{"nothing", Plan{}, nil, 0},
 		{"all", Plan{Whole: true}, []image.Rectangle{all}, 3},
-		{"two parts", Plan{Crops: []Crop{{image.Rect(30, 30, 60, 60), 1}, {image.Rect(100, 30, 120, 60), 1}}}, []image.Rectangle{image.Rect(10, 10, 80, 80), image.Rect(80, 10, 140, 80)}, 3},
+		{"two parts", Plan{Crops: []Crop{{image.Rect(30, 30, 60, 60), 1}, {image.Rect(100, 30, 120, 60), 1}}}, []image.Rectangle{image.Rect(23, 23, 67, 67), image.Rect(95, 25, 125, 65)}, 3},
 		{"a part and all", Plan{Whole: true, Crops: []Crop{{image.Rect(30, 30, 60, 60), 2}}}, []image.Rectangle{all}, 3},
 	} {
 		model := &finderModel{fixedModel{maps: []Map{randomMap(2, 4, w, h, rand.New(rand.NewPCG(1, 1)))}}, []Detection{far, near, on}, nil}

@@ -392,10 +392,17 @@ func shrink(dst, bgr []byte, width int, p *Patch) {
 	}
 }
 
-// contextShare is how far round a crop the model sees, in the image's shorter side, without a
-// zoom. Mean J of eight DAVIS sequences, one run in three repeats, with windows of .3 to .5 of an
-// object's size round it: as with all of the image; without context .007 less.
-const contextShare = 0.2
+// contextShare is how far round a crop the model sees, in the crop's shorter side.
+const contextShare = 0.25
+
+// Seen is what the model sees of an image of a size for a crop: what is round it, too, or twice as much on one side
+// where the image ends on the other.
+func (c Crop) Seen(size image.Point) (r image.Rectangle) {
+	context := int(contextShare * float64(min(c.Dx(), c.Dy())))
+	r.Min.X, r.Max.X = around(c.Min.X, c.Max.X, context, size.X)
+	r.Min.Y, r.Max.Y = around(c.Min.Y, c.Max.Y, context, size.Y)
+	return r
+}
 
 // look sets the maps of dst's patches to what the model sees of every crop, at a scale beside
 // its zoom. At full scale it sets what is found, too.
@@ -403,11 +410,8 @@ func (e *Extractor) look(dst *Scene, bgr []byte, scale float64) error {
 	width, height := dst.Width, dst.Height
 	all := image.Rect(0, 0, width, height)
 	for k, c := range e.crops {
-		context := int(contextShare * float64(min(width, height)) / float64(c.Zoom))
-		view := View{Scale: scale * float64(c.Zoom), Exposure: dst.Light.Exposure} // as large at the image's borders
-		view.Min.X, view.Max.X = around(c.Min.X, c.Max.X, context, width)
-		view.Min.Y, view.Max.Y = around(c.Min.Y, c.Max.Y, context, height)
-		seen := view.Rectangle
+		seen := c.Seen(image.Pt(width, height))
+		view := View{Rectangle: seen, Scale: scale * float64(c.Zoom), Exposure: dst.Light.Exposure}
 		if seen == all {
 			view.Rectangle = image.Rectangle{}
 		}

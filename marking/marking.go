@@ -201,7 +201,11 @@ func (m *Marker) Step(f *Frame) (d Decision) {
 		// What people marked is followed without a track where that is lost, or the camera moves: tracks know nothing
 		// of how it does.
 		if o != nil && !o.resting && t.State != track.Lost && f.sees(rounded(t.Box)) && (m.stands() || o.own && !o.kept) {
-			d.Extents = append(d.Extents, tracker.Extent{ID: o.id, Box: rounded(t.Box), Predicted: t.State == track.Predicted})
+			e := tracker.Extent{ID: o.id, Box: rounded(t.Box)}
+			if t.Detected >= 0 {
+				e.Detected = m.found[t.Detected].Box
+			}
+			d.Extents = append(d.Extents, e)
 		}
 	}
 	if len(ann.Objects) > 0 {

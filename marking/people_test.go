@@ -70,7 +70,7 @@ func TestLost(t *testing.T) {
 	for n := range 20 {
 		s.frame()
 		e := s.decision.Extents
-		if n == 2 && (len(e) != 1 || !e[0].Predicted) || n == 19 && len(e) != 0 {
+		if n == 2 && (len(e) != 1 || !e[0].Detected.Empty()) || n == 19 && len(e) != 0 {
 			t.Errorf("frame %d: extents %v; want one that is predicted, and then none", n, e)
 		}
 	}

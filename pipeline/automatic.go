@@ -208,19 +208,31 @@ func (c *Camera) admit(a *annotation.Annotation) error {
 // looks says when all of a picture is looked at, for what is new. It belongs to the stage of features.
 type looks struct {
 	every time.Duration // 0: never
-	last  time.Duration // stream time of the last look
-	any   bool          // there was one
+	// since is the stream time since the last look, without that of frames that were dropped: a camera that falls
+	// behind looks no more often for each frame that it takes.
+	since time.Duration
+	any   bool          // there was a frame
+	pts   time.Duration // its stream time
+	seq   uint64
 }
 
-// due tells whether it is time to look at a frame with stream time pts.
-func (l *looks) due(pts time.Duration) bool {
-	passed := pts - l.last
-	if l.every == 0 || l.any && passed >= 0 && passed < l.every {
+// due tells whether it is time to look at a frame with that stream time and number.
+func (l *looks) due(pts time.Duration, seq uint64) bool {
+	passed := pts - l.pts
+	first := !l.any || passed < 0 || seq <= l.seq
+	if !first {
+		l.since += passed / time.Duration(min(seq-l.seq, mostDropped))
+	}
+	l.pts, l.seq, l.any = pts, seq, true
+	if l.every == 0 || !first && l.since < l.every {
 		return false
 	}
-	l.last, l.any = pts, true
+	l.since = 0
 	return true
 }
+
+// mostDropped bounds how many frames are taken for dropped ones between two.
+const mostDropped = 1000
 
 // look makes what is found in a scene of it what the camera's own detector finds, if it has one and looks at this
 // frame, and else nothing. What goes wrong costs that look.

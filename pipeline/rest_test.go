@@ -86,13 +86,34 @@ func rests(t *testing.T, reidentify float64) {
 	})
 }
 
+// All of a picture is looked at in as many of the frames that are taken, however many are dropped in between.
+func TestLooksAreShareOfFrames(t *testing.T) {
+	const rate, taken = 10, 100 // frames a second, and how many are taken
+	for _, step := range []uint64{1, 2, 3, 10} {
+		l, n := looks{every: time.Second}, 0
+		for i := range uint64(taken) {
+			if l.due(time.Duration(i*step)*time.Second/rate, i*step) {
+				n++
+			}
+		}
+		if n != taken/rate {
+			t.Errorf("every frame of %d is taken: %d looks in %d; want %d", step, n, taken, taken/rate)
+		}
+	}
+	l := looks{every: time.Second}
+	l.due(0, 0)
+	if !l.due(time.Minute, 1) {
+		t.Error("no look after a pause of the camera")
+	}
+}
+
 // A camera whose stream time jumps back is looked at, and of many small things the first count.
 func TestLookLimits(t *testing.T) {
-	l := looks{every: time.Second, any: true, last: time.Hour}
-	if !l.due(time.Minute) {
+	l := looks{every: time.Second, any: true, pts: time.Hour, seq: 9}
+	if !l.due(time.Minute, 10) {
 		t.Error("no look after a jump back")
 	}
-	if (&looks{}).due(0) {
+	if (&looks{}).due(0, 0) {
 		t.Error("a look of a camera that marks nothing")
 	}
 	var found []features.Detection

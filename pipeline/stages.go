@@ -352,7 +352,7 @@ func (s *stages) features(it *item) error {
 		it.scene = new(features.Scene)
 	}
 	it.scene.Seq = it.seq
-	due := s.looks.due(it.pts)
+	due := s.looks.due(it.pts, it.seq)
 	// As of the last frame that was labelled, one or two before this one: what has moved
 	// out of where it is to be finer is a little coarser, and what comes back is found that
 	// much later.

@@ -25,7 +25,7 @@
 //
 // An object may have a track: somebody else says, picture by picture, where all of it is ([Extent]). What is in its box,
 // which boxes with a lower foot cover in part, is likelier to be it, and what is outside less likely: as so many votes
-// among those of the affinity. A box that is only predicted says nothing of the pixels. It is in sight where it has any
+// among those of the affinity. A box that was not detected in the very scene says nothing of the pixels. It is in sight where it has any
 // superpixel; nothing of what follows is for it.
 //
 // An object without one that is out of sight is looked for by its looks in the annotated frames and a few

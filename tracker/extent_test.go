@@ -38,7 +38,10 @@ func TestTrackDecides(t *testing.T) {
 			if i >= 20 {
 				ball.x, ball.y = 130, 90
 			}
-			extents := []Extent{{ID: 7, Box: image.Rect(0, 0, 9, 9)}, {ID: 1, Box: ball.box(), Predicted: hidden}, {ID: 1}}
+			extents := []Extent{{ID: 7, Box: image.Rect(0, 0, 9, 9)}, {ID: 1, Box: ball.box(), Detected: ball.box()}, {ID: 1}}
+			if hidden {
+				extents[1].Detected = image.Rectangle{}
+			}
 			if !tracked {
 				extents = nil
 			}
@@ -75,6 +78,27 @@ func TestTrackDecides(t *testing.T) {
 	}
 }
 
+// Where a track is expected, but was not detected, says nothing of the pixels: a mask goes where its object does.
+func TestExpectedIsNoEvidence(t *testing.T) {
+	tr := newTracker(t, Config{})
+	for i := range uint64(16) {
+		ball := disc{40 + 4*float64(i), 60, 12, red}
+		e := Extent{ID: 1, Box: disc{40, 60, 12, red}.box()} // it stays behind
+		if i == 0 {
+			e.Detected = e.Box
+		}
+		var a *annotation.Annotation
+		if i == 0 {
+			_, truth := draw(i, ball)
+			a = byMask(t, truth[0], 1)
+		}
+		res, truth := filmed(t, tr, i, a, []Extent{e}, ball)
+		if j := iou(res.Objects[0].Mask, truth[0]); j < 0.9 {
+			t.Errorf("frame %d: IoU %.2f", i, j)
+		}
+	}
+}
+
 // What is looked at is round the extent, also round one of whom nothing is in sight.
 func TestWindowsFollowTheTrack(t *testing.T) {
 	tr := newTracker(t, Config{})
@@ -85,10 +109,10 @@ func TestWindowsFollowTheTrack(t *testing.T) {
 		if i == 0 {
 			a = byMask(t, truth[0], 1)
 		}
-		filmed(t, tr, i, a, []Extent{{ID: 1, Box: ball.box()}}, ball)
+		filmed(t, tr, i, a, []Extent{{ID: 1, Box: ball.box(), Detected: ball.box()}}, ball)
 	}
 	at := image.Rect(120, 70, 175, 110)
-	filmed(t, tr, freshPictures+2, nil, []Extent{{ID: 1, Box: at, Predicted: true}})
+	filmed(t, tr, freshPictures+2, nil, []Extent{{ID: 1, Box: at}})
 	plan := tr.Plan(features.Plan{})
 	if plan.Whole || len(plan.Crops) != 1 || !image.Rect(120, 70, testWidth, 110).In(plan.Crops[0].Rectangle) || plan.Crops[0].Min.X < 80 {
 		t.Errorf("whole %t, %v; want a window round %v", plan.Whole, plan.Crops, at)
@@ -105,9 +129,9 @@ func TestWindowsKeepWhatIsSeen(t *testing.T) {
 		if i == 0 {
 			a = byMask(t, truth[0], 1)
 		}
-		filmed(t, tr, i, a, []Extent{{ID: 1, Box: ball.box()}}, ball)
+		filmed(t, tr, i, a, []Extent{{ID: 1, Box: ball.box(), Detected: ball.box()}}, ball)
 	}
-	filmed(t, tr, freshPictures+2, nil, []Extent{{ID: 1, Box: image.Rect(80, 40, 98, 58), Predicted: true}}, ball)
+	filmed(t, tr, freshPictures+2, nil, []Extent{{ID: 1, Box: image.Rect(55, 36, 73, 54)}}, ball)
 	plan := tr.Plan(features.Plan{})
 	if plan.Whole || len(plan.Crops) == 0 || !ball.box().In(plan.Crops[0].Rectangle) {
 		t.Errorf("%+v; want a window that has the ball in %v", plan, ball.box())
@@ -132,7 +156,7 @@ func TestExtentsTellTwinsApart(t *testing.T) {
 				}
 			}
 		}
-		res, truth := filmed(t, tr, i, a, []Extent{{ID: 1, Box: at[0].box()}, {ID: 2, Box: at[1].box()}}, at...)
+		res, truth := filmed(t, tr, i, a, []Extent{{ID: 1, Box: at[0].box(), Detected: at[0].box()}, {ID: 2, Box: at[1].box(), Detected: at[1].box()}}, at...)
 		for k, o := range res.Objects {
 			if j := iou(o.Mask, truth[k]); (i < 16 || i > 46) && j < 0.6 {
 				t.Errorf("frame %d, object %d: IoU %.2f", i, k+1, j)

@@ -26,8 +26,10 @@ type object struct {
 	belief.Detection                 // in the newest frame
 	box              image.Rectangle // of the last mask
 	extent           image.Rectangle // by its track, lately
-	predicted        bool            // by that
+	detected         image.Rectangle // in the newest scene; empty: it was not
 	misfit           float64         // of its last mask's box and the extent then, 0…1
+	last             image.Rectangle // its place in the last frame; empty if it was out of sight
+	way              [2]float64      // pixels that it goes between two frames of the camera, right and down
 }
 
 // objects are those followed: label l is all[l−1], label 0 is the background.
@@ -61,8 +63,8 @@ func (o *objects) views() []belief.Object {
 	o.viewsOf = o.viewsOf[:0]
 	for k := range o.all {
 		o.viewsOf = append(o.viewsOf, belief.Object{Object: &o.all[k].Object, Detection: &o.all[k].Detection})
-		if at := &o.all[k]; at.Tracked && !at.predicted {
-			o.viewsOf[k].Extent, o.viewsOf[k].Misfit = at.extent, at.misfit
+		if at := &o.all[k]; at.Tracked && !at.detected.Empty() {
+			o.viewsOf[k].Extent, o.viewsOf[k].Misfit = at.detected, at.misfit
 		}
 	}
 	return o.viewsOf
@@ -95,7 +97,7 @@ func (o *objects) track(extents []Extent) {
 		case at.State != Visible:
 			at.X, at.Y = float64(to.Min.X+to.Max.X)/2, float64(to.Min.Y+to.Max.Y)/2
 		}
-		at.extent, at.predicted = to, extents[i].Predicted
+		at.extent, at.detected = to, extents[i].Detected
 	}
 }
 
@@ -228,14 +230,32 @@ func (t *Tracker) draw(ctx context.Context, f *frame, ann *annotation.Annotation
 		o.Box = o.Mask.Box()
 		at := &t.objects.all[k]
 		at.misfit = 0
-		if in := at.extent.Intersect(image.Rectangle{Max: t.size}); at.Tracked && !in.Empty() {
+		box := at.detected
+		if box.Empty() {
+			box = at.extent
+		}
+		if in := box.Intersect(image.Rectangle{Max: t.size}); at.Tracked && !in.Empty() {
 			at.misfit = max(0, 1-features.IoU(o.Box, in)/fits)
 		}
 		if o.State == Visible {
 			at.box = o.Box
 		}
+		at.move(t.elapsed)
 	}
 	return nil
+}
+
+// move notes how the object has gone in so many of the camera's frames.
+func (o *object) move(elapsed int) {
+	before := o.last
+	if o.last, _ = o.place(); o.State != Visible && !o.Tracked {
+		o.last = image.Rectangle{}
+	}
+	o.way = [2]float64{}
+	if !before.Empty() && !o.last.Empty() {
+		twice := o.last.Min.Add(o.last.Max).Sub(before.Min).Sub(before.Max)
+		o.way = [2]float64{float64(twice.X) / float64(2*elapsed), float64(twice.Y) / float64(2*elapsed)}
+	}
 }
 
 // Remove forgets the object with that id and tells whether there was one. Where it

@@ -41,9 +41,9 @@ type Object struct {
 type Extent struct {
 	ID  uint32
 	Box image.Rectangle // all of it, in pixels, what is hidden and what is outside the picture included
-	// Predicted is whether it is not detected, and Box no more than where it should be: then that says nothing of
-	// what is seen.
-	Predicted bool
+	// Detected is the box that a detector has of it in this very scene. Empty: none has, and Box is no more than where it
+	// should be, which says nothing of what is seen.
+	Detected image.Rectangle
 }
 
 // State is where an object is in its life.

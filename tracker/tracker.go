@@ -155,19 +155,18 @@ func (t *Tracker) shown(s *features.Scene, elapsed int) bool {
 	}
 	for _, o := range t.objects.all {
 		picture := image.Rectangle{Max: t.size}
-		box, in, way := o.box, o.State == Visible, 0.0
+		box, in := o.box, o.State == Visible
 		if o.Tracked {
-			box, in = o.extent.Intersect(picture), in || !o.predicted
+			box, in = o.extent.Intersect(picture), in || !o.detected.Empty()
 		} else {
-			way = windowMargin * float64(max(box.Dx(), box.Dy())*min(max(0, elapsed-1), windowFrames))
+			box = o.ahead(box, elapsed).Intersect(picture)
 		}
-		reach := box.Inset(-int(way)).Intersect(picture)
 		if elapsed == 1 { // what it has not left
 			middle := box.Min.Add(box.Max).Div(2)
-			reach = image.Rectangle{Min: middle, Max: middle.Add(image.Pt(1, 1))}
+			box = image.Rectangle{Min: middle, Max: middle.Add(image.Pt(1, 1))}
 		}
 		if in && !box.Empty() && !slices.ContainsFunc(s.Patches, func(p features.Patch) bool {
-			return reach.In(p.Rectangle) && p.Zoom == o.Zoom
+			return box.In(p.Rectangle) && p.Zoom == o.Zoom
 		}) {
 			return false
 		}

@@ -24,6 +24,9 @@ const (
 	// Labels given while an object was out of sight are doubted, and by this much
 	// less a frame of the camera.
 	trustRate = 0.05
+	// An object with an extent is looked up in as much of the picture as if that were so many times as long as the
+	// extent: nobody leaves that by more.
+	ownLengths = 3
 	// How many times as far as Config.Radius a latest frame is looked up when frames were
 	// dropped since. The cost grows with the square, and what is alike farther away is
 	// ever less likely to be the same.
@@ -49,7 +52,6 @@ type Affinity struct {
 	reachable []bool    // N: whether a superpixel is near one that some reference says may be an object
 	asked     []bool    // N: whether it can be an object, so that it is looked up
 	candidate []bool    // N×L: which label it can be
-	side      []float64 // N: the longest Side of the objects it can be, pixels
 	shifted   [][]bool  // of each object, N: whether it can be that, which is elsewhere than in an annotated frame
 	found     []float64 // L: pixels
 	extents   extents
@@ -72,7 +74,6 @@ func (a *Affinity) Propagate(b *Belief, p *picture.Picture, elapsed int, sources
 		clear(b.Q)
 		clear(a.support)
 		clear(a.reliable)
-		a.measure(p, objects)
 		for _, complete := range []bool{true, false} {
 			for _, s := range sources {
 				if s.knowsAll(labels) == complete {
@@ -91,29 +92,45 @@ func (a *Affinity) Propagate(b *Belief, p *picture.Picture, elapsed int, sources
 	redetect(b, objects)
 }
 
-// radius is how far from where something was in s it may be now, as Config has lengths.
-// Config.Radius holds for each of the latest frames as long as none is dropped.
-func (a *Affinity) radius(s Source) float64 {
-	if s.Latest {
-		return a.Radius * min(max(1, s.Pace), maxPace)
+// radius is how far from where an object was in s it may be now, in p, in pixels.
+// Config.Radius holds for each of the latest frames as long as none is dropped. Of dropped frames an object with a track
+// is no farther away for that.
+func (a *Affinity) radius(s Source, o Object, p *picture.Picture) float64 {
+	switch {
+	case !s.Latest:
+		return a.AnchorRadius * o.side(p)
+	case o.Tracked:
+		return a.Radius * o.side(p)
 	}
-	return a.AnchorRadius
+	return a.Radius * min(max(1, s.Pace), maxPace) * o.side(p)
 }
 
-// measure sets in what side the way of each superpixel of p is measured: that of the object
-// that it can be, so that something is found among as much of its surroundings whatever else
-// the picture shows; of several, the longest.
-func (a *Affinity) measure(p *picture.Picture, objects []Object) {
+// side is what lengths near o are fractions of in p.
+func (o Object) side(p *picture.Picture) float64 {
+	side := o.Side(p.Side())
+	if e := o.Extent; !e.Empty() {
+		side = min(side, ownLengths*float64(max(e.Dx(), e.Dy())))
+	}
+	return side
+}
+
+// measure sets how far each superpixel of p is looked up in s: as the object that it can be, so that something is found
+// among as much of its surroundings whatever else the picture shows; of several, as far as the farthest.
+func (a *Affinity) measure(p *picture.Picture, s Source, objects []Object) {
 	labels := 1 + len(objects)
-	a.side = scratch.Zero(a.side, p.N)
-	for i := range a.side {
-		for k, o := range objects {
+	a.radii = scratch.Zero(a.radii, p.N)
+	for k, o := range objects {
+		radius := a.radius(s, o, p)
+		for i := range a.radii {
 			if a.candidate[i*labels+k+1] {
-				a.side[i] = max(a.side[i], o.Side(p.Side()))
+				a.radii[i] = max(a.radii[i], radius)
 			}
 		}
-		if a.side[i] == 0 {
-			a.side[i] = p.Side()
+	}
+	far := a.radius(s, Object{Object: &life.Object{}}, p)
+	for i, radius := range a.radii {
+		if radius == 0 {
+			a.radii[i] = far
 		}
 	}
 }
@@ -141,11 +158,10 @@ func (a *Affinity) reach(p *picture.Picture, sources []Source, objects []Object)
 		a.reachable[i], a.asked[i] = first, first
 	}
 	for l := 1; l < labels; l++ {
-		side := objects[l-1].Side(p.Side())
 		a.spread.reset(p)
 		for _, s := range sources {
 			if s.Latest {
-				a.spread.add(p, s.Reference, l, labels, a.radius(s)*side)
+				a.spread.add(p, s.Reference, l, labels, a.radius(s, objects[l-1], p))
 			}
 		}
 		for i, near := range a.spread.near {
@@ -157,7 +173,7 @@ func (a *Affinity) reach(p *picture.Picture, sources []Source, objects []Object)
 	a.spread.reset(p)
 	for _, s := range sources {
 		for l := 1; l < labels && !s.Latest; l++ {
-			a.spread.add(p, s.Reference, l, labels, a.radius(s)*objects[l-1].Side(p.Side()))
+			a.spread.add(p, s.Reference, l, labels, a.radius(s, objects[l-1], p))
 		}
 	}
 	for i, near := range a.spread.near {
@@ -237,11 +253,7 @@ func (a *Affinity) relax(b *Belief, p *picture.Picture, objects []Object) (again
 
 // ask adds the votes of one reference to b.Q.
 func (a *Affinity) ask(b *Belief, p *picture.Picture, s Source, objects []Object) {
-	radius := a.radius(s)
-	a.radii = scratch.Grow(a.radii, p.N)
-	for i, side := range a.side {
-		a.radii[i] = radius * side
-	}
+	a.measure(p, s, objects)
 	a.places = append(a.places[:0], place{asked: a.asked})
 	if s.Annotated {
 		a.follow(p, s.Reference, objects)

@@ -2,6 +2,7 @@ package belief
 
 import (
 	"cmp"
+	"image"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -297,7 +298,6 @@ func TestAnnotatedFramesAreFollowed(t *testing.T) {
 	a.support, a.reliable = make([]float64, p.N), make([]float64, p.N)
 	a.asked, a.candidate = slices.Repeat([]bool{true}, p.N), slices.Repeat([]bool{true}, 2*p.N)
 	a.candidate[2*17+1] = false // superpixel 17 cannot be the object, wherever that was
-	a.measure(p, o)
 	for _, annotated := range []bool{false, true} {
 		s.Annotated = annotated
 		var b Belief
@@ -439,23 +439,33 @@ func TestOpenVotes(t *testing.T) {
 	}
 }
 
-// A latest frame is looked up the farther the more frames were dropped since, up to a
-// bound.
+// A latest frame is looked up the farther the more frames were dropped since, up to a bound; for an object with a track no
+// farther for that, and with an extent as far as goes by it, if that is less than the picture.
 func TestRadius(t *testing.T) {
 	p := made(t, 1)[0]
 	a := Affinity{Config: tuned}
+	whole := p.Side()
 	for _, tt := range []struct {
-		name string
-		s    Source
-		want float64
+		name   string
+		s      Source
+		length int // of an extent
+		want   float64
 	}{
-		{"the frame before", Source{Latest: true, Pace: 1}, 0.08},
-		{"half of them dropped", Source{Latest: true, Pace: 1.5}, 0.12},
-		{"nearly all of them", Source{Latest: true, Pace: 1e18}, 0.08 * maxPace},
-		{"from before the latest", Source{Pace: 2}, 0.15},
+		{"the frame before", Source{Latest: true, Pace: 1}, 0, 0.08 * whole},
+		{"half of them dropped", Source{Latest: true, Pace: 1.5}, 0, 0.12 * whole},
+		{"nearly all of them", Source{Latest: true, Pace: 1e18}, 0, 0.08 * maxPace * whole},
+		{"from before the latest", Source{Pace: 2}, 0, 0.15 * whole},
+		{"with an extent", Source{Latest: true, Pace: 1}, 3, 0.08 * ownLengths * 3},
+		{"with an extent, half of them dropped", Source{Latest: true, Pace: 2}, 3, 0.08 * ownLengths * 3},
+		{"with an extent, from before the latest", Source{Pace: 2}, 3, 0.15 * ownLengths * 3},
+		{"an extent as long as the picture", Source{Latest: true, Pace: 1}, int(whole), 0.08 * whole},
 	} {
-		tt.s.Reference = &Reference{Picture: p}
-		if got := a.radius(tt.s); math.Abs(got-tt.want) > 1e-9 {
+		o := objects(p, 1)[0]
+		if tt.length > 0 {
+			o.Object = &life.Object{Tracked: true}
+			o.Extent = image.Rect(0, 0, tt.length, 1)
+		}
+		if got := a.radius(tt.s, o, p); math.Abs(got-tt.want) > 1e-9 {
 			t.Errorf("%s: %g; want %g", tt.name, got, tt.want)
 		}
 	}
