@@ -29,17 +29,14 @@ const (
 	crowdGrows = 4
 )
 
+// benchCrowdFlags are those of the pipeline, of one camera, for each of some numbers of persons.
 type benchCrowdFlags struct {
-	objects   []int
-	size      string
-	fps       int
-	computing dnn.Computing
-	duration  time.Duration
-	json      bool
+	benchPipelineFlags
+	persons []int
 }
 
 func benchCrowdCommand(std cli.Streams) *cobra.Command {
-	f := new(benchCrowdFlags)
+	f := &benchCrowdFlags{benchPipelineFlags: benchPipelineFlags{cameras: 1, detect: true, computing: dnn.Computing{BatchWait: dnn.DefaultBatchWait}}}
 	cmd := &cobra.Command{
 		Use:   "crowd",
 		Short: "What a frame costs, by the number of persons in it",
@@ -59,7 +56,7 @@ func benchCrowdCommand(std cli.Streams) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runBenchCrowd(cmd.Context(), std, f) },
 	}
 	flags := cmd.Flags()
-	flags.IntSliceVar(&f.objects, "objects", []int{1, 2, 4, 8, 16, 30}, "numbers of persons, 1 to 30 each")
+	flags.IntSliceVar(&f.persons, "objects", []int{1, 2, 4, 8, 16, 30}, "numbers of persons, 1 to 30 each")
 	flags.StringVar(&f.size, "size", "768x576", "of the pictures, WxH")
 	flags.IntVar(&f.fps, "fps", 10, "their frames a second")
 	flags.DurationVar(&f.duration, "for", 10*time.Second, "measure each number for this long")
@@ -81,21 +78,20 @@ type crowdReport struct {
 }
 
 func runBenchCrowd(ctx context.Context, std cli.Streams, f *benchCrowdFlags) (err error) {
-	f.computing.BatchWait = dnn.DefaultBatchWait
-	p := benchPipelineFlags{cameras: 1, fps: f.fps, size: f.size, duration: f.duration, computing: f.computing, detect: true}
-	if err := p.check(); err != nil {
+	if err := f.check(); err != nil {
 		return err
 	}
-	if len(f.objects) == 0 {
+	if len(f.persons) == 0 {
 		return cli.Usage(errors.New("--objects: none; accepted: numbers from 1 to 30, such as 4,8,16"))
 	}
-	for _, n := range f.objects {
+	for _, n := range f.persons {
 		if n < 1 || n > benchMostObjects {
 			return cli.Usage(fmt.Errorf("--objects %d: accepted: 1 to %d", n, benchMostObjects))
 		}
 	}
-	f.computing.Batch, f.computing.Threads = 1, 1
-	model, err := dnn.Embedded(dnn.Options{Computing: f.computing})
+	alone := f.computing
+	alone.Batch, alone.Threads = 1, 1
+	model, err := dnn.Embedded(dnn.Options{Computing: alone})
 	if err != nil {
 		return cli.Usage(err)
 	}
@@ -104,12 +100,12 @@ func runBenchCrowd(ctx context.Context, std cli.Streams, f *benchCrowdFlags) (er
 	if err != nil {
 		return err
 	}
-	r := &crowdReport{Persons: f.objects}
-	if r.Reference, err = crowdReference(people.Draw(0, slices.Max(f.objects), p.width, p.height), model); err != nil {
+	r := &crowdReport{Persons: f.persons}
+	if r.Reference, err = crowdReference(people.Draw(0, slices.Max(f.persons), f.width, f.height), model); err != nil {
 		return err
 	}
-	for _, n := range f.objects {
-		if err := r.measure(ctx, std, &p, people, n); err != nil {
+	for _, n := range f.persons {
+		if err := r.measure(ctx, std, &f.benchPipelineFlags, people, n); err != nil {
 			return err
 		}
 	}
@@ -120,16 +116,16 @@ func runBenchCrowd(ctx context.Context, std cli.Streams, f *benchCrowdFlags) (er
 	return r.tell(std.Out)
 }
 
-// alone is no further core.
-type alone struct{}
+// oneCore is no further core.
+type oneCore struct{}
 
-func (alone) TryAcquire(int) int { return 0 }
-func (alone) Release(int)        {}
+func (oneCore) TryAcquire(int) int { return 0 }
+func (oneCore) Release(int)        {}
 
 // crowdReference is the processor time for the features of one whole picture on one thread, in milliseconds: the
 // median of a few.
 func crowdReference(p *crowd.Picture, model features.Model) (float64, error) {
-	e, err := features.New(features.Config{Cores: alone{}}, model)
+	e, err := features.New(features.Config{Cores: oneCore{}}, model)
 	if err != nil {
 		return 0, err
 	}
