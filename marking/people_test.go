@@ -59,14 +59,37 @@ func TestBindMarked(t *testing.T) {
 	}
 }
 
-// Where its track is lost people's object is followed without one.
-func TestLost(t *testing.T) {
+// bound is a scene with people's object 1, which is bound to the track of a person at 100.
+func bound(t *testing.T) *scene {
+	t.Helper()
 	s := begin(t, Config{})
 	s.objects = []tracker.Object{{ID: 1, State: tracker.Visible, Box: box(101)}}
 	s.observe()
 	for range 5 {
 		s.frame(person(box(100)))
 	}
+	return s
+}
+
+// An extent has the very box that was detected in the frame, not where the track expects the person, and none where none was.
+func TestExtentsHaveWhatWasDetected(t *testing.T) {
+	s := bound(t)
+	for i, found := range []image.Rectangle{box(108), box(118), box(131), {}} {
+		if found.Empty() {
+			s.frame()
+		} else {
+			s.frame(person(found))
+		}
+		e := s.decision.Extents
+		if len(e) != 1 || e[0].Detected != found || e[0].Box == found {
+			t.Errorf("frame %d: extents %v; want %v detected, and the track's own box", i, e, found)
+		}
+	}
+}
+
+// Where its track is lost people's object is followed without one.
+func TestLost(t *testing.T) {
+	s := bound(t)
 	for n := range 20 {
 		s.frame()
 		e := s.decision.Extents
@@ -78,12 +101,7 @@ func TestLost(t *testing.T) {
 
 // Nothing begins on people's object that is followed without its track, which is lost; what it is on becomes its track.
 func TestBeginsNotOnLost(t *testing.T) {
-	s := begin(t, Config{})
-	s.objects = []tracker.Object{{ID: 1, State: tracker.Visible, Box: box(101)}}
-	s.observe()
-	for range 5 {
-		s.frame(person(box(100)))
-	}
+	s := bound(t)
 	for range 20 {
 		s.frame()
 	}
@@ -203,12 +221,7 @@ func TestReset(t *testing.T) {
 
 // New stages know where people's objects are: these have the tracks that they had.
 func TestResetLeavesTracks(t *testing.T) {
-	s := begin(t, Config{})
-	s.objects = []tracker.Object{{ID: 1, State: tracker.Visible, Box: box(101)}}
-	s.observe()
-	for range 5 {
-		s.frame(person(box(100)))
-	}
+	s := bound(t)
 	s.m.Reset([]uint32{1}, nil)
 	s.objects = []tracker.Object{{ID: 1, State: tracker.Lost}}
 	s.frame(person(box(100)))

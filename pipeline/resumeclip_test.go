@@ -107,6 +107,9 @@ func TestPersonsAreFollowedAfterARestart(t *testing.T) {
 				b.cfg.Annotation = walkers(t, filepath.Join(cut, fmt.Sprintf("%04d.jpg", start)))
 			}
 			b.run(t.Context(), t)
+			if kinds := b.rec.ofObjects(); tt.store != nil && len(kinds) > 0 {
+				t.Errorf("events %v", kinds)
+			}
 			got := overlaps(t, b.rec.masks, want, n)
 			t.Logf("%s: IoU %.2f", tt.name, got)
 			if got < tt.least || got > tt.most {
