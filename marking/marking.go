@@ -180,8 +180,14 @@ func (m *Marker) Step(f *Frame) (d Decision) {
 		n.frames++
 		m.about[t.ID] = n
 		o := m.of(t.ID)
-		if o == nil {
-			o = m.bind(t)
+		if o == nil || o.own && !o.kept && !o.visible { // an object that has no mask may be somebody's thing
+			if people := m.bind(t); people != nil {
+				if o != nil {
+					d.Gone = append(d.Gone, Gone{o.id, reasons[track.Merged]})
+					m.Forget(o.id)
+				}
+				o = m.of(t.ID)
+			}
 		}
 		switch {
 		case o == nil:

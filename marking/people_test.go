@@ -118,6 +118,27 @@ func TestBeginsNotOnLost(t *testing.T) {
 	}
 }
 
+// An object that began on people's while they were out of sight, and has no mask since they are back, is theirs: its
+// track becomes theirs, and it ends.
+func TestOneThingOneObject(t *testing.T) {
+	s := begin(t, Config{})
+	s.objects = []tracker.Object{{ID: 1, State: tracker.Occluded}}
+	s.observe()
+	for range 5 {
+		s.frame(person(box(100)))
+	}
+	if s.object(FirstID) == nil {
+		t.Fatalf("objects %v; want one that began", s.objects)
+	}
+	s.object(1).State, s.object(1).Box = tracker.Visible, box(101)
+	s.object(FirstID).State = tracker.Occluded
+	s.observe()
+	s.frame(person(box(100)))
+	if g := s.decision.Gone; len(g) != 1 || g[0].ID != FirstID || s.extent(1).Empty() {
+		t.Errorf("gone %v, extent %v; want %d gone and people's object to have its track", g, s.extent(1), FirstID)
+	}
+}
+
 // While the camera moves people's objects are bound to nothing: tracks know nothing of how it does.
 func TestCameraMoves(t *testing.T) {
 	for _, pan := range []int{0, 6} { // pixels a frame

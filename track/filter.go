@@ -74,7 +74,7 @@ func (m *motion) predict(d time.Duration) {
 	m.height.predict(s, driftSize*l, 0)
 }
 
-// update takes a detector's box, since was how long the frame before is ago.
+// update takes a detector's box; the one before was since ago.
 func (m *motion) update(b Box, since time.Duration, unsure bool) {
 	off := m.box().length() * math.Sqrt(max(1, offFor.Seconds()/max(since.Seconds(), 1e-3)))
 	if unsure {

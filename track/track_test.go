@@ -307,6 +307,31 @@ func TestClock(t *testing.T) {
 	}
 }
 
+// A box that is detected weighs by how long ago the one before was, not by how many frames there were in between.
+func TestFramesBetweenDetections(t *testing.T) {
+	var want Box
+	for _, rate := range []int{2, 10, 50} {
+		k := tracker(t, Config{})
+		var box Box
+		for i := range 4*rate + 1 {
+			s := float64(i) / float64(rate)
+			f := &Frame{Time: time.Duration(s * float64(second)), Width: 1000, Height: 500, Looked: []Box{{}}}
+			if 2*i%rate == 0 {
+				f.Looked = nil
+				f.Found = []Detection{seen(at(300+20*s+20*math.Mod(2*s, 2), 300), .8)}
+			}
+			tracks, _ := k.Step(f)
+			box = tracks[0].Box
+		}
+		if want == (Box{}) {
+			want = box
+		}
+		if box.iou(want) < .99 {
+			t.Errorf("%d frames a second: %v; with 2 %v", rate, box, want)
+		}
+	}
+}
+
 // The tracks of a scene are the same however many frames there are of it.
 func TestRate(t *testing.T) {
 	scene := func(s float64) []Detection {

@@ -325,7 +325,7 @@ func (k *track) alike(d *found) (product float64) {
 
 // detect says that a detection is of a track.
 func (t *Tracker) detect(k *track, d *found) {
-	k.motion.update(d.Box, t.since, d.Score < t.config.Sure)
+	k.motion.update(d.Box, t.now-k.seen, d.Score < t.config.Sure)
 	lasts := min(t.now-k.seen, offFor).Seconds()
 	k.score += (d.Score - k.score) * (1 - math.Exp(-lasts/scoreOver.Seconds()))
 	if d.Score > k.best {

@@ -197,13 +197,9 @@ type tried struct {
 }
 
 func (s *Server) tryCamera(w http.ResponseWriter, r *http.Request) {
-	if !s.beginTrying(w) {
-		return
-	}
-	defer func() { <-s.trying }()
-	s.command(w, r, tryTimeout, []string{typeJSON}, func(ctx context.Context, body []byte) error {
-		t, err := s.cfg.Cameras.Try(ctx, body)
-		if err != nil {
+	s.command(w, r, tryTimeout, []string{typeJSON}, func(ctx context.Context, body []byte) (err error) {
+		var t *Tried
+		if !s.asTrying(w, func() { t, err = s.cfg.Cameras.Try(ctx, body) }) || err != nil {
 			return err
 		}
 		width, height := t.Width, t.Height
@@ -224,23 +220,22 @@ func (s *Server) tryCamera(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) discoverCameras(w http.ResponseWriter, r *http.Request) {
-	if !s.beginTrying(w) {
-		return
-	}
-	defer func() { <-s.trying }()
-	s.command(w, r, discoverTimeout, []string{typeJSON}, func(ctx context.Context, body []byte) error {
-		found, err := s.cfg.Cameras.Discover(ctx, body)
-		if err == nil {
+	s.command(w, r, discoverTimeout, []string{typeJSON}, func(ctx context.Context, body []byte) (err error) {
+		var found json.RawMessage
+		if s.asTrying(w, func() { found, err = s.cfg.Cameras.Discover(ctx, body) }) && err == nil {
 			problem.WriteJSON(w, http.StatusOK, typeJSON, found)
 		}
 		return err
 	})
 }
 
-// beginTrying answers 429 where as many try or look for cameras as may.
-func (s *Server) beginTrying(w http.ResponseWriter) bool {
+// asTrying does something as one of those who try or look for cameras, and
+// answers 429 where as many do as may. It is over before its answer is written.
+func (s *Server) asTrying(w http.ResponseWriter, do func()) bool {
 	select {
 	case s.trying <- struct{}{}:
+		defer func() { <-s.trying }()
+		do()
 		return true
 	default:
 		w.Header().Set("Retry-After", strconv.Itoa(retryTrying))
