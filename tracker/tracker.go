@@ -240,6 +240,9 @@ func (t *Tracker) decide(ctx context.Context, f *frame, ann *annotation.Annotati
 		return err
 	}
 	f.Believe(&f.Belief) // what is marked stays as it is marked
+	if t.cfg.Mode.looksUp() {
+		t.affinity.Mark(&f.Belief, f.Picture, t.objects.views())
+	}
 	defines := slices.ContainsFunc(marked, func(o seed.Object) bool { return o.Defined })
 	for _, label := range t.seeder.Corrected() {
 		t.distrust(int(label))

@@ -90,6 +90,20 @@ func (a *Affinity) Propagate(b *Belief, p *picture.Picture, elapsed int, sources
 	b.Shown = a.extents.admit(b.Shown[:0], p.N, labels)
 	normalise(b.Q, a.asked, labels)
 	redetect(b, objects)
+	b.Near = append(b.Near[:0], a.candidate...)
+}
+
+// Mark adds to what b, that of p, says is near objects what is within reach of where it says that they may be.
+func (a *Affinity) Mark(b *Belief, p *picture.Picture, objects []Object) {
+	labels := 1 + len(objects)
+	r := &Reference{Picture: p, Soft: b.Q}
+	for l := 1; l < labels && len(b.Near) > 0; l++ {
+		a.spread.reset(p)
+		a.spread.add(p, r, l, labels, a.AnchorRadius*objects[l-1].side(p))
+		for i, near := range a.spread.near {
+			b.Near[i*labels+l] = b.Near[i*labels+l] || near
+		}
+	}
 }
 
 // radius is how far from where an object was in s it may be now, in p, in pixels.

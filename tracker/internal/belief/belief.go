@@ -16,6 +16,7 @@ type Belief struct {
 	Q        []float64 // N×L probabilities of the labels
 	Trust    []float64 // N: how far the labels can bear out later ones, 0…1
 	Unlearnt []bool    // N: of what the classifier can say nothing: an object may come back there
+	Near     []bool    // N×L: whether the superpixel may be of the label's object, which Q gives it 0 else; empty: all may
 	// Shown are N×L shares of the classifier's scores that count, by the objects' extents; empty: all do.
 	Shown []float64
 }
@@ -24,7 +25,7 @@ type Belief struct {
 func (b *Belief) Reset(n, labels int) {
 	b.Q = scratch.Zero(b.Q, n*labels)
 	b.Unlearnt = scratch.Zero(b.Unlearnt, n)
-	b.Shown = b.Shown[:0]
+	b.Shown, b.Near = b.Shown[:0], b.Near[:0]
 	b.Trust = scratch.Grow(b.Trust, n)
 	for i := range b.Trust {
 		b.Trust[i] = 1
@@ -73,9 +74,19 @@ func (b *Belief) Labels(y []int32) {
 	}
 }
 
+// Widen makes room for more labels, of which nothing is known.
+func (b *Belief) Widen(from, to int) {
+	b.Q, b.Near = labeling.Widen(b.Q, from, to), labeling.Widen(b.Near, from, to)
+}
+
+// Drop makes a label background and closes the gap that it leaves.
+func (b *Belief) Drop(label, labels int) {
+	b.Q, b.Near = labeling.FoldColumn(b.Q, label, labels), labeling.DropColumn(b.Near, label, labels)
+}
+
 // Clone shares nothing with b.
 func (b *Belief) Clone() Belief {
-	return Belief{Q: slices.Clone(b.Q), Trust: slices.Clone(b.Trust), Unlearnt: slices.Clone(b.Unlearnt), Shown: slices.Clone(b.Shown)}
+	return Belief{Q: slices.Clone(b.Q), Trust: slices.Clone(b.Trust), Unlearnt: slices.Clone(b.Unlearnt), Near: slices.Clone(b.Near), Shown: slices.Clone(b.Shown)}
 }
 
 // Reference is what a later frame looks up of an earlier one.

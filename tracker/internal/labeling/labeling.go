@@ -27,9 +27,9 @@ func Drop[T int32 | uint8](y []T, label int32) {
 }
 
 // Widen returns m, n×from, as n×to, with zeros for the new labels.
-func Widen(m []float64, from, to int) []float64 {
+func Widen[T any](m []T, from, to int) []T {
 	n := len(m) / from
-	wide := make([]float64, n*to)
+	wide := make([]T, n*to)
 	for i := range n {
 		copy(wide[i*to:], m[i*from:(i+1)*from])
 	}

@@ -86,7 +86,7 @@ func (p *palettes) compare(f scene, groups []group) {
 		g := &groups[k]
 		var in, out float32
 		for at := from; at < to; at++ {
-			score := p.scorer.of(f, p.shown[at], g.label)
+			score := p.scorer.of(f, p.shown[at], g.label, groups)
 			if at >= g.from && at < g.to {
 				in += score
 			} else {

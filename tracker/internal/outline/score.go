@@ -1,6 +1,9 @@
 package outline
 
 import (
+	"math"
+	"slices"
+
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/tracker/internal/cosine"
 	"github.com/segd/segd/tracker/internal/picture"
@@ -75,13 +78,26 @@ func (s *scorer) reset(p *features.Patch) {
 	s.ready = s.known > 0 && column+4 == s.width
 }
 
-// of is the score of a superpixel for a label; -1 if the classifier does not know that.
-func (s *scorer) of(f scene, i int32, label uint8) float32 {
-	if int(label) >= s.known {
-		return -1
-	}
+// of is the score of a superpixel for a label of groups; that of the background, 0, is the opposite of the largest of the others.
+// It is -1 if the classifier does not know the label.
+func (s *scorer) of(f scene, i int32, label uint8, groups []group) float32 {
 	d := f.Dim + 1
-	return cosine.Dot(f.Rows[int(i)*d:][:d], s.whole[int(label)*d:][:d])
+	of := func(label uint8) float32 {
+		if int(label) >= s.known {
+			return -1
+		}
+		return cosine.Dot(f.Rows[int(i)*d:][:d], s.whole[int(label)*d:][:d])
+	}
+	if label > 0 {
+		return of(label)
+	}
+	most := float32(math.Inf(-1))
+	for _, g := range groups {
+		if g.label > 0 {
+			most = max(most, of(g.label))
+		}
+	}
+	return -most
 }
 
 // next readies s for another part, whose labels may be others.
@@ -92,7 +108,7 @@ func (s *scorer) next() {
 }
 
 // at returns the scores of the patch's pixel with that index for each of labels, the same ones
-// since next. A label that the classifier does not know has -1. They are there until the next call.
+// since next. A label that the classifier does not know has -1, the background the opposite of the largest other one. They are there until the next call.
 func (s *scorer) at(p *features.Patch, index int, labels []uint8) []float32 {
 	const perLab = 1.0 / features.LabUnit
 	s.sums = scratch.Grow(s.sums, len(labels))
@@ -112,6 +128,9 @@ func (s *scorer) at(p *features.Patch, index int, labels []uint8) []float32 {
 		s.add(m, labels, cell+1, (1-down)*right)
 		s.add(m, labels, cell+m.Width, down*(1-right))
 		s.add(m, labels, cell+m.Width+1, down*right)
+	}
+	if labels[0] == 0 && len(labels) > 1 {
+		s.sums[0] = -slices.Max(s.sums[1:])
 	}
 	return s.sums
 }

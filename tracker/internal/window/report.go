@@ -29,21 +29,63 @@ type Report struct {
 	Trace [Traced]float64
 }
 
-func (w *Window) trace(it solver.Iteration) {
-	for i := it.Index; i < Traced; i++ {
-		w.report.Trace[i] = it.Lagrangian
-	}
+// trace is what the iterations of all components add up to.
+type trace struct {
+	lagrangian   [Traced]float64 // after each
+	last         [Traced]float64 // of the component that is being solved
+	rose, loose  []bool          // by iteration, of any component: the Lagrangian rose, and it may
+	size         float64         // samples×labels
+	primal, dual float64         // squares, times that
+	samples      int             // times iterations
 }
 
-func (r *Report) sum(res solver.Result, samples int) {
-	r.Iterations, r.Start, r.Lagrangian = res.Iterations, res.Start, res.Last.Lagrangian
-	r.Primal, r.Dual, r.Flips = res.Last.Primal, res.Last.Dual, res.Flips
-	r.Violations, r.Guaranteed = res.Violations, res.Guaranteed
-	r.Converged, r.OutOfTime = res.Status == solver.Converged, res.Status == solver.Interrupted
-	if size := math.Abs(res.Start); size > 0 && !math.IsInf(size, 1) {
-		r.Descent = (res.Start - res.Last.Lagrangian) / size
+func (t *trace) reset() { *t = trace{rose: t.rose[:0], loose: t.loose[:0]} }
+
+func (t *trace) add(it solver.Iteration) {
+	for i := it.Index; i < Traced; i++ {
+		t.last[i] = it.Lagrangian
 	}
-	if res.Iterations > 0 {
-		r.FlipRatio = float64(res.Flips) / float64(samples*res.Iterations)
+	for len(t.rose) <= it.Index {
+		t.rose, t.loose = append(t.rose, false), append(t.loose, false)
+	}
+	t.rose[it.Index] = t.rose[it.Index] || it.Rose
+	t.loose[it.Index] = t.loose[it.Index] || !it.Guaranteed
+}
+
+// sum adds a component's solve.
+func (r *Report) sum(t *trace, res solver.Result, labels, samples int) {
+	r.Iterations = max(r.Iterations, res.Iterations)
+	r.Start, r.Lagrangian = r.Start+res.Start, r.Lagrangian+res.Last.Lagrangian
+	r.Converged, r.OutOfTime = r.Converged && res.Status == solver.Converged, r.OutOfTime || res.Status == solver.Interrupted
+	r.Flips += res.Flips
+	size := float64(samples * labels)
+	t.size, t.primal, t.dual = t.size+size, t.primal+size*res.Last.Primal*res.Last.Primal, t.dual+size*res.Last.Dual*res.Last.Dual
+	t.samples += samples * res.Iterations
+	for i, l := range t.last {
+		t.lagrangian[i] += l
+	}
+	t.last = [Traced]float64{}
+}
+
+// finish sets what is of all components together.
+func (r *Report) finish(t *trace) {
+	if r.Trace = t.lagrangian; t.size == 0 {
+		r.Converged = false
+		return
+	}
+	r.Primal, r.Dual = math.Sqrt(t.primal/t.size), math.Sqrt(t.dual/t.size)
+	if size := math.Abs(r.Start); size > 0 && !math.IsInf(size, 1) {
+		r.Descent = (r.Start - r.Lagrangian) / size
+	}
+	for i, rose := range t.rose {
+		if rose {
+			r.Violations++
+		}
+		if !t.loose[i] {
+			r.Guaranteed++
+		}
+	}
+	if t.samples > 0 {
+		r.FlipRatio = float64(r.Flips) / float64(t.samples)
 	}
 }

@@ -46,23 +46,38 @@ const (
 type Window struct {
 	Config
 
-	weight []float64 // classifier W, L×(d+1); objects it does not know yet lack their rows
+	// The classifier: L×(d+1), of the objects, and of what is around each of them; the background has none of its
+	// own. Objects that it does not know yet lack their rows.
+	weight, around []float64
 
+	// What split finds: the components' objects, and where each ends.
+	objects, joined []int32
+	ends            []int
+	there           []bool
+
+	// Of the component that is estimated or labelled, with n samples and l labels.
+	parts   []*part
 	ws      solver.Workspace
 	problem solver.Problem
 	kernel  kernel.Linear
-	graphs  mrf.Disjoint // of all frames
+	graphs  mrf.Disjoint
 	state   solver.State
-	offset  []float64 // N×L of all frames, their scores under the last classifier
-	unary   []float64
-	omega   []float64 // weights ω of all samples
-	rarity  []float64 // L
+	own     []float64 // l×(d+1): its classifier
+	step    []float64 // Xᵀα, by which that moves
+	q       []float64 // n×l
 	blocks  []*kernel.Block
-	step    []float64 // Xᵀα, by which the classifier moves
-	scores  []float64 // L, of one superpixel
-	workers int       // goroutines that the next solve may use; 0: GOMAXPROCS
+	offset  []float64 // n×l: the scores under the last classifier
+	unary   []float64
+	omega   []float64 // n weights ω
+	rarity  []float64 // L
+	scores  []float64 // l, of one superpixel
+	y       []int32   // of one frame
+	before  []int32
+
+	workers int // goroutines that the next solve may use; 0: GOMAXPROCS
 	report  Report
-	observe func(solver.Iteration) // writes report's trace
+	trace   trace
+	observe func(solver.Iteration) // trace.add
 }
 
 // SetWorkers bounds the goroutines of the next solves; 0, as at first, is GOMAXPROCS. The results
@@ -70,16 +85,18 @@ type Window struct {
 func (w *Window) SetWorkers(n int) { w.workers = n }
 
 // Weights is the classifier, a row of Dim weights and that of picture.Bias for each label that
-// it knows, for reading until the next call.
+// it knows, all 0 for the background, for reading until the next call.
 func (w *Window) Weights() []float64 { return w.weight }
 
 // Learn takes over another window's classifier.
-func (w *Window) Learn(other *Window) { w.weight = slices.Clone(other.weight) }
+func (w *Window) Learn(other *Window) {
+	w.weight, w.around = slices.Clone(other.weight), slices.Clone(other.around)
+}
 
-// Drop takes a label's row out of the classifier, whose rows have d features.
+// Drop takes a label's rows out of the classifier, whose rows have d features.
 func (w *Window) Drop(label, d int) {
-	if row := d + 1; len(w.weight) >= (label+1)*row {
-		w.weight = slices.Delete(w.weight, label*row, (label+1)*row)
+	if from, to := label*(d+1), (label+1)*(d+1); len(w.weight) >= to {
+		w.weight, w.around = slices.Delete(w.weight, from, to), slices.Delete(w.around, from, to)
 	}
 }
 
@@ -90,6 +107,8 @@ func (w *Window) Guess(f *Frame, y []int32, labels int) {
 	if known == 0 {
 		return
 	}
+	w.all(known)
+	w.compose(w.objects, f.p.Dim+1)
 	w.scores = scratch.Grow(w.scores, known)
 	for i := range y {
 		w.score(w.scores, f, i)
@@ -106,62 +125,88 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 	f := frames[len(frames)-1]
 	f.Keep(y)
 	for len(w.weight) < labels*(f.p.Dim+1) { // objects it does not know yet
-		w.weight = append(w.weight, 0)
+		w.weight, w.around = append(w.weight, 0), append(w.around, 0)
 	}
 	if !learn {
 		return Report{}, nil
 	}
-	w.balance(frames, labels)
-	nu, gamma, rho := w.Nu, w.Gamma, w.Rho
+	nu, gamma := w.Nu, w.Gamma
+	if w.observe == nil {
+		w.observe = w.trace.add
+	}
+	w.trace.reset()
+	w.report = Report{Converged: true}
+	opt := solver.Options{MaxIter: w.MaxIter, Rho: w.Rho, Tau: 1, Consistent: true, Observe: w.observe, Workers: w.workers}
 	if annotated {
 		clear(w.weight)
-		nu, gamma, rho = nu*annotatedNu, gamma*annotatedGamma, rho*annotatedNu/annotatedGamma
-	}
-	w.gather(frames, labels, gamma)
-	if w.observe == nil {
-		w.observe = w.trace
-	}
-	w.report = Report{}
-	opt := solver.Options{MaxIter: w.MaxIter, Rho: rho, Tau: 1, Consistent: true, Observe: w.observe, Workers: w.workers}
-	if annotated {
-		opt.MaxIter = annotatedIter
+		clear(w.around)
+		nu, gamma = nu*annotatedNu, gamma*annotatedGamma
+		opt.Rho, opt.MaxIter = opt.Rho*annotatedNu/annotatedGamma, annotatedIter
 	} else if w.Budget > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, w.Budget)
 		defer cancel()
 	}
-	w.problem = solver.Problem{
-		Labels: labels, Loss: loss.Hinge{}, Kernel: &w.kernel, MRF: &w.graphs,
-		Omega: w.omega, Unary: w.unary, Offset: w.offset, Nu: nu,
+	w.split(f, labels)
+	w.balance(frames, labels)
+	for objects := range w.components {
+		w.gather(frames, objects, labels, gamma)
+		w.problem = solver.Problem{
+			Labels: 1 + len(objects), Loss: loss.Hinge{}, Kernel: &w.kernel, MRF: &w.graphs,
+			Omega: w.omega, Unary: w.unary, Offset: w.offset, Nu: nu,
+		}
+		res, err := solver.Solve(ctx, &w.ws, &w.problem, &w.state, opt)
+		if err != nil {
+			return Report{}, fmt.Errorf("window: %w", err)
+		}
+		w.scatter(frames, labels)
+		if res.Iterations > 0 {
+			w.move(objects)
+		}
+		w.report.sum(&w.trace, res, 1+len(objects), len(w.state.Y))
 	}
-	res, err := solver.Solve(ctx, &w.ws, &w.problem, &w.state, opt)
-	if err != nil {
-		return Report{}, fmt.Errorf("window: %w", err)
+	for _, f := range frames {
+		f.forget()
 	}
-	w.scatter(frames)
 	copy(y, f.y)
-	if res.Iterations > 0 {
-		w.move(labels)
-	}
-	w.report.sum(res, len(w.state.Y))
+	w.report.finish(&w.trace)
 	return w.report, nil
 }
 
-// move adds Xᵀα of the solved window to the classifier.
-func (w *Window) move(labels int) {
-	w.step = scratch.Grow(w.step, len(w.weight))
-	w.kernel.SolvedWeights(w.step, labels)
-	for i, v := range w.step {
-		w.weight[i] += v
+// compose sets w.own to the classifier of a component: what is around its objects is what is around any of them.
+func (w *Window) compose(objects []int32, row int) {
+	w.own = scratch.Zero(w.own, (1+len(objects))*row)
+	for k, l := range objects {
+		if len(w.weight) < int(l+1)*row {
+			continue
+		}
+		copy(w.own[(k+1)*row:], w.weight[int(l)*row:][:row])
+		for i, v := range w.around[int(l)*row:][:row] {
+			w.own[i] += v / float64(len(objects))
+		}
 	}
 }
 
-// score writes superpixel i's score for every label under the classifier.
+// move adds Xᵀα of the solved component to its classifier.
+func (w *Window) move(objects []int32) {
+	row := len(w.own) / (1 + len(objects))
+	w.step = scratch.Grow(w.step, len(w.own))
+	w.kernel.SolvedWeights(w.step, 1+len(objects))
+	for i, v := range w.step {
+		w.own[i] += v
+	}
+	for k, l := range objects {
+		copy(w.weight[int(l)*row:][:row], w.own[(k+1)*row:])
+		copy(w.around[int(l)*row:][:row], w.own)
+	}
+}
+
+// score writes superpixel i's score for every label of a component.
 func (w *Window) score(dst []float64, f *Frame, i int) {
 	d := f.p.Dim + 1
 	row := f.p.Rows[i*d : (i+1)*d]
 	for l := range dst {
-		sum, weight := 0.0, w.weight[l*d:(l+1)*d]
+		sum, weight := 0.0, w.own[l*d:(l+1)*d]
 		for k, v := range row {
 			sum += float64(v) * weight[k]
 		}
@@ -169,37 +214,47 @@ func (w *Window) score(dst []float64, f *Frame, i int) {
 	}
 }
 
-// gather writes the window's problem: kernel blocks, unaries and the graph; and its
+// gather writes the problem of a component: kernel blocks, unaries and the graph; and its
 // start, the last classifier: α = 0, so λ = 0 and the scores are XW.
-func (w *Window) gather(frames []*Frame, labels int, gamma float64) {
-	w.blocks, w.graphs, w.unary, w.state.Y = w.blocks[:0], w.graphs[:0], w.unary[:0], w.state.Y[:0]
+func (w *Window) gather(frames []*Frame, objects []int32, labels int, gamma float64) {
+	own := 1 + len(objects)
+	w.parts, w.blocks, w.graphs = w.parts[:0], w.blocks[:0], w.graphs[:0]
+	w.state.Y, w.q, w.omega = w.state.Y[:0], w.q[:0], w.omega[:0]
 	for _, f := range frames {
-		w.blocks, w.graphs = append(w.blocks, &f.block), append(w.graphs, f.potts(labels))
-		w.state.Y = append(w.state.Y, f.y...)
-		w.unary = f.appendUnary(w.unary, labels)
-	}
-	for i, u := range w.unary {
-		if !math.IsInf(u, 1) { // what is ruled out stays so, however little the rest weighs
-			w.unary[i] = u * w.Evidence * w.omega[i/labels]
+		c := f.part(objects, labels)
+		w.parts, w.blocks, w.graphs = append(w.parts, c), append(w.blocks, &c.block), append(w.graphs, &c.graph)
+		for _, i := range c.rows {
+			w.state.Y, w.omega = append(w.state.Y, c.label(f.y[i])), append(w.omega, f.omega[i])
+			w.q = append(w.q, make([]float64, own)...)
+			c.believe(w.q[len(w.q)-own:], f, i, labels)
 		}
+	}
+	w.unary = scratch.Grow(w.unary, len(w.q))
+	n := 0
+	for k, f := range frames {
+		w.parts[k].price(w.unary[n*own:], w.q[n*own:], w.omega[n:], w.Evidence, f)
+		n += len(w.parts[k].rows)
 	}
 	w.kernel.SetWorkers(w.workers)
 	w.kernel.Reset(w.blocks, gamma)
+	w.compose(objects, w.parts[0].block.D)
 	w.offset = scratch.Grow(w.offset, len(w.unary))
-	w.kernel.Scores(w.offset, w.weight, labels)
+	w.kernel.Scores(w.offset, w.own, own)
 	w.state.Scores = append(w.state.Scores[:0], w.offset...)
 	w.state.Lambda = scratch.Zero(w.state.Lambda, len(w.unary))
 }
 
 // scatter takes each frame's labels of the solution.
-func (w *Window) scatter(frames []*Frame) {
-	row := 0
-	for _, f := range frames {
-		row += copy(f.y, w.state.Y[row:])
+func (w *Window) scatter(frames []*Frame, labels int) {
+	from := 0
+	for k, f := range frames {
+		c := w.parts[k]
+		c.take(f.y, f, w.state.Y[from:][:len(c.rows)], labels)
+		from += len(c.rows)
 	}
 }
 
-// balance sets the training weights ω, mean 1: a rare label's samples count more
+// balance sets the training weights ω, of mean 1 over all superpixels of the frames: a rare label's samples count more
 // (by the power Balance of how rare it is), those that nobody marked less as the affinity
 // cannot place them, and all of an earlier annotated frame Marked times. Not those of the
 // newest: of a box only what is outside is marked, which must not outweigh what is inside.
@@ -215,56 +270,80 @@ func (w *Window) balance(frames []*Frame, labels int) {
 	for l, c := range w.rarity {
 		w.rarity[l] = math.Pow(n/(float64(labels)*math.Max(1, c)), w.Balance)
 	}
-	w.omega = w.omega[:0]
 	sum := 0.0
 	for k, f := range frames {
 		frame := 1.0
 		if k < len(frames)-1 && f.Marks.Any() {
 			frame = w.Marked
 		}
-		for i := range f.p.N {
+		f.omega = scratch.Grow(f.omega, f.p.N)
+		if k == len(frames)-1 || len(f.doubt) == 0 {
+			f.question(labels)
+		}
+		for i := range f.omega {
 			omega := frame
 			if f.Marks.Free(i) {
-				omega *= 1 - (1-w.Ambiguous)*belief.Uncertainty(f.Belief.Q[i*labels:(i+1)*labels])
+				omega *= 1 - (1-w.Ambiguous)*f.doubt[i]
 			}
-			omega *= w.rarity[f.y[i]]
-			w.omega = append(w.omega, omega)
-			sum += omega
+			f.omega[i] = omega * w.rarity[f.y[i]]
+			sum += f.omega[i]
 		}
 	}
-	for i := range w.omega {
-		w.omega[i] *= n / sum
+	for _, f := range frames {
+		for i := range f.omega {
+			f.omega[i] *= n / sum
+		}
 	}
 }
 
 // Decide labels f, the newest frame, by a cut, starting at y: affinity where it is sure,
 // the classifier where it is not, and smoothness. Without the classifier it is left out.
 func (w *Window) Decide(ctx context.Context, f *Frame, y []int32, labels int, classifier bool) error {
-	w.unary = f.appendUnary(w.unary[:0], labels)
-	for i := 0; i < f.p.N && classifier; i++ {
-		weight := w.Classifier * belief.Uncertainty(f.Belief.Q[i*labels:(i+1)*labels])
-		if f.Belief.Unlearnt[i] {
-			weight = 0
+	w.split(f, labels)
+	return w.cut(ctx, f, y, labels, func(c *part) {
+		for r, i := range c.rows {
+			q := w.q[r*c.labels():][:c.labels()]
+			if !classifier || f.Belief.Unlearnt[i] {
+				continue
+			}
+			w.addClassifier(w.unary[r*c.labels():][:c.labels()], f, c, i, labels, w.Classifier*belief.Uncertainty(q))
 		}
-		w.addClassifier(w.unary[i*labels:(i+1)*labels], f, i, weight)
-	}
-	return w.cut(ctx, f, y, labels)
+	})
 }
 
 // DecideAlone is Decide by the classifier and smoothness alone. What the classifier says
 // becomes f's belief.
 func (w *Window) DecideAlone(ctx context.Context, f *Frame, y []int32, labels int) error {
-	w.unary = scratch.Zero(w.unary, f.p.N*labels)
-	for i := range f.p.N {
-		w.addClassifier(w.unary[i*labels:(i+1)*labels], f, i, 1)
-		f.Belief.Score(i, w.scores)
-	}
-	return w.cut(ctx, f, y, labels)
+	w.all(labels)
+	return w.cut(ctx, f, y, labels, func(c *part) {
+		clear(w.unary)
+		for r, i := range c.rows {
+			w.addClassifier(w.unary[r*labels:][:labels], f, c, i, labels, 1)
+			f.Belief.Score(int(i), w.scores)
+		}
+	})
 }
 
-func (w *Window) cut(ctx context.Context, f *Frame, y []int32, labels int) error {
-	if err := f.potts(labels).Label(ctx, y, w.unary); err != nil {
-		return fmt.Errorf("window: %w", err)
+// cut labels f's components, with what add adds to the unaries of each, w.unary; w.q is what f believes. What is in none
+// is background.
+func (w *Window) cut(ctx context.Context, f *Frame, y []int32, labels int, add func(c *part)) error {
+	w.before = append(w.before[:0], y...)
+	clear(y)
+	for objects := range w.components {
+		c := f.part(objects, labels)
+		w.compose(objects, c.block.D)
+		w.y, w.q = w.y[:0], scratch.Grow(w.q, len(c.rows)*c.labels())
+		for r, i := range c.rows {
+			w.y = append(w.y, c.label(w.before[i]))
+			c.believe(w.q[r*c.labels():][:c.labels()], f, i, labels)
+		}
+		w.unary = scratch.Grow(w.unary, len(w.q))
+		c.price(w.unary, w.q, nil, 1, f)
+		add(c)
+		if err := c.graph.Label(ctx, w.y, w.unary); err != nil {
+			return fmt.Errorf("window: %w", err)
+		}
+		c.take(y, f, w.y, labels)
 	}
 	return nil
 }
@@ -276,17 +355,13 @@ const scoreLimit = 2.0
 // addClassifier adds weight × the one-vs-all hinge of superpixel i's scores to u,
 // scaled so that two labels with scores ±1 differ by 2·weight. It leaves the scores in
 // w.scores.
-func (w *Window) addClassifier(u []float64, f *Frame, i int, weight float64) {
+func (w *Window) addClassifier(u []float64, f *Frame, c *part, i int32, labels int, weight float64) {
 	w.scores = scratch.Grow(w.scores, len(u))
-	var shown []float64
-	if len(f.Belief.Shown) > 0 {
-		shown = f.Belief.Shown[i*len(u):][:len(u)]
-	}
-	w.score(w.scores, f, i)
+	w.score(w.scores, f, int(i))
 	for l, score := range w.scores {
 		score = math.Max(-scoreLimit, math.Min(scoreLimit, score))
-		if len(shown) > 0 {
-			score = shown[l]*(score+scoreLimit) - scoreLimit
+		if len(f.Belief.Shown) > 0 && l > 0 {
+			score = f.Belief.Shown[int(i)*labels+int(c.objects[l-1])]*(score+scoreLimit) - scoreLimit
 		}
 		pos, neg := math.Max(0, 1-score), math.Max(0, 1+score)
 		for c := range u {

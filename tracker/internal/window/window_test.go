@@ -158,9 +158,10 @@ func TestBalance(t *testing.T) {
 			want, sum = append(want, omega), sum+omega
 		}
 	}
+	got := slices.Concat(frames[0].omega, frames[1].omega)
 	for i := range want {
-		if want[i] *= n / sum; math.Abs(w.omega[i]-want[i]) > 1e-12 {
-			t.Fatalf("sample %d weighs %g; want %g", i, w.omega[i], want[i])
+		if want[i] *= n / sum; math.Abs(got[i]-want[i]) > 1e-12 {
+			t.Fatalf("sample %d weighs %g; want %g", i, got[i], want[i])
 		}
 	}
 }
@@ -315,7 +316,7 @@ func TestFrameLabels(t *testing.T) {
 			t.Fatalf("superpixel %d: label %d, belief %v", i, c.y[i], c.Belief.Q[2*i:2*i+2])
 		}
 	}
-	if !slices.Equal(f.y, truth) || f.Belief.Q[1] != 0.5 || c.p != f.p || &c.block.Gram[0] == &f.block.Gram[0] {
+	if !slices.Equal(f.y, truth) || f.Belief.Q[1] != 0.5 || c.p != f.p {
 		t.Error("a clone shares more than the picture")
 	}
 }
@@ -327,14 +328,15 @@ func TestGraphFollowsThePicture(t *testing.T) {
 	other := *f.p
 	other.Edges = []mrf.Edge{{I: 0, J: int32(4*cols + 4), W: 7}}
 	y := slices.Clone(truth)
-	before := f.potts(labels).Energy(y)
+	before := f.part([]int32{1}, labels).graph.Energy(y)
 	f.Reset(&other, labels)
-	if got := f.potts(labels).Energy(y); got != 7 || before == 7 {
+	if got := f.part([]int32{1}, labels).graph.Energy(y); got != 7 || before == 7 {
 		t.Errorf("the energy is %g, in another picture %g; want 7 in that", before, got)
 	}
 	u := make([]float64, 3*len(y))
 	u[3*5+2] = -1
-	if err := f.potts(3).Label(t.Context(), y, u); err != nil || y[5] != 2 {
+	f.Widen(labels, 3)
+	if err := f.part([]int32{1, 2}, 3).graph.Label(t.Context(), y, u); err != nil || y[5] != 2 {
 		t.Errorf("with a third label superpixel 5 is %d (%v); want 2", y[5], err)
 	}
 }
@@ -368,5 +370,136 @@ func TestEveryFrameTakesItsPart(t *testing.T) {
 	}
 	if !slices.Equal(y, truth) || !slices.Equal(frames[0].y, truth) || !slices.Equal(frames[1].y, truth) {
 		t.Errorf("labels %v; want %v", y, truth)
+	}
+}
+
+// two are frames of made's floor with an object in the left half, 1, and one in the right half, 2, of which the superpixels near are
+// those of that half.
+func two(t *testing.T, count int) []*Frame {
+	t.Helper()
+	frames, _ := made(t, count)
+	for _, f := range frames {
+		f.Widen(labels, 3)
+		f.Belief.Near = make([]bool, 3*f.p.N)
+		for i := range f.p.N {
+			half := 1 + i%cols*2/cols
+			f.Belief.Near[3*i+half] = true
+			q := 0.0
+			if x, y := i%cols, i/cols; y == 4 && (x == 2 || x == 9) {
+				q = 1
+			}
+			copy(f.Belief.Q[3*i:], []float64{1 - q, 0, 0})
+			f.Belief.Q[3*i+half] = q
+		}
+	}
+	return frames
+}
+
+// split returns the components of a window's newest frame.
+func split(w *Window, f *Frame) (found [][]int32) {
+	w.split(f, 3)
+	for objects := range w.components {
+		found = append(found, slices.Clone(objects))
+	}
+	return found
+}
+
+// Objects are estimated together that compete for a superpixel, and others apart; those that are nowhere not at all.
+func TestComponents(t *testing.T) {
+	f := two(t, 1)[0]
+	var w Window
+	if got := split(&w, f); len(got) != 2 || !slices.Equal(got[0], []int32{1}) || !slices.Equal(got[1], []int32{2}) {
+		t.Errorf("components %v; want 1 and 2", got)
+	}
+	f.Belief.Q[3*5+1], f.Belief.Q[3*5+2] = 0.1, 0.2
+	if got := split(&w, f); len(got) != 1 || !slices.Equal(got[0], []int32{1, 2}) {
+		t.Errorf("components %v; want 1 with 2", got)
+	}
+	for i := range f.p.N {
+		f.Belief.Q[3*i+1], f.Belief.Near[3*i+1] = 0, false
+	}
+	if got := split(&w, f); len(got) != 1 || !slices.Equal(got[0], []int32{2}) {
+		t.Errorf("components %v; want 2 alone", got)
+	}
+}
+
+// What is solved for an object are the superpixels near it, however many other objects there are, and each keeps what it has.
+func TestEstimateIsLocal(t *testing.T) {
+	frames := two(t, 3)
+	w := Window{Config: tuned}
+	y := make([]int32, frames[0].p.N)
+	y[4*cols+2], y[4*cols+9] = 1, 2
+	for _, f := range frames {
+		f.Keep(y)
+	}
+	if report, err := w.Estimate(t.Context(), frames, y, 3, true, true); err != nil || report.Iterations == 0 {
+		t.Fatalf("%v, %+v", err, report)
+	}
+	if got, want := len(w.state.Y), 3*frames[0].p.N/2; got != want {
+		t.Errorf("%d superpixels for the second object; want the %d near it", got, want)
+	}
+	row := frames[0].p.Dim + 1
+	before := slices.Clone(w.weight)
+	for _, f := range frames { // the second object is nowhere
+		for i := range f.p.N {
+			f.Belief.Q[3*i+2], f.Belief.Near[3*i+2] = 0, false
+		}
+	}
+	clear(y)
+	if _, err := w.Estimate(t.Context(), frames, y, 3, false, true); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(w.weight[2*row:], before[2*row:]) || slices.Equal(w.weight[row:2*row], before[row:2*row]) {
+		t.Error("want the classifier of what is nowhere to stay, and the other one to move")
+	}
+}
+
+// An edge that leaves a component costs those of its labels that are objects, as what is beyond is none of them.
+func TestEdgesThatLeave(t *testing.T) {
+	f := two(t, 1)[0]
+	c := f.part([]int32{1}, 3)
+	border := slices.Index(c.rows, int32(4*cols+cols/2-1))
+	want := 0.0
+	for _, e := range f.p.Edges {
+		if (int(e.I) == 4*cols+cols/2-1) != (int(e.J) == 4*cols+cols/2-1) && (int(e.I)%cols >= cols/2 || int(e.J)%cols >= cols/2) {
+			want += e.W
+		}
+	}
+	if want == 0 || math.Abs(c.outward[border]-want) > 1e-12 || c.outward[0] != 0 {
+		t.Fatalf("outward %g and %g; want %g and 0", c.outward[border], c.outward[0], want)
+	}
+	u, q := make([]float64, 2*len(c.rows)), make([]float64, 2*len(c.rows))
+	c.price(u, q, nil, 1, f)
+	if got := u[2*border+1] - u[2*border]; math.Abs(got-want) > 1e-12 {
+		t.Errorf("the object costs %g more at the border; want %g", got, want)
+	}
+}
+
+// Of what two components want it is the object that is likelier, whichever comes first.
+func TestLikelierObjectTakesIt(t *testing.T) {
+	f := two(t, 1)[0]
+	f.Belief.Q[3*7+1], f.Belief.Q[3*7+2] = 0.2, 0.7
+	f.Belief.Near[3*7+1] = true
+	for _, order := range [][]int32{{1, 2}, {2, 1}} {
+		y := make([]int32, f.p.N)
+		for _, l := range order {
+			c := f.part([]int32{l}, 3)
+			own := make([]int32, len(c.rows))
+			own[slices.Index(c.rows, 7)] = 1
+			c.take(y, f, own, 3)
+		}
+		if y[7] != 2 {
+			t.Errorf("in the order %v it is %d; want 2", order, y[7])
+		}
+	}
+}
+
+// What an annotation says is another component's object is background here, and may be nothing else.
+func TestMarksOfOthers(t *testing.T) {
+	f := two(t, 1)[0]
+	f.Marks.Fixed[3] = 2
+	c := f.part([]int32{1}, 3)
+	if !c.forbids(f, 3, 1) || c.forbids(f, 3, 0) {
+		t.Errorf("background forbidden %t, object 1 forbidden %t; want only the object", c.forbids(f, 3, 0), c.forbids(f, 3, 1))
 	}
 }

@@ -1,0 +1,224 @@
+package window
+
+import (
+	"math"
+	"slices"
+
+	"github.com/segd/segd/solver/kernel"
+	"github.com/segd/segd/solver/mrf"
+	"github.com/segd/segd/tracker/internal/scratch"
+)
+
+// A part is what a frame has of a component, which are objects that compete for superpixels: the superpixels
+// that may be one of them, R. Its own labels are 0, the background and all other objects, and k+1 for objects[k].
+type part struct {
+	objects []int32 // labels, ascending
+	rows    []int32 // R superpixels, ascending
+	x       []float32
+	block   kernel.Block
+	graph   mrf.Potts
+	outward []float64 // R: the weights of its edges to superpixels that are not in the part
+	idle    int       // solves since it was used
+}
+
+// idleSolves is for how many solves a part is kept that is not used: objects that touch now and then compete again soon.
+const idleSolves = 7
+
+// labels is how many the part has.
+func (c *part) labels() int { return 1 + len(c.objects) }
+
+// part returns f's part of a component. It is made once, of what is known of f then, and its graph finds a cut sooner as it goes
+// from the one before.
+func (f *Frame) part(objects []int32, labels int) *part {
+	at := slices.IndexFunc(f.parts, func(c *part) bool { return slices.Equal(c.objects, objects) })
+	if at < 0 {
+		if len(f.spare) == 0 {
+			f.spare = append(f.spare, &part{})
+		}
+		last := len(f.spare) - 1
+		at = len(f.parts)
+		f.parts, f.spare = append(f.parts, f.spare[last]), f.spare[:last]
+		f.parts[at].reset(f, objects, labels)
+	}
+	f.parts[at].idle = 0
+	return f.parts[at]
+}
+
+// reset makes c that part of f.
+func (c *part) reset(f *Frame, objects []int32, labels int) {
+	c.objects, c.rows, c.x = append(c.objects[:0], objects...), c.rows[:0], c.x[:0]
+	f.local = scratch.Grow(f.local, f.p.N)
+	d := f.p.Dim + 1
+	for i := range f.p.N {
+		f.local[i] = -1
+		if f.may(i, objects, labels) {
+			f.local[i] = int32(len(c.rows))
+			c.rows = append(c.rows, int32(i))
+			c.x = append(c.x, f.p.Rows[i*d:(i+1)*d]...)
+		}
+	}
+	c.block.Reset32(c.x, len(c.rows), d)
+	c.outward = scratch.Zero(c.outward, len(c.rows))
+	f.edges = f.edges[:0]
+	for _, e := range f.p.Edges {
+		switch i, j := f.local[e.I], f.local[e.J]; {
+		case i >= 0 && j >= 0:
+			f.edges = append(f.edges, mrf.Edge{I: i, J: j, W: e.W})
+		case i >= 0:
+			c.outward[i] += e.W
+		case j >= 0:
+			c.outward[j] += e.W
+		}
+	}
+	c.graph.Reset(len(c.rows), c.labels(), f.edges)
+}
+
+// may tells whether superpixel i may be one of the objects.
+func (f *Frame) may(i int, objects []int32, labels int) bool {
+	if len(f.Belief.Near) == 0 || slices.Contains(objects, f.y[i]) {
+		return true
+	}
+	near := f.Belief.Near[i*labels : (i+1)*labels]
+	return slices.ContainsFunc(objects, func(l int32) bool { return near[l] })
+}
+
+// forget gives back the parts that have not been used for a while.
+func (f *Frame) forget() {
+	kept := f.parts[:0]
+	for _, c := range f.parts {
+		if c.idle++; c.idle <= idleSolves {
+			kept = append(kept, c)
+		} else {
+			f.spare = append(f.spare, c)
+		}
+	}
+	f.parts = kept
+}
+
+// believe writes what f takes superpixel i for to q, by c's labels.
+func (c *part) believe(q []float64, f *Frame, i int32, labels int) {
+	row := f.Belief.Q[int(i)*labels:][:labels]
+	q[0] = row[0]
+	for l, v := range row[1:] {
+		if k := slices.Index(c.objects, int32(l+1)); k >= 0 {
+			q[k+1] = v
+		} else {
+			q[0] += v
+		}
+	}
+}
+
+// price writes c's R×labels discrete energies to u, by what q believes: scale·ω·(1 − q), what its edges to others cost that are none of its
+// objects, and +Inf for what the marks rule out. Without omega all weigh 1.
+func (c *part) price(u, q, omega []float64, scale float64, f *Frame) {
+	labels := c.labels()
+	for r, i := range c.rows {
+		weight := scale
+		if omega != nil {
+			weight *= omega[r]
+		}
+		for k := range labels {
+			at := r*labels + k
+			u[at] = weight * (1 - q[at])
+			if k > 0 {
+				u[at] += c.outward[r]
+			}
+			if c.forbids(f, i, k) {
+				u[at] = math.Inf(1)
+			}
+		}
+	}
+}
+
+// forbids tells whether the marks rule out c's label k for superpixel i.
+func (c *part) forbids(f *Frame, i int32, k int) bool {
+	if k > 0 {
+		return f.Marks.Forbids(int(i), int(c.objects[k-1]))
+	}
+	fixed := f.Marks.Fixed[i]
+	return f.Marks.Forbids(int(i), 0) && (fixed <= 0 || slices.Contains(c.objects, fixed))
+}
+
+// label is c's label for what is a label of all.
+func (c *part) label(l int32) int32 { return int32(slices.Index(c.objects, l) + 1) }
+
+// take gives f what was found of c: y are labels of c's. Of what two components want it is the one that f believes in more.
+func (c *part) take(dst []int32, f *Frame, y []int32, labels int) {
+	for r, k := range y {
+		i := c.rows[r]
+		switch had := dst[i]; {
+		case k > 0:
+			if l := c.objects[k-1]; had <= 0 || slices.Contains(c.objects, had) || f.Belief.Q[int(i)*labels+int(l)] > f.Belief.Q[int(i)*labels+int(had)] {
+				dst[i] = l
+			}
+		case slices.Contains(c.objects, had):
+			dst[i] = 0
+		}
+	}
+}
+
+// split finds the components of f: objects that some superpixel may be the one or the other of are of one. Objects that no superpixel may be are
+// in none.
+func (w *Window) split(f *Frame, labels int) {
+	w.joined, w.there = scratch.Grow(w.joined, labels), scratch.Zero(w.there, labels)
+	for l := range w.joined {
+		w.joined[l] = int32(l)
+	}
+	root := func(l int32) int32 {
+		for w.joined[l] != l {
+			l = w.joined[l]
+		}
+		return l
+	}
+	for i := range f.p.N {
+		first := int32(0)
+		for l := int32(1); int(l) < labels; l++ {
+			at := i*labels + int(l)
+			likely := f.Belief.Q[at] > 0
+			w.there[l] = w.there[l] || likely || len(f.Belief.Near) == 0 || f.Belief.Near[at]
+			switch {
+			case !likely:
+			case first == 0:
+				first = root(l)
+			default:
+				a, b := min(first, root(l)), max(first, root(l))
+				w.joined[b], first = a, a
+			}
+		}
+	}
+	w.objects, w.ends = w.objects[:0], w.ends[:0]
+	for l := int32(1); int(l) < labels; l++ {
+		if root(l) != l {
+			continue
+		}
+		from := len(w.objects)
+		for o := l; int(o) < labels; o++ {
+			if w.there[o] && root(o) == l {
+				w.objects = append(w.objects, o)
+			}
+		}
+		if len(w.objects) > from {
+			w.ends = append(w.ends, len(w.objects))
+		}
+	}
+}
+
+// all makes one component of all objects.
+func (w *Window) all(labels int) {
+	w.objects = w.objects[:0]
+	for l := 1; l < labels; l++ {
+		w.objects = append(w.objects, int32(l))
+	}
+	w.ends = append(w.ends[:0], len(w.objects))
+}
+
+// components are what split found.
+func (w *Window) components(yield func(objects []int32) bool) {
+	from := 0
+	for _, end := range w.ends {
+		if !yield(w.objects[from:end]) {
+			return
+		}
+		from = end
+	}
+}
