@@ -289,8 +289,12 @@ func (t *Tracker) pair(tracks func(*track) bool, detections func(*found) bool, w
 
 // worth is what a pair of a track that goes on and a detection is worth.
 func (t *Tracker) worth(k *track, d *found) float64 {
-	off, iou, alike := k.off(d.Box, k.place), k.place.iou(d.Box), k.alike(d)
-	if iou < leastIoU && off > reach*reach || d.Box.grown(k.place) > mostGrown || alike < leastAlike {
+	off, iou := k.off(d.Box, k.place), k.place.iou(d.Box)
+	if iou < leastIoU && off > reach*reach || d.Box.grown(k.place) > mostGrown {
+		return impossible
+	}
+	alike := k.alike(d)
+	if alike < leastAlike {
 		return impossible
 	}
 	return iou + alikeWeight*alike - offWeight*min(off, mostOff)
@@ -305,8 +309,12 @@ func (k *track) off(b, from Box) float64 {
 
 // again is what it is worth that a detection is of a track of which it is not known well where it is.
 func (t *Tracker) again(k *track, d *found) float64 {
-	off, alike := min(k.off(d.Box, k.place), k.off(d.Box, k.last)), k.alike(d)
-	if off > reach*reach || d.Box.grown(k.last) > mostGrown || alike < t.config.Reidentify || t.config.Reidentify == 1 {
+	off := min(k.off(d.Box, k.place), k.off(d.Box, k.last))
+	if off > reach*reach || d.Box.grown(k.last) > mostGrown {
+		return impossible
+	}
+	alike := k.alike(d)
+	if alike < t.config.Reidentify || t.config.Reidentify == 1 {
 		return impossible
 	}
 	return alike - offWeight*off

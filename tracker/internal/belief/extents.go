@@ -34,8 +34,14 @@ const (
 func boxLogit(box image.Rectangle, p *picture.Picture, i int) float64 {
 	u := (2*float64(p.Centroid[2*i]) - float64(box.Min.X+box.Max.X)) / float64(box.Dx())
 	v := (2*float64(p.Centroid[2*i+1]) - float64(box.Min.Y+box.Max.Y)) / float64(box.Dy())
-	return max(boxOdds*(1-math.Pow(u, 8)-math.Pow(v, 8)), leastLogit)
+	return max(boxOdds*(1-eighth(u)-eighth(v)), leastLogit)
 }
+
+// eighth is v⁸.
+func eighth(v float64) float64 { v *= v; v *= v; return v * v }
+
+// farOdds are the odds far outside.
+var farOdds = math.Exp(leastLogit)
 
 // extents is what the objects' tracks say.
 type extents struct {
@@ -64,7 +70,10 @@ func (e *extents) lay(p *picture.Picture, objects []Object) {
 		free := 1.0
 		for _, k := range e.order {
 			at := i*labels + k + 1
-			e.odds[at], e.free[at] = math.Exp(boxLogit(objects[k].Extent, p, i)), free
+			e.odds[at], e.free[at] = farOdds, free
+			if logit := boxLogit(objects[k].Extent, p, i); logit > leastLogit {
+				e.odds[at] = math.Exp(logit)
+			}
 			free /= 1 + e.odds[at]
 		}
 	}
