@@ -2,7 +2,7 @@
 //
 // In go scenes (package features), oldest first, and annotations; out come, for
 // each scene, every object's mask and state. A sliding window of the latest
-// frames and the annotated ones, which stay, is labelled as one problem:
+// frames and the annotated ones, which stay, is labelled, the objects that compete for superpixels as one problem:
 //
 //   - Affinity. Each superpixel looks up its most similar ones near by in the
 //     latest frames and in the annotated ones, in these also round where they show

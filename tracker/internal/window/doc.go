@@ -5,9 +5,17 @@
 // and what annotations say of them (package seed), the newest last; out come their labels
 // and the classifier, which the next window starts from.
 //
+// # Components
+//
+// Objects that compete are estimated together, and others apart: two are of one component if the affinity takes a superpixel of the
+// newest frame for either (q > 0 of both). What is estimated of a component are the superpixels that may be one of its objects,
+// those within reach of the affinity, in all frames; its labels are its objects and one for all else. An edge to a
+// superpixel that is none of these costs an object its weight. So the work grows with what is near an object, and not with the picture
+// times the objects.
+//
 // # The objective
 //
-// Over the N superpixels of all frames, with rows x of d features and a constant, labels
+// Over the N superpixels of a component in all frames, with rows x of d features and a constant, labels
 // y and a classifier W = W₀ + Xᵀα, where W₀ is the one the last window left:
 //
 //	min over y, α of
@@ -17,8 +25,9 @@
 //	  + Σ_e w_e [y_i ≠ y_j]               contrast-sensitive Potts within a frame (the paper's E)
 //	  + ∞ where an annotation rules a label out
 //
-// The weights ω, of mean 1, balance rare labels, count annotated frames more, and what
-// the affinity cannot place less, or small objects die of their ambiguous rims.
+// The weights ω, of mean 1 over all superpixels and labels of the frames, balance rare labels, count annotated frames more, and what
+// the affinity cannot place less, or small objects die of their ambiguous rims. Each object keeps its row of W and one of what
+// is around it; in a component of several these are one, which begins with their mean.
 //
 // DC-ADMM (package solver) lowers it. The start is α = 0: multipliers λ = −2να = 0 and
 // scores XW₀ are of one α, so with ρ ≥ 2ν/γ the Lagrangian cannot rise, from the first
