@@ -240,7 +240,9 @@ func (t *Tracker) decide(ctx context.Context, f *frame, ann *annotation.Annotati
 		return err
 	}
 	f.Believe(&f.Belief) // what is marked stays as it is marked
-	if t.cfg.Mode.looksUp() {
+	if f.recalled { // its objects may be anywhere by now: all that is around them there is to be told from them
+		f.Belief.Near = f.Belief.Near[:0]
+	} else {
 		t.affinity.Mark(&f.Belief, f.Picture, t.objects.views())
 	}
 	defines := slices.ContainsFunc(marked, func(o seed.Object) bool { return o.Defined })
