@@ -59,6 +59,31 @@ func TestRecalledSceneIsNoneOfTheCameras(t *testing.T) {
 	}
 }
 
+// Of a picture from before all superpixels are estimated with its objects, which may be anywhere since; of one that is
+// annotated now those near them.
+func TestWhatIsNearAMark(t *testing.T) {
+	box := image.Rect(102, 60, 138, 120)
+	ann := &annotation.Annotation{Width: 240, Height: 180, Objects: []annotation.Object{{ID: 1, Box: []float64{102, 60, 138, 120}}}}
+	tr := newTracker(t, Config{})
+	if err := tr.Recall(t.Context(), bands(0, box), ann); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(tr.frames.anchors[0].Belief.Near); n != 0 {
+		t.Errorf("recalled: %d of %d are told apart", n, 2*tr.frames.anchors[0].N)
+	}
+	tr = newTracker(t, Config{})
+	step(t, tr, bands(0, box), ann)
+	f := tr.frames.anchors[0]
+	for _, at := range []struct {
+		image.Point
+		near bool
+	}{{image.Pt(120, 90), true}, {image.Pt(96, 90), true}, {image.Pt(4, 4), false}, {image.Pt(235, 175), false}} {
+		if i := f.At(at.X, at.Y); f.Belief.Near[2*i+1] != at.near {
+			t.Errorf("annotated: at %v near %t; want %t", at.Point, !at.near, at.near)
+		}
+	}
+}
+
 func TestRecallFaults(t *testing.T) {
 	tr := newTracker(t, Config{})
 	box := image.Rect(102, 60, 138, 120)
