@@ -160,6 +160,24 @@ func TestScoreAgainstOracle(t *testing.T) {
 	}
 }
 
+// The background scores as little as the likeliest object scores much, of those that are there.
+func TestBackgroundsScore(t *testing.T) {
+	s := scorer{known: 3, whole: []float32{9, 9, 2, 1, -1, 3}}
+	f := scene{Picture: &picture.Picture{Dim: 1, Rows: []float32{1, 2}}}
+	for _, tt := range []struct {
+		groups []group
+		label  uint8
+		want   float32
+	}{
+		{[]group{{label: 0}, {label: 1}}, 0, -4}, {[]group{{label: 2}, {label: 0}, {label: 1}}, 0, -5},
+		{[]group{{label: 0}, {label: 1}}, 1, 4}, {[]group{{label: 0}, {label: 3}}, 3, -1},
+	} {
+		if got := s.of(f, 0, tt.label, tt.groups); got != tt.want {
+			t.Errorf("label %d among %v: %v; want %v", tt.label, tt.groups, got, tt.want)
+		}
+	}
+}
+
 // However large, a classifier's scores stay within what a cut may weigh, and what is no number
 // says that a pixel is nothing.
 func TestScoresOfAnySize(t *testing.T) {
