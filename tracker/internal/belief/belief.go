@@ -16,7 +16,7 @@ type Belief struct {
 	Q        []float64 // N×L probabilities of the labels
 	Trust    []float64 // N: how far the labels can bear out later ones, 0…1
 	Unlearnt []bool    // N: of what the classifier can say nothing: an object may come back there
-	Near     []bool    // N×L: whether the superpixel may be of the label's object, which Q gives it 0 else; empty: all may
+	Near     []bool    // N×L: whether the label's object is within reach of the superpixel, and Q may be above 0; empty: all are
 	// Shown are N×L shares of the classifier's scores that count, by the objects' extents; empty: all do.
 	Shown []float64
 }

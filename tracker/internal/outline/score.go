@@ -112,11 +112,15 @@ func (s *scorer) next() {
 func (s *scorer) at(p *features.Patch, index int, labels []uint8) []float32 {
 	const perLab = 1.0 / features.LabUnit
 	s.sums = scratch.Grow(s.sums, len(labels))
+	objects, sums := labels, s.sums
+	if labels[0] == 0 && len(labels) > 1 {
+		objects, sums = labels[1:], s.sums[1:]
+	}
 	pixel := (*[3]int16)(p.Pixels[3*index:])
-	for l, label := range labels {
-		if s.sums[l] = -1; int(label) < s.known {
+	for l, label := range objects {
+		if sums[l] = -1; int(label) < s.known {
 			w := s.rows[(int(label)+1)*s.width-4:][:4]
-			s.sums[l] = perLab*(w[0]*float32(pixel[0])+w[1]*float32(pixel[1])+w[2]*float32(pixel[2])) + w[3]
+			sums[l] = perLab*(w[0]*float32(pixel[0])+w[1]*float32(pixel[1])+w[2]*float32(pixel[2])) + w[3]
 		}
 	}
 	for k := range s.maps {
@@ -124,19 +128,19 @@ func (s *scorer) at(p *features.Patch, index int, labels []uint8) []float32 {
 		col, row := index%p.Cols, index/p.Cols
 		right, down := m.x.Weight[col], m.y.Weight[row]
 		cell := int(m.y.Cell[row])*m.Width + int(m.x.Cell[col])
-		s.add(m, labels, cell, (1-down)*(1-right))
-		s.add(m, labels, cell+1, (1-down)*right)
-		s.add(m, labels, cell+m.Width, down*(1-right))
-		s.add(m, labels, cell+m.Width+1, down*right)
+		s.add(sums, m, objects, cell, (1-down)*(1-right))
+		s.add(sums, m, objects, cell+1, (1-down)*right)
+		s.add(sums, m, objects, cell+m.Width, down*(1-right))
+		s.add(sums, m, objects, cell+m.Width+1, down*right)
 	}
-	if labels[0] == 0 && len(labels) > 1 {
-		s.sums[0] = -slices.Max(s.sums[1:])
+	if len(objects) < len(labels) {
+		s.sums[0] = -slices.Max(sums)
 	}
 	return s.sums
 }
 
-// add adds so much of a cell's scores to s.sums.
-func (s *scorer) add(m *cells, labels []uint8, cell int, share float32) {
+// add adds so much of a cell's scores for labels to sums.
+func (s *scorer) add(sums []float32, m *cells, labels []uint8, cell int, share float32) {
 	if share == 0 { // as it is of cells beyond a map that is one cell wide
 		return
 	}
@@ -154,6 +158,6 @@ func (s *scorer) add(m *cells, labels []uint8, cell int, share float32) {
 		}
 	}
 	for l, v := range m.scores[at:][:len(labels)] {
-		s.sums[l] += share * v
+		sums[l] += share * v
 	}
 }

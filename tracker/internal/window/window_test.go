@@ -503,3 +503,20 @@ func TestMarksOfOthers(t *testing.T) {
 		t.Errorf("background forbidden %t, object 1 forbidden %t; want only the object", c.forbids(f, 3, 0), c.forbids(f, 3, 1))
 	}
 }
+
+// A part that is not used is kept for a while, and then its memory is the next one's.
+func TestPartsAreGivenBack(t *testing.T) {
+	f := two(t, 1)[0]
+	c := f.part([]int32{1}, 3)
+	for range idleSolves {
+		f.part([]int32{2}, 3)
+		f.forget()
+	}
+	if len(f.parts) != 2 || len(f.spare) != 0 {
+		t.Fatalf("%d parts, %d spare; want both kept", len(f.parts), len(f.spare))
+	}
+	f.forget()
+	if len(f.parts) != 1 || f.part([]int32{1, 2}, 3) != c {
+		t.Errorf("%d parts; want one, and the other's memory used again", len(f.parts))
+	}
+}
