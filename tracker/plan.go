@@ -21,22 +21,21 @@ const (
 
 // What is looked at.
 const (
-	// Round an object's box and where it is by the next frame, in its longer side, and at least in pixels of what
-	// the network sees: the background that the object is told from, and where else it may go. The heads find most
-	// persons with 28 pixels round them: .945, .918 with 12, .936 with 52.
+	// Round an object's box and where it is by the next frame: the background that the object is told from, and where else
+	// it may go. In its longer side, less of what a track follows, which is not lost from sight so soon, and at least in pixels of
+	// what the network sees, beside the context that it has of a window (features.Crop.Seen).
 	windowMargin = 0.3
-	windowLeast  = 28
+	trackMargin  = 0.2
+	windowLeast  = 16
 	// An object is believed to go on as it went for so many frames of the camera at most.
 	windowFrames = 6
 	// networkSide is how large the network sees the shorter side of a whole picture, about.
 	networkSide = 544
-	// Windows measure multiples of windowStep pixels of what the network sees, as far as the
-	// picture goes, so that one that stays where it is has its superpixels where they were.
-	windowStep = 16
-	// Two windows that overlap become one where that is at most mergeGrowth times as large as
-	// both, and where the network would see more than the picture for all of them, it sees that: each forward
-	// pass, and each tile's border, has its price.
-	mergeGrowth = 1.1
+	// Two windows become one where the network sees no more for it, and where it would see more than the
+	// picture for all of them, it sees that. It sees multiples of networkStep pixels, and takes as long for a pass as for
+	// passPixels more: 0.15 µs a pixel and 0.5 ms a pass where that was measured.
+	networkStep = 32
+	passPixels  = 3500
 	// An object that is seen as large as zoomSuperpixels superpixels of a whole picture
 	// needs no zoom.
 	zoomSuperpixels = 60
@@ -74,13 +73,13 @@ func (t *Tracker) plan(plan features.Plan, elapsed int, boxes ...image.Rectangle
 				swept = append(swept, o.Zoom)
 			}
 		case !box.Empty():
-			p.window(o.Zoom, box, o.ahead(box, elapsed))
+			p.window(o.Zoom, o.Tracked, box, o.ahead(box, elapsed))
 		}
 	}
 	for _, box := range boxes {
 		area := fineFilled * float64(box.Dx()*box.Dy())
 		p.fine(box, area)
-		p.window(p.zoom(area), box)
+		p.window(p.zoom(area), true, box)
 	}
 	if t.fresh > 0 || t.seeking > 0 && slices.ContainsFunc(t.objects.all, func(o object) bool { return o.Sought() }) {
 		p.Whole, swept = true, nil
@@ -97,10 +96,9 @@ func (t *Tracker) plan(plan features.Plan, elapsed int, boxes ...image.Rectangle
 
 // PlanWhole is plan, which it leaves alone, and all of the picture.
 func PlanWhole(plan features.Plan) features.Plan {
-	p := planner{Plan: plan}
-	p.Whole, p.Crops, p.Fine = true, slices.Clone(plan.Crops), slices.Clone(plan.Fine)
-	p.finish()
-	return p.Plan
+	plan.Whole, plan.Fine = true, slices.Clone(plan.Fine)
+	plan.Crops = slices.DeleteFunc(slices.Clone(plan.Crops), unzoomed)
+	return plan
 }
 
 // PlanFor is plan, which it leaves alone, and what a scene is to show that an annotation is of:
@@ -117,7 +115,7 @@ func PlanFor(plan features.Plan, ann *annotation.Annotation) features.Plan {
 	for k, box := range boxes {
 		p.fine(box, areas[k])
 		if zoom := p.zoom(areas[k]); zoom > 1 {
-			p.window(zoom, box)
+			p.window(zoom, false, box)
 		}
 	}
 	p.finish()
@@ -191,10 +189,14 @@ func (p *planner) scale(zoom int) float64 {
 	return float64(zoom) * networkSide / float64(max(1, min(p.size.X, p.size.Y)))
 }
 
-// window has what is round a box seen, and round where it may be then.
-func (p *planner) window(zoom int, box image.Rectangle, ahead ...image.Rectangle) {
-	scale := p.scale(zoom)
-	margin := max(windowLeast/scale, windowMargin*float64(max(box.Dx(), box.Dy())))
+// window has what is round a box seen, and round where it may be then. What is detected in every frame goes no farther than
+// its track says, and a margin.
+func (p *planner) window(zoom int, detected bool, box image.Rectangle, ahead ...image.Rectangle) {
+	share := windowMargin
+	if detected {
+		share = trackMargin
+	}
+	margin := max(windowLeast/p.scale(zoom), share*float64(max(box.Dx(), box.Dy())))
 	for _, b := range ahead {
 		box = box.Union(b)
 	}
@@ -203,20 +205,17 @@ func (p *planner) window(zoom int, box image.Rectangle, ahead ...image.Rectangle
 
 // crop has a part of the picture seen, and a little round it.
 func (p *planner) crop(r image.Rectangle, zoom int) {
-	if r = r.Intersect(image.Rectangle{Max: p.size}); r.Empty() {
-		return
+	if r = r.Intersect(image.Rectangle{Max: p.size}); !r.Empty() {
+		p.Crops = append(p.Crops, features.Crop{Rectangle: r, Zoom: zoom})
 	}
-	step := windowStep / p.scale(zoom)
-	r.Min.X, r.Max.X = stepped(r.Min.X, r.Max.X, p.size.X, step)
-	r.Min.Y, r.Max.Y = stepped(r.Min.Y, r.Max.Y, p.size.Y, step)
-	p.Crops = append(p.Crops, features.Crop{Rectangle: r, Zoom: zoom})
 }
 
-// stepped widens an interval along a side of n pixels to multiples of step, as far as the side goes.
-func stepped(from, to, n int, step float64) (first, end int) {
-	first = int(math.Floor(float64(from)/step) * step)
-	end = int(math.Ceil(math.Ceil(float64(to)/step) * step))
-	return first, min(n, end)
+// price is what a crop costs, in pixels of what the network sees.
+func (p *planner) price(c features.Crop) float64 {
+	scale := p.scale(c.Zoom)
+	side := func(n int) float64 { return math.Ceil(float64(n)*scale/networkStep) * networkStep }
+	seen := c.Seen(p.size)
+	return passPixels + side(seen.Dx())*side(seen.Dy())
 }
 
 // sweep has the turn-th part of the picture seen.
@@ -227,16 +226,16 @@ func (p *planner) sweep(turn, zoom int) {
 	p.crop(part.Inset(-int(windowLeast/p.scale(zoom))), zoom)
 }
 
-// finish merges windows, or has all of the picture seen instead of most of it.
+// finish merges windows, or has all of the picture seen instead of as much in parts.
 func (p *planner) finish() {
-	area := func(r image.Rectangle) float64 { return float64(r.Dx() * r.Dy()) }
 	for again := true; again; {
 		again = false
 		for i := 0; i < len(p.Crops) && !again; i++ {
 			for j := i + 1; j < len(p.Crops) && !again; j++ {
 				a, b := p.Crops[i], p.Crops[j]
-				if both := a.Union(b.Rectangle); a.Zoom == b.Zoom && a.Overlaps(b.Rectangle) && area(both) <= mergeGrowth*(area(a.Rectangle)+area(b.Rectangle)) {
-					p.Crops[i].Rectangle = both
+				both := features.Crop{Rectangle: a.Union(b.Rectangle), Zoom: a.Zoom}
+				if a.Zoom == b.Zoom && p.price(both) <= p.price(a)+p.price(b) {
+					p.Crops[i] = both
 					p.Crops = slices.Delete(p.Crops, j, j+1)
 					again = true
 				}
@@ -245,18 +244,21 @@ func (p *planner) finish() {
 	}
 	seen := 0.0
 	for _, c := range p.Crops {
-		if c.Zoom <= 1 {
-			seen += area(c.Seen(p.size))
+		if unzoomed(c) {
+			seen += p.price(c)
 		}
 	}
-	p.Whole = p.Whole || seen > 0 && seen >= area(image.Rectangle{Max: p.size})
+	p.Whole = p.Whole || seen > 0 && seen >= p.price(features.Crop{Rectangle: image.Rectangle{Max: p.size}, Zoom: 1})
 	if p.Whole {
-		p.Crops = slices.DeleteFunc(p.Crops, func(c features.Crop) bool { return c.Zoom <= 1 })
+		p.Crops = slices.DeleteFunc(p.Crops, unzoomed)
 	}
 	// Where windows overlap the finest counts, and so it does of what is to be finer.
 	slices.SortStableFunc(p.Crops, func(a, b features.Crop) int { return cmp.Compare(b.Zoom, a.Zoom) })
 	slices.SortStableFunc(p.Fine, func(a, b features.Region) int { return cmp.Compare(a.Spacing, b.Spacing) })
 }
+
+// unzoomed tells whether a whole picture shows as much as c.
+func unzoomed(c features.Crop) bool { return c.Zoom <= 1 }
 
 // extents are the boxes round the objects of a valid annotation, and their areas: empty for
 // those that have strokes alone.

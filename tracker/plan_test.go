@@ -271,7 +271,7 @@ func TestPlansAreMerged(t *testing.T) {
 	} {
 		p := planner{size: image.Pt(854, 480)}
 		for k, b := range tt.boxes {
-			p.window(tt.zooms[k], b)
+			p.window(tt.zooms[k], false, b)
 		}
 		if p.finish(); len(p.Crops) != tt.crops || p.Whole != tt.whole || p.Crops[0].Zoom != slices.Max(tt.zooms) {
 			t.Errorf("%s: %+v; want %d windows, the largest zoom first, whole %t", tt.name, p.Plan, tt.crops, tt.whole)
