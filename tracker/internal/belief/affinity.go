@@ -52,6 +52,7 @@ type Affinity struct {
 	reachable []bool    // N: whether a superpixel is near one that some reference says may be an object
 	asked     []bool    // N: whether it can be an object, so that it is looked up
 	candidate []bool    // N×L: which label it can be
+	heard     []int32   // those of one superpixel
 	shifted   [][]bool  // of each object, N: whether it can be that, which is elsewhere than in an annotated frame
 	found     []float64 // L: pixels
 	extents   extents
@@ -81,7 +82,7 @@ func (a *Affinity) Propagate(b *Belief, p *picture.Picture, elapsed int, sources
 				}
 			}
 			if complete {
-				a.extents.vote(votes{b.Q, a.support, a.reliable, a.candidate, labels}, objects)
+				a.extents.vote(votes{q: b.Q, support: a.support, reliable: a.reliable, candidate: a.candidate, labels: labels}, objects)
 			}
 		}
 	}
@@ -286,8 +287,9 @@ func (a *Affinity) ask(b *Belief, p *picture.Picture, s Source, objects []Object
 		a.motion.estimate(a.matches, a.Links, p, s.Reference, labels, a.Novel)
 		a.motion.discount(a.weights, a.matches, a.Links, p, s.Reference, a.radii)
 	}
-	v := votes{b.Q, a.support, a.reliable, a.candidate, labels}
+	v := votes{b.Q, a.support, a.reliable, a.candidate, labels, a.heard}
 	v.add(a.matches, a.weights, a.Links, s.Reference, a.Temperature)
+	a.heard = v.heard
 }
 
 // follow adds to the places looked up in an annotated frame those round where it shows the

@@ -142,7 +142,7 @@ func TestVotes(t *testing.T) {
 		{"corrected", Reference{Soft: []float64{0, 1, 0, 1, 0, 0}, Trust: []float64{1, 1}, Observed: all, Corrected: []bool{true, false}},
 			all, []float64{0, 0, 0}, []float64{2, CorrectedWeight, 0}, 2 + CorrectedWeight, 2 + CorrectedWeight},
 	} {
-		v := votes{tt.q, make([]float64, 1), make([]float64, 1), tt.candidate, 3}
+		v := votes{q: tt.q, support: make([]float64, 1), reliable: make([]float64, 1), candidate: tt.candidate, labels: 3}
 		v.add(matches, []float64{2, 2, 2}, 3, &tt.r, 0.07)
 		if !slices.Equal(v.q, tt.want) || v.support[0] != tt.support || v.reliable[0] != tt.reliable {
 			t.Errorf("%s: votes %v, support %g, reliable %g; want %v, %g, %g", tt.name, v.q, v.support[0], v.reliable[0], tt.want, tt.support, tt.reliable)

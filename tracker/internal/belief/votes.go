@@ -13,6 +13,7 @@ type votes struct {
 	support, reliable []float64 // N: their weights' sum, and its trusted part
 	candidate         []bool    // N×L: which labels are heard at all
 	labels            int
+	heard             []int32 // of one superpixel
 }
 
 // add adds the soft labels of the matched superpixels of r: each match counts its weight,
@@ -20,10 +21,18 @@ type votes struct {
 // as much of it as r can be trusted there. What r calls background may
 // be an object that was out of sight there or first annotated later; that share of its
 // votes is divided as q stands among the background and the objects r does not know.
-func (v votes) add(matches []cosine.Match, weights []float64, k int, r *Reference, temperature float64) {
+func (v *votes) add(matches []cosine.Match, weights []float64, k int, r *Reference, temperature float64) {
 	for i := range len(matches) / k {
+		if matches[i*k].To < 0 {
+			continue
+		}
 		row, rest := v.q[i*v.labels:(i+1)*v.labels], 0.0
-		candidate := v.candidate[i*v.labels : (i+1)*v.labels]
+		v.heard = v.heard[:0]
+		for l, can := range v.candidate[i*v.labels : (i+1)*v.labels] {
+			if can {
+				v.heard = append(v.heard, int32(l))
+			}
+		}
 		for c, m := range matches[i*k : (i+1)*k] {
 			if m.To < 0 {
 				break
@@ -33,21 +42,17 @@ func (v votes) add(matches []cosine.Match, weights []float64, k int, r *Referenc
 				w = CorrectedWeight * m.Weight(temperature)
 			}
 			soft := r.Soft[int(m.To)*v.labels : int(m.To+1)*v.labels]
-			heard := 1.0
-			for l, can := range candidate {
-				if !can {
-					heard -= soft[l]
+			trusted := w * r.Trust[m.To]
+			heard := 0.0
+			for _, l := range v.heard {
+				heard += soft[l]
+				if l > 0 && r.Knows(int(l)) {
+					row[l] += trusted * soft[l]
 				}
 			}
 			v.support[i] += w * heard
-			w *= r.Trust[m.To]
-			v.reliable[i] += w * heard
-			rest += w * soft[0]
-			for l := 1; l < v.labels; l++ {
-				if candidate[l] && r.Knows(l) {
-					row[l] += w * soft[l]
-				}
-			}
+			v.reliable[i] += trusted * heard
+			rest += trusted * soft[0]
 		}
 		r.divide(row, rest)
 	}

@@ -37,6 +37,7 @@ type Drawer struct {
 	width, height int
 	pixels        []uint8           // label of each pixel of the picture
 	drawn         []image.Rectangle // outside of which it is 0
+	boxes         []image.Rectangle // round each label, once one of them was asked for
 	bits          []uint8           // one object's; all 0 between calls
 
 	labelOf []uint8 // of each superpixel, after that of what is unseen
@@ -56,7 +57,7 @@ func (r *Drawer) Draw(ctx context.Context, p *picture.Picture, y []int32, labels
 		*r = Drawer{width: p.Width, height: p.Height, pixels: make([]uint8, n), bits: make([]uint8, n)}
 	}
 	r.wipe(r.pixels, r.drawn...)
-	r.drawn = r.drawn[:0]
+	r.drawn, r.boxes = r.drawn[:0], r.boxes[:0]
 	r.scorer.learn(c)
 	for k := range p.Patches {
 		if err := r.drawPatch(ctx, scene{p, &p.Patches[k], y}, labels); err != nil {
@@ -159,7 +160,7 @@ func (r *Drawer) Labels() []uint8 { return r.pixels }
 // are marked as: marks is its raster, and label[1+k] the label of its object k, 0 if
 // that is not to be seen.
 func (r *Drawer) Overrule(marks []int16, label []uint8) {
-	r.drawn = append(r.drawn, image.Rect(0, 0, r.width, r.height))
+	r.drawn, r.boxes = append(r.drawn, image.Rect(0, 0, r.width, r.height)), r.boxes[:0]
 	for p, m := range marks {
 		switch {
 		case m >= 0:
@@ -173,20 +174,42 @@ func (r *Drawer) Overrule(marks []int16, label []uint8) {
 // Mask returns the pixels of a label and their number. What is too thin for a band of
 // pixels has those of its superpixels.
 func (r *Drawer) Mask(p *picture.Picture, y []int32, label int) (m mask.RLE, area int) {
-	var box image.Rectangle
-	for _, b := range r.drawn {
-		box = box.Union(b)
+	if len(r.boxes) == 0 {
+		r.measureLabels()
 	}
+	box := r.boxes[label]
 	for row := box.Min.Y; row < box.Max.Y; row++ {
 		at := row * r.width
 		area += equal(r.bits[at:][box.Min.X:box.Max.X], r.pixels[at:][box.Min.X:box.Max.X], uint8(label))
 	}
 	if area == 0 {
-		area = r.superpixels(p, y, label)
+		area, box = r.superpixels(p, y, label)
 	}
 	m = mask.EncodeIn(r.bits, p.Width, p.Height, box)
 	r.wipe(r.bits, box)
 	return m, area
+}
+
+// measureLabels sets the boxes round the pixels of each label but 0.
+func (r *Drawer) measureLabels() {
+	r.boxes = scratch.Zero(r.boxes, 256)
+	for _, drawn := range r.drawn {
+		for y := drawn.Min.Y; y < drawn.Max.Y; y++ {
+			row := r.pixels[y*r.width:][drawn.Min.X:drawn.Max.X]
+			for x := 0; x < len(row); {
+				if x+8 <= len(row) && binary.LittleEndian.Uint64(row[x:]) == 0 {
+					x += 8
+					continue
+				}
+				from, l := x, row[x]
+				for x++; x < len(row) && row[x] == l; x++ {
+				}
+				if l > 0 {
+					r.boxes[l] = r.boxes[l].Union(image.Rect(drawn.Min.X+from, y, drawn.Min.X+x, y+1))
+				}
+			}
+		}
+	}
 }
 
 // equal sets dst to 1 where src is v, else to 0, and returns how often it is.
@@ -212,14 +235,15 @@ func equal(dst, src []uint8, v uint8) (n int) {
 }
 
 // superpixels sets r.bits where the superpixels of a label are, all of which were drawn once,
-// and returns how many there are.
-func (r *Drawer) superpixels(p *picture.Picture, y []int32, label int) (area int) {
+// and returns how many there are, and the box round what was drawn.
+func (r *Drawer) superpixels(p *picture.Picture, y []int32, label int) (area int, box image.Rectangle) {
 	if !slices.Contains(y, int32(label)) {
-		return 0
+		return 0, box
 	}
-	for _, box := range r.drawn {
-		for row := box.Min.Y; row < box.Max.Y; row++ {
-			for x := box.Min.X; x < box.Max.X; x++ {
+	for _, drawn := range r.drawn {
+		box = box.Union(drawn)
+		for row := drawn.Min.Y; row < drawn.Max.Y; row++ {
+			for x := drawn.Min.X; x < drawn.Max.X; x++ {
 				if i := p.At(x, row); i != features.Unseen && int(y[i]) == label && r.bits[row*r.width+x] == 0 {
 					r.bits[row*r.width+x] = 1
 					area++
@@ -227,7 +251,7 @@ func (r *Drawer) superpixels(p *picture.Picture, y []int32, label int) (area int
 			}
 		}
 	}
-	return area
+	return area, box
 }
 
 // scene is a picture with the labels of its superpixels, and a patch of it.

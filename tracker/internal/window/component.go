@@ -99,9 +99,11 @@ func (f *Frame) forget() {
 func (c *part) believe(q []float64, f *Frame, i int32, labels int) {
 	row := f.Belief.Q[int(i)*labels:][:labels]
 	q[0] = row[0]
+	k := 0
 	for l, v := range row[1:] {
-		if k := slices.Index(c.objects, int32(l+1)); k >= 0 {
-			q[k+1] = v
+		if k < len(c.objects) && int(c.objects[k]) == l+1 {
+			k++
+			q[k] = v
 		} else {
 			q[0] += v
 		}
