@@ -15,7 +15,7 @@ import (
 const (
 	fineSuperpixels = 35  // of which it should consist
 	fineLeast       = 4   // pixels they are apart at least
-	fineMargin      = 0.2 // round its box, in means of the box's sides
+	fineMargin      = 0.1 // round its box, in means of the box's sides
 	fineFilled      = 0.6 // of a box that somebody draws is the object
 )
 

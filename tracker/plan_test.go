@@ -29,9 +29,9 @@ func TestPlanForIsFiner(t *testing.T) {
 		want []features.Region
 	}{
 		{"the finest first", of(box, polygon), []features.Region{
-			{Rectangle: image.Rect(6, 16, 34, 44), Spacing: fineLeast}, {Rectangle: image.Rect(35, 35, 155, 125), Spacing: 9},
+			{Rectangle: image.Rect(8, 18, 32, 42), Spacing: fineLeast}, {Rectangle: image.Rect(43, 43, 147, 117), Spacing: 9},
 		}},
-		{"mask", mask, []features.Region{{Rectangle: image.Rect(78, 58, 92, 72), Spacing: fineLeast}}},
+		{"mask", mask, []features.Region{{Rectangle: image.Rect(79, 59, 91, 71), Spacing: fineLeast}}},
 		{"strokes alone", of(stroked), nil},
 		{"faulty", of(annotation.Object{ID: 1, Box: []float64{3}}), nil},
 	} {
