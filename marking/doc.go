@@ -11,7 +11,8 @@
 //     not follow it. If the track is known again the object is marked again under its old id; if it ends, so does
 //     the object.
 //   - An object that people marked is bound to the track whose box its mask fits, if there is one. It does not end
-//     with its track, but is followed without one then.
+//     with its track, but is followed without one then. Once its track has left the picture it is out of sight
+//     until people mark it again, as nothing tells it from who comes in later and looks like it.
 //
 // Objects that people marked are theirs, and what was marked here becomes theirs when they keep it. Where they
 // removed an object none begins for its track.

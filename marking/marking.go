@@ -58,6 +58,7 @@ type object struct {
 	visible bool
 	box     image.Rectangle // of its last mask
 	resting bool            // its track is lost, and the tracker does not follow it
+	left    bool            // people's, and its track left the picture
 }
 
 // A Marker knows the objects of one camera. It belongs to one goroutine.
@@ -167,7 +168,7 @@ func (m *Marker) Step(f *Frame) (d Decision) {
 		case o.own && !o.kept:
 			d.Gone = append(d.Gone, Gone{o.id, reasons[e.Reason]})
 		default:
-			o.track = 0
+			o.track, o.left = 0, e.Reason == track.Left
 		}
 	}
 	m.objects = slices.DeleteFunc(m.objects, func(o object) bool {
@@ -212,6 +213,11 @@ func (m *Marker) Step(f *Frame) (d Decision) {
 				e.Detected = m.found[t.Detected].Box
 			}
 			d.Extents = append(d.Extents, e)
+		}
+	}
+	for _, o := range m.objects {
+		if o.left && m.stands() { // else it would be found in somebody who looks like it
+			d.Extents = append(d.Extents, tracker.Extent{ID: o.id})
 		}
 	}
 	if len(ann.Objects) > 0 {
@@ -314,7 +320,7 @@ func (m *Marker) bind(t *track.Track) (best *object) {
 		}
 	}
 	if best != nil {
-		best.track = t.ID
+		best.track, best.left = t.ID, false
 	}
 	return best
 }

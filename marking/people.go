@@ -43,7 +43,11 @@ func (m *Marker) Yield(id uint32) {
 // there: what they marked is more surely a thing than what a mask has become later.
 func (m *Marker) Bind(id uint32) {
 	at := m.find(id)
-	if at < 0 || !m.stands() || !m.objects[at].visible {
+	if at < 0 {
+		return
+	}
+	m.objects[at].left = false
+	if !m.stands() || !m.objects[at].visible {
 		return
 	}
 	o, most := &m.objects[at], markIoU

@@ -4,6 +4,7 @@ import (
 	"image"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/tracker"
@@ -96,6 +97,43 @@ func TestLost(t *testing.T) {
 		if n == 2 && (len(e) != 1 || !e[0].Detected.Empty()) || n == 19 && len(e) != 0 {
 			t.Errorf("frame %d: extents %v; want one that is predicted, and then none", n, e)
 		}
+	}
+}
+
+// Once its track has left the picture people's object is nowhere in it, whoever comes, until people mark it again or a
+// mask that is left of it fits a track.
+func TestLeft(t *testing.T) {
+	s := bound(t)
+	nowhere := func(m *Marker) bool {
+		d := m.Step(&Frame{Time: time.Duration(s.n) * 100 * time.Millisecond, Width: width, Height: height, Looked: everywhere, Thumbnail: &features.Thumbnail{}})
+		s.n++
+		return slices.Contains(d.Extents, tracker.Extent{ID: 1})
+	}
+	for x := 100; x > -60; x -= 8 {
+		if at := box(x).Intersect(image.Rect(0, 0, width, height)); x > 10 {
+			s.frame(person(at))
+		} else {
+			s.frame()
+		}
+	}
+	if !nowhere(s.m) {
+		t.Fatalf("extents %v of somebody who left", s.decision.Extents)
+	}
+	s.object(1).State = tracker.Occluded
+	s.observe()
+	for range 5 {
+		s.frame(person(box(20)))
+	}
+	if !nowhere(s.m) || s.object(FirstID) == nil {
+		t.Errorf("extents %v, objects %v; want who comes to be another", s.decision.Extents, s.objects)
+	}
+	resumed := begin(t, Config{}).m
+	if err := resumed.Resume(s.m.State(), []uint32{1}); err != nil || !nowhere(resumed) {
+		t.Errorf("%v; after a restart it may be anybody", err)
+	}
+	s.m.Bind(1)
+	if nowhere(s.m) {
+		t.Error("it is marked again, and still nowhere")
 	}
 }
 

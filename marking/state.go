@@ -16,7 +16,7 @@ func (m *Marker) State() *checkpointv1.Marker {
 	s := &checkpointv1.Marker{NextId: m.nextID}
 	known := m.tracks.State()
 	for _, o := range m.objects {
-		kept := &checkpointv1.MarkedObject{Id: o.id, Own: o.own, Kept: o.kept, Class: o.class, Label: o.label, Resting: o.resting}
+		kept := &checkpointv1.MarkedObject{Id: o.id, Own: o.own, Kept: o.kept, Class: o.class, Label: o.label, Resting: o.resting, Left: o.left}
 		if slices.ContainsFunc(known.Tracks, func(t track.Saved) bool { return t.ID == o.track }) {
 			kept.Track = o.track
 		}
@@ -56,7 +56,7 @@ func (m *Marker) Resume(s *checkpointv1.Marker, followed []uint32) error {
 		if !sound {
 			return fmt.Errorf("marking: faulty state of object %d", o.Id)
 		}
-		f := object{id: o.Id, track: o.Track, own: o.Own, kept: o.Kept, class: o.Class, label: o.Label, resting: o.Resting}
+		f := object{id: o.Id, track: o.Track, own: o.Own, kept: o.Kept, class: o.Class, label: o.Label, resting: o.Resting, left: o.Left}
 		if !slices.Contains(followed, o.Id) {
 			if !o.Own || o.Kept || o.Track == 0 {
 				continue

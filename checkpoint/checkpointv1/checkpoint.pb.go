@@ -577,7 +577,9 @@ type MarkedObject struct {
 	Label   string                 `protobuf:"bytes,5,opt,name=label,proto3" json:"label,omitempty"`
 	Resting bool                   `protobuf:"varint,13,opt,name=resting,proto3" json:"resting,omitempty"`
 	// The id of its track; 0 if it has none.
-	Track         uint32 `protobuf:"varint,16,opt,name=track,proto3" json:"track,omitempty"`
+	Track uint32 `protobuf:"varint,16,opt,name=track,proto3" json:"track,omitempty"`
+	// Whether it is people's and its track left the picture.
+	Left          bool `protobuf:"varint,17,opt,name=left,proto3" json:"left,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -659,6 +661,13 @@ func (x *MarkedObject) GetTrack() uint32 {
 		return x.Track
 	}
 	return 0
+}
+
+func (x *MarkedObject) GetLeft() bool {
+	if x != nil {
+		return x.Left
+	}
+	return false
 }
 
 // Tracks are what package track knows, which has what the fields mean.
@@ -1268,7 +1277,7 @@ const file_checkpoint_checkpointv1_checkpoint_proto_rawDesc = "" +
 	"\anext_id\x18\x01 \x01(\rR\x06nextId\x12:\n" +
 	"\aobjects\x18\x02 \x03(\v2 .segd.checkpoint.v1.MarkedObjectR\aobjects\x12\x1c\n" +
 	"\tcorrected\x18\x03 \x03(\rR\tcorrected\x122\n" +
-	"\x06tracks\x18\x04 \x01(\v2\x1a.segd.checkpoint.v1.TracksR\x06tracks\"\xb2\x01\n" +
+	"\x06tracks\x18\x04 \x01(\v2\x1a.segd.checkpoint.v1.TracksR\x06tracks\"\xc6\x01\n" +
 	"\fMarkedObject\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x10\n" +
 	"\x03own\x18\x02 \x01(\bR\x03own\x12\x12\n" +
@@ -1276,7 +1285,8 @@ const file_checkpoint_checkpointv1_checkpoint_proto_rawDesc = "" +
 	"\x05class\x18\x04 \x01(\tR\x05class\x12\x14\n" +
 	"\x05label\x18\x05 \x01(\tR\x05label\x12\x18\n" +
 	"\aresting\x18\r \x01(\bR\aresting\x12\x14\n" +
-	"\x05track\x18\x10 \x01(\rR\x05trackJ\x04\b\x06\x10\rJ\x04\b\x0e\x10\x0fJ\x04\b\x0f\x10\x10\"h\n" +
+	"\x05track\x18\x10 \x01(\rR\x05track\x12\x12\n" +
+	"\x04left\x18\x11 \x01(\bR\x04leftJ\x04\b\x06\x10\rJ\x04\b\x0e\x10\x0fJ\x04\b\x0f\x10\x10\"h\n" +
 	"\x06Tracks\x12\x17\n" +
 	"\atime_ns\x18\x01 \x01(\x03R\x06timeNs\x12\x12\n" +
 	"\x04next\x18\x02 \x01(\rR\x04next\x121\n" +
