@@ -43,8 +43,12 @@ const motionRate = 0.2
 // thing (a jacket, a rider without the bicycle) must not follow the whole.
 const fitIoU = 0.75
 
-// markIoU is as fitIoU in the frame in which people mark the object: as that by which a detection counts as right.
-const markIoU = 0.5
+// markIoU is as fitIoU for markFor after people marked the object: as that by which a detection counts as right. Who comes
+// into the picture may be marked before he is detected.
+const (
+	markIoU = 0.5
+	markFor = 500 * time.Millisecond
+)
 
 // object is one that the tracker follows, or that rests.
 type object struct {
@@ -59,6 +63,8 @@ type object struct {
 	box     image.Rectangle // of its last mask
 	resting bool            // its track is lost, and the tracker does not follow it
 	left    bool            // people's, and its track left the picture
+	fresh   bool            // people marked it, at that time
+	marked  time.Duration
 }
 
 // A Marker knows the objects of one camera. It belongs to one goroutine.
@@ -69,6 +75,7 @@ type Marker struct {
 	tracks  *track.Tracker
 	now     []track.Track   // after the last frame
 	about   map[uint32]note // by track
+	time    time.Duration   // of the last frame
 	size    image.Point     // of the pictures
 	camera  features.CameraMotion
 	moves   float64              // the camera's motion of late
@@ -155,6 +162,7 @@ func (m *Marker) Step(f *Frame) (d Decision) {
 	if size := image.Pt(f.Width, f.Height); size != m.size {
 		m.resize(size)
 	}
+	m.time = f.Time
 	motion, _ := m.camera.Step(f.Thumbnail, nil)
 	m.moves += motionRate * (motion - m.moves)
 	tracks, ended := m.tracks.Step(m.frame(f))
@@ -305,17 +313,24 @@ func (m *Marker) of(track uint32) *object {
 }
 
 // bind gives a track that was detected just now to the object without one, or whose own is lost, whose mask it fits best, or returns nil.
+// A track that is not confirmed is given to what was marked a moment ago alone.
 func (m *Marker) bind(t *track.Track) (best *object) {
-	if t.State != track.Seen || t.Detected < 0 || !m.stands() {
+	if t.Detected < 0 || !m.stands() {
 		return nil
 	}
-	most := fitIoU
+	most := 0.0
 	for k := range m.objects {
 		o := &m.objects[k]
 		if o.track != 0 && !m.lost(o.track) || o.resting || !o.visible || o.box.Empty() {
 			continue
 		}
-		if v := features.IoU(o.box, rounded(t.Box)); v >= most {
+		least := fitIoU
+		if o.fresh = o.fresh && m.time-o.marked <= markFor; o.fresh {
+			least = markIoU
+		} else if t.State != track.Seen {
+			continue
+		}
+		if v := features.IoU(o.box, rounded(t.Box)); v >= max(least, most) {
 			best, most = o, v
 		}
 	}

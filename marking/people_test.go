@@ -60,6 +60,29 @@ func TestBindMarked(t *testing.T) {
 	}
 }
 
+// Who is marked before he is detected is bound to the track that begins there a moment later, though it fits less and is not
+// confirmed; what was marked long ago is not.
+func TestBindSoonAfterTheMark(t *testing.T) {
+	for _, frames := range []int{1, 7} {
+		s := begin(t, Config{})
+		s.objects = []tracker.Object{{ID: 1, State: tracker.Visible, Box: image.Rect(100, 100, 130, 152)}}
+		s.marked = true
+		s.frame()
+		s.m.Bind(1)
+		s.marked = false
+		for range frames {
+			if !s.extent(1).Empty() {
+				t.Fatal("an extent without a detection")
+			}
+			s.frame()
+		}
+		s.frame(person(box(100)))
+		if got := !s.extent(1).Empty(); got != (frames == 1) {
+			t.Errorf("detected %d frames after the mark: bound %t", frames+1, got)
+		}
+	}
+}
+
 // bound is a scene with people's object 1, which is bound to the track of a person at 100.
 func bound(t *testing.T) *scene {
 	t.Helper()
