@@ -99,6 +99,27 @@ func TestExpectedIsNoEvidence(t *testing.T) {
 	}
 }
 
+// An object is loose once it has no track any more, and not before it had one.
+func TestLoose(t *testing.T) {
+	tr := newTracker(t, Config{})
+	ball := disc{30, 40, 12, red}
+	_, truth := draw(0, ball)
+	for i, tracked := range []bool{false, true, false} {
+		var a *annotation.Annotation
+		if i == 0 {
+			a = byMask(t, truth[0], 1)
+		}
+		var extents []Extent
+		if tracked {
+			extents = []Extent{{ID: 1, Box: ball.box(), Detected: ball.box()}}
+		}
+		filmed(t, tr, uint64(i), a, extents, ball)
+		if got := tr.objects.views()[0].Loose; got != (i == 2) {
+			t.Errorf("frame %d: loose %t", i, got)
+		}
+	}
+}
+
 // What is looked at is round the extent, also round one of whom nothing is in sight.
 func TestWindowsFollowTheTrack(t *testing.T) {
 	tr := newTracker(t, Config{})

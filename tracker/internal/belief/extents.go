@@ -48,9 +48,11 @@ type extents struct {
 	order []int     // objects with a box, from the front
 	odds  []float64 // N×L, of the superpixels by each object's own box
 	free  []float64 // N×L: what the boxes in front of it leave of each
+	left  []float64 // N: what all boxes leave
 }
 
-// lay takes the boxes of the objects in p. Of boxes that overlap the one with the lower foot is in front.
+// lay takes the boxes of the objects in p. Of boxes that overlap the one with the lower foot is in front. Those that are
+// loose are less likely to be seen where boxes are.
 func (e *extents) lay(p *picture.Picture, objects []Object) {
 	labels := 1 + len(objects)
 	e.order = e.order[:0]
@@ -65,7 +67,7 @@ func (e *extents) lay(p *picture.Picture, objects []Object) {
 	slices.SortStableFunc(e.order, func(i, j int) int {
 		return cmp.Compare(objects[j].Extent.Max.Y, objects[i].Extent.Max.Y)
 	})
-	e.odds, e.free = scratch.Grow(e.odds, p.N*labels), scratch.Grow(e.free, p.N*labels)
+	e.odds, e.free, e.left = scratch.Grow(e.odds, p.N*labels), scratch.Grow(e.free, p.N*labels), scratch.Grow(e.left, p.N)
 	for i := range p.N {
 		free := 1.0
 		for _, k := range e.order {
@@ -75,6 +77,14 @@ func (e *extents) lay(p *picture.Picture, objects []Object) {
 				e.odds[at] = math.Exp(logit)
 			}
 			free /= 1 + e.odds[at]
+		}
+		e.left[i] = free
+	}
+	for _, o := range objects {
+		if o.Loose {
+			for i := range o.Probability {
+				o.Probability[i] *= e.left[i]
+			}
 		}
 	}
 }
@@ -118,7 +128,8 @@ func (e *extents) vote(v votes, objects []Object) {
 }
 
 // weigh multiplies the votes for each object by the odds of its box, and by what those in front leave: outside
-// of the box, and inside by insideShare of it at least, by more as far as the object's mask does not fit it.
+// of the box, and inside by insideShare of it at least, by more as far as the object's mask does not fit it. Those for a loose object it
+// multiplies by what all boxes leave.
 func (e *extents) weigh(q []float64, objects []Object) {
 	labels := 1 + len(objects)
 	for _, k := range e.order {
@@ -133,6 +144,17 @@ func (e *extents) weigh(q []float64, objects []Object) {
 			odds *= e.free[at]
 			q[at] *= odds
 			q[at-k-1] += leastVotes * max(0, 1-odds)
+		}
+	}
+	for k, o := range objects {
+		if !o.Loose || len(e.order) == 0 {
+			continue
+		}
+		for i, left := range e.left {
+			if row := q[i*labels : (i+1)*labels]; row[k+1] > 0 {
+				row[k+1] *= left
+				row[0] += leastVotes * (1 - left)
+			}
 		}
 	}
 }

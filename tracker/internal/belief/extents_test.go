@@ -70,3 +70,31 @@ func TestExtentsVote(t *testing.T) {
 		}
 	}
 }
+
+// What had a track and has none is behind the boxes of others, by its votes and by its looks; what never had one may be held before them.
+func TestLooseIsBehind(t *testing.T) {
+	p := made(t, 1)[0]
+	box := image.Rect(0, 0, 24, 24)
+	for _, loose := range []bool{true, false} {
+		looks := make([]float64, p.N)
+		for i := range looks {
+			looks[i] = 0.9
+		}
+		objects := append(tracked(0, box), Object{Object: &life.Object{Area: 100}, Detection: &Detection{Probability: looks}, Loose: loose})
+		var e extents
+		e.lay(p, objects)
+		q := make([]float64, 3*p.N)
+		for i := range p.N {
+			q[3*i+2] = 6
+		}
+		e.weigh(q, objects)
+		for i := range p.N {
+			at := image.Pt(int(p.Centroid[2*i]), int(p.Centroid[2*i+1]))
+			if in := at.In(box.Inset(4)); loose && in && (q[3*i+2] > 1.5 || q[3*i] < 0.5 || looks[i] > 0.25) {
+				t.Errorf("superpixel %d in another's box: votes %v, probability %g", i, q[3*i:3*i+3], looks[i])
+			} else if loose && !at.In(box.Inset(-12)) && (q[3*i+2] < 5 || looks[i] < 0.8) || !loose && (q[3*i+2] != 6 || looks[i] != 0.9) {
+				t.Errorf("loose %t, superpixel %d at %v: votes %v, probability %g", loose, i, at, q[3*i:3*i+3], looks[i])
+			}
+		}
+	}
+}
