@@ -441,6 +441,9 @@ func TestOrders(t *testing.T) {
 	if camera == "c000" {
 		t.Fatal("the second box has one camera only")
 	}
+	until(t, "it is known there", func() bool {
+		return slices.ContainsFunc(c.Status().Cameras, func(cam CameraStatus) bool { return cam.Name == camera && cam.Box == "b" })
+	})
 	if err := c.Move(ctx, camera, "a"); err != nil {
 		t.Error(err)
 	}
