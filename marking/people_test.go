@@ -154,6 +154,14 @@ func TestLeft(t *testing.T) {
 	if err := resumed.Resume(s.m.State(), []uint32{1}); err != nil || !nowhere(resumed) {
 		t.Errorf("%v; after a restart it may be anybody", err)
 	}
+	s.pan = 6
+	for range 10 {
+		s.frame()
+	}
+	if slices.Contains(s.decision.Extents, tracker.Extent{ID: 1}) {
+		t.Error("it is nowhere though the camera moves, which may show it again")
+	}
+	s.m.moves = 0
 	s.m.Bind(1)
 	if nowhere(s.m) {
 		t.Error("it is marked again, and still nowhere")

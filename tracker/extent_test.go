@@ -99,8 +99,8 @@ func TestExpectedIsNoEvidence(t *testing.T) {
 	}
 }
 
-// An object is loose once it has no track any more, and not before it had one.
-func TestLoose(t *testing.T) {
+// The track of an object is lost once it has none any more, and not before it had one.
+func TestTrackLost(t *testing.T) {
 	tr := newTracker(t, Config{})
 	ball := disc{30, 40, 12, red}
 	_, truth := draw(0, ball)
@@ -114,8 +114,8 @@ func TestLoose(t *testing.T) {
 			extents = []Extent{{ID: 1, Box: ball.box(), Detected: ball.box()}}
 		}
 		filmed(t, tr, uint64(i), a, extents, ball)
-		if got := tr.objects.views()[0].Loose; got != (i == 2) {
-			t.Errorf("frame %d: loose %t", i, got)
+		if got := tr.objects.views()[0].TrackLost; got != (i == 2) {
+			t.Errorf("frame %d: its track lost: %t", i, got)
 		}
 	}
 }

@@ -66,7 +66,7 @@ func (o *objects) views() []belief.Object {
 		if at := &o.all[k]; at.Tracked && !at.detected.Empty() {
 			o.viewsOf[k].Extent, o.viewsOf[k].Misfit = at.detected, at.misfit
 		}
-		o.viewsOf[k].Loose = !o.all[k].Tracked && !o.all[k].extent.Empty()
+		o.viewsOf[k].TrackLost = !o.all[k].Tracked && !o.all[k].extent.Empty()
 	}
 	return o.viewsOf
 }

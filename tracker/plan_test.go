@@ -255,7 +255,24 @@ func TestPlanForLeavesThePlan(t *testing.T) {
 	}
 }
 
-// Windows that overlap become one, and most of the picture becomes all of it.
+// What a track follows needs less round it than what nobody detects, and a small object as many pixels of the network's.
+func TestMargins(t *testing.T) {
+	for _, tt := range []struct {
+		detected  bool
+		box, want image.Rectangle
+	}{
+		{true, image.Rect(300, 150, 350, 350), image.Rect(260, 110, 390, 390)},
+		{false, image.Rect(300, 150, 350, 350), image.Rect(240, 90, 410, 410)},
+		{true, image.Rect(300, 150, 310, 170), image.Rect(286, 136, 324, 184)},
+	} {
+		p := planner{size: image.Pt(854, 480)}
+		if p.window(1, tt.detected, tt.box); p.Crops[0].Rectangle != tt.want {
+			t.Errorf("round %v, detected %t: %v; want %v", tt.box, tt.detected, p.Crops[0].Rectangle, tt.want)
+		}
+	}
+}
+
+// Windows become one where the network sees no more for it, and most of the picture becomes all of it.
 func TestPlansAreMerged(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

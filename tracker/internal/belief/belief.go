@@ -180,7 +180,8 @@ type Object struct {
 	*Detection
 	Extent image.Rectangle // pixels; of one that is tracked and in sight, else empty
 	Misfit float64         // how little its last mask's box was that, 0…1
-	Loose  bool            // it had a track, and has none now: where others have boxes it is behind them
+	// TrackLost is whether it had a track, and has none now: where others have boxes it is behind them.
+	TrackLost bool
 }
 
 // Detection is where an object that is not confirmed is likely to be by its looks.

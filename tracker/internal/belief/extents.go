@@ -51,8 +51,8 @@ type extents struct {
 	left  []float64 // N: what all boxes leave
 }
 
-// lay takes the boxes of the objects in p. Of boxes that overlap the one with the lower foot is in front. Those that are
-// loose are less likely to be seen where boxes are.
+// lay takes the boxes of the objects in p. Of boxes that overlap the one with the lower foot is in front. Those whose track is
+// lost are less likely to be seen where boxes are.
 func (e *extents) lay(p *picture.Picture, objects []Object) {
 	labels := 1 + len(objects)
 	e.order = e.order[:0]
@@ -81,7 +81,7 @@ func (e *extents) lay(p *picture.Picture, objects []Object) {
 		e.left[i] = free
 	}
 	for _, o := range objects {
-		if o.Loose {
+		if o.TrackLost {
 			for i := range o.Probability {
 				o.Probability[i] *= e.left[i]
 			}
@@ -128,7 +128,7 @@ func (e *extents) vote(v votes, objects []Object) {
 }
 
 // weigh multiplies the votes for each object by the odds of its box, and by what those in front leave: outside
-// of the box, and inside by insideShare of it at least, by more as far as the object's mask does not fit it. Those for a loose object it
+// of the box, and inside by insideShare of it at least, by more as far as the object's mask does not fit it. Those for an object whose track is lost it
 // multiplies by what all boxes leave.
 func (e *extents) weigh(q []float64, objects []Object) {
 	labels := 1 + len(objects)
@@ -147,7 +147,7 @@ func (e *extents) weigh(q []float64, objects []Object) {
 		}
 	}
 	for k, o := range objects {
-		if !o.Loose || len(e.order) == 0 {
+		if !o.TrackLost || len(e.order) == 0 {
 			continue
 		}
 		for i, left := range e.left {

@@ -72,15 +72,15 @@ func TestExtentsVote(t *testing.T) {
 }
 
 // What had a track and has none is behind the boxes of others, by its votes and by its looks; what never had one may be held before them.
-func TestLooseIsBehind(t *testing.T) {
+func TestTrackLostIsBehind(t *testing.T) {
 	p := made(t, 1)[0]
 	box := image.Rect(0, 0, 24, 24)
-	for _, loose := range []bool{true, false} {
+	for _, lost := range []bool{true, false} {
 		looks := make([]float64, p.N)
 		for i := range looks {
 			looks[i] = 0.9
 		}
-		objects := append(tracked(0, box), Object{Object: &life.Object{Area: 100}, Detection: &Detection{Probability: looks}, Loose: loose})
+		objects := append(tracked(0, box), Object{Object: &life.Object{Area: 100}, Detection: &Detection{Probability: looks}, TrackLost: lost})
 		var e extents
 		e.lay(p, objects)
 		q := make([]float64, 3*p.N)
@@ -90,10 +90,10 @@ func TestLooseIsBehind(t *testing.T) {
 		e.weigh(q, objects)
 		for i := range p.N {
 			at := image.Pt(int(p.Centroid[2*i]), int(p.Centroid[2*i+1]))
-			if in := at.In(box.Inset(4)); loose && in && (q[3*i+2] > 1.5 || q[3*i] < 0.5 || looks[i] > 0.25) {
+			if in := at.In(box.Inset(4)); lost && in && (q[3*i+2] > 1.5 || q[3*i] < 0.5 || looks[i] > 0.25) {
 				t.Errorf("superpixel %d in another's box: votes %v, probability %g", i, q[3*i:3*i+3], looks[i])
-			} else if loose && !at.In(box.Inset(-12)) && (q[3*i+2] < 5 || looks[i] < 0.8) || !loose && (q[3*i+2] != 6 || looks[i] != 0.9) {
-				t.Errorf("loose %t, superpixel %d at %v: votes %v, probability %g", loose, i, at, q[3*i:3*i+3], looks[i])
+			} else if lost && !at.In(box.Inset(-12)) && (q[3*i+2] < 5 || looks[i] < 0.8) || !lost && (q[3*i+2] != 6 || looks[i] != 0.9) {
+				t.Errorf("lost %t, superpixel %d at %v: votes %v, probability %g", lost, i, at, q[3*i:3*i+3], looks[i])
 			}
 		}
 	}
