@@ -387,7 +387,7 @@ type Detect struct {
 	Keep string `yaml:"keep"`
 	// Reidentify is how much something new has to look like an object that was lost to be that again, of
 	// the likeness of their colours, above 0 to 1. The higher it is, the fewer are taken for somebody
-	// else, and the fewer are known again; 1: none. Default 0.7.
+	// else, and the fewer are known again; 1: none. Default 0.65.
 	Reidentify float64 `yaml:"reidentify"`
 	// Zones are names of zones of the same camera: only what stands in one of them when it is found, by
 	// the middle of its box's lower edge, is marked. Default none: anywhere.
@@ -487,7 +487,7 @@ const (
 	DefaultDetectScore      = 0.6
 	DefaultDetectObjects    = 30
 	DefaultDetectKeep       = "30s"
-	DefaultDetectReidentify = 0.7
+	DefaultDetectReidentify = 0.65
 )
 
 // Load reads, overrides, completes and checks the file at path. environ is a

@@ -110,7 +110,7 @@ cameras:
 				Lines:  []config.Line{{Name: "street", Points: [][]float64{{0, 0.5}, {1, 0.5}}}},
 				Detect: config.Detect{Classes: []string{"person", "traffic light"}, Every: "500ms", Score: 0.25, MaxObjects: 100, Keep: "2m", Reidentify: 0.9, Zones: []string{"porch"}}},
 			{Name: "e", URL: "file:e.avi", Transport: "auto", Decode: "software", FPS: 25,
-				Detect: config.Detect{Classes: []string{"car"}, Every: "200ms", Score: 0.6, MaxObjects: 30, Keep: "30s", Reidentify: 0.7}},
+				Detect: config.Detect{Classes: []string{"car"}, Every: "200ms", Score: 0.6, MaxObjects: 30, Keep: "30s", Reidentify: 0.65}},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

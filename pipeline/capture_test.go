@@ -66,7 +66,7 @@ func TestNothingFollowedIsNotKept(t *testing.T) {
 }
 
 // What is kept says of the pictures' objects which there are, what they are called by now, and whether they were ever
-// seen; a picture with automatic ones is the detector's.
+// seen; the newest picture counts as a detector's.
 func TestRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, store := remembering(t)
@@ -87,8 +87,8 @@ func TestRemembered(t *testing.T) {
 			return m
 		}
 		m := read(func(cp *checkpointv1.Checkpoint) { cp.Objects[0].Label = "Anna" })
-		if o := m.last.annotation.Objects; len(o) != 1 || o[0].Label != "Anna" || m.marked[0].annotation.Objects[0].Label != "Anna" || m.last.annotation.Automatic {
-			t.Errorf("%v; want what is called Anna by now", m.last.annotation)
+		if o := m.last.annotation.Objects; len(o) != 1 || o[0].Label != "Anna" || m.marked[0].annotation.Objects[0].Label != "Anna" || !m.last.annotation.Automatic || m.marked[0].annotation.Automatic {
+			t.Errorf("%v; want what is called Anna by now, as a detector would mark it", m.last.annotation)
 		}
 		if s, known := m.lost[1]; !known || s.label != "Anna" {
 			t.Errorf("it was seen as %v, %t", s, known)

@@ -195,7 +195,7 @@ func shown(masks *segdv1.MaskFrame, objects []*segdv1.Object, bgr []byte, all bo
 	width, height := int(masks.Width), int(masks.Height)
 	a := &annotation.Annotation{Width: width, Height: height}
 	counts := func(o *segdv1.Object) bool { return o.Area > 0 && (all || !o.Automatic) }
-	large := slices.ContainsFunc(objects, func(o *segdv1.Object) bool { return o.Id > annotation.MaxID && counts(o) })
+	large := all || slices.ContainsFunc(objects, func(o *segdv1.Object) bool { return o.Id > annotation.MaxID && counts(o) })
 	var bits []uint8
 	for _, o := range objects {
 		if !counts(o) {

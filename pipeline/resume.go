@@ -213,7 +213,7 @@ func remembered(cp *checkpointv1.Checkpoint) (*memory, error) {
 		o.Label = cp.Objects[i].Label
 		return cp.Tracker == nil || slices.ContainsFunc(cp.Tracker.Objects, func(known *checkpointv1.TrackedObject) bool { return known.Id == o.ID })
 	})
-	if m.last != nil && slices.ContainsFunc(m.last.annotation.Objects, func(o annotation.Object) bool { return isAutomatic(cp.Marker, o.ID) }) {
+	if m.last != nil {
 		m.last.annotation.Automatic = true // it is not to be looked up in every frame
 	}
 	return m, nil

@@ -89,7 +89,8 @@ type Config struct {
 	Predict time.Duration
 	// Keep is for how long a track can be known again. Default 6 s.
 	Keep time.Duration
-	// Reidentify is the scalar product of appearances from which on a lost track is known again, up to 1, which is never. Default DefaultReidentify.
+	// Reidentify is the scalar product of appearances from which on a lost track is known again where it is expected, and a
+	// higher one elsewhere; 1 is never. Default DefaultReidentify.
 	Reidentify float64
 	// Most is how many tracks there are at most, and detections of a frame, the surest. Default 256.
 	Most int

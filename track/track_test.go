@@ -250,6 +250,33 @@ func TestKnownAgain(t *testing.T) {
 	}
 }
 
+// Who is known again is taken from nobody who looks more like him so that there may be one more: of two who are lost, one
+// came back, with a stranger who looks a little like him, and the other looks a little like the one.
+func TestKnownAgainIsNotForced(t *testing.T) {
+	returned, stranger := at(300, 300), at(420, 300)
+	one, other := []float32{1, 0, 0}, []float32{.72, .69397, 0}
+	for _, restart := range []bool{false, true} {
+		k := tracker(t, Config{})
+		play(k, 0, second, 10, func(float64) []Detection {
+			return []Detection{seen(at(300, 300), .8, one...), seen(at(200, 300), .8, other...)}
+		}, nil)
+		if restart {
+			s := k.State()
+			k = tracker(t, Config{})
+			if err := k.Resume(s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tracks := step(k, 4, seen(returned, .8, one...), seen(stranger, .8, .75, 0, .66144))
+		if got := nearest(tracks, returned); got.ID != 1 || got.State != Seen {
+			t.Errorf("restarted %t: who returned is %+v; want 1", restart, got)
+		}
+		if got := nearest(tracks, stranger); got.ID <= 2 {
+			t.Errorf("restarted %t: the stranger is %d", restart, got.ID)
+		}
+	}
+}
+
 // After a pause nobody knows quite where somebody is, and looks decide, even of what is where one was to be expected.
 func TestAPauseLeavesTheLooks(t *testing.T) {
 	expected, elsewhere := at(300, 300), at(430, 300)

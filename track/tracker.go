@@ -19,7 +19,8 @@ const (
 	mostGrown = 1.6
 	// leastAlike is the scalar product of appearances below which two are not the same.
 	leastAlike = .5
-	// What a pair is worth: 1, IoU, appearance, less the square of deviations that it is off.
+	// What a pair is worth: 1, so that there are as many as possible, IoU, appearance, less the square of deviations that
+	// it is off. One that is known again is worth what appearance, less that square, has beyond Config.Reidentify.
 	alikeWeight, offWeight, mostOff = .5, .03, 12.
 	// unsureIoU is what a detection that is not sure must have in common with the track.
 	unsureIoU = .5
@@ -64,7 +65,7 @@ const (
 // Defaults of Config.Confirm and Config.Reidentify.
 const (
 	DefaultConfirm    = .6
-	DefaultReidentify = .7
+	DefaultReidentify = .65
 )
 
 // A Tracker follows things from frame to frame. It belongs to one goroutine.
@@ -244,8 +245,7 @@ func (t *Tracker) match() {
 	t.pair(func(k *track) bool { return k.lived() >= againAfter }, sure, t.again, t.detect)
 }
 
-// pair takes of the tracks and detections that are free and of some kind as many pairs as are possible, and of these
-// the ones that are worth most.
+// pair takes of the tracks and detections that are free and of some kind the pairs that are worth most together.
 func (t *Tracker) pair(tracks func(*track) bool, detections func(*found) bool, worth func(*track, *found) float64, then func(*track, *found)) {
 	t.rows, t.columns, t.values = t.rows[:0], t.columns[:0], t.values[:0]
 	for i := range t.found {
@@ -275,7 +275,7 @@ func (t *Tracker) pair(tracks func(*track) bool, detections func(*found) bool, w
 	m := len(t.columns)
 	of := t.pairing.Assign(len(t.rows), m, func(i, j int) float64 {
 		if v := t.values[i*m+j]; v != impossible {
-			return -1 - v
+			return -v
 		}
 		return 0
 	})
@@ -297,7 +297,7 @@ func (t *Tracker) worth(k *track, d *found) float64 {
 	if alike < leastAlike {
 		return impossible
 	}
-	return iou + alikeWeight*alike - offWeight*min(off, mostOff)
+	return 1 + iou + alikeWeight*alike - offWeight*min(off, mostOff)
 }
 
 // off is the square of the deviations that a box is off another, where the track may be: its middle across, its foot down.
@@ -313,11 +313,11 @@ func (t *Tracker) again(k *track, d *found) float64 {
 	if off > reach*reach || d.Box.grown(k.last) > mostGrown {
 		return impossible
 	}
-	alike := k.alike(d)
-	if alike < t.config.Reidentify || t.config.Reidentify == 1 {
+	worth := k.alike(d) - offWeight*off - t.config.Reidentify
+	if worth < 0 || t.config.Reidentify == 1 {
 		return impossible
 	}
-	return alike - offWeight*off
+	return worth
 }
 
 // alike is the scalar product of appearances, leastAlike if one is not known.
