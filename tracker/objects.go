@@ -95,7 +95,7 @@ func (o *objects) track(extents []Extent) {
 		case before && !at.extent.Empty():
 			way := to.Min.Add(to.Max).Sub(at.extent.Min).Sub(at.extent.Max) // twice
 			at.X, at.Y = at.X+float64(way.X)/2, at.Y+float64(way.Y)/2
-		case at.State != Visible:
+		default:
 			at.X, at.Y = float64(to.Min.X+to.Max.X)/2, float64(to.Min.Y+to.Max.Y)/2
 		}
 		at.extent, at.detected = to, extents[i].Detected

@@ -107,6 +107,23 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// An object with a track is in sight in the first frame where that has it by then, however far it went.
+func TestResumeTracked(t *testing.T) {
+	before, last, seq := watched(t, image.Point{})
+	tr := recalled(t, last, seq)
+	if err := tr.Resume(before.State()); err != nil {
+		t.Fatal(err)
+	}
+	box := guard.Add(image.Pt(-84, 30))
+	res, err := tr.Step(t.Context(), bands(seq+30, box), nil, nil, []Extent{{ID: 1, Box: box, Detected: box}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o := res.Objects[0]; o.State != Visible || overlap(o.Box, box) < 0.8 {
+		t.Errorf("%v in %v; want it in sight in %v", o.State, o.Box, box)
+	}
+}
+
 // A faulty state is refused, and nothing of it taken.
 func TestResumeFaults(t *testing.T) {
 	before, last, seq := watched(t, image.Point{})
