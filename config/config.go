@@ -292,7 +292,7 @@ type Model struct {
 	// /usr/local/lib/segd or in /usr/lib/segd.
 	EngineLibrary string `yaml:"engine_library"`
 	// Threads of the network for a frame, 1 to 1024; the frames of several cameras are computed
-	// side by side. Default the cores divided by the cameras, at least one.
+	// side by side. Default half of the cores divided by the cameras, at least one.
 	Threads int `yaml:"threads"`
 }
 

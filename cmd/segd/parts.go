@@ -76,7 +76,8 @@ func busConfig(cfg *config.Config, log *slog.Logger, meters *metrics.Metrics) (b
 func (d *daemon) openModel(cameras int) error {
 	m := d.cfg.Model
 	if m.Threads == 0 {
-		m.Threads = max(1, runtime.GOMAXPROCS(0)/max(1, cameras)) // all may be in the network at once
+		// All may be in the network at once, and beside it superpixels grow and the frame before is tracked.
+		m.Threads = max(1, runtime.GOMAXPROCS(0)/2/max(1, cameras))
 	}
 	opt := configured.ModelOptions(m)
 	opt.OnDevice = d.deviceChanged
