@@ -195,7 +195,8 @@ func shown(masks *segdv1.MaskFrame, objects []*segdv1.Object, bgr []byte, all bo
 	width, height := int(masks.Width), int(masks.Height)
 	a := &annotation.Annotation{Width: width, Height: height}
 	counts := func(o *segdv1.Object) bool { return o.Area > 0 && (all || !o.Automatic) }
-	large := all || slices.ContainsFunc(objects, func(o *segdv1.Object) bool { return o.Id > annotation.MaxID && counts(o) })
+	// A mask's pixels do not hold the ids of what is marked automatically, and what counts as a detector's has none.
+	outlines := all || slices.ContainsFunc(objects, func(o *segdv1.Object) bool { return o.Id > annotation.MaxID && counts(o) })
 	var bits []uint8
 	for _, o := range objects {
 		if !counts(o) {
@@ -206,7 +207,7 @@ func shown(masks *segdv1.MaskFrame, objects []*segdv1.Object, bgr []byte, all bo
 			continue // it was made here
 		}
 		bits = runs.Decode(bits)
-		if large {
+		if outlines {
 			a.Objects = append(a.Objects, outlined(o, bits, width, height))
 			continue
 		}
