@@ -22,7 +22,7 @@
 // every 0.8 s, without giving up on the first dial. So one that is well again
 // is found within two seconds, whatever was wrong; but one that refuses the password
 // is asked again after minutes only, more each time and once at a time, for cameras
-// lock accounts. None is followed to another server (see redirects). [Probe] tries
+// lock accounts. None is followed to another server (see redirects). [First] tries
 // once and says what is wrong in words meant for whoever typed the URL.
 //
 // URLs are read by package cameraurl, and shown without secrets (package redact).

@@ -18,7 +18,7 @@ import (
 	"github.com/segd/segd/internal/redact"
 )
 
-// What can be wrong with a camera. The errors of Run's Observer and of Probe
+// What can be wrong with a camera. The errors of Run's Observer and of First
 // wrap one of these where the cause is known.
 var (
 	// ErrRefused: the host is there, nothing listens on the port.

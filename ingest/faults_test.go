@@ -43,7 +43,7 @@ func TestAutoWithoutUDP(t *testing.T) {
 	if w.events.downs != 0 {
 		t.Errorf("events: %+v", &w.events)
 	}
-	err := Probe(context.Background(), testConfig(cam.url(), "udp"))
+	err := probe(context.Background(), testConfig(cam.url(), "udp"))
 	mustWrap(t, err, ErrTransport)
 	if !strings.Contains(err.Error(), "auto, tcp, udp") {
 		t.Errorf("error %q does not say what can be tried", err)
@@ -112,7 +112,7 @@ func TestTooLargeCamera(t *testing.T) {
 	done := make(chan error, 1)
 	cfg := testConfig(cam.url(), "tcp")
 	cfg.StallTimeout = time.Second
-	go func() { done <- Probe(context.Background(), cfg) }()
+	go func() { done <- probe(context.Background(), cfg) }()
 	cam.player()
 	cam.sendNALUs([][]byte{hugeSPS, {0x68, 0xce, 0x38, 0x80}, {0x65, 0x88, 0x84, 0x21}})
 	err := <-done

@@ -134,7 +134,7 @@ func TestStallNamesBadPackets(t *testing.T) {
 	cfg := testConfig(cam.url(), "tcp")
 	cfg.StallTimeout = time.Second
 	done := make(chan error, 1)
-	go func() { done <- Probe(context.Background(), cfg) }()
+	go func() { done <- probe(context.Background(), cfg) }()
 	cam.player()
 	for seq := range uint16(3) {
 		if err := cam.stream.WritePacketRTP(cam.media, h264Packet(seq, 3000, 0x78)); err != nil { // an empty STAP-A

@@ -149,7 +149,7 @@ func TestHTTPFaults(t *testing.T) {
 			t.Parallel()
 			cfg := testConfig(serveHTTP(t, tc.handle), "")
 			cfg.StallTimeout = patience // however slow this machine is
-			err := Probe(context.Background(), cfg)
+			err := probe(context.Background(), cfg)
 			if err == nil || !strings.Contains(err.Error(), tc.words) {
 				t.Fatalf("error %q does not say %q", err, tc.words)
 			}

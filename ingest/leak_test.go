@@ -66,7 +66,7 @@ func TestNothingStays(t *testing.T) {
 		{"opened and closed over TCP", func(t *testing.T) func() {
 			s := serve(t, clip(t, quick), demo.Config{})
 			return func() {
-				if err := Probe(t.Context(), testConfig(s.URL(), "tcp")); err != nil {
+				if err := probe(t.Context(), testConfig(s.URL(), "tcp")); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -74,7 +74,7 @@ func TestNothingStays(t *testing.T) {
 		{"opened and closed over UDP", func(t *testing.T) func() {
 			s := serve(t, clip(t, quick), demo.Config{})
 			return func() {
-				if err := Probe(t.Context(), testConfig(s.URL(), "udp")); err != nil {
+				if err := probe(t.Context(), testConfig(s.URL(), "udp")); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -100,7 +100,7 @@ func TestNothingStays(t *testing.T) {
 		}},
 		{"refused", func(t *testing.T) func() {
 			cfg := testConfig("rtsp://admin:guess1@"+locked.Addr()+"/demo", "tcp")
-			return func() { mustWrap(t, Probe(t.Context(), cfg), ErrUnauthorized) }
+			return func() { mustWrap(t, probe(t.Context(), cfg), ErrUnauthorized) }
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

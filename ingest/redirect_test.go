@@ -20,7 +20,7 @@ func TestRedirect(t *testing.T) {
 			thief.user, thief.password = "nobody", "knows"
 			cam := serveRaw(t, h264Media())
 			cam.moved = map[string]string{"/cam": strings.Replace(thief.url(), "//", "//you:too@", 1)}
-			err := Probe(t.Context(), testConfig(strings.Replace(cam.url(), "//", "//admin:s3cret@", 1), "tcp"))
+			err := probe(t.Context(), testConfig(strings.Replace(cam.url(), "//", "//admin:s3cret@", 1), "tcp"))
 			if n, got := thief.came(); n != 0 || len(got) != 0 {
 				t.Errorf("the other server was dialled %d times and got %q", n, got)
 			}
@@ -52,7 +52,7 @@ func TestRedirectToItself(t *testing.T) {
 	_ = w.stop()
 
 	before, _ := cam.came()
-	mustWrap(t, Probe(t.Context(), testConfig(address+"a", "tcp")), ErrRedirected)
+	mustWrap(t, probe(t.Context(), testConfig(address+"a", "tcp")), ErrRedirected)
 	if n, _ := cam.came(); n-before != maxRedirects+1 {
 		t.Errorf("%d connections to a camera that sends in circles", n-before)
 	}
@@ -64,7 +64,7 @@ func TestHTTPRedirect(t *testing.T) {
 	thief := serveHTTP(t, func(http.ResponseWriter, *http.Request) { came.Add(1) })
 	address := strings.TrimPrefix(thief, "mjpeg+") + "?token=s3cret"
 	cam := serveHTTP(t, http.RedirectHandler(address, http.StatusFound).ServeHTTP)
-	err := Probe(t.Context(), testConfig(strings.Replace(cam, "//", "//admin:s3cret@", 1), ""))
+	err := probe(t.Context(), testConfig(strings.Replace(cam, "//", "//admin:s3cret@", 1), ""))
 	mustWrap(t, err, ErrRedirected)
 	if came.Load() != 0 || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "sends segd to http://127.0.0.1:") {
 		t.Errorf("%d requests; error %q", came.Load(), err)

@@ -165,7 +165,7 @@ func TestMulticast(t *testing.T) {
 		}
 	}
 	cfg := testConfig(serve(t, clip(t, clipConfig), demo.Config{}).URL(), "multicast")
-	mustWrap(t, Probe(t.Context(), cfg), ErrTransport)
+	mustWrap(t, probe(t.Context(), cfg), ErrTransport)
 }
 
 // A client that comes in mid-stream begins with a key frame, whole.
@@ -426,7 +426,7 @@ func TestAuthentication(t *testing.T) {
 				cam.send(p.Data)
 			}
 			w.take(3)
-			mustWrap(t, Probe(t.Context(), testConfig(strings.Replace(cam.url(), "//", "//anna:wrong1@", 1), "tcp")), ErrUnauthorized)
+			mustWrap(t, probe(t.Context(), testConfig(strings.Replace(cam.url(), "//", "//anna:wrong1@", 1), "tcp")), ErrUnauthorized)
 		})
 	}
 }
@@ -463,7 +463,7 @@ func TestSizeChangeAndGarbage(t *testing.T) {
 }
 
 // What a user can get wrong, each said in words.
-func TestProbe(t *testing.T) {
+func TestFirst(t *testing.T) {
 	locked := serve(t, clip(t, clipConfig), demo.Config{User: "admin", Password: "s3cret"})
 	host := locked.Addr()
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts, never answers
@@ -500,7 +500,7 @@ func TestProbe(t *testing.T) {
 			if tc.want != nil {
 				cfg.StallTimeout = time.Second
 			}
-			err := Probe(context.Background(), cfg)
+			err := probe(context.Background(), cfg)
 			if tc.want == nil {
 				if err != nil {
 					t.Fatal(err)
@@ -525,7 +525,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-func TestProbeEndsWithContext(t *testing.T) {
+func TestFirstEndsWithContext(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -534,7 +534,7 @@ func TestProbeEndsWithContext(t *testing.T) {
 	defer silent.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
-	err = Probe(ctx, Config{URL: "rtsp://" + silent.Addr().String() + "/x"})
+	err = probe(ctx, Config{URL: "rtsp://" + silent.Addr().String() + "/x"})
 	mustWrap(t, err, context.DeadlineExceeded)
 }
 

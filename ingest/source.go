@@ -296,15 +296,9 @@ func (s *Source) Run(ctx context.Context, sink func(*Frame)) error {
 	return err
 }
 
-// Probe connects to cfg's source, waits for one decoded frame and disconnects.
-// The error says what is wrong; nil means frames come. It tries once, and gives
-// up by itself after about four times the stall timeout.
-func Probe(ctx context.Context, cfg Config) error {
-	return First(ctx, cfg, func(*Frame, codec.ID) {})
-}
-
-// First is Probe that calls use with the frame, which is not released before it returns,
-// and what it was decoded of: 0 if the source does not tell.
+// First connects to cfg's source, waits for one decoded frame, calls use with it and what it was decoded
+// of, 0 if the source does not tell, and disconnects. It releases the frame. The error says what is wrong; nil means frames
+// come. It tries once, and gives up by itself after about four times the stall timeout.
 func First(ctx context.Context, cfg Config, use func(f *Frame, of codec.ID)) error {
 	of := codec.ID(0)
 	cfg.Observer = Observer{Decoder: func(id codec.ID, _ codec.Device) { of = id }}

@@ -247,16 +247,16 @@ func TestStoredErrors(t *testing.T) {
 			if e.downs != 1 {
 				t.Errorf("events: %+v", &e)
 			}
-			if perr := Probe(context.Background(), Config{URL: tc.url}); perr == nil || perr.Error() != err.Error() {
-				t.Errorf("Probe says %v, Run says %v", perr, err)
+			if perr := probe(context.Background(), Config{URL: tc.url}); perr == nil || perr.Error() != err.Error() {
+				t.Errorf("First says %v, Run says %v", perr, err)
 			}
 		})
 	}
 }
 
-func TestProbeStored(t *testing.T) {
+func TestFirstStored(t *testing.T) {
 	for _, url := range []string{"file:" + clipFile(t), "dir:" + imageDir(t, 2)} {
-		if err := Probe(context.Background(), Config{URL: url}); err != nil {
+		if err := probe(context.Background(), Config{URL: url}); err != nil {
 			t.Errorf("%s: %v", url, err)
 		}
 	}

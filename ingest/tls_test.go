@@ -44,13 +44,13 @@ func TestFingerprint(t *testing.T) {
 	cfg.StallTimeout = patience // however slow this machine is
 	right := fmt.Sprintf("%x", sha256.Sum256(cert.Certificate[0]))
 
-	err := Probe(context.Background(), cfg)
+	err := probe(context.Background(), cfg)
 	mustWrap(t, err, ErrCertificate)
 	if !strings.Contains(err.Error(), right) {
 		t.Errorf("error %q does not tell the fingerprint", err)
 	}
 	cfg.Fingerprint = strings.Repeat("ab:", 31) + "cd"
-	err = Probe(context.Background(), cfg)
+	err = probe(context.Background(), cfg)
 	mustWrap(t, err, ErrCertificate)
 	if !strings.Contains(err.Error(), "another TLS certificate") || !strings.Contains(err.Error(), right) {
 		t.Errorf("error %q", err)

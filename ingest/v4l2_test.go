@@ -61,7 +61,7 @@ func TestV4L2Faults(t *testing.T) {
 		"/dev/null":           "/dev/null: it is no camera that captures video (inappropriate ioctl for device)",
 	} {
 		cfg := testConfig("v4l2:"+path, "")
-		err := Probe(t.Context(), cfg)
+		err := probe(t.Context(), cfg)
 		mustWrap(t, err, codec.ErrCapture)
 		if !strings.Contains(err.Error(), words) {
 			t.Errorf("error %q does not say %q", err, words)
@@ -125,7 +125,7 @@ func TestV4L2(t *testing.T) {
 	}
 	cfg := testConfig("v4l2:/dev/full?format=mjpeg", "")
 	time.Sleep(200 * time.Millisecond) // so that it is there again
-	if err := Probe(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), `format "mjpeg"`) {
+	if err := probe(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), `format "mjpeg"`) {
 		t.Errorf("a format that it does not have: %v", err)
 	}
 }

@@ -83,8 +83,6 @@ type Config struct {
 	// Least, Sure and Confirm are scores of detections. Those from Least on count, default .25. Those from Sure on, default
 	// .42 or Confirm, begin tracks and are given to tracks first. A track that never had one of Confirm, default .6, is not confirmed.
 	Least, Sure, Confirm float64
-	// MinHeight is how high a box must be to count, in pixels. Default 0.
-	MinHeight float64
 	// Predict is for how long a track that is looked for in vain is still said to be somewhere. Default 1 s.
 	Predict time.Duration
 	// Keep is for how long a track can be known again. Default 6 s.
@@ -94,6 +92,4 @@ type Config struct {
 	Reidentify float64
 	// Most is how many tracks there are at most, and detections of a frame, the surest. Default 256.
 	Most int
-	// Alike are groups of classes that a detector takes for one another. Default {{"car", "truck", "bus"}}.
-	Alike [][]string
 }

@@ -500,13 +500,6 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-func TestHeight(t *testing.T) {
-	k := tracker(t, Config{MinHeight: 100.5})
-	if tracks := step(k, 0, seen(at(200, 300), .8), seen(Box{400, 100, 440, 201}, .8)); len(tracks) != 1 || tracks[0].Detected != 1 {
-		t.Errorf("%+v", tracks)
-	}
-}
-
 func TestMost(t *testing.T) {
 	k := tracker(t, Config{Most: 3})
 	many := func(n int, y float64) (found []Detection) {
@@ -573,8 +566,8 @@ func TestStateAndResume(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
-	_, err := New(Config{Sure: 2, Least: -1, Confirm: math.Inf(1), MinHeight: math.NaN(), Predict: -1, Keep: -1, Most: -1, Alike: [][]string{{"a", "b"}, {"b"}}})
-	for _, want := range []string{"Sure", "Least", "Confirm", "MinHeight", "Predict", "Keep", "Most", "Alike"} {
+	_, err := New(Config{Sure: 2, Least: -1, Confirm: math.Inf(1), Predict: -1, Keep: -1, Most: -1})
+	for _, want := range []string{"Sure", "Least", "Confirm", "Predict", "Keep", "Most"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; it says nothing of %s", err, want)
 		}

@@ -71,7 +71,6 @@ const (
 // A Tracker follows things from frame to frame. It belongs to one goroutine.
 type Tracker struct {
 	config Config
-	group  map[string]string // of classes that are not alone in theirs
 	next   uint32
 	// last is the last frame's time, now the tracker's own, which never goes back.
 	begun     bool
@@ -137,7 +136,6 @@ func New(c Config) (*Tracker, error) {
 	check(c.Sure >= 0 && c.Sure <= 1, "Sure is %v; it is a score, from 0 to 1", c.Sure)
 	check(c.Least >= 0 && c.Least <= 1, "Least is %v; it is a score, from 0 to 1", c.Least)
 	check(c.Confirm >= 0 && c.Confirm <= 1, "Confirm is %v; it is a score, from 0 to 1", c.Confirm)
-	check(c.MinHeight >= 0 && c.MinHeight <= furthest, "MinHeight is %v; it is in pixels, from 0", c.MinHeight)
 	check(c.Predict >= 0, "Predict is %v; it is 0 or more", c.Predict)
 	check(c.Keep >= 0, "Keep is %v; it is 0 or more", c.Keep)
 	check(c.Reidentify >= 0 && c.Reidentify <= 1, "Reidentify is %v; it is a scalar product, from 0 to 1", c.Reidentify)
@@ -148,21 +146,10 @@ func New(c Config) (*Tracker, error) {
 	c.Predict, c.Keep = cmp.Or(c.Predict, defaultPredict), cmp.Or(c.Keep, defaultKeep)
 	c.Reidentify = cmp.Or(c.Reidentify, DefaultReidentify)
 	c.Most = cmp.Or(c.Most, defaultMost)
-	if c.Alike == nil {
-		c.Alike = [][]string{{"car", "truck", "bus"}}
-	}
-	t := &Tracker{config: c, group: map[string]string{}, next: 1}
-	for _, classes := range c.Alike {
-		for _, class := range classes {
-			_, twice := t.group[class]
-			check(!twice, "Alike has %q twice", class)
-			t.group[class] = classes[0]
-		}
-	}
 	if err := errors.Join(faults...); err != nil {
 		return nil, err
 	}
-	return t, nil
+	return &Tracker{config: c, next: 1}, nil
 }
 
 // Step takes the next frame and returns all tracks, in the order of their ids, and those that ended. Both
@@ -204,10 +191,10 @@ func (t *Tracker) take(all []Detection) {
 	t.found = t.found[:0]
 	for i := range all {
 		d := &all[i]
-		if !d.Box.valid() || !(d.Score >= t.config.Least && d.Score <= 1) || d.Box.Y1-d.Box.Y0 < t.config.MinHeight {
+		if !d.Box.valid() || !(d.Score >= t.config.Least && d.Score <= 1) {
 			continue
 		}
-		t.found = append(t.found, found{Detection: d, appearance: unit(d.Appearance), index: i, group: t.groupOf(d.Class)})
+		t.found = append(t.found, found{Detection: d, appearance: unit(d.Appearance), index: i, group: groupOf(d.Class)})
 	}
 	slices.SortStableFunc(t.found, func(a, b found) int { return cmp.Compare(b.Score, a.Score) })
 	t.found = t.found[:min(len(t.found), t.config.Most)]
@@ -475,7 +462,7 @@ func (t *Tracker) add(b Box, class string) *track {
 		k, t.spare = t.spare[n-1], t.spare[:n-1]
 	}
 	*k = track{
-		id: t.name(), class: class, group: t.groupOf(class), motion: begin(b, [2]float64{}), place: b, appearance: k.appearance[:0],
+		id: t.name(), class: class, group: groupOf(class), motion: begin(b, [2]float64{}), place: b, appearance: k.appearance[:0],
 		begun: t.now, seen: t.now, looked: t.now, rested: t.now, origin: b, last: b, detected: -1,
 	}
 	t.tracks = append(t.tracks, k)
@@ -489,9 +476,11 @@ func (t *Tracker) name() uint32 {
 	return id
 }
 
-func (t *Tracker) groupOf(class string) string {
-	if group, ok := t.group[class]; ok {
-		return group
+// groupOf is the first of the classes that a detector takes for one another.
+func groupOf(class string) string {
+	switch class {
+	case "truck", "bus":
+		return "car"
 	}
 	return class
 }

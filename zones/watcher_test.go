@@ -382,10 +382,10 @@ func TestCount(t *testing.T) {
 		for i := range 300 {
 			f := Frame{Time: time.Duration(i) * step, Width: width, Height: height}
 			for id := range 5 {
-				if (i+3*id)%13 < hidden {
-					continue
-				}
 				o := at(100, 50+40*math.Cos(2*math.Pi*(float64(i)/100+float64(id)/20))+sway*math.Sin(float64(7*i+id)))
+				if (i+3*id)%13 < hidden {
+					o = Object{}
+				}
 				o.ID = uint32(id + 1)
 				f.Objects = append(f.Objects, o)
 			}
@@ -398,12 +398,15 @@ func TestCount(t *testing.T) {
 		name   string
 		frames []Frame
 	}{{"they walk", crowd(0, 0)}, {"they sway", crowd(3, 0)}, {"they are hidden", crowd(0, 4)}, {"both", crowd(3, 4)}} {
-		got, err := Count(street, tt.frames)
-		if want := (LineCount{"street", 15, 15}); err != nil || got != want {
-			t.Errorf("%s: %+v, %v; want %+v", tt.name, got, err, want)
+		w, err := New(Layout{Lines: []Line{street}})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if _, err := Count(Line{Name: "street"}, nil); err == nil || !strings.Contains(err.Error(), "lines[0].points") {
-		t.Errorf("a line without points: %v", err)
+		for _, f := range tt.frames {
+			w.Observe(f)
+		}
+		if got, want := w.Counts().Lines[0], (LineCount{"street", 15, 15}); got != want {
+			t.Errorf("%s: %+v; want %+v", tt.name, got, want)
+		}
 	}
 }
