@@ -221,7 +221,7 @@ func (l *looks) due(pts time.Duration, seq uint64) bool {
 	passed := pts - l.pts
 	first := !l.any || passed < 0 || seq <= l.seq
 	if !first {
-		l.since += passed / time.Duration(min(seq-l.seq, mostDropped))
+		l.since += time.Duration(float64(passed) / float64(seq-l.seq))
 	}
 	l.pts, l.seq, l.any = pts, seq, true
 	if l.every == 0 || !first && l.since < l.every {
@@ -230,9 +230,6 @@ func (l *looks) due(pts time.Duration, seq uint64) bool {
 	l.since = 0
 	return true
 }
-
-// mostDropped bounds how many frames are taken for dropped ones between two.
-const mostDropped = 1000
 
 // look makes what is found in a scene of it what the camera's own detector finds, if it has one and looks at this
 // frame, and else nothing. What goes wrong costs that look.

@@ -72,12 +72,15 @@ func busConfig(cfg *config.Config, log *slog.Logger, meters *metrics.Metrics) (b
 	return c, err
 }
 
+// networkThreads is model.threads by default: half of the cores for all cameras, which may be in the network at once.
+// Beside it superpixels grow and the frame before is tracked.
+func networkThreads(cores, cameras int) int { return max(1, cores/2/max(1, cameras)) }
+
 // openModel opens the network that all cameras share, now and later; so many there are now.
 func (d *daemon) openModel(cameras int) error {
 	m := d.cfg.Model
 	if m.Threads == 0 {
-		// All may be in the network at once, and beside it superpixels grow and the frame before is tracked.
-		m.Threads = max(1, runtime.GOMAXPROCS(0)/2/max(1, cameras))
+		m.Threads = networkThreads(runtime.GOMAXPROCS(0), cameras)
 	}
 	opt := configured.ModelOptions(m)
 	opt.OnDevice = d.deviceChanged
