@@ -104,7 +104,7 @@ export class Zoning {
     const feed = this.#feed;
     try {
       await this.#add(feed, kind, kind === "zone" ? { name, polygon: points } : { name, points });
-      this.#toast.show(`${name} is watched until segd ends. Keep it in the configuration, see below the list.`, {
+      this.#toast.show(`${name} is watched from now on. For the configuration see below the list.`, {
         undo: async () => {
           await this.#drop(feed, kind, name);
           return `${name} is removed.`;
