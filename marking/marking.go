@@ -63,7 +63,8 @@ type object struct {
 	box     image.Rectangle // of its last mask
 	resting bool            // its track is lost, and the tracker does not follow it
 	left    bool            // people's, and its track left the picture
-	bindBy  time.Duration   // until then the least IoU to bind it is markIoU, as people marked it
+	fresh   bool            // people marked it, at that time
+	marked  time.Duration
 }
 
 // A Marker knows the objects of one camera. It belongs to one goroutine.
@@ -324,7 +325,7 @@ func (m *Marker) bind(t *track.Track) (best *object) {
 			continue
 		}
 		least := fitIoU
-		if m.time < o.bindBy {
+		if o.fresh = o.fresh && m.time-o.marked <= markFor; o.fresh {
 			least = markIoU
 		} else if t.State != track.Seen {
 			continue

@@ -46,7 +46,7 @@ func (m *Marker) Bind(id uint32) {
 	if at < 0 {
 		return
 	}
-	m.objects[at].left, m.objects[at].bindBy = false, m.time+markFor
+	m.objects[at].left, m.objects[at].fresh, m.objects[at].marked = false, true, m.time
 	if !m.stands() || !m.objects[at].visible {
 		return
 	}

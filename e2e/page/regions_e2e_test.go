@@ -166,11 +166,10 @@ func (h *hand) shown(ctx context.Context, what string, want func(*segdv1.MaskFra
 	}
 }
 
-// dashed says whether there are white dashes, and gaps between them, along the sides of a
+// dashed says whether there are white dashes, and gaps between them, along all sides of a
 // rectangle of the frame.
-// The label of the object in it may be over the top.
 func (s shown) dashed(r image.Rectangle) bool {
-	return !slices.ContainsFunc(s.edges(r)[1:], func(white float64) bool { return white < 0.25 || white > 0.75 })
+	return !slices.ContainsFunc(s.edges(r), func(white float64) bool { return white < 0.25 || white > 0.75 })
 }
 
 // edges are the shares of white pixels of a rectangle's sides: top, bottom, left, right.
