@@ -114,6 +114,8 @@ type Camera struct {
 	guaranteed prometheus.Counter
 	violations prometheus.Counter
 	windows    [len(ends)]prometheus.Counter
+	bySolver   prometheus.Counter
+	byAffinity prometheus.Counter
 	up         prometheus.Gauge
 	restarts   prometheus.Counter
 	unseen     prometheus.Counter
@@ -179,6 +181,8 @@ func newCamera(m *Metrics, name string) *Camera {
 		iterations: m.solver.iterations.WithLabelValues(name),
 		guaranteed: m.solver.guaranteed.WithLabelValues(name),
 		violations: m.solver.violations.WithLabelValues(name),
+		bySolver:   m.solver.labelled.WithLabelValues(name, "solver"),
+		byAffinity: m.solver.labelled.WithLabelValues(name, "affinity"),
 		up:         m.up.WithLabelValues(name),
 		restarts:   m.restarts.WithLabelValues(name),
 		unseen:     m.unseen.WithLabelValues(name),
@@ -317,6 +321,12 @@ func (c *Camera) Restarted() { c.restarts.Inc() }
 
 // Unseen counts one published frame that the page had no time for.
 func (c *Camera) Unseen() { c.unseen.Inc() }
+
+// Labelled counts a frame's objects that the solver labelled, and those that affinity alone did.
+func (c *Camera) Labelled(solver, affinity int) {
+	c.bySolver.Add(float64(max(solver, 0)))
+	c.byAffinity.Add(float64(max(affinity, 0)))
+}
 
 // Solve observes one window's solve. Without iterations only its end counts.
 func (c *Camera) Solve(s Solve) {
@@ -471,7 +481,7 @@ func (c *Camera) remove() {
 		DeletePartialMatch(prometheus.Labels) int
 	}{
 		m.frames, m.latency, m.stages, m.area, m.state, m.reconnect, m.offset, m.failures,
-		m.up, m.restarts, m.unseen, v.iterations, v.guaranteed, v.violations, v.windows, v.lagrangian, v.trace,
+		m.up, m.restarts, m.unseen, v.iterations, v.guaranteed, v.violations, v.windows, v.labelled, v.lagrangian, v.trace,
 		v.descent, v.primal, v.dual, v.flips,
 		m.damaged, m.packets, m.held, m.jitter, m.fallbacks, m.decoder, m.share, m.pieces,
 		m.inside, m.entries, m.stays, m.crossings,

@@ -22,6 +22,7 @@ const (
 	labelState   = "state"
 	labelKind    = "kind"
 	labelReason  = "reason"
+	labelBy      = "by"
 	labelEnd     = "end"
 	labelIter    = "iteration"
 	labelCodec   = "codec"
@@ -110,6 +111,7 @@ type solverVecs struct {
 	guaranteed *prometheus.CounterVec
 	violations *prometheus.CounterVec
 	windows    *prometheus.CounterVec
+	labelled   *prometheus.CounterVec
 	trace      *prometheus.GaugeVec
 	dual       *prometheus.GaugeVec
 	lagrangian *prometheus.GaugeVec
@@ -218,6 +220,8 @@ func New(reg prometheus.Registerer) *Metrics {
 				"ADMM iterations over which the augmented Lagrangian, at the iteration's own rho, rose.", labelCamera),
 			windows: counter("solver_windows_total",
 				"Windows solved, by what ended it: converged, iterations (all that are granted), time (the budget).", labelCamera, labelEnd),
+			labelled: counter("labelled_objects_total",
+				"Objects by what labels their superpixels in a frame: solver (the window's joint estimate), affinity (alone, where a track's box says where the object is).", labelCamera, labelBy),
 			trace: gauge("solver_iteration_lagrangian",
 				"Augmented Lagrangian of the last window after iterations 1 to 5; after its end, that at the end.", labelCamera, labelIter),
 			dual: gauge("solver_dual_residual",

@@ -228,6 +228,8 @@ func TestObservations(t *testing.T) {
 	c.CheckpointFailed()
 	c.Seen(0, 0)
 	c.Seen(.25, 640)
+	m.Camera("demo").Labelled(2, 7)
+	m.Camera("demo").Labelled(-1, 1)
 	m.Camera("demo").Solve(Solve{End: OutOfTime, Iterations: 20, Guaranteed: 18, Violations: 2, Lagrangian: 3, Dual: 0.25, Trace: [Traced]float64{9, 8, 7, 6, 5}})
 	compare(t, reg, `
 # HELP segd_frames_total Frames by outcome: published, dropped_features and dropped_tracker (replaced by a newer one before that stage), failed, unleased (another box of a fleet might publish), lost (packets never came), undecodable, skipped_disposable, skipped_overflow and skipped_no_key (not decoded).
@@ -302,6 +304,10 @@ segd_detections_unmarked_total{camera="demo"} 4
 # HELP segd_automatic_objects Objects that were marked by the detector and that nobody keeps.
 # TYPE segd_automatic_objects gauge
 segd_automatic_objects{camera="demo"} 7
+# HELP segd_labelled_objects_total Objects by what labels their superpixels in a frame: solver (the window's joint estimate), affinity (alone, where a track's box says where the object is).
+# TYPE segd_labelled_objects_total counter
+segd_labelled_objects_total{by="affinity",camera="demo"} 8
+segd_labelled_objects_total{by="solver",camera="demo"} 2
 # HELP segd_solver_budget_seconds Time the solver may take for a frame.
 # TYPE segd_solver_budget_seconds gauge
 segd_solver_budget_seconds 0.05
@@ -417,7 +423,7 @@ segd_dnn_backend_info{backend="onnxruntime cpu",model="segd-s64"} 1
 		"segd_ingest_clock_offset_seconds", "segd_solver_guaranteed_iterations_total", "segd_solver_descent_violations_total", "segd_solver_lagrangian",
 		"segd_camera_up", "segd_camera_restarts_total", "segd_view_frames_dropped_total", "segd_solver_budget_seconds",
 		"segd_detector_looks_total", "segd_detector_failures_total", "segd_detections_total", "segd_detections_unmarked_total", "segd_automatic_objects",
-		"segd_solver_dual_residual", "segd_solver_windows_total", "segd_solver_iteration_lagrangian",
+		"segd_solver_dual_residual", "segd_solver_windows_total", "segd_labelled_objects_total", "segd_solver_iteration_lagrangian",
 		"segd_bus_connected", "segd_bus_reconnects_total", "segd_bus_buffered_bytes", "segd_bus_events_waiting", "segd_bus_events_waiting_seconds",
 		"segd_bus_events_stored_total", "segd_bus_lost_total", "segd_bus_duplicates",
 		"segd_page_dropped_total", "segd_page_viewers", "segd_frame_roi_ratio", "segd_frame_superpixels",

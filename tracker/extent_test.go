@@ -120,6 +120,46 @@ func TestTrackLost(t *testing.T) {
 	}
 }
 
+// The classifier is estimated where an object has no box, and where a person marks it whatever has one; what is marked by
+// itself has its box.
+func TestEstimatedWithoutBox(t *testing.T) {
+	tr := newTracker(t, Config{})
+	ball := disc{30, 40, 12, red}
+	_, truth := draw(0, ball)
+	tracked := []Extent{{ID: 1, Box: ball.box(), Detected: ball.box()}}
+	predicted := []Extent{{ID: 1, Box: ball.box()}}
+	for i, c := range []struct {
+		extents           []Extent
+		marked, automatic bool
+		estimated         int
+	}{
+		{extents: tracked, marked: true, estimated: 1},
+		{extents: tracked},
+		{extents: tracked, marked: true, automatic: true},
+		{extents: predicted, estimated: 1},
+		{estimated: 1},
+		{extents: tracked},
+		{extents: tracked, marked: true, estimated: 1},
+	} {
+		var a *annotation.Annotation
+		if c.marked {
+			a = byMask(t, truth[0], 1)
+		}
+		if c.automatic {
+			a = &annotation.Annotation{Width: testWidth, Height: testHeight, Automatic: true, Objects: []annotation.Object{
+				{ID: 1, Label: "disc", Box: []float64{ball.x - ball.r, ball.y - ball.r, ball.x + ball.r, ball.y + ball.r}},
+			}}
+		}
+		res, _ := filmed(t, tr, uint64(i), a, c.extents, ball)
+		if got := res.Solve; got.Estimated != c.estimated || got.Boxed != 1-c.estimated || (got.Iterations > 0) != (c.estimated > 0) {
+			t.Errorf("frame %d: %d estimated, %d not, %d iterations; want %d estimated", i, got.Estimated, got.Boxed, got.Iterations, c.estimated)
+		}
+		if res.Objects[0].State != Visible {
+			t.Errorf("frame %d: it is %v", i, res.Objects[0].State)
+		}
+	}
+}
+
 // What is looked at is round the extent, also round one of whom nothing is in sight.
 func TestWindowsFollowTheTrack(t *testing.T) {
 	tr := newTracker(t, Config{})

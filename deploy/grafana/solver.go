@@ -44,11 +44,13 @@ func solver() *dashboard.DashboardBuilder {
 		WithPanel(lines(half, "Label flips by window", "Superpixels of the newest window whose label changed, per iteration.", unitShare,
 			query{`segd_label_flips_ratio{camera="$camera"}`, "flips"})).
 		WithRow(row("Iterations and time")).
-		WithPanel(buckets(third, "Iterations", "Windows by their ADMM iterations.", unitNone,
+		WithPanel(buckets(half, "Iterations", "Windows by their ADMM iterations.", unitNone,
 			`sum by (le) (increase(segd_solver_iterations_bucket{camera="$camera"}[$__rate_interval]))`)).
-		WithPanel(stacked(lines(third, "What ended the windows", "converged; iterations: all that are granted were run, the usual; time: the budget.", unitPerSecond,
+		WithPanel(stacked(lines(half, "What ended the windows", "converged; iterations: all that are granted were run, the usual; time: the budget.", unitPerSecond,
 			query{`sum by (end) (rate(segd_solver_windows_total{camera="$camera"}[$__rate_interval]))`, "{{end}}"}))).
-		WithPanel(lines(third, "Time and budget", "Time the solve of a frame takes, beside what it may take (tracker.budget_ms).", unitSeconds,
+		WithPanel(stacked(lines(half, "Objects", "What labels their superpixels: solver, the joint estimate; affinity alone, where the box of a track says where the object is.", unitPerSecond,
+			query{`sum by (by) (rate(segd_labelled_objects_total{camera="$camera"}[$__rate_interval]))`, "{{by}}"}))).
+		WithPanel(lines(half, "Time and budget", "Time the solve of a frame takes, beside what it may take (tracker.budget_ms).", unitSeconds,
 			query{`histogram_quantile(0.50, sum by (le) (rate(segd_stage_duration_seconds_bucket{camera="$camera",stage="solve"}[$__rate_interval])))`, "p50"},
 			query{`histogram_quantile(0.95, sum by (le) (rate(segd_stage_duration_seconds_bucket{camera="$camera",stage="solve"}[$__rate_interval])))`, "p95"},
 			query{`max(segd_solver_budget_seconds)`, "budget"}))

@@ -89,6 +89,10 @@ func (a *Affinity) Propagate(b *Belief, p *picture.Picture, elapsed int, sources
 	a.settleOpen(b, elapsed, sources, objects)
 	a.extents.weigh(b.Q, objects)
 	b.Shown = a.extents.admit(b.Shown[:0], p.N, labels)
+	b.Boxed = append(b.Boxed[:0], make([]bool, labels)...)
+	for _, k := range a.extents.order {
+		b.Boxed[k+1] = true
+	}
 	normalise(b.Q, a.asked, labels)
 	redetect(b, objects)
 	b.Near = append(b.Near[:0], a.candidate...)

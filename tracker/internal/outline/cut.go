@@ -3,6 +3,7 @@ package outline
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/solver/mrf"
@@ -204,8 +205,12 @@ func (r *Drawer) classify(f scene, part []int32) {
 	r.scorer.next()
 	for m, k := range part {
 		at := r.at[k]
+		groups := r.palettes.of(f, f.patch.Labels[at])
+		if !slices.ContainsFunc(groups, group.isTold) {
+			continue
+		}
 		scores := r.scorer.at(f.patch, int(at), r.set)
-		for _, g := range r.palettes.of(f, f.patch.Labels[at]) {
+		for _, g := range groups {
 			if l := int(r.local[g.label]); g.told {
 				r.u[l*len(part)+m] -= r.scorer.weight * bounded(scores[l]-g.middle)
 			}

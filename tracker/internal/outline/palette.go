@@ -25,6 +25,8 @@ type group struct {
 	middle float32
 }
 
+func (g group) isTold() bool { return g.told }
+
 type swatch [3]float32 // L, a and b
 
 // reset forgets what was made of another picture.

@@ -82,6 +82,11 @@ func (f *Frame) may(i int, objects []int32, labels int) bool {
 	return slices.ContainsFunc(objects, func(l int32) bool { return near[l] })
 }
 
+// boxed tells whether boxes say where all of a component's objects are. Nothing is estimated of it then.
+func (f *Frame) boxed(objects []int32) bool {
+	return !slices.ContainsFunc(objects, func(l int32) bool { return int(l) >= len(f.Belief.Boxed) || !f.Belief.Boxed[l] })
+}
+
 // forget gives back the parts that have not been used for a while.
 func (f *Frame) forget() {
 	kept := f.parts[:0]

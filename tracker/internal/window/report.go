@@ -11,6 +11,8 @@ const Traced = 5
 
 // Report tells how a DC-ADMM went; zero when nothing was solved.
 type Report struct {
+	Estimated, Boxed int // objects that were estimated, and those that were not, as boxes say where they are
+
 	Iterations int
 	Start      float64 // objective at the warm start; +Inf if an annotation rules its labels out
 	Lagrangian float64

@@ -148,8 +148,18 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 		defer cancel()
 	}
 	w.split(f, labels)
-	w.balance(frames, labels)
+	balanced := false
 	for objects := range w.components {
+		if f.boxed(objects) {
+			w.unlearn(objects, f.p.Dim+1)
+			w.report.Boxed += len(objects)
+			continue
+		}
+		w.report.Estimated += len(objects)
+		if !balanced {
+			w.balance(frames, labels)
+			balanced = true
+		}
 		w.gather(frames, objects, labels, gamma)
 		w.problem = solver.Problem{
 			Labels: 1 + len(objects), Loss: loss.Hinge{}, Kernel: &w.kernel, MRF: &w.graphs,
@@ -171,6 +181,14 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 	copy(y, f.y)
 	w.report.finish(&w.trace)
 	return w.report, nil
+}
+
+// unlearn forgets the classifier of a component.
+func (w *Window) unlearn(objects []int32, row int) {
+	for _, l := range objects {
+		clear(w.weight[int(l)*row:][:row])
+		clear(w.around[int(l)*row:][:row])
+	}
 }
 
 // compose sets w.own to the classifier of a component: what is around its objects is what is around any of them.
@@ -303,7 +321,7 @@ func (w *Window) Decide(ctx context.Context, f *Frame, y []int32, labels int, cl
 	return w.cut(ctx, f, y, labels, func(c *part) {
 		for r, i := range c.rows {
 			q := w.q[r*c.labels():][:c.labels()]
-			if !classifier || f.Belief.Unlearnt[i] {
+			if !classifier || f.boxed(c.objects) || f.Belief.Unlearnt[i] {
 				continue
 			}
 			w.addClassifier(w.unary[r*c.labels():][:c.labels()], f, c, i, labels, w.Classifier*belief.Uncertainty(q))

@@ -454,6 +454,48 @@ func TestEstimateIsLocal(t *testing.T) {
 	}
 }
 
+// Where boxes say where all objects of a component are nothing is estimated of it, and what the classifier knew of them
+// is forgotten: neither it nor a solve has a say.
+func TestBoxedIsNotEstimated(t *testing.T) {
+	frames := two(t, 3)
+	w := Window{Config: tuned}
+	y := make([]int32, frames[0].p.N)
+	y[4*cols+2], y[4*cols+9] = 1, 2
+	for _, f := range frames {
+		f.Keep(y)
+	}
+	if report, err := w.Estimate(t.Context(), frames, y, 3, true, true); err != nil || report.Estimated != 2 || report.Boxed != 0 {
+		t.Fatalf("%v, %+v", err, report)
+	}
+	row, f := frames[0].p.Dim+1, frames[2]
+	before := slices.Clone(w.weight)
+	f.Belief.Boxed = []bool{false, true, false}
+	if report, err := w.Estimate(t.Context(), frames, y, 3, false, true); err != nil || report.Estimated != 1 || report.Boxed != 1 || report.Iterations == 0 {
+		t.Fatalf("%v, %+v", err, report)
+	}
+	if slices.ContainsFunc(w.weight[row:2*row], func(v float64) bool { return v != 0 }) || slices.Equal(w.weight[2*row:], before[2*row:]) {
+		t.Error("want the classifier of what has a box forgotten, and the other one to move")
+	}
+	copy(w.weight, before)
+	f.Belief.Boxed = []bool{false, true, true}
+	if report, err := w.Estimate(t.Context(), frames, y, 3, false, true); err != nil || report.Iterations != 0 || report.Boxed != 2 || report.Converged {
+		t.Errorf("all have boxes: %v, %+v", err, report)
+	}
+	copy(w.weight, before)
+	decided, alone := slices.Clone(y), slices.Clone(y)
+	if err := w.Decide(t.Context(), f, decided, 3, true); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Decide(t.Context(), f, alone, 3, false); err != nil || !slices.Equal(decided, alone) {
+		t.Errorf("%v; the classifier has a say where boxes are", err)
+	}
+	f.Belief.Boxed = []bool{false, true, false}
+	f.Belief.Q[3*7+1], f.Belief.Q[3*7+2] = 0.1, 0.2 // they compete
+	if report, err := w.Estimate(t.Context(), frames, y, 3, false, true); err != nil || report.Estimated != 2 {
+		t.Errorf("one of two that compete has a box: %v, %+v; want both estimated", err, report)
+	}
+}
+
 // An edge that leaves a component costs those of its labels that are objects, as what is beyond is none of them.
 func TestEdgesThatLeave(t *testing.T) {
 	f := two(t, 1)[0]
