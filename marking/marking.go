@@ -67,6 +67,9 @@ type object struct {
 	marked  time.Duration
 }
 
+// automatic tells whether o was marked here and is nobody's.
+func (o *object) automatic() bool { return o.own && !o.kept }
+
 // A Marker knows the objects of one camera. It belongs to one goroutine.
 type Marker struct {
 	cfg     Config
@@ -173,7 +176,7 @@ func (m *Marker) Step(f *Frame) (d Decision) {
 		case o == nil:
 		case e.Reason == track.Merged && m.of(e.Into) == nil:
 			o.track = e.Into
-		case o.own && !o.kept:
+		case o.automatic():
 			d.Gone = append(d.Gone, Gone{o.id, reasons[e.Reason]})
 		default:
 			o.track, o.left = 0, e.Reason == track.Left
@@ -189,7 +192,7 @@ func (m *Marker) Step(f *Frame) (d Decision) {
 		n.frames++
 		m.about[t.ID] = n
 		o := m.of(t.ID)
-		if o == nil || o.own && !o.kept && !o.visible { // an object that has no mask may be somebody's thing
+		if o == nil || o.automatic() && !o.visible { // an object that has no mask may be somebody's thing
 			if people := m.bind(t); people != nil {
 				if o != nil {
 					d.Gone = append(d.Gone, Gone{o.id, reasons[track.Merged]})
@@ -209,13 +212,13 @@ func (m *Marker) Step(f *Frame) (d Decision) {
 		case o.resting && !f.Marked && t.State == track.Seen && m.room():
 			o.resting = false
 			ann.Objects = append(ann.Objects, marked(o, m.box(t)))
-		case o.own && !o.kept && !o.resting && t.State == track.Lost:
+		case o.automatic() && !o.resting && t.State == track.Lost:
 			o.resting, o.visible = true, false
 			d.Rest = append(d.Rest, o.id)
 		}
 		// What people marked is followed without a track where that is lost, or the camera moves: tracks know nothing
 		// of how it does.
-		if o != nil && !o.resting && t.State != track.Lost && f.sees(rounded(t.Box)) && (m.stands() || o.own && !o.kept) {
+		if o != nil && !o.resting && t.State != track.Lost && f.sees(rounded(t.Box)) && (m.stands() || o.automatic()) {
 			e := tracker.Extent{ID: o.id, Box: rounded(t.Box)}
 			if t.Detected >= 0 {
 				e.Detected = m.found[t.Detected].Box
@@ -361,11 +364,11 @@ func (m *Marker) begins(f *Frame, t *track.Track, d *Decision) bool {
 func (m *Marker) room() bool { return m.own() < m.cfg.MaxObjects && m.Len() < annotation.MaxFollowed }
 
 // covered tells whether an object that is followed without a track is in sight in most of a box: the thing is somebody's
-// already.
+// already. While the camera moves all of people's are.
 func (m *Marker) covered(b track.Box) bool {
 	box := rounded(b)
 	return slices.ContainsFunc(m.objects, func(o object) bool {
-		return (o.track == 0 || m.lost(o.track)) && o.visible && 2*area(o.box.Intersect(box)) > area(box)
+		return (o.track == 0 || m.lost(o.track) || !m.stands() && !o.automatic()) && o.visible && 2*area(o.box.Intersect(box)) > area(box)
 	})
 }
 
@@ -433,7 +436,7 @@ func (m *Marker) refuse(track uint32) {
 // own counts the objects that were marked here, that nobody keeps and that do not rest.
 func (m *Marker) own() (n int) {
 	for _, o := range m.objects {
-		if o.own && !o.kept && !o.resting {
+		if o.automatic() && !o.resting {
 			n++
 		}
 	}

@@ -76,7 +76,7 @@ func (m *Marker) Remove(id uint32) {
 // is neither. It is empty for what people marked.
 func (m *Marker) Class(id uint32) (class string, automatic bool) {
 	if at := m.find(id); at >= 0 {
-		return m.objects[at].class, m.objects[at].own && !m.objects[at].kept
+		return m.objects[at].class, m.objects[at].automatic()
 	}
 	return "", false
 }

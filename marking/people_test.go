@@ -224,6 +224,30 @@ func TestCameraMoves(t *testing.T) {
 	}
 }
 
+// While the camera moves people's objects are followed without their tracks, and nothing begins on them. Where it stands they are
+// where their tracks are, and what is in front of them begins.
+func TestBeginsNotOnPeoples(t *testing.T) {
+	for _, pan := range []int{0, 6} {
+		s := begin(t, Config{})
+		van, driver := image.Rect(100, 100, 260, 200), image.Rect(180, 105, 215, 195)
+		s.objects = []tracker.Object{{ID: 1, State: tracker.Visible, Box: van}}
+		s.observe()
+		for range 3 {
+			s.frame(features.Detection{Box: van, Class: "car", Score: 0.8})
+		}
+		if s.extent(1).Empty() {
+			t.Fatal("it has no track")
+		}
+		s.pan = pan
+		for range 10 {
+			s.frame(features.Detection{Box: van, Class: "car", Score: 0.8}, person(driver))
+		}
+		if begun := s.object(FirstID) != nil; begun != (pan == 0) {
+			t.Errorf("%d pixels a frame: one begins: %t", pan, begun)
+		}
+	}
+}
+
 // What people keep is never gone by itself and is no automatic object, but still of its class. What they have marked
 // themselves since is no more bound to its track, until its mask fits one.
 func TestKeepObject(t *testing.T) {
