@@ -82,10 +82,8 @@ func (f *Frame) may(i int, objects []int32, labels int) bool {
 	return slices.ContainsFunc(objects, func(l int32) bool { return near[l] })
 }
 
-// boxed tells whether boxes say where all of a component's objects are. Nothing is estimated of it then.
-func (f *Frame) boxed(objects []int32) bool {
-	return !slices.ContainsFunc(objects, func(l int32) bool { return int(l) >= len(f.Belief.Boxed) || !f.Belief.Boxed[l] })
-}
+// boxed tells whether a box says where a label's object is. Nothing is estimated of it then.
+func (f *Frame) boxed(l int32) bool { return int(l) < len(f.Belief.Boxed) && f.Belief.Boxed[l] }
 
 // forget gives back the parts that have not been used for a while.
 func (f *Frame) forget() {
@@ -165,8 +163,8 @@ func (c *part) take(dst []int32, f *Frame, y []int32, labels int) {
 }
 
 // split finds the components of f: objects that some superpixel may be the one or the other of are of one. Objects that no superpixel may be are
-// in none.
-func (w *Window) split(f *Frame, labels int) {
+// in none, nor are those of which without, of L or fewer, says so.
+func (w *Window) split(f *Frame, labels int, without []bool) {
 	w.joined, w.there = scratch.Grow(w.joined, labels), scratch.Zero(w.there, labels)
 	for l := range w.joined {
 		w.joined[l] = int32(l)
@@ -180,6 +178,9 @@ func (w *Window) split(f *Frame, labels int) {
 	for i := range f.p.N {
 		first := int32(0)
 		for l := int32(1); int(l) < labels; l++ {
+			if int(l) < len(without) && without[l] {
+				continue
+			}
 			at := i*labels + int(l)
 			likely := f.Belief.Q[at] > 0
 			w.there[l] = w.there[l] || likely || len(f.Belief.Near) == 0 || f.Belief.Near[at]

@@ -108,7 +108,7 @@ func (w *Window) Guess(f *Frame, y []int32, labels int) {
 		return
 	}
 	w.all(known)
-	w.compose(w.objects, f.p.Dim+1)
+	w.compose(f, w.objects)
 	w.scores = scratch.Grow(w.scores, known)
 	for i := range y {
 		w.score(w.scores, f, i)
@@ -147,19 +147,13 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 		ctx, cancel = context.WithTimeout(ctx, w.Budget)
 		defer cancel()
 	}
-	w.split(f, labels)
-	balanced := false
+	w.unlearn(f, labels)
+	w.split(f, labels, f.Belief.Boxed)
+	if len(w.ends) > 0 {
+		w.balance(frames, labels)
+	}
 	for objects := range w.components {
-		if f.boxed(objects) {
-			w.unlearn(objects, f.p.Dim+1)
-			w.report.Boxed += len(objects)
-			continue
-		}
 		w.report.Estimated += len(objects)
-		if !balanced {
-			w.balance(frames, labels)
-			balanced = true
-		}
 		w.gather(frames, objects, labels, gamma)
 		w.problem = solver.Problem{
 			Labels: 1 + len(objects), Loss: loss.Hinge{}, Kernel: &w.kernel, MRF: &w.graphs,
@@ -183,26 +177,38 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 	return w.report, nil
 }
 
-// unlearn forgets the classifier of a component.
-func (w *Window) unlearn(objects []int32, row int) {
-	for _, l := range objects {
-		clear(w.weight[int(l)*row:][:row])
-		clear(w.around[int(l)*row:][:row])
+// unlearn forgets the classifier of the objects of f that have boxes.
+func (w *Window) unlearn(f *Frame, labels int) {
+	row := f.p.Dim + 1
+	for l := range labels {
+		if f.boxed(int32(l)) {
+			clear(w.weight[l*row:][:row])
+			clear(w.around[l*row:][:row])
+			w.report.Boxed++
+		}
 	}
 }
 
-// compose sets w.own to the classifier of a component: what is around its objects is what is around any of them.
-func (w *Window) compose(objects []int32, row int) {
+// compose sets w.own to the classifier of a component of f: what is around its objects is what is around any of those that have
+// no box. It tells whether there are any.
+func (w *Window) compose(f *Frame, objects []int32) (any bool) {
+	row, n := f.p.Dim+1, 0.0
 	w.own = scratch.Zero(w.own, (1+len(objects))*row)
+	for _, l := range objects {
+		if !f.boxed(l) {
+			n++
+		}
+	}
 	for k, l := range objects {
-		if len(w.weight) < int(l+1)*row {
+		if f.boxed(l) || len(w.weight) < int(l+1)*row {
 			continue
 		}
 		copy(w.own[(k+1)*row:], w.weight[int(l)*row:][:row])
 		for i, v := range w.around[int(l)*row:][:row] {
-			w.own[i] += v / float64(len(objects))
+			w.own[i] += v / n
 		}
 	}
+	return n > 0
 }
 
 // move adds Xᵀα of the solved component to its classifier.
@@ -255,7 +261,7 @@ func (w *Window) gather(frames []*Frame, objects []int32, labels int, gamma floa
 	}
 	w.kernel.SetWorkers(w.workers)
 	w.kernel.Reset(w.blocks, gamma)
-	w.compose(objects, w.parts[0].block.D)
+	w.compose(frames[len(frames)-1], objects)
 	w.offset = scratch.Grow(w.offset, len(w.unary))
 	w.kernel.Scores(w.offset, w.own, own)
 	w.state.Scores = append(w.state.Scores[:0], w.offset...)
@@ -317,11 +323,14 @@ func (w *Window) balance(frames []*Frame, labels int) {
 // Decide labels f, the newest frame, by a cut, starting at y: affinity where it is sure,
 // the classifier where it is not, and smoothness. Without the classifier it is left out.
 func (w *Window) Decide(ctx context.Context, f *Frame, y []int32, labels int, classifier bool) error {
-	w.split(f, labels)
+	w.split(f, labels, nil)
 	return w.cut(ctx, f, y, labels, func(c *part) {
+		if !classifier || !w.compose(f, c.objects) {
+			return
+		}
 		for r, i := range c.rows {
 			q := w.q[r*c.labels():][:c.labels()]
-			if !classifier || f.boxed(c.objects) || f.Belief.Unlearnt[i] {
+			if f.Belief.Unlearnt[i] {
 				continue
 			}
 			w.addClassifier(w.unary[r*c.labels():][:c.labels()], f, c, i, labels, w.Classifier*belief.Uncertainty(q))
@@ -335,6 +344,7 @@ func (w *Window) DecideAlone(ctx context.Context, f *Frame, y []int32, labels in
 	w.all(labels)
 	return w.cut(ctx, f, y, labels, func(c *part) {
 		clear(w.unary)
+		w.compose(f, c.objects)
 		for r, i := range c.rows {
 			w.addClassifier(w.unary[r*labels:][:labels], f, c, i, labels, 1)
 			f.Belief.Score(int(i), w.scores)
@@ -349,7 +359,6 @@ func (w *Window) cut(ctx context.Context, f *Frame, y []int32, labels int, add f
 	clear(y)
 	for objects := range w.components {
 		c := f.part(objects, labels)
-		w.compose(objects, c.block.D)
 		w.y, w.q = w.y[:0], scratch.Grow(w.q, len(c.rows)*c.labels())
 		for r, i := range c.rows {
 			w.y = append(w.y, c.label(w.before[i]))
@@ -371,19 +380,23 @@ func (w *Window) cut(ctx context.Context, f *Frame, y []int32, labels int, add f
 const scoreLimit = 2.0
 
 // addClassifier adds weight × the one-vs-all hinge of superpixel i's scores to u,
-// scaled so that two labels with scores ±1 differ by 2·weight. It leaves the scores in
-// w.scores.
-func (w *Window) addClassifier(u []float64, f *Frame, c *part, i int32, labels int, weight float64) {
+// scaled so that two labels with scores ±1 differ by 2·weight. Of objects that have boxes it knows that they are none of the
+// others: they cost what the background does. It leaves the scores in w.scores.
+func (w *Window) addClassifier(u []float64, f *Frame, p *part, i int32, labels int, weight float64) {
 	w.scores = scratch.Grow(w.scores, len(u))
 	w.score(w.scores, f, int(i))
+	boxed := func(c int) bool { return c > 0 && f.boxed(p.objects[c-1]) }
 	for l, score := range w.scores {
+		if boxed(l) {
+			continue
+		}
 		score = math.Max(-scoreLimit, math.Min(scoreLimit, score))
 		if len(f.Belief.Shown) > 0 && l > 0 {
-			score = f.Belief.Shown[int(i)*labels+int(c.objects[l-1])]*(score+scoreLimit) - scoreLimit
+			score = f.Belief.Shown[int(i)*labels+int(p.objects[l-1])]*(score+scoreLimit) - scoreLimit
 		}
 		pos, neg := math.Max(0, 1-score), math.Max(0, 1+score)
 		for c := range u {
-			if c == l {
+			if c == l || l == 0 && boxed(c) {
 				u[c] += weight / 2 * pos
 			} else {
 				u[c] += weight / 2 * neg

@@ -397,7 +397,7 @@ func two(t *testing.T, count int) []*Frame {
 
 // split returns the components of a window's newest frame.
 func split(w *Window, f *Frame) (found [][]int32) {
-	w.split(f, 3)
+	w.split(f, 3, nil)
 	for objects := range w.components {
 		found = append(found, slices.Clone(objects))
 	}
@@ -489,10 +489,19 @@ func TestBoxedIsNotEstimated(t *testing.T) {
 	if err := w.Decide(t.Context(), f, alone, 3, false); err != nil || !slices.Equal(decided, alone) {
 		t.Errorf("%v; the classifier has a say where boxes are", err)
 	}
+	// Of two that compete the one without a box is estimated. What it is not the other one may be.
 	f.Belief.Boxed = []bool{false, true, false}
-	f.Belief.Q[3*7+1], f.Belief.Q[3*7+2] = 0.1, 0.2 // they compete
-	if report, err := w.Estimate(t.Context(), frames, y, 3, false, true); err != nil || report.Estimated != 2 {
-		t.Errorf("one of two that compete has a box: %v, %+v; want both estimated", err, report)
+	copy(w.weight, before)
+	f.Belief.Q[3*7+1], f.Belief.Q[3*7+2] = 0.1, 0.2
+	if report, err := w.Estimate(t.Context(), frames, y, 3, false, true); err != nil || report.Estimated != 1 || report.Boxed != 1 {
+		t.Errorf("one of two that compete has a box: %v, %+v; want the other one estimated", err, report)
+	}
+	w.split(f, 3, nil)
+	c := f.part([]int32{1, 2}, 3)
+	if u := make([]float64, 3); !w.compose(f, c.objects) {
+		t.Error("there is no classifier for the one without a box")
+	} else if w.addClassifier(u, f, c, 4*cols+2, 3, 1); u[0] != u[1] || u[1] >= u[2] {
+		t.Errorf("energies %v where the first one is; want those of the background and of what has a box equal, and less", u)
 	}
 }
 
