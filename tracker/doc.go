@@ -12,7 +12,8 @@
 //     what they are for has moved as the rest of its label has.
 //   - Classifier. A linear classifier and the window's labels are estimated
 //     together by DC-ADMM (package solver), from the last window's classifier, where
-//     the Lagrangian cannot rise. What left the window stays in it.
+//     the Lagrangian cannot rise. What left the window stays in it. It is for objects
+//     whose place no track's box tells in the frame, and for what people mark.
 //   - Smoothness. Neighbouring superpixels of like colour prefer one label.
 //
 // A frame that a detector annotated ([annotation.Annotation.Automatic]) is one of the window, too, but

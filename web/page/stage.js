@@ -90,8 +90,8 @@ export class Stage {
     if (masks) drawExtents(ctx, objects, place, ratio);
     frozen?.ink(ctx, place, ratio);
     if (!frozen) drawZones(ctx, { layout: this.feed.layout, status: this.feed.status, size: frame.mask }, place, ratio);
-    if (this.regions && !frozen) drawRegions(ctx, frame.regions, place, ratio);
     if (masks) drawLabels(ctx, objects, place, ratio);
+    if (this.regions && !frozen) drawRegions(ctx, frame.regions, place, ratio); // a label may be where a region ends
     this.#drawn?.ink(ctx, place, ratio);
   }
 
