@@ -191,7 +191,7 @@ func (w *Window) unlearn(f *Frame, labels int) {
 
 // compose sets w.own to the classifier of a component of f: what is around its objects is what is around any of those that have
 // no box. It tells whether there are any.
-func (w *Window) compose(f *Frame, objects []int32) (any bool) {
+func (w *Window) compose(f *Frame, objects []int32) (estimated bool) {
 	row, n := f.p.Dim+1, 0.0
 	w.own = scratch.Zero(w.own, (1+len(objects))*row)
 	for _, l := range objects {
