@@ -62,8 +62,7 @@ const Traced = window.Traced
 // Report tells how a DC-ADMM went.
 type Report = window.Report
 
-// Solve tells how the frame was solved, and how long its steps took. Its Report is zero
-// when nothing was solved.
+// Solve tells how the frame was solved, and how long its steps took.
 type Solve struct {
 	Report
 

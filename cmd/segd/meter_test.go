@@ -9,6 +9,7 @@ import (
 
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/metrics"
+	"github.com/segd/segd/tracker"
 )
 
 // What is counted of a scene is the share of the picture that it shows, however large that is
@@ -58,5 +59,30 @@ func TestMeterOfScenes(t *testing.T) {
 				t.Errorf("%v superpixels (told: %t), the scene has %d", got, ok, scene.N)
 			}
 		})
+	}
+}
+
+// Objects are counted by what labels them, also where no window is solved.
+func TestMeterOfSolves(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	meter{metrics.New(registry).Camera("gate")}.Solved(tracker.Solve{Report: tracker.Report{Boxed: 7, Estimated: 2}})
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]float64{}
+	for _, f := range families {
+		if f.GetName() == "segd_labelled_objects_total" {
+			for _, m := range f.GetMetric() {
+				for _, l := range m.GetLabel() {
+					if l.GetName() == "by" {
+						counts[l.GetValue()] = m.GetCounter().GetValue()
+					}
+				}
+			}
+		}
+	}
+	if len(counts) != 2 || counts["solver"] != 2 || counts["affinity"] != 7 {
+		t.Errorf("counted %v; want 2 by the solver and 7 by affinity", counts)
 	}
 }

@@ -9,7 +9,7 @@ import (
 // Traced is how many iterations' Lagrangians a Report tells.
 const Traced = 5
 
-// Report tells how a DC-ADMM went; zero when nothing was solved.
+// Report tells how a DC-ADMM went; zero when nothing was solved, but for the objects that have boxes.
 type Report struct {
 	Estimated, Boxed int // objects that were estimated, and those that were not, as boxes say where they are
 
