@@ -241,7 +241,7 @@ func (t *Tracker) decide(ctx context.Context, f *frame, ann *annotation.Annotati
 	}
 	f.Believe(&f.Belief) // what is marked stays as it is marked
 	if !ann.Automatic {
-		f.Belief.Boxed = f.Belief.Boxed[:0] // an outline says more than a box
+		t.affinity.Unbox(&f.Belief) // an outline says more than a box
 	}
 	if f.recalled { // its objects may be anywhere by now: all that is around them there is to be told from them
 		f.Belief.Near = f.Belief.Near[:0]

@@ -18,7 +18,7 @@ type Belief struct {
 	Unlearnt []bool    // N: of what the classifier can say nothing: an object may come back there
 	Near     []bool    // N×L: whether the label's object is within reach of the superpixel, and Q may be above 0; empty: all are
 	Boxed    []bool    // L, or empty: whether a track's box says where the label's object is
-	// Shown are N×L shares of the classifier's scores that count, by the objects' extents; empty: all do.
+	// Shown are N×L shares of the classifier's scores that count, by the objects' extents, after Unbox; empty: all do.
 	Shown []float64
 }
 

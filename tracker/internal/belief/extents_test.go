@@ -98,3 +98,24 @@ func TestTrackLostIsBehind(t *testing.T) {
 		}
 	}
 }
+
+// What is outlined has no box any more: where it is shown by the boxes the classifier counts by as much.
+func TestUnbox(t *testing.T) {
+	p := made(t, 1)[0]
+	var a Affinity
+	a.extents.lay(p, tracked(1, image.Rect(10, 6, 40, 56)))
+	b := Belief{Q: make([]float64, 2*p.N), Boxed: []bool{false, true}}
+	a.Unbox(&b)
+	if len(b.Boxed) != 0 || len(b.Shown) != 2*p.N {
+		t.Fatalf("%d boxed, %d shares; want none and %d", len(b.Boxed), len(b.Shown), 2*p.N)
+	}
+	for i := range p.N {
+		if b.Shown[2*i] != 1 || b.Shown[2*i+1] != a.extents.shown(i, 0, 2) {
+			t.Fatalf("superpixel %d: shares %v; want 1 and %g", i, b.Shown[2*i:2*i+2], a.extents.shown(i, 0, 2))
+		}
+	}
+	b.Shown = nil
+	if a.Unbox(&b); b.Shown != nil {
+		t.Error("without boxes there are shares")
+	}
+}
