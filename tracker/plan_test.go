@@ -13,7 +13,7 @@ import (
 func TestPlanForIsFiner(t *testing.T) {
 	polygon := annotation.Object{ID: 1, Polygon: []annotation.Point{{10, 20}, {30, 20}, {30, 40}, {10, 40}}}
 	box := annotation.Object{ID: 2, Box: []float64{50, 50, 140, 110}}
-	stroked := annotation.Object{ID: 3, Scribbles: []annotation.Stroke{{Width: 3, Points: []annotation.Point{{5, 5}}}}}
+	stroked := annotation.Object{ID: 3, Scribbles: []annotation.Stroke{{Width: 4, Points: []annotation.Point{{12, 22}, {28, 38}}}}}
 	mask := &annotation.Annotation{Width: testWidth, Height: testHeight, Mask: make([]uint8, testWidth*testHeight), Objects: []annotation.Object{{ID: 7}}}
 	for y := 60; y < 70; y++ {
 		for x := 80; x < 90; x++ {
@@ -32,7 +32,7 @@ func TestPlanForIsFiner(t *testing.T) {
 			{Rectangle: image.Rect(8, 18, 32, 42), Spacing: fineLeast}, {Rectangle: image.Rect(43, 43, 147, 117), Spacing: 9},
 		}},
 		{"mask", mask, []features.Region{{Rectangle: image.Rect(79, 59, 91, 71), Spacing: fineLeast}}},
-		{"strokes alone", of(stroked), nil},
+		{"strokes alone", of(stroked), []features.Region{{Rectangle: image.Rect(8, 18, 32, 42), Spacing: fineLeast}}},
 		{"faulty", of(annotation.Object{ID: 1, Box: []float64{3}}), nil},
 	} {
 		if got := PlanFor(features.Plan{}, tt.a); !slices.Equal(got.Fine, tt.want) || !got.Whole || len(got.Crops) > 0 {

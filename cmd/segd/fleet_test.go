@@ -77,6 +77,18 @@ func (b *boxes) do(args ...string) (string, error) {
 	return segdDoes(b.t, append(append([]string{"fleet"}, args...), "--site", "home", "--nats", "nats://segd:secret@"+b.nats)...)
 }
 
+// move moves a camera to a box, once whichever box answers has heard of that one.
+func (b *boxes) move(camera, box string) {
+	b.t.Helper()
+	waitfor.True(b.t, "box "+box+" to be known", func() bool {
+		text, err := b.do("move", camera, box)
+		if err != nil && !strings.Contains(text+err.Error(), "unknown box") {
+			b.t.Fatal(text, err)
+		}
+		return err == nil
+	})
+}
+
 // holder waits until a camera is run by a box other than those, and publishes from there.
 func (b *boxes) holder(camera string, not ...string) (box string) {
 	b.t.Helper()
@@ -111,9 +123,7 @@ func TestFleet(t *testing.T) {
 		t.Error("a camera does not run on the box that has its label")
 	}
 	other := map[string]string{"one": "two", "two": "one"}[first]
-	if text, err := b.do("move", "gate", other); err != nil {
-		t.Fatal(text, err)
-	}
+	b.move("gate", other)
 	b.holder("gate", first)
 	if e := b.heard.event("gate", segdv1.EventKind_EVENT_KIND_CAMERA_MOVED); e == nil || !strings.Contains(e.Message, first) || e.Lease == 0 {
 		t.Errorf("the event of the move: %v", e)
@@ -302,12 +312,9 @@ func TestFleetMovesAtOnce(t *testing.T) {
 	b.start("one", "", file)
 	first := b.holder("gate")
 	b.start("two", "", file)
-	waitfor.True(t, "the second box", func() bool { return len(b.status().Boxes) == 2 })
 	other := map[string]string{"one": "two", "two": "one"}[first]
 	before := len(b.heard.of("gate"))
-	if text, err := b.do("move", "gate", other); err != nil {
-		t.Fatal(text, err)
-	}
+	b.move("gate", other)
 	b.holder("gate", first)
 	masks := b.heard.of("gate")[before-1:]
 	i := slices.IndexFunc(masks, func(m *segdv1.MaskFrame) bool { return m.Lease != masks[0].Lease })
