@@ -168,6 +168,7 @@ func TestPlainRequests(t *testing.T) {
 		{"clear", `{"object": 1}`, "400", `unknown field "object"`, ""},
 		{"clear", `{"id": 1} {"id": 2}`, "400", "something follows", ""},
 		{"clear", `all`, "400", `the payload "all"`, ""},
+		{"clear", `{"label": "` + strings.Repeat("x", 300) + `"}`, "400", "the payload: /label: 300 bytes; accepted: at most 256", ""},
 		{"rename", `{"id": 1}`, "400", "label: missing", ""},
 		{"rename", `{"id": 300, "label": "cat", "kept": true}`, "", "", `rename demo 300 "cat" keep demo 300`},
 		{"rename", `{"id": 300, "kept": false}`, "400", "label: missing", ""},

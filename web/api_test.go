@@ -234,6 +234,7 @@ func TestCommands(t *testing.T) {
 		{"rename to null", "PATCH", "/objects/2", typeJSON, `{"label":null}`, 400, `"/label"`, ""},
 		{"rename to a number", "PATCH", "/objects/2", typeJSON, `{"label":3}`, 400, `"pointer":"/label","detail":"a JSON number; accepts a string"`, ""},
 		{"rename with more", "PATCH", "/objects/2", typeJSON, `{"label":"cat","color":"red"}`, 400, `unknown field \"color\"`, ""},
+		{"rename to a text", "PATCH", "/objects/2", typeJSON, `{"label":"` + strings.Repeat("x", 300) + `"}`, 400, `"pointer":"/label","detail":"300 bytes; accepted: at most 256"`, ""},
 		{"rename with null", "PATCH", "/objects/2", typeJSON, `null`, 400, "it is null", ""},
 		{"rename with half", "PATCH", "/objects/2", typeJSON, `{"label":`, 400, "unexpected end", ""},
 		{"rename as a form", "PATCH", "/objects/2", "application/x-www-form-urlencoded", `label=cat`, 415, `accepts [\"application/json\"]`, ""},
