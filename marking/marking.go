@@ -43,8 +43,9 @@ const motionRate = 0.2
 // thing (a jacket, a rider without the bicycle) must not follow the whole.
 const fitIoU = 0.75
 
-// markIoU is as fitIoU for markFor after people marked the object: as that by which a detection counts as right. Who comes
-// into the picture may be marked before he is detected.
+// markIoU is as fitIoU for markFor after people marked the object, as that by which a detection counts as right, if
+// fitIoU of the mask's box is inside the track's: who comes into the picture may be marked before he is detected, and a track of a part
+// is not what was marked.
 const (
 	markIoU = 0.5
 	markFor = 500 * time.Millisecond
@@ -327,13 +328,13 @@ func (m *Marker) bind(t *track.Track) (best *object) {
 		if o.track != 0 && !m.lost(o.track) || o.resting || !o.visible || o.box.Empty() {
 			continue
 		}
-		least := fitIoU
+		v := features.IoU(o.box, rounded(t.Box))
 		if o.fresh = o.fresh && m.time-o.marked <= markFor; o.fresh {
-			least = markIoU
-		} else if t.State != track.Seen {
+			v = fitMark(o.box, t)
+		} else if t.State != track.Seen || v < fitIoU {
 			continue
 		}
-		if v := features.IoU(o.box, rounded(t.Box)); v >= max(least, most) {
+		if v > most {
 			best, most = o, v
 		}
 	}
@@ -341,6 +342,16 @@ func (m *Marker) bind(t *track.Track) (best *object) {
 		best.track, best.left = t.ID, false
 	}
 	return best
+}
+
+// fitMark is the IoU of the box of what people marked a moment ago and a track's, or 0 if they do not fit.
+func fitMark(marked image.Rectangle, t *track.Track) float64 {
+	box := rounded(t.Box)
+	v := features.IoU(marked, box)
+	if v < markIoU || float64(area(marked.Intersect(box))) < fitIoU*float64(area(marked)) {
+		return 0
+	}
+	return v
 }
 
 // begins tells whether an object begins with a track that has none.

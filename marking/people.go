@@ -1,10 +1,6 @@
 package marking
 
-import (
-	"slices"
-
-	"github.com/segd/segd/features"
-)
+import "slices"
 
 // Reset forgets all objects but known, those that the tracker follows by now. These are people's, and those of kept, with
 // their classes, are as Keep leaves them. Each has the track that it had.
@@ -50,10 +46,10 @@ func (m *Marker) Bind(id uint32) {
 	if !m.stands() || !m.objects[at].visible {
 		return
 	}
-	o, most := &m.objects[at], markIoU
+	o, most := &m.objects[at], 0.0
 	for i := range m.now {
 		t := &m.now[i]
-		if v := features.IoU(o.box, rounded(t.Box)); v >= most && t.Detected >= 0 && (m.of(t.ID) == nil || m.of(t.ID) == o) {
+		if v := fitMark(o.box, t); v > most && t.Detected >= 0 && (m.of(t.ID) == nil || m.of(t.ID) == o) {
 			o.track, most = t.ID, v
 		}
 	}

@@ -83,6 +83,31 @@ func TestBindSoonAfterTheMark(t *testing.T) {
 	}
 }
 
+// What people marked is not bound to a track of a part of it, however soon: a rider with what he rides is more than either.
+func TestBindNotToAPart(t *testing.T) {
+	for _, before := range []bool{true, false} { // the part is detected before the mark, or after it
+		s := begin(t, Config{})
+		for n := range 6 {
+			if n == 3 {
+				s.objects = []tracker.Object{{ID: 1, State: tracker.Visible, Box: image.Rect(95, 90, 140, 190)}}
+				s.marked = true
+			}
+			if before || n > 3 {
+				s.frame(person(box(100)))
+			} else {
+				s.frame()
+			}
+			if n == 3 {
+				s.m.Bind(1)
+				s.marked = false
+			}
+			if !s.extent(1).Empty() {
+				t.Errorf("detected before the mark: %t; bound in frame %d", before, n)
+			}
+		}
+	}
+}
+
 // bound is a scene with people's object 1, which is bound to the track of a person at 100.
 func bound(t *testing.T) *scene {
 	t.Helper()
