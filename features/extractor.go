@@ -83,7 +83,8 @@ type Extractor struct {
 	shrunk  []byte // a crop at the size its patch has
 	hidden  []image.Rectangle
 	crops   []Crop
-	fine    []Region    // of a patch
+	fine    []Region // of a patch
+	large   image.Rectangle
 	found   []Detection // in a view
 	pool    pooler
 	light   lightMeter
@@ -143,6 +144,9 @@ type Plan struct {
 	Whole bool
 	// Fine is what is to be finer still; the first of several that overlap counts.
 	Fine []Region
+	// Large is the part of what is seen in which things are looked for that are too large to be found at the
+	// usual scale, as far as the image goes: see View.Large.
+	Large image.Rectangle
 	// Light is an earlier image's, by which the model is shown this one.
 	Light Light
 }
@@ -301,6 +305,7 @@ func (e *Extractor) segment(dst *Scene, bgr []byte, plan Plan) {
 	for k := range dst.Patches {
 		dst.Patches[k].Maps = dst.Patches[k].Maps[:0]
 	}
+	e.large = plan.Large.Intersect(all)
 	e.modelErr = nil
 	e.modelCore = true
 	if d, ok := e.model.(DeviceModel); ok {
@@ -424,6 +429,13 @@ func (e *Extractor) look(dst *Scene, bgr []byte, scale float64) error {
 		if scale == 1 {
 			dst.Found, dst.Looked = append(dst.Found, sight.Found...), append(dst.Looked, seen)
 		}
+	}
+	if scale == 1 && !e.large.Empty() {
+		sight, err := e.model.Features(Sight{Found: e.found[:0]}, bgr, width, height, View{Rectangle: e.large, Large: true, Exposure: dst.Light.Exposure})
+		if err != nil {
+			return err
+		}
+		e.found, dst.Found = sight.Found, append(dst.Found, sight.Found...)
 	}
 	dst.Found = Suppress(dst.Found, SameThing, 1)
 	if slices.Contains(dst.Looked, all) {

@@ -174,6 +174,9 @@ type View struct {
 	image.Rectangle // of the image; empty: all of it
 	// Scale is how large it is shown beside how large all of an image usually is; 0: 1.
 	Scale float64
+	// Large has things looked for that are too large to be found in a view of this scale, by a smaller one. Nothing
+	// else is found, and there are no maps.
+	Large bool
 	// Exposure is what becomes of its bytes before.
 	Exposure Exposure
 }

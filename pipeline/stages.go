@@ -367,6 +367,9 @@ func (s *stages) features(it *item) error {
 	case due:
 		plan = tracker.PlanWhole(plan)
 	}
+	if s.detector != nil {
+		plan.Large = image.Rectangle{} // what the model's heads find is not asked for
+	}
 	if err := s.extract.Extract(it.scene, it.frame.Pix, it.frame.Width, it.frame.Height, plan); err != nil {
 		return err
 	}

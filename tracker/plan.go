@@ -31,6 +31,9 @@ const (
 	windowFrames = 6
 	// networkSide is how large the network sees the shorter side of a whole picture, about.
 	networkSide = 544
+	// The network's heads look for a track with a side of so many pixels of what the network sees as for one that may
+	// be too large for them at that scale: a tenth before it is (features/dnn).
+	largeBox = 350
 	// Two windows become one where the network sees no more for it, and where it would see more than the
 	// picture for all of them, it sees that. It sees multiples of networkStep pixels, and takes as long for a pass as for
 	// passPixels more: 0.15 µs a pixel and 0.5 ms a pass where that was measured.
@@ -98,6 +101,7 @@ func (t *Tracker) plan(plan features.Plan, elapsed int, boxes ...image.Rectangle
 func PlanWhole(plan features.Plan) features.Plan {
 	plan.Whole, plan.Fine = true, slices.Clone(plan.Fine)
 	plan.Crops = slices.DeleteFunc(slices.Clone(plan.Crops), unzoomed)
+	plan.Large = image.Rect(0, 0, math.MaxInt, math.MaxInt)
 	return plan
 }
 
@@ -202,10 +206,14 @@ func (p *planner) window(zoom int, detected bool, box image.Rectangle, ahead ...
 		share = trackMargin
 	}
 	margin := max(windowLeast/p.scale(zoom), share*float64(max(box.Dx(), box.Dy())))
+	large := detected && float64(max(box.Dx(), box.Dy()))*p.scale(1) >= largeBox
 	for _, b := range ahead {
 		box = box.Union(b)
 	}
-	p.crop(box.Inset(-int(margin)), zoom)
+	box = box.Inset(-int(margin)).Intersect(image.Rectangle{Max: p.size})
+	if p.crop(box, zoom); large && !box.Empty() {
+		p.Large = p.Large.Union(features.Crop{Rectangle: box}.Seen(p.size))
+	}
 }
 
 // crop has a part of the picture seen, and a little round it.

@@ -258,17 +258,23 @@ func TestPlanForLeavesThePlan(t *testing.T) {
 // What a track follows needs less round it than what nobody detects, and a small object as many pixels of the network's.
 func TestMargins(t *testing.T) {
 	for _, tt := range []struct {
-		detected  bool
-		box, want image.Rectangle
+		detected         bool
+		box, want, large image.Rectangle
 	}{
-		{true, image.Rect(300, 150, 350, 350), image.Rect(260, 110, 390, 390)},
-		{false, image.Rect(300, 150, 350, 350), image.Rect(240, 90, 410, 410)},
-		{true, image.Rect(300, 150, 310, 170), image.Rect(286, 136, 324, 184)},
+		{true, image.Rect(300, 150, 350, 350), image.Rect(260, 110, 390, 390), image.Rectangle{}},
+		{false, image.Rect(300, 150, 350, 350), image.Rect(240, 90, 410, 410), image.Rectangle{}},
+		{true, image.Rect(300, 150, 310, 170), image.Rect(286, 136, 324, 184), image.Rectangle{}},
+		// What may be too large for the heads is looked for as that, too.
+		{true, image.Rect(300, 100, 400, 410), image.Rect(238, 38, 462, 472), image.Rect(182, 0, 518, 480)},
+		{false, image.Rect(300, 100, 400, 410), image.Rect(207, 7, 493, 480), image.Rectangle{}},
 	} {
 		p := planner{size: image.Pt(854, 480)}
-		if p.window(1, tt.detected, tt.box); p.Crops[0].Rectangle != tt.want {
-			t.Errorf("round %v, detected %t: %v; want %v", tt.box, tt.detected, p.Crops[0].Rectangle, tt.want)
+		if p.window(1, tt.detected, tt.box); p.Crops[0].Rectangle != tt.want || p.Large != tt.large {
+			t.Errorf("round %v, detected %t: %v, large in %v; want %v, %v", tt.box, tt.detected, p.Crops[0].Rectangle, p.Large, tt.want, tt.large)
 		}
+	}
+	if plan := PlanWhole(features.Plan{Large: image.Rect(1, 1, 2, 2)}); !image.Rect(0, 0, 4096, 4096).In(plan.Large) {
+		t.Errorf("in a whole picture what is large is looked for in %v", plan.Large)
 	}
 }
 

@@ -170,6 +170,42 @@ func TestEmbeddedFinds(t *testing.T) {
 	}
 }
 
+// What is too large for the boxes that heads make is found at half the scale, and nothing else; no maps are made of it.
+func TestLargeIsFound(t *testing.T) {
+	bgr, w, h := persons(t)
+	m, err := Embedded(Options{ShortSide: 4 * min(w, h)}) // persons of 340 and 472 pixels
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	large := image.Rect(190, 170, 236, 288)
+	best := func(view features.View) (best float64, s features.Sight) {
+		s, err := m.Features(features.Sight{}, bgr, w, h, view)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range s.Found {
+			if f.Class == "person" && f.Score >= 0.4 {
+				best = max(best, features.IoU(f.Box, large))
+			}
+		}
+		return best, s
+	}
+	usual, _ := best(features.View{})
+	half, s := best(features.View{Large: true})
+	if t.Log(usual, half); half < 0.7 || half < usual {
+		t.Errorf("found with an IoU of %.2f, at the usual scale with %.2f", half, usual)
+	}
+	for _, f := range s.Found {
+		if side := 4 * max(f.Box.Dx(), f.Box.Dy()); side < largest-4 {
+			t.Errorf("%v has %d pixels; it is found at the usual scale", f, side)
+		}
+	}
+	if len(s.Maps) != 0 {
+		t.Errorf("%d maps", len(s.Maps))
+	}
+}
+
 // Whatever heads say, what is found is a hundred at most, inside the image; numbers that are none are nothing.
 func TestHeadsSayAnything(t *testing.T) {
 	info := Info{Classes: coco.Names()}

@@ -214,7 +214,7 @@ func (m *Model) inputFor(width, height int, scale float64) (w, h int) {
 func (m *Model) show(width, height int, v features.View) (s shown) {
 	all := image.Rect(0, 0, width, height)
 	w, h := m.inputFor(width, height, v.Scale)
-	s = shown{Rectangle: all, size: image.Pt(w, h), input: image.Pt(w, h), exposure: v.Exposure}
+	s = shown{Rectangle: all, size: image.Pt(w, h), input: image.Pt(w, h), exposure: v.Exposure, large: v.Large}
 	if m.info.InputWidth > 0 {
 		s.size = image.Pt(fixedSide(w, v.Scale), fixedSide(h, v.Scale))
 	}
@@ -269,6 +269,12 @@ func (m *Model) Features(dst features.Sight, bgr []byte, width, height int, view
 	if view.Scale == 0 {
 		view.Scale = 1
 	}
+	if view.Large {
+		if len(m.heads.strides) == 0 {
+			return features.Sight{Maps: dst.Maps[:0], Found: dst.Found[:0]}, nil
+		}
+		view.Scale *= largeScale
+	}
 	if !(view.Scale >= 1.0/maxScale && view.Scale <= maxScale) {
 		return features.Sight{}, fmt.Errorf("features/dnn: an image at %g of its size; want 1/%d to %d", view.Scale, maxScale, maxScale)
 	}
@@ -280,7 +286,12 @@ func (m *Model) Features(dst features.Sight, bgr []byte, width, height int, view
 		return features.Sight{}, fmt.Errorf("features/dnn: %v of an image of %d×%d pixels would be scaled to %d×%d; want at most %d pixels", show.Rectangle, width, height, w, h, maxInput)
 	}
 	taps := len(m.info.Taps)
-	dst.Maps, dst.Found = slices.Grow(dst.Maps[:0], taps)[:taps], dst.Found[:0]
+	dst.Found = dst.Found[:0]
+	if view.Large {
+		dst.Maps = dst.Maps[:0]
+	} else {
+		dst.Maps = slices.Grow(dst.Maps[:0], taps)[:taps]
+	}
 	err := m.see(bgr, width, show, func(n network, at int) error {
 		for i := range dst.Maps {
 			if err := m.fetch(&dst.Maps[i], n, i, at, show); err != nil {

@@ -125,6 +125,7 @@ type shown struct {
 	image.Rectangle
 	size, input image.Point
 	at          image.Point // where the input's upper left corner of it is
+	large       bool        // for what is found of larger things
 	exposure    features.Exposure
 }
 

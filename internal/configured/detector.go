@@ -72,13 +72,15 @@ func (d *heads) Detect(dst []features.Detection, bgr []byte, width, height int) 
 	s := d.sights.Get().(*features.Sight)
 	defer d.sights.Put(s)
 	var err error
-	if *s, err = d.Features(*s, bgr, width, height, features.View{}); err != nil {
-		return nil, err
-	}
 	dst = dst[:0]
-	for _, f := range s.Found {
-		if f.Score >= d.score && (len(d.classes) == 0 || slices.Contains(d.classes, f.Class)) {
-			dst = append(dst, f)
+	for _, large := range []bool{false, true} {
+		if *s, err = d.Features(*s, bgr, width, height, features.View{Large: large}); err != nil {
+			return nil, err
+		}
+		for _, f := range s.Found {
+			if f.Score >= d.score && (len(d.classes) == 0 || slices.Contains(d.classes, f.Class)) {
+				dst = append(dst, f)
+			}
 		}
 	}
 	return features.Suppress(dst, features.SameThing, otherThing), nil
