@@ -549,6 +549,11 @@ func parseConfig(name string, text []byte, environ []string) (*decoder, *Config,
 		c.setDefaults()
 		d.validate(c)
 	}
+	for _, f := range d.numbers {
+		if !d.faulty(f.Path) {
+			d.faults = append(d.faults, f)
+		}
+	}
 	if len(d.faults) > 0 {
 		return nil, nil, d.faults.sorted()
 	}

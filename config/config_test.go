@@ -135,9 +135,11 @@ var faultTable = []struct {
 	want       []string // whole lines
 }{
 	{name: "unknown key", text: "htp: 1\n" + minimal,
-		want: []string{`f:1:1: unknown key "htp"; accepted: site, http, whip, nats, fleet, model, detector, log, superpixels, tracker, cameras`}},
+		want: []string{`f:1:1: unknown key "htp" (did you mean http?); accepted: site, http, whip, nats, fleet, model, detector, log, superpixels, tracker, cameras`}},
+	{name: "unknown key like none", text: "colour: 1\n" + minimal,
+		want: []string{`f:1:1: unknown key "colour"; accepted: site, http, whip, nats, fleet, model, detector, log, superpixels, tracker, cameras`}},
 	{name: "unknown key inside", text: "http:\n  adr: x\n" + minimal,
-		want: []string{`f:2:3: http: unknown key "adr"; accepted: addr, token, viewer_token, trusted_proxies, viewers, tls`}},
+		want: []string{`f:2:3: http: unknown key "adr" (did you mean addr?); accepted: addr, token, viewer_token, trusted_proxies, viewers, tls`}},
 	{name: "unknown key of a camera", text: "cameras:\n  - name: a\n    url: rtsp://a/\n    colour: red\n",
 		want: []string{`f:4:5: cameras[0]: unknown key "colour"; accepted: name, url, transport, decode, fingerprint, fps, loop, annotation, zones, lines, detect, requires`}},
 	{name: "fingerprint too short", text: "cameras: [{name: a, url: 'rtsps://a/', fingerprint: 'ab:cd'}]\n",
@@ -317,6 +319,13 @@ var faultTable = []struct {
 			`f:9:10: cameras[0].fps: found -1; accepted: above 0, at most 1000`,
 			`f:10:13: cameras[0].decode: found "gpu"; accepted: software, cuda, vaapi, auto`,
 		}},
+	{name: "durations without a unit", text: "nats: {events: {max_age: 7}, masks: {max_age: '0.5'}}\ncameras: [{name: a, url: 'whip:', detect: {classes: [car], every: 5, keep: '5'}}]\n",
+		want: []string{
+			`f:1:26: nats.events.max_age: "7" has no unit; accepted: a duration of 1s or more, such as 7s`,
+			`f:1:47: nats.masks.max_age: "0.5" has no unit; accepted: a duration of 1s or more, such as 90m or 168h`,
+			`f:2:67: cameras[0].detect.every: "5" has no unit; accepted: a duration from 100ms to 1h, such as 5s`,
+			`f:2:76: cameras[0].detect.keep: "5" has no unit; accepted: a duration of 1s or more, such as 5s`,
+		}},
 	{name: "fleet", text: "nats: {replicas: 3}\nfleet:\n  box: a b\n  labels: [gpu, near=gate, near=yard, 'x=y z']\n  max_cameras: -1\n  page: box-a\n  ttl: 10\ncameras: [{name: a, url: 'whip:', requires: ['=x']}]\n",
 		want: []string{
 			`f:1:8: nats.url: missing: the boxes of a fleet share a NATS server; accepted: such as nats://host:4222`,
@@ -327,7 +336,7 @@ var faultTable = []struct {
 			`f:4:39: fleet.labels[3]: "x=y z"; accepted: NAME=VALUE of letters, digits, _, . and -, such as near=gate`,
 			`f:5:16: fleet.max_cameras: found -1; accepted: 0 to 1000`,
 			`f:6:9: fleet.page: "box-a"; accepted: such as https://box-a.example:8080/`,
-			`f:7:8: fleet.ttl: found the number 10; accepted: text (put it in quotes if it looks like a number)`,
+			`f:7:8: fleet.ttl: "10" has no unit; accepted: a duration from 1s to 1m, such as 10s`,
 			`f:8:46: cameras[0].requires[0]: "=x"; accepted: NAME=VALUE of letters, digits, _, . and -, such as near=gate`,
 		}},
 	{name: "two documents", text: minimal + "---\nsite: b\n",
@@ -501,5 +510,5 @@ cameras:
 `
 	_, err := config.Parse("segd.yaml", []byte(text), nil)
 	fmt.Println(err)
-	// Output: segd.yaml:7:5: cameras[0]: unknown key "transprt"; accepted: name, url, transport, decode, fingerprint, fps, loop, annotation, zones, lines, detect, requires
+	// Output: segd.yaml:7:5: cameras[0]: unknown key "transprt" (did you mean transport?); accepted: name, url, transport, decode, fingerprint, fps, loop, annotation, zones, lines, detect, requires
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"github.com/segd/segd/internal/limit"
+	"github.com/segd/segd/internal/nearest"
 	"github.com/segd/segd/internal/redact"
 )
 
@@ -23,6 +24,8 @@ type decoder struct {
 	// source is where each setting was written, by path, for the faults that
 	// only show once all is read.
 	source map[string]place
+	// numbers are where one stands for a text, and what is wrong with that if the text is none of its own.
+	numbers []Fault
 	// readable says that the file is YAML, so that it makes sense to judge values.
 	readable bool
 }
@@ -37,10 +40,14 @@ func (d *decoder) text(at place, path, s string, dst reflect.Value) {
 }
 
 func (d *decoder) fault(at place, path, format string, args ...any) {
-	d.faults = append(d.faults, Fault{
+	d.faults = append(d.faults, newFault(at, path, format, args...))
+}
+
+func newFault(at place, path, format string, args ...any) Fault {
+	return Fault{
 		File: at.file, Line: at.line, Column: at.column,
 		Path: path, Message: limit.Cut(redact.Text(fmt.Sprintf(format, args...)), limit.MaxLogged),
-	})
+	}
 }
 
 func (d *decoder) document(text []byte, dst *Config) {
@@ -138,8 +145,8 @@ func (d *decoder) object(path string, n ast.Node, dst reflect.Value) {
 		key := pair.Key.GetToken().Value
 		index := slices.Index(keys(dst.Type()), key)
 		if index < 0 {
-			d.fault(d.at(pair), path, "unknown key %q; accepted: %s",
-				clip(key), strings.Join(keys(dst.Type()), ", "))
+			d.fault(d.at(pair), path, "unknown key %q%s; accepted: %s",
+				clip(key), nearest.Hint(key, keys(dst.Type())), strings.Join(keys(dst.Type()), ", "))
 			continue
 		}
 		d.value(join(path, key), pair.Value, dst.Field(index))
@@ -168,6 +175,11 @@ func (d *decoder) scalar(path string, n ast.Node, dst reflect.Value) {
 			return
 		case *ast.LiteralNode:
 			d.text(at, path, n.Value.Value, dst)
+			return
+		case *ast.IntegerNode, *ast.FloatNode:
+			// Quotes help only where the number may be a text.
+			d.text(at, path, n.GetToken().Value, dst)
+			d.numbers = append(d.numbers, newFault(at, path, "%s; accepted: %s", describe(n), kindName(dst.Kind())))
 			return
 		}
 	case reflect.Int:

@@ -16,6 +16,7 @@ import (
 
 	"github.com/segd/segd/features/coco"
 	"github.com/segd/segd/ingest/cameraurl"
+	"github.com/segd/segd/internal/nearest"
 	"github.com/segd/segd/zones"
 )
 
@@ -132,9 +133,7 @@ func (d *decoder) model(m *Model) {
 	if m.Batch != 0 {
 		d.within("model.batch", m.Batch, 1, maxBatch)
 	}
-	if wait, err := time.ParseDuration(m.BatchWait); err != nil || wait <= 0 || wait > maxBatchWait {
-		d.bad("model.batch_wait", "%q; accepted: a duration above 0 and up to 100ms, such as 2ms", clip(m.BatchWait))
-	}
+	d.duration("model.batch_wait", m.BatchWait, "above 0 and up to 100ms", "2ms", func(wait time.Duration) bool { return wait > 0 && wait <= maxBatchWait })
 	d.oneOf("model.engine", m.Engine, "auto", "opencv", "onnxruntime")
 	if m.Threads != 0 {
 		d.within("model.threads", m.Threads, 1, maxThreads)
@@ -202,16 +201,12 @@ func (d *decoder) detect(path string, cam Camera) {
 			d.bad(fmt.Sprintf("%s.classes[%d]", path, i), "%q is named before; accepted: each class once", clip(class))
 		}
 	}
-	if every, err := time.ParseDuration(det.Every); err != nil || every < minDetectEvery || every > maxDetectEvery {
-		d.bad(path+".every", "%q; accepted: a duration from 100ms to 1h, such as 2s", clip(det.Every))
-	}
+	d.duration(path+".every", det.Every, "from 100ms to 1h", "2s", func(every time.Duration) bool { return every >= minDetectEvery && every <= maxDetectEvery })
 	if !(det.Score > 0 && det.Score <= 1) {
 		d.bad(path+".score", "found %v; accepted: above 0, at most 1", det.Score)
 	}
 	d.within(path+".max_objects", det.MaxObjects, 1, maxDetectObjects)
-	if keep, err := time.ParseDuration(det.Keep); err != nil || keep < minDetectKeep {
-		d.bad(path+".keep", "%q; accepted: a duration of 1s or more, such as 30s", clip(det.Keep))
-	}
+	d.duration(path+".keep", det.Keep, "of 1s or more", "30s", func(keep time.Duration) bool { return keep >= minDetectKeep })
 	if !(det.Reidentify > 0 && det.Reidentify <= 1) {
 		d.bad(path+".reidentify", "found %v; accepted: above 0, at most 1", det.Reidentify)
 	}
@@ -237,7 +232,7 @@ func (d *decoder) detected(cameras []Camera, known []string) {
 		for k, class := range cam.Detect.Classes {
 			if !slices.Contains(known, class) {
 				d.bad(fmt.Sprintf("cameras[%d].detect.classes[%d]", i, k), "%q; accepted: one of the %d classes that the detector knows, such as %s",
-					clip(class), len(known), strings.Join(nearest(class, known), ", "))
+					clip(class), len(known), strings.Join(nearest.Words(class, known), ", "))
 			}
 		}
 	}
@@ -255,8 +250,8 @@ func (d *decoder) layout(path string, cam Camera) {
 	for i, z := range cam.Zones {
 		at := fmt.Sprintf("%s.zones[%d]", path, i)
 		pairs(at+".polygon", z.Polygon)
-		if dwell, err := time.ParseDuration(z.Dwell); z.Dwell != "" && (err != nil || dwell < zones.MinDwell) {
-			d.bad(at+".dwell", "%q; accepted: a duration of %v or more, such as 10s", clip(z.Dwell), zones.MinDwell)
+		if z.Dwell != "" {
+			d.duration(at+".dwell", z.Dwell, fmt.Sprintf("of %v or more", zones.MinDwell), "10s", func(dwell time.Duration) bool { return dwell >= zones.MinDwell })
 		}
 		if _, written := d.source[at+".share"]; written && z.By == string(zones.ByFoot) {
 			d.bad(at+".share", "the zone goes by foot; accepted: with by: %s", zones.ByShare)
@@ -404,9 +399,7 @@ func (d *decoder) fleet(c *Config) {
 	if u, err := url.Parse(f.Page); f.Page != "" && (err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil) {
 		d.bad("fleet.page", "%q; accepted: such as https://box-a.example:8080/", clip(f.Page))
 	}
-	if ttl, err := time.ParseDuration(f.TTL); err != nil || ttl < minFleetTTL || ttl > maxFleetTTL {
-		d.bad("fleet.ttl", "%q; accepted: a duration from 1s to 1m, such as 2s", clip(f.TTL))
-	}
+	d.duration("fleet.ttl", f.TTL, "from 1s to 1m", "2s", func(ttl time.Duration) bool { return ttl >= minFleetTTL && ttl <= maxFleetTTL })
 }
 
 var label = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}=[A-Za-z0-9_.-]{0,64}$`)
@@ -450,8 +443,8 @@ func (d *decoder) natsUsers(users []NATSUser) {
 
 // retention checks the limits of a stream. Below a second JetStream refuses.
 func (d *decoder) retention(path string, r Retention) {
-	if age, err := time.ParseDuration(r.MaxAge); r.MaxAge != "" && (err != nil || age < time.Second) {
-		d.bad(path+".max_age", "%q; accepted: a duration of 1s or more, such as 90m or 168h", clip(r.MaxAge))
+	if r.MaxAge != "" {
+		d.duration(path+".max_age", r.MaxAge, "of 1s or more", "90m or 168h", func(age time.Duration) bool { return age >= time.Second })
 	}
 	if r.MaxMiB != 0 {
 		d.within(path+".max_mib", r.MaxMiB, 1, maxStreamMiB)
@@ -486,6 +479,22 @@ func (d *decoder) fingerprint(path, value string, u *cameraurl.URL) {
 	case u != nil && !u.TLS():
 		d.bad(path, "the camera's url has no TLS; "+accepted)
 	}
+}
+
+// duration checks one; a number alone has its unit pointed out.
+func (d *decoder) duration(path, value, accepted, such string, fits func(time.Duration) bool) {
+	v, err := time.ParseDuration(value)
+	if err == nil && fits(v) {
+		return
+	}
+	unit := ""
+	if _, err := strconv.ParseFloat(value, 64); err == nil {
+		unit = " has no unit"
+		if v, err := time.ParseDuration(value + "s"); err == nil && fits(v) {
+			such = value + "s"
+		}
+	}
+	d.bad(path, "%q%s; accepted: a duration %s, such as %s", clip(value), unit, accepted, such)
 }
 
 func (d *decoder) within(path string, value, least, most int) {

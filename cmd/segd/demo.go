@@ -38,7 +38,7 @@ func demoCommand(std cli.Streams) *cobra.Command {
 			"  segd demo --for 30s --json >figures.json     # ends by itself, with figures\n" +
 			"  segd demo --by-hand                          # two persons that are marked by hand, nobody else\n" +
 			"  segd demo --clip street.mp4 --log info       # another video",
-		Args: cobra.NoArgs,
+		Args: cli.Args,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.duration < 0 {
 				return cli.Usage(fmt.Errorf("--for %v: accepted: a duration above 0 such as 30s", f.duration))

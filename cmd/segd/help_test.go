@@ -88,6 +88,26 @@ func TestHelp(t *testing.T) {
 	}
 }
 
+// What is typed wrongly is told with what was probably meant, and where help is.
+func TestMistyped(t *testing.T) {
+	for _, tc := range []struct{ line, want string }{
+		{"wach gate", `unknown command "wach" for "segd" (did you mean watch?); see segd --help`},
+		{"camera ad yard whip:", `unknown command "ad" for "segd camera" (did you mean add?); see segd camera --help`},
+		{"fleet xyz", `unknown command "xyz" for "segd fleet"; see segd fleet --help`},
+		{"eval davs", `unknown command "davs" for "segd eval" (did you mean davis?); see segd eval --help`},
+		{"watch gate --natz x", "unknown flag: --natz (did you mean --nats?); see segd watch --help"},
+		{"run --confg x", "unknown flag: --confg (did you mean --config?); see segd run --help"},
+		{"run --xyz", "unknown flag: --xyz; see segd run --help"},
+		{"watch", "CAMERA|SUBJECT is missing; accepted: segd watch CAMERA|SUBJECT; see segd watch --help"},
+		{"init gate", `"gate" is one argument too many; accepted: segd init; see segd init --help`},
+	} {
+		err := run(t.Context(), strings.Fields(tc.line), strings.NewReader(""), io.Discard, io.Discard)
+		if err == nil || err.Error() != tc.want || cli.Status(err) != cli.ExitUsage {
+			t.Errorf("segd %s: %v, want %s", tc.line, err, tc.want)
+		}
+	}
+}
+
 func TestCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		var out bytes.Buffer

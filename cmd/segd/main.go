@@ -81,12 +81,13 @@ func newRoot(std cli.Streams, started func()) *cobra.Command {
 		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Args:          cli.Args,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetIn(std.In)
 	root.SetOut(std.Out)
 	root.SetErr(std.Err)
+	root.SetFlagErrorFunc(cli.FlagError)
 	for _, g := range []struct {
 		id, title string
 		commands  []*cobra.Command
@@ -123,10 +124,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	started := false
 	root := newRoot(cli.Streams{In: stdin, Out: stdout, Err: stderr}, func() { started = true })
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && !started {
 		// Cobra did not get as far as the command: the command line is at fault.
-		return cli.Usage(fmt.Errorf("%w; see segd --help", err))
+		return cli.Usage(fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
 	}
 	return err
 }

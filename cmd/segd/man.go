@@ -19,7 +19,7 @@ func manCommand() *cobra.Command {
 		Use:    "man DIR",
 		Short:  "Write the manual pages of all commands to DIR",
 		Hidden: true,
-		Args:   cobra.ExactArgs(1),
+		Args:   cli.Args,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return cli.Usage(fmt.Errorf("man: %w", err))

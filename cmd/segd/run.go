@@ -29,7 +29,7 @@ func runCommand(std cli.Streams) *cobra.Command {
 		Example: "  segd run                                     # segd.yaml in this folder\n" +
 			"  segd run -c /etc/segd/segd.yaml\n" +
 			"  SEGD_LOG_LEVEL=debug segd run -c segd.yaml   # the environment overrides the file",
-		Args: cobra.NoArgs,
+		Args: cli.Args,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if from.base == "" {
 				from.base = filepath.Dir(from.file)

@@ -31,7 +31,7 @@ func versionCommand(std cli.Streams) *cobra.Command {
 		Use:     "version",
 		Short:   "Print the version, and the commit it was built from",
 		Example: "  segd version\n  segd version --json",
-		Args:    cobra.NoArgs,
+		Args:    cli.Args,
 		RunE: func(*cobra.Command, []string) error {
 			v := versionReport{version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH}
 			if asJSON {

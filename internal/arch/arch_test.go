@@ -45,6 +45,7 @@ const (
 	netutil  = "golang.org/x/net/netutil"
 	nettest  = "golang.org/x/net/nettest"
 	ipv4     = "golang.org/x/net/ipv4"
+	pflag    = "github.com/spf13/pflag"
 	pion     = "github.com/pion"
 	progress = "github.com/schollz/progressbar/v3"
 	prom     = "github.com/prometheus/client_golang"
@@ -95,7 +96,7 @@ var plan = map[string]room{
 	"bus/bustest":             {internal: []string{"bus", "bus/segdv1", "mask"}, modules: []string{protobuf}},
 	"metrics":                 {modules: []string{prom}},
 	"web":                     {internal: []string{"bus/segdv1", "ingest/codec", "internal/draw", "internal/keypair", "internal/limit", "internal/problem", "zones"}, modules: []string{protobuf, websock}, tests: []string{"internal/docs", "internal/keypair/keypairtest", "internal/waitfor", "mask", schema}},
-	"config":                  {internal: []string{"features/coco", "ingest/cameraurl", "internal/files", "internal/limit", "internal/redact", "zones"}, modules: []string{yaml}},
+	"config":                  {internal: []string{"features/coco", "ingest/cameraurl", "internal/files", "internal/limit", "internal/nearest", "internal/redact", "zones"}, modules: []string{yaml}},
 	"onvif":                   {internal: []string{"internal/redact"}, modules: []string{digest, ipv4}, tests: []string{"internal/freeport", "internal/waitfor", "onvif/onviftest"}},
 	"pipeline":                {internal: []string{"annotation", "bus/segdv1", "checkpoint", "checkpoint/checkpointv1", "features", "ingest", "ingest/codec", "internal/pause", "marking", "mask", "track", "tracker", "zones"}, modules: []string{hdr, protobuf}, tests: []string{"bus/bustest", "demo", "features/dnn", "github.com/klauspost/compress/zstd", "ingest/codec", "internal/cores"}},
 	"eval/davis":              {internal: []string{"annotation", "eval/internal/clip", "eval/internal/stats", "features", "marking", "mask", "tracker"}, tests: []string{"eval/internal/clip/cliptest"}},
@@ -113,7 +114,7 @@ var plan = map[string]room{
 	"examples":                {tests: []string{"bus/segdv1", protobuf}},
 	"examples/subscribe-go":   {internal: []string{"bus/segdv1", "mask"}, modules: []string{nats, protobuf}},
 	"internal/arch":           {},
-	"internal/cli":            {internal: []string{"annotation", "bus", "config", "features/dnn", "ingest", "pipeline"}, modules: []string{cobra, progress, term}},
+	"internal/cli":            {internal: []string{"annotation", "bus", "config", "features/dnn", "ingest", "internal/nearest", "pipeline"}, modules: []string{cobra, pflag, progress, term}},
 	"internal/client":         {internal: []string{"annotation", "bus", "bus/segdv1", "checkpoint", "checkpoint/checkpointv1", "config", "internal/backup", "internal/cli", "internal/configured", "internal/draw", "internal/record", "internal/sealed"}, modules: []string{cobra, protobuf, websock}, tests: []string{"ingest/codec", "internal/cli/clitest", "internal/waitfor", "mask", nats}},
 	"internal/configured":     {internal: []string{"annotation", "bus", "config", "features", "features/dnn", "ingest", "ingest/codec", "internal/cli", "internal/files", "pipeline"}, tests: []string{"marking", "track"}},
 	"internal/assignment":     {without: numbersOnly},
@@ -136,6 +137,7 @@ var plan = map[string]room{
 	"fleet":                   {modules: []string{nats}, tests: []string{"internal/netfault", "internal/waitfor"}},
 	"internal/pause":          {modules: []string{cenkalti}},
 	"internal/problem":        {},
+	"internal/nearest":        {without: numbersOnly},
 	"internal/redact":         {},
 	"internal/wirelimit":      {modules: []string{protobuf}, tests: []string{"bus/segdv1", "checkpoint/checkpointv1"}, without: numbersOnly},
 	"deploy/prometheus":       {tests: []string{yaml}},

@@ -72,7 +72,7 @@ func annotateCommand(std cli.Streams) *cobra.Command {
 		Example: "  segd annotate gate mask.png\n" +
 			"  segd annotate gate strokes.json --nats nats://192.0.2.20:4222 --site yard\n" +
 			"  segd annotate gate - <strokes.json",
-		Args: cobra.ExactArgs(2),
+		Args: cli.Args,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			payload, err := readPayload(std.In, args[1])
 			if err != nil {

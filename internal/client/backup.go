@@ -39,7 +39,7 @@ func backupCommand(std cli.Streams) *cobra.Command {
 		Example: "  segd backup home.tar\n" +
 			"  segd backup home.tar --cameras gate,yard --nats nats://me:PASSWORD@192.0.2.20:4222\n" +
 			"  segd backup home.tar -c /etc/segd/segd.yaml --with-key    # while segd does not run",
-		Args: cobra.ExactArgs(1),
+		Args: cli.Args,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := from.to.context(cmd)
 			defer cancel()

@@ -71,7 +71,7 @@ func addCommand(std cli.Streams) *cobra.Command {
 			"password that is asked for.\n\n" + settingsHelp,
 		Example: "  segd camera add yard rtsp://192.0.2.10/live --user admin --password-file camera.secret --detect person,car\n" +
 			"  segd camera add attic dir:/var/lib/pictures fps=5 loop=true",
-		Args: cobra.MinimumNArgs(2),
+		Args: cli.Args,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			camera := map[string]any{"name": args[0], "url": args[1]}
 			if err := f.fill(std, camera, args[2:]); err != nil {
@@ -94,7 +94,7 @@ func setCommand(std cli.Streams) *cobra.Command {
 		Example: "  segd camera set yard transport=tcp detect.score=0.5\n" +
 			"  segd camera set yard --user admin --password-file camera.secret\n" +
 			"  segd camera set yard detect=    # marks nothing by itself any more",
-		Args: cobra.MinimumNArgs(1),
+		Args: cli.Args,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			patch := map[string]any{}
 			if err := f.fill(std, patch, args[1:]); err != nil {
@@ -117,7 +117,7 @@ func pauseCommand(std cli.Streams, use, short string, paused bool) *cobra.Comman
 		Use:     use + " NAME",
 		Short:   short,
 		Example: "  segd camera " + use + " yard",
-		Args:    cobra.ExactArgs(1),
+		Args:    cli.Args,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return to.send(cmd, std, map[string]any{"name": args[0], "paused": paused}, use+"d", to.camera("").SetCamera)
 		},
@@ -133,7 +133,7 @@ func removeCommand(std cli.Streams) *cobra.Command {
 		Short:   "Remove a camera that was added to a running segd",
 		Long:    "With its objects. One of the configuration is removed there.",
 		Example: "  segd camera remove yard",
-		Args:    cobra.ExactArgs(1),
+		Args:    cli.Args,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := to.context(cmd)
 			defer cancel()
@@ -204,7 +204,7 @@ func cameraListCommand(std cli.Streams) *cobra.Command {
 		Short:   "List the cameras of a running segd",
 		Long:    "Those of the configuration, and those that were added. No password is shown.",
 		Example: "  segd camera list\n  segd camera list --json",
-		Args:    cobra.NoArgs,
+		Args:    cli.Args,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := to.context(cmd)
 			defer cancel()

@@ -18,10 +18,12 @@ import (
 // fleetCommand is "segd fleet".
 func fleetCommand(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "fleet",
-		Short: "Several segd that share cameras: who runs what, and who is to",
-		Long:  "Any box of the fleet answers. docs/fleet.md tells of fleets.",
-		Args:  cobra.NoArgs,
+		Use:     "fleet",
+		Short:   "Several segd that share cameras: who runs what, and who is to",
+		Long:    "Any box of the fleet answers. docs/fleet.md tells of fleets.",
+		Example: "  segd fleet status",
+		Args:    cli.Args,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
 		fleetStatusCommand(std),
@@ -72,7 +74,7 @@ func fleetStatusCommand(std cli.Streams) *cobra.Command {
 		Use:     "status",
 		Short:   "List the boxes of a fleet and their cameras",
 		Example: "  segd fleet status\n  segd fleet status --json",
-		Args:    cobra.NoArgs,
+		Args:    cli.Args,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := to.context(cmd)
 			defer cancel()
@@ -149,7 +151,7 @@ func orderCommand(std cli.Streams, name, short, done string, order bus.Kind, lon
 		Short:   short,
 		Long:    long,
 		Example: "  segd fleet " + name + " box-a",
-		Args:    cobra.ExactArgs(1),
+		Args:    cli.Args,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := to.context(cmd)
 			defer cancel()
@@ -172,7 +174,7 @@ func moveCommand(std cli.Streams) *cobra.Command {
 		Short:   "Have a box run a camera that another one runs",
 		Long:    "It goes on there with its objects. Returns once it runs there.",
 		Example: "  segd fleet move gate box-a",
-		Args:    cobra.ExactArgs(2),
+		Args:    cli.Args,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := to.context(cmd)
 			defer cancel()

@@ -28,7 +28,7 @@ func objectsCommand(std cli.Streams) *cobra.Command {
 			"itself and nobody keeps: their masks and the picture, from\n" +
 			"segd's page. With `annotation: FILE` in the configuration they are looked for by what they\n" +
 			"look like in it when segd starts again.",
-		Args: cobra.ExactArgs(1),
+		Args: cli.Args,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := to.context(cmd)
 			defer cancel()
@@ -95,7 +95,7 @@ func keepCommand(std cli.Streams) *cobra.Command {
 		Example: "  segd keep gate 256",
 		Short:   "Have a running segd keep an object that it marked by itself",
 		Long:    "What is kept is not forgotten when it is not detected any more.",
-		Args:    cobra.ExactArgs(2),
+		Args:    cli.Args,
 	}, func(ctx context.Context, camera bus.Target, id uint32, args []string) error {
 		o, err := camera.Keep(ctx, id)
 		if err != nil {
@@ -111,7 +111,7 @@ func renameCommand(std cli.Streams) *cobra.Command {
 		Use:     "rename CAMERA ID NAME",
 		Example: "  segd rename gate 1 visitor",
 		Short:   "Give an object that a running segd follows another name",
-		Args:    cobra.ExactArgs(3),
+		Args:    cli.Args,
 	}, func(ctx context.Context, camera bus.Target, id uint32, args []string) error {
 		o, err := camera.Rename(ctx, id, args[2])
 		if err != nil {
@@ -144,7 +144,7 @@ func clearCommand(std cli.Streams) *cobra.Command {
 		Use:     "clear CAMERA [ID]",
 		Example: "  segd clear gate 1    # one of them\n  segd clear gate      # all",
 		Short:   "Have a running segd forget an object, or all of a camera's",
-		Args:    cobra.RangeArgs(1, 2),
+		Args:    cli.Args,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, what := uint32(0), "all objects"
 			if len(args) == 2 {
@@ -175,7 +175,7 @@ func snapshotCommand(std cli.Streams) *cobra.Command {
 		Example: "  segd snapshot gate now.jpg --overlay",
 		Short:   "Save the newest picture of a camera of a running segd",
 		Long:    "FILE is JPEG; - writes standard output.",
-		Args:    cobra.ExactArgs(2),
+		Args:    cli.Args,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := to.context(cmd)
 			defer cancel()

@@ -20,7 +20,7 @@ func reloadCommand(std cli.Streams) *cobra.Command {
 		Long: "Cameras come, go and change while the others run on. Nothing is done if anything of\n" +
 			"the file is wrong; what takes a restart is named. segd does the same when the file\n" +
 			"changes and at SIGHUP.",
-		Args: cobra.NoArgs,
+		Args: cli.Args,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := to.context(cmd)
 			defer cancel()

@@ -38,7 +38,7 @@ func restoreCommand(std cli.Streams) *cobra.Command {
 			"key file there and restore again, or add the camera again with its password.",
 		Example: "  segd restore home.tar -c /etc/segd/segd.yaml\n" +
 			"  segd restore home.tar --cameras gate --replace",
-		Args: cobra.ExactArgs(1),
+		Args: cli.Args,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := to.to.context(cmd)
 			defer cancel()

@@ -43,7 +43,7 @@ func watchCommand(std cli.Streams) *cobra.Command {
 			"  segd watch 'segd.v1.*.*.event'       # what happens, at every camera\n" +
 			"  segd watch gate --masks masks        # each frame's masks as PNG\n" +
 			"  segd watch gate --save gate.mp4      # the pictures with the masks drawn on",
-		Args: cobra.ExactArgs(1),
+		Args: cli.Args,
 		RunE: func(cmd *cobra.Command, args []string) error { return watch(cmd.Context(), std, args[0], f) },
 	}
 	f.nats.register(cmd)

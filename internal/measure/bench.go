@@ -11,7 +11,7 @@ func benchCommand(std cli.Streams) *cobra.Command {
 		Use:     "bench",
 		Short:   "Measure what segd costs on this machine",
 		Example: "  segd bench ingest --cameras 16",
-		Args:    cobra.NoArgs,
+		Args:    cli.Args,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(benchIngestCommand(std), benchPipelineCommand(std), benchCrowdCommand(std), benchCamerasCommand(std))

@@ -34,7 +34,7 @@ func benchCamerasCommand(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:    "cameras",
 		Hidden: true,
-		Args:   cobra.NoArgs,
+		Args:   cli.Args,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return serveBenchCameras(cmd.Context(), std, n, clip, shape)
 		},

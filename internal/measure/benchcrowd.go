@@ -52,7 +52,7 @@ func benchCrowdCommand(std cli.Streams) *cobra.Command {
 			"superpixels, pooling) on one thread, in the same run. exponent is by which power core_ms\n" +
 			"grows with the persons, from 4 on.",
 		Example: "  segd bench crowd --objects 1,2,4,8,16,30\n  segd bench crowd --size 1920x1080 --objects 8,30 --json",
-		Args:    cobra.NoArgs,
+		Args:    cli.Args,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runBenchCrowd(cmd.Context(), std, f) },
 	}
 	flags := cmd.Flags()

@@ -77,7 +77,7 @@ func benchIngestCommand(std cli.Streams) *cobra.Command {
 			"beyond what the process had before it opened the first.", benchFPS),
 		Example: "  segd bench ingest --cameras 16 --for 60s\n" +
 			"  segd bench ingest --cameras 4 --transport udp --json",
-		Args: cobra.NoArgs,
+		Args: cli.Args,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runBenchIngest(cmd.Context(), std, f) },
 	}
 	flags := cmd.Flags()

@@ -107,7 +107,7 @@ func benchPipelineCommand(std cli.Streams) *cobra.Command {
 			"                     started, so that figures of different days compare",
 		Example: "  segd bench pipeline --cameras 1 --size 1920x1080 --fps 25 --objects 2\n" +
 			"  segd bench pipeline --cameras 4 --fps 10 --engine opencv --json",
-		Args: cobra.NoArgs,
+		Args: cli.Args,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runBenchPipeline(cmd.Context(), std, f) },
 	}
 	flags := cmd.Flags()

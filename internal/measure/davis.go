@@ -182,7 +182,7 @@ func evalDavisCommand(std cli.Streams) *cobra.Command {
 			"  segd eval davis --root DAVIS --stabilise\n" +
 			"  segd eval davis --root DAVIS --inset 1920x1080\n" +
 			"  segd eval davis --root DAVIS --sequences libby --overlay out",
-		Args: cobra.NoArgs,
+		Args: cli.Args,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDavis(cmd, std, f) },
 	}
 	f.add(cmd)

@@ -12,7 +12,7 @@ func evalCommand(std cli.Streams) *cobra.Command {
 		Short: "Measure segd on benchmark data",
 		Example: "  segd eval davis --root DAVIS\n" +
 			"  segd eval moons --seeds 10",
-		Args: cobra.NoArgs,
+		Args: cli.Args,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(evalDavisCommand(std), evalScribblesCommand(std), evalMotCommand(std), evalSoakCommand(std), evalMoonsCommand(std), evalSSLCommand(std))

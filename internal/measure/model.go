@@ -21,7 +21,7 @@ func modelCommand(std cli.Streams) *cobra.Command {
 		Example: "  segd model list\n" +
 			"  segd model check nanodet.onnx\n" +
 			"  segd model check --detector yolox_nano.onnx",
-		Args: cobra.NoArgs,
+		Args: cli.Args,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(modelCheckCommand(std), modelListCommand(std))
@@ -41,7 +41,7 @@ func modelCheckCommand(std cli.Streams) *cobra.Command {
 		Example: "  segd model check nanodet.onnx --taps backbone.3\n" +
 			"  segd model check net.caffemodel --json\n" +
 			"  segd model check --detector yolov8n.onnx --names classes.txt",
-		Args: cobra.ExactArgs(1),
+		Args: cli.Args,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if detector {
 				info, err := dnn.ProbeDetector(cmd.Context(), args[0], dnn.DetectorOptions{NamesFile: names, Computing: dnn.Computing{Device: cfg.Device}})
@@ -77,7 +77,7 @@ func modelListCommand(std cli.Streams) *cobra.Command {
 		Use:     "list",
 		Short:   "List the models in this binary",
 		Example: "  segd model list",
-		Args:    cobra.NoArgs,
+		Args:    cli.Args,
 		RunE: func(*cobra.Command, []string) (err error) {
 			m, err := dnn.Embedded(dnn.Options{})
 			if err != nil {

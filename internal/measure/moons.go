@@ -26,7 +26,7 @@ func evalMoonsCommand(std cli.Streams) *cobra.Command {
 			"tells each method how often each class occurs in each clique, give or take 3, and\n" +
 			"counts the labels it gets wrong. No label is given and no classes are permuted.",
 		Example: "  segd eval moons --seeds 10",
-		Args:    cobra.NoArgs,
+		Args:    cli.Args,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runMoons(cmd, std, f) },
 	}
 	flags := cmd.Flags()

@@ -66,7 +66,7 @@ func evalMotCommand(std cli.Streams) *cobra.Command {
 			"  segd eval mot --video vtest.avi --truth gt.txt --line .5,0,.5,1 --line 0,.5,1,.5\n" +
 			"  segd eval mot --video vtest.avi --truth gt.txt --follow all --mark ellipse\n" +
 			"  segd eval mot --video vtest.avi --truth gt.txt --frames 100-250 --follow 9,13 --json",
-		Args: cobra.NoArgs,
+		Args: cli.Args,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runMot(cmd, std, f) },
 	}
 	flags := cmd.Flags()

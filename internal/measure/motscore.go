@@ -38,7 +38,7 @@ func evalMotScoreCommand(std cli.Streams) *cobra.Command {
 			"paired with none are left out.",
 		Example: "  segd eval mot score --truth gt.txt --result result.txt --frames 1-400\n" +
 			"  segd eval mot score --truth gt.txt --result result.txt --json",
-		Args: cobra.NoArgs,
+		Args: cli.Args,
 		RunE: func(*cobra.Command, []string) error { return runMotScore(std, f) },
 	}
 	flags := cmd.Flags()

@@ -40,7 +40,7 @@ func evalScribblesCommand(std cli.Streams) *cobra.Command {
 			"--overlay writes DIR/SEQUENCE-SEED-segd.png and -kmeans.png: the mask tinted, the\n" +
 			"truth's outline in green, strokes in yellow (object) and blue (background).",
 		Example: "  segd eval scribbles --root DAVIS",
-		Args:    cobra.NoArgs,
+		Args:    cli.Args,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runScribbles(cmd, std, f) },
 	}
 	f.add(cmd)

@@ -44,7 +44,7 @@ func evalSoakCommand(std cli.Streams) *cobra.Command {
 			"It ends with an error at the first frame after which an object is neither gone nor left.", soak.Warm),
 		Example: "  segd eval soak --root DAVIS --sequences car-shadow --frames 20000\n" +
 			"  segd eval soak --video vtest.avi --frames 120000 --json",
-		Args: cobra.NoArgs,
+		Args: cli.Args,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runSoak(cmd, std, f) },
 	}
 	f.add(cmd)

@@ -27,7 +27,7 @@ func evalSSLCommand(std cli.Streams) *cobra.Command {
 			"Chapelle, Schölkopf and Zien and prints how many are right, mean and standard\n" +
 			"deviation over the splits, for 10 and 100 labeled samples and two kernels.",
 		Example: "  segd eval ssl --root SSL",
-		Args:    cobra.NoArgs,
+		Args:    cli.Args,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runSSL(cmd, std, f) },
 	}
 	flags := cmd.Flags()

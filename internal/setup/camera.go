@@ -22,7 +22,14 @@ import (
 const clockTold = 5 * time.Second
 
 func cameraCommand(std cli.Streams) *cobra.Command {
-	cmd := &cobra.Command{Use: "camera", Short: "Find cameras, and add, change and remove those of a running segd"}
+	cmd := &cobra.Command{
+		Use:   "camera",
+		Short: "Find cameras, and add, change and remove those of a running segd",
+		Example: "  segd camera discover\n" +
+			"  segd camera list",
+		Args: cli.Args,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
 	cmd.AddCommand(discoverCommand(std))
 	return cmd
 }

@@ -33,7 +33,7 @@ func checkCommand(std cli.Streams) *cobra.Command {
 			"merely did not answer, and 0 when all is well.",
 		Example: "  segd check -c segd.yaml\n" +
 			"  segd check -c /etc/segd/segd.yaml && systemctl reload segd",
-		Args: cobra.NoArgs,
+		Args: cli.Args,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := cli.LoadConfig(cmd.Context(), file)
 			if err != nil {

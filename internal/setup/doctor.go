@@ -37,7 +37,7 @@ func doctorCommand(std cli.Streams, version string) *cobra.Command {
 		Example: "  segd doctor\n" +
 			"  segd doctor -c /etc/segd/segd.yaml\n" +
 			"  segd doctor --json",
-		Args: cobra.NoArgs,
+		Args: cli.Args,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := doctorConfig(cmd.Context(), file)
 			if err != nil {

@@ -69,7 +69,7 @@ func initCommand(std cli.Streams) *cobra.Command {
 			"  segd init --url 192.0.2.10 --name gate --url file:yard.mp4 --name yard\n" +
 			"  segd init --url whip: --name phone -c /etc/segd/segd.yaml\n" +
 			"  segd init --no-probe --url rtsp://192.0.2.10/live -c - >segd.yaml",
-		Args: cobra.NoArgs,
+		Args: cli.Args,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runInit(cmd.Context(), std, f) },
 	}
 	flags := cmd.Flags()

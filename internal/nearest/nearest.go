@@ -1,4 +1,5 @@
-package config
+// Package nearest finds the words that somebody may have meant who wrote another one.
+package nearest
 
 import (
 	"cmp"
@@ -6,8 +7,8 @@ import (
 	"strings"
 )
 
-// nearest returns the three of known that are spelled most like word, and of those as near the first.
-func nearest(word string, known []string) []string {
+// Words returns the three of known that are spelled most like word, and of those as near the first.
+func Words(word string, known []string) []string {
 	const most, longest = 3, 40
 	word = strings.ToLower(word)
 	if r := []rune(word); len(r) > longest {
@@ -16,6 +17,16 @@ func nearest(word string, known []string) []string {
 	near := slices.Clone(known)
 	slices.SortStableFunc(near, func(a, b string) int { return cmp.Compare(distance(word, a), distance(word, b)) })
 	return near[:min(most, len(near))]
+}
+
+// Hint is what an error about an unknown word adds: which one of known was probably meant; empty if none is like it.
+func Hint(word string, known []string) string {
+	const most = 2 // letters, as cobra has it
+	near := Words(word, known)
+	if len(near) == 0 || distance(strings.ToLower(word), near[0]) > min(most, len(near[0])/2) {
+		return ""
+	}
+	return " (did you mean " + near[0] + "?)"
 }
 
 // distance is Levenshtein's: the letters to be put in, left out or exchanged to make b of a.
