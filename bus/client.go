@@ -39,6 +39,9 @@ type Handlers struct {
 
 	// Ready is called once, when the subscription is in place.
 	Ready func()
+	// Unserved is called once, after that, if segd answer, or nobody is there who could, and no segd serves a camera
+	// that is watched; with the cameras that they serve. Who may not ask is not told.
+	Unserved func(served []Served)
 	// Bad is called with the subject and the error of a message that cannot be
 	// decoded (ErrMessage) and was skipped, with that of a frame whose objects were not all
 	// handed to Mask (ErrObjects), and with nats.ErrSlowConsumer when
@@ -95,6 +98,12 @@ func Watch(ctx context.Context, url, target string, h Handlers, access ...Access
 	}
 	if h.Ready != nil {
 		h.Ready()
+	}
+	if h.Unserved != nil {
+		list, heard := cameras(ctx, nc, func(s Served) bool { return s.matches(subject) })
+		if heard && !slices.ContainsFunc(list, func(s Served) bool { return s.matches(subject) }) {
+			h.Unserved(list)
+		}
 	}
 	for {
 		msg, err := sub.NextMsgWithContext(ctx)
@@ -202,41 +211,89 @@ func dial(url, name string, access []Access, opts ...nats.Option) (*nats.Conn, e
 	return nc, nil
 }
 
-// served says, for people, which cameras take annotations.
-func served(ctx context.Context, nc *nats.Conn) string {
+// Served is a camera that a segd serves.
+type Served struct{ Site, Camera string }
+
+func (s Served) String() string { return s.Site + "/" + s.Camera }
+
+// matches tells whether a subject, maybe with wildcards, is one of the camera's.
+func (s Served) matches(subject string) bool {
+	of := strings.Split(prefix+"."+s.Site+"."+s.Camera, ".")
+	for i, token := range strings.Split(subject, ".") {
+		if i == len(of) || token == ">" {
+			break
+		}
+		if token != "*" && token != of[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// Cameras lists the cameras of all segd that answer at the NATS server url; access is as Watch has it.
+func Cameras(ctx context.Context, url string, access ...Access) ([]Served, error) {
+	nc, err := dial(url, "segd cameras", access, nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	if err != nil {
+		return nil, err
+	}
+	defer nc.Close()
+	list, _ := cameras(ctx, nc, nil)
+	return list, nil
+}
+
+// cameras asks all segd for the cameras that they serve, until the time is up or one is enough. It has not heard
+// whether there are any if nobody answers, nor the server that there is nobody.
+func cameras(ctx context.Context, nc *nats.Conn, enough func(Served) bool) (list []Served, heard bool) {
 	ctx, cancel := context.WithTimeout(ctx, discoverTimeout)
 	defer cancel()
 	subject, err := micro.ControlSubject(micro.InfoVerb, ServiceName, "")
 	if err != nil {
-		return err.Error()
+		return nil, false
 	}
 	inbox := nc.NewInbox()
 	sub, err := nc.SubscribeSync(inbox)
 	if err != nil {
-		return err.Error()
+		return nil, false
 	}
+	defer func() { _ = sub.Unsubscribe() }() // of a connection that is lost it is gone
 	if err := nc.PublishRequest(subject, inbox, nil); err != nil {
-		return err.Error()
+		return nil, false
 	}
-	var cameras []string
 	for {
 		msg, err := sub.NextMsgWithContext(ctx)
 		if err != nil { // the time is up, or nobody is there
+			heard = heard || errors.Is(err, nats.ErrNoResponders)
 			break
 		}
 		var info micro.Info
 		if json.Unmarshal(msg.Data, &info) != nil {
 			continue // another program's service of our name
 		}
+		heard = true
 		for _, e := range info.Endpoints {
-			if c := e.Metadata[metadataCamera]; c != "" {
-				cameras = append(cameras, e.Metadata[metadataSite]+"/"+c)
+			s := Served{e.Metadata[metadataSite], e.Metadata[metadataCamera]}
+			if CheckName(s.Site) != nil || CheckName(s.Camera) != nil || slices.Contains(list, s) {
+				continue
+			}
+			list = append(list, s)
+			if enough != nil && enough(s) {
+				return list, true
 			}
 		}
 	}
-	if len(cameras) == 0 {
+	slices.SortFunc(list, func(a, b Served) int { return strings.Compare(a.String(), b.String()) })
+	return list, heard
+}
+
+// served says, for people, which cameras take annotations.
+func served(ctx context.Context, nc *nats.Conn) string {
+	list, _ := cameras(ctx, nc, nil)
+	if len(list) == 0 {
 		return "no segd serves any camera through this NATS server"
 	}
-	slices.Sort(cameras)
-	return "want one of " + strings.Join(slices.Compact(cameras), ", ") + " (site/camera)"
+	names := make([]string, len(list))
+	for i, s := range list {
+		names[i] = s.String()
+	}
+	return "want one of " + strings.Join(names, ", ") + " (site/camera)"
 }

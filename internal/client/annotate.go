@@ -30,6 +30,7 @@ func (f *natsFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.access.CA, "nats-ca", "", "file with the certificates to trust with the NATS server's")
 	flags.StringVar(&f.access.Cert, "nats-cert", "", "file with the certificate to show it")
 	flags.StringVar(&f.access.Key, "nats-key", "", "file with that one's key")
+	cli.FromEnv(cmd, "nats", "SEGD_NATS_URL")
 }
 
 // target says which running segd a command is for.
@@ -42,6 +43,7 @@ type target struct {
 func (t *target) flags(cmd *cobra.Command) {
 	t.server.register(cmd)
 	cmd.Flags().StringVar(&t.site, "site", config.DefaultSite, "site the camera is at")
+	cli.FromEnv(cmd, "site", "SEGD_SITE")
 	cmd.Flags().DurationVar(&t.wait, "wait", 15*time.Second, "how long to wait for the answer")
 }
 
@@ -51,6 +53,16 @@ func (t *target) context(cmd *cobra.Command) (context.Context, context.CancelFun
 
 func (t *target) camera(name string) bus.Target {
 	return bus.Target{URL: t.server.url, Access: t.server.access, Site: t.site, Camera: name}
+}
+
+// pageFlags is where the commands that want pictures find the page.
+type pageFlags struct{ url, token string }
+
+func (f *pageFlags) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.url, "page", "http://"+config.DefaultHTTPAddr, "URL of the page, for --save")
+	cmd.Flags().StringVar(&f.token, "token", "", "the page's token")
+	cli.FromEnv(cmd, "page", "SEGD_HTTP_URL")
+	cli.FromEnv(cmd, "token", "SEGD_HTTP_TOKEN")
 }
 
 func annotateCommand(std cli.Streams) *cobra.Command {
@@ -92,6 +104,7 @@ func annotateCommand(std cli.Streams) *cobra.Command {
 		},
 	}
 	to.flags(cmd)
+	cmd.ValidArgsFunction = to.completeCamera(cobra.ShellCompDirectiveDefault)
 	return cmd
 }
 

@@ -108,6 +108,7 @@ func setCommand(std cli.Streams) *cobra.Command {
 		},
 	}
 	f.register(cmd)
+	cmd.ValidArgsFunction = f.to.completeAdded(func(listed) bool { return true })
 	return cmd
 }
 
@@ -123,6 +124,7 @@ func pauseCommand(std cli.Streams, use, short string, paused bool) *cobra.Comman
 		},
 	}
 	to.flags(cmd)
+	cmd.ValidArgsFunction = to.completeAdded(func(c listed) bool { return c.Paused != paused })
 	return cmd
 }
 
@@ -145,6 +147,7 @@ func removeCommand(std cli.Streams) *cobra.Command {
 		},
 	}
 	to.flags(cmd)
+	cmd.ValidArgsFunction = to.completeAdded(func(listed) bool { return true })
 	return cmd
 }
 

@@ -186,6 +186,7 @@ func moveCommand(std cli.Streams) *cobra.Command {
 		},
 	}
 	to.flags(cmd)
+	cmd.ValidArgsFunction = to.completeCamera(cobra.ShellCompDirectiveNoFileComp)
 	cmd.Flags().Lookup("site").Usage = "site of the fleet"
 	return cmd
 }

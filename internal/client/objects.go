@@ -12,14 +12,14 @@ import (
 
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/config"
 	"github.com/segd/segd/internal/cli"
 )
 
 func objectsCommand(std cli.Streams) *cobra.Command {
 	var to target
 	var asJSON bool
-	var save, page, token string
+	var save string
+	var page pageFlags
 	cmd := &cobra.Command{
 		Use:     "objects CAMERA",
 		Example: "  segd objects gate\n  segd objects gate --save gate.json    # for the camera's annotation in the configuration",
@@ -33,7 +33,7 @@ func objectsCommand(std cli.Streams) *cobra.Command {
 			ctx, cancel := to.context(cmd)
 			defer cancel()
 			if save != "" {
-				return saveObjects(ctx, std.Out, page, token, args[0], save)
+				return saveObjects(ctx, std.Out, page.url, page.token, args[0], save)
 			}
 			list, err := to.camera(args[0]).Objects(ctx)
 			if err != nil {
@@ -64,9 +64,8 @@ func objectsCommand(std cli.Streams) *cobra.Command {
 	flags := cmd.Flags()
 	flags.BoolVar(&asJSON, "json", false, "print one JSON object, segd.v1.ObjectList")
 	flags.StringVar(&save, "save", "", "annotation file to write them to, with the picture")
-	flags.StringVar(&page, "page", "http://"+config.DefaultHTTPAddr, "URL of the page, for --save")
-	flags.StringVar(&token, "token", os.Getenv("SEGD_HTTP_TOKEN"), "the page's token (default $SEGD_HTTP_TOKEN)")
-	flags.Lookup("token").DefValue = "" // keeps it out of --help
+	page.register(cmd)
+	cmd.ValidArgsFunction = to.completeCamera(cobra.ShellCompDirectiveNoFileComp)
 	return cmd
 }
 
@@ -135,6 +134,7 @@ func objectCommand(cmd *cobra.Command, do func(ctx context.Context, camera bus.T
 		return do(ctx, to.camera(args[0]), id, args)
 	}
 	to.flags(cmd)
+	cmd.ValidArgsFunction = to.completeCamera(cobra.ShellCompDirectiveNoFileComp)
 	return cmd
 }
 
@@ -164,6 +164,7 @@ func clearCommand(std cli.Streams) *cobra.Command {
 		},
 	}
 	to.flags(cmd)
+	cmd.ValidArgsFunction = to.completeCamera(cobra.ShellCompDirectiveNoFileComp)
 	return cmd
 }
 
@@ -195,6 +196,7 @@ func snapshotCommand(std cli.Streams) *cobra.Command {
 		},
 	}
 	to.flags(cmd)
+	cmd.ValidArgsFunction = to.completeCamera(cobra.ShellCompDirectiveDefault)
 	cmd.Flags().BoolVar(&overlay, "overlay", false, "draw the masks on it")
 	return cmd
 }

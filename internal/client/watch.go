@@ -13,15 +13,15 @@ import (
 
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/config"
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/draw"
 	"github.com/segd/segd/internal/record"
 )
 
 type watchFlags struct {
-	nats                     natsFlags
-	save, masks, page, token string
+	nats        natsFlags
+	page        pageFlags
+	save, masks string
 }
 
 func watchCommand(std cli.Streams) *cobra.Command {
@@ -50,9 +50,8 @@ func watchCommand(std cli.Streams) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.save, "save", "", "folder, or FILE.mp4, to write the pictures with their masks to")
 	flags.StringVar(&f.masks, "masks", "", "folder to write each frame's masks to, as PNG")
-	flags.StringVar(&f.page, "page", "http://"+config.DefaultHTTPAddr, "URL of the page, for --save")
-	flags.StringVar(&f.token, "token", os.Getenv("SEGD_HTTP_TOKEN"), "the page's token (default $SEGD_HTTP_TOKEN)")
-	flags.Lookup("token").DefValue = "" // keeps it out of --help
+	f.page.register(cmd)
+	cmd.ValidArgsFunction = f.nats.completeAny
 	return cmd
 }
 
@@ -79,7 +78,7 @@ func watch(ctx context.Context, std cli.Streams, target string, f watchFlags) (e
 	faulty := leftOut{say: say}
 	defer faulty.sum()
 	if f.save != "" {
-		err = watchPage(ctx, f.page, f.token, target, show, faulty.add)
+		err = watchPage(ctx, f.page.url, f.page.token, target, show, faulty.add)
 	} else {
 		err = watchBus(ctx, std, target, f.nats, func(m *segdv1.MaskFrame) { show(m, nil) }, func(subject string, err error) {
 			if err = fmt.Errorf("%s: %w", subject, err); errors.Is(err, bus.ErrObjects) {
@@ -136,12 +135,25 @@ func openSavers(std cli.Streams, f watchFlags) (savers []*saver, err error) {
 
 func watchBus(ctx context.Context, std cli.Streams, target string, server natsFlags, show func(*segdv1.MaskFrame), bad func(subject string, err error)) error {
 	return bus.Watch(ctx, server.url, target, bus.Handlers{
-		Mask:   show,
-		Event:  func(e *segdv1.Event) { fmt.Fprintln(std.Out, cli.Printable(eventLine(e))) },
-		Status: func(s *segdv1.Status) { fmt.Fprintln(std.Out, cli.Printable(statusLine(s))) },
-		Bad:    bad,
-		Logger: slog.New(slog.NewTextHandler(std.Err, nil)),
+		Mask:     show,
+		Event:    func(e *segdv1.Event) { fmt.Fprintln(std.Out, cli.Printable(eventLine(e))) },
+		Status:   func(s *segdv1.Status) { fmt.Fprintln(std.Out, cli.Printable(statusLine(s))) },
+		Bad:      bad,
+		Unserved: func(served []bus.Served) { fmt.Fprintln(std.Err, unserved(target, server.url, served)) },
+		Logger:   slog.New(slog.NewTextHandler(std.Err, nil)),
 	}, server.access)
+}
+
+// unserved says that nothing will come of what is watched as things are.
+func unserved(target, url string, served []bus.Served) string {
+	if len(served) == 0 {
+		return fmt.Sprintf("watch: no segd at %s runs any camera; waiting for %s", bus.Redact(url), target)
+	}
+	names := make([]string, len(served))
+	for i, s := range served {
+		names[i] = s.String()
+	}
+	return fmt.Sprintf("watch: no segd at %s runs a camera %s; they run %s (site/camera); waiting for it", bus.Redact(url), target, strings.Join(names, ", "))
 }
 
 // clock is a time of day as the lines have it.

@@ -1,0 +1,68 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/segd/segd/bus"
+)
+
+// completeTimeout is how long somebody who has pressed Tab waits.
+const completeTimeout = 2 * time.Second
+
+// A shell is told nothing of what goes wrong: somebody is typing.
+
+// completeAny completes a camera of any site.
+func (f *natsFlags) completeAny(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return f.names(cmd, args, func(bus.Served) bool { return true }), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeCamera completes a camera of the site, and what follows it as rest says.
+func (t *target) completeCamera(rest cobra.ShellCompDirective) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, rest
+		}
+		return t.server.names(cmd, args, func(s bus.Served) bool { return s.Site == t.site }), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func (f *natsFlags) names(cmd *cobra.Command, args []string, meant func(bus.Served) bool) (names []string) {
+	if len(args) > 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), completeTimeout)
+	defer cancel()
+	served, _ := bus.Cameras(ctx, f.url, f.access)
+	for _, s := range served {
+		if meant(s) {
+			names = append(names, s.Camera)
+		}
+	}
+	return names
+}
+
+// completeAdded completes a camera that was added while segd ran.
+func (t *target) completeAdded(meant func(listed) bool) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), completeTimeout)
+		defer cancel()
+		answer, err := t.camera("").ListCameras(ctx)
+		var list struct{ Cameras []listed }
+		if err != nil || json.Unmarshal(answer, &list) != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		for _, c := range list.Cameras {
+			if c.Source == "added" && meant(c) && bus.CheckName(c.Name) == nil {
+				names = append(names, c.Name)
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}
