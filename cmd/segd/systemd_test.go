@@ -135,12 +135,19 @@ func TestNotify(t *testing.T) {
 		strings.Count(out.String(), "taken by the segd that runs") != 2 || !strings.Contains(out.String(), "camera gate: ok") {
 		t.Errorf("check: %v\n%s", err, out.String())
 	}
-
-	// It says so when it reads the configuration again, and when it has.
+	// Those of another configuration are not.
 	text, err := os.ReadFile(config)
 	if err != nil {
 		t.Fatal(err)
 	}
+	another := clitest.File(t, "another.yaml", strings.Replace(string(text), "name: gate", "name: yard", 1))
+	out.Reset()
+	if err := run(t.Context(), []string{"check", "-c", another}, strings.NewReader(""), &out, io.Discard); err == nil ||
+		strings.Count(out.String(), "taken by another segd, which runs other cameras: gate;") != 2 {
+		t.Errorf("check of another configuration: %v\n%s", err, out.String())
+	}
+
+	// It says so when it reads the configuration again, and when it has.
 	if err := os.WriteFile(config, append(text, "site: elsewhere\n"...), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -61,9 +61,9 @@ func trials(ctx context.Context, cfg *config.Config) []trial {
 	if slices.ContainsFunc(cfg.Cameras, func(c config.Camera) bool { return c.Detect.On() }) {
 		list = append(list, trial{"detector", func() (string, error) { return checkDetector(cfg) }})
 	}
-	running := segdAnswers(ctx, cfg.HTTP.Addr)
+	there := segdAt(ctx, cfg)
 	for _, a := range addresses(cfg) {
-		list = append(list, trial{a.network + " " + a.addr, func() (string, error) { return checkAddress(ctx, a, running) }})
+		list = append(list, trial{a.network + " " + a.addr, func() (string, error) { return checkAddress(ctx, a, there) }})
 	}
 	switch {
 	case cfg.NATS.URL != "":
@@ -127,14 +127,17 @@ func checkDetector(cfg *config.Config) (string, error) {
 	return ": " + d.String(), d.Close()
 }
 
-// checkAddress fails if somebody else listens there. That a segd does is what one
-// expects of a configuration that is in use.
-func checkAddress(ctx context.Context, a address, running bool) (string, error) {
+// checkAddress fails if somebody else listens there. That the segd of this configuration does is what one
+// expects of one that is in use.
+func checkAddress(ctx context.Context, a address, r running) (string, error) {
 	err := a.free(ctx)
-	if err != nil && running {
-		return ": " + a.setting + ", taken by the segd that runs", nil
+	detail := ""
+	if err != nil && r.there {
+		if detail, err = r.taken(a); err == nil {
+			detail = ", " + detail
+		}
 	}
-	return ": " + a.setting, err
+	return ": " + a.setting + detail, err
 }
 
 // checkFolder tries whether files can be made in dir, or dir itself.

@@ -43,7 +43,7 @@ func doctorCommand(std cli.Streams, version string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return doctor(cmd.Context(), std, version, cfg, asJSON)
+			return doctor(cmd.Context(), std, version, cfg, file != "", asJSON)
 		},
 	}
 	cmd.Flags().StringVarP(&file, "config", "c", "", "configuration file whose ports and NATS server are looked at")
@@ -92,7 +92,7 @@ type doctorReport struct {
 
 var errDoctor = errors.New("something is missing, see above")
 
-func doctor(ctx context.Context, std cli.Streams, version string, cfg *config.Config, asJSON bool) error {
+func doctor(ctx context.Context, std cli.Streams, version string, cfg *config.Config, named, asJSON bool) error {
 	r := doctorReport{Version: version, OK: true, OpenCV: dnn.OpenCV()}
 	looks := []func() []finding{
 		func() []finding { return []finding{lookAtCPU(), lookAtMemory()} },
@@ -100,7 +100,7 @@ func doctor(ctx context.Context, std cli.Streams, version string, cfg *config.Co
 		func() []finding { return lookAtModel(ctx, cfg.Model) },
 		lookAtCodecs,
 		func() []finding { return []finding{lookAtClip(demo.FindClip())} },
-		func() []finding { return lookAtPorts(ctx, cfg) },
+		func() []finding { return lookAtPorts(ctx, cfg, named) },
 		func() []finding { return []finding{lookAtNATS(ctx, cfg)} },
 		func() []finding { return []finding{lookAtClock(clockState())} },
 	}
@@ -303,8 +303,12 @@ func lookAtClip(path string) finding {
 	return finding{"demo clip", fine, path, ""}
 }
 
-func lookAtPorts(ctx context.Context, cfg *config.Config) []finding {
-	running := segdAnswers(ctx, cfg.HTTP.Addr)
+// lookAtPorts tries those of cfg; where nobody has named cfg, any segd may have them.
+func lookAtPorts(ctx context.Context, cfg *config.Config, named bool) []finding {
+	r := segdAt(ctx, cfg)
+	if !named {
+		r = running{there: r.there}
+	}
 	var list []finding
 	for _, a := range addresses(cfg) {
 		f := finding{What: a.setting, Verdict: fine, Detail: a.network + " " + a.addr + " is free"}
@@ -313,8 +317,12 @@ func lookAtPorts(ctx context.Context, cfg *config.Config) []finding {
 			if before, _, ok := strings.Cut(f.Detail, ": `"); ok {
 				f.Detail = before
 			}
-			if running {
-				f.Verdict, f.Detail, f.Fix = fine, a.network+" "+a.addr+" is taken by the segd that runs", ""
+			if r.there {
+				if detail, err := r.taken(a); err == nil {
+					f.Verdict, f.Detail, f.Fix = fine, a.network+" "+a.addr+" is "+detail, ""
+				} else {
+					f.Detail = err.Error()
+				}
 			}
 		}
 		list = append(list, f)

@@ -2,16 +2,20 @@ package setup
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/segd/segd/config"
+	"github.com/segd/segd/internal/cli"
 )
 
 // address is one that segd listens on.
@@ -63,20 +67,75 @@ func (a address) who() string {
 	return fmt.Sprintf("`ss %s 'sport = :%s'` tells by whom; %s can be another port", flags, a.addr[strings.LastIndexByte(a.addr, ':')+1:], a.setting)
 }
 
-// segdAnswers tells whether a segd runs with its page at addr.
-func segdAnswers(ctx context.Context, addr string) bool {
+// running is the segd whose page is at an address, if any.
+type running struct {
+	there bool
+	// other says why it runs by another configuration, unsure that it may; both empty: it does not.
+	other, unsure string
+}
+
+// taken says what it means that a is taken: a detail where that is as one expects of a configuration that is in
+// use, or an error.
+func (r running) taken(a address) (detail string, err error) {
+	switch {
+	case r.other != "":
+		return "", fmt.Errorf("%s is taken by another segd, which %s; accepted: another %s, or that one ended", a.addr, r.other, a.setting)
+	case r.unsure != "":
+		return "taken by a segd that " + r.unsure, nil
+	}
+	return "taken by the segd that runs", nil
+}
+
+// segdAt asks the page at cfg's address which segd that is. One of cfg, or of what it was before, is at its site and
+// has one of its cameras or its folder.
+func segdAt(ctx context.Context, cfg *config.Config) running {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/livez", nil)
-	if err != nil {
-		return false
-	}
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := client.Do(req)
-	if err != nil {
-		return false
+	get := func(path, token string) (int, []byte) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+cfg.HTTP.Addr+path, nil)
+		if err != nil {
+			return 0, nil
+		}
+		if token != "" {
+			req.Header.Set("Authorization", "Bearer "+token)
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			return 0, nil
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+		if err != nil {
+			return 0, nil
+		}
+		return resp.StatusCode, body
 	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, 16))
-	return err == nil && resp.StatusCode == http.StatusOK && strings.TrimSpace(string(body)) == "ok"
+	if status, body := get("/livez", ""); status != http.StatusOK || strings.TrimSpace(string(body)) != "ok" {
+		return running{}
+	}
+	status, body := get("/api/v1/config", cfg.HTTP.Token)
+	var is struct {
+		Site string
+		NATS struct {
+			StoreDir string `json:"store_dir"`
+		}
+		Cameras []struct{ Name string }
+	}
+	if status != http.StatusOK || json.Unmarshal(body, &is) != nil {
+		return running{there: true, unsure: "does not take this http.token: another one, unless the token has changed"}
+	}
+	same := is.NATS.StoreDir == cfg.NATS.StoreDir && filepath.IsAbs(is.NATS.StoreDir) || len(is.Cameras) == 0 || len(cfg.Cameras) == 0
+	var names []string
+	for _, c := range is.Cameras {
+		names = append(names, c.Name)
+		same = same || slices.ContainsFunc(cfg.Cameras, func(own config.Camera) bool { return own.Name == c.Name })
+	}
+	switch {
+	case is.Site != cfg.Site:
+		return running{there: true, other: fmt.Sprintf("is at site %s", cli.Printable(is.Site))}
+	case !same:
+		return running{there: true, other: "runs other cameras: " + cli.Printable(strings.Join(names, ", "))}
+	}
+	return running{there: true}
 }

@@ -1,0 +1,55 @@
+package setup
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/segd/segd/config"
+)
+
+// Who has a port that is taken: the segd of the configuration that is checked, or another one.
+func TestTakenBySegd(t *testing.T) {
+	const token = "0123456789abcdef"
+	for _, tc := range []struct{ name, is, cfg, want, fault string }{
+		{"ours", `{"site": "home", "cameras": [{"name": "yard"}, {"name": "gate"}]}`, "cameras: [{name: gate, url: 'whip:'}]", "taken by the segd that runs", ""},
+		{"another site", `{"site": "barn", "cameras": [{"name": "gate"}]}`, "cameras: [{name: gate, url: 'whip:'}]", "", "another segd, which is at site barn; accepted: another http.addr"},
+		{"other cameras", `{"site": "home", "nats": {"store_dir": ""}, "cameras": [{"name": "demo"}]}`, "nats: {store_dir: segd-data}\ncameras: [{name: gate, url: 'whip:'}]", "", "runs other cameras: demo"},
+		{"other cameras, the same folder", `{"site": "home", "nats": {"store_dir": "/var/lib/segd"}, "cameras": [{"name": "demo"}]}`, "nats: {store_dir: /var/lib/segd}\ncameras: [{name: gate, url: 'whip:'}]", "taken by the segd that runs", ""},
+		{"none in the file", `{"site": "home", "cameras": [{"name": "gate"}]}`, "cameras: []", "taken by the segd that runs", ""},
+		{"another token", `{"site": "barn", "cameras": []}`, "http: {token: fedcba9876543210}\ncameras: []", "taken by a segd that does not take this http.token", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				switch {
+				case r.URL.Path == "/livez":
+					fmt.Fprintln(w, "ok")
+				case r.Header.Get("Authorization") != "Bearer "+token:
+					w.WriteHeader(http.StatusUnauthorized)
+				default:
+					fmt.Fprint(w, tc.is)
+				}
+			}))
+			defer page.Close()
+			cfg, err := config.Parse("segd.yaml", []byte(tc.cfg), []string{"SEGD_HTTP_ADDR=" + page.Listener.Addr().String()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if cfg.HTTP.Token == "" {
+				cfg.HTTP.Token = token
+			}
+			detail, err := checkAddress(t.Context(), addresses(cfg)[0], segdAt(t.Context(), cfg))
+			if tc.fault == "" && (err != nil || !strings.Contains(detail, tc.want)) || tc.fault != "" && (err == nil || !strings.Contains(err.Error(), tc.fault)) {
+				t.Errorf("%q, %v", detail, err)
+			}
+			for _, named := range []bool{true, false} {
+				f := lookAtPorts(t.Context(), cfg, named)[0]
+				if want := tc.fault == "" || !named; (f.Verdict == fine) != want || want && !strings.Contains(f.Detail, "is taken by ") {
+					t.Errorf("doctor, its configuration named %v: %+v", named, f)
+				}
+			}
+		})
+	}
+}
