@@ -225,7 +225,7 @@ var faultTable = []struct {
 	{name: "name that is no subject token", text: "cameras: [{name: a.b, url: 'file:x'}]\n",
 		want: []string{`f:1:18: cameras[0].name: "a.b" contains '.'; accepted: letters, digits, _ and -`}},
 	{name: "unknown scheme", text: "cameras: [{name: a, url: 'http://x/'}]\n",
-		want: []string{`f:1:26: cameras[0].url: scheme "http" of "http://x/"; accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, v4l2:/dev/video0, whip:, file:PATH or dir:PATH`}},
+		want: []string{`f:1:26: cameras[0].url: scheme "http" of "http://x/"; accepted: mjpeg+http://x/ if the camera sends MJPEG by it; else rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, v4l2:/dev/video0, whip:, file:PATH or dir:PATH`}},
 	{name: "zones", text: minimal + `    zones:
       - {name: a b, polygon: [[0, 0], [1, 1]], dwell: soon}
       - {name: yard, polygon: [[0, 0], [768, 0], [1, 1, 1]], by: head}

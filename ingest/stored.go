@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"time"
 
 	"github.com/segd/segd/ingest/cameraurl"
@@ -50,6 +52,9 @@ func (s *Source) runStored(ctx context.Context, sink func(*Frame)) error {
 }
 
 func (s *Source) openReader(ctx context.Context) (reader, error) {
+	if _, err := os.Stat(s.url.Path); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("ingest: %w", s.url.Missing())
+	}
 	if s.url.Kind == cameraurl.Dir {
 		return openDir(ctx, s.url.Path, s.cfg.FPS)
 	}

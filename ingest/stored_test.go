@@ -229,6 +229,7 @@ func TestStoredErrors(t *testing.T) {
 		wrap             error
 	}{
 		{"no file", "file:/none/such.mp4", "no such file", os.ErrNotExist},
+		{"no file, nor a URL", "/none/cam.local", "no such file or folder: /none/cam.local; if a camera is meant, a URL with its scheme is accepted: rtsp://", os.ErrNotExist},
 		{"no directory", "dir:/none", "no such file", os.ErrNotExist},
 		{"no images", "dir:" + empty, ".jpg, .jpeg and .png are accepted", nil},
 		{"only bad images", "dir:" + bad, "no frame could be decoded", ErrNoFrames},

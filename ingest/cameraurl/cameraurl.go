@@ -1,13 +1,16 @@
 // Package cameraurl reads the URLs of cameras. In goes what somebody typed; out
 // comes what it names, or an error that says what was found and what would be
-// accepted, with its secrets hidden. It opens and dials nothing.
+// accepted, with its secrets hidden. It is the one place that explains URLs: to segd init and
+// segd check, in the page and in the API. It opens and dials nothing.
 package cameraurl
 
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net"
+	"net/netip"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -59,7 +62,8 @@ type Capture struct {
 }
 
 const (
-	accepted = "accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, " +
+	accepted = "accepted: " + urls
+	urls     = "rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, " +
 		"v4l2:/dev/video0, whip:, file:PATH or dir:PATH"
 	acceptedCapture = "accepted: v4l2: and the path of a device, such as v4l2:/dev/video0 or v4l2:/dev/video0?size=1280x720&fps=30&format=mjpeg"
 	escapes         = "with @ : / # ? % and blanks in a password written as %40 %3A %2F %23 %3F %25 %20"
@@ -68,13 +72,33 @@ const (
 // ports are those of the schemes of cameras that are dialled.
 var ports = map[string]string{"rtsp": "554", "rtsps": "322", "mjpeg+http": "80", "mjpeg+https": "443"}
 
-// Parse reads the URL raw. A text without a scheme is the path of a video file.
+// schemes are all that are read.
+var schemes = []string{"rtsp", "rtsps", "mjpeg+http", "mjpeg+https", "v4l2", "whip", "file", "dir"}
+
+// Complete makes a URL of what somebody typed who was asked for a URL, an address or a file: an address is an RTSP
+// camera's. isFile tells whether there is a file of that name.
+func Complete(text string, isFile func(string) bool) string {
+	text = strings.TrimSpace(text)
+	scheme, _, found := strings.Cut(text, ":")
+	switch {
+	case text == "", strings.Contains(text, "://"), found && slices.Contains(schemes, scheme):
+		return text
+	case isFile(text):
+		return "file:" + text
+	}
+	return "rtsp://" + text
+}
+
+// Parse reads the URL raw. A text without a scheme is the path of a video file, unless it begins with an address.
 func Parse(raw string) (*URL, error) {
 	scheme, rest, found := strings.Cut(raw, ":")
 	if raw == "" {
 		return nil, errors.New("missing; " + accepted)
 	}
 	if !found || strings.Contains(scheme, "/") {
+		if isAddress(raw) {
+			return nil, redact.Error(addressFault(raw))
+		}
 		return &URL{Kind: File, Path: filepath.Clean(raw)}, nil
 	}
 	u := &URL{Scheme: scheme}
@@ -104,14 +128,66 @@ func Parse(raw string) (*URL, error) {
 		}
 		u.Path = filepath.Clean(u.Path)
 	default:
-		// It may be a user's name, or a password.
-		err = fmt.Errorf("scheme %q of %q; %s", redact.URL(scheme), redact.URL(raw), accepted)
+		err = schemeFault(scheme, raw)
 	}
 	if err != nil {
 		return nil, redact.Error(err)
 	}
 	return u, nil
 }
+
+// isAddress tells whether a text without a scheme begins with an IP address, a host and a port, or a user at a host.
+func isAddress(raw string) bool {
+	host, _, _ := strings.Cut(raw, "/")
+	at := strings.LastIndexByte(host, '@')
+	user, host := host[:max(at, 0)], host[at+1:]
+	if name, port, err := net.SplitHostPort(host); err == nil {
+		if _, err := strconv.ParseUint(port, 10, 16); err == nil && name != "" {
+			return true
+		}
+	}
+	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil || strings.Contains(user, ":") && host != ""
+}
+
+func addressFault(raw string) error {
+	such := redact.URL("rtsp://" + raw)
+	if !strings.Contains(raw, "/") {
+		such += "/PATH"
+	}
+	return fmt.Errorf("%q is an address and not a URL; accepted: such as %s, with the path that the camera's manual names, or mjpeg+http:// before it",
+		redact.URL(raw), such)
+}
+
+// schemeFault says what may have been meant by a URL of another scheme.
+func schemeFault(scheme, raw string) error {
+	hint := ""
+	switch lower := strings.ToLower(scheme); {
+	case lower == "http", lower == "https":
+		hint = "mjpeg+" + lower + raw[len(scheme):] + " if the camera sends MJPEG by it; else "
+	case slices.Contains(schemes, lower):
+		hint = lower + raw[len(scheme):] + "; else "
+	case isAddress(raw):
+		return addressFault(raw)
+	}
+	// The scheme may be a user's name, or a password.
+	return fmt.Errorf("scheme %q of %q; accepted: %s%s", redact.URL(scheme), redact.URL(raw), redact.Text(hint), urls)
+}
+
+// Missing says that there is no file of the URL's path, and of one without a scheme what was perhaps meant. It
+// is an fs.ErrNotExist.
+func (u *URL) Missing() error {
+	text := "no such file or folder: " + u.Path
+	if u.Scheme == "" {
+		text += "; if a camera is meant, a URL with its scheme is accepted: " + urls
+	}
+	return missing(text)
+}
+
+type missing string
+
+func (m missing) Error() string { return string(m) }
+func (m missing) Unwrap() error { return fs.ErrNotExist }
 
 // network reads the URL of a camera that is dialled.
 func (u *URL) network(raw string) error {

@@ -31,6 +31,8 @@ func TestParse(t *testing.T) {
 		"file:///a.mp4":                  {URL{Kind: File, Scheme: "file", Path: "/a.mp4"}, "/a.mp4"},
 		"dir:/d":                         {URL{Kind: Dir, Scheme: "dir", Path: "/d"}, "/d"},
 		"clip.avi":                       {URL{Kind: File, Path: "clip.avi"}, "clip.avi"},
+		"10/a.avi":                       {URL{Kind: File, Path: "10/a.avi"}, "10/a.avi"},
+		"a@b/c.avi":                      {URL{Kind: File, Path: "a@b/c.avi"}, "a@b/c.avi"},
 		"/clips/12:30.avi":               {URL{Kind: File, Path: "/clips/12:30.avi"}, "/clips/12:30.avi"},
 		"v4l2:/dev/video0":               {URL{Kind: V4L2, Scheme: "v4l2", Path: "/dev/video0"}, "v4l2:/dev/video0"},
 		"v4l2:///dev/video0":             {URL{Kind: V4L2, Scheme: "v4l2", Path: "/dev/video0"}, "v4l2:/dev/video0"},
@@ -51,6 +53,17 @@ func TestParse(t *testing.T) {
 		}
 		if got.String() != tc.shown {
 			t.Errorf("%q is shown as %q, want %q", raw, got, tc.shown)
+		}
+	}
+}
+
+func TestComplete(t *testing.T) {
+	for text, want := range map[string]string{
+		" 192.168.1.4 ": "rtsp://192.168.1.4", "cam.local:8554/x": "rtsp://cam.local:8554/x", "here.mp4": "file:here.mp4", "gone.mp4": "rtsp://gone.mp4",
+		"rtsps://h/x": "rtsps://h/x", "http://h/x": "http://h/x", "whip:": "whip:", "v4l2:/dev/video0": "v4l2:/dev/video0", "dir:/d": "dir:/d", "": "",
+	} {
+		if got := Complete(text, func(name string) bool { return name == "here.mp4" }); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
 }
@@ -82,8 +95,17 @@ func TestParseFaults(t *testing.T) {
 		"rtsp://admin:p@ss:w/ord@host:9999999/x": `"rtsp://xxxxx@host:9999999/x" is not a URL`,
 		"rtsp://admin:s3#cret@host/x":            `"rtsp://xxxxx" is not a URL`,
 		"ftp://h/x":                              `scheme "ftp" of "ftp://h/x"; accepted: rtsp://`,
-		"admin:s3cret@host/x":                    `scheme "admin"`,
-		"s3cret@host:554/x":                      `scheme "xxxxx@host"`,
+		"http://192.168.1.4/video":               `scheme "http" of "http://192.168.1.4/video"; accepted: mjpeg+http://192.168.1.4/video if the camera sends MJPEG by it; else rtsp://`,
+		"https://admin:s3cret@h/x?user=s3cret":   `mjpeg+https://xxxxx@h/x?user=xxxxx if`,
+		"RTSP://h/x":                             `scheme "RTSP" of "RTSP://h/x"; accepted: rtsp://h/x; else rtsp://`,
+		"192.168.1.4":                            `"192.168.1.4" is an address and not a URL; accepted: such as rtsp://192.168.1.4/PATH, with the path`,
+		"192.168.1.4/stream1":                    `such as rtsp://192.168.1.4/stream1, with`,
+		"192.168.1.4:554":                        `"192.168.1.4:554" is an address`,
+		"cam.local:8554/stream1":                 `such as rtsp://cam.local:8554/stream1, with`,
+		"[2001:db8::1]:554/x":                    `"[2001:db8::1]:554/x" is an address`,
+		"2001:db8::1":                            `"2001:db8::1" is an address`,
+		"admin:s3cret@host/x":                    `"xxxxx@host/x" is an address and not a URL; accepted: such as rtsp://xxxxx@host/x,`,
+		"s3cret@host:554/x":                      `"xxxxx@host:554/x" is an address`,
 		"whip:door":                              "accepted: whip: alone",
 		"v4l2:":                                  "is not the path of a device",
 		"v4l2:video0":                            `"video0" is not the path`,
