@@ -582,7 +582,7 @@ func TestNoDetector(t *testing.T) {
 		if snap.Restarts != 1 || snap.Published != 5 {
 			t.Errorf("%d restarts, %d published", snap.Restarts, snap.Published)
 		}
-		if got := b.rec.message(segdv1.EventKind_EVENT_KIND_CAMERA_DOWN); !strings.Contains(got, "pipeline: detector: no room") {
+		if got := b.rec.message(segdv1.EventKind_EVENT_KIND_CAMERA_DOWN); !strings.Contains(got, "detector: no room") {
 			t.Errorf("it is down for %q", got)
 		}
 	})

@@ -17,6 +17,7 @@ import (
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/internal/pause"
+	"github.com/segd/segd/internal/plain"
 	"github.com/segd/segd/tracker"
 	"github.com/segd/segd/zones"
 )
@@ -471,7 +472,7 @@ func (c *Camera) down(reason error) {
 		if changed {
 			s.Since = time.Now()
 		}
-		s.Up, s.Reason = false, reason.Error()
+		s.Up, s.Reason = false, plain.Error(reason)
 	})
 	if changed {
 		c.cfg.Meter.Up(false)
@@ -480,7 +481,7 @@ func (c *Camera) down(reason error) {
 			level = slog.LevelInfo
 		}
 		c.log.Log(context.Background(), level, "camera down", keyError, reason)
-		c.emit(&segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_CAMERA_DOWN, Message: reason.Error()})
+		c.emit(&segdv1.Event{Kind: segdv1.EventKind_EVENT_KIND_CAMERA_DOWN, Message: plain.Error(reason)})
 	}
 }
 
@@ -488,7 +489,7 @@ func (c *Camera) down(reason error) {
 // be another than at first: a camera that boots refuses before it answers.
 func (c *Camera) retry(err error, pause time.Duration) {
 	c.stats.with(func(s *Snapshot) {
-		s.Reason = err.Error()
+		s.Reason = plain.Error(err)
 		s.Attempts++
 		s.NextAttempt = time.Now().Add(pause)
 	})

@@ -532,7 +532,7 @@ func TestPanicStaysInItsCamera(t *testing.T) {
 		if got := bad.rec.kinds(); !slices.Equal(got, want) {
 			t.Errorf("events %v, want %v", got, want)
 		}
-		if msg := bad.rec.message(segdv1.EventKind_EVENT_KIND_CAMERA_DOWN); msg != "pipeline: track: frame 5: panic: a wild index" {
+		if msg := bad.rec.message(segdv1.EventKind_EVENT_KIND_CAMERA_DOWN); msg != "track: frame 5: panic: a wild index" {
 			t.Errorf("the event says %q", msg)
 		}
 		other := good.check(t, camera("good"))
@@ -578,7 +578,7 @@ func TestModelPanicStaysInItsCamera(t *testing.T) {
 			t.Errorf("%d restarts, %d failed, %d published; want 1, 1 and the 20 of the second life and some",
 				snap.Restarts, snap.Failed, snap.Published)
 		}
-		if msg := bad.rec.message(segdv1.EventKind_EVENT_KIND_CAMERA_DOWN); msg != "pipeline: features: frame 5: panic: a wild index" {
+		if msg := bad.rec.message(segdv1.EventKind_EVENT_KIND_CAMERA_DOWN); msg != "features: frame 5: panic: a wild index" {
 			t.Errorf("the event says %q", msg)
 		}
 		if !strings.Contains(log.String(), "wildModel") {

@@ -23,7 +23,7 @@ func collect() (func(*item), func() []uint64) {
 		}
 }
 
-func plain(seq uint64) *item  { return &item{seq: seq} }
+func bare(seq uint64) *item   { return &item{seq: seq} }
 func pinned(seq uint64) *item { return &item{seq: seq, note: &request{}} }
 
 func TestMailbox(t *testing.T) {
@@ -32,11 +32,11 @@ func TestMailbox(t *testing.T) {
 		put            []*item
 		taken, dropped []uint64
 	}{
-		{"one", []*item{plain(1)}, []uint64{1}, nil},
-		{"the newest replaces the unread", []*item{plain(1), plain(2), plain(3)}, []uint64{3}, []uint64{1, 2}},
-		{"a pinned one replaces the unread", []*item{plain(1), pinned(2)}, []uint64{2}, []uint64{1}},
-		{"a pinned one is not replaced", []*item{pinned(1), plain(2), plain(3)}, []uint64{1}, []uint64{2, 3}},
-		{"pinned ones queue in order", []*item{plain(1), pinned(2), pinned(3), plain(4)}, []uint64{2, 3}, []uint64{1, 4}},
+		{"one", []*item{bare(1)}, []uint64{1}, nil},
+		{"the newest replaces the unread", []*item{bare(1), bare(2), bare(3)}, []uint64{3}, []uint64{1, 2}},
+		{"a pinned one replaces the unread", []*item{bare(1), pinned(2)}, []uint64{2}, []uint64{1}},
+		{"a pinned one is not replaced", []*item{pinned(1), bare(2), bare(3)}, []uint64{1}, []uint64{2, 3}},
+		{"pinned ones queue in order", []*item{bare(1), pinned(2), pinned(3), bare(4)}, []uint64{2, 3}, []uint64{1, 4}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestMailboxAfterClose(t *testing.T) {
 	drop, dropped := collect()
 	m := newMailbox(drop)
 	m.close()
-	m.put(plain(1))
+	m.put(bare(1))
 	m.put(pinned(2))
 	if _, ok := m.take(); ok {
 		t.Error("took something out of a closed box")
@@ -102,7 +102,7 @@ func TestMailboxWaitAndDrain(t *testing.T) {
 		time.Sleep(time.Second)
 		began := time.Now()
 		for seq := range uint64(3) {
-			m.put(plain(seq))
+			m.put(bare(seq))
 			time.Sleep(time.Second)
 		}
 		if since, _, ok := m.wait(); !ok || !since.Equal(began) {
@@ -121,7 +121,7 @@ func TestMailboxWaitAndDrain(t *testing.T) {
 			t.Error("took what is not there")
 		}
 		synctest.Wait()
-		m.put(plain(3))
+		m.put(bare(3))
 		go func() { m.drain(); drained++ }()
 		synctest.Wait()
 		m.abort()
@@ -147,7 +147,7 @@ func TestMailboxTakeWaits(t *testing.T) {
 		}()
 		synctest.Wait()
 		for seq := range uint64(3) {
-			m.put(plain(seq))
+			m.put(bare(seq))
 			synctest.Wait()
 		}
 		if !slices.Equal(got, []uint64{0, 1, 2}) || ended {
@@ -178,7 +178,7 @@ func TestMailboxLosesNothing(t *testing.T) {
 		if seq%97 == 0 {
 			m.put(pinned(seq))
 		} else {
-			m.put(plain(seq))
+			m.put(bare(seq))
 		}
 	}
 	m.close()

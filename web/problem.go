@@ -12,9 +12,13 @@ import (
 // Field is what is wrong with one field of a request.
 type Field = problem.Field
 
+// NoPicture is the Type of the Refusal of a camera that could be added and shows no picture now.
+const NoPicture = "no-picture"
+
 // Refusal is an error that a command answers with.
 type Refusal struct {
-	Status int // as HTTP has them, 400 to 599
+	Type   string // as problem.Document has it
+	Status int    // as HTTP has them, 400 to 599
 	Detail string
 	Fields []Field
 }
@@ -31,7 +35,9 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &refusal):
-		problem.Write(w, refusal.Status, refusal.Detail, refusal.Fields...)
+		problem.WriteJSON(w, refusal.Status, problem.MediaType, problem.Document{
+			Type: refusal.Type, Title: http.StatusText(refusal.Status), Status: refusal.Status, Detail: refusal.Detail, Errors: refusal.Fields,
+		})
 	case errors.As(err, &tooLarge):
 		problem.Write(w, http.StatusRequestEntityTooLarge, "the body is larger than the "+limit.Text(tooLarge.Limit)+" accepted")
 	case errors.Is(err, context.DeadlineExceeded):

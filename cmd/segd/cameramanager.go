@@ -17,6 +17,7 @@ import (
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/internal/configured"
 	"github.com/segd/segd/internal/limit"
+	"github.com/segd/segd/internal/plain"
 	"github.com/segd/segd/internal/redact"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/web"
@@ -51,17 +52,28 @@ func (m cameraManager) Add(ctx context.Context, body []byte) (string, error) {
 	}
 	want.Name, _ = want.Camera["name"].(string) // any other is found to be wrong
 	return want.Name, m.turn(ctx, func() error {
-		d := m.d
-		switch n := len(d.added.names()); {
-		case d.added.declared(want.Name):
-			return &web.Refusal{Status: http.StatusConflict, Detail: declaredText(want.Name), Fields: []web.Field{{Pointer: "/name", Detail: "there is a camera of that name in the configuration; accepts another name"}}}
-		case d.added.get(want.Name) != nil:
-			return &web.Refusal{Status: http.StatusConflict, Detail: fmt.Sprintf("there is a camera %q; accepts another name, or changes of that one", want.Name), Fields: []web.Field{{Pointer: "/name", Detail: "there is a camera of that name; accepts another name"}}}
-		case n >= d.mostAdded():
+		if err := m.nameTaken(want.Name); err != nil {
+			return err
+		}
+		if n := len(m.d.added.names()); n >= m.d.mostAdded() {
 			return &web.Refusal{Status: http.StatusConflict, Detail: fmt.Sprintf("%d cameras were added, and more are not; accepts those in the configuration, or one in place of another", n)}
 		}
 		return m.change(ctx, want.Name, &want)
 	})
+}
+
+// nameTaken refuses the name of a camera that there is.
+func (m cameraManager) nameTaken(name string) error {
+	detail, field := "", ""
+	switch {
+	case m.d.added.declared(name):
+		detail, field = declaredText(name), "there is a camera of that name in the configuration; accepts another name"
+	case m.d.added.get(name) != nil:
+		detail, field = fmt.Sprintf("there is a camera %q; accepts another name, or changes of that one", name), "there is a camera of that name; accepts another name"
+	default:
+		return nil
+	}
+	return &web.Refusal{Status: http.StatusConflict, Detail: detail, Fields: []web.Field{{Pointer: "/name", Detail: field}}}
 }
 
 // cameraRequests has the bus ask the same.
@@ -384,7 +396,8 @@ func cameraRefusal(err error) error {
 	return err
 }
 
-func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+// oneLine is what err says to people.
+func oneLine(err error) string { return strings.ReplaceAll(plain.Error(err), "\n", "; ") }
 
 // shownURL is the url of a camera as it was given, without secrets.
 func shownURL(camera map[string]any) string {

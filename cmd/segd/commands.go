@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/segd/segd/annotation"
@@ -213,7 +212,7 @@ func refusal(err error) error {
 	if status == 0 {
 		return err
 	}
-	r := &web.Refusal{Status: status, Detail: strings.Join(strings.Split(err.Error(), "\n"), "; ")}
+	r := &web.Refusal{Status: status, Detail: oneLine(err)}
 	for _, f := range find[*annotation.Fault](err) {
 		if f.Field != "" {
 			r.Fields = append(r.Fields, web.Field{Pointer: problem.Pointer(f.Field), Detail: f.Detail})

@@ -15,6 +15,7 @@ import (
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/files"
+	"github.com/segd/segd/internal/plain"
 	"github.com/segd/segd/internal/problem"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/web"
@@ -153,7 +154,7 @@ func reloadRefusal(err error) error {
 		r.Fields = append(r.Fields, web.Field{Pointer: problem.Pointer(f.Path), Detail: f.Message})
 	}
 	for _, f := range find[*settingError](err) {
-		r.Fields = append(r.Fields, web.Field{Pointer: problem.Pointer(f.path), Detail: f.Error()})
+		r.Fields = append(r.Fields, web.Field{Pointer: problem.Pointer(f.path), Detail: plain.Error(f)})
 	}
 	r.Fields = slices.DeleteFunc(r.Fields, func(f web.Field) bool { return f.Pointer == "/" }) // of the file as a whole
 	return r

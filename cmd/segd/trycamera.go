@@ -40,6 +40,11 @@ func (m cameraManager) Try(ctx context.Context, body []byte) (*web.Tried, error)
 			want.Camera["url"] = known.Camera["url"]
 		}
 	}
+	if name, ok := given["name"].(string); ok && !named {
+		if err := m.nameTaken(name); err != nil {
+			return nil, err
+		}
+	}
 	if err := want.merge(given); err != nil {
 		return nil, err
 	}
@@ -64,7 +69,7 @@ func (m cameraManager) Try(ctx context.Context, body []byte) (*web.Tried, error)
 // tryRefusal names the field that has to be another for a camera to show a picture.
 func tryRefusal(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return &web.Refusal{Status: http.StatusGatewayTimeout, Detail: oneLine(err), Fields: []web.Field{{Pointer: "/url", Detail: "no picture in time"}}}
+		return &web.Refusal{Type: web.NoPicture, Status: http.StatusGatewayTimeout, Detail: oneLine(err), Fields: []web.Field{{Pointer: "/url", Detail: "no picture in time"}}}
 	}
 	pointer := "/url"
 	switch {
@@ -79,7 +84,10 @@ func tryRefusal(ctx context.Context, err error) error {
 	if sum := configured.SelfSigned(err); sum != "" {
 		detail += "; fingerprint " + sum + " trusts it"
 	}
-	return refuseField(pointer, "%s", detail)
+	return &web.Refusal{
+		Type: web.NoPicture, Status: http.StatusUnprocessableEntity, Detail: pointer + ": " + detail,
+		Fields: []web.Field{{Pointer: pointer, Detail: detail}},
+	}
 }
 
 // userOf is who a URL names, nil: nobody.

@@ -11,6 +11,7 @@ import (
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/internal/plain"
 	"github.com/segd/segd/pipeline"
 )
 
@@ -50,7 +51,7 @@ func Status(err error) int {
 func Report(w io.Writer, err error) int {
 	if err != nil {
 		name := StyleOf(w).Bad("segd:")
-		for line := range strings.Lines(err.Error()) {
+		for line := range strings.Lines(plain.Error(err)) {
 			if line = strings.TrimSpace(line); line != "" {
 				fmt.Fprintf(w, "%s %s\n", name, Printable(line))
 			}

@@ -110,7 +110,7 @@ func TestWatchHostileMessages(t *testing.T) {
 	if got := strings.Join(files(t, dir), " "); got != "in/masks/gate-000007.png in/masks/gate-000008.png" {
 		t.Errorf("files written: %s", got)
 	}
-	if n := strings.Count(c.Err.String(), "bus: bad message"); n != len(bad)+1 {
+	if n := strings.Count(c.Err.String(), "bad message"); n != len(bad)+1 {
 		t.Errorf("%d messages were refused, want %d:\n%s", n, len(bad)+1, c.Err.String())
 	}
 	for stream, said := range map[string]string{"output": c.Out.String(), "errors": c.Err.String()} {
@@ -188,7 +188,7 @@ func TestHostileReplies(t *testing.T) {
 		out, err string
 	}{
 		{[]string{"objects", "gate"}, `\x1b[2J\tx`, ""},
-		{[]string{"annotate", "gate", clitest.File(t, "a.json", `{"width": 96, "height": 64, "objects": [{"id": 1, "box": [1, 1, 20, 20]}]}`)}, "", "bus: bad message"},
+		{[]string{"annotate", "gate", clitest.File(t, "a.json", `{"width": 96, "height": 64, "objects": [{"id": 1, "box": [1, 1, 20, 20]}]}`)}, "", "bad message"},
 		{[]string{"clear", "gate", "1"}, "", `no\x1b[2J`},
 	} {
 		t.Run(tt.args[0], func(t *testing.T) {

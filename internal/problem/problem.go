@@ -29,6 +29,8 @@ func Pointer(field string) string {
 
 // Document is a problem document.
 type Document struct {
+	// Type tells kinds of a status apart, where a program needs to; about:blank is left out.
+	Type   string  `json:"type,omitempty"`
 	Title  string  `json:"title"`
 	Status int     `json:"status"`
 	Detail string  `json:"detail"`
@@ -37,7 +39,7 @@ type Document struct {
 
 // Write answers with a problem document.
 func Write(w http.ResponseWriter, status int, detail string, fields ...Field) {
-	WriteJSON(w, status, MediaType, Document{http.StatusText(status), status, detail, fields})
+	WriteJSON(w, status, MediaType, Document{Title: http.StatusText(status), Status: status, Detail: detail, Errors: fields})
 }
 
 // WriteJSON answers with v, whose encoding cannot fail.

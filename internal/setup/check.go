@@ -16,6 +16,7 @@ import (
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/configured"
+	"github.com/segd/segd/internal/plain"
 )
 
 // probeTimeout bounds how long a camera may take to show its first frame.
@@ -103,7 +104,7 @@ func check(ctx context.Context, w, progress io.Writer, cfg *config.Config) error
 	paint, worst := cli.StyleOf(w), 0
 	for i, r := range results {
 		if r.err != nil {
-			fmt.Fprintf(w, "%s: %s: %v\n", list[i].what, paint.Bad("FAILED"), r.err)
+			fmt.Fprintf(w, "%s: %s: %s\n", list[i].what, paint.Bad("FAILED"), plain.Error(r.err))
 			worst = max(worst, cli.Status(r.err))
 			continue
 		}

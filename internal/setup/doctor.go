@@ -20,6 +20,7 @@ import (
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/configured"
+	"github.com/segd/segd/internal/plain"
 )
 
 func doctorCommand(std cli.Streams, version string) *cobra.Command {
@@ -110,7 +111,8 @@ func doctor(ctx context.Context, std cli.Streams, version string, cfg *config.Co
 		bar.Step(i+1, len(looks))
 	}
 	bar.End()
-	for _, f := range r.Findings {
+	for i, f := range r.Findings {
+		r.Findings[i].Detail = plain.Text(f.Detail)
 		r.OK = r.OK && f.Verdict != missing
 	}
 	if asJSON {

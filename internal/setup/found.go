@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/plain"
 	"github.com/segd/segd/onvif"
 )
 
@@ -23,7 +24,7 @@ func (i *initialiser) look(ctx context.Context) ([]onvif.Camera, error) {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil:
-		fmt.Fprintln(i.out, err)
+		fmt.Fprintln(i.out, plain.Error(err))
 	case len(found) == 0:
 		fmt.Fprintln(i.out, "no camera answered; segd camera discover says more")
 	}

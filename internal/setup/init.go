@@ -20,8 +20,10 @@ import (
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/deploy"
 	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/ingest/cameraurl"
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/configured"
+	"github.com/segd/segd/internal/plain"
 	"github.com/segd/segd/internal/redact"
 	"github.com/segd/segd/onvif"
 )
@@ -187,17 +189,12 @@ func hint(err error) error {
 	return err
 }
 
-// completeURL makes an RTSP URL of a mere address.
+// completeURL makes a URL of a mere address, or a file's name.
 func completeURL(text string) string {
-	text = strings.TrimSpace(text)
-	if strings.Contains(text, "://") || text == config.PublishedURL ||
-		strings.HasPrefix(text, "file:") || strings.HasPrefix(text, "dir:") || text == "" {
-		return text
-	}
-	if _, err := os.Stat(text); err == nil {
-		return "file:" + text
-	}
-	return "rtsp://" + text
+	return cameraurl.Complete(text, func(name string) bool {
+		_, err := os.Stat(name)
+		return err == nil
+	})
 }
 
 // valid holds cam to what the configuration accepts.
@@ -301,7 +298,7 @@ func (i *initialiser) login() (user, password string, err error) {
 func (i *initialiser) talkOver(ctx context.Context, cam config.Camera) (_ config.Camera, ok bool, err error) {
 	for {
 		if err := valid(cam); err != nil {
-			fmt.Fprintln(i.out, err)
+			fmt.Fprintln(i.out, plain.Error(err))
 			return cam, false, nil
 		}
 		found, err := i.find(ctx, cam)
@@ -311,7 +308,7 @@ func (i *initialiser) talkOver(ctx context.Context, cam config.Camera) (_ config
 		if err == nil {
 			return i.name(found)
 		}
-		fmt.Fprintln(i.out, err)
+		fmt.Fprintln(i.out, plain.Error(err))
 		again, err := i.amend(&cam, err)
 		if err != nil {
 			return cam, false, err

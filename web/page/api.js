@@ -6,6 +6,7 @@ export class Problem extends Error {
   constructor(status, body) {
     super(body.detail || body.title || `segd answered ${status}`);
     this.status = status;
+    this.noPicture = body.type === "no-picture"; // of a camera that could be added
     this.busy = status === 429 || (status === 409 && !body.errors); // trying again helps
     this.faults = (body.errors ?? []).map((e) => ({ at: e.field ?? e.pointer ?? "", detail: e.detail ?? "" }));
   }

@@ -16,7 +16,7 @@ export class CameraDialog {
   #told;
   #camera = null; // the one that is changed, as segd lists it; null: one is added
   #before = {}; // what the fields said at first
-  #tried = ""; // by what a picture was asked for last
+  #tried = ""; // by what a picture was asked for last, and did not come
   #seen = ""; // by what one came
   #request = null;
   #asked = false; // whether it shall really be removed
@@ -174,6 +174,7 @@ export class CameraDialog {
     } catch (problem) {
       if (this.#request === request) {
         this.#request = null;
+        if (problem.noPicture) this.#tried = this.#by();
         this.#show("");
         this.#fail(problem);
       }
@@ -189,12 +190,12 @@ export class CameraDialog {
 
   async #test() {
     const by = this.#by();
-    const { url, user, password, transport, fingerprint } = this.#values();
+    const { name, url, user, password, transport, fingerprint } = this.#values();
     const p = this.#parts;
     p.picture.hidden = true;
     let shown = "";
-    this.#tried = by;
-    const settings = filled({ url, user, password, transport, fingerprint, camera: this.#camera?.name ?? "" });
+    // A name that cannot be is told before anybody waits for a picture.
+    const settings = filled({ url, user, password, transport, fingerprint, ...(this.#camera ? { camera: this.#camera.name } : { name }) });
     const done = await this.#ask("Waiting for a picture, 15 s at most…", async (signal) => {
       const { width, height, codec, picture } = await api.testCamera(settings, signal);
       shown = `${width}×${height}${codec ? `, ${codecName(codec)}` : ""}`;

@@ -58,5 +58,5 @@ const hiddenField = (input) => input.closest("[hidden]") !== null;
 
 // sentence begins with a capital, unless with a URL or the like.
 export function sentence(text) {
-  return text.replace(/^(ingest|onvif|fleet): /, "").replace(/^[a-z](?=[a-z]* )/, (c) => c.toUpperCase());
+  return text.replace(/^fleet: /, "").replace(/^[a-z](?=[a-z]* )/, (c) => c.toUpperCase());
 }

@@ -3,7 +3,7 @@ import { sentence } from "./fieldfaults.js";
 import { clock, span } from "./format.js";
 
 const leastPatience = 2000; // ms without a frame before the picture counts as stale
-const published = /^ingest: whip:/; // the reason why a camera is down that nobody can dial
+const published = /^whip:/; // the reason why a camera is down that nobody can dial
 const coming = "a box is about to take it"; // the fleet's word for a camera between two boxes
 const patienceFrames = 4; // or this many frame periods, for slow cameras
 
@@ -52,7 +52,7 @@ function unlinked(feed, now) {
 function down(status) {
   const since = status.downSince ? new Date(status.downSince) : null;
   const note = since ? `since ${clock(since)} (${span(Date.now() - since)})` : "";
-  const why = (status.error ?? "").replace(/^ingest: /, "");
+  const why = status.error ?? "";
   return {
     kind: "down", pill: "Camera down", note, title: `Camera down ${note}`,
     text: `${why}${/[^.?!]$/.test(why) ? "." : ""} ${tried(status)}`,

@@ -1,0 +1,14 @@
+// Package plain makes of errors what people read. Errors begin with the package that they are of, for who reads logs
+// and code; whoever set a camera up wrongly has no use for that.
+package plain
+
+import "regexp"
+
+// prefixes are those of packages whose errors reach people, and which are the name of no setting.
+var prefixes = regexp.MustCompile(`(^|\n|: |; )(?:(?:bus|codec|config|dnn|ingest|onvif|pipeline): )+`)
+
+// Text is text without the names of packages.
+func Text(text string) string { return prefixes.ReplaceAllString(text, "$1") }
+
+// Error is what err says, without them.
+func Error(err error) string { return Text(err.Error()) }
