@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -319,7 +320,13 @@ func TestTryCamera(t *testing.T) {
 	if err != nil || picture.Width != clipWidth || tried.Width != clipWidth || tried.Height != clipHeight || tried.Codec == "" {
 		t.Errorf("%d×%d of %q, %+v, %v", tried.Width, tried.Height, tried.Codec, picture, err)
 	}
+	const noPicture = `"type":"no-picture"` // of what could be added all the same
 	for name, tt := range map[string]struct{ body, want string }{
+		"no scheme":      {`{"url": "192.0.2.10"}`, `is an address and not a URL; accepted: such as rtsp://192.0.2.10/PATH`},
+		"http":           {`{"url": "http://192.0.2.10/video"}`, `mjpeg+http://192.0.2.10/video if the camera sends MJPEG`},
+		"no file":        {`{"url": "cam.local"}`, `"/url","detail":"no such file or folder: `},
+		"bad name":       {`{"name": "front door", "url": "` + address + `"}`, `"/name"`},
+		"bad class":      {`{"detect": {"classes": ["persn"]}, "url": "` + address + `"}`, `"/detect/classes/0"`},
 		"no user":        {`{"url": "` + address + `"}`, `"/user"`},
 		"wrong password": {`{"url": "` + address + `", ` + member("user", cameraUser) + `, "password": "geheim"}`, `"/user"`},
 		"nobody there":   {`{"url": "rtsp://127.0.0.1:1/"}`, `"/url"`},
@@ -332,6 +339,10 @@ func TestTryCamera(t *testing.T) {
 		if status != http.StatusUnprocessableEntity || !strings.Contains(text, tt.want) || strings.Contains(text, "geheim") {
 			t.Errorf("%s: %d %s; want 422 with %s", name, status, text, tt.want)
 		}
+		could := slices.Contains([]string{"no file", "no user", "wrong password", "nobody there", "wrong path"}, name)
+		if strings.Contains(text, noPicture) != could || strings.Contains(text, "ingest:") || strings.Contains(text, "codec:") {
+			t.Errorf("%s: %s; that it could be added: want %v", name, text, could)
+		}
 	}
 
 	// The first camera of a segd without any, whose name is that of an operation.
@@ -339,6 +350,7 @@ func TestTryCamera(t *testing.T) {
 	a.up("test")
 	a.want(http.StatusOK, http.MethodPost, "/test", `{"camera": "test", "url": "`+a.list()["test"].URL+`"}`)
 	a.want(http.StatusUnprocessableEntity, http.MethodPost, "/test", `{"camera": "test"}`)
+	a.want(http.StatusConflict, http.MethodPost, "/test", `{"name": "test", "url": "`+address+`"}`)
 	a.want(http.StatusNoContent, http.MethodDelete, "/test", "")
 	a.want(http.StatusMethodNotAllowed, http.MethodGet, "/test", "")
 }

@@ -122,6 +122,19 @@ func (w *cameraWorld) invited(ctx context.Context) (err error) {
 
 func (w *cameraWorld) wrongPort(ctx context.Context) error {
 	h := w.desk
+	// What can be no camera is not offered to be added.
+	if err := h.fill(ctx, "#camera-url", "http://192.0.2.10/video"); err != nil {
+		return err
+	}
+	if err := h.press(ctx, "#camera-submit"); err != nil {
+		return err
+	}
+	if err := h.beside(ctx, "url", "mjpeg+http://192.0.2.10/video if"); err != nil {
+		return err
+	}
+	if err := h.outOfSight(ctx, "#camera-anyway"); err != nil {
+		return err
+	}
 	if err := h.fill(ctx, "#camera-url", "rtsp://"+w.nobody+"/free"); err != nil {
 		return err
 	}
@@ -132,6 +145,9 @@ func (w *cameraWorld) wrongPort(ctx context.Context) error {
 		return err
 	}
 	if err := h.beside(ctx, "url", "refused"); err != nil {
+		return err
+	}
+	if err := h.says(ctx, "#camera-anyway", "Add all the same"); err != nil {
 		return err
 	}
 	return h.picture(ctx, "2-wrong-port")
@@ -174,13 +190,13 @@ func (w *cameraWorld) nameTaken(ctx context.Context) error {
 	if err := h.fill(ctx, "#camera-url", w.free.URL()); err != nil {
 		return err
 	}
-	if err := h.tested(ctx); err != nil {
-		return err
-	}
 	if err := h.press(ctx, "#camera-submit"); err != nil {
 		return err
 	}
 	if err := h.beside(ctx, "name", "There is a camera of that name"); err != nil {
+		return err
+	}
+	if err := h.outOfSight(ctx, "#camera-picture"); err != nil { // nobody has waited for one
 		return err
 	}
 	if err := h.picture(ctx, "5-name-taken"); err != nil {
