@@ -155,7 +155,7 @@ func addressFault(raw string) error {
 	if !strings.Contains(raw, "/") {
 		such += "/PATH"
 	}
-	return fmt.Errorf("%q is an address and not a URL; accepted: such as %s, with the path that the camera's manual names, or mjpeg+http:// before it",
+	return fmt.Errorf("%q is an address and not a URL; accepted: such as %s, with the path that the camera's manual names, or with mjpeg+http:// for MJPEG",
 		redact.URL(raw), such)
 }
 
