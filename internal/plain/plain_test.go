@@ -4,7 +4,7 @@ import "testing"
 
 func TestText(t *testing.T) {
 	for text, want := range map[string]string{
-		"ingest: codec: stat x": "stat x",
+		"ingest: codec: stat x":                                  "stat x",
 		"ingest: whip: nobody publishes yet: open /publish/door": "whip: nobody publishes yet: open /publish/door",
 		"camera gate: ingest: rtsp://h/x: connection refused":    "camera gate: rtsp://h/x: connection refused",
 		"bus: camera: bus: bad name \"a b\"\nconfig: open x":     "camera: bad name \"a b\"\nopen x",
