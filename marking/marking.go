@@ -375,12 +375,21 @@ func (m *Marker) begins(f *Frame, t *track.Track, d *Decision) bool {
 func (m *Marker) room() bool { return m.own() < m.cfg.MaxObjects && m.Len() < annotation.MaxFollowed }
 
 // covered tells whether an object that is followed without a track is in sight in most of a box: the thing is somebody's
-// already. While the camera moves all of people's are.
+// already. People's are while their tracks are not detected, or the camera moves.
 func (m *Marker) covered(b track.Box) bool {
 	box := rounded(b)
 	return slices.ContainsFunc(m.objects, func(o object) bool {
-		return (o.track == 0 || m.lost(o.track) || !m.stands() && !o.automatic()) && o.visible && 2*area(o.box.Intersect(box)) > area(box)
+		alone := o.track == 0 || m.lost(o.track)
+		if !o.automatic() {
+			alone = !m.stands() || !m.detected(o.track)
+		}
+		return alone && o.visible && 2*area(o.box.Intersect(box)) > area(box)
 	})
+}
+
+// detected tells whether a track was in the last frame.
+func (m *Marker) detected(id uint32) bool {
+	return slices.ContainsFunc(m.now, func(t track.Track) bool { return t.ID == id && t.Detected >= 0 })
 }
 
 // lost tells whether nobody knows where a track is.

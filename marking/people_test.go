@@ -273,6 +273,24 @@ func TestBeginsNotOnPeoples(t *testing.T) {
 	}
 }
 
+// While the track of what people marked is not detected nothing begins on its mask, which follows the thing.
+func TestBeginsNotOnWhatIsUndetected(t *testing.T) {
+	for _, masked := range []bool{true, false} {
+		s := bound(t)
+		for n := range 4 { // somebody is detected 60 pixels from where the track expects it
+			found := box(160 + 2*n)
+			if masked {
+				s.objects[0].Box = found
+			}
+			s.observe()
+			s.frame(person(found))
+		}
+		if begun := s.object(FirstID) != nil; begun == masked {
+			t.Errorf("its mask is there: %t; one begins: %t", masked, begun)
+		}
+	}
+}
+
 // What people keep is never gone by itself and is no automatic object, but still of its class. What they have marked
 // themselves since is no more bound to its track, until its mask fits one.
 func TestKeepObject(t *testing.T) {
