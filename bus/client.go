@@ -216,6 +216,15 @@ type Served struct{ Site, Camera string }
 
 func (s Served) String() string { return s.Site + "/" + s.Camera }
 
+// Named lists cameras for people.
+func Named(list []Served) string {
+	names := make([]string, len(list))
+	for i, s := range list {
+		names[i] = s.String()
+	}
+	return strings.Join(names, ", ") + " (site/camera)"
+}
+
 // matches tells whether a subject, maybe with wildcards, is one of the camera's.
 func (s Served) matches(subject string) bool {
 	of := strings.Split(prefix+"."+s.Site+"."+s.Camera, ".")
@@ -291,9 +300,5 @@ func served(ctx context.Context, nc *nats.Conn) string {
 	if len(list) == 0 {
 		return "no segd serves any camera through this NATS server"
 	}
-	names := make([]string, len(list))
-	for i, s := range list {
-		names[i] = s.String()
-	}
-	return "want one of " + strings.Join(names, ", ") + " (site/camera)"
+	return "want one of " + Named(list)
 }

@@ -387,7 +387,7 @@ func (m *Marker) covered(b track.Box) bool {
 	})
 }
 
-// detected tells whether a track was in the last frame.
+// detected tells whether a track was detected in this frame.
 func (m *Marker) detected(id uint32) bool {
 	return slices.ContainsFunc(m.now, func(t track.Track) bool { return t.ID == id && t.Detected >= 0 })
 }

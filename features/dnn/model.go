@@ -286,12 +286,11 @@ func (m *Model) Features(dst features.Sight, bgr []byte, width, height int, view
 		return features.Sight{}, fmt.Errorf("features/dnn: %v of an image of %d×%d pixels would be scaled to %d×%d; want at most %d pixels", show.Rectangle, width, height, w, h, maxInput)
 	}
 	taps := len(m.info.Taps)
-	dst.Found = dst.Found[:0]
+	maps := taps
 	if view.Large {
-		dst.Maps = dst.Maps[:0]
-	} else {
-		dst.Maps = slices.Grow(dst.Maps[:0], taps)[:taps]
+		maps = 0
 	}
+	dst.Maps, dst.Found = slices.Grow(dst.Maps[:0], maps)[:maps], dst.Found[:0]
 	err := m.see(bgr, width, show, func(n network, at int) error {
 		for i := range dst.Maps {
 			if err := m.fetch(&dst.Maps[i], n, i, at, show); err != nil {

@@ -149,11 +149,7 @@ func unserved(target, url string, served []bus.Served) string {
 	if len(served) == 0 {
 		return fmt.Sprintf("watch: no segd at %s runs any camera; waiting for %s", bus.Redact(url), target)
 	}
-	names := make([]string, len(served))
-	for i, s := range served {
-		names[i] = s.String()
-	}
-	return fmt.Sprintf("watch: no segd at %s runs a camera %s; they run %s (site/camera); waiting for it", bus.Redact(url), target, strings.Join(names, ", "))
+	return fmt.Sprintf("watch: no segd at %s runs a camera %s; they run %s; waiting for it", bus.Redact(url), target, bus.Named(served))
 }
 
 // clock is a time of day as the lines have it.
