@@ -218,6 +218,15 @@ func know(t *testing.T, boxes ...*testBox) {
 	})
 }
 
+// runsAt waits until a box knows that another runs a camera: it hears so a little after that runs it.
+func runsAt(t *testing.T, b *testBox, camera, at string) {
+	t.Helper()
+	until(t, fmt.Sprintf("box %s knows that %s runs camera %s", b.name, at, camera), func() bool {
+		box, _ := b.Holder(camera)
+		return box == at
+	})
+}
+
 // two are boxes that have joined before they were told of so many cameras, which they share.
 func two(t *testing.T, s *server.Server, n int) (a, b *testBox) {
 	t.Helper()
@@ -396,6 +405,7 @@ func TestGivenAtOnce(t *testing.T) {
 	allRun(t, 1, a)
 	b := join(t, s.ClientURL(), "b", cameras(1), slow)
 	know(t, a, b)
+	runsAt(t, a, "c000", "a")
 	if err := a.Move(t.Context(), "c000", "b"); err != nil {
 		t.Fatal(err)
 	}
@@ -450,9 +460,7 @@ func TestOrders(t *testing.T) {
 	if camera == "c000" {
 		t.Fatal("the second box has one camera only")
 	}
-	until(t, "it is known there", func() bool {
-		return slices.ContainsFunc(c.Status().Cameras, func(cam CameraStatus) bool { return cam.Name == camera && cam.Box == "b" })
-	})
+	runsAt(t, c, camera, "b")
 	if err := c.Move(ctx, camera, "a"); err != nil {
 		t.Error(err)
 	}
@@ -503,6 +511,7 @@ func TestMovedStays(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
 	defer cancel()
 	for camera := range b.valid() {
+		runsAt(t, a, camera, "b")
 		if err := a.Move(ctx, camera, "a"); err != nil {
 			t.Fatal(err)
 		}
@@ -575,6 +584,7 @@ func TestPrepare(t *testing.T) {
 	ready := make(chan struct{})
 	b := join(t, s.ClientURL(), "b", cameras(1), func(b *testBox, _ *Config) { b.slow = ready })
 	know(t, a, b)
+	runsAt(t, b, "c000", "a")
 	moved := make(chan error, 1)
 	go func() { moved <- b.Move(t.Context(), "c000", "b") }()
 	time.Sleep(testTiming.TTL)
@@ -605,6 +615,7 @@ func TestHandOverWaits(t *testing.T) {
 	allRun(t, 1, a)
 	b := join(t, s.ClientURL(), "b", cameras(1), nil)
 	know(t, a, b)
+	runsAt(t, b, "c000", "a")
 	ending := make(chan struct{})
 	a.mu.Lock()
 	a.stopped = ending
