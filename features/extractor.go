@@ -312,7 +312,7 @@ func (e *Extractor) segment(dst *Scene, bgr []byte, plan Plan) {
 		e.modelCore = d.NeedsCore()
 	}
 	switch {
-	case e.model == nil || len(e.crops) == 0:
+	case e.model == nil || len(e.crops) == 0 && e.large.Empty():
 	case e.modelCore && e.cfg.Cores.TryAcquire(1) == 0:
 		e.modelErr = e.look(dst, bgr, 1)
 	default:

@@ -64,6 +64,7 @@ type stages struct {
 	slow    slowFrames         // of the tracker's goroutine
 	// Of the goroutine that makes scenes.
 	looks    looks
+	whole    tracker.Looks
 	detector Detector // nil: the model's own heads do it
 
 	// What was marked before these stages were, but for what was seen since.
@@ -364,8 +365,8 @@ func (s *stages) features(it *item) error {
 	case it.note != nil && (it.note.annotation.Frame == nil || *it.note.annotation.Frame == it.seq):
 		plan = tracker.PlanFor(plan, it.note.annotation)
 		s.plan.Store(&plan) // what comes until it is labelled shows all, too
-	case due:
-		plan = tracker.PlanWhole(plan)
+	default:
+		plan = s.whole.Plan(plan, due)
 	}
 	if s.detector != nil {
 		plan.Large = image.Rectangle{} // what the model's heads find is not asked for

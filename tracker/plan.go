@@ -97,11 +97,21 @@ func (t *Tracker) plan(plan features.Plan, elapsed int, boxes ...image.Rectangle
 	return p.Plan
 }
 
-// PlanWhole is plan, which it leaves alone, and all of the picture.
-func PlanWhole(plan features.Plan) features.Plan {
-	plan.Whole, plan.Fine = true, slices.Clone(plan.Fine)
-	plan.Crops = slices.DeleteFunc(slices.Clone(plan.Crops), unzoomed)
-	plan.Large = image.Rect(0, 0, math.MaxInt, math.MaxInt)
+// Looks plans looks at all of the picture. What is large is looked for in the frame after each: no frame costs both.
+type Looks struct {
+	large bool // it is next
+}
+
+// Plan is plan, which it leaves alone, and the look that is due in the frame, or was left to it.
+func (l *Looks) Plan(plan features.Plan, due bool) features.Plan {
+	if l.large {
+		plan.Large = image.Rect(0, 0, math.MaxInt, math.MaxInt)
+	}
+	if due {
+		plan.Whole, plan.Fine = true, slices.Clone(plan.Fine)
+		plan.Crops = slices.DeleteFunc(slices.Clone(plan.Crops), unzoomed)
+	}
+	l.large = due && !l.large
 	return plan
 }
 

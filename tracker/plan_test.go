@@ -273,8 +273,41 @@ func TestMargins(t *testing.T) {
 			t.Errorf("round %v, detected %t: %v, large in %v; want %v, %v", tt.box, tt.detected, p.Crops[0].Rectangle, p.Large, tt.want, tt.large)
 		}
 	}
-	if plan := PlanWhole(features.Plan{Large: image.Rect(1, 1, 2, 2)}); !image.Rect(0, 0, 4096, 4096).In(plan.Large) {
-		t.Errorf("in a whole picture what is large is looked for in %v", plan.Large)
+}
+
+// All of a picture is looked at in the frame in which that is due, and what is large is looked for in the next.
+func TestLooks(t *testing.T) {
+	part, all := image.Rect(1, 1, 2, 2), image.Rect(0, 0, 4096, 4096)
+	for _, tt := range []struct {
+		name                string
+		due                 []bool
+		wholes, larges, met int
+	}{
+		{"none", []bool{false, false, false}, 0, 0, 0},
+		{"every third", []bool{true, false, false, true, false, false}, 2, 2, 0},
+		{"every one", []bool{true, true, true, true}, 4, 2, 2},
+	} {
+		var l Looks
+		wholes, larges, met := 0, 0, 0
+		for k, due := range tt.due {
+			plan := l.Plan(features.Plan{Large: part}, due)
+			large := all.In(plan.Large)
+			if !large && plan.Large != part || large && (k == 0 || !tt.due[k-1]) {
+				t.Errorf("%s: in frame %d what is large is looked for in %v", tt.name, k, plan.Large)
+			}
+			if plan.Whole {
+				wholes++
+			}
+			if large {
+				larges++
+			}
+			if plan.Whole && large {
+				met++
+			}
+		}
+		if wholes != tt.wholes || larges != tt.larges || met != tt.met {
+			t.Errorf("%s: %d looks, %d for what is large, %d at once; want %d, %d, %d", tt.name, wholes, larges, met, tt.wholes, tt.larges, tt.met)
+		}
 	}
 }
 

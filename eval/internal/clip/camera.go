@@ -27,6 +27,7 @@ type Camera struct {
 	marker   *marking.Marker
 	tracker  *tracker.Tracker
 	plan     features.Plan
+	looks    tracker.Looks
 }
 
 // NewCamera takes a nil model for colours alone, and a nil detector for the model's own heads.
@@ -74,8 +75,8 @@ func (c *Camera) Follow(ctx context.Context, ann *annotation.Annotation, look bo
 	switch {
 	case ann != nil:
 		plan = tracker.PlanFor(plan, ann)
-	case look:
-		plan = tracker.PlanWhole(plan)
+	default:
+		plan = c.looks.Plan(plan, look)
 	}
 	scene, err := c.view.see(plan, c.tracker.Searching())
 	if err != nil {
