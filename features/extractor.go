@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"sync/atomic"
 )
 
 const (
@@ -97,7 +98,7 @@ type Extractor struct {
 	modelErr   error
 	modelPanic *Panic
 	modelDone  chan struct{}
-	modelCore  bool // it computes on a core
+	second     atomic.Bool // a core beside the caller's, until the model or the superpixels are through
 	runModel   func()
 }
 
@@ -124,9 +125,7 @@ func New(cfg Config, m Model) (*Extractor, error) {
 			if v := recover(); v != nil {
 				e.modelPanic = &Panic{Value: v, Stack: debug.Stack()}
 			}
-			if e.modelCore {
-				e.cfg.Cores.Release(1)
-			}
+			e.giveBack()
 			e.modelDone <- struct{}{}
 		}()
 		e.modelErr = e.look(e.scene, e.bgr, 1)
@@ -307,16 +306,17 @@ func (e *Extractor) segment(dst *Scene, bgr []byte, plan Plan) {
 	}
 	e.large = plan.Large.Intersect(all)
 	e.modelErr = nil
-	e.modelCore = true
+	needsCore := true
 	if d, ok := e.model.(DeviceModel); ok {
-		e.modelCore = d.NeedsCore()
+		needsCore = d.NeedsCore()
 	}
 	switch {
 	case e.model == nil || len(e.crops) == 0 && e.large.Empty():
-	case e.modelCore && e.cfg.Cores.TryAcquire(1) == 0:
+	case needsCore && e.cfg.Cores.TryAcquire(1) == 0:
 		e.modelErr = e.look(dst, bgr, 1)
 	default:
 		e.bgr, e.scene = bgr, dst
+		e.second.Store(needsCore)
 		go e.runModel()
 		defer func() { // even if this goroutine panics: the image is not the model's for longer
 			<-e.modelDone
@@ -326,6 +326,7 @@ func (e *Extractor) segment(dst *Scene, bgr []byte, plan Plan) {
 	helpers := e.cfg.Cores.TryAcquire(runtime.GOMAXPROCS(0) - 1)
 	defer func() {
 		e.cfg.Cores.Release(helpers)
+		e.giveBack()
 		e.image = segmented{}
 	}()
 	left := e.cfg.Superpixels
@@ -346,6 +347,13 @@ func (e *Extractor) segment(dst *Scene, bgr []byte, plan Plan) {
 		p.N = e.snic.segment(&e.image, count, e.cfg.Compactness, e.affordable(plan.Fine, p, &left))
 		dst.N += p.N
 		e.patches[k].stats.measure(dst, p)
+	}
+}
+
+// giveBack releases the second core, once: what is left to do has the caller's.
+func (e *Extractor) giveBack() {
+	if e.second.CompareAndSwap(true, false) {
+		e.cfg.Cores.Release(1)
 	}
 }
 

@@ -1,6 +1,7 @@
 package features
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"image"
@@ -582,6 +583,42 @@ func TestExtractOnFewCores(t *testing.T) {
 		} else if !slices.Equal(got.Patches[0].Labels, want.Patches[0].Labels) || !slices.Equal(got.X, want.X) {
 			t.Errorf("%d free cores: another scene than with none", free)
 		}
+	}
+}
+
+// lastingModel is through once there is a free core.
+type lastingModel struct {
+	fixedModel
+	cores *cores.Cores
+	limit context.Context
+}
+
+func (m lastingModel) Features(dst Sight, bgr []byte, w, h int, v View) (Sight, error) {
+	for m.cores.TryAcquire(1) == 0 {
+		if err := m.limit.Err(); err != nil {
+			return dst, err
+		}
+		time.Sleep(time.Millisecond)
+	}
+	m.cores.Release(1)
+	return m.fixedModel.Features(dst, bgr, w, h, v)
+}
+
+// While the model runs on, its core is the caller's, who has nothing else to do: the second is somebody else's.
+func TestExtractHoldsWhatItUses(t *testing.T) {
+	limit, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	m := lastingModel{cores: cores.New(2), limit: limit}
+	m.cores.Acquire(false, time.Time{}) // the caller's
+	e, err := New(Config{Superpixels: 500, Cores: m.cores}, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Extract(new(Scene), noiseImage(300, 200, 3), 300, 200, Plan{Whole: true}); err != nil {
+		t.Error("the superpixels are through, and the model has waited for a free core:", err)
+	}
+	if n := m.cores.TryAcquire(2); n != 1 {
+		t.Errorf("%d are free afterwards; want 1", n)
 	}
 }
 
