@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -163,6 +164,7 @@ type cameraInfo struct {
 type cameraList struct {
 	Version string       `json:"version"`
 	Access  string       `json:"access"` // of who asks: operator or viewer
+	Cores   int          `json:"cores"`  // of the machine's processor, that segd computes on
 	Cameras []cameraInfo `json:"cameras"`
 	Adding  *Adding      `json:"adding,omitempty"` // absent without Cameras
 }
@@ -172,7 +174,7 @@ func (s *Server) listCameras(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(headerBox, s.cfg.Fleet.Box())
 	}
 	cameras, adding := s.infos()
-	problem.WriteJSON(w, http.StatusOK, typeJSON, cameraList{s.cfg.Version, s.gate.role(r).String(), cameras, adding})
+	problem.WriteJSON(w, http.StatusOK, typeJSON, cameraList{s.cfg.Version, s.gate.role(r).String(), runtime.GOMAXPROCS(0), cameras, adding})
 }
 
 // info is what is known of a camera, with its zones and lines.

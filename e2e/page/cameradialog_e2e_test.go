@@ -67,7 +67,7 @@ func (h *hand) beside(ctx context.Context, field, what string) error {
 // live waits until the large picture is that camera's, and live.
 func (h *hand) live(ctx context.Context, camera string) error {
 	return h.eventually(ctx, camera+" to be live", fmt.Sprintf(
-		`document.querySelector("#camera").textContent === %q && document.querySelector("#state").textContent === "Live"`, camera))
+		`document.querySelector("#camera").textContent === %q && /^(Live|Behind)$/.test(document.querySelector("#state").textContent)`, camera))
 }
 
 // tested asks for a test picture by Enter in a field, and waits for it: it has to be the test

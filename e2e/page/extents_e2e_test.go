@@ -30,19 +30,20 @@ func (w *world) hidden(ctx context.Context) error {
 const hiding = `(async () => {
   const { drawExtents, drawLabels } = await import("/assets/draw.js");
   const { toObjects } = await import("/assets/message.js");
-  const { colour } = await import("/assets/palette.js");
+  const { Colours } = await import("/assets/palette.js");
+  const colours = new Colours();
   const hidden = { label: "walker", state: "STATE_OCCLUDED", counts: "" };
   const objects = toObjects({ width: 200, height: 120, objects: [
     { ...hidden, id: 1, extent: { x: -20, y: 30, width: 60, height: 80 } }, { ...hidden, id: 2, extent: null },
   ] });
   const ctx = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   const place = { left: 0, top: 0, scale: 1 };
-  drawExtents(ctx, objects, place, 1);
+  drawExtents(ctx, objects, place, 1, colours);
   const side = ctx.getImageData(39, 30, 1, 80).data;
   const count = (data, is) => data.reduce((n, _, i) => n + (i % 4 === 0 && data[i + 3] > 0 && is(data.slice(i, i + 3))), 0);
-  const [red, green, blue] = colour(1).match(/\w\w/g).map((hex) => parseInt(hex, 16));
+  const [red, green, blue] = colours.of(1).match(/\w\w/g).map((hex) => parseInt(hex, 16));
   const coloured = count(side, ([r, g, b]) => r === red && g === green && b === blue);
   const dark = count(side, ([r, g, b]) => r + g + b === 0);
-  drawLabels(ctx, objects, place, 1);
+  drawLabels(ctx, objects, place, 1, colours);
   return { extents: objects.map((o) => o.extent), coloured, dark, name: count(ctx.getImageData(0, 0, 200, 30).data, () => true) };
 })()`

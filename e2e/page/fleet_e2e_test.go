@@ -334,7 +334,7 @@ const noteFlashes = `(() => {
   new MutationObserver(() => {
     const veil = document.querySelector("#veil"), state = document.querySelector("#state").textContent;
     if (!veil.hidden) flashes.push(veil.textContent.trim().replace(/\s+/g, " "));
-    if (!["Live", "Moving"].includes(state)) flashes.push(state);
+    if (!["Live", "Behind", "Moving"].includes(state)) flashes.push(state);
   }).observe(document.querySelector(".stage"), { subtree: true, childList: true, characterData: true, attributes: true });
   new MutationObserver(() => {
     if (document.body.dataset.frames === frames) return;

@@ -43,6 +43,7 @@ func TestPage(t *testing.T) {
 		do   func(context.Context) error
 	}{
 		{"the regions where objects are looked for are shown to who wants to see them", w.regions},
+		{"objects are told apart by colour, number and what the pointer is on", w.apart},
 		{"a hidden object has a dashed box with its name where its track predicts it", w.hidden},
 		{"an object is renamed, and undo gives the old name back", w.rename},
 		{"it is corrected with the eraser, and undo gives the mask back", w.correct},

@@ -42,3 +42,16 @@ func TestPrintable(t *testing.T) {
 		}
 	}
 }
+
+func TestObjectName(t *testing.T) {
+	for _, tt := range []struct {
+		id          uint32
+		label, want string
+	}{
+		{7, "person", "person 7"}, {7, "", "object 7"}, {7, "object 7", "object 7"}, {7, "gate 17", "gate 17 7"}, {7, "7", "7"},
+	} {
+		if got := ObjectName(tt.id, tt.label); got != tt.want {
+			t.Errorf("object %d with label %q is called %q; want %q", tt.id, tt.label, got, tt.want)
+		}
+	}
+}

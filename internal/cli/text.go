@@ -51,12 +51,16 @@ func MS(d time.Duration) string {
 	return fmt.Sprintf("%.0f ms", v)
 }
 
-// ObjectName is its label, or its number where it has none.
+// ObjectName is its label and its number: several may have one label.
 func ObjectName(id uint32, label string) string {
 	if label == "" {
-		return fmt.Sprintf("object %d", id)
+		label = "object"
 	}
-	return label
+	number := strconv.FormatUint(uint64(id), 10)
+	if rest, ok := strings.CutSuffix(label, number); ok && !strings.ContainsAny(rest[max(0, len(rest)-1):], "0123456789") {
+		return label
+	}
+	return label + " " + number
 }
 
 // WriteJSON writes v for people and programs.

@@ -23,7 +23,7 @@ export class CameraDialog {
   #named = false; // by hand
 
   // parts: dialog, form, title, close, ways, urlField, hostField, nameField, find, findStatus,
-  // foundBox, foundList, more, requiresField, picture, passing, status, faults, danger, pause, remove, submit, anyway, cancel.
+  // foundBox, foundList, more, requiresField, picture, passing, status, faults, danger, test, pause, remove, submit, anyway, cancel.
   // told(what, name) is called with "added", "changed", "paused", "resumed" or "removed".
   constructor(parts, told) {
     this.#parts = parts;
@@ -42,6 +42,7 @@ export class CameraDialog {
     });
     parts.form.addEventListener("input", (event) => this.#edited(event.target));
     parts.anyway.addEventListener("click", () => this.#save());
+    parts.test.addEventListener("click", () => this.#test());
     parts.pause.addEventListener("click", () => this.#pause());
     parts.remove.addEventListener("click", () => this.#remove());
     for (const b of [parts.close, parts.cancel]) b.addEventListener("click", () => parts.dialog.close());
@@ -157,7 +158,8 @@ export class CameraDialog {
     setText(p.submit, this.#wantsTest() ? "Test picture" : this.#camera ? "Save" : "Add camera");
     setText(p.anyway, `${verb} all the same`);
     setText(p.remove, this.#asked ? "Remove for good" : "Remove");
-    p.submit.disabled = p.pause.disabled = p.remove.disabled = busy;
+    p.submit.disabled = p.test.disabled = p.pause.disabled = p.remove.disabled = busy;
+    p.test.hidden = this.#wantsTest() || published.test(this.#fields.url.value.trim()); // else the button below is for that
     p.anyway.hidden = busy || !this.#wantsTest() || this.#tried !== this.#by();
   }
 

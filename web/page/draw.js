@@ -1,9 +1,10 @@
 // Drawing one frame: the picture, then the masks that came with it.
-import { colour } from "./palette.js";
+import { nameOf } from "./message.js";
 
 export const unlit = "#0b0e11"; // as --unlit in style.css
 const tint = 0.34;
-const previewTint = 0.52;
+const strongTint = 0.52; // of a preview, and of what is pointed at
+const labelTries = 6; // places for a label, upwards and downwards, so that it covers no other
 const chipFont = 12; // CSS px
 const chipPad = 5;
 const chipBack = "rgba(8, 11, 14, 0.78)";
@@ -22,8 +23,9 @@ export function fit(canvas) {
 
 // draw paints { image, objects, size } into canvas and returns where (see view.js); size
 // is that of the frame, of which the image may be a smaller one.
-// options: masks (draw them at all), ratio (canvas pixels per CSS pixel), view.
-export function draw(canvas, { image, objects, size }, { masks, ratio, view }) {
+// options: masks (draw them at all), ratio (canvas pixels per CSS pixel), view, colours, pointed (the number of the object
+// that is to stand out).
+export function draw(canvas, { image, objects, size }, { masks, ratio, view, colours, pointed }) {
   const ctx = canvas.getContext("2d", { alpha: false });
   const place = view.place(canvas, size);
   const { scale, left, top } = place;
@@ -32,7 +34,7 @@ export function draw(canvas, { image, objects, size }, { masks, ratio, view }) {
   ctx.fillRect(0, 0, canvas.width, canvas.height);
   ctx.imageSmoothingQuality = "medium";
   ctx.drawImage(image, left, top, size.width * scale, size.height * scale);
-  if (masks) for (const object of objects) drawMask(ctx, object, left, top, scale, ratio);
+  if (masks) for (const object of objects) drawMask(ctx, object, { left, top, scale }, ratio, colours.of(object.id), object.preview || object.id === pointed);
   return place;
 }
 
@@ -54,7 +56,7 @@ export function drawRegions(ctx, regions, place, ratio) {
 
 // drawExtents draws the box round all of each object that has a track, on a picture that was drawn at a place:
 // plain of one that is hidden, which has nothing else to be seen by.
-export function drawExtents(ctx, objects, place, ratio) {
+export function drawExtents(ctx, objects, place, ratio, colours) {
   const line = thin(ratio);
   ctx.save();
   ctx.setTransform(1, 0, 0, 1, 0, 0);
@@ -62,7 +64,7 @@ export function drawExtents(ctx, objects, place, ratio) {
   for (const { id, area, extent } of objects) {
     if (!extent) continue;
     ctx.globalAlpha = area > 0 ? 0.5 : 1;
-    strokeDashed(ctx, extent, place, colour(id), 3 * line);
+    strokeDashed(ctx, extent, place, colours.of(id), 3 * line);
   }
   ctx.restore();
 }
@@ -96,47 +98,55 @@ function drawZoom(ctx, text, x, y, ratio) {
 }
 
 // drawLabels names each object, on a picture that was drawn at a place.
-export function drawLabels(ctx, objects, { left, top, scale }, ratio) {
-  for (const object of objects) drawChip(ctx, object, left, top, scale, ratio);
+export function drawLabels(ctx, objects, place, ratio, colours) {
+  const taken = [];
+  for (const object of objects) drawChip(ctx, object, place, ratio, colours.of(object.id), taken);
 }
 
-function drawMask(ctx, object, left, top, scale, ratio) {
+function drawMask(ctx, object, { left, top, scale }, ratio, colour, strong) {
   ctx.save();
   ctx.setTransform(scale, 0, 0, scale, left, top);
   ctx.lineJoin = "round";
-  ctx.fillStyle = colour(object.id);
-  ctx.globalAlpha = object.preview ? previewTint : tint;
+  ctx.fillStyle = colour;
+  ctx.globalAlpha = strong ? strongTint : tint;
   ctx.fill(object.path, "evenodd");
   ctx.globalAlpha = 0.55;
   ctx.strokeStyle = "#000";
   ctx.lineWidth = (3.5 * ratio) / scale;
   ctx.stroke(object.path);
   ctx.globalAlpha = 1;
-  ctx.strokeStyle = colour(object.id);
+  ctx.strokeStyle = colour;
   ctx.lineWidth = (1.75 * ratio) / scale;
   ctx.stroke(object.path);
   ctx.restore();
 }
 
 // drawChip names an object just above its mask or, if it is hidden, its extent, and says so; if any of that is in sight.
-function drawChip(ctx, object, left, top, scale, ratio) {
+function drawChip(ctx, object, { left, top, scale }, ratio, colour, taken) {
   const box = boundsOf(object);
   const { canvas } = ctx;
   if (!box || left + box.right * scale < 0 || top + box.bottom * scale < 0 ||
     left + box.left * scale > canvas.width || top + box.top * scale > canvas.height) return;
-  const text = object.loops.length > 0 ? object.label : `${object.label}, ${object.state}`;
-  drawText(ctx, text, colour(object.id), { x: left + ((box.left + box.right) / 2) * scale, y: top + box.top * scale }, ratio);
+  const name = nameOf(object);
+  const text = object.loops.length > 0 ? name : `${name}, ${object.state}`;
+  drawText(ctx, text, colour, { x: left + ((box.left + box.right) / 2) * scale, y: top + box.top * scale }, ratio, taken);
 }
 
-// drawText writes above a place of the canvas, on dark, and keeps to the canvas.
-export function drawText(ctx, text, style, at, ratio) {
+// drawText writes above a place of the canvas, on dark, and keeps to the canvas. taken are the places of texts that it
+// is not to cover, if there is room; its own is added.
+export function drawText(ctx, text, style, at, ratio, taken = []) {
   const { canvas } = ctx;
   ctx.setTransform(1, 0, 0, 1, 0, 0);
   ctx.font = `600 ${chipFont * ratio}px system-ui, sans-serif`;
   const width = ctx.measureText(text).width + 2 * chipPad * ratio;
   const height = (chipFont + 8) * ratio;
   const x = clamp(at.x - width / 2, 0, canvas.width - width);
-  const y = clamp(at.y - height - 5 * ratio, 0, canvas.height - height);
+  const above = clamp(at.y - height - 5 * ratio, 0, canvas.height - height);
+  const free = (y) => y >= 0 && y + height <= canvas.height &&
+    !taken.some((t) => x < t.x + t.width && t.x < x + width && y < t.y + height && t.y < y + height);
+  const tries = Array.from({ length: labelTries }, (_, k) => k * (height + ratio)).flatMap((by) => [above - by, above + by]);
+  const y = tries.find(free) ?? above;
+  taken.push({ x, y, width, height });
   ctx.beginPath();
   ctx.roundRect(x, y, width, height, 4 * ratio);
   ctx.fillStyle = chipBack;

@@ -4,14 +4,14 @@ import { element, setText } from "./dom.js";
 import { count, milliseconds, rate, unknown } from "./format.js";
 
 const figures = [
-  { key: "fps", name: "Frames/s", title: "Frames the camera's pipeline publishes each second" },
-  { key: "shown", name: "Shown/s", title: "Frames this page draws each second" },
+  { key: "fps", name: "Published/s", title: "Frames the camera's pipeline publishes each second" },
+  { key: "shown", name: "Drawn here/s", title: "Frames this page draws each second" },
   { key: "p50", name: "Latency p50", title: "Capture to publish, median of the last seconds" },
   { key: "p95", name: "Latency p95", title: "Capture to publish, 95th percentile of the last seconds" },
   { key: "age", name: "Frame age", title: "Capture to screen for the frame shown, without the least network delay" },
   { key: "frame", name: "Frame", title: "Sequence number of the frame shown" },
   { key: "dropped", name: "Dropped", title: "Frames the pipeline left out because a newer one was there" },
-  { key: "skipped", name: "Skipped here", title: "Frames not sent because this page was too slow" },
+  { key: "skipped", name: "Not drawn here", title: "Frames not sent because this page was too slow" },
 ];
 
 export class Figures {

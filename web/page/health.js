@@ -1,10 +1,11 @@
 // What can honestly be said about a feed right now.
 import { sentence } from "./fieldfaults.js";
-import { clock, span } from "./format.js";
+import { clock, milliseconds, rate, span } from "./format.js";
 
 const leastPatience = 2000; // ms without a frame before the picture counts as stale
 const published = /^whip:/; // the reason why a camera is down that nobody can dial
 const coming = "a box is about to take it"; // the fleet's word for a camera between two boxes
+const keptUp = 0.8; // of the frames that came; below it the camera counts as behind
 const patienceFrames = 4; // or this many frame periods, for slow cameras
 
 // health returns kind (live, moving, waiting, stale, down, lost or paused), a word for the pill, a
@@ -30,7 +31,26 @@ export function health(feed, now = performance.now()) {
       text: `The picture is of ${clock(new Date(feed.frame.mask.captureTime))}.`,
     };
   }
+  if (isBehind(feed.status)) {
+    const { fpsIn, fpsOut } = feed.status;
+    return { kind: "live", behind: true, pill: "Behind", note: `${rate(fpsOut)} of ${rate(fpsIn)} frames/s`, title: "", text: "" };
+  }
   return { kind: "live", pill: "Live", title: "", text: "" };
+}
+
+// isBehind tells whether a camera's frames come faster than segd follows.
+function isBehind({ up, fpsIn, fpsOut } = {}) {
+  return up === true && fpsIn > 0 && !(fpsOut >= keptUp * fpsIn);
+}
+
+// overload says by how much a camera is behind, why, and what helps. box is the machine: { cores, cameras }, or null.
+export function overload({ status, frame, place }, box) {
+  const objects = frame.objects.length;
+  const load = [`${objects} object${objects === 1 ? "" : "s"} here`];
+  if (box && !place) load.push(`${box.cameras} camera${box.cameras === 1 ? "" : "s"} on ${box.cores} processor core${box.cores === 1 ? "" : "s"}`);
+  const late = status.latencyP50Seconds > 0 ? `, ${milliseconds(1000 * status.latencyP50Seconds)} late` : "";
+  return `segd is behind: ${rate(status.fpsOut ?? 0)} of ${rate(status.fpsIn)} frames a second${late}. It has ${load.join(", ")}. ` +
+    "Fewer objects, fewer cameras, a lower frame rate of the camera or a GPU help.";
 }
 
 function patience(feed) {

@@ -1,5 +1,4 @@
 // Drawing what somebody marks: over the frozen picture, under the pointer.
-import { colour } from "./palette.js";
 import { outline } from "./bitmap.js";
 import { toPath } from "./outline.js";
 
@@ -27,7 +26,8 @@ const painted = new Painted();
 
 // drawInk draws a sketch and the pen's draft. place is where the picture lies (see
 // view.js), ratio canvas pixels per CSS pixel, cross the keyboard's cross or null.
-export function drawInk(ctx, { sketch, draft, cross, tool }, place, ratio) {
+export function drawInk(ctx, { sketch, draft, cross, tool, colours }, place, ratio) {
+  const colour = (id) => colours.of(id);
   const px = ratio / place.scale; // a CSS pixel in pixels of the picture
   ctx.save();
   ctx.setTransform(place.scale, 0, 0, place.scale, place.left, place.top);
@@ -37,13 +37,13 @@ export function drawInk(ctx, { sketch, draft, cross, tool }, place, ratio) {
     const path = painted.get(sketch, id);
     if (path) casing(ctx, path, colour(id), px);
   }
-  for (const mark of sketch.counting()) drawMark(ctx, mark, px);
-  if (draft) drawDraft(ctx, draft, px);
+  for (const mark of sketch.counting()) drawMark(ctx, mark, px, colour);
+  if (draft) drawDraft(ctx, draft, px, colour);
   if (cross) drawCross(ctx, cross, tool === "background" || tool === "erase" ? light : "#7fe0ff", px);
   ctx.restore();
 }
 
-function drawMark(ctx, mark, px) {
+function drawMark(ctx, mark, px, colour) {
   switch (mark.kind) {
     case "object":
       return stroke(ctx, mark, colour(mark.id), 0.85);
@@ -57,10 +57,10 @@ function drawMark(ctx, mark, px) {
   }
 }
 
-function drawDraft(ctx, draft, px) {
+function drawDraft(ctx, draft, px, colour) {
   if (draft.kind === "paint") return stroke(ctx, draft, colour(draft.id), 0.6);
   if (draft.kind === "erase") return stroke(ctx, draft, light, 0.6);
-  if (draft.kind !== "polygon") return drawMark(ctx, draft, px);
+  if (draft.kind !== "polygon") return drawMark(ctx, draft, px, colour);
   const points = draft.toward ? [...draft.points, draft.toward] : draft.points;
   casing(ctx, line(points), colour(draft.id), px);
   for (const [i, p] of draft.points.entries()) dot(ctx, p, (i === 0 ? 6 : 3.5) * px, colour(draft.id), px);

@@ -12,7 +12,7 @@ const reasons = [
   { key: "skipped_overflow", name: "Too much at once", why: "More waited to be decoded than there is room for." },
   { key: "skipped_no_key", name: "Before a key frame", why: "The connection began in the middle of the video." },
   { key: "framesUnseen", name: "Not drawn", why: "The masks went out, but there was no time to make the picture for the page." },
-  { key: "here", name: "Skipped here", why: "This page or its connection was too slow; the masks are not affected." },
+  { key: "here", name: "Not drawn here", why: "This page or its connection was too slow; the masks are not affected." },
 ];
 
 export class LeftOut {

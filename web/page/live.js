@@ -2,6 +2,7 @@
 // knows how old what it shows is.
 import { parseFrame, toObjects, toRegions } from "./message.js";
 import { toPath } from "./outline.js";
+import { Colours } from "./palette.js";
 import { Timelines } from "./timeline.js";
 
 const inFlight = 2; // frames the server may send before the first is drawn
@@ -44,6 +45,7 @@ export class Feed {
   dropped = 0; // frames this page was too slow for
   shown = 0;
   timelines = new Timelines();
+  colours = new Colours();
 
   #large = false;
   #socket = null;
@@ -218,6 +220,7 @@ export class Feed {
     const objects = toObjects(mask).map((o) => ({ ...o, path: toPath(o.loops) }));
     if (this.frame !== this.#kept) this.frame?.image.close();
     this.timelines.record(objects, now);
+    this.colours.keep(objects.map((o) => o.id));
     const whole = image.width === mask.width;
     this.frame = { mask, objects, regions: toRegions(mask), image, whole, shownAt: now, age: wall - this.#offset.get() - Date.parse(mask.captureTime) };
     if (socket === this.#socket && this.status?.up) this.#movedAt = -Infinity; // the camera has arrived

@@ -29,6 +29,7 @@ const announce = (text) => setText(byId("announce"), text);
 const stage = new Stage({
   box: byId("picture"), canvas: byId("canvas"), name: byId("camera"), state: byId("state"),
   veil: byId("veil"), title: byId("veil-title"), text: byId("veil-text"),
+  behind: byId("behind"),
 });
 const toast = new Toast(byId("toast"));
 const marking = new Marking({ stage, toast, changed: () => showMarking() });
@@ -55,12 +56,15 @@ const objects = new ObjectList({
     correct: (id) => mark(id),
     rename: (id, from, to) => actions.rename(id, from, to),
     remove: (id) => actions.remove(id),
+    point: (id) => point(id),
   },
 });
 const figures = new Figures(byId("figures"));
 const leftOut = new LeftOut({ list: byId("left-out-list"), total: byId("left-out-count"), none: byId("left-out-none") });
 const wall = new Wall({ section: byId("wall"), list: byId("tiles") });
 const feeds = new Map();
+let cores = 0; // of the machine
+let usual; // the camera that is shown while the address names none: the first that was up
 const cameras = new Cameras({
   add: byId("add-camera"), first: byId("add-first"), edit: byId("edit-camera"), configured: byId("configured"), resume: byId("resume"),
 }, {
@@ -68,7 +72,7 @@ const cameras = new Cameras({
   ways: byId("camera-ways"), urlField: byId("camera-url-field"), hostField: byId("camera-host-field"), nameField: byId("camera-name-field"),
   find: byId("camera-find"), findStatus: byId("camera-find-status"), foundBox: byId("camera-found"), foundList: byId("camera-found-list"),
   more: byId("camera-more"), requiresField: byId("camera-requires-field"), picture: byId("camera-picture"), passing: byId("camera-passing"), status: byId("camera-status"), faults: byId("camera-faults"),
-  danger: byId("camera-danger"), pause: byId("camera-pause"), remove: byId("camera-remove"),
+  danger: byId("camera-danger"), test: byId("camera-test"), pause: byId("camera-pause"), remove: byId("camera-remove"),
   submit: byId("camera-submit"), anyway: byId("camera-anyway"), cancel: byId("camera-cancel"),
 }, { stage, toast, look: () => look() });
 const boxes = new Boxes({
@@ -103,9 +107,9 @@ function showFrame(feed) {
 }
 
 function refresh() {
-  for (const feed of feeds.values()) wall.refresh(feed);
+  for (const feed of feeds.values()) wall.refresh(feed, stage.masks);
   if (!stage.feed) return;
-  const live = stage.refresh();
+  const live = stage.refresh({ cores, cameras: feeds.size });
   const { frame, info } = stage.feed;
   byId("mark").disabled = !frame?.whole || info.paused;
   byId("draw-zone").disabled = byId("draw-line").disabled = !frame || info.paused;
@@ -115,6 +119,14 @@ function refresh() {
   zoneList.show(stage.feed);
   cameras.show(stage.feed.info);
   showPlace(stage.feed.place);
+}
+
+// point makes an object stand out in the picture and in the list.
+function point(id) {
+  if (id === stage.pointed) return;
+  stage.point(id);
+  stage.canvas.style.cursor = id ? "pointer" : "";
+  objects.point(id);
 }
 
 // showPlace says which box runs the camera that is seen.
@@ -191,7 +203,8 @@ function wanted() {
 }
 
 function choose() {
-  const feed = feeds.get(wanted()) ?? feeds.values().next().value;
+  if (!feeds.has(usual)) usual = [...feeds.values()].find((f) => f.info.status?.up)?.camera ?? feeds.keys().next().value;
+  const feed = feeds.get(wanted()) ?? feeds.get(usual);
   if (!feed || feed === stage.feed) return;
   marking.leave();
   zoning.leave();
@@ -266,6 +279,7 @@ async function look() {
     const list = await api.cameras();
     setText(byId("version"), list.version ? `segd ${list.version}` : "");
     setAccess(list.access);
+    cores = list.cores;
     cameras.arrange(list);
     await boxes.arrange(list);
     arrange(list.cameras);
@@ -351,6 +365,9 @@ function onVisibility() {
   for (const feed of feeds.values()) document.hidden ? feed.stop() : feed.start();
 }
 
+stage.canvas.addEventListener("pointermove", (event) => point(stage.at(event)));
+stage.canvas.addEventListener("pointerleave", () => point(0));
+stage.canvas.addEventListener("click", (event) => objects.point(stage.at(event), true));
 byId("mark").addEventListener("click", () => mark());
 byId("masks").addEventListener("click", toggleMasks);
 byId("regions").addEventListener("click", toggleRegions);

@@ -54,6 +54,7 @@ export class Marking {
 
   get camera() { return this.#feed?.camera; }
   get frame() { return this.#frame; }
+  get colours() { return this.#feed.colours; }
   get thickest() { return Math.round(Math.max(this.sketch.width, this.sketch.height) * thick); }
 
   // start freezes the frame that is seen; id is the object to correct, 0 a new one.
@@ -170,7 +171,7 @@ export class Marking {
   }
 
   ink(ctx, place, ratio) {
-    drawInk(ctx, { sketch: this.sketch, draft: this.pen.draft, cross: this.pointer.cross, tool: this.pen.tool }, place, ratio);
+    drawInk(ctx, { sketch: this.sketch, draft: this.pen.draft, cross: this.pointer.cross, tool: this.pen.tool, colours: this.#feed.colours }, place, ratio);
   }
 
   // accept sends the annotation off and goes back to the live picture.

@@ -1,7 +1,6 @@
 // The controls for marking: tools under the picture, the form beside it.
 import { element, setText } from "./dom.js";
 import { count, percent } from "./format.js";
-import { colour } from "./palette.js";
 
 const hints = {
   object: "Draw a few strokes on the object.",
@@ -88,7 +87,7 @@ export class MarkPanel {
 
   #makeChip(id) {
     const label = element("label", "chip");
-    label.style.setProperty("--colour", colour(id));
+    label.style.setProperty("--colour", this.#marking.colours.of(id));
     const input = element("input", "");
     Object.assign(input, { type: "radio", name: "target", value: String(id) });
     input.addEventListener("change", () => this.#marking.choose(id));

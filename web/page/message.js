@@ -33,6 +33,11 @@ export function toObjects(mask) {
   }));
 }
 
+// nameOf is what an object is called where several may have one label.
+export function nameOf({ id, label }) {
+  return new RegExp(`(^|\\D)${id}$`).test(label) ? label : `${label} ${id}`;
+}
+
 // toRegions makes of a MaskFrame where objects were looked for.
 export function toRegions(mask) {
   return (mask.regionsOfInterest ?? []).map(({ box, zoom }) => ({ ...toBox(box), zoom }));

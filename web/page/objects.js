@@ -1,7 +1,7 @@
 // The list of objects beside the picture: what became of each, and what can be
 // done with it.
 import { element, setText } from "./dom.js";
-import { colour } from "./palette.js";
+import { nameOf } from "./message.js";
 import { clock, count, percent, unknown } from "./format.js";
 import { describe, drawTimeline } from "./timeline.js";
 
@@ -12,7 +12,8 @@ export class ObjectList {
   readOnly = false; // who looks may change nothing
   #rows = new Map(); // object number → its elements
 
-  // act has keep(id), correct(id), rename(id, from, to) and remove(id).
+  // act has keep(id), correct(id), rename(id, from, to), remove(id) and point(id), when the pointer is on one, or with 0
+  // on none.
   constructor({ list, empty, total, announce, act }) {
     Object.assign(this, { list, empty, total, announce, act });
   }
@@ -22,7 +23,6 @@ export class ObjectList {
   show(feed, live) {
     const frame = feed.frame;
     const objects = frame?.objects ?? [];
-    const pixels = frame ? frame.mask.width * frame.mask.height : 0;
     const ids = new Set(objects.map((o) => o.id));
     for (const [id, row] of this.#rows) {
       if (!ids.has(id)) {
@@ -31,7 +31,7 @@ export class ObjectList {
       }
     }
     const now = performance.now();
-    for (const object of objects) this.#update(object, pixels, feed.timelines.of(object.id), now);
+    for (const object of objects) this.#update(object, feed, now);
     this.empty.hidden = objects.length > 0;
     const how = this.readOnly ? "" : " Freeze the picture and draw a few strokes on one.";
     this.empty.textContent = frame ? `No object is marked on this camera yet.${how}` : "Nothing to show yet.";
@@ -39,7 +39,15 @@ export class ObjectList {
     setText(this.total, summary(frame, live));
   }
 
-  #update(object, pixels, pieces, now) {
+  // point marks the row of the object that stands out in the picture, and brings it into sight if seen is to be.
+  point(id, seen = false) {
+    for (const [other, { item }] of this.#rows) item.toggleAttribute("data-pointed", other === id);
+    if (seen) this.#rows.get(id)?.item.scrollIntoView({ block: "nearest" });
+  }
+
+  #update(object, feed, now) {
+    const pixels = feed.frame.mask.width * feed.frame.mask.height;
+    const pieces = feed.timelines.of(object.id);
     let row = this.#rows.get(object.id);
     if (!row) {
       row = this.#makeRow(object.id);
@@ -48,9 +56,10 @@ export class ObjectList {
       this.list.insertBefore(row.item, this.#rows.get(after)?.item ?? null);
     }
     if (row.item.dataset.state !== object.state) {
-      if (row.item.dataset.state) this.announce(`${object.label}: ${words[object.state] ?? object.state}`);
+      if (row.item.dataset.state) this.announce(`${nameOf(object)}: ${words[object.state] ?? object.state}`);
       row.item.dataset.state = object.state;
     }
+    row.item.style.setProperty("--colour", feed.colours.of(object.id));
     row.name = object.label;
     setText(row.label, object.label);
     setText(row.state, words[object.state] ?? object.state);
@@ -73,7 +82,9 @@ export class ObjectList {
   #makeRow(id) {
     const item = element("li", "object");
     item.dataset.id = String(id);
-    item.style.setProperty("--colour", colour(id));
+    for (const [kind, pointed] of [["pointerenter", id], ["pointerleave", 0], ["focusin", id], ["focusout", 0]]) {
+      item.addEventListener(kind, () => this.act.point(pointed));
+    }
     const row = {
       item, name: "",
       label: element("span", "object-label"), state: element("span", "object-state"),

@@ -3,7 +3,7 @@ import { setText } from "./dom.js";
 import { draw, drawExtents, drawLabels, drawRegions, fit, unlit } from "./draw.js";
 import { drawZones } from "./drawzones.js";
 import { count } from "./format.js";
-import { health } from "./health.js";
+import { health, overload } from "./health.js";
 import { View } from "./view.js";
 
 export class Stage {
@@ -11,11 +11,12 @@ export class Stage {
   #frozen = null; // { frame, objects(), ink(ctx, place, ratio) }
   #drawn = null; // { ink(ctx, place, ratio) }, on the live picture
 
-  constructor({ box, canvas, name, state, veil, title, text }) {
-    Object.assign(this, { box, canvas, name, state, veil, title, text });
+  constructor({ box, canvas, name, state, veil, title, text, behind }) {
+    Object.assign(this, { box, canvas, name, state, veil, title, text, behind });
     this.feed = null;
     this.masks = true;
     this.regions = false; // whether it is shown where objects are looked for
+    this.pointed = 0; // the object that stands out; 0: none
     new ResizeObserver(() => this.paint()).observe(canvas);
   }
 
@@ -38,6 +39,7 @@ export class Stage {
     setText(this.name, "\u00a0");
     document.title = "segd";
     this.box.dataset.kind = this.veil.dataset.kind = "waiting";
+    this.behind.hidden = true;
     this.veil.hidden = false;
     this.canvas.setAttribute("aria-label", "No picture");
     this.#clear();
@@ -76,6 +78,26 @@ export class Stage {
     this.paint();
   }
 
+  // at returns the number of the object that a pointer is on, of the live picture's; 0: none.
+  at({ offsetX, offsetY }) {
+    const frame = this.feed?.frame;
+    if (!frame || this.#frozen || this.#drawn || !this.masks) return 0;
+    const ratio = this.canvas.width / this.canvas.clientWidth;
+    const place = this.view.place(this.canvas, frame.mask);
+    const x = (offsetX * ratio - place.left) / place.scale;
+    const y = (offsetY * ratio - place.top) / place.scale;
+    const ctx = this.canvas.getContext("2d");
+    ctx.setTransform(1, 0, 0, 1, 0, 0);
+    return frame.objects.find((o) => ctx.isPointInPath(o.path, x, y, "evenodd"))?.id ?? 0;
+  }
+
+  // point makes an object stand out.
+  point(id) {
+    if (id === this.pointed) return;
+    this.pointed = id;
+    if (!this.#frozen) this.paint();
+  }
+
   // paint draws the newest frame, or the frozen one.
   paint() {
     const frozen = this.#frozen;
@@ -85,23 +107,27 @@ export class Stage {
     this.#setRatio(frame.mask.width, frame.mask.height);
     const objects = frozen?.objects() ?? frame.objects;
     const masks = this.masks || frozen !== null;
-    const place = draw(this.canvas, { image: frame.image, objects, size: frame.mask }, { masks, ratio, view: this.view });
+    const { colours } = this.feed;
+    const place = draw(this.canvas, { image: frame.image, objects, size: frame.mask }, { masks, ratio, view: this.view, colours, pointed: frozen ? 0 : this.pointed });
     const ctx = this.canvas.getContext("2d");
-    if (masks) drawExtents(ctx, objects, place, ratio);
+    if (masks) drawExtents(ctx, objects, place, ratio, colours);
     frozen?.ink(ctx, place, ratio);
     if (!frozen) drawZones(ctx, { layout: this.feed.layout, status: this.feed.status, size: frame.mask }, place, ratio);
-    if (masks) drawLabels(ctx, objects, place, ratio);
+    if (masks) drawLabels(ctx, objects, place, ratio, colours);
     if (this.regions && !frozen) drawRegions(ctx, frame.regions, place, ratio); // a label may be where a region ends
     this.#drawn?.ink(ctx, place, ratio);
   }
 
   // refresh brings pill, veil and description up to date and tells whether the
-  // picture is live.
-  refresh() {
+  // picture is live. box: { cores, cameras } of the machine.
+  refresh(box = null) {
     if (!this.feed) return false;
     const h = this.#frozen ? frozenHealth(this.#frozen.frame) : health(this.feed);
+    const late = h.behind ? overload(this.feed, box) : "";
+    this.behind.hidden = late === "";
+    setText(this.behind, late);
     this.box.dataset.kind = h.kind;
-    this.state.dataset.state = h.kind;
+    this.state.dataset.state = h.behind ? "behind" : h.kind;
     setText(this.state, h.pill);
     this.veil.hidden = h.title === "";
     this.veil.dataset.kind = h.kind;

@@ -44,18 +44,19 @@ export class Wall {
   paint(feed, masks) {
     const tile = this.#tiles.get(feed.camera);
     const now = performance.now();
-    if (!tile || this.section.hidden || now - tile.painted < paintEvery) return;
+    if (!tile || tile.canvas.clientWidth === 0 || now - tile.painted < paintEvery) return; // else it were one pixel while nobody sees it
     tile.painted = now;
     const ratio = fit(tile.canvas);
-    draw(tile.canvas, { ...feed.frame, size: feed.frame.mask }, { masks, ratio, view: whole });
+    draw(tile.canvas, { ...feed.frame, size: feed.frame.mask }, { masks, ratio, view: whole, colours: feed.colours });
   }
 
-  refresh(feed) {
+  refresh(feed, masks) {
     const tile = this.#tiles.get(feed.camera);
     if (!tile) return;
+    if (feed.frame && tile.painted === -Infinity) this.paint(feed, masks); // it came while nobody saw the wall
     const h = health(feed);
     tile.item.dataset.kind = h.kind;
-    tile.state.dataset.state = h.kind;
+    tile.state.dataset.state = h.behind ? "behind" : h.kind;
     setText(tile.state, h.pill);
     setText(tile.box, place(feed.place));
     setText(tile.note, h.note ?? "");
