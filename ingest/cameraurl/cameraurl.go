@@ -191,6 +191,7 @@ func (m missing) Unwrap() error { return fs.ErrNotExist }
 
 // network reads the URL of a camera that is dialled.
 func (u *URL) network(raw string) error {
+	raw = escapeUser(raw)
 	parsed, err := url.Parse(raw)
 	switch {
 	case err != nil || strings.ContainsAny(raw, " \t\r\n\"`<>"): // which end a URL in a text
@@ -203,6 +204,30 @@ func (u *URL) network(raw string) error {
 	}
 	u.Network = parsed
 	return nil
+}
+
+// escapeUser escapes what RFC 3986 does not take in a user and a password and what ends neither: passwords are taken as
+// they are typed.
+func escapeUser(raw string) string {
+	before, rest, _ := strings.Cut(raw, "://")
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	at := strings.LastIndexByte(rest[:end], '@')
+	if at < 0 {
+		return raw
+	}
+	var out strings.Builder
+	out.WriteString(before + "://")
+	for _, c := range []byte(rest[:at]) {
+		if c >= 0x80 || strings.IndexByte("\"<>[\\]^`{|}", c) >= 0 {
+			fmt.Fprintf(&out, "%%%02X", c)
+		} else {
+			out.WriteByte(c)
+		}
+	}
+	return out.String() + rest[at:]
 }
 
 // device reads PATH?size=WxH&fps=N&format=NAME.

@@ -57,6 +57,39 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// Passwords are taken as they are typed, but for what ends them.
+func TestPasswords(t *testing.T) {
+	for _, password := range []string{
+		"a^b", "a{b}", "a[b]c", `a|b\c`, `a"b`, "<a>b", "a`b", "pässwörd", "密码", "a:b", "a@b", "a!$&'()*+,;=~._-b", "a%20b",
+	} {
+		want, _ := url.PathUnescape(password)
+		for _, scheme := range []string{"rtsp", "mjpeg+https"} {
+			raw := scheme + "://admin:" + password + "@192.0.2.1:8554/a?b=c"
+			u, err := Parse(raw)
+			if err != nil {
+				t.Errorf("%s: %v", raw, err)
+				continue
+			}
+			if got, _ := u.Network.User.Password(); got != want || u.Network.User.Username() != "admin" || u.HostPort() != "192.0.2.1:8554" || u.Network.RequestURI() != "/a?b=c" {
+				t.Errorf("%s: password %q of %q at %s, %s; want %q", raw, got, u.Network.User.Username(), u.HostPort(), u.Network.RequestURI(), want)
+			}
+			if again, err := Parse(u.Network.String()); err != nil || again.Network.User.String() != u.Network.User.String() {
+				t.Errorf("%s, read again: %v, %v", raw, again, err)
+			}
+			if strings.Contains(u.String(), password) {
+				t.Errorf("%s is shown as %s", raw, u)
+			}
+		}
+	}
+	for _, raw := range []string{"rtsp://a:b c@h/x", "rtsp://a:b/c@h/x", "rtsp://a:b#c@h/x", "rtsp://a:b%c@h/x", "rtsp://h/<x>", "rtsp://[h/x"} {
+		if u, err := Parse(raw); err == nil {
+			t.Errorf("%s is taken as %v", raw, u)
+		} else if strings.Contains(err.Error(), "b c") || strings.Contains(err.Error(), "b/c") || strings.Contains(err.Error(), "b#c") || strings.Contains(err.Error(), "b%c") {
+			t.Errorf("the fault tells the password: %v", err)
+		}
+	}
+}
+
 func TestComplete(t *testing.T) {
 	for text, want := range map[string]string{
 		" 192.168.1.4 ": "rtsp://192.168.1.4", "cam.local:8554/x": "rtsp://cam.local:8554/x", "here.mp4": "file:here.mp4", "gone.mp4": "rtsp://gone.mp4",
