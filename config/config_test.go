@@ -341,8 +341,14 @@ var faultTable = []struct {
 		}},
 	{name: "two documents", text: minimal + "---\nsite: b\n",
 		want: []string{`f:5:1: a second YAML document; one is accepted`}},
-	{name: "alias", text: "site: &s x\n" + minimal,
-		want: []string{`f:1:7: site: Anchor; plain values only are accepted`}},
+	{name: "aliases", text: "site: *s\nlog: {level: &s info}\nhttp: &h {<<: 5, addr: &s ''}\nnats: {<<: [*h, *no]}\n" + minimal,
+		want: []string{
+			`f:1:7: site: alias *s; accepted: the name of an anchor above it, such as &s`,
+			`f:3:15: http: <<: found the number 5; accepted: an alias of a mapping, or a list of such`,
+			`f:3:15: nats: <<: found the number 5; accepted: an alias of a mapping, or a list of such`,
+			`f:3:24: a second anchor &s; one is accepted`,
+			`f:4:17: nats: alias *no; accepted: the name of an anchor above it, such as &no`,
+		}},
 	{name: "bad environment", text: minimal, environ: []string{"SEGD_SUPERPIXELS=lots", "SEGD_LOG_LEVEL=loud"},
 		want: []string{
 			`SEGD_SUPERPIXELS: superpixels: found "lots"; accepted: a whole number`,

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"reflect"
@@ -26,6 +27,8 @@ type decoder struct {
 	source map[string]place
 	// numbers are where one stands for a text, and what is wrong with that if the text is none of its own.
 	numbers []Fault
+	anchors map[string]*ast.AnchorNode
+	values  int // that were read
 	// readable says that the file is YAML, so that it makes sense to judge values.
 	readable bool
 }
@@ -51,7 +54,7 @@ func newFault(at place, path, format string, args ...any) Fault {
 }
 
 func (d *decoder) document(text []byte, dst *Config) {
-	file, err := parse(text)
+	file, err := parse(bytes.TrimPrefix(text, []byte("\uFEFF"))) // a byte order mark, as editors of Windows write it
 	if err != nil {
 		at := place{file: d.file}
 		message := err.Error()
@@ -73,6 +76,7 @@ func (d *decoder) document(text []byte, dst *Config) {
 		}
 	}
 	if len(bodies) > 0 { // an empty file leaves everything at its default
+		d.anchored(bodies[0])
 		d.value("", bodies[0], reflect.ValueOf(dst).Elem())
 	}
 	if len(bodies) > 1 {
@@ -107,12 +111,16 @@ func (d *decoder) at(n ast.Node) place {
 
 // value stores node n in dst, or says why it cannot.
 func (d *decoder) value(path string, n ast.Node, dst reflect.Value) {
+	n, ok := d.resolve(path, n)
+	if !ok {
+		return
+	}
 	at := d.at(n)
 	if path != "" {
 		d.source[path] = at
 	}
 	switch n.(type) {
-	case *ast.AliasNode, *ast.AnchorNode, *ast.TagNode:
+	case *ast.TagNode:
 		d.fault(at, path, "%s; plain values only are accepted", n.Type())
 		return
 	case *ast.NullNode:
@@ -129,20 +137,20 @@ func (d *decoder) value(path string, n ast.Node, dst reflect.Value) {
 }
 
 func (d *decoder) object(path string, n ast.Node, dst reflect.Value) {
-	var pairs []*ast.MappingValueNode
-	switch n := n.(type) {
-	case *ast.MappingNode:
-		pairs = n.Values
-	case *ast.MappingValueNode:
-		pairs = []*ast.MappingValueNode{n}
-	default:
+	pairs, ok := d.pairs(path, n, 0)
+	if !ok {
 		d.fault(d.at(n), path, "%s; accepted: a mapping with the keys %s",
 			describe(n), strings.Join(keys(dst.Type()), ", "))
 		return
 	}
+	read := map[string]bool{}
 	for _, pair := range pairs {
 		// Not Key.String: the library's spelling of a key may carry quotes.
 		key := pair.Key.GetToken().Value
+		if read[key] || path == "" && strings.HasPrefix(key, extension) {
+			continue
+		}
+		read[key] = true
 		index := slices.Index(keys(dst.Type()), key)
 		if index < 0 {
 			d.fault(d.at(pair), path, "unknown key %q%s; accepted: %s",
