@@ -53,6 +53,12 @@ func TestHTTPCamera(t *testing.T) {
 		{"no lengths", "multipart/x-mixed-replace; boundary=cam", "--cam\r\n", "Content-Type: image/jpeg\r\n", "\r\n--cam\r\n", false},
 		{"dashes said too", `multipart/x-mixed-replace; boundary="--cam"`, "--cam\r\n", "Content-Type: image/jpeg\r\n", "\r\n--cam\r\n", true},
 		{"an empty line first", "multipart/x-mixed-replace;boundary=cam", "\r\n--cam\r\n", "Content-type: image/jpeg\r\n", "\r\n--cam\r\n", true},
+		{"a first part without boundary", "multipart/x-mixed-replace; boundary=cam", "", "", "\r\n--cam\r\nContent-Type: image/jpeg\r\n", false},
+		{"no dashes", "multipart/x-mixed-replace; boundary=cam", "cam\r\n", "Content-Type: image/jpeg\r\n", "\r\ncam\r\n", true},
+		{"empty lines first", "multipart/x-mixed-replace; boundary=cam", "\r\n\r\n\r\n\r\n--cam\r\n", "Content-Type: image/jpeg\r\n", "\r\n--cam\r\n", true},
+		{"lengths of other images", "multipart/x-mixed-replace; boundary=cam", "--cam\r\n", "Content-Length: 1\r\n", "\r\n--cam\r\n", false},
+		{"nothing that parts them", "application/octet-stream", "", "", "", false},
+		{"a status line", "multipart/x-mixed-replace; boundary=my boundary;; x", "--my boundary\r\n", "HTTP/1.0 200 OK\r\nContent-Length : 5\r\n", "--my boundary\r\n", false},
 		{"no boundary said", "multipart/x-mixed-replace", "--cam\r\n", "Content-Type: image/jpeg\r\n", "\r\n--cam\r\n", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -140,10 +146,11 @@ func TestHTTPFaults(t *testing.T) {
 		{"sent elsewhere", http.RedirectHandler("http://127.0.0.1:1/", http.StatusFound).ServeHTTP, nil, "302"},
 		{"a page", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, ErrNoVideo, `"text/html`},
 		{"no boundary", multipart("hello, this is no boundary\r\n"), ErrNoVideo, "hello"},
-		{"a line without end", multipart(strings.Repeat("-", 100000)), nil, ""},
-		{"an image without end", multipart("--x\r\n\r\n" + strings.Repeat("JPEG", maxImage/4+10)), nil, "more than 8388608 bytes"},
+		{"a line without end", multipart(strings.Repeat("-", 100000)), ErrNoVideo, "no JPEG in 65536 bytes"},
+		{"an image without end", multipart("--x\r\n\r\n\xff\xd8\xff\xda\x00\x02" + strings.Repeat("JPEG", maxImage/4+10)), nil, "more than 8388608 bytes"},
 		{"a length that is a lie", multipart("--x\r\nContent-Length: 999999999999999999999\r\n\r\nabc\r\n--x--"), nil, ""},
-		{"no images", multipart("--x\r\n\r\nabc\r\n--x\r\n\r\ndef\r\n--x--"), ErrClosed, ""},
+		{"no images", multipart("--x\r\n\r\nabc\r\n--x\r\n\r\ndef\r\n--x--"), ErrNoVideo, `begin with "--x`},
+		{"nothing", multipart(""), ErrClosed, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
