@@ -309,7 +309,7 @@ var faultTable = []struct {
 			`f:7:26: cameras[0].url: "whip:b"; accepted: whip: alone, publishers use the camera's name`,
 		}},
 	{name: "password stays out of the message", text: "cameras: [{name: a, url: 'rtsp://u:secret@%zz/'}]\n",
-		want: []string{`f:1:26: cameras[0].url: "rtsp://xxxxx@%zz/" is not a URL; accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, v4l2:/dev/video0, whip:, file:PATH or dir:PATH; with @ : / # ? % and blanks in a password written as %40 %3A %2F %23 %3F %25 %20`}},
+		want: []string{`f:1:26: cameras[0].url: "rtsp://xxxxx@%zz/" is not a URL; accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, v4l2:/dev/video0, whip:, file:PATH or dir:PATH; with / # ? % and blanks in a password written as %2F %23 %3F %25 %20`}},
 	{name: "all at once", text: "site: a b\nsuperpixels: x\nlog:\n  level: loud\ncameras:\n  - name: a\n    url: file:x\n    transport: pigeon\n    fps: -1\n    decode: gpu\n",
 		want: []string{
 			`f:1:7: site: "a b" contains ' '; accepted: letters, digits, _ and -`,

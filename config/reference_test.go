@@ -29,21 +29,19 @@ var referenceHead = fmt.Sprintf(`# Configuration
 
 <!-- Made of config/config.go by go generate ./config. Do not edit. -->
 
-segd reads one YAML file, `+"`segd run -c segd.yaml`"+`.
-[deploy/segd.example.yaml](../deploy/segd.example.yaml) is one to begin with, and
-`+"`segd check -c segd.yaml`"+` says what is wrong with it, each fault with its line, whether
-the model loads and whether the cameras answer.
+segd reads one YAML file: `+"`"+`segd run -c segd.yaml`+"`"+`. Start with [deploy/segd.example.yaml](../deploy/segd.example.yaml).
+`+"`"+`segd check -c segd.yaml`+"`"+` lists each fault with its line, and tests whether the model loads and the cameras answer.
 
-- Only `+"`cameras`"+` is required. What is left out has the default named here.
-- A key that is not listed here is an error, and so is a value of another type.
-- A setting with a variable beside it can come from the environment, which counts more
-  than the file. `+"`segd demo`"+` heeds the same variables. Lists, and what is in
-  `+"`cameras`"+`, come from the file only.
-- Relative paths start at the folder of the file.
-- A text has at most %d bytes; a name, a url, a path, and a token or password have limits
-  [of their own](api.md#limits), and so have [files](operations.md#files).
-- Cameras come, go and change while segd runs, and so does `+"`"+`log.level`+"`"+`; a change of anything else
-  takes a restart ([operations.md](operations.md#change-the-configuration)).
+- Only `+"`"+`cameras`+"`"+` is required. Other settings have the defaults listed here.
+- Unknown keys, and values of another type, are errors. Anchors, aliases and merged mappings (`+"`"+`<<: *name`+"`"+`) are read; put
+  anchors of your own under top-level keys that begin with `+"`"+`x-`+"`"+`, such as `+"`"+`x-camera: &usual {transport: tcp}`+"`"+`.
+- An environment variable overrides the file, also for `+"`"+`segd demo`+"`"+`. Lists, and settings below `+"`"+`cameras`+"`"+`, come from the
+  file only.
+- Relative paths start at the file's folder.
+- A text has at most %d bytes. Names, URLs, paths, tokens and passwords have [other limits](api.md#limits), and so do
+  [files](operations.md#files).
+- Changes of cameras and of `+"`"+`log.level`+"`"+` apply while segd runs. Others need a restart
+  ([operations.md](operations.md#change-the-configuration)).
 `, limit.MaxText)
 
 // The page is what the code makes of it.

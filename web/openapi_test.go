@@ -211,9 +211,9 @@ func TestOpenAPICheckFinds(t *testing.T) {
 		a    answer
 		want string
 	}{
-		"right":          {"/cameras", answer{200, header, `{"version":"","access":"viewer","cameras":[]}`}, ""},
-		"field missing":  {"/cameras", answer{200, header, `{"access":"viewer","cameras":[]}`}, "version"},
-		"field too many": {"/cameras", answer{200, header, `{"version":"","access":"viewer","cameras":[],"x":1}`}, "x"},
+		"right":          {"/cameras", answer{200, header, `{"version":"","access":"viewer","cores":2,"cameras":[]}`}, ""},
+		"field missing":  {"/cameras", answer{200, header, `{"access":"viewer","cores":2,"cameras":[]}`}, "version"},
+		"field too many": {"/cameras", answer{200, header, `{"version":"","access":"viewer","cores":2,"cameras":[],"x":1}`}, "x"},
 		"wrong type":     {"/cameras/a/objects", answer{200, header, `{"sequence":"1","objects":[]}`}, "sequence"},
 		"wrong media":    {"/cameras", answer{200, http.Header{"Content-Type": {"text/html"}}, ``}, "text/html"},
 		"wrong status":   {"/cameras", answer{418, header, `{}`}, "418"},

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -234,7 +235,7 @@ func TestHandlers(t *testing.T) {
 		{"not ready", bare.URL, "/readyz", nil, 503, "camera north is not up yet"},
 		{"metrics", open.URL, "/metrics", nil, 200, "segd_up 1"},
 		{"no metrics given", bare.URL, "/metrics", nil, 404, ""},
-		{"cameras", open.URL, "/api/v1/cameras", nil, 200, `{"version":"v9","access":"operator","cameras":[{"name":"north","viewers":0,"status":null,"zones":[],"lines":[]},{"name":"yard",`},
+		{"cameras", open.URL, "/api/v1/cameras", nil, 200, fmt.Sprintf(`{"version":"v9","access":"operator","cores":%d,"cameras":[{"name":"north","viewers":0,"status":null,"zones":[],"lines":[]},{"name":"yard",`, runtime.GOMAXPROCS(0))},
 		{"no cameras", bare.URL, "/api/v1/cameras", nil, 200, `"cameras":[]`},
 		{"unknown camera", open.URL, "/api/v1/cameras/south/live", nil, 404, `no camera \"south\"`},
 		{"bad window", open.URL, "/api/v1/cameras/north/live?window=99", nil, 400, "1 to 16"},

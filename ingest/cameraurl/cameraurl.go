@@ -66,7 +66,7 @@ const (
 	urls     = "rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, " +
 		"v4l2:/dev/video0, whip:, file:PATH or dir:PATH"
 	acceptedCapture = "accepted: v4l2: and the path of a device, such as v4l2:/dev/video0 or v4l2:/dev/video0?size=1280x720&fps=30&format=mjpeg"
-	escapes         = "with @ : / # ? % and blanks in a password written as %40 %3A %2F %23 %3F %25 %20"
+	escapes         = "with / # ? % and blanks in a password written as %2F %23 %3F %25 %20"
 )
 
 // ports are those of the schemes of cameras that are dialled.
