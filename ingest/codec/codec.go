@@ -12,6 +12,9 @@ import (
 const (
 	// MaxSide is the largest width or height, in pixels.
 	MaxSide = 8192
+	// MaxAspect is how many times as long as the other a side is at most. The network is shown a picture at a scale by
+	// its shorter side: longer ones would be beyond what it can be shown.
+	MaxAspect = 16
 	// MaxPixels is the largest area, 8192×4608: what is called 8K, and a little more.
 	// A frame of it takes 108 MiB as BGR24.
 	MaxPixels = 8192 * 4608
@@ -58,6 +61,8 @@ var (
 	// ErrTooLarge is wrapped by errors about pictures beyond [MaxSide] or
 	// [MaxPixels].
 	ErrTooLarge = errors.New("picture is too large")
+	// ErrTooNarrow is wrapped by errors about pictures one of whose sides is more than [MaxAspect] times as long as the other.
+	ErrTooNarrow = errors.New("picture is too narrow")
 	// ErrUndecodable is wrapped by errors about bytes that are not a picture. The
 	// decoder stays usable: the next key frame decodes.
 	ErrUndecodable = errors.New("cannot be decoded")
@@ -93,7 +98,7 @@ func init() {
 	astiav.SetLogLevel(astiav.LogLevelQuiet)
 }
 
-// CheckSize returns an error that wraps [ErrTooLarge] or [ErrUndecodable] if no
+// CheckSize returns an error that wraps [ErrTooLarge], [ErrTooNarrow] or [ErrUndecodable] if no
 // picture of that size is decoded.
 func CheckSize(width, height int) error {
 	if width <= 0 || height <= 0 {
@@ -101,6 +106,9 @@ func CheckSize(width, height int) error {
 	}
 	if width > MaxSide || height > MaxSide || width*height > MaxPixels {
 		return fmt.Errorf("%w: %dx%d, at most %d pixels a side and %d in all are accepted", ErrTooLarge, width, height, MaxSide, MaxPixels)
+	}
+	if max(width, height) > MaxAspect*min(width, height) {
+		return fmt.Errorf("%w: %dx%d, one side at most %d times as long as the other is accepted", ErrTooNarrow, width, height, MaxAspect)
 	}
 	return nil
 }

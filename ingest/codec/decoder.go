@@ -102,7 +102,7 @@ func freeContext(ctx *astiav.CodecContext) {
 // included) and calls emit for each picture that became ready, usually one. The
 // picture is valid until emit returns. pts comes back in Picture.PTS.
 //
-// An error that wraps [ErrUndecodable] or [ErrTooLarge] is about these bytes;
+// An error that wraps [ErrUndecodable], [ErrTooLarge] or [ErrTooNarrow] is about these bytes;
 // the decoder goes on with the next ones. au is only read, and not kept.
 func (d *Decoder) Decode(au []byte, pts int64, emit func(*Picture)) error {
 	if d.ctx == nil {

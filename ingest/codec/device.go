@@ -154,7 +154,7 @@ func (d *Decoder) settle(why error) {
 
 // deviceFault tells whether err is about the device and not about the bytes.
 func deviceFault(err error) bool {
-	return err != nil && !errors.Is(err, astiav.ErrInvaliddata) && !errors.Is(err, ErrTooLarge)
+	return err != nil && !errors.Is(err, astiav.ErrInvaliddata) && !errors.Is(err, ErrTooLarge) && !errors.Is(err, ErrTooNarrow)
 }
 
 // replace puts a software decoder in the place of one on a device that failed.

@@ -146,6 +146,7 @@ func TestDeviceFault(t *testing.T) {
 		{nil, false},
 		{errors.Join(ErrUndecodable, astiav.ErrInvaliddata), false},
 		{ErrTooLarge, false},
+		{ErrTooNarrow, false},
 		{errors.Join(ErrUndecodable, astiav.ErrExternal), true},
 		{errors.Join(ErrDevice, astiav.ErrUnknown), true},
 	} {

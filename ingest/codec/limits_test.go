@@ -18,6 +18,7 @@ func TestCheckSize(t *testing.T) {
 	}{
 		{1, 1, nil}, {7680, 4320, nil}, {8192, 4608, nil}, {4608, 8192, nil}, {6144, 6144, nil},
 		{8192, 8192, ErrTooLarge}, {8193, 1, ErrTooLarge}, {16384, 16384, ErrTooLarge}, {1 << 40, 1 << 40, ErrTooLarge},
+		{16, 256, nil}, {1, 400, ErrTooNarrow}, {8192, 16, ErrTooNarrow}, {100, 1601, ErrTooNarrow},
 		{0, 10, ErrUndecodable}, {10, -1, ErrUndecodable},
 	} {
 		if err := CheckSize(tc.width, tc.height); !errors.Is(err, tc.want) {
