@@ -14,7 +14,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/segd/segd/internal/cli/clitest"
-	"github.com/segd/segd/internal/freeport"
 	"github.com/segd/segd/internal/waitfor"
 )
 
@@ -293,7 +292,7 @@ func TestCameraCommands(t *testing.T) {
 // Who marks on a camera that is removed meanwhile is answered soon.
 func TestRemovedWhileMarked(t *testing.T) {
 	t.Parallel()
-	a := newAdding(t, fmt.Sprintf("whip: {addr: %q}\n", freeport.Addr(t)))
+	a := newAdding(t, "")
 	a.start()
 	a.want(http.StatusCreated, http.MethodPost, "", `{"name": "yard", "url": "whip:"}`)
 	answer := waits(t, "http://"+a.http+"/api/v1/cameras/yard/annotations")

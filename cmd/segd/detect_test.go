@@ -113,7 +113,7 @@ func TestBadDetector(t *testing.T) {
 		{"a class that it does not know", "path: ''", "persn", `"persn"; accepted: one of the 80 classes that the detector knows, such as person`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := start(t, "run", "--base", ".", "-c", clitest.File(t, "segd.yaml", quick(freeport.Addr(t), freeport.Addr(t))+"detector: {"+tt.detector+"}\ncameras:\n"+
+			c := start(t, "run", "--base", ".", "-c", clitest.File(t, "segd.yaml", quick(freeport.Addr(t), freeport.Addr(t))+"whip: {addr: '"+freeport.Addr(t)+"'}\ndetector: {"+tt.detector+"}\ncameras:\n"+
 				"  - {name: yard, url: 'whip:', detect: {classes: ["+tt.class+"]}}\n"))
 			err := c.Wait(t)
 			var printed strings.Builder

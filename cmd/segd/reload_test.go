@@ -33,7 +33,7 @@ type reloading struct {
 func newReloading(t *testing.T, head string, cameras ...string) *reloading {
 	t.Helper()
 	r := &reloading{t: t, file: filepath.Join(t.TempDir(), "segd.yaml"), http: freeport.Addr(t), nats: freeport.Addr(t)}
-	r.head = quick(r.http, r.nats) + head
+	r.head = quick(r.http, r.nats) + fmt.Sprintf("whip: {addr: %q}\n", freeport.Addr(t)) + head
 	r.write(cameras...)
 	return r
 }
@@ -361,7 +361,7 @@ func TestRemovedWhileAnnotated(t *testing.T) {
 	t.Parallel()
 	const gate = "{name: gate, url: 'whip:'}"
 	yard := rtspCamera(t, "yard", "")
-	r := newReloading(t, fmt.Sprintf("whip: {addr: %q}\n", freeport.Addr(t)), gate, yard)
+	r := newReloading(t, "", gate, yard)
 	segd := start(t, "run", "-c", r.file, "--watch=false")
 	h := listen(t, r.nats)
 	waitfor.True(t, "masks", func() bool { return len(h.of("yard")) > 20 })
@@ -424,7 +424,7 @@ func TestReloadOpensWhatIsNeeded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newReloading(t, fmt.Sprintf("whip: {addr: %q}\ndetector: {path: %q}\n", freeport.Addr(t), detector), gate)
+	r := newReloading(t, fmt.Sprintf("detector: {path: %q}\n", detector), gate)
 	segd := start(t, "run", "-c", r.file, "--watch=false")
 	h := listen(t, r.nats)
 	url := "http://" + r.http + "/whip/door"
