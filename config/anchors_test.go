@@ -43,6 +43,7 @@ func TestAliasesAreBounded(t *testing.T) {
 		"lists":  {"x-a: &a {classes: [" + strings.Repeat("person,", 400) + "]}\ncameras:\n" + strings.Repeat("- {name: a, detect: *a}\n", 400), "more than 50000 values"},
 		"merges": {merges(10), "more than 50000 values"},
 		"deep":   {merges(40), "merges in merges, 16 deep"},
+		"chain":  {"x-a: &a\n  *a\nlog: *a\n", "aliases of aliases, 16 deep"},
 		"itself": {"x-a: &a {<<: *a}\nlog: *a\n", "merges in merges, 16 deep"},
 	} {
 		_, err := Parse("f", []byte(tt.text), nil)

@@ -201,7 +201,7 @@ func TestPrepareAs(t *testing.T) {
 	if d := meanDifference(got, small); d > 12 {
 		t.Errorf("the small picture differs from the large one by %.1f grey levels on average", d)
 	}
-	if _, err := PrepareAs(t.Context(), ClipPath, Shape{Width: 65}, nil); err == nil || !strings.Contains(err.Error(), "even") {
+	if _, err := PrepareAs(t.Context(), ClipPath, Shape{Width: 33}, nil); err == nil || !strings.Contains(err.Error(), "even") {
 		t.Errorf("an odd width: %v", err)
 	}
 }

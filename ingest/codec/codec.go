@@ -101,14 +101,22 @@ func init() {
 // CheckSize returns an error that wraps [ErrTooLarge], [ErrTooNarrow] or [ErrUndecodable] if no
 // picture of that size is decoded.
 func CheckSize(width, height int) error {
+	if err := checkArea(width, height); err != nil {
+		return err
+	}
+	if max(width, height) > MaxAspect*min(width, height) {
+		return fmt.Errorf("%w: %dx%d, one side at most %d times as long as the other is accepted", ErrTooNarrow, width, height, MaxAspect)
+	}
+	return nil
+}
+
+// checkArea is CheckSize for pictures that are encoded, which may be as narrow as they like.
+func checkArea(width, height int) error {
 	if width <= 0 || height <= 0 {
 		return fmt.Errorf("%w: picture of %dx%d", ErrUndecodable, width, height)
 	}
 	if width > MaxSide || height > MaxSide || width*height > MaxPixels {
 		return fmt.Errorf("%w: %dx%d, at most %d pixels a side and %d in all are accepted", ErrTooLarge, width, height, MaxSide, MaxPixels)
-	}
-	if max(width, height) > MaxAspect*min(width, height) {
-		return fmt.Errorf("%w: %dx%d, one side at most %d times as long as the other is accepted", ErrTooNarrow, width, height, MaxAspect)
 	}
 	return nil
 }

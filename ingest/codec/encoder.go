@@ -68,7 +68,7 @@ func NewEncoder(cfg EncoderConfig) (*Encoder, error) {
 	if cfg.CRF == 0 {
 		cfg.CRF = 20
 	}
-	if err := CheckSize(cfg.Width, cfg.Height); err != nil {
+	if err := checkArea(cfg.Width, cfg.Height); err != nil {
 		return nil, fmt.Errorf("codec: encoder: %w", err)
 	}
 	if cfg.Width%2 != 0 || cfg.Height%2 != 0 {

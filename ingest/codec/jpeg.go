@@ -30,7 +30,7 @@ type size struct{ width, height int }
 func NewJPEGEncoder(width, height, toWidth, toHeight, quality int) (*JPEGEncoder, error) {
 	e := &JPEGEncoder{from: size{width, height}, to: size{toWidth, toHeight}}
 	for _, s := range []size{e.from, e.to} {
-		if err := CheckSize(s.width, s.height); err != nil {
+		if err := checkArea(s.width, s.height); err != nil {
 			return nil, fmt.Errorf("codec: JPEG: %w", err)
 		}
 	}

@@ -31,7 +31,7 @@ export function health(feed, now = performance.now()) {
       text: `The picture is of ${clock(new Date(feed.frame.mask.captureTime))}.`,
     };
   }
-  if (isBehind(feed.status)) {
+  if (feed.status && isBehind(feed.status)) {
     const { fpsIn, fpsOut } = feed.status;
     return { kind: "live", behind: true, pill: "Behind", note: `${rate(fpsOut)} of ${rate(fpsIn)} frames/s`, title: "", text: "" };
   }
@@ -39,8 +39,8 @@ export function health(feed, now = performance.now()) {
 }
 
 // isBehind tells whether a camera's frames come faster than segd follows.
-function isBehind({ up, fpsIn, fpsOut } = {}) {
-  return up === true && fpsIn > 0 && !(fpsOut >= keptUp * fpsIn);
+function isBehind({ fpsIn, fpsOut }) {
+  return fpsIn > 0 && fpsOut < keptUp * fpsIn;
 }
 
 // overload says by how much a camera is behind, why, and what helps. box is the machine: { cores, cameras }, or null.
@@ -49,7 +49,7 @@ export function overload({ status, frame, place }, box) {
   const load = [`${objects} object${objects === 1 ? "" : "s"} here`];
   if (box && !place) load.push(`${box.cameras} camera${box.cameras === 1 ? "" : "s"} on ${box.cores} processor core${box.cores === 1 ? "" : "s"}`);
   const late = status.latencyP50Seconds > 0 ? `, ${milliseconds(1000 * status.latencyP50Seconds)} late` : "";
-  return `segd is behind: ${rate(status.fpsOut ?? 0)} of ${rate(status.fpsIn)} frames a second${late}. It has ${load.join(", ")}. ` +
+  return `segd is behind: ${rate(status.fpsOut)} of ${rate(status.fpsIn)} frames a second${late}. It has ${load.join(", ")}. ` +
     "Fewer objects, fewer cameras, a lower frame rate of the camera or a GPU help.";
 }
 

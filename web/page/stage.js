@@ -25,6 +25,7 @@ export class Stage {
   // select shows another camera; its last frame at once, if there is one.
   select(feed) {
     this.feed = feed;
+    this.pointed = 0; // another camera has another object of that number
     setText(this.name, feed.camera);
     if (feed.size) this.#setRatio(feed.size.width, feed.size.height);
     document.title = `${feed.camera} · segd`;
