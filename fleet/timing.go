@@ -43,6 +43,7 @@ func (t *Timing) setDefaults() error {
 // drift in TTL, and messages be late.
 func (t Timing) margin() time.Duration { return t.TTL / 8 }
 
-// deaf is after how long without a heartbeat that comes back a box says nothing to others any more: soon enough that
-// these take over little later than if it had died, and not for a few that are late.
-func (t Timing) deaf() time.Duration { return t.TTL / 2 }
+// deaf is after how long without a heartbeat that comes back a box says nothing to others any more: two beats by
+// default, so that these take over little later than if it had died. One that is merely late costs nothing: others
+// wait TTL, and the next that comes back ends it.
+func (t Timing) deaf() time.Duration { return t.TTL / 4 }
