@@ -26,6 +26,10 @@ const maxScenes = 8
 // of another time, before it is told that they were not found.
 const searchFor = 5 * time.Second
 
+// searchFrames is how many frames are labelled at least before that: a machine that is busy labels one a second, and
+// an object that comes back is found in some frames only.
+const searchFrames = 25
+
 // scene is a picture and what was marked on it or is shown by it. It does not change.
 type scene struct {
 	annotation *annotation.Annotation
@@ -364,6 +368,7 @@ func (s *stages) search(masks *segdv1.MaskFrame, pts time.Duration) {
 	if s.soughtFrom == nil {
 		s.soughtFrom, s.soughtSince = &masks.Sequence, pts
 	}
+	s.soughtIn++
 	for _, o := range masks.Objects {
 		if _, ok := s.sought[o.Id]; !ok {
 			continue
@@ -371,10 +376,10 @@ func (s *stages) search(masks *segdv1.MaskFrame, pts time.Duration) {
 		switch {
 		case o.Area > 0:
 			delete(s.sought, o.Id)
-		case pts-s.soughtSince >= searchFor:
+		case pts-s.soughtSince >= searchFor && s.soughtIn >= searchFrames:
 			delete(s.sought, o.Id)
 			s.c.notFollowed(o.Id, o.Label, masks.Sequence, fmt.Sprintf("it was not found within %.1f s of frame %d by what it looked like when it was marked; it is looked for still; mark it again if it is there",
-				searchFor.Seconds(), *s.soughtFrom))
+				(pts-s.soughtSince).Seconds(), *s.soughtFrom))
 		}
 	}
 }

@@ -71,6 +71,7 @@ type stages struct {
 	sought      map[uint32]string // labels
 	soughtFrom  *uint64           // the frame since when; nil before the first
 	soughtSince time.Duration     // its stream time
+	soughtIn    int               // frames since, that one included
 	recalled    image.Point       // size of the pictures; zero if there were none
 
 	cancel context.CancelCauseFunc // stops the source
