@@ -600,7 +600,7 @@ func TestMaxFollowed(t *testing.T) {
 	for id := uint32(1); len(known) < annotation.MaxFollowed-1; id++ {
 		known = append(known, id)
 	}
-	c.automatic.marker.Reset(known, nil)
+	c.marker.Reset(known)
 	mark := func(ids ...uint32) error {
 		a := &annotation.Annotation{}
 		for _, id := range ids {

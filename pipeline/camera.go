@@ -18,6 +18,7 @@ import (
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/internal/pause"
 	"github.com/segd/segd/internal/plain"
+	"github.com/segd/segd/marking"
 	"github.com/segd/segd/tracker"
 	"github.com/segd/segd/zones"
 )
@@ -190,12 +191,12 @@ type Camera struct {
 
 	// turn is held by whoever uses stages: its stepper and the objects it knows. A
 	// channel, so that waiting for it can end.
-	turn      chan struct{}
-	stages    *stages   // nil while there are none
-	taken     time.Time // when the frame in hand was; zero between frames
-	zones     zoneWatch
-	automatic automatic
-	previews  chan struct{}
+	turn     chan struct{}
+	stages   *stages   // nil while there are none
+	taken    time.Time // when the frame in hand was; zero between frames
+	zones    zoneWatch
+	marker   *marking.Marker // whoever has the turn uses it
+	previews chan struct{}
 
 	lookFaults lookFaults
 
@@ -263,7 +264,7 @@ func New(cfg Config) (*Camera, error) {
 	if err := c.zones.begin(c); err != nil {
 		return nil, fmt.Errorf("pipeline: camera %q: %w", cfg.Name, err)
 	}
-	if err := c.automatic.begin(c); err != nil {
+	if err := c.beginMarking(); err != nil {
 		return nil, fmt.Errorf("pipeline: camera %q: %w", cfg.Name, err)
 	}
 	c.lookFaults.coalesced = coalesced{log: c.log, message: "not looked for what there is"}

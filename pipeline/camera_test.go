@@ -921,7 +921,7 @@ func TestDamageIsCounted(t *testing.T) {
 
 func TestStateEvents(t *testing.T) {
 	c := &Camera{cfg: Config{Meter: uncounted{}, Lease: owned{}}}
-	if err := c.automatic.begin(c); err != nil {
+	if err := c.beginMarking(); err != nil {
 		t.Fatal(err)
 	}
 	var st states

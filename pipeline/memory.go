@@ -78,6 +78,15 @@ func (m *memory) alone(k int) bool {
 	})
 }
 
+// misses tells whether masks show an object of people's that is in no picture.
+func (m *memory) misses(masks *segdv1.MaskFrame) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.ContainsFunc(masks.Objects, func(o *segdv1.Object) bool {
+		return o.Area > 0 && !o.Automatic && !slices.ContainsFunc(m.marked, func(s scene) bool { return indexOf(s.annotation, o.Id) >= 0 })
+	})
+}
+
 // change has every picture's objects changed by f, which returns false for one that is to be
 // forgotten.
 func (m *memory) change(f func(*annotation.Object) bool) {
@@ -249,16 +258,14 @@ func (c *Camera) remember(it *item) {
 }
 
 // rememberNow keeps the newest picture with the objects that are people's, if it shows one of them.
-func (c *Camera) rememberNow(id uint32) (shows bool) {
+func (c *Camera) rememberNow(id uint32) {
 	_, objects := c.newest.list()
 	_ = c.Picture(func(masks *segdv1.MaskFrame, bgr []byte) error {
-		s := shown(masks, objects, bgr, false)
-		if shows = s != nil && indexOf(s.annotation, id) >= 0; shows {
+		if s := shown(masks, objects, bgr, false); s != nil && indexOf(s.annotation, id) >= 0 {
 			c.memory.add(*s)
 		}
 		return nil
 	})
-	return shows
 }
 
 // rememberLast keeps what was published last, of what has not been removed since. It comes
@@ -315,7 +322,7 @@ func (s *stages) recollect(ctx context.Context, next uint64) error {
 	s.awaiting.Store(len(followed) > 0) // for a frame at least
 	s.objects = states{}
 	for id, o := range lost {
-		if slices.Contains(followed, id) || s.c.automatic.marker.Follows(id) {
+		if slices.Contains(followed, id) || s.c.marker.Follows(id) {
 			s.objects[id] = o
 		}
 	}
