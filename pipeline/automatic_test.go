@@ -49,7 +49,7 @@ func (f *finder) Detect(dst []features.Detection, bgr []byte, width, height int)
 
 // automaticMeter keeps what a meter is told of looks.
 type automaticMeter struct {
-	uncounted
+	nopMeter
 	mu                                       sync.Mutex
 	looks, failed, unmarked, automatic, peak int
 	classes                                  map[string]int

@@ -234,16 +234,16 @@ func New(cfg Config) (*Camera, error) {
 		return nil, err
 	}
 	if cfg.Viewer == nil {
-		cfg.Viewer = blind{}
+		cfg.Viewer = nopViewer{}
 	}
 	if cfg.Meter == nil {
-		cfg.Meter = uncounted{}
+		cfg.Meter = nopMeter{}
 	}
 	if cfg.Cores == nil {
-		cfg.Cores = unbound{}
+		cfg.Cores = nopCores{}
 	}
 	if cfg.Lease == nil {
-		cfg.Lease = owned{}
+		cfg.Lease = noLease{}
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -496,50 +496,50 @@ func (c *Camera) retry(err error, pause time.Duration) {
 	})
 }
 
-// blind, uncounted, unbound and owned stand in for the parts a camera can do without.
+// nopViewer, nopMeter, nopCores and noLease stand in for the parts a camera can do without.
 type (
-	blind     struct{}
-	uncounted struct{}
-	unbound   struct{}
-	owned     struct{}
+	nopViewer struct{}
+	nopMeter  struct{}
+	nopCores  struct{}
+	noLease   struct{}
 )
 
-func (owned) Token() uint64 { return 0 }
-func (owned) Box() string   { return "" }
-func (owned) Moved() string { return "" }
-func (owned) Valid() bool   { return true }
+func (noLease) Token() uint64 { return 0 }
+func (noLease) Box() string   { return "" }
+func (noLease) Moved() string { return "" }
+func (noLease) Valid() bool   { return true }
 
-func (unbound) Acquire(bool, time.Time) {}
-func (unbound) Release(int)             {}
+func (nopCores) Acquire(bool, time.Time) {}
+func (nopCores) Release(int)             {}
 
-func (blind) Publish(*segdv1.MaskFrame, []byte) {}
-func (blind) Event(*segdv1.Event)               {}
-func (blind) Status(*segdv1.Status)             {}
+func (nopViewer) Publish(*segdv1.MaskFrame, []byte) {}
+func (nopViewer) Event(*segdv1.Event)               {}
+func (nopViewer) Status(*segdv1.Status)             {}
 
-func (uncounted) Published(time.Duration)   {}
-func (uncounted) Dropped(Stage)             {}
-func (uncounted) Failed(Stage)              {}
-func (uncounted) Took(Stage, time.Duration) {}
-func (uncounted) Extracted(*features.Scene) {}
-func (uncounted) Solved(tracker.Solve)      {}
-func (uncounted) Looked(time.Duration)      {}
-func (uncounted) LookFailed()               {}
-func (uncounted) Detected(string)           {}
-func (uncounted) Unmarked(int)              {}
-func (uncounted) Automatic(int)             {}
-func (uncounted) Object(tracker.Object)     {}
-func (uncounted) RemoveObject(uint32)       {}
-func (uncounted) Zone(zones.ZoneCount)      {}
-func (uncounted) Line(zones.LineCount)      {}
-func (uncounted) RemoveZone(string)         {}
-func (uncounted) RemoveLine(string)         {}
-func (uncounted) Unleased()                 {}
-func (uncounted) PublishFailed()            {}
-func (uncounted) Reconnected()              {}
-func (uncounted) Missed(ingest.Miss, int)   {}
-func (uncounted) Damaged()                  {}
-func (uncounted) ClockOffset(time.Duration) {}
-func (uncounted) Up(bool)                   {}
-func (uncounted) Restarted()                {}
+func (nopMeter) Published(time.Duration)   {}
+func (nopMeter) Dropped(Stage)             {}
+func (nopMeter) Failed(Stage)              {}
+func (nopMeter) Took(Stage, time.Duration) {}
+func (nopMeter) Extracted(*features.Scene) {}
+func (nopMeter) Solved(tracker.Solve)      {}
+func (nopMeter) Looked(time.Duration)      {}
+func (nopMeter) LookFailed()               {}
+func (nopMeter) Detected(string)           {}
+func (nopMeter) Unmarked(int)              {}
+func (nopMeter) Automatic(int)             {}
+func (nopMeter) Object(tracker.Object)     {}
+func (nopMeter) RemoveObject(uint32)       {}
+func (nopMeter) Zone(zones.ZoneCount)      {}
+func (nopMeter) Line(zones.LineCount)      {}
+func (nopMeter) RemoveZone(string)         {}
+func (nopMeter) RemoveLine(string)         {}
+func (nopMeter) Unleased()                 {}
+func (nopMeter) PublishFailed()            {}
+func (nopMeter) Reconnected()              {}
+func (nopMeter) Missed(ingest.Miss, int)   {}
+func (nopMeter) Damaged()                  {}
+func (nopMeter) ClockOffset(time.Duration) {}
+func (nopMeter) Up(bool)                   {}
+func (nopMeter) Restarted()                {}
 
-func (uncounted) Checkpoint(int, time.Duration, error) {}
+func (nopMeter) Checkpoint(int, time.Duration, error) {}

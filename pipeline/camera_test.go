@@ -920,7 +920,7 @@ func TestDamageIsCounted(t *testing.T) {
 }
 
 func TestStateEvents(t *testing.T) {
-	c := &Camera{cfg: Config{Meter: uncounted{}, Lease: owned{}}}
+	c := &Camera{cfg: Config{Meter: nopMeter{}, Lease: noLease{}}}
 	if err := c.beginMarking(); err != nil {
 		t.Fatal(err)
 	}

@@ -647,7 +647,7 @@ func TestStoreAway(t *testing.T) {
 
 // keptMeter counts checkpoints.
 type keptMeter struct {
-	uncounted
+	nopMeter
 	mu           sync.Mutex
 	kept, failed int
 }

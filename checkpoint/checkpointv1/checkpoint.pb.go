@@ -387,7 +387,7 @@ func (x *TrackedObject) GetBox() []int32 {
 	return nil
 }
 
-// Life is where an object is in its life; package life has what the fields mean.
+// Life is where an object is in its life; package trackstate has what the fields mean.
 type Life struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	State         uint32                 `protobuf:"varint,1,opt,name=state,proto3" json:"state,omitempty"`
