@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -397,4 +398,47 @@ func TestSilenceNamesWhatIsWaitedFor(t *testing.T) {
 	if text := fmt.Sprint(r.silence(time.Second)); strings.Contains(text, "key frame:") || !strings.Contains(text, "whole after") {
 		t.Errorf("after a recovery point: %q", text)
 	}
+}
+
+// FuzzEntry looks for where to begin in hostile NAL units, parted by start codes. What is
+// found does not depend on what else was asked, and the mark that segd adds is found.
+func FuzzEntry(f *testing.F) {
+	join := func(nalus ...[]byte) []byte { return annexB(nil, nalus) }
+	f.Add(false, join(pcmSPS, pcmPPS, pcmSlice(typeI, 3, 3, 0, 0)))
+	f.Add(false, join(sei([]byte{6}, message(5, make([]byte, 300)...), recovery(20)), pcmSlice(typeP, 3, 3, 0, 0)))
+	f.Add(false, join([]byte{6, 255, 255, 255}, []byte{6, 6, 255}, []byte{0x61, 0, 0, 3, 0}))
+	f.Add(true, join(sei([]byte{39 << 1, 1}, message(seiRecoveryPoint, new(bitWriter).ue(9).u(3, 0b101).align().out...))))
+	var h265 [][]byte
+	for _, p := range packets(f, codec.EncoderConfig{Codec: codec.H265, Width: 64, Height: 64}, 2) {
+		h265 = append(h265, splitNALUs(p.Data)...)
+	}
+	f.Add(true, join(h265...))
+	f.Fuzz(func(t *testing.T, is265 bool, in []byte) {
+		var fm format.Format = &format.H264{}
+		if is265 {
+			fm = &format.H265{}
+		}
+		tr, err := newTrack(nil, fm)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var au [][]byte
+		for n := range bytes.SplitSeq(in, []byte{0, 0, 0, 1}) {
+			au = append(au, n)
+		}
+		tr.entry(au) // the parameter sets
+		e := tr.entry(au)
+		if again := tr.entry(au); again != e {
+			t.Errorf("%+v, then %+v", e, again)
+		}
+		if e.refresh < 0 || e.refresh > maxRefresh || !e.ok && e != (entry{}) {
+			t.Errorf("%+v", e)
+		}
+		if len(tr.params) > maxParams {
+			t.Errorf("%d parameter sets", len(tr.params))
+		}
+		if marked := tr.entry(append(slices.Clone(au), markEntry)); !is265 && (!marked.ok || marked.unmarked) {
+			t.Errorf("marked: %+v", marked)
+		}
+	})
 }
