@@ -203,6 +203,8 @@ func (r *receiver) mend(e entry, disposable bool, t uint32) {
 		r.damaged = left > 0
 	}
 	r.refreshing.Store(left)
+	// That unit is over; the next one may be of the same time, as some cameras have it.
+	r.faulty = r.faulty && r.faultAt != t
 }
 
 // queue hands u to the decoder unless too much is waiting, which is counted.
