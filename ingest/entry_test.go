@@ -286,6 +286,32 @@ func TestRefreshMends(t *testing.T) {
 	}
 }
 
+// Pictures that are shown before the one that was begun from, and come after it, refer to what
+// never came.
+func TestLeadingPictures(t *testing.T) {
+	r := newTestReceiver(t, &format.H264{PacketizationMode: 1})
+	b := []byte{0x01, 0x9a, 0x80} // of a B picture to which no other refers
+	var got strings.Builder
+	for i, p := range []struct {
+		at   uint32
+		nalu []byte
+	}{
+		{10, pcmSlice(typeI, 0, 0, 0, pcmBlocks)}, {8, b}, {9, b}, {12, pcmSlice(typeP, 1, 0, 0, 0)}, {11, b},
+		{14, pcmSlice(typeI, 2, 0, 0, pcmBlocks)}, {13, b}, // nothing was lost
+		{0, nil}, {16, pcmSlice(typeP, 4, 0, 0, 0)}, {18, pcmSlice(typeI, 5, 0, 0, pcmBlocks)}, {17, b}, {19, pcmSlice(typeP, 6, 0, 0, 0)},
+	} {
+		if p.nalu == nil {
+			r.gap()
+			continue
+		}
+		r.handle(h264Packet(uint16(i), p.at*3600, p.nalu...))
+		got.WriteByte(map[bool]byte{true: 'd', false: '.'}[(<-r.units).damaged])
+	}
+	if want := ".dd...." + "d.d."; got.String() != want {
+		t.Errorf("damaged %s, want %s", &got, want)
+	}
+}
+
 // H.265 with recovery points alone: decoding begins at one, and pictures are called damaged
 // until the camera says that they are whole.
 func TestEntryH265(t *testing.T) {

@@ -70,8 +70,8 @@ type receiver struct {
 	running  bool   // a unit to start from was queued and none was thrown away since
 	full     bool   // there was no room for a unit since the last one to start from
 	damaged  bool   // something was lost since the last unit to start from
-	from     int64  // time of the unit that was started from
-	leading  int    // how many more units may be shown before that one
+	from     int64  // time of the unit from which on pictures are whole
+	leading  int    // how many more units may be shown before that one, and are not
 	gapped   bool   // packets before the next one never came
 	faulty   bool   // the unit at faultAt was counted as lost
 	faultAt  uint32 // RTP time
@@ -162,10 +162,9 @@ func (r *receiver) assemble(p *rtp.Packet) {
 		if e.unmarked {
 			first = append(slices.Clone(first), markEntry)
 		}
-		r.from, r.leading = u.ticks, maxPending
 	}
 	u.data = r.track.join(first, au)
-	r.mend(e, u.disposable, p.Timestamp)
+	r.mend(e, u, p.Timestamp)
 	u.damaged = r.damaged || r.leading > 0 && u.ticks < r.from
 	r.leading = max(r.leading-1, 0)
 	if t, ok := r.clock.at(p); ok {
@@ -189,16 +188,19 @@ func (r *receiver) refuse(err error) {
 	}
 }
 
-// mend notes what a unit at RTP time t, where decoding may start, makes whole again.
-func (r *receiver) mend(e entry, disposable bool, t uint32) {
+// mend notes what the unit u at RTP time t, where decoding may start, makes whole again.
+func (r *receiver) mend(e entry, u unit, t uint32) {
 	starts := e.ok && (!r.faulty || r.faultAt != t)
 	left := r.refreshing.Load()
 	switch {
 	case starts && e.refresh == 0:
+		if r.damaged || !r.running {
+			r.from, r.leading = u.ticks, maxPending
+		}
 		r.damaged, left = false, 0
 	case starts && left == 0 && (r.damaged || !r.running):
 		r.damaged, left = true, int64(e.refresh)
-	case left > 0 && !disposable:
+	case left > 0 && !u.disposable:
 		left--
 		r.damaged = left > 0
 	}

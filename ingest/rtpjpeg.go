@@ -40,6 +40,9 @@ type rtpJPEG struct {
 	said, unwrapped size
 	counted         bool
 
+	marked bool   // there were packets with the marker
+	before []byte // the picture before the one that is not complete, if no marker ended it
+
 	// The rest is of the picture that is not complete.
 	open     bool
 	time     uint32 // RTP
@@ -109,18 +112,25 @@ const (
 func (d *rtpJPEG) decode(p *rtp.Packet) ([][]byte, error) {
 	if err := d.add(p); err != nil {
 		if !errors.Is(err, errIncomplete) {
+			d.before = nil
 			d.reset()
 		}
 		return nil, err
 	}
-	// The end of the picture is the marker; the end of the JPEG will do too.
-	if !p.Marker && !bytes.HasSuffix(d.scan, []byte{0xff, markerEOI}) {
-		return nil, errIncomplete
+	// The end of the picture is the marker; the end of the JPEG will do too, and of a camera
+	// that writes neither, the beginning of the next.
+	d.marked = d.marked || p.Marker
+	image := d.before
+	d.before = nil
+	if p.Marker || bytes.HasSuffix(d.scan, []byte{0xff, markerEOI}) {
+		var err error
+		image, err = d.assemble()
+		if d.reset(); err != nil {
+			return nil, err
+		}
 	}
-	image, err := d.assemble()
-	d.reset()
-	if err != nil {
-		return nil, err
+	if image == nil {
+		return nil, errIncomplete
 	}
 	return [][]byte{image}, nil
 }
@@ -142,6 +152,11 @@ func (d *rtpJPEG) add(p *rtp.Packet) error {
 		// A header that is extended may take packets, whose offsets are 0 too.
 		goesOn := d.open && d.extended && d.offset == 0 && p.Timestamp == d.time
 		if first || h.offset == 0 && !goesOn {
+			if d.open && d.offset > 0 && !d.marked {
+				if d.before, err = d.assemble(); err != nil {
+					return err
+				}
+			}
 			d.reset()
 			d.open, d.time, d.header = true, p.Timestamp, h
 		}

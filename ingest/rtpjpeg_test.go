@@ -323,6 +323,17 @@ func TestRTPJPEGSequences(t *testing.T) {
 			}
 		})), pic.size, 9)
 	})
+	t.Run("no marker at all", func(t *testing.T) {
+		pic := rtpPicture{size: size{128, 96}}
+		d := new(rtpJPEG)
+		for k := range uint32(3) {
+			pic.number = int(k)
+			image := take(t, d, pic.packets(0, 255, 100, func(_ int, p *rtp.Packet) { p.Marker = false }))
+			if k > 0 {
+				checkJPEG(t, image, pic.size, int(k)-1)
+			}
+		}
+	})
 	t.Run("the end of the JPEG instead of a marker", func(t *testing.T) {
 		pic := rtpPicture{size: size{128, 96}, number: 9}
 		checkJPEG(t, take(t, new(rtpJPEG), pic.packets(0, 255, 1000, func(_ int, p *rtp.Packet) {
