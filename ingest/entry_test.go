@@ -252,6 +252,40 @@ func TestEntryH264(t *testing.T) {
 	}
 }
 
+// Where the decoder could not use the first I picture, for want of parameter sets, the next is
+// begun from.
+func TestEntryAgain(t *testing.T) {
+	r := newTestReceiver(t, &format.H264{PacketizationMode: 1})
+	enc, err := (&format.H264{PacketizationMode: 1}).CreateEncoder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range uint32(6) {
+		au := [][]byte{pcmSlice(typeP, i, i, 0, pcmBlocks)}
+		switch i {
+		case 0:
+			au = [][]byte{pcmSlice(typeI, i, i, 0, pcmBlocks)}
+		case 2:
+			au = [][]byte{pcmSPS, pcmPPS, pcmSlice(typeI, i, i, 0, pcmBlocks)}
+		}
+		pkts, err := enc.Encode(au)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range pkts {
+			p.Timestamp = i * 3600
+			r.handle(p)
+		}
+		if i < 2 {
+			<-r.units
+			r.hurt.Store(true) // as the decoder says
+		}
+	}
+	if got := shown(t, r); len(got) != 4 || got[2] != 2 || got[5] != 5 {
+		t.Errorf("pictures %v, want 2 to 5", got)
+	}
+}
+
 // After a loss, pictures that are renewed piece by piece are called damaged until they are
 // whole, not only until that begins.
 func TestRefreshMends(t *testing.T) {

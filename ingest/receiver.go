@@ -159,9 +159,9 @@ func (r *receiver) assemble(p *rtp.Packet) {
 	var first [][]byte
 	if !r.running {
 		first = r.track.params
-		if e.unmarked {
-			first = append(slices.Clone(first), markEntry)
-		}
+	}
+	if e.unmarked && (r.damaged || !r.running) {
+		first = append(slices.Clone(first), markEntry)
 	}
 	u.data = r.track.join(first, au)
 	r.mend(e, u, p.Timestamp)

@@ -304,10 +304,7 @@ func (d *rtpJPEG) assemble() ([]byte, error) {
 	if len(dqt) == 0 {
 		return nil, fmt.Errorf("%w: RTP/JPEG with Q 0 and no quantization tables; 1 to 99 and 128 to 255 are accepted (RFC 2435)", ErrCodec)
 	}
-	scan := d.scan
-	if len(s.scan) > 0 {
-		scan = append(s.scan, d.scan...)
-	}
+	scan := slices.Concat(s.scan, d.scan)
 	if len(s.sof) == 0 {
 		var err error
 		if s.sof, err = d.frameSegment(scan); err != nil {

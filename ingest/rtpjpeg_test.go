@@ -369,6 +369,34 @@ func TestRTPJPEGLoss(t *testing.T) {
 	}
 }
 
+// A camera whose pictures are too wide for RFC 2435, over the network.
+func TestWideMJPEGCamera(t *testing.T) {
+	t.Parallel()
+	cam := serveRaw(t, mjpegMedia())
+	w := start(t, testConfig(cam.url(), "tcp"))
+	cam.player()
+	wide := size{2176, 144}
+	for n := range 3 {
+		pic := rtpPicture{size: wide, typ: 1, interval: 136, number: n}
+		for _, p := range pic.packets(uint32(n)*3600, 255, 1000, func(i int, p *rtp.Packet) {
+			if p.Payload[6], p.Payload[7] = 0, 0; i == 0 {
+				onvif(t, p, onvifFirst, frameOf(wide, 1, 0x22, 0, 2, 0x11, 1, 3, 0x11, 1))
+			}
+		}) {
+			p.PayloadType = 26
+			if err := cam.stream.WritePacketRTP(cam.media, p); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for n, f := range w.take(3) {
+		if f.number != n || f.Width != wide.width || f.Height != wide.height || f.Damaged {
+			t.Errorf("frame %d shows %d: %+v", n, f.number, f.Frame)
+		}
+	}
+	_ = w.stop()
+}
+
 // What cannot be accepted is refused with the reason, at once.
 func TestRTPJPEGRefused(t *testing.T) {
 	for _, tc := range []struct {

@@ -134,22 +134,25 @@ func (t *track) describe(sdp []byte) {
 		return
 	}
 	var found size
+	forms := []string{"a=x-dimensions:%d,%d", fmt.Sprintf("a=framesize:%d %%d-%%d", t.format.PayloadType())}
 	const none = "-" // before the first track
 	control := none
 	for line := range strings.Lines(string(sdp) + "\nm=") {
 		line = strings.TrimSpace(line)
-		var s size
 		if strings.HasPrefix(line, "m=") {
 			if control == t.media.Control {
 				t.jpeg.described = found
 			}
 			found, control = size{}, ""
-		} else if c, ok := strings.CutPrefix(line, "a=control:"); ok && control != none {
+		}
+		if c, ok := strings.CutPrefix(line, "a=control:"); ok && control != none {
 			control = c
-		} else if n, _ := fmt.Sscanf(line, "a=x-dimensions:%d,%d", &s.width, &s.height); n == 2 {
-			found = s
-		} else if n, _ := fmt.Sscanf(line, fmt.Sprintf("a=framesize:%d %%d-%%d", t.format.PayloadType()), &s.width, &s.height); n == 2 {
-			found = s
+		}
+		for _, form := range forms {
+			var s size
+			if n, _ := fmt.Sscanf(line, form, &s.width, &s.height); n == 2 {
+				found = s
+			}
 		}
 	}
 }
