@@ -477,7 +477,7 @@ func FuzzRTPJPEG(f *testing.F) {
 			p := h264Packet(uint16(i), uint32(i/2), payload...)
 			p.Marker = i%2 == 1
 			if i%3 == 0 && len(extension) < 1<<16 {
-				body := append(extension, make([]byte, (4-len(extension)%4)%4)...)
+				body := slices.Concat(extension, make([]byte, (4-len(extension)%4)%4))
 				p.Extension, p.ExtensionProfile = true, profile
 				if p.SetExtension(0, body) != nil {
 					p.Extension = false
