@@ -384,6 +384,10 @@ func h264Media() *description.Media {
 	}}
 }
 
+func mjpegMedia() *description.Media {
+	return &description.Media{Type: description.MediaTypeVideo, Formats: []format.Format{&format.MJPEG{}}}
+}
+
 func mustWrap(t testing.TB, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {

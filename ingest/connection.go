@@ -123,6 +123,8 @@ func (s *Source) await(ctx context.Context, c *connection) error {
 		default:
 			return s.explain(err)
 		}
+	case err := <-c.recv.refused:
+		return s.explain(err)
 	case <-timer.C:
 		return s.explain(c.recv.silence(limit))
 	case <-ctx.Done():
@@ -130,10 +132,24 @@ func (s *Source) await(ctx context.Context, c *connection) error {
 	}
 }
 
-// silence says that no picture came for d, and what came instead.
+// silence says that no picture came for d, and what came instead or is waited for.
 func (r *receiver) silence(d time.Duration) error {
-	if err := r.trouble(); err != nil {
-		return fmt.Errorf("%w: no picture for %v, the packets that came make none: %w", ErrStalled, d, err)
+	err := fmt.Errorf("%w: no picture for %v", ErrStalled, d)
+	keyless, refreshing := r.keyless.Load(), r.refreshing.Load()
+	select {
+	case <-r.began:
+		keyless = 0 // there was a key frame since
+	default:
 	}
-	return fmt.Errorf("%w: no picture for %v", ErrStalled, d)
+	switch why := r.trouble(); {
+	case why != nil:
+		return fmt.Errorf("%w, the packets that came make none: %w", err, why)
+	case keyless > 0:
+		return fmt.Errorf("%w, segd waits for a key frame: %d access units came, none of them begins a picture; "+
+			"set a shorter I-frame interval in the camera's settings", err, keyless)
+	case refreshing > 0:
+		return fmt.Errorf("%w, the camera renews its pictures piece by piece (intra refresh) and says that they are whole after %d more; "+
+			"set a shorter I-frame interval in the camera's settings", err, refreshing)
+	}
+	return err
 }

@@ -26,6 +26,6 @@
 // once and says what is wrong in words meant for whoever typed the URL.
 //
 // URLs are read by package cameraurl, and shown without secrets (package redact).
-// RTSP is gortsplib's; decoding is package codec's, which is the only one that
-// touches FFmpeg.
+// RTSP is gortsplib's, and so are the depacketisers but that of JPEG; decoding is
+// package codec's, which is the only one that touches FFmpeg.
 package ingest

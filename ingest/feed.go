@@ -124,6 +124,8 @@ func (f *feed) receive(ctx context.Context, ended <-chan error) error {
 			}
 		case err := <-ended:
 			return err
+		case err := <-f.recv.refused:
+			return err
 		case <-watch.C:
 			return f.stalled(limit)
 		case <-ctx.Done():

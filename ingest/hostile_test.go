@@ -147,3 +147,22 @@ func TestStallNamesBadPackets(t *testing.T) {
 		t.Errorf("error %q does not say what is wrong with the packets", err)
 	}
 }
+
+// A camera none of whose pictures can be begun from: the stall says what is waited for.
+func TestStallWaitsForKeyFrame(t *testing.T) {
+	t.Parallel()
+	cam := serveRaw(t, h264Media())
+	cfg := testConfig(cam.url(), "tcp")
+	cfg.StallTimeout = time.Second
+	done := make(chan error, 1)
+	go func() { done <- probe(t.Context(), cfg) }()
+	cam.player()
+	for n := range uint32(5) {
+		cam.sendNALUs([][]byte{pcmSlice(typeP, n, 0, 0, 0)})
+	}
+	err := <-done
+	mustWrap(t, err, ErrStalled)
+	if !strings.Contains(err.Error(), "waits for a key frame: 5 access units came") {
+		t.Errorf("error %q does not say what is waited for", err)
+	}
+}

@@ -3,6 +3,7 @@ package ingest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -51,6 +52,14 @@ type receiver struct {
 	why   atomic.Pointer[error] // what was wrong with packets since the last good unit
 	hurt  atomic.Bool           // the decoder could not use a unit
 	shake atomic.Int64          // interarrival jitter, nanoseconds
+	// keyless counts the access units that came and could not be decoded because there was
+	// none to start from before them.
+	keyless atomic.Int64
+	// refreshing is how many more units it takes until pictures are whole, where they are
+	// renewed piece by piece; 0 if that is not going on.
+	refreshing atomic.Int64
+	// refused is why none of the packets will ever make a picture; at most one value.
+	refused chan error
 	// Packets, until they are told.
 	came, late, never atomic.Int64
 	// refresh asks the sender for a key frame; nil where that cannot be done. It is
@@ -61,6 +70,8 @@ type receiver struct {
 	running  bool   // a unit to start from was queued and none was thrown away since
 	full     bool   // there was no room for a unit since the last one to start from
 	damaged  bool   // something was lost since the last unit to start from
+	from     int64  // time of the unit from which on pictures are whole
+	leading  int    // how many more units may be shown before that one, and are not
 	gapped   bool   // packets before the next one never came
 	faulty   bool   // the unit at faultAt was counted as lost
 	faultAt  uint32 // RTP time
@@ -73,7 +84,7 @@ type receiver struct {
 }
 
 func newReceiver(t *track) *receiver {
-	return &receiver{track: t, units: make(chan unit, queueUnits), began: make(chan struct{})}
+	return &receiver{track: t, units: make(chan unit, queueUnits), began: make(chan struct{}), refused: make(chan error, 1)}
 }
 
 // gap says that packets before the next one never came and will not come.
@@ -90,12 +101,18 @@ func (r *receiver) handle(p *rtp.Packet) {
 		r.fault(p.Timestamp)
 	}
 	if r.hurt.Swap(false) {
-		r.damaged = true
+		r.damage()
 	}
 	r.assemble(p)
 	if r.refresh != nil && (!r.running || r.damaged) {
 		r.refresh()
 	}
+}
+
+// damage says that pictures are not whole from now on.
+func (r *receiver) damage() {
+	r.damaged = true
+	r.refreshing.Store(0)
 }
 
 // fault counts the access unit at RTP time t as lost, once.
@@ -104,7 +121,7 @@ func (r *receiver) fault(t uint32) {
 		return
 	}
 	r.faulty, r.faultAt = true, t
-	r.damaged = true
+	r.damage()
 	r.gone.add(MissLost)
 }
 
@@ -121,11 +138,16 @@ func (r *receiver) assemble(p *rtp.Packet) {
 	r.packets = 0
 	if err != nil {
 		r.why.Store(&err)
+		if errors.Is(err, ErrCodec) && !r.queued {
+			r.refuse(err)
+		}
 		r.fault(p.Timestamp)
 		return
 	}
-	start := r.track.randomAccess(au)
-	if !r.running && !start { // what it refers to never came
+	e := r.track.entry(au)
+	if !r.running && !e.ok { // what it refers to never came
+		r.why.Store(nil)
+		r.keyless.Add(1)
 		if r.full {
 			r.gone.add(MissOverflow)
 		} else {
@@ -133,17 +155,18 @@ func (r *receiver) assemble(p *rtp.Packet) {
 		}
 		return
 	}
+	u := unit{ticks: r.unwrap(p.Timestamp), received: time.Now(), disposable: !e.ok && r.track.disposable(au, p)}
 	var first [][]byte
 	if !r.running {
 		first = r.track.params
 	}
-	if start && (!r.faulty || r.faultAt != p.Timestamp) {
-		r.damaged = false
+	if e.unmarked && (r.damaged || !r.running) {
+		first = append(slices.Clone(first), markEntry)
 	}
-	u := unit{
-		data: r.track.join(first, au), ticks: r.unwrap(p.Timestamp), received: time.Now(), damaged: r.damaged,
-		disposable: !start && r.track.disposable(au, p),
-	}
+	u.data = r.track.join(first, au)
+	r.mend(e, u, p.Timestamp)
+	u.damaged = r.damaged || r.leading > 0 && u.ticks < r.from
+	r.leading = max(r.leading-1, 0)
 	if t, ok := r.clock.at(p); ok {
 		u.sent = t
 	}
@@ -155,6 +178,35 @@ func (r *receiver) assemble(p *rtp.Packet) {
 	}
 	r.running, r.full = true, false
 	r.why.Store(nil)
+}
+
+// refuse says why there is no use in waiting for a picture.
+func (r *receiver) refuse(err error) {
+	select {
+	case r.refused <- err:
+	default: // it was said
+	}
+}
+
+// mend notes what the unit u at RTP time t, where decoding may start, makes whole again.
+func (r *receiver) mend(e entry, u unit, t uint32) {
+	starts := e.ok && (!r.faulty || r.faultAt != t)
+	left := r.refreshing.Load()
+	switch {
+	case starts && e.refresh == 0:
+		if r.damaged || !r.running {
+			r.from, r.leading = u.ticks, maxPending
+		}
+		r.damaged, left = false, 0
+	case starts && left == 0 && (r.damaged || !r.running):
+		r.damaged, left = true, int64(e.refresh)
+	case left > 0 && !u.disposable:
+		left--
+		r.damaged = left > 0
+	}
+	r.refreshing.Store(left)
+	// That unit is over; the next one may be of the same time, as some cameras have it.
+	r.faulty = r.faulty && r.faultAt != t
 }
 
 // queue hands u to the decoder unless too much is waiting, which is counted.

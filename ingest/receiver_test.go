@@ -302,6 +302,7 @@ func FuzzDescription(f *testing.F) {
 		if err != nil {
 			return
 		}
+		tr.describe(text)
 		r := newReceiver(tr)
 		for i := range uint16(3) {
 			r.handle(h264Packet(i, uint32(i)*3000, payload...))

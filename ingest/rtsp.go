@@ -110,7 +110,7 @@ func protocol(transport string) *gortsplib.Protocol {
 // negotiate asks for the video track and plays it. The receiver is handed its
 // packets from then on.
 func (s *Source) negotiate(client *gortsplib.Client) (*receiver, error) {
-	desc, _, err := client.Describe((*base.URL)(s.url.Network))
+	desc, answer, err := client.Describe((*base.URL)(s.url.Network))
 	if err != nil {
 		return nil, err
 	}
@@ -118,6 +118,7 @@ func (s *Source) negotiate(client *gortsplib.Client) (*receiver, error) {
 	if err != nil {
 		return nil, err
 	}
+	t.describe(answer.Body)
 	if _, err := client.Setup(desc.BaseURL, t.media, 0, 0); err != nil {
 		return nil, err
 	}

@@ -394,7 +394,7 @@ func TestRememberedParameters(t *testing.T) {
 	}
 	// Numbers are 0 (bit 1), 1 (bits 010) and 2 (011).
 	for _, n := range [][]byte{{0x67, 2}, {0x68, 0x80}, {0x68, 0x40}, {0x68, 0x60}, {0x68, 0x5f}, {0x67, 3}} {
-		if tr.randomAccess([][]byte{n}) {
+		if tr.entry([][]byte{n}).ok {
 			t.Errorf("decoding starts with %x", n)
 		}
 	}
@@ -403,9 +403,9 @@ func TestRememberedParameters(t *testing.T) {
 		t.Errorf("remembered %x, want %x", tr.params, want)
 	}
 	for i := range 5000 {
-		tr.randomAccess([][]byte{{0x68, byte(i >> 8), byte(i)}})
+		tr.entry([][]byte{{0x68, byte(i >> 8), byte(i)}})
 	}
-	tr.randomAccess([][]byte{append([]byte{0x67}, make([]byte, maxParamBytes)...)})
+	tr.entry([][]byte{append([]byte{0x67}, make([]byte, maxParamBytes)...)})
 	if len(tr.params) != maxParams || !bytes.Equal(tr.params[0], want[0]) {
 		t.Errorf("%d sets are remembered, the first is %x", len(tr.params), tr.params[0])
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/bluenviron/gortsplib/v5/pkg/format/rtpav1"
 	"github.com/bluenviron/gortsplib/v5/pkg/format/rtph264"
 	"github.com/bluenviron/gortsplib/v5/pkg/format/rtph265"
-	"github.com/bluenviron/gortsplib/v5/pkg/format/rtpmjpeg"
 	"github.com/bluenviron/gortsplib/v5/pkg/format/rtpvp8"
 	"github.com/bluenviron/gortsplib/v5/pkg/format/rtpvp9"
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/av1"
@@ -38,6 +37,8 @@ type track struct {
 	depacketise func(*rtp.Packet) ([][]byte, error)
 	// reset forgets the packets of an access unit that is not complete.
 	reset func()
+	// jpeg depacketises MJPEG; nil of other codecs.
+	jpeg *rtpJPEG
 	// params are the newest parameter sets, from the session description and then from
 	// the stream: they may come once only, and with a unit that the decoder never sees.
 	params [][]byte
@@ -113,7 +114,8 @@ func newTrack(m *description.Media, f format.Format) (*track, error) {
 		err = unpack(t, f.CreateDecoder, (*rtpav1.Decoder).Decode, rtpav1.ErrMorePacketsNeeded, rtpav1.ErrNonStartingPacketAndNoPrevious)
 	case *format.MJPEG:
 		t.id = codec.MJPEG
-		err = unpack(t, f.CreateDecoder, whole((*rtpmjpeg.Decoder).Decode), rtpmjpeg.ErrMorePacketsNeeded, rtpmjpeg.ErrNonStartingPacketAndNoPrevious)
+		t.jpeg = new(rtpJPEG)
+		t.depacketise, t.reset = t.jpeg.decode, t.jpeg.reset
 	default:
 		return nil, nil
 	}
@@ -122,6 +124,37 @@ func newTrack(m *description.Media, f format.Format) (*track, error) {
 	}
 	t.params = slices.DeleteFunc(t.params, func(p []byte) bool { return len(p) == 0 })
 	return t, nil
+}
+
+// describe takes from a session description what gortsplib leaves out of it: the size of MJPEG
+// pictures, as GStreamer says it (a=x-dimensions:2560,1440) and RFC 6064 (a=framesize:26
+// 2560-1440).
+func (t *track) describe(sdp []byte) {
+	if t.jpeg == nil {
+		return
+	}
+	var found size
+	forms := []string{"a=x-dimensions:%d,%d", fmt.Sprintf("a=framesize:%d %%d-%%d", t.format.PayloadType())}
+	const none = "-" // before the first track
+	control := none
+	for line := range strings.Lines(string(sdp) + "\nm=") {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "m=") {
+			if control == t.media.Control {
+				t.jpeg.described = found
+			}
+			found, control = size{}, ""
+		}
+		if c, ok := strings.CutPrefix(line, "a=control:"); ok && control != none {
+			control = c
+		}
+		for _, form := range forms {
+			var s size
+			if n, _ := fmt.Sscanf(line, form, &s.width, &s.height); n == 2 {
+				found = s
+			}
+		}
+	}
 }
 
 // unpack gives t the depacketiser of its format. The errors in more mean that
@@ -156,60 +189,24 @@ func whole[D any](decode func(D, *rtp.Packet) ([]byte, error)) func(D, *rtp.Pack
 	}
 }
 
-// randomAccess tells whether decoding can start with the access unit au, and
-// remembers the parameter sets in it.
-func (t *track) randomAccess(au [][]byte) bool {
+// entry tells whether decoding can begin with the access unit au, and remembers the
+// parameter sets in it.
+func (t *track) entry(au [][]byte) entry {
 	switch t.id {
 	case codec.H264:
-		return t.h264Start(au)
+		return t.h264Entry(au)
 	case codec.H265:
-		return t.h265Start(au)
+		return t.h265Entry(au)
 	case codec.VP8:
-		return vp8.IsRandomAccess(au[0])
+		return entry{ok: vp8.IsRandomAccess(au[0])}
 	case codec.VP9:
-		return vp9.IsRandomAccess(au[0])
+		return entry{ok: vp9.IsRandomAccess(au[0])}
 	case codec.AV1:
-		return av1.IsRandomAccess2(au)
+		return entry{ok: av1.IsRandomAccess2(au)}
 	case codec.MJPEG:
-		return true
+		return entry{ok: true}
 	}
-	return false
-}
-
-func (t *track) h264Start(au [][]byte) (start bool) {
-	for _, n := range au {
-		if len(n) < 2 {
-			continue
-		}
-		switch h264.NALUType(n[0] & 0x1f) {
-		case h264.NALUTypeIDR:
-			start = true
-		case h264.NALUTypeSPS, h264.NALUTypePPS:
-			t.remember(n)
-		case h264.NALUTypeSEI:
-			// Cameras with intra refresh send no IDR, but say where to begin.
-			start = start || n[1] == seiRecoveryPoint
-		}
-	}
-	return start
-}
-
-// seiRecoveryPoint is the payload type of H.264's recovery point message.
-const seiRecoveryPoint = 6
-
-func (t *track) h265Start(au [][]byte) (start bool) {
-	for _, n := range au {
-		if len(n) < 3 {
-			continue
-		}
-		switch typ := h265.NALUType(n[0] >> 1 & 0x3f); {
-		case typ >= h265.NALUType_BLA_W_LP && typ <= h265.NALUType_CRA_NUT:
-			start = true
-		case typ == h265.NALUType_VPS_NUT, typ == h265.NALUType_SPS_NUT, typ == h265.NALUType_PPS_NUT:
-			t.remember(n)
-		}
-	}
-	return start
+	return entry{}
 }
 
 const (

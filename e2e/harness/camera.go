@@ -21,6 +21,8 @@ type Video struct {
 	Keys int
 	// Encoder is FFmpeg's name of it; libx264.
 	Encoder string
+	// Args are more of FFmpeg's, for the encoder and what follows it.
+	Args []string
 	// Sound goes along with it.
 	Sound bool
 }
@@ -41,7 +43,10 @@ func (v Video) args(url string) []string {
 		args = append(args, "-preset", "ultrafast", "-tune", "zerolatency")
 	case "libx265":
 		args = append(args, "-preset", "ultrafast", "-x265-params", "log-level=none")
+	case "mjpeg": // as RTP wants it: RFC 2435
+		args = append(args, "-pix_fmt", "yuvj420p", "-huffman", "default")
 	}
+	args = append(args, v.Args...)
 	return append(args, "-f", "rtsp", "-rtsp_transport", "tcp", url)
 }
 

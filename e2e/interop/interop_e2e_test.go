@@ -5,7 +5,8 @@
 // A headless Chromium publishes its fake camera through the page as a person would:
 // without a token, with a wrong one, with the right one, beside another publisher, and
 // until it stops; and aiortc after it. Another segd watches cameras of GStreamer's RTSP
-// server and of FFmpeg, which publishes to a relay. A third one watches FFmpeg through a
+// server and of FFmpeg, which publishes to a relay, and one of their cameras whose streams
+// are right and not what most send. Another one watches FFmpeg through a
 // network that fails in each of its ways, and must show masks within two seconds of its
 // being well. Masks must come out on NATS meanwhile.
 package interop

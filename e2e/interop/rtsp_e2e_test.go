@@ -33,15 +33,15 @@ var rtspCameras = []struct{ name, path, transport string }{
 	{"ffmpeg-h265", "/h265", "tcp"},
 }
 
-// gstreamer starts GStreamer's RTSP server and waits until it listens.
-func gstreamer(t *testing.T, addr string) *harness.Process {
+// gstreamer starts GStreamer's RTSP server and waits until it listens. It shows files, too.
+func gstreamer(t *testing.T, addr string, files ...string) *harness.Process {
 	t.Helper()
 	_, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// Debian's own, which has its packages.
-	p := harness.Start(t, "gstreamer", "/usr/bin/python3", "rtspserver.py", port)
+	p := harness.Start(t, "gstreamer", "/usr/bin/python3", append([]string{"rtspserver.py", port}, files...)...)
 	for { // as soon as it does: what follows is measured from there
 		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", addr)
 		if err == nil {

@@ -1,5 +1,8 @@
 #!/usr/bin/python3
-"""Cameras by GStreamer's RTSP server, on the port of 127.0.0.1 that is given."""
+"""Cameras by GStreamer's RTSP server, on the port of 127.0.0.1 that is given.
+
+A Matroska file of JPEGs may follow; /file shows it once.
+"""
 import sys
 
 import gi
@@ -17,7 +20,11 @@ CAMERAS = {
     "/bframes": SOURCE + X264 + "bframes=2 b-adapt=false rc-lookahead=0 ! video/x-h264,profile=main ! rtph264pay name=pay0 pt=96",
     "/vp8": SOURCE + "vp8enc deadline=1 keyframe-max-dist=25 ! rtpvp8pay name=pay0 pt=96",
     "/mjpeg": SOURCE + "jpegenc ! rtpjpegpay name=pay0 pt=26",
+    "/wide": "videotestsrc is-live=true pattern=ball ! video/x-raw,format=I420,width=2560,height=1440,framerate=5/1"
+    " ! jpegenc ! rtpjpegpay name=pay0 pt=26",
 }
+if len(sys.argv) > 2:
+    CAMERAS["/file"] = "filesrc location=" + sys.argv[2] + " ! matroskademux ! rtpjpegpay name=pay0 pt=26"
 
 Gst.init(None)
 server = GstRtspServer.RTSPServer()
