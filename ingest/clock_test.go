@@ -9,47 +9,59 @@ import (
 
 // A camera whose clock is known and not this machine's: capture times are by it,
 // to less than a frame, however unevenly the frames arrive and although RTP time
-// wraps in between; without sender reports they are the times of arrival. Each
-// frame says which.
+// wraps in between; without sender reports, or before a clock that is hours off is
+// confirmed, they are the times of arrival. Each frame says which.
 func TestCaptureTime(t *testing.T) {
-	const frames, step, wrapAt = 40, 20 * time.Millisecond, 15
+	const step, wrapAt = 20 * time.Millisecond, 15
 	for _, tc := range []struct {
 		name    string
 		offset  time.Duration // of the camera's clock
 		reports bool
+		setting string
+		frames  int
 		want    Clock
+		by      int // the frame from which on it is that
 	}{
-		{"ahead", 83 * time.Minute, true, ClockSenderReport},
-		{"behind", -7 * time.Hour, true, ClockSenderReport},
-		{"no reports", 83 * time.Minute, false, ClockArrival},
-		{"never set", -20 * 365 * 24 * time.Hour, true, ClockArrival},
+		{"a little ahead", 3 * time.Second, true, "auto", 40, ClockSenderReport, 20},
+		{"ahead", 83 * time.Minute, true, "", 250, ClockSenderReport, 230},
+		{"behind", -7 * time.Hour, true, "sender", 250, ClockSenderReport, 230},
+		{"not asked for", 3 * time.Second, true, "arrival", 40, ClockArrival, 0},
+		{"no reports", 83 * time.Minute, false, "auto", 40, ClockArrival, 0},
+		{"never set", -20 * 365 * 24 * time.Hour, true, "auto", 40, ClockArrival, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			cam := serveRawBy(t, &gortsplib.Server{DisableRTCPSenderReports: !tc.reports}, h264Media())
-			w := start(t, testConfig(cam.url(), "tcp"))
+			cfg := testConfig(cam.url(), "tcp")
+			cfg.Clock = tc.setting
+			sent := packets(t, clipConfig, tc.frames)
+			w := start(t, cfg)
 			cam.player()
 			began := time.Now().Add(tc.offset)
-			for i, p := range packets(t, clipConfig, frames) {
+			ticks := func(i int) uint32 { return uint32(i-wrapAt) * uint32(step*ticksPerSecond/time.Second) }
+			for i, p := range sent {
+				if i == 220 { // the server's own second one comes too late for a test
+					cam.report(began.Add(time.Duration(i)*step), ticks(i))
+				}
 				pkts, err := cam.pack.Encode(splitNALUs(p.Data))
 				if err != nil {
 					t.Fatal(err)
 				}
 				for _, pkt := range pkts {
-					pkt.Timestamp = uint32(i-wrapAt) * uint32(step*ticksPerSecond/time.Second)
+					pkt.Timestamp = ticks(i)
 					if err := cam.stream.WritePacketRTPWithNTP(cam.media, pkt, began.Add(time.Duration(i)*step)); err != nil {
 						t.Fatal(err)
 					}
 				}
 				time.Sleep(time.Duration(i*7%40) * time.Millisecond)
 			}
-			for i, f := range w.take(frames) {
+			for i, f := range w.take(tc.frames) {
 				if f.number != i {
 					t.Fatalf("frame %d shows picture %d", i, f.number)
 				}
 				switch f.Clock {
 				case ClockArrival:
-					if f.Captured != f.Received || tc.want != ClockArrival && i > frames/2 {
+					if f.Captured != f.Received || tc.want != ClockArrival && i > tc.by {
 						t.Errorf("frame %d: captured %v by %v, received %v", i, f.Captured, f.Clock, f.Received)
 					}
 				case tc.want:

@@ -144,7 +144,7 @@ func (r *receiver) assemble(p *rtp.Packet) {
 		data: r.track.join(first, au), ticks: r.unwrap(p.Timestamp), received: time.Now(), damaged: r.damaged,
 		disposable: !start && r.track.disposable(au, p),
 	}
-	if t, ok := r.clock.at(p); ok {
+	if t, ok := r.clock.at(p, u.received); ok {
 		u.sent = t
 	}
 	if !r.queue(u) {
