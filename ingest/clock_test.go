@@ -1,6 +1,8 @@
 package ingest
 
 import (
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -80,6 +82,43 @@ func TestCaptureTime(t *testing.T) {
 				if late := tc.offset - d; late < -time.Second || late > patience {
 					t.Errorf("offset %v, the clock is %v off", d, tc.offset)
 				}
+			}
+		})
+	}
+}
+
+// A camera whose RTP time stands still is timed by arrival, which is logged once; unless it
+// is to be followed.
+func TestRTPTimeStandsStill(t *testing.T) {
+	for _, tc := range []struct {
+		setting string
+		lines   int
+		arrival bool
+	}{{"auto", 1, true}, {"sender", 0, false}, {"arrival", 0, true}} {
+		t.Run(tc.setting, func(t *testing.T) {
+			t.Parallel()
+			cam := serveRaw(t, h264Media())
+			var buf lockedBuffer
+			cfg := testConfig(cam.url(), "tcp")
+			cfg.Clock, cfg.Logger = tc.setting, slog.New(slog.NewTextHandler(&buf, nil))
+			clip := packets(t, clipConfig, clipFrames)
+			w := start(t, cfg)
+			cam.player()
+			const frames = 120
+			for i := range frames {
+				cam.ticks = 0
+				cam.send(clip[i%clipFrames].Data)
+				time.Sleep(100 * time.Millisecond)
+			}
+			got := w.take(frames)
+			_ = w.stop()
+			last := got[frames-1]
+			came, off := last.Received.Sub(got[0].Received), last.PTS-last.Received.Sub(got[0].Received)
+			if by := off.Abs() < time.Second; by != tc.arrival {
+				t.Errorf("after %v stream time is %v", came, last.PTS)
+			}
+			if n := strings.Count(buf.String(), "does not run as time passes"); n != tc.lines || n > 0 && !strings.Contains(buf.String(), "speed=0") {
+				t.Errorf("%d lines, want %d:\n%s", n, tc.lines, buf.String())
 			}
 		})
 	}
