@@ -95,6 +95,7 @@ func (t *timeline) judge(now time.Time) {
 // nextStored is next for a file, of which nominal is the usual time from one frame to the
 // next: that is the step after a restart, which is the loop's, or a cut.
 func (t *timeline) nextStored(media, nominal time.Duration) time.Duration {
+	nominal = min(nominal, storedWait)
 	t.advance(media, nominal, func(d time.Duration) time.Duration {
 		// A file's rate is not always known; two long steps in a row are its pace too.
 		pace := max(nominal, min(d, t.step))
