@@ -121,6 +121,8 @@ func TestSenderClock(t *testing.T) {
 		{"two, at once", every(s/10, 2, off(-7*time.Hour)), s, s, 0, false},
 		{"many", every(2*s, 1000, off(time.Hour)), 2000 * s, 2000 * s, time.Hour, true},
 		{"a packet that is late", every(5*s, 2, off(0)), 6 * s, 9 * s, -3 * s, true},
+		{"an encoder that looks ahead", every(5*s, 20, off(0)), 79 * s, 99 * s, -20 * s, true},
+		{"a packet that is early", every(5*s, 20, off(0)), 109 * s, 99 * s, 0, false},
 		{"RTP time is 0", every(2*s, 2, func(at time.Duration) sent { return sent{at, 0, at} }), 2 * s, 2 * s, 0, false},
 		{"RTP time is 0, each second", every(s, 10, func(at time.Duration) sent { return sent{at, 0, at} }), 9 * s, 9 * s, 0, false},
 		{"RTP time is 0, and packets count from elsewhere", []sent{{0, 0, 0}}, 5 * time.Hour, 0, 0, false},
@@ -146,12 +148,15 @@ func TestSenderClock(t *testing.T) {
 			if ok != tc.ok || ok && (got.Sub(now)-tc.want).Abs() > time.Second {
 				t.Errorf("%v after it came, %v; want %v, %v", got.Sub(now), ok, tc.want, tc.ok)
 			}
-			if ok { // one of its neighbours is hours off, and then it goes on
-				p.Timestamp += 9800 * ticksPerSecond
-				if stray, ok := c.at(p, now); !ok || stray.Sub(got).Abs() > time.Millisecond {
-					t.Errorf("a packet hours off is %v after the one before, %v", stray.Sub(got), ok)
+			if ok { // some of its neighbours are off, and then it goes on
+				for _, d := range []time.Duration{9800 * s, -9800 * s, 40 * s, 3 * s, -3 * s} {
+					p.Timestamp = ticks(tc.rtp + d)
+					if stray, ok := c.at(p, now); !ok || stray.Sub(got).Abs() > time.Millisecond {
+						t.Errorf("a packet %v off is %v after the one before, %v", d, stray.Sub(got), ok)
+					}
+					p.Timestamp = ticks(tc.rtp)
+					_, _ = c.at(p, now)
 				}
-				p.Timestamp -= 9800 * ticksPerSecond
 				if next, ok := c.at(p, now); !ok || !next.Equal(got) {
 					t.Errorf("the packet after is %v after the one before, %v", next.Sub(got), ok)
 				}
@@ -161,6 +166,23 @@ func TestSenderClock(t *testing.T) {
 				t.Error("a time by another stream's report")
 			}
 		})
+	}
+}
+
+// Where packets were lost after the network had stood still, one is far ahead of the one
+// before it, and those after it show that it is right.
+func TestSenderClockAfterLoss(t *testing.T) {
+	begin := time.Now()
+	var c senderClock
+	c.take(report{ssrc: 7, ntp: begin, at: begin})
+	for i, tc := range []struct{ sent, came, want time.Duration }{
+		{0, 0, 0}, {40, 4000, 40}, {3000, 4001, 41}, {3040, 4002, 3040}, {3080, 4003, 3080},
+	} {
+		p := h264Packet(uint16(i), uint32(tc.sent*ticksPerSecond/1000), 0x65)
+		got, ok := c.at(p, begin.Add(tc.came*time.Millisecond))
+		if want := begin.Add(tc.want * time.Millisecond); !ok || got.Sub(want).Abs() > time.Millisecond {
+			t.Errorf("packet %d: %v, %v; want %v", i, got.Sub(begin), ok, want.Sub(begin))
+		}
 	}
 }
 

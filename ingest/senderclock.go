@@ -12,11 +12,14 @@ import (
 
 // When RTCP sender reports are believed.
 const (
-	// maxLate is how far apart a report and what it is compared with, a packet, another
-	// report or this machine's clock, may be by their own times and by those of their
-	// arrival. An encoder that starts is late by a second or two; what the network holds up
-	// for longer comes on a connection that has been given up.
+	// maxLate is how far apart a report and what it is compared with, a packet that is
+	// ahead of it, another report or this machine's clock, may be by their own times and by
+	// those of their arrival. What the network holds up for longer comes on a connection
+	// that has been given up.
 	maxLate = defaultStallTimeout
+	// maxDelay is how far a packet may be behind a report: an encoder looks ahead for some
+	// seconds, of few pictures a second for tens, or falls behind.
+	maxDelay = 30 * time.Second
 	// reportError is how far two reports may contradict each other. Many senders name the
 	// RTP time of the newest frame, which may be a second old, rather than that of the report.
 	reportError = time.Second
@@ -40,8 +43,19 @@ type senderClock struct {
 	doubted atomic.Bool // reports contradicted each other
 
 	// The rest belongs to the goroutine that calls at.
-	known  bool          // there was a frame that agreed with the reports
-	offset time.Duration // of the newest such: the camera's clock minus this machine's
+	good moment // of the newest packet that was believed
+	odd  moment // and of the one after it, if that was not
+}
+
+// moment is when a packet was sent, by the camera's clock, and when it came; zero: there
+// is none.
+type moment struct{ sent, at time.Time }
+
+// follows tells whether a packet may have come after another one: it was not sent long
+// before it, nor later than it has come since.
+func (m moment) follows(before moment) bool {
+	d := m.sent.Sub(before.sent)
+	return !before.at.IsZero() && d >= -maxDisorder && d <= m.at.Sub(before.at)+maxDisorder
 }
 
 // report is a sender report.
@@ -97,18 +111,25 @@ func (r report) contradicts(before report) bool {
 func (r report) since(t uint32) time.Duration { return ticksToDuration(int64(int32(r.rtp - t))) }
 
 // at returns the camera's wall clock of an RTP packet that came at now, if it is known. For
-// a packet whose RTP time is not that of its neighbours it is by theirs.
+// a packet that is far from the reports, or from those that came before and after it, it is
+// by the one before.
 func (c *senderClock) at(p *rtp.Packet, now time.Time) (time.Time, bool) {
 	c.mu.Lock()
 	r, usable := c.newest, c.usable
 	c.mu.Unlock()
 	if !usable || r.ssrc != p.SSRC {
-		c.known = false
+		c.good, c.odd = moment{}, moment{}
 		return time.Time{}, false
 	}
 	sent := r.ntp.Add(-r.since(p.Timestamp))
-	if came := r.ntp.Add(now.Sub(r.at)); sent.Sub(came).Abs() <= maxLate {
-		c.known, c.offset = true, sent.Sub(now)
+	m, late := moment{sent, now}, r.ntp.Add(now.Sub(r.at)).Sub(sent)
+	if late >= -maxLate && late <= maxDelay && (c.good.at.IsZero() || m.follows(c.good) || m.follows(c.odd)) {
+		c.good, c.odd = m, moment{}
+	} else {
+		c.odd = m
 	}
-	return now.Add(c.offset), c.known
+	if c.good.at.IsZero() {
+		return time.Time{}, false
+	}
+	return now.Add(c.good.sent.Sub(c.good.at)), true
 }
