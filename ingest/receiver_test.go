@@ -169,6 +169,22 @@ func TestSenderClock(t *testing.T) {
 	}
 }
 
+// Of packets every second of which has the RTP time of the first, those of the others name
+// the time.
+func TestSenderClockHalfStill(t *testing.T) {
+	begin := time.Now()
+	var c senderClock
+	c.take(report{ssrc: 7, ntp: begin, at: begin})
+	for i := range 300 {
+		came := time.Duration(i) * 100 * time.Millisecond
+		p := h264Packet(uint16(i), uint32(i%2*i)*ticksPerSecond/10, 0x65)
+		now := begin.Add(came)
+		if got, ok := c.at(p, now); !ok || got.Sub(now).Abs() > time.Second+200*time.Millisecond {
+			t.Fatalf("packet %d: %v after it came, %v", i, got.Sub(now), ok)
+		}
+	}
+}
+
 // Where packets were lost after the network had stood still, one is far ahead of the one
 // before it, and those after it show that it is right.
 func TestSenderClockAfterLoss(t *testing.T) {
@@ -176,7 +192,7 @@ func TestSenderClockAfterLoss(t *testing.T) {
 	var c senderClock
 	c.take(report{ssrc: 7, ntp: begin, at: begin})
 	for i, tc := range []struct{ sent, came, want time.Duration }{
-		{0, 0, 0}, {40, 4000, 40}, {3000, 4001, 41}, {3040, 4002, 3040}, {3080, 4003, 3080},
+		{0, 0, 0}, {40, 4000, 40}, {2900, 4001, 41}, {2940, 4002, 2940}, {2980, 4003, 2980},
 	} {
 		p := h264Packet(uint16(i), uint32(tc.sent*ticksPerSecond/1000), 0x65)
 		got, ok := c.at(p, begin.Add(tc.came*time.Millisecond))

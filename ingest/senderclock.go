@@ -43,8 +43,10 @@ type senderClock struct {
 	doubted atomic.Bool // reports contradicted each other
 
 	// The rest belongs to the goroutine that calls at.
-	good moment // of the newest packet that was believed
-	odd  moment // and of the one after it, if that was not
+	good  moment        // of the newest packet that was believed
+	odd   moment        // and of the one after it, if that was not
+	of    time.Time     // when the report came that least is of
+	least time.Duration // by which a packet that was believed was behind it
 }
 
 // moment is when a packet was sent, by the camera's clock, and when it came; zero: there
@@ -121,10 +123,12 @@ func (c *senderClock) at(p *rtp.Packet, now time.Time) (time.Time, bool) {
 		c.good, c.odd = moment{}, moment{}
 		return time.Time{}, false
 	}
-	sent := r.ntp.Add(-r.since(p.Timestamp))
-	m, late := moment{sent, now}, r.ntp.Add(now.Sub(r.at)).Sub(sent)
-	if late >= -maxLate && late <= maxDelay && (c.good.at.IsZero() || m.follows(c.good) || m.follows(c.odd)) {
-		c.good, c.odd = m, moment{}
+	if !r.at.Equal(c.of) {
+		c.of, c.least = r.at, maxDelay
+	}
+	m := moment{r.ntp.Add(-r.since(p.Timestamp)), now}
+	if late := r.ntp.Add(now.Sub(r.at)).Sub(m.sent); c.believes(m, late) {
+		c.good, c.odd, c.least = m, moment{}, min(c.least, late)
 	} else {
 		c.odd = m
 	}
@@ -132,4 +136,14 @@ func (c *senderClock) at(p *rtp.Packet, now time.Time) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	return now.Add(c.good.sent.Sub(c.good.at)), true
+}
+
+// believes tells whether a packet that is late after a report can be: it is near the
+// report, and the first, or after one that was believed, or as late as the quickest since
+// the report; or two that say the same are no accident.
+func (c *senderClock) believes(m moment, late time.Duration) bool {
+	if late < -maxLate || late > maxDelay {
+		return false
+	}
+	return c.good.at.IsZero() || m.follows(c.good) || (late-c.least).Abs() <= maxDisorder || m.follows(c.odd)
 }
