@@ -191,12 +191,13 @@ func TestSenderClockAfterLoss(t *testing.T) {
 	begin := time.Now()
 	var c senderClock
 	c.take(report{ssrc: 7, ntp: begin, at: begin})
+	const ms = time.Millisecond
 	for i, tc := range []struct{ sent, came, want time.Duration }{
-		{0, 0, 0}, {40, 4000, 40}, {2900, 4001, 41}, {2940, 4002, 2940}, {2980, 4003, 2980},
+		{0, 0, 0}, {40 * ms, 4000 * ms, 40 * ms}, {2900 * ms, 4001 * ms, 41 * ms}, {2940 * ms, 4002 * ms, 2940 * ms}, {2980 * ms, 4003 * ms, 2980 * ms},
 	} {
-		p := h264Packet(uint16(i), uint32(tc.sent*ticksPerSecond/1000), 0x65)
-		got, ok := c.at(p, begin.Add(tc.came*time.Millisecond))
-		if want := begin.Add(tc.want * time.Millisecond); !ok || got.Sub(want).Abs() > time.Millisecond {
+		p := h264Packet(uint16(i), uint32(tc.sent/ms*ticksPerSecond/1000), 0x65)
+		got, ok := c.at(p, begin.Add(tc.came))
+		if want := begin.Add(tc.want); !ok || got.Sub(want).Abs() > time.Millisecond {
 			t.Errorf("packet %d: %v, %v; want %v", i, got.Sub(begin), ok, want.Sub(begin))
 		}
 	}
