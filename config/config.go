@@ -347,6 +347,10 @@ type Camera struct {
 	// (NVIDIA), vaapi (Intel, AMD), or auto for whichever of these is there. Where the
 	// device fails software takes over. Default "software".
 	Decode string `yaml:"decode"`
+	// Clock is what the frames of a camera or publisher are timed by: sender, its RTP time;
+	// arrival, the time at which they come; or auto for the sender's until it runs faster or
+	// slower than time passes (docs/cameras.md). Default "auto".
+	Clock string `yaml:"clock"`
 	// Fingerprint is the SHA-256 of the certificate of an rtsps:// or mjpeg+https://
 	// camera, 64 hexadecimal digits, with or without colons. Default none: the
 	// certificate must be trusted by this machine.
@@ -584,6 +588,7 @@ func (c *Config) setDefaults() {
 	for i := range c.Cameras {
 		or(&c.Cameras[i].Transport, "auto")
 		or(&c.Cameras[i].Decode, "software")
+		or(&c.Cameras[i].Clock, "auto")
 		or(&c.Cameras[i].FPS, DefaultFPS)
 		if d := &c.Cameras[i].Detect; d.On() {
 			if c.Detector.Path != "" {

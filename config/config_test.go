@@ -32,7 +32,7 @@ func TestDefaults(t *testing.T) {
 		Log:         config.Log{Level: "info", Format: "text", SlowMS: 500},
 		Superpixels: 2000,
 		Tracker:     config.Tracker{BudgetMS: 50},
-		Cameras:     []config.Camera{{Name: "gate", URL: "rtsp://cam/1", Transport: "auto", Decode: "software", FPS: 25}},
+		Cameras:     []config.Camera{{Name: "gate", URL: "rtsp://cam/1", Transport: "auto", Decode: "software", Clock: "auto", FPS: 25}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -68,7 +68,7 @@ log: {level: debug, format: json, slow_ms: 80}
 superpixels: 6000
 tracker: {budget_ms: 20}
 cameras:
-  - {name: a, url: "rtsps://u:p@cam/1", transport: udp, decode: cuda, annotation: a.json, requires: [near=gate]}
+  - {name: a, url: "rtsps://u:p@cam/1", transport: udp, decode: cuda, clock: arrival, annotation: a.json, requires: [near=gate]}
   - {name: b, url: "dir:frames", fps: 12.5, loop: true}
   - {name: c, url: "whip:"}
   - name: d
@@ -99,17 +99,17 @@ cameras:
 		Superpixels: 6000,
 		Tracker:     config.Tracker{BudgetMS: 20},
 		Cameras: []config.Camera{
-			{Name: "a", URL: "rtsps://u:p@cam/1", Transport: "udp", Decode: "cuda", FPS: 25, Annotation: "a.json", Requires: []string{"near=gate"}},
-			{Name: "b", URL: "dir:frames", Transport: "auto", Decode: "software", FPS: 12.5, Loop: true},
-			{Name: "c", URL: "whip:", Transport: "auto", Decode: "software", FPS: 25},
-			{Name: "d", URL: "file:d.avi", Transport: "auto", Decode: "software", FPS: 25,
+			{Name: "a", URL: "rtsps://u:p@cam/1", Transport: "udp", Decode: "cuda", Clock: "arrival", FPS: 25, Annotation: "a.json", Requires: []string{"near=gate"}},
+			{Name: "b", URL: "dir:frames", Transport: "auto", Decode: "software", Clock: "auto", FPS: 12.5, Loop: true},
+			{Name: "c", URL: "whip:", Transport: "auto", Decode: "software", Clock: "auto", FPS: 25},
+			{Name: "d", URL: "file:d.avi", Transport: "auto", Decode: "software", Clock: "auto", FPS: 25,
 				Zones: []config.Zone{
 					{Name: "yard", Polygon: [][]float64{{0, 0}, {0.5, 0}, {0.5, 1}}, By: "share", Share: 0.25, Dwell: "1m"},
 					{Name: "porch", Polygon: [][]float64{{0, 0}, {1, 0}, {1, 1}}, By: "foot", Share: 0.5},
 				},
 				Lines:  []config.Line{{Name: "street", Points: [][]float64{{0, 0.5}, {1, 0.5}}}},
 				Detect: config.Detect{Classes: []string{"person", "traffic light"}, Every: "500ms", Score: 0.25, MaxObjects: 100, Keep: "2m", Reidentify: 0.9, Zones: []string{"porch"}}},
-			{Name: "e", URL: "file:e.avi", Transport: "auto", Decode: "software", FPS: 25,
+			{Name: "e", URL: "file:e.avi", Transport: "auto", Decode: "software", Clock: "auto", FPS: 25,
 				Detect: config.Detect{Classes: []string{"car"}, Every: "200ms", Score: 0.6, MaxObjects: 30, Keep: "30s", Reidentify: 0.65}},
 		},
 	}
@@ -141,7 +141,7 @@ var faultTable = []struct {
 	{name: "unknown key inside", text: "http:\n  adr: x\n" + minimal,
 		want: []string{`f:2:3: http: unknown key "adr" (did you mean addr?); accepted: addr, token, viewer_token, trusted_proxies, viewers, tls`}},
 	{name: "unknown key of a camera", text: "cameras:\n  - name: a\n    url: rtsp://a/\n    colour: red\n",
-		want: []string{`f:4:5: cameras[0]: unknown key "colour"; accepted: name, url, transport, decode, fingerprint, fps, loop, annotation, zones, lines, detect, requires`}},
+		want: []string{`f:4:5: cameras[0]: unknown key "colour"; accepted: name, url, transport, decode, clock, fingerprint, fps, loop, annotation, zones, lines, detect, requires`}},
 	{name: "fingerprint too short", text: "cameras: [{name: a, url: 'rtsps://a/', fingerprint: 'ab:cd'}]\n",
 		want: []string{`f:1:53: cameras[0].fingerprint: "ab:cd"; accepted: the SHA-256 of the certificate of an rtsps:// or mjpeg+https:// camera, 64 hexadecimal digits`}},
 	{name: "fingerprint without TLS", text: "cameras: [{name: a, url: 'rtsp://a/', fingerprint: '" + strings.Repeat("ab:", 31) + "cd'}]\n",
@@ -310,7 +310,7 @@ var faultTable = []struct {
 		}},
 	{name: "password stays out of the message", text: "cameras: [{name: a, url: 'rtsp://u:secret@%zz/'}]\n",
 		want: []string{`f:1:26: cameras[0].url: "rtsp://xxxxx@%zz/" is not a URL; accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, v4l2:/dev/video0, whip:, file:PATH or dir:PATH; with / # ? % and blanks in a password written as %2F %23 %3F %25 %20`}},
-	{name: "all at once", text: "site: a b\nsuperpixels: x\nlog:\n  level: loud\ncameras:\n  - name: a\n    url: file:x\n    transport: pigeon\n    fps: -1\n    decode: gpu\n",
+	{name: "all at once", text: "site: a b\nsuperpixels: x\nlog:\n  level: loud\ncameras:\n  - name: a\n    url: file:x\n    transport: pigeon\n    fps: -1\n    decode: gpu\n    clock: own\n",
 		want: []string{
 			`f:1:7: site: "a b" contains ' '; accepted: letters, digits, _ and -`,
 			`f:2:14: superpixels: found the text "x"; accepted: a whole number`,
@@ -318,6 +318,7 @@ var faultTable = []struct {
 			`f:8:16: cameras[0].transport: found "pigeon"; accepted: auto, tcp, udp, multicast`,
 			`f:9:10: cameras[0].fps: found -1; accepted: above 0, at most 1000`,
 			`f:10:13: cameras[0].decode: found "gpu"; accepted: software, cuda, vaapi, auto`,
+			`f:11:12: cameras[0].clock: found "own"; accepted: auto, sender, arrival`,
 		}},
 	{name: "durations without a unit", text: "nats: {events: {max_age: 7}, masks: {max_age: '0.5'}}\ncameras: [{name: a, url: 'whip:', detect: {classes: [car], every: 5, keep: '5'}}]\n",
 		want: []string{
@@ -516,5 +517,5 @@ cameras:
 `
 	_, err := config.Parse("segd.yaml", []byte(text), nil)
 	fmt.Println(err)
-	// Output: segd.yaml:7:5: cameras[0]: unknown key "transprt" (did you mean transport?); accepted: name, url, transport, decode, fingerprint, fps, loop, annotation, zones, lines, detect, requires
+	// Output: segd.yaml:7:5: cameras[0]: unknown key "transprt" (did you mean transport?); accepted: name, url, transport, decode, clock, fingerprint, fps, loop, annotation, zones, lines, detect, requires
 }

@@ -177,6 +177,7 @@ func (d *decoder) cameras(cameras []Camera) {
 		}
 		d.oneOf(path+".transport", cam.Transport, "auto", "tcp", "udp", "multicast")
 		d.oneOf(path+".decode", cam.Decode, "software", "cuda", "vaapi", "auto")
+		d.oneOf(path+".clock", cam.Clock, "auto", "sender", "arrival")
 		d.fingerprint(path+".fingerprint", cam.Fingerprint, u)
 		if !(cam.FPS > 0 && cam.FPS <= maxFPS) {
 			d.bad(path+".fps", "found %v; accepted: above 0, at most %d", cam.FPS, maxFPS)

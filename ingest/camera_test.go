@@ -13,7 +13,9 @@ import (
 	"github.com/bluenviron/gortsplib/v5/pkg/description"
 	"github.com/bluenviron/gortsplib/v5/pkg/format"
 	"github.com/bluenviron/gortsplib/v5/pkg/liberrors"
+	"github.com/bluenviron/gortsplib/v5/pkg/ntp"
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h264"
+	"github.com/pion/rtcp"
 	"github.com/pion/rtp"
 
 	"github.com/segd/segd/demo"
@@ -307,6 +309,15 @@ func (c *rawCamera) sendNALUs(nalus [][]byte) {
 			}
 		}
 		if err := c.stream.WritePacketRTP(c.media, p); err != nil {
+			c.t.Error(err)
+		}
+	}
+}
+
+// report sends a sender report.
+func (c *rawCamera) report(clock time.Time, ticks uint32) {
+	for _, f := range c.stream.Stats().Medias[c.media].Formats {
+		if err := c.stream.WritePacketRTCP(c.media, &rtcp.SenderReport{SSRC: f.LocalSSRC, NTPTime: ntp.Encode(clock), RTPTime: ticks}); err != nil {
 			c.t.Error(err)
 		}
 	}

@@ -1,6 +1,8 @@
 package ingest
 
 import (
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,47 +11,59 @@ import (
 
 // A camera whose clock is known and not this machine's: capture times are by it,
 // to less than a frame, however unevenly the frames arrive and although RTP time
-// wraps in between; without sender reports they are the times of arrival. Each
-// frame says which.
+// wraps in between; without sender reports, or before a clock that is hours off is
+// confirmed, they are the times of arrival. Each frame says which.
 func TestCaptureTime(t *testing.T) {
-	const frames, step, wrapAt = 40, 20 * time.Millisecond, 15
+	const step, wrapAt = 20 * time.Millisecond, 15
 	for _, tc := range []struct {
 		name    string
 		offset  time.Duration // of the camera's clock
 		reports bool
+		setting string
+		frames  int
 		want    Clock
+		by      int // the frame from which on it is that
 	}{
-		{"ahead", 83 * time.Minute, true, ClockSenderReport},
-		{"behind", -7 * time.Hour, true, ClockSenderReport},
-		{"no reports", 83 * time.Minute, false, ClockArrival},
-		{"never set", -20 * 365 * 24 * time.Hour, true, ClockArrival},
+		{"a little ahead", 3 * time.Second, true, "auto", 40, ClockSenderReport, 20},
+		{"ahead", 83 * time.Minute, true, "", 250, ClockSenderReport, 230},
+		{"behind", -7 * time.Hour, true, "sender", 250, ClockSenderReport, 230},
+		{"not asked for", 3 * time.Second, true, "arrival", 40, ClockArrival, 0},
+		{"no reports", 83 * time.Minute, false, "auto", 40, ClockArrival, 0},
+		{"never set", -20 * 365 * 24 * time.Hour, true, "auto", 40, ClockArrival, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			cam := serveRawBy(t, &gortsplib.Server{DisableRTCPSenderReports: !tc.reports}, h264Media())
-			w := start(t, testConfig(cam.url(), "tcp"))
+			cfg := testConfig(cam.url(), "tcp")
+			cfg.Clock = tc.setting
+			sent := packets(t, clipConfig, tc.frames)
+			w := start(t, cfg)
 			cam.player()
 			began := time.Now().Add(tc.offset)
-			for i, p := range packets(t, clipConfig, frames) {
+			ticks := func(i int) uint32 { return uint32(i-wrapAt) * uint32(step*ticksPerSecond/time.Second) }
+			for i, p := range sent {
+				if i == 220 { // the server's own second one comes too late for a test
+					cam.report(began.Add(time.Duration(i)*step), ticks(i))
+				}
 				pkts, err := cam.pack.Encode(splitNALUs(p.Data))
 				if err != nil {
 					t.Fatal(err)
 				}
 				for _, pkt := range pkts {
-					pkt.Timestamp = uint32(i-wrapAt) * uint32(step*ticksPerSecond/time.Second)
+					pkt.Timestamp = ticks(i)
 					if err := cam.stream.WritePacketRTPWithNTP(cam.media, pkt, began.Add(time.Duration(i)*step)); err != nil {
 						t.Fatal(err)
 					}
 				}
 				time.Sleep(time.Duration(i*7%40) * time.Millisecond)
 			}
-			for i, f := range w.take(frames) {
+			for i, f := range w.take(tc.frames) {
 				if f.number != i {
 					t.Fatalf("frame %d shows picture %d", i, f.number)
 				}
 				switch f.Clock {
 				case ClockArrival:
-					if f.Captured != f.Received || tc.want != ClockArrival && i > frames/2 {
+					if f.Captured != f.Received || tc.want != ClockArrival && i > tc.by {
 						t.Errorf("frame %d: captured %v by %v, received %v", i, f.Captured, f.Clock, f.Received)
 					}
 				case tc.want:
@@ -68,6 +82,43 @@ func TestCaptureTime(t *testing.T) {
 				if late := tc.offset - d; late < -time.Second || late > patience {
 					t.Errorf("offset %v, the clock is %v off", d, tc.offset)
 				}
+			}
+		})
+	}
+}
+
+// A camera whose RTP time stands still is timed by arrival, which is logged once; unless it
+// is to be followed.
+func TestRTPTimeStandsStill(t *testing.T) {
+	for _, tc := range []struct {
+		setting string
+		lines   int
+		arrival bool
+	}{{"auto", 1, true}, {"sender", 0, false}, {"arrival", 0, true}} {
+		t.Run(tc.setting, func(t *testing.T) {
+			t.Parallel()
+			cam := serveRaw(t, h264Media())
+			var buf lockedBuffer
+			cfg := testConfig(cam.url(), "tcp")
+			cfg.Clock, cfg.Logger = tc.setting, slog.New(slog.NewTextHandler(&buf, nil))
+			clip := packets(t, clipConfig, clipFrames)
+			w := start(t, cfg)
+			cam.player()
+			const frames = 120
+			for i := range frames {
+				cam.ticks = 0
+				cam.send(clip[i%clipFrames].Data)
+				time.Sleep(100 * time.Millisecond)
+			}
+			got := w.take(frames)
+			_ = w.stop()
+			last := got[frames-1]
+			came, off := last.Received.Sub(got[0].Received), last.PTS-last.Received.Sub(got[0].Received)
+			if by := off.Abs() < time.Second; by != tc.arrival {
+				t.Errorf("after %v stream time is %v", came, last.PTS)
+			}
+			if n := strings.Count(buf.String(), "does not run as time passes"); n != tc.lines || n > 0 && !strings.Contains(buf.String(), "speed=0") {
+				t.Errorf("%d lines, want %d:\n%s", n, tc.lines, buf.String())
 			}
 		})
 	}

@@ -10,9 +10,12 @@
 // is told of each.
 //
 // Times. Frame.PTS is stream time since the source's first frame; it rises from
-// frame to frame for as long as Run runs, across reconnects and loops.
+// frame to frame for as long as Run runs, across reconnects, loops and jumps of the
+// source's own time (see timeline), and runs as time passes even if a camera's RTP
+// time does not (see drift).
 // Frame.Captured is wall clock, and Frame.Clock says whose: the camera's, once it
-// has sent an RTCP sender report, or this machine's at arrival.
+// has sent an RTCP sender report that can be believed (see senderClock), or this
+// machine's at arrival.
 //
 // A camera that cannot be reached, goes away or shows no new picture for
 // Config.StallTimeout, whatever else it sends, is redialled until Run's context

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/segd/segd/ingest/codec"
@@ -264,7 +265,10 @@ func (f *feed) emit(pic *codec.Picture) {
 	}
 	frame.Damaged = frame.Damaged || u.damaged
 	frame.Received = u.received
-	frame.PTS = s.time.next(ticksToDuration(u.ticks), u.received)
+	// The unit that made the decoder give this picture has come in order, which one that
+	// is shown before others that were sent first has not.
+	frame.PTS = s.time.next(ticksToDuration(u.ticks), f.current.received)
+	f.tellClocks()
 	frame.Captured, frame.Clock = f.captured(u)
 	if f.frames == 0 {
 		f.onFirst()
@@ -273,9 +277,30 @@ func (f *feed) emit(pic *codec.Picture) {
 	s.emit(frame, f.sink)
 }
 
+// clocks is what was logged of a camera's clocks.
+type clocks struct{ byArrival, doubted bool }
+
+// tellClocks says that a clock of the camera's is not believed, and that it is again.
+func (f *feed) tellClocks() {
+	s := f.src
+	if now := s.time.byArrival; now != s.clocks.byArrival && s.cfg.Clock != clockArrival {
+		s.clocks.byArrival = now
+		if now {
+			s.log.Warn("the camera's RTP time does not run as time passes: frames are timed by their arrival; clock: sender would follow it",
+				"speed", math.Round(1000*s.time.speed)/1000)
+		} else {
+			s.log.Info("the camera's RTP time runs as time passes: it is followed again")
+		}
+	}
+	if !s.clocks.doubted && f.recv.clock.doubted.Load() {
+		s.clocks.doubted = true
+		s.log.Warn("the camera's RTCP sender reports contradict each other: capture times are those of arrival while they do")
+	}
+}
+
 // captured returns when a unit's picture was taken, and by whose clock.
 func (f *feed) captured(u unit) (time.Time, Clock) {
-	if u.sent.IsZero() {
+	if u.sent.IsZero() || f.src.time.byArrival {
 		return u.received, ClockArrival
 	}
 	offset := u.sent.Sub(u.received)

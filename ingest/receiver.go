@@ -167,7 +167,7 @@ func (r *receiver) assemble(p *rtp.Packet) {
 	r.mend(e, u, p.Timestamp)
 	u.damaged = r.damaged || r.leading > 0 && u.ticks < r.from
 	r.leading = max(r.leading-1, 0)
-	if t, ok := r.clock.at(p); ok {
+	if t, ok := r.clock.at(p, u.received); ok {
 		u.sent = t
 	}
 	if !r.queue(u) {

@@ -89,25 +89,132 @@ func TestUnwrap(t *testing.T) {
 	}
 }
 
+// Sender reports are used while they agree with this machine's clock, or with each other,
+// and with the packets; a packet whose RTP time is not its neighbours' does not name its time.
 func TestSenderClock(t *testing.T) {
-	var c senderClock
-	p := h264Packet(1, 90000, 0x65)
-	if _, ok := c.at(p); ok {
-		t.Error("a time without a report")
+	const s = time.Second
+	// A report with the camera's clock, the RTP time and the time of arrival, each since the
+	// camera was switched on.
+	type sent struct{ ntp, rtp, at time.Duration }
+	every := func(d time.Duration, n int, one func(at time.Duration) sent) (out []sent) {
+		for i := range n {
+			out = append(out, one(time.Duration(i)*d))
+		}
+		return out
 	}
-	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	off := func(clock time.Duration) func(time.Duration) sent {
+		return func(at time.Duration) sent { return sent{at + clock, at, at} }
+	}
+	for _, tc := range []struct {
+		name    string
+		reports []sent
+		rtp, at time.Duration // of the packet
+		want    time.Duration // its time less that of its arrival
+		ok      bool
+	}{
+		{"none", nil, 0, 0, 0, false},
+		{"one", []sent{{0, 0, 0}}, s / 2, s / 2, 0, true},
+		{"one, and a packet of before it", []sent{{0, 0, 0}}, -s / 2, 0, -s / 2, true},
+		{"one, of a clock a second ahead", []sent{{s, 0, 0}}, s / 2, s / 2, s, true},
+		{"one, of a clock hours off", []sent{{7 * time.Hour, 0, 0}}, s / 2, s / 2, 0, false},
+		{"two, of a clock hours off", every(5*s, 2, off(-7*time.Hour)), 6 * s, 6 * s, -7 * time.Hour, true},
+		{"two, at once", every(s/10, 2, off(-7*time.Hour)), s, s, 0, false},
+		{"many", every(2*s, 1000, off(time.Hour)), 2000 * s, 2000 * s, time.Hour, true},
+		{"a packet that is late", every(5*s, 2, off(0)), 6 * s, 9 * s, -3 * s, true},
+		{"an encoder that looks ahead", every(5*s, 20, off(0)), 79 * s, 99 * s, -20 * s, true},
+		{"a packet that is early", every(5*s, 20, off(0)), 109 * s, 99 * s, 0, false},
+		{"RTP time is 0", every(2*s, 2, func(at time.Duration) sent { return sent{at, 0, at} }), 2 * s, 2 * s, 0, false},
+		{"RTP time is 0, each second", every(s, 10, func(at time.Duration) sent { return sent{at, 0, at} }), 9 * s, 9 * s, 0, false},
+		{"RTP time is 0, and packets count from elsewhere", []sent{{0, 0, 0}}, 5 * time.Hour, 0, 0, false},
+		{"RTP time is that of the clock", every(5*s, 3, func(at time.Duration) sent { return sent{at, 3*time.Hour + at, at} }), 10 * s, 10 * s, 0, false},
+		{"RTP time runs double", every(5*s, 20, func(at time.Duration) sent { return sent{at, 2 * at, at} }), 190 * s, 95 * s, 0, false},
+		{"RTP time runs half", every(2*s, 20, func(at time.Duration) sent { return sent{at, at / 2, at} }), 19 * s, 38 * s, 0, false},
+		{"the clock stands still", every(5*s, 20, func(at time.Duration) sent { return sent{0, at, at} }), 95 * s, 95 * s, 0, false},
+		{"the clock was set", append(every(5*s, 2, off(-7*time.Hour)), sent{10 * s, 10 * s, 10 * s}), 11 * s, 11 * s, 0, false},
+		{"the clock was set a while ago", append(every(5*s, 2, off(-7*time.Hour)), sent{10 * s, 10 * s, 10 * s}, sent{15 * s, 15 * s, 15 * s}, sent{20 * s, 20 * s, 20 * s}),
+			21 * s, 21 * s, 0, true},
+		{"RTP time of the newest frame, two a second", every(5*s, 20, func(at time.Duration) sent { return sent{at, at - at/5%(s/2), at} }), 99 * s, 99 * s, 0, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			begin := time.Now()
+			ticks := func(d time.Duration) uint32 { return uint32(int64(d/time.Millisecond) * ticksPerSecond / 1000) }
+			var c senderClock
+			for _, r := range tc.reports {
+				c.take(report{ssrc: 7, rtp: ticks(r.rtp), ntp: begin.Add(r.ntp), at: begin.Add(r.at)})
+			}
+			p := h264Packet(1, ticks(tc.rtp), 0x65)
+			now := begin.Add(tc.at)
+			got, ok := c.at(p, now)
+			if ok != tc.ok || ok && (got.Sub(now)-tc.want).Abs() > time.Second {
+				t.Errorf("%v after it came, %v; want %v, %v", got.Sub(now), ok, tc.want, tc.ok)
+			}
+			if ok { // some of its neighbours are off, and then it goes on
+				for _, d := range []time.Duration{9800 * s, -9800 * s, 40 * s, 3 * s, -3 * s} {
+					p.Timestamp = ticks(tc.rtp + d)
+					if stray, ok := c.at(p, now); !ok || stray.Sub(got).Abs() > time.Millisecond {
+						t.Errorf("a packet %v off is %v after the one before, %v", d, stray.Sub(got), ok)
+					}
+					p.Timestamp = ticks(tc.rtp)
+					_, _ = c.at(p, now)
+				}
+				if next, ok := c.at(p, now); !ok || !next.Equal(got) {
+					t.Errorf("the packet after is %v after the one before, %v", next.Sub(got), ok)
+				}
+			}
+			p.SSRC = 8
+			if _, ok := c.at(p, now); ok {
+				t.Error("a time by another stream's report")
+			}
+		})
+	}
+}
+
+// Of packets every second of which has the RTP time of the first, those of the others name
+// the time.
+func TestSenderClockHalfStill(t *testing.T) {
+	begin := time.Now()
+	var c senderClock
+	c.take(report{ssrc: 7, ntp: begin, at: begin})
+	for i := range 300 {
+		came := time.Duration(i) * 100 * time.Millisecond
+		p := h264Packet(uint16(i), uint32(i%2*i)*ticksPerSecond/10, 0x65)
+		now := begin.Add(came)
+		if got, ok := c.at(p, now); !ok || got.Sub(now).Abs() > time.Second+200*time.Millisecond {
+			t.Fatalf("packet %d: %v after it came, %v", i, got.Sub(now), ok)
+		}
+	}
+}
+
+// Where packets were lost after the network had stood still, one is far ahead of the one
+// before it, and those after it show that it is right.
+func TestSenderClockAfterLoss(t *testing.T) {
+	begin := time.Now()
+	var c senderClock
+	c.take(report{ssrc: 7, ntp: begin, at: begin})
+	const ms = time.Millisecond
+	for i, tc := range []struct{ sent, came, want time.Duration }{
+		{0, 0, 0}, {40 * ms, 4000 * ms, 40 * ms}, {2900 * ms, 4001 * ms, 41 * ms}, {2940 * ms, 4002 * ms, 2940 * ms}, {2980 * ms, 4003 * ms, 2980 * ms},
+	} {
+		p := h264Packet(uint16(i), uint32(tc.sent/ms*ticksPerSecond/1000), 0x65)
+		got, ok := c.at(p, begin.Add(tc.came))
+		if want := begin.Add(tc.want); !ok || got.Sub(want).Abs() > time.Millisecond {
+			t.Errorf("packet %d: %v, %v; want %v", i, got.Sub(begin), ok, want.Sub(begin))
+		}
+	}
+}
+
+// Reports are read as they come, and one without a clock ends what those before it said.
+func TestSenderReport(t *testing.T) {
+	var c senderClock
+	p, now := h264Packet(1, 90000, 0x65), time.Now()
 	c.handle(&rtcp.ReceiverReport{})
 	c.handle(&rtcp.SenderReport{SSRC: 7, NTPTime: ntp.Encode(now), RTPTime: 45000})
-	if got, ok := c.at(p); !ok || got.Sub(now.Add(500*time.Millisecond)).Abs() > time.Microsecond {
+	if got, ok := c.at(p, now); !ok || got.Sub(now.Add(500*time.Millisecond)).Abs() > time.Microsecond {
 		t.Errorf("got %v %v, want half a second after %v", got, ok, now)
 	}
-	p.Timestamp = 0 // before the report
-	if got, ok := c.at(p); !ok || got.Sub(now.Add(-500*time.Millisecond)).Abs() > time.Microsecond {
-		t.Errorf("got %v %v, want half a second before %v", got, ok, now)
-	}
-	p.SSRC = 8
-	if _, ok := c.at(p); ok {
-		t.Error("a time by another stream's report")
+	c.handle(&rtcp.SenderReport{SSRC: 7, RTPTime: 90000})
+	if _, ok := c.at(p, now); ok {
+		t.Error("a time of a camera without a clock")
 	}
 }
 

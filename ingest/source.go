@@ -38,6 +38,11 @@ type Config struct {
 	// Decode is what decodes the video of a camera or publisher; "" = codec.Software.
 	// Where that fails, software takes over.
 	Decode codec.Device
+	// Clock is what the frames of a camera or publisher are timed by: "sender", its RTP
+	// time; "arrival", this machine's clock when they come in, also for Captured; "auto"
+	// (the default) for the sender's until it is seen to run faster or slower than time
+	// passes.
+	Clock string
 	// FPS is the images a second of a directory; 0 = 25.
 	FPS float64
 	// AsFast reads a file or directory as fast as the sink takes it instead of in
@@ -184,6 +189,12 @@ const (
 	maxDirFPS         = 1000
 )
 
+// Values of Config.Clock.
+const (
+	clockSender  = "sender"
+	clockArrival = "arrival"
+)
+
 // Source is one source of frames. Run it once at a time.
 type Source struct {
 	cfg     Config
@@ -195,6 +206,7 @@ type Source struct {
 	seq     uint64
 	time    timeline
 	said    decoding // what was last logged of the decoder
+	clocks  clocks   // and of the camera's clocks
 }
 
 // ErrConfig is wrapped by what Open returns.
@@ -226,6 +238,11 @@ func Open(cfg Config) (*Source, error) {
 	}
 	if cfg.Decode != "" && !slices.Contains(codec.Devices, cfg.Decode) {
 		fault("decode %q is unknown; software, cuda, vaapi and auto are accepted", cfg.Decode)
+	}
+	switch cfg.Clock {
+	case "", "auto", clockSender, clockArrival:
+	default:
+		fault("clock %q is unknown; auto, sender and arrival are accepted", cfg.Clock)
 	}
 	if s.pin, err = parseFingerprint(cfg.Fingerprint); err != nil {
 		faults = append(faults, err)
@@ -282,7 +299,7 @@ func (s *Source) dialled() bool {
 // for, so Run returns only ctx's error. A file or directory returns nil at its
 // end, or an error when it cannot be read.
 func (s *Source) Run(ctx context.Context, sink func(*Frame)) error {
-	s.seq, s.time = 0, timeline{}
+	s.seq, s.time, s.clocks = 0, timeline{clock: s.cfg.Clock}, clocks{}
 	switch {
 	case s.dialled():
 		return newCamera(s, sink).run(ctx)

@@ -162,6 +162,61 @@ func TestPaced(t *testing.T) {
 	})
 }
 
+// ivfFile writes the numbered clip as an IVF file whose frames have the given times, in
+// milliseconds.
+func ivfFile(t testing.TB, times []uint64) string {
+	t.Helper()
+	b := append([]byte("DKIF\x00\x00\x20\x00H264"), make([]byte, 20)...)
+	binary.LittleEndian.PutUint16(b[12:], uint16(clipConfig.Width))
+	binary.LittleEndian.PutUint16(b[14:], uint16(clipConfig.Height))
+	binary.LittleEndian.PutUint32(b[16:], 1000)
+	binary.LittleEndian.PutUint32(b[20:], 1)
+	for i, p := range packets(t, clipConfig, len(times)) {
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(p.Data)))
+		b = binary.LittleEndian.AppendUint64(b, times[i])
+		b = append(b, p.Data...)
+	}
+	path := filepath.Join(t.TempDir(), "clip.ivf")
+	write(t, filepath.Dir(path), filepath.Base(path), b)
+	return path
+}
+
+// A file whose times jump is played on as if they did not; no real time passes.
+func TestPacedOverCuts(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		time func(i uint64) uint64 // of the frame, in milliseconds
+		step time.Duration
+	}{
+		{"an hour's gap", func(i uint64) uint64 { return 20*i + i/10*3600e3 }, 20 * time.Millisecond},
+		{"joined of parts of ten frames", func(i uint64) uint64 { return i % 10 * 20 }, 20 * time.Millisecond},
+		{"a day back", func(i uint64) uint64 { return 95443e3*(1-i/20) + 20*i }, 20 * time.Millisecond},
+		{"one frame a day ahead", func(i uint64) uint64 { return 20*i + i/21%2*95443e3*(1-min(1, i%21)) }, 20 * time.Millisecond},
+		{"time lapse", func(i uint64) uint64 { return 10e3 * i }, 10 * time.Second},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			times := make([]uint64, 2*clipFrames)
+			for i := range times {
+				times[i] = tc.time(uint64(i))
+			}
+			url := "file:" + ivfFile(t, times)
+			synctest.Test(t, func(t *testing.T) {
+				begin := time.Now()
+				got, err := runAll(t, Config{URL: url}, 0)
+				if err != nil || len(got) != len(times) {
+					t.Fatalf("%d frames, %v", len(got), err)
+				}
+				for i, f := range got {
+					want := time.Duration(i) * tc.step
+					if (f.PTS-want).Abs() > tc.step+5*time.Millisecond || (f.Captured.Sub(begin)-f.PTS).Abs() > time.Millisecond || f.number != i {
+						t.Errorf("frame %d, picture %d, at %v, was released after %v; want %v", i, f.number, f.PTS, f.Captured.Sub(begin), want)
+					}
+				}
+			})
+		})
+	}
+}
+
 // A paced source that was held up goes on from now, at the same speed.
 func TestPacedAfterDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -52,6 +52,8 @@ func TestCamerasAsDescribed(t *testing.T) {
 		{with(`"transport": "", "decode": null`), true},
 		{with(`"transport": "serial"`), false},
 		{with(`"decode": "vdpau"`), false},
+		{with(`"clock": "arrival"`), true},
+		{with(`"clock": "sundial"`), false},
 		{with(`"fingerprint": "` + sum + `"`), true},
 		{with(`"fingerprint": "` + strings.ReplaceAll(sum, "0a", "0A:") + `"`), true},
 		{with(`"fingerprint": ""`), true},

@@ -56,7 +56,7 @@ func OpenFile(path string) (*Demuxer, error) {
 		return nil, fmt.Errorf("codec: %w", err)
 	}
 	defer file.Close() // FFmpeg opens it once more
-	m := &Demuxer{path: path, last: -1}
+	m := &Demuxer{path: path}
 	// By the number it is the file that was looked at, whatever has that name by now.
 	if err := m.open(fmt.Sprintf("file:/proc/self/fd/%d", file.Fd())); err != nil {
 		m.Close()
@@ -152,7 +152,8 @@ func (m *Demuxer) FrameInterval() time.Duration { return time.Duration(m.step) }
 func (m *Demuxer) FrameCount() int { return m.count }
 
 // Next returns the next picture, valid until Next or Close is called, or io.EOF
-// after the last. PTS is in nanoseconds since the first picture and rises.
+// after the last. PTS is in nanoseconds since the first picture; it jumps where the
+// file's time stamps do.
 //
 // An error that wraps [ErrUndecodable] is about one packet: call Next again.
 func (m *Demuxer) Next() (*Picture, error) {
@@ -204,21 +205,21 @@ func (m *Demuxer) feed() error {
 	return nil
 }
 
-// setPTS turns the picture's time stamp into rising nanoseconds.
+// maxPTS bounds time stamps, so that those of damaged files can be reckoned with: 73 years.
+const maxPTS = 1 << 61
+
+// setPTS turns the picture's time stamp into nanoseconds since the first one's.
 func (m *Demuxer) setPTS() {
-	if m.pic.PTS == NoPTS {
-		m.pic.PTS = m.last + m.step
-		if m.frames == 0 {
-			m.pic.PTS = 0
-		}
-	} else {
+	switch {
+	case m.pic.PTS != NoPTS:
 		if m.start == NoPTS {
 			m.start = m.pic.PTS
 		}
-		m.pic.PTS = int64(float64(m.pic.PTS-m.start) * m.tick)
-	}
-	if m.frames > 0 && m.pic.PTS <= m.last {
-		m.pic.PTS = m.last + 1
+		m.pic.PTS = int64(min(max(float64(m.pic.PTS-m.start)*m.tick, -maxPTS), maxPTS))
+	case m.frames > 0:
+		m.pic.PTS = m.last + m.step
+	default:
+		m.pic.PTS = 0
 	}
 	m.last = m.pic.PTS
 	m.frames++

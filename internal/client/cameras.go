@@ -240,7 +240,7 @@ func cameraListCommand(std cli.Streams) *cobra.Command {
 }
 
 // texts are the settings of a camera whose value is text, whatever it looks like.
-var texts = []string{"name", "url", "user", "password", "transport", "decode", "fingerprint", "annotation"}
+var texts = []string{"name", "url", "user", "password", "transport", "decode", "clock", "fingerprint", "annotation"}
 
 // assign puts KEY=VALUE into a camera.
 func assign(camera map[string]any, arg string) error {

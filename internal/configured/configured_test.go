@@ -7,10 +7,25 @@ import (
 
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/features/dnn"
+	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/marking"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/track"
 )
+
+// What is set of a camera is how it is received.
+func TestSource(t *testing.T) {
+	got := Source(config.Camera{
+		Name: "gate", URL: "rtsps://h/", Transport: "tcp", Decode: "cuda", Clock: "arrival", Fingerprint: "ab", FPS: 5, Loop: true,
+	}, nil)
+	want := ingest.Config{
+		Camera: "gate", URL: "rtsps://h/", Transport: "tcp", Decode: codec.CUDA, Clock: "arrival", Fingerprint: "ab", FPS: 5, Loop: true,
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
 
 // A thousand cameras are dialled over a second, no more than 1 in 50 at once.
 func TestStagger(t *testing.T) {
