@@ -195,8 +195,11 @@ func TestAutoAndRefusals(t *testing.T) {
 		for _, r := range c.asked(method) {
 			told += len(r.Header["Authorization"])
 		}
-		if told != 1 || c.connections != 1 {
-			t.Errorf("%s: a wrong password was told %d times on %d connections", method, told, c.connections)
+		c.mu.Lock()
+		connections := c.connections
+		c.mu.Unlock()
+		if told != 1 || connections != 1 {
+			t.Errorf("%s: a wrong password was told %d times on %d connections", method, told, connections)
 		}
 	}
 }

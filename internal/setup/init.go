@@ -175,7 +175,7 @@ func (i *initialiser) cameras(ctx context.Context, ask bool) ([]config.Camera, e
 
 // fingerprint is the one of the flags where TLS can be meant.
 func (i *initialiser) fingerprint(u string) string {
-	if strings.HasPrefix(u, "rtsps://") || strings.HasPrefix(u, "mjpeg+https://") {
+	if strings.HasPrefix(u, "rtsps://") || strings.HasPrefix(u, "mjpeg+https://") || strings.HasPrefix(u, "snapshot+https://") {
 		return i.flags.fingerprint
 	}
 	return ""
