@@ -400,6 +400,9 @@ func configText(site string, cameras []config.Camera) string {
 		if strings.HasPrefix(c.URL, "rtsp") {
 			b.WriteString("    # auto tries UDP first and falls back to TCP; tcp and udp insist.\n    # transport: auto\n")
 		}
+		if c.Snapshots() {
+			b.WriteString("    # How often a second it is asked for a picture.\n    # fps: 1\n")
+		}
 		if c.Fingerprint != "" {
 			fmt.Fprintf(&b, "    # SHA-256 of the one certificate it may show.\n    fingerprint: %s\n", quote(c.Fingerprint))
 		}
