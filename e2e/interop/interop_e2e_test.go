@@ -7,7 +7,8 @@
 // until it stops; and aiortc after it. Another segd watches cameras of GStreamer's RTSP
 // server and of FFmpeg, which publishes to a relay. A third one watches FFmpeg through a
 // network that fails in each of its ways, and must show masks within two seconds of its
-// being well. Masks must come out on NATS meanwhile.
+// being well. A fourth one watches cameras that get RTSP and HTTP wrong as cameras do
+// (oddserver.py). Masks must come out on NATS meanwhile.
 package interop
 
 import (
