@@ -112,27 +112,31 @@ func (c *oddCamera) overUDP() (n int) {
 	return n
 }
 
+// oddClient is a client of an oddCamera.
+type oddClient struct {
+	camera *oddCamera
+	rw     *conn.Conn
+	udp    net.PacketConn // nil over TCP
+	to     net.Addr       // of udp
+}
+
 func (c *oddCamera) serve(nc net.Conn) {
+	client := &oddClient{camera: c, rw: conn.NewConn(bufio.NewReader(nc), nc)}
 	stop := make(chan struct{})
 	var playing sync.WaitGroup
 	defer func() {
 		close(stop)
 		nc.Close()
 		playing.Wait()
+		if client.udp != nil {
+			client.udp.Close()
+		}
 		c.mu.Lock()
 		delete(c.open, nc)
 		c.mu.Unlock()
 	}()
-	rw := conn.NewConn(bufio.NewReader(nc), nc)
-	var sends func(*rtp.Packet) error
-	var udp net.PacketConn
-	defer func() {
-		if udp != nil {
-			udp.Close()
-		}
-	}()
 	for {
-		in, err := rw.Read()
+		in, err := client.rw.Read()
 		if err != nil {
 			return
 		}
@@ -143,52 +147,7 @@ func (c *oddCamera) serve(nc net.Conn) {
 		c.mu.Lock()
 		c.requests = append(c.requests, req)
 		c.mu.Unlock()
-		res := &base.Response{StatusCode: base.StatusOK, Header: base.Header{}}
-		switch req.Method {
-		case base.Describe:
-			res.Header["Content-Type"], res.Header["Content-Base"] = base.HeaderValue{"application/sdp"}, base.HeaderValue{req.URL.String() + "/"}
-			if res.Body = []byte(c.sdp); c.sdp == "" {
-				res.Body = []byte(oddSession + oddVideo)
-			}
-		case base.Setup:
-			var th headers.Transport
-			if err := th.Unmarshal(req.Header["Transport"]); err != nil {
-				c.t.Error(err)
-			}
-			res.Header["Session"] = base.HeaderValue{"12345678"}
-			if th.Protocol == headers.TransportProtocolTCP {
-				sends = func(p *rtp.Packet) error {
-					buf, err := p.Marshal()
-					if err != nil {
-						return err
-					}
-					return rw.WriteInterleavedFrame(&base.InterleavedFrame{Channel: 0, Payload: buf}, make([]byte, len(buf)+4))
-				}
-				break
-			}
-			if th.ClientPorts == nil { // multicast
-				res.StatusCode = base.StatusUnsupportedTransport
-				break
-			}
-			if udp, err = net.ListenPacket("udp", "127.0.0.1:0"); err != nil {
-				c.t.Error(err)
-				return
-			}
-			to := &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: th.ClientPorts[0]}
-			port := udp.LocalAddr().(*net.UDPAddr).Port
-			th.ServerPorts = &[2]int{port, port + 1}
-			sends = func(p *rtp.Packet) error {
-				buf, err := p.Marshal()
-				if err == nil && !c.silent {
-					_, err = udp.WriteTo(buf, to)
-				}
-				return err
-			}
-			res.Header["Transport"] = th.Marshal()
-		}
-		if req.Method == base.Setup && res.Header["Transport"] == nil {
-			res.Header["Transport"] = req.Header["Transport"]
-		}
+		res := client.usual(req)
 		if c.answer != nil {
 			if r := c.answer(req, res); r != nil {
 				res = r
@@ -201,13 +160,58 @@ func (c *oddCamera) serve(nc net.Conn) {
 			res.Header = base.Header{}
 		}
 		res.Header["CSeq"] = req.Header["CSeq"]
-		if err := rw.WriteResponse(res); err != nil {
+		if err := client.rw.WriteResponse(res); err != nil {
 			return
 		}
 		if req.Method == base.Play && res.StatusCode == base.StatusOK {
-			playing.Go(func() { c.play(sends, stop) })
+			playing.Go(func() { c.play(client.send, stop) })
 		}
 	}
+}
+
+// usual is how a sound camera answers.
+func (o *oddClient) usual(req *base.Request) *base.Response {
+	c, res := o.camera, &base.Response{StatusCode: base.StatusOK, Header: base.Header{}}
+	switch req.Method {
+	case base.Describe:
+		res.Header["Content-Type"], res.Header["Content-Base"] = base.HeaderValue{"application/sdp"}, base.HeaderValue{req.URL.String() + "/"}
+		if res.Body = []byte(c.sdp); c.sdp == "" {
+			res.Body = []byte(oddSession + oddVideo)
+		}
+	case base.Setup:
+		var th headers.Transport
+		if err := th.Unmarshal(req.Header["Transport"]); err != nil {
+			c.t.Error(err)
+		}
+		switch {
+		case th.Protocol == headers.TransportProtocolTCP:
+		case th.ClientPorts == nil: // multicast
+			res.StatusCode = base.StatusUnsupportedTransport
+		default:
+			var err error
+			if o.udp, err = net.ListenPacket("udp", "127.0.0.1:0"); err != nil {
+				c.t.Error(err)
+				return status(base.StatusInternalServerError)
+			}
+			o.to = &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: th.ClientPorts[0]}
+			port := o.udp.LocalAddr().(*net.UDPAddr).Port
+			th.ServerPorts = &[2]int{port, port + 1}
+		}
+		res.Header["Session"], res.Header["Transport"] = base.HeaderValue{"12345678"}, th.Marshal()
+	}
+	return res
+}
+
+func (o *oddClient) send(p *rtp.Packet) error {
+	buf, err := p.Marshal()
+	switch {
+	case err != nil:
+	case o.udp == nil:
+		err = o.rw.WriteInterleavedFrame(&base.InterleavedFrame{Channel: 0, Payload: buf}, make([]byte, len(buf)+4))
+	case !o.camera.silent:
+		_, err = o.udp.WriteTo(buf, o.to)
+	}
+	return err
 }
 
 // play sends pictures, 20 ms apart.
