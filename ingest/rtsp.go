@@ -105,10 +105,12 @@ type rtspTalk struct {
 	recv   *receiver
 	first  chan struct{} // closed at the first packet
 
-	// The rest is used by gortsplib's goroutine, or while that waits.
+	// again says that the newest answer asked for the same request once more.
+	again atomic.Bool
+
+	// The rest is gortsplib's goroutine's until that has ended.
 	hops    redirects
 	login   login
-	again   bool  // the newest answer asked for the same request once more
 	noVideo error // the stream has none
 }
 
@@ -190,7 +192,7 @@ func (t *rtspTalk) negotiate() (described bool, err error) {
 func insist[T any](t *rtspTalk, ask func() (T, error)) (T, error) {
 	for {
 		answer, err := ask()
-		if err == nil || !t.again {
+		if err == nil || !t.again.Swap(false) {
 			return answer, err
 		}
 	}
@@ -199,7 +201,7 @@ func insist[T any](t *rtspTalk, ask func() (T, error)) (T, error) {
 // request completes a request that gortsplib is about to send. gortsplib tells the user once
 // it has been asked, for this connection, and knows the simplest ways to do so.
 func (t *rtspTalk) request(req *base.Request) {
-	t.again = false
+	t.again.Store(false)
 	t.login.told = false
 	if _, told := req.Header["Authorization"]; told {
 		req.Header["Authorization"] = base.HeaderValue{t.login.authorization(string(req.Method), req.URL.CloneWithoutCredentials().String())}
@@ -209,9 +211,10 @@ func (t *rtspTalk) request(req *base.Request) {
 // response looks at an answer before gortsplib does.
 func (t *rtspTalk) response(res *base.Response) {
 	t.hops.answered(t.src.url, res)
-	t.again = t.login.again(int(res.StatusCode), res.Header["WWW-Authenticate"])
+	again := t.login.again(int(res.StatusCode), res.Header["WWW-Authenticate"])
+	t.again.Store(again)
 	switch {
-	case t.again: // in a way that gortsplib knows; request does it in the right one
+	case again: // in a way that gortsplib knows; request does it in the right one
 		res.Header["WWW-Authenticate"] = base.HeaderValue{`Basic realm=""`}
 	case res.StatusCode == http.StatusUnauthorized:
 		delete(res.Header, "WWW-Authenticate")

@@ -84,11 +84,13 @@ func TestAutoTurnsToTCP(t *testing.T) {
 			cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
 			w := start(t, cfg)
 			w.take(3)
-			if w.events.downs != 0 {
-				t.Errorf("down for %v", w.events.lastDown)
-			}
-			c.cut()
 			e := &w.events
+			e.mu.Lock()
+			if e.downs != 0 {
+				t.Errorf("down for %v", e.lastDown)
+			}
+			e.mu.Unlock()
+			c.cut()
 			eventually(t, "Reconnect", func() bool { e.mu.Lock(); defer e.mu.Unlock(); return e.reconnects == 1 })
 			_ = w.stop()
 			if n := c.overUDP(); n != 1 {
