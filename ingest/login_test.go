@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"crypto/sha512"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -377,4 +378,14 @@ func FuzzChallenge(f *testing.F) {
 			t.Errorf("%q: asked again, and told nothing, or the other way round", line)
 		}
 	})
+}
+
+// A client that is closed where the camera wants another nonce is not asked for ever.
+func TestInsistEnds(t *testing.T) {
+	talk, asked := new(rtspTalk), 0
+	talk.again.Store(true)
+	_, err := insist(talk, func() (int, error) { asked++; return 0, net.ErrClosed })
+	if asked != 2 || err == nil {
+		t.Errorf("asked %d times, error %v", asked, err)
+	}
 }
