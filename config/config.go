@@ -336,7 +336,7 @@ type Camera struct {
 	// Name is the fourth token of the camera's NATS subjects: [A-Za-z0-9_-]+, unique.
 	Name string `yaml:"name"`
 	// URL is rtsp://…, rtsps://…, mjpeg+http://…, mjpeg+https://… (JPEGs one after the
-	// other), v4l2:/dev/video0?size=1280x720&fps=30&format=mjpeg (a device of this
+	// other), snapshot+http://…, snapshot+https://… (one JPEG a request), v4l2:/dev/video0?size=1280x720&fps=30&format=mjpeg (a device of this
 	// machine; what follows the ? may be left out), whip: (waits for
 	// publishers), file:PATH or dir:PATH (a folder of images). Relative paths start at the
 	// config file's folder.
@@ -351,11 +351,13 @@ type Camera struct {
 	// arrival, the time at which they come; or auto for the sender's until it runs faster or
 	// slower than time passes (docs/cameras.md). Default "auto".
 	Clock string `yaml:"clock"`
-	// Fingerprint is the SHA-256 of the certificate of an rtsps:// or mjpeg+https://
-	// camera, 64 hexadecimal digits, with or without colons. Default none: the
+	// Fingerprint is the SHA-256 of the certificate of an rtsps://, mjpeg+https:// or
+	// snapshot+https:// camera, 64 hexadecimal digits, with or without colons. Default none: the
 	// certificate must be trusted by this machine.
 	Fingerprint string `yaml:"fingerprint"`
-	// FPS paces a dir: camera, above 0 to 1000. Default 25.
+	// FPS paces a dir: camera, above 0 to 1000, and says how often a second a
+	// snapshot+http:// or snapshot+https:// camera is asked for a picture, at least once an hour
+	// (0.000278). Default 25, of a snapshot camera 1.
 	FPS float64 `yaml:"fps"`
 	// Loop starts a file: or dir: camera over at its end. Default false.
 	Loop bool `yaml:"loop"`
@@ -469,6 +471,12 @@ const PublishedURL = cameraurl.Published
 // Published tells whether the camera waits for publishers.
 func (c Camera) Published() bool { return c.URL == PublishedURL }
 
+// Snapshots tells whether the camera is asked for each picture.
+func (c Camera) Snapshots() bool {
+	u, err := cameraurl.Parse(c.URL)
+	return err == nil && u.Kind == cameraurl.Snapshot
+}
+
 // Defaults of the fields whose zero value means "the default".
 const (
 	DefaultSite        = "home"
@@ -481,6 +489,7 @@ const (
 	DefaultBudgetMS    = 50
 	DefaultSlowMS      = 500
 	DefaultFPS         = 25
+	DefaultSnapshotFPS = 1
 
 	DefaultFleetTTL = "2s"
 
@@ -589,6 +598,9 @@ func (c *Config) setDefaults() {
 		or(&c.Cameras[i].Transport, "auto")
 		or(&c.Cameras[i].Decode, "software")
 		or(&c.Cameras[i].Clock, "auto")
+		if c.Cameras[i].Snapshots() {
+			or(&c.Cameras[i].FPS, DefaultSnapshotFPS)
+		}
 		or(&c.Cameras[i].FPS, DefaultFPS)
 		if d := &c.Cameras[i].Detect; d.On() {
 			if c.Detector.Path != "" {

@@ -77,6 +77,8 @@ cameras:
     lines: [{name: street, points: [[0, 0.5], [1, 0.5]]}]
     detect: {classes: [person, traffic light], every: 500ms, score: 0.25, max_objects: 100, keep: 2m, reidentify: 0.9, zones: [porch]}
   - {name: e, url: "file:e.avi", detect: {classes: [car]}}
+  - {name: f, url: "snapshot+https://cam/f.jpg"}
+  - {name: g, url: "snapshot+http://cam/g.jpg", fps: 0.1}
 `
 	got, err := config.Parse("segd.yaml", []byte(text), nil)
 	if err != nil {
@@ -111,6 +113,8 @@ cameras:
 				Detect: config.Detect{Classes: []string{"person", "traffic light"}, Every: "500ms", Score: 0.25, MaxObjects: 100, Keep: "2m", Reidentify: 0.9, Zones: []string{"porch"}}},
 			{Name: "e", URL: "file:e.avi", Transport: "auto", Decode: "software", Clock: "auto", FPS: 25,
 				Detect: config.Detect{Classes: []string{"car"}, Every: "200ms", Score: 0.6, MaxObjects: 30, Keep: "30s", Reidentify: 0.65}},
+			{Name: "f", URL: "snapshot+https://cam/f.jpg", Transport: "auto", Decode: "software", Clock: "auto", FPS: 1},
+			{Name: "g", URL: "snapshot+http://cam/g.jpg", Transport: "auto", Decode: "software", Clock: "auto", FPS: 0.1},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -143,9 +147,9 @@ var faultTable = []struct {
 	{name: "unknown key of a camera", text: "cameras:\n  - name: a\n    url: rtsp://a/\n    colour: red\n",
 		want: []string{`f:4:5: cameras[0]: unknown key "colour"; accepted: name, url, transport, decode, clock, fingerprint, fps, loop, annotation, zones, lines, detect, requires`}},
 	{name: "fingerprint too short", text: "cameras: [{name: a, url: 'rtsps://a/', fingerprint: 'ab:cd'}]\n",
-		want: []string{`f:1:53: cameras[0].fingerprint: "ab:cd"; accepted: the SHA-256 of the certificate of an rtsps:// or mjpeg+https:// camera, 64 hexadecimal digits`}},
+		want: []string{`f:1:53: cameras[0].fingerprint: "ab:cd"; accepted: the SHA-256 of the certificate of an rtsps://, mjpeg+https:// or snapshot+https:// camera, 64 hexadecimal digits`}},
 	{name: "fingerprint without TLS", text: "cameras: [{name: a, url: 'rtsp://a/', fingerprint: '" + strings.Repeat("ab:", 31) + "cd'}]\n",
-		want: []string{`f:1:52: cameras[0].fingerprint: the camera's url has no TLS; accepted: the SHA-256 of the certificate of an rtsps:// or mjpeg+https:// camera, 64 hexadecimal digits`}},
+		want: []string{`f:1:52: cameras[0].fingerprint: the camera's url has no TLS; accepted: the SHA-256 of the certificate of an rtsps://, mjpeg+https:// or snapshot+https:// camera, 64 hexadecimal digits`}},
 	{name: "number for text", text: "site: 7\n" + minimal,
 		want: []string{`f:1:7: site: found the number 7; accepted: text (put it in quotes if it looks like a number)`}},
 	{name: "text for number", text: "superpixels: many\n" + minimal,
@@ -219,13 +223,15 @@ var faultTable = []struct {
 	{name: "certificate without a key", text: "http: {tls: {cert: a.crt}}\n" + minimal,
 		want: []string{`f:1:14: http.tls: cert and key belong together; accepted: both or neither`}},
 	{name: "camera without url", text: "cameras: [{name: a}]\n",
-		want: []string{`f:1:12: cameras[0].url: missing; accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, v4l2:/dev/video0, whip:, file:PATH or dir:PATH`}},
+		want: []string{`f:1:12: cameras[0].url: missing; accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, snapshot+http://host/path, snapshot+https://host/path, v4l2:/dev/video0, whip:, file:PATH or dir:PATH`}},
 	{name: "two of one name", text: minimal + "  - {name: gate, url: 'file:x'}\n",
 		want: []string{`f:4:12: cameras[1].name: "gate" is cameras[0]'s name already; accepted: a name of its own`}},
 	{name: "name that is no subject token", text: "cameras: [{name: a.b, url: 'file:x'}]\n",
 		want: []string{`f:1:18: cameras[0].name: "a.b" contains '.'; accepted: letters, digits, _ and -`}},
 	{name: "unknown scheme", text: "cameras: [{name: a, url: 'http://x/'}]\n",
-		want: []string{`f:1:26: cameras[0].url: scheme "http" of "http://x/"; accepted: mjpeg+http://x/ if the camera sends MJPEG by it; else rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, v4l2:/dev/video0, whip:, file:PATH or dir:PATH`}},
+		want: []string{`f:1:26: cameras[0].url: scheme "http" of "http://x/"; accepted: mjpeg+http://x/ if the camera sends MJPEG by it, snapshot+http://x/ if it sends one JPEG picture a request; else rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, snapshot+http://host/path, snapshot+https://host/path, v4l2:/dev/video0, whip:, file:PATH or dir:PATH`}},
+	{name: "snapshots too rare", text: "cameras: [{name: a, url: 'snapshot+http://x/', fps: 0.0001}, {name: b, url: 'dir:x', fps: 0.0001}]\n",
+		want: []string{`f:1:53: cameras[0].fps: found 0.0001; accepted: a picture an hour (0.000278) or more, at most 1000 a second`}},
 	{name: "zones", text: minimal + `    zones:
       - {name: a b, polygon: [[0, 0], [1, 1]], dwell: soon}
       - {name: yard, polygon: [[0, 0], [768, 0], [1, 1, 1]], by: head}
@@ -309,7 +315,7 @@ var faultTable = []struct {
 			`f:7:26: cameras[0].url: "whip:b"; accepted: whip: alone, publishers use the camera's name`,
 		}},
 	{name: "password stays out of the message", text: "cameras: [{name: a, url: 'rtsp://u:secret@%zz/'}]\n",
-		want: []string{`f:1:26: cameras[0].url: "rtsp://xxxxx@%zz/" is not a URL; accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, v4l2:/dev/video0, whip:, file:PATH or dir:PATH; with / # ? % and blanks in a password written as %2F %23 %3F %25 %20`}},
+		want: []string{`f:1:26: cameras[0].url: "rtsp://xxxxx@%zz/" is not a URL; accepted: rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, snapshot+http://host/path, snapshot+https://host/path, v4l2:/dev/video0, whip:, file:PATH or dir:PATH; with / # ? % and blanks in a password written as %2F %23 %3F %25 %20`}},
 	{name: "all at once", text: "site: a b\nsuperpixels: x\nlog:\n  level: loud\ncameras:\n  - name: a\n    url: file:x\n    transport: pigeon\n    fps: -1\n    decode: gpu\n    clock: own\n",
 		want: []string{
 			`f:1:7: site: "a b" contains ' '; accepted: letters, digits, _ and -`,

@@ -25,6 +25,7 @@ const (
 	minSuperpixels, maxSuperpixels = 50, 20000
 	minShortSide, maxShortSide     = 32, 4096
 	maxFPS                         = 1000
+	minSnapshotFPS                 = 1.0 / 3600
 	maxViewers                     = 10000
 	maxThreads                     = 1024
 	maxBatch                       = 64
@@ -181,6 +182,8 @@ func (d *decoder) cameras(cameras []Camera) {
 		d.fingerprint(path+".fingerprint", cam.Fingerprint, u)
 		if !(cam.FPS > 0 && cam.FPS <= maxFPS) {
 			d.bad(path+".fps", "found %v; accepted: above 0, at most %d", cam.FPS, maxFPS)
+		} else if cam.Snapshots() && cam.FPS < minSnapshotFPS {
+			d.bad(path+".fps", "found %v; accepted: a picture an hour (%.6f) or more, at most %d a second", cam.FPS, minSnapshotFPS, maxFPS)
 		}
 		d.layout(path, cam)
 		d.detect(path+".detect", cam)
@@ -472,7 +475,7 @@ func (d *decoder) fingerprint(path, value string, u *cameraurl.URL) {
 	if value == "" {
 		return
 	}
-	const accepted = "accepted: the SHA-256 of the certificate of an rtsps:// or mjpeg+https:// camera, 64 hexadecimal digits"
+	const accepted = "accepted: the SHA-256 of the certificate of an rtsps://, mjpeg+https:// or snapshot+https:// camera, 64 hexadecimal digits"
 	sum, err := hex.DecodeString(strings.ReplaceAll(value, ":", ""))
 	switch {
 	case err != nil || len(sum) != sha256.Size:

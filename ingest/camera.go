@@ -61,7 +61,7 @@ type camera struct {
 
 func newCamera(s *Source, sink func(*Frame)) *camera {
 	c := &camera{
-		src: s, sink: sink, link: link{src: s}, quiet: repeats{every: repeatEvery}, gap: firstGap,
+		src: s, sink: sink, link: link{src: s}, quiet: repeats{every: repeatEvery}, gap: max(firstGap, s.interval),
 		wait:    pause.Growing(s.cfg.MinBackoff, s.cfg.MaxBackoff),
 		refused: pause.Growing(s.cfg.MinRefused, s.cfg.MaxRefused),
 		reports: make(chan *attempt),
@@ -83,13 +83,16 @@ func (c *camera) run(ctx context.Context) error {
 	}()
 	for {
 		var units <-chan unit
+		var alive <-chan struct{}
 		var ended <-chan error
 		if c.shown != nil {
-			units, ended = c.shown.recv.units, c.shown.ended
+			units, alive, ended = c.shown.recv.units, c.shown.recv.alive, c.shown.ended
 		}
 		select {
 		case u := <-units:
 			c.take(u)
+		case <-alive:
+			c.well()
 		case err := <-ended:
 			if ctx.Err() != nil { // which is what ended it
 				return ctx.Err()
@@ -196,7 +199,7 @@ func (c *camera) answered(a *attempt) {
 	}
 	c.src.time.restart()
 	c.shown, c.feed = a.conn, f
-	c.upAt, c.lastAt, c.gap = time.Time{}, time.Now(), max(c.gap, firstGap)
+	c.upAt, c.lastAt, c.gap = time.Time{}, time.Now(), max(c.gap, firstGap, c.src.interval)
 	c.watch.Reset(firstFrameFactor * c.src.cfg.StallTimeout)
 	c.dialAt.Stop() // until there are pictures, by which to judge
 }
@@ -216,9 +219,14 @@ func (c *camera) take(u unit) {
 		c.lost(c.src.explain(err))
 		return
 	}
-	if !pictures {
-		return
+	if pictures {
+		c.well()
 	}
+}
+
+// well notes that the connection that is followed has shown a picture now, or said that
+// there is no newer one.
+func (c *camera) well() {
 	now := time.Now()
 	c.gap = max(now.Sub(c.lastAt), time.Duration(gapFades*float64(c.gap)))
 	c.lastAt = now

@@ -51,7 +51,9 @@ func (c *connection) close() {
 func (s *Source) dial(ctx context.Context, heard *atomic.Bool) (*connection, error) {
 	switch s.url.Kind {
 	case cameraurl.MJPEG:
-		return s.dialHTTP(ctx, heard), nil
+		return s.dialHTTP(ctx, heard, s.readImages), nil
+	case cameraurl.Snapshot:
+		return s.dialHTTP(ctx, heard, s.pollImages), nil
 	case cameraurl.V4L2:
 		return s.dialV4L2(ctx)
 	default:

@@ -1,6 +1,7 @@
 // Package ingest brings camera pictures in: from RTSP cameras, web cameras that
-// send JPEGs over HTTP, publishers that come by themselves (package whip), video
-// files and directories of images, as decoded BGR24 frames with their times.
+// send JPEGs over HTTP, one after the other or one a request, publishers that come by
+// themselves (package whip), video files and directories of images, as decoded BGR24
+// frames with their times.
 //
 // In: a [Config] that names one source. Out: [Frame] values, handed one by one
 // to the sink given to [Source.Run], from the goroutine that called Run. The
@@ -27,6 +28,12 @@
 // is asked again after minutes only, more each time and once at a time, for cameras
 // lock accounts. None is followed to another server (see redirects). [First] tries
 // once and says what is wrong in words meant for whoever typed the URL.
+//
+// Cameras get much wrong that gortsplib takes literally. rtspTalk sees what is said on a
+// connection before it does: only what a session description says of video is read, the user
+// is told by package digest (login), and redirects are held to the camera. Transport auto
+// takes whatever goes wrong between SETUP and the first packet over UDP for a reason to use
+// TCP.
 //
 // URLs are read by package cameraurl, and shown without secrets (package redact).
 // RTSP is gortsplib's, and so are the depacketisers but that of JPEG; decoding is

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -64,14 +65,14 @@ func (s *Source) cause(err error) error {
 	var verify *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
 	switch {
-	case errors.Is(err, ErrStalled), errors.Is(err, ErrCodec), errors.Is(err, ErrNoVideo), errors.Is(err, ErrRedirected):
+	case errors.Is(err, ErrStalled), errors.Is(err, ErrCodec), errors.Is(err, ErrNoVideo), errors.Is(err, ErrRedirected), errors.Is(err, ErrUnauthorized):
 		return err
 	case errors.As(err, &status):
 		return s.statusCause(int(status.Code), status.Message, err)
 	case errors.As(err, &web):
 		return s.statusCause(web.code, http.StatusText(web.code), err)
 	case errors.As(err, &setup):
-		return fmt.Errorf("%w: the camera asks for another authentication than Basic and Digest (%w)", ErrUnauthorized, err)
+		return fmt.Errorf("%w: %w (%w)", ErrUnauthorized, errOtherLogin, err)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("%w: nothing listens at %s; is the camera on, and is %s its port?", ErrRefused, s.url.HostPort(), s.url.Port())
 	case errors.As(err, &dns):
@@ -85,7 +86,7 @@ func (s *Source) cause(err error) error {
 	case errors.As(err, &record):
 		return fmt.Errorf("%s does not speak TLS; is it rtsp:// instead of rtsps://, or http:// instead of https://? (%w)", s.url.HostPort(), err)
 	case isUnsupportedTransport(err):
-		return fmt.Errorf("%w: the camera does not stream over %s; try another transport: auto, tcp, udp or multicast (%w)", ErrTransport, s.cfg.Transport, err)
+		return fmt.Errorf("%w: the camera does not stream that way (%w)", ErrTransport, err)
 	case isSilence(err):
 		return fmt.Errorf("%w: %s gives no answer (%w)", ErrStalled, s.url.HostPort(), err)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
@@ -105,9 +106,20 @@ func (s *Source) statusCause(code int, message string, err error) error {
 	case base.StatusNotFound:
 		return fmt.Errorf("%w: the camera knows no path %q (404); its manual says which it has", ErrNotFound, redact.URL(s.url.Network.RequestURI()))
 	case base.StatusUnsupportedTransport:
-		return fmt.Errorf("%w: the camera does not stream over %q (461); auto, tcp, udp and multicast can be tried", ErrTransport, s.cfg.Transport)
+		return fmt.Errorf("%w: the camera does not stream that way (461)", ErrTransport)
 	}
 	return fmt.Errorf("the camera answers %d (%s): %w", code, message, err)
+}
+
+// advise adds to said, which is err in words, the transports that can be tried besides the one
+// that is set, if one of them may help.
+func (s *Source) advise(said, err error) error {
+	others := map[string]string{"tcp": "auto, udp or multicast", "udp": "auto, tcp or multicast", "multicast": "auto, tcp or udp"}
+	set := s.cfg.Transport
+	if errors.Is(said, ErrTransport) || errors.As(err, new(*transportError)) && (set == "udp" || set == "multicast") {
+		return fmt.Errorf("%w; other transports that can be tried: %s", said, cmp.Or(others[set], "multicast")) // auto has tried the rest
+	}
+	return said
 }
 
 func isUnsupportedTransport(err error) bool {

@@ -45,7 +45,7 @@ func TestAutoWithoutUDP(t *testing.T) {
 	}
 	err := probe(context.Background(), testConfig(cam.url(), "udp"))
 	mustWrap(t, err, ErrTransport)
-	if !strings.Contains(err.Error(), "auto, tcp, udp") {
+	if !strings.Contains(err.Error(), "auto, tcp or multicast") {
 		t.Errorf("error %q does not say what can be tried", err)
 	}
 }

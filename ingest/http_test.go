@@ -145,6 +145,7 @@ func TestHTTPFaults(t *testing.T) {
 		{"no such path", http.NotFound, ErrNotFound, `"/video"`},
 		{"sent elsewhere", http.RedirectHandler("http://127.0.0.1:1/", http.StatusFound).ServeHTTP, nil, "302"},
 		{"a page", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, ErrNoVideo, `"text/html`},
+		{"one picture", func(w http.ResponseWriter, _ *http.Request) { picture(w, nil) }, ErrNoVideo, "write snapshot+ in place of mjpeg+"},
 		{"no boundary", multipart("hello, this is no boundary\r\n"), ErrNoVideo, "hello"},
 		{"a line without end", multipart(strings.Repeat("-", 100000)), ErrNoVideo, "no JPEG in 65536 bytes"},
 		{"an image without end", multipart("--x\r\n\r\n\xff\xd8\xff\xda\x00\x02" + strings.Repeat("JPEG", maxImage/4+10)), nil, "more than 8388608 bytes"},

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -95,6 +96,22 @@ func TestNothingStays(t *testing.T) {
 				})
 				for len(w.frames) > 0 {
 					<-w.frames
+				}
+			}
+		}},
+		{"turned from UDP to TCP", func(t *testing.T) func() {
+			c := serveOdd(t, &oddCamera{answer: refuses(454)})
+			return func() {
+				if err := probe(t.Context(), testConfig(c.url(""), "auto")); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}},
+		{"snapshots", func(t *testing.T) func() {
+			url, _ := serveSnapshots(t, func(w http.ResponseWriter, _ *http.Request) { picture(w, numberedJPEG(t, 128, 96, 1)) })
+			return func() {
+				if err := probe(t.Context(), testConfig(url, "")); err != nil {
+					t.Fatal(err)
 				}
 			}
 		}},

@@ -47,6 +47,7 @@ type receiver struct {
 	clock senderClock
 	units chan unit
 	began chan struct{}         // closed when the first unit is there
+	alive chan struct{}         // has a value when the camera has said that it has no newer picture
 	bytes atomic.Int64          // of units
 	gone  misses                // access units that will not come
 	why   atomic.Pointer[error] // what was wrong with packets since the last good unit
@@ -84,7 +85,7 @@ type receiver struct {
 }
 
 func newReceiver(t *track) *receiver {
-	return &receiver{track: t, units: make(chan unit, queueUnits), began: make(chan struct{}), refused: make(chan error, 1)}
+	return &receiver{track: t, units: make(chan unit, queueUnits), began: make(chan struct{}), refused: make(chan error, 1), alive: make(chan struct{}, 1)}
 }
 
 // gap says that packets before the next one never came and will not come.
@@ -226,6 +227,14 @@ func (r *receiver) queue(u unit) bool {
 	r.bytes.Add(-n)
 	r.gone.add(MissOverflow)
 	return false
+}
+
+// sayAlive says that there is no newer picture, and nothing wrong.
+func (r *receiver) sayAlive() {
+	select {
+	case r.alive <- struct{}{}:
+	default:
+	}
 }
 
 // took says that u has left the queue.

@@ -47,14 +47,15 @@ func TestRefusedOnce(t *testing.T) {
 	for _, code := range []int{http.StatusUnauthorized, http.StatusForbidden} {
 		t.Run(fmt.Sprint("HTTP ", code), func(t *testing.T) {
 			t.Parallel()
-			var came atomic.Int32
-			url := serveHTTP(t, func(w http.ResponseWriter, _ *http.Request) {
+			var came, told atomic.Int32
+			url := serveHTTP(t, func(w http.ResponseWriter, r *http.Request) {
 				came.Add(1)
+				told.Add(int32(len(r.Header["Authorization"])))
 				w.WriteHeader(code)
 			})
 			checkRefused(t, strings.Replace(url, "//", "//admin:guess1@", 1), "", func() string {
-				if n := came.Load(); n != 1 {
-					return fmt.Sprintf("%d requests", n)
+				if came.Load() != 2 || told.Load() != 1 { // the first asks whether a password is wanted
+					return fmt.Sprintf("%d requests, %d with a password", came.Load(), told.Load())
 				}
 				return ""
 			})

@@ -24,6 +24,7 @@ func TestSecretsShowNowhere(t *testing.T) {
 	hosts := map[string]string{
 		"gone": "rtsp://" + gone.Addr(), "locked": "rtsp://" + locked.Addr(), "no TLS": "rtsps://" + locked.Addr(), "no such host": "rtsp://no-such-host.invalid",
 		"no RTSP": "rtsp://" + strings.Split(none, "/")[2], "404": strings.TrimSuffix(none, "/video"), "a page": strings.TrimSuffix(page, "/video"),
+		"snapshot": strings.Replace(strings.TrimSuffix(page, "/video"), "mjpeg+", "snapshot+", 1),
 	}
 	for name, host := range hosts {
 		for _, path := range []string{"/1", "/user=admin&password=s3cret&channel=1.sdp", "/v?token=s3cret", "/1;pwd=s3cret", "/admin:s3cret@1", "/user%3Dadmin%26password%3Ds3cret", "/%73user:s3cret/1"} {

@@ -1,12 +1,13 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/segd/segd/ingest/cameraurl"
@@ -19,19 +20,20 @@ type Config struct {
 	Camera string
 	// URL is where the pictures come from: rtsp://USER:PASSWORD@HOST:PORT/PATH (or
 	// rtsps://), mjpeg+http://USER:PASSWORD@HOST:PORT/PATH (or mjpeg+https://) for JPEGs
-	// one after the other over HTTP, v4l2:/dev/video0?size=WxH&fps=N&format=NAME for a
-	// capture device of the kernel, file:PATH or just PATH for a video file of any container FFmpeg
+	// one after the other over HTTP, snapshot+http://USER:PASSWORD@HOST:PORT/PATH (or
+	// snapshot+https://) for one JPEG a request, v4l2:/dev/video0?size=WxH&fps=N&format=NAME
+	// for a capture device of the kernel, file:PATH or just PATH for a video file of any container FFmpeg
 	// opens, dir:PATH for a directory of JPEG and PNG images taken in the order of
 	// their names, whip: to wait for publishers at Door.
 	URL string
 	// Door is where the publishers of a whip: source come in.
 	Door Door
 	// Transport of RTSP: "tcp", "udp", "multicast", or "auto" (the default) for UDP
-	// first and TCP when none of it arrives.
+	// first and TCP when that comes to nothing before the first packet. Then TCP stays
+	// until it comes to nothing too.
 	Transport string
-	// Fingerprint of the certificate an rtsps:// or mjpeg+https:// camera must
-	// show: the SHA-256 of
-	// its DER form, 64 hexadecimal digits, colons between them allowed. With it
+	// Fingerprint of the certificate an rtsps://, mjpeg+https:// or snapshot+https://
+	// camera must show: the SHA-256 of its DER form, 64 hexadecimal digits, colons between them allowed. With it
 	// nothing else of the certificate is looked at, so that one the camera made
 	// itself will do; without it the certificate must be trusted by this machine.
 	Fingerprint string
@@ -43,7 +45,8 @@ type Config struct {
 	// (the default) for the sender's until it is seen to run faster or slower than time
 	// passes.
 	Clock string
-	// FPS is the images a second of a directory; 0 = 25.
+	// FPS is the images a second of a directory, 0 = 25, and how often a second a
+	// snapshot+http:// camera is asked for a picture, 0 = 1 and at least once an hour.
 	FPS float64
 	// AsFast reads a file or directory as fast as the sink takes it instead of in
 	// real time.
@@ -187,6 +190,11 @@ const (
 	defaultMaxRefused = 15 * time.Minute
 	defaultDirFPS     = 25
 	maxDirFPS         = 1000
+	// defaultSnapshotFPS: cameras make a snapshot apart from their video, which many can
+	// do about once a second.
+	defaultSnapshotFPS = 1
+	// minSnapshotFPS is once an hour: a camera that is asked less often is not watched.
+	minSnapshotFPS = 1.0 / 3600
 )
 
 // Values of Config.Clock.
@@ -202,11 +210,14 @@ type Source struct {
 	url     *cameraurl.URL
 	capture codec.CaptureConfig // of a device
 	pin     []byte              // SHA-256 of a camera's certificate; nil: any that is trusted
-	pool    pool
-	seq     uint64
-	time    timeline
-	said    decoding // what was last logged of the decoder
-	clocks  clocks   // and of the camera's clocks
+	// interval is that between two snapshots, and is part of cfg.StallTimeout; 0 of others.
+	interval time.Duration
+	overTCP  atomic.Bool // what transport "auto" means: UDP came to nothing, and TCP did not
+	pool     pool
+	seq      uint64
+	time     timeline
+	said     decoding // what was last logged of the decoder
+	clocks   clocks   // and of the camera's clocks
 }
 
 // ErrConfig is wrapped by what Open returns.
@@ -247,9 +258,6 @@ func Open(cfg Config) (*Source, error) {
 	if s.pin, err = parseFingerprint(cfg.Fingerprint); err != nil {
 		faults = append(faults, err)
 	}
-	if !(cfg.FPS >= 0 && cfg.FPS <= maxDirFPS) || math.IsNaN(cfg.FPS) {
-		fault("fps %v is not between 0 and %d", cfg.FPS, maxDirFPS)
-	}
 	setDefault(&s.cfg.StallTimeout, defaultStallTimeout)
 	setDefault(&s.cfg.MinBackoff, defaultMinBackoff)
 	setDefault(&s.cfg.MaxBackoff, max(defaultMaxBackoff, s.cfg.MinBackoff))
@@ -260,17 +268,35 @@ func Open(cfg Config) (*Source, error) {
 		fault("stall timeout %v, first dial after %v, backoff %v to %v, after a refusal %v to %v: none may be negative, and the largest not below the smallest",
 			s.cfg.StallTimeout, s.cfg.FirstDial, s.cfg.MinBackoff, s.cfg.MaxBackoff, s.cfg.MinRefused, s.cfg.MaxRefused)
 	}
+	if err := s.setPace(); err != nil {
+		faults = append(faults, err)
+	}
 	if len(faults) > 0 {
 		return nil, fmt.Errorf("ingest: camera %q: %w: %w", cfg.Camera, ErrConfig, errors.Join(faults...))
-	}
-	if s.cfg.FPS == 0 {
-		s.cfg.FPS = defaultDirFPS
 	}
 	if cfg.Logger == nil {
 		s.cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	s.log = s.cfg.Logger.With("camera", cfg.Camera)
 	return s, nil
+}
+
+// setPace checks Config.FPS and sets what it means for the source.
+func (s *Source) setPace() error {
+	fps := s.cfg.FPS
+	snapshots := s.url != nil && s.url.Kind == cameraurl.Snapshot
+	switch {
+	case !(fps >= 0 && fps <= maxDirFPS):
+		return fmt.Errorf("fps %v is not between 0 and %d", fps, maxDirFPS)
+	case !snapshots:
+		s.cfg.FPS = cmp.Or(fps, defaultDirFPS)
+	case fps > 0 && fps < minSnapshotFPS:
+		return fmt.Errorf("fps %v is less than once an hour, which is %.6f", fps, minSnapshotFPS)
+	default:
+		s.interval = time.Duration(float64(time.Second) / cmp.Or(fps, defaultSnapshotFPS))
+		s.cfg.StallTimeout += s.interval
+	}
+	return nil
 }
 
 func setDefault(d *time.Duration, v time.Duration) {
@@ -285,7 +311,7 @@ func (s *Source) Name() string { return s.url.String() }
 // dialled tells whether the source is a camera that is dialled.
 func (s *Source) dialled() bool {
 	switch s.url.Kind {
-	case cameraurl.RTSP, cameraurl.MJPEG, cameraurl.V4L2:
+	case cameraurl.RTSP, cameraurl.MJPEG, cameraurl.Snapshot, cameraurl.V4L2:
 		return true
 	}
 	return false

@@ -93,7 +93,7 @@ func (b *box) Prepare(ctx context.Context, camera string) error {
 		return fmt.Errorf("camera %q is not known to box %s", camera, b.d.cfg.Fleet.Box)
 	}
 	cam := cameras[i]
-	if u, err := cameraurl.Parse(cam.URL); err != nil || (u.Kind != cameraurl.RTSP && u.Kind != cameraurl.MJPEG) {
+	if u, err := cameraurl.Parse(cam.URL); err != nil || (u.Kind != cameraurl.RTSP && u.Kind != cameraurl.MJPEG && u.Kind != cameraurl.Snapshot) {
 		return err // others have their first frame at once, or when their publisher comes
 	}
 	source, err := ingest.OpenAhead(configured.Source(cam, b.d.log))

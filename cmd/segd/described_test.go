@@ -98,7 +98,7 @@ func TestCamerasAsDescribed(t *testing.T) {
 		{with(`"detect": {"classes": ["car"], "colour": 1}`), false},
 	}
 	for url, ok := range map[string]bool{
-		"rtsp://h": true, "rtsps://u:p@h:322/a?b=c": true, "mjpeg+http://[::1]/": true, "mjpeg+https://h/a": true,
+		"rtsp://h": true, "rtsps://u:p@h:322/a?b=c": true, "mjpeg+http://[::1]/": true, "mjpeg+https://h/a": true, "snapshot+http://u:p@h/a.jpg?b": true, "snapshot+https://h": true,
 		"rtsp:": false, "rtsp:///a": false, "rtsp://h/a b": false, "rtsp://h/#a": false, "RTSP://h": false, "ftp://h/": false, "http://h/": false,
 		"v4l2:/dev/video0": true, "v4l2:///dev/video0?size=640x480": true, "v4l2:/": true, "v4l2://dev": false, "v4l2:dev": false, "v4l2:": false,
 		"whip:": true, "whip:a": false, "whip:\n": false,

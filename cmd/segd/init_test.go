@@ -130,6 +130,19 @@ func TestInitRefuses(t *testing.T) {
 	}
 }
 
+// A camera of snapshots gets what such a camera has.
+func TestInitSnapshots(t *testing.T) {
+	sum := strings.Repeat("ab", 32)
+	out, log, err := segdInit(t, "--no-probe", "--url", "snapshot+https://192.0.2.10/a.jpg", "--fingerprint", sum, "-c", "-")
+	if err != nil {
+		t.Fatal(err, log)
+	}
+	cfg, err := config.Parse("init", []byte(out), nil)
+	if err != nil || cfg.Cameras[0].Fingerprint != sum || cfg.Cameras[0].FPS != 1 || !strings.Contains(out, "# fps: 1\n") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 // Unprobed, on standard output.
 func TestInitPrints(t *testing.T) {
 	out, log, err := segdInit(t, "--no-probe", "--url", "192.0.2.10", "-c", "-")

@@ -65,9 +65,17 @@ func TestWatchdog(t *testing.T) {
 		{"a folder of a picture a minute", []moment{
 			{0, []camera{{"slow", true, 1, 0}}, false}, {119, []camera{{"slow", true, 1, 0}}, false}, {121, []camera{{"slow", true, 1, 0}}, true},
 		}},
+		{"a camera of snapshots has no newer one", []moment{
+			{0, []camera{{"snap", true, 1, 0}}, false}, {7200, []camera{{"snap", true, 1, 0}}, false},
+		}},
+		{"one is stuck, beside a camera of snapshots", []moment{
+			{0, []camera{{"snap", true, 1, 0}, {"a", true, 7, 0}}, false}, {31, []camera{{"snap", true, 31, 0}, {"a", true, 7, 0}}, true},
+		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			w := newWatchdog([]config.Camera{{Name: "a", FPS: 25}, {Name: "b", FPS: 25}, {Name: "slow", FPS: 1. / 60}}, limit)
+			w := newWatchdog([]config.Camera{
+				{Name: "a", FPS: 25}, {Name: "b", FPS: 25}, {Name: "slow", FPS: 1. / 60}, {Name: "snap", URL: "snapshot+http://h/x", FPS: 1},
+			}, limit)
 			for _, m := range tc.moments {
 				var snaps []pipeline.Snapshot
 				for _, c := range m.cameras {
@@ -78,7 +86,7 @@ func TestWatchdog(t *testing.T) {
 					t.Errorf("at %d s: stuck %v, want %v", m.second, got, m.stuck)
 				}
 				for _, c := range m.cameras {
-					if got != nil && strings.Contains(got.Error(), "camera "+c.name+" ") != c.up {
+					if got != nil && strings.Contains(got.Error(), "camera "+c.name+" ") != (c.up && c.name != "snap") {
 						t.Errorf("at %d s: %v; want the cameras that are up", m.second, got)
 					}
 				}

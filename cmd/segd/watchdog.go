@@ -49,6 +49,9 @@ func (w *watchdog) cameras(cameras []config.Camera) {
 	defer w.mu.Unlock()
 	w.patience = make(map[string]time.Duration, len(cameras))
 	for _, c := range cameras {
+		if c.Snapshots() { // which is up too while it has no newer picture
+			continue
+		}
 		w.patience[c.Name] = max(w.limit/2, time.Duration(2*float64(time.Second)/c.FPS))
 	}
 	maps.DeleteFunc(w.seen, func(name string, _ advance) bool { _, there := w.patience[name]; return !there })
@@ -67,12 +70,16 @@ func (w *watchdog) check(now time.Time, snaps []pipeline.Snapshot) error {
 			delete(w.seen, s.Camera) // once back, it has all its patience again
 			continue
 		}
+		patience, judged := w.patience[s.Camera]
+		if !judged {
+			continue
+		}
 		frames := s.Published + s.Failed + s.Unleased
 		if last, ok := w.seen[s.Camera]; !ok || frames != last.frames {
 			w.seen[s.Camera] = advance{frames, now}
 		}
 		still := now.Sub(w.seen[s.Camera].at)
-		if still <= w.patience[s.Camera] {
+		if still <= patience {
 			advancing = true
 			continue
 		}

@@ -8,8 +8,8 @@
 // server and of FFmpeg, which publishes to a relay, and one of their cameras whose streams
 // are right and not what most send. Another one watches FFmpeg through a
 // network that fails in each of its ways, and must show masks within two seconds of its
-// being well. A fourth one watches cameras whose packets' times are wrong. Masks must come
-// out on NATS meanwhile.
+// being well. A fourth one watches cameras whose packets' times are wrong, and a fifth one cameras that get RTSP and
+// HTTP wrong as cameras do (oddserver.py). Masks must come out on NATS meanwhile.
 package interop
 
 import (

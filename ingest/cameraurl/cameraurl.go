@@ -27,6 +27,8 @@ const (
 	RTSP Kind = iota + 1
 	// MJPEG is JPEGs one after the other over HTTP.
 	MJPEG
+	// Snapshot is one JPEG a request over HTTP.
+	Snapshot
 	// V4L2 is a capture device of the kernel.
 	V4L2
 	// WHIP waits for publishers.
@@ -45,8 +47,8 @@ type URL struct {
 	Kind Kind
 	// Scheme is as it was written; "" of a file's plain path.
 	Scheme string
-	// Network is the whole of the URL of an RTSP or MJPEG camera, which has a host, and
-	// its credentials; nil of others.
+	// Network is the whole of the URL of an RTSP, MJPEG or snapshot camera, which has a host,
+	// and its credentials; nil of others.
 	Network *url.URL
 	// Path is that of a file, a folder or a device.
 	Path string
@@ -64,16 +66,16 @@ type Capture struct {
 const (
 	accepted = "accepted: " + urls
 	urls     = "rtsp://host/path, rtsps://host/path, mjpeg+http://host/path, mjpeg+https://host/path, " +
-		"v4l2:/dev/video0, whip:, file:PATH or dir:PATH"
+		"snapshot+http://host/path, snapshot+https://host/path, v4l2:/dev/video0, whip:, file:PATH or dir:PATH"
 	acceptedCapture = "accepted: v4l2: and the path of a device, such as v4l2:/dev/video0 or v4l2:/dev/video0?size=1280x720&fps=30&format=mjpeg"
 	escapes         = "with / # ? % and blanks in a password written as %2F %23 %3F %25 %20"
 )
 
 // ports are those of the schemes of cameras that are dialled.
-var ports = map[string]string{"rtsp": "554", "rtsps": "322", "mjpeg+http": "80", "mjpeg+https": "443"}
+var ports = map[string]string{"rtsp": "554", "rtsps": "322", "mjpeg+http": "80", "mjpeg+https": "443", "snapshot+http": "80", "snapshot+https": "443"}
 
 // schemes are all that are read.
-var schemes = []string{"rtsp", "rtsps", "mjpeg+http", "mjpeg+https", "v4l2", "whip", "file", "dir"}
+var schemes = []string{"rtsp", "rtsps", "mjpeg+http", "mjpeg+https", "snapshot+http", "snapshot+https", "v4l2", "whip", "file", "dir"}
 
 // Complete makes a URL of what somebody typed who was asked for a URL, an address or a file: an address is an RTSP
 // camera's. isFile tells whether there is a file of that name.
@@ -109,6 +111,9 @@ func Parse(raw string) (*URL, error) {
 		err = u.network(raw)
 	case "mjpeg+http", "mjpeg+https":
 		u.Kind = MJPEG
+		err = u.network(raw)
+	case "snapshot+http", "snapshot+https":
+		u.Kind = Snapshot
 		err = u.network(raw)
 	case "v4l2":
 		u.Kind = V4L2
@@ -155,7 +160,7 @@ func addressFault(raw string) error {
 	if !strings.Contains(raw, "/") {
 		such += "/PATH"
 	}
-	return fmt.Errorf("%q is an address and not a URL; accepted: such as %s, with the path that the camera's manual names, or with mjpeg+http:// for MJPEG",
+	return fmt.Errorf("%q is an address and not a URL; accepted: such as %s, with the path that the camera's manual names, or with mjpeg+http:// for MJPEG, or snapshot+http:// for single pictures",
 		redact.URL(raw), such)
 }
 
@@ -164,7 +169,8 @@ func schemeFault(scheme, raw string) error {
 	hint := ""
 	switch lower := strings.ToLower(scheme); {
 	case lower == "http", lower == "https":
-		hint = "mjpeg+" + lower + raw[len(scheme):] + " if the camera sends MJPEG by it; else "
+		rest := lower + raw[len(scheme):]
+		hint = "mjpeg+" + rest + " if the camera sends MJPEG by it, snapshot+" + rest + " if it sends one JPEG picture a request; else "
 	case slices.Contains(schemes, lower):
 		hint = lower + raw[len(scheme):] + "; else "
 	case isAddress(raw):
@@ -268,7 +274,7 @@ func (u *URL) device(rest string) error {
 }
 
 // TLS tells whether the camera is spoken to by TLS.
-func (u *URL) TLS() bool { return u.Scheme == "rtsps" || u.Scheme == "mjpeg+https" }
+func (u *URL) TLS() bool { return u.Scheme == "rtsps" || strings.HasSuffix(u.Scheme, "+https") }
 
 // Port is that of a camera that is dialled, written or not.
 func (u *URL) Port() string {

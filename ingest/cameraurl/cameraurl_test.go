@@ -26,6 +26,8 @@ func TestParse(t *testing.T) {
 		"rtsps://h/x":                    {URL{Kind: RTSP, Scheme: "rtsps"}, "rtsps://h/x"},
 		"mjpeg+http://a:b@h/x?q=1":       {URL{Kind: MJPEG, Scheme: "mjpeg+http"}, "mjpeg+http://xxxxx@h/x?q=xxxxx"},
 		"mjpeg+https://[2001:db8::1]/x":  {URL{Kind: MJPEG, Scheme: "mjpeg+https"}, "mjpeg+https://[2001:db8::1]/x"},
+		"snapshot+http://a:b@h/x?q=1":    {URL{Kind: Snapshot, Scheme: "snapshot+http"}, "snapshot+http://xxxxx@h/x?q=xxxxx"},
+		"snapshot+https://h:8443/x":      {URL{Kind: Snapshot, Scheme: "snapshot+https"}, "snapshot+https://h:8443/x"},
 		"whip:":                          {URL{Kind: WHIP, Scheme: "whip"}, "whip:"},
 		"file:a/b.mp4":                   {URL{Kind: File, Scheme: "file", Path: "a/b.mp4"}, "a/b.mp4"},
 		"file:///a.mp4":                  {URL{Kind: File, Scheme: "file", Path: "/a.mp4"}, "/a.mp4"},
@@ -45,7 +47,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q: %v", raw, err)
 			continue
 		}
-		if tc.want.Kind == RTSP || tc.want.Kind == MJPEG {
+		if tc.want.Kind == RTSP || tc.want.Kind == MJPEG || tc.want.Kind == Snapshot {
 			tc.want.Network = network(t, raw)
 		}
 		if diff := cmp.Diff(&tc.want, got, cmp.AllowUnexported(url.Userinfo{})); diff != "" {
@@ -63,7 +65,7 @@ func TestPasswords(t *testing.T) {
 		"a^b", "a{b}", "a[b]c", `a|b\c`, `a"b`, "<a>b", "a`b", "pässwörd", "密码", "a:b", "a@b", "a!$&'()*+,;=~._-b", "a%20b",
 	} {
 		want, _ := url.PathUnescape(password)
-		for _, scheme := range []string{"rtsp", "mjpeg+https"} {
+		for _, scheme := range []string{"rtsp", "mjpeg+https", "snapshot+http"} {
 			raw := scheme + "://admin:" + password + "@192.0.2.1:8554/a?b=c"
 			u, err := Parse(raw)
 			if err != nil {
@@ -103,7 +105,7 @@ func TestComplete(t *testing.T) {
 
 func TestHostPort(t *testing.T) {
 	for raw, want := range map[string]string{
-		"rtsp://h/x": "h:554", "rtsps://h/x": "h:322", "mjpeg+http://[::1]/x": "[::1]:80", "mjpeg+https://h/x": "h:443", "rtsp://h:8554/": "h:8554",
+		"rtsp://h/x": "h:554", "rtsps://h/x": "h:322", "mjpeg+http://[::1]/x": "[::1]:80", "mjpeg+https://h/x": "h:443", "snapshot+http://h/x": "h:80", "snapshot+https://h/x": "h:443", "rtsp://h:8554/": "h:8554",
 	} {
 		u, err := Parse(raw)
 		if err != nil {
@@ -122,13 +124,14 @@ func TestParseFaults(t *testing.T) {
 		"dir://":                                 `"dir://" names no path`,
 		"rtsp:///x":                              "names no host",
 		"mjpeg+http:///x":                        "names no host",
+		"snapshot+https:///x":                    "names no host",
 		"rtsp:h/x":                               "names no host",
 		"rtsp://h/x#y":                           `"rtsp://h/x#xxxxx" has a #`,
 		"rtsp://h/a b":                           `"rtsp://h/a b" is not a URL`,
 		"rtsp://admin:p@ss:w/ord@host:9999999/x": `"rtsp://xxxxx@host:9999999/x" is not a URL`,
 		"rtsp://admin:s3#cret@host/x":            `"rtsp://xxxxx" is not a URL`,
 		"ftp://h/x":                              `scheme "ftp" of "ftp://h/x"; accepted: rtsp://`,
-		"http://192.168.1.4/video":               `scheme "http" of "http://192.168.1.4/video"; accepted: mjpeg+http://192.168.1.4/video if the camera sends MJPEG by it; else rtsp://`,
+		"http://192.168.1.4/video":               `scheme "http" of "http://192.168.1.4/video"; accepted: mjpeg+http://192.168.1.4/video if the camera sends MJPEG by it, snapshot+http://192.168.1.4/video if it sends one JPEG picture a request; else rtsp://`,
 		"https://admin:s3cret@h/x?user=s3cret":   `mjpeg+https://xxxxx@h/x?user=xxxxx if`,
 		"RTSP://h/x":                             `scheme "RTSP" of "RTSP://h/x"; accepted: rtsp://h/x; else rtsp://`,
 		"192.168.1.4":                            `"192.168.1.4" is an address and not a URL; accepted: such as rtsp://192.168.1.4/PATH, with the path`,

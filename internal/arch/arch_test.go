@@ -78,7 +78,7 @@ var plan = map[string]room{
 	"checkpoint":              {internal: []string{"annotation", "checkpoint/checkpointv1", "internal/wirelimit"}, modules: []string{"github.com/klauspost/compress/zstd", protobuf}, without: numbersOnly, tests: []string{"internal/memtest"}},
 	"checkpoint/checkpointv1": {modules: []string{protobuf}},
 	"ingest/codec":            {internal: []string{"internal/files"}, modules: []string{"github.com/bluenviron/mediacommon/v2/pkg/codecs", astiav}, cgo: true},
-	"ingest":                  {internal: []string{"ingest/cameraurl", "ingest/codec", "internal/files", "internal/pause", "internal/redact"}, modules: append([]string{cenkalti}, rtsp...), tests: []string{"demo", "internal/freeport", "internal/netfault", "internal/waitfor"}},
+	"ingest":                  {internal: []string{"ingest/cameraurl", "ingest/codec", "internal/files", "internal/pause", "internal/redact"}, modules: append([]string{cenkalti, digest}, rtsp...), tests: []string{"demo", "internal/freeport", "internal/netfault", "internal/waitfor"}},
 	"ingest/cameraurl":        {internal: []string{"internal/redact"}},
 	"ingest/whip":             {internal: []string{"ingest", "ingest/codec", "internal/problem", "internal/redact"}, modules: []string{pion, netutil}, tests: []string{"internal/freeport", "internal/waitfor"}},
 	"features":                {modules: []string{gonum, xcpu}, tests: []string{"internal/cores"}},

@@ -47,7 +47,7 @@ func SelfSigned(err error) string {
 func WithUser(text, user, password string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" {
-		return "", errors.New("the url names no host that a user could be of; accepted: with rtsp://, rtsps://, mjpeg+http:// or mjpeg+https://")
+		return "", errors.New("the url names no host that a user could be of; accepted: with rtsp://, rtsps://, mjpeg+http://, mjpeg+https://, snapshot+http:// or snapshot+https://")
 	}
 	u.User = nil
 	if user != "" {

@@ -175,7 +175,7 @@ func (i *initialiser) cameras(ctx context.Context, ask bool) ([]config.Camera, e
 
 // fingerprint is the one of the flags where TLS can be meant.
 func (i *initialiser) fingerprint(u string) string {
-	if strings.HasPrefix(u, "rtsps://") || strings.HasPrefix(u, "mjpeg+https://") {
+	if strings.HasPrefix(u, "rtsps://") || strings.HasPrefix(u, "mjpeg+https://") || strings.HasPrefix(u, "snapshot+https://") {
 		return i.flags.fingerprint
 	}
 	return ""
@@ -399,6 +399,9 @@ func configText(site string, cameras []config.Camera) string {
 		fmt.Fprintf(&b, "  - name: %s\n    url: %s\n", quote(c.Name), quote(c.URL))
 		if strings.HasPrefix(c.URL, "rtsp") {
 			b.WriteString("    # auto tries UDP first and falls back to TCP; tcp and udp insist.\n    # transport: auto\n")
+		}
+		if c.Snapshots() {
+			b.WriteString("    # How often a second it is asked for a picture.\n    # fps: 1\n")
 		}
 		if c.Fingerprint != "" {
 			fmt.Fprintf(&b, "    # SHA-256 of the one certificate it may show.\n    fingerprint: %s\n", quote(c.Fingerprint))
