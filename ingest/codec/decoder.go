@@ -54,9 +54,9 @@ func makeDecoder(id ID, ctx *astiav.CodecContext) *Decoder {
 	}
 }
 
-// openDecoder opens c for low delay, with a file's stream parameters if given, and
-// after prepare if that is given.
-func openDecoder(c *astiav.Codec, par *astiav.CodecParameters, prepare func(*astiav.CodecContext) error) (*astiav.CodecContext, error) {
+// openDecoder opens c for low delay, with a file's stream parameters if given,
+// after prepare if that is given, and with more of its options as key, value pairs.
+func openDecoder(c *astiav.Codec, par *astiav.CodecParameters, prepare func(*astiav.CodecContext) error, more ...string) (*astiav.CodecContext, error) {
 	ctx := astiav.AllocCodecContext(c)
 	if ctx == nil {
 		return nil, errors.New("out of memory")
@@ -75,7 +75,7 @@ func openDecoder(c *astiav.Codec, par *astiav.CodecParameters, prepare func(*ast
 	defer options.Free()
 	// The guard that holds for every codec; what announces a size is looked at
 	// before, for the sake of a clear error.
-	if err := setOptions(options, "max_pixels", strconv.Itoa(MaxPixels)); err != nil {
+	if err := setOptions(options, append(more, "max_pixels", strconv.Itoa(MaxPixels))...); err != nil {
 		freeContext(ctx)
 		return nil, err
 	}
@@ -175,7 +175,7 @@ func (d *Decoder) receive(emit func(*Picture)) error {
 			err = d.fetch()
 		}
 		if err == nil {
-			err = d.pic.fill()
+			err = d.pic.fill(d.pic.frame.SampleAspectRatio())
 		}
 		if err == nil {
 			emit(&d.pic)

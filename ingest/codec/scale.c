@@ -92,11 +92,53 @@ static int convert(SegdScaler *s, const AVFrame *src, AVFrame *dst)
 	return rows == dst->height ? 0 : AVERROR_EXTERNAL;
 }
 
-int segd_to_bgr(SegdScaler *s, const AVFrame *src, AVFrame *dst, uint8_t *out)
+// Where f has the pixel that is at (x, y) when it is mirrored and turned.
+static ptrdiff_t offset_of(const AVFrame *f, int quarters, int mirrored, int x, int y)
+{
+	int across = x, down = y;
+	switch (quarters) {
+	case 1: across = y; down = f->height - 1 - x; break;
+	case 2: across = f->width - 1 - x; down = f->height - 1 - y; break;
+	case 3: across = f->width - 1 - y; down = x; break;
+	}
+	if (mirrored)
+		across = f->width - 1 - across;
+	return (ptrdiff_t)down * f->linesize[0] + 3 * (ptrdiff_t)across;
+}
+
+// In squares of so many pixels a side, whose rows stay in the fastest cache: turned, one row of
+// the one picture is a column of the other.
+enum { SQUARE = 32 };
+
+static void copy_turned(uint8_t *out, const AVFrame *f, int quarters, int mirrored)
+{
+	int width = quarters % 2 ? f->height : f->width;
+	int height = quarters % 2 ? f->width : f->height;
+	ptrdiff_t first = offset_of(f, quarters, mirrored, 0, 0);
+	ptrdiff_t right = offset_of(f, quarters, mirrored, 1, 0) - first;
+	ptrdiff_t down = offset_of(f, quarters, mirrored, 0, 1) - first;
+	for (int top = 0; top < height; top += SQUARE)
+		for (int left = 0; left < width; left += SQUARE)
+			for (int y = top; y < height && y < top + SQUARE; y++) {
+				const uint8_t *from = f->data[0] + first + y * down + left * right;
+				uint8_t *to = out + 3 * ((size_t)y * width + left);
+				for (int x = left; x < width && x < left + SQUARE; x++, from += right, to += 3) {
+					to[0] = from[0];
+					to[1] = from[1];
+					to[2] = from[2];
+				}
+			}
+}
+
+int segd_to_bgr(SegdScaler *s, const AVFrame *src, AVFrame *dst, uint8_t *out, int quarters, int mirrored)
 {
 	int err = convert(s, src, dst);
 	if (err < 0)
 		return err;
+	if (quarters || mirrored) {
+		copy_turned(out, dst, quarters, mirrored);
+		return 0;
+	}
 	size_t row = 3 * (size_t)dst->width;
 	if ((size_t)dst->linesize[0] == row) {
 		memcpy(out, dst->data[0], row * dst->height);

@@ -15,8 +15,9 @@ typedef struct SegdScaler {
 } SegdScaler;
 
 // segd_to_bgr converts src to BGR24 in dst (allocated, aligned) and then copies
-// its rows tight into out, 3*width*height bytes.
-int segd_to_bgr(SegdScaler *s, const AVFrame *src, AVFrame *dst, uint8_t *out);
+// it tight into out, 3*width*height bytes: mirrored, left for right, if mirrored, and
+// then turned clockwise by quarters of a circle, 0 to 3.
+int segd_to_bgr(SegdScaler *s, const AVFrame *src, AVFrame *dst, uint8_t *out, int quarters, int mirrored);
 
 // segd_to_yuv converts src, of any format, to dst's planar YUV by dst's own
 // matrix and range.
