@@ -38,6 +38,12 @@ type Config struct {
 	// Decode is what decodes the video of a camera or publisher; "" = codec.Software.
 	// Where that fails, software takes over.
 	Decode codec.Device
+	// Rotate is by how many degrees pictures are turned clockwise, beside what they say themselves:
+	// 0, 90, 180 or 270.
+	Rotate int
+	// Aspect is the width of the picture, as it is meant to be seen and turned, over its height; 0: as it says
+	// itself, or with square pixels.
+	Aspect float64
 	// FPS is the images a second of a directory; 0 = 25.
 	FPS float64
 	// AsFast reads a file or directory as fast as the sink takes it instead of in
@@ -229,6 +235,12 @@ func Open(cfg Config) (*Source, error) {
 	}
 	if s.pin, err = parseFingerprint(cfg.Fingerprint); err != nil {
 		faults = append(faults, err)
+	}
+	if !slices.Contains([]int{0, 90, 180, 270}, cfg.Rotate) {
+		fault("rotate %d; 0, 90, 180 and 270 are accepted", cfg.Rotate)
+	}
+	if !(cfg.Aspect == 0 || cfg.Aspect >= 1.0/codec.MaxAspect && cfg.Aspect <= codec.MaxAspect) {
+		fault("aspect %v is not between 1:%d and %d:1", cfg.Aspect, codec.MaxAspect, codec.MaxAspect)
 	}
 	if !(cfg.FPS >= 0 && cfg.FPS <= maxDirFPS) || math.IsNaN(cfg.FPS) {
 		fault("fps %v is not between 0 and %d", cfg.FPS, maxDirFPS)

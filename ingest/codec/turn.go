@@ -1,7 +1,12 @@
 package codec
 
+//#include "scale.h"
+import "C"
+
 import (
+	"fmt"
 	"math"
+	"unsafe"
 
 	"github.com/asticode/go-astiav"
 )
@@ -46,4 +51,14 @@ func pixelAspect(r astiav.Rational, width, height int) float64 {
 		return 1
 	}
 	return a
+}
+
+// RotateBGR writes tight BGR24 of width×height, turned clockwise by so many quarters of a circle, to
+// dst, which is as long and another.
+func RotateBGR(dst, bgr []byte, width, height, quarters int) {
+	if n := 3 * width * height; width < 1 || height < 1 || len(bgr) != n || len(dst) != n {
+		panic(fmt.Sprintf("codec: turning %d bytes of %d×%d to %d", len(bgr), width, height, len(dst)))
+	}
+	C.segd_turn((*C.uint8_t)(unsafe.Pointer(unsafe.SliceData(dst))), (*C.uint8_t)(unsafe.Pointer(unsafe.SliceData(bgr))),
+		C.ptrdiff_t(3*width), C.int(width), C.int(height), C.int(quarters&3), 0)
 }
