@@ -7,7 +7,7 @@
 // until it stops; and aiortc after it. Another segd watches cameras of GStreamer's RTSP
 // server and of FFmpeg, which publishes to a relay. A third one watches FFmpeg through a
 // network that fails in each of its ways, and must show masks within two seconds of its
-// being well. Masks must come out on NATS meanwhile.
+// being well. A fourth one reads FFmpeg's files that lie on their side, are squeezed or have a cover. Masks must come out on NATS meanwhile.
 package interop
 
 import (
