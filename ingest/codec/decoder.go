@@ -20,6 +20,7 @@ type Decoder struct {
 	packet *astiav.Packet
 	pic    Picture
 	padded []byte // the access unit being sent, with its padding
+	dots   bool   // it is a JPEG that tells dots an inch
 
 	device   Device
 	format   astiav.PixelFormat // of pictures on the device
@@ -114,6 +115,7 @@ func (d *Decoder) Decode(au []byte, pts int64, emit func(*Picture)) error {
 	if err := checkAnnounced(d.id, au); err != nil {
 		return fmt.Errorf("codec: %s: %w", d.id, err)
 	}
+	d.dots = d.id == MJPEG && tellsDots(au)
 	d.padded = append(append(d.padded[:0], au...), make([]byte, paddingSize)...)
 	err := d.send(len(au), pts, emit)
 	if d.device != Software && deviceFault(err) {
@@ -175,7 +177,11 @@ func (d *Decoder) receive(emit func(*Picture)) error {
 			err = d.fetch()
 		}
 		if err == nil {
-			err = d.pic.fill(d.pic.frame.SampleAspectRatio())
+			sample := d.pic.frame.SampleAspectRatio()
+			if d.dots {
+				sample = astiav.NewRational(0, 1)
+			}
+			err = d.pic.fill(sample)
 		}
 		if err == nil {
 			emit(&d.pic)

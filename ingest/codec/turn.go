@@ -4,6 +4,7 @@ package codec
 import "C"
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"unsafe"
@@ -61,4 +62,11 @@ func RotateBGR(dst, bgr []byte, width, height, quarters int) {
 	}
 	C.segd_turn((*C.uint8_t)(unsafe.Pointer(unsafe.SliceData(dst))), (*C.uint8_t)(unsafe.Pointer(unsafe.SliceData(bgr))),
 		C.ptrdiff_t(3*width), C.int(width), C.int(height), C.int(quarters&3), 0)
+}
+
+// tellsDots tells whether a JPEG's header has dots an inch or a centimetre, which FFmpeg takes for the aspect of its
+// samples. They are about paper, and often two that have nothing to do with each other.
+func tellsDots(jpeg []byte) bool {
+	const units = 13 // after the markers of the image and its header, and JFIF's name and version: ITU-T T.871, 10.1
+	return len(jpeg) > units && bytes.HasPrefix(jpeg, []byte("\xff\xd8\xff\xe0")) && string(jpeg[6:11]) == "JFIF\x00" && jpeg[units] != 0
 }

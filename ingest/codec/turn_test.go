@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -266,6 +267,18 @@ func TestStreamTells(t *testing.T) {
 				t.Errorf("%s, turned: %v", tt.name, p.PixelAspect)
 			}
 		})
+	}
+}
+
+// A JPEG's densities are the aspect of its samples, as FFmpeg writes them, unless they are dots an inch.
+func TestJPEGDensity(t *testing.T) {
+	data, _ := encodeJPEG(t, corners(64, 48), 64, 48, 64, 48, 90)
+	for units, want := range map[string]float64{"\x00": 8.0 / 3, "\x01": 1, "\x02": 1} {
+		app0 := "\xff\xe0\x00\x10JFIF\x00\x01\x02" + units + "\x00\x08\x00\x03\x00\x00"
+		got := 0.0
+		if err := DecodeJPEG(slices.Concat(data[:2], []byte(app0), data[2:]), func(p *Picture) { got = p.PixelAspect }); err != nil || math.Abs(got-want) > 1e-9 {
+			t.Errorf("units %q: %v, %v; want %v", units, got, err, want)
+		}
 	}
 }
 
