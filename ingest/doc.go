@@ -14,6 +14,9 @@
 // Frame.Captured is wall clock, and Frame.Clock says whose: the camera's, once it
 // has sent an RTCP sender report, or this machine's at arrival.
 //
+// Pictures are upright, by what their stream says of how they lie and then by Config.Rotate. Their pixels need not be
+// square: Frame.PixelAspect says what they are.
+//
 // A camera that cannot be reached, goes away or shows no new picture for
 // Config.StallTimeout, whatever else it sends, is redialled until Run's context
 // ends, at waits that double, with jitter, up to 1 s. One that is late with a

@@ -180,7 +180,7 @@ func (e *Encoder) Picture(p *Picture, key bool) ([]Packet, error) {
 	if e.ctx == nil {
 		return nil, ErrClosed
 	}
-	if p.turn == (Turn{}) {
+	if p.turn == (orientation{}) {
 		return e.encode(p.frame, key)
 	}
 	upright, err := p.upright()

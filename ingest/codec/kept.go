@@ -16,7 +16,7 @@ import (
 type Kept struct {
 	frame *astiav.Frame
 	bytes int
-	turn  Turn
+	turn  orientation
 }
 
 // Keep returns the picture for as long as somebody wants it. Free must follow.
@@ -25,7 +25,7 @@ func (p *Picture) Keep() (*Kept, error) { return keep(p.frame, p.turn) }
 // Clone returns another reference to the picture. Free must follow.
 func (k *Kept) Clone() (*Kept, error) { return keep(k.frame, k.turn) }
 
-func keep(f *astiav.Frame, turn Turn) (*Kept, error) {
+func keep(f *astiav.Frame, turn orientation) (*Kept, error) {
 	own := f.Clone()
 	if own == nil {
 		return nil, errors.New("codec: keeping a picture: out of memory")

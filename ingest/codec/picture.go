@@ -34,13 +34,13 @@ type Picture struct {
 
 	frame *astiav.Frame
 	scale *scaler
-	track Turn // of the file's track, for frames that say nothing
-	turn  Turn
+	track orientation // of the file's track, for frames that say nothing
+	turn  orientation
 }
 
 // Rotate turns the picture clockwise by so many quarters of a circle, beside what its stream says.
 func (p *Picture) Rotate(quarters int) {
-	p.turn.Quarters = (p.turn.Quarters + quarters) & 3
+	p.turn.quarters = (p.turn.quarters + quarters) & 3
 	if quarters%2 != 0 {
 		p.Width, p.Height, p.PixelAspect = p.Height, p.Width, 1/p.PixelAspect
 	}
@@ -78,13 +78,13 @@ func (p *Picture) fill(sample astiav.Rational) error {
 		return err
 	}
 	p.PixelAspect = pixelAspect(sample, p.Width, p.Height)
-	p.turn = Turn{}
+	p.turn = orientation{}
 	turn := p.track
 	if d := p.frame.SideData(astiav.FrameSideDataTypeDisplaymatrix); d != nil {
 		turn = turnOf(d.Data())
 	}
-	p.turn.Mirrored = turn.Mirrored
-	p.Rotate(turn.Quarters)
+	p.turn.mirrored = turn.mirrored
+	p.Rotate(turn.quarters)
 	f := cFrame(p.frame)
 	p.PTS = int64(C.segd_frame_pts(f))
 	p.Key = p.frame.KeyFrame()
@@ -106,12 +106,12 @@ func newScaler() *scaler {
 	return &scaler{c: (*C.SegdScaler)(C.calloc(1, C.sizeof_SegdScaler))}
 }
 
-func (s *scaler) toBGR(src *astiav.Frame, dst []byte, turn Turn) error {
+func (s *scaler) toBGR(src *astiav.Frame, dst []byte, turn orientation) error {
 	if err := s.fit(src.Width(), src.Height()); err != nil {
 		return err
 	}
 	ret := C.segd_to_bgr(s.c, cFrame(src), cFrame(s.frame), (*C.uint8_t)(unsafe.Pointer(unsafe.SliceData(dst))),
-		C.int(turn.Quarters), flag(turn.Mirrored))
+		C.int(turn.quarters), flag(turn.mirrored))
 	return scaleError(ret, src, "BGR24")
 }
 

@@ -12,34 +12,34 @@ import (
 	"github.com/asticode/go-astiav"
 )
 
-// Turn makes a picture upright: it is mirrored first, left for right, if Mirrored, and then
-// turned clockwise by so many Quarters of a circle, 0 to 3. The zero Turn changes nothing.
-type Turn struct {
-	Mirrored bool
-	Quarters int
+// orientation makes a picture upright: it is mirrored first, left for right, if mirrored, and then
+// turned clockwise by so many quarters of a circle, 0 to 3. The zero orientation changes nothing.
+type orientation struct {
+	mirrored bool
+	quarters int
 }
 
 // turnOf is what a display matrix says, which files have for phones' videos, streams in an SEI
 // message and, by FFmpeg, JPEGs for their EXIF orientation. An angle between two quarters is taken
 // for the nearer one.
-func turnOf(matrix []byte) Turn {
+func turnOf(matrix []byte) orientation {
 	m, err := astiav.NewDisplayMatrixFromBytes(matrix)
 	if err != nil {
-		return Turn{}
+		return orientation{}
 	}
 	// x right and y down, a point moves to (a·x + c·y, b·x + d·y).
 	a, b, c, d := float64(int32(m[0])), float64(int32(m[1])), float64(int32(m[3])), float64(int32(m[4]))
-	var t Turn
+	var t orientation
 	if a*d-b*c < 0 {
-		t.Mirrored = true
+		t.mirrored = true
 		a, b = -a, -b
 	}
-	t.Quarters = int(math.Round(math.Atan2(b, a)/(math.Pi/2))) & 3
+	t.quarters = int(math.Round(math.Atan2(b, a)/(math.Pi/2))) & 3
 	return t
 }
 
 // sideways tells whether width and height change places.
-func (t Turn) sideways() bool { return t.Quarters%2 == 1 }
+func (t orientation) sideways() bool { return t.quarters%2 == 1 }
 
 // pixelAspect is how many times as wide as high a pixel is by a sample aspect ratio: 1 if it says nothing, or
 // would make a picture of that size narrower than MaxAspect.

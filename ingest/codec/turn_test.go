@@ -259,7 +259,7 @@ func TestStreamTells(t *testing.T) {
 			if math.Abs(p.PixelAspect-tt.aspect) > 1e-9 || p.Width != tt.width || p.Height != tt.height {
 				t.Errorf("%s: %d×%d of %v", tt.name, p.Width, p.Height, p.PixelAspect)
 			}
-			if want := (Turn{Quarters: 3}); strings.HasSuffix(tt.name, "turned") && p.turn != want {
+			if want := (orientation{quarters: 3}); strings.HasSuffix(tt.name, "turned") && p.turn != want {
 				t.Errorf("%s: %+v, want %+v", tt.name, p.turn, want)
 			}
 			p.Rotate(1)
