@@ -344,8 +344,9 @@ type Camera struct {
 	// publishers), file:PATH or dir:PATH (a folder of images). Relative paths start at the
 	// config file's folder.
 	URL string `yaml:"url"`
-	// PasswordFile is a file with the password of the user whom URL names without one, as in rtsp://admin@192.0.2.10/live;
-	// relative to the config file. Line ends after it do not count. It is read whenever the config file is, and not watched. Default none.
+	// PasswordFile is a file with the password of the user whom URL names without one, as in
+	// rtsp://admin@192.0.2.10/live; relative to the config file. Line ends after it do not count. It is
+	// read whenever the config file is, and not watched. Default none.
 	PasswordFile string `yaml:"password_file"`
 	// Transport of an RTSP camera: auto, tcp, udp or multicast. Default "auto".
 	Transport string `yaml:"transport"`
@@ -357,12 +358,12 @@ type Camera struct {
 	// camera, 64 hexadecimal digits, with or without colons. Default none: the
 	// certificate must be trusted by this machine.
 	Fingerprint string `yaml:"fingerprint"`
-	// Rotate turns the picture clockwise, by 0, 90, 180 or 270 degrees, beside what the camera or file says
+	// Rotate turns the picture clockwise, by 0, 90, 180 or 270 degrees, after what the camera or file says
 	// itself. Masks, zones and lines are of the turned picture. Default 0.
 	Rotate int `yaml:"rotate"`
-	// Aspect is the width of the whole picture over its height as it is meant to be seen, turned, such as 16:9 or
-	// 4:3, from 1:16 to 16:1: of a camera whose picture looks squeezed. Default as the camera or file says, else with
-	// square pixels.
+	// Aspect is WIDTH:HEIGHT of the whole picture as it is meant to be seen, turned, such as 16:9 or 4:3, from
+	// 1:16 to 16:1, for a picture that looks squeezed. Default as the camera or file says, else with square
+	// pixels.
 	Aspect string `yaml:"aspect"`
 	// FPS paces a dir: camera, above 0 to 1000. Default 25.
 	FPS float64 `yaml:"fps"`
