@@ -12,6 +12,7 @@ const (
 	maxBytes         = 16 << 20
 	maxSide          = 16384
 	maxPixels        = 1 << 26 // more than cameras have
+	maxPixelAspect   = 256     // sides of 16:1 that are meant to be seen as 1:16
 	maxObjects       = 255
 	maxStrokePoints  = 10000
 	minPolygonPoints = 3
@@ -90,6 +91,9 @@ type Annotation struct {
 	// by then is found by what they look like in it.
 	Picture []byte `json:"picture,omitempty"`
 
+	// PixelAspect is how many times as wide as high a pixel of Picture is meant to be seen; 0: 1.
+	PixelAspect float64 `json:"pixel_aspect,omitempty"`
+
 	// Automatic is whether a detector made it, and not a person: its objects have boxes alone.
 	Automatic bool `json:"-"`
 
@@ -108,6 +112,9 @@ func (a *Annotation) Validate() error {
 	}
 	if len(a.Objects) == 0 && (len(a.Background) == 0 || a.Mask != nil) {
 		add("objects", "none; want at least one object, or strokes on the background")
+	}
+	if p := a.PixelAspect; p != 0 && !(p >= 1.0/maxPixelAspect && p <= maxPixelAspect) {
+		add("pixel_aspect", "%v; want 1/%d to %d, or 0 for 1", p, maxPixelAspect, maxPixelAspect)
 	}
 	if len(a.Objects) > maxObjects {
 		add("objects", "%d; want at most %d", len(a.Objects), maxObjects)

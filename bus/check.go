@@ -15,12 +15,13 @@ import (
 // Whoever may publish on a NATS server can publish anything. These bound what a
 // message makes a subscriber allocate.
 const (
-	maxSide    = 8192           // pixels, as of the pictures that segd decodes
-	maxPixels  = 8192 * 4608    // likewise
-	maxObjects = 255            // as a camera follows
-	maxParts   = 32             // zones, and lines, of a camera
-	maxRegions = 2 * maxObjects // one round each object, and parts of the picture
-	maxMissed  = 64             // reasons; there are 5, and later ones may add some
+	maxSide        = 8192           // pixels, as of the pictures that segd decodes
+	maxPixels      = 8192 * 4608    // likewise
+	maxPixelAspect = 256            // sides of 16:1 that are meant to be seen as 1:16
+	maxObjects     = 255            // as a camera follows
+	maxParts       = 32             // zones, and lines, of a camera
+	maxRegions     = 2 * maxObjects // one round each object, and parts of the picture
+	maxMissed      = 64             // reasons; there are 5, and later ones may add some
 )
 
 // limits are looked at before a message is decoded.
@@ -165,6 +166,9 @@ func checkMasks(m *segdv1.MaskFrame) error {
 	width, height := int(m.GetWidth()), int(m.GetHeight())
 	if width < 1 || height < 1 || width > maxSide || height > maxSide || width*height > maxPixels {
 		return fmt.Errorf("width and height: %d×%d, want 1 to %d a side and at most %d pixels in all", width, height, maxSide, maxPixels)
+	}
+	if a := m.GetPixelAspect(); a != 0 && !(a >= 1.0/maxPixelAspect && a <= maxPixelAspect) {
+		return fmt.Errorf("pixel_aspect: %v, want 1/%d to %d, or 0 for unknown", a, maxPixelAspect, maxPixelAspect)
 	}
 	for i, r := range m.GetRegionsOfInterest() {
 		b := r.GetBox()

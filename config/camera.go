@@ -31,6 +31,9 @@ func ParseCamera(ctx context.Context, text []byte, dir string, detector Detector
 	}
 	d.json(at, value, reflect.ValueOf(&c.Cameras[0]).Elem())
 	c.setDefaults()
+	if c.Cameras[0].PasswordFile != "" { // who adds cameras is not to have this machine's files read and sent elsewhere
+		d.bad(at+".password_file", "it is for cameras of the configuration file; accepted: the password in the url, or as password")
+	}
 	d.cameras(c.Cameras)
 	known := coco.Names()
 	if detector.Names != "" && c.Cameras[0].Detect.On() {

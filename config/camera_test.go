@@ -59,6 +59,7 @@ func TestParseCameraFaults(t *testing.T) {
 		"classes":        {`{"name": "a", "url": "whip:", "detect": {"classes": ["person"]}}`, []string{`detect.classes[0]: "person"; accepted: one of the 2 classes`}},
 		"share":          {`{"name": "a", "url": "whip:", "zones": [{"name": "z", "polygon": [[0, 0], [1, 0], [1, 1]], "share": 0.5}]}`, []string{`zones[0].share: the zone goes by foot`}},
 		"no fingerprint": {`{"name": "a", "url": "rtsp://h/", "fingerprint": "12"}`, []string{`fingerprint: "12"`}},
+		"a file":         {`{"name": "a", "url": "rtsp://u@h/", "password_file": "/etc/shadow", "rotate": 1}`, []string{`password_file: it is for cameras of the configuration file`, `rotate: found 1`}},
 		"huge":           {`{"name": "a", "url": "whip:", "fps": 1e999, "detect": {"classes": ["fox"], "max_objects": 99999999999999999999}}`, []string{`detect.max_objects: found the number`, `fps: found the number 1e999`}},
 	} {
 		t.Run(name, func(t *testing.T) {

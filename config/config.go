@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"net/url"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -341,6 +344,10 @@ type Camera struct {
 	// publishers), file:PATH or dir:PATH (a folder of images). Relative paths start at the
 	// config file's folder.
 	URL string `yaml:"url"`
+	// PasswordFile is a file with the password of the user whom URL names without one, as in
+	// rtsp://admin@192.0.2.10/live; relative to the config file. Line ends after it do not count. It is
+	// read whenever the config file is, and not watched. Default none.
+	PasswordFile string `yaml:"password_file"`
 	// Transport of an RTSP camera: auto, tcp, udp or multicast. Default "auto".
 	Transport string `yaml:"transport"`
 	// Decode says what decodes the video of a camera or publisher: software, cuda
@@ -355,6 +362,13 @@ type Camera struct {
 	// snapshot+https:// camera, 64 hexadecimal digits, with or without colons. Default none: the
 	// certificate must be trusted by this machine.
 	Fingerprint string `yaml:"fingerprint"`
+	// Rotate turns the picture clockwise, by 0, 90, 180 or 270 degrees, after what the camera or file says
+	// itself. Masks, zones and lines are of the turned picture. Default 0.
+	Rotate int `yaml:"rotate"`
+	// Aspect is WIDTH:HEIGHT of the whole picture as it is meant to be seen, turned, such as 16:9 or 4:3, from
+	// 1:16 to 16:1, for a picture that looks squeezed. Default as the camera or file says, else with square
+	// pixels.
+	Aspect string `yaml:"aspect"`
 	// FPS paces a dir: camera, above 0 to 1000, and says how often a second a
 	// snapshot+http:// or snapshot+https:// camera is asked for a picture, at least once an hour
 	// (0.000278). Default 25, of a snapshot camera 1.
@@ -374,6 +388,26 @@ type Camera struct {
 	Detect Detect `yaml:"detect"`
 	// Requires are labels that a box of a fleet must have to run the camera, each NAME=VALUE. Default none.
 	Requires []string `yaml:"requires"`
+}
+
+// AspectRatio is Aspect as a number, 0 without one.
+func (c Camera) AspectRatio() float64 {
+	ratio, _ := parseAspect(c.Aspect) // Parse has refused what is none
+	return ratio
+}
+
+var aspect = regexp.MustCompile(`^([1-9][0-9]{0,3}):([1-9][0-9]{0,3})$`)
+
+// parseAspect reads WIDTH:HEIGHT.
+func parseAspect(text string) (ratio float64, ok bool) {
+	m := aspect.FindStringSubmatch(text)
+	if m == nil {
+		return 0, false
+	}
+	w, _ := strconv.Atoi(m[1])
+	h, _ := strconv.Atoi(m[2])
+	ratio = float64(w) / float64(h)
+	return ratio, ratio >= 1.0/maxAspect && ratio <= maxAspect
 }
 
 // Detect has segd mark what a detector finds, by itself (docs/marking.md). Without it only people and
@@ -522,19 +556,41 @@ func LoadIn(ctx context.Context, dir, path string, environ []string) (*Config, e
 		return nil, err
 	}
 	c.resolve(dir)
-	if c.Detector.Names == "" {
-		return c, nil
-	}
-	known, err := readNames(ctx, c.Detector.Names)
-	if err != nil {
-		d.bad("detector.names", "%v; accepted: a file with the names of the detector's classes, one a line", err)
-	} else {
-		d.detected(c.Cameras, known)
+	d.passwords(ctx, c.Cameras)
+	if c.Detector.Names != "" {
+		known, err := readNames(ctx, c.Detector.Names)
+		if err != nil {
+			d.bad("detector.names", "%v; accepted: a file with the names of the detector's classes, one a line", err)
+		} else {
+			d.detected(c.Cameras, known)
+		}
 	}
 	if len(d.faults) > 0 {
 		return nil, d.faults.sorted()
 	}
 	return c, nil
+}
+
+// passwords puts the passwords that are in files into the URLs of cameras.
+func (d *decoder) passwords(ctx context.Context, cameras []Camera) {
+	for i := range cameras {
+		cam := &cameras[i]
+		if cam.PasswordFile == "" {
+			continue
+		}
+		path := fmt.Sprintf("cameras[%d].password_file", i)
+		text, err := files.Read(ctx, cam.PasswordFile, files.Password)
+		password := strings.TrimRight(string(text), "\r\n")
+		switch u, _ := cameraurl.Parse(cam.URL); { // validate has refused what is none
+		case err != nil:
+			d.bad(path, "%v; accepted: a file with the camera's password", err)
+		case password == "":
+			d.bad(path, "%s is empty; accepted: a file with the camera's password", cam.PasswordFile)
+		default:
+			u.Network.User = url.UserPassword(u.Network.User.Username(), password)
+			cam.URL = u.Network.String()
+		}
+	}
 }
 
 // readNames reads a file of class names.
@@ -547,7 +603,8 @@ func readNames(ctx context.Context, path string) ([]string, error) {
 }
 
 // Parse is Load without the file system: name is used in faults only, relative paths stay as they
-// are, and classes of a detector with names of its own are not looked up.
+// are, and neither the classes of a
+// detector with names of its own nor the passwords of cameras that are in files are looked up.
 func Parse(name string, text []byte, environ []string) (*Config, error) {
 	_, c, err := parseConfig(name, text, environ)
 	return c, err
@@ -647,6 +704,7 @@ func (c *Config) resolve(dir string) {
 	for i := range c.Cameras {
 		cam := &c.Cameras[i]
 		join(&cam.Annotation)
+		join(&cam.PasswordFile)
 		u, err := cameraurl.Parse(cam.URL)
 		if err == nil && (u.Kind == cameraurl.File || u.Kind == cameraurl.Dir) {
 			join(&u.Path)

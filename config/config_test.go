@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/segd/segd/config"
+	"github.com/segd/segd/ingest/cameraurl"
 	"github.com/segd/segd/zones"
 )
 
@@ -68,7 +69,7 @@ log: {level: debug, format: json, slow_ms: 80}
 superpixels: 6000
 tracker: {budget_ms: 20}
 cameras:
-  - {name: a, url: "rtsps://u:p@cam/1", transport: udp, decode: cuda, clock: arrival, annotation: a.json, requires: [near=gate]}
+  - {name: a, url: "rtsps://u:p@cam/1", transport: udp, decode: cuda, clock: arrival, rotate: 270, aspect: 16:9, annotation: a.json, requires: [near=gate]}
   - {name: b, url: "dir:frames", fps: 12.5, loop: true}
   - {name: c, url: "whip:"}
   - name: d
@@ -101,7 +102,7 @@ cameras:
 		Superpixels: 6000,
 		Tracker:     config.Tracker{BudgetMS: 20},
 		Cameras: []config.Camera{
-			{Name: "a", URL: "rtsps://u:p@cam/1", Transport: "udp", Decode: "cuda", Clock: "arrival", FPS: 25, Annotation: "a.json", Requires: []string{"near=gate"}},
+			{Name: "a", URL: "rtsps://u:p@cam/1", Transport: "udp", Decode: "cuda", Clock: "arrival", Rotate: 270, Aspect: "16:9", FPS: 25, Annotation: "a.json", Requires: []string{"near=gate"}},
 			{Name: "b", URL: "dir:frames", Transport: "auto", Decode: "software", Clock: "auto", FPS: 12.5, Loop: true},
 			{Name: "c", URL: "whip:", Transport: "auto", Decode: "software", Clock: "auto", FPS: 25},
 			{Name: "d", URL: "file:d.avi", Transport: "auto", Decode: "software", Clock: "auto", FPS: 25,
@@ -145,11 +146,23 @@ var faultTable = []struct {
 	{name: "unknown key inside", text: "http:\n  adr: x\n" + minimal,
 		want: []string{`f:2:3: http: unknown key "adr" (did you mean addr?); accepted: addr, token, viewer_token, trusted_proxies, viewers, tls`}},
 	{name: "unknown key of a camera", text: "cameras:\n  - name: a\n    url: rtsp://a/\n    colour: red\n",
-		want: []string{`f:4:5: cameras[0]: unknown key "colour"; accepted: name, url, transport, decode, clock, fingerprint, fps, loop, annotation, zones, lines, detect, requires`}},
+		want: []string{`f:4:5: cameras[0]: unknown key "colour"; accepted: name, url, password_file, transport, decode, clock, fingerprint, rotate, aspect, fps, loop, annotation, zones, lines, detect, requires`}},
 	{name: "fingerprint too short", text: "cameras: [{name: a, url: 'rtsps://a/', fingerprint: 'ab:cd'}]\n",
 		want: []string{`f:1:53: cameras[0].fingerprint: "ab:cd"; accepted: the SHA-256 of the certificate of an rtsps://, mjpeg+https:// or snapshot+https:// camera, 64 hexadecimal digits`}},
 	{name: "fingerprint without TLS", text: "cameras: [{name: a, url: 'rtsp://a/', fingerprint: '" + strings.Repeat("ab:", 31) + "cd'}]\n",
 		want: []string{`f:1:52: cameras[0].fingerprint: the camera's url has no TLS; accepted: the SHA-256 of the certificate of an rtsps://, mjpeg+https:// or snapshot+https:// camera, 64 hexadecimal digits`}},
+	{name: "no quarter", text: "cameras: [{name: a, url: 'rtsp://a/', rotate: 45}]\n",
+		want: []string{`f:1:47: cameras[0].rotate: found 45; accepted: 0, 90, 180, 270 (degrees clockwise)`}},
+	{name: "no aspect", text: "cameras: [{name: a, url: 'rtsp://a/', aspect: 16/9}]\n",
+		want: []string{`f:1:47: cameras[0].aspect: "16/9"; accepted: WIDTH:HEIGHT of the whole picture, from 1:16 to 16:1, such as 16:9`}},
+	{name: "a line for a picture", text: "cameras: [{name: a, url: 'rtsp://a/', aspect: 17:1}]\n",
+		want: []string{`f:1:47: cameras[0].aspect: "17:1"; accepted: WIDTH:HEIGHT of the whole picture, from 1:16 to 16:1, such as 16:9`}},
+	{name: "password of nobody", text: "cameras: [{name: a, url: 'rtsp://a/', password_file: x}]\n",
+		want: []string{`f:1:54: cameras[0].password_file: the camera's url names no user; accepted: with the url of an RTSP or MJPEG camera that names a user and no password`}},
+	{name: "password of a file", text: "cameras: [{name: a, url: 'file:a', password_file: x}]\n",
+		want: []string{`f:1:51: cameras[0].password_file: the camera's url names no user; accepted: with the url of an RTSP or MJPEG camera that names a user and no password`}},
+	{name: "two passwords", text: "cameras: [{name: a, url: 'rtsp://u:geheim@a/', password_file: x}]\n",
+		want: []string{`f:1:63: cameras[0].password_file: the camera's url has a password already; accepted: with the url of an RTSP or MJPEG camera that names a user and no password`}},
 	{name: "number for text", text: "site: 7\n" + minimal,
 		want: []string{`f:1:7: site: found the number 7; accepted: text (put it in quotes if it looks like a number)`}},
 	{name: "text for number", text: "superpixels: many\n" + minimal,
@@ -413,6 +426,65 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
+// A camera's password may be in a file. It is shown nowhere, and a fault says where the file is named.
+func TestPasswordFile(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "segd.yaml")
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("gate.secret", "ge/h#ei:m @%\r\n")
+	write("segd.yaml", `
+cameras:
+  - {name: a, url: "rtsp://admin@h/1", password_file: gate.secret}
+  - {name: b, url: "mjpeg+https://a%40b@h/", password_file: "`+filepath.Join(dir, "gate.secret")+`"}
+`)
+	c, err := config.Load(t.Context(), file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range []string{"admin", "a@b"} {
+		u, err := cameraurl.Parse(c.Cameras[i].URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if password, _ := u.Network.User.Password(); password != "ge/h#ei:m @%" || u.Network.User.Username() != name {
+			t.Errorf("user %q with the password %q", u.Network.User.Username(), password)
+		}
+	}
+	if text := string(c.Public()); strings.Contains(text, "ei:m") || strings.Contains(text, "ei%3Am") || !strings.Contains(text, "gate.secret") {
+		t.Errorf("shown: %s", text)
+	}
+	write("empty", "\n")
+	write("large", strings.Repeat("geheim", 1000))
+	write("segd.yaml", `
+cameras:
+  - {name: a, url: "rtsp://u@h/", password_file: none}
+  - {name: b, url: "rtsp://u@h/", password_file: empty}
+  - {name: c, url: "rtsp://u@h/", password_file: large}
+`)
+	_, err = config.Load(t.Context(), file, nil)
+	if err == nil {
+		t.Fatal("no fault")
+	}
+	lines := strings.Split(err.Error(), "\n")
+	for i, want := range []string{
+		":3:50: cameras[0].password_file: open " + dir + "/none: no such file or directory; accepted: a file with the camera's password",
+		":4:50: cameras[1].password_file: " + dir + "/empty is empty; accepted: a file with the camera's password",
+		":5:50: cameras[2].password_file: " + dir + "/large has 6000 bytes; accepted: ",
+	} {
+		if len(lines) != 3 || !strings.HasPrefix(lines[i], file+want) && !strings.HasPrefix(lines[i], file+strings.Replace(want, "open ", "stat ", 1)) {
+			t.Errorf("%q\nwant it to say %q", err, want)
+		}
+	}
+	if strings.Contains(err.Error(), "geheim") {
+		t.Errorf("the password is in %q", err)
+	}
+}
+
 func TestLoadResolvesPaths(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "segd.yaml")
@@ -523,5 +595,5 @@ cameras:
 `
 	_, err := config.Parse("segd.yaml", []byte(text), nil)
 	fmt.Println(err)
-	// Output: segd.yaml:7:5: cameras[0]: unknown key "transprt" (did you mean transport?); accepted: name, url, transport, decode, clock, fingerprint, fps, loop, annotation, zones, lines, detect, requires
+	// Output: segd.yaml:7:5: cameras[0]: unknown key "transprt" (did you mean transport?); accepted: name, url, password_file, transport, decode, clock, fingerprint, rotate, aspect, fps, loop, annotation, zones, lines, detect, requires
 }

@@ -26,6 +26,7 @@ const (
 	minShortSide, maxShortSide     = 32, 4096
 	maxFPS                         = 1000
 	minSnapshotFPS                 = 1.0 / 3600
+	maxAspect                      = 16 // codec.MaxAspect
 	maxViewers                     = 10000
 	maxThreads                     = 1024
 	maxBatch                       = 64
@@ -180,6 +181,13 @@ func (d *decoder) cameras(cameras []Camera) {
 		d.oneOf(path+".decode", cam.Decode, "software", "cuda", "vaapi", "auto")
 		d.oneOf(path+".clock", cam.Clock, "auto", "sender", "arrival")
 		d.fingerprint(path+".fingerprint", cam.Fingerprint, u)
+		d.passwordFile(path+".password_file", cam.PasswordFile, u)
+		if !slices.Contains([]int{0, 90, 180, 270}, cam.Rotate) {
+			d.bad(path+".rotate", "found %d; accepted: 0, 90, 180, 270 (degrees clockwise)", cam.Rotate)
+		}
+		if _, ok := parseAspect(cam.Aspect); !ok && cam.Aspect != "" {
+			d.bad(path+".aspect", "%q; accepted: WIDTH:HEIGHT of the whole picture, from 1:%d to %d:1, such as 16:9", clip(cam.Aspect), maxAspect, maxAspect)
+		}
 		if !(cam.FPS > 0 && cam.FPS <= maxFPS) {
 			d.bad(path+".fps", "found %v; accepted: above 0, at most %d", cam.FPS, maxFPS)
 		} else if cam.Snapshots() && cam.FPS < minSnapshotFPS {
@@ -482,6 +490,21 @@ func (d *decoder) fingerprint(path, value string, u *cameraurl.URL) {
 		d.bad(path, "%q; "+accepted, clip(value))
 	case u != nil && !u.TLS():
 		d.bad(path, "the camera's url has no TLS; "+accepted)
+	}
+}
+
+// passwordFile checks that there is a user whose password a file can have; u is the camera's URL, nil if that is at fault.
+func (d *decoder) passwordFile(path, value string, u *cameraurl.URL) {
+	if value == "" || u == nil {
+		return
+	}
+	const accepted = "accepted: with the url of an RTSP or MJPEG camera that names a user and no password"
+	if u.Network == nil || u.Network.User.Username() == "" {
+		d.bad(path, "the camera's url names no user; "+accepted)
+		return
+	}
+	if _, has := u.Network.User.Password(); has {
+		d.bad(path, "the camera's url has a password already; "+accepted)
 	}
 }
 

@@ -1,6 +1,7 @@
 package features
 
 import (
+	"errors"
 	"image"
 	"math"
 	"math/rand/v2"
@@ -214,6 +215,33 @@ func (m *finderModel) Features(dst Sight, bgr []byte, w, h int, v View) (Sight, 
 	return sight, err
 }
 
+// The model is told of every view how wide pixels are, and of coarser ones, and so is who gets the scene.
+func TestPixelAspect(t *testing.T) {
+	const w, h = 200, 100
+	model := &finderModel{fixedModel: fixedModel{maps: []Map{randomMap(2, 4, w, h, rand.New(rand.NewPCG(1, 1)))}}}
+	e, err := New(Config{Superpixels: 50}, model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s Scene
+	bgr := noiseImage(w, h, 3)
+	for plan, want := range map[float64]float64{0: 1, 1: 1, 8.0 / 3: 8.0 / 3} {
+		model.views = nil
+		p := Plan{Crops: []Crop{{image.Rect(30, 30, 60, 60), 1}}, Whole: true, Large: image.Rect(20, 20, 90, 200), PixelAspect: plan}
+		if err := errors.Join(e.Extract(&s, bgr, w, h, p), e.Coarsen(&s, bgr)); err != nil {
+			t.Fatal(err)
+		}
+		if len(model.views) != 3+2*coarser || s.PixelAspect != want || slices.ContainsFunc(model.views, func(v View) bool { return v.PixelAspect != want }) {
+			t.Errorf("%v: the scene has %v, views %+v", plan, s.PixelAspect, model.views)
+		}
+	}
+	for _, bad := range []float64{-1, math.NaN(), math.Inf(1)} {
+		if err := e.Extract(&s, bgr, w, h, Plan{Whole: true, PixelAspect: bad}); err == nil || !strings.Contains(err.Error(), "times as wide as high") {
+			t.Errorf("%v: %v", bad, err)
+		}
+	}
+}
+
 // A scene has what is found in its views, each thing once, and says where the model looked; what it sees smaller is not looked at.
 func TestFound(t *testing.T) {
 	const w, h = 200, 100
@@ -251,7 +279,7 @@ func TestFound(t *testing.T) {
 			if !slices.Equal(s.Looked, tt.looked) {
 				t.Errorf("%s: looked at %v, want %v", tt.name, s.Looked, tt.looked)
 			}
-			if large := (View{Rectangle: image.Rect(20, 20, 90, 100), Large: true}); !tt.plan.Large.Empty() && model.views[len(tt.plan.Crops)] != large {
+			if large := (View{Rectangle: image.Rect(20, 20, 90, 100), Large: true, PixelAspect: 1}); !tt.plan.Large.Empty() && model.views[len(tt.plan.Crops)] != large {
 				t.Errorf("%s: the model was shown %v, want %v after the parts", tt.name, model.views, large)
 			}
 			if want := []Detection{far, near, on}[:tt.found]; !slices.Equal(s.Found, want) {

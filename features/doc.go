@@ -31,6 +31,9 @@
 // every pixel and averaged over the superpixel; since interpolation is linear the
 // weights of the cells are summed first and every cell is read once.
 //
+// A model is shown an image with square pixels, whatever aspect the Plan says they have. Superpixels, boxes and all other
+// places are in pixels of the image as it is.
+//
 // A model is shown an image in the light of an earlier one, if the Plan has that one's [Light]: where
 // nothing has moved, levels that most of the image's blocks agree on are made what they were, by a gain and a
 // gamma. Superpixels and colours are of the image as it is.

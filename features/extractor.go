@@ -148,6 +148,9 @@ type Plan struct {
 	Large image.Rectangle
 	// Light is an earlier image's, by which the model is shown this one.
 	Light Light
+	// PixelAspect is how many times as wide as high a pixel is meant to be seen; 0: 1. The model is shown the
+	// image as it is meant to be seen; superpixels are of the image as it is.
+	PixelAspect float64
 }
 
 // A Crop is a part of an image. Of what lies beyond the image there is nothing.
@@ -188,7 +191,11 @@ func (e *Extractor) Extract(dst *Scene, bgr []byte, width, height int, plan Plan
 			return fmt.Errorf("features: superpixels %d pixels apart in %v; want 1 or more", f.Spacing, f.Rectangle)
 		}
 	}
+	if !(plan.PixelAspect >= 0) || math.IsInf(plan.PixelAspect, 0) {
+		return fmt.Errorf("features: pixels %v times as wide as high; want more than 0, or 0 for 1", plan.PixelAspect)
+	}
 	e.begin(dst, bgr, width, height)
+	dst.PixelAspect = View{PixelAspect: plan.PixelAspect}.Aspect()
 	if plan.Whole || len(plan.Crops) > 0 {
 		e.light.meter(&dst.Light, &dst.Thumbnail, &plan.Light)
 	}
@@ -424,7 +431,7 @@ func (e *Extractor) look(dst *Scene, bgr []byte, scale float64) error {
 	all := image.Rect(0, 0, width, height)
 	for k, c := range e.crops {
 		seen := c.Seen(image.Pt(width, height))
-		view := View{Rectangle: seen, Scale: scale * float64(c.Zoom), Exposure: dst.Light.Exposure}
+		view := View{Rectangle: seen, Scale: scale * float64(c.Zoom), Exposure: dst.Light.Exposure, PixelAspect: dst.PixelAspect}
 		if seen == all {
 			view.Rectangle = image.Rectangle{}
 		}
@@ -439,7 +446,7 @@ func (e *Extractor) look(dst *Scene, bgr []byte, scale float64) error {
 		}
 	}
 	if scale == 1 && !e.large.Empty() {
-		sight, err := e.model.Features(Sight{Found: e.found[:0]}, bgr, width, height, View{Rectangle: e.large, Large: true, Exposure: dst.Light.Exposure})
+		sight, err := e.model.Features(Sight{Found: e.found[:0]}, bgr, width, height, View{Rectangle: e.large, Large: true, Exposure: dst.Light.Exposure, PixelAspect: dst.PixelAspect})
 		if err != nil {
 			return err
 		}

@@ -26,6 +26,8 @@ type Scene struct {
 	Seq uint64
 	// Width and Height are the image's, in pixels.
 	Width, Height int
+	// PixelAspect is the Plan's; never 0.
+	PixelAspect float64
 	// Patches are the parts of the image that are seen. Superpixels lie in one of them.
 	Patches []Patch
 	// Thumbnail is all of the image.
@@ -179,4 +181,15 @@ type View struct {
 	Large bool
 	// Exposure is what becomes of its bytes before.
 	Exposure Exposure
+	// PixelAspect is how many times as wide as high a pixel of the image is meant to be seen; 0: 1. The model is
+	// shown it as it is meant to be seen.
+	PixelAspect float64
+}
+
+// Aspect is PixelAspect, 1 where there is none.
+func (v View) Aspect() float64 {
+	if v.PixelAspect == 0 {
+		return 1
+	}
+	return v.PixelAspect
 }

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bluenviron/gortsplib/v5/pkg/base"
+	"github.com/bluenviron/gortsplib/v5"
 
 	"github.com/segd/segd/ingest/codec"
 )
@@ -93,15 +93,16 @@ func FuzzAnswers(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var hops redirects
-		client := s.rtspClient(new(atomic.Bool))
+		talk := &rtspTalk{src: s, client: s.rtspClient(gortsplib.ProtocolTCP, new(atomic.Bool)), first: make(chan struct{}), login: login{user: s.url.Network.User}}
+		client := talk.client
 		client.DialContext = a.dial
 		client.ReadTimeout = 20 * time.Millisecond // to an answer to another request
-		client.OnResponse = func(res *base.Response) { hops.answered(s.url, res) }
+		client.OnRequest, client.OnResponse = talk.request, talk.response
 		if err := client.Start(); err != nil {
 			t.Fatal(err)
 		}
-		r, err := s.negotiate(client)
+		_, err = talk.negotiate()
+		r := talk.recv
 		if err == nil {
 			_ = client.Wait() // until the answers end
 		} else if text := s.explain(err).Error(); strings.Contains(text, "secret") {

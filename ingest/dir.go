@@ -6,10 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	"image/color"
 	"image/draw"
-	_ "image/jpeg" // decodes JPEG
-	_ "image/png"  // decodes PNG
+	"image/jpeg"
+	"image/png"
 	"io"
 	"path/filepath"
 	"slices"
@@ -50,14 +49,14 @@ func openDir(ctx context.Context, path string, fps float64) (*dirReader, error) 
 func (r *dirReader) interval() time.Duration { return r.step }
 func (r *dirReader) close()                  {}
 
-func (r *dirReader) next(ctx context.Context, p *pool) (*Frame, error) {
+func (r *dirReader) next(ctx context.Context, s *Source) (*Frame, error) {
 	if r.n == len(r.paths) {
 		return nil, io.EOF
 	}
 	path := r.paths[r.n]
 	pts := time.Duration(r.n) * r.step
 	r.n++
-	f, err := readImage(ctx, p, path)
+	f, err := s.readImage(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -66,7 +65,7 @@ func (r *dirReader) next(ctx context.Context, p *pool) (*Frame, error) {
 }
 
 // readImage decodes one image file. Its size is looked at before its pixels.
-func readImage(ctx context.Context, p *pool, path string) (*Frame, error) {
+func (s *Source) readImage(ctx context.Context, path string) (*Frame, error) {
 	text, err := files.Read(ctx, path, files.Picture)
 	if errors.Is(err, files.ErrKind) {
 		return nil, fmt.Errorf("%w: %w", codec.ErrUndecodable, err)
@@ -74,31 +73,60 @@ func readImage(ctx context.Context, p *pool, path string) (*Frame, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg, _, err := image.DecodeConfig(bytes.NewReader(text))
+	switch {
+	case bytes.HasPrefix(text, []byte("\xff\xd8")):
+		return s.readJPEG(text)
+	case bytes.HasPrefix(text, []byte("\x89PNG")):
+		return s.readPNG(text)
+	}
+	return nil, fmt.Errorf("%w: it begins with %q; JPEG and PNG are accepted", codec.ErrUndecodable, text[:min(8, len(text))])
+}
+
+func (s *Source) readJPEG(text []byte) (f *Frame, err error) {
+	// Of the kinds that it does not know, FFmpeg may decode some, up to the same limits.
+	if cfg, err := jpeg.DecodeConfig(bytes.NewReader(text)); err == nil {
+		if err := codec.CheckSize(cfg.Width, cfg.Height); err != nil {
+			return nil, fmt.Errorf("%w: %w", codec.ErrUndecodable, err)
+		}
+	}
+	var failure error
+	err = codec.DecodeJPEG(text, func(pic *codec.Picture) { f, failure = s.decodedFrame(pic) })
+	if err = errors.Join(err, failure); err != nil && f != nil {
+		f.Release()
+		f = nil
+	}
+	return f, err
+}
+
+func (s *Source) readPNG(text []byte) (*Frame, error) {
+	cfg, err := png.DecodeConfig(bytes.NewReader(text))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", codec.ErrUndecodable, err)
 	}
 	if err := codec.CheckSize(cfg.Width, cfg.Height); err != nil {
 		return nil, fmt.Errorf("%w: %w", codec.ErrUndecodable, err)
 	}
-	img, _, err := image.Decode(bytes.NewReader(text))
+	img, err := png.Decode(bytes.NewReader(text))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", codec.ErrUndecodable, err)
 	}
-	size := img.Bounds().Size()
-	if size != image.Pt(cfg.Width, cfg.Height) {
-		return nil, errors.Join(codec.ErrUndecodable, fmt.Errorf("header says %dx%d, picture is %v", cfg.Width, cfg.Height, size))
-	}
-	f := p.frame(size.X, size.Y)
+	f := s.pool.frame(cfg.Width, cfg.Height)
 	toBGR(f.Pix, img)
+	if quarters := s.quarters(); quarters != 0 {
+		lying := f
+		defer lying.Release()
+		if f = s.pool.frame(cfg.Width, cfg.Height); quarters%2 != 0 {
+			f.Width, f.Height = cfg.Height, cfg.Width
+		}
+		codec.RotateBGR(f.Pix, lying.Pix, cfg.Width, cfg.Height, quarters)
+	}
+	s.shape(f)
 	return f, nil
 }
 
 // toBGR writes img as tight BGR24 rows into dst, its alpha over black.
 func toBGR(dst []byte, img image.Image) {
 	switch m := img.(type) {
-	case *image.YCbCr:
-		ycbcrToBGR(dst, m)
 	case *image.RGBA:
 		rgbaToBGR(dst, m)
 	default:
@@ -106,19 +134,6 @@ func toBGR(dst []byte, img image.Image) {
 		rgba := image.NewRGBA(image.Rect(0, 0, b.Dx(), b.Dy()))
 		draw.Draw(rgba, rgba.Bounds(), img, b.Min, draw.Src)
 		rgbaToBGR(dst, rgba)
-	}
-}
-
-func ycbcrToBGR(dst []byte, m *image.YCbCr) {
-	b := m.Bounds()
-	o := 0
-	for y := b.Min.Y; y < b.Max.Y; y++ {
-		for x := b.Min.X; x < b.Max.X; x++ {
-			c := m.COffset(x, y)
-			r, g, bl := color.YCbCrToRGB(m.Y[m.YOffset(x, y)], m.Cb[c], m.Cr[c])
-			dst[o], dst[o+1], dst[o+2] = bl, g, r
-			o += 3
-		}
 	}
 }
 

@@ -258,7 +258,7 @@ func (f *feed) emit(pic *codec.Picture) {
 		u = f.current
 	}
 	delete(f.sent, pic.PTS)
-	frame, err := s.pool.decodedFrame(pic)
+	frame, err := s.decodedFrame(pic)
 	if err != nil {
 		f.failure = err
 		return

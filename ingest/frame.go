@@ -60,8 +60,10 @@ type Frame struct {
 	// Damaged is true when the decoder had to invent part of the picture because
 	// data was lost on the way.
 	Damaged bool
-	// Width and Height are in pixels.
+	// Width and Height are in pixels, of the upright picture.
 	Width, Height int
+	// PixelAspect is how many times as wide as high a pixel is meant to be seen, above 0; 1: as wide.
+	PixelAspect float64
 	// Pix is BGR24, row after row without padding: 3*Width*Height bytes.
 	Pix []byte
 
@@ -131,14 +133,17 @@ func (p *pool) put(b []byte) {
 
 // frame returns a frame with one reference and a buffer for its pixels.
 func (p *pool) frame(width, height int) *Frame {
-	f := &Frame{Width: width, Height: height, Pix: p.get(3 * width * height), pool: p}
+	f := &Frame{Width: width, Height: height, PixelAspect: 1, Pix: p.get(3 * width * height), pool: p}
 	f.refs.Store(1)
 	return f
 }
 
-// decodedFrame returns a frame of what a decoder made.
-func (p *pool) decodedFrame(pic *codec.Picture) (*Frame, error) {
-	f := p.frame(pic.Width, pic.Height)
+// decodedFrame returns a frame of what a decoder made, turned as the configuration says.
+func (s *Source) decodedFrame(pic *codec.Picture) (*Frame, error) {
+	pic.Rotate(s.quarters())
+	f := s.pool.frame(pic.Width, pic.Height)
+	f.PixelAspect = pic.PixelAspect
+	s.shape(f)
 	if err := pic.BGR(f.Pix); err != nil {
 		f.Release()
 		return nil, err
@@ -155,4 +160,14 @@ func (p *pool) decodedFrame(pic *codec.Picture) (*Frame, error) {
 	}
 	f.decoded = kept
 	return f, nil
+}
+
+// quarters is by how many quarters of a circle pictures are turned clockwise.
+func (s *Source) quarters() int { return s.cfg.Rotate / 90 }
+
+// shape gives f's pixels the aspect by which the picture has the configured one.
+func (s *Source) shape(f *Frame) {
+	if s.cfg.Aspect > 0 {
+		f.PixelAspect = s.cfg.Aspect * float64(f.Height) / float64(f.Width)
+	}
 }

@@ -12,6 +12,7 @@ import (
 // and its source. It is reference counted as a Frame is.
 type Kept struct {
 	Width, Height int
+	PixelAspect   float64 // the frame's
 
 	refs    atomic.Int32
 	decoded *codec.Kept // nil: frame's Pix
@@ -20,7 +21,7 @@ type Kept struct {
 
 // Keep returns the frame's picture with one reference. It copies nothing.
 func (f *Frame) Keep() (*Kept, error) {
-	k := &Kept{Width: f.Width, Height: f.Height}
+	k := &Kept{Width: f.Width, Height: f.Height, PixelAspect: f.PixelAspect}
 	k.refs.Store(1)
 	if f.decoded == nil {
 		f.Retain()

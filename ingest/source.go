@@ -45,6 +45,12 @@ type Config struct {
 	// (the default) for the sender's until it is seen to run faster or slower than time
 	// passes.
 	Clock string
+	// Rotate is by how many degrees pictures are turned clockwise, beside what they say themselves:
+	// 0, 90, 180 or 270.
+	Rotate int
+	// Aspect is the width of the picture, as it is meant to be seen and turned, over its height; 0: as it says
+	// itself, or with square pixels.
+	Aspect float64
 	// FPS is the images a second of a directory, 0 = 25, and how often a second a
 	// snapshot+http:// camera is asked for a picture, 0 = 1 and at least once an hour.
 	FPS float64
@@ -257,6 +263,12 @@ func Open(cfg Config) (*Source, error) {
 	}
 	if s.pin, err = parseFingerprint(cfg.Fingerprint); err != nil {
 		faults = append(faults, err)
+	}
+	if !slices.Contains([]int{0, 90, 180, 270}, cfg.Rotate) {
+		fault("rotate %d; 0, 90, 180 and 270 are accepted", cfg.Rotate)
+	}
+	if !(cfg.Aspect == 0 || cfg.Aspect >= 1.0/codec.MaxAspect && cfg.Aspect <= codec.MaxAspect) {
+		fault("aspect %v is not between 1:%d and %d:1", cfg.Aspect, codec.MaxAspect, codec.MaxAspect)
 	}
 	setDefault(&s.cfg.StallTimeout, defaultStallTimeout)
 	setDefault(&s.cfg.MinBackoff, defaultMinBackoff)

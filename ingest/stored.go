@@ -21,7 +21,7 @@ var ErrNoFrames = errors.New("no frame could be decoded")
 type reader interface {
 	// next returns the next frame, its media time filled in as PTS, or io.EOF. An
 	// error that wraps codec.ErrUndecodable is about one frame.
-	next(ctx context.Context, p *pool) (*Frame, error)
+	next(ctx context.Context, s *Source) (*Frame, error)
 	// interval is the nominal time from one frame to the next.
 	interval() time.Duration
 	close()
@@ -76,7 +76,7 @@ func (s *Source) readOnce(ctx context.Context, pace *pacer, emit func(*Frame)) e
 	bad := coalescer{log: s.log, msg: "frame skipped"}
 	defer bad.flush()
 	for ctx.Err() == nil {
-		f, err := r.next(ctx, &s.pool)
+		f, err := r.next(ctx, s)
 		switch {
 		case errors.Is(err, io.EOF) && s.seq > before:
 			return nil
@@ -109,12 +109,12 @@ type fileReader struct{ m *codec.Demuxer }
 func (r *fileReader) interval() time.Duration { return r.m.FrameInterval() }
 func (r *fileReader) close()                  { r.m.Close() }
 
-func (r *fileReader) next(_ context.Context, p *pool) (*Frame, error) {
+func (r *fileReader) next(_ context.Context, s *Source) (*Frame, error) {
 	pic, err := r.m.Next()
 	if err != nil {
 		return nil, err
 	}
-	f, err := p.decodedFrame(pic)
+	f, err := s.decodedFrame(pic)
 	if err != nil {
 		return nil, err
 	}

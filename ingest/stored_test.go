@@ -270,7 +270,7 @@ func hugePNG() []byte {
 func TestHugeImage(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "a.png", hugePNG())
-	_, err := readImage(t.Context(), &pool{}, filepath.Join(dir, "a.png"))
+	_, err := new(Source).readImage(t.Context(), filepath.Join(dir, "a.png"))
 	mustWrap(t, err, codec.ErrTooLarge)
 	mustWrap(t, err, codec.ErrUndecodable)
 }
@@ -324,14 +324,6 @@ func TestToBGR(t *testing.T) {
 	b := image.Rect(3, 5, 7, 8) // not at the origin
 	c := color.NRGBA{200, 100, 50, 255}
 	nrgba, rgba, pal, rgba64 := image.NewNRGBA(b), image.NewRGBA(b), image.NewPaletted(b, color.Palette{color.Black, c}), image.NewRGBA64(b)
-	ycc := image.NewYCbCr(b, image.YCbCrSubsampleRatio420)
-	yy, cb, cr := color.RGBToYCbCr(c.R, c.G, c.B)
-	for i := range ycc.Y {
-		ycc.Y[i] = yy
-	}
-	for i := range ycc.Cb {
-		ycc.Cb[i], ycc.Cr[i] = cb, cr
-	}
 	for y := b.Min.Y; y < b.Max.Y; y++ {
 		for x := b.Min.X; x < b.Max.X; x++ {
 			nrgba.Set(x, y, c)
@@ -340,7 +332,7 @@ func TestToBGR(t *testing.T) {
 			rgba64.Set(x, y, c)
 		}
 	}
-	for _, img := range []image.Image{nrgba, rgba, pal, rgba64, ycc} {
+	for _, img := range []image.Image{nrgba, rgba, pal, rgba64} {
 		dst := make([]byte, 3*b.Dx()*b.Dy())
 		toBGR(dst, img)
 		for i, got := range dst {

@@ -20,8 +20,9 @@ import (
 // Detector finds things in pictures, in place of the feature model; *dnn.Detector is one. It is used by one goroutine
 // of the camera.
 type Detector interface {
-	// Detect writes what it finds to dst from its beginning, the best scores first.
-	Detect(dst []features.Detection, bgr []byte, width, height int) ([]features.Detection, error)
+	// Detect writes what it finds to dst from its beginning, the best scores first. A pixel is meant to be seen
+	// pixelAspect times as wide as high.
+	Detect(dst []features.Detection, bgr []byte, width, height int, pixelAspect float64) ([]features.Detection, error)
 }
 
 // Detect says what a camera marks by itself of what is detected. Without Classes that is nothing.
@@ -176,7 +177,7 @@ func (s *stages) look(it *item, due bool) {
 	start := time.Now()
 	var found []features.Detection
 	err := guard(func() (err error) {
-		found, err = s.detector.Detect(nil, f.Pix, f.Width, f.Height)
+		found, err = s.detector.Detect(nil, f.Pix, f.Width, f.Height, f.PixelAspect)
 		return err
 	})
 	s.c.cfg.Meter.Looked(time.Since(start))

@@ -29,7 +29,7 @@ type finder struct {
 	say   func(call int, found []features.Detection) ([]features.Detection, error)
 }
 
-func (f *finder) Detect(dst []features.Detection, bgr []byte, width, height int) ([]features.Detection, error) {
+func (f *finder) Detect(dst []features.Detection, bgr []byte, width, height int, _ float64) ([]features.Detection, error) {
 	n := int(f.calls.Add(1)) - 1
 	var box image.Rectangle
 	for p := range width * height {

@@ -23,7 +23,7 @@ func maskFrame(site, camera string, it *item, res *tracker.Result, kind kindOf) 
 		PtsNs:        it.pts.Nanoseconds(),
 		CaptureTime:  timestamppb.New(it.frame.Captured),
 		CaptureClock: captureClock(it.frame.Clock),
-		Width:        int32(res.Width), Height: int32(res.Height),
+		Width:        int32(res.Width), Height: int32(res.Height), PixelAspect: it.frame.PixelAspect,
 		Objects:           objects(res, kind),
 		RegionsOfInterest: regions(it.scene),
 	}

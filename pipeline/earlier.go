@@ -44,6 +44,7 @@ func (r *remaker) scene(dst *features.Scene, k *ingest.Kept, plan features.Plan)
 	if err := k.BGR(r.bgr); err != nil {
 		return err
 	}
+	plan.PixelAspect = k.PixelAspect
 	if err := extract.Extract(dst, r.bgr, k.Width, k.Height, plan); err != nil {
 		return err
 	}

@@ -207,6 +207,9 @@ func (m *memory) use() bool {
 func shown(masks *segdv1.MaskFrame, objects []*segdv1.Object, bgr []byte, all bool) *scene {
 	width, height := int(masks.Width), int(masks.Height)
 	a := &annotation.Annotation{Width: width, Height: height}
+	if masks.PixelAspect != 1 {
+		a.PixelAspect = masks.PixelAspect
+	}
 	counts := func(o *segdv1.Object) bool { return o.Area > 0 && (all || !o.Automatic) }
 	// A mask's pixels do not hold the ids of what is marked automatically, and what counts as a detector's has none.
 	outlines := all || slices.ContainsFunc(objects, func(o *segdv1.Object) bool { return o.Id > annotation.MaxID && counts(o) })
@@ -298,7 +301,7 @@ func (s *stages) recollect(ctx context.Context, next uint64) error {
 		a := *sc.annotation
 		s.recalled = image.Pt(a.Width, a.Height)
 		seen := &features.Scene{Seq: next}
-		if err := s.extract.Extract(seen, sc.bgr, a.Width, a.Height, tracker.PlanFor(features.Plan{}, &a)); err != nil {
+		if err := s.extract.Extract(seen, sc.bgr, a.Width, a.Height, tracker.PlanFor(features.Plan{PixelAspect: a.PixelAspect}, &a)); err != nil {
 			return fmt.Errorf("pipeline: features: what was marked before: %w", err)
 		}
 		if err := s.step.Recall(ctx, seen, &a); err != nil {

@@ -362,6 +362,7 @@ func (s *stages) features(it *item) error {
 	if p := s.plan.Load(); p != nil {
 		plan = *p
 	}
+	plan.PixelAspect = it.frame.PixelAspect
 	switch {
 	case it.note != nil && (it.note.annotation.Frame == nil || *it.note.annotation.Frame == it.seq):
 		plan = tracker.PlanFor(plan, it.note.annotation)

@@ -62,7 +62,7 @@ func (t *Tracker) Plan(plan features.Plan, boxes ...image.Rectangle) features.Pl
 
 // plan is Plan of a scene that comes elapsed frames of the camera after the last one.
 func (t *Tracker) plan(plan features.Plan, elapsed int, boxes ...image.Rectangle) features.Plan {
-	p := planner{size: t.size, Plan: features.Plan{Crops: plan.Crops[:0], Fine: plan.Fine[:0], Light: plan.Light}}
+	p := planner{size: t.size, Plan: features.Plan{Crops: plan.Crops[:0], Fine: plan.Fine[:0], Light: plan.Light, PixelAspect: t.aspect}}
 	p.Light.Copy(&t.light)
 	var swept []int // zooms
 	for k := range t.objects.all {
@@ -203,9 +203,14 @@ func (p *planner) zoom(area float64) int {
 	return zoom
 }
 
-// scale is how many pixels the network sees of one of the picture's.
+// scale is how many pixels the network sees of the height of one of the picture's.
 func (p *planner) scale(zoom int) float64 {
-	return float64(zoom) * networkSide / float64(max(1, min(p.size.X, p.size.Y)))
+	return float64(zoom) * networkSide / max(1, min(p.wide(p.size.X), float64(p.size.Y)))
+}
+
+// wide is so many pixels of the picture across, in the height of one.
+func (p *planner) wide(pixels int) float64 {
+	return features.View{PixelAspect: p.PixelAspect}.Aspect() * float64(pixels)
 }
 
 // window has what is round a box seen, and round where it may be then. What is detected in every frame goes no farther than
@@ -216,7 +221,7 @@ func (p *planner) window(zoom int, detected bool, box image.Rectangle, ahead ...
 		share = trackMargin
 	}
 	margin := max(windowLeast/p.scale(zoom), share*float64(max(box.Dx(), box.Dy())))
-	large := detected && float64(max(box.Dx(), box.Dy()))*p.scale(1) >= largeBox
+	large := detected && max(p.wide(box.Dx()), float64(box.Dy()))*p.scale(1) >= largeBox
 	for _, b := range ahead {
 		box = box.Union(b)
 	}
@@ -236,9 +241,9 @@ func (p *planner) crop(r image.Rectangle, zoom int) {
 // price is what a crop costs, in pixels of what the network sees.
 func (p *planner) price(c features.Crop) float64 {
 	scale := p.scale(c.Zoom)
-	side := func(n int) float64 { return math.Ceil(float64(n)*scale/networkStep) * networkStep }
+	side := func(n float64) float64 { return math.Ceil(n*scale/networkStep) * networkStep }
 	seen := c.Seen(p.size)
-	return passPixels + side(seen.Dx())*side(seen.Dy())
+	return passPixels + side(p.wide(seen.Dx()))*side(float64(seen.Dy()))
 }
 
 // sweep has the turn-th part of the picture seen.

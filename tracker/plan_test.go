@@ -334,3 +334,46 @@ func TestPlansAreMerged(t *testing.T) {
 		}
 	}
 }
+
+// A plan for a squeezed picture is that for the picture as it is meant to be seen: what windows cost the network, and
+// how near an object is to being too large for it. It carries the aspect that the last scene had.
+func TestPlanOfSqueezedPictures(t *testing.T) {
+	const by = 4
+	whole := planner{size: image.Pt(640, 480)}
+	squeezed := planner{size: image.Pt(640/by, 480), Plan: features.Plan{PixelAspect: by}}
+	for _, r := range []image.Rectangle{image.Rect(160, 120, 480, 360), image.Rect(0, 0, 640, 480), image.Rect(200, 40, 600, 80)} {
+		narrow := image.Rect(r.Min.X/by, r.Min.Y, r.Max.X/by, r.Max.Y)
+		// Of the context round it, too, there is as much of the shorter side.
+		a, b := whole.price(features.Crop{Rectangle: r, Zoom: 1}), squeezed.price(features.Crop{Rectangle: narrow, Zoom: 1})
+		if b < 0.6*a || b > 1.4*a {
+			t.Errorf("%v costs %v, squeezed %v", r, a, b)
+		}
+	}
+	for width, large := range map[int]bool{60: false, 90: true} { // of 160 pixels; 240 and 360 of 640, of which the network sees 272 and 408
+		squeezed.Large = image.Rectangle{}
+		squeezed.window(1, true, image.Rect(20, 100, 20+width, 200))
+		if squeezed.Large.Empty() == large {
+			t.Errorf("%d pixels wide: looked for in %v", width, squeezed.Large)
+		}
+	}
+	tr := newTracker(t, Config{})
+	pix, truth := draw(0, disc{40, 50, 20, red})
+	ann, err := annotation.FromMask(truth[0], testWidth, testHeight, 1, "ball")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ex, err := features.New(features.Config{Superpixels: 100}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s features.Scene
+	if err := ex.Extract(&s, pix, testWidth, testHeight, features.Plan{Whole: true, PixelAspect: by}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tr.Step(t.Context(), &s, nil, ann, nil); err != nil {
+		t.Fatal(err)
+	}
+	if plan := tr.Plan(features.Plan{}); plan.PixelAspect != by {
+		t.Errorf("a plan for pixels %v times as wide as high", plan.PixelAspect)
+	}
+}

@@ -19,7 +19,7 @@ func (t *Tracker) Recall(ctx context.Context, s *features.Scene, ann *annotation
 			s.Width, s.Height, t.frames.anchors[0].Width, t.frames.anchors[0].Height)
 	}
 	t.seeking = seekPictures
-	t.size = image.Pt(s.Width, s.Height)
+	t.size, t.aspect = image.Pt(s.Width, s.Height), s.PixelAspect
 	marked, err := t.accept(ann, s, t.objects.inSight)
 	if err != nil {
 		return err

@@ -29,6 +29,7 @@ type Tracker struct {
 
 	frames   frames         // of the window
 	size     image.Point    // of the pictures
+	aspect   float64        // of their pixels: features.Scene.PixelAspect
 	turn     int            // of a sweep
 	seeking  int            // for how many pictures objects of another time are still looked for
 	fresh    int            // for how many pictures everything is looked at
@@ -102,7 +103,7 @@ func (t *Tracker) Step(ctx context.Context, s *features.Scene, p Picture, ann *a
 		t.past.Clear()
 		t.forget()
 	}
-	t.size = image.Pt(s.Width, s.Height)
+	t.size, t.aspect = image.Pt(s.Width, s.Height), s.PixelAspect
 	t.turn++
 	t.seeking, t.fresh = max(0, t.seeking-1), max(0, t.fresh-1)
 	if ann != nil && ann.Frame != nil && *ann.Frame != s.Seq {

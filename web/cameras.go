@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -56,8 +57,9 @@ type Adding struct {
 // Tried is what a camera showed.
 type Tried struct {
 	Width, Height int
-	Codec         string // empty: the source does not tell
-	BGR           []byte // tight rows
+	PixelAspect   float64 // how many times as wide as high a pixel is meant to be seen
+	Codec         string  // empty: the source does not tell
+	BGR           []byte  // tight rows
 }
 
 const (
@@ -202,11 +204,17 @@ func (s *Server) tryCamera(w http.ResponseWriter, r *http.Request) {
 		if !s.asTrying(w, func() { t, err = s.cfg.Cameras.Try(ctx, body) }) || err != nil {
 			return err
 		}
-		width, height := t.Width, t.Height
-		if width > testWidth {
-			width, height = testWidth, max(1, (t.Height*testWidth+t.Width/2)/t.Width)
+		// As it is meant to be seen: nobody marks anything on it.
+		width, height := float64(t.Width), float64(t.Height)
+		if t.PixelAspect >= 1 {
+			width *= t.PixelAspect
+		} else {
+			height /= t.PixelAspect
 		}
-		encoder, err := codec.NewJPEGEncoder(t.Width, t.Height, width, height, s.cfg.JPEGQuality)
+		if width > testWidth {
+			width, height = testWidth, height*testWidth/width
+		}
+		encoder, err := codec.NewJPEGEncoder(t.Width, t.Height, max(1, int(math.Round(width))), max(1, int(math.Round(height))), s.cfg.JPEGQuality)
 		if err != nil {
 			return err
 		}

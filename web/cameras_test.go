@@ -1,9 +1,11 @@
 package web
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"image/jpeg"
 	"net/http"
 	"slices"
 	"strings"
@@ -56,7 +58,7 @@ func (m *managed) Try(context.Context, []byte) (*Tried, error) {
 		m.begun <- struct{}{}
 		<-m.hold
 	}
-	return &Tried{Width: 2000, Height: 1000, Codec: "H264", BGR: make([]byte, 3*2000*1000)}, nil
+	return &Tried{Width: 2000, Height: 1000, PixelAspect: 0.5, Codec: "H264", BGR: make([]byte, 3*2000*1000)}, nil
 }
 
 func (m *managed) Discover(context.Context, []byte) (json.RawMessage, error) {
@@ -108,8 +110,13 @@ func TestManagedCameras(t *testing.T) {
 	if err := json.Unmarshal([]byte(a.body), &picture); err != nil {
 		t.Fatal(err)
 	}
-	if jpeg, err := base64.StdEncoding.DecodeString(picture.Picture); err != nil || len(jpeg) < 3 || jpeg[0] != 0xff || jpeg[1] != 0xd8 {
-		t.Errorf("%.20s: %v", picture.Picture, err)
+	text, err := base64.StdEncoding.DecodeString(picture.Picture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// As it is meant to be seen, and smaller.
+	if size, err := jpeg.DecodeConfig(bytes.NewReader(text)); err != nil || size.Width != testWidth || size.Height != testWidth {
+		t.Errorf("a picture of %d×%d, %v", size.Width, size.Height, err)
 	}
 	var list struct{ Cameras []struct{ Name string } }
 	if err := json.Unmarshal([]byte(ask(t, "GET", h.URL+apiRoot+"/cameras", "", "").body), &list); err != nil {

@@ -619,7 +619,11 @@ type MaskFrame struct {
 	Epoch uint64 `protobuf:"varint,12,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// The fencing token of a fleet's box: greater than those of all boxes that published the camera
 	// before. Who keeps to the greatest has the masks of one box. 0 without a fleet.
-	Lease         uint64 `protobuf:"varint,13,opt,name=lease,proto3" json:"lease,omitempty"`
+	Lease uint64 `protobuf:"varint,13,opt,name=lease,proto3" json:"lease,omitempty"`
+	// How many times as wide as high a pixel of the frame is meant to be seen, above 0: 1 where it is as
+	// wide, 8/3 of a picture of 240x480 that is to be seen as 4:3. Widths and x are not stretched by it. 0:
+	// unknown, as of an earlier segd.
+	PixelAspect   float64 `protobuf:"fixed64,14,opt,name=pixel_aspect,json=pixelAspect,proto3" json:"pixel_aspect,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -741,6 +745,13 @@ func (x *MaskFrame) GetEpoch() uint64 {
 func (x *MaskFrame) GetLease() uint64 {
 	if x != nil {
 		return x.Lease
+	}
+	return 0
+}
+
+func (x *MaskFrame) GetPixelAspect() float64 {
+	if x != nil {
+		return x.PixelAspect
 	}
 	return 0
 }
@@ -1675,7 +1686,7 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	" \x01(\v2\f.segd.v1.BoxR\x06extent\"<\n" +
 	"\x06Region\x12\x1e\n" +
 	"\x03box\x18\x01 \x01(\v2\f.segd.v1.BoxR\x03box\x12\x12\n" +
-	"\x04zoom\x18\x02 \x01(\x05R\x04zoom\"\xea\x03\n" +
+	"\x04zoom\x18\x02 \x01(\x05R\x04zoom\"\x8d\x04\n" +
 	"\tMaskFrame\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x16\n" +
 	"\x06camera\x18\x02 \x01(\tR\x06camera\x12\x1a\n" +
@@ -1690,7 +1701,8 @@ const file_bus_segdv1_segd_proto_rawDesc = "" +
 	" \x03(\v2\x0f.segd.v1.ObjectR\aobjects\x12?\n" +
 	"\x13regions_of_interest\x18\v \x03(\v2\x0f.segd.v1.RegionR\x11regionsOfInterest\x12\x14\n" +
 	"\x05epoch\x18\f \x01(\x04R\x05epoch\x12\x14\n" +
-	"\x05lease\x18\r \x01(\x04R\x05lease\"\x7f\n" +
+	"\x05lease\x18\r \x01(\x04R\x05lease\x12!\n" +
+	"\fpixel_aspect\x18\x0e \x01(\x01R\vpixelAspect\"\x7f\n" +
 	"\n" +
 	"ObjectList\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x16\n" +

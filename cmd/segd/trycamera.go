@@ -59,7 +59,7 @@ func (m cameraManager) Try(ctx context.Context, body []byte) (*web.Tried, error)
 	if err != nil {
 		return nil, tryRefusal(ctx, err)
 	}
-	tried := &web.Tried{Width: p.Width, Height: p.Height, BGR: p.BGR}
+	tried := &web.Tried{Width: p.Width, Height: p.Height, PixelAspect: p.PixelAspect, BGR: p.BGR}
 	if p.Codec != 0 {
 		tried.Codec = p.Codec.String()
 	}

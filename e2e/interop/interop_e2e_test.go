@@ -9,7 +9,8 @@
 // are right and not what most send. Another one watches FFmpeg through a
 // network that fails in each of its ways, and must show masks within two seconds of its
 // being well. A fourth one watches cameras whose packets' times are wrong, and a fifth one cameras that get RTSP and
-// HTTP wrong as cameras do (oddserver.py). Masks must come out on NATS meanwhile.
+// HTTP wrong as cameras do (oddserver.py); and one reads
+// FFmpeg's files that lie on their side, are squeezed or have a cover. Masks must come out on NATS meanwhile.
 package interop
 
 import (

@@ -67,7 +67,7 @@ func (opt *Options) find(ctx context.Context, t *take) (from *take, reason strin
 		if truth.Empty() {
 			continue
 		}
-		if dst, err = opt.Marks.Detect(dst, p.BGR, p.Width, p.Height); err != nil {
+		if dst, err = opt.Marks.Detect(dst, p.BGR, p.Width, p.Height, 1); err != nil {
 			return nil, "", fmt.Errorf("frame %d: %w", i, err)
 		}
 		var best *Mark

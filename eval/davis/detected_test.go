@@ -20,7 +20,7 @@ type redDetector struct {
 	err        error
 }
 
-func (d *redDetector) Detect(dst []features.Detection, bgr []byte, width, height int) ([]features.Detection, error) {
+func (d *redDetector) Detect(dst []features.Detection, bgr []byte, width, height int, _ float64) ([]features.Detection, error) {
 	d.calls++
 	dst = append(dst[:0], features.Detection{Box: image.Rect(0, 48, 24, 64), Class: "dog", Score: 0.9})
 	var box image.Rectangle

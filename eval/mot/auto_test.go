@@ -21,7 +21,7 @@ type streetDetector struct {
 	err          error
 }
 
-func (d *streetDetector) Detect(dst []features.Detection, _ []byte, _, _ int) ([]features.Detection, error) {
+func (d *streetDetector) Detect(dst []features.Detection, _ []byte, _, _ int, _ float64) ([]features.Detection, error) {
 	n := d.first + d.every*d.looks
 	d.looks++
 	dst = dst[:0]

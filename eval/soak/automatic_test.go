@@ -65,7 +65,7 @@ type clipDetector struct {
 	err          error
 }
 
-func (d *clipDetector) Detect(dst []features.Detection, _ []byte, _, _ int) ([]features.Detection, error) {
+func (d *clipDetector) Detect(dst []features.Detection, _ []byte, _, _ int, _ float64) ([]features.Detection, error) {
 	n := d.every * d.looks % clipFrames
 	d.looks++
 	dst = dst[:0]

@@ -256,18 +256,21 @@ func (d *Detector) String() string {
 }
 
 // Detect writes what it finds in an image, width×height pixels of BGR24, row-major and without gaps,
-// to dst from its beginning: at most 100 detections, the best scores first. Of two that are nearly
+// each meant to be seen pixelAspect times as wide as high, to dst from its beginning: at most 100 detections, the best scores first. Of two that are nearly
 // the same thing the better one is left: of one class those whose boxes have an intersection over
 // union above 0.5, of two classes above 0.8, which is one thing with two names. It allocates nothing once
 // dst and the detector have seen the size.
-func (d *Detector) Detect(dst []features.Detection, bgr []byte, width, height int) ([]features.Detection, error) {
+func (d *Detector) Detect(dst []features.Detection, bgr []byte, width, height int, pixelAspect float64) ([]features.Detection, error) {
 	if err := checkImage(bgr, width, height); err != nil {
 		return nil, err
+	}
+	if !(pixelAspect >= 1.0/maxPixelAspect && pixelAspect <= maxPixelAspect) {
+		return nil, fmt.Errorf("features/dnn: pixels %g times as wide as high; want 1/%d to %d", pixelAspect, maxPixelAspect, maxPixelAspect)
 	}
 	work := d.scratch.Get().(*decoding)
 	defer d.scratch.Put(work)
 	work.found = work.found[:0]
-	show := d.layout.show(width, height)
+	show := d.layout.show(width, height, pixelAspect)
 	err := d.see(bgr, width, show, func(n network, image int) error {
 		for i := range d.taps {
 			var err error

@@ -169,7 +169,7 @@ func TestDetectLayouts(t *testing.T) {
 					t.Errorf("%+v", i)
 				}
 				for range 2 {
-					found, err := d.Detect(nil, bgr, w, h)
+					found, err := d.Detect(nil, bgr, w, h, 1)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -178,11 +178,11 @@ func TestDetectLayouts(t *testing.T) {
 					}
 				}
 				blue := mustOpenDetector(t, path, DetectorOptions{NamesFile: names, Classes: []string{"blue"}, Computing: Computing{Engine: engine}})
-				if found, err := blue.Detect(nil, bgr, w, h); err != nil || len(found) != 0 {
+				if found, err := blue.Detect(nil, bgr, w, h, 1); err != nil || len(found) != 0 {
 					t.Errorf("found %v, %v; want nothing blue", found, err)
 				}
 				strict := mustOpenDetector(t, path, DetectorOptions{NamesFile: names, Score: f.want + 1e-3, Computing: Computing{Engine: engine}})
-				if found, err := strict.Detect(nil, bgr, w, h); err != nil || len(found) != 0 {
+				if found, err := strict.Detect(nil, bgr, w, h, 1); err != nil || len(found) != 0 {
 					t.Errorf("found %v, %v; want nothing of that score", found, err)
 				}
 			})
@@ -206,7 +206,7 @@ func TestDetectorInput(t *testing.T) {
 			image, beside = [3]float64{30. / 255, 20. / 255, 10. / 255}, [3]float64{114. / 255, 114. / 255, 114. / 255}
 			first = 16
 		}
-		err := d.see(bgr, 128, d.layout.show(128, 64), func(n network, _ int) error {
+		err := d.see(bgr, 128, d.layout.show(128, 64, 1), func(n network, _ int) error {
 			in, err := n.input()
 			for i, v := range in {
 				y := i / 64 % 64
@@ -235,7 +235,7 @@ func TestDetectorAnySize(t *testing.T) {
 		if i := d.Info(); i.InputWidth != f.side || i.InputHeight != f.side {
 			t.Errorf("%s: %d×%d, want %d", name, i.InputWidth, i.InputHeight, f.side)
 		}
-		if _, err := d.Detect(nil, noise(70, 50), 70, 50); err != nil {
+		if _, err := d.Detect(nil, noise(70, 50), 70, 50, 1); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -311,7 +311,7 @@ func TestDecode(t *testing.T) {
 			l.size = image.Pt(64, 64)
 			d := Detector{layout: l, wanted: []int{0, 1}, least: 0.5, info: DetectorInfo{Classes: []string{"red", "blue"}}}
 			work := decoding{rows: data}
-			if err := d.decode(&work, 0, l.show(128, 128)); err != nil {
+			if err := d.decode(&work, 0, l.show(128, 128, 1)); err != nil {
 				t.Fatal(err)
 			}
 			found := features.Suppress(work.found, overlap, otherOverlap)
@@ -322,7 +322,7 @@ func TestDecode(t *testing.T) {
 				t.Errorf("found %v, want %v", found, tt.want)
 			}
 			work.rows = data[1:]
-			if err := d.decode(&work, 0, l.show(128, 128)); !errors.Is(err, errChanged) {
+			if err := d.decode(&work, 0, l.show(128, 128, 1)); !errors.Is(err, errChanged) {
 				t.Errorf("a shorter output: %v", err)
 			}
 		})
@@ -420,7 +420,7 @@ func TestDetectorWithoutOpenCV(t *testing.T) {
 		t.Errorf("%+v", i)
 	}
 	red := slices.Repeat([]byte{0, 0, 255}, 64*64)
-	if found, err := d.Detect(nil, red, 64, 64); err != nil || len(found) != 1 {
+	if found, err := d.Detect(nil, red, 64, 64, 1); err != nil || len(found) != 1 {
 		t.Errorf("%v, %v", found, err)
 	}
 	if d, err := OpenDetector(path, DetectorOptions{NamesFile: names, Computing: Computing{Engine: EngineOpenCV}}); !errors.Is(err, ErrRefused) {
@@ -462,7 +462,7 @@ func TestNanoDet(t *testing.T) {
 		if i := d.Info(); i.Layout != "NanoDet" || i.InputWidth != 640 || i.InputHeight != 384 || len(i.Classes) != 80 || i.Path != nanoDetFile || i.Engine != engine || i.Device != "cpu" {
 			t.Errorf("%+v", i)
 		}
-		if all[i], err = d.Detect(nil, bgr, w, h); err != nil {
+		if all[i], err = d.Detect(nil, bgr, w, h, 1); err != nil {
 			t.Fatal(err)
 		}
 		t.Log(all[i])
@@ -491,7 +491,7 @@ func TestDetectShared(t *testing.T) {
 		t.Fatal(err)
 	}
 	bgr, w, h := persons(t)
-	want, err := d.Detect(nil, bgr, w, h)
+	want, err := d.Detect(nil, bgr, w, h, 1)
 	if err != nil || len(want) == 0 {
 		t.Fatal(want, err)
 	}
@@ -501,14 +501,14 @@ func TestDetectShared(t *testing.T) {
 			var found []features.Detection
 			for range 3 {
 				var err error
-				if found, err = d.Detect(found, bgr, w, h); err != nil || !slices.Equal(found, want) {
+				if found, err = d.Detect(found, bgr, w, h, 1); err != nil || !slices.Equal(found, want) {
 					t.Errorf("%v, %v; alone %v", found, err, want)
 				}
 			}
 		})
 	}
 	wg.Wait()
-	if _, err := d.Detect(nil, bgr[1:], w, h); err == nil || !strings.Contains(err.Error(), "BGR24 image of 236×300") {
+	if _, err := d.Detect(nil, bgr[1:], w, h, 1); err == nil || !strings.Contains(err.Error(), "BGR24 image of 236×300") {
 		t.Errorf("a byte too few: %v", err)
 	}
 	for range 2 {
@@ -516,7 +516,7 @@ func TestDetectShared(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := d.Detect(nil, bgr, w, h); err == nil || !strings.Contains(err.Error(), "closed") {
+	if _, err := d.Detect(nil, bgr, w, h, 1); err == nil || !strings.Contains(err.Error(), "closed") {
 		t.Errorf("a closed detector says %v", err)
 	}
 }
@@ -530,7 +530,7 @@ func TestDetectAllocs(t *testing.T) {
 	bgr, w, h := persons(t)
 	var found []features.Detection
 	run := func() {
-		if found, err = d.Detect(found, bgr, w, h); err != nil {
+		if found, err = d.Detect(found, bgr, w, h, 1); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -572,7 +572,7 @@ func FuzzDecode(f *testing.F) {
 				work.rows = append(work.rows, math.Float32frombits(bits[at%len(bits)]))
 				at++
 			}
-			if err := d.decode(&work, i, l.show(w, h)); err != nil {
+			if err := d.decode(&work, i, l.show(w, h, 1)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -600,7 +600,7 @@ func BenchmarkDetect(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				var err error
-				if found, err = d.Detect(found, bgr, 768, 576); err != nil {
+				if found, err = d.Detect(found, bgr, 768, 576, 1); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -194,10 +194,11 @@ func findLayout(shapes [][]int, size image.Point, names int, file string) (layou
 }
 
 // show settles where in the input an image is shown.
-func (l *layout) show(width, height int) shown {
+func (l *layout) show(width, height int, pixelAspect float64) shown {
 	s := shown{Rectangle: image.Rect(0, 0, width, height), input: l.size}
-	scale := min(float64(l.size.X)/float64(width), float64(l.size.Y)/float64(height))
-	s.size.X = max(1, int(math.Round(float64(width)*scale)))
+	wide := float64(width) * pixelAspect
+	scale := min(float64(l.size.X)/wide, float64(l.size.Y)/float64(height))
+	s.size.X = max(1, int(math.Round(wide*scale)))
 	s.size.Y = max(1, int(math.Round(float64(height)*scale)))
 	if l.centred {
 		s.at = l.size.Sub(s.size).Div(2)

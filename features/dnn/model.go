@@ -201,7 +201,7 @@ func (m *Model) describe() (err error) {
 	return nil
 }
 
-// inputFor is the input size for all of an image at a scale.
+// inputFor is the input size for all of an image at a scale, width being that as it is meant to be seen.
 func (m *Model) inputFor(width, height int, scale float64) (w, h int) {
 	if m.info.InputWidth > 0 {
 		return m.info.InputWidth, m.info.InputHeight
@@ -213,7 +213,8 @@ func (m *Model) inputFor(width, height int, scale float64) (w, h int) {
 // much of it as fits.
 func (m *Model) show(width, height int, v features.View) (s shown) {
 	all := image.Rect(0, 0, width, height)
-	w, h := m.inputFor(width, height, v.Scale)
+	wide := max(1, int(math.Round(float64(width)*v.Aspect()))) // in pixels that are as wide as high
+	w, h := m.inputFor(wide, height, v.Scale)
 	s = shown{Rectangle: all, size: image.Pt(w, h), input: image.Pt(w, h), exposure: v.Exposure, large: v.Large}
 	if m.info.InputWidth > 0 {
 		s.size = image.Pt(fixedSide(w, v.Scale), fixedSide(h, v.Scale))
@@ -227,9 +228,9 @@ func (m *Model) show(width, height int, v features.View) (s shown) {
 		s.size.Y = min(h, max(1, int(math.Round(float64(h)*v.Scale*float64(v.Dy())/float64(height)))))
 		return s
 	}
-	scale := float64(m.opt.ShortSide) * v.Scale / float64(min(width, height))
+	scale := float64(m.opt.ShortSide) * v.Scale / float64(min(wide, height))
 	step := m.chosen().step()
-	s.Min.X, s.Max.X, s.size.X = spread(v.Min.X, v.Max.X, width, scale, step)
+	s.Min.X, s.Max.X, s.size.X = spread(v.Min.X, v.Max.X, width, scale*v.Aspect(), step)
 	s.Min.Y, s.Max.Y, s.size.Y = spread(v.Min.Y, v.Max.Y, height, scale, step)
 	s.input = s.size
 	return s
@@ -277,6 +278,9 @@ func (m *Model) Features(dst features.Sight, bgr []byte, width, height int, view
 	}
 	if !(view.Scale >= 1.0/maxScale && view.Scale <= maxScale) {
 		return features.Sight{}, fmt.Errorf("features/dnn: an image at %g of its size; want 1/%d to %d", view.Scale, maxScale, maxScale)
+	}
+	if a := view.Aspect(); !(a >= 1.0/maxPixelAspect && a <= maxPixelAspect) {
+		return features.Sight{}, fmt.Errorf("features/dnn: pixels %g times as wide as high; want 1/%d to %d", a, maxPixelAspect, maxPixelAspect)
 	}
 	if !view.In(image.Rect(0, 0, width, height)) {
 		return features.Sight{}, fmt.Errorf("features/dnn: the part %v of an image of %d×%d pixels", view.Rectangle, width, height)

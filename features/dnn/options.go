@@ -20,6 +20,8 @@ const (
 	maxSide = 1 << 15
 	// maxScale bounds how small, and how large, a model is shown an image.
 	maxScale = 64
+	// maxPixelAspect bounds how wide and how high a pixel is: 16×1 of them may be meant to be seen as 1:16.
+	maxPixelAspect = 16 * 16
 	// maxInput bounds the pixels of a model's input: 8K video.
 	maxInput = 7680 * 4320
 )

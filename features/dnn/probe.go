@@ -296,11 +296,11 @@ func tryDetector(path string, opt DetectorOptions) (DetectorInfo, error) {
 	info := d.Info()
 	grey := bytes.Repeat([]byte{128}, 3*info.InputWidth*info.InputHeight)
 	// The first frame lays out memory, the second is timed.
-	if _, err := d.Detect(nil, grey, info.InputWidth, info.InputHeight); err != nil {
+	if _, err := d.Detect(nil, grey, info.InputWidth, info.InputHeight, 1); err != nil {
 		return DetectorInfo{}, err
 	}
 	start := time.Now()
-	if _, err := d.Detect(nil, grey, info.InputWidth, info.InputHeight); err != nil {
+	if _, err := d.Detect(nil, grey, info.InputWidth, info.InputHeight, 1); err != nil {
 		return DetectorInfo{}, err
 	}
 	info.Milliseconds = float64(time.Since(start).Microseconds()) / 1000

@@ -20,6 +20,7 @@ type Decoder struct {
 	packet *astiav.Packet
 	pic    Picture
 	padded []byte // the access unit being sent, with its padding
+	dots   bool   // it is a JPEG that tells dots an inch
 
 	device   Device
 	format   astiav.PixelFormat // of pictures on the device
@@ -54,9 +55,9 @@ func makeDecoder(id ID, ctx *astiav.CodecContext) *Decoder {
 	}
 }
 
-// openDecoder opens c for low delay, with a file's stream parameters if given, and
-// after prepare if that is given.
-func openDecoder(c *astiav.Codec, par *astiav.CodecParameters, prepare func(*astiav.CodecContext) error) (*astiav.CodecContext, error) {
+// openDecoder opens c for low delay, with a file's stream parameters if given,
+// after prepare if that is given, and with more of its options as key, value pairs.
+func openDecoder(c *astiav.Codec, par *astiav.CodecParameters, prepare func(*astiav.CodecContext) error, more ...string) (*astiav.CodecContext, error) {
 	ctx := astiav.AllocCodecContext(c)
 	if ctx == nil {
 		return nil, errors.New("out of memory")
@@ -75,7 +76,7 @@ func openDecoder(c *astiav.Codec, par *astiav.CodecParameters, prepare func(*ast
 	defer options.Free()
 	// The guard that holds for every codec; what announces a size is looked at
 	// before, for the sake of a clear error.
-	if err := setOptions(options, "max_pixels", strconv.Itoa(MaxPixels)); err != nil {
+	if err := setOptions(options, append(more, "max_pixels", strconv.Itoa(MaxPixels))...); err != nil {
 		freeContext(ctx)
 		return nil, err
 	}
@@ -114,6 +115,7 @@ func (d *Decoder) Decode(au []byte, pts int64, emit func(*Picture)) error {
 	if err := checkAnnounced(d.id, au); err != nil {
 		return fmt.Errorf("codec: %s: %w", d.id, err)
 	}
+	d.dots = d.id == MJPEG && tellsDots(au)
 	d.padded = append(append(d.padded[:0], au...), make([]byte, paddingSize)...)
 	err := d.send(len(au), pts, emit)
 	if d.device != Software && deviceFault(err) {
@@ -175,7 +177,11 @@ func (d *Decoder) receive(emit func(*Picture)) error {
 			err = d.fetch()
 		}
 		if err == nil {
-			err = d.pic.fill()
+			sample := d.pic.frame.SampleAspectRatio()
+			if d.dots {
+				sample = astiav.NewRational(0, 1)
+			}
+			err = d.pic.fill(sample)
 		}
 		if err == nil {
 			emit(&d.pic)

@@ -13,14 +13,15 @@ import (
 	"github.com/segd/segd/internal/files"
 )
 
-// Demuxer reads the first video track of a file as decoded pictures.
+// Demuxer reads the best video track of a file as decoded pictures: the one that FFmpeg and
+// players choose, but no attached picture such as a cover, and no single picture where a track has more.
 type Demuxer struct {
 	path   string
 	format *astiav.FormatContext
 	ctx    *astiav.CodecContext
 	packet *astiav.Packet
 	pic    Picture
-	stream int
+	stream *astiav.Stream
 	tick   float64 // nanoseconds a unit of the track's time base
 	start  int64   // time stamp that counts as 0, in units of the time base
 	step   int64   // nanoseconds a frame, for tracks whose frames carry no time
@@ -30,6 +31,7 @@ type Demuxer struct {
 
 	width, height int
 	count         int
+	peeked        bool // packets were read to choose the track
 }
 
 // containers are the demuxers that files are read by. FFmpeg has others that draw text, follow playlists and
@@ -66,6 +68,30 @@ func OpenFile(path string) (*Demuxer, error) {
 }
 
 func (m *Demuxer) open(url string) error {
+	m.packet = astiav.AllocPacket()
+	if err := m.openFormat(url); err != nil {
+		return err
+	}
+	track, err := m.pickTrack()
+	if err != nil {
+		return err
+	}
+	if m.peeked { // what was read is not to be missing
+		index := track.Index()
+		m.format.CloseInput()
+		if err := m.openFormat(url); err != nil {
+			return err
+		}
+		all := m.format.Streams()
+		if index >= len(all) {
+			return errFormat(errors.New("it has fewer tracks than a moment ago"))
+		}
+		track = all[index]
+	}
+	return m.openTrack(track)
+}
+
+func (m *Demuxer) openFormat(url string) error {
 	options := astiav.NewDictionary()
 	defer options.Free()
 	if err := setOptions(options, "protocol_whitelist", "file", "format_whitelist", strings.Join(containers, ",")); err != nil {
@@ -82,23 +108,7 @@ func (m *Demuxer) open(url string) error {
 	if err := m.format.FindStreamInfo(nil); err != nil {
 		return errFormat(err)
 	}
-	track, err := m.pickTrack()
-	if err != nil {
-		return err
-	}
-	return m.openTrack(track)
-}
-
-func (m *Demuxer) pickTrack() (*astiav.Stream, error) {
-	found := make([]string, 0, 2)
-	for _, s := range m.format.Streams() {
-		kind := s.CodecParameters().MediaType()
-		if kind == astiav.MediaTypeVideo {
-			return s, nil
-		}
-		found = append(found, kind.String())
-	}
-	return nil, errFormat(fmt.Errorf("%w, found %v", ErrNoVideo, found))
+	return nil
 }
 
 func (m *Demuxer) openTrack(s *astiav.Stream) error {
@@ -119,9 +129,11 @@ func (m *Demuxer) openTrack(s *astiav.Stream) error {
 		return fmt.Errorf("opening the %s decoder: %w", c.Name(), err)
 	}
 	m.ctx = ctx
-	m.packet = astiav.AllocPacket()
-	m.pic = Picture{frame: astiav.AllocFrame(), scale: newScaler()}
-	m.stream = s.Index()
+	m.pic = Picture{frame: astiav.AllocFrame(), scale: newScaler(), track: turnOf(s.SideData(astiav.PacketSideDataTypeDisplaymatrix))}
+	if m.pic.track.sideways() {
+		m.width, m.height = m.height, m.width
+	}
+	m.stream = s
 	m.tick = s.TimeBase().Float64() * float64(time.Second)
 	m.start = NoPTS
 	m.step = int64(time.Second) / defaultFileRate
@@ -140,7 +152,7 @@ func (m *Demuxer) openTrack(s *astiav.Stream) error {
 // defaultFileRate is the frames a second taken for a file that names none.
 const defaultFileRate = 25
 
-// Size returns the track's width and height in pixels, as its header says;
+// Size returns the upright track's width and height in pixels, as its header says;
 // pictures may differ.
 func (m *Demuxer) Size() (width, height int) { return m.width, m.height }
 
@@ -164,7 +176,7 @@ func (m *Demuxer) Next() (*Picture, error) {
 		err := m.ctx.ReceiveFrame(m.pic.frame)
 		switch {
 		case err == nil:
-			if err := m.pic.fill(); err != nil {
+			if err := m.pic.fill(m.format.GuessSampleAspectRatio(m.stream, m.pic.frame)); err != nil {
 				return nil, fmt.Errorf("codec: %s: %w", m.path, err)
 			}
 			m.setPTS()
@@ -188,7 +200,7 @@ func (m *Demuxer) feed() error {
 			m.eof = true
 			break
 		}
-		if m.packet.StreamIndex() != m.stream {
+		if m.packet.StreamIndex() != m.stream.Index() {
 			m.packet.Unref()
 			continue
 		}
@@ -230,9 +242,12 @@ func (m *Demuxer) Close() {
 	if m.ctx != nil {
 		m.pic.scale.close()
 		m.pic.frame.Free()
-		m.packet.Free()
 		m.ctx.Free()
 		m.ctx = nil
+	}
+	if m.packet != nil {
+		m.packet.Free()
+		m.packet = nil
 	}
 	if m.format != nil {
 		m.format.CloseInput() // frees it too

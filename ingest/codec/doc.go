@@ -3,7 +3,7 @@
 //
 // In: H.264 or H.265 access units in Annex-B form (and single pictures of a few
 // other codecs), or a video file. Out: a [Picture],
-// which writes itself as tight BGR24 rows into memory the caller owns. The
+// which writes itself, upright, as tight BGR24 rows into memory the caller owns. The
 // [Encoder] goes the other way, for the sample camera and for tests, and a [Muxer]
 // writes what it makes to a file.
 //

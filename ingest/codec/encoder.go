@@ -174,13 +174,21 @@ func (e *Encoder) BGR(pix []byte, key bool) ([]Packet, error) {
 	return e.encode(e.bgr, key)
 }
 
-// Picture encodes a decoded picture, scaled to the encoder's size if its own is
+// Picture encodes a decoded picture, upright and scaled to the encoder's size if its own is
 // another; otherwise it is as BGR.
 func (e *Encoder) Picture(p *Picture, key bool) ([]Packet, error) {
 	if e.ctx == nil {
 		return nil, ErrClosed
 	}
-	return e.encode(p.frame, key)
+	if p.turn == (orientation{}) {
+		return e.encode(p.frame, key)
+	}
+	upright, err := p.upright()
+	if err != nil {
+		return nil, err
+	}
+	defer upright.Free()
+	return e.encode(upright, key)
 }
 
 func (e *Encoder) encode(src *astiav.Frame, key bool) ([]Packet, error) {

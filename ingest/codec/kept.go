@@ -16,20 +16,21 @@ import (
 type Kept struct {
 	frame *astiav.Frame
 	bytes int
+	turn  orientation
 }
 
 // Keep returns the picture for as long as somebody wants it. Free must follow.
-func (p *Picture) Keep() (*Kept, error) { return keep(p.frame) }
+func (p *Picture) Keep() (*Kept, error) { return keep(p.frame, p.turn) }
 
 // Clone returns another reference to the picture. Free must follow.
-func (k *Kept) Clone() (*Kept, error) { return keep(k.frame) }
+func (k *Kept) Clone() (*Kept, error) { return keep(k.frame, k.turn) }
 
-func keep(f *astiav.Frame) (*Kept, error) {
+func keep(f *astiav.Frame, turn orientation) (*Kept, error) {
 	own := f.Clone()
 	if own == nil {
 		return nil, errors.New("codec: keeping a picture: out of memory")
 	}
-	return &Kept{frame: own, bytes: int(C.segd_frame_bytes(cFrame(own)))}, nil
+	return &Kept{frame: own, bytes: int(C.segd_frame_bytes(cFrame(own))), turn: turn}, nil
 }
 
 // Bytes is how much memory the picture takes.
@@ -44,7 +45,7 @@ func (k *Kept) BGR(dst []byte) error {
 	}
 	s := newScaler()
 	defer s.close()
-	return s.toBGR(k.frame, dst)
+	return s.toBGR(k.frame, dst, k.turn)
 }
 
 // Free gives the reference back. It may be called once.

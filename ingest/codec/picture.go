@@ -18,8 +18,11 @@ const NoPTS = -1 << 63
 // Picture is a decoded picture still in FFmpeg's memory. It is valid only as
 // long as the function that handed it out says; Keep makes it last.
 type Picture struct {
-	// Width and Height are in pixels, cropping applied.
+	// Width and Height are in pixels, cropping applied, of the upright picture.
 	Width, Height int
+	// PixelAspect is how many times as wide as high a pixel of the upright picture is meant to be
+	// seen: 1 if the stream does not say.
+	PixelAspect float64
 	// PTS is in the units it was given to the decoder in; from a Demuxer it is in
 	// nanoseconds from the start of the track. NoPTS when unknown.
 	PTS int64
@@ -31,9 +34,19 @@ type Picture struct {
 
 	frame *astiav.Frame
 	scale *scaler
+	track orientation // of the file's track, for frames that say nothing
+	turn  orientation
 }
 
-// BGR writes the picture as BGR24, row after row without padding, into the
+// Rotate turns the picture clockwise by so many quarters of a circle, beside what its stream says.
+func (p *Picture) Rotate(quarters int) {
+	p.turn.quarters = (p.turn.quarters + quarters) & 3
+	if quarters%2 != 0 {
+		p.Width, p.Height, p.PixelAspect = p.Height, p.Width, 1/p.PixelAspect
+	}
+}
+
+// BGR writes the upright picture as BGR24, row after row without padding, into the
 // first 3*Width*Height bytes of dst, which must be that long at least. The
 // colour matrix and range are the stream's; where it names none, BT.601 below
 // 720 lines and BT.709 from there on, limited range.
@@ -41,15 +54,37 @@ func (p *Picture) BGR(dst []byte) error {
 	if n := 3 * p.Width * p.Height; len(dst) < n {
 		return fmt.Errorf("codec: BGR24 of %dx%d needs %d bytes, the buffer has %d", p.Width, p.Height, n, len(dst))
 	}
-	return p.scale.toBGR(p.frame, dst)
+	return p.scale.toBGR(p.frame, dst, p.turn)
 }
 
-// fill makes p describe what the decoder left in its frame.
-func (p *Picture) fill() error {
+// upright returns the picture as a frame in BGR24, which the caller frees.
+func (p *Picture) upright() (*astiav.Frame, error) {
+	pix := make([]byte, 3*p.Width*p.Height)
+	if err := p.BGR(pix); err != nil {
+		return nil, err
+	}
+	f, err := allocFrame(p.Width, p.Height, astiav.PixelFormatBgr24)
+	if err != nil {
+		return nil, err
+	}
+	C.segd_fill(cFrame(f), (*C.uint8_t)(unsafe.Pointer(unsafe.SliceData(pix))))
+	return f, nil
+}
+
+// fill makes p describe what the decoder left in its frame, whose samples have that aspect ratio.
+func (p *Picture) fill(sample astiav.Rational) error {
 	p.Width, p.Height = p.frame.Width(), p.frame.Height()
 	if err := CheckSize(p.Width, p.Height); err != nil {
 		return err
 	}
+	p.PixelAspect = pixelAspect(sample, p.Width, p.Height)
+	p.turn = orientation{}
+	turn := p.track
+	if d := p.frame.SideData(astiav.FrameSideDataTypeDisplaymatrix); d != nil {
+		turn = turnOf(d.Data())
+	}
+	p.turn.mirrored = turn.mirrored
+	p.Rotate(turn.quarters)
 	f := cFrame(p.frame)
 	p.PTS = int64(C.segd_frame_pts(f))
 	p.Key = p.frame.KeyFrame()
@@ -71,11 +106,12 @@ func newScaler() *scaler {
 	return &scaler{c: (*C.SegdScaler)(C.calloc(1, C.sizeof_SegdScaler))}
 }
 
-func (s *scaler) toBGR(src *astiav.Frame, dst []byte) error {
+func (s *scaler) toBGR(src *astiav.Frame, dst []byte, turn orientation) error {
 	if err := s.fit(src.Width(), src.Height()); err != nil {
 		return err
 	}
-	ret := C.segd_to_bgr(s.c, cFrame(src), cFrame(s.frame), (*C.uint8_t)(unsafe.Pointer(unsafe.SliceData(dst))))
+	ret := C.segd_to_bgr(s.c, cFrame(src), cFrame(s.frame), (*C.uint8_t)(unsafe.Pointer(unsafe.SliceData(dst))),
+		C.int(turn.quarters), flag(turn.mirrored))
 	return scaleError(ret, src, "BGR24")
 }
 

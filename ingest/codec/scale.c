@@ -1,6 +1,7 @@
 #include "scale.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 #include <libavutil/avutil.h>
@@ -92,11 +93,53 @@ static int convert(SegdScaler *s, const AVFrame *src, AVFrame *dst)
 	return rows == dst->height ? 0 : AVERROR_EXTERNAL;
 }
 
-int segd_to_bgr(SegdScaler *s, const AVFrame *src, AVFrame *dst, uint8_t *out)
+// Where a picture of such rows has the pixel that is at (x, y) when it is mirrored and turned.
+static ptrdiff_t offset_of(ptrdiff_t row, int width, int height, int quarters, int mirrored, int x, int y)
+{
+	int across = x, down = y;
+	switch (quarters) {
+	case 1: across = y; down = height - 1 - x; break;
+	case 2: across = width - 1 - x; down = height - 1 - y; break;
+	case 3: across = width - 1 - y; down = x; break;
+	}
+	if (mirrored)
+		across = width - 1 - across;
+	return down * row + 3 * (ptrdiff_t)across;
+}
+
+// In squares of so many pixels a side, whose rows stay in the fastest cache: turned, one row of
+// the one picture is a column of the other.
+enum { SQUARE = 32 };
+
+void segd_turn(uint8_t *out, const uint8_t *in, ptrdiff_t row, int in_width, int in_height, int quarters, int mirrored)
+{
+	int width = quarters % 2 ? in_height : in_width;
+	int height = quarters % 2 ? in_width : in_height;
+	ptrdiff_t first = offset_of(row, in_width, in_height, quarters, mirrored, 0, 0);
+	ptrdiff_t right = offset_of(row, in_width, in_height, quarters, mirrored, 1, 0) - first;
+	ptrdiff_t down = offset_of(row, in_width, in_height, quarters, mirrored, 0, 1) - first;
+	for (int top = 0; top < height; top += SQUARE)
+		for (int left = 0; left < width; left += SQUARE)
+			for (int y = top; y < height && y < top + SQUARE; y++) {
+				ptrdiff_t from = first + y * down + left * right;
+				uint8_t *to = out + 3 * ((size_t)y * width + left);
+				for (int x = left; x < width && x < left + SQUARE; x++, from += right, to += 3) {
+					to[0] = in[from];
+					to[1] = in[from + 1];
+					to[2] = in[from + 2];
+				}
+			}
+}
+
+int segd_to_bgr(SegdScaler *s, const AVFrame *src, AVFrame *dst, uint8_t *out, int quarters, int mirrored)
 {
 	int err = convert(s, src, dst);
 	if (err < 0)
 		return err;
+	if (quarters || mirrored) {
+		segd_turn(out, dst->data[0], dst->linesize[0], dst->width, dst->height, quarters, mirrored);
+		return 0;
+	}
 	size_t row = 3 * (size_t)dst->width;
 	if ((size_t)dst->linesize[0] == row) {
 		memcpy(out, dst->data[0], row * dst->height);

@@ -1,6 +1,7 @@
 #ifndef SEGD_SCALE_H
 #define SEGD_SCALE_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <libavutil/frame.h>
 #include <libswscale/swscale.h>
@@ -14,9 +15,13 @@ typedef struct SegdScaler {
 	int matrix, full;
 } SegdScaler;
 
+// segd_turn copies BGR24 whose rows are so many bytes apart tight into out, mirrored, left for
+// right, if mirrored, and then turned clockwise by quarters of a circle, 0 to 3.
+void segd_turn(uint8_t *out, const uint8_t *in, ptrdiff_t row, int in_width, int in_height, int quarters, int mirrored);
+
 // segd_to_bgr converts src to BGR24 in dst (allocated, aligned) and then copies
-// its rows tight into out, 3*width*height bytes.
-int segd_to_bgr(SegdScaler *s, const AVFrame *src, AVFrame *dst, uint8_t *out);
+// it tight into out, 3*width*height bytes, turned as by segd_turn.
+int segd_to_bgr(SegdScaler *s, const AVFrame *src, AVFrame *dst, uint8_t *out, int quarters, int mirrored);
 
 // segd_to_yuv converts src, of any format, to dst's planar YUV by dst's own
 // matrix and range.

@@ -84,3 +84,18 @@ func TestDetect(t *testing.T) {
 		t.Error("the defaults of config are not those of pipeline and marking")
 	}
 }
+
+// A camera is turned and shaped as its settings say, and config accepts what ingest does.
+func TestSourceShape(t *testing.T) {
+	got := Source(config.Camera{Name: "a", URL: "dir:/d", Rotate: 270, Aspect: "4:3"}, nil)
+	if got.Rotate != 270 || got.Aspect != 4.0/3 {
+		t.Errorf("turned by %d degrees, %v times as wide as high", got.Rotate, got.Aspect)
+	}
+	for _, aspect := range []string{"16:1", "1:16", "17:1", "1:17"} {
+		_, wrong := config.ParseCamera(t.Context(), []byte(`{"name": "a", "url": "dir:/d", "aspect": "`+aspect+`"}`), "", config.Detector{})
+		ratio := map[string]float64{"16:1": codec.MaxAspect, "1:16": 1.0 / codec.MaxAspect, "17:1": 17, "1:17": 1.0 / 17}[aspect]
+		if _, err := ingest.Open(ingest.Config{URL: "dir:/d", Aspect: ratio}); (err == nil) != (wrong == nil) {
+			t.Errorf("%s: config says %v, ingest %v", aspect, wrong, err)
+		}
+	}
+}

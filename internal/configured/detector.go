@@ -15,7 +15,7 @@ import (
 
 // Detector finds things in pictures. Whoever opened it closes it.
 type Detector interface {
-	Detect(dst []features.Detection, bgr []byte, width, height int) ([]features.Detection, error)
+	Detect(dst []features.Detection, bgr []byte, width, height int, pixelAspect float64) ([]features.Detection, error)
 	String() string // says what it is
 	Close() error
 }
@@ -68,13 +68,13 @@ func Heads(m *dnn.Model, classes []string, score float64) (Detector, error) {
 // car and as a truck.
 const otherThing = 0.8
 
-func (d *heads) Detect(dst []features.Detection, bgr []byte, width, height int) ([]features.Detection, error) {
+func (d *heads) Detect(dst []features.Detection, bgr []byte, width, height int, pixelAspect float64) ([]features.Detection, error) {
 	s := d.sights.Get().(*features.Sight)
 	defer d.sights.Put(s)
 	var err error
 	dst = dst[:0]
 	for _, large := range []bool{false, true} {
-		if *s, err = d.Features(*s, bgr, width, height, features.View{Large: large}); err != nil {
+		if *s, err = d.Features(*s, bgr, width, height, features.View{Large: large, PixelAspect: pixelAspect}); err != nil {
 			return nil, err
 		}
 		for _, f := range s.Found {

@@ -16,6 +16,7 @@ import (
 // Picture is what a camera showed when it was tried.
 type Picture struct {
 	Width, Height int
+	PixelAspect   float64  // how many times as wide as high a pixel is meant to be seen
 	Codec         codec.ID // 0: the source does not tell
 	BGR           []byte   // tight rows
 }
@@ -24,7 +25,7 @@ type Picture struct {
 func Try(ctx context.Context, cam config.Camera) (*Picture, error) {
 	var p *Picture
 	err := ingest.First(ctx, Source(cam, nil), func(f *ingest.Frame, of codec.ID) {
-		p = &Picture{f.Width, f.Height, of, append([]byte{}, f.Pix...)}
+		p = &Picture{f.Width, f.Height, f.PixelAspect, of, append([]byte{}, f.Pix...)}
 	})
 	if err != nil {
 		return nil, err

@@ -31,6 +31,7 @@ var (
 	Annotation  = Kind{"an annotation", limit.MaxAnnotation}     // as one that is sent
 	Picture     = Kind{"a picture", 128 << 20}                   // the largest that is decoded, 8192×4608, not compressed at all: 108 MiB
 	Names       = Kind{"names of classes", 1 << 20}              // a thousand times COCO's
+	Password    = Kind{"a password", 4 << 10}                    // of a camera; a phrase is far shorter
 	Model       = Kind{"a model", 2 << 30}                       // protobuf, which ONNX and Caffe are in, ends there
 	Description = Kind{"a description of a model", 16 << 20}     // Caffe's, a text
 	PEM         = Kind{"certificates or a key in PEM", 16 << 20} // all authorities of an operating system are 0.2 MiB

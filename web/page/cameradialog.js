@@ -5,7 +5,7 @@ import { codecName } from "./format.js";
 import { FieldFaults } from "./fieldfaults.js";
 import { Found } from "./found.js";
 
-const reach = ["url", "user", "password", "transport", "fingerprint"]; // what a test picture depends on
+const reach = ["url", "user", "password", "transport", "fingerprint", "rotate", "aspect"]; // what a test picture depends on
 const usual = "person, car, bicycle, motorcycle, bus, truck"; // marked by itself, as segd init writes it
 const published = /^whip:/i; // by others: segd cannot fetch a picture
 
@@ -64,8 +64,8 @@ export class CameraDialog {
 
   // edit changes a camera that was added, which is as segd lists it.
   edit(camera, fleet) {
-    const { name, url, kept, settings: { transport, fingerprint, detect, requires } = {} } = camera;
-    this.#begin(camera, { name, url, transport, fingerprint, detect: detect?.classes?.join(", "), requires: requires?.join(", ") });
+    const { name, url, kept, settings: { transport, fingerprint, rotate, aspect, detect, requires } = {} } = camera;
+    this.#begin(camera, { name, url, transport, fingerprint, rotate, aspect, detect: detect?.classes?.join(", "), requires: requires?.join(", ") });
     this.#parts.requiresField.hidden = !fleet;
     this.#parts.passing.hidden = kept;
     this.#parts.dialog.showModal();
@@ -192,12 +192,12 @@ export class CameraDialog {
 
   async #test() {
     const by = this.#by();
-    const { name, url, user, password, transport, fingerprint } = this.#values();
+    const { name, url, user, password, transport, fingerprint, rotate, aspect } = this.#values();
     const p = this.#parts;
     p.picture.hidden = true;
     let shown = "";
     // A name that cannot be is told before anybody waits for a picture.
-    const settings = filled({ url, user, password, transport, fingerprint, ...(this.#camera ? { camera: this.#camera.name } : { name }) });
+    const settings = filled({ url, user, password, transport, fingerprint, rotate: Number(rotate), aspect, ...(this.#camera ? { camera: this.#camera.name } : { name }) });
     const done = await this.#ask("Waiting for a picture, 15 s at most…", async (signal) => {
       const { width, height, codec, picture } = await api.testCamera(settings, signal);
       shown = `${width}×${height}${codec ? `, ${codecName(codec)}` : ""}`;
@@ -215,17 +215,17 @@ export class CameraDialog {
 
   async #save() {
     const values = this.#values();
-    const { name, host, detect, requires, ...rest } = values;
+    const { name, host, detect, requires, rotate, ...rest } = values;
     const classes = listed(detect);
     const labels = listed(requires);
     if (this.#camera) {
-      const changes = Object.fromEntries(reach.filter((k) => values[k] !== this.#before[k]).map((k) => [k, values[k] || null]));
+      const changes = Object.fromEntries(reach.filter((k) => values[k] !== this.#before[k]).map((k) => [k, (k === "rotate" ? Number(rotate) : values[k]) || null]));
       if (detect !== this.#before.detect) changes.detect = classes.length > 0 ? { classes } : null;
       if (requires !== this.#before.requires) changes.requires = labels.length > 0 ? labels : null;
       if (await this.#ask("Saving…", () => api.changeCamera(name, changes))) this.#done("changed", name);
       return;
     }
-    const settings = { name, ...filled(rest), ...(classes.length > 0 && { detect: { classes } }), ...(labels.length > 0 && { requires: labels }) };
+    const settings = { name, ...filled(rest), ...(rotate !== "0" && { rotate: Number(rotate) }), ...(classes.length > 0 && { detect: { classes } }), ...(labels.length > 0 && { requires: labels }) };
     if (await this.#ask("Adding it…", () => api.addCamera(settings))) this.#done("added", name);
   }
 

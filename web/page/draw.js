@@ -28,13 +28,13 @@ export function fit(canvas) {
 export function draw(canvas, { image, objects, size }, { masks, ratio, view, colours, pointed }) {
   const ctx = canvas.getContext("2d", { alpha: false });
   const place = view.place(canvas, size);
-  const { scale, left, top } = place;
+  const { scale, across, left, top } = place;
   ctx.setTransform(1, 0, 0, 1, 0, 0);
   ctx.fillStyle = unlit;
   ctx.fillRect(0, 0, canvas.width, canvas.height);
   ctx.imageSmoothingQuality = "medium";
-  ctx.drawImage(image, left, top, size.width * scale, size.height * scale);
-  if (masks) for (const object of objects) drawMask(ctx, object, { left, top, scale }, ratio, colours.of(object.id), object.preview || object.id === pointed);
+  ctx.drawImage(image, left, top, size.width * across, size.height * scale);
+  if (masks) for (const object of objects) drawMask(ctx, object, place, ratio, colours.of(object.id), object.preview || object.id === pointed);
   return place;
 }
 
@@ -74,11 +74,11 @@ function thin(ratio) {
 }
 
 // strokeDashed draws a box of the picture, within it and on whole pixels, dark with dashes, and returns its corner.
-function strokeDashed(ctx, box, { left, top, scale }, style, dash) {
+function strokeDashed(ctx, box, { left, top, scale, across }, style, dash) {
   const line = ctx.lineWidth;
-  const x = Math.round(left + box.x * scale);
+  const x = Math.round(left + box.x * across);
   const y = Math.round(top + box.y * scale);
-  const right = Math.round(left + (box.x + box.width) * scale);
+  const right = Math.round(left + (box.x + box.width) * across);
   const bottom = Math.round(top + (box.y + box.height) * scale);
   const side = [x + line / 2, y + line / 2, right - x - line, bottom - y - line];
   ctx.setLineDash([]);
@@ -103,33 +103,35 @@ export function drawLabels(ctx, objects, place, ratio, colours) {
   for (const object of objects) drawChip(ctx, object, place, ratio, colours.of(object.id), taken);
 }
 
-function drawMask(ctx, object, { left, top, scale }, ratio, colour, strong) {
+function drawMask(ctx, object, { left, top, scale, across }, ratio, colour, strong) {
+  const path = new Path2D();
+  path.addPath(object.path, new DOMMatrix([across, 0, 0, scale, left, top]));
   ctx.save();
-  ctx.setTransform(scale, 0, 0, scale, left, top);
+  ctx.setTransform(1, 0, 0, 1, 0, 0);
   ctx.lineJoin = "round";
   ctx.fillStyle = colour;
   ctx.globalAlpha = strong ? strongTint : tint;
-  ctx.fill(object.path, "evenodd");
+  ctx.fill(path, "evenodd");
   ctx.globalAlpha = 0.55;
   ctx.strokeStyle = "#000";
-  ctx.lineWidth = (3.5 * ratio) / scale;
-  ctx.stroke(object.path);
+  ctx.lineWidth = 3.5 * ratio;
+  ctx.stroke(path);
   ctx.globalAlpha = 1;
   ctx.strokeStyle = colour;
-  ctx.lineWidth = (1.75 * ratio) / scale;
-  ctx.stroke(object.path);
+  ctx.lineWidth = 1.75 * ratio;
+  ctx.stroke(path);
   ctx.restore();
 }
 
 // drawChip names an object just above its mask or, if it is hidden, its extent, and says so; if any of that is in sight.
-function drawChip(ctx, object, { left, top, scale }, ratio, colour, taken) {
+function drawChip(ctx, object, { left, top, scale, across }, ratio, colour, taken) {
   const box = boundsOf(object);
   const { canvas } = ctx;
-  if (!box || left + box.right * scale < 0 || top + box.bottom * scale < 0 ||
-    left + box.left * scale > canvas.width || top + box.top * scale > canvas.height) return;
+  if (!box || left + box.right * across < 0 || top + box.bottom * scale < 0 ||
+    left + box.left * across > canvas.width || top + box.top * scale > canvas.height) return;
   const name = nameOf(object);
   const text = object.loops.length > 0 ? name : `${name}, ${object.state}`;
-  drawText(ctx, text, colour, { x: left + ((box.left + box.right) / 2) * scale, y: top + box.top * scale }, ratio, taken);
+  drawText(ctx, text, colour, { x: left + ((box.left + box.right) / 2) * across, y: top + box.top * scale }, ratio, taken);
 }
 
 // drawText writes above a place of the canvas, on dark, and keeps to the canvas. taken are the places of texts that it

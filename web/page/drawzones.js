@@ -12,7 +12,7 @@ const arrow = 15; // CSS pixels to either side of a line
 // that was drawn at a place.
 export function drawZones(ctx, { layout, status, size }, place, ratio) {
   const all = counted(layout, status).map((z) => ({ ...z, points: inPixels(z.points, size) }));
-  const px = ratio / place.scale; // a CSS pixel in pixels of the picture
+  const px = ratio / place.scale; // a CSS pixel in pixels of the picture, down
   within(ctx, place, () => {
     for (const z of all) drawShape(ctx, z, true, z.busy ? busy : plain, px);
   });
@@ -40,12 +40,12 @@ export function drawDraft(ctx, { draft, refused, cross, size }, place, ratio) {
 }
 
 const inPixels = (points, size) => points.map(([x, y]) => [x * size.width, y * size.height]);
-const onCanvas = ([x, y], { left, top, scale }) => ({ x: left + x * scale, y: top + y * scale });
+const onCanvas = ([x, y], { left, top, scale, across }) => ({ x: left + x * across, y: top + y * scale });
 
 // within draws in pixels of the picture.
-function within(ctx, { left, top, scale }, draw) {
+function within(ctx, { left, top, scale, across }, draw) {
   ctx.save();
-  ctx.setTransform(scale, 0, 0, scale, left, top);
+  ctx.setTransform(across, 0, 0, scale, left, top);
   ctx.lineCap = ctx.lineJoin = "round";
   draw();
   ctx.restore();

@@ -28,9 +28,9 @@ const painted = new Painted();
 // view.js), ratio canvas pixels per CSS pixel, cross the keyboard's cross or null.
 export function drawInk(ctx, { sketch, draft, cross, tool, colours }, place, ratio) {
   const colour = (id) => colours.of(id);
-  const px = ratio / place.scale; // a CSS pixel in pixels of the picture
+  const px = ratio / place.scale; // a CSS pixel in pixels of the picture, down
   ctx.save();
-  ctx.setTransform(place.scale, 0, 0, place.scale, place.left, place.top);
+  ctx.setTransform(place.across, 0, 0, place.scale, place.left, place.top);
   ctx.lineCap = "round";
   ctx.lineJoin = "round";
   for (const id of sketch.marked()) {
@@ -82,19 +82,31 @@ function dashes(ctx, path, style, px) {
   ctx.setLineDash([]);
 }
 
-// casing draws a line that is seen on any picture.
+// casing draws a line that is seen on any picture, as wide across as down.
 export function casing(ctx, path, style, px) {
+  const to = ctx.getTransform();
+  const line = new Path2D();
+  line.addPath(path, to);
+  ctx.save();
+  ctx.setTransform(1, 0, 0, 1, 0, 0);
   ctx.strokeStyle = dark;
-  ctx.lineWidth = 4.5 * px;
-  ctx.stroke(path);
+  ctx.lineWidth = 4.5 * px * to.d;
+  ctx.stroke(line);
   ctx.strokeStyle = style;
-  ctx.lineWidth = 2 * px;
-  ctx.stroke(path);
+  ctx.lineWidth = 2 * px * to.d;
+  ctx.stroke(line);
+  ctx.restore();
+}
+
+// squeeze is how many pixels of the picture across are as long as one down.
+function squeeze(ctx) {
+  const { a, d } = ctx.getTransform();
+  return d / a;
 }
 
 export function dot(ctx, [x, y], radius, style, px) {
   ctx.beginPath();
-  ctx.arc(x, y, radius, 0, 2 * Math.PI);
+  ctx.ellipse(x, y, radius * squeeze(ctx), radius, 0, 0, 2 * Math.PI);
   ctx.fillStyle = style;
   ctx.fill();
   ctx.strokeStyle = dark;
@@ -104,7 +116,8 @@ export function dot(ctx, [x, y], radius, style, px) {
 
 export function drawCross(ctx, [x, y], style, px) {
   const path = new Path2D();
-  for (const [dx, dy] of [[1, 0], [0, 1], [-1, 0], [0, -1]]) {
+  const s = squeeze(ctx);
+  for (const [dx, dy] of [[s, 0], [0, 1], [-s, 0], [0, -1]]) {
     path.moveTo(x + 4 * px * dx, y + 4 * px * dy);
     path.lineTo(x + 14 * px * dx, y + 14 * px * dy);
   }

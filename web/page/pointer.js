@@ -120,8 +120,9 @@ export class Pointer {
     const picture = this.#to.picture();
     this.cross ??= this.#middle(picture);
     if (way) {
-      const step = (keyStep * this.#ratio() * (event.shiftKey ? 0.25 : 1)) / this.#view.place(this.#canvas, picture).scale;
-      this.cross = within([this.cross[0] + way[0] * step, this.cross[1] + way[1] * step], picture);
+      const step = keyStep * this.#ratio() * (event.shiftKey ? 0.25 : 1);
+      const { scale, across } = this.#view.place(this.#canvas, picture);
+      this.cross = within([this.cross[0] + (way[0] * step) / across, this.cross[1] + (way[1] * step) / scale], picture);
       this.#to.move(this.cross, !this.#keyDown);
     } else if (this.#keyDown) {
       this.#lift();
@@ -139,8 +140,8 @@ export class Pointer {
   }
 
   #middle(picture) {
-    const { left, top, scale } = this.#view.place(this.#canvas, picture);
-    return within([(this.#canvas.width / 2 - left) / scale, (this.#canvas.height / 2 - top) / scale], picture);
+    const { left, top, scale, across } = this.#view.place(this.#canvas, picture);
+    return within([(this.#canvas.width / 2 - left) / across, (this.#canvas.height / 2 - top) / scale], picture);
   }
 
   #ratio() {
@@ -159,8 +160,8 @@ export class Pointer {
   #inPicture(event) {
     const { x, y } = this.#onCanvas(event);
     const picture = this.#to.picture();
-    const { left, top, scale } = this.#view.place(this.#canvas, picture);
-    return within([(x - left) / scale, (y - top) / scale], picture);
+    const { left, top, scale, across } = this.#view.place(this.#canvas, picture);
+    return within([(x - left) / across, (y - top) / scale], picture);
   }
 }
 

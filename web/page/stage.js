@@ -4,7 +4,7 @@ import { draw, drawExtents, drawLabels, drawRegions, fit, unlit } from "./draw.j
 import { drawZones } from "./drawzones.js";
 import { count } from "./format.js";
 import { health, overload } from "./health.js";
-import { View } from "./view.js";
+import { aspectOf, View } from "./view.js";
 
 export class Stage {
   view = new View();
@@ -85,7 +85,7 @@ export class Stage {
     if (!frame || this.#frozen || this.#drawn || !this.masks) return 0;
     const ratio = this.canvas.width / this.canvas.clientWidth;
     const place = this.view.place(this.canvas, frame.mask);
-    const x = (offsetX * ratio - place.left) / place.scale;
+    const x = (offsetX * ratio - place.left) / place.across;
     const y = (offsetY * ratio - place.top) / place.scale;
     const ctx = this.canvas.getContext("2d");
     ctx.setTransform(1, 0, 0, 1, 0, 0);
@@ -105,7 +105,7 @@ export class Stage {
     const frame = frozen?.frame ?? this.feed?.frame;
     const ratio = fit(this.canvas);
     if (!frame) return;
-    this.#setRatio(frame.mask.width, frame.mask.height);
+    this.#setRatio(frame.mask.width * aspectOf(frame.mask), frame.mask.height);
     const objects = frozen?.objects() ?? frame.objects;
     const masks = this.masks || frozen !== null;
     const { colours } = this.feed;

@@ -17,7 +17,7 @@ type Video func(ctx context.Context, show func(*Picture) error) error
 
 // Detector finds what is to be followed.
 type Detector interface {
-	Detect(dst []features.Detection, bgr []byte, width, height int) ([]features.Detection, error)
+	Detect(dst []features.Detection, bgr []byte, width, height int, pixelAspect float64) ([]features.Detection, error)
 }
 
 // Camera is what a camera has: features, a tracker, and what binds its objects to what is detected.
@@ -89,7 +89,7 @@ func (c *Camera) Follow(ctx context.Context, ann *annotation.Annotation, look bo
 	if c.detector != nil {
 		scene.Found, scene.Looked = scene.Found[:0], scene.Looked[:0]
 		if look {
-			if scene.Found, err = c.detector.Detect(scene.Found, p.BGR, p.Width, p.Height); err != nil {
+			if scene.Found, err = c.detector.Detect(scene.Found, p.BGR, p.Width, p.Height, 1); err != nil {
 				return f, err
 			}
 			scene.Looked = append(scene.Looked, image.Rect(0, 0, p.Width, p.Height))

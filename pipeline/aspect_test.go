@@ -1,0 +1,92 @@
+package pipeline
+
+import (
+	"math"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/tracker"
+)
+
+// The aspect of a camera's pixels goes with every frame to what makes scenes of it, of new frames, of earlier
+// ones and of those that objects are remembered by, to the tracker's plans and to subscribers, and no mask is stretched by it.
+func TestPixelAspect(t *testing.T) {
+	const aspect = 16.0 / 9
+	want := aspect * testHeight / testWidth
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, "gate", 20)
+		var mu sync.Mutex
+		var seen []float64
+		b.onExtract = func(_ *features.Scene, plan features.Plan) error {
+			mu.Lock()
+			defer mu.Unlock()
+			seen = append(seen, plan.PixelAspect)
+			return nil
+		}
+		b.onPicture = func(_ *features.Scene, p tracker.Picture) {
+			if err := p.Scene(new(features.Scene), features.Plan{Whole: true}); err != nil {
+				t.Error(err)
+			}
+		}
+		check := func() {
+			t.Helper()
+			for _, a := range seen {
+				if math.Abs(a-want) > 1e-9 {
+					t.Fatalf("pixels %v times as wide as high, want %v", a, want)
+				}
+			}
+		}
+		b.cfg.Annotation = annotate(ptr(3), 3)
+		b.cfg.Open = func(o ingest.Observer) (Source, error) {
+			return ingest.Open(ingest.Config{Camera: "gate", URL: "dir:" + b.dir, FPS: testFPS, Aspect: aspect, Observer: o})
+		}
+		c, err := New(b.cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if len(seen) < 40 {
+			t.Errorf("%d scenes of 20 frames, each made twice", len(seen))
+		}
+		check()
+		for _, m := range b.rec.masks {
+			if math.Abs(m.PixelAspect-want) > 1e-9 || m.Width != testWidth || m.Height != testHeight {
+				t.Fatalf("masks of %d×%d, pixels %v", m.Width, m.Height, m.PixelAspect)
+			}
+		}
+		if o := b.rec.masks[len(b.rec.masks)-1].Objects; len(o) != 1 || o[0].Area == 0 {
+			t.Errorf("objects %v", o)
+		}
+
+		// The next stages learn the objects of pictures from before the first frame.
+		s := shown(b.rec.masks[10], b.rec.masks[10].Objects, make([]byte, 3*testWidth*testHeight), false)
+		if s == nil || math.Abs(s.annotation.PixelAspect-want) > 1e-9 {
+			t.Fatalf("remembered with %+v", s)
+		}
+		again, err := New(b.cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again.memory.add(*s)
+		first := true
+		b.onExtract = func(_ *features.Scene, plan features.Plan) error {
+			if first { // before any frame
+				first, seen = false, []float64{plan.PixelAspect}
+			}
+			return nil
+		}
+		if err := again.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		check()
+		if a := (annotation.Annotation{Width: 1, Height: 1, PixelAspect: 257}); a.Validate() == nil {
+			t.Error("pixels of a line are valid")
+		}
+	})
+}
