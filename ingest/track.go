@@ -52,9 +52,7 @@ var errIncomplete = errors.New("access unit not complete")
 // pickTrack returns the first video track that can be decoded.
 func pickTrack(desc *description.Session) (*track, error) {
 	var other []string // codecs of video tracks that cannot
-	var kinds []string // of all tracks
 	for _, m := range desc.Medias {
-		kinds = append(kinds, string(m.Type))
 		if m.Type != description.MediaTypeVideo || m.IsBackChannel {
 			continue
 		}
@@ -69,15 +67,11 @@ func pickTrack(desc *description.Session) (*track, error) {
 			other = append(other, formatName(f))
 		}
 	}
-	if len(other) > 0 {
-		return nil, fmt.Errorf("%w: the camera sends %s; "+acceptedCodecs+" are accepted, "+
-			"choose one of them in the camera's settings", ErrCodec, strings.Join(other, ", "))
+	if len(other) == 0 { // a camera without any video was refused by onlyVideo
+		return nil, fmt.Errorf("%w: the stream's video tracks are all back channels", ErrNoVideo)
 	}
-	if len(kinds) == 0 {
-		return nil, fmt.Errorf("%w: the stream has no tracks at all", ErrNoVideo)
-	}
-	slices.Sort(kinds)
-	return nil, fmt.Errorf("%w: the stream has only %s", ErrNoVideo, strings.Join(slices.Compact(kinds), ", "))
+	return nil, fmt.Errorf("%w: the camera sends %s; "+acceptedCodecs+" are accepted, "+
+		"choose one of them in the camera's settings", ErrCodec, strings.Join(other, ", "))
 }
 
 func formatName(f format.Format) string {
