@@ -3,9 +3,9 @@ package davis
 import (
 	"image"
 
-	"github.com/segd/segd/eval/internal/clip"
 	"github.com/segd/segd/eval/internal/stats"
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/internal/offline"
 )
 
 // gauge measures how far the camera moves from one picture to the next, away from the object.
@@ -15,7 +15,7 @@ type gauge struct {
 }
 
 // step takes the next picture, as features.CameraMotion does.
-func (g *gauge) step(p *clip.Picture) (motion float64, ok bool) {
+func (g *gauge) step(p *offline.Picture) (motion float64, ok bool) {
 	g.thumbnail.Set(p.BGR, p.Width, p.Height)
 	return g.motion.Step(&g.thumbnail, func(block image.Rectangle) bool {
 		block = block.Inset(-1).Intersect(image.Rect(0, 0, p.Width, p.Height))

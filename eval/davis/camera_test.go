@@ -14,6 +14,7 @@ import (
 	"github.com/segd/segd/eval/internal/clip"
 	"github.com/segd/segd/eval/internal/clip/cliptest"
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/internal/offline"
 )
 
 // scenery is a textured world that pictures of 480×270 show parts of.
@@ -29,8 +30,8 @@ func newScenery() *scenery {
 }
 
 // look is the picture around (x, y), a pixel of which is scale of the scenery's.
-func (s *scenery) look(x, y, scale float64) *clip.Picture {
-	p := clip.Blank(480, 270, [3]byte{})
+func (s *scenery) look(x, y, scale float64) *offline.Picture {
+	p := offline.Blank(480, 270, [3]byte{})
 	for i := range p.Truth {
 		u, v := x+scale*float64(i%480-240), y+scale*float64(i/480-135)
 		left, top := int(u), int(v)
@@ -61,7 +62,7 @@ func TestGauge(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name          string
-		before, after *clip.Picture
+		before, after *offline.Picture
 		want, within  float64
 	}{
 		{"nothing moves", plain, clone(plain), 0, 0},
@@ -84,7 +85,7 @@ func TestGauge(t *testing.T) {
 	}
 	var g gauge
 	g.step(plain)
-	for name, p := range map[string]*clip.Picture{"another size": clip.Blank(240, 240, [3]byte{}), "without texture": clip.Blank(240, 240, [3]byte{9, 9, 9})} {
+	for name, p := range map[string]*offline.Picture{"another size": offline.Blank(240, 240, [3]byte{}), "without texture": offline.Blank(240, 240, [3]byte{9, 9, 9})} {
 		if _, ok := g.step(p); ok {
 			t.Errorf("%s: there is a motion", name)
 		}
@@ -110,7 +111,7 @@ func addPan(t *testing.T, root, name string, frames int, pan float64) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := jpeg.Encode(f, p.Image(), nil); err != nil {
+		if err := jpeg.Encode(f, clip.Image(p), nil); err != nil {
 			t.Fatal(err)
 		}
 		if err := f.Close(); err != nil {

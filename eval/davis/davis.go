@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"image"
 
-	"github.com/segd/segd/eval/internal/clip"
 	"github.com/segd/segd/eval/internal/stats"
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/internal/offline"
 	"github.com/segd/segd/mask"
 	"github.com/segd/segd/tracker"
 )
@@ -38,7 +38,7 @@ type Options struct {
 }
 
 // StageMS is where a frame's time goes, in milliseconds of wall time.
-type StageMS = clip.StageMS
+type StageMS = offline.StageMS
 
 // Frame is one labelled frame, valid during the Frame callback. Image and
 // Truth have changes and disturbance in them: where it hides the object, Truth is

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"github.com/segd/segd/annotation"
-	"github.com/segd/segd/eval/internal/clip"
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/internal/offline"
 	"github.com/segd/segd/mask"
 )
 
 // Detector finds things in pictures.
-type Detector = clip.Detector
+type Detector = offline.Detector
 
 const (
 	// foundIoU is the IoU with the true box from which on a detection is of the object.
@@ -95,7 +95,7 @@ func corners(d features.Detection) []float64 {
 
 // annotation marks the object by the detection, as a person would by that box: one that a camera's detector
 // marks is looked at again and again.
-func (m *Mark) annotation(p *clip.Picture) *annotation.Annotation {
+func (m *Mark) annotation(p *offline.Picture) *annotation.Annotation {
 	return &annotation.Annotation{
 		Width: p.Width, Height: p.Height,
 		Objects: []annotation.Object{{ID: objectID, Label: m.Class, Box: m.box}},

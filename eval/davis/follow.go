@@ -8,6 +8,7 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/eval/internal/clip"
 	"github.com/segd/segd/eval/internal/stats"
+	"github.com/segd/segd/internal/offline"
 	"github.com/segd/segd/marking"
 	"github.com/segd/segd/mask"
 	"github.com/segd/segd/tracker"
@@ -34,7 +35,7 @@ const objectID = 1
 // there, is the annotation. d may disturb every frame; the truth is then what is left to be
 // seen.
 func follow(ctx context.Context, opt *Options, t *take, d disturbance, frame func(int, Frame) error, tick func()) (*following, error) {
-	w, err := clip.NewCamera(opt.Model, opt.Features, opt.Tracker, marking.Config{Classes: opt.Beside}, nil)
+	w, err := offline.NewCamera(opt.Model, opt.Features, opt.Tracker, marking.Config{Classes: opt.Beside}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +96,7 @@ func follow(ctx context.Context, opt *Options, t *take, d disturbance, frame fun
 		out.excess = append(out.excess, mask.IoU(lastTruth, truth)-mask.IoU(lastMask, got))
 		lastMask, lastTruth = got, truth
 		if frame != nil {
-			if err := frame(i, Frame{Image: p.Image(), Truth: truth, Result: res.Result, J: out.j[i], Took: res.Took}); err != nil {
+			if err := frame(i, Frame{Image: clip.Image(p), Truth: truth, Result: res.Result, J: out.j[i], Took: res.Took}); err != nil {
 				return nil, err
 			}
 		}

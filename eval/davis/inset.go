@@ -5,6 +5,7 @@ import (
 	"image"
 
 	"github.com/segd/segd/eval/internal/clip"
+	"github.com/segd/segd/internal/offline"
 	"github.com/segd/segd/mask"
 )
 
@@ -32,7 +33,7 @@ func newInset(t *take, size image.Point) (*inset, error) {
 	}
 	scale := min(1, insetHeight/float64(object.Dy()), float64(size.X)/float64(p.Width), float64(size.Y)/float64(p.Height))
 	part := image.Pt(max(1, int(scale*float64(p.Width))), max(1, int(scale*float64(p.Height))))
-	in := &inset{size: size, at: image.Rectangle{Max: part}.Add(size.Sub(part).Div(2)), scale: scale, bgr: p.Mean()}
+	in := &inset{size: size, at: image.Rectangle{Max: part}.Add(size.Sub(part).Div(2)), scale: scale, bgr: clip.Mean(p)}
 	if mask.Encode(in.apply(p).Truth, size.X, size.Y).Area() == 0 {
 		return nil, fmt.Errorf("%s: nothing is left of the object at %d×%d; want an inset larger than %d×%d", t.Truths[0], part.X, part.Y, size.X, size.Y)
 	}
@@ -40,9 +41,9 @@ func newInset(t *take, size image.Point) (*inset, error) {
 }
 
 // apply shrinks p and returns it in its frame.
-func (in *inset) apply(p *clip.Picture) *clip.Picture {
-	p.Shrink(in.at.Dx(), in.at.Dy())
-	out := clip.Blank(in.size.X, in.size.Y, in.bgr)
-	out.Paste(p, in.at.Min)
+func (in *inset) apply(p *offline.Picture) *offline.Picture {
+	clip.Shrink(p, in.at.Dx(), in.at.Dy())
+	out := offline.Blank(in.size.X, in.size.Y, in.bgr)
+	clip.Paste(out, p, in.at.Min)
 	return out
 }

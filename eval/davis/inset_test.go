@@ -55,9 +55,9 @@ func TestInsetReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := all[0][0]
-	mean := readFrame(t, plain, 0).Mean()
+	mean := clip.Mean(readFrame(t, plain, 0))
 	want := readFrame(t, plain, 2)
-	want.Shrink(in.inset.at.Dx(), in.inset.at.Dy())
+	clip.Shrink(want, in.inset.at.Dx(), in.inset.at.Dy())
 	got := readFrame(t, in, 2)
 	if got.Width != 641 || got.Height != 361 {
 		t.Fatalf("%d×%d; want 641×361", got.Width, got.Height)
@@ -70,7 +70,7 @@ func TestInsetReads(t *testing.T) {
 	if b := mask.Encode(got.Truth, 641, 361).Box(); b.Dy() != 80 {
 		t.Errorf("the object is %d pixels high; want 80", b.Dy())
 	}
-	got.Crop(in.inset.at)
+	clip.Crop(got, in.inset.at)
 	if !slices.Equal(got.BGR, want.BGR) || !slices.Equal(got.Truth, want.Truth) {
 		t.Error("the sequence is not as shrunk")
 	}

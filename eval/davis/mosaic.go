@@ -10,6 +10,7 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/eval/internal/clip"
 	"github.com/segd/segd/eval/internal/stats"
+	"github.com/segd/segd/internal/offline"
 	"github.com/segd/segd/marking"
 	"github.com/segd/segd/mask"
 )
@@ -99,9 +100,9 @@ func newMosaic(takes []*take, counted int) (*mosaic, error) {
 func (m *mosaic) frames() int { return len(m.parts[0].Images) }
 
 // Read reads frame i; its truth is a part's number from 1 on that part's object.
-func (m *mosaic) Read(i int) (*clip.Picture, error) {
+func (m *mosaic) Read(i int) (*offline.Picture, error) {
 	size := m.parts[0].cut
-	out := clip.Blank(columns*size.X, columns*size.Y, [3]byte{})
+	out := offline.Blank(columns*size.X, columns*size.Y, [3]byte{})
 	for k, t := range m.parts {
 		p, err := t.Read(i)
 		if err != nil {
@@ -110,13 +111,13 @@ func (m *mosaic) Read(i int) (*clip.Picture, error) {
 		for at, v := range p.Truth {
 			p.Truth[at] = v * uint8(k+1)
 		}
-		out.Paste(p, image.Pt(k%columns*size.X, k/columns*size.Y))
+		clip.Paste(out, p, image.Pt(k%columns*size.X, k/columns*size.Y))
 	}
 	return out, nil
 }
 
 // annotation marks all objects of the first frame.
-func (m *mosaic) annotation(p *clip.Picture) (*annotation.Annotation, error) {
+func (m *mosaic) annotation(p *offline.Picture) (*annotation.Annotation, error) {
 	a := &annotation.Annotation{Width: p.Width, Height: p.Height, Mask: p.Truth}
 	for k, t := range m.parts {
 		id := uint32(k + 1)
@@ -130,7 +131,7 @@ func (m *mosaic) annotation(p *clip.Picture) (*annotation.Annotation, error) {
 
 // follow runs one tracker over the mosaic and returns each part's J, frame by frame.
 func (m *mosaic) follow(ctx context.Context, opt *Options, frame func(int, Frame) error, tick func()) ([][]float64, error) {
-	w, err := clip.NewCamera(opt.Model, opt.Features, opt.Tracker, marking.Config{}, nil)
+	w, err := offline.NewCamera(opt.Model, opt.Features, opt.Tracker, marking.Config{}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +161,7 @@ func (m *mosaic) follow(ctx context.Context, opt *Options, frame func(int, Frame
 			mean += j[k][i] / float64(len(m.parts))
 		}
 		if frame != nil {
-			if err := frame(i, Frame{Image: p.Image(), Truth: mask.Encode(p.Truth, p.Width, p.Height), Result: res.Result, J: mean}); err != nil {
+			if err := frame(i, Frame{Image: clip.Image(p), Truth: mask.Encode(p.Truth, p.Width, p.Height), Result: res.Result, J: mean}); err != nil {
 				return nil, err
 			}
 		}
@@ -170,7 +171,7 @@ func (m *mosaic) follow(ctx context.Context, opt *Options, frame func(int, Frame
 }
 
 // only is where the truth is one part's object.
-func only(p *clip.Picture, id uint8) mask.RLE {
+func only(p *offline.Picture, id uint8) mask.RLE {
 	bits := make([]uint8, len(p.Truth))
 	for at, v := range p.Truth {
 		if v == id {

@@ -6,7 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/segd/segd/eval/internal/clip"
+	"github.com/segd/segd/internal/offline"
 	"github.com/segd/segd/mask"
 )
 
@@ -105,7 +105,7 @@ func (p *patch) rect(i int) image.Rectangle {
 	return p.bounds.Add(p.at[i-p.start])
 }
 
-func (p *patch) apply(i int, f *clip.Picture) {
+func (p *patch) apply(i int, f *offline.Picture) {
 	r := p.rect(i)
 	seen := r.Intersect(image.Rect(0, 0, f.Width, f.Height))
 	for y := seen.Min.Y; y < seen.Max.Y; y++ {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/segd/segd/eval/internal/clip"
+	"github.com/segd/segd/internal/offline"
 )
 
 // Perturbation is a disturbance that a sequence can be put under. The same seed
@@ -56,7 +57,7 @@ func (p Perturbation) tooShort(frames int) string {
 // disturbance changes the frames of one take.
 type disturbance interface {
 	// apply disturbs frame i: its pixels, and its truth where the object is hidden.
-	apply(i int, p *clip.Picture)
+	apply(i int, p *offline.Picture)
 }
 
 // newDisturbance returns nil for Undisturbed.
@@ -105,7 +106,7 @@ func lit(gain, gamma float64) (values [256]byte) {
 	return values
 }
 
-func (l lighting) apply(i int, p *clip.Picture) {
+func (l lighting) apply(i int, p *offline.Picture) {
 	for k, v := range p.BGR {
 		p.BGR[k] = l[i][v]
 	}
@@ -127,7 +128,7 @@ const (
 
 type noise struct{ seed, clip uint64 }
 
-func (n noise) apply(i int, p *clip.Picture) {
+func (n noise) apply(i int, p *offline.Picture) {
 	rng := rand.New(rand.NewPCG(n.seed, n.clip+uint64(i)))
 	var sigma [256]float64
 	for v := range sigma {

@@ -12,6 +12,7 @@ import (
 	"github.com/segd/segd/eval/internal/clip"
 	"github.com/segd/segd/eval/internal/clip/cliptest"
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/internal/offline"
 	"github.com/segd/segd/tracker"
 )
 
@@ -24,7 +25,7 @@ func openClip(t *testing.T, root, name string) *take {
 	return &take{Clip: clips[0]}
 }
 
-func readFrame(t *testing.T, c *take, i int) *clip.Picture {
+func readFrame(t *testing.T, c *take, i int) *offline.Picture {
 	t.Helper()
 	p, err := c.Read(i)
 	if err != nil {
@@ -33,8 +34,8 @@ func readFrame(t *testing.T, c *take, i int) *clip.Picture {
 	return p
 }
 
-func clone(p *clip.Picture) *clip.Picture {
-	return &clip.Picture{Width: p.Width, Height: p.Height, BGR: slices.Clone(p.BGR), Truth: slices.Clone(p.Truth)}
+func clone(p *offline.Picture) *offline.Picture {
+	return &offline.Picture{Width: p.Width, Height: p.Height, BGR: slices.Clone(p.BGR), Truth: slices.Clone(p.Truth)}
 }
 
 func TestPatch(t *testing.T) {
@@ -166,7 +167,7 @@ func TestLighting(t *testing.T) {
 
 func TestNoise(t *testing.T) {
 	for _, v := range []float64{60, 128, 200} {
-		p := &clip.Picture{Width: 200, Height: 200, BGR: bytes.Repeat([]byte{byte(v)}, 3*200*200)}
+		p := &offline.Picture{Width: 200, Height: 200, BGR: bytes.Repeat([]byte{byte(v)}, 3*200*200)}
 		noise{1, 2}.apply(3, p)
 		m, s := 0.0, 0.0
 		for _, b := range p.BGR {
@@ -176,7 +177,7 @@ func TestNoise(t *testing.T) {
 		if want := math.Sqrt(36 + 144*v/255); math.Abs(m-v) > 0.2 || math.Abs(math.Sqrt(s)-want) > 0.02*want {
 			t.Errorf("at %.0f: mean %.2f, standard deviation %.2f; want %.2f", v, m, math.Sqrt(s), want)
 		}
-		again := &clip.Picture{Width: 200, Height: 200, BGR: bytes.Repeat([]byte{byte(v)}, 3*200*200)}
+		again := &offline.Picture{Width: 200, Height: 200, BGR: bytes.Repeat([]byte{byte(v)}, 3*200*200)}
 		noise{1, 2}.apply(4, again)
 		if bytes.Equal(p.BGR, again.BGR) {
 			t.Error("two frames have the same noise")

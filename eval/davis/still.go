@@ -8,6 +8,7 @@ import (
 
 	"github.com/segd/segd/eval/internal/clip"
 	"github.com/segd/segd/eval/internal/stats"
+	"github.com/segd/segd/internal/offline"
 )
 
 // The course of a standing copy's object, over all frames.
@@ -31,7 +32,7 @@ const (
 
 // still is what shows a take's object before a picture that stands.
 type still struct {
-	plate *clip.Picture
+	plate *offline.Picture
 	poses []pose // of each frame
 }
 
@@ -159,8 +160,8 @@ func (s *still) place() {
 }
 
 // apply is the plate with the object of frame i, of which p is the picture.
-func (s *still) apply(i int, p *clip.Picture) *clip.Picture {
-	out := &clip.Picture{Width: s.plate.Width, Height: s.plate.Height, BGR: slices.Clone(s.plate.BGR), Truth: slices.Clone(s.plate.Truth), Time: p.Time}
+func (s *still) apply(i int, p *offline.Picture) *offline.Picture {
+	out := &offline.Picture{Width: s.plate.Width, Height: s.plate.Height, BGR: slices.Clone(s.plate.BGR), Truth: slices.Clone(s.plate.Truth), Time: p.Time}
 	pose, cover := &s.poses[i], softened(p)
 	at := func(k int, end float64) int { return int(pose.to[k] + pose.scale*end) }
 	in := image.Rect(at(0, pose.low[0])-2, at(1, pose.low[1])-2, at(0, pose.high[0])+3, at(1, pose.high[1])+3)
@@ -193,7 +194,7 @@ func (s *still) apply(i int, p *clip.Picture) *clip.Picture {
 }
 
 // sample adds what p has at (x, y), between its pixels, to sum.
-func sample(sum *[4]float64, p *clip.Picture, cover []float64, x, y float64) {
+func sample(sum *[4]float64, p *offline.Picture, cover []float64, x, y float64) {
 	left, top := int(math.Floor(x)), int(math.Floor(y))
 	for k := range 4 {
 		u, v := left+k%2, top+k/2
@@ -211,7 +212,7 @@ func sample(sum *[4]float64, p *clip.Picture, cover []float64, x, y float64) {
 
 // softened is how much of each pixel is the object's: half of one at its outline, so that its edge is two pixels
 // wide and has nothing of what was behind it.
-func softened(p *clip.Picture) []float64 {
+func softened(p *offline.Picture) []float64 {
 	out := make([]float64, len(p.Truth))
 	for i, v := range p.Truth {
 		if v == 0 {
@@ -230,7 +231,7 @@ func softened(p *clip.Picture) []float64 {
 
 // vacate takes the object and stillHole pixels around it off p. What was hidden is made of what is to be seen: a
 // pixel is the one as far on the other side of the hole's nearest edge, or that of the edge where there is none.
-func vacate(p *clip.Picture) error {
+func vacate(p *offline.Picture) error {
 	hole := make([]bool, len(p.Truth))
 	inside := func(x, y int) bool { return x >= 0 && y >= 0 && x < p.Width && y < p.Height }
 	disk := clip.Disk(stillHole)

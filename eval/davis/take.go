@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/segd/segd/eval/internal/clip"
+	"github.com/segd/segd/internal/offline"
 )
 
 // take is a clip as one run plays it.
@@ -59,13 +60,13 @@ func (ch *change) kept(width, height int) image.Rectangle {
 }
 
 // Read reads frame i, puts its object before the still picture, makes the change, and shrinks or cuts.
-func (t *take) Read(i int) (*clip.Picture, error) {
+func (t *take) Read(i int) (*offline.Picture, error) {
 	p, err := t.cropped(i)
 	if err == nil && t.still != nil {
 		p = t.still.apply(i, p)
 	}
 	if err == nil && t.change != nil {
-		err = p.Recode(t.change.quality)
+		err = clip.Recode(p, t.change.quality)
 	}
 	if err != nil {
 		return nil, err
@@ -79,11 +80,11 @@ func (t *take) Read(i int) (*clip.Picture, error) {
 	if p.Width < t.cut.X || p.Height < t.cut.Y {
 		return nil, fmt.Errorf("%s is %d×%d; want %d×%d as the frames before it", t.Images[i], p.Width, p.Height, t.cut.X, t.cut.Y)
 	}
-	p.Crop(image.Rectangle{Max: t.cut})
+	clip.Crop(p, image.Rectangle{Max: t.cut})
 	return p, nil
 }
 
-func (t *take) cropped(i int) (*clip.Picture, error) {
+func (t *take) cropped(i int) (*offline.Picture, error) {
 	p, err := t.Clip.Read(i)
 	if err != nil || t.change == nil {
 		return p, err
@@ -92,7 +93,7 @@ func (t *take) cropped(i int) (*clip.Picture, error) {
 	if r.Empty() {
 		return nil, fmt.Errorf("%d×%d pixels; want more than the %d that are cut off", p.Width, p.Height, t.change.pixels)
 	}
-	p.Crop(r)
+	clip.Crop(p, r)
 	return p, nil
 }
 
@@ -154,7 +155,7 @@ func (opt *Options) open() (all [][]*take, skipped []Skipped, err error) {
 
 // reach is how far outlines may be apart in pictures as t reads them: as far as in the sequence
 // before anything was put around it.
-func (t *take) reach(p *clip.Picture) int {
+func (t *take) reach(p *offline.Picture) int {
 	if t.inset != nil {
 		return boundaryReach(t.inset.at.Dx(), t.inset.at.Dy())
 	}

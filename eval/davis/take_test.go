@@ -74,8 +74,8 @@ func TestTakeReads(t *testing.T) {
 	for side := range 4 {
 		ch := &change{side: side, pixels: 4, quality: 90, start: 1}
 		want := readFrame(t, plain, 2)
-		want.Crop(ch.kept(want.Width, want.Height))
-		if err := want.Recode(90); err != nil {
+		clip.Crop(want, ch.kept(want.Width, want.Height))
+		if err := clip.Recode(want, 90); err != nil {
 			t.Fatal(err)
 		}
 		got := readFrame(t, &take{Clip: plain.Clip, change: ch}, 2)

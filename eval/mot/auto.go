@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/segd/segd/eval/internal/clip"
+	"github.com/segd/segd/internal/offline"
 	"github.com/segd/segd/marking"
 	"github.com/segd/segd/zones"
 )
 
 // Detector finds what is to be followed.
-type Detector = clip.Detector
+type Detector = offline.Detector
 
 // Automatic says how what a detector finds is followed.
 type Automatic struct {
@@ -46,7 +46,7 @@ func RunAutomatic(ctx context.Context, opt Options, auto Automatic) (*AutomaticR
 	}
 	r := &automaticRun{opt: &opt, every: auto.Every, report: &AutomaticReport{}}
 	var err error
-	if r.camera, err = clip.NewCamera(opt.Model, opt.Features, opt.Tracker, auto.Marking, auto.Detector); err != nil {
+	if r.camera, err = offline.NewCamera(opt.Model, opt.Features, opt.Tracker, auto.Marking, auto.Detector); err != nil {
 		return nil, err
 	}
 	if r.crossings, err = newCrossings(opt.Truth, auto.Lines); err != nil {
@@ -73,7 +73,7 @@ func RunAutomatic(ctx context.Context, opt Options, auto Automatic) (*AutomaticR
 type automaticRun struct {
 	opt    *Options
 	every  int
-	camera *clip.Camera
+	camera *offline.Camera
 	frame  int // shown last, from 1
 	took   time.Duration
 	report *AutomaticReport

@@ -7,19 +7,19 @@ import (
 	"slices"
 
 	"github.com/segd/segd/annotation"
-	"github.com/segd/segd/eval/internal/clip"
 	"github.com/segd/segd/eval/internal/stats"
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/internal/offline"
 	"github.com/segd/segd/marking"
 	"github.com/segd/segd/tracker"
 )
 
 // Picture is a frame of a video. Its Truth is not looked at.
-type Picture = clip.Picture
+type Picture = offline.Picture
 
 // Video shows every frame, from the first on, and returns at its end, or at once the
 // error that show returned, wrapped or not. A picture is left alone while it is shown.
-type Video = clip.Video
+type Video = offline.Video
 
 // Options say what to follow.
 type Options struct {
@@ -109,7 +109,7 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 	if r.ids, err = opt.persons(); err != nil {
 		return nil, err
 	}
-	if r.view, err = clip.NewView(opt.Model, opt.Features); err != nil {
+	if r.view, err = offline.NewView(opt.Model, opt.Features); err != nil {
 		return nil, err
 	}
 	if r.together, err = r.view.Camera(opt.Tracker, marking.Config{}, nil); err != nil {
@@ -165,9 +165,9 @@ type run struct {
 	ids      []int
 	size     size
 	persons  []person // from the first frame on
-	view     *clip.View
-	alone    []*clip.Camera // from the first frame on
-	together *clip.Camera
+	view     *offline.View
+	alone    []*offline.Camera // from the first frame on
+	together *offline.Camera
 	frame    int // shown last, from 1
 
 	aloneTracks, togetherTracks [len(boxesNames)][]track // by Boxes and person
@@ -254,7 +254,7 @@ func (r *run) follow(ctx context.Context, p *Picture) error {
 
 // step has a camera look at the frame, in which some may be marked, and notes where
 // it finds those of the tracks.
-func (r *run) step(ctx context.Context, c *clip.Camera, marked []annotation.Object, tracks ...[]track) error {
+func (r *run) step(ctx context.Context, c *offline.Camera, marked []annotation.Object, tracks ...[]track) error {
 	var ann *annotation.Annotation
 	if len(marked) > 0 {
 		ann = &annotation.Annotation{Width: r.size.width, Height: r.size.height, Objects: marked}

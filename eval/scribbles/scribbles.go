@@ -10,6 +10,7 @@ import (
 	"github.com/segd/segd/eval/internal/clip"
 	"github.com/segd/segd/eval/internal/stats"
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/internal/offline"
 	"github.com/segd/segd/mask"
 	"github.com/segd/segd/tracker"
 )
@@ -145,7 +146,7 @@ func runSequence(ctx context.Context, opt *Options, c *clip.Clip, tick func(int)
 		row.J = append(row.J, mask.IoU(got, truth))
 		row.JKMeans = append(row.JKMeans, mask.IoU(other, truth))
 		if opt.Picture != nil {
-			if err := opt.Picture(c.Name, seed, Picture{p.Image(), strokes, truth, got, other}); err != nil {
+			if err := opt.Picture(c.Name, seed, Picture{clip.Image(p), strokes, truth, got, other}); err != nil {
 				return row, err
 			}
 		}
@@ -179,14 +180,14 @@ func (m *methods) inBox(ctx context.Context, box [4]float64, truth mask.RLE) (fl
 // methods make masks of one picture. They are told nothing of it but annotations.
 type methods struct {
 	tracker   tracker.Config
-	picture   *clip.Picture
+	picture   *offline.Picture
 	extractor *features.Extractor
 	scene     features.Scene // as it is without an annotation
 	finer     features.Scene // as one wants it
 	kmeans    *kmeans
 }
 
-func newMethods(opt *Options, p *clip.Picture) (*methods, error) {
+func newMethods(opt *Options, p *offline.Picture) (*methods, error) {
 	m := &methods{tracker: opt.Tracker, picture: p}
 	var err error
 	if m.extractor, err = features.New(opt.Features, opt.Model); err != nil {

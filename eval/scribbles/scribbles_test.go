@@ -14,6 +14,7 @@ import (
 	"github.com/segd/segd/eval/internal/clip"
 	"github.com/segd/segd/eval/internal/clip/cliptest"
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/internal/offline"
 	"github.com/segd/segd/mask"
 )
 
@@ -274,7 +275,7 @@ func TestHiddenTruth(t *testing.T) {
 		}
 	}
 	var found [2][]mask.RLE
-	for i, p := range []*clip.Picture{p, &other} {
+	for i, p := range []*offline.Picture{p, &other} {
 		m, err := newMethods(&Options{Features: features.Config{Superpixels: 200}}, p)
 		if err != nil {
 			t.Fatal(err)
@@ -296,7 +297,7 @@ func TestHiddenTruth(t *testing.T) {
 	}
 }
 
-func firstFrame(t *testing.T, root string) *clip.Picture {
+func firstFrame(t *testing.T, root string) *offline.Picture {
 	t.Helper()
 	clips, err := clip.Open(root, nil)
 	if err != nil {

@@ -6,17 +6,17 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/segd/segd/eval/internal/clip"
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/internal/offline"
 	"github.com/segd/segd/marking"
 	"github.com/segd/segd/tracker"
 )
 
 // AutomaticOptions say what a detector finds where, and for how long it is followed.
 type AutomaticOptions struct {
-	Video     clip.Video // of Frames at least: one that is played over and over, say
+	Video     offline.Video // of Frames at least: one that is played over and over, say
 	VideoName string
-	Detector  clip.Detector
+	Detector  offline.Detector
 	Every     int // frames from one look to the next
 	Marking   marking.Config
 	ModelName string
@@ -63,10 +63,10 @@ func RunAutomatic(ctx context.Context, opt AutomaticOptions) (*AutomaticReport, 
 	}
 	r := &automaticRun{opt: &opt}
 	var err error
-	if r.camera, err = clip.NewCamera(opt.Model, opt.Features, opt.Tracker, opt.Marking, opt.Detector); err != nil {
+	if r.camera, err = offline.NewCamera(opt.Model, opt.Features, opt.Tracker, opt.Marking, opt.Detector); err != nil {
 		return nil, err
 	}
-	if err := opt.Video(ctx, func(p *clip.Picture) error { return r.show(ctx, p) }); err != nil && !errors.Is(err, errEnough) {
+	if err := opt.Video(ctx, func(p *offline.Picture) error { return r.show(ctx, p) }); err != nil && !errors.Is(err, errEnough) {
 		return nil, fmt.Errorf("soak: %w", err)
 	}
 	if r.shown < opt.Frames {
@@ -82,7 +82,7 @@ func RunAutomatic(ctx context.Context, opt AutomaticOptions) (*AutomaticReport, 
 // automaticRun is one pass over the video.
 type automaticRun struct {
 	opt     *AutomaticOptions
-	camera  *clip.Camera
+	camera  *offline.Camera
 	shown   int
 	took    time.Duration
 	objects Objects
@@ -92,7 +92,7 @@ type automaticRun struct {
 }
 
 // show takes the next frame.
-func (r *automaticRun) show(ctx context.Context, p *clip.Picture) error {
+func (r *automaticRun) show(ctx context.Context, p *offline.Picture) error {
 	if r.shown == 0 {
 		r.width, r.height = p.Width, p.Height
 	}
@@ -122,7 +122,7 @@ func (r *automaticRun) show(ctx context.Context, p *clip.Picture) error {
 }
 
 // count takes what became of the objects in a frame. Ids are used one after the other.
-func (o *Objects) count(f clip.Followed) error {
+func (o *Objects) count(f offline.Followed) error {
 	if a := f.Decision.Annotation; a != nil {
 		for _, marked := range a.Objects {
 			o.Begun = max(o.Begun, int(marked.ID-marking.FirstID)+1)

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/segd/segd/annotation"
-	"github.com/segd/segd/eval/internal/clip"
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/internal/offline"
 	"github.com/segd/segd/marking"
 	"github.com/segd/segd/track"
 	"github.com/segd/segd/tracker"
@@ -35,10 +35,10 @@ func boxOf(k, n int) image.Rectangle {
 }
 
 // clipOf plays the clip over and over, for n frames.
-func clipOf(n int) clip.Video {
-	pictures := make([]*clip.Picture, clipFrames)
+func clipOf(n int) offline.Video {
+	pictures := make([]*offline.Picture, clipFrames)
 	for i := range pictures {
-		p := clip.Blank(width, height, [3]byte{60, 120, 40})
+		p := offline.Blank(width, height, [3]byte{60, 120, 40})
 		for k, post := range posts {
 			b := boxOf(k, i)
 			for y := b.Min.Y; y < b.Max.Y; y++ {
@@ -47,7 +47,7 @@ func clipOf(n int) clip.Video {
 		}
 		pictures[i] = p
 	}
-	return func(_ context.Context, show func(*clip.Picture) error) error {
+	return func(_ context.Context, show func(*offline.Picture) error) error {
 		for i := range n {
 			p := *pictures[i%clipFrames]
 			p.Time = time.Duration(i) * 100 * time.Millisecond
@@ -129,8 +129,8 @@ func TestRunAutomaticFaults(t *testing.T) {
 		{"detector", func(o *AutomaticOptions) { o.Detector = &clipDetector{every: 4, err: boom} }, "frame 0: boom"},
 		{"video", func(o *AutomaticOptions) { o.Video = clipOf(6) }, "ends with frame 6; want 2080"},
 		{"size", func(o *AutomaticOptions) {
-			o.Video = func(_ context.Context, show func(*clip.Picture) error) error {
-				return errors.Join(show(clip.Blank(96, 64, [3]byte{})), show(clip.Blank(64, 96, [3]byte{})))
+			o.Video = func(_ context.Context, show func(*offline.Picture) error) error {
+				return errors.Join(show(offline.Blank(96, 64, [3]byte{})), show(offline.Blank(64, 96, [3]byte{})))
 			}
 		}, "frame 1 has 64×96 pixels; want 96×64"},
 	} {
@@ -144,8 +144,8 @@ func TestRunAutomaticFaults(t *testing.T) {
 
 // An object that is neither gone nor left is told, and one that is both.
 func TestCountLost(t *testing.T) {
-	followed := func(marked []uint32, gone []uint32, left ...uint32) clip.Followed {
-		f := clip.Followed{Result: &tracker.Result{}, Tracked: len(left)}
+	followed := func(marked []uint32, gone []uint32, left ...uint32) offline.Followed {
+		f := offline.Followed{Result: &tracker.Result{}, Tracked: len(left)}
 		for _, id := range gone {
 			f.Decision.Gone = append(f.Decision.Gone, marking.Gone{ID: id})
 		}
@@ -161,7 +161,7 @@ func TestCountLost(t *testing.T) {
 	const first = marking.FirstID
 	for _, tt := range []struct {
 		name  string
-		after clip.Followed
+		after offline.Followed
 		want  string
 	}{
 		{"gone", followed(nil, []uint32{first}, first+1), ""},

@@ -7,6 +7,7 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/eval/internal/clip"
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/internal/offline"
 	"github.com/segd/segd/marking"
 	"github.com/segd/segd/mask"
 	"github.com/segd/segd/tracker"
@@ -44,7 +45,7 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 		return nil, err
 	}
 	c := clips[0]
-	w, err := clip.NewCamera(opt.Model, opt.Features, opt.Tracker, marking.Config{}, nil)
+	w, err := offline.NewCamera(opt.Model, opt.Features, opt.Tracker, marking.Config{}, nil)
 	if err != nil {
 		return nil, err
 	}

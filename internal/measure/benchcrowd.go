@@ -13,11 +13,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/segd/segd/demo"
-	"github.com/segd/segd/eval/crowd"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/measure/crowd"
 	"github.com/segd/segd/internal/pause"
 )
 

@@ -14,6 +14,8 @@ import (
 	"sort"
 	"strings"
 	"time"
+
+	"github.com/segd/segd/internal/offline"
 )
 
 const imagesFolder, truthFolder = "JPEGImages/480p", "Annotations/480p"
@@ -86,22 +88,8 @@ func (c *Clip) Hash() uint64 {
 	return h.Sum64()
 }
 
-// Picture is one frame with its ground truth.
-type Picture struct {
-	Width, Height int
-	BGR           []byte  // tight BGR24
-	Truth         []uint8 // 1 on the object
-	// Time is stream time.
-	Time time.Duration
-}
-
-// Blank is a picture of one colour, without object.
-func Blank(width, height int, bgr [3]byte) *Picture {
-	return &Picture{Width: width, Height: height, BGR: bytes.Repeat(bgr[:], width*height), Truth: make([]uint8, width*height)}
-}
-
 // Mean is the picture's mean colour.
-func (p *Picture) Mean() (bgr [3]byte) {
+func Mean(p *offline.Picture) (bgr [3]byte) {
 	var sum [3]int
 	for i, v := range p.BGR {
 		sum[i%3] += int(v)
@@ -117,18 +105,18 @@ func (p *Picture) Mean() (bgr [3]byte) {
 func Time(i int) time.Duration { return time.Duration(i) * time.Second / 24 }
 
 // Read reads frame i.
-func (c *Clip) Read(i int) (*Picture, error) {
+func (c *Clip) Read(i int) (*offline.Picture, error) {
 	img, err := readImage(c.Images[i])
 	if err != nil {
 		return nil, err
 	}
-	p := &Picture{Width: img.Bounds().Dx(), Height: img.Bounds().Dy(), BGR: toBGR(img), Time: Time(i)}
+	p := &offline.Picture{Width: img.Bounds().Dx(), Height: img.Bounds().Dy(), BGR: toBGR(img), Time: Time(i)}
 	p.Truth, err = readTruth(c.Truths[i], p.Width, p.Height)
 	return p, err
 }
 
 // First reads the first frame, which must show the object.
-func (c *Clip) First() (*Picture, error) {
+func (c *Clip) First() (*offline.Picture, error) {
 	p, err := c.Read(0)
 	if err == nil && !slices.Contains(p.Truth, 1) {
 		err = fmt.Errorf("clip: %s marks no object", c.Truths[0])
@@ -190,7 +178,7 @@ func toBGR(img image.Image) []byte {
 }
 
 // Image is a copy of the frame as it is, whatever was done to it since it was read.
-func (p *Picture) Image() *image.RGBA {
+func Image(p *offline.Picture) *image.RGBA {
 	img := image.NewRGBA(image.Rect(0, 0, p.Width, p.Height))
 	for i := range p.Width * p.Height {
 		img.Pix[4*i], img.Pix[4*i+1], img.Pix[4*i+2], img.Pix[4*i+3] = p.BGR[3*i+2], p.BGR[3*i+1], p.BGR[3*i], 255
@@ -199,7 +187,7 @@ func (p *Picture) Image() *image.RGBA {
 }
 
 // Crop cuts the picture and its truth down to r, which lies within it.
-func (p *Picture) Crop(r image.Rectangle) {
+func Crop(p *offline.Picture, r image.Rectangle) {
 	bgr, truth := make([]byte, 0, 3*r.Dx()*r.Dy()), make([]uint8, 0, r.Dx()*r.Dy())
 	for y := r.Min.Y; y < r.Max.Y; y++ {
 		from, to := y*p.Width+r.Min.X, y*p.Width+r.Max.X
@@ -210,7 +198,7 @@ func (p *Picture) Crop(r image.Rectangle) {
 
 // Paste puts q and its truth into the picture, with the upper left corner at a point where
 // all of q lies within it.
-func (p *Picture) Paste(q *Picture, at image.Point) {
+func Paste(p, q *offline.Picture, at image.Point) {
 	for y := range q.Height {
 		to := (at.Y+y)*p.Width + at.X
 		copy(p.BGR[3*to:], q.BGR[3*y*q.Width:3*(y+1)*q.Width])
@@ -220,8 +208,8 @@ func (p *Picture) Paste(q *Picture, at image.Point) {
 
 // Shrink makes the picture and its truth smaller: a pixel is the mean of the area that it
 // covers, and the object's if that covers half of it.
-func (p *Picture) Shrink(width, height int) {
-	out := Blank(width, height, [3]byte{})
+func Shrink(p *offline.Picture, width, height int) {
+	out := offline.Blank(width, height, [3]byte{})
 	across, down := cells(p.Width, width), cells(p.Height, height)
 	for i := range out.Truth {
 		h, v := across[i%width], down[i/width]
@@ -270,9 +258,9 @@ func cells(from, to int) []cell {
 }
 
 // Recode codes the picture as JPEG of a quality from 1 to 100 and decodes it again.
-func (p *Picture) Recode(quality int) error {
+func Recode(p *offline.Picture, quality int) error {
 	var b bytes.Buffer
-	if err := jpeg.Encode(&b, p.Image(), &jpeg.Options{Quality: quality}); err != nil {
+	if err := jpeg.Encode(&b, Image(p), &jpeg.Options{Quality: quality}); err != nil {
 		return fmt.Errorf("clip: %w", err)
 	}
 	img, err := jpeg.Decode(&b)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/segd/segd/eval/internal/clip/cliptest"
+	"github.com/segd/segd/internal/offline"
 )
 
 func TestRead(t *testing.T) {
@@ -37,17 +38,17 @@ func TestRead(t *testing.T) {
 	if b, g, r := p.BGR[3*at], p.BGR[3*at+1], p.BGR[3*at+2]; r < 180 || g > 60 || b > 60 {
 		t.Errorf("the object is %d, %d, %d in red, green and blue; want 200, 30, 30", r, g, b)
 	}
-	if c := p.Image().RGBAAt(at%96, at/96); c.R != p.BGR[3*at+2] || c.G != p.BGR[3*at+1] || c.B != p.BGR[3*at] || c.A != 255 {
+	if c := Image(p).RGBAAt(at%96, at/96); c.R != p.BGR[3*at+2] || c.G != p.BGR[3*at+1] || c.B != p.BGR[3*at] || c.A != 255 {
 		t.Errorf("the image has %v there", c)
 	}
 }
 
 func TestCrop(t *testing.T) {
-	p := &Picture{Width: 5, Height: 4}
+	p := &offline.Picture{Width: 5, Height: 4}
 	for i := range byte(20) {
 		p.BGR, p.Truth = append(p.BGR, i, i+100, i+200), append(p.Truth, i%2)
 	}
-	p.Crop(image.Rect(1, 2, 4, 4))
+	Crop(p, image.Rect(1, 2, 4, 4))
 	var bgr, truth []byte
 	for _, i := range []byte{11, 12, 13, 16, 17, 18} {
 		bgr, truth = append(bgr, i, i+100, i+200), append(truth, i%2)
@@ -58,9 +59,9 @@ func TestCrop(t *testing.T) {
 }
 
 func TestPaste(t *testing.T) {
-	q := &Picture{Width: 2, Height: 2, BGR: []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, Truth: []uint8{1, 0, 0, 3}}
-	p := Blank(4, 3, [3]byte{})
-	p.Paste(q, image.Pt(2, 1))
+	q := &offline.Picture{Width: 2, Height: 2, BGR: []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, Truth: []uint8{1, 0, 0, 3}}
+	p := offline.Blank(4, 3, [3]byte{})
+	Paste(p, q, image.Pt(2, 1))
 	bgr := append(make([]byte, 3*6), 1, 2, 3, 4, 5, 6, 0, 0, 0, 0, 0, 0, 7, 8, 9, 10, 11, 12)
 	if truth := []uint8{0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 3}; !slices.Equal(p.BGR, bgr) || !slices.Equal(p.Truth, truth) {
 		t.Errorf("%v with truth %v; want %v with %v", p.BGR, p.Truth, bgr, truth)
@@ -70,13 +71,13 @@ func TestPaste(t *testing.T) {
 // Each pixel is what 60×60 points of it see on average.
 func TestShrink(t *testing.T) {
 	for _, to := range []image.Point{{12, 9}, {6, 3}, {5, 4}, {11, 7}, {1, 1}} {
-		p := &Picture{Width: 12, Height: 9}
+		p := &offline.Picture{Width: 12, Height: 9}
 		rng := rand.New(rand.NewPCG(1, 1))
 		for range 12 * 9 {
 			p.BGR, p.Truth = append(p.BGR, byte(rng.IntN(256)), 255, byte(rng.IntN(256))), append(p.Truth, byte(rng.IntN(2)))
 		}
 		was := *p
-		p.Shrink(to.X, to.Y)
+		Shrink(p, to.X, to.Y)
 		if p.Width != to.X || p.Height != to.Y || len(p.BGR) != 3*to.X*to.Y || len(p.Truth) != to.X*to.Y {
 			t.Fatalf("%d×%d of %d bytes and %d of truth; want %v", p.Width, p.Height, len(p.BGR), len(p.Truth), to)
 		}
@@ -105,8 +106,8 @@ func TestShrink(t *testing.T) {
 }
 
 func TestMean(t *testing.T) {
-	p := &Picture{Width: 3, Height: 1, BGR: []byte{0, 10, 255, 1, 20, 255, 1, 40, 255}}
-	if got := p.Mean(); got != [3]byte{1, 23, 255} {
+	p := &offline.Picture{Width: 3, Height: 1, BGR: []byte{0, 10, 255, 1, 20, 255, 1, 40, 255}}
+	if got := Mean(p); got != [3]byte{1, 23, 255} {
 		t.Errorf("mean %v; want 1, 23, 255", got)
 	}
 }
@@ -114,12 +115,12 @@ func TestMean(t *testing.T) {
 // Of a smooth picture JPEG loses little, more at a lower quality, and always the same.
 func TestRecode(t *testing.T) {
 	loss := func(quality int) (l float64, out []byte) {
-		p := &Picture{Width: 33, Height: 17, Truth: make([]uint8, 33*17)}
+		p := &offline.Picture{Width: 33, Height: 17, Truth: make([]uint8, 33*17)}
 		for i := range 33 * 17 {
 			p.BGR = append(p.BGR, byte(40+4*(i%33)), byte(90+6*(i/33)), byte(200-3*(i%33)))
 		}
 		was := slices.Clone(p.BGR)
-		if err := p.Recode(quality); err != nil {
+		if err := Recode(p, quality); err != nil {
 			t.Fatal(err)
 		}
 		if len(p.BGR) != len(was) {

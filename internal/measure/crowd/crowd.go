@@ -8,18 +8,18 @@ import (
 	"math"
 	"slices"
 
-	"github.com/segd/segd/eval/internal/clip"
 	"github.com/segd/segd/features"
+	"github.com/segd/segd/internal/offline"
 	"github.com/segd/segd/marking"
 	"github.com/segd/segd/tracker"
 )
 
 // Picture is one frame of a video.
-type Picture = clip.Picture
+type Picture = offline.Picture
 
 // Video shows every frame, from the first on, and returns at its end, or at once the
 // error that show returned, wrapped or not. A picture is left alone while it is shown.
-type Video = clip.Video
+type Video = offline.Video
 
 const (
 	// Frames are followed from the first on, with a look at all of every lookEvery-th; a person counts who
@@ -55,7 +55,7 @@ type cutout struct {
 
 // New follows the persons of a video, whose empty scene and persons the crowd has.
 func New(ctx context.Context, video Video, model features.Model) (*Crowd, error) {
-	camera, err := clip.NewCamera(model, features.Config{}, tracker.Config{}, marking.Config{Classes: []string{"person"}}, nil)
+	camera, err := offline.NewCamera(model, features.Config{}, tracker.Config{}, marking.Config{Classes: []string{"person"}}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func New(ctx context.Context, video Video, model features.Model) (*Crowd, error)
 			samples = append(samples, slices.Clone(p.BGR))
 		}
 		if c.plate == nil {
-			c.plate = clip.Blank(p.Width, p.Height, [3]byte{})
+			c.plate = offline.Blank(p.Width, p.Height, [3]byte{})
 		}
 		if n < followed {
 			res, err := camera.Step(ctx, n, p, nil, n%lookEvery == 0)
@@ -124,7 +124,7 @@ func (c *Crowd) collect(persons map[uint32][]cutout, p *Picture, objects []track
 
 // Draw is picture n, from 0 on, of so many persons.
 func (c *Crowd) Draw(n, persons, width, height int) *Picture {
-	p := clip.Blank(width, height, [3]byte{})
+	p := offline.Blank(width, height, [3]byte{})
 	for y := range height {
 		for x := 0; x < width; x += c.plate.Width {
 			copy(p.BGR[3*(y*width+x):3*(y+1)*width], c.plate.BGR[3*(y%c.plate.Height)*c.plate.Width:][:3*min(c.plate.Width, width-x)])
