@@ -120,9 +120,9 @@ var plan = map[string]room{
 	"internal/backup":         {internal: []string{"bus", "checkpoint"}, tests: []string{"internal/memtest"}},
 	"internal/cores":          {without: numbersOnly},
 	"internal/draw":           {internal: []string{"bus/segdv1", "mask"}},
-	"internal/measure":        {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "eval/davis", "eval/moons", "eval/mot", "eval/scribbles", "eval/soak", "eval/ssl", "features", "features/dnn", "ingest", "ingest/codec", "internal/cli", "internal/configured", "internal/draw", "internal/measure/crowd", "internal/pause", "internal/record", "marking", "mask", "track", "tracker", "zones"}, modules: []string{cobra, prom, "github.com/prometheus/client_model", "github.com/prometheus/common"}},
+	"internal/measure":        {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "eval/davis", "eval/moons", "eval/mot", "eval/scribbles", "eval/soak", "eval/ssl", "features", "features/dnn", "ingest", "ingest/codec", "internal/cli", "internal/configured", "internal/draw", "internal/measure/crowd", "internal/offline", "internal/pause", "internal/record", "marking", "mask", "track", "tracker", "zones"}, modules: []string{cobra, prom, "github.com/prometheus/client_model", "github.com/prometheus/common"}},
 	"internal/measure/crowd":  {internal: []string{"features", "internal/offline", "marking", "tracker"}, tests: []string{"demo", "features/dnn", "ingest/codec"}},
-	"internal/offline":        {internal: []string{"annotation", "features", "marking", "tracker"}},
+	"internal/offline":        {internal: []string{"annotation", "features", "ingest", "marking", "tracker"}, tests: []string{"ingest/codec"}},
 	"internal/record":         {internal: []string{"ingest/codec"}},
 	"internal/setup":          {internal: []string{"bus", "config", "demo", "deploy", "features/dnn", "ingest", "ingest/cameraurl", "ingest/codec", "internal/cli", "internal/configured", "internal/plain", "internal/redact", "onvif"}, modules: []string{cobra, term, xcpu}, tests: []string{"internal/freeport", "onvif/onviftest"}},
 	"internal/docs":           {},
@@ -147,7 +147,7 @@ var plan = map[string]room{
 
 	"eval/internal/clip/cliptest":  {},
 	"eval/internal/npy/npytest":    {},
-	"internal/cli/clitest":         {internal: []string{"internal/waitfor"}},
+	"internal/cli/clitest":         {internal: []string{"internal/cli", "internal/waitfor"}, modules: []string{cobra}},
 	"internal/keypair/keypairtest": {},
 	"onvif/onviftest":              {modules: []string{digest}},
 

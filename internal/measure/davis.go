@@ -35,7 +35,7 @@ type trackingFlags struct {
 func (f *trackingFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.model, "model", "", "ONNX or Caffe model (default the one in the binary)")
-	addComputing(cmd, &f.computing)
+	cli.AddComputing(cmd, &f.computing)
 	flags.StringVar(&f.mode, "mode", tracker.Joint.String(), "joint, affinity, frozen or no-temporal")
 	flags.IntVar(&f.superpixels, "superpixels", 0, fmt.Sprintf("pieces a frame is cut into (default %d)", features.DefaultSuperpixels))
 	flags.IntVar(&f.shortSide, "short-side", config.DefaultShortSide, "shorter side of the picture the model sees, in pixels")
@@ -64,15 +64,6 @@ func (f *trackingFlags) open() (*dnn.Model, error) {
 		return nil, cli.Usage(err)
 	}
 	return m, nil
-}
-
-// addComputing adds the flags that say what computes the model, and the detector.
-func addComputing(cmd *cobra.Command, c *dnn.Computing) {
-	flags := cmd.Flags()
-	flags.StringVar(&c.Engine, "engine", dnn.EngineAuto, "what computes the model: auto, opencv or onnxruntime")
-	flags.StringVar(&c.EngineLibrary, "engine-library", "", "ONNX Runtime's shared library (default where segd run finds it)")
-	flags.StringVar(&c.Device, "device", dnn.DeviceAuto, "and on what: auto, cpu, cuda or tensorrt")
-	flags.BoolVar(&c.FP16, "fp16", false, "a card computes in half precision")
 }
 
 // require has cobra refuse a command line without the flags, which are defined.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/segd/segd/eval/mot"
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/offline"
 	"github.com/segd/segd/marking"
 	"github.com/segd/segd/track"
 	"github.com/segd/segd/zones"
@@ -91,7 +91,7 @@ func evalMotCommand(std cli.Streams) *cobra.Command {
 
 func runMot(cmd *cobra.Command, std cli.Streams, f motFlags) (err error) {
 	opt := mot.Options{
-		Video:     playFile(f.video, f.fps, false),
+		Video:     offline.Play(f.video, f.fps, false),
 		ModelName: f.modelName(),
 		Features:  features.Config{Superpixels: f.superpixels},
 	}
@@ -310,43 +310,6 @@ func readBoxes[T any](path string, parse func(io.Reader, string) (T, error)) (bo
 	}
 	defer file.Close()
 	return parse(file, path)
-}
-
-// playFile shows every frame of a video file, or every picture of a folder, fps a second (0: 25), over and over if
-// it loops. One that cannot be decoded is an error: the numbers of those after it would be wrong.
-func playFile(path string, fps float64, loop bool) mot.Video {
-	scheme := "file:"
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		scheme = "dir:"
-	}
-	return func(ctx context.Context, show func(*mot.Picture) error) error {
-		playing, stop := context.WithCancelCause(ctx)
-		defer stop(nil)
-		var last uint64
-		source, err := ingest.Open(ingest.Config{
-			Camera: "video", URL: scheme + path, FPS: fps, AsFast: true, Loop: loop,
-			Observer: ingest.Observer{Missed: func(why ingest.Miss, _ int) {
-				stop(fmt.Errorf("%s: the frame after frame %d is missing (%v); want a video of which every frame can be decoded", path, last, why))
-			}},
-		})
-		if err != nil {
-			return err
-		}
-		err = source.Run(playing, func(f *ingest.Frame) {
-			defer f.Release()
-			if playing.Err() != nil {
-				return
-			}
-			last = f.Seq + 1
-			if err := show(&mot.Picture{Width: f.Width, Height: f.Height, BGR: f.Pix, Time: f.PTS}); err != nil {
-				stop(err)
-			}
-		})
-		if cause := context.Cause(playing); cause != nil {
-			return cause
-		}
-		return err
-	}
 }
 
 func printMot(out io.Writer, r *mot.Report) error {

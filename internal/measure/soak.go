@@ -10,6 +10,7 @@ import (
 	"github.com/segd/segd/eval/soak"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/offline"
 	"github.com/segd/segd/marking"
 	"github.com/segd/segd/track"
 	"github.com/segd/segd/tracker"
@@ -131,7 +132,7 @@ func soakVideo(cmd *cobra.Command, std cli.Streams, f soakFlags, mode tracker.Mo
 	}
 	bar := cli.NewProgress(std.Err, "following what is found")
 	r, err := soak.RunAutomatic(cmd.Context(), soak.AutomaticOptions{
-		Video:     playFile(f.video, 0, true),
+		Video:     offline.Play(f.video, 0, true),
 		VideoName: f.video,
 		Marking:   marking.Config{Classes: f.classes, Track: track.Config{Confirm: f.looks.score}},
 		Every:     f.looks.every,

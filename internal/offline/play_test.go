@@ -1,4 +1,4 @@
-package measure
+package offline
 
 import (
 	"context"
@@ -7,12 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/segd/segd/eval/mot"
 	"github.com/segd/segd/ingest/codec"
 )
 
 // A video that loops begins anew after its last frame, and misses none.
-func TestPlayFile(t *testing.T) {
+func TestPlay(t *testing.T) {
 	const width, height, frames = 64, 48, 6
 	video := filepath.Join(t.TempDir(), "grey.mp4")
 	m, err := codec.CreateFile(video, codec.EncoderConfig{Width: width, Height: height, FPS: 10, CRF: 10})
@@ -38,7 +37,7 @@ func TestPlayFile(t *testing.T) {
 		err  error
 	}{{false, frames, nil}, {true, 2*frames + 3, enough}} {
 		shown := 0
-		err := playFile(video, 0, tt.loop)(t.Context(), func(p *mot.Picture) error {
+		err := Play(video, 0, tt.loop)(t.Context(), func(p *Picture) error {
 			if got, want := int(p.BGR[0]), 40+30*(shown%frames); got < want-10 || got > want+10 {
 				t.Errorf("loop %v: frame %d is of grey %d; want %d", tt.loop, shown, got, want)
 			}
