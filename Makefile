@@ -29,7 +29,7 @@ COMPOSE     := github.com/compose-spec/compose-go/v2/cmd@v2.4.7
 # that belongs to another user, and in an image, where there is no .git.
 VERSION ?= $(shell scripts/version)
 COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)
-BUILD   := $(GO) build -buildvcs=false -ldflags "-X main.version=$(VERSION) -X main.commit=$(COMMIT)"
+BUILD   := build -buildvcs=false -ldflags "-X main.version=$(VERSION) -X main.commit=$(COMMIT)"
 
 # Packages whose tests also run under the race detector. What links OpenCV is
 # left out: the detector does not see into C++, and building it twice is slow.
@@ -49,9 +49,10 @@ help: ## list what can be made
 setup: ## install what is missing (Debian packages)
 	@scripts/setup
 
-build: setup ## build bin/segd
+build: setup ## build bin/segd, and bin/segd-lab for segd eval
 	@mkdir -p bin
-	$(BUILD) -o bin/segd ./cmd/segd
+	$(GO) $(BUILD) -o bin/segd ./cmd/segd
+	$(GO) -C lab $(BUILD) -o $(CURDIR)/bin/segd-lab ./cmd/segd-lab
 
 run: build ## build and run the demo; make run ARGS="--for 30s"
 	@bin/segd demo $(ARGS)
@@ -70,6 +71,7 @@ lint: ## golangci-lint, the pinned version
 	bin/golangci-lint run ./...
 	cd deploy/grafana && $(CURDIR)/bin/golangci-lint run ./...
 	cd e2e && $(CURDIR)/bin/golangci-lint run --build-tags e2e ./...
+	cd lab && $(CURDIR)/bin/golangci-lint run ./...
 
 # VULNCHECK="-db file:///FOLDER" asks a copy of the database.
 vulncheck: setup ## known vulnerabilities that segd reaches; each is explained in docs/security.md
@@ -188,6 +190,7 @@ recording: ## record docs/images/demo.webp of the running demo, headless
 
 bench: setup ## every benchmark
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+	$(GO) -C lab test -run '^$$' -bench . -benchmem ./...
 
 # Each peer is a program of its own, talked to through pipes: the max-flow library
 # is under the GPL, and nothing of it is linked into segd. PEERS is passed on, for

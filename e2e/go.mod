@@ -2,7 +2,10 @@ module github.com/segd/segd/e2e
 
 go 1.26.0
 
-replace github.com/segd/segd => ../
+replace (
+	github.com/segd/segd => ../
+	github.com/segd/segd/lab => ../lab
+)
 
 require (
 	github.com/bluenviron/gortsplib/v5 v5.6.4
@@ -15,6 +18,7 @@ require (
 	github.com/prometheus/common v0.72.0
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/segd/segd v0.0.0
+	github.com/segd/segd/lab v0.0.0
 	gonum.org/v1/plot v0.16.0
 	google.golang.org/protobuf v1.36.12
 )

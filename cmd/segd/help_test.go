@@ -26,7 +26,6 @@ func TestMistyped(t *testing.T) {
 		{"wach gate", `unknown command "wach" for "segd" (did you mean watch?); see segd --help`},
 		{"camera ad yard whip:", `unknown command "ad" for "segd camera" (did you mean add?); see segd camera --help`},
 		{"fleet xyz", `unknown command "xyz" for "segd fleet"; see segd fleet --help`},
-		{"eval davs", `unknown command "davs" for "segd eval" (did you mean davis?); see segd eval --help`},
 		{"watch gate --natz x", "unknown flag: --natz (did you mean --nats?); see segd watch --help"},
 		{"run --confg x", "unknown flag: --confg (did you mean --config?); see segd run --help"},
 		{"run --xyz", "unknown flag: --xyz; see segd run --help"},

@@ -10,5 +10,5 @@ import (
 
 // Commands are bench, eval and model.
 func Commands(std cli.Streams) []*cobra.Command {
-	return []*cobra.Command{benchCommand(std), evalCommand(std), modelCommand(std)}
+	return []*cobra.Command{benchCommand(std), evalCommand(), modelCommand(std)}
 }

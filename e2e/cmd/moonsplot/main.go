@@ -17,7 +17,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
 
-	"github.com/segd/segd/eval/moons"
+	"github.com/segd/segd/lab/moons"
 )
 
 func main() {

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/segd/segd/eval/moons"
+	"github.com/segd/segd/lab/moons"
 )
 
 func TestRun(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"image"
 	"io"
 
-	"github.com/segd/segd/eval/davis"
 	"github.com/segd/segd/features/dnn"
+	"github.com/segd/segd/lab/davis"
 )
 
 // maskReport holds means over the sequences.

@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/segd/segd/eval/mot"
 	"github.com/segd/segd/internal/assignment"
+	"github.com/segd/segd/lab/mot"
 )
 
 // The constants of SORT (Bewley et al., "Simple Online and Realtime Tracking", 2016), of

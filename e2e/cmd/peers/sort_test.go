@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/segd/segd/eval/mot"
+	"github.com/segd/segd/lab/mot"
 )
 
 // The boxes are those that the authors' own program gave: testdata/makesort.py made them.

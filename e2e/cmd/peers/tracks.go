@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"text/tabwriter"
 
-	"github.com/segd/segd/eval/mot"
+	"github.com/segd/segd/lab/mot"
 )
 
 // trackReport holds each side's figures of the persons of a video.
