@@ -13,6 +13,7 @@ import (
 
 	"github.com/segd/segd/lab/baseline"
 	"github.com/segd/segd/lab/clique"
+	"github.com/segd/segd/lab/gaussian"
 	"github.com/segd/segd/lab/internal/stats"
 	"github.com/segd/segd/lab/lp"
 	"github.com/segd/segd/solver"
@@ -160,7 +161,7 @@ func runInstance(ctx context.Context, m *moons, seed uint64, opt Options, tick f
 // the labels that it finds.
 func solve(ctx context.Context, x []float64, cliques []clique.Clique, seed uint64, opt Options, tick func()) (Instance, error) {
 	n := len(x) / 2
-	block := kernel.GaussianFactor(x, n, 2, sigma, rank, 1e-6)
+	block := gaussian.Factor(x, n, 2, sigma, rank, 1e-6)
 	program := clique.Relax(n, classes, cliques)
 	var results [3][]attempt
 	for i := range results {

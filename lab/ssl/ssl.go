@@ -13,9 +13,10 @@ import (
 
 	"github.com/segd/segd/lab/baseline"
 	"github.com/segd/segd/lab/clique"
+	"github.com/segd/segd/lab/gaussian"
+	"github.com/segd/segd/lab/loss"
 	"github.com/segd/segd/solver"
 	"github.com/segd/segd/solver/kernel"
-	"github.com/segd/segd/solver/loss"
 )
 
 // Setting is how Run takes one kernel on all data sets.
@@ -159,7 +160,7 @@ func meanStd(v []float64) (mean, std float64) {
 // block is the kernel's factor G with K = GGᵀ.
 func (c Setting) block(s *set) *kernel.Block {
 	if c.Kernel == "rbf" {
-		return kernel.GaussianFactor(s.x, s.n, s.d, c.Sigma, c.Rank, 1e-6)
+		return gaussian.Factor(s.x, s.n, s.d, c.Sigma, c.Rank, 1e-6)
 	}
 	return kernel.NewBlock(s.x, s.n, s.d)
 }

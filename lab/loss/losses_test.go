@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/segd/segd/solver/loss"
 )
 
 // proximal is what every loss offers.
@@ -16,7 +18,7 @@ type proximal interface {
 }
 
 var (
-	all = []proximal{Hinge{}, CrammerSinger{}, Softmax{}}
+	all = []proximal{loss.Hinge{}, CrammerSinger{}, Softmax{}}
 	// Those that see scores only by their differences.
 	multiclass = []proximal{CrammerSinger{}, Softmax{}}
 )
@@ -496,7 +498,7 @@ func TestNaNShowsInTheTable(t *testing.T) {
 				}
 				beta := make([]float64, labels)
 				l.Prox(beta, target, nil, []int32{0}, labels, 1)
-				if _, ok := l.(Hinge); !ok && !math.IsNaN(beta[k]) {
+				if _, ok := l.(loss.Hinge); !ok && !math.IsNaN(beta[k]) {
 					t.Errorf("%T L=%d: NaN target of label %d gives the prox %v", l, labels, k, beta)
 				}
 			}

@@ -1,20 +1,26 @@
-package kernel
+// Package gaussian makes features for the Gaussian kernel, as exact as wanted, of samples that are all
+// there: solver/kernel's Linear has that kernel then. It is pure numbers, on one goroutine.
+package gaussian
 
 import (
 	"fmt"
 	"math"
+
+	"github.com/segd/segd/solver/kernel"
 )
 
-// GaussianFactor returns rows G, as a block for Linear, with K ≈ GGᵀ for the Gaussian
+// Factor returns rows G, as a block for kernel.Linear, with K ≈ GGᵀ for the Gaussian
 // kernel K_ij = exp(−‖x_i − x_j‖²/2σ²) of the n rows of x, by Cholesky factorisation
 // with the largest remaining diagonal element as the pivot (Fine & Scheinberg
 // 2001). It ends at rank columns, or sooner when no diagonal element differs by
 // more than tol; each element is then within tol too. x is finite and not kept.
 // Cost O(n·rank·(rank+d)).
-func GaussianFactor(x []float64, n, d int, sigma float64, rank int, tol float64) *Block {
-	checkRows(len(x), n, d)
+func Factor(x []float64, n, d int, sigma float64, rank int, tol float64) *kernel.Block {
+	if n < 0 || d < 0 || len(x) != n*d {
+		panic(fmt.Sprintf("gaussian: %d numbers are not %d rows of %d", len(x), n, d))
+	}
 	if rank < 1 || !(sigma > 0) || math.IsInf(sigma, 1) {
-		panic(fmt.Sprintf("kernel: %d columns of width σ = %g; want at least 1 and > 0", rank, sigma))
+		panic(fmt.Sprintf("gaussian: %d columns of width σ = %g; want at least 1 and > 0", rank, sigma))
 	}
 	rank = min(rank, n)
 	byColumn := make([][]float64, 0, rank)
@@ -57,7 +63,7 @@ func GaussianFactor(x []float64, n, d int, sigma float64, rank int, tol float64)
 			g[i*r+j] = v
 		}
 	}
-	return NewBlock(g, n, r)
+	return kernel.NewBlock(g, n, r)
 }
 
 func gauss(a, b []float64, sigma float64) float64 {
