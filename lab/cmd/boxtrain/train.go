@@ -1,4 +1,4 @@
-package perceptron
+package main
 
 import (
 	"context"
@@ -7,19 +7,21 @@ import (
 	"math"
 	"math/rand/v2"
 	"sync"
+
+	"github.com/segd/segd/internal/perceptron"
 )
 
-// Training makes a perceptron by Adam (Kingma, Ba 2015) with decoupled weight decay
+// training makes a perceptron by Adam (Kingma, Ba 2015) with decoupled weight decay
 // (Loshchilov, Hutter 2019) and a rate that falls to 0 by a cosine. Same examples and seed,
 // same bits.
-type Training struct {
+type training struct {
 	Units  []int // as of Read
 	Epochs int
 	Seed   uint64
 }
 
-// Example is a group of rows, such as the superpixels in a box. All groups weigh the same.
-type Example struct {
+// example is a group of rows, such as the superpixels in a box. All groups weigh the same.
+type example struct {
 	Inputs []float32 // rows of Units[0]
 	Want   []float32 // probability of each row
 }
@@ -37,18 +39,18 @@ const (
 
 // Run trains. After each epoch it calls epoch, if not nil, with the mean cross entropy of the
 // examples as they came, in nats, and with the perceptron as it is, valid during the call.
-func (t Training) Run(ctx context.Context, examples []Example, epoch func(n int, loss float64, p *Perceptron)) (*Perceptron, error) {
+func (t training) Run(ctx context.Context, examples []example, epoch func(n int, loss float64, p *perceptron.Perceptron)) (*perceptron.Perceptron, error) {
 	if len(examples) == 0 || t.Epochs < 1 {
-		return nil, fmt.Errorf("perceptron: %d examples, %d epochs; want 1 or more of both", len(examples), t.Epochs)
+		return nil, fmt.Errorf("%d examples, %d epochs; want 1 or more of both", len(examples), t.Epochs)
 	}
 	for _, e := range examples {
 		if len(e.Want) == 0 || len(e.Inputs) != len(e.Want)*t.Units[0] {
-			return nil, fmt.Errorf("perceptron: an example of %d rows and %d inputs; want 1 row or more of %d", len(e.Want), len(e.Inputs), t.Units[0])
+			return nil, fmt.Errorf("an example of %d rows and %d inputs; want 1 row or more of %d", len(e.Want), len(e.Inputs), t.Units[0])
 		}
 	}
 	r := rand.New(rand.NewPCG(t.Seed, 1))
-	p := zero(t.Units)
-	p.standardise(examples)
+	p := perceptron.New(t.Units)
+	standardise(p, examples)
 	for _, l := range p.Layers {
 		for k := range l.Weights {
 			if k%(l.In+1) != l.In {
@@ -86,7 +88,7 @@ func (t Training) Run(ctx context.Context, examples []Example, epoch func(n int,
 		}
 		loss /= float64(len(examples))
 		if math.IsNaN(loss) {
-			return nil, errors.New("perceptron: the loss is no number; want inputs that are finite")
+			return nil, errors.New("the loss is no number; want inputs that are finite")
 		}
 		if epoch != nil {
 			epoch(n, loss, p)
@@ -96,7 +98,7 @@ func (t Training) Run(ctx context.Context, examples []Example, epoch func(n int,
 }
 
 // standardise sets means and scales to those of the examples' rows.
-func (p *Perceptron) standardise(examples []Example) {
+func standardise(p *perceptron.Perceptron, examples []example) {
 	d := len(p.Mean)
 	mean, variance, rows := make([]float64, d), make([]float64, d), 0.0
 	for _, e := range examples {
@@ -118,8 +120,8 @@ func (p *Perceptron) standardise(examples []Example) {
 	}
 }
 
-// Loss is the mean cross entropy of e's rows, in nats.
-func (p *Perceptron) Loss(e *Example) float64 {
+// lossOf is the mean cross entropy of e's rows, in nats.
+func lossOf(p *perceptron.Perceptron, e *example) float64 {
 	pass := newPass(p)
 	pass.learn(e)
 	return pass.loss
@@ -127,15 +129,15 @@ func (p *Perceptron) Loss(e *Example) float64 {
 
 // pass gathers losses and their gradient.
 type pass struct {
-	p              *Perceptron
+	p              *perceptron.Perceptron
 	loss           float64
 	gradient       [][]float64 // of each layer's weights
 	inputs         []float64
 	values, deltas [][]float64
 }
 
-func newPass(p *Perceptron) *pass {
-	s := &pass{p: p, inputs: make([]float64, len(p.Mean)), values: p.activations(), deltas: p.activations()}
+func newPass(p *perceptron.Perceptron) *pass {
+	s := &pass{p: p, inputs: make([]float64, len(p.Mean)), values: p.Activations(), deltas: p.Activations()}
 	for _, l := range p.Layers {
 		s.gradient = append(s.gradient, make([]float64, len(l.Weights)))
 	}
@@ -149,13 +151,13 @@ func (s *pass) reset() {
 	}
 }
 
-func (s *pass) learn(e *Example) {
+func (s *pass) learn(e *example) {
 	d, weight := len(s.inputs), 1/float64(len(e.Want))
 	for k, want := range e.Want {
 		for c, v := range e.Inputs[k*d : (k+1)*d] {
 			s.inputs[c] = float64(v)
 		}
-		s.p.forward(s.values, s.inputs)
+		s.p.Forward(s.values, s.inputs)
 		last := len(s.p.Layers)
 		odds, want := s.values[last][0], float64(want)
 		// −want·log(p) − (1 − want)·log(1 − p), which neither overflows nor needs p
@@ -182,19 +184,19 @@ func (s *pass) backward(n int) {
 	}
 	for c, v := range s.values[n] {
 		if v < 0 {
-			below[c] *= leak
+			below[c] *= perceptron.Leak
 		}
 	}
 }
 
 // adam are the moments of the gradients.
 type adam struct {
-	p           *Perceptron
+	p           *perceptron.Perceptron
 	first, next [][]float64
 	taken, all  int // steps
 }
 
-func newAdam(p *Perceptron, steps int) *adam {
+func newAdam(p *perceptron.Perceptron, steps int) *adam {
 	return &adam{p: p, first: newPass(p).gradient, next: newPass(p).gradient, all: steps}
 }
 

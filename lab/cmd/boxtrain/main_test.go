@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/segd/segd/tracker/internal/perceptron"
-	"github.com/segd/segd/tracker/internal/seed"
+	"github.com/segd/segd/internal/perceptron"
+	"github.com/segd/segd/tracker"
 )
 
 // segments draws rectangles, each of the next label, on a map of zeros.
@@ -120,7 +120,7 @@ func TestTrain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := perceptron.Read(data, seed.BoxUnits[:]...); err != nil {
+	if _, err := perceptron.Read(data, tracker.BoxUnits[:]...); err != nil {
 		t.Error(err)
 	}
 }

@@ -15,17 +15,13 @@ import (
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/tracker"
-	"github.com/segd/segd/tracker/internal/perceptron"
-	"github.com/segd/segd/tracker/internal/picture"
-	"github.com/segd/segd/tracker/internal/seed"
 )
 
 // How boxes are drawn: some tight, the others with each side moved by up to a share of the
 // box's size.
 const (
-	tight  = 0.4 // of the boxes
-	moved  = 0.1
-	maxDim = 96 // features are reduced to, tracker.Config's default
+	tight = 0.4 // of the boxes
+	moved = 0.1
 )
 
 // gathering makes examples of pictures.
@@ -36,7 +32,7 @@ type gathering struct {
 
 // box is what is known of one: its superpixels, all of them where it is held out.
 type box struct {
-	perceptron.Example
+	example
 	picture string
 	areas   []float64 // of the superpixels
 }
@@ -103,20 +99,16 @@ func (g *gathering) look(extractor *features.Extractor, s *source, r *rand.Rand)
 	objects := s.rule.objects(maps)
 	r.Shuffle(len(objects), func(i, j int) { objects[i], objects[j] = objects[j], objects[i] })
 	var scene features.Scene
-	var pool picture.Pool
 	for _, o := range objects[:min(len(objects), g.boxes)] {
 		around := draw(r, o.box, width, height)
 		ann := &annotation.Annotation{Width: width, Height: height, Objects: []annotation.Object{{ID: 1, Box: around}}}
 		if err := extractor.Extract(&scene, bgr, width, height, tracker.PlanFor(features.Plan{}, ann)); err != nil {
 			return nil, err
 		}
-		projection, err := features.FitProjection(&scene, maxDim)
+		b, err := g.example(&scene, around, o, r, isHeld(s.picture))
 		if err != nil {
 			return nil, err
 		}
-		p := pool.Make(&scene, projection, 1)
-		b := g.example(p, around, o, r, isHeld(s.picture))
-		pool.Release(p)
 		if len(b.Want) > 0 {
 			b.picture = s.picture
 			boxes = append(boxes, b)
@@ -140,26 +132,29 @@ func draw(r *rand.Rand, b image.Rectangle, width, height int) []float64 {
 
 // example is what is to be known of o's superpixels in a box: their cues, and the share of
 // each that is o.
-func (g *gathering) example(p *picture.Picture, around []float64, o object, r *rand.Rand, all bool) (b box) {
-	superpixels, cues := seed.BoxCues(p, around)
-	own := make([]float32, p.N)
+func (g *gathering) example(scene *features.Scene, around []float64, o object, r *rand.Rand, all bool) (b box, err error) {
+	superpixels, cues, err := tracker.BoxCues(scene, around)
+	if err != nil {
+		return b, err
+	}
+	own := make([]float32, scene.N)
 	for _, at := range o.pixels {
-		own[p.At(int(at)%p.Width, int(at)/p.Width)]++
+		own[features.Label(scene.Patches, int(at)%scene.Width, int(at)/scene.Width)]++
 	}
 	taken := r.Perm(len(superpixels))
 	if !all {
 		taken = taken[:min(len(taken), g.rows)]
 	}
-	d := seed.BoxUnits[0]
+	d := tracker.BoxUnits[0]
 	for _, k := range taken {
 		for _, v := range cues[k*d : (k+1)*d] {
 			b.Inputs = append(b.Inputs, float32(v))
 		}
-		area := p.Area[superpixels[k]]
+		area := scene.Area[superpixels[k]]
 		b.Want = append(b.Want, own[superpixels[k]]/float32(area))
 		b.areas = append(b.areas, float64(area))
 	}
-	return b
+	return b, nil
 }
 
 // readPicture returns BGR24.

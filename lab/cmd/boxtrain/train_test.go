@@ -1,64 +1,34 @@
-package perceptron
+package main
 
 import (
 	"math"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/segd/segd/internal/perceptron"
 )
 
-func TestOdds(t *testing.T) {
-	p := &Perceptron{Mean: []float32{1, 0}, Scale: []float32{2, 1}, Layers: []Layer{
-		{2, []float32{1, 0, 0, 0, 1, -1}}, // 2·(x−1) and y − 1
-		{2, []float32{1, 1, 0}},
-		{1, []float32{3, 0.5}},
-	}}
-	for _, tt := range []struct{ x, y, want float64 }{
-		{2, 3, 3*(2+2) + 0.5},
-		{2, 0, 3*(2-leak) + 0.5},
-		{0, 0, 3*leak*leak*(-2-1) + 0.5},
-		{100, 1, 3*extreme + 0.5},
-	} {
-		if got := p.Odds([]float64{tt.x, tt.y}); math.Abs(got-tt.want) > 1e-6 {
-			t.Errorf("odds %g of %g, %g; want %g", got, tt.x, tt.y, tt.want)
-		}
-	}
-}
-
-// What is written is read again, and nothing else.
-func TestRead(t *testing.T) {
-	units := []int{3, 4, 1}
-	p := random(units)
-	data := p.Append(nil)
-	if n := 4 * (3 + 3 + 4*4 + 5); len(data) != n {
-		t.Errorf("%d bytes; want %d", len(data), n)
-	}
-	got, err := Read(data, units...)
-	if err != nil || !reflect.DeepEqual(got, p) {
-		t.Errorf("%v, %v; want %v", got, err, p)
-	}
-	for _, wrong := range [][]byte{nil, data[1:], append(slices.Clone(data), 0)} {
-		if _, err := Read(wrong, units...); err == nil || !strings.Contains(err.Error(), "want 108") {
-			t.Errorf("%d bytes: %v", len(wrong), err)
-		}
-	}
-}
-
-func random(units []int) *Perceptron {
+// random has weights at random.
+func random(units []int) *perceptron.Perceptron {
 	r := rand.New(rand.NewPCG(3, 3))
-	p := zero(units)
-	for _, values := range p.values() {
+	p := perceptron.New(units)
+	for _, values := range [][]float32{p.Mean, p.Scale} {
 		for k := range values {
 			values[k] = float32(r.NormFloat64())
+		}
+	}
+	for _, l := range p.Layers {
+		for k := range l.Weights {
+			l.Weights[k] = float32(r.NormFloat64())
 		}
 	}
 	return p
 }
 
 // group is one of rows that are wanted where x·y > 0, which no line tells apart.
-func group(r *rand.Rand) (e Example) {
+func group(r *rand.Rand) (e example) {
 	for range 20 {
 		x, y := r.NormFloat64(), r.NormFloat64()
 		want := float32(0)
@@ -82,9 +52,9 @@ func TestGradient(t *testing.T) {
 		for k, w := range l.Weights {
 			const step = 1.0 / 1024
 			l.Weights[k] = w + step
-			more := p.Loss(&e)
+			more := lossOf(p, &e)
 			l.Weights[k] = w - step
-			less := p.Loss(&e)
+			less := lossOf(p, &e)
 			l.Weights[k] = w
 			if want, got := (more-less)/(2*step), s.gradient[n][k]; math.Abs(got-want) > 2e-3*(1+math.Abs(want)) {
 				t.Errorf("layer %d, weight %d: %g; want %g", n, k, got, want)
@@ -95,13 +65,13 @@ func TestGradient(t *testing.T) {
 
 func TestTraining(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	var examples []Example
+	var examples []example
 	for range 150 {
 		examples = append(examples, group(r))
 	}
-	train := func() (*Perceptron, []float64) {
+	train := func() (*perceptron.Perceptron, []float64) {
 		var losses []float64
-		p, err := Training{Units: []int{2, 16, 8, 1}, Epochs: 60, Seed: 1}.Run(t.Context(), examples, func(n int, loss float64, _ *Perceptron) {
+		p, err := training{Units: []int{2, 16, 8, 1}, Epochs: 60, Seed: 1}.Run(t.Context(), examples, func(n int, loss float64, _ *perceptron.Perceptron) {
 			if n != len(losses) {
 				t.Errorf("epoch %d after %d", n, len(losses))
 			}
@@ -132,13 +102,13 @@ func TestTraining(t *testing.T) {
 }
 
 func TestTrainingFaults(t *testing.T) {
-	for name, examples := range map[string][]Example{
+	for name, examples := range map[string][]example{
 		"none":         nil,
 		"no rows":      {{}},
 		"a column":     {{Inputs: []float32{1}, Want: []float32{1}}},
 		"not a number": {{Inputs: []float32{float32(math.NaN()), 1}, Want: []float32{1}}},
 	} {
-		if _, err := (Training{Units: []int{2, 1}, Epochs: 1}).Run(t.Context(), examples, nil); err == nil || !strings.Contains(err.Error(), "want") {
+		if _, err := (training{Units: []int{2, 1}, Epochs: 1}).Run(t.Context(), examples, nil); err == nil || !strings.Contains(err.Error(), "want") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -1,8 +1,7 @@
 // Package perceptron has multilayer perceptrons that say how likely something is by numbers
 // known of it. They are small, run on one goroutine and are safe to share.
 //
-// In go rows of inputs; out come log odds. [Training] makes one of examples; segd itself only
-// reads what was trained.
+// In go rows of inputs; out come log odds. segd reads what lab/cmd/boxtrain has trained.
 package perceptron
 
 import (
@@ -24,12 +23,12 @@ type Layer struct {
 }
 
 const (
-	leak    = 0.1 // slope of a unit below 0
+	Leak    = 0.1 // slope of a unit below 0
 	extreme = 5.0 // standard deviations at which an input is cut off
 )
 
-// zero is a perceptron with the given numbers of inputs, of hidden units and, last, one.
-func zero(units []int) *Perceptron {
+// New is a perceptron of zeros with the given numbers of inputs, of hidden units and, last, one.
+func New(units []int) *Perceptron {
 	p := &Perceptron{Mean: make([]float32, units[0]), Scale: make([]float32, units[0])}
 	for l, in := range units[:len(units)-1] {
 		p.Layers = append(p.Layers, Layer{in, make([]float32, units[l+1]*(in+1))})
@@ -49,7 +48,7 @@ func (p *Perceptron) values() [][]float32 {
 // Read returns the perceptron that Append wrote, which has the given numbers of inputs,
 // of units of each hidden layer and, last, of outputs, which is 1.
 func Read(data []byte, units ...int) (*Perceptron, error) {
-	p := zero(units)
+	p := New(units)
 	want := 0
 	for _, values := range p.values() {
 		want += 4 * len(values)
@@ -78,13 +77,13 @@ func (p *Perceptron) Append(data []byte) []byte {
 
 // Odds are the log odds by one row of inputs.
 func (p *Perceptron) Odds(inputs []float64) float64 {
-	values := p.activations()
-	p.forward(values, inputs)
+	values := p.Activations()
+	p.Forward(values, inputs)
 	return values[len(p.Layers)][0]
 }
 
-// activations has room for the inputs of each layer and the output.
-func (p *Perceptron) activations() [][]float64 {
+// Activations has room for the inputs of each layer and the output, which Forward sets.
+func (p *Perceptron) Activations() [][]float64 {
 	values := [][]float64{make([]float64, len(p.Mean))}
 	for _, l := range p.Layers {
 		values = append(values, make([]float64, len(l.Weights)/(l.In+1)))
@@ -92,7 +91,8 @@ func (p *Perceptron) activations() [][]float64 {
 	return values
 }
 
-func (p *Perceptron) forward(values [][]float64, inputs []float64) {
+// Forward sets values by one row of inputs.
+func (p *Perceptron) Forward(values [][]float64, inputs []float64) {
 	for k, v := range inputs {
 		values[0][k] = max(-extreme, min(extreme, (v-float64(p.Mean[k]))*float64(p.Scale[k])))
 	}
@@ -104,7 +104,7 @@ func (p *Perceptron) forward(values [][]float64, inputs []float64) {
 				sum += float64(row[k]) * v
 			}
 			if n+1 < len(p.Layers) && sum < 0 {
-				sum *= leak
+				sum *= Leak
 			}
 			values[n+1][o] = sum
 		}

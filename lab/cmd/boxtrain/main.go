@@ -10,7 +10,8 @@
 //
 // From the top of the repository:
 //
-//	go run ./tracker/internal/seed/boxtrain -out tracker/internal/seed/box.weights \
+//	go -C lab build -o "$PWD/bin/boxtrain" ./cmd/boxtrain
+//	bin/boxtrain -out tracker/internal/seed/box.weights \
 //	    -drawn BSDS500/data/images,LABELS \
 //	    -labelled CamVid/train,CamVid/trainannot -labelled CamVid/val,CamVid/valannot \
 //	    -labelled CamVid/test,CamVid/testannot -classes 8,9,10 -every 6
@@ -30,8 +31,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/segd/segd/tracker/internal/perceptron"
-	"github.com/segd/segd/tracker/internal/seed"
+	"github.com/segd/segd/internal/perceptron"
+	"github.com/segd/segd/tracker"
 )
 
 func main() {
@@ -99,18 +100,18 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var train []perceptron.Example
+	var train []example
 	var held []box
 	for _, b := range boxes {
 		if isHeld(b.picture) {
 			held = append(held, b)
 		} else {
-			train = append(train, b.Example)
+			train = append(train, b.example)
 		}
 	}
 	fmt.Fprintf(stdout, "%d boxes of %d pictures, %d held out\n", len(boxes), len(pictures), len(held))
-	training := perceptron.Training{Units: seed.BoxUnits[:], Epochs: *epochs, Seed: g.seed}
-	p, err := training.Run(ctx, train, func(n int, loss float64, p *perceptron.Perceptron) {
+	how := training{Units: tracker.BoxUnits[:], Epochs: *epochs, Seed: g.seed}
+	p, err := how.Run(ctx, train, func(n int, loss float64, p *perceptron.Perceptron) {
 		fmt.Fprintf(stdout, "epoch %d: loss %.4f", n+1, loss)
 		if len(held) > 0 {
 			loss, j := judge(p, held)
@@ -139,10 +140,10 @@ func isHeld(picture string) bool {
 
 // judge is the mean loss of boxes, and the mean J of the superpixels that are likely.
 func judge(p *perceptron.Perceptron, boxes []box) (loss, j float64) {
-	d := seed.BoxUnits[0]
+	d := tracker.BoxUnits[0]
 	row := make([]float64, d)
 	for _, b := range boxes {
-		loss += p.Loss(&b.Example) / float64(len(boxes))
+		loss += lossOf(p, &b.example) / float64(len(boxes))
 		both, either := 0.0, 0.0
 		for k, area := range b.areas {
 			for c, v := range b.Inputs[k*d : (k+1)*d] {
