@@ -157,6 +157,8 @@ var plan = map[string]room{
 	"lab/internal/clip/cliptest": {},
 	"lab/internal/npy/npytest":   {},
 	"lab/cmd/boxtrain":           {internal: []string{"annotation", "features", "features/dnn", "internal/perceptron", "tracker"}},
+	"lab/cmd/moonsplot":          {internal: []string{"lab/moons"}, modules: []string{"gonum.org/v1/plot"}},
+	"lab/cmd/peers":              {internal: []string{"features", "features/dnn", "internal/assignment", "lab/davis", "lab/mot", "solver", "solver/kernel", "solver/loss", "solver/mrf"}},
 	"lab/cmd/segd-lab":           {internal: []string{"annotation", "config", "features", "features/dnn", "internal/cli", "internal/configured", "internal/draw", "internal/offline", "internal/record", "lab/davis", "lab/moons", "lab/mot", "lab/scribbles", "lab/soak", "lab/ssl", "marking", "mask", "track", "tracker", "zones"}, modules: []string{cobra}, tests: []string{"ingest/codec", "internal/cli/clitest"}},
 
 	// The tracker, from the bottom up.

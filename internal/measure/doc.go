@@ -1,5 +1,5 @@
-// Package measure is the commands that give figures: bench on what segd costs here, eval on
-// data sets, model on networks.
+// Package measure is the commands that give figures: bench on what segd costs here, model on
+// networks, and eval, which is segd-lab's.
 package measure
 
 import (
