@@ -290,7 +290,7 @@ func runDavis(cmd *cobra.Command, std cli.Streams, f davisFlags) error {
 	if marks || beside {
 		// marksScore is the least of a detection that an object begins with.
 		const marksScore = 0.4
-		detector, err := configured.Heads(model, nil, marksScore)
+		detector, err := newHeads(model, nil, marksScore)
 		if err != nil {
 			return cli.Usage(err)
 		}

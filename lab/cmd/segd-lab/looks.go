@@ -8,7 +8,6 @@ import (
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/internal/cli"
-	"github.com/segd/segd/internal/configured"
 )
 
 // lookFlags say when the model's heads look at a whole picture, and what counts as detected.
@@ -36,6 +35,6 @@ func (f *lookFlags) check() error {
 
 // known tells whether a model detects these classes.
 func (f *lookFlags) known(m *dnn.Model, classes []string) error {
-	_, err := configured.Heads(m, classes, f.score)
+	_, err := newHeads(m, classes, f.score)
 	return err
 }
