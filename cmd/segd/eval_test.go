@@ -117,10 +117,12 @@ func TestEvalHelp(t *testing.T) {
 	if got := said(cobra.ShellCompRequestCmd, "eval", "d"); got != "davis\tJ and F\n:4\n" {
 		t.Errorf("completion: %q", got)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "segd-lab"), []byte("#!/bin/sh\necho \"the lab's $1\"\n"), 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "segd-lab"), []byte("#!/bin/sh\necho \"the lab's $@\"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if got := said("help", "eval"); got != "the lab's --help\n" {
-		t.Errorf("help: %q", got)
+	for line, want := range map[string]string{"help eval": "help\n", "help eval mot score": "help mot score\n"} {
+		if got := said(strings.Fields(line)...); got != "the lab's "+want {
+			t.Errorf("%s: %q; want %q", line, got, want)
+		}
 	}
 }

@@ -40,17 +40,26 @@ func evalCommand() *cobra.Command {
 	}
 	own := cmd.HelpFunc()
 	cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
-		lab, err := findLab()
-		if err == nil {
-			help := exec.Command(lab, "--help")
-			help.Stdout, help.Stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()
-			err = help.Run()
-		}
-		if err != nil {
+		if helpEval(cmd) != nil {
 			own(cmd, args)
 		}
 	})
 	return cmd
+}
+
+// helpEval has segd-lab answer segd help eval, with what follows that.
+func helpEval(cmd *cobra.Command) error {
+	lab, err := findLab()
+	if err != nil {
+		return err
+	}
+	args := []string{"help"}
+	if help, _, err := cmd.Root().Find(args); err == nil && help.Flags().NArg() > 1 {
+		args = append(args, help.Flags().Args()[1:]...)
+	}
+	asked := exec.Command(lab, args...)
+	asked.Stdout, asked.Stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()
+	return asked.Run()
 }
 
 // findLab is the path of segd-lab.
