@@ -206,7 +206,7 @@ peers: ## compare with BK's max-flow, LIBLINEAR, OpenCV's flow, CSRT, GrabCut an
 	@bin/peers $(PEERS)
 
 # GPUTEST="-only memory -json card.json" is passed on. Its exit status is 2 where there is no card.
-gpu-test: build ## what an NVIDIA card makes, how fast, and what when it fails; docs/benchmarks.md
+gpu-test: build ## what an NVIDIA card makes, how fast, and what when it fails; e2e/cmd/gputest/README.md
 	@$(GO) -C e2e build -buildvcs=false -o $(CURDIR)/bin/gputest ./cmd/gputest
 	@bin/gputest $(GPUTEST)
 

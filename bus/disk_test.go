@@ -425,3 +425,23 @@ func TestLiveWhileStreamIsSilent(t *testing.T) {
 		t.Error("Close says nothing of what is not stored")
 	}
 }
+
+// A server that ends leaves no stream behind that is just being made: its goroutines would go on, which TestMain finds.
+func TestStopWhileStreamsAreMade(t *testing.T) {
+	for range 20 {
+		b, err := Open(t.Context(), Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range 20 {
+			name := fmt.Sprintf("S%d", n)
+			if err := b.conn.PublishRequest("$JS.API.STREAM.CREATE."+name, nats.NewInbox(), fmt.Appendf(nil, `{"name": %q, "subjects": ["made.%s"]}`, name, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := b.conn.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		closeNow(t, b)
+	}
+}

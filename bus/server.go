@@ -180,6 +180,7 @@ func (e *embedded) stop() error {
 		e.tending.Wait()
 	}
 	if e.server != nil {
+		e.answer()
 		e.server.Shutdown()
 		e.server.WaitForShutdown()
 	}
@@ -190,6 +191,19 @@ func (e *embedded) stop() error {
 		return fmt.Errorf("bus: remove JetStream's directory: %w", err)
 	}
 	return nil
+}
+
+// answerTimeout bounds how long the server's end waits for its answers: one to a request takes milliseconds.
+const answerTimeout = 5 * time.Second
+
+// answer waits until JetStream has answered the requests that are in hand. The server does not end a stream that is
+// made while it ends (nats-server 2.15.2, Server.shutdownJetStream).
+func (e *embedded) answer() {
+	for end := time.Now().Add(answerTimeout); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if info, err := e.server.Jsz(nil); err != nil || info.API.Inflight == 0 {
+			return
+		}
+	}
 }
 
 // serverLogger passes the server's log on. What the server calls a notice is

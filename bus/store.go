@@ -81,6 +81,7 @@ func (e *embedded) reopen() error {
 	if err := checkRoom(e.jetStream.StoreDir); err != nil {
 		return err
 	}
+	e.answer()
 	if err := e.server.ShutdownJetStream(); err != nil {
 		return fmt.Errorf("bus: close JetStream: %w", err)
 	}

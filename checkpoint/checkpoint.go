@@ -42,7 +42,6 @@ var limits = wirelimit.Limits{
 	"segd.checkpoint.v1.Tracker.objects":    maxObjects,
 	"segd.checkpoint.v1.TrackedObject.box":  maxObjects * 4,
 	"segd.checkpoint.v1.Marker.objects":     maxObjects,
-	"segd.checkpoint.v1.Marker.corrected":   maxObjects,
 	"segd.checkpoint.v1.Tracks.tracks":      maxTracks,
 	"segd.checkpoint.v1.Track.box":          maxTracks * 4,
 	"segd.checkpoint.v1.Track.velocity":     maxTracks * 2,

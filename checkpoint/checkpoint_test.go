@@ -218,7 +218,6 @@ func TestBombs(t *testing.T) {
 		"a box":                       field(11, field(3, field(4, fill([]byte{1})))),
 		"a box number by number":      field(11, field(3, fill([]byte{0x20, 1}))),
 		"marked objects":              field(12, fill(field(2, nil))),
-		"corrected ones":              field(12, field(3, fill([]byte{1}))),
 		"zones":                       field(13, fill(field(3, nil))),
 		"zones of a track":            field(13, field(5, fill(field(6, nil)))),
 	} {

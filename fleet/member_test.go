@@ -596,14 +596,15 @@ func TestPrepare(t *testing.T) {
 		t.Error(err)
 	}
 	allRun(t, 1, b)
-	if b.prepared["c000"] != 1 {
-		t.Errorf("the box was asked %d times to make ready", b.prepared["c000"])
+	// Once, and once more each time that the box was silent meanwhile, as on a busy machine; not with every beat.
+	if n := b.prepared["c000"]; n == 0 || n >= 8 /* beats in a TTL */ {
+		t.Errorf("the box was asked %d times to make ready", n)
 	}
 
 	// Who ends gives its cameras to a box that is ready, too, and to one that says it is not.
 	b.end()
 	allRun(t, 1, a)
-	if cam := a.Status().Cameras[0]; cam.Why != WhyLeft || cam.From != "b" || a.prepared["c000"] != 1 {
+	if cam := a.Status().Cameras[0]; cam.Why != WhyLeft || cam.From != "b" || a.prepared["c000"] == 0 {
 		t.Errorf("%+v, made ready %d times", cam, a.prepared["c000"])
 	}
 }

@@ -2,16 +2,18 @@ package marking
 
 import "slices"
 
-// Reset forgets all objects but known, those that the tracker follows by now. These are people's, and those of kept, with
-// their classes, are as Keep leaves them. Each has the track that it had.
-func (m *Marker) Reset(known []uint32, kept map[uint32]string) {
+// Reset forgets all objects but known, those that the tracker follows by now: what was marked here and nobody keeps
+// is people's then. Each has the track that it had.
+func (m *Marker) Reset(known []uint32) {
 	before := m.objects
 	m.objects = nil
 	for _, id := range known {
-		class, ok := kept[id]
-		o := object{id: id, own: ok, kept: ok, class: class}
+		o := object{id: id}
 		if at := slices.IndexFunc(before, func(o object) bool { return o.id == id }); at >= 0 {
-			o.track = before[at].track
+			was := &before[at]
+			if o.track = was.track; !was.automatic() {
+				o.own, o.kept, o.class = was.own, was.kept, was.class
+			}
 		}
 		m.objects = append(m.objects, o)
 	}

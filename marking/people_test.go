@@ -329,7 +329,7 @@ func TestKeepObject(t *testing.T) {
 	if len(s.objects) != 1 || !s.extent(FirstID).Empty() {
 		t.Errorf("objects %v, extents %v; want what is people's left alone", s.objects, s.decision.Extents)
 	}
-	s.m.Reset([]uint32{7, FirstID}, map[uint32]string{FirstID: "person", 300: "dog"})
+	s.m.Reset([]uint32{7, FirstID})
 	if class, automatic := s.m.Class(FirstID); class != "person" || automatic || s.m.Len() != 2 {
 		t.Errorf("after new stages: %q, automatic %v", class, automatic)
 	}
@@ -361,7 +361,7 @@ func TestReset(t *testing.T) {
 	for range 5 {
 		s.frame(person(box(100)))
 	}
-	s.m.Reset([]uint32{7, FirstID + 40}, nil)
+	s.m.Reset([]uint32{7, FirstID + 40})
 	if !s.m.Follows(7) || s.m.Follows(FirstID) || s.m.Len() != 2 {
 		t.Errorf("follows %+v; want what it was told", s.m.objects)
 	}
@@ -379,7 +379,7 @@ func TestReset(t *testing.T) {
 // New stages know where people's objects are: these have the tracks that they had.
 func TestResetLeavesTracks(t *testing.T) {
 	s := bound(t)
-	s.m.Reset([]uint32{1}, nil)
+	s.m.Reset([]uint32{1})
 	s.objects = []tracker.Object{{ID: 1, State: tracker.Lost}}
 	s.frame(person(box(100)))
 	if s.extent(1).Empty() || len(s.begun) > 0 {

@@ -14,7 +14,6 @@ import (
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/marking"
 	"github.com/segd/segd/track"
-	"github.com/segd/segd/tracker"
 	"github.com/segd/segd/zones"
 )
 
@@ -81,21 +80,11 @@ func (d *Detect) faults(layout zones.Layout) error {
 	return errors.Join(faults...)
 }
 
-// automatic is what the camera marks by itself. It outlives the stages, so that no id is used again.
-// Whoever has the camera's turn uses it.
-type automatic struct {
-	marker *marking.Marker
-	kept   map[uint32]string // the classes of those that people keep
-	// corrected are those of kept that people have marked themselves since.
-	corrected map[uint32]bool
-	// unremembered are those of kept that no picture shows which is remembered.
-	unremembered map[uint32]bool
-}
-
 // detects tells whether anything is marked by itself.
 func (c *Camera) detects() bool { return len(c.cfg.Detect.Classes) > 0 }
 
-func (a *automatic) begin(c *Camera) (err error) {
+// beginMarking makes the camera's marker. It outlives the stages, so that no id is used again.
+func (c *Camera) beginMarking() (err error) {
 	d := &c.cfg.Detect
 	if c.detects() || c.cfg.NewDetector != nil {
 		if err := d.faults(c.cfg.Zones); err != nil {
@@ -107,8 +96,7 @@ func (a *automatic) begin(c *Camera) (err error) {
 		every = DefaultDetectorEvery
 	}
 	d.Every, d.Keep, d.Score = cmp.Or(d.Every, every), cmp.Or(d.Keep, DefaultKeep), cmp.Or(d.Score, track.DefaultConfirm)
-	a.kept, a.corrected, a.unremembered = map[uint32]string{}, map[uint32]bool{}, map[uint32]bool{}
-	a.marker, err = marking.New(marking.Config{
+	c.marker, err = marking.New(marking.Config{
 		Classes: d.Classes, MaxObjects: d.MaxObjects, Begin: c.mayBegin,
 		Track: track.Config{Confirm: d.Score, Keep: d.Keep, Reidentify: d.Reidentify},
 	})
@@ -127,67 +115,10 @@ func (c *Camera) mayBegin(box image.Rectangle, size image.Point) bool {
 	})
 }
 
-// kind is the class of an object, "" for what people marked, and whether it is marked automatically.
-func (a *automatic) kind(id uint32) (class string, automatic bool) {
-	if class, automatic = a.marker.Class(id); class == "" {
-		class = a.kept[id] // the marker does not know it as one of its own after stages were built anew
-	}
-	return class, automatic
-}
-
-// keep keeps an object that was marked automatically.
-func (a *automatic) keep(id uint32) {
-	if class, automatic := a.kind(id); automatic {
-		a.kept[id] = class
-		a.marker.Keep(id)
-	}
-}
-
-// reset has the marker know what new stages follow.
-func (a *automatic) reset(known []uint32) {
-	a.marker.Reset(known, a.kept)
-	for id := range a.corrected {
-		a.marker.Yield(id)
-	}
-}
-
-// forget forgets an object that is none any more.
-func (a *automatic) forget(id uint32) {
-	delete(a.kept, id)
-	delete(a.corrected, id)
-	delete(a.unremembered, id)
-	a.marker.Forget(id)
-}
-
-// shows tells whether masks are the first to show what people keep since it was out of sight.
-func (a *automatic) shows(masks *segdv1.MaskFrame) (first bool) {
-	if len(a.unremembered) == 0 {
-		return false
-	}
-	for _, o := range masks.Objects {
-		if o.Area > 0 && a.unremembered[o.Id] {
-			delete(a.unremembered, o.Id)
-			first = true
-		}
-	}
-	return first
-}
-
-// observe takes what is known after a frame.
-func (a *automatic) observe(c *Camera, res *tracker.Result) {
-	a.marker.Observe(res)
-	for _, id := range res.Forgotten {
-		if !a.marker.Follows(id) {
-			a.forget(id)
-		}
-	}
-	c.cfg.Meter.Automatic(a.marker.Automatic())
-}
-
 // admit refuses an annotation of people that would have more objects followed than there may be, or
 // that names what only a detector begins.
 func (c *Camera) admit(a *annotation.Annotation) error {
-	marker := c.automatic.marker
+	marker := c.marker
 	fresh := 0
 	for k, o := range a.Objects {
 		switch {
@@ -290,7 +221,7 @@ func sift(found []features.Detection, width, height int) []features.Detection {
 // the camera's turn.
 func (s *stages) decide(it *item) marking.Decision {
 	c := s.c
-	d := c.automatic.marker.Step(&marking.Frame{
+	d := c.marker.Step(&marking.Frame{
 		Time: it.pts, Width: it.frame.Width, Height: it.frame.Height,
 		Found: it.scene.Found, Looked: it.scene.Looked, Thumbnail: &it.scene.Thumbnail,
 		// What is looked for by what it looked like before is not to be taken for something new.
@@ -319,7 +250,7 @@ func (s *stages) end(ids []uint32, reason string) {
 	seq, objects := s.c.newest.list()
 	var gone []*segdv1.Object
 	for _, id := range ids {
-		s.c.automatic.forget(id)
+		s.c.marker.Forget(id)
 		if i := slices.IndexFunc(objects, func(o *segdv1.Object) bool { return o.Id == id }); i >= 0 {
 			gone = append(gone, objects[i])
 		} else if o, told := s.objects[id]; told { // in a run before
@@ -345,24 +276,19 @@ func (s *stages) endAll() {
 }
 
 // bind binds what people have marked in frame seq, the last one, to the tracks of it.
-func (a *automatic) bind(by *annotation.Annotation, seq uint64) {
+func (c *Camera) bind(by *annotation.Annotation, seq uint64) {
 	for k, o := range by.Objects {
 		if by.HasMarks(k) && (by.Frame == nil || *by.Frame == seq) {
-			a.marker.Bind(o.ID)
+			c.marker.Bind(o.ID)
 		}
 	}
 }
 
-// correct makes the automatic and kept objects people's that they have marked. What they have marked
-// is remembered with the frame.
-func (a *automatic) correct(by *annotation.Annotation) {
+// correct makes the automatic and kept objects people's that they have marked.
+func (c *Camera) correct(by *annotation.Annotation) {
 	for k, o := range by.Objects {
 		if by.HasMarks(k) {
-			a.keep(o.ID)
-			a.marker.Yield(o.ID)
-			if _, kept := a.kept[o.ID]; kept {
-				a.corrected[o.ID] = true
-			}
+			c.marker.Yield(o.ID)
 		}
 	}
 }

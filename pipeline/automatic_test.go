@@ -49,7 +49,7 @@ func (f *finder) Detect(dst []features.Detection, bgr []byte, width, height int)
 
 // automaticMeter keeps what a meter is told of looks.
 type automaticMeter struct {
-	uncounted
+	nopMeter
 	mu                                       sync.Mutex
 	looks, failed, unmarked, automatic, peak int
 	classes                                  map[string]int
@@ -600,7 +600,7 @@ func TestMaxFollowed(t *testing.T) {
 	for id := uint32(1); len(known) < annotation.MaxFollowed-1; id++ {
 		known = append(known, id)
 	}
-	c.automatic.marker.Reset(known, nil)
+	c.marker.Reset(known)
 	mark := func(ids ...uint32) error {
 		a := &annotation.Annotation{}
 		for _, id := range ids {

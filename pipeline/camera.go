@@ -18,6 +18,7 @@ import (
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/internal/pause"
 	"github.com/segd/segd/internal/plain"
+	"github.com/segd/segd/marking"
 	"github.com/segd/segd/tracker"
 	"github.com/segd/segd/zones"
 )
@@ -190,12 +191,12 @@ type Camera struct {
 
 	// turn is held by whoever uses stages: its stepper and the objects it knows. A
 	// channel, so that waiting for it can end.
-	turn      chan struct{}
-	stages    *stages   // nil while there are none
-	taken     time.Time // when the frame in hand was; zero between frames
-	zones     zoneWatch
-	automatic automatic
-	previews  chan struct{}
+	turn     chan struct{}
+	stages   *stages   // nil while there are none
+	taken    time.Time // when the frame in hand was; zero between frames
+	zones    zoneWatch
+	marker   *marking.Marker // whoever has the turn uses it
+	previews chan struct{}
 
 	lookFaults lookFaults
 
@@ -233,16 +234,16 @@ func New(cfg Config) (*Camera, error) {
 		return nil, err
 	}
 	if cfg.Viewer == nil {
-		cfg.Viewer = blind{}
+		cfg.Viewer = nopViewer{}
 	}
 	if cfg.Meter == nil {
-		cfg.Meter = uncounted{}
+		cfg.Meter = nopMeter{}
 	}
 	if cfg.Cores == nil {
-		cfg.Cores = unbound{}
+		cfg.Cores = nopCores{}
 	}
 	if cfg.Lease == nil {
-		cfg.Lease = owned{}
+		cfg.Lease = noLease{}
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -263,7 +264,7 @@ func New(cfg Config) (*Camera, error) {
 	if err := c.zones.begin(c); err != nil {
 		return nil, fmt.Errorf("pipeline: camera %q: %w", cfg.Name, err)
 	}
-	if err := c.automatic.begin(c); err != nil {
+	if err := c.beginMarking(); err != nil {
 		return nil, fmt.Errorf("pipeline: camera %q: %w", cfg.Name, err)
 	}
 	c.lookFaults.coalesced = coalesced{log: c.log, message: "not looked for what there is"}
@@ -495,50 +496,50 @@ func (c *Camera) retry(err error, pause time.Duration) {
 	})
 }
 
-// blind, uncounted, unbound and owned stand in for the parts a camera can do without.
+// nopViewer, nopMeter, nopCores and noLease stand in for the parts a camera can do without.
 type (
-	blind     struct{}
-	uncounted struct{}
-	unbound   struct{}
-	owned     struct{}
+	nopViewer struct{}
+	nopMeter  struct{}
+	nopCores  struct{}
+	noLease   struct{}
 )
 
-func (owned) Token() uint64 { return 0 }
-func (owned) Box() string   { return "" }
-func (owned) Moved() string { return "" }
-func (owned) Valid() bool   { return true }
+func (noLease) Token() uint64 { return 0 }
+func (noLease) Box() string   { return "" }
+func (noLease) Moved() string { return "" }
+func (noLease) Valid() bool   { return true }
 
-func (unbound) Acquire(bool, time.Time) {}
-func (unbound) Release(int)             {}
+func (nopCores) Acquire(bool, time.Time) {}
+func (nopCores) Release(int)             {}
 
-func (blind) Publish(*segdv1.MaskFrame, []byte) {}
-func (blind) Event(*segdv1.Event)               {}
-func (blind) Status(*segdv1.Status)             {}
+func (nopViewer) Publish(*segdv1.MaskFrame, []byte) {}
+func (nopViewer) Event(*segdv1.Event)               {}
+func (nopViewer) Status(*segdv1.Status)             {}
 
-func (uncounted) Published(time.Duration)   {}
-func (uncounted) Dropped(Stage)             {}
-func (uncounted) Failed(Stage)              {}
-func (uncounted) Took(Stage, time.Duration) {}
-func (uncounted) Extracted(*features.Scene) {}
-func (uncounted) Solved(tracker.Solve)      {}
-func (uncounted) Looked(time.Duration)      {}
-func (uncounted) LookFailed()               {}
-func (uncounted) Detected(string)           {}
-func (uncounted) Unmarked(int)              {}
-func (uncounted) Automatic(int)             {}
-func (uncounted) Object(tracker.Object)     {}
-func (uncounted) RemoveObject(uint32)       {}
-func (uncounted) Zone(zones.ZoneCount)      {}
-func (uncounted) Line(zones.LineCount)      {}
-func (uncounted) RemoveZone(string)         {}
-func (uncounted) RemoveLine(string)         {}
-func (uncounted) Unleased()                 {}
-func (uncounted) PublishFailed()            {}
-func (uncounted) Reconnected()              {}
-func (uncounted) Missed(ingest.Miss, int)   {}
-func (uncounted) Damaged()                  {}
-func (uncounted) ClockOffset(time.Duration) {}
-func (uncounted) Up(bool)                   {}
-func (uncounted) Restarted()                {}
+func (nopMeter) Published(time.Duration)   {}
+func (nopMeter) Dropped(Stage)             {}
+func (nopMeter) Failed(Stage)              {}
+func (nopMeter) Took(Stage, time.Duration) {}
+func (nopMeter) Extracted(*features.Scene) {}
+func (nopMeter) Solved(tracker.Solve)      {}
+func (nopMeter) Looked(time.Duration)      {}
+func (nopMeter) LookFailed()               {}
+func (nopMeter) Detected(string)           {}
+func (nopMeter) Unmarked(int)              {}
+func (nopMeter) Automatic(int)             {}
+func (nopMeter) Object(tracker.Object)     {}
+func (nopMeter) RemoveObject(uint32)       {}
+func (nopMeter) Zone(zones.ZoneCount)      {}
+func (nopMeter) Line(zones.LineCount)      {}
+func (nopMeter) RemoveZone(string)         {}
+func (nopMeter) RemoveLine(string)         {}
+func (nopMeter) Unleased()                 {}
+func (nopMeter) PublishFailed()            {}
+func (nopMeter) Reconnected()              {}
+func (nopMeter) Missed(ingest.Miss, int)   {}
+func (nopMeter) Damaged()                  {}
+func (nopMeter) ClockOffset(time.Duration) {}
+func (nopMeter) Up(bool)                   {}
+func (nopMeter) Restarted()                {}
 
-func (uncounted) Checkpoint(int, time.Duration, error) {}
+func (nopMeter) Checkpoint(int, time.Duration, error) {}

@@ -920,8 +920,8 @@ func TestDamageIsCounted(t *testing.T) {
 }
 
 func TestStateEvents(t *testing.T) {
-	c := &Camera{cfg: Config{Meter: uncounted{}, Lease: owned{}}}
-	if err := c.automatic.begin(c); err != nil {
+	c := &Camera{cfg: Config{Meter: nopMeter{}, Lease: noLease{}}}
+	if err := c.beginMarking(); err != nil {
 		t.Fatal(err)
 	}
 	var st states

@@ -160,7 +160,7 @@ func (c *Camera) capture(s *stages, whole bool) {
 	k := &capture{short: !whole, masks: masks, objects: objects, state: &checkpointv1.Checkpoint{
 		Camera: c.cfg.Name, Epoch: c.epoch.Load(), Fps: c.Snapshot().FPSIn, Configured: c.configuredHash,
 		Time: timestamppb.New(frame.Received), Sequence: masks.Sequence, PtsNs: masks.PtsNs,
-		Tracker: state, Marker: c.automatic.state(), Zones: c.zones.state(c.cfg.Zones),
+		Tracker: state, Marker: c.marker.State(), Zones: c.zones.state(c.cfg.Zones),
 	}}
 	for _, o := range objects {
 		known, appeared := s.objects[o.Id]

@@ -72,8 +72,7 @@ func (c *Camera) Clear(ctx context.Context, id uint32) error {
 			gone = objects[i : i+1]
 		}
 		for _, o := range gone {
-			c.automatic.marker.Remove(o.Id)
-			c.automatic.forget(o.Id)
+			c.marker.Remove(o.Id)
 			c.log.Info("object removed", keyObject, o.Id)
 		}
 		s.remove(gone, seq, "")
@@ -118,13 +117,13 @@ func (c *Camera) Keep(ctx context.Context, id uint32) (kept *segdv1.Object, err 
 		if !kept.Automatic {
 			return nil
 		}
-		c.automatic.keep(id)
+		c.marker.Keep(id)
 		kept = proto.CloneOf(kept)
 		kept.Automatic = false
 		objects = slices.Clone(objects)
 		objects[i] = kept
 		c.newest.setObjects(objects)
-		c.automatic.unremembered[id] = !c.rememberNow(id)
+		c.rememberNow(id)
 		c.capture(s, true)
 		c.log.Info("object kept", keyObject, id)
 		return nil
@@ -145,7 +144,7 @@ func (c *Camera) Rename(ctx context.Context, id uint32, label string) (renamed *
 		if _, err := s.step.Rename(id, label); err != nil {
 			return fmt.Errorf("pipeline: camera %s: %w", c.cfg.Name, err)
 		}
-		c.automatic.marker.Rename(id, label)
+		c.marker.Rename(id, label)
 		c.memory.change(func(known *annotation.Object) bool {
 			if known.ID == id {
 				known.Label = label

@@ -147,7 +147,7 @@ func (h halved) Run(ctx context.Context, sink func(*ingest.Frame)) error {
 
 // series notes which objects have series.
 type series struct {
-	uncounted
+	nopMeter
 	mu  sync.Mutex
 	ids map[uint32]bool
 }

@@ -251,7 +251,7 @@ func (st *states) observe(c *Camera, res *tracker.Result) {
 		before.state, before.label = o.State, o.Label
 		(*st)[o.ID] = before
 		ev := &segdv1.Event{Kind: change(known, o.State), ObjectId: o.ID, ObjectLabel: o.Label, Sequence: res.Seq}
-		if class, automatic := c.automatic.kind(o.ID); automatic && !known {
+		if class, automatic := c.marker.Class(o.ID); automatic && !known {
 			ev.Message = fmt.Sprintf("detected as %q", class)
 		}
 		c.emitSeen(ev)

@@ -26,6 +26,10 @@ const maxScenes = 8
 // of another time, before it is told that they were not found.
 const searchFor = 5 * time.Second
 
+// searchFrames is how many frames are labelled at least before that: a machine that is busy labels one a second, and
+// an object that comes back is found in some frames only.
+const searchFrames = 25
+
 // scene is a picture and what was marked on it or is shown by it. It does not change.
 type scene struct {
 	annotation *annotation.Annotation
@@ -71,6 +75,15 @@ func (m *memory) alone(k int) bool {
 			}
 		}
 		return true
+	})
+}
+
+// misses tells whether masks show an object of people's that is in no picture.
+func (m *memory) misses(masks *segdv1.MaskFrame) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.ContainsFunc(masks.Objects, func(o *segdv1.Object) bool {
+		return o.Area > 0 && !o.Automatic && !slices.ContainsFunc(m.marked, func(s scene) bool { return indexOf(s.annotation, o.Id) >= 0 })
 	})
 }
 
@@ -245,16 +258,14 @@ func (c *Camera) remember(it *item) {
 }
 
 // rememberNow keeps the newest picture with the objects that are people's, if it shows one of them.
-func (c *Camera) rememberNow(id uint32) (shows bool) {
+func (c *Camera) rememberNow(id uint32) {
 	_, objects := c.newest.list()
 	_ = c.Picture(func(masks *segdv1.MaskFrame, bgr []byte) error {
-		s := shown(masks, objects, bgr, false)
-		if shows = s != nil && indexOf(s.annotation, id) >= 0; shows {
+		if s := shown(masks, objects, bgr, false); s != nil && indexOf(s.annotation, id) >= 0 {
 			c.memory.add(*s)
 		}
 		return nil
 	})
-	return shows
 }
 
 // rememberLast keeps what was published last, of what has not been removed since. It comes
@@ -311,7 +322,7 @@ func (s *stages) recollect(ctx context.Context, next uint64) error {
 	s.awaiting.Store(len(followed) > 0) // for a frame at least
 	s.objects = states{}
 	for id, o := range lost {
-		if slices.Contains(followed, id) || s.c.automatic.marker.Follows(id) {
+		if slices.Contains(followed, id) || s.c.marker.Follows(id) {
 			s.objects[id] = o
 		}
 	}
@@ -364,6 +375,7 @@ func (s *stages) search(masks *segdv1.MaskFrame, pts time.Duration) {
 	if s.soughtFrom == nil {
 		s.soughtFrom, s.soughtSince = &masks.Sequence, pts
 	}
+	s.soughtIn++
 	for _, o := range masks.Objects {
 		if _, ok := s.sought[o.Id]; !ok {
 			continue
@@ -371,10 +383,10 @@ func (s *stages) search(masks *segdv1.MaskFrame, pts time.Duration) {
 		switch {
 		case o.Area > 0:
 			delete(s.sought, o.Id)
-		case pts-s.soughtSince >= searchFor:
+		case pts-s.soughtSince >= searchFor && s.soughtIn >= searchFrames:
 			delete(s.sought, o.Id)
 			s.c.notFollowed(o.Id, o.Label, masks.Sequence, fmt.Sprintf("it was not found within %.1f s of frame %d by what it looked like when it was marked; it is looked for still; mark it again if it is there",
-				searchFor.Seconds(), *s.soughtFrom))
+				(pts-s.soughtSince).Seconds(), *s.soughtFrom))
 		}
 	}
 }

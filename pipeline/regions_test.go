@@ -17,7 +17,7 @@ import (
 
 // extracted remembers how many superpixels each frame had.
 type extracted struct {
-	uncounted
+	nopMeter
 	mu          sync.Mutex
 	superpixels []int
 }

@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -272,49 +271,14 @@ func (m *memory) takeMarker() *checkpointv1.Marker {
 // takeUpMarker has the marker know what new stages follow; before is what that of a run before knew, or nil.
 func (c *Camera) takeUpMarker(before *checkpointv1.Marker, followed []uint32) {
 	if before == nil {
-		c.automatic.reset(followed)
+		c.marker.Reset(followed)
 		return
 	}
-	if err := c.automatic.takeUp(before, followed); err != nil {
+	if err := c.marker.Resume(before, followed); err != nil {
 		c.refuseCheckpoint(err)
-		c.automatic.reset(followed)
+		c.marker.Reset(followed)
 	}
 	c.memory.forgetAutomatic(before) // should these stages fail, it is found anew
-}
-
-// state is what is known of what the camera marks by itself.
-func (a *automatic) state() *checkpointv1.Marker {
-	s := a.marker.State()
-	for _, o := range s.Objects {
-		o.Class = cmp.Or(o.Class, a.kept[o.Id])
-	}
-	for id := range a.corrected {
-		s.Corrected = append(s.Corrected, id)
-	}
-	slices.Sort(s.Corrected)
-	return s
-}
-
-// takeUp takes up what was known in a run before of the objects that are followed, and of those that rest.
-func (a *automatic) takeUp(s *checkpointv1.Marker, followed []uint32) error {
-	if err := a.marker.Resume(s, followed); err != nil {
-		return err
-	}
-	for _, o := range s.Objects {
-		switch _, automatic := a.marker.Class(o.Id); {
-		case !a.marker.Follows(o.Id):
-		case automatic:
-		case o.Class != "":
-			a.kept[o.Id] = o.Class
-			a.corrected[o.Id] = slices.Contains(s.Corrected, o.Id)
-		}
-	}
-	for id, corrected := range a.corrected {
-		if !corrected {
-			delete(a.corrected, id)
-		}
-	}
-	return nil
 }
 
 // state is the zones and lines as they are, beside those of the configuration.

@@ -362,7 +362,7 @@ func TestResumeResting(t *testing.T) {
 		c, stop := b.start(t)
 		time.Sleep(8050 * time.Millisecond)
 		stop()
-		if !c.automatic.marker.State().Objects[0].Resting {
+		if !c.marker.State().Objects[0].Resting {
 			t.Error("it does not rest; want what this test is about")
 		}
 		again := b.again(store, 1)
@@ -647,7 +647,7 @@ func TestStoreAway(t *testing.T) {
 
 // keptMeter counts checkpoints.
 type keptMeter struct {
-	uncounted
+	nopMeter
 	mu           sync.Mutex
 	kept, failed int
 }

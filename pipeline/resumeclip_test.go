@@ -183,7 +183,7 @@ func BenchmarkCapture(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			it.masks = maskFrame(cfg.Site, cfg.Name, it, res, c.automatic.kind)
+			it.masks = maskFrame(cfg.Site, cfg.Name, it, res, c.marker.Class)
 			s.objects.observe(c, res)
 			c.newest.keep(it)
 		}

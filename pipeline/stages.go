@@ -71,6 +71,7 @@ type stages struct {
 	sought      map[uint32]string // labels
 	soughtFrom  *uint64           // the frame since when; nil before the first
 	soughtSince time.Duration     // its stream time
+	soughtIn    int               // frames since, that one included
 	recalled    image.Point       // size of the pictures; zero if there were none
 
 	cancel context.CancelCauseFunc // stops the source
@@ -396,15 +397,16 @@ func (s *stages) track(ctx context.Context, it *item) error {
 		return err
 	}
 	c := s.c
-	c.automatic.observe(c, res)
+	c.marker.Observe(res)
+	c.cfg.Meter.Automatic(c.marker.Automatic())
 	if it.note != nil {
-		c.automatic.bind(it.note.annotation, it.seq)
+		c.bind(it.note.annotation, it.seq)
 	}
-	plan := s.step.Plan(features.Plan{}, c.automatic.marker.Windows()...)
+	plan := s.step.Plan(features.Plan{}, c.marker.Windows()...)
 	s.plan.Store(&plan)
 	s.searching.Store(s.step.Searching())
 	c.cfg.Meter.Solved(res.Solve)
-	it.masks = maskFrame(c.cfg.Site, c.cfg.Name, it, res, c.automatic.kind)
+	it.masks = maskFrame(c.cfg.Site, c.cfg.Name, it, res, c.marker.Class)
 	it.masks.Epoch, it.masks.Lease = c.epoch.Load(), c.cfg.Lease.Token()
 	s.recycle(it)
 
@@ -420,7 +422,7 @@ func (s *stages) track(ctx context.Context, it *item) error {
 	if it.note != nil {
 		marks = it.note.annotation
 		c.remember(it)
-	} else if c.automatic.shows(it.masks) {
+	} else if c.memory.misses(it.masks) {
 		c.remember(it)
 	}
 	c.resolve(it, nil) // whoever is told that it was accepted finds its objects
@@ -488,7 +490,7 @@ func (s *stages) label(ctx context.Context, it *item) (*tracker.Result, error) {
 	}
 	switch {
 	case err == nil:
-		s.c.automatic.correct(it.note.annotation)
+		s.c.correct(it.note.annotation)
 	case errors.Is(err, annotation.ErrInvalid):
 		s.c.resolve(it, fmt.Errorf("%w: %w", ErrAnnotate, err))
 		return s.step.Step(ctx, it.scene, p, nil, d.Extents)

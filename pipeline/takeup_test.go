@@ -99,12 +99,13 @@ func FuzzTakeUp(f *testing.F) {
 			} else if err != nil {
 				return
 			}
-			c.automatic.observe(c, res)
-			it.masks = maskFrame(cfg.Site, cfg.Name, it, res, c.automatic.kind)
+			c.marker.Observe(res)
+			c.cfg.Meter.Automatic(c.marker.Automatic())
+			it.masks = maskFrame(cfg.Site, cfg.Name, it, res, c.marker.Class)
 			s.objects.observe(c, res)
 			c.zones.observe(c, it, res)
 			s.step.State()
-			c.automatic.state()
+			c.marker.State()
 			c.zones.state(layout)
 		}
 	})

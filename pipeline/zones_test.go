@@ -51,7 +51,7 @@ func (r *recorder) zoned() (all []string) {
 
 // zoneMeter keeps what a meter is told of zones and lines.
 type zoneMeter struct {
-	uncounted
+	nopMeter
 	mu    sync.Mutex
 	zones map[string]zones.ZoneCount
 	lines map[string]zones.LineCount

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/segd/segd/solver/internal/crew"
+	"github.com/segd/segd/solver/internal/workers"
 )
 
 // ErrProblem says that a problem is none: something is missing, or a size or a label does not fit. The state is as
@@ -129,7 +129,7 @@ type Workspace struct {
 	p                      *Problem
 	s                      *State
 	rho, relax             float64
-	crew                   crew.Crew
+	pool                   workers.Pool
 	owner                  *Workspace // whom those below are bound to
 	starts                 func(int)
 	tables, steps, updates func(int)
@@ -163,7 +163,7 @@ func (ws *Workspace) reset(p *Problem, s *State) {
 	ws.p, ws.s = p, s
 	ws.energy = p.MRF.Energy(s.Y)
 	if ws.owner != ws {
-		ws.owner, ws.crew = ws, crew.Crew{}
+		ws.owner, ws.pool = ws, workers.Pool{}
 		ws.starts, ws.tables, ws.steps, ws.updates = ws.start, ws.table, ws.step, ws.update
 	}
 }
@@ -173,7 +173,7 @@ func (ws *Workspace) each(pass func(int), workers int) {
 	if len(ws.t) < parallelFrom {
 		workers = 1
 	}
-	ws.crew.Each(pass, len(ws.parts), workers)
+	ws.pool.Each(pass, len(ws.parts), workers)
 }
 
 // rows returns part c's samples, from lo to hi, and their weights.

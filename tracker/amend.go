@@ -8,7 +8,7 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/tracker/internal/past"
+	"github.com/segd/segd/tracker/internal/history"
 	"github.com/segd/segd/tracker/internal/seed"
 )
 
@@ -64,7 +64,7 @@ func (t *Tracker) remake(dst *features.Scene, at int, plan features.Plan) error 
 
 // planFor is what the scene of an earlier frame, with pictures of that size, should be like
 // that ann is of: all of it, and finer where ann says, and where the frame showed objects.
-func (t *Tracker) planFor(ann *annotation.Annotation, shown past.Labels, size image.Point) features.Plan {
+func (t *Tracker) planFor(ann *annotation.Annotation, shown history.Labels, size image.Point) features.Plan {
 	p := planner{size: size}
 	for k := range t.objects.all {
 		box, area := shown.Extent(int32(k+1), size.X)
@@ -86,10 +86,10 @@ func (t *Tracker) relabel(ctx context.Context, at int, f *frame, ann *annotation
 }
 
 // MaxHeld is how many frames Hold keeps at once.
-const MaxHeld = past.MaxHeld
+const MaxHeld = history.MaxHeld
 
 // ErrHeld is wrapped by Hold's error when MaxHeld frames are held already.
-var ErrHeld = past.ErrHeld
+var ErrHeld = history.ErrHeld
 
 // Hold keeps the earlier frame with that sequence number, for somebody who is
 // going to annotate it, until it is let go as many times, and along with it enough
@@ -104,7 +104,7 @@ func (t *Tracker) LetGo(seq uint64) { t.past.LetGo(seq) }
 
 // recollect gives f what is known of it: what it was taken to show, if it was labelled, and
 // what it was marked as, if it was annotated before.
-func (t *Tracker) recollect(f *frame, shown past.Labels) {
+func (t *Tracker) recollect(f *frame, shown history.Labels) {
 	if shown.None() {
 		f.Belief.Uniform(t.objects.labels())
 	} else {

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/segd/segd/annotation"
-	"github.com/segd/segd/tracker/internal/belief"
 	"github.com/segd/segd/tracker/internal/picture"
+	"github.com/segd/segd/tracker/internal/propagation"
 	"github.com/segd/segd/tracker/internal/recall"
 )
 
@@ -109,7 +109,7 @@ func TestElapsed(t *testing.T) {
 	} {
 		var w frames
 		for _, seq := range tt.recent {
-			s := &recall.Sighting{Reference: belief.Reference{Picture: &picture.Picture{Seq: seq}}}
+			s := &recall.Sighting{Reference: propagation.Reference{Picture: &picture.Picture{Seq: seq}}}
 			w.recent = append(w.recent, &frame{Sighting: s})
 		}
 		if got := w.elapsed(tt.seq); got != tt.want {

@@ -5,8 +5,8 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/tracker/internal/belief"
 	"github.com/segd/segd/tracker/internal/picture"
+	"github.com/segd/segd/tracker/internal/propagation"
 	"github.com/segd/segd/tracker/internal/recall"
 	"github.com/segd/segd/tracker/internal/scratch"
 	"github.com/segd/segd/tracker/internal/window"
@@ -49,7 +49,7 @@ type frames struct {
 	keptOnes  []*frame
 	rowsOf    []*window.Frame
 	annotated []*recall.Sighting
-	refs      []belief.Source
+	refs      []propagation.Source
 }
 
 // load makes a frame of a picture. What was found for the frame that it was before is
@@ -127,18 +127,18 @@ func (w *frames) sightings() []*recall.Sighting {
 // sources are the frames to look up for the one with number seq: the latest, the newest
 // first, and those that people annotated. What a detector annotated a moment ago says no more than the
 // latest do, if there are some.
-func (w *frames) sources(seq uint64, latest int) []belief.Source {
+func (w *frames) sources(seq uint64, latest int) []propagation.Source {
 	w.refs = w.refs[:0]
 	recent := w.recent[max(0, len(w.recent)-latest):]
 	for i, f := range slices.Backward(recent) {
-		w.refs = append(w.refs, belief.Source{
+		w.refs = append(w.refs, propagation.Source{
 			Reference: &f.Reference, Latest: true, Annotated: slices.Contains(w.anchors, f),
 			Pace: float64(seq-f.Seq) / float64(len(recent)-i),
 		})
 	}
 	for _, f := range w.anchors {
 		if !slices.Contains(recent, f) && (!f.automatic || len(recent) == 0) {
-			w.refs = append(w.refs, belief.Source{Reference: &f.Reference, Annotated: true})
+			w.refs = append(w.refs, propagation.Source{Reference: &f.Reference, Annotated: true})
 		}
 	}
 	return w.refs

@@ -8,10 +8,10 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/tracker/internal/belief"
-	"github.com/segd/segd/tracker/internal/life"
 	"github.com/segd/segd/tracker/internal/outline"
+	"github.com/segd/segd/tracker/internal/propagation"
 	"github.com/segd/segd/tracker/internal/seed"
+	"github.com/segd/segd/tracker/internal/trackstate"
 )
 
 // fits is the IoU of a mask's box and the track's from which on the one fits the other: at .85 J of libby and dog,
@@ -22,20 +22,20 @@ const fits = 0.7
 type object struct {
 	id    uint32
 	label string
-	life.Object
-	belief.Detection                 // in the newest frame
-	box              image.Rectangle // of the last mask
-	extent           image.Rectangle // by its track, lately
-	detected         image.Rectangle // in the newest scene; empty: it was not
-	misfit           float64         // of its last mask's box and the extent then, 0…1
-	last             image.Rectangle // its place in the last frame; empty if it was out of sight
-	way              [2]float64      // pixels that it goes between two frames of the camera, right and down
+	trackstate.Object
+	propagation.Detection                 // in the newest frame
+	box                   image.Rectangle // of the last mask
+	extent                image.Rectangle // by its track, lately
+	detected              image.Rectangle // in the newest scene; empty: it was not
+	misfit                float64         // of its last mask's box and the extent then, 0…1
+	last                  image.Rectangle // its place in the last frame; empty if it was out of sight
+	way                   [2]float64      // pixels that it goes between two frames of the camera, right and down
 }
 
 // objects are those followed: label l is all[l−1], label 0 is the background.
 type objects struct {
 	all     []object
-	viewsOf []belief.Object // what views returns
+	viewsOf []propagation.Object // what views returns
 }
 
 func (o *objects) labels() int { return 1 + len(o.all) }
@@ -59,10 +59,10 @@ func (o *objects) appendIDs(dst []uint32) []uint32 {
 
 // views are the objects as packages belief and recall see them, until one is added or
 // removed.
-func (o *objects) views() []belief.Object {
+func (o *objects) views() []propagation.Object {
 	o.viewsOf = o.viewsOf[:0]
 	for k := range o.all {
-		o.viewsOf = append(o.viewsOf, belief.Object{Object: &o.all[k].Object, Detection: &o.all[k].Detection})
+		o.viewsOf = append(o.viewsOf, propagation.Object{Object: &o.all[k].Object, Detection: &o.all[k].Detection})
 		if at := &o.all[k]; at.Tracked && !at.detected.Empty() {
 			o.viewsOf[k].Extent, o.viewsOf[k].Misfit = at.detected, at.misfit
 		}
@@ -75,7 +75,7 @@ func (o *objects) views() []belief.Object {
 func (o *objects) clone() objects {
 	c := objects{all: slices.Clone(o.all)}
 	for k := range c.all {
-		c.all[k].Detection, c.all[k].Tracked = belief.Detection{}, false
+		c.all[k].Detection, c.all[k].Tracked = propagation.Detection{}, false
 	}
 	return c
 }
@@ -123,7 +123,7 @@ func (t *Tracker) accept(a *annotation.Annotation, s *features.Scene, inSight fu
 	_, areas := extents(a)
 	p := planner{size: image.Pt(a.Width, a.Height)}
 	for k, o := range a.Objects {
-		fresh := object{id: o.ID, label: o.Label, Object: life.Object{Zoom: p.zoom(areas[k])}}
+		fresh := object{id: o.ID, label: o.Label, Object: trackstate.Object{Zoom: p.zoom(areas[k])}}
 		i := t.objects.find(o.ID)
 		if i < 0 {
 			t.objects.all = append(t.objects.all, fresh)
@@ -176,7 +176,7 @@ func (t *Tracker) observe(f *frame, annotated bool, res *Result) {
 	res.Objects = make([]Object, 0, len(t.objects.all))
 	for k := range t.objects.all {
 		o, l := &t.objects.all[k], k+1
-		sight := life.Measure(f.Picture, f.y, f.Belief.Q, l, labels)
+		sight := trackstate.Measure(f.Picture, f.y, f.Belief.Q, l, labels)
 		sight.Overlooked = o.Detected() && !looked(f, o.box)
 		confident := o.Observe(sight, annotated, t.elapsed, t.cfg.OccludedFrames)
 		if o.Detected() {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/tracker/internal/past"
+	"github.com/segd/segd/tracker/internal/history"
 )
 
 // Preview is an annotation of a frame that has passed, tried beside the tracker:
@@ -18,7 +18,7 @@ type Preview struct {
 	seq     uint64
 	size    image.Point
 	picture Picture
-	shown   past.Labels // of the frame so far
+	shown   history.Labels // of the frame so far
 }
 
 // Preview prepares to tell what Step would make of ann on the kept frame it names,

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/segd/segd/mask"
-	"github.com/segd/segd/tracker/internal/life"
+	"github.com/segd/segd/tracker/internal/trackstate"
 	"github.com/segd/segd/tracker/internal/window"
 )
 
@@ -47,12 +47,12 @@ type Extent struct {
 }
 
 // State is where an object is in its life.
-type State = life.State
+type State = trackstate.State
 
 const (
-	Visible  = life.Visible  // it has a mask
-	Occluded = life.Occluded // it had one a moment ago
-	Lost     = life.Lost     // not seen for longer than Config.OccludedFrames
+	Visible  = trackstate.Visible  // it has a mask
+	Occluded = trackstate.Occluded // it had one a moment ago
+	Lost     = trackstate.Lost     // not seen for longer than Config.OccludedFrames
 )
 
 // Traced is how many iterations' Lagrangians a Solve tells: as many as Config.MaxIter

@@ -7,7 +7,7 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/tracker/internal/life"
+	"github.com/segd/segd/tracker/internal/trackstate"
 )
 
 // checksModel sees the contrast of checks of a few sizes, in cells of 4×4 pixels of
@@ -126,7 +126,7 @@ func TestSearching(t *testing.T) {
 	}
 	asked := 0
 	for i := range 4 + 9 {
-		tr.objects.all[0].Observe(life.Sight{}, false, 1, tr.cfg.OccludedFrames)
+		tr.objects.all[0].Observe(trackstate.Sight{}, false, 1, tr.cfg.OccludedFrames)
 		if tr.Searching() {
 			asked++
 		} else if tr.objects.all[0].State != Lost {

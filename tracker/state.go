@@ -8,7 +8,7 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/checkpoint/checkpointv1"
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/tracker/internal/life"
+	"github.com/segd/segd/tracker/internal/trackstate"
 )
 
 // State is what t knows of its objects besides what pictures show of them: where each is, and where it
@@ -38,7 +38,7 @@ func (t *Tracker) Resume(s *checkpointv1.Tracker) error {
 		return fmt.Errorf("tracker: the state is of %d objects; want at most %d", n, annotation.MaxFollowed)
 	}
 	type known struct {
-		life life.Object
+		life trackstate.Object
 		box  image.Rectangle
 	}
 	all := make([]known, len(s.Objects))

@@ -10,12 +10,12 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/tracker/internal/belief"
-	"github.com/segd/segd/tracker/internal/life"
+	"github.com/segd/segd/tracker/internal/history"
 	"github.com/segd/segd/tracker/internal/outline"
-	"github.com/segd/segd/tracker/internal/past"
+	"github.com/segd/segd/tracker/internal/propagation"
 	"github.com/segd/segd/tracker/internal/recall"
 	"github.com/segd/segd/tracker/internal/seed"
+	"github.com/segd/segd/tracker/internal/trackstate"
 	"github.com/segd/segd/tracker/internal/window"
 )
 
@@ -35,13 +35,13 @@ type Tracker struct {
 	remade   features.Scene // in place of one that was planned too early
 	elapsed  int            // frames of the camera that the newest came after the one before it
 	light    features.Light // of the newest scene that shows objects
-	past     past.History
-	affinity belief.Affinity
+	past     history.History
+	affinity propagation.Affinity
 	recall   recall.Recall
 	seeder   seed.Seeder
 	window   window.Window
 	outline  outline.Drawer
-	pieces   life.Pieces
+	pieces   trackstate.Pieces
 }
 
 // New returns a tracker without objects.
@@ -57,7 +57,7 @@ func New(cfg Config) (*Tracker, error) {
 func assemble(cfg Config) *Tracker {
 	return &Tracker{
 		cfg: cfg,
-		affinity: belief.Affinity{Config: belief.Config{
+		affinity: propagation.Affinity{Config: propagation.Config{
 			Links: cfg.Links, Radius: cfg.Radius, AnchorRadius: cfg.AnchorRadius,
 			Temperature: cfg.Temperature, AnchorWeight: cfg.AnchorWeight, Novel: cfg.Novel,
 		}},
@@ -74,7 +74,7 @@ func assemble(cfg Config) *Tracker {
 
 // Picture is what a scene of an earlier frame is made of, when somebody annotates that frame
 // or one before it.
-type Picture = past.Picture
+type Picture = history.Picture
 
 // Step labels the scene, which must be newer than the last one, and returns the
 // objects' masks in it. ann, if not nil, is what somebody marked on this scene or,

@@ -387,7 +387,7 @@ func (x *TrackedObject) GetBox() []int32 {
 	return nil
 }
 
-// Life is where an object is in its life; package life has what the fields mean.
+// Life is where an object is in its life; package trackstate has what the fields mean.
 type Life struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	State         uint32                 `protobuf:"varint,1,opt,name=state,proto3" json:"state,omitempty"`
@@ -501,8 +501,6 @@ type Marker struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	NextId  uint32                 `protobuf:"varint,1,opt,name=next_id,json=nextId,proto3" json:"next_id,omitempty"`
 	Objects []*MarkedObject        `protobuf:"bytes,2,rep,name=objects,proto3" json:"objects,omitempty"`
-	// Of objects that people have marked themselves since they were detected.
-	Corrected []uint32 `protobuf:"varint,3,rep,packed,name=corrected,proto3" json:"corrected,omitempty"`
 	// Absent in a checkpoint from before there were tracks.
 	Tracks        *Tracks `protobuf:"bytes,4,opt,name=tracks,proto3" json:"tracks,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -549,13 +547,6 @@ func (x *Marker) GetNextId() uint32 {
 func (x *Marker) GetObjects() []*MarkedObject {
 	if x != nil {
 		return x.Objects
-	}
-	return nil
-}
-
-func (x *Marker) GetCorrected() []uint32 {
-	if x != nil {
-		return x.Corrected
 	}
 	return nil
 }
@@ -1272,12 +1263,11 @@ const file_checkpoint_checkpointv1_checkpoint_proto_rawDesc = "" +
 	"\x04zoom\x18\x06 \x01(\x05R\x04zoom\x12\x1c\n" +
 	"\tprobation\x18\a \x01(\x05R\tprobation\x12\x12\n" +
 	"\x04hits\x18\b \x01(\x05R\x04hits\x12\x1a\n" +
-	"\brequired\x18\t \x01(\x05R\brequired\"\xaf\x01\n" +
+	"\brequired\x18\t \x01(\x05R\brequired\"\x97\x01\n" +
 	"\x06Marker\x12\x17\n" +
 	"\anext_id\x18\x01 \x01(\rR\x06nextId\x12:\n" +
-	"\aobjects\x18\x02 \x03(\v2 .segd.checkpoint.v1.MarkedObjectR\aobjects\x12\x1c\n" +
-	"\tcorrected\x18\x03 \x03(\rR\tcorrected\x122\n" +
-	"\x06tracks\x18\x04 \x01(\v2\x1a.segd.checkpoint.v1.TracksR\x06tracks\"\xc6\x01\n" +
+	"\aobjects\x18\x02 \x03(\v2 .segd.checkpoint.v1.MarkedObjectR\aobjects\x122\n" +
+	"\x06tracks\x18\x04 \x01(\v2\x1a.segd.checkpoint.v1.TracksR\x06tracksJ\x04\b\x03\x10\x04\"\xc6\x01\n" +
 	"\fMarkedObject\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x10\n" +
 	"\x03own\x18\x02 \x01(\bR\x03own\x12\x12\n" +

@@ -21,10 +21,11 @@ import (
 )
 
 // A script has a camera at $CAMERA, and the program called segd; what that serves is on
-// ports of the script's own, at $PAGE and $NATS, without their being asked for.
+// ports of the script's own, at $PAGE and $NATS, without their being asked for. $SERVER is a NATS server that nobody else uses.
 func TestCommands(t *testing.T) {
 	program := harness.Program(t)
 	camera := harness.StartCamera(t, harness.StartRelay(t), "gate", harness.Video{Width: 320, Height: 240, Rate: 10})
+	server := harness.StartNATS(t, "")
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
@@ -44,6 +45,7 @@ func TestCommands(t *testing.T) {
 			env.Setenv("SEGD_NATS_ADDR", addrs[1])
 			env.Setenv("PAGE", "http://"+addrs[0])
 			env.Setenv("NATS", "nats://"+addrs[1])
+			env.Setenv("SERVER", server.URL)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

@@ -25,7 +25,7 @@ const (
 	benchMostCameras = 256
 	// benchPatience is how long the cameras may take to show their first frames, and
 	// the last frames to arrive.
-	benchPatience = 30 * time.Second
+	benchPatience = 2 * time.Minute
 	// benchDrained: with nothing new for so long, nothing more is on its way.
 	benchDrained = 2 * time.Second
 )

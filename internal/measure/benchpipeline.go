@@ -367,8 +367,14 @@ func (s *benchSegd) measure(ctx context.Context, std cli.Streams, f *benchPipeli
 		to := bus.Target{URL: s.bus, Site: config.DefaultSite, Camera: name}
 		// The first frames are those that the persons are marked in; where they were not
 		// all received, or are no longer kept, any will do.
-		if _, err := to.Annotate(ctx, ann(new(uint64))); err != nil {
-			if _, err := to.Annotate(ctx, ann(nil)); err != nil {
+		mark := func(frame *uint64) error {
+			ctx, cancel := context.WithTimeout(ctx, benchPatience)
+			defer cancel()
+			_, err := to.Annotate(ctx, ann(frame))
+			return err
+		}
+		if mark(new(uint64)) != nil {
+			if err := mark(nil); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
 		}

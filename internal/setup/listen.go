@@ -1,8 +1,12 @@
 package setup
 
 import (
+	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +20,7 @@ import (
 
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/files"
 )
 
 // address is one that segd listens on.
@@ -91,9 +96,13 @@ func (r running) taken(a address) (detail string, err error) {
 func segdAt(ctx context.Context, cfg *config.Config) running {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	scheme, transport := "http://", &http.Transport{DisableKeepAlives: true}
+	if file := cfg.HTTP.TLS.Cert; file != "" {
+		scheme, transport.TLSClientConfig = "https://", shows(ctx, file)
+	}
+	client := http.Client{Transport: transport}
 	get := func(path, token string) (int, []byte) {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+cfg.HTTP.Addr+path, nil)
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+cfg.HTTP.Addr+path, nil)
 		if err != nil {
 			return 0, nil
 		}
@@ -138,4 +147,21 @@ func segdAt(ctx context.Context, cfg *config.Config) running {
 		return running{there: true, other: "runs other cameras: " + cli.Printable(strings.Join(names, ", "))}
 	}
 	return running{there: true}
+}
+
+// shows trusts whoever shows the certificate in a file, whatever name that is for: the address has none.
+func shows(ctx context.Context, file string) *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12, InsecureSkipVerify: true,
+		VerifyPeerCertificate: func(shown [][]byte, _ [][]*x509.Certificate) error {
+			text, err := files.Read(ctx, file, files.PEM)
+			if err != nil {
+				return err
+			}
+			if own, _ := pem.Decode(text); own == nil || !bytes.Equal(own.Bytes, shown[0]) {
+				return errors.New("another certificate")
+			}
+			return nil
+		},
+	}
 }

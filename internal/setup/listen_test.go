@@ -1,9 +1,12 @@
 package setup
 
 import (
+	"encoding/pem"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -49,6 +52,40 @@ func TestTakenBySegd(t *testing.T) {
 				if want := tc.fault == "" || !named; (f.Verdict == fine) != want || want && !strings.Contains(f.Detail, "is taken by ") {
 					t.Errorf("doctor, its configuration named %v: %+v", named, f)
 				}
+			}
+		})
+	}
+}
+
+// A page that is served with TLS is known by the certificate of the configuration, and gets its token only then.
+func TestTakenBySegdWithTLS(t *testing.T) {
+	asked := false
+	page := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/livez" {
+			fmt.Fprintln(w, "ok")
+			return
+		}
+		asked = true
+		fmt.Fprint(w, `{"site": "home", "cameras": [{"name": "gate"}]}`)
+	}))
+	defer page.Close()
+	own, other := page.Certificate().Raw, append([]byte{0}, page.Certificate().Raw[1:]...)
+	for _, tc := range []struct {
+		name string
+		cert []byte
+		fine bool
+	}{{"its own", own, true}, {"another", other, false}} {
+		t.Run(tc.name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "cert.pem")
+			if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: tc.cert}), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			cfg := &config.Config{Site: "home", Cameras: []config.Camera{{Name: "gate", URL: "whip:"}}}
+			cfg.HTTP.Addr, cfg.HTTP.TLS.Cert = page.Listener.Addr().String(), file
+			asked = false
+			detail, err := checkAddress(t.Context(), addresses(cfg)[0], segdAt(t.Context(), cfg))
+			if fine := err == nil && strings.Contains(detail, "taken by the segd that runs"); fine != tc.fine || asked != tc.fine {
+				t.Errorf("%q, %v, asked %v", detail, err, asked)
 			}
 		})
 	}

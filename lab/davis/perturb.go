@@ -25,9 +25,13 @@ const (
 	// Noise is that of a sensor in poor light: Gaussian, independent by pixel, channel
 	// and frame, of standard deviation √(6² + 12²·v/255) at value v of 255.
 	Noise
+	// Night has a camera switch to its infrared light over the middle third of the sequence: pictures without colour,
+	// of half the light, with the sensor's noise; after either switch the exposure is twice what it should be, and
+	// halves its error in each frame.
+	Night
 )
 
-var perturbations = [...]string{"none", "occlusion", "lighting", "noise"}
+var perturbations = [...]string{"none", "occlusion", "lighting", "noise", "night"}
 
 func (p Perturbation) String() string { return perturbations[p] }
 
@@ -38,7 +42,7 @@ func ParsePerturbation(s string) (Perturbation, error) {
 			return Perturbation(p), nil
 		}
 	}
-	return 0, fmt.Errorf("davis: perturbation %q; want none, occlusion, lighting or noise", s)
+	return 0, fmt.Errorf("davis: perturbation %q; want none, occlusion, lighting, noise or night", s)
 }
 
 // tooShort says why a sequence of that many frames cannot be perturbed, or run at all,
@@ -69,6 +73,8 @@ func newDisturbance(p Perturbation, seed uint64, t *take) (disturbance, error) {
 		return newLighting(seed, t), nil
 	case Noise:
 		return noise{seed, t.Hash()}, nil
+	case Night:
+		return newNight(noise{seed, t.Hash()}, len(t.Images)), nil
 	}
 	return nil, nil
 }
@@ -128,13 +134,66 @@ const (
 
 type noise struct{ seed, clip uint64 }
 
-func (n noise) apply(i int, p *offline.Picture) {
+// of adds that of frame i to one value after the other.
+func (n noise) of(i int) func(v byte) byte {
 	rng := rand.New(rand.NewPCG(n.seed, n.clip+uint64(i)))
 	var sigma [256]float64
 	for v := range sigma {
 		sigma[v] = math.Sqrt(readNoise*readNoise + shotNoise*shotNoise*float64(v)/255)
 	}
+	return func(v byte) byte { return clampByte(float64(v) + sigma[v]*rng.NormFloat64()) }
+}
+
+func (n noise) apply(i int, p *offline.Picture) {
+	noisy := n.of(i)
 	for k, v := range p.BGR {
-		p.BGR[k] = clampByte(float64(v) + sigma[v]*rng.NormFloat64())
+		p.BGR[k] = noisy(v)
+	}
+}
+
+// nightGain is the light of night's pictures, and exposureError what the exposure is off by at a switch, in octaves.
+const (
+	nightGain     = 0.5
+	exposureError = 1.0
+)
+
+type night struct {
+	noise     noise
+	from, to  int         // the frames without colour
+	exposures [][256]byte // of each frame
+}
+
+func newNight(n noise, frames int) *night {
+	d := &night{noise: n, from: frames / 3, to: 2 * frames / 3, exposures: make([][256]byte, frames)}
+	off := 0.0
+	for i := range d.exposures {
+		if off /= 2; i == d.from || i == d.to {
+			off = exposureError
+		}
+		gain := math.Exp2(off)
+		if d.dark(i) {
+			gain *= nightGain
+		}
+		d.exposures[i] = lit(gain, 1)
+	}
+	return d
+}
+
+func (d *night) dark(i int) bool { return i >= d.from && i < d.to }
+
+func (d *night) apply(i int, p *offline.Picture) {
+	lit := &d.exposures[i]
+	if !d.dark(i) {
+		for k, v := range p.BGR {
+			p.BGR[k] = lit[v]
+		}
+		return
+	}
+	noisy := d.noise.of(i)
+	for k := 0; k < len(p.BGR); k += 3 {
+		pixel := p.BGR[k : k+3]
+		luma := clampByte(0.114*float64(pixel[0]) + 0.587*float64(pixel[1]) + 0.299*float64(pixel[2])) // BT.601
+		grey := noisy(lit[luma])
+		pixel[0], pixel[1], pixel[2] = grey, grey, grey
 	}
 }

@@ -252,10 +252,10 @@ func TestPerturbed(t *testing.T) {
 	}
 }
 
-// Lighting and noise take any length and leave the occlusion's figures out.
+// Lighting, noise and night take any length and leave the occlusion's figures out.
 func TestOtherPerturbations(t *testing.T) {
 	root := cliptest.New(t, "square", 8)
-	for _, kind := range []Perturbation{Lighting, Noise} {
+	for _, kind := range []Perturbation{Lighting, Noise, Night} {
 		r, err := Run(t.Context(), Options{Root: root, Features: features.Config{Superpixels: 200}, Perturb: kind})
 		if err != nil {
 			t.Fatal(err)
@@ -267,12 +267,40 @@ func TestOtherPerturbations(t *testing.T) {
 	}
 }
 
+// Night has no colour and half the light in its third of the sequence, and the day is as it was but after the switch.
+func TestNight(t *testing.T) {
+	const frames, size = 30, 64
+	d := newNight(noise{1, 2}, frames)
+	for i := range frames {
+		p := &offline.Picture{Width: size, Height: size, BGR: bytes.Repeat([]byte{40, 80, 120}, size*size)}
+		d.apply(i, p)
+		var mean [3]float64
+		for k, v := range p.BGR {
+			mean[k%3] += float64(v) / size / size
+		}
+		grey, gain := i >= 10 && i < 20, 1.0
+		if i >= 10 {
+			gain = math.Exp2(math.Exp2(-float64(i % 10)))
+		}
+		want := [3]float64{40, 80, 120}
+		if grey {
+			want, gain = [3]float64{87, 87, 87}, gain/2
+		}
+		for c := range want {
+			if math.Abs(mean[c]-gain*want[c]) > 0.03*gain*want[c] || grey && mean[c] != mean[0] {
+				t.Errorf("frame %d: mean %v; want %v × %v", i, mean, gain, want)
+				break
+			}
+		}
+	}
+}
+
 func TestPerturbationRefuses(t *testing.T) {
 	_, err := Run(t.Context(), Options{Root: cliptest.New(t, "square", 34), Perturb: Occlusion})
 	if err == nil || !strings.Contains(err.Error(), "34 frames") || !strings.Contains(err.Error(), "takes 35") {
 		t.Errorf("error is %v; want one that names 34 and 35 frames", err)
 	}
-	for _, p := range []Perturbation{Undisturbed, Occlusion, Lighting, Noise} {
+	for _, p := range []Perturbation{Undisturbed, Occlusion, Lighting, Noise, Night} {
 		if got, err := ParsePerturbation(p.String()); got != p || err != nil {
 			t.Errorf("ParsePerturbation(%q) = %v, %v", p, got, err)
 		}

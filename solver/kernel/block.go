@@ -3,7 +3,7 @@ package kernel
 import (
 	"fmt"
 
-	"github.com/segd/segd/solver/internal/crew"
+	"github.com/segd/segd/solver/internal/workers"
 )
 
 // Block is a run of consecutive samples: N rows of D numbers, row-major, and
@@ -93,7 +93,7 @@ type gramian struct {
 	g, panels []float64
 	row       []float64
 	d, rows   int
-	crew      crew.Crew
+	pool      workers.Pool
 	column    func(int)
 	owner     *gramian // whom column is bound to
 }
@@ -101,7 +101,7 @@ type gramian struct {
 // add adds xᵀx to the upper triangle of g, d×d.
 func (m *gramian) add(g []float64, x matrix, n, d int) {
 	if m.owner != m {
-		m.owner, m.crew = m, crew.Crew{}
+		m.owner, m.pool = m, workers.Pool{}
 		m.column = m.panel
 	}
 	count := (d + panelWidth - 1) / panelWidth
@@ -119,7 +119,7 @@ func (m *gramian) add(g []float64, x matrix, n, d int) {
 		if m.rows*d*d/2 < parallelFrom {
 			workers = 1
 		}
-		m.crew.Each(m.column, count, workers)
+		m.pool.Each(m.column, count, workers)
 	}
 	m.g = nil
 }

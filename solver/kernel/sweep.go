@@ -3,7 +3,7 @@ package kernel
 import (
 	"fmt"
 
-	"github.com/segd/segd/solver/internal/crew"
+	"github.com/segd/segd/solver/internal/workers"
 )
 
 // sweep goes over the rows of its blocks to take the two products everything here
@@ -20,7 +20,7 @@ type sweep struct {
 
 	v      []float64 // columns×d: what project leaves and expand takes
 	shares []float64 // chunks×columns×d
-	crew   crew.Crew
+	pool   workers.Pool
 	job    job
 	owner  *sweep // whom the two below are bound to
 	projectChunk,
@@ -83,7 +83,7 @@ func (s *sweep) reset(blocks []*Block) {
 	}
 	if s.owner != s {
 		s.owner, s.projectChunk, s.expandChunk = s, s.projectOne, s.expandOne
-		s.crew = crew.Crew{}
+		s.pool = workers.Pool{}
 	}
 }
 
@@ -170,7 +170,7 @@ func (s *sweep) pass(do func(int)) {
 	if s.n*s.d*s.job.columns < parallelFrom {
 		workers = 1
 	}
-	s.crew.Each(do, len(s.chunks), workers)
+	s.pool.Each(do, len(s.chunks), workers)
 	s.job = job{}
 }
 

@@ -8,7 +8,7 @@
 //     there is memory again.
 //
 // `make gpu-test` builds segd and runs this command. It prints one JSON object to stdout, or to the file of -json,
-// and everything else to stderr; docs/benchmarks.md has the meaning of each. Its exit status is 0 if all passed,
+// and everything else to stderr; README.md has the meaning of each. Its exit status is 0 if all passed,
 // 1 if something failed, and 2 if nothing failed but nothing could be computed on a card. Then what needs none was tried
 // on the processor.
 //

@@ -1,5 +1,5 @@
 // Command boxtrain makes box.weights: it trains the perceptron that judges the superpixels in
-// a box. docs/quality.md says from which pictures the one in the binary was made.
+// a box. README.md says from which pictures the one in the binary was made.
 //
 // It reads folders of pictures, JPEG or PNG, with label maps, PNG of 8 or 16 bits, in another
 // folder: for NAME.jpg NAME.png or, of several people, NAME-*.png. Of -drawn people drew the

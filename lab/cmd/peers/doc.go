@@ -13,6 +13,6 @@
 // `make peers` installs the peers, builds the small programs in theirs/ around
 // them and runs this command. It prints one JSON object, of ratios ours/theirs and
 // of the masks', superpixels' and tracks' figures, to stdout and everything else to stderr;
-// docs/benchmarks.md has the meaning of each. A flow of another value than theirs is
+// README.md has the meaning of each. A flow of another value than theirs is
 // an error.
 package main

@@ -135,7 +135,9 @@ func davisCommand(std cli.Streams) *cobra.Command {
 			"               frames of mask pixels / pixels of the object behind the patch, and\n" +
 			"               \"J after\" is of the 10 frames after it\n" +
 			"  lighting     gain and gamma ramp by ±40 %, and the gain flickers by ±10 %\n" +
-			"  noise        a sensor's in poor light, σ² = 6² + 12²·value/255\n\n" +
+			"  noise        a sensor's in poor light, σ² = 6² + 12²·value/255\n" +
+			"  night        the middle third is grey, half as bright and noisy, and the exposure is\n" +
+			"               twice what it should be at either switch, and settles in a few frames\n\n" +
 			"--repeat N runs each sequence N times, each time with 1 to 4 rows or columns cut off\n" +
 			"one side, coded as JPEG once more and begun 0 to 2 frames later, as --seed fixes.\n" +
 			"Figures are then means over the repeats, J with its standard deviation; in the line\n" +
@@ -179,7 +181,7 @@ func davisCommand(std cli.Streams) *cobra.Command {
 	f.add(cmd)
 	require(cmd, "root")
 	flags := cmd.Flags()
-	flags.StringVar(&f.perturb, "perturb", davis.Undisturbed.String(), "none, occlusion, lighting or noise")
+	flags.StringVar(&f.perturb, "perturb", davis.Undisturbed.String(), "none, occlusion, lighting, noise or night")
 	flags.IntVar(&f.repeat, "repeat", 0, "runs of each sequence under tiny changes (0: one run, unchanged)")
 	flags.BoolVar(&f.backwards, "backwards", false, "play each sequence from its last frame to its first")
 	flags.BoolVar(&f.mosaic, "mosaic", false, "four sequences in one picture, four objects followed at once")

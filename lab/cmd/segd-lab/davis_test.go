@@ -73,7 +73,7 @@ func TestEvalPicturesRefuse(t *testing.T) {
 	}{
 		{"mode", []string{"davis", "--root", root, "--mode", "both"}, 2, []string{"--mode", `"both"`, "joint, affinity, frozen or no-temporal"}},
 		{"mode of scribbles", []string{"scribbles", "--root", root, "--mode", "both"}, 2, []string{"--mode", `"both"`}},
-		{"perturbation", []string{"davis", "--root", root, "--perturb", "fog"}, 2, []string{"--perturb", `"fog"`, "occlusion, lighting or noise"}},
+		{"perturbation", []string{"davis", "--root", root, "--perturb", "fog"}, 2, []string{"--perturb", `"fog"`, "occlusion, lighting, noise or night"}},
 		{"seed", []string{"davis", "--root", root, "--seed", "-1"}, 2, []string{"--seed", `"-1"`}},
 		{"repeat", []string{"davis", "--root", root, "--repeat", "-1"}, 2, []string{"--repeat -1", "0 or more"}},
 		{"too short to begin later", []string{"davis", "--root", root, "--repeat", "8"}, 1, []string{"one has", "want at least 3"}},

@@ -4,14 +4,14 @@ import (
 	"math"
 	"slices"
 
-	"github.com/segd/segd/tracker/internal/belief"
 	"github.com/segd/segd/tracker/internal/picture"
+	"github.com/segd/segd/tracker/internal/propagation"
 	"github.com/segd/segd/tracker/internal/scratch"
 )
 
 // Sighting is a frame and what it shows of the objects.
 type Sighting struct {
-	belief.Reference
+	propagation.Reference
 	Confident []bool // L, or less: whether the label's object was seen beyond doubt
 
 	looks []float32 // L×Dim mean directions of the objects' features
@@ -34,7 +34,7 @@ func (s *Sighting) See(visible, confident bool) {
 
 // Finish makes s, whose labels are known, ready for others to look up: b is what it was
 // taken for, corrected says where an annotation changed that.
-func (s *Sighting) Finish(b *belief.Belief, corrected []bool, labels int) {
+func (s *Sighting) Finish(b *propagation.Belief, corrected []bool, labels int) {
 	s.Trust = append(s.Trust[:0], b.Trust...)
 	s.Corrected = append(s.Corrected[:0], corrected...)
 	s.measure(labels)

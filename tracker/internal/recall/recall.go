@@ -6,11 +6,11 @@ import (
 	"slices"
 
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/tracker/internal/belief"
 	"github.com/segd/segd/tracker/internal/cosine"
-	"github.com/segd/segd/tracker/internal/life"
 	"github.com/segd/segd/tracker/internal/picture"
+	"github.com/segd/segd/tracker/internal/propagation"
 	"github.com/segd/segd/tracker/internal/scratch"
+	"github.com/segd/segd/tracker/internal/trackstate"
 )
 
 const (
@@ -80,7 +80,7 @@ type Recall struct {
 
 // Reach is how far from where it was last seen an object that is out of sight may be found in
 // the next frame of pictures of a size, in pixels.
-func Reach(o *life.Object, size image.Point) float64 {
+func Reach(o *trackstate.Object, size image.Point) float64 {
 	extent := searchExtent * math.Sqrt(o.Area/math.Pi)
 	spread := (searchRadius + searchGrowth*float64(o.Unseen+1)) * o.Side(float64(max(size.X, size.Y)))
 	return extent + spread*math.Sqrt(-2*math.Log(leastProbability))
@@ -88,8 +88,8 @@ func Reach(o *life.Object, size image.Point) float64 {
 
 // Wants tells whether an object is looked for at other sizes in the next frame, too.
 // elapsed is by how many of the camera's frames the newest came after the one before it.
-func Wants(o *life.Object, elapsed int) bool {
-	return !o.Confirmed() && (o.State != life.Lost || o.Unseen%coarseEvery < elapsed)
+func Wants(o *trackstate.Object, elapsed int) bool {
+	return !o.Confirmed() && (o.State != trackstate.Lost || o.Unseen%coarseEvery < elapsed)
 }
 
 // Look takes what the scene that p was made of shows at smaller sizes. p is the newest
@@ -110,7 +110,7 @@ func (r *Recall) unit(p *picture.Picture, size int) []float32 {
 }
 
 // LearnAnew makes the background what an annotated frame, the newest, shows for certain.
-func (r *Recall) LearnAnew(ref *belief.Reference, labels int) {
+func (r *Recall) LearnAnew(ref *propagation.Reference, labels int) {
 	r.background, r.hidden = r.background[:0], 0
 	r.learn(ref.Picture, func(i int32) bool { return ref.Soft[int(i)*labels] == 1 })
 }
@@ -118,8 +118,8 @@ func (r *Recall) LearnAnew(ref *belief.Reference, labels int) {
 // Learn takes the background of the newest picture, whose labels are y, while something
 // is out of sight: but for where that may have been. elapsed is by how many of the
 // camera's frames p came after the picture before it.
-func (r *Recall) Learn(p *picture.Picture, y []int32, objects []belief.Object, elapsed int) {
-	if !slices.ContainsFunc(objects, belief.Object.Sought) {
+func (r *Recall) Learn(p *picture.Picture, y []int32, objects []propagation.Object, elapsed int) {
+	if !slices.ContainsFunc(objects, propagation.Object.Sought) {
 		r.hidden = 0
 		return
 	}
@@ -128,7 +128,7 @@ func (r *Recall) Learn(p *picture.Picture, y []int32, objects []belief.Object, e
 		return
 	}
 	r.learn(p, func(i int32) bool {
-		return y[i] == 0 && !slices.ContainsFunc(objects, func(o belief.Object) bool { return o.Sought() && o.Suspect[i] })
+		return y[i] == 0 && !slices.ContainsFunc(objects, func(o propagation.Object) bool { return o.Sought() && o.Suspect[i] })
 	})
 }
 
@@ -158,7 +158,7 @@ func (r *Recall) learn(p *picture.Picture, accept func(i int32) bool) {
 // Detect sets the objects' detections in p, the newest picture: at the size where most
 // of what an object should be is likely to be it. One that is out of sight has none
 // anywhere unless enough of it is likely; one that is confirmed has none.
-func (r *Recall) Detect(p *picture.Picture, objects []belief.Object, annotated []*Sighting) {
+func (r *Recall) Detect(p *picture.Picture, objects []propagation.Object, annotated []*Sighting) {
 	for k, o := range objects {
 		o.Probability, o.Suspect = scratch.Zero(o.Probability, p.N), scratch.Zero(o.Suspect, p.N)
 		if o.Confirmed() {
@@ -183,7 +183,7 @@ func (r *Recall) Detect(p *picture.Picture, objects []belief.Object, annotated [
 			} else if soon(o, size) && !r.bornOut() {
 				continue // something else that is larger and like it
 			}
-			if share > 0 && share >= most && (o.State == life.Visible || share >= detectShare) {
+			if share > 0 && share >= most && (o.State == trackstate.Visible || share >= detectShare) {
 				most = share
 				copy(o.Probability, r.probability)
 				if o.Sought() {
@@ -200,7 +200,7 @@ func (r *Recall) Detect(p *picture.Picture, objects []belief.Object, annotated [
 }
 
 // soon tells whether an object was in sight too lately to be that much larger by now all over.
-func soon(o belief.Object, size int) bool {
+func soon(o propagation.Object, size int) bool {
 	if o.Sought() {
 		return o.Unseen < size*doublingFrames
 	}
@@ -239,7 +239,7 @@ func (r *Recall) gatherLooks(label, labels, d int, annotated []*Sighting) {
 // match sets r.probability: that a superpixel of p, seen at a size, is o. The rows of o's
 // looks that resemble it most vote against those of the background, and against a
 // resemblance of Config.Recall.
-func (r *Recall) match(p *picture.Picture, o *life.Object, size int) {
+func (r *Recall) match(p *picture.Picture, o *trackstate.Object, size int) {
 	r.probability = scratch.Zero(r.probability, p.N)
 	least := r.Recall
 	if size > 0 {

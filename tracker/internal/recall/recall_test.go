@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/tracker/internal/belief"
-	"github.com/segd/segd/tracker/internal/life"
 	"github.com/segd/segd/tracker/internal/picture"
+	"github.com/segd/segd/tracker/internal/propagation"
 	"github.com/segd/segd/tracker/internal/scenetest"
+	"github.com/segd/segd/tracker/internal/trackstate"
 )
 
 // Votes are those of the k rows that resemble a query most, however rows and queries
@@ -94,7 +94,7 @@ func sight(t *testing.T, there bool) (*Sighting, *features.Scene, *features.Proj
 			v.Soft = append(v.Soft, 1, 0)
 		}
 	}
-	v.Finish(&belief.Belief{}, nil, 2)
+	v.Finish(&propagation.Belief{}, nil, 2)
 	return v, s, projection
 }
 
@@ -108,22 +108,22 @@ func TestDetect(t *testing.T) {
 	r := Recall{Config: tuned}
 	r.Look(v.Picture, s, projection)
 	r.LearnAnew(&v.Reference, 2)
-	hidden := life.Object{State: life.Occluded, Area: 9 * 36, X: 27, Y: 33, Unseen: 30}
+	hidden := trackstate.Object{State: trackstate.Occluded, Area: 9 * 36, X: 27, Y: 33, Unseen: 30}
 	for _, tt := range []struct {
 		name  string
 		p     *picture.Picture
-		o     life.Object
+		o     trackstate.Object
 		there bool
 	}{
 		{"the same picture", v.Picture, hidden, true},
 		{"another picture", other.Picture, hidden, false},
-		{"a confirmed object", v.Picture, life.Object{Area: 9 * 36, X: 27, Y: 33}, false},
-		{"far from where it was", v.Picture, life.Object{State: life.Occluded, Area: 9 * 36, X: 500, Y: 500}, false},
+		{"a confirmed object", v.Picture, trackstate.Object{Area: 9 * 36, X: 27, Y: 33}, false},
+		{"far from where it was", v.Picture, trackstate.Object{State: trackstate.Occluded, Area: 9 * 36, X: 500, Y: 500}, false},
 	} {
 		// Where nothing is known of smaller views, none are looked at.
 		r.scales.Units = r.scales.Units[:0]
-		found := belief.Detection{Probability: []float64{7}}
-		r.Detect(tt.p, []belief.Object{{Object: &tt.o, Detection: &found}}, []*Sighting{v})
+		found := propagation.Detection{Probability: []float64{7}}
+		r.Detect(tt.p, []propagation.Object{{Object: &tt.o, Detection: &found}}, []*Sighting{v})
 		if len(found.Probability) != tt.p.N || len(found.Suspect) != tt.p.N {
 			t.Fatalf("%s: %d probabilities; want %d", tt.name, len(found.Probability), tt.p.N)
 		}
@@ -138,8 +138,8 @@ func TestDetect(t *testing.T) {
 // What is seen larger is looked for, and may be, in as much of its surroundings only.
 func TestReachFollowsTheZoom(t *testing.T) {
 	size := image.Pt(1708, 960)
-	whole := Reach(&life.Object{Unseen: 3}, size.Div(2))
-	if got := Reach(&life.Object{Unseen: 3, Zoom: 2}, size); math.Abs(got-whole) > 1e-9 {
+	whole := Reach(&trackstate.Object{Unseen: 3}, size.Div(2))
+	if got := Reach(&trackstate.Object{Unseen: 3, Zoom: 2}, size); math.Abs(got-whole) > 1e-9 {
 		t.Errorf("at zoom 2 it is looked for within %g pixels; want %g as in half the picture", got, whole)
 	}
 	v, s, projection := sight(t, true)
@@ -147,9 +147,9 @@ func TestReachFollowsTheZoom(t *testing.T) {
 	r.Look(v.Picture, s, projection)
 	r.LearnAnew(&v.Reference, 2)
 	for zoom, there := range map[int]bool{1: true, 16: false} {
-		o := life.Object{State: life.Occluded, Area: 9 * 36, X: 27 + 40, Y: 33, Unseen: 10, Zoom: zoom}
-		found := belief.Detection{}
-		r.Detect(v.Picture, []belief.Object{{Object: &o, Detection: &found}}, []*Sighting{v})
+		o := trackstate.Object{State: trackstate.Occluded, Area: 9 * 36, X: 27 + 40, Y: 33, Unseen: 10, Zoom: zoom}
+		found := propagation.Detection{}
+		r.Detect(v.Picture, []propagation.Object{{Object: &o, Detection: &found}}, []*Sighting{v})
 		if got := slices.Max(found.Probability) > 0; got != there {
 			t.Errorf("at zoom %d it is detected where it is: %t; want %t", zoom, got, there)
 		}
@@ -164,15 +164,15 @@ func TestDetectTooLittle(t *testing.T) {
 	r.Look(v.Picture, s, projection)
 	r.LearnAnew(&v.Reference, 2)
 	r.scales.Units = r.scales.Units[:0]
-	place := life.Sight{Area: 9 * 36, X: 27, Y: 33}
-	var hidden, back life.Object
+	place := trackstate.Sight{Area: 9 * 36, X: 27, Y: 33}
+	var hidden, back trackstate.Object
 	hidden.Observe(place, true, 1, 50)
-	hidden.Observe(life.Sight{}, false, 1, 50)
+	hidden.Observe(trackstate.Sight{}, false, 1, 50)
 	back = hidden
 	back.Observe(place, false, 1, 50)
 	for _, tt := range []struct {
 		name string
-		o    *life.Object
+		o    *trackstate.Object
 		area float64
 		want bool
 	}{
@@ -181,8 +181,8 @@ func TestDetectTooLittle(t *testing.T) {
 		{"a tiny part of what is on probation", &back, 9 * 36 * 30, true},
 	} {
 		tt.o.Area = tt.area
-		var found belief.Detection
-		r.Detect(v.Picture, []belief.Object{{Object: tt.o, Detection: &found}}, []*Sighting{v})
+		var found propagation.Detection
+		r.Detect(v.Picture, []propagation.Object{{Object: tt.o, Detection: &found}}, []*Sighting{v})
 		if got := slices.Max(found.Probability) > 0; got != tt.want {
 			t.Errorf("%s: detected %t; want %t", tt.name, got, tt.want)
 		}
@@ -228,12 +228,12 @@ func TestDetectRescaled(t *testing.T) {
 		{"back larger", other, v, small, doublingFrames, true, true, true, true},
 	} {
 		r.scales.Units = [][]float32{tt.half.Unit}
-		found := belief.Detection{Rescaled: tt.was}
-		o := life.Object{State: life.Occluded, Area: tt.area, X: 27, Y: 33, Unseen: tt.unseen}
+		found := propagation.Detection{Rescaled: tt.was}
+		o := trackstate.Object{State: trackstate.Occluded, Area: tt.area, X: 27, Y: 33, Unseen: tt.unseen}
 		if tt.back {
-			o.Observe(life.Sight{Area: int(tt.area), X: o.X, Y: o.Y}, false, 1, 50)
+			o.Observe(trackstate.Sight{Area: int(tt.area), X: o.X, Y: o.Y}, false, 1, 50)
 		}
-		r.Detect(tt.size.Picture, []belief.Object{{Object: &o, Detection: &found}}, []*Sighting{v})
+		r.Detect(tt.size.Picture, []propagation.Object{{Object: &o, Detection: &found}}, []*Sighting{v})
 		if most := slices.Max(found.Probability); most >= 0.5 != tt.detected || tt.detected && found.Rescaled != tt.rescaled {
 			t.Errorf("%s: probability %.2f, rescaled %t; want a detection %t, rescaled %t", tt.name, most, found.Rescaled, tt.detected, tt.rescaled)
 		}
@@ -256,23 +256,23 @@ func TestLearn(t *testing.T) {
 	if r.sizes() != 2 {
 		t.Fatalf("%d sizes; want 2", r.sizes())
 	}
-	object := belief.Object{Object: &life.Object{}, Detection: &belief.Detection{Suspect: make([]bool, v.N)}}
-	r.Learn(v.Picture, y, []belief.Object{object}, 1)
+	object := propagation.Object{Object: &trackstate.Object{}, Detection: &propagation.Detection{Suspect: make([]bool, v.N)}}
+	r.Learn(v.Picture, y, []propagation.Object{object}, 1)
 	if len(r.background[0]) != (background+1)/2*d {
 		t.Error("learnt while everything was in sight")
 	}
-	object.State = life.Lost
+	object.State = trackstate.Lost
 	for i := range object.Suspect {
 		object.Suspect[i] = i != 17
 	}
-	r.Learn(v.Picture, y, []belief.Object{object}, 1)
+	r.Learn(v.Picture, y, []propagation.Object{object}, 1)
 	slot := slices.Index(v.Grid.Order, 17)
 	if rows := r.background[0]; len(rows) != ((background+1)/2+1)*d || !slices.Equal(rows[len(rows)-d:], v.UnitAt(slot)) {
 		t.Errorf("%d rows; want one more, that of superpixel 17", len(rows)/d)
 	}
 	clear(object.Suspect)
 	for range 400 {
-		r.Learn(v.Picture, y, []belief.Object{object}, 1)
+		r.Learn(v.Picture, y, []propagation.Object{object}, 1)
 	}
 	if n := len(r.background[0]) / d; n != maxBackground {
 		t.Errorf("%d rows after a long time; want %d", n, maxBackground)
@@ -288,13 +288,13 @@ func TestDroppedFrames(t *testing.T) {
 		r := Recall{Config: tuned}
 		r.Look(v.Picture, s, projection)
 		r.LearnAnew(&v.Reference, 2)
-		o := life.Object{State: life.Lost, Unseen: 100 * coarseEvery}
-		object := belief.Object{Object: &o, Detection: &belief.Detection{Suspect: make([]bool, v.N)}}
+		o := trackstate.Object{State: trackstate.Lost, Unseen: 100 * coarseEvery}
+		object := propagation.Object{Object: &o, Detection: &propagation.Detection{Suspect: make([]bool, v.N)}}
 		learnt, wanted := 0, 0
 		for range frames / elapsed {
 			before := len(r.background[0])
-			o.Observe(life.Sight{}, false, elapsed, 0)
-			if r.Learn(v.Picture, make([]int32, v.N), []belief.Object{object}, elapsed); len(r.background[0]) > before {
+			o.Observe(trackstate.Sight{}, false, elapsed, 0)
+			if r.Learn(v.Picture, make([]int32, v.N), []propagation.Object{object}, elapsed); len(r.background[0]) > before {
 				learnt++
 			}
 			if Wants(&o, elapsed) {
@@ -313,7 +313,7 @@ func TestDroppedFrames(t *testing.T) {
 func TestSearchAllocatesNothing(t *testing.T) {
 	v, s, projection := sight(t, true)
 	r := Recall{Config: tuned}
-	o := []belief.Object{{Object: &life.Object{State: life.Occluded, Area: 300, X: 30, Y: 30}, Detection: &belief.Detection{}}}
+	o := []propagation.Object{{Object: &trackstate.Object{State: trackstate.Occluded, Area: 300, X: 30, Y: 30}, Detection: &propagation.Detection{}}}
 	y, sightings := make([]int32, v.N), []*Sighting{v}
 	r.Look(v.Picture, s, projection)
 	r.LearnAnew(&v.Reference, 2)

@@ -2,7 +2,7 @@
 // are: objects begin, are replaced, or are corrected.
 //
 // In go an annotation, the picture, and what its superpixels are taken for without it
-// (package belief); out come Marks: labels that are fixed and bounds that objects keep
+// (package propagation); out come Marks: labels that are fixed and bounds that objects keep
 // to, and the belief and the first labels, changed. Strokes grow to what resembles them.
 // In a box a perceptron in the binary judges superpixels by how they relate to what is in
 // the box and around it, and the pixels are cut by that and by colours as in GrabCut (Rother,

@@ -14,7 +14,7 @@ import (
 // how likely a superpixel in a box is the object.
 var BoxUnits = [...]int{cueInputs, 64, 32, 1}
 
-// boxWeights are its weights, made by lab/cmd/boxtrain; docs/quality.md says from what.
+// boxWeights are its weights, made by lab/cmd/boxtrain; its README.md says from what.
 //
 //go:embed box.weights
 var boxWeights []byte

@@ -7,8 +7,8 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/solver/mrf"
-	"github.com/segd/segd/tracker/internal/belief"
 	"github.com/segd/segd/tracker/internal/picture"
+	"github.com/segd/segd/tracker/internal/propagation"
 	"github.com/segd/segd/tracker/internal/scratch"
 )
 
@@ -47,7 +47,7 @@ type work struct {
 
 // Apply puts what ann, which is valid, says of p into m, into the belief b, which stands
 // as it would without it, and into the labels y. objects are those of the annotation.
-func (s *Seeder) Apply(ctx context.Context, p *picture.Picture, b *belief.Belief, y []int32, m *Marks, ann *annotation.Annotation, objects []Object) error {
+func (s *Seeder) Apply(ctx context.Context, p *picture.Picture, b *propagation.Belief, y []int32, m *Marks, ann *annotation.Annotation, objects []Object) error {
 	w := &work{Seeder: s, Picture: p, Marks: m, q: b.Q, y: y, labels: len(b.Q) / p.N}
 	s.before = scratch.Grow(s.before, p.N)
 	b.Labels(s.before)

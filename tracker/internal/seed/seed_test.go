@@ -7,8 +7,8 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/features"
-	"github.com/segd/segd/tracker/internal/belief"
 	"github.com/segd/segd/tracker/internal/picture"
+	"github.com/segd/segd/tracker/internal/propagation"
 	"github.com/segd/segd/tracker/internal/scenetest"
 )
 
@@ -44,7 +44,7 @@ func scene(t *testing.T, red ...rect) *picture.Picture {
 // seeded is what an annotation makes of p, of which labels y are believed.
 type seeded struct {
 	Seeder
-	b      belief.Belief
+	b      propagation.Belief
 	m      Marks
 	y      []int32
 	labels int

@@ -1,7 +1,7 @@
 // Package window estimates a linear classifier and the labels of a window of frames
 // together, and labels the newest frame by it.
 //
-// In go frames, each a picture with what its superpixels are taken for (package belief)
+// In go frames, each a picture with what its superpixels are taken for (package propagation)
 // and what annotations say of them (package seed), the newest last; out come their labels
 // and the classifier, which the next window starts from.
 //

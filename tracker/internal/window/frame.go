@@ -4,9 +4,9 @@ import (
 	"slices"
 
 	"github.com/segd/segd/solver/mrf"
-	"github.com/segd/segd/tracker/internal/belief"
 	"github.com/segd/segd/tracker/internal/labeling"
 	"github.com/segd/segd/tracker/internal/picture"
+	"github.com/segd/segd/tracker/internal/propagation"
 	"github.com/segd/segd/tracker/internal/scratch"
 	"github.com/segd/segd/tracker/internal/seed"
 )
@@ -14,7 +14,7 @@ import (
 // Frame is one frame of the window: evidence of what its N superpixels are, and the
 // labels that the last solve gave them.
 type Frame struct {
-	Belief belief.Belief
+	Belief propagation.Belief
 	Marks  seed.Marks
 
 	p     *picture.Picture
@@ -43,7 +43,7 @@ func (f *Frame) forgetParts() { f.spare, f.parts = append(f.spare, f.parts...), 
 func (f *Frame) question(labels int) {
 	f.doubt = scratch.Grow(f.doubt, f.p.N)
 	for i := range f.doubt {
-		f.doubt[i] = belief.Uncertainty(f.Belief.Q[i*labels : (i+1)*labels])
+		f.doubt[i] = propagation.Uncertainty(f.Belief.Q[i*labels : (i+1)*labels])
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/segd/segd/solver/kernel"
 	"github.com/segd/segd/solver/loss"
 	"github.com/segd/segd/solver/mrf"
-	"github.com/segd/segd/tracker/internal/belief"
 	"github.com/segd/segd/tracker/internal/labeling"
+	"github.com/segd/segd/tracker/internal/propagation"
 	"github.com/segd/segd/tracker/internal/scratch"
 )
 
@@ -333,7 +333,7 @@ func (w *Window) Decide(ctx context.Context, f *Frame, y []int32, labels int, cl
 			if f.Belief.Unlearnt[i] {
 				continue
 			}
-			w.addClassifier(w.unary[r*c.labels():][:c.labels()], f, c, i, labels, w.Classifier*belief.Uncertainty(q))
+			w.addClassifier(w.unary[r*c.labels():][:c.labels()], f, c, i, labels, w.Classifier*propagation.Uncertainty(q))
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package belief
+package propagation
 
 import "github.com/segd/segd/tracker/internal/cosine"
 

@@ -1,4 +1,4 @@
-package life
+package trackstate
 
 import (
 	"errors"
@@ -29,7 +29,7 @@ func (o *Object) Resume(s *checkpointv1.Life) error {
 		sound = sound && v >= 0 && v <= mostPixels
 	}
 	if !sound {
-		return errors.New("life: faulty state of an object")
+		return errors.New("trackstate: faulty state of an object")
 	}
 	*o = Object{
 		State: State(s.State), Area: s.Area, X: s.X, Y: s.Y, Unseen: int(s.Unseen), Zoom: int(s.Zoom),

@@ -1,4 +1,4 @@
-package belief
+package propagation
 
 import (
 	"cmp"
@@ -10,9 +10,9 @@ import (
 
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/tracker/internal/cosine"
-	"github.com/segd/segd/tracker/internal/life"
 	"github.com/segd/segd/tracker/internal/picture"
 	"github.com/segd/segd/tracker/internal/scenetest"
+	"github.com/segd/segd/tracker/internal/trackstate"
 )
 
 const cols, rows = 12, 10
@@ -190,7 +190,7 @@ func source(p *picture.Picture, labels int) Source {
 func objects(p *picture.Picture, count int) (all []Object) {
 	for range count {
 		all = append(all, Object{
-			Object:    &life.Object{Area: 9 * 36, X: 27, Y: 33},
+			Object:    &trackstate.Object{Area: 9 * 36, X: 27, Y: 33},
 			Detection: &Detection{Probability: make([]float64, p.N), Suspect: make([]bool, p.N)},
 		})
 	}
@@ -241,7 +241,7 @@ func TestPropagateTheUnknown(t *testing.T) {
 	}
 	// The second object is in sight only where it was detected.
 	o := objects(p, 2)
-	o[1].State = life.Lost
+	o[1].State = trackstate.Lost
 	at := 8 * cols
 	o[1].Probability[at] = 0.75
 	o[1].Rescaled = true
@@ -266,14 +266,14 @@ func TestClassifierAddsNothingToADetection(t *testing.T) {
 	p := made(t, 1)[0]
 	a := Affinity{Config: tuned}
 	var b Belief
-	for _, state := range []life.State{life.Visible, life.Occluded, life.Lost} {
+	for _, state := range []trackstate.State{trackstate.Visible, trackstate.Occluded, trackstate.Lost} {
 		o := objects(p, 1)
 		o[0].State = state
 		o[0].Probability[0], o[0].Probability[1] = 0.75, 0.25
 		b.Reset(p.N, 2)
 		a.Propagate(&b, p, 1, []Source{source(p, 2)}, o)
 		for i, unlearnt := range b.Unlearnt {
-			if want := i == 1 && state != life.Visible; unlearnt != want {
+			if want := i == 1 && state != trackstate.Visible; unlearnt != want {
 				t.Errorf("%s, superpixel %d: unlearnt %t; want %t", state, i, unlearnt, want)
 			}
 		}
@@ -376,13 +376,13 @@ func TestRelax(t *testing.T) {
 	p := made(t, 1)[0]
 	for _, tt := range []struct {
 		name  string
-		o     life.Object
+		o     trackstate.Object
 		found int // superpixels
 		want  bool
 	}{
-		{"found", life.Object{Area: 324}, 9, false},
-		{"lost sight of", life.Object{Area: 1e5}, 9, true},
-		{"hidden", life.Object{Area: 1e5, State: life.Occluded}, 9, false},
+		{"found", trackstate.Object{Area: 324}, 9, false},
+		{"lost sight of", trackstate.Object{Area: 1e5}, 9, true},
+		{"hidden", trackstate.Object{Area: 1e5, State: trackstate.Occluded}, 9, false},
 	} {
 		var b Belief
 		b.Reset(p.N, 2)
@@ -410,7 +410,7 @@ func TestOpenVotes(t *testing.T) {
 	novel := 5 * math.Exp((0.5-1)/0.07) // one latest reference
 	for _, tt := range []struct {
 		name              string
-		state             life.State
+		state             trackstate.State
 		asked             bool
 		support, reliable float64
 		probability       float64
@@ -418,17 +418,17 @@ func TestOpenVotes(t *testing.T) {
 		want              []float64
 		trust             float64
 	}{
-		{"all trusted", life.Visible, true, 2, 2, 0, 1, []float64{1 + novel, 1}, 1},
-		{"half trusted", life.Visible, true, 2, 1, 0, 1, []float64{1 + novel + 1, 1}, 0.5 + trustRate},
-		{"half trusted, 3 frames dropped", life.Visible, true, 2, 1, 0, 4, []float64{1 + novel + 1, 1}, 0.5 + 4*trustRate},
-		{"half trusted, by looks", life.Visible, true, 2, 1, 0.75, 1, []float64{1 + novel + 0.25, 1 + 0.75}, 0.5 + trustRate},
-		{"out of sight", life.Lost, true, 2, 2, 0.75, 1, []float64{1 + novel/4, 1 + novel*3/4}, 2 / (2 + novel)},
-		{"out of reach", life.Visible, false, 2, 2, 0, 1, []float64{1, 1}, 1},
-		{"out of reach and sight", life.Lost, false, 2, 2, 0, 1, []float64{1, 1}, 0},
+		{"all trusted", trackstate.Visible, true, 2, 2, 0, 1, []float64{1 + novel, 1}, 1},
+		{"half trusted", trackstate.Visible, true, 2, 1, 0, 1, []float64{1 + novel + 1, 1}, 0.5 + trustRate},
+		{"half trusted, 3 frames dropped", trackstate.Visible, true, 2, 1, 0, 4, []float64{1 + novel + 1, 1}, 0.5 + 4*trustRate},
+		{"half trusted, by looks", trackstate.Visible, true, 2, 1, 0.75, 1, []float64{1 + novel + 0.25, 1 + 0.75}, 0.5 + trustRate},
+		{"out of sight", trackstate.Lost, true, 2, 2, 0.75, 1, []float64{1 + novel/4, 1 + novel*3/4}, 2 / (2 + novel)},
+		{"out of reach", trackstate.Visible, false, 2, 2, 0, 1, []float64{1, 1}, 1},
+		{"out of reach and sight", trackstate.Lost, false, 2, 2, 0, 1, []float64{1, 1}, 0},
 	} {
 		a := Affinity{Config: tuned, support: []float64{tt.support}, reliable: []float64{tt.reliable}, asked: []bool{tt.asked}}
 		b := Belief{Q: []float64{1, 1}, Trust: []float64{1}}
-		o := []Object{{Object: &life.Object{State: tt.state}, Detection: &Detection{Probability: []float64{tt.probability}}}}
+		o := []Object{{Object: &trackstate.Object{State: tt.state}, Detection: &Detection{Probability: []float64{tt.probability}}}}
 		a.settleOpen(&b, tt.elapsed, []Source{{Latest: true}}, o)
 		for l, want := range tt.want {
 			if math.Abs(b.Q[l]-want) > 1e-12 || math.Abs(b.Trust[0]-tt.trust) > 1e-12 {
@@ -462,7 +462,7 @@ func TestRadius(t *testing.T) {
 	} {
 		o := objects(p, 1)[0]
 		if tt.length > 0 {
-			o.Object = &life.Object{Tracked: true}
+			o.Object = &trackstate.Object{Tracked: true}
 			o.Extent = image.Rect(0, 0, tt.length, 1)
 		}
 		if got := a.radius(tt.s, o, p); math.Abs(got-tt.want) > 1e-9 {

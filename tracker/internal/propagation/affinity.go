@@ -1,14 +1,14 @@
-package belief
+package propagation
 
 import (
 	"github.com/segd/segd/tracker/internal/cosine"
 	"github.com/segd/segd/tracker/internal/labeling"
-	"github.com/segd/segd/tracker/internal/life"
 	"github.com/segd/segd/tracker/internal/picture"
 	"github.com/segd/segd/tracker/internal/scratch"
+	"github.com/segd/segd/tracker/internal/trackstate"
 )
 
-// Config tunes an Affinity. Lengths are fractions of an object's [life.Object.Side].
+// Config tunes an Affinity. Lengths are fractions of an object's [trackstate.Object.Side].
 type Config struct {
 	Links        int     // most similar superpixels looked up in each reference
 	Radius       float64 // search radius in the latest frames, unless frames were dropped
@@ -153,7 +153,7 @@ func (a *Affinity) measure(p *picture.Picture, s Source, objects []Object) {
 			}
 		}
 	}
-	far := a.radius(s, Object{Object: &life.Object{}}, p)
+	far := a.radius(s, Object{Object: &trackstate.Object{}}, p)
 	for i, radius := range a.radii {
 		if radius == 0 {
 			a.radii[i] = far
@@ -266,7 +266,7 @@ func (a *Affinity) relax(b *Belief, p *picture.Picture, objects []Object) (again
 		a.found[labeling.Argmax(b.Q[i*labels:(i+1)*labels])] += float64(p.Area[i])
 	}
 	for k, o := range objects {
-		if l := k + 1; o.State == life.Visible && !o.Tracked && a.found[l] < life.StayShare*o.Area {
+		if l := k + 1; o.State == trackstate.Visible && !o.Tracked && a.found[l] < trackstate.StayShare*o.Area {
 			for i := range p.N {
 				again = again || !a.candidate[i*labels+l]
 				a.candidate[i*labels+l] = true
@@ -310,7 +310,7 @@ func (a *Affinity) follow(p *picture.Picture, r *Reference, objects []Object) {
 	labels := 1 + len(objects)
 	for k, o := range objects {
 		l := k + 1
-		if !r.Knows(l) || o.State != life.Visible {
+		if !r.Knows(l) || o.State != trackstate.Visible {
 			continue
 		}
 		var x, y, area float64

@@ -1,4 +1,4 @@
-package belief
+package propagation
 
 import (
 	"image"
@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"github.com/segd/segd/tracker/internal/labeling"
-	"github.com/segd/segd/tracker/internal/life"
 	"github.com/segd/segd/tracker/internal/picture"
 	"github.com/segd/segd/tracker/internal/scratch"
+	"github.com/segd/segd/tracker/internal/trackstate"
 )
 
 // Belief is what one picture's superpixels are taken for.
@@ -177,7 +177,7 @@ type Source struct {
 
 // Object is what is known of an object before it is seen in the newest picture.
 type Object struct {
-	*life.Object
+	*trackstate.Object
 	*Detection
 	Extent image.Rectangle // pixels; of one that is tracked and in sight, else empty
 	Misfit float64         // how little its last mask's box was that, 0…1

@@ -1,4 +1,4 @@
-package belief
+package propagation
 
 import (
 	"math"

@@ -1,6 +1,6 @@
-// Package crew shares numbered pieces of work among goroutines, without
+// Package workers shares numbered pieces of work among goroutines, without
 // allocating.
-package crew
+package workers
 
 import (
 	"runtime"
@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 )
 
-// Crew runs one call of Each at a time, on goroutines that live for that call.
+// Pool runs one call of Each at a time, on goroutines that live for that call.
 // The zero value is ready; it must not be copied once used.
-type Crew struct {
+type Pool struct {
 	run   func() // c.drain, bound once
 	do    func(int)
 	count int64
@@ -20,7 +20,7 @@ type Crew struct {
 
 // Each calls do for 0 … count−1, in no order, on at most workers goroutines, the
 // caller's among them; 0 is GOMAXPROCS. It returns when all calls have.
-func (c *Crew) Each(do func(int), count, workers int) {
+func (c *Pool) Each(do func(int), count, workers int) {
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
@@ -45,7 +45,7 @@ func (c *Crew) Each(do func(int), count, workers int) {
 	c.do = nil
 }
 
-func (c *Crew) drain() {
+func (c *Pool) drain() {
 	defer c.wait.Done()
 	for i := c.next.Add(1) - 1; i < c.count; i = c.next.Add(1) - 1 {
 		c.do(int(i))

@@ -1,4 +1,4 @@
-// Package life follows the states of objects: visible, occluded, lost.
+// Package trackstate follows the states of objects: visible, occluded, lost.
 //
 // In goes what a picture's labels show of an object, frame by frame; out come its
 // state, its running size and place, and whether the sight of it is beyond doubt. One
@@ -9,4 +9,4 @@
 //
 // An object is in one place: its pieces hang together or lie about as near to one another
 // as it is wide.
-package life
+package trackstate

@@ -1,4 +1,4 @@
-package crew
+package workers
 
 import (
 	"sync/atomic"
@@ -10,7 +10,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestEachDoesEveryPieceOnce(t *testing.T) {
-	var c Crew
+	var c Pool
 	for _, workers := range []int{0, 1, 2, 7} {
 		for _, count := range []int{0, 1, 5, 1000} {
 			done := make([]atomic.Int32, count)
@@ -25,7 +25,7 @@ func TestEachDoesEveryPieceOnce(t *testing.T) {
 }
 
 func TestEachAllocatesNothing(t *testing.T) {
-	var c Crew
+	var c Pool
 	var sum atomic.Int64
 	do := func(i int) { sum.Add(int64(i)) }
 	c.Each(do, 10, 3)

@@ -1,4 +1,4 @@
-// Package past keeps the latest frames of a camera and how they were labelled, so that
+// Package history keeps the latest frames of a camera and how they were labelled, so that
 // an annotation may be for a picture that somebody saw a moment ago.
 //
 // In go pictures with the labels of their pixels, oldest first; out come scenes (package
@@ -6,4 +6,4 @@
 // after it are to be labelled again. What is kept is bounded in bytes. A frame that somebody
 // holds stays beyond the bound, and so does a trail of frames after it, ever thinner, along which
 // its objects are followed to the present. What a picture is, is for somebody else to say.
-package past
+package history

@@ -1,17 +1,17 @@
-package belief
+package propagation
 
 import (
 	"image"
 	"math"
 	"testing"
 
-	"github.com/segd/segd/tracker/internal/life"
+	"github.com/segd/segd/tracker/internal/trackstate"
 )
 
 // tracked are objects with a track, in boxes; empty ones are hidden.
 func tracked(misfit float64, boxes ...image.Rectangle) (all []Object) {
 	for _, b := range boxes {
-		all = append(all, Object{Object: &life.Object{Tracked: true, Area: 100}, Detection: &Detection{}, Extent: b, Misfit: misfit})
+		all = append(all, Object{Object: &trackstate.Object{Tracked: true, Area: 100}, Detection: &Detection{}, Extent: b, Misfit: misfit})
 	}
 	return all
 }
@@ -44,7 +44,7 @@ func TestExtentsVote(t *testing.T) {
 	p := made(t, 1)[0]
 	box := image.Rect(0, 0, 24, 24)
 	for _, misfit := range []float64{0, 1} {
-		objects := append(tracked(misfit, box), Object{Object: &life.Object{Area: 100}, Detection: &Detection{}})
+		objects := append(tracked(misfit, box), Object{Object: &trackstate.Object{Area: 100}, Detection: &Detection{}})
 		var e extents
 		e.lay(p, objects)
 		v := votes{q: make([]float64, 3*p.N), support: make([]float64, p.N), reliable: make([]float64, p.N), candidate: make([]bool, 3*p.N), labels: 3}
@@ -80,7 +80,7 @@ func TestTrackLostIsBehind(t *testing.T) {
 		for i := range looks {
 			looks[i] = 0.9
 		}
-		objects := append(tracked(0, box), Object{Object: &life.Object{Area: 100}, Detection: &Detection{Probability: looks}, TrackLost: lost})
+		objects := append(tracked(0, box), Object{Object: &trackstate.Object{Area: 100}, Detection: &Detection{Probability: looks}, TrackLost: lost})
 		var e extents
 		e.lay(p, objects)
 		q := make([]float64, 3*p.N)

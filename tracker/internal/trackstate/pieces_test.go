@@ -1,4 +1,4 @@
-package life
+package trackstate
 
 import (
 	"testing"
