@@ -29,11 +29,11 @@ COMPOSE     := github.com/compose-spec/compose-go/v2/cmd@v2.4.7
 # that belongs to another user, and in an image, where there is no .git.
 VERSION ?= $(shell scripts/version)
 COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)
-BUILD   := $(GO) build -buildvcs=false -ldflags "-X main.version=$(VERSION) -X main.commit=$(COMMIT)"
+BUILD   := build -buildvcs=false -ldflags "-X main.version=$(VERSION) -X main.commit=$(COMMIT)"
 
 # Packages whose tests also run under the race detector. What links OpenCV is
 # left out: the detector does not see into C++, and building it twice is slow.
-RACE = ./annotation ./bus/... ./config/... ./features ./fleet ./ingest ./ingest/whip ./internal/natsconn ./mask/... ./metrics/... ./onvif ./pipeline/... ./solver/... $(filter-out %/boxtrain,$(shell $(GO) list ./tracker/...)) ./web/... ./zones
+RACE = ./annotation ./bus/... ./config/... ./features ./fleet ./ingest ./ingest/whip ./internal/natsconn ./internal/perceptron ./mask/... ./metrics/... ./onvif ./pipeline/... ./solver/... ./tracker/... ./web/... ./zones
 
 # Tests of e2e; what they keep, logs and pictures, goes to bin/e2e/TARGET. A target's
 # variable takes further flags of go test, such as "-run TestPage/phone" or "-timeout 1h".
@@ -49,9 +49,10 @@ help: ## list what can be made
 setup: ## install what is missing (Debian packages)
 	@scripts/setup
 
-build: setup ## build bin/segd
+build: setup ## build bin/segd, and bin/segd-lab for segd eval
 	@mkdir -p bin
-	$(BUILD) -o bin/segd ./cmd/segd
+	$(GO) $(BUILD) -o bin/segd ./cmd/segd
+	$(GO) -C lab $(BUILD) -o $(CURDIR)/bin/segd-lab ./cmd/segd-lab
 
 run: build ## build and run the demo; make run ARGS="--for 30s"
 	@bin/segd demo $(ARGS)
@@ -70,6 +71,7 @@ lint: ## golangci-lint, the pinned version
 	bin/golangci-lint run ./...
 	cd deploy/grafana && $(CURDIR)/bin/golangci-lint run ./...
 	cd e2e && $(CURDIR)/bin/golangci-lint run --build-tags e2e ./...
+	cd lab && $(CURDIR)/bin/golangci-lint run ./...
 
 # VULNCHECK="-db file:///FOLDER" asks a copy of the database.
 vulncheck: setup ## known vulnerabilities that segd reaches; each is explained in docs/security.md
@@ -188,6 +190,7 @@ recording: ## record docs/images/demo.webp of the running demo, headless
 
 bench: setup ## every benchmark
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+	$(GO) -C lab test -run '^$$' -bench . -benchmem ./...
 
 # Each peer is a program of its own, talked to through pipes: the max-flow library
 # is under the GPL, and nothing of it is linked into segd. PEERS is passed on, for
@@ -195,11 +198,11 @@ bench: setup ## every benchmark
 peers: ## compare with BK's max-flow, LIBLINEAR, OpenCV's flow, CSRT, GrabCut and SLIC, and SORT; docs/benchmarks.md
 	@scripts/setup peers
 	@mkdir -p bin
-	@$(CXX) -std=c++17 -O3 -DNDEBUG -w $$(pkg-config --cflags maxflow) -o bin/peer-bk e2e/cmd/peers/theirs/bk.cpp
-	@$(CXX) -std=c++17 -O3 -Wall -o bin/peer-liblinear e2e/cmd/peers/theirs/liblinear.cpp -llinear
-	@$(CXX) -std=c++17 -O3 -Wall $$(pkg-config --cflags opencv4) -o bin/peer-masks e2e/cmd/peers/theirs/masks.cpp -lopencv_tracking -lopencv_video -lopencv_imgproc -lopencv_core
-	@$(CXX) -std=c++17 -O3 -Wall $$(pkg-config --cflags opencv4) -o bin/peer-superpixels e2e/cmd/peers/theirs/superpixels.cpp -lopencv_ximgproc -lopencv_imgproc -lopencv_core
-	@$(GO) -C e2e build -buildvcs=false -o $(CURDIR)/bin/peers ./cmd/peers
+	@$(CXX) -std=c++17 -O3 -DNDEBUG -w $$(pkg-config --cflags maxflow) -o bin/peer-bk lab/cmd/peers/theirs/bk.cpp
+	@$(CXX) -std=c++17 -O3 -Wall -o bin/peer-liblinear lab/cmd/peers/theirs/liblinear.cpp -llinear
+	@$(CXX) -std=c++17 -O3 -Wall $$(pkg-config --cflags opencv4) -o bin/peer-masks lab/cmd/peers/theirs/masks.cpp -lopencv_tracking -lopencv_video -lopencv_imgproc -lopencv_core
+	@$(CXX) -std=c++17 -O3 -Wall $$(pkg-config --cflags opencv4) -o bin/peer-superpixels lab/cmd/peers/theirs/superpixels.cpp -lopencv_ximgproc -lopencv_imgproc -lopencv_core
+	@$(GO) -C lab build -buildvcs=false -o $(CURDIR)/bin/peers ./cmd/peers
 	@bin/peers $(PEERS)
 
 # GPUTEST="-only memory -json card.json" is passed on. Its exit status is 2 where there is no card.

@@ -37,6 +37,9 @@ func ParseMode(s string) (Mode, error) {
 	return 0, fmt.Errorf("tracker: mode %q; want joint, affinity, frozen or no-temporal", s)
 }
 
+// defaultMaxDim is how many features a superpixel has.
+const defaultMaxDim = 96
+
 // Config tunes a Tracker. The zero value takes every default. Lengths in pictures are fractions of
 // the longer side, over the zoom of what they are for. Time is counted in the camera's frames
 // ([features.Scene.Seq]): those that are dropped before Step count, too.
@@ -116,7 +119,7 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.AnchorWeight, 4)
 	setDefault(&c.Novel, 0.5)
 	setDefault(&c.Recall, 0.75)
-	setDefault(&c.MaxDim, 96)
+	setDefault(&c.MaxDim, defaultMaxDim)
 	setDefault(&c.Smooth, new(0.15))
 	setDefault(&c.Classifier, 1)
 	setDefault(&c.Evidence, new(1.0))

@@ -68,8 +68,8 @@
 // objects out of sight; seed changes that by what somebody marked; window estimates the classifier and
 // labels the newest frame, and alone knows package solver; life moves the objects' states
 // on; outline draws the masks; past keeps the pictures that can still be annotated. Below
-// them are cosine (which features are alike), perceptron (what seed judges boxes by), labeling
-// (what happens to labels when objects come and go) and scratch (memory).
+// them are cosine (which features are alike), labeling (what happens to labels when objects come and
+// go) and scratch (memory).
 //
 // A frame of the window is the sum of what these keep of it: a recall.Sighting, which
 // later frames look up, and a window.Frame, its part in the solves. Each package writes

@@ -36,7 +36,6 @@ func TestBadInput(t *testing.T) {
 		{name: "negative duration", args: []string{"demo", "--for", "-3s"}, status: 2, want: []string{"--for -3s", "accepted"}},
 		{name: "too many arguments", args: []string{"version", "x"}, status: 2, want: []string{`"x"`}},
 		{name: "too few arguments", args: []string{"annotate", "gate"}, status: 2, want: []string{"FILE is missing"}},
-		{name: "a flag that is required", args: []string{"eval", "davis"}, status: 2, want: []string{`"root"`}},
 		{name: "no config file", args: []string{"run", "-c", "/no/such.yaml"}, status: 2, want: []string{"/no/such.yaml"}},
 		{name: "unknown key", config: "htp: {}\n" + camera1, args: []string{"run"}, status: 2,
 			want: []string{"segd.yaml:1:1: ", `"htp"`, "accepted: site, http"}},

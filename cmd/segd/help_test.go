@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -13,80 +12,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/cli/clitest"
 )
 
-// words splits a line as a shell would, as far as examples need it.
-func words(line string) []string {
-	var list []string
-	for _, w := range regexp.MustCompile(`'[^']*'|\S+`).FindAllString(line, -1) {
-		if w == "#" || w == "&&" || strings.HasPrefix(w, "<") || strings.HasPrefix(w, ">") {
-			break
-		}
-		list = append(list, strings.Trim(w, "'"))
-	}
-	return list
-}
+// silentRoot is the whole command line, which reads and writes nothing.
+func silentRoot() *cobra.Command { return newRoot(clitest.Silent()) }
 
-func silent() cli.Streams {
-	return cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}
-}
-
-// commandsOf calls f with every command that people see and can run.
-func commandsOf(root *cobra.Command, f func(*cobra.Command)) {
-	each(root, func(cmd *cobra.Command) {
-		if !cmd.Hidden && cmd.Runnable() {
-			f(cmd)
-		}
-	})
-}
-
-// Every command says what it is for and gives examples, and each of them is a
-// command line that segd takes.
-func TestHelp(t *testing.T) {
-	examples := 0
-	commandsOf(newRoot(silent(), func() {}), func(cmd *cobra.Command) {
-		name := cmd.CommandPath()
-		if cmd.Short == "" || strings.HasSuffix(cmd.Short, ".") {
-			t.Errorf("%s: summary %q", name, cmd.Short)
-		}
-		for line := range strings.Lines(cmd.Long) {
-			if n := len([]rune(strings.TrimRight(line, "\n"))); n > 90 {
-				t.Errorf("%s: a line of %d characters: %s", name, n, line)
-			}
-		}
-		own := 0
-		for line := range strings.Lines(cmd.Example) {
-			i := strings.Index(line, "segd ")
-			if i < 0 {
-				t.Errorf("%s: example %q", name, line)
-				continue
-			}
-			args := words(line[i:])[1:]
-			root := newRoot(silent(), func() {})
-			called, rest, err := root.Find(args)
-			if err == nil {
-				err = called.ParseFlags(rest)
-			}
-			if err == nil {
-				err = called.ValidateArgs(called.Flags().Args())
-			}
-			if err != nil {
-				t.Errorf("%s: example %q: %v", name, strings.TrimSpace(line), err)
-				continue
-			}
-			if strings.HasPrefix(called.CommandPath(), name) {
-				own++
-			}
-			examples++
-		}
-		if own == 0 {
-			t.Errorf("%s has no example of itself", name)
-		}
-	})
-	if examples < 20 {
-		t.Errorf("only %d examples were tried", examples)
-	}
-}
+func TestHelp(t *testing.T) { clitest.Help(t, silentRoot, 20) }
 
 // What is typed wrongly is told with what was probably meant, and where help is.
 func TestMistyped(t *testing.T) {
@@ -94,7 +26,6 @@ func TestMistyped(t *testing.T) {
 		{"wach gate", `unknown command "wach" for "segd" (did you mean watch?); see segd --help`},
 		{"camera ad yard whip:", `unknown command "ad" for "segd camera" (did you mean add?); see segd camera --help`},
 		{"fleet xyz", `unknown command "xyz" for "segd fleet"; see segd fleet --help`},
-		{"eval davs", `unknown command "davs" for "segd eval" (did you mean davis?); see segd eval --help`},
 		{"watch gate --natz x", "unknown flag: --natz (did you mean --nats?); see segd watch --help"},
 		{"run --confg x", "unknown flag: --confg (did you mean --config?); see segd run --help"},
 		{"run --xyz", "unknown flag: --xyz; see segd run --help"},
@@ -135,7 +66,7 @@ func TestMan(t *testing.T) {
 		t.Fatal(err)
 	}
 	var want []string
-	commandsOf(newRoot(silent(), func() {}), func(cmd *cobra.Command) {
+	clitest.Commands(silentRoot(), func(cmd *cobra.Command) {
 		want = append(want, strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".1")
 	})
 	entries, err := os.ReadDir(dir)

@@ -37,7 +37,7 @@ func writeMan(root *cobra.Command, dir string) error {
 		header.Date = &date
 	}
 	root.DisableAutoGenTag = true
-	each(root, func(cmd *cobra.Command) { cmd.Long = asMarkdown(cmd.Long) })
+	cli.Each(root, func(cmd *cobra.Command) { cmd.Long = asMarkdown(cmd.Long) })
 	if err := doc.GenManTree(root, header, dir); err != nil {
 		return fmt.Errorf("man: %w", err)
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/e2e/harness"
-	"github.com/segd/segd/eval/mot"
+	"github.com/segd/segd/lab/mot"
 )
 
 var (

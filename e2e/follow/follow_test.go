@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/segd/segd/demo"
-	"github.com/segd/segd/eval/mot"
 	"github.com/segd/segd/ingest/codec"
+	"github.com/segd/segd/lab/mot"
 )
 
 // A paced clip is the clip, but for when its frames come.

@@ -16,7 +16,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/eval/mot"
+	"github.com/segd/segd/lab/mot"
 )
 
 // result is what came of one run.

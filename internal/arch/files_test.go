@@ -36,17 +36,17 @@ var openers = map[string]string{
 	"internal/client/annotate.go:readPayload": "named on the command line by who waits for it",
 	"internal/client/store.go:readKey":        "named on the command line by who waits for it",
 	"internal/client/restore.go:restore":      "named on the command line by who waits for it",
-	"internal/measure/mot.go:readBoxes":       "named on the command line by who waits for it",
 	"internal/record/record.go:OpenFolder":    "a folder to write to, named on the command line by who waits for it",
 	"internal/setup/init.go:writeConfig":      "makes a file that was not there (O_EXCL)",
 	"internal/client/backup.go:writeWhole":    "a folder to write to, named on the command line by who waits for it",
 	"internal/docs/table.go:Table":            "documentation, for tests",
 	"internal/freeport/freeport.go:highestOf": "the kernel's, for tests",
+	"internal/resident/resident.go:MB":        "the kernel's",
 	"onvif/onviftest/alone.go:alone":          "for tests",
 }
 
 // apart are folders that are no part of the daemon nor of what it shares with commands: experiments, and tests' own.
-var apart = []string{"eval", "demo", "examples", "train", "tracker/internal/seed/boxtrain"}
+var apart = []string{"demo", "examples", "train"}
 
 func TestFilesOfOthers(t *testing.T) {
 	const root = "../.."

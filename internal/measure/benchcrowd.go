@@ -13,11 +13,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/segd/segd/demo"
-	"github.com/segd/segd/eval/crowd"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/measure/crowd"
+	"github.com/segd/segd/internal/offline"
 	"github.com/segd/segd/internal/pause"
 )
 
@@ -60,7 +61,7 @@ func benchCrowdCommand(std cli.Streams) *cobra.Command {
 	flags.StringVar(&f.size, "size", "768x576", "of the pictures, WxH")
 	flags.IntVar(&f.fps, "fps", 10, "their frames a second")
 	flags.DurationVar(&f.duration, "for", 10*time.Second, "measure each number for this long")
-	addComputing(cmd, &f.computing)
+	cli.AddComputing(cmd, &f.computing)
 	flags.BoolVar(&f.json, "json", false, "print one JSON object on standard output")
 	return cmd
 }
@@ -96,7 +97,7 @@ func runBenchCrowd(ctx context.Context, std cli.Streams, f *benchCrowdFlags) (er
 		return cli.Usage(err)
 	}
 	defer func() { err = errors.Join(err, model.Close()) }()
-	people, err := crowd.New(ctx, playFile(demo.FindClip(), 0, false), model)
+	people, err := crowd.New(ctx, offline.Play(demo.FindClip(), 0, false), model)
 	if err != nil {
 		return err
 	}

@@ -12,12 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/segd/segd/demo"
-	"github.com/segd/segd/eval/soak"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/configured"
 	"github.com/segd/segd/internal/pause"
+	"github.com/segd/segd/internal/resident"
 )
 
 const (
@@ -206,7 +206,7 @@ func (r *receivers) drain(ctx context.Context, sent []int64) (lost int64, err er
 
 func measureIngest(ctx context.Context, std cli.Streams, f *benchIngestFlags, cameras *benchCameras) (ingestReport, error) {
 	report := ingestReport{Cameras: f.cameras}
-	rss0, err := soak.ResidentMB()
+	rss0, err := resident.MB()
 	if err != nil {
 		return report, err
 	}
@@ -227,7 +227,7 @@ func measureIngest(ctx context.Context, std cli.Streams, f *benchIngestFlags, ca
 		return report, err
 	}
 	took, cpu, frames := time.Since(began), cpuTime()-cpu0, r.total()-frames0
-	rss, err := soak.ResidentMB()
+	rss, err := resident.MB()
 	if err != nil {
 		return report, err
 	}

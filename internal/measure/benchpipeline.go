@@ -117,7 +117,7 @@ func benchPipelineCommand(std cli.Streams) *cobra.Command {
 	flags.IntVar(&f.objects, "objects", 2, "followed in each")
 	flags.DurationVar(&f.duration, "for", 20*time.Second, "measure for this long")
 	flags.StringVar(&f.model, "model", "", "ONNX or Caffe model (default the one in the binary, which reference_ms is of anyway)")
-	addComputing(cmd, &f.computing)
+	cli.AddComputing(cmd, &f.computing)
 	flags.IntVar(&f.computing.Batch, "batch", 0, "pictures that the model computes in one run at most (default 8 on a card, else 1)")
 	flags.DurationVar(&f.computing.BatchWait, "batch-wait", dnn.DefaultBatchWait, "how long a picture waits for others")
 	flags.StringVar(&f.clip, "clip", demo.FindClip(), "video that the cameras play; of another than the demo's no persons are marked")

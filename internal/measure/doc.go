@@ -1,5 +1,5 @@
-// Package measure is the commands that give figures: bench on what segd costs here, eval on
-// data sets, model on networks.
+// Package measure is the commands that give figures: bench on what segd costs here, model on
+// networks, and eval, which is segd-lab's.
 package measure
 
 import (
@@ -10,5 +10,5 @@ import (
 
 // Commands are bench, eval and model.
 func Commands(std cli.Streams) []*cobra.Command {
-	return []*cobra.Command{benchCommand(std), evalCommand(std), modelCommand(std)}
+	return []*cobra.Command{benchCommand(std), evalCommand(), modelCommand(std)}
 }

@@ -110,11 +110,3 @@ func BenchmarkFactor(b *testing.B) {
 		})
 	}
 }
-
-func BenchmarkGaussianFactor(b *testing.B) {
-	const n, d, rank = 1500, 241, 250
-	x := randomMatrix(rand.New(rand.NewPCG(7, 7)), n*d)
-	for b.Loop() {
-		GaussianFactor(x, n, d, 16, rank, 1e-6)
-	}
-}

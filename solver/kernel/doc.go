@@ -4,8 +4,6 @@
 // Linear is K = XXᵀ + γI for rows of explicit features, and never forms the n×n
 // matrix: n may be large, d is what a Cholesky factorisation bears. It also goes
 // from α to the primal classifier Xᵀα and from a classifier to its scores.
-// GaussianFactor makes such features for the Gaussian kernel, as exact as wanted, of
-// samples that are all there.
 //
 // Sample rows are float64 or float32, row-major; what is made of them is float64. A kernel is not safe for concurrent use; a
 // Block may be shared. Large products use every core, see SetWorkers.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -66,6 +67,66 @@ func TestTableAgreesWithProxAndValue(t *testing.T) {
 					t.Fatalf("L=%d sample %d label %d: table %g, prox gives %g", labels, i, label, got, want)
 				}
 			}
+		}
+	}
+}
+
+// Several samples, with weights and in place, are the samples one by one.
+func TestRowsAreIndependent(t *testing.T) {
+	rng := rand.New(rand.NewPCG(15, 16))
+	for _, labels := range []int{2, 3, 7} {
+		const n, rho = 23, 0.8
+		target, w, y := make([]float64, n*labels), make([]float64, n), make([]int32, n)
+		for i := range target {
+			target[i] = 3 * rng.NormFloat64()
+		}
+		for i := range w {
+			w[i], y[i] = float64(rng.IntN(3)), int32(rng.IntN(labels))
+		}
+		u := make([]float64, n*labels)
+		Hinge{}.Table(u, target, w, labels, rho)
+		beta := slices.Clone(target)
+		Hinge{}.Prox(beta, beta, w, y, labels, rho)
+		for i := range n {
+			row, from, to := make([]float64, labels), i*labels, (i+1)*labels
+			Hinge{}.Table(row, target[from:to], w[i:i+1], labels, rho)
+			if !slices.Equal(row, u[from:to]) {
+				t.Fatalf("L=%d: the table of sample %d depends on the others", labels, i)
+			}
+			Hinge{}.Prox(row, target[from:to], w[i:i+1], y[i:i+1], labels, rho)
+			if !slices.Equal(row, beta[from:to]) {
+				t.Fatalf("L=%d: the prox of sample %d depends on the others", labels, i)
+			}
+		}
+	}
+}
+
+// A NaN must reach the solver's check, wherever it stands.
+func TestNaNShowsInTheTable(t *testing.T) {
+	for _, labels := range []int{2, 3, 5} {
+		for k := range labels {
+			target, u := make([]float64, labels), make([]float64, labels)
+			target[k] = math.NaN()
+			if (Hinge{}).Table(u, target, nil, labels, 1); !slices.ContainsFunc(u, math.IsNaN) {
+				t.Errorf("L=%d: NaN target of label %d gives the table %v", labels, k, u)
+			}
+		}
+	}
+}
+
+func TestNothingIsAllocated(t *testing.T) {
+	for _, labels := range []int{2, 3, 33} {
+		const n = 50
+		target, dst, y := make([]float64, n*labels), make([]float64, n*labels), make([]int32, n)
+		for i := range target {
+			target[i] = math.Sin(float64(i))
+		}
+		if got := testing.AllocsPerRun(20, func() {
+			Hinge{}.Table(dst, target, nil, labels, 1)
+			Hinge{}.Prox(dst, target, nil, y, labels, 1)
+			Hinge{}.Value(target, nil, y, labels)
+		}); got > 0 {
+			t.Errorf("L=%d: %g allocations; want none", labels, got)
 		}
 	}
 }

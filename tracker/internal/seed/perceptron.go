@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/segd/segd/annotation"
-	"github.com/segd/segd/tracker/internal/perceptron"
+	"github.com/segd/segd/internal/perceptron"
 	"github.com/segd/segd/tracker/internal/picture"
 )
 
@@ -14,7 +14,7 @@ import (
 // how likely a superpixel in a box is the object.
 var BoxUnits = [...]int{cueInputs, 64, 32, 1}
 
-// boxWeights are its weights, made by boxtrain; boxtrain/README.md says from what.
+// boxWeights are its weights, made by lab/cmd/boxtrain; its README.md says from what.
 //
 //go:embed box.weights
 var boxWeights []byte

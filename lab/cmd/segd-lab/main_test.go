@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/goleak"
+
+	"github.com/segd/segd/features/dnn"
+	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/cli/clitest"
+)
+
+func TestMain(m *testing.M) {
+	dnn.ChildMain() // this binary is also the child that tries models
+	goleak.VerifyTestMain(m)
+}
+
+// start runs segd-lab with args in this process, as main would.
+func start(t *testing.T, args ...string) *clitest.Command {
+	t.Helper()
+	return clitest.Start(t, func(ctx context.Context, in io.Reader, out, err io.Writer) error { return run(ctx, args, in, out, err) })
+}
+
+func lineWith(text string, parts []string) bool {
+	for line := range strings.Lines(text) {
+		all := true
+		for _, part := range parts {
+			all = all && strings.Contains(line, part)
+		}
+		if all {
+			return true
+		}
+	}
+	return false
+}
+
+func TestHelp(t *testing.T) {
+	clitest.Help(t, func() *cobra.Command { return newRoot(clitest.Silent()) }, 12)
+}
+
+// What is typed wrongly is told as segd eval is typed.
+func TestMistyped(t *testing.T) {
+	for _, tc := range []struct{ line, want string }{
+		{"davs", `unknown command "davs" for "segd eval" (did you mean davis?); see segd eval --help`},
+		{"davis", `required flag(s) "root" not set; see segd eval davis --help`},
+		{"moons --sed 3", "unknown flag: --sed (did you mean --seed?); see segd eval moons --help"},
+	} {
+		err := run(t.Context(), strings.Fields(tc.line), strings.NewReader(""), io.Discard, io.Discard)
+		if err == nil || err.Error() != tc.want || cli.Status(err) != cli.ExitUsage {
+			t.Errorf("segd eval %s: %v, want %s", tc.line, err, tc.want)
+		}
+	}
+}

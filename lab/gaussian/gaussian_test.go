@@ -1,0 +1,92 @@
+package gaussian
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// byHand is the definition, entry by entry.
+func byHand(x, y []float64, sigma float64) float64 {
+	square := 0.0
+	for i := range x {
+		square += (x[i] - y[i]) * (x[i] - y[i])
+	}
+	return math.Exp(-square / (2 * sigma * sigma))
+}
+
+// Full rank gives the kernel itself; less gives it within the tolerance.
+func TestFactor(t *testing.T) {
+	const n, d, sigma = 80, 2, 0.3
+	x := randomMatrix(rand.New(rand.NewPCG(1, 6)), n*d)
+	for _, tt := range []struct {
+		name   string
+		rank   int
+		tol    float64
+		atMost int
+	}{
+		{"full rank", n, 0, n},
+		{"more than there are samples", 2 * n, 0, n},
+		{"to a tolerance", n, 1e-2, n - 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := Factor(x, n, d, sigma, tt.rank, tt.tol)
+			if b.N != n || b.D > tt.atMost {
+				t.Errorf("%d×%d; want %d rows of at most %d", b.N, b.D, n, tt.atMost)
+			}
+			for i := range n {
+				for j := range n {
+					got := 0.0
+					for k := range b.D {
+						got += b.X[i*b.D+k] * b.X[j*b.D+k]
+					}
+					if want := byHand(x[i*d:(i+1)*d], x[j*d:(j+1)*d], sigma); math.Abs(got-want) > tt.tol+1e-7 {
+						t.Fatalf("rank %d: K[%d,%d] = %g; want %g", b.D, i, j, got, want)
+					}
+				}
+			}
+		})
+	}
+	if b := Factor(x, n, d, sigma, 7, 0); b.D != 7 {
+		t.Errorf("rank %d; want the 7 asked for", b.D)
+	}
+	// Identical samples have one column.
+	if b := Factor([]float64{0, 0, 1, 1, 0, 0, 1, 1, 3, 3}, 5, 2, 1, 5, 1e-9); b.D != 3 {
+		t.Errorf("rank %d of five samples, three of them different; want 3", b.D)
+	}
+	panics(t, map[string]func(){
+		"width": func() { Factor([]float64{1}, 1, 1, 0, 1, 0) },
+		"rank":  func() { Factor([]float64{1}, 1, 1, 1, 0, 0) },
+		"rows":  func() { Factor([]float64{1, 2}, 3, 1, 1, 1, 0) },
+	})
+}
+
+func randomMatrix(rng *rand.Rand, n int) []float64 {
+	m := make([]float64, n)
+	for i := range m {
+		m[i] = rng.NormFloat64()
+	}
+	return m
+}
+
+func panics(t *testing.T, misuses map[string]func()) {
+	t.Helper()
+	for name, misuse := range misuses {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			misuse()
+		})
+	}
+}
+
+func BenchmarkFactor(b *testing.B) {
+	const n, d, rank = 1500, 241, 250
+	x := randomMatrix(rand.New(rand.NewPCG(7, 7)), n*d)
+	for b.Loop() {
+		Factor(x, n, d, 16, rank, 1e-6)
+	}
+}

@@ -1,0 +1,117 @@
+package mot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/segd/segd/internal/offline"
+	"github.com/segd/segd/marking"
+	"github.com/segd/segd/zones"
+)
+
+// Detector finds what is to be followed.
+type Detector = offline.Detector
+
+// Automatic says how what a detector finds is followed.
+type Automatic struct {
+	Detector Detector // nil: the model's heads detect
+	Every    int      // frames from one look at all of a picture to the next
+	Marking  marking.Config
+	Lines    [][2]zones.Point // crossings of them are counted
+}
+
+// AutomaticReport is the outcome, in the stable form `segd eval mot --json` prints.
+type AutomaticReport struct {
+	Figures                  // of the boxes that count
+	Counted      string      `json:"boxes"` // which these are
+	ByExtent     Figures     `json:"by_extent"`
+	ByMask       Figures     `json:"by_mask"`
+	Milliseconds float64     `json:"ms_per_frame"` // of the whole work but decoding; the mean
+	Lines        []Crossings `json:"lines,omitempty"`
+
+	Boxes    []Found `json:"-"` // those that count, frame by frame
+	Detected []Found `json:"-"` // what the detector found, with id −1
+}
+
+// RunAutomatic follows what a detector finds in every so many-th frame. Opt's Follow and Mark are not
+// looked at. A frame's boxes use no later frame.
+func RunAutomatic(ctx context.Context, opt Options, auto Automatic) (*AutomaticReport, error) {
+	if err := opt.frames(); err != nil {
+		return nil, err
+	}
+	if auto.Every < 1 {
+		return nil, fmt.Errorf("mot: a look every %d frames; want 1 or more", auto.Every)
+	}
+	r := &automaticRun{opt: &opt, every: auto.Every, report: &AutomaticReport{}}
+	var err error
+	if r.camera, err = offline.NewCamera(opt.Model, opt.Features, opt.Tracker, auto.Marking, auto.Detector); err != nil {
+		return nil, err
+	}
+	if r.crossings, err = newCrossings(opt.Truth, auto.Lines); err != nil {
+		return nil, fmt.Errorf("mot: %w", err)
+	}
+	if err := opt.Video(ctx, func(p *Picture) error { return r.show(ctx, p) }); err != nil && !errors.Is(err, errEnough) {
+		return nil, fmt.Errorf("mot: %w", err)
+	}
+	if r.frame < opt.Last {
+		return nil, fmt.Errorf("mot: the video ends with frame %d; want %d", r.frame, opt.Last)
+	}
+	r.report.Counted, r.report.Boxes = opt.Boxes.String(), r.found[opt.Boxes]
+	r.report.ByExtent = Score(opt.Truth, r.found[Extents], opt.First, opt.Last)
+	r.report.ByMask = Score(opt.Truth, r.found[Masks], opt.First, opt.Last)
+	if r.report.Figures = r.report.ByExtent; opt.Boxes == Masks {
+		r.report.Figures = r.report.ByMask
+	}
+	r.report.Lines = r.crossings.report()
+	r.report.Milliseconds = float64(r.took.Microseconds()) / 1000 / float64(opt.Last-opt.First+1)
+	return r.report, nil
+}
+
+// automaticRun is one pass over the video.
+type automaticRun struct {
+	opt    *Options
+	every  int
+	camera *offline.Camera
+	frame  int // shown last, from 1
+	took   time.Duration
+	report *AutomaticReport
+	found  [len(boxesNames)][]Found // by Boxes
+
+	crossings *crossings
+}
+
+// show takes the next frame.
+func (r *automaticRun) show(ctx context.Context, p *Picture) error {
+	r.frame++
+	if r.frame < r.opt.First {
+		return ctx.Err()
+	}
+	start := time.Now()
+	// A tracker counts frames from 0, as a camera does.
+	res, err := r.camera.Step(ctx, r.frame-1, p, nil, (r.frame-r.opt.First)%r.every == 0)
+	if err != nil {
+		return fmt.Errorf("frame %d: %w", r.frame, err)
+	}
+	r.took += time.Since(start)
+	r.crossings.observe(r.frame, p.Time, res.Result)
+	for _, f := range res.Found {
+		r.report.Detected = append(r.report.Detected, Found{r.frame, -1, boxOf(f.Box), f.Score})
+	}
+	for k := range res.Objects {
+		o := &res.Objects[k]
+		for b := range r.found {
+			if box := Boxes(b).of(o); !box.Empty() {
+				r.found[b] = append(r.found[b], Found{r.frame, int(o.ID), boxOf(box), o.Score})
+			}
+		}
+	}
+	if r.opt.Progress != nil {
+		r.opt.Progress(r.frame-r.opt.First+1, r.opt.Last-r.opt.First+1)
+	}
+	if r.frame == r.opt.Last {
+		return errEnough
+	}
+	return ctx.Err()
+}
