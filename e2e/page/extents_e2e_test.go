@@ -37,7 +37,7 @@ const hiding = `(async () => {
     { ...hidden, id: 1, extent: { x: -20, y: 30, width: 60, height: 80 } }, { ...hidden, id: 2, extent: null },
   ] });
   const ctx = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
-  const place = { left: 0, top: 0, scale: 1 };
+  const place = { left: 0, top: 0, scale: 1, across: 1 };
   drawExtents(ctx, objects, place, 1, colours);
   const side = ctx.getImageData(39, 30, 1, 80).data;
   const count = (data, is) => data.reduce((n, _, i) => n + (i % 4 === 0 && data[i + 3] > 0 && is(data.slice(i, i + 3))), 0);

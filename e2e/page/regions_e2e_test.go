@@ -86,7 +86,7 @@ const zooming = `(async () => {
   const { drawRegions } = await import("/assets/draw.js");
   return [1, 4].map((zoom) => {
     const ctx = document.createElement("canvas").getContext("2d");
-    drawRegions(ctx, [{ x: 10, y: 10, width: 80, height: 80, zoom }], { left: 0, top: 0, scale: 1 }, 1);
+    drawRegions(ctx, [{ x: 10, y: 10, width: 80, height: 80, zoom }], { left: 0, top: 0, scale: 1, across: 1 }, 1);
     return ctx.getImageData(12, 12, 20, 12).data.filter((v, i) => i % 4 === 3 && v > 0).length;
   });
 })()`
