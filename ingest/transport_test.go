@@ -3,6 +3,7 @@ package ingest
 import (
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -42,12 +43,12 @@ func ports(p *[2]int) func(*base.Request, *base.Response) *base.Response {
 // stays there.
 func TestAutoTurnsToTCP(t *testing.T) {
 	playing := func(code base.StatusCode) func(*base.Request, *base.Response) *base.Response {
-		udp := false // the newest SETUP was
+		var udp atomic.Bool // the newest SETUP was
 		return func(req *base.Request, _ *base.Response) *base.Response {
 			if req.Method == base.Setup {
-				udp = isUDP(req)
+				udp.Store(isUDP(req))
 			}
-			if req.Method == base.Play && udp {
+			if req.Method == base.Play && udp.Load() {
 				return status(code)
 			}
 			return nil
