@@ -1,4 +1,4 @@
-package solver
+package solver_test
 
 import (
 	"math"
@@ -6,9 +6,11 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/segd/segd/solver"
 	"github.com/segd/segd/solver/kernel"
 	"github.com/segd/segd/solver/loss"
 	"github.com/segd/segd/solver/mrf"
+	"github.com/segd/segd/solver/solvertest"
 )
 
 // slidingWindow is five frames of 100×60 samples with an object that drifts
@@ -16,7 +18,7 @@ import (
 // others have a weak and often wrong hint. Each sample has 3 spatial edges, and 4
 // to the frame before. The state returned is the start of a window that has just
 // slid: all frames under the classifier of the first four, the problem's offset.
-func slidingWindow(tb testing.TB) (p *Problem, warm *State, reset func()) {
+func slidingWindow(tb testing.TB) (p *solver.Problem, warm *solver.State, reset func()) {
 	const frames, cols, rows, d, labels = 5, 100, 60, 64, 2
 	const n = cols * rows
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -74,11 +76,11 @@ func slidingWindow(tb testing.TB) (p *Problem, warm *State, reset func()) {
 	var potts mrf.Potts
 	k.Reset(blocks[:frames-1], 1)
 	potts.Reset(before, labels, early)
-	first := cold(before, labels)
+	first := solvertest.Cold(before, labels)
 	copy(first.Y, truth[:n])
-	p = &Problem{Labels: labels, Loss: loss.Hinge{}, Kernel: &k, MRF: &potts, Unary: unary[:before*labels], Nu: 5}
-	var ws Workspace
-	if _, err := Solve(tb.Context(), &ws, p, first, Options{MaxIter: 200, Rho: 1, RhoMax: 10}); err != nil {
+	p = &solver.Problem{Labels: labels, Loss: loss.Hinge{}, Kernel: &k, MRF: &potts, Unary: unary[:before*labels], Nu: 5}
+	var ws solver.Workspace
+	if _, err := solver.Solve(tb.Context(), &ws, p, first, solver.Options{MaxIter: 200, Rho: 1, RhoMax: 10}); err != nil {
 		tb.Fatal(err)
 	}
 	alpha, w := make([]float64, before*labels), make([]float64, labels*d)
@@ -86,7 +88,7 @@ func slidingWindow(tb testing.TB) (p *Problem, warm *State, reset func()) {
 	k.Weights(w, alpha, labels)
 
 	k.Reset(blocks, 1)
-	warm = cold(frames*n, labels)
+	warm = solvertest.Cold(frames*n, labels)
 	k.Scores(warm.Scores, w, labels)
 	p.Offset = slices.Clone(warm.Scores)
 	copy(warm.Y, first.Y)
@@ -107,9 +109,9 @@ func slidingWindow(tb testing.TB) (p *Problem, warm *State, reset func()) {
 // two labels, 7 edges a sample, 10 iterations from the warm start.
 func BenchmarkWindow(b *testing.B) {
 	p, warm, reset := slidingWindow(b)
-	s := cold(len(warm.Y), p.Labels)
-	var ws Workspace
-	var res Result
+	s := solvertest.Cold(len(warm.Y), p.Labels)
+	var ws solver.Workspace
+	var res solver.Result
 	start := func() {
 		reset()
 		copy(s.Scores, warm.Scores)
@@ -119,7 +121,7 @@ func BenchmarkWindow(b *testing.B) {
 	ctx := b.Context()
 	solve := func() {
 		var err error
-		if res, err = Solve(ctx, &ws, p, s, Options{MaxIter: 10, Rho: 1, RhoMax: 10, Tol: 1e-12, Consistent: true}); err != nil {
+		if res, err = solver.Solve(ctx, &ws, p, s, solver.Options{MaxIter: 10, Rho: 1, RhoMax: 10, Tol: 1e-12, Consistent: true}); err != nil {
 			b.Fatal(err)
 		}
 	}

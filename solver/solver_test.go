@@ -1,4 +1,4 @@
-package solver
+package solver_test
 
 import (
 	"context"
@@ -9,53 +9,17 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/segd/segd/solver"
 	"github.com/segd/segd/solver/kernel"
 	"github.com/segd/segd/solver/loss"
 	"github.com/segd/segd/solver/mrf"
+	"github.com/segd/segd/solver/solvertest"
 )
-
-func cold(n, labels int) *State {
-	return &State{Scores: make([]float64, n*labels), Lambda: make([]float64, n*labels), Y: make([]int32, n)}
-}
-
-// instance is two or more Gaussian clusters on a ring graph, some samples known.
-func instance(seed uint64, n, d, labels int) (*Problem, *State, []int32) {
-	rng := rand.New(rand.NewPCG(seed, 7))
-	x, truth := make([]float64, n*d), make([]int32, n)
-	unary := make([]float64, n*labels)
-	var edges []mrf.Edge
-	for i := range n {
-		truth[i] = int32(i * labels / n)
-		for k := range d {
-			x[i*d+k] = rng.NormFloat64()
-		}
-		x[i*d+int(truth[i])] += 3
-		if i%10 == 0 {
-			for l := range labels {
-				if l != int(truth[i]) {
-					unary[i*labels+l] = math.Inf(1)
-				}
-			}
-		}
-		edges = append(edges, mrf.Edge{I: int32(i), J: int32((i + 1) % n), W: 0.2})
-	}
-	var k kernel.Linear
-	k.Reset([]*kernel.Block{kernel.NewBlock(x[:n/2*d], n/2, d), kernel.NewBlock(x[n/2*d:], n-n/2, d)}, 0.5)
-	var p mrf.Potts
-	p.Reset(n, labels, edges)
-	s := cold(n, labels)
-	for i := range n {
-		if i%10 == 0 {
-			s.Y[i] = truth[i]
-		}
-	}
-	return &Problem{Labels: labels, Loss: loss.Hinge{}, Kernel: &k, MRF: &p, Unary: unary, Nu: 0.5}, s, truth
-}
 
 func TestSolveFindsClusters(t *testing.T) {
 	for labels := 2; labels <= 4; labels++ {
-		p, s, truth := instance(1, 240, 6, labels)
-		res, err := Solve(t.Context(), &Workspace{}, p, s, Options{MaxIter: 500})
+		p, s, truth := solvertest.Instance(1, 240, 6, labels)
+		res, err := solver.Solve(t.Context(), &solver.Workspace{}, p, s, solver.Options{MaxIter: 500})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,14 +58,14 @@ func (r randomMRF) Label(_ context.Context, y []int32, _ []float64) error {
 func TestLagrangianDescends(t *testing.T) {
 	for labels := 2; labels <= 3; labels++ {
 		for _, random := range []bool{false, true} {
-			p, s, _ := instance(2, 150, 5, labels)
+			p, s, _ := solvertest.Instance(2, 150, 5, labels)
 			if random {
 				p.MRF = randomMRF{p.MRF.(*mrf.Potts), rand.New(rand.NewPCG(5, 5)), labels}
 			}
 			last, rejected := math.Inf(1), 0
-			res, err := Solve(t.Context(), &Workspace{}, p, s, Options{
+			res, err := solver.Solve(t.Context(), &solver.Workspace{}, p, s, solver.Options{
 				MaxIter: 3000, Rho: 2 * p.Nu / p.Kernel.SigmaMin(), Tau: 1,
-				Observe: func(it Iteration) {
+				Observe: func(it solver.Iteration) {
 					if it.Guaranteed != (it.Index > 0) {
 						t.Errorf("iteration %d at ρ=%g: guaranteed is %v", it.Index, it.Rho, it.Guaranteed)
 					}
@@ -122,7 +86,7 @@ func TestLagrangianDescends(t *testing.T) {
 			if random && rejected == 0 {
 				t.Error("no random labeling was rejected")
 			}
-			if !random && res.Status != Converged {
+			if !random && res.Status != solver.Converged {
 				t.Errorf("L=%d: %s after %d iterations, primal %g dual %g", labels, res.Status, res.Iterations, res.Last.Primal, res.Last.Dual)
 			}
 		}
@@ -132,7 +96,7 @@ func TestLagrangianDescends(t *testing.T) {
 // One iteration against the paper's updates written out with λ explicit and K
 // applied as a product.
 func TestIterationAgainstTheUpdatesAsWritten(t *testing.T) {
-	p, s, _ := instance(3, 60, 4, 2)
+	p, s, _ := solvertest.Instance(3, 60, 4, 2)
 	rng := rand.New(rand.NewPCG(8, 8))
 	n := len(s.Scores)
 	lambda, scores, target := make([]float64, n), make([]float64, n), make([]float64, n)
@@ -143,13 +107,13 @@ func TestIterationAgainstTheUpdatesAsWritten(t *testing.T) {
 	}
 	copy(s.Scores, scores)
 	copy(s.Lambda, lambda)
-	if _, err := Solve(t.Context(), &Workspace{}, p, s, Options{MaxIter: 1, Rho: rho}); err != nil {
+	if _, err := solver.Solve(t.Context(), &solver.Workspace{}, p, s, solver.Options{MaxIter: 1, Rho: rho}); err != nil {
 		t.Fatal(err)
 	}
 	alpha, beta := make([]float64, n), make([]float64, n)
 	s.Alpha(alpha, p.Nu)
 	p.Loss.Prox(beta, target, nil, s.Y, p.Labels, rho)
-	ka := product(p, alpha)
+	ka := solvertest.Product(p, alpha)
 	for i, a := range alpha {
 		if math.Abs(ka[i]-s.Scores[i]) > 1e-9 {
 			t.Fatalf("score %d is %g; Kα is %g", i, s.Scores[i], ka[i])
@@ -192,11 +156,11 @@ func TestKnownLabelsGiveLIBLINEARsObjective(t *testing.T) {
 		k.Reset([]*kernel.Block{kernel.NewBlock(x, n, d)}, 1e-6)
 		var none mrf.Potts
 		none.Reset(n, 2, nil)
-		s := cold(n, 2)
+		s := solvertest.Cold(n, 2)
 		copy(s.Y, y)
-		p := &Problem{Labels: 2, Loss: loss.Hinge{}, Kernel: &k, MRF: &none, Unary: unary, Nu: 0.5}
-		res, err := Solve(t.Context(), &Workspace{}, p, s, Options{MaxIter: 2000, Rho: 1, RhoMax: 1, Relax: relax, Tol: 1e-4})
-		if err != nil || res.Status != Converged || res.Last.Guaranteed {
+		p := &solver.Problem{Labels: 2, Loss: loss.Hinge{}, Kernel: &k, MRF: &none, Unary: unary, Nu: 0.5}
+		res, err := solver.Solve(t.Context(), &solver.Workspace{}, p, s, solver.Options{MaxIter: 2000, Rho: 1, RhoMax: 1, Relax: relax, Tol: 1e-4})
+		if err != nil || res.Status != solver.Converged || res.Last.Guaranteed {
 			t.Fatalf("relax %g: %+v, %v; want convergence, and no guarantee at ρσ_min(K) < 2ν", relax, res, err)
 		}
 		alpha, w := make([]float64, 2*n), make([]float64, 2*d)
@@ -220,39 +184,39 @@ func TestKnownLabelsGiveLIBLINEARsObjective(t *testing.T) {
 }
 
 func TestInterruptedKeepsTheBest(t *testing.T) {
-	p, s, _ := instance(5, 100, 4, 2)
+	p, s, _ := solvertest.Instance(5, 100, 4, 2)
 	ctx, cancel := context.WithCancel(t.Context())
-	res, err := Solve(ctx, &Workspace{}, p, s, Options{MaxIter: 100, Tol: 1e-300, Observe: func(it Iteration) {
+	res, err := solver.Solve(ctx, &solver.Workspace{}, p, s, solver.Options{MaxIter: 100, Tol: 1e-300, Observe: func(it solver.Iteration) {
 		if it.Index == 2 {
 			cancel()
 		}
 	}})
-	if err != nil || res.Status != Interrupted || res.Iterations != 3 {
+	if err != nil || res.Status != solver.Interrupted || res.Iterations != 3 {
 		t.Fatalf("status %s after %d iterations, error %v; want interrupted after 3", res.Status, res.Iterations, err)
 	}
 }
 
 func TestNaNIsAnError(t *testing.T) {
-	p, s, _ := instance(6, 40, 4, 2)
+	p, s, _ := solvertest.Instance(6, 40, 4, 2)
 	s.Scores[3] = math.NaN()
-	if _, err := Solve(t.Context(), &Workspace{}, p, s, Options{}); err == nil {
+	if _, err := solver.Solve(t.Context(), &solver.Workspace{}, p, s, solver.Options{}); err == nil {
 		t.Fatal("a NaN among the scores was accepted")
 	}
-	p, s, _ = instance(6, 40, 4, 2)
+	p, s, _ = solvertest.Instance(6, 40, 4, 2)
 	p.Omega = make([]float64, 40)
 	p.Omega[0] = math.Inf(1)
-	if _, err := Solve(t.Context(), &Workspace{}, p, s, Options{}); !errors.Is(err, ErrNotFinite) {
+	if _, err := solver.Solve(t.Context(), &solver.Workspace{}, p, s, solver.Options{}); !errors.Is(err, solver.ErrNotFinite) {
 		t.Fatalf("infinite weight: error %v; want ErrNotFinite", err)
 	}
 }
 
 func TestSteadyStateAllocatesNothing(t *testing.T) {
-	for _, n := range []int{200, 3 * parallelFrom / 4} { // by one goroutine, by several
-		p, s, _ := instance(7, n, 6, 2)
-		var ws Workspace
+	for _, n := range []int{200, 3 * solver.ParallelFrom / 4} { // by one goroutine, by several
+		p, s, _ := solvertest.Instance(7, n, 6, 2)
+		var ws solver.Workspace
 		ctx := t.Context()
 		run := func() {
-			if _, err := Solve(ctx, &ws, p, s, Options{MaxIter: 5, Tol: 1e-300, Workers: 2}); err != nil {
+			if _, err := solver.Solve(ctx, &ws, p, s, solver.Options{MaxIter: 5, Tol: 1e-300, Workers: 2}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -265,12 +229,12 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 
 func TestWorkersGiveTheSameBits(t *testing.T) {
 	for labels := 2; labels <= 3; labels++ {
-		var want *State
-		var last Iteration
+		var want *solver.State
+		var last solver.Iteration
 		for _, workers := range []int{1, 2, 5} {
-			p, s, _ := instance(9, parallelFrom, 6, labels)
+			p, s, _ := solvertest.Instance(9, solver.ParallelFrom, 6, labels)
 			p.Kernel.(*kernel.Linear).SetWorkers(workers)
-			res, err := Solve(t.Context(), &Workspace{}, p, s, Options{MaxIter: 10, Tol: 1e-300, Workers: workers})
+			res, err := solver.Solve(t.Context(), &solver.Workspace{}, p, s, solver.Options{MaxIter: 10, Tol: 1e-300, Workers: workers})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -288,13 +252,13 @@ func TestWorkersGiveTheSameBits(t *testing.T) {
 func BenchmarkSolve(b *testing.B) {
 	for _, n := range []int{2000, 12000} {
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
-			p, s, _ := instance(8, n, 67, 2)
-			var ws Workspace
+			p, s, _ := solvertest.Instance(8, n, 67, 2)
+			var ws solver.Workspace
 			b.ReportAllocs()
 			for b.Loop() {
 				clear(s.Scores)
 				clear(s.Lambda)
-				if _, err := Solve(b.Context(), &ws, p, s, Options{MaxIter: 20, Tol: 1e-300}); err != nil {
+				if _, err := solver.Solve(b.Context(), &ws, p, s, solver.Options{MaxIter: 20, Tol: 1e-300}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -309,11 +273,11 @@ func ExampleSolve() {
 	var graph mrf.Potts
 	graph.Reset(4, 2, nil)
 	inf := math.Inf(1)
-	s := &State{Scores: make([]float64, 8), Lambda: make([]float64, 8), Y: []int32{0, 0, 0, 1}}
-	_, err := Solve(context.Background(), &Workspace{}, &Problem{
+	s := &solver.State{Scores: make([]float64, 8), Lambda: make([]float64, 8), Y: []int32{0, 0, 0, 1}}
+	_, err := solver.Solve(context.Background(), &solver.Workspace{}, &solver.Problem{
 		Labels: 2, Loss: loss.Hinge{}, Kernel: &k, MRF: &graph, Nu: 0.1,
 		Unary: []float64{0, inf, 0, 0, 0, 0, inf, 0},
-	}, s, Options{})
+	}, s, solver.Options{})
 	fmt.Println(s.Y, err)
 	// Output: [0 0 1 1] <nil>
 }

@@ -1,0 +1,4 @@
+package solver
+
+// ParallelFrom is parallelFrom, for tests.
+const ParallelFrom = parallelFrom
