@@ -11,7 +11,7 @@ const (
 	// is in the lag too, and some packet of each second waits for little.
 	driftWindow = time.Second
 	// driftWindows is how many are remembered: as many as a clock that is off by
-	// maxDrift needs to be leastDrift behind or ahead.
+	// driftShare needs to be leastDrift behind or ahead.
 	driftWindows = int(leastDrift / (driftShare * driftWindow / 100))
 	// driftShare, in percent, is how much faster or slower than the wall clock media time
 	// may be. A crystal is off by some hundredths of a percent at most, a film of 24

@@ -125,6 +125,15 @@ func queued(at, d time.Duration, share float64) arrivals {
 	}
 }
 
+// slowly has frames come later and later from at on, by d after fill, and less and less for empty after that.
+func slowly(at, d, fill, empty time.Duration) arrivals {
+	return func(taken time.Duration) time.Duration {
+		since := (taken - at).Seconds()
+		late := min(since/fill.Seconds(), 1-(since-fill.Seconds())/empty.Seconds())
+		return taken + time.Duration(max(0, late)*float64(d))
+	}
+}
+
 // A camera whose RTP time runs faster or slower than time passes is timed by arrival after a
 // few seconds, which are made up for; one whose frames come late for a while is not.
 func TestDrift(t *testing.T) {
@@ -159,6 +168,7 @@ func TestDrift(t *testing.T) {
 		{"a hiccup", "auto", crystal, 25, hiccup(10*time.Second, 4500*time.Millisecond), false, 0},
 		{"what waited before the connection", "auto", crystal, 25, hiccup(0, 6*time.Second), false, 0},
 		{"a queue that fills, and empties", "auto", crystal, 25, queued(20*time.Second, 2500*time.Millisecond, .6), false, 0},
+		{"a queue that fills slowly, and empties", "auto", crystal, 25, slowly(20*time.Second, 4*time.Second, 100*time.Second, 6*time.Second), false, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tl, last := timeline{clock: tc.clock}, time.Duration(-1)
