@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -87,24 +86,13 @@ func writeTracks(t *testing.T, format string, tracks ...trackOf) string {
 // widthAndCount reads a file to its end.
 func widthAndCount(t *testing.T, path string) (width, n int) {
 	t.Helper()
-	m, err := OpenFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	for {
-		p, err := m.Next()
-		if errors.Is(err, io.EOF) {
-			return width, n
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	eachPicture(t, path, func(p *Picture) {
 		if n++; n == 1 && p.PTS != 0 {
 			t.Errorf("the first picture is at %d", p.PTS)
 		}
 		width = p.Width
-	}
+	})
+	return width, n
 }
 
 // Of several tracks the one that moves is read, and all of it.

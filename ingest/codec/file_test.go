@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-func readAll(t *testing.T, path string) (pts []time.Duration, last []byte) {
+// eachPicture calls f with the pictures of a file.
+func eachPicture(t *testing.T, path string, f func(*Picture)) {
 	t.Helper()
 	m, err := OpenFile(path)
 	if err != nil {
@@ -19,17 +20,25 @@ func readAll(t *testing.T, path string) (pts []time.Duration, last []byte) {
 	for {
 		p, err := m.Next()
 		if errors.Is(err, io.EOF) {
-			return pts, last
+			return
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
+		f(p)
+	}
+}
+
+func readAll(t *testing.T, path string) (pts []time.Duration, last []byte) {
+	t.Helper()
+	eachPicture(t, path, func(p *Picture) {
 		pts = append(pts, time.Duration(p.PTS))
 		last = make([]byte, 3*p.Width*p.Height)
 		if err := p.BGR(last); err != nil {
 			t.Fatal(err)
 		}
-	}
+	})
+	return pts, last
 }
 
 func TestFile(t *testing.T) {
