@@ -320,6 +320,24 @@ func TestRefreshMends(t *testing.T) {
 	}
 }
 
+// A packet that is no part of a picture damages the unit of its time, and not all that follow where a camera's times
+// stand still.
+func TestDamageEndsWhereTimesStandStill(t *testing.T) {
+	r := newTestReceiver(t, &format.H264{PacketizationMode: 1})
+	var got strings.Builder
+	for i := range uint16(5) {
+		if i == 1 {
+			r.handle(h264Packet(i, 0, 24, 0xff, 0xff)) // STAP-A that ends within its first unit
+			continue
+		}
+		r.handle(h264Packet(i, 0, pcmSlice(typeI, 0, 0, 0, pcmBlocks)...))
+		got.WriteByte(map[bool]byte{true: 'd', false: '.'}[(<-r.units).damaged])
+	}
+	if want := ".d.."; got.String() != want {
+		t.Errorf("damaged %s, want %s", &got, want)
+	}
+}
+
 // Pictures that are shown before the one that was begun from, and come after it, refer to what
 // never came.
 func TestLeadingPictures(t *testing.T) {

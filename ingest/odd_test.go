@@ -15,12 +15,12 @@ import (
 	"github.com/pion/rtp"
 )
 
-// oddCamera is an RTSP server that gets wrong what gortsplib's does not: it plays the clip's
+// oddCamera is an RTSP server that gets wrong what gortsplib's does not: it plays its
 // pictures again and again to whoever asks.
 type oddCamera struct {
 	t        testing.TB
 	listener net.Listener
-	packets  [][]*rtp.Packet // of each picture
+	packets  [][]*rtp.Packet // of each picture; nil: the clip's
 	sdp      string          // of DESCRIBE; "": oddVideo alone
 	// answer answers in place of the usual answer, nil: as usual; with the status 0 the
 	// connection is closed. It may change res, the usual one.
@@ -44,12 +44,14 @@ func serveOdd(t testing.TB, c *oddCamera) *oddCamera {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range packets(t, clipConfig, clipFrames) {
-		pkts, err := enc.Encode(splitNALUs(p.Data))
-		if err != nil {
-			t.Fatal(err)
+	if c.packets == nil {
+		for _, p := range packets(t, clipConfig, clipFrames) {
+			pkts, err := enc.Encode(splitNALUs(p.Data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.packets = append(c.packets, pkts)
 		}
-		c.packets = append(c.packets, pkts)
 	}
 	if c.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
@@ -218,7 +220,7 @@ func (o *oddClient) send(p *rtp.Packet) error {
 func (c *oddCamera) play(send func(*rtp.Packet) error, stop <-chan struct{}) {
 	sequence := uint16(0)
 	for n := uint32(0); ; n++ {
-		for _, p := range c.packets[n%clipFrames] {
+		for _, p := range c.packets[int(n)%len(c.packets)] {
 			p := *p
 			p.SequenceNumber, p.Timestamp = sequence, n*ticksPerSecond/50
 			sequence++

@@ -397,6 +397,19 @@ func TestWideMJPEGCamera(t *testing.T) {
 	_ = w.stop()
 }
 
+// The size of a session description is the picture's, which packets say in eighths.
+func TestDescribedMJPEGCamera(t *testing.T) {
+	t.Parallel()
+	said := size{125, 91}
+	packets := rtpPicture{size: said, typ: 1}.packets(0, 255, 1000, func(_ int, p *rtp.Packet) { p.PayloadType = 26 })
+	c := serveOdd(t, &oddCamera{packets: [][]*rtp.Packet{packets}, sdp: oddSession + "m=video 0 RTP/AVP 26\r\na=x-dimensions:125,91\r\na=control:trackID=7\r\n"})
+	w := start(t, testConfig(c.url(""), "tcp"))
+	if f := w.take(1)[0]; f.Width != said.width || f.Height != said.height {
+		t.Errorf("a frame of %d×%d, want %v", f.Width, f.Height, said)
+	}
+	_ = w.stop()
+}
+
 // What cannot be accepted is refused with the reason, at once.
 func TestRTPJPEGRefused(t *testing.T) {
 	for _, tc := range []struct {
