@@ -498,7 +498,7 @@ func (d *decoder) passwordFile(path, value string, u *cameraurl.URL) {
 	if value == "" || u == nil {
 		return
 	}
-	const accepted = "accepted: with the url of an RTSP or MJPEG camera that names a user and no password"
+	const accepted = "accepted: with the url of an RTSP, MJPEG or snapshot camera that names a user and no password"
 	if u.Network == nil || u.Network.User.Username() == "" {
 		d.bad(path, "the camera's url names no user; "+accepted)
 		return

@@ -105,6 +105,7 @@ func TestNothingStays(t *testing.T) {
 				if err := probe(t.Context(), testConfig(c.url(""), "auto")); err != nil {
 					t.Fatal(err)
 				}
+				c.forget()
 			}
 		}},
 		{"snapshots", func(t *testing.T) func() {

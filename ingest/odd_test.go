@@ -104,6 +104,13 @@ func (c *oddCamera) asked(m base.Method) (all []*base.Request) {
 	return all
 }
 
+// forget drops the requests so far.
+func (c *oddCamera) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.requests = nil
+}
+
 // overUDP is how many SETUP asked for UDP.
 func (c *oddCamera) overUDP() (n int) {
 	for _, r := range c.asked(base.Setup) {

@@ -124,8 +124,10 @@ func (w *world) rename(ctx context.Context) error {
 	if err := h.undo(ctx, "is called walker"); err != nil {
 		return err
 	}
-	_, err = w.there(ctx, "person")
-	return err
+	if _, err = w.there(ctx, "person"); err != nil {
+		return err
+	}
+	return h.listed(ctx, "person")
 }
 
 // correct wipes the lower half of the walker's mask away.
