@@ -13,7 +13,6 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/mask"
 )
 
 // discard removes an object in the first page and waits until it is gone from the masks,
@@ -156,34 +155,35 @@ func (w *world) correct(ctx context.Context) error {
 	if err := h.picture(ctx, "3-erasing"); err != nil {
 		return err
 	}
-	if _, err := h.accept(ctx); err != nil {
-		return err
-	}
-	m, err := w.walkerIs(ctx, "half a person", func(iou, share float64) bool { return share < 0.75 })
+	whole, err := w.there(ctx, "person")
 	if err != nil {
 		return err
 	}
-	w.note("frame %d was corrected; by frame %d it is half of her", seq, m.GetSequence())
+	if _, err := h.accept(ctx); err != nil {
+		return err
+	}
+	before := float64(object(whole, "person").GetArea())
+	half, err := w.walkerIs(ctx, "half a person", func(area float64) bool { return area < 0.75*before })
+	if err != nil {
+		return err
+	}
+	w.note("frame %d was corrected; by frame %d it is half of her", seq, half.GetSequence())
 	if err := h.undo(ctx, "is marked"); err != nil {
 		return err
 	}
-	if m, err = w.walkerIs(ctx, "the whole person", func(iou, share float64) bool { return iou > likeIt }); err != nil {
+	after := float64(object(half, "person").GetArea())
+	again, err := w.walkerIs(ctx, "the whole person", func(area float64) bool { return 0.75*area > after })
+	if err != nil {
 		return err
 	}
-	w.note("undone by frame %d", m.GetSequence())
+	w.note("undone by frame %d", again.GetSequence())
 	return nil
 }
 
-// walkerIs waits for a mask of the person that is like the reference as is wanted: iou is
-// their intersection over union, share her area over the reference's.
-func (w *world) walkerIs(ctx context.Context, what string, want func(iou, share float64) bool) (*segdv1.MaskFrame, error) {
+// walkerIs waits for a mask of the person with an area as is wanted.
+func (w *world) walkerIs(ctx context.Context, what string, want func(area float64) bool) (*segdv1.MaskFrame, error) {
 	return w.log.until(ctx, w.log.count(), what, func(m *segdv1.MaskFrame) bool {
 		o := object(m, "person")
-		ref, ok := w.walker[clipAt(m)]
-		if o == nil || !ok {
-			return false
-		}
-		got, err := decoded(o)
-		return err == nil && want(mask.IoU(got, ref), float64(got.Area())/float64(ref.Area()))
+		return o != nil && o.GetArea() > 0 && want(float64(o.GetArea()))
 	})
 }
