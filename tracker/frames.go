@@ -205,7 +205,7 @@ func (t *Tracker) evict() {
 	if slices.Contains(w.anchors, old) {
 		return
 	}
-	old.Sighting = t.recall.Remember(old.Sighting, w.sightings())
+	old.Sighting = t.recall.Remember(old.Sighting, &old.Belief, w.sightings())
 	if old.Sighting == nil {
 		old.Sighting = &recall.Sighting{}
 		w.free = append(w.free, old)

@@ -7,6 +7,7 @@ import (
 	"github.com/segd/segd/tracker/internal/picture"
 	"github.com/segd/segd/tracker/internal/propagation"
 	"github.com/segd/segd/tracker/internal/scratch"
+	"github.com/segd/segd/tracker/internal/trackstate"
 )
 
 // Sighting is a frame and what it shows of the objects.
@@ -65,6 +66,16 @@ func (s *Sighting) measure(labels int) {
 	}
 }
 
+// doubt has s say nothing of the superpixels whose label was less likely than what is beyond doubt, by their
+// probabilities q: some are of what hides an object.
+func (s *Sighting) doubt(q []float64) {
+	for at, soft := range s.Soft {
+		if soft > 0 && q[at] < trackstate.ConfidentScore {
+			s.Soft[at] = 0
+		}
+	}
+}
+
 // alike is the least cosine between the looks of an object that both sightings show,
 // −1 if there is none.
 func (s *Sighting) alike(other *Sighting) float64 {
@@ -108,14 +119,15 @@ func (s *Sighting) Clone() *Sighting {
 }
 
 // Remember takes in a sighting that leaves the window, if some object was seen in it
-// beyond doubt, and returns one that it has no use for, if any: that one, or another. Of
-// more than Config.Memory the later one of the two that show their objects most alike is
+// beyond doubt, and returns one that it has no use for, if any: that one, or another. b says
+// how sure each superpixel's label was; those that were not are not remembered. Of more than Config.Memory the later one of the two that show their objects most alike is
 // dropped, where the annotated frames count as earlier; the latest always stays. So what
 // is kept are the objects' most different looks, and their last.
-func (r *Recall) Remember(s *Sighting, annotated []*Sighting) (dropped *Sighting) {
+func (r *Recall) Remember(s *Sighting, b *propagation.Belief, annotated []*Sighting) (dropped *Sighting) {
 	if r.Memory == 0 || !slices.Contains(s.Confident, true) {
 		return s
 	}
+	s.doubt(b.Q)
 	r.remembered = append(r.remembered, s)
 	if len(r.remembered) <= r.Memory {
 		return nil

@@ -346,7 +346,7 @@ func TestRememberKeepsWhatDiffers(t *testing.T) {
 	} {
 		r, dropped := Recall{Config: tuned}, 0
 		for _, angle := range []float32{0.1, 0.5, 0.12, 0.9, 0.52, 0.95} {
-			if r.Remember(at(angle), tt.annotated) != nil {
+			if r.Remember(at(angle), &propagation.Belief{}, tt.annotated) != nil {
 				dropped++
 			}
 		}
@@ -361,8 +361,30 @@ func TestRememberKeepsWhatDiffers(t *testing.T) {
 	var r Recall
 	doubtful := at(0.3)
 	doubtful.Confident[1] = false
-	if r.Remember(doubtful, nil) != doubtful {
+	if r.Remember(doubtful, &propagation.Belief{}, nil) != doubtful {
 		t.Error("remembered what shows no object beyond doubt")
+	}
+}
+
+// Of what something shows that hides an object, a little is often taken for the object, and is not looked for later.
+func TestRememberWhatIsSure(t *testing.T) {
+	s, _, _ := sight(t, true)
+	s.Confident = []bool{false, true}
+	var b propagation.Belief
+	b.Reset(s.N, 2)
+	copy(b.Q, s.Soft)
+	sure := 0
+	for i := range s.N {
+		if s.Soft[2*i+1] == 1 {
+			if sure++; sure > 3 {
+				b.Q[2*i], b.Q[2*i+1] = 0.4, 0.6
+			}
+		}
+	}
+	r := Recall{Config: tuned}
+	r.Remember(s, &b, nil)
+	if r.gatherLooks(1, 2, s.UnitDim(), nil); sure != 9 || len(r.looks) != 3*s.UnitDim() {
+		t.Errorf("%d looks of an object of %d superpixels; want those of the 3 that are sure", len(r.looks)/s.UnitDim(), sure)
 	}
 }
 

@@ -40,7 +40,7 @@ const maxRequired = 31
 // area, and this mean probability.
 const (
 	confidentShare = 0.7
-	confidentScore = 0.8
+	ConfidentScore = 0.8
 )
 
 // Object is the life of one object. The zero value is one that was just annotated.
@@ -121,7 +121,7 @@ func (o *Object) Observe(s Sight, annotated bool, elapsed, lostAfter int) (confi
 		return false
 	}
 	o.X, o.Y = s.X, s.Y
-	return o.Confirmed() && s.Score >= confidentScore && float64(s.Area) >= confidentShare*o.Area
+	return o.Confirmed() && s.Score >= ConfidentScore && float64(s.Area) >= confidentShare*o.Area
 }
 
 // Lose makes o lost, after it was seen in a picture of another time. What it was like stays
