@@ -361,6 +361,15 @@ func TestDiscoverCameras(t *testing.T) {
 	a := newAdding(t, "")
 	a.start()
 	there := (&onviftest.Camera{Version: 2, User: "admin", Password: "geheim"}).Start(t)
+	type foundCamera struct {
+		URL, Error   string
+		Unauthorized bool
+		Profiles     []struct {
+			URL, Encoding string
+			Width         int
+			Picked        bool
+		}
+	}
 	find := func(more string) (c foundCamera) {
 		t.Helper()
 		text := a.want(http.StatusOK, http.MethodPost, "/discover", `{"host": "`+there+`"`+more+`}`)

@@ -74,6 +74,10 @@ func TestKeptCamerasThatCannotBeRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	type stored struct {
+		Version int    `json:"version"`
+		Sealed  []byte `json:"sealed"`
+	}
 	var value stored
 	if err := json.Unmarshal(good.Value(), &value); err != nil {
 		t.Fatal(err)
@@ -81,7 +85,7 @@ func TestKeptCamerasThatCannotBeRead(t *testing.T) {
 	damaged, future := value, value
 	damaged.Sealed = bytes.Clone(value.Sealed)
 	damaged.Sealed[40] ^= 1
-	future.Version = storedVersion + 1
+	future.Version++
 	for name, v := range map[string]stored{"damaged": damaged, "future": future, "swapped": value} {
 		text, _ := json.Marshal(v)
 		if _, err := kv.Put(t.Context(), name, text); err != nil {

@@ -1,10 +1,9 @@
-package main
+package cameras
 
 import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/config"
+	"github.com/segd/segd/internal/plain"
 	"github.com/segd/segd/web"
 )
 
@@ -25,15 +25,12 @@ const (
 	maxFleet = 10_000
 	// storeTimeout bounds what is asked of the store.
 	storeTimeout = 5 * time.Second
-	// reloadKept is how often the store is asked again that could not be read.
-	reloadKept = 5 * time.Second
 )
 
 // added are the cameras that are not the configuration's: they were added while segd ran. They are changed
-// with the daemon's turn, and read at any time.
+// with the turn, and read at any time.
 type added struct {
 	store *cameraStore // nil: they live until segd ends
-	base  string       // folder that their relative paths start at
 
 	mu     sync.Mutex // guards what follows
 	file   []config.Camera
@@ -125,8 +122,8 @@ func (a *added) setUnread(err error) {
 }
 
 // mostAdded is how many cameras may be added.
-func (d *daemon) mostAdded() int {
-	if d.box != nil {
+func (m *Manager) mostAdded() int {
+	if m.shared {
 		return maxFleet
 	}
 	return maxAdded
@@ -134,12 +131,12 @@ func (d *daemon) mostAdded() int {
 
 // complete is a camera as it was given, with all that it has by default, and what is marked in it. An error
 // is config.Faults or has a settingError.
-func (d *daemon) complete(ctx context.Context, c storedCamera) (_ *addedCamera, marks *annotation.Annotation, err error) {
+func (m *Manager) complete(ctx context.Context, c storedCamera) (_ *addedCamera, marks *annotation.Annotation, err error) {
 	text, err := json.Marshal(c.Camera)
 	if err != nil {
 		return nil, nil, err
 	}
-	cam, err := config.ParseCamera(ctx, text, d.added.base, d.current.Load().Detector)
+	cam, err := config.ParseCamera(ctx, text, m.base, m.current.Load().Detector)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -150,27 +147,27 @@ func (d *daemon) complete(ctx context.Context, c storedCamera) (_ *addedCamera, 
 }
 
 // fetchKept reads what is kept of cameras, and notes why it cannot.
-func (d *daemon) fetchKept(ctx context.Context) (map[string][]byte, error) {
-	if d.added.store == nil {
+func (m *Manager) fetchKept(ctx context.Context) (map[string][]byte, error) {
+	if m.added.store == nil {
 		return nil, nil
 	}
-	values, err := d.added.store.fetch(ctx)
+	values, err := m.added.store.fetch(ctx)
 	if err != nil {
-		d.added.setUnread(err)
+		m.added.setUnread(err)
 	}
 	return values, err
 }
 
 // takeKept takes over the cameras among what fetchKept returned that are not known yet. The caller has the
-// daemon's turn.
-func (d *daemon) takeKept(values map[string][]byte) {
-	a := &d.added
+// turn.
+func (m *Manager) takeKept(values map[string][]byte) {
+	a := &m.added
 	if a.store == nil {
 		return
 	}
 	a.setUnread(nil)
 	all := a.store.openAll(values)
-	if d.box != nil { // other boxes remove cameras too
+	if m.shared { // other boxes remove cameras too
 		for _, name := range a.names() {
 			if _, ok := all[name]; !ok {
 				a.put(name, nil)
@@ -179,53 +176,53 @@ func (d *daemon) takeKept(values map[string][]byte) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		one := all[name]
-		if there := a.get(name); there != nil && there.Camera != nil && (d.box == nil || reflect.DeepEqual(there.storedCamera, one.storedCamera)) {
+		if there := a.get(name); there != nil && there.Camera != nil && (!m.shared || reflect.DeepEqual(there.storedCamera, one.storedCamera)) {
 			continue
 		}
 		c := &addedCamera{storedCamera: one.storedCamera, fault: one.err}
 		c.Name = name
-		if most := d.mostAdded(); len(a.names()) >= most && a.get(name) == nil {
-			d.log.Error("a kept camera is left out", "camera", name, "error", fmt.Sprintf("more than %d are kept", most))
+		if most := m.mostAdded(); len(a.names()) >= most && a.get(name) == nil {
+			m.log.Error("a kept camera is left out", "camera", name, "error", fmt.Sprintf("more than %d are kept", most))
 			continue
 		}
 		if one.err != nil {
-			d.log.Error("a kept camera is left out", "camera", name, "error", one.err)
+			m.log.Error("a kept camera is left out", "camera", name, "error", one.err)
 		}
 		a.put(name, c)
 		if a.declared(name) {
-			d.warnDeclared(name)
+			m.warnDeclared(name)
 		}
 	}
 }
 
-func (d *daemon) warnDeclared(name string) {
-	d.log.Warn("a camera was added and is in the configuration too, which counts", "camera", name)
+func (m *Manager) warnDeclared(name string) {
+	m.log.Warn("a camera was added and is in the configuration too, which counts", "camera", name)
 }
 
 // idle are the added cameras that should run and do not, with what is marked in them. What is wrong with
 // others is noted.
-func (d *daemon) idle(ctx context.Context) (list []config.Camera, marks map[string]*annotation.Annotation) {
-	running := d.current.Load().Cameras
-	return d.wantedAdded(ctx, func(name string) bool {
+func (m *Manager) idle(ctx context.Context) (list []config.Camera, marks map[string]*annotation.Annotation) {
+	running := m.current.Load().Cameras
+	return m.wantedAdded(ctx, func(name string) bool {
 		return slices.ContainsFunc(running, func(r config.Camera) bool { return r.Name == name })
 	})
 }
 
 // wantedAdded are the added cameras that are to run but for those that except tells of, with what is marked in them.
 // What is wrong with others is noted.
-func (d *daemon) wantedAdded(ctx context.Context, except func(name string) bool) (list []config.Camera, marks map[string]*annotation.Annotation) {
+func (m *Manager) wantedAdded(ctx context.Context, except func(name string) bool) (list []config.Camera, marks map[string]*annotation.Annotation) {
 	marks = map[string]*annotation.Annotation{}
-	for _, name := range d.added.names() {
-		c := d.added.get(name)
-		if c.Camera == nil || c.Paused || d.added.declared(name) || except(name) {
+	for _, name := range m.added.names() {
+		c := m.added.get(name)
+		if c.Camera == nil || c.Paused || m.added.declared(name) || except(name) {
 			continue
 		}
-		whole, a, err := d.complete(ctx, c.storedCamera)
+		whole, a, err := m.complete(ctx, c.storedCamera)
 		if err != nil {
-			d.leaveOut(name, err)
+			m.leaveOut(name, err)
 			continue
 		}
-		d.added.put(name, whole)
+		m.added.put(name, whole)
 		list = append(list, whole.cam)
 		if a != nil {
 			marks[name] = a
@@ -234,46 +231,46 @@ func (d *daemon) wantedAdded(ctx context.Context, except func(name string) bool)
 	return list, marks
 }
 
-func (d *daemon) leaveOut(name string, err error) {
-	d.log.Error("an added camera is left out", "camera", name, "error", err)
-	d.added.blame(name, err)
+func (m *Manager) leaveOut(name string, err error) {
+	m.log.Error("an added camera is left out", "camera", name, "error", err)
+	m.added.blame(name, err)
 }
 
 // join has those added cameras run that should and do not: all at once or, where that cannot be, each by
-// itself. The caller has the daemon's turn.
-func (d *daemon) join(ctx context.Context) {
-	list, marks := d.idle(ctx)
+// itself. The caller has the turn.
+func (m *Manager) join(ctx context.Context) {
+	list, marks := m.idle(ctx)
 	if len(list) == 0 {
 		return
 	}
-	d.set.Stay()
-	err := d.runToo(ctx, list, marks)
+	m.set.Stay()
+	err := m.runToo(ctx, list, marks)
 	if err != nil && len(list) > 1 {
 		for i := range list {
-			if err := d.runToo(ctx, list[i:i+1], marks); err != nil {
-				d.leaveOut(list[i].Name, err)
+			if err := m.runToo(ctx, list[i:i+1], marks); err != nil {
+				m.leaveOut(list[i].Name, err)
 			}
 		}
 	} else if err != nil {
-		d.leaveOut(list[0].Name, err)
+		m.leaveOut(list[0].Name, err)
 	}
 }
 
-func (d *daemon) runToo(ctx context.Context, list []config.Camera, marks map[string]*annotation.Annotation) error {
-	before := d.current.Load()
+func (m *Manager) runToo(ctx context.Context, list []config.Camera, marks map[string]*annotation.Annotation) error {
+	before := m.current.Load()
 	next := *before
-	next.Cameras = d.ordered(slices.Concat(before.Cameras, list))
-	c, err := d.prepare(&next, marks)
+	next.Cameras = m.ordered(slices.Concat(before.Cameras, list))
+	c, err := m.prepare(&next, marks)
 	if err != nil {
 		return err
 	}
-	return d.apply(ctx, c)
+	return m.apply(ctx, c)
 }
 
 // ordered are the configuration's cameras as they are, and then the others by name.
-func (d *daemon) ordered(cameras []config.Camera) []config.Camera {
+func (m *Manager) ordered(cameras []config.Camera) []config.Camera {
 	slices.SortStableFunc(cameras, func(a, b config.Camera) int {
-		x, y := d.added.declared(a.Name), d.added.declared(b.Name)
+		x, y := m.added.declared(a.Name), m.added.declared(b.Name)
 		switch {
 		case x && y:
 			return 0
@@ -288,52 +285,25 @@ func (d *daemon) ordered(cameras []config.Camera) []config.Camera {
 }
 
 // withAdded are the cameras of a configuration to come, and of the added ones those that run.
-func (d *daemon) withAdded(file []config.Camera) []config.Camera {
+func (m *Manager) withAdded(file []config.Camera) []config.Camera {
 	list := slices.Clone(file)
-	for _, cam := range d.current.Load().Cameras {
+	for _, cam := range m.current.Load().Cameras {
 		inFile := func(c config.Camera) bool { return c.Name == cam.Name }
-		if d.added.get(cam.Name) != nil && !d.added.declared(cam.Name) && !slices.ContainsFunc(file, inFile) {
+		if m.added.get(cam.Name) != nil && !m.added.declared(cam.Name) && !slices.ContainsFunc(file, inFile) {
 			list = append(list, cam)
 		}
 	}
 	return list
 }
 
-// keepReading reads what is kept once the store is there, until ctx ends.
-func (d *daemon) keepReading(ctx context.Context) {
-	tick := time.NewTicker(reloadKept)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		if why := d.added.fault(); why == nil || errors.Is(why, errNoKeyPath) {
-			continue
-		}
-		values, err := d.fetchKept(ctx)
-		if err != nil {
-			continue
-		}
-		if d.takeTurn(ctx) != nil {
-			return
-		}
-		d.takeKept(values)
-		d.log.Info("the cameras that are kept were read", "cameras", d.added.names())
-		d.join(ctx)
-		<-d.turn
-	}
-}
-
 // runs tells whether a camera runs as it is.
-func (d *daemon) runs(cam config.Camera) bool {
-	return slices.ContainsFunc(d.current.Load().Cameras, func(c config.Camera) bool { return reflect.DeepEqual(c, cam) })
+func (m *Manager) runs(cam config.Camera) bool {
+	return slices.ContainsFunc(m.current.Load().Cameras, func(c config.Camera) bool { return reflect.DeepEqual(c, cam) })
 }
 
 // list is what the API lists.
-func (d *daemon) list() (list []web.Declared, about web.Adding) {
-	a := &d.added
+func (m *Manager) list() (list []web.Declared, about web.Adding) {
+	a := &m.added
 	about.Kept = a.store != nil
 	if err := a.fault(); err != nil {
 		about.Kept, about.Fault = false, err.Error()
@@ -353,7 +323,7 @@ func (d *daemon) list() (list []web.Declared, about web.Adding) {
 			one.URL, one.Given = shownURL(c.Camera), shownSettings(c.Camera)
 		}
 		if c.fault != nil && !c.Paused {
-			one.Fault = oneLine(c.fault)
+			one.Fault = plain.OneLine(c.fault)
 		}
 		list = append(list, one)
 	}

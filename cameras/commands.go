@@ -1,27 +1,29 @@
-package main
+package cameras
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"time"
 
 	"github.com/segd/segd/annotation"
-	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/internal/plain"
 	"github.com/segd/segd/internal/problem"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/web"
 	"github.com/segd/segd/zones"
 )
 
-// commands answers the API and the bus: it takes requests to their camera, and the
+// Commands answers the API and the bus: it takes requests to their camera, and the
 // errors back as both understand them.
-type commands struct{ d *daemon }
+type Commands struct{ set *pipeline.Set }
 
-func (c commands) Objects(camera string) (seq uint64, objects []*segdv1.Object, err error) {
-	cam, err := c.d.set.Camera(camera)
+// Commands answers for the cameras that run.
+func (m *Manager) Commands() Commands { return Commands{m.set} }
+
+func (c Commands) Objects(camera string) (seq uint64, objects []*segdv1.Object, err error) {
+	cam, err := c.set.Camera(camera)
 	if err != nil {
 		return 0, nil, refusal(err)
 	}
@@ -29,8 +31,8 @@ func (c commands) Objects(camera string) (seq uint64, objects []*segdv1.Object, 
 	return seq, objects, nil
 }
 
-func (c commands) Rename(ctx context.Context, camera string, id uint32, label string) (*segdv1.Object, error) {
-	cam, err := c.d.set.Camera(camera)
+func (c Commands) Rename(ctx context.Context, camera string, id uint32, label string) (*segdv1.Object, error) {
+	cam, err := c.set.Camera(camera)
 	if err != nil {
 		return nil, refusal(err)
 	}
@@ -38,8 +40,8 @@ func (c commands) Rename(ctx context.Context, camera string, id uint32, label st
 	return o, refusal(err)
 }
 
-func (c commands) Keep(ctx context.Context, camera string, id uint32) (*segdv1.Object, error) {
-	cam, err := c.d.set.Camera(camera)
+func (c Commands) Keep(ctx context.Context, camera string, id uint32) (*segdv1.Object, error) {
+	cam, err := c.set.Camera(camera)
 	if err != nil {
 		return nil, refusal(err)
 	}
@@ -47,8 +49,8 @@ func (c commands) Keep(ctx context.Context, camera string, id uint32) (*segdv1.O
 	return o, refusal(err)
 }
 
-func (c commands) Clear(ctx context.Context, camera string, id uint32) error {
-	cam, err := c.d.set.Camera(camera)
+func (c Commands) Clear(ctx context.Context, camera string, id uint32) error {
+	cam, err := c.set.Camera(camera)
 	if err != nil {
 		return refusal(err)
 	}
@@ -61,8 +63,8 @@ func parseFor(cam *pipeline.Camera, body []byte) (*annotation.Annotation, error)
 	return annotation.ParseFor(body, width, height)
 }
 
-func (c commands) Annotate(ctx context.Context, camera string, body []byte) (*segdv1.Annotated, error) {
-	cam, err := c.d.set.Camera(camera)
+func (c Commands) Annotate(ctx context.Context, camera string, body []byte) (*segdv1.Annotated, error) {
+	cam, err := c.set.Camera(camera)
 	if err != nil {
 		return nil, refusal(err)
 	}
@@ -74,8 +76,8 @@ func (c commands) Annotate(ctx context.Context, camera string, body []byte) (*se
 	return annotated, refusal(err)
 }
 
-func (c commands) Preview(ctx context.Context, camera string, body []byte) (*segdv1.MaskFrame, error) {
-	cam, err := c.d.set.Camera(camera)
+func (c Commands) Preview(ctx context.Context, camera string, body []byte) (*segdv1.MaskFrame, error) {
+	cam, err := c.set.Camera(camera)
 	if err != nil {
 		return nil, refusal(err)
 	}
@@ -87,8 +89,8 @@ func (c commands) Preview(ctx context.Context, camera string, body []byte) (*seg
 	return masks, refusal(err)
 }
 
-func (c commands) Hold(ctx context.Context, camera string, seq uint64, holder string) (time.Time, error) {
-	cam, err := c.d.set.Camera(camera)
+func (c Commands) Hold(ctx context.Context, camera string, seq uint64, holder string) (time.Time, error) {
+	cam, err := c.set.Camera(camera)
 	if err != nil {
 		return time.Time{}, refusal(err)
 	}
@@ -99,16 +101,16 @@ func (c commands) Hold(ctx context.Context, camera string, seq uint64, holder st
 	return until, refusal(err)
 }
 
-func (c commands) LetGo(ctx context.Context, camera string, seq uint64, holder string) error {
-	cam, err := c.d.set.Camera(camera)
+func (c Commands) LetGo(ctx context.Context, camera string, seq uint64, holder string) error {
+	cam, err := c.set.Camera(camera)
 	if err != nil {
 		return refusal(err)
 	}
 	return refusal(cam.LetGo(ctx, seq, holder))
 }
 
-func (c commands) Masks(camera string, seq uint64) (*segdv1.MaskFrame, error) {
-	cam, err := c.d.set.Camera(camera)
+func (c Commands) Masks(camera string, seq uint64) (*segdv1.MaskFrame, error) {
+	cam, err := c.set.Camera(camera)
 	if err != nil {
 		return nil, refusal(err)
 	}
@@ -116,24 +118,24 @@ func (c commands) Masks(camera string, seq uint64) (*segdv1.MaskFrame, error) {
 	return masks, refusal(err)
 }
 
-func (c commands) Picture(camera string, use func(*segdv1.MaskFrame, []byte) error) error {
-	cam, err := c.d.set.Camera(camera)
+func (c Commands) Picture(camera string, use func(*segdv1.MaskFrame, []byte) error) error {
+	cam, err := c.set.Camera(camera)
 	if err != nil {
 		return refusal(err)
 	}
 	return refusal(cam.Picture(use))
 }
 
-func (c commands) Zones(camera string) zones.Layout {
-	cam, err := c.d.set.Camera(camera)
+func (c Commands) Zones(camera string) zones.Layout {
+	cam, err := c.set.Camera(camera)
 	if err != nil {
 		return zones.Layout{} // it is about to come, or to go
 	}
 	return cam.Zones()
 }
 
-func (c commands) SetZones(ctx context.Context, camera string, l zones.Layout) (zones.Layout, error) {
-	cam, err := c.d.set.Camera(camera)
+func (c Commands) SetZones(ctx context.Context, camera string, l zones.Layout) (zones.Layout, error) {
+	cam, err := c.set.Camera(camera)
 	if err != nil {
 		return zones.Layout{}, refusal(err)
 	}
@@ -141,46 +143,13 @@ func (c commands) SetZones(ctx context.Context, camera string, l zones.Layout) (
 	return l, refusal(err)
 }
 
-// serve has the bus answer the same commands, of no camera yet.
-func (c commands) serve() error {
-	var reload func(context.Context) ([]byte, error)
-	if r := c.d.reloader; r != nil {
-		reload = func(ctx context.Context) ([]byte, error) {
-			out, err := r.reload(ctx, "a request over NATS")
-			if err != nil {
-				return nil, err
-			}
-			return json.Marshal(out)
-		}
+// State is what a camera tells of itself once a second.
+func (c Commands) State(camera string) (*segdv1.Status, error) {
+	cam, err := c.set.Camera(camera)
+	if err != nil {
+		return nil, refusal(err)
 	}
-	var about bus.Fleet
-	if c.d.box != nil {
-		about = fleetCommands{c.d}
-	}
-	return c.d.bus.Serve(bus.Commands{
-		Fleet:    about,
-		Reload:   reload,
-		Manage:   cameraRequests{cameraManager{c.d}},
-		Annotate: c.Annotate,
-		Clear:    c.Clear,
-		Rename:   c.Rename,
-		Keep:     c.Keep,
-		Objects: func(_ context.Context, camera string) (*segdv1.ObjectList, error) {
-			seq, objects, err := c.Objects(camera)
-			return &segdv1.ObjectList{Site: c.d.cfg.Site, Camera: camera, Sequence: seq, Objects: objects}, err
-		},
-		Snapshot: func(_ context.Context, camera string, overlay bool) ([]byte, error) {
-			_, picture, err := c.d.web.Snapshot(camera, overlay)
-			return picture, err
-		},
-		State: func(_ context.Context, camera string) (*segdv1.Status, error) {
-			cam, err := c.d.set.Camera(camera)
-			if err != nil {
-				return nil, refusal(err)
-			}
-			return cam.State(), nil
-		},
-	})
+	return cam.State(), nil
 }
 
 // refusal gives an error of a camera the status it answers with. One that has none
@@ -212,7 +181,7 @@ func refusal(err error) error {
 	if status == 0 {
 		return err
 	}
-	r := &web.Refusal{Status: status, Detail: oneLine(err)}
+	r := &web.Refusal{Status: status, Detail: plain.OneLine(err)}
 	for _, f := range find[*annotation.Fault](err) {
 		if f.Field != "" {
 			r.Fields = append(r.Fields, web.Field{Pointer: problem.Pointer(f.Field), Detail: f.Detail})
