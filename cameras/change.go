@@ -60,6 +60,7 @@ func checkCamera(ctx context.Context, at string, cam config.Camera) (a *annotati
 
 // change is a configuration to come, of which everything has been tried that may fail.
 type change struct {
+	known        *known
 	wanted       *config.Config // with all cameras, those that other boxes of a fleet run too
 	before, next *config.Config // with those that this segd runs
 	again        []string       // cameras that are built anew whatever differs
@@ -68,13 +69,15 @@ type change struct {
 	abandon      func() error                      // gives back what was taken for it, if it is not applied
 }
 
-// prepare makes ready for the cameras of wanted, as far as this segd runs them, in place of those that it runs. An
-// error leaves everything as it was. The caller has the turn.
-func (m *Manager) prepare(wanted *config.Config, annotations map[string]*annotation.Annotation) (_ *change, err error) {
-	annotations = m.remember(annotations)
-	before, next := m.ran, m.here(wanted)
+// prepare makes ready for the cameras of k with these settings, as far as this segd runs them, in place of those that it
+// runs. An error leaves everything as it was. The caller has the turn.
+func (m *Manager) prepare(settings *config.Config, k *known) (_ *change, err error) {
+	wanted := *settings
+	var marks map[string]*annotation.Annotation
+	wanted.Cameras, marks = k.cameras()
+	before, next := m.ran, m.here(&wanted)
 	c := &change{
-		wanted: wanted, before: before, next: next, diff: config.Diff(before, next), again: m.anew(next),
+		known: k, wanted: &wanted, before: before, next: next, diff: config.Diff(before, next), again: m.anew(next),
 		build: map[string]func() pipeline.Config{},
 	}
 	undo, err := m.host.Open(next)
@@ -98,12 +101,13 @@ func (m *Manager) prepare(wanted *config.Config, annotations map[string]*annotat
 		if !c.builds(cam.Name) {
 			continue
 		}
-		n, marks := len(c.build), annotations[cam.Name]
+		n := len(c.build)
+		one := func() pipeline.Config { return m.host.Camera(n, cam, marks[cam.Name], m.leases[cam.Name]) }
 		c.build[cam.Name] = func() pipeline.Config {
 			m.host.Removed(cam.Name) // what the one before it had
-			return m.host.Camera(n, cam, marks, m.leases[cam.Name])
+			return one()
 		}
-		if err := m.host.Camera(n, cam, marks, m.leases[cam.Name]).Check(); err != nil {
+		if err := one().Check(); err != nil {
 			faults = append(faults, &SettingError{fmt.Sprintf("cameras[%d]", i), err})
 		}
 	}
@@ -149,6 +153,7 @@ func names(cameras []config.Camera) []string {
 // apply makes the change. Whoever knows of cameras knows those that come before they begin, and those that
 // go until they have ended; the others notice nothing.
 func (m *Manager) apply(ctx context.Context, c *change) error {
+	m.known.Store(c.known)
 	m.tell(c.next.Cameras, c.going(), c.wanted.Cameras)
 	faults := []error{m.set.Change(names(c.next.Cameras), c.build)}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), layoutTimeout)
@@ -186,6 +191,15 @@ func (m *Manager) apply(ctx context.Context, c *change) error {
 	m.current.Store(now)
 	m.host.Changed(now)
 	return errors.Join(faults...)
+}
+
+// become has the cameras of k run with the settings there are. The caller has the turn.
+func (m *Manager) become(ctx context.Context, k *known) error {
+	c, err := m.prepare(m.current.Load(), k)
+	if err != nil {
+		return err
+	}
+	return m.apply(ctx, c)
 }
 
 // tell is Host.Tell, whose last are here where nobody shares cameras.

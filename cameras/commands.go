@@ -22,39 +22,41 @@ type Commands struct{ set *pipeline.Set }
 // Commands answers for the cameras that run.
 func (m *Manager) Commands() Commands { return Commands{m.set} }
 
-func (c Commands) Objects(camera string) (seq uint64, objects []*segdv1.Object, err error) {
+// ask has do done with a camera.
+func ask[T any](c Commands, camera string, do func(*pipeline.Camera) (T, error)) (T, error) {
 	cam, err := c.set.Camera(camera)
 	if err != nil {
-		return 0, nil, refusal(err)
+		var none T
+		return none, refusal(err)
 	}
-	seq, objects = cam.Objects()
-	return seq, objects, nil
+	answer, err := do(cam)
+	return answer, refusal(err)
+}
+
+// tell is ask of what has no answer.
+func tell(c Commands, camera string, do func(*pipeline.Camera) error) error {
+	_, err := ask(c, camera, func(cam *pipeline.Camera) (struct{}, error) { return struct{}{}, do(cam) })
+	return err
+}
+
+func (c Commands) Objects(camera string) (seq uint64, objects []*segdv1.Object, err error) {
+	objects, err = ask(c, camera, func(cam *pipeline.Camera) (all []*segdv1.Object, _ error) {
+		seq, all = cam.Objects()
+		return all, nil
+	})
+	return seq, objects, err
 }
 
 func (c Commands) Rename(ctx context.Context, camera string, id uint32, label string) (*segdv1.Object, error) {
-	cam, err := c.set.Camera(camera)
-	if err != nil {
-		return nil, refusal(err)
-	}
-	o, err := cam.Rename(ctx, id, label)
-	return o, refusal(err)
+	return ask(c, camera, func(cam *pipeline.Camera) (*segdv1.Object, error) { return cam.Rename(ctx, id, label) })
 }
 
 func (c Commands) Keep(ctx context.Context, camera string, id uint32) (*segdv1.Object, error) {
-	cam, err := c.set.Camera(camera)
-	if err != nil {
-		return nil, refusal(err)
-	}
-	o, err := cam.Keep(ctx, id)
-	return o, refusal(err)
+	return ask(c, camera, func(cam *pipeline.Camera) (*segdv1.Object, error) { return cam.Keep(ctx, id) })
 }
 
 func (c Commands) Clear(ctx context.Context, camera string, id uint32) error {
-	cam, err := c.set.Camera(camera)
-	if err != nil {
-		return refusal(err)
-	}
-	return refusal(cam.Clear(ctx, id))
+	return tell(c, camera, func(cam *pipeline.Camera) error { return cam.Clear(ctx, id) })
 }
 
 // parseFor reads what somebody marked on frames of cam.
@@ -64,92 +66,59 @@ func parseFor(cam *pipeline.Camera, body []byte) (*annotation.Annotation, error)
 }
 
 func (c Commands) Annotate(ctx context.Context, camera string, body []byte) (*segdv1.Annotated, error) {
-	cam, err := c.set.Camera(camera)
-	if err != nil {
-		return nil, refusal(err)
-	}
-	a, err := parseFor(cam, body)
-	if err != nil {
-		return nil, refusal(err)
-	}
-	annotated, err := cam.Annotate(ctx, a)
-	return annotated, refusal(err)
+	return ask(c, camera, func(cam *pipeline.Camera) (*segdv1.Annotated, error) {
+		a, err := parseFor(cam, body)
+		if err != nil {
+			return nil, err
+		}
+		return cam.Annotate(ctx, a)
+	})
 }
 
 func (c Commands) Preview(ctx context.Context, camera string, body []byte) (*segdv1.MaskFrame, error) {
-	cam, err := c.set.Camera(camera)
-	if err != nil {
-		return nil, refusal(err)
-	}
-	a, err := parseFor(cam, body)
-	if err != nil {
-		return nil, refusal(err)
-	}
-	masks, err := cam.Preview(ctx, a)
-	return masks, refusal(err)
+	return ask(c, camera, func(cam *pipeline.Camera) (*segdv1.MaskFrame, error) {
+		a, err := parseFor(cam, body)
+		if err != nil {
+			return nil, err
+		}
+		return cam.Preview(ctx, a)
+	})
 }
 
 func (c Commands) Hold(ctx context.Context, camera string, seq uint64, holder string) (time.Time, error) {
-	cam, err := c.set.Camera(camera)
-	if err != nil {
-		return time.Time{}, refusal(err)
-	}
-	until, err := cam.Hold(ctx, seq, holder)
-	if errors.Is(err, annotation.ErrFrame) { // the frame is what the request is about
-		return until, &web.Refusal{Status: http.StatusNotFound, Detail: err.Error()}
-	}
-	return until, refusal(err)
+	return ask(c, camera, func(cam *pipeline.Camera) (time.Time, error) {
+		until, err := cam.Hold(ctx, seq, holder)
+		if errors.Is(err, annotation.ErrFrame) { // the frame is what the request is about
+			err = &web.Refusal{Status: http.StatusNotFound, Detail: err.Error()}
+		}
+		return until, err
+	})
 }
 
 func (c Commands) LetGo(ctx context.Context, camera string, seq uint64, holder string) error {
-	cam, err := c.set.Camera(camera)
-	if err != nil {
-		return refusal(err)
-	}
-	return refusal(cam.LetGo(ctx, seq, holder))
+	return tell(c, camera, func(cam *pipeline.Camera) error { return cam.LetGo(ctx, seq, holder) })
 }
 
 func (c Commands) Masks(camera string, seq uint64) (*segdv1.MaskFrame, error) {
-	cam, err := c.set.Camera(camera)
-	if err != nil {
-		return nil, refusal(err)
-	}
-	masks, err := cam.Masks(seq)
-	return masks, refusal(err)
+	return ask(c, camera, func(cam *pipeline.Camera) (*segdv1.MaskFrame, error) { return cam.Masks(seq) })
 }
 
 func (c Commands) Picture(camera string, use func(*segdv1.MaskFrame, []byte) error) error {
-	cam, err := c.set.Camera(camera)
-	if err != nil {
-		return refusal(err)
-	}
-	return refusal(cam.Picture(use))
+	return tell(c, camera, func(cam *pipeline.Camera) error { return cam.Picture(use) })
 }
 
 func (c Commands) Zones(camera string) zones.Layout {
-	cam, err := c.set.Camera(camera)
-	if err != nil {
-		return zones.Layout{} // it is about to come, or to go
-	}
-	return cam.Zones()
+	layout, _ := ask(c, camera, func(cam *pipeline.Camera) (zones.Layout, error) { return cam.Zones(), nil })
+	return layout // of none, that is about to come or to go, none
 }
 
 func (c Commands) SetZones(ctx context.Context, camera string, l zones.Layout) (zones.Layout, error) {
-	cam, err := c.set.Camera(camera)
-	if err != nil {
-		return zones.Layout{}, refusal(err)
-	}
-	l, err = cam.SetZones(ctx, l)
-	return l, refusal(err)
+	return ask(c, camera, func(cam *pipeline.Camera) (zones.Layout, error) { return cam.SetZones(ctx, l) })
 }
 
 // State is what a camera tells of itself once a second.
 func (c Commands) State(camera string) (*segdv1.Status, error) {
-	cam, err := c.set.Camera(camera)
-	if err != nil {
-		return nil, refusal(err)
-	}
-	return cam.State(), nil
+	return ask(c, camera, func(cam *pipeline.Camera) (*segdv1.Status, error) { return cam.State(), nil })
 }
 
 // refusal gives an error of a camera the status it answers with. One that has none

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/pipeline"
 )
@@ -40,7 +39,7 @@ func (m *Manager) Assign(ctx context.Context, leases map[string]pipeline.Lease) 
 	}
 	defer m.turn.Release(1)
 	m.leases = maps.Clone(leases)
-	err := m.reassign(ctx)
+	err := m.become(ctx, m.known.Load())
 	if err != nil && len(leases) > 1 { // one of them may keep the others from running
 		m.leases = map[string]pipeline.Lease{}
 		for _, cam := range m.ran.Cameras {
@@ -50,61 +49,17 @@ func (m *Manager) Assign(ctx context.Context, leases map[string]pipeline.Lease) 
 		}
 		for _, camera := range slices.Sorted(maps.Keys(leases)) {
 			m.leases[camera] = leases[camera]
-			if err := m.reassign(ctx); err != nil {
+			if err := m.become(ctx, m.known.Load()); err != nil {
 				faults[camera] = err
 				delete(m.leases, camera)
 			}
 		}
 	}
 	for camera := range leases {
-		runs := slices.ContainsFunc(m.ran.Cameras, func(c config.Camera) bool { return c.Name == camera })
+		runs := slices.Contains(names(m.ran.Cameras), camera)
 		if faults[camera] == nil && !runs {
 			faults[camera] = errors.Join(errors.New("it cannot be built"), err)
 		}
 	}
 	return faults
-}
-
-// reassign has run what m.leases say.
-func (m *Manager) reassign(ctx context.Context) error {
-	c, err := m.prepare(m.current.Load(), nil)
-	if err != nil {
-		return err
-	}
-	return m.apply(ctx, c)
-}
-
-// remember notes what is marked in the first frames of cameras, and returns that of all.
-func (m *Manager) remember(marks map[string]*annotation.Annotation) map[string]*annotation.Annotation {
-	if !m.shared {
-		return marks
-	}
-	maps.Copy(m.marks, marks)
-	return m.marks
-}
-
-// takeChanges has the cameras that are kept be those of this box, too, as other boxes change them.
-func (m *Manager) takeChanges(ctx context.Context) {
-	values, err := m.fetchKept(ctx)
-	if err != nil || m.takeTurn(ctx) != nil {
-		return // it is looked at again with the next change, or connection
-	}
-	defer m.turn.Release(1)
-	m.takeKept(values)
-	before := m.current.Load()
-	next := *before
-	next.Cameras = slices.Clone(m.added.fileCameras())
-	also, marks := m.wantedAdded(ctx, func(string) bool { return false })
-	next.Cameras = m.ordered(slices.Concat(next.Cameras, also))
-	c, err := m.prepare(&next, marks)
-	if err == nil {
-		err = m.apply(ctx, c)
-	}
-	if err != nil {
-		m.log.Error("the cameras are not those of the fleet", "error", err)
-		return
-	}
-	for _, name := range config.Diff(before, &next).Removed {
-		m.forget(ctx, name) // whoever removed it may have been before what this box kept at its end
-	}
 }

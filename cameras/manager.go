@@ -65,31 +65,28 @@ type Manager struct {
 	set    *pipeline.Set
 
 	current atomic.Pointer[config.Config] // what runs, in a fleet on any box; only apply sets it
-	added   added
+	known   atomic.Pointer[known]         // whoever has the turn sets it
 
-	turn *semaphore.Weighted // held by who changes what follows
-	over bool                // nothing is changed any more
-	kept Kept
-	ran  *config.Config // with the cameras that this segd runs
-	// Of a fleet:
-	leases map[string]pipeline.Lease         // by camera
-	tokens map[string]uint64                 // of the leases that the cameras were built with
-	marks  map[string]*annotation.Annotation // what is marked in the first frames of cameras
+	turn  *semaphore.Weighted // held by who changes what is above, or uses what follows
+	over  bool                // nothing is changed any more
+	store *cameraStore        // nil: added cameras live until segd ends
+	ran   *config.Config      // with the cameras that this segd runs
+	// Of a fleet, by camera:
+	leases map[string]pipeline.Lease
+	tokens map[string]uint64 // of the leases that the cameras were built with
 }
 
 // New returns a Manager of no cameras. Whoever changes them waits until Start has returned.
 func New(cfg Config) *Manager {
 	set, _ := pipeline.NewSet() // of no cameras, none of which can be wrong
-	m := &Manager{
-		host: cfg.Host, base: cfg.Base, shared: cfg.Shared, log: cfg.Logger, set: set, turn: semaphore.NewWeighted(1),
-		tokens: map[string]uint64{}, marks: map[string]*annotation.Annotation{},
-	}
-	m.added.all = map[string]*addedCamera{}
+	m := &Manager{host: cfg.Host, base: cfg.Base, shared: cfg.Shared, log: cfg.Logger, set: set, turn: semaphore.NewWeighted(1)}
+	m.current.Store(&config.Config{})
+	m.known.Store(&known{})
 	m.turn.TryAcquire(1)
 	return m
 }
 
-// Set is the cameras that run, or will once its Run is called.
+// Running is the cameras that run, or will once its Run is called.
 func (m *Manager) Running() *pipeline.Set { return m.set }
 
 // Settings are those that segd runs with, and all cameras, in a fleet those of other boxes too. They are not changed.
@@ -117,52 +114,35 @@ func (m *Manager) Close() {
 // Start makes the cameras there are by now; nothing is dialled yet.
 func (m *Manager) Start(ctx context.Context, with Initial) error {
 	defer m.turn.Release(1)
-	cfg := with.Settings
-	none := *cfg
+	none := *with.Settings
 	none.Cameras = nil
 	m.current.Store(&none)
 	m.ran = &none
-	m.added.setFile(cfg.Cameras)
 	if with.Kept.Bucket != nil {
-		m.added.store = &cameraStore{Kept: with.Kept}
+		m.store = &cameraStore{Kept: with.Kept}
 	}
-	if values, err := m.fetchKept(ctx); err == nil {
-		m.takeKept(values)
-	} else if !errors.Is(err, errNoKeyPath) {
+	k := &known{file: with.Settings.Cameras, marks: with.Marks, kept: m.store != nil}
+	values, err := m.fetchKept(ctx)
+	if err == nil {
+		k = m.takeKept(k, values)
+	} else if k.unread = err; !errors.Is(err, errNoKeyPath) {
 		m.log.Error("the cameras that are kept are not known yet", "error", err)
 	}
-	also, marks := m.idle(ctx)
-	if len(cfg.Cameras)+len(also) == 0 {
-		m.log.Info("there are no cameras yet; the page and segd camera add add them")
-	}
-	if len(cfg.Cameras) == 0 || m.shared { // others may come
+	if len(k.file) == 0 || m.shared { // others may come
 		m.set.Stay()
+	}
+	k, whole := m.completed(ctx, k)
+	if len(k.file)+len(whole) == 0 {
+		m.log.Info("there are no cameras yet; the page and segd camera add add them")
 	}
 	// Others are given time to object while what all cameras share is opened.
 	claimed := make(chan error, 1)
-	go func() { claimed <- m.host.Claim(names(m.here(cfg).Cameras)) }()
-	err := with.Open(len(cfg.Cameras) + len(also))
+	go func() { claimed <- m.host.Claim(names(m.here(with.Settings).Cameras)) }()
+	err = with.Open(len(k.file) + len(whole))
 	if err = errors.Join(err, <-claimed); err != nil {
 		return err
 	}
-	if len(also) > 0 { // all at once, for one detector for all
-		all := *cfg
-		all.Cameras = m.ordered(slices.Concat(cfg.Cameras, also))
-		maps.Copy(marks, with.Marks)
-		if c, err := m.prepare(&all, marks); err == nil {
-			m.set.Stay()
-			return m.apply(ctx, c)
-		}
-	}
-	c, err := m.prepare(cfg, with.Marks)
-	if err != nil {
-		return err
-	}
-	if err := m.apply(ctx, c); err != nil {
-		return err
-	}
-	m.join(ctx)
-	return nil
+	return m.settle(ctx, k, whole)
 }
 
 // reloadKept is how often the store is asked again that could not be read.
@@ -171,8 +151,11 @@ const reloadKept = 5 * time.Second
 // Follow has the cameras that are kept run, until ctx ends: in a fleet as other boxes change them, else once the store
 // can be read that could not at the start.
 func (m *Manager) Follow(ctx context.Context) {
-	if m.shared && m.added.store != nil {
-		m.added.store.WatchKeptCameras(ctx, func() { m.takeChanges(ctx) })
+	switch {
+	case m.store == nil:
+		return
+	case m.shared:
+		m.store.WatchKeptCameras(ctx, func() { m.follow(ctx) })
 		return
 	}
 	tick := time.NewTicker(reloadKept)
@@ -183,19 +166,31 @@ func (m *Manager) Follow(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if why := m.added.fault(); why == nil || errors.Is(why, errNoKeyPath) {
-			continue
+		if why := m.known.Load().unread; why != nil && !errors.Is(why, errNoKeyPath) {
+			m.follow(ctx)
 		}
-		values, err := m.fetchKept(ctx)
-		if err != nil {
-			continue
+	}
+}
+
+// follow has those cameras run that are kept by now. What cannot be read is looked at again with the next change,
+// connection or tick.
+func (m *Manager) follow(ctx context.Context) {
+	values, err := m.fetchKept(ctx)
+	if err != nil || m.takeTurn(ctx) != nil {
+		return
+	}
+	defer m.turn.Release(1)
+	before := m.known.Load()
+	if before.unread != nil {
+		m.log.Info("the cameras that are kept were read", "cameras", slices.Sorted(maps.Keys(values)))
+	}
+	next, whole := m.completed(ctx, m.takeKept(before, values))
+	if err := m.settle(ctx, next, whole); err != nil {
+		m.log.Error("the cameras are not those that are kept", "error", err)
+	}
+	for _, name := range before.names() {
+		if next.added[name] == nil {
+			m.forget(ctx, name) // whoever removed it may have been before what this box kept at its end
 		}
-		if m.takeTurn(ctx) != nil {
-			return
-		}
-		m.takeKept(values)
-		m.log.Info("the cameras that are kept were read", "cameras", m.added.names())
-		m.join(ctx)
-		m.turn.Release(1)
 	}
 }

@@ -3,6 +3,7 @@ package cameras
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 
@@ -16,58 +17,53 @@ import (
 
 // Reload has what differs done of the configuration that load returns: all that can be done without a restart, or
 // nothing of it if anything is wrong. ctx bounds the wait for the changes before it.
-func (m *Manager) Reload(ctx context.Context, load func(context.Context) (*config.Config, error)) (web.Reloaded, error) {
+func (m *Manager) Reload(ctx context.Context, load func(context.Context) (*config.Config, error)) (out web.Reloaded, err error) {
+	defer func() { err = reloadRefusal(err) }()
 	if err := m.takeTurn(ctx); err != nil {
-		return web.Reloaded{}, reloadRefusal(err)
+		return out, err
 	}
 	defer m.turn.Release(1)
-	out, err := m.reconfigure(ctx, load)
-	if err != nil {
-		return out, reloadRefusal(err)
-	}
-	return out, nil
-}
-
-// reconfigure has m do what load returns. The caller has the turn.
-func (m *Manager) reconfigure(ctx context.Context, load func(context.Context) (*config.Config, error)) (web.Reloaded, error) {
 	wanted, err := load(ctx)
 	if err != nil {
-		return web.Reloaded{}, err
+		return out, err
 	}
-	annotations, err := Check(ctx, wanted)
+	marks, err := Check(ctx, wanted)
 	if err != nil {
-		return web.Reloaded{}, err
+		return out, err
 	}
 	before := m.current.Load()
-	next := m.host.Possible(before, wanted)
-	next.Cameras = m.withAdded(wanted.Cameras)
-	c, err := m.prepare(next, annotations)
-	if err != nil {
-		return web.Reloaded{}, err
+	next := m.known.Load().with()
+	next.file, next.marks = wanted.Cameras, marks
+	for _, name := range next.names() {
+		if next.declared(name) {
+			m.warnDeclared(name)
+			next.added[name] = &addedCamera{storedCamera: next.added[name].storedCamera, fault: next.added[name].fault}
+		}
 	}
-	diff := config.Diff(before, next)
-	out := web.Reloaded{Added: diff.Added, Removed: diff.Removed, Restart: config.Diff(next, wanted).Settings}
+	c, err := m.prepare(m.host.Possible(before, wanted), next)
+	if err != nil {
+		return out, err
+	}
+	diff := config.Diff(before, c.wanted)
+	out = web.Reloaded{Added: diff.Added, Removed: diff.Removed, Restart: config.Diff(c.wanted, wanted).Settings}
 	for _, cam := range diff.Changed {
 		out.Changed = append(out.Changed, cam.Name)
 	}
-	m.added.setFile(wanted.Cameras)
-	for _, cam := range wanted.Cameras {
-		if m.added.get(cam.Name) != nil {
-			m.warnDeclared(cam.Name)
-		}
-	}
 	err = m.apply(ctx, c)
-	if m.added.unreadable() { // its key may have been mended
-		if values, err := m.fetchKept(ctx); err == nil {
-			m.takeKept(values)
+	if slices.ContainsFunc(slices.Collect(maps.Values(next.added)), func(c *addedCamera) bool { return c.Camera == nil }) {
+		if values, err := m.fetchKept(ctx); err == nil { // the key may have been mended
+			next = m.takeKept(next, values)
 		}
 	}
-	m.join(ctx)
-	return out, err
+	next, whole := m.completed(ctx, next)
+	return out, errors.Join(err, m.settle(ctx, next, whole))
 }
 
 // reloadRefusal gives the error of a reload the status it answers with, and the settings it is about.
 func reloadRefusal(err error) error {
+	if err == nil {
+		return nil
+	}
 	status := http.StatusUnprocessableEntity
 	switch {
 	case errors.Is(err, bus.ErrTaken):

@@ -13,8 +13,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/segd/segd/annotation"
-	"github.com/segd/segd/config"
 	"github.com/segd/segd/internal/configured"
 	"github.com/segd/segd/internal/limit"
 	"github.com/segd/segd/internal/plain"
@@ -23,7 +21,31 @@ import (
 )
 
 // Declared are all cameras, those that do not run too, and how it is about adding others.
-func (m *Manager) Declared() ([]web.Declared, web.Adding) { return m.list() }
+func (m *Manager) Declared() (list []web.Declared, about web.Adding) {
+	k := m.known.Load()
+	about.Kept = k.kept
+	if k.unread != nil {
+		about.Kept, about.Fault = false, k.unread.Error()
+	}
+	for _, cam := range k.file {
+		list = append(list, web.Declared{Name: cam.Name, URL: cam.ShownURL(), Source: web.SourceFile, Kept: true})
+	}
+	for _, name := range k.names() {
+		if k.declared(name) {
+			continue
+		}
+		c := k.added[name]
+		one := web.Declared{Name: name, Source: web.SourceAdded, Paused: c.Paused, Kept: k.kept}
+		if c.Camera != nil {
+			one.URL, one.Given = shownURL(c.Camera), shownSettings(c.Camera)
+		}
+		if c.fault != nil && !c.Paused {
+			one.Fault = plain.OneLine(c.fault)
+		}
+		list = append(list, one)
+	}
+	return list, about
+}
 
 // Add adds a camera of the names of the configuration.
 func (m *Manager) Add(ctx context.Context, body []byte) (string, error) {
@@ -40,7 +62,7 @@ func (m *Manager) Add(ctx context.Context, body []byte) (string, error) {
 		if err := m.nameTaken(want.Name); err != nil {
 			return err
 		}
-		if n := len(m.added.names()); n >= m.mostAdded() {
+		if n := len(m.known.Load().added); n >= m.mostAdded() {
 			return &web.Refusal{Status: http.StatusConflict, Detail: fmt.Sprintf("%d cameras were added, and more are not; accepts those in the configuration, or one in place of another", n)}
 		}
 		return m.change(ctx, want.Name, &want)
@@ -49,11 +71,11 @@ func (m *Manager) Add(ctx context.Context, body []byte) (string, error) {
 
 // nameTaken refuses the name of a camera that there is.
 func (m *Manager) nameTaken(name string) error {
-	detail, field := "", ""
+	k, detail, field := m.known.Load(), "", ""
 	switch {
-	case m.added.declared(name):
+	case k.declared(name):
 		detail, field = declaredText(name), "there is a camera of that name in the configuration; accepts another name"
-	case m.added.get(name) != nil:
+	case k.added[name] != nil:
 		detail, field = fmt.Sprintf("there is a camera %q; accepts another name, or changes of that one", name), "there is a camera of that name; accepts another name"
 	default:
 		return nil
@@ -151,7 +173,7 @@ func (m *Manager) inTurn(ctx context.Context, do func() error) error {
 		return reloadRefusal(err)
 	}
 	defer m.turn.Release(1)
-	if err := m.added.fault(); errors.Is(err, errNoKeyPath) {
+	if err := m.known.Load().unread; errors.Is(err, errNoKeyPath) {
 		return &web.Refusal{Status: http.StatusConflict, Detail: err.Error()}
 	} else if err != nil {
 		return &web.Refusal{Status: http.StatusServiceUnavailable, Detail: "the cameras that are kept are not known yet: " + plain.OneLine(err)}
@@ -161,10 +183,11 @@ func (m *Manager) inTurn(ctx context.Context, do func() error) error {
 
 // find is an added camera.
 func (m *Manager) find(name string) (*addedCamera, error) {
-	if m.added.declared(name) {
+	k := m.known.Load()
+	if k.declared(name) {
 		return nil, &web.Refusal{Status: http.StatusConflict, Detail: declaredText(name)}
 	}
-	c := m.added.get(name)
+	c := k.added[name]
 	if c == nil {
 		return nil, &web.Refusal{Status: http.StatusNotFound, Detail: fmt.Sprintf("no camera %q was added", name)}
 	}
@@ -178,26 +201,17 @@ func declaredText(name string) string {
 // change makes the camera of that name what want says; nil: there is none any more. It is tried, kept, and
 // then done, so that nothing has changed where it cannot be kept.
 func (m *Manager) change(ctx context.Context, name string, want *storedCamera) error {
-	old := m.added.get(name)
-	before := m.current.Load()
-	next := *before
-	next.Cameras = slices.DeleteFunc(slices.Clone(before.Cameras), func(c config.Camera) bool { return c.Name == name })
+	before := m.known.Load()
+	next, old := before.without(name), before.added[name]
 	var whole *addedCamera
-	marks := map[string]*annotation.Annotation{}
 	if want != nil {
-		var a *annotation.Annotation
 		var err error
-		if whole, a, err = m.complete(ctx, *want); err != nil {
+		if whole, err = m.complete(ctx, *want); err != nil {
 			return cameraRefusal(err)
 		}
-		if a != nil {
-			marks[name] = a
-		}
-		if !want.Paused {
-			next.Cameras = m.ordered(append(next.Cameras, whole.cam))
-		}
+		next = next.with(whole)
 	}
-	c, err := m.prepare(&next, marks)
+	c, err := m.prepare(m.current.Load(), next)
 	if err != nil {
 		return cameraRefusal(err)
 	}
@@ -205,18 +219,17 @@ func (m *Manager) change(ctx context.Context, name string, want *storedCamera) e
 		m.log.Error("a change of the cameras is not made: it cannot be kept", "camera", name, "error", err, "then", c.abandon())
 		return &web.Refusal{Status: http.StatusServiceUnavailable, Detail: "nothing was changed, since it cannot be kept: " + plain.OneLine(err)}
 	}
-	m.added.put(name, whole)
 	m.set.Stay()
 	err = m.apply(ctx, c)
 	if whole != nil && !want.Paused && !m.runs(whole.cam) {
+		m.known.Store(before)
 		var was *storedCamera
 		if old != nil {
 			was = &old.storedCamera
 		}
-		m.added.put(name, old)
 		err = errors.Join(err, m.keep(ctx, name, was))
 		if old != nil && !old.Paused && !m.runs(old.cam) {
-			m.leaveOut(name, err)
+			m.known.Store(before.with(m.leaveOut(old.storedCamera, err)))
 		}
 		return cameraRefusal(fmt.Errorf("camera %s was tried and does not run: %w", name, err))
 	}
@@ -234,18 +247,17 @@ func (m *Manager) change(ctx context.Context, name string, want *storedCamera) e
 func (m *Manager) keep(ctx context.Context, name string, want *storedCamera) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
-	s := m.added.store
 	switch {
-	case s == nil:
+	case m.store == nil:
 		return nil
 	case want != nil:
-		return s.keep(ctx, *want)
+		return m.store.keep(ctx, *want)
 	}
-	if err := s.ForgetCamera(ctx, name); err != nil {
+	if err := m.store.ForgetCamera(ctx, name); err != nil {
 		return err
 	}
-	if c := m.added.get(name); c != nil && c.Camera == nil && s.strange > 0 {
-		s.strange--
+	if c := m.known.Load().added[name]; c != nil && c.Camera == nil && m.store.strange > 0 {
+		m.store.strange--
 	}
 	return nil
 }
@@ -253,12 +265,12 @@ func (m *Manager) keep(ctx context.Context, name string, want *storedCamera) err
 // forget removes what was known of a camera that has been removed and has ended, so that another one of that
 // name does not begin with it.
 func (m *Manager) forget(ctx context.Context, name string) {
-	if m.added.store == nil {
+	if m.store == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
-	if err := m.added.store.Checkpoints.Delete(ctx, name); err != nil {
+	if err := m.store.Checkpoints.Delete(ctx, name); err != nil {
 		m.log.Warn("the checkpoints of a camera that was removed stay: another one of that name would take them up", "camera", name, "error", err)
 	}
 }

@@ -30,7 +30,7 @@ func (m *Manager) Try(ctx context.Context, body []byte) (*web.Tried, error) {
 	}
 	want := storedCamera{Camera: map[string]any{"name": "test"}}
 	if named && of != "" {
-		if m.added.declared(of) {
+		if m.known.Load().declared(of) {
 			return nil, refuseField("/camera", "%q is declared in the configuration; accepts one that was added, or a url with its secrets", of)
 		}
 		known, err := m.find(of)
@@ -49,7 +49,7 @@ func (m *Manager) Try(ctx context.Context, body []byte) (*web.Tried, error) {
 	if err := want.merge(given); err != nil {
 		return nil, err
 	}
-	whole, _, err := m.complete(ctx, want)
+	whole, err := m.complete(ctx, want)
 	if err != nil {
 		return nil, cameraRefusal(err)
 	}
