@@ -105,7 +105,7 @@ var plan = map[string]room{
 	"internal/arch":           {},
 	"internal/cli":            {internal: []string{"annotation", "bus", "config", "features/dnn", "ingest", "internal/nearest", "internal/plain", "pipeline"}, modules: []string{cobra, pflag, progress, term}},
 	"internal/client":         {internal: []string{"annotation", "bus", "bus/segdv1", "checkpoint", "checkpoint/checkpointv1", "config", "internal/backup", "internal/cli", "internal/configured", "internal/draw", "internal/record", "internal/sealed"}, modules: []string{cobra, protobuf, websock}, tests: []string{"ingest/codec", "internal/cli/clitest", "internal/waitfor", "mask", nats}},
-	"internal/configured":     {internal: []string{"annotation", "bus", "config", "features", "features/dnn", "ingest", "ingest/codec", "internal/cli", "internal/files", "pipeline"}, tests: []string{"fleet", "ingest/whip", "marking", "onvif", "track", "web"}},
+	"internal/configured":     {internal: []string{"annotation", "bus", "config", "features", "features/dnn", "ingest", "ingest/codec", "internal/cli", "internal/files", "pipeline"}},
 	"internal/assignment":     {without: numbersOnly},
 	"internal/backup":         {internal: []string{"bus", "checkpoint"}, tests: []string{"internal/memtest"}},
 	"internal/cores":          {without: numbersOnly},
@@ -135,7 +135,7 @@ var plan = map[string]room{
 	"internal/redact":         {},
 	"internal/wirelimit":      {modules: []string{protobuf}, tests: []string{"bus/segdv1", "checkpoint/checkpointv1"}, without: numbersOnly},
 	"deploy/prometheus":       {tests: []string{yaml}},
-	"cmd/segd":                {internal: []string{"annotation", "bus", "bus/segdv1", "cameras", "config", "demo", "features", "features/dnn", "fleet", "ingest", "ingest/cameraurl", "ingest/codec", "ingest/whip", "internal/cli", "internal/client", "internal/configured", "internal/cores", "internal/files", "internal/limit", "internal/measure", "internal/natsconn", "internal/plain", "internal/problem", "internal/setup", "mask", "metrics", "pipeline", "tracker", "web", "zones"}, modules: []string{cobra, fsnotify, nats, prom, sdaemon, xsync}, tests: []string{"bus/bustest", "deploy", "internal/cli/clitest", "internal/draw", "internal/freeport", "internal/waitfor", "onvif", pion, protobuf, websock}},
+	"cmd/segd":                {internal: []string{"annotation", "bus", "bus/segdv1", "cameras", "config", "demo", "features", "features/dnn", "fleet", "ingest", "ingest/cameraurl", "ingest/codec", "ingest/whip", "internal/cli", "internal/client", "internal/configured", "internal/cores", "internal/files", "internal/limit", "internal/measure", "internal/natsconn", "internal/plain", "internal/problem", "internal/setup", "mask", "metrics", "pipeline", "tracker", "web", "zones"}, modules: []string{cobra, fsnotify, nats, prom, sdaemon, xsync}, tests: []string{"bus/bustest", "deploy", "internal/cli/clitest", "internal/draw", "internal/freeport", "internal/waitfor", "marking", "onvif", "track", pion, protobuf, websock}},
 
 	"internal/cli/clitest":         {internal: []string{"internal/cli", "internal/waitfor"}, modules: []string{cobra}},
 	"internal/keypair/keypairtest": {},
