@@ -250,7 +250,7 @@ func TestAccess(t *testing.T) {
 			host := strings.TrimPrefix(urlOf(port), "nats://")
 
 			url := scheme + "://" + tt.user + host
-			b := open(t, Config{URL: url, Access: tt.access})
+			b := open(t, Config{External: External{URL: url, Access: tt.access}})
 			eventually(t, "connected", b.Connected)
 			if err := b.Err(); err != nil {
 				t.Errorf("Err() = %v", err)
@@ -266,7 +266,7 @@ func TestAccess(t *testing.T) {
 			eventually(t, "the event is stored", func() bool { return b.Stats().EventsStored == 1 })
 
 			lines := make(chan string, 1000)
-			refused, err := Open(t.Context(), Config{URL: scheme + "://" + tt.wrongUser + host, Access: tt.wrong, Logger: logTo(lines)})
+			refused, err := Open(t.Context(), Config{External: External{URL: scheme + "://" + tt.wrongUser + host, Access: tt.wrong}, Logger: logTo(lines)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -314,7 +314,7 @@ func TestRefusalEnds(t *testing.T) {
 	auth := new(refuser)
 	auth.left.Store(1000)
 	natsServer(t, server.Options{Port: port, CustomClientAuthentication: auth, JetStream: true})
-	b := open(t, Config{URL: urlOf(port)})
+	b := open(t, Config{External: External{URL: urlOf(port)}})
 	eventually(t, "refused", func() bool { return errors.Is(b.Err(), nats.ErrAuthorization) })
 	for range 3 {
 		if err := b.PublishEvent(&segdv1.Event{Camera: "demo"}); err != nil {
@@ -351,7 +351,7 @@ func TestAccessErrors(t *testing.T) {
 		{"two at once", Access{NKey: seed, Credentials: none}, []string{"both credentials and an NKey", "no such file"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := Open(t.Context(), Config{URL: "nats://127.0.0.1:1", Access: tt.access})
+			_, err := Open(t.Context(), Config{External: External{URL: "nats://127.0.0.1:1", Access: tt.access}})
 			if !errors.Is(err, ErrAccess) {
 				t.Errorf("Open = %v, want an ErrAccess", err)
 			}
@@ -392,7 +392,7 @@ func TestPermissions(t *testing.T) {
 	lines := make(chan string, 1000)
 	for run, age := range []time.Duration{time.Hour, 2 * time.Hour} { // the second changes the streams
 		b := open(t, Config{
-			URL: "nats://segd:segd@" + host, Site: "home", Logger: logTo(lines),
+			External: External{URL: "nats://segd:segd@" + host}, Site: "home", Logger: logTo(lines),
 			Events: Retention{MaxAge: age}, Masks: Retention{MaxAge: age},
 		})
 		err := b.Serve(Commands{Cameras: []string{"demo"}, Annotate: granted})
@@ -449,7 +449,7 @@ func TestStreamOfAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := make(chan string, 1000)
-	b := open(t, Config{URL: "nats://segd:segd@" + host, Logger: logTo(lines)})
+	b := open(t, Config{External: External{URL: "nats://segd:segd@" + host}, Logger: logTo(lines)})
 	publish := func(until string) {
 		t.Helper()
 		if err := b.PublishEvent(&segdv1.Event{Camera: "demo"}); err != nil {
@@ -486,7 +486,7 @@ func TestStreamOverlaps(t *testing.T) {
 	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "everything", Subjects: []string{"segd.v1.>"}}); err != nil {
 		t.Fatal(err)
 	}
-	b := open(t, Config{URL: urlOf(port)})
+	b := open(t, Config{External: External{URL: urlOf(port)}})
 	if err := b.PublishEvent(&segdv1.Event{Camera: "demo"}); err != nil {
 		t.Fatal(err)
 	}

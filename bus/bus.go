@@ -1,11 +1,11 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/url"
@@ -21,7 +21,7 @@ import (
 )
 
 // DefaultSite is the site of a Config that names none.
-const DefaultSite = "local"
+const DefaultSite = "home"
 
 // DefaultURL is where NATS servers listen unless told otherwise.
 const DefaultURL = nats.DefaultURL
@@ -32,33 +32,9 @@ type Config struct {
 	// Site is the second name in every subject; "" is DefaultSite.
 	Site string
 
-	// URL is an external server, or several with commas between: nats://, tls://
-	// or ws:// with the user and password or token in it. "" runs a server
-	// inside this process instead.
-	URL string
-	// Access is what that server wants to see besides.
-	Access Access
-
-	// The next seven are about the server inside this process.
-
-	// Host is the address to listen on; "" is 127.0.0.1.
-	Host string
-	// Port is the port to listen on; 0 picks a free one.
-	Port int
-	// Token lets its bearer do everything (nats://TOKEN@host:port), and each of Users
-	// what its role may. With neither everybody may do everything, which only a
-	// loopback Host may have.
-	Token string
-	Users []User
-	// Cert and Key are files, PEM, of the server's certificate; with them clients must
-	// use TLS. They are read again when they change.
-	Cert, Key string
-	// StoreDir is where JetStream keeps the events; "" keeps them in memory
-	// until Close.
-	StoreDir string
-	// SyncAlways has JetStream sync what it stores to disk before it acknowledges it;
-	// otherwise it does every two minutes, and a power cut takes what came since.
-	SyncAlways bool
+	// The server is Embedded, unless External has a URL.
+	Embedded
+	External
 
 	// Events and Masks are how much of them JetStream keeps. Zero fields are 7 days
 	// and 64 MiB of events; masks are kept only with a MaxAge, and then 256 MiB.
@@ -87,6 +63,37 @@ type Config struct {
 	Refused  func(Refusal)
 	// Logger hears of the connection and of the server's warnings; nil discards.
 	Logger *slog.Logger
+}
+
+// Embedded is a server inside this process.
+type Embedded struct {
+	// Host is the address to listen on; "" is 127.0.0.1.
+	Host string
+	// Port is the port to listen on; 0 picks a free one.
+	Port int
+	// Token lets its bearer do everything (nats://TOKEN@host:port), and each of Users
+	// what its role may. With neither everybody may do everything, which only a
+	// loopback Host may have.
+	Token string
+	Users []User
+	// Cert and Key are files, PEM, of the server's certificate; with them clients must
+	// use TLS. They are read again when they change.
+	Cert, Key string
+	// StoreDir is where JetStream keeps the events; "" keeps them in memory
+	// until Close.
+	StoreDir string
+	// SyncAlways has JetStream sync what it stores to disk before it acknowledges it;
+	// otherwise it does every two minutes, and a power cut takes what came since.
+	SyncAlways bool
+}
+
+// External is a server elsewhere.
+type External struct {
+	// URL is that of one, or of several with commas between: nats://, tls:// or ws://
+	// with the user and password or token in it.
+	URL string
+	// Access is what it wants to see besides.
+	Access Access
 }
 
 const (
@@ -173,18 +180,10 @@ func Open(ctx context.Context, cfg Config) (*Bus, error) {
 
 // setDefaults fills in what is zero and returns all faults of the rest.
 func (cfg *Config) setDefaults() error {
-	if cfg.Site == "" {
-		cfg.Site = DefaultSite
-	}
-	if cfg.Host == "" {
-		cfg.Host = "127.0.0.1"
-	}
-	if cfg.DrainTimeout == 0 {
-		cfg.DrainTimeout = defaultDrainTimeout
-	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
-	}
+	cfg.Site = cmp.Or(cfg.Site, DefaultSite)
+	cfg.Host = cmp.Or(cfg.Host, "127.0.0.1")
+	cfg.DrainTimeout = cmp.Or(cfg.DrainTimeout, defaultDrainTimeout)
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	if cfg.Panicked == nil {
 		cfg.Panicked = func() {}
 	}
@@ -204,22 +203,24 @@ func (cfg *Config) setDefaults() error {
 		}
 	}
 	if cfg.URL != "" {
-		if err := checkURL(cfg.URL); err != nil {
-			faults = append(faults, err)
-		}
-		return errors.Join(faults...)
+		return errors.Join(append(faults, checkURL(cfg.URL))...)
 	}
-	if cfg.Port < 0 || cfg.Port > 65535 {
-		faults = append(faults, fmt.Errorf("bus: port %d, want 0 (any) to 65535", cfg.Port))
+	return errors.Join(append(faults, cfg.Embedded.check())...)
+}
+
+// check returns all faults.
+func (e Embedded) check() error {
+	var faults []error
+	if e.Port < 0 || e.Port > 65535 {
+		faults = append(faults, fmt.Errorf("bus: port %d, want 0 (any) to 65535", e.Port))
 	}
-	if cfg.Token == "" && len(cfg.Users) == 0 && !isLoopback(cfg.Host) {
-		faults = append(faults, fmt.Errorf("bus: host %q is not a loopback address and there is no token and are no users; want a token or users, or host 127.0.0.1", cfg.Host))
+	if e.Token == "" && len(e.Users) == 0 && !isLoopback(e.Host) {
+		faults = append(faults, fmt.Errorf("bus: host %q is not a loopback address and there is no token and are no users; want a token or users, or host 127.0.0.1", e.Host))
 	}
-	if (cfg.Cert == "") != (cfg.Key == "") {
+	if (e.Cert == "") != (e.Key == "") {
 		faults = append(faults, fmt.Errorf("%w: the server's certificate and key belong together; want both or neither", ErrAccess))
 	}
-	faults = append(faults, checkUsers(cfg.Users))
-	return errors.Join(faults...)
+	return errors.Join(append(faults, checkUsers(e.Users))...)
 }
 
 func isLoopback(host string) bool {

@@ -64,7 +64,7 @@ func TestContentTypeHeader(t *testing.T) {
 		true:  "application/json",
 	} {
 		b := open(t, Config{JSON: json})
-		sub, err := connect(t, b.URL()).SubscribeSync("segd.v1.local.demo.mask")
+		sub, err := connect(t, b.URL()).SubscribeSync("segd.v1.home.demo.mask")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +90,7 @@ func TestPublishErrors(t *testing.T) {
 	}
 	foreign := maskFrame("demo", 1)
 	foreign.Site = "elsewhere"
-	if err := b.PublishMask(foreign); err == nil || !strings.Contains(err.Error(), `site "elsewhere", want "local"`) {
+	if err := b.PublishMask(foreign); err == nil || !strings.Contains(err.Error(), `site "elsewhere", want "home"`) {
 		t.Errorf("foreign site: %v", err)
 	}
 	large := maskFrame("demo", 1)
@@ -121,14 +121,14 @@ func TestConfigErrors(t *testing.T) {
 		want []string
 	}{
 		{"site", Config{Site: "a b"}, []string{`site: bus: bad name "a b"`}},
-		{"port", Config{Port: 70000}, []string{"port 70000, want 0 (any) to 65535"}},
-		{"open to all", Config{Host: "0.0.0.0"}, []string{"want a token"}},
-		{"all at once", Config{Site: "é", Port: -1, Host: "::", DrainTimeout: -1},
+		{"port", Config{Embedded: Embedded{Port: 70000}}, []string{"port 70000, want 0 (any) to 65535"}},
+		{"open to all", Config{Embedded: Embedded{Host: "0.0.0.0"}}, []string{"want a token"}},
+		{"all at once", Config{Site: "é", Embedded: Embedded{Port: -1, Host: "::"}, DrainTimeout: -1},
 			[]string{"site", "port -1", "want a token", "drain timeout"}},
-		{"scheme", Config{URL: "http://u:secret@h:4222"}, []string{`http://xxxxx@h:4222: scheme "http", want nats`}},
-		{"no host", Config{URL: "nats://"}, []string{"has no host"}},
-		{"second", Config{URL: "nats://a, nats://u:secret@b:port"}, []string{"NATS URL"}},
-		{"address", Config{Host: "203.0.113.1", Token: "secret"}, []string{"NATS address 203.0.113.1:0"}},
+		{"scheme", Config{External: External{URL: "http://u:secret@h:4222"}}, []string{`http://xxxxx@h:4222: scheme "http", want nats`}},
+		{"no host", Config{External: External{URL: "nats://"}}, []string{"has no host"}},
+		{"second", Config{External: External{URL: "nats://a, nats://u:secret@b:port"}}, []string{"NATS URL"}},
+		{"address", Config{Embedded: Embedded{Host: "203.0.113.1", Token: "secret"}}, []string{"NATS address 203.0.113.1:0"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestPortInUse(t *testing.T) {
 	}
 	defer func() { _ = l.Close() }()
 	port := l.Addr().(*net.TCPAddr).Port
-	_, err = Open(t.Context(), Config{Port: port})
+	_, err = Open(t.Context(), Config{Embedded: Embedded{Port: port}})
 	if !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(), fmt.Sprintf("127.0.0.1:%d is in use", port)) {
 		t.Errorf("Open = %v, want one that names the address and EADDRINUSE", err)
 	}
@@ -169,14 +169,14 @@ func TestStoreDirUnusable(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Open(t.Context(), Config{StoreDir: file})
+	_, err := Open(t.Context(), Config{Embedded: Embedded{StoreDir: file}})
 	if err == nil || !strings.Contains(err.Error(), "embedded NATS server") {
 		t.Errorf("Open = %v, want an error of the server", err)
 	}
 }
 
 func TestToken(t *testing.T) {
-	b := open(t, Config{Token: "secret"})
+	b := open(t, Config{Embedded: Embedded{Token: "secret"}})
 	err := Watch(t.Context(), b.URL(), "demo", Handlers{})
 	if !errors.Is(err, nats.ErrAuthorization) {
 		t.Errorf("without the token: %v, want %v", err, nats.ErrAuthorization)
@@ -250,7 +250,7 @@ func storedEvents(t *testing.T, url, site string) []*segdv1.Event {
 }
 
 func TestEventsAreKept(t *testing.T) {
-	cfg := Config{Site: "here", StoreDir: t.TempDir()}
+	cfg := Config{Site: "here", Embedded: Embedded{StoreDir: t.TempDir()}}
 	for run := range 2 { // the second finds what the first left
 		b, err := Open(t.Context(), cfg)
 		if err != nil {
@@ -285,7 +285,7 @@ func TestEventThenClose(t *testing.T) {
 
 func TestExternalServerComesLater(t *testing.T) {
 	port := freePort(t)
-	b := open(t, Config{URL: urlOf(port)})
+	b := open(t, Config{External: External{URL: urlOf(port)}})
 	if b.Connected() {
 		t.Fatal("connected to nothing")
 	}
@@ -298,7 +298,7 @@ func TestExternalServerComesLater(t *testing.T) {
 	natsServer(t, server.Options{Port: port, JetStream: true})
 	eventually(t, "connected", b.Connected)
 	eventually(t, "annotate answers", func() bool {
-		_, err := Target{URL: b.URL(), Site: "local", Camera: "demo"}.Annotate(t.Context(), []byte("{}"))
+		_, err := Target{URL: b.URL(), Site: "home", Camera: "demo"}.Annotate(t.Context(), []byte("{}"))
 		return err == nil
 	})
 	js, err := jetstream.New(connect(t, b.URL()))
@@ -306,13 +306,13 @@ func TestExternalServerComesLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the stream exists", func() bool {
-		_, err := js.Stream(t.Context(), StreamName("local", KindEvent))
+		_, err := js.Stream(t.Context(), StreamName("home", KindEvent))
 		return err == nil
 	})
 	if err := b.PublishEvent(&segdv1.Event{Camera: "demo"}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the event is stored", func() bool { return len(storedEvents(t, b.URL(), "local")) == 1 })
+	eventually(t, "the event is stored", func() bool { return len(storedEvents(t, b.URL(), "home")) == 1 })
 	closeNow(t, b)
 }
 
@@ -320,9 +320,9 @@ func TestExternalServerWithoutJetStream(t *testing.T) {
 	port := freePort(t)
 	natsServer(t, server.Options{Port: port})
 	log := make(chan string, 100)
-	b := open(t, Config{URL: urlOf(port), Logger: logTo(log)})
+	b := open(t, Config{External: External{URL: urlOf(port)}, Logger: logTo(log)})
 	events := make(chan *segdv1.Event, 1)
-	watch(t, b.URL(), "segd.v1.local.demo.event", Handlers{Event: func(e *segdv1.Event) { events <- e }})
+	watch(t, b.URL(), "segd.v1.home.demo.event", Handlers{Event: func(e *segdv1.Event) { events <- e }})
 	if err := b.PublishEvent(&segdv1.Event{Camera: "demo", ObjectId: 5}); err != nil {
 		t.Fatal(err)
 	}
@@ -338,7 +338,7 @@ func TestExternalServerWithoutJetStream(t *testing.T) {
 func TestExternalServerRestarts(t *testing.T) {
 	port := freePort(t)
 	stop := natsServer(t, server.Options{Port: port, MaxPayload: maxPayload})
-	b := open(t, Config{URL: urlOf(port)})
+	b := open(t, Config{External: External{URL: urlOf(port)}})
 	first := make(chan *segdv1.MaskFrame, 100)
 	watch(t, b.URL(), "demo", Handlers{Mask: func(m *segdv1.MaskFrame) { first <- m }})
 	if err := b.PublishMask(maskFrame("demo", 0)); err != nil {
@@ -386,7 +386,7 @@ func TestExternalServerRestarts(t *testing.T) {
 func TestCloseWithoutServerOrLoss(t *testing.T) {
 	port := freePort(t)
 	stop := natsServer(t, server.Options{Port: port})
-	b, err := Open(t.Context(), Config{URL: urlOf(port)})
+	b, err := Open(t.Context(), Config{External: External{URL: urlOf(port)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -401,7 +401,7 @@ func TestCloseWithoutServerOrLoss(t *testing.T) {
 	}
 	closeNow(t, b)
 
-	b, err = Open(t.Context(), Config{URL: urlOf(port)})
+	b, err = Open(t.Context(), Config{External: External{URL: urlOf(port)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -411,7 +411,7 @@ func TestCloseWithoutServerOrLoss(t *testing.T) {
 func TestCloseWithoutServer(t *testing.T) {
 	port := freePort(t)
 	stop := natsServer(t, server.Options{Port: port})
-	b, err := Open(t.Context(), Config{URL: urlOf(port)})
+	b, err := Open(t.Context(), Config{External: External{URL: urlOf(port)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -461,7 +461,7 @@ func TestCloseWithHungServer(t *testing.T) {
 			}
 		}
 	}()
-	b, err := Open(t.Context(), Config{URL: "nats://" + l.Addr().String(), DrainTimeout: 50 * time.Millisecond})
+	b, err := Open(t.Context(), Config{External: External{URL: "nats://" + l.Addr().String()}, DrainTimeout: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

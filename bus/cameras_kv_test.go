@@ -19,7 +19,7 @@ import (
 // stream holds no mark of it.
 func TestKeptCameras(t *testing.T) {
 	dir := t.TempDir()
-	b, err := Open(t.Context(), Config{Site: "yard", StoreDir: dir})
+	b, err := Open(t.Context(), Config{Site: "yard", Embedded: Embedded{StoreDir: dir}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestKeptCameras(t *testing.T) {
 	}
 	closeNow(t, b)
 
-	b = open(t, Config{Site: "yard", StoreDir: dir})
+	b = open(t, Config{Site: "yard", Embedded: Embedded{StoreDir: dir}})
 	all, err := b.KeptCameras(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +63,7 @@ func TestKeptCameras(t *testing.T) {
 // Without a connection, and without JetStream, that is said.
 func TestKeptCamerasAway(t *testing.T) {
 	port := freePort(t)
-	b := open(t, Config{URL: urlOf(port)})
+	b := open(t, Config{External: External{URL: urlOf(port)}})
 	if _, err := b.KeptCameras(t.Context()); !errors.Is(err, ErrNotConnected) {
 		t.Errorf("no server: %v", err)
 	}
@@ -86,9 +86,9 @@ func TestKeptCamerasDenied(t *testing.T) {
 	port := freePort(t)
 	natsServer(t, server.Options{Port: port, JetStream: true, Users: []*server.User{{
 		Username: "segd", Password: "1234567890123456",
-		Permissions: &server.Permissions{Publish: &server.SubjectPermission{Deny: []string{"$JS.API.STREAM.INFO.KV_segd_local_cameras"}}},
+		Permissions: &server.Permissions{Publish: &server.SubjectPermission{Deny: []string{"$JS.API.STREAM.INFO.KV_segd_home_cameras"}}},
 	}}})
-	b := open(t, Config{URL: strings.Replace(urlOf(port), "://", "://segd:1234567890123456@", 1)})
+	b := open(t, Config{External: External{URL: strings.Replace(urlOf(port), "://", "://segd:1234567890123456@", 1)}})
 	eventually(t, "the connection", b.Connected)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()

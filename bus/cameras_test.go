@@ -22,7 +22,7 @@ import (
 func TestCamerasChange(t *testing.T) {
 	port := freePort(t)
 	natsServer(t, server.Options{Port: port})
-	b := open(t, Config{URL: urlOf(port), Site: "here"})
+	b := open(t, Config{External: External{URL: urlOf(port)}, Site: "here"})
 	eventually(t, "a connection", b.Connected)
 	if err := b.Cameras([]string{"gate"}); err == nil {
 		t.Error("cameras before Serve were accepted")
@@ -105,7 +105,7 @@ func TestCamerasChange(t *testing.T) {
 	if err != nil || json.Unmarshal(reply.Data, &info) != nil || len(info.Endpoints) != 1 {
 		t.Errorf("one camera is left, and the service has %v, %v", info.Endpoints, err)
 	}
-	second := open(t, Config{URL: urlOf(port), Site: "here"})
+	second := open(t, Config{External: External{URL: urlOf(port)}, Site: "here"})
 	eventually(t, "a connection", second.Connected)
 	if err := second.Serve(serving("gate")); err != nil {
 		t.Errorf("a camera that has gone: %v", err)

@@ -19,6 +19,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
+	"golang.org/x/sync/semaphore"
 )
 
 const (
@@ -56,11 +57,11 @@ type Checkpoints struct {
 
 	mu      sync.Mutex // held for moments only: a server that is slow to answer about one camera holds up no other
 	store   jetstream.ObjectStore
-	stream  jetstream.Stream         // of store; nil: it has not been looked at
-	turns   map[string]chan struct{} // by camera: held by whoever reads or writes its checkpoints
-	newest  map[string]uint64        // by camera: the generation that was kept last
-	clearAt time.Time                // when what is no checkpoint is to be removed; zero: never
-	cleared time.Time                // when that was done last
+	stream  jetstream.Stream               // of store; nil: it has not been looked at
+	turns   map[string]*semaphore.Weighted // by camera: held by whoever reads or writes its checkpoints
+	newest  map[string]uint64              // by camera: the generation that was kept last
+	clearAt time.Time                      // when what is no checkpoint is to be removed; zero: never
+	cleared time.Time                      // when that was done last
 }
 
 // Checkpoints returns the site's, nil where nothing would survive the process: the server inside it
@@ -69,7 +70,7 @@ func (b *Bus) Checkpoints() *Checkpoints {
 	if b.cfg.URL == "" && b.cfg.StoreDir == "" {
 		return nil
 	}
-	return &Checkpoints{bus: b, unfinished: unfinishedAge, turns: map[string]chan struct{}{}, newest: map[string]uint64{}, clearAt: time.Now()}
+	return &Checkpoints{bus: b, unfinished: unfinishedAge, turns: map[string]*semaphore.Weighted{}, newest: map[string]uint64{}, clearAt: time.Now()}
 }
 
 // errNoStore says that nothing has been kept yet.
@@ -80,16 +81,14 @@ func (c *Checkpoints) turn(ctx context.Context, camera string) (end func(), err 
 	c.mu.Lock()
 	turn := c.turns[camera]
 	if turn == nil {
-		turn = make(chan struct{}, 1)
+		turn = semaphore.NewWeighted(1)
 		c.turns[camera] = turn
 	}
 	c.mu.Unlock()
-	select {
-	case turn <- struct{}{}:
-		return func() { <-turn }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := turn.Acquire(ctx, 1); err != nil {
+		return nil, err
 	}
+	return func() { turn.Release(1) }, nil
 }
 
 // open returns the store. If there is none it is made, or the error is errNoStore.

@@ -102,7 +102,7 @@ func partOf(t *testing.T, b *Bus, name string) string {
 // has left no mark.
 func TestCheckpoints(t *testing.T) {
 	dir := t.TempDir()
-	b := open(t, Config{Site: "yard", StoreDir: dir})
+	b := open(t, Config{Site: "yard", Embedded: Embedded{StoreDir: dir}})
 	c := b.Checkpoints()
 	loaded(t, c, "gate", nil)
 	if names, err := c.Cameras(t.Context()); err != nil || len(names) != 0 {
@@ -117,7 +117,7 @@ func TestCheckpoints(t *testing.T) {
 	save(t, c, "attic", other, true)
 	closeNow(t, b)
 
-	b = open(t, Config{Site: "yard", StoreDir: dir})
+	b = open(t, Config{Site: "yard", Embedded: Embedded{StoreDir: dir}})
 	c = b.Checkpoints()
 	loaded(t, c, "gate", other, large, []byte("first"))
 	loaded(t, c, "porch", nil, other)
@@ -127,7 +127,7 @@ func TestCheckpoints(t *testing.T) {
 	}
 	closeNow(t, b)
 
-	b = open(t, Config{Site: "yard", StoreDir: dir})
+	b = open(t, Config{Site: "yard", Embedded: Embedded{StoreDir: dir}})
 	c = b.Checkpoints()
 	save(t, c, "gate", []byte("third"), false) // without a Load before
 	loaded(t, c, "gate", other, []byte("third"), large)
@@ -198,7 +198,7 @@ func TestDamagedCheckpoint(t *testing.T) {
 	} {
 		for parts, size := range map[string]int{"of one": 1000, "of several": 300_000} {
 			t.Run(name+" "+parts, func(t *testing.T) {
-				b := open(t, Config{StoreDir: t.TempDir()})
+				b := open(t, Config{Embedded: Embedded{StoreDir: t.TempDir()}})
 				c := b.Checkpoints()
 				first, second := sealedData(1, size), sealedData(2, size)
 				save(t, c, "gate", first, false)
@@ -227,7 +227,7 @@ func TestDamagedCheckpoint(t *testing.T) {
 func metaOf(name, nuid string, size uint64, chunks uint32, data []byte) jetstream.ObjectInfo {
 	return jetstream.ObjectInfo{
 		ObjectMeta: jetstream.ObjectMeta{Name: name, Metadata: map[string]string{generationKey: "4"}},
-		Bucket:     CheckpointBucket("local"), NUID: nuid, Size: size, Chunks: chunks, Digest: digestOf(data),
+		Bucket:     CheckpointBucket("home"), NUID: nuid, Size: size, Chunks: chunks, Digest: digestOf(data),
 	}
 }
 
@@ -266,7 +266,7 @@ func TestJunkAsCheckpoint(t *testing.T) {
 		"somewhat too large": metaOf("gate.0", "ABC", MaxCheckpoint+1, 1, []byte("x")),
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := open(t, Config{StoreDir: t.TempDir()})
+			b := open(t, Config{Embedded: Embedded{StoreDir: t.TempDir()}})
 			c := b.Checkpoints()
 			data, other := sealedData(1, 300_000), sealedData(2, 1000)
 			save(t, c, "porch", other, false)
@@ -274,7 +274,7 @@ func TestJunkAsCheckpoint(t *testing.T) {
 				save(t, c, "gate", data, false)
 			}
 			save(t, c, "gate", data, true)
-			tell(t, b, metaSubject("local", "gate.0"), junk)
+			tell(t, b, metaSubject("home", "gate.0"), junk)
 			begun := time.Now()
 			c = b.Checkpoints()
 			store, err := c.open(t.Context(), false)
@@ -302,7 +302,7 @@ func TestJunkAsCheckpoint(t *testing.T) {
 			}
 			loaded(t, c, "gate", data, other, other)
 			loaded(t, c, "porch", nil, other)
-			tell(t, b, metaSubject("local", "gate.0"), junk)
+			tell(t, b, metaSubject("home", "gate.0"), junk)
 			if err := c.Delete(t.Context(), "gate"); err != nil {
 				t.Error(err)
 			}
@@ -315,12 +315,12 @@ func TestJunkAsCheckpoint(t *testing.T) {
 // What somebody writes into the store that is no object at all is passed over, and removed once it is as old as what
 // an unfinished write has left.
 func TestJunkInStore(t *testing.T) {
-	b := open(t, Config{StoreDir: t.TempDir()})
+	b := open(t, Config{Embedded: Embedded{StoreDir: t.TempDir()}})
 	c := b.Checkpoints()
 	data := sealedData(1, 300_000)
 	save(t, c, "gate", data, false)
-	base := "$O." + CheckpointBucket("local")
-	junk := []string{base + ".C.mqtt", base + ".C.a.b.c", base + ".M.mqtt", base + ".M.a.b", metaSubject("local", "gate.9"), metaSubject("local", "yard.0")}
+	base := "$O." + CheckpointBucket("home")
+	junk := []string{base + ".C.mqtt", base + ".C.a.b.c", base + ".M.mqtt", base + ".M.a.b", metaSubject("home", "gate.9"), metaSubject("home", "yard.0")}
 	for _, subject := range junk {
 		tell(t, b, subject, []byte("mqtt"))
 	}
@@ -329,8 +329,8 @@ func TestJunkInStore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	tell(t, b, metaSubject("local", "of.another"), metaOf("of.another", "OTHER", 1, 1, []byte("x")))
-	tell(t, b, chunkSubject("local", "OTHER"), []byte("x"))
+	tell(t, b, metaSubject("home", "of.another"), metaOf("of.another", "OTHER", 1, 1, []byte("x")))
+	tell(t, b, chunkSubject("home", "OTHER"), []byte("x"))
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if names, err := c.Cameras(ctx); err != nil || !slices.Contains(names, "gate") {
@@ -368,7 +368,7 @@ func TestJunkInStore(t *testing.T) {
 
 // A store that junk fills after the start takes checkpoints again.
 func TestJunkFillsStore(t *testing.T) {
-	b := open(t, Config{StoreDir: t.TempDir()})
+	b := open(t, Config{Embedded: Embedded{StoreDir: t.TempDir()}})
 	if _, err := b.events.js.CreateObjectStore(t.Context(), jetstream.ObjectStoreConfig{Bucket: CheckpointBucket(b.cfg.Site), MaxBytes: 1 << 20}); err != nil {
 		t.Fatal(err)
 	}
@@ -377,7 +377,7 @@ func TestJunkFillsStore(t *testing.T) {
 	data := sealedData(1, 100_000)
 	save(t, c, "gate", data, false)
 	for i := 0; ; i++ {
-		if _, err := b.events.js.Publish(t.Context(), chunkSubject("local", "junk"+strconv.Itoa(i)), data); err != nil {
+		if _, err := b.events.js.Publish(t.Context(), chunkSubject("home", "junk"+strconv.Itoa(i)), data); err != nil {
 			break
 		}
 	}
@@ -387,7 +387,7 @@ func TestJunkFillsStore(t *testing.T) {
 
 // A server of others may say that a checkpoint is small, and send much.
 func TestSizeOfCheckpoint(t *testing.T) {
-	b := open(t, Config{StoreDir: t.TempDir()})
+	b := open(t, Config{Embedded: Embedded{StoreDir: t.TempDir()}})
 	c := b.Checkpoints()
 	first := sealedData(1, 1000)
 	for range 2 {
@@ -398,9 +398,9 @@ func TestSizeOfCheckpoint(t *testing.T) {
 		nuid := "MUCH" + strconv.Itoa(int(parts))
 		all := slices.Repeat(chunk, int(parts)+1)
 		for range parts + 1 {
-			tell(t, b, chunkSubject("local", nuid), chunk)
+			tell(t, b, chunkSubject("home", nuid), chunk)
 		}
-		tell(t, b, metaSubject("local", "gate.0"), metaOf("gate.0", nuid, 1000, parts+1, all))
+		tell(t, b, metaSubject("home", "gate.0"), metaOf("gate.0", nuid, 1000, parts+1, all))
 		store, err := c.open(t.Context(), false)
 		if err != nil {
 			t.Fatal(err)
@@ -427,7 +427,7 @@ func TestSizeOfCheckpoint(t *testing.T) {
 // What a write has left that never ended is removed, once it is old enough not to be one in progress, and by
 // the same segd if that was too early.
 func TestUnfinishedCheckpoint(t *testing.T) {
-	b := open(t, Config{StoreDir: t.TempDir()})
+	b := open(t, Config{Embedded: Embedded{StoreDir: t.TempDir()}})
 	c := b.Checkpoints()
 	data := sealedData(1, 300_000)
 	save(t, c, "gate", data, false)
@@ -459,7 +459,7 @@ func TestUnfinishedCheckpoint(t *testing.T) {
 // Who waits for the checkpoints of one camera, because the server does not answer, holds up no other camera, and waits
 // no longer than it says.
 func TestCheckpointTurns(t *testing.T) {
-	b := open(t, Config{StoreDir: t.TempDir()})
+	b := open(t, Config{Embedded: Embedded{StoreDir: t.TempDir()}})
 	c := b.Checkpoints()
 	save(t, c, "gate", []byte("a"), false)
 	end, err := c.turn(t.Context(), "gate")
@@ -482,7 +482,7 @@ func TestCheckpointTurns(t *testing.T) {
 
 // A store without room says so, and what is in it stays.
 func TestCheckpointLimit(t *testing.T) {
-	b := open(t, Config{StoreDir: t.TempDir()})
+	b := open(t, Config{Embedded: Embedded{StoreDir: t.TempDir()}})
 	if _, err := b.events.js.CreateObjectStore(t.Context(), jetstream.ObjectStoreConfig{Bucket: CheckpointBucket(b.cfg.Site), MaxBytes: 400_000}); err != nil {
 		t.Fatal(err)
 	}
@@ -490,7 +490,7 @@ func TestCheckpointLimit(t *testing.T) {
 	data, small := sealedData(1, 250_000), sealedData(2, 100)
 	save(t, c, "gate", data, false)
 	for _, short := range []bool{false, true} {
-		if err := c.Save(t.Context(), "gate", data, short); err == nil || !strings.Contains(err.Error(), "camera gate") || !strings.Contains(err.Error(), "the limit of stream OBJ_segd_local_checkpoints is 400000 bytes") {
+		if err := c.Save(t.Context(), "gate", data, short); err == nil || !strings.Contains(err.Error(), "camera gate") || !strings.Contains(err.Error(), "the limit of stream OBJ_segd_home_checkpoints is 400000 bytes") {
 			t.Errorf("short %v: %v", short, err)
 		}
 	}
@@ -518,7 +518,7 @@ func TestNoCheckpoints(t *testing.T) {
 		}
 	}
 	port := freePort(t)
-	c := open(t, Config{URL: urlOf(port)}).Checkpoints()
+	c := open(t, Config{External: External{URL: urlOf(port)}}).Checkpoints()
 	all(c, func(err error) bool { return errors.Is(err, ErrNotConnected) })
 	natsServer(t, server.Options{Port: port})
 	eventually(t, "connected", c.bus.Connected)
@@ -532,7 +532,7 @@ func TestCheckpointOnFullDisk(t *testing.T) {
 	if !ok {
 		return
 	}
-	b := open(t, Config{StoreDir: filepath.Join(dir, "nats")})
+	b := open(t, Config{Embedded: Embedded{StoreDir: filepath.Join(dir, "nats")}})
 	c := b.Checkpoints()
 	data, next := sealedData(1, 100_000), sealedData(2, 100_000)
 	save(t, c, "gate", data, false)
@@ -557,7 +557,7 @@ func TestPowerCut(t *testing.T) {
 	const copies = 60 // each at another moment of a write, and others in the next run
 	dir := t.TempDir()
 	live := filepath.Join(dir, "live")
-	b := open(t, Config{StoreDir: live})
+	b := open(t, Config{Embedded: Embedded{StoreDir: live}})
 	cameras := []string{"gate", "porch", "attic"}
 	c := b.Checkpoints()
 	for i, camera := range cameras {
@@ -601,7 +601,7 @@ func TestPowerCut(t *testing.T) {
 func TestDamagedStore(t *testing.T) {
 	dir := t.TempDir()
 	good, bad := filepath.Join(dir, "good"), filepath.Join(dir, "bad")
-	b := open(t, Config{StoreDir: good})
+	b := open(t, Config{Embedded: Embedded{StoreDir: good}})
 	c := b.Checkpoints()
 	save(t, c, "gate", sealedData(1, 300_000), false)
 	save(t, c, "gate", sealedData(2, 1000), false)
@@ -665,7 +665,7 @@ func TestDamagedStore(t *testing.T) {
 
 // useStore opens a store and keeps something of each kind in it.
 func useStore(t *testing.T, dir string, log chan string) {
-	b, err := Open(t.Context(), Config{StoreDir: dir, Logger: logTo(log)})
+	b, err := Open(t.Context(), Config{Embedded: Embedded{StoreDir: dir}, Logger: logTo(log)})
 	if err != nil {
 		t.Fatalf("it does not start: %v", err)
 	}
@@ -739,7 +739,7 @@ func copyLive(t *testing.T, from, to string) {
 func checkCut(t *testing.T, i int, dir string, cameras []string) {
 	t.Helper()
 	log := make(chan string, 100)
-	b, err := Open(t.Context(), Config{StoreDir: dir, Logger: logTo(log)})
+	b, err := Open(t.Context(), Config{Embedded: Embedded{StoreDir: dir}, Logger: logTo(log)})
 	if err != nil {
 		t.Errorf("copy %d does not start: %v", i, err)
 		return
@@ -794,16 +794,16 @@ func TestCheckpointRights(t *testing.T) {
 	var rights []string
 	for line := range strings.Lines(string(text)) {
 		if list, ok := strings.CutPrefix(line, "    publish:"); ok {
-			rights = append(rights, strings.Fields(strings.ReplaceAll(list, "_home", "_local"))...)
+			rights = append(rights, strings.Fields(list)...)
 		}
 	}
-	rights = append(rights, "segd.v1.local.>")
+	rights = append(rights, "segd.v1.home.>")
 	port := freePort(t)
 	natsServer(t, server.Options{Port: port, JetStream: true, Users: []*server.User{{Username: "segd", Password: "secret", Permissions: &server.Permissions{
-		Publish: &server.SubjectPermission{Allow: rights}, Subscribe: &server.SubjectPermission{Allow: []string{"segd.v1.local.>", "$SRV.>", "_INBOX.>"}},
+		Publish: &server.SubjectPermission{Allow: rights}, Subscribe: &server.SubjectPermission{Allow: []string{"segd.v1.home.>", "$SRV.>", "_INBOX.>"}},
 	}}}})
 	log := make(chan string, 100)
-	b := open(t, Config{URL: "nats://segd:secret@127.0.0.1:" + strconv.Itoa(port), Logger: logTo(log)})
+	b := open(t, Config{External: External{URL: "nats://segd:secret@127.0.0.1:" + strconv.Itoa(port)}, Logger: logTo(log)})
 	eventually(t, "connected", b.Connected)
 	c := b.Checkpoints()
 	data, other := sealedData(1, 20<<20), sealedData(2, 10)

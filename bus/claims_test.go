@@ -25,7 +25,7 @@ func serving(cameras ...string) Commands { return Commands{Cameras: cameras, Ann
 func TestSecondSegd(t *testing.T) {
 	port := freePort(t)
 	natsServer(t, server.Options{Port: port})
-	first := open(t, Config{URL: urlOf(port), Site: "here"})
+	first := open(t, Config{External: External{URL: urlOf(port)}, Site: "here"})
 	eventually(t, "a connection", first.Connected)
 	if err := first.Serve(serving("gate", "yard")); err != nil {
 		t.Fatal(err)
@@ -72,7 +72,7 @@ func TestSecondSegd(t *testing.T) {
 	if err := first.Serve(serving("gate")); err != nil {
 		t.Errorf("again: %v", err)
 	}
-	second := open(t, Config{URL: urlOf(port), Site: "here"})
+	second := open(t, Config{External: External{URL: urlOf(port)}, Site: "here"})
 	eventually(t, "a connection", second.Connected)
 	if err := second.Serve(serving("yard")); err != nil {
 		t.Errorf("a camera that was given up: %v", err)
@@ -91,7 +91,7 @@ func TestSimultaneousStart(t *testing.T) {
 	for round := range 5 {
 		var all [n]*Bus
 		for i := range all {
-			all[i] = open(t, Config{URL: urlOf(port), Site: "here"})
+			all[i] = open(t, Config{External: External{URL: urlOf(port)}, Site: "here"})
 			eventually(t, "a connection", all[i].Connected)
 		}
 		var errs [n]error
@@ -126,7 +126,7 @@ func TestClaimsAfterReconnectAndKill(t *testing.T) {
 	port := freePort(t)
 	stop := natsServer(t, server.Options{Port: port})
 	lines := make(chan string, 1000)
-	b := open(t, Config{URL: urlOf(port), Site: "here", Logger: logTo(lines)})
+	b := open(t, Config{External: External{URL: urlOf(port)}, Site: "here", Logger: logTo(lines)})
 	eventually(t, "a connection", b.Connected)
 	if err := b.Serve(serving("gate")); err != nil {
 		t.Fatal(err)
@@ -145,7 +145,7 @@ func TestClaimsAfterReconnectAndKill(t *testing.T) {
 	// Cut off without a word, as by a power cut: the server takes it for connected.
 	between := freePort(t)
 	_, cut := forward(t, between, port)
-	dead, err := Open(t.Context(), Config{URL: urlOf(between), Site: "here", DrainTimeout: time.Millisecond})
+	dead, err := Open(t.Context(), Config{External: External{URL: urlOf(between)}, Site: "here", DrainTimeout: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestClaimsAfterReconnectAndKill(t *testing.T) {
 	}
 	cut()
 	start := time.Now()
-	again := open(t, Config{URL: urlOf(port), Site: "here"})
+	again := open(t, Config{External: External{URL: urlOf(port)}, Site: "here"})
 	eventually(t, "a connection", again.Connected)
 	if err := again.Serve(serving("gate")); err != nil {
 		t.Errorf("after a kill: %v", err)
@@ -179,7 +179,7 @@ func TestDuplicatesMeet(t *testing.T) {
 	var both [2]*Bus
 	for i, port := range []int{one, two} {
 		lines[i] = make(chan string, 10000)
-		both[i] = open(t, Config{URL: urlOf(port), Site: "here", Logger: logTo(lines[i])})
+		both[i] = open(t, Config{External: External{URL: urlOf(port)}, Site: "here", Logger: logTo(lines[i])})
 		eventually(t, "a connection", both[i].Connected)
 		if err := both[i].Serve(serving("gate")); err != nil {
 			t.Fatal(err) // there is no way from the one to the other yet

@@ -1,11 +1,11 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -62,9 +62,7 @@ func Watch(ctx context.Context, url, target string, h Handlers, access ...Access
 		return err
 	}
 	log := h.Logger
-	if log == nil {
-		log = slog.New(slog.NewTextHandler(io.Discard, nil))
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	nc, err := dial(url, "segd watch", access,
 		nats.MaxReconnects(-1),
 		nats.IgnoreAuthErrorAbort(),

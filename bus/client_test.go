@@ -28,11 +28,11 @@ func TestWatchSkipsBadMessages(t *testing.T) {
 	})
 	nc := connect(t, b.URL())
 	for _, msg := range []*nats.Msg{
-		{Subject: "segd.v1.local.demo.mask", Data: []byte("\xff\xff")},
-		{Subject: "segd.v1.local.demo.mask", Data: []byte("{}"), Header: nats.Header{"Content-Type": {"text/html"}}},
-		{Subject: "segd.v1.local.demo.other", Data: []byte("{}")},
-		{Subject: "segd.v1.local.demo.event", Data: []byte("no handler, not looked at")},
-		{Subject: "segd.v1.local.demo.annotate", Data: []byte("{}")},
+		{Subject: "segd.v1.home.demo.mask", Data: []byte("\xff\xff")},
+		{Subject: "segd.v1.home.demo.mask", Data: []byte("{}"), Header: nats.Header{"Content-Type": {"text/html"}}},
+		{Subject: "segd.v1.home.demo.other", Data: []byte("{}")},
+		{Subject: "segd.v1.home.demo.event", Data: []byte("no handler, not looked at")},
+		{Subject: "segd.v1.home.demo.annotate", Data: []byte("{}")},
 	} {
 		if err := nc.PublishMsg(msg); err != nil {
 			t.Fatal(err)
@@ -51,7 +51,7 @@ func TestWatchSkipsBadMessages(t *testing.T) {
 		t.Errorf("%d bad messages reported, want 3", len(bads))
 	}
 	for len(bads) > 0 {
-		if b := <-bads; !errors.Is(b.err, ErrMessage) || !strings.HasPrefix(b.subject, "segd.v1.local.demo.") {
+		if b := <-bads; !errors.Is(b.err, ErrMessage) || !strings.HasPrefix(b.subject, "segd.v1.home.demo.") {
 			t.Errorf("reported %s: %v", b.subject, b.err)
 		}
 	}
@@ -172,10 +172,10 @@ func (l lines) Write(b []byte) (int, error) {
 // What is logged of a connection shows no token, nor do errors.
 func TestTokenIsNotLogged(t *testing.T) {
 	const token = "s3cret-0123456789abc"
-	server := open(t, Config{Token: token})
+	server := open(t, Config{Embedded: Embedded{Token: token}})
 	url := strings.Replace(server.URL(), "://", "://"+token+"@", 1)
 	log := make(lines, 100)
-	open(t, Config{URL: url, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	open(t, Config{External: External{URL: url}, Logger: slog.New(slog.NewTextHandler(log, nil))})
 	for connected := false; !connected; {
 		line := receive(t, log)
 		connected = strings.Contains(line, "nats connected")

@@ -132,7 +132,7 @@ func consume(t *testing.T, c jetstream.Consumer, first, n int) {
 		if err := Unmarshal(msg.Headers().Get("Content-Type"), msg.Data(), &e); err != nil {
 			t.Fatal(err)
 		}
-		if e.Sequence != uint64(next) || msg.Subject() != "segd.v1.local.gate.event" {
+		if e.Sequence != uint64(next) || msg.Subject() != "segd.v1.home.gate.event" {
 			t.Fatalf("event %d on %s, want %d", e.Sequence, msg.Subject(), next)
 		}
 		if err := msg.DoubleAck(t.Context()); err != nil {
@@ -154,7 +154,7 @@ func TestFullDisk(t *testing.T) {
 		return
 	}
 	store := filepath.Join(dir, "nats")
-	cfg := Config{StoreDir: store, Masks: Retention{MaxAge: time.Hour}, Events: Retention{MaxBytes: 4 << 20}}
+	cfg := Config{Embedded: Embedded{StoreDir: store}, Masks: Retention{MaxAge: time.Hour}, Events: Retention{MaxBytes: 4 << 20}}
 	b := open(t, cfg)
 	live := listen(t, b.URL(), "segd.v1.*.*.event")
 	publishEvents(t, b, 0, 10)
@@ -163,8 +163,8 @@ func TestFullDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	consumer, err := js.CreateConsumer(t.Context(), StreamName("local", KindEvent), jetstream.ConsumerConfig{
-		Durable: "billing", AckPolicy: jetstream.AckExplicitPolicy, FilterSubject: "segd.v1.local.gate.event",
+	consumer, err := js.CreateConsumer(t.Context(), StreamName("home", KindEvent), jetstream.ConsumerConfig{
+		Durable: "billing", AckPolicy: jetstream.AckExplicitPolicy, FilterSubject: "segd.v1.home.gate.event",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -200,11 +200,11 @@ func TestFullDisk(t *testing.T) {
 	}
 	consume(t, consumer, 5, 155) // goes on where it was
 	eventually(t, "masks are kept again", func() bool {
-		m, err := js.Stream(t.Context(), StreamName("local", KindMask))
+		m, err := js.Stream(t.Context(), StreamName("home", KindMask))
 		if err != nil {
 			return false
 		}
-		last, err := m.GetLastMsgForSubject(t.Context(), "segd.v1.local.gate.mask")
+		last, err := m.GetLastMsgForSubject(t.Context(), "segd.v1.home.gate.mask")
 		return err == nil && strings.HasSuffix(last.Header.Get(nats.MsgIdHdr), ".1000")
 	})
 	if n, twice := live.count(); n != 160 || twice != 0 {
@@ -213,7 +213,7 @@ func TestFullDisk(t *testing.T) {
 	closeNow(t, b)
 
 	b = open(t, cfg) // what the disk has
-	stored := storedEvents(t, b.URL(), "local")
+	stored := storedEvents(t, b.URL(), "home")
 	if len(stored) != 160 {
 		t.Errorf("%d events are stored, want 160", len(stored))
 	}
@@ -231,7 +231,7 @@ func TestCloseWithFullDisk(t *testing.T) {
 	if !ok {
 		return
 	}
-	b, err := Open(t.Context(), Config{StoreDir: filepath.Join(dir, "nats"), DrainTimeout: time.Second})
+	b, err := Open(t.Context(), Config{Embedded: Embedded{StoreDir: filepath.Join(dir, "nats")}, DrainTimeout: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +259,7 @@ func TestFullDiskAndQueue(t *testing.T) {
 	if !ok {
 		return
 	}
-	b, err := Open(t.Context(), Config{StoreDir: filepath.Join(dir, "nats"), DrainTimeout: time.Millisecond})
+	b, err := Open(t.Context(), Config{Embedded: Embedded{StoreDir: filepath.Join(dir, "nats")}, DrainTimeout: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +294,7 @@ func TestFullDiskElsewhere(t *testing.T) {
 		Port: freePort(t), JetStream: true, StoreDir: filepath.Join(dir, "nats"), JetStreamMaxMemory: 1 << 30, JetStreamMaxStore: 1 << 30,
 	}
 	stop := natsServer(t, options)
-	b := open(t, Config{URL: urlOf(options.Port)})
+	b := open(t, Config{External: External{URL: urlOf(options.Port)}})
 	eventually(t, "connected", b.Connected)
 	publishEvents(t, b, 0, 10)
 	eventually(t, "the first are stored", func() bool { return b.Stats().EventsStored == 10 })
@@ -312,7 +312,7 @@ func TestFullDiskElsewhere(t *testing.T) {
 	if _, twice := live.count(); twice != 0 {
 		t.Errorf("%d events came more than once", twice)
 	}
-	for i, e := range storedEvents(t, b.URL(), "local") {
+	for i, e := range storedEvents(t, b.URL(), "home") {
 		if e.Sequence != uint64(i) {
 			t.Fatalf("event %d is in place %d", e.Sequence, i)
 		}
@@ -344,7 +344,7 @@ func TestStreamGetsStoreSubject(t *testing.T) {
 		if site == "here" {
 			want = withStoreSubject(want, subjects[0])
 		}
-		b := open(t, Config{Site: site, URL: urlOf(port)})
+		b := open(t, Config{Site: site, External: External{URL: urlOf(port)}})
 		publishEvents(t, b, 0, 1)
 		eventually(t, "stored", func() bool { return b.Stats().EventsStored == 1 })
 		after, err := js.Stream(t.Context(), want.Name)
@@ -361,7 +361,7 @@ func TestStreamGetsStoreSubject(t *testing.T) {
 // SyncAlways reaches JetStream, also when it is opened anew.
 func TestSyncAlways(t *testing.T) {
 	for _, always := range []bool{false, true} {
-		b := open(t, Config{StoreDir: t.TempDir(), SyncAlways: always})
+		b := open(t, Config{Embedded: Embedded{StoreDir: t.TempDir(), SyncAlways: always}})
 		for _, when := range []string{"opened", "opened anew"} {
 			if got := b.server.server.JetStreamConfig(); got.SyncAlways != always || got.SyncInterval != 2*time.Minute {
 				t.Errorf("%s with %v: JetStream syncs always: %v, every %v", when, always, got.SyncAlways, got.SyncInterval)
@@ -374,7 +374,7 @@ func TestSyncAlways(t *testing.T) {
 				}
 			}
 		}
-		if got := len(storedEvents(t, b.URL(), "local")); got != 2 {
+		if got := len(storedEvents(t, b.URL(), "home")); got != 2 {
 			t.Errorf("%d events are stored, want 2", got)
 		}
 		closeNow(t, b)
@@ -392,17 +392,17 @@ func TestLiveWhileStreamIsSilent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{
-		Name: StreamName("local", KindEvent), Subjects: []string{"segd.v1.local.*.event"}, NoAck: true,
+		Name: StreamName("home", KindEvent), Subjects: []string{"segd.v1.home.*.event"}, NoAck: true,
 	}); err != nil {
 		t.Fatal(err)
 	}
-	b, err := Open(t.Context(), Config{URL: urlOf(port), DrainTimeout: time.Millisecond})
+	b, err := Open(t.Context(), Config{External: External{URL: urlOf(port)}, DrainTimeout: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "connected", b.Connected)
 	live, again := make(chan time.Time, 8), make(chan time.Time, 8)
-	for subject, c := range map[string]chan time.Time{"segd.v1.local.gate.event": live, "segd.v1.local.gate.event.store": again} {
+	for subject, c := range map[string]chan time.Time{"segd.v1.home.gate.event": live, "segd.v1.home.gate.event.store": again} {
 		if _, err := nc.Subscribe(subject, func(*nats.Msg) { c <- time.Now() }); err != nil {
 			t.Fatal(err)
 		}

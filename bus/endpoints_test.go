@@ -222,7 +222,7 @@ func TestPlainRequests(t *testing.T) {
 func TestReplyTooLarge(t *testing.T) {
 	port := freePort(t)
 	natsServer(t, server.Options{Port: port, MaxPayload: 1500})
-	b := open(t, Config{URL: urlOf(port), Site: "here"})
+	b := open(t, Config{External: External{URL: urlOf(port)}, Site: "here"})
 	eventually(t, "a connection", b.Connected)
 	serveAll(t, b)
 	demo := Target{URL: urlOf(port), Site: "here", Camera: "demo"}

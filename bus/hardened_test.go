@@ -67,7 +67,7 @@ func TestRequestLimits(t *testing.T) {
 	port := freePort(t)
 	natsServer(t, server.Options{Port: port, MaxPayload: 32 << 20, MaxPending: 128 << 20})
 	var refused [2]atomic.Int32
-	b := open(t, Config{URL: urlOf(port), Site: "here", Refused: func(r Refusal) {
+	b := open(t, Config{External: External{URL: urlOf(port)}, Site: "here", Refused: func(r Refusal) {
 		switch r {
 		case TooOften:
 			refused[0].Add(1)

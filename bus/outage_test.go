@@ -77,7 +77,7 @@ func serverProcess(t *testing.T, port int, store string) (kill func()) {
 func TestOutage(t *testing.T) {
 	port, store := freePort(t), t.TempDir()
 	kill := serverProcess(t, port, store)
-	b := open(t, Config{URL: urlOf(port), Site: "here", Masks: Retention{MaxAge: time.Hour, MaxBytes: 1 << 30}})
+	b := open(t, Config{External: External{URL: urlOf(port)}, Site: "here", Masks: Retention{MaxAge: time.Hour, MaxBytes: 1 << 30}})
 	eventually(t, "connected", b.Connected)
 
 	// Two cameras' load, 25 masks of 64 KiB a second each, as fast as they come
@@ -212,8 +212,8 @@ func TestIdempotent(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "stored", func() bool { return b.Stats().EventsStored == 1 })
-	for kind, subject := range map[Kind]string{KindEvent: "segd.v1.local.demo.event", KindMask: "segd.v1.local.demo.mask"} {
-		stream, err := js.Stream(t.Context(), StreamName("local", kind))
+	for kind, subject := range map[Kind]string{KindEvent: "segd.v1.home.demo.event", KindMask: "segd.v1.home.demo.mask"} {
+		stream, err := js.Stream(t.Context(), StreamName("home", kind))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -249,7 +249,7 @@ func TestRetention(t *testing.T) {
 		}
 		eventually(t, "stored", func() bool { return b.Stats().EventsStored == 1 })
 		closeNow(t, b)
-		stream, err := js.Stream(t.Context(), StreamName("local", kind))
+		stream, err := js.Stream(t.Context(), StreamName("home", kind))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -258,7 +258,7 @@ func TestRetention(t *testing.T) {
 	if got := limits(Config{}, KindEvent); got.MaxAge != eventMaxAge || got.MaxBytes != eventMaxBytes || got.Duplicates != eventDuplicates {
 		t.Errorf("defaults: %+v", got)
 	}
-	if _, err := js.Stream(t.Context(), StreamName("local", KindMask)); !errors.Is(err, jetstream.ErrStreamNotFound) {
+	if _, err := js.Stream(t.Context(), StreamName("home", KindMask)); !errors.Is(err, jetstream.ErrStreamNotFound) {
 		t.Errorf("masks are kept though nobody asked: %v", err)
 	}
 	if got := limits(Config{Events: Retention{MaxAge: time.Minute}}, KindEvent); got.MaxAge != time.Minute || got.MaxBytes != eventMaxBytes || got.Duplicates != time.Minute {
@@ -274,7 +274,7 @@ func TestRetention(t *testing.T) {
 
 // Events wait in a bounded queue, and what it refuses is counted.
 func TestEventQueueIsBounded(t *testing.T) {
-	b, err := Open(t.Context(), Config{URL: urlOf(freePort(t))})
+	b, err := Open(t.Context(), Config{External: External{URL: urlOf(freePort(t))}})
 	if err != nil {
 		t.Fatal(err)
 	}

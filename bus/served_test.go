@@ -19,7 +19,7 @@ func TestUnserved(t *testing.T) {
 	}})
 	url := "nats://segd:p@" + urlOf(port)[len("nats://"):]
 	for site, cameras := range map[string][]string{"here": {"yard", "gate"}, "there": {"gate"}} {
-		b := open(t, Config{URL: url, Site: site})
+		b := open(t, Config{External: External{URL: url}, Site: site})
 		eventually(t, "a connection", b.Connected)
 		if err := b.Serve(Commands{Cameras: cameras, Annotate: granted}); err != nil {
 			t.Fatal(err)

@@ -184,11 +184,11 @@ func TestAnnotated(t *testing.T) {
 
 func TestAnnotateNobody(t *testing.T) {
 	b := open(t, Config{})
-	_, err := Target{URL: b.URL(), Site: "local", Camera: "demo"}.Annotate(t.Context(), []byte("{}"))
+	_, err := Target{URL: b.URL(), Site: "home", Camera: "demo"}.Annotate(t.Context(), []byte("{}"))
 	if !errors.Is(err, ErrUnknownCamera) || !strings.Contains(err.Error(), "no segd serves any camera") {
 		t.Errorf("Annotate = %v, want ErrUnknownCamera", err)
 	}
-	_, err = Target{URL: urlOf(freePort(t)), Site: "local", Camera: "demo"}.Annotate(t.Context(), []byte("{}"))
+	_, err = Target{URL: urlOf(freePort(t)), Site: "home", Camera: "demo"}.Annotate(t.Context(), []byte("{}"))
 	if !errors.Is(err, nats.ErrNoServers) || !strings.Contains(err.Error(), "connect to NATS server nats://127.0.0.1") {
 		t.Errorf("without a server: %v, want %v and the URL", err, nats.ErrNoServers)
 	}
@@ -218,12 +218,12 @@ func TestServeAgain(t *testing.T) {
 	}
 	serve("first", "demo", "yard")
 	serve("second", "demo")
-	_, err := Target{URL: b.URL(), Site: "local", Camera: "demo"}.Annotate(t.Context(), []byte("{}"))
+	_, err := Target{URL: b.URL(), Site: "home", Camera: "demo"}.Annotate(t.Context(), []byte("{}"))
 	if err == nil || !strings.HasSuffix(err.Error(), ": second") {
 		t.Errorf("demo: %v, want the second's answer", err)
 	}
 	eventually(t, "yard is gone", func() bool {
-		_, err := Target{URL: b.URL(), Site: "local", Camera: "yard"}.Annotate(t.Context(), []byte("{}"))
+		_, err := Target{URL: b.URL(), Site: "home", Camera: "yard"}.Annotate(t.Context(), []byte("{}"))
 		return errors.Is(err, ErrUnknownCamera)
 	})
 }
@@ -237,7 +237,7 @@ func TestCloseDuringAnnotate(t *testing.T) {
 		Cameras: []string{"slow", "fast"},
 		Annotate: func(ctx context.Context, camera string, _ []byte) (*segdv1.Annotated, error) {
 			if camera == "fast" {
-				return &segdv1.Annotated{Site: "local", Camera: camera}, nil
+				return &segdv1.Annotated{Site: "home", Camera: camera}, nil
 			}
 			close(entered)
 			<-ctx.Done()
@@ -249,11 +249,11 @@ func TestCloseDuringAnnotate(t *testing.T) {
 	}
 	reply := make(chan error, 1)
 	go func() {
-		_, err := Target{URL: b.URL(), Site: "local", Camera: "slow"}.Annotate(context.Background(), []byte("{}"))
+		_, err := Target{URL: b.URL(), Site: "home", Camera: "slow"}.Annotate(context.Background(), []byte("{}"))
 		reply <- err
 	}()
 	receive(t, entered)
-	if _, err := (Target{URL: b.URL(), Site: "local", Camera: "fast"}).Annotate(t.Context(), []byte("{}")); err != nil {
+	if _, err := (Target{URL: b.URL(), Site: "home", Camera: "fast"}).Annotate(t.Context(), []byte("{}")); err != nil {
 		t.Error(err)
 	}
 	if err := b.Close(); err != nil {

@@ -11,17 +11,17 @@ func TestSubject(t *testing.T) {
 		site, camera string
 		want, err    string
 	}{
-		{"local", "demo", "segd.v1.local.demo.mask", ""},
+		{"home", "demo", "segd.v1.home.demo.mask", ""},
 		{"Site-1", "cam_02", "segd.v1.Site-1.cam_02.mask", ""},
 		{"", "demo", "", "site: bus: bad name: it is empty"},
-		{"local", "", "", "camera: bus: bad name: it is empty"},
-		{"local", "a.b", "", `bad name "a.b": character '.'`},
-		{"local", "*", "", "character '*'"},
-		{"local", ">", "", "character '>'"},
-		{"local", "front door", "", "character ' '"},
-		{"local", "tür", "", "character 'ü'"},
-		{"local", "a\x00", "", `character '\x00'`},
-		{"local", "a\r\nPUB x 0", "", `character '\r'`},
+		{"home", "", "", "camera: bus: bad name: it is empty"},
+		{"home", "a.b", "", `bad name "a.b": character '.'`},
+		{"home", "*", "", "character '*'"},
+		{"home", ">", "", "character '>'"},
+		{"home", "front door", "", "character ' '"},
+		{"home", "tür", "", "character 'ü'"},
+		{"home", "a\x00", "", `character '\x00'`},
+		{"home", "a\r\nPUB x 0", "", `character '\r'`},
 	}
 	for _, tt := range tests {
 		got, err := Subject(tt.site, tt.camera, KindMask)
@@ -40,7 +40,7 @@ func TestSubject(t *testing.T) {
 func TestPattern(t *testing.T) {
 	tests := []struct{ target, want, err string }{
 		{"demo", "segd.v1.*.demo.mask", ""},
-		{"segd.v1.local.demo.event", "segd.v1.local.demo.event", ""},
+		{"segd.v1.home.demo.event", "segd.v1.home.demo.event", ""},
 		{"segd.v1.*.*.status", "segd.v1.*.*.status", ""},
 		{"segd.v1.>", "segd.v1.>", ""},
 		{"*", "*", ""},

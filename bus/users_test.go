@@ -318,9 +318,9 @@ func nextEvent(t *testing.T, b *Bus, user string) string {
 
 // Each user has a consumer of its own, which keeps how far it has read over a restart, and goes with the user.
 func TestUsersConsumers(t *testing.T) {
-	cfg := Config{Site: "home", StoreDir: t.TempDir(), Users: []User{
+	cfg := Config{Site: "home", Embedded: Embedded{StoreDir: t.TempDir(), Users: []User{
 		{Name: "billing", Password: watchers, Role: Subscriber}, {Name: "wall", Password: watchers, Role: Subscriber}, {Name: "admin", Password: watchers, Role: Admin},
-	}}
+	}}}
 	b := open(t, cfg)
 	for _, camera := range []string{"a", "b"} {
 		if err := b.PublishEvent(&segdv1.Event{Camera: camera}); err != nil {
@@ -356,7 +356,7 @@ func TestUsersConsumers(t *testing.T) {
 // A consumer of the user's name that cannot become the user's, as an earlier version had users make, gives way to one that
 // is.
 func TestUsersConsumerInPlaceOfAnother(t *testing.T) {
-	cfg := Config{Site: "home", StoreDir: t.TempDir()}
+	cfg := Config{Site: "home", Embedded: Embedded{StoreDir: t.TempDir()}}
 	b := open(t, cfg)
 	if err := b.PublishEvent(&segdv1.Event{Camera: "a"}); err != nil {
 		t.Fatal(err)
@@ -382,9 +382,9 @@ func TestUsersConsumerInPlaceOfAnother(t *testing.T) {
 
 // JetStream that was opened anew, as after a full disk, keeps events and has the users' consumers and the limit of them.
 func TestReopenWithUsers(t *testing.T) {
-	b := open(t, Config{Site: "home", StoreDir: t.TempDir(), Users: []User{
+	b := open(t, Config{Site: "home", Embedded: Embedded{StoreDir: t.TempDir(), Users: []User{
 		{Name: "billing", Password: watchers, Role: Subscriber}, {Name: "admin", Password: watchers, Role: Admin},
-	}})
+	}}})
 	if err := b.server.reopen(); err != nil {
 		t.Fatal(err)
 	}
@@ -402,7 +402,7 @@ func TestReopenWithUsers(t *testing.T) {
 func TestConsumersAreLimited(t *testing.T) {
 	for name, users := range map[string][]User{"anybody": nil, "users": {{Name: "admin", Password: watchers, Role: Admin}}} {
 		t.Run(name, func(t *testing.T) {
-			b := open(t, Config{Site: "home", Users: users})
+			b := open(t, Config{Site: "home", Embedded: Embedded{Users: users}})
 			consumersAreLimited(t, asUser(b, "admin"), StreamName("home", KindEvent))
 		})
 	}
@@ -640,7 +640,7 @@ func TestNoRequests(t *testing.T) {
 
 func TestLogins(t *testing.T) {
 	lines := make(chan string, 1000)
-	b, as, key := guarded(t, Config{Token: "the-token-0123456789", Logger: logTo(lines)})
+	b, as, key := guarded(t, Config{Embedded: Embedded{Token: "the-token-0123456789"}, Logger: logTo(lines)})
 	for _, role := range []Role{Subscriber, Operator, Admin} {
 		if err := Dial(t.Context(), as(role)); err != nil {
 			t.Errorf("%s: %v", role, err)
@@ -716,7 +716,7 @@ func TestComposeUpgrade(t *testing.T) {
 	dir := t.TempDir()
 	port := freePort(t)
 	stop := natsServer(t, server.Options{Port: port, JetStream: true, StoreDir: dir})
-	b := open(t, Config{URL: urlOf(port), Site: "home"})
+	b := open(t, Config{External: External{URL: urlOf(port)}, Site: "home"})
 	eventually(t, "the connection", b.Connected)
 	if err := errors.Join(b.KeepCamera(t.Context(), "gate", []byte("a camera")), b.PublishEvent(&segdv1.Event{Camera: "gate"})); err != nil {
 		t.Fatal(err)
@@ -728,7 +728,7 @@ func TestComposeUpgrade(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, url := composeServerIn(t, dir)
-	b = open(t, Config{URL: url("segd"), Site: "home"})
+	b = open(t, Config{External: External{URL: url("segd")}, Site: "home"})
 	eventually(t, "the connection", b.Connected)
 	if all, err := b.KeptCameras(t.Context()); err != nil || string(all["gate"]) != "a camera" {
 		t.Errorf("kept: %q, %v", all, err)
@@ -748,7 +748,7 @@ func TestComposeUpgrade(t *testing.T) {
 func TestComposeManyCameras(t *testing.T) {
 	_, url := composeServer(t)
 	lines := make(chan string, 10000)
-	b := open(t, Config{URL: url("segd"), Site: "home", Logger: logTo(lines)})
+	b := open(t, Config{External: External{URL: url("segd")}, Site: "home", Logger: logTo(lines)})
 	keeping, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	eventually(t, "the connection", b.Connected)
@@ -814,7 +814,7 @@ func TestComposeUsers(t *testing.T) {
 		}
 	}
 	lines := make(chan string, 1000)
-	b := open(t, Config{URL: url("segd"), Site: "home", Logger: logTo(lines), Masks: Retention{MaxAge: time.Minute}})
+	b := open(t, Config{External: External{URL: url("segd")}, Site: "home", Logger: logTo(lines), Masks: Retention{MaxAge: time.Minute}})
 	keeping, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	eventually(t, "the connection", b.Connected)
@@ -879,7 +879,7 @@ func TestUserFaults(t *testing.T) {
 		"one NKey of two": {[]User{{Name: "a", NKey: public, Role: Admin}, {Name: "b", NKey: public, Role: Admin}}, `user "b": another one has that NKey`},
 		"role":            {[]User{{Name: "a", Password: secret, Role: "root"}}, `role "root"; want subscriber, operator or admin`},
 	} {
-		_, err := Open(t.Context(), Config{Users: tt.users})
+		_, err := Open(t.Context(), Config{Embedded: Embedded{Users: tt.users}})
 		if !errors.Is(err, ErrAccess) || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), secret) {
 			t.Errorf("%s: %v, want an ErrAccess with %q", name, err, tt.want)
 		}
@@ -891,7 +891,7 @@ func TestUserFaults(t *testing.T) {
 func TestServerTLS(t *testing.T) {
 	ca, other := newAuthority(t), newAuthority(t)
 	cert, key := ca.issue("server")
-	b, as, _ := guarded(t, Config{Cert: cert, Key: key})
+	b, as, _ := guarded(t, Config{Embedded: Embedded{Cert: cert, Key: key}})
 	if !strings.HasPrefix(b.URL(), "tls://127.0.0.1:") {
 		t.Errorf("URL %s", b.URL())
 	}
@@ -923,9 +923,9 @@ func TestServerTLS(t *testing.T) {
 		cfg  Config
 		want string
 	}{
-		"half":  {Config{Cert: cert}, "belong together"},
-		"none":  {Config{Cert: cert, Key: filepath.Join(t.TempDir(), "none")}, "no such file"},
-		"mixed": {Config{Cert: cert, Key: filepath.Join(other.dir, "ca.key")}, "private key does not match"},
+		"half":  {Config{Embedded: Embedded{Cert: cert}}, "belong together"},
+		"none":  {Config{Embedded: Embedded{Cert: cert, Key: filepath.Join(t.TempDir(), "none")}}, "no such file"},
+		"mixed": {Config{Embedded: Embedded{Cert: cert, Key: filepath.Join(other.dir, "ca.key")}}, "private key does not match"},
 	} {
 		if _, err := Open(t.Context(), tt.cfg); !errors.Is(err, ErrAccess) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want an ErrAccess with %q", name, err, tt.want)

@@ -160,12 +160,8 @@ func NewClip(cfg codec.EncoderConfig, packets []codec.Packet) (*Clip, error) {
 		return nil, errors.New("demo: a clip must begin with a key frame")
 	}
 	c := &Clip{Codec: cfg.Codec, Width: cfg.Width, Height: cfg.Height, FPS: cfg.FPS}
-	if c.Codec == 0 {
-		c.Codec = codec.H264
-	}
-	if c.FPS == 0 {
-		c.FPS = 25
-	}
+	c.Codec = cmp.Or(c.Codec, codec.H264)
+	c.FPS = cmp.Or(c.FPS, 25)
 	for i, p := range packets {
 		var nalus h264.AnnexB // H.265 uses the same framing
 		if err := nalus.Unmarshal(p.Data); err != nil {

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,15 +63,11 @@ func NewServer(clip *Clip, cfg Config) (*Server, error) {
 	if clip == nil || clip.Len() == 0 {
 		return nil, errors.New("demo: the clip is empty")
 	}
-	if cfg.Addr == "" {
-		cfg.Addr = "127.0.0.1:0"
-	}
+	cfg.Addr = cmp.Or(cfg.Addr, "127.0.0.1:0")
 	if _, _, err := net.SplitHostPort(cfg.Addr); err != nil {
 		return nil, fmt.Errorf("demo: address %q is not HOST:PORT: %w", cfg.Addr, err)
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	tr, err := newTrack(clip)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package features
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"image"
@@ -59,12 +60,8 @@ func (c Config) withDefaults() (Config, error) {
 	if !(c.Compactness >= 0 && c.Compactness <= maxCompactness) {
 		faults = append(faults, fmt.Errorf("features: compactness %v; want more than 0 and at most %d, or 0 for %d", c.Compactness, maxCompactness, DefaultCompactness))
 	}
-	if c.Superpixels == 0 {
-		c.Superpixels = DefaultSuperpixels
-	}
-	if c.Compactness == 0 {
-		c.Compactness = DefaultCompactness
-	}
+	c.Superpixels = cmp.Or(c.Superpixels, DefaultSuperpixels)
+	c.Compactness = cmp.Or(c.Compactness, DefaultCompactness)
 	if c.Cores == nil {
 		c.Cores = unbound{}
 	}

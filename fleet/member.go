@@ -213,9 +213,7 @@ func New(cfg Config) (*Member, error) {
 	if err := errors.Join(faults...); err != nil {
 		return nil, err
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	if cfg.Meter == nil {
 		cfg.Meter = uncounted{}
 	}

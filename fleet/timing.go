@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"errors"
 	"time"
 )
@@ -24,15 +25,10 @@ type Timing struct {
 const DefaultTTL = 2 * time.Second
 
 func (t *Timing) setDefaults() error {
-	or := func(field *time.Duration, value time.Duration) {
-		if *field == 0 {
-			*field = value
-		}
-	}
-	or(&t.TTL, DefaultTTL)
-	or(&t.Beat, t.TTL/8)
-	or(&t.Renew, 2*t.TTL)
-	or(&t.Lease, 8*t.TTL)
+	t.TTL = cmp.Or(t.TTL, DefaultTTL)
+	t.Beat = cmp.Or(t.Beat, t.TTL/8)
+	t.Renew = cmp.Or(t.Renew, 2*t.TTL)
+	t.Lease = cmp.Or(t.Lease, 8*t.TTL)
 	if t.Beat <= 0 || t.TTL < 4*t.Beat || t.Renew < t.Beat || t.Lease < t.TTL+t.Renew {
 		return errors.New("fleet: timing: want a TTL of 4 beats or more, and a lease of TTL and renewal or more")
 	}

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"errors"
 	"runtime"
 	"runtime/debug"
@@ -259,21 +260,15 @@ func registerRuntime(reg prometheus.Registerer) {
 // into the program, and is "unknown" if that says nothing.
 func (m *Metrics) Build(version, revision string) {
 	if info, ok := debug.ReadBuildInfo(); ok {
-		if version == "" {
-			version = info.Main.Version
-		}
+		version = cmp.Or(version, info.Main.Version)
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" && revision == "" {
 				revision = s.Value
 			}
 		}
 	}
-	if version == "" {
-		version = unknown
-	}
-	if revision == "" {
-		revision = unknown
-	}
+	version = cmp.Or(version, unknown)
+	revision = cmp.Or(revision, unknown)
 	m.build.Reset()
 	m.build.WithLabelValues(version, revision, runtime.Version()).Set(1)
 }

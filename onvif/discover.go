@@ -1,6 +1,7 @@
 package onvif
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -175,10 +176,7 @@ func gather(ctx context.Context, socket *net.UDPConn, until time.Time, found map
 			return fmt.Errorf("onvif: %w", err)
 		}
 		for _, c := range parseMatches(buffer[:n], from.Addr().Unmap()) {
-			key := c.Endpoint
-			if key == "" {
-				key = c.Address
-			}
+			key := cmp.Or(c.Endpoint, c.Address)
 			if _, known := found[key]; !known && len(found) < maxCameras {
 				found[key] = c
 			}

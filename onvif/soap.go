@@ -2,6 +2,7 @@ package onvif
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha1"
@@ -107,9 +108,7 @@ func serviceURL(text string) (*url.URL, error) {
 		len(text) > maxAddress || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return nil, errors.New("accepted: HOST, HOST:PORT or http://HOST:PORT/PATH, without user and password")
 	}
-	if u.Path == "" {
-		u.Path = devicePath
-	}
+	u.Path = cmp.Or(u.Path, devicePath)
 	u.Fragment = ""
 	return u, nil
 }

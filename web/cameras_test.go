@@ -83,6 +83,7 @@ func TestManagedCameras(t *testing.T) {
 		{"GET", "/cameras/cellar/objects", "", 404, "sealed with another key"},
 		{"POST", "/cameras", "{}", 201, `"name":"attic"`},
 		{"POST", "/cameras", `{"url": 1}`, 422, `"/url"`},
+		{"POST", "/cameras", `{"name": "` + strings.Repeat("b", 300<<10) + `"}`, 413, "larger than"},
 		{"PATCH", "/cameras/attic", `{"fps": 3}`, 200, `"name":"attic"`},
 		{"DELETE", "/cameras/attic", "", 204, ""},
 		{"POST", "/cameras/test", "{}", 200, `"width":2000`},

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -268,10 +269,7 @@ func (s *Server) annotate(w http.ResponseWriter, r *http.Request, c *camera) {
 
 // badField is the refusal of a request for one field.
 func badField(f Field) *Refusal {
-	where := f.Field
-	if where == "" {
-		where = f.Pointer
-	}
+	where := cmp.Or(f.Field, f.Pointer)
 	return &Refusal{Status: http.StatusBadRequest, Detail: where + ": " + f.Detail, Fields: []Field{f}}
 }
 

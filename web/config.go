@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -91,24 +92,14 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Addr == "" {
-		c.Addr = DefaultAddr
-	}
-	if c.MaxViewers == 0 {
-		c.MaxViewers = DefaultMaxViewers
-	}
-	if c.JPEGQuality == 0 {
-		c.JPEGQuality = DefaultJPEGQuality
-	}
-	if c.WriteTimeout == 0 {
-		c.WriteTimeout = DefaultWriteTimeout
-	}
+	c.Addr = cmp.Or(c.Addr, DefaultAddr)
+	c.MaxViewers = cmp.Or(c.MaxViewers, DefaultMaxViewers)
+	c.JPEGQuality = cmp.Or(c.JPEGQuality, DefaultJPEGQuality)
+	c.WriteTimeout = cmp.Or(c.WriteTimeout, DefaultWriteTimeout)
 	if c.Panicked == nil {
 		c.Panicked = func() {}
 	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	return c
 }
 

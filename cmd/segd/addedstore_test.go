@@ -2,16 +2,12 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/segd/segd/internal/cli/clitest"
 	"github.com/segd/segd/internal/waitfor"
@@ -38,137 +34,6 @@ func keeping(t *testing.T, cameras ...string) (a *adding, store string) {
 		}
 	}
 	return a, store
-}
-
-// What cannot be read of what is kept is listed with the reason, and the others go on. Nothing is deleted:
-// with its key a camera is back. One that is in the configuration too is that one.
-func TestKeptCamerasThatCannotBeRead(t *testing.T) {
-	t.Parallel()
-	dir := pictures(t, 20)
-	a, store := keeping(t)
-	a.start()
-	add := func(name, more string) {
-		t.Helper()
-		a.want(http.StatusCreated, http.MethodPost, "", fmt.Sprintf(`{"name": %q, "url": "dir:%s", "loop": true, "fps": 5%s}`, name, dir, more))
-	}
-	for _, name := range []string{"good", "damaged", "future", "swapped", "both"} {
-		add(name, "")
-	}
-	add("gone", `, "annotation": "`+clitest.File(t, "marks.json", squareAnnotation)+`"`)
-	a.up("good")
-	marks := a.list()["gone"].Settings["annotation"].(string)
-
-	nc, err := nats.Connect("nats://" + a.nats)
-	if err != nil {
-		t.Fatal(err)
-	}
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	kv, err := js.KeyValue(t.Context(), "segd_home_cameras")
-	if err != nil {
-		t.Fatal(err)
-	}
-	good, err := kv.Get(t.Context(), "good")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var value stored
-	if err := json.Unmarshal(good.Value(), &value); err != nil {
-		t.Fatal(err)
-	}
-	damaged, future := value, value
-	damaged.Sealed = bytes.Clone(value.Sealed)
-	damaged.Sealed[40] ^= 1
-	future.Version = storedVersion + 1
-	for name, v := range map[string]stored{"damaged": damaged, "future": future, "swapped": value} {
-		text, _ := json.Marshal(v)
-		if _, err := kv.Put(t.Context(), name, text); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := kv.Put(t.Context(), "nonsense", []byte("{")); err != nil {
-		t.Fatal(err)
-	}
-	nc.Close()
-	if err := os.Remove(marks); err != nil {
-		t.Fatal(err)
-	}
-	a.write("{name: both, url: 'rtsp://127.0.0.1:1/'}")
-	a.restart()
-	a.up("good")
-	list := a.list()
-	for name, want := range map[string]string{
-		"damaged": "another key, or damaged", "future": "version 2", "swapped": `is camera "good"'s`, "nonsense": "is damaged", "gone": "marks.json",
-	} {
-		if c := list[name]; !strings.Contains(c.Fault, want) || c.Source != "added" || c.Status != nil {
-			t.Errorf("%s: %+v; want a fault with %q", name, c, want)
-		}
-		if !strings.Contains(a.segd.Err.String(), "camera="+name) {
-			t.Errorf("the log does not name %s:\n%s", name, a.segd.Err.String())
-		}
-	}
-	if c := list["both"]; c.Source != "file" || !strings.HasPrefix(c.URL, "rtsp:") || !strings.Contains(a.segd.Err.String(), "in the configuration too") {
-		t.Errorf("both: %+v", c)
-	}
-	a.want(http.StatusConflict, http.MethodPatch, "/future", `{"fps": 3}`)
-	a.want(http.StatusNoContent, http.MethodDelete, "/nonsense", "")
-
-	// What is wrong with one can be mended by a change, or outside and a reload.
-	a.want(http.StatusOK, http.MethodPatch, "/gone", `{"annotation": null}`)
-	a.up("gone")
-	if err := os.WriteFile(a.file, []byte(a.head+"cameras: []\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	a.reloaded()
-	a.up("both")
-	if c := a.list()["both"]; c.Source != "added" || !strings.HasPrefix(c.URL, "dir:") {
-		t.Errorf("both, once it is not in the configuration: %+v", c)
-	}
-
-	// Another key, and none.
-	a.stop()
-	keyFile := filepath.Join(store, "cameras.key")
-	key, err := os.ReadFile(keyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, text := range []string{strings.Repeat("12", 32), "", "no key"} {
-		if err := os.Remove(keyFile); err != nil && !os.IsNotExist(err) {
-			t.Fatal(err)
-		}
-		if text != "" {
-			if err := os.WriteFile(keyFile, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		a.start()
-		if c := a.list()["good"]; c.Fault == "" || c.URL != "" || c.Status != nil {
-			t.Errorf("key %q: %+v", text, c)
-		}
-		if answer := a.want(http.StatusServiceUnavailable, http.MethodPost, "", `{"name": "new", "url": "whip:"}`); !strings.Contains(answer, "cameras.key") {
-			t.Errorf("key %q: %s", text, answer)
-		}
-		if _, there := a.list()["new"]; there {
-			t.Errorf("key %q: it was added all the same", text)
-		}
-		if now, _ := os.ReadFile(keyFile); string(now) != text {
-			t.Errorf("key %q is now %q", text, now)
-		}
-		a.stop()
-	}
-	if err := os.WriteFile(keyFile, []byte(strings.Repeat("12", 32)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	a.start()
-	if err := os.WriteFile(keyFile, key, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	a.reloaded()
-	a.up("good")
-	add("new", "")
-	a.up("new")
 }
 
 // With a server elsewhere cameras are kept there if a key file is named, and else refused. While it is

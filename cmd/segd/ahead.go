@@ -87,12 +87,12 @@ func (a *ahead) close() {
 // Prepare dials a camera that another box is about to give to this one, and waits for its first frame. It is
 // fleet.Runner's.
 func (b *box) Prepare(ctx context.Context, camera string) error {
-	cameras := b.d.current.Load().Cameras
-	i := slices.IndexFunc(cameras, func(c config.Camera) bool { return c.Name == camera })
+	all := b.d.cameras.Settings().Cameras
+	i := slices.IndexFunc(all, func(c config.Camera) bool { return c.Name == camera })
 	if i < 0 {
 		return fmt.Errorf("camera %q is not known to box %s", camera, b.d.cfg.Fleet.Box)
 	}
-	cam := cameras[i]
+	cam := all[i]
 	if u, err := cameraurl.Parse(cam.URL); err != nil || (u.Kind != cameraurl.RTSP && u.Kind != cameraurl.MJPEG && u.Kind != cameraurl.Snapshot) {
 		return err // others have their first frame at once, or when their publisher comes
 	}

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus"
+	"github.com/segd/segd/cameras"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/internal/configured"
@@ -24,14 +24,14 @@ import (
 )
 
 // daemon is what run and demo have in common: everything between a configuration
-// and the masks. parts.go has how each part is built, cameras.go the cameras and who knows
-// of them, reload.go how they change, serve.go how it all runs and ends.
+// and the masks. parts.go has how each part is built, host.go what the cameras ask of it,
+// serve.go how it all runs and ends.
 type daemon struct {
-	cfg         *config.Config                // at the start: all but the cameras is as it says
-	current     atomic.Pointer[config.Config] // what runs; only apply sets it
+	cfg         *config.Config // at the start: all but the cameras is as it says
+	base        string         // folder that relative paths of added cameras start at
 	log         *slog.Logger
 	level       *slog.LevelVar                    // of log
-	annotations map[string]*annotation.Annotation // by camera; of the configuration that is built next
+	annotations map[string]*annotation.Annotation // by camera; of cfg
 	fits        bool                              // they are of the frames that come, as nobody can tell by the URL
 
 	meters   *metrics.Metrics
@@ -47,16 +47,12 @@ type daemon struct {
 	computed config.Model        // what computes network and detector
 	heads    bool                // the network has some
 	cores    *cores.Cores
-	set      *pipeline.Set
-	box      *box           // nil: there is no fleet
-	ran      *config.Config // with the cameras that this segd runs; of who has the turn
-	added    added
+	cameras  *cameras.Manager
+	set      *pipeline.Set // of cameras
+	box      *box          // nil: there is no fleet
 	limit    time.Duration // of systemd's watchdog; 0: none
 	watch    *watchdog
-
-	turn     chan struct{} // held by who changes the cameras; by serve for good, in the end
-	over     chan struct{} // closed by then
-	reloader *reloader     // nil: there is no file to read again
+	reloader *reloader // nil: there is no file to read again
 }
 
 // checkpoints keep what cameras know over a restart.
@@ -116,7 +112,9 @@ func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger, with 
 	if with != nil {
 		with(d)
 	}
-	if d.annotations, err = checkFiles(ctx, cfg); err != nil {
+	d.cameras = cameras.New(cameras.Config{Host: host{d}, Base: d.base, Shared: cfg.Fleet.On(), Logger: log})
+	d.set = d.cameras.Running()
+	if d.annotations, err = cameras.Check(ctx, cfg); err != nil {
 		return nil, err
 	}
 	d.limit = systemdLimit(log)
@@ -142,7 +140,6 @@ func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger, with 
 	} else {
 		log.Info("objects are not known any more after a restart; with nats.store_dir they are")
 	}
-	d.added.store = openCameraStore(cfg.NATS, d.bus)
 	d.meters.Bus(func() metrics.Bus { return busMetrics(d.bus.Stats()) })
 	return d, nil
 }
@@ -152,10 +149,7 @@ func newDaemon(cfg *config.Config, log *slog.Logger) *daemon {
 	d := &daemon{
 		cfg: cfg, log: log, level: new(slog.LevelVar), annotations: map[string]*annotation.Annotation{},
 		registry: prometheus.NewRegistry(), whip: &publishers{log: log},
-		turn: make(chan struct{}, 1), over: make(chan struct{}),
 	}
-	d.current.Store(cfg)
-	d.added.all = map[string]*addedCamera{}
 	d.meters = metrics.New(d.registry)
 	return d
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/cameras"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/demo"
 	"github.com/segd/segd/internal/cli"
@@ -133,8 +134,8 @@ func TestDetectNeedsHeads(t *testing.T) {
 	}
 	cfg.Model.Path = "own.onnx"
 	d := &daemon{cfg: cfg}
-	var fault *settingError
-	if err := d.openDetector(cfg); !errors.As(err, &fault) || fault.path != "cameras[1].detect" || !strings.Contains(err.Error(), "camera b: detect: the network own.onnx has no heads") {
+	var fault *cameras.SettingError
+	if err := d.openDetector(cfg); !errors.As(err, &fault) || fault.Path != "cameras[1].detect" || !strings.Contains(err.Error(), "camera b: detect: the network own.onnx has no heads") {
 		t.Errorf("%v; want it to name the setting and the network", err)
 	}
 	d.heads = true

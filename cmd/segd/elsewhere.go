@@ -298,7 +298,7 @@ func (b *box) hearOthers(ctx context.Context) {
 		if d.web.Stats().Viewers > 0 {
 			looked = time.Now()
 		}
-		few := len(d.current.Load().Cameras) <= fewCameras
+		few := len(d.cameras.Settings().Cameras) <= fewCameras
 		switch wanted := few || time.Since(looked) < lookedFor; {
 		case wanted && !heard:
 			end, err := d.bus.Hear(others)

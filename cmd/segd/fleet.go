@@ -4,23 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"os"
-	"slices"
 	"time"
 
-	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/fleet"
+	"github.com/segd/segd/internal/plain"
 	"github.com/segd/segd/metrics"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/web"
 )
 
-// box is this segd's part in a fleet. The daemon's current configuration has all cameras of the fleet; this
-// box runs those of them whose leases it has.
+// box is this segd's part in a fleet.
 type box struct {
 	d        *daemon
 	member   *fleet.Member
@@ -28,11 +25,6 @@ type box struct {
 	capacity *capacity
 	forward  *forwarder
 	ahead    ahead
-
-	// Who has the daemon's turn uses what follows.
-	leases map[string]*fleet.Lease           // by camera
-	tokens map[string]uint64                 // of the leases that the cameras were built with
-	marks  map[string]*annotation.Annotation // what is marked in the first frames of cameras
 }
 
 // openFleet joins nothing yet.
@@ -41,7 +33,7 @@ func (d *daemon) openFleet() error {
 	if !f.On() {
 		return nil
 	}
-	b := &box{d: d, tokens: map[string]uint64{}, marks: map[string]*annotation.Annotation{}, capacity: newCapacity(d.cores)}
+	b := &box{d: d, capacity: newCapacity(d.cores)}
 	host, err := os.Hostname()
 	if err != nil {
 		host = ""
@@ -59,7 +51,6 @@ func (d *daemon) openFleet() error {
 		return err
 	}
 	d.box = b
-	d.set.Stay() // others may come
 	return nil
 }
 
@@ -91,99 +82,13 @@ func (l lease) Moved() string {
 	return fmt.Sprintf("box %s follows the camera in place of box %s, %s", l.box, l.From, why)
 }
 
-// leaseOf is the right to publish a camera that this box runs (see here); nil without a fleet.
-func (d *daemon) leaseOf(camera string) pipeline.Lease {
-	if d.box == nil {
-		return nil
-	}
-	return lease{d.box.leases[camera], d.cfg.Fleet.Box}
-}
-
-// here is cfg with the cameras only that this segd is to run: all of them without a fleet.
-func (d *daemon) here(cfg *config.Config) *config.Config {
-	if d.box == nil {
-		return cfg
-	}
-	mine := *cfg
-	mine.Cameras = slices.DeleteFunc(slices.Clone(cfg.Cameras), func(c config.Camera) bool { return d.box.leases[c.Name] == nil })
-	return &mine
-}
-
-// anew are the cameras among those of cfg that are to be built anew because they come with another lease.
-func (d *daemon) anew(cfg *config.Config) (names []string) {
-	if d.box == nil {
-		return nil
-	}
-	for _, cam := range cfg.Cameras {
-		if token, ok := d.box.tokens[cam.Name]; ok && token != d.box.leases[cam.Name].Token {
-			names = append(names, cam.Name)
-		}
-	}
-	return names
-}
-
 // Run has this box run the cameras of leases and no others. It is fleet.Runner's.
 func (b *box) Run(ctx context.Context, leases []*fleet.Lease) (faults map[string]error) {
-	d := b.d
-	faults = map[string]error{}
-	if d.takeTurn(ctx) != nil {
-		return faults // segd ends, and so have its cameras
-	}
-	defer func() { <-d.turn }()
-	b.leases = make(map[string]*fleet.Lease, len(leases))
+	mine := make(map[string]pipeline.Lease, len(leases))
 	for _, l := range leases {
-		b.leases[l.Camera] = l
+		mine[l.Camera] = lease{l, b.d.cfg.Fleet.Box}
 	}
-	err := b.change(ctx)
-	if err != nil && len(leases) > 1 { // one of them may keep the others from running
-		all := b.leases
-		b.leases = map[string]*fleet.Lease{}
-		for _, cam := range d.ran.Cameras {
-			if l := all[cam.Name]; l != nil {
-				b.leases[cam.Name] = l
-			}
-		}
-		for _, l := range leases {
-			b.leases[l.Camera] = l
-			if err := b.change(ctx); err != nil {
-				faults[l.Camera] = err
-				delete(b.leases, l.Camera)
-			}
-		}
-	}
-	for _, l := range leases {
-		runs := slices.ContainsFunc(d.ran.Cameras, func(c config.Camera) bool { return c.Name == l.Camera })
-		if faults[l.Camera] == nil && !runs {
-			faults[l.Camera] = errors.Join(errors.New("it cannot be built"), err)
-		}
-	}
-	return faults
-}
-
-// built notes with which leases the cameras were built that there are.
-func (b *box) built(cameras []config.Camera) {
-	b.tokens = make(map[string]uint64, len(cameras))
-	for _, cam := range cameras {
-		b.tokens[cam.Name] = b.leases[cam.Name].Token
-	}
-}
-
-// change has run what b.leases say.
-func (b *box) change(ctx context.Context) error {
-	c, err := b.d.prepare(b.d.current.Load(), nil)
-	if err != nil {
-		return err
-	}
-	return b.d.apply(ctx, c)
-}
-
-// remember notes what is marked in the first frames of cameras, and returns that of all.
-func (d *daemon) remember(marks map[string]*annotation.Annotation) map[string]*annotation.Annotation {
-	if d.box == nil {
-		return marks
-	}
-	maps.Copy(d.box.marks, marks)
-	return d.box.marks
+	return b.d.cameras.Assign(ctx, mine)
 }
 
 // tellFleet tells the fleet which cameras there are.
@@ -196,34 +101,6 @@ func (d *daemon) tellFleet(cameras []config.Camera) {
 		list[i] = fleet.Camera{Name: cam.Name, Wants: config.LabelMap(cam.Requires)}
 	}
 	d.box.member.Cameras(list)
-}
-
-// followKept has the cameras that are kept be those of this box, too, as other boxes change them, until ctx ends.
-func (d *daemon) followKept(ctx context.Context) {
-	d.bus.WatchKeptCameras(ctx, func() {
-		values, err := d.fetchKept(ctx)
-		if err != nil || d.takeTurn(ctx) != nil {
-			return // it is looked at again with the next change, or connection
-		}
-		defer func() { <-d.turn }()
-		d.takeKept(values)
-		before := d.current.Load()
-		next := *before
-		next.Cameras = slices.Clone(d.added.fileCameras())
-		also, marks := d.wantedAdded(ctx, func(string) bool { return false })
-		next.Cameras = d.ordered(slices.Concat(next.Cameras, also))
-		c, err := d.prepare(&next, marks)
-		if err == nil {
-			err = d.apply(ctx, c)
-		}
-		if err != nil {
-			d.log.Error("the cameras are not those of the fleet", "error", err)
-			return
-		}
-		for _, name := range config.Diff(before, &next).Removed {
-			d.forget(ctx, name) // whoever removed it may have been before what this box kept at its end
-		}
-	})
 }
 
 // metrics are what Prometheus is told.
@@ -298,9 +175,9 @@ func fleetRefusal(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, fleet.ErrUnknown):
-		return &web.Refusal{Status: http.StatusNotFound, Detail: oneLine(err)}
+		return &web.Refusal{Status: http.StatusNotFound, Detail: plain.OneLine(err)}
 	case errors.Is(err, context.DeadlineExceeded):
-		return &web.Refusal{Status: http.StatusGatewayTimeout, Detail: oneLine(err)}
+		return &web.Refusal{Status: http.StatusGatewayTimeout, Detail: plain.OneLine(err)}
 	}
-	return &web.Refusal{Status: http.StatusConflict, Detail: oneLine(err)}
+	return &web.Refusal{Status: http.StatusConflict, Detail: plain.OneLine(err)}
 }

@@ -126,6 +126,7 @@ func TestComposeFleet(t *testing.T) {
 	b.holder("yard")
 	other := map[string]string{"one": "two", "two": "one"}[first]
 	as("operator", addrs[2], "status")
+	waitfor.True(t, "both boxes to be known", func() bool { return len(b.status().Boxes) == 2 })
 	as("operator", addrs[2], "move", "gate", other)
 	b.holder("gate", first)
 	as("operator", addrs[2], "drain", other)

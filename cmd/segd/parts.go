@@ -13,6 +13,7 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus"
+	"github.com/segd/segd/cameras"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/features/dnn"
@@ -32,7 +33,7 @@ func (d *daemon) openWeb() (err error) {
 	page := web.Config{
 		Addr: cfg.HTTP.Addr, Token: cfg.HTTP.Token, ViewerToken: cfg.HTTP.ViewerToken, PublishToken: cfg.WHIP.Token, Version: version, Logger: d.log,
 		Metrics: promhttp.HandlerFor(d.registry, promhttp.HandlerOpts{Registry: d.registry}),
-		Ready:   d.ready, Alive: d.alive, Commands: commands{d}, Cameras: cameraManager{d}, Settings: d.settings, WHIP: publisherDoor{d},
+		Ready:   d.ready, Alive: d.alive, Commands: d.cameras.Commands(), Cameras: d.cameras, Settings: d.settings, WHIP: publisherDoor{d},
 		Panicked: func() { d.meters.CommandPanicked(metrics.HTTP) },
 		TLSCert:  cfg.HTTP.TLS.Cert, TLSKey: cfg.HTTP.TLS.Key,
 		TrustedProxies: cfg.HTTP.Proxies(), MaxViewers: cfg.HTTP.Viewers,
@@ -110,7 +111,7 @@ func (d *daemon) openDetector(next *config.Config) error {
 	case i < 0 || d.detector != nil:
 		return nil
 	case next.Detector.Path == "" && !d.heads:
-		return cli.Usage(&settingError{fmt.Sprintf("cameras[%d].detect", i), fmt.Errorf(
+		return cli.Usage(&cameras.SettingError{Path: fmt.Sprintf("cameras[%d].detect", i), Err: fmt.Errorf(
 			"camera %s: detect: the network %s has no heads; accepted: no detect, the network in the binary, or a detector.path",
 			next.Cameras[i].Name, d.cfg.Model.Path)})
 	}
@@ -144,8 +145,8 @@ func networkMetrics(s dnn.Status, model string) metrics.Network {
 }
 
 // camera is the configuration of a camera that is first dialled as the i-th of several, with what is
-// marked in its first frames and what finds things in them, if there are such.
-func (d *daemon) camera(i int, cam config.Camera, marks *annotation.Annotation, detector pipeline.Detector) pipeline.Config {
+// marked in its first frames, if anything is, and with a lease in a fleet.
+func (d *daemon) camera(i int, cam config.Camera, marks *annotation.Annotation, lease pipeline.Lease) pipeline.Config {
 	m := meter{d.meters.Camera(cam.Name)}
 	c := pipeline.Config{
 		Site: d.cfg.Site, Name: cam.Name,
@@ -179,14 +180,14 @@ func (d *daemon) camera(i int, cam config.Camera, marks *annotation.Annotation, 
 		Meter:      m,
 		Cores:      d.cores,
 		Annotation: marks, AnnotationFits: d.fits || configured.Fits(cam),
-		Zones: cam.Layout(), Checkpoints: d.kept, Lease: d.leaseOf(cam.Name),
+		Zones: cam.Layout(), Checkpoints: d.kept, Lease: lease,
 		Slow:   time.Duration(d.cfg.Log.SlowMS) * time.Millisecond,
 		Logger: d.log,
 	}
 	if cam.Detect.On() {
 		c.Detect = configured.Detect(cam.Detect)
-		if detector != nil {
-			c.NewDetector = func() (pipeline.Detector, error) { return detector, nil }
+		if d.detector != nil {
+			c.NewDetector = func() (pipeline.Detector, error) { return d.detector, nil }
 		}
 	}
 	return c

@@ -54,8 +54,7 @@ func runDaemon(ctx context.Context, std cli.Streams, from source) (err error) {
 	}
 	log, level := newLogger(std.Err, cfg.Log)
 	d, err := openDaemon(ctx, cfg, log, func(d *daemon) {
-		d.level, d.reloader = level, newReloader(d, from, sum, signals)
-		d.added.base = from.base
+		d.level, d.base, d.reloader = level, from.base, newReloader(d, from, sum, signals)
 	})
 	if err != nil {
 		return err

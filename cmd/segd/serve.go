@@ -20,7 +20,7 @@ func (d *daemon) ready() error {
 func (d *daemon) alive() error { return d.watch.check(time.Now(), d.set.Snapshots()) }
 
 // settings are those that segd runs with.
-func (d *daemon) settings() json.RawMessage { return d.current.Load().Public() }
+func (d *daemon) settings() json.RawMessage { return d.cameras.Settings().Public() }
 
 // serve runs the cameras until ctx ends or all sources have, and the page beside
 // them. tick, if not nil, is called once a second.
@@ -52,13 +52,11 @@ func (d *daemon) serve(ctx context.Context, tick func(elapsed time.Duration)) er
 	}
 
 	running := ctx
-	if d.box == nil {
-		helpers.Go(func() { d.keepReading(ctx) })
-	} else {
+	helpers.Go(func() { d.cameras.Follow(ctx) })
+	if d.box != nil {
 		var stop context.CancelFunc
 		running, stop = context.WithCancel(context.WithoutCancel(ctx))
 		defer stop()
-		helpers.Go(func() { d.followKept(ctx) })
 		helpers.Go(func() { d.box.hearOthers(ctx) })
 		helpers.Go(func() { every(time.Second, ticked, func(time.Duration) { d.box.capacity.measure(d.set.Snapshots()) }) })
 		helpers.Go(func() {
@@ -70,8 +68,7 @@ func (d *daemon) serve(ctx context.Context, tick func(elapsed time.Duration)) er
 
 	err := d.set.Run(running)
 	cancel()
-	d.turn <- struct{}{} // a change in hand ends soon: its cameras have ended
-	close(d.over)
+	d.cameras.Close() // a change in hand ends soon: its cameras have ended
 	close(ticked)
 	d.whip.close()
 	if d.box != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -35,10 +36,7 @@ type advance struct {
 // newWatchdog is patient for half of limit (0: watchdogLimit), which leaves systemd's own
 // half for the pings; a folder that is shown slower than that, for two of its pictures.
 func newWatchdog(cameras []config.Camera, limit time.Duration) *watchdog {
-	if limit == 0 {
-		limit = watchdogLimit
-	}
-	w := &watchdog{limit: limit, seen: map[string]advance{}}
+	w := &watchdog{limit: cmp.Or(limit, watchdogLimit), seen: map[string]advance{}}
 	w.cameras(cameras)
 	return w
 }

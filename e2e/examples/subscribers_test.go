@@ -151,7 +151,7 @@ func checkSubscriber(t *testing.T, dir, name string, args ...string) {
 	for _, json := range []bool{false, true} {
 		t.Run(map[bool]string{false: "protobuf", true: "JSON"}[json], func(t *testing.T) {
 			user := bus.User{Name: "wall", Password: "0123456789abcdef", Role: bus.Subscriber}
-			b, err := bus.Open(t.Context(), bus.Config{JSON: json, Users: []bus.User{user}})
+			b, err := bus.Open(t.Context(), bus.Config{JSON: json, Embedded: bus.Embedded{Users: []bus.User{user}}})
 			if err != nil {
 				t.Fatal(err)
 			}

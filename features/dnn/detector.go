@@ -1,6 +1,7 @@
 package dnn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,9 +72,7 @@ func (o DetectorOptions) withDefaults() (DetectorOptions, []string, error) {
 	var err error
 	o.Computing, err = o.Computing.withDefaults()
 	faults := []error{err}
-	if o.Score == 0 {
-		o.Score = DefaultDetectorScore
-	}
+	o.Score = cmp.Or(o.Score, DefaultDetectorScore)
 	if !(o.Score > 0 && o.Score <= 1) {
 		faults = append(faults, fmt.Errorf("features/dnn: a score of %g; want above 0 and at most 1, or 0 for %g", o.Score, DefaultDetectorScore))
 	}

@@ -1,6 +1,7 @@
 package dnn
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -123,9 +124,7 @@ func (o Options) withDefaults() (Options, error) {
 			break
 		}
 	}
-	if o.ShortSide == 0 {
-		o.ShortSide = DefaultShortSide
-	}
+	o.ShortSide = cmp.Or(o.ShortSide, DefaultShortSide)
 	var err error
 	o.Computing, err = o.Computing.withDefaults()
 	return o, errors.Join(append(faults, err)...)
@@ -140,9 +139,7 @@ func (c Computing) withDefaults() (Computing, error) {
 	if c.Threads < 0 {
 		fault("%d threads; want 1 or more, or 0 for one a core", c.Threads)
 	}
-	if c.Threads == 0 {
-		c.Threads = runtime.GOMAXPROCS(0)
-	}
+	c.Threads = cmp.Or(c.Threads, runtime.GOMAXPROCS(0))
 	switch c.Engine {
 	case EngineAuto, EngineOpenCV, EngineONNXRuntime:
 	case "":
@@ -167,9 +164,7 @@ func (c Computing) withDefaults() (Computing, error) {
 	if c.BatchWait < 0 || c.BatchWait > maxBatchWait {
 		fault("an image that waits %v for others; want at most %v, or 0 for %v", c.BatchWait, maxBatchWait, DefaultBatchWait)
 	}
-	if c.BatchWait == 0 {
-		c.BatchWait = DefaultBatchWait
-	}
+	c.BatchWait = cmp.Or(c.BatchWait, DefaultBatchWait)
 	return c, errors.Join(faults...)
 }
 

@@ -4,6 +4,7 @@ package codec
 import "C"
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -46,28 +47,17 @@ type Packet struct {
 // Encoder compresses pictures, H.264 by default in baseline profile, all by
 // default with no delay.
 type Encoder struct {
-	cfg    EncoderConfig
-	ctx    *astiav.CodecContext
-	packet *astiav.Packet
-	bgr    *astiav.Frame // input of BGR, aligned
-	scale  *scaler
-	count  int64
+	compressor
+	cfg   EncoderConfig
+	count int64
 }
 
 // NewEncoder returns an encoder of pictures of one size.
 func NewEncoder(cfg EncoderConfig) (*Encoder, error) {
-	if cfg.Codec == 0 {
-		cfg.Codec = H264
-	}
-	if cfg.FPS == 0 {
-		cfg.FPS = 25
-	}
-	if cfg.GOP == 0 {
-		cfg.GOP = cfg.FPS
-	}
-	if cfg.CRF == 0 {
-		cfg.CRF = 20
-	}
+	cfg.Codec = cmp.Or(cfg.Codec, H264)
+	cfg.FPS = cmp.Or(cfg.FPS, 25)
+	cfg.GOP = cmp.Or(cfg.GOP, cfg.FPS)
+	cfg.CRF = cmp.Or(cfg.CRF, 20)
 	if err := checkArea(cfg.Width, cfg.Height); err != nil {
 		return nil, fmt.Errorf("codec: encoder: %w", err)
 	}
@@ -75,52 +65,21 @@ func NewEncoder(cfg EncoderConfig) (*Encoder, error) {
 		return nil, fmt.Errorf("codec: encoder: %dx%d: width and height must be even", cfg.Width, cfg.Height)
 	}
 	e := &Encoder{cfg: cfg}
-	if err := e.open(); err != nil {
+	name, options := encoderOptions(cfg)
+	if name == "" {
+		return nil, fmt.Errorf("codec: encoder: cannot make %s, only H.264, H.265, VP8, VP9 and AV1", cfg.Codec)
+	}
+	frame := size{cfg.Width, cfg.Height}
+	if err := e.open(name, frame, frame, astiav.PixelFormatYuv420P, cfg.FPS, options...); err != nil {
 		e.Close()
 		return nil, fmt.Errorf("codec: encoder: %w", err)
 	}
 	return e, nil
 }
 
-func (e *Encoder) open() error {
-	name, options := encoderOptions(e.cfg)
-	if name == "" {
-		return fmt.Errorf("cannot make %s, only H.264, H.265, VP8, VP9 and AV1", e.cfg.Codec)
-	}
-	c := astiav.FindEncoderByName(name)
-	if c == nil {
-		return fmt.Errorf("this FFmpeg has no %s", name)
-	}
-	if e.ctx = astiav.AllocCodecContext(c); e.ctx == nil {
-		return errors.New("out of memory")
-	}
-	e.ctx.SetWidth(e.cfg.Width)
-	e.ctx.SetHeight(e.cfg.Height)
-	e.ctx.SetPixelFormat(astiav.PixelFormatYuv420P)
-	e.ctx.SetTimeBase(astiav.NewRational(1, e.cfg.FPS))
-	e.ctx.SetFramerate(astiav.NewRational(e.cfg.FPS, 1))
-	e.ctx.SetGopSize(e.cfg.GOP)
-	e.ctx.SetThreadCount(1)
-	d := astiav.NewDictionary()
-	defer d.Free()
-	if err := setOptions(d, options...); err != nil {
-		return err
-	}
-	if err := e.ctx.Open(c, d); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	var err error
-	if e.bgr, err = allocFrame(e.cfg.Width, e.cfg.Height, astiav.PixelFormatBgr24); err != nil {
-		return err
-	}
-	e.packet = astiav.AllocPacket()
-	e.scale = newScaler()
-	return nil
-}
-
 func encoderOptions(cfg EncoderConfig) (name string, options []string) {
 	options = []string{
-		"crf", strconv.Itoa(cfg.CRF), "color_range", "tv",
+		"g", strconv.Itoa(cfg.GOP), "crf", strconv.Itoa(cfg.CRF), "color_range", "tv",
 		"colorspace", pick(cfg.BT709, "bt709", "smpte170m"),
 	}
 	switch cfg.Codec {
@@ -249,21 +208,4 @@ func flag(b bool) C.int {
 		return 1
 	}
 	return 0
-}
-
-// Close frees the encoder's memory.
-func (e *Encoder) Close() {
-	if e.scale != nil {
-		e.scale.close()
-		e.packet.Free()
-		e.scale = nil
-	}
-	if e.bgr != nil {
-		e.bgr.Free()
-		e.bgr = nil
-	}
-	if e.ctx != nil {
-		e.ctx.Free()
-		e.ctx = nil
-	}
 }

@@ -4,7 +4,6 @@ package codec
 import "C"
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -16,14 +15,9 @@ import (
 // JPEGEncoder compresses pictures of one size as JPEG, 4:2:0, each by itself. It is for one
 // goroutine at a time.
 type JPEGEncoder struct {
+	compressor
 	from, to size
-	ctx      *astiav.CodecContext
-	packet   *astiav.Packet
-	bgr      *astiav.Frame
-	scale    *scaler
 }
-
-type size struct{ width, height int }
 
 // NewJPEGEncoder returns an encoder of BGR24 pictures of width×height that makes JPEGs of
 // toWidth×toHeight; quality is that of libjpeg, 1 to 100, as nearly as FFmpeg has it.
@@ -34,7 +28,8 @@ func NewJPEGEncoder(width, height, toWidth, toHeight, quality int) (*JPEGEncoder
 			return nil, fmt.Errorf("codec: JPEG: %w", err)
 		}
 	}
-	if err := e.open(quality); err != nil {
+	q := strconv.Itoa(qscale(quality))
+	if err := e.open("mjpeg", e.from, e.to, astiav.PixelFormatYuvj420P, 1, "qmin", q, "qmax", q, "huffman", "default"); err != nil {
 		e.Close()
 		return nil, fmt.Errorf("codec: JPEG: %w", err)
 	}
@@ -49,37 +44,6 @@ func qscale(quality int) int {
 		scale = 50 / float64(quality)
 	}
 	return min(max(int(math.Round(11*scale)), 1), 31)
-}
-
-func (e *JPEGEncoder) open(quality int) error {
-	c := astiav.FindEncoderByName("mjpeg")
-	if c == nil {
-		return errors.New("this FFmpeg has no mjpeg")
-	}
-	if e.ctx = astiav.AllocCodecContext(c); e.ctx == nil {
-		return errors.New("out of memory")
-	}
-	e.ctx.SetWidth(e.to.width)
-	e.ctx.SetHeight(e.to.height)
-	e.ctx.SetPixelFormat(astiav.PixelFormatYuvj420P)
-	e.ctx.SetTimeBase(astiav.NewRational(1, 1))
-	e.ctx.SetThreadCount(1)
-	d := astiav.NewDictionary()
-	defer d.Free()
-	q := strconv.Itoa(qscale(quality))
-	if err := setOptions(d, "qmin", q, "qmax", q, "huffman", "default"); err != nil {
-		return err
-	}
-	if err := e.ctx.Open(c, d); err != nil {
-		return fmt.Errorf("mjpeg: %w", err)
-	}
-	var err error
-	if e.bgr, err = allocFrame(e.from.width, e.from.height, astiav.PixelFormatBgr24); err != nil {
-		return err
-	}
-	e.packet = astiav.AllocPacket()
-	e.scale = newScaler()
-	return nil
 }
 
 // Encode returns a picture, tight rows of BGR24, as JPEG in memory of its own. pix is only
@@ -109,21 +73,4 @@ func (e *JPEGEncoder) Encode(pix []byte) ([]byte, error) {
 	}
 	defer e.packet.Unref()
 	return e.packet.Data(), nil
-}
-
-// Close frees the encoder's memory.
-func (e *JPEGEncoder) Close() {
-	if e.scale != nil {
-		e.scale.close()
-		e.packet.Free()
-		e.scale = nil
-	}
-	if e.bgr != nil {
-		e.bgr.Free()
-		e.bgr = nil
-	}
-	if e.ctx != nil {
-		e.ctx.Free()
-		e.ctx = nil
-	}
 }

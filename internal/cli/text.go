@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -53,9 +54,7 @@ func MS(d time.Duration) string {
 
 // ObjectName is its label and its number: several may have one label.
 func ObjectName(id uint32, label string) string {
-	if label == "" {
-		label = "object"
-	}
+	label = cmp.Or(label, "object")
 	number := strconv.FormatUint(uint64(id), 10)
 	if rest, ok := strings.CutSuffix(label, number); ok && !strings.ContainsAny(rest[max(0, len(rest)-1):], "0123456789") {
 		return label

@@ -25,7 +25,7 @@ func (manager) ListCameras(context.Context) ([]byte, error) {
 // serve has a segd at the NATS server url answer for cameras of a site.
 func serve(t *testing.T, url, site string, cameras ...string) {
 	t.Helper()
-	b, err := bus.Open(t.Context(), bus.Config{URL: url, Site: site})
+	b, err := bus.Open(t.Context(), bus.Config{External: bus.External{URL: url}, Site: site})
 	if err != nil {
 		t.Fatal(err)
 	}

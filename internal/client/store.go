@@ -50,7 +50,7 @@ type store struct {
 // open opens the store, and finds the key's file if nobody has named it.
 func (f *storeFlags) open(ctx context.Context, std cli.Streams) (_ *store, err error) {
 	log := slog.New(slog.NewTextHandler(std.Err, &slog.HandlerOptions{Level: slog.LevelError}))
-	cfg := bus.Config{Site: f.to.site, URL: f.to.server.url, Access: f.to.server.access, Logger: log}
+	cfg := bus.Config{Site: f.to.site, External: bus.External{URL: f.to.server.url, Access: f.to.server.access}, Logger: log}
 	if f.config != "" {
 		c, err := cli.LoadConfig(ctx, f.config)
 		if err != nil {

@@ -55,11 +55,14 @@ func NATS(cfg *config.Config, log *slog.Logger) (bus.Config, error) {
 		users = append(users, bus.User{Name: u.Name, Password: u.Password, NKey: u.NKey, Role: bus.Role(u.Role)})
 	}
 	return bus.Config{
-		Users: users, Cert: cfg.NATS.TLS.Cert, Key: cfg.NATS.TLS.Key,
-		Site: cfg.Site, URL: cfg.NATS.URL, Host: host, Port: port, Token: cfg.NATS.Token,
-		Replicas: cfg.NATS.Replicas, StoreDir: cfg.NATS.StoreDir, SyncAlways: cfg.NATS.Sync == "always", JSON: cfg.NATS.Format == "json",
-		Duplicates: cfg.NATS.Duplicates == "allow", Logger: log,
-		Access: NATSAccess(cfg.NATS), Events: retention(cfg.NATS.Events), Masks: retention(cfg.NATS.Masks),
+		Site: cfg.Site,
+		Embedded: bus.Embedded{
+			Host: host, Port: port, Token: cfg.NATS.Token, Users: users, Cert: cfg.NATS.TLS.Cert, Key: cfg.NATS.TLS.Key,
+			StoreDir: cfg.NATS.StoreDir, SyncAlways: cfg.NATS.Sync == "always",
+		},
+		External: bus.External{URL: cfg.NATS.URL, Access: NATSAccess(cfg.NATS)},
+		Events:   retention(cfg.NATS.Events), Masks: retention(cfg.NATS.Masks), Replicas: cfg.NATS.Replicas,
+		Duplicates: cfg.NATS.Duplicates == "allow", JSON: cfg.NATS.Format == "json", Logger: log,
 	}, nil
 }
 

@@ -9,9 +9,7 @@ import (
 	"github.com/segd/segd/features/dnn"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/ingest/codec"
-	"github.com/segd/segd/marking"
 	"github.com/segd/segd/pipeline"
-	"github.com/segd/segd/track"
 )
 
 // What is set of a camera is how it is received.
@@ -62,12 +60,9 @@ func TestModelOptions(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if config.DefaultBatchWait != dnn.DefaultBatchWait.String() {
-		t.Error("the defaults of config are not those of features/dnn")
-	}
 }
 
-// Every setting of what is marked reaches the camera, and the defaults are one.
+// Every setting of what is marked reaches the camera.
 func TestDetect(t *testing.T) {
 	got := Detect(config.Detect{
 		Classes: []string{"car"}, Every: "2s", Score: 0.3, MaxObjects: 7, Keep: "1m", Reidentify: 0.9, Zones: []string{"yard"},
@@ -77,11 +72,6 @@ func TestDetect(t *testing.T) {
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
-	}
-	every, keep := pipeline.DefaultEvery.String(), pipeline.DefaultKeep.String()
-	if config.DefaultDetectEvery != every || config.DefaultDetectorEvery != pipeline.DefaultDetectorEvery.String() || config.DefaultDetectKeep != keep ||
-		config.DefaultDetectObjects != marking.DefaultMaxObjects || config.DefaultDetectReidentify != track.DefaultReidentify || config.DefaultDetectScore != track.DefaultConfirm {
-		t.Error("the defaults of config are not those of pipeline and marking")
 	}
 }
 

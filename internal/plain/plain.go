@@ -2,7 +2,10 @@
 // and code; whoever set a camera up wrongly has no use for that.
 package plain
 
-import "regexp"
+import (
+	"regexp"
+	"strings"
+)
 
 // prefixes are those of packages whose errors reach people, and which are the name of no setting.
 var prefixes = regexp.MustCompile(`(^|\n|: |; )(?:(?:bus|codec|config|dnn|ingest|onvif|pipeline): )+`)
@@ -12,3 +15,6 @@ func Text(text string) string { return prefixes.ReplaceAllString(text, "$1") }
 
 // Error is what err says, without them.
 func Error(err error) string { return Text(err.Error()) }
+
+// OneLine is what err says, its lines after one another.
+func OneLine(err error) string { return strings.ReplaceAll(Error(err), "\n", "; ") }

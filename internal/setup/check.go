@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -154,10 +155,7 @@ func checkFolder(dir string) (string, error) {
 }
 
 func checkModel(ctx context.Context, cfg config.Model) (string, error) {
-	path := cfg.Path
-	if path == "" {
-		path = dnn.EmbeddedName
-	}
+	path := cmp.Or(cfg.Path, dnn.EmbeddedName)
 	info, err := dnn.Probe(ctx, path, configured.ModelOptions(cfg))
 	if err != nil {
 		return "", cli.Usage(err)

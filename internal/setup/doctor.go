@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -233,10 +234,7 @@ func lookAtGPU(b dnn.Build, traces []string) finding {
 }
 
 func lookAtModel(ctx context.Context, cfg config.Model) []finding {
-	path := cfg.Path
-	if path == "" {
-		path = dnn.EmbeddedName
-	}
+	path := cmp.Or(cfg.Path, dnn.EmbeddedName)
 	info, err := dnn.Probe(ctx, path, configured.ModelOptions(cfg))
 	if err != nil {
 		return []finding{{"model", missing, err.Error(), "apt-get install --reinstall libopencv-dnn406"}}

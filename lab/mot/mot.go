@@ -1,6 +1,7 @@
 package mot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -126,12 +127,8 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 
 // frames settles which are looked at.
 func (opt *Options) frames() error {
-	if opt.First == 0 {
-		opt.First = 1
-	}
-	if opt.Last == 0 {
-		opt.Last = opt.Truth.last
-	}
+	opt.First = cmp.Or(opt.First, 1)
+	opt.Last = cmp.Or(opt.Last, opt.Truth.last)
 	if opt.First < 1 || opt.Last < opt.First {
 		return fmt.Errorf("mot: frames %d to %d; want the first from 1 on and the last not before it", opt.First, opt.Last)
 	}

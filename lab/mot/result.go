@@ -1,6 +1,7 @@
 package mot
 
 import (
+	"cmp"
 	"io"
 	"maps"
 	"math"
@@ -68,9 +69,7 @@ func Score(truth *Truth, found []Found, first, last int) Figures {
 // against is what there was to be found and what was, frame by frame, in order of the true
 // ids. Frames without either are left out: they change nothing.
 func (t *Truth) against(found []Found, first, last int) []frame {
-	if last == 0 {
-		last = math.MaxInt
-	}
+	last = cmp.Or(last, math.MaxInt)
 	real, said := map[int][]named{}, map[int][]named{}
 	numbers := map[int]bool{}
 	add := func(to map[int][]named, n int, b named) {

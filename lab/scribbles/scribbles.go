@@ -1,6 +1,7 @@
 package scribbles
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"image"
@@ -83,9 +84,7 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 	if opt.Seeds < 0 {
 		return nil, fmt.Errorf("scribbles: %d seeds; want 1 or more, or 0 for %d", opt.Seeds, defaultStrokeSets)
 	}
-	if opt.Seeds == 0 {
-		opt.Seeds = defaultStrokeSets
-	}
+	opt.Seeds = cmp.Or(opt.Seeds, defaultStrokeSets)
 	clips, err := clip.Open(opt.Root, opt.Sequences)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package main
+package cameras
 
 import (
 	"bytes"
@@ -8,9 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/segd/segd/bus"
-	"github.com/segd/segd/config"
-	"github.com/segd/segd/internal/configured"
 	"github.com/segd/segd/internal/sealed"
 )
 
@@ -34,21 +31,31 @@ type storedCamera struct {
 	Camera map[string]any `json:"camera"`
 }
 
-// cameraStore keeps the cameras that were added. Who has the daemon's turn uses it.
+// cameraStore keeps the cameras that were added. Who has the turn uses it.
 type cameraStore struct {
-	bus     *bus.Bus
-	keyFile string
+	Kept
 	key     *sealed.Key // nil: not read yet
 	strange int         // values that the key does not open, or that there is none for
 	opened  int         // others
 }
 
-// openCameraStore is that of the configuration; nil: there is no place that outlives segd.
-func openCameraStore(cfg config.NATS, b *bus.Bus) *cameraStore {
-	if cfg.URL == "" && cfg.StoreDir == "" {
-		return nil
+// Bucket keeps a value for each camera that was added; bus.Bus has it.
+type Bucket interface {
+	KeptCameras(ctx context.Context) (map[string][]byte, error)
+	KeepCamera(ctx context.Context, camera string, value []byte) error
+	ForgetCamera(ctx context.Context, camera string) error
+	// WatchKeptCameras calls changed whenever what is kept may have changed, until ctx ends.
+	WatchKeptCameras(ctx context.Context, changed func())
+}
+
+// Kept is what outlives segd.
+type Kept struct {
+	Bucket         // nil: nothing does
+	KeyFile string // that the cameras are encrypted with; "": there is no place for one
+	// Checkpoints have what is known of a camera. Delete removes it.
+	Checkpoints interface {
+		Delete(ctx context.Context, camera string) error
 	}
-	return &cameraStore{bus: b, keyFile: configured.CamerasKey(cfg)}
 }
 
 // kept is one that was read: err says why it could not be.
@@ -57,21 +64,21 @@ type kept struct {
 	err error
 }
 
-// fetch reads all that is kept, as it is. It does not need the daemon's turn.
+// fetch reads all that is kept, as it is. It does not need the turn.
 func (s *cameraStore) fetch(ctx context.Context) (map[string][]byte, error) {
-	if s.keyFile == "" {
+	if s.KeyFile == "" {
 		return nil, errNoKeyPath
 	}
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	return s.bus.KeptCameras(ctx)
+	return s.KeptCameras(ctx)
 }
 
 // openAll opens what fetch returned.
 func (s *cameraStore) openAll(values map[string][]byte) map[string]kept {
 	var keyErr error
 	if s.key == nil && len(values) > 0 {
-		if s.key, keyErr = sealed.ReadKey(s.keyFile); keyErr != nil {
+		if s.key, keyErr = sealed.ReadKey(s.KeyFile); keyErr != nil {
 			s.key = nil
 		}
 	}
@@ -106,7 +113,7 @@ func (s *cameraStore) open(name string, value []byte) (c storedCamera, err error
 	}
 	plain, err := s.key.Open(outer.Sealed)
 	if err != nil {
-		return c, fmt.Errorf("what is kept of it does not open with the key in %s: %w", s.keyFile, err)
+		return c, fmt.Errorf("what is kept of it does not open with the key in %s: %w", s.KeyFile, err)
 	}
 	dec := json.NewDecoder(bytes.NewReader(plain))
 	dec.UseNumber()
@@ -123,16 +130,16 @@ func (s *cameraStore) open(name string, value []byte) (c storedCamera, err error
 // cameras of two keys.
 func (s *cameraStore) ready() error {
 	switch {
-	case s.keyFile == "":
+	case s.KeyFile == "":
 		return errNoKeyPath
 	case s.strange > 0 && s.opened == 0:
-		return fmt.Errorf("the key in %s opens none of the %d cameras that are kept; put the right one there and reload, or remove those cameras", s.keyFile, s.strange)
+		return fmt.Errorf("the key in %s opens none of the %d cameras that are kept; put the right one there and reload, or remove those cameras", s.KeyFile, s.strange)
 	case s.key != nil:
 		return nil
 	}
-	key, err := sealed.ReadKey(s.keyFile)
+	key, err := sealed.ReadKey(s.KeyFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		key, err = sealed.MakeKey(s.keyFile)
+		key, err = sealed.MakeKey(s.KeyFile)
 	}
 	if err == nil {
 		s.key = key
@@ -153,5 +160,5 @@ func (s *cameraStore) keep(ctx context.Context, c storedCamera) error {
 	if err != nil {
 		return err
 	}
-	return s.bus.KeepCamera(ctx, c.Name, value)
+	return s.KeepCamera(ctx, c.Name, value)
 }

@@ -1,4 +1,4 @@
-package main
+package cameras
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 // schema cannot say left out.
 func TestCamerasAsDescribed(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../web/openapi.json")
+	text, err := os.ReadFile("../web/openapi.json")
 	if err != nil {
 		t.Fatal(err)
 	}

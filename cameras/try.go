@@ -1,4 +1,4 @@
-package main
+package cameras
 
 import (
 	"cmp"
@@ -12,13 +12,14 @@ import (
 
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/internal/configured"
+	"github.com/segd/segd/internal/plain"
 	"github.com/segd/segd/onvif"
 	"github.com/segd/segd/web"
 )
 
 // Try waits for a picture of a camera, which is described as one that is added; "camera" names one whose
 // secrets are meant by a url as it is listed.
-func (m cameraManager) Try(ctx context.Context, body []byte) (*web.Tried, error) {
+func (m *Manager) Try(ctx context.Context, body []byte) (*web.Tried, error) {
 	given, err := readObject(body)
 	if err != nil {
 		return nil, err
@@ -29,7 +30,7 @@ func (m cameraManager) Try(ctx context.Context, body []byte) (*web.Tried, error)
 	}
 	want := storedCamera{Camera: map[string]any{"name": "test"}}
 	if named && of != "" {
-		if m.d.added.declared(of) {
+		if m.known.Load().declared(of) {
 			return nil, refuseField("/camera", "%q is declared in the configuration; accepts one that was added, or a url with its secrets", of)
 		}
 		known, err := m.find(of)
@@ -48,7 +49,7 @@ func (m cameraManager) Try(ctx context.Context, body []byte) (*web.Tried, error)
 	if err := want.merge(given); err != nil {
 		return nil, err
 	}
-	whole, _, err := m.d.complete(ctx, want)
+	whole, err := m.complete(ctx, want)
 	if err != nil {
 		return nil, cameraRefusal(err)
 	}
@@ -69,7 +70,7 @@ func (m cameraManager) Try(ctx context.Context, body []byte) (*web.Tried, error)
 // tryRefusal names the field that has to be another for a camera to show a picture.
 func tryRefusal(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return &web.Refusal{Type: web.NoPicture, Status: http.StatusGatewayTimeout, Detail: oneLine(err), Fields: []web.Field{{Pointer: "/url", Detail: "no picture in time"}}}
+		return &web.Refusal{Type: web.NoPicture, Status: http.StatusGatewayTimeout, Detail: plain.OneLine(err), Fields: []web.Field{{Pointer: "/url", Detail: "no picture in time"}}}
 	}
 	pointer := "/url"
 	switch {
@@ -80,7 +81,7 @@ func tryRefusal(ctx context.Context, err error) error {
 	case errors.Is(err, ingest.ErrTransport):
 		pointer = "/transport"
 	}
-	detail := oneLine(err)
+	detail := plain.OneLine(err)
 	if sum := configured.SelfSigned(err); sum != "" {
 		detail += "; fingerprint " + sum + " trusts it"
 	}
@@ -124,12 +125,12 @@ type foundProfile struct {
 }
 
 // Discover finds cameras by ONVIF.
-func (m cameraManager) Discover(ctx context.Context, body []byte) (json.RawMessage, error) {
+func (m *Manager) Discover(ctx context.Context, body []byte) (json.RawMessage, error) {
 	given, err := readObject(body)
 	if err != nil {
 		return nil, err
 	}
-	cfg := onvif.Config{ShortSide: m.d.cfg.Model.ShortSide}
+	cfg := onvif.Config{ShortSide: m.Settings().Model.ShortSide}
 	var host, timeout string
 	for name, to := range map[string]*string{"user": &cfg.User, "password": &cfg.Password, "host": &host, "timeout": &timeout} {
 		if *to, _, err = take[string](given, name); err != nil {
@@ -156,9 +157,9 @@ func (m cameraManager) Discover(ctx context.Context, body []byte) (json.RawMessa
 			return nil, ctx.Err()
 		}
 		if host != "" {
-			return nil, refuseField("/host", "%s", strings.TrimPrefix(oneLine(err), "onvif: "))
+			return nil, refuseField("/host", "%s", strings.TrimPrefix(plain.OneLine(err), "onvif: "))
 		}
-		return nil, &web.Refusal{Status: http.StatusServiceUnavailable, Detail: oneLine(err)}
+		return nil, &web.Refusal{Status: http.StatusServiceUnavailable, Detail: plain.OneLine(err)}
 	}
 	list := []foundCamera{} // never null
 	for _, c := range found {

@@ -1,4 +1,4 @@
-package main
+package cameras
 
 import (
 	"bytes"
@@ -13,35 +13,42 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/segd/segd/annotation"
-	"github.com/segd/segd/config"
 	"github.com/segd/segd/internal/configured"
 	"github.com/segd/segd/internal/limit"
 	"github.com/segd/segd/internal/plain"
 	"github.com/segd/segd/internal/redact"
-	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/web"
 )
 
-// cameraManager adds, changes and removes cameras while segd runs, for the API and for the bus.
-type cameraManager struct{ d *daemon }
-
-func (m cameraManager) Declared() ([]web.Declared, web.Adding) { return m.d.list() }
-
-// takeTurn has the caller be the one that changes cameras; it gives the turn back by <-d.turn.
-func (d *daemon) takeTurn(ctx context.Context) error {
-	select {
-	case d.turn <- struct{}{}:
-		return nil
-	case <-d.over:
-		return pipeline.ErrSetEnded
-	case <-ctx.Done():
-		return fmt.Errorf("another change of the cameras is in hand: %w", ctx.Err())
+// Declared are all cameras, those that do not run too, and how it is about adding others.
+func (m *Manager) Declared() (list []web.Declared, about web.Adding) {
+	k := m.known.Load()
+	about.Kept = k.kept
+	if k.unread != nil {
+		about.Kept, about.Fault = false, k.unread.Error()
 	}
+	for _, cam := range k.file {
+		list = append(list, web.Declared{Name: cam.Name, URL: cam.ShownURL(), Source: web.SourceFile, Kept: true})
+	}
+	for _, name := range k.names() {
+		if k.declared(name) {
+			continue
+		}
+		c := k.added[name]
+		one := web.Declared{Name: name, Source: web.SourceAdded, Paused: c.Paused, Kept: k.kept}
+		if c.Camera != nil {
+			one.URL, one.Given = shownURL(c.Camera), shownSettings(c.Camera)
+		}
+		if c.fault != nil && !c.Paused {
+			one.Fault = plain.OneLine(c.fault)
+		}
+		list = append(list, one)
+	}
+	return list, about
 }
 
 // Add adds a camera of the names of the configuration.
-func (m cameraManager) Add(ctx context.Context, body []byte) (string, error) {
+func (m *Manager) Add(ctx context.Context, body []byte) (string, error) {
 	given, err := readObject(body)
 	if err != nil {
 		return "", err
@@ -51,11 +58,11 @@ func (m cameraManager) Add(ctx context.Context, body []byte) (string, error) {
 		return "", err
 	}
 	want.Name, _ = want.Camera["name"].(string) // any other is found to be wrong
-	return want.Name, m.turn(ctx, func() error {
+	return want.Name, m.inTurn(ctx, func() error {
 		if err := m.nameTaken(want.Name); err != nil {
 			return err
 		}
-		if n := len(m.d.added.names()); n >= m.d.mostAdded() {
+		if n := len(m.known.Load().added); n >= m.mostAdded() {
 			return &web.Refusal{Status: http.StatusConflict, Detail: fmt.Sprintf("%d cameras were added, and more are not; accepts those in the configuration, or one in place of another", n)}
 		}
 		return m.change(ctx, want.Name, &want)
@@ -63,12 +70,12 @@ func (m cameraManager) Add(ctx context.Context, body []byte) (string, error) {
 }
 
 // nameTaken refuses the name of a camera that there is.
-func (m cameraManager) nameTaken(name string) error {
-	detail, field := "", ""
+func (m *Manager) nameTaken(name string) error {
+	k, detail, field := m.known.Load(), "", ""
 	switch {
-	case m.d.added.declared(name):
+	case k.declared(name):
 		detail, field = declaredText(name), "there is a camera of that name in the configuration; accepts another name"
-	case m.d.added.get(name) != nil:
+	case k.added[name] != nil:
 		detail, field = fmt.Sprintf("there is a camera %q; accepts another name, or changes of that one", name), "there is a camera of that name; accepts another name"
 	default:
 		return nil
@@ -76,18 +83,32 @@ func (m cameraManager) nameTaken(name string) error {
 	return &web.Refusal{Status: http.StatusConflict, Detail: detail, Fields: []web.Field{{Pointer: "/name", Detail: field}}}
 }
 
-// cameraRequests has the bus ask the same.
-type cameraRequests struct{ m cameraManager }
+// Page has cameras as the API shows them.
+type Page interface {
+	CameraJSON(camera string) ([]byte, error)
+	ListJSON() ([]byte, error)
+}
 
-func (r cameraRequests) AddCamera(ctx context.Context, body []byte) ([]byte, error) {
+// Requests are what a Manager is asked over the bus, which answers as the page does.
+type Requests struct {
+	m    *Manager
+	page Page
+}
+
+// Requests answers as page does.
+func (m *Manager) Requests(page Page) Requests { return Requests{m, page} }
+
+// AddCamera adds one and returns it.
+func (r Requests) AddCamera(ctx context.Context, body []byte) ([]byte, error) {
 	name, err := r.m.Add(ctx, body)
 	if err != nil {
 		return nil, err
 	}
-	return r.m.d.web.CameraJSON(name)
+	return r.page.CameraJSON(name)
 }
 
-func (r cameraRequests) SetCamera(ctx context.Context, patch []byte) ([]byte, error) {
+// SetCamera changes the one that a merge patch names, and returns it.
+func (r Requests) SetCamera(ctx context.Context, patch []byte) ([]byte, error) {
 	given, err := readObject(patch)
 	if err != nil {
 		return nil, err
@@ -99,28 +120,30 @@ func (r cameraRequests) SetCamera(ctx context.Context, patch []byte) ([]byte, er
 	if err := r.m.Set(ctx, name, patch); err != nil {
 		return nil, err
 	}
-	return r.m.d.web.CameraJSON(name)
+	return r.page.CameraJSON(name)
 }
 
-func (r cameraRequests) RemoveCamera(ctx context.Context, camera string) error {
+// RemoveCamera removes one.
+func (r Requests) RemoveCamera(ctx context.Context, camera string) error {
 	return r.m.Remove(ctx, camera)
 }
 
-func (r cameraRequests) ListCameras(context.Context) ([]byte, error) { return r.m.d.web.ListJSON() }
+// ListCameras returns all.
+func (r Requests) ListCameras(context.Context) ([]byte, error) { return r.page.ListJSON() }
 
 // Set changes one by a JSON merge patch.
-func (m cameraManager) Set(ctx context.Context, name string, patch []byte) error {
+func (m *Manager) Set(ctx context.Context, name string, patch []byte) error {
 	given, err := readObject(patch)
 	if err != nil {
 		return err
 	}
-	return m.turn(ctx, func() error {
+	return m.inTurn(ctx, func() error {
 		old, err := m.find(name)
 		if err != nil {
 			return err
 		}
 		if old.Camera == nil {
-			return &web.Refusal{Status: http.StatusConflict, Detail: fmt.Sprintf("camera %q cannot be read: %s; accepts its removal", name, oneLine(old.fault))}
+			return &web.Refusal{Status: http.StatusConflict, Detail: fmt.Sprintf("camera %q cannot be read: %s; accepts its removal", name, plain.OneLine(old.fault))}
 		}
 		want := old.storedCamera
 		want.Camera = maps.Clone(want.Camera)
@@ -135,8 +158,8 @@ func (m cameraManager) Set(ctx context.Context, name string, patch []byte) error
 }
 
 // Remove removes one.
-func (m cameraManager) Remove(ctx context.Context, name string) error {
-	return m.turn(ctx, func() error {
+func (m *Manager) Remove(ctx context.Context, name string) error {
+	return m.inTurn(ctx, func() error {
 		if _, err := m.find(name); err != nil {
 			return err
 		}
@@ -144,26 +167,27 @@ func (m cameraManager) Remove(ctx context.Context, name string) error {
 	})
 }
 
-// turn does what changes the cameras, one after another.
-func (m cameraManager) turn(ctx context.Context, do func() error) error {
-	if err := m.d.takeTurn(ctx); err != nil {
+// inTurn does what changes the cameras, one after another.
+func (m *Manager) inTurn(ctx context.Context, do func() error) error {
+	if err := m.takeTurn(ctx); err != nil {
 		return reloadRefusal(err)
 	}
-	defer func() { <-m.d.turn }()
-	if err := m.d.added.fault(); errors.Is(err, errNoKeyPath) {
+	defer m.turn.Release(1)
+	if err := m.known.Load().unread; errors.Is(err, errNoKeyPath) {
 		return &web.Refusal{Status: http.StatusConflict, Detail: err.Error()}
 	} else if err != nil {
-		return &web.Refusal{Status: http.StatusServiceUnavailable, Detail: "the cameras that are kept are not known yet: " + oneLine(err)}
+		return &web.Refusal{Status: http.StatusServiceUnavailable, Detail: "the cameras that are kept are not known yet: " + plain.OneLine(err)}
 	}
 	return do()
 }
 
 // find is an added camera.
-func (m cameraManager) find(name string) (*addedCamera, error) {
-	if m.d.added.declared(name) {
+func (m *Manager) find(name string) (*addedCamera, error) {
+	k := m.known.Load()
+	if k.declared(name) {
 		return nil, &web.Refusal{Status: http.StatusConflict, Detail: declaredText(name)}
 	}
-	c := m.d.added.get(name)
+	c := k.added[name]
 	if c == nil {
 		return nil, &web.Refusal{Status: http.StatusNotFound, Detail: fmt.Sprintf("no camera %q was added", name)}
 	}
@@ -176,89 +200,78 @@ func declaredText(name string) string {
 
 // change makes the camera of that name what want says; nil: there is none any more. It is tried, kept, and
 // then done, so that nothing has changed where it cannot be kept.
-func (m cameraManager) change(ctx context.Context, name string, want *storedCamera) error {
-	d, old := m.d, m.d.added.get(name)
-	before := d.current.Load()
-	next := *before
-	next.Cameras = slices.DeleteFunc(slices.Clone(before.Cameras), func(c config.Camera) bool { return c.Name == name })
+func (m *Manager) change(ctx context.Context, name string, want *storedCamera) error {
+	before := m.known.Load()
+	next, old := before.without(name), before.added[name]
 	var whole *addedCamera
-	marks := map[string]*annotation.Annotation{}
 	if want != nil {
-		var a *annotation.Annotation
 		var err error
-		if whole, a, err = d.complete(ctx, *want); err != nil {
+		if whole, err = m.complete(ctx, *want); err != nil {
 			return cameraRefusal(err)
 		}
-		if a != nil {
-			marks[name] = a
-		}
-		if !want.Paused {
-			next.Cameras = d.ordered(append(next.Cameras, whole.cam))
-		}
+		next = next.with(whole)
 	}
-	c, err := d.prepare(&next, marks)
+	c, err := m.prepare(m.current.Load(), next)
 	if err != nil {
 		return cameraRefusal(err)
 	}
-	if err := d.keep(ctx, name, want); err != nil {
-		d.log.Error("a change of the cameras is not made: it cannot be kept", "camera", name, "error", err, "then", c.abandon())
-		return &web.Refusal{Status: http.StatusServiceUnavailable, Detail: "nothing was changed, since it cannot be kept: " + oneLine(err)}
+	if err := m.keep(ctx, name, want); err != nil {
+		m.log.Error("a change of the cameras is not made: it cannot be kept", "camera", name, "error", err, "then", c.abandon())
+		return &web.Refusal{Status: http.StatusServiceUnavailable, Detail: "nothing was changed, since it cannot be kept: " + plain.OneLine(err)}
 	}
-	d.added.put(name, whole)
-	d.set.Stay()
-	err = d.apply(ctx, c)
-	if whole != nil && !want.Paused && !d.runs(whole.cam) {
+	m.set.Stay()
+	err = m.apply(ctx, c)
+	if whole != nil && !want.Paused && !m.runs(whole.cam) {
+		m.known.Store(before)
 		var was *storedCamera
 		if old != nil {
 			was = &old.storedCamera
 		}
-		d.added.put(name, old)
-		err = errors.Join(err, d.keep(ctx, name, was))
-		if old != nil && !old.Paused && !d.runs(old.cam) {
-			d.leaveOut(name, err)
+		err = errors.Join(err, m.keep(ctx, name, was))
+		if old != nil && !old.Paused && !m.runs(old.cam) {
+			m.known.Store(before.with(m.leaveOut(old.storedCamera, err)))
 		}
 		return cameraRefusal(fmt.Errorf("camera %s was tried and does not run: %w", name, err))
 	}
 	if err != nil { // of a camera that has ended
-		d.log.Warn("the cameras were changed", "camera", name, "error", err)
+		m.log.Warn("the cameras were changed", "camera", name, "error", err)
 	}
 	if want == nil {
-		d.forget(ctx, name)
+		m.forget(ctx, name)
 	}
-	d.log.Info("the cameras were changed", "camera", name, "added", c.diff.Added, "changed", want != nil && old != nil, "removed", c.diff.Removed)
+	m.log.Info("the cameras were changed", "camera", name, "added", c.diff.Added, "changed", want != nil && old != nil, "removed", c.diff.Removed)
 	return nil
 }
 
 // keep has the store hold what want says of a camera, whether or not somebody still waits for that.
-func (d *daemon) keep(ctx context.Context, name string, want *storedCamera) error {
+func (m *Manager) keep(ctx context.Context, name string, want *storedCamera) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
-	s := d.added.store
 	switch {
-	case s == nil:
+	case m.store == nil:
 		return nil
 	case want != nil:
-		return s.keep(ctx, *want)
+		return m.store.keep(ctx, *want)
 	}
-	if err := s.bus.ForgetCamera(ctx, name); err != nil {
+	if err := m.store.ForgetCamera(ctx, name); err != nil {
 		return err
 	}
-	if c := d.added.get(name); c != nil && c.Camera == nil && s.strange > 0 {
-		s.strange--
+	if c := m.known.Load().added[name]; c != nil && c.Camera == nil && m.store.strange > 0 {
+		m.store.strange--
 	}
 	return nil
 }
 
 // forget removes what was known of a camera that has been removed and has ended, so that another one of that
 // name does not begin with it.
-func (d *daemon) forget(ctx context.Context, name string) {
-	if d.kept == nil {
+func (m *Manager) forget(ctx context.Context, name string) {
+	if m.store == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
-	if err := d.kept.Delete(ctx, name); err != nil {
-		d.log.Warn("the checkpoints of a camera that was removed stay: another one of that name would take them up", "camera", name, "error", err)
+	if err := m.store.Checkpoints.Delete(ctx, name); err != nil {
+		m.log.Warn("the checkpoints of a camera that was removed stay: another one of that name would take them up", "camera", name, "error", err)
 	}
 }
 
@@ -395,9 +408,6 @@ func cameraRefusal(err error) error {
 	}
 	return err
 }
-
-// oneLine is what err says to people.
-func oneLine(err error) string { return strings.ReplaceAll(plain.Error(err), "\n", "; ") }
 
 // shownURL is the url of a camera as it was given, without secrets.
 func shownURL(camera map[string]any) string {

@@ -1,0 +1,211 @@
+package cameras
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/config"
+	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/configured"
+	"github.com/segd/segd/pipeline"
+)
+
+// layoutTimeout bounds the wait for a camera's frame in hand, after which its zones change.
+const layoutTimeout = 10 * time.Second
+
+// SettingError is about one setting, for those who are told which.
+type SettingError struct {
+	Path string // such as cameras[1].url
+	Err  error
+}
+
+func (e *SettingError) Error() string { return e.Err.Error() }
+func (e *SettingError) Unwrap() error { return e.Err }
+
+// Check finds what the configuration cannot know to be wrong with its cameras: their URLs and
+// their annotations, which it returns, by camera.
+func Check(ctx context.Context, cfg *config.Config) (map[string]*annotation.Annotation, error) {
+	annotations := map[string]*annotation.Annotation{}
+	var faults []error
+	for i, cam := range cfg.Cameras {
+		a, err := checkCamera(ctx, fmt.Sprintf("cameras[%d].", i), cam)
+		faults = append(faults, err)
+		if a != nil {
+			annotations[cam.Name] = a
+		}
+	}
+	return annotations, errors.Join(faults...)
+}
+
+// checkCamera is Check of one camera, whose settings are below at.
+func checkCamera(ctx context.Context, at string, cam config.Camera) (a *annotation.Annotation, err error) {
+	var faults []error
+	if cam.Annotation != "" {
+		if a, err = configured.ReadAnnotation(ctx, cam.Annotation); err != nil {
+			faults = append(faults, &SettingError{at + "annotation", fmt.Errorf("camera %s: %w", cam.Name, err)})
+		}
+	}
+	if !cam.Published() {
+		if _, err := ingest.Open(configured.Source(cam, nil)); err != nil {
+			faults = append(faults, &SettingError{at + "url", cli.Usage(err)})
+		}
+	}
+	return a, errors.Join(faults...)
+}
+
+// change is a configuration to come, of which everything has been tried that may fail.
+type change struct {
+	known        *known
+	wanted       *config.Config // with all cameras, those that other boxes of a fleet run too
+	before, next *config.Config // with those that this segd runs
+	again        []string       // cameras that are built anew whatever differs
+	diff         config.Difference
+	build        map[string]func() pipeline.Config // of the cameras that are new or built anew
+	abandon      func() error                      // gives back what was taken for it, if it is not applied
+}
+
+// prepare makes ready for the cameras of k with these settings, as far as this segd runs them, in place of those that it
+// runs. An error leaves everything as it was. The caller has the turn.
+func (m *Manager) prepare(settings *config.Config, k *known) (_ *change, err error) {
+	wanted := *settings
+	var marks map[string]*annotation.Annotation
+	wanted.Cameras, marks = k.cameras()
+	before, next := m.ran, m.here(&wanted)
+	c := &change{
+		known: k, wanted: &wanted, before: before, next: next, diff: config.Diff(before, next), again: m.anew(next),
+		build: map[string]func() pipeline.Config{},
+	}
+	undo, err := m.host.Open(next)
+	if err != nil {
+		return nil, err
+	}
+	c.abandon = func() error {
+		undo()
+		for _, name := range c.diff.Added {
+			m.host.Removed(name)
+		}
+		return nil
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.abandon())
+		}
+	}()
+	var faults []error
+	for i, cam := range next.Cameras {
+		if !c.builds(cam.Name) {
+			continue
+		}
+		n := len(c.build)
+		one := func() pipeline.Config { return m.host.Camera(n, cam, marks[cam.Name], m.leases[cam.Name]) }
+		c.build[cam.Name] = func() pipeline.Config {
+			m.host.Removed(cam.Name) // what the one before it had
+			return one()
+		}
+		if err := one().Check(); err != nil {
+			faults = append(faults, &SettingError{fmt.Sprintf("cameras[%d]", i), err})
+		}
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, err
+	}
+	// Last, since others hear of it.
+	if err := m.host.Claim(append(names(next.Cameras), c.diff.Removed...)); err != nil {
+		return nil, err
+	}
+	free := c.abandon
+	c.abandon = func() error { return errors.Join(free(), m.host.Claim(names(before.Cameras))) }
+	return c, nil
+}
+
+// builds tells whether the camera of that name is new, or has to be built anew.
+func (c *change) builds(name string) bool {
+	return slices.Contains(c.diff.Added, name) || slices.Contains(c.again, name) || slices.ContainsFunc(c.diff.Changed, func(cam config.CameraDifference) bool {
+		return cam.Name == name && !cam.LayoutOnly()
+	})
+}
+
+// moves tells whether nothing but the zones and lines of that camera are others.
+func (c *change) moves(name string) bool {
+	return slices.ContainsFunc(c.diff.Changed, func(cam config.CameraDifference) bool { return cam.Name == name && cam.LayoutOnly() })
+}
+
+// going are the cameras that end, those that are built anew too.
+func (c *change) going() []config.Camera {
+	return slices.DeleteFunc(slices.Clone(c.before.Cameras), func(cam config.Camera) bool {
+		return !slices.Contains(c.diff.Removed, cam.Name) && !c.builds(cam.Name)
+	})
+}
+
+func names(cameras []config.Camera) []string {
+	all := make([]string, len(cameras))
+	for i, cam := range cameras {
+		all[i] = cam.Name
+	}
+	return all
+}
+
+// apply makes the change. Whoever knows of cameras knows those that come before they begin, and those that
+// go until they have ended; the others notice nothing.
+func (m *Manager) apply(ctx context.Context, c *change) error {
+	m.known.Store(c.known)
+	m.tell(c.next.Cameras, c.going(), c.wanted.Cameras)
+	faults := []error{m.set.Change(names(c.next.Cameras), c.build)}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), layoutTimeout)
+	defer cancel()
+	next := *c.next
+	next.Cameras = nil
+	for _, cam := range c.next.Cameras {
+		there, err := m.set.Camera(cam.Name)
+		if err != nil {
+			continue // it could not be built, though it was tried
+		}
+		if c.moves(cam.Name) {
+			if _, err := there.SetZones(ctx, cam.Layout()); err != nil {
+				faults = append(faults, err)
+				i := slices.IndexFunc(c.before.Cameras, func(old config.Camera) bool { return old.Name == cam.Name })
+				cam = c.before.Cameras[i]
+			}
+		}
+		next.Cameras = append(next.Cameras, cam)
+	}
+	m.tell(next.Cameras, nil, c.wanted.Cameras)
+	for _, name := range c.diff.Removed {
+		m.host.Removed(name)
+	}
+	faults = append(faults, m.host.Claim(names(next.Cameras)))
+	m.ran = &next
+	now := &next
+	if m.shared {
+		m.tokens = make(map[string]uint64, len(next.Cameras))
+		for _, cam := range next.Cameras {
+			m.tokens[cam.Name] = m.leases[cam.Name].Token()
+		}
+		now = c.wanted
+	}
+	m.current.Store(now)
+	m.host.Changed(now)
+	return errors.Join(faults...)
+}
+
+// become has the cameras of k run with the settings there are. The caller has the turn.
+func (m *Manager) become(ctx context.Context, k *known) error {
+	c, err := m.prepare(m.current.Load(), k)
+	if err != nil {
+		return err
+	}
+	return m.apply(ctx, c)
+}
+
+// tell is Host.Tell, whose last are here where nobody shares cameras.
+func (m *Manager) tell(here, going, all []config.Camera) {
+	if !m.shared {
+		all = here
+	}
+	m.host.Tell(here, going, all)
+}

@@ -1,0 +1,468 @@
+package cameras
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/png"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/segd/segd/bus"
+	"github.com/segd/segd/config"
+	"github.com/segd/segd/internal/cli/clitest"
+	"github.com/segd/segd/pipeline"
+)
+
+const (
+	gate = "{name: gate, url: 'whip:'}"
+	none = "cameras: []\n"
+)
+
+// A camera is added, changed, paused and removed, and is there again with its password when segd starts again;
+// that of the configuration is not touched by any of it. What is kept does not show the password.
+func TestAddedCameras(t *testing.T) {
+	kept, key := &memory{}, keyFile(t)
+	file := "cameras: [" + gate + "]\n"
+	r := begin(t, &testHost{}, false, file, kept, key)
+	r.host.begun()
+	r.add(`{"name": "yard", "url": "rtsp://127.0.0.1:1/a", "user": "wächter", "password": "geheim/&"}`)
+	r.runs("gate", "yard")
+	const shown = "rtsp://xxxxx@127.0.0.1:1/a"
+	if d := r.declared("yard"); d.URL != shown || d.Source != "added" || !d.Kept || d.Paused || bytes.Contains(d.Given, []byte("geheim")) {
+		t.Errorf("%+v", d)
+	}
+	if d := r.declared("gate"); d.Source != "file" || !d.Kept || d.Given != nil {
+		t.Errorf("%+v", d)
+	}
+	for name, value := range kept.values {
+		if bytes.Contains(value, []byte("geheim")) || bytes.Contains(value, []byte("rtsp")) {
+			t.Errorf("%s is kept as %s", name, value)
+		}
+	}
+	if info, err := os.Stat(key); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the key: %v, %v", info, err)
+	}
+
+	// Zones alone do not have the camera begin anew. A url as it is listed keeps the password.
+	const zones = `, "zones": [{"name": "porch", "polygon": [[0, 0], [1, 0], [1, 1]]}]}`
+	if err := r.Set(t.Context(), "yard", []byte(`{"url": "`+shown+`"`+zones)); err != nil {
+		t.Fatal(err)
+	}
+	cam, err := r.Running().Camera("yard")
+	if err != nil || len(cam.Zones().Zones) != 1 {
+		t.Errorf("%v, %v", cam.Zones(), err)
+	}
+	if err := r.Set(t.Context(), "yard", []byte(`{"rotate": 90}`)); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.host.begun(); !slices.Equal(got, []string{"yard", "yard"}) {
+		t.Errorf("%q were built; want yard, and again to be turned", got)
+	}
+	if err := r.Set(t.Context(), "yard", []byte(`{"paused": true}`)); err != nil {
+		t.Fatal(err)
+	}
+	r.runs("gate")
+	if d := r.declared("yard"); !d.Paused || d.Fault != "" {
+		t.Errorf("%+v", d)
+	}
+	if !slices.Contains(r.host.removed, "yard") {
+		t.Error("what was counted of the paused camera stays")
+	}
+	r.stop()
+
+	r = begin(t, &testHost{}, false, file, kept, key)
+	r.runs("gate")
+	if err := r.Set(t.Context(), "yard", []byte(`{"paused": null}`)); err != nil {
+		t.Fatal(err)
+	}
+	r.runs("gate", "yard")
+	if i := slices.IndexFunc(r.Settings().Cameras, func(c config.Camera) bool { return c.Name == "yard" }); !strings.Contains(r.Settings().Cameras[i].URL, "geheim") {
+		t.Error("it has lost its password")
+	}
+	r.stop()
+
+	r = begin(t, &testHost{}, false, file, kept, key)
+	r.runs("gate", "yard")
+	if err := r.Remove(t.Context(), "yard"); err != nil {
+		t.Fatal(err)
+	}
+	r.runs("gate")
+	if len(kept.values) > 0 || !slices.Equal(kept.deleted, []string{"yard"}) {
+		t.Errorf("%d cameras are kept, checkpoints of %q were deleted", len(kept.values), kept.deleted)
+	}
+	refused(t, r.Remove(t.Context(), "yard"), http.StatusNotFound, "yard")
+}
+
+// What is refused names the field, and nothing has changed.
+func TestRefusals(t *testing.T) {
+	r := begin(t, &testHost{}, false, "cameras: ["+gate+"]\n", nil, "")
+	r.add(`{"name": "attic", "url": "rtsp://u:geheim@127.0.0.1:1/a", "paused": true}`)
+	if r.declared("attic").Kept {
+		t.Error("nothing is kept, and the camera is said to be")
+	}
+	add := func(body string) error { _, err := r.Add(t.Context(), []byte(body)); return err }
+	set := func(camera string) func(string) error {
+		return func(body string) error { return r.Set(t.Context(), camera, []byte(body)) }
+	}
+	remove := func(camera string) error { return r.Remove(t.Context(), camera) }
+	try := func(body string) error { _, err := r.Try(t.Context(), []byte(body)); return err }
+	for name, tt := range map[string]struct {
+		do     func(string) error
+		body   string
+		status int
+		want   string
+	}{
+		"name of the file's":  {add, `{"name": "gate", "url": "whip:"}`, 409, "/name"},
+		"name of an added":    {add, `{"name": "attic", "url": "whip:"}`, 409, "/name"},
+		"several":             {add, `{"name": "a b", "url": "ftp://x/", "fps": "5", "zones": [{"name": "z", "polygon": [[0, 0], [1, 1]]}]}`, 422, "/zones/0/polygon"},
+		"url":                 {add, `{"name": "b"}`, 422, "/url"},
+		"hidden url":          {add, `{"name": "b", "url": "rtsp://xxxxx@127.0.0.1/"}`, 422, "/url"},
+		"user of no host":     {add, `{"name": "b", "url": "dir:/tmp", "user": "u"}`, 422, "/user"},
+		"user and no url":     {add, `{"name": "b", "user": "u", "password": "p"}`, 422, "/url"},
+		"null beside faults":  {add, `{"name": "a b", "url": "dir:/tmp", "user": null, "password": null}`, 422, "/name"},
+		"password alone":      {add, `{"name": "b", "url": "rtsp://127.0.0.1/", "password": "p"}`, 422, "/user"},
+		"annotation":          {add, `{"name": "b", "url": "whip:", "annotation": "/nothing.json"}`, 422, "/annotation"},
+		"class":               {add, `{"name": "b", "url": "whip:", "detect": {"classes": ["unicorn"]}}`, 422, "/detect/classes/0"},
+		"paused":              {add, `{"name": "b", "url": "whip:", "paused": 1}`, 422, "/paused"},
+		"unknown":             {add, `{"name": "b", "url": "whip:", "colour": 1}`, 422, "/colour"},
+		"no JSON":             {add, `{"name"`, 400, "not a JSON object"},
+		"null":                {add, `null`, 400, "not a JSON object"},
+		"two":                 {add, `{}{}`, 400, "something follows"},
+		"long":                {add, `{"name": "` + strings.Repeat("b", 300<<10) + `"}`, 422, "/name"},
+		"change the file's":   {set("gate"), `{"fps": 3}`, 409, "declared in the configuration"},
+		"remove the file's":   {remove, "gate", 409, "declared in the configuration"},
+		"change none":         {set("b"), `{}`, 404, "b"},
+		"another name":        {set("attic"), `{"name": "b"}`, 422, "/name"},
+		"another host hidden": {set("attic"), `{"url": "rtsp://xxxxx@127.0.0.2:1/a"}`, 422, "/url"},
+		"no url":              {set("attic"), `{"url": null}`, 422, "/url"},
+		"try the file's":      {try, `{"url": "rtsp://127.0.0.1/", "camera": "gate"}`, 422, "/camera"},
+		"try one there is":    {try, `{"name": "attic", "url": "rtsp://127.0.0.1:1/"}`, 409, "/name"},
+		"try no scheme":       {try, `{"url": "192.0.2.10"}`, 422, "is an address and not a URL; accepted: such as rtsp://192.0.2.10/PATH"},
+		"try http":            {try, `{"url": "http://192.0.2.10/video"}`, 422, "mjpeg+http://192.0.2.10/video if the camera sends MJPEG"},
+		"try no file":         {try, `{"url": "cam.local"}`, 422, "no-picture"},
+		"try a bad class":     {try, `{"detect": {"classes": ["persn"]}, "url": "rtsp://127.0.0.1:1/"}`, 422, "/detect/classes/0"},
+		"try nobody there":    {try, `{"url": "rtsp://127.0.0.1:1/"}`, 422, "no-picture"},
+		"try no url":          {try, `{"camera": "attic"}`, 422, "/url"},
+		"try publishers":      {try, `{"url": "whip:", "user": null, "password": null}`, 422, "/url whip: waits for publishers"},
+	} {
+		t.Run(name, func(t *testing.T) { refused(t, tt.do(tt.body), tt.status, tt.want) })
+	}
+	r.runs("gate")
+	if all, _ := r.Declared(); len(all) != 2 || !r.declared("attic").Paused {
+		t.Errorf("%+v", all)
+	}
+}
+
+// Whatever goes wrong with a change, nothing has changed, and the next one finds everything as it was.
+func TestNothingChangesByHalf(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		wrong  func(*testHost, *memory, error)
+		err    error
+		status int
+		says   string
+	}{
+		{"what cameras need cannot be opened", func(h *testHost, _ *memory, err error) { h.openErr = err }, &SettingError{"cameras[1].url", errors.New("no port")}, 422, "/url no port"},
+		{"another segd has the camera", func(h *testHost, _ *memory, err error) {
+			h.claimErr = func(names []string) error {
+				if slices.Contains(names, "yard") {
+					return err
+				}
+				return nil
+			}
+		}, fmt.Errorf("yard: %w", bus.ErrTaken), 409, "yard"},
+		{"it cannot be kept", func(_ *testHost, b *memory, err error) { b.fail(err) }, errors.New("the disk is full"), 503, "nothing was changed, since it cannot be kept: the disk is full"},
+		{"it cannot be built", func(h *testHost, _ *memory, err error) {
+			h.unable = ""
+			if err != nil {
+				h.unable = "yard"
+			}
+		}, errors.New("unable"), 422, "yard was tried and does not run"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			kept := &memory{}
+			r := begin(t, &testHost{}, false, "cameras: ["+gate+"]\n", kept, keyFile(t))
+			r.add(`{"name": "attic", "url": "whip:"}`)
+			r.host.begun()
+			tt.wrong(r.host, kept, tt.err)
+			_, err := r.Add(t.Context(), []byte(`{"name": "yard", "url": "whip:"}`))
+			refused(t, err, tt.status, tt.says)
+			kept.fail(nil)
+			r.runs("gate", "attic")
+			if all, _ := r.Declared(); len(all) != 2 || len(kept.values) != 1 || len(r.host.begun()) > 0 {
+				t.Errorf("%+v are declared, and %d kept", all, len(kept.values))
+			}
+			tt.wrong(r.host, kept, nil)
+			r.host.claimErr = nil
+			r.add(`{"name": "yard", "url": "whip:"}`)
+			r.runs("gate", "attic", "yard")
+		})
+	}
+}
+
+// An added camera whose change cannot be built is as it was, and says why if not even that runs any more.
+func TestChangeThatCannotBeBuilt(t *testing.T) {
+	kept := &memory{}
+	r := begin(t, &testHost{}, false, none, kept, keyFile(t))
+	r.add(`{"name": "yard", "url": "whip:"}`)
+	before := kept.values["yard"]
+	r.host.unable = "yard"
+	refused(t, r.Set(t.Context(), "yard", []byte(`{"rotate": 90}`)), 422, "does not run")
+	if d := r.declared("yard"); d.Fault == "" || strings.Contains(string(d.Given), "rotate") || bytes.Equal(kept.values["yard"], before) {
+		t.Errorf("%+v", d) // it is kept once more, encrypted anew
+	}
+	r.host.unable = ""
+	if err := r.Set(t.Context(), "yard", []byte(`{"rotate": 180}`)); err != nil {
+		t.Fatal(err)
+	}
+	r.runs("yard")
+	if d := r.declared("yard"); d.Fault != "" {
+		t.Errorf("%+v", d)
+	}
+}
+
+// A reload does what differs, and leaves alone what does not and what was added. A camera of the file that was also
+// added is the file's.
+func TestReload(t *testing.T) {
+	marks := clitest.File(t, "a.json", `{"frame": 0, "width": 96, "height": 64, "objects": [{"id": 1, "label": "square", "scribbles": [{"width": 14, "points": [[22, 32]]}]}]}`)
+	marked := fmt.Sprintf("{name: gate, url: 'whip:', annotation: %q}", marks)
+	r := begin(t, &testHost{}, false, "cameras: ["+marked+", {name: old, url: 'whip:'}]\n", nil, "")
+	r.add(`{"name": "yard", "url": "whip:"}`)
+	if got := r.host.begun(); !slices.Equal(got, []string{"gate marked", "old", "yard"}) {
+		t.Errorf("%q were built", got)
+	}
+	reload := func(text string) (added, changed, removed, restart []string, err error) {
+		out, err := r.Reload(t.Context(), func(context.Context) (*config.Config, error) { return parse(t, text), nil })
+		return out.Added, out.Changed, out.Removed, out.Restart, err
+	}
+	added, changed, removed, restart, err := reload("site: there\nlog: {level: debug}\ncameras: [{name: new, url: 'whip:'}, {name: gate, url: 'whip:'}]\n")
+	if err != nil || !slices.Equal(added, []string{"new"}) || !slices.Equal(changed, []string{"gate"}) || !slices.Equal(removed, []string{"old"}) || !slices.Equal(restart, []string{"site"}) {
+		t.Errorf("added %q, changed %q, removed %q, restart for %q, %v", added, changed, removed, restart, err)
+	}
+	r.runs("new", "gate", "yard")
+	if got := r.host.begun(); !slices.Equal(got, []string{"new", "gate"}) || r.Settings().Site != "home" || r.Settings().Log.Level != "debug" {
+		t.Errorf("%q were built, with %+v", got, r.Settings())
+	}
+
+	_, _, _, _, err = reload("cameras: [{name: gate, url: 'whip:'}, {name: b, url: 'whip:', annotation: /a.json}, {name: c, url: 'whip:', annotation: /b.json}]\n")
+	refused(t, err, 422, "/cameras/1/annotation")
+	refused(t, err, 422, "/cameras/2/annotation")
+	r.runs("new", "gate", "yard")
+
+	if _, changed, _, _, err := reload("cameras: [{name: yard, url: 'whip:', rotate: 90}]\n"); err != nil || !slices.Equal(changed, []string{"yard"}) {
+		t.Errorf("changed %q, %v", changed, err)
+	}
+	r.runs("yard")
+	if d := r.declared("yard"); d.Source != "file" || !strings.Contains(r.log.String(), "in the configuration too") {
+		t.Errorf("%+v; the log says\n%s", d, r.log)
+	}
+	refused(t, r.Remove(t.Context(), "yard"), 409, "declared in the configuration")
+	if _, _, _, _, err := reload(none); err != nil {
+		t.Error(err)
+	}
+	r.runs("yard")
+	if d := r.declared("yard"); d.Source != "added" {
+		t.Errorf("%+v", d)
+	}
+	if cams := r.Settings().Cameras; len(cams) != 1 || cams[0].Rotate != 0 {
+		t.Errorf("%+v; want the one that was added", cams)
+	}
+}
+
+// Changes come one after another. Who waits longer than they may, or comes too late, is told so.
+func TestOneAfterAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := begin(t, &testHost{}, false, none, nil, "")
+		hold := make(chan struct{})
+		done := make(chan error)
+		go func() {
+			_, err := r.Reload(t.Context(), func(context.Context) (*config.Config, error) {
+				<-hold
+				return parse(t, "cameras: ["+gate+"]\n"), nil
+			})
+			done <- err
+		}()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := r.Add(ctx, []byte(`{"name": "yard", "url": "whip:"}`))
+		refused(t, err, http.StatusGatewayTimeout, "another change of the cameras is in hand")
+		close(hold)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		r.runs("gate")
+		r.stop()
+		_, err = r.Add(t.Context(), []byte(`{"name": "yard", "url": "whip:"}`))
+		refused(t, err, http.StatusServiceUnavailable, "has ended")
+		if faults := r.Assign(t.Context(), nil); len(faults) > 0 {
+			t.Error(faults)
+		}
+	})
+}
+
+// What is kept comes once the store does; until then nothing is added. Where there is no place for a key, never.
+func TestStoreThatComesLater(t *testing.T) {
+	kept, key := &memory{}, keyFile(t)
+	r := begin(t, &testHost{}, false, none, kept, key)
+	r.add(`{"name": "yard", "url": "whip:"}`)
+	r.stop()
+	kept.fail(errors.New("no server"))
+	synctest.Test(t, func(t *testing.T) {
+		r := begin(t, &testHost{}, false, none, kept, key)
+		r.runs()
+		_, err := r.Add(t.Context(), []byte(`{"name": "attic", "url": "whip:"}`))
+		refused(t, err, http.StatusServiceUnavailable, "no server")
+		if _, adding := r.Declared(); adding.Kept || adding.Fault == "" {
+			t.Errorf("%+v", adding)
+		}
+		kept.fail(nil)
+		time.Sleep(reloadKept)
+		synctest.Wait()
+		r.runs("yard")
+		r.add(`{"name": "attic", "url": "whip:"}`)
+		r.runs("attic", "yard")
+		r.stop()
+	})
+	r = begin(t, &testHost{}, false, none, kept, "")
+	_, err := r.Add(t.Context(), []byte(`{"name": "attic", "url": "whip:"}`))
+	refused(t, err, http.StatusConflict, "nats.cameras_key")
+}
+
+// testLease is a lease with that token.
+type testLease uint64
+
+func (l testLease) Token() uint64 { return uint64(l) }
+func (testLease) Box() string     { return "one" }
+func (testLease) Moved() string   { return "" }
+func (testLease) Valid() bool     { return true }
+
+// A box runs the cameras that it has leases of, builds them anew with another token, with what is marked in them, and
+// is not kept from some by others that cannot be built.
+func TestAssign(t *testing.T) {
+	marks := clitest.File(t, "a.json", `{"frame": 0, "width": 96, "height": 64, "objects": [{"id": 1, "label": "square", "scribbles": [{"width": 14, "points": [[22, 32]]}]}]}`)
+	file := fmt.Sprintf("cameras: [{name: gate, url: 'whip:', annotation: %q}, {name: yard, url: 'whip:'}, {name: attic, url: 'whip:'}]\n", marks)
+	r := begin(t, &testHost{}, true, file, nil, "")
+	here := func(want ...string) {
+		t.Helper()
+		var got []string
+		for _, s := range r.Running().Snapshots() {
+			got = append(got, s.Camera)
+		}
+		if !slices.Equal(got, want) || !slices.Equal(r.host.claimed, want) {
+			t.Errorf("%q run, and %q are claimed; want %q", got, r.host.claimed, want)
+		}
+		if all := []string{"gate", "yard", "attic"}; !slices.Equal(r.host.listed, all) || !slices.Equal(names(r.Settings().Cameras), all) {
+			t.Errorf("%q are listed; want those of other boxes too", r.host.listed)
+		}
+	}
+	here()
+	for _, tt := range []struct {
+		leases map[string]pipeline.Lease
+		built  []string
+		here   []string
+		unable string
+	}{
+		{map[string]pipeline.Lease{"gate": testLease(1)}, []string{"gate 1 marked"}, []string{"gate"}, ""},
+		{map[string]pipeline.Lease{"gate": testLease(1), "yard": testLease(2)}, []string{"yard 2"}, []string{"gate", "yard"}, ""},
+		{map[string]pipeline.Lease{"gate": testLease(3), "yard": testLease(2)}, []string{"gate 3 marked"}, []string{"gate", "yard"}, ""},
+		{map[string]pipeline.Lease{"gate": testLease(3), "yard": testLease(4), "attic": testLease(5)}, []string{"attic 5"}, []string{"gate", "attic"}, "yard"},
+		{map[string]pipeline.Lease{"attic": testLease(5)}, nil, []string{"attic"}, ""},
+		{nil, nil, nil, ""},
+		{map[string]pipeline.Lease{"attic": testLease(6)}, []string{"attic 6"}, []string{"attic"}, ""},
+	} {
+		r.host.unable = tt.unable
+		faults := r.Assign(t.Context(), tt.leases)
+		if got := r.host.begun(); !slices.Equal(got, tt.built) {
+			t.Errorf("%v: %q were built; want %q", tt.leases, got, tt.built)
+		}
+		if (faults[tt.unable] != nil) != (tt.unable != "") || len(faults) > 1 {
+			t.Errorf("%v: %v", tt.leases, faults)
+		}
+		here(tt.here...)
+	}
+
+	// What is not marked any more is not either once the camera comes back.
+	r.reload("cameras: [{name: gate, url: 'whip:'}, {name: yard, url: 'whip:'}, {name: attic, url: 'whip:'}]\n")
+	if faults := r.Assign(t.Context(), map[string]pipeline.Lease{"gate": testLease(7)}); len(faults) > 0 {
+		t.Error(faults)
+	}
+	if got := r.host.begun(); !slices.Equal(got, []string{"gate 7"}) {
+		t.Errorf("%q were built; want gate, with nothing marked", got)
+	}
+}
+
+// What one box of a fleet adds, changes and removes the other one hears of.
+func TestFleetFollows(t *testing.T) {
+	kept, key := &memory{}, keyFile(t)
+	synctest.Test(t, func(t *testing.T) {
+		one := begin(t, &testHost{}, true, none, kept, key)
+		two := begin(t, &testHost{}, true, none, kept, key)
+		one.add(`{"name": "gate", "url": "whip:"}`)
+		one.add(`{"name": "yard", "url": "whip:"}`)
+		synctest.Wait()
+		if d := two.declared("gate"); d.Source != "added" {
+			t.Errorf("%+v", d)
+		}
+		if faults := two.Assign(t.Context(), map[string]pipeline.Lease{"gate": testLease(1), "yard": testLease(2)}); len(faults) > 0 {
+			t.Error(faults)
+		}
+		if got := two.host.begun(); !slices.Equal(got, []string{"gate 1", "yard 2"}) {
+			t.Errorf("%q were built", got)
+		}
+		if err := one.Set(t.Context(), "gate", []byte(`{"rotate": 90}`)); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if got := two.host.begun(); !slices.Equal(got, []string{"gate 1"}) || two.Settings().Cameras[0].Rotate != 90 {
+			t.Errorf("%q were built, of %+v", got, two.Settings().Cameras)
+		}
+		if err := one.Remove(t.Context(), "gate"); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if got := names(two.Settings().Cameras); !slices.Equal(got, []string{"yard"}) || two.declared("gate").Name != "" || !slices.Contains(kept.deleted, "gate") {
+			t.Errorf("%q are there", got)
+		}
+		if got := len(two.Running().Snapshots()); got != 1 {
+			t.Errorf("%d cameras run", got)
+		}
+		one.stop()
+		two.stop()
+	})
+}
+
+// A picture of a folder is one, and a path is taken from the base.
+func TestTry(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "pictures"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "pictures", "0.png"), picture(t, 96, 64), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := begin(t, &testHost{}, false, none, nil, "")
+	r.base = dir
+	tried, err := r.Try(t.Context(), []byte(`{"url": "dir:pictures"}`))
+	if err != nil || tried.Width != 96 || tried.Height != 64 || len(tried.BGR) != 3*96*64 {
+		t.Errorf("%+v, %v", tried, err)
+	}
+}
+
+func picture(t *testing.T, width, height int) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, width, height))); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
