@@ -121,6 +121,7 @@ var plan = map[string]room{
 	"internal/files":          {internal: []string{"internal/limit"}},
 	"internal/limit":          {modules: []string{xrate}},
 	"internal/natsconn":       {modules: []string{nats}, tests: []string{"internal/netfault", "internal/waitfor", nettest, websock}},
+	"internal/boxlink":        {internal: []string{"internal/problem"}, tests: []string{"internal/waitfor", websock}},
 	"internal/memtest":        {},
 	"internal/freeport":       {},
 	"internal/waitfor":        {},
