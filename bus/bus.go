@@ -502,29 +502,6 @@ func (b *Bus) Claim(cameras []string) error { return b.claims.take(cameras) }
 // Conn is the connection, for those who speak to others on it. It lives as long as the Bus.
 func (b *Bus) Conn() *nats.Conn { return b.conn }
 
-// Another opens one more connection to the same server, which the caller closes: for much that shall not make masks
-// wait. It is made again for ever, as that of the Bus.
-func (b *Bus) Another() (*nats.Conn, error) {
-	url, opts := b.cfg.URL, []nats.Option{
-		nats.Name("segd " + b.cfg.Site + ", pictures"), nats.Timeout(dialTimeout), nats.MaxReconnects(-1), nats.IgnoreAuthErrorAbort(),
-		nats.ReconnectWait(reconnectWait), nats.ReconnectJitter(reconnectJitter, reconnectJitter), nats.FlusherTimeout(writeTimeout),
-		nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(maxPings), nats.RetryOnFailedConnect(true),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { b.cfg.Logger.Debug("nats, pictures", "err", err) }),
-	}
-	if b.server != nil {
-		return nil, errors.New("bus: another connection is to an external server")
-	}
-	access, err := b.cfg.Access.options()
-	if err != nil {
-		return nil, err
-	}
-	conn, err := nats.Connect(url, append(opts, access...)...)
-	if err != nil {
-		return nil, fmt.Errorf("bus: connect to NATS server %s: %w", Redact(url), err)
-	}
-	return conn, nil
-}
-
 // Connected reports whether there is a connection to the server now.
 func (b *Bus) Connected() bool { return b.conn.IsConnected() }
 

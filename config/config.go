@@ -226,8 +226,12 @@ type Fleet struct {
 	// MaxCameras is how many cameras this box runs at most, 0 to 1000; 0: any number. Default 0.
 	MaxCameras int `yaml:"max_cameras"`
 	// Page is the URL by which publishers and people reach this box's page, such as https://box-a.example:8080/.
-	// Publishers who come to another box are sent there. Default none: what they ask is handed on over NATS.
+	// Publishers who come to another box are sent there. Default none: what they ask is handed on.
 	Page string `yaml:"page"`
+	// Address is the URL by which the other boxes reach this box's page, to hand requests on, such as
+	// http://box-a:8080/. Default Page; without that HTTP.Addr, and where that is every interface, the address by which
+	// this machine reaches NATS.URL.
+	Address string `yaml:"address"`
 	// TTL is for how long a box may be silent before others take its cameras, 1s to 1m; the same for all boxes.
 	// Default "2s".
 	TTL string `yaml:"ttl"`

@@ -408,10 +408,16 @@ func (d *decoder) fleet(c *Config) {
 	}
 	d.labels("fleet.labels", f.Labels)
 	d.within("fleet.max_cameras", f.MaxCameras, 0, maxFleetCameras)
-	if u, err := url.Parse(f.Page); f.Page != "" && (err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil) {
-		d.bad("fleet.page", "%q; accepted: such as https://box-a.example:8080/", clip(f.Page))
-	}
+	d.page("fleet.page", f.Page)
+	d.page("fleet.address", f.Address)
 	d.duration("fleet.ttl", f.TTL, "from 1s to 1m", "2s", func(ttl time.Duration) bool { return ttl >= minFleetTTL && ttl <= maxFleetTTL })
+}
+
+// page checks the URL of one, if there is one.
+func (d *decoder) page(path, text string) {
+	if u, err := url.Parse(text); text != "" && (err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil) {
+		d.bad(path, "%q; accepted: such as https://box-a.example:8080/", clip(text))
+	}
 }
 
 var label = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}=[A-Za-z0-9_.-]{0,64}$`)

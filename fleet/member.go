@@ -96,6 +96,8 @@ type Config struct {
 	// Page, Host and Version are told to others, and so are Labels.
 	Page, Host, Version string
 	Labels              map[string]string
+	// Address is told to others, too; it may change. Nil: none is.
+	Address func() string
 	// Most is how many cameras this box takes; 0: any number.
 	Most int
 	// Replicas are how many servers keep the bucket, if this box makes it; 0: one.
@@ -219,6 +221,9 @@ func New(cfg Config) (*Member, error) {
 	}
 	if cfg.Capacity == nil {
 		cfg.Capacity = func() float64 { return 0 }
+	}
+	if cfg.Address == nil {
+		cfg.Address = func() string { return "" }
 	}
 	if cfg.Rate == nil {
 		cfg.Rate = func(string) float64 { return 0 }

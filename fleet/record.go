@@ -28,8 +28,10 @@ type Box struct {
 	By string `json:"by,omitempty"`
 	// Life is the revision at which the key that the session renews began.
 	Life uint64 `json:"life,omitempty"`
-	// Page is the URL of its page, empty if it has none for others.
-	Page    string            `json:"page,omitempty"`
+	// Page is the URL of its page for people and publishers, empty if it tells none.
+	Page string `json:"page,omitempty"`
+	// Address is the URL of its page for other boxes.
+	Address string            `json:"address,omitempty"`
 	Host    string            `json:"host,omitempty"`
 	Version string            `json:"version,omitempty"`
 	Labels  map[string]string `json:"labels,omitempty"`
@@ -117,7 +119,7 @@ func encode(v any) []byte {
 func (b Box) tidy() Box {
 	b.Capacity = finite(b.Capacity, noCapacity)
 	b.Most = max(b.Most, 0)
-	b.Page, b.Host, b.Version = short(b.Page), short(b.Host), short(b.Version)
+	b.Page, b.Address, b.Host, b.Version = short(b.Page), short(b.Address), short(b.Host), short(b.Version)
 	if len(b.Labels) > maxLabels {
 		b.Labels = nil
 	}

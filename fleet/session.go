@@ -247,7 +247,7 @@ func (m *Member) begin(ctx context.Context, box *Box, revision uint64) (next uin
 // describe is what this box says of itself.
 func (m *Member) describe() Box {
 	b := Box{
-		Session: m.session(), Page: m.cfg.Page, Host: m.cfg.Host, Version: m.cfg.Version, Labels: m.cfg.Labels,
+		Session: m.session(), Page: m.cfg.Page, Address: m.cfg.Address(), Host: m.cfg.Host, Version: m.cfg.Version, Labels: m.cfg.Labels,
 		Leaving: m.ending, Most: m.cfg.Most, Capacity: finite(m.cfg.Capacity(), noCapacity),
 	}
 	old := m.view.boxes[m.cfg.Box]

@@ -26,6 +26,7 @@ type Status struct {
 type BoxStatus struct {
 	Name    string            `json:"name"`
 	Page    string            `json:"page,omitempty"`
+	Address string            `json:"address,omitempty"`
 	Host    string            `json:"host,omitempty"`
 	Version string            `json:"version,omitempty"`
 	Labels  map[string]string `json:"labels,omitempty"`
@@ -69,7 +70,7 @@ func (m *Member) Status() Status {
 			continue
 		}
 		one := BoxStatus{
-			Name: name, Page: b.Page, Host: b.Host, Version: b.Version, Labels: b.Labels, Alive: !b.Over, By: b.By,
+			Name: name, Page: b.Page, Address: b.Address, Host: b.Host, Version: b.Version, Labels: b.Labels, Alive: !b.Over, By: b.By,
 			Capacity: b.Capacity, Most: b.Most, Cordoned: o.Cordoned, Drained: o.Drained,
 		}
 		if !b.Over {
@@ -133,6 +134,16 @@ func (m *Member) Holder(camera string) (box, page string) {
 		return m.view.leases[camera].Box, b.Page
 	}
 	return "", ""
+}
+
+// Box returns what a box says of itself; false: it does not run.
+func (m *Member) Box(name string) (Box, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.view.runs(name) {
+		return Box{}, false
+	}
+	return m.view.boxes[name].Box, true
 }
 
 // Cordon has a box take no more cameras, until Uncordon. It need not run.

@@ -27,7 +27,12 @@ type Fleet interface {
 	// Elsewhere returns the box that runs a camera, if that is another one, and who answers requests about it there;
 	// empty and nil: this one does.
 	Elsewhere(camera string) (box string, there http.Handler)
+	// Connect takes a connection of another box, by which it hands requests on (ServeHandedOn).
+	Connect(w http.ResponseWriter, r *http.Request)
 }
+
+// connectPath is where boxes connect. Whoever comes there shows in the connection that it is one.
+const connectPath = "/fleet/connection"
 
 // What a box may be ordered.
 const (
@@ -44,23 +49,27 @@ const headerBox = "Segd-Box"
 
 // fleetRoutes are those of a box of a fleet; of a segd that is none they say so.
 func (s *Server) fleetRoutes() []route {
-	boxes := func(h http.HandlerFunc) http.HandlerFunc {
-		if s.cfg.Fleet != nil {
-			return h
-		}
-		return func(w http.ResponseWriter, _ *http.Request) {
-			problem.Write(w, http.StatusNotFound, "this segd is no box of a fleet; accepts this of one with fleet.box in its configuration")
-		}
-	}
 	routes := []route{
-		{http.MethodGet, fleetPath, limit.CostRead, boxes(s.showFleet)},
-		{http.MethodPost, fleetPath + "/cameras/{camera}/move", limit.CostWork, boxes(s.moveCamera)},
+		{http.MethodGet, fleetPath, limit.CostRead, s.ofBox(s.showFleet)},
+		{http.MethodPost, fleetPath + "/cameras/{camera}/move", limit.CostWork, s.ofBox(s.moveCamera)},
 	}
 	for _, order := range []string{OrderCordon, OrderDrain, OrderUncordon} {
-		routes = append(routes, route{http.MethodPost, fleetPath + "/boxes/{box}/" + order, limit.CostWork, boxes(s.orderBox(order))})
+		routes = append(routes, route{http.MethodPost, fleetPath + "/boxes/{box}/" + order, limit.CostWork, s.ofBox(s.orderBox(order))})
 	}
 	return routes
 }
+
+// ofBox is h of a box of a fleet.
+func (s *Server) ofBox(h http.HandlerFunc) http.HandlerFunc {
+	if s.cfg.Fleet != nil {
+		return h
+	}
+	return func(w http.ResponseWriter, _ *http.Request) {
+		problem.Write(w, http.StatusNotFound, "this segd is no box of a fleet; accepts this of one with fleet.box in its configuration")
+	}
+}
+
+func (s *Server) connect(w http.ResponseWriter, r *http.Request) { s.cfg.Fleet.Connect(w, r) }
 
 func (s *Server) showFleet(w http.ResponseWriter, r *http.Request) {
 	data, err := s.cfg.Fleet.ShowFleet(r.Context())

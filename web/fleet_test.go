@@ -42,6 +42,10 @@ func (f *testFleet) MoveCamera(_ context.Context, camera, box string) error {
 
 func (f *testFleet) Box() string { return "a" }
 
+func (f *testFleet) Connect(w http.ResponseWriter, _ *http.Request) {
+	w.WriteHeader(http.StatusUpgradeRequired)
+}
+
 func (f *testFleet) Elsewhere(camera string) (string, http.Handler) {
 	if camera != "yard" {
 		return "", nil

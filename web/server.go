@@ -111,6 +111,7 @@ func (s *Server) routes(assets map[string]asset) http.Handler {
 	mux.Handle("POST /login", http.NewCrossOriginProtection().Handler(http.HandlerFunc(s.gate.signIn)))
 	mux.HandleFunc("GET /livez", s.livez)
 	mux.HandleFunc("GET /readyz", s.readyz)
+	mux.HandleFunc("GET "+connectPath, s.ofBox(s.connect))
 	if s.cfg.Metrics != nil {
 		private("GET /metrics", s.cfg.Metrics)
 	}

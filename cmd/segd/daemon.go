@@ -159,7 +159,7 @@ func (d *daemon) close() error {
 	var faults []error
 	d.whip.close()
 	if d.box != nil {
-		d.box.forward.close()
+		d.box.link.Close()
 	}
 	if d.bus != nil && !d.drained {
 		faults = append(faults, d.bus.Close())

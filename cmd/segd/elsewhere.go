@@ -1,230 +1,76 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
-	"net"
 	"net/http"
-	"net/http/httputil"
-	"net/netip"
-	"net/url"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/config"
 	"github.com/segd/segd/fleet"
-	"github.com/segd/segd/internal/natsconn"
-	"github.com/segd/segd/internal/problem"
+	"github.com/segd/segd/internal/boxlink"
 	"github.com/segd/segd/web"
 )
 
-const (
-	// forwardedFor is who sent a request that another box hands on, and forwardedAs as what that box has let them in
-	// (see web.Server.As); nobody but boxes gets here.
-	forwardedFor = "Segd-Forwarded-For"
-	forwardedAs  = "Segd-Forwarded-As"
-	// handedOn bounds how many requests of other boxes are answered at once, by each tunnel, besides live connections.
-	handedOn      = 64
-	headerForward = 30 * time.Second // that it may take to answer
-	// retryFull is when to come again, in seconds, to a box that has as much to do as it may.
-	retryFull = "10"
-)
+// handedOn bounds how many requests of other boxes are answered at once, of each kind, besides live connections.
+const handedOn = 64
 
-// forwarder hands requests about cameras that other boxes run on to them, over NATS, and answers theirs.
-type forwarder struct {
-	d        *daemon
-	keys     *boxKeys
-	commands *tunnel // of operators and publishers
-	views    *tunnel // live connections, and all that viewers ask
-	server   *http.Server
-	proxy    *httputil.ReverseProxy
-	served   sync.WaitGroup
+// boxSecret is what the boxes of a fleet know one another by: whoever has its tokens is one of them, and decides itself
+// who may do what. Where there are no tokens anybody can make it, as anybody may do everything.
+func boxSecret(c *config.Config) ([]byte, error) {
+	return json.Marshal([]string{c.Site, c.HTTP.Token, c.HTTP.ViewerToken, c.WHIP.Token})
 }
 
-// tunnel is a way between boxes. What goes by one takes nothing that another needs: it has a connection to NATS, where
-// pictures that wait hold up what comes after them, and an allowance of its own.
-type tunnel struct {
-	conn      *nats.Conn
-	listener  net.Listener
-	transport *http.Transport
-}
-
-// openForwarder begins to answer what other boxes hand on to this one.
-func (d *daemon) openForwarder() (_ *forwarder, err error) {
-	f := &forwarder{d: d}
-	if f.keys, err = newBoxKeys(d.cfg); err != nil {
-		return nil, err
-	}
-	if f.commands, err = f.openTunnel("commands", handedOn); err != nil {
-		return nil, err
+// openLink begins to hand requests on to other boxes, and to answer theirs.
+func (b *box) openLink() error {
+	c := b.d.cfg
+	secret, err := boxSecret(c)
+	if err != nil {
+		return err
 	}
 	const roles = 2 // that may watch, each as many as http.viewers
-	if f.views, err = f.openTunnel("views", roles*d.cfg.HTTP.Viewers+handedOn); err != nil {
-		f.commands.conn.Close()
-		return nil, err
-	}
-	quiet := slog.NewLogLogger(d.log.Handler(), slog.LevelDebug)
-	f.proxy = &httputil.ReverseProxy{Transport: f, ErrorLog: quiet, Rewrite: handOn, ErrorHandler: f.failed}
-	f.server = &http.Server{Handler: http.HandlerFunc(f.answer), ReadHeaderTimeout: headerForward, ErrorLog: quiet}
-	for _, t := range []*tunnel{f.commands, f.views} {
-		f.served.Go(func() {
-			if err := f.server.Serve(t.listener); !errors.Is(err, http.ErrServerClosed) {
-				d.log.Warn("requests of other boxes are not answered any more", "error", err)
-			}
-		})
-	}
-	return f, nil
-}
-
-// openTunnel opens the tunnel of that kind, by which this box is asked no more at once than most.
-func (f *forwarder) openTunnel(kind string, most int) (*tunnel, error) {
-	subject := func(box string) string { return fleet.Subject(f.d.cfg.Site, kind, box) }
-	secured, err := f.keys.tls(f.d.cfg.Fleet.Box, endServer)
-	if err != nil {
-		return nil, err
-	}
-	t := &tunnel{}
-	if t.conn, err = f.d.bus.Another(); err != nil {
-		return nil, err
-	}
-	listener, err := natsconn.Listen(t.conn, subject(f.d.cfg.Fleet.Box), natsconn.Config{Connections: most})
-	if err != nil {
-		t.conn.Close()
-		return nil, err
-	}
-	t.listener = tls.NewListener(listener, secured)
-	t.transport = &http.Transport{
-		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
-			box, _, err := net.SplitHostPort(addr)
-			if err != nil {
-				return nil, err
-			}
-			return f.dial(ctx, t.conn, subject(box), box)
-		},
-		ResponseHeaderTimeout: headerForward, DisableCompression: true,
-		DisableKeepAlives: true, // those of many boxes, kept for later, would take all that one may be asked at once
-	}
-	return t, nil
-}
-
-// dial opens a connection to a box.
-func (f *forwarder) dial(ctx context.Context, over *nats.Conn, subject, box string) (net.Conn, error) {
-	secured, err := f.keys.tls(box, endClient)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, headerForward)
-	defer cancel()
-	plain, err := natsconn.Dial(ctx, over, subject, natsconn.Config{})
-	if err != nil {
-		return nil, err
-	}
-	conn := tls.Client(plain, secured)
-	if err := conn.HandshakeContext(ctx); err != nil {
-		_ = plain.Close()
-		return nil, err
-	}
-	return conn, nil
-}
-
-// RoundTrip sends a request to the box that it is handed on to.
-func (f *forwarder) RoundTrip(r *http.Request) (*http.Response, error) {
-	if to := holderOf(r); to.as == web.Viewer || r.Header.Get("Upgrade") != "" {
-		return f.views.transport.RoundTrip(r)
-	}
-	return f.commands.transport.RoundTrip(r)
-}
-
-// handOn makes of a request the one that another box is sent: it tells who asks, and has nothing that lets them in.
-func handOn(r *httputil.ProxyRequest) {
-	to := holderOf(r.In)
-	r.SetURL(&url.URL{Scheme: "http", Host: to.box})
-	r.Out.Host = r.In.Host // which the page's origin is held against
-	for _, secret := range []string{"Authorization", "Proxy-Authorization", "Cookie"} {
-		r.Out.Header.Del(secret)
-	}
-	query := r.Out.URL.Query()
-	for _, secret := range []string{"token", "access_token"} {
-		query.Del(secret)
-	}
-	r.Out.URL.RawQuery = query.Encode()
-	r.Out.Header.Set(forwardedFor, r.In.RemoteAddr)
-	r.Out.Header.Set(forwardedAs, to.as)
-}
-
-// failed answers what was not handed on.
-func (f *forwarder) failed(w http.ResponseWriter, r *http.Request, err error) {
-	box := holderOf(r).box
-	if r.Context().Err() == nil {
-		f.d.log.Debug("a request is not handed on", "box", box, "path", r.URL.Path, "error", err)
-	}
-	if errors.Is(err, natsconn.ErrFull) {
-		w.Header().Set("Retry-After", retryFull)
-		problem.Write(w, http.StatusServiceUnavailable, fmt.Sprintf("box %s, which runs the camera, is asked as much as it may be at once; try again in %s s", box, retryFull))
-		return
-	}
-	problem.Write(w, http.StatusBadGateway, fmt.Sprintf("box %s, which runs the camera, does not answer: %v", box, err))
-}
-
-// answer answers a request that another box hands on, for a camera that this one runs.
-func (f *forwarder) answer(w http.ResponseWriter, r *http.Request) {
-	addr, err := netip.ParseAddrPort(r.Header.Get(forwardedFor))
-	if err != nil {
-		problem.Write(w, http.StatusBadRequest, "the header "+forwardedFor+" is none that a box sends")
-		return
-	}
-	as := r.Header.Get(forwardedAs)
-	r.RemoteAddr = addr.String()
-	r.Header.Del(forwardedFor)
-	r.Header.Del(forwardedAs)
-	f.d.web.ServeHandedOn(w, r.WithContext(context.WithValue(r.Context(), handed{}, true)), as)
-}
-
-// holder is the box that a request is handed on to, and as what whoever asks was let in.
-type holder struct{ box, as string }
-
-// holderKey is the context's key of the holder, and handed that of a request that was handed on.
-type (
-	holderKey struct{}
-	handed    struct{}
-)
-
-func withHolder(ctx context.Context, to holder) context.Context {
-	return context.WithValue(ctx, holderKey{}, to)
-}
-
-func holderOf(r *http.Request) holder {
-	to, _ := r.Context().Value(holderKey{}).(holder)
-	return to
-}
-
-// to returns who hands requests on to a box.
-func (f *forwarder) to(box string) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Context().Value(handed{}) != nil { // from one to the other and back
-			problem.Write(w, http.StatusServiceUnavailable, fmt.Sprintf("the camera is on its way to box %s", box))
-			return
-		}
-		to := holder{box, f.d.web.As(r)}
-		f.proxy.ServeHTTP(w, r.WithContext(withHolder(r.Context(), to)))
+	b.link, err = boxlink.New(boxlink.Config{
+		Box: c.Fleet.Box, Secret: secret, Address: b.addressOf, Answer: b.d.web.ServeHandedOn, As: b.d.web.As, Viewer: web.Viewer,
+		Commands: handedOn, Views: roles*c.HTTP.Viewers + handedOn, Logger: b.d.log,
 	})
+	if here := b.address(); c.Fleet.Address == "" && (here == "" || boxlink.Loopback(here)) {
+		b.d.log.Warn("boxes on other machines do not reach the page of this one, so whoever asks there neither sees nor changes the cameras that run here; "+
+			"set http.addr to an address that they reach, such as \":8080\", with http.token, or fleet.address to the URL of a proxy before it", "address", here)
+	}
+	return err
 }
 
-func (f *forwarder) close() {
-	if f == nil {
-		return
+// address is the URL at which other boxes reach this one's page.
+func (b *box) address() string {
+	f := b.d.cfg.Fleet
+	return cmp.Or(f.Address, f.Page, boxlink.Address(b.d.web.URL(), b.d.bus.Conn().LocalAddr()))
+}
+
+// addressOf is the URL at which that box says that others reach its page.
+func (b *box) addressOf(name string) (string, error) {
+	other, known := b.member.Box(name)
+	if !known {
+		return "", errors.New("it is not in the fleet any more")
 	}
-	_ = f.server.Close() // what is under way ends with this box
-	f.served.Wait()
-	f.commands.conn.Close()
-	f.views.conn.Close()
+	return addressFrom(b.host, other)
+}
+
+// addressFrom is where a box is reached from the machine of that name.
+func addressFrom(host string, to fleet.Box) (string, error) {
+	switch {
+	case to.Address == "":
+		return "", fmt.Errorf("it does not say at which address (segd %s); accepts a fleet.address there", to.Version)
+	case boxlink.Loopback(to.Address) && to.Host != host:
+		return "", fmt.Errorf("its address is %s, which is of its own machine only; accepts another http.addr there, or a fleet.address", to.Address)
+	}
+	return to.Address, nil
 }
 
 // elsewhere is the box that runs a camera, if that is another one, and the URL of its page.
@@ -251,10 +97,10 @@ func (p publisherDoor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case name == "":
 		d.whip.ServeHTTP(w, r)
-	case page != "" && r.Context().Value(handed{}) == nil:
+	case page != "" && !boxlink.Handed(r):
 		http.Redirect(w, r, strings.TrimSuffix(page, "/")+r.URL.Path, http.StatusTemporaryRedirect)
 	default:
-		d.box.forward.to(name).ServeHTTP(w, r)
+		d.box.link.To(name).ServeHTTP(w, r)
 	}
 }
 

@@ -15,8 +15,9 @@ import (
 	"github.com/coder/websocket"
 	"github.com/nats-io/nats.go"
 
+	"github.com/segd/segd/config"
 	"github.com/segd/segd/fleet"
-	"github.com/segd/segd/internal/natsconn"
+	"github.com/segd/segd/internal/boxlink"
 	"github.com/segd/segd/internal/waitfor"
 )
 
@@ -175,12 +176,15 @@ func TestFleetHandsOnNoSecrets(t *testing.T) {
 			t.Errorf("over NATS goes %s", what)
 		}
 	}
+	if heard.has("/gate/") {
+		t.Error("requests go over NATS")
+	}
 	if !heard.has("segd.fleet.v1.home.") {
 		t.Error("nothing was heard")
 	}
 }
 
-// A box with other tokens is no box of the fleet to another one, which says why; and nobody else is.
+// A box with other tokens is no box of the fleet to another one, which says why.
 func TestFleetHandsOnToItsBoxesOnly(t *testing.T) {
 	t.Parallel()
 	b := newBoxes(t)
@@ -191,26 +195,71 @@ func TestFleetHandsOnToItsBoxesOnly(t *testing.T) {
 	two := b.start("two", "", file)
 	b.holder("gate")
 	resp, text := request(t, http.MethodGet, "http://"+two.http+"/api/v1/cameras/gate/objects", "", "Authorization", "Bearer another-another-another")
-	if resp.StatusCode != http.StatusBadGateway || !strings.Contains(text, errOtherTokens.Error()) {
-		t.Errorf("%s %s; want 502 %q", resp.Status, text, errOtherTokens)
+	if resp.StatusCode != http.StatusBadGateway || !strings.Contains(text, boxlink.ErrStranger.Error()) {
+		t.Errorf("%s %s; want 502 %q", resp.Status, text, boxlink.ErrStranger)
 	}
+}
 
-	conn, err := nats.Connect("nats://segd:secret@" + b.nats)
-	if err != nil {
-		t.Fatal(err)
+// One token or another site makes another fleet.
+func TestBoxSecret(t *testing.T) {
+	known := map[string]bool{}
+	for _, of := range [][]string{
+		{"home", "a", "b", "c"}, {"yard", "a", "b", "c"}, {"home", "x", "b", "c"}, {"home", "a", "x", "c"}, {"home", "a", "b", "x"},
+		{"home", "b", "a", "c"}, {"home", "", "b", "c"}, {"home", "", "", ""}, {"home", "a\",\"b", "", "c"},
+	} {
+		secret, err := boxSecret(&config.Config{Site: of[0], HTTP: config.HTTP{Token: of[1], ViewerToken: of[2]}, WHIP: config.WHIP{Token: of[3]}})
+		if err != nil || known[string(secret)] {
+			t.Errorf("%q: %s %v; want one of its own", of, secret, err)
+		}
+		known[string(secret)] = true
 	}
-	defer conn.Close()
-	for _, kind := range []string{"commands", "views"} {
-		stranger, err := natsconn.Dial(t.Context(), conn, fleet.Subject("home", kind, "one"), natsconn.Config{})
-		if err != nil {
-			t.Fatal(err)
+}
+
+func TestAddressFrom(t *testing.T) {
+	for _, tt := range []struct {
+		to    fleet.Box
+		fault string
+	}{
+		{fleet.Box{Host: "there", Address: "http://192.0.2.7:8080/"}, ""},
+		{fleet.Box{Host: "here", Address: "http://127.0.0.1:8081/"}, ""},
+		{fleet.Box{Host: "there", Address: "http://127.0.0.1:8080/"}, "of its own machine only; accepts another http.addr there, or a fleet.address"},
+		{fleet.Box{Host: "there", Version: "0.1.0"}, "at which address (segd 0.1.0)"},
+	} {
+		got, err := addressFrom("here", tt.to)
+		if (tt.fault == "") != (err == nil) || err == nil && got != tt.to.Address || err != nil && !strings.Contains(err.Error(), tt.fault) {
+			t.Errorf("%+v: %q %v; want fault %q", tt.to, got, err, tt.fault)
 		}
-		defer stranger.Close()
-		fmt.Fprintf(stranger, "DELETE /api/v1/cameras/gate/objects HTTP/1.1\r\nHost: localhost\r\n%s: operator\r\n%s: 127.0.0.1:1\r\nConnection: close\r\n\r\n", forwardedAs, forwardedFor)
-		answer, _ := io.ReadAll(stranger)
-		if bytes.HasPrefix(answer, []byte("HTTP/1.1")) {
-			t.Errorf("a stranger is answered %q", answer)
+	}
+}
+
+// Each box says where others reach its page: where it is told to, and else where it listens, with a warning that other
+// machines do not reach loopback. Whoever asks for one that is not there is told so.
+func TestFleetAddress(t *testing.T) {
+	t.Parallel()
+	b := newBoxes(t)
+	file := fmt.Sprintf("{name: gate, url: 'dir:%s', fps: 5, loop: true, requires: [a=b]}", pictures(t, 20))
+	one := b.start("one", ", labels: [a=b], page: 'http://127.0.0.1:1/', address: 'http://127.0.0.1:2/'", file)
+	two := b.start("two", "", file)
+	b.holder("gate")
+	at := map[string]string{}
+	waitfor.True(t, "both boxes", func() bool {
+		for _, box := range b.status().Boxes {
+			at[box.Name] = box.Address
 		}
+		return len(at) == 2
+	})
+	if want := "http://" + two.http + "/"; at["one"] != "http://127.0.0.1:2/" || at["two"] != want {
+		t.Errorf("they are reached at %q; want that of one as it is configured, and %s", at, want)
+	}
+	if status, text := two.ask(http.MethodGet, "/gate/objects", ""); status != http.StatusBadGateway || !strings.Contains(text, "127.0.0.1:2") {
+		t.Errorf("%d %s; want 502, and where box one is not", status, text)
+	}
+	const warning = "boxes on other machines do not reach the page of this one"
+	if text := two.segd.Err.String(); !strings.Contains(text, warning) {
+		t.Errorf("box two does not warn: %s", text)
+	}
+	if text := one.segd.Err.String(); strings.Contains(text, warning) {
+		t.Errorf("box one warns: %s", text)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/fleet"
+	"github.com/segd/segd/internal/boxlink"
 	"github.com/segd/segd/internal/plain"
 	"github.com/segd/segd/metrics"
 	"github.com/segd/segd/pipeline"
@@ -20,10 +21,11 @@ import (
 // box is this segd's part in a fleet.
 type box struct {
 	d        *daemon
+	host     string // this machine's name
 	member   *fleet.Member
 	meter    *metrics.FleetMeter
 	capacity *capacity
-	forward  *forwarder
+	link     *boxlink.Link
 	ahead    ahead
 }
 
@@ -34,20 +36,20 @@ func (d *daemon) openFleet() error {
 		return nil
 	}
 	b := &box{d: d, capacity: newCapacity(d.cores)}
-	host, err := os.Hostname()
-	if err != nil {
-		host = ""
+	var err error
+	if b.host, err = os.Hostname(); err != nil {
+		b.host = ""
 	}
 	b.meter = d.meters.Fleet(b.metrics)
 	b.member, err = fleet.New(fleet.Config{
-		Conn: d.bus.Conn(), Site: d.cfg.Site, Box: f.Box, Page: f.Page, Host: host, Version: version,
+		Conn: d.bus.Conn(), Site: d.cfg.Site, Box: f.Box, Page: f.Page, Address: b.address, Host: b.host, Version: version,
 		Labels: config.LabelMap(f.Labels), Most: f.MaxCameras, Replicas: d.cfg.NATS.Replicas, Timing: fleet.Timing{TTL: f.TTLTime()},
 		Capacity: b.capacity.framesPerSecond, Rate: b.rate, Runner: b, Meter: boxMeter{b.meter}, Logger: d.log,
 	})
 	if err != nil {
 		return err
 	}
-	if b.forward, err = d.openForwarder(); err != nil {
+	if err := b.openLink(); err != nil {
 		return err
 	}
 	d.box = b
@@ -166,7 +168,12 @@ func (c fleetCommands) Elsewhere(camera string) (box string, there http.Handler)
 	if box == "" {
 		return "", nil
 	}
-	return box, c.d.box.forward.to(box)
+	return box, c.d.box.link.To(box)
+}
+
+// Connect takes a connection of another box.
+func (c fleetCommands) Connect(w http.ResponseWriter, r *http.Request) {
+	c.d.box.link.Connect(w, r)
 }
 
 // fleetRefusal gives an error of the fleet the status it answers with.

@@ -72,7 +72,7 @@ func (d *daemon) serve(ctx context.Context, tick func(elapsed time.Duration)) er
 	close(ticked)
 	d.whip.close()
 	if d.box != nil {
-		d.box.forward.close()
+		d.box.link.Close()
 		d.box.ahead.close()
 	}
 	err = errors.Join(err, d.bus.Close())

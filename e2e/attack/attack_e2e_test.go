@@ -15,6 +15,7 @@ import (
 	mrand "math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -30,6 +31,7 @@ import (
 
 	"github.com/segd/segd/bus"
 	"github.com/segd/segd/e2e/harness"
+	"github.com/segd/segd/internal/boxlink"
 	"github.com/segd/segd/internal/docs"
 )
 
@@ -112,6 +114,7 @@ func (w *world) attack(report *Report, where string, until time.Time) {
 	stage("routes", "", w.routes)
 	stage("other routes", "", w.otherRoutes)
 	stage("live views", "", w.views)
+	stage("as a box", "", w.strangers)
 	for _, role := range roles {
 		stage("at random", role, func(s *Stage) {
 			tries := slices.Concat(forbidden(all, w.may[role]), elsewhere(role, w.may[role]))
@@ -615,6 +618,78 @@ func (w *world) views(s *Stage) {
 	if err != nil || status != http.StatusOK {
 		s.fault("an operator renames beside %d live views: %d %.200q, %v", len(views), status, answer, err)
 	}
+}
+
+// strangers ask each box as if they were one, with what each role has of the boxes' secret, and with nothing. Who has all
+// of it is one.
+func (w *world) strangers(s *Stage) {
+	const objects, remove = "/api/v1/cameras/" + gate + "/objects", "DELETE /api/v1/cameras/" + gate + "/objects HTTP/1.1\r\nHost: localhost\r\n" +
+		"Segd-Forwarded-As: operator\r\nSegd-Forwarded-For: 127.0.0.1:1\r\nAuthorization: Bearer " + viewerToken + "\r\n\r\n"
+	all := []string{site, operatorToken, viewerToken, publisherToken}
+	secrets := [][]string{all, {site, "", "", ""}, {"", operatorToken, viewerToken, publisherToken}}
+	for _, token := range []string{viewerToken, publisherToken} {
+		secrets = append(secrets, []string{site, token, token, token}, []string{site, "", viewerToken, publisherToken}, []string{site, token, "", ""})
+	}
+	for i, b := range w.boxes {
+		for _, secret := range secrets {
+			text, err := json.Marshal(secret)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			link, err := boxlink.New(boxlink.Config{
+				Box: "stranger", Secret: text, Address: func(string) (string, error) { return b.Page, nil },
+				As: func(*http.Request) string { return "operator" }, Viewer: "viewer", Commands: 1, Views: 1, Answer: func(http.ResponseWriter, *http.Request, string) {},
+			})
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			for _, box := range []string{"box-a", "box-b", "stranger"} {
+				method, want := http.MethodDelete, http.StatusBadGateway
+				if own := []string{"box-a", "box-b"}[i]; len(w.boxes) > 1 && own == box && slices.Equal(secret, all) {
+					method, want = http.MethodGet, map[string]int{"box-a": http.StatusOK, "box-b": http.StatusServiceUnavailable}[own] // which does not run it
+				}
+				s.try(1)
+				answer := httptest.NewRecorder()
+				link.To(box).ServeHTTP(answer, httptest.NewRequestWithContext(w.t.Context(), method, objects, http.NoBody))
+				if answer.Code != want {
+					s.fault("with %q %s %s as %s: %d %.200q; want %d", secret, method, b.Page, box, answer.Code, answer.Body, want)
+				}
+			}
+			link.Close()
+		}
+		// Before the upgrade, behind it, and without any keys.
+		for _, text := range []string{remove, upgrade + remove, upgrade + "\x16\x03\x01" + remove, upgrade + upgrade + remove} {
+			s.try(1)
+			if answer, err := say(strings.TrimPrefix(strings.TrimSuffix(b.Page, "/"), "http://"), text); err != nil || strings.Contains(answer, "HTTP/1.1 2") {
+				s.fault("%q: %.200q, %v", text, answer, err)
+			}
+		}
+	}
+}
+
+// upgrade has a page take a connection of another box.
+const upgrade = "GET " + boxlink.Path + " HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: " + boxlink.Protocol + "\r\n\r\n"
+
+// say sends text, what follows a head once that was answered, and returns all that comes until nothing does.
+func say(host, text string) (answer string, err error) {
+	conn, err := net.DialTimeout("tcp", host, answerLimit)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = conn.Close() }()
+	head := make([]byte, 64<<10)
+	for part := range strings.SplitAfterSeq(text, "\r\n\r\n") {
+		if _, err := conn.Write([]byte(part)); err != nil {
+			return answer, nil // it has hung up
+		}
+		_ = conn.SetReadDeadline(time.Now().Add(time.Second))
+		n, err := conn.Read(head)
+		answer += string(head[:n])
+		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			return answer, nil
+		}
+	}
+	return answer, nil
 }
 
 // view asks for live pictures and reads none.

@@ -43,7 +43,6 @@ const (
 	hdr      = "github.com/HdrHistogram/hdrhistogram-go"
 	nats     = "github.com/nats-io"
 	netutil  = "golang.org/x/net/netutil"
-	nettest  = "golang.org/x/net/nettest"
 	ipv4     = "golang.org/x/net/ipv4"
 	pflag    = "github.com/spf13/pflag"
 	pion     = "github.com/pion"
@@ -121,7 +120,7 @@ var plan = map[string]room{
 	"internal/keypair":        {internal: []string{"internal/files"}, tests: []string{"internal/keypair/keypairtest"}},
 	"internal/files":          {internal: []string{"internal/limit"}},
 	"internal/limit":          {modules: []string{xrate}},
-	"internal/natsconn":       {modules: []string{nats}, tests: []string{"internal/netfault", "internal/waitfor", nettest, websock}},
+	"internal/boxlink":        {internal: []string{"internal/problem"}, tests: []string{"internal/waitfor", websock}},
 	"internal/memtest":        {},
 	"internal/freeport":       {},
 	"internal/waitfor":        {},
@@ -135,7 +134,7 @@ var plan = map[string]room{
 	"internal/redact":         {},
 	"internal/wirelimit":      {modules: []string{protobuf}, tests: []string{"bus/segdv1", "checkpoint/checkpointv1"}, without: numbersOnly},
 	"deploy/prometheus":       {tests: []string{yaml}},
-	"cmd/segd":                {internal: []string{"annotation", "bus", "bus/segdv1", "cameras", "config", "demo", "features", "features/dnn", "fleet", "ingest", "ingest/cameraurl", "ingest/codec", "ingest/whip", "internal/cli", "internal/client", "internal/configured", "internal/cores", "internal/files", "internal/limit", "internal/measure", "internal/natsconn", "internal/plain", "internal/problem", "internal/setup", "mask", "metrics", "pipeline", "tracker", "web", "zones"}, modules: []string{cobra, fsnotify, nats, prom, sdaemon, xsync}, tests: []string{"bus/bustest", "deploy", "internal/cli/clitest", "internal/draw", "internal/freeport", "internal/waitfor", "marking", "onvif", "track", pion, protobuf, websock}},
+	"cmd/segd":                {internal: []string{"annotation", "bus", "bus/segdv1", "cameras", "config", "demo", "features", "features/dnn", "fleet", "ingest", "ingest/cameraurl", "ingest/codec", "ingest/whip", "internal/boxlink", "internal/cli", "internal/client", "internal/configured", "internal/cores", "internal/files", "internal/limit", "internal/measure", "internal/plain", "internal/problem", "internal/setup", "mask", "metrics", "pipeline", "tracker", "web", "zones"}, modules: []string{cobra, fsnotify, nats, prom, sdaemon, xsync}, tests: []string{"bus/bustest", "deploy", "internal/cli/clitest", "internal/draw", "internal/freeport", "internal/waitfor", "marking", "onvif", "track", pion, protobuf, websock}},
 
 	"internal/cli/clitest":         {internal: []string{"internal/cli", "internal/waitfor"}, modules: []string{cobra}},
 	"internal/keypair/keypairtest": {},

@@ -53,6 +53,20 @@ true
 {{- end -}}
 {{- end -}}
 
+{{/* The boxes of a fleet, of whichever release. */}}
+{{- define "segd.boxes" -}}
+- podSelector: {matchLabels: {app.kubernetes.io/name: {{ include "segd.name" . }}}}
+{{- end -}}
+
+{{/* Where other boxes reach a pod's page; empty: it tells its IP itself, as it does where there is no page for others. */}}
+{{- define "segd.address" -}}
+{{- if .Values.fleet.address -}}
+{{- .Values.fleet.address -}}
+{{- else if .Values.fleet.page -}}
+{{- printf "%s://$(POD_IP):8080/" (ternary "https" "http" (ne (dig "http" "tls" "cert" "" .Values.config) "")) -}}
+{{- end -}}
+{{- end -}}
+
 {{/* Boxes on nodes of their own where there are enough, so that what fails with a node is one box. */}}
 {{- define "segd.affinity" -}}
 {{- if .Values.affinity -}}

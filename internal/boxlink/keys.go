@@ -1,4 +1,4 @@
-package main
+package boxlink
 
 import (
 	"crypto/ed25519"
@@ -7,28 +7,18 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/big"
 	"time"
-
-	"github.com/segd/segd/config"
 )
 
-// errOtherTokens is why a box is not believed to be one of the fleet.
-var errOtherTokens = errors.New("its tokens are not those of this box; accepts the same http.token, http.viewer_token and whip.token on all boxes of a fleet")
+// ErrStranger is why whoever answers at a box's address, or asks, is not believed to be that box.
+var ErrStranger = errors.New("it is another box, or its tokens are not those of this box; accepts the same http.token, http.viewer_token and whip.token on all boxes of a fleet")
 
-// boxKeys are the keys by which boxes know one another when they hand requests on, by TLS: a NATS server, and who may
-// listen there, then sees nothing of a request, changes nothing in it and sends none again. Whoever has a fleet's
-// tokens is one of its boxes, which decides itself who may do what; so the keys are made of these. Where there are no
-// tokens anybody can make the keys, as anybody may do everything.
-type boxKeys struct{ secret []byte }
-
-func newBoxKeys(c *config.Config) (*boxKeys, error) {
-	secret, err := json.Marshal([]string{c.Site, c.HTTP.Token, c.HTTP.ViewerToken, c.WHIP.Token})
-	return &boxKeys{secret}, err
-}
+// keys are those by which boxes know one another: whoever has the fleet's secret is one of its boxes, which decides
+// itself who may do what.
+type keys struct{ secret []byte }
 
 // The ends of a connection between boxes have keys of their own, so that nobody can send one's words back to it.
 const (
@@ -38,7 +28,7 @@ const (
 
 // of returns the key of an end of connections to box. It is another for each box, so that none can be had to answer for
 // another.
-func (k *boxKeys) of(box, end string) (ed25519.PrivateKey, error) {
+func (k keys) of(box, end string) (ed25519.PrivateKey, error) {
 	seed, err := hkdf.Key(sha256.New, k.secret, nil, "segd between boxes 1 "+end+" "+box, ed25519.SeedSize)
 	if err != nil {
 		return nil, err
@@ -47,7 +37,7 @@ func (k *boxKeys) of(box, end string) (ed25519.PrivateKey, error) {
 }
 
 // tls returns how an end of connections to box speaks.
-func (k *boxKeys) tls(box, end string) (*tls.Config, error) {
+func (k keys) tls(box, end string) (*tls.Config, error) {
 	other := map[string]string{endServer: endClient, endClient: endServer}[end]
 	own, ownErr := k.of(box, end)
 	peer, peerErr := k.of(box, other)
@@ -69,7 +59,7 @@ func (k *boxKeys) tls(box, end string) (*tls.Config, error) {
 		InsecureSkipVerify:     true, // of names and authorities, which there are none of
 		VerifyConnection: func(c tls.ConnectionState) error {
 			if !want.Equal(c.PeerCertificates[0].PublicKey) {
-				return errOtherTokens
+				return ErrStranger
 			}
 			return nil
 		},
