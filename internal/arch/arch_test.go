@@ -141,10 +141,10 @@ var plan = map[string]room{
 	"onvif/onviftest":              {modules: []string{digest}},
 
 	// The laboratory, a module of its own: nothing else may import it.
-	"lab/baseline":               {internal: []string{"solver"}, tests: []string{"lab/clique", "solver/kernel", "solver/loss"}, without: numbersOnly},
+	"lab/baseline":               {internal: []string{"solver"}, tests: []string{"lab/clique", "solver/kernel", "solver/loss", "solver/solvertest"}, without: numbersOnly},
 	"lab/clique":                 {tests: []string{"solver", gonum}, without: numbersOnly},
 	"lab/gaussian":               {internal: []string{"solver/kernel"}, without: numbersOnly},
-	"lab/loss":                   {tests: []string{"solver", "solver/loss", "solver/solvertest"}, without: numbersOnly},
+	"lab/loss":                   {internal: []string{"solver/loss"}, tests: []string{"solver", "solver/solvertest"}, without: numbersOnly},
 	"lab/lp":                     {cgo: true, without: numbersOnly},
 	"lab/davis":                  {internal: []string{"annotation", "lab/internal/clip", "lab/internal/stats", "features", "internal/offline", "marking", "mask", "tracker"}, tests: []string{"lab/internal/clip/cliptest"}},
 	"lab/moons":                  {internal: []string{"lab/internal/stats", "lab/lp", "solver", "lab/baseline", "lab/clique", "lab/gaussian", "solver/kernel", "solver/loss"}, modules: []string{xsync}},

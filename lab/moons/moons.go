@@ -161,7 +161,10 @@ func runInstance(ctx context.Context, m *moons, seed uint64, opt Options, tick f
 // the labels that it finds.
 func solve(ctx context.Context, x []float64, cliques []clique.Clique, seed uint64, opt Options, tick func()) (Instance, error) {
 	n := len(x) / 2
-	block := gaussian.Factor(x, n, 2, sigma, rank, 1e-6)
+	block, err := gaussian.Factor(x, n, 2, sigma, rank, 1e-6)
+	if err != nil {
+		return Instance{}, err
+	}
 	program := clique.Relax(n, classes, cliques)
 	var results [3][]attempt
 	for i := range results {
@@ -199,16 +202,21 @@ type trial struct {
 	scale float64 // 0 for the start from zero
 }
 
-func (t *trial) problem() (*solver.Problem, *solver.State) {
+func (t *trial) problem() (*solver.Problem, *solver.State, error) {
 	k := &kernel.Linear{}
-	k.Reset([]*kernel.Block{t.block}, gamma)
+	if err := k.Reset([]*kernel.Block{t.block}, gamma); err != nil {
+		return nil, nil, err
+	}
 	n := k.Len()
 	return &solver.Problem{Labels: classes, Loss: loss.Hinge{}, Kernel: k, MRF: t.label, Nu: nu},
-		&solver.State{Scores: make([]float64, n*classes), Lambda: make([]float64, n*classes), Y: make([]int32, n)}
+		&solver.State{Scores: make([]float64, n*classes), Lambda: make([]float64, n*classes), Y: make([]int32, n)}, nil
 }
 
 func (t *trial) dcadmm(ctx context.Context) (attempt, error) {
-	p, s := t.problem()
+	p, s, err := t.problem()
+	if err != nil {
+		return attempt{}, err
+	}
 	for i := range s.Scores {
 		s.Scores[i] = 0.5 * t.scale * t.rng.NormFloat64()
 	}
@@ -221,7 +229,10 @@ func (t *trial) dcadmm(ctx context.Context) (attempt, error) {
 }
 
 func (t *trial) descent(ctx context.Context) (attempt, error) {
-	p, s := t.problem()
+	p, s, err := t.problem()
+	if err != nil {
+		return attempt{}, err
+	}
 	if err := t.randomLabels(ctx, s.Y); err != nil {
 		return attempt{}, err
 	}

@@ -118,7 +118,10 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 
 // runSet runs both numbers of labeled samples of one data set and kernel.
 func runSet(ctx context.Context, s *set, setting Setting, k, workers int, tick func()) ([]Cell, error) {
-	block := setting.block(s)
+	block, err := setting.block(s)
+	if err != nil {
+		return nil, err
+	}
 	var accuracy [2][]float64
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(workers)
@@ -158,7 +161,7 @@ func meanStd(v []float64) (mean, std float64) {
 }
 
 // block is the kernel's factor G with K = GGᵀ.
-func (c Setting) block(s *set) *kernel.Block {
+func (c Setting) block(s *set) (*kernel.Block, error) {
 	if c.Kernel == "rbf" {
 		return gaussian.Factor(s.x, s.n, s.d, c.Sigma, c.Rank, 1e-6)
 	}
@@ -192,7 +195,9 @@ func (c Setting) predict(ctx context.Context, s *set, block *kernel.Block, label
 func (c Setting) solve(ctx context.Context, block *kernel.Block, labels int, known []int32) ([]int32, error) {
 	n := len(known)
 	var k kernel.Linear
-	k.Reset([]*kernel.Block{block}, c.Gamma)
+	if err := k.Reset([]*kernel.Block{block}, c.Gamma); err != nil {
+		return nil, err
+	}
 	omega, weights := make([]float64, n), make([]float64, n)
 	unary := make([]float64, n*labels)
 	y := make([]int32, n) // 0 where hidden; without weight it does not count

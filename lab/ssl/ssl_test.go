@@ -116,7 +116,11 @@ func TestHiddenLabels(t *testing.T) {
 		for _, setting := range Settings() {
 			for k, splits := range s.splits {
 				t.Run(fmt.Sprintf("%s, %s, %d labeled", tt.name, setting.Kernel, labeledCounts[k]), func(t *testing.T) {
-					labeled, block := splits[1], setting.block(s)
+					labeled := splits[1]
+					block, err := setting.block(s)
+					if err != nil {
+						t.Fatal(err)
+					}
 					var rest []int
 					for i := range s.n {
 						if !slices.Contains(labeled, int32(i)) {
