@@ -29,7 +29,15 @@ type Config struct {
 	MaxIter    int     // DC-ADMM iterations a frame
 
 	Budget time.Duration // solving time a frame; 0 = no limit but MaxIter
+
+	FixedLabels bool // the labels of the frames stay as they are: DC-ADMM without its discrete step
+	Cold        bool // the classifier begins from nothing in every frame
 }
+
+// fixed are graphs whose labels stay as they are.
+type fixed struct{ mrf.Disjoint }
+
+func (fixed) Label(context.Context, []int32, []float64) error { return nil }
 
 // A frame that defines an object is rare, and the classifier starts from nothing: it gets
 // more iterations, and a stiffer classifier with less slack for each superpixel, or a box
@@ -137,9 +145,11 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 	w.trace.reset()
 	w.report = Report{Converged: true}
 	opt := solver.Options{MaxIter: w.MaxIter, Rho: w.Rho, Tau: 1, Consistent: true, Observe: w.observe, Workers: w.workers}
-	if annotated {
+	if annotated || w.Cold {
 		clear(w.weight)
 		clear(w.around)
+	}
+	if annotated {
 		nu, gamma = nu*annotatedNu, gamma*annotatedGamma
 		opt.Rho, opt.MaxIter = opt.Rho*annotatedNu/annotatedGamma, annotatedIter
 	} else if w.Budget > 0 {
@@ -160,6 +170,9 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 		w.problem = solver.Problem{
 			Labels: 1 + len(objects), Loss: loss.Hinge{}, Kernel: &w.kernel, MRF: &w.graphs,
 			Omega: w.omega, Unary: w.unary, Offset: w.offset, Nu: nu,
+		}
+		if w.FixedLabels {
+			w.problem.MRF = fixed{w.graphs}
 		}
 		res, err := solver.Solve(ctx, &w.ws, &w.problem, &w.state, opt)
 		if err != nil {

@@ -321,6 +321,51 @@ func TestFrameLabels(t *testing.T) {
 	}
 }
 
+// What ablations leave out is left out: without the discrete step labels stay as they are, whatever they cost, and a cold
+// classifier is that of the frame alone.
+func TestAblations(t *testing.T) {
+	estimate := func(w *Window, frames []*Frame, y []int32, annotated bool) Report {
+		t.Helper()
+		report, err := w.Estimate(t.Context(), frames, y, labels, annotated, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return report
+	}
+	for _, fix := range []bool{false, true} {
+		frames, truth := made(t, 2)
+		w := Window{Config: tuned}
+		w.FixedLabels = fix
+		copy(frames[0].Marks.Fixed, truth)
+		estimate(&w, frames[:1], slices.Clone(truth), true)
+		wrong := slices.Clone(truth)
+		wrong[0], wrong[len(wrong)-1] = 1-wrong[0], 1-wrong[len(wrong)-1]
+		y := slices.Clone(wrong)
+		if report := estimate(&w, frames, y, false); slices.Equal(y, wrong) != fix || (report.Flips == 0) != fix {
+			t.Errorf("labels fixed %v: %d flips, labels kept %v", fix, report.Flips, slices.Equal(y, wrong))
+		}
+	}
+	for _, cold := range []bool{false, true} {
+		frames, truth := made(t, 2)
+		var after [2][]float64
+		for k := range after {
+			w := Window{Config: tuned}
+			w.Cold = cold
+			f, _ := made(t, 2)
+			if k == 1 { // something else was learnt before
+				other := make([]int32, len(truth))
+				other[3] = 1
+				estimate(&w, f[1:], other, false)
+			}
+			estimate(&w, frames[:1], slices.Clone(truth), false)
+			after[k] = slices.Clone(w.Weights())
+		}
+		if slices.Equal(after[0], after[1]) != cold {
+			t.Errorf("cold %v: what was learnt before makes a difference: %v", cold, !cold)
+		}
+	}
+}
+
 func partOf(t *testing.T, f *Frame, labels int, objects ...int32) *part {
 	t.Helper()
 	c, err := f.part(objects, labels)
