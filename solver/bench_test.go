@@ -61,7 +61,7 @@ func slidingWindow(tb testing.TB) (p *solver.Problem, warm *solver.State, reset 
 				join(f, col, row, f-1, col-3, row, 0.5)
 			}
 		}
-		blocks = append(blocks, kernel.NewBlock(x, n, d))
+		blocks = append(blocks, solvertest.Block(x, n, d))
 	}
 
 	// The first four frames from cold, then the newest joins them.

@@ -36,7 +36,7 @@ func weightOf(omega []float64, i int) float64 {
 	return omega[i]
 }
 
-func (squares) Table(u, t, omega []float64, labels int, rho float64) {
+func (squares) Table(u, t, omega []float64, labels int, rho float64) error {
 	for i := range t {
 		w := weightOf(omega, i/labels)
 		u[i] = 0
@@ -45,19 +45,21 @@ func (squares) Table(u, t, omega []float64, labels int, rho float64) {
 			u[i] += w * rho / (w + rho) / 2 * d * d
 		}
 	}
+	return nil
 }
 
-func (squares) Prox(dst, t, omega []float64, y []int32, labels int, rho float64) {
+func (squares) Prox(dst, t, omega []float64, y []int32, labels int, rho float64) error {
 	for i, v := range t {
 		w := weightOf(omega, i/labels)
 		dst[i] = (w*sign(i%labels, y[i/labels]) + rho*v) / (w + rho)
 	}
+	return nil
 }
 
-func (squares) Value(beta, omega []float64, y []int32, labels int) (sum float64) {
+func (squares) Value(beta, omega []float64, y []int32, labels int) (sum float64, _ error) {
 	for i, b := range beta {
 		d := b - sign(i%labels, y[i/labels])
 		sum += weightOf(omega, i/labels) / 2 * d * d
 	}
-	return sum
+	return sum, nil
 }

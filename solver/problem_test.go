@@ -18,6 +18,13 @@ type empty struct{ solver.Kernel }
 
 func (empty) Len() int { return 0 }
 
+// failing is a loss without a table.
+type failing struct{ loss.Hinge }
+
+var errTable = errors.New("no table")
+
+func (failing) Table(_, _, _ []float64, _ int, _ float64) error { return errTable }
+
 // A problem that cannot be solved is an error that says what is wrong with it.
 func TestSolveRefuses(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
@@ -42,6 +49,14 @@ func TestSolveRefuses(t *testing.T) {
 		{"ν 0", func(p *solver.Problem, _ *solver.State, _ *solver.Options) { p.Nu = 0 }, "ν = 0", solver.ErrProblem},
 		{"ν NaN", func(p *solver.Problem, _ *solver.State, _ *solver.Options) { p.Nu = nan }, "ν = NaN", solver.ErrProblem},
 		{"ν infinite", func(p *solver.Problem, _ *solver.State, _ *solver.Options) { p.Nu = inf }, "ν=+Inf", solver.ErrNotFinite},
+		{"labels without end", func(p *solver.Problem, _ *solver.State, _ *solver.Options) { p.Labels = math.MaxInt }, "labels; want at least 2", solver.ErrProblem},
+		{"an MRF of fewer samples", func(p *solver.Problem, _ *solver.State, _ *solver.Options) { p.MRF = new(mrf.Potts) }, "20 labels for 0 nodes", mrf.ErrInput},
+		{"a loss that fails", func(p *solver.Problem, _ *solver.State, _ *solver.Options) { p.Loss = failing{} }, "solver: no table", errTable},
+		{"fewer than no iterations", func(_ *solver.Problem, _ *solver.State, o *solver.Options) { o.MaxIter = -1 }, "-1 iterations", solver.ErrProblem},
+		{"δ NaN", func(_ *solver.Problem, _ *solver.State, o *solver.Options) { o.Delta = nan }, "δ = NaN", solver.ErrProblem},
+		{"a negative tolerance", func(_ *solver.Problem, _ *solver.State, o *solver.Options) { o.Tol = -1 }, "tolerance -1", solver.ErrProblem},
+		{"relaxation 2", func(_ *solver.Problem, _ *solver.State, o *solver.Options) { o.Relax = 2 }, "relaxation 2", solver.ErrProblem},
+		{"τ below 1", func(_ *solver.Problem, _ *solver.State, o *solver.Options) { o.Tau = 0.5 }, "τ = 0.5", solver.ErrProblem},
 		{"few scores", func(_ *solver.Problem, s *solver.State, _ *solver.Options) { s.Scores = s.Scores[1:] }, "state of 59 scores", solver.ErrProblem},
 		{"few λ", func(_ *solver.Problem, s *solver.State, _ *solver.Options) { s.Lambda = nil }, "0 λ", solver.ErrProblem},
 		{"few labels", func(_ *solver.Problem, s *solver.State, _ *solver.Options) { s.Y = s.Y[1:] }, "19 labels for 20 samples", solver.ErrProblem},
@@ -77,5 +92,24 @@ func TestSolveRefuses(t *testing.T) {
 				t.Errorf("Solve = %v; want %v with %q", err, tt.is, tt.err)
 			}
 		})
+	}
+}
+
+func TestSolveRefusesNothing(t *testing.T) {
+	p, s, _ := solvertest.Instance(1, 20, 4, 3)
+	for _, args := range []struct {
+		ws *solver.Workspace
+		p  *solver.Problem
+		s  *solver.State
+	}{{nil, p, s}, {new(solver.Workspace), nil, s}, {new(solver.Workspace), p, nil}} {
+		if _, err := solver.Solve(t.Context(), args.ws, args.p, args.s, solver.Options{}); !errors.Is(err, solver.ErrProblem) {
+			t.Errorf("%v: error %v; want ErrProblem", args, err)
+		}
+	}
+	if err := s.Alpha(make([]float64, 3), 1); !errors.Is(err, solver.ErrProblem) {
+		t.Errorf("α of 3 numbers: error %v; want ErrProblem", err)
+	}
+	if err := s.Alpha(make([]float64, 60), math.NaN()); !errors.Is(err, solver.ErrProblem) {
+		t.Errorf("ν = NaN: error %v; want ErrProblem", err)
 	}
 }

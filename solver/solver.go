@@ -20,9 +20,9 @@ var ErrNotFinite = errors.New("solver: NaN or infinity in the problem")
 // for the shapes. Rows are independent, and several goroutines may be given different
 // ones at a time.
 type Loss interface {
-	Table(u, t, omega []float64, labels int, rho float64)
-	Prox(dst, t, omega []float64, y []int32, labels int, rho float64)
-	Value(beta, omega []float64, y []int32, labels int) float64
+	Table(u, t, omega []float64, labels int, rho float64) error
+	Prox(dst, t, omega []float64, y []int32, labels int, rho float64) error
+	Value(beta, omega []float64, y []int32, labels int) (float64, error)
 }
 
 // Kernel is a positive definite Gram matrix over n samples; see kernel.Linear.
@@ -30,14 +30,14 @@ type Kernel interface {
 	Len() int
 	SigmaMin() float64
 	Factor(nu, rho float64) error
-	Solve(alpha, r []float64, labels int)
+	Solve(alpha, r []float64, labels int) error
 }
 
 // Labeler is the discrete energy E and a solver for it. Label improves y under
 // Σ_i u[i·L+y_i] + E(y), exactly or not: the solver checks what it returns.
 type Labeler interface {
 	Label(ctx context.Context, y []int32, u []float64) error
-	Energy(y []int32) float64
+	Energy(y []int32) (float64, error)
 }
 
 // Problem is one instance. Nothing of it is kept or written.
@@ -138,7 +138,11 @@ type Workspace struct {
 // A part is chunkRows samples' share of the sums that an iteration needs. Their
 // number depends on the samples alone, and they are added in order, so the bits do
 // not depend on the workers.
-type part struct{ loss, quad, unary, primal, dual, cross float64 }
+type part struct {
+	loss, quad, unary, primal, dual, cross float64
+
+	err error // the loss's
+}
 
 const (
 	chunkRows = 1 << 11
@@ -153,27 +157,37 @@ func grow[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-func (ws *Workspace) reset(p *Problem, s *State) {
+func (ws *Workspace) reset(p *Problem, s *State) (err error) {
 	n := len(s.Y)
 	size := n * p.Labels
 	ws.t, ws.beta, ws.r = grow(ws.t, size), grow(ws.beta, size), grow(ws.r, size)
 	ws.alpha, ws.u = grow(ws.alpha, size), grow(ws.u, size)
 	ws.y = grow(ws.y, n)
 	ws.parts = grow(ws.parts, (n+chunkRows-1)/chunkRows)
+	clear(ws.parts)
 	ws.p, ws.s = p, s
-	ws.energy = p.MRF.Energy(s.Y)
 	if ws.owner != ws {
 		ws.owner, ws.pool = ws, workers.Pool{}
 		ws.starts, ws.tables, ws.steps, ws.updates = ws.start, ws.table, ws.step, ws.update
 	}
+	if ws.energy, err = p.MRF.Energy(s.Y); err != nil {
+		return fmt.Errorf("solver: %w", err)
+	}
+	return nil
 }
 
-// each calls pass for every part.
-func (ws *Workspace) each(pass func(int), workers int) {
+// each calls pass for every part, and returns the first error of one.
+func (ws *Workspace) each(pass func(int), workers int) error {
 	if len(ws.t) < parallelFrom {
 		workers = 1
 	}
 	ws.pool.Each(pass, len(ws.parts), workers)
+	for i := range ws.parts {
+		if err := ws.parts[i].err; err != nil {
+			return fmt.Errorf("solver: %w", err)
+		}
+	}
+	return nil
 }
 
 // rows returns part c's samples, from lo to hi, and their weights.
@@ -215,13 +229,19 @@ func (o Options) withDefaults(nu, sigma float64) Options {
 	return o
 }
 
-// check says what is wrong with p and s. That numbers are finite shows while they are computed with.
-func check(p *Problem, s *State) error {
+// check says what is wrong with the arguments of Solve. That numbers are finite shows while they are computed with.
+func check(ws *Workspace, p *Problem, s *State, opt *Options) error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: "+format, append([]any{ErrProblem}, args...)...)
 	}
 	switch {
-	case p.Labels < 2:
+	case ws == nil || p == nil || s == nil:
+		return bad("workspace %p, problem %p and state %p; want each", ws, p, s)
+	case opt.MaxIter < 0 || !(opt.Delta >= 0 && opt.Tol >= 0):
+		return bad("%d iterations, δ = %g and tolerance %g; want ≥ 0", opt.MaxIter, opt.Delta, opt.Tol)
+	case opt.Relax != 0 && !(opt.Relax >= 1 && opt.Relax < 2) || opt.Tau != 0 && !(opt.Tau >= 1):
+		return bad("relaxation %g and τ = %g; want 1 to 2, and ≥ 1", opt.Relax, opt.Tau)
+	case p.Labels < 2 || p.Labels > math.MaxInt32:
 		return bad("%d labels; want at least 2", p.Labels)
 	case p.Loss == nil || p.Kernel == nil || p.MRF == nil:
 		return bad("loss %T, kernel %T and MRF %T; want each", p.Loss, p.Kernel, p.MRF)
@@ -252,20 +272,25 @@ func check(p *Problem, s *State) error {
 // Solve runs DC-ADMM (Alg. 1) on p from s until it converges, ctx ends or
 // opt.MaxIter iterations have passed, and leaves the iterate in s.
 //
-// The error wraps ErrProblem for what is no problem, and ErrNotFinite where numbers are not finite, or is p.MRF's.
+// The error wraps ErrProblem for what is no problem, and ErrNotFinite where numbers are not finite, or is that of the loss, the
+// kernel or the MRF.
 // When ctx ends, s holds the last whole iteration; that is a Status, not an error. Once ws has
 // grown to the largest n, it allocates nothing but what p.MRF allocates.
 func Solve(ctx context.Context, ws *Workspace, p *Problem, s *State, opt Options) (Result, error) {
-	if err := check(p, s); err != nil {
+	if err := check(ws, p, s, &opt); err != nil {
 		return Result{}, err
 	}
 	sigma := p.Kernel.SigmaMin()
 	opt = opt.withDefaults(p.Nu, sigma)
-	ws.reset(p, s)
 	defer func() { ws.p, ws.s = nil, nil }()
+	if err := ws.reset(p, s); err != nil {
+		return Result{}, err
+	}
 
 	res := Result{Status: IterationsMet}
-	ws.each(ws.starts, opt.Workers)
+	if err := ws.each(ws.starts, opt.Workers); err != nil {
+		return Result{}, err
+	}
 	res.Start, ws.gap = ws.lagrangian(0, ws.sum()), 0
 	rho, factored := opt.Rho, 0.0
 	for it := 0; it < opt.MaxIter; it++ {
@@ -324,13 +349,21 @@ func count(happened bool) int {
 func iterate(ctx context.Context, ws *Workspace, rho float64, opt Options) (Iteration, error) {
 	p, step := ws.p, Iteration{Rho: rho}
 	ws.rho, ws.relax = rho, opt.Relax
-	ws.each(ws.tables, opt.Workers)
+	if err := ws.each(ws.tables, opt.Workers); err != nil {
+		return step, err
+	}
 	if err := label(ctx, ws, opt.Delta, &step); err != nil {
 		return step, err
 	}
-	ws.each(ws.steps, opt.Workers)
-	p.Kernel.Solve(ws.alpha, ws.r, p.Labels)
-	ws.each(ws.updates, opt.Workers)
+	if err := ws.each(ws.steps, opt.Workers); err != nil {
+		return step, err
+	}
+	if err := p.Kernel.Solve(ws.alpha, ws.r, p.Labels); err != nil {
+		return step, fmt.Errorf("solver: α-update: %w", err)
+	}
+	if err := ws.each(ws.updates, opt.Workers); err != nil {
+		return step, err
+	}
 
 	sum := ws.sum()
 	ws.gap = sum.primal
@@ -362,7 +395,8 @@ func (ws *Workspace) start(c int) {
 	lo, hi, omega := ws.rows(c)
 	from, to := lo*ws.p.Labels, hi*ws.p.Labels
 	scores, y := ws.s.Scores[from:to], ws.s.Y[lo:hi]
-	sum := part{loss: ws.p.Loss.Value(scores, omega, y, ws.p.Labels)}
+	sum := part{}
+	sum.loss, sum.err = ws.p.Loss.Value(scores, omega, y, ws.p.Labels)
 	offset := ws.offset(from, to)
 	for i, l := range ws.s.Lambda[from:to] {
 		k := scores[i]
@@ -387,7 +421,7 @@ func (ws *Workspace) table(c int) {
 	for i, l := range lambda {
 		t[i] = scores[i] + l/ws.rho
 	}
-	ws.p.Loss.Table(u, t, omega, ws.p.Labels, ws.rho)
+	ws.parts[c].err = ws.p.Loss.Table(u, t, omega, ws.p.Labels, ws.rho)
 	if ws.p.Unary != nil {
 		for i, v := range ws.p.Unary[from:to] {
 			u[i] += v
@@ -401,7 +435,7 @@ func (ws *Workspace) step(c int) {
 	lo, hi, omega := ws.rows(c)
 	from, to := lo*ws.p.Labels, hi*ws.p.Labels
 	beta, r, scores, lambda := ws.beta[from:to], ws.r[from:to], ws.s.Scores[from:to], ws.s.Lambda[from:to]
-	ws.p.Loss.Prox(beta, ws.t[from:to], omega, ws.s.Y[lo:hi], ws.p.Labels, ws.rho)
+	ws.parts[c].err = ws.p.Loss.Prox(beta, ws.t[from:to], omega, ws.s.Y[lo:hi], ws.p.Labels, ws.rho)
 	for i, b := range beta {
 		r[i] = ws.rho*(b+(ws.relax-1)*(b-scores[i])) - lambda[i]
 	}
@@ -432,7 +466,7 @@ func (ws *Workspace) update(c int) {
 		scores[i], lambda[i] = k, l
 	}
 	y := ws.s.Y[lo:hi]
-	sum.loss = ws.p.Loss.Value(beta, omega, y, ws.p.Labels)
+	sum.loss, sum.err = ws.p.Loss.Value(beta, omega, y, ws.p.Labels)
 	if ws.p.Unary != nil {
 		sum.unary = unary(ws.p.Unary[from:to], y, ws.p.Labels)
 	}
@@ -456,7 +490,10 @@ func label(ctx context.Context, ws *Workspace, delta float64, step *Iteration) e
 	if step.Flips == 0 {
 		return nil
 	}
-	energy := p.MRF.Energy(ws.y)
+	energy, err := p.MRF.Energy(ws.y)
+	if err != nil {
+		return fmt.Errorf("solver: label update: %w", err)
+	}
 	was := unary(ws.u, s.Y, p.Labels) + ws.energy
 	now := unary(ws.u, ws.y, p.Labels) + energy
 	if now > was-delta || math.IsNaN(now) {

@@ -153,7 +153,7 @@ func TestKnownLabelsGiveLIBLINEARsObjective(t *testing.T) {
 	}
 	for _, relax := range []float64{1, 1.7} {
 		var k kernel.Linear
-		k.Reset([]*kernel.Block{kernel.NewBlock(x, n, d)}, 1e-6)
+		k.Reset([]*kernel.Block{solvertest.Block(x, n, d)}, 1e-6)
 		var none mrf.Potts
 		none.Reset(n, 2, nil)
 		s := solvertest.Cold(n, 2)
@@ -264,20 +264,4 @@ func BenchmarkSolve(b *testing.B) {
 			}
 		})
 	}
-}
-
-func ExampleSolve() {
-	// Four points on a line; the outer two are known.
-	var k kernel.Linear
-	k.Reset([]*kernel.Block{kernel.NewBlock([]float64{-2, -1, 1, 2}, 4, 1)}, 0.1)
-	var graph mrf.Potts
-	graph.Reset(4, 2, nil)
-	inf := math.Inf(1)
-	s := &solver.State{Scores: make([]float64, 8), Lambda: make([]float64, 8), Y: []int32{0, 0, 0, 1}}
-	_, err := solver.Solve(context.Background(), &solver.Workspace{}, &solver.Problem{
-		Labels: 2, Loss: loss.Hinge{}, Kernel: &k, MRF: &graph, Nu: 0.1,
-		Unary: []float64{0, inf, 0, 0, 0, 0, inf, 0},
-	}, s, solver.Options{})
-	fmt.Println(s.Y, err)
-	// Output: [0 0 1 1] <nil>
 }

@@ -1,5 +1,7 @@
 package solver
 
+import "fmt"
+
 // State is the iterate: the warm start going in, the result coming out. Zeros are
 // the cold start.
 //
@@ -21,9 +23,14 @@ type State struct {
 	Y      []int32   // n labels in [0, L)
 }
 
-// Alpha writes α = −λ/2ν of a state that a Solve with this ν left to dst, n×L.
-func (s *State) Alpha(dst []float64, nu float64) {
+// Alpha writes α = −λ/2ν of a state that a Solve with this ν left to dst, n×L. The
+// error wraps ErrProblem for another size, or ν not > 0.
+func (s *State) Alpha(dst []float64, nu float64) error {
+	if len(dst) != len(s.Lambda) || !(nu > 0) {
+		return fmt.Errorf("%w: α of %d numbers from %d λ, and ν = %g; want as many, and ν > 0", ErrProblem, len(dst), len(s.Lambda), nu)
+	}
 	for i, l := range s.Lambda {
 		dst[i] = -l / (2 * nu)
 	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/segd/segd/features"
@@ -18,14 +19,19 @@ const (
 	Affinity               // labels propagated by similarity alone
 	Frozen                 // the classifier of the annotated frames, never re-estimated
 	NoTemporal             // the re-estimated classifier, no affinity to other frames
+	Fixed                  // as Joint, but the classifier is re-estimated without the discrete step
+	Cold                   // as Joint, but the classifier begins from nothing in every frame
 )
 
-var modeNames = [...]string{"joint", "affinity", "frozen", "no-temporal"}
+var modeNames = [...]string{"joint", "affinity", "frozen", "no-temporal", "fixed", "cold"}
 
 func (m Mode) String() string { return modeNames[m] }
 
 // looksUp tells whether superpixels are looked up in other frames.
-func (m Mode) looksUp() bool { return m == Joint || m == Affinity }
+func (m Mode) looksUp() bool { return m != Frozen && m != NoTemporal }
+
+// joint tells whether the classifier is re-estimated beside the affinity.
+func (m Mode) joint() bool { return m == Joint || m == Fixed || m == Cold }
 
 // ParseMode is the inverse of String.
 func ParseMode(s string) (Mode, error) {
@@ -34,7 +40,7 @@ func ParseMode(s string) (Mode, error) {
 			return Mode(m), nil
 		}
 	}
-	return 0, fmt.Errorf("tracker: mode %q; want joint, affinity, frozen or no-temporal", s)
+	return 0, fmt.Errorf("tracker: mode %q; want one of %s", s, strings.Join(modeNames[:], ", "))
 }
 
 // defaultMaxDim is how many features a superpixel has.

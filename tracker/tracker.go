@@ -69,6 +69,7 @@ func assemble(cfg Config) *Tracker {
 		window: window.Window{Config: window.Config{
 			Classifier: cfg.Classifier, Evidence: *cfg.Evidence, Balance: cfg.Balance, Ambiguous: *cfg.Ambiguous,
 			Marked: cfg.Marked, Nu: cfg.Nu, Gamma: cfg.Gamma, Rho: cfg.Rho, MaxIter: cfg.MaxIter, Budget: cfg.Budget,
+			FixedLabels: cfg.Mode == Fixed, Cold: cfg.Mode == Cold,
 		}},
 	}
 }
@@ -235,7 +236,7 @@ func (t *Tracker) decide(ctx context.Context, f *frame, ann *annotation.Annotati
 		t.evict()
 	}
 	if ann == nil {
-		return t.solve(ctx, f, estimation{learn: t.cfg.Mode != Joint || t.objects.anyVisible()}, out)
+		return t.solve(ctx, f, estimation{learn: !t.cfg.Mode.joint() || t.objects.anyVisible()}, out)
 	}
 	if err := t.seeder.Apply(ctx, f.Picture, &f.Belief, f.y, &f.Marks, ann, marked); err != nil {
 		return err
@@ -283,7 +284,7 @@ type estimation struct {
 // solve labels f by the tracker's mode.
 func (t *Tracker) solve(ctx context.Context, f *frame, how estimation, out *Solve) error {
 	labels := t.objects.labels()
-	if how.anew || t.cfg.Mode == Joint || t.cfg.Mode == NoTemporal {
+	if how.anew || t.cfg.Mode.joint() || t.cfg.Mode == NoTemporal {
 		if t.cfg.Cores != nil {
 			helpers := t.cfg.Cores.TryAcquire(runtime.GOMAXPROCS(0) - 1)
 			defer t.cfg.Cores.Release(helpers)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -104,7 +105,7 @@ func stepOf(t testing.TB, tr *Tracker, s *features.Scene, p Picture, a *annotati
 }
 
 func TestFollowsAMovingDisc(t *testing.T) {
-	for _, mode := range []Mode{Joint, Affinity, Frozen, NoTemporal} {
+	for _, mode := range []Mode{Joint, Affinity, Frozen, NoTemporal, Fixed, Cold} {
 		t.Run(mode.String(), func(t *testing.T) {
 			tr := newTracker(t, Config{Mode: mode})
 			for i := range uint64(15) {
@@ -449,12 +450,12 @@ func TestConfigFaults(t *testing.T) {
 }
 
 func TestParseMode(t *testing.T) {
-	for _, m := range []Mode{Joint, Affinity, Frozen, NoTemporal} {
+	for _, m := range []Mode{Joint, Affinity, Frozen, NoTemporal, Fixed, Cold} {
 		if got, err := ParseMode(m.String()); got != m || err != nil {
 			t.Errorf("ParseMode(%q) = %v, %v", m, got, err)
 		}
 	}
-	if _, err := ParseMode("both"); err == nil {
+	if _, err := ParseMode("both"); err == nil || !strings.Contains(err.Error(), "no-temporal, fixed, cold") {
 		t.Error(`"both" was accepted`)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/segd/segd/internal/measure/crowd"
 	"github.com/segd/segd/internal/offline"
 	"github.com/segd/segd/internal/pause"
+	"github.com/segd/segd/internal/resident"
 )
 
 const (
@@ -133,11 +134,11 @@ func crowdReference(p *crowd.Picture, model features.Model) (float64, error) {
 	var scene features.Scene
 	var took []float64
 	for range crowdReferenceRuns {
-		before := cpuTime()
+		before := resident.CPUTime()
 		if err := e.Extract(&scene, p.BGR, p.Width, p.Height, features.Plan{Whole: true}); err != nil {
 			return 0, err
 		}
-		took = append(took, milliseconds(cpuTime()-before))
+		took = append(took, milliseconds(resident.CPUTime()-before))
 	}
 	slices.Sort(took)
 	return took[len(took)/2], nil

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -222,11 +221,11 @@ func measureIngest(ctx context.Context, std cli.Streams, f *benchIngestFlags, ca
 		return report, err
 	}
 
-	began, cpu0, frames0 := time.Now(), cpuTime(), r.total()
+	began, cpu0, frames0 := time.Now(), resident.CPUTime(), r.total()
 	if err := measuring(ctx, std, f.duration); err != nil {
 		return report, err
 	}
-	took, cpu, frames := time.Since(began), cpuTime()-cpu0, r.total()-frames0
+	took, cpu, frames := time.Since(began), resident.CPUTime()-cpu0, r.total()-frames0
 	rss, err := resident.MB()
 	if err != nil {
 		return report, err
@@ -258,13 +257,4 @@ func measuring(ctx context.Context, std cli.Streams, d time.Duration) error {
 		bar.Step(i+1, steps)
 	}
 	return nil
-}
-
-// cpuTime is what this process has used, in user and kernel mode (getrusage(2)).
-func cpuTime() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err) // it has no other reason than a wrong argument
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -1,4 +1,4 @@
-// Package resident tells how much memory this process has in use.
+// Package resident tells how much memory this process has in use, and how much processor time it has used.
 package resident
 
 import (
@@ -6,7 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
+	"time"
 )
+
+// CPUTime is what this process has used, in user and kernel mode (getrusage(2)).
+func CPUTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err) // it has no other reason than a wrong argument
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
 
 // MB returns the process' resident memory in MiB from
 // /proc/self/statm (proc(5)).

@@ -15,7 +15,7 @@ var fitOptions = solver.Options{MaxIter: 300, Tau: 1, Tol: 1e-4}
 type fixed struct{}
 
 func (fixed) Label(context.Context, []int32, []float64) error { return nil }
-func (fixed) Energy([]int32) float64                          { return 0 }
+func (fixed) Energy([]int32) (float64, error)                 { return 0, nil }
 
 // fit finds the classifier of labels s.Y, with weights omega, from s.
 func fit(ctx context.Context, ws *solver.Workspace, p *solver.Problem, s *solver.State, omega []float64) error {
@@ -52,7 +52,11 @@ func assign(ctx context.Context, p *solver.Problem, s *solver.State) error {
 	for l := range p.Labels {
 		for i := range y {
 			y[i] = int32(l)
-			u[i*p.Labels+l] = p.Loss.Value(s.Scores[i*p.Labels:(i+1)*p.Labels], weight(p.Omega, i), y[i:i+1], p.Labels)
+			v, err := p.Loss.Value(s.Scores[i*p.Labels:(i+1)*p.Labels], weight(p.Omega, i), y[i:i+1], p.Labels)
+			if err != nil {
+				return err
+			}
+			u[i*p.Labels+l] = v
 		}
 	}
 	for i, v := range p.Unary {
@@ -93,8 +97,9 @@ func CoordinateDescent(ctx context.Context, ws *solver.Workspace, p *solver.Prob
 		}
 		t.Converged = same(was, s.Y)
 	}
-	t.Energy = Objective(p, s)
-	return t, nil
+	var err error
+	t.Energy, err = Objective(p, s)
+	return t, err
 }
 
 func same(a, b []int32) bool {
@@ -108,8 +113,16 @@ func same(a, b []int32) bool {
 
 // Objective is p's at s: loss, ν⟨α, Kα⟩, unaries and discrete energy, for a state
 // whose multipliers are −2να.
-func Objective(p *solver.Problem, s *solver.State) float64 {
-	sum := p.Loss.Value(s.Scores, p.Omega, s.Y, p.Labels) + p.MRF.Energy(s.Y)
+func Objective(p *solver.Problem, s *solver.State) (float64, error) {
+	loss, err := p.Loss.Value(s.Scores, p.Omega, s.Y, p.Labels)
+	if err != nil {
+		return 0, fmt.Errorf("baseline: %w", err)
+	}
+	energy, err := p.MRF.Energy(s.Y)
+	if err != nil {
+		return 0, fmt.Errorf("baseline: %w", err)
+	}
+	sum := loss + energy
 	for i, k := range s.Scores {
 		if p.Offset != nil {
 			k -= p.Offset[i]
@@ -121,7 +134,7 @@ func Objective(p *solver.Problem, s *solver.State) float64 {
 			sum += p.Unary[i*p.Labels+int(l)]
 		}
 	}
-	return sum
+	return sum, nil
 }
 
 // KernelKMeans clusters the n rows of g, d numbers each, which are the samples in
@@ -151,7 +164,10 @@ func KernelKMeans(ctx context.Context, g []float64, n, d, labels int, label solv
 		}
 		t.Converged = same(was, y)
 	}
-	t.Energy = label.Energy(y)
+	var err error
+	if t.Energy, err = label.Energy(y); err != nil {
+		return t, fmt.Errorf("baseline: kernel k-means: %w", err)
+	}
 	for i, l := range y {
 		t.Energy += u[i*labels+int(l)]
 	}

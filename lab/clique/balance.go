@@ -37,7 +37,11 @@ func NewBalance(lo, hi []int) *Balance {
 }
 
 // Energy returns Penalty for each sample that y has outside the bounds.
-func (b *Balance) Energy(y []int32) float64 {
+func (b *Balance) Energy(y []int32) (float64, error) {
+	return Penalty * float64(b.violations(y)), nil
+}
+
+func (b *Balance) violations(y []int32) int {
 	clear(b.count)
 	for _, l := range y {
 		b.count[l]++
@@ -46,7 +50,7 @@ func (b *Balance) Energy(y []int32) float64 {
 	for l, c := range b.count {
 		sum += outside(c, b.lo[l], b.hi[l])
 	}
-	return Penalty * float64(sum)
+	return sum
 }
 
 // Label writes the labeling of least Σ_i u[i·L+y_i] within the bounds to y. Of
@@ -69,12 +73,12 @@ func (b *Balance) Label(ctx context.Context, y []int32, u []float64) error {
 	if err := cheapest(b.next, u, labels); err != nil {
 		return err
 	}
-	if b.Energy(b.next) > 0 {
+	if b.violations(b.next) > 0 {
 		if err := b.repair(ctx, u); err != nil {
 			return err
 		}
 	}
-	if cost(y, u, labels) > cost(b.next, u, labels) || b.Energy(y) > 0 {
+	if cost(y, u, labels) > cost(b.next, u, labels) || b.violations(y) > 0 {
 		copy(y, b.next)
 	}
 	return nil

@@ -86,7 +86,9 @@ func Relax(n, labels int, cliques []Clique) Program {
 }
 
 // Energy returns Penalty for each sample that y has outside a clique's bounds.
-func (q *Cliques) Energy(y []int32) float64 { return Penalty * float64(q.Violations(y)) }
+func (q *Cliques) Energy(y []int32) (float64, error) {
+	return Penalty * float64(q.Violations(y)), nil
+}
 
 // Violations sums over cliques and labels by how many samples y leaves the bounds.
 func (q *Cliques) Violations(y []int32) int {

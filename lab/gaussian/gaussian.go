@@ -13,14 +13,14 @@ import (
 // kernel K_ij = exp(−‖x_i − x_j‖²/2σ²) of the n rows of x, by Cholesky factorisation
 // with the largest remaining diagonal element as the pivot (Fine & Scheinberg
 // 2001). It ends at rank columns, or sooner when no diagonal element differs by
-// more than tol; each element is then within tol too. x is finite and not kept.
-// Cost O(n·rank·(rank+d)).
-func Factor(x []float64, n, d int, sigma float64, rank int, tol float64) *kernel.Block {
+// more than tol; each element is then within tol too. x is not kept. The errors are
+// those of kernel.NewBlock. Cost O(n·rank·(rank+d)).
+func Factor(x []float64, n, d int, sigma float64, rank int, tol float64) (*kernel.Block, error) {
 	if n < 0 || d < 0 || len(x) != n*d {
-		panic(fmt.Sprintf("gaussian: %d numbers are not %d rows of %d", len(x), n, d))
+		return nil, fmt.Errorf("gaussian: %w: %d numbers are not %d rows of %d", kernel.ErrInput, len(x), n, d)
 	}
 	if rank < 1 || !(sigma > 0) || math.IsInf(sigma, 1) {
-		panic(fmt.Sprintf("gaussian: %d columns of width σ = %g; want at least 1 and > 0", rank, sigma))
+		return nil, fmt.Errorf("gaussian: %w: %d columns of width σ = %g; want at least 1 and > 0", kernel.ErrInput, rank, sigma)
 	}
 	rank = min(rank, n)
 	byColumn := make([][]float64, 0, rank)

@@ -1,9 +1,12 @@
 package gaussian
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/segd/segd/solver/kernel"
 )
 
 // byHand is the definition, entry by entry.
@@ -30,7 +33,10 @@ func TestFactor(t *testing.T) {
 		{"to a tolerance", n, 1e-2, n - 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := Factor(x, n, d, sigma, tt.rank, tt.tol)
+			b, err := Factor(x, n, d, sigma, tt.rank, tt.tol)
+			if err != nil {
+				t.Fatal(err)
+			}
 			if b.N != n || b.D > tt.atMost {
 				t.Errorf("%d×%d; want %d rows of at most %d", b.N, b.D, n, tt.atMost)
 			}
@@ -47,18 +53,22 @@ func TestFactor(t *testing.T) {
 			}
 		})
 	}
-	if b := Factor(x, n, d, sigma, 7, 0); b.D != 7 {
-		t.Errorf("rank %d; want the 7 asked for", b.D)
+	if b, err := Factor(x, n, d, sigma, 7, 0); err != nil || b.D != 7 {
+		t.Errorf("%+v, %v; want the 7 columns asked for", b, err)
 	}
 	// Identical samples have one column.
-	if b := Factor([]float64{0, 0, 1, 1, 0, 0, 1, 1, 3, 3}, 5, 2, 1, 5, 1e-9); b.D != 3 {
-		t.Errorf("rank %d of five samples, three of them different; want 3", b.D)
+	if b, err := Factor([]float64{0, 0, 1, 1, 0, 0, 1, 1, 3, 3}, 5, 2, 1, 5, 1e-9); err != nil || b.D != 3 {
+		t.Errorf("%+v, %v of five samples, three of them different; want 3 columns", b, err)
 	}
-	panics(t, map[string]func(){
-		"width": func() { Factor([]float64{1}, 1, 1, 0, 1, 0) },
-		"rank":  func() { Factor([]float64{1}, 1, 1, 1, 0, 0) },
-		"rows":  func() { Factor([]float64{1, 2}, 3, 1, 1, 1, 0) },
-	})
+	for name, refused := range map[string]func() (*kernel.Block, error){
+		"width": func() (*kernel.Block, error) { return Factor([]float64{1}, 1, 1, 0, 1, 0) },
+		"rank":  func() (*kernel.Block, error) { return Factor([]float64{1}, 1, 1, 1, 0, 0) },
+		"rows":  func() (*kernel.Block, error) { return Factor([]float64{1, 2}, 3, 1, 1, 1, 0) },
+	} {
+		if _, err := refused(); !errors.Is(err, kernel.ErrInput) {
+			t.Errorf("%s: error %v; want ErrInput", name, err)
+		}
+	}
 }
 
 func randomMatrix(rng *rand.Rand, n int) []float64 {
@@ -67,20 +77,6 @@ func randomMatrix(rng *rand.Rand, n int) []float64 {
 		m[i] = rng.NormFloat64()
 	}
 	return m
-}
-
-func panics(t *testing.T, misuses map[string]func()) {
-	t.Helper()
-	for name, misuse := range misuses {
-		t.Run(name, func(t *testing.T) {
-			defer func() {
-				if recover() == nil {
-					t.Error("no panic")
-				}
-			}()
-			misuse()
-		})
-	}
 }
 
 func BenchmarkFactor(b *testing.B) {

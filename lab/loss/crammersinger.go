@@ -51,7 +51,10 @@ func height(t []float64, y int, s float64) float64 {
 // t and u are n×L row-major and may not alias. omega holds n weights ≥ 0, or is
 // nil for all ones. rho is > 0. It costs O(L log L) a sample: one sort serves all
 // labels.
-func (CrammerSinger) Table(u, t, omega []float64, labels int, rho float64) {
+func (CrammerSinger) Table(u, t, omega []float64, labels int, rho float64) error {
+	if err := check(u, t, omega, labels); err != nil {
+		return err
+	}
 	var stack [3*stackLabels + 2]float64
 	scratch := stack[:]
 	if labels > stackLabels {
@@ -70,6 +73,7 @@ func (CrammerSinger) Table(u, t, omega []float64, labels int, rho float64) {
 		}
 		crammerSingerRow(ui, ti, w, rho, scratch)
 	}
+	return nil
 }
 
 // pair is the minimum with two labels whose targets violate the margin by g.
@@ -152,7 +156,10 @@ func cutValue(t []float64, y int, w, rho float64) float64 {
 
 // Prox writes argmin_β ω_i ℓ(y_i; β) + ρ/2‖β − t_i‖² to row i of dst.
 // dst may alias t.
-func (CrammerSinger) Prox(dst, t, omega []float64, y []int32, labels int, rho float64) {
+func (CrammerSinger) Prox(dst, t, omega []float64, y []int32, labels int, rho float64) error {
+	if err := checkLabels(dst, t, omega, y, labels); err != nil {
+		return err
+	}
 	w := 1.0
 	for i, yi := range y {
 		if omega != nil {
@@ -165,6 +172,7 @@ func (CrammerSinger) Prox(dst, t, omega []float64, y []int32, labels int, rho fl
 		}
 		di[yi] = ty + min(s, x)
 	}
+	return nil
 }
 
 // rival returns the label other than y with the largest score, the first of equals.
@@ -179,7 +187,10 @@ func rival(beta []float64, y int) int {
 }
 
 // Value returns Σ_i ω_i ℓ(y_i; β_i).
-func (CrammerSinger) Value(beta, omega []float64, y []int32, labels int) float64 {
+func (CrammerSinger) Value(beta, omega []float64, y []int32, labels int) (float64, error) {
+	if err := checkLabels(beta, beta, omega, y, labels); err != nil {
+		return 0, err
+	}
 	total, w := 0.0, 1.0
 	for i, yi := range y {
 		if omega != nil {
@@ -188,5 +199,5 @@ func (CrammerSinger) Value(beta, omega []float64, y []int32, labels int) float64
 		bi := beta[i*labels : (i+1)*labels]
 		total += w * max(0, 1+(bi[rival(bi, int(yi))]-bi[yi]))
 	}
-	return total
+	return total, nil
 }

@@ -1,10 +1,12 @@
 package loss
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/segd/segd/solver/loss"
@@ -12,9 +14,9 @@ import (
 
 // proximal is what every loss offers.
 type proximal interface {
-	Table(u, t, omega []float64, labels int, rho float64)
-	Prox(dst, t, omega []float64, y []int32, labels int, rho float64)
-	Value(beta, omega []float64, y []int32, labels int) float64
+	Table(u, t, omega []float64, labels int, rho float64) error
+	Prox(dst, t, omega []float64, y []int32, labels int, rho float64) error
+	Value(beta, omega []float64, y []int32, labels int) (float64, error)
 }
 
 var (
@@ -47,8 +49,41 @@ func (c sample) table(l proximal) []float64 {
 	return u
 }
 
+// value is l's of what fits.
+func value(l proximal, beta, omega []float64, y []int32, labels int) float64 {
+	v, err := l.Value(beta, omega, y, labels)
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func TestRefuses(t *testing.T) {
+	two, four := make([]float64, 2), make([]float64, 4)
+	for _, l := range []proximal{CrammerSinger{}, Softmax{}} {
+		for _, tt := range []struct {
+			name string
+			do   func() error
+			says string
+		}{
+			{"one label", func() error { return l.Table(two, two, nil, 1, 1) }, "1 labels; want at least 2"},
+			{"half a sample", func() error { return l.Table(four, four, nil, 3, 1) }, "4 and 4 numbers"},
+			{"short table", func() error { return l.Table(two, four, nil, 2, 1) }, "2 and 4 numbers"},
+			{"few weights", func() error { return l.Table(four, four, []float64{1}, 2, 1) }, "1 weights"},
+			{"no labels for scores", func() error { return l.Prox(four, four, nil, nil, 2, 1) }, "labels of 0 samples for 2"},
+			{"label that there is not", func() error { return l.Prox(four, four, nil, []int32{0, 2}, 2, 1) }, "sample 1 has label 2"},
+			{"negative label", func() error { _, err := l.Value(four, nil, []int32{-1, 0}, 2); return err }, "sample 0 has label -1"},
+			{"value of one label", func() error { _, err := l.Value(two, nil, []int32{0, 0}, 1); return err }, "1 labels"},
+		} {
+			if err := tt.do(); !errors.Is(err, loss.ErrInput) || !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("%T, %s: error %v; want ErrInput with %q", l, tt.name, err, tt.says)
+			}
+		}
+	}
+}
+
 func (c sample) objective(l proximal, beta []float64) float64 {
-	v := l.Value(beta, []float64{c.w}, []int32{int32(c.y)}, len(c.t))
+	v := value(l, beta, []float64{c.w}, []int32{int32(c.y)}, len(c.t))
 	for k, b := range beta {
 		v += c.rho / 2 * (b - c.t[k]) * (b - c.t[k])
 	}
@@ -336,7 +371,7 @@ func TestNoGridPointIsLower(t *testing.T) {
 func TestSoftmaxKeepsSmallLosses(t *testing.T) {
 	for _, gap := range []float64{20, 36, 37, 100, 600} {
 		want := math.Exp(-gap)
-		v := Softmax{}.Value([]float64{gap, 0}, nil, []int32{0}, 2)
+		v := value(Softmax{}, []float64{gap, 0}, nil, []int32{0}, 2)
 		if math.Abs(v-want) > 1e-8*want { // exp(−z) − exp(−2z)/2 at z = 20
 			t.Errorf("loss at margin %g is %g; want %g", gap, v, want)
 		}
@@ -364,7 +399,7 @@ func TestNoWeightNoPull(t *testing.T) {
 		if got := c.prox(l); !slices.Equal(got, target) {
 			t.Errorf("%T: prox of a sample without weight is %v; want its target", l, got)
 		}
-		if v := l.Value(target, []float64{0}, []int32{1}, 4); v != 0 {
+		if v := value(l, target, []float64{0}, []int32{1}, 4); v != 0 {
 			t.Errorf("%T: value of a sample without weight is %g", l, v)
 		}
 	}
@@ -437,8 +472,8 @@ func TestConvex(t *testing.T) {
 				mid[k] = part*beta[k] + (1-part)*other[k]
 			}
 			y, w := []int32{int32(rng.IntN(labels))}, []float64{3 * rng.Float64()}
-			at, to := l.Value(beta, w, y, labels), l.Value(other, w, y, labels)
-			if m := l.Value(mid, w, y, labels); m > part*at+(1-part)*to+1e-12*(1+at+to) {
+			at, to := value(l, beta, w, y, labels), value(l, other, w, y, labels)
+			if m := value(l, mid, w, y, labels); m > part*at+(1-part)*to+1e-12*(1+at+to) {
 				t.Fatalf("%T: %g between %v and %v is above the chord %g", l, m, beta, other, part*at+(1-part)*to)
 			}
 		}
@@ -469,9 +504,9 @@ func TestRowsAreIndependent(t *testing.T) {
 				if !slices.Equal(c.prox(l), row) || !slices.Equal(c.table(l), u[i*labels:(i+1)*labels]) {
 					t.Fatalf("%T L=%d: sample %d depends on the others", l, labels, i)
 				}
-				sum += l.Value(row, w[i:i+1], y[i:i+1], labels)
+				sum += value(l, row, w[i:i+1], y[i:i+1], labels)
 			}
-			if v := l.Value(beta, w, y, labels); math.Abs(v-sum) > 1e-12*(1+sum) {
+			if v := value(l, beta, w, y, labels); math.Abs(v-sum) > 1e-12*(1+sum) {
 				t.Errorf("%T L=%d: value %g; the samples' sum is %g", l, labels, v, sum)
 			}
 			ones := slices.Repeat([]float64{1}, n)

@@ -177,7 +177,10 @@ func margin(t []float64, y int, d, share, s, logS float64) (p, a, squares float6
 // t and u are n×L row-major and may not alias. omega holds n weights ≥ 0, or is
 // nil for all ones. rho is > 0. It costs one to three passes of L−1 Lambert
 // functions a label; what starts them is shared by all labels.
-func (Softmax) Table(u, t, omega []float64, labels int, rho float64) {
+func (Softmax) Table(u, t, omega []float64, labels int, rho float64) error {
+	if err := check(u, t, omega, labels); err != nil {
+		return err
+	}
 	w, logS := 1.0, math.Log(1/rho)
 	for i := 0; i+labels <= len(t); i += labels {
 		if omega != nil && omega[i/labels] != w {
@@ -197,6 +200,7 @@ func (Softmax) Table(u, t, omega []float64, labels int, rho float64) {
 			softmaxRow(ui, ti, w, rho, logS)
 		}
 	}
+	return nil
 }
 
 // softmaxRow is Table for one sample with ω > 0.
@@ -228,7 +232,10 @@ func softmaxRow(u, t []float64, w, rho, logS float64) {
 
 // Prox writes argmin_β ω_i ℓ(y_i; β) + ρ/2‖β − t_i‖² to row i of dst.
 // dst may alias t.
-func (Softmax) Prox(dst, t, omega []float64, y []int32, labels int, rho float64) {
+func (Softmax) Prox(dst, t, omega []float64, y []int32, labels int, rho float64) error {
+	if err := checkLabels(dst, t, omega, y, labels); err != nil {
+		return err
+	}
 	w, logS := 1.0, math.Log(1/rho)
 	for i, yi := range y {
 		if omega != nil && omega[i] != w {
@@ -237,6 +244,7 @@ func (Softmax) Prox(dst, t, omega []float64, y []int32, labels int, rho float64)
 		}
 		softmaxProx(dst[i*labels:(i+1)*labels], t[i*labels:(i+1)*labels], int(yi), w/rho, logS)
 	}
+	return nil
 }
 
 func softmaxProx(dst, t []float64, y int, s, logS float64) {
@@ -264,7 +272,10 @@ func softmaxProx(dst, t []float64, y int, s, logS float64) {
 
 // Value returns Σ_i ω_i ℓ(y_i; β_i), each term to full relative precision however
 // small it is.
-func (Softmax) Value(beta, omega []float64, y []int32, labels int) float64 {
+func (Softmax) Value(beta, omega []float64, y []int32, labels int) (float64, error) {
+	if err := checkLabels(beta, beta, omega, y, labels); err != nil {
+		return 0, err
+	}
 	total, w := 0.0, 1.0
 	for i, yi := range y {
 		if omega != nil {
@@ -274,5 +285,5 @@ func (Softmax) Value(beta, omega []float64, y []int32, labels int) float64 {
 		p, q := odds(-d)
 		total += w * softplus(-d, p, q)
 	}
-	return total
+	return total, nil
 }

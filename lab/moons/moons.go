@@ -24,16 +24,18 @@ import (
 // The settings of the moons, the same for every seed. What the paper leaves open
 // was chosen on seeds 0 to 5, so figures are to be quoted for others.
 const (
-	sigma         = 0.2 // RBF width, twice the moons' noise
-	rank          = 250 // of the kernel's factor
-	gamma         = 1e-3
-	nu            = 0.1
-	rho           = 0.01 // ρ₀, far below the descent condition: labels have to move
-	tau           = 1.015
-	iterations    = 350
-	rounds        = 100 // of a baseline, at most
-	defaultStarts = 8   // of each method; the one of lowest energy counts
+	sigma      = 0.2 // RBF width, twice the moons' noise
+	rank       = 250 // of the kernel's factor
+	gamma      = 1e-3
+	nu         = 0.1
+	rho        = 0.01 // ρ₀, far below the descent condition: labels have to move
+	tau        = 1.015
+	iterations = 350
+	rounds     = 100 // of a baseline, at most
 )
+
+// DefaultSeeds is how many instances are drawn.
+const DefaultSeeds = 20
 
 // The label errors the paper names.
 const (
@@ -45,8 +47,8 @@ const (
 // Options say what to run.
 type Options struct {
 	Seed     uint64                         // of the first instance
-	Seeds    int                            // instances; 0 means 10
-	Starts   int                            // starts of each method; 0 means 8
+	Seeds    int                            // instances; 0 means DefaultSeeds
+	Starts   int                            // starts of each method, of which the one of lowest energy counts; 0 means 1
 	Workers  int                            // runs side by side; 0 means one a core
 	Progress func(done, total int)          // runs; nil means nobody looks
 	Instance func(seed uint64, in Instance) // after each instance, in order; nil means nobody looks
@@ -61,6 +63,7 @@ type Instance struct {
 
 // Report is the outcome, in the stable form `segd eval moons --json` prints.
 type Report struct {
+	Starts            int    `json:"starts"`
 	DCADMM            Errors `json:"dcadmm"`
 	CoordinateDescent Errors `json:"coordinate_descent"`
 	KernelKMeans      Errors `json:"kernel_kmeans"`
@@ -69,7 +72,8 @@ type Report struct {
 // Errors are one method's label errors, 0 to 1, by seed. Labels are compared
 // as they are: no permutation of the classes is looked for.
 type Errors struct {
-	Median float64   `json:"median_error"`
+	stats.Figure
+	Median float64   `json:"median"`
 	Errors []float64 `json:"errors"`
 }
 
@@ -83,19 +87,20 @@ func (e *Errors) add(y, truth []int32) {
 	e.Errors = append(e.Errors, float64(wrong)/float64(len(truth)))
 }
 
-func (e *Errors) finish() { e.Median = stats.Median(e.Errors) }
+func (e *Errors) finish() { e.Figure, e.Median = stats.FigureOf(e.Errors), stats.Median(e.Errors) }
 
 // Run runs the paper's 4-moons experiment: the labels of four interlocked moons
 // are to be found from where the samples lie and from loose bounds on how often
 // each class occurs in random cliques, without a single label. Each method has an
-// RBF kernel and the same label solver, and is started from several labelings of
-// which the result of lowest energy counts; DC-ADMM's first start is zero.
+// RBF kernel and the same label solver. DC-ADMM's first start is zero, the others'
+// are labelings by chance within the bounds; of several starts the result of lowest
+// energy counts.
 func Run(ctx context.Context, opt Options) (*Report, error) {
 	if opt.Seeds == 0 {
-		opt.Seeds = 10
+		opt.Seeds = DefaultSeeds
 	}
 	if opt.Starts == 0 {
-		opt.Starts = defaultStarts
+		opt.Starts = 1
 	}
 	if opt.Workers == 0 {
 		opt.Workers = runtime.GOMAXPROCS(0)
@@ -103,7 +108,7 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 	if opt.Seeds < 0 || opt.Starts < 0 || opt.Workers < 0 {
 		return nil, fmt.Errorf("moons: %d seeds, %d starts, %d workers; want none below 0", opt.Seeds, opt.Starts, opt.Workers)
 	}
-	report := &Report{}
+	report := &Report{Starts: opt.Starts}
 	total, done := opt.Seeds*opt.Starts, 0
 	var mu sync.Mutex
 	tick := func() {
@@ -161,7 +166,10 @@ func runInstance(ctx context.Context, m *moons, seed uint64, opt Options, tick f
 // the labels that it finds.
 func solve(ctx context.Context, x []float64, cliques []clique.Clique, seed uint64, opt Options, tick func()) (Instance, error) {
 	n := len(x) / 2
-	block := gaussian.Factor(x, n, 2, sigma, rank, 1e-6)
+	block, err := gaussian.Factor(x, n, 2, sigma, rank, 1e-6)
+	if err != nil {
+		return Instance{}, err
+	}
 	program := clique.Relax(n, classes, cliques)
 	var results [3][]attempt
 	for i := range results {
@@ -199,16 +207,21 @@ type trial struct {
 	scale float64 // 0 for the start from zero
 }
 
-func (t *trial) problem() (*solver.Problem, *solver.State) {
+func (t *trial) problem() (*solver.Problem, *solver.State, error) {
 	k := &kernel.Linear{}
-	k.Reset([]*kernel.Block{t.block}, gamma)
+	if err := k.Reset([]*kernel.Block{t.block}, gamma); err != nil {
+		return nil, nil, err
+	}
 	n := k.Len()
 	return &solver.Problem{Labels: classes, Loss: loss.Hinge{}, Kernel: k, MRF: t.label, Nu: nu},
-		&solver.State{Scores: make([]float64, n*classes), Lambda: make([]float64, n*classes), Y: make([]int32, n)}
+		&solver.State{Scores: make([]float64, n*classes), Lambda: make([]float64, n*classes), Y: make([]int32, n)}, nil
 }
 
 func (t *trial) dcadmm(ctx context.Context) (attempt, error) {
-	p, s := t.problem()
+	p, s, err := t.problem()
+	if err != nil {
+		return attempt{}, err
+	}
 	for i := range s.Scores {
 		s.Scores[i] = 0.5 * t.scale * t.rng.NormFloat64()
 	}
@@ -221,7 +234,10 @@ func (t *trial) dcadmm(ctx context.Context) (attempt, error) {
 }
 
 func (t *trial) descent(ctx context.Context) (attempt, error) {
-	p, s := t.problem()
+	p, s, err := t.problem()
+	if err != nil {
+		return attempt{}, err
+	}
 	if err := t.randomLabels(ctx, s.Y); err != nil {
 		return attempt{}, err
 	}

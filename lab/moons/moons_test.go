@@ -96,7 +96,8 @@ func TestReportForm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"dcadmm":{"median_error":0.25,"errors":[0,0.75,0.25]},"coordinate_descent":{"median_error":0,"errors":null},"kernel_kmeans":{"median_error":0,"errors":null}}`
+	want := `{"starts":0,"dcadmm":{"mean":0.3333333333333333,"sd":0.38188130791298663,"median":0.25,"errors":[0,0.75,0.25]},` +
+		`"coordinate_descent":{"mean":0,"sd":0,"median":0,"errors":null},"kernel_kmeans":{"mean":0,"sd":0,"median":0,"errors":null}}`
 	if string(b) != want {
 		t.Errorf("%s\nwant %s", b, want)
 	}

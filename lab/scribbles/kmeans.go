@@ -50,8 +50,7 @@ func newKMeans(s *features.Scene) (*kmeans, error) {
 	for _, e := range s.Edges {
 		edges = append(edges, mrf.Edge{I: e.I, J: e.J, W: potts.Weight(e)})
 	}
-	m.potts.Reset(s.N, 2, edges)
-	return m, nil
+	return m, m.potts.Reset(s.N, 2, edges)
 }
 
 // segment returns the mask that the strokes lead to.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/segd/segd/lab/baseline"
 	"github.com/segd/segd/lab/clique"
 	"github.com/segd/segd/lab/gaussian"
+	"github.com/segd/segd/lab/internal/stats"
 	"github.com/segd/segd/lab/loss"
 	"github.com/segd/segd/solver"
 	"github.com/segd/segd/solver/kernel"
@@ -21,16 +23,18 @@ import (
 
 // Setting is how Run takes one kernel on all data sets.
 type Setting struct {
-	Kernel     string  // "linear" or "rbf"
-	Sigma      float64 // of the RBF kernel exp(−‖x−x'‖²/2σ²)
-	Rank       int     // columns that the RBF kernel is factorised into, at most
-	Gamma      float64 // ridge γ of K + γI
-	Nu         float64
-	Unlabeled  float64 // weight ω of an unlabeled sample's loss; a labeled one's is 1
-	Rho, Tau   float64 // ρ₀ and its growth an iteration
-	Iterations int
-	Loss       solver.Loss
-	LossName   string
+	Kernel     string      `json:"kernel"`          // "linear" or "rbf"
+	Sigma      float64     `json:"sigma,omitempty"` // of the RBF kernel exp(−‖x−x'‖²/2σ²)
+	Rank       int         `json:"rank,omitempty"`  // columns that the RBF kernel is factorised into, at most
+	Gamma      float64     `json:"gamma"`           // ridge γ of K + γI
+	Nu         float64     `json:"nu"`
+	Unlabeled  float64     `json:"unlabeled"` // weight ω of an unlabeled sample's loss; a labeled one's is 1
+	Rho        float64     `json:"rho"`       // ρ₀
+	Tau        float64     `json:"tau"`       // its growth an iteration
+	Iterations int         `json:"iterations"`
+	Delta      float64     `json:"delta"` // δ of the runs that have one
+	Loss       solver.Loss `json:"-"`
+	LossName   string      `json:"loss"`
 }
 
 // Options say what to run. Root holds a folder for each data set.
@@ -44,20 +48,27 @@ type Options struct {
 
 // Report is the outcome, in the stable form `segd eval ssl --json` prints.
 type Report struct {
-	Settings []Setting `json:"-"`
+	Settings []Setting `json:"settings"`
 	Cells    []Cell    `json:"cells"`
+	Summary  Summary   `json:"summary"`
 }
 
-// Cell is the accuracy on the unlabeled samples in per cent, mean and standard
-// deviation over the splits.
+// Cell is what the splits of a data set give: accuracies on the unlabeled samples in per cent.
 type Cell struct {
-	Dataset   string   `json:"dataset"`
-	Labeled   int      `json:"labeled"`
-	Kernel    string   `json:"kernel"`
-	Accuracy  float64  `json:"accuracy"`
-	Std       float64  `json:"std"`
-	PaperOurs *float64 `json:"paper_ours"` // null where the paper has no such cell
-	PaperSDP  *float64 `json:"paper_sdp"`
+	Dataset string `json:"dataset"`
+	Labeled int    `json:"labeled"`
+	Kernel  string `json:"kernel"`
+
+	Inductive stats.Figure `json:"inductive"`  // the classifier of the labeled samples, with the balance
+	DCADMM    stats.Figure `json:"dcadmm"`     // from there
+	Cold      stats.Figure `json:"cold"`       // from the paper's start: α = λ = 0 and labels by chance
+	WithDelta stats.Figure `json:"with_delta"` // as DCADMM, with δ > 0 in the descent condition
+	PaperOurs *float64     `json:"paper_ours"` // null where the paper has no such cell
+	PaperSDP  *float64     `json:"paper_sdp"`
+
+	// How many iterations pass until the last change of a label.
+	Settled          stats.Figure `json:"settled"`
+	SettledWithDelta stats.Figure `json:"settled_with_delta"`
 }
 
 // balance is how far a class's share of the samples may be from an equal one.
@@ -67,8 +78,8 @@ const balance = 0.1
 
 // Run runs the semi-supervised benchmark of Chapelle et al.: each split's labeled
 // samples are fixed, the classes are balanced within 10 %, and the labels of the
-// others are found with the classifier by DC-ADMM, from the classifier that fits
-// the labeled samples alone.
+// others are found with the classifier by DC-ADMM: from the classifier that fits the
+// labeled samples alone, with δ = 0 and with δ > 0, and from nothing.
 func Run(ctx context.Context, opt Options) (*Report, error) {
 	if opt.Datasets == nil {
 		opt.Datasets = Datasets
@@ -113,20 +124,24 @@ func Run(ctx context.Context, opt Options) (*Report, error) {
 			report.Cells = append(report.Cells, cells...)
 		}
 	}
+	report.Summary = summary(report.Cells)
 	return report, nil
 }
 
 // runSet runs both numbers of labeled samples of one data set and kernel.
 func runSet(ctx context.Context, s *set, setting Setting, k, workers int, tick func()) ([]Cell, error) {
-	block := setting.block(s)
-	var accuracy [2][]float64
+	block, err := setting.block(s)
+	if err != nil {
+		return nil, err
+	}
+	var found [2][]outcome
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(workers)
 	for l, splits := range s.splits {
-		accuracy[l] = make([]float64, len(splits))
+		found[l] = make([]outcome, len(splits))
 		for i, split := range splits {
 			group.Go(func() (err error) {
-				accuracy[l][i], err = setting.accuracy(ctx, s, block, split)
+				found[l][i], err = setting.outcome(ctx, s, block, split, uint64(i))
 				if tick != nil {
 					tick()
 				}
@@ -140,68 +155,90 @@ func runSet(ctx context.Context, s *set, setting Setting, k, workers int, tick f
 	var cells []Cell
 	for l, count := range labeledCounts {
 		c := Cell{Dataset: s.name, Labeled: count, Kernel: setting.Kernel}
-		c.Accuracy, c.Std = meanStd(accuracy[l])
+		figure := func(of func(o *outcome) float64) stats.Figure {
+			var v []float64
+			for i := range found[l] {
+				v = append(v, of(&found[l][i]))
+			}
+			return stats.FigureOf(v)
+		}
+		c.Inductive = figure(func(o *outcome) float64 { return o.inductive })
+		c.DCADMM = figure(func(o *outcome) float64 { return o.dcadmm })
+		c.Cold = figure(func(o *outcome) float64 { return o.cold })
+		c.WithDelta = figure(func(o *outcome) float64 { return o.withDelta })
+		c.Settled = figure(func(o *outcome) float64 { return o.settled })
+		c.SettledWithDelta = figure(func(o *outcome) float64 { return o.settledWithDelta })
 		c.PaperSDP, c.PaperOurs = paperCell(s.name, l, k)
 		cells = append(cells, c)
 	}
 	return cells, nil
 }
 
-func meanStd(v []float64) (mean, std float64) {
-	for _, a := range v {
-		mean += a / float64(len(v))
-	}
-	for _, a := range v {
-		std += (a - mean) * (a - mean) / float64(len(v))
-	}
-	return mean, math.Sqrt(std)
-}
-
 // block is the kernel's factor G with K = GGᵀ.
-func (c Setting) block(s *set) *kernel.Block {
+func (c Setting) block(s *set) (*kernel.Block, error) {
 	if c.Kernel == "rbf" {
 		return gaussian.Factor(s.x, s.n, s.d, c.Sigma, c.Rank, 1e-6)
 	}
 	return kernel.NewBlock(s.x, s.n, s.d)
 }
 
-// accuracy returns that of one split's predictions in per cent.
-func (c Setting) accuracy(ctx context.Context, s *set, block *kernel.Block, labeled []int32) (float64, error) {
-	y, err := c.predict(ctx, s, block, labeled)
+// outcome is what one split gives.
+type outcome struct{ inductive, dcadmm, cold, withDelta, settled, settledWithDelta float64 }
+
+func (c Setting) outcome(ctx context.Context, s *set, block *kernel.Block, labeled []int32, seed uint64) (o outcome, err error) {
+	p, err := c.predict(ctx, block, s.labels, s.known(labeled), seed)
 	if err != nil {
-		return 0, err
+		return o, err
 	}
+	of := func(y []int32) float64 { return accuracy(y, s.y, labeled) }
+	return outcome{of(p.inductive), of(p.dcadmm.y), of(p.cold.y), of(p.withDelta.y), p.dcadmm.settled, p.withDelta.settled}, ctx.Err()
+}
+
+// accuracy is that on the samples that are not labeled, in per cent.
+func accuracy(y, truth, labeled []int32) float64 {
 	right, counted := 0, 0
 	for i, l := range y {
 		if !slices.Contains(labeled, int32(i)) {
 			counted++
-			if l == s.y[i] {
+			if l == truth[i] {
 				right++
 			}
 		}
 	}
-	return 100 * float64(right) / float64(max(counted, 1)), ctx.Err()
+	return 100 * float64(right) / float64(max(counted, 1))
 }
 
-// predict labels every sample of a split.
-func (c Setting) predict(ctx context.Context, s *set, block *kernel.Block, labeled []int32) ([]int32, error) {
-	return c.solve(ctx, block, s.labels, s.known(labeled))
+// prediction are the labels that one split's samples get.
+type prediction struct {
+	inductive               []int32
+	dcadmm, cold, withDelta solved
 }
 
-// solve labels every sample from the known labels alone.
-func (c Setting) solve(ctx context.Context, block *kernel.Block, labels int, known []int32) ([]int32, error) {
+// solved are the labels of a DC-ADMM run, and how many iterations passed until the last of them changed.
+type solved struct {
+	y       []int32
+	settled float64
+}
+
+// predict labels every sample from the known labels alone.
+func (c Setting) predict(ctx context.Context, block *kernel.Block, labels int, known []int32, seed uint64) (*prediction, error) {
 	n := len(known)
 	var k kernel.Linear
-	k.Reset([]*kernel.Block{block}, c.Gamma)
+	if err := k.Reset([]*kernel.Block{block}, c.Gamma); err != nil {
+		return nil, err
+	}
 	omega, weights := make([]float64, n), make([]float64, n)
 	unary := make([]float64, n*labels)
-	y := make([]int32, n) // 0 where hidden; without weight it does not count
+	start := &solver.State{Scores: make([]float64, n*labels), Lambda: make([]float64, n*labels), Y: make([]int32, n)}
+	cold := clone(start)
+	rng := rand.New(rand.NewPCG(seed, 0x73736c))
 	for i, is := range known {
+		cold.Y[i] = int32(rng.IntN(labels))
 		if is == hidden {
 			weights[i] = c.Unlabeled
 			continue
 		}
-		omega[i], weights[i], y[i] = 1, 1, is
+		omega[i], weights[i], start.Y[i], cold.Y[i] = 1, 1, is, is
 		for l := range labels {
 			if int32(l) != is {
 				unary[i*labels+l] = math.Inf(1)
@@ -215,20 +252,43 @@ func (c Setting) solve(ctx context.Context, block *kernel.Block, labels int, kno
 		hi[l] = int(math.Floor(float64(n) * (share + balance)))
 	}
 	p := &solver.Problem{Labels: labels, Loss: c.Loss, Kernel: &k, MRF: clique.NewBalance(lo, hi), Omega: weights, Unary: unary, Nu: c.Nu}
-	state := &solver.State{Scores: make([]float64, n*labels), Lambda: make([]float64, n*labels), Y: y}
 	var ws solver.Workspace
-	if err := baseline.Inductive(ctx, &ws, p, state, omega); err != nil {
+	// What is hidden is 0 in start; without weight it does not count.
+	if err := baseline.Inductive(ctx, &ws, p, start, omega); err != nil {
 		return nil, err
 	}
-	_, err := solver.Solve(ctx, &ws, p, state, solver.Options{MaxIter: c.Iterations, Rho: c.Rho, Tau: c.Tau})
-	return state.Y, err
+	out := &prediction{inductive: slices.Clone(start.Y)}
+	for _, run := range []struct {
+		dst   *solved
+		start *solver.State
+		delta float64
+	}{{&out.dcadmm, start, 0}, {&out.cold, cold, 0}, {&out.withDelta, start, c.Delta}} {
+		s := clone(run.start)
+		_, err := solver.Solve(ctx, &ws, p, s, solver.Options{
+			MaxIter: c.Iterations, Rho: c.Rho, Tau: c.Tau, Delta: run.delta,
+			Observe: func(it solver.Iteration) {
+				if it.Flips > 0 {
+					run.dst.settled = float64(it.Index + 1)
+				}
+			},
+		})
+		if err != nil {
+			return nil, err
+		}
+		run.dst.y = s.Y
+	}
+	return out, nil
+}
+
+func clone(s *solver.State) *solver.State {
+	return &solver.State{Scores: slices.Clone(s.Scores), Lambda: slices.Clone(s.Lambda), Y: slices.Clone(s.Y)}
 }
 
 // Settings are the settings of the two kernels, the same for all data sets.
 func Settings() []Setting {
 	return []Setting{
-		{Kernel: "linear", Gamma: 0.01, Nu: 0.02, Unlabeled: 0.01, Rho: 0.005, Tau: 1.02, Iterations: 250, Loss: loss.Softmax{}, LossName: "softmax"},
-		{Kernel: "rbf", Sigma: 1, Rank: 250, Gamma: 0.01, Nu: 0.02, Unlabeled: 0.01, Rho: 0.005, Tau: 1.02, Iterations: 250, Loss: loss.Softmax{}, LossName: "softmax"},
+		{Kernel: "linear", Gamma: 0.01, Nu: 0.02, Unlabeled: 0.01, Rho: 0.005, Tau: 1.02, Iterations: 250, Delta: 0.01, Loss: loss.Softmax{}, LossName: "softmax"},
+		{Kernel: "rbf", Sigma: 1, Rank: 250, Gamma: 0.01, Nu: 0.02, Unlabeled: 0.01, Rho: 0.005, Tau: 1.02, Iterations: 250, Delta: 0.01, Loss: loss.Softmax{}, LossName: "softmax"},
 	}
 }
 
@@ -239,34 +299,50 @@ func (c Setting) String() string {
 		k = fmt.Sprintf("RBF kernel, σ = %g (rank %d)", c.Sigma, c.Rank)
 	}
 	return fmt.Sprintf("%s: features standardised and divided by √d, K + %gI, %s loss, ν = %g, unlabeled samples weigh %g, "+
-		"each class's share within %g points of an equal one, from the classifier of the labeled samples, ρ₀ = %g, τ = %g, %d iterations",
-		k, c.Gamma, c.LossName, c.Nu, c.Unlabeled, 100*balance, c.Rho, c.Tau, c.Iterations)
+		"each class's share within %g points of an equal one, ρ₀ = %g, τ = %g, %d iterations, δ = %g where there is one",
+		k, c.Gamma, c.LossName, c.Nu, c.Unlabeled, 100*balance, c.Rho, c.Tau, c.Iterations, c.Delta)
 }
 
 // Summary is over the cells that the paper has too.
 type Summary struct {
-	Cells                         int
-	Below                         int // cells more than one point below the paper's Ours
-	Accuracy, PaperOurs, PaperSDP float64
+	Cells int `json:"cells"`
+	Below int `json:"below"` // cells more than one point below the paper's Ours
+	Above int `json:"above"` // cells above the inductive start
+
+	Inductive float64 `json:"inductive"` // the means over the cells
+	DCADMM    float64 `json:"dcadmm"`
+	Cold      float64 `json:"cold"`
+	WithDelta float64 `json:"with_delta"`
+	PaperOurs float64 `json:"paper_ours"`
+	PaperSDP  float64 `json:"paper_sdp"`
+
+	Settled          float64 `json:"settled"`
+	SettledWithDelta float64 `json:"settled_with_delta"`
 }
 
-// Summary compares the report with the paper.
-func (r *Report) Summary() Summary {
-	var s Summary
-	for _, c := range r.Cells {
+// summary compares the cells with the paper.
+func summary(cells []Cell) (s Summary) {
+	for _, c := range cells {
 		if c.PaperOurs == nil {
 			continue
 		}
 		s.Cells++
-		s.Accuracy += c.Accuracy
-		s.PaperOurs += *c.PaperOurs
-		s.PaperSDP += *c.PaperSDP
-		if c.Accuracy < *c.PaperOurs-1 {
+		if c.DCADMM.Mean < *c.PaperOurs-1 {
 			s.Below++
 		}
+		if c.DCADMM.Mean > c.Inductive.Mean {
+			s.Above++
+		}
 	}
-	if n := float64(s.Cells); n > 0 {
-		s.Accuracy, s.PaperOurs, s.PaperSDP = s.Accuracy/n, s.PaperOurs/n, s.PaperSDP/n
+	for _, c := range cells {
+		if c.PaperOurs == nil {
+			continue
+		}
+		n := float64(s.Cells)
+		s.Inductive, s.DCADMM = s.Inductive+c.Inductive.Mean/n, s.DCADMM+c.DCADMM.Mean/n
+		s.Cold, s.WithDelta = s.Cold+c.Cold.Mean/n, s.WithDelta+c.WithDelta.Mean/n
+		s.PaperOurs, s.PaperSDP = s.PaperOurs+*c.PaperOurs/n, s.PaperSDP+*c.PaperSDP/n
+		s.Settled, s.SettledWithDelta = s.Settled+c.Settled.Mean/n, s.SettledWithDelta+c.SettledWithDelta.Mean/n
 	}
 	return s
 }

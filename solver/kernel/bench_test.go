@@ -22,7 +22,7 @@ var sizes = []struct {
 func benchmarkInput(n, d, labels, frames int, mirror bool) (blocks []*Block, r []float64) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range frames {
-		blocks = append(blocks, NewBlock(randomMatrix(rng, n/frames*d), n/frames, d))
+		blocks = append(blocks, newBlock(randomMatrix(rng, n/frames*d), n/frames, d))
 	}
 	r = randomMatrix(rng, n*labels)
 	if mirror {

@@ -1,10 +1,18 @@
 package kernel
 
 import (
+	"errors"
 	"fmt"
+	"math"
 
 	"github.com/segd/segd/solver/internal/workers"
 )
+
+// ErrInput is wrapped by the errors of a call whose arguments do not fit each other, or what was called before.
+var ErrInput = errors.New("kernel: bad input")
+
+// ErrNotFinite is wrapped by the errors of rows or penalties that are NaN, infinite or too large to be squared.
+var ErrNotFinite = errors.New("kernel: rows or penalty not finite")
 
 // Block is a run of consecutive samples: N rows of D numbers, row-major, and
 // their Gram matrix XᵀX. A block is immutable once made, so one frame's block
@@ -22,37 +30,55 @@ type Block struct {
 }
 
 // NewBlock computes the Gram matrix of x, which holds n rows of d numbers and is
-// kept, not copied. Cost O(nd²).
-func NewBlock(x []float64, n, d int) *Block {
+// kept, not copied. Cost O(nd²). The error wraps ErrInput where x has not n·d
+// numbers, and ErrNotFinite where one of them is not finite.
+func NewBlock(x []float64, n, d int) (*Block, error) {
 	b := &Block{}
-	b.Reset(x, n, d)
-	return b
+	if err := b.Reset(x, n, d); err != nil {
+		return nil, err
+	}
+	return b, nil
 }
 
-// Reset makes b the block of x as NewBlock does, keeping b's Gram storage.
-func (b *Block) Reset(x []float64, n, d int) {
-	checkRows(len(x), n, d)
-	b.N, b.D, b.X, b.X32 = n, d, x, nil
-	b.sum()
-}
+// Reset makes b the block of x as NewBlock does, keeping b's Gram storage. After an
+// error b is a block without rows and columns.
+func (b *Block) Reset(x []float64, n, d int) error { return b.reset(matrix{x: x}, len(x), n, d) }
 
 // Reset32 is Reset for rows of float32.
-func (b *Block) Reset32(x []float32, n, d int) {
-	checkRows(len(x), n, d)
-	b.N, b.D, b.X, b.X32 = n, d, nil, x
-	b.sum()
-}
+func (b *Block) Reset32(x []float32, n, d int) error { return b.reset(matrix{x32: x}, len(x), n, d) }
 
-func (b *Block) sum() {
-	b.Gram = grow(b.Gram, b.D*b.D)
-	clear(b.Gram)
-	b.gramian.add(b.Gram, matrix{b.X, b.X32}, b.N, b.D)
-}
-
-func checkRows(numbers, n, d int) {
-	if n < 0 || d < 0 || numbers != n*d {
-		panic(fmt.Sprintf("kernel: %d numbers are not %d rows of %d", numbers, n, d))
+func (b *Block) reset(x matrix, numbers, n, d int) error {
+	b.N, b.D, b.X, b.X32, b.Gram = 0, 0, nil, nil, b.Gram[:0]
+	if !areRows(numbers, n, d) {
+		return fmt.Errorf("%w: %d numbers are not %d rows of %d; want at most %d rows of %d", ErrInput, numbers, n, d, maxRows, maxColumns)
 	}
+	gram := grow(b.Gram, d*d)
+	clear(gram)
+	b.gramian.add(gram, x, n, d)
+	if column := notFinite(gram, d); column >= 0 {
+		return fmt.Errorf("%w: the squares of column %d add up to %g", ErrNotFinite, column, gram[column*d+column])
+	}
+	b.N, b.D, b.X, b.X32, b.Gram = n, d, x.x, x.x32, gram
+	return nil
+}
+
+// What a block may have at most: with more columns its Gram matrix would take more than 8 GiB.
+const maxRows, maxColumns = math.MaxInt32, 1 << 15
+
+// areRows tells whether so many numbers are n rows of d.
+func areRows(numbers, n, d int) bool {
+	return n >= 0 && n <= maxRows && d >= 0 && d <= maxColumns && numbers == n*d
+}
+
+// notFinite returns a column of a d×d Gram matrix that has a number which is not finite, or −1. The diagonal, which it looks at,
+// has the square of every number of the rows.
+func notFinite(gram []float64, d int) int {
+	for i := range d {
+		if g := gram[i*d+i]; math.IsNaN(g) || math.IsInf(g, 0) {
+			return i
+		}
+	}
+	return -1
 }
 
 // matrix holds numbers as a Block has them.

@@ -14,7 +14,7 @@ func TestCholesky(t *testing.T) {
 	for _, d := range []int{1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17, 31, 64, 67, 131} {
 		n := d + 3
 		x := randomMatrix(rng, n*d)
-		a := slices.Clone(NewBlock(x, n, d).Gram)
+		a := slices.Clone(newBlock(x, n, d).Gram)
 		want := slices.Clone(a)
 		scratch := make([]float64, panelRows*d)
 		if !cholesky(a, d, scratch) {
@@ -71,7 +71,7 @@ func TestGram(t *testing.T) {
 				var got [2][]float64
 				for i, procs := range []int{1, 3} {
 					defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
-					got[i] = NewBlock(x, n, d).Gram
+					got[i] = newBlock(x, n, d).Gram
 				}
 				for i := range d {
 					for j := i; j < d; j++ {

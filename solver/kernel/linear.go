@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
@@ -10,9 +9,6 @@ import (
 	"gonum.org/v1/gonum/lapack"
 	"gonum.org/v1/gonum/lapack/lapack64"
 )
-
-// ErrNotFinite says that the rows, or a penalty, hold a NaN or an infinity.
-var ErrNotFinite = errors.New("kernel: rows or penalty not finite")
 
 // Linear is K = XXᵀ + γI with X the rows of its blocks, one below the other. It
 // solves with K by way of the d×d Gram matrix, whatever n. The zero value is ready
@@ -45,23 +41,31 @@ const diagonaliseAfter = 32
 // block is made, and the window's is summed afresh from the blocks' own. Nothing is
 // ever subtracted, so nothing drifts: after any number of slides the sum has the
 // bits of one made from scratch. Cost O(len(blocks)·d²).
-func (k *Linear) Reset(blocks []*Block, gamma float64) {
-	if len(blocks) == 0 || !(gamma > 0) || math.IsInf(gamma, 1) {
-		panic(fmt.Sprintf("kernel: %d blocks and ridge %g; want at least one and > 0", len(blocks), gamma))
+//
+// The error wraps ErrInput where there is no block, γ is not > 0, or blocks differ in
+// their columns or were not made by NewBlock or Reset, and ErrNotFinite where their
+// Gram matrices' sum is not finite. k has no samples then.
+func (k *Linear) Reset(blocks []*Block, gamma float64) error {
+	k.gamma, k.c, k.factored, k.solved, k.spectrum.known = gamma, 0, 0, 0, false
+	if !(gamma > 0) || math.IsInf(gamma, 1) {
+		k.forget()
+		return fmt.Errorf("%w: ridge γ = %g; want > 0 and finite", ErrInput, gamma)
 	}
-	k.reset(blocks)
-	k.gamma = gamma
+	if err := k.reset(blocks); err != nil {
+		return err
+	}
 	k.gram, k.chol, k.t = grow(k.gram, k.d*k.d), grow(k.chol, k.d*k.d), grow(k.t, k.d)
-	k.c, k.factored, k.solved, k.spectrum.known = 0, 0, 0, false
 	clear(k.gram)
 	for _, b := range blocks {
-		if len(b.Gram) != k.d*k.d {
-			panic(fmt.Sprintf("kernel: a block of %d columns has %d numbers of Gram matrix; want one of NewBlock", k.d, len(b.Gram)))
-		}
 		for i, g := range b.Gram {
 			k.gram[i] += g
 		}
 	}
+	if column := notFinite(k.gram, k.d); column >= 0 {
+		k.forget()
+		return fmt.Errorf("%w: the squares of column %d of all blocks overflow", ErrNotFinite, column)
+	}
+	return nil
 }
 
 // SigmaMin returns γ, a lower bound on K's smallest eigenvalue (attained when
@@ -71,10 +75,9 @@ func (k *Linear) SigmaMin() float64 { return k.gamma }
 // Weights writes the primal classifier W = Xᵀα to the start of dst, labels×d
 // row-major.
 // Cost O(nd·labels).
-func (k *Linear) Weights(dst, alpha []float64, labels int) {
-	k.check(alpha, alpha, labels)
-	if len(dst) < labels*k.d {
-		panic(fmt.Sprintf("kernel: %d numbers for a classifier of %d labels × %d columns", len(dst), labels, k.d))
+func (k *Linear) Weights(dst, alpha []float64, labels int) error {
+	if err := k.checkClassifier(dst, alpha, labels); err != nil {
+		return err
 	}
 	columns := columnsOf(alpha, labels)
 	k.solved = 0
@@ -85,13 +88,14 @@ func (k *Linear) Weights(dst, alpha []float64, labels int) {
 			dst[k.d+i] = -v
 		}
 	}
+	return nil
 }
 
 // SolvedWeights writes Xᵀα of the α that the last Solve returned to the start of dst, as Weights
 // does but without going over the rows: of v = ((c/ρ)I + G)⁻¹XᵀR it is v/ρ.
-func (k *Linear) SolvedWeights(dst []float64, labels int) {
-	if len(dst) < labels*k.d || k.solved != labels {
-		panic(fmt.Sprintf("kernel: %d numbers for a classifier of %d labels × %d columns, and a Solve of %d labels", len(dst), labels, k.d, k.solved))
+func (k *Linear) SolvedWeights(dst []float64, labels int) error {
+	if labels < 1 || k.solved != labels || len(dst) < labels*k.d {
+		return fmt.Errorf("%w: %d numbers for a classifier of %d labels × %d columns, and a Solve of %d labels", ErrInput, len(dst), labels, k.d, k.solved)
 	}
 	for i, v := range k.v {
 		dst[i] = v / k.rho
@@ -101,20 +105,32 @@ func (k *Linear) SolvedWeights(dst []float64, labels int) {
 			dst[k.d+i] = -v / k.rho
 		}
 	}
+	return nil
 }
 
 // Scores writes XW, the samples' scores under the primal classifier W at the start of
 // w, labels×d row-major as Weights leaves it, to dst, n×labels row-major.
 // Cost O(nd·labels).
-func (k *Linear) Scores(dst, w []float64, labels int) {
-	k.check(dst, dst, labels)
-	if len(w) < labels*k.d {
-		panic(fmt.Sprintf("kernel: %d numbers for a classifier of %d labels × %d columns", len(w), labels, k.d))
+func (k *Linear) Scores(dst, w []float64, labels int) error {
+	if err := k.checkClassifier(w, dst, labels); err != nil {
+		return err
 	}
 	k.solved = 0
 	k.v = append(k.v[:0], w[:labels*k.d]...)
 	clear(dst)
 	k.expand(dst, dst, labels, rowsOf(k.v, labels), 0, 1)
+	return nil
+}
+
+// checkClassifier looks at a classifier w and at n×labels numbers.
+func (k *Linear) checkClassifier(w, numbers []float64, labels int) error {
+	if err := k.check(numbers, numbers, labels); err != nil {
+		return err
+	}
+	if len(w) < labels*k.d {
+		return fmt.Errorf("%w: %d numbers for a classifier of %d labels × %d columns", ErrInput, len(w), labels, k.d)
+	}
+	return nil
 }
 
 // Factor prepares Solve for the penalties nu and rho: with c = 2ν + ργ it
@@ -126,7 +142,7 @@ func (k *Linear) Factor(nu, rho float64) error {
 	}
 	k.nu, k.rho, k.c = nu, rho, 0
 	c := 2*nu + rho*k.gamma
-	if !(c > 0 && c/rho > 0) || math.IsInf(c/rho, 1) || !k.finite() {
+	if !(c > 0 && c/rho > 0) || math.IsInf(c/rho, 1) {
 		return fmt.Errorf("%w (ν=%g, ρ=%g)", ErrNotFinite, nu, rho)
 	}
 	k.factored++
@@ -146,24 +162,15 @@ func (k *Linear) Factor(nu, rho float64) error {
 	return nil
 }
 
-// finite looks at the Gram matrix's diagonal, where every number of X has its
-// square.
-func (k *Linear) finite() bool {
-	for i := range k.d {
-		if g := k.gram[i*k.d+i]; math.IsNaN(g) || math.IsInf(g, 0) {
-			return false
-		}
-	}
-	return true
-}
-
 // Solve writes (2νI + ρK)⁻¹R to alpha by Woodbury's identity,
 // α = (R − X((c/ρ)I + G)⁻¹XᵀR)/c, with the penalties of the last Factor. Both are
 // n×labels row-major and may not alias. Cost O(nd·labels).
-func (k *Linear) Solve(alpha, r []float64, labels int) {
-	k.check(alpha, r, labels)
+func (k *Linear) Solve(alpha, r []float64, labels int) error {
+	if err := k.check(alpha, r, labels); err != nil {
+		return err
+	}
 	if k.c == 0 {
-		panic("kernel: Solve without a Factor that succeeded")
+		return fmt.Errorf("%w: Solve without a Factor that succeeded", ErrInput)
 	}
 	columns := columnsOf(r, labels)
 	k.project(r, labels, columns)
@@ -172,6 +179,7 @@ func (k *Linear) Solve(alpha, r []float64, labels int) {
 	}
 	k.expand(alpha, r, labels, columns, 1/k.c, -1/k.c)
 	k.solved = labels
+	return nil
 }
 
 // columnsOf returns how many of r's columns a product needs: one of two if one is

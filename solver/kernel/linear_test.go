@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -20,7 +21,7 @@ func randomBlocks(rng *rand.Rand, d int, sizes ...int) ([]*Block, *mat.Dense) {
 		for i := range x {
 			x[i] = rng.NormFloat64()
 		}
-		blocks = append(blocks, NewBlock(x, size, d))
+		blocks = append(blocks, newBlock(x, size, d))
 		all = append(all, x...)
 		n += size
 	}
@@ -110,7 +111,7 @@ func TestRowsOfFloat32(t *testing.T) {
 			}
 			var narrow Block
 			narrow.Reset32(x32, n, d)
-			wide := NewBlock(x, n, d)
+			wide := newBlock(x, n, d)
 			r := randomMatrix(rng, n*labels)
 			var results [2][]float64
 			for k, b := range []*Block{&narrow, wide} {
@@ -170,7 +171,7 @@ var _ interface {
 	Len() int
 	SigmaMin() float64
 	Factor(nu, rho float64) error
-	Solve(alpha, r []float64, labels int)
+	Solve(alpha, r []float64, labels int) error
 } = (*Linear)(nil)
 
 func near(t *testing.T, what string, got, want []float64) {
@@ -214,12 +215,13 @@ func TestSolveMirrored(t *testing.T) {
 	}
 }
 
-func TestFactorRefusesNaN(t *testing.T) {
-	var k Linear
-	k.Reset([]*Block{NewBlock([]float64{1, math.NaN()}, 1, 2)}, 1)
-	if err := k.Factor(0.5, 1); !errors.Is(err, ErrNotFinite) {
-		t.Fatalf("error is %v; want ErrNotFinite", err)
+// newBlock is NewBlock of rows that fit.
+func newBlock(x []float64, n, d int) *Block {
+	b, err := NewBlock(x, n, d)
+	if err != nil {
+		panic(err)
 	}
+	return b
 }
 
 // Problems beyond one chunk and one goroutine, against the obvious way.
@@ -288,7 +290,7 @@ func TestSlidingDoesNotDrift(t *testing.T) {
 		for i := range x {
 			x[i] *= scale
 		}
-		window = append(window, NewBlock(x, len(x)/d, d))
+		window = append(window, newBlock(x, len(x)/d, d))
 		window = window[max(0, len(window)-frames):]
 		k.Reset(window, 0.5)
 	}
@@ -297,7 +299,7 @@ func TestSlidingDoesNotDrift(t *testing.T) {
 	}
 	var fresh []*Block
 	for _, b := range window {
-		fresh = append(fresh, NewBlock(append([]float64(nil), b.X...), b.N, d))
+		fresh = append(fresh, newBlock(append([]float64(nil), b.X...), b.N, d))
 	}
 	var scratch Linear
 	scratch.Reset(fresh, 0.5)
@@ -353,7 +355,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 			const d, labels = 64, 3
 			rng := rand.New(rand.NewPCG(11, 11))
 			x := randomMatrix(rng, tt.n*d)
-			blocks := []*Block{NewBlock(x[:tt.n/2*d], tt.n/2, d), NewBlock(x[tt.n/2*d:], tt.n-tt.n/2, d)}
+			blocks := []*Block{newBlock(x[:tt.n/2*d], tt.n/2, d), newBlock(x[tt.n/2*d:], tt.n-tt.n/2, d)}
 			r, alpha := randomMatrix(rng, tt.n*labels), make([]float64, tt.n*labels)
 			w := make([]float64, labels*d)
 			var k Linear
@@ -382,7 +384,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 
 func TestFactorRefusesPenalties(t *testing.T) {
 	var k Linear
-	k.Reset([]*Block{NewBlock([]float64{1, 2}, 2, 1)}, 1)
+	k.Reset([]*Block{newBlock([]float64{1, 2}, 2, 1)}, 1)
 	for _, p := range [][2]float64{{0.5, 0}, {0.5, -1}, {math.NaN(), 1}, {0.5, math.NaN()}, {math.Inf(1), 1}, {0.5, math.Inf(1)}} {
 		if err := k.Factor(p[0], p[1]); !errors.Is(err, ErrNotFinite) {
 			t.Errorf("ν=%g, ρ=%g: error %v; want ErrNotFinite", p[0], p[1], err)
@@ -390,43 +392,71 @@ func TestFactorRefusesPenalties(t *testing.T) {
 	}
 }
 
-func TestMisusePanics(t *testing.T) {
-	var k Linear
-	k.Reset([]*Block{NewBlock([]float64{1, 2}, 2, 1)}, 1)
-	var factored Linear
-	factored.Reset(k.blocks, 1)
-	if err := factored.Factor(0.5, 1); err != nil {
-		t.Fatal(err)
-	}
-	two := make([]float64, 2)
-	panics(t, map[string]func(){
-		"rows":              func() { NewBlock(two, 3, 1) },
-		"no blocks":         func() { new(Linear).Reset(nil, 1) },
-		"ridge":             func() { new(Linear).Reset([]*Block{NewBlock(two, 2, 1)}, 0) },
-		"NaN ridge":         func() { new(Linear).Reset([]*Block{NewBlock(two, 2, 1)}, math.NaN()) },
-		"mixed widths":      func() { new(Linear).Reset([]*Block{NewBlock(two, 2, 1), NewBlock(two, 1, 2)}, 1) },
-		"rows without Gram": func() { new(Linear).Reset([]*Block{{N: 2, D: 1, X: two}}, 1) },
-		"solve unfactored":  func() { k.Solve(two, two, 1) },
-		"wrong length":      func() { factored.Solve(two, make([]float64, 3), 1) },
-		"no label":          func() { k.Weights(nil, nil, 0) },
-		"workers":           func() { k.SetWorkers(-1) },
-		"no Reset":          func() { new(Linear).Weights(nil, nil, 1) },
-		"nothing solved":    func() { factored.SolvedWeights(two, 2) },
-		"classifier":        func() { k.Weights(nil, two, 1) },
-		"no classifier":     func() { k.Scores(two, nil, 1) },
-	})
-}
-
-func panics(t *testing.T, misuses map[string]func()) {
-	t.Helper()
-	for name, misuse := range misuses {
-		t.Run(name, func(t *testing.T) {
-			defer func() {
-				if recover() == nil {
-					t.Error("no panic")
-				}
-			}()
-			misuse()
+// What does not fit is an error that says so, and what was wrong once is no reason for it to be wrong again.
+func TestRefuses(t *testing.T) {
+	nan, inf, two := math.NaN(), math.Inf(1), []float64{1, 2}
+	good := newBlock(two, 2, 1)
+	for _, tt := range []struct {
+		name string
+		do   func(k *Linear) error // k is of good, and factored
+		is   error
+		says string
+	}{
+		{"too few numbers", func(*Linear) error { _, err := NewBlock(two, 3, 1); return err }, ErrInput, "2 numbers are not 3 rows of 1"},
+		{"no numbers", func(*Linear) error { _, err := NewBlock(nil, 1, 1); return err }, ErrInput, "0 numbers"},
+		{"fewer than no rows", func(*Linear) error { _, err := NewBlock(two, -2, -1); return err }, ErrInput, "-2 rows"},
+		{"rows without end", func(*Linear) error { _, err := NewBlock(nil, math.MaxInt, 0); return err }, ErrInput, "at most 2147483647 rows"},
+		{"columns without end", func(*Linear) error { _, err := NewBlock(nil, 0, math.MaxInt); return err }, ErrInput, "of 32768"},
+		{"a NaN", func(*Linear) error { _, err := NewBlock([]float64{1, nan}, 1, 2); return err }, ErrNotFinite, "column 1 add up to NaN"},
+		{"an infinity", func(*Linear) error { _, err := NewBlock([]float64{inf, 1}, 1, 2); return err }, ErrNotFinite, "column 0 add up to +Inf"},
+		{"a large number", func(*Linear) error { _, err := NewBlock([]float64{1e200}, 1, 1); return err }, ErrNotFinite, "+Inf"},
+		{"a NaN of 32 bits", func(*Linear) error { return new(Block).Reset32([]float32{float32(nan)}, 1, 1) }, ErrNotFinite, "NaN"},
+		{"no blocks", func(k *Linear) error { return k.Reset(nil, 1) }, ErrInput, "no blocks"},
+		{"a nil block", func(k *Linear) error { return k.Reset([]*Block{good, nil}, 1) }, ErrInput, "block 1 was not made"},
+		{"a block by hand", func(k *Linear) error { return k.Reset([]*Block{{N: 2, D: 1, X: two}}, 1) }, ErrInput, "block 0 was not made"},
+		{"a block of two kinds", func(k *Linear) error {
+			return k.Reset([]*Block{{N: 2, D: 1, X: two, X32: []float32{1, 2}, Gram: []float64{5}}}, 1)
+		}, ErrInput, "block 0 was not made"},
+		{"other columns", func(k *Linear) error { return k.Reset([]*Block{good, newBlock(two, 1, 2)}, 1) }, ErrInput, "block 1 has 2 columns"},
+		{"no ridge", func(k *Linear) error { return k.Reset([]*Block{good}, 0) }, ErrInput, "γ = 0"},
+		{"a NaN ridge", func(k *Linear) error { return k.Reset([]*Block{good}, nan) }, ErrInput, "γ = NaN"},
+		{"an infinite ridge", func(k *Linear) error { return k.Reset([]*Block{good}, inf) }, ErrInput, "γ = +Inf"},
+		{"blocks that are too much together", func(k *Linear) error {
+			large := newBlock([]float64{1.2e154}, 1, 1)
+			return k.Reset([]*Block{large, large}, 1)
+		}, ErrNotFinite, "column 0"},
+		{"Solve before Factor", func(k *Linear) error {
+			k.Reset([]*Block{good}, 1)
+			return k.Solve(make([]float64, 2), two, 1)
+		}, ErrInput, "without a Factor"},
+		{"Solve after a Factor that failed", func(k *Linear) error {
+			k.Factor(nan, 1)
+			return k.Solve(make([]float64, 2), two, 1)
+		}, ErrInput, "without a Factor"},
+		{"Solve of others", func(k *Linear) error { return k.Solve(make([]float64, 2), two[:1], 1) }, ErrInput, "2 and 1 numbers"},
+		{"no labels", func(k *Linear) error { return k.Weights(nil, nil, 0) }, ErrInput, "0 labels"},
+		{"labels without end", func(k *Linear) error { return k.Solve(nil, nil, math.MaxInt) }, ErrInput, "labels"},
+		{"before Reset", func(*Linear) error { return new(Linear).Weights(nil, nil, 1) }, ErrInput, "before its Reset"},
+		{"a copy", func(k *Linear) error {
+			c := &Linear{sweep: sweep{n: 2, owner: &k.sweep}} // what a copy has of k
+			return c.Solve(make([]float64, 2), two, 1)
+		}, ErrInput, "a copy"},
+		{"nothing solved", func(k *Linear) error { return k.SolvedWeights(two, 2) }, ErrInput, "a Solve of 0 labels"},
+		{"no room for a classifier", func(k *Linear) error { return k.Weights(nil, two, 1) }, ErrInput, "0 numbers for a classifier"},
+		{"no classifier", func(k *Linear) error { return k.Scores(make([]float64, 2), nil, 1) }, ErrInput, "0 numbers for a classifier"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var k Linear
+			k.Reset([]*Block{good}, 1)
+			if err := k.Factor(0.5, 1); err != nil {
+				t.Fatal(err)
+			}
+			if err := tt.do(&k); !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("error %v; want %v with %q", err, tt.is, tt.says)
+			}
+			if err := errors.Join(k.Reset([]*Block{good}, 1), k.Factor(0.5, 1), k.Solve(make([]float64, 2), two, 1)); err != nil {
+				t.Errorf("afterwards: %v", err)
+			}
 		})
 	}
 }
@@ -434,7 +464,7 @@ func panics(t *testing.T, misuses map[string]func()) {
 // Samples without features leave K = γI.
 func TestNoColumns(t *testing.T) {
 	var k Linear
-	k.Reset([]*Block{NewBlock(nil, 3, 0)}, 2)
+	k.Reset([]*Block{newBlock(nil, 3, 0)}, 2)
 	if err := k.Factor(0.5, 1.5); err != nil {
 		t.Fatal(err)
 	}
@@ -445,12 +475,12 @@ func TestNoColumns(t *testing.T) {
 
 func ExampleLinear() {
 	var k Linear
-	k.Reset([]*Block{NewBlock([]float64{1, 0, 0, 2}, 2, 2)}, 1) // K = diag(1, 4) + I
-	if err := k.Factor(0.5, 1); err != nil {                    // I + K = diag(3, 6)
-		fmt.Println(err)
-	}
+	block, err := NewBlock([]float64{1, 0, 0, 2}, 2, 2)
 	alpha := make([]float64, 2)
-	k.Solve(alpha, []float64{6, 6}, 1)
-	fmt.Printf("%.3f\n", alpha)
-	// Output: [2.000 1.000]
+	err = errors.Join(err,
+		k.Reset([]*Block{block}, 1), // K = diag(1, 4) + I
+		k.Factor(0.5, 1),            // I + K = diag(3, 6)
+		k.Solve(alpha, []float64{6, 6}, 1))
+	fmt.Printf("%.3f %v\n", alpha, err)
+	// Output: [2.000 1.000] <nil>
 }

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/segd/segd/solver/internal/workers"
 )
@@ -53,27 +54,34 @@ const (
 	parallelFrom = 1 << 19
 )
 
-// SetWorkers bounds the goroutines a product uses; 0, as at first, is GOMAXPROCS and
-// 1 is the caller's own. Small products use the caller's own in any case. The
-// results are the same, to the bit.
-func (s *sweep) SetWorkers(n int) {
-	if n < 0 {
-		panic(fmt.Sprintf("kernel: %d workers; want at least 0", n))
-	}
-	s.workers = n
-}
+// SetWorkers bounds the goroutines a product uses; 0, as at first, or less is
+// GOMAXPROCS and 1 is the caller's own. Small products use the caller's own in any
+// case. The results are the same, to the bit.
+func (s *sweep) SetWorkers(n int) { s.workers = n }
 
 // Len returns n, the number of samples.
 func (s *sweep) Len() int { return s.n }
 
-func (s *sweep) reset(blocks []*Block) {
-	s.n, s.d = 0, blocks[0].D
-	size := max(chunkMin, min(chunkMax, chunkNumbers/max(s.d, 1)&^3))
-	s.blocks, s.chunks = append(s.blocks[:0], blocks...), s.chunks[:0]
-	for _, b := range blocks {
-		if b.D != s.d {
-			panic(fmt.Sprintf("kernel: a block of %d columns among blocks of %d", b.D, s.d))
+// forget leaves no samples.
+func (s *sweep) forget() { s.n, s.d, s.blocks, s.chunks = 0, 0, s.blocks[:0], s.chunks[:0] }
+
+func (s *sweep) reset(blocks []*Block) error {
+	s.forget()
+	if len(blocks) == 0 {
+		return fmt.Errorf("%w: no blocks; want at least one", ErrInput)
+	}
+	for i, b := range blocks {
+		if b == nil || !areRows(max(len(b.X), len(b.X32)), b.N, b.D) || len(b.X) > 0 && len(b.X32) > 0 || len(b.Gram) != b.D*b.D {
+			return fmt.Errorf("%w: block %d was not made by NewBlock or Reset", ErrInput, i)
 		}
+		if b.D != blocks[0].D {
+			return fmt.Errorf("%w: block %d has %d columns, block 0 has %d", ErrInput, i, b.D, blocks[0].D)
+		}
+	}
+	s.d = blocks[0].D
+	size := max(chunkMin, min(chunkMax, chunkNumbers/max(s.d, 1)&^3))
+	s.blocks = append(s.blocks, blocks...)
+	for _, b := range blocks {
 		x := matrix{b.X, b.X32}
 		for i := 0; i < b.N; i += size {
 			rows := min(size, b.N-i)
@@ -85,12 +93,17 @@ func (s *sweep) reset(blocks []*Block) {
 		s.owner, s.projectChunk, s.expandChunk = s, s.projectOne, s.expandOne
 		s.pool = workers.Pool{}
 	}
+	return nil
 }
 
-func (s *sweep) check(dst, src []float64, labels int) {
-	if labels < 1 || len(dst) != s.n*labels || len(src) != s.n*labels {
-		panic(fmt.Sprintf("kernel: %d and %d numbers for %d samples × %d labels", len(dst), len(src), s.n, labels))
+func (s *sweep) check(dst, src []float64, labels int) error {
+	if s.owner != s {
+		return fmt.Errorf("%w: a kernel before its Reset, or a copy of one", ErrInput)
 	}
+	if labels < 1 || labels > math.MaxInt32 || len(dst) != s.n*labels || len(src) != s.n*labels {
+		return fmt.Errorf("%w: %d and %d numbers for %d samples × %d labels", ErrInput, len(dst), len(src), s.n, labels)
+	}
+	return nil
 }
 
 // project leaves Xᵀ of the first columns columns of src, n×labels, in s.v, a row a
@@ -163,9 +176,6 @@ func (s *sweep) expandOne(index int) {
 
 // pass calls do for every chunk, on several goroutines if that pays.
 func (s *sweep) pass(do func(int)) {
-	if s.owner != s {
-		panic("kernel: used before Reset, or a copy")
-	}
 	workers := s.workers
 	if s.n*s.d*s.job.columns < parallelFrom {
 		workers = 1

@@ -7,6 +7,7 @@
 // A loss scores n samples against L labels. Scores, targets and tables are
 // n×L row-major float64. Weights ω are ≥ 0, ρ is > 0 and ω/ρ is finite. All
 // functions are pure and may be called from any goroutine on disjoint
-// destinations. They allocate nothing. A NaN among the targets of a sample
+// destinations. They allocate nothing. Arguments that do not fit each other are errors
+// that wrap ErrInput, and nothing is written; a NaN among the targets of a sample
 // gives NaN in its row of the table.
 package loss

@@ -1,5 +1,39 @@
 package loss
 
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// ErrInput is wrapped by the errors of arguments that do not fit each other.
+var ErrInput = errors.New("loss: bad input")
+
+// Check returns the error of a loss's method whose n×labels results dst and targets t, or n weights, differ in their n; nil weights
+// fit any. Losses elsewhere begin with it too.
+func Check(dst, t, omega []float64, labels int) error {
+	if labels < 1 || labels > math.MaxInt32 || len(t)%labels != 0 || len(dst) != len(t) || omega != nil && len(omega) != len(t)/labels {
+		return fmt.Errorf("%w: %d and %d numbers and %d weights for samples of %d labels", ErrInput, len(dst), len(t), len(omega), labels)
+	}
+	return nil
+}
+
+// CheckLabels is Check of a method that takes the samples' labels y, too.
+func CheckLabels(dst, t, omega []float64, y []int32, labels int) error {
+	if err := Check(dst, t, omega, labels); err != nil {
+		return err
+	}
+	if len(y) != len(t)/labels {
+		return fmt.Errorf("%w: labels of %d samples for %d", ErrInput, len(y), len(t)/labels)
+	}
+	for i, l := range y {
+		if l < 0 || int(l) >= labels {
+			return fmt.Errorf("%w: sample %d has label %d; want 0 to %d", ErrInput, i, l, labels-1)
+		}
+	}
+	return nil
+}
+
 // Hinge is the one-vs-all hinge loss
 //
 //	ℓ(y; β) = Σ_l max(0, 1 − s_l β_l),  s_l = +1 if l = y, else −1.
@@ -27,7 +61,10 @@ func prox(t, omega, rho float64) (b, value float64) {
 //
 // t and u are n×L row-major and may not alias. omega holds n weights ≥ 0, or is
 // nil for all ones. rho is > 0.
-func (Hinge) Table(u, t, omega []float64, labels int, rho float64) {
+func (Hinge) Table(u, t, omega []float64, labels int, rho float64) error {
+	if err := Check(u, t, omega, labels); err != nil {
+		return err
+	}
 	w := 1.0
 	for i := 0; i+labels <= len(t); i += labels {
 		if omega != nil {
@@ -53,11 +90,15 @@ func (Hinge) Table(u, t, omega []float64, labels int, rho float64) {
 			ui[l] += sum
 		}
 	}
+	return nil
 }
 
 // Prox writes argmin_β ω_i ℓ(y_i; β) + ρ/2‖β − t_i‖² to row i of dst.
 // dst may alias t.
-func (Hinge) Prox(dst, t, omega []float64, y []int32, labels int, rho float64) {
+func (Hinge) Prox(dst, t, omega []float64, y []int32, labels int, rho float64) error {
+	if err := CheckLabels(dst, t, omega, y, labels); err != nil {
+		return err
+	}
 	w := 1.0
 	for i, yi := range y {
 		if omega != nil {
@@ -73,10 +114,14 @@ func (Hinge) Prox(dst, t, omega []float64, y []int32, labels int, rho float64) {
 			}
 		}
 	}
+	return nil
 }
 
 // Value returns Σ_i ω_i ℓ(y_i; β_i).
-func (Hinge) Value(beta, omega []float64, y []int32, labels int) float64 {
+func (Hinge) Value(beta, omega []float64, y []int32, labels int) (float64, error) {
+	if err := CheckLabels(beta, beta, omega, y, labels); err != nil {
+		return 0, err
+	}
 	total, w := 0.0, 1.0
 	for i, yi := range y {
 		if omega != nil {
@@ -91,5 +136,5 @@ func (Hinge) Value(beta, omega []float64, y []int32, labels int) float64 {
 		}
 		total += w * sum
 	}
-	return total
+	return total, nil
 }

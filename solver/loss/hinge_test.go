@@ -1,10 +1,12 @@
 package loss
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -58,7 +60,10 @@ func TestTableAgreesWithProxAndValue(t *testing.T) {
 			Hinge{}.Prox(beta, target, omega, y, labels, rho)
 			for i := range n {
 				row := beta[i*labels : (i+1)*labels]
-				want := Hinge{}.Value(row, omega[i:i+1], y[i:i+1], labels)
+				want, err := Hinge{}.Value(row, omega[i:i+1], y[i:i+1], labels)
+				if err != nil {
+					t.Fatal(err)
+				}
 				for l, b := range row {
 					d := b - target[i*labels+l]
 					want += rho / 2 * d * d
@@ -114,6 +119,37 @@ func TestNaNShowsInTheTable(t *testing.T) {
 	}
 }
 
+func TestRefuses(t *testing.T) {
+	four, two := make([]float64, 4), make([]float64, 2)
+	for _, tt := range []struct {
+		name string
+		do   func(l Hinge) error
+		says string
+	}{
+		{"no labels", func(l Hinge) error { return l.Table(four, four, nil, 0, 1) }, "samples of 0 labels"},
+		{"labels without end", func(l Hinge) error { return l.Table(nil, nil, nil, math.MaxInt, 1) }, "labels"},
+		{"half a sample", func(l Hinge) error { return l.Table(four, four, nil, 3, 1) }, "4 and 4 numbers"},
+		{"short table", func(l Hinge) error { return l.Table(two, four, nil, 2, 1) }, "2 and 4 numbers"},
+		{"long table", func(l Hinge) error { return l.Table(four, two, nil, 2, 1) }, "4 and 2 numbers"},
+		{"few weights", func(l Hinge) error { return l.Table(four, four, []float64{1}, 2, 1) }, "1 weights"},
+		{"no scores for labels", func(l Hinge) error { return l.Prox(nil, nil, nil, []int32{0}, 2, 1) }, "labels of 1 samples for 0"},
+		{"no labels for scores", func(l Hinge) error { return l.Prox(four, four, nil, nil, 2, 1) }, "labels of 0 samples for 2"},
+		{"short result", func(l Hinge) error { return l.Prox(two, four, nil, []int32{0, 1}, 2, 1) }, "2 and 4 numbers"},
+		{"label that there is not", func(l Hinge) error { return l.Prox(four, four, nil, []int32{0, 2}, 2, 1) }, "sample 1 has label 2"},
+		{"negative label", func(l Hinge) error { _, err := l.Value(four, nil, []int32{-1, 0}, 2); return err }, "sample 0 has label -1"},
+		{"many weights", func(l Hinge) error { _, err := l.Value(two, two, []int32{0}, 2); return err }, "2 weights"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if err := tt.do(Hinge{}); !errors.Is(err, ErrInput) || !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("error %v; want ErrInput with %q", err, tt.says)
+			}
+		})
+	}
+	if err := (Hinge{}).Table(nil, nil, nil, 2, 1); err != nil {
+		t.Errorf("no samples: %v", err)
+	}
+}
+
 func TestNothingIsAllocated(t *testing.T) {
 	for _, labels := range []int{2, 3, 33} {
 		const n = 50
@@ -146,6 +182,10 @@ func BenchmarkTable(b *testing.B) {
 func ExampleHinge() {
 	// One sample scored against two labels; the scores favour label 1.
 	scores := []float64{-0.5, 2}
-	fmt.Println(Hinge{}.Value(scores, nil, []int32{0}, 2), Hinge{}.Value(scores, nil, []int32{1}, 2))
-	// Output: 4.5 0.5
+	for label := range int32(2) {
+		fmt.Println(Hinge{}.Value(scores, nil, []int32{label}, 2))
+	}
+	// Output:
+	// 4.5 <nil>
+	// 0.5 <nil>
 }

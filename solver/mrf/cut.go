@@ -2,9 +2,13 @@ package mrf
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 )
+
+// ErrInput is wrapped by the errors of arguments that do not fit each other, or a graph that is none.
+var ErrInput = errors.New("mrf: bad input")
 
 // Edge joins nodes I and J with weight W: in a Potts model the cost of giving
 // them different labels, in a Cut the capacity in both directions.
@@ -74,13 +78,26 @@ type Cut struct {
 
 // Reset makes c the graph of n nodes and the given edges, without flow and
 // with all terminal capacities zero. Each edge has capacity W in both
-// directions. Parallel edges add up; self edges carry nothing. It panics if n is
-// negative, an index is outside [0,n), or a weight is NaN, negative, or 2⁹⁶⁰ or
-// more. Cost O(n+m); memory is reused, and edges is not kept.
-func (c *Cut) Reset(n int, edges []Edge) {
+// directions. Parallel edges add up; self edges carry nothing. The error wraps
+// ErrInput if n is negative, an index is outside [0,n), or a weight is NaN,
+// negative, or 2⁹⁶⁰ or more; c is without nodes then. Cost O(n+m); memory is reused,
+// and edges is not kept.
+func (c *Cut) Reset(n int, edges []Edge) error {
+	c.nodes = c.nodes[:0]
 	if n < 0 || n >= math.MaxInt32 || len(edges) >= math.MaxInt32/2 {
-		panic(fmt.Sprintf("mrf: graph of %d nodes and %d edges, want at least 0 and less than 2³¹ and 2³⁰", n, len(edges)))
+		return fmt.Errorf("%w: graph of %d nodes and %d edges, want at least 0 and less than 2³¹ and 2³⁰", ErrInput, n, len(edges))
 	}
+	for k := range edges {
+		if e := &edges[k]; uint32(e.I) >= uint32(n) || uint32(e.J) >= uint32(n) || !(e.W >= 0 && e.W < tooLarge) {
+			return badEdge(n, k, *e)
+		}
+	}
+	c.reset(n, edges)
+	return nil
+}
+
+// reset is Reset of a graph that is one.
+func (c *Cut) reset(n int, edges []Edge) {
 	c.nodes = grown(c.nodes, n)
 	c.first = grown(c.first, n+1)
 	c.limit = grown(c.limit, n)
@@ -98,9 +115,6 @@ func (c *Cut) Reset(n int, edges []Edge) {
 	heaviest := 0.0
 	for k := range edges {
 		e := &edges[k]
-		if uint32(e.I) >= uint32(n) || uint32(e.J) >= uint32(n) || !(e.W >= 0 && e.W < tooLarge) {
-			badEdge(n, k, *e)
-		}
 		if e.I != e.J {
 			c.first[e.I+1]++
 			c.first[e.J+1]++
@@ -119,12 +133,12 @@ func (c *Cut) Reset(n int, edges []Edge) {
 	c.fillArcs(edges)
 }
 
-// badEdge panics with what is wrong with edge k.
-func badEdge(n, k int, e Edge) {
+// badEdge says what is wrong with edge k.
+func badEdge(n, k int, e Edge) error {
 	if e.W >= 0 && e.W < tooLarge {
-		panic(fmt.Sprintf("mrf: edge %d joins %d and %d, want nodes in [0,%d)", k, e.I, e.J, n))
+		return fmt.Errorf("%w: edge %d joins %d and %d, want nodes in [0,%d)", ErrInput, k, e.I, e.J, n)
 	}
-	panic(fmt.Sprintf("mrf: edge %d has weight %v, want one in [0,2^960)", k, e.W))
+	return fmt.Errorf("%w: edge %d has weight %v, want one in [0,2^960)", ErrInput, k, e.W)
 }
 
 // setQuantum derives the quantum from a bound m of the sum of weights at a
@@ -176,17 +190,24 @@ func (c *Cut) round(x float64) float64 {
 // SetTerminal sets node i's terminal capacity: d > 0 from the source, d < 0 of
 // -d to the sink. For a node with both, d is their difference and the smaller
 // one adds to the flow outside. ±Inf is allowed and ties the node to that
-// terminal; NaN panics. What flows already is kept.
-func (c *Cut) SetTerminal(i int, d float64) {
+// terminal. What flows already is kept. The error wraps ErrInput if there is no
+// node i, or d is NaN; the capacity is as it was then.
+func (c *Cut) SetTerminal(i int, d float64) error {
+	if i < 0 || i >= len(c.nodes) || d != d {
+		return fmt.Errorf("%w: terminal capacity %g of node %d of %d", ErrInput, d, i, len(c.nodes))
+	}
+	c.setTerminal(i, d)
+	return nil
+}
+
+// setTerminal is SetTerminal of a node that there is, and of a number.
+func (c *Cut) setTerminal(i int, d float64) {
 	// Beyond limit the node's side is decided; one quantum more says so
 	// strictly. Without branches, as their outcomes would be guesswork.
 	bound := c.limit[i] + c.quantum
 	t := c.round(min(max(d, -bound), bound))
 	if bound == c.quantum && d != 0 {
 		t = math.Copysign(bound, d) // no edges: the sign decides
-	}
-	if t != t {
-		panic(fmt.Sprintf("mrf: terminal capacity of node %d is NaN", i))
 	}
 	if delta := t - c.term[i]; delta != 0 {
 		c.term[i] = t
@@ -225,8 +246,9 @@ func (c *Cut) Solve(ctx context.Context) bool {
 }
 
 // Source reports whether node i is on the source's side: after a Solve that
-// returned true, the smallest source side among all minimum cuts.
-func (c *Cut) Source(i int) bool { return c.nodes[i].tree == source }
+// returned true, the smallest source side among all minimum cuts. A node that there
+// is not is on neither.
+func (c *Cut) Source(i int) bool { return uint(i) < uint(len(c.nodes)) && c.nodes[i].tree == source }
 
 // weight is that of arc a's edge.
 func (c *Cut) weight(a int32) float64 {

@@ -2,8 +2,10 @@ package mrf
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 )
 
@@ -201,30 +203,41 @@ func (c *countdown) Err() error {
 	return nil
 }
 
-func TestCutPanics(t *testing.T) {
+func TestCutRefuses(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		do   func(c *Cut)
+		do   func(c *Cut) error
+		says string
 	}{
-		{"negative n", func(c *Cut) { c.Reset(-1, nil) }},
-		{"index too large", func(c *Cut) { c.Reset(2, []Edge{{0, 2, 1}}) }},
-		{"index negative", func(c *Cut) { c.Reset(2, []Edge{{-1, 1, 1}}) }},
-		{"weight NaN", func(c *Cut) { c.Reset(2, []Edge{{0, 1, math.NaN()}}) }},
-		{"weight negative", func(c *Cut) { c.Reset(2, []Edge{{0, 1, -1}}) }},
-		{"weight infinite", func(c *Cut) { c.Reset(2, []Edge{{0, 1, math.Inf(1)}}) }},
-		{"weights overflow", func(c *Cut) { c.Reset(2, []Edge{{0, 1, 1e308}, {0, 1, 1e308}}) }},
-		{"terminal NaN", func(c *Cut) { c.SetTerminal(0, math.NaN()) }},
+		{"negative n", func(c *Cut) error { return c.Reset(-1, nil) }, "graph of -1 nodes"},
+		{"n too large", func(c *Cut) error { return c.Reset(math.MaxInt32, nil) }, "less than 2³¹"},
+		{"index too large", func(c *Cut) error { return c.Reset(2, []Edge{{0, 2, 1}}) }, "edge 0 joins 0 and 2"},
+		{"index negative", func(c *Cut) error { return c.Reset(2, []Edge{{-1, 1, 1}}) }, "edge 0 joins -1 and 1"},
+		{"edges of no nodes", func(c *Cut) error { return c.Reset(0, []Edge{{0, 0, 1}}) }, "nodes in [0,0)"},
+		{"weight NaN", func(c *Cut) error { return c.Reset(2, []Edge{{0, 1, 1}, {0, 1, math.NaN()}}) }, "edge 1 has weight NaN"},
+		{"weight negative", func(c *Cut) error { return c.Reset(2, []Edge{{0, 1, -1}}) }, "weight -1"},
+		{"weight infinite", func(c *Cut) error { return c.Reset(2, []Edge{{0, 1, math.Inf(1)}}) }, "weight +Inf"},
+		{"weights overflow", func(c *Cut) error { return c.Reset(2, []Edge{{0, 1, 1e308}, {0, 1, 1e308}}) }, "weight 1e+308"},
+		{"terminal NaN", func(c *Cut) error { return c.SetTerminal(0, math.NaN()) }, "capacity NaN of node 0"},
+		{"terminal of no node", func(c *Cut) error { return c.SetTerminal(2, 1) }, "node 2 of 2"},
+		{"terminal of node -1", func(c *Cut) error { return c.SetTerminal(-1, 1) }, "node -1"},
+		{"before Reset", func(*Cut) error { return new(Cut).SetTerminal(0, 1) }, "node 0 of 0"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var c Cut
 			c.Reset(2, []Edge{{0, 1, 1}})
-			defer func() {
-				if recover() == nil {
-					t.Error("no panic")
-				}
-			}()
-			test.do(&c)
+			if err := test.do(&c); !errors.Is(err, ErrInput) || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("error %v; want ErrInput with %q", err, test.says)
+			}
+			err := errors.Join(c.Reset(2, []Edge{{0, 1, 1}}), c.SetTerminal(0, 3), c.SetTerminal(1, -2))
+			if err != nil || !c.Solve(t.Context()) || !c.Source(0) || c.Source(1) || c.Flow() != 1 {
+				t.Errorf("afterwards: %v, flow %g", err, c.Flow())
+			}
 		})
+	}
+	var none Cut
+	if !none.Solve(t.Context()) || none.Source(0) || none.Source(-1) || none.Flow() != 0 {
+		t.Error("a cut without nodes has some")
 	}
 }
 

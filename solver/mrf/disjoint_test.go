@@ -44,7 +44,7 @@ func TestDisjointIsOneGraph(t *testing.T) {
 			if !slices.Equal(got, want) {
 				t.Fatalf("%d labels, round %d: %v; want %v", labels, round, got, want)
 			}
-			if a, b := parts.Energy(got), whole.Energy(want); math.Abs(a-b) > 1e-12*b {
+			if a, b := energyOf(t, parts, got), energyOf(t, &whole, want); math.Abs(a-b) > 1e-12*b {
 				t.Errorf("energy %g; want %g", a, b)
 			}
 		}
@@ -60,17 +60,30 @@ func TestDisjointFaults(t *testing.T) {
 	if !errors.Is(err, ErrUnary) || !strings.Contains(err.Error(), "graph 1: ") {
 		t.Errorf("error %v; want ErrUnary of graph 1", err)
 	}
-	for name, do := range map[string]func(){
-		"labels": func() { _ = parts.Label(t.Context(), make([]int32, 3), make([]float64, 6)) },
-		"energy": func() { parts.Energy(make([]int32, 3)) },
+	for _, tt := range []struct {
+		name string
+		do   func() error
+		says string
+	}{
+		{"labels of too many", func() error { return parts.Label(t.Context(), make([]int32, 3), make([]float64, 6)) }, "3 labels for graphs of 2 nodes"},
+		{"unaries of too few", func() error { return parts.Label(t.Context(), make([]int32, 2), make([]float64, 3)) }, "3 unaries for graphs that take 4"},
+		{"unaries of too many", func() error { return parts.Label(t.Context(), make([]int32, 2), make([]float64, 5)) }, "5 unaries"},
+		{"energy of too many", func() error { _, err := parts.Energy(make([]int32, 3)); return err }, "3 labels for graphs of 2 nodes"},
+		{"no graph", func() error { return Disjoint{nil}.Label(t.Context(), nil, nil) }, "graph 0 is nil"},
 	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s of too many nodes: no panic", name)
-				}
-			}()
-			do()
-		}()
+		if err := tt.do(); !errors.Is(err, ErrInput) || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s: error %v; want ErrInput with %q", tt.name, err, tt.says)
+		}
 	}
+}
+
+func energyOf(t *testing.T, m interface {
+	Energy([]int32) (float64, error)
+}, y []int32) float64 {
+	t.Helper()
+	e, err := m.Energy(y)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
 }

@@ -24,9 +24,9 @@ func (e *expansion) run(ctx context.Context, labels int) bool {
 		if !e.prepare(int32(alpha)) {
 			continue
 		}
-		e.cut.Reset(e.n, e.move)
+		e.cut.reset(e.n, e.move)
 		for i, d := range e.diff {
-			e.cut.SetTerminal(i, d)
+			e.cut.setTerminal(i, d)
 		}
 		if !e.cut.Solve(ctx) {
 			return false

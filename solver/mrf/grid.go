@@ -53,27 +53,39 @@ const MaxGridCapacity = math.MaxInt32 / 2 // residuals reach twice an edge
 // part[k] has terminal[k] from the source, or to the sink where that is negative, and an edge
 // of right[k] to the pixel at its right and down[k] to the one below it, which must be among the
 // pixels unless that is 0; edges are not negative, and nothing is beyond MaxGridCapacity: else
-// it panics. Nothing of the arguments is kept.
+// the error wraps ErrInput. Nothing of the arguments is kept.
 //
-// If ctx ends first it returns false, and Source says nothing.
-func (g *Grid) Cut(ctx context.Context, width, height int, part, terminal, right, down []int32) bool {
-	g.load(width, height, part, terminal)
-	g.link(part, right, down)
+// If ctx ends first, or after an error, it returns false, and Source says nothing.
+func (g *Grid) Cut(ctx context.Context, width, height int, part, terminal, right, down []int32) (bool, error) {
+	if width < 1 || height < 1 || width > math.MaxInt32/height {
+		return false, fmt.Errorf("%w: a picture of %d×%d; want at least 1×1 and less than 2³¹ pixels", ErrInput, width, height)
+	}
+	if n := len(part); len(terminal) != n || len(right) != n || len(down) != n {
+		return false, fmt.Errorf("%w: %d terminal capacities, %d edges to the right and %d down for %d pixels", ErrInput, len(terminal), len(right), len(down), n)
+	}
+	if err := g.load(width, height, part, terminal); err != nil {
+		return false, err
+	}
+	if err := g.link(part, right, down); err != nil {
+		return false, err
+	}
 	g.pushDirectly()
 	g.plant()
-	return g.maximise(ctx)
+	return g.maximise(ctx), nil
 }
 
 // Source tells whether a pixel that took part in the last Cut is on the source's side: in the
-// smallest of all minimum cuts.
-func (g *Grid) Source(p int32) bool { return g.pixels[p].tree == source }
+// smallest of all minimum cuts. A pixel that there is not is on neither.
+func (g *Grid) Source(p int32) bool {
+	return uint(p) < uint(len(g.pixels)) && g.pixels[p].tree == source
+}
 
 // load takes pixels without edges in.
-func (g *Grid) load(width, height int, part, terminal []int32) {
+func (g *Grid) load(width, height int, part, terminal []int32) error {
 	for _, p := range g.part {
 		g.pixels[p] = gridPixel{}
 	}
-	g.part = append(g.part[:0], part...)
+	g.part = g.part[:0]
 	if n := width * height; cap(g.pixels) < n {
 		g.pixels = make([]gridPixel, n, n+n/4)
 	} else {
@@ -89,23 +101,25 @@ func (g *Grid) load(width, height int, part, terminal []int32) {
 	for k, p := range part {
 		t := terminal[k]
 		if int(p) < width || int(p) >= width*(height-1) || g.pixels[p].in {
-			panic(fmt.Sprintf("mrf: pixel %d of %d×%d is in the first or last row, or given twice", p, width, height))
+			return fmt.Errorf("%w: pixel %d of %d×%d is in the first or last row, or given twice", ErrInput, p, width, height)
 		}
 		if t < -MaxGridCapacity || t > MaxGridCapacity {
-			panic(fmt.Sprintf("mrf: pixel %d has a terminal capacity of %d; want a magnitude of at most %d", p, t, MaxGridCapacity))
+			return fmt.Errorf("%w: pixel %d has a terminal capacity of %d; want a magnitude of at most %d", ErrInput, p, t, MaxGridCapacity)
 		}
 		g.pixels[p].excess, g.pixels[p].in = t, true
+		g.part = append(g.part, p)
 	}
+	return nil
 }
 
 // link gives pixels their edges.
-func (g *Grid) link(part, right, down []int32) {
+func (g *Grid) link(part, right, down []int32) error {
 	width := g.offset[2]
 	for k, p := range part {
 		r, d := right[k], down[k]
 		if uint32(r) > MaxGridCapacity || uint32(d) > MaxGridCapacity ||
 			r > 0 && !g.pixels[p+1].in || d > 0 && !g.pixels[p+width].in {
-			panic(fmt.Sprintf("mrf: pixel %d has edges of %d to the right and %d down; want 0 to %d, and 0 to what takes no part", p, r, d, MaxGridCapacity))
+			return fmt.Errorf("%w: pixel %d has edges of %d to the right and %d down; want 0 to %d, and 0 to what takes no part", ErrInput, p, r, d, MaxGridCapacity)
 		}
 		if r > 0 {
 			g.pixels[p].residual[0], g.pixels[p+1].residual[1] = r, r
@@ -114,6 +128,7 @@ func (g *Grid) link(part, right, down []int32) {
 			g.pixels[p].residual[2], g.pixels[p+width].residual[3] = d, d
 		}
 	}
+	return nil
 }
 
 // pushDirectly is that of Cut.

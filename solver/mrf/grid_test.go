@@ -2,9 +2,11 @@ package mrf
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 )
 
@@ -66,7 +68,8 @@ func (c *cutting) sparse() *Cut {
 }
 
 func (c *cutting) solve(g *Grid) bool {
-	return g.Cut(context.Background(), c.width, c.height, c.part, c.terminal, c.right, c.down)
+	done, err := g.Cut(context.Background(), c.width, c.height, c.part, c.terminal, c.right, c.down)
+	return done && err == nil
 }
 
 // The smallest source side is unique, so both find the same, one problem after another.
@@ -121,31 +124,46 @@ func TestGridStops(t *testing.T) {
 	cancel()
 	var g Grid
 	c := cuttings(rand.New(rand.NewPCG(1, 13)), 100, 100, 1, 100)
-	if g.Cut(ctx, c.width, c.height, c.part, c.terminal, c.right, c.down) {
-		t.Error("a context that has ended stops nothing")
+	if done, err := g.Cut(ctx, c.width, c.height, c.part, c.terminal, c.right, c.down); done || err != nil {
+		t.Errorf("cut is %v, %v after the context's end; want false", done, err)
 	}
 }
 
-func TestGridPanics(t *testing.T) {
+func TestGridRefuses(t *testing.T) {
 	for _, test := range []struct {
 		name                        string
 		part, terminal, right, down []int32
+		says                        string
 	}{
-		{"first row", []int32{2}, []int32{1}, []int32{0}, []int32{0}},
-		{"last row", []int32{13}, []int32{1}, []int32{0}, []int32{0}},
-		{"twice", []int32{5, 5}, []int32{1, 1}, []int32{0, 0}, []int32{0, 0}},
-		{"terminal", []int32{5}, []int32{MaxGridCapacity + 1}, []int32{0}, []int32{0}},
-		{"negative edge", []int32{5, 6}, []int32{1, 1}, []int32{-1, 0}, []int32{0, 0}},
-		{"edge to nowhere", []int32{5}, []int32{1}, []int32{0}, []int32{3}},
+		{"first row", []int32{2}, []int32{1}, []int32{0}, []int32{0}, "pixel 2 of 4×4"},
+		{"last row", []int32{13}, []int32{1}, []int32{0}, []int32{0}, "pixel 13"},
+		{"twice", []int32{5, 5}, []int32{1, 1}, []int32{0, 0}, []int32{0, 0}, "given twice"},
+		{"terminal", []int32{5}, []int32{MaxGridCapacity + 1}, []int32{0}, []int32{0}, "terminal capacity of"},
+		{"negative edge", []int32{5, 6}, []int32{1, 1}, []int32{-1, 0}, []int32{0, 0}, "edges of -1"},
+		{"edge to nowhere", []int32{5}, []int32{1}, []int32{0}, []int32{3}, "edges of 0 to the right and 3 down"},
+		{"capacities missing", []int32{5}, nil, []int32{0}, []int32{0}, "0 terminal capacities"},
+		{"edges missing", []int32{5}, []int32{1}, []int32{0}, nil, "0 down for 1 pixels"},
+		{"negative", []int32{-5}, []int32{1}, []int32{0}, []int32{0}, "pixel -5"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			defer func() {
-				if recover() == nil {
-					t.Error("no panic")
-				}
-			}()
-			new(Grid).Cut(t.Context(), 4, 4, test.part, test.terminal, test.right, test.down)
+			var g Grid
+			done, err := g.Cut(t.Context(), 4, 4, test.part, test.terminal, test.right, test.down)
+			if done || !errors.Is(err, ErrInput) || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("cut is %v, %v; want ErrInput with %q", done, err, test.says)
+			}
+			// What it had taken in is gone.
+			if done, err := g.Cut(t.Context(), 4, 4, []int32{5, 6}, []int32{3, -2}, []int32{1, 0}, []int32{0, 0}); !done || err != nil || !g.Source(5) || g.Source(6) {
+				t.Errorf("afterwards: %v, %v", done, err)
+			}
 		})
+	}
+	for _, size := range [][2]int{{0, 4}, {4, -1}, {1 << 20, 1 << 20}} {
+		if done, err := new(Grid).Cut(t.Context(), size[0], size[1], nil, nil, nil, nil); done || !errors.Is(err, ErrInput) {
+			t.Errorf("a picture of %v: %v, %v; want ErrInput", size, done, err)
+		}
+	}
+	if new(Grid).Source(3) || new(Grid).Source(-1) {
+		t.Error("a pixel that there is not is on the source's side")
 	}
 }
 

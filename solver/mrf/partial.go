@@ -96,9 +96,9 @@ func (p *Potts) common(ctx context.Context, u []float64) bool {
 	}
 	for i := range p.n {
 		if q := &s.choice[i]; q.best == base {
-			c.SetTerminal(i, q.second-q.low)
+			c.setTerminal(i, q.second-q.low)
 		} else {
-			c.SetTerminal(i, q.low-u[i*labels+int(base)])
+			c.setTerminal(i, q.low-u[i*labels+int(base)])
 		}
 	}
 	if !c.Solve(ctx) {
@@ -146,9 +146,9 @@ func (p *Potts) decide(ctx context.Context, alpha int32) bool {
 		}
 		pays := p.around(i, alpha)
 		if !pays {
-			s.cut.Reset(len(s.region), s.edges)
+			s.cut.reset(len(s.region), s.edges)
 			for k, d := range s.term {
-				s.cut.SetTerminal(k, d)
+				s.cut.setTerminal(k, d)
 			}
 			if !s.cut.Solve(ctx) {
 				return false

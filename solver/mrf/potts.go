@@ -30,30 +30,35 @@ type model struct {
 
 // Reset makes p the model of n nodes with the given number of labels and the
 // given edges. Parallel edges add up; self edges and zero weights are ignored,
-// as they cannot cost anything. It panics if n is negative, labels is less
-// than 1, an index is outside [0,n), or a weight is NaN, negative, or 2⁹⁶⁰ or
-// more. Cost O(n+m). Memory is reused, edges is not
+// as they cannot cost anything. The error wraps ErrInput if n is negative, labels is
+// less than 1, an index is outside [0,n), or a weight is NaN, negative, or 2⁹⁶⁰ or
+// more; the model is without nodes then. Cost O(n+m). Memory is reused, edges is not
 // kept, and so is nothing of the flow of an earlier graph.
-func (p *Potts) Reset(n, labels int, edges []Edge) {
+func (p *Potts) Reset(n, labels int, edges []Edge) error {
+	p.n, p.labels, p.edges = 0, 1, p.edges[:0]
 	if labels < 1 || labels > math.MaxInt32 {
-		panic(fmt.Sprintf("mrf: %d labels, want at least 1", labels))
+		return fmt.Errorf("%w: %d labels, want at least 1", ErrInput, labels)
+	}
+	if err := p.cut.Reset(n, edges); err != nil { // for one label it does not work, but checks the edges
+		return err
 	}
 	p.n, p.labels = n, labels
-	p.edges = append(p.edges[:0], edges...)
-	p.cut.Reset(n, p.edges) // for one label it does not work, but checks the edges
+	p.edges = append(p.edges, edges...)
 	p.next = grown(p.next, n)
 	if labels > 2 {
 		s := &p.part
 		s.open, s.choice = grown(s.open, n), grown(s.choice, n)
 		s.seen, s.local = grown(s.seen, n), grown(s.local, n)
 	}
+	return nil
 }
 
 // Energy returns the pairwise part of y's energy, Σ_e w_e [y_i ≠ y_j], summed
-// in the order of the edges. y has n labels.
-func (p *Potts) Energy(y []int32) float64 {
+// in the order of the edges. y has n labels; of any other number the error wraps
+// ErrInput.
+func (p *Potts) Energy(y []int32) (float64, error) {
 	if len(y) != p.n {
-		panic(fmt.Sprintf("mrf: %d labels for %d nodes", len(y), p.n))
+		return 0, fmt.Errorf("%w: %d labels for %d nodes", ErrInput, len(y), p.n)
 	}
 	sum := 0.0
 	for k := range p.edges {
@@ -62,7 +67,7 @@ func (p *Potts) Energy(y []int32) float64 {
 			sum += e.W
 		}
 	}
-	return sum
+	return sum, nil
 }
 
 // Label minimises the energy with unaries u, n×L row-major, from the labels in
@@ -73,9 +78,9 @@ func (p *Potts) Energy(y []int32) float64 {
 //
 // u[i*L+l] = +Inf forbids label l at node i. NaN, a finite magnitude of 2⁹⁶⁰ or
 // more, -Inf, or a node with every label forbidden is an error that wraps
-// ErrUnary, and y is as it was. When ctx ends, the best labels so far are returned,
-// without error. A wrong length, or a label in y outside [0,L), panics. y and u must
-// not overlap anything of p; u is only read.
+// ErrUnary, a wrong length, or a label in y outside [0,L), one that wraps ErrInput,
+// and y is as it was. When ctx ends, the best labels so far are returned, without
+// error. y and u must not overlap anything of p; u is only read.
 //
 // The cost is that of one cut, much less when u is near to that of the previous
 // call; if L > 2, also that of small cuts about the nodes that do not have the
@@ -89,7 +94,7 @@ func (p *Potts) Label(ctx context.Context, y []int32, u []float64) error {
 		p.allow(y, u)
 	}
 	switch p.labels {
-	case 1: // nothing to choose
+	case 0, 1: // nothing to choose, or before Reset
 	case 2:
 		p.minimise(ctx, u)
 		p.take(y, u)
@@ -103,11 +108,11 @@ func (p *Potts) Label(ctx context.Context, y []int32, u []float64) error {
 // labels it sums up their rows.
 func (p *Potts) check(y []int32, u []float64) (forbidden bool, err error) {
 	if len(y) != p.n || len(u) != p.n*p.labels {
-		panic(fmt.Sprintf("mrf: %d labels and %d unaries for %d nodes of %d labels", len(y), len(u), p.n, p.labels))
+		return false, fmt.Errorf("%w: %d labels and %d unaries for %d nodes of %d labels", ErrInput, len(y), len(u), p.n, p.labels)
 	}
 	for i, l := range y {
 		if l < 0 || int(l) >= p.labels {
-			panic(fmt.Sprintf("mrf: node %d starts with label %d, want one in [0,%d)", i, l, p.labels))
+			return false, fmt.Errorf("%w: node %d starts with label %d, want one in [0,%d)", ErrInput, i, l, p.labels)
 		}
 		// The common case at once: none too large, hence none NaN.
 		if p.labels == 2 {
@@ -174,7 +179,7 @@ func difference(a, b float64) float64 {
 func (p *Potts) minimise(ctx context.Context, u []float64) {
 	c := &p.cut
 	for i := range p.n {
-		c.SetTerminal(i, difference(u[2*i], u[2*i+1]))
+		c.setTerminal(i, difference(u[2*i], u[2*i+1]))
 	}
 	c.Solve(ctx)
 	for i := range p.next {

@@ -225,30 +225,37 @@ func TestBadUnaries(t *testing.T) {
 	}
 }
 
-func TestPottsPanics(t *testing.T) {
-	ctx := context.Background()
+func TestPottsRefuses(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		do   func(p *Potts)
+		do   func(p *Potts) error
+		says string
 	}{
-		{"no labels", func(p *Potts) { p.Reset(1, 0, nil) }},
-		{"edge outside", func(p *Potts) { p.Reset(1, 1, []Edge{{0, 1, 1}}) }},
-		{"weight NaN", func(p *Potts) { p.Reset(1, 1, []Edge{{0, 0, math.NaN()}}) }},
-		{"y short", func(p *Potts) { p.Label(ctx, make([]int32, 1), make([]float64, 4)) }},
-		{"u short", func(p *Potts) { p.Label(ctx, make([]int32, 2), make([]float64, 3)) }},
-		{"label outside", func(p *Potts) { p.Label(ctx, []int32{0, 2}, make([]float64, 4)) }},
-		{"energy of too few", func(p *Potts) { p.Energy([]int32{0}) }},
+		{"no labels", func(p *Potts) error { return p.Reset(1, 0, nil) }, "0 labels, want at least 1"},
+		{"edge outside", func(p *Potts) error { return p.Reset(1, 1, []Edge{{0, 1, 1}}) }, "edge 0 joins 0 and 1"},
+		{"weight NaN", func(p *Potts) error { return p.Reset(1, 1, []Edge{{0, 0, math.NaN()}}) }, "weight NaN"},
+		{"y short", func(p *Potts) error { return p.Label(t.Context(), make([]int32, 1), make([]float64, 4)) }, "1 labels and 4 unaries for 2 nodes of 2 labels"},
+		{"u short", func(p *Potts) error { return p.Label(t.Context(), make([]int32, 2), make([]float64, 3)) }, "2 labels and 3 unaries"},
+		{"nothing", func(p *Potts) error { return p.Label(t.Context(), nil, nil) }, "0 labels and 0 unaries"},
+		{"label outside", func(p *Potts) error { return p.Label(t.Context(), []int32{0, 2}, make([]float64, 4)) }, "node 1 starts with label 2"},
+		{"label negative", func(p *Potts) error { return p.Label(t.Context(), []int32{0, -1}, make([]float64, 4)) }, "label -1"},
+		{"energy of too few", func(p *Potts) error { _, err := p.Energy([]int32{0}); return err }, "1 labels for 2 nodes"},
+		{"before Reset", func(*Potts) error { return new(Potts).Label(t.Context(), []int32{0}, []float64{0, 0}) }, "for 0 nodes"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var p Potts
 			p.Reset(2, 2, []Edge{{0, 1, 1}})
-			defer func() {
-				if recover() == nil {
-					t.Error("no panic")
-				}
-			}()
-			test.do(&p)
+			if err := test.do(&p); !errors.Is(err, ErrInput) || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("error %v; want ErrInput with %q", err, test.says)
+			}
+			y := make([]int32, 2)
+			if err := errors.Join(p.Reset(2, 2, []Edge{{0, 1, 1}}), p.Label(t.Context(), y, []float64{5, 0, 0, 0.5})); err != nil || y[0] != 1 || y[1] != 1 {
+				t.Errorf("afterwards: %v, %v", y, err)
+			}
 		})
+	}
+	if err := new(Potts).Label(t.Context(), nil, nil); err != nil {
+		t.Errorf("no nodes, before Reset: %v", err)
 	}
 }
 

@@ -153,7 +153,7 @@ func findsTheSupervisedOptimum(t *testing.T, gradient Gradient, losses []solver.
 				for i := range w {
 					w[i] = rng.NormFloat64()
 				}
-				p.Kernel.(*kernel.Linear).Scores(scores, w, labels)
+				must(p.Kernel.(*kernel.Linear).Scores(scores, w, labels))
 				p.Offset = scores
 				settle(p, s)
 			}
@@ -175,10 +175,12 @@ func findsTheSupervisedOptimum(t *testing.T, gradient Gradient, losses []solver.
 				for i, o := range p.Offset {
 					ka[i] += o
 				}
-				return v + p.Loss.Value(ka, nil, truth, labels)
+				loss, err := p.Loss.Value(ka, nil, truth, labels)
+				must(err)
+				return v + loss
 			}
 			found := make([]float64, len(s.Lambda))
-			s.Alpha(found, p.Nu)
+			must(s.Alpha(found, p.Nu))
 			best := objective(found)
 			rng := rand.New(rand.NewPCG(6, 6))
 			for range 500 {
@@ -261,14 +263,14 @@ func slidingWindowDescends(t *testing.T, losses []solver.Loss) {
 						x[i*d+int(y)] += 2
 						truth = append(truth, y)
 					}
-					blocks = append(blocks, kernel.NewBlock(x, slide, d))
+					blocks = append(blocks, Block(x, slide, d))
 				}
 				var k kernel.Linear
 				var graph mrf.Potts
 				weight, moved := make([]float64, labels*d), 0.0
 				for first := range windows {
-					k.Reset(blocks[first:first+frames], 0.5)
-					graph.Reset(n, labels, nil)
+					must(k.Reset(blocks[first:first+frames], 0.5))
+					must(graph.Reset(n, labels, nil))
 					p := &solver.Problem{
 						Labels: labels, Loss: l, Kernel: &k, MRF: &graph, Nu: nu,
 						Omega: make([]float64, n), Unary: make([]float64, n*labels), Offset: make([]float64, n*labels),
@@ -283,7 +285,7 @@ func slidingWindowDescends(t *testing.T, losses []solver.Loss) {
 							}
 						}
 					}
-					k.Scores(p.Offset, weight, labels)
+					must(k.Scores(p.Offset, weight, labels))
 					copy(s.Scores, p.Offset)
 					rho := 2 * nu / k.SigmaMin()
 					rose, res := Observed(t, p, s, solver.Options{MaxIter: 10, Rho: rho, RhoMax: rho, Tol: 1e-300}, true)
@@ -291,15 +293,15 @@ func slidingWindowDescends(t *testing.T, losses []solver.Loss) {
 						t.Errorf("ν=%g, window %d: %v rose; %d of %d iterations are guaranteed not to", nu, first, rose, res.Guaranteed, res.Iterations)
 					}
 					alpha, step := make([]float64, n*labels), make([]float64, labels*d)
-					s.Alpha(alpha, nu)
-					k.Weights(step, alpha, labels)
+					must(s.Alpha(alpha, nu))
+					must(k.Weights(step, alpha, labels))
 					for i, v := range step {
 						weight[i] += v
 						moved += v * v
 					}
 					// O + Kα is the scores of W₀ + Xᵀα, but for the ridge.
 					scores := slices.Clone(s.Scores)
-					k.Scores(scores, weight, labels)
+					must(k.Scores(scores, weight, labels))
 					for i, v := range scores {
 						if want := s.Scores[i] - k.SigmaMin()*alpha[i]; math.Abs(v-want) > 1e-9*(1+math.Abs(want)) {
 							t.Fatalf("score %d of the classifier is %g; the state's is %g", i, v, want)

@@ -18,6 +18,20 @@ func Cold(n, labels int) *solver.State {
 	return &solver.State{Scores: make([]float64, n*labels), Lambda: make([]float64, n*labels), Y: make([]int32, n)}
 }
 
+// Block is a block of rows that fit; others panic.
+func Block(x []float64, n, d int) *kernel.Block {
+	b, err := kernel.NewBlock(x, n, d)
+	must(err)
+	return b
+}
+
+// must is for problems that are made so that they are some.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
 // Instance is two or more Gaussian clusters on a ring graph, some samples known.
 func Instance(seed uint64, n, d, labels int) (*solver.Problem, *solver.State, []int32) {
 	rng := rand.New(rand.NewPCG(seed, 7))
@@ -40,9 +54,9 @@ func Instance(seed uint64, n, d, labels int) (*solver.Problem, *solver.State, []
 		edges = append(edges, mrf.Edge{I: int32(i), J: int32((i + 1) % n), W: 0.2})
 	}
 	var k kernel.Linear
-	k.Reset([]*kernel.Block{kernel.NewBlock(x[:n/2*d], n/2, d), kernel.NewBlock(x[n/2*d:], n-n/2, d)}, 0.5)
+	must(k.Reset([]*kernel.Block{Block(x[:n/2*d], n/2, d), Block(x[n/2*d:], n-n/2, d)}, 0.5))
 	var p mrf.Potts
-	p.Reset(n, labels, edges)
+	must(p.Reset(n, labels, edges))
 	s := Cold(n, labels)
 	for i := range n {
 		if i%10 == 0 {
@@ -57,8 +71,8 @@ func Product(p *solver.Problem, alpha []float64) []float64 {
 	k := p.Kernel.(*kernel.Linear)
 	// The classifier has as many columns as the rows, which k does not tell.
 	w, ka := make([]float64, maxColumns*p.Labels), make([]float64, len(alpha))
-	k.Weights(w, alpha, p.Labels)
-	k.Scores(ka, w, p.Labels)
+	must(k.Weights(w, alpha, p.Labels))
+	must(k.Scores(ka, w, p.Labels))
 	for i, a := range alpha {
 		ka[i] += k.SigmaMin() * a
 	}
@@ -71,7 +85,7 @@ const maxColumns = 100
 // settle makes a start consistent by its multipliers: Scores = O + Kα, α = −λ/2ν.
 func settle(p *solver.Problem, s *solver.State) {
 	alpha := make([]float64, len(s.Lambda))
-	s.Alpha(alpha, p.Nu)
+	must(s.Alpha(alpha, p.Nu))
 	copy(s.Scores, Product(p, alpha))
 	for i, o := range p.Offset {
 		s.Scores[i] += o
@@ -87,7 +101,11 @@ type iterate4 struct {
 // lagrangianOf is eq. dc_augm_lagr as written.
 func lagrangianOf(p *solver.Problem, it iterate4, rho float64) float64 {
 	ka := Product(p, it.alpha)
-	sum := p.Loss.Value(it.beta, p.Omega, it.y, p.Labels) + p.MRF.Energy(it.y)
+	sum, err := p.Loss.Value(it.beta, p.Omega, it.y, p.Labels)
+	must(err)
+	energy, err := p.MRF.Energy(it.y)
+	must(err)
+	sum += energy
 	for i, l := range it.y {
 		sum += p.Unary[i*p.Labels+int(l)]
 	}
@@ -123,9 +141,9 @@ func Random(rng *rand.Rand, l solver.Loss, labels int) (*solver.Problem, *solver
 		edges = append(edges, mrf.Edge{I: int32(i), J: int32(rng.IntN(n)), W: rng.Float64()})
 	}
 	var k kernel.Linear
-	k.Reset([]*kernel.Block{kernel.NewBlock(x, n, d)}, math.Pow(10, 1-2*rng.Float64()))
+	must(k.Reset([]*kernel.Block{Block(x, n, d)}, math.Pow(10, 1-2*rng.Float64())))
 	var graph mrf.Potts
-	graph.Reset(n, labels, edges)
+	must(graph.Reset(n, labels, edges))
 	p := &solver.Problem{Labels: labels, Loss: l, Kernel: &k, MRF: &graph, Omega: omega, Unary: unary, Nu: math.Pow(10, 1-2*rng.Float64())}
 	scale := math.Pow(10, 1-2*rng.Float64())
 	for i := range s.Lambda {

@@ -31,6 +31,14 @@ type cutter struct {
 	cut  mrf.Cut
 	now  []float64
 	side []bool
+	err  error // the first
+}
+
+// set is SetTerminal.
+func (c *cutter) set(i int, d float64) {
+	if err := c.cut.SetTerminal(i, d); err != nil && c.err == nil {
+		c.err = err
+	}
 }
 
 // cold does what "cold" of theirs/bk.cpp does.
@@ -40,9 +48,11 @@ func (c *cutter) cold(ctx context.Context, g *graph, at int) (float64, float64) 
 		c.now, c.side = make([]float64, g.n), make([]bool, g.n)
 	}
 	begin := time.Now()
-	c.cut.Reset(g.n, g.edges)
+	if err := c.cut.Reset(g.n, g.edges); err != nil && c.err == nil {
+		c.err = err
+	}
 	for i, d := range want {
-		c.cut.SetTerminal(i, d)
+		c.set(i, d)
 	}
 	c.cut.Solve(ctx)
 	c.read()
@@ -57,7 +67,7 @@ func (c *cutter) step(ctx context.Context, g *graph, at int) (float64, float64) 
 	begin := time.Now()
 	for i, d := range want {
 		if d != c.now[i] {
-			c.cut.SetTerminal(i, d)
+			c.set(i, d)
 		}
 	}
 	c.cut.Solve(ctx)
@@ -144,6 +154,7 @@ func (g *graph) compare(ctx context.Context, opt options, dir string, stderr io.
 		return nil
 	}
 	var our cutter
+	defer func() { err = errors.Join(err, our.err) }()
 	// Both sides of a pair have run when the count of calls is even.
 	pair := func(mine func() float64, other func() (float64, error)) (timing, timing, error) {
 		calls := 0

@@ -79,19 +79,25 @@ func (s *samples) objective(w []float64) float64 {
 type given struct{}
 
 func (given) Label(context.Context, []int32, []float64) error { return nil }
-func (given) Energy([]int32) float64                          { return 0 }
+func (given) Energy([]int32) (float64, error)                 { return 0, nil }
 
 // hinge leaves out the table of what other labels would cost, which given ignores.
 type hinge struct{ loss.Hinge }
 
-func (hinge) Table(_, _, _ []float64, _ int, _ float64) {}
+func (hinge) Table(_, _, _ []float64, _ int, _ float64) error { return nil }
 
 // fit trains from nothing, on as many threads: all memory and the Gram matrix are
 // part of it.
 func (s *samples) fit(ctx context.Context, workers int) ([]float64, solver.Result, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(workers))
+	block, err := kernel.NewBlock(s.x, s.n, s.d+1)
+	if err != nil {
+		return nil, solver.Result{}, err
+	}
 	var k kernel.Linear
-	k.Reset([]*kernel.Block{kernel.NewBlock(s.x, s.n, s.d+1)}, fitGamma)
+	if err := k.Reset([]*kernel.Block{block}, fitGamma); err != nil {
+		return nil, solver.Result{}, err
+	}
 	state := solver.State{Scores: make([]float64, 2*s.n), Lambda: make([]float64, 2*s.n), Y: make([]int32, s.n)}
 	for i, y := range s.y {
 		if y > 0 {
@@ -108,8 +114,9 @@ func (s *samples) fit(ctx context.Context, workers int) ([]float64, solver.Resul
 		return nil, res, err
 	}
 	alpha, w := make([]float64, 2*s.n), make([]float64, 2*(s.d+1))
-	state.Alpha(alpha, fitNu)
-	k.Weights(w, alpha, 2)
+	if err := errors.Join(state.Alpha(alpha, fitNu), k.Weights(w, alpha, 2)); err != nil {
+		return nil, res, err
+	}
 	return w[s.d+1:], res, nil
 }
 

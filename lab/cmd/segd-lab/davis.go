@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"image"
@@ -9,7 +8,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -33,10 +31,15 @@ type trackingFlags struct {
 }
 
 func (f *trackingFlags) add(cmd *cobra.Command) {
+	f.addModel(cmd)
+	cmd.Flags().StringVar(&f.mode, "mode", tracker.Joint.String(), "joint, affinity, frozen, no-temporal, fixed or cold")
+}
+
+// addModel is add without the mode.
+func (f *trackingFlags) addModel(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.model, "model", "", "ONNX or Caffe model (default the one in the binary)")
 	cli.AddComputing(cmd, &f.computing)
-	flags.StringVar(&f.mode, "mode", tracker.Joint.String(), "joint, affinity, frozen or no-temporal")
 	flags.IntVar(&f.superpixels, "superpixels", 0, fmt.Sprintf("pieces a frame is cut into (default %d)", features.DefaultSuperpixels))
 	flags.IntVar(&f.shortSide, "short-side", config.DefaultShortSide, "shorter side of the picture the model sees, in pixels")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object on standard output")
@@ -304,37 +307,31 @@ func runDavis(cmd *cobra.Command, std cli.Streams, f davisFlags) error {
 		}
 	}
 
-	bar := cli.NewProgress(std.Err, "following the objects")
-	opt.Progress = bar.Step
-	var report any
-	var print func() error
-	if f.mosaic {
-		var r *davis.MosaicReport
-		r, err = davis.RunMosaic(cmd.Context(), opt)
-		report, print = r, func() error { return printMosaic(std.Out, r) }
-	} else {
-		var r *davis.Report
-		r, err = davis.Run(cmd.Context(), opt)
-		report, print = r, func() error { return printDavis(std.Out, r, perturb) }
-	}
-	bar.End()
-	if closed := drawn.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
+	finish := func(err error) error {
+		if closed := drawn.Close(); err == nil {
+			err = closed
+		}
+		if s := model.Status(); err == nil && s.Failures > 0 {
+			err = fmt.Errorf("the card failed %d times, and the processor computed for it: these would be figures of both", s.Failures)
+		}
 		return err
 	}
-	if s := model.Status(); s.Failures > 0 {
-		return fmt.Errorf("the card failed %d times, and the processor computed for it: these would be figures of both", s.Failures)
+	const what = "following the objects"
+	if f.mosaic {
+		return measured(std, f.json, what, func(step func(int, int)) (*davis.MosaicReport, error) {
+			opt.Progress = step
+			r, err := davis.RunMosaic(cmd.Context(), opt)
+			return r, finish(err)
+		}, printMosaic)
 	}
-	if f.json {
-		return json.NewEncoder(std.Out).Encode(report)
-	}
-	return print()
+	return measured(std, f.json, what, func(step func(int, int)) (*davis.Report, error) {
+		opt.Progress = step
+		r, err := davis.Run(cmd.Context(), opt)
+		return r, finish(err)
+	}, func(w io.Writer, r *davis.Report) { printDavis(w, r, perturb) })
 }
 
-func printMosaic(out io.Writer, r *davis.MosaicReport) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+func printMosaic(w io.Writer, r *davis.MosaicReport) {
 	if r.Backwards {
 		fmt.Fprintf(w, "played backwards\n")
 	}
@@ -349,7 +346,6 @@ func printMosaic(out io.Writer, r *davis.MosaicReport) error {
 	}
 	fmt.Fprintf(w, "mean\t\t\t%.3f\t%.3f\t%s\n", r.MeanJ, r.MeanJAlone, withDeviation(r.MeanDifference, sd))
 	printSkipped(w, r.Skipped)
-	return w.Flush()
 }
 
 func printSkipped(w io.Writer, skipped []davis.Skipped) {
@@ -358,8 +354,7 @@ func printSkipped(w io.Writer, skipped []davis.Skipped) {
 	}
 }
 
-func printDavis(out io.Writer, r *davis.Report, perturb davis.Perturbation) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+func printDavis(w io.Writer, r *davis.Report, perturb davis.Perturbation) {
 	if r.Backwards {
 		fmt.Fprintf(w, "played backwards\n")
 	}
@@ -447,7 +442,6 @@ func printDavis(out io.Writer, r *davis.Report, perturb davis.Perturbation) erro
 		fmt.Fprintf(w, "mean\t%s\t%s\n", figure(r.MeanJUndisturbed), figure(r.MeanJDrop))
 	}
 	printSkipped(w, r.Skipped)
-	return w.Flush()
 }
 
 // recordDavis returns what writes a followed frame.
@@ -480,9 +474,4 @@ func withDeviation(v float64, sd *float64) string {
 	return fmt.Sprintf("%.3f ± %.3f", v, *sd)
 }
 
-func figure(v *float64) string {
-	if v == nil {
-		return "–"
-	}
-	return fmt.Sprintf("%.3f", *v)
-}
+func figure(v *float64) string { return orDash("%.3f", v) }

@@ -71,7 +71,7 @@ func TestEvalPicturesRefuse(t *testing.T) {
 		status int
 		want   []string
 	}{
-		{"mode", []string{"davis", "--root", root, "--mode", "both"}, 2, []string{"--mode", `"both"`, "joint, affinity, frozen or no-temporal"}},
+		{"mode", []string{"davis", "--root", root, "--mode", "both"}, 2, []string{"--mode", `"both"`, "joint, affinity, frozen, no-temporal, fixed, cold"}},
 		{"mode of scribbles", []string{"scribbles", "--root", root, "--mode", "both"}, 2, []string{"--mode", `"both"`}},
 		{"perturbation", []string{"davis", "--root", root, "--perturb", "fog"}, 2, []string{"--perturb", `"fog"`, "occlusion, lighting, noise or night"}},
 		{"seed", []string{"davis", "--root", root, "--seed", "-1"}, 2, []string{"--seed", `"-1"`}},
@@ -337,5 +337,21 @@ func TestEvalDavisBeside(t *testing.T) {
 		if out := run("--json"); !strings.Contains(out, part) {
 			t.Errorf("%s lacks %s", out, part)
 		}
+	}
+}
+
+func TestEvalAblation(t *testing.T) {
+	root := davisFolder(t, 4)
+	c := start(t, "ablation", "--root", root, "--sequences", "square", "--superpixels", "150", "--repeat", "1")
+	if err := c.Wait(t); err != nil {
+		t.Fatal(err)
+	}
+	for _, parts := range [][]string{{"1 repeats, seed 1"}, {"J", "F", "gain", "core-ms"}, {"affinity alone", "0.000 ± 0.000"}, {"joint, cold"}, {"joint, warm"}, {"labels fixed"}, {"J", "square"}} {
+		if !lineWith(c.Out.String(), parts) {
+			t.Errorf("no line has all of %q:\n%s", parts, c.Out.String())
+		}
+	}
+	if err := start(t, "ablation", "--root", root, "--repeat", "0").Wait(t); cli.Status(err) != cli.ExitUsage || !strings.Contains(err.Error(), "--repeat 0; accepted: 1 or more") {
+		t.Errorf("no repeats: %v", err)
 	}
 }

@@ -2,6 +2,7 @@
 // methods that it is compared with. segd eval runs it with the same arguments, and what it says names that.
 //
 //	segd eval davis      masks on DAVIS-2016 sequences
+//	segd eval ablation   what each part of the model is worth
 //	segd eval scribbles  masks from strokes on single pictures
 //	segd eval mot        persons in a video, on MOTChallenge's boxes
 //	segd eval soak       memory over a long run

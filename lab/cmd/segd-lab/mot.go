@@ -1,15 +1,12 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -151,27 +148,29 @@ func runMot(cmd *cobra.Command, std cli.Streams, f motFlags) (err error) {
 	defer model.Close()
 	opt.Model = model
 
-	bar := cli.NewProgress(std.Err, "following the persons")
-	opt.Progress = bar.Step
+	const what = "following the persons"
 	if f.follow == "" {
 		if err := f.looks.known(model, f.classes); err != nil {
 			return cli.Usage(fmt.Errorf("--classes: %w", err))
 		}
 		auto := mot.Automatic{Marking: marking.Config{Classes: f.classes, Track: track.Config{Confirm: f.looks.score}}, Every: f.looks.every, Lines: lines}
-		return runAutomatic(cmd.Context(), std, f, opt, auto, bar, out, detections)
+		return measured(std, f.json, what, func(step func(int, int)) (*mot.AutomaticReport, error) {
+			opt.Progress = step
+			report, err := mot.RunAutomatic(cmd.Context(), opt, auto)
+			if err == nil {
+				err = errors.Join(writeBoxes(out, report.Boxes), writeBoxes(detections, report.Detected))
+			}
+			return report, err
+		}, printAutomatic)
 	}
-	report, err := mot.Run(cmd.Context(), opt)
-	bar.End()
-	if err != nil {
-		return err
-	}
-	if err := writeBoxes(out, report.Boxes); err != nil {
-		return err
-	}
-	if f.json {
-		return json.NewEncoder(std.Out).Encode(report)
-	}
-	return printMot(std.Out, report)
+	return measured(std, f.json, what, func(step func(int, int)) (*mot.Report, error) {
+		opt.Progress = step
+		report, err := mot.Run(cmd.Context(), opt)
+		if err == nil {
+			err = writeBoxes(out, report.Boxes)
+		}
+		return report, err
+	}, printMot)
 }
 
 // refuseIdle refuses flags that would do nothing.
@@ -187,41 +186,17 @@ func refuseIdle(cmd *cobra.Command, follow bool) error {
 	return nil
 }
 
-// runAutomatic has the persons found.
-func runAutomatic(ctx context.Context, std cli.Streams, f motFlags, opt mot.Options, auto mot.Automatic, bar *cli.Progress, out, detections *os.File) error {
-	report, err := mot.RunAutomatic(ctx, opt, auto)
-	bar.End()
-	if err != nil {
-		return err
+func printAutomatic(w io.Writer, r *mot.AutomaticReport) {
+	fmt.Fprintf(w, "boxes: %s\n", r.Counted)
+	printFigures(w, r.Figures)
+	if len(r.Lines) > 0 {
+		fmt.Fprintln(w, "\nline\tcounted: a to b\tb to a\ttrue: a to b\tb to a")
 	}
-	if err := errors.Join(writeBoxes(out, report.Boxes), writeBoxes(detections, report.Detected)); err != nil {
-		return err
-	}
-	if f.json {
-		return json.NewEncoder(std.Out).Encode(report)
-	}
-	fmt.Fprintf(std.Out, "boxes: %s\n", report.Counted)
-	if err := printFigures(std.Out, report.Figures); err != nil {
-		return err
-	}
-	if err := printCrossings(std.Out, report.Lines); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(std.Out, "\n%.0f ms a frame\n", report.Milliseconds)
-	return err
-}
-
-func printCrossings(out io.Writer, lines []mot.Crossings) error {
-	if len(lines) == 0 {
-		return nil
-	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "\nline\tcounted: a to b\tb to a\ttrue: a to b\tb to a")
-	for _, l := range lines {
+	for _, l := range r.Lines {
 		fmt.Fprintf(w, "from (%v, %v) to (%v, %v)\t%d\t%d\t%d\t%d\n",
 			l.Line[0], l.Line[1], l.Line[2], l.Line[3], l.Counted.AToB, l.Counted.BToA, l.True.AToB, l.True.BToA)
 	}
-	return w.Flush()
+	fmt.Fprintf(w, "\n%.0f ms a frame\n", r.Milliseconds)
 }
 
 // parseLines reads X1,Y1,X2,Y2 of each.
@@ -312,8 +287,7 @@ func readBoxes[T any](path string, parse func(io.Reader, string) (T, error)) (bo
 	return parse(file, path)
 }
 
-func printMot(out io.Writer, r *mot.Report) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+func printMot(w io.Writer, r *mot.Report) {
 	fmt.Fprintf(w, "frames %d to %d, marked by %s, boxes: %s\tIDF1\tIDP\tIDR\tswitches\n", r.FirstFrame, r.LastFrame, r.Mark, r.Counted)
 	for _, g := range []struct {
 		name  string
@@ -328,5 +302,4 @@ func printMot(out io.Writer, r *mot.Report) error {
 	}
 	fmt.Fprintln(w)
 	printReliability(w, r.Reliability)
-	return w.Flush()
 }

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -64,16 +62,10 @@ func runMotScore(std cli.Streams, f motScoreFlags) error {
 	if err != nil {
 		return cli.Usage(fmt.Errorf("--result: %w", err))
 	}
-	figures := mot.Score(truth, result, first, last)
-	if f.json {
-		return json.NewEncoder(std.Out).Encode(figures)
-	}
-	return printFigures(std.Out, figures)
+	return printed(std, f.json, mot.Score(truth, result, first, last), printFigures)
 }
 
-func printFigures(out io.Writer, f mot.Figures) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+func printFigures(w io.Writer, f mot.Figures) {
 	fmt.Fprintln(w, "MOTA\tIDF1\tswitches\tfragmentations\trecall\tprecision")
 	fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%s\n", figure(f.MOTA), figure(f.IDF1), f.IDSwitches, f.Fragmentations, figure(f.Recall), figure(f.Precision))
-	return w.Flush()
 }

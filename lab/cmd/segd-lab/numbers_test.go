@@ -15,7 +15,9 @@ func TestEvalRefuses(t *testing.T) {
 		want   []string
 	}{
 		{"no seeds", []string{"moons", "--seeds", "0"}, 2, []string{"--seeds", "at least 1"}},
+		{"no starts", []string{"moons", "--starts", "0"}, 2, []string{"--starts", "at least 1"}},
 		{"no root", []string{"ssl"}, 2, []string{`"root"`}},
+		{"too many samples", []string{"ssl", "--growth", "--samples", "60,1000000"}, 2, []string{"--samples 1000000", "20 to 100000"}},
 		{"no such data set", []string{"ssl", "--root", t.TempDir(), "--datasets", "usps,mnist"}, 2, []string{"--datasets", `"mnist"`, "digit1"}},
 		{"nothing there", []string{"ssl", "--root", "/no/ssl"}, 1, []string{"/no/ssl/digit1/features.npy", "want a folder with digit1"}},
 	} {
@@ -38,7 +40,19 @@ func TestEvalMoons(t *testing.T) {
 	if err := c.Wait(t); err != nil {
 		t.Fatal(err)
 	}
-	for _, parts := range [][]string{{"method", "median", "paper"}, {"kernel k-means", "66.6 %"}, {"coordinate descent", "68.5 %"}, {"DC-ADMM", "2.5 %"}} {
+	for _, parts := range [][]string{{"method", "mean", "median", "paper"}, {"kernel k-means", "66.6 %"}, {"coordinate descent", "68.5 %"}, {"DC-ADMM", "2.5 %"}} {
+		if !lineWith(c.Out.String(), parts) {
+			t.Errorf("no line has all of %q:\n%s", parts, c.Out.String())
+		}
+	}
+}
+
+func TestEvalGrowth(t *testing.T) {
+	c := start(t, "ssl", "--growth", "--samples", "60,120")
+	if err := c.Wait(t); err != nil {
+		t.Fatal(err)
+	}
+	for _, parts := range [][]string{{"samples", "seconds", "MB"}, {"linear kernel", "softmax", "ν = 0.02"}, {"120"}, {"power"}} {
 		if !lineWith(c.Out.String(), parts) {
 			t.Errorf("no line has all of %q:\n%s", parts, c.Out.String())
 		}

@@ -1,13 +1,12 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"image"
 	"image/color"
 	imagedraw "image/draw"
+	"io"
 	"math"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -82,27 +81,23 @@ func runScribbles(cmd *cobra.Command, std cli.Streams, f scribblesFlags) error {
 	defer model.Close()
 	opt.Model = model
 
-	bar := cli.NewProgress(std.Err, "segmenting by strokes")
-	opt.Progress = bar.Step
-	r, err := scribbles.Run(cmd.Context(), opt)
-	bar.End()
-	if closed := drawn.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return err
-	}
-	if f.json {
-		return json.NewEncoder(std.Out).Encode(r)
-	}
-	w := tabwriter.NewWriter(std.Out, 0, 0, 2, ' ', 0)
+	return measured(std, f.json, "segmenting by strokes", func(step func(int, int)) (*scribbles.Report, error) {
+		opt.Progress = step
+		r, err := scribbles.Run(cmd.Context(), opt)
+		if closed := drawn.Close(); err == nil {
+			err = closed
+		}
+		return r, err
+	}, printScribbles)
+}
+
+func printScribbles(w io.Writer, r *scribbles.Report) {
 	fmt.Fprintf(w, "J, %d seeds\tsegd\tk-means\tsegd, box\tsegd, moved box\n", r.Seeds)
 	for _, s := range r.Sequences {
 		fmt.Fprintf(w, "%s\t%.3f\t%.3f\t%.3f\t%.3f\n", s.Name, s.MedianJ, s.MedianJKMeans, s.JBox, s.MeanJMovedBox)
 	}
 	fmt.Fprintf(w, "median of all\t%.3f\t%.3f\t\t\n", r.MedianJ, r.MedianJKMeans)
 	fmt.Fprintf(w, "mean of all\t%.3f\t%.3f\t%.3f\t%.3f\n", r.MeanJ, r.MeanJKMeans, r.MeanJBox, r.MeanJMovedBox)
-	return w.Flush()
 }
 
 // recordScribbles returns what writes both masks of a picture.

@@ -1,9 +1,9 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -92,26 +92,20 @@ func soakSequence(cmd *cobra.Command, std cli.Streams, f soakFlags, mode tracker
 		return err
 	}
 	defer model.Close()
-	bar := cli.NewProgress(std.Err, "following the object")
-	r, err := soak.Run(cmd.Context(), soak.Options{
-		Root:      f.root,
-		Sequence:  names[0],
-		ModelName: f.modelName(),
-		Model:     model,
-		Features:  features.Config{Superpixels: f.superpixels},
-		Tracker:   tracker.Config{Mode: mode},
-		Frames:    f.frames,
-		Progress:  bar.Step,
+	return measured(std, f.json, "following the object", func(step func(int, int)) (*soak.Report, error) {
+		return soak.Run(cmd.Context(), soak.Options{
+			Root:      f.root,
+			Sequence:  names[0],
+			ModelName: f.modelName(),
+			Model:     model,
+			Features:  features.Config{Superpixels: f.superpixels},
+			Tracker:   tracker.Config{Mode: mode},
+			Frames:    f.frames,
+			Progress:  step,
+		})
+	}, func(w io.Writer, r *soak.Report) {
+		fmt.Fprintf(w, "%s, %d frames of %.0f ms, mean J %.3f\n%s", r.Sequence, r.Frames, r.MSPerFrame, r.J, memoryLine(r.Memory))
 	})
-	bar.End()
-	if err != nil {
-		return err
-	}
-	if f.json {
-		return json.NewEncoder(std.Out).Encode(r)
-	}
-	_, err = fmt.Fprintf(std.Out, "%s, %d frames of %.0f ms, mean J %.3f\n%s", r.Sequence, r.Frames, r.MSPerFrame, r.J, memoryLine(r.Memory))
-	return err
 }
 
 // soakVideo follows what is found in a video.
@@ -130,29 +124,23 @@ func soakVideo(cmd *cobra.Command, std cli.Streams, f soakFlags, mode tracker.Mo
 	if err := f.looks.known(model, f.classes); err != nil {
 		return cli.Usage(fmt.Errorf("--classes, --model: %w", err))
 	}
-	bar := cli.NewProgress(std.Err, "following what is found")
-	r, err := soak.RunAutomatic(cmd.Context(), soak.AutomaticOptions{
-		Video:     offline.Play(f.video, 0, true),
-		VideoName: f.video,
-		Marking:   marking.Config{Classes: f.classes, Track: track.Config{Confirm: f.looks.score}},
-		Every:     f.looks.every,
-		ModelName: f.modelName(),
-		Model:     model,
-		Features:  features.Config{Superpixels: f.superpixels},
-		Tracker:   tracker.Config{Mode: mode},
-		Frames:    f.frames,
-		Progress:  bar.Step,
+	return measured(std, f.json, "following what is found", func(step func(int, int)) (*soak.AutomaticReport, error) {
+		return soak.RunAutomatic(cmd.Context(), soak.AutomaticOptions{
+			Video:     offline.Play(f.video, 0, true),
+			VideoName: f.video,
+			Marking:   marking.Config{Classes: f.classes, Track: track.Config{Confirm: f.looks.score}},
+			Every:     f.looks.every,
+			ModelName: f.modelName(),
+			Model:     model,
+			Features:  features.Config{Superpixels: f.superpixels},
+			Tracker:   tracker.Config{Mode: mode},
+			Frames:    f.frames,
+			Progress:  step,
+		})
+	}, func(w io.Writer, r *soak.AutomaticReport) {
+		fmt.Fprintf(w, "%s, %d frames of %.0f ms\nobjects: %d begun, of which %d are gone and %d left; at most %d followed and %d resting at a time\n%s",
+			r.Video, r.Frames, r.MSPerFrame, r.Begun, r.Gone, r.Left, r.MostTracked, r.MostResting, memoryLine(r.Memory))
 	})
-	bar.End()
-	if err != nil {
-		return err
-	}
-	if f.json {
-		return json.NewEncoder(std.Out).Encode(r)
-	}
-	_, err = fmt.Fprintf(std.Out, "%s, %d frames of %.0f ms\nobjects: %d begun, of which %d are gone and %d left; at most %d followed and %d resting at a time\n%s",
-		r.Video, r.Frames, r.MSPerFrame, r.Begun, r.Gone, r.Left, r.MostTracked, r.MostResting, memoryLine(r.Memory))
-	return err
 }
 
 func memoryLine(m soak.Memory) string {

@@ -23,3 +23,20 @@ func TestFigures(t *testing.T) {
 		})
 	}
 }
+
+func TestExponent(t *testing.T) {
+	x := []float64{10, 20, 50, 400}
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = 3 * math.Pow(v, 1.7)
+	}
+	if got := Exponent(x, y); math.Abs(got-1.7) > 1e-12 {
+		t.Errorf("exponent %g; want 1.7", got)
+	}
+	if got := Exponent(x[:1], y[:1]); got != 0 {
+		t.Errorf("exponent %g of one point; want 0", got)
+	}
+	if got, want := FigureOf([]float64{1, 2, 3}).Format(1), "2.0 ± 1.0"; got != want {
+		t.Errorf("%q; want %q", got, want)
+	}
+}

@@ -19,9 +19,9 @@ type Pool struct {
 }
 
 // Each calls do for 0 … count−1, in no order, on at most workers goroutines, the
-// caller's among them; 0 is GOMAXPROCS. It returns when all calls have.
+// caller's among them; 0 or less is GOMAXPROCS. It returns when all calls have.
 func (c *Pool) Each(do func(int), count, workers int) {
-	if workers == 0 {
+	if workers < 1 {
 		workers = runtime.GOMAXPROCS(0)
 	}
 	workers = min(workers, count)

@@ -166,7 +166,11 @@ func (r *Drawer) cutPart(ctx context.Context, f scene, part []int32) error {
 		for m := range r.terminal {
 			r.terminal[m] = int32(unit * (zero[m] - one[m]))
 		}
-		if r.grid.Cut(ctx, r.stride, len(r.depth)/r.stride, r.places, r.terminal, r.right, r.down) {
+		done, err := r.grid.Cut(ctx, r.stride, len(r.depth)/r.stride, r.places, r.terminal, r.right, r.down)
+		if err != nil {
+			return err
+		}
+		if done {
 			for _, p := range r.places {
 				r.labels[p] = r.set[0]
 				if r.grid.Source(p) {
@@ -184,7 +188,9 @@ func (r *Drawer) cutPart(ctx context.Context, f scene, part []int32) error {
 		}
 	}
 	r.link()
-	r.graph.Reset(n, labels, r.edges)
+	if err := r.graph.Reset(n, labels, r.edges); err != nil {
+		return err
+	}
 	if err := r.graph.Label(ctx, r.y, r.unary); err != nil {
 		return err
 	}

@@ -179,7 +179,9 @@ func (c *cells) cut(ctx context.Context, odds []float64) error {
 		o := c.ratio[k] + priorOdds*odds[c.superpixel[k]]
 		u[0], u[1] = max(0, o), max(0, -o)
 	}
-	c.graph.Reset(len(c.object), 2, c.edges)
+	if err := c.graph.Reset(len(c.object), 2, c.edges); err != nil {
+		return fmt.Errorf("seed: %w", err)
+	}
 	if err := c.graph.Label(ctx, c.object, c.unary); err != nil {
 		return fmt.Errorf("seed: %w", err)
 	}

@@ -37,7 +37,9 @@ func (r *region) cut(ctx context.Context, p []float64) error {
 			u[r.object[i]], u[1-r.object[i]] = 0, math.Inf(1)
 		}
 	}
-	r.graph.Reset(r.N, 2, r.Edges)
+	if err := r.graph.Reset(r.N, 2, r.Edges); err != nil {
+		return fmt.Errorf("seed: %w", err)
+	}
 	if err := r.graph.Label(ctx, r.object, r.unary); err != nil {
 		return fmt.Errorf("seed: %w", err)
 	}

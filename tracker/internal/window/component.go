@@ -1,6 +1,8 @@
 package window
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"slices"
 
@@ -29,23 +31,25 @@ func (c *part) labels() int { return 1 + len(c.objects) }
 
 // part returns f's part of a component. It is made once, of what is known of f then, and its graph finds a cut sooner as it goes
 // from the one before.
-func (f *Frame) part(objects []int32, labels int) *part {
+func (f *Frame) part(objects []int32, labels int) (*part, error) {
 	at := slices.IndexFunc(f.parts, func(c *part) bool { return slices.Equal(c.objects, objects) })
 	if at < 0 {
 		if len(f.spare) == 0 {
 			f.spare = append(f.spare, &part{})
 		}
 		last := len(f.spare) - 1
+		if err := f.spare[last].reset(f, objects, labels); err != nil {
+			return nil, fmt.Errorf("window: %w", err)
+		}
 		at = len(f.parts)
 		f.parts, f.spare = append(f.parts, f.spare[last]), f.spare[:last]
-		f.parts[at].reset(f, objects, labels)
 	}
 	f.parts[at].idle = 0
-	return f.parts[at]
+	return f.parts[at], nil
 }
 
 // reset makes c that part of f.
-func (c *part) reset(f *Frame, objects []int32, labels int) {
+func (c *part) reset(f *Frame, objects []int32, labels int) error {
 	c.objects, c.rows, c.x = append(c.objects[:0], objects...), c.rows[:0], c.x[:0]
 	f.local = scratch.Grow(f.local, f.p.N)
 	d := f.p.Dim + 1
@@ -57,7 +61,6 @@ func (c *part) reset(f *Frame, objects []int32, labels int) {
 			c.x = append(c.x, f.p.Rows[i*d:(i+1)*d]...)
 		}
 	}
-	c.block.Reset32(c.x, len(c.rows), d)
 	c.outward = scratch.Zero(c.outward, len(c.rows))
 	f.edges = f.edges[:0]
 	for _, e := range f.p.Edges {
@@ -70,7 +73,7 @@ func (c *part) reset(f *Frame, objects []int32, labels int) {
 			c.outward[j] += e.W
 		}
 	}
-	c.graph.Reset(len(c.rows), c.labels(), f.edges)
+	return errors.Join(c.block.Reset32(c.x, len(c.rows), d), c.graph.Reset(len(c.rows), c.labels(), f.edges))
 }
 
 // may tells whether superpixel i may be one of the objects.

@@ -29,7 +29,15 @@ type Config struct {
 	MaxIter    int     // DC-ADMM iterations a frame
 
 	Budget time.Duration // solving time a frame; 0 = no limit but MaxIter
+
+	FixedLabels bool // the labels of the frames stay as they are: DC-ADMM without its discrete step
+	Cold        bool // the classifier begins from nothing in every frame
 }
+
+// fixed are graphs whose labels stay as they are.
+type fixed struct{ mrf.Disjoint }
+
+func (fixed) Label(context.Context, []int32, []float64) error { return nil }
 
 // A frame that defines an object is rare, and the classifier starts from nothing: it gets
 // more iterations, and a stiffer classifier with less slack for each superpixel, or a box
@@ -137,9 +145,11 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 	w.trace.reset()
 	w.report = Report{Converged: true}
 	opt := solver.Options{MaxIter: w.MaxIter, Rho: w.Rho, Tau: 1, Consistent: true, Observe: w.observe, Workers: w.workers}
-	if annotated {
+	if annotated || w.Cold {
 		clear(w.weight)
 		clear(w.around)
+	}
+	if annotated {
 		nu, gamma = nu*annotatedNu, gamma*annotatedGamma
 		opt.Rho, opt.MaxIter = opt.Rho*annotatedNu/annotatedGamma, annotatedIter
 	} else if w.Budget > 0 {
@@ -154,10 +164,15 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 	}
 	for objects := range w.components {
 		w.report.Estimated += len(objects)
-		w.gather(frames, objects, labels, gamma)
+		if err := w.gather(frames, objects, labels, gamma); err != nil {
+			return Report{}, err
+		}
 		w.problem = solver.Problem{
 			Labels: 1 + len(objects), Loss: loss.Hinge{}, Kernel: &w.kernel, MRF: &w.graphs,
 			Omega: w.omega, Unary: w.unary, Offset: w.offset, Nu: nu,
+		}
+		if w.FixedLabels {
+			w.problem.MRF = fixed{w.graphs}
 		}
 		res, err := solver.Solve(ctx, &w.ws, &w.problem, &w.state, opt)
 		if err != nil {
@@ -165,7 +180,9 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 		}
 		w.scatter(frames, labels)
 		if res.Iterations > 0 {
-			w.move(objects)
+			if err := w.move(objects); err != nil {
+				return Report{}, err
+			}
 		}
 		w.report.sum(&w.trace, res, 1+len(objects), len(w.state.Y))
 	}
@@ -212,10 +229,12 @@ func (w *Window) compose(f *Frame, objects []int32) (estimated bool) {
 }
 
 // move adds Xᵀα of the solved component to its classifier.
-func (w *Window) move(objects []int32) {
+func (w *Window) move(objects []int32) error {
 	row := len(w.own) / (1 + len(objects))
 	w.step = scratch.Grow(w.step, len(w.own))
-	w.kernel.SolvedWeights(w.step, 1+len(objects))
+	if err := w.kernel.SolvedWeights(w.step, 1+len(objects)); err != nil {
+		return fmt.Errorf("window: %w", err)
+	}
 	for i, v := range w.step {
 		w.own[i] += v
 	}
@@ -223,6 +242,7 @@ func (w *Window) move(objects []int32) {
 		copy(w.weight[int(l)*row:][:row], w.own[(k+1)*row:])
 		copy(w.around[int(l)*row:][:row], w.own)
 	}
+	return nil
 }
 
 // score writes superpixel i's score for every label of a component.
@@ -240,12 +260,15 @@ func (w *Window) score(dst []float64, f *Frame, i int) {
 
 // gather writes the problem of a component: kernel blocks, unaries and the graph; and its
 // start, the last classifier: α = 0, so λ = 0 and the scores are XW.
-func (w *Window) gather(frames []*Frame, objects []int32, labels int, gamma float64) {
+func (w *Window) gather(frames []*Frame, objects []int32, labels int, gamma float64) error {
 	own := 1 + len(objects)
 	w.parts, w.blocks, w.graphs = w.parts[:0], w.blocks[:0], w.graphs[:0]
 	w.state.Y, w.q, w.omega = w.state.Y[:0], w.q[:0], w.omega[:0]
 	for _, f := range frames {
-		c := f.part(objects, labels)
+		c, err := f.part(objects, labels)
+		if err != nil {
+			return err
+		}
 		w.parts, w.blocks, w.graphs = append(w.parts, c), append(w.blocks, &c.block), append(w.graphs, &c.graph)
 		for _, i := range c.rows {
 			w.state.Y, w.omega = append(w.state.Y, c.label(f.y[i])), append(w.omega, f.omega[i])
@@ -260,12 +283,17 @@ func (w *Window) gather(frames []*Frame, objects []int32, labels int, gamma floa
 		n += len(w.parts[k].rows)
 	}
 	w.kernel.SetWorkers(w.workers)
-	w.kernel.Reset(w.blocks, gamma)
+	if err := w.kernel.Reset(w.blocks, gamma); err != nil {
+		return fmt.Errorf("window: %w", err)
+	}
 	w.compose(frames[len(frames)-1], objects)
 	w.offset = scratch.Grow(w.offset, len(w.unary))
-	w.kernel.Scores(w.offset, w.own, own)
+	if err := w.kernel.Scores(w.offset, w.own, own); err != nil {
+		return fmt.Errorf("window: %w", err)
+	}
 	w.state.Scores = append(w.state.Scores[:0], w.offset...)
 	w.state.Lambda = scratch.Zero(w.state.Lambda, len(w.unary))
+	return nil
 }
 
 // scatter takes each frame's labels of the solution.
@@ -358,7 +386,10 @@ func (w *Window) cut(ctx context.Context, f *Frame, y []int32, labels int, add f
 	w.before = append(w.before[:0], y...)
 	clear(y)
 	for objects := range w.components {
-		c := f.part(objects, labels)
+		c, err := f.part(objects, labels)
+		if err != nil {
+			return err
+		}
 		w.y, w.q = w.y[:0], scratch.Grow(w.q, len(c.rows)*c.labels())
 		for r, i := range c.rows {
 			w.y = append(w.y, c.label(w.before[i]))

@@ -321,6 +321,60 @@ func TestFrameLabels(t *testing.T) {
 	}
 }
 
+// What ablations leave out is left out: without the discrete step labels stay as they are, whatever they cost, and a cold
+// classifier is that of the frame alone.
+func TestAblations(t *testing.T) {
+	estimate := func(w *Window, frames []*Frame, y []int32, annotated bool) Report {
+		t.Helper()
+		report, err := w.Estimate(t.Context(), frames, y, labels, annotated, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return report
+	}
+	for _, fix := range []bool{false, true} {
+		frames, truth := made(t, 2)
+		w := Window{Config: tuned}
+		w.FixedLabels = fix
+		copy(frames[0].Marks.Fixed, truth)
+		estimate(&w, frames[:1], slices.Clone(truth), true)
+		wrong := slices.Clone(truth)
+		wrong[0], wrong[len(wrong)-1] = 1-wrong[0], 1-wrong[len(wrong)-1]
+		y := slices.Clone(wrong)
+		if report := estimate(&w, frames, y, false); slices.Equal(y, wrong) != fix || (report.Flips == 0) != fix {
+			t.Errorf("labels fixed %v: %d flips, labels kept %v", fix, report.Flips, slices.Equal(y, wrong))
+		}
+	}
+	for _, cold := range []bool{false, true} {
+		frames, truth := made(t, 2)
+		var after [2][]float64
+		for k := range after {
+			w := Window{Config: tuned}
+			w.Cold = cold
+			f, _ := made(t, 2)
+			if k == 1 { // something else was learnt before
+				other := make([]int32, len(truth))
+				other[3] = 1
+				estimate(&w, f[1:], other, false)
+			}
+			estimate(&w, frames[:1], slices.Clone(truth), false)
+			after[k] = slices.Clone(w.Weights())
+		}
+		if slices.Equal(after[0], after[1]) != cold {
+			t.Errorf("cold %v: what was learnt before makes a difference: %v", cold, !cold)
+		}
+	}
+}
+
+func partOf(t *testing.T, f *Frame, labels int, objects ...int32) *part {
+	t.Helper()
+	c, err := f.part(objects, labels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 // A frame's graph is that of its picture and its labels, whatever the frame was before.
 func TestGraphFollowsThePicture(t *testing.T) {
 	frames, truth := made(t, 1)
@@ -328,15 +382,15 @@ func TestGraphFollowsThePicture(t *testing.T) {
 	other := *f.p
 	other.Edges = []mrf.Edge{{I: 0, J: int32(4*cols + 4), W: 7}}
 	y := slices.Clone(truth)
-	before := f.part([]int32{1}, labels).graph.Energy(y)
+	before, _ := partOf(t, f, labels, 1).graph.Energy(y)
 	f.Reset(&other, labels)
-	if got := f.part([]int32{1}, labels).graph.Energy(y); got != 7 || before == 7 {
+	if got, _ := partOf(t, f, labels, 1).graph.Energy(y); got != 7 || before == 7 {
 		t.Errorf("the energy is %g, in another picture %g; want 7 in that", before, got)
 	}
 	u := make([]float64, 3*len(y))
 	u[3*5+2] = -1
 	f.Widen(labels, 3)
-	if err := f.part([]int32{1, 2}, 3).graph.Label(t.Context(), y, u); err != nil || y[5] != 2 {
+	if err := partOf(t, f, 3, 1, 2).graph.Label(t.Context(), y, u); err != nil || y[5] != 2 {
 		t.Errorf("with a third label superpixel 5 is %d (%v); want 2", y[5], err)
 	}
 }
@@ -497,7 +551,7 @@ func TestBoxedIsNotEstimated(t *testing.T) {
 		t.Errorf("one of two that compete has a box: %v, %+v; want the other one estimated", err, report)
 	}
 	w.split(f, 3, nil)
-	c := f.part([]int32{1, 2}, 3)
+	c := partOf(t, f, 3, 1, 2)
 	if u := make([]float64, 3); !w.compose(f, c.objects) {
 		t.Error("there is no classifier for the one without a box")
 	} else if w.addClassifier(u, f, c, 4*cols+2, 3, 1); u[0] != u[1] || u[1] >= u[2] {
@@ -508,7 +562,7 @@ func TestBoxedIsNotEstimated(t *testing.T) {
 // An edge that leaves a component costs those of its labels that are objects, as what is beyond is none of them.
 func TestEdgesThatLeave(t *testing.T) {
 	f := two(t, 1)[0]
-	c := f.part([]int32{1}, 3)
+	c := partOf(t, f, 3, 1)
 	border := slices.Index(c.rows, int32(4*cols+cols/2-1))
 	want := 0.0
 	for _, e := range f.p.Edges {
@@ -534,7 +588,7 @@ func TestLikelierObjectTakesIt(t *testing.T) {
 	for _, order := range [][]int32{{1, 2}, {2, 1}} {
 		y := make([]int32, f.p.N)
 		for _, l := range order {
-			c := f.part([]int32{l}, 3)
+			c := partOf(t, f, 3, l)
 			own := make([]int32, len(c.rows))
 			own[slices.Index(c.rows, 7)] = 1
 			c.take(y, f, own, 3)
@@ -549,7 +603,7 @@ func TestLikelierObjectTakesIt(t *testing.T) {
 func TestMarksOfOthers(t *testing.T) {
 	f := two(t, 1)[0]
 	f.Marks.Fixed[3] = 2
-	c := f.part([]int32{1}, 3)
+	c := partOf(t, f, 3, 1)
 	if !c.forbids(f, 3, 1) || c.forbids(f, 3, 0) {
 		t.Errorf("background forbidden %t, object 1 forbidden %t; want only the object", c.forbids(f, 3, 0), c.forbids(f, 3, 1))
 	}
@@ -558,16 +612,16 @@ func TestMarksOfOthers(t *testing.T) {
 // A part that is not used is kept for a while, and then its memory is the next one's.
 func TestPartsAreGivenBack(t *testing.T) {
 	f := two(t, 1)[0]
-	c := f.part([]int32{1}, 3)
+	c := partOf(t, f, 3, 1)
 	for range idleSolves {
-		f.part([]int32{2}, 3)
+		partOf(t, f, 3, 2)
 		f.forget()
 	}
 	if len(f.parts) != 2 || len(f.spare) != 0 {
 		t.Fatalf("%d parts, %d spare; want both kept", len(f.parts), len(f.spare))
 	}
 	f.forget()
-	if len(f.parts) != 1 || f.part([]int32{1, 2}, 3) != c {
+	if len(f.parts) != 1 || partOf(t, f, 3, 1, 2) != c {
 		t.Errorf("%d parts; want one, and the other's memory used again", len(f.parts))
 	}
 }

@@ -1,0 +1,188 @@
+package davis
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/segd/segd/annotation"
+	"github.com/segd/segd/features"
+	"github.com/segd/segd/internal/resident"
+	"github.com/segd/segd/lab/internal/stats"
+	"github.com/segd/segd/tracker"
+)
+
+// Variants are what RunAblation compares, the simplest first: the others' difference is to it.
+var Variants = []Variant{
+	{"affinity alone", tracker.Affinity},
+	{"classifier re-estimated, labels fixed", tracker.Fixed},
+	{"joint, cold", tracker.Cold},
+	{"joint, warm", tracker.Joint},
+}
+
+// Variant is a part of the model, or the whole of it.
+type Variant struct {
+	Name string
+	Mode tracker.Mode
+}
+
+// Ablation is the outcome, in the stable form `segd eval ablation --json` prints.
+type Ablation struct {
+	Model   string    `json:"model"`
+	Repeats int       `json:"repeats"`
+	Seed    uint64    `json:"seed"`
+	Rows    []Ablated `json:"rows"`
+	Skipped []Skipped `json:"skipped,omitempty"`
+}
+
+// Ablated are figures of one variant: means over the sequences, with their deviation over repeats.
+type Ablated struct {
+	Name string `json:"name"`
+	Mode string `json:"mode"`
+
+	J         stats.Figure      `json:"j"`
+	F         stats.Figure      `json:"f"`
+	Gain      stats.Figure      `json:"gain"`    // J less that of the first variant in the same repeat
+	CoreMS    stats.Figure      `json:"core_ms"` // processor time of a frame but for its features
+	Sequences []AblatedSequence `json:"sequences"`
+}
+
+// AblatedSequence is Ablated of one sequence.
+type AblatedSequence struct {
+	Name   string       `json:"name"`
+	J      stats.Figure `json:"j"`
+	F      stats.Figure `json:"f"`
+	CoreMS stats.Figure `json:"core_ms"`
+}
+
+// oneCore is no further core, so that the time of a step is the process' processor time.
+type oneCore struct{}
+
+func (oneCore) TryAcquire(int) int { return 0 }
+func (oneCore) Release(int)        {}
+
+// ablated is what a run of one variant over a take gives.
+type ablated struct{ j, f, coreMS float64 }
+
+// RunAblation follows the objects of sequences by each of some variants of the tracker, all on the same scenes, which are computed
+// once, of the whole picture. Options are as Run takes them, without what only Run has: a perturbation, detectors and Frame.
+func RunAblation(ctx context.Context, opt Options, variants []Variant) (*Ablation, error) {
+	all, skipped, err := opt.open()
+	if err != nil {
+		return nil, err
+	}
+	total := 0
+	for _, takes := range all {
+		for _, t := range takes {
+			total += len(t.Images)
+		}
+	}
+	tick := opt.ticker(total)
+	runs := make([][][]ablated, len(all)) // by sequence, repeat and variant
+	for s, takes := range all {
+		for _, t := range takes {
+			row, err := ablate(ctx, &opt, t, variants, tick)
+			if err != nil {
+				return nil, fmt.Errorf("davis: %s: %w", t.Name, err)
+			}
+			runs[s] = append(runs[s], row)
+		}
+	}
+	report := &Ablation{Model: opt.ModelName, Repeats: len(runs[0]), Seed: opt.Seed, Skipped: skipped}
+	for v, variant := range variants {
+		row := Ablated{Name: variant.Name, Mode: variant.Mode.String()}
+		for s, takes := range all {
+			of := func(figure func(ablated) float64) stats.Figure {
+				var values []float64
+				for _, run := range runs[s] {
+					values = append(values, figure(run[v]))
+				}
+				return stats.FigureOf(values)
+			}
+			row.Sequences = append(row.Sequences, AblatedSequence{
+				Name:   takes[0].Name,
+				J:      of(func(a ablated) float64 { return a.j }),
+				F:      of(func(a ablated) float64 { return a.f }),
+				CoreMS: of(func(a ablated) float64 { return a.coreMS }),
+			})
+		}
+		over := func(figure func(run []ablated) float64) stats.Figure {
+			means := make([]float64, report.Repeats)
+			for _, repeats := range runs {
+				for r, run := range repeats {
+					means[r] += figure(run) / float64(len(runs))
+				}
+			}
+			return stats.FigureOf(means)
+		}
+		row.J = over(func(run []ablated) float64 { return run[v].j })
+		row.F = over(func(run []ablated) float64 { return run[v].f })
+		row.Gain = over(func(run []ablated) float64 { return run[v].j - run[0].j })
+		row.CoreMS = over(func(run []ablated) float64 { return run[v].coreMS })
+		report.Rows = append(report.Rows, row)
+	}
+	return report, nil
+}
+
+// ablate runs every variant over a take.
+func ablate(ctx context.Context, opt *Options, t *take, variants []Variant, tick func()) ([]ablated, error) {
+	extractor, err := features.New(opt.Features, opt.Model)
+	if err != nil {
+		return nil, err
+	}
+	trackers, scores := make([]*tracker.Tracker, len(variants)), make([]Scores, len(variants))
+	out := make([]ablated, len(variants))
+	for v, variant := range variants {
+		cfg := opt.Tracker
+		cfg.Mode, cfg.Cores = variant.Mode, oneCore{}
+		if trackers[v], err = tracker.New(cfg); err != nil {
+			return nil, err
+		}
+		defer trackers[v].Close()
+	}
+	var scene features.Scene
+	var bits []uint8
+	for i := range t.Images {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		p, err := t.Read(i)
+		if err != nil {
+			return nil, err
+		}
+		var ann *annotation.Annotation
+		if i == 0 {
+			if !slices.Contains(p.Truth, 1) {
+				return nil, fmt.Errorf("%s marks no object", t.Truths[0])
+			}
+			if ann, err = annotation.FromMask(p.Truth, p.Width, p.Height, objectID, t.Name); err != nil {
+				return nil, err
+			}
+		}
+		scene.Seq = uint64(i)
+		if err := extractor.Extract(&scene, p.BGR, p.Width, p.Height, features.Plan{Whole: true}); err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(trackers, (*tracker.Tracker).Searching) {
+			if err := extractor.Coarsen(&scene, p.BGR); err != nil {
+				return nil, err
+			}
+		}
+		for v, tr := range trackers {
+			before := resident.CPUTime()
+			res, err := tr.Step(ctx, &scene, nil, ann, nil)
+			if err != nil {
+				return nil, err
+			}
+			out[v].coreMS += float64(resident.CPUTime()-before) / float64(time.Millisecond) / float64(len(t.Images))
+			bits = res.Objects[0].Mask.Decode(bits)
+			scores[v].add(bits, p.Truth, p.Width, p.Height, t.reach(p))
+		}
+		tick()
+	}
+	for v := range out {
+		out[v].j, out[v].f = scores[v].Mean()
+	}
+	return out, nil
+}
