@@ -41,10 +41,12 @@ const (
 	sdaemon  = "github.com/coreos/go-systemd/v22/daemon"
 	fsnotify = "github.com/fsnotify/fsnotify"
 	hdr      = "github.com/HdrHistogram/hdrhistogram-go"
+	mochi    = "github.com/mochi-mqtt/server/v2"
 	nats     = "github.com/nats-io"
 	netutil  = "golang.org/x/net/netutil"
 	nettest  = "golang.org/x/net/nettest"
 	ipv4     = "golang.org/x/net/ipv4"
+	paho     = "github.com/eclipse/paho.golang"
 	pflag    = "github.com/spf13/pflag"
 	pion     = "github.com/pion"
 	progress = "github.com/schollz/progressbar/v3"
@@ -92,6 +94,7 @@ var plan = map[string]room{
 	"solver/mrf":              {modules: []string{gonum}, without: numbersOnly},
 	"bus":                     {internal: []string{"bus/segdv1", "internal/files", "internal/keypair", "internal/limit", "internal/pause", "internal/redact", "internal/wirelimit", "mask"}, modules: []string{nats, protobuf}, tests: []string{"internal/memtest", "internal/docs", "internal/freeport", "internal/waitfor"}},
 	"bus/bustest":             {internal: []string{"bus", "bus/segdv1", "mask"}, modules: []string{protobuf}},
+	"mqtt":                    {internal: []string{"bus/segdv1", "internal/files", "internal/keypair", "internal/pause"}, modules: []string{paho, protobuf}, tests: []string{"internal/freeport", "internal/keypair/keypairtest", "internal/netfault", "internal/waitfor", mochi}},
 	"metrics":                 {modules: []string{prom}},
 	"web":                     {internal: []string{"bus/segdv1", "ingest/codec", "internal/draw", "internal/keypair", "internal/limit", "internal/problem", "zones"}, modules: []string{protobuf, websock}, tests: []string{"internal/docs", "internal/keypair/keypairtest", "internal/waitfor", "mask", schema}},
 	"config":                  {internal: []string{"features/coco", "ingest/cameraurl", "internal/files", "internal/limit", "internal/nearest", "internal/redact", "zones"}, modules: []string{yaml}},
@@ -134,7 +137,7 @@ var plan = map[string]room{
 	"internal/redact":         {},
 	"internal/wirelimit":      {modules: []string{protobuf}, tests: []string{"bus/segdv1", "checkpoint/checkpointv1"}, without: numbersOnly},
 	"deploy/prometheus":       {tests: []string{yaml}},
-	"cmd/segd":                {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "features", "features/dnn", "fleet", "ingest", "ingest/cameraurl", "ingest/codec", "ingest/whip", "internal/cli", "internal/client", "internal/configured", "internal/cores", "internal/files", "internal/limit", "internal/measure", "internal/natsconn", "internal/plain", "internal/problem", "internal/redact", "internal/sealed", "internal/setup", "mask", "metrics", "onvif", "pipeline", "tracker", "web", "zones"}, modules: []string{cobra, fsnotify, nats, prom, sdaemon}, tests: []string{"bus/bustest", "deploy", "internal/cli/clitest", "internal/draw", "internal/freeport", "internal/waitfor", "onvif/onviftest", pion, protobuf, schema, websock}},
+	"cmd/segd":                {internal: []string{"annotation", "bus", "bus/segdv1", "config", "demo", "features", "features/dnn", "fleet", "ingest", "ingest/cameraurl", "ingest/codec", "ingest/whip", "internal/cli", "internal/client", "internal/configured", "internal/cores", "internal/files", "internal/limit", "internal/measure", "internal/natsconn", "internal/plain", "internal/problem", "internal/redact", "internal/sealed", "internal/setup", "mask", "metrics", "mqtt", "onvif", "pipeline", "tracker", "web", "zones"}, modules: []string{cobra, fsnotify, nats, prom, sdaemon}, tests: []string{"bus/bustest", "deploy", "internal/cli/clitest", "internal/draw", "internal/freeport", "internal/waitfor", "onvif/onviftest", pion, protobuf, schema, websock}},
 
 	"internal/cli/clitest":         {internal: []string{"internal/cli", "internal/waitfor"}, modules: []string{cobra}},
 	"internal/keypair/keypairtest": {},
