@@ -92,6 +92,12 @@ func (m *Manager) Running() *pipeline.Set { return m.set }
 // Settings are those that segd runs with, and all cameras, in a fleet those of other boxes too. They are not changed.
 func (m *Manager) Settings() *config.Config { return m.current.Load() }
 
+// Complete tells whether the cameras are known that are kept, as far as any can be.
+func (m *Manager) Complete() bool {
+	why := m.known.Load().unread
+	return why == nil || errors.Is(why, errNoKeyPath)
+}
+
 // takeTurn has the caller be the one that changes cameras; it gives the turn back by m.turn.Release(1).
 func (m *Manager) takeTurn(ctx context.Context) error {
 	if err := m.turn.Acquire(ctx, 1); err != nil {
@@ -166,7 +172,7 @@ func (m *Manager) Follow(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if why := m.known.Load().unread; why != nil && !errors.Is(why, errNoKeyPath) {
+		if !m.Complete() {
 			m.follow(ctx)
 		}
 	}

@@ -36,7 +36,7 @@ func ParseCamera(ctx context.Context, text []byte, dir string, detector Detector
 	}
 	d.cameras(c.Cameras)
 	known := coco.Names()
-	if detector.Names != "" && c.Cameras[0].Detect.On() {
+	if detector.Names != "" && c.Cameras[0].Detect.given() {
 		if known, err = readNames(ctx, detector.Names); err != nil {
 			return Camera{}, fmt.Errorf("config: detector.names: %w", err)
 		}

@@ -27,6 +27,7 @@ type Config struct {
 	HTTP HTTP   `yaml:"http"`
 	WHIP WHIP   `yaml:"whip"`
 	NATS NATS   `yaml:"nats"`
+	MQTT MQTT   `yaml:"mqtt"`
 	// Fleet is for several segd that share cameras.
 	Fleet Fleet `yaml:"fleet"`
 	// Model is the network whose features describe a superpixel.
@@ -192,6 +193,55 @@ type NATSTLS struct {
 	// Cert and Key are a certificate and its key, both or neither: with NATS.URL what
 	// segd shows that server, else the embedded server's, whose clients must then use
 	// TLS. They are read again when they change. Default none.
+	Cert string `yaml:"cert"`
+	Key  string `yaml:"key"`
+}
+
+// MQTT is a broker that counts of objects, events and snapshots are published to as well, for Home Assistant and others
+// (docs/mqtt.md).
+type MQTT struct {
+	// URL of the broker, such as mqtt://broker.example or, by TLS, mqtts://broker.example; ports 1883 and 8883 if it
+	// names none. Default none: nothing is published by MQTT.
+	URL string `yaml:"url"`
+	// Username and PasswordFile, a file with the password, are for the broker. The file is relative to the config file,
+	// and read at each connection; line ends after the password do not count. Default none.
+	Username     string `yaml:"username"`
+	PasswordFile string `yaml:"password_file"`
+	// ClientID is what the broker knows segd by, which no other client of it may have. Default segd-SITE, and -BOX in a
+	// fleet.
+	ClientID string  `yaml:"client_id"`
+	TLS      MQTTTLS `yaml:"tls"`
+	// Prefix is what topics begin with, PREFIX/SITE/camera/CAMERA/objects. Default "segd".
+	Prefix string `yaml:"prefix"`
+	// Discovery is what the topics begin with by which Home Assistant finds the cameras; empty (""): it is told of none.
+	// Default "homeassistant".
+	Discovery string `yaml:"discovery"`
+	// SnapshotEvery is the least time between two pictures of a camera, with its masks drawn, which are published when
+	// something happened; 1s to 1h, or never. Default "10s".
+	SnapshotEvery string `yaml:"snapshot_every"`
+	// Commands says that cameras which were added while segd runs may be paused, and their detect switched off, by MQTT:
+	// by everybody whom the broker lets publish there. Default false.
+	Commands bool `yaml:"commands"`
+}
+
+// On tells whether there is a broker.
+func (m MQTT) On() bool { return m.URL != "" }
+
+// Never is a SnapshotEvery.
+const Never = "never"
+
+// SnapshotEveryTime is SnapshotEvery; 0: never.
+func (m MQTT) SnapshotEveryTime() time.Duration {
+	t, _ := time.ParseDuration(m.SnapshotEvery) // Parse has refused what is none, but for Never
+	return t
+}
+
+// MQTTTLS names files in PEM, relative to the config file, for a URL that begins with mqtts. They are read again at each
+// connection.
+type MQTTTLS struct {
+	// CA holds the certificates of whom to trust with the broker's. Default the machine's own.
+	CA string `yaml:"ca"`
+	// Cert and Key are a certificate and its key, both or neither, that segd shows the broker. Default none.
 	Cert string `yaml:"cert"`
 	Key  string `yaml:"key"`
 }
@@ -436,10 +486,15 @@ type Detect struct {
 	// Zones are names of zones of the same camera: only what stands in one of them when it is found, by
 	// the middle of its box's lower edge, is marked. Default none: anywhere.
 	Zones []string `yaml:"zones"`
+	// Off has nothing marked for now; the rest stays as it is. Default false.
+	Off bool `yaml:"off"`
 }
 
+// given tells whether it is there, on or off.
+func (d Detect) given() bool { return len(d.Classes) > 0 }
+
 // On tells whether anything is to be marked.
-func (d Detect) On() bool { return len(d.Classes) > 0 }
+func (d Detect) On() bool { return d.given() && !d.Off }
 
 // EveryTime is Every; 0 where there is no Detect.
 func (d Detect) EveryTime() time.Duration {
@@ -531,6 +586,10 @@ const (
 
 	DefaultFleetTTL = "2s"
 
+	DefaultMQTTPrefix        = "segd"
+	DefaultMQTTDiscovery     = "homeassistant"
+	DefaultMQTTSnapshotEvery = "10s"
+
 	DefaultBatchWait = "2ms"
 
 	DefaultDetectEvery      = "1s"
@@ -621,6 +680,9 @@ func parseConfig(name string, text []byte, environ []string) (*decoder, *Config,
 	if len(d.faults) == 0 || d.readable {
 		d.environment(c, environ)
 		c.setDefaults()
+		if _, written := d.source["mqtt.discovery"]; !written { // an empty one is meant
+			c.MQTT.Discovery = DefaultMQTTDiscovery
+		}
 		d.validate(c)
 	}
 	for _, f := range d.numbers {
@@ -645,6 +707,8 @@ func (c *Config) setDefaults() {
 	or(&c.NATS.Format, "protobuf")
 	or(&c.NATS.Duplicates, "refuse")
 	or(&c.NATS.Replicas, 1)
+	or(&c.MQTT.Prefix, DefaultMQTTPrefix)
+	or(&c.MQTT.SnapshotEvery, DefaultMQTTSnapshotEvery)
 	or(&c.Fleet.TTL, DefaultFleetTTL)
 	or(&c.Model.ShortSide, DefaultShortSide)
 	or(&c.Model.Device, "auto")
@@ -663,7 +727,7 @@ func (c *Config) setDefaults() {
 			or(&c.Cameras[i].FPS, DefaultSnapshotFPS)
 		}
 		or(&c.Cameras[i].FPS, DefaultFPS)
-		if d := &c.Cameras[i].Detect; d.On() {
+		if d := &c.Cameras[i].Detect; d.given() {
 			if c.Detector.Path != "" {
 				or(&d.Every, DefaultDetectorEvery)
 			}
@@ -696,6 +760,7 @@ func (c *Config) resolve(dir string) {
 	for _, p := range []*string{
 		&c.HTTP.TLS.Cert, &c.HTTP.TLS.Key,
 		&c.NATS.StoreDir, &c.NATS.CamerasKey, &c.NATS.Credentials, &c.NATS.NKey, &c.NATS.TLS.CA, &c.NATS.TLS.Cert, &c.NATS.TLS.Key,
+		&c.MQTT.PasswordFile, &c.MQTT.TLS.CA, &c.MQTT.TLS.Cert, &c.MQTT.TLS.Key,
 	} {
 		join(p)
 	}

@@ -28,6 +28,7 @@ func TestDefaults(t *testing.T) {
 		HTTP:        config.HTTP{Addr: "127.0.0.1:8080", Viewers: 64},
 		WHIP:        config.WHIP{Addr: "127.0.0.1:8189", SecondPublisher: "refuse"},
 		NATS:        config.NATS{Addr: "127.0.0.1:4222", Sync: "interval", Format: "protobuf", Duplicates: "refuse", Replicas: 1},
+		MQTT:        config.MQTT{Prefix: "segd", Discovery: "homeassistant", SnapshotEvery: "10s"},
 		Fleet:       config.Fleet{TTL: "2s"},
 		Model:       config.Model{ShortSide: 544, Device: "auto", BatchWait: "2ms", Engine: "auto"},
 		Log:         config.Log{Level: "info", Format: "text", SlowMS: 500},
@@ -62,6 +63,7 @@ nats:
   tls: {ca: ca.pem, cert: c.pem, key: c.key}
   events: {max_age: 24h, max_mib: 8}
   masks: {max_age: 90s, max_mib: 512}
+mqtt: {url: "mqtts://broker:8884", username: segd, password_file: mqtt.password, client_id: segd-1, tls: {ca: ca.pem, cert: m.pem, key: m.key}, prefix: house/segd, discovery: "", snapshot_every: never, commands: true}
 fleet: {box: box-1, labels: [gpu=true, near=gate], max_cameras: 20, page: "https://box-1:8080/", ttl: 5s}
 model: {path: m.caffemodel, taps: [a, "b"], short_side: 320, mean: [1, 2.5, -3], std: [1, 1, 2], rgb: true, prototxt: m.txt, device: cpu, engine: onnxruntime, engine_library: ort.so, threads: 2, fp16: true, batch: 4, batch_wait: 5ms, engine_cache: cache}
 detector: {path: d.onnx}
@@ -76,7 +78,7 @@ cameras:
     url: "file:d.avi"
     zones: [{name: yard, polygon: [[0, 0], [0.5, 0], [0.5, 1]], by: share, share: 0.25, dwell: 1m}, {name: porch, polygon: [[0, 0], [1, 0], [1, 1]]}]
     lines: [{name: street, points: [[0, 0.5], [1, 0.5]]}]
-    detect: {classes: [person, traffic light], every: 500ms, score: 0.25, max_objects: 100, keep: 2m, reidentify: 0.9, zones: [porch]}
+    detect: {classes: [person, traffic light], every: 500ms, score: 0.25, max_objects: 100, keep: 2m, reidentify: 0.9, zones: [porch], off: true}
   - {name: e, url: "file:e.avi", detect: {classes: [car]}}
   - {name: f, url: "snapshot+https://cam/f.jpg"}
   - {name: g, url: "snapshot+http://cam/g.jpg", fps: 0.1}
@@ -94,6 +96,8 @@ cameras:
 			StoreDir: "/var/lib/segd", Sync: "interval", Format: "json", Credentials: "segd.creds", Duplicates: "allow", Replicas: 3,
 			TLS:    config.NATSTLS{CA: "ca.pem", Cert: "c.pem", Key: "c.key"},
 			Events: config.Retention{MaxAge: "24h", MaxMiB: 8}, Masks: config.Retention{MaxAge: "90s", MaxMiB: 512}},
+		MQTT: config.MQTT{URL: "mqtts://broker:8884", Username: "segd", PasswordFile: "mqtt.password", ClientID: "segd-1",
+			TLS: config.MQTTTLS{CA: "ca.pem", Cert: "m.pem", Key: "m.key"}, Prefix: "house/segd", SnapshotEvery: "never", Commands: true},
 		Fleet: config.Fleet{Box: "box-1", Labels: []string{"gpu=true", "near=gate"}, MaxCameras: 20, Page: "https://box-1:8080/", TTL: "5s"},
 		Model: config.Model{Path: "m.caffemodel", Taps: []string{"a", "b"}, ShortSide: 320,
 			Mean: []float64{1, 2.5, -3}, Std: []float64{1, 1, 2}, RGB: true, Prototxt: "m.txt", Device: "cpu", Engine: "onnxruntime", EngineLibrary: "ort.so", Threads: 2, FP16: true, Batch: 4, BatchWait: "5ms", EngineCache: "cache"},
@@ -111,7 +115,7 @@ cameras:
 					{Name: "porch", Polygon: [][]float64{{0, 0}, {1, 0}, {1, 1}}, By: "foot", Share: 0.5},
 				},
 				Lines:  []config.Line{{Name: "street", Points: [][]float64{{0, 0.5}, {1, 0.5}}}},
-				Detect: config.Detect{Classes: []string{"person", "traffic light"}, Every: "500ms", Score: 0.25, MaxObjects: 100, Keep: "2m", Reidentify: 0.9, Zones: []string{"porch"}}},
+				Detect: config.Detect{Classes: []string{"person", "traffic light"}, Every: "500ms", Score: 0.25, MaxObjects: 100, Keep: "2m", Reidentify: 0.9, Zones: []string{"porch"}, Off: true}},
 			{Name: "e", URL: "file:e.avi", Transport: "auto", Decode: "software", Clock: "auto", FPS: 25,
 				Detect: config.Detect{Classes: []string{"car"}, Every: "200ms", Score: 0.6, MaxObjects: 30, Keep: "30s", Reidentify: 0.65}},
 			{Name: "f", URL: "snapshot+https://cam/f.jpg", Transport: "auto", Decode: "software", Clock: "auto", FPS: 1},
@@ -140,9 +144,9 @@ var faultTable = []struct {
 	want       []string // whole lines
 }{
 	{name: "unknown key", text: "htp: 1\n" + minimal,
-		want: []string{`f:1:1: unknown key "htp" (did you mean http?); accepted: site, http, whip, nats, fleet, model, detector, log, superpixels, tracker, cameras`}},
+		want: []string{`f:1:1: unknown key "htp" (did you mean http?); accepted: site, http, whip, nats, mqtt, fleet, model, detector, log, superpixels, tracker, cameras`}},
 	{name: "unknown key like none", text: "colour: 1\n" + minimal,
-		want: []string{`f:1:1: unknown key "colour"; accepted: site, http, whip, nats, fleet, model, detector, log, superpixels, tracker, cameras`}},
+		want: []string{`f:1:1: unknown key "colour"; accepted: site, http, whip, nats, mqtt, fleet, model, detector, log, superpixels, tracker, cameras`}},
 	{name: "unknown key inside", text: "http:\n  adr: x\n" + minimal,
 		want: []string{`f:2:3: http: unknown key "adr" (did you mean addr?); accepted: addr, token, viewer_token, trusted_proxies, viewers, tls`}},
 	{name: "unknown key of a camera", text: "cameras:\n  - name: a\n    url: rtsp://a/\n    colour: red\n",
@@ -214,6 +218,23 @@ var faultTable = []struct {
 		want: []string{`f:1:29: nats.sync: always is for the embedded server; accepted: without nats.url (sync_interval of that server does it)`}},
 	{name: "sync of nothing kept", text: "nats: {sync: always}\n" + minimal,
 		want: []string{`f:1:14: nats.sync: always keeps nothing in a temporary folder; accepted: with nats.store_dir`}},
+	{name: "mqtt without a broker", text: "mqtt:\n  prefix: cams\n  discovery: ''\n" + minimal,
+		want: []string{`f:2:3: mqtt.url: missing; accepted: the broker's, such as mqtt://broker.example`}},
+	{name: "mqtt without a broker, by the environment", text: minimal, environ: []string{"SEGD_MQTT_COMMANDS=true"},
+		want: []string{`f: mqtt.url: missing; accepted: the broker's, such as mqtt://broker.example`}},
+	{name: "mqtt", text: "mqtt: {url: 'http://broker', password_file: a, tls: {key: k.pem}, prefix: 'a/+', discovery: '/ha', snapshot_every: 5}\n" + minimal,
+		want: []string{
+			`f:1:8: mqtt.username: missing; accepted: whose password is in mqtt.password_file`,
+			`f:1:13: mqtt.url: "http://broker"; accepted: such as mqtt://broker.example or, by TLS, mqtts://broker.example:8883`,
+			`f:1:54: mqtt.tls: cert and key belong together; accepted: both or neither`,
+			`f:1:75: mqtt.prefix: "a/+"; accepted: letters, digits, _, . and -, and / between, such as segd or home/segd`,
+			`f:1:93: mqtt.discovery: "/ha"; accepted: letters, digits, _, . and -, and / between, such as segd or home/segd`,
+			`f:1:116: mqtt.snapshot_every: "5" has no unit; accepted: a duration from 1s to 1h, or never, such as 5s`,
+		}},
+	{name: "mqtt with a user in the url", text: "mqtt: {url: 'mqtt://segd:sesame@broker'}\n" + minimal,
+		want: []string{`f:1:13: mqtt.url: it names a user; accepted: one without, and mqtt.username and mqtt.password_file`}},
+	{name: "mqtt with files for TLS and none", text: "mqtt: {url: 'mqtt://broker:1883', tls: {ca: ca.pem}}\n" + minimal,
+		want: []string{`f:1:41: mqtt.tls: mqtt.url is without TLS; accepted: with mqtts://`}},
 	{name: "retention", text: "nats: {events: {max_age: 7d, max_mib: -1}, masks: {max_mib: 5}}\n" + minimal,
 		want: []string{
 			`f:1:26: nats.events.max_age: "7d"; accepted: a duration of 1s or more, such as 90m or 168h`,
@@ -298,7 +319,7 @@ var faultTable = []struct {
 			`f:9:114: cameras[2].detect.zones[0]: "yard" is no zone; accepted: this camera has none`,
 			`f:9:133: cameras[2].detect.reidentify: found -0.1; accepted: above 0, at most 1`,
 			`f:10:35: cameras[3].detect.classes: missing; accepted: a list of at least one class, such as [person, car]`,
-			`f:11:36: cameras[4].detect: found a list; accepted: a mapping with the keys classes, every, score, max_objects, keep, reidentify, zones`,
+			`f:11:36: cameras[4].detect: found a list; accepted: a mapping with the keys classes, every, score, max_objects, keep, reidentify, zones, off`,
 			`f:12:46: cameras[5].detect.classes: found the text "person"; accepted: a list`,
 		}},
 	{name: "viewers", text: "http: {viewers: 10001}\n" + minimal,
@@ -491,6 +512,7 @@ func TestLoadResolvesPaths(t *testing.T) {
 	file := filepath.Join(dir, "segd.yaml")
 	text := `
 nats: {url: nats://a, store_dir: js, nkey: a.nk, tls: {ca: pki/ca.pem, cert: /abs/c.pem, key: c.key}}
+mqtt: {url: mqtts://a, username: u, password_file: m.password, tls: {ca: /abs/ca.pem, cert: m.pem, key: m.key}}
 model: {path: /abs/m.onnx}
 cameras:
   - {name: a, url: "file:clips/a.avi", annotation: a.json}
@@ -506,9 +528,11 @@ cameras:
 		t.Fatal(err)
 	}
 	got := []string{c.NATS.StoreDir, c.Model.Path, c.Cameras[0].URL, c.Cameras[0].Annotation,
-		c.Cameras[1].URL, c.Cameras[2].URL, c.Cameras[3].URL, c.NATS.NKey, c.NATS.TLS.CA, c.NATS.TLS.Cert, c.NATS.TLS.Key}
+		c.Cameras[1].URL, c.Cameras[2].URL, c.Cameras[3].URL, c.NATS.NKey, c.NATS.TLS.CA, c.NATS.TLS.Cert, c.NATS.TLS.Key,
+		c.MQTT.PasswordFile, c.MQTT.TLS.CA, c.MQTT.TLS.Cert, c.MQTT.TLS.Key}
 	want := []string{dir + "/js", "/abs/m.onnx", "file:" + dir + "/clips/a.avi", dir + "/a.json",
-		"dir:/abs/frames", "rtsp://cam/1", dir + "/plain.mkv", dir + "/a.nk", dir + "/pki/ca.pem", "/abs/c.pem", dir + "/c.key"}
+		"dir:/abs/frames", "rtsp://cam/1", dir + "/plain.mkv", dir + "/a.nk", dir + "/pki/ca.pem", "/abs/c.pem", dir + "/c.key",
+		dir + "/m.password", "/abs/ca.pem", dir + "/m.pem", dir + "/m.key"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -38,6 +38,8 @@ const (
 	minDetectKeep                  = time.Second
 	maxDetectObjects               = 100
 	minFleetTTL, maxFleetTTL       = time.Second, time.Minute
+	minSnapshotEvery               = time.Second
+	maxSnapshotEvery               = time.Hour
 	maxFleetCameras                = 1000
 	maxLabels                      = 64
 	maxReplicas                    = 5
@@ -61,6 +63,7 @@ func (d *decoder) validate(c *Config) {
 	d.whip(&c.WHIP)
 	d.listen("nats", c.NATS.Addr, c.NATS.Token, len(c.NATS.Users) > 0)
 	d.nats(&c.NATS)
+	d.mqtt(&c.MQTT)
 	d.fleet(c)
 	d.model(&c.Model)
 	d.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
@@ -202,7 +205,7 @@ func (d *decoder) cameras(cameras []Camera) {
 // detect checks what the camera marks by itself, but for the names of the classes.
 func (d *decoder) detect(path string, cam Camera) {
 	det := cam.Detect
-	if !det.On() {
+	if !det.given() {
 		if _, written := d.source[path]; written && !d.faulty(path) {
 			d.bad(path+".classes", "missing; accepted: a list of at least one class, such as [person, car]")
 		}
@@ -396,6 +399,54 @@ func (d *decoder) nats(n *NATS) {
 		d.bad("nats.masks", "max_mib without max_age; accepted: both, or max_age alone")
 	}
 }
+
+// mqtt checks what is said of the broker, but for its files.
+func (d *decoder) mqtt(m *MQTT) {
+	if m.URL == "" {
+		for path := range d.source {
+			if strings.HasPrefix(path, "mqtt.") {
+				d.bad("mqtt.url", "missing; accepted: the broker's, such as mqtt://broker.example")
+			}
+		}
+		return
+	}
+	secured := false
+	switch u, err := url.Parse(m.URL); {
+	case err != nil:
+		d.bad("mqtt.url", "not a URL; accepted: such as mqtt://broker.example or mqtts://broker.example")
+	case u.User != nil:
+		d.bad("mqtt.url", "it names a user; accepted: one without, and mqtt.username and mqtt.password_file")
+	case !slices.Contains([]string{"mqtt", "mqtts"}, u.Scheme), u.Hostname() == "", strings.Trim(u.Path, "/") != "", u.RawQuery != "":
+		d.bad("mqtt.url", "%q; accepted: such as mqtt://broker.example or, by TLS, mqtts://broker.example:8883", clip(m.URL))
+	default:
+		secured = u.Scheme == "mqtts"
+	}
+	if m.PasswordFile != "" && m.Username == "" {
+		d.bad("mqtt.username", "missing; accepted: whose password is in mqtt.password_file")
+	}
+	if (m.TLS.Cert == "") != (m.TLS.Key == "") {
+		d.bad("mqtt.tls", "cert and key belong together; accepted: both or neither")
+	}
+	if m.TLS != (MQTTTLS{}) && !secured {
+		d.bad("mqtt.tls", "mqtt.url is without TLS; accepted: with mqtts://")
+	}
+	d.topic("mqtt.prefix", m.Prefix)
+	if m.Discovery != "" {
+		d.topic("mqtt.discovery", m.Discovery)
+	}
+	if m.SnapshotEvery != Never {
+		d.duration("mqtt.snapshot_every", m.SnapshotEvery, "from 1s to 1h, or never", DefaultMQTTSnapshotEvery, func(every time.Duration) bool { return every >= minSnapshotEvery && every <= maxSnapshotEvery })
+	}
+}
+
+// topic checks what MQTT topics are to begin with.
+func (d *decoder) topic(path, topic string) {
+	if !topics.MatchString(topic) {
+		d.bad(path, "%q; accepted: letters, digits, _, . and -, and / between, such as segd or home/segd", clip(topic))
+	}
+}
+
+var topics = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}(/[A-Za-z0-9_.-]{1,64}){0,7}$`)
 
 // fleet checks what several segd that share cameras are told.
 func (d *decoder) fleet(c *Config) {

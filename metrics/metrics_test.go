@@ -52,6 +52,12 @@ func full() (*prometheus.Registry, *Metrics, *Camera) {
 			Lost: map[string]map[string]uint64{"mask": {"buffer_full": 6, "unconfirmed": 7}, "event": {"refused": 8}},
 		}
 	})
+	m.MQTT(func() MQTT {
+		return MQTT{
+			Connected: true, Connections: 2, Waiting: 3, Published: 400,
+			Lost: map[string]uint64{"queue_full": 5, "refused": 0, "ended": 0}, Commands: map[string]uint64{"done": 6, "failed": 7},
+		}
+	})
 	m.Page(func() Page { return Page{Viewers: 3, FramesDropped: 40, NoticesDropped: 5} })
 	return reg, m, c
 }
@@ -413,6 +419,27 @@ segd_solver_iterations_bucket{camera="demo",le="500"} 2
 segd_solver_iterations_bucket{camera="demo",le="+Inf"} 2
 segd_solver_iterations_sum{camera="demo"} 32
 segd_solver_iterations_count{camera="demo"} 2
+# HELP segd_mqtt_commands_total Commands by MQTT, by outcome: done and failed.
+# TYPE segd_mqtt_commands_total counter
+segd_mqtt_commands_total{outcome="done"} 6
+segd_mqtt_commands_total{outcome="failed"} 7
+# HELP segd_mqtt_connected 1 while there is a connection to the MQTT broker, else 0.
+# TYPE segd_mqtt_connected gauge
+segd_mqtt_connected 1
+# HELP segd_mqtt_connections_total Connections to the MQTT broker, the first among them.
+# TYPE segd_mqtt_connections_total counter
+segd_mqtt_connections_total 2
+# HELP segd_mqtt_lost_total Messages that did not reach the MQTT broker, by reason: queue_full (the oldest events, as too many waited), refused (too large, or not permitted) and ended (events that waited when segd ended).
+# TYPE segd_mqtt_lost_total counter
+segd_mqtt_lost_total{reason="ended"} 0
+segd_mqtt_lost_total{reason="queue_full"} 5
+segd_mqtt_lost_total{reason="refused"} 0
+# HELP segd_mqtt_published_total Messages that the MQTT broker has acknowledged.
+# TYPE segd_mqtt_published_total counter
+segd_mqtt_published_total 400
+# HELP segd_mqtt_waiting Messages that wait for the MQTT broker.
+# TYPE segd_mqtt_waiting gauge
+segd_mqtt_waiting 3
 # HELP segd_build_info Always 1; the labels say what runs.
 # TYPE segd_build_info gauge
 segd_build_info{goversion="`+runtime.Version()+`",revision="abc",version="v1.2.3"} 1
@@ -426,6 +453,7 @@ segd_dnn_backend_info{backend="onnxruntime cpu",model="segd-s64"} 1
 		"segd_solver_dual_residual", "segd_solver_windows_total", "segd_labelled_objects_total", "segd_solver_iteration_lagrangian",
 		"segd_bus_connected", "segd_bus_reconnects_total", "segd_bus_buffered_bytes", "segd_bus_events_waiting", "segd_bus_events_waiting_seconds",
 		"segd_bus_events_stored_total", "segd_bus_lost_total", "segd_bus_duplicates",
+		"segd_mqtt_connected", "segd_mqtt_connections_total", "segd_mqtt_waiting", "segd_mqtt_published_total", "segd_mqtt_lost_total", "segd_mqtt_commands_total",
 		"segd_page_dropped_total", "segd_page_viewers", "segd_frame_roi_ratio", "segd_frame_superpixels",
 		"segd_solver_iterations", "segd_build_info", "segd_dnn_backend_info")
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/segd/segd/internal/cores"
 	"github.com/segd/segd/internal/limit"
 	"github.com/segd/segd/metrics"
+	"github.com/segd/segd/mqtt"
 	"github.com/segd/segd/pipeline"
 	"github.com/segd/segd/web"
 )
@@ -39,8 +40,9 @@ type daemon struct {
 	whip     *publishers
 	web      *web.Server
 	bus      *bus.Bus
-	kept     checkpoints // nil: nothing is kept over a restart
-	drained  bool        // serve has closed the bus, and told how that went
+	mqtt     *mqtt.Publisher // nil: there is no broker
+	kept     checkpoints     // nil: nothing is kept over a restart
+	drained  bool            // serve has closed the bus, and told how that went
 	model    features.Model
 	models   []io.Closer         // the network's
 	detector configured.Detector // for all cameras that detect; nil: the network's heads do
@@ -141,6 +143,9 @@ func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger, with 
 		log.Info("objects are not known any more after a restart; with nats.store_dir they are")
 	}
 	d.meters.Bus(func() metrics.Bus { return busMetrics(d.bus.Stats()) })
+	if err := d.openMQTT(); err != nil {
+		return nil, err
+	}
 	return d, nil
 }
 

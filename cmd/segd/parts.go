@@ -175,7 +175,7 @@ func (d *daemon) camera(i int, cam config.Camera, marks *annotation.Annotation, 
 		NewStepper: func() (pipeline.Stepper, error) {
 			return tracker.New(tracker.Config{Budget: time.Duration(d.cfg.Tracker.BudgetMS) * time.Millisecond, Cores: d.cores})
 		},
-		Publisher:  d.bus,
+		Publisher:  d.publisher(),
 		Viewer:     d.web,
 		Meter:      m,
 		Cores:      d.cores,

@@ -58,6 +58,16 @@ func overview() *dashboard.DashboardBuilder {
 			query{`sum by (transport) (rate(segd_command_panics_total[$__rate_interval]))`, "panic by {{transport}}"})).
 		WithPanel(lines(third, "Published by another segd too", "Other segd with a camera of the same site and name through the same NATS server, unless it is meant.", unitCount,
 			query{`segd_bus_duplicates`, "{{instance}}"})).
+		WithRow(row("MQTT")).
+		WithPanel(lines(third, "Connected", "1 while there is a connection to the MQTT broker.", unitNone,
+			query{`segd_mqtt_connected`, "{{instance}}"})).
+		WithPanel(lines(third, "Messages to the broker", "Messages that wait for the MQTT broker, and those that it has acknowledged, per minute.", unitCount,
+			query{`segd_mqtt_waiting`, "waiting, {{instance}}"},
+			query{`rate(segd_mqtt_published_total[$__rate_interval]) * 60`, "published per minute, {{instance}}"},
+			query{`increase(segd_mqtt_connections_total[$__rate_interval])`, "connections, {{instance}}"})).
+		WithPanel(lines(third, "Not carried out", "Messages that did not reach the MQTT broker, by reason, and commands by MQTT, by outcome.", unitPerSecond,
+			query{`sum by (reason) (rate(segd_mqtt_lost_total[$__rate_interval]))`, "lost, {{reason}}"},
+			query{`sum by (outcome) (rate(segd_mqtt_commands_total[$__rate_interval]))`, "commands {{outcome}}"})).
 		WithRow(row("The page")).
 		WithPanel(lines(half, "Viewers", "Live connections of the page and clients that follow events; http.viewers at most.", unitCount,
 			query{`segd_page_viewers`, "{{instance}}"})).

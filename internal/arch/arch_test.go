@@ -41,9 +41,11 @@ const (
 	sdaemon  = "github.com/coreos/go-systemd/v22/daemon"
 	fsnotify = "github.com/fsnotify/fsnotify"
 	hdr      = "github.com/HdrHistogram/hdrhistogram-go"
+	mochi    = "github.com/mochi-mqtt/server/v2"
 	nats     = "github.com/nats-io"
 	netutil  = "golang.org/x/net/netutil"
 	ipv4     = "golang.org/x/net/ipv4"
+	paho     = "github.com/eclipse/paho.golang"
 	pflag    = "github.com/spf13/pflag"
 	pion     = "github.com/pion"
 	progress = "github.com/schollz/progressbar/v3"
@@ -91,6 +93,7 @@ var plan = map[string]room{
 	"solver/mrf":              {modules: []string{gonum}, without: numbersOnly},
 	"bus":                     {internal: []string{"bus/segdv1", "internal/files", "internal/keypair", "internal/limit", "internal/pause", "internal/redact", "internal/wirelimit", "mask"}, modules: []string{nats, protobuf, xsync}, tests: []string{"internal/memtest", "internal/docs", "internal/freeport", "internal/waitfor"}},
 	"bus/bustest":             {internal: []string{"bus", "bus/segdv1", "mask"}, modules: []string{protobuf}},
+	"mqtt":                    {internal: []string{"bus/segdv1", "internal/files", "internal/keypair", "internal/pause"}, modules: []string{paho, protobuf}, tests: []string{"internal/freeport", "internal/keypair/keypairtest", "internal/netfault", "internal/waitfor", mochi}},
 	"metrics":                 {modules: []string{prom}},
 	"web":                     {internal: []string{"bus/segdv1", "ingest/codec", "internal/draw", "internal/keypair", "internal/limit", "internal/problem", "zones"}, modules: []string{protobuf, websock}, tests: []string{"internal/docs", "internal/keypair/keypairtest", "internal/waitfor", "mask", schema}},
 	"cameras":                 {internal: []string{"annotation", "bus", "bus/segdv1", "config", "ingest", "internal/cli", "internal/configured", "internal/limit", "internal/plain", "internal/problem", "internal/redact", "internal/sealed", "onvif", "pipeline", "web", "zones"}, modules: []string{xsync}, tests: []string{"features", "internal/cli/clitest", "onvif/onviftest", "tracker", schema}},
@@ -134,7 +137,7 @@ var plan = map[string]room{
 	"internal/redact":         {},
 	"internal/wirelimit":      {modules: []string{protobuf}, tests: []string{"bus/segdv1", "checkpoint/checkpointv1"}, without: numbersOnly},
 	"deploy/prometheus":       {tests: []string{yaml}},
-	"cmd/segd":                {internal: []string{"annotation", "bus", "bus/segdv1", "cameras", "config", "demo", "features", "features/dnn", "fleet", "ingest", "ingest/cameraurl", "ingest/codec", "ingest/whip", "internal/boxlink", "internal/cli", "internal/client", "internal/configured", "internal/cores", "internal/files", "internal/limit", "internal/measure", "internal/plain", "internal/problem", "internal/setup", "mask", "metrics", "pipeline", "tracker", "web", "zones"}, modules: []string{cobra, fsnotify, nats, prom, sdaemon, xsync}, tests: []string{"bus/bustest", "deploy", "internal/cli/clitest", "internal/draw", "internal/freeport", "internal/waitfor", "marking", "onvif", "track", pion, protobuf, websock}},
+	"cmd/segd":                {internal: []string{"annotation", "bus", "bus/segdv1", "cameras", "config", "demo", "features", "features/dnn", "fleet", "ingest", "ingest/cameraurl", "ingest/codec", "ingest/whip", "internal/boxlink", "internal/cli", "internal/client", "internal/configured", "internal/cores", "internal/files", "internal/limit", "internal/measure", "internal/plain", "internal/problem", "internal/setup", "mask", "metrics", "mqtt", "pipeline", "tracker", "web", "zones"}, modules: []string{cobra, fsnotify, nats, prom, sdaemon, xsync}, tests: []string{"bus/bustest", "deploy", "internal/cli/clitest", "internal/draw", "internal/freeport", "internal/waitfor", "marking", "onvif", "track", pion, protobuf, websock}},
 
 	"internal/cli/clitest":         {internal: []string{"internal/cli", "internal/waitfor"}, modules: []string{cobra}},
 	"internal/keypair/keypairtest": {},

@@ -1,0 +1,260 @@
+package mqtt
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	mochi "github.com/mochi-mqtt/server/v2"
+	"github.com/mochi-mqtt/server/v2/listeners"
+	"github.com/mochi-mqtt/server/v2/packets"
+
+	"github.com/segd/segd/bus/segdv1"
+	"github.com/segd/segd/internal/freeport"
+	"github.com/segd/segd/internal/waitfor"
+)
+
+// broker is a real one, in this process.
+type broker struct {
+	t      *testing.T
+	addr   string
+	server *mochi.Server
+	once   sync.Once
+
+	mu   sync.Mutex
+	seen []message // in the order in which they came
+}
+
+// door lets in whom it should.
+type door struct {
+	mochi.HookBase
+	user, password string
+	denied         string // topics that begin with it are nobody's to write
+}
+
+func (*door) Provides(b byte) bool {
+	return bytes.Contains([]byte{mochi.OnConnectAuthenticate, mochi.OnACLCheck}, []byte{b})
+}
+
+func (d *door) OnConnectAuthenticate(_ *mochi.Client, pk packets.Packet) bool {
+	return string(pk.Connect.Username) == d.user && string(pk.Connect.Password) == d.password
+}
+
+func (d *door) OnACLCheck(_ *mochi.Client, topic string, write bool) bool {
+	return d.denied == "" || !write || !strings.HasPrefix(topic, d.denied)
+}
+
+// options are what tests change about a broker.
+type options struct {
+	door      door
+	tls       *tls.Config
+	maxPacket uint32
+}
+
+func newBroker(t *testing.T, addr string, o options) *broker {
+	t.Helper()
+	capabilities := mochi.NewDefaultServerCapabilities()
+	capabilities.MaximumPacketSize = o.maxPacket
+	capabilities.MaximumClientWritesPending = 1 << 15
+	b := &broker{t: t, addr: addr}
+	b.server = mochi.New(&mochi.Options{InlineClient: true, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Capabilities: capabilities})
+	if err := b.server.AddHook(&o.door, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.server.AddListener(listeners.NewTCP(listeners.Config{ID: "t", Address: addr, TLSConfig: o.tls})); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.server.Subscribe("#", 1, func(_ *mochi.Client, _ packets.Subscription, pk packets.Packet) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.seen = append(b.seen, message{pk.TopicName, bytes.Clone(pk.Payload)})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.server.Serve(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.close)
+	return b
+}
+
+func (b *broker) close() {
+	b.once.Do(func() {
+		if err := b.server.Close(); err != nil {
+			b.t.Error(err)
+		}
+	})
+}
+
+// messages are those of a topic so far.
+func (b *broker) messages(topic string) (payloads []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, m := range b.seen {
+		if m.topic == topic {
+			payloads = append(payloads, string(m.payload))
+		}
+	}
+	return payloads
+}
+
+// order is where the n-th message of a topic came among all; -1: it did not.
+func (b *broker) order(topic, payload string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.IndexFunc(b.seen, func(m message) bool { return m.topic == topic && string(m.payload) == payload })
+}
+
+// retained is what is kept, by topic.
+func (b *broker) retained() map[string]string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := map[string]string{}
+	for _, m := range b.seen {
+		switch {
+		case strings.HasSuffix(m.topic, topicEvent), strings.HasSuffix(m.topic, topicAnswer), strings.HasSuffix(m.topic, "/set"), strings.HasPrefix(m.topic, "$"):
+		case len(m.payload) == 0:
+			delete(all, m.topic)
+		default:
+			all[m.topic] = string(m.payload)
+		}
+	}
+	return all
+}
+
+// holds waits until a topic holds that payload.
+func (b *broker) holds(topic, payload string) {
+	b.t.Helper()
+	waitfor.True(b.t, topic+" holds "+payload, func() bool {
+		now, ok := b.retained()[topic]
+		return ok && now == payload
+	})
+}
+
+// lacks waits until nothing is kept of topics with that in them.
+func (b *broker) lacks(part string) {
+	b.t.Helper()
+	waitfor.True(b.t, "nothing is kept of "+part, func() bool {
+		for topic := range b.retained() {
+			if strings.Contains(topic, part) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func (b *broker) publish(topic, payload string, retain bool) {
+	b.t.Helper()
+	if err := b.server.Publish(topic, []byte(payload), retain, 1); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// site is what cameras there are, which tests change.
+type site struct {
+	mu      sync.Mutex
+	cameras []Camera
+	unknown bool // not all of them are known
+	zones   map[string]int32
+	patches []string
+	refuse  error // all commands
+	picture []byte
+	shots   int
+}
+
+func (s *site) set(cameras ...Camera) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cameras = cameras
+}
+
+func (s *site) list() ([]Camera, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.cameras), !s.unknown
+}
+
+func (s *site) state(camera string) (*segdv1.Status, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := status(camera)
+	for name, n := range s.zones {
+		st.Zones = append(st.Zones, &segdv1.ZoneStatus{Name: name, Objects: n})
+	}
+	return st, nil
+}
+
+func (s *site) snapshot(string) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shots++
+	return slices.Concat(s.picture, []byte{byte('0' + s.shots)}), nil
+}
+
+func (s *site) change(_ context.Context, camera string, patch []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refuse != nil {
+		return s.refuse
+	}
+	s.patches = append(s.patches, camera+" "+string(patch))
+	return nil
+}
+
+// config is that of a Publisher to the broker at addr, host and port.
+func (s *site) config(addr string) Config {
+	return Config{
+		URL: "mqtt://" + addr, Prefix: "segd", Site: "home", Discovery: "homeassistant", SnapshotEvery: time.Nanosecond,
+		Cameras: s.list, State: s.state, Snapshot: s.snapshot, Set: s.change,
+	}
+}
+
+// quick are times that tests can wait for.
+var quick = times{
+	sync: 10 * time.Millisecond, quiet: 100 * time.Millisecond, grace: 200 * time.Millisecond, minRetry: 10 * time.Millisecond, maxRetry: 50 * time.Millisecond,
+	answer: 5 * time.Second, last: time.Minute, keepAlive: 30,
+}
+
+// start runs a Publisher until end, or the test, ends it.
+func start(t *testing.T, cfg Config, changes ...func(*times)) (p *Publisher, end func()) {
+	t.Helper()
+	cfg.Logger = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
+	p, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.times = quick
+	for _, change := range changes {
+		change(&p.times)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := p.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	end = func() {
+		cancel()
+		running.Wait()
+	}
+	t.Cleanup(end)
+	return p, end
+}
+
+// run is start at a broker of its own, once all has been published.
+func run(t *testing.T, s *site) (*Publisher, *broker) {
+	t.Helper()
+	b := newBroker(t, freeport.Addr(t), options{})
+	p, _ := start(t, s.config(b.addr))
+	b.holds("segd/home/status", online)
+	return p, b
+}

@@ -1,0 +1,334 @@
+package mqtt
+
+import (
+	"encoding/json"
+	"reflect"
+	"strconv"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/segd/segd/bus/segdv1"
+)
+
+// wire is events as JSON, as those on NATS are.
+var wire = protojson.MarshalOptions{EmitDefaultValues: true}
+
+// camera is one that this segd publishes, or whose topics it deletes.
+type camera struct {
+	Camera
+	at       string          // what its topics begin with
+	retained map[string]bool // topics that are to be there
+	learnt   bool            // what the broker has of it was asked for, since there is a connection
+	gone     time.Time       // since when there is no such camera any more; zero: there is
+
+	objects counter
+	classes []counter
+	class   map[string]int // their places
+	zones   map[string]*counter
+
+	status      *segdv1.Status // the newest; nil before the first
+	zonesChange bool           // an event says so, the newest status may not yet
+	worthwhile  bool           // something happened that a snapshot is to show
+	shot        time.Time      // when the last one was taken
+	shooting    bool
+}
+
+// counter is a topic with a number.
+type counter struct {
+	topic string
+	shown int // -1: nothing yet
+	now   int
+}
+
+func (c *counter) publish(p *Publisher) {
+	if c.now != c.shown {
+		c.shown = c.now
+		p.set(c.topic, strconv.AppendInt(nil, int64(c.now), 10))
+	}
+}
+
+// state is the payload of a camera's topic of that name.
+type state struct {
+	Up     bool   `json:"up"`
+	Paused bool   `json:"paused"`
+	Detect bool   `json:"detect"`
+	Error  string `json:"error"`
+	Since  string `json:"since,omitempty"` // that it is not up
+	Box    string `json:"box,omitempty"`
+}
+
+// sync takes over what cameras there are now.
+func (p *Publisher) sync() {
+	p.syncing.Lock()
+	defer p.syncing.Unlock()
+	list, complete := p.cfg.Cameras()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	known := make(map[string]bool, len(list))
+	for _, now := range list {
+		known[now.Name] = true
+		delete(p.strangers, now.Name)
+		switch c := p.cameras[now.Name]; {
+		case !now.Here && c != nil:
+			p.forget(c)
+		case now.Here && (c == nil || !c.gone.IsZero() || !reflect.DeepEqual(c.Camera, now)):
+			p.describe(now)
+		}
+	}
+	for name, since := range p.strangers {
+		if complete && time.Since(since) >= p.times.grace {
+			delete(p.strangers, name)
+			p.remove(p.describe(Camera{Name: name, Here: true}))
+		}
+	}
+	for _, c := range p.cameras {
+		switch {
+		case c.gone.IsZero() && complete && !known[c.Name]:
+			p.remove(c)
+		case !c.gone.IsZero() && c.learnt && time.Since(c.gone) >= p.times.grace && !p.deleting(c):
+			p.forget(c)
+		}
+	}
+}
+
+// describe has the topics of a camera be those of what is configured now. It needs mu, as all that follow do.
+func (p *Publisher) describe(now Camera) *camera {
+	c := &camera{Camera: now, at: p.cfg.camera(now.Name), retained: map[string]bool{}, class: map[string]int{}, zones: map[string]*counter{}}
+	before := p.cameras[now.Name]
+	if before != nil {
+		c.learnt, c.status, c.shot, c.shooting, c.worthwhile = before.learnt, before.status, before.shot, before.shooting, before.worthwhile
+	}
+	runs := !now.Paused && now.Fault == ""
+	was := func(topic string) counter {
+		n := counter{topic: topic, shown: -1}
+		if e := p.table[topic]; e != nil && runs {
+			n.now, _ = strconv.Atoi(string(e.payload))
+		}
+		return n
+	}
+	c.objects = was(c.at + topicObjects)
+	for i, class := range now.Classes {
+		c.class[class] = i
+		c.classes = append(c.classes, was(c.at+topicClass+level(class)))
+	}
+	for _, zone := range now.Zones {
+		n := was(c.at + topicZone + level(zone))
+		c.zones[zone] = &n
+	}
+	if !runs {
+		c.status = nil
+	}
+	p.cameras[now.Name], p.nodes[p.cfg.node(now.Name)] = c, c
+
+	for topic, payload := range p.cfg.discovery(now) {
+		c.retained[topic] = true
+		p.set(topic, payload)
+	}
+	if p.cfg.SnapshotEvery > 0 {
+		c.retained[c.at+topicSnapshot] = true
+	}
+	c.retained[c.at+topicState] = true
+	p.showState(c)
+	for n := range c.counters() {
+		c.retained[n.topic] = true
+		n.publish(p)
+	}
+	if before != nil {
+		for topic := range before.retained {
+			if !c.retained[topic] {
+				p.set(topic, nil)
+			}
+		}
+	}
+	return c
+}
+
+// counters are all of c's.
+func (c *camera) counters() func(yield func(*counter) bool) {
+	return func(yield func(*counter) bool) {
+		if !yield(&c.objects) {
+			return
+		}
+		for i := range c.classes {
+			if !yield(&c.classes[i]) {
+				return
+			}
+		}
+		for _, n := range c.zones {
+			if !yield(n) {
+				return
+			}
+		}
+	}
+}
+
+// remove deletes what the broker has of a camera.
+func (p *Publisher) remove(c *camera) {
+	for topic := range c.retained {
+		p.set(topic, nil)
+	}
+	clear(c.retained)
+	c.gone = time.Now()
+}
+
+// deleting tells whether some of it is still on its way.
+func (p *Publisher) deleting(c *camera) bool {
+	for topic := range p.table {
+		if node, ok := p.cfg.nodeOf(topic); ok && node == p.cfg.node(c.Name) {
+			return true
+		}
+		if name, _, ok := p.cfg.own(topic); ok && name == c.Name {
+			return true
+		}
+	}
+	return false
+}
+
+// forget leaves the camera's topics as they are: another box publishes it, or they are deleted.
+func (p *Publisher) forget(c *camera) {
+	for topic := range c.retained {
+		p.unset(topic)
+	}
+	delete(p.cameras, c.Name)
+	delete(p.nodes, p.cfg.node(c.Name))
+}
+
+// known is the camera of that name if this segd publishes it.
+func (p *Publisher) known(name string) *camera {
+	if c := p.cameras[name]; c != nil && c.gone.IsZero() {
+		return c
+	}
+	return nil
+}
+
+// showState publishes how a camera does.
+func (p *Publisher) showState(c *camera) {
+	s := state{Paused: c.Paused, Detect: c.Detect, Error: c.Fault, Box: p.cfg.Box}
+	switch st := c.status; {
+	case st != nil:
+		s.Up, s.Error = st.Up, st.Error
+		if st.DownSince != nil {
+			s.Since = st.DownSince.AsTime().Format(time.RFC3339)
+		}
+	case c.Paused:
+		s.Error = "the camera is paused"
+	case c.Fault == "":
+		s.Error = "no word of it yet"
+	}
+	payload, err := json.Marshal(s)
+	if err == nil { // there is no text that has no JSON
+		p.set(c.at+topicState, payload)
+	}
+}
+
+// Mask counts the objects of a frame. It keeps nothing of m.
+func (p *Publisher) Mask(m *segdv1.MaskFrame) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := p.known(m.GetCamera())
+	if c == nil {
+		return
+	}
+	c.objects.now = 0
+	for i := range c.classes {
+		c.classes[i].now = 0
+	}
+	visible := false
+	for _, o := range m.GetObjects() {
+		if o.GetState() == segdv1.State_STATE_LOST {
+			continue
+		}
+		visible = visible || o.GetState() == segdv1.State_STATE_VISIBLE
+		c.objects.now++
+		if i, ok := c.class[o.GetClass()]; ok {
+			c.classes[i].now++
+		}
+	}
+	c.objects.publish(p)
+	for i := range c.classes {
+		c.classes[i].publish(p)
+	}
+	if c.zonesChange && p.do(job{camera: c.Name}) {
+		c.zonesChange = false
+	}
+	if c.worthwhile && visible && p.connected && !c.shooting && time.Since(c.shot) >= p.cfg.SnapshotEvery && p.do(job{camera: c.Name, snapshot: true}) {
+		c.shooting, c.worthwhile, c.shot = true, false, time.Now()
+	}
+}
+
+// Event publishes ev. It keeps nothing of it.
+func (p *Publisher) Event(ev *segdv1.Event) {
+	payload, err := wire.Marshal(ev)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil {
+		p.say("an event is not published", "error", err)
+		return
+	}
+	p.tell(message{p.cfg.camera(ev.GetCamera()) + topicEvent, payload})
+	c := p.known(ev.GetCamera())
+	if c == nil {
+		return
+	}
+	switch ev.GetKind() {
+	case segdv1.EventKind_EVENT_KIND_OBJECT_ENTERED, segdv1.EventKind_EVENT_KIND_OBJECT_LEFT:
+		c.zonesChange = true
+	}
+	switch ev.GetKind() {
+	case segdv1.EventKind_EVENT_KIND_OBJECT_APPEARED, segdv1.EventKind_EVENT_KIND_OBJECT_BACK, segdv1.EventKind_EVENT_KIND_OBJECT_ENTERED,
+		segdv1.EventKind_EVENT_KIND_OBJECT_STAYED, segdv1.EventKind_EVENT_KIND_LINE_CROSSED, segdv1.EventKind_EVENT_KIND_ANNOTATION_ACCEPTED:
+		c.worthwhile = p.cfg.SnapshotEvery > 0
+	}
+}
+
+// Status publishes how a camera does, and what is in its zones. It keeps st, which must not be changed.
+func (p *Publisher) Status(st *segdv1.Status) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := p.known(st.GetCamera())
+	if c == nil || c.Paused || c.status != nil && st.GetTime().AsTime().Before(c.status.GetTime().AsTime()) {
+		return
+	}
+	c.status = st
+	p.showState(c)
+	for _, z := range st.GetZones() {
+		if n := c.zones[z.GetName()]; n != nil {
+			n.now = int(z.GetObjects())
+			n.publish(p)
+		}
+	}
+}
+
+// learn takes in what the broker holds at a topic.
+func (p *Publisher) learn(topic string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.learntAt = time.Now()
+	c := p.nodes[p.nodeOf(topic)]
+	if name, below, ok := p.cfg.own(topic); ok {
+		if c = p.cameras[name]; c == nil && below == topicState && len(p.strangers) < maxStrangers {
+			if _, there := p.strangers[name]; !there {
+				p.strangers[name] = time.Now()
+			}
+		}
+	}
+	if c != nil && !c.retained[topic] && len(p.table) < maxTable {
+		p.set(topic, nil)
+	}
+}
+
+func (p *Publisher) nodeOf(topic string) string {
+	node, _ := p.cfg.nodeOf(topic)
+	return node
+}
+
+// unlearnt are cameras of which the broker has not been asked yet what it holds, at most so many.
+func (p *Publisher) unlearnt(most int) (list []*camera) {
+	for _, c := range p.cameras {
+		if !c.learnt && len(list) < most {
+			list = append(list, c)
+		}
+	}
+	return list
+}
