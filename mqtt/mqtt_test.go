@@ -492,8 +492,17 @@ func TestTLSAndPassword(t *testing.T) {
 		defer p.mu.Unlock()
 		return strings.Contains(p.said, "no connection")
 	})
+	if err := Try(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "mqtt: ") {
+		t.Errorf("tried with a wrong password: %v", err)
+	}
 	write("sesame\n") // which is read with the next attempt
 	b.holds("segd/home/status", online)
+	if err := Try(t.Context(), cfg); err != nil {
+		t.Error(err)
+	}
+	if n := p.Stats().Connections; n != 1 {
+		t.Errorf("%d connections, want one: the trial is another client's", n)
+	}
 }
 
 // A box of a fleet leaves what another one publishes from now on.
