@@ -577,6 +577,23 @@ func TestMaskAllocatesNothing(t *testing.T) {
 	}
 }
 
+// A frame with twelve objects, of which one comes and goes.
+func BenchmarkMask(b *testing.B) {
+	s := &site{}
+	s.set(gate)
+	p, err := New(s.config("127.0.0.1:1"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	p.sync()
+	classes := slices.Repeat([]string{"person", "car", "dog"}, 4)
+	frames := []*segdv1.MaskFrame{masks("gate", visible, classes...), masks("gate", visible, classes[1:]...)}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		p.Mask(frames[i%2])
+	}
+}
+
 func TestBadConfig(t *testing.T) {
 	dir := t.TempDir()
 	empty := filepath.Join(dir, "empty")
