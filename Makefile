@@ -33,7 +33,7 @@ BUILD   := build -buildvcs=false -ldflags "-X main.version=$(VERSION) -X main.co
 
 # Packages whose tests also run under the race detector. What links OpenCV is
 # left out: the detector does not see into C++, and building it twice is slow.
-RACE = ./annotation ./bus/... ./config/... ./features ./fleet ./ingest ./ingest/whip ./internal/boxlink ./internal/perceptron ./mask/... ./metrics/... ./onvif ./pipeline/... ./solver/... ./tracker/... ./web/... ./zones
+RACE = ./annotation ./bus/... ./config/... ./features ./fleet ./ingest ./ingest/whip ./internal/boxlink ./internal/perceptron ./mask/... ./metrics/... ./mqtt ./onvif ./pipeline/... ./solver/... ./tracker/... ./web/... ./zones
 
 # Tests of e2e; what they keep, logs and pictures, goes to bin/e2e/TARGET. A target's
 # variable takes further flags of go test, such as "-run TestPage/phone" or "-timeout 1h".
@@ -41,7 +41,7 @@ E2E = @rm -rf bin/e2e/$@ && mkdir -p bin/e2e/$@ && \
 	$(GO) -C e2e test -buildvcs=false -tags e2e -count 1 -v -artifacts -outputdir $(CURDIR)/bin/e2e/$@
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test generate lint vulncheck fuzz interop browser-test api-test examples-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos attack follow-test natsdocs observability screenshot recording bench peers gpu-test train train-test package package-arm64 package-test image image-test release deploy-test clean
+.PHONY: help setup build run test generate lint vulncheck fuzz interop browser-test api-test examples-test mqtt-test commands-test onvif-test outage endurance restart-test fleet-test fleet-sim chaos attack follow-test natsdocs observability screenshot recording bench peers gpu-test train train-test package package-arm64 package-test image image-test release deploy-test clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -112,6 +112,14 @@ onvif-test: ## segd finds cameras of others: ipycam, and devices by WSDiscovery
 	@python3 -m venv bin/onvif
 	@bin/onvif/bin/pip install --quiet --disable-pip-version-check --no-deps -r e2e/onvif/requirements.txt
 	$(E2E) -timeout 10m ./onvif $(ONVIFTEST)
+
+# Python's modules, Home Assistant among them, go to bin/mqtt. MQTTTEST="-run TestDemo" is passed on.
+mqtt-test: ## MQTT at Debian's Mosquitto; the discovery by Home Assistant's own code
+	@scripts/setup mqtt
+	@$(MAKE) --no-print-directory build
+	@python3 -m venv bin/mqtt
+	@bin/mqtt/bin/pip install --quiet --disable-pip-version-check --no-deps -r e2e/mqtt/requirements.txt
+	$(E2E) -timeout 20m ./mqtt $(MQTTTEST)
 
 # COMMANDS="-run TestCommands/watch" is passed on.
 commands-test: ## run the commands that README.md and docs/ name, as scripts

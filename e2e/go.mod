@@ -28,6 +28,7 @@ require (
 	github.com/asticode/go-astikit v0.42.0 // indirect
 	github.com/bluenviron/mediacommon/v2 v2.9.3 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
+	github.com/eclipse/paho.golang v0.23.0 // indirect
 	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
 	github.com/goccy/go-yaml v1.19.2 // indirect
 	github.com/google/go-tpm v0.9.8 // indirect

@@ -2,6 +2,7 @@ package mqtt
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
 	"strconv"
 	"time"
@@ -135,13 +136,21 @@ func (p *Publisher) describe(now Camera) *camera {
 		n.publish(p)
 	}
 	if before != nil {
-		for topic := range before.retained {
-			if !c.retained[topic] {
+		maps.DeleteFunc(before.retained, func(topic string, _ bool) bool { return c.retained[topic] })
+		p.drop(before.retained)
+	}
+	return c
+}
+
+// drop deletes topics, entities before what they read.
+func (p *Publisher) drop(topics map[string]bool) {
+	for _, entities := range []bool{true, false} {
+		for topic := range topics {
+			if _, is := p.cfg.nodeOf(topic); is == entities {
 				p.set(topic, nil)
 			}
 		}
 	}
-	return c
 }
 
 // counters are all of c's.
@@ -165,9 +174,7 @@ func (c *camera) counters() func(yield func(*counter) bool) {
 
 // remove deletes what the broker has of a camera.
 func (p *Publisher) remove(c *camera) {
-	for topic := range c.retained {
-		p.set(topic, nil)
-	}
+	p.drop(c.retained)
 	clear(c.retained)
 	c.gone = time.Now()
 }

@@ -2,13 +2,14 @@ package mqtt
 
 import "encoding/json"
 
-// Templates (Jinja) by which Home Assistant reads payloads.
+// Templates (Jinja) by which Home Assistant reads payloads. It complains of a value_json that is not there, as when the
+// state of a camera is deleted that is no more.
 const (
 	some      = "{{ 'ON' if value | int(0) > 0 else 'OFF' }}"
-	isUp      = "{{ 'ON' if value_json.up else 'OFF' }}"
-	isPaused  = "{{ 'ON' if value_json.paused else 'OFF' }}"
-	isDetect  = "{{ 'ON' if value_json.detect else 'OFF' }}"
-	available = "{{ 'online' if value_json.up else 'offline' }}"
+	isUp      = "{{ 'ON' if value_json is defined and value_json.up else 'OFF' }}"
+	isPaused  = "{{ 'ON' if value_json is defined and value_json.paused else 'OFF' }}"
+	isDetect  = "{{ 'ON' if value_json is defined and value_json.detect else 'OFF' }}"
+	available = "{{ 'online' if value_json is defined and value_json.up else 'offline' }}"
 )
 
 // entity is a payload of Home Assistant's MQTT discovery:

@@ -492,8 +492,17 @@ func TestTLSAndPassword(t *testing.T) {
 		defer p.mu.Unlock()
 		return strings.Contains(p.said, "no connection")
 	})
+	if err := Try(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "mqtt: ") {
+		t.Errorf("tried with a wrong password: %v", err)
+	}
 	write("sesame\n") // which is read with the next attempt
 	b.holds("segd/home/status", online)
+	if err := Try(t.Context(), cfg); err != nil {
+		t.Error(err)
+	}
+	if n := p.Stats().Connections; n != 1 {
+		t.Errorf("%d connections, want one: the trial is another client's", n)
+	}
 }
 
 // A box of a fleet leaves what another one publishes from now on.
@@ -565,6 +574,23 @@ func TestMaskAllocatesNothing(t *testing.T) {
 	p.Mask(m)
 	if n := testing.AllocsPerRun(100, func() { p.Mask(m) }); n != 0 {
 		t.Errorf("%v allocations a frame", n)
+	}
+}
+
+// A frame with twelve objects, of which one comes and goes.
+func BenchmarkMask(b *testing.B) {
+	s := &site{}
+	s.set(gate)
+	p, err := New(s.config("127.0.0.1:1"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	p.sync()
+	classes := slices.Repeat([]string{"person", "car", "dog"}, 4)
+	frames := []*segdv1.MaskFrame{masks("gate", visible, classes...), masks("gate", visible, classes[1:]...)}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		p.Mask(frames[i%2])
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/internal/cli"
+	"github.com/segd/segd/internal/configured"
 	"github.com/segd/segd/metrics"
 	"github.com/segd/segd/mqtt"
 	"github.com/segd/segd/pipeline"
@@ -15,29 +16,23 @@ import (
 
 // openMQTT makes ready for the broker of the configuration, if it has one. Nothing is dialled yet.
 func (d *daemon) openMQTT() (err error) {
-	m := d.cfg.MQTT
-	if !m.On() {
+	if !d.cfg.MQTT.On() {
 		return nil
 	}
-	c := mqtt.Config{
-		URL: m.URL, Username: m.Username, PasswordFile: m.PasswordFile, ClientID: m.ClientID,
-		CA: m.TLS.CA, Cert: m.TLS.Cert, Key: m.TLS.Key,
-		Prefix: m.Prefix, Site: d.cfg.Site, Box: d.cfg.Fleet.Box, Discovery: m.Discovery,
-		SnapshotEvery: m.SnapshotEveryTime(), Version: version, Logger: d.log,
-		Cameras: d.mqttCameras,
-		State: func(camera string) (*segdv1.Status, error) {
-			cam, err := d.set.Camera(camera)
-			if err != nil {
-				return nil, err
-			}
-			return cam.State(), nil
-		},
-		Snapshot: func(camera string) ([]byte, error) {
-			_, picture, err := d.web.Snapshot(camera, true)
-			return picture, err
-		},
+	c := configured.MQTT(d.cfg, d.log)
+	c.Version, c.Cameras = version, d.mqttCameras
+	c.State = func(camera string) (*segdv1.Status, error) {
+		cam, err := d.set.Camera(camera)
+		if err != nil {
+			return nil, err
+		}
+		return cam.State(), nil
 	}
-	if m.Commands {
+	c.Snapshot = func(camera string) ([]byte, error) {
+		_, picture, err := d.web.Snapshot(camera, true)
+		return picture, err
+	}
+	if d.cfg.MQTT.Commands {
 		c.Set = d.cameras.Set
 	}
 	if d.mqtt, err = mqtt.New(c); err != nil {

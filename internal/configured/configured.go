@@ -21,6 +21,7 @@ import (
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/files"
+	"github.com/segd/segd/mqtt"
 	"github.com/segd/segd/pipeline"
 )
 
@@ -64,6 +65,17 @@ func NATS(cfg *config.Config, log *slog.Logger) (bus.Config, error) {
 		Events:   retention(cfg.NATS.Events), Masks: retention(cfg.NATS.Masks), Replicas: cfg.NATS.Replicas,
 		Duplicates: cfg.NATS.Duplicates == "allow", JSON: cfg.NATS.Format == "json", Logger: log,
 	}, nil
+}
+
+// MQTT is the configured broker, without what is published there.
+func MQTT(cfg *config.Config, log *slog.Logger) mqtt.Config {
+	m := cfg.MQTT
+	return mqtt.Config{
+		URL: m.URL, Username: m.Username, PasswordFile: m.PasswordFile, ClientID: m.ClientID,
+		CA: m.TLS.CA, Cert: m.TLS.Cert, Key: m.TLS.Key,
+		Prefix: m.Prefix, Site: cfg.Site, Box: cfg.Fleet.Box, Discovery: m.Discovery,
+		SnapshotEvery: m.SnapshotEveryTime(), Logger: log,
+	}
 }
 
 func retention(r config.Retention) bus.Retention {

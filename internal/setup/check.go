@@ -18,6 +18,7 @@ import (
 	"github.com/segd/segd/internal/cli"
 	"github.com/segd/segd/internal/configured"
 	"github.com/segd/segd/internal/plain"
+	"github.com/segd/segd/mqtt"
 )
 
 // probeTimeout bounds how long a camera may take to show its first frame.
@@ -30,7 +31,7 @@ func checkCommand(std cli.Streams) *cobra.Command {
 		Short: "Check a configuration and all it names, without starting",
 		Long: "Reads the configuration and its annotations, tries the model, tries the ports that\n" +
 			"segd would listen on and the folder it would write to, connects to the NATS server if\n" +
-			"it is an external one, and waits for a frame of each camera, all at once.\n\n" +
+			"it is an external one and to the MQTT broker if there is one, and waits for a frame of each camera, all at once.\n\n" +
 			"The exit status is 2 where the configuration has to be changed, 1 where something\n" +
 			"merely did not answer, and 0 when all is well.",
 		Example: "  segd check -c segd.yaml\n" +
@@ -72,6 +73,9 @@ func trials(ctx context.Context, cfg *config.Config) []trial {
 		list = append(list, trial{"nats", func() (string, error) { return checkNATS(ctx, cfg) }})
 	case cfg.NATS.StoreDir != "":
 		list = append(list, trial{"nats.store_dir", func() (string, error) { return checkFolder(cfg.NATS.StoreDir) }})
+	}
+	if cfg.MQTT.On() {
+		list = append(list, trial{"mqtt", func() (string, error) { return "", mqtt.Try(ctx, configured.MQTT(cfg, nil)) }})
 	}
 	for _, cam := range cfg.Cameras {
 		list = append(list, trial{"camera " + cam.Name, func() (string, error) { return checkCamera(ctx, cam) }})

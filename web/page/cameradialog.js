@@ -220,7 +220,7 @@ export class CameraDialog {
     const labels = listed(requires);
     if (this.#camera) {
       const changes = Object.fromEntries(reach.filter((k) => values[k] !== this.#before[k]).map((k) => [k, (k === "rotate" ? Number(rotate) : values[k]) || null]));
-      if (detect !== this.#before.detect) changes.detect = classes.length > 0 ? { classes } : null;
+      if (detect !== this.#before.detect) changes.detect = classes.length > 0 ? { classes, off: null } : null; // who names some has them marked
       if (requires !== this.#before.requires) changes.requires = labels.length > 0 ? labels : null;
       if (await this.#ask("Saving…", () => api.changeCamera(name, changes))) this.#done("changed", name);
       return;
