@@ -341,7 +341,7 @@ func TestEvalDavisBeside(t *testing.T) {
 }
 
 func TestEvalAblation(t *testing.T) {
-	root := davisFolder(t, 4)
+	root := davisFolder(t, 6)
 	c := start(t, "ablation", "--root", root, "--sequences", "one", "--superpixels", "150", "--repeat", "1")
 	if err := c.Wait(t); err != nil {
 		t.Fatal(err)
