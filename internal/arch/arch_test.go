@@ -154,7 +154,7 @@ var plan = map[string]room{
 	"lab/mot":                    {internal: []string{"annotation", "lab/internal/clip", "lab/internal/stats", "features", "internal/assignment", "internal/offline", "marking", "tracker", "zones"}, tests: []string{"mask"}},
 	"lab/scribbles":              {internal: []string{"annotation", "lab/internal/clip", "lab/internal/stats", "features", "internal/offline", "mask", "lab/baseline", "solver/mrf", "tracker"}, tests: []string{"lab/internal/clip/cliptest"}},
 	"lab/soak":                   {internal: []string{"annotation", "lab/internal/clip", "lab/internal/stats", "features", "internal/offline", "internal/resident", "marking", "mask", "tracker"}, tests: []string{"lab/internal/clip/cliptest", "track"}},
-	"lab/ssl":                    {internal: []string{"lab/internal/npy", "lab/internal/stats", "solver", "lab/baseline", "lab/clique", "lab/gaussian", "solver/kernel", "lab/loss"}, modules: []string{xsync}, tests: []string{"lab/internal/npy/npytest"}},
+	"lab/ssl":                    {internal: []string{"internal/resident", "lab/internal/npy", "lab/internal/stats", "solver", "lab/baseline", "lab/clique", "lab/gaussian", "solver/kernel", "lab/loss"}, modules: []string{xsync}, tests: []string{"lab/internal/npy/npytest"}},
 	"lab/internal/clip":          {internal: []string{"internal/offline"}, tests: []string{"lab/internal/clip/cliptest"}},
 	"lab/internal/npy":           {tests: []string{"lab/internal/npy/npytest"}},
 	"lab/internal/stats":         {},

@@ -33,7 +33,7 @@ func sslCommand(std cli.Streams) *cobra.Command {
 			"  paper, SDP   the paper's own figures, and those it gives of the relaxation of\n" +
 			"               Joulin and Bach\n\n" +
 			"--growth measures what a solve costs by its number of samples instead, of two classes\n" +
-			"of 241 Gaussian features on one core, and by which power of them that grows.",
+			"of 241 Gaussian features: processor time and memory, and by which power they grow.",
 		Example: "  segd eval ssl --root SSL\n  segd eval ssl --growth",
 		Args:    cli.Args,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runSSL(cmd, std, f) },
