@@ -150,7 +150,7 @@ func names(cameras []config.Camera) []string {
 // go until they have ended; the others notice nothing.
 func (m *Manager) apply(ctx context.Context, c *change) error {
 	m.known.Store(c.known)
-	m.tell(c.next.Cameras, c.going(), c.wanted.Cameras)
+	m.host.Tell(c.next.Cameras, c.going(), c.wanted.Cameras)
 	faults := []error{m.set.Change(names(c.next.Cameras), c.build)}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), layoutTimeout)
 	defer cancel()
@@ -170,11 +170,6 @@ func (m *Manager) apply(ctx context.Context, c *change) error {
 		}
 		next.Cameras = append(next.Cameras, cam)
 	}
-	m.tell(next.Cameras, nil, c.wanted.Cameras)
-	for _, name := range c.diff.Removed {
-		m.host.Removed(name)
-	}
-	faults = append(faults, m.host.Claim(names(next.Cameras)))
 	m.ran = &next
 	now := &next
 	if m.shared {
@@ -184,6 +179,11 @@ func (m *Manager) apply(ctx context.Context, c *change) error {
 		}
 		now = c.wanted
 	}
+	m.host.Tell(next.Cameras, nil, now.Cameras)
+	for _, name := range c.diff.Removed {
+		m.host.Removed(name)
+	}
+	faults = append(faults, m.host.Claim(names(next.Cameras)))
 	m.current.Store(now)
 	m.host.Changed(now)
 	return errors.Join(faults...)
@@ -196,12 +196,4 @@ func (m *Manager) become(ctx context.Context, k *known) error {
 		return err
 	}
 	return m.apply(ctx, c)
-}
-
-// tell is Host.Tell, whose last are here where nobody shares cameras.
-func (m *Manager) tell(here, going, all []config.Camera) {
-	if !m.shared {
-		all = here
-	}
-	m.host.Tell(here, going, all)
 }
