@@ -63,9 +63,9 @@ type change struct {
 	known        *known
 	wanted       *config.Config // with all cameras, those that other boxes of a fleet run too
 	before, next *config.Config // with those that this segd runs
-	again        []string       // cameras that are built anew whatever differs
 	diff         config.Difference
 	build        map[string]func() pipeline.Config // of the cameras that are new or built anew
+	moves        []string                          // cameras of which nothing but the zones and lines are others
 	abandon      func() error                      // gives back what was taken for it, if it is not applied
 }
 
@@ -77,8 +77,16 @@ func (m *Manager) prepare(settings *config.Config, k *known) (_ *change, err err
 	wanted.Cameras, marks = k.cameras()
 	before, next := m.ran, m.here(&wanted)
 	c := &change{
-		known: k, wanted: &wanted, before: before, next: next, diff: config.Diff(before, next), again: m.anew(next),
+		known: k, wanted: &wanted, before: before, next: next, diff: config.Diff(before, next),
 		build: map[string]func() pipeline.Config{},
+	}
+	builds := append(m.anew(next), c.diff.Added...)
+	for _, cam := range c.diff.Changed {
+		if cam.LayoutOnly() {
+			c.moves = append(c.moves, cam.Name)
+		} else {
+			builds = append(builds, cam.Name)
+		}
 	}
 	undo, err := m.host.Open(next)
 	if err != nil {
@@ -98,7 +106,7 @@ func (m *Manager) prepare(settings *config.Config, k *known) (_ *change, err err
 	}()
 	var faults []error
 	for i, cam := range next.Cameras {
-		if !c.builds(cam.Name) {
+		if !slices.Contains(builds, cam.Name) {
 			continue
 		}
 		n := len(c.build)
@@ -123,22 +131,10 @@ func (m *Manager) prepare(settings *config.Config, k *known) (_ *change, err err
 	return c, nil
 }
 
-// builds tells whether the camera of that name is new, or has to be built anew.
-func (c *change) builds(name string) bool {
-	return slices.Contains(c.diff.Added, name) || slices.Contains(c.again, name) || slices.ContainsFunc(c.diff.Changed, func(cam config.CameraDifference) bool {
-		return cam.Name == name && !cam.LayoutOnly()
-	})
-}
-
-// moves tells whether nothing but the zones and lines of that camera are others.
-func (c *change) moves(name string) bool {
-	return slices.ContainsFunc(c.diff.Changed, func(cam config.CameraDifference) bool { return cam.Name == name && cam.LayoutOnly() })
-}
-
 // going are the cameras that end, those that are built anew too.
 func (c *change) going() []config.Camera {
 	return slices.DeleteFunc(slices.Clone(c.before.Cameras), func(cam config.Camera) bool {
-		return !slices.Contains(c.diff.Removed, cam.Name) && !c.builds(cam.Name)
+		return !slices.Contains(c.diff.Removed, cam.Name) && c.build[cam.Name] == nil
 	})
 }
 
@@ -154,7 +150,7 @@ func names(cameras []config.Camera) []string {
 // go until they have ended; the others notice nothing.
 func (m *Manager) apply(ctx context.Context, c *change) error {
 	m.known.Store(c.known)
-	m.tell(c.next.Cameras, c.going(), c.wanted.Cameras)
+	m.host.Tell(c.next.Cameras, c.going(), c.wanted.Cameras)
 	faults := []error{m.set.Change(names(c.next.Cameras), c.build)}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), layoutTimeout)
 	defer cancel()
@@ -165,7 +161,7 @@ func (m *Manager) apply(ctx context.Context, c *change) error {
 		if err != nil {
 			continue // it could not be built, though it was tried
 		}
-		if c.moves(cam.Name) {
+		if slices.Contains(c.moves, cam.Name) {
 			if _, err := there.SetZones(ctx, cam.Layout()); err != nil {
 				faults = append(faults, err)
 				i := slices.IndexFunc(c.before.Cameras, func(old config.Camera) bool { return old.Name == cam.Name })
@@ -174,11 +170,6 @@ func (m *Manager) apply(ctx context.Context, c *change) error {
 		}
 		next.Cameras = append(next.Cameras, cam)
 	}
-	m.tell(next.Cameras, nil, c.wanted.Cameras)
-	for _, name := range c.diff.Removed {
-		m.host.Removed(name)
-	}
-	faults = append(faults, m.host.Claim(names(next.Cameras)))
 	m.ran = &next
 	now := &next
 	if m.shared {
@@ -188,6 +179,11 @@ func (m *Manager) apply(ctx context.Context, c *change) error {
 		}
 		now = c.wanted
 	}
+	m.host.Tell(next.Cameras, nil, now.Cameras)
+	for _, name := range c.diff.Removed {
+		m.host.Removed(name)
+	}
+	faults = append(faults, m.host.Claim(names(next.Cameras)))
 	m.current.Store(now)
 	m.host.Changed(now)
 	return errors.Join(faults...)
@@ -200,12 +196,4 @@ func (m *Manager) become(ctx context.Context, k *known) error {
 		return err
 	}
 	return m.apply(ctx, c)
-}
-
-// tell is Host.Tell, whose last are here where nobody shares cameras.
-func (m *Manager) tell(here, going, all []config.Camera) {
-	if !m.shared {
-		all = here
-	}
-	m.host.Tell(here, going, all)
 }

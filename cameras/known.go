@@ -107,10 +107,15 @@ func (m *Manager) complete(ctx context.Context, c storedCamera) (*addedCamera, e
 
 // fetchKept reads what is kept of cameras.
 func (m *Manager) fetchKept(ctx context.Context) (map[string][]byte, error) {
-	if m.store == nil {
+	switch {
+	case m.store == nil:
 		return nil, nil
+	case m.store.KeyFile == "":
+		return nil, errNoKeyPath
 	}
-	return m.store.fetch(ctx)
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	return m.store.KeptCameras(ctx)
 }
 
 // takeKept is k with the cameras among what fetchKept returned that it does not know yet; in a fleet, whose other boxes
@@ -134,11 +139,10 @@ func (m *Manager) takeKept(k *known, values map[string][]byte) *known {
 			m.log.Error("a kept camera is left out", "camera", name, "error", fmt.Sprintf("more than %d are kept", most))
 			continue
 		}
-		if one.err != nil {
-			m.log.Error("a kept camera is left out", "camera", name, "error", one.err)
+		if one.fault != nil {
+			m.log.Error("a kept camera is left out", "camera", name, "error", one.fault)
 		}
-		one.Name = name
-		next.added[name] = &addedCamera{storedCamera: one.storedCamera, fault: one.err}
+		next.added[name] = one
 		if next.declared(name) {
 			m.warnDeclared(name)
 		}

@@ -58,24 +58,8 @@ type Kept struct {
 	}
 }
 
-// kept is one that was read: err says why it could not be.
-type kept struct {
-	storedCamera
-	err error
-}
-
-// fetch reads all that is kept, as it is. It does not need the turn.
-func (s *cameraStore) fetch(ctx context.Context) (map[string][]byte, error) {
-	if s.KeyFile == "" {
-		return nil, errNoKeyPath
-	}
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
-	return s.KeptCameras(ctx)
-}
-
-// openAll opens what fetch returned.
-func (s *cameraStore) openAll(values map[string][]byte) map[string]kept {
+// openAll opens what is kept of cameras. What cannot be opened has a fault that says why.
+func (s *cameraStore) openAll(values map[string][]byte) map[string]*addedCamera {
 	var keyErr error
 	if s.key == nil && len(values) > 0 {
 		if s.key, keyErr = sealed.ReadKey(s.KeyFile); keyErr != nil {
@@ -83,18 +67,19 @@ func (s *cameraStore) openAll(values map[string][]byte) map[string]kept {
 		}
 	}
 	s.opened, s.strange = 0, 0
-	all := make(map[string]kept, len(values))
+	all := make(map[string]*addedCamera, len(values))
 	for name, value := range values {
-		one := kept{err: keyErr}
-		if one.err == nil {
-			one.storedCamera, one.err = s.open(name, value)
+		one := &addedCamera{fault: keyErr}
+		if keyErr == nil {
+			one.storedCamera, one.fault = s.open(name, value)
 		}
 		switch {
-		case one.err == nil:
+		case one.fault == nil:
 			s.opened++
-		case keyErr != nil, errors.Is(one.err, sealed.ErrKey):
+		case keyErr != nil, errors.Is(one.fault, sealed.ErrKey):
 			s.strange++
 		}
+		one.Name = name
 		all[name] = one
 	}
 	if s.opened == 0 && s.strange > 0 {

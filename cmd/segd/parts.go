@@ -42,7 +42,7 @@ func (d *daemon) openWeb() (err error) {
 		page.Fleet = fleetCommands{d}
 	}
 	if d.reloader != nil {
-		page.Reload = d.reloader.ask("the API")
+		page.Reload = func(ctx context.Context) (web.Reloaded, error) { return d.reloader.reload(ctx, "the API") }
 	}
 	if d.web, err = web.New(page); err != nil {
 		return cli.Usage(err)

@@ -85,8 +85,3 @@ func (r *reloader) reload(ctx context.Context, why string) (web.Reloaded, error)
 	}
 	return out, nil
 }
-
-// ask is reload for those who are known by how they ask.
-func (r *reloader) ask(why string) func(ctx context.Context) (web.Reloaded, error) {
-	return func(ctx context.Context) (web.Reloaded, error) { return r.reload(ctx, why) }
-}
