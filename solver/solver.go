@@ -60,8 +60,7 @@ type Problem struct {
 //
 // With Relax > 1 the α- and λ-updates see β moved on, away from the last Kα (Boyd
 // et al., Distributed Optimization and Statistical Learning via ADMM, 2011, §3.4.3).
-// With known labels 1.5 to 1.8 saves a third of the iterations; with free ones
-// nothing guarantees descent any more.
+// The closer together K's eigenvalues are, the closer to 2 is best: see kernel.Linear.Whiten.
 type Options struct {
 	MaxIter int     // iterations at most; 0 = 200
 	Rho     float64 // ρ₀; 0 = 2ν, see Problem.Nu
@@ -288,7 +287,7 @@ func Solve(ctx context.Context, ws *Workspace, p *Problem, s *State, opt Options
 			return res, err
 		}
 		step.Index = it
-		step.Guaranteed = (it > 0 || opt.Consistent) && rho >= 2*p.Nu/sigma && opt.Relax == 1
+		step.Guaranteed = (it > 0 || opt.Consistent) && rho >= 2*p.Nu/sigma && opt.Relax < 2
 		step.Rose = step.Lagrangian > before+rounding*math.Abs(before)
 		res.Iterations, res.Last = it+1, step
 		res.Flips += step.Flips

@@ -14,16 +14,19 @@ import (
 // ErrNotFinite says that the rows, or a penalty, hold a NaN or an infinity.
 var ErrNotFinite = errors.New("kernel: rows or penalty not finite")
 
-// Linear is K = XXᵀ + γI with X the rows of its blocks, one below the other. It
-// solves with K by way of the d×d Gram matrix, whatever n. The zero value is ready
-// for Reset. It must not be copied.
+// Linear is K = XM⁻¹Xᵀ + γI with X the rows of its blocks, one below the other, and
+// the metric M = I, or what Whiten makes it. It solves with K by way of the d×d Gram
+// matrix, whatever n. The zero value is ready for Reset. It must not be copied.
 type Linear struct {
 	sweep
-	gamma float64
-	gram  []float64 // Σ of the blocks' Gram matrices G, d×d, upper
-	chol  []float64 // d×d, the upper Cholesky factor of (c/ρ)I + G, and below the diagonal its transpose
-	t     []float64 // d
-	panel []float64 // cholesky's
+	gamma    float64
+	tau, eps float64   // of the metric; τ = 0: it is I
+	gram     []float64 // Σ of the blocks' Gram matrices G, d×d, upper
+	chol     []float64 // d×d, the upper Cholesky factor of (c/ρ)M + G, and below the diagonal its transpose
+	metric   []float64 // d×d, that of G + εI, if inverted
+	inverted bool
+	t        []float64 // d
+	panel    []float64 // cholesky's
 
 	nu, rho, c float64 // of the last Factor; c = 0 if it failed or there was none
 	factored   int     // since Reset
@@ -50,7 +53,7 @@ func (k *Linear) Reset(blocks []*Block, gamma float64) {
 		panic(fmt.Sprintf("kernel: %d blocks and ridge %g; want at least one and > 0", len(blocks), gamma))
 	}
 	k.reset(blocks)
-	k.gamma = gamma
+	k.gamma, k.tau, k.inverted = gamma, 0, false
 	k.gram, k.chol, k.t = grow(k.gram, k.d*k.d), grow(k.chol, k.d*k.d), grow(k.t, k.d)
 	k.c, k.factored, k.solved, k.spectrum.known = 0, 0, 0, false
 	clear(k.gram)
@@ -64,13 +67,34 @@ func (k *Linear) Reset(blocks []*Block, gamma float64) {
 	}
 }
 
+// Whiten sets the metric to M = (G + εI)/τ until the next Reset, with tau and eps > 0 and
+// G = XᵀX. Then K's eigenvalues lie between γ and γ + τ, whatever the samples are, and how
+// fast ADMM converges depends on τ/γ alone. ⟨W, MW⟩ is, but for ε, ‖XW‖²/τ: what a classifier
+// costs is what it says of the samples, and not how large its numbers are.
+func (k *Linear) Whiten(tau, eps float64) {
+	if !(tau > 0 && eps > 0) || math.IsInf(tau, 1) || math.IsInf(eps, 1) {
+		panic(fmt.Sprintf("kernel: metric with τ = %g and ε = %g; want both > 0", tau, eps))
+	}
+	k.tau, k.eps, k.inverted = tau, eps, false
+	k.c, k.solved = 0, 0
+}
+
+// scales are a and b of (c/ρ)M + G = aG + bI.
+func (k *Linear) scales(c, rho float64) (a, b float64) {
+	if k.tau == 0 {
+		return 1, c / rho
+	}
+	a = c / (rho * k.tau)
+	return 1 + a, a * k.eps
+}
+
 // SigmaMin returns γ, a lower bound on K's smallest eigenvalue (attained when
 // n > d).
 func (k *Linear) SigmaMin() float64 { return k.gamma }
 
-// Weights writes the primal classifier W = Xᵀα to the start of dst, labels×d
+// Weights writes the primal classifier W = M⁻¹Xᵀα to the start of dst, labels×d
 // row-major.
-// Cost O(nd·labels).
+// Cost O(nd·labels), and once after Whiten O(d³).
 func (k *Linear) Weights(dst, alpha []float64, labels int) {
 	k.check(alpha, alpha, labels)
 	if len(dst) < labels*k.d {
@@ -85,10 +109,24 @@ func (k *Linear) Weights(dst, alpha []float64, labels int) {
 			dst[k.d+i] = -v
 		}
 	}
+	if k.tau == 0 || k.d == 0 {
+		return
+	}
+	if !k.inverted {
+		k.metric = grow(k.metric, k.d*k.d)
+		k.inverted = k.factor(k.metric, 1, k.eps)
+	}
+	for l := range labels {
+		w := dst[l*k.d:][:k.d]
+		substitute(w, k.metric, k.d)
+		for i := range w {
+			w[i] *= k.tau
+		}
+	}
 }
 
-// SolvedWeights writes Xᵀα of the α that the last Solve returned to the start of dst, as Weights
-// does but without going over the rows: of v = ((c/ρ)I + G)⁻¹XᵀR it is v/ρ.
+// SolvedWeights writes M⁻¹Xᵀα of the α that the last Solve returned to the start of dst, as Weights
+// does but without going over the rows: of v = ((c/ρ)M + G)⁻¹XᵀR it is v/ρ.
 func (k *Linear) SolvedWeights(dst []float64, labels int) {
 	if len(dst) < labels*k.d || k.solved != labels {
 		panic(fmt.Sprintf("kernel: %d numbers for a classifier of %d labels × %d columns, and a Solve of %d labels", len(dst), labels, k.d, k.solved))
@@ -118,7 +156,7 @@ func (k *Linear) Scores(dst, w []float64, labels int) {
 }
 
 // Factor prepares Solve for the penalties nu and rho: with c = 2ν + ργ it
-// factorises (c/ρ)I + XᵀX. Cost O(d³), or nothing if it has the same penalties
+// factorises (c/ρ)M + XᵀX. Cost O(d³), or nothing if it has the same penalties
 // ready; after diagonaliseAfter calls since Reset O(d).
 func (k *Linear) Factor(nu, rho float64) error {
 	if k.c != 0 && nu == k.nu && rho == k.rho {
@@ -134,16 +172,24 @@ func (k *Linear) Factor(nu, rho float64) error {
 		k.spectrum.of(k.gram, k.d)
 	}
 	if !k.spectrum.known && k.d > 0 {
-		copy(k.chol, k.gram)
-		for i := range k.d {
-			k.chol[i*k.d+i] += c / rho
-		}
-		if k.panel = grow(k.panel, panelRows*k.d); !cholesky(k.chol, k.d, k.panel) {
+		if a, b := k.scales(c, rho); !k.factor(k.chol, a, b) {
 			return fmt.Errorf("%w (ν=%g, ρ=%g)", ErrNotFinite, nu, rho)
 		}
 	}
 	k.c = c
 	return nil
+}
+
+// factor writes the factor of aG + bI to dst.
+func (k *Linear) factor(dst []float64, a, b float64) bool {
+	for i, g := range k.gram {
+		dst[i] = a * g
+	}
+	for i := range k.d {
+		dst[i*k.d+i] += b
+	}
+	k.panel = grow(k.panel, panelRows*k.d)
+	return cholesky(dst, k.d, k.panel)
 }
 
 // finite looks at the Gram matrix's diagonal, where every number of X has its
@@ -158,7 +204,7 @@ func (k *Linear) finite() bool {
 }
 
 // Solve writes (2νI + ρK)⁻¹R to alpha by Woodbury's identity,
-// α = (R − X((c/ρ)I + G)⁻¹XᵀR)/c, with the penalties of the last Factor. Both are
+// α = (R − X((c/ρ)M + G)⁻¹XᵀR)/c, with the penalties of the last Factor. Both are
 // n×labels row-major and may not alias. Cost O(nd·labels).
 func (k *Linear) Solve(alpha, r []float64, labels int) {
 	k.check(alpha, r, labels)
@@ -202,7 +248,7 @@ func rowsOf(w []float64, labels int) int {
 	return 1
 }
 
-// solveGram replaces v by ((c/ρ)I + G)⁻¹v.
+// solveGram replaces v by ((c/ρ)M + G)⁻¹v.
 func (k *Linear) solveGram(v []float64) {
 	if k.d == 0 {
 		return
@@ -214,8 +260,9 @@ func (k *Linear) solveGram(v []float64) {
 	q := blas64.General{Rows: k.d, Cols: k.d, Stride: k.d, Data: k.spectrum.vectors}
 	x, t := blas64.Vector{N: k.d, Inc: 1, Data: v}, blas64.Vector{N: k.d, Inc: 1, Data: k.t}
 	blas64.Gemv(blas.Trans, 1, q, x, 0, t)
+	a, b := k.scales(k.c, k.rho)
 	for i, value := range k.spectrum.values {
-		k.t[i] /= value + k.c/k.rho
+		k.t[i] /= a*value + b
 	}
 	blas64.Gemv(blas.NoTrans, 1, q, t, 0, x)
 }
