@@ -108,6 +108,7 @@ type Result struct {
 	Status     Status
 	Iterations int
 	Start      float64 // objective at the warm start, with α = −λ/2ν and its Scores for O + Kα; +Inf if U forbids its labels
+	Fitted     float64 // L_ρ there, with the β that is best for it: of the last window's solution in this one. As Start without iterations
 	Last       Iteration
 	Flips      int // over all iterations
 	Rejected   int // labelings refused by the descent condition
@@ -137,7 +138,7 @@ type Workspace struct {
 // A part is chunkRows samples' share of the sums that an iteration needs. Their
 // number depends on the samples alone, and they are added in order, so the bits do
 // not depend on the workers.
-type part struct{ loss, quad, unary, primal, dual, cross float64 }
+type part struct{ loss, quad, unary, primal, dual, cross, lambda float64 }
 
 const (
 	chunkRows = 1 << 11
@@ -265,7 +266,9 @@ func Solve(ctx context.Context, ws *Workspace, p *Problem, s *State, opt Options
 
 	res := Result{Status: IterationsMet}
 	ws.each(ws.starts, opt.Workers)
-	res.Start, ws.gap = ws.lagrangian(0, ws.sum()), 0
+	start := ws.sum()
+	res.Start, ws.gap = ws.lagrangian(0, start), 0
+	res.Fitted = res.Start
 	rho, factored := opt.Rho, 0.0
 	for it := 0; it < opt.MaxIter; it++ {
 		if ctx.Err() != nil {
@@ -281,6 +284,12 @@ func Solve(ctx context.Context, ws *Workspace, p *Problem, s *State, opt Options
 		before := res.Start
 		if it > 0 {
 			before = res.Last.Lagrangian + (rho-res.Last.Rho)/2*ws.gap
+		}
+		ws.rho, ws.relax = rho, opt.Relax
+		ws.each(ws.tables, opt.Workers)
+		if it == 0 {
+			// Completing the square, min over β of ⟨λ, O + Kα − β⟩ + ρ/2‖O + Kα − β‖² + loss is the table's less ‖λ‖²/2ρ.
+			res.Fitted = unary(ws.u, s.Y, p.Labels) + ws.energy + p.Nu*start.quad - start.lambda/(2*rho)
 		}
 		step, err := iterate(ctx, ws, rho, opt)
 		if err != nil {
@@ -319,11 +328,9 @@ func count(happened bool) int {
 	return 0
 }
 
-// iterate is one pass of Alg. 1's loop at a fixed ρ.
+// iterate is one pass of Alg. 1's loop at a fixed ρ, after the tables.
 func iterate(ctx context.Context, ws *Workspace, rho float64, opt Options) (Iteration, error) {
 	p, step := ws.p, Iteration{Rho: rho}
-	ws.rho, ws.relax = rho, opt.Relax
-	ws.each(ws.tables, opt.Workers)
 	if err := label(ctx, ws, opt.Delta, &step); err != nil {
 		return step, err
 	}
@@ -347,6 +354,7 @@ func (ws *Workspace) sum() (sum part) {
 	for _, v := range ws.parts {
 		sum.loss, sum.quad, sum.unary = sum.loss+v.loss, sum.quad+v.quad, sum.unary+v.unary
 		sum.primal, sum.dual, sum.cross = sum.primal+v.primal, sum.dual+v.dual, sum.cross+v.cross
+		sum.lambda += v.lambda
 	}
 	return sum
 }
@@ -369,6 +377,7 @@ func (ws *Workspace) start(c int) {
 			k -= offset[i]
 		}
 		sum.quad -= l * k
+		sum.lambda += l * l
 	}
 	sum.quad /= 2 * ws.p.Nu
 	if ws.p.Unary != nil {

@@ -5,6 +5,7 @@ package solvertest
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/segd/segd/solver"
@@ -151,6 +152,16 @@ func Observed(t *testing.T, p *solver.Problem, s *solver.State, opt solver.Optio
 	s.Alpha(was.alpha, p.Nu)
 	start, guaranteed := lagrangianOf(p, was, 1), 0
 	scores, relax := append([]float64(nil), s.Scores...), max(1, opt.Relax)
+	best, rho := was, opt.Rho
+	if rho == 0 {
+		rho = 2 * p.Nu
+	}
+	best.beta = make([]float64, len(scores))
+	for i, v := range scores {
+		best.beta[i] = v + s.Lambda[i]/rho
+	}
+	p.Loss.Prox(best.beta, slices.Clone(best.beta), p.Omega, s.Y, p.Labels, rho)
+	fitted := lagrangianOf(p, best, rho)
 	near := func(got, want float64) bool { return math.Abs(got-want) <= 1e-7*(1+math.Abs(want)) }
 	opt.Consistent = consistent
 	opt.Observe = func(it solver.Iteration) {
@@ -184,8 +195,8 @@ func Observed(t *testing.T, p *solver.Problem, s *solver.State, opt solver.Optio
 	if err != nil {
 		t.Fatal(err)
 	}
-	if consistent && !near(res.Start, start) {
-		t.Errorf("started at %.12g; the objective there is %.12g", res.Start, start)
+	if consistent && (!near(res.Start, start) || !near(res.Fitted, fitted)) {
+		t.Errorf("started at %.12g, fitted %.12g; the objective there is %.12g, and the Lagrangian with the best β %.12g", res.Start, res.Fitted, start, fitted)
 	}
 	if res.Violations != len(rose) || res.Guaranteed != guaranteed {
 		t.Errorf("%d iterations rose and %d were guaranteed; the result has %d and %d", len(rose), guaranteed, res.Violations, res.Guaranteed)
