@@ -322,20 +322,24 @@ func TestStoreThatComesLater(t *testing.T) {
 		r.runs()
 		_, err := r.Add(t.Context(), []byte(`{"name": "attic", "url": "whip:"}`))
 		refused(t, err, http.StatusServiceUnavailable, "no server")
-		if _, adding := r.Declared(); adding.Kept || adding.Fault == "" {
-			t.Errorf("%+v", adding)
+		if _, adding := r.Declared(); adding.Kept || adding.Fault == "" || r.Complete() {
+			t.Errorf("%+v, complete: %t", adding, r.Complete())
 		}
 		kept.fail(nil)
 		time.Sleep(reloadKept)
 		synctest.Wait()
-		r.runs("yard")
+		if r.runs("yard"); !r.Complete() {
+			t.Error("not complete when the store could be read")
+		}
 		r.add(`{"name": "attic", "url": "whip:"}`)
 		r.runs("attic", "yard")
 		r.stop()
 	})
 	r = begin(t, &testHost{}, false, none, kept, "")
 	_, err := r.Add(t.Context(), []byte(`{"name": "attic", "url": "whip:"}`))
-	refused(t, err, http.StatusConflict, "nats.cameras_key")
+	if refused(t, err, http.StatusConflict, "nats.cameras_key"); !r.Complete() {
+		t.Error("not complete where none can be kept")
+	}
 }
 
 // testLease is a lease with that token.

@@ -48,8 +48,8 @@ var latencyBuckets = []float64{.005, .01, .02, .03, .04, .06, .08, .1, .15, .2, 
 // latency.
 var stageBuckets = []float64{.0005, .001, .0025, .005, .01, .02, .04, .06, .08, .1, .15, .2, .3, .5, 1, 2.5}
 
-// iterationBuckets: a warm start wants some 10 to 20, a cold one up to hundreds.
-var iterationBuckets = []float64{1, 2, 4, 6, 8, 10, 15, 20, 30, 60, 100, 200, 500}
+// iterationBuckets: a window takes 3 or 4 from the last one's solution, and up to 200 where an object is marked.
+var iterationBuckets = []float64{1, 2, 3, 4, 5, 6, 8, 10, 20, 60, 200}
 
 // heldBuckets, in seconds: packets in order do not wait, one that is missing is
 // asked for every 50 ms and given up after half a second.
@@ -76,6 +76,7 @@ type Metrics struct {
 	restarts  *prometheus.CounterVec
 	unseen    *prometheus.CounterVec
 	budget    *prometheus.GaugeVec
+	tolerance *prometheus.GaugeVec
 	damaged   *prometheus.CounterVec
 	packets   *prometheus.CounterVec
 	held      *prometheus.HistogramVec
@@ -210,6 +211,8 @@ func New(reg prometheus.Registerer) *Metrics {
 			"Published frames that the page had no time to draw.", labelCamera),
 		budget: gauge("solver_budget_seconds",
 			"Time the solver may take for a frame."),
+		tolerance: gauge("solver_tolerance",
+			"Primal and dual residual per score below which a window has converged."),
 		build: gauge("build_info",
 			"Always 1; the labels say what runs.", "version", "revision", "goversion"),
 		solver: solverVecs{
@@ -220,7 +223,7 @@ func New(reg prometheus.Registerer) *Metrics {
 			violations: counter("solver_descent_violations_total",
 				"ADMM iterations over which the augmented Lagrangian, at the iteration's own rho, rose.", labelCamera),
 			windows: counter("solver_windows_total",
-				"Windows solved, by what ended it: converged, iterations (all that are granted), time (the budget).", labelCamera, labelEnd),
+				"Windows solved, by what ended it: converged (residuals below the tolerance and labels settled), iterations (all that are granted), time (the budget).", labelCamera, labelEnd),
 			labelled: counter("labelled_objects_total",
 				"Objects by what labels their superpixels in a frame: solver (the window's joint estimate), affinity (alone, where a track's box says where the object is).", labelCamera, labelBy),
 			trace: gauge("solver_iteration_lagrangian",
@@ -230,7 +233,7 @@ func New(reg prometheus.Registerer) *Metrics {
 			lagrangian: gauge("solver_lagrangian",
 				"Augmented Lagrangian at the end of the last window.", labelCamera),
 			descent: gauge("solver_lagrangian_descent",
-				"How far the augmented Lagrangian fell in the last window, relative to its size.", labelCamera),
+				"How far the augmented Lagrangian fell in the last window from that of the solution before, relative to its size.", labelCamera),
 			primal: gauge("solver_primal_residual",
 				"Primal residual at the end of the last window.", labelCamera),
 			flips: gauge("label_flips_ratio",
@@ -275,6 +278,9 @@ func (m *Metrics) Build(version, revision string) {
 
 // Budget sets the time the solver may take for a frame.
 func (m *Metrics) Budget(d time.Duration) { m.budget.WithLabelValues().Set(d.Seconds()) }
+
+// Tolerance sets the residual per score below which a window has converged.
+func (m *Metrics) Tolerance(residual float64) { m.tolerance.WithLabelValues().Set(residual) }
 
 // Camera returns the metrics of the camera of that name. A new one's counters
 // and histograms are there, at 0, when Camera returns.

@@ -39,6 +39,7 @@ func full() (*prometheus.Registry, *Metrics, *Camera) {
 	c.Held(60 * time.Millisecond)
 	c.Solve(Solve{Iterations: 12, Guaranteed: 11, Violations: 1, Lagrangian: 3.5, Descent: 0.25, Primal: 0.125, FlipRatio: 0.01})
 	m.Budget(50 * time.Millisecond)
+	m.Tolerance(0.001)
 	f := m.Fleet(func() Fleet {
 		return Fleet{Publishing: true, Boxes: 3, Cameras: 8, Unplaced: 1, Own: 2, Capacity: 40, Load: 25, Cordoned: true}
 	})
@@ -184,7 +185,7 @@ segd_solver_descent_violations_total{camera="demo"} 0
 # HELP segd_camera_up 1 while the camera delivers frames, else 0.
 # TYPE segd_camera_up gauge
 segd_camera_up{camera="demo"} 0
-# HELP segd_solver_windows_total Windows solved, by what ended it: converged, iterations (all that are granted), time (the budget).
+# HELP segd_solver_windows_total Windows solved, by what ended it: converged (residuals below the tolerance and labels settled), iterations (all that are granted), time (the budget).
 # TYPE segd_solver_windows_total counter
 segd_solver_windows_total{camera="demo",end="converged"} 0
 segd_solver_windows_total{camera="demo",end="iterations"} 0
@@ -317,10 +318,13 @@ segd_labelled_objects_total{by="solver",camera="demo"} 2
 # HELP segd_solver_budget_seconds Time the solver may take for a frame.
 # TYPE segd_solver_budget_seconds gauge
 segd_solver_budget_seconds 0.05
+# HELP segd_solver_tolerance Primal and dual residual per score below which a window has converged.
+# TYPE segd_solver_tolerance gauge
+segd_solver_tolerance 0.001
 # HELP segd_solver_dual_residual Dual residual at the end of the last window.
 # TYPE segd_solver_dual_residual gauge
 segd_solver_dual_residual{camera="demo"} 0.25
-# HELP segd_solver_windows_total Windows solved, by what ended it: converged, iterations (all that are granted), time (the budget).
+# HELP segd_solver_windows_total Windows solved, by what ended it: converged (residuals below the tolerance and labels settled), iterations (all that are granted), time (the budget).
 # TYPE segd_solver_windows_total counter
 segd_solver_windows_total{camera="demo",end="converged"} 1
 segd_solver_windows_total{camera="demo",end="iterations"} 0
@@ -405,17 +409,15 @@ segd_frame_superpixels_count{camera="demo"} 2
 # TYPE segd_solver_iterations histogram
 segd_solver_iterations_bucket{camera="demo",le="1"} 0
 segd_solver_iterations_bucket{camera="demo",le="2"} 0
+segd_solver_iterations_bucket{camera="demo",le="3"} 0
 segd_solver_iterations_bucket{camera="demo",le="4"} 0
+segd_solver_iterations_bucket{camera="demo",le="5"} 0
 segd_solver_iterations_bucket{camera="demo",le="6"} 0
 segd_solver_iterations_bucket{camera="demo",le="8"} 0
 segd_solver_iterations_bucket{camera="demo",le="10"} 0
-segd_solver_iterations_bucket{camera="demo",le="15"} 1
 segd_solver_iterations_bucket{camera="demo",le="20"} 2
-segd_solver_iterations_bucket{camera="demo",le="30"} 2
 segd_solver_iterations_bucket{camera="demo",le="60"} 2
-segd_solver_iterations_bucket{camera="demo",le="100"} 2
 segd_solver_iterations_bucket{camera="demo",le="200"} 2
-segd_solver_iterations_bucket{camera="demo",le="500"} 2
 segd_solver_iterations_bucket{camera="demo",le="+Inf"} 2
 segd_solver_iterations_sum{camera="demo"} 32
 segd_solver_iterations_count{camera="demo"} 2
@@ -448,7 +450,7 @@ segd_build_info{goversion="`+runtime.Version()+`",revision="abc",version="v1.2.3
 segd_dnn_backend_info{backend="onnxruntime cpu",model="segd-s64"} 1
 `, "segd_frames_total", "segd_ingest_reconnects_total", "segd_bus_publish_failures_total",
 		"segd_ingest_clock_offset_seconds", "segd_solver_guaranteed_iterations_total", "segd_solver_descent_violations_total", "segd_solver_lagrangian",
-		"segd_camera_up", "segd_camera_restarts_total", "segd_view_frames_dropped_total", "segd_solver_budget_seconds",
+		"segd_camera_up", "segd_camera_restarts_total", "segd_view_frames_dropped_total", "segd_solver_budget_seconds", "segd_solver_tolerance",
 		"segd_detector_looks_total", "segd_detector_failures_total", "segd_detections_total", "segd_detections_unmarked_total", "segd_automatic_objects",
 		"segd_solver_dual_residual", "segd_solver_windows_total", "segd_labelled_objects_total", "segd_solver_iteration_lagrangian",
 		"segd_bus_connected", "segd_bus_reconnects_total", "segd_bus_buffered_bytes", "segd_bus_events_waiting", "segd_bus_events_waiting_seconds",

@@ -24,16 +24,17 @@
 //   - the iterate before it is consistent: its scores are Kα of α = −λ/2ν, as every
 //     iteration leaves them and a start with λ = 0 and scores O has them, but not
 //     every start (see State);
-//   - ρ·σ_min(K) ≥ 2ν, and there is no over-relaxation;
+//   - ρ·σ_min(K) ≥ 2ν, and the over-relaxation ϑ (Options.Relax) is below 2;
 //   - the prox of the loss and the α-update are exact, up to rounding.
 //
 // Whatever the MRF solver does: labels that raise L_ρ are refused, and β minimises
 // it, so the first two updates cannot raise it. For the others let Δ be a
-// difference of the iterates after and before. The α-update minimises a quadratic
-// with the Hessian 2νK + ρK², so L_ρ falls by ν⟨Δα, KΔα⟩ + ρ/2‖KΔα‖². The dual
-// update raises it by ⟨Δλ, Kα⁺ − β⁺⟩ = ‖Δλ‖²/ρ, which is 4ν²/ρ‖Δα‖² as λ = −2να
-// before and after. Along an eigenvector of K with eigenvalue σ, and with z = ρσ/ν,
-// the sum is ν²/ρ(4 − z − z²/2)‖Δα‖², which is ≤ 0 from z = 2 on.
+// difference of the iterates after and before, and e = β − O − Kα with the α before.
+// The α-update sees β moved on by (ϑ − 1)e, so (2νI + ρK)Δα = ρϑe as λ = −2να before
+// and after. Both updates together change L_ρ by −ν⟨Δα, KΔα⟩ + ρ/2‖KΔα‖² +
+// ⟨(2νI − ρK)Δα, e⟩. Along an eigenvector of K with eigenvalue σ, and with z = ρσ/ν,
+// that is ν²/ρ·(4/ϑ − z + (1/2 − 1/ϑ)z²)‖Δα‖². At z = 2 it is 0 whatever ϑ, and with
+// ϑ < 2 it falls from there on.
 //
 // Below that ρ the Lagrangian may rise, or fall: Iteration.Rose tells. From a start
 // that is not consistent nothing bounds Δλ of the first iteration; those after it

@@ -60,8 +60,7 @@ type Problem struct {
 //
 // With Relax > 1 the α- and λ-updates see β moved on, away from the last Kα (Boyd
 // et al., Distributed Optimization and Statistical Learning via ADMM, 2011, §3.4.3).
-// With known labels 1.5 to 1.8 saves a third of the iterations; with free ones
-// nothing guarantees descent any more.
+// The closer together K's eigenvalues are, the closer to 2 is best: see kernel.Linear.Whiten.
 type Options struct {
 	MaxIter int     // iterations at most; 0 = 200
 	Rho     float64 // ρ₀; 0 = 2ν, see Problem.Nu
@@ -109,6 +108,7 @@ type Result struct {
 	Status     Status
 	Iterations int
 	Start      float64 // objective at the warm start, with α = −λ/2ν and its Scores for O + Kα; +Inf if U forbids its labels
+	Fitted     float64 // L_ρ there, with the β that is best for it: of the last window's solution in this one. As Start without iterations
 	Last       Iteration
 	Flips      int // over all iterations
 	Rejected   int // labelings refused by the descent condition
@@ -139,7 +139,7 @@ type Workspace struct {
 // number depends on the samples alone, and they are added in order, so the bits do
 // not depend on the workers.
 type part struct {
-	loss, quad, unary, primal, dual, cross float64
+	loss, quad, unary, primal, dual, cross, lambda float64
 
 	err error // the loss's
 }
@@ -291,7 +291,9 @@ func Solve(ctx context.Context, ws *Workspace, p *Problem, s *State, opt Options
 	if err := ws.each(ws.starts, opt.Workers); err != nil {
 		return Result{}, err
 	}
-	res.Start, ws.gap = ws.lagrangian(0, ws.sum()), 0
+	start := ws.sum()
+	res.Start, ws.gap = ws.lagrangian(0, start), 0
+	res.Fitted = res.Start
 	rho, factored := opt.Rho, 0.0
 	for it := 0; it < opt.MaxIter; it++ {
 		if ctx.Err() != nil {
@@ -308,12 +310,20 @@ func Solve(ctx context.Context, ws *Workspace, p *Problem, s *State, opt Options
 		if it > 0 {
 			before = res.Last.Lagrangian + (rho-res.Last.Rho)/2*ws.gap
 		}
+		ws.rho, ws.relax = rho, opt.Relax
+		if err := ws.each(ws.tables, opt.Workers); err != nil {
+			return res, err
+		}
+		if it == 0 {
+			// Completing the square, min over β of ⟨λ, O + Kα − β⟩ + ρ/2‖O + Kα − β‖² + loss is the table's less ‖λ‖²/2ρ.
+			res.Fitted = unary(ws.u, s.Y, p.Labels) + ws.energy + p.Nu*start.quad - start.lambda/(2*rho)
+		}
 		step, err := iterate(ctx, ws, rho, opt)
 		if err != nil {
 			return res, err
 		}
 		step.Index = it
-		step.Guaranteed = (it > 0 || opt.Consistent) && rho >= 2*p.Nu/sigma && opt.Relax == 1
+		step.Guaranteed = (it > 0 || opt.Consistent) && rho >= 2*p.Nu/sigma
 		step.Rose = step.Lagrangian > before+rounding*math.Abs(before)
 		res.Iterations, res.Last = it+1, step
 		res.Flips += step.Flips
@@ -345,13 +355,9 @@ func count(happened bool) int {
 	return 0
 }
 
-// iterate is one pass of Alg. 1's loop at a fixed ρ.
+// iterate is one pass of Alg. 1's loop at a fixed ρ, after the tables.
 func iterate(ctx context.Context, ws *Workspace, rho float64, opt Options) (Iteration, error) {
 	p, step := ws.p, Iteration{Rho: rho}
-	ws.rho, ws.relax = rho, opt.Relax
-	if err := ws.each(ws.tables, opt.Workers); err != nil {
-		return step, err
-	}
 	if err := label(ctx, ws, opt.Delta, &step); err != nil {
 		return step, err
 	}
@@ -381,6 +387,7 @@ func (ws *Workspace) sum() (sum part) {
 	for _, v := range ws.parts {
 		sum.loss, sum.quad, sum.unary = sum.loss+v.loss, sum.quad+v.quad, sum.unary+v.unary
 		sum.primal, sum.dual, sum.cross = sum.primal+v.primal, sum.dual+v.dual, sum.cross+v.cross
+		sum.lambda += v.lambda
 	}
 	return sum
 }
@@ -404,6 +411,7 @@ func (ws *Workspace) start(c int) {
 			k -= offset[i]
 		}
 		sum.quad -= l * k
+		sum.lambda += l * l
 	}
 	sum.quad /= 2 * ws.p.Nu
 	if ws.p.Unary != nil {

@@ -10,11 +10,11 @@ import "fmt"
 // it need not be: the first α-update is a damped step from the Scores, whatever α they
 // are of, but the Lagrangian may rise by it.
 //
-// A window slides by its classifier W₀ = W₀' + Xᵀα, the last window's W₀' and what it
-// learned. The next one has the Offset XW₀, and every sample in it, whether it stayed
+// A window slides by its classifier W₀ = W₀' + M⁻¹Xᵀα, the last window's W₀' and what it
+// learned (M is the kernel's metric, see kernel.Linear). The next one has the Offset XW₀, and every sample in it, whether it stayed
 // or came, starts with Lambda 0 and Scores XW₀: consistent, with α = 0, whatever the
 // loss and whatever became of weights, labels and energies. Samples that leave leave
-// what they taught in W₀. The term ν⟨α, Kα⟩ is ν‖W − W₀‖², but for the ridge, so each
+// what they taught in W₀. The term ν⟨α, Kα⟩ is ν⟨W − W₀, M(W − W₀)⟩, but for the ridge, so each
 // window takes a proximal step from the last classifier: implicit online learning
 // (Kulis & Bartlett, ICML 2010).
 type State struct {

@@ -60,6 +60,7 @@ type Config struct {
 	Smooth    *float64 // weight of a spatial edge against an affinity unary; nil = 0.15
 	Ambiguous *float64 // training weight of a superpixel the affinity cannot place; nil = 0.1
 	Evidence  *float64 // weight of the affinity against the loss in training; nil = 1
+	Delta     *float64 // δ of DC-ADMM: labels are refused that gain less, in superpixels that the affinity is sure of; nil = 1
 
 	// History bounds the bytes of earlier frames kept, the latest ones, which
 	// annotations may name; 0 = 64 MiB, or more, up to 128 MiB, for 40 frames. One of
@@ -81,8 +82,10 @@ type Config struct {
 	Marked     float64 // training weight of an earlier annotated frame's superpixels; 0 = 3
 	Nu         float64 // ν, how stiffly the classifier stays what it was in the last frame; 0 = 2
 	Gamma      float64 // γ; 0 = 4
+	Tau        float64 // τ, how far the classifier may move from frame to frame; more takes more iterations; 0 = γ/2
 	Rho        float64 // ρ; 0 = 2ν/γ, from where on the Lagrangian cannot rise
-	MaxIter    int     // DC-ADMM iterations a frame; 0 = 5
+	Relax      float64 // over-relaxation of DC-ADMM, below 2; 0 = 1.9
+	MaxIter    int     // DC-ADMM iterations a frame, at most; most frames take 3 or 4; 0 = 10
 
 	Budget time.Duration // solving time a frame; 0 = no limit but MaxIter
 
@@ -134,8 +137,11 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.Marked, 3)
 	setDefault(&c.Nu, 2)
 	setDefault(&c.Gamma, 4)
+	setDefault(&c.Tau, c.Gamma/2)
 	setDefault(&c.Rho, math.Max(0, 2*c.Nu/c.Gamma))
-	setDefault(&c.MaxIter, 5)
+	setDefault(&c.Relax, 1.9)
+	setDefault(&c.Delta, new(1.0))
+	setDefault(&c.MaxIter, 10)
 	setDefault(&c.OccludedFrames, 50)
 
 	var faults []error
@@ -143,12 +149,15 @@ func (c Config) withDefaults() (Config, error) {
 		"window": float64(c.Window), "refs": float64(c.Refs), "anchors": float64(c.Anchors), "memory": float64(*c.Memory), "links": float64(c.Links), "history": float64(c.History),
 		"radius": c.Radius, "anchor radius": c.AnchorRadius, "temperature": c.Temperature, "anchor weight": c.AnchorWeight,
 		"novel": c.Novel, "recall": c.Recall, "max dim": float64(c.MaxDim), "smooth": *c.Smooth, "classifier": c.Classifier, "balance": c.Balance,
-		"ambiguous": *c.Ambiguous, "nu": c.Nu, "gamma": c.Gamma, "rho": c.Rho, "marked": c.Marked, "evidence": *c.Evidence, "max iter": float64(c.MaxIter),
+		"ambiguous": *c.Ambiguous, "nu": c.Nu, "gamma": c.Gamma, "tau": c.Tau, "rho": c.Rho, "relax": c.Relax, "delta": *c.Delta, "marked": c.Marked, "evidence": *c.Evidence, "max iter": float64(c.MaxIter),
 		"budget": float64(c.Budget), "occluded frames": float64(c.OccludedFrames),
 	} {
 		if !(v >= 0) {
 			faults = append(faults, fmt.Errorf("tracker: %s is %g; want ≥ 0", name, v))
 		}
+	}
+	if c.Relax < 1 || c.Relax >= 2 {
+		faults = append(faults, fmt.Errorf("tracker: relax is %g; want at least 1 and below 2", c.Relax))
 	}
 	if c.Refs > c.Window {
 		faults = append(faults, fmt.Errorf("tracker: refs is %d; want at most the window's %d frames", c.Refs, c.Window))

@@ -52,6 +52,7 @@ func TestZeroIsTaken(t *testing.T) {
 		// Nothing but the annotated frame has a weight there.
 		{"ambiguous, without affinity", Config{Mode: NoTemporal, Ambiguous: new(0.0)}, func(tr *Tracker) bool { return tr.window.Ambiguous == 0 }},
 		{"evidence", Config{Evidence: new(0.0)}, func(tr *Tracker) bool { return tr.window.Evidence == 0 }},
+		{"delta", Config{Delta: new(0.0)}, func(tr *Tracker) bool { return tr.window.Delta == 0 }},
 		{"ambiguous", Config{Ambiguous: new(0.0)}, func(tr *Tracker) bool { return tr.window.Ambiguous == 0 }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -70,12 +71,12 @@ func TestZeroIsTaken(t *testing.T) {
 }
 
 func TestFaultsOfConfig(t *testing.T) {
-	_, err := New(Config{Memory: new(-1), Smooth: new(-0.5), Evidence: new(math.NaN()), Ambiguous: new(-2.0), Nu: -3})
+	_, err := New(Config{Memory: new(-1), Smooth: new(-0.5), Evidence: new(math.NaN()), Ambiguous: new(-2.0), Nu: -3, Relax: 2})
 	got := strings.Split(err.Error(), "\n")
 	slices.Sort(got)
 	want := []string{
 		"tracker: ambiguous is -2; want ≥ 0", "tracker: evidence is NaN; want ≥ 0", "tracker: memory is -1; want ≥ 0",
-		"tracker: nu is -3; want ≥ 0", "tracker: smooth is -0.5; want ≥ 0",
+		"tracker: nu is -3; want ≥ 0", "tracker: relax is 2; want at least 1 and below 2", "tracker: smooth is -0.5; want ≥ 0",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("faults %q; want %q", got, want)

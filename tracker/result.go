@@ -55,9 +55,11 @@ const (
 	Lost     = trackstate.Lost     // not seen for longer than Config.OccludedFrames
 )
 
-// Traced is how many iterations' Lagrangians a Solve tells: as many as Config.MaxIter
-// grants by default.
+// Traced is how many iterations' Lagrangians a Solve tells: more than most windows take.
 const Traced = window.Traced
+
+// Tolerance is the residual per score below which a window has converged.
+const Tolerance = window.Tolerance
 
 // Report tells how a DC-ADMM went.
 type Report = window.Report

@@ -63,7 +63,7 @@ func TestComesBackLarger(t *testing.T) {
 				v := 120 + 20*math.Sin(float64(x+5*int(i))/7+float64(y)/11) // the camera pans
 				size, r := 2, 24.0
 				if i >= back {
-					size, r = 4, 48
+					size, r = 6, 72
 				}
 				if (i < hide || i >= back) && math.Hypot(float64(x)-150, float64(y)-120) <= r {
 					truth[p] = 1

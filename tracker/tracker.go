@@ -68,7 +68,8 @@ func assemble(cfg Config) *Tracker {
 		seeder: seed.Seeder{Config: seed.Config{Radius: cfg.AnchorRadius, Temperature: cfg.Temperature}},
 		window: window.Window{Config: window.Config{
 			Classifier: cfg.Classifier, Evidence: *cfg.Evidence, Balance: cfg.Balance, Ambiguous: *cfg.Ambiguous,
-			Marked: cfg.Marked, Nu: cfg.Nu, Gamma: cfg.Gamma, Rho: cfg.Rho, MaxIter: cfg.MaxIter, Budget: cfg.Budget,
+			Marked: cfg.Marked, Nu: cfg.Nu, Gamma: cfg.Gamma, Tau: cfg.Tau, Rho: cfg.Rho,
+			Relax: cfg.Relax, Delta: *cfg.Delta, MaxIter: cfg.MaxIter, Budget: cfg.Budget,
 			FixedLabels: cfg.Mode == Fixed, Cold: cfg.Mode == Cold,
 		}},
 	}

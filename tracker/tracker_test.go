@@ -133,33 +133,37 @@ func TestFollowsAMovingDisc(t *testing.T) {
 	}
 }
 
-// A ball that loses its colour, all but a tenth, within a second is followed by the classifier alone: it takes as many
-// iterations a frame as there are by default to follow. Cut to one it does not, and the ball is lost.
+// A ball that loses its colour, all but a tenth, within a second is followed. The classifier alone follows it as far as τ lets
+// it move from frame to frame.
 func TestFollowsAFadingDisc(t *testing.T) {
 	const frames, faded = 25, 0.9
 	floor := [3]uint8{90, 110, 90}
-	for _, noise := range []uint64{0, 100, 200} {
-		least := func(iterations int) float64 {
-			tr, least := newTracker(t, Config{Mode: NoTemporal, MaxIter: iterations}), 1.
-			for i := range uint64(frames + 5) {
-				ball := disc{40 + 3*float64(i), 50, 20, red}
-				for b := range ball.bgr {
-					ball.bgr[b] = uint8(float64(red[b]) + min(faded, float64(i)/frames)*(float64(floor[b])-float64(red[b])))
-				}
-				s, truth := film(t, noise+i, ball)
-				var a *annotation.Annotation
-				if i == 0 {
-					var err error
-					if a, err = annotation.FromMask(truth[0], testWidth, testHeight, 9, "ball"); err != nil {
-						t.Fatal(err)
-					}
-				}
-				least = min(least, iou(step(t, tr, s, a).Objects[0].Mask, truth[0]))
+	for _, test := range []struct {
+		cfg     Config
+		follows bool
+	}{
+		{Config{}, true},
+		{Config{Mode: NoTemporal, Tau: 16}, true},
+		{Config{Mode: NoTemporal, Tau: 0.2}, false},
+	} {
+		tr, least := newTracker(t, test.cfg), 1.
+		for i := range uint64(frames + 5) {
+			ball := disc{40 + 3*float64(i), 50, 20, red}
+			for b := range ball.bgr {
+				ball.bgr[b] = uint8(float64(red[b]) + min(faded, float64(i)/frames)*(float64(floor[b])-float64(red[b])))
 			}
-			return least
+			s, truth := film(t, i, ball)
+			var a *annotation.Annotation
+			if i == 0 {
+				var err error
+				if a, err = annotation.FromMask(truth[0], testWidth, testHeight, 9, "ball"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			least = min(least, iou(step(t, tr, s, a).Objects[0].Mask, truth[0]))
 		}
-		if all, one := least(0), least(1); all < 0.85 || one > 0.5 {
-			t.Errorf("noise %d: IoU %.2f at least, and %.2f with one iteration a frame; want 0.85 or more, and it lost", noise, all, one)
+		if test.follows && least < 0.85 || !test.follows && least > 0.5 {
+			t.Errorf("%s, τ %g: IoU %.2f at least; want it followed: %t", test.cfg.Mode, tr.cfg.Tau, least, test.follows)
 		}
 	}
 }

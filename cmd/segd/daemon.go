@@ -21,6 +21,7 @@ import (
 	"github.com/segd/segd/metrics"
 	"github.com/segd/segd/mqtt"
 	"github.com/segd/segd/pipeline"
+	"github.com/segd/segd/tracker"
 	"github.com/segd/segd/web"
 )
 
@@ -123,6 +124,7 @@ func openDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger, with 
 	d.watch = newWatchdog(cfg.Cameras, d.limit)
 	d.meters.Build(version, commit)
 	d.meters.Budget(time.Duration(cfg.Tracker.BudgetMS) * time.Millisecond)
+	d.meters.Tolerance(tracker.Tolerance)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.close())

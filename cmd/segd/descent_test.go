@@ -31,10 +31,10 @@ import (
 	"github.com/segd/segd/tracker"
 )
 
-// recording is what the alert on these metrics is tested with.
-const recording = "../../deploy/prometheus/testdata/descent.yml"
+// recordings is where what the alerts on these metrics are tested with is.
+const recordings = "../../deploy/prometheus/testdata/"
 
-var update = flag.Bool("update", false, "write "+recording)
+var update = flag.Bool("update", false, "write descent.yml and converged.yml of "+recordings)
 
 const recordingHead = `# What /metrics said of two cameras with ten frames a minute, once a minute from the start
 # on. After four minutes an object is marked. Gate is solved with a ρ far below where
@@ -131,10 +131,10 @@ func scrapes(t *testing.T, cameras map[string]tracker.Config) (texts []string) {
 	return texts
 }
 
-// over returns a series' values in scrapes.
-func over(t *testing.T, scrapes []string, name, camera string) (values []float64) {
+// over returns a series' values in scrapes. Further labels come with a comma before them.
+func over(t *testing.T, scrapes []string, name, camera, labels string) (values []float64) {
 	t.Helper()
-	series := fmt.Sprintf("%s{camera=%q}", name, camera)
+	series := fmt.Sprintf("%s{camera=%q%s}", name, camera, labels)
 	for minute, text := range scrapes {
 		v, err := strconv.ParseFloat(valueOf(text, series), 64)
 		if err != nil {
@@ -145,7 +145,10 @@ func over(t *testing.T, scrapes []string, name, camera string) (values []float64
 	return values
 }
 
-const violations = "segd_solver_descent_violations_total"
+const (
+	violations = "segd_solver_descent_violations_total"
+	windows    = "segd_solver_windows_total"
+)
 
 // Descent is guaranteed from ρ = 2ν/γ on, which is the daemon's own setting.
 var descentCameras = map[string]tracker.Config{"gate": {Rho: 0.0002}, "yard": {}}
@@ -156,9 +159,11 @@ func TestDescentViolations(t *testing.T) {
 	texts := scrapes(t, descentCameras)
 	marked := descentMarks / 10 // the first scrape after a window was solved
 	for camera := range descentCameras {
-		rose := over(t, texts, violations, camera)
-		ran := over(t, texts, "segd_solver_iterations_sum", camera)
-		guaranteed := over(t, texts, "segd_solver_guaranteed_iterations_total", camera)
+		rose := over(t, texts, violations, camera, "")
+		ran := over(t, texts, "segd_solver_iterations_sum", camera, "")
+		guaranteed := over(t, texts, "segd_solver_guaranteed_iterations_total", camera, "")
+		converged := over(t, texts, windows, camera, `,end="converged"`)
+		unconverged := over(t, texts, windows, camera, `,end="iterations"`)
 		for minute := range texts {
 			if solved := ran[minute] > 0; solved != (minute >= marked) {
 				t.Errorf("%s, minute %d: %g iterations; want the first in minute %d", camera, minute, ran[minute], marked)
@@ -178,6 +183,9 @@ func TestDescentViolations(t *testing.T) {
 			if guaranteed[last] != 0 {
 				t.Errorf("gate: %g iterations are counted as guaranteed; want none", guaranteed[last])
 			}
+			if converged[last] > 0 || unconverged[last] == 0 {
+				t.Errorf("gate: %g windows converged, %g did not; want none to", converged[last], unconverged[last])
+			}
 		case "yard":
 			if guaranteed[last] != ran[last] {
 				t.Errorf("yard: %g of %g iterations are guaranteed; want all", guaranteed[last], ran[last])
@@ -185,22 +193,31 @@ func TestDescentViolations(t *testing.T) {
 			if rose[last] != 0 {
 				t.Errorf("yard: violations %v; want none", rose)
 			}
+			if converged[last] < 0.9*(converged[last]+unconverged[last]) {
+				t.Errorf("yard: %g windows converged, %g did not; want nearly all to", converged[last], unconverged[last])
+			}
+			if soon := over(t, texts, "segd_solver_iterations_bucket", camera, `,le="4"`); soon[last] < 0.9*(converged[last]+unconverged[last]) {
+				t.Errorf("yard: %g windows took at most 4 iterations; want nearly all to", soon[last])
+			}
 		}
 	}
 	if *update && !t.Failed() {
-		writeViolations(t, texts)
+		record(t, texts, "descent.yml", violations, "")
+		record(t, texts, "converged.yml", windows, `,end="converged"`, `,end="iterations"`)
 	}
 }
 
-// writeViolations writes the violations in the form of promtool's cases.
-func writeViolations(t *testing.T, texts []string) {
+// record writes series in the form of promtool's cases.
+func record(t *testing.T, texts []string, file, name string, labels ...string) {
 	t.Helper()
 	out := recordingHead
 	for _, camera := range []string{"gate", "yard"} {
-		values := strings.Trim(fmt.Sprint(over(t, texts, violations, camera)), "[]")
-		out += fmt.Sprintf("- series: '%s{job=\"segd\",instance=\"box:8080\",camera=%q}'\n  values: '%s'\n", violations, camera, values)
+		for _, l := range labels {
+			values := strings.Trim(fmt.Sprint(over(t, texts, name, camera, l)), "[]")
+			out += fmt.Sprintf("- series: '%s{job=\"segd\",instance=\"box:8080\",camera=%q%s}'\n  values: '%s'\n", name, camera, l, values)
+		}
 	}
-	if err := os.WriteFile(recording, []byte(out), 0o644); err != nil {
+	if err := os.WriteFile(recordings+file, []byte(out), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

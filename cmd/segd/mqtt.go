@@ -82,27 +82,29 @@ func (b bothPublishers) PublishStatus(st *segdv1.Status) error {
 // that places cameras.
 func (d *daemon) mqttCameras() (list []mqtt.Camera, complete bool) {
 	declared, _ := d.cameras.Declared()
-	running := map[string]config.Camera{}
-	for _, cam := range d.cameras.Settings().Cameras {
-		running[cam.Name] = cam
-	}
 	idle := d.box == nil
 	if !idle && slices.ContainsFunc(declared, func(c web.Declared) bool { return c.Paused || c.Fault != "" }) {
 		s := d.box.member.Status()
 		idle = s.Plan == s.Box
 	}
+	return mqttList(declared, d.cameras.Settings().Cameras, d.set, idle), d.cameras.Complete()
+}
+
+// mqttList is what a broker is told of the declared cameras, whose settings, if they run on any box, are among those
+// given. Of those that do not run this box tells only where idle.
+func mqttList(declared []web.Declared, settings []config.Camera, here *pipeline.Set, idle bool) (list []mqtt.Camera) {
 	for _, one := range declared {
 		c := mqtt.Camera{Name: one.Name, Paused: one.Paused, Fault: one.Fault, Switches: one.Source == web.SourceAdded}
 		c.Here = idle && (c.Paused || c.Fault != "")
-		if cam, ok := running[one.Name]; ok {
-			c.Classes, c.Detect = cam.Detect.Classes, cam.Detect.On()
-			for _, z := range cam.Zones {
+		if i := slices.IndexFunc(settings, func(cam config.Camera) bool { return cam.Name == one.Name }); i >= 0 {
+			c.Classes, c.Detect = settings[i].Detect.Classes, settings[i].Detect.On()
+			for _, z := range settings[i].Zones {
 				c.Zones = append(c.Zones, z.Name)
 			}
 		} else {
 			asGiven(&c, one.Given)
 		}
-		if cam, err := d.set.Camera(one.Name); err == nil {
+		if cam, err := here.Camera(one.Name); err == nil {
 			c.Here, c.Zones = true, nil
 			for _, z := range cam.Zones().Zones { // which may have been set while it ran
 				c.Zones = append(c.Zones, z.Name)
@@ -110,7 +112,7 @@ func (d *daemon) mqttCameras() (list []mqtt.Camera, complete bool) {
 		}
 		list = append(list, c)
 	}
-	return list, d.cameras.Complete()
+	return list
 }
 
 // asGiven sets what is known of a camera that does not run, and was added as that JSON says.

@@ -10,6 +10,7 @@ import (
 	"github.com/segd/segd/config"
 	"github.com/segd/segd/mqtt"
 	"github.com/segd/segd/pipeline"
+	"github.com/segd/segd/web"
 )
 
 // The broker is told of cameras that do not run as well, but not of one that is about to come.
@@ -18,28 +19,23 @@ func TestMQTTCameras(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := newDaemon(cfg, slog.New(slog.DiscardHandler))
-	if d.set, err = pipeline.NewSet(); err != nil {
+	none, err := pipeline.NewSet()
+	if err != nil {
 		t.Fatal(err)
 	}
-	d.added.setFile(cfg.Cameras)
-	d.added.put("attic", &addedCamera{storedCamera: storedCamera{Name: "attic", Paused: true, Camera: map[string]any{
-		"name": "attic", "url": "whip:", "detect": map[string]any{"classes": []any{"car"}, "off": true}, "zones": []any{map[string]any{"name": "door"}},
-	}}})
-	d.added.put("loft", &addedCamera{storedCamera: storedCamera{Name: "loft"}, fault: errors.New("it cannot be read")})
-	list, complete := d.mqttCameras()
-	want := []mqtt.Camera{
-		{Name: "gate", Classes: []string{"person"}, Zones: []string{"yard"}, Detect: true},
-		{Name: "attic", Here: true, Classes: []string{"car"}, Zones: []string{"door"}, Paused: true, Switches: true},
-		{Name: "loft", Here: true, Fault: "it cannot be read", Switches: true},
+	declared := []web.Declared{
+		{Name: "gate", Source: web.SourceFile},
+		{Name: "attic", Source: web.SourceAdded, Paused: true, Given: []byte(`{"detect": {"classes": ["car"], "off": true}, "zones": [{"name": "door"}]}`)},
+		{Name: "loft", Source: web.SourceAdded, Fault: "it cannot be read"},
 	}
-	if !reflect.DeepEqual(list, want) || !complete {
-		t.Errorf("%+v, %v; want %+v, all of them", list, complete, want)
-	}
-	for fault, whole := range map[error]bool{errNoKeyPath: true, errors.New("no answer"): false} {
-		d.added.setUnread(fault)
-		if _, complete := d.mqttCameras(); complete != whole {
-			t.Errorf("%v: all of them %v, want %v", fault, complete, whole)
+	for _, idle := range []bool{true, false} {
+		want := []mqtt.Camera{
+			{Name: "gate", Classes: []string{"person"}, Zones: []string{"yard"}, Detect: true},
+			{Name: "attic", Here: idle, Classes: []string{"car"}, Zones: []string{"door"}, Paused: true, Switches: true},
+			{Name: "loft", Here: idle, Fault: "it cannot be read", Switches: true},
+		}
+		if list := mqttList(declared, cfg.Cameras, none, idle); !reflect.DeepEqual(list, want) {
+			t.Errorf("%+v; want %+v", list, want)
 		}
 	}
 }

@@ -14,8 +14,11 @@ func solver() *dashboard.DashboardBuilder {
 		WithVariable(cameraVariable(false)).
 		WithPanel(number("Windows", "Windows solved.", unitPerSecond,
 			query{`sum(rate(segd_solver_windows_total{camera="$camera"}[$__rate_interval]))`, "windows"}, neutral...)).
-		WithPanel(number("Iterations, mean", "ADMM iterations a window.", unitNone,
-			query{`rate(segd_solver_iterations_sum{camera="$camera"}[$__rate_interval]) / (rate(segd_solver_iterations_count{camera="$camera"}[$__rate_interval]) > 0)`, "iterations"}, neutral...)).
+		WithPanel(number("Iterations, 90 %", "ADMM iterations that nine of ten windows take at most.", unitNone,
+			query{`histogram_quantile(0.90, sum by (le) (rate(segd_solver_iterations_bucket{camera="$camera"}[$__rate_interval])))`, "iterations"}, neutral...)).
+		WithPanel(number("Converged", "Share of windows whose residuals fell below the tolerance and whose labels settled.", unitShare,
+			query{`sum(rate(segd_solver_windows_total{camera="$camera",end="converged"}[$__rate_interval])) / (sum(rate(segd_solver_windows_total{camera="$camera"}[$__rate_interval])) > 0)`, "converged"},
+			limit{0, "red"}, limit{.5, "yellow"}, limit{.9, "green"})).
 		WithPanel(number("Out of time", "Share of windows that the time budget ended.", unitShare,
 			query{`sum(rate(segd_solver_windows_total{camera="$camera",end="time"}[$__rate_interval])) / (sum(rate(segd_solver_windows_total{camera="$camera"}[$__rate_interval])) > 0)`, "out of time"},
 			limit{0, "green"}, limit{.1, "yellow"}, limit{.5, "red"})).
@@ -24,29 +27,28 @@ func solver() *dashboard.DashboardBuilder {
 		WithPanel(number("Guaranteed iterations", "Share of iterations over which the Lagrangian cannot rise, as ρ is large enough and the iterate before is consistent. Below 100 % it may, without a bug in the solver.", unitShare,
 			query{`rate(segd_solver_guaranteed_iterations_total{camera="$camera"}[$__rate_interval]) / (rate(segd_solver_iterations_sum{camera="$camera"}[$__rate_interval]) > 0)`, "guaranteed"},
 			limit{0, "yellow"}, limit{.999, "green"})).
-		WithPanel(number("Label flips", "Superpixels whose label changes in an iteration.", unitShare,
-			query{`segd_label_flips_ratio{camera="$camera"}`, "flips"}, neutral...)).
 		WithRow(row("Lagrangian")).
 		WithPanel(lines(half, "By window", "Augmented Lagrangian after each iteration of the newest window. Lines that lie on each other: it had converged.", unitNone,
 			query{`segd_solver_iteration_lagrangian{camera="$camera"}`, "iteration {{iteration}}"},
 			query{`segd_solver_lagrangian{camera="$camera"}`, "end"})).
 		WithPanel(bars(half, "By iteration", "Augmented Lagrangian after the newest window's iterations, the first one's on the left. With one ρ for all of them and descent guaranteed, no bar is higher than the one before it.", unitNone,
 			iterations...)).
-		WithPanel(lines(half, "Relative descent", "By how much of itself the Lagrangian fell in the newest window, from the objective at the warm start; below 0 it rose.", unitShare,
+		WithPanel(lines(half, "Relative descent", "By how much of itself the Lagrangian fell in the newest window, from where the solution of the window before is in this one: what was learnt from the newest frame. Below 0 it rose.", unitShare,
 			query{`segd_solver_lagrangian_descent{camera="$camera"}`, "descent"})).
 		WithPanel(lines(half, "Violations and the guarantee", "Iterations over which the Lagrangian rose, and iterations over which nothing guaranteed that it does not. More of the first than of the second: the guarantee was broken.", unitPerSecond,
 			query{`rate(segd_solver_descent_violations_total{camera="$camera"}[$__rate_interval])`, "violations"},
 			query{`rate(segd_solver_iterations_sum{camera="$camera"}[$__rate_interval]) - rate(segd_solver_guaranteed_iterations_total{camera="$camera"}[$__rate_interval])`, "without guarantee"})).
 		WithRow(row("Convergence")).
-		WithPanel(logarithmic(lines(half, "Residuals", "‖O + Kα − β‖ and ρ‖K(α⁺ − α)‖ at the end of the newest window, per score.", unitNone,
+		WithPanel(logarithmic(lines(half, "Residuals", "‖O + Kα − β‖ and ρ‖K(α⁺ − α)‖ at the end of the newest window, per score. Converged: both are below the tolerance.", unitNone,
 			query{`segd_solver_primal_residual{camera="$camera"}`, "primal"},
-			query{`segd_solver_dual_residual{camera="$camera"}`, "dual"}))).
+			query{`segd_solver_dual_residual{camera="$camera"}`, "dual"},
+			query{`max(segd_solver_tolerance)`, "tolerance"}))).
 		WithPanel(lines(half, "Label flips by window", "Superpixels of the newest window whose label changed, per iteration.", unitShare,
 			query{`segd_label_flips_ratio{camera="$camera"}`, "flips"})).
 		WithRow(row("Iterations and time")).
 		WithPanel(buckets(half, "Iterations", "Windows by their ADMM iterations.", unitNone,
 			`sum by (le) (increase(segd_solver_iterations_bucket{camera="$camera"}[$__rate_interval]))`)).
-		WithPanel(stacked(lines(half, "What ended the windows", "converged; iterations: all that are granted were run, the usual; time: the budget.", unitPerSecond,
+		WithPanel(stacked(lines(half, "What ended the windows", "converged, the usual; iterations: all that are granted were run; time: the budget.", unitPerSecond,
 			query{`sum by (end) (rate(segd_solver_windows_total{camera="$camera"}[$__rate_interval]))`, "{{end}}"}))).
 		WithPanel(stacked(lines(half, "Objects", "What labels their superpixels: solver, the joint estimate; affinity alone, where the box of a track says where the object is.", unitPerSecond,
 			query{`sum by (by) (rate(segd_labelled_objects_total{camera="$camera"}[$__rate_interval]))`, "{{by}}"}))).

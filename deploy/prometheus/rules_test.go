@@ -103,7 +103,7 @@ func TestAlertsHaveRunbookAndCase(t *testing.T) {
 	}
 }
 
-// The alert on violations is tested with what a daemon made of them.
+// The alerts on violations and convergence are tested with what a daemon made of them.
 func TestDescentIsRecorded(t *testing.T) {
 	type series struct{ Series, Values string }
 	type cases struct {
@@ -112,14 +112,16 @@ func TestDescentIsRecorded(t *testing.T) {
 			Input []series `yaml:"input_series"`
 		}
 	}
-	var got []series
-	for _, c := range read[cases](t, "rules.test.yml").Tests {
-		if c.Name == "SegdSolverAscends" {
-			got = append(got, c.Input...)
+	for name, file := range map[string]string{"SegdSolverAscends": "testdata/descent.yml", "SegdSolverUnconverged": "testdata/converged.yml"} {
+		var got []series
+		for _, c := range read[cases](t, "rules.test.yml").Tests {
+			if c.Name == name {
+				got = append(got, c.Input...)
+			}
 		}
-	}
-	if want := read[[]series](t, "testdata/descent.yml"); len(want) == 0 || !slices.Equal(got, want) {
-		t.Errorf("rules.test.yml has\n%q\nfor SegdSolverAscends, testdata/descent.yml\n%q", got, want)
+		if want := read[[]series](t, file); len(want) == 0 || !slices.Equal(got, want) {
+			t.Errorf("rules.test.yml has\n%q\nfor %s, %s\n%q", got, name, file, want)
+		}
 	}
 }
 

@@ -3,7 +3,8 @@
 //
 // Linear is K = XXᵀ + γI for rows of explicit features, and never forms the n×n
 // matrix: n may be large, d is what a Cholesky factorisation bears. It also goes
-// from α to the primal classifier Xᵀα and from a classifier to its scores.
+// from α to the primal classifier Xᵀα and from a classifier to its scores. Linear.Whiten
+// changes its metric, for a K that ADMM solves in a few iterations.
 //
 // Sample rows are float64 or float32, row-major; what is made of them is float64. A kernel is not safe for concurrent use; a
 // Block may be shared. Large products use every core, see SetWorkers.

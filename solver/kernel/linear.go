@@ -10,16 +10,19 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 )
 
-// Linear is K = XXᵀ + γI with X the rows of its blocks, one below the other. It
-// solves with K by way of the d×d Gram matrix, whatever n. The zero value is ready
-// for Reset. It must not be copied.
+// Linear is K = XM⁻¹Xᵀ + γI with X the rows of its blocks, one below the other, and
+// the metric M = I, or what Whiten makes it. It solves with K by way of the d×d Gram
+// matrix, whatever n. The zero value is ready for Reset. It must not be copied.
 type Linear struct {
 	sweep
-	gamma float64
-	gram  []float64 // Σ of the blocks' Gram matrices G, d×d, upper
-	chol  []float64 // d×d, the upper Cholesky factor of (c/ρ)I + G, and below the diagonal its transpose
-	t     []float64 // d
-	panel []float64 // cholesky's
+	gamma    float64
+	tau, eps float64   // of the metric; τ = 0: it is I
+	gram     []float64 // Σ of the blocks' Gram matrices G, d×d, upper
+	chol     []float64 // d×d, the upper Cholesky factor of (c/ρ)M + G, and below the diagonal its transpose
+	metric   []float64 // d×d, that of G + εI, if inverted
+	inverted bool
+	t        []float64 // d
+	panel    []float64 // cholesky's
 
 	nu, rho, c float64 // of the last Factor; c = 0 if it failed or there was none
 	factored   int     // since Reset
@@ -46,7 +49,8 @@ const diagonaliseAfter = 32
 // their columns or were not made by NewBlock or Reset, and ErrNotFinite where their
 // Gram matrices' sum is not finite. k has no samples then.
 func (k *Linear) Reset(blocks []*Block, gamma float64) error {
-	k.gamma, k.c, k.factored, k.solved, k.spectrum.known = gamma, 0, 0, 0, false
+	k.gamma, k.tau, k.inverted = gamma, 0, false
+	k.c, k.factored, k.solved, k.spectrum.known = 0, 0, 0, false
 	if !(gamma > 0) || math.IsInf(gamma, 1) {
 		k.forget()
 		return fmt.Errorf("%w: ridge γ = %g; want > 0 and finite", ErrInput, gamma)
@@ -68,13 +72,37 @@ func (k *Linear) Reset(blocks []*Block, gamma float64) error {
 	return nil
 }
 
+// Whiten sets the metric to M = (G + εI)/τ until the next Reset, with tau and eps > 0 and
+// G = XᵀX. Then K's eigenvalues lie between γ and γ + τ, whatever the samples are, and how
+// fast ADMM converges depends on τ/γ alone. ⟨W, MW⟩ is, but for ε, ‖XW‖²/τ: what a classifier
+// costs is what it says of the samples, and not how large its numbers are.
+//
+// The error wraps ErrInput where τ or ε is not > 0 and finite.
+func (k *Linear) Whiten(tau, eps float64) error {
+	if !(tau > 0 && eps > 0) || math.IsInf(tau, 1) || math.IsInf(eps, 1) {
+		return fmt.Errorf("%w: metric with τ = %g and ε = %g; want both > 0 and finite", ErrInput, tau, eps)
+	}
+	k.tau, k.eps, k.inverted = tau, eps, false
+	k.c, k.solved = 0, 0
+	return nil
+}
+
+// scales are a and b of (c/ρ)M + G = aG + bI.
+func (k *Linear) scales(c, rho float64) (a, b float64) {
+	if k.tau == 0 {
+		return 1, c / rho
+	}
+	a = c / (rho * k.tau)
+	return 1 + a, a * k.eps
+}
+
 // SigmaMin returns γ, a lower bound on K's smallest eigenvalue (attained when
 // n > d).
 func (k *Linear) SigmaMin() float64 { return k.gamma }
 
-// Weights writes the primal classifier W = Xᵀα to the start of dst, labels×d
+// Weights writes the primal classifier W = M⁻¹Xᵀα to the start of dst, labels×d
 // row-major.
-// Cost O(nd·labels).
+// Cost O(nd·labels), and once after Whiten O(d³).
 func (k *Linear) Weights(dst, alpha []float64, labels int) error {
 	if err := k.checkClassifier(dst, alpha, labels); err != nil {
 		return err
@@ -88,11 +116,25 @@ func (k *Linear) Weights(dst, alpha []float64, labels int) error {
 			dst[k.d+i] = -v
 		}
 	}
+	if k.tau == 0 || k.d == 0 {
+		return nil
+	}
+	if !k.inverted {
+		k.metric = grow(k.metric, k.d*k.d)
+		k.inverted = k.factor(k.metric, 1, k.eps)
+	}
+	for l := range labels {
+		w := dst[l*k.d:][:k.d]
+		substitute(w, k.metric, k.d)
+		for i := range w {
+			w[i] *= k.tau
+		}
+	}
 	return nil
 }
 
-// SolvedWeights writes Xᵀα of the α that the last Solve returned to the start of dst, as Weights
-// does but without going over the rows: of v = ((c/ρ)I + G)⁻¹XᵀR it is v/ρ.
+// SolvedWeights writes M⁻¹Xᵀα of the α that the last Solve returned to the start of dst, as Weights
+// does but without going over the rows: of v = ((c/ρ)M + G)⁻¹XᵀR it is v/ρ.
 func (k *Linear) SolvedWeights(dst []float64, labels int) error {
 	if labels < 1 || k.solved != labels || len(dst) < labels*k.d {
 		return fmt.Errorf("%w: %d numbers for a classifier of %d labels × %d columns, and a Solve of %d labels", ErrInput, len(dst), labels, k.d, k.solved)
@@ -134,7 +176,7 @@ func (k *Linear) checkClassifier(w, numbers []float64, labels int) error {
 }
 
 // Factor prepares Solve for the penalties nu and rho: with c = 2ν + ργ it
-// factorises (c/ρ)I + XᵀX. Cost O(d³), or nothing if it has the same penalties
+// factorises (c/ρ)M + XᵀX. Cost O(d³), or nothing if it has the same penalties
 // ready; after diagonaliseAfter calls since Reset O(d).
 func (k *Linear) Factor(nu, rho float64) error {
 	if k.c != 0 && nu == k.nu && rho == k.rho {
@@ -150,11 +192,7 @@ func (k *Linear) Factor(nu, rho float64) error {
 		k.spectrum.of(k.gram, k.d)
 	}
 	if !k.spectrum.known && k.d > 0 {
-		copy(k.chol, k.gram)
-		for i := range k.d {
-			k.chol[i*k.d+i] += c / rho
-		}
-		if k.panel = grow(k.panel, panelRows*k.d); !cholesky(k.chol, k.d, k.panel) {
+		if a, b := k.scales(c, rho); !k.factor(k.chol, a, b) {
 			return fmt.Errorf("%w (ν=%g, ρ=%g)", ErrNotFinite, nu, rho)
 		}
 	}
@@ -162,8 +200,20 @@ func (k *Linear) Factor(nu, rho float64) error {
 	return nil
 }
 
+// factor writes the factor of aG + bI to dst.
+func (k *Linear) factor(dst []float64, a, b float64) bool {
+	for i, g := range k.gram {
+		dst[i] = a * g
+	}
+	for i := range k.d {
+		dst[i*k.d+i] += b
+	}
+	k.panel = grow(k.panel, panelRows*k.d)
+	return cholesky(dst, k.d, k.panel)
+}
+
 // Solve writes (2νI + ρK)⁻¹R to alpha by Woodbury's identity,
-// α = (R − X((c/ρ)I + G)⁻¹XᵀR)/c, with the penalties of the last Factor. Both are
+// α = (R − X((c/ρ)M + G)⁻¹XᵀR)/c, with the penalties of the last Factor. Both are
 // n×labels row-major and may not alias. Cost O(nd·labels).
 func (k *Linear) Solve(alpha, r []float64, labels int) error {
 	if err := k.check(alpha, r, labels); err != nil {
@@ -210,7 +260,7 @@ func rowsOf(w []float64, labels int) int {
 	return 1
 }
 
-// solveGram replaces v by ((c/ρ)I + G)⁻¹v.
+// solveGram replaces v by ((c/ρ)M + G)⁻¹v.
 func (k *Linear) solveGram(v []float64) {
 	if k.d == 0 {
 		return
@@ -222,8 +272,9 @@ func (k *Linear) solveGram(v []float64) {
 	q := blas64.General{Rows: k.d, Cols: k.d, Stride: k.d, Data: k.spectrum.vectors}
 	x, t := blas64.Vector{N: k.d, Inc: 1, Data: v}, blas64.Vector{N: k.d, Inc: 1, Data: k.t}
 	blas64.Gemv(blas.Trans, 1, q, x, 0, t)
+	a, b := k.scales(k.c, k.rho)
 	for i, value := range k.spectrum.values {
-		k.t[i] /= value + k.c/k.rho
+		k.t[i] /= a*value + b
 	}
 	blas64.Gemv(blas.NoTrans, 1, q, t, 0, x)
 }

@@ -98,6 +98,85 @@ func TestLinearAgainstDense(t *testing.T) {
 	}
 }
 
+// In the metric of Whiten it is K = τX(XᵀX + εI)⁻¹Xᵀ + γI, whose eigenvalues are all close, until the next Reset.
+func TestWhitenedAgainstDense(t *testing.T) {
+	const d, labels, gamma, tau, eps, nu, rho = 6, 3, 0.3, 0.8, 0.5, 0.5, 0.2
+	rng := rand.New(rand.NewPCG(5, 6))
+	_, x := randomBlocks(rng, d, 31)
+	for i := range d { // of sizes that differ by powers of ten
+		for r := range 31 {
+			x.Set(r, i, x.At(r, i)*math.Pow(10, float64(i-2)))
+		}
+	}
+	blocks := []*Block{newBlock(x.RawMatrix().Data[:11*d], 11, d), newBlock(x.RawMatrix().Data[11*d:], 20, d)}
+	var k Linear
+	k.Reset(blocks, gamma)
+	n := k.Len()
+	metric := mat.NewDense(d, d, nil)
+	metric.Mul(x.T(), x)
+	for i := range d {
+		metric.Set(i, i, metric.At(i, i)+eps)
+	}
+	metric.Scale(1/tau, metric)
+	var inner, want mat.Dense
+	if err := inner.Inverse(metric); err != nil {
+		t.Fatal(err)
+	}
+	want.Product(x, &inner, x.T())
+	sym := mat.NewSymDense(n, nil)
+	for i := range n {
+		want.Set(i, i, want.At(i, i)+gamma)
+		for j := range i + 1 {
+			sym.SetSym(i, j, want.At(i, j))
+		}
+	}
+	var eigen mat.EigenSym
+	if !eigen.Factorize(sym, false) {
+		t.Fatal("no eigenvalues")
+	}
+	if values := eigen.Values(nil); values[0] < gamma-1e-9 || values[n-1] > gamma+tau {
+		t.Errorf("eigenvalues from %g to %g; want them within %g and %g", values[0], values[n-1], gamma, gamma+tau)
+	}
+	a := randomMatrix(rng, n*labels)
+	got, w, solved := make([]float64, n*labels), make([]float64, labels*d), make([]float64, labels*d)
+	var left, xa, wa mat.Dense
+	left.Scale(rho, &want)
+	for i := range n {
+		left.Set(i, i, left.At(i, i)+2*nu)
+	}
+	xa.Mul(x.T(), mat.NewDense(n, labels, a))
+	wa.Mul(&inner, &xa)
+	plain := make([]float64, n*labels)
+	if err := k.Factor(nu, rho); err != nil {
+		t.Fatal(err)
+	}
+	k.Solve(plain, a, labels)
+	k.Whiten(tau, eps)
+	for i := range 2 * diagonaliseAfter { // by factors first, then by eigenvectors
+		if err := k.Factor(nu, rho+float64(1+i)); err != nil {
+			t.Fatal(err)
+		}
+		if err := k.Factor(nu, rho); err != nil {
+			t.Fatal(err)
+		}
+		k.Solve(got, a, labels)
+		k.SolvedWeights(solved, labels)
+		var back mat.Dense
+		back.Mul(&left, mat.NewDense(n, labels, got))
+		near(t, "(2νI+ρK)·Solve(R)", back.RawMatrix().Data, a)
+		k.Weights(w, got, labels)
+		near(t, "SolvedWeights", solved, w)
+	}
+	k.Weights(w, a, labels)
+	near(t, "M⁻¹Xᵀα", w, mat.DenseCopyOf(wa.T()).RawMatrix().Data)
+	k.Reset(blocks, gamma)
+	if err := k.Factor(nu, rho); err != nil {
+		t.Fatal(err)
+	}
+	k.Solve(got, a, labels)
+	near(t, "Solve after Reset", got, plain)
+}
+
 // Rows of float32 give the bits of the same numbers as float64.
 func TestRowsOfFloat32(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 32))

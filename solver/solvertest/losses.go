@@ -155,7 +155,7 @@ func findsTheSupervisedOptimum(t *testing.T, gradient Gradient, losses []solver.
 				}
 				must(p.Kernel.(*kernel.Linear).Scores(scores, w, labels))
 				p.Offset = scores
-				settle(p, s)
+				Settle(p, s)
 			}
 			for i, y := range truth {
 				for k := range labels {

@@ -5,6 +5,7 @@ package solvertest
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/segd/segd/solver"
@@ -66,7 +67,7 @@ func Instance(seed uint64, n, d, labels int) (*solver.Problem, *solver.State, []
 	return &solver.Problem{Labels: labels, Loss: loss.Hinge{}, Kernel: &k, MRF: &p, Unary: unary, Nu: 0.5}, s, truth
 }
 
-// Product is Kα of a linear kernel, XXᵀα + γα.
+// Product is Kα of a linear kernel, XM⁻¹Xᵀα + γα.
 func Product(p *solver.Problem, alpha []float64) []float64 {
 	k := p.Kernel.(*kernel.Linear)
 	// The classifier has as many columns as the rows, which k does not tell.
@@ -82,8 +83,8 @@ func Product(p *solver.Problem, alpha []float64) []float64 {
 // maxColumns bounds the columns of these tests' kernels.
 const maxColumns = 100
 
-// settle makes a start consistent by its multipliers: Scores = O + Kα, α = −λ/2ν.
-func settle(p *solver.Problem, s *solver.State) {
+// Settle makes a start consistent by its multipliers: Scores = O + Kα, α = −λ/2ν.
+func Settle(p *solver.Problem, s *solver.State) {
 	alpha := make([]float64, len(s.Lambda))
 	must(s.Alpha(alpha, p.Nu))
 	copy(s.Scores, Product(p, alpha))
@@ -155,7 +156,7 @@ func Random(rng *rand.Rand, l solver.Loss, labels int) (*solver.Problem, *solver
 			p.Offset[i] = rng.NormFloat64()
 		}
 	}
-	settle(p, s)
+	Settle(p, s)
 	return p, s
 }
 
@@ -168,14 +169,26 @@ func Observed(t *testing.T, p *solver.Problem, s *solver.State, opt solver.Optio
 	was.alpha = make([]float64, len(s.Lambda))
 	s.Alpha(was.alpha, p.Nu)
 	start, guaranteed := lagrangianOf(p, was, 1), 0
+	scores, relax := append([]float64(nil), s.Scores...), max(1, opt.Relax)
+	best, rho := was, opt.Rho
+	if rho == 0 {
+		rho = 2 * p.Nu
+	}
+	best.beta = make([]float64, len(scores))
+	for i, v := range scores {
+		best.beta[i] = v + s.Lambda[i]/rho
+	}
+	p.Loss.Prox(best.beta, slices.Clone(best.beta), p.Omega, s.Y, p.Labels, rho)
+	fitted := lagrangianOf(p, best, rho)
 	near := func(got, want float64) bool { return math.Abs(got-want) <= 1e-7*(1+math.Abs(want)) }
 	opt.Consistent = consistent
 	opt.Observe = func(it solver.Iteration) {
 		now := iterate4{lambda: append([]float64(nil), s.Lambda...), y: append([]int32(nil), s.Y...)}
 		now.alpha, now.beta = make([]float64, len(s.Lambda)), make([]float64, len(s.Lambda))
 		s.Alpha(now.alpha, p.Nu)
-		for i := range now.beta { // eq. update_dual tells β
-			now.beta[i] = s.Scores[i] - (now.lambda[i]-was.lambda[i])/it.Rho
+		for i := range now.beta { // eq. update_dual tells the relaxed β, and that tells β
+			relaxed := s.Scores[i] - (now.lambda[i]-was.lambda[i])/it.Rho
+			now.beta[i] = (relaxed + (relax-1)*scores[i]) / relax
 		}
 		before, after := lagrangianOf(p, was, it.Rho), lagrangianOf(p, now, it.Rho)
 		if !near(it.Lagrangian, after) {
@@ -184,7 +197,7 @@ func Observed(t *testing.T, p *solver.Problem, s *solver.State, opt solver.Optio
 		if rise := after - before; (it.Index > 0 || consistent) && math.Abs(rise) > 1e-6*(1+math.Abs(before)) && it.Rose != (rise > 0) {
 			t.Errorf("iteration %d at ρ=%g: Lagrangian from %.12g to %.12g; rose is %v", it.Index, it.Rho, before, after, it.Rose)
 		}
-		if want := (it.Index > 0 || consistent) && it.Rho >= 2*p.Nu/p.Kernel.SigmaMin(); it.Guaranteed != want {
+		if want := (it.Index > 0 || consistent) && it.Rho >= 2*p.Nu/p.Kernel.SigmaMin() && relax < 2; it.Guaranteed != want {
 			t.Errorf("iteration %d at ρ=%g: guaranteed is %v", it.Index, it.Rho, it.Guaranteed)
 		}
 		if it.Rose {
@@ -194,13 +207,14 @@ func Observed(t *testing.T, p *solver.Problem, s *solver.State, opt solver.Optio
 			guaranteed++
 		}
 		was = now
+		copy(scores, s.Scores)
 	}
 	res, err := solver.Solve(t.Context(), &solver.Workspace{}, p, s, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if consistent && !near(res.Start, start) {
-		t.Errorf("started at %.12g; the objective there is %.12g", res.Start, start)
+	if consistent && (!near(res.Start, start) || !near(res.Fitted, fitted)) {
+		t.Errorf("started at %.12g, fitted %.12g; the objective there is %.12g, and the Lagrangian with the best β %.12g", res.Start, res.Fitted, start, fitted)
 	}
 	if res.Violations != len(rose) || res.Guaranteed != guaranteed {
 		t.Errorf("%d iterations rose and %d were guaranteed; the result has %d and %d", len(rose), guaranteed, res.Violations, res.Guaranteed)

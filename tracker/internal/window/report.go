@@ -14,7 +14,7 @@ type Report struct {
 	Estimated, Boxed int // objects that were estimated, and those that were not, as boxes say where they are
 
 	Iterations int
-	Start      float64 // objective at the warm start; +Inf if an annotation rules its labels out
+	Start      float64 // Lagrangian of the last window's solution in this window; +Inf if an annotation rules its labels out
 	Lagrangian float64
 	Descent    float64 // relative fall from Start to Lagrangian; 0 from +Inf
 	Primal     float64
@@ -57,7 +57,7 @@ func (t *trace) add(it solver.Iteration) {
 // sum adds a component's solve.
 func (r *Report) sum(t *trace, res solver.Result, labels, samples int) {
 	r.Iterations = max(r.Iterations, res.Iterations)
-	r.Start, r.Lagrangian = r.Start+res.Start, r.Lagrangian+res.Last.Lagrangian
+	r.Start, r.Lagrangian = r.Start+res.Fitted, r.Lagrangian+res.Last.Lagrangian
 	r.Converged, r.OutOfTime = r.Converged && res.Status == solver.Converged, r.OutOfTime || res.Status == solver.Interrupted
 	r.Flips += res.Flips
 	size := float64(samples * labels)

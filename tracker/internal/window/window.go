@@ -25,8 +25,11 @@ type Config struct {
 	Marked     float64 // training weight of an earlier annotated frame's superpixels
 	Nu         float64 // ν
 	Gamma      float64 // γ
+	Tau        float64 // τ, how far the classifier may move from a window to the next; more takes more iterations
 	Rho        float64 // ρ; the Lagrangian cannot rise if it is 2ν/γ at least
-	MaxIter    int     // DC-ADMM iterations a frame
+	Relax      float64 // over-relaxation, in [1, 2)
+	Delta      float64 // δ: labels that lower the Lagrangian by less are not worth another iteration
+	MaxIter    int     // DC-ADMM iterations a frame, at most
 
 	Budget time.Duration // solving time a frame; 0 = no limit but MaxIter
 
@@ -38,6 +41,12 @@ type Config struct {
 type fixed struct{ mrf.Disjoint }
 
 func (fixed) Label(context.Context, []int32, []float64) error { return nil }
+
+// Tolerance is the residual, per score, below which a window has converged: a thousandth of the margin.
+const Tolerance = 1e-3
+
+// ridge is ε of the metric: the classifier hardly moves in directions that the rows of a window have less of than that.
+const ridge = 8
 
 // A frame that defines an object is rare, and the classifier starts from nothing: it gets
 // more iterations, and a stiffer classifier with less slack for each superpixel, or a box
@@ -71,7 +80,7 @@ type Window struct {
 	graphs  mrf.Disjoint
 	state   solver.State
 	own     []float64 // l×(d+1): its classifier
-	step    []float64 // Xᵀα, by which that moves
+	step    []float64 // M⁻¹Xᵀα, by which that moves
 	q       []float64 // n×l
 	blocks  []*kernel.Block
 	offset  []float64 // n×l: the scores under the last classifier
@@ -144,7 +153,10 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 	}
 	w.trace.reset()
 	w.report = Report{Converged: true}
-	opt := solver.Options{MaxIter: w.MaxIter, Rho: w.Rho, Tau: 1, Consistent: true, Observe: w.observe, Workers: w.workers}
+	opt := solver.Options{
+		MaxIter: w.MaxIter, Rho: w.Rho, Tau: 1, Relax: w.Relax, Delta: w.Delta, Tol: Tolerance,
+		Consistent: true, Observe: w.observe, Workers: w.workers,
+	}
 	if annotated || w.Cold {
 		clear(w.weight)
 		clear(w.around)
@@ -152,6 +164,7 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 	if annotated {
 		nu, gamma = nu*annotatedNu, gamma*annotatedGamma
 		opt.Rho, opt.MaxIter = opt.Rho*annotatedNu/annotatedGamma, annotatedIter
+		opt.Relax, opt.Delta = 1, 0
 	} else if w.Budget > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, w.Budget)
@@ -166,6 +179,11 @@ func (w *Window) Estimate(ctx context.Context, frames []*Frame, y []int32, label
 		w.report.Estimated += len(objects)
 		if err := w.gather(frames, objects, labels, gamma); err != nil {
 			return Report{}, err
+		}
+		if !annotated {
+			if err := w.kernel.Whiten(w.Tau, ridge); err != nil {
+				return Report{}, fmt.Errorf("window: %w", err)
+			}
 		}
 		w.problem = solver.Problem{
 			Labels: 1 + len(objects), Loss: loss.Hinge{}, Kernel: &w.kernel, MRF: &w.graphs,
@@ -228,7 +246,7 @@ func (w *Window) compose(f *Frame, objects []int32) (estimated bool) {
 	return n > 0
 }
 
-// move adds Xᵀα of the solved component to its classifier.
+// move adds M⁻¹Xᵀα of the solved component to its classifier.
 func (w *Window) move(objects []int32) error {
 	row := len(w.own) / (1 + len(objects))
 	w.step = scratch.Grow(w.step, len(w.own))

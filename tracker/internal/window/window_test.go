@@ -16,7 +16,7 @@ const cols, rows, labels = 12, 9, 2
 
 func inside(i int) bool { x, y := i%cols, i/cols; return x >= 3 && x < 7 && y >= 3 && y < 7 }
 
-var tuned = Config{Classifier: 1, Evidence: 1, Balance: 0.6, Ambiguous: 0.1, Marked: 3, Nu: 2, Gamma: 4, Rho: 1, MaxIter: 5}
+var tuned = Config{Classifier: 1, Evidence: 1, Balance: 0.6, Ambiguous: 0.1, Marked: 3, Nu: 2, Gamma: 4, Tau: 2, Rho: 1, Relax: 1.9, Delta: 1, MaxIter: 10}
 
 // made are frames that show a red rectangle on a blue floor, with its labels.
 func made(t *testing.T, count int) (frames []*Frame, truth []int32) {
@@ -230,6 +230,110 @@ func TestClassifierIsCarriedOn(t *testing.T) {
 	clear(y)
 	if _, err := w.Estimate(t.Context(), frames[1:], y, labels, false, true); err != nil || slices.Equal(y, truth) {
 		t.Errorf("labels from nothing: %v (%v)", y, err)
+	}
+}
+
+// When the window slides, the classifier is the last window's, and the start is consistent: α = λ = 0, and scores that are the
+// classifier's. After the solve they are those of α = −λ/2ν, and so is the classifier.
+func TestSlide(t *testing.T) {
+	frames, truth := made(t, 4)
+	w := Window{Config: tuned}
+	w.MaxIter = 3
+	copy(frames[0].Marks.Fixed, truth)
+	for k := range frames {
+		last := slices.Clone(w.weight)
+		if _, err := w.Estimate(t.Context(), frames[max(0, k-2):k+1], slices.Clone(truth), labels, k == 0, true); err != nil {
+			t.Fatal(err)
+		}
+		if k == 0 {
+			continue
+		}
+		row := frames[0].p.Dim + 1
+		own := slices.Concat(w.around[row:], w.weight[row:])
+		n := len(w.state.Lambda)
+		alpha, moved, scores, before := make([]float64, n), make([]float64, 2*row), make([]float64, n), make([]float64, n)
+		w.state.Alpha(alpha, w.Nu)
+		w.kernel.Weights(moved, alpha, labels)
+		for i, v := range moved {
+			own[i] -= v // W₀
+		}
+		if d := far(own[row:], last[row:]); d > 1e-6 {
+			t.Errorf("frame %d: the solve began %g from the last classifier", k, d)
+		}
+		w.kernel.Scores(before, own, labels)
+		w.kernel.Scores(scores, moved, labels)
+		for i, a := range alpha {
+			scores[i] += before[i] + w.Gamma*a
+		}
+		if d, from := far(scores, w.state.Scores), far(before, w.offset); d > 1e-6 || from > 1e-6 || far(moved, make([]float64, 2*row)) < 1e-3 {
+			t.Errorf("frame %d: scores are %g from XW₀ + Kα, and those at the start %g from XW₀; or nothing moved", k, d, from)
+		}
+	}
+}
+
+// far is the largest difference.
+func far(a, b []float64) (most float64) {
+	for i := range a {
+		most = max(most, math.Abs(a[i]-b[i]))
+	}
+	return most
+}
+
+// Every window converges, and none does that is cut to one iteration: what comes has to be learnt.
+func TestWindowsConverge(t *testing.T) {
+	for _, most := range []int{tuned.MaxIter, 1} {
+		frames, truth := made(t, 8)
+		w := Window{Config: tuned}
+		w.MaxIter = most
+		copy(frames[0].Marks.Fixed, truth)
+		for k := range frames {
+			report, err := w.Estimate(t.Context(), frames[max(0, k-2):k+1], slices.Clone(truth), labels, k == 0, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if k > 0 && (report.Converged != (most > 1) || report.Iterations > 4 || most > 1 && max(report.Primal, report.Dual/w.Rho) > Tolerance) {
+				t.Errorf("at most %d iterations, frame %d: %+v", most, k, report)
+			}
+		}
+	}
+}
+
+// The descent is what is gained since the last window's solution: none where nothing has changed.
+func TestDescentIsSinceTheLastWindow(t *testing.T) {
+	frames, truth := made(t, 3)
+	w := Window{Config: tuned}
+	copy(frames[2].Marks.Fixed, truth)
+	y := slices.Clone(truth)
+	var descent []float64
+	for k := range 30 {
+		report, err := w.Estimate(t.Context(), frames, y, labels, k == 0, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		descent = append(descent, report.Descent)
+	}
+	if descent[0] < 0.1 || descent[29] < 0 || descent[29] > 0.01 {
+		t.Errorf("descent %v; want it large where the object is marked, and next to nothing in the end", descent)
+	}
+}
+
+// Labels that are hardly better are not worth an iteration.
+func TestDelta(t *testing.T) {
+	for _, delta := range []float64{0, 1} {
+		frames, truth := made(t, 2)
+		w := Window{Config: tuned}
+		w.Delta = delta
+		copy(frames[0].Marks.Fixed, truth)
+		if _, err := w.Estimate(t.Context(), frames[:1], slices.Clone(truth), labels, true, true); err != nil {
+			t.Fatal(err)
+		}
+		// A corner is taken for the object. That it looks like the floor weighs little, as the affinity cannot place it.
+		y := slices.Clone(truth)
+		y[0] = 1
+		report, err := w.Estimate(t.Context(), frames, y, labels, false, true)
+		if err != nil || !report.Converged || (y[0] == 1) != (delta > 0) {
+			t.Errorf("δ = %g: label %d, %v, %+v", delta, y[0], err, report)
+		}
 	}
 }
 
