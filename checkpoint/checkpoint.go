@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -12,6 +13,7 @@ import (
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/checkpoint/checkpointv1"
 	"github.com/segd/segd/internal/wirelimit"
+	"github.com/segd/segd/tracker"
 )
 
 // Version is that of the checkpoints that Encode writes.
@@ -125,6 +127,12 @@ func Decode(data []byte) (*checkpointv1.Checkpoint, error) {
 		return nil, bad("sequence", "%d, of epoch %d; want at most 2⁶³−1", c.Sequence, c.Epoch)
 	case c.PtsNs < 0 || c.PtsNs > maxPTS:
 		return nil, bad("pts_ns", "%d; want 0 to %d", c.PtsNs, int64(maxPTS))
+	}
+	for i, o := range c.Objects {
+		again := slices.ContainsFunc(c.Objects[:i], func(f *checkpointv1.Object) bool { return f.Id == o.Id })
+		if err := annotation.CheckLabel("label", o.Label); err != nil || o.State > uint32(tracker.Lost) || o.Id == 0 || o.Id > mostID || again {
+			return nil, bad("objects", "%d is called %q and has state %d", o.Id, o.Label, o.State)
+		}
 	}
 	if c.Version != Version {
 		c.Tracker, c.Marker, c.Zones = nil, nil, nil

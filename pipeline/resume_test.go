@@ -362,8 +362,8 @@ func TestResumeResting(t *testing.T) {
 		c, stop := b.start(t)
 		time.Sleep(8050 * time.Millisecond)
 		stop()
-		if !c.marker.State().Objects[0].Resting {
-			t.Error("it does not rest; want what this test is about")
+		if o := c.newest.table().All()[0]; !o.Dormant {
+			t.Errorf("%+v is not dormant; want what this test is about", o)
 		}
 		again := b.again(store, 1)
 		hide(again, 0)
@@ -681,7 +681,7 @@ func TestSaveFails(t *testing.T) {
 		c, stop := b.start(t)
 		time.Sleep(1050 * time.Millisecond)
 		for range 10 { // more often than once a second
-			if _, err := c.Annotate(t.Context(), annotate(nil, int(c.newestSeq()+1)%24)); err != nil {
+			if _, err := c.Annotate(t.Context(), annotate(nil, int(c.newest.sequence()+1)%24)); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(300 * time.Millisecond)
@@ -704,11 +704,6 @@ func TestSaveFails(t *testing.T) {
 			t.Errorf("%d frames; want them to go on", n)
 		}
 	})
-}
-
-func (c *Camera) newestSeq() uint64 {
-	seq, _ := c.newest.list()
-	return seq
 }
 
 // A store that is slow holds up nothing, and every frame is given back: what waits is replaced by what is newer, but

@@ -1,14 +1,13 @@
 package pipeline
 
 import (
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/segd/segd/ingest"
-	"github.com/segd/segd/tracker"
+	"github.com/segd/segd/objects"
 	"github.com/segd/segd/zones"
 )
 
@@ -56,18 +55,9 @@ type Snapshot struct {
 	// Between the first frame in and the last one published.
 	Span time.Duration
 
-	Objects []ObjectSnapshot // by rising id
+	Objects []objects.Object // by rising id; not to be changed
 
 	Zones zones.Counts // since Run began, or they were set; not to be changed
-}
-
-// ObjectSnapshot is one object in the newest frame.
-type ObjectSnapshot struct {
-	ID            uint32
-	Label         string
-	State         tracker.State
-	Area          int    // pixels
-	VisibleFrames uint64 // published frames it was visible in
 }
 
 // Stage numbers a camera's stages in the order frames pass them.
@@ -123,8 +113,8 @@ func (s *stats) frameIn(now time.Time) {
 	}
 }
 
-// published counts a frame on the bus with the objects in it.
-func (s *stats) published(now time.Time, latency time.Duration, objects []tracker.Object) {
+// published counts a frame on the bus.
+func (s *stats) published(now time.Time, latency time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.snap.Published++
@@ -132,28 +122,12 @@ func (s *stats) published(now time.Time, latency time.Duration, objects []tracke
 	s.samples.add(now, latency)
 	s.whole.add(latency)
 	s.last = now
-	seen := make(map[uint32]uint64, len(s.snap.Objects))
-	for _, o := range s.snap.Objects {
-		seen[o.ID] = o.VisibleFrames
-	}
-	s.snap.Objects = s.snap.Objects[:0]
-	for _, o := range objects {
-		frames := seen[o.ID]
-		if o.State == tracker.Visible {
-			frames++
-		}
-		s.snap.Objects = append(s.snap.Objects, ObjectSnapshot{
-			ID: o.ID, Label: o.Label, State: o.State, Area: o.Area, VisibleFrames: frames,
-		})
-	}
 }
 
 func (s *stats) snapshot(now time.Time) Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	snap := s.snap
-	snap.Objects = slices.Clone(s.snap.Objects)
-	slices.SortFunc(snap.Objects, func(a, b ObjectSnapshot) int { return int(a.ID) - int(b.ID) })
 	snap.FPSIn, snap.FPSOut = s.in.perSecond(now), s.out.perSecond(now)
 	snap.Recent, snap.Latency = s.samples.percentiles(now), s.whole.percentiles()
 	if s.last.After(s.first) {

@@ -70,7 +70,7 @@ func FuzzTakeUp(f *testing.F) {
 		if len(short) == 0 {
 			later = nil
 		}
-		if c.takeUp(w.EncodeAll(whole, nil), later, time.Now()) != nil {
+		if c.restoreFrom(w.EncodeAll(whole, nil), later, time.Now()) != nil {
 			return
 		}
 		s := &stages{c: c, holds: map[hold]time.Time{}}
@@ -81,7 +81,9 @@ func FuzzTakeUp(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer s.step.Close()
-		if err := s.recollect(t.Context(), c.seqNext); err != nil {
+		defer c.newest.drop()
+		c.stages = s
+		if err := s.recall(t.Context(), c.seqNext); err != nil {
 			return
 		}
 		for k, frame := range frames {
@@ -92,20 +94,17 @@ func FuzzTakeUp(f *testing.F) {
 			}
 			s.detector = detector
 			s.look(it, k == 1)
-			d := s.decide(it)
-			res, err := s.step.Step(context.Background(), it.scene, nil, d.Annotation, d.Extents)
-			if errors.Is(err, annotation.ErrInvalid) {
+			r := &report{item: it}
+			s.resize(it)
+			d := s.decide(r)
+			if r.result, err = s.step.Step(context.Background(), it.scene, nil, d.Annotation, d.Extents); errors.Is(err, annotation.ErrInvalid) {
 				continue
 			} else if err != nil {
 				return
 			}
-			c.marker.Observe(res)
-			c.cfg.Meter.Automatic(c.marker.Automatic())
-			it.masks = maskFrame(cfg.Site, cfg.Name, it, res, c.marker.Class)
-			s.objects.observe(c, res)
-			c.zones.observe(c, it, res)
+			s.conclude(r)
+			checkpoint.SetObjects(&checkpointv1.Checkpoint{}, r.table, c.marker.Snapshot())
 			s.step.State()
-			c.marker.State()
 			c.zones.state(layout)
 		}
 	})
