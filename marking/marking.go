@@ -445,11 +445,11 @@ func (m *Marker) Refuse(table objects.Table, reason string, ids ...uint32) (edit
 }
 
 // Snapshot is what m knows of its tracks. It shares nothing with m. What people removed may begin again.
-func (m *Marker) Snapshot() track.Snapshot { return m.tracks.State() }
+func (m *Marker) Snapshot() track.Snapshot { return m.tracks.Snapshot() }
 
 // Restore has m know the tracks of a snapshot. Of a faulty one it takes nothing.
 func (m *Marker) Restore(s track.Snapshot) error {
-	if err := m.tracks.Resume(s); err != nil {
+	if err := m.tracks.Restore(s); err != nil {
 		return fmt.Errorf("marking: %w", err)
 	}
 	m.now = nil

@@ -32,6 +32,11 @@ func (t Table) Apply(edits ...Edit) (Table, []Event) {
 	for _, e := range edits {
 		e.edit(&c)
 	}
+	for k := range c.events {
+		if o, is := c.Get(c.events[k].Object.ID); is && c.events[k].Kind != Removed {
+			c.events[k].Object = o
+		}
+	}
 	return c.Table, c.events
 }
 
@@ -135,6 +140,16 @@ func (e Keep) edit(c *change) {
 			o.Owner = Kept
 		}
 	})
+}
+
+// Disown makes all objects people's, without tracks: nobody knows whose they are.
+type Disown struct{}
+
+func (e Disown) edit(c *change) {
+	for k := range c.all {
+		o := &c.all[k]
+		o.Owner, o.Class, o.Track, o.Dormant, o.Left = People, "", 0, false, false
+	}
 }
 
 // Remove removes an object. The reason is for those who did not ask for it.

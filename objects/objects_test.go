@@ -193,7 +193,7 @@ func TestAdmit(t *testing.T) {
 
 // A label is of 1 to 100 printable characters.
 func TestRenameCheck(t *testing.T) {
-	for label, ok := range map[string]bool{"Ada": true, "": false, "a\nb": false} {
+	for label, ok := range map[string]bool{"the red one ✓": true, "": false, "a\nb": false, "\xff": false, strings.Repeat("x", annotation.MaxLabel+1): false} {
 		var f *annotation.Fault
 		if err := (Rename{1, label}).Check(); (err == nil) != ok || err != nil && (!errors.As(err, &f) || f.Field != "label") {
 			t.Errorf("%q: %v", label, err)

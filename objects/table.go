@@ -177,7 +177,7 @@ const (
 // Event is something to be told of an object.
 type Event struct {
 	Kind    Kind
-	Object  Object // as it is, or as it was when it was removed
+	Object  Object // as it is after all edits, or as it was when it was removed
 	Message string // for people
 	// Untold is an object that was removed before anybody could know of it.
 	Untold bool

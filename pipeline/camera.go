@@ -13,7 +13,6 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/checkpoint/checkpointv1"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/internal/pause"
@@ -46,13 +45,12 @@ type Stepper interface {
 	Step(ctx context.Context, s *features.Scene, p tracker.Picture, ann *annotation.Annotation, extents []tracker.Extent) (*tracker.Result, error)
 	// Recall takes in a scene of another time, before the first Step.
 	Recall(ctx context.Context, s *features.Scene, ann *annotation.Annotation) error
-	// State is what it knows besides what pictures show, and Resume has it, after Recall, know that of
+	// Snapshot is what it knows besides what pictures show, and Restore has it, after Recall, know that of
 	// another one.
-	State() *checkpointv1.Tracker
-	Resume(*checkpointv1.Tracker) error
+	Snapshot() *tracker.Snapshot
+	Restore(*tracker.Snapshot) error
 	Preview(ann *annotation.Annotation) (*tracker.Preview, error)
 	Remove(id uint32) bool
-	Rename(id uint32, label string) (bool, error)
 	Hold(seq uint64) error
 	LetGo(seq uint64)
 	// Plan is what the next scene is to show, with what is round some boxes.
@@ -209,7 +207,7 @@ type Camera struct {
 	// the goroutine of Run touches them and next….
 	seqBase, seqNext uint64
 	ptsBase, ptsNext time.Duration
-	resumed          *resumed // nil once a frame has come since
+	restored         *restored // nil once a frame has come since
 }
 
 // New returns a camera that Run will start. It names every missing part of cfg.

@@ -11,9 +11,10 @@ import (
 	"time"
 
 	"github.com/segd/segd/checkpoint"
-	"github.com/segd/segd/checkpoint/checkpointv1"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
+	"github.com/segd/segd/objects"
+	"github.com/segd/segd/tracker"
 )
 
 // An object that comes in sight when pictures are kept seldom has one soon.
@@ -73,7 +74,7 @@ func TestRemembered(t *testing.T) {
 		_, stop := b.start(t)
 		time.Sleep(3 * time.Second)
 		stop()
-		read := func(f func(*checkpointv1.Checkpoint)) *memory {
+		read := func(f func(*checkpoint.Checkpoint)) *memory {
 			cp, err := checkpoint.Decode(store.all[len(store.all)-1].data)
 			if err != nil {
 				t.Fatal(err)
@@ -85,21 +86,21 @@ func TestRemembered(t *testing.T) {
 			}
 			return m
 		}
-		m := read(func(*checkpointv1.Checkpoint) {})
+		m := read(func(*checkpoint.Checkpoint) {})
 		if o := m.last.annotation.Objects; len(o) != 1 || o[0].Label != "" || len(m.marked) != 1 || !m.last.annotation.Automatic || m.marked[0].annotation.Automatic {
 			t.Errorf("%v; want one object, as a detector would mark it", m.last.annotation)
 		}
-		m = read(func(cp *checkpointv1.Checkpoint) {
-			cp.Marker = &checkpointv1.Marker{Objects: []*checkpointv1.MarkedObject{{Id: 1, Own: true}}}
+		m = read(func(cp *checkpoint.Checkpoint) {
+			cp.Objects = objects.Restore([]objects.Object{{ID: 1, Owner: objects.Detector}}, 0)
 		})
 		if !m.last.annotation.Automatic {
 			t.Error("a picture of what was marked automatically is a person's")
 		}
-		m = read(func(cp *checkpointv1.Checkpoint) { cp.Tracker.Objects = nil }) // it is dormant
+		m = read(func(cp *checkpoint.Checkpoint) { cp.Tracker.Objects = nil }) // it is dormant
 		if m.last != nil || len(m.marked) != 0 {
 			t.Errorf("last %v, marked %v; want no picture of what the tracker did not follow", m.last, m.marked)
 		}
-		m = read(func(cp *checkpointv1.Checkpoint) { cp.Objects = nil }) // it was removed
+		m = read(func(cp *checkpoint.Checkpoint) { cp.Objects = objects.Table{} }) // it was removed
 		if len(m.objects()) != 0 {
 			t.Errorf("%v; want no picture of what was removed", m.objects())
 		}
@@ -153,9 +154,9 @@ type stateful struct {
 	asked func()
 }
 
-func (s stateful) State() *checkpointv1.Tracker {
+func (s stateful) Snapshot() *tracker.Snapshot {
 	s.asked()
-	return s.Stepper.State()
+	return s.Stepper.Snapshot()
 }
 
 // Masks are out before what is known is noted.

@@ -9,12 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"google.golang.org/protobuf/types/known/timestamppb"
-
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/checkpoint"
-	"github.com/segd/segd/checkpoint/checkpointv1"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/ingest/codec"
 	"github.com/segd/segd/objects"
@@ -47,11 +44,10 @@ const (
 
 // capture is what a camera knows at one moment.
 type capture struct {
-	state   *checkpointv1.Checkpoint // without pictures
-	short   bool                     // they are not wanted
-	picture *ingest.Frame            // one reference; nil if it is short
-	masks   *segdv1.MaskFrame        // of the picture
-	table   objects.Table            // of the masks, with what was edited since
+	checkpoint.Checkpoint                   // without pictures
+	short                 bool              // they are not wanted
+	picture               *ingest.Frame     // one reference; nil if it is short
+	masks                 *segdv1.MaskFrame // of the picture
 }
 
 func (k *capture) drop() {
@@ -149,8 +145,8 @@ func (c *Camera) capture(s *stages, whole bool) {
 		c.wholeIn = min(2*max(c.wholeIn, wholeFirst/2), wholeEvery)
 		c.capturedWhole = c.captured
 	}
-	state := s.step.State()
-	c.memory.setTracker(state)
+	known := s.step.Snapshot()
+	c.memory.setTracker(known)
 	if c.cfg.Checkpoints == nil {
 		return
 	}
@@ -162,12 +158,12 @@ func (c *Camera) capture(s *stages, whole bool) {
 		table, _ := c.newest.table().Apply(objects.Picture{})
 		c.newest.setTable(table)
 	}
-	k := &capture{short: !whole, masks: masks, table: c.newest.table(), state: &checkpointv1.Checkpoint{
-		Camera: c.cfg.Name, Epoch: c.epoch.Load(), Fps: c.Snapshot().FPSIn, Configured: c.configuredHash,
-		Time: timestamppb.New(frame.Received), Sequence: masks.Sequence, PtsNs: masks.PtsNs,
-		Tracker: state, Zones: c.zones.state(c.cfg.Zones),
+	tracks := c.marker.Snapshot()
+	k := &capture{short: !whole, masks: masks, Checkpoint: checkpoint.Checkpoint{
+		Camera: c.cfg.Name, Epoch: c.epoch.Load(), FPS: c.Snapshot().FPSIn, Time: frame.Received,
+		Sequence: masks.Sequence, PTS: time.Duration(masks.PtsNs), Configured: c.configuredHash, ConfiguredZones: c.zones.configured,
+		Objects: c.newest.table(), Tracks: &tracks, Tracker: known, Zones: c.zones.watcher.Snapshot(),
 	}}
-	checkpoint.SetObjects(k.state, k.table, c.marker.Snapshot())
 	if k.short {
 		frame.Release()
 	} else {
@@ -212,7 +208,7 @@ func (c *Camera) save(ctx context.Context, p *encoder, k *capture) (size int, er
 			return 0, err
 		}
 	}
-	data, err := checkpoint.Encode(k.state)
+	data, err := checkpoint.Encode(&k.Checkpoint)
 	if err != nil {
 		return 0, err
 	}
@@ -235,10 +231,10 @@ func (c *Camera) addPictures(p *encoder, k *capture) (err error) {
 			}
 			c.memory.encoded(s)
 		}
-		k.state.Marked = append(k.state.Marked, s.json)
+		k.Marked = append(k.Marked, s.json)
 	}
-	if last := shown(k.masks, k.table, nil, true); last != nil {
-		k.state.Last, err = p.encode(last.annotation, k.picture.Pix)
+	if last := shown(k.masks, k.Objects, nil, true); last != nil {
+		k.Last, err = p.encode(last.annotation, k.picture.Pix)
 	}
 	return err
 }

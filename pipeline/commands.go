@@ -54,13 +54,13 @@ func (c *Camera) atObject(ctx context.Context, id uint32, do func(*stages, objec
 	})
 }
 
-// edit edits the objects, and all that is kept of those that are removed, and returns what there is to be told of it.
-// It is called in the camera's turn.
-func (c *Camera) edit(edits ...objects.Edit) []*segdv1.Event {
+// edit edits the objects, and all that is kept of those that are removed, and returns what there is to be told of it,
+// as of frame seq. It is called in the camera's turn.
+func (c *Camera) edit(seq uint64, edits ...objects.Edit) []*segdv1.Event {
 	table, told := c.newest.table().Apply(edits...)
 	c.newest.setTable(table)
 	c.cfg.Meter.Objects(table)
-	return c.heed(told, c.newest.sequence())
+	return c.heed(told, seq)
 }
 
 // heed forgets objects that are removed, and returns what there is to be told, as of frame seq.
@@ -86,7 +86,7 @@ func (c *Camera) heed(told []objects.Event, seq uint64) (events []*segdv1.Event)
 
 // command does edits that somebody asks for, and returns the object as it is then.
 func (c *Camera) command(s *stages, id uint32, edits ...objects.Edit) *segdv1.Object {
-	c.emit(time.Now(), c.edit(edits...)...)
+	c.emit(time.Now(), c.edit(c.newest.sequence(), edits...)...)
 	c.remember(false)
 	c.capture(s, true)
 	return c.object(id)

@@ -38,7 +38,7 @@ func (r *recorder) told() (events []string) {
 func hide(res *tracker.Result, id uint32) {
 	for k := range res.Objects {
 		if o := &res.Objects[k]; o.ID == id {
-			*o = tracker.Object{ID: o.ID, Label: o.Label, State: tracker.Occluded, Mask: mask.Encode(make([]uint8, res.Width*res.Height), res.Width, res.Height)}
+			*o = tracker.Object{ID: o.ID, State: tracker.Occluded, Mask: mask.Encode(make([]uint8, res.Width*res.Height), res.Width, res.Height)}
 		}
 	}
 }

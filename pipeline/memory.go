@@ -11,7 +11,6 @@ import (
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
-	"github.com/segd/segd/checkpoint/checkpointv1"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/mask"
 	"github.com/segd/segd/objects"
@@ -39,7 +38,7 @@ type memory struct {
 	unused   bool    // the configured annotation is remembered, but not in use yet
 	failures int     // of stages in a row, soon after they learnt the objects again
 
-	tracker *checkpointv1.Tracker // what the tracker knew besides, lately; nil: nothing
+	tracker *tracker.Snapshot // what the tracker knew besides, lately; nil: nothing
 }
 
 // add remembers a picture with objects, and forgets the oldest of too many, but not one that
@@ -141,7 +140,7 @@ func (m *memory) encoded(s scene) {
 }
 
 // setTracker notes what the tracker knows.
-func (m *memory) setTracker(s *checkpointv1.Tracker) {
+func (m *memory) setTracker(s *tracker.Snapshot) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.tracker = s
@@ -149,7 +148,7 @@ func (m *memory) setTracker(s *checkpointv1.Tracker) {
 
 // snapshot returns the pictures that new stages learn the objects from, the oldest first, and what the tracker knew
 // of them besides.
-func (m *memory) snapshot() ([]scene, *checkpointv1.Tracker) {
+func (m *memory) snapshot() ([]scene, *tracker.Snapshot) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	scenes := slices.Clone(m.marked)
@@ -307,11 +306,11 @@ func (s *stages) recall(ctx context.Context, next uint64) error {
 	}
 	s.size = s.recalled
 	if known != nil && len(scenes) > 0 {
-		if err := s.step.Resume(known); err != nil {
+		if err := s.step.Restore(known); err != nil {
 			c.refuseCheckpoint(fmt.Errorf("pipeline: tracker: %w; its objects are looked for by what they looked like", err))
 		}
 	}
-	c.emit(time.Now(), c.edit(objects.Recall{Known: all})...)
+	c.emit(time.Now(), c.edit(0, objects.Recall{Known: all})...)
 	// Should these stages fail, what is automatic is found anew.
 	table := c.newest.table()
 	c.memory.change(func(known *annotation.Object) bool {
@@ -329,7 +328,7 @@ const maxFailedRecalls = 2
 func (c *Camera) forgetAll(err error) {
 	c.memory.clear()
 	c.log.Error("objects forgotten, the camera fails with them again and again", keyObjects, c.newest.table().IDs(), keyError, err)
-	c.emit(time.Now(), c.edit(objects.RemoveAll{Reason: fmt.Sprintf("the camera fails with it again and again: %v; mark it again", err)})...)
+	c.emit(time.Now(), c.edit(0, objects.RemoveAll{Reason: fmt.Sprintf("the camera fails with it again and again: %v; mark it again", err)})...)
 }
 
 // resize forgets the objects if it is the first frame of another size than those before: they are nowhere in it.
@@ -349,5 +348,5 @@ func (s *stages) resize(it *item) (events []*segdv1.Event) {
 	} else {
 		s.c.log.Warn("objects forgotten, "+change, keyObjects, table.IDs(), keySeq, it.seq)
 	}
-	return append(events, s.c.edit(objects.RemoveAll{Reason: change})...)
+	return append(events, s.c.edit(s.c.newest.sequence(), objects.RemoveAll{Reason: change})...)
 }

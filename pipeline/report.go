@@ -93,7 +93,7 @@ func (s *stages) label(ctx context.Context, r *report) error {
 		for _, o := range marks.Objects {
 			ids = append(ids, o.ID)
 		}
-		r.events = append(r.events, s.c.edit(s.c.marker.Refuse(s.c.newest.table(), "it cannot be marked again", ids...)...)...)
+		r.events = append(r.events, s.c.edit(s.c.newest.sequence(), s.c.marker.Refuse(s.c.newest.table(), "it cannot be marked again", ids...)...)...)
 	}
 	step(nil)
 	return err
@@ -109,7 +109,7 @@ func (s *stages) decide(r *report) marking.Decision {
 		Marked: r.note != nil || table.Awaited(),
 	})
 	if len(d.Edits) > 0 {
-		r.events = append(r.events, c.edit(d.Edits...)...)
+		r.events = append(r.events, c.edit(c.newest.sequence(), d.Edits...)...)
 	}
 	for _, e := range d.Edits {
 		if rest, is := e.(objects.Rest); is && rest.Dormant {

@@ -3,20 +3,17 @@ package pipeline
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/bus/segdv1"
 	"github.com/segd/segd/checkpoint"
-	"github.com/segd/segd/checkpoint/checkpointv1"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/objects"
+	"github.com/segd/segd/tracker"
 	"github.com/segd/segd/zones"
 )
 
@@ -32,7 +29,7 @@ const (
 	longestAway = 10 * 365 * 24 * time.Hour
 )
 
-// restore takes up what the newest sound checkpoint of the camera has. It comes before the first stages.
+// restore goes on from the newest sound checkpoint of the camera. It comes before the first stages.
 func (c *Camera) restore(ctx context.Context) {
 	if c.cfg.Checkpoints == nil {
 		return
@@ -77,7 +74,7 @@ func (c *Camera) refuseCheckpoint(err error) {
 }
 
 // read decodes a checkpoint of the camera.
-func (c *Camera) read(data []byte) (*checkpointv1.Checkpoint, error) {
+func (c *Camera) read(data []byte) (*checkpoint.Checkpoint, error) {
 	if data == nil {
 		return nil, fmt.Errorf("pipeline: %w: what the store has of it is not what was kept", checkpoint.ErrDamaged)
 	}
@@ -88,7 +85,7 @@ func (c *Camera) read(data []byte) (*checkpointv1.Checkpoint, error) {
 	return cp, err
 }
 
-// restoreFrom takes up a checkpoint, and what a short one that was taken later says. Of a faulty one nothing is taken.
+// restoreFrom goes on from a checkpoint, with what a short one that was taken later says. Of a faulty one nothing is taken.
 func (c *Camera) restoreFrom(data, short []byte, now time.Time) error {
 	cp, err := c.read(data)
 	if err != nil {
@@ -105,28 +102,28 @@ func (c *Camera) restoreFrom(data, short []byte, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if cp.Version != checkpoint.Version {
+	if cp.Foreign != 0 {
 		m.forgetUnmarked()
 	}
-	all, next, tracks, err := checkpoint.Objects(cp)
-	if err == nil && tracks != nil {
-		if err = c.marker.Restore(*tracks); err != nil {
-			cp.Marker = &checkpointv1.Marker{NextId: next}
-			all, next, tracks, _ = checkpoint.Objects(cp)
-		}
-	}
-	if err != nil {
+	for _, err := range cp.Faults {
 		c.refuseCheckpoint(err)
 	}
-	away := min(max(0, now.Sub(cp.Time.AsTime())), longestAway)
+	table := cp.Objects
+	if cp.Tracks != nil {
+		if err := c.marker.Restore(*cp.Tracks); err != nil {
+			c.refuseCheckpoint(err)
+			cp.Tracks = nil
+			table, _ = table.Apply(objects.Disown{})
+		}
+	}
+	away := min(max(0, now.Sub(cp.Time)), longestAway)
 	// Frames of files come from the first on again, whatever was seen last.
 	stale := away > staleAfter || c.cfg.AnnotationFits
 	if m.tracker = cp.Tracker; stale {
 		m.tracker = nil
 	}
 	// Without classes nobody would end what was marked automatically; of before there were tracks it is found anew.
-	table := objects.Restore(all, next)
-	if stale || tracks == nil || !c.detects() {
+	if stale || cp.Tracks == nil || !c.detects() {
 		m.forgetAutomatic(table)
 	}
 	// What no picture shows, and no track, cannot be found.
@@ -137,33 +134,32 @@ func (c *Camera) restoreFrom(data, short []byte, now time.Time) error {
 		m.marked, m.unused = append(m.marked, c.memory.scenes()...), c.memory.unused
 	}
 	c.epoch.Store(max(c.epoch.Load(), cp.Epoch+1))
-	c.seqNext, c.ptsNext = cp.Sequence+1, time.Duration(cp.PtsNs)
-	c.resumed = &resumed{cp.Time.AsTime(), cp.Fps}
+	c.seqNext, c.ptsNext = cp.Sequence+1, cp.PTS
+	c.restored = &restored{cp.Time, cp.FPS}
 	c.memory.replace(m)
 	c.newest.setTable(table)
-	if err := c.zones.restore(c, cp.Zones); err != nil {
+	if err := c.zones.restore(c, cp); err != nil {
 		c.refuseCheckpoint(fmt.Errorf("pipeline: zones: %w", err))
 	}
-	if cp.Version != checkpoint.Version {
-		c.refuseCheckpoint(fmt.Errorf("pipeline: it has version %d, and not %d: its pictures are used, and the objects looked for by what they look like there", cp.Version, checkpoint.Version))
+	if cp.Foreign != 0 {
+		c.refuseCheckpoint(fmt.Errorf("pipeline: it has version %d, and not %d: its pictures are used, and the objects looked for by what they look like there", cp.Foreign, checkpoint.Version))
 	}
-	c.log.Info("checkpoint taken up", keyObjects, len(cp.Objects), "pictures", len(m.marked), "age", away.Round(time.Millisecond))
+	c.log.Info("checkpoint taken up", keyObjects, len(table.All()), "pictures", len(m.marked), "age", away.Round(time.Millisecond))
 	return nil
 }
 
 // update makes cp what it would have been when a later short one was taken.
-func update(cp, later *checkpointv1.Checkpoint) {
-	if later.Version != cp.Version || later.Epoch != cp.Epoch || later.Sequence < cp.Sequence || cp.Tracker == nil || later.Tracker == nil ||
-		later.Tracker.Width != cp.Tracker.Width || later.Tracker.Height != cp.Tracker.Height {
+func update(cp, later *checkpoint.Checkpoint) {
+	if later.Foreign != cp.Foreign || later.Epoch != cp.Epoch || later.Sequence < cp.Sequence || cp.Tracker == nil || later.Tracker == nil ||
+		later.Tracker.Size != cp.Tracker.Size {
 		return
 	}
 	later.Marked, later.Last = cp.Marked, cp.Last
-	proto.Reset(cp)
-	proto.Merge(cp, later)
+	*cp = *later
 }
 
-// resumed is when the newest frame came that a checkpoint knows, and how many came in a second then.
-type resumed struct {
+// restored is when the newest frame came that a checkpoint knows, and how many came in a second then.
+type restored struct {
 	last time.Time
 	fps  float64
 }
@@ -171,11 +167,11 @@ type resumed struct {
 // catchUp leaves out as many numbers, and as much stream time, as the camera is likely to have sent between a
 // checkpoint and f, the first frame since.
 func (c *Camera) catchUp(f *ingest.Frame) {
-	r := c.resumed
+	r := c.restored
 	if r == nil {
 		return
 	}
-	c.resumed = nil
+	c.restored = nil
 	away := min(max(0, f.Received.Sub(r.last)), longestAway)
 	c.seqBase += max(1, uint64(math.Round(away.Seconds()*r.fps))) - 1
 	c.ptsBase += away
@@ -184,12 +180,12 @@ func (c *Camera) catchUp(f *ingest.Frame) {
 
 // unchanged tells whether the configured annotation is the one that there was when cp was taken, of a camera whose
 // frames go on meanwhile.
-func (c *Camera) unchanged(cp *checkpointv1.Checkpoint) bool {
+func (c *Camera) unchanged(cp *checkpoint.Checkpoint) bool {
 	return len(c.configuredHash) > 0 && slices.Equal(c.configuredHash, cp.Configured) && !c.cfg.AnnotationFits
 }
 
 // remembered is what cp has of pictures and objects.
-func remembered(cp *checkpointv1.Checkpoint) (*memory, error) {
+func remembered(cp *checkpoint.Checkpoint) (*memory, error) {
 	m := &memory{}
 	pictures := slices.DeleteFunc(append(slices.Clone(cp.Marked), cp.Last), func(data []byte) bool { return len(data) == 0 })
 	scenes, err := checkpoint.Scenes(pictures)
@@ -207,8 +203,8 @@ func remembered(cp *checkpointv1.Checkpoint) (*memory, error) {
 	// The pictures may be older: of what was removed since, or is dormant by now.
 	m.change(func(o *annotation.Object) bool {
 		o.Label = "" // it may have been renamed since
-		return slices.ContainsFunc(cp.Objects, func(known *checkpointv1.Object) bool { return known.Id == o.ID }) &&
-			(cp.Tracker == nil || slices.ContainsFunc(cp.Tracker.Objects, func(known *checkpointv1.TrackedObject) bool { return known.Id == o.ID }))
+		_, is := cp.Objects.Get(o.ID)
+		return is && (cp.Tracker == nil || slices.ContainsFunc(cp.Tracker.Objects, func(known tracker.ObjectSnapshot) bool { return known.ID == o.ID }))
 	})
 	if m.last != nil {
 		m.last.annotation.Automatic = true // it is not to be looked up in every frame
@@ -252,33 +248,17 @@ func (m *memory) replace(other *memory) {
 	m.marked, m.last, m.unused, m.tracker = other.marked, other.last, other.unused, other.tracker
 }
 
-// state is the zones and lines as they are, beside those of the configuration.
-func (z *zoneWatch) state(configured zones.Layout) *checkpointv1.Zones {
-	s, err := z.watcher.State()
-	if err == nil {
-		s.Configured, err = json.Marshal(configured)
-	}
-	if err != nil {
-		return nil // numbers and names alone
-	}
-	return s
-}
-
 // restore goes on with the zones and lines of a run before, or with those of the configuration where these
 // were others then. Those that somebody has set since the start stay.
-func (z *zoneWatch) restore(c *Camera, s *checkpointv1.Zones) error {
-	if s == nil || z.set {
+func (z *zoneWatch) restore(c *Camera, cp *checkpoint.Checkpoint) error {
+	if cp.Zones == nil || z.set {
 		return nil
 	}
-	w, err := zones.Resume(s)
+	w, err := zones.Restore(cp.Zones)
 	if err != nil {
 		return err
 	}
-	configured, err := json.Marshal(c.cfg.Zones)
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(configured, s.Configured) {
+	if !bytes.Equal(z.configured, cp.ConfiguredZones) {
 		if _, _, err := w.Change(c.cfg.Zones); err != nil {
 			return err
 		}

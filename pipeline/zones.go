@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -16,15 +17,19 @@ import (
 // zoneWatch follows the camera's objects through its zones. It outlives the stages: an object
 // that is found again by new ones is where it was. Whoever has the camera's turn uses it.
 type zoneWatch struct {
-	watcher *zones.Watcher
-	objects []zones.Object // of the frame in hand
-	set     bool           // by somebody, while c is there
+	watcher    *zones.Watcher
+	configured []byte         // Config.Zones as JSON
+	objects    []zones.Object // of the frame in hand
+	set        bool           // by somebody, while c is there
 
 	layout atomic.Pointer[zones.Layout] // the watcher's, for any goroutine
 }
 
 func (z *zoneWatch) begin(c *Camera) (err error) {
 	if z.watcher, err = zones.New(c.cfg.Zones); err != nil {
+		return err
+	}
+	if z.configured, err = json.Marshal(c.cfg.Zones); err != nil {
 		return err
 	}
 	z.changed(c)

@@ -7,11 +7,9 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/segd/segd/annotation"
 	"github.com/segd/segd/checkpoint"
-	"github.com/segd/segd/checkpoint/checkpointv1"
 	"github.com/segd/segd/features"
 	"github.com/segd/segd/ingest"
 	"github.com/segd/segd/tracker"
@@ -39,7 +37,7 @@ func seenFrames(t testing.TB, dir string, n int) (frames []*ingest.Frame) {
 
 // Whatever a checkpoint holds, it is taken up or refused, and the frames that follow are labelled, or fail, without a
 // panic.
-func FuzzTakeUp(f *testing.F) {
+func FuzzRestore(f *testing.F) {
 	dir := f.TempDir()
 	if err := writePictures(dir, 4); err != nil {
 		f.Fatal(err)
@@ -61,7 +59,7 @@ func FuzzTakeUp(f *testing.F) {
 		b := &bench{rec: &recorder{tb: t}, dir: dir}
 		cfg := b.config("gate")
 		cfg.NewDetector = func() (Detector, error) { return detector, nil }
-		cfg.Detect, cfg.Zones = Detect{Classes: []string{"person"}}, layout
+		cfg.Detect, cfg.Zones, cfg.Checkpoints = Detect{Classes: []string{"person"}}, layout, &shelf{}
 		c, err := New(cfg)
 		if err != nil {
 			t.Fatal(err)
@@ -103,9 +101,8 @@ func FuzzTakeUp(f *testing.F) {
 				return
 			}
 			s.conclude(r)
-			checkpoint.SetObjects(&checkpointv1.Checkpoint{}, r.table, c.marker.Snapshot())
-			s.step.State()
-			c.zones.state(layout)
+			c.capture(s, true)
+			c.keeper.take().drop()
 		}
 	})
 }
@@ -131,15 +128,11 @@ func seeds(t testing.TB, dir string, layout zones.Layout) (whole, short []byte) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain := func(c *checkpointv1.Checkpoint) []byte {
-		data, err := proto.Marshal(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return data
-	}
-	whole = plain(cp)
 	cp.Marked, cp.Last = nil, nil
 	cp.Sequence++
-	return whole, plain(cp)
+	later, err := checkpoint.Encode(cp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return unpacked(t, all[0]), unpacked(t, later)
 }
