@@ -196,6 +196,7 @@ func (e Annotate) edit(c *change) {
 }
 
 // Observe is what the tracker makes of a frame. Objects that it does not follow and that are not dormant are removed.
+// What is not followed any more though it was marked is told last.
 type Observe struct {
 	Result *tracker.Result
 	Time   time.Duration // of the stream
@@ -318,7 +319,7 @@ func (e Lose) edit(c *change) {
 			o.Told = tracker.Lost
 			c.tell(Lost, o, "%s", e.Reason)
 		}
-		o.State, o.Area, o.watched, o.awaited = tracker.Lost, 0, false, false
+		o.State, o.Area, o.Left, o.Fresh, o.watched, o.awaited = tracker.Lost, 0, false, false, false, false
 	}
 }
 

@@ -92,7 +92,7 @@ func (c *Camera) command(s *stages, id uint32, edits ...objects.Edit) *segdv1.Ob
 	return c.object(id)
 }
 
-// object is an object of the newest frame, as it is by now; nil if there is none.
+// object is an object as Objects has it; nil if there is none.
 func (c *Camera) object(id uint32) *segdv1.Object {
 	_, all := c.Objects()
 	if i := slices.IndexFunc(all, func(o *segdv1.Object) bool { return o.Id == id }); i >= 0 {

@@ -83,18 +83,17 @@ func masks(res *tracker.Result, table objects.Table) []*segdv1.Object {
 	return all
 }
 
-// current is a published object as the table has it by now.
+// current is an object as it is by now, with its mask from the newest frame, of that size; m is nil if that lacks it.
 func current(m *segdv1.Object, o *objects.Object, width, height int32) *segdv1.Object {
-	lost := m.Area > 0 && o.Area == 0 // with the stages that followed it
-	if m.Label == o.Label && m.Automatic == o.Automatic() && !lost {
+	switch lost := m == nil || m.Area > 0 && o.Area == 0; { // with the stages that followed it, or before the first frame
+	case lost:
+		m = &segdv1.Object{Id: o.ID, Class: o.Class, State: state(o.State), Box: &segdv1.Box{}, Counts: mask.Empty(int(width), int(height)).String()}
+	case m.Label == o.Label && m.Automatic == o.Automatic():
 		return m
+	default:
+		m = proto.CloneOf(m)
 	}
-	m = proto.CloneOf(m)
 	m.Label, m.Automatic = o.Label, o.Automatic()
-	if lost {
-		m.State, m.Area, m.Score, m.Box, m.Extent = state(o.State), 0, 0, &segdv1.Box{}, nil
-		m.Counts = mask.Empty(int(width), int(height)).String()
-	}
 	return m
 }
 

@@ -99,18 +99,19 @@ func (n *newest) retain() (*ingest.Frame, *segdv1.MaskFrame) {
 	return n.picture, n.last()
 }
 
-// Objects returns the camera's objects by rising id, as the newest published frame
-// shows them, without those removed and with the labels given since, and that
-// frame's sequence number. The objects must not be changed.
+// Objects returns the camera's objects by rising id as they are by now, with their masks from the newest published
+// frame, and that frame's sequence number, 0 before the first. The objects must not be changed.
 func (c *Camera) Objects() (seq uint64, all []*segdv1.Object) {
 	n := &c.newest
 	n.mu.Lock()
 	masks, table := n.last(), n.objects
 	n.mu.Unlock()
-	for _, m := range masks.Objects {
-		if o, is := table.Get(m.Id); is {
-			all = append(all, current(m, &o, masks.Width, masks.Height))
+	for _, o := range table.All() {
+		var m *segdv1.Object
+		if at := slices.IndexFunc(masks.Objects, func(m *segdv1.Object) bool { return m.Id == o.ID }); at >= 0 {
+			m = masks.Objects[at]
 		}
+		all = append(all, current(m, &o, masks.Width, masks.Height))
 	}
 	return masks.Sequence, all
 }

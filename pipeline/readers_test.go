@@ -143,6 +143,9 @@ func TestReadersAgree(t *testing.T) {
 		if o := c.State().Objects; len(o) != 1 || o[0].Label != "Ada" || o[0].State != segdv1.State_STATE_LOST {
 			t.Errorf("before the first frame the status has %v", o)
 		}
+		if _, o := c.Objects(); len(o) != 1 || o[0].Label != "Ada" || o[0].State != segdv1.State_STATE_LOST || o[0].Automatic || o[0].Class != "person" {
+			t.Errorf("before the first frame the page has %v", o)
+		}
 		time.Sleep(300 * time.Millisecond)
 		settled()
 		agree("restarted", cleared)

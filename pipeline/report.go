@@ -16,15 +16,16 @@ import (
 	"github.com/segd/segd/tracker"
 )
 
-// report is what is known after a frame: all who are told of the camera's objects are told this.
+// report is what is known after a frame. The bus, the page, zones, metrics, the status and checkpoints have the camera's
+// objects from it.
 type report struct {
-	*item     // with its masks
-	taken     time.Time
-	published time.Time
+	*item               // with its masks
+	taken     time.Time // when the frame was
+	published time.Time // when its masks were made
 	result    *tracker.Result
 	table     objects.Table
-	events    []*segdv1.Event
-	marked    bool // people marked something that this is the first to heed
+	events    []*segdv1.Event // not told yet
+	marked    bool            // people marked something that this is the first to heed
 }
 
 // track labels the scene and publishes the masks: what subscribers get must not
@@ -35,16 +36,19 @@ func (s *stages) track(ctx context.Context, it *item) error {
 	defer func() { <-s.c.turn }()
 	s.letGoExpired(time.Now())
 	r := &report{item: it, taken: taken(it.frame)}
-	err := s.label(ctx, r)
-	if err == nil {
-		s.conclude(r)
+	tell := func() {
+		s.c.emit(r.taken, r.events...)
+		r.events = nil
 	}
-	s.c.emit(r.taken, r.events...)
-	if err == nil {
-		s.publish(r)
-		s.captureDue(r)
+	defer tell() // where it fails: objects may have ended before
+	if err := s.label(ctx, r); err != nil {
+		return err
 	}
-	return err
+	s.conclude(r)
+	tell()
+	s.publish(r)
+	s.captureDue(r)
+	return nil
 }
 
 // maxTransit is the longest a frame is believed to travel from a camera here.
@@ -155,8 +159,13 @@ func (s *stages) conclude(r *report) {
 	c.newest.keep(r.item, r.table)
 	c.remember(r.marked)
 	r.events = append(r.events, c.resolve(r.item)...) // whoever is told that it was accepted finds its objects
-	r.events = append(r.events, c.heed(told, r.seq)...)
+	late := slices.IndexFunc(told, func(ev objects.Event) bool { return ev.Kind == objects.NotFollowed })
+	if late < 0 {
+		late = len(told)
+	}
+	r.events = append(r.events, c.heed(told[:late], r.seq)...)
 	r.events = append(r.events, c.zones.observe(c, r.item, r.result, r.table)...)
+	r.events = append(r.events, c.heed(told[late:], r.seq)...)
 }
 
 // publish tells the meter and the bus of r.

@@ -97,7 +97,7 @@ var plan = map[string]room{
 	"web":                     {internal: []string{"bus/segdv1", "ingest/codec", "internal/draw", "internal/keypair", "internal/limit", "internal/problem", "zones"}, modules: []string{protobuf, websock}, tests: []string{"internal/docs", "internal/keypair/keypairtest", "internal/waitfor", "mask", schema}},
 	"config":                  {internal: []string{"features/coco", "ingest/cameraurl", "internal/files", "internal/limit", "internal/nearest", "internal/redact", "zones"}, modules: []string{yaml}},
 	"onvif":                   {internal: []string{"internal/redact"}, modules: []string{digest, ipv4}, tests: []string{"internal/freeport", "internal/waitfor", "onvif/onviftest"}},
-	"pipeline":                {internal: []string{"annotation", "bus/segdv1", "checkpoint", "features", "ingest", "ingest/codec", "internal/pause", "internal/plain", "marking", "mask", "objects", "track", "tracker", "zones"}, modules: []string{hdr, protobuf}, tests: []string{"bus/bustest", "demo", "features/dnn", "github.com/klauspost/compress/zstd", "ingest/codec", "internal/cores"}},
+	"pipeline":                {internal: []string{"annotation", "bus/segdv1", "checkpoint", "features", "ingest", "ingest/codec", "internal/pause", "internal/plain", "marking", "mask", "objects", "pipeline/internal/rolling", "track", "tracker", "zones"}, modules: []string{protobuf}, tests: []string{"bus/bustest", "demo", "features/dnn", "github.com/klauspost/compress/zstd", "ingest/codec", "internal/cores"}},
 	"deploy":                  {},
 	"demo":                    {internal: []string{"ingest/codec"}, modules: rtsp, tests: []string{"internal/waitfor"}},
 	"examples":                {tests: []string{"bus/segdv1", protobuf}},
@@ -140,6 +140,7 @@ var plan = map[string]room{
 	"internal/cli/clitest":         {internal: []string{"internal/cli", "internal/waitfor"}, modules: []string{cobra}},
 	"internal/keypair/keypairtest": {},
 	"onvif/onviftest":              {modules: []string{digest}},
+	"pipeline/internal/rolling":    {modules: []string{hdr}, without: numbersOnly},
 
 	// The laboratory, a module of its own: nothing else may import it.
 	"lab/baseline":               {internal: []string{"solver"}, tests: []string{"lab/clique", "solver/kernel", "solver/loss"}, without: numbersOnly},
